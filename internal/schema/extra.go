@@ -1,0 +1,208 @@
+package schema
+
+import (
+	"bytes"
+	"slices"
+)
+
+// The column extra holds what the other columns of its row cannot: together
+// they give back the object that the service sent, value for value. It is null
+// where there is nothing to say, which is the ordinary case.
+//
+// It is a JSON object, read as a patch on the object that the columns alone
+// would give (rebuild.go):
+//
+//   - A field that no column is for stands under its own name, as sent.
+//   - A field whose column is null for want of a fitting value, or holds a
+//     converted one, stands under the name that it was sent with, as sent.
+//   - agent, call_analysis and call_cost, where they were sent as objects, are
+//     patches themselves, with the same rules inside. Such a patch, even an
+//     empty one, also says that an object was sent and not null.
+//   - The one reserved key "$" comes first and says what has no value to keep:
+//     "absent" the fields not sent, though the service sends them as a rule;
+//     "null"   the fields sent as null, though they are left out as a rule, or
+//     their column holds what was derived;
+//     "empty"  the arrays sent empty where the rule is null;
+//     "as"     the fields sent under the name of the API's other version;
+//     "is"     the JSON text of a transcript or analysis item that is no object;
+//     "raw"    the JSON texts of members, "name":value, that are no Unicode
+//     (half of a surrogate pair), which many readers would refuse.
+//     The texts of is and raw are strings, so extra is JSON for any reader.
+//   - A name of the service's that begins with "$" has one more "$" before it.
+//
+// The order is fixed: "$" with its keys as above, the known fields in the order
+// of fields.go, the others by their names' bytes. So the same values, in
+// whatever order they are sent, give the same extra. Values stand verbatim,
+// white space and repeated names inside of them included.
+//
+// As a rule means: fields.go lists for each object what is sent even when null;
+// agent (v3), call_analysis and call_cost are null when all that they would
+// hold is null; custom_analysis_data is []; the transcript is left out where
+// turn_count is null, null where it is 0, and an array otherwise. v2 sends the
+// time line as transcript_with_tool_calls and its spoken turns once more as
+// transcript; v3 sends no duration_ms.
+
+// patch is an extra in the making, for one object.
+type patch struct {
+	of      *object
+	absent  fieldSet
+	null    fieldSet
+	empty   fieldSet
+	as      fieldSet
+	is      val
+	over    []override
+	unknown []member
+}
+
+// override is a known field's value that its column cannot give back: as sent,
+// or a patch of its own.
+type override struct {
+	f   field
+	v   val
+	sub *patch
+}
+
+// member is a field that no column is for.
+type member struct {
+	name []byte // without quotes and escapes; half a surrogate pair as the bytes it would have
+	key  val    // as sent, or nothing: then name tells it all
+	v    val
+}
+
+func (p *patch) reset(of *object) {
+	*p = patch{of: of, over: p.over[:0], unknown: p.unknown[:0]}
+}
+
+// bare says that the patch says nothing.
+func (p *patch) bare() bool {
+	return p.absent|p.null|p.empty|p.as == 0 && p.is.shape == isAbsent && len(p.over)+len(p.unknown) == 0
+}
+
+// keep lets extra hold the value of a known field.
+func (p *patch) keep(f field, v *val) { p.over = append(p.over, override{f: f, v: *v}) }
+
+// appendPatch appends the text of a patch.
+func appendPatch(dst []byte, p *patch) []byte {
+	p.sort()
+	dst = append(dst, '{')
+	from := len(dst)
+	dst = p.appendMarks(dst)
+	for i := range p.over {
+		o := &p.over[i]
+		switch {
+		case o.sub != nil:
+			dst = append(appendName(dst, from, p.of.names[o.f]), ':')
+			dst = appendPatch(dst, o.sub)
+		case o.v.marks&lone == 0:
+			dst = append(appendName(dst, from, p.of.names[o.f]), ':')
+			dst = append(dst, o.v.raw...)
+		}
+	}
+	for i := range p.unknown {
+		m := &p.unknown[i]
+		if m.lone() {
+			continue
+		}
+		dst = append(appendName(dst, from, m.name), ':')
+		dst = append(dst, m.v.raw...)
+	}
+	return append(dst, '}')
+}
+
+// appendMarks appends the member "$", if there is anything to put into it.
+func (p *patch) appendMarks(dst []byte) []byte {
+	whole := len(dst)
+	dst = append(dst, `"$":{`...)
+	from := len(dst)
+	for _, m := range [...]struct {
+		name string
+		set  fieldSet
+	}{{"absent", p.absent}, {"null", p.null}, {"empty", p.empty}, {"as", p.as}} {
+		if m.set == 0 {
+			continue
+		}
+		dst = append(comma(dst, from), '"')
+		dst = append(dst, m.name...)
+		dst = append(dst, `":[`...)
+		list := len(dst)
+		for f := range p.of.names {
+			if m.set.has(field(f)) {
+				dst = appendString(comma(dst, list), p.of.names[f])
+			}
+		}
+		dst = append(dst, ']')
+	}
+	if p.is.shape != isAbsent {
+		dst = append(comma(dst, from), `"is":`...)
+		dst = appendString(dst, p.is.raw)
+	}
+	dst = p.appendRaw(dst, from)
+	if len(dst) == from {
+		return dst[:whole]
+	}
+	return append(dst, '}')
+}
+
+// appendRaw appends the list of members that are no Unicode.
+func (p *patch) appendRaw(dst []byte, from int) []byte {
+	whole := len(dst)
+	dst = append(comma(dst, from), `"raw":[`...)
+	list := len(dst)
+	for i := range p.over {
+		if o := &p.over[i]; o.sub == nil && o.v.marks&lone != 0 {
+			text := appendString(nil, p.of.names[o.f])
+			dst = appendString(comma(dst, list), append(append(text, ':'), o.v.raw...))
+		}
+	}
+	for i := range p.unknown {
+		if m := &p.unknown[i]; m.lone() {
+			text := append([]byte(nil), m.key.raw...)
+			if text == nil {
+				text = appendString(nil, m.name)
+			}
+			dst = appendString(comma(dst, list), append(append(text, ':'), m.v.raw...))
+		}
+	}
+	if len(dst) == list {
+		return dst[:whole]
+	}
+	return append(dst, ']')
+}
+
+func (m *member) lone() bool { return (m.key.marks|m.v.marks)&lone != 0 }
+
+// sort puts the unknown fields in order and keeps only the last of each name.
+func (p *patch) sort() {
+	if len(p.unknown) < 2 {
+		return
+	}
+	slices.SortStableFunc(p.unknown, func(a, b member) int { return bytes.Compare(a.name, b.name) })
+	n := 0
+	for i := range p.unknown {
+		if n > 0 && bytes.Equal(p.unknown[n-1].name, p.unknown[i].name) {
+			n--
+		}
+		p.unknown[n] = p.unknown[i]
+		n++
+	}
+	p.unknown = p.unknown[:n]
+}
+
+// appendName appends a member's name, with the comma and the "$" that it needs.
+func appendName(dst []byte, from int, name []byte) []byte {
+	dst = comma(dst, from)
+	at := len(dst)
+	dst = appendString(dst, name)
+	if len(name) > 0 && name[0] == '$' {
+		dst = slices.Insert(dst, at+1, '$')
+	}
+	return dst
+}
+
+// comma appends a comma unless dst ends where a list or object begins.
+func comma(dst []byte, from int) []byte {
+	if len(dst) == from {
+		return dst
+	}
+	return append(dst, ',')
+}

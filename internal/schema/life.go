@@ -1,0 +1,185 @@
+package schema
+
+import "time"
+
+// How long the service is waited for.
+const (
+	// ExpireAfter is how long after its end a call whose analysis or cost is
+	// still missing is given up.
+	ExpireAfter = 72 * time.Hour
+	// LongestCall is how long after its start a call of which no end is known
+	// is taken to be over at the latest.
+	LongestCall = 24 * time.Hour
+)
+
+// Settle sets Settlement and TranscriptState from the call's other columns and
+// the time now, in ms since 1970 UTC. It is idempotent, and these are its rules.
+//
+// A call is over when it has an end_at, or when its status is one that never
+// changes again: ended, error, canceled, not_connected. Any other status, known
+// or not, and none at all leave it open as long as it has no end.
+//
+// It never connected, so that there can be no conversation, if it is over,
+// there is no trace of one (turns, recording, any part of an analysis), and
+//
+//	status         disconnection_reason               and
+//	not_connected  any
+//	not ended      dial_no_answer, dial_failed,
+//	               concurrency_limit_reached
+//	not ended      insufficient_balance               it lasted no time at all
+//	canceled       any                                it lasted no time at all
+//	error          any                                it lasted no time at all
+//
+// where lasting no time means that start or end is null or the end not after
+// the start. In doubt a call has connected: that costs one request, and the
+// other mistake a transcript.
+//
+//	settlement  the first line that holds
+//	open        not over, and its start (or, without one, when it was first
+//	            seen) is less than LongestCall + ExpireAfter ago
+//	expired     not over
+//	settled     never connected
+//	settled     call_cost is not null, and call_analysis is not null or the
+//	            caller opted out
+//	ended       less than ExpireAfter since its end; an end that is unknown, or
+//	            that lies beyond it, is LongestCall after its start
+//	expired
+//
+// transcript_state follows from what was fetched (Decode, [Merge]), and from
+// this: withheld where the caller opted out; empty, without a request, where a
+// call never connected; and pending again where such a call turns out to have
+// connected after all.
+func (c *Call) Settle(now int64) {
+	never := c.neverConnected()
+	c.Settlement = c.settlement(now, never)
+	switch {
+	case c.OptOut.V:
+		c.TranscriptState = Withheld
+	case c.TranscriptState == Withheld:
+		c.TranscriptState = Pending
+	case never && c.TranscriptState == Pending:
+		c.TranscriptState = Empty
+	case !never && c.TranscriptState == Empty && !c.TurnCount.OK:
+		c.TranscriptState = Pending
+	}
+}
+
+func (c *Call) settlement(now int64, never bool) Settlement {
+	expire := c.latestEnd() + ExpireAfter.Milliseconds()
+	switch {
+	case !c.Over() && now < expire:
+		return Open
+	case !c.Over():
+		return Expired
+	case never, c.costed() && (c.OptOut.V || c.analyzed()):
+		return Settled
+	case now < expire:
+		return Ended
+	}
+	return Expired
+}
+
+// latestEnd returns the time at which the call was over, or at the latest.
+func (c *Call) latestEnd() int64 {
+	start := c.FirstSeenAt
+	if c.StartAt.OK {
+		start = c.StartAt.V
+	}
+	end := start + LongestCall.Milliseconds()
+	if c.EndAt.OK {
+		end = min(end, c.EndAt.V)
+	}
+	return end
+}
+
+// Over says whether the call has ended.
+func (c *Call) Over() bool { return c.EndAt.OK || finalStatus(c.Status) }
+
+func finalStatus(status []byte) bool {
+	switch string(status) {
+	case "ended", "error", "canceled", "not_connected":
+		return true
+	}
+	return false
+}
+
+// CanHaveTranscript says whether a transcript of the call may exist, now or
+// later, and may be stored.
+func (c *Call) CanHaveTranscript() bool { return !c.OptOut.V && !c.neverConnected() }
+
+// DetailDue says whether the call's detail is to be fetched.
+func (c *Call) DetailDue() bool {
+	return c.TranscriptState == Pending && c.Over() && c.CanHaveTranscript()
+}
+
+// neverConnected says whether no conversation can have taken place.
+func (c *Call) neverConnected() bool {
+	if !c.Over() || c.traced() {
+		return false
+	}
+	instantly := !c.StartAt.OK || !c.EndAt.OK || c.EndAt.V <= c.StartAt.V
+	switch string(c.Status) {
+	case "not_connected":
+		return true
+	case "ended":
+		return false
+	case "canceled", "error":
+		if instantly {
+			return true
+		}
+	}
+	switch string(c.DisconnectionReason) {
+	case "dial_no_answer", "dial_failed", "concurrency_limit_reached":
+		return true
+	case "insufficient_balance":
+		return instantly
+	}
+	return false
+}
+
+// traced says whether there is a trace of a conversation.
+func (c *Call) traced() bool {
+	return len(c.Turns) > 0 || c.TurnCount.V > 0 || c.RecordingURL != nil || c.analyzed()
+}
+
+// analyzed says whether call_analysis is not null: a part of it is, or extra
+// says that it is an object of nulls or some other value.
+func (c *Call) analyzed() bool {
+	return c.Summary != nil || c.UserSentiment != nil || c.Evaluation != nil || len(c.Items) > 0 ||
+		extraHas(c.Extra, fCallAnalysis)
+}
+
+// costed says whether call_cost has an amount, or a value that is no amount at
+// all. An object of nulls is no cost yet.
+func (c *Call) costed() bool {
+	if c.TotalCost.OK || c.CreditsUsed.OK || c.BilledSeconds.OK {
+		return true
+	}
+	if c.Extra == nil {
+		return false
+	}
+	cost := readPatch(c.Extra, callObject).over[fCallCost]
+	if cost.shape != isObject {
+		return cost.shape > isNull
+	}
+	in := readPatch(cost.raw, costObject)
+	for f := range costObject.names {
+		if in.over[f].shape > isNull {
+			return true
+		}
+	}
+	return false
+}
+
+// decodedState is the transcript's state as far as one response tells.
+func decodedState(c *Call) TranscriptState {
+	switch {
+	case c.OptOut.V:
+		return Withheld
+	case !c.TurnCount.OK || !c.Over():
+		return Pending
+	case c.TurnCount.V > 0:
+		return Present
+	}
+	return Empty
+}

@@ -1,0 +1,239 @@
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/parquet-go/parquet-go"
+	"pgregory.net/rapid"
+)
+
+// value parses JSON into what it says, by encoding/json: numbers as they are
+// spelled, of a repeated name the last value. Escaped halves of surrogate pairs,
+// which encoding/json all makes the same, are told apart first.
+func value(t rapid.TB, text []byte) any {
+	t.Helper()
+	d := json.NewDecoder(bytes.NewReader(spellHalves(text)))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		t.Fatalf("parse %q: %v", text, err)
+	}
+	return v
+}
+
+func spellHalves(text []byte) []byte {
+	var out []byte
+	for p := 0; p < len(text); {
+		n, half := 1, false
+		if text[p] == '\\' {
+			n, half = escape(text[p:])
+		}
+		if half {
+			out = fmt.Appendf(out, "<half %s>", bytes.ToLower(text[p+2:p+6]))
+		} else {
+			out = append(out, text[p:p+n]...)
+		}
+		p += n
+	}
+	return out
+}
+
+// viaRows writes calls into Parquet files of the three tables, and reads them
+// back.
+func viaRows(t rapid.TB, calls []*Call) []*Call {
+	t.Helper()
+	month := []byte("2026-11")
+	files := map[*Table]*bytes.Buffer{}
+	writers := map[*Table]*parquet.Writer{}
+	for _, table := range CallTables {
+		files[table] = new(bytes.Buffer)
+		writers[table] = parquet.NewWriter(files[table], ParquetSchema(table))
+	}
+	write := func(table *Table, row parquet.Row) {
+		if len(row) != len(table.Columns) {
+			t.Fatalf("%s: a row of %d values", table.Name, len(row))
+		}
+		if _, err := writers[table].WriteRows([]parquet.Row{row}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range calls {
+		write(&Calls, AppendCallRow(nil, c, month))
+		for i := range c.Turns {
+			write(&Turns, AppendTurnRow(nil, c, i, month))
+		}
+		for i := range c.Items {
+			write(&Items, AppendItemRow(nil, c, i, month))
+		}
+	}
+	var out []*Call
+	read := func(table *Table, do func(*RowReader, parquet.Row)) {
+		if err := writers[table].Close(); err != nil {
+			t.Fatal(err)
+		}
+		f, err := parquet.OpenFile(bytes.NewReader(files[table].Bytes()), int64(files[table].Len()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := NewRowReader(f.Schema(), table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, g := range f.RowGroups() {
+			rows := g.Rows()
+			buf := make([]parquet.Row, 1)
+			for {
+				n, err := rows.ReadRows(buf)
+				if n == 1 {
+					do(r, buf[0])
+				}
+				if errors.Is(err, io.EOF) {
+					break
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := rows.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	read(&Calls, func(r *RowReader, row parquet.Row) {
+		var c Call
+		if err := r.Call(row, &c); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, c.Clone())
+	})
+	at := 0
+	read(&Turns, func(r *RowReader, row parquet.Row) {
+		c := Call{Turns: make([]Turn, 1)}
+		id, turn, err := r.Turn(row, &c.Turns[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for len(out[at].Turns) == int(out[at].TurnCount.V) {
+			at++
+		}
+		if string(id) != string(out[at].ID) || int(turn) != len(out[at].Turns) {
+			t.Fatalf("turn %d of %q stands where turn %d of %q should", turn, id, len(out[at].Turns), out[at].ID)
+		}
+		out[at].Turns = append(out[at].Turns, c.Clone().Turns[0])
+	})
+	at = 0
+	read(&Items, func(r *RowReader, row parquet.Row) {
+		c := Call{Items: make([]Item, 1)}
+		_, position, err := r.Item(row, &c.Items[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for len(calls[at].Items) <= len(out[at].Items) {
+			at++
+		}
+		if int(position) != len(out[at].Items) {
+			t.Fatalf("item %d stands where item %d should", position, len(out[at].Items))
+		}
+		out[at].Items = append(out[at].Items, c.Clone().Items[0])
+	})
+	return out
+}
+
+// checkRebuild decodes body and checks that the call gives it back, and that
+// what the call holds is fit for files.
+func checkRebuild(t rapid.TB, d *Decoder, body []byte, kind Kind, c *Call) {
+	t.Helper()
+	if err := d.Decode(body, kind, c); err != nil {
+		t.Fatalf("%v in %s", err, body)
+	}
+	checkFit(t, c)
+	if c.OptOut.V {
+		return // see TestOptOut
+	}
+	got, want := value(t, c.AppendJSON(nil)), value(t, body)
+	if !reflect.DeepEqual(got, want) {
+		t.Fatalf("%s\nbecomes %s\nextra   %s\n%s", body, c.AppendJSON(nil), c.Extra, cmp.Diff(want, got))
+	}
+}
+
+// checkFit checks what every reader of the files relies on: valid UTF-8, and
+// JSON columns that any JSON parser accepts.
+func checkFit(t rapid.TB, c *Call) {
+	t.Helper()
+	c.eachBytes(func(b *[]byte) {
+		if !utf8.Valid(*b) {
+			t.Fatalf("not UTF-8: %q", *b)
+		}
+	})
+	isJSON := func(b []byte) {
+		if b == nil {
+			return
+		}
+		if !json.Valid(b) {
+			t.Fatalf("not JSON: %s", b)
+		}
+		if !bytes.Equal(spellHalves(b), b) {
+			t.Fatalf("half a surrogate pair in %s", b)
+		}
+	}
+	for _, b := range [][]byte{c.Evaluation, c.Metadata, c.DynamicVariables, c.Extra} {
+		isJSON(b)
+	}
+	for i := range c.Turns {
+		isJSON(c.Turns[i].Arguments)
+		isJSON(c.Turns[i].Extra)
+	}
+	for i := range c.Items {
+		isJSON(c.Items[i].Value)
+		isJSON(c.Items[i].Extra)
+	}
+}
+
+// Whatever the service sends comes back from the rows, value for value.
+func TestLossless(t *testing.T) {
+	t.Parallel()
+	for _, wild := range []int{0, 20, 60} {
+		t.Run(fmt.Sprint(wild), func(t *testing.T) {
+			t.Parallel()
+			rapid.Check(t, func(t *rapid.T) {
+				var d Decoder
+				var bodies [][]byte
+				var calls []*Call
+				for range rapid.IntRange(1, 4).Draw(t, "calls") {
+					kind := drawKind(t)
+					body := drawCall(t, kind, wild)
+					c := new(Call)
+					if err := d.Decode(body, kind, c); err != nil {
+						continue // a wild call may have no id
+					}
+					checkRebuild(t, &d, body, kind, c)
+					bodies, calls = append(bodies, body), append(calls, c.Clone())
+				}
+				if len(calls) == 0 {
+					return
+				}
+				for i, c := range viaRows(t, calls) {
+					if diff := cmp.Diff(calls[i], c, cmpopts.EquateEmpty()); diff != "" {
+						t.Fatalf("from the files: %s", diff)
+					}
+					if c.OptOut.V {
+						continue
+					}
+					got, want := value(t, c.AppendJSON(nil)), value(t, bodies[i])
+					if !reflect.DeepEqual(got, want) {
+						t.Fatalf("from the files: %s", cmp.Diff(want, got))
+					}
+				}
+			})
+		})
+	}
+}

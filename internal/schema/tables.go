@@ -1,0 +1,189 @@
+package schema
+
+// Type is the logical type of a column. Types are declared here and never
+// inferred from data, so that no file's column can flip.
+type Type uint8
+
+const (
+	// Text is a UTF-8 string.
+	Text Type = iota + 1
+	// Word is a UTF-8 string out of few values, stored through a dictionary.
+	Word
+	// JSON is the text of one JSON value, as the service sent it.
+	JSON
+	// Int32 is a signed 32-bit integer.
+	Int32
+	// Int64 is a signed 64-bit integer.
+	Int64
+	// Bool is true or false.
+	Bool
+	// Timestamp is an instant, in milliseconds since 1970-01-01 UTC.
+	Timestamp
+	// Money is DECIMAL(18,4), held as an integer count of 1/10,000.
+	Money
+	// Seconds is DECIMAL(18,3), held as an integer count of milliseconds.
+	Seconds
+)
+
+// DuckDB returns the type's name in DuckDB's SQL, as read_parquet reports it.
+func (t Type) DuckDB() string {
+	switch t {
+	case Text, Word:
+		return "VARCHAR"
+	case JSON:
+		return "JSON"
+	case Int32:
+		return "INTEGER"
+	case Int64:
+		return "BIGINT"
+	case Bool:
+		return "BOOLEAN"
+	case Timestamp:
+		return "TIMESTAMP WITH TIME ZONE"
+	case Money:
+		return "DECIMAL(18,4)"
+	case Seconds:
+		return "DECIMAL(18,3)"
+	}
+	return "VARCHAR"
+}
+
+// Column is one declared column of a table.
+type Column struct {
+	// Name is the API's v3 name of the field, or ours for what we derive.
+	Name string
+	// ID is the column's field id in Parquet. It is unique in its table and
+	// permanent: a number that was ever used is never given to another column.
+	ID int
+	// Type is the logical type.
+	Type Type
+	// Required columns are never null.
+	Required bool
+}
+
+// Table is one declared table: its rows live in files under a folder of the
+// same name in every snapshot.
+type Table struct {
+	Name    string
+	Columns []Column
+}
+
+// Column returns the position of the column called name, or -1.
+func (t *Table) Column(name string) int {
+	for i := range t.Columns {
+		if t.Columns[i].Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// Calls holds one row per call. Sorted by start_at (nulls last), then call_id.
+// month is the partition that the row lies in (UTC month of start_at, or of
+// first_seen_at for a call that has no start yet); it repeats the name of the
+// folder so that a single file read on its own still knows it.
+var Calls = Table{Name: "calls", Columns: []Column{
+	{"call_id", 1, Text, true},
+	{"agent_id", 2, Word, false},
+	{"agent_version", 3, Word, false},
+	{"call_type", 4, Word, false},
+	{"status", 5, Word, false},
+	{"disconnection_reason", 6, Word, false},
+	{"from_number", 7, Text, false},
+	{"to_number", 8, Text, false},
+	{"presentation_number", 9, Word, false},
+	{"start_at", 10, Timestamp, false},
+	{"end_at", 11, Timestamp, false},
+	{"duration_ms", 12, Int64, false},
+	{"total_cost", 13, Money, false},
+	{"credits_used", 14, Money, false},
+	{"billed_seconds", 15, Seconds, false},
+	{"summary", 16, Text, false},
+	{"user_sentiment", 17, Word, false},
+	{"evaluation", 18, JSON, false},
+	{"metadata", 19, JSON, false},
+	{"dynamic_variables", 20, JSON, false},
+	{"variant_label", 21, Word, false},
+	{"recording_url", 22, Text, false},
+	{"opt_out_sensitive_data_storage", 23, Bool, false},
+	{"turn_count", 24, Int32, false},
+	{"transcript_state", 25, Word, true},
+	{"settlement", 26, Word, true},
+	{"source", 27, Word, true},
+	{"extra", 28, JSON, false},
+	{"first_seen_at", 29, Timestamp, true},
+	{"fetched_at", 30, Timestamp, true},
+	{"run_id", 31, Word, true},
+	{"month", 32, Word, true},
+}}
+
+// Turns holds one row per transcript item, in the order of its call's time
+// line. Sorted as Calls, then by turn. arguments and extra are JSON; a
+// tool result's content is kept as the service sent it, a string.
+var Turns = Table{Name: "transcript_turns", Columns: []Column{
+	{"call_id", 1, Text, true},
+	{"turn", 2, Int32, true},
+	{"role", 3, Word, false},
+	{"content", 4, Text, false},
+	{"start_at", 5, Timestamp, false},
+	{"end_at", 6, Timestamp, false},
+	{"tool_call_id", 7, Text, false},
+	{"tool_name", 8, Word, false},
+	{"arguments", 9, JSON, false},
+	{"extra", 10, JSON, false},
+	{"call_start_at", 11, Timestamp, false},
+	{"month", 12, Word, true},
+}}
+
+// Items holds one row per custom analysis item, in the order sent.
+// Sorted as Calls, then by position.
+var Items = Table{Name: "analysis_items", Columns: []Column{
+	{"call_id", 1, Text, true},
+	{"position", 2, Int32, true},
+	{"name", 3, Word, false},
+	{"type", 4, Word, false},
+	{"value", 5, JSON, false},
+	{"extra", 6, JSON, false},
+	{"call_start_at", 7, Timestamp, false},
+	{"month", 8, Word, true},
+}}
+
+// Runs holds one row per run of extract, in the order in which they started.
+// It is one file, runs/runs.parquet, in every snapshot.
+var Runs = Table{Name: "runs", Columns: []Column{
+	{"run_id", 1, Text, true},
+	{"started_at", 2, Timestamp, true},
+	{"ended_at", 3, Timestamp, false},
+	{"outcome", 4, Word, true},
+	{"error", 5, Text, false},
+	{"version", 6, Word, false},
+	{"requests", 7, Int64, true},
+	{"page_requests", 8, Int64, true},
+	{"detail_requests", 9, Int64, true},
+	{"retries", 10, Int64, true},
+	{"rate_limited", 11, Int64, true},
+	{"server_errors", 12, Int64, true},
+	{"network_errors", 13, Int64, true},
+	{"pages", 14, Int64, true},
+	{"calls_listed", 15, Int64, true},
+	{"calls_new", 16, Int64, true},
+	{"calls_changed", 17, Int64, true},
+	{"calls_settled", 18, Int64, true},
+	{"calls_pending", 19, Int64, true},
+	{"calls_missing", 20, Int64, true},
+	{"calls_set_aside", 21, Int64, true},
+	{"transcripts", 22, Int64, true},
+	{"turns", 23, Int64, true},
+	{"drift", 24, Int64, true},
+	{"drift_fields", 25, JSON, false},
+	{"total_count", 26, Int64, false},
+	{"budget_used_percent", 27, Money, false},
+	{"commits", 28, Int64, true},
+}}
+
+// CallTables are the tables whose files are partitioned by month and day, in
+// the order in which they are written.
+var CallTables = []*Table{&Calls, &Turns, &Items}
+
+// Tables are all tables of a warehouse.
+var Tables = []*Table{&Calls, &Turns, &Items, &Runs}

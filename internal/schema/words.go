@@ -1,0 +1,51 @@
+package schema
+
+import "fmt"
+
+// The words that the columns transcript_state, settlement and source hold,
+// indexed by their values. They are part of the warehouse's contract.
+var (
+	transcriptWords = [...]string{Pending: "pending", Present: "present", Empty: "empty", Withheld: "withheld", Missing: "missing"}
+	settlementWords = [...]string{Open: "open", Ended: "ended", Settled: "settled", Expired: "expired"}
+	sourceWords     = [...]string{V3: "v3", V2: "v2"}
+)
+
+// String returns the state's word, as in the column transcript_state.
+func (s TranscriptState) String() string { return word(transcriptWords[:], s, "TranscriptState") }
+
+// String returns the settlement's word, as in the column settlement.
+func (s Settlement) String() string { return word(settlementWords[:], s, "Settlement") }
+
+// String returns the source's word, as in the column source.
+func (s Source) String() string { return word(sourceWords[:], s, "Source") }
+
+// ParseTranscriptState returns the state that a word of transcript_state names.
+func ParseTranscriptState(s string) (TranscriptState, error) {
+	return parseWord[TranscriptState](transcriptWords[:], []byte(s), "transcript state")
+}
+
+// ParseSettlement returns the settlement that a word of settlement names.
+func ParseSettlement(s string) (Settlement, error) {
+	return parseWord[Settlement](settlementWords[:], []byte(s), "settlement")
+}
+
+// ParseSource returns the source that a word of source names.
+func ParseSource(s string) (Source, error) {
+	return parseWord[Source](sourceWords[:], []byte(s), "source")
+}
+
+func word[W ~uint8](words []string, w W, what string) string {
+	if int(w) < len(words) {
+		return words[w]
+	}
+	return fmt.Sprintf("%s(%d)", what, w)
+}
+
+func parseWord[W ~uint8](words []string, s []byte, what string) (W, error) {
+	for i, w := range words {
+		if string(s) == w {
+			return W(i), nil
+		}
+	}
+	return 0, fmt.Errorf("parse %s: no such word: %q", what, s)
+}
