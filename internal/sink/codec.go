@@ -1,0 +1,44 @@
+package sink
+
+import (
+	"sync"
+
+	"github.com/DataDog/zstd"
+	"github.com/parquet-go/parquet-go/compress"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// parquetLevel is the zstd level of data files: level 3 costs a third more CPU
+// time for 5 % less size.
+const parquetLevel = 2
+
+// libzstd compresses Parquet pages with the C library, which is half as fast
+// again as the Go one at the same size. A context is not for concurrent use, so
+// they are pooled.
+type libzstd struct{ contexts sync.Pool }
+
+var _ compress.Codec = (*libzstd)(nil)
+
+func newCodec() *libzstd {
+	return &libzstd{contexts: sync.Pool{New: func() any { return zstd.NewCtx() }}}
+}
+
+// String implements compress.Codec.
+func (*libzstd) String() string { return "ZSTD" }
+
+// CompressionCodec implements compress.Codec.
+func (*libzstd) CompressionCodec() format.CompressionCodec { return format.Zstd }
+
+// Encode implements compress.Codec.
+func (c *libzstd) Encode(dst, src []byte) ([]byte, error) {
+	ctx := c.contexts.Get().(zstd.Ctx)
+	defer c.contexts.Put(ctx)
+	return ctx.CompressLevel(dst[:cap(dst)], src, parquetLevel)
+}
+
+// Decode implements compress.Codec.
+func (c *libzstd) Decode(dst, src []byte) ([]byte, error) {
+	ctx := c.contexts.Get().(zstd.Ctx)
+	defer c.contexts.Put(ctx)
+	return ctx.Decompress(dst[:cap(dst)], src)
+}

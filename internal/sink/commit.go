@@ -1,0 +1,268 @@
+package sink
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+)
+
+// Stats counts what a commit did.
+type Stats struct {
+	New         int64 // calls that were not known
+	Changed     int64 // calls known before the run that are not what they were
+	Settled     int64 // calls that became settled
+	Missing     int64 // calls whose detail answered 404
+	Transcripts int64 // details with a transcript
+	Turns       int64 // their turns
+	Details     int64 // details taken in
+	Due         int64 // calls over that wait for their detail, in the whole warehouse
+	Unsettled   int64 // calls neither settled nor expired, in the whole warehouse
+	Written     int   // data files written
+	Linked      int   // data files taken over
+	Bytes       int64 // size of the data files written
+}
+
+// add sums what two commits did; the figures of the whole warehouse are the
+// later one's.
+func (s Stats) add(o Stats) Stats {
+	o.New += s.New
+	o.Changed += s.Changed
+	o.Settled += s.Settled
+	o.Missing += s.Missing
+	o.Transcripts += s.Transcripts
+	o.Turns += s.Turns
+	o.Details += s.Details
+	o.Written += s.Written
+	o.Linked += s.Linked
+	o.Bytes += s.Bytes
+	return o
+}
+
+// commit is one commit in the making.
+type commit struct {
+	fsys  FS
+	root  string
+	old   *layout.Snapshot // nil: the first
+	now   time.Time
+	codec *libzstd
+	in    *intake
+	b     *builder
+	stats Stats
+	files []layout.File
+}
+
+// run folds the sealed segments into a new snapshot and publishes it. row is
+// called with what the commit did, and returns the row of the table runs for
+// the run that commits.
+func (c *commit) run(ctx context.Context, refs []segmentRef, row func(Stats) schema.Run) (_ *layout.Snapshot, err error) {
+	if c.in, err = readIntake(c.fsys, c.root, refs); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, c.in.frames.close()) }()
+	next := int64(1)
+	if c.old != nil {
+		next = c.old.Manifest.Snapshot + 1
+	}
+	if c.b, err = newBuilder(c.fsys, c.root, next); err != nil {
+		return nil, err
+	}
+	snapshot, err := c.build(ctx, next, refs, row)
+	if err != nil {
+		c.b.discard()
+		if isNoSpace(err) {
+			err = &NoSpaceError{Root: c.root, Wants: c.wants(), Err: err}
+		}
+		return nil, err
+	}
+	return snapshot, nil
+}
+
+func (c *commit) build(ctx context.Context, n int64, refs []segmentRef, row func(Stats) schema.Run) (*layout.Snapshot, error) {
+	units, err := c.planUnits()
+	if err != nil {
+		return nil, err
+	}
+	rewritten := map[string]bool{}
+	for _, u := range units {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		files, unchanged, err := c.rewrite(u)
+		if err != nil {
+			return nil, err
+		}
+		if !unchanged {
+			rewritten[u.period] = true
+			c.written(files...)
+		}
+	}
+	if c.old != nil {
+		for i := range c.old.Manifest.Files {
+			f := &c.old.Manifest.Files[i]
+			if f.Table == schema.Runs.Name || rewritten[f.Period] {
+				continue
+			}
+			if err := c.b.link(c.old, f); err != nil {
+				return nil, err
+			}
+			c.files = append(c.files, *f)
+			c.stats.Linked++
+		}
+	}
+	for _, f := range c.files {
+		c.stats.Due += f.Due
+		c.stats.Unsettled += f.Unsettled
+	}
+	c.stats.Details = c.in.details
+	run := row(c.stats)
+	if err := c.writeRuns(run); err != nil {
+		return nil, err
+	}
+	return c.b.publish(c.manifest(n, refs, run.ID))
+}
+
+func (c *commit) written(files ...layout.File) {
+	for _, f := range files {
+		c.stats.Written++
+		c.stats.Bytes += f.Bytes
+	}
+	c.files = append(c.files, files...)
+}
+
+// writeRuns writes the table runs with the committing run's row in it. What is
+// left of a run that never ended is closed: it was killed.
+func (c *commit) writeRuns(run schema.Run) error {
+	runs, err := c.readRuns()
+	if err != nil {
+		return err
+	}
+	runs = slices.DeleteFunc(runs, func(r schema.Run) bool { return r.ID == run.ID })
+	for i := range runs {
+		if runs[i].Outcome == schema.OutcomeRunning {
+			runs[i].Outcome = schema.OutcomeKilled
+		}
+	}
+	runs = append(runs, run)
+	slices.SortStableFunc(runs, func(a, b schema.Run) int { return cmp.Compare(a.ID, b.ID) })
+	w := newRunsWriter(c.b, c.codec)
+	for i := range runs {
+		if err := w.add(schema.AppendRunRow(nil, &runs[i])); err != nil {
+			return errors.Join(err, w.discard())
+		}
+	}
+	f, err := w.close()
+	if err != nil {
+		return err
+	}
+	c.written(*f)
+	return nil
+}
+
+func (c *commit) readRuns() ([]schema.Run, error) {
+	files := c.oldFiles(schema.Runs.Name)
+	var out []schema.Run
+	for _, f := range files {
+		r, err := openTable(c.fsys, c.old.Path(f), &schema.Runs)
+		if err != nil {
+			return nil, err
+		}
+		for {
+			row, err := r.next()
+			if err != nil || row == nil {
+				if err := closing(err, r.close); err != nil {
+					return nil, err
+				}
+				break
+			}
+			var run schema.Run
+			if err := r.reader.Run(row, &run); err != nil {
+				return nil, closing(&DamageError{Path: r.path, What: err.Error()}, r.close)
+			}
+			out = append(out, run)
+		}
+	}
+	return out, nil
+}
+
+func (c *commit) manifest(n int64, refs []segmentRef, runID string) *layout.Manifest {
+	m := &layout.Manifest{
+		FormatVersion: layout.FormatVersion, Snapshot: n, RunID: runID, CommittedAt: c.now.UTC(),
+		Coverage: []schema.Span{}, Files: c.files,
+	}
+	if c.old != nil {
+		m.Coverage = c.old.Manifest.Coverage
+	}
+	for _, s := range c.in.covered {
+		m.Coverage = cover(m.Coverage, s)
+	}
+	for _, ref := range refs {
+		m.Journal = append(m.Journal, layout.Segment{Run: ref.run, Number: ref.n})
+	}
+	order := map[string]int{}
+	for i, t := range schema.Tables {
+		order[t.Name] = i
+	}
+	slices.SortFunc(m.Files, func(a, b layout.File) int {
+		return cmp.Or(cmp.Compare(order[a.Table], order[b.Table]), cmp.Compare(a.Period, b.Period))
+	})
+	for _, f := range m.FilesOf(schema.Calls.Name) {
+		if f.MaxStart != nil {
+			m.Watermark = max(m.Watermark, *f.MaxStart)
+		}
+	}
+	return m
+}
+
+// wants guesses how many bytes the commit needs: what the files that it touches
+// have now, and the journal twice.
+func (c *commit) wants() int64 {
+	var n int64
+	for _, s := range c.in.frames.segments {
+		n += 2 * s.size
+	}
+	touched := map[string]bool{}
+	for _, ch := range c.in.changes {
+		if ch.start.OK {
+			day := layout.Day(ch.start.V)
+			touched[day], touched[day[:7]] = true, true
+		}
+	}
+	for _, t := range schema.CallTables {
+		for _, f := range c.oldFiles(t.Name) {
+			if touched[f.Period] {
+				n += f.Bytes
+			}
+		}
+	}
+	return n
+}
+
+// dropSegments removes journal segments that a snapshot holds.
+func dropSegments(fsys FS, root string, refs []segmentRef, keep string) error {
+	runs := map[string]bool{}
+	for _, ref := range refs {
+		if err := fsys.Remove(ref.path(root)); err != nil {
+			return fmt.Errorf("remove a committed journal segment: %w", err)
+		}
+		runs[ref.run] = true
+	}
+	for run := range runs {
+		if run == keep {
+			continue
+		}
+		dir := filepath.Join(root, layout.JournalName, run)
+		if left, err := fsys.ReadDir(dir); err == nil && len(left) == 0 {
+			if err := fsys.Remove(dir); err != nil {
+				return fmt.Errorf("remove a committed journal: %w", err)
+			}
+		}
+	}
+	return nil
+}

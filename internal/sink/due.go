@@ -1,0 +1,98 @@
+package sink
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"slices"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+)
+
+// Due yields the calls of the last commit that are over and wait for their
+// detail, newest start first, those without a start before all others of their
+// period. It holds one period's calls at a time. Commits meanwhile do not
+// disturb it: it reads the snapshot that was current when it began.
+func (w *Warehouse) Due(ctx context.Context) iter.Seq2[schema.Due, error] {
+	return func(yield func(schema.Due, error) bool) {
+		snapshot := w.Snapshot()
+		if snapshot == nil {
+			return
+		}
+		files := slices.DeleteFunc(snapshot.Manifest.FilesOf(schema.Calls.Name), func(f *layout.File) bool { return f.Due == 0 })
+		slices.SortFunc(files, func(a, b *layout.File) int { return cmp.Compare(b.Period, a.Period) })
+		for _, f := range files {
+			due, err := w.dueIn(ctx, snapshot.Path(f))
+			if err != nil {
+				yield(schema.Due{}, err)
+				return
+			}
+			for _, d := range due {
+				if !yield(d, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (w *Warehouse) dueIn(ctx context.Context, path string) (due []schema.Due, err error) {
+	r, err := openTable(w.opts.FS, path, &schema.Calls)
+	if err != nil {
+		return nil, err
+	}
+	var call schema.Call
+	for {
+		row, err := r.next()
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil || row == nil {
+			slices.Reverse(due)
+			return due, closing(err, r.close)
+		}
+		if err := r.reader.Call(row, &call); err != nil {
+			return nil, closing(&DamageError{Path: path, What: err.Error()}, r.close)
+		}
+		if call.DetailDue() {
+			due = append(due, schema.Due{CallID: string(call.ID), StartAt: call.StartAt})
+		}
+	}
+}
+
+// DueCount returns how many calls of the last commit wait for their detail.
+func (w *Warehouse) DueCount() int64 {
+	var n int64
+	if s := w.Snapshot(); s != nil {
+		for _, f := range s.Manifest.FilesOf(schema.Calls.Name) {
+			n += f.Due
+		}
+	}
+	return n
+}
+
+// OldestUnsettled returns the lowest start_at, ms UTC, among the calls of the
+// last commit that are neither settled nor expired (for one that has no start,
+// when it was first seen); ok is false when there is none.
+func (w *Warehouse) OldestUnsettled() (ms int64, ok bool) {
+	s := w.Snapshot()
+	if s == nil {
+		return 0, false
+	}
+	for _, f := range s.Manifest.FilesOf(schema.Calls.Name) {
+		if f.OldestUnsettled != nil && (!ok || *f.OldestUnsettled < ms) {
+			ms, ok = *f.OldestUnsettled, true
+		}
+	}
+	return ms, ok
+}
+
+// Coverage returns the spans of start_at that the last commit says have been
+// listed completely, ascending and disjoint.
+func (w *Warehouse) Coverage() []schema.Span {
+	if s := w.Snapshot(); s != nil {
+		return slices.Clone(s.Manifest.Coverage)
+	}
+	return nil
+}

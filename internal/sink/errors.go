@@ -1,0 +1,29 @@
+package sink
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+)
+
+// NoSpaceError says that the disk was full. The last snapshot stands, and what
+// was fetched stays in the journal.
+type NoSpaceError struct {
+	Root  string
+	Wants int64 // bytes that the next try will need, about
+	Err   error
+}
+
+func (e *NoSpaceError) Error() string {
+	return fmt.Sprintf("no space left under %s (a commit now wants about %d MB): %v", e.Root, (e.Wants>>20)+1, e.Err)
+}
+
+func (e *NoSpaceError) Unwrap() error { return e.Err }
+
+// isNoSpace reports whether err came of a full disk or an exhausted quota.
+func isNoSpace(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
+// closing closes what was open on the way out of a failure.
+func closing(err error, close func() error) error { return errors.Join(err, close()) }

@@ -1,0 +1,248 @@
+package sink
+
+import (
+	"errors"
+
+	"github.com/parquet-go/parquet-go"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+)
+
+// periodReader reads the calls of one period with their turns and items, in
+// the tables' common order. Values that it returns stay valid: the Parquet
+// reader never reuses the memory of byte arrays.
+type periodReader struct {
+	calls, turns, items *tableReader // turns and items are nil where there is no file
+	turn, item          parquet.Row  // read, not yet taken
+	turnID, itemID      []byte
+	month               []byte
+}
+
+// openPeriod opens the old snapshot's files of a period. It returns nil where
+// there are none.
+func (c *commit) openPeriod(period string) (*periodReader, error) {
+	p := &periodReader{}
+	for _, t := range []struct {
+		table *schema.Table
+		to    **tableReader
+	}{{&schema.Calls, &p.calls}, {&schema.Turns, &p.turns}, {&schema.Items, &p.items}} {
+		f := c.fileOf(t.table.Name, period)
+		if f == nil {
+			continue
+		}
+		r, err := openTable(c.fsys, c.old.Path(f), t.table)
+		if err != nil {
+			return nil, closing(err, p.close)
+		}
+		*t.to = r
+	}
+	if p.calls == nil {
+		return nil, p.close()
+	}
+	return p, errors.Join(p.advanceTurn(), p.advanceItem())
+}
+
+// next returns the next call and its row, or nil at the end. The call before
+// must have been taken, copied or skipped.
+func (p *periodReader) next() (*schema.Call, parquet.Row, error) {
+	row, err := p.calls.next()
+	if err != nil || row == nil {
+		return nil, nil, err
+	}
+	call := new(schema.Call)
+	if err := p.calls.reader.Call(row, call); err != nil {
+		return nil, nil, &DamageError{Path: p.calls.path, What: err.Error()}
+	}
+	return call, row, nil
+}
+
+func (p *periodReader) advanceTurn() (err error) {
+	p.turn, p.turnID = nil, nil
+	if p.turns == nil {
+		return nil
+	}
+	if p.turn, err = p.turns.next(); err != nil || p.turn == nil {
+		return err
+	}
+	p.turnID = p.turns.callID(p.turn)
+	return nil
+}
+
+func (p *periodReader) advanceItem() (err error) {
+	p.item, p.itemID = nil, nil
+	if p.items == nil {
+		return nil
+	}
+	if p.item, err = p.items.next(); err != nil || p.item == nil {
+		return err
+	}
+	p.itemID = p.items.callID(p.item)
+	return nil
+}
+
+// take reads the call's turns and items into it.
+func (p *periodReader) take(call *schema.Call) (*schema.Call, error) {
+	err := p.each(call, func(row parquet.Row) error {
+		call.Turns = append(call.Turns, schema.Turn{})
+		_, _, err := p.turns.reader.Turn(row, &call.Turns[len(call.Turns)-1])
+		return err
+	}, func(row parquet.Row) error {
+		call.Items = append(call.Items, schema.Item{})
+		_, _, err := p.items.reader.Item(row, &call.Items[len(call.Items)-1])
+		return err
+	})
+	return call, err
+}
+
+// skip passes over the call's turns and items.
+func (p *periodReader) skip(call *schema.Call) error {
+	nothing := func(parquet.Row) error { return nil }
+	return p.each(call, nothing, nothing)
+}
+
+// each calls turn and item for the rows of a call.
+func (p *periodReader) each(call *schema.Call, turn, item func(parquet.Row) error) error {
+	for p.turn != nil && string(p.turnID) == string(call.ID) {
+		if err := turn(p.turn); err != nil {
+			return err
+		}
+		if err := p.advanceTurn(); err != nil {
+			return err
+		}
+	}
+	for p.item != nil && string(p.itemID) == string(call.ID) {
+		if err := item(p.item); err != nil {
+			return err
+		}
+		if err := p.advanceItem(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// done reports rows that belong to no call: then the order of the files is not
+// what it must be, and rewriting them would lose rows.
+func (p *periodReader) done() error {
+	if p.turn != nil {
+		return &DamageError{Path: p.turns.path, What: "it holds a turn whose call is not where it should be"}
+	}
+	if p.item != nil {
+		return &DamageError{Path: p.items.path, What: "it holds an analysis item whose call is not where it should be"}
+	}
+	return nil
+}
+
+func (p *periodReader) close() error {
+	var errs []error
+	for _, r := range []*tableReader{p.calls, p.turns, p.items} {
+		if r != nil {
+			errs = append(errs, r.close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// periodWriter writes the files of one period.
+type periodWriter struct {
+	calls, turns, items *tableWriter
+	row                 parquet.Row
+	held                int
+}
+
+func newPeriodWriter(b *builder, codec *libzstd, period string) *periodWriter {
+	return &periodWriter{
+		calls: newTableWriter(b, codec, &schema.Calls, period),
+		turns: newTableWriter(b, codec, &schema.Turns, period),
+		items: newTableWriter(b, codec, &schema.Items, period),
+	}
+}
+
+// count notes a call in the manifest's figures.
+func (w *periodWriter) count(call *schema.Call) {
+	w.calls.span(call.StartAt)
+	info := &w.calls.info
+	if call.DetailDue() {
+		info.Due++
+	}
+	if call.Settlement == schema.Settled || call.Settlement == schema.Expired {
+		return
+	}
+	info.Unsettled++
+	since := call.StartAt.V
+	if !call.StartAt.OK {
+		info.Unstarted++
+		since = call.FirstSeenAt
+	}
+	if info.OldestUnsettled == nil || since < *info.OldestUnsettled {
+		info.OldestUnsettled = &since
+	}
+}
+
+// write writes a call with all its rows.
+func (w *periodWriter) write(call *schema.Call, month []byte) error {
+	w.count(call)
+	w.row = schema.AppendCallRow(w.row[:0], call, month)
+	if err := w.calls.add(w.row); err != nil {
+		return err
+	}
+	for i := range call.Turns {
+		w.turns.span(call.StartAt)
+		w.row = schema.AppendTurnRow(w.row[:0], call, i, month)
+		if err := w.turns.add(w.row); err != nil {
+			return err
+		}
+	}
+	for i := range call.Items {
+		w.items.span(call.StartAt)
+		w.row = schema.AppendItemRow(w.row[:0], call, i, month)
+		if err := w.items.add(w.row); err != nil {
+			return err
+		}
+	}
+	return w.flush()
+}
+
+// copy takes a call over as it is.
+func (w *periodWriter) copy(p *periodReader, call *schema.Call, row parquet.Row) error {
+	w.count(call)
+	if err := w.calls.add(row); err != nil {
+		return err
+	}
+	err := p.each(call, func(row parquet.Row) error {
+		w.turns.span(call.StartAt)
+		return w.turns.add(row)
+	}, func(row parquet.Row) error {
+		w.items.span(call.StartAt)
+		return w.items.add(row)
+	})
+	if w.held++; err == nil && w.held >= readAhead {
+		err = w.flush()
+	}
+	return err
+}
+
+func (w *periodWriter) flush() error {
+	w.held = 0
+	return errors.Join(w.calls.flush(), w.turns.flush(), w.items.flush())
+}
+
+// close makes the files durable and returns their lines of the manifest.
+func (w *periodWriter) close() ([]layout.File, error) {
+	var out []layout.File
+	var errs []error
+	for _, t := range []*tableWriter{w.calls, w.turns, w.items} {
+		f, err := t.close()
+		if f != nil {
+			out = append(out, *f)
+		}
+		errs = append(errs, err)
+	}
+	return out, errors.Join(errs...)
+}
+
+// discard removes the files.
+func (w *periodWriter) discard() error {
+	return errors.Join(w.calls.discard(), w.turns.discard(), w.items.discard())
+}

@@ -1,0 +1,105 @@
+package sink
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/parquet-go/parquet-go"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+)
+
+// readAhead is how many rows a tableReader decodes at a time.
+const readAhead = 64
+
+// tableReader streams the rows of one data file in their order.
+type tableReader struct {
+	file   File
+	groups []parquet.RowGroup
+	rows   parquet.Rows
+	reader *schema.RowReader
+	id     int // position of call_id in a row of the file; -1: none
+	buf    []parquet.Row
+	n, at  int
+	path   string
+}
+
+// openTable opens a data file. A file of a later format is refused.
+func openTable(fsys FS, path string, table *schema.Table) (*tableReader, error) {
+	f, err := fsys.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("open a data file: %w", err)
+	}
+	t := &tableReader{file: f, path: path, buf: make([]parquet.Row, readAhead)}
+	if err := t.init(table); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return t, nil
+}
+
+func (t *tableReader) init(table *schema.Table) error {
+	st, err := t.file.Stat()
+	if err != nil {
+		return fmt.Errorf("open a data file: %w", err)
+	}
+	p, err := parquet.OpenFile(t.file, st.Size(), parquet.SkipBloomFilters(true), parquet.SkipPageIndex(true))
+	if err != nil {
+		return &DamageError{Path: t.path, What: err.Error()}
+	}
+	if v, ok := p.Lookup(layout.FormatKey); ok {
+		if n, err := strconv.Atoi(v); err != nil || n > layout.FormatVersion {
+			return &layout.VersionError{Got: n}
+		}
+	}
+	if t.reader, err = schema.NewRowReader(p.Schema(), table); err != nil {
+		return &DamageError{Path: t.path, What: err.Error()}
+	}
+	t.id = -1
+	if leaf, ok := p.Schema().Lookup("call_id"); ok {
+		t.id = leaf.ColumnIndex
+	}
+	t.groups = p.RowGroups()
+	return nil
+}
+
+// next returns the next row, or nil at the end. The row is valid until next is
+// called again; the bytes that its values point at stay valid after that, since
+// the Parquet reader never uses the memory of byte arrays again.
+func (t *tableReader) next() (parquet.Row, error) {
+	for t.at == t.n {
+		if t.rows == nil {
+			if len(t.groups) == 0 {
+				return nil, nil
+			}
+			t.rows, t.groups = t.groups[0].Rows(), t.groups[1:]
+		}
+		n, err := t.rows.ReadRows(t.buf)
+		t.at, t.n = 0, n
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, &DamageError{Path: t.path, What: err.Error()}
+		}
+		if n == 0 {
+			if err := t.rows.Close(); err != nil {
+				return nil, fmt.Errorf("read %s: %w", t.path, err)
+			}
+			t.rows = nil
+		}
+	}
+	row := t.buf[t.at]
+	t.at++
+	return row, nil
+}
+
+// callID returns the id of the call that a row belongs to.
+func (t *tableReader) callID(row parquet.Row) []byte { return row[t.id].ByteArray() }
+
+func (t *tableReader) close() error {
+	var err error
+	if t.rows != nil {
+		err = t.rows.Close()
+	}
+	return errors.Join(err, t.file.Close())
+}

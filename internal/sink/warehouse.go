@@ -1,0 +1,228 @@
+package sink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+)
+
+// Options says how a warehouse is opened for writing.
+type Options struct {
+	Root  string           // the warehouse's folder; made when it is not there
+	RunID string           // the run that writes: layout.RunID
+	FS    FS               // nil: Disk
+	Now   func() time.Time // nil: time.Now
+}
+
+// Warehouse is a warehouse open for writing, by one run at a time.
+type Warehouse struct {
+	opts    Options
+	lock    *lock
+	spent   []Spend
+	journal *journal
+	codec   *libzstd
+
+	mu       sync.Mutex
+	current  *layout.Snapshot // nil: nothing committed yet
+	sealed   []segmentRef     // durable, not yet committed
+	leftover []segmentRef     // those of sealed that runs before this one left
+	total    Stats            // of all commits of this run
+	commits  int64
+
+	committing sync.Mutex // one commit at a time
+}
+
+// Open takes the warehouse for writing. It returns a *LockedError when another
+// run has it, a *layout.VersionError when a newer callhouse wrote it, and a
+// *DamageError when what is there cannot be trusted. It sweeps what a crash
+// left; what the journal still holds is committed by the next Commit.
+func Open(opts Options) (_ *Warehouse, err error) {
+	if opts.FS == nil {
+		opts.FS = Disk{}
+	}
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	if _, ok := layout.ParseRunID(opts.RunID); !ok {
+		return nil, fmt.Errorf("open the warehouse: %q is no run id", opts.RunID)
+	}
+	if err := os.MkdirAll(filepath.Dir(opts.Root), 0o700); err != nil {
+		return nil, fmt.Errorf("open the warehouse: %w", err)
+	}
+	if err := ensureDir(opts.FS, opts.Root); err != nil {
+		return nil, fmt.Errorf("open the warehouse: %w", err)
+	}
+	w := &Warehouse{opts: opts, codec: newCodec()}
+	host, _ := os.Hostname() // a courtesy to whoever meets the lock
+	w.lock, w.spent, err = takeLock(opts.Root, Holder{PID: os.Getpid(), Host: host, RunID: opts.RunID, Since: opts.Now().UTC()})
+	if err != nil {
+		return nil, err
+	}
+	if err := w.recover(); err != nil {
+		return nil, errors.Join(err, w.lock.release())
+	}
+	w.journal = newJournal(opts.FS, opts.Root, opts.RunID)
+	return w, nil
+}
+
+// recover brings the warehouse to what its last commit and its journal say.
+func (w *Warehouse) recover() error {
+	fsys, root := w.opts.FS, w.opts.Root
+	for _, name := range []string{layout.SnapshotsName, layout.JournalName} {
+		if err := ensureDir(fsys, filepath.Join(root, name)); err != nil {
+			return fmt.Errorf("open the warehouse: %w", err)
+		}
+	}
+	var err error
+	if w.current, err = readCurrent(fsys, root); err != nil {
+		return err
+	}
+	if err := sweep(fsys, root, w.current); err != nil {
+		return err
+	}
+	refs, err := listJournal(fsys, root)
+	if err != nil {
+		return err
+	}
+	if w.current != nil {
+		// The commit that took these in was cut short before it removed them.
+		var done []segmentRef
+		refs = slices.DeleteFunc(refs, func(ref segmentRef) bool {
+			in := slices.Contains(w.current.Manifest.Journal, layout.Segment{Run: ref.run, Number: ref.n})
+			if in {
+				done = append(done, ref)
+			}
+			return in
+		})
+		if err := dropSegments(fsys, root, done, ""); err != nil {
+			return err
+		}
+	}
+	w.sealed = refs
+	w.leftover = slices.Clone(refs)
+	return w.dropEmptyRuns()
+}
+
+// dropEmptyRuns removes the journal folders of runs that left nothing.
+func (w *Warehouse) dropEmptyRuns() error {
+	dir := filepath.Join(w.opts.Root, layout.JournalName)
+	entries, err := w.opts.FS.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("list the journal: %w", err)
+	}
+	for _, e := range entries {
+		if _, ok := layout.ParseRunID(e.Name()); !ok || !e.IsDir() {
+			continue
+		}
+		path := filepath.Join(dir, e.Name())
+		if left, err := w.opts.FS.ReadDir(path); err == nil && len(left) == 0 {
+			if err := w.opts.FS.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("remove an empty journal: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// Leftover returns the runs before this one that left records uncommitted: they
+// were killed.
+func (w *Warehouse) Leftover() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var runs []string
+	for _, ref := range w.leftover {
+		if !slices.Contains(runs, ref.run) {
+			runs = append(runs, ref.run)
+		}
+	}
+	return runs
+}
+
+// Recall returns the requests that the runs before this one sent lately.
+func (w *Warehouse) Recall() []Spend { return w.spent }
+
+// Note remembers a request for the runs after this one, in place slot of a ring.
+func (w *Warehouse) Note(slot int, s Spend) error { return w.lock.note(slot, s) }
+
+// Put makes records durable. It is safe for concurrent use, and cheap in
+// company: what comes while the disk is busy is synced together.
+func (w *Warehouse) Put(ctx context.Context, recs ...schema.Record) error {
+	if len(recs) == 0 {
+		return nil
+	}
+	if err := w.journal.put(ctx, recs); err != nil {
+		if isNoSpace(err) {
+			_, held := w.journal.size()
+			return &NoSpaceError{Root: w.opts.Root, Wants: held, Err: err}
+		}
+		return err
+	}
+	return nil
+}
+
+// Uncommitted returns how many records were put since the last commit, and
+// their size in bytes, uncompressed.
+func (w *Warehouse) Uncommitted() (records, bytes int64) { return w.journal.size() }
+
+// Snapshot returns the committed snapshot, or nil when there is none yet.
+func (w *Warehouse) Snapshot() *layout.Snapshot {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.current
+}
+
+// Totals returns what all commits of this run did, and how many they were.
+func (w *Warehouse) Totals() (Stats, int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.total, w.commits
+}
+
+// Commit commits everything that was put before it. row is called once, with
+// the totals of the run including this commit, and returns the run's row of
+// the table runs. On failure the last snapshot stands and the journal stays.
+func (w *Warehouse) Commit(ctx context.Context, row func(total Stats, commits int64) schema.Run) error {
+	w.committing.Lock()
+	defer w.committing.Unlock()
+	ref, ok, err := w.journal.seal()
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	if ok {
+		w.sealed = append(w.sealed, ref)
+	}
+	refs, old, before, commits := slices.Clone(w.sealed), w.current, w.total, w.commits+1
+	w.mu.Unlock()
+	c := &commit{fsys: w.opts.FS, root: w.opts.Root, old: old, now: w.opts.Now(), codec: w.codec}
+	snapshot, err := c.run(ctx, refs, func(s Stats) schema.Run { return row(before.add(s), commits) })
+	if err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	w.mu.Lock()
+	w.current, w.total, w.commits = snapshot, before.add(c.stats), commits
+	w.sealed, w.leftover = w.sealed[len(refs):], nil
+	w.mu.Unlock()
+	// The commit stands. What follows only tidies, and is done again at the next
+	// opening if it fails now.
+	if err := dropSegments(w.opts.FS, w.opts.Root, refs, w.opts.RunID); err != nil {
+		return err
+	}
+	return retire(w.opts.FS, w.opts.Root, w.opts.Now())
+}
+
+// Close lets the warehouse go. What was put and not committed stays in the
+// journal for the next run.
+func (w *Warehouse) Close() error {
+	_, _, err := w.journal.seal()
+	return errors.Join(err, w.dropEmptyRuns(), w.lock.release())
+}

@@ -1,0 +1,376 @@
+package sink
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+)
+
+// testDay is when the tests' first run starts.
+var testDay = time.Date(2026, 11, 19, 2, 0, 0, 0, time.UTC)
+
+// night opens a warehouse at root as the n-th run, an hour after the one before.
+func night(t testing.TB, root string, n int) *Warehouse {
+	t.Helper()
+	now := testDay.Add(time.Duration(n) * time.Hour)
+	w, err := Open(Options{Root: root, RunID: layout.RunID(now, uint32(n)), Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.Close() })
+	return w
+}
+
+func doneRow(w *Warehouse) func(Stats, int64) schema.Run {
+	return func(s Stats, commits int64) schema.Run {
+		return schema.Run{ID: w.opts.RunID, StartedAt: w.opts.Now().UnixMilli(), Outcome: schema.OutcomeDone,
+			CallsNew: s.New, CallsChanged: s.Changed, Commits: commits}
+	}
+}
+
+func mustCommit(t testing.TB, w *Warehouse) {
+	t.Helper()
+	if err := w.Commit(context.Background(), doneRow(w)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// readCalls reads every call of a snapshot back from its files, and fails the
+// test if the files are not what the manifest and FORMAT.md say of them.
+func readCalls(t testing.TB, s *layout.Snapshot) map[string]*schema.Call {
+	t.Helper()
+	out := map[string]*schema.Call{}
+	rows := map[string]int64{}
+	c := &commit{fsys: Disk{}, old: s}
+	for _, f := range s.Manifest.FilesOf(schema.Calls.Name) {
+		in, err := c.openPeriod(f.Period)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var last *schema.Call
+		var due, unsettled, unstarted int64
+		for {
+			call, row, err := in.next()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if call == nil {
+				break
+			}
+			if call, err = in.take(call); err != nil {
+				t.Fatal(err)
+			}
+			if last != nil && compareKey(last.StartAt, string(last.ID), call.StartAt, string(call.ID)) >= 0 {
+				t.Fatalf("%s: call %s stands behind %s", f.Path, call.ID, last.ID)
+			}
+			if out[string(call.ID)] != nil {
+				t.Fatalf("%s: call %s is in the snapshot twice", f.Path, call.ID)
+			}
+			if got := string(row[schema.Calls.Column("month")].ByteArray()); got != f.Period[:7] {
+				t.Fatalf("%s: month is %q", f.Path, got)
+			}
+			since := call.FirstSeenAt
+			if call.StartAt.OK {
+				since = call.StartAt.V
+			}
+			if day := layout.Day(since); !strings.HasPrefix(day, f.Period) {
+				t.Fatalf("%s holds call %s of %s", f.Path, call.ID, day)
+			}
+			if call.DetailDue() {
+				due++
+			}
+			if call.Settlement == schema.Open || call.Settlement == schema.Ended {
+				unsettled++
+				if !call.StartAt.OK {
+					unstarted++
+				}
+			}
+			out[string(call.ID)], last = call, call
+			rows[schema.Calls.Name]++
+			rows[schema.Turns.Name] += int64(len(call.Turns))
+			rows[schema.Items.Name] += int64(len(call.Items))
+		}
+		if err := errors.Join(in.done(), in.close()); err != nil {
+			t.Fatal(err)
+		}
+		if due != f.Due || unsettled != f.Unsettled || unstarted != f.Unstarted {
+			t.Fatalf("%s: due %d, unsettled %d, unstarted %d; the manifest says %d, %d, %d", f.Path,
+				due, unsettled, unstarted, f.Due, f.Unsettled, f.Unstarted)
+		}
+	}
+	for _, table := range schema.CallTables {
+		if got := s.Manifest.Rows(table.Name); got != rows[table.Name] {
+			t.Fatalf("%s has %d rows, the manifest says %d", table.Name, rows[table.Name], got)
+		}
+	}
+	checkFiles(t, s)
+	return out
+}
+
+// checkFiles compares the snapshot's folder with its manifest, to the byte.
+func checkFiles(t testing.TB, s *layout.Snapshot) {
+	t.Helper()
+	want := []string{layout.ManifestName}
+	for i := range s.Manifest.Files {
+		f := &s.Manifest.Files[i]
+		want = append(want, f.Path)
+		raw, err := os.ReadFile(s.Path(f))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := sha256.Sum256(raw)
+		if int64(len(raw)) != f.Bytes || hex.EncodeToString(sum[:]) != f.SHA256 {
+			t.Fatalf("%s is not what the manifest says", f.Path)
+		}
+	}
+	var got []string
+	err := filepath.WalkDir(s.Dir, func(path string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			rel, _ := filepath.Rel(s.Dir, path)
+			got = append(got, filepath.ToSlash(rel))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sort.Strings(want)
+	sort.Strings(got)
+	if d := cmp.Diff(want, got); d != "" {
+		t.Fatalf("files of the snapshot (-manifest +folder):\n%s", d)
+	}
+}
+
+// body makes a call's JSON.
+func body(id string, start, end *int64, status, sentiment string, turns int) []byte {
+	num := func(v *int64) string {
+		if v == nil {
+			return "null"
+		}
+		return fmt.Sprint(*v)
+	}
+	analysis := "null"
+	if sentiment != "" {
+		analysis = fmt.Sprintf(`{"summary":"about %s","user_sentiment":%q,"custom_analysis_data":[{"type":"string","name":"topic","value":"x"}]}`, id, sentiment)
+	}
+	transcript := ""
+	if turns >= 0 {
+		var items []string
+		for i := range turns {
+			items = append(items, fmt.Sprintf(`{"role":"user","content":"turn %d","start_at":%d,"end_at":%d}`, i, i, i+1))
+		}
+		transcript = `,"transcript":[` + strings.Join(items, ",") + `]`
+	}
+	return fmt.Appendf(nil, `{"id":%q,"agent":{"agent_id":"a","agent_version":"v1"},"call_type":"phone","status":%q,`+
+		`"from_number":"1","to_number":"2","presentation_number":null,"disconnection_reason":"user_hangup","start_at":%s,"end_at":%s,`+
+		`"recording_url":null,"metadata":{},"dynamic_variables":{},"call_analysis":%s,"call_cost":null,"variant_label":null,`+
+		`"opt_out_sensitive_data_storage":false%s}`, id, status, num(start), num(end), analysis, transcript)
+}
+
+// A warehouse under random records, commits, restarts and moves holds what a
+// map of calls would: every call once, in its last state, in its place.
+func TestWarehouseAgainstAMap(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		root := filepath.Join(t.TempDir(), "w")
+		w := night(t, root, 0)
+		model := map[string]*schema.Call{}
+		n := 0
+		settle := func() {
+			for _, c := range model {
+				c.Settle(w.opts.Now().UnixMilli())
+			}
+		}
+		for range rapid.IntRange(1, 40).Draw(rt, "steps") {
+			switch op := rapid.SampledFrom([]string{"item", "item", "item", "detail", "detail", "missing", "commit", "restart"}).Draw(rt, "op"); op {
+			case "item", "detail":
+				id := fmt.Sprint("call-", rapid.IntRange(0, 12).Draw(rt, "id"))
+				at := w.opts.Now().UnixMilli()
+				var start, end *int64
+				if !rapid.Bool().Draw(rt, "unstarted") {
+					v := testDay.Add(-time.Duration(rapid.IntRange(0, 72).Draw(rt, "hours")) * time.Hour).UnixMilli()
+					start = &v
+					if rapid.Bool().Draw(rt, "over") {
+						e := v + 60_000
+						end = &e
+					}
+				}
+				status := "ongoing"
+				if end != nil {
+					status = "ended"
+				}
+				kind, turns := schema.KindItem, -1
+				if op == "detail" {
+					kind, turns = schema.KindDetail, rapid.IntRange(0, 3).Draw(rt, "turns")
+				}
+				b := body(id, start, end, status, rapid.SampledFrom([]string{"", "positive"}).Draw(rt, "sentiment"), turns)
+				if err := w.Put(context.Background(), schema.Record{Kind: kind, CallID: id, FetchedAt: at, Body: b}); err != nil {
+					rt.Fatal(err)
+				}
+				next := &schema.Call{}
+				if err := new(schema.Decoder).Decode(b, kind, next); err != nil {
+					rt.Fatal(err)
+				}
+				next.FirstSeenAt, next.FetchedAt, next.RunID = at, at, []byte(w.opts.RunID)
+				schema.Merge(model[id], next, kind)
+				next.Settle(at)
+				model[id] = next
+			case "missing":
+				if len(model) == 0 {
+					continue
+				}
+				ids := make([]string, 0, len(model))
+				for id := range model {
+					ids = append(ids, id)
+				}
+				sort.Strings(ids)
+				id, at := rapid.SampledFrom(ids).Draw(rt, "id"), w.opts.Now().UnixMilli()
+				if err := w.Put(context.Background(), schema.Record{Kind: schema.KindMissing, CallID: id, FetchedAt: at}); err != nil {
+					rt.Fatal(err)
+				}
+				next := &schema.Call{ID: []byte(id), FirstSeenAt: at, FetchedAt: at, RunID: []byte(w.opts.RunID)}
+				schema.Merge(model[id], next, schema.KindMissing)
+				next.Settle(at)
+				model[id] = next
+			case "commit":
+				mustCommit(t, w)
+				settle()
+				sameCalls(rt, model, readCalls(t, w.Snapshot()))
+			case "restart":
+				if err := w.Close(); err != nil {
+					rt.Fatal(err)
+				}
+				n++
+				w = night(t, root, n)
+				if _, err := w.Recover(context.Background()); err != nil {
+					rt.Fatal(err)
+				}
+			}
+		}
+		mustCommit(t, w)
+		settle()
+		sameCalls(rt, model, readCalls(t, w.Snapshot()))
+		if left, err := os.ReadDir(filepath.Join(root, layout.JournalName, w.opts.RunID)); err == nil && len(left) > 0 {
+			rt.Fatalf("the journal still holds %v after the commit", left)
+		}
+		if err := w.Close(); err != nil {
+			rt.Fatal(err)
+		}
+	})
+}
+
+func sameCalls(t *rapid.T, want, got map[string]*schema.Call) {
+	t.Helper()
+	if len(want) != len(got) {
+		t.Fatalf("%d calls, want %d", len(got), len(want))
+	}
+	for id, w := range want {
+		g := got[id]
+		if g == nil {
+			t.Fatalf("call %s is lost", id)
+		}
+		if !schema.Same(w, g) || w.FirstSeenAt != g.FirstSeenAt {
+			t.Fatalf("call %s is not as last told:\nwant %s\n got %s\n%s", id, w.AppendJSON(nil), g.AppendJSON(nil),
+				cmp.Diff(fmt.Sprintf("%+v", w), fmt.Sprintf("%+v", g)))
+		}
+	}
+}
+
+func TestSecondRunFindsTheWarehouseHeld(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "w")
+	w := night(t, root, 0)
+	_, err := Open(Options{Root: root, RunID: layout.RunID(testDay, 9)})
+	var held *LockedError
+	if !errors.As(err, &held) {
+		t.Fatalf("a second Open gave %v, want a LockedError", err)
+	}
+	if held.Holder.PID != os.Getpid() || held.Holder.RunID != w.opts.RunID {
+		t.Errorf("holder is %+v", held.Holder)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	night(t, root, 1)
+}
+
+func TestSpendsAreRemembered(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "w")
+	w := night(t, root, 0)
+	sent := time.Unix(0, 1_700_000_000_123_456_789)
+	want := []Spend{{Sent: sent, Answered: sent.Add(time.Second)}, {Sent: sent.Add(time.Minute)}}
+	for i, s := range want {
+		if err := w.Note(i, s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got := night(t, root, 1).Recall()
+	if !slices.EqualFunc(want, got, func(a, b Spend) bool { return a.Sent.Equal(b.Sent) && a.Answered.Equal(b.Answered) }) {
+		t.Errorf("recalled %v, want %v", got, want)
+	}
+}
+
+func TestUnchangedDaysAreTakenOver(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "w")
+	w := night(t, root, 0)
+	at := func(day int) *int64 {
+		v := testDay.AddDate(0, 0, -day).UnixMilli()
+		return &v
+	}
+	put := func(id string, day int, sentiment string) {
+		t.Helper()
+		b := body(id, at(day), at(day), "ended", sentiment, -1)
+		if err := w.Put(context.Background(), schema.Record{Kind: schema.KindItem, CallID: id, FetchedAt: 1, Body: b}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("a", 1, "positive")
+	put("b", 2, "positive")
+	mustCommit(t, w)
+	first := w.Snapshot()
+	put("a", 1, "positive") // as known
+	put("b", 2, "negative")
+	mustCommit(t, w)
+	second := w.Snapshot()
+	path := func(s *layout.Snapshot, day int) string {
+		for _, f := range s.Manifest.FilesOf(schema.Calls.Name) {
+			if f.Period == layout.Day(*at(day)) {
+				return f.Path
+			}
+		}
+		t.Fatalf("snapshot %d has no file for day %d", s.Manifest.Snapshot, day)
+		return ""
+	}
+	if path(first, 1) != path(second, 1) {
+		t.Error("a day in which nothing changed was rewritten")
+	}
+	if path(first, 2) == path(second, 2) {
+		t.Error("a day with a changed call kept its file's name")
+	}
+	if s, _ := w.Totals(); s.New != 2 || s.Changed != 1 {
+		t.Errorf("counted %d new and %d changed, want 2 and 1", s.New, s.Changed)
+	}
+	if got := string(readCalls(t, second)["b"].UserSentiment); got != "negative" {
+		t.Errorf("b is %q", got)
+	}
+	// The first snapshot still stands, for whoever reads it.
+	if got := string(readCalls(t, first)["b"].UserSentiment); got != "positive" {
+		t.Errorf("b was %q", got)
+	}
+}
