@@ -1,0 +1,51 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ParseTime reads an instant as users write it: a date (2026-11-01, midnight in
+// loc; also today and yesterday), a time of RFC 3339 (2026-11-01T08:00:00Z), a
+// local time without zone (2026-11-01T08:00, in loc), or a span back from now
+// (90m, 24h, 7d, 2w). A day of a span is 24 hours.
+func ParseTime(s string, loc *time.Location, now time.Time) (time.Time, error) {
+	s = strings.TrimSpace(s)
+	midnight := func(t time.Time) time.Time {
+		y, m, d := t.In(loc).Date()
+		return time.Date(y, m, d, 0, 0, 0, 0, loc)
+	}
+	switch s {
+	case "now":
+		return now, nil
+	case "today":
+		return midnight(now), nil
+	case "yesterday":
+		return midnight(midnight(now).Add(-time.Hour)), nil
+	}
+	if t, err := time.Parse(time.RFC3339, s); err == nil {
+		return t, nil
+	}
+	for _, layout := range []string{time.DateOnly, "2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02 15:04", time.DateTime} {
+		if t, err := time.ParseInLocation(layout, s, loc); err == nil {
+			return t, nil
+		}
+	}
+	if d, ok := parseSpan(s); ok {
+		return now.Add(-d), nil
+	}
+	return time.Time{}, fmt.Errorf("%q is no date, time or span", s)
+}
+
+func parseSpan(s string) (time.Duration, bool) {
+	for unit, length := range map[string]time.Duration{"d": 24 * time.Hour, "w": 7 * 24 * time.Hour} {
+		if number, ok := strings.CutSuffix(s, unit); ok {
+			n, err := strconv.Atoi(number)
+			return time.Duration(n) * length, err == nil && n >= 0 && n < 100_000
+		}
+	}
+	d, err := time.ParseDuration(s)
+	return d, err == nil && d >= 0
+}

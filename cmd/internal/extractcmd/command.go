@@ -1,0 +1,77 @@
+package extractcmd
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"callhouse/cmd/internal/cli"
+)
+
+const program = "extract"
+
+const about = `extract copies an organisation's calls (transcripts, costs, analyses) from the service into a
+local warehouse of Parquet files, within the service's request budget. It takes what is new or
+changed, and commits all tables at once or not at all. Started again, it goes on where it stopped.
+
+The API key comes from CALLHOUSE_API_KEY or a file, never from an argument.
+
+Exit codes: 0 done; 1 failed, nothing lost; 2 wrong use; 3 committed, but not all;
+4 another run holds the warehouse; 130 interrupted, committed.`
+
+// Run runs extract with its arguments, and returns its exit code.
+func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	root := newRoot(stderr)
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	return cli.Report(stderr, program, root.ExecuteContext(ctx))
+}
+
+func newRoot(stderr io.Writer) *cobra.Command {
+	s := &settings{}
+	doRun := func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), s, stderr) }
+	root := &cobra.Command{
+		Use: program, Short: "Copy new and changed calls into the warehouse", Long: about,
+		Version: cli.Version(), SilenceUsage: true, SilenceErrors: true,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageOf(program, errors.New("unknown command \""+args[0]+"\""))
+			}
+			return nil
+		},
+		RunE: doRun,
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageOf(program, err) })
+	f := root.PersistentFlags()
+	f.SortFlags = false
+	f.StringVar(&s.warehouse, "warehouse", envOr(envWarehouse, "./warehouse"), "folder of the warehouse ("+envWarehouse+")")
+	f.StringVar(&s.baseURL, "base-url", envOr(envBaseURL, ""), "address of the service, the part before /v3 ("+envBaseURL+")")
+	f.StringVar(&s.keyFile, "api-key-file", "", "file that holds the API key, readable by its owner alone")
+	f.IntVar(&s.perSecond, "requests-per-second", 5, "requests that the service allows in a second")
+	f.IntVar(&s.perMinute, "requests-per-minute", 120, "requests that the service allows in a minute")
+	f.Float64Var(&s.share, "share", 1, "part of both limits that this run may use; the rest is left to others")
+	f.StringVar(&s.logFormat, "log-format", "text", "text or json, for the log on standard error")
+	f.BoolVarP(&s.quiet, "quiet", "q", false, "say nothing but warnings and errors")
+	addRunFlags := func(cmd *cobra.Command) {
+		f := cmd.Flags()
+		f.SortFlags = false
+		f.StringVar(&s.since, "since", "", "leave calls alone that started before: 2026-11-01, 2026-11-01T08:00:00Z, 30d")
+		f.DurationVar(&s.maxDuration, "max-duration", 0, "stop in good order after so long, as in 6h (exit code 3)")
+		f.DurationVar(&s.window, "window", 72*time.Hour, "how far back calls may still appear or change")
+		f.BoolVar(&s.full, "full", false, "list all calls again, whatever was listed before")
+	}
+	addRunFlags(root)
+	runCmd := &cobra.Command{
+		Use: "run", Short: "Fetch what is new or changed, and commit it (the default)",
+		Args: cobra.NoArgs, RunE: doRun,
+	}
+	addRunFlags(runCmd)
+	root.AddCommand(runCmd)
+	return root
+}

@@ -1,0 +1,56 @@
+package extractcmd
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/crawler"
+	"callhouse/internal/layout"
+	"callhouse/internal/sink"
+)
+
+// explain gives an error of the parts its exit code and the line that says what
+// to do about it.
+func explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	var (
+		done    *cli.Error
+		locked  *sink.LockedError
+		damage  *sink.DamageError
+		full    *sink.NoSpaceError
+		version *layout.VersionError
+		auth    *crawler.AuthError
+		unreach *crawler.UnreachableError
+		address *crawler.AddressError
+		down    *crawler.ServiceDownError
+	)
+	switch {
+	case errors.As(err, &done):
+		return err
+	case errors.As(err, &locked):
+		return cli.Fail(cli.ExitLocked, err, "wait for it to end; the lock goes with its process, so there is never one to remove by hand")
+	case errors.As(err, &version):
+		return cli.Fail(cli.ExitFailed, err, "nothing was changed")
+	case errors.As(err, &damage):
+		return cli.Fail(cli.ExitFailed, err, "nothing was changed; restore the file, or move the warehouse away and run again")
+	case errors.As(err, &full):
+		return cli.Fail(cli.ExitFailed, err, "free some space and run again: nothing fetched is lost")
+	case errors.As(err, &auth):
+		return cli.Fail(cli.ExitFailed, err, "check the key in the service's dashboard; what was fetched before is committed")
+	case errors.As(err, &unreach):
+		return cli.Fail(cli.ExitFailed, err, "check --base-url ("+envBaseURL+") and the network")
+	case errors.As(err, &address):
+		return cli.Fail(cli.ExitFailed, err, "set --base-url ("+envBaseURL+") to the part of the address before /v3")
+	case errors.As(err, &down):
+		return cli.Fail(cli.ExitFailed, err, "what was fetched is committed; the next run goes on from there")
+	case errors.Is(err, fs.ErrPermission):
+		return cli.Fail(cli.ExitFailed, err, "--warehouse ("+envWarehouse+") must name a folder that this user may write to")
+	case errors.Is(err, context.Canceled):
+		return cli.Fail(cli.ExitInterrupted, errors.New("interrupted"), "what was fetched is kept; run again to go on")
+	}
+	return cli.Fail(cli.ExitFailed, err, "")
+}

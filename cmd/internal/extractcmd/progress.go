@@ -1,0 +1,176 @@
+package extractcmd
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+	"golang.org/x/term"
+
+	"callhouse/internal/crawler"
+)
+
+// How often the terminal is drawn anew, and how often a log tells where the
+// run is.
+const (
+	drawEvery = 200 * time.Millisecond
+	tellEvery = time.Minute
+)
+
+// watcher shows how a run goes, until it is stopped.
+type watcher struct {
+	poll func() crawler.Progress
+	quit chan struct{}
+	done chan struct{}
+}
+
+// isTerminal reports whether w is a terminal that bars can be drawn on.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
+}
+
+// screen is where a run's messages go: on a terminal they stand above the
+// bars, elsewhere there are no bars.
+type screen struct {
+	bars *mpb.Progress // nil: no terminal
+	out  io.Writer
+}
+
+func newScreen(stderr io.Writer, quiet bool) *screen {
+	if quiet || !isTerminal(stderr) {
+		return &screen{out: stderr}
+	}
+	bars := mpb.New(mpb.WithOutput(stderr), mpb.WithWidth(32), mpb.WithRefreshRate(drawEvery))
+	return &screen{bars: bars, out: bars}
+}
+
+// close draws the bars for the last time.
+func (s *screen) close() {
+	if s.bars != nil {
+		s.bars.Wait()
+	}
+}
+
+// watch starts to show the progress that poll returns.
+func (s *screen) watch(log *slog.Logger, poll func() crawler.Progress) *watcher {
+	w := &watcher{poll: poll, quit: make(chan struct{}), done: make(chan struct{})}
+	if s.bars != nil {
+		go w.draw(s.bars)
+	} else {
+		go w.tell(log)
+	}
+	return w
+}
+
+// stop returns when nothing more will be shown.
+func (w *watcher) stop() {
+	close(w.quit)
+	<-w.done
+}
+
+// draw keeps one bar a phase.
+func (w *watcher) draw(bars *mpb.Progress) {
+	defer close(w.done)
+	var bar *mpb.Bar
+	var phase crawler.Phase
+	tick := time.NewTicker(drawEvery)
+	defer tick.Stop()
+	for quit := false; !quit; {
+		select {
+		case <-w.quit:
+			quit = true
+		case <-tick.C:
+		}
+		p := w.poll()
+		if p.Phase != phase || quit {
+			if bar != nil {
+				// What a phase has done is its whole when it is over.
+				bar.SetTotal(-1, true)
+				bar = nil
+			}
+			phase = p.Phase
+		}
+		done, total, what := work(&p)
+		if what == "" || quit {
+			continue
+		}
+		if bar == nil {
+			bar = bars.New(total, mpb.BarStyle(),
+				mpb.PrependDecorators(decor.Any(func(s decor.Statistics) string {
+					return fmt.Sprintf("%-11s %9s / %-9s", what, humanize.Comma(s.Current), known(s.Total, s.Completed, total))
+				})),
+				mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return status(w.poll()) })))
+		}
+		if total > 0 {
+			bar.SetTotal(total, false)
+		}
+		bar.SetCurrent(done)
+	}
+}
+
+func known(total int64, completed bool, first int64) string {
+	if total <= 0 && !completed && first <= 0 {
+		return "?"
+	}
+	return humanize.Comma(total)
+}
+
+// work returns what a phase has done, of how much, and of what.
+func work(p *crawler.Progress) (done, total int64, what string) {
+	switch p.Phase {
+	case crawler.Listing:
+		return p.Pages, max(p.PagesTotal, 0), "pages"
+	case crawler.Details:
+		return p.DetailsFetched + p.Missing, max(p.DetailsTotal, 0), "transcripts"
+	}
+	return 0, 0, ""
+}
+
+// status says how much of the budget is used, and how long it will take.
+func status(p crawler.Progress) string {
+	text := fmt.Sprintf(" %d of %d requests a minute", p.LastMinute, p.Allowed)
+	switch wait := time.Until(p.WaitingUntil); {
+	case wait > 0:
+		return text + ", told to wait " + clock(wait)
+	case p.TimeLeft >= 0:
+		return text + ", " + clock(p.TimeLeft) + " left"
+	}
+	return text
+}
+
+// tell writes a line at every phase, and one now and then.
+func (w *watcher) tell(log *slog.Logger) {
+	defer close(w.done)
+	tick := time.NewTicker(drawEvery)
+	defer tick.Stop()
+	var phase crawler.Phase
+	last := time.Now()
+	for {
+		select {
+		case <-w.quit:
+			return
+		case <-tick.C:
+		}
+		p := w.poll()
+		done, total, what := work(&p)
+		if what == "" || (p.Phase == phase && time.Since(last) < tellEvery) {
+			continue
+		}
+		phase, last = p.Phase, time.Now()
+		args := []any{"phase", p.Phase.String(), "done", done}
+		if total > 0 {
+			args = append(args, "of", total)
+		}
+		args = append(args, "requests_last_minute", p.LastMinute, "allowed", p.Allowed)
+		if p.TimeLeft >= 0 {
+			args = append(args, "left", clock(p.TimeLeft))
+		}
+		log.Info("progress", args...)
+	}
+}

@@ -1,0 +1,37 @@
+package extractcmd
+
+import (
+	"encoding/json"
+	"math"
+	"time"
+
+	"callhouse/internal/crawler"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink"
+)
+
+// runRow makes the run's row of the table runs.
+func runRow(id, version string, started time.Time, p *crawler.Progress, drift map[crawler.DriftKey]int64,
+	did sink.Stats, commits int64) schema.Run {
+	row := schema.Run{
+		ID: id, StartedAt: started.UnixMilli(), Outcome: schema.OutcomeRunning, Version: version,
+		Requests: p.Requests, PageRequests: p.PageRequests, DetailRequests: p.DetailRequests, Retries: p.Retries,
+		RateLimited: p.RateLimited, ServerErrors: p.ServerErrors, NetworkErrors: p.NetworkErrors,
+		Pages: p.Pages, CallsListed: p.CallsListed,
+		CallsNew: did.New, CallsChanged: did.Changed, CallsSettled: did.Settled, CallsPending: did.Due,
+		CallsMissing: p.Missing, CallsSetAside: p.SetAside, Transcripts: did.Transcripts, Turns: did.Turns,
+		Drift: p.Drift, Commits: commits,
+		BudgetUsedPercent: schema.Some(int64(math.Round(p.BudgetUsed * 10_000))),
+	}
+	if p.TotalCount >= 0 {
+		row.TotalCount = schema.Some(p.TotalCount)
+	}
+	if len(drift) > 0 {
+		fields := make(map[string]int64, len(drift))
+		for k, n := range drift {
+			fields[k.Path+": "+k.Kind.String()] = n
+		}
+		row.DriftFields, _ = json.Marshal(fields) // a map of strings to integers always encodes
+	}
+	return row
+}

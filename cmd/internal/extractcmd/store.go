@@ -1,0 +1,110 @@
+package extractcmd
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"callhouse/internal/schema"
+	"callhouse/internal/sink"
+)
+
+// A long run commits in the background when so much has come in since the last
+// commit: the first two bound what a commit has to hold, the third how old the
+// warehouse may look from outside.
+const (
+	commitRecords = 50_000
+	commitBytes   = 512 << 20
+	commitAge     = 15 * time.Minute
+)
+
+// store joins the crawler with the warehouse: it withholds what must not be
+// kept, and decides when to commit.
+type store struct {
+	*sink.Warehouse
+	row func(sink.Stats, int64) schema.Run // the run's row as of now
+	now func() time.Time
+	// over says that the crawl is over, and the run's own last commit follows.
+	over func() bool
+
+	mu       sync.Mutex
+	last     time.Time     // of the last commit
+	busy     chan struct{} // closed when the commit in the background is over; nil: none
+	failed   error         // of a commit in the background
+	withheld int64         // bodies from which something was withheld
+}
+
+// Put implements crawler.Store.
+func (s *store) Put(ctx context.Context, recs ...schema.Record) error {
+	for i := range recs {
+		if recs[i].Kind != schema.KindItem && recs[i].Kind != schema.KindDetail {
+			continue
+		}
+		clean, changed, err := schema.Redact(recs[i].Body)
+		if err != nil {
+			return err
+		}
+		if changed {
+			s.mu.Lock()
+			s.withheld++
+			s.mu.Unlock()
+		}
+		recs[i].Body = clean
+	}
+	return s.Warehouse.Put(ctx, recs...)
+}
+
+// Checkpoint implements crawler.Store.
+func (s *store) Checkpoint(ctx context.Context, wait bool) error {
+	records, bytes := s.Uncommitted()
+	if wait {
+		if err := s.settle(); err != nil {
+			return err
+		}
+		if records == 0 || s.over() {
+			return nil
+		}
+		return s.commit(ctx)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failed != nil {
+		return s.failed
+	}
+	if s.busy != nil || records == 0 ||
+		records < commitRecords && bytes < commitBytes && s.now().Sub(s.last) < commitAge {
+		return nil
+	}
+	// In the background, so that the commit costs the run no request.
+	busy := make(chan struct{})
+	s.busy = busy
+	go func() {
+		err := s.commit(context.WithoutCancel(ctx))
+		s.mu.Lock()
+		s.failed, s.busy = err, nil
+		s.mu.Unlock()
+		close(busy)
+	}()
+	return nil
+}
+
+// settle waits for the commit in the background, if there is one.
+func (s *store) settle() error {
+	s.mu.Lock()
+	busy := s.busy
+	s.mu.Unlock()
+	if busy != nil {
+		<-busy
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failed
+}
+
+func (s *store) commit(ctx context.Context) error {
+	err := s.Warehouse.Commit(ctx, s.row)
+	s.mu.Lock()
+	s.last = s.now()
+	s.mu.Unlock()
+	return err
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/sandbox"
+)
+
+func newGenerate() *cobra.Command {
+	var (
+		world       worldFlags
+		now         instant
+		details, v2 bool
+		output      string
+	)
+	c := &cobra.Command{
+		Use:   "generate",
+		Short: "Write calls as NDJSON, one API object a line, oldest first",
+		Args:  noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if now.IsZero() {
+				now.Time = defaultNow
+			}
+			w, err := sandbox.NewWorld(world.world(now.Time))
+			if err != nil {
+				return cli.Usage("see sandbox generate --help", "%w", err)
+			}
+			render := (*sandbox.Renderer).Item
+			if v2 {
+				render = (*sandbox.Renderer).V2
+			} else if details {
+				render = (*sandbox.Renderer).Detail
+			}
+			if err := writeTo(output, c.OutOrStdout(), func(out io.Writer) error {
+				return generate(c.Context(), w, world.config.Calls, now.Time, render, out)
+			}); err != nil {
+				return cli.Fail(cli.ExitFailed, err, "what was written is not complete; choose another --output or make room")
+			}
+			return nil
+		},
+	}
+	world.add(c)
+	c.Flags().BoolVar(&details, "details", false, "write details, transcript included, instead of list items")
+	c.Flags().BoolVar(&v2, "v2", false, "write the objects of the deprecated v2 API")
+	c.Flags().StringVar(&output, "output", "-", "file to write; - is standard output")
+	c.Flags().Var(&now, "now", "as of when (RFC 3339; default "+defaultNow.Format(time.RFC3339)+")")
+	return c
+}
+
+// writeTo calls write with a file, or with stdout for "-".
+func writeTo(name string, stdout io.Writer, write func(io.Writer) error) error {
+	if name == "-" {
+		return write(stdout)
+	}
+	f, err := os.Create(name)
+	if err != nil {
+		return fmt.Errorf("create output: %w", err)
+	}
+	err = write(f)
+	if e := f.Close(); err == nil && e != nil {
+		err = fmt.Errorf("close output: %w", e)
+	}
+	return err
+}
+
+// generate writes the first n calls as they show at now. Blocks of calls are
+// rendered on all processors and written in order; no more than a few blocks are
+// in memory.
+func generate(ctx context.Context, w *sandbox.World, n int64, now time.Time,
+	render func(*sandbox.Renderer, []byte, *sandbox.View) []byte, out io.Writer,
+) error {
+	const block = 512
+	type job struct {
+		from int64
+		done chan []byte // of capacity 1
+	}
+	workers := runtime.GOMAXPROCS(0)
+	jobs, ordered := make(chan job), make(chan job, 2*workers)
+	spare := make(chan []byte, 4*workers)
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		defer close(jobs)
+		defer close(ordered)
+		for from := int64(0); from < n; from += block {
+			j := job{from, make(chan []byte, 1)}
+			for _, to := range []chan job{ordered, jobs} {
+				select {
+				case to <- j:
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			}
+		}
+		return nil
+	})
+	for range workers {
+		g.Go(func() error {
+			var r sandbox.Renderer
+			for j := range jobs {
+				var b []byte
+				select {
+				case b = <-spare:
+				default:
+				}
+				for i := j.from; i < min(j.from+block, n); i++ {
+					if v, ok := w.View(i, now); ok {
+						b = append(render(&r, b, v), '\n')
+					}
+				}
+				j.done <- b
+			}
+			return nil
+		})
+	}
+	g.Go(func() error {
+		buffered := bufio.NewWriterSize(out, 1<<20)
+		for j := range ordered {
+			select {
+			case b := <-j.done:
+				if _, err := buffered.Write(b); err != nil {
+					return fmt.Errorf("write calls: %w", err)
+				}
+				select {
+				case spare <- b[:0]:
+				default:
+				}
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		if err := buffered.Flush(); err != nil {
+			return fmt.Errorf("write calls: %w", err)
+		}
+		return nil
+	})
+	return g.Wait()
+}

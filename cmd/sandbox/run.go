@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/sandbox"
+)
+
+// run executes one command line and returns its exit code.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	root := newServe()
+	root.AddCommand(newGenerate())
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return cli.Usage("see "+c.CommandPath()+" --help", "%w", err)
+	})
+	return cli.Report(stderr, "sandbox", root.ExecuteContext(ctx))
+}
+
+// noArguments refuses positional arguments as wrong use.
+func noArguments(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return cli.Usage("see "+c.CommandPath()+" --help", "%q is not a command of %s", args[0], c.CommandPath())
+	}
+	return nil
+}
+
+// worldFlags are the flags that choose the calls.
+type worldFlags struct {
+	config    sandbox.Config
+	driftFrom instant
+}
+
+func (w *worldFlags) add(c *cobra.Command) {
+	f, cfg := c.Flags(), &w.config
+	f.Int64Var(&cfg.Calls, "calls", 5000, "how many calls the company has made so far")
+	f.IntVar(&cfg.Days, "days", 30, "over about how many days they are spread; new ones go on arriving at this pace")
+	f.Uint64Var(&cfg.Seed, "seed", 1, "which company")
+	f.IntVar(&cfg.Agents, "agents", 30, "how many voice agents it runs")
+	f.Float64Var(&cfg.TieRate, "tie-rate", 0.002, "share of calls that start on the same millisecond as the one before")
+	f.Float64Var(&cfg.DeleteRate, "delete-rate", 0, "share of calls that vanish within 10 days")
+	f.Float64Var(&cfg.LateVisibleRate, "late-visible-rate", 0, "share of calls that are listed only up to 6 hours after their start")
+	f.Float64Var(&cfg.LateFillRate, "late-fill-rate", 0, "share of calls whose analysis and cost take 12 to 60 hours")
+	f.Float64Var(&cfg.StuckRate, "stuck-rate", 0, "share of calls that never get analysis and cost")
+	f.Float64Var(&cfg.DriftRate, "drift-rate", 0, "share of calls in a shape of tomorrow: unknown values, fields, types")
+	f.Var(&w.driftFrom, "drift-from", "when these begin (RFC 3339; default from the first call on)")
+}
+
+// world returns the configuration, with the instant by which its calls have started.
+func (w *worldFlags) world(origin time.Time) sandbox.Config {
+	cfg := w.config
+	cfg.Origin, cfg.DriftFrom = origin, w.driftFrom.Time
+	if cfg.TieRate == 0 {
+		cfg.TieRate = -1
+	}
+	return cfg
+}
+
+// instant is a flag that holds a time in RFC 3339.
+type instant struct{ time.Time }
+
+func (i *instant) String() string {
+	if i.IsZero() {
+		return ""
+	}
+	return i.Format(time.RFC3339)
+}
+
+func (i *instant) Type() string { return "time" }
+
+func (i *instant) Set(s string) error {
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		return fmt.Errorf("want a time like 2026-11-19T12:00:00Z")
+	}
+	i.Time = t
+	return nil
+}
+
+// defaultNow is what a frozen clock shows unless told otherwise: a Thursday
+// evening in the company's zone, when everything is going on.
+var defaultNow = time.Date(2026, 11, 19, 9, 30, 0, 0, time.UTC)

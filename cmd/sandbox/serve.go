@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/sandbox"
+)
+
+// serveFlags are the flags of the server.
+type serveFlags struct {
+	world              worldFlags
+	options            sandbox.Options
+	addr, clock, fault string
+	limiter            string
+	now, origin        instant
+}
+
+func newServe() *cobra.Command {
+	var f serveFlags
+	c := &cobra.Command{
+		Use:   "sandbox",
+		Short: "Serve a made-up company's calls through the call API",
+		Long: `Serve a made-up company's calls through the call API: GET /v3/calls and
+GET /v3/calls/{call_id}, with the service's key, limits, cursors and filters, and
+with faults on demand. Calls are computed from the seed, never stored.
+
+Apart from the API, without key or limit:
+  GET  /sandbox/truth   exact counts of what is served now (?at=TIME: then)
+  GET  /sandbox/stats   what was asked, and whether a limit was passed
+  GET  /sandbox/clock   the data's clock; with --clock frozen,
+  POST /sandbox/clock   {"advance":"24h"} or {"set":"2026-11-19T12:00:00Z"} moves it`,
+		Example: `  sandbox --calls 5000
+  sandbox --calls 200000 --clock frozen --faults 500=0.05,429=0.01,reset=0.01
+  sandbox generate --calls 1000 --details --output calls.ndjson`,
+		Args: noArguments,
+		RunE: func(c *cobra.Command, _ []string) error { return f.serve(c.Context(), c.ErrOrStderr()) },
+	}
+	f.world.add(c)
+	fs, o := c.Flags(), &f.options
+	fs.StringVar(&f.addr, "addr", "127.0.0.1:8080", "address to listen on; port 0 chooses a free one")
+	fs.StringArrayVar(&o.Keys, "key", []string{"sandbox-key"}, "API key that is let in; each one has its own limits (repeatable)")
+	fs.IntVar(&o.PerSecond, "requests-per-second", 5, "limit for each key; 0 for none")
+	fs.IntVar(&o.PerMinute, "requests-per-minute", 120, "limit for each key; 0 for none")
+	fs.StringVar(&f.limiter, "limiter", string(sandbox.SlidingLog), "how they are counted: sliding-log, fixed-window or token-bucket")
+	fs.BoolVar(&o.NoRetryAfter, "no-retry-after", false, "answer 429 without the header Retry-After")
+	fs.BoolVar(&o.ContractOnly, "contract-only", false, "accept only cursor and limit, no filter and no order")
+	fs.BoolVar(&o.ThinList, "thin-list", false, "list items hold only id, status and start_at")
+	fs.BoolVar(&o.OffsetPaging, "offset-paging", false, "pages shift when calls arrive or vanish")
+	fs.BoolVar(&o.InclusiveBounds, "inclusive-bounds", false, "start_at_after and start_at_before include their instant")
+	fs.DurationVar(&o.CursorTTL, "cursor-ttl", 0, "how long a cursor is good; 0 for ever")
+	fs.StringVar(&f.fault, "faults", "", "shares of requests that go wrong, as KIND=RATE,…; an unknown KIND lists them all")
+	fs.DurationVar(&o.SlowFor, "slow-for", 5*time.Second, "how long the fault slow takes")
+	fs.DurationVar(&o.Latency, "latency", 0, "time that every answer takes")
+	fs.DurationVar(&o.Jitter, "jitter", 0, "up to how much longer some take")
+	fs.StringVar(&f.clock, "clock", "real", "the data's clock: real, or frozen until /sandbox/clock moves it")
+	fs.Var(&f.now, "now", "what a frozen clock shows (RFC 3339; default "+defaultNow.Format(time.RFC3339)+"); implies --clock frozen")
+	fs.Var(&f.origin, "origin", "by when --calls have been made (RFC 3339; default last midnight UTC, or what a frozen clock shows)")
+	return c
+}
+
+// prepare turns flags into options.
+func (f *serveFlags) prepare(now time.Time) (sandbox.Options, error) {
+	o := f.options
+	o.Limiter = sandbox.Algorithm(f.limiter)
+	origin := now.UTC().Truncate(24 * time.Hour)
+	if !f.now.IsZero() {
+		f.clock = "frozen"
+	}
+	switch f.clock {
+	case "real":
+	case "frozen":
+		if f.now.IsZero() {
+			f.now.Time = defaultNow
+		}
+		o.Clock, origin = sandbox.NewManualClock(f.now.Time), f.now.Time
+	default:
+		return o, fmt.Errorf("--clock must be real or frozen, not %q", f.clock)
+	}
+	if !f.origin.IsZero() {
+		origin = f.origin.Time
+	}
+	o.World = f.world.world(origin)
+	var err error
+	if o.Faults, err = sandbox.ParseFaults(f.fault); err != nil {
+		return o, err
+	}
+	for _, limit := range []*int{&o.PerSecond, &o.PerMinute} {
+		if *limit < 0 {
+			return o, errors.New("a limit must not be negative; 0 is none")
+		} else if *limit == 0 {
+			*limit = -1
+		}
+	}
+	return o, nil
+}
+
+func (f *serveFlags) serve(ctx context.Context, stderr io.Writer) error {
+	const hint = "see sandbox --help"
+	opts, err := f.prepare(time.Now())
+	if err != nil {
+		return cli.Usage(hint, "%w", err)
+	}
+	s, err := sandbox.New(opts)
+	if err != nil {
+		return cli.Usage(hint, "%w", err)
+	}
+	r, err := sandbox.Listen(ctx, f.addr, s)
+	if err != nil {
+		return cli.Fail(cli.ExitFailed, err, "choose another address with --addr; port 0 is any free one")
+	}
+	f.greet(stderr, r, opts)
+	<-r.Done()
+	if err := r.Close(); err != nil {
+		return err
+	}
+	summarise(stderr, s.Stats())
+	return nil
+}
+
+// greet says what is served and how to reach it.
+func (f *serveFlags) greet(w io.Writer, r *sandbox.Running, o sandbox.Options) {
+	s := r.Server
+	now := s.Now()
+	clock := "on real time"
+	if o.Clock != nil {
+		clock = "clock frozen, POST /sandbox/clock moves it"
+	}
+	limits := fmt.Sprintf("%s requests a second, %s a minute for each key, by %s", limit(o.PerSecond), limit(o.PerMinute), o.Limiter)
+	if o.PerSecond < 0 && o.PerMinute < 0 {
+		limits = "none"
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "calls\t%d at %s, about %.0f more a day, seed %d, %s\n",
+		s.World().Count(now), now.UTC().Format(time.RFC3339), s.World().PerDay(), f.world.config.Seed, clock)
+	fmt.Fprintf(t, "limits\t%s\n", limits)
+	if len(o.Faults) > 0 {
+		fmt.Fprintf(t, "faults\t%s\n", f.fault)
+	}
+	fmt.Fprintf(t, "truth\t%s/sandbox/truth, and what was asked: %s/sandbox/stats\n", r.URL, r.URL)
+	_ = t.Flush() // stderr: nobody to tell
+	fmt.Fprintf(w, "\nFor extract, in another terminal:\n\n  export CALLHOUSE_BASE_URL=%s\n  export CALLHOUSE_API_KEY=%s\n\nCtrl-C stops.\n", r.URL, o.Keys[0])
+}
+
+func limit(n int) string {
+	if n < 0 {
+		return "unlimited"
+	}
+	return fmt.Sprint(n)
+}
+
+// summarise says what was asked of the server in its life.
+func summarise(w io.Writer, s *sandbox.Stats) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "\nrequests\t%d\t%d pages, %d details (%d calls, %d again, %d of these for nothing new)\n",
+		s.Requests, s.ByKind["page"], s.ByKind["detail"], s.DetailsDistinct, s.DetailsAgain, s.DetailsUnchanged)
+	fmt.Fprintf(t, "above a limit\t%d\tat most %d in a second, %d in a minute\n", s.AboveLimit, s.MaxPerSecond, s.MaxPerMinute)
+	fmt.Fprintf(t, "answered 429\t%d\t%d by the limiter\n", s.ByStatus["429"], s.RateLimited)
+	var faults int64
+	for _, n := range s.Faults {
+		faults += n
+	}
+	if faults > 0 {
+		fmt.Fprintf(t, "faults\t%d\tinjected\n", faults)
+	}
+	_ = t.Flush() // stderr: nobody to tell
+}

@@ -1,0 +1,252 @@
+package crawler
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// net/http sends a GET again by itself when a kept connection breaks under it.
+// Nobody would have counted that request.
+func TestBrokenConnectionIsNotSentTwiceUnseen(t *testing.T) {
+	for name, plain := range map[string]bool{"ours": false, "with a body that can be sent again": true} {
+		t.Run(name, func(t *testing.T) {
+			var got atomic.Int64
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			go answerOnceThenHangUp(l, &got)
+			tr := newTransport(1)
+			defer tr.CloseIdleConnections()
+			c := tester(t, tr, nil, func(cfg *Config) { cfg.BaseURL = "http://" + l.Addr().String() })
+			send := func() *failure {
+				if plain {
+					res, err := (&http.Client{Transport: tr}).Get(c.client.base)
+					if err != nil {
+						return &failure{err: err}
+					}
+					_, _ = io.Copy(io.Discard, res.Body)
+					_ = res.Body.Close()
+					return nil
+				}
+				_, f := c.client.send(t.Context(), c.client.base, func() {})
+				return f
+			}
+			if f := send(); f != nil {
+				t.Fatal(f)
+			}
+			f := send() // the server reads it, and hangs up
+			if plain {
+				if got.Load() != 3 {
+					t.Skipf("net/http has changed: %d requests", got.Load())
+				}
+				return
+			}
+			if f == nil || f.class != noConnection && f.class != cutShort {
+				t.Errorf("failure %v", f)
+			}
+			if n := got.Load(); n != 2 {
+				t.Errorf("the server got %d requests, the budget knows of 2", n)
+			}
+		})
+	}
+}
+
+// answerOnceThenHangUp answers the first request of each connection, reads the
+// second, and closes. It counts requests, and complains about bodies.
+func answerOnceThenHangUp(l net.Listener, got *atomic.Int64) {
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer conn.Close()
+			r := bufio.NewReader(conn)
+			for i := range 2 {
+				req, err := http.ReadRequest(r)
+				if err != nil {
+					return
+				}
+				if req.ContentLength != 0 || len(req.TransferEncoding) > 0 || req.Header.Get("Content-Length") != "" {
+					got.Add(1000)
+				}
+				got.Add(1)
+				if i == 0 {
+					fmt.Fprint(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+				}
+			}
+		}()
+	}
+}
+
+func TestRequestsAreWellFormed(t *testing.T) {
+	var seen *http.Request
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen = r }))
+	defer s.Close()
+	for _, base := range []string{s.URL, s.URL + "/", s.URL + "/v3", s.URL + "/v3/", s.URL + "/voice/eu/"} {
+		c := tester(t, http.DefaultTransport, nil, func(cfg *Config) { cfg.BaseURL, cfg.Version = base, "1.2" })
+		defer http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+		prefix := ""
+		if strings.Contains(base, "voice") {
+			prefix = "/voice/eu"
+		}
+		for id, want := range map[string]string{
+			"0b5e-1":      "/v3/calls/0b5e-1",
+			"a/b":         "/v3/calls/a%2Fb",
+			"..":          "/v3/calls/%2E%2E",
+			".":           "/v3/calls/%2E",
+			"../agents":   "/v3/calls/..%2Fagents",
+			"a?limit=1#x": "/v3/calls/a%3Flimit=1%23x",
+			"통화 1":        "/v3/calls/%ED%86%B5%ED%99%94%201",
+			"a%2Fb":       "/v3/calls/a%252Fb",
+			"a;b\r\nHost": "/v3/calls/a%3Bb%0D%0AHost",
+		} {
+			if _, f := c.client.send(t.Context(), c.client.callURL(id), func() {}); f != nil {
+				t.Fatal(id, f)
+			}
+			if seen.RequestURI != prefix+want {
+				t.Errorf("id %q was asked for as %s, want %s", id, seen.RequestURI, prefix+want)
+			}
+		}
+		if got := seen.Header.Get("Authorization"); got != "Bearer k-0123456789" {
+			t.Errorf("Authorization: %q", got)
+		}
+		if got := seen.Header.Get("User-Agent"); got != "callhouse/1.2" {
+			t.Errorf("User-Agent: %q", got)
+		}
+	}
+}
+
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	var n atomic.Int64
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n.Add(1)
+		http.Redirect(w, r, "https://login.example/in?next=secret", http.StatusFound)
+	}))
+	defer s.Close()
+	c := tester(t, nil, newMemStore(), func(cfg *Config) { cfg.BaseURL = s.URL })
+	_, err := c.Run(t.Context())
+	if _, ok := errorAs[*AddressError](err); !ok || !strings.Contains(err.Error(), "https://login.example/in") {
+		t.Errorf("error %v", err)
+	}
+	if n.Load() != 1 {
+		t.Errorf("%d requests", n.Load())
+	}
+}
+
+func TestBodies(t *testing.T) {
+	big := bytes.Repeat([]byte("0123456789abcdef"), (maxBody>>4)+1)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/gzip":
+			w.Header().Set("Content-Encoding", "gzip")
+			z := gzip.NewWriter(w)
+			_, _ = z.Write([]byte(`{"a":1}`))
+			_ = z.Close()
+		case "/full":
+			_, _ = w.Write(big[:maxBody])
+		case "/over":
+			_, _ = w.Write(big)
+		case "/bomb":
+			w.Header().Set("Content-Encoding", "gzip")
+			z := gzip.NewWriter(w)
+			for range 4 {
+				_, _ = z.Write(big)
+			}
+			_ = z.Close()
+		case "/short":
+			w.Header().Set("Content-Length", "100")
+			_, _ = w.Write([]byte(`{"items":`))
+		}
+	}))
+	defer s.Close()
+	tr := newTransport(1)
+	defer tr.CloseIdleConnections()
+	c := tester(t, tr, nil, func(cfg *Config) { cfg.BaseURL = s.URL })
+	for path, want := range map[string]struct {
+		size  int
+		class class
+	}{
+		"/gzip":  {size: 7},
+		"/full":  {size: maxBody},
+		"/over":  {class: tooLarge},
+		"/bomb":  {class: tooLarge},
+		"/short": {class: cutShort},
+	} {
+		a, f := c.client.send(t.Context(), s.URL+path, func() {})
+		switch {
+		case want.size > 0 && (f != nil || len(a.body) != want.size):
+			t.Errorf("%s: %d bytes, %v", path, len(a.body), f)
+		case want.size == 0 && (f == nil || f.class != want.class):
+			t.Errorf("%s: %v", path, f)
+		}
+	}
+}
+
+func TestBaseURLs(t *testing.T) {
+	for _, bad := range []string{"", "calls.example", "ftp://calls.example", "https://", "https://u:p@calls.example", "https://calls.example/?a=1", "https://calls.example/#x", "http://[::1"} {
+		if got, err := parseBase(bad); err == nil {
+			t.Errorf("%q was taken for %q", bad, got)
+		} else if strings.Contains(err.Error(), "u:p") {
+			t.Errorf("the error shows the password: %v", err)
+		}
+	}
+}
+
+func TestSecretIsNeverShown(t *testing.T) {
+	key := Secret("k-very-secret")
+	var log bytes.Buffer
+	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "key", key, "cfg", Config{Key: key})
+	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "key", key, "cfg", Config{Key: key})
+	asJSON, err := json.Marshal(map[string]any{"key": key, "cfg": struct{ Key Secret }{key}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := log.String() + string(asJSON)
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%t", "%10s", "%p"} {
+		text += fmt.Sprintf(verb+" "+verb+" "+verb, key, Config{Key: key}, &Config{Key: key}) //nolint:govet // verbs on purpose
+	}
+	for _, s := range []string{"very-secret", fmt.Sprintf("%x", "very-secret"), fmt.Sprintf("%X", "very-secret")} {
+		if strings.Contains(text, s) {
+			t.Errorf("the key shows: %s", text)
+		}
+	}
+}
+
+func TestNoKeyInLogsOrErrors(t *testing.T) {
+	var log bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		refuse(w, http.StatusUnauthorized, "INVALID_KEY", nil)
+	}))
+	defer s.Close()
+	var texts []string
+	for _, base := range []string{s.URL, "http://127.0.0.1:1"} {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		c := tester(t, nil, newMemStore(), func(cfg *Config) { cfg.BaseURL, cfg.Logger = base, logger })
+		_, err := c.Run(ctx)
+		cancel()
+		texts = append(texts, fmt.Sprintf("%v %+v", err, err))
+	}
+	if text := log.String() + strings.Join(texts, ""); strings.Contains(text, "0123456789") {
+		t.Errorf("the key shows: %s", text)
+	}
+	if !strings.Contains(texts[0], "TEST_KEY") {
+		t.Errorf("the key's source does not show: %s", texts[0])
+	}
+}

@@ -1,0 +1,193 @@
+package crawler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"callhouse/internal/schema"
+)
+
+// commitTimeout bounds the last commit of a run that was stopped.
+const commitTimeout = 15 * time.Minute
+
+// Crawler is one run.
+type Crawler struct {
+	cfg    Config
+	store  Store
+	log    *slog.Logger
+	client *client
+	budget *budget
+	health *health
+	meter  *meter
+
+	second, minute int   // our part of the limits
+	since          int64 // ms; 0: no bound
+	filters        filters
+	readers        sync.Pool
+	stopping       atomic.Bool
+
+	offered   time.Time // when the store was last offered to commit
+	offeredMu sync.Mutex
+}
+
+// New prepares a run. It asks for nothing yet.
+func New(cfg Config, store Store) (*Crawler, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.check(); err != nil {
+		return nil, fmt.Errorf("crawler: %w", err)
+	}
+	base, err := parseBase(cfg.BaseURL)
+	if err != nil {
+		return nil, fmt.Errorf("crawler: %w", err)
+	}
+	c := &Crawler{
+		cfg:    cfg,
+		store:  store,
+		log:    cfg.Logger,
+		client: newClient(&cfg, base),
+		health: newHealth(),
+		meter:  newMeter(),
+	}
+	c.second, c.minute = cfg.limits()
+	c.budget = newBudget(c.second, c.minute, cfg.Recall, cfg.Note)
+	c.readers.New = func() any { return new(reader) }
+	if !cfg.Since.IsZero() {
+		c.since = max(0, cfg.Since.UnixMilli())
+	}
+	return c, nil
+}
+
+var errDeadline = errors.New("the run's time is over")
+
+// Run lists, fetches and commits, once. A run that ctx or MaxDuration ends early
+// commits what has arrived and returns no error: the report says so
+// (Interrupted, DeadlineHit). So do calls and pages that could not be had
+// (SetAside, Problems); see [Report.Complete].
+//
+// An error is an [*AuthError], [*UnreachableError], [*AddressError],
+// [*ServiceDownError] or [*StoreError], perhaps joined with another. What was
+// fetched before it is committed too.
+func (c *Crawler) Run(ctx context.Context) (Report, error) {
+	started := c.cfg.Now()
+	c.meter.mu.Lock()
+	c.meter.start = time.Now()
+	c.meter.mu.Unlock()
+	c.health = newHealth()
+	c.offered = time.Now()
+	defer c.budget.close()
+	defer c.client.close()
+
+	rctx, cancel := ctx, context.CancelFunc(func() {})
+	if c.cfg.MaxDuration > 0 {
+		rctx, cancel = context.WithTimeoutCause(ctx, c.cfg.MaxDuration, errDeadline)
+	}
+	defer cancel()
+
+	err := c.crawl(rctx)
+	c.meter.update(func(p *Progress) { p.Phase = Finishing })
+	cctx, done := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
+	defer done()
+	err = errors.Join(err, c.checkpoint(cctx, true))
+	c.meter.update(func(p *Progress) { p.Phase = Done })
+
+	r := c.meter.report(c.Progress())
+	r.Started, r.Ended = started, c.cfg.Now()
+	if rctx.Err() != nil {
+		r.DeadlineHit = ctx.Err() == nil
+		r.Interrupted = !r.DeadlineHit
+	}
+	return r, err
+}
+
+// crawl does a run's work, but for the last commit.
+func (c *Crawler) crawl(ctx context.Context) error {
+	c.meter.update(func(p *Progress) { p.Phase = Listing })
+	interrupted, err := c.sweep(ctx)
+	if err != nil || interrupted {
+		return err
+	}
+	if err := c.checkpoint(ctx, true); err != nil {
+		if ctx.Err() != nil {
+			return nil // the last commit will do
+		}
+		return err
+	}
+	if err := c.fetchDetails(ctx); err != nil {
+		return err
+	}
+	if ctx.Err() == nil {
+		return c.health.verdict()
+	}
+	return nil
+}
+
+// Progress returns the run's present state. It may be called at any time, from
+// any goroutine.
+func (c *Crawler) Progress() Progress { return c.meter.now(c.budget, c.second, c.minute) }
+
+// fatal returns the error that ends the run because of f, or nil.
+func (c *Crawler) fatal(k kind, f *failure) error {
+	switch rules[f.class].after(k) {
+	case badKey:
+		return &AuthError{Status: f.status, Code: f.code, KeySource: c.cfg.KeySource}
+	case badBase:
+		if !c.health.everWorked() {
+			return &AddressError{BaseURL: c.client.base, Status: f.status, Target: f.target, Err: f.err}
+		}
+	}
+	return nil
+}
+
+// put hands records to the store; what has arrived is kept even when the run is
+// being stopped.
+func (c *Crawler) put(ctx context.Context, recs ...schema.Record) error {
+	if len(recs) == 0 {
+		return nil
+	}
+	if err := c.store.Put(context.WithoutCancel(ctx), recs...); err != nil {
+		return &StoreError{"keep what was fetched", err}
+	}
+	return nil
+}
+
+func (c *Crawler) checkpoint(ctx context.Context, wait bool) error {
+	if err := c.store.Checkpoint(ctx, wait); err != nil {
+		return &StoreError{"commit what was fetched", err}
+	}
+	return nil
+}
+
+// offerCheckpoint tells the store now and then that it may commit.
+func (c *Crawler) offerCheckpoint(ctx context.Context) error {
+	c.offeredMu.Lock()
+	now := time.Now()
+	offer := now.Sub(c.offered) >= c.cfg.CheckpointEvery
+	if offer {
+		c.offered = now
+	}
+	c.offeredMu.Unlock()
+	if !offer || ctx.Err() != nil {
+		return nil
+	}
+	return c.checkpoint(ctx, false)
+}
+
+func (c *Crawler) nowMS() int64 { return c.cfg.Now().UnixMilli() }
+
+// seeTotal estimates how many pages the run will ask for, where the service's
+// total speaks of the stretch that is being listed.
+func (c *Crawler) seeTotal(l *listing, p *pageData) {
+	if p.total < 0 || l.to == forever && l.from > l.since {
+		return
+	}
+	c.meter.update(func(pr *Progress) {
+		if l.pages == 1 {
+			pr.PagesTotal = pr.Pages - 1 + max(1, (p.total+pageSize-1)/pageSize)
+		}
+	})
+}

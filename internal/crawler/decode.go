@@ -1,0 +1,37 @@
+package crawler
+
+import (
+	"errors"
+	"fmt"
+
+	"callhouse/internal/schema"
+)
+
+// heading is what the crawler itself needs to know of a call.
+type heading struct {
+	id    string
+	start schema.Opt[int64]
+	thin  bool // an item without any key for what the service fills in later
+}
+
+var errNoID = errors.New("it has no id")
+
+// reader decodes calls, one at a time.
+type reader struct {
+	decoder schema.Decoder
+	call    schema.Call
+}
+
+// read decodes a body, counts its drift, and returns its heading.
+func (c *Crawler) read(body []byte, k schema.Kind) (heading, error) {
+	r := c.readers.Get().(*reader)
+	defer c.readers.Put(r)
+	if err := r.decoder.Decode(body, k, &r.call); err != nil {
+		return heading{}, fmt.Errorf("decode a call: %w", err)
+	}
+	if len(r.call.ID) == 0 {
+		return heading{}, errNoID
+	}
+	c.meter.drifted(r.decoder.Drift)
+	return heading{id: string(r.call.ID), start: r.call.StartAt}, nil
+}

@@ -1,0 +1,124 @@
+package crawler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/sourcegraph/conc/pool"
+
+	"callhouse/internal/schema"
+)
+
+var errOtherCall = errors.New("it is another call's record")
+
+// fetchDetails fetches what is due, newest first, many at a time. The list of
+// what is due is never held: the pool takes the next call when a worker is free.
+func (c *Crawler) fetchDetails(ctx context.Context) error {
+	c.meter.update(func(p *Progress) {
+		p.Phase = Details
+		if s, ok := c.store.(dueCounter); ok {
+			p.DetailsTotal = s.DueCount()
+		}
+	})
+	workers := pool.New().WithMaxGoroutines(c.cfg.Workers).WithContext(ctx).WithCancelOnError().WithFirstError()
+	stopped := false
+	for due, err := range c.store.Due(ctx) {
+		if err != nil {
+			if ctx.Err() == nil {
+				workers.Go(func(context.Context) error { return &StoreError{"read the calls that are due", err} })
+			}
+			break
+		}
+		if due.StartAt.OK && due.StartAt.V < c.since {
+			continue
+		}
+		if stopped = ctx.Err() != nil || c.stopping.Load(); stopped {
+			break
+		}
+		workers.Go(func(ctx context.Context) error {
+			err := c.fetchDetail(ctx, due.CallID)
+			if err != nil {
+				c.stopping.Store(true) // the loop's own context knows nothing of it
+			}
+			return err
+		})
+		if err := c.offerCheckpoint(ctx); err != nil {
+			workers.Go(func(context.Context) error { return err })
+			break
+		}
+	}
+	return workers.Wait()
+}
+
+// fetchDetail fetches one call's record and puts it. Only what ends the run is
+// an error.
+func (c *Crawler) fetchDetail(ctx context.Context, id string) error {
+	if id == "" {
+		c.meter.setAside(id, errNoID.Error())
+		return nil
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	var rec schema.Record
+	f, err := c.fetch(ctx, detail, c.client.callURL(id), func(a answer) error {
+		h, err := c.read(a.body, schema.KindDetail)
+		if err != nil {
+			return err
+		}
+		if h.id != id {
+			return fmt.Errorf("%w: %q", errOtherCall, clip(h.id, 80))
+		}
+		rec = schema.Record{Kind: schema.KindDetail, CallID: id, FetchedAt: a.at.UnixMilli(), Body: a.body}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return err
+	case f == nil:
+		c.meter.update(func(p *Progress) { p.DetailsFetched++ })
+		return c.put(ctx, rec)
+	case f.class == canceled:
+		return nil
+	}
+	return c.detailFailed(ctx, id, f)
+}
+
+// detailFailed does what the table says about a call's record that could not be
+// had.
+func (c *Crawler) detailFailed(ctx context.Context, id string, f *failure) error {
+	if err := c.fatal(detail, f); err != nil {
+		return err
+	}
+	switch rules[f.class].ofDetail {
+	case gone:
+		// Only in the contract's own form does it speak of the call. Anything else may
+		// be a proxy that does not know the way.
+		if f.shaped {
+			c.health.good()
+			c.meter.update(func(p *Progress) { p.Missing++ })
+			return c.put(ctx, schema.Record{Kind: schema.KindMissing, CallID: id, FetchedAt: c.nowMS()})
+		}
+	case askAgain:
+		if err := c.askWhetherRefused(ctx); err != nil {
+			return err
+		}
+	}
+	c.log.Warn("a call is set aside", "call", clip(id, 200), "failure", f)
+	c.meter.setAside(id, f.Error())
+	return nil
+}
+
+// askWhetherRefused asks for one item of the list, to learn whether it is the
+// key that is refused or only one call.
+func (c *Crawler) askWhetherRefused(ctx context.Context) error {
+	f, err := c.fetch(ctx, page, c.client.base+"/v3/calls?limit=1", func(a answer) error {
+		_, err := parsePage(a.body)
+		return err
+	})
+	if err != nil || f == nil || f.class == canceled {
+		return err
+	}
+	return c.fatal(page, f)
+}

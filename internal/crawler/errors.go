@@ -1,0 +1,87 @@
+package crawler
+
+import (
+	"fmt"
+	"time"
+)
+
+// AuthError says that the service refuses the key. The run stopped at once.
+type AuthError struct {
+	Status    int    // 401 or 403
+	Code      string // the service's own error code, if it sent one
+	KeySource string // where the key came from
+}
+
+func (e *AuthError) Error() string {
+	what := "does not accept"
+	if e.Status == 403 {
+		what = "does not allow this with"
+	}
+	return fmt.Sprintf("the service %s the API key from %s (status %d%s)", what, e.KeySource, e.Status, codeText(e.Code))
+}
+
+// UnreachableError says that nothing ever answered at the service's address.
+type UnreachableError struct {
+	BaseURL string
+	Tries   int
+	Err     error
+}
+
+func (e *UnreachableError) Error() string {
+	return fmt.Sprintf("nothing answers at %s (%d tries): %v", e.BaseURL, e.Tries, e.Err)
+}
+
+func (e *UnreachableError) Unwrap() error { return e.Err }
+
+// AddressError says that something answers at the base URL which is not the
+// service's list of calls.
+type AddressError struct {
+	BaseURL string
+	Status  int
+	Target  string // where a redirect points
+	Err     error
+}
+
+func (e *AddressError) Error() string {
+	switch {
+	case e.Target != "":
+		return fmt.Sprintf("%s redirects to %s: is the base URL right?", e.BaseURL, e.Target)
+	case e.Status != 0:
+		return fmt.Sprintf("%s has no /v3/calls (status %d): is the base URL right?", e.BaseURL, e.Status)
+	}
+	return fmt.Sprintf("%s/v3/calls does not answer with a list of calls: is the base URL right? %v", e.BaseURL, e.Err)
+}
+
+func (e *AddressError) Unwrap() error { return e.Err }
+
+// ServiceDownError says that requests kept failing for so long that the run
+// ended; what was fetched before is committed.
+type ServiceDownError struct {
+	Failures int           // in a row
+	For      time.Duration // since the last good answer
+	Err      error         // the last failure
+}
+
+func (e *ServiceDownError) Error() string {
+	return fmt.Sprintf("the service fails: %d requests in a row, for %v, the last with: %v",
+		e.Failures, e.For.Round(time.Second), e.Err)
+}
+
+func (e *ServiceDownError) Unwrap() error { return e.Err }
+
+// StoreError says that the store failed: nothing more can be kept.
+type StoreError struct {
+	Op  string
+	Err error
+}
+
+func (e *StoreError) Error() string { return e.Op + ": " + e.Err.Error() }
+
+func (e *StoreError) Unwrap() error { return e.Err }
+
+func codeText(code string) string {
+	if code == "" {
+		return ""
+	}
+	return ", " + code
+}

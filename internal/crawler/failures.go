@@ -1,0 +1,196 @@
+package crawler
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+// class is a kind of failed attempt.
+type class uint8
+
+const (
+	badRequest class = iota
+	unauthorized
+	forbidden
+	notFound
+	conflict
+	rateLimited
+	serverError
+	unavailable
+	redirected
+	otherStatus
+	timedOut
+	noConnection
+	untrusted
+	cutShort
+	wrongBody
+	tooLarge
+	canceled
+	classes
+)
+
+// after is what a failure that is not tried again leads to.
+type after uint8
+
+const (
+	_        after = iota
+	setAside       // a detail: report the call and go on; the next run tries again
+	gone           // a detail: the call is listed and has no record, if the service says so in its own words
+	endList        // a page: leave the rest of the list to the next run, go on with the details
+	goAround       // a page: ask with fewer parameters, or from where we are without the cursor; else endList
+	badBase        // a page: stop the run, *AddressError; or endList, where the list did answer before
+	badKey         // stop the run: *AuthError
+	askAgain       // a detail: badKey if the list is refused too, or else setAside
+)
+
+// rule is what to do about a class of failure. Every attempt is charged to the
+// budget, whatever its class.
+type rule struct {
+	name string
+	// pages and details are how many attempts a request of that kind gets before
+	// what follows; always: as many as it takes, since the request is not at fault.
+	pages, details int
+	// first is the wait before the second attempt; it doubles up to a minute, with
+	// jitter. No wait holds a slot of the budget.
+	first            time.Duration
+	ofPage, ofDetail after
+}
+
+const always = 0
+
+// rules is the one table of failures; docs/crawler.md has it in words. Two things
+// stand above it: where nothing ever answered, the run soon stops
+// (*UnreachableError), and where nothing answers well for long, it stops too
+// (*ServiceDownError).
+var rules = [classes]rule{
+	badRequest:   {"400 bad request", 1, 1, 0, goAround, setAside},
+	unauthorized: {"401 unauthorized", 1, 1, 0, badKey, badKey},
+	forbidden:    {"403 forbidden", 1, 1, 0, badKey, askAgain},
+	notFound:     {"404 not found", 1, 1, 0, badBase, gone},
+	conflict:     {"409 conflict", 5, 3, 2 * time.Second, endList, setAside},
+	rateLimited:  {"429 rate limited", always, always, 0, 0, 0},
+	serverError:  {"500 server error", 8, 4, time.Second, endList, setAside},
+	unavailable:  {"502, 503 or 504 unavailable", 8, 5, 2 * time.Second, endList, setAside},
+	redirected:   {"3xx redirect", 1, 1, 0, badBase, setAside},
+	otherStatus:  {"unknown status", 1, 1, 0, badBase, setAside},
+	timedOut:     {"no answer in time", 6, 3, time.Second, endList, setAside},
+	noConnection: {"no connection, or lost", 8, 4, time.Second, endList, setAside},
+	untrusted:    {"certificate not trusted", 1, 1, 0, endList, setAside},
+	cutShort:     {"body cut short", 6, 4, time.Second, endList, setAside},
+	wrongBody:    {"200 with a wrong body", 5, 3, time.Second, badBase, setAside},
+	tooLarge:     {"body over 64 MiB", 1, 1, 0, endList, setAside},
+	canceled:     {"canceled", 1, 1, 0, 0, 0},
+}
+
+// firstContact is how long, and how often, a service is tried that has not
+// answered at all: a wrong address should be said soon.
+const (
+	firstContact      = 15 * time.Second
+	firstContactTries = 4
+)
+
+// attempts returns how often a request of this kind is tried.
+func (r *rule) attempts(k kind) int {
+	if k == page {
+		return r.pages
+	}
+	return r.details
+}
+
+func (r *rule) after(k kind) after {
+	if k == page {
+		return r.ofPage
+	}
+	return r.ofDetail
+}
+
+// waits returns the waits between the attempts of one request.
+func (r *rule) waits() backoff.BackOff {
+	b := backoff.NewExponentialBackOff()
+	b.InitialInterval, b.Multiplier, b.MaxInterval = r.first, 2, time.Minute
+	return b
+}
+
+// failure is one attempt that brought no good answer.
+type failure struct {
+	class   class
+	status  int
+	code    string   // the service's error code
+	message string   // and message, cut short
+	allowed []string // the query parameters that it says it knows
+	shaped  bool     // the body was the contract's error envelope
+	target  string   // where a redirect points
+	wait    time.Duration
+	err     error
+}
+
+func (f *failure) Error() string {
+	s := rules[f.class].name
+	if f.class == otherStatus || f.class == redirected || f.class == unavailable {
+		s = fmt.Sprintf("status %d", f.status)
+	}
+	s += codeText(f.code)
+	if f.message != "" {
+		s += ": " + f.message
+	}
+	if f.err != nil {
+		s += ": " + f.err.Error()
+	}
+	return s
+}
+
+func (f *failure) Unwrap() error { return f.err }
+
+// classOf returns the class of a status that is not a success.
+func classOf(status int) class {
+	switch status {
+	case http.StatusBadRequest:
+		return badRequest
+	case http.StatusUnauthorized:
+		return unauthorized
+	case http.StatusForbidden:
+		return forbidden
+	case http.StatusNotFound:
+		return notFound
+	case http.StatusRequestTimeout:
+		return timedOut
+	case http.StatusConflict:
+		return conflict
+	case http.StatusTooManyRequests:
+		return rateLimited
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return unavailable
+	}
+	switch status / 100 {
+	case 3:
+		return redirected
+	case 5:
+		return serverError
+	}
+	return otherStatus
+}
+
+// classOfError returns the class of an attempt that ended without a whole
+// answer; began says that an answer had begun.
+func classOfError(err error, began bool) class {
+	var cert *tls.CertificateVerificationError
+	var authority x509.UnknownAuthorityError
+	var record tls.RecordHeaderError
+	switch {
+	case errors.Is(err, errTimeout), errors.Is(err, context.DeadlineExceeded):
+		return timedOut
+	case errors.As(err, &cert), errors.As(err, &authority), errors.As(err, &record):
+		return untrusted
+	case began, errors.Is(err, io.ErrUnexpectedEOF):
+		return cutShort
+	}
+	return noConnection
+}

@@ -1,0 +1,242 @@
+package crawler
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Every row of the table, for a page and for a detail: how often it is asked
+// for, and what becomes of the run.
+func TestFailureTable(t *testing.T) {
+	status := func(code int) func(http.ResponseWriter) {
+		return func(w http.ResponseWriter) { refuse(w, code, "CODE", nil) }
+	}
+	html := func(code int) func(http.ResponseWriter) {
+		return func(w http.ResponseWriter) {
+			w.WriteHeader(code)
+			fmt.Fprint(w, "<html>sorry</html>")
+		}
+	}
+	body := func(text string) func(http.ResponseWriter) {
+		return func(w http.ResponseWriter) { fmt.Fprint(w, text) }
+	}
+	short := func(w http.ResponseWriter) {
+		w.Header().Set("Content-Length", "1000")
+		fmt.Fprint(w, `{"items":[`)
+	}
+	reset := func(http.ResponseWriter) { panic(http.ErrAbortHandler) }
+	type outcome struct {
+		attempts int
+		err      any // a pointer to the error type, or nil
+		problem  bool
+		aside    bool
+		missing  bool
+	}
+	aside := func(n int) outcome { return outcome{attempts: n, aside: true} }
+	ends := func(n int) outcome { return outcome{attempts: n, problem: true} }
+	auth := outcome{attempts: 1, err: new(*AuthError)}
+	address := func(n int) outcome { return outcome{attempts: n, err: new(*AddressError)} }
+	rows := []struct {
+		name         string
+		fail         func(http.ResponseWriter)
+		page, detail outcome
+	}{
+		{"400", status(400), ends(2), aside(1)}, // a page is asked for again, without filters
+		{"401", status(401), auth, auth},
+		{"403", status(403), auth, aside(1)},
+		{"404", status(404), address(1), outcome{attempts: 1, missing: true}},
+		{"404 from a proxy", html(404), address(1), aside(1)},
+		{"405", status(405), address(1), aside(1)},
+		{"408", status(408), ends(6), aside(3)},
+		{"409", status(409), ends(5), aside(3)},
+		{"410", status(410), address(1), aside(1)},
+		{"500", status(500), ends(8), aside(4)},
+		{"501", html(501), ends(8), aside(4)},
+		{"502", html(502), ends(8), aside(5)},
+		{"503", html(503), ends(8), aside(5)},
+		{"504", status(504), ends(8), aside(5)},
+		{"302", status(302), address(1), aside(1)},
+		{"204", status(204), address(1), aside(1)},
+		{"200 and HTML", html(200), address(5), aside(3)},
+		{"200 and nothing", html(200), address(5), aside(3)},
+		{"200 and another thing", body(`{"id":"another","items":7}`), address(5), aside(3)},
+		{"200 and JSON cut short", body(`{"items":[{"id":"a`), address(5), aside(3)},
+		{"cut short", short, ends(6), aside(4)},
+		{"reset", reset, outcome{attempts: 4, err: new(*UnreachableError)}, aside(4)},
+	}
+	for _, row := range rows {
+		for kind, want := range map[kind]outcome{page: row.page, detail: row.detail} {
+			t.Run(fmt.Sprintf("%s on a %v", row.name, kind), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s := &service{calls: someCalls(3, time.Hour)}
+					attempts := 0
+					s.answer = func(_ int, w http.ResponseWriter, r *http.Request) bool {
+						if kind == page && r.URL.Path == "/v3/calls" || strings.HasSuffix(r.URL.Path, "/call-000002") {
+							attempts++
+							row.fail(w)
+							return true
+						}
+						return false
+					}
+					store := newMemStore()
+					r, err := s.visit(t, store, nil)
+					if attempts != want.attempts {
+						t.Errorf("%d attempts, want %d", attempts, want.attempts)
+					}
+					switch down := (*ServiceDownError)(nil); {
+					case want.err != nil:
+						if !errors.As(err, want.err) {
+							t.Errorf("error %v, want a %T", err, want.err)
+						}
+					case kind == page: // nothing ever worked
+						if !errors.As(err, &down) {
+							t.Errorf("error %v", err)
+						}
+					case err != nil:
+						t.Error(err)
+					}
+					if got := len(r.Problems) > 0; got != want.problem {
+						t.Errorf("problems %q", r.Problems)
+					}
+					if got := r.SetAside == 1; got != want.aside {
+						t.Errorf("set aside %v", r.Aside)
+					}
+					if got := store.missing["call-000002"] == 1; got != want.missing {
+						t.Errorf("missing %v", store.missing)
+					}
+					if kind == detail && want.err == nil && store.details["call-000001"]+store.details["call-000003"] != 2 {
+						t.Errorf("the other calls were not fetched: %v", store.details)
+					}
+					if r.Requests != int64(s.n) {
+						t.Errorf("the budget was charged %d times for %d requests", r.Requests, s.n)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestTimeouts(t *testing.T) {
+	for name, hang := range map[string]func(w http.ResponseWriter){
+		"before the answer":   func(http.ResponseWriter) {},
+		"in the body's midst": func(w http.ResponseWriter) { fmt.Fprint(w, `{"id":`); w.(http.Flusher).Flush() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := 0
+				tr, stop := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					n++
+					hang(w)
+					<-r.Context().Done()
+				}))
+				defer stop()
+				c := tester(t, tr, nil, nil)
+				c.health.good()
+				f, err := c.fetch(t.Context(), detail, "http://calls.test/", ok)
+				if err != nil || f == nil || f.class != timedOut || n != 3 {
+					t.Errorf("%d attempts, %v, %v", n, f, err)
+				}
+			})
+		})
+	}
+}
+
+// A service that is down for long ends the run; one that is down for a while
+// does not lose a call.
+func TestServiceDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &service{calls: someCalls(500, time.Minute)}
+		var since time.Time
+		s.answer = func(n int, w http.ResponseWriter, _ *http.Request) bool {
+			if n > 50 {
+				if since.IsZero() {
+					since = time.Now()
+				}
+				w.WriteHeader(503)
+				return true
+			}
+			return false
+		}
+		store := newMemStore()
+		r, err := s.visit(t, store, nil)
+		down, isDown := errorAs[*ServiceDownError](err)
+		if !isDown || down.Failures < 20 {
+			t.Fatalf("error %v", err)
+		}
+		if took := time.Since(since); took < 10*time.Minute || took > 15*time.Minute {
+			t.Errorf("it took %v to see it", took)
+		}
+		if len(store.items) != 500 || store.commits != 2 || r.Complete() {
+			t.Errorf("%d items, %d commits, complete %v", len(store.items), store.commits, r.Complete())
+		}
+	})
+}
+
+func TestServiceDownForAWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &service{calls: someCalls(250, time.Minute)}
+		began := time.Now()
+		s.answer = func(n int, w http.ResponseWriter, _ *http.Request) bool {
+			if down := time.Since(began) < 90*time.Second && n > 1; down {
+				w.WriteHeader(500)
+				return true
+			}
+			return false
+		}
+		store := newMemStore()
+		r, err := s.visit(t, store, nil)
+		if err != nil || !r.Complete() || len(store.details) != 250 {
+			t.Errorf("error %v, complete %v %q, %d details", err, r.Complete(), r.Problems, len(store.details))
+		}
+	})
+}
+
+// A wrong address is said within seconds.
+func TestUnreachable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr, stop := serve(t, http.NotFoundHandler())
+		stop()
+		start := time.Now()
+		c := tester(t, tr, newMemStore(), nil)
+		_, err := c.Run(t.Context())
+		e, isIt := errorAs[*UnreachableError](err)
+		if !isIt || e.Tries > 5 || !strings.Contains(err.Error(), "connection refused") {
+			t.Errorf("error %v", err)
+		}
+		if took := time.Since(start); took > 15*time.Second {
+			t.Errorf("it took %v", took)
+		}
+	})
+}
+
+// A key that is revoked in the night stops the run at once.
+func TestKeyRevoked(t *testing.T) {
+	for _, code := range []int{401, 403} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &service{calls: someCalls(500, time.Minute)}
+			s.answer = func(n int, w http.ResponseWriter, _ *http.Request) bool {
+				if n > 100 {
+					refuse(w, code, "REVOKED", nil)
+				}
+				return n > 100
+			}
+			store := newMemStore()
+			r, err := s.visit(t, store, func(cfg *Config) { cfg.Workers = 4 })
+			e, isIt := errorAs[*AuthError](err)
+			if !isIt || e.Status != code || e.Code != "REVOKED" || e.KeySource != "TEST_KEY" {
+				t.Fatalf("error %v", err)
+			}
+			if s.n > 108 {
+				t.Errorf("%d requests after the first refusal", s.n-101)
+			}
+			if got := len(store.details); got != 95 || store.commits != 2 || r.DetailsFetched != 95 {
+				t.Errorf("%d details kept, %d commits", got, store.commits)
+			}
+		})
+	}
+}

@@ -1,0 +1,339 @@
+package crawler
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"hash/maphash"
+	"net/http"
+
+	"callhouse/internal/schema"
+)
+
+// Bounds against lists that never end.
+const (
+	maxBarren   = 50 // pages in a row that bring nothing new
+	maxRestarts = 3  // times that a list is begun again from its top
+)
+
+// orderProof is how many pages must come in descending order before it is
+// relied on where the service did not accept sort_order.
+const orderProof = 3
+
+// listing goes over one stretch of the list: the calls with from <= start_at < to,
+// newest first, page by page.
+//
+// It believes nothing about the list that it does not see. While start_at never
+// rises from page to page, everything above the lowest one seen has been listed;
+// that is put on record as it goes. The lowest millisecond itself is complete
+// only when a page has gone below it, since the next page may begin with more
+// calls of the same millisecond.
+type listing struct {
+	c        *Crawler
+	from, to int64 // to may be forever
+	lowest   int64 // where from goes if to cannot be asked for
+	since    int64 // items that started before it are dropped
+
+	low     int64 // the lowest start_at seen; forever: none
+	covered int64 // on record down to here
+	pages   int   // in this order
+	rising  bool  // start_at rose: the order is not what we asked for
+	doubt   bool  // a call may have been passed over
+	anchor  bool  // each page starts at the lowest start_at, not at a cursor
+	total   int64 // of the last page, for the same query; -1: none
+	barren  int
+
+	seen     *lately // ids on the last pages, with what was sent for them
+	cursors  *lately
+	restarts int
+	againAt  int64 // the lowest start_at at the last restart; 0: there was none
+
+	// A list that goes round with ever new cursors is found by the first call of
+	// one page, kept until twice as many pages have gone by.
+	mark   string
+	markAt int
+}
+
+func (c *Crawler) newListing(from, to, lowest int64) *listing {
+	return &listing{
+		c: c, from: from, to: to, lowest: lowest, since: c.since,
+		low: forever, total: -1,
+		seen: newLately(1 << 15), cursors: newLately(1 << 16),
+	}
+}
+
+// walk lists to the end. A problem that ends it early is reported, and is no
+// error: what was not listed is not on record and will be listed by the next
+// run. An error ends the run; interrupted is true when ctx was done.
+func (l *listing) walk(ctx context.Context) (interrupted bool, err error) {
+	l.covered = l.to
+	if l.to == forever {
+		l.covered = l.c.nowMS()
+	}
+	q := l.first()
+	for {
+		if err := ctx.Err(); err != nil {
+			return true, nil
+		}
+		asked := *q
+		p, f, err := l.c.fetchPage(ctx, q)
+		switch {
+		case err != nil:
+			return false, err
+		case f != nil && f.class == canceled:
+			return true, nil
+		case f != nil && q.cursor != "" && lostCursor(f):
+			l.c.log.Info("a cursor is no longer accepted", "failure", f)
+			if q = l.again("a cursor was refused: " + f.Error()); q == nil {
+				return false, nil
+			}
+			continue
+		case f != nil:
+			return false, l.failed(f)
+		}
+		if q.before != asked.before { // the filter was refused: this is the top
+			l.fromTop()
+		}
+		next, err := l.take(ctx, q, &p)
+		if err != nil || next == nil {
+			return false, err
+		}
+		if err := l.c.offerCheckpoint(ctx); err != nil {
+			return false, err
+		}
+		q = next
+	}
+}
+
+// first returns the first page of the stretch. A stretch that is open above is
+// asked for without bounds: calls that have no start yet come with the newest
+// pages, and a bound may hide them.
+func (l *listing) first() *query {
+	q := &query{sorted: true, before: l.to}
+	if l.to != forever {
+		q.after = max(0, l.from-1)
+	}
+	return q
+}
+
+// fromTop begins anew, with the whole list.
+func (l *listing) fromTop() {
+	l.low, l.pages, l.total, l.rising, l.barren = forever, 0, -1, false, 0
+	l.seen.clear()
+	l.cursors.clear()
+	l.from, l.to, l.covered = l.lowest, forever, l.c.nowMS()
+}
+
+// lostCursor says that a failure may mean that the service has forgotten a
+// cursor that it gave.
+func lostCursor(f *failure) bool {
+	return f.class == badRequest || f.class == notFound || f.status == http.StatusGone
+}
+
+// take puts a page on record and says which one is next; nil: the stretch is
+// listed, or cannot be.
+func (l *listing) take(ctx context.Context, q *query, p *pageData) (*query, error) {
+	before := l.low
+	recs, fresh, repeated, err := l.records(p)
+	if err != nil {
+		return nil, err
+	}
+	l.pages++
+	shrunk := p.total >= 0 && p.total < l.total
+	l.total = p.total
+	if fresh > 0 {
+		l.barren = 0
+	} else {
+		l.barren++
+	}
+	redo := false
+	if q.cursor != "" && shrunk {
+		// Calls vanished, and if pages are counted from the top, as many others were
+		// passed over: look again from where the page before ended.
+		redo = l.reanchor(before)
+		l.doubt = l.doubt || !redo
+	} else if q.cursor != "" && repeated {
+		l.anchor = l.canAnchor() // pages shift under the cursor: do without
+	}
+
+	end := p.next == "" && !redo
+	below := l.ordered() && l.low < l.from
+	recs = l.record(recs, p.at, end)
+	if err := l.c.put(ctx, recs...); err != nil {
+		return nil, err
+	}
+	l.c.seeTotal(l, p)
+	switch {
+	case end && l.doubt:
+		l.problem("calls vanished between pages, and the service takes no start_at_before to look again")
+		return nil, nil
+	case end, below:
+		return nil, nil
+	case l.round(p):
+		l.problem("the list goes round")
+		return nil, nil
+	case l.barren >= maxBarren:
+		l.problem(fmt.Sprintf("%d pages in a row brought nothing new", l.barren))
+		return nil, nil
+	}
+	return l.next(q, p), nil
+}
+
+// round says that a list whose order is lost has come back to a page that it
+// began with before.
+func (l *listing) round(p *pageData) bool {
+	if len(p.items) == 0 {
+		return false
+	}
+	first := idOf(p.items[0])
+	if l.rising && first == l.mark {
+		return true
+	}
+	if l.pages >= 2*l.markAt {
+		l.mark, l.markAt = first, max(1, l.pages)
+	}
+	return false
+}
+
+// next returns the page after p.
+func (l *listing) next(q *query, p *pageData) *query {
+	if l.anchor && l.canAnchor() && l.low+1 < q.before {
+		return l.anchored()
+	}
+	if !l.cursors.add(p.next, 0) {
+		return l.again("a cursor came twice")
+	}
+	n := *q
+	n.cursor = p.next
+	return &n
+}
+
+// canAnchor says whether a page can be asked for by start_at.
+func (l *listing) canAnchor() bool {
+	return l.c.filters.before != refused && l.ordered() && l.low != forever && l.low > 0
+}
+
+// anchored asks for what lies at and below the lowest start_at seen. Its
+// millisecond is asked for again, in case it holds more calls than were seen.
+func (l *listing) anchored() *query {
+	l.total = -1
+	q := &query{sorted: true, before: l.low + 1}
+	if l.to != forever {
+		q.after = max(0, l.from-1)
+	}
+	return q
+}
+
+// reanchor goes back to low, the lowest start_at before the last page.
+func (l *listing) reanchor(low int64) bool {
+	if low == forever || !l.canAnchor() {
+		return false
+	}
+	l.low, l.anchor = low, true
+	return true
+}
+
+// again goes on after a cursor that leads nowhere: from the lowest start_at
+// seen, or from the top; nil when that was tried often enough.
+func (l *listing) again(why string) *query {
+	l.restarts++
+	switch {
+	case l.low == l.againAt: // we have been here: it is a cursor within one millisecond
+	case l.canAnchor():
+		l.anchor, l.againAt = l.restarts > 1, l.low // once may happen
+		return l.anchored()
+	case l.restarts > maxRestarts:
+	case l.to == forever:
+		l.fromTop()
+		return l.first()
+	}
+	l.problem(why)
+	return nil
+}
+
+// ordered says whether the list may be taken for descending.
+func (l *listing) ordered() bool {
+	return !l.rising && (l.c.filters.sort == accepted || l.pages >= orderProof)
+}
+
+// records makes the page's items into records, and follows the order. fresh
+// counts the items that earlier pages did not hold; repeated says that there was
+// one that they did, other than of the lowest millisecond.
+func (l *listing) records(p *pageData) (recs []schema.Record, fresh int, repeated bool, err error) {
+	recs = make([]schema.Record, 0, len(p.items)+1)
+	for _, item := range p.items {
+		h, err := l.c.read(item, schema.KindItem)
+		if err != nil {
+			l.c.meter.setAside(idOf(item), err.Error())
+			continue
+		}
+		sum := maphash.Bytes(l.seen.seed, item)
+		was, known := l.seen.get(h.id)
+		l.seen.put(h.id, sum)
+		if known {
+			repeated = repeated || h.start.OK
+		} else {
+			fresh++
+		}
+		if h.start.OK {
+			l.rising = l.rising || !known && h.start.V > l.low
+			l.low = min(l.low, h.start.V)
+		}
+		if known && was == sum || h.start.OK && h.start.V < l.since {
+			continue
+		}
+		recs = append(recs, schema.Record{Kind: schema.KindItem, CallID: h.id, FetchedAt: p.at, Body: bytes.Clone(item)})
+	}
+	return recs, fresh, repeated, nil
+}
+
+// record adds to recs what the pages so far have completed.
+func (l *listing) record(recs []schema.Record, at int64, end bool) []schema.Record {
+	switch {
+	case l.doubt:
+		return recs
+	case end && l.to == forever: // asked for without a lower bound too
+		return l.cover(recs, l.since, at)
+	case end:
+		return l.cover(recs, l.from, at)
+	case l.ordered() && l.low != forever:
+		return l.cover(recs, max(l.low+1, l.from), at)
+	}
+	return recs
+}
+
+func (l *listing) cover(recs []schema.Record, from, at int64) []schema.Record {
+	if from >= l.covered {
+		return recs
+	}
+	body, err := json.Marshal(schema.Span{From: from, To: l.covered, ListedAt: at})
+	if err != nil {
+		return recs // three numbers always have a text
+	}
+	l.covered = from
+	return append(recs, schema.Record{Kind: schema.KindCovered, FetchedAt: at, Body: body})
+}
+
+// failed ends the listing because a page could not be had.
+func (l *listing) failed(f *failure) error {
+	if err := l.c.fatal(page, f); err != nil {
+		return err
+	}
+	l.problem("a page could not be had: " + f.Error())
+	return nil
+}
+
+func (l *listing) problem(why string) {
+	l.c.log.Warn("part of the list is left for the next run", "reason", why)
+	l.c.meter.problem(why)
+}
+
+// idOf finds an id in an item that could not be decoded, for the report.
+func idOf(item []byte) string {
+	var v struct {
+		ID string `json:"id"`
+	}
+	_ = json.Unmarshal(item, &v) // it is a courtesy
+	return v.ID
+}

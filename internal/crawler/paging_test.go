@@ -1,0 +1,224 @@
+package crawler
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A run over any list ends, and has every call that was there from its begin
+// to its end. Each case is a way in which lists are known to lose calls.
+func TestListsThatMisbehave(t *testing.T) {
+	cases := []struct {
+		name  string
+		calls int // 0: 1,000
+		set   func(s *service)
+		// pages is what listing may cost; 0: do not look.
+		pages int
+		// open says that the list cannot be taken for complete.
+		open bool
+	}{
+		{name: "well behaved", pages: 10},
+		{name: "a contract without filters", set: func(s *service) { s.plain = true }, pages: 11}, // one probe
+		{name: "filters that are ignored", set: func(s *service) { s.silent = true }, pages: 10},
+		{name: "exactly one page", calls: 100, pages: 1},
+		{name: "one call more", calls: 101, pages: 2},
+		{name: "refused without saying what is allowed", set: func(s *service) {
+			s.answer = func(_ int, w http.ResponseWriter, r *http.Request) bool {
+				if r.URL.Query().Has("sort_order") {
+					refuse(w, http.StatusBadRequest, "VALIDATION_ERROR", nil)
+					return true
+				}
+				return false
+			}
+		}, pages: 11},
+		{name: "calls arrive between pages counted from the top", set: func(s *service) {
+			s.offset = true
+			s.onPage = func(n int, _ *testPage) {
+				for i := range 7 {
+					s.calls = append(s.calls, testCall{ID: fmt.Sprintf("new-%d-%d", n, i), Start: at(testNow + int64(n)), End: at(testNow)})
+				}
+			}
+		}, pages: 13},
+		{name: "calls vanish between pages counted from the top", set: func(s *service) {
+			s.offset = true
+			s.onPage = func(n int, p *testPage) {
+				if n == 3 || n == 5 {
+					s.vanish(20, 40)
+				}
+			}
+		}, pages: 15},
+		{name: "calls vanish, without filters", set: func(s *service) {
+			s.offset, s.plain = true, true
+			s.onPage = func(n int, _ *testPage) {
+				if n == 4 {
+					s.vanish(20, 21)
+				}
+			}
+		}, open: true},
+		{name: "an item on two pages", set: func(s *service) {
+			var last json.RawMessage
+			s.onPage = func(n int, p *testPage) {
+				if n == 3 {
+					p.Items = append([]json.RawMessage{last}, p.Items...)
+				}
+				last = p.Items[0]
+			}
+		}, pages: 12},
+		{name: "short pages", set: func(s *service) {
+			s.onPage = func(n int, p *testPage) {
+				if keep := 30; p.Next != nil && n%2 == 0 {
+					next := "c" + key(p.calls[keep-1])
+					p.Items, p.Next = p.Items[:keep], &next
+				}
+			}
+		}},
+		{name: "empty pages with a next cursor", set: func(s *service) {
+			s.onPage = func(n int, p *testPage) {
+				if n == 2 || n == 3 {
+					p.Items, p.Next = []json.RawMessage{}, ptr("c"+key(s.sorted()[99])+strings.Repeat(" ", n))
+				}
+			}
+		}, pages: 12},
+		{name: "a cursor that comes twice", set: func(s *service) {
+			s.onPage = func(n int, p *testPage) {
+				if n == 4 {
+					p.Next = ptr("c" + key(s.sorted()[199]))
+				}
+			}
+		}},
+		{name: "a cursor that leads to itself for ever", set: func(s *service) {
+			s.answer = func(n int, w http.ResponseWriter, r *http.Request) bool {
+				if c := r.URL.Query().Get("cursor"); c != "" {
+					writeTest(w, testPage{Items: []json.RawMessage{}, Next: &c, Total: 1})
+					return true
+				}
+				return false
+			}
+		}},
+		{name: "a cursor that expires", set: func(s *service) {
+			s.answer = func(n int, w http.ResponseWriter, r *http.Request) bool {
+				if n == 4 && r.URL.Query().Has("cursor") {
+					refuse(w, http.StatusBadRequest, "INVALID_CURSOR", nil)
+					return true
+				}
+				return false
+			}
+		}, pages: 12},
+		{name: "a cursor that expires, without filters", set: func(s *service) {
+			s.plain = true
+			s.answer = func(n int, w http.ResponseWriter, r *http.Request) bool {
+				if n == 5 {
+					refuse(w, http.StatusBadRequest, "INVALID_CURSOR", nil)
+					return true
+				}
+				return false
+			}
+		}, pages: 15},
+		{name: "ties across a page's end", set: func(s *service) {
+			for i := range s.calls {
+				if i >= 95 && i < 330 { // three pages of one millisecond
+					s.calls[i].Start = s.calls[95].Start
+				}
+			}
+		}, pages: 10},
+		{name: "ties across a page's end, and the cursor expires", set: func(s *service) {
+			for i := range s.calls {
+				if i >= 195 && i < 215 {
+					s.calls[i].Start = s.calls[195].Start
+				}
+			}
+			s.answer = func(n int, w http.ResponseWriter, r *http.Request) bool {
+				if n == 3 {
+					refuse(w, http.StatusBadRequest, "INVALID_CURSOR", nil)
+				}
+				return n == 3
+			}
+		}},
+		{name: "a total that lies", set: func(s *service) {
+			n := 0
+			s.total = func(int) any { n++; return []any{5, 1_000_000, nil, "7", -3, 0}[n%6] }
+		}},
+		{name: "an order that rises", set: func(s *service) {
+			s.order = func(a, b testCall) int { return strings.Compare(a.ID, b.ID) }
+		}, pages: 10},
+		{name: "no order at all", set: func(s *service) {
+			s.order = func(a, b testCall) int { return strings.Compare(shuffled(a.ID), shuffled(b.ID)) }
+		}, pages: 10},
+		{name: "calls without a start", set: func(s *service) {
+			for i := range 150 {
+				s.calls = append(s.calls, testCall{ID: fmt.Sprintf("queued-%03d", i), Status: "queued"})
+			}
+		}, pages: 12},
+	}
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := tc.calls
+				if n == 0 {
+					n = 1000
+				}
+				s := &service{calls: someCalls(n, time.Hour)}
+				if tc.set != nil {
+					tc.set(s)
+				}
+				there := slices.Clone(s.calls)
+				store := newMemStore()
+				r, err := s.visit(t, store, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var lost []string
+				for _, c := range there {
+					if _, ok := store.items[c.ID]; !ok && s.has(c.ID) {
+						lost = append(lost, c.ID)
+					}
+				}
+				oldest := *someCalls(n, time.Hour)[n-1].Start
+				covered := store.covers(oldest)
+				if len(lost) > 0 && (covered || !tc.open) {
+					t.Errorf("lost %d calls; covered: %v; problems: %q", len(lost), covered, r.Problems)
+				}
+				if tc.open == covered {
+					t.Errorf("the oldest call is on record as covered: %v; problems: %q", covered, r.Problems)
+				}
+				if tc.open != (len(r.Problems) > 0) {
+					t.Errorf("problems: %q", r.Problems)
+				}
+				if tc.pages > 0 && r.PageRequests > int64(tc.pages) {
+					t.Errorf("%d page requests, %d would do", r.PageRequests, tc.pages)
+				}
+			})
+		})
+	}
+}
+
+func (s *service) sorted() []testCall {
+	calls := slices.Clone(s.calls)
+	slices.SortFunc(calls, newestFirst)
+	return calls
+}
+
+func (s *service) has(id string) bool {
+	return slices.ContainsFunc(s.calls, func(c testCall) bool { return c.ID == id })
+}
+
+// vanish deletes the calls from a to b, counted from the newest.
+func (s *service) vanish(a, b int) {
+	calls := s.sorted()
+	s.calls = slices.Delete(calls, a, b)
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// shuffled gives an id another place in the order of texts.
+func shuffled(id string) string {
+	n, _ := strconv.Atoi(strings.TrimPrefix(id, "call-"))
+	return fmt.Sprintf("%06d", n*7919%1009)
+}

@@ -1,0 +1,267 @@
+package crawler
+
+import (
+	"sync"
+	"time"
+
+	"callhouse/internal/schema"
+)
+
+// Phase says what a run is doing.
+type Phase uint8
+
+const (
+	Starting  Phase = iota
+	Listing         // pages of the list
+	Details         // calls' own records
+	Finishing       // the last commit
+	Done
+)
+
+var phaseWords = [...]string{"starting", "listing", "details", "finishing", "done"}
+
+// String returns the phase's word.
+func (p Phase) String() string { return phaseWords[p] }
+
+// Counts are a run's running numbers.
+type Counts struct {
+	Requests       int64 // attempts sent, each charged to the budget
+	PageRequests   int64
+	DetailRequests int64
+	Retries        int64 // attempts after a failed one, those after a 429 among them
+
+	Status2xx int64
+	Status3xx int64
+	Status4xx int64
+	Status5xx int64
+
+	RateLimited   int64 // 429
+	ServerErrors  int64 // 5xx
+	NetworkErrors int64 // no answer, or not a whole one
+	WrongBodies   int64 // 200, whole, and not what was asked for
+
+	Pages          int64 // good ones
+	CallsListed    int64 // items on pages, repeated ones too
+	DetailsFetched int64
+	Missing        int64 // details that answer 404
+	SetAside       int64 // calls and items that kept failing
+	Drift          int64 // departures of the payloads from what the columns expect
+}
+
+// Progress is a run's state at one moment.
+type Progress struct {
+	Counts
+	Phase Phase
+	// Waiting says that the service asked to wait, and until when.
+	WaitingUntil time.Time
+
+	TotalCount   int64 // calls of the organisation, as the service last said; -1: it did not
+	PagesTotal   int64 // pages that this run will ask for, about; -1: not known
+	DetailsTotal int64 // details due; -1: not known
+
+	LastMinute int           // requests that the budget holds now
+	Allowed    int           // of so many: the limit, or less while somebody else spends
+	Elapsed    time.Duration // since Run began
+	TimeLeft   time.Duration // about; -1: not known
+	// BudgetUsed is how much of what the budget allowed in this time was used, in percent.
+	BudgetUsed float64
+}
+
+// Aside is a call, or an item of a page, that was left for the next run.
+type Aside struct {
+	CallID string // empty where the service's answer does not tell
+	Reason string
+}
+
+// Bounds on what a report lists; everything is counted.
+const (
+	maxAside     = 100
+	maxDriftKeys = 1000
+	maxProblems  = 20
+)
+
+// DriftKey is a place in a call's JSON, and how it departs.
+type DriftKey struct {
+	Path string
+	Kind schema.DriftKind
+}
+
+// Report is what a run came to.
+type Report struct {
+	Progress
+	Started, Ended time.Time
+
+	Aside       []Aside            // the first of those that were set aside
+	DriftFields map[DriftKey]int64 // Drift by place and kind
+	// Problems says why parts of the list were not listed to their end.
+	Problems []string
+
+	Interrupted bool // the context was cancelled
+	DeadlineHit bool // MaxDuration was over
+}
+
+// Complete says that nothing which the run set out to fetch was left out.
+func (r *Report) Complete() bool {
+	return r.SetAside == 0 && len(r.Problems) == 0 && !r.Interrupted && !r.DeadlineHit
+}
+
+// meter counts, for whoever looks at a run from outside.
+type meter struct {
+	mu       sync.Mutex
+	start    time.Time // monotonic
+	progress Progress
+	aside    []Aside
+	drift    map[DriftKey]int64
+	problems []string
+}
+
+func newMeter() *meter {
+	return &meter{
+		progress: Progress{TotalCount: -1, PagesTotal: -1, DetailsTotal: -1, TimeLeft: -1},
+		drift:    make(map[DriftKey]int64),
+	}
+}
+
+// update changes the numbers.
+func (m *meter) update(f func(p *Progress)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f(&m.progress)
+}
+
+func (m *meter) sent(k kind, retry bool) {
+	m.update(func(p *Progress) {
+		p.Requests++
+		if k == page {
+			p.PageRequests++
+		} else {
+			p.DetailRequests++
+		}
+		if retry {
+			p.Retries++
+		}
+	})
+}
+
+// ended counts an attempt's end; f is nil for a good one.
+func (m *meter) ended(f *failure) {
+	m.update(func(p *Progress) {
+		if f == nil {
+			p.Status2xx++
+			return
+		}
+		switch f.status / 100 {
+		case 2:
+			p.Status2xx++
+		case 3:
+			p.Status3xx++
+		case 4:
+			p.Status4xx++
+		case 5:
+			p.Status5xx++
+			p.ServerErrors++
+		}
+		switch f.class {
+		case rateLimited:
+			p.RateLimited++
+		case wrongBody, tooLarge:
+			p.WrongBodies++
+		case timedOut, noConnection, untrusted, cutShort:
+			p.NetworkErrors++
+		}
+	})
+}
+
+func (m *meter) setAside(id, reason string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.progress.SetAside++
+	if len(m.aside) < maxAside {
+		m.aside = append(m.aside, Aside{clip(id, 200), clip(reason, 300)})
+	}
+}
+
+func (m *meter) problem(text string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.problems) < maxProblems {
+		m.problems = append(m.problems, text)
+	}
+}
+
+func (m *meter) drifted(ds []schema.Drift) {
+	if len(ds) == 0 {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, d := range ds {
+		m.progress.Drift += int64(d.Count)
+		key := DriftKey{d.Path, d.Kind}
+		if _, ok := m.drift[key]; ok || len(m.drift) < maxDriftKeys {
+			m.drift[key] += int64(d.Count)
+		}
+	}
+}
+
+// now returns the present state.
+func (m *meter) now(b *budget, second, minute int) Progress {
+	held, allowed := b.use()
+	closed := b.closedFor()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p := m.progress
+	p.LastMinute, p.Allowed = held, allowed
+	if closed > 0 {
+		p.WaitingUntil = time.Now().Add(closed)
+	}
+	if m.start.IsZero() {
+		return p
+	}
+	p.Elapsed = time.Since(m.start)
+	// What the limits allow in so long, when the first second and the first
+	// minute may be spent at once.
+	t := p.Elapsed.Seconds()
+	could := min(float64(second)*max(t, 1), float64(minute)*max(t/60, 1))
+	p.BudgetUsed = min(100, 100*float64(p.Requests)/could)
+	p.TimeLeft = timeLeft(&p, second, allowed)
+	return p
+}
+
+// timeLeft is what the requests that are left take at the rate that the limits
+// leave us.
+func timeLeft(p *Progress, second, allowed int) time.Duration {
+	left, known := int64(0), true
+	add := func(total, done int64) {
+		known = known && total >= 0
+		left += max(0, total-done)
+	}
+	switch p.Phase {
+	case Listing:
+		add(p.PagesTotal, p.Pages)
+	case Details:
+		add(p.DetailsTotal, p.DetailsFetched+p.Missing)
+	case Finishing, Done:
+		return 0
+	default:
+		known = false
+	}
+	if !known {
+		return -1
+	}
+	rate := min(float64(second), float64(allowed)/60)
+	return time.Duration(float64(left) / rate * float64(time.Second))
+}
+
+// report returns what a run came to.
+func (m *meter) report(p Progress) Report {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := Report{Progress: p, DriftFields: make(map[DriftKey]int64, len(m.drift))}
+	r.Aside = append(r.Aside, m.aside...)
+	r.Problems = append(r.Problems, m.problems...)
+	for k, n := range m.drift {
+		r.DriftFields[k] = n
+	}
+	return r
+}

@@ -1,0 +1,143 @@
+package crawler
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"slices"
+	"sync"
+
+	"callhouse/internal/schema"
+)
+
+// memStore keeps calls in memory. A call's detail is due when the call has an
+// end and no detail yet; what is due changes with a commit, as it should.
+type memStore struct {
+	mu          sync.Mutex
+	items       map[string]memCall
+	details     map[string]int // how often each was put
+	missing     map[string]int
+	spans       []schema.Span
+	due         []schema.Due // as of the last commit
+	checkpoints int          // offered, not waited for
+	commits     int
+	failPut     error
+	onPut       func()
+}
+
+type memCall struct {
+	Start *int64 `json:"start_at"`
+	End   *int64 `json:"end_at"`
+}
+
+func newMemStore() *memStore {
+	return &memStore{items: map[string]memCall{}, details: map[string]int{}, missing: map[string]int{}}
+}
+
+func (s *memStore) Put(ctx context.Context, recs ...schema.Record) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failPut != nil {
+		return s.failPut
+	}
+	for _, r := range recs {
+		switch r.Kind {
+		case schema.KindItem:
+			var c memCall
+			_ = json.Unmarshal(r.Body, &c)
+			s.items[r.CallID] = c
+		case schema.KindDetail:
+			s.details[r.CallID]++
+		case schema.KindMissing:
+			s.missing[r.CallID]++
+		case schema.KindCovered:
+			var span schema.Span
+			if err := json.Unmarshal(r.Body, &span); err != nil {
+				return err
+			}
+			s.cover(span)
+		default:
+			return errors.New("a record of no kind")
+		}
+	}
+	if s.onPut != nil {
+		s.onPut()
+	}
+	return nil
+}
+
+// cover lays a span over the others, and keeps apart what was listed apart.
+func (s *memStore) cover(n schema.Span) {
+	var out []schema.Span
+	for _, o := range s.spans {
+		if left := (schema.Span{From: o.From, To: min(o.To, n.From), ListedAt: o.ListedAt}); left.From < left.To {
+			out = append(out, left)
+		}
+		if right := (schema.Span{From: max(o.From, n.To), To: o.To, ListedAt: o.ListedAt}); right.From < right.To {
+			out = append(out, right)
+		}
+	}
+	out = append(out, n)
+	slices.SortFunc(out, func(a, b schema.Span) int { return cmp.Compare(a.From, b.From) })
+	s.spans = out
+}
+
+// covers says whether one instant is on record.
+func (s *memStore) covers(ms int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.spans, func(sp schema.Span) bool { return sp.From <= ms && ms < sp.To })
+}
+
+func (s *memStore) Checkpoint(_ context.Context, wait bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !wait {
+		s.checkpoints++
+		return nil
+	}
+	s.commits++
+	s.due = s.due[:0]
+	for id, c := range s.items {
+		if c.End != nil && s.details[id] == 0 && s.missing[id] == 0 {
+			s.due = append(s.due, schema.Due{CallID: id, StartAt: opt(c.Start)})
+		}
+	}
+	slices.SortFunc(s.due, func(a, b schema.Due) int {
+		return cmp.Or(cmp.Compare(b.StartAt.V, a.StartAt.V), cmp.Compare(a.CallID, b.CallID))
+	})
+	return nil
+}
+
+func opt(ms *int64) schema.Opt[int64] {
+	if ms == nil {
+		return schema.Opt[int64]{}
+	}
+	return schema.Some(*ms)
+}
+
+func (s *memStore) Due(context.Context) iter.Seq2[schema.Due, error] {
+	s.mu.Lock()
+	due := slices.Clone(s.due)
+	s.mu.Unlock()
+	return func(yield func(schema.Due, error) bool) {
+		for _, d := range due {
+			if !yield(d, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (s *memStore) Coverage() []schema.Span {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.spans)
+}
+
+func (s *memStore) OldestUnsettled() (ms int64, ok bool) { return 0, false }

@@ -1,0 +1,91 @@
+package crawler
+
+import (
+	"context"
+	"time"
+
+	"callhouse/internal/schema"
+)
+
+// lateShare is the part of the window after which a call that has not appeared
+// in the list is no longer waited for. Since it is a day less than the window of
+// three, a run every night lists each stretch once at that age, in its window.
+const lateShare = 2.0 / 3
+
+// stretch is one part of the list that a run goes over: from <= start_at < to.
+type stretch struct{ from, to int64 }
+
+// plan says which stretches of the list a run goes over, newest first: the
+// window, farther back while calls there are unsettled, and every span below it
+// that was never listed at an age at which nothing appears any more. The first
+// stretch has no upper bound.
+func plan(cfg *Config, now, since int64, coverage []schema.Span, unsettled int64, open bool) []stretch {
+	if cfg.Full {
+		return []stretch{{since, forever}}
+	}
+	from := now - cfg.Window.Milliseconds()
+	if open {
+		from = min(from, max(unsettled, now-cfg.Lookback.Milliseconds()))
+	}
+	from = max(from, since, 0)
+
+	late := int64(float64(cfg.Window.Milliseconds()) * lateShare)
+	out := []stretch{{from, forever}}
+	add := func(gap stretch) { // upwards is downwards here: gaps come newest first
+		last := &out[len(out)-1]
+		if gap.to >= last.from {
+			last.from = gap.from
+			return
+		}
+		out = append(out, gap)
+	}
+	at := from // everything from here on is in a stretch, or listed
+	for i := len(coverage) - 1; i >= 0 && at > since; i-- {
+		span := coverage[i]
+		end := min(span.To, span.ListedAt-late)
+		if end <= span.From || span.From >= at {
+			continue
+		}
+		if end < at {
+			add(stretch{max(end, since), at})
+		}
+		at = span.From
+	}
+	if at > since {
+		add(stretch{since, at})
+	}
+	return out
+}
+
+// sweep lists what the plan says.
+func (c *Crawler) sweep(ctx context.Context) (interrupted bool, err error) {
+	oldest, open := c.store.OldestUnsettled()
+	todo := plan(&c.cfg, c.nowMS(), c.since, c.store.Coverage(), oldest, open)
+	lowest := todo[len(todo)-1].from
+	for i, s := range todo {
+		l := c.newListing(s.from, s.to, lowest)
+		if c.filters.before == refused { // no stretch can be asked for: all in one go
+			l.fromTop()
+		}
+		c.log.Info("listing", "from", showMS(l.from), "to", showMS(l.to), "stretch", i+1, "of", len(todo))
+		interrupted, err = l.walk(ctx)
+		if err != nil || interrupted {
+			return interrupted, err
+		}
+		if l.to == forever && l.from == lowest {
+			break // it went over all the others
+		}
+	}
+	return false, nil
+}
+
+// showMS writes an instant for the log.
+func showMS(ms int64) string {
+	switch ms {
+	case 0:
+		return "the beginning"
+	case forever:
+		return "now"
+	}
+	return time.UnixMilli(ms).UTC().Format(time.RFC3339)
+}

@@ -1,0 +1,144 @@
+package sandbox
+
+import (
+	"fmt"
+	"sort"
+)
+
+// Agent is one of the company's voice agents: what it does, how much, how well.
+type Agent struct {
+	Number       int // 0 is the first
+	ID           UUID
+	Language     string // en or ko
+	Scenario     string // appointment_reminder, delivery, …
+	Direction    string // inbound or outbound
+	Company      string
+	Persona      string // the name it gives itself
+	Line         string // its telephone number, digits
+	Presentation string // the number shown to the callee; empty for none
+	Variants     bool   // its traffic is split between A and B
+
+	id         string // ID as text
+	scenario   *scenario
+	weight     [3]float64 // share of the calls by night, at work, in the evening
+	connect    float64    // share of dialled calls that somebody answers
+	voicemail  float64    // share of the answered ones that a machine answers
+	transfer   float64    // shares of conversations
+	early      float64
+	success    float64
+	mood       float64 // -1 to 1
+	latency    float64 // ms until it answers
+	interrupts float64 // share of user turns that cut it short
+	toolErrors float64 // share of calls in which a tool fails once
+	rate       int64   // won a minute
+	extracts   bool    // its author configured extractions
+	versions   [3]version
+}
+
+// version is a released state of an agent. A higher lift performs better.
+type version struct {
+	label string
+	share float64
+	lift  float64
+}
+
+// newAgents makes n agents, half of them Korean, over all scenarios, with a few
+// large ones and many small ones.
+func newAgents(key uint64, n int) ([]*Agent, error) {
+	scenarios, err := loadScenarios()
+	if err != nil {
+		return nil, err
+	}
+	agents := make([]*Agent, n)
+	for i := range agents {
+		language := [2]string{"ko", "en"}[i%2]
+		all := scenarios[language]
+		sc := all[(i/2*5+i%2*3)%len(all)]
+		d := dice{state: hash(key, uint64(i))}
+		a := &Agent{
+			Number: i, ID: newUUID(d.next(), d.next()), Language: language, scenario: sc,
+			Scenario: sc.name, Direction: sc.direction,
+			Company: sc.companies[i/len(all)%len(sc.companies)],
+		}
+		a.id = a.ID.String()
+		if language == "ko" {
+			a.Persona = personasKO[d.below(len(personasKO))]
+			a.Line = fmt.Sprintf("0200000%03d", 100+i)
+		} else {
+			a.Persona = personasEN[d.below(len(personasEN))]
+			a.Line = fmt.Sprintf("80055501%02d", i%100)
+		}
+		if d.chance(.4) {
+			a.Presentation = fmt.Sprintf("15880%03d", 100+i)
+		}
+		// Volume falls off with a draw's square; outbound agents keep office hours.
+		volume := .08 + d.unit()*d.unit()
+		a.weight = [3]float64{volume, volume, volume}
+		if sc.direction == "outbound" {
+			a.weight = [3]float64{0, volume, volume * .35}
+		} else if sc.name != "card_lost" && sc.name != "internet_outage" {
+			a.weight[0] *= .2
+		}
+		a.connect = .52 + .3*d.unit()
+		a.voicemail = .06 + .16*d.unit()
+		a.transfer = .02 + .16*d.unit()*d.unit()
+		a.early = .06 + .16*d.unit()
+		a.success = .62 + .28*d.unit()
+		a.mood = -.5 + 1.0*d.unit()
+		a.latency = 620 + 900*d.unit()
+		a.interrupts = .02 + .08*d.unit()
+		a.toolErrors = .03 + .17*d.unit()*d.unit()
+		a.rate = []int64{90, 100, 120, 120, 150, 200}[d.below(6)]
+		a.extracts = d.chance(.65)
+		a.Variants = d.chance(.25)
+		newest := 120 + d.below(150)
+		a.versions = [3]version{
+			{"production", .72, 0},
+			{fmt.Sprintf("v%d", newest-1-d.below(6)), .16, -.04},
+			{"current", .12, .05},
+		}
+		if i%3 == 0 { // pinned by number, the newer one taking over
+			a.versions[0].label, a.versions[0].lift = fmt.Sprintf("v%d", newest), .04
+			a.versions[2].label, a.versions[2].lift = "production", 0
+		}
+		agents[i] = a
+	}
+	return agents, nil
+}
+
+// roster draws the agent of a call by the time of day.
+type roster struct {
+	agents []*Agent
+	cum    [3][]float64
+}
+
+func newRoster(agents []*Agent) *roster {
+	r := &roster{agents: agents}
+	for part := range r.cum {
+		var sum float64
+		for _, a := range agents {
+			sum += a.weight[part]
+			r.cum[part] = append(r.cum[part], sum)
+		}
+		for i := range r.cum[part] {
+			if sum > 0 {
+				r.cum[part][i] /= sum
+			}
+		}
+	}
+	return r
+}
+
+func (r *roster) at(start int64, u float64) *Agent {
+	hour := (start + zoneOffset) % msDay / msHour
+	part := 0
+	switch {
+	case hour >= 8 && hour < 18:
+		part = 1
+	case hour >= 18 && hour < 21:
+		part = 2
+	}
+	cum := r.cum[part]
+	i := sort.Search(len(cum)-1, func(i int) bool { return cum[i] > u })
+	return r.agents[i]
+}

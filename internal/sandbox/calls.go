@@ -1,0 +1,94 @@
+package sandbox
+
+import (
+	"net/http"
+	"strconv"
+)
+
+// codes are the values of error.code, by status. The contract names only
+// RATE_LIMIT_EXCEEDED.
+var codes = map[int]string{
+	400: "VALIDATION_ERROR", 401: "UNAUTHORIZED", 403: "FORBIDDEN", 404: "NOT_FOUND",
+	405: "METHOD_NOT_ALLOWED", 409: "CONFLICT", 429: "RATE_LIMIT_EXCEEDED",
+	500: "INTERNAL_ERROR", 503: "SERVICE_UNAVAILABLE",
+}
+
+// failure is an answer in the error envelope.
+func failure(x *scratch, status int, message, details string) answer {
+	if details == "" {
+		details = "{}"
+	}
+	b := append(x.body[:0], `{"error":{"code":"`...)
+	b = append(b, codes[status]...)
+	b = append(b, `","message":`...)
+	b = appendString(b, message)
+	b = append(b, `,"details":`...)
+	b = append(b, details...)
+	x.body = append(b, "}}"...)
+	return answer{status: status, body: x.body}
+}
+
+// answer works out what a request that is let in gets.
+func (s *Server) answer(r *http.Request, req Request, x *scratch, fault FaultKind, number int64) answer {
+	switch {
+	case req.Kind == "other":
+		return failure(x, http.StatusNotFound, "no such resource", "")
+	case r.Method != http.MethodGet:
+		a := failure(x, http.StatusMethodNotAllowed, r.Method+" is not allowed here", "")
+		a.header = [2]string{"Allow", "GET"}
+		return a
+	case req.Kind == "page":
+		return s.answerPage(r, x, fault, number)
+	}
+	return s.answerDetail(r, req.ID, x)
+}
+
+func (s *Server) answerPage(r *http.Request, x *scratch, fault FaultKind, number int64) answer {
+	q, refusal := parseQuery(r.URL.RawQuery, s.opts.ContractOnly)
+	if refusal == nil && fault == FaultExpired && q.cursor != "" {
+		refusal = refuse("cursor has expired")
+	}
+	var p *page
+	if refusal == nil {
+		p, refusal = s.list.page(q, s.Now().UnixMilli())
+	}
+	if refusal != nil {
+		return failure(x, http.StatusBadRequest, refusal.message, refusal.details)
+	}
+	s.distort(p, q, fault, hash(s.world.key+6, uint64(number)))
+	x.body = s.appendPage(x.body[:0], &x.renderer, p)
+	return answer{status: http.StatusOK, body: x.body}
+}
+
+func (s *Server) appendPage(b []byte, r *Renderer, p *page) []byte {
+	b = append(b, `{"items":[`...)
+	for i := range p.views {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		if s.opts.ThinList {
+			b = r.Thin(b, &p.views[i])
+		} else {
+			b = r.Item(b, &p.views[i])
+		}
+	}
+	b = append(b, `],"next_cursor":`...)
+	b = appendOptional(b, p.next)
+	b = append(b, `,"total_count":`...)
+	b = strconv.AppendInt(b, p.total, 10)
+	return append(b, '}')
+}
+
+func (s *Server) answerDetail(r *http.Request, id string, x *scratch) answer {
+	values := r.URL.Query()
+	for name := range values {
+		refusal := refuseParameter(name, nil)
+		return failure(x, http.StatusBadRequest, refusal.message, refusal.details)
+	}
+	v, ok := s.world.Find(id, s.Now())
+	if !ok {
+		return failure(x, http.StatusNotFound, "there is no such call", "")
+	}
+	x.body = x.renderer.Detail(x.body[:0], v)
+	return answer{status: http.StatusOK, body: x.body, view: v}
+}

@@ -1,0 +1,170 @@
+package sandbox
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+)
+
+const webPage = "<!DOCTYPE html>\n<html><head><title>%</title></head>\n<body><center><h1>%</h1></center><hr><center>edge proxy</center></body></html>\n"
+
+// disturb gives a request the answer of its fault, and returns false if it
+// should get the right one (or a right one to be distorted).
+func (s *Server) disturb(w http.ResponseWriter, r *http.Request, fault FaultKind, x *scratch, number int64) bool {
+	if fault == "" || fault.ofPages() {
+		return false
+	}
+	if status, err := strconv.Atoi(string(fault)); err == nil {
+		a := failure(x, status, "injected fault", "")
+		if status == http.StatusTooManyRequests {
+			a.header = [2]string{"Retry-After", strconv.Itoa(1 + int(number%3))}
+		}
+		s.send(w, r, a, fault)
+		return true
+	}
+	switch fault {
+	case Fault429Bare, Fault429Date, Fault429Malformed:
+		a := failure(x, http.StatusTooManyRequests, "injected fault", "")
+		if fault == Fault429Date {
+			a.header = [2]string{"Retry-After", time.Now().Add(2 * time.Second).UTC().Format(http.TimeFormat)}
+		} else if fault == Fault429Malformed {
+			a.header = [2]string{"Retry-After", "soon"}
+		}
+		s.send(w, r, a, fault)
+	case Fault503HTML:
+		s.send(w, r, webAnswer(503, "503 Service Temporarily Unavailable"), fault)
+	case FaultNonJSON:
+		s.send(w, r, webAnswer(200, "Please sign in"), fault)
+	case FaultTruncated:
+		a := s.answer(r, requestOf(r), x, "", number)
+		a.body, a.view = a.body[:len(a.body)/2], nil
+		s.send(w, r, a, fault)
+	case FaultCut:
+		s.cut(w, s.answer(r, requestOf(r), x, "", number))
+	case FaultReset:
+		s.ledger.answered(0, 0, fault)
+		reset(w)
+	case FaultHuge:
+		s.huge(w)
+	case FaultHang:
+		s.ledger.answered(0, 0, fault)
+		<-r.Context().Done()
+	case FaultSlow:
+		if sleep(r, s.opts.SlowFor) {
+			s.send(w, r, s.answer(r, requestOf(r), x, "", number), fault)
+		} else {
+			s.ledger.answered(0, 0, fault)
+		}
+	}
+	return true
+}
+
+func webAnswer(status int, title string) answer {
+	var body []byte
+	for _, c := range []byte(webPage) {
+		if c == '%' {
+			body = append(body, title...)
+		} else {
+			body = append(body, c)
+		}
+	}
+	return answer{status: status, kind: "text/html; charset=utf-8", body: body}
+}
+
+// cut sends the first half of an answer and ends the connection.
+func (s *Server) cut(w http.ResponseWriter, a answer) {
+	s.ledger.answered(0, int64(len(a.body)/2), FaultCut)
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(a.body)))
+	w.WriteHeader(a.status)
+	if _, err := w.Write(a.body[:len(a.body)/2]); err == nil {
+		_ = http.NewResponseController(w).Flush() // what matters is that it ends
+	}
+	panic(http.ErrAbortHandler)
+}
+
+// reset ends the connection without a word, with a TCP reset where there is TCP.
+func reset(w http.ResponseWriter) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0) // without it the end is merely an orderly one
+	}
+	_ = conn.Close()
+}
+
+// huge sends a JSON document that is longer than any real answer.
+func (s *Server) huge(w http.ResponseWriter) {
+	const block, blocks = 1 << 20, 65
+	s.ledger.answered(http.StatusOK, block*blocks, FaultHuge)
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusOK)
+	spaces := make([]byte, block)
+	for i := range spaces {
+		spaces[i] = ' '
+	}
+	for range blocks {
+		if _, err := w.Write(spaces); err != nil {
+			return
+		}
+	}
+	_, _ = io.WriteString(w, "{}")
+}
+
+// distort makes a right page go wrong. Following its next_cursor with care still
+// leads to every call.
+func (s *Server) distort(p *page, q *query, fault FaultKind, h uint64) {
+	n := len(p.views)
+	switch fault {
+	case FaultDuplicate:
+		if n == 0 {
+			return
+		}
+		plain := q.cursor != "" && !q.ascending && !q.attributes && !q.timed
+		if v, ok := s.world.View(p.views[0].Index+1, s.Now()); ok && plain && h%2 == 0 {
+			p.views = slices.Insert(p.views, 0, *v)
+			return
+		}
+		p.views = append(p.views, p.views[pick(mix(h), n)])
+	case FaultShort, FaultEmpty:
+		keep := 0
+		if fault == FaultShort && n > 1 {
+			keep = 1 + pick(h, n-1)
+		}
+		s.shorten(p, q, keep)
+	case FaultLoop:
+		if q.cursor != "" {
+			p.next = q.cursor
+		}
+	case FaultTotal:
+		p.total = max(0, p.total+int64(pick(h, 2001))-1000)
+	case FaultDisorder:
+		for i := range p.views {
+			j := i + pick(hash(h, uint64(i)), n-i)
+			p.views[i], p.views[j] = p.views[j], p.views[i]
+		}
+	}
+}
+
+// shorten leaves the first keep items of a page; the rest come with the next
+// cursor.
+func (s *Server) shorten(p *page, q *query, keep int) {
+	if s.opts.OffsetPaging || len(p.views) == 0 || keep >= len(p.views) {
+		return
+	}
+	// The cursor names the last call that was sent, or the place before the first.
+	position := p.views[0].Index + 1
+	if q.ascending {
+		position = p.views[0].Index - 1
+	}
+	if keep > 0 {
+		position = p.views[keep-1].Index
+	}
+	p.views = slices.Clip(p.views[:keep])
+	p.next = cursor{position: position, issued: s.Now().UnixMilli()}.seal(s.list.key, q.fingerprint(s.list.key))
+}

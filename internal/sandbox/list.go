@@ -1,0 +1,148 @@
+package sandbox
+
+import (
+	"iter"
+	"sync"
+)
+
+// page is one answer of GET /v3/calls before it is written.
+type page struct {
+	views []View
+	next  string // empty: the last page
+	total int64
+}
+
+// list answers a query at an instant. Newest start first means by falling index:
+// a call that is still queued starts after all that have started, so it comes
+// first. Equal starts are ordered by index, so the order is total.
+type list struct {
+	world  *World
+	opts   *Options
+	key    uint64
+	totals totals
+}
+
+// span returns the indexes lo <= i < hi that a query can concern at t.
+func (l *list) span(q *query, t int64) (lo, hi int64) {
+	w := l.world
+	hi = w.top(t)
+	if !q.timed {
+		return 0, hi
+	}
+	// A start_at that does not show yet is in no span of time, and none is older
+	// than the first call's.
+	least, most := min(w.arrivals.start(w.base), t)-1, t+1
+	after := min(max(q.after, least), most)
+	before := min(max(q.before, least), most)
+	if l.opts.InclusiveBounds {
+		after, before = max(after-1, least), min(before+1, most)
+	}
+	lo = max(0, w.arrivals.before(after)-w.base)
+	hi = max(lo, min(hi, w.arrivals.before(before-1)-w.base))
+	return lo, hi
+}
+
+// page returns one page of a query at t.
+func (l *list) page(q *query, t int64) (*page, *refusal) {
+	list := q.fingerprint(l.key)
+	lo, hi := l.span(q, t)
+	p := &page{total: l.total(q, list, t, lo, hi)}
+	skip := int64(0)
+	if q.cursor != "" {
+		c, ok := openCursor(q.cursor, l.key, list)
+		switch {
+		case !ok:
+			return nil, refuse("cursor is not valid for this list")
+		case l.opts.CursorTTL > 0 && t-c.issued > l.opts.CursorTTL.Milliseconds():
+			return nil, refuse("cursor has expired")
+		case l.opts.OffsetPaging:
+			skip = c.position
+		case q.ascending:
+			lo = max(lo, c.position+1)
+		default:
+			hi = min(hi, c.position)
+		}
+	}
+	offset := skip
+	for v := range l.walk(q, t, lo, hi) {
+		if skip > 0 {
+			skip--
+			continue
+		}
+		if len(p.views) == q.limit {
+			c := cursor{position: p.views[q.limit-1].Index, issued: t}
+			if l.opts.OffsetPaging {
+				c.position = offset + int64(q.limit)
+			}
+			p.next = c.seal(l.key, list)
+			break
+		}
+		p.views = append(p.views, *v)
+	}
+	return p, nil
+}
+
+// walk yields the calls of lo <= index < hi that q asks for, in its order. The
+// view is overwritten by the next one.
+func (l *list) walk(q *query, t, lo, hi int64) iter.Seq[*View] {
+	return func(yield func(*View) bool) {
+		var v View
+		for n := range max(hi-lo, 0) {
+			i := hi - 1 - n
+			if q.ascending {
+				i = lo + n
+			}
+			if l.world.Call(&v.Call, i); !v.Call.shows(t) {
+				continue
+			}
+			v.show(t)
+			if q.attributes && !q.matches(&v) {
+				continue
+			}
+			if !yield(&v) {
+				return
+			}
+		}
+	}
+}
+
+// total counts the calls that match. Where it has to look at each of them, the
+// answer is kept for the next page of the same list at the same instant.
+func (l *list) total(q *query, list uint64, t, lo, hi int64) int64 {
+	if !q.attributes && !l.world.hides {
+		return l.world.count(t, lo, hi)
+	}
+	if n, ok := l.totals.get(list, t); ok {
+		return n
+	}
+	var n int64
+	if q.attributes {
+		for range l.walk(q, t, lo, hi) {
+			n++
+		}
+	} else {
+		n = l.world.count(t, lo, hi)
+	}
+	l.totals.put(list, t, n)
+	return n
+}
+
+// totals keeps the last total that was counted.
+type totals struct {
+	mu   sync.Mutex
+	list uint64
+	at   int64
+	n    int64
+}
+
+func (s *totals) get(list uint64, at int64) (int64, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.n, s.list == list && s.at == at
+}
+
+func (s *totals) put(list uint64, at, n int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.list, s.at, s.n = list, at, n
+}

@@ -1,0 +1,63 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"time"
+)
+
+// Running is a server that answers on a listener.
+type Running struct {
+	// URL is where it answers, without a slash at the end: the base address.
+	URL    string
+	Server *Server
+
+	http *http.Server
+	done chan struct{}
+	err  error // why it stopped; read after done
+	stop func() bool
+}
+
+// Listen lets s answer on a TCP address; port 0 chooses a free one. It stops
+// when ctx is done or Close is called.
+func Listen(ctx context.Context, addr string, s *Server) (*Running, error) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", addr, err)
+	}
+	return Serve(ctx, l, s), nil
+}
+
+// Serve lets s answer on l until ctx is done or Close is called. It takes l over.
+func Serve(ctx context.Context, l net.Listener, s *Server) *Running {
+	r := &Running{URL: "http://" + l.Addr().String(), Server: s, done: make(chan struct{})}
+	r.http = &http.Server{
+		Handler: s, ReadHeaderTimeout: time.Minute,
+		ErrorLog: log.New(io.Discard, "", 0), // faults on demand are no errors of ours
+	}
+	go func() {
+		defer close(r.done)
+		if err := r.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			r.err = fmt.Errorf("serve: %w", err)
+		}
+	}()
+	r.stop = context.AfterFunc(ctx, func() { _ = r.http.Close() })
+	return r
+}
+
+// Done is closed when the server no longer answers.
+func (r *Running) Done() <-chan struct{} { return r.done }
+
+// Close ends every connection at once and waits until the server has stopped.
+func (r *Running) Close() error {
+	r.stop()
+	err := r.http.Close()
+	<-r.done
+	return errors.Join(r.err, err)
+}

@@ -1,0 +1,106 @@
+package sandbox
+
+import (
+	"fmt"
+	"time"
+)
+
+// Options says how a [Server] behaves. The zero value but for World.Origin is
+// the service as it is seen live, at its documented limits.
+type Options struct {
+	World Config
+
+	// Keys are the API keys that are let in, each an organisation's own, with its
+	// own budget; all see the same calls. Default "sandbox-key".
+	Keys []string
+
+	// Clock, where set, is the data's clock, and /sandbox/clock can move it.
+	// Otherwise the data's clock is Now, default time.Now.
+	Clock *ManualClock
+	Now   func() time.Time
+	// LimitNow is the rate limiter's clock. Default time.Now.
+	LimitNow func() time.Time
+
+	// PerSecond and PerMinute are the limits for each key; 0 is the documented
+	// one (5 and 120), negative is none. Limiter is how they are counted.
+	PerSecond, PerMinute int
+	Limiter              Algorithm
+	// NoRetryAfter leaves the header Retry-After out of the limiter's answers.
+	NoRetryAfter bool
+
+	// ContractOnly refuses every query parameter but cursor and limit, as a
+	// service that keeps to its contract and no more may do.
+	ContractOnly bool
+	// ThinList leaves only id, status and start_at in list items.
+	ThinList bool
+	// OffsetPaging makes cursors count items from the top, so that calls that
+	// arrive or vanish between two pages shift all later ones. Otherwise a
+	// cursor names the last item of its page.
+	OffsetPaging bool
+	// InclusiveBounds makes start_at_after and start_at_before include the
+	// instant that they name. Otherwise both leave it out.
+	InclusiveBounds bool
+	// CursorTTL is how long a cursor stays good by the data's clock; 0: for ever.
+	CursorTTL time.Duration
+
+	// Faults are drawn for every request that has a known key and is within the
+	// limits, from Seed and the number of the request.
+	Faults Faults
+	// Inject, where set, is asked before Faults are drawn, with the number of the
+	// request (from 1); an empty answer leaves it to Faults.
+	Inject func(number int64, request Request) FaultKind
+	// SlowFor is how long the fault "slow" waits. Default 5 s.
+	SlowFor time.Duration
+	// Latency is added to every answer under /v3, and a draw from 0 to Jitter.
+	// The request is counted at a random moment of it.
+	Latency, Jitter time.Duration
+}
+
+// Request is what an injected fault may depend on.
+type Request struct {
+	Kind  string // page, detail, other
+	ID    string // of a detail
+	Query string // of a page, as sent
+}
+
+func (o *Options) setDefaults() error {
+	if len(o.Keys) == 0 {
+		o.Keys = []string{"sandbox-key"}
+	}
+	for _, k := range o.Keys {
+		if k == "" {
+			return fmt.Errorf("a key is empty")
+		}
+	}
+	if o.Clock != nil {
+		o.Now = o.Clock.Now
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.LimitNow == nil {
+		o.LimitNow = time.Now
+	}
+	if o.PerSecond == 0 {
+		o.PerSecond = 5
+	}
+	if o.PerMinute == 0 {
+		o.PerMinute = 120
+	}
+	if o.Limiter == "" {
+		o.Limiter = SlidingLog
+	}
+	if o.SlowFor == 0 {
+		o.SlowFor = 5 * time.Second
+	}
+	if o.World.Origin.IsZero() {
+		o.World.Origin = o.Now()
+	}
+	if o.Latency < 0 || o.Jitter < 0 {
+		return fmt.Errorf("latency and jitter must not be negative")
+	}
+	if _, err := newLimiter(o.Limiter, 1, 1); err != nil {
+		return err
+	}
+	return o.Faults.check()
+}

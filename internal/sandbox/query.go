@@ -1,0 +1,166 @@
+package sandbox
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+)
+
+// allowedParameters are the query parameters of GET /v3/calls; the first two
+// are the contract's.
+var allowedParameters = []string{
+	"cursor", "limit", "sort_order", "start_at_after", "start_at_before",
+	"status", "call_type", "agent_id", "disconnection_reason", "call_from", "call_to",
+}
+
+const contractParameters = 2
+
+var (
+	allStatuses = []string{"queued", "ongoing", "ended", "error", "canceled", "not_connected"}
+	allTypes    = []string{"web", "phone", "inbound", "outbound", "api"}
+)
+
+// defaultLimit is how many items a page has that asked for no number. The
+// contract does not say.
+const defaultLimit = 50
+
+// query is what one request for a page asks for.
+type query struct {
+	cursor     string
+	limit      int
+	ascending  bool
+	after      int64 // start_at_after: calls that start later than this
+	before     int64 // start_at_before: calls that start earlier than this
+	timed      bool  // one of the two is given: calls without a start are left out
+	status     string
+	callType   string
+	agentID    string
+	reason     string
+	from, to   string
+	attributes bool // one of the six above is given
+}
+
+// refusal is an answer of 400.
+type refusal struct {
+	message string
+	details string // JSON; empty for {}
+}
+
+func refuse(format string, args ...any) *refusal {
+	return &refusal{message: fmt.Sprintf(format, args...)}
+}
+
+// parseQuery reads the parameters of a page, as strict as the service: each at
+// most once, none unknown, none empty.
+func parseQuery(raw string, contractOnly bool) (*query, *refusal) {
+	values, err := url.ParseQuery(raw)
+	if err != nil {
+		return nil, refuse("the query string is malformed")
+	}
+	allowed := allowedParameters
+	if contractOnly {
+		allowed = allowed[:contractParameters]
+	}
+	for name := range values {
+		if !slices.Contains(allowed, name) {
+			return nil, refuseParameter(name, allowed)
+		}
+	}
+	q := &query{limit: defaultLimit, after: -1 << 62, before: 1 << 62}
+	for name, all := range values {
+		if len(all) != 1 || all[0] == "" {
+			return nil, refuse("%s must have exactly one value", name)
+		}
+		if r := q.set(name, all[0]); r != nil {
+			return nil, r
+		}
+	}
+	return q, nil
+}
+
+func refuseParameter(name string, allowed []string) *refusal {
+	details := []byte(`{"allowed_query_parameters":[`)
+	for i, a := range allowed {
+		if i > 0 {
+			details = append(details, ',')
+		}
+		details = appendString(details, a)
+	}
+	return &refusal{fmt.Sprintf("unknown query parameter %q", name), string(append(details, "]}"...))}
+}
+
+func (q *query) set(name, value string) *refusal {
+	var err error
+	switch name {
+	case "cursor":
+		q.cursor = value
+	case "limit":
+		if q.limit, err = strconv.Atoi(value); err != nil || q.limit < 1 || q.limit > 100 {
+			return refuse("limit must be an integer from 1 to 100")
+		}
+	case "sort_order":
+		if value != "asc" && value != "desc" {
+			return refuse("sort_order must be asc or desc")
+		}
+		q.ascending = value == "asc"
+	case "start_at_after":
+		q.timed = true
+		if q.after, err = strconv.ParseInt(value, 10, 64); err != nil {
+			return refuse("start_at_after must be an integer of unix milliseconds")
+		}
+	case "start_at_before":
+		q.timed = true
+		if q.before, err = strconv.ParseInt(value, 10, 64); err != nil {
+			return refuse("start_at_before must be an integer of unix milliseconds")
+		}
+	case "status":
+		if !slices.Contains(allStatuses, value) {
+			return refuse("status must be one of %v", allStatuses)
+		}
+		q.status, q.attributes = value, true
+	case "call_type":
+		if !slices.Contains(allTypes, value) {
+			return refuse("call_type must be one of %v", allTypes)
+		}
+		q.callType, q.attributes = value, true
+	case "agent_id":
+		q.agentID, q.attributes = value, true
+	case "disconnection_reason":
+		q.reason, q.attributes = value, true
+	case "call_from":
+		q.from, q.attributes = value, true
+	case "call_to":
+		q.to, q.attributes = value, true
+	}
+	return nil
+}
+
+// matches reports whether v has the attributes asked for. Its start is not
+// looked at.
+func (q *query) matches(v *View) bool {
+	var number [24]byte
+	return (q.status == "" || q.status == v.Status) &&
+		(q.callType == "" || q.callType == v.Type) &&
+		(q.agentID == "" || q.agentID == v.Agent.id) &&
+		(q.reason == "" || q.reason == v.Reason) &&
+		(q.from == "" || `"`+q.from+`"` == string(v.appendFrom(number[:0]))) &&
+		(q.to == "" || `"`+q.to+`"` == string(v.appendTo(number[:0])))
+}
+
+// fingerprint is a number that differs between queries whose lists differ, the
+// position and size of the page apart.
+func (q *query) fingerprint(key uint64) uint64 {
+	h := hash(key, uint64(q.after))
+	h = hash(h, uint64(q.before))
+	if q.ascending {
+		h = hash(h, 1)
+	}
+	for _, s := range []string{q.status, q.callType, q.agentID, q.reason, q.from, q.to} {
+		h = hash(h, uint64(len(s)))
+		for i := range len(s) {
+			h = hash(h, uint64(s[i]))
+		}
+	}
+	return h
+}

@@ -1,0 +1,63 @@
+package sandbox
+
+import "strconv"
+
+// V2 appends the call as the deprecated POST /v2/calls/list answers it: whole,
+// transcript included. v2 has no variant and no presentation number, names
+// things differently, counts the duration itself, and carries the conversation
+// twice: what was said, and the whole time line.
+func (r *Renderer) V2(dst []byte, v *View) []byte {
+	dst = append(dst, `{"call_id":"`...)
+	dst = v.ID.append(dst)
+	dst = append(dst, `","agent_id":"`...)
+	dst = append(dst, v.Agent.id...)
+	dst = append(dst, `","call_type":`...)
+	dst = appendString(dst, v.Type)
+	dst = append(dst, `,"status":`...)
+	dst = appendString(dst, v.Status)
+	dst = append(dst, `,"call_from":`...)
+	dst = v.appendFrom(dst)
+	dst = append(dst, `,"call_to":`...)
+	dst = v.appendTo(dst)
+	dst = append(dst, `,"disconnection_reason":`...)
+	dst = appendOptional(dst, v.Reason)
+	dst = append(dst, `,"start_timestamp":`...)
+	dst = appendTime(dst, v.startAt())
+	dst = append(dst, `,"end_timestamp":`...)
+	dst = appendTime(dst, v.endAt())
+	dst = append(dst, `,"duration_ms":`...)
+	if v.Over {
+		dst = strconv.AppendInt(dst, v.EndAt-v.StartAt, 10)
+	} else {
+		dst = append(dst, "null"...)
+	}
+	dst = append(dst, `,"recording_url":`...)
+	dst = v.appendRecording(dst)
+	dst = append(dst, `,"metadata":`...)
+	dst = v.appendMetadata(dst)
+	dst = append(dst, `,"dynamic_variables":`...)
+	dst = v.appendVariables(dst)
+	dst = append(dst, `,"call_analysis":`...)
+	dst = v.appendAnalysis(dst, true)
+	dst = append(dst, `,"call_cost":`...)
+	if v.CostKnown {
+		dst = append(dst, `{"total_credits_used":`...)
+		dst = appendDecimal(dst, v.Cost)
+		dst = append(dst, `,"duration_seconds":`...)
+		dst = strconv.AppendInt(dst, (v.EndAt-v.StartAt+999)/1000, 10)
+		dst = append(dst, '}')
+	} else {
+		dst = append(dst, "null"...)
+	}
+	dst = append(dst, `,"opt_out_sensitive_data_storage":`...)
+	dst = strconv.AppendBool(dst, v.OptedOut)
+	if !v.Transcript {
+		return append(dst, `,"transcript":null,"transcript_with_tool_calls":null}`...)
+	}
+	r.items = timeline(&v.Call, r.items)
+	dst = append(dst, `,"transcript":`...)
+	dst = appendTranscript(dst, &v.Call, r.items, true)
+	dst = append(dst, `,"transcript_with_tool_calls":`...)
+	dst = appendTranscript(dst, &v.Call, r.items, false)
+	return append(dst, '}')
+}

@@ -1,0 +1,207 @@
+package sandbox
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Server is the call API over a [World], as an http.Handler.
+type Server struct {
+	opts    Options
+	world   *World
+	list    *list
+	ledger  *ledger
+	begun   atomic.Int64 // requests, in the order of their coming
+	scratch sync.Pool    // of *scratch
+}
+
+// scratch is what one answer is written with.
+type scratch struct {
+	renderer Renderer
+	body     []byte
+}
+
+// New checks the options and prepares a server.
+func New(opts Options) (*Server, error) {
+	if err := opts.setDefaults(); err != nil {
+		return nil, fmt.Errorf("check sandbox: %w", err)
+	}
+	world, err := NewWorld(opts.World)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{opts: opts, world: world}
+	s.list = &list{world: world, opts: &s.opts, key: hash(world.key, 2)}
+	s.ledger = newLedger(&s.opts)
+	s.scratch.New = func() any { return &scratch{} }
+	return s, nil
+}
+
+// World returns the data that the server shows.
+func (s *Server) World() *World { return s.world }
+
+// Now returns what the data's clock shows.
+func (s *Server) Now() time.Time { return s.opts.Now() }
+
+// Truth counts what the server shows now.
+func (s *Server) Truth() *Truth { return s.world.Truth(s.Now()) }
+
+// Stats returns what the server has been asked so far.
+func (s *Server) Stats() *Stats { return s.ledger.snapshot() }
+
+// DetailFetches returns how many whole answers the details of call index got.
+func (s *Server) DetailFetches(index int64) int {
+	s.ledger.mu.Lock()
+	defer s.ledger.mu.Unlock()
+	return int(s.ledger.details[index].times)
+}
+
+// Revoke makes a key unknown; Restore makes it known again. Keys that were never
+// known stay so.
+func (s *Server) Revoke(key string) { s.setRevoked(key, true) }
+
+// Restore undoes Revoke.
+func (s *Server) Restore(key string) { s.setRevoked(key, false) }
+
+func (s *Server) setRevoked(key string, revoked bool) {
+	s.ledger.mu.Lock()
+	defer s.ledger.mu.Unlock()
+	if a := s.ledger.keys[key]; a != nil {
+		a.revoked = revoked
+	}
+}
+
+// ServeHTTP answers /v3 as the service does, and /sandbox.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strings.HasPrefix(r.URL.Path, "/sandbox/") {
+		s.serveControl(w, r)
+		return
+	}
+	x := s.scratch.Get().(*scratch)
+	defer s.scratch.Put(x)
+	s.serveAPI(w, r, x)
+}
+
+// answer is a response before it is sent.
+type answer struct {
+	status int
+	header [2]string // one more header; empty for none
+	kind   string    // content type; empty for JSON
+	body   []byte
+	view   *View // the call, of a detail
+}
+
+func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, x *scratch) {
+	req := requestOf(r)
+	before, after := s.latency(s.begun.Add(1))
+	if !sleep(r, before) {
+		s.ledger.arrive(req.Kind, bearer(r))
+		s.ledger.answered(0, 0, "")
+		return
+	}
+	number, verdict := s.ledger.arrive(req.Kind, bearer(r))
+	if !sleep(r, after) {
+		s.ledger.answered(0, 0, "")
+		return
+	}
+	fault := FaultKind("")
+	var a answer
+	switch {
+	case verdict.unknown:
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		a = failure(x, http.StatusUnauthorized, "the API key is missing or not valid", "")
+	case verdict.refused:
+		a = failure(x, http.StatusTooManyRequests, "rate limit exceeded", "")
+		if !s.opts.NoRetryAfter {
+			a.header = [2]string{"Retry-After", strconv.Itoa(int(math.Ceil(verdict.wait.Seconds())))}
+		}
+	default:
+		fault = s.fault(number, req)
+		if s.disturb(w, r, fault, x, number) {
+			return
+		}
+		a = s.answer(r, req, x, fault, number)
+	}
+	s.send(w, r, a, fault)
+}
+
+// fault decides whether and how a request goes wrong.
+func (s *Server) fault(number int64, req Request) FaultKind {
+	if s.opts.Inject != nil {
+		if k := s.opts.Inject(number, req); k != "" {
+			return k
+		}
+	}
+	return s.opts.Faults.draw(hash(s.world.key+4, uint64(number)), req.Kind == "page")
+}
+
+// send writes an answer and counts it.
+func (s *Server) send(w http.ResponseWriter, r *http.Request, a answer, fault FaultKind) {
+	h := w.Header()
+	if a.kind == "" {
+		a.kind = "application/json"
+	}
+	h.Set("Content-Type", a.kind)
+	h.Set("Content-Length", strconv.Itoa(len(a.body)))
+	if a.header[0] != "" {
+		h.Set(a.header[0], a.header[1])
+	}
+	// Counted before it is sent: whoever has the answer finds it in the stats.
+	s.ledger.answered(a.status, int64(len(a.body)), fault)
+	if a.view != nil {
+		s.ledger.sent(a.view)
+	}
+	w.WriteHeader(a.status)
+	_, _ = w.Write(a.body) // the client is gone; nobody is left to tell
+}
+
+// requestOf sorts a request.
+func requestOf(r *http.Request) Request {
+	if r.URL.Path == "/v3/calls" {
+		return Request{Kind: "page", Query: r.URL.RawQuery}
+	}
+	if id, ok := strings.CutPrefix(r.URL.Path, "/v3/calls/"); ok {
+		return Request{Kind: "detail", ID: id}
+	}
+	return Request{Kind: "other"}
+}
+
+func bearer(r *http.Request) string {
+	scheme, key, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return strings.TrimSpace(key)
+}
+
+// latency returns how long the n-th request takes to arrive and to be answered.
+func (s *Server) latency(n int64) (before, after time.Duration) {
+	total := s.opts.Latency
+	h := hash(s.world.key+5, uint64(n))
+	if s.opts.Jitter > 0 {
+		total += time.Duration(unit(h) * float64(s.opts.Jitter))
+	}
+	before = time.Duration(unit(mix(h)) * float64(total))
+	return before, total - before
+}
+
+// sleep waits, and returns false if the client gave up first.
+func sleep(r *http.Request, d time.Duration) bool {
+	if d <= 0 {
+		return true
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-r.Context().Done():
+		return false
+	}
+}

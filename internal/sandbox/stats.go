@@ -1,0 +1,160 @@
+package sandbox
+
+import (
+	"maps"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// Stats is what a server has been asked so far. Requests under /sandbox are not
+// counted.
+type Stats struct {
+	Requests int64            `json:"requests"`
+	ByKind   map[string]int64 `json:"by_kind"`   // page, detail, other
+	ByStatus map[string]int64 `json:"by_status"` // "aborted": a connection that ended without a whole answer
+	Bytes    int64            `json:"bytes"`     // of bodies
+
+	// The most requests of one key in any rolling window, whatever the limiter
+	// made of them, and how many found their window full already.
+	MaxPerSecond int   `json:"max_per_second"`
+	MaxPerMinute int   `json:"max_per_minute"`
+	AboveLimit   int64 `json:"above_limit"`
+	// RateLimited is how many the limiter refused.
+	RateLimited int64 `json:"rate_limited"`
+
+	Faults map[FaultKind]int64 `json:"faults"`
+
+	// Details that were answered whole: how many calls, how many answers beyond
+	// the first of a call, and how many of these told nothing new.
+	DetailsDistinct  int64 `json:"details_distinct"`
+	DetailsAgain     int64 `json:"details_again"`
+	DetailsUnchanged int64 `json:"details_unchanged"`
+}
+
+// ledger keeps a server's Stats and its limiters.
+type ledger struct {
+	mu      sync.Mutex
+	opts    *Options
+	stats   Stats
+	keys    map[string]*account
+	details map[int64]fetched
+}
+
+// account is one key's.
+type account struct {
+	limiter        *limiter
+	second, minute rolling
+	revoked        bool
+}
+
+// fetched is what is known of a call's details that were sent.
+type fetched struct {
+	times uint16
+	state uint8 // see View.state
+}
+
+func newLedger(o *Options) *ledger {
+	l := &ledger{opts: o, keys: map[string]*account{}, details: map[int64]fetched{}}
+	l.stats.ByKind = map[string]int64{}
+	l.stats.ByStatus = map[string]int64{}
+	l.stats.Faults = map[FaultKind]int64{}
+	for _, k := range o.Keys {
+		limiter, err := newLimiter(o.Limiter, o.PerSecond, o.PerMinute)
+		if err != nil {
+			panic("sandbox: " + err.Error()) // the options were checked
+		}
+		l.keys[k] = &account{
+			limiter: limiter,
+			second:  rolling{span: time.Second},
+			minute:  rolling{span: time.Minute},
+		}
+	}
+	return l
+}
+
+// arrive counts a request and asks its key's limiter.
+func (l *ledger) arrive(kind, key string) (number int64, v verdict) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stats.Requests++
+	l.stats.ByKind[kind]++
+	number = l.stats.Requests
+	a := l.keys[key]
+	if a == nil || a.revoked {
+		return number, verdict{unknown: true}
+	}
+	now := l.opts.LimitNow()
+	inSecond, inMinute := a.second.count(now), a.minute.count(now)
+	l.stats.MaxPerSecond = max(l.stats.MaxPerSecond, inSecond)
+	l.stats.MaxPerMinute = max(l.stats.MaxPerMinute, inMinute)
+	if l.opts.PerSecond >= 0 && inSecond > l.opts.PerSecond || l.opts.PerMinute >= 0 && inMinute > l.opts.PerMinute {
+		l.stats.AboveLimit++
+	}
+	ok, wait := a.limiter.allow(now)
+	if !ok {
+		l.stats.RateLimited++
+	}
+	return number, verdict{refused: !ok, wait: wait}
+}
+
+// verdict is what becomes of a request at the door.
+type verdict struct {
+	unknown bool // no such key
+	refused bool // over the limit
+	wait    time.Duration
+}
+
+// count adds now and returns how many there are in the window that ends with it.
+func (r *rolling) count(now time.Time) int {
+	r.drop(now)
+	r.add(now)
+	return r.len()
+}
+
+// answered counts an answer. A status of 0 is none.
+func (l *ledger) answered(status int, bytes int64, fault FaultKind) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	name := "aborted"
+	if status != 0 {
+		name = strconv.Itoa(status)
+	}
+	l.stats.ByStatus[name]++
+	l.stats.Bytes += bytes
+	if fault != "" {
+		l.stats.Faults[fault]++
+	}
+}
+
+// sent notes that a call's detail was answered whole.
+func (l *ledger) sent(v *View) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f := l.details[v.Index]
+	switch {
+	case f.times == 0:
+		l.stats.DetailsDistinct++
+	case f.state == v.state():
+		l.stats.DetailsUnchanged++
+		fallthrough
+	default:
+		l.stats.DetailsAgain++
+	}
+	if f.times < 1<<16-1 {
+		f.times++
+	}
+	f.state = v.state()
+	l.details[v.Index] = f
+}
+
+// snapshot returns a copy.
+func (l *ledger) snapshot() *Stats {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.stats
+	s.ByKind = maps.Clone(s.ByKind)
+	s.ByStatus = maps.Clone(s.ByStatus)
+	s.Faults = maps.Clone(s.Faults)
+	return &s
+}

@@ -1,0 +1,56 @@
+package sandbox
+
+// View is what the API shows of a call at one instant. The fields of Call that
+// the instant does not show yet must be read through the View.
+type View struct {
+	Call
+	At int64
+
+	Status     string // queued, ongoing, or the call's last one
+	Reason     string // empty for null
+	Started    bool   // start_at is there
+	Over       bool   // end_at is there
+	Analysis   bool
+	CostKnown  bool
+	Transcript bool // there, if perhaps without an item
+	Recording  bool
+}
+
+// shows reports whether the API shows the call at t.
+func (c *Call) shows(t int64) bool {
+	return c.VisibleAt <= t && (c.DeletedAt == 0 || t < c.DeletedAt)
+}
+
+// show fills in what shows at t. A call is queued, then ongoing, then over; a
+// call that does not connect is over from its start (or within a second of it).
+// An ongoing call has neither transcript nor recording: the service hands them
+// out whole, when the call is over.
+func (v *View) show(t int64) {
+	c := &v.Call
+	v.At = t
+	v.Started = t >= c.StartAt
+	v.Over = v.Started && t >= c.EndAt
+	v.Status, v.Reason = "queued", ""
+	switch {
+	case v.Over:
+		v.Status, v.Reason = c.Status, c.Reason
+	case v.Started:
+		v.Status = "ongoing"
+	}
+	v.Analysis = c.AnalysisAt > 0 && t >= c.AnalysisAt
+	v.CostKnown = c.CostAt > 0 && t >= c.CostAt
+	v.Transcript = v.Over && c.talked && !c.OptedOut
+	v.Recording = v.Transcript && c.beatN > 0
+}
+
+// state is a fingerprint of the view that changes exactly when its JSON does,
+// the ageing of the recording's link apart.
+func (v *View) state() uint8 {
+	var s uint8
+	for i, b := range []bool{v.Started, v.Over, v.Analysis, v.CostKnown} {
+		if b {
+			s |= 1 << i
+		}
+	}
+	return s
+}
