@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"path/filepath"
+	"slices"
 
 	"callhouse/internal/layout"
 )
@@ -84,7 +86,7 @@ func (b *builder) publish(m *layout.Manifest) (*layout.Snapshot, error) {
 	if err := writeFile(b.fsys, filepath.Join(b.dir, layout.ManifestName), append(raw, '\n')); err != nil {
 		return nil, fmt.Errorf("write the manifest: %w", err)
 	}
-	for d := range b.dirs {
+	for _, d := range slices.Sorted(maps.Keys(b.dirs)) {
 		if err := b.fsys.SyncDir(filepath.Join(b.dir, filepath.FromSlash(d))); err != nil {
 			return nil, fmt.Errorf("sync the snapshot: %w", err)
 		}

@@ -1,0 +1,231 @@
+package sink
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+)
+
+var (
+	update = flag.Bool("update", false, "rewrite golden files")
+	every  = flag.Int("every", 17, "in tests that fail one operation after the other, try only every n-th; make crash tries all")
+)
+
+// told is what the sink said it keeps: by call, the highest of the versions
+// that were put and acknowledged.
+type told map[string]int
+
+// story writes a warehouse through two runs: puts, commits, a commit that
+// rewrites a day, one that changes nothing, and the removal of old snapshots.
+// It stops at the first error, as extract does, and returns it; what was
+// acknowledged until then is in kept.
+func story(fsys FS, root string, kept told) error {
+	ctx := context.Background()
+	for n := range 2 {
+		// The second run comes two days later, so that the first one's snapshots are
+		// old enough to go.
+		now := testDay.AddDate(0, 0, 2*n)
+		w, err := Open(Options{Root: root, RunID: layout.RunID(now, uint32(n)), FS: fsys, Now: func() time.Time { return now }})
+		if err != nil {
+			return err
+		}
+		err = func() error {
+			if _, err := w.Recover(ctx); err != nil {
+				return err
+			}
+			for version := 1; version <= 3; version++ {
+				for _, id := range []string{"a", "b", "c"}[:4-version] {
+					if err := w.Put(ctx, storyRecord(id, version+10*n)); err != nil {
+						return err
+					}
+					kept[id] = version + 10*n
+				}
+				if err := w.Commit(ctx, doneRow(w)); err != nil {
+					return err
+				}
+			}
+			return w.Commit(ctx, doneRow(w))
+		}()
+		if err := errors.Join(err, w.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// storyRecord makes version v of a call; its turns tell the version.
+func storyRecord(id string, v int) schema.Record {
+	start := testDay.AddDate(0, 0, -int(id[0]-'a')).UnixMilli()
+	end := start + 1000
+	return schema.Record{Kind: schema.KindDetail, CallID: id, FetchedAt: start + int64(v),
+		Body: body(id, &start, &end, "ended", "positive", v)}
+}
+
+// checkStory opens the warehouse as the next run would, and checks that all
+// that was acknowledged is there, once, whole, and nothing that was never put.
+func checkStory(t *testing.T, fsys FS, root string, kept told) {
+	t.Helper()
+	now := testDay.AddDate(0, 0, 4)
+	w, err := Open(Options{Root: root, RunID: layout.RunID(now, 99), FS: fsys, Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatalf("the warehouse does not open: %v", err)
+	}
+	defer w.Close()
+	if _, err := w.Recover(context.Background()); err != nil {
+		t.Fatalf("what was left is not taken in: %v", err)
+	}
+	if err := w.Commit(context.Background(), doneRow(w)); err != nil {
+		t.Fatalf("the next commit fails: %v", err)
+	}
+	found := map[string]bool{}
+	c := &commit{fsys: fsys, old: w.Snapshot()}
+	for _, f := range c.oldFiles(schema.Calls.Name) {
+		in, err := c.openPeriod(f.Period)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for {
+			call, _, err := in.next()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if call == nil {
+				break
+			}
+			if call, err = in.take(call); err != nil {
+				t.Fatal(err)
+			}
+			id := string(call.ID)
+			if found[id] {
+				t.Fatalf("call %s is there twice", id)
+			}
+			found[id] = true
+			// A put whose fate nobody was told may be there or not.
+			if got := len(call.Turns); got < kept[id] {
+				t.Fatalf("call %s has version %d, version %d was acknowledged", id, got, kept[id])
+			}
+		}
+		if err := errors.Join(in.done(), in.close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for id := range kept {
+		if !found[id] {
+			t.Fatalf("call %s was acknowledged and is lost", id)
+		}
+	}
+	if refs, err := listJournal(fsys, root); err != nil || len(refs) > 0 {
+		t.Fatalf("the journal holds %v after a commit (%v)", refs, err)
+	}
+}
+
+// storyRoot returns a folder's path that exists in the file system in memory,
+// and on disk too, since the lock is a real one.
+func storyRoot(t *testing.T) (*memFS, string) {
+	root := filepath.Join(t.TempDir(), "w")
+	if err := os.Mkdir(root, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	m := newMemFS()
+	m.mkdirAll(filepath.Dir(root))
+	return m, root
+}
+
+// Every operation on the disk (in the quick tests: every 17th from a random one
+// on) fails once, and at every one the process dies once, with what it wrote or
+// with what it synced: the warehouse always opens, and holds all that was
+// acknowledged.
+func TestEveryOperationFailsOnce(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		err      error
+		stop     bool
+		powerCut bool
+	}{
+		{"input/output error", syscall.EIO, false, false},
+		{"disk full", syscall.ENOSPC, false, false},
+		{"killed", errors.New("killed"), true, false},
+		{"power cut", errors.New("power cut"), true, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			tried := 0
+			for k := rand.IntN(*every); ; k += *every {
+				tried++
+				m, root := storyRoot(t)
+				f := &faultFS{FS: m, root: root, at: k, err: c.err, stop: c.stop}
+				kept := told{}
+				err := story(f, root, kept)
+				if !f.fired {
+					if err != nil {
+						t.Fatal(err)
+					}
+					if f.n < 300 {
+						t.Fatalf("the story has only %d operations", f.n)
+					}
+					t.Logf("%d operations, %d of them failed", f.n, tried-1)
+					break
+				}
+				if c.err == syscall.ENOSPC && err != nil && !isNoSpace(err) {
+					t.Fatalf("operation %d: a full disk is reported as %v", k, err)
+				}
+				after := m
+				if c.powerCut {
+					after = m.afterPowerCut()
+				}
+				checkStory(t, after, root, kept)
+				if t.Failed() {
+					t.Fatalf("after operation %d: %s", k, f.log[k])
+				}
+			}
+		})
+	}
+}
+
+// The order of the operations is what makes a commit safe, so it stands in a
+// file that a review sees change.
+func TestOrderOfOperations(t *testing.T) {
+	m, root := storyRoot(t)
+	f := &faultFS{FS: m, root: root, at: -1}
+	if err := story(f, root, told{}); err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	last := ""
+	for _, line := range f.log {
+		// How many writes a Parquet writer makes is its own business.
+		if line != last || !strings.HasPrefix(line, "write ") {
+			lines = append(lines, line)
+		}
+		last = line
+	}
+	got := strings.Join(lines, "\n") + "\n"
+	golden := filepath.Join("testdata", "operations.golden")
+	if *update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), got); d != "" {
+		t.Errorf("operations (-golden +now):\n%s", d)
+	}
+}

@@ -1,0 +1,122 @@
+package sink
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"sync"
+)
+
+// faultFS passes operations that change the disk on to another file system,
+// logs them, and lets the k-th fail, or all from the k-th on: a process that
+// died there changed nothing more.
+type faultFS struct {
+	FS
+	root string
+	err  error // what the failing operation returns
+	at   int   // which one fails; negative: none
+	stop bool  // and everything behind it
+
+	mu    sync.Mutex
+	n     int
+	fired bool
+	log   []string
+}
+
+func (f *faultFS) op(name string, paths ...string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	k := f.n
+	f.n++
+	for _, p := range paths {
+		name += " " + f.plain(p)
+	}
+	f.log = append(f.log, name)
+	if k == f.at || f.stop && f.at >= 0 && k > f.at {
+		f.fired = true
+		return fmt.Errorf("%s: %w", name, f.err)
+	}
+	return nil
+}
+
+var randomID = regexp.MustCompile(`[0-9a-f]{16}`)
+
+// plain makes a path the same in every run.
+func (f *faultFS) plain(path string) string {
+	if rel, err := filepath.Rel(f.root, path); err == nil {
+		path = rel
+	}
+	return randomID.ReplaceAllString(filepath.ToSlash(path), "<id>")
+}
+
+func (f *faultFS) Create(name string) (File, error) {
+	if err := f.op("create", name); err != nil {
+		return nil, err
+	}
+	file, err := f.FS.Create(name)
+	return &faultFile{File: file, fs: f, name: name}, err
+}
+
+func (f *faultFS) Mkdir(name string) error {
+	if err := f.op("mkdir", name); err != nil {
+		return err
+	}
+	return f.FS.Mkdir(name)
+}
+
+func (f *faultFS) Rename(from, to string) error {
+	if err := f.op("rename", from, to); err != nil {
+		return err
+	}
+	return f.FS.Rename(from, to)
+}
+
+func (f *faultFS) Link(from, to string) error {
+	if err := f.op("link", to); err != nil {
+		return err
+	}
+	return f.FS.Link(from, to)
+}
+
+func (f *faultFS) Symlink(target, name string) error {
+	if err := f.op("symlink", name); err != nil {
+		return err
+	}
+	return f.FS.Symlink(target, name)
+}
+
+func (f *faultFS) Remove(name string) error {
+	if err := f.op("remove", name); err != nil {
+		return err
+	}
+	return f.FS.Remove(name)
+}
+
+func (f *faultFS) SyncDir(name string) error {
+	if err := f.op("syncdir", name); err != nil {
+		return err
+	}
+	return f.FS.SyncDir(name)
+}
+
+type faultFile struct {
+	File
+	fs   *faultFS
+	name string
+}
+
+// Write fails as a full disk does: after a part of it.
+func (f *faultFile) Write(p []byte) (int, error) {
+	if err := f.fs.op("write", f.name); err != nil {
+		n, _ := f.File.Write(p[:len(p)/2])
+		return n, err
+	}
+	return f.File.Write(p)
+}
+
+func (f *faultFile) Sync() error {
+	if err := f.fs.op("sync", f.name); err != nil {
+		return err
+	}
+	return f.File.Sync()
+}
