@@ -16,11 +16,6 @@ type Spend struct {
 // The budget's clock starts at zero when it is made, and is monotonic.
 type instant = time.Duration
 
-// margin is added to a window of the given length, against clocks that tick
-// unlike ours: two milliseconds for a service that counts in whole ones, and
-// 500 millionths, the fastest that a system slews its clock.
-func margin(window time.Duration) time.Duration { return 2*time.Millisecond + window/2000 }
-
 // budget admits requests. It keeps both of the service's limits at once, for
 // any way in which the service may count, and at any latency:
 //
@@ -48,34 +43,12 @@ type budget struct {
 	timer      *time.Timer
 }
 
-// window is one limit: so many requests in so long a time.
-type window struct {
-	span  time.Duration
-	limit int
-	held  int       // slots held: in flight, or answered less than span ago
-	ring  []release // answered ones, in the order in which they will be free
-	first int
-	n     int
-}
-
-type release struct {
-	at   instant
-	slot int32
-}
-
-type waiter struct {
-	prev, next *waiter
-	granted    bool
-	slot       int32
-	at         instant
-	ch         chan struct{}
-}
-
 // ticket is the right to send one request. It is given back exactly once, by
 // answered, ended or unused.
 type ticket struct {
 	slot int32
 	at   instant
+	sent time.Time // by the clock on the wall, for the ledger
 }
 
 // newBudget makes a budget of perSecond and perMinute. recall is what was spent
@@ -97,10 +70,6 @@ func newBudget(perSecond, perMinute int, recall []Spend, note func(int, Spend)) 
 	b.timer = time.AfterFunc(time.Hour, b.wake)
 	b.timer.Stop()
 	return b
-}
-
-func newWindow(span time.Duration, limit, slots int) window {
-	return window{span: span + margin(span), limit: limit, ring: make([]release, slots)}
 }
 
 // recall holds slots for what was spent before this run. A request that was
@@ -146,10 +115,9 @@ func (b *budget) acquire(ctx context.Context) (ticket, error) {
 	b.mu.Lock()
 	now := time.Since(b.base)
 	if b.head == nil && b.admits(now) {
-		t := ticket{b.take(), now}
+		t := ticket{slot: b.take(), at: now}
 		b.mu.Unlock()
-		b.note(int(t.slot), Spend{Sent: b.base.Add(t.at)})
-		return t, nil
+		return b.noted(t), nil
 	}
 	w := b.enqueue()
 	b.dispatch(now)
@@ -167,31 +135,40 @@ func (b *budget) acquire(ctx context.Context) (ticket, error) {
 			return ticket{}, ctx.Err()
 		}
 		b.mu.Unlock()
-		<-w.ch
-		t := ticket{w.slot, w.at}
-		b.mu.Lock()
-		b.recycle(w)
-		b.mu.Unlock()
-		b.unused(t)
+		b.unused(b.collect(w))
 		return ticket{}, ctx.Err()
 	}
+	return b.noted(b.collect(w)), nil
+}
+
+// collect takes the ticket that a waiter was granted.
+func (b *budget) collect(w *waiter) ticket {
 	b.mu.Lock()
-	t := ticket{w.slot, w.at}
+	defer b.mu.Unlock()
+	select {
+	case <-w.ch: // if nobody has read it
+	default:
+	}
+	t := ticket{slot: w.slot, at: w.at}
 	b.recycle(w)
-	b.mu.Unlock()
-	b.note(int(t.slot), Spend{Sent: b.base.Add(t.at)})
-	return t, nil
+	return t
+}
+
+// noted puts a ticket into the ledger, before its request goes out.
+func (b *budget) noted(t ticket) ticket {
+	t.sent = time.Now()
+	b.note(int(t.slot), Spend{Sent: t.sent})
+	return t
 }
 
 // answered says that the answer to t's request has begun, or that the attempt
 // ended without one: from now on the service cannot count it any more. The slots
 // are free one window from now.
 func (b *budget) answered(t ticket) {
-	now := time.Since(b.base)
-	b.note(int(t.slot), Spend{Sent: b.base.Add(t.at), Answered: b.base.Add(now)})
+	b.note(int(t.slot), Spend{Sent: t.sent, Answered: time.Now()})
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	now = time.Since(b.base) // in the ring, time never runs back
+	now := time.Since(b.base)
 	b.second.give(now, t.slot)
 	b.minute.give(now, t.slot)
 	b.dispatch(now)
@@ -311,65 +288,6 @@ func (b *budget) opens(now instant) (at instant, ok bool) {
 		return grows, true
 	}
 	return at, ok
-}
-
-func (b *budget) enqueue() *waiter {
-	w := b.spare
-	if w == nil {
-		w = &waiter{ch: make(chan struct{}, 1)}
-	} else {
-		b.spare = w.next
-	}
-	w.prev, w.next, w.granted = b.tail, nil, false
-	if b.tail == nil {
-		b.head = w
-	} else {
-		b.tail.next = w
-	}
-	b.tail = w
-	return w
-}
-
-func (b *budget) unlink(w *waiter) {
-	if w.prev == nil {
-		b.head = w.next
-	} else {
-		w.prev.next = w.next
-	}
-	if w.next == nil {
-		b.tail = w.prev
-	} else {
-		w.next.prev = w.prev
-	}
-	w.prev, w.next = nil, nil
-}
-
-func (b *budget) recycle(w *waiter) { w.next, b.spare = b.spare, w }
-
-// give says that the request which holds slot was answered at at.
-func (w *window) give(at instant, slot int32) {
-	w.ring[(w.first+w.n)%len(w.ring)] = release{at + w.span, slot}
-	w.n++
-}
-
-func (w *window) pop() int32 {
-	slot := w.ring[w.first].slot
-	w.first = (w.first + 1) % len(w.ring)
-	w.n--
-	w.held--
-	return slot
-}
-
-// opens says when fewer than allowed slots will be held.
-func (w *window) opens(allowed int) (at instant, known bool) {
-	k := w.held - allowed // so many, and one more, must come free
-	if k < 0 {
-		return 0, true
-	}
-	if k >= w.n {
-		return 0, false
-	}
-	return w.ring[(w.first+k)%len(w.ring)].at, true
 }
 
 // slots is enough for all requests in flight beside those recalled.

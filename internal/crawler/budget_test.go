@@ -35,7 +35,7 @@ func TestBudgetNeverOverAndFullyUsed(t *testing.T) {
 }
 
 func tryBudget(t *testing.T, algorithm string, workers int, low, high time.Duration) {
-	const minutes = 21
+	const minutes = 6
 	g := newGate(algorithm, 5, 120)
 	rnd := rand.New(rand.NewPCG(1, uint64(workers)))
 	var rmu sync.Mutex
@@ -85,4 +85,331 @@ func tryBudget(t *testing.T, algorithm string, workers int, low, high time.Durat
 	if workers > 1 && high <= 500*time.Millisecond && whole < 0.99 {
 		t.Errorf("used %.2f %% of 120 a minute", 100*whole)
 	}
+}
+
+// A steady run at half a second of latency, over half an hour.
+func TestBudgetOverHalfAnHour(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate("sliding log", 5, 120)
+		b := newBudget(5, 120, nil, nil)
+		defer b.close()
+		start := time.Now()
+		spend(t.Context(), b, start.Add(31*time.Minute), 16, func() bool {
+			time.Sleep(500 * time.Millisecond)
+			return g.allow()
+		})
+		used := float64(g.between(start, time.Minute, 31*time.Minute)) / (120 * 30)
+		t.Logf("used %.3f %%", 100*used)
+		if used < 0.99 || g.over > 0 {
+			t.Errorf("used %.3f %%, %d over", 100*used, g.over)
+		}
+	})
+}
+
+// spend spends the budget with many workers until the deadline; each request
+// takes as long as do does, which says whether it was let in.
+func spend(ctx context.Context, b *budget, until time.Time, workers int, do func() bool) (refused int) {
+	ctx, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	for range workers {
+		wg.Go(func() {
+			for {
+				tk, err := b.acquire(ctx)
+				if err != nil {
+					return
+				}
+				ok := do()
+				b.answered(tk)
+				if !ok {
+					b.limited(tk, 0)
+					mu.Lock()
+					refused++
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return refused
+}
+
+// ring is the ledger as the command keeps it.
+type ring struct {
+	mu     sync.Mutex
+	spends []Spend
+}
+
+func (r *ring) note(slot int, s Spend) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.spends[slot] = s
+}
+
+// Runs that follow each other, some of them killed in the midst of a request,
+// are one run to the service.
+func TestBudgetRemembersAcrossRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate("sliding log", 5, 120)
+		var recall []Spend
+		start := time.Now()
+		for run := range 12 {
+			r := &ring{spends: make([]Spend, Slots(Config{Recall: recall}))}
+			b := newBudget(5, 120, recall, r.note)
+			killed := run%3 == 1
+			spend(t.Context(), b, time.Now().Add(time.Duration(run+1)*3*time.Second), 8, func() bool {
+				time.Sleep(300 * time.Millisecond)
+				return g.allow()
+			})
+			if killed { // with requests in flight that the service counts as it dies
+				for range 4 {
+					if tk, err := b.acquire(t.Context()); err == nil {
+						_ = tk
+						time.Sleep(50 * time.Millisecond)
+						g.allow()
+					}
+				}
+			}
+			b.close()
+			recall = nil
+			for _, s := range r.spends { // as a file holds it: no monotonic clock
+				if !s.Sent.IsZero() {
+					recall = append(recall, Spend{s.Sent.Round(0), s.Answered.Round(0)})
+				}
+			}
+		}
+		if g.over > 0 {
+			t.Errorf("%d requests over a limit", g.over)
+		}
+		if n := len(g.counted); time.Since(start) > 3*time.Minute && n < 200 {
+			t.Errorf("only %d requests in %v", n, time.Since(start))
+		}
+	})
+}
+
+func TestBudgetRecallsOddSpends(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		now := time.Now()
+		spends := []Spend{
+			{},
+			{Sent: now.Add(-24 * time.Hour)}, // in flight, long ago
+			{Sent: now.Add(-2 * time.Minute), Answered: now.Add(-time.Hour)}, // over
+			{Sent: now.Add(time.Hour), Answered: now.Add(time.Hour)},         // a clock set back
+			{Sent: now.Add(-2 * time.Minute)},                                // in flight: perhaps until just now
+		}
+		for range 300 { // more than the limit of this run
+			spends = append(spends, Spend{Sent: now.Add(-10 * time.Second), Answered: now.Add(-9 * time.Second)})
+		}
+		b := newBudget(5, 120, spends, nil)
+		defer b.close()
+		if held, _ := b.use(); held != 302 {
+			t.Errorf("%d slots held", held)
+		}
+		if _, err := b.acquire(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if waited := time.Since(now); waited < 51*time.Second || waited > 52*time.Second {
+			t.Errorf("waited %v", waited)
+		}
+	})
+}
+
+// Somebody else spends most of the budget for a while: few of our requests are
+// refused, we go on at a lower pace, and get back to the full one by ourselves.
+func TestBudgetYieldsAndRecovers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate("sliding log", 5, 120)
+		b := newBudget(5, 120, nil, nil)
+		defer b.close()
+		start := time.Now()
+		go func() { // half the budget, for half an hour
+			for time.Since(start) < 30*time.Minute {
+				time.Sleep(time.Second)
+				g.allow()
+			}
+		}()
+		ours := newGate("sliding log", 5, 120)
+		refused := spend(t.Context(), b, start.Add(60*time.Minute), 8, func() bool {
+			time.Sleep(200 * time.Millisecond)
+			ok := g.allow()
+			if ok {
+				ours.allow()
+			}
+			return ok
+		})
+		during := ours.between(start, 5*time.Minute, 30*time.Minute)
+		after := ours.between(start, 45*time.Minute, 60*time.Minute)
+		t.Logf("%d refused; %d a minute beside the other one, %d after", refused, during/25, after/15)
+		if refused > 60 || during/25 < 25 {
+			t.Errorf("%d refused, %d a minute", refused, during/25)
+		}
+		if after < 118*15 {
+			t.Errorf("%d a minute after it was over", after/15)
+		}
+	})
+}
+
+func TestBudgetClosesOnRefusal(t *testing.T) {
+	date := func(d time.Duration) string { return time.Now().Add(d).UTC().Format(http.TimeFormat) }
+	for _, tc := range []struct {
+		name        string
+		value       func() string
+		date        func() string
+		least, most time.Duration
+	}{
+		{name: "seconds", value: func() string { return "7" }, least: 7 * time.Second, most: 8 * time.Second},
+		{name: "an hour", value: func() string { return "3600" }, least: time.Hour, most: time.Hour + 3*time.Second},
+		{name: "zero", value: func() string { return "0" }, least: time.Second, most: 2 * time.Second},
+		{name: "a date", value: func() string { return date(20 * time.Second) }, least: 20 * time.Second, most: 22 * time.Second},
+		{name: "a date that is past", value: func() string { return date(-time.Hour) }, least: time.Second, most: 2 * time.Second},
+		{
+			name: "a date by the service's own clock", value: func() string { return date(time.Hour + 20*time.Second) },
+			date: func() string { return date(time.Hour) }, least: 20 * time.Second, most: 22 * time.Second,
+		},
+		{name: "absent", value: func() string { return "" }, least: time.Minute, most: 61 * time.Second},
+		{name: "malformed", value: func() string { return "soon" }, least: time.Minute, most: 61 * time.Second},
+		{name: "negative", value: func() string { return "-5" }, least: time.Minute, most: 61 * time.Second},
+		{name: "a fraction", value: func() string { return "1.5" }, least: time.Minute, most: 61 * time.Second},
+		{name: "absurd", value: func() string { return "86400" }, least: time.Minute, most: 61 * time.Second},
+		{name: "more than a number", value: func() string { return "99999999999999999999" }, least: time.Minute, most: 61 * time.Second},
+		{name: "a date in ten years", value: func() string { return date(87600 * time.Hour) }, least: time.Minute, most: 61 * time.Second},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var asked []time.Time
+				tr, stop := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+					asked = append(asked, time.Now())
+					if len(asked) > 1 {
+						return
+					}
+					if v := tc.value(); v != "" {
+						w.Header().Set("Retry-After", v)
+					}
+					if tc.date != nil {
+						w.Header().Set("Date", tc.date())
+					}
+					w.WriteHeader(http.StatusTooManyRequests)
+				}))
+				defer stop()
+				c := tester(t, tr, nil, nil)
+				if f, err := c.fetch(t.Context(), detail, "http://calls.test/", ok); f != nil || err != nil {
+					t.Fatal(f, err)
+				}
+				if waited := asked[1].Sub(asked[0]); waited < tc.least || waited > tc.most {
+					t.Errorf("waited %v", waited)
+				}
+				if p := c.meter.progress; p.RateLimited != 1 || p.Retries != 1 || p.Requests != 2 {
+					t.Errorf("%+v", p.Counts)
+				}
+			})
+		})
+	}
+}
+
+// Refusals, however many, never use up a request's attempts.
+func TestRefusalsSpendNoAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := 0
+		tr, stop := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if n++; n <= 15 {
+				w.Header().Set("Retry-After", "2")
+				w.WriteHeader(http.StatusTooManyRequests)
+			}
+		}))
+		defer stop()
+		c := tester(t, tr, nil, nil)
+		if f, err := c.fetch(t.Context(), detail, "http://calls.test/", ok); f != nil || err != nil || n != 16 {
+			t.Errorf("%v, %v after %d requests", f, err, n)
+		}
+	})
+}
+
+func TestBudgetIsFairAndGivesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBudget(1, 10, nil, nil)
+		defer b.close()
+		first, err := b.acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var order []int
+		var mu sync.Mutex
+		var wg sync.WaitGroup
+		for i := range 6 {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if i%2 == 1 {
+				time.AfterFunc(time.Minute, cancel) // before its turn
+			}
+			wg.Go(func() {
+				tk, err := b.acquire(ctx)
+				if err != nil {
+					return
+				}
+				mu.Lock()
+				order = append(order, i)
+				mu.Unlock()
+				time.Sleep(10 * time.Millisecond)
+				b.answered(tk)
+			})
+			synctest.Wait()
+		}
+		time.Sleep(2 * time.Minute)
+		b.answered(first)
+		wg.Wait()
+		if fmt.Sprint(order) != "[0 2 4]" {
+			t.Errorf("order %v", order)
+		}
+		time.Sleep(time.Hour)
+		tk, err := b.acquire(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.unused(tk)
+		if held, _ := b.use(); held != 0 || len(b.free) != slots(1, 10, 0) {
+			t.Errorf("%d held, %d free", held, len(b.free))
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := b.acquire(ctx); err == nil {
+			t.Error("a cancelled request got in")
+		}
+	})
+}
+
+func TestShare(t *testing.T) {
+	for _, tc := range []struct {
+		share          float64
+		second, minute int
+	}{{1, 5, 120}, {0.5, 2, 60}, {0.1, 1, 12}, {0.001, 1, 1}, {0.6, 3, 72}} {
+		cfg := Config{Share: tc.share}.withDefaults()
+		if s, m := cfg.limits(); s != tc.second || m != tc.minute {
+			t.Errorf("share %v: %d and %d", tc.share, s, m)
+		}
+	}
+}
+
+func BenchmarkBudgetAcquire(b *testing.B) {
+	b.Run("free", func(b *testing.B) {
+		bud := newBudget(maxLimit, maxLimit, nil, nil)
+		defer bud.close()
+		b.ReportAllocs()
+		for b.Loop() {
+			tk, _ := bud.acquire(context.Background())
+			bud.unused(tk)
+		}
+	})
+	b.Run("contended", func(b *testing.B) { // one slot, handed on from one to the next
+		bud := newBudget(1, maxLimit, nil, nil)
+		defer bud.close()
+		b.ReportAllocs()
+		b.SetParallelism(32)
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				tk, _ := bud.acquire(context.Background())
+				bud.unused(tk)
+			}
+		})
+	})
 }

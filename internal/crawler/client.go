@@ -86,14 +86,13 @@ func newTransport(workers int) *http.Transport {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	return &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: connectTimeout, KeepAlive: 30 * time.Second}).DialContext,
-		TLSHandshakeTimeout:   connectTimeout,
-		ResponseHeaderTimeout: headerTimeout,
-		IdleConnTimeout:       90 * time.Second,
-		MaxIdleConns:          workers + 1,
-		MaxIdleConnsPerHost:   workers + 1,
-		Protocols:             protocols,
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         (&net.Dialer{Timeout: connectTimeout, KeepAlive: 30 * time.Second}).DialContext,
+		TLSHandshakeTimeout: connectTimeout,
+		IdleConnTimeout:     90 * time.Second,
+		MaxIdleConns:        workers + 1,
+		MaxIdleConnsPerHost: workers + 1,
+		Protocols:           protocols,
 	}
 }
 
@@ -225,17 +224,19 @@ func (c *client) refused(res *http.Response, raw []byte) *failure {
 var errTooLarge = fmt.Errorf("the body is over %d MiB", maxBody>>20)
 
 // read reads a whole body, into a slice of its own.
-func (c *client) read(ctx context.Context, r io.Reader) ([]byte, error) {
+func (c *client) read(ctx context.Context, r *deadlineReader) ([]byte, error) {
 	raw, err := io.ReadAll(io.LimitReader(r, largeBody))
 	if err != nil || len(raw) < largeBody {
 		return raw, err
 	}
+	r.timer.Stop()
 	select {
 	case c.large <- struct{}{}:
 		defer func() { <-c.large }()
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
+	r.timer.Reset(idleTimeout)
 	rest, err := io.ReadAll(io.LimitReader(r, maxBody-largeBody+1))
 	if err == nil && len(raw)+len(rest) > maxBody {
 		err = errTooLarge

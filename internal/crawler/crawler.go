@@ -15,7 +15,7 @@ import (
 // commitTimeout bounds the last commit of a run that was stopped.
 const commitTimeout = 15 * time.Minute
 
-// Crawler is one run.
+// Crawler is one run. Run is called once; Progress at any time.
 type Crawler struct {
 	cfg    Config
 	store  Store
@@ -29,6 +29,7 @@ type Crawler struct {
 	since          int64 // ms; 0: no bound
 	filters        filters
 	readers        sync.Pool
+	probes         chan probe // holds one: the last probe
 	stopping       atomic.Bool
 
 	offered   time.Time // when the store was last offered to commit
@@ -55,6 +56,8 @@ func New(cfg Config, store Store) (*Crawler, error) {
 	}
 	c.second, c.minute = cfg.limits()
 	c.budget = newBudget(c.second, c.minute, cfg.Recall, cfg.Note)
+	c.probes = make(chan probe, 1)
+	c.probes <- probe{}
 	c.readers.New = func() any { return new(reader) }
 	if !cfg.Since.IsZero() {
 		c.since = max(0, cfg.Since.UnixMilli())
@@ -182,12 +185,10 @@ func (c *Crawler) nowMS() int64 { return c.cfg.Now().UnixMilli() }
 // seeTotal estimates how many pages the run will ask for, where the service's
 // total speaks of the stretch that is being listed.
 func (c *Crawler) seeTotal(l *listing, p *pageData) {
-	if p.total < 0 || l.to == forever && l.from > l.since {
+	if p.total < 0 || l.count > 1 || l.to == forever && l.from > l.since {
 		return
 	}
 	c.meter.update(func(pr *Progress) {
-		if l.pages == 1 {
-			pr.PagesTotal = pr.Pages - 1 + max(1, (p.total+pageSize-1)/pageSize)
-		}
+		pr.PagesTotal = pr.Pages - 1 + max(1, (p.total+pageSize-1)/pageSize)
 	})
 }

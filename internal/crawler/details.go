@@ -101,24 +101,14 @@ func (c *Crawler) detailFailed(ctx context.Context, id string, f *failure) error
 			return c.put(ctx, schema.Record{Kind: schema.KindMissing, CallID: id, FetchedAt: c.nowMS()})
 		}
 	case askAgain:
-		if err := c.askWhetherRefused(ctx); err != nil {
-			return err
+		// A refused key stops the run. One refused call must not, every night anew.
+		if f := c.tryService(ctx); f != nil && f.class != canceled {
+			if err := c.fatal(page, f); err != nil {
+				return err
+			}
 		}
 	}
 	c.log.Warn("a call is set aside", "call", clip(id, 200), "failure", f)
 	c.meter.setAside(id, f.Error())
 	return nil
-}
-
-// askWhetherRefused asks for one item of the list, to learn whether it is the
-// key that is refused or only one call.
-func (c *Crawler) askWhetherRefused(ctx context.Context) error {
-	f, err := c.fetch(ctx, page, c.client.base+"/v3/calls?limit=1", func(a answer) error {
-		_, err := parsePage(a.body)
-		return err
-	})
-	if err != nil || f == nil || f.class == canceled {
-		return err
-	}
-	return c.fatal(page, f)
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"time"
 
@@ -62,6 +63,9 @@ type rule struct {
 	// jitter. No wait holds a slot of the budget.
 	first            time.Duration
 	ofPage, ofDetail after
+	// outage: it may be the whole service that is down. Attempts that fail while
+	// it is are not held against the request: see outage.go.
+	outage bool
 }
 
 const always = 0
@@ -71,23 +75,23 @@ const always = 0
 // (*UnreachableError), and where nothing answers well for long, it stops too
 // (*ServiceDownError).
 var rules = [classes]rule{
-	badRequest:   {"400 bad request", 1, 1, 0, goAround, setAside},
-	unauthorized: {"401 unauthorized", 1, 1, 0, badKey, badKey},
-	forbidden:    {"403 forbidden", 1, 1, 0, badKey, askAgain},
-	notFound:     {"404 not found", 1, 1, 0, badBase, gone},
-	conflict:     {"409 conflict", 5, 3, 2 * time.Second, endList, setAside},
-	rateLimited:  {"429 rate limited", always, always, 0, 0, 0},
-	serverError:  {"500 server error", 8, 4, time.Second, endList, setAside},
-	unavailable:  {"502, 503 or 504 unavailable", 8, 5, 2 * time.Second, endList, setAside},
-	redirected:   {"3xx redirect", 1, 1, 0, badBase, setAside},
-	otherStatus:  {"unknown status", 1, 1, 0, badBase, setAside},
-	timedOut:     {"no answer in time", 6, 3, time.Second, endList, setAside},
-	noConnection: {"no connection, or lost", 8, 4, time.Second, endList, setAside},
-	untrusted:    {"certificate not trusted", 1, 1, 0, endList, setAside},
-	cutShort:     {"body cut short", 6, 4, time.Second, endList, setAside},
-	wrongBody:    {"200 with a wrong body", 5, 3, time.Second, badBase, setAside},
-	tooLarge:     {"body over 64 MiB", 1, 1, 0, endList, setAside},
-	canceled:     {"canceled", 1, 1, 0, 0, 0},
+	badRequest:   {"400 bad request", 1, 1, 0, goAround, setAside, false},
+	unauthorized: {"401 unauthorized", 1, 1, 0, badKey, badKey, false},
+	forbidden:    {"403 forbidden", 1, 1, 0, badKey, askAgain, false},
+	notFound:     {"404 not found", 1, 1, 0, badBase, gone, false},
+	conflict:     {"409 conflict", 5, 3, 2 * time.Second, endList, setAside, false},
+	rateLimited:  {"429 rate limited", always, always, 0, 0, 0, false},
+	serverError:  {"500 server error", 8, 4, time.Second, endList, setAside, true},
+	unavailable:  {"502, 503 or 504 unavailable", 8, 5, 2 * time.Second, endList, setAside, true},
+	redirected:   {"3xx redirect", 1, 1, 0, badBase, setAside, false},
+	otherStatus:  {"unknown status", 1, 1, 0, badBase, setAside, false},
+	timedOut:     {"no answer in time", 6, 3, time.Second, endList, setAside, true},
+	noConnection: {"no connection, or lost", 8, 4, time.Second, endList, setAside, true},
+	untrusted:    {"certificate not trusted", 1, 1, 0, endList, setAside, false},
+	cutShort:     {"body cut short", 6, 4, time.Second, endList, setAside, true},
+	wrongBody:    {"200 with a wrong body", 5, 3, time.Second, badBase, setAside, false},
+	tooLarge:     {"body over 64 MiB", 1, 1, 0, endList, setAside, false},
+	canceled:     {"canceled", 1, 1, 0, 0, 0, false},
 }
 
 // firstContact is how long, and how often, a service is tried that has not
@@ -184,11 +188,14 @@ func classOfError(err error, began bool) class {
 	var cert *tls.CertificateVerificationError
 	var authority x509.UnknownAuthorityError
 	var record tls.RecordHeaderError
+	var network net.Error
 	switch {
 	case errors.Is(err, errTimeout), errors.Is(err, context.DeadlineExceeded):
 		return timedOut
 	case errors.As(err, &cert), errors.As(err, &authority), errors.As(err, &record):
 		return untrusted
+	case errors.As(err, &network) && network.Timeout():
+		return timedOut
 	case began, errors.Is(err, io.ErrUnexpectedEOF):
 		return cutShort
 	}

@@ -51,6 +51,9 @@ func (c *Crawler) fetch(ctx context.Context, k kind, address string, accept func
 		if limit == always {
 			continue
 		}
+		if rule.outage && c.outage(ctx) {
+			continue
+		}
 		if attempt >= limit {
 			return f, nil
 		}

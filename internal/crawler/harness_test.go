@@ -3,6 +3,7 @@ package crawler
 import (
 	"context"
 	"errors"
+	"flag"
 	"log/slog"
 	"net"
 	"net/http"
@@ -13,7 +14,10 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	_ = flag.Set("rapid.checks", "40") // a flag on the command line still wins
+	goleak.VerifyTestMain(m)
+}
 
 // memNet is a network in memory: one listener, whose connections are pipes. It
 // works in a synctest bubble, where sockets do not.

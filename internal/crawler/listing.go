@@ -1,7 +1,6 @@
 package crawler
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -37,12 +36,14 @@ type listing struct {
 
 	low     int64 // the lowest start_at seen; forever: none
 	covered int64 // on record down to here
-	pages   int   // in this order
-	rising  bool  // start_at rose: the order is not what we asked for
+	pages   int   // in this order, since one was out of order in itself
+	shuffle bool  // there was one that was out of order in itself
+	rising  bool  // start_at rose from one page to the next: this is not the order that we asked for
 	doubt   bool  // a call may have been passed over
 	anchor  bool  // each page starts at the lowest start_at, not at a cursor
 	total   int64 // of the last page, for the same query; -1: none
 	barren  int
+	count   int // pages of this listing
 
 	seen     *lately // ids on the last pages, with what was sent for them
 	cursors  *lately
@@ -119,7 +120,8 @@ func (l *listing) first() *query {
 
 // fromTop begins anew, with the whole list.
 func (l *listing) fromTop() {
-	l.low, l.pages, l.total, l.rising, l.barren = forever, 0, -1, false, 0
+	l.low, l.pages, l.total, l.barren = forever, 0, -1, 0
+	l.rising, l.shuffle = false, false
 	l.seen.clear()
 	l.cursors.clear()
 	l.from, l.to, l.covered = l.lowest, forever, l.c.nowMS()
@@ -140,6 +142,7 @@ func (l *listing) take(ctx context.Context, q *query, p *pageData) (*query, erro
 		return nil, err
 	}
 	l.pages++
+	l.count++
 	shrunk := p.total >= 0 && p.total < l.total
 	l.total = p.total
 	if fresh > 0 {
@@ -190,8 +193,8 @@ func (l *listing) round(p *pageData) bool {
 	if l.rising && first == l.mark {
 		return true
 	}
-	if l.pages >= 2*l.markAt {
-		l.mark, l.markAt = first, max(1, l.pages)
+	if l.count >= 2*l.markAt {
+		l.mark, l.markAt = first, l.count
 	}
 	return false
 }
@@ -254,7 +257,7 @@ func (l *listing) again(why string) *query {
 
 // ordered says whether the list may be taken for descending.
 func (l *listing) ordered() bool {
-	return !l.rising && (l.c.filters.sort == accepted || l.pages >= orderProof)
+	return !l.rising && (l.c.filters.sort == accepted && !l.shuffle || l.pages >= orderProof)
 }
 
 // records makes the page's items into records, and follows the order. fresh
@@ -262,6 +265,7 @@ func (l *listing) ordered() bool {
 // one that they did, other than of the lowest millisecond.
 func (l *listing) records(p *pageData) (recs []schema.Record, fresh int, repeated bool, err error) {
 	recs = make([]schema.Record, 0, len(p.items)+1)
+	above, last := l.low, l.low
 	for _, item := range p.items {
 		h, err := l.c.read(item, schema.KindItem)
 		if err != nil {
@@ -277,13 +281,19 @@ func (l *listing) records(p *pageData) (recs []schema.Record, fresh int, repeate
 			fresh++
 		}
 		if h.start.OK {
-			l.rising = l.rising || !known && h.start.V > l.low
 			l.low = min(l.low, h.start.V)
+		}
+		if h.start.OK && !known {
+			l.rising = l.rising || h.start.V > above
+			if h.start.V > last {
+				l.shuffle, l.pages = true, -1 // take counts this page
+			}
+			last = h.start.V
 		}
 		if known && was == sum || h.start.OK && h.start.V < l.since {
 			continue
 		}
-		recs = append(recs, schema.Record{Kind: schema.KindItem, CallID: h.id, FetchedAt: p.at, Body: bytes.Clone(item)})
+		recs = append(recs, schema.Record{Kind: schema.KindItem, CallID: h.id, FetchedAt: p.at, Body: item})
 	}
 	return recs, fresh, repeated, nil
 }

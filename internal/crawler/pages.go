@@ -45,10 +45,10 @@ func (q *query) values() url.Values {
 
 // pageData is a page as the service sent it.
 type pageData struct {
-	items []json.RawMessage
-	next  string // empty: it was the last one
-	total int64  // -1: not said
-	at    int64  // when it arrived, ms
+	items []json.RawMessage // each in memory of its own
+	next  string            // empty: it was the last one
+	total int64             // -1: not said
+	at    int64             // when it arrived, ms
 }
 
 var errNoList = errors.New("not a page of a list: no items")

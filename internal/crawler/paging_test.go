@@ -151,6 +151,31 @@ func TestListsThatMisbehave(t *testing.T) {
 		{name: "no order at all", set: func(s *service) {
 			s.order = func(a, b testCall) int { return strings.Compare(shuffled(a.ID), shuffled(b.ID)) }
 		}, pages: 10},
+		{name: "pages shuffled in themselves", set: func(s *service) {
+			s.onPage = func(_ int, p *testPage) { slices.Reverse(p.Items) }
+		}, pages: 10},
+		{name: "ever new cursors that lead round and round", set: func(s *service) {
+			s.answer = func(_ int, w http.ResponseWriter, r *http.Request) bool {
+				k, _ := strconv.Atoi(r.URL.Query().Get("cursor"))
+				if strings.Contains(r.URL.Path, "/calls/") {
+					return false
+				}
+				p := testPage{Items: []json.RawMessage{}, Next: ptr(strconv.Itoa(k + 1))}
+				for _, c := range s.calls[k%10*100:][:100] {
+					raw, _ := json.Marshal(c)
+					p.Items = append(p.Items, raw)
+				}
+				writeTest(w, p)
+				return true
+			}
+		}, pages: 70, open: true},
+		{name: "pages without a call, for ever", set: func(s *service) {
+			n := 0
+			s.onPage = func(_ int, p *testPage) {
+				n++
+				p.Items, p.Next = []json.RawMessage{}, ptr(strconv.Itoa(n))
+			}
+		}, pages: 51, open: true},
 		{name: "calls without a start", set: func(s *service) {
 			for i := range 150 {
 				s.calls = append(s.calls, testCall{ID: fmt.Sprintf("queued-%03d", i), Status: "queued"})
@@ -197,6 +222,44 @@ func TestListsThatMisbehave(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A list whose order is not what it was asked for puts nothing on record before
+// its end.
+func TestNoOrderNothingOnRecord(t *testing.T) {
+	for name, order := range map[string]func(a, b testCall) int{
+		"rising":   func(a, b testCall) int { return strings.Compare(a.ID, b.ID) },
+		"no order": func(a, b testCall) int { return strings.Compare(shuffled(a.ID), shuffled(b.ID)) },
+	} {
+		for _, plain := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				s := &service{calls: someCalls(1000, time.Hour), order: order, plain: plain, silent: !plain}
+				store := newMemStore()
+				r, err := s.visit(t, store, func(cfg *Config) {
+					cfg.PerSecond, cfg.MaxDuration = 1, 9*time.Second
+				})
+				if err != nil || !r.DeadlineHit || len(store.items) == 0 || len(store.spans) > 0 {
+					t.Errorf("%s, plain %v: %v, %d items, on record %v", name, plain, err, len(store.items), store.spans)
+				}
+			})
+		}
+	}
+}
+
+// A list that goes round, longer than what is remembered of it, is found too.
+func TestListThatGoesRound(t *testing.T) {
+	const length = 777
+	l := &listing{rising: true}
+	for l.count = 1; l.count < 4*length; l.count++ {
+		p := &pageData{items: []json.RawMessage{fmt.Appendf(nil, `{"id":"%d"}`, l.count%length)}}
+		if l.round(p) {
+			if l.count < length {
+				t.Errorf("found after %d pages", l.count)
+			}
+			return
+		}
+	}
+	t.Error("it was not found")
 }
 
 func (s *service) sorted() []testCall {

@@ -62,7 +62,7 @@ type Progress struct {
 	LastMinute int           // requests that the budget holds now
 	Allowed    int           // of so many: the limit, or less while somebody else spends
 	Elapsed    time.Duration // since Run began
-	TimeLeft   time.Duration // about; -1: not known
+	TimeLeft   time.Duration // of this phase, about; -1: not known
 	// BudgetUsed is how much of what the budget allowed in this time was used, in percent.
 	BudgetUsed float64
 }

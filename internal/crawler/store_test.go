@@ -12,8 +12,8 @@ import (
 	"callhouse/internal/schema"
 )
 
-// memStore keeps calls in memory. A call's detail is due when the call has an
-// end and no detail yet; what is due changes with a commit, as it should.
+// memStore keeps calls in memory. A call's detail is due when the call is over
+// and has none yet; what is due changes with a commit, as it should.
 type memStore struct {
 	mu          sync.Mutex
 	items       map[string]memCall
@@ -28,8 +28,8 @@ type memStore struct {
 }
 
 type memCall struct {
-	Start *int64 `json:"start_at"`
-	End   *int64 `json:"end_at"`
+	Status string `json:"status"`
+	Start  *int64 `json:"start_at"`
 }
 
 func newMemStore() *memStore {
@@ -104,7 +104,7 @@ func (s *memStore) Checkpoint(_ context.Context, wait bool) error {
 	s.commits++
 	s.due = s.due[:0]
 	for id, c := range s.items {
-		if c.End != nil && s.details[id] == 0 && s.missing[id] == 0 {
+		if c.Status != "queued" && c.Status != "ongoing" && s.details[id] == 0 && s.missing[id] == 0 {
 			s.due = append(s.due, schema.Due{CallID: id, StartAt: opt(c.Start)})
 		}
 	}

@@ -80,14 +80,14 @@ func newAgents(key uint64, n int) ([]*Agent, error) {
 			a.weight[0] *= .2
 		}
 		a.connect = .52 + .3*d.unit()
-		a.voicemail = .06 + .16*d.unit()
+		a.voicemail = .08 + .22*d.unit()
 		a.transfer = .02 + .16*d.unit()*d.unit()
 		a.early = .06 + .16*d.unit()
 		a.success = .62 + .28*d.unit()
 		a.mood = -.5 + 1.0*d.unit()
 		a.latency = 620 + 900*d.unit()
 		a.interrupts = .02 + .08*d.unit()
-		a.toolErrors = .03 + .17*d.unit()*d.unit()
+		a.toolErrors = .05 + .4*d.unit()*d.unit()
 		a.rate = []int64{90, 100, 120, 120, 150, 200}[d.below(6)]
 		a.extracts = d.chance(.65)
 		a.Variants = d.chance(.25)

@@ -47,7 +47,8 @@ type Options struct {
 	// limits, from Seed and the number of the request.
 	Faults Faults
 	// Inject, where set, is asked before Faults are drawn, with the number of the
-	// request (from 1); an empty answer leaves it to Faults.
+	// request (from 1); an empty answer leaves it to Faults. It may move Clock,
+	// so that calls arrive and vanish between any two requests.
 	Inject func(number int64, request Request) FaultKind
 	// SlowFor is how long the fault "slow" waits. Default 5 s.
 	SlowFor time.Duration

@@ -104,7 +104,7 @@ func (c *Call) last(d *dice, most int64) {
 // how pleasant and how quick the agent is.
 func (c *Call) feel(d *dice, positive, negative float64) {
 	a := c.Agent
-	shift := (a.mood*.3 + 2*c.lift + (1000-a.latency)/5000)
+	shift := (a.mood*.5 + 2*c.lift + (1000-a.latency)/5000)
 	positive += positive * shift
 	negative -= negative * shift
 	switch u := d.unit(); {

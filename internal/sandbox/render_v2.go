@@ -22,9 +22,9 @@ func (r *Renderer) V2(dst []byte, v *View) []byte {
 	dst = append(dst, `,"disconnection_reason":`...)
 	dst = appendOptional(dst, v.Reason)
 	dst = append(dst, `,"start_timestamp":`...)
-	dst = appendTime(dst, v.startAt())
+	dst = appendTime(dst, v.StartAt)
 	dst = append(dst, `,"end_timestamp":`...)
-	dst = appendTime(dst, v.endAt())
+	dst = appendTime(dst, v.EndAt)
 	dst = append(dst, `,"duration_ms":`...)
 	if v.Over {
 		dst = strconv.AppendInt(dst, v.EndAt-v.StartAt, 10)

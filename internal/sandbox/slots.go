@@ -39,7 +39,10 @@ func appendSlot(dst []byte, c *Call, s slot) []byte {
 	case slotAmount, slotBalance:
 		return appendAmount(dst, korean, c.amount(s))
 	case slotAmountNumber:
-		return appendDecimal(dst, c.amount(slotAmount)*100)
+		if korean {
+			return appendDecimal(dst, c.amount(slotAmount)*100)
+		}
+		return appendDecimal(dst, c.amount(slotAmount))
 	case slotParty:
 		return strconv.AppendInt(dst, int64(2+pick(h, 7)), 10)
 	case slotMinutes:

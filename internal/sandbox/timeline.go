@@ -32,7 +32,7 @@ func timeline(c *Call, items []item) []item {
 	d := dice{state: hash(c.key, 20)}
 	var (
 		latency = c.latency()
-		t       float64 // offset of the last thing's end
+		t       float64 // offset of the latest end so far
 		spoken  float64 // how long the last turn was
 		pending float64 // time that tools took since
 		last    = role(roles)
@@ -78,8 +78,8 @@ func timeline(c *Call, items []item) []item {
 					spoken *= 1.1
 				}
 				it.start = int64(t + gap)
-				t += gap + spoken
-				it.end = int64(t)
+				it.end = int64(t + gap + spoken)
+				t = max(t, t+gap+spoken) // a short word may end inside the turn it interrupts
 				pending, last = 0, l.role
 			}
 			items = append(items, it)

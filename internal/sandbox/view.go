@@ -1,13 +1,17 @@
 package sandbox
 
-// View is what the API shows of a call at one instant. The fields of Call that
-// the instant does not show yet must be read through the View.
+// View is what the API shows of a call at one instant. Where a field of Call is
+// not always shown, the View has one of the same name that stands before it.
 type View struct {
 	Call
 	At int64
 
 	Status     string // queued, ongoing, or the call's last one
 	Reason     string // empty for null
+	StartAt    int64  // 0 for null
+	EndAt      int64  // 0 for null
+	Sentiment  string // empty for none
+	Cost       int64  // 0 where CostKnown is false
 	Started    bool   // start_at is there
 	Over       bool   // end_at is there
 	Analysis   bool
@@ -41,6 +45,19 @@ func (v *View) show(t int64) {
 	v.CostKnown = c.CostAt > 0 && t >= c.CostAt
 	v.Transcript = v.Over && c.talked && !c.OptedOut
 	v.Recording = v.Transcript && c.beatN > 0
+	v.StartAt, v.EndAt, v.Sentiment, v.Cost = 0, 0, "", 0
+	if v.Started {
+		v.StartAt = c.StartAt
+	}
+	if v.Over {
+		v.EndAt = c.EndAt
+	}
+	if v.Analysis {
+		v.Sentiment = c.Sentiment
+	}
+	if v.CostKnown {
+		v.Cost = c.Cost
+	}
 }
 
 // state is a fingerprint of the view that changes exactly when its JSON does,

@@ -129,7 +129,8 @@ func (w *World) shows(index, t, started int64) bool {
 }
 
 // Visible yields every call that the API shows at an instant, in the order of
-// its default listing: newest first. The view is overwritten by the next one.
+// its default listing: newest first. The view is overwritten by the next one;
+// copy it to keep it.
 func (w *World) Visible(at time.Time) iter.Seq[*View] {
 	t := at.UnixMilli()
 	return w.visible(t, 0, w.top(t))

@@ -77,8 +77,9 @@ func (d *Decoder) assemble(kind Kind, replaced bool, c *Call) error {
 	return nil
 }
 
-// guessSource tells v3 from v2 by the spellings used, so that one field under its
-// other name does not change what the whole is taken for.
+// guessSource tells v3 from v2: by the name of the id, and where that is v2's or
+// both are there, by how many of the other names belong to which. So one field
+// under its other name does not change what the whole is taken for.
 func (d *Decoder) guessSource() Source {
 	var sent fieldSet
 	for f := range d.top {
@@ -87,7 +88,7 @@ func (d *Decoder) guessSource() Source {
 		}
 	}
 	v3, v2 := bits.OnesCount32(uint32(sent&onlyV3)), bits.OnesCount32(uint32(sent&onlyV2))
-	if v3 > v2 || v3 == v2 && (sent.has(fID) || !sent.has(fCallID)) {
+	if !sent.has(fCallID) || v3 > v2 || v3 == v2 && sent.has(fID) {
 		return V3
 	}
 	return V2
@@ -155,7 +156,9 @@ func (d *Decoder) demote(f field) {
 		return
 	}
 	if optedOut(&d.top[fOptOut]) {
-		d.drift(callObject.paths[f], DriftWithheld)
+		if d.top[f].shape != isNull {
+			d.drift(callObject.paths[f], DriftWithheld)
+		}
 		return
 	}
 	d.call.unknown = append(d.call.unknown, member{name: callObject.names[f], v: d.top[f]})

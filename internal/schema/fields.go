@@ -273,9 +273,9 @@ var (
 	itemShown     = setOf(iType, iName, iValue)
 )
 
-// Which spellings tell the two sources apart.
+// Which fields tell the two sources apart.
 var (
-	onlyV3 = setOf(fID, fAgent, fFromNumber, fToNumber, fStartAt, fEndAt)
+	onlyV3 = setOf(fID, fAgent, fFromNumber, fToNumber, fPresentationNumber, fStartAt, fEndAt, fVariantLabel)
 	onlyV2 = setOf(fCallID, fAgentID, fCallFrom, fCallTo, fStartTimestamp, fEndTimestamp,
 		fDurationMS, fTranscriptTools)
 )

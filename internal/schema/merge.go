@@ -117,9 +117,7 @@ func mergePlain(old, new *Call) {
 // mergeJSON merges the general case as what it is about: two JSON objects.
 func mergeJSON(old, new *Call) {
 	turns := new
-	switch {
-	case len(new.Turns) > 0:
-	case len(old.Turns) > 0, !new.TurnCount.OK && old.TurnCount.OK:
+	if len(new.Turns) == 0 && old.TurnCount.OK {
 		turns = old
 	}
 	kind := KindItem
@@ -196,7 +194,7 @@ func (m *merger) call(dst []byte) []byte {
 		case n == nil:
 			dst = appendMember(dst, from, o, o.v.raw)
 		case f == fOptOut:
-			if n.shape == isNull {
+			if optedOut(&o.v) && n.shape == isNull {
 				*n = o.v
 			}
 		case f == fCallAnalysis || f == fCallCost:

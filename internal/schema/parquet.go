@@ -16,8 +16,8 @@ import (
 //	Text       BYTE_ARRAY  STRING                      DELTA_LENGTH_BYTE_ARRAY
 //	Word       BYTE_ARRAY  STRING                      RLE_DICTIONARY
 //	JSON       BYTE_ARRAY  JSON                        DELTA_LENGTH_BYTE_ARRAY
-//	Int32      INT32       none                        DELTA_BINARY_PACKED
-//	Int64      INT64       none                        DELTA_BINARY_PACKED
+//	Int32      INT32       INT(32, signed)             DELTA_BINARY_PACKED
+//	Int64      INT64       INT(64, signed)             DELTA_BINARY_PACKED
 //	Bool       BOOLEAN     none                        PLAIN
 //	Timestamp  INT64       TIMESTAMP(MILLIS, UTC)      DELTA_BINARY_PACKED
 //	Money      INT64       DECIMAL(18,4)               DELTA_BINARY_PACKED

@@ -7,162 +7,75 @@ import "github.com/parquet-go/parquet-go"
 // is the partition that the row lies in, as in "2026-11". The values alias the
 // call's byte slices, and nothing is allocated where dst has room.
 func AppendCallRow(dst parquet.Row, c *Call, month []byte) parquet.Row {
-	for col := range Calls.Columns {
-		dst = append(dst, CallValue(c, col, month))
-	}
-	return dst
+	return append(dst,
+		requiredText(c.ID, 0),
+		text(c.AgentID, 1),
+		text(c.AgentVersion, 2),
+		text(c.CallType, 3),
+		text(c.Status, 4),
+		text(c.DisconnectionReason, 5),
+		text(c.FromNumber, 6),
+		text(c.ToNumber, 7),
+		text(c.PresentationNumber, 8),
+		int64Value(c.StartAt, 9),
+		int64Value(c.EndAt, 10),
+		int64Value(c.DurationMS, 11),
+		int64Value(c.TotalCost, 12),
+		int64Value(c.CreditsUsed, 13),
+		int64Value(c.BilledSeconds, 14),
+		text(c.Summary, 15),
+		text(c.UserSentiment, 16),
+		text(c.Evaluation, 17),
+		text(c.Metadata, 18),
+		text(c.DynamicVariables, 19),
+		text(c.VariantLabel, 20),
+		text(c.RecordingURL, 21),
+		boolValue(c.OptOut, 22),
+		int32Value(c.TurnCount, 23),
+		requiredText(wordBytes(transcriptBytes[:], c.TranscriptState), 24),
+		requiredText(wordBytes(settlementBytes[:], c.Settlement), 25),
+		requiredText(wordBytes(sourceBytes[:], c.Source), 26),
+		text(c.Extra, 27),
+		requiredInt64(c.FirstSeenAt, 28),
+		requiredInt64(c.FetchedAt, 29),
+		requiredText(c.RunID, 30),
+		requiredText(month, 31),
+	)
 }
 
 // AppendTurnRow appends the row of turn i of the call, as AppendCallRow does.
 func AppendTurnRow(dst parquet.Row, c *Call, i int, month []byte) parquet.Row {
-	for col := range Turns.Columns {
-		dst = append(dst, TurnValue(c, i, col, month))
-	}
-	return dst
+	t := &c.Turns[i]
+	return append(dst,
+		requiredText(c.ID, 0),
+		parquet.Int32Value(int32(i)).Level(0, 0, 1),
+		text(t.Role, 2),
+		text(t.Content, 3),
+		int64Value(t.StartAt, 4),
+		int64Value(t.EndAt, 5),
+		text(t.ToolCallID, 6),
+		text(t.ToolName, 7),
+		text(t.Arguments, 8),
+		text(t.Extra, 9),
+		int64Value(c.StartAt, 10),
+		requiredText(month, 11),
+	)
 }
 
 // AppendItemRow appends the row of analysis item i of the call, as
 // AppendCallRow does.
 func AppendItemRow(dst parquet.Row, c *Call, i int, month []byte) parquet.Row {
-	for col := range Items.Columns {
-		dst = append(dst, ItemValue(c, i, col, month))
-	}
-	return dst
-}
-
-// CallValue returns the call's value in the col-th of Calls.Columns.
-func CallValue(c *Call, col int, month []byte) parquet.Value {
-	switch col {
-	case 0:
-		return requiredText(c.ID, col)
-	case 1:
-		return text(c.AgentID, col)
-	case 2:
-		return text(c.AgentVersion, col)
-	case 3:
-		return text(c.CallType, col)
-	case 4:
-		return text(c.Status, col)
-	case 5:
-		return text(c.DisconnectionReason, col)
-	case 6:
-		return text(c.FromNumber, col)
-	case 7:
-		return text(c.ToNumber, col)
-	case 8:
-		return text(c.PresentationNumber, col)
-	case 9:
-		return int64Value(c.StartAt, col)
-	case 10:
-		return int64Value(c.EndAt, col)
-	case 11:
-		return int64Value(c.DurationMS, col)
-	case 12:
-		return int64Value(c.TotalCost, col)
-	case 13:
-		return int64Value(c.CreditsUsed, col)
-	case 14:
-		return int64Value(c.BilledSeconds, col)
-	case 15:
-		return text(c.Summary, col)
-	case 16:
-		return text(c.UserSentiment, col)
-	case 17:
-		return text(c.Evaluation, col)
-	case 18:
-		return text(c.Metadata, col)
-	case 19:
-		return text(c.DynamicVariables, col)
-	case 20:
-		return text(c.VariantLabel, col)
-	case 21:
-		return text(c.RecordingURL, col)
-	case 22:
-		if !c.OptOut.OK {
-			return null(col)
-		}
-		return parquet.BooleanValue(c.OptOut.V).Level(0, 1, col)
-	case 23:
-		if !c.TurnCount.OK {
-			return null(col)
-		}
-		return parquet.Int32Value(c.TurnCount.V).Level(0, 1, col)
-	case 24:
-		return requiredText(wordBytes(transcriptBytes[:], c.TranscriptState), col)
-	case 25:
-		return requiredText(wordBytes(settlementBytes[:], c.Settlement), col)
-	case 26:
-		return requiredText(wordBytes(sourceBytes[:], c.Source), col)
-	case 27:
-		return text(c.Extra, col)
-	case 28:
-		return requiredInt64(c.FirstSeenAt, col)
-	case 29:
-		return requiredInt64(c.FetchedAt, col)
-	case 30:
-		return requiredText(c.RunID, col)
-	case 31:
-		return requiredText(month, col)
-	}
-	return null(col)
-}
-
-// TurnValue returns the value of turn i of the call in the col-th of
-// Turns.Columns.
-func TurnValue(c *Call, i, col int, month []byte) parquet.Value {
-	t := &c.Turns[i]
-	switch col {
-	case 0:
-		return requiredText(c.ID, col)
-	case 1:
-		return parquet.Int32Value(int32(i)).Level(0, 0, col)
-	case 2:
-		return text(t.Role, col)
-	case 3:
-		return text(t.Content, col)
-	case 4:
-		return int64Value(t.StartAt, col)
-	case 5:
-		return int64Value(t.EndAt, col)
-	case 6:
-		return text(t.ToolCallID, col)
-	case 7:
-		return text(t.ToolName, col)
-	case 8:
-		return text(t.Arguments, col)
-	case 9:
-		return text(t.Extra, col)
-	case 10:
-		return int64Value(c.StartAt, col)
-	case 11:
-		return requiredText(month, col)
-	}
-	return null(col)
-}
-
-// ItemValue returns the value of analysis item i of the call in the col-th of
-// Items.Columns.
-func ItemValue(c *Call, i, col int, month []byte) parquet.Value {
 	t := &c.Items[i]
-	switch col {
-	case 0:
-		return requiredText(c.ID, col)
-	case 1:
-		return parquet.Int32Value(int32(i)).Level(0, 0, col)
-	case 2:
-		return text(t.Name, col)
-	case 3:
-		return text(t.Type, col)
-	case 4:
-		return text(t.Value, col)
-	case 5:
-		return text(t.Extra, col)
-	case 6:
-		return int64Value(c.StartAt, col)
-	case 7:
-		return requiredText(month, col)
-	}
-	return null(col)
+	return append(dst,
+		requiredText(c.ID, 0),
+		parquet.Int32Value(int32(i)).Level(0, 0, 1),
+		text(t.Name, 2),
+		text(t.Type, 3),
+		text(t.Value, 4),
+		text(t.Extra, 5),
+		int64Value(c.StartAt, 6),
+		requiredText(month, 7),
+	)
 }
 
 // The words of words.go as bytes, so that a value can alias them.
@@ -187,20 +100,40 @@ func wordBytes[W ~uint8](words [][]byte, w W) []byte {
 	return words[0]
 }
 
-func null(col int) parquet.Value { return parquet.NullValue().Level(0, 0, col) }
+// nulls are the null values of the columns that a table may have.
+var nulls = func() (v [64]parquet.Value) {
+	for col := range v {
+		v[col] = parquet.NullValue().Level(0, 0, col)
+	}
+	return v
+}()
 
 func text(b []byte, col int) parquet.Value {
 	if b == nil {
-		return null(col)
+		return nulls[col]
 	}
 	return parquet.ByteArrayValue(b).Level(0, 1, col)
 }
 
 func int64Value(o Opt[int64], col int) parquet.Value {
 	if !o.OK {
-		return null(col)
+		return nulls[col]
 	}
 	return parquet.Int64Value(o.V).Level(0, 1, col)
+}
+
+func int32Value(o Opt[int32], col int) parquet.Value {
+	if !o.OK {
+		return nulls[col]
+	}
+	return parquet.Int32Value(o.V).Level(0, 1, col)
+}
+
+func boolValue(o Opt[bool], col int) parquet.Value {
+	if !o.OK {
+		return nulls[col]
+	}
+	return parquet.BooleanValue(o.V).Level(0, 1, col)
 }
 
 func requiredText(b []byte, col int) parquet.Value {

@@ -27,6 +27,7 @@ func explain(err error) error {
 		unreach *crawler.UnreachableError
 		address *crawler.AddressError
 		down    *crawler.ServiceDownError
+		path    *fs.PathError
 	)
 	switch {
 	case errors.As(err, &done):
@@ -47,7 +48,7 @@ func explain(err error) error {
 		return cli.Fail(cli.ExitFailed, err, "set --base-url ("+envBaseURL+") to the part of the address before /v3")
 	case errors.As(err, &down):
 		return cli.Fail(cli.ExitFailed, err, "what was fetched is committed; the next run goes on from there")
-	case errors.Is(err, fs.ErrPermission):
+	case errors.As(err, &path):
 		return cli.Fail(cli.ExitFailed, err, "--warehouse ("+envWarehouse+") must name a folder that this user may write to")
 	case errors.Is(err, context.Canceled):
 		return cli.Fail(cli.ExitInterrupted, errors.New("interrupted"), "what was fetched is kept; run again to go on")

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/extractcmd"
+	"callhouse/cmd/internal/querycmd"
+	"callhouse/internal/sandbox"
+)
+
+const program = "demo"
+
+// The service's limits, and how many times faster the demo's sandbox is.
+const (
+	perSecond = 5
+	perMinute = 120
+	faster    = 100
+)
+
+const about = `demo starts the sandbox (a stand-in for the service) on a free port of this machine, with its
+request limits raised 100-fold, copies its calls with extract, and prints three reports with query.
+The warehouse stays behind. Run again, it copies only what is new.`
+
+type options struct {
+	warehouse string
+	calls     int64
+	days      int
+	seed      uint64
+}
+
+// run runs the demo, and returns its exit code.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	o := options{}
+	cmd := &cobra.Command{
+		Use: program, Short: "Sandbox, extract and three reports in one command", Long: about,
+		Version: cli.Version(), Args: cobra.NoArgs, SilenceUsage: true, SilenceErrors: true,
+		RunE: func(cmd *cobra.Command, _ []string) error { return demo(cmd.Context(), &o, stdin, stdout, stderr) },
+	}
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		return cli.Usage("demo --help lists the flags", "%w", err)
+	})
+	f := cmd.Flags()
+	f.StringVar(&o.warehouse, "warehouse", "./demo-warehouse", "folder of the warehouse")
+	f.Int64Var(&o.calls, "calls", 2000, "calls that the sandbox has")
+	f.IntVar(&o.days, "days", 30, "days over which they started")
+	f.Uint64Var(&o.seed, "seed", 1, "which company to invent")
+	cmd.SetArgs(args)
+	cmd.SetIn(stdin)
+	cmd.SetOut(stdout)
+	cmd.SetErr(stderr)
+	return cli.Report(stderr, program, cmd.ExecuteContext(ctx))
+}
+
+// demo runs the three commands as a user would, within one process.
+func demo(ctx context.Context, o *options, stdin io.Reader, stdout, stderr io.Writer) (err error) {
+	dir, err := os.MkdirTemp("", "callhouse-demo-")
+	if err != nil {
+		return fmt.Errorf("make a folder for the key: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	key, keyFile := rand.Text(), filepath.Join(dir, "key")
+	if err := os.WriteFile(keyFile, []byte(key+"\n"), 0o600); err != nil {
+		return fmt.Errorf("write the key: %w", err)
+	}
+	server, err := sandbox.New(sandbox.Options{
+		World: sandbox.Config{Seed: o.seed, Calls: o.calls, Days: o.days},
+		Keys:  []string{key}, PerSecond: perSecond * faster, PerMinute: perMinute * faster,
+	})
+	if err != nil {
+		return cli.Usage("", "%w", err)
+	}
+	service, err := sandbox.Listen(ctx, "127.0.0.1:0", server)
+	if err != nil {
+		return fmt.Errorf("start the sandbox: %w", err)
+	}
+	defer service.Close()
+
+	say := func(format string, args ...any) { fmt.Fprintf(stderr, format+"\n", args...) }
+	say("1. A service: the sandbox at %s invents a company with %d calls in %d days.", service.URL, o.calls, o.days)
+	say("   Its limits are raised %d-fold for this demo: %d requests a second, %d a minute.", faster, perSecond*faster, perMinute*faster)
+	say("")
+	say("2. extract copies the calls into %s", o.warehouse)
+	code := extractcmd.Run(ctx, []string{
+		"--warehouse", o.warehouse, "--base-url", service.URL, "--api-key-file", keyFile,
+		"--requests-per-second", strconv.Itoa(perSecond * faster), "--requests-per-minute", strconv.Itoa(perMinute * faster),
+	}, stdin, stdout, stderr)
+	if code != cli.ExitOK {
+		return cli.Fail(code, fmt.Errorf("extract ended with exit code %d", code), "")
+	}
+	if st := service.Server.Stats(); st.AboveLimit > 0 || st.RateLimited > 0 {
+		return fmt.Errorf("extract sent %d requests above a limit, and %d were refused", st.AboveLimit, st.RateLimited)
+	}
+
+	say("\n3. query answers")
+	for _, report := range [][]string{{"sentiment"}, {"disconnections"}, {"durations", "--by", "call_type"}} {
+		args := append(report, "--warehouse", o.warehouse)
+		say("\n   query %s", strings.Join(report, " "))
+		if code := querycmd.Run(ctx, args, stdin, stdout, stderr); code != cli.ExitOK {
+			return cli.Fail(code, fmt.Errorf("query %s ended with exit code %d", report[0], code), "")
+		}
+	}
+	say("\nGo on with the warehouse that this left behind:")
+	for _, next := range []string{
+		"durations --by agent",
+		"sentiment --by day --since 7d --tz Asia/Seoul",
+		"disconnections --by metadata.campaign",
+		`sql "SELECT role, count(*) AS turns FROM transcript_turns GROUP BY role ORDER BY turns DESC"`,
+		"list",
+	} {
+		say("  go run ./cmd/query --warehouse %s %s", o.warehouse, next)
+	}
+	return nil
+}

@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"testing"
+	"time"
+)
+
+func TestParseTime(t *testing.T) {
+	seoul, err := time.LoadLocation("Asia/Seoul")
+	if err != nil {
+		t.Fatal(err)
+	}
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2026, 11, 21, 20, 30, 0, 0, time.UTC) // 05:30 on the 22nd in Seoul
+	for _, c := range []struct {
+		in   string
+		loc  *time.Location
+		want string // RFC 3339; empty: an error
+	}{
+		{"2026-11-01", time.UTC, "2026-11-01T00:00:00Z"},
+		{"2026-11-01", seoul, "2026-11-01T00:00:00+09:00"},
+		{" 2026-11-01 ", seoul, "2026-11-01T00:00:00+09:00"},
+		{"2026-11-01T09:00", seoul, "2026-11-01T09:00:00+09:00"},
+		{"2026-11-01 09:00:30", seoul, "2026-11-01T09:00:30+09:00"},
+		{"2026-11-01T09:00:00Z", seoul, "2026-11-01T09:00:00Z"},
+		{"2026-11-01T09:00:00.250-05:00", seoul, "2026-11-01T09:00:00.25-05:00"},
+		{"now", time.UTC, "2026-11-21T20:30:00Z"},
+		{"today", seoul, "2026-11-22T00:00:00+09:00"},
+		{"yesterday", seoul, "2026-11-21T00:00:00+09:00"},
+		{"90m", time.UTC, "2026-11-21T19:00:00Z"},
+		{"24h", time.UTC, "2026-11-20T20:30:00Z"},
+		{"7d", time.UTC, "2026-11-14T20:30:00Z"},
+		{"2w", time.UTC, "2026-11-07T20:30:00Z"},
+		{"0d", time.UTC, "2026-11-21T20:30:00Z"},
+		// A day is 24 hours, also over the night in which the clocks go back.
+		{"30d", berlin, "2026-10-22T22:30:00+02:00"},
+		{"", time.UTC, ""},
+		{"d", time.UTC, ""},
+		{"-7d", time.UTC, ""},
+		{"7", time.UTC, ""},
+		{"7y", time.UTC, ""},
+		{"2026-13-01", time.UTC, ""},
+		{"2026-02-30", time.UTC, ""},
+		{"tomorrow", time.UTC, ""},
+		{"99999999999999999999d", time.UTC, ""},
+	} {
+		got, err := ParseTime(c.in, c.loc, now)
+		if c.want == "" {
+			if err == nil {
+				t.Errorf("ParseTime(%q) = %v, want an error", c.in, got)
+			}
+			continue
+		}
+		want, perr := time.Parse(time.RFC3339Nano, c.want)
+		if perr != nil {
+			t.Fatal(perr)
+		}
+		if err != nil || !got.Equal(want) {
+			t.Errorf("ParseTime(%q, %v) = %v, %v, want %v", c.in, c.loc, got, err, want)
+		}
+	}
+}

@@ -1,0 +1,140 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/extractcmd"
+	"callhouse/cmd/internal/querycmd"
+	"callhouse/internal/sandbox"
+)
+
+const testKey = "a-key-that-must-never-show"
+
+// company is a sandbox on a clock of its own, and a warehouse for its calls.
+type company struct {
+	t         *testing.T
+	clock     *sandbox.ManualClock
+	service   *sandbox.Running
+	warehouse string
+	keyFile   string
+}
+
+// found starts a company. Its service has no limits unless the options set them.
+func found(t *testing.T, opts sandbox.Options) *company {
+	t.Helper()
+	dir := t.TempDir()
+	c := &company{t: t, warehouse: filepath.Join(dir, "warehouse"), keyFile: filepath.Join(dir, "key"),
+		clock: sandbox.NewManualClock(time.Now().Truncate(time.Millisecond))}
+	if err := os.WriteFile(c.keyFile, []byte(testKey+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	opts.Clock, opts.Keys = c.clock, []string{testKey}
+	if opts.PerSecond == 0 {
+		opts.PerSecond, opts.PerMinute = -1, -1
+	}
+	server, err := sandbox.New(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.service, err = sandbox.Listen(t.Context(), "127.0.0.1:0", server); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.service.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// result is what a command left behind.
+type result struct {
+	code           int
+	stdout, stderr string
+}
+
+// extract runs extract against the company's service.
+func (c *company) extract(ctx context.Context, args ...string) result {
+	c.t.Helper()
+	return extract(ctx, append([]string{"--warehouse", c.warehouse, "--base-url", c.service.URL, "--api-key-file", c.keyFile,
+		"--requests-per-second", "2000", "--requests-per-minute", "100000"}, args...)...)
+}
+
+func extract(ctx context.Context, args ...string) result {
+	var out, errs bytes.Buffer
+	code := extractcmd.Run(ctx, args, strings.NewReader(""), &out, &errs)
+	return result{code, out.String(), errs.String()}
+}
+
+// mustExtract runs extract to its good end.
+func (c *company) mustExtract(args ...string) result {
+	c.t.Helper()
+	r := c.extract(c.t.Context(), args...)
+	if r.code != cli.ExitOK {
+		c.t.Fatalf("extract ended with exit code %d:\n%s", r.code, r.stderr)
+	}
+	return r
+}
+
+// query runs query over the company's warehouse.
+func (c *company) query(args ...string) result {
+	c.t.Helper()
+	var out, errs bytes.Buffer
+	code := querycmd.Run(c.t.Context(), append(args, "--warehouse", c.warehouse), strings.NewReader(""), &out, &errs)
+	return result{code, out.String(), errs.String()}
+}
+
+// sql returns the rows that a statement answers with.
+func (c *company) sql(statement string) []map[string]any {
+	c.t.Helper()
+	r := c.query("sql", statement, "--format", "json")
+	if r.code != cli.ExitOK {
+		c.t.Fatalf("query sql %q ended with exit code %d:\n%s", statement, r.code, r.stderr)
+	}
+	dec := json.NewDecoder(strings.NewReader(r.stdout))
+	dec.UseNumber()
+	var rows []map[string]any
+	if err := dec.Decode(&rows); err != nil {
+		c.t.Fatalf("query sql %q: %v in %s", statement, err, r.stdout)
+	}
+	return rows
+}
+
+// counts returns a statement's two columns, key and n, as a map; null is "null".
+func (c *company) counts(statement string) map[string]int64 {
+	c.t.Helper()
+	out := map[string]int64{}
+	for _, row := range c.sql(statement) {
+		key, ok := row["key"].(string)
+		if !ok {
+			key = "null"
+		}
+		n, err := row["n"].(json.Number).Int64()
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		out[key] = n
+	}
+	return out
+}
+
+// one returns the only value that a statement answers with.
+func (c *company) one(statement string) any {
+	c.t.Helper()
+	rows := c.sql(statement)
+	if len(rows) != 1 || len(rows[0]) != 1 {
+		c.t.Fatalf("query sql %q gave %v, want one value", statement, rows)
+	}
+	for _, v := range rows[0] {
+		return v
+	}
+	return nil
+}

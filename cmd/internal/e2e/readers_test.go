@@ -1,0 +1,148 @@
+package e2e
+
+import (
+	"database/sql"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/parquet/file"
+	"github.com/apache/arrow-go/v18/parquet/pqarrow"
+	_ "github.com/duckdb/duckdb-go/v2"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/sandbox"
+	"callhouse/internal/schema"
+)
+
+// The stock readers open the files, see every row, and see the declared types.
+func TestStockReaders(t *testing.T) {
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 8, Calls: 400, Days: 40}})
+	c.mustExtract()
+	snapshot, err := layout.Current(c.warehouse)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Run("arrow-go", func(t *testing.T) {
+		for _, table := range schema.Tables {
+			var rows int64
+			for _, f := range snapshot.Manifest.FilesOf(table.Name) {
+				rows += readWithArrow(t, snapshot.Path(f), table)
+			}
+			if want := snapshot.Manifest.Rows(table.Name); rows != want || rows == 0 {
+				t.Errorf("%s: arrow-go reads %d rows, the manifest says %d", table.Name, rows, want)
+			}
+		}
+	})
+	t.Run("DuckDB with a glob", func(t *testing.T) {
+		db, err := sql.Open("duckdb", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		for _, table := range schema.CallTables {
+			glob := filepath.Join(snapshot.Dir, table.Name, "**", "*.parquet")
+			from := fmt.Sprintf("read_parquet('%s', hive_partitioning = true)", glob)
+			var rows int64
+			if err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM "+from).Scan(&rows); err != nil {
+				t.Fatal(err)
+			}
+			if want := snapshot.Manifest.Rows(table.Name); rows != want {
+				t.Errorf("%s: DuckDB reads %d rows, the manifest says %d", table.Name, rows, want)
+			}
+			got, err := db.QueryContext(t.Context(), "DESCRIBE SELECT * FROM "+from)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var types []string
+			for got.Next() {
+				var name, kind string
+				var rest [4]any
+				if err := got.Scan(&name, &kind, &rest[0], &rest[1], &rest[2], &rest[3]); err != nil {
+					t.Fatal(err)
+				}
+				types = append(types, name+" "+kind)
+			}
+			if err := got.Err(); err != nil {
+				t.Fatal(err)
+			}
+			var want []string
+			for _, col := range table.Columns {
+				want = append(want, col.Name+" "+col.Type.DuckDB())
+			}
+			if g, w := strings.Join(types, "\n"), strings.Join(want, "\n"); g != w {
+				t.Errorf("%s: DuckDB sees\n%s\nwant\n%s", table.Name, g, w)
+			}
+		}
+	})
+}
+
+// readWithArrow reads a whole file and returns its number of rows.
+func readWithArrow(t *testing.T, path string, table *schema.Table) int64 {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := file.NewParquetReader(f)
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	defer p.Close()
+	r, err := pqarrow.NewFileReader(p, pqarrow.ArrowReadProperties{BatchSize: 1000}, memory.DefaultAllocator)
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	data, err := r.ReadTable(t.Context())
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	defer data.Release()
+	for i, col := range table.Columns {
+		field := data.Schema().Field(i)
+		if field.Name != col.Name || field.Nullable == col.Required {
+			t.Errorf("%s: column %d is %v, want %s, required %v", path, i, field, col.Name, col.Required)
+		}
+		if got, _ := field.Metadata.GetValue("PARQUET:field_id"); got != fmt.Sprint(col.ID) {
+			t.Errorf("%s: column %s has field id %q, want %d", path, col.Name, got, col.ID)
+		}
+		if want := arrowType(col.Type); field.Type.String() != want {
+			t.Errorf("%s: column %s is %v, want %s", path, col.Name, field.Type, want)
+		}
+	}
+	// Every value is decoded, not only the footer.
+	reader := array.NewTableReader(data, 0)
+	defer reader.Release()
+	var rows int64
+	for reader.Next() {
+		rows += reader.RecordBatch().NumRows()
+	}
+	return rows
+}
+
+func arrowType(t schema.Type) string {
+	switch t {
+	case schema.Text, schema.Word:
+		return arrow.BinaryTypes.String.String()
+	case schema.JSON:
+		return "binary" // Arrow has no JSON of its own: it hands over the bytes
+	case schema.Int32:
+		return "int32"
+	case schema.Int64:
+		return "int64"
+	case schema.Bool:
+		return "bool"
+	case schema.Timestamp:
+		return "timestamp[ms, tz=UTC]"
+	case schema.Money:
+		return "decimal(18, 4)"
+	case schema.Seconds:
+		return "decimal(18, 3)"
+	}
+	return "?"
+}

@@ -1,0 +1,133 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/sandbox"
+)
+
+// sameAsTruth compares every aggregate that the sandbox knows of itself with
+// what SQL says over the Parquet files.
+func sameAsTruth(t *testing.T, c *company) {
+	t.Helper()
+	truth := c.service.Server.Truth()
+	for _, q := range []struct {
+		what string
+		want map[string]int64
+		sql  string
+	}{
+		{"status", truth.ByStatus, "SELECT status AS key, count(*) AS n FROM calls GROUP BY 1"},
+		{"call type", truth.ByType, "SELECT call_type AS key, count(*) AS n FROM calls GROUP BY 1"},
+		{"reason", truth.ByReason, "SELECT disconnection_reason AS key, count(*) AS n FROM calls GROUP BY 1"},
+		{"sentiment", truth.BySentiment, "SELECT user_sentiment AS key, count(*) AS n FROM calls GROUP BY 1"},
+		{"agent", truth.ByAgent, "SELECT agent_id AS key, count(*) AS n FROM calls GROUP BY 1"},
+		{"version", truth.ByVersion, "SELECT agent_version AS key, count(*) AS n FROM calls GROUP BY 1"},
+		{"variant", truth.ByVariant, "SELECT variant_label AS key, count(*) AS n FROM calls GROUP BY 1"},
+		{"UTC day", truth.ByDay, "SELECT strftime(start_at AT TIME ZONE 'UTC', '%Y-%m-%d') AS key, count(*) AS n FROM calls GROUP BY 1"},
+		{"turns by role", truth.TurnsByRole, "SELECT role AS key, count(*) AS n FROM transcript_turns GROUP BY 1"},
+		{"custom items", truth.CustomItems, "SELECT name AS key, count(*) AS n FROM analysis_items GROUP BY 1"},
+		{"sums", map[string]int64{
+			"calls": truth.Calls, "duration": truth.DurationMS, "costs": truth.WithCost, "opted out": truth.OptedOut,
+			"recordings": truth.WithRecording,
+		}, `SELECT unnest(['calls', 'duration', 'costs', 'opted out', 'recordings']) AS key,
+		    unnest([count(*), coalesce(sum(duration_ms), 0)::BIGINT, count(total_cost), count(*) FILTER (opt_out_sensitive_data_storage),
+		            count(recording_url)]) AS n FROM calls`},
+	} {
+		if d := cmp.Diff(q.want, c.counts(q.sql)); d != "" {
+			t.Errorf("%s (-sandbox +warehouse):\n%s", q.what, d)
+		}
+	}
+	if got := fmt.Sprint(c.one("SELECT coalesce(sum(total_cost), 0)::DECIMAL(38,2)::VARCHAR AS v FROM calls")); got != truth.TotalCost {
+		t.Errorf("total cost is %s in the warehouse, %s in the sandbox", got, truth.TotalCost)
+	}
+	if got := c.one("SELECT count(*) AS v FROM calls WHERE coalesce(turn_count, 0) <> (SELECT count(*) FROM transcript_turns t WHERE t.call_id = calls.call_id)"); got != json.Number("0") {
+		t.Errorf("%v calls have another number of turns than turn_count says", got)
+	}
+}
+
+func TestWarehouseEqualsTheSandbox(t *testing.T) {
+	for _, w := range []struct {
+		name string
+		opts sandbox.Options
+	}{
+		{"as observed", sandbox.Options{World: sandbox.Config{Seed: 1, Calls: 1200, Days: 9}}},
+		{"contract only", sandbox.Options{World: sandbox.Config{Seed: 2, Calls: 700, Days: 40}, ContractOnly: true}},
+		{"drifting", sandbox.Options{World: sandbox.Config{Seed: 3, Calls: 500, Days: 5, DriftRate: 0.2,
+			DriftFrom: time.Now().Add(-72 * time.Hour)}}},
+		{"empty", sandbox.Options{World: sandbox.Config{Seed: 4, Calls: 0, Days: 5}}},
+	} {
+		t.Run(w.name, func(t *testing.T) {
+			t.Parallel()
+			c := found(t, w.opts)
+			c.mustExtract()
+			sameAsTruth(t, c)
+			asked := c.service.Server.Stats()
+
+			// Nothing new: the pages of the last days, and nothing else.
+			c.mustExtract()
+			again := c.service.Server.Stats()
+			if n := again.ByKind["detail"] - asked.ByKind["detail"]; n != 0 {
+				t.Errorf("a run with nothing new fetched %d details", n)
+			}
+			sameAsTruth(t, c)
+
+			// A day later: what is new, and what changed; no detail in vain.
+			c.clock.Advance(20 * time.Hour)
+			c.mustExtract()
+			sameAsTruth(t, c)
+			if s := c.service.Server.Stats(); s.DetailsUnchanged != 0 {
+				t.Errorf("%d details were fetched again though nothing in them was new", s.DetailsUnchanged)
+			}
+		})
+	}
+}
+
+// A run that is interrupted anywhere commits what it has, and the runs after it
+// go on from there: in the end all is there, and no detail was asked for twice.
+func TestInterruptedRunsGoOn(t *testing.T) {
+	var stop context.CancelFunc
+	var stopAt int64
+	c := found(t, sandbox.Options{
+		World: sandbox.Config{Seed: 5, Calls: 900, Days: 12},
+		Inject: func(number int64, _ sandbox.Request) sandbox.FaultKind {
+			if number == stopAt {
+				stop()
+			}
+			return ""
+		},
+	})
+	interrupted := 0
+	for i := range 40 {
+		ctx, cancel := context.WithCancel(t.Context())
+		stop, stopAt = cancel, c.service.Server.Stats().Requests+int64(3+i*7)
+		r := c.extract(ctx)
+		cancel()
+		if r.code == cli.ExitOK {
+			break
+		}
+		if r.code != cli.ExitInterrupted {
+			t.Fatalf("an interrupted run ended with exit code %d:\n%s", r.code, r.stderr)
+		}
+		interrupted++
+	}
+	if interrupted < 5 {
+		t.Errorf("only %d runs were interrupted", interrupted)
+	}
+	sameAsTruth(t, c)
+	s := c.service.Server.Stats()
+	// A request under way when the interrupt comes may be answered and not kept.
+	if s.DetailsAgain > int64(interrupted)*64 {
+		t.Errorf("%d details were asked for again after %d interrupts", s.DetailsAgain, interrupted)
+	}
+	got := c.counts("SELECT outcome AS key, count(*) AS n FROM runs GROUP BY 1")
+	if want := map[string]int64{"interrupted": int64(interrupted), "done": 1}; !cmp.Equal(want, got) {
+		t.Errorf("outcomes of the runs are %v, want %v", got, want)
+	}
+}

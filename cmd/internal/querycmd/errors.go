@@ -1,0 +1,88 @@
+package querycmd
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/duck"
+	"callhouse/internal/layout"
+)
+
+// explain turns an error into one that tells what to do about it.
+func (a *app) explain(err error) error {
+	var (
+		told      *cli.Error
+		version   *layout.VersionError
+		unknown   *analytics.UnknownError
+		ambiguous *analytics.AmbiguousError
+		zone      *analytics.ZoneError
+	)
+	switch {
+	case err == nil, errors.As(err, &told):
+		return err
+	case errors.Is(err, layout.ErrNoWarehouse):
+		return cli.Fail(cli.ExitFailed, fmt.Errorf("no warehouse at %s yet", a.warehouse),
+			"run: extract run --warehouse "+a.warehouse+", or try: go run ./cmd/demo")
+	case errors.As(err, &version):
+		return cli.Fail(cli.ExitFailed, err, "")
+	case errors.As(err, &unknown):
+		return cli.Usage(unknownHint(unknown), "%v", err)
+	case errors.As(err, &ambiguous):
+		return cli.Usage("they are: "+strings.Join(ambiguous.IDs, ", "), "%v", err)
+	case errors.As(err, &zone):
+		return a.zoneError()
+	}
+	return err
+}
+
+func unknownHint(e *analytics.UnknownError) string {
+	var parts []string
+	if e.Nearest != "" {
+		parts = append(parts, "did you mean: "+e.Nearest+"?")
+	}
+	known := e.Known
+	if e.What == "agent" {
+		known = known[:min(len(known), 5)]
+	}
+	if len(known) > 0 {
+		parts = append(parts, "there are: "+strings.Join(known, ", "))
+	}
+	return strings.Join(parts, " ")
+}
+
+// explainSQL explains an error of a statement that the user wrote.
+func explainSQL(err error) error {
+	var d *duck.Error
+	switch {
+	case errors.Is(err, analytics.ErrNotReading):
+		return cli.Usage("the warehouse is changed by extract alone", "%v", err)
+	case errors.Is(err, duck.ErrNoStatement):
+		return cli.Usage("try: query sql 'SELECT count(*) FROM calls'", "%v", err)
+	case errors.Is(err, duck.ErrManyStatements):
+		return cli.Usage("run them one by one", "%v", err)
+	case errors.As(err, &d) && d.Wrong():
+		return cli.Usage(sqlHint(d), "%v", d)
+	}
+	return err
+}
+
+// sqlHint offers names like the one that DuckDB does not know.
+func sqlHint(d *duck.Error) string {
+	if missing, ok := d.MissingTable(); ok {
+		var known []string
+		for _, t := range analytics.Tables() {
+			known = append(known, t.Name)
+		}
+		if near := analytics.Nearest(missing, known); near != "" {
+			return "did you mean: " + near + "? tables: " + strings.Join(known, ", ")
+		}
+		return "tables: " + strings.Join(known, ", ")
+	}
+	if len(d.Nearest) > 0 {
+		return "did you mean: " + strings.Join(d.Nearest, ", ") + "?"
+	}
+	return ""
+}

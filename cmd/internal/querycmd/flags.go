@@ -1,0 +1,95 @@
+package querycmd
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/format"
+)
+
+func flagNames(cmd *cobra.Command) []string {
+	var out []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { out = append(out, f.Name) })
+	cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) { out = append(out, f.Name) })
+	return out
+}
+
+// location returns the zone that --tz names. "Local" would make the answer
+// depend on the machine, and is refused.
+func (a *app) location() (*time.Location, error) {
+	loc, err := time.LoadLocation(a.tz)
+	if err != nil || a.tz == "" || strings.EqualFold(a.tz, "local") {
+		return nil, a.zoneError()
+	}
+	return loc, nil
+}
+
+func (a *app) zoneError() error {
+	hint := "zones are spelled as in Asia/Seoul, Europe/Berlin, UTC"
+	if near, err := analytics.NearestZone(context.Background(), a.tz); err == nil && near != "" {
+		hint = "did you mean: " + near + "? " + hint
+	}
+	return cli.Usage(hint, "there is no time zone %q", a.tz)
+}
+
+// outputFormat returns the format that --format names, or --output's ending.
+func (a *app) outputFormat() (format.Format, error) {
+	if a.format == "" {
+		if f, ok := format.OfFile(a.output); ok {
+			return f, nil
+		}
+		return format.Table, nil
+	}
+	if f, ok := format.Parse(a.format); ok {
+		return f, nil
+	}
+	names := formatNames()
+	hint := "formats: " + strings.Join(names, ", ")
+	if near := analytics.Nearest(a.format, names); near != "" {
+		hint = "did you mean: " + near + "? " + hint
+	}
+	return "", cli.Usage(hint, "there is no format %q", a.format)
+}
+
+func formatNames() []string {
+	var names []string
+	for _, f := range format.All() {
+		names = append(names, string(f))
+	}
+	return names
+}
+
+// params reads the flags of reports.
+func (a *app) params(loc *time.Location, now time.Time) (analytics.Params, error) {
+	p := analytics.Params{By: a.by, Agent: a.agent}
+	for _, b := range []struct {
+		flag, text string
+		into       *time.Time
+	}{{"since", a.since, &p.Since}, {"until", a.until, &p.Until}} {
+		if b.text == "" {
+			continue
+		}
+		t, err := cli.ParseTime(b.text, loc, now)
+		if err != nil {
+			return p, cli.Usage("write a date (2026-11-01), a time (2026-11-01T09:00:00Z) or a span back from now (7d, 24h)",
+				"--%s: %v", b.flag, err)
+		}
+		*b.into = t
+	}
+	if !p.Since.IsZero() && !p.Until.IsZero() && !p.Since.Before(p.Until) {
+		return p, cli.Usage("--until is exclusive: --since 2026-11-01 --until 2026-12-01 is November",
+			"--since %s is not before --until %s", a.since, a.until)
+	}
+	return p, nil
+}
+
+// open opens the warehouse in a zone.
+func (a *app) open(ctx context.Context, loc *time.Location) (*analytics.Warehouse, error) {
+	return analytics.Open(ctx, a.warehouse, analytics.Options{Location: loc})
+}

@@ -1,0 +1,116 @@
+package querycmd
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/format"
+	"callhouse/internal/analytics/value"
+	sqlfiles "callhouse/sql"
+)
+
+func (a *app) listCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "list",
+		Short:   "List the reports, and the tables that sql can read",
+		GroupID: "more",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var rows [][]any
+			for _, f := range analytics.Reports() {
+				rows = append(rows, []any{f.Name, "report", f.Answers})
+			}
+			for _, f := range analytics.Tables() {
+				rows = append(rows, []any{f.Name, "table", f.Answers})
+			}
+			return a.writeStatic(cmd.Context(), []string{"name", "kind", "answers"}, rows)
+		},
+	}
+}
+
+func (a *app) describeCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "describe [REPORT | TABLE]",
+		Short: "Explain a report or a table and its columns",
+		Long: `Explain a report or a table: what it answers, what a row stands for, and every
+column with its type, its unit and its meaning. Without a name, the columns of
+all tables.`,
+		GroupID: "more",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return cli.Usage("run: query list", "describe takes one name, %d are given", len(args))
+			}
+			return nil
+		},
+		ValidArgs: append(names(analytics.Reports()), names(analytics.Tables())...),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return a.describeAll(cmd.Context())
+			}
+			f, err := analytics.Describe(args[0])
+			if err != nil {
+				return err
+			}
+			return a.describe(cmd.Context(), f)
+		},
+	}
+}
+
+func (a *app) describeAll(ctx context.Context) error {
+	var rows [][]any
+	for _, f := range analytics.Tables() {
+		for _, c := range f.Columns {
+			rows = append(rows, append([]any{f.Name}, columnRow(c)...))
+		}
+	}
+	return a.writeStatic(ctx, []string{"table", "column", "type", "null", "unit", "meaning"}, rows)
+}
+
+// describe prints a definition: for people with its text, in other formats the
+// columns alone.
+func (a *app) describe(ctx context.Context, f *sqlfiles.File) error {
+	kind, err := a.outputFormat()
+	if err != nil {
+		return err
+	}
+	if kind == format.Table && a.output == "" {
+		if _, err := fmt.Fprintf(a.stdout, "%s\n\nOne row: %s.\n\n", longText(f), strings.TrimPrefix(f.Grain, "one row per ")); err != nil {
+			return err
+		}
+	}
+	var rows [][]any
+	for _, c := range f.Columns {
+		rows = append(rows, columnRow(c))
+	}
+	return a.writeStatic(ctx, []string{"column", "type", "null", "unit", "meaning"}, rows)
+}
+
+func columnRow(c sqlfiles.Column) []any {
+	null, unit := any("yes"), any(c.Unit)
+	if c.NotNull {
+		null = "no"
+	}
+	if c.Unit == "" {
+		unit = nil
+	}
+	return []any{c.Name, c.Type, null, unit, c.Meaning}
+}
+
+// writeStatic writes rows of text that need no warehouse.
+func (a *app) writeStatic(ctx context.Context, heads []string, rows [][]any) error {
+	columns := make([]value.Column, len(heads))
+	for i, h := range heads {
+		columns[i] = value.Column{Name: h, Type: "VARCHAR", Kind: value.Text}
+	}
+	r, err := a.write(ctx, format.NewStatic(columns, rows), time.UTC)
+	if err == nil {
+		a.notes(r)
+	}
+	return err
+}

@@ -1,0 +1,103 @@
+package querycmd
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/term"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/analytics/format"
+)
+
+// write writes rows in the format asked for, to stdout or to --output.
+func (a *app) write(ctx context.Context, src format.Source, loc *time.Location) (format.Result, error) {
+	f, err := a.outputFormat()
+	if err != nil {
+		return format.Result{}, err
+	}
+	if a.output == "" {
+		return format.Write(ctx, a.stdout, f, src, format.Options{Location: loc, Width: terminalWidth(a.stdout)})
+	}
+	var r format.Result
+	err = writeFile(a.output, func(w io.Writer) error {
+		var err error
+		r, err = format.Write(ctx, w, f, src, format.Options{Location: loc})
+		return err
+	})
+	return r, err
+}
+
+// terminalWidth returns the width of the terminal that w is; 0 for none.
+func terminalWidth(w io.Writer) int {
+	f, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) || os.Getenv("TERM") == "dumb" {
+		return 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil || width < 20 {
+		return 80
+	}
+	return width
+}
+
+// writeFile makes the file at path of what fill writes: under another name
+// first, so that path never holds half of it. A path that is no regular file,
+// as /dev/null, is written to as it is.
+func writeFile(path string, fill func(io.Writer) error) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return writeDevice(path, fill)
+	} else if err == nil && info.IsDir() {
+		return cli.Fail(cli.ExitFailed, fmt.Errorf("write %s: it is a folder", path), "--output names a file")
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
+	if err != nil {
+		return unwritable(path, err)
+	}
+	err = fill(f)
+	if err == nil {
+		err = f.Chmod(0o644)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(unwritable(path, err), os.Remove(f.Name()))
+	}
+	return nil
+}
+
+func writeDevice(path string, fill func(io.Writer) error) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return unwritable(path, err)
+	}
+	w := bufio.NewWriter(f)
+	return errors.Join(fill(w), w.Flush(), f.Close())
+}
+
+// unwritable says so of errors of the file system, and passes on others.
+func unwritable(path string, err error) error {
+	var p *os.PathError
+	if !errors.As(err, &p) {
+		return err
+	}
+	return cli.Fail(cli.ExitFailed, fmt.Errorf("write %s: %w", path, p.Err), "--output names a file in a folder that can be written to")
+}
+
+// notes tells on stderr what a table does not show.
+func (a *app) notes(r format.Result) {
+	for _, n := range r.Notes {
+		fmt.Fprintln(a.stderr, n)
+	}
+}

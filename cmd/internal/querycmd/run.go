@@ -1,0 +1,126 @@
+// Package querycmd is the command query: it reads flags, asks
+// internal/analytics, and writes the answer. Data goes to stdout or to
+// --output, everything else to stderr. It holds no SQL and changes no warehouse.
+package querycmd
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+
+	_ "time/tzdata" // zones on machines that have none
+
+	"github.com/spf13/cobra"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/analytics"
+)
+
+// Name is what the command is called in what it prints.
+const Name = "query"
+
+// Run runs the command with args, without the program's name, and returns its
+// exit code. Cancelling ctx stops the query.
+func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr}
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	switch {
+	case errors.Is(err, syscall.EPIPE), errors.Is(err, io.ErrClosedPipe):
+		return cli.ExitOK // the reader has seen enough, as head has
+	case err != nil && ctx.Err() != nil:
+		return cli.Report(stderr, Name, cli.Fail(cli.ExitInterrupted, errors.New("interrupted"), ""))
+	}
+	return cli.Report(stderr, Name, a.explain(err))
+}
+
+// app is one run of the command: where it reads and writes, and its flags.
+type app struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+
+	warehouse, tz, format, output string // common
+	since, until, by, agent       string // of reports
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   Name,
+		Short: "Answer questions about a warehouse of calls",
+		Long: `Answer questions about a warehouse of calls, as extract leaves it.
+
+Reports give the numbers that most people ask for; sql takes any SELECT in
+DuckDB's SQL. Nothing here changes the warehouse, and every answer comes from
+one committed state of it, even while extract runs.`,
+		Example: `  query sentiment --by week
+  query disconnections --since 7d --by agent
+  query durations --by metadata.campaign --format csv --output durations.csv
+  query sql 'SELECT status, count(*) FROM calls GROUP BY status'`,
+		Version:       cli.Version(),
+		SilenceErrors: true, SilenceUsage: true,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			return unknownCommand(cmd, args[0])
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetFlagErrorFunc(flagError)
+	root.AddGroup(&cobra.Group{ID: "reports", Title: "Reports:"}, &cobra.Group{ID: "more", Title: "SQL and what there is:"})
+	root.SetHelpCommandGroupID("more")
+	root.SetCompletionCommandGroupID("more")
+	a.commonFlags(root)
+	for _, f := range analytics.Reports() {
+		root.AddCommand(a.reportCommand(f))
+	}
+	root.AddCommand(a.sqlCommand(), a.listCommand(), a.describeCommand())
+	return root
+}
+
+func (a *app) commonFlags(root *cobra.Command) {
+	dir := os.Getenv("CALLHOUSE_WAREHOUSE")
+	if dir == "" {
+		dir = "./warehouse"
+	}
+	f := root.PersistentFlags()
+	f.StringVar(&a.warehouse, "warehouse", dir, "the warehouse's `DIR`; CALLHOUSE_WAREHOUSE sets another default")
+	f.StringVar(&a.tz, "tz", "UTC", "time `ZONE` of days, hours and printed times, as in Asia/Seoul")
+	f.StringVar(&a.format, "format", "", "table, csv, json, ndjson or markdown; default: what --output ends in, else table")
+	f.StringVarP(&a.output, "output", "o", "", "write to `FILE` instead, all of it or nothing")
+	// Help must not depend on the environment.
+	f.Lookup("warehouse").DefValue = "./warehouse"
+}
+
+func unknownCommand(cmd *cobra.Command, name string) error {
+	var known []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			known = append(known, c.Name())
+		}
+	}
+	hint := "run: query list"
+	if near := analytics.Nearest(name, known); near != "" {
+		hint = "did you mean: query " + near + "? " + hint
+	}
+	return cli.Usage(hint, "there is no report or command %q", name)
+}
+
+// flagError names the flag that an unknown one is most like.
+func flagError(cmd *cobra.Command, err error) error {
+	hint := "run: " + cmd.CommandPath() + " --help"
+	if _, name, ok := strings.Cut(err.Error(), "unknown flag: --"); ok {
+		if near := analytics.Nearest(name, flagNames(cmd)); near != "" {
+			hint = "did you mean: --" + near + "? " + hint
+		}
+	}
+	return cli.Usage(hint, "%v", err)
+}

@@ -1,0 +1,100 @@
+package querycmd
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"callhouse/cmd/internal/cli"
+)
+
+func (a *app) sqlCommand() *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use:   "sql [STATEMENT | -]",
+		Short: "Run one SELECT over the warehouse's tables",
+		Long: `Run one statement of DuckDB's SQL that reads: SELECT, FROM, WITH, VALUES,
+DESCRIBE, SHOW, SUMMARIZE or EXPLAIN. Its text is the argument, a file, or what
+comes on stdin. For the tables see: query list.
+
+Times are printed, and days are cut, in the zone of --tz. CSV and JSON are exact:
+every digit of decimals and big integers, times as RFC 3339, JSON columns as JSON.`,
+		Example: `  query sql 'SELECT agent_id, sum(total_cost) FROM calls GROUP BY ALL'
+  query sql --format csv -f monthly.sql --output monthly.csv
+  echo 'FROM transcript_turns LIMIT 5' | query sql -`,
+		GroupID: "more",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return cli.Usage("put the statement in quotes", "sql takes one statement, %d arguments are given", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			text, err := a.statement(args, file)
+			if err != nil {
+				return err
+			}
+			return a.runSQL(cmd, text)
+		},
+	}
+	cmd.Flags().StringVarP(&file, "file", "f", "", "read the statement from `FILE`; - is stdin")
+	return cmd
+}
+
+// statement returns the text of the statement.
+func (a *app) statement(args []string, file string) (string, error) {
+	switch {
+	case len(args) == 1 && file != "":
+		return "", cli.Usage("leave out one of them", "both a statement and --file are given")
+	case len(args) == 1 && args[0] != "-":
+		return args[0], nil
+	case file != "" && file != "-":
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			return "", cli.Usage("", "read the statement: %v", err)
+		}
+		return string(raw), nil
+	case len(args) == 0 && file == "" && isTerminal(a.stdin):
+		return "", cli.Usage("try: query sql 'SELECT count(*) FROM calls'", "there is no statement")
+	}
+	raw, err := io.ReadAll(a.stdin)
+	if err != nil {
+		return "", fmt.Errorf("read the statement: %w", err)
+	}
+	return string(raw), nil
+}
+
+func isTerminal(r io.Reader) bool {
+	f, ok := r.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+func (a *app) runSQL(cmd *cobra.Command, text string) (err error) {
+	ctx := cmd.Context()
+	loc, err := a.location()
+	if err != nil {
+		return err
+	}
+	if _, err := a.outputFormat(); err != nil {
+		return err
+	}
+	w, err := a.open(ctx, loc)
+	if err != nil {
+		return err
+	}
+	defer func() { err = firstOf(err, w.Close()) }()
+	rows, err := w.SQL(ctx, text)
+	if err != nil {
+		return explainSQL(err)
+	}
+	defer rows.Close()
+	r, err := a.write(ctx, rows, loc)
+	if err != nil {
+		return explainSQL(err)
+	}
+	a.notes(r)
+	return nil
+}

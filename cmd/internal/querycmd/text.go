@@ -1,0 +1,72 @@
+package querycmd
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"callhouse/cmd/internal/cli"
+	sqlfiles "callhouse/sql"
+)
+
+const textWidth = 79
+
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return cli.Usage("run: "+cmd.CommandPath()+" --help", "%s takes no arguments, %q is given", cmd.Name(), args[0])
+	}
+	return nil
+}
+
+func complete(cmd *cobra.Command, flag string, words []string) {
+	_ = cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return words, cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+func names(files []*sqlfiles.File) []string {
+	var out []string
+	for _, f := range files {
+		out = append(out, f.Name)
+	}
+	return out
+}
+
+// sentence begins s with a capital letter.
+func sentence(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+// longText is a definition's header as text: its line, and its paragraphs.
+func longText(f *sqlfiles.File) string {
+	out := f.Name + ": " + f.Answers
+	for _, p := range strings.Split(f.Text, "\n\n") {
+		if p != "" {
+			out += "\n\n" + wrapWords(strings.Fields(p), textWidth)
+		}
+	}
+	return out
+}
+
+func wrapList(words []string) string {
+	out := wrapWords(strings.Fields("Groups for --by: "+strings.Join(words, ", ")), textWidth)
+	return strings.TrimPrefix(out, "Groups for --by: ")
+}
+
+func wrapWords(words []string, width int) string {
+	var b strings.Builder
+	at := 0
+	for i, w := range words {
+		n := len([]rune(w))
+		switch {
+		case i == 0:
+		case at+1+n > width:
+			b.WriteByte('\n')
+			at = 0
+		default:
+			b.WriteByte(' ')
+			at++
+		}
+		b.WriteString(w)
+		at += n
+	}
+	return b.String()
+}

@@ -1,0 +1,236 @@
+// Package analyticstest makes small warehouses for tests: Parquet files written
+// by DuckDB from the declared columns, a manifest, and the link current. It
+// shares no code with the sink, and is imported by tests alone.
+package analyticstest
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+	"testing"
+	"time"
+
+	"callhouse/internal/analytics/duck"
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+)
+
+// Row is a row by column name; what is not in it is null, or, where the column
+// is required, a usual value. Timestamps are int64 milliseconds, decimals text.
+type Row map[string]any
+
+// Data is what a snapshot holds, by table.
+type Data struct {
+	Calls, Turns, Items, Runs []Row
+	// Lacking are columns of calls that the files do not have, as files of an
+	// older version would not.
+	Lacking []string
+	// Coverage goes to the manifest; nil: everything is listed.
+	Coverage []schema.Span
+}
+
+// Write makes snapshot n of the warehouse at root and swaps current to it.
+func Write(t testing.TB, root string, n int64, d Data) {
+	t.Helper()
+	db, err := duck.Open(duck.Config{Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	conn, err := db.Connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	w := &writer{t: t, conn: conn, dir: filepath.Join(root, layout.SnapshotsName, layout.SnapshotName(n)), n: n}
+	m := layout.Manifest{FormatVersion: layout.FormatVersion, Snapshot: n, CommittedAt: time.UnixMilli(0).UTC(), Coverage: d.Coverage}
+	if d.Coverage == nil {
+		m.Coverage = []schema.Span{{From: -1 << 60, To: 1 << 60}}
+	}
+	m.Files = append(m.Files, w.table(&schema.Calls, d.Calls, d.Lacking)...)
+	m.Files = append(m.Files, w.table(&schema.Turns, d.Turns, nil)...)
+	m.Files = append(m.Files, w.table(&schema.Items, d.Items, nil)...)
+	m.Files = append(m.Files, w.table(&schema.Runs, d.Runs, nil)...)
+	raw, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(w.dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(w.dir, layout.ManifestName), raw, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	Swap(t, root, n)
+}
+
+// Swap points current at snapshot n, as a commit does.
+func Swap(t testing.TB, root string, n int64) {
+	t.Helper()
+	tmp := filepath.Join(root, layout.TempName(layout.CurrentName, fmt.Sprintf("%016x", n)))
+	if err := os.Symlink(filepath.Join(layout.SnapshotsName, layout.SnapshotName(n)), tmp); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(tmp, filepath.Join(root, layout.CurrentName)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+type writer struct {
+	t    testing.TB
+	conn *duck.Conn
+	dir  string
+	n    int64
+	made int
+}
+
+// table writes a table's rows, one file a UTC day of start.
+func (w *writer) table(t *schema.Table, rows []Row, lacking []string) []layout.File {
+	w.t.Helper()
+	byDay := map[string][]Row{}
+	for _, r := range rows {
+		byDay[day(t, r)] = append(byDay[day(t, r)], r)
+	}
+	days := make([]string, 0, len(byDay))
+	for d := range byDay {
+		days = append(days, d)
+	}
+	sort.Strings(days)
+	var files []layout.File
+	for _, d := range days {
+		files = append(files, w.file(t, d, byDay[d], lacking))
+	}
+	return files
+}
+
+func day(t *schema.Table, r Row) string {
+	if t == &schema.Runs {
+		return ""
+	}
+	if ms, ok := start(t, r); ok {
+		return layout.Day(ms)
+	}
+	return "1970-01-01"
+}
+
+func start(t *schema.Table, r Row) (int64, bool) {
+	name := "call_start_at"
+	if t == &schema.Calls {
+		name = "start_at"
+	}
+	ms, ok := r[name].(int64)
+	return ms, ok
+}
+
+func (w *writer) file(t *schema.Table, period string, rows []Row, lacking []string) layout.File {
+	w.t.Helper()
+	w.made++
+	f := layout.File{Table: t.Name, Period: period, Path: layout.RunsFile, Rows: int64(len(rows))}
+	if t != &schema.Runs {
+		f.Path = layout.DataFile(t.Name, period, fmt.Sprintf("%08x%08x", w.n, w.made))
+	}
+	path := filepath.Join(w.dir, filepath.FromSlash(f.Path))
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		w.t.Fatal(err)
+	}
+	var values, names, ids []string
+	for _, c := range t.Columns {
+		if contains(lacking, c.Name) {
+			continue
+		}
+		names = append(names, `"`+c.Name+`"`)
+		ids = append(ids, fmt.Sprintf(`"%s": %d`, c.Name, c.ID))
+	}
+	for _, r := range rows {
+		var cells []string
+		for _, c := range t.Columns {
+			if !contains(lacking, c.Name) {
+				cells = append(cells, literal(c, r[c.Name], period))
+			}
+		}
+		values = append(values, "("+strings.Join(cells, ", ")+")")
+		if ms, ok := start(t, r); ok {
+			f.MinStart, f.MaxStart = lower(f.MinStart, ms), higher(f.MaxStart, ms)
+		}
+	}
+	text := fmt.Sprintf("COPY (SELECT * FROM (VALUES %s) AS t(%s)) TO '%s' (FORMAT parquet, FIELD_IDS {%s})",
+		strings.Join(values, ", "), strings.Join(names, ", "), path, strings.Join(ids, ", "))
+	if err := w.conn.Exec(context.Background(), text); err != nil {
+		w.t.Fatalf("write %s: %v", f.Path, err)
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	sum := sha256.Sum256(raw)
+	f.Bytes, f.SHA256 = int64(len(raw)), hex.EncodeToString(sum[:])
+	return f
+}
+
+func literal(c schema.Column, v any, period string) string {
+	if v == nil && c.Required {
+		v = usual(c, period)
+	}
+	switch v := v.(type) {
+	case nil:
+		return "CAST(NULL AS " + c.Type.DuckDB() + ")"
+	case int64:
+		if c.Type == schema.Timestamp {
+			return fmt.Sprintf("CAST(to_timestamp(%d / 1000.0) AS TIMESTAMPTZ)", v)
+		}
+		return fmt.Sprintf("CAST(%d AS %s)", v, c.Type.DuckDB())
+	case bool:
+		return fmt.Sprint(v)
+	}
+	return fmt.Sprintf("CAST('%s' AS %s)", strings.ReplaceAll(fmt.Sprint(v), "'", "''"), c.Type.DuckDB())
+}
+
+func usual(c schema.Column, period string) any {
+	switch c.Name {
+	case "month":
+		return period[:7]
+	case "transcript_state":
+		return "present"
+	case "settlement":
+		return "settled"
+	case "source":
+		return "v3"
+	}
+	if c.Type == schema.Text || c.Type == schema.Word {
+		return c.Name
+	}
+	return int64(0)
+}
+
+func contains(in []string, s string) bool {
+	for _, x := range in {
+		if x == s {
+			return true
+		}
+	}
+	return false
+}
+
+func lower(p *int64, v int64) *int64 {
+	if p == nil || v < *p {
+		return &v
+	}
+	return p
+}
+
+func higher(p *int64, v int64) *int64 {
+	if p == nil || v > *p {
+		return &v
+	}
+	return p
+}

@@ -1,0 +1,165 @@
+package analytics
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"callhouse/internal/analytics/duck"
+	sqlfiles "callhouse/sql"
+)
+
+// Coverage says how far a report's numbers can be trusted.
+type Coverage struct {
+	Calls, NotOver, AnalysisAwaited, AnalysisNever, Withheld, TranscriptsPending, Untimed int64
+	Undated                                                                               int64 // calls left out for want of a start, where there are bounds
+	Unlisted                                                                              []Gap // spans of the selection of which the list was not read completely
+	needs                                                                                 []string
+}
+
+// Gap is a span of start_at, From inclusive, To exclusive; a zero time is open.
+type Gap struct{ From, To time.Time }
+
+// Coverage returns how complete the calls are, as far as now, that p selects
+// for a report.
+func (w *Warehouse) Coverage(ctx context.Context, report string, p Params, now time.Time) (*Coverage, error) {
+	f, err := Describe(report)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := w.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	p.By = ""
+	if err := w.selected(ctx, conn, p); err != nil {
+		return nil, err
+	}
+	c := &Coverage{needs: f.Needs, Unlisted: w.unlisted(p, now)}
+	err = one(ctx, conn, sqlfiles.Coverage().SQL, &c.Calls, &c.NotOver, &c.AnalysisAwaited, &c.AnalysisNever,
+		&c.Withheld, &c.TranscriptsPending, &c.Untimed)
+	if err != nil || !p.bounded() {
+		return c, err
+	}
+	where, err := w.where(ctx, conn, Params{Agent: p.Agent})
+	if err != nil {
+		return nil, err
+	}
+	return c, one(ctx, conn, "SELECT count(*) FROM calls WHERE start_at IS NULL AND "+where, &c.Undated)
+}
+
+// one reads the numbers of a result's one row.
+func one(ctx context.Context, conn *duck.Conn, text string, into ...*int64) error {
+	rows, err := conn.Query(ctx, text)
+	if err != nil {
+		return fmt.Errorf("read the coverage: %w", err)
+	}
+	defer rows.Close()
+	row, err := rows.Next(ctx)
+	if err == io.EOF || err == nil && len(row) != len(into) {
+		return fmt.Errorf("read the coverage: it has no such row")
+	}
+	if err != nil {
+		return fmt.Errorf("read the coverage: %w", err)
+	}
+	for i, v := range row {
+		n, ok := v.(int64)
+		if !ok {
+			return fmt.Errorf("read the coverage: column %d is %T", i, v)
+		}
+		*into[i] = n
+	}
+	return nil
+}
+
+// unlisted returns what of the selection's span the manifest does not call
+// listed. Where p has no bound, nothing is said of what lies outside, and nothing
+// is said of the future.
+func (w *Warehouse) unlisted(p Params, now time.Time) []Gap {
+	spans := w.snap.Manifest.Coverage
+	if len(spans) == 0 {
+		return []Gap{{p.Since, p.Until}}
+	}
+	at, end := spans[0].From, spans[len(spans)-1].To
+	if !p.Since.IsZero() {
+		at = p.Since.UnixMilli()
+	}
+	if !p.Until.IsZero() {
+		end = min(p.Until.UnixMilli(), max(end, now.UnixMilli()))
+	} else {
+		end = max(end, at+1)
+	}
+	var gaps []Gap
+	for _, s := range spans {
+		if s.From > at && at < end {
+			gaps = append(gaps, Gap{time.UnixMilli(at), time.UnixMilli(min(s.From, end))})
+		}
+		at = max(at, s.To)
+	}
+	if at < end {
+		gaps = append(gaps, Gap{From: time.UnixMilli(at)})
+	}
+	return gaps
+}
+
+// String tells, in one line without an end, what is not complete; "" where
+// nothing is missing.
+func (c *Coverage) String(loc *time.Location) string {
+	var parts []string
+	say := func(n int64, text string) {
+		if n == 0 {
+			return
+		}
+		parts = append(parts, grouped(n)+" "+text)
+	}
+	for _, need := range c.needs {
+		switch need {
+		case "end":
+			say(c.NotOver, "are not over yet")
+		case "duration":
+			say(c.Untimed, "have no known duration")
+		case "analysis":
+			say(c.AnalysisAwaited, "still wait for their analysis")
+			say(c.AnalysisNever, "never got an analysis")
+			say(c.Withheld, "opted out of analysis")
+		case "transcripts":
+			say(c.TranscriptsPending, "still wait for their transcript")
+		}
+	}
+	var out []string
+	if len(parts) > 0 {
+		out = append(out, fmt.Sprintf("of %s calls, %s", grouped(c.Calls), strings.Join(parts, ", ")))
+	}
+	if c.Undated > 0 {
+		out = append(out, grouped(c.Undated)+" calls without a start are left out")
+	}
+	for _, g := range c.Unlisted {
+		out = append(out, "calls "+g.text(loc)+" not listed yet, some may be missing")
+	}
+	return strings.Join(out, "; ")
+}
+
+func (g Gap) text(loc *time.Location) string {
+	const layout = "2006-01-02 15:04"
+	switch {
+	case g.From.IsZero() && g.To.IsZero():
+		return "of no span of time"
+	case g.To.IsZero():
+		return "from " + g.From.In(loc).Format(layout) + " on"
+	case g.From.IsZero():
+		return "before " + g.To.In(loc).Format(layout)
+	}
+	return "from " + g.From.In(loc).Format(layout) + " to " + g.To.In(loc).Format(layout)
+}
+
+// grouped writes n with separators between its thousands.
+func grouped(n int64) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}

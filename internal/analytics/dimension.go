@@ -1,0 +1,74 @@
+package analytics
+
+import (
+	"sort"
+	"strings"
+)
+
+// dimension is what a report can be grouped by.
+type dimension struct {
+	expr string // over the view calls
+	// natural: the keys have an order of their own; otherwise the largest
+	// group comes first.
+	natural bool
+}
+
+// dimensions is the one place that says what --by knows. Nothing that a user
+// types becomes SQL but through it.
+func dimensions() map[string]dimension {
+	return map[string]dimension{
+		"agent":                {expr: "agent_id"},
+		"agent_version":        {expr: "agent_version"},
+		"call_type":            {expr: "call_type"},
+		"status":               {expr: "status"},
+		"disconnection_reason": {expr: "disconnection_reason"},
+		"user_sentiment":       {expr: "user_sentiment"},
+		"variant_label":        {expr: "variant_label"},
+		"day":                  {expr: "local_date", natural: true},
+		"week":                 {expr: "week", natural: true},
+		"month":                {expr: "local_month", natural: true},
+		"hour":                 {expr: "local_hour", natural: true},
+		"weekday":              {expr: "weekday", natural: true},
+	}
+}
+
+// documents are the JSON columns that --by reaches into, as in metadata.campaign.
+func documents() []string { return []string{"metadata", "dynamic_variables"} }
+
+// Dimensions returns the names that Params.By knows, sorted, those with a free
+// key last.
+func Dimensions() []string {
+	var out []string
+	for name := range dimensions() {
+		out = append(out, name)
+	}
+	sort.Strings(out)
+	for _, d := range documents() {
+		out = append(out, d+".KEY")
+	}
+	return out
+}
+
+// dimensionOf returns what by asks for; by is empty for one group of all.
+func dimensionOf(by string) (dimension, error) {
+	if by == "" {
+		return dimension{expr: "CAST(NULL AS VARCHAR)", natural: true}, nil
+	}
+	if d, ok := dimensions()[by]; ok {
+		return d, nil
+	}
+	if doc, key, ok := strings.Cut(by, "."); ok && key != "" {
+		for _, d := range documents() {
+			if d == doc {
+				return dimension{expr: "json_extract_string(" + doc + ", " + quote(pointer(key)) + ")"}, nil
+			}
+		}
+	}
+	return dimension{}, unknown("dimension", by, Dimensions())
+}
+
+// pointer returns the JSON pointer (RFC 6901) to a key of an object; unlike a
+// path it can spell every key.
+func pointer(key string) string {
+	return "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
+}

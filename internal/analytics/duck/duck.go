@@ -1,0 +1,162 @@
+// Package duck opens an in-memory DuckDB and streams the results of its
+// statements, chunk by chunk, as exact Go values.
+//
+// It goes through DuckDB's C interface and not through the database/sql driver,
+// for two reasons: the driver holds a whole result in memory, outside of
+// DuckDB's own limit, and it turns JSON into floats and structs into maps,
+// which loses digits and order. It knows nothing of warehouses.
+package duck
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	bindings "github.com/duckdb/duckdb-go-bindings"
+
+	_ "github.com/duckdb/duckdb-go/v2" // pins DuckDB's version and links its library
+)
+
+// Config says how much of the machine a database may take.
+type Config struct {
+	Threads     int    // 0: one per core
+	MemoryLimit string // as in "4GB"; empty: DuckDB's default, 80 % of the machine's
+}
+
+// DB is an in-memory database, on its own.
+type DB struct {
+	db   bindings.Database
+	temp string
+}
+
+// Open makes an empty database. Extensions are neither fetched nor loaded: what
+// is linked in (JSON, Parquet, time zones) is all there is.
+func Open(c Config) (*DB, error) {
+	temp, err := os.MkdirTemp("", "callhouse-query-")
+	if err != nil {
+		return nil, fmt.Errorf("make a folder for what does not fit in memory: %w", err)
+	}
+	settings := [][2]string{
+		{"autoinstall_known_extensions", "false"},
+		{"autoload_known_extensions", "false"},
+		{"allow_community_extensions", "false"},
+		{"temp_directory", temp},
+	}
+	if c.Threads > 0 {
+		settings = append(settings, [2]string{"threads", fmt.Sprint(c.Threads)})
+	}
+	if c.MemoryLimit != "" {
+		settings = append(settings, [2]string{"memory_limit", c.MemoryLimit})
+	}
+	d := &DB{temp: temp}
+	if err := d.open(settings); err != nil {
+		_ = os.RemoveAll(temp)
+		return nil, err
+	}
+	return d, nil
+}
+
+func (d *DB) open(settings [][2]string) error {
+	var config bindings.Config
+	if bindings.CreateConfig(&config) == bindings.StateError {
+		return fmt.Errorf("configure DuckDB: out of memory")
+	}
+	defer bindings.DestroyConfig(&config)
+	for _, s := range settings {
+		if bindings.SetConfig(config, s[0], s[1]) == bindings.StateError {
+			return fmt.Errorf("configure DuckDB: it refuses %s = %s", s[0], s[1])
+		}
+	}
+	var msg string
+	if bindings.OpenExt("", &d.db, config, &msg) == bindings.StateError {
+		bindings.Close(&d.db)
+		return fmt.Errorf("open DuckDB: %w", parseError(msg))
+	}
+	return nil
+}
+
+// Close frees the database. Its connections must be closed.
+func (d *DB) Close() error {
+	bindings.Close(&d.db)
+	if err := os.RemoveAll(d.temp); err != nil {
+		return fmt.Errorf("remove DuckDB's temporary files: %w", err)
+	}
+	return nil
+}
+
+// Conn is a connection. It runs one statement at a time and is not safe for
+// concurrent use; settings, variables and TEMP objects are its own.
+type Conn struct{ conn bindings.Connection }
+
+// Connect returns a new connection.
+func (d *DB) Connect() (*Conn, error) {
+	c := new(Conn)
+	if bindings.Connect(d.db, &c.conn) == bindings.StateError {
+		return nil, fmt.Errorf("connect to DuckDB: refused")
+	}
+	return c, nil
+}
+
+// Close ends the connection. What it prepared must be closed.
+func (c *Conn) Close() { bindings.Disconnect(&c.conn) }
+
+// interruptEvery is how often a cancelled statement is told to stop. Once is
+// not enough: DuckDB forgets an interrupt that comes just before the start.
+const interruptEvery = 5 * time.Millisecond
+
+// watch interrupts what the connection runs once ctx is done. The returned
+// function ends that; after it no interrupt comes any more.
+func (c *Conn) watch(ctx context.Context) (stop func()) {
+	if ctx.Done() == nil {
+		return func() {}
+	}
+	var wg sync.WaitGroup
+	wg.Add(1)
+	done := make(chan struct{})
+	cancel := context.AfterFunc(ctx, func() {
+		defer wg.Done()
+		for {
+			bindings.Interrupt(c.conn)
+			select {
+			case <-done:
+				return
+			case <-time.After(interruptEvery):
+			}
+		}
+	})
+	return func() {
+		if cancel() {
+			return
+		}
+		close(done)
+		wg.Wait()
+	}
+}
+
+// Exec runs statements for their effect.
+func (c *Conn) Exec(ctx context.Context, text string) error {
+	defer c.watch(ctx)()
+	var res bindings.Result
+	defer bindings.DestroyResult(&res)
+	if bindings.Query(c.conn, text, &res) == bindings.StateError {
+		return cancelled(ctx, parseError(bindings.ResultError(&res)))
+	}
+	return nil
+}
+
+// Query runs one statement and streams its result. Closing the rows closes
+// the statement.
+func (c *Conn) Query(ctx context.Context, text string, args ...any) (*Rows, error) {
+	s, err := c.Prepare(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.Query(ctx, args...)
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	return rows, nil
+}

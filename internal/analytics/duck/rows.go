@@ -1,0 +1,151 @@
+package duck
+
+import (
+	"context"
+	"io"
+	"unsafe"
+
+	bindings "github.com/duckdb/duckdb-go-bindings"
+
+	"callhouse/internal/analytics/value"
+)
+
+// Rows is the result of a statement, as it is made. At most one chunk of it
+// (2,048 rows) is held here.
+type Rows struct {
+	stmt    *Stmt
+	res     bindings.Result
+	columns []value.Column
+	types   []*typ
+
+	chunk   bindings.DataChunk
+	vectors []vector
+	row, n  int
+	buf     []any
+	done    bool
+}
+
+// describe reads the columns' names and types.
+func (r *Rows) describe() error {
+	n := int(bindings.ColumnCount(&r.res))
+	for i := range n {
+		at := bindings.IdxT(i)
+		name := bindings.ColumnName(&r.res, at)
+		lt := bindings.ColumnLogicalType(&r.res, at)
+		t, err := typeOf(lt)
+		bindings.DestroyLogicalType(&lt)
+		if err != nil {
+			return &Error{Kind: "Type", Message: "column " + name + ": " + err.Error()}
+		}
+		r.types = append(r.types, t)
+		r.columns = append(r.columns, value.Column{Name: name, Type: t.name, Kind: t.kind})
+	}
+	r.vectors = make([]vector, n)
+	r.buf = make([]any, n)
+	return nil
+}
+
+// Columns returns the columns. The caller may change the slice's elements.
+func (r *Rows) Columns() []value.Column { return r.columns }
+
+// Next returns the next row, or io.EOF after the last. The slice is reused by
+// the next call, the values are not.
+func (r *Rows) Next(ctx context.Context) ([]any, error) {
+	for r.row == r.n {
+		if err := r.fetch(ctx); err != nil {
+			return nil, err
+		}
+		if r.done {
+			return nil, io.EOF
+		}
+	}
+	for i := range r.vectors {
+		r.buf[i] = r.vectors[i].at(r.row)
+	}
+	r.row++
+	return r.buf, nil
+}
+
+// Skip drops the rest of the chunk at hand, or the next chunk, undecoded, and
+// returns how many rows that were; 0 after the last.
+func (r *Rows) Skip(ctx context.Context) (int, error) {
+	for r.row == r.n {
+		if err := r.fetch(ctx); err != nil || r.done {
+			return 0, err
+		}
+	}
+	n := r.n - r.row
+	r.row = r.n
+	return n, nil
+}
+
+func (r *Rows) fetch(ctx context.Context) error {
+	if r.done {
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	defer r.stmt.conn.watch(ctx)()
+	bindings.DestroyDataChunk(&r.chunk)
+	r.row, r.n = 0, 0
+	r.chunk = bindings.FetchChunk(r.res)
+	if r.chunk.Ptr == nil {
+		if msg := bindings.ResultError(&r.res); msg != "" {
+			return cancelled(ctx, parseError(msg))
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		r.done = true
+		return nil
+	}
+	r.n = int(bindings.DataChunkGetSize(r.chunk))
+	for i := range r.vectors {
+		r.vectors[i].load(bindings.DataChunkGetVector(r.chunk, bindings.IdxT(i)), r.types[i])
+	}
+	return nil
+}
+
+// Close frees the result and its statement. It may be called before the end.
+func (r *Rows) Close() {
+	bindings.DestroyDataChunk(&r.chunk)
+	bindings.DestroyResult(&r.res)
+	r.stmt.Close()
+}
+
+// vector is a column of the chunk at hand: values of one type, one after the
+// other, in memory that belongs to DuckDB.
+type vector struct {
+	t     *typ
+	data  unsafe.Pointer
+	valid unsafe.Pointer // a bit a row, set: not null; nil: no nulls
+	kids  []vector       // of nested types
+}
+
+func (v *vector) load(from bindings.Vector, t *typ) {
+	v.t = t
+	v.data = bindings.VectorGetData(from)
+	v.valid = bindings.VectorGetValidity(from)
+	if len(v.kids) != len(t.kids) {
+		v.kids = make([]vector, len(t.kids))
+	}
+	for i, kid := range t.kids {
+		switch t.id {
+		case bindings.TypeArray:
+			v.kids[i].load(bindings.ArrayVectorGetChild(from), kid)
+		case bindings.TypeList, bindings.TypeMap:
+			v.kids[i].load(bindings.ListVectorGetChild(from), kid)
+		default:
+			v.kids[i].load(bindings.StructVectorGetChild(from, bindings.IdxT(i)), kid)
+		}
+	}
+}
+
+func (v *vector) null(row int) bool {
+	if v.valid == nil {
+		return false
+	}
+	word := *(*uint64)(unsafe.Add(v.valid, row/64*8))
+	return word>>(row%64)&1 == 0
+}

@@ -1,0 +1,143 @@
+package duck
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	bindings "github.com/duckdb/duckdb-go-bindings"
+)
+
+// Errors of the text of a statement, before DuckDB looks at what it means.
+var (
+	ErrNoStatement    = errors.New("there is no statement in the text")
+	ErrManyStatements = errors.New("there is more than one statement in the text")
+)
+
+// Kind says what a statement does.
+type Kind uint8
+
+const (
+	Changes  Kind = iota // or may change something
+	Reads                // SELECT, FROM, VALUES, WITH, DESCRIBE, SHOW, SUMMARIZE
+	Explains             // EXPLAIN and EXPLAIN ANALYZE, which runs what it explains
+)
+
+// Stmt is a prepared statement.
+type Stmt struct {
+	conn *Conn
+	stmt bindings.PreparedStatement
+}
+
+// Prepare parses and plans the one statement in text.
+func (c *Conn) Prepare(ctx context.Context, text string) (*Stmt, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	defer c.watch(ctx)()
+	var all bindings.ExtractedStatements
+	n := bindings.ExtractStatements(c.conn, text, &all)
+	defer bindings.DestroyExtracted(&all)
+	if n == 0 {
+		if msg := bindings.ExtractStatementsError(all); msg != "" {
+			return nil, parseError(msg)
+		}
+		return nil, ErrNoStatement
+	}
+	if n > 1 {
+		return nil, ErrManyStatements
+	}
+	s := &Stmt{conn: c}
+	if bindings.PrepareExtractedStatement(c.conn, all, 0, &s.stmt) == bindings.StateError {
+		err := parseError(bindings.PrepareError(s.stmt))
+		s.Close()
+		return nil, cancelled(ctx, err)
+	}
+	return s, nil
+}
+
+// Close frees the statement. Its rows, if any, must be closed before.
+func (s *Stmt) Close() { bindings.DestroyPrepare(&s.stmt) }
+
+// Kind says what the statement does.
+func (s *Stmt) Kind() Kind {
+	switch bindings.PreparedStatementType(s.stmt) {
+	case bindings.StatementTypeSelect:
+		return Reads
+	case bindings.StatementTypeExplain:
+		return Explains
+	}
+	return Changes
+}
+
+// Params returns the number of parameters.
+func (s *Stmt) Params() int { return int(bindings.NParams(s.stmt)) }
+
+// Query runs the statement and streams its result.
+func (s *Stmt) Query(ctx context.Context, args ...any) (*Rows, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if len(args) != s.Params() {
+		return nil, fmt.Errorf("the statement has %d parameters, %d values are given", s.Params(), len(args))
+	}
+	for i, a := range args {
+		if err := s.bind(i+1, a); err != nil {
+			return nil, err
+		}
+	}
+	defer s.conn.watch(ctx)()
+	var pending bindings.PendingResult
+	defer bindings.DestroyPending(&pending)
+	if bindings.PendingPreparedStreaming(s.stmt, &pending) == bindings.StateError {
+		return nil, cancelled(ctx, parseError(bindings.PendingError(pending)))
+	}
+	rows := &Rows{stmt: s}
+	if bindings.ExecutePending(pending, &rows.res) == bindings.StateError {
+		err := parseError(bindings.ResultError(&rows.res))
+		bindings.DestroyResult(&rows.res)
+		return nil, cancelled(ctx, err)
+	}
+	if err := rows.describe(); err != nil {
+		bindings.DestroyResult(&rows.res)
+		return nil, err
+	}
+	return rows, nil
+}
+
+func (s *Stmt) bind(i int, a any) error {
+	at := bindings.IdxT(i)
+	var state bindings.State
+	switch a := a.(type) {
+	case nil:
+		state = bindings.BindNull(s.stmt, at)
+	case bool:
+		state = bindings.BindBoolean(s.stmt, at, a)
+	case int:
+		state = bindings.BindInt64(s.stmt, at, int64(a))
+	case int64:
+		state = bindings.BindInt64(s.stmt, at, a)
+	case float64:
+		state = bindings.BindDouble(s.stmt, at, a)
+	case string:
+		state = bindings.BindVarchar(s.stmt, at, a)
+	case time.Time:
+		state = bindings.BindTimestampTZ(s.stmt, at, bindings.NewTimestamp(a.UnixMicro()))
+	default:
+		return fmt.Errorf("bind parameter %d: values of type %T are not supported", i, a)
+	}
+	if state == bindings.StateError {
+		return fmt.Errorf("bind parameter %d: DuckDB refuses %v", i, a)
+	}
+	return nil
+}
+
+// cancelled returns why ctx is done, if it is, and err otherwise: an interrupt
+// is told by its cause.
+func cancelled(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
+}

@@ -1,0 +1,122 @@
+// Package format writes rows: as a table for people, and as CSV, JSON, NDJSON
+// and Markdown. It holds no more than a bounded number of rows, prints to
+// nothing but the writer it is given, and knows neither DuckDB nor warehouses.
+package format
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"callhouse/internal/analytics/value"
+)
+
+// Format names a way to write rows.
+type Format string
+
+// The formats.
+const (
+	Table    Format = "table"
+	CSV      Format = "csv"
+	JSON     Format = "json"
+	NDJSON   Format = "ndjson"
+	Markdown Format = "markdown"
+)
+
+// All returns every format.
+func All() []Format { return []Format{Table, CSV, JSON, NDJSON, Markdown} }
+
+// Parse returns the format called name.
+func Parse(name string) (Format, bool) {
+	for _, f := range All() {
+		if string(f) == name {
+			return f, true
+		}
+	}
+	return "", false
+}
+
+// OfFile returns the format that a file's name asks for by its ending.
+func OfFile(name string) (Format, bool) {
+	switch ext := strings.ToLower(filepath.Ext(name)); ext {
+	case ".csv", ".json", ".ndjson":
+		return Format(ext[1:]), true
+	case ".jsonl":
+		return NDJSON, true
+	case ".md":
+		return Markdown, true
+	}
+	return "", false
+}
+
+// Source gives rows, one after the other. Next returns io.EOF after the last,
+// and may reuse the slice that it returns. Skip drops some rows and returns how
+// many, 0 after the last.
+type Source interface {
+	Columns() []value.Column
+	Next(ctx context.Context) ([]any, error)
+	Skip(ctx context.Context) (int, error)
+}
+
+// Options say how rows are written.
+type Options struct {
+	Location *time.Location // of instants; nil is UTC
+	// Width is the width of the terminal that a table is for; 0: no terminal,
+	// which makes it plain, whole and as wide as it needs to be.
+	Width int
+}
+
+// Result says what was written.
+type Result struct {
+	Rows int64
+	// Notes are what a reader should know of a table that does not show all.
+	Notes []string
+}
+
+// Write writes all rows of src.
+func Write(ctx context.Context, w io.Writer, f Format, src Source, o Options) (Result, error) {
+	if o.Location == nil {
+		o.Location = time.UTC
+	}
+	buf := bufio.NewWriterSize(w, 64<<10)
+	var r Result
+	var err error
+	switch f {
+	case Table:
+		r, err = writeTable(ctx, buf, src, o)
+	case CSV:
+		r, err = writeCSV(ctx, buf, src, o)
+	case JSON:
+		r, err = writeJSON(ctx, buf, src, o, "[\n", ",\n", "\n]\n", "[]\n")
+	case NDJSON:
+		r, err = writeJSON(ctx, buf, src, o, "", "\n", "\n", "")
+	case Markdown:
+		r, err = writeMarkdown(ctx, buf, src, o)
+	default:
+		return r, fmt.Errorf("write rows: there is no format %q", f)
+	}
+	return r, errors.Join(err, buf.Flush())
+}
+
+// each calls do for every row.
+func each(ctx context.Context, src Source, do func(row []any) error) (Result, error) {
+	var r Result
+	for {
+		row, err := src.Next(ctx)
+		if err == io.EOF {
+			return r, nil
+		}
+		if err != nil {
+			return r, err
+		}
+		if err := do(row); err != nil {
+			return r, err
+		}
+		r.Rows++
+	}
+}

@@ -1,0 +1,151 @@
+package format
+
+import (
+	"fmt"
+	"math/big"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"callhouse/internal/analytics/value"
+)
+
+func heading(c value.Column) string {
+	if c.Label != "" {
+		return c.Label
+	}
+	return c.Name
+}
+
+// cell returns a value as people read it, on one line and without anything
+// that a terminal would obey.
+func cell(v any, c value.Column, loc *time.Location) string {
+	if v == nil {
+		return c.Null
+	}
+	switch c.Unit {
+	case value.Millis:
+		if ms, ok := integer(v); ok {
+			return Duration(ms)
+		}
+	case value.Percent:
+		if f, ok := v.(float64); ok {
+			return percent(f)
+		}
+	case value.Count:
+		if n, ok := integer(v); ok {
+			return thousands(n.String())
+		}
+	}
+	switch v := v.(type) {
+	case time.Time:
+		return value.HumanInstant(v, loc)
+	case value.LocalTime:
+		return value.HumanLocal(v)
+	}
+	return visible(string(value.AppendText(nil, v, loc)))
+}
+
+func integer(v any) (*big.Int, bool) {
+	switch v := v.(type) {
+	case int64:
+		return big.NewInt(v), true
+	case *big.Int:
+		return v, true
+	}
+	return nil, false
+}
+
+// thousands puts separators between the thousands of a whole number.
+func thousands(s string) string {
+	sign := ""
+	if s[0] == '-' {
+		sign, s = "-", s[1:]
+	}
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return sign + s
+}
+
+// percent writes one decimal, and does not round to nothing what is something.
+func percent(f float64) string {
+	if f > 0 && f < .05 {
+		return "<0.1%"
+	}
+	if f > 99.95 && f < 100 {
+		return ">99.9%"
+	}
+	return fmt.Sprintf("%.1f%%", f)
+}
+
+// Duration writes milliseconds with the two units that matter.
+func Duration(ms *big.Int) string {
+	if ms.Sign() < 0 {
+		return "-" + Duration(new(big.Int).Neg(ms))
+	}
+	if !ms.IsInt64() {
+		return thousands(ms.String()) + "ms"
+	}
+	n := ms.Int64()
+	switch {
+	case n < 1000:
+		return fmt.Sprintf("%dms", n)
+	case n < 59_950:
+		return fmt.Sprintf("%.1fs", float64(n)/1000)
+	}
+	s := (n + 500) / 1000
+	if s < 3600 {
+		return fmt.Sprintf("%dm %02ds", s/60, s%60)
+	}
+	m := (n + 30_000) / 60_000
+	return fmt.Sprintf("%sh %02dm", thousands(fmt.Sprint(m/60)), m%60)
+}
+
+// bar draws a share, 0 to 100, in cells of the terminal, to an eighth of one.
+func bar(f float64, cells int) string {
+	eighths := int(f/100*float64(cells)*8 + .5)
+	if eighths == 0 && f > 0 {
+		eighths = 1
+	}
+	eighths = min(max(eighths, 0), cells*8)
+	s := strings.Repeat("█", eighths/8)
+	if part := eighths % 8; part > 0 {
+		s += string([]rune(" ▏▎▍▌▋▊▉")[part])
+	}
+	return s
+}
+
+// visible replaces what would break the line or steer the terminal: control
+// characters, and marks that turn the direction of writing.
+func visible(s string) string {
+	clean := true
+	for _, r := range s {
+		if !unicode.IsPrint(r) && r != '\u200d' {
+			clean = false
+			break
+		}
+	}
+	if clean && utf8.ValidString(s) {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r == '\r':
+			b.WriteString(`\r`)
+		case r == utf8.RuneError || unicode.IsPrint(r) || r == '\u200d' || r == '\u00a0':
+			b.WriteRune(r)
+		case r < 0x100:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,144 @@
+package format
+
+import (
+	"bufio"
+	"fmt"
+	"strings"
+
+	"github.com/mattn/go-runewidth"
+
+	"callhouse/internal/analytics/value"
+)
+
+// layout decides which columns are shown, and how wide. Where there is too
+// little room it narrows texts, then leaves out columns from the right; where
+// that would leave out most, rows are better shown as records.
+func layout(columns []value.Column, cells [][]string, width int) (t []column, asRecords bool) {
+	var wrapped []column
+	for i, c := range columns {
+		col := column{Column: c, index: i, head: visible(heading(c))}
+		for _, row := range cells {
+			col.width = max(col.width, widthOf(row[i]))
+		}
+		narrowest := col
+		for _, word := range strings.Fields(col.head) {
+			narrowest.width = max(narrowest.width, widthOf(word))
+		}
+		wrapped = append(wrapped, narrowest)
+		col.width = max(col.width, widthOf(col.head))
+		t = append(t, col)
+	}
+	if width == 0 {
+		return t, false
+	}
+	if total(t) <= width {
+		return bars(t, width), false
+	}
+	t = wrapped
+	narrow(t, width)
+	shown := len(t)
+	for shown > 1 && total(t[:shown]) > width {
+		shown--
+	}
+	left := len(t) - shown
+	if left > 0 && (len(cells) == 1 || shown < left) {
+		return nil, true
+	}
+	return bars(t[:shown], width), false
+}
+
+func total(t []column) int {
+	n := -gap
+	for _, c := range t {
+		n += c.width + gap
+	}
+	return n
+}
+
+// narrow takes from the widest text until all fits, or no text can give more.
+func narrow(t []column, width int) {
+	for over := total(t) - width; over > 0; over = total(t) - width {
+		widest, next := -1, minText
+		for i, c := range t {
+			if c.Kind.Numeric() || c.width <= minText {
+				continue
+			}
+			switch {
+			case widest < 0 || c.width > t[widest].width:
+				if widest >= 0 {
+					next = max(next, t[widest].width)
+				}
+				widest = i
+			default:
+				next = max(next, c.width)
+			}
+		}
+		if widest < 0 {
+			return
+		}
+		// Down to the next widest at once, or by one where they are alike.
+		give := max(min(over, t[widest].width-next), 1)
+		t[widest].width -= give
+	}
+}
+
+// bars adds a bar beside the first share, where there is room for it.
+func bars(t []column, width int) []column {
+	for i, c := range t {
+		if c.Unit != value.Percent {
+			continue
+		}
+		b := column{index: c.index, width: barCells, bar: true}
+		if total(t)+b.width+gap > width {
+			return t
+		}
+		out := append([]column(nil), t[:i+1]...)
+		return append(append(out, b), t[i+1:]...)
+	}
+	return t
+}
+
+// writeRecords writes every row as lines of name and value.
+func writeRecords(w *bufio.Writer, columns []value.Column, cells [][]string, width int) {
+	names := 0
+	for _, c := range columns {
+		names = max(names, widthOf(visible(heading(c))))
+	}
+	room := max(width-names-gap, minRecord)
+	for i, row := range cells {
+		if len(cells) > 1 {
+			title := fmt.Sprintf("── row %d ", i+1)
+			writeLine(w, title+strings.Repeat("─", max(width-widthOf(title), 0)))
+		}
+		for j, c := range columns {
+			name := visible(heading(c))
+			writeLine(w, name+strings.Repeat(" ", names-widthOf(name)+gap)+cut(row[j], room))
+		}
+	}
+}
+
+// widthOf returns how many cells of a terminal s takes: Korean takes two each.
+func widthOf(s string) int { return measure().StringWidth(s) }
+
+// measure does not ask the environment, as the library's default does: what is
+// printed must not depend on the machine.
+func measure() *runewidth.Condition { return &runewidth.Condition{StrictEmojiNeutral: true} }
+
+// cut shortens s to a width and marks that it did.
+func cut(s string, width int) string { return measure().Truncate(s, width, "…") }
+
+// wrap breaks a heading at its spaces.
+func wrap(s string, width int) []string {
+	var lines []string
+	for _, word := range strings.Fields(s) {
+		if n := len(lines) - 1; n >= 0 && widthOf(lines[n])+1+widthOf(word) <= width {
+			lines[n] += " " + word
+			continue
+		}
+		lines = append(lines, word)
+	}
+	if lines == nil {
+		return []string{""}
+	}
+	return lines
+}

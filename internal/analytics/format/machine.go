@@ -1,0 +1,144 @@
+package format
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"strings"
+
+	"callhouse/internal/analytics/value"
+)
+
+// writeCSV writes RFC 4180 with lines ending in \n. A null is empty, an empty
+// string is "".
+func writeCSV(ctx context.Context, w *bufio.Writer, src Source, o Options) (Result, error) {
+	var line []byte
+	for i, c := range src.Columns() {
+		if i > 0 {
+			line = append(line, ',')
+		}
+		line = appendField(line, []byte(c.Name))
+	}
+	if _, err := w.Write(append(line, '\n')); err != nil {
+		return Result{}, err
+	}
+	var text []byte
+	return each(ctx, src, func(row []any) error {
+		line = line[:0]
+		for i, v := range row {
+			if i > 0 {
+				line = append(line, ',')
+			}
+			if v != nil {
+				text = value.AppendText(text[:0], v, o.Location)
+				line = appendField(line, text)
+			}
+		}
+		_, err := w.Write(append(line, '\n'))
+		return err
+	})
+}
+
+// appendField appends a field, quoted where it must be.
+func appendField(dst, text []byte) []byte {
+	quoted := len(text) == 0
+	for i, c := range text {
+		switch c {
+		case ',', '"', '\n', '\r':
+			quoted = true
+		case ' ', '\t':
+			quoted = quoted || i == 0 || i == len(text)-1
+		}
+	}
+	if !quoted {
+		return append(dst, text...)
+	}
+	dst = append(dst, '"')
+	for _, c := range text {
+		if c == '"' {
+			dst = append(dst, '"')
+		}
+		dst = append(dst, c)
+	}
+	return append(dst, '"')
+}
+
+// writeJSON writes an object for every row, its members in the columns' order.
+func writeJSON(ctx context.Context, w *bufio.Writer, src Source, o Options, open, between, end, empty string) (Result, error) {
+	var names [][]byte
+	for _, n := range uniqueNames(src.Columns()) {
+		names = append(names, append(value.AppendString(nil, n), ':'))
+	}
+	first := true
+	var line []byte
+	r, err := each(ctx, src, func(row []any) error {
+		line = append(line[:0], between...)
+		if first {
+			line = append(line[:0], open...)
+			first = false
+		}
+		line = append(line, '{')
+		for i, v := range row {
+			if i > 0 {
+				line = append(line, ',')
+			}
+			line = append(line, names[i]...)
+			line = value.AppendJSON(line, v, o.Location)
+		}
+		_, err := w.Write(append(line, '}'))
+		return err
+	})
+	if err != nil {
+		return r, err
+	}
+	if first {
+		end = empty
+	}
+	_, err = w.WriteString(end)
+	return r, err
+}
+
+// uniqueNames tells columns of the same name apart, since an object's members
+// must differ: a, a_2, a_3.
+func uniqueNames(columns []value.Column) []string {
+	taken := map[string]bool{}
+	for _, c := range columns {
+		taken[c.Name] = true
+	}
+	seen := map[string]bool{}
+	out := make([]string, len(columns))
+	for i, c := range columns {
+		name := c.Name
+		for n := 2; seen[name] || name != c.Name && taken[name]; n++ {
+			name = fmt.Sprintf("%s_%d", c.Name, n)
+		}
+		seen[name] = true
+		out[i] = name
+	}
+	return out
+}
+
+// writeMarkdown writes a table of GitHub's Markdown, its cells as people read them.
+func writeMarkdown(ctx context.Context, w *bufio.Writer, src Source, o Options) (Result, error) {
+	columns := src.Columns()
+	escape := strings.NewReplacer(`\`, `\\`, "|", `\|`)
+	head, rule := "|", "|"
+	for _, c := range columns {
+		head += " " + escape.Replace(visible(heading(c))) + " |"
+		if c.Kind.Numeric() {
+			rule += " ---: |"
+		} else {
+			rule += " --- |"
+		}
+	}
+	if _, err := w.WriteString(head + "\n" + rule + "\n"); err != nil {
+		return Result{}, err
+	}
+	return each(ctx, src, func(row []any) error {
+		_, _ = w.WriteString("|")
+		for i, v := range row {
+			_, _ = w.WriteString(" " + escape.Replace(cell(v, columns[i], o.Location)) + " |")
+		}
+		return w.WriteByte('\n')
+	})
+}

@@ -1,0 +1,206 @@
+package format
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"callhouse/internal/analytics/value"
+)
+
+const (
+	// tableRows is how many rows are looked at for the widths of the columns,
+	// and the most that a terminal is shown.
+	tableRows = 1000
+	// countRows bounds the effort of counting the rows not shown.
+	countRows = 1_000_000
+
+	gap       = 2  // between columns
+	barCells  = 10 // of a share's bar
+	minText   = 9  // a text column is not cut below this: 8 of a UUID, and …
+	minRecord = 24 // nor a value of a record
+)
+
+// column is a column of a table as it is laid out.
+type column struct {
+	value.Column
+	index int    // of the row's values
+	head  string // one line, or words to be wrapped
+	width int
+	bar   bool // the bar of the share in the column before
+}
+
+// writeTable lays out the first rows. On a terminal that is all; elsewhere the
+// rest follows in the same widths.
+func writeTable(ctx context.Context, w *bufio.Writer, src Source, o Options) (Result, error) {
+	columns := src.Columns()
+	if n := len(columns); n > 0 && columns[n-1].Kind == value.Drawing {
+		return writeDrawings(ctx, w, src)
+	}
+	var rows [][]any
+	var eof bool
+	for len(rows) < tableRows {
+		row, err := src.Next(ctx)
+		if err == io.EOF {
+			eof = true
+			break
+		}
+		if err != nil {
+			return Result{}, err
+		}
+		rows = append(rows, append([]any(nil), row...))
+	}
+	cells := make([][]string, len(rows))
+	for i, row := range rows {
+		cells[i] = humanRow(row, columns, o)
+	}
+	r := Result{Rows: int64(len(rows))}
+	t, asRecords := layout(columns, cells, o.Width)
+	if asRecords {
+		writeRecords(w, columns, cells, o.Width)
+	} else {
+		if n := len(columns) - countShown(t); n > 0 {
+			r.Notes = append(r.Notes, fmt.Sprintf("… %d more columns, from %s on: widen the terminal, or use --format csv", n, heading(columns[len(columns)-n])))
+		}
+		writeHead(w, t, o)
+		for i := range cells {
+			writeRow(w, t, rows[i], cells[i], repeated(columns, cells, i, o))
+		}
+	}
+	if eof {
+		return r, nil
+	}
+	if o.Width > 0 {
+		note, err := more(ctx, src)
+		if note != "" {
+			r.Notes = append(r.Notes, note)
+		}
+		return r, err
+	}
+	rest, err := each(ctx, src, func(row []any) error {
+		writeRow(w, t, row, humanRow(row, columns, o), false)
+		return nil
+	})
+	r.Rows += rest.Rows
+	return r, err
+}
+
+// writeDrawings writes the last column of every row as it is.
+func writeDrawings(ctx context.Context, w *bufio.Writer, src Source) (Result, error) {
+	return each(ctx, src, func(row []any) error {
+		s, _ := row[len(row)-1].(string)
+		for line := range strings.Lines(s) {
+			writeLine(w, visible(strings.TrimSuffix(line, "\n")))
+		}
+		return nil
+	})
+}
+
+// more counts the rows that are not shown.
+func more(ctx context.Context, src Source) (string, error) {
+	var n int64
+	for n < countRows {
+		k, err := src.Skip(ctx)
+		if err != nil {
+			return "", err
+		}
+		if k == 0 {
+			if n == 0 {
+				return "", nil
+			}
+			return fmt.Sprintf("… %s more rows: use --format csv for all", thousands(fmt.Sprint(n))), nil
+		}
+		n += int64(k)
+	}
+	return fmt.Sprintf("… more than %s more rows: use --format csv for all", thousands(fmt.Sprint(n))), nil
+}
+
+func humanRow(row []any, columns []value.Column, o Options) []string {
+	out := make([]string, len(row))
+	for i, v := range row {
+		out[i] = cell(v, columns[i], o.Location)
+	}
+	return out
+}
+
+// repeated reports whether row i is of the group of the row above: a terminal
+// then shows the group once.
+func repeated(columns []value.Column, cells [][]string, i int, o Options) bool {
+	return o.Width > 0 && i > 0 && len(columns) > 0 && columns[0].Key && cells[i][0] == cells[i-1][0]
+}
+
+func countShown(t []column) int {
+	n := 0
+	for _, c := range t {
+		if !c.bar {
+			n++
+		}
+	}
+	return n
+}
+
+// writeHead writes the headings, and on a terminal a rule below them.
+func writeHead(w *bufio.Writer, t []column, o Options) {
+	var lines [][]string
+	height := 1
+	for _, c := range t {
+		l := wrap(c.head, c.width)
+		if o.Width == 0 {
+			l = []string{c.head}
+		}
+		lines = append(lines, l)
+		height = max(height, len(l))
+	}
+	for n := range height {
+		var b strings.Builder
+		for i, c := range t {
+			s := ""
+			if at := n - (height - len(lines[i])); at >= 0 {
+				s = lines[i][at]
+			}
+			pad(&b, s, c)
+		}
+		writeLine(w, b.String())
+	}
+	if o.Width > 0 {
+		total := -gap
+		for _, c := range t {
+			total += c.width + gap
+		}
+		writeLine(w, strings.Repeat("─", max(total, 0)))
+	}
+}
+
+func writeRow(w *bufio.Writer, t []column, row []any, cells []string, sameGroup bool) {
+	var b strings.Builder
+	for i, c := range t {
+		switch {
+		case c.bar:
+			f, _ := row[c.index].(float64)
+			pad(&b, bar(f, c.width), c)
+		case sameGroup && i == 0:
+			pad(&b, "", c)
+		default:
+			pad(&b, cells[c.index], c)
+		}
+	}
+	writeLine(w, b.String())
+}
+
+// pad appends s in the column's width: numbers to the right, the rest to the left.
+func pad(b *strings.Builder, s string, c column) {
+	s = cut(s, c.width)
+	space := strings.Repeat(" ", max(c.width-widthOf(s), 0))
+	if c.Kind.Numeric() && !c.bar {
+		s = space + s
+	} else {
+		s += space
+	}
+	b.WriteString(s + strings.Repeat(" ", gap))
+}
+
+func writeLine(w *bufio.Writer, s string) {
+	_, _ = w.WriteString(strings.TrimRight(s, " ") + "\n") // a failure shows at Flush
+}

@@ -1,0 +1,70 @@
+package analytics
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+)
+
+// maxOffsets bounds the table of a zone's offsets: 100 years of summer times.
+const maxOffsets = 200
+
+// localTime returns the statement that replaces the macro local_time for a
+// zone. Between the first and the last call it adds the offset that the zone had
+// at the time; beyond, it asks DuckDB's calendar. The result is the same, but
+// the calendar takes 400 ns a row.
+func localTime(loc *time.Location, m *layout.Manifest) string {
+	const calendar = "timezone(local_zone(), instant)"
+	lo, hi := starts(m)
+	offsets := offsetsOf(loc, lo, hi)
+	if offsets == nil {
+		return "CREATE OR REPLACE MACRO local_time(instant) AS " + calendar
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "CREATE OR REPLACE MACRO local_time(instant) AS CASE WHEN epoch_ms(instant) < %d THEN %s", lo, calendar)
+	for _, o := range offsets {
+		fmt.Fprintf(&b, " WHEN epoch_ms(instant) < %d THEN make_timestamp(epoch_us(instant) + %d)", o.until, o.seconds*1_000_000)
+	}
+	fmt.Fprintf(&b, " ELSE %s END", calendar)
+	return b.String()
+}
+
+// starts returns the first start of a call, and the millisecond after the last.
+func starts(m *layout.Manifest) (lo, hi int64) {
+	lo, hi = math.MaxInt64, math.MinInt64
+	for _, f := range m.FilesOf(schema.Calls.Name) {
+		if f.MinStart != nil && f.MaxStart != nil {
+			lo, hi = min(lo, *f.MinStart), max(hi, *f.MaxStart+1)
+		}
+	}
+	return lo, hi
+}
+
+// offset is what a zone is ahead of UTC, until an instant in ms.
+type offset struct {
+	until   int64
+	seconds int
+}
+
+// offsetsOf returns a zone's offsets from lo to hi, in order; nil where there
+// are none, or too many.
+func offsetsOf(loc *time.Location, lo, hi int64) []offset {
+	var out []offset
+	for at := lo; at < hi; {
+		t := time.UnixMilli(at).In(loc)
+		_, seconds := t.Zone()
+		until := hi
+		if _, end := t.ZoneBounds(); !end.IsZero() {
+			until = min(hi, end.UnixMilli())
+		}
+		if out = append(out, offset{until, seconds}); len(out) > maxOffsets {
+			return nil
+		}
+		at = until
+	}
+	return out
+}

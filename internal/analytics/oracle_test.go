@@ -1,0 +1,263 @@
+package analytics_test
+
+import (
+	"math"
+	"sort"
+	"strings"
+	"time"
+
+	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/value"
+)
+
+// The oracle computes every report in plain Go from the same rows, knowing only
+// what the reports' headers promise.
+
+type row = analyticstest.Row
+
+func text(r row, column string) (string, bool) {
+	s, ok := r[column].(string)
+	return s, ok
+}
+
+func orNil(r row, column string) any {
+	if s, ok := text(r, column); ok {
+		return s
+	}
+	return nil
+}
+
+func connected(r row) bool {
+	if _, started := r["start_at"].(int64); !started {
+		return false
+	}
+	status, _ := text(r, "status")
+	switch status {
+	case "queued", "registered", "initiated", "ringing", "not_connected", "canceled":
+		return false
+	}
+	reason, _ := text(r, "disconnection_reason")
+	switch reason {
+	case "dial_no_answer", "dial_failed", "concurrency_limit_reached", "insufficient_balance":
+		return false
+	}
+	return true
+}
+
+// keyOf is the group of a call.
+func keyOf(r row, by string, loc *time.Location) any {
+	columns := map[string]string{"agent": "agent_id"}
+	column := by
+	if c, ok := columns[by]; ok {
+		column = c
+	}
+	switch by {
+	case "":
+		return nil
+	case "day", "week", "month", "hour", "weekday":
+		ms, ok := r["start_at"].(int64)
+		if !ok {
+			return nil
+		}
+		return timeKey(time.UnixMilli(ms).In(loc), by)
+	}
+	for _, doc := range []string{"metadata", "dynamic_variables"} {
+		if key, ok := strings.CutPrefix(by, doc+"."); ok {
+			return documentKey(r, doc, key)
+		}
+	}
+	return orNil(r, column)
+}
+
+func timeKey(t time.Time, by string) any {
+	date := time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC)
+	switch by {
+	case "day":
+		return value.Date(date)
+	case "week":
+		for date.Weekday() != time.Monday {
+			date = date.AddDate(0, 0, -1)
+		}
+		return value.Date(date)
+	case "month":
+		return t.Format("2006-01")
+	case "hour":
+		return int64(t.Hour())
+	}
+	return t.Weekday().String()
+}
+
+// documentKey knows the few documents that random calls carry.
+func documentKey(r row, doc, key string) any {
+	raw, _ := text(r, doc)
+	for _, d := range documents {
+		if d.raw == raw {
+			if v, ok := d.values[key]; ok {
+				return v
+			}
+		}
+	}
+	return nil
+}
+
+func selects(r row, p analytics.Params) bool {
+	ms, started := r["start_at"].(int64)
+	if !p.Since.IsZero() && (!started || ms < p.Since.UnixMilli()) {
+		return false
+	}
+	if !p.Until.IsZero() && (!started || ms >= p.Until.UnixMilli()) {
+		return false
+	}
+	if p.Agent != "" {
+		if id, _ := text(r, "agent_id"); id != p.Agent {
+			return false
+		}
+	}
+	return true
+}
+
+type group struct {
+	key   any
+	calls []row
+}
+
+// groupsOf returns the groups in the order of the reports: those of time by
+// time, others the largest first; the group without a key comes last.
+func groupsOf(calls []row, p analytics.Params, loc *time.Location) []*group {
+	byKey := map[any]*group{}
+	var out []*group
+	for _, r := range calls {
+		if !selects(r, p) {
+			continue
+		}
+		k := keyOf(r, p.By, loc)
+		g := byKey[k]
+		if g == nil {
+			g = &group{key: k}
+			byKey[k] = g
+			out = append(out, g)
+		}
+		g.calls = append(g.calls, r)
+	}
+	ofTime := map[string]bool{"day": true, "week": true, "month": true, "hour": true, "weekday": true}[p.By]
+	sort.Slice(out, func(i, j int) bool {
+		a, b := out[i], out[j]
+		if !ofTime && len(a.calls) != len(b.calls) {
+			return len(a.calls) > len(b.calls)
+		}
+		return keyLess(a.key, b.key)
+	})
+	return out
+}
+
+func keyLess(a, b any) bool {
+	if a == nil || b == nil {
+		return b == nil && a != nil
+	}
+	switch a := a.(type) {
+	case int64:
+		return a < b.(int64)
+	case value.Date:
+		return time.Time(a).Before(time.Time(b.(value.Date)))
+	}
+	days := map[string]int{"Monday": 1, "Tuesday": 2, "Wednesday": 3, "Thursday": 4, "Friday": 5, "Saturday": 6, "Sunday": 7}
+	if x, y := days[a.(string)], days[b.(string)]; x > 0 && y > 0 {
+		return x < y
+	}
+	return a.(string) < b.(string)
+}
+
+// counted splits a group by a column: the largest part first, ties by value, no
+// value last among them.
+func counted(g *group, column string) []*group {
+	parts := groupsOf(g.calls, analytics.Params{By: column}, time.UTC)
+	return parts
+}
+
+func oracle(report string, calls []row, p analytics.Params, loc *time.Location) [][]any {
+	var out [][]any
+	for _, g := range groupsOf(calls, p, loc) {
+		switch report {
+		case "sentiment":
+			out = append(out, sentimentOf(g)...)
+		case "disconnections":
+			out = append(out, disconnectionsOf(g)...)
+		case "durations":
+			out = append(out, durationsOf(g))
+		}
+	}
+	if p.By == "" {
+		for i := range out {
+			out[i] = out[i][1:]
+		}
+	}
+	return out
+}
+
+func percentOf(part, whole int) float64 { return 100 * float64(part) / float64(whole) }
+
+func sentimentOf(g *group) (out [][]any) {
+	rated := 0
+	for _, r := range g.calls {
+		if r["user_sentiment"] != nil {
+			rated++
+		}
+	}
+	for _, part := range counted(g, "user_sentiment") {
+		n := len(part.calls)
+		line := []any{g.key, part.key, int64(n), percentOf(n, len(g.calls)), nil}
+		if part.key != nil {
+			line[4] = percentOf(n, rated)
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+func disconnectionsOf(g *group) (out [][]any) {
+	for _, part := range counted(g, "disconnection_reason") {
+		n, up := len(part.calls), 0
+		for _, r := range part.calls {
+			if connected(r) {
+				up++
+			}
+		}
+		out = append(out, []any{g.key, part.key, int64(n), percentOf(n, len(g.calls)), int64(up), percentOf(up, n)})
+	}
+	return out
+}
+
+func durationsOf(g *group) []any {
+	var all []int64
+	var total, talk, handled int64
+	for _, r := range g.calls {
+		ms, ok := r["duration_ms"].(int64)
+		if !ok {
+			continue
+		}
+		all = append(all, ms)
+		total += ms
+		if connected(r) {
+			talk += ms
+			handled++
+		}
+	}
+	n := int64(len(all))
+	if n == 0 {
+		return []any{g.key, int64(len(g.calls)), nil, nil, nil, nil, nil, nil, nil, int64(0), int64(0), nil}
+	}
+	sort.Slice(all, func(i, j int) bool { return all[i] < all[j] })
+	// The smallest value that at least p % of the values do not exceed.
+	rank := func(p int64) int64 { return all[(n*p+99)/100-1] }
+	return []any{g.key, int64(len(g.calls)), mean(total, n), rank(50), rank(90), rank(95), rank(99), all[n-1],
+		mean(talk, handled), n, handled, total}
+}
+
+// mean rounds halves away from zero.
+func mean(total, n int64) any {
+	if n == 0 {
+		return nil
+	}
+	return int64(math.Floor(float64(2*total+n) / float64(2*n)))
+}

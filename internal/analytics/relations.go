@@ -1,0 +1,65 @@
+package analytics
+
+import (
+	"fmt"
+	"strings"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+)
+
+// storedRelations returns the statements that make the tables of a snapshot
+// known to DuckDB, as stored.calls and so on, with exactly the declared columns.
+func storedRelations(snap *layout.Snapshot) string {
+	var b strings.Builder
+	b.WriteString("CREATE SCHEMA stored;\n")
+	for _, t := range schema.Tables {
+		fmt.Fprintf(&b, "CREATE VIEW stored.%s AS %s;\n", t.Name, relation(snap, t))
+	}
+	return b.String()
+}
+
+// relation returns a SELECT of a table's rows. It names the manifest's files
+// one by one, never a pattern, so that it reads one commit and nothing else.
+func relation(snap *layout.Snapshot, t *schema.Table) string {
+	files := snap.Manifest.FilesOf(t.Name)
+	if len(files) == 0 {
+		return emptyRelation(t)
+	}
+	var b strings.Builder
+	b.WriteString("SELECT * FROM read_parquet([")
+	for i, f := range files {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(quote(snap.Path(f)))
+	}
+	// The declared schema, by field id: a column that an older file lacks is
+	// null, and no file's own types matter. The month of the folders' names is
+	// not read, since the files hold it: DuckDB 1.5 fails on min and max of it
+	// when one file is left.
+	b.WriteString("], hive_partitioning = false, schema = MAP {")
+	for i, c := range t.Columns {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%d: {name: %s, type: %s, default_value: NULL}", c.ID, quote(c.Name), quote(c.Type.DuckDB()))
+	}
+	b.WriteString("})")
+	return b.String()
+}
+
+// emptyRelation returns a SELECT without rows, for a table without files.
+func emptyRelation(t *schema.Table) string {
+	columns := make([]string, len(t.Columns))
+	for i, c := range t.Columns {
+		columns[i] = fmt.Sprintf("CAST(NULL AS %s) AS %s", c.Type.DuckDB(), ident(c.Name))
+	}
+	return "SELECT " + strings.Join(columns, ", ") + " WHERE false"
+}
+
+// quote returns s as a string literal of SQL.
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
+
+// ident returns s as a quoted identifier of SQL.
+func ident(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }

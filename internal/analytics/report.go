@@ -1,0 +1,135 @@
+package analytics
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"callhouse/internal/analytics/duck"
+	"callhouse/internal/analytics/value"
+	sqlfiles "callhouse/sql"
+)
+
+// Rows is an answer, streamed: at no time is all of it in memory.
+type Rows struct {
+	rows    *duck.Rows
+	conn    *duck.Conn
+	columns []value.Column
+	hidden  int // leading columns that are not shown
+}
+
+// Columns returns the answer's columns.
+func (r *Rows) Columns() []value.Column { return r.columns }
+
+// Next returns the next row, or io.EOF after the last. The slice is reused by
+// the next call, the values are not.
+func (r *Rows) Next(ctx context.Context) ([]any, error) {
+	row, err := r.rows.Next(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return row[r.hidden:], nil
+}
+
+// Skip drops some rows unread, and returns how many; 0 after the last.
+func (r *Rows) Skip(ctx context.Context) (int, error) { return r.rows.Skip(ctx) }
+
+// Close frees the answer; it may be called before its end.
+func (r *Rows) Close() {
+	r.rows.Close()
+	r.conn.Close()
+}
+
+// Reports returns the named reports, by name.
+func Reports() []*sqlfiles.File { return sqlfiles.Reports() }
+
+// Tables returns the tables that SQL can read, by name: the views.
+func Tables() []*sqlfiles.File { return sqlfiles.Views() }
+
+// Describe returns the report or table called name, or an *UnknownError.
+func Describe(name string) (*sqlfiles.File, error) {
+	var known []string
+	for _, f := range append(Reports(), Tables()...) {
+		if f.Name == name {
+			return f, nil
+		}
+		known = append(known, f.Name)
+	}
+	return nil, unknown("report or table", name, known)
+}
+
+// Report runs a named report over the calls that p selects.
+func (w *Warehouse) Report(ctx context.Context, name string, p Params) (*Rows, error) {
+	f, ok := sqlfiles.Report(name)
+	if !ok {
+		var known []string
+		for _, r := range Reports() {
+			known = append(known, r.Name)
+		}
+		return nil, unknown("report", name, known)
+	}
+	conn, err := w.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := w.report(ctx, conn, f, p)
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return rows, nil
+}
+
+func (w *Warehouse) report(ctx context.Context, conn *duck.Conn, f *sqlfiles.File, p Params) (*Rows, error) {
+	if err := w.selected(ctx, conn, p); err != nil {
+		return nil, err
+	}
+	rows, err := conn.Query(ctx, f.SQL)
+	if err != nil {
+		return nil, fmt.Errorf("run report %s: %w", f.Name, err)
+	}
+	r := &Rows{rows: rows, conn: conn, columns: describe(rows.Columns(), f)}
+	if p.By == "" {
+		r.hidden = 1
+		r.columns = r.columns[1:]
+		return r, nil
+	}
+	r.columns[0].Name = keyName(p.By, f)
+	r.columns[0].Label = p.By
+	r.columns[0].Key = true
+	return r, nil
+}
+
+// keyName is the name of the group's column: that of its dimension, unless the
+// report has a column of that name.
+func keyName(by string, f *sqlfiles.File) string {
+	if _, taken := f.Column(by); taken {
+		return "by_" + by
+	}
+	return by
+}
+
+// describe adds to the columns of a result what the report's header says.
+func describe(columns []value.Column, f *sqlfiles.File) []value.Column {
+	out := append([]value.Column(nil), columns...)
+	for i := range out {
+		if h, ok := f.Column(out[i].Name); ok {
+			out[i].Unit = value.Unit(h.Unit)
+		}
+		out[i].Label = label(out[i])
+		out[i].Null = "(none)"
+		if out[i].Kind.Numeric() {
+			out[i].Null = "-"
+		}
+	}
+	return out
+}
+
+// label is a column's heading: its name without the unit, which the cells show.
+func label(c value.Column) string {
+	name := c.Name
+	if c.Unit == value.Millis || c.Unit == value.Percent {
+		name = strings.TrimSuffix(name, "_"+string(c.Unit))
+	}
+	return strings.ReplaceAll(name, "_", " ")
+}

@@ -1,0 +1,227 @@
+package analytics_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/value"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func zone(t testing.TB, name string) *time.Location {
+	t.Helper()
+	loc, err := time.LoadLocation(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return loc
+}
+
+func open(t testing.TB, root string, loc *time.Location) *analytics.Warehouse {
+	t.Helper()
+	w, err := analytics.Open(t.Context(), root, analytics.Options{Location: loc})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
+// warehouse returns a warehouse that holds d.
+func warehouse(t testing.TB, d analyticstest.Data, loc *time.Location) *analytics.Warehouse {
+	t.Helper()
+	root := t.TempDir()
+	analyticstest.Write(t, root, 1, d)
+	return open(t, root, loc)
+}
+
+// all collects an answer, and closes it.
+func all(t testing.TB, rows *analytics.Rows, err error) [][]any {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var out [][]any
+	for {
+		r, err := rows.Next(context.Background())
+		if err == io.EOF {
+			return out
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		line := append([]any(nil), r...)
+		for i, v := range line { // sums are HUGEINT
+			if n, ok := v.(*big.Int); ok && n.IsInt64() {
+				line[i] = n.Int64()
+			}
+		}
+		out = append(out, line)
+	}
+}
+
+func diff(want, got [][]any) string {
+	return cmp.Diff(want, got, cmp.Comparer(func(a, b value.Date) bool { return time.Time(a).Equal(time.Time(b)) }))
+}
+
+// Every report equals the oracle to the last digit: over few and many calls, in
+// several zones, by every dimension, with and without bounds.
+func TestReportsEqualTheOracle(t *testing.T) {
+	dims := []string{"", "agent", "agent_version", "day", "week", "month", "hour", "weekday", "call_type", "status",
+		"disconnection_reason", "user_sentiment", "variant_label", "metadata.campaign", "metadata.n", "metadata.a/b~c",
+		"metadata.nested", "metadata.absent", "dynamic_variables.campaign"}
+	for seed, n := range []int{0, 1, 2, 7, 40, 400, 1000} {
+		t.Run(fmt.Sprint(n, " calls"), func(t *testing.T) {
+			t.Parallel()
+			r := rand.New(rand.NewPCG(uint64(seed), 1))
+			zones := []string{"UTC", "America/New_York", "Europe/Berlin", "Asia/Seoul", "Australia/Lord_Howe"}
+			calls := randomCalls(r, n)
+			root := t.TempDir()
+			analyticstest.Write(t, root, 1, analyticstest.Data{Calls: calls})
+			for i, by := range dims {
+				if i%len(zones) == 0 {
+					r.Shuffle(len(zones), func(i, j int) { zones[i], zones[j] = zones[j], zones[i] })
+				}
+				p := analytics.Params{By: by}
+				switch r.IntN(4) {
+				case 0:
+					p.Since = bound(r, calls)
+				case 1:
+					p.Until = bound(r, calls)
+				case 2:
+					p.Since = bound(r, calls)
+					p.Until = p.Since.Add(time.Duration(r.IntN(48)) * time.Hour)
+				}
+				if n >= 40 && r.IntN(4) == 0 {
+					p.Agent = "b-three"
+				}
+				checkReports(t, root, zone(t, zones[i%len(zones)]), calls, p)
+			}
+		})
+	}
+}
+
+// checkReports compares every report over the calls that p selects, and over all
+// of them, with the oracle.
+func checkReports(t *testing.T, root string, loc *time.Location, calls []row, p analytics.Params) {
+	t.Helper()
+	w := open(t, root, loc)
+	for _, report := range []string{"sentiment", "disconnections", "durations"} {
+		for _, p := range []analytics.Params{p, {By: p.By}} {
+			rows, err := w.Report(t.Context(), report, p)
+			got := all(t, rows, err)
+			if d := diff(oracle(report, calls, p, loc), got); d != "" {
+				t.Fatalf("%s of %d calls, %+v, %s (-oracle +report):\n%s", report, len(calls), p, loc, d)
+			}
+		}
+	}
+}
+
+// bound returns the start of some call: a bound that falls on one shows which
+// side it is on.
+func bound(r *rand.Rand, calls []row) time.Time {
+	for range 20 {
+		if len(calls) == 0 {
+			break
+		}
+		if ms, ok := pick(r, calls)["start_at"].(int64); ok {
+			return time.UnixMilli(ms)
+		}
+	}
+	return time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
+}
+
+// The percentiles of ties and of few calls, by hand.
+func TestPercentilesAreNearestRank(t *testing.T) {
+	for _, c := range []struct {
+		durations []int64
+		want      []any // mean, p50, p90, p95, p99, max
+	}{
+		{[]int64{7}, []any{int64(7), int64(7), int64(7), int64(7), int64(7), int64(7)}},
+		{[]int64{1, 2}, []any{int64(2), int64(1), int64(2), int64(2), int64(2), int64(2)}}, // 1.5 is rounded up
+		{[]int64{5, 5, 5, 5}, []any{int64(5), int64(5), int64(5), int64(5), int64(5), int64(5)}},
+		{upTo(20), []any{int64(11), int64(10), int64(18), int64(19), int64(20), int64(20)}},
+		{upTo(100), []any{int64(51), int64(50), int64(90), int64(95), int64(99), int64(100)}},
+		{upTo(101), []any{int64(51), int64(51), int64(91), int64(96), int64(100), int64(101)}},
+	} {
+		var calls []row
+		for i, ms := range c.durations {
+			calls = append(calls, row{"call_id": fmt.Sprint(i), "status": "ended", "start_at": int64(i), "duration_ms": ms})
+		}
+		w := warehouse(t, analyticstest.Data{Calls: calls}, nil)
+		rows, err := w.Report(t.Context(), "durations", analytics.Params{})
+		got := all(t, rows, err)
+		if d := diff([][]any{c.want}, [][]any{got[0][1:7]}); d != "" {
+			t.Errorf("durations of %v (-want +got):\n%s", c.durations, d)
+		}
+	}
+}
+
+func upTo(n int64) (out []int64) {
+	for i := int64(1); i <= n; i++ {
+		out = append(out, i)
+	}
+	return out
+}
+
+// What a day is depends on the zone; an hour that happens twice counts twice.
+func TestLocalTimes(t *testing.T) {
+	at := func(s string) int64 {
+		v, err := time.Parse(time.RFC3339, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v.UnixMilli()
+	}
+	calls := []row{
+		{"call_id": "late", "start_at": at("2026-11-19T23:30:00Z")},
+		{"call_id": "first", "start_at": at("2026-10-25T00:30:00Z")},  // 02:30 in Berlin, summer time
+		{"call_id": "second", "start_at": at("2026-10-25T01:30:00Z")}, // 02:30 again
+	}
+	for _, c := range []struct {
+		zone string
+		want [][]any // call, day, hour
+	}{
+		{"UTC", [][]any{{"first", "2026-10-25", int64(0)}, {"late", "2026-11-19", int64(23)}, {"second", "2026-10-25", int64(1)}}},
+		{"Asia/Seoul", [][]any{{"first", "2026-10-25", int64(9)}, {"late", "2026-11-20", int64(8)}, {"second", "2026-10-25", int64(10)}}},
+		{"Europe/Berlin", [][]any{{"first", "2026-10-25", int64(2)}, {"late", "2026-11-20", int64(0)}, {"second", "2026-10-25", int64(2)}}},
+	} {
+		w := warehouse(t, analyticstest.Data{Calls: calls}, zone(t, c.zone))
+		rows, err := w.SQL(t.Context(), "SELECT call_id, strftime(local_date, '%Y-%m-%d'), local_hour FROM calls ORDER BY call_id")
+		if d := diff(c.want, all(t, rows, err)); d != "" {
+			t.Errorf("%s (-want +got):\n%s", c.zone, d)
+		}
+	}
+}
+
+// The table of offsets and DuckDB's calendar agree at every instant.
+func TestLocalTimeEqualsTheCalendar(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 9))
+	calls := randomCalls(r, 500)
+	for i := range 200 { // far from each other: many changes between them
+		calls = append(calls, row{"call_id": fmt.Sprintf("x%d", i), "start_at": r.Int64N(60 * 365 * 86_400_000)})
+	}
+	for _, name := range []string{"UTC", "America/New_York", "Europe/Berlin", "Asia/Seoul", "Asia/Kathmandu", "Africa/Casablanca"} {
+		w := warehouse(t, analyticstest.Data{Calls: calls}, zone(t, name))
+		rows, err := w.SQL(t.Context(), "SELECT count(*) FROM calls WHERE local_start IS DISTINCT FROM timezone(?, start_at)", name)
+		if got := all(t, rows, err); got[0][0] != int64(0) {
+			t.Errorf("%s: %v starts have another local time than the calendar's", name, got[0][0])
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package analytics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"callhouse/internal/analytics/duck"
+	"callhouse/internal/layout"
+	sqlfiles "callhouse/sql"
+)
+
+// Options say how a warehouse is opened. The zero value is ready to use.
+type Options struct {
+	// Location is the zone of local dates and hours, and of the times that SQL
+	// prints; nil is UTC.
+	Location *time.Location
+	// Threads and MemoryLimit bound DuckDB, as in "4GB"; zero: its defaults.
+	Threads     int
+	MemoryLimit string
+}
+
+// Warehouse is one snapshot, open for questions. It may be used by several
+// goroutines at once.
+type Warehouse struct {
+	snap *layout.Snapshot
+	loc  *time.Location
+	db   *duck.DB
+}
+
+// ZoneError says that a time zone is not known to DuckDB.
+type ZoneError struct {
+	Name string
+	Err  error
+}
+
+func (e *ZoneError) Error() string { return fmt.Sprintf("there is no time zone %q", e.Name) }
+
+func (e *ZoneError) Unwrap() error { return e.Err }
+
+// Open opens the current snapshot of the warehouse at root. It returns an
+// error that wraps layout.ErrNoWarehouse where nothing was ever committed, and
+// a *layout.VersionError where a newer program wrote it.
+func Open(ctx context.Context, root string, o Options) (*Warehouse, error) {
+	snap, err := layout.Current(root)
+	if err != nil {
+		return nil, err
+	}
+	if o.Location == nil {
+		o.Location = time.UTC
+	}
+	db, err := duck.Open(duck.Config{Threads: o.Threads, MemoryLimit: o.MemoryLimit})
+	if err != nil {
+		return nil, err
+	}
+	w := &Warehouse{snap: snap, loc: o.Location, db: db}
+	if err := w.define(ctx); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return w, nil
+}
+
+// Close frees the warehouse. Rows that came from it must be closed.
+func (w *Warehouse) Close() error { return w.db.Close() }
+
+// Snapshot returns the snapshot that the answers come from.
+func (w *Warehouse) Snapshot() *layout.Snapshot { return w.snap }
+
+// Location returns the zone of local times.
+func (w *Warehouse) Location() *time.Location { return w.loc }
+
+// define makes the macros, the stored tables and the views over them.
+func (w *Warehouse) define(ctx context.Context) error {
+	conn, err := w.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	// A file never changes under its name, so what is known of it stays true.
+	if err := conn.Exec(ctx, "SET GLOBAL parquet_metadata_cache = true"); err != nil {
+		return fmt.Errorf("keep the files' metadata: %w", err)
+	}
+	if err := conn.Exec(ctx, sqlfiles.Macros()); err != nil {
+		return fmt.Errorf("define macros: %w", err)
+	}
+	if err := conn.Exec(ctx, localTime(w.loc, w.snap.Manifest)); err != nil {
+		return fmt.Errorf("define local time: %w", err)
+	}
+	if err := conn.Exec(ctx, storedRelations(w.snap)); err != nil {
+		return fmt.Errorf("read the snapshot %s: %w", w.snap.Dir, err)
+	}
+	for _, v := range sqlfiles.Views() {
+		if err := conn.Exec(ctx, "CREATE VIEW "+v.Name+" AS "+v.SQL); err != nil {
+			return fmt.Errorf("define view %s: %w", v.Name, err)
+		}
+	}
+	return nil
+}
+
+// connect returns a connection that lives in the warehouse's zone, so that no
+// answer depends on where the program runs.
+func (w *Warehouse) connect(ctx context.Context) (*duck.Conn, error) {
+	conn, err := w.db.Connect()
+	if err != nil {
+		return nil, err
+	}
+	zone := w.loc.String()
+	if err := conn.Exec(ctx, "SET TimeZone = "+quote(zone)); err != nil {
+		conn.Close()
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		return nil, &ZoneError{Name: zone, Err: err}
+	}
+	if err := conn.Exec(ctx, "SET VARIABLE tz = "+quote(zone)); err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("set the zone: %w", err)
+	}
+	return conn, nil
+}

@@ -1,0 +1,28 @@
+package analytics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"callhouse/internal/analytics/duck"
+)
+
+// NearestZone returns the time zone whose name is most like name, or "".
+func NearestZone(ctx context.Context, name string) (near string, err error) {
+	db, err := duck.Open(duck.Config{})
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	conn, err := db.Connect()
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	zones, err := column(ctx, conn, "SELECT name FROM pg_timezone_names() ORDER BY name")
+	if err != nil {
+		return "", fmt.Errorf("list the time zones: %w", err)
+	}
+	return Nearest(name, zones), nil
+}

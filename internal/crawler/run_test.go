@@ -1,0 +1,321 @@
+package crawler
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"callhouse/internal/schema"
+)
+
+// The second run over a list in which nothing changed costs the pages of its
+// window, and nothing else.
+func TestSecondRunCostsItsWindow(t *testing.T) {
+	for _, plain := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &service{calls: someCalls(5000, 10*time.Minute), plain: plain} // 34 days
+			store := newMemStore()
+			r, err := s.visit(t, store, nil)
+			if err != nil || !r.Complete() {
+				t.Fatal(err, r.Problems)
+			}
+			want := int64(50)
+			if plain {
+				want++ // the probe
+			}
+			if r.PageRequests != want || r.DetailRequests != 5000 || len(store.details) != 5000 {
+				t.Errorf("plain %v, first run: %d pages, %d details", plain, r.PageRequests, r.DetailRequests)
+			}
+			r, err = s.visit(t, store, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want = 5 // 432 calls in 72 hours
+			if plain {
+				want++
+			}
+			if r.PageRequests != want || r.DetailRequests != 0 {
+				t.Errorf("plain %v, second run: %d pages, %d details", plain, r.PageRequests, r.DetailRequests)
+			}
+			r, err = s.visit(t, store, func(cfg *Config) { cfg.Full = true })
+			if err != nil || r.PageRequests < 50 || r.DetailRequests != 0 {
+				t.Errorf("plain %v, full run: %d pages, %d details, %v", plain, r.PageRequests, r.DetailRequests, err)
+			}
+		})
+	}
+}
+
+// A first night that is stopped again and again lists every page once, but for
+// the window, and fetches every detail once.
+func TestInterruptedFirstNightGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &service{calls: someCalls(3000, time.Hour)} // 125 days
+		store := newMemStore()
+		var pages, details int64
+		runs := 0
+		for {
+			if runs++; runs > 200 {
+				t.Fatal("it never comes to an end")
+			}
+			r, err := s.visit(t, store, func(cfg *Config) {
+				cfg.PerSecond, cfg.PerMinute = 5, 120
+				cfg.MaxDuration = 61 * time.Second
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			pages += r.PageRequests
+			details += r.DetailRequests
+			time.Sleep(2 * time.Minute)
+			if !r.DeadlineHit {
+				break
+			}
+			if r.Complete() || r.Interrupted {
+				t.Errorf("run %d: complete %v, interrupted %v", runs, r.Complete(), r.Interrupted)
+			}
+		}
+		if len(store.items) != 3000 || len(store.details) != 3000 || details != 3000 {
+			t.Errorf("%d items, %d details, %d detail requests", len(store.items), len(store.details), details)
+		}
+		if extra := pages - 30; extra > int64(runs) { // 72 calls of the window are one page a run
+			t.Errorf("%d pages in %d runs", pages, runs)
+		}
+	})
+}
+
+// An interrupted listing is on record as far as it went, and the next run goes
+// on from there.
+func TestInterruptedListingGoesOnBelow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &service{calls: someCalls(3000, time.Hour)}
+		store := newMemStore()
+		ctx, cancel := context.WithCancel(t.Context())
+		s.onPage = func(n int, _ *testPage) {
+			if n == 12 {
+				cancel()
+			}
+		}
+		tr, stop := serve(t, s)
+		defer stop()
+		c := tester(t, tr, store, func(cfg *Config) {
+			cfg.Now = func() time.Time { return time.UnixMilli(testNow) }
+		})
+		r, err := c.Run(ctx)
+		if err != nil || !r.Interrupted || r.DeadlineHit || r.Complete() {
+			t.Fatalf("error %v, %+v", err, r)
+		}
+		if len(store.items) != 1200 || store.commits != 1 {
+			t.Errorf("%d items kept, %d commits", len(store.items), store.commits)
+		}
+		if lowest := *s.sorted()[1199].Start; store.covers(lowest) || !store.covers(lowest+1) {
+			t.Errorf("on record: %v, lowest %d", store.spans, lowest)
+		}
+		s.onPage, s.requests = nil, nil
+		time.Sleep(2 * time.Minute)
+		r, err = s.visit(t, store, nil)
+		if err != nil || !r.Complete() || len(store.items) != 3000 {
+			t.Fatalf("error %v, %d items", err, len(store.items))
+		}
+		if r.PageRequests != 20 { // one for the window, 19 for the 1,801 that are left
+			t.Errorf("%d pages:\n%s", r.PageRequests, strings.Join(s.requests[:25], "\n"))
+		}
+	})
+}
+
+func TestInterruptStopsAsking(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &service{calls: someCalls(1000, time.Minute)}
+		store := newMemStore()
+		ctx, cancel := context.WithCancel(t.Context())
+		tr, stop := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			time.Sleep(time.Second)
+			s.ServeHTTP(w, r)
+		}))
+		defer stop()
+		c := tester(t, tr, store, func(cfg *Config) {
+			cfg.Now = func() time.Time { return time.UnixMilli(testNow) }
+		})
+		time.AfterFunc(5*time.Minute+500*time.Millisecond, cancel)
+		start := time.Now()
+		r, err := c.Run(ctx)
+		if err != nil || !r.Interrupted {
+			t.Fatal(err, r)
+		}
+		if took := time.Since(start); took > 5*time.Minute+3*time.Second {
+			t.Errorf("it went on for %v", took)
+		}
+		if r.DetailsFetched != r.DetailRequests || int(r.DetailsFetched) != len(store.details) {
+			t.Errorf("%d details asked for, %d kept", r.DetailRequests, len(store.details))
+		}
+		if s.n != int(r.Requests) {
+			t.Errorf("%d requests counted, %d sent", r.Requests, s.n)
+		}
+	})
+}
+
+// A store that fails ends the run: nothing that is fetched could be kept.
+func TestStoreFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &service{calls: someCalls(1000, time.Minute)}
+		store := newMemStore()
+		full := errors.New("no space left")
+		store.onPut = func() {
+			if len(store.details) == 20 {
+				store.failPut = full
+			}
+		}
+		_, err := s.visit(t, store, func(cfg *Config) { cfg.Workers = 4 })
+		if e, isIt := errorAs[*StoreError](err); !isIt || !errors.Is(e, full) {
+			t.Errorf("error %v", err)
+		}
+		if s.n > 10+20+8 {
+			t.Errorf("%d requests", s.n)
+		}
+	})
+}
+
+func TestSince(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &service{calls: someCalls(2000, time.Hour)}
+		store := newMemStore()
+		since := time.UnixMilli(testNow).Add(-950 * time.Hour)
+		r, err := s.visit(t, store, func(cfg *Config) { cfg.Since = since })
+		if err != nil || r.PageRequests != 10 || len(store.items) != 950 || len(store.details) != 950 {
+			t.Errorf("%v: %d pages, %d items, %d details", err, r.PageRequests, len(store.items), len(store.details))
+		}
+		if store.covers(since.UnixMilli()-1) || !store.covers(since.UnixMilli()) {
+			t.Errorf("on record: %v", store.spans)
+		}
+		r, err = s.visit(t, store, nil) // and now all
+		if err != nil || len(store.items) != 2000 || len(store.details) != 2000 || r.PageRequests != 12 {
+			t.Errorf("%v: %d pages, %d items", err, r.PageRequests, len(store.items))
+		}
+	})
+}
+
+// A call that appears in the list after its time was listed is found, also when
+// the next run comes only after its window.
+func TestCallsThatAppearLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &service{calls: someCalls(500, time.Hour)}
+		store := newMemStore()
+		late := testCall{ID: "late", Status: "ended", Start: at(testNow - 3*time.Hour.Milliseconds() - 7), End: at(testNow)}
+		for _, day := range []int{0, 9} {
+			if _, err := s.visit(t, store, func(cfg *Config) {
+				cfg.Now = func() time.Time { return time.UnixMilli(testNow).AddDate(0, 0, day) }
+			}); err != nil {
+				t.Fatal(err)
+			}
+			s.calls = append(s.calls, late)
+		}
+		if store.details["late"] != 1 {
+			t.Error("the late call was not found")
+		}
+	})
+}
+
+func TestPlan(t *testing.T) {
+	const day = int64(24 * time.Hour / time.Millisecond)
+	now := 100 * day
+	span := func(from, to, listed int64) schema.Span {
+		return schema.Span{From: from * day, To: to * day, ListedAt: listed * day}
+	}
+	for _, tc := range []struct {
+		name     string
+		cfg      Config
+		since    int64
+		coverage []schema.Span
+		oldest   int64 // -1: none
+		want     []stretch
+	}{
+		{name: "the first run", oldest: -1, want: []stretch{{0, forever}}},
+		{name: "the first run, since a day", since: 90 * day, oldest: -1, want: []stretch{{90 * day, forever}}},
+		{name: "a night later", coverage: []schema.Span{span(0, 99, 99)}, oldest: -1, want: []stretch{{97 * day, forever}}},
+		{name: "five nights later", coverage: []schema.Span{span(0, 95, 95)}, oldest: -1, want: []stretch{{93 * day, forever}}},
+		{name: "every night", coverage: []schema.Span{span(0, 94, 97), span(94, 95, 98), span(95, 99, 99)}, oldest: -1, want: []stretch{{97 * day, forever}}},
+		{name: "unsettled far back", coverage: []schema.Span{span(0, 99, 99)}, oldest: 80 * day, want: []stretch{{80 * day, forever}}},
+		{name: "unsettled too far back", coverage: []schema.Span{span(0, 99, 99)}, oldest: 10 * day, want: []stretch{{70 * day, forever}}},
+		{name: "stopped in the first night", coverage: []schema.Span{span(60, 99, 99)}, oldest: -1, want: []stretch{{97 * day, forever}, {0, 60 * day}}},
+		{
+			name: "gaps", coverage: []schema.Span{span(10, 20, 99), span(40, 50, 99), span(50, 60, 80)}, oldest: -1,
+			want: []stretch{{60 * day, forever}, {20 * day, 40 * day}, {0, 10 * day}},
+		},
+		{name: "gaps, since a day", since: 30 * day, coverage: []schema.Span{span(10, 20, 99), span(40, 60, 99)}, oldest: -1, want: []stretch{{60 * day, forever}, {30 * day, 40 * day}}},
+		{name: "listed while it was young", coverage: []schema.Span{span(0, 50, 50), span(50, 99, 99)}, oldest: -1, want: []stretch{{97 * day, forever}, {48 * day, 50 * day}}},
+		{name: "full", cfg: Config{Full: true}, coverage: []schema.Span{span(0, 99, 99)}, oldest: -1, want: []stretch{{0, forever}}},
+		{name: "listed by a clock ahead of ours", coverage: []schema.Span{span(0, 200, 200)}, oldest: -1, want: []stretch{{97 * day, forever}}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			cfg := tc.cfg.withDefaults()
+			got := plan(&cfg, now, tc.since, tc.coverage, tc.oldest, tc.oldest >= 0)
+			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(stretch{})); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// The list is asked for as the contract allows, with what the service takes.
+func TestRequestsOfAListing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &service{calls: someCalls(250, time.Hour)}
+		store := newMemStore()
+		if _, err := s.visit(t, store, nil); err != nil {
+			t.Fatal(err)
+		}
+		for i, r := range s.requests[:3] {
+			u, err := url.ParseRequestURI(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			q := u.Query()
+			if q.Get("limit") != "100" || q.Get("sort_order") != "desc" || q.Has("cursor") != (i > 0) || q.Has("start_at_before") {
+				t.Errorf("request %d: %s", i, r)
+			}
+		}
+		if slices.ContainsFunc(s.requests[3:], func(r string) bool { return strings.Contains(r, "?") }) {
+			t.Errorf("more pages than three: %s", s.requests)
+		}
+	})
+}
+
+func TestProgress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &service{calls: someCalls(1000, time.Hour)}
+		tr, stop := serve(t, s)
+		defer stop()
+		c := tester(t, tr, newMemStore(), func(cfg *Config) {
+			cfg.Now = func() time.Time { return time.UnixMilli(testNow) }
+		})
+		if p := c.Progress(); p.Phase != Starting || p.TotalCount != -1 || p.TimeLeft != -1 {
+			t.Errorf("before: %+v", p)
+		}
+		done := make(chan Report)
+		go func() {
+			r, err := c.Run(t.Context())
+			if err != nil {
+				t.Error(err)
+			}
+			done <- r
+		}()
+		time.Sleep(500 * time.Millisecond)
+		if p := c.Progress(); p.Phase != Listing || p.TotalCount != 1000 || p.PagesTotal != 10 || p.Pages != 5 || p.TimeLeft <= 0 {
+			t.Errorf("listing: %+v", p)
+		}
+		time.Sleep(5 * time.Minute)
+		if p := c.Progress(); p.Phase != Details || p.LastMinute != 120 || p.Allowed != 120 || p.BudgetUsed < 99 {
+			t.Errorf("details: %+v", p)
+		}
+		if r := <-done; r.Phase != Done || !r.Complete() || r.BudgetUsed < 95 || r.Requests != 1010 || r.Elapsed == 0 {
+			t.Errorf("report: %+v", r)
+		}
+	})
+}

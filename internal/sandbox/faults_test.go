@@ -1,0 +1,200 @@
+package sandbox
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestFaultsOverTCP asks for each fault over a real connection.
+func TestFaultsOverTCP(t *testing.T) {
+	var kind atomic.Value // of FaultKind: what the next request meets
+	kind.Store(FaultKind(""))
+	s := newServer(t, Options{
+		World: Config{Calls: 300}, SlowFor: time.Millisecond,
+		Inject: func(int64, Request) FaultKind { return kind.Load().(FaultKind) },
+	})
+	running, err := Listen(t.Context(), "127.0.0.1:0", s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer running.Close()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	type got struct {
+		status     int
+		retryAfter string
+		json       bool
+		err        error
+		body       string
+	}
+	fetch := func() (g got) {
+		r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, running.URL+"/v3/calls?limit=10", nil)
+		r.Header.Set("Authorization", "Bearer sandbox-key")
+		a, err := client.Do(r)
+		if err != nil {
+			return got{err: err}
+		}
+		defer a.Body.Close()
+		body, err := io.ReadAll(a.Body)
+		return got{a.StatusCode, a.Header.Get("Retry-After"), a.Header.Get("Content-Type") == "application/json", err, string(body)}
+	}
+	right := fetch()
+	for _, c := range []struct {
+		kind  FaultKind
+		check func(got) bool
+	}{
+		{"400", func(g got) bool { return g.status == 400 && g.json }},
+		{"401", func(g got) bool { return g.status == 401 && strings.Contains(g.body, `"UNAUTHORIZED"`) }},
+		{"403", func(g got) bool { return g.status == 403 }},
+		{"404", func(g got) bool { return g.status == 404 }},
+		{"409", func(g got) bool { return g.status == 409 }},
+		{"500", func(g got) bool { return g.status == 500 && strings.Contains(g.body, `"INTERNAL_ERROR"`) }},
+		{"503", func(g got) bool { return g.status == 503 && g.json }},
+		{"429", func(g got) bool {
+			return g.status == 429 && strings.Contains("123", g.retryAfter) && strings.Contains(g.body, `"RATE_LIMIT_EXCEEDED"`)
+		}},
+		{Fault429Bare, func(g got) bool { return g.status == 429 && g.retryAfter == "" }},
+		{Fault429Malformed, func(g got) bool { return g.status == 429 && g.retryAfter == "soon" }},
+		{Fault429Date, func(g got) bool { _, err := http.ParseTime(g.retryAfter); return g.status == 429 && err == nil }},
+		{Fault503HTML, func(g got) bool { return g.status == 503 && !g.json && strings.HasPrefix(g.body, "<!DOCTYPE") }},
+		{FaultNonJSON, func(g got) bool { return g.status == 200 && strings.Contains(g.body, "<h1>Please sign in</h1>") }},
+		{FaultReset, func(g got) bool { return errors.Is(g.err, syscall.ECONNRESET) || errors.Is(g.err, io.EOF) }},
+		{FaultCut, func(g got) bool { return errors.Is(g.err, io.ErrUnexpectedEOF) && g.body != "" }},
+		{FaultTruncated, func(g got) bool { return g.err == nil && g.status == 200 && g.body == right.body[:len(right.body)/2] }},
+		{FaultHuge, func(g got) bool { return g.status == 200 && len(g.body) > 64<<20 }},
+		{FaultSlow, func(g got) bool { return g == right }},
+		{FaultLoop, func(g got) bool { return g == right }}, // there is nothing to repeat on a first page
+	} {
+		if kind.Store(c.kind); !slices.Contains(FaultKinds(), c.kind) {
+			t.Errorf("%s is not in the list", c.kind)
+		}
+		if g := fetch(); !c.check(g) {
+			t.Errorf("%s: %d, Retry-After %q, %v, %.200s", c.kind, g.status, g.retryAfter, g.err, g.body)
+		}
+	}
+	kind.Store(FaultKind(""))
+	if g := fetch(); g != right {
+		t.Errorf("afterwards: %+v", g)
+	}
+	stats := s.Stats()
+	if stats.Faults[FaultReset] != 1 || stats.Faults["429"] != 1 || stats.ByStatus["aborted"] != 2 || stats.RateLimited != 0 || stats.Requests != 21 {
+		t.Errorf("%+v", stats)
+	}
+}
+
+func TestHangEndsWithTheClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t, Options{World: Config{Calls: 10}, Faults: Faults{{FaultHang, 1}}})
+		l := newPipes()
+		running := Serve(t.Context(), l, s)
+		client := &http.Client{Transport: &http.Transport{DialContext: l.dial}, Timeout: time.Hour}
+		r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://sandbox/v3/calls", nil)
+		r.Header.Set("Authorization", "Bearer sandbox-key")
+		start := time.Now()
+		if _, err := client.Do(r); err == nil || time.Since(start) != time.Hour {
+			t.Errorf("%v after %v", err, time.Since(start))
+		}
+		if err := running.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestPageFaultsLoseNothing follows next_cursor through every page fault at
+// once, asking again where a cursor comes back.
+func TestPageFaultsLoseNothing(t *testing.T) {
+	faults, err := ParseFaults("duplicate=.1,short=.15,empty=.1,loop=.1,expired=.1,lying-total=.1,disorder=.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, query := range []string{"limit=10", "limit=7&sort_order=asc", "limit=5&status=ended", "limit=9&start_at_before=1795080000000"} {
+		s := newServer(t, Options{World: Config{Calls: 300, Seed: 3}, Faults: faults})
+		var want []string
+		s.opts.Faults = nil
+		want = ids(getAll(t, s, query))
+		s.opts.Faults = faults
+		seen := map[string]bool{}
+		cursor := ""
+		for range 5000 {
+			target := "/v3/calls?" + query
+			if cursor != "" {
+				target += "&cursor=" + cursor
+			}
+			w := do(s, "GET", target)
+			if w.Code == 400 && strings.Contains(w.Body.String(), "expired") {
+				continue
+			}
+			var e envelope
+			decode(t, w.Body.Bytes(), &e)
+			for _, id := range ids(e.Items) {
+				seen[id] = true
+			}
+			if e.NextCursor == nil {
+				cursor = "done"
+				break
+			}
+			cursor = *e.NextCursor
+		}
+		missing := slices.DeleteFunc(want, func(id string) bool { return seen[id] })
+		if cursor != "done" || len(missing) > 0 {
+			t.Errorf("%s: %d calls missing", query, len(missing))
+		}
+		stats := s.Stats()
+		for _, f := range faults {
+			if stats.Faults[f.Kind] == 0 {
+				t.Errorf("%s: no fault %s in %d requests", query, f.Kind, stats.Requests)
+			}
+		}
+	}
+}
+
+func TestFaultsAreDeterministic(t *testing.T) {
+	run := func(seed uint64) (statuses []int) {
+		s := newServer(t, Options{World: Config{Calls: 50, Seed: seed}, Faults: Faults{{"500", .2}, {"409", .2}}})
+		for range 100 {
+			statuses = append(statuses, do(s, "GET", "/v3/calls?limit=1").Code)
+		}
+		return statuses
+	}
+	if diff := cmp.Diff(run(1), run(1)); diff != "" {
+		t.Error(diff)
+	}
+	if slices.Equal(run(1), run(2)) {
+		t.Error("two seeds fail alike")
+	}
+}
+
+func TestParseFaults(t *testing.T) {
+	got, err := ParseFaults(" 500=0.05, 429-date=.1,reset=0 ,")
+	if diff := cmp.Diff(Faults{{"500", .05}, {Fault429Date, .1}, {FaultReset, 0}}, got); err != nil || diff != "" {
+		t.Error(err, diff)
+	}
+	for _, bad := range []string{"500", "500=x", "500=-1", "500=2", "boom=0.1", "500=.6,503=.6", "500=NaN"} {
+		if _, err := ParseFaults(bad); err == nil {
+			t.Errorf("%q: no error", bad)
+		}
+	}
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	for name, o := range map[string]Options{
+		"key":     {Keys: []string{""}},
+		"limiter": {Limiter: "none"},
+		"latency": {Latency: -1},
+		"faults":  {Faults: Faults{{"999", .1}}},
+		"world":   {World: Config{Calls: -1}},
+	} {
+		if _, err := New(o); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// noon is a Thursday, 21:00 in the company's zone.
+var noon = time.Date(2026, 11, 19, 12, 0, 0, 0, time.UTC)
+
+// busy is the same day, 18:30 in the company's zone: things are going on.
+var busy = time.Date(2026, 11, 19, 9, 30, 0, 0, time.UTC)
+
+func newWorld(t testing.TB, cfg Config) *World {
+	t.Helper()
+	if cfg.Origin.IsZero() {
+		cfg.Origin = busy
+	}
+	w, err := NewWorld(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// newServer serves without limits unless told otherwise, on a frozen clock.
+func newServer(t testing.TB, o Options) *Server {
+	t.Helper()
+	if o.Clock == nil {
+		o.Clock = NewManualClock(busy)
+	}
+	if o.PerSecond == 0 {
+		o.PerSecond, o.PerMinute = -1, -1
+	}
+	s, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// do sends one request straight to the handler, with the right key.
+func do(s http.Handler, method, target string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, target, nil)
+	r.Header.Set("Authorization", "Bearer sandbox-key")
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	return w
+}
+
+// envelope is a page as a client sees it.
+type envelope struct {
+	Items      []map[string]any `json:"items"`
+	NextCursor *string          `json:"next_cursor"`
+	TotalCount int64            `json:"total_count"`
+}
+
+// getPage fetches one page; query is without cursor.
+func getPage(t testing.TB, s http.Handler, query, cursor string) envelope {
+	t.Helper()
+	target := "/v3/calls?" + query
+	if cursor != "" {
+		target += "&cursor=" + cursor
+	}
+	w := do(s, "GET", target)
+	if w.Code != 200 {
+		t.Fatalf("GET %s: %d %s", target, w.Code, w.Body)
+	}
+	var e envelope
+	decode(t, w.Body.Bytes(), &e)
+	return e
+}
+
+// getAll follows next_cursor to the end and returns the items in order.
+func getAll(t testing.TB, s http.Handler, query string) []map[string]any {
+	t.Helper()
+	var all []map[string]any
+	cursor := ""
+	for {
+		e := getPage(t, s, query, cursor)
+		all = append(all, e.Items...)
+		if e.NextCursor == nil {
+			return all
+		}
+		cursor = *e.NextCursor
+	}
+}
+
+func decode(t testing.TB, body []byte, into any) {
+	t.Helper()
+	if err := json.Unmarshal(body, into); err != nil {
+		t.Fatalf("%v in %s", err, body)
+	}
+}
+
+func ids(items []map[string]any) []string {
+	all := make([]string, len(items))
+	for i, it := range items {
+		all[i] = it["id"].(string)
+	}
+	return all
+}

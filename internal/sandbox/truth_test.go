@@ -1,0 +1,209 @@
+package sandbox
+
+import (
+	"math/big"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestTruthIsWhatTheAPIServes fetches every page and every detail over HTTP,
+// counts them from their JSON alone, and compares.
+func TestTruthIsWhatTheAPIServes(t *testing.T) {
+	for _, c := range []struct {
+		cfg  Config
+		wait time.Duration
+	}{
+		{Config{Seed: 1, Calls: 500}, 0},
+		{Config{Seed: 2, Calls: 400}, 30 * time.Hour},
+		{Config{Seed: 3, Calls: 20_000, Days: 300}, -292 * 24 * time.Hour}, // when a larger company was small
+		{Config{Seed: 4, Calls: 400, LateVisibleRate: .1, DeleteRate: .2, LateFillRate: .3, StuckRate: .1, TieRate: .4}, 5 * time.Hour},
+		{Config{Seed: 5, Calls: 400, DriftRate: .3}, time.Minute},
+		{Config{Seed: 6, Calls: 1}, -400 * 24 * time.Hour},
+	} {
+		if c.cfg.Origin.IsZero() {
+			c.cfg.Origin = busy
+		}
+		at := c.cfg.Origin.Add(c.wait)
+		s := newServer(t, Options{World: c.cfg, Clock: NewManualClock(at)})
+		w := do(s, "GET", "/sandbox/truth")
+		var want Truth
+		decode(t, w.Body.Bytes(), &want)
+		got := count(t, s, at)
+		if diff := cmp.Diff(&want, got); diff != "" {
+			t.Errorf("seed %d: truth (-) is not what is served (+):\n%s", c.cfg.Seed, diff)
+		}
+	}
+}
+
+// count makes a Truth from JSON.
+func count(t *testing.T, s *Server, at time.Time) *Truth {
+	truth := &Truth{
+		At:       at.UnixMilli(),
+		ByStatus: map[string]int64{}, ByType: map[string]int64{}, ByReason: map[string]int64{},
+		BySentiment: map[string]int64{}, ByAgent: map[string]int64{}, ByVersion: map[string]int64{},
+		ByVariant: map[string]int64{}, ByDay: map[string]int64{},
+		TurnsByRole: map[string]int64{}, CustomItems: map[string]int64{},
+	}
+	cost := new(big.Rat)
+	key := func(v any) string {
+		if v == nil {
+			return "null"
+		}
+		return v.(string)
+	}
+	for _, item := range getAll(t, s, "limit=100") {
+		w := do(s, "GET", "/v3/calls/"+item["id"].(string))
+		var c map[string]any
+		decode(t, w.Body.Bytes(), &c)
+		transcript, there := c["transcript"]
+		delete(c, "transcript")
+		if diff := cmp.Diff(item, c); diff != "" || !there {
+			t.Fatalf("the detail says otherwise than the list: %s", diff)
+		}
+		truth.Calls++
+		agent := c["agent"].(map[string]any)
+		truth.ByStatus[key(c["status"])]++
+		truth.ByType[key(c["call_type"])]++
+		truth.ByReason[key(c["disconnection_reason"])]++
+		truth.ByAgent[key(agent["agent_id"])]++
+		truth.ByVersion[key(agent["agent_version"])]++
+		truth.ByVariant[key(c["variant_label"])]++
+		day := "null"
+		start, started := c["start_at"].(float64)
+		if started {
+			day = time.UnixMilli(int64(start)).UTC().Format(time.DateOnly)
+		}
+		truth.ByDay[day]++
+		if end, ok := c["end_at"].(float64); ok && started {
+			truth.DurationMS += int64(end) - int64(start)
+		}
+		if m, ok := c["call_cost"].(map[string]any); ok {
+			truth.WithCost++
+			text, ok := m["total_cost"].(string)
+			if !ok {
+				text = strings.Trim(itoaFloat(m["total_cost"].(float64)), `"`)
+			}
+			n, ok := new(big.Rat).SetString(text)
+			if !ok {
+				t.Fatalf("cost %v", m)
+			}
+			cost.Add(cost, n)
+		}
+		if c["opt_out_sensitive_data_storage"] == true {
+			truth.OptedOut++
+		}
+		if c["recording_url"] != nil {
+			truth.WithRecording++
+		}
+		if transcript != nil {
+			truth.WithTranscript++
+			for _, turn := range transcript.([]any) {
+				truth.TurnsByRole[turn.(map[string]any)["role"].(string)]++
+			}
+		}
+		analysis, ok := c["call_analysis"].(map[string]any)
+		truth.BySentiment[key(analysis["user_sentiment"])]++
+		if ok {
+			truth.WithAnalysis++
+			for _, it := range analysis["custom_analysis_data"].([]any) {
+				truth.CustomItems[it.(map[string]any)["name"].(string)]++
+			}
+		}
+	}
+	truth.TotalCost = cost.FloatString(2)
+	return truth
+}
+
+func itoaFloat(f float64) string { return new(big.Rat).SetFloat64(f).FloatString(2) }
+
+func TestTruthAtAnotherTime(t *testing.T) {
+	s := newServer(t, Options{World: Config{Calls: 300}})
+	var early Truth
+	decode(t, do(s, "GET", "/sandbox/truth?at=2026-11-01T00:00:00Z").Body.Bytes(), &early)
+	if want := s.World().Count(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)); early.Calls != want || want == 0 || want > 290 {
+		t.Errorf("%d calls then, %d counted", early.Calls, want)
+	}
+	if w := do(s, "GET", "/sandbox/truth?at=yesterday"); w.Code != 400 {
+		t.Errorf("%d", w.Code)
+	}
+}
+
+func TestClockOverHTTP(t *testing.T) {
+	s := newServer(t, Options{World: Config{Calls: 300}})
+	post := func(s *Server, body string) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, httptest.NewRequest("POST", "/sandbox/clock", strings.NewReader(body)))
+		return w
+	}
+	for body, want := range map[string]string{
+		`{"set":"2026-11-20T00:00:00Z"}`: "2026-11-20T00:00:00Z",
+		`{"set":"1795132800000"}`:        "2026-11-20T00:00:00Z",
+		`{"advance":"24h"}`:              "2026-11-20T09:30:00Z",
+		`{"advance":"-90m"}`:             "2026-11-19T08:00:00Z",
+		`{}`:                             "",
+		`{"set":"now"}`:                  "",
+		`{"advance":"1 day"}`:            "",
+		`{"jump":"24h"}`:                 "",
+		`{"advance":"1h","set":"2026-11-20T00:00"}`: "",
+	} {
+		s.opts.Clock.Set(busy)
+		w := post(s, body)
+		var c struct{ Now string }
+		if want == "" {
+			if w.Code != 400 || !s.Now().Equal(busy) {
+				t.Errorf("%s: %d, %v", body, w.Code, s.Now())
+			}
+			continue
+		}
+		if decode(t, w.Body.Bytes(), &c); c.Now != want {
+			t.Errorf("%s: %s", body, c.Now)
+		}
+		if decode(t, do(s, "GET", "/sandbox/clock").Body.Bytes(), &c); c.Now != want {
+			t.Errorf("%s: then %s", body, c.Now)
+		}
+	}
+	real, err := New(Options{World: Config{Calls: 10}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := post(real, `{"advance":"24h"}`); w.Code != 400 || !strings.Contains(w.Body.String(), "real time") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	if w := do(real, "GET", "/sandbox/nothing"); w.Code != 404 {
+		t.Errorf("%d", w.Code)
+	}
+}
+
+func TestStatsOfDetails(t *testing.T) {
+	s := newServer(t, Options{World: Config{Calls: 50_000}})
+	get := func(index int64) { do(s, "GET", "/v3/calls/"+s.World().ID(index).String()) }
+	get(100)
+	get(101)
+	get(100)
+	young := int64(299)
+	for v := range s.World().Visible(busy) {
+		if v.Status == "ended" && !v.CostKnown {
+			young = v.Index
+			break
+		}
+	}
+	get(young)
+	s.opts.Clock.Advance(24 * time.Hour)
+	get(young) // now there is more to it
+	do(s, "GET", "/v3/calls/none")
+	do(s, "GET", "/v3/calls")
+	got := s.Stats()
+	got.Bytes = 0
+	want := &Stats{
+		Requests: 7, ByKind: map[string]int64{"detail": 6, "page": 1}, ByStatus: map[string]int64{"200": 6, "404": 1},
+		MaxPerSecond: got.MaxPerSecond, MaxPerMinute: got.MaxPerMinute, Faults: map[FaultKind]int64{},
+		DetailsDistinct: 3, DetailsAgain: 2, DetailsUnchanged: 1,
+	}
+	if diff := cmp.Diff(want, got); diff != "" || s.DetailFetches(100) != 2 || s.DetailFetches(5) != 0 {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,249 @@
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"reflect"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// objectJSON says what encoding/json thinks of a body: the yardstick for what is
+// JSON. It nests ten times deeper than Decode.
+func objectJSON(body []byte) bool {
+	text := bytes.TrimLeft(body, " \t\r\n")
+	return json.Valid(body) && len(text) > 0 && text[0] == '{'
+}
+
+func addPayloads(f *testing.F) {
+	for name, kind := range payloads(f) {
+		f.Add(payload(f, name), kind == KindDetail)
+	}
+	for _, s := range hostile {
+		f.Add([]byte(s), false)
+		f.Add([]byte(s), true)
+	}
+}
+
+// hostile are bodies that a service under siege might send.
+var hostile = []string{
+	``, `null`, `[]`, `{}`, `{"id":""}`, `{"id":null}`, `{"id":"a"}x`, `{"id":"a",}`, `{"id" "a"}`, `{"id":"a"`,
+	`{"id":01}`, `{"id":-}`, `{"id":1.}`, `{"id":1e}`, `{"id":"\x"}`, `{"id":"\u12"}`, "{\"id\":\"\x01\"}",
+	`{"id":tru}`, `{"id":"a","id":"b","status":1,"status":"ended"}`, "{\"id\":\"a\",\"x\xff\":\"\xc3\x28\"}",
+	`{"id":"\ud800"}`, `{"id":"a","\ud800":1,"\ud801":2,"\ud800":3}`, `{"id":"a","start_at":1e400}`,
+	`{"id":"a","$":{"absent":["id"]},"$$":1,"agent":{"$":1}}`, `{"id":"a","transcript":[[],{},null,1]}`,
+	`{"id":"a","call_id":"b","call_from":1,"call_to":2,"start_timestamp":3,"agent":{"agent_id":"c"}}`,
+	`{"call_id":"a","transcript":[{"role":"user"}],"transcript_with_tool_calls":[{"role":"user"},{"role":"x"}]}`,
+	`{"call_id":"a","transcript":[[]],"transcript_with_tool_calls":[]}`,
+	`{"id":"a","opt_out_sensitive_data_storage":1,"transcript":"SECRET","call_analysis":{},"x":"SECRET"}`,
+	`{"id":"a","call_analysis":{"custom_analysis_data":null,"evaluation":null},"call_cost":{"total_cost":"1e2"}}`,
+}
+
+// FuzzDecode: no input makes Decode panic, and it takes exactly what is a JSON
+// object with an id.
+func FuzzDecode(f *testing.F) {
+	addPayloads(f)
+	f.Fuzz(func(t *testing.T, body []byte, detail bool) {
+		kind := KindItem
+		if detail {
+			kind = KindDetail
+		}
+		var d Decoder
+		var c Call
+		before := bytes.Clone(body)
+		err := d.Decode(body, kind, &c)
+		if !bytes.Equal(body, before) {
+			t.Fatal("Decode changed the body")
+		}
+		if wrong := (*DecodeError)(nil); err != nil && !errors.As(err, &wrong) {
+			t.Fatalf("not a DecodeError: %v", err)
+		}
+		if err == nil && !objectJSON(body) {
+			t.Fatalf("not JSON: %q", body)
+		}
+		_, _, redactErr := Redact(body)
+		if err == nil && redactErr != nil {
+			t.Fatalf("Redact refuses what Decode takes: %v", redactErr)
+		}
+		if err != nil {
+			if redactErr == nil && !objectJSON(body) {
+				t.Fatalf("Redact takes what is not JSON: %q", body)
+			}
+			return
+		}
+		checkFit(t, &c)
+		now := c.latestEnd() + 1
+		c.Settle(now)
+		if again := *c.Clone(); true {
+			again.Settle(now)
+			if again.Settlement != c.Settlement || again.TranscriptState != c.TranscriptState {
+				t.Fatal("Settle is not idempotent")
+			}
+		}
+	})
+}
+
+// FuzzRebuild: what Decode takes comes back from the rows, value for value;
+// and decoding what came back gives the same rows.
+func FuzzRebuild(f *testing.F) {
+	addPayloads(f)
+	f.Fuzz(func(t *testing.T, body []byte, detail bool) {
+		kind := KindItem
+		if detail {
+			kind = KindDetail
+		}
+		var d Decoder
+		var c Call
+		if d.Decode(body, kind, &c) != nil || !utf8.Valid(body) {
+			return
+		}
+		rebuilt := c.AppendJSON(nil)
+		if !c.OptOut.V {
+			got, want := value(t, rebuilt), value(t, body)
+			if !reflect.DeepEqual(got, want) {
+				t.Fatalf("%s\nbecomes %s\nextra   %s\n%s", body, rebuilt, c.Extra, cmp.Diff(want, got))
+			}
+		}
+		again := decoded(t, rebuilt, kind)
+		again.FirstSeenAt, again.FetchedAt, again.RunID = 0, 0, nil
+		if diff := cmp.Diff(&c, again, cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("%s\nbecomes %s\nand other rows: %s", body, rebuilt, diff)
+		}
+	})
+}
+
+// nested returns a body with depth arrays around nothing.
+func nested(depth int) []byte {
+	body := append([]byte(`{"id":"a","deep":`), bytes.Repeat([]byte("["), depth)...)
+	return append(append(body, bytes.Repeat([]byte("]"), depth)...), '}')
+}
+
+func TestDecodeErrors(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		body, reason string
+		offset       int
+	}{
+		{``, "not a JSON object", 0},
+		{` [1]`, "not a JSON object", 1},
+		{`{"id":"a"} x`, "text after the value", 11},
+		{`{"id":"a","b":01}`, "a number with a leading zero", 14},
+		{`{"id":"a","b":"\q"}`, "an escape that is none", 15},
+		{"{\"id\":\"a\",\"b\":\"\n\"}", "a control character in a string", 15},
+		{`{"id":"a"`, "unfinished object", 9},
+		{`{"id":"a`, "unfinished string", 6},
+		{`{"status":"ended"}`, "no id", 0},
+		{`{"status":"ended","id":null}`, "an id that is no text", 23},
+		{`{"id":["a"]}`, "an id that is no text", 6},
+		{`{"id":""}`, "an empty id", 6},
+		{`{"id":"a\ud800"}`, "an id that is no Unicode", 6},
+		{string(nested(maxDepth)), "nested too deep", 17 + maxDepth - 1},
+	} {
+		var d Decoder
+		err := d.Decode([]byte(tc.body), KindItem, new(Call))
+		var got *DecodeError
+		if !errors.As(err, &got) || got.Reason != tc.reason || got.Offset != tc.offset {
+			t.Errorf("%.60s: %v, want %s at byte %d", tc.body, err, tc.reason, tc.offset)
+		}
+	}
+	var d Decoder
+	if err := d.Decode(nested(maxDepth-1), KindItem, new(Call)); err != nil {
+		t.Errorf("just deep enough: %v", err)
+	}
+	if err := d.Decode([]byte(`{}`), KindMissing, new(Call)); err == nil {
+		t.Error("a missing call has no body to decode")
+	}
+}
+
+// A number as id becomes its text, and comes back as a number.
+func TestNumberID(t *testing.T) {
+	t.Parallel()
+	c := decoded(t, []byte(`{"id":12}`), KindItem)
+	if string(c.ID) != "12" {
+		t.Errorf("id %q", c.ID)
+	}
+	if v := value(t, c.AppendJSON(nil)).(map[string]any)["id"]; v != json.Number("12") {
+		t.Errorf("comes back as %v", v)
+	}
+}
+
+// Bytes that are no UTF-8 are the one thing that is lost: each is replaced, in
+// every column, and the call says so.
+func TestInvalidUTF8(t *testing.T) {
+	t.Parallel()
+	var d Decoder
+	var c Call
+	body := []byte("{\"id\":\"a\",\"status\":\"e\xff\xfed\",\"k\xc3\":\"\xe2\x82\",\"metadata\":{\"x\":\"\xed\xa0\x80\"}}")
+	if err := d.Decode(body, KindItem, &c); err != nil {
+		t.Fatal(err)
+	}
+	checkFit(t, &c)
+	if got := string(c.Status); got != "e\uFFFD\uFFFDd" {
+		t.Errorf("status %q", got)
+	}
+	if !reflect.DeepEqual(value(t, c.AppendJSON(nil)), value(t, body)) {
+		t.Errorf("%s", c.AppendJSON(nil))
+	}
+	if got := d.Drift[0]; got != (Drift{wholeBody, DriftReplaced, 1}) {
+		t.Errorf("drift %+v", d.Drift)
+	}
+	if err := d.Decode([]byte("{\"id\":\"a\xff\"}"), KindItem, &c); err == nil {
+		t.Error("an id that is no UTF-8 could be another call's")
+	}
+}
+
+// Whatever a hostile body holds, the Drift of it stays small.
+func TestDriftBounded(t *testing.T) {
+	t.Parallel()
+	var d Decoder
+	var c Call
+	for round := range 3 {
+		body := []byte(`{"id":"a"`)
+		for i := range 2000 {
+			name, _ := json.Marshal(string(bytes.Repeat([]byte{'a' + byte(i%26)}, 1+i%100)) + string(rune('A'+round)))
+			body = append(append(append(body, ','), name...), ":1"...)
+		}
+		if err := d.Decode(append(body, '}'), KindItem, &c); err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, r := range d.Drift {
+			n += r.Count
+		}
+		if len(d.Drift) > maxDriftNames+1 || n != 2000 {
+			t.Errorf("%d paths for %d unknown fields", len(d.Drift), n)
+		}
+	}
+}
+
+// A body of 20 MB decodes, and comes back, in one piece.
+func TestHugeTranscript(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("20 MB")
+	}
+	var body bytes.Buffer
+	io.WriteString(&body, `{"id":"a","status":"ended","end_at":1795079700000,"transcript":[`)
+	turn := `{"role":"agent","content":"` + string(bytes.Repeat([]byte("안녕 \\n"), 1000)) + `","start_at":1,"end_at":2}`
+	n := 0
+	for ; body.Len() < 20<<20; n++ {
+		if n > 0 {
+			body.WriteByte(',')
+		}
+		body.WriteString(turn)
+	}
+	body.WriteString("]}")
+	c := decoded(t, body.Bytes(), KindDetail)
+	if len(c.Turns) != n || c.TurnCount != Some(int32(n)) {
+		t.Fatalf("%d turns of %d", len(c.Turns), n)
+	}
+	again := decoded(t, c.AppendJSON(nil), KindDetail)
+	if !Same(c, again) {
+		t.Error("does not come back")
+	}
+}

@@ -1,0 +1,180 @@
+package schema
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+const (
+	hour = int64(time.Hour / time.Millisecond)
+	noon = int64(1795089600000) // 2026-11-19T12:00Z, when the calls below started
+)
+
+// The table of a call's life. Each call is given by what its JSON has beyond an
+// id and a start, and looked at some time after that.
+func TestSettle(t *testing.T) {
+	t.Parallel()
+	const (
+		end      = `,"end_at":1795089660000`
+		ended    = `,"status":"ended"` + end
+		analysis = `,"call_analysis":{"summary":null,"user_sentiment":"neutral","custom_analysis_data":[]}`
+		hollow   = `,"call_analysis":{"summary":null,"user_sentiment":null,"custom_analysis_data":[]}`
+		cost     = `,"call_cost":{"total_cost":"1.00"}`
+		optOut   = `,"opt_out_sensitive_data_storage":true`
+		turns    = `,"transcript":[{"role":"user","content":"Hi"}]`
+	)
+	instantly := fmt.Sprintf(`,"end_at":%d`, noon)
+	for _, tc := range []struct {
+		name       string
+		json       string
+		kind       Kind
+		after      int64 // hours after the start
+		settlement Settlement
+		transcript TranscriptState
+		due        bool
+	}{
+		{"not over", `,"status":"ongoing"`, KindItem, 1, Open, Pending, false},
+		{"not over, old", `,"status":"ongoing"`, KindItem, 95, Open, Pending, false},
+		{"not over, too old", `,"status":"queued"`, KindItem, 96, Expired, Pending, false},
+		{"v2 words", `,"status":"ringing"`, KindItem, 1, Open, Pending, false},
+		{"unknown status", `,"status":"paused"`, KindItem, 1, Open, Pending, false},
+		{"unknown status with an end", `,"status":"paused"` + end, KindItem, 1, Ended, Pending, true},
+		{"no status", ``, KindItem, 1, Open, Pending, false},
+		{"no status, but an end", end, KindItem, 1, Ended, Pending, true},
+		{"starts later", `,"status":"queued"`, KindItem, -500, Open, Pending, false},
+
+		{"ended", ended, KindItem, 1, Ended, Pending, true},
+		{"ended, no end", `,"status":"ended"`, KindItem, 1, Ended, Pending, true},
+		{"analysis alone", ended + analysis, KindItem, 1, Ended, Pending, true},
+		{"cost alone", ended + cost, KindItem, 1, Ended, Pending, true},
+		{"both", ended + analysis + cost, KindItem, 1, Settled, Pending, true},
+		{"an analysis of nulls is one", ended + hollow + cost, KindItem, 1, Settled, Pending, true},
+		{"an analysis of another shape is one", ended + `,"call_analysis":"none"` + cost, KindItem, 1, Settled, Pending, true},
+		{"a cost of nulls is none", ended + analysis + `,"call_cost":{"total_cost":null}`, KindItem, 1, Ended, Pending, true},
+		{"a cost that is no amount is one", ended + analysis + `,"call_cost":{"total_cost":"free"}`, KindItem, 1, Settled, Pending, true},
+		{"given up", ended + cost, KindItem, 73, Expired, Pending, true},
+		{"given up without an end", `,"status":"ended"`, KindItem, 96, Expired, Pending, true},
+		{"not yet given up without an end", `,"status":"ended"`, KindItem, 95, Ended, Pending, true},
+		{"an end years ahead", `,"status":"ended","end_at":4000000000000`, KindItem, 96, Expired, Pending, true},
+		{"present", ended + analysis + cost + turns, KindDetail, 1, Settled, Present, false},
+		{"empty", ended + analysis + cost + `,"transcript":null`, KindDetail, 1, Settled, Empty, false},
+		{"ongoing, some turns", `,"status":"ongoing"` + turns, KindDetail, 1, Open, Pending, false},
+
+		{"not connected", `,"status":"not_connected"`, KindItem, 1, Settled, Empty, false},
+		{"not connected, but a recording", `,"status":"not_connected","recording_url":"u"`, KindItem, 1, Ended, Pending, true},
+		{"not connected, but turns", `,"status":"not_connected"` + turns, KindDetail, 1, Ended, Present, false},
+		{"canceled at once", `,"status":"canceled"`, KindItem, 1, Settled, Empty, false},
+		{"canceled at its start", `,"status":"canceled"` + instantly, KindItem, 1, Settled, Empty, false},
+		{"canceled after a minute", `,"status":"canceled"` + end, KindItem, 1, Ended, Pending, true},
+		{"error without an end", `,"status":"error"`, KindItem, 1, Settled, Empty, false},
+		{"error after a minute", `,"status":"error"` + end, KindItem, 1, Ended, Pending, true},
+		{"no answer", `,"status":"error","disconnection_reason":"dial_no_answer"` + end, KindItem, 1, Settled, Empty, false},
+		{"no answer, but ended", `,"disconnection_reason":"dial_no_answer"` + ended, KindItem, 1, Ended, Pending, true},
+		{"dial failed, no status", `,"disconnection_reason":"dial_failed"` + end, KindItem, 1, Settled, Empty, false},
+		{"dial failed, not over", `,"status":"ongoing","disconnection_reason":"dial_failed"`, KindItem, 1, Open, Pending, false},
+		{"no line free", `,"status":"error","disconnection_reason":"concurrency_limit_reached"` + end, KindItem, 1, Settled, Empty, false},
+		{"no money", `,"status":"error","disconnection_reason":"insufficient_balance"` + instantly, KindItem, 1, Settled, Empty, false},
+		{"money ran out", `,"status":"error","disconnection_reason":"insufficient_balance"` + end, KindItem, 1, Ended, Pending, true},
+		{"voicemail", `,"disconnection_reason":"voicemail_reached"` + ended, KindItem, 1, Ended, Pending, true},
+
+		{"opted out", ended + optOut, KindItem, 1, Ended, Withheld, false},
+		{"opted out, cost there", ended + optOut + cost, KindItem, 1, Settled, Withheld, false},
+		{"opted out, given up", ended + optOut, KindItem, 80, Expired, Withheld, false},
+		{"opted out, not over", `,"status":"ongoing"` + optOut, KindItem, 1, Open, Withheld, false},
+	} {
+		body := fmt.Sprintf(`{"id":"a","start_at":%d%s}`, noon, tc.json)
+		c := decoded(t, []byte(body), tc.kind)
+		for range 2 { // settling again changes nothing
+			c.Settle(noon + tc.after*hour)
+			if c.Settlement != tc.settlement || c.TranscriptState != tc.transcript || c.DetailDue() != tc.due {
+				t.Errorf("%s: %v, transcript %v, detail due %v; want %v, %v, %v", tc.name,
+					c.Settlement, c.TranscriptState, c.DetailDue(), tc.settlement, tc.transcript, tc.due)
+			}
+		}
+	}
+}
+
+// A call without a start counts from when it was first seen.
+func TestSettleWithoutStart(t *testing.T) {
+	t.Parallel()
+	c := decoded(t, []byte(`{"id":"a","status":"queued"}`), KindItem)
+	c.FirstSeenAt = noon
+	for after, want := range map[int64]Settlement{0: Open, 95: Open, 96: Expired} {
+		if c.Settle(noon + after*hour); c.Settlement != want {
+			t.Errorf("after %d hours: %v, want %v", after, c.Settlement, want)
+		}
+	}
+}
+
+// What turns out to have connected is due after all.
+func TestSettleBack(t *testing.T) {
+	t.Parallel()
+	c := decoded(t, []byte(`{"id":"a","status":"error","start_at":1795089600000}`), KindItem)
+	c.Settle(noon + hour)
+	if c.TranscriptState != Empty {
+		t.Fatalf("transcript %v", c.TranscriptState)
+	}
+	c.RecordingURL = []byte("u")
+	c.Settle(noon + hour)
+	if !c.DetailDue() || c.Settlement != Ended {
+		t.Errorf("transcript %v, %v", c.TranscriptState, c.Settlement)
+	}
+}
+
+// Time alone only ever moves a call forward, and what is settled stays so.
+func TestSettleMonotonic(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var d Decoder
+		var c Call
+		kind := drawKind(t)
+		if d.Decode(drawCall(t, kind, 20), kind, &c) != nil {
+			return
+		}
+		last := Open
+		for _, after := range []int64{0, 1, 24, 71, 72, 73, 96, 97, 1000} {
+			c.Settle(1_760_000_000_000 + after*hour)
+			if c.Settlement < last {
+				t.Fatalf("from %v to %v", last, c.Settlement)
+			}
+			if last == Settled && c.Settlement != Settled {
+				t.Fatalf("from settled to %v", c.Settlement)
+			}
+			last = c.Settlement
+		}
+	})
+}
+
+func TestWords(t *testing.T) {
+	t.Parallel()
+	for want, s := range map[string]fmt.Stringer{
+		"pending": Pending, "present": Present, "empty": Empty, "withheld": Withheld, "missing": Missing,
+		"open": Open, "ended": Ended, "settled": Settled, "expired": Expired, "v3": V3, "v2": V2,
+		"Settlement(9)": Settlement(9), "converted": DriftConverted, "replaced": DriftReplaced,
+	} {
+		if s.String() != want {
+			t.Errorf("%s, want %s", s, want)
+		}
+	}
+	for s := Pending; s <= Missing; s++ {
+		if got, err := ParseTranscriptState(s.String()); got != s || err != nil {
+			t.Errorf("%v becomes %v: %v", s, got, err)
+		}
+	}
+	for s := Open; s <= Expired; s++ {
+		if got, err := ParseSettlement(s.String()); got != s || err != nil {
+			t.Errorf("%v becomes %v: %v", s, got, err)
+		}
+	}
+	for s := V3; s <= V2; s++ {
+		if got, err := ParseSource(s.String()); got != s || err != nil {
+			t.Errorf("%v becomes %v: %v", s, got, err)
+		}
+	}
+	if _, err := ParseSettlement("Open"); err == nil {
+		t.Error("a word is spelled in one way")
+	}
+}

@@ -1,0 +1,310 @@
+package schema
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+)
+
+// merged returns what Merge makes of two calls, and checks that it leaves the
+// older one alone.
+func merged(t rapid.TB, old, newer *Call, kind Kind) *Call {
+	t.Helper()
+	before, c := old.Clone(), newer.Clone()
+	Merge(old, c, kind)
+	if diff := cmp.Diff(before, old, cmpopts.EquateEmpty()); diff != "" {
+		t.Fatalf("Merge changed the older call: %s", diff)
+	}
+	return c.Clone()
+}
+
+func mustSame(t rapid.TB, what string, want, got *Call) {
+	t.Helper()
+	if !Same(want, got) {
+		t.Fatalf("%s: %s", what, cmp.Diff(want, got, cmpopts.EquateEmpty()))
+	}
+}
+
+// drawDecoded returns a random call with the given id.
+func drawDecoded(t *rapid.T, kind Kind, wild int) *Call {
+	var d Decoder
+	for {
+		var c Call
+		if d.Decode(drawCall(t, kind, wild), kind, &c) == nil {
+			c.FirstSeenAt = int64(rapid.IntRange(1, 9).Draw(t, "seen"))
+			return c.Clone()
+		}
+	}
+}
+
+// Merging the same response once more changes nothing, however strange the two
+// are.
+func TestMergeIdempotent(t *testing.T) {
+	t.Parallel()
+	for _, wild := range []int{0, 15, 50} {
+		t.Run(fmt.Sprint(wild), func(t *testing.T) {
+			t.Parallel()
+			rapid.Check(t, func(t *rapid.T) {
+				old := drawDecoded(t, drawKind(t), wild)
+				kind := drawKind(t)
+				newer := drawDecoded(t, kind, wild)
+				once := merged(t, old, newer, kind)
+				mustSame(t, "twice", once, merged(t, once, newer, kind))
+				if want := min(old.FirstSeenAt, newer.FirstSeenAt); once.FirstSeenAt != want {
+					t.Fatalf("first seen at %d, not %d", once.FirstSeenAt, want)
+				}
+				checkFit(t, once)
+				var d Decoder
+				d.forced, d.source = true, once.Source
+				k := KindItem
+				if once.TurnCount.OK {
+					k = KindDetail
+				}
+				var again Call
+				if err := d.Decode(once.AppendJSON(nil), k, &again); err != nil {
+					t.Fatal(err)
+				}
+				again.TranscriptState = once.TranscriptState
+				mustSame(t, "through JSON", once, &again)
+			})
+		})
+	}
+}
+
+// itemOf returns the list item of the call that a detail is of.
+func itemOf(t rapid.TB, detail *Call) *Call {
+	item := *detail.Clone()
+	item.Turns, item.TurnCount = nil, Opt[int32]{}
+	if string(item.Extra) == `{"$":{"empty":["transcript"]}}` {
+		item.Extra = nil
+	}
+	var d Decoder
+	var c Call
+	if err := d.Decode(item.AppendJSON(nil), KindItem, &c); err != nil {
+		t.Fatal(err)
+	}
+	c.FirstSeenAt = detail.FirstSeenAt
+	return c.Clone()
+}
+
+// A list item and then the detail give what the detail alone gives, and the
+// same list item again changes nothing.
+func TestMergeItemDetail(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		g := &gen{t: t}
+		g.v3(KindDetail)
+		var d Decoder
+		var c Call
+		if err := d.Decode(g.b, KindDetail, &c); err != nil {
+			t.Fatal(err)
+		}
+		detail := c.Clone()
+		item := itemOf(t, detail)
+		both := merged(t, item, detail, KindDetail)
+		mustSame(t, "item, detail", detail, both)
+		mustSame(t, "item, detail, item", detail, merged(t, both, item, KindItem))
+	})
+}
+
+// A response that carries next to nothing takes nothing away.
+func TestMergeThin(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		old := drawDecoded(t, drawKind(t), 0)
+		name := "id"
+		if old.Source == V2 {
+			name = "call_id"
+		}
+		thin := decodedIn(t, fmt.Sprintf(`{%q:%q}`, name, old.ID), KindItem)
+		// The id may have been sent as a number.
+		old.Extra = bytes.Replace(old.Extra, []byte(`"id":42`), []byte(`"$$":0`), 1)
+		got := merged(t, old, thin, KindItem)
+		want, have := value(t, old.AppendJSON(nil)).(map[string]any), value(t, got.AppendJSON(nil)).(map[string]any)
+		want[name] = have[name]
+		if diff := cmp.Diff(want, have); diff != "" {
+			t.Fatal(diff)
+		}
+		if got.TranscriptState != old.TranscriptState {
+			t.Fatalf("transcript %v, was %v", got.TranscriptState, old.TranscriptState)
+		}
+	})
+}
+
+func decodedIn(t rapid.TB, body string, kind Kind) *Call {
+	t.Helper()
+	var d Decoder
+	var c Call
+	if err := d.Decode([]byte(body), kind, &c); err != nil {
+		t.Fatal(err)
+	}
+	return c.Clone()
+}
+
+// The rules of Merge, one by one, on the members that matter.
+func TestMergeRules(t *testing.T) {
+	t.Parallel()
+	const (
+		base     = `"id":"a","status":"ended","start_at":1795089600000,"end_at":1795089660000`
+		turns    = `,"transcript":[{"role":"user","content":"Hi","start_at":null,"end_at":null}]`
+		analysis = `,"call_analysis":{"summary":"S","user_sentiment":"positive","custom_analysis_data":[{"type":"boolean","name":"n","value":true}]}`
+		cost     = `,"call_cost":{"total_cost":"2.00"}`
+		full     = `{` + base + analysis + cost + `,"recording_url":"u","new":1` + turns + `}`
+	)
+	for _, tc := range []struct {
+		name             string
+		old              string
+		oldKind          Kind
+		newer            string
+		kind             Kind
+		json             string
+		state            TranscriptState
+		turns, summaries int
+	}{
+		{"nothing new", full, KindDetail, `{` + base + `}`, KindItem, full, Present, 1, 1},
+		{"null wins", full, KindDetail, `{"id":"a","recording_url":null,"new":null}`, KindItem,
+			`{` + base + analysis + cost + `,"recording_url":null,"new":null` + turns + `}`, Present, 1, 1},
+		{"null does not take back an analysis or a cost", full, KindDetail,
+			`{` + base + `,"call_analysis":null,"call_cost":null}`, KindItem, full, Present, 1, 1},
+		{"nor does a hollow one", full, KindDetail,
+			`{` + base + `,"call_analysis":{"summary":null,"custom_analysis_data":[]},"call_cost":{"total_cost":null}}`,
+			KindItem, full, Present, 1, 1},
+		{"another analysis wins", full, KindDetail, `{` + base + `,"call_analysis":{"summary":"T","user_sentiment":null,"custom_analysis_data":[]}}`, KindItem,
+			`{` + base + cost + `,"call_analysis":{"summary":"T","user_sentiment":null,"custom_analysis_data":[]},"recording_url":"u","new":1` + turns + `}`, Present, 1, 1},
+		{"what an analysis leaves out stays", `{` + base + `,"call_analysis":{"summary":"S","evaluation":{"x":1},"y":2}}`, KindItem,
+			`{` + base + `,"call_analysis":{"summary":"T"}}`, KindItem,
+			`{` + base + `,"call_analysis":{"summary":"T","evaluation":{"x":1},"y":2}}`, Pending, 0, 1},
+		{"a changed end asks for the detail again", full, KindDetail, `{"id":"a","end_at":1795089670000}`, KindItem,
+			strings.Replace(full, "89660000", "89670000", 1), Pending, 1, 1},
+		{"a changed status too", full, KindDetail, `{"id":"a","status":"error"}`, KindItem,
+			strings.Replace(full, `"ended"`, `"error"`, 1), Pending, 1, 1},
+		{"a null transcript of an item says nothing", full, KindDetail, `{` + base + `,"transcript":null}`, KindItem,
+			full, Present, 1, 1},
+		{"nor does a detail's take back turns", full, KindDetail, `{` + base + `,"transcript":null}`, KindDetail,
+			full, Present, 1, 1},
+		{"new turns win", full, KindDetail, `{` + base + `,"transcript":[1,2]}`, KindDetail,
+			strings.Replace(full, turns, `,"transcript":[1,2]`, 1), Present, 2, 1},
+		{"no transcript is empty", `{` + base + `}`, KindItem, `{` + base + `,"transcript":null}`, KindDetail,
+			`{` + base + `,"transcript":null}`, Empty, 0, 0},
+		{"nor one that is left out", `{` + base + `}`, KindItem, `{` + base + `}`, KindDetail, `{` + base + `}`, Empty, 0, 0},
+		{"an opt-out erases", full, KindDetail, `{"id":"a","opt_out_sensitive_data_storage":true}`, KindItem,
+			`{` + base + cost + `,"call_analysis":null,"recording_url":null,"opt_out_sensitive_data_storage":true,"transcript":null}`, Withheld, 0, 0},
+		{"and stands", `{` + base + `,"opt_out_sensitive_data_storage":true}`, KindItem, full, KindDetail,
+			`{` + base + cost + `,"call_analysis":null,"recording_url":null,"opt_out_sensitive_data_storage":true,"transcript":null}`, Withheld, 0, 0},
+		{"also against null", `{` + base + `,"opt_out_sensitive_data_storage":true}`, KindItem,
+			`{` + base + `,"opt_out_sensitive_data_storage":null}`, KindItem,
+			`{` + base + `,"opt_out_sensitive_data_storage":true}`, Withheld, 0, 0},
+		{"until it is taken back", `{` + base + `,"opt_out_sensitive_data_storage":true}`, KindItem,
+			`{` + base + `,"opt_out_sensitive_data_storage":false}`, KindItem,
+			`{` + base + `,"opt_out_sensitive_data_storage":false}`, Pending, 0, 0},
+		{"another name for the same", `{"id":"a","from_number":"1","agent":{"agent_id":"x"}}`, KindItem,
+			`{"id":"a","call_from":"2","agent_id":"y"}`, KindItem, `{"id":"a","call_from":"2","agent_id":"y"}`, Pending, 0, 0},
+		{"from v2 to v3", `{"call_id":"a","call_from":"1","status":"ended","call_cost":{"total_credits_used":3},"transcript_with_tool_calls":[{"role":"x"}],"start_timestamp":1795089600000,"end_timestamp":1795089660000}`, KindItem,
+			`{` + base + cost + `}`, KindItem,
+			`{` + base + `,"from_number":"1","agent":null,"call_type":null,"disconnection_reason":null,"to_number":null,
+			  "presentation_number":null,"recording_url":null,"metadata":null,"dynamic_variables":null,"variant_label":null,
+			  "opt_out_sensitive_data_storage":null,"call_analysis":null,
+			  "call_cost":{"total_cost":"2.00","total_credits_used":3},"transcript":[{"role":"x"}]}`, Present, 1, 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := merged(t, decodedIn(t, tc.old, tc.oldKind), decodedIn(t, tc.newer, tc.kind), tc.kind)
+			if diff := cmp.Diff(value(t, []byte(tc.json)), value(t, got.AppendJSON(nil))); diff != "" {
+				t.Errorf("(-want +got): %s", diff)
+			}
+			if got.TranscriptState != tc.state || len(got.Turns) != tc.turns || (got.Summary != nil) != (tc.summaries > 0) {
+				t.Errorf("transcript %v with %d turns, summary %q", got.TranscriptState, len(got.Turns), got.Summary)
+			}
+		})
+	}
+}
+
+func TestMergeMissing(t *testing.T) {
+	t.Parallel()
+	missing := func() *Call { return &Call{ID: []byte("a"), FirstSeenAt: 9, FetchedAt: 9, RunID: []byte("r")} }
+	if got := missing(); true {
+		Merge(nil, got, KindMissing)
+		if got.TranscriptState != Missing {
+			t.Errorf("unknown before: %v", got.TranscriptState)
+		}
+	}
+	for _, tc := range []struct {
+		json string
+		kind Kind
+		was  TranscriptState
+		want TranscriptState
+	}{
+		{`{"id":"a","status":"ended"}`, KindItem, Pending, Missing},
+		{`{"id":"a","status":"ended"}`, KindItem, Missing, Missing},
+		{`{"id":"a","status":"ended","transcript":[{}]}`, KindDetail, Present, Present},
+		{`{"id":"a","status":"ended","transcript":[{}]}`, KindDetail, Pending, Present},
+		{`{"id":"a","status":"ended","transcript":null}`, KindDetail, Empty, Empty},
+		{`{"id":"a","opt_out_sensitive_data_storage":true}`, KindItem, Withheld, Withheld},
+	} {
+		old := decodedIn(t, tc.json, tc.kind)
+		old.TranscriptState, old.FirstSeenAt = tc.was, 3
+		got := merged(t, old, missing(), KindMissing)
+		if got.TranscriptState != tc.want || got.FirstSeenAt != 3 || got.FetchedAt != 9 || string(got.RunID) != "r" {
+			t.Errorf("%s, %v: %v, first seen %d", tc.json, tc.was, got.TranscriptState, got.FirstSeenAt)
+		}
+		got.TranscriptState = old.TranscriptState
+		mustSame(t, "the rest", old, got)
+	}
+}
+
+// A call that became known as missing must not share room with what it was
+// merged from: its Call is used again for the next one.
+func TestMergeOwnRoom(t *testing.T) {
+	t.Parallel()
+	old := decodedIn(t, `{"id":"a","transcript":[{"role":"user"},{"role":"agent"}]}`, KindDetail)
+	before := old.Clone()
+	var c Call
+	var d Decoder
+	for _, kind := range []Kind{KindMissing, KindItem} {
+		c = Call{ID: []byte("a"), Turns: c.Turns[:0], Items: c.Items[:0]}
+		Merge(old, &c, kind)
+		if err := d.Decode([]byte(`{"id":"b","transcript":[1,2]}`), KindDetail, &c); err != nil {
+			t.Fatal(err)
+		}
+		mustSame(t, "the older call", before, old)
+	}
+}
+
+func TestSame(t *testing.T) {
+	t.Parallel()
+	item := func(edit func(*Call)) *Call {
+		c := decoded(t, payload(t, "v3_detail"), KindDetail)
+		edit(c)
+		return c
+	}
+	a := item(func(*Call) {})
+	for name, b := range map[string]*Call{
+		"fetched":    item(func(c *Call) { c.FetchedAt++ }),
+		"run":        item(func(c *Call) { c.RunID = []byte("other") }),
+		"first seen": item(func(c *Call) { c.FirstSeenAt++ }),
+		"signature":  item(func(c *Call) { c.RecordingURL = bytes.Replace(c.RecordingURL, []byte("3q2"), []byte("new"), 1) }),
+	} {
+		if !Same(a, b) {
+			t.Errorf("%s: changed", name)
+		}
+	}
+	for name, b := range map[string]*Call{
+		"recording":  item(func(c *Call) { c.RecordingURL = []byte("https://recordings.example.com/other.wav") }),
+		"status":     item(func(c *Call) { c.Status = nil }),
+		"empty":      item(func(c *Call) { c.VariantLabel = []byte{} }),
+		"cost":       item(func(c *Call) { c.TotalCost.V++ }),
+		"settlement": item(func(c *Call) { c.Settlement++ }),
+		"turn":       item(func(c *Call) { c.Turns[1].Content = []byte("x") }),
+		"turns":      item(func(c *Call) { c.Turns = c.Turns[1:] }),
+		"item":       item(func(c *Call) { c.Items[0].Value = []byte("false") }),
+		"extra":      item(func(c *Call) { c.Extra = []byte(`{"x":1}`) }),
+	} {
+		if Same(a, b) {
+			t.Errorf("%s: no change", name)
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package schema
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+)
+
+// Nothing of an opted-out call's conversation gets past Decode or Redact, and
+// both leave the same rows.
+func TestOptOut(t *testing.T) {
+	t.Parallel()
+	body := payload(t, "v3_detail_opt_out_sent")
+	clean, changed, err := Redact(body)
+	if err != nil || !changed {
+		t.Fatalf("redact: changed %v, %v", changed, err)
+	}
+	if bytes.Contains(clean, []byte("SECRET")) {
+		t.Errorf("in the journal: %s", clean)
+	}
+	c := decoded(t, body, KindDetail)
+	c.eachBytes(func(b *[]byte) {
+		if bytes.Contains(*b, []byte("SECRET")) {
+			t.Errorf("in the rows: %s", *b)
+		}
+	})
+	if c.TranscriptState != Withheld || c.CanHaveTranscript() || c.DetailDue() {
+		t.Errorf("transcript %v", c.TranscriptState)
+	}
+	if diff := cmp.Diff(c, decoded(t, clean, KindDetail), cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("the redacted body makes other rows: %s", diff)
+	}
+	if again, changed, err := Redact(clean); changed || err != nil || &again[0] != &clean[0] {
+		t.Errorf("redacted twice: changed %v, %v", changed, err)
+	}
+}
+
+// What is not plainly false forbids storage.
+func TestOptOutSpellings(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]bool{
+		`true`: true, `"true"`: true, `1`: true, `0`: true, `"no"`: true, `{}`: true, `[]`: true, `"f\u0061lse"`: true,
+		`false`: false, `null`: false, `"false"`: false,
+	} {
+		for _, body := range []string{
+			`{"id":"a","transcript":[{"content":"SECRET"}],"opt_out_sensitive_data_storage":` + value + `}`,
+			`{"\u006fpt_out_sensitive_data_storage":` + value + `,"x":"SECRET","id":"a"}`,
+			`{"opt_out_sensitive_data_storage":false,"x":"SECRET","id":"a","opt_out_sensitive_data_storage":` + value + `}`,
+		} {
+			c := decoded(t, []byte(body), KindDetail)
+			clean, changed, err := Redact([]byte(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			kept := len(c.Turns) > 0 || bytes.Contains(c.Extra, []byte("SECRET"))
+			if kept == want || changed != want || bytes.Contains(clean, []byte("SECRET")) == want || c.OptOut.V != want {
+				t.Errorf("%s: opted out %v, kept %v, redacted %s", body, c.OptOut, kept, clean)
+			}
+		}
+	}
+}
+
+// Redact copies nothing where there is nothing to take out.
+func TestRedactUnchanged(t *testing.T) { // not parallel: it counts allocations
+	for _, name := range []string{"v3_detail", "v2_item", "v3_detail_opt_out", "v3_item_thin"} {
+		body := payload(t, name)
+		clean, changed, err := Redact(body)
+		if err != nil || changed || &clean[0] != &body[0] {
+			t.Errorf("%s: changed %v, %v", name, changed, err)
+		}
+		if n := testing.AllocsPerRun(100, func() { _, _, _ = Redact(body) }); n != 0 && !bytes.Contains(body, []byte(`storage": true`)) {
+			t.Errorf("%s: %v allocations", name, n)
+		}
+	}
+	for _, body := range hostile[:20] {
+		if _, _, err := Redact([]byte(body)); err == nil && !objectJSON([]byte(body)) {
+			t.Errorf("redacts %q", body)
+		}
+	}
+}
+
+// For any call, redacting first makes no difference to the rows.
+func TestRedactThenDecode(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		kind := drawKind(t)
+		body := drawCall(t, kind, 40)
+		if rapid.Bool().Draw(t, "opted out") {
+			body = bytes.ReplaceAll(body, []byte(`_storage":false`), []byte(`_storage":true`))
+		}
+		var d Decoder
+		var c Call
+		if d.Decode(body, kind, &c) != nil {
+			return
+		}
+		clean, _, err := Redact(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := c.Clone()
+		if err := d.Decode(clean, kind, &c); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, &c, cmpopts.EquateEmpty()); diff != "" {
+			t.Fatalf("%s\nredacted %s\n%s", body, clean, diff)
+		}
+	})
+}

@@ -1,0 +1,114 @@
+// Package sqlfiles holds the warehouse's views and reports, as the .sql files
+// beside this file, and reads their headers.
+//
+// Each file is one SELECT (macros.sql: several statements) under a header of
+// comment lines in a fixed form, from which lists, descriptions and the data
+// dictionary are made:
+//
+//	-- name: what it answers, in one line
+//	--
+//	-- Text for people, in as many lines as it needs.
+//	--
+//	-- Grain: what one row stands for
+//	-- Reads: relations, comma-separated
+//	-- Needs: facts without which the numbers are not complete (reports)
+//	-- Columns:
+//	--   name  TYPE  unit  meaning; two spaces or more between the fields,
+//	--       and a deeper indent where the meaning goes on
+//
+// A column of a view that is never null says NOT NULL behind its type. The
+// package runs nothing and knows no database.
+package sqlfiles
+
+import (
+	"embed"
+	"fmt"
+	"path"
+	"sort"
+	"strings"
+)
+
+//go:embed *.sql views/*.sql reports/*.sql
+var files embed.FS
+
+// Macros returns the statements that every view and report builds on.
+func Macros() string { return mustRead("macros.sql") }
+
+// Coverage returns the query that tells how complete the selected calls are.
+func Coverage() *File { return mustParse("coverage.sql") }
+
+// Views returns the views, each after those that it reads.
+func Views() []*File { return inOrder(mustParseAll("views")) }
+
+// Reports returns the named reports, by name.
+func Reports() []*File { return mustParseAll("reports") }
+
+// Report returns the report called name.
+func Report(name string) (*File, bool) { return find(Reports(), name) }
+
+// View returns the view called name.
+func View(name string) (*File, bool) { return find(Views(), name) }
+
+func find(in []*File, name string) (*File, bool) {
+	for _, f := range in {
+		if f.Name == name {
+			return f, true
+		}
+	}
+	return nil, false
+}
+
+// The files are part of the program, so a bad one is a bug that the first test
+// finds, and no error that a caller could handle.
+
+func mustRead(name string) string {
+	raw, err := files.ReadFile(name)
+	if err != nil {
+		panic(err)
+	}
+	return string(raw)
+}
+
+func mustParse(name string) *File {
+	f, err := Parse(strings.TrimSuffix(path.Base(name), ".sql"), mustRead(name))
+	if err != nil {
+		panic(fmt.Sprintf("%s: %v", name, err))
+	}
+	return f
+}
+
+func mustParseAll(dir string) []*File {
+	entries, err := files.ReadDir(dir)
+	if err != nil {
+		panic(err)
+	}
+	out := make([]*File, len(entries))
+	for i, e := range entries {
+		out[i] = mustParse(path.Join(dir, e.Name()))
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].Name < out[j].Name })
+	return out
+}
+
+// inOrder puts every view after the views that it reads.
+func inOrder(views []*File) []*File {
+	out := make([]*File, 0, len(views))
+	done := map[string]bool{}
+	var add func(f *File)
+	add = func(f *File) {
+		if done[f.Name] {
+			return
+		}
+		done[f.Name] = true
+		for _, r := range f.Reads {
+			if dep, ok := find(views, r); ok {
+				add(dep)
+			}
+		}
+		out = append(out, f)
+	}
+	for _, f := range views {
+		add(f)
+	}
+	return out
+}

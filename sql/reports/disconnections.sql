@@ -1,0 +1,32 @@
+-- disconnections: why calls ended
+--
+-- Counts calls by the reason of their end. Calls without one have a row of their
+-- own: they go on, were canceled, or the service gave no reason.
+--
+-- Grain: one row per group and reason
+-- Reads: selected
+-- Needs: end
+-- Columns:
+--   key                   VARCHAR  -        the group that --by asks for
+--   disconnection_reason  VARCHAR  -        user_hangup, agent_hangup, dial_no_answer …; null: none
+--   calls                 BIGINT   count    calls
+--   share_percent         DOUBLE   percent  share of the group's calls
+--   connected_calls       BIGINT   count    calls that somebody, or a machine, answered
+--   connected_percent     DOUBLE   percent  share of them among the calls of the row
+
+WITH counted AS (
+    SELECT key, disconnection_reason,
+        count(*) AS calls,
+        count(*) FILTER (is_connected) AS connected_calls
+    FROM selected
+    GROUP BY key, disconnection_reason
+), totals AS (
+    SELECT *, sum(calls) OVER (PARTITION BY key) AS group_calls
+    FROM counted
+)
+SELECT key, disconnection_reason, calls,
+    percent_of(calls, group_calls) AS share_percent,
+    connected_calls,
+    percent_of(connected_calls, calls) AS connected_percent
+FROM totals
+ORDER BY group_rank(group_calls), key NULLS LAST, calls DESC, disconnection_reason NULLS LAST
