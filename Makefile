@@ -29,7 +29,7 @@ vet: ## go vet
 
 .PHONY: lint
 lint: ## golangci-lint, with the rules on which package may import which
-	$(LINT) run ./...
+	$(LINT) run --allow-parallel-runners ./...
 
 .PHONY: fmt
 fmt: ## Format the code

@@ -13,25 +13,27 @@ func Some[T any](v T) Opt[T] { return Opt[T]{V: v, OK: true} }
 type Source uint8
 
 const (
-	V3 Source = iota // v3: id, agent{}, start_at …
-	V2               // v2: call_id, call_from, start_timestamp …
+	// V3 has id, agent{}, start_at …
+	V3 Source = iota
+	// V2 has call_id, agent_id, start_timestamp …
+	V2
 )
 
 // TranscriptState says what is known of a call's transcript.
 type TranscriptState uint8
 
 const (
-	// Pending: it may have one, and it has not been fetched since the call was
-	// over (or since the list last showed a change that it does not carry).
+	// Pending means that it may have one, which has not been fetched since the
+	// call was over (or since the list last showed a change that it does not carry).
 	Pending TranscriptState = iota
-	// Present: fetched, and its turns are in transcript_turns.
+	// Present means that it was fetched, and its turns are in transcript_turns.
 	Present
-	// Empty: there is none: fetched and null or [], or never due, since the call
-	// did not connect.
+	// Empty means that there is none: it was fetched and is null or [], or it
+	// was never due, since the call did not connect.
 	Empty
-	// Withheld: the caller opted out of storage; it is never written.
+	// Withheld means that the caller opted out of storage; it is never written.
 	Withheld
-	// Missing: the list names the call, its detail answers 404.
+	// Missing means that the list names the call, but its detail answers 404.
 	Missing
 )
 
@@ -39,13 +41,13 @@ const (
 type Settlement uint8
 
 const (
-	// Open: not over yet.
+	// Open means not over yet.
 	Open Settlement = iota
-	// Ended: over, and something that the service fills in later is still null.
+	// Ended means over, with something that the service fills in later still null.
 	Ended
-	// Settled: analysis and cost are there, or were never due.
+	// Settled means that analysis and cost are there, or were never due.
 	Settled
-	// Expired: over for [ExpireAfter], and still not filled in.
+	// Expired means over for [ExpireAfter], and still not filled in.
 	Expired
 )
 
@@ -113,13 +115,13 @@ type Item struct {
 type Kind uint8
 
 const (
-	// KindItem: an item of a list page: everything but the transcript.
+	// KindItem is an item of a list page: everything but the transcript.
 	KindItem Kind = iota + 1
-	// KindDetail: a call's own record, transcript included.
+	// KindDetail is a call's own record, transcript included.
 	KindDetail
-	// KindMissing: the call is listed, but its detail answers 404. No body.
+	// KindMissing says that the call is listed, but its detail answers 404. No body.
 	KindMissing
-	// KindCovered: every call whose start_at lies in a span has been listed.
+	// KindCovered says that every call whose start_at lies in a span has been listed.
 	// The body is a JSON object of the type [Span].
 	KindCovered
 )

@@ -153,10 +153,10 @@ func (d *Decoder) fixed(p *patch, f field, v *val, places int, limit uint64, rul
 // optOut is for opt_out_sensitive_data_storage. What is not plainly false
 // counts as true: data that was stored cannot be unstored.
 func (d *Decoder) optOut(p *patch, f field, v *val) Opt[bool] {
-	switch {
-	case v.shape == isTrue:
+	switch v.shape {
+	case isTrue:
 		return Some(true)
-	case v.shape == isFalse:
+	case isFalse:
 		return Some(false)
 	}
 	p.keep(f, v)

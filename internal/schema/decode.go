@@ -112,7 +112,7 @@ func (d *Decoder) scan(body []byte, c *Call) bool {
 		}
 		f := findCall(d.name(key))
 		var v val
-		ok := true
+		var ok bool
 		switch f {
 		case fAgent:
 			v, ok = d.fields(&d.agentPatch, d.agent[:], 1)

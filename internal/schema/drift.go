@@ -6,24 +6,24 @@ package schema
 type DriftKind uint8
 
 const (
-	// DriftConverted: another JSON type, of exactly the same value as the
-	// column's: the column has it, extra has the text as sent.
+	// DriftConverted is a value of another JSON type that is exactly the same as
+	// one of the column's: the column has it, extra has the text as sent.
 	DriftConverted DriftKind = iota + 1
-	// DriftMisfit: no value of the column's type is the same: the column is
-	// null, extra has the text as sent.
+	// DriftMisfit is a value that is the same as none of the column's: the column
+	// is null, extra has the text as sent.
 	DriftMisfit
-	// DriftUnknownField: a field that no column is for: it is in extra.
+	// DriftUnknownField is a field that no column is for: it is in extra.
 	DriftUnknownField
-	// DriftUnknownValue: a word that is not among those known for the field:
+	// DriftUnknownValue is a word that is not among those known for the field:
 	// the column has it as sent.
 	DriftUnknownValue
-	// DriftRenamed: a field under the name that it has in the other version.
+	// DriftRenamed is a field under the name that it has in the API's other version.
 	DriftRenamed
-	// DriftWithheld: sent although the caller opted out of storage: dropped.
+	// DriftWithheld was sent although the caller opted out of storage: it is dropped.
 	DriftWithheld
-	// DriftReplaced: not Unicode (a byte that is no UTF-8, half of a surrogate
-	// pair): the column has U+FFFD in its place. Escaped halves are kept in
-	// extra; raw bytes that are no UTF-8 are the one thing that is lost.
+	// DriftReplaced is text that is no Unicode (a byte that is no UTF-8, half of
+	// a surrogate pair): the column has U+FFFD in its place. Escaped halves are
+	// kept in extra; raw bytes that are no UTF-8 are the one thing that is lost.
 	DriftReplaced
 )
 

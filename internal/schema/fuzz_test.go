@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"reflect"
 	"testing"
 	"unicode/utf8"
@@ -228,7 +227,7 @@ func TestHugeTranscript(t *testing.T) {
 		t.Skip("20 MB")
 	}
 	var body bytes.Buffer
-	io.WriteString(&body, `{"id":"a","status":"ended","end_at":1795079700000,"transcript":[`)
+	body.WriteString(`{"id":"a","status":"ended","end_at":1795079700000,"transcript":[`)
 	turn := `{"role":"agent","content":"` + string(bytes.Repeat([]byte("안녕 \\n"), 1000)) + `","start_at":1,"end_at":2}`
 	n := 0
 	for ; body.Len() < 20<<20; n++ {

@@ -53,10 +53,10 @@ func viaRows(t rapid.TB, calls []*Call) []*Call {
 	t.Helper()
 	month := []byte("2026-11")
 	files := map[*Table]*bytes.Buffer{}
-	writers := map[*Table]*parquet.Writer{}
+	writers := map[*Table]*parquet.GenericWriter[any]{}
 	for _, table := range CallTables {
 		files[table] = new(bytes.Buffer)
-		writers[table] = parquet.NewWriter(files[table], ParquetSchema(table))
+		writers[table] = parquet.NewGenericWriter[any](files[table], ParquetSchema(table))
 	}
 	write := func(table *Table, row parquet.Row) {
 		if len(row) != len(table.Columns) {

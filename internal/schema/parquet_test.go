@@ -36,7 +36,7 @@ func TestParquetSchema(t *testing.T) {
 func roundTrip(t *testing.T, s *parquet.Schema, rows ...parquet.Row) (*parquet.Schema, []parquet.Row) {
 	t.Helper()
 	var b bytes.Buffer
-	w := parquet.NewWriter(&b, s)
+	w := parquet.NewGenericWriter[any](&b, s)
 	if _, err := w.WriteRows(rows); err != nil {
 		t.Fatal(err)
 	}

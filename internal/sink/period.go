@@ -16,7 +16,6 @@ type periodReader struct {
 	calls, turns, items *tableReader // turns and items are nil where there is no file
 	turn, item          parquet.Row  // read, not yet taken
 	turnID, itemID      []byte
-	month               []byte
 }
 
 // openPeriod opens the old snapshot's files of a period. It returns nil where

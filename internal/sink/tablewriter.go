@@ -32,7 +32,7 @@ type tableWriter struct {
 
 	file   File
 	hash   hash.Hash
-	w      *parquet.Writer
+	w      *parquet.GenericWriter[any]
 	group  *parquet.ConcurrentRowGroupWriter
 	cols   [][]parquet.Value // rows added, not yet handed to the group
 	held   int64             // rows in group, and bytes of their values
@@ -80,7 +80,7 @@ func (t *tableWriter) open() error {
 	if i := t.table.Column("call_id"); i >= 0 && t.table == &schema.Calls {
 		options = append(options, parquet.BloomFilters(parquet.SplitBlockFilter(10, "call_id")))
 	}
-	t.w = parquet.NewWriter(t, options...)
+	t.w = parquet.NewGenericWriter[any](t, options...)
 	t.cols = make([][]parquet.Value, len(t.table.Columns))
 	return nil
 }

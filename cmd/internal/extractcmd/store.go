@@ -102,7 +102,7 @@ func (s *store) settle() error {
 }
 
 func (s *store) commit(ctx context.Context) error {
-	err := s.Warehouse.Commit(ctx, s.row)
+	err := s.Commit(ctx, s.row)
 	s.mu.Lock()
 	s.last = s.now()
 	s.mu.Unlock()

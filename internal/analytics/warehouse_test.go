@@ -1,0 +1,306 @@
+package analytics_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/duck"
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+	sqlfiles "callhouse/sql"
+)
+
+// The headers of the views tell the truth: every column of the result, in
+// order, of that type, and never null where it says so. Empty tables have the
+// same columns as filled ones.
+func TestViewsAreAsDescribed(t *testing.T) {
+	call := row{"call_id": "c1", "start_at": int64(1_760_000_000_000), "metadata": `{"a":1}`}
+	full := analyticstest.Data{
+		Calls: []row{call, {"call_id": "c2"}},
+		Turns: []row{{"call_id": "c1", "turn": int64(0)}},
+		Items: []row{{"call_id": "c1", "position": int64(0), "value": `"x"`}},
+		Runs:  []row{{"run_id": "r"}},
+	}
+	for name, d := range map[string]analyticstest.Data{"filled": full, "empty": {}} {
+		w := warehouse(t, d, nil)
+		for _, v := range analytics.Tables() {
+			rows, err := w.SQL(t.Context(), "SELECT * FROM "+v.Name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			columns := rows.Columns()
+			lines := all(t, rows, nil)
+			if len(columns) != len(v.Columns) {
+				t.Errorf("%s: %d columns, the header tells of %d", v.Name, len(columns), len(v.Columns))
+				continue
+			}
+			for i, c := range v.Columns {
+				if got := columns[i]; got.Name != c.Name || got.Type != c.Type {
+					t.Errorf("%s: column %d is %s %s, the header says %s %s", v.Name, i, got.Name, got.Type, c.Name, c.Type)
+				}
+				for _, line := range lines {
+					if c.NotNull && line[i] == nil {
+						t.Errorf("%s.%s is NOT NULL by its header, and null", v.Name, c.Name)
+					}
+				}
+			}
+			if name == "filled" && len(lines) == 0 {
+				t.Errorf("%s: no rows", v.Name)
+			}
+		}
+	}
+}
+
+// Every declared column is in its view, under the same nullability.
+func TestViewsHoldEveryDeclaredColumn(t *testing.T) {
+	for _, table := range schema.Tables {
+		v, ok := sqlfiles.View(table.Name)
+		if !ok {
+			t.Errorf("no view %s", table.Name)
+			continue
+		}
+		for _, c := range table.Columns {
+			if got, ok := v.Column(c.Name); !ok || got.NotNull != c.Required {
+				t.Errorf("%s.%s: described %v, NOT NULL %v, declared required %v", table.Name, c.Name, ok, got.NotNull, c.Required)
+			}
+		}
+	}
+}
+
+// The headers of the reports tell the truth about the columns.
+func TestReportsAreAsDescribed(t *testing.T) {
+	w := warehouse(t, analyticstest.Data{Calls: []row{{"call_id": "c", "agent_id": "a", "duration_ms": int64(5)}}}, nil)
+	for _, f := range analytics.Reports() {
+		rows, err := w.Report(t.Context(), f.Name, analytics.Params{By: "agent"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, c := range rows.Columns() {
+			want := f.Columns[i]
+			if i == 0 {
+				want.Name = "agent"
+			}
+			if c.Name != want.Name || c.Type != want.Type {
+				t.Errorf("%s: column %d is %s %s, the header says %s %s", f.Name, i, c.Name, c.Type, want.Name, want.Type)
+			}
+		}
+		if n := len(rows.Columns()); n != len(f.Columns) {
+			t.Errorf("%s: %d columns, the header tells of %d", f.Name, n, len(f.Columns))
+		}
+		rows.Close()
+	}
+}
+
+// A file of an older version lacks columns: they are null.
+func TestOlderFiles(t *testing.T) {
+	w := warehouse(t, analyticstest.Data{
+		Calls:   []row{{"call_id": "c", "start_at": int64(1), "variant_label": "A"}},
+		Lacking: []string{"variant_label", "total_cost", "extra"},
+	}, nil)
+	rows, err := w.SQL(t.Context(), "SELECT call_id, variant_label, total_cost, extra FROM calls WHERE variant_label IS NULL")
+	if d := diff([][]any{{"c", nil, nil, nil}}, all(t, rows, err)); d != "" {
+		t.Error(d)
+	}
+	rows, err = w.SQL(t.Context(), "SELECT min(month), max(month), sum(total_cost) FROM calls WHERE month = '1970-01'")
+	if d := diff([][]any{{"1970-01", "1970-01", nil}}, all(t, rows, err)); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestOnlyReadingIsRun(t *testing.T) {
+	w := warehouse(t, analyticstest.Data{Calls: []row{{"call_id": "c"}}}, nil)
+	out := filepath.Join(t.TempDir(), "out.csv")
+	for _, text := range []string{
+		"SELECT 1", "FROM calls", "VALUES (1)", "WITH x AS (SELECT 1) FROM x", "DESCRIBE calls", "SHOW TABLES",
+		"SUMMARIZE calls", "EXPLAIN SELECT 1", "EXPLAIN ANALYZE SELECT count(*) FROM calls", "SELECT 1;",
+		"-- note\nEXPLAIN /* x */ ANALYZE -- y\n SELECT 1", "EXPLAIN (ANALYZE, FORMAT json) SELECT 1", "SELECT 'DROP TABLE calls; --'",
+	} {
+		rows, err := w.SQL(t.Context(), text)
+		if err != nil {
+			t.Errorf("SQL(%q): %v", text, err)
+			continue
+		}
+		all(t, rows, nil)
+	}
+	for _, text := range []string{
+		"COPY calls TO '" + out + "'", "EXPLAIN ANALYZE COPY calls TO '" + out + "'",
+		"EXPLAIN (ANALYZE) COPY calls TO '" + out + "'", "explain analyze (format json) copy calls to '" + out + "'",
+		"/* a */ EXPLAIN -- b\nANALYSE COPY calls TO '" + out + "'",
+		"DROP VIEW calls", "CREATE TABLE t AS SELECT 1", "CREATE TEMP TABLE t AS SELECT 1", "INSERT INTO stored.calls SELECT 1",
+		"DELETE FROM calls", "UPDATE calls SET status = 'x'", "ALTER VIEW calls RENAME TO c", "TRUNCATE calls",
+		"ATTACH '" + out + "'", "DETACH memory", "EXPORT DATABASE '" + out + "'", "INSTALL httpfs", "LOAD httpfs",
+		"SET threads = 1", "RESET threads", "SET VARIABLE tz = 'Asia/Seoul'", "PRAGMA enable_profiling", "CALL enable_logging()",
+		"BEGIN", "CHECKPOINT", "VACUUM", "USE stored", "PREPARE p AS SELECT 1", "EXECUTE p",
+	} {
+		rows, err := w.SQL(t.Context(), text)
+		if err == nil {
+			rows.Close()
+		}
+		var d *duck.Error
+		if err == nil || !errors.Is(err, analytics.ErrNotReading) && !errors.As(err, &d) {
+			t.Errorf("SQL(%q): error %v, want ErrNotReading", text, err)
+		}
+		if _, err := os.Stat(out); !errors.Is(err, os.ErrNotExist) {
+			t.Fatalf("%q wrote %s: %v", text, out, err)
+		}
+	}
+	if _, err := w.SQL(t.Context(), "SELECT 1; SELECT 2"); !errors.Is(err, duck.ErrManyStatements) {
+		t.Errorf("two statements: %v", err)
+	}
+	if _, err := w.SQL(t.Context(), " -- nothing\n"); !errors.Is(err, duck.ErrNoStatement) {
+		t.Errorf("no statement: %v", err)
+	}
+}
+
+func TestOpenErrors(t *testing.T) {
+	root := t.TempDir()
+	if _, err := analytics.Open(t.Context(), root, analytics.Options{}); !errors.Is(err, layout.ErrNoWarehouse) {
+		t.Errorf("Open of nothing: %v", err)
+	}
+	analyticstest.Write(t, root, 1, analyticstest.Data{Calls: []row{{"call_id": "c"}}})
+	manifest := filepath.Join(root, "snapshots/000001/manifest.json")
+	raw, err := os.ReadFile(manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	newer := strings.Replace(string(raw), `"format_version":1`, `"format_version":99`, 1)
+	if err := os.WriteFile(manifest, []byte(newer), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var version *layout.VersionError
+	if _, err := analytics.Open(t.Context(), root, analytics.Options{}); !errors.As(err, &version) || version.Got != 99 {
+		t.Errorf("Open of a newer version: %v", err)
+	}
+	if err := os.WriteFile(manifest, raw, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	w := open(t, root, nil)
+	var unknown *analytics.UnknownError
+	_, err = w.Report(t.Context(), "sentimant", analytics.Params{})
+	if !errors.As(err, &unknown) || unknown.Nearest != "sentiment" {
+		t.Errorf("unknown report: %v", err)
+	}
+	for by, near := range map[string]string{"agnet": "agent", "metadata": "metadata.KEY", "metadata.": "metadata.KEY", "agent_id; DROP": "agent", "zzz": ""} {
+		_, err = w.Report(t.Context(), "sentiment", analytics.Params{By: by})
+		if !errors.As(err, &unknown) || unknown.Nearest != near {
+			t.Errorf("--by %q: %v, nearest %q, want %q", by, err, unknown.Nearest, near)
+		}
+	}
+}
+
+func TestAgents(t *testing.T) {
+	w := warehouse(t, analyticstest.Data{Calls: []row{
+		{"call_id": "1", "agent_id": "ab"}, {"call_id": "2", "agent_id": "abc"}, {"call_id": "3", "agent_id": "x'y"},
+	}}, nil)
+	for prefix, want := range map[string]int64{"ab": 1, "abc": 1, "x": 1, "x'y": 1} {
+		rows, err := w.Report(t.Context(), "durations", analytics.Params{Agent: prefix})
+		if got := all(t, rows, err); got[0][0] != want {
+			t.Errorf("--agent %s: %v calls, want %d", prefix, got[0][0], want)
+		}
+	}
+	var ambiguous *analytics.AmbiguousError
+	if _, err := w.Report(t.Context(), "durations", analytics.Params{Agent: "a"}); !errors.As(err, &ambiguous) || len(ambiguous.IDs) != 2 {
+		t.Errorf("--agent a: %v", err)
+	}
+	var unknown *analytics.UnknownError
+	if _, err := w.Report(t.Context(), "durations", analytics.Params{Agent: "abd"}); !errors.As(err, &unknown) || unknown.Nearest == "" {
+		t.Errorf("--agent abd: %v", err)
+	}
+}
+
+func TestCancelledQuery(t *testing.T) {
+	w := warehouse(t, analyticstest.Data{}, nil)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	rows, err := w.SQL(ctx, "SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range * b.range % 7 = 3")
+	if err == nil {
+		_, err = rows.Next(ctx)
+		rows.Close()
+	}
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a cancelled query: %v", err)
+	}
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("it ran on for %v", took)
+	}
+}
+
+// Answers come from one commit each, while others are made.
+func TestAnswersWhileSnapshotsChange(t *testing.T) {
+	root := t.TempDir()
+	for n := int64(1); n <= 4; n++ { // in every snapshot: 10 n calls, one turn each
+		var d analyticstest.Data
+		for i := range 10 * n {
+			id, at := fmt.Sprint(i), i*86_400_000/4
+			d.Calls = append(d.Calls, row{"call_id": id, "start_at": at, "duration_ms": n})
+			d.Turns = append(d.Turns, row{"call_id": id, "turn": int64(0), "call_start_at": at})
+		}
+		analyticstest.Write(t, root, n, d)
+	}
+	stop := make(chan struct{})
+	var swaps, readers sync.WaitGroup
+	swaps.Go(func() {
+		for n := int64(0); ; n++ {
+			select {
+			case <-stop:
+				return
+			default:
+				analyticstest.Swap(t, root, n%4+1)
+			}
+		}
+	})
+	for range 2 {
+		readers.Go(func() {
+			for range 15 {
+				if err := consistent(t.Context(), root); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	readers.Wait()
+	close(stop)
+	swaps.Wait()
+}
+
+// consistent opens the warehouse and asks a report and SQL for what must agree.
+func consistent(ctx context.Context, root string) (err error) {
+	w, err := analytics.Open(ctx, root, analytics.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	rows, err := w.Report(ctx, "durations", analytics.Params{})
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	r, err := rows.Next(ctx)
+	if err != nil {
+		return err
+	}
+	calls, n := r[0].(int64), r[1].(int64)
+	joined, err := w.SQL(ctx, "SELECT count(*) FROM calls JOIN transcript_turns USING (call_id)")
+	if err != nil {
+		return err
+	}
+	defer joined.Close()
+	j, err := joined.Next(ctx)
+	if err != nil {
+		return err
+	}
+	if calls != 10*n || j[0] != calls {
+		return fmt.Errorf("snapshots are mixed: %d calls of the snapshot with %d, %v turns", calls, 10*n, j[0])
+	}
+	return nil
+}

@@ -1,0 +1,38 @@
+package schema
+
+// The words known for a field. Others are kept as they are, and counted.
+
+func knownCallType(w []byte) bool {
+	switch string(w) {
+	case "web", "phone", "inbound", "outbound", "api", "unknown":
+		return true
+	}
+	return false
+}
+
+func knownStatus(w []byte) bool {
+	switch string(w) {
+	case "queued", "ongoing", "ended", "error", "canceled", "not_connected",
+		"registered", "ringing", "initiated":
+		return true
+	}
+	return false
+}
+
+func knownReason(w []byte) bool {
+	switch string(w) {
+	case "user_hangup", "agent_hangup", "dial_no_answer", "dial_failed", "voicemail_reached",
+		"concurrency_limit_reached", "insufficient_balance", "error_voxai", "max_duration_reached",
+		"inactivity", "flow_error", "call_transfer":
+		return true
+	}
+	return false
+}
+
+func knownItemType(w []byte) bool {
+	switch string(w) {
+	case "string", "enum", "boolean", "number":
+		return true
+	}
+	return false
+}
