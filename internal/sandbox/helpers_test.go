@@ -12,10 +12,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// noon is a Thursday, 21:00 in the company's zone.
-var noon = time.Date(2026, 11, 19, 12, 0, 0, 0, time.UTC)
-
-// busy is the same day, 18:30 in the company's zone: things are going on.
+// busy is a Thursday, 18:30 in the company's zone: things are going on.
 var busy = time.Date(2026, 11, 19, 9, 30, 0, 0, time.UTC)
 
 func newWorld(t testing.TB, cfg Config) *World {

@@ -144,7 +144,7 @@ func TestLatencyAndServeInSimulatedTime(t *testing.T) {
 				t.Fatal(err)
 			}
 			_ = a.Body.Close()
-			if took := time.Since(start); took < 2*time.Second || took > 3*time.Second || a.StatusCode != 200 {
+			if took := time.Since(start); took < 2*time.Second || took > 3*time.Second || a.StatusCode != http.StatusOK {
 				t.Errorf("%d after %v", a.StatusCode, took)
 			}
 		}

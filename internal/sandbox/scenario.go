@@ -100,7 +100,7 @@ func (sc *scenario) add(b beat) {
 		}
 		b.lines = append(move, b.lines...)
 	}
-	last := role(roles)
+	last := roles
 	for i := range b.lines {
 		l := &b.lines[i]
 		b.count[l.role]++

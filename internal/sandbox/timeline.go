@@ -35,7 +35,7 @@ func timeline(c *Call, items []item) []item {
 		t       float64 // offset of the latest end so far
 		spoken  float64 // how long the last turn was
 		pending float64 // time that tools took since
-		last    = role(roles)
+		last    = roles
 		calls   int
 	)
 	perRune := 66.0

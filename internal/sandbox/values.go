@@ -68,7 +68,7 @@ func (c *Call) appendMetadata(dst []byte) []byte {
 	dst = append(dst, '"')
 	if u < .4 {
 		dst = append(dst, `,"source":{"system":"crm","batch":`...)
-		dst = strconv.AppendInt(dst, int64(c.StartAt/msDay%1000), 10)
+		dst = strconv.AppendInt(dst, c.StartAt/msDay%1000, 10)
 		dst = append(dst, `,"row":`...)
 		dst = strconv.AppendInt(dst, int64(pick(mix(h), 5000)), 10)
 		dst = append(dst, `,"tags":["`...)

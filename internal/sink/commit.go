@@ -56,6 +56,7 @@ type commit struct {
 	b     *builder
 	stats Stats
 	files []layout.File
+	slots []*decodeSlot
 }
 
 // run folds the sealed segments into a new snapshot and publishes it. row is

@@ -178,7 +178,7 @@ func TestEveryOperationFailsOnce(t *testing.T) {
 					t.Logf("%d operations, %d of them failed", f.n, tried-1)
 					break
 				}
-				if c.err == syscall.ENOSPC && err != nil && !isNoSpace(err) {
+				if errors.Is(c.err, syscall.ENOSPC) && err != nil && !isNoSpace(err) {
 					t.Fatalf("operation %d: a full disk is reported as %v", k, err)
 				}
 				after := m

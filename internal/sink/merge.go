@@ -111,22 +111,39 @@ func (c *commit) overdue(call *schema.Call) bool {
 	return call.Settlement != was
 }
 
+// decodeSlot is memory to decode a record into.
+type decodeSlot struct {
+	call schema.Call
+	dec  schema.Decoder
+}
+
+// slot returns the memory for the i-th record of a call. What fold returned
+// last may lie in it, so that must have been written.
+func (c *commit) slot(i int) (*schema.Call, *schema.Decoder) {
+	for len(c.slots) <= i {
+		c.slots = append(c.slots, new(decodeSlot))
+	}
+	return &c.slots[i].call, &c.slots[i].dec
+}
+
 // fold applies what came in for a call to what is known of it, which may be
-// nil, and counts it.
+// nil, and counts it. What it returns is valid until the next fold.
 func (c *commit) fold(old *schema.Call, ch *change) (*schema.Call, error) {
 	cur := old
-	for _, e := range ch.entries {
+	for i, e := range ch.entries {
 		r, err := c.in.frames.record(e.frame, e.line)
 		if err != nil {
 			return nil, err
 		}
-		next := &schema.Call{ID: []byte(ch.id)}
+		next, dec := c.slot(i)
 		if e.kind == schema.KindMissing {
 			if cur == nil {
 				continue // no list named it: there is nothing to say of it
 			}
+			// Not in the slot: merged, it shares the slices of what is known.
+			next = &schema.Call{ID: []byte(ch.id)}
 			c.stats.Missing++
-		} else if err := new(schema.Decoder).Decode(r.Body, e.kind, next); err != nil {
+		} else if err := dec.Decode(r.Body, e.kind, next); err != nil {
 			return nil, fmt.Errorf("read call %q from the journal: %w", ch.id, err)
 		}
 		next.FirstSeenAt, next.FetchedAt, next.RunID = r.FetchedAt, r.FetchedAt, []byte(ch.run)
