@@ -58,8 +58,10 @@ type File struct {
 	Unsettled int64 `json:"unsettled,omitempty"`
 	Unstarted int64 `json:"unstarted,omitempty"`
 	Due       int64 `json:"due,omitempty"`
-	// OldestUnsettled is the lowest start_at among the unsettled, ms UTC.
+	// OldestUnsettled is the lowest start_at among the unsettled (where it is
+	// null, first_seen_at), and NextExpiry when the first of them expires, ms UTC.
 	OldestUnsettled *int64 `json:"oldest_unsettled,omitempty"`
+	NextExpiry      *int64 `json:"next_expiry,omitempty"`
 }
 
 // FilesOf returns the files of a table, in the manifest's order: by period.

@@ -1,5 +1,7 @@
 package schema
 
+import "unsafe"
+
 // Clone returns a deep copy of the call: it shares no memory with c, nor with
 // the body, decoder or row that c aliases. All its bytes lie in one allocation.
 func (c *Call) Clone() *Call {
@@ -20,19 +22,13 @@ func (c *Call) Clone() *Call {
 	return &out
 }
 
-// Size returns roughly how many bytes of memory a clone of the call takes.
+// Size returns how many bytes of memory a clone of the call takes, but for what
+// the allocator adds.
 func (c *Call) Size() int {
-	n := callSize + turnSize*len(c.Turns) + itemSize*len(c.Items)
+	n := int(unsafe.Sizeof(*c)) + len(c.Turns)*int(unsafe.Sizeof(Turn{})) + len(c.Items)*int(unsafe.Sizeof(Item{}))
 	c.eachBytes(func(b *[]byte) { n += len(*b) })
 	return n
 }
-
-// The sizes of the structs on a 64-bit machine.
-const (
-	callSize = 736
-	turnSize = 176
-	itemSize = 96
-)
 
 // eachBytes calls do for every byte slice of the call.
 func (c *Call) eachBytes(do func(*[]byte)) {

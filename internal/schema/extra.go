@@ -70,7 +70,9 @@ type member struct {
 }
 
 func (p *patch) reset(of *object) {
-	*p = patch{of: of, over: p.over[:0], unknown: p.unknown[:0]}
+	p.of, p.absent, p.null, p.empty, p.as = of, 0, 0, 0, 0
+	p.is.shape = isAbsent
+	p.over, p.unknown = p.over[:0], p.unknown[:0]
 }
 
 // bare says that the patch says nothing.

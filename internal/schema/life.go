@@ -65,7 +65,7 @@ func (c *Call) Settle(now int64) {
 }
 
 func (c *Call) settlement(now int64, never bool) Settlement {
-	expire := c.latestEnd() + ExpireAfter.Milliseconds()
+	expire := c.ExpiresAt()
 	switch {
 	case !c.Over() && now < expire:
 		return Open
@@ -78,6 +78,10 @@ func (c *Call) settlement(now int64, never bool) Settlement {
 	}
 	return Expired
 }
+
+// ExpiresAt returns when the call expires, in ms since 1970 UTC, if nothing more
+// is told of it and it is not settled.
+func (c *Call) ExpiresAt() int64 { return c.latestEnd() + ExpireAfter.Milliseconds() }
 
 // latestEnd returns the time at which the call was over, or at the latest.
 func (c *Call) latestEnd() int64 {

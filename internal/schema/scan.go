@@ -126,13 +126,21 @@ func (s *scanner) key(first bool) (name val, st step) {
 	if s.p >= len(s.b) || s.b[s.p] != '"' {
 		return name, failed(s.fail("no name of a member"))
 	}
-	from, outer := s.p, s.marks
-	s.marks = 0
-	if !s.str() {
-		return name, stepFail
+	if end := unescaped(s.b, s.p); end > 0 {
+		name = val{raw: s.b[s.p:end], shape: isString}
+		if s.p = end; end+1 < len(s.b) && s.b[end] == ':' && s.b[end+1] > ' ' {
+			s.p++
+			return name, stepNext
+		}
+	} else {
+		from, outer := s.p, s.marks
+		s.marks = 0
+		if !s.str() {
+			return name, stepFail
+		}
+		name = val{s.b[from:s.p], isString, s.marks}
+		s.marks |= outer
 	}
-	name = val{s.b[from:s.p], isString, s.marks}
-	s.marks |= outer
 	s.space()
 	if s.p >= len(s.b) || s.b[s.p] != ':' {
 		return name, failed(s.fail("no colon after a name"))
@@ -167,6 +175,13 @@ func failed(bool) step { return stepFail }
 // value scans the value that the scanner is before. depth is how many objects
 // and arrays it lies in.
 func (s *scanner) value(depth int) (v val, ok bool) {
+	if s.p < len(s.b) && s.b[s.p] == '"' {
+		if end := unescaped(s.b, s.p); end > 0 {
+			v = val{raw: s.b[s.p:end], shape: isString}
+			s.p = end
+			return v, true
+		}
+	}
 	from, outer := s.p, s.marks
 	s.marks = 0
 	if !s.skip(depth, &v.shape) {
@@ -320,6 +335,15 @@ func (s *scanner) str() bool {
 			return s.fail("a control character in a string")
 		}
 	}
+}
+
+// unescaped returns where the string that begins at b[p] ends, or 0 where it is
+// not as simple as most strings are.
+func unescaped(b []byte, p int) int {
+	if p = plain(b, p+1); p < len(b) && b[p] == '"' {
+		return p + 1
+	}
+	return 0
 }
 
 // plain returns the first place from p on that holds a quote, a backslash or a

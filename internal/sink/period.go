@@ -177,6 +177,9 @@ func (w *periodWriter) count(call *schema.Call) {
 	if info.OldestUnsettled == nil || since < *info.OldestUnsettled {
 		info.OldestUnsettled = &since
 	}
+	if expiry := call.ExpiresAt(); info.NextExpiry == nil || expiry < *info.NextExpiry {
+		info.NextExpiry = &expiry
+	}
 }
 
 // write writes a call with all its rows.

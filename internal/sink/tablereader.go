@@ -22,6 +22,7 @@ type tableReader struct {
 	rows   parquet.Rows
 	reader *schema.RowReader
 	id     int // position of call_id in a row of the file; -1: none
+	start  int // and of start_at
 	buf    []parquet.Row
 	n, at  int
 	path   string
@@ -45,7 +46,7 @@ func (t *tableReader) init(table *schema.Table) error {
 	if err != nil {
 		return fmt.Errorf("open a data file: %w", err)
 	}
-	p, err := parquet.OpenFile(t.file, st.Size(), parquet.SkipBloomFilters(true), parquet.SkipPageIndex(true))
+	p, err := parquet.OpenFile(t.file, st.Size(), parquet.SkipPageIndex(true))
 	if err != nil {
 		return &DamageError{Path: t.path, What: err.Error()}
 	}
@@ -57,10 +58,7 @@ func (t *tableReader) init(table *schema.Table) error {
 	if t.reader, err = schema.NewRowReader(p.Schema(), table); err != nil {
 		return &DamageError{Path: t.path, What: err.Error()}
 	}
-	t.id = -1
-	if leaf, ok := p.Schema().Lookup("call_id"); ok {
-		t.id = leaf.ColumnIndex
-	}
+	t.id, t.start = column(p.Schema(), "call_id"), column(p.Schema(), "start_at")
 	t.groups = p.RowGroups()
 	return nil
 }
@@ -91,6 +89,14 @@ func (t *tableReader) next() (parquet.Row, error) {
 	row := t.buf[t.at]
 	t.at++
 	return row, nil
+}
+
+// column returns the position of a column in the rows of a file, or -1.
+func column(s *parquet.Schema, name string) int {
+	if leaf, ok := s.Lookup(name); ok {
+		return leaf.ColumnIndex
+	}
+	return -1
 }
 
 // callID returns the id of the call that a row belongs to.

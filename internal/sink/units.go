@@ -4,15 +4,10 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-	"time"
 
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 )
-
-// settleAfter is when the unsettled calls of a file are looked at again though
-// nothing came in for them: by then the life of a call says expired.
-const settleAfter = schema.ExpireAfter + 24*time.Hour
 
 // unit is the part of a commit that rewrites one period: a day, or a month
 // that was compacted. Its files of all tables are rewritten together.
@@ -20,12 +15,6 @@ type unit struct {
 	period  string
 	changes []*change       // sorted as the table calls
 	moved   map[string]bool // rows that leave for another place
-}
-
-// located is where the snapshot holds a call.
-type located struct {
-	period string
-	start  schema.Opt[int64]
 }
 
 // periodOf returns the period whose file holds the calls of a UTC day: the
@@ -87,7 +76,7 @@ func (c *commit) planUnits() ([]*unit, error) {
 		}
 	}
 	for _, f := range c.oldFiles(schema.Calls.Name) {
-		if f.OldestUnsettled != nil && *f.OldestUnsettled < c.now.Add(-settleAfter).UnixMilli() {
+		if f.NextExpiry != nil && *f.NextExpiry <= c.now.UnixMilli() {
 			at(f.Period)
 		}
 	}
@@ -112,61 +101,6 @@ func compareKey(aStart schema.Opt[int64], aID string, bStart schema.Opt[int64], 
 		return cmp.Compare(aStart.V, bStart.V)
 	}
 	return strings.Compare(aID, bID)
-}
-
-// locate finds where the old snapshot holds the changed calls. It reads the
-// ids of the files that they belong to by their start; and, for those that are
-// not there, of the files with calls whose start may still change.
-func (c *commit) locate(periods map[string]bool) (map[string]located, error) {
-	found := map[string]located{}
-	if c.old == nil {
-		return found, nil
-	}
-	home := map[string]bool{}
-	for _, ch := range c.in.changes {
-		if ch.told && ch.start.OK {
-			home[periodOf(periods, layout.Day(ch.start.V))] = true
-		}
-	}
-	files := c.oldFiles(schema.Calls.Name)
-	for _, f := range files {
-		if home[f.Period] {
-			if err := c.locateIn(f, found); err != nil {
-				return nil, err
-			}
-		}
-	}
-	for _, f := range files {
-		if len(found) == len(c.in.changes) {
-			break
-		}
-		if !home[f.Period] && (f.Unsettled > 0 || f.Due > 0) {
-			if err := c.locateIn(f, found); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return found, nil
-}
-
-func (c *commit) locateIn(f *layout.File, found map[string]located) error {
-	r, err := openTable(c.fsys, c.old.Path(f), &schema.Calls)
-	if err != nil {
-		return err
-	}
-	var call schema.Call
-	for {
-		row, err := r.next()
-		if err != nil || row == nil {
-			return closing(err, r.close)
-		}
-		if err := r.reader.Call(row, &call); err != nil {
-			return closing(err, r.close)
-		}
-		if _, ok := c.in.changes[string(call.ID)]; ok {
-			found[string(call.ID)] = located{period: f.Period, start: call.StartAt}
-		}
-	}
 }
 
 // loadMoved reads the rows of the calls that leave a period.

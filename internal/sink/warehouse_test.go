@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"sort"
@@ -25,10 +26,10 @@ import (
 var testDay = time.Date(2026, 11, 19, 2, 0, 0, 0, time.UTC)
 
 // night opens a warehouse at root as the n-th run, an hour after the one before.
-func night(t testing.TB, root string, n int) *Warehouse {
+func night(t testing.TB, fsys FS, root string, n int) *Warehouse {
 	t.Helper()
 	now := testDay.Add(time.Duration(n) * time.Hour)
-	w, err := Open(Options{Root: root, RunID: layout.RunID(now, uint32(n)), Now: func() time.Time { return now }})
+	w, err := Open(Options{Root: root, FS: fsys, RunID: layout.RunID(now, uint32(n)), Now: func() time.Time { return now }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,11 +53,11 @@ func mustCommit(t testing.TB, w *Warehouse) {
 
 // readCalls reads every call of a snapshot back from its files, and fails the
 // test if the files are not what the manifest and FORMAT.md say of them.
-func readCalls(t testing.TB, s *layout.Snapshot) map[string]*schema.Call {
+func readCalls(t testing.TB, fsys FS, s *layout.Snapshot) map[string]*schema.Call {
 	t.Helper()
 	out := map[string]*schema.Call{}
 	rows := map[string]int64{}
-	c := &commit{fsys: Disk{}, old: s}
+	c := &commit{fsys: fsys, old: s}
 	for _, f := range s.Manifest.FilesOf(schema.Calls.Name) {
 		in, err := c.openPeriod(f.Period)
 		if err != nil {
@@ -118,18 +119,18 @@ func readCalls(t testing.TB, s *layout.Snapshot) map[string]*schema.Call {
 			t.Fatalf("%s has %d rows, the manifest says %d", table.Name, rows[table.Name], got)
 		}
 	}
-	checkFiles(t, s)
+	checkFiles(t, fsys, s)
 	return out
 }
 
 // checkFiles compares the snapshot's folder with its manifest, to the byte.
-func checkFiles(t testing.TB, s *layout.Snapshot) {
+func checkFiles(t testing.TB, fsys FS, s *layout.Snapshot) {
 	t.Helper()
 	want := []string{layout.ManifestName}
 	for i := range s.Manifest.Files {
 		f := &s.Manifest.Files[i]
 		want = append(want, f.Path)
-		raw, err := os.ReadFile(s.Path(f))
+		raw, err := readFile(fsys, s.Path(f))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,16 +140,21 @@ func checkFiles(t testing.TB, s *layout.Snapshot) {
 		}
 	}
 	var got []string
-	err := filepath.WalkDir(s.Dir, func(path string, d os.DirEntry, err error) error {
-		if err == nil && !d.IsDir() {
-			rel, _ := filepath.Rel(s.Dir, path)
-			got = append(got, filepath.ToSlash(rel))
+	var walk func(rel string)
+	walk = func(rel string) {
+		entries, err := fsys.ReadDir(filepath.Join(s.Dir, rel))
+		if err != nil {
+			t.Fatal(err)
 		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
+		for _, e := range entries {
+			if e.IsDir() {
+				walk(path.Join(rel, e.Name()))
+			} else {
+				got = append(got, path.Join(rel, e.Name()))
+			}
+		}
 	}
+	walk("")
 	sort.Strings(want)
 	sort.Strings(got)
 	if d := cmp.Diff(want, got); d != "" {
@@ -186,8 +192,8 @@ func body(id string, start, end *int64, status, sentiment string, turns int) []b
 // map of calls would: every call once, in its last state, in its place.
 func TestWarehouseAgainstAMap(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		root := filepath.Join(t.TempDir(), "w")
-		w := night(t, root, 0)
+		disk, root := storyRoot(t)
+		w := night(t, disk, root, 0)
 		model := map[string]*schema.Call{}
 		n := 0
 		settle := func() {
@@ -249,13 +255,13 @@ func TestWarehouseAgainstAMap(t *testing.T) {
 			case "commit":
 				mustCommit(t, w)
 				settle()
-				sameCalls(rt, model, readCalls(t, w.Snapshot()))
+				sameCalls(rt, model, readCalls(t, disk, w.Snapshot()))
 			case "restart":
 				if err := w.Close(); err != nil {
 					rt.Fatal(err)
 				}
 				n++
-				w = night(t, root, n)
+				w = night(t, disk, root, n)
 				if _, err := w.Recover(context.Background()); err != nil {
 					rt.Fatal(err)
 				}
@@ -263,8 +269,8 @@ func TestWarehouseAgainstAMap(t *testing.T) {
 		}
 		mustCommit(t, w)
 		settle()
-		sameCalls(rt, model, readCalls(t, w.Snapshot()))
-		if left, err := os.ReadDir(filepath.Join(root, layout.JournalName, w.opts.RunID)); err == nil && len(left) > 0 {
+		sameCalls(rt, model, readCalls(t, disk, w.Snapshot()))
+		if left, err := disk.ReadDir(filepath.Join(root, layout.JournalName, w.opts.RunID)); err == nil && len(left) > 0 {
 			rt.Fatalf("the journal still holds %v after the commit", left)
 		}
 		if err := w.Close(); err != nil {
@@ -292,7 +298,7 @@ func sameCalls(t *rapid.T, want, got map[string]*schema.Call) {
 
 func TestSecondRunFindsTheWarehouseHeld(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "w")
-	w := night(t, root, 0)
+	w := night(t, Disk{}, root, 0)
 	_, err := Open(Options{Root: root, RunID: layout.RunID(testDay, 9)})
 	var held *LockedError
 	if !errors.As(err, &held) {
@@ -304,12 +310,12 @@ func TestSecondRunFindsTheWarehouseHeld(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	night(t, root, 1)
+	night(t, Disk{}, root, 1)
 }
 
 func TestSpendsAreRemembered(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "w")
-	w := night(t, root, 0)
+	w := night(t, Disk{}, root, 0)
 	sent := time.Unix(0, 1_700_000_000_123_456_789)
 	want := []Spend{{Sent: sent, Answered: sent.Add(time.Second)}, {Sent: sent.Add(time.Minute)}}
 	for i, s := range want {
@@ -320,7 +326,7 @@ func TestSpendsAreRemembered(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	got := night(t, root, 1).Recall()
+	got := night(t, Disk{}, root, 1).Recall()
 	if !slices.EqualFunc(want, got, func(a, b Spend) bool { return a.Sent.Equal(b.Sent) && a.Answered.Equal(b.Answered) }) {
 		t.Errorf("recalled %v, want %v", got, want)
 	}
@@ -328,7 +334,7 @@ func TestSpendsAreRemembered(t *testing.T) {
 
 func TestUnchangedDaysAreTakenOver(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "w")
-	w := night(t, root, 0)
+	w := night(t, Disk{}, root, 0)
 	at := func(day int) *int64 {
 		v := testDay.AddDate(0, 0, -day).UnixMilli()
 		return &v
@@ -350,12 +356,12 @@ func TestUnchangedDaysAreTakenOver(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	w = night(t, root, 1)
+	w = night(t, Disk{}, root, 1)
 	put("a", 1, "positive") // as known
 	put("b", 2, "negative")
 	mustCommit(t, w)
 	second := w.Snapshot()
-	path := func(s *layout.Snapshot, day int) string {
+	fileOf := func(s *layout.Snapshot, day int) string {
 		for _, f := range s.Manifest.FilesOf(schema.Calls.Name) {
 			if f.Period == layout.Day(*at(day)) {
 				return f.Path
@@ -364,20 +370,20 @@ func TestUnchangedDaysAreTakenOver(t *testing.T) {
 		t.Fatalf("snapshot %d has no file for day %d", s.Manifest.Snapshot, day)
 		return ""
 	}
-	if path(first, 1) != path(second, 1) {
+	if fileOf(first, 1) != fileOf(second, 1) {
 		t.Error("a day in which nothing changed was rewritten")
 	}
-	if path(first, 2) == path(second, 2) {
+	if fileOf(first, 2) == fileOf(second, 2) {
 		t.Error("a day with a changed call kept its file's name")
 	}
 	if s, _ := w.Totals(); s.New != 0 || s.Changed != 1 {
 		t.Errorf("the second run counted %d new and %d changed, want 0 and 1", s.New, s.Changed)
 	}
-	if got := string(readCalls(t, second)["b"].UserSentiment); got != "negative" {
+	if got := string(readCalls(t, Disk{}, second)["b"].UserSentiment); got != "negative" {
 		t.Errorf("b is %q", got)
 	}
 	// The first snapshot still stands, for whoever reads it.
-	if got := string(readCalls(t, first)["b"].UserSentiment); got != "positive" {
+	if got := string(readCalls(t, Disk{}, first)["b"].UserSentiment); got != "positive" {
 		t.Errorf("b was %q", got)
 	}
 }
