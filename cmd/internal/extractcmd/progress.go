@@ -90,8 +90,7 @@ func (w *watcher) draw(bars *mpb.Progress) {
 		p := w.poll()
 		if p.Phase != phase || quit {
 			if bar != nil {
-				// What a phase has done is its whole when it is over.
-				bar.SetTotal(-1, true)
+				bar.Abort(false) // a no-op where it is full
 				bar = nil
 			}
 			phase = p.Phase
@@ -101,11 +100,15 @@ func (w *watcher) draw(bars *mpb.Progress) {
 			continue
 		}
 		if bar == nil {
-			bar = bars.New(total, mpb.BarStyle(),
-				mpb.PrependDecorators(decor.Any(func(s decor.Statistics) string {
-					return fmt.Sprintf("%-11s %9s / %-9s", what, humanize.Comma(s.Current), known(s.Total, s.Completed, total))
-				})),
-				mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return status(w.poll()) })))
+			// Of no known length, so that SetTotal may change it.
+			bar = bars.New(0, mpb.BarStyle(), mpb.PrependDecorators(decor.Any(func(s decor.Statistics) string {
+				return fmt.Sprintf("%-11s %9s %-11s", what, humanize.Comma(s.Current), ofTotal(s.Total))
+			})), mpb.AppendDecorators(decor.Any(func(s decor.Statistics) string {
+				if s.Completed || s.Aborted {
+					return ""
+				}
+				return status(w.poll())
+			})))
 		}
 		if total > 0 {
 			bar.SetTotal(total, false)
@@ -114,11 +117,11 @@ func (w *watcher) draw(bars *mpb.Progress) {
 	}
 }
 
-func known(total int64, completed bool, first int64) string {
-	if total <= 0 && !completed && first <= 0 {
-		return "?"
+func ofTotal(total int64) string {
+	if total <= 0 {
+		return ""
 	}
-	return humanize.Comma(total)
+	return "of " + humanize.Comma(total)
 }
 
 // work returns what a phase has done, of how much, and of what.

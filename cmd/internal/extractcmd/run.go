@@ -29,7 +29,8 @@ func run(ctx context.Context, s *settings, stderr io.Writer) error {
 	}
 	id := layout.RunID(started, rand.Uint32())
 	screen := newScreen(stderr, s.quiet)
-	log := logger(screen.out, s.logFormat, s.quiet)
+	// Where bars tell how it goes, the log keeps to what goes wrong.
+	log := logger(screen.out, s.logFormat, s.quiet || screen.bars != nil && s.logFormat == "text")
 	row, rep, err := collect(ctx, s, cfg, id, started, log, screen)
 	screen.close()
 	if row != nil && !s.quiet {

@@ -1,0 +1,70 @@
+package e2e
+
+import (
+	"context"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/creack/pty"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/extractcmd"
+	"callhouse/internal/sandbox"
+)
+
+// On a terminal a run draws bars, and ends: done, and interrupted.
+func TestBarsOnATerminal(t *testing.T) {
+	var interrupt context.CancelFunc
+	c := found(t, sandbox.Options{
+		World: sandbox.Config{Seed: 6, Calls: 600, Days: 12},
+		Inject: func(number int64, _ sandbox.Request) sandbox.FaultKind {
+			if number == 200 {
+				interrupt()
+			}
+			return ""
+		},
+	})
+	for _, run := range []struct {
+		code int
+		says []string
+	}{
+		{cli.ExitInterrupted, []string{"pages", "transcripts", "requests a minute", "interrupted", "committed"}},
+		{cli.ExitOK, []string{"pages", "transcripts", "done in"}},
+	} {
+		terminal, stderr, err := pty.Open()
+		if err != nil {
+			t.Skip("no pseudo terminals on this machine: ", err)
+		}
+		if err := pty.Setsize(terminal, &pty.Winsize{Rows: 24, Cols: 100}); err != nil {
+			t.Fatal(err)
+		}
+		shown := make(chan string)
+		go func() {
+			all, _ := io.ReadAll(terminal) // ends with an error when the other side is closed
+			shown <- string(all)
+		}()
+		ctx, cancel := context.WithCancel(t.Context())
+		interrupt = cancel
+		t.Setenv("TERM", "xterm")
+		code := extractcmd.Run(ctx, []string{"--warehouse", c.warehouse, "--base-url", c.service.URL, "--api-key-file", c.keyFile,
+			"--requests-per-second", "100", "--requests-per-minute", "100000"}, strings.NewReader(""), io.Discard, stderr)
+		cancel()
+		if err := stderr.Close(); err != nil {
+			t.Error(err)
+		}
+		screen := <-shown
+		_ = terminal.Close()
+		if code != run.code {
+			t.Errorf("exit code %d, want %d", code, run.code)
+		}
+		for _, s := range run.says {
+			if !strings.Contains(screen, s) {
+				t.Errorf("the terminal does not show %q", s)
+			}
+		}
+		if t.Failed() {
+			t.Fatalf("it shows:\n%q", screen)
+		}
+	}
+}
