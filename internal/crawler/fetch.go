@@ -51,8 +51,15 @@ func (c *Crawler) fetch(ctx context.Context, k kind, address string, accept func
 		if limit == always {
 			continue
 		}
-		if rule.outage && c.outage(ctx) {
-			continue
+		if rule.outage {
+			if down, err := c.outage(ctx); err != nil {
+				return f, err
+			} else if down {
+				continue
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			return &failure{class: canceled, err: err}, nil
 		}
 		if attempt >= limit {
 			return f, nil

@@ -17,42 +17,52 @@ const (
 	outagePart    = 4
 )
 
-// probe is a look at the service: the shortest page that there is.
+// probe is what the last look at the service came to. Looking means to ask for the
+// shortest page that there is.
 type probe struct {
-	until time.Time // what it found holds until then
-	down  bool
+	at   time.Time // it answered then
+	down bool      // but not at first
 }
 
 // outage says whether an attempt failed because the whole service is down: many
-// fail in a row, and the shortest page cannot be had either. Then all requests
-// wait a while; the one that asks has not spent an attempt, since it would be
-// the calls in hand that are set aside, one after the other, for nothing they did.
+// fail in a row, and the shortest page cannot be had either. Then it returns when
+// the service is back; one request asks for all, and no other is sent meanwhile.
+// The attempt is not held against its call: else the calls in hand would be set
+// aside, one after the other, for nothing they did.
 //
-// A call, or a page, that always fails is another matter: there the probe is
-// answered, and the attempt counts.
-func (c *Crawler) outage(ctx context.Context) bool {
+// A call, or a page, that always fails is another matter: there the look is
+// answered at once, and the attempt counts.
+//
+// An error ends the run: the service is down for too long.
+func (c *Crawler) outage(ctx context.Context) (bool, error) {
 	failures, since := c.health.failing()
 	if failures < outageAfter {
-		return false
+		return false, nil
 	}
+	failed := time.Now()
 	var last probe
 	select {
 	case last = <-c.probes:
 	case <-ctx.Done():
-		return false
+		return false, nil
 	}
 	defer func() { c.probes <- last }()
-	if time.Now().Before(last.until) {
-		return last.down
+	if last.at.After(failed) {
+		return last.down, nil // somebody else has looked since
 	}
-	f := c.tryService(ctx)
-	wait := min(max(time.Since(since)/outagePart, outageWait), outageMaxWait)
-	last = probe{time.Now().Add(wait), f != nil && rules[f.class].outage}
-	if last.down {
+	for down := false; ; down = true {
+		f := c.tryService(ctx)
+		if f == nil || !rules[f.class].outage {
+			last = probe{time.Now(), down}
+			return down, nil
+		}
+		if err := c.health.bad(f, &c.cfg, c.client.base); err != nil {
+			return true, err
+		}
+		wait := min(max(time.Since(since)/outagePart, outageWait), outageMaxWait)
 		c.log.Info("the service is down", "failures", failures, "wait", wait, "failure", f)
 		c.budget.hold(wait)
 	}
-	return last.down
 }
 
 // tryService asks for one item of the list, once. A good answer says nothing of

@@ -54,6 +54,23 @@ func TestListsThatMisbehave(t *testing.T) {
 				}
 			}
 		}, pages: 15},
+		{name: "calls vanish as others arrive, after pages have shifted", set: func(s *service) {
+			s.offset = true
+			arrive := func(n, k int) {
+				for i := range k {
+					s.calls = append(s.calls, testCall{ID: fmt.Sprintf("new-%d-%d", n, i), Start: at(testNow + int64(n)), End: at(testNow)})
+				}
+			}
+			s.onPage = func(n int, _ *testPage) {
+				switch n {
+				case 2:
+					arrive(n, 7)
+				case 5: // the total stays as it is
+					s.vanish(50, 70)
+					s.calls = append(s.calls, someCalls(5000, time.Hour)[4980:]...)
+				}
+			}
+		}, pages: 13},
 		{name: "calls vanish, without filters", set: func(s *service) {
 			s.offset, s.plain = true, true
 			s.onPage = func(n int, _ *testPage) {
@@ -96,12 +113,12 @@ func TestListsThatMisbehave(t *testing.T) {
 		{name: "a cursor that leads to itself for ever", set: func(s *service) {
 			s.answer = func(n int, w http.ResponseWriter, r *http.Request) bool {
 				if c := r.URL.Query().Get("cursor"); c != "" {
-					writeTest(w, testPage{Items: []json.RawMessage{}, Next: &c, Total: 1})
+					writeTest(w, testPage{Items: []json.RawMessage{}, Next: &c})
 					return true
 				}
 				return false
 			}
-		}},
+		}, pages: 25},
 		{name: "a cursor that expires", set: func(s *service) {
 			s.answer = func(n int, w http.ResponseWriter, r *http.Request) bool {
 				if n == 4 && r.URL.Query().Has("cursor") {

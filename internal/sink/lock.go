@@ -88,13 +88,15 @@ func takeLock(root string, h Holder) (*lock, []Spend, error) {
 	return l, spent, nil
 }
 
-// recall reads the ring of the holder before. A damaged line is no spend.
+// recall reads the ring of the holders before. A damaged line is no spend, and
+// one that stands in two places, which a holder noted anew, is one.
 func (l *lock) recall() ([]Spend, error) {
 	raw, err := io.ReadAll(l.file)
 	if err != nil {
 		return nil, err
 	}
 	var out []Spend
+	seen := map[int64]int{}
 	for at := holderBytes; at+spendBytes <= len(raw); at += spendBytes {
 		var sent, answered int64
 		if n, _ := fmt.Sscanf(string(raw[at:at+spendBytes]), "%d %d", &sent, &answered); n == 2 && sent > 0 {
@@ -102,13 +104,21 @@ func (l *lock) recall() ([]Spend, error) {
 			if answered > 0 {
 				s.Answered = time.Unix(0, answered)
 			}
+			if i, ok := seen[sent]; ok {
+				if out[i].Answered.IsZero() {
+					out[i] = s
+				}
+				continue
+			}
+			seen[sent] = len(out)
 			out = append(out, s)
 		}
 	}
 	return out, nil
 }
 
-// write says who holds the lock now, and empties the ring.
+// write says who holds the lock now. The ring stays: until the new holder has
+// noted what still counts, a kill must not make it forgotten.
 func (l *lock) write(h Holder) error {
 	line, err := json.Marshal(h)
 	if err != nil {
@@ -118,9 +128,6 @@ func (l *lock) write(h Holder) error {
 		line = []byte("{}")
 	}
 	line = append(line, bytes.Repeat([]byte(" "), holderBytes-1-len(line))...)
-	if err := l.file.Truncate(0); err != nil {
-		return err
-	}
 	_, err = l.file.WriteAt(append(line, '\n'), 0)
 	return err
 }

@@ -326,8 +326,25 @@ func TestSpendsAreRemembered(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	got := night(t, Disk{}, root, 1).Recall()
-	if !slices.EqualFunc(want, got, func(a, b Spend) bool { return a.Sent.Equal(b.Sent) && a.Answered.Equal(b.Answered) }) {
+	w = night(t, Disk{}, root, 1)
+	got := w.Recall()
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	same := func(a, b Spend) bool { return a.Sent.Equal(b.Sent) && a.Answered.Equal(b.Answered) }
+	if !slices.EqualFunc(want, got, same) {
+		t.Errorf("recalled %v, want %v", got, want)
+	}
+	// Noted anew in another place, it is still one.
+	w = night(t, Disk{}, root, 2)
+	if err := w.Note(5, want[0]); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got = night(t, Disk{}, root, 3).Recall()
+	if !slices.EqualFunc(want, got, same) {
 		t.Errorf("recalled %v, want %v", got, want)
 	}
 }
