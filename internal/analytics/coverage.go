@@ -2,6 +2,7 @@ package analytics
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -59,7 +60,7 @@ func one(ctx context.Context, conn *duck.Conn, text string, into ...*int64) erro
 	}
 	defer rows.Close()
 	row, err := rows.Next(ctx)
-	if err == io.EOF || err == nil && len(row) != len(into) {
+	if errors.Is(err, io.EOF) || err == nil && len(row) != len(into) {
 		return fmt.Errorf("read the coverage: it has no such row")
 	}
 	if err != nil {
@@ -109,35 +110,42 @@ func (w *Warehouse) unlisted(p Params, now time.Time) []Gap {
 // nothing is missing.
 func (c *Coverage) String(loc *time.Location) string {
 	var parts []string
-	say := func(n int64, text string) {
-		if n == 0 {
-			return
+	say := func(n int64, one, many string) {
+		switch n {
+		case 0:
+		case 1:
+			parts = append(parts, "1 "+one)
+		default:
+			parts = append(parts, grouped(n)+" "+many)
 		}
-		parts = append(parts, grouped(n)+" "+text)
 	}
 	for _, need := range c.needs {
 		switch need {
 		case "end":
-			say(c.NotOver, "are not over yet")
+			say(c.NotOver, "is not over yet", "are not over yet")
 		case "duration":
-			say(c.Untimed, "have no known duration")
+			say(c.Untimed, "has no known duration", "have no known duration")
 		case "analysis":
-			say(c.AnalysisAwaited, "still wait for their analysis")
-			say(c.AnalysisNever, "never got an analysis")
-			say(c.Withheld, "opted out of analysis")
+			say(c.AnalysisAwaited, "still waits for its analysis", "still wait for their analysis")
+			say(c.AnalysisNever, "never got an analysis", "never got an analysis")
+			say(c.Withheld, "opted out of analysis", "opted out of analysis")
 		case "transcripts":
-			say(c.TranscriptsPending, "still wait for their transcript")
+			say(c.TranscriptsPending, "still waits for its transcript", "still wait for their transcript")
 		}
 	}
 	var out []string
 	if len(parts) > 0 {
-		out = append(out, fmt.Sprintf("of %s calls, %s", grouped(c.Calls), strings.Join(parts, ", ")))
+		out = append(out, "of "+calls(c.Calls)+", "+strings.Join(parts, ", "))
 	}
-	if c.Undated > 0 {
+	switch c.Undated {
+	case 0:
+	case 1:
+		out = append(out, "1 call without a start is left out")
+	default:
 		out = append(out, grouped(c.Undated)+" calls without a start are left out")
 	}
 	for _, g := range c.Unlisted {
-		out = append(out, "calls "+g.text(loc)+" not listed yet, some may be missing")
+		out = append(out, g.text(loc)+" listed completely yet")
 	}
 	return strings.Join(out, "; ")
 }
@@ -146,13 +154,20 @@ func (g Gap) text(loc *time.Location) string {
 	const layout = "2006-01-02 15:04"
 	switch {
 	case g.From.IsZero() && g.To.IsZero():
-		return "of no span of time"
+		return "no span of time is"
 	case g.To.IsZero():
-		return "from " + g.From.In(loc).Format(layout) + " on"
+		return "calls from " + g.From.In(loc).Format(layout) + " on are not"
 	case g.From.IsZero():
-		return "before " + g.To.In(loc).Format(layout)
+		return "calls before " + g.To.In(loc).Format(layout) + " are not"
 	}
-	return "from " + g.From.In(loc).Format(layout) + " to " + g.To.In(loc).Format(layout)
+	return "calls from " + g.From.In(loc).Format(layout) + " to " + g.To.In(loc).Format(layout) + " are not"
+}
+
+func calls(n int64) string {
+	if n == 1 {
+		return "1 call"
+	}
+	return grouped(n) + " calls"
 }
 
 // grouped writes n with separators between its thousands.

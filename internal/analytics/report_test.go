@@ -2,6 +2,7 @@ package analytics_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/big"
@@ -60,7 +61,7 @@ func all(t testing.TB, rows *analytics.Rows, err error) [][]any {
 	var out [][]any
 	for {
 		r, err := rows.Next(context.Background())
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return out
 		}
 		if err != nil {

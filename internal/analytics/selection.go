@@ -2,6 +2,7 @@ package analytics
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -107,7 +108,7 @@ func column(ctx context.Context, conn *duck.Conn, text string, args ...any) ([]s
 	var out []string
 	for {
 		row, err := rows.Next(ctx)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return out, nil
 		}
 		if err != nil {

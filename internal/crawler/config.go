@@ -56,6 +56,9 @@ type Config struct {
 	Window   time.Duration // how far back calls may still appear or change (72 h)
 	Lookback time.Duration // how far back unsettled calls are looked at (30 days)
 	Full     bool          // list everything, whatever was listed before
+	// RelistEvery is how often all of the list is gone over again, a part a run
+	// (7 days); negative: never.
+	RelistEvery time.Duration
 
 	// MaxDuration ends the run in good order after so long; zero: never.
 	MaxDuration time.Duration
@@ -87,6 +90,7 @@ func (cfg Config) withDefaults() Config {
 	set(&cfg.Share, 1)
 	set(&cfg.Window, 72*time.Hour)
 	set(&cfg.Lookback, 30*24*time.Hour)
+	set(&cfg.RelistEvery, 7*24*time.Hour)
 	set(&cfg.CheckpointEvery, 2*time.Minute)
 	set(&cfg.DownAfter, 10*time.Minute)
 	set(&cfg.DownFailures, 20)

@@ -31,6 +31,8 @@ type Crawler struct {
 	readers        sync.Pool
 	probes         chan probe // holds one: the last probe
 	stopping       atomic.Bool
+	// Items listed without and with a key for what the service fills in later.
+	thinItems, fullItems atomic.Int64
 
 	offered   time.Time // when the store was last offered to commit
 	offeredMu sync.Mutex
@@ -121,6 +123,16 @@ func (c *Crawler) crawl(ctx context.Context) error {
 		return err
 	}
 	if err := c.fetchDetails(ctx); err != nil {
+		return err
+	}
+	// What is new comes first; what was listed long ago, when there is time left.
+	again, err := c.relist(ctx)
+	if err == nil && again && ctx.Err() == nil {
+		if err = c.checkpoint(ctx, true); err == nil {
+			err = c.fetchDetails(ctx)
+		}
+	}
+	if err != nil && ctx.Err() == nil {
 		return err
 	}
 	if ctx.Err() == nil {

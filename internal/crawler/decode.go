@@ -1,6 +1,7 @@
 package crawler
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 
@@ -11,7 +12,6 @@ import (
 type heading struct {
 	id    string
 	start schema.Opt[int64]
-	thin  bool // an item without any key for what the service fills in later
 }
 
 var errNoID = errors.New("it has no id")
@@ -33,5 +33,12 @@ func (c *Crawler) read(body []byte, k schema.Kind) (heading, error) {
 		return heading{}, errNoID
 	}
 	c.meter.drifted(r.decoder.Drift)
+	if k == schema.KindItem {
+		if bytes.Contains(body, []byte(`"call_analysis"`)) || bytes.Contains(body, []byte(`"call_cost"`)) {
+			c.fullItems.Add(1)
+		} else {
+			c.thinItems.Add(1)
+		}
+	}
 	return heading{id: string(r.call.ID), start: r.call.StartAt}, nil
 }

@@ -14,16 +14,24 @@ var errOtherCall = errors.New("it is another call's record")
 
 // fetchDetails fetches what is due, newest first, many at a time. The list of
 // what is due is never held: the pool takes the next call when a worker is free.
+//
+// Where the list does not tell what the service fills in later, calls are
+// settled by their details.
 func (c *Crawler) fetchDetails(ctx context.Context) error {
+	scope := schema.DueTranscripts
+	if c.thinItems.Load() > 0 && c.fullItems.Load() == 0 {
+		scope = schema.DueUnsettled
+		c.log.Info("the list tells neither analyses nor costs: calls are settled by their own records")
+	}
 	c.meter.update(func(p *Progress) {
 		p.Phase = Details
 		if s, ok := c.store.(dueCounter); ok {
-			p.DetailsTotal = s.DueCount()
+			p.DetailsTotal = p.DetailsFetched + p.Missing + s.DueCount(scope)
 		}
 	})
 	workers := pool.New().WithMaxGoroutines(c.cfg.Workers).WithContext(ctx).WithCancelOnError().WithFirstError()
 	stopped := false
-	for due, err := range c.store.Due(ctx) {
+	for due, err := range c.store.Due(ctx, scope) {
 		if err != nil {
 			if ctx.Err() == nil {
 				workers.Go(func(context.Context) error { return &StoreError{"read the calls that are due", err} })

@@ -44,6 +44,7 @@ type listing struct {
 	total   int64 // of the last page, for the same query; -1: none
 	barren  int
 	count   int // pages of this listing
+	most    int // pages that it may have; 0: as many as it takes
 
 	seen     *lately // ids on the last pages, with what was sent for them
 	cursors  *lately
@@ -124,7 +125,7 @@ func (l *listing) fromTop() {
 	l.rising, l.shuffle = false, false
 	l.seen.clear()
 	l.cursors.clear()
-	l.from, l.to, l.covered = l.lowest, forever, l.c.nowMS()
+	l.from, l.to, l.covered, l.most = l.lowest, forever, l.c.nowMS(), 0
 }
 
 // lostCursor says that a failure may mean that the service has forgotten a
@@ -171,7 +172,7 @@ func (l *listing) take(ctx context.Context, q *query, p *pageData) (*query, erro
 	case end && l.doubt:
 		l.problem("calls vanished between pages, and the service takes no start_at_before to look again")
 		return nil, nil
-	case end, below:
+	case end, below, l.count == l.most:
 		return nil, nil
 	case l.round(p):
 		l.problem("the list goes round")

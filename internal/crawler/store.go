@@ -20,7 +20,7 @@ type Store interface {
 
 	// Due yields the calls whose detail is to be fetched as of the last commit,
 	// newest start first, those without a start before all others.
-	Due(ctx context.Context) iter.Seq2[schema.Due, error]
+	Due(ctx context.Context, scope schema.DueScope) iter.Seq2[schema.Due, error]
 
 	// Coverage returns the spans of start_at that have been listed completely,
 	// ascending and disjoint.
@@ -33,4 +33,6 @@ type Store interface {
 
 // A Store may also know how many details are due as of the last commit; then
 // Progress can say how much is left.
-type dueCounter interface{ DueCount() int64 }
+type dueCounter interface {
+	DueCount(scope schema.DueScope) int64
+}

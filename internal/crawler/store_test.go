@@ -121,7 +121,7 @@ func opt(ms *int64) schema.Opt[int64] {
 	return schema.Some(*ms)
 }
 
-func (s *memStore) Due(context.Context) iter.Seq2[schema.Due, error] {
+func (s *memStore) Due(context.Context, schema.DueScope) iter.Seq2[schema.Due, error] {
 	s.mu.Lock()
 	due := slices.Clone(s.due)
 	s.mu.Unlock()

@@ -20,7 +20,8 @@ const (
 // or not, and none at all leave it open as long as it has no end.
 //
 // It never connected, so that there can be no conversation, if it is over,
-// there is no trace of one (turns, recording, any part of an analysis), and
+// there is no trace of one (turns, recording, any part of an analysis), a record
+// or a full list item of it was seen, and
 //
 //	status         disconnection_reason               and
 //	not_connected  any
@@ -111,14 +112,19 @@ func finalStatus(status []byte) bool {
 // later, and may be stored.
 func (c *Call) CanHaveTranscript() bool { return !c.OptOut.V && !c.neverConnected() }
 
-// DetailDue says whether the call's detail is to be fetched.
+// DetailDue says whether the call's detail is to be fetched for its transcript:
+// the call is over, or the list does not tell where it stands.
 func (c *Call) DetailDue() bool {
-	return c.TranscriptState == Pending && c.Over() && c.CanHaveTranscript()
+	return c.TranscriptState == Pending && (c.Over() || c.Status == nil) && c.CanHaveTranscript()
 }
+
+// Unsettled says whether something is still to come: the call is open, or ended
+// and not settled.
+func (c *Call) Unsettled() bool { return c.Settlement == Open || c.Settlement == Ended }
 
 // neverConnected says whether no conversation can have taken place.
 func (c *Call) neverConnected() bool {
-	if !c.Over() || c.traced() {
+	if !c.Over() || c.traced() || c.thin() {
 		return false
 	}
 	instantly := !c.StartAt.OK || !c.EndAt.OK || c.EndAt.V <= c.StartAt.V
@@ -139,6 +145,16 @@ func (c *Call) neverConnected() bool {
 		return instantly
 	}
 	return false
+}
+
+// thin says that all that is known of the call is a list item which tells
+// neither analysis nor cost, and perhaps little else: its own record has more.
+func (c *Call) thin() bool {
+	if c.Extra == nil || c.TurnCount.OK {
+		return false
+	}
+	absent := readPatch(c.Extra, callObject).absent
+	return absent.has(fCallAnalysis) && absent.has(fCallCost)
 }
 
 // traced says whether there is a trace of a conversation.

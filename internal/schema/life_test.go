@@ -42,7 +42,7 @@ func TestSettle(t *testing.T) {
 		{"v2 words", `,"status":"ringing"`, KindItem, 1, Open, Pending, false},
 		{"unknown status", `,"status":"paused"`, KindItem, 1, Open, Pending, false},
 		{"unknown status with an end", `,"status":"paused"` + end, KindItem, 1, Ended, Pending, true},
-		{"no status", ``, KindItem, 1, Open, Pending, false},
+		{"no status", ``, KindItem, 1, Open, Pending, true},
 		{"no status, but an end", end, KindItem, 1, Ended, Pending, true},
 		{"starts later", `,"status":"queued"`, KindItem, -500, Open, Pending, false},
 
@@ -85,7 +85,9 @@ func TestSettle(t *testing.T) {
 		{"opted out, given up", ended + optOut, KindItem, 80, Expired, Withheld, false},
 		{"opted out, not over", `,"status":"ongoing"` + optOut, KindItem, 1, Open, Withheld, false},
 	} {
-		body := fmt.Sprintf(`{"id":"a","start_at":%d%s}`, noon, tc.json)
+		// As full items say it: null until it is there. Of a name that comes twice
+		// the last one counts.
+		body := fmt.Sprintf(`{"id":"a","call_analysis":null,"call_cost":null,"start_at":%d%s}`, noon, tc.json)
 		c := decoded(t, []byte(body), tc.kind)
 		for range 2 { // settling again changes nothing
 			c.Settle(noon + tc.after*hour)
@@ -94,6 +96,27 @@ func TestSettle(t *testing.T) {
 					c.Settlement, c.TranscriptState, c.DetailDue(), tc.settlement, tc.transcript, tc.due)
 			}
 		}
+	}
+}
+
+// A list item that tells neither analysis nor cost says too little to do
+// without the call's own record, even of a call that never connected.
+func TestSettleThin(t *testing.T) {
+	t.Parallel()
+	item := `{"id":"a","status":"not_connected","start_at":1}`
+	c := decoded(t, []byte(item), KindItem)
+	if c.Settle(2); c.Settlement != Ended || !c.DetailDue() {
+		t.Errorf("a thin item: %v, detail due %v", c.Settlement, c.DetailDue())
+	}
+	detail := decoded(t, []byte(`{"id":"a","status":"not_connected","start_at":1,"call_analysis":null,"call_cost":null,"transcript":null}`), KindDetail)
+	Merge(c, detail, KindDetail)
+	if detail.Settle(2); detail.Settlement != Settled || detail.DetailDue() {
+		t.Errorf("with its detail: %v, detail due %v", detail.Settlement, detail.DetailDue())
+	}
+	again := decoded(t, []byte(item), KindItem)
+	Merge(detail, again, KindItem)
+	if again.Settle(2); again.Settlement != Settled || again.DetailDue() {
+		t.Errorf("listed again: %v, detail due %v", again.Settlement, again.DetailDue())
 	}
 }
 
@@ -112,7 +135,7 @@ func TestSettleWithoutStart(t *testing.T) {
 // What turns out to have connected is due after all.
 func TestSettleBack(t *testing.T) {
 	t.Parallel()
-	c := decoded(t, []byte(`{"id":"a","status":"error","start_at":1795089600000}`), KindItem)
+	c := decoded(t, []byte(`{"id":"a","status":"error","start_at":1795089600000,"call_analysis":null,"call_cost":null}`), KindItem)
 	c.Settle(noon + hour)
 	if c.TranscriptState != Empty {
 		t.Fatalf("transcript %v", c.TranscriptState)

@@ -10,20 +10,21 @@ import (
 	"callhouse/internal/schema"
 )
 
-// Due yields the calls of the last commit that are over and wait for their
-// detail, newest start first, those without a start before all others of their
-// period. It holds one period's calls at a time. Commits meanwhile do not
+// Due yields the calls of the last commit whose detail is to be fetched, newest
+// start first, those without a start before all others of their period. It holds one period's calls at a time. Commits meanwhile do not
 // disturb it: it reads the snapshot that was current when it began.
-func (w *Warehouse) Due(ctx context.Context) iter.Seq2[schema.Due, error] {
+func (w *Warehouse) Due(ctx context.Context, scope schema.DueScope) iter.Seq2[schema.Due, error] {
 	return func(yield func(schema.Due, error) bool) {
 		snapshot := w.Snapshot()
 		if snapshot == nil {
 			return
 		}
-		files := slices.DeleteFunc(snapshot.Manifest.FilesOf(schema.Calls.Name), func(f *layout.File) bool { return f.Due == 0 })
+		files := slices.DeleteFunc(snapshot.Manifest.FilesOf(schema.Calls.Name), func(f *layout.File) bool {
+			return f.Due == 0 && (f.Unsettled == 0 || scope != schema.DueUnsettled)
+		})
 		slices.SortFunc(files, func(a, b *layout.File) int { return cmp.Compare(b.Period, a.Period) })
 		for _, f := range files {
-			due, err := w.dueIn(ctx, snapshot.Path(f))
+			due, err := w.dueIn(ctx, snapshot.Path(f), scope)
 			if err != nil {
 				yield(schema.Due{}, err)
 				return
@@ -37,7 +38,7 @@ func (w *Warehouse) Due(ctx context.Context) iter.Seq2[schema.Due, error] {
 	}
 }
 
-func (w *Warehouse) dueIn(ctx context.Context, path string) (due []schema.Due, err error) {
+func (w *Warehouse) dueIn(ctx context.Context, path string, scope schema.DueScope) (due []schema.Due, err error) {
 	r, err := openTable(w.opts.FS, path, &schema.Calls)
 	if err != nil {
 		return nil, err
@@ -55,18 +56,21 @@ func (w *Warehouse) dueIn(ctx context.Context, path string) (due []schema.Due, e
 		if err := r.reader.Call(row, &call); err != nil {
 			return nil, closing(&DamageError{Path: path, What: err.Error()}, r.close)
 		}
-		if call.DetailDue() {
+		if call.DetailDue() || scope == schema.DueUnsettled && call.Unsettled() && string(call.RunID) != w.opts.RunID {
 			due = append(due, schema.Due{CallID: string(call.ID), StartAt: call.StartAt})
 		}
 	}
 }
 
-// DueCount returns how many calls of the last commit wait for their detail.
-func (w *Warehouse) DueCount() int64 {
+// DueCount returns how many calls Due will yield, at the most.
+func (w *Warehouse) DueCount(scope schema.DueScope) int64 {
 	var n int64
 	if s := w.Snapshot(); s != nil {
 		for _, f := range s.Manifest.FilesOf(schema.Calls.Name) {
 			n += f.Due
+			if scope == schema.DueUnsettled {
+				n += f.Unsettled
+			}
 		}
 	}
 	return n

@@ -1,12 +1,12 @@
 -- sentiment: how callers felt
 --
 -- Counts calls by the sentiment that the service's analysis found. Calls without
--- one have a row of their own: they did not connect, opted out of storage, or
--- wait for their analysis.
+-- one have a row of their own: they did not connect, opted out of storage, go on,
+-- or wait for their analysis.
 --
 -- Grain: one row per group and sentiment
 -- Reads: selected
--- Needs: analysis
+-- Needs: end, analysis
 -- Columns:
 --   key             VARCHAR  -        the group that --by asks for
 --   user_sentiment  VARCHAR  -        positive, neutral, negative, or what else the service says; null: none

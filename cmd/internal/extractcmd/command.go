@@ -64,6 +64,7 @@ func newRoot(stderr io.Writer) *cobra.Command {
 		f.StringVar(&s.since, "since", "", "leave calls alone that started before: 2026-11-01, 2026-11-01T08:00:00Z, 30d")
 		f.DurationVar(&s.maxDuration, "max-duration", 0, "stop in good order after so long, as in 6h (exit code 3)")
 		f.DurationVar(&s.window, "window", 72*time.Hour, "how far back calls may still appear or change")
+		f.DurationVar(&s.relistEvery, "relist-every", 7*24*time.Hour, "how often all calls are listed again, a part a run; 0 for never")
 		f.BoolVar(&s.full, "full", false, "list all calls again, whatever was listed before")
 	}
 	addRunFlags(root)

@@ -29,6 +29,7 @@ type settings struct {
 	share       float64
 	since       string
 	window      time.Duration
+	relistEvery time.Duration
 	full        bool
 	maxDuration time.Duration
 	logFormat   string
@@ -73,7 +74,7 @@ func (s *settings) key() (crawler.Secret, string, error) {
 func (s *settings) crawl(now time.Time) (crawler.Config, error) {
 	cfg := crawler.Config{
 		BaseURL: s.baseURL, PerSecond: s.perSecond, PerMinute: s.perMinute, Share: s.share,
-		Window: s.window, Full: s.full, MaxDuration: s.maxDuration,
+		Window: s.window, RelistEvery: s.relistEvery, Full: s.full, MaxDuration: s.maxDuration,
 	}
 	if s.baseURL == "" {
 		return cfg, cli.Usage("set "+envBaseURL+" or --base-url to the part of the address before /v3", "no service address")
@@ -84,8 +85,11 @@ func (s *settings) crawl(now time.Time) (crawler.Config, error) {
 	if s.share <= 0 || s.share > 1 {
 		return cfg, cli.Usage("--share 0.5 leaves half of the budget to others", "--share must be above 0 and not above 1, not %v", s.share)
 	}
-	if s.maxDuration < 0 || s.window < 0 {
-		return cfg, cli.Usage("write durations as in 90m or 6h", "--max-duration and --window must not be negative")
+	if s.maxDuration < 0 || s.window < 0 || s.relistEvery < 0 {
+		return cfg, cli.Usage("write durations as in 90m or 6h", "--max-duration, --window and --relist-every must not be negative")
+	}
+	if s.relistEvery == 0 {
+		cfg.RelistEvery = -1
 	}
 	if s.logFormat != "text" && s.logFormat != "json" {
 		return cfg, cli.Usage("--log-format takes text or json", "unknown log format %q", s.logFormat)

@@ -80,15 +80,24 @@ func (a *app) describe(ctx context.Context, f *sqlfiles.File) error {
 		return err
 	}
 	if kind == format.Table && a.output == "" {
-		if _, err := fmt.Fprintf(a.stdout, "%s\n\nOne row: %s.\n\n", longText(f), strings.TrimPrefix(f.Grain, "one row per ")); err != nil {
+		if _, err := fmt.Fprintf(a.stdout, "%s\n\n%s.\n\n", longText(f), sentence(f.Grain)); err != nil {
 			return err
 		}
 	}
+	heads := []string{"column", "type", "null", "unit", "meaning"}
+	_, isReport := sqlfiles.Report(f.Name)
+	if isReport { // whose headers do not tell of nulls
+		heads = []string{"column", "type", "unit", "meaning"}
+	}
 	var rows [][]any
 	for _, c := range f.Columns {
-		rows = append(rows, columnRow(c))
+		row := columnRow(c)
+		if isReport {
+			row = append(row[:2], row[3:]...)
+		}
+		rows = append(rows, row)
 	}
-	return a.writeStatic(ctx, []string{"column", "type", "null", "unit", "meaning"}, rows)
+	return a.writeStatic(ctx, heads, rows)
 }
 
 func columnRow(c sqlfiles.Column) []any {
@@ -99,14 +108,16 @@ func columnRow(c sqlfiles.Column) []any {
 	if c.Unit == "" {
 		unit = nil
 	}
-	return []any{c.Name, c.Type, null, unit, c.Meaning}
+	// DuckDB's short name of the type, since lines are short.
+	typ := strings.ReplaceAll(c.Type, "TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ")
+	return []any{c.Name, typ, null, unit, c.Meaning}
 }
 
 // writeStatic writes rows of text that need no warehouse.
 func (a *app) writeStatic(ctx context.Context, heads []string, rows [][]any) error {
 	columns := make([]value.Column, len(heads))
 	for i, h := range heads {
-		columns[i] = value.Column{Name: h, Type: "VARCHAR", Kind: value.Text}
+		columns[i] = value.Column{Name: h, Type: "VARCHAR", Kind: value.Text, Wrap: i == len(heads)-1}
 	}
 	r, err := a.write(ctx, format.NewStatic(columns, rows), time.UTC)
 	if err == nil {

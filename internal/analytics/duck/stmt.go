@@ -30,23 +30,40 @@ type Stmt struct {
 	stmt bindings.PreparedStatement
 }
 
-// Prepare parses and plans the one statement in text.
+// Parse says what is wrong with the text of one statement, without planning it.
+func (c *Conn) Parse(text string) error {
+	all, err := c.extract(text)
+	bindings.DestroyExtracted(&all)
+	return err
+}
+
+// extract parses text, which must be one statement.
+func (c *Conn) extract(text string) (bindings.ExtractedStatements, error) {
+	var all bindings.ExtractedStatements
+	n := bindings.ExtractStatements(c.conn, text, &all)
+	if n == 0 {
+		if msg := bindings.ExtractStatementsError(all); msg != "" {
+			return all, parseError(msg)
+		}
+		return all, ErrNoStatement
+	}
+	if n > 1 {
+		return all, ErrManyStatements
+	}
+	return all, nil
+}
+
+// Prepare parses and plans the one statement in text. Planning some statements
+// (EXPORT DATABASE) already changes something.
 func (c *Conn) Prepare(ctx context.Context, text string) (*Stmt, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	defer c.watch(ctx)()
-	var all bindings.ExtractedStatements
-	n := bindings.ExtractStatements(c.conn, text, &all)
+	all, err := c.extract(text)
 	defer bindings.DestroyExtracted(&all)
-	if n == 0 {
-		if msg := bindings.ExtractStatementsError(all); msg != "" {
-			return nil, parseError(msg)
-		}
-		return nil, ErrNoStatement
-	}
-	if n > 1 {
-		return nil, ErrManyStatements
+	if err != nil {
+		return nil, err
 	}
 	s := &Stmt{conn: c}
 	if bindings.PrepareExtractedStatement(c.conn, all, 0, &s.stmt) == bindings.StateError {

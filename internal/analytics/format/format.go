@@ -108,7 +108,7 @@ func each(ctx context.Context, src Source, do func(row []any) error) (Result, er
 	var r Result
 	for {
 		row, err := src.Next(ctx)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return r, nil
 		}
 		if err != nil {

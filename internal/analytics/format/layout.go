@@ -60,7 +60,7 @@ func narrow(t []column, width int) {
 	for over := total(t) - width; over > 0; over = total(t) - width {
 		widest, next := -1, minText
 		for i, c := range t {
-			if c.Kind.Numeric() || c.width <= minText {
+			if !cuttable(c.Kind) || c.width <= minText {
 				continue
 			}
 			switch {
@@ -80,6 +80,15 @@ func narrow(t []column, width int) {
 		give := max(min(over, t[widest].width-next), 1)
 		t[widest].width -= give
 	}
+}
+
+// cuttable reports whether the beginning of a value still tells something.
+func cuttable(k value.Kind) bool {
+	switch k {
+	case value.Text, value.Document, value.Nested, value.Bytes, value.Other:
+		return true
+	}
+	return false
 }
 
 // bars adds a bar beside the first share, where there is room for it.
@@ -127,7 +136,7 @@ func measure() *runewidth.Condition { return &runewidth.Condition{StrictEmojiNeu
 // cut shortens s to a width and marks that it did.
 func cut(s string, width int) string { return measure().Truncate(s, width, "…") }
 
-// wrap breaks a heading at its spaces.
+// wrap breaks a text at its spaces.
 func wrap(s string, width int) []string {
 	var lines []string
 	for _, word := range strings.Fields(s) {

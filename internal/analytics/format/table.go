@@ -3,6 +3,7 @@ package format
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -43,7 +44,7 @@ func writeTable(ctx context.Context, w *bufio.Writer, src Source, o Options) (Re
 	var eof bool
 	for len(rows) < tableRows {
 		row, err := src.Next(ctx)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			eof = true
 			break
 		}
@@ -114,7 +115,7 @@ func more(ctx context.Context, src Source) (string, error) {
 		}
 		n += int64(k)
 	}
-	return fmt.Sprintf("… more than %s more rows: use --format csv for all", thousands(fmt.Sprint(n))), nil
+	return fmt.Sprintf("… more than %s more rows: use --format csv for all", thousands(fmt.Sprint(countRows))), nil
 }
 
 func humanRow(row []any, columns []value.Column, o Options) []string {
@@ -174,19 +175,29 @@ func writeHead(w *bufio.Writer, t []column, o Options) {
 }
 
 func writeRow(w *bufio.Writer, t []column, row []any, cells []string, sameGroup bool) {
-	var b strings.Builder
-	for i, c := range t {
-		switch {
-		case c.bar:
-			f, _ := row[c.index].(float64)
-			pad(&b, bar(f, c.width), c)
-		case sameGroup && i == 0:
-			pad(&b, "", c)
-		default:
-			pad(&b, cells[c.index], c)
+	for line, more := 0, true; more; line++ {
+		more = false
+		var b strings.Builder
+		for i, c := range t {
+			s := ""
+			switch {
+			case c.Wrap:
+				lines := wrap(cells[c.index], c.width)
+				if line < len(lines) {
+					s = lines[line]
+				}
+				more = more || line+1 < len(lines)
+			case line > 0, sameGroup && i == 0:
+			case c.bar:
+				f, _ := row[c.index].(float64)
+				s = bar(f, c.width)
+			default:
+				s = cells[c.index]
+			}
+			pad(&b, s, c)
 		}
+		writeLine(w, b.String())
 	}
-	writeLine(w, b.String())
 }
 
 // pad appends s in the column's width: numbers to the right, the rest to the left.

@@ -50,4 +50,5 @@ type Column struct {
 	Label string // the heading; empty: Name
 	Null  string // what stands for null
 	Key   bool   // the group of a report, alike in neighbouring rows
+	Wrap  bool   // broken into lines where a terminal has no room, not cut
 }

@@ -1,0 +1,328 @@
+package querycmd_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/querycmd"
+	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/schema"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type row = analyticstest.Row
+
+// house makes a small warehouse in a new working folder: ./warehouse.
+func house(t *testing.T) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	t.Setenv("CALLHOUSE_WAREHOUSE", "")
+	at := func(s string) int64 {
+		v, err := time.Parse(time.RFC3339, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v.UnixMilli()
+	}
+	const ann, bob = "0a7e1f60-0000-4000-8000-00000000000a", "0b7e1f60-0000-4000-8000-00000000000b"
+	call := func(id, agent, start, reason, sentiment string, ms int64, more row) row {
+		r := row{"call_id": id, "agent_id": agent, "agent_version": "production", "call_type": "outbound", "status": "ended",
+			"start_at": at(start), "end_at": at(start) + ms, "duration_ms": ms, "disconnection_reason": reason,
+			"total_cost": "120.5000", "first_seen_at": at(start), "fetched_at": at(start) + 3_600_000, "run_id": "20241120T010000Z-00000001",
+			"metadata": `{"campaign":"spring","n":1.10}`, "turn_count": int64(2)}
+		if sentiment != "" {
+			r["user_sentiment"] = sentiment
+		}
+		for k, v := range more {
+			r[k] = v
+		}
+		return r
+	}
+	analyticstest.Write(t, "warehouse", 1, analyticstest.Data{
+		Calls: []row{
+			call("c1", ann, "2024-11-18T09:00:00Z", "user_hangup", "positive", 61_000, nil),
+			call("c2", ann, "2024-11-18T10:00:00Z", "agent_hangup", "neutral", 83_211, nil),
+			call("c3", ann, "2024-11-19T09:30:00Z", "call_transfer", "negative", 240_000, row{"metadata": `{"campaign":"가을"}`}),
+			call("c4", ann, "2024-11-19T23:30:00Z", "voicemail_reached", "", 12_345, row{"settlement": "ended", "metadata": nil}),
+			call("c5", bob, "2024-11-19T23:45:00Z", "dial_no_answer", "", 40, row{"status": "not_connected", "total_cost": nil}),
+			call("c6", bob, "2024-11-20T00:15:00Z", "agent_hangup", "positive", 61_000, nil),
+			{"call_id": "c7", "agent_id": bob, "status": "ongoing", "start_at": at("2024-11-20T00:59:00Z"), "settlement": "open", "transcript_state": "pending"},
+			{"call_id": "c8", "agent_id": bob, "status": "queued", "settlement": "open", "transcript_state": "pending"},
+		},
+		Turns: []row{
+			{"call_id": "c1", "turn": int64(0), "role": "agent", "content": "Hello, \"Ann\" speaking,\nhow may I help?", "start_at": at("2024-11-18T09:00:00Z"), "end_at": at("2024-11-18T09:00:04Z"), "call_start_at": at("2024-11-18T09:00:00Z")},
+			{"call_id": "c1", "turn": int64(1), "role": "user", "content": "안녕하세요", "call_start_at": at("2024-11-18T09:00:00Z")},
+		},
+		Items:    []row{{"call_id": "c1", "position": int64(0), "name": "callback", "type": "boolean", "value": "true"}},
+		Coverage: []schema.Span{{From: at("2024-11-01T00:00:00Z"), To: at("2024-11-20T01:00:00Z"), ListedAt: at("2024-11-20T01:00:00Z")}},
+	})
+}
+
+type result struct {
+	code        int
+	out, stderr string
+}
+
+func run(t *testing.T, stdin string, args ...string) result {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code := querycmd.Run(t.Context(), args, strings.NewReader(stdin), &out, &errs)
+	return result{code, out.String(), errs.String()}
+}
+
+func (r result) String() string {
+	s := fmt.Sprintf("exit code %d\n", r.code)
+	if r.out != "" {
+		s += "-- stdout --\n" + r.out
+	}
+	if r.stderr != "" {
+		s += "-- stderr --\n" + r.stderr
+	}
+	return s
+}
+
+func golden(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), got); d != "" {
+		t.Errorf("%s (-golden +got):\n%s", path, d)
+	}
+}
+
+// goldenDir is testdata, wherever the test goes.
+func goldenDir(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.Abs("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// The command as users meet it: arguments in; stdout, stderr and exit code out.
+func TestGoldens(t *testing.T) {
+	dir := goldenDir(t)
+	house(t)
+	for _, c := range []struct{ name, args string }{
+		{"help", "--help"}, {"help-none", ""}, {"help-sentiment", "sentiment --help"}, {"help-disconnections", "disconnections --help"},
+		{"help-durations", "durations --help"}, {"help-sql", "sql --help"}, {"help-list", "list --help"}, {"help-describe", "describe --help"},
+
+		{"sentiment", "sentiment"}, {"sentiment-by-agent", "sentiment --by agent"}, {"sentiment-csv", "sentiment --by day --tz Asia/Seoul --format csv"},
+		{"sentiment-json", "sentiment --by user_sentiment --format json"}, {"sentiment-markdown", "sentiment --by metadata.campaign --format markdown"},
+		{"disconnections", "disconnections"}, {"disconnections-by-weekday", "disconnections --by weekday --format csv"},
+		{"durations", "durations"}, {"durations-by-day", "durations --by day"}, {"durations-by-day-seoul", "durations --by day --tz Asia/Seoul"},
+		{"durations-ndjson", "durations --by hour --format ndjson"},
+		{"bounds", "durations --since 2024-11-18 --until 2024-11-19"}, {"bounds-seoul", "durations --since 2024-11-20 --until 2024-11-21 --tz Asia/Seoul"},
+		{"bounds-unlisted", "durations --since 2024-10-01 --until 2024-11-19"}, {"none", "sentiment --since 2024-11-02 --until 2024-11-03"},
+		{"agent", "durations --agent 0b"},
+
+		{"list", "list"}, {"list-json", "list --format json"}, {"describe-report", "describe durations"}, {"describe-table", "describe transcript_turns"},
+		{"describe-csv", "describe analysis_items --format csv"}, {"describe-all", "describe --format csv"},
+
+		{"error-command", "sentimnt"}, {"error-flag", "sentiment --untl 2024"}, {"error-argument", "sentiment now"}, {"error-since", "sentiment --since soon"},
+		{"error-bounds", "sentiment --since 2024-11-02 --until 2024-11-01"}, {"error-tz", "sentiment --tz Europe/Berln"}, {"error-tz-local", "sentiment --tz Local"},
+		{"error-by", "sentiment --by agnet"}, {"error-format", "sentiment --format cvs"}, {"error-agent", "sentiment --agent 0c"}, {"error-agents", "sentiment --agent 0"},
+		{"error-describe", "describe callz"}, {"error-output", "sentiment --output no/such/folder/x.csv"}, {"error-output-folder", "sentiment --output warehouse"},
+		{"error-warehouse", "sentiment --warehouse elsewhere"}, {"error-file", "sql -f none.sql"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := run(t, "", strings.Fields(c.args)...)
+			golden(t, filepath.Join(dir, c.name+".golden"), "query "+c.args+"\n"+r.String())
+		})
+	}
+}
+
+func TestSQLGoldens(t *testing.T) {
+	dir := goldenDir(t)
+	house(t)
+	for _, c := range []struct {
+		name, text string
+		flags      []string
+	}{
+		{"sql-table", "SELECT call_id, start_at, total_cost, metadata, is_connected FROM calls ORDER BY call_id", []string{"--tz", "America/New_York"}},
+		{"sql-csv", "SELECT call_id, start_at, total_cost, metadata FROM calls ORDER BY call_id", []string{"--format", "csv", "--tz", "Asia/Seoul"}},
+		{"sql-json", "SELECT call_id, start_at, total_cost, metadata, duration_ms FROM calls ORDER BY call_id", []string{"--format", "json"}},
+		{"sql-turns", "SELECT role, content, talk_ms FROM transcript_turns ORDER BY turn", nil},
+		{"sql-items", "SELECT name, value, value_text FROM analysis_items", []string{"--format", "json"}},
+		{"sql-sum", "SELECT sum(total_cost), sum(duration_ms), count(*) FILTER (is_contained) AS contained FROM calls", nil},
+		{"sql-none", "FROM runs SELECT run_id, requests", nil},
+		{"sql-describe", "DESCRIBE SELECT call_id, weekday FROM calls", []string{"--format", "csv"}},
+		{"sql-explain", "EXPLAIN SELECT 1", nil},
+		{"sql-error-column", "SELECT agentid FROM calls", nil},
+		{"sql-error-table", "SELECT * FROM call", nil},
+		{"sql-error-syntax", "SELECT call_id,\n  FORM calls", nil},
+		{"sql-error-cast", "SELECT CAST(role AS INTEGER) FROM transcript_turns WHERE turn = 0", nil},
+		{"sql-error-drop", "DROP VIEW calls", nil},
+		{"sql-error-two", "SELECT 1; SELECT 2", nil},
+		{"sql-error-none", "", nil},
+		{"sql-error-variant", "SELECT 1::VARIANT AS v", nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := run(t, "", append([]string{"sql", c.text}, c.flags...)...)
+			golden(t, filepath.Join(dir, c.name+".golden"), fmt.Sprintf("query sql %q %s\n%s", c.text, strings.Join(c.flags, " "), r))
+		})
+	}
+}
+
+// A statement may come as an argument, from a file or from stdin.
+func TestStatementSources(t *testing.T) {
+	house(t)
+	if err := os.WriteFile("q.sql", []byte("-- a file\nSELECT 42 AS n;\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"sql", "SELECT 42 AS n"}, {"sql", "-f", "q.sql"}, {"sql", "-"}, {"sql"}, {"sql", "--file", "-"}} {
+		if r := run(t, "SELECT 42 AS n", append(args, "--format", "csv")...); r.out != "n\n42\n" || r.code != 0 {
+			t.Errorf("%v: %v", args, r)
+		}
+	}
+	if r := run(t, "", "sql", "SELECT 1", "-f", "q.sql"); r.code != cli.ExitUsage {
+		t.Errorf("both: %v", r)
+	}
+	if r := run(t, "", "sql", "SELECT", "1"); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "quotes") {
+		t.Errorf("no quotes: %v", r)
+	}
+}
+
+// --output holds all of the answer or is left as it was.
+func TestOutput(t *testing.T) {
+	house(t)
+	if r := run(t, "", "sentiment", "-o", "s.csv"); r.code != 0 || r.out != "" {
+		t.Fatal(r)
+	}
+	raw, err := os.ReadFile("s.csv")
+	if err != nil || !strings.HasPrefix(string(raw), "user_sentiment,calls,") {
+		t.Errorf("s.csv: %q, %v", raw, err)
+	}
+	if r := run(t, "", "sql", "SELECT CAST(call_id AS INTEGER) FROM calls", "-o", "s.csv"); r.code != cli.ExitFailed {
+		t.Error(r)
+	}
+	if after, err := os.ReadFile("s.csv"); err != nil || !bytes.Equal(raw, after) {
+		t.Errorf("a failed query changed the file: %q, %v", after, err)
+	}
+	if r := run(t, "", "sentiment", "--output", os.DevNull); r.code != 0 {
+		t.Error(r)
+	}
+	if info, err := os.Stat(os.DevNull); err != nil || info.Mode().IsRegular() {
+		t.Errorf("%s became a file: %v, %v", os.DevNull, info, err)
+	}
+	entries, err := os.ReadDir(".")
+	if err != nil || len(entries) != 2 {
+		t.Errorf("left behind: %v, %v", entries, err)
+	}
+}
+
+// What csv and json write, their readers read back.
+func TestMachineFormatsParse(t *testing.T) {
+	house(t)
+	for _, args := range [][]string{{"sql", "FROM calls"}, {"sql", "FROM transcript_turns"}, {"sentiment", "--by", "metadata.campaign"}, {"describe"}} {
+		r := run(t, "", append(args, "--format", "csv")...)
+		records, err := csv.NewReader(strings.NewReader(r.out)).ReadAll()
+		if err != nil || len(records) < 2 {
+			t.Errorf("%v as csv: %d records, %v", args, len(records), err)
+		}
+		r = run(t, "", append(args, "--format", "json")...)
+		var rows []map[string]any
+		if err := json.Unmarshal([]byte(r.out), &rows); err != nil || len(rows) != len(records)-1 {
+			t.Errorf("%v as json: %d rows, %d in csv, %v", args, len(rows), len(records)-1, err)
+		}
+		r = run(t, "", append(args, "--format", "ndjson")...)
+		if n := strings.Count(r.out, "\n"); n != len(rows) {
+			t.Errorf("%v as ndjson: %d lines, want %d", args, n, len(rows))
+		}
+	}
+}
+
+func TestNewerWarehouse(t *testing.T) {
+	house(t)
+	path := "warehouse/snapshots/000001/manifest.json"
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw = bytes.Replace(raw, []byte(`"format_version":1`), []byte(`"format_version":7`), 1)
+	if err := os.WriteFile(path, raw, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if r := run(t, "", "sentiment"); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "upgrade") || strings.Count(r.stderr, "\n") != 1 {
+		t.Error(r)
+	}
+}
+
+// CALLHOUSE_WAREHOUSE is the default of --warehouse.
+func TestWarehouseFromEnvironment(t *testing.T) {
+	house(t)
+	dir, err := filepath.Abs("warehouse")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	if r := run(t, "", "durations"); r.code != cli.ExitFailed {
+		t.Error(r)
+	}
+	t.Setenv("CALLHOUSE_WAREHOUSE", dir)
+	if r := run(t, "", "durations"); r.code != 0 {
+		t.Error(r)
+	}
+	if r := run(t, "", "--help"); strings.Contains(r.out, dir) {
+		t.Error("the help shows the environment")
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	house(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	var errs bytes.Buffer
+	code := querycmd.Run(ctx, []string{"sql", "SELECT count(*) FROM range(10000000) a, range(10000000) b WHERE a.range * b.range % 7 = 3"},
+		strings.NewReader(""), io.Discard, &errs)
+	if code != cli.ExitInterrupted || errs.String() != "query: interrupted\n" {
+		t.Errorf("exit code %d, %q", code, errs.String())
+	}
+}
+
+// A reader that goes away, as head does, is no error.
+func TestBrokenPipe(t *testing.T) {
+	house(t)
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_, _ = r.Read(make([]byte, 10))
+		_ = r.Close()
+	}()
+	var errs bytes.Buffer
+	code := querycmd.Run(t.Context(), []string{"sql", "--format", "csv", "SELECT * FROM range(10000000)"}, strings.NewReader(""), w, &errs)
+	if code != cli.ExitOK || errs.Len() > 0 {
+		t.Errorf("exit code %d, %q", code, errs.String())
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+}

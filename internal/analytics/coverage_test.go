@@ -1,0 +1,73 @@
+package analytics_test
+
+import (
+	"testing"
+	"time"
+
+	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/schema"
+)
+
+func TestCoverage(t *testing.T) {
+	day := func(n int) time.Time { return time.Date(2024, 11, n, 0, 0, 0, 0, time.UTC) }
+	ms := func(n int) int64 { return day(n).UnixMilli() }
+	one := func(settlement string, more row) row {
+		r := row{"call_id": settlement, "status": "ended", "start_at": ms(10), "settlement": settlement}
+		for k, v := range more {
+			r[k] = v
+		}
+		return r
+	}
+	calls := []row{
+		one("open", row{"status": "ongoing"}),
+		one("ended", nil),
+		one("ended", row{"user_sentiment": "positive"}),
+		one("ended", row{"status": "not_connected"}), // no analysis is due
+		one("expired", nil), one("expired", nil),
+		one("settled", row{"duration_ms": int64(5), "opt_out_sensitive_data_storage": true}),
+		one("settled", row{"start_at": nil, "user_sentiment": "neutral"}),
+	}
+	spans := []schema.Span{{From: ms(5), To: ms(8)}, {From: ms(9), To: ms(12)}}
+	w := warehouse(t, analyticstest.Data{Calls: calls, Coverage: spans}, nil)
+	for _, c := range []struct {
+		report string
+		p      analytics.Params
+		want   string
+	}{
+		{"sentiment", analytics.Params{}, "of 8 calls, 1 is not over yet, 1 still waits for its analysis, 2 never got an analysis, 1 opted out of analysis; " +
+			"calls from 2024-11-08 00:00 to 2024-11-09 00:00 are not listed completely yet"},
+		{"disconnections", analytics.Params{Since: day(9)}, "of 7 calls, 1 is not over yet; 1 call without a start is left out"},
+		{"durations", analytics.Params{Since: day(9), Until: day(12)}, "of 7 calls, 1 is not over yet, 5 have no known duration; 1 call without a start is left out"},
+		{"disconnections", analytics.Params{Since: day(10), Until: day(14)}, "of 7 calls, 1 is not over yet; 1 call without a start is left out; " +
+			"calls from 2024-11-12 00:00 on are not listed completely yet"},
+		{"disconnections", analytics.Params{Since: day(11), Until: day(12)}, "1 call without a start is left out"},
+		{"disconnections", analytics.Params{Since: day(13)}, "1 call without a start is left out; calls from 2024-11-13 00:00 on are not listed completely yet"},
+		{"disconnections", analytics.Params{Since: day(4), Until: day(6)}, "1 call without a start is left out; " +
+			"calls from 2024-11-04 00:00 to 2024-11-05 00:00 are not listed completely yet"},
+	} {
+		got, err := w.Coverage(t.Context(), c.report, c.p, day(13))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := got.String(time.UTC); s != c.want {
+			t.Errorf("%s %+v:\n got %s\nwant %s", c.report, c.p, s, c.want)
+		}
+	}
+	// The future is not missing.
+	got, err := w.Coverage(t.Context(), "disconnections", analytics.Params{Since: day(9), Until: day(30)}, day(12))
+	if err != nil || len(got.Unlisted) > 0 {
+		t.Errorf("until the future: %+v, %v", got, err)
+	}
+}
+
+func TestCoverageOfNothingListed(t *testing.T) {
+	w := warehouse(t, analyticstest.Data{Calls: []row{{"call_id": "c", "start_at": int64(5)}}, Coverage: []schema.Span{}}, nil)
+	got, err := w.Coverage(t.Context(), "disconnections", analytics.Params{}, time.UnixMilli(10))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := got.String(time.UTC); s != "no span of time is listed completely yet" {
+		t.Error(s)
+	}
+}

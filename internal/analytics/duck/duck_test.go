@@ -1,0 +1,310 @@
+package duck_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"callhouse/internal/analytics/duck"
+	"callhouse/internal/analytics/value"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func connect(t testing.TB) *duck.Conn {
+	t.Helper()
+	db, err := duck.Open(duck.Config{Threads: 2, MemoryLimit: "1GB"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := db.Connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		conn.Close()
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return conn
+}
+
+func query(t testing.TB, conn *duck.Conn, text string, args ...any) *duck.Rows {
+	t.Helper()
+	rows, err := conn.Query(t.Context(), text, args...)
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	t.Cleanup(rows.Close)
+	return rows
+}
+
+// Every type of DuckDB's comes out whole, as text and as JSON.
+func TestValues(t *testing.T) {
+	conn := connect(t)
+	seoul, err := time.LoadLocation("Asia/Seoul")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ expr, typ, text, json string }{
+		{"NULL::INTEGER", "INTEGER", "", "null"},
+		{"true", "BOOLEAN", "true", "true"},
+		{"(-128)::TINYINT", "TINYINT", "-128", "-128"},
+		{"(-32768)::SMALLINT", "SMALLINT", "-32768", "-32768"},
+		{"(-2147483648)::INTEGER", "INTEGER", "-2147483648", "-2147483648"},
+		{"(-9223372036854775808)::BIGINT", "BIGINT", "-9223372036854775808", "-9223372036854775808"},
+		{"255::UTINYINT", "UTINYINT", "255", "255"},
+		{"65535::USMALLINT", "USMALLINT", "65535", "65535"},
+		{"4294967295::UINTEGER", "UINTEGER", "4294967295", "4294967295"},
+		{"18446744073709551615::UBIGINT", "UBIGINT", "18446744073709551615", "18446744073709551615"},
+		{"170141183460469231731687303715884105727::HUGEINT", "HUGEINT", "170141183460469231731687303715884105727", "170141183460469231731687303715884105727"},
+		{"(-170141183460469231731687303715884105728)::HUGEINT", "HUGEINT", "-170141183460469231731687303715884105728", "-170141183460469231731687303715884105728"},
+		{"(-1)::HUGEINT", "HUGEINT", "-1", "-1"},
+		{"340282366920938463463374607431768211455::UHUGEINT", "UHUGEINT", "340282366920938463463374607431768211455", "340282366920938463463374607431768211455"},
+		{"'-123456789012345678901234567890123456789012345678901234567890'::BIGNUM", "BIGNUM", "-123456789012345678901234567890123456789012345678901234567890", "-123456789012345678901234567890123456789012345678901234567890"},
+		{"'256'::BIGNUM", "BIGNUM", "256", "256"},
+		{"'0'::BIGNUM", "BIGNUM", "0", "0"},
+		{"1.10::DECIMAL(4,2)", "DECIMAL(4,2)", "1.10", "1.10"},
+		{"(-0.05)::DECIMAL(9,2)", "DECIMAL(9,2)", "-0.05", "-0.05"},
+		{"12345678901234.5678::DECIMAL(18,4)", "DECIMAL(18,4)", "12345678901234.5678", "12345678901234.5678"},
+		{"'-12345678901234567890123456789012345.678'::DECIMAL(38,3)", "DECIMAL(38,3)", "-12345678901234567890123456789012345.678", "-12345678901234567890123456789012345.678"},
+		{"7::DECIMAL(4,0)", "DECIMAL(4,0)", "7", "7"},
+		{"0.1::FLOAT", "FLOAT", "0.1", "0.1"},
+		{"0.1::DOUBLE", "DOUBLE", "0.1", "0.1"},
+		{"100::DOUBLE / 3", "DOUBLE", "33.333333333333336", "33.333333333333336"},
+		{"1e15::DOUBLE", "DOUBLE", "1000000000000000", "1000000000000000"},
+		{"1e300::DOUBLE", "DOUBLE", "1e+300", "1e+300"},
+		{"'nan'::DOUBLE", "DOUBLE", "NaN", `"NaN"`},
+		{"'-inf'::FLOAT", "FLOAT", "-Infinity", `"-Infinity"`},
+		{"'short'", "VARCHAR", "short", `"short"`},
+		{"'twelve bytes'", "VARCHAR", "twelve bytes", `"twelve bytes"`},
+		{"'thirteen bytes'", "VARCHAR", "thirteen bytes", `"thirteen bytes"`},
+		{"'안녕하세요 \"q\" \\ ' || chr(10) || chr(1)", "VARCHAR", "안녕하세요 \"q\" \\ \n\x01", `"안녕하세요 \"q\" \\ \n\u0001"`},
+		{`'{"b": 1.10, "a":1E5}'::JSON`, "JSON", `{"b": 1.10, "a":1E5}`, `{"b": 1.10, "a":1E5}`},
+		{"'a\\x00\\xFF'::BLOB", "BLOB", `a\x00\xFF`, `"a\\x00\\xFF"`},
+		{"'0101010'::BIT", "BIT", "0101010", `"0101010"`},
+		{"'1'::BIT", "BIT", "1", `"1"`},
+		{"'123e4567-e89b-12d3-a456-426614174000'::UUID", "UUID", "123e4567-e89b-12d3-a456-426614174000", `"123e4567-e89b-12d3-a456-426614174000"`},
+		{"'fedcba98-0000-0000-0000-000000000001'::UUID", "UUID", "fedcba98-0000-0000-0000-000000000001", `"fedcba98-0000-0000-0000-000000000001"`},
+		{"'two'::ENUM('one', 'two')", "ENUM", "two", `"two"`},
+		{"DATE '2026-11-19'", "DATE", "2026-11-19", `"2026-11-19"`},
+		{"DATE '0044-03-15 (BC)'", "DATE", "0044-03-15 (BC)", `"0044-03-15 (BC)"`},
+		{"'infinity'::DATE", "DATE", "infinity", `"infinity"`},
+		{"TIME '01:02:03.004'", "TIME", "01:02:03.004", `"01:02:03.004"`},
+		{"TIMETZ '01:02:03+09:30'", "TIME WITH TIME ZONE", "01:02:03+09:30", `"01:02:03+09:30"`},
+		{"TIMETZ '01:02:03-11'", "TIME WITH TIME ZONE", "01:02:03-11:00", `"01:02:03-11:00"`},
+		{"TIMESTAMP '2026-11-19 23:30:00.5'", "TIMESTAMP", "2026-11-19T23:30:00.500", `"2026-11-19T23:30:00.500"`},
+		{"TIMESTAMP_S '2026-11-19 23:30:00'", "TIMESTAMP_S", "2026-11-19T23:30:00", `"2026-11-19T23:30:00"`},
+		{"TIMESTAMP_MS '2026-11-19 23:30:00.001'", "TIMESTAMP_MS", "2026-11-19T23:30:00.001", `"2026-11-19T23:30:00.001"`},
+		{"TIMESTAMP_NS '2026-11-19 23:30:00.000000001'", "TIMESTAMP_NS", "2026-11-19T23:30:00.000000001", `"2026-11-19T23:30:00.000000001"`},
+		{"TIMESTAMPTZ '2026-11-19 23:30:00.123456+00'", "TIMESTAMP WITH TIME ZONE", "2026-11-20T08:30:00.123456+09:00", `"2026-11-20T08:30:00.123456+09:00"`},
+		{"TIMESTAMPTZ '1890-01-01 00:00:00+00'", "TIMESTAMP WITH TIME ZONE", "1890-01-01T00:00:00Z", `"1890-01-01T00:00:00Z"`}, // local mean time: +08:27:52
+		{"'-infinity'::TIMESTAMPTZ", "TIMESTAMP WITH TIME ZONE", "-infinity", `"-infinity"`},
+		{"INTERVAL '1 year -2 months 3 days 4 hours 5.5 seconds'", "INTERVAL", "P10M3DT4H5.5S", `"P10M3DT4H5.5S"`},
+		{"INTERVAL '-90.000001 seconds'", "INTERVAL", "PT-1M-30.000001S", `"PT-1M-30.000001S"`},
+		{"INTERVAL '0 seconds'", "INTERVAL", "PT0S", `"PT0S"`},
+		{"[1, NULL, 3]", "INTEGER[]", "[1,null,3]", "[1,null,3]"},
+		{"[]::INTEGER[]", "INTEGER[]", "[]", "[]"},
+		{"[[1.5], [], NULL]", "DECIMAL(2,1)[][]", "[[1.5],[],null]", "[[1.5],[],null]"},
+		{"array_value('a', 'b')", "VARCHAR[2]", `["a","b"]`, `["a","b"]`},
+		{"{'z': 1, 'a': {'x': DATE '2026-01-02'}, 'n': NULL}", `STRUCT("z" INTEGER, "a" STRUCT("x" DATE), "n" INTEGER)`, `{"z":1,"a":{"x":"2026-01-02"},"n":null}`, `{"z":1,"a":{"x":"2026-01-02"},"n":null}`},
+		{"MAP {'k': 1.50, 'j': 2.00}", "MAP(VARCHAR, DECIMAL(3,2))", `{"k":1.50,"j":2.00}`, `{"k":1.50,"j":2.00}`},
+		{"MAP {1: [1], 2: []}", "MAP(INTEGER, INTEGER[])", `{"1":[1],"2":[]}`, `{"1":[1],"2":[]}`},
+		{"union_value(num := 2)", `UNION("num" INTEGER)`, "2", `{"num":2}`},
+		{"'x'::UNION(num INTEGER, str VARCHAR)", `UNION("num" INTEGER, "str" VARCHAR)`, "x", `{"str":"x"}`},
+	} {
+		rows := query(t, conn, "SELECT "+c.expr)
+		row, err := rows.Next(t.Context())
+		if err != nil {
+			t.Errorf("%s: %v", c.expr, err)
+			continue
+		}
+		if typ := rows.Columns()[0].Type; typ != c.typ && c.text != "" {
+			t.Errorf("%s has type %s, want %s", c.expr, typ, c.typ)
+		}
+		if got := string(value.AppendText(nil, row[0], seoul)); got != c.text {
+			t.Errorf("%s as text = %s, want %s", c.expr, got, c.text)
+		}
+		if got := string(value.AppendJSON(nil, row[0], seoul)); got != c.json {
+			t.Errorf("%s as JSON = %s, want %s", c.expr, got, c.json)
+		}
+		rows.Close()
+	}
+}
+
+// Values of every chunk come from their own rows, nulls included.
+func TestManyChunks(t *testing.T) {
+	conn := connect(t)
+	rows := query(t, conn, `SELECT i, [i, i + 1] AS l, {'s': 'row number ' || i, 'n': CASE WHEN i % 3 <> 0 THEN i END} AS s,
+		CASE WHEN i % 2 = 0 THEN 'a long enough string ' || i END AS t FROM range(10000) r(i)`)
+	for i := int64(0); i < 10_000; i++ {
+		row, err := rows.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, s := row[1].(value.List), row[2].(value.Struct)
+		if row[0] != i || list[0] != i || list[1] != i+1 || (s.Values[1] == nil) != (i%3 == 0) || (row[3] == nil) != (i%2 != 0) {
+			t.Fatalf("row %d is %v", i, row)
+		}
+	}
+	if _, err := rows.Next(t.Context()); !errors.Is(err, io.EOF) {
+		t.Errorf("after the last row: %v", err)
+	}
+	if _, err := rows.Next(t.Context()); !errors.Is(err, io.EOF) {
+		t.Errorf("after the end: %v", err)
+	}
+}
+
+// A result is made as it is read: the first rows of a huge one come at once,
+// and it need not be read to its end.
+func TestStreams(t *testing.T) {
+	conn := connect(t)
+	began := time.Now()
+	rows := query(t, conn, "SELECT i, repeat('x', 1000) FROM range(1000000000) r(i)")
+	for range 5000 {
+		if _, err := rows.Next(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rows.Close()
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("5,000 of 10^9 rows took %v", took)
+	}
+}
+
+func TestSkip(t *testing.T) {
+	conn := connect(t)
+	rows := query(t, conn, "SELECT * FROM range(10000)")
+	if _, err := rows.Next(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	total := 0
+	for {
+		n, err := rows.Skip(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n == 0 {
+			break
+		}
+		total += n
+	}
+	if total != 9999 {
+		t.Errorf("skipped %d rows of 9,999", total)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	conn := connect(t)
+	var d *duck.Error
+	_, err := conn.Query(t.Context(), "SELECT agentid FROM (SELECT 1 AS agent_id)")
+	if !errors.As(err, &d) || d.Kind != "Binder" || d.Line != 1 || d.Column != 8 || len(d.Nearest) != 1 || d.Nearest[0] != "agent_id" || !d.Wrong() {
+		t.Errorf("unknown column: %#v", err)
+	}
+	_, err = conn.Query(t.Context(), "SELECT 1\nFROM nowhere")
+	if !errors.As(err, &d) || d.Kind != "Catalog" || d.Line != 2 || d.Column != 6 {
+		t.Errorf("unknown table: %#v", err)
+	}
+	if name, ok := d.MissingTable(); !ok || name != "nowhere" {
+		t.Errorf("missing table %q", name)
+	}
+	_, err = conn.Query(t.Context(), "SELECT ) 1")
+	if !errors.As(err, &d) || d.Kind != "Parser" || d.Column != 8 {
+		t.Errorf("syntax error: %#v", err)
+	}
+	// An error in the middle of the rows comes after those before it.
+	rows := query(t, conn, "SELECT CAST(CASE WHEN i > 5000000 THEN 'x' ELSE '1' END AS INTEGER) FROM range(10000000) r(i)")
+	for n := 0; ; n++ {
+		_, err := rows.Next(t.Context())
+		if err == nil {
+			continue
+		}
+		if !errors.As(err, &d) || d.Kind != "Conversion" || d.Wrong() {
+			t.Errorf("after %d rows: %v", n, err)
+		}
+		break
+	}
+	_, err = conn.Query(t.Context(), "SELECT ?", 1, 2)
+	if err == nil {
+		t.Error("two values for one parameter: no error")
+	}
+}
+
+func TestParameters(t *testing.T) {
+	conn := connect(t)
+	at := time.Date(2026, 11, 19, 23, 30, 0, 5000, time.UTC)
+	rows := query(t, conn, "SELECT ?::BIGINT, ?::VARCHAR, ?::BOOLEAN, ?::DOUBLE, ?::TIMESTAMPTZ, ?::VARCHAR", 7, "it's", true, 1.5, at, nil)
+	row, err := rows.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []any{int64(7), "it's", true, 1.5, at, nil} {
+		if row[i] != want {
+			t.Errorf("parameter %d came back as %v, want %v", i+1, row[i], want)
+		}
+	}
+}
+
+// A cancelled statement stops, and its connection goes on to work.
+func TestCancel(t *testing.T) {
+	conn := connect(t)
+	const endless = "SELECT count(*) FROM range(10000000) a, range(10000000) b WHERE a.range * b.range % 7 = 3"
+	for range 3 {
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+		rows, err := conn.Query(ctx, endless)
+		if err == nil {
+			_, err = rows.Next(ctx)
+			rows.Close()
+		}
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("cancelled: %v", err)
+		}
+		after := query(t, conn, "SELECT 1")
+		if row, err := after.Next(t.Context()); err != nil || row[0] != int64(1) {
+			t.Fatalf("after it: %v, %v", row, err)
+		}
+		after.Close()
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := conn.Query(ctx, "SELECT 1"); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled before: %v", err)
+	}
+}
+
+// What does not fit in memory goes to a folder of its own, which is removed.
+func TestLeavesNothingBehind(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	db, err := duck.Open(duck.Config{MemoryLimit: "100MB"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := db.Connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := conn.Query(t.Context(), "SELECT i, repeat('x', 100) AS s FROM range(2000000) r(i) ORDER BY hash(i)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rows.Next(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	rows.Close()
+	conn.Close()
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}

@@ -1,0 +1,230 @@
+package format_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"math/big"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"callhouse/internal/analytics/format"
+	"callhouse/internal/analytics/value"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// golden compares got with a file of testdata.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), got); d != "" {
+		t.Errorf("%s (-golden +got):\n%s", path, d)
+	}
+}
+
+func write(t *testing.T, f format.Format, width int, columns []value.Column, rows [][]any) string {
+	t.Helper()
+	seoul, err := time.LoadLocation("Asia/Seoul")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	r, err := format.Write(t.Context(), &out, f, format.NewStatic(columns, rows), format.Options{Location: seoul, Width: width})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range r.Notes {
+		fmt.Fprintln(&out, "NOTE", n)
+	}
+	return out.String()
+}
+
+// report is a report's answer, by agent.
+func report() ([]value.Column, [][]any) {
+	columns := []value.Column{
+		{Name: "agent", Kind: value.Text, Key: true, Null: "(none)"},
+		{Name: "user_sentiment", Label: "user sentiment", Kind: value.Text, Null: "(none)"},
+		{Name: "calls", Kind: value.Integer, Unit: value.Count, Null: "-"},
+		{Name: "share_percent", Label: "share", Kind: value.Float, Unit: value.Percent, Null: "-"},
+		{Name: "mean_ms", Label: "mean", Kind: value.Integer, Unit: value.Millis, Null: "-"},
+		{Name: "total_cost", Label: "total cost", Kind: value.Exact, Null: "-"},
+	}
+	cost := func(units int64) value.Decimal { return value.Decimal{Units: big.NewInt(units), Scale: 4} }
+	return columns, [][]any{
+		{"113af0e1-ef5b-475b-8d77-825c25d18d58", "neutral", int64(1_234_567), 66.66666666666667, int64(83_211), cost(1234_5000)},
+		{"113af0e1-ef5b-475b-8d77-825c25d18d58", nil, int64(617_283), 33.3, int64(999), cost(-500)},
+		{"113af0e1-ef5b-475b-8d77-825c25d18d58", "positive", int64(1), 0.0001, nil, nil},
+		{"예약 도우미", "negative", int64(0), 0.0, int64(3_600_000), cost(0)},
+		{nil, "positive", int64(12), 100.0, int64(360_061_000), cost(1)},
+	}
+}
+
+// odd are values that are hard to write.
+func odd() ([]value.Column, [][]any) {
+	columns := []value.Column{
+		{Name: "text", Kind: value.Text, Null: "NULL"}, {Name: "text", Kind: value.Text, Null: "NULL"},
+		{Name: "text_2", Kind: value.Text, Null: "NULL"}, {Name: "a,b|\"c\"", Kind: value.Float, Null: "NULL"},
+		{Name: "at", Kind: value.Instant, Null: "NULL"}, {Name: "doc", Kind: value.Document, Null: "NULL"},
+		{Name: "nested", Kind: value.Nested, Null: "NULL"},
+	}
+	at := time.Date(2026, 11, 19, 23, 30, 0, 120e6, time.UTC)
+	return columns, [][]any{
+		{"plain", "", " padded ", 1.5, at, value.JSON(`{"b":1.10,"a":[]}`), value.List{int64(1), nil}},
+		{"line\nbreak", "tab\tand \"quotes\"", "a|b\\c", math.NaN(), nil, nil, nil},
+		{"\x1b[31mred\x07", "\u202eright to left", "zero\u200bwidth", math.Inf(1), at.Add(time.Nanosecond), value.JSON(`"x"`), value.Struct{Names: []string{"k"}, Values: []any{value.Map{}}}},
+		{"한국어 텍스트", "bad \xff utf-8", nil, math.Copysign(0, -1), at, value.JSON("1e5"), value.Union{Tag: "t", Value: "v"}},
+	}
+}
+
+func TestGoldens(t *testing.T) {
+	for name, rows := range map[string]func() ([]value.Column, [][]any){"report": report, "odd": odd} {
+		columns, data := rows()
+		for _, f := range format.All() {
+			golden(t, name+"."+string(f), write(t, f, 0, columns, data))
+			golden(t, "empty-"+name+"."+string(f), write(t, f, 0, columns, nil))
+		}
+		for _, width := range []int{40, 60, 80, 120} {
+			golden(t, fmt.Sprintf("%s.terminal-%d", name, width), write(t, format.Table, width, columns, data))
+		}
+		golden(t, name+".terminal-one", write(t, format.Table, 30, columns, data[:1]))
+	}
+}
+
+// No line is wider than the terminal.
+func TestFitsTheTerminal(t *testing.T) {
+	for _, rows := range []func() ([]value.Column, [][]any){report, odd} {
+		columns, data := rows()
+		for width := 20; width < 160; width++ {
+			out := write(t, format.Table, width, columns, data)
+			for line := range strings.Lines(out) {
+				if n := cells(strings.TrimSuffix(line, "\n")); n > width && !strings.HasPrefix(line, "NOTE") && width > 45 {
+					t.Errorf("width %d: a line of %d cells: %q", width, n, line)
+				}
+			}
+		}
+	}
+}
+
+// cells counts the cells of a terminal, well enough for these texts.
+func cells(s string) int {
+	n := 0
+	for _, r := range s {
+		n++
+		if r >= 0x1100 && r <= 0x115f || r >= 0xac00 && r <= 0xd7a3 {
+			n++
+		}
+	}
+	return n
+}
+
+// A column that wraps is told whole, on as many lines as it takes.
+func TestWrap(t *testing.T) {
+	columns := []value.Column{{Name: "name", Kind: value.Text}, {Name: "meaning", Kind: value.Text, Wrap: true}}
+	got := write(t, format.Table, 30, columns, [][]any{{"one", "a meaning that needs three lines of this width"}, {"two", "short"}})
+	want := `name  meaning
+──────────────────────────────
+one   a meaning that needs
+      three lines of this
+      width
+two   short
+`
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+// counter gives rows without end, or up to n.
+type counter struct{ n, at int64 }
+
+func (c *counter) Columns() []value.Column {
+	return []value.Column{{Name: "n", Kind: value.Integer}}
+}
+
+func (c *counter) Next(context.Context) ([]any, error) {
+	if c.at == c.n {
+		return nil, io.EOF
+	}
+	c.at++
+	return []any{c.at}, nil
+}
+
+func (c *counter) Skip(context.Context) (int, error) {
+	k := min(c.n-c.at, 2048)
+	c.at += k
+	return int(k), nil
+}
+
+func TestLongTables(t *testing.T) {
+	var out bytes.Buffer
+	r, err := format.Write(t.Context(), &out, format.Table, &counter{n: 5000}, format.Options{Width: 80})
+	if err != nil || r.Rows != 1000 || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "4,000 more rows") {
+		t.Errorf("on a terminal: %+v, %v", r, err)
+	}
+	r, err = format.Write(t.Context(), &out, format.Table, &counter{n: 1000}, format.Options{Width: 80})
+	if err != nil || len(r.Notes) != 0 {
+		t.Errorf("just as many as are shown: %+v, %v", r, err)
+	}
+	out.Reset()
+	r, err = format.Write(t.Context(), &out, format.Table, &counter{n: 5000}, format.Options{})
+	if err != nil || r.Rows != 5000 || len(r.Notes) != 0 || strings.Count(out.String(), "\n") != 5001 {
+		t.Errorf("piped: %+v, %v, %d lines", r, err, strings.Count(out.String(), "\n"))
+	}
+	r, err = format.Write(t.Context(), &out, format.Table, &counter{n: 5_000_000}, format.Options{Width: 80})
+	if err != nil || !strings.Contains(r.Notes[0], "more than 1,000,000 more rows") {
+		t.Errorf("very long: %+v, %v", r, err)
+	}
+}
+
+type broken struct{}
+
+var errBroken = errors.New("broken")
+
+func (broken) Write([]byte) (int, error) { return 0, errBroken }
+
+// A writer that fails ends the work, whatever the format.
+func TestBrokenWriter(t *testing.T) {
+	for _, f := range format.All() {
+		if _, err := format.Write(t.Context(), broken{}, f, &counter{n: 1 << 20}, format.Options{}); !errors.Is(err, errBroken) {
+			t.Errorf("%s: %v", f, err)
+		}
+	}
+}
+
+func TestDuration(t *testing.T) {
+	for ms, want := range map[int64]string{
+		0: "0ms", 1: "1ms", 999: "999ms", 1000: "1.0s", 59_949: "59.9s", 59_950: "1m 00s", 60_000: "1m 00s", 83_211: "1m 23s",
+		3_599_499: "59m 59s", 3_599_500: "1h 00m", 3_600_000: "1h 00m", 45_000_000: "12h 30m", 3_600_000_000_000: "1,000,000h 00m", -1500: "-1.5s",
+	} {
+		if got := format.Duration(big.NewInt(ms)); got != want {
+			t.Errorf("Duration(%d) = %s, want %s", ms, got, want)
+		}
+	}
+}
+
+func TestFormatOfFile(t *testing.T) {
+	for name, want := range map[string]format.Format{"a.csv": format.CSV, "b.JSON": format.JSON, "c.jsonl": format.NDJSON, "d.ndjson": format.NDJSON, "e.md": format.Markdown, "f.txt": "", "g": ""} {
+		if got, ok := format.OfFile(name); got != want || ok != (want != "") {
+			t.Errorf("OfFile(%q) = %q, %v", name, got, ok)
+		}
+	}
+}

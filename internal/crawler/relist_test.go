@@ -1,0 +1,84 @@
+package crawler
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"callhouse/internal/schema"
+)
+
+// In a week of nights every page is listed again, a seventh of them a night,
+// and nothing twice.
+func TestListIsGoneOverOnceAWeek(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &service{calls: someCalls(14_000, 30*time.Minute)} // 292 days
+		store := newMemStore()
+		if _, err := s.visit(t, store, nil); err != nil {
+			t.Fatal(err)
+		}
+		night := func(n int) Report {
+			r, err := s.visit(t, store, func(cfg *Config) {
+				cfg.Now = func() time.Time { return time.UnixMilli(testNow).AddDate(0, 0, n) }
+			})
+			if err != nil || !r.Complete() || r.DetailRequests != 0 {
+				t.Fatalf("night %d: %v, %v, %d details", n, err, r.Problems, r.DetailRequests)
+			}
+			return r
+		}
+		for n := 1; n <= 6; n++ {
+			if r := night(n); r.PageRequests > 3 {
+				t.Errorf("night %d listed %d pages, and nothing was a week old", n, r.PageRequests)
+			}
+		}
+		pages := int64(0)
+		for n := 7; n <= 13; n++ {
+			r := night(n)
+			if r.PageRequests > 140/7+4 {
+				t.Errorf("night %d listed %d pages of 140", n, r.PageRequests)
+			}
+			pages += r.PageRequests
+		}
+		if pages < 140 || pages > 140+7*4 {
+			t.Errorf("%d pages in the week, the list has 140", pages)
+		}
+		limit := time.UnixMilli(testNow).AddDate(0, 0, 6).UnixMilli()
+		if old := stale(store.Coverage(), 0, limit); len(old) > 0 {
+			t.Errorf("still not listed again: %v", old)
+		}
+	})
+}
+
+// Where the list can only be had whole, it is had whole once a week.
+func TestPlainListIsGoneOverOnceAWeek(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &service{calls: someCalls(2000, time.Hour), plain: true}
+		store := newMemStore()
+		var pages []int64
+		for n := range 16 {
+			r, err := s.visit(t, store, func(cfg *Config) {
+				cfg.Now = func() time.Time { return time.UnixMilli(testNow).AddDate(0, 0, n) }
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			pages = append(pages, r.PageRequests)
+		}
+		whole := 0
+		for _, n := range pages {
+			if n >= 20 {
+				whole++
+			}
+		}
+		if whole != 3 {
+			t.Errorf("the whole list was listed on %d of 16 nights: pages %v", whole, pages)
+		}
+	})
+}
+
+func TestStale(t *testing.T) {
+	got := stale([]schema.Span{{From: 0, To: 10, ListedAt: 5}, {From: 10, To: 20, ListedAt: 3}, {From: 20, To: 30, ListedAt: 9}}, 4, 9)
+	if len(got) != 2 || got[0] != (schema.Span{From: 10, To: 20, ListedAt: 3}) || got[1] != (schema.Span{From: 4, To: 10, ListedAt: 5}) {
+		t.Errorf("stale spans are %v", got)
+	}
+}

@@ -1,0 +1,103 @@
+package sqlfiles
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const example = `-- waits: how long callers wait
+--
+-- The first paragraph,
+-- over two lines: with a colon.
+--
+-- The second.
+--
+-- Grain: one row per group
+-- Reads: selected, calls
+-- Needs: end
+-- Columns:
+--   key      VARCHAR             -   the group
+--   wait_ms  BIGINT NOT NULL     ms  the wait, which
+--       needs two lines
+--   at       TIMESTAMP WITH TIME ZONE NOT NULL  -  when
+
+-- A comment of the statement.
+SELECT 1
+`
+
+func TestParse(t *testing.T) {
+	got, err := Parse("waits", example)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &File{
+		Name: "waits", Answers: "how long callers wait", Grain: "one row per group",
+		Text:  "The first paragraph, over two lines: with a colon.\n\nThe second.",
+		Reads: []string{"selected", "calls"}, Needs: []string{"end"},
+		Columns: []Column{
+			{Name: "key", Type: "VARCHAR", Meaning: "the group"},
+			{Name: "wait_ms", Type: "BIGINT", Unit: "ms", NotNull: true, Meaning: "the wait, which needs two lines"},
+			{Name: "at", Type: "TIMESTAMP WITH TIME ZONE", NotNull: true, Meaning: "when"},
+		},
+		SQL: "-- A comment of the statement.\nSELECT 1",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+func TestParseErrors(t *testing.T) {
+	for name, text := range map[string]string{
+		"no header":   "SELECT 1",
+		"other name":  strings.Replace(example, "-- waits:", "-- wait:", 1),
+		"no grain":    strings.Replace(example, "-- Grain: one row per group\n", "", 1),
+		"no columns":  "-- waits: x\n-- Grain: y\n\nSELECT 1",
+		"no SELECT":   example[:strings.Index(example, "\n\n-- A comment")],
+		"half column": strings.Replace(example, "--   key      VARCHAR             -   the group", "--   key      VARCHAR", 1),
+	} {
+		if _, err := Parse("waits", text); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// What is embedded parses, is one statement, and reads only what there is.
+func TestFiles(t *testing.T) {
+	relations := map[string]bool{"selected": true, "stored.calls": true, "stored.transcript_turns": true, "stored.analysis_items": true, "stored.runs": true}
+	for _, v := range Views() {
+		for _, r := range v.Reads {
+			if !relations[r] {
+				t.Errorf("view %s reads %s, which is not made before it", v.Name, r)
+			}
+		}
+		relations[v.Name] = true
+	}
+	for _, f := range append(Reports(), Coverage()) {
+		for _, r := range f.Reads {
+			if !relations[r] {
+				t.Errorf("%s reads %s, which there is not", f.Name, r)
+			}
+		}
+		for _, n := range f.Needs {
+			switch n {
+			case "end", "duration", "analysis", "transcripts":
+			default:
+				t.Errorf("%s needs %s, which the coverage does not know", f.Name, n)
+			}
+		}
+		if strings.Contains(f.SQL, ";") {
+			t.Errorf("%s is more than one statement", f.Name)
+		}
+	}
+	for _, f := range append(Views(), Reports()...) {
+		for _, c := range f.Columns {
+			switch c.Unit {
+			case "", "ms", "s", "percent", "count":
+			default:
+				t.Errorf("%s.%s has the unit %q", f.Name, c.Name, c.Unit)
+			}
+		}
+	}
+}
