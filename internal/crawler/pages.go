@@ -135,7 +135,7 @@ func (fs *filters) learn(q *query, f *failure) bool {
 	drop(&fs.sort, q.sorted, "sort_order")
 	drop(&fs.after, q.after > 0, "start_at_after")
 	drop(&fs.before, q.before != forever, "start_at_before")
-	var left query = *q
+	left := *q
 	fs.apply(&left)
 	return left != *q && *fs != was
 }

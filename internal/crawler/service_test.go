@@ -212,13 +212,6 @@ func refuse(w http.ResponseWriter, status int, code string, details any) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]any{"code": code, "message": "no", "details": details}})
 }
 
-// change does something to the service's calls.
-func (s *service) change(f func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	f()
-}
-
 // visit runs a crawler over the service, in the bubble of a test.
 func (s *service) visit(t *testing.T, store *memStore, change func(*Config)) (Report, error) {
 	t.Helper()

@@ -1,0 +1,57 @@
+package e2e
+
+import (
+	"flag"
+	"testing"
+	"time"
+
+	"callhouse/internal/sandbox"
+)
+
+// nightCalls is how many calls are known before the night that is counted;
+// make soak has a million.
+var nightCalls = flag.Int64("night-calls", 20_000, "calls known before the night of TestNightCostsTheMinimum")
+
+// A night costs the pages of the last three days, and one detail for each call
+// that ended since the night before and can have a transcript. One with nothing
+// new costs the pages alone.
+func TestNightCostsTheMinimum(t *testing.T) {
+	const days = 200 // so that a night brings a two-hundredth of the calls
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 7, Calls: *nightCalls, Days: days}})
+	c.mustExtract()
+	before, evening := c.service.Server.Stats(), c.clock.Now()
+
+	c.clock.Advance(24 * time.Hour)
+	now := c.clock.Now()
+	due, listed := int64(0), int64(0)
+	for v := range c.service.Server.World().Visible(now) {
+		if !v.Started || v.StartAt >= now.Add(-73*time.Hour).UnixMilli() {
+			listed++
+		} else {
+			break // newest first
+		}
+		fresh := v.EndAt > evening.UnixMilli() || !v.Over
+		talked := v.Status == "ended" || v.Status == "error" && v.EndAt > v.StartAt
+		if v.Over && fresh && talked && !v.OptedOut {
+			due++
+		}
+	}
+	c.mustExtract()
+	after := c.service.Server.Stats()
+	minimum := (listed+99)/100 + due
+	spent := after.Requests - before.Requests
+	t.Logf("%d calls known; the night had %d requests (%d pages, %d details), the minimum is %d", *nightCalls, spent,
+		after.ByKind["page"]-before.ByKind["page"], after.ByKind["detail"]-before.ByKind["detail"], minimum)
+	if spent > minimum+max(2, minimum/50) {
+		t.Errorf("the night had %d requests, the minimum is %d", spent, minimum)
+	}
+
+	c.mustExtract()
+	again := c.service.Server.Stats()
+	if n := again.ByKind["detail"] - after.ByKind["detail"]; n != 0 {
+		t.Errorf("a night with nothing new fetched %d details", n)
+	}
+	if n := again.ByKind["page"] - after.ByKind["page"]; n > (listed+99)/100+1 {
+		t.Errorf("a night with nothing new listed %d pages, %d calls are in its window", n, listed)
+	}
+}
