@@ -24,10 +24,14 @@ type query struct {
 	after  int64  // ask for start_at over after only; 0: no lower bound
 	before int64  // ask for start_at under before only; forever: no upper bound
 	cursor string // empty: the first page
+	one    bool   // ask for one item only
 }
 
 func (q *query) values() url.Values {
 	v := url.Values{"limit": {strconv.Itoa(pageSize)}}
+	if q.one {
+		v.Set("limit", "1")
+	}
 	if q.sorted {
 		v.Set("sort_order", "desc")
 	}

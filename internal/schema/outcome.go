@@ -8,4 +8,5 @@ const (
 	OutcomeIncomplete  = "incomplete"  // 3: a deadline, or calls that failed
 	OutcomeInterrupted = "interrupted" // 130
 	OutcomeKilled      = "killed"      // it never ended; the run after it found its traces
+	OutcomeRolledBack  = "rolled back" // no run: extract rollback went back to an older snapshot
 )

@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
+
+	"github.com/sourcegraph/conc/pool"
 
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
@@ -47,22 +50,29 @@ func (s Stats) add(o Stats) Stats {
 
 // commit is one commit in the making.
 type commit struct {
-	fsys  FS
-	root  string
-	old   *layout.Snapshot // nil: the first
-	now   time.Time
-	codec *libzstd
+	fsys    FS
+	root    string
+	old     *layout.Snapshot // nil: the first
+	now     time.Time
+	codec   *libzstd
+	workers int // how many periods are written side by side; 0 is 1
+
+	nightly  bool     // compact months that are over and settled, as many as a night may
+	months   []string // compact these, whatever they hold
+	rewrites []string // write these periods anew, whatever they hold
+	asIs     bool     // calls stay in their state, also when their time has come
+	tell     func(rows int64)
+
 	in    *intake
 	b     *builder
 	stats Stats
 	files []layout.File
-	slots []*decodeSlot
 }
 
 // run folds the sealed segments into a new snapshot and publishes it. row is
 // called with what the commit did, and returns the row of the table runs for
-// the run that commits.
-func (c *commit) run(ctx context.Context, refs []segmentRef, row func(Stats) schema.Run) (_ *layout.Snapshot, err error) {
+// the run that commits; it is nil for a commit that is no run's.
+func (c *commit) run(ctx context.Context, id string, refs []segmentRef, row func(Stats) schema.Run) (_ *layout.Snapshot, err error) {
 	if c.in, err = readIntake(c.fsys, c.root, refs); err != nil {
 		return nil, err
 	}
@@ -74,7 +84,12 @@ func (c *commit) run(ctx context.Context, refs []segmentRef, row func(Stats) sch
 	if c.b, err = newBuilder(c.fsys, c.root, next); err != nil {
 		return nil, err
 	}
-	snapshot, err := c.build(ctx, next, refs, row)
+	m, err := c.build(ctx, id, refs, row)
+	var snapshot *layout.Snapshot
+	if err == nil {
+		m.Snapshot = next
+		snapshot, err = c.b.publish(m)
+	}
 	if err != nil {
 		c.b.discard()
 		if isNoSpace(err) {
@@ -85,48 +100,87 @@ func (c *commit) run(ctx context.Context, refs []segmentRef, row func(Stats) sch
 	return snapshot, nil
 }
 
-func (c *commit) build(ctx context.Context, n int64, refs []segmentRef, row func(Stats) schema.Run) (*layout.Snapshot, error) {
+// build makes the files of the new snapshot, and returns its manifest.
+func (c *commit) build(ctx context.Context, id string, refs []segmentRef, row func(Stats) schema.Run) (*layout.Manifest, error) {
 	units, err := c.planUnits()
 	if err != nil {
 		return nil, err
 	}
-	rewritten := map[string]bool{}
-	for _, u := range units {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		files, unchanged, err := c.rewrite(u)
-		if err != nil {
-			return nil, err
-		}
-		if !unchanged {
-			rewritten[u.period] = true
-			c.written(files...)
-		}
+	gone, err := c.rewriteAll(ctx, units)
+	if err != nil {
+		return nil, err
 	}
-	if c.old != nil {
-		for i := range c.old.Manifest.Files {
-			f := &c.old.Manifest.Files[i]
-			if f.Table == schema.Runs.Name || rewritten[f.Period] {
-				continue
-			}
-			if err := c.b.link(c.old, f); err != nil {
-				return nil, err
-			}
-			c.files = append(c.files, *f)
-			c.stats.Linked++
-		}
+	if err := c.linkRest(func(f *layout.File) bool {
+		return gone[f.Period] || f.Table == schema.Runs.Name && row != nil
+	}); err != nil {
+		return nil, err
 	}
 	for _, f := range c.files {
 		c.stats.Due += f.Due
 		c.stats.Unsettled += f.Unsettled
 	}
 	c.stats.Details = c.in.details
-	run := row(c.stats)
-	if err := c.writeRuns(run); err != nil {
-		return nil, err
+	if row != nil {
+		run := row(c.stats)
+		runs, err := c.readRuns()
+		if err == nil {
+			err = c.writeRuns(runs, run)
+		}
+		if err != nil {
+			return nil, err
+		}
+		id = run.ID
 	}
-	return c.b.publish(c.manifest(n, refs, run.ID))
+	return c.manifest(refs, id), nil
+}
+
+// rewriteAll writes the units, several at a time, and returns the periods of
+// the old snapshot that they replace.
+func (c *commit) rewriteAll(ctx context.Context, units []*unit) (gone map[string]bool, err error) {
+	gone = map[string]bool{}
+	var mu sync.Mutex
+	work := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError().WithMaxGoroutines(max(1, c.workers))
+	for _, u := range units {
+		work.Go(func(ctx context.Context) error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			m := &merger{c: c}
+			files, unchanged, err := m.rewrite(u)
+			mu.Lock()
+			defer mu.Unlock()
+			c.stats = c.stats.add(m.stats)
+			if err != nil || unchanged {
+				return err
+			}
+			for _, period := range u.from {
+				gone[period] = true
+			}
+			c.written(files...)
+			return nil
+		})
+	}
+	return gone, work.Wait()
+}
+
+// linkRest takes over the files of the old snapshot, but for those that were
+// replaced.
+func (c *commit) linkRest(replaced func(*layout.File) bool) error {
+	if c.old == nil {
+		return nil
+	}
+	for i := range c.old.Manifest.Files {
+		f := &c.old.Manifest.Files[i]
+		if replaced(f) {
+			continue
+		}
+		if err := c.b.link(c.old, f); err != nil {
+			return err
+		}
+		c.files = append(c.files, *f)
+		c.stats.Linked++
+	}
+	return nil
 }
 
 func (c *commit) written(files ...layout.File) {
@@ -139,11 +193,7 @@ func (c *commit) written(files ...layout.File) {
 
 // writeRuns writes the table runs with the committing run's row in it. What is
 // left of a run that never ended is closed: it was killed.
-func (c *commit) writeRuns(run schema.Run) error {
-	runs, err := c.readRuns()
-	if err != nil {
-		return err
-	}
+func (c *commit) writeRuns(runs []schema.Run, run schema.Run) error {
 	runs = slices.DeleteFunc(runs, func(r schema.Run) bool { return r.ID == run.ID })
 	for i := range runs {
 		if runs[i].Outcome == schema.OutcomeRunning {
@@ -192,13 +242,17 @@ func (c *commit) readRuns() ([]schema.Run, error) {
 	return out, nil
 }
 
-func (c *commit) manifest(n int64, refs []segmentRef, runID string) *layout.Manifest {
+// manifest describes the new snapshot, but for its number.
+func (c *commit) manifest(refs []segmentRef, runID string) *layout.Manifest {
 	m := &layout.Manifest{
-		FormatVersion: layout.FormatVersion, Snapshot: n, RunID: runID, CommittedAt: c.now.UTC(),
+		FormatVersion: layout.FormatVersion, RunID: runID, CommittedAt: c.now.UTC(),
 		Coverage: []schema.Span{}, Files: c.files,
 	}
 	if c.old != nil {
 		m.Coverage = c.old.Manifest.Coverage
+		if c.asIs {
+			m.Journal = c.old.Manifest.Journal // whatever of it is still to be removed
+		}
 	}
 	for _, s := range c.in.covered {
 		m.Coverage = cover(m.Coverage, s)
@@ -206,6 +260,12 @@ func (c *commit) manifest(n int64, refs []segmentRef, runID string) *layout.Mani
 	for _, ref := range refs {
 		m.Journal = append(m.Journal, layout.Segment{Run: ref.run, Number: ref.n})
 	}
+	finish(m)
+	return m
+}
+
+// finish puts a manifest's files in order, and takes the watermark from them.
+func finish(m *layout.Manifest) {
 	order := map[string]int{}
 	for i, t := range schema.Tables {
 		order[t.Name] = i
@@ -213,12 +273,12 @@ func (c *commit) manifest(n int64, refs []segmentRef, runID string) *layout.Mani
 	slices.SortFunc(m.Files, func(a, b layout.File) int {
 		return cmp.Or(cmp.Compare(order[a.Table], order[b.Table]), cmp.Compare(a.Period, b.Period))
 	})
+	m.Watermark = 0
 	for _, f := range m.FilesOf(schema.Calls.Name) {
 		if f.MaxStart != nil {
 			m.Watermark = max(m.Watermark, *f.MaxStart)
 		}
 	}
-	return m
 }
 
 // wants guesses how many bytes the commit needs: what the files that it touches

@@ -28,16 +28,18 @@ var (
 type told map[string]int
 
 // story writes a warehouse through two runs: puts, commits, a commit that
-// rewrites a day, one that changes nothing, and the removal of old snapshots.
+// rewrites a day, one that compacts a month while calls of it come in, one that
+// only compacts, one that changes a compacted month, one that changes nothing,
+// a way back to what that one was made of, and the removal of old snapshots.
 // It stops at the first error, as extract does, and returns it; what was
 // acknowledged until then is in kept.
-func story(fsys FS, root string, kept told) error {
+func story(fsys FS, root string, workers int, kept told) error {
 	ctx := context.Background()
 	for n := range 2 {
 		// The second run comes two days later, so that the first one's snapshots are
 		// old enough to go.
 		now := testDay.AddDate(0, 0, 2*n)
-		w, err := Open(Options{Root: root, RunID: layout.RunID(now, uint32(n)), FS: fsys, Now: func() time.Time { return now }})
+		w, err := Open(Options{Root: root, RunID: layout.RunID(now, uint32(n)), FS: fsys, Workers: workers, Now: func() time.Time { return now }})
 		if err != nil {
 			return err
 		}
@@ -46,17 +48,35 @@ func story(fsys FS, root string, kept told) error {
 				return err
 			}
 			for version := 1; version <= 3; version++ {
-				for _, id := range []string{"a", "b", "c"}[:4-version] {
+				ids := []string{"a", "b", "c"}[:4-version]
+				if n == 1 && version < 3 {
+					ids = append(ids, "y", "z") // of the month before
+				}
+				for _, id := range ids {
 					if err := w.Put(ctx, storyRecord(id, version+10*n)); err != nil {
 						return err
 					}
 					kept[id] = version + 10*n
 				}
-				if err := w.Commit(ctx, doneRow(w)); err != nil {
+				err := w.commitRun(ctx, doneRow(w), func(c *commit) {
+					if n == 0 && version == 2 {
+						c.months = []string{"2026-11"}
+					}
+				})
+				if err == nil && n == 1 && version == 1 {
+					err = w.maintain(ctx, func(c *commit) { c.months = []string{"2026-10"} })
+				}
+				if err != nil {
 					return err
 				}
 			}
-			return w.Commit(ctx, doneRow(w))
+			if err := w.Commit(ctx, doneRow(w)); err != nil || n == 0 {
+				return err
+			}
+			_, err := w.Rollback(ctx, w.Snapshot().Manifest.Snapshot-1, func(*layout.Snapshot) schema.Run {
+				return schema.Run{ID: layout.RunID(now, 77), StartedAt: now.UnixMilli(), Outcome: schema.OutcomeRolledBack}
+			})
+			return err
 		}()
 		if err := errors.Join(err, w.Close()); err != nil {
 			return err
@@ -167,7 +187,7 @@ func TestEveryOperationFailsOnce(t *testing.T) {
 				m, root := storyRoot(t)
 				f := &faultFS{FS: m, root: root, at: k, err: c.err, stop: c.stop}
 				kept := told{}
-				err := story(f, root, kept)
+				err := story(f, root, 2, kept)
 				if !f.fired {
 					if err != nil {
 						t.Fatal(err)
@@ -199,7 +219,7 @@ func TestEveryOperationFailsOnce(t *testing.T) {
 func TestOrderOfOperations(t *testing.T) {
 	m, root := storyRoot(t)
 	f := &faultFS{FS: m, root: root, at: -1}
-	if err := story(f, root, told{}); err != nil {
+	if err := story(f, root, 1, told{}); err != nil {
 		t.Fatal(err)
 	}
 	var lines []string

@@ -3,6 +3,7 @@ package sink
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"syscall"
 )
 
@@ -24,6 +25,9 @@ func (e *NoSpaceError) Unwrap() error { return e.Err }
 func isNoSpace(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
+
+// isGone reports whether err came of a file that is not there.
+func isGone(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
 // closing closes what was open on the way out of a failure.
 func closing(err error, close func() error) error { return errors.Join(err, close()) }

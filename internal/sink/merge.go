@@ -4,27 +4,27 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/parquet-go/parquet-go"
-
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 )
 
-// rewrite merges a unit's changes into its period. It holds one call at a time
-// (and the Parquet writers' open row groups), whatever the size of the period.
-// It returns unchanged true, and leaves no file, when the merge came out as what
-// was there.
-func (c *commit) rewrite(u *unit) (files []layout.File, unchanged bool, err error) {
-	old, err := c.openPeriod(u.period)
-	if err != nil {
-		return nil, false, err
-	}
-	w := newPeriodWriter(c.b, c.codec, u.period)
-	news, err := c.merge(u, old, w)
-	if old != nil {
-		err = errors.Join(err, old.close())
-	}
-	if err != nil || (news == 0 && old != nil) {
+// merger rewrites units, one after the other. It holds one call at a time (and
+// the Parquet writers' open row groups), whatever the size of a period.
+type merger struct {
+	c     *commit
+	stats Stats
+	slots []*decodeSlot
+	dec   schema.Decoder // of rows from older files
+}
+
+// rewrite merges a unit's changes into its period. It returns unchanged true,
+// and leaves no file, when the merge came out as what was there.
+func (m *merger) rewrite(u *unit) (files []layout.File, unchanged bool, err error) {
+	old := newSources(m.c, u.from)
+	w := newPeriodWriter(m.c.b, m.c.codec, u.period)
+	news, err := m.merge(u, old, w)
+	err = errors.Join(err, old.close())
+	if err != nil || news == 0 && len(u.from) > 0 && !u.always {
 		return nil, true, errors.Join(err, w.discard())
 	}
 	files, err = w.close()
@@ -32,20 +32,17 @@ func (c *commit) rewrite(u *unit) (files []layout.File, unchanged bool, err erro
 }
 
 // merge returns how many rows differ from what was there.
-func (c *commit) merge(u *unit, old *periodReader, w *periodWriter) (news int, err error) {
+func (m *merger) merge(u *unit, old *sources, w *periodWriter) (news int, err error) {
 	month := []byte(u.period[:7])
 	changes := u.changes
 	for {
-		var was *schema.Call
-		var row parquet.Row
-		if old != nil {
-			if was, row, err = old.next(); err != nil {
-				return news, err
-			}
+		was, row, err := old.next()
+		if err != nil {
+			return news, err
 		}
 		for len(changes) > 0 && (was == nil ||
 			compareKey(changes[0].start, changes[0].id, was.StartAt, string(was.ID)) < 0) {
-			call, err := c.fold(changes[0].old, changes[0])
+			call, err := m.fold(changes[0].old, changes[0])
 			if err != nil {
 				return news, err
 			}
@@ -56,18 +53,15 @@ func (c *commit) merge(u *unit, old *periodReader, w *periodWriter) (news int, e
 			changes = changes[1:]
 		}
 		if was == nil {
-			if old != nil {
-				err = old.done()
-			}
-			return news, err
+			return news, nil
 		}
 		switch {
 		case len(changes) > 0 && changes[0].id == string(was.ID) && changes[0].start == was.StartAt:
-			before, err := old.take(was)
+			before, err := m.take(old.cur, was)
 			if err != nil {
 				return news, err
 			}
-			after, err := c.fold(before, changes[0])
+			after, err := m.fold(before, changes[0])
 			if err != nil {
 				return news, err
 			}
@@ -82,33 +76,46 @@ func (c *commit) merge(u *unit, old *periodReader, w *periodWriter) (news int, e
 			changes = changes[1:]
 		case u.moved[string(was.ID)]:
 			news++
-			if err := old.skip(was); err != nil {
+			if err := old.cur.skip(was); err != nil {
 				return news, err
 			}
-		case c.overdue(was):
-			news++
-			if _, err := old.take(was); err != nil {
+		case m.c.overdue(was), !old.cur.current:
+			call, err := m.take(old.cur, was)
+			if err != nil {
 				return news, err
 			}
-			if err := w.write(was, month); err != nil {
+			if m.c.overdue(call) {
+				call.Settle(m.c.now.UnixMilli())
+				news++
+			}
+			if err := w.write(call, month); err != nil {
 				return news, err
 			}
 		default:
-			if err := w.copy(old, was, row); err != nil {
+			if err := w.copy(old.cur.periodReader, was, row); err != nil {
 				return news, err
 			}
+		}
+		if u.tell != nil {
+			u.tell(1)
 		}
 	}
 }
 
-// overdue moves a call on in its life when time alone does so.
-func (c *commit) overdue(call *schema.Call) bool {
-	if call.Settlement == schema.Settled || call.Settlement == schema.Expired {
-		return false
+// take reads the whole of a call from its source. What an older file has no
+// column for, and today's tables have, moves from extra into its column.
+func (m *merger) take(from *source, call *schema.Call) (*schema.Call, error) {
+	call, err := from.take(call)
+	if err != nil || from.current {
+		return call, err
 	}
-	was := call.Settlement
-	call.Settle(c.now.UnixMilli())
-	return call.Settlement != was
+	return promote(&m.dec, call), nil
+}
+
+// overdue says whether time alone moves a call on in its life.
+func (c *commit) overdue(call *schema.Call) bool {
+	return !c.asIs && call.Settlement != schema.Settled && call.Settlement != schema.Expired &&
+		call.ExpiresAt() <= c.now.UnixMilli()
 }
 
 // decodeSlot is memory to decode a record into.
@@ -119,52 +126,52 @@ type decodeSlot struct {
 
 // slot returns the memory for the i-th record of a call. What fold returned
 // last may lie in it, so that must have been written.
-func (c *commit) slot(i int) (*schema.Call, *schema.Decoder) {
-	for len(c.slots) <= i {
-		c.slots = append(c.slots, new(decodeSlot))
+func (m *merger) slot(i int) (*schema.Call, *schema.Decoder) {
+	for len(m.slots) <= i {
+		m.slots = append(m.slots, new(decodeSlot))
 	}
-	return &c.slots[i].call, &c.slots[i].dec
+	return &m.slots[i].call, &m.slots[i].dec
 }
 
 // fold applies what came in for a call to what is known of it, which may be
 // nil, and counts it. What it returns is valid until the next fold.
-func (c *commit) fold(old *schema.Call, ch *change) (*schema.Call, error) {
+func (m *merger) fold(old *schema.Call, ch *change) (*schema.Call, error) {
 	cur := old
 	for i, e := range ch.entries {
-		r, err := c.in.frames.record(e.frame, e.line)
+		r, err := m.c.in.frames.record(e.frame, e.line)
 		if err != nil {
 			return nil, err
 		}
-		next, dec := c.slot(i)
+		next, dec := m.slot(i)
 		if e.kind == schema.KindMissing {
 			if cur == nil {
 				continue // no list named it: there is nothing to say of it
 			}
 			// Not in the slot: merged, it shares the slices of what is known.
 			next = &schema.Call{ID: []byte(ch.id)}
-			c.stats.Missing++
+			m.stats.Missing++
 		} else if err := dec.Decode(r.Body, e.kind, next); err != nil {
 			return nil, fmt.Errorf("read call %q from the journal: %w", ch.id, err)
 		}
 		next.FirstSeenAt, next.FetchedAt, next.RunID = r.FetchedAt, r.FetchedAt, []byte(ch.run)
 		if e.kind == schema.KindDetail && len(next.Turns) > 0 {
-			c.stats.Transcripts++
-			c.stats.Turns += int64(len(next.Turns))
+			m.stats.Transcripts++
+			m.stats.Turns += int64(len(next.Turns))
 		}
 		schema.Merge(cur, next, e.kind)
-		next.Settle(c.now.UnixMilli())
+		next.Settle(m.c.now.UnixMilli())
 		cur = next
 	}
 	switch {
 	case cur == nil:
 		return nil, fmt.Errorf("read call %q from the journal: no record describes it", ch.id)
 	case old == nil:
-		c.stats.New++
+		m.stats.New++
 	case string(old.RunID) != ch.run && !schema.Same(old, cur):
-		c.stats.Changed++ // once a run: not for the detail of a call that this run listed
+		m.stats.Changed++ // once a run: not for the detail of a call that this run listed
 	}
 	if cur.Settlement == schema.Settled && (old == nil || old.Settlement != schema.Settled) {
-		c.stats.Settled++
+		m.stats.Settled++
 	}
 	return cur, nil
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
@@ -83,12 +84,15 @@ func (s *segment) scan(visit func(frame int64, line int, r *schema.Record) error
 
 // frameCache gives random access to the records of several segments. It keeps
 // a few decoded frames, since neighbours in time are neighbours in the journal.
+// It is safe for concurrent use.
 type frameCache struct {
 	segments []*segment
 	limit    int // bytes of lines to keep
-	size     int
-	frames   map[frameKey][]byte
-	order    []frameKey // least lately used first
+
+	mu     sync.Mutex
+	size   int
+	frames map[frameKey][]byte
+	order  []frameKey // least lately used first
 }
 
 type frameKey struct {
@@ -97,9 +101,7 @@ type frameKey struct {
 }
 
 func (c *frameCache) lines(k frameKey) ([]byte, error) {
-	if lines, ok := c.frames[k]; ok {
-		i := slices.Index(c.order, k)
-		c.order = append(append(c.order[:i:i], c.order[i+1:]...), k)
+	if lines := c.kept(k); lines != nil {
 		return lines, nil
 	}
 	s := c.segments[k.segment]
@@ -109,6 +111,28 @@ func (c *frameCache) lines(k frameKey) ([]byte, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	c.keep(k, lines)
+	return lines, nil
+}
+
+// kept returns a frame that is in the cache, or nil.
+func (c *frameCache) kept(k frameKey) []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	lines, ok := c.frames[k]
+	if ok {
+		i := slices.Index(c.order, k)
+		c.order = append(append(c.order[:i:i], c.order[i+1:]...), k)
+	}
+	return lines
+}
+
+func (c *frameCache) keep(k frameKey, lines []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, ok := c.frames[k]; ok {
+		return // somebody else was faster
 	}
 	for len(c.order) > 0 && c.size+len(lines) > c.limit {
 		c.size -= len(c.frames[c.order[0]])
@@ -121,7 +145,6 @@ func (c *frameCache) lines(k frameKey) ([]byte, error) {
 	c.frames[k] = lines
 	c.order = append(c.order, k)
 	c.size += len(lines)
-	return lines, nil
 }
 
 // record returns the record whose line starts at pos of frame k.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"callhouse/internal/layout"
@@ -89,18 +88,10 @@ func sweep(fsys FS, root string, current *layout.Snapshot) error {
 
 // retire removes the snapshots that nobody can be reading any more.
 func retire(fsys FS, root string, now time.Time) error {
-	snapshots := filepath.Join(root, layout.SnapshotsName)
-	entries, err := fsys.ReadDir(snapshots)
+	numbers, err := snapshotNumbers(fsys, root)
 	if err != nil {
-		return fmt.Errorf("list the snapshots: %w", err)
+		return err
 	}
-	var numbers []int64
-	for _, e := range entries {
-		if n, ok := layout.ParseSnapshotName(e.Name()); ok {
-			numbers = append(numbers, n)
-		}
-	}
-	slices.Sort(numbers)
 	// A snapshot is superseded when the next one was committed; what was superseded
 	// less than keepAge ago may still be open somewhere.
 	for i := 0; i+keepSnapshots < len(numbers); i++ {
@@ -108,7 +99,7 @@ func retire(fsys FS, root string, now time.Time) error {
 		if err == nil && now.Sub(next.Manifest.CommittedAt) < keepAge {
 			break
 		}
-		dir := filepath.Join(snapshots, layout.SnapshotName(numbers[i]))
+		dir := filepath.Join(root, layout.SnapshotsName, layout.SnapshotName(numbers[i]))
 		if err := removeTree(fsys, dir, layout.ManifestName); err != nil {
 			return fmt.Errorf("remove snapshot %d: %w", numbers[i], err)
 		}

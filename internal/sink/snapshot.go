@@ -11,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"callhouse/internal/layout"
 )
@@ -26,14 +27,15 @@ func newID() string {
 type builder struct {
 	fsys FS
 	root string
-	name string // of the snapshot to be
 	dir  string // where it is made; empty once current may point at it
+
+	mu   sync.Mutex
 	dirs map[string]bool
 }
 
 func newBuilder(fsys FS, root string, n int64) (*builder, error) {
-	b := &builder{fsys: fsys, root: root, name: layout.SnapshotName(n), dirs: map[string]bool{}}
-	b.dir = filepath.Join(root, layout.SnapshotsName, layout.TempName(b.name, newID()))
+	b := &builder{fsys: fsys, root: root, dirs: map[string]bool{}}
+	b.dir = filepath.Join(root, layout.SnapshotsName, layout.TempName(layout.SnapshotName(n), newID()))
 	if err := fsys.Mkdir(b.dir); err != nil {
 		return nil, fmt.Errorf("begin a snapshot: %w", err)
 	}
@@ -42,6 +44,8 @@ func newBuilder(fsys FS, root string, n int64) (*builder, error) {
 
 // place returns the path of a file to be made, its folder made.
 func (b *builder) place(rel string) (string, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if err := b.mkdir(path.Dir(rel)); err != nil {
 		return "", fmt.Errorf("make a folder of the snapshot: %w", err)
 	}
@@ -79,6 +83,15 @@ func (b *builder) link(from *layout.Snapshot, f *layout.File) error {
 // between the two renames fails, nobody can tell which of them stands, so both
 // stay: opening the warehouse reads current, and sweeps what is beyond it.
 func (b *builder) publish(m *layout.Manifest) (*layout.Snapshot, error) {
+	s, err := b.name(m)
+	if err != nil {
+		return nil, err
+	}
+	return s, swap(b.fsys, b.root, s)
+}
+
+// name makes the snapshot durable under its name. It is no committed one yet.
+func (b *builder) name(m *layout.Manifest) (*layout.Snapshot, error) {
 	raw, err := json.MarshalIndent(m, "", " ")
 	if err != nil {
 		return nil, fmt.Errorf("encode the manifest: %w", err)
@@ -95,7 +108,7 @@ func (b *builder) publish(m *layout.Manifest) (*layout.Snapshot, error) {
 		return nil, fmt.Errorf("sync the snapshot: %w", err)
 	}
 	snapshots := filepath.Join(b.root, layout.SnapshotsName)
-	final := filepath.Join(snapshots, b.name)
+	final := filepath.Join(snapshots, layout.SnapshotName(m.Snapshot))
 	if err := b.fsys.Rename(b.dir, final); err != nil {
 		return nil, fmt.Errorf("name the snapshot: %w", err)
 	}
@@ -103,17 +116,22 @@ func (b *builder) publish(m *layout.Manifest) (*layout.Snapshot, error) {
 	if err := b.fsys.SyncDir(snapshots); err != nil {
 		return nil, fmt.Errorf("sync the snapshots: %w", err)
 	}
-	tmp := filepath.Join(b.root, layout.TempName(layout.CurrentName, newID()))
-	if err := b.fsys.Symlink(path.Join(layout.SnapshotsName, b.name), tmp); err != nil {
-		return nil, fmt.Errorf("point at the snapshot: %w", err)
-	}
-	if err := b.fsys.Rename(tmp, filepath.Join(b.root, layout.CurrentName)); err != nil {
-		return nil, errors.Join(fmt.Errorf("swap current to the snapshot: %w", err), b.fsys.Remove(tmp))
-	}
-	if err := b.fsys.SyncDir(b.root); err != nil {
-		return nil, fmt.Errorf("sync the warehouse: %w", err)
-	}
 	return &layout.Snapshot{Dir: final, Manifest: m}, nil
+}
+
+// swap makes a named snapshot the current one.
+func swap(fsys FS, root string, s *layout.Snapshot) error {
+	tmp := filepath.Join(root, layout.TempName(layout.CurrentName, newID()))
+	if err := fsys.Symlink(path.Join(layout.SnapshotsName, filepath.Base(s.Dir)), tmp); err != nil {
+		return fmt.Errorf("point at the snapshot: %w", err)
+	}
+	if err := fsys.Rename(tmp, filepath.Join(root, layout.CurrentName)); err != nil {
+		return errors.Join(fmt.Errorf("swap current to the snapshot: %w", err), fsys.Remove(tmp))
+	}
+	if err := fsys.SyncDir(root); err != nil {
+		return fmt.Errorf("sync the warehouse: %w", err)
+	}
+	return nil
 }
 
 // discard removes what was made, unless publish gave it its name. The next

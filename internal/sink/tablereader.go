@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/parquet-go/parquet-go"
@@ -23,9 +24,12 @@ type tableReader struct {
 	reader *schema.RowReader
 	id     int // position of call_id in a row of the file; -1: none
 	start  int // and of start_at
-	buf    []parquet.Row
-	n, at  int
-	path   string
+	// current says that the file's columns are those of today, so that its rows
+	// may be copied as they are.
+	current bool
+	buf     []parquet.Row
+	n, at   int
+	path    string
 }
 
 // openTable opens a data file. A file of a later format is refused.
@@ -50,9 +54,10 @@ func (t *tableReader) init(table *schema.Table) error {
 	if err != nil {
 		return &DamageError{Path: t.path, What: err.Error()}
 	}
+	version := 0
 	if v, ok := p.Lookup(layout.FormatKey); ok {
-		if n, err := strconv.Atoi(v); err != nil || n > layout.FormatVersion {
-			return &layout.VersionError{Got: n}
+		if version, err = strconv.Atoi(v); err != nil || version > layout.FormatVersion {
+			return &layout.VersionError{Got: version}
 		}
 	}
 	if t.reader, err = schema.NewRowReader(p.Schema(), table); err != nil {
@@ -60,7 +65,17 @@ func (t *tableReader) init(table *schema.Table) error {
 	}
 	t.id, t.start = column(p.Schema(), "call_id"), column(p.Schema(), "start_at")
 	t.groups = p.RowGroups()
+	t.current = version == layout.FormatVersion && sameColumns(p.Schema(), schema.ParquetSchema(table))
 	return nil
+}
+
+// sameColumns says whether a file has just the declared columns: their names,
+// field ids and types, in their order.
+func sameColumns(file, declared *parquet.Schema) bool {
+	return slices.EqualFunc(file.Fields(), declared.Fields(), func(a, b parquet.Field) bool {
+		return a.Name() == b.Name() && a.ID() == b.ID() && a.Leaf() && a.Optional() == b.Optional() &&
+			a.Repeated() == b.Repeated() && a.Type().String() == b.Type().String()
+	})
 }
 
 // next returns the next row, or nil at the end. The row is valid until next is

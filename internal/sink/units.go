@@ -2,6 +2,7 @@ package sink
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -9,12 +10,15 @@ import (
 	"callhouse/internal/schema"
 )
 
-// unit is the part of a commit that rewrites one period: a day, or a month
-// that was compacted. Its files of all tables are rewritten together.
+// unit is the part of a commit that writes one period: a day, or a month that
+// is compacted. Its files of all tables are written together.
 type unit struct {
 	period  string
+	from    []string        // the periods of the old snapshot that go into it
 	changes []*change       // sorted as the table calls
-	moved   map[string]bool // rows that leave for another place
+	moved   map[string]bool // rows that leave for another place, or for good
+	always  bool            // write it, also if no row changes
+	tell    func(rows int64)
 }
 
 // periodOf returns the period whose file holds the calls of a UTC day: the
@@ -26,27 +30,79 @@ func periodOf(periods map[string]bool, day string) string {
 	return day
 }
 
-// planUnits says which periods a commit rewrites, and with what.
-func (c *commit) planUnits() ([]*unit, error) {
-	periods := map[string]bool{}
-	for _, f := range c.oldFiles(schema.Calls.Name) {
-		periods[f.Period] = true
+// planner says which periods a commit writes, and out of what.
+type planner struct {
+	c        *commit
+	periods  map[string]bool // of the old snapshot
+	becoming map[string]bool // the same after the commit, as far as months go
+	units    map[string]*unit
+}
+
+// at returns the unit that writes a period of the old snapshot, or a day's.
+func (p *planner) at(period string) *unit {
+	period = periodOf(p.becoming, period)
+	u := p.units[period]
+	if u == nil {
+		u = &unit{period: period, moved: map[string]bool{}}
+		if p.periods[period] {
+			u.from = append(u.from, period)
+		}
+		p.units[period] = u
 	}
-	found, err := c.locate(periods)
+	return u
+}
+
+// compact makes one period of a month's days.
+func (p *planner) compact(month string) {
+	p.becoming[month] = true
+	u := p.at(month)
+	for day := range p.periods {
+		if len(day) > len(month) && day[:len(month)] == month {
+			u.from = append(u.from, day)
+			u.always = true
+		}
+	}
+}
+
+// planUnits says which periods a commit writes, and with what.
+func (c *commit) planUnits() ([]*unit, error) {
+	p := &planner{c: c, periods: map[string]bool{}, units: map[string]*unit{}}
+	for _, f := range c.oldFiles(schema.Calls.Name) {
+		p.periods[f.Period] = true
+	}
+	p.becoming = maps.Clone(p.periods)
+	found, err := c.locate(p.periods)
 	if err != nil {
 		return nil, err
 	}
-	units := map[string]*unit{}
-	at := func(period string) *unit {
-		u := units[period]
-		if u == nil {
-			u = &unit{period: period, moved: map[string]bool{}}
-			units[period] = u
-		}
-		return u
+	for _, month := range c.monthsToCompact(found) {
+		p.compact(month)
 	}
+	if err := p.place(found); err != nil {
+		return nil, err
+	}
+	for _, f := range c.oldFiles(schema.Calls.Name) {
+		if !c.asIs && f.NextExpiry != nil && *f.NextExpiry <= c.now.UnixMilli() {
+			p.at(f.Period)
+		}
+	}
+	for _, period := range c.rewrites {
+		p.at(period).always = true
+	}
+	out := slices.Collect(maps.Values(p.units))
+	for _, u := range out {
+		u.tell = c.tell
+		slices.SortFunc(u.changes, func(a, b *change) int { return compareKey(a.start, a.id, b.start, b.id) })
+	}
+	slices.SortFunc(out, func(a, b *unit) int { return cmp.Compare(a.period, b.period) })
+	return out, nil
+}
+
+// place puts every change into the unit of the period where it belongs, and
+// takes the rows of those that lay elsewhere from there.
+func (p *planner) place(found map[string]located) error {
 	leaving := map[string][]*change{}
-	for id, ch := range c.in.changes {
+	for id, ch := range p.c.in.changes {
 		was, known := found[id]
 		if !ch.told {
 			if !known {
@@ -54,39 +110,27 @@ func (c *commit) planUnits() ([]*unit, error) {
 			}
 			ch.start = was.start
 		}
-		var period string
+		var u *unit
 		switch {
 		case ch.start.OK:
-			period = periodOf(periods, layout.Day(ch.start.V))
+			u = p.at(layout.Day(ch.start.V))
 		case known && !was.start.OK:
-			period = was.period
+			u = p.at(was.period)
 		default:
-			period = periodOf(periods, layout.Day(ch.first))
+			u = p.at(layout.Day(ch.first))
 		}
-		u := at(period)
 		u.changes = append(u.changes, ch)
-		if known && (was.period != period || was.start != ch.start) {
-			at(was.period).moved[id] = true
+		if known && (p.at(was.period) != u || was.start != ch.start) {
+			p.at(was.period).moved[id] = true
 			leaving[was.period] = append(leaving[was.period], ch)
 		}
 	}
 	for period, changes := range leaving {
-		if err := c.loadMoved(period, changes); err != nil {
-			return nil, err
+		if err := p.c.loadMoved(period, changes); err != nil {
+			return err
 		}
 	}
-	for _, f := range c.oldFiles(schema.Calls.Name) {
-		if f.NextExpiry != nil && *f.NextExpiry <= c.now.UnixMilli() {
-			at(f.Period)
-		}
-	}
-	out := make([]*unit, 0, len(units))
-	for _, u := range units {
-		slices.SortFunc(u.changes, func(a, b *change) int { return compareKey(a.start, a.id, b.start, b.id) })
-		out = append(out, u)
-	}
-	slices.SortFunc(out, func(a, b *unit) int { return cmp.Compare(a.period, b.period) })
-	return out, nil
+	return nil
 }
 
 // compareKey orders calls as the tables are sorted: by start, nulls last, then
@@ -139,8 +183,11 @@ func (c *commit) oldFiles(table string) []*layout.File {
 
 // fileOf returns the old snapshot's file of a table and period, or nil.
 func (c *commit) fileOf(table, period string) *layout.File {
-	for _, f := range c.oldFiles(table) {
-		if f.Period == period {
+	if c.old == nil {
+		return nil
+	}
+	for i := range c.old.Manifest.Files {
+		if f := &c.old.Manifest.Files[i]; f.Table == table && f.Period == period {
 			return f
 		}
 	}

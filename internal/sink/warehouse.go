@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -21,7 +22,13 @@ type Options struct {
 	RunID string           // the run that writes: layout.RunID
 	FS    FS               // nil: Disk
 	Now   func() time.Time // nil: time.Now
+	// Workers is how many periods are written side by side; 0: as many as there
+	// are processors, but at most maxWorkers.
+	Workers int
 }
+
+// maxWorkers bounds the memory of a commit: each worker holds open row groups.
+const maxWorkers = 4
 
 // Warehouse is a warehouse open for writing, by one run at a time.
 type Warehouse struct {
@@ -51,6 +58,9 @@ func Open(opts Options) (_ *Warehouse, err error) {
 	}
 	if opts.Now == nil {
 		opts.Now = time.Now
+	}
+	if opts.Workers <= 0 {
+		opts.Workers = min(runtime.GOMAXPROCS(0), maxWorkers)
 	}
 	if _, ok := layout.ParseRunID(opts.RunID); !ok {
 		return nil, fmt.Errorf("open the warehouse: %q is no run id", opts.RunID)
@@ -133,6 +143,9 @@ func (w *Warehouse) dropEmptyRuns() error {
 	return nil
 }
 
+// RunID returns the id under which the warehouse was opened.
+func (w *Warehouse) RunID() string { return w.opts.RunID }
+
 // Leftover returns the runs before this one that left records uncommitted: they
 // were killed.
 func (w *Warehouse) Leftover() []string {
@@ -191,6 +204,17 @@ func (w *Warehouse) Totals() (Stats, int64) {
 // the totals of the run including this commit, and returns the run's row of
 // the table runs. On failure the last snapshot stands and the journal stays.
 func (w *Warehouse) Commit(ctx context.Context, row func(total Stats, commits int64) schema.Run) error {
+	return w.commitRun(ctx, row, func(*commit) {})
+}
+
+// Finish is Commit for the end of a run that was not interrupted: it also makes
+// one file a table of months that are over and settled, as many as a night may
+// be spent on.
+func (w *Warehouse) Finish(ctx context.Context, row func(total Stats, commits int64) schema.Run) error {
+	return w.commitRun(ctx, row, func(c *commit) { c.nightly = true })
+}
+
+func (w *Warehouse) commitRun(ctx context.Context, row func(Stats, int64) schema.Run, prepare func(*commit)) error {
 	w.committing.Lock()
 	defer w.committing.Unlock()
 	ref, ok, err := w.journal.seal()
@@ -201,10 +225,11 @@ func (w *Warehouse) Commit(ctx context.Context, row func(total Stats, commits in
 	if ok {
 		w.sealed = append(w.sealed, ref)
 	}
-	refs, old, before, commits := slices.Clone(w.sealed), w.current, w.total, w.commits+1
+	refs, before, commits := slices.Clone(w.sealed), w.total, w.commits+1
 	w.mu.Unlock()
-	c := &commit{fsys: w.opts.FS, root: w.opts.Root, old: old, now: w.opts.Now(), codec: w.codec}
-	snapshot, err := c.run(ctx, refs, func(s Stats) schema.Run { return row(before.add(s), commits) })
+	c := w.newCommit()
+	prepare(c)
+	snapshot, err := c.run(ctx, w.opts.RunID, refs, func(s Stats) schema.Run { return row(before.add(s), commits) })
 	if err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}
@@ -217,6 +242,28 @@ func (w *Warehouse) Commit(ctx context.Context, row func(total Stats, commits in
 	if err := dropSegments(w.opts.FS, w.opts.Root, refs, w.opts.RunID); err != nil {
 		return err
 	}
+	return retire(w.opts.FS, w.opts.Root, w.opts.Now())
+}
+
+func (w *Warehouse) newCommit() *commit {
+	return &commit{fsys: w.opts.FS, root: w.opts.Root, old: w.Snapshot(), now: w.opts.Now(), codec: w.codec, workers: w.opts.Workers}
+}
+
+// maintain commits a change of the files, not of what they say: it takes in
+// nothing of the journal, and is no run's.
+func (w *Warehouse) maintain(ctx context.Context, prepare func(*commit)) error {
+	w.committing.Lock()
+	defer w.committing.Unlock()
+	c := w.newCommit()
+	c.asIs = true
+	prepare(c)
+	snapshot, err := c.run(ctx, w.opts.RunID, nil, nil)
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	w.current = snapshot
+	w.mu.Unlock()
 	return retire(w.opts.FS, w.opts.Root, w.opts.Now())
 }
 

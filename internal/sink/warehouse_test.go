@@ -189,7 +189,8 @@ func body(id string, start, end *int64, status, sentiment string, turns int) []b
 }
 
 // A warehouse under random records, commits, restarts and moves holds what a
-// map of calls would: every call once, in its last state, in its place.
+// map of calls would: every call once, in its last state, in its place. Months
+// that are compacted, alone or with what came in, change no row.
 func TestWarehouseAgainstAMap(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		disk, root := storyRoot(t)
@@ -202,13 +203,14 @@ func TestWarehouseAgainstAMap(t *testing.T) {
 			}
 		}
 		for range rapid.IntRange(1, 40).Draw(rt, "steps") {
-			switch op := rapid.SampledFrom([]string{"item", "item", "item", "detail", "detail", "missing", "commit", "restart"}).Draw(rt, "op"); op {
+			switch op := rapid.SampledFrom([]string{"item", "item", "item", "detail", "detail", "missing", "commit", "compact", "restart"}).Draw(rt, "op"); op {
 			case "item", "detail":
 				id := fmt.Sprint("call-", rapid.IntRange(0, 12).Draw(rt, "id"))
 				at := w.opts.Now().UnixMilli()
 				var start, end *int64
 				if !rapid.Bool().Draw(rt, "unstarted") {
-					v := testDay.Add(-time.Duration(rapid.IntRange(0, 72).Draw(rt, "hours")) * time.Hour).UnixMilli()
+					hours := rapid.IntRange(0, 72).Draw(rt, "hours") + 500*rapid.IntRange(0, 1).Draw(rt, "month before")
+					v := testDay.Add(-time.Duration(hours) * time.Hour).UnixMilli()
 					start = &v
 					if rapid.Bool().Draw(rt, "over") {
 						e := v + 60_000
@@ -256,6 +258,25 @@ func TestWarehouseAgainstAMap(t *testing.T) {
 				mustCommit(t, w)
 				settle()
 				sameCalls(rt, model, readCalls(t, disk, w.Snapshot()))
+			case "compact":
+				months := []string{rapid.SampledFrom([]string{"2026-10", "2026-11"}).Draw(rt, "month")}
+				compact := func(c *commit) { c.months = months }
+				if rapid.Bool().Draw(rt, "with changes") {
+					err := w.commitRun(context.Background(), doneRow(w), compact)
+					if err != nil {
+						rt.Fatal(err)
+					}
+					settle()
+					sameCalls(rt, model, readCalls(t, disk, w.Snapshot()))
+					checkCompacted(rt, w.Snapshot(), months[0])
+				} else if w.Snapshot() != nil {
+					before := readCalls(t, disk, w.Snapshot())
+					if err := w.maintain(context.Background(), compact); err != nil {
+						rt.Fatal(err)
+					}
+					sameCalls(rt, before, readCalls(t, disk, w.Snapshot()))
+					checkCompacted(rt, w.Snapshot(), months[0])
+				}
 			case "restart":
 				if err := w.Close(); err != nil {
 					rt.Fatal(err)
@@ -277,6 +298,16 @@ func TestWarehouseAgainstAMap(t *testing.T) {
 			rt.Fatal(err)
 		}
 	})
+}
+
+// checkCompacted fails where a month's calls lie in files of days.
+func checkCompacted(t *rapid.T, s *layout.Snapshot, month string) {
+	t.Helper()
+	for _, f := range s.Manifest.Files {
+		if strings.HasPrefix(f.Period, month+"-") {
+			t.Fatalf("%s was compacted, and %s is there", month, f.Path)
+		}
+	}
 }
 
 func sameCalls(t *rapid.T, want, got map[string]*schema.Call) {

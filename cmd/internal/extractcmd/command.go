@@ -73,6 +73,19 @@ func newRoot(stderr io.Writer) *cobra.Command {
 		Args: cobra.NoArgs, RunE: doRun,
 	}
 	addRunFlags(runCmd)
-	root.AddCommand(runCmd)
+	planJSON := false
+	planCmd := &cobra.Command{
+		Use: "plan", Short: "Say what run would cost: pages, details, requests, minutes",
+		Long: "plan says what run would cost at the most, and what --max-duration would leave over. It asks the service for\n" +
+			"the sizes of the parts of its list that a run would go over: a request each, usually one or two.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return plan(cmd.Context(), s, planJSON, cmd.OutOrStdout(), stderr)
+		},
+	}
+	addRunFlags(planCmd)
+	planCmd.Flags().BoolVar(&planJSON, "json", false, "print JSON")
+	root.AddCommand(runCmd, planCmd)
+	root.AddCommand(maintenance(s, stderr)...)
 	return root
 }

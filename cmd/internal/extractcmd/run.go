@@ -27,7 +27,7 @@ func run(ctx context.Context, s *settings, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	id := layout.RunID(started, rand.Uint32())
+	id := runIDAt(started)
 	screen := newScreen(stderr, s.quiet)
 	// Where bars tell how it goes, the log keeps to what goes wrong.
 	log := logger(screen.out, s.logFormat, s.quiet || screen.bars != nil && s.logFormat == "text")
@@ -64,15 +64,8 @@ func collect(ctx context.Context, s *settings, cfg crawler.Config, id string, st
 		log.Info("took in what a killed run had fetched", "run", killed[len(killed)-1],
 			"calls_new", did.New, "calls_changed", did.Changed, "transcripts", did.Transcripts)
 	}
-	for _, sp := range w.Recall() {
-		cfg.Recall = append(cfg.Recall, crawler.Spend(sp))
-	}
-	cfg.Note = func(slot int, sp crawler.Spend) {
-		if err := w.Note(slot, sink.Spend(sp)); err != nil {
-			log.Warn("cannot note a request for the runs after this one", "error", err)
-		}
-	}
-	cfg.Version, cfg.Logger = cli.Version(), log
+	remember(&cfg, w, log)
+	cfg.Logger = log
 
 	st := &store{Warehouse: w, now: time.Now, last: started}
 	c, err := crawler.New(cfg, st)
@@ -113,6 +106,23 @@ func collect(ctx context.Context, s *settings, cfg crawler.Config, id string, st
 		return nil, nil, explain(err)
 	}
 	return row, &report, explain(crawlErr)
+}
+
+// runIDAt names a run that starts at now.
+func runIDAt(now time.Time) string { return layout.RunID(now, rand.Uint32()) }
+
+// remember lets the budget go on from what the runs before this one spent, and
+// keeps for the next one what this one spends.
+func remember(cfg *crawler.Config, w *sink.Warehouse, log *slog.Logger) {
+	cfg.Version = cli.Version()
+	for _, sp := range w.Recall() {
+		cfg.Recall = append(cfg.Recall, crawler.Spend(sp))
+	}
+	cfg.Note = func(slot int, sp crawler.Spend) {
+		if err := w.Note(slot, sink.Spend(sp)); err != nil {
+			log.Warn("cannot note a request for the runs after this one", "error", err)
+		}
+	}
 }
 
 // judge says what became of a crawl: its word for the table runs, and its error

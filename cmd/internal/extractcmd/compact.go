@@ -1,0 +1,80 @@
+package extractcmd
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/sink"
+)
+
+const compactAbout = `compact makes one file a table of a month whose calls lie in one file a day. No row changes.
+
+A run does so by itself for months that are over and settled, a few a night. This command does it
+now, for all such months or for one.`
+
+func compactCommand(s *settings, stderr io.Writer) *cobra.Command {
+	var month string
+	var all bool
+	cmd := &cobra.Command{
+		Use: "compact", Short: "Make one file of each month that is over and settled", Long: compactAbout,
+		Args: noArgs, RunE: func(cmd *cobra.Command, _ []string) error {
+			return compact(cmd.Context(), s, month, all, stderr)
+		},
+	}
+	cmd.Flags().SortFlags = false
+	cmd.Flags().StringVar(&month, "month", "", "only this month, as in 2026-10")
+	cmd.Flags().BoolVar(&all, "all", false, "all months that may be compacted, and not just the oldest one")
+	return cmd
+}
+
+// noArgs refuses arguments.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usageOf(cmd.CommandPath(), fmt.Errorf("unexpected argument %q", args[0]))
+	}
+	return nil
+}
+
+func compact(ctx context.Context, s *settings, month string, all bool, stderr io.Writer) error {
+	if month != "" {
+		if all {
+			return cli.Usage("leave one of them out", "--month and --all exclude each other")
+		}
+		if t, err := time.Parse("2006-01", month); err != nil || t.Format("2006-01") != month {
+			return cli.Usage("write a month as in 2026-10", "--month: %q is no month", month)
+		}
+	}
+	return s.maintain(ctx, func(w *sink.Warehouse) error {
+		months, waiting := []string{}, 0
+		for _, m := range sink.Months(w.Snapshot(), time.Now()) {
+			switch {
+			case m.Waits != "":
+				waiting++
+			case month == "" && (all || len(months) == 0):
+				months = append(months, m.Month)
+			}
+		}
+		if month != "" {
+			months = []string{month}
+		}
+		b := newBar(stderr, s.quiet)
+		done, err := w.Compact(ctx, months, b.show)
+		b.close()
+		if !s.quiet {
+			for _, m := range done {
+				fmt.Fprintf(stderr, "compacted %s: %s calls of %d days (%s)\n", m.Month, humanize.Comma(m.Calls), m.Days,
+					humanize.IBytes(uint64(m.Bytes)))
+			}
+			if len(months) == 0 {
+				fmt.Fprintf(stderr, "nothing to compact (%d months are not over and settled yet)\n", waiting)
+			}
+		}
+		return err
+	})
+}

@@ -1,0 +1,139 @@
+package extractcmd
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/crawler"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink"
+)
+
+// plannedRun is what plan prints, as JSON. Times are RFC 3339 in UTC.
+type plannedRun struct {
+	Total      int64            `json:"total_count"` // -1: the service does not say
+	Known      int64            `json:"calls_known"`
+	Stretches  []plannedStretch `json:"list"`
+	Pages      int64            `json:"pages"`
+	Due        int64            `json:"details_due"`
+	Unsettled  int64            `json:"details_to_settle_at_most"`
+	New        int64            `json:"details_of_new_calls_at_most"`
+	Requests   int64            `json:"requests_at_most"`
+	Minutes    float64          `json:"minutes_at_most"`
+	Allowed    int64            `json:"requests_in_max_duration,omitempty"`
+	Remaining  int64            `json:"requests_remaining,omitempty"`
+	PlanningBy int64            `json:"requests_spent_on_planning"`
+}
+
+type plannedStretch struct {
+	From  *time.Time `json:"from"` // null: the beginning
+	To    *time.Time `json:"to"`   // null: now
+	Calls int64      `json:"calls"`
+	Pages int64      `json:"pages"`
+}
+
+// plan says what run would cost.
+func plan(ctx context.Context, s *settings, asJSON bool, stdout, stderr io.Writer) (err error) {
+	started := time.Now()
+	cfg, err := s.crawl(started)
+	if err != nil {
+		return err
+	}
+	w, err := sink.Open(sink.Options{Root: s.warehouse, RunID: runIDAt(started)})
+	if err != nil {
+		return explain(err)
+	}
+	defer func() {
+		if cerr := w.Close(); cerr != nil && err == nil {
+			err = explain(cerr)
+		}
+	}()
+	remember(&cfg, w, slog.New(slog.DiscardHandler))
+	c, err := crawler.New(cfg, &store{Warehouse: w, now: time.Now})
+	if err != nil {
+		return cli.Usage("", "%w", err)
+	}
+	var known int64
+	if snapshot := w.Snapshot(); snapshot != nil {
+		known = snapshot.Manifest.Rows(schema.Calls.Name)
+	}
+	p, err := c.Plan(ctx, known)
+	if err != nil {
+		return explain(err)
+	}
+	if left := w.Leftover(); len(left) > 0 {
+		fmt.Fprintf(stderr, "a killed run left records in the journal; the next run takes them in first, so it needs less than this\n")
+	}
+	out := plannedRun{
+		Total: p.Total, Known: p.Known, Pages: p.Pages, Due: p.Due, Unsettled: p.Unsettled, New: p.New,
+		Requests: p.Requests(), Minutes: math.Ceil(c.Takes(p.Requests()).Minutes()*10) / 10, PlanningBy: p.Asked,
+	}
+	for _, st := range p.Stretches {
+		ps := plannedStretch{Calls: st.Calls, Pages: st.Pages}
+		if st.From > 0 {
+			t := time.UnixMilli(st.From).UTC()
+			ps.From = &t
+		}
+		if st.To != math.MaxInt64 {
+			t := time.UnixMilli(st.To).UTC()
+			ps.To = &t
+		}
+		out.Stretches = append(out.Stretches, ps)
+	}
+	if s.maxDuration > 0 {
+		out.Allowed = c.Within(s.maxDuration)
+		out.Remaining = max(0, out.Requests-out.Allowed)
+	}
+	if asJSON {
+		enc := json.NewEncoder(stdout)
+		enc.SetIndent("", "  ")
+		return enc.Encode(out)
+	}
+	writePlan(stdout, &out, c, s.maxDuration)
+	return nil
+}
+
+// writePlan prints a plan for a person.
+func writePlan(w io.Writer, p *plannedRun, c *crawler.Crawler, limit time.Duration) {
+	n := humanize.Comma
+	line := func(what string, requests int64, note string) {
+		fmt.Fprintf(w, "  %-10s %10s requests  %8s  %s\n", what, n(requests), clock(c.Takes(requests)), note)
+	}
+	if p.Total >= 0 {
+		fmt.Fprintf(w, "The service has %s calls, the warehouse %s. A run would take, at the most:\n", n(p.Total), n(p.Known))
+	} else {
+		fmt.Fprintf(w, "The service does not say how many calls it has; the warehouse has %s. A run would take, at the most:\n", n(p.Known))
+	}
+	for _, s := range p.Stretches {
+		from, to := "the beginning", "now"
+		if s.From != nil {
+			from = s.From.Format(time.DateTime)
+		}
+		if s.To != nil {
+			to = s.To.Format(time.DateTime)
+		}
+		line("list", s.Pages, fmt.Sprintf("pages, from %s to %s", from, to))
+	}
+	line("details", p.Due, "calls that are over and wait for theirs")
+	if p.Unsettled > 0 {
+		line("", p.Unsettled, "to settle calls: the list tells neither analyses nor costs")
+	}
+	line("", p.New, "new calls; those that never connected need none")
+	line("together", p.Requests, "")
+	if limit > 0 {
+		if p.Remaining == 0 {
+			fmt.Fprintf(w, "All of it fits into %s.\n", clock(limit))
+		} else {
+			fmt.Fprintf(w, "%s allow %s requests: %s would remain, the oldest transcripts.\n", clock(limit), n(p.Allowed), n(p.Remaining))
+		}
+	}
+	fmt.Fprintf(w, "Planning took %s of the service's requests.\n", n(p.PlanningBy))
+}

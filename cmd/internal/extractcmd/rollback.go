@@ -1,0 +1,150 @@
+package extractcmd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink"
+)
+
+const rollbackAbout = `rollback makes an older snapshot the current one again: as a new snapshot, so that numbers only
+rise and a rollback can be rolled back. Without --to it undoes the last run: it goes back to what
+the run before it left.
+
+Snapshots stay for 24 hours, and the last three in any case. What the older one did not have yet is
+listed and fetched again by the next run. What was forgotten stays forgotten.`
+
+func rollbackCommand(s *settings, stderr io.Writer) *cobra.Command {
+	var to int64
+	var list bool
+	var format string
+	cmd := &cobra.Command{
+		Use: "rollback", Short: "Go back to an older snapshot", Long: rollbackAbout,
+		Args: noArgs, RunE: func(cmd *cobra.Command, _ []string) error {
+			if list {
+				return listSnapshots(s, format, cmd.OutOrStdout())
+			}
+			if to < 0 || to == 0 && cmd.Flags().Changed("to") {
+				return cli.Usage("extract rollback --list shows the numbers", "--to takes the number of a snapshot")
+			}
+			return rollback(cmd.Context(), s, to, stderr)
+		},
+	}
+	cmd.Flags().SortFlags = false
+	cmd.Flags().Int64Var(&to, "to", 0, "number of the snapshot to go back to")
+	cmd.Flags().BoolVar(&list, "list", false, "list the snapshots that are there, and change nothing")
+	cmd.Flags().StringVar(&format, "format", "text", "text or json, for --list")
+	return cmd
+}
+
+func rollback(ctx context.Context, s *settings, to int64, stderr io.Writer) error {
+	return s.open(func(w *sink.Warehouse) error {
+		was := w.Snapshot().Manifest.Snapshot
+		started := time.Now()
+		target, err := w.Rollback(ctx, to, func(target *layout.Snapshot) schema.Run {
+			return schema.Run{
+				ID: w.RunID(), StartedAt: started.UnixMilli(), EndedAt: schema.Some(time.Now().UnixMilli()),
+				Outcome: schema.OutcomeRolledBack, Version: cli.Version(), Commits: 1,
+				Error: fmt.Sprintf("from snapshot %d back to snapshot %d", was, target.Manifest.Snapshot),
+			}
+		})
+		if err != nil {
+			return explainRollback(err)
+		}
+		if !s.quiet {
+			now := w.Snapshot().Manifest
+			fmt.Fprintf(stderr, "snapshot %d is what snapshot %d was: %s calls, committed %s; the next run goes on from there\n",
+				now.Snapshot, target.Manifest.Snapshot, humanize.Comma(now.Rows(schema.Calls.Name)),
+				target.Manifest.CommittedAt.UTC().Format(time.RFC3339))
+			if left := w.Leftover(); len(left) > 0 {
+				fmt.Fprintf(stderr, "a killed run (%s) left records in the journal; the next run takes them in\n", left[len(left)-1])
+			}
+		}
+		return nil
+	})
+}
+
+func explainRollback(err error) error {
+	var missing *sink.NotRetainedError
+	if !errors.As(err, &missing) {
+		return err
+	}
+	if len(missing.Have) == 0 {
+		return cli.Fail(cli.ExitFailed, err, "extract rollback --list shows what is there; nothing was changed")
+	}
+	var have []string
+	for _, n := range missing.Have {
+		have = append(have, fmt.Sprint(n))
+	}
+	return cli.Usage("there are: "+strings.Join(have, ", "), "%w", err)
+}
+
+// snapshotLine is one line of the list of snapshots.
+type snapshotLine struct {
+	Snapshot    int64     `json:"snapshot"`
+	CommittedAt time.Time `json:"committed_at"`
+	RunID       string    `json:"run_id"`
+	Calls       int64     `json:"calls"`
+	Turns       int64     `json:"transcript_turns"`
+	Items       int64     `json:"analysis_items"`
+	Files       int       `json:"files"`
+	Current     bool      `json:"current"`
+}
+
+func listSnapshots(s *settings, format string, stdout io.Writer) error {
+	if err := oneOf("--format", format, "text", "json"); err != nil {
+		return err
+	}
+	current, err := s.current()
+	if err != nil {
+		return err
+	}
+	all, err := sink.Retained(s.warehouse)
+	if err != nil {
+		return explain(err)
+	}
+	var lines []snapshotLine
+	for _, snapshot := range all {
+		m := snapshot.Manifest
+		lines = append(lines, snapshotLine{m.Snapshot, m.CommittedAt, m.RunID, m.Rows(schema.Calls.Name),
+			m.Rows(schema.Turns.Name), m.Rows(schema.Items.Name), len(m.Files), m.Snapshot == current.Manifest.Snapshot})
+	}
+	if format == "json" {
+		enc := json.NewEncoder(stdout)
+		enc.SetIndent("", "  ")
+		return enc.Encode(lines)
+	}
+	w := tabwriter.NewWriter(stdout, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(w, "SNAPSHOT\tCOMMITTED\tRUN\tCALLS\tTURNS\t")
+	for _, l := range lines {
+		mark := ""
+		if l.Current {
+			mark = "current"
+		}
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\n", l.Snapshot, l.CommittedAt.UTC().Format(time.RFC3339), l.RunID,
+			humanize.Comma(l.Calls), humanize.Comma(l.Turns), mark)
+	}
+	return w.Flush()
+}
+
+// oneOf refuses a flag's value that is none of the words.
+func oneOf(flag, value string, words ...string) error {
+	for _, w := range words {
+		if value == w {
+			return nil
+		}
+	}
+	return cli.Usage(flag+" takes "+strings.Join(words, " or "), "%s: unknown word %q", flag, value)
+}

@@ -1,0 +1,108 @@
+package crawler
+
+import (
+	"context"
+	"time"
+
+	"callhouse/internal/schema"
+)
+
+// Plan is what a run would ask for, as far as can be told before it.
+type Plan struct {
+	Total     int64 // calls that the service has; -1: it does not say
+	Known     int64 // calls that the store has
+	Stretches []Planned
+	Pages     int64 // of all stretches
+	Due       int64 // details that are due as of the last commit
+	Unsettled int64 // details to settle calls with, where the list does not tell: at the most
+	New       int64 // calls that the store does not know: their details, at the most
+	Asked     int64 // requests that planning itself took
+}
+
+// Planned is a part of the list that a run would go over: the calls with
+// From <= start_at < To, in ms since 1970 UTC; a To of math.MaxInt64 is no bound.
+type Planned struct {
+	From, To int64
+	Calls    int64 // -1: the service does not say
+	Pages    int64
+}
+
+// Requests is what the run would take, at the most.
+func (p *Plan) Requests() int64 { return p.Pages + p.Details() }
+
+// Details is how many details the run would fetch, at the most.
+func (p *Plan) Details() int64 { return p.Due + p.Unsettled + p.New }
+
+// Within says how many requests the limits let through in d, when the run
+// starts with nothing spent.
+func (c *Crawler) Within(d time.Duration) int64 {
+	return int64(min(float64(c.second)*d.Seconds(), float64(c.minute)*d.Minutes()))
+}
+
+// Takes says how long n requests take at the limits.
+func (c *Crawler) Takes(n int64) time.Duration {
+	return time.Duration(max(float64(n)/float64(c.second), 60*float64(n)/float64(c.minute)) * float64(time.Second))
+}
+
+// Plan works out what Run would ask for. It asks the service for the sizes of
+// the parts of its list that a run would go over, one item each. known is how
+// many calls the store has. A Crawler that has planned does not run.
+func (c *Crawler) Plan(ctx context.Context, known int64) (Plan, error) {
+	defer c.budget.close()
+	defer c.client.close()
+	p := Plan{Known: known, Total: -1}
+	size := func(q *query) (int64, error) {
+		q.one = true
+		got, f, err := c.fetchPage(ctx, q)
+		switch {
+		case err != nil:
+			return -1, err
+		case f != nil && f.class == canceled:
+			return -1, ctx.Err()
+		case f != nil:
+			if err := c.fatal(page, f); err != nil {
+				return -1, err
+			}
+			return -1, f
+		}
+		for _, item := range got.items {
+			_, _ = c.read(item, schema.KindItem) // to see whether items are thin
+		}
+		return got.total, nil
+	}
+	var err error
+	if p.Total, err = size(&query{sorted: true, before: forever}); err != nil {
+		return p, err
+	}
+	oldest, open := c.store.OldestUnsettled()
+	todo := plan(&c.cfg, c.nowMS(), c.since, c.store.Coverage(), oldest, open)
+	for _, s := range todo {
+		planned := Planned{From: s.from, To: s.to, Calls: p.Total}
+		if s.from > 0 || s.to != forever {
+			q := &query{sorted: true, before: s.to, after: max(0, s.from-1)}
+			if planned.Calls, err = size(q); err != nil {
+				return p, err
+			}
+			if q.after == 0 && s.from > 0 || q.before != s.to { // refused: the run will list everything
+				planned = Planned{To: forever, Calls: p.Total}
+			}
+		}
+		planned.Pages = max(1, (planned.Calls+pageSize-1)/pageSize)
+		p.Stretches = append(p.Stretches, planned)
+		p.Pages += planned.Pages
+		if planned.From == 0 && planned.To == forever {
+			break
+		}
+	}
+	if s, ok := c.store.(dueCounter); ok {
+		p.Due = s.DueCount(schema.DueTranscripts)
+		if c.thinItems.Load() > 0 && c.fullItems.Load() == 0 {
+			p.Unsettled = s.DueCount(schema.DueUnsettled) - p.Due
+		}
+	}
+	if p.Total >= 0 {
+		p.New = max(0, p.Total-known)
+	}
+	p.Asked = c.Progress().Requests
+	return p, nil
+}

@@ -1,0 +1,143 @@
+package sink
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+)
+
+// putCall puts the detail of a call that started at the given time, and was
+// over a second later.
+func putCall(t testing.TB, w *Warehouse, id string, start time.Time, turns int) {
+	t.Helper()
+	from := start.UnixMilli()
+	to := from + 1000
+	rec := schema.Record{Kind: schema.KindDetail, CallID: id, FetchedAt: w.opts.Now().UnixMilli(),
+		Body: body(id, &from, &to, "ended", "positive", turns)}
+	if err := w.Put(context.Background(), rec); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func mustFinish(t testing.TB, w *Warehouse) {
+	t.Helper()
+	if err := w.Finish(context.Background(), doneRow(w)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// periods returns the periods of a snapshot's files of calls.
+func periods(s *layout.Snapshot) (out []string) {
+	for _, f := range s.Manifest.FilesOf(schema.Calls.Name) {
+		out = append(out, f.Period)
+	}
+	return out
+}
+
+// monthsBefore opens a warehouse with two calls on each of two days of each of
+// the given months, two of them without a turn.
+func monthsBefore(t *testing.T, months ...string) *Warehouse {
+	t.Helper()
+	w := night(t, Disk{}, filepath.Join(t.TempDir(), "w"), 0)
+	for _, m := range months {
+		for day := 5; day <= 6; day++ {
+			start, err := time.Parse(time.DateOnly, fmt.Sprintf("%s-%02d", m, day))
+			if err != nil {
+				t.Fatal(err)
+			}
+			putCall(t, w, fmt.Sprint(m, "-a-", day), start, 0)
+			putCall(t, w, fmt.Sprint(m, "-b-", day), start.Add(time.Hour), 2)
+		}
+	}
+	mustCommit(t, w)
+	return w
+}
+
+func TestANightCompactsWhatIsOverAndSettled(t *testing.T) {
+	w := monthsBefore(t, "2026-06", "2026-07", "2026-08", "2026-09", "2026-10", "2026-11")
+	before := readCalls(t, Disk{}, w.Snapshot())
+	// A call came in for July: it stays as it is for tonight.
+	putCall(t, w, "late", time.Date(2026, 7, 7, 0, 0, 0, 0, time.UTC), 0)
+	mustFinish(t, w)
+	want := []string{"2026-06", "2026-07-05", "2026-07-06", "2026-07-07", "2026-08", "2026-09",
+		"2026-10-05", "2026-10-06", "2026-11-05", "2026-11-06"}
+	if got := periods(w.Snapshot()); !slices.Equal(got, want) {
+		t.Errorf("after the first night: %v, want %v", got, want)
+	}
+	mustFinish(t, w)
+	want = []string{"2026-06", "2026-07", "2026-08", "2026-09", "2026-10", "2026-11-05", "2026-11-06"}
+	if got := periods(w.Snapshot()); !slices.Equal(got, want) {
+		t.Errorf("after the second night: %v, want %v", got, want)
+	}
+	after := readCalls(t, Disk{}, w.Snapshot())
+	for id, call := range before {
+		if !schema.Same(call, after[id]) {
+			t.Errorf("compaction changed call %s", id)
+		}
+	}
+	if len(after) != len(before)+1 {
+		t.Errorf("%d calls, want %d", len(after), len(before)+1)
+	}
+}
+
+// A change to a compacted month, and a call that is new in it, rewrite its file
+// and no other.
+func TestACompactedMonthTakesChanges(t *testing.T) {
+	w := monthsBefore(t, "2026-09", "2026-10")
+	if _, err := w.Compact(context.Background(), []string{"2026-09", "2026-10"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	names := func() (out []string) {
+		for _, f := range w.Snapshot().Manifest.FilesOf(schema.Calls.Name) {
+			out = append(out, f.Path)
+		}
+		return out
+	}
+	before := names()
+	putCall(t, w, "2026-10-a-5", time.Date(2026, 10, 5, 0, 0, 0, 0, time.UTC), 3)
+	putCall(t, w, "new", time.Date(2026, 10, 20, 0, 0, 0, 0, time.UTC), 0)
+	mustCommit(t, w)
+	after := names()
+	if len(after) != 2 || after[0] != before[0] || after[1] == before[1] || !strings.Contains(after[1], "/2026-10.") {
+		t.Errorf("the files were %v, and are %v", before, after)
+	}
+	if got := len(readCalls(t, Disk{}, w.Snapshot())["2026-10-a-5"].Turns); got != 3 {
+		t.Errorf("the changed call has %d turns, want 3", got)
+	}
+}
+
+func TestCompactTellsWhyNot(t *testing.T) {
+	w := monthsBefore(t, "2026-10", "2026-11")
+	start := time.Date(2026, 9, 5, 0, 0, 0, 0, time.UTC)
+	from := start.UnixMilli()
+	rec := schema.Record{Kind: schema.KindItem, CallID: "due", FetchedAt: w.opts.Now().UnixMilli(),
+		Body: body("due", &from, &from, "ended", "positive", -1)}
+	if err := w.Put(context.Background(), rec); err != nil {
+		t.Fatal(err)
+	}
+	mustCommit(t, w)
+	for month, want := range map[string]string{
+		"2026-09": "compact 2026-09: 1 of its calls wait for their transcript",
+		"2026-11": "compact 2026-11: it is not long enough over",
+		"2026-01": "compact 2026-01: it has no files of days",
+	} {
+		if _, err := w.Compact(context.Background(), []string{month}, nil); err == nil || err.Error() != want {
+			t.Errorf("Compact(%s) = %v, want %s", month, err, want)
+		}
+	}
+	var told []Progress
+	done, err := w.Compact(context.Background(), []string{"2026-10"}, func(p Progress) { told = append(told, p) })
+	if err != nil || len(done) != 1 || done[0].Calls != 4 || done[0].Days != 2 {
+		t.Errorf("Compact = %+v, %v", done, err)
+	}
+	if want := (Progress{What: "2026-10", Done: 4, Total: 4}); len(told) != 1 || told[0] != want {
+		t.Errorf("told %v, want once %v", told, want)
+	}
+}

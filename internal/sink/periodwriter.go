@@ -1,0 +1,116 @@
+package sink
+
+import (
+	"errors"
+
+	"github.com/parquet-go/parquet-go"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+)
+
+// periodWriter writes the files of one period.
+type periodWriter struct {
+	calls, turns, items *tableWriter
+	row                 parquet.Row
+	held                int
+}
+
+func newPeriodWriter(b *builder, codec *libzstd, period string) *periodWriter {
+	return &periodWriter{
+		calls: newTableWriter(b, codec, &schema.Calls, period),
+		turns: newTableWriter(b, codec, &schema.Turns, period),
+		items: newTableWriter(b, codec, &schema.Items, period),
+	}
+}
+
+// count notes a call in the manifest's figures.
+func (w *periodWriter) count(call *schema.Call) {
+	w.calls.span(call.StartAt)
+	info := &w.calls.info
+	if call.DetailDue() {
+		info.Due++
+	}
+	if call.Settlement == schema.Settled || call.Settlement == schema.Expired {
+		return
+	}
+	info.Unsettled++
+	since := call.StartAt.V
+	if !call.StartAt.OK {
+		info.Unstarted++
+		since = call.FirstSeenAt
+	}
+	if info.OldestUnsettled == nil || since < *info.OldestUnsettled {
+		info.OldestUnsettled = &since
+	}
+	if expiry := call.ExpiresAt(); info.NextExpiry == nil || expiry < *info.NextExpiry {
+		info.NextExpiry = &expiry
+	}
+}
+
+// write writes a call with all its rows.
+func (w *periodWriter) write(call *schema.Call, month []byte) error {
+	w.count(call)
+	w.row = schema.AppendCallRow(w.row[:0], call, month)
+	if err := w.calls.add(w.row); err != nil {
+		return err
+	}
+	for i := range call.Turns {
+		w.turns.span(call.StartAt)
+		w.row = schema.AppendTurnRow(w.row[:0], call, i, month)
+		if err := w.turns.add(w.row); err != nil {
+			return err
+		}
+	}
+	for i := range call.Items {
+		w.items.span(call.StartAt)
+		w.row = schema.AppendItemRow(w.row[:0], call, i, month)
+		if err := w.items.add(w.row); err != nil {
+			return err
+		}
+	}
+	return w.flush()
+}
+
+// copy takes a call over as it is, from files that are current.
+func (w *periodWriter) copy(p *periodReader, call *schema.Call, row parquet.Row) error {
+	w.count(call)
+	if err := w.calls.add(row); err != nil {
+		return err
+	}
+	err := p.each(call, func(row parquet.Row) error {
+		w.turns.span(call.StartAt)
+		return w.turns.add(row)
+	}, func(row parquet.Row) error {
+		w.items.span(call.StartAt)
+		return w.items.add(row)
+	})
+	if w.held++; err == nil && w.held >= readAhead {
+		err = w.flush()
+	}
+	return err
+}
+
+func (w *periodWriter) flush() error {
+	w.held = 0
+	return errors.Join(w.calls.flush(), w.turns.flush(), w.items.flush())
+}
+
+// close makes the files durable and returns their lines of the manifest.
+func (w *periodWriter) close() ([]layout.File, error) {
+	var out []layout.File
+	var errs []error
+	for _, t := range []*tableWriter{w.calls, w.turns, w.items} {
+		f, err := t.close()
+		if f != nil {
+			out = append(out, *f)
+		}
+		errs = append(errs, err)
+	}
+	return out, errors.Join(errs...)
+}
+
+// discard removes the files.
+func (w *periodWriter) discard() error {
+	return errors.Join(w.calls.discard(), w.turns.discard(), w.items.discard())
+}

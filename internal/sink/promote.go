@@ -1,0 +1,48 @@
+package sink
+
+import (
+	"bytes"
+
+	"callhouse/internal/schema"
+)
+
+// promote returns a call from an older file as today's tables hold it: what
+// its rows keep in extra, since they had no column for it, moves into its
+// column. It asks nobody: extra holds the values as they were sent, so the
+// call's JSON is rebuilt and decoded anew. Where that would not give back the
+// very same JSON, the call stays as it is: nothing is lost, only found in extra.
+func promote(dec *schema.Decoder, call *schema.Call) *schema.Call {
+	if !hasExtra(call) {
+		return call
+	}
+	kind := schema.KindItem
+	if call.TurnCount.OK {
+		kind = schema.KindDetail
+	}
+	body := call.AppendJSON(nil)
+	now := new(schema.Call)
+	if err := dec.Decode(body, kind, now); err != nil || now.Source != call.Source || now.TurnCount != call.TurnCount ||
+		!bytes.Equal(now.ID, call.ID) || now.StartAt != call.StartAt || !bytes.Equal(now.AppendJSON(nil), body) {
+		return call
+	}
+	now.FirstSeenAt, now.FetchedAt, now.RunID = call.FirstSeenAt, call.FetchedAt, call.RunID
+	now.TranscriptState, now.Settlement = call.TranscriptState, call.Settlement
+	return now.Clone() // the decoder's memory is used again
+}
+
+func hasExtra(call *schema.Call) bool {
+	if call.Extra != nil {
+		return true
+	}
+	for i := range call.Turns {
+		if call.Turns[i].Extra != nil {
+			return true
+		}
+	}
+	for i := range call.Items {
+		if call.Items[i].Extra != nil {
+			return true
+		}
+	}
+	return false
+}

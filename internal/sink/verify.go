@@ -1,0 +1,197 @@
+package sink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"runtime"
+	"slices"
+
+	"github.com/sourcegraph/conc/pool"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+)
+
+// VerifyOptions says what is verified.
+type VerifyOptions struct {
+	Root     string
+	All      bool // the older snapshots as well, and not only the current one
+	Progress func(Progress)
+	FS       FS // nil: Disk
+}
+
+// VerifyReport is what Verify found. Calls, Turns, Items and Runs are the rows
+// of the current snapshot.
+type VerifyReport struct {
+	Snapshots []int64   `json:"snapshots"`
+	Files     int       `json:"files"`
+	Bytes     int64     `json:"bytes"`
+	Calls     int64     `json:"calls"`
+	Turns     int64     `json:"transcript_turns"`
+	Items     int64     `json:"analysis_items"`
+	Runs      int64     `json:"runs"`
+	Journal   int64     `json:"journal_records"` // fetched, not yet committed
+	Leftovers []string  `json:"leftovers"`       // of a crash; the next run removes them
+	Notes     []string  `json:"notes"`           // what could not be looked at, and why
+	Count     int64     `json:"problems"`
+	Problems  []Problem `json:"problem_list"`
+}
+
+// Whole says that nothing is wrong.
+func (r *VerifyReport) Whole() bool { return r.Count == 0 }
+
+// verifier proves a warehouse against itself.
+type verifier struct {
+	opts   VerifyOptions
+	bad    problems
+	report VerifyReport
+	seen   *seenFiles
+	tell   func(int64)
+}
+
+// Verify reads a whole warehouse and compares it with what it says of itself:
+// names, checksums, columns, every row. It takes no lock and changes nothing,
+// so it may run beside a run; its memory goes with the size of a row group, and
+// with 8 bytes a call. The error is for what kept it from looking; what it
+// found is in the report.
+func Verify(ctx context.Context, opts VerifyOptions) (*VerifyReport, error) {
+	if opts.FS == nil {
+		opts.FS = Disk{}
+	}
+	v := &verifier{opts: opts, seen: newSeenFiles()}
+	v.report.Leftovers, v.report.Notes = []string{}, []string{}
+	current, err := v.current()
+	if err != nil {
+		return nil, err
+	}
+	if current != nil {
+		snapshots := v.snapshots(current)
+		var total int64
+		for _, s := range snapshots {
+			total += s.Manifest.Rows(schema.Calls.Name)
+		}
+		v.tell = teller(opts.Progress, "verified", total)
+		for _, s := range snapshots {
+			if err := v.snapshot(ctx, s); err != nil {
+				return nil, err
+			}
+			v.report.Snapshots = append(v.report.Snapshots, s.Manifest.Snapshot)
+		}
+		m := current.Manifest
+		v.report.Calls, v.report.Turns = m.Rows(schema.Calls.Name), m.Rows(schema.Turns.Name)
+		v.report.Items, v.report.Runs = m.Rows(schema.Items.Name), m.Rows(schema.Runs.Name)
+	}
+	if err := v.outside(current); err != nil {
+		return nil, err
+	}
+	v.report.Files, v.report.Bytes = v.seen.files, v.seen.bytes
+	v.report.Count, v.report.Problems = v.bad.count, v.bad.list()
+	if v.report.Problems == nil {
+		v.report.Problems = []Problem{}
+	}
+	return &v.report, nil
+}
+
+// current reads the current snapshot's manifest; nil when that is broken.
+func (v *verifier) current() (*layout.Snapshot, error) {
+	s, err := readCurrent(v.opts.FS, v.opts.Root)
+	var damage *DamageError
+	var version *layout.VersionError
+	switch {
+	case err == nil && s == nil:
+		return nil, fmt.Errorf("%s: %w", v.opts.Root, layout.ErrNoWarehouse)
+	case err == nil:
+		return s, nil
+	case errors.As(err, &version):
+		v.bad.add("version", layout.CurrentName, "%v", err)
+	case errors.As(err, &damage):
+		v.bad.add("manifest", v.rel(damage.Path), "%s", damage.What)
+	case errors.Is(err, fs.ErrNotExist):
+		v.bad.add("manifest", layout.CurrentName, "it points at a snapshot that is not there: %v", err)
+	default:
+		return nil, err
+	}
+	return nil, nil
+}
+
+// snapshots returns the ones to look at, the current one first.
+func (v *verifier) snapshots(current *layout.Snapshot) []*layout.Snapshot {
+	out := []*layout.Snapshot{current}
+	if !v.opts.All {
+		return out
+	}
+	numbers, err := snapshotNumbers(v.opts.FS, v.opts.Root)
+	if err != nil {
+		v.bad.add("manifest", layout.SnapshotsName, "%v", err)
+	}
+	for _, n := range slices.Backward(numbers) {
+		if n >= filepathNumber(current) {
+			continue
+		}
+		s, err := readSnapshot(v.opts.FS, v.opts.Root, layout.SnapshotName(n))
+		switch {
+		case isGone(err): // removed just now
+		case err != nil:
+			v.bad.add("manifest", filepath.ToSlash(filepath.Join(layout.SnapshotsName, layout.SnapshotName(n))), "%v", err)
+		default:
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// filepathNumber returns the number in the name of a snapshot's folder.
+func filepathNumber(s *layout.Snapshot) int64 {
+	n, _ := layout.ParseSnapshotName(filepath.Base(s.Dir))
+	return n
+}
+
+// snapshot verifies one snapshot. What an earlier one shares with it, by hard
+// links, is not read again.
+func (v *verifier) snapshot(ctx context.Context, s *layout.Snapshot) error {
+	if !v.manifest(s) {
+		return nil
+	}
+	work := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError().WithMaxGoroutines(runtime.GOMAXPROCS(0))
+	for _, files := range byPeriod(s.Manifest) {
+		work.Go(func(ctx context.Context) error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			return v.period(ctx, s, files)
+		})
+	}
+	if err := work.Wait(); err != nil {
+		return err
+	}
+	v.unreferenced(s)
+	return v.unique(s)
+}
+
+// byPeriod sorts a snapshot's files by what they hold: runs, and each period.
+func byPeriod(m *layout.Manifest) [][]*layout.File {
+	at := map[string]int{}
+	var out [][]*layout.File
+	for i := range m.Files {
+		f := &m.Files[i]
+		j, ok := at[f.Period]
+		if !ok {
+			j = len(out)
+			at[f.Period] = j
+			out = append(out, nil)
+		}
+		out[j] = append(out[j], f)
+	}
+	return out
+}
+
+// rel names a file inside of the warehouse.
+func (v *verifier) rel(path string) string {
+	if rel, err := filepath.Rel(v.opts.Root, path); err == nil {
+		path = rel
+	}
+	return filepath.ToSlash(path)
+}
