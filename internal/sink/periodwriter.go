@@ -24,10 +24,9 @@ func newPeriodWriter(b *builder, codec *libzstd, period string) *periodWriter {
 	}
 }
 
-// count notes a call in the manifest's figures.
-func (w *periodWriter) count(call *schema.Call) {
-	w.calls.span(call.StartAt)
-	info := &w.calls.info
+// countCall notes a call in the manifest's figures of a file of calls.
+func countCall(info *layout.File, call *schema.Call) {
+	span(info, call.StartAt)
 	if call.DetailDue() {
 		info.Due++
 	}
@@ -48,22 +47,37 @@ func (w *periodWriter) count(call *schema.Call) {
 	}
 }
 
+// span widens a file's bounds of start_at.
+func span(info *layout.File, start schema.Opt[int64]) {
+	if !start.OK {
+		return
+	}
+	v := start.V
+	if info.MinStart == nil {
+		lo, hi := v, v
+		info.MinStart, info.MaxStart = &lo, &hi
+		return
+	}
+	*info.MinStart = min(*info.MinStart, v)
+	*info.MaxStart = max(*info.MaxStart, v)
+}
+
 // write writes a call with all its rows.
 func (w *periodWriter) write(call *schema.Call, month []byte) error {
-	w.count(call)
+	countCall(&w.calls.info, call)
 	w.row = schema.AppendCallRow(w.row[:0], call, month)
 	if err := w.calls.add(w.row); err != nil {
 		return err
 	}
 	for i := range call.Turns {
-		w.turns.span(call.StartAt)
+		span(&w.turns.info, call.StartAt)
 		w.row = schema.AppendTurnRow(w.row[:0], call, i, month)
 		if err := w.turns.add(w.row); err != nil {
 			return err
 		}
 	}
 	for i := range call.Items {
-		w.items.span(call.StartAt)
+		span(&w.items.info, call.StartAt)
 		w.row = schema.AppendItemRow(w.row[:0], call, i, month)
 		if err := w.items.add(w.row); err != nil {
 			return err
@@ -74,15 +88,15 @@ func (w *periodWriter) write(call *schema.Call, month []byte) error {
 
 // copy takes a call over as it is, from files that are current.
 func (w *periodWriter) copy(p *periodReader, call *schema.Call, row parquet.Row) error {
-	w.count(call)
+	countCall(&w.calls.info, call)
 	if err := w.calls.add(row); err != nil {
 		return err
 	}
 	err := p.each(call, func(row parquet.Row) error {
-		w.turns.span(call.StartAt)
+		span(&w.turns.info, call.StartAt)
 		return w.turns.add(row)
 	}, func(row parquet.Row) error {
-		w.items.span(call.StartAt)
+		span(&w.items.info, call.StartAt)
 		return w.items.add(row)
 	})
 	if w.held++; err == nil && w.held >= readAhead {

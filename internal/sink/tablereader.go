@@ -27,6 +27,8 @@ type tableReader struct {
 	// current says that the file's columns are those of today, so that its rows
 	// may be copied as they are.
 	current bool
+	version int // the format version that the file says; 0: none
+	columns *parquet.Schema
 	buf     []parquet.Row
 	n, at   int
 	path    string
@@ -54,10 +56,9 @@ func (t *tableReader) init(table *schema.Table) error {
 	if err != nil {
 		return &DamageError{Path: t.path, What: err.Error()}
 	}
-	version := 0
 	if v, ok := p.Lookup(layout.FormatKey); ok {
-		if version, err = strconv.Atoi(v); err != nil || version > layout.FormatVersion {
-			return &layout.VersionError{Got: version}
+		if t.version, err = strconv.Atoi(v); err != nil || t.version > layout.FormatVersion {
+			return &layout.VersionError{Got: t.version}
 		}
 	}
 	if t.reader, err = schema.NewRowReader(p.Schema(), table); err != nil {
@@ -65,7 +66,8 @@ func (t *tableReader) init(table *schema.Table) error {
 	}
 	t.id, t.start = column(p.Schema(), "call_id"), column(p.Schema(), "start_at")
 	t.groups = p.RowGroups()
-	t.current = version == layout.FormatVersion && sameColumns(p.Schema(), schema.ParquetSchema(table))
+	t.columns = p.Schema()
+	t.current = t.version == layout.FormatVersion && sameColumns(p.Schema(), schema.ParquetSchema(table))
 	return nil
 }
 

@@ -139,21 +139,6 @@ func (t *tableWriter) closeGroup() error {
 	return nil
 }
 
-// span widens the file's bounds of start_at.
-func (t *tableWriter) span(start schema.Opt[int64]) {
-	if !start.OK {
-		return
-	}
-	v := start.V
-	if t.info.MinStart == nil {
-		lo, hi := v, v
-		t.info.MinStart, t.info.MaxStart = &lo, &hi
-		return
-	}
-	*t.info.MinStart = min(*t.info.MinStart, v)
-	*t.info.MaxStart = max(*t.info.MaxStart, v)
-}
-
 // close makes the file durable and returns its line of the manifest, or nil
 // when it has no rows.
 func (t *tableWriter) close() (*layout.File, error) {

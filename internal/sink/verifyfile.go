@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"reflect"
 	"sync"
 
 	"callhouse/internal/layout"
@@ -15,30 +16,30 @@ import (
 // seenFiles remembers what was read, so that what snapshots share is read once.
 type seenFiles struct {
 	mu    sync.Mutex
-	info  map[string]fs.FileInfo // by path inside of a snapshot
-	ids   map[string][]uint64    // hashes of the call ids, by path of a file of calls
+	info  map[string]fs.FileInfo  // by path inside of a snapshot
+	said  map[string]*layout.File // what a manifest says of it
+	ids   map[string][]uint64     // hashes of the call ids, by path of a file of calls
 	files int
 	bytes int64
 }
 
 func newSeenFiles() *seenFiles {
-	return &seenFiles{info: map[string]fs.FileInfo{}, ids: map[string][]uint64{}}
+	return &seenFiles{info: map[string]fs.FileInfo{}, said: map[string]*layout.File{}, ids: map[string][]uint64{}}
 }
 
-// known says whether the very file was read before.
-func (s *seenFiles) known(path string, info fs.FileInfo) bool {
+// known says whether the very file was read before, for a manifest that says
+// the same of it. The one file of runs has the same path in every snapshot.
+func (s *seenFiles) known(f *layout.File, info fs.FileInfo) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	was, ok := s.info[path]
-	return ok && os.SameFile(was, info)
+	was, ok := s.info[f.Path]
+	return ok && os.SameFile(was, info) && reflect.DeepEqual(s.said[f.Path], f)
 }
 
-func (s *seenFiles) remember(path string, info fs.FileInfo) {
+func (s *seenFiles) remember(f *layout.File, info fs.FileInfo) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, ok := s.info[path]; !ok {
-		s.info[path] = info
-	}
+	s.info[f.Path], s.said[f.Path] = info, f
 	s.files++
 	s.bytes += info.Size()
 }
@@ -71,10 +72,10 @@ func (v *verifier) file(ctx context.Context, s *layout.Snapshot, f *layout.File)
 		v.bad.add("unreadable", at, "%v", err)
 		return false, false, nil
 	}
-	if v.seen.known(f.Path, info) {
+	if v.seen.known(f, info) {
 		return false, true, nil
 	}
-	v.seen.remember(f.Path, info)
+	v.seen.remember(f, info)
 	if info.Size() != f.Bytes {
 		v.bad.add("size", at, "it has %d bytes, the manifest says %d", info.Size(), f.Bytes)
 		return true, false, nil

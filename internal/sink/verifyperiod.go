@@ -1,0 +1,300 @@
+package sink
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"hash/maphash"
+	"reflect"
+	"strings"
+
+	"github.com/parquet-go/parquet-go"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+)
+
+// idSeed makes the hashes by which call ids are compared over all files.
+var idSeed = maphash.MakeSeed()
+
+// period verifies the files of one period, or that of runs.
+func (v *verifier) period(ctx context.Context, s *layout.Snapshot, files []*layout.File) error {
+	readable, anew := true, false
+	for _, f := range files {
+		fresh, sound, err := v.file(ctx, s, f)
+		if err != nil {
+			return err
+		}
+		readable, anew = readable && sound, anew || fresh
+	}
+	if !readable || !anew {
+		return nil
+	}
+	if files[0].Table == schema.Runs.Name {
+		v.runs(s, files[0])
+		return nil
+	}
+	err := v.rows(ctx, s, files)
+	var damage *DamageError
+	var version *layout.VersionError
+	switch {
+	case errors.As(err, &damage):
+		v.bad.add("unreadable", v.rel(damage.Path), "%s", damage.What)
+	case errors.As(err, &version):
+		v.bad.add("version", v.rel(s.Path(files[0])), "%v", err)
+	default:
+		return err
+	}
+	return nil
+}
+
+// tableCheck is one file of a period while its rows go by.
+type tableCheck struct {
+	r          *tableReader
+	said       *layout.File
+	at         string
+	month, key int         // positions of the month, and of the call's start
+	is         layout.File // what the rows say
+}
+
+func (v *verifier) openCheck(s *layout.Snapshot, f *layout.File) (*tableCheck, error) {
+	table := tableOf(f.Table)
+	r, err := openTable(v.opts.FS, s.Path(f), table)
+	if err != nil {
+		return nil, err
+	}
+	c := &tableCheck{r: r, said: f, at: v.rel(s.Path(f)), month: column(r.columns, "month"), key: r.start}
+	if table != &schema.Calls {
+		c.key = column(r.columns, "call_start_at")
+	}
+	if r.version == layout.FormatVersion && !r.current {
+		v.bad.add("columns", c.at, "its columns are not those that format version %d declares", r.version)
+	}
+	return c, nil
+}
+
+// next returns the next row, and counts it.
+func (c *tableCheck) next(v *verifier) (parquet.Row, error) {
+	row, err := c.r.next()
+	if err != nil || row == nil {
+		return nil, err
+	}
+	c.is.Rows++
+	if c.month >= 0 && string(row[c.month].ByteArray()) != c.said.Period[:7] {
+		v.bad.add("month", c.at, "row %d says month %s", c.is.Rows, row[c.month].ByteArray())
+	}
+	return row, nil
+}
+
+// start returns the start of the call that a row belongs to.
+func (c *tableCheck) start(row parquet.Row) schema.Opt[int64] {
+	if c.key < 0 || row[c.key].IsNull() {
+		return schema.Opt[int64]{}
+	}
+	return schema.Some(row[c.key].Int64())
+}
+
+// rows verifies the rows of a period, all tables side by side.
+func (v *verifier) rows(ctx context.Context, s *layout.Snapshot, files []*layout.File) (err error) {
+	p := &periodCheck{v: v}
+	defer func() {
+		for _, c := range []*tableCheck{p.calls, p.turns.tableCheck, p.items.tableCheck} {
+			if c != nil {
+				err = errors.Join(err, c.r.close())
+			}
+		}
+	}()
+	for _, f := range files {
+		c, err := v.openCheck(s, f)
+		if err != nil {
+			return err
+		}
+		switch f.Table {
+		case schema.Calls.Name:
+			p.calls = c
+		case schema.Turns.Name:
+			p.turns = childCheck{tableCheck: c, kind: "turn", number: func(row parquet.Row) ([]byte, int32, error) {
+				var t schema.Turn
+				return c.r.reader.Turn(row, &t)
+			}}
+		case schema.Items.Name:
+			p.items = childCheck{tableCheck: c, kind: "item", number: func(row parquet.Row) ([]byte, int32, error) {
+				var t schema.Item
+				return c.r.reader.Item(row, &t)
+			}}
+		}
+	}
+	if p.calls == nil {
+		return nil // the manifest's check said so
+	}
+	return p.run(ctx)
+}
+
+// periodCheck walks over the calls of a period.
+type periodCheck struct {
+	v            *verifier
+	calls        *tableCheck
+	turns, items childCheck
+	ids          []uint64
+}
+
+func (p *periodCheck) run(ctx context.Context) error {
+	if err := errors.Join(p.turns.advance(p.v), p.items.advance(p.v)); err != nil {
+		return err
+	}
+	var last schema.Call
+	for {
+		row, err := p.calls.next(p.v)
+		if err == nil && p.calls.is.Rows%1024 == 0 {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		if row == nil {
+			break
+		}
+		var call schema.Call
+		if err := p.calls.r.reader.Call(row, &call); err != nil {
+			return &DamageError{Path: p.calls.r.path, What: err.Error()}
+		}
+		if len(last.ID) > 0 {
+			p.order(&last, &call)
+		}
+		if err := p.call(&call); err != nil {
+			return err
+		}
+		p.ids = append(p.ids, maphash.Bytes(idSeed, call.ID))
+		if p.v.tell != nil {
+			p.v.tell(1)
+		}
+		last = call
+	}
+	for _, c := range []*childCheck{&p.turns, &p.items} {
+		if err := c.rest(p.v); err != nil {
+			return err
+		}
+	}
+	p.v.seen.keepIDs(p.calls.said.Path, p.ids)
+	p.figures()
+	return nil
+}
+
+func (p *periodCheck) order(last, call *schema.Call) {
+	switch order := compareKey(last.StartAt, string(last.ID), call.StartAt, string(call.ID)); {
+	case order == 0:
+		p.v.bad.add("twice", p.calls.at, "call %s stands there twice", call.ID)
+	case order > 0:
+		p.v.bad.add("order", p.calls.at, "call %s stands behind %s", call.ID, last.ID)
+	}
+}
+
+// call verifies one call with its turns and items.
+func (p *periodCheck) call(call *schema.Call) error {
+	bad := func(kind, format string, args ...any) { p.v.bad.add(kind, p.calls.at, format, args...) }
+	since := call.FirstSeenAt
+	if call.StartAt.OK {
+		since = call.StartAt.V
+	}
+	if day := layout.Day(since); !strings.HasPrefix(day, p.calls.said.Period) {
+		bad("period", "call %s belongs to %s", call.ID, day)
+	}
+	if call.FirstSeenAt > call.FetchedAt {
+		bad("times", "call %s was first seen (%d) after it was fetched (%d)", call.ID, call.FirstSeenAt, call.FetchedAt)
+	}
+	turns, err := p.turns.of(p.v, call)
+	if err != nil {
+		return err
+	}
+	items, err := p.items.of(p.v, call)
+	if err != nil {
+		return err
+	}
+	if int32(turns) != call.TurnCount.V {
+		bad("count", "call %s has %d turns, and says %d", call.ID, turns, call.TurnCount.V)
+	}
+	if call.OptOut.V && (turns > 0 || items > 0 || call.RecordingURL != nil || call.Summary != nil || call.UserSentiment != nil) {
+		bad("withheld", "call %s is opted out of storage, and has what must not be kept", call.ID)
+	}
+	call.Items = make([]schema.Item, items) // what a call is due for goes by how many there are
+	countCall(&p.calls.is, call)
+	return nil
+}
+
+// figures compares what the manifest says of the files with what they hold.
+func (p *periodCheck) figures() {
+	for _, c := range []*tableCheck{p.calls, p.turns.tableCheck, p.items.tableCheck} {
+		if c == nil {
+			continue
+		}
+		if c.is.Rows != c.said.Rows {
+			p.v.bad.add("rows", c.at, "it has %d rows, the manifest says %d", c.is.Rows, c.said.Rows)
+		}
+		said := *c.said
+		said.Table, said.Path, said.Period, said.Rows, said.Bytes, said.SHA256 = "", "", "", 0, 0, ""
+		c.is.Rows = 0
+		if !reflect.DeepEqual(&said, &c.is) {
+			p.v.bad.add("figures", c.at, "the manifest's figures are not those of its rows: %s", differ(&said, &c.is))
+		}
+	}
+}
+
+// childCheck is a file of rows that belong to calls.
+type childCheck struct {
+	*tableCheck // nil: the period has no such file
+	kind        string
+	number      func(parquet.Row) (id []byte, n int32, err error)
+	row         parquet.Row // read, not yet taken
+	id          []byte
+	n           int32
+}
+
+func (c *childCheck) advance(v *verifier) (err error) {
+	c.row, c.id = nil, nil
+	if c.tableCheck == nil {
+		return nil
+	}
+	if c.row, err = c.next(v); err != nil || c.row == nil {
+		return err
+	}
+	c.id, c.n, err = c.number(c.row)
+	return err
+}
+
+// of passes over the rows of a call and counts them. Those before it belong to
+// no call.
+func (c *childCheck) of(v *verifier, call *schema.Call) (n int, err error) {
+	for c.row != nil {
+		if !bytes.Equal(c.id, call.ID) {
+			if compareKey(c.start(c.row), string(c.id), call.StartAt, string(call.ID)) > 0 {
+				return n, nil
+			}
+			v.bad.add("reference", c.at, "a %s of call %s stands where no such call is", c.kind, c.id)
+		} else {
+			if at := c.start(c.row); at != call.StartAt {
+				v.bad.add("reference", c.at, "a %s of call %s says that the call started at %d, not %d", c.kind, c.id, at.V, call.StartAt.V)
+			}
+			if int(c.n) != n {
+				v.bad.add("gap", c.at, "%s %d of call %s has the number %d", c.kind, n, c.id, c.n)
+			}
+			n++
+		}
+		span(&c.is, c.start(c.row))
+		if err := c.advance(v); err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// rest reports the rows behind those of the last call.
+func (c *childCheck) rest(v *verifier) error {
+	for c.row != nil {
+		v.bad.add("reference", c.at, "a %s of call %s stands where no such call is", c.kind, c.id)
+		span(&c.is, c.start(c.row))
+		if err := c.advance(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}

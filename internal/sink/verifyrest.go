@@ -1,0 +1,172 @@
+package sink
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/gofrs/flock"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+)
+
+// differ names the figures of a file that are not the same.
+func differ(said, is *layout.File) string {
+	var out []string
+	num := func(name string, a, b int64) {
+		if a != b {
+			out = append(out, fmt.Sprintf("%s %d, not %d", name, b, a))
+		}
+	}
+	time := func(name string, a, b *int64) {
+		text := func(v *int64) string {
+			if v == nil {
+				return "null"
+			}
+			return fmt.Sprint(*v)
+		}
+		if text(a) != text(b) {
+			out = append(out, fmt.Sprintf("%s %s, not %s", name, text(b), text(a)))
+		}
+	}
+	time("min_start", said.MinStart, is.MinStart)
+	time("max_start", said.MaxStart, is.MaxStart)
+	num("unsettled", said.Unsettled, is.Unsettled)
+	num("unstarted", said.Unstarted, is.Unstarted)
+	num("due", said.Due, is.Due)
+	time("oldest_unsettled", said.OldestUnsettled, is.OldestUnsettled)
+	time("next_expiry", said.NextExpiry, is.NextExpiry)
+	return strings.Join(out, ", ")
+}
+
+// unique verifies that no call stands in two places of a snapshot. Files are
+// compared by hashes of 8 bytes a call; where two hashes are the same, the ids
+// themselves are read.
+func (v *verifier) unique(s *layout.Snapshot) error {
+	var all []uint64
+	files := s.Manifest.FilesOf(schema.Calls.Name)
+	for _, f := range files {
+		all = append(all, v.seen.ids[f.Path]...)
+	}
+	slices.Sort(all)
+	again := map[uint64]bool{}
+	for i := 1; i < len(all); i++ {
+		if all[i] == all[i-1] {
+			again[all[i]] = true
+		}
+	}
+	if len(again) == 0 {
+		return nil
+	}
+	where := map[string]string{}
+	for _, f := range files {
+		hashes := v.seen.ids[f.Path]
+		if !slices.ContainsFunc(hashes, func(h uint64) bool { return again[h] }) {
+			continue
+		}
+		t, err := openTable(v.opts.FS, s.Path(f), &schema.Calls)
+		if err != nil {
+			return err
+		}
+		row := 0
+		for _, g := range t.groups {
+			err = errors.Join(err, readIDs(g, t.id, t.start, func(id []byte, _ schema.Opt[int64]) {
+				if again[hashes[row]] {
+					if first, ok := where[string(id)]; ok && first != f.Path {
+						v.bad.add("twice", v.rel(s.Path(f)), "call %s stands in %s as well", id, first)
+					}
+					where[string(id)] = f.Path
+				}
+				row++
+			}))
+		}
+		if err := closing(err, t.close); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runs verifies the table runs.
+func (v *verifier) runs(s *layout.Snapshot, f *layout.File) {
+	at := v.rel(s.Path(f))
+	c := &commit{fsys: v.opts.FS, old: s}
+	rows, err := c.readRuns()
+	if err != nil {
+		v.bad.add("unreadable", at, "%v", err)
+		return
+	}
+	if int64(len(rows)) != f.Rows {
+		v.bad.add("rows", at, "it has %d rows, the manifest says %d", len(rows), f.Rows)
+	}
+	for i, r := range rows {
+		if _, ok := layout.ParseRunID(r.ID); !ok {
+			v.bad.add("runs", at, "%q is no run id", r.ID)
+		}
+		if i > 0 && rows[i-1].ID >= r.ID {
+			v.bad.add("order", at, "run %s stands behind %s", r.ID, rows[i-1].ID)
+		}
+		if r.EndedAt.OK && r.EndedAt.V < r.StartedAt {
+			v.bad.add("times", at, "run %s ended before it began", r.ID)
+		}
+	}
+}
+
+// outside verifies what lies outside of the snapshots: the journal, and what a
+// crash left. While a run writes, neither says anything.
+func (v *verifier) outside(current *layout.Snapshot) error {
+	lock := flock.New(filepath.Join(v.opts.Root, layout.LockName), flock.SetPermissions(0o600))
+	free, err := lock.TryRLock()
+	if err != nil || !free {
+		v.report.Notes = append(v.report.Notes, "a run holds the warehouse: its journal was not looked at")
+		return nil
+	}
+	defer func() { _ = lock.Unlock() }()
+	refs, err := listJournal(v.opts.FS, v.opts.Root)
+	if err != nil {
+		return err
+	}
+	for _, ref := range refs {
+		path := v.rel(ref.path(v.opts.Root))
+		if current != nil && slices.Contains(current.Manifest.Journal, layout.Segment{Run: ref.run, Number: ref.n}) {
+			v.report.Leftovers = append(v.report.Leftovers, path)
+			continue
+		}
+		if err := v.segment(ref); err != nil {
+			v.bad.add("journal", path, "%v", err)
+		}
+	}
+	for _, dir := range []string{"", layout.SnapshotsName} {
+		entries, err := v.opts.FS.ReadDir(filepath.Join(v.opts.Root, dir))
+		if err != nil {
+			return fmt.Errorf("list the warehouse: %w", err)
+		}
+		for _, e := range entries {
+			n, named := layout.ParseSnapshotName(e.Name())
+			if layout.IsTempName(e.Name()) || dir != "" && named && current != nil && n > filepathNumber(current) {
+				v.report.Leftovers = append(v.report.Leftovers, filepath.ToSlash(filepath.Join(dir, e.Name())))
+			}
+		}
+	}
+	return nil
+}
+
+// segment reads a segment of the journal, and decodes every record.
+func (v *verifier) segment(ref segmentRef) error {
+	s, err := openSegment(v.opts.FS, v.opts.Root, ref)
+	if err != nil {
+		return err
+	}
+	var dec schema.Decoder
+	var call schema.Call
+	return closing(s.scan(func(_ int64, _ int, r *schema.Record) error {
+		v.report.Journal++
+		if r.Kind == schema.KindItem || r.Kind == schema.KindDetail {
+			return dec.Decode(r.Body, r.Kind, &call)
+		}
+		return nil
+	}), s.file.Close)
+}
