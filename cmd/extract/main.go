@@ -4,12 +4,26 @@ package main
 
 import (
 	"os"
+	"runtime/debug"
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/extractcmd"
 )
 
+// Memory is kept small rather than time: the service's limits leave the
+// processor idle. GOGC and GOMEMLIMIT in the environment say otherwise.
+const (
+	gcPercent   = 50
+	memoryLimit = 56 << 20 // soft: what Go itself may hold before it collects harder
+)
+
 func main() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memoryLimit)
+	}
 	ctx, stop := cli.Context()
 	code := extractcmd.Run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()

@@ -65,7 +65,7 @@ func collect(ctx context.Context, s *settings, cfg crawler.Config, id string, st
 			"calls_new", did.New, "calls_changed", did.Changed, "transcripts", did.Transcripts)
 	}
 	remember(&cfg, w, log)
-	cfg.Logger = log
+	cfg.Logger, cfg.CheckpointEvery = log, offerEvery
 
 	st := &store{Warehouse: w, now: time.Now, last: started}
 	c, err := crawler.New(cfg, st)

@@ -11,11 +11,15 @@ import (
 
 // A long run commits in the background when so much has come in since the last
 // commit: the first two bound what a commit has to hold, the third how old the
-// warehouse may look from outside.
+// warehouse may look from outside. Where records come faster than commits take
+// them, putting waits at mostRecords.
 const (
-	commitRecords = 50_000
-	commitBytes   = 512 << 20
+	commitRecords = 10_000
+	mostRecords   = 2 * commitRecords
+	commitBytes   = 256 << 20
 	commitAge     = 15 * time.Minute
+	// offerEvery is how often a run asks whether to commit.
+	offerEvery = time.Second
 )
 
 // store joins the crawler with the warehouse: it withholds what must not be
@@ -50,6 +54,11 @@ func (s *store) Put(ctx context.Context, recs ...schema.Record) error {
 			s.mu.Unlock()
 		}
 		recs[i].Body = clean
+	}
+	if records, _ := s.Uncommitted(); records > mostRecords {
+		if err := s.settle(); err != nil {
+			return err
+		}
 	}
 	return s.Warehouse.Put(ctx, recs...)
 }
