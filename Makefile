@@ -43,6 +43,24 @@ demo: ## Sandbox, extract and three reports in one command
 bench: ## Go benchmarks of all packages
 	go test -run '^$$' -bench . -benchmem ./...
 
+.PHONY: fuzz
+fuzz: ## Fuzz the decoder, its way back and the journal, FUZZTIME each (1m)
+	go test ./internal/schema -run '^$$' -fuzz '^FuzzDecode$$' -fuzztime $(FUZZTIME)
+	go test ./internal/schema -run '^$$' -fuzz '^FuzzRebuild$$' -fuzztime $(FUZZTIME)
+	go test ./internal/sink -run '^$$' -fuzz '^FuzzSegment$$' -fuzztime $(FUZZTIME)
+
+.PHONY: crash
+crash: ## Fail every disk operation once, and kill -9 the real program 300 times
+	go test ./internal/sink -run Operation -timeout 60m -args -every 1
+	go test ./cmd/internal/e2e -run TestKilledRuns -timeout 60m -v -args -kills 300
+
+.PHONY: soak
+soak: ## The long ones: 201,312 calls in a first night, a night on a million calls, more random trouble
+	CALLHOUSE_SOAK=1 go test ./internal/crawler -run TestSandboxFirstNight -timeout 60m -v
+	go test ./cmd/internal/e2e -run TestNightCostsTheMinimum -timeout 60m -v -args -night-calls 1000000
+	go test ./internal/crawler -run TestSandboxInTrouble -timeout 60m -rapid.checks 2000
+	go test ./internal/sink -run TestWarehouseAgainstAMap -timeout 60m -rapid.checks 2000
+
 .PHONY: golden
 golden: ## Rewrite the golden files from what the code does now; read the diff before you commit it
 	go test ./... -args -update

@@ -1,0 +1,94 @@
+package e2e
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"flag"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/sandbox"
+)
+
+// kills is how many runs TestKilledRuns kills; make crash has 300.
+var kills = flag.Int("kills", 8, "how many runs TestKilledRuns kills")
+
+// The real program is killed with SIGKILL at random moments of a run, night
+// after night. After each kill the warehouse opens and is whole, to the
+// checksum, with no call twice; in the end it equals the sandbox, and no detail
+// was asked for twice but for those that were on their way at a kill.
+func TestKilledRuns(t *testing.T) {
+	bin := filepath.Join(t.TempDir(), "extract")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "callhouse/cmd/extract")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build extract: %v\n%s", err, out)
+	}
+	const workers = 64
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 12, Calls: 1500, Days: 10}, Latency: 2 * time.Millisecond, Jitter: 6 * time.Millisecond})
+	run := func(ctx context.Context) error {
+		cmd := exec.CommandContext(ctx, bin, "--warehouse", c.warehouse, "--base-url", c.service.URL, "--api-key-file", c.keyFile,
+			"--requests-per-second", "800", "--requests-per-minute", "40000", "--quiet")
+		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGKILL) }
+		out, err := cmd.CombinedOutput()
+		if err != nil && ctx.Err() == nil {
+			t.Fatalf("extract: %v\n%s", err, out)
+		}
+		return err
+	}
+	killed, committed := 0, int64(0)
+	for killed < *kills {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.Int64N(int64(2500*time.Millisecond))))
+		if run(ctx) != nil {
+			killed++
+		} else {
+			c.clock.Advance(30 * time.Minute) // it came to its end: make new work
+		}
+		cancel()
+		s, err := layout.Current(c.warehouse)
+		if errors.Is(err, layout.ErrNoWarehouse) && committed == 0 {
+			continue
+		}
+		if err != nil {
+			t.Fatalf("after %d kills the warehouse does not open: %v", killed, err)
+		}
+		if s.Manifest.Snapshot < committed {
+			t.Fatalf("after %d kills the warehouse is at snapshot %d, it was at %d", killed, s.Manifest.Snapshot, committed)
+		}
+		committed = s.Manifest.Snapshot
+		for i := range s.Manifest.Files {
+			f := &s.Manifest.Files[i]
+			raw, err := os.ReadFile(s.Path(f))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if sum := sha256.Sum256(raw); hex.EncodeToString(sum[:]) != f.SHA256 {
+				t.Fatalf("after %d kills %s is not what was committed", killed, f.Path)
+			}
+		}
+		if twice := c.one("SELECT count(*) - count(DISTINCT call_id) AS n FROM calls"); twice != json.Number("0") {
+			t.Fatalf("after %d kills %v calls are there twice", killed, twice)
+		}
+	}
+	if err := run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	sameAsTruth(t, c)
+	s := c.service.Server.Stats()
+	if s.DetailsUnchanged > int64(killed*workers) {
+		t.Errorf("%d details were asked for again in vain after %d kills", s.DetailsUnchanged, killed)
+	}
+	outcomes := c.counts("SELECT outcome AS key, count(*) AS n FROM runs GROUP BY 1")
+	if outcomes["running"] != 0 || outcomes["killed"] > int64(killed) {
+		t.Errorf("outcomes of the runs after %d kills: %v", killed, outcomes)
+	}
+	t.Logf("%d kills, %d snapshots, %d requests, %d details again; outcomes %v", killed, committed, s.Requests, s.DetailsUnchanged, outcomes)
+}
