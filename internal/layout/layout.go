@@ -31,12 +31,15 @@ const (
 // it after a crash is swept.
 const tempPrefix = ".tmp-"
 
+const forgottenDir = "forgotten"
+
 var (
-	snapshotRE = regexp.MustCompile(`^[0-9]{6,18}$`)
-	tempRE     = regexp.MustCompile(`^\.tmp-(current|[0-9]{6,18})-[0-9a-f]{16}$`)
-	dataRE     = regexp.MustCompile(`^([0-9]{4}-[0-9]{2}(?:-[0-9]{2})?)\.([0-9a-f]{16})\.parquet$`)
-	segmentRE  = regexp.MustCompile(`^([0-9]{6,18})\.zst$`)
-	runRE      = regexp.MustCompile(`^[0-9]{8}T[0-9]{6}Z-[0-9a-f]{8}$`)
+	snapshotRE  = regexp.MustCompile(`^[0-9]{6,18}$`)
+	tempRE      = regexp.MustCompile(`^\.tmp-(current|[0-9]{6,18})-[0-9a-f]{16}$`)
+	dataRE      = regexp.MustCompile(`^([0-9]{4}-[0-9]{2}(?:-[0-9]{2})?)\.([0-9a-f]{16})\.parquet$`)
+	forgottenRE = regexp.MustCompile(`^forgotten/[0-9a-f]{16}\.txt$`)
+	segmentRE   = regexp.MustCompile(`^([0-9]{6,18})\.zst$`)
+	runRE       = regexp.MustCompile(`^[0-9]{8}T[0-9]{6}Z-[0-9a-f]{8}$`)
 )
 
 // SnapshotName returns the folder name of snapshot n, as in "000042".
@@ -64,6 +67,13 @@ func IsTempName(name string) bool { return tempRE.MatchString(name) }
 func DataFile(table, period, id string) string {
 	return table + "/month=" + period[:7] + "/" + period + "." + id + ".parquet"
 }
+
+// ForgottenFile returns the path inside a snapshot of the file of tombstones; id
+// is 16 hex digits never used before.
+func ForgottenFile(id string) string { return forgottenDir + "/" + id + ".txt" }
+
+// IsForgottenFile reports whether path is one that ForgottenFile made.
+func IsForgottenFile(path string) bool { return forgottenRE.MatchString(path) }
 
 // ParseDataFile splits the base name of a data file.
 func ParseDataFile(base string) (period, id string, ok bool) {

@@ -31,7 +31,21 @@ type Manifest struct {
 	// Journal names the journal's segments that this commit took in. They are
 	// removed after it; a crash in between leaves some, to be removed unread.
 	Journal []Segment `json:"journal,omitempty"`
-	Files   []File    `json:"files"`
+	// Oldest is the lowest number that a snapshot may have, 0 for any: those
+	// below held calls that were forgotten, and are removed at the next chance.
+	Oldest int64 `json:"oldest,omitempty"`
+	// Forgotten is the file of tombstones; nil: nothing was ever forgotten.
+	Forgotten *Forgotten `json:"forgotten,omitempty"`
+	Files     []File     `json:"files"`
+}
+
+// Forgotten describes the file of a snapshot that knows, by keyed hashes, which
+// calls must not come back.
+type Forgotten struct {
+	Path   string `json:"path"` // inside the snapshot
+	Calls  int64  `json:"calls"`
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"`
 }
 
 // Segment is one file of the journal.

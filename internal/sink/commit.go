@@ -63,6 +63,9 @@ type commit struct {
 	asIs     bool     // calls stay in their state, also when their time has come
 	tell     func(rows int64)
 
+	forgotten *tombstones      // their calls stay out
+	keeper    *layout.Snapshot // whose tombstones the new snapshot takes over; nil: old
+
 	in    *intake
 	b     *builder
 	stats Stats
@@ -73,7 +76,7 @@ type commit struct {
 // called with what the commit did, and returns the row of the table runs for
 // the run that commits; it is nil for a commit that is no run's.
 func (c *commit) run(ctx context.Context, id string, refs []segmentRef, row func(Stats) schema.Run) (_ *layout.Snapshot, err error) {
-	if c.in, err = readIntake(c.fsys, c.root, refs); err != nil {
+	if c.in, err = readIntake(c.fsys, c.root, refs, c.forgotten); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, c.in.frames.close()) }()
@@ -174,11 +177,14 @@ func (c *commit) linkRest(replaced func(*layout.File) bool) error {
 		if replaced(f) {
 			continue
 		}
-		if err := c.b.link(c.old, f); err != nil {
+		if err := c.b.link(c.old, f.Path); err != nil {
 			return err
 		}
 		c.files = append(c.files, *f)
 		c.stats.Linked++
+	}
+	if keeper := cmp.Or(c.keeper, c.old); keeper.Manifest.Forgotten != nil {
+		return c.b.link(keeper, keeper.Manifest.Forgotten.Path)
 	}
 	return nil
 }
@@ -253,6 +259,9 @@ func (c *commit) manifest(refs []segmentRef, runID string) *layout.Manifest {
 		if c.asIs {
 			m.Journal = c.old.Manifest.Journal // whatever of it is still to be removed
 		}
+	}
+	if keeper := cmp.Or(c.keeper, c.old); keeper != nil {
+		m.Oldest, m.Forgotten = keeper.Manifest.Oldest, keeper.Manifest.Forgotten
 	}
 	for _, s := range c.in.covered {
 		m.Coverage = cover(m.Coverage, s)

@@ -20,17 +20,23 @@ import (
 
 var (
 	update = flag.Bool("update", false, "rewrite golden files")
-	every  = flag.Int("every", 17, "in tests that fail one operation after the other, try only every n-th; make crash tries all")
+	every  = flag.Int("every", 29, "in tests that fail one operation after the other, try only every n-th; make crash tries all")
 )
 
 // told is what the sink said it keeps: by call, the highest of the versions
-// that were put and acknowledged.
+// that were put and acknowledged; or what became of the call.
 type told map[string]int
+
+const (
+	isForgotten = -1 // it was asked to forget the call, and said that it did
+	inDoubt     = -2 // it was asked, and nobody heard its answer
+)
 
 // story writes a warehouse through two runs: puts, commits, a commit that
 // rewrites a day, one that compacts a month while calls of it come in, one that
 // only compacts, one that changes a compacted month, one that changes nothing,
-// a way back to what that one was made of, and the removal of old snapshots.
+// a way back to what that one was made of, the removal of old snapshots, and a
+// call that is forgotten and comes in again.
 // It stops at the first error, as extract does, and returns it; what was
 // acknowledged until then is in kept.
 func story(fsys FS, root string, workers int, kept told) error {
@@ -52,6 +58,9 @@ func story(fsys FS, root string, workers int, kept told) error {
 				if n == 1 && version < 3 {
 					ids = append(ids, "y", "z") // of the month before
 				}
+				if n == 0 && version == 1 {
+					ids = append(ids, "f")
+				}
 				for _, id := range ids {
 					if err := w.Put(ctx, storyRecord(id, version+10*n)); err != nil {
 						return err
@@ -63,6 +72,13 @@ func story(fsys FS, root string, workers int, kept told) error {
 						c.months = []string{"2026-11"}
 					}
 				})
+				if err == nil && n == 1 && version == 2 {
+					kept["f"] = inDoubt
+					if _, err = w.Forget(ctx, Selection{CallIDs: []string{"f"}}, false, nil); err == nil {
+						kept["f"] = isForgotten
+						err = w.Put(ctx, storyRecord("f", 99))
+					}
+				}
 				if err == nil && n == 1 && version == 1 {
 					err = w.maintain(ctx, func(c *commit) { c.months = []string{"2026-10"} })
 				}
@@ -109,6 +125,16 @@ func checkStory(t *testing.T, fsys FS, root string, kept told) {
 	if err := w.Commit(context.Background(), doneRow(w)); err != nil {
 		t.Fatalf("the next commit fails: %v", err)
 	}
+	if kept["f"] == inDoubt {
+		if _, err := w.Forget(context.Background(), Selection{CallIDs: []string{"f"}}, false, nil); err != nil {
+			t.Fatalf("what may have been forgotten cannot be forgotten again: %v", err)
+		}
+		kept["f"] = isForgotten
+	}
+	if kept["f"] == isForgotten {
+		checkForgotten(t, fsys, root, w.Snapshot(), "f")
+		delete(kept, "f")
+	}
 	found := map[string]bool{}
 	c := &commit{fsys: fsys, old: w.Snapshot()}
 	for _, f := range c.oldFiles(schema.Calls.Name) {
@@ -151,6 +177,24 @@ func checkStory(t *testing.T, fsys FS, root string, kept told) {
 	}
 }
 
+// checkForgotten looks for a call in every snapshot on the disk.
+func checkForgotten(t *testing.T, fsys FS, root string, current *layout.Snapshot, id string) {
+	t.Helper()
+	numbers, err := snapshotNumbers(fsys, root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range numbers {
+		s, err := readSnapshot(fsys, root, layout.SnapshotName(n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if call, err := find(context.Background(), fsys, s, id); err != nil || call != nil {
+			t.Fatalf("snapshot %d of %d holds call %s, which was forgotten (%v)", n, current.Manifest.Snapshot, id, err)
+		}
+	}
+}
+
 // storyRoot returns a folder's path that exists in the file system in memory,
 // and on disk too, since the lock is a real one.
 func storyRoot(t *testing.T) (*memFS, string) {
@@ -163,7 +207,7 @@ func storyRoot(t *testing.T) (*memFS, string) {
 	return m, root
 }
 
-// Every operation on the disk (in the quick tests: every 17th from a random one
+// Every operation on the disk (in the quick tests: every 29th from a random one
 // on) fails once, and at every one the process dies once, with what it wrote or
 // with what it synced: the warehouse always opens, and holds all that was
 // acknowledged.

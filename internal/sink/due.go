@@ -11,8 +11,9 @@ import (
 )
 
 // Due yields the calls of the last commit whose detail is to be fetched, newest
-// start first, those without a start before all others of their period. It holds one period's calls at a time. Commits meanwhile do not
-// disturb it: it reads the snapshot that was current when it began.
+// start first, those without a start before all others of their period. It
+// holds one period's calls at a time. Commits meanwhile do not disturb it: it
+// reads the snapshot that was current when it began.
 func (w *Warehouse) Due(ctx context.Context, scope schema.DueScope) iter.Seq2[schema.Due, error] {
 	return func(yield func(schema.Due, error) bool) {
 		snapshot := w.Snapshot()
@@ -56,10 +57,17 @@ func (w *Warehouse) dueIn(ctx context.Context, path string, scope schema.DueScop
 		if err := r.reader.Call(row, &call); err != nil {
 			return nil, closing(&DamageError{Path: path, What: err.Error()}, r.close)
 		}
-		if call.DetailDue() || scope == schema.DueUnsettled && call.Unsettled() && string(call.RunID) != w.opts.RunID {
+		if detailDue(&call) || scope == schema.DueUnsettled && call.Unsettled() && string(call.RunID) != w.opts.RunID {
 			due = append(due, schema.Due{CallID: string(call.ID), StartAt: call.StartAt})
 		}
 	}
+}
+
+// detailDue is [schema.Call.DetailDue] for a call as it is stored, of which the
+// row of calls alone may be at hand: when it was written, Settle saw all of it,
+// and left it pending only where it may have connected.
+func detailDue(call *schema.Call) bool {
+	return call.TranscriptState == schema.Pending && (call.Over() || call.Status == nil)
 }
 
 // DueCount returns how many calls Due will yield, at the most.

@@ -38,8 +38,9 @@ type entry struct {
 	kind  schema.Kind
 }
 
-// readIntake reads the given sealed segments.
-func readIntake(fsys FS, root string, refs []segmentRef) (*intake, error) {
+// readIntake reads the given sealed segments, without what they say of calls
+// that were forgotten.
+func readIntake(fsys FS, root string, refs []segmentRef, forgotten *tombstones) (*intake, error) {
 	in := &intake{changes: map[string]*change{}, frames: frameCache{limit: cachedLines}}
 	var dec schema.Decoder
 	var call schema.Call
@@ -60,6 +61,9 @@ func readIntake(fsys FS, root string, refs []segmentRef) (*intake, error) {
 				return nil
 			}
 			c := in.changes[r.CallID]
+			if c == nil && forgotten.forgot(r.CallID) {
+				return nil
+			}
 			if c == nil {
 				c = &change{id: r.CallID, first: r.FetchedAt}
 				in.changes[r.CallID] = c

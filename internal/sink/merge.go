@@ -114,8 +114,7 @@ func (m *merger) take(from *source, call *schema.Call) (*schema.Call, error) {
 
 // overdue says whether time alone moves a call on in its life.
 func (c *commit) overdue(call *schema.Call) bool {
-	return !c.asIs && call.Settlement != schema.Settled && call.Settlement != schema.Expired &&
-		call.ExpiresAt() <= c.now.UnixMilli()
+	return !c.asIs && call.Unsettled() && call.ExpiresAt() <= c.now.UnixMilli()
 }
 
 // decodeSlot is memory to decode a record into.

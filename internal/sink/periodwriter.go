@@ -27,10 +27,10 @@ func newPeriodWriter(b *builder, codec *libzstd, period string) *periodWriter {
 // countCall notes a call in the manifest's figures of a file of calls.
 func countCall(info *layout.File, call *schema.Call) {
 	span(info, call.StartAt)
-	if call.DetailDue() {
+	if detailDue(call) {
 		info.Due++
 	}
-	if call.Settlement == schema.Settled || call.Settlement == schema.Expired {
+	if !call.Unsettled() {
 		return
 	}
 	info.Unsettled++

@@ -53,7 +53,8 @@ func readCurrent(fsys FS, root string) (*layout.Snapshot, error) {
 }
 
 // sweep removes what a crash left: names that only a commit in the making has,
-// and snapshots that were complete but never became current.
+// snapshots that were complete but never became current, and those that the
+// current one says must not be any more.
 func sweep(fsys FS, root string, current *layout.Snapshot) error {
 	top, err := fsys.ReadDir(root)
 	if err != nil {
@@ -66,9 +67,9 @@ func sweep(fsys FS, root string, current *layout.Snapshot) error {
 			}
 		}
 	}
-	var newest int64
+	var newest, oldest int64
 	if current != nil {
-		newest = current.Manifest.Snapshot
+		newest, oldest = current.Manifest.Snapshot, current.Manifest.Oldest
 	}
 	snapshots := filepath.Join(root, layout.SnapshotsName)
 	entries, err := fsys.ReadDir(snapshots)
@@ -77,7 +78,7 @@ func sweep(fsys FS, root string, current *layout.Snapshot) error {
 	}
 	for _, e := range entries {
 		n, named := layout.ParseSnapshotName(e.Name())
-		if layout.IsTempName(e.Name()) || named && n > newest {
+		if layout.IsTempName(e.Name()) || named && (n > newest || n < oldest) {
 			if err := removeTree(fsys, filepath.Join(snapshots, e.Name()), layout.ManifestName); err != nil {
 				return fmt.Errorf("sweep the warehouse: %w", err)
 			}

@@ -30,6 +30,9 @@ func retained(fsys FS, root string, current *layout.Snapshot) ([]*layout.Snapsho
 		if n >= current.Manifest.Snapshot {
 			break
 		}
+		if n < current.Manifest.Oldest {
+			continue // what was forgotten is still in it
+		}
 		s, err := readSnapshot(fsys, root, layout.SnapshotName(n))
 		if isGone(err) {
 			continue // a run removed it just now, or a crash while it was removed
@@ -109,7 +112,7 @@ func (w *Warehouse) Rollback(ctx context.Context, to int64, row func(target *lay
 	if c.b, err = newBuilder(c.fsys, c.root, now.Snapshot+1); err != nil {
 		return nil, err
 	}
-	c.old, c.in = target, &intake{}
+	c.old, c.keeper, c.in = target, c.old, &intake{}
 	snapshot, err := c.goBack(now, runs, row(target))
 	if err != nil {
 		c.b.discard()

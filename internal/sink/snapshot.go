@@ -67,13 +67,13 @@ func (b *builder) mkdir(rel string) error {
 }
 
 // link takes an unchanged file over from an earlier snapshot.
-func (b *builder) link(from *layout.Snapshot, f *layout.File) error {
-	to, err := b.place(f.Path)
+func (b *builder) link(from *layout.Snapshot, rel string) error {
+	to, err := b.place(rel)
 	if err != nil {
 		return err
 	}
-	if err := b.fsys.Link(from.Path(f), to); err != nil {
-		return fmt.Errorf("link %s into the snapshot: %w", f.Path, err)
+	if err := b.fsys.Link(filepath.Join(from.Dir, filepath.FromSlash(rel)), to); err != nil {
+		return fmt.Errorf("link %s into the snapshot: %w", rel, err)
 	}
 	return nil
 }

@@ -76,8 +76,21 @@ func (t *tableReader) init(table *schema.Table) error {
 func sameColumns(file, declared *parquet.Schema) bool {
 	return slices.EqualFunc(file.Fields(), declared.Fields(), func(a, b parquet.Field) bool {
 		return a.Name() == b.Name() && a.ID() == b.ID() && a.Leaf() && a.Optional() == b.Optional() &&
-			a.Repeated() == b.Repeated() && a.Type().String() == b.Type().String()
+			a.Repeated() == b.Repeated() && typeName(a.Type()) == typeName(b.Type())
 	})
+}
+
+// typeName names a type the same whether it was declared or read from a file,
+// where plain integers have their logical type written out.
+func typeName(t parquet.Type) string {
+	switch s := t.String(); s {
+	case "INT32":
+		return "INT(32,true)"
+	case "INT64":
+		return "INT(64,true)"
+	default:
+		return s
+	}
 }
 
 // next returns the next row, or nil at the end. The row is valid until next is

@@ -50,6 +50,7 @@ type verifier struct {
 	report VerifyReport
 	seen   *seenFiles
 	tell   func(int64)
+	tombs  *tombstones // of the current snapshot
 }
 
 // Verify reads a whole warehouse and compares it with what it says of itself:
@@ -68,6 +69,7 @@ func Verify(ctx context.Context, opts VerifyOptions) (*VerifyReport, error) {
 		return nil, err
 	}
 	if current != nil {
+		v.tombs = v.tombstones(current)
 		snapshots := v.snapshots(current)
 		var total int64
 		for _, s := range snapshots {
@@ -128,7 +130,7 @@ func (v *verifier) snapshots(current *layout.Snapshot) []*layout.Snapshot {
 		v.bad.add("manifest", layout.SnapshotsName, "%v", err)
 	}
 	for _, n := range slices.Backward(numbers) {
-		if n >= filepathNumber(current) {
+		if n >= filepathNumber(current) || n < current.Manifest.Oldest {
 			continue
 		}
 		s, err := readSnapshot(v.opts.FS, v.opts.Root, layout.SnapshotName(n))

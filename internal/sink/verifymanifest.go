@@ -120,6 +120,9 @@ func tableOf(name string) *schema.Table {
 // reader who globs would count their rows.
 func (v *verifier) unreferenced(s *layout.Snapshot) {
 	named := map[string]bool{layout.ManifestName: true}
+	if f := s.Manifest.Forgotten; f != nil {
+		named[f.Path] = true
+	}
 	for i := range s.Manifest.Files {
 		named[s.Manifest.Files[i].Path] = true
 	}

@@ -202,6 +202,9 @@ func (p *periodCheck) call(call *schema.Call) error {
 	if call.FirstSeenAt > call.FetchedAt {
 		bad("times", "call %s was first seen (%d) after it was fetched (%d)", call.ID, call.FirstSeenAt, call.FetchedAt)
 	}
+	if p.v.tombs.forgot(string(call.ID)) {
+		bad("forgotten", "a call in it was forgotten: %s", p.v.tombs.of(call.ID))
+	}
 	turns, err := p.turns.of(p.v, call)
 	if err != nil {
 		return err
@@ -216,7 +219,6 @@ func (p *periodCheck) call(call *schema.Call) error {
 	if call.OptOut.V && (turns > 0 || items > 0 || call.RecordingURL != nil || call.Summary != nil || call.UserSentiment != nil) {
 		bad("withheld", "call %s is opted out of storage, and has what must not be kept", call.ID)
 	}
-	call.Items = make([]schema.Item, items) // what a call is due for goes by how many there are
 	countCall(&p.calls.is, call)
 	return nil
 }

@@ -90,6 +90,19 @@ func (v *verifier) unique(s *layout.Snapshot) error {
 	return nil
 }
 
+// tombstones reads those of the current snapshot.
+func (v *verifier) tombstones(s *layout.Snapshot) *tombstones {
+	t, err := readTombstones(v.opts.FS, s)
+	var damage *DamageError
+	switch {
+	case errors.As(err, &damage):
+		v.bad.add("tombstones", v.rel(damage.Path), "%s", damage.What)
+	case err != nil:
+		v.bad.add("tombstones", v.rel(s.Dir), "%v", err)
+	}
+	return t
+}
+
 // runs verifies the table runs.
 func (v *verifier) runs(s *layout.Snapshot, f *layout.File) {
 	at := v.rel(s.Path(f))
@@ -146,7 +159,8 @@ func (v *verifier) outside(current *layout.Snapshot) error {
 		}
 		for _, e := range entries {
 			n, named := layout.ParseSnapshotName(e.Name())
-			if layout.IsTempName(e.Name()) || dir != "" && named && current != nil && n > filepathNumber(current) {
+			if layout.IsTempName(e.Name()) || dir != "" && named && current != nil &&
+				(n > filepathNumber(current) || n < current.Manifest.Oldest) {
 				v.report.Leftovers = append(v.report.Leftovers, filepath.ToSlash(filepath.Join(dir, e.Name())))
 			}
 		}

@@ -38,12 +38,13 @@ type Warehouse struct {
 	journal *journal
 	codec   *libzstd
 
-	mu       sync.Mutex
-	current  *layout.Snapshot // nil: nothing committed yet
-	sealed   []segmentRef     // durable, not yet committed
-	leftover []segmentRef     // those of sealed that runs before this one left
-	total    Stats            // of all commits of this run
-	commits  int64
+	mu        sync.Mutex
+	current   *layout.Snapshot // nil: nothing committed yet
+	forgotten *tombstones      // of current
+	sealed    []segmentRef     // durable, not yet committed
+	leftover  []segmentRef     // those of sealed that runs before this one left
+	total     Stats            // of all commits of this run
+	commits   int64
 
 	committing sync.Mutex // one commit at a time
 }
@@ -94,6 +95,9 @@ func (w *Warehouse) recover() error {
 	}
 	var err error
 	if w.current, err = readCurrent(fsys, root); err != nil {
+		return err
+	}
+	if w.forgotten, err = readTombstones(fsys, w.current); err != nil {
 		return err
 	}
 	if err := sweep(fsys, root, w.current); err != nil {
@@ -167,8 +171,17 @@ func (w *Warehouse) Recall() []Spend { return w.spent }
 func (w *Warehouse) Note(slot int, s Spend) error { return w.lock.note(slot, s) }
 
 // Put makes records durable. It is safe for concurrent use, and cheap in
-// company: what comes while the disk is busy is synced together.
+// company: what comes while the disk is busy is synced together. Records of
+// calls that were forgotten are dropped.
 func (w *Warehouse) Put(ctx context.Context, recs ...schema.Record) error {
+	w.mu.Lock()
+	forgotten := w.forgotten
+	w.mu.Unlock()
+	if forgotten != nil {
+		recs = slices.DeleteFunc(slices.Clone(recs), func(r schema.Record) bool {
+			return r.Kind != schema.KindCovered && forgotten.forgot(r.CallID)
+		})
+	}
 	if len(recs) == 0 {
 		return nil
 	}
@@ -246,7 +259,8 @@ func (w *Warehouse) commitRun(ctx context.Context, row func(Stats, int64) schema
 }
 
 func (w *Warehouse) newCommit() *commit {
-	return &commit{fsys: w.opts.FS, root: w.opts.Root, old: w.Snapshot(), now: w.opts.Now(), codec: w.codec, workers: w.opts.Workers}
+	return &commit{fsys: w.opts.FS, root: w.opts.Root, old: w.Snapshot(), now: w.opts.Now(), codec: w.codec,
+		workers: w.opts.Workers, forgotten: w.forgotten}
 }
 
 // maintain commits a change of the files, not of what they say: it takes in

@@ -82,7 +82,7 @@ func readCalls(t testing.TB, fsys FS, s *layout.Snapshot) map[string]*schema.Cal
 			if out[string(call.ID)] != nil {
 				t.Fatalf("%s: call %s is in the snapshot twice", f.Path, call.ID)
 			}
-			if got := string(row[schema.Calls.Column("month")].ByteArray()); got != f.Period[:7] {
+			if got := string(row[column(in.calls.columns, "month")].ByteArray()); got != f.Period[:7] {
 				t.Fatalf("%s: month is %q", f.Path, got)
 			}
 			since := call.FirstSeenAt
@@ -127,6 +127,9 @@ func readCalls(t testing.TB, fsys FS, s *layout.Snapshot) map[string]*schema.Cal
 func checkFiles(t testing.TB, fsys FS, s *layout.Snapshot) {
 	t.Helper()
 	want := []string{layout.ManifestName}
+	if f := s.Manifest.Forgotten; f != nil {
+		want = append(want, f.Path)
+	}
 	for i := range s.Manifest.Files {
 		f := &s.Manifest.Files[i]
 		want = append(want, f.Path)

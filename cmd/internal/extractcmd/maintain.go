@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
 	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
+	"golang.org/x/term"
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/layout"
@@ -60,6 +62,12 @@ func (s *settings) maintain(ctx context.Context, do func(*sink.Warehouse) error)
 	})
 }
 
+// isTerminalIn reports whether a person can answer on r.
+func isTerminalIn(r io.Reader) bool {
+	f, ok := r.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
 // bar shows the progress of work on files, on a terminal.
 type bar struct {
 	bars *mpb.Progress // nil: no terminal
@@ -106,5 +114,5 @@ func (b *bar) close() {
 
 // maintenance returns the commands that work on what the warehouse holds.
 func maintenance(s *settings, stderr io.Writer) []*cobra.Command {
-	return []*cobra.Command{compactCommand(s, stderr), rollbackCommand(s, stderr)}
+	return []*cobra.Command{compactCommand(s, stderr), rollbackCommand(s, stderr), verifyCommand(s, stderr), showCommand(s), forgetCommand(s, stderr), migrateCommand(s, stderr)}
 }

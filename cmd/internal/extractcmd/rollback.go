@@ -2,7 +2,6 @@ package extractcmd
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -122,9 +121,7 @@ func listSnapshots(s *settings, format string, stdout io.Writer) error {
 			m.Rows(schema.Turns.Name), m.Rows(schema.Items.Name), len(m.Files), m.Snapshot == current.Manifest.Snapshot})
 	}
 	if format == "json" {
-		enc := json.NewEncoder(stdout)
-		enc.SetIndent("", "  ")
-		return enc.Encode(lines)
+		return writeJSON(stdout, lines)
 	}
 	w := tabwriter.NewWriter(stdout, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "SNAPSHOT\tCOMMITTED\tRUN\tCALLS\tTURNS\t")

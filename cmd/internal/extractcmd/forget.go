@@ -1,0 +1,170 @@
+package extractcmd
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/sink"
+)
+
+const forgetAbout = `forget erases calls for good: their rows in every snapshot that is kept, and what the journal holds of
+them. A keyed hash of each call id stays behind, so that no later run brings the call back.
+
+It writes a receipt (JSON) to standard output. Keep it: forget --check RECEIPT proves at any later time that
+what it says still holds. The receipt names no call and no number.
+
+Queries that are running may fail; started again, they find the warehouse without the calls. Copies of the
+warehouse elsewhere are not touched.`
+
+// forgetFlags are the flags of forget.
+type forgetFlags struct {
+	ids, numbers []string
+	before       string
+	dryRun, yes  bool
+	check        string
+}
+
+func forgetCommand(s *settings, stderr io.Writer) *cobra.Command {
+	var o forgetFlags
+	cmd := &cobra.Command{
+		Use: "forget", Short: "Erase calls for good", Long: forgetAbout,
+		Args: noArgs, RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.check != "" {
+				return checkReceipt(cmd.Context(), s, o.check, cmd.InOrStdin(), cmd.OutOrStdout())
+			}
+			return forget(cmd.Context(), s, &o, cmd.InOrStdin(), cmd.OutOrStdout(), stderr)
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringArrayVar(&o.ids, "call-id", nil, "a call to forget; may be given several times")
+	f.StringArrayVar(&o.numbers, "number", nil, "forget the calls from and to this number, as the service spells it; may be given several times")
+	f.StringVar(&o.before, "before", "", "forget the calls that started before: 2026-11-01, 2026-11-01T08:00:00Z, 365d")
+	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be erased, and change nothing")
+	f.BoolVar(&o.yes, "yes", false, "do not ask")
+	f.StringVar(&o.check, "check", "", "prove that a receipt holds; - reads it from standard input")
+	return cmd
+}
+
+func (o *forgetFlags) selection(now time.Time) (sel sink.Selection, err error) {
+	sel = sink.Selection{CallIDs: o.ids, Numbers: o.numbers}
+	for _, text := range append(append([]string{}, o.ids...), o.numbers...) {
+		if strings.TrimSpace(text) == "" {
+			return sel, cli.Usage("", "--call-id and --number must not be empty")
+		}
+	}
+	if o.before != "" {
+		if sel.Before, err = cli.ParseTime(o.before, time.UTC, now); err != nil {
+			return sel, cli.Usage("write a date as in 2026-11-01, a time as in 2026-11-01T08:00:00Z, or a span back from now as in 365d", "--before: %w", err)
+		}
+	}
+	if len(sel.CallIDs) == 0 && len(sel.Numbers) == 0 && sel.Before.IsZero() {
+		return sel, cli.Usage("name them with --call-id, --number or --before", "which calls are to be forgotten?")
+	}
+	return sel, nil
+}
+
+func forget(ctx context.Context, s *settings, o *forgetFlags, stdin io.Reader, stdout, stderr io.Writer) error {
+	sel, err := o.selection(time.Now())
+	if err != nil {
+		return err
+	}
+	if !o.yes && !o.dryRun && !isTerminalIn(stdin) {
+		return cli.Usage("look with --dry-run, then run it with --yes", "forget asks before it erases, and there is no terminal to ask on")
+	}
+	return s.maintain(ctx, func(w *sink.Warehouse) error {
+		plan, err := w.Forget(ctx, sel, true, nil)
+		if err != nil {
+			return err
+		}
+		tellErased(stderr, plan, o.dryRun)
+		if o.dryRun {
+			return nil
+		}
+		if !o.yes && !agreed(stdin, stderr) {
+			return cli.Fail(cli.ExitFailed, fmt.Errorf("nothing was erased"), "")
+		}
+		b := newBar(stderr, s.quiet)
+		receipt, err := w.Forget(ctx, sel, false, b.show)
+		b.close()
+		if err != nil {
+			return err
+		}
+		return writeJSON(stdout, receipt)
+	})
+}
+
+// tellErased says what is erased, or would be.
+func tellErased(stderr io.Writer, plan *sink.Receipt, dry bool) {
+	var calls, turns, items int64
+	if n := len(plan.Erased); n > 0 {
+		calls, turns, items = plan.Erased[n-1].Calls, plan.Erased[n-1].Turns, plan.Erased[n-1].Items
+	}
+	verb := "erasing"
+	if dry {
+		verb = "would erase"
+	}
+	fmt.Fprintf(stderr, "%s %s with %s and %s, and what older snapshots hold of them (%s)\n", verb, plural(calls, "call"),
+		plural(turns, "turn"), plural(items, "analysis item"), plural(int64(len(plan.Erased)), "snapshot"))
+	if missing := int64(len(plan.Calls)) - calls; missing > 0 {
+		fmt.Fprintf(stderr, "not in the current snapshot: %s; such calls are kept out from now on\n", plural(missing, "call id"))
+	}
+}
+
+// agreed asks whether to go on.
+func agreed(stdin io.Reader, stderr io.Writer) bool {
+	fmt.Fprint(stderr, "this cannot be undone; go on? [y/N] ")
+	answer, _ := bufio.NewReader(stdin).ReadString('\n') // what cannot be read is no yes
+	answer = strings.ToLower(strings.TrimSpace(answer))
+	return answer == "y" || answer == "yes"
+}
+
+func checkReceipt(ctx context.Context, s *settings, path string, stdin io.Reader, stdout io.Writer) error {
+	if _, err := s.current(); err != nil {
+		return err
+	}
+	in := stdin
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return cli.Usage("--check takes the file that forget's output was written to", "read the receipt: %w", err)
+		}
+		defer f.Close()
+		in = f
+	}
+	var r sink.Receipt
+	if err := json.NewDecoder(in).Decode(&r); err != nil || r.RunID == "" {
+		return cli.Usage("--check takes the file that forget's output was written to", "%s is no receipt of forget", path)
+	}
+	bad, err := sink.CheckReceipt(ctx, s.warehouse, &r)
+	if err != nil {
+		return explain(err)
+	}
+	for _, p := range bad {
+		fmt.Fprintln(stdout, p)
+	}
+	if len(bad) > 0 {
+		return cli.Fail(cli.ExitFailed, fmt.Errorf("the receipt does not hold: %s", plural(int64(len(bad)), "problem")), "")
+	}
+	fmt.Fprintf(stdout, "the receipt of %s holds: none of its %s is in any snapshot or in the journal\n",
+		r.ForgottenAt.Format(time.RFC3339), plural(int64(len(r.Calls)), "call"))
+	return nil
+}
+
+func writeJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(v); err != nil {
+		return fmt.Errorf("write the result: %w", err)
+	}
+	return nil
+}

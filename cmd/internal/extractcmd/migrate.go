@@ -1,0 +1,42 @@
+package extractcmd
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"callhouse/internal/sink"
+)
+
+const migrateAbout = `migrate writes the files that an older callhouse made as this one makes them: with the columns that it
+had not yet, filled from what was kept in extra. It asks the service for nothing.
+
+There is no need for it: older files are read as they are, and written anew whenever a run changes something in
+them. It spares a reader the question which files have a column.`
+
+func migrateCommand(s *settings, stderr io.Writer) *cobra.Command {
+	return &cobra.Command{
+		Use: "migrate", Short: "Write older files with today's columns", Long: migrateAbout,
+		Args: noArgs, RunE: func(cmd *cobra.Command, _ []string) error { return migrate(cmd.Context(), s, stderr) },
+	}
+}
+
+func migrate(ctx context.Context, s *settings, stderr io.Writer) error {
+	return s.maintain(ctx, func(w *sink.Warehouse) error {
+		b := newBar(stderr, s.quiet)
+		periods, calls, err := w.Migrate(ctx, b.show)
+		b.close()
+		switch {
+		case err != nil:
+			return err
+		case s.quiet:
+		case periods == 0:
+			fmt.Fprintln(stderr, "nothing to migrate: all files have today's columns")
+		default:
+			fmt.Fprintf(stderr, "migrated %s of %s\n", plural(calls, "call"), plural(int64(periods), "file set"))
+		}
+		return nil
+	})
+}

@@ -1,0 +1,158 @@
+package sink
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/parquet-go/parquet-go"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+)
+
+// Find reads one call of a snapshot with all its turns and items; nil when the
+// snapshot has no such call. The filters of the files say which of them to read.
+func Find(ctx context.Context, s *layout.Snapshot, id string) (*schema.Call, error) {
+	return find(ctx, Disk{}, s, id)
+}
+
+func find(ctx context.Context, fsys FS, s *layout.Snapshot, id string) (*schema.Call, error) {
+	for _, f := range s.Manifest.FilesOf(schema.Calls.Name) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		call := new(schema.Call)
+		n, err := rowsOf(fsys, s, f, id, nil, func(r *schema.RowReader, row parquet.Row) error { return r.Call(row.Clone(), call) })
+		if err != nil {
+			return nil, err
+		}
+		if n > 0 {
+			return call, fill(fsys, s, f.Period, call)
+		}
+	}
+	return nil, nil
+}
+
+// fill reads the turns and items of a call.
+func fill(fsys FS, s *layout.Snapshot, period string, call *schema.Call) error {
+	c := &commit{fsys: fsys, old: s}
+	if f := c.fileOf(schema.Turns.Name, period); f != nil {
+		_, err := rowsOf(fsys, s, f, string(call.ID), call, func(r *schema.RowReader, row parquet.Row) error {
+			call.Turns = append(call.Turns, schema.Turn{})
+			_, _, err := r.Turn(row.Clone(), &call.Turns[len(call.Turns)-1])
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if f := c.fileOf(schema.Items.Name, period); f != nil {
+		_, err := rowsOf(fsys, s, f, string(call.ID), call, func(r *schema.RowReader, row parquet.Row) error {
+			call.Items = append(call.Items, schema.Item{})
+			_, _, err := r.Item(row.Clone(), &call.Items[len(call.Items)-1])
+			return err
+		})
+		return err
+	}
+	return nil
+}
+
+// rowsOf visits the rows of one call in a file, and returns how many there are.
+// of is the call, where that is known, so that its start leads to them.
+func rowsOf(fsys FS, s *layout.Snapshot, f *layout.File, id string, of *schema.Call,
+	visit func(*schema.RowReader, parquet.Row) error) (n int64, err error) {
+	t, err := openTable(fsys, s.Path(f), tableOf(f.Table))
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, t.close()) }()
+	for _, g := range t.groups {
+		may, err := mayHoldCall(t, g, id, of)
+		if err != nil {
+			return n, &DamageError{Path: t.path, What: err.Error()}
+		}
+		if !may {
+			continue
+		}
+		first, count, err := stretch(g, t.id, id)
+		if err != nil {
+			return n, &DamageError{Path: t.path, What: err.Error()}
+		}
+		if err := readRows(t, g, first, count, visit); err != nil {
+			return n, err
+		}
+		n += count
+	}
+	return n, nil
+}
+
+// mayHoldCall asks the filter of a row group, or else its bounds.
+func mayHoldCall(t *tableReader, g parquet.RowGroup, id string, of *schema.Call) (bool, error) {
+	if filter := g.ColumnChunks()[t.id].BloomFilter(); filter != nil {
+		return filter.Check(parquet.ByteArrayValue([]byte(id)))
+	}
+	at := column(t.columns, "call_start_at")
+	if of == nil || !of.StartAt.OK || at < 0 {
+		return true, nil
+	}
+	chunk, ok := g.ColumnChunks()[at].(*parquet.FileColumnChunk)
+	if !ok {
+		return true, nil
+	}
+	low, high, ok := chunk.Bounds()
+	return !ok || low.Int64() <= of.StartAt.V && of.StartAt.V <= high.Int64(), nil
+}
+
+// stretch returns where the rows of a call stand in a row group, one after the
+// other, and how many.
+func stretch(g parquet.RowGroup, column int, id string) (first, count int64, err error) {
+	ids := parquet.NewColumnChunkValueReader(g.ColumnChunks()[column])
+	defer func() { err = errors.Join(err, ids.Close()) }()
+	var buf [512]parquet.Value
+	for row := int64(0); row < g.NumRows(); {
+		n := int(min(g.NumRows()-row, int64(len(buf))))
+		if err := readFull(ids, buf[:n]); err != nil {
+			return 0, 0, err
+		}
+		for i := range n {
+			switch {
+			case string(buf[i].ByteArray()) == id:
+				if count == 0 {
+					first = row + int64(i)
+				}
+				count++
+			case count > 0:
+				return first, count, nil
+			}
+		}
+		row += int64(n)
+	}
+	return first, count, nil
+}
+
+// readRows visits count rows of a row group.
+func readRows(t *tableReader, g parquet.RowGroup, first, count int64, visit func(*schema.RowReader, parquet.Row) error) (err error) {
+	if count == 0 {
+		return nil
+	}
+	rows := g.Rows()
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	if err := rows.SeekToRow(first); err != nil {
+		return &DamageError{Path: t.path, What: err.Error()}
+	}
+	buf := make([]parquet.Row, min(count, readAhead))
+	for count > 0 {
+		n, err := rows.ReadRows(buf[:min(count, int64(len(buf)))])
+		if err != nil && !errors.Is(err, io.EOF) || n == 0 {
+			return &DamageError{Path: t.path, What: "its rows end early"}
+		}
+		for _, row := range buf[:n] {
+			if err := visit(t.reader, row); err != nil {
+				return &DamageError{Path: t.path, What: err.Error()}
+			}
+		}
+		count -= int64(n)
+	}
+	return nil
+}

@@ -1,0 +1,49 @@
+package sink
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+)
+
+// Every call is found with all that belongs to it, wherever it lies; and a call
+// that is not there is not.
+func TestFind(t *testing.T) {
+	root := sound(t)
+	s, err := layout.Current(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range readCalls(t, Disk{}, s) {
+		got, err := Find(context.Background(), s, id)
+		if err != nil || got == nil {
+			t.Fatalf("call %s: %v, %v", id, got, err)
+		}
+		if string(got.AppendJSON(nil)) != string(want.AppendJSON(nil)) {
+			t.Errorf("call %s is\n%s, want\n%s", id, got.AppendJSON(nil), want.AppendJSON(nil))
+		}
+	}
+	if got, err := Find(context.Background(), s, "nobody"); got != nil || err != nil {
+		t.Errorf("nobody: %v, %v", got, err)
+	}
+}
+
+// A call with more turns than a row group has rows is found whole.
+func TestFindOverRowGroups(t *testing.T) {
+	w := night(t, Disk{}, filepath.Join(t.TempDir(), "w"), 0)
+	const turns = rowGroupRows + 1000
+	if err := w.Put(context.Background(), storyRecord("a", 5), storyRecord("b", turns), storyRecord("c", 5)); err != nil {
+		t.Fatal(err)
+	}
+	mustCommit(t, w)
+	got, err := Find(context.Background(), w.Snapshot(), "b")
+	if err != nil || got == nil || len(got.Turns) != turns {
+		t.Fatalf("%v, %v", got, err)
+	}
+	if !schema.Same(got, readCalls(t, Disk{}, w.Snapshot())["b"]) {
+		t.Error("the call is not what it is")
+	}
+}

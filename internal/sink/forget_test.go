@@ -1,0 +1,230 @@
+package sink
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+)
+
+// older makes a warehouse of three runs, whose snapshots hold the calls a, b, y
+// and z in different states, compacted and not.
+func older(t *testing.T) *Warehouse {
+	t.Helper()
+	root := filepath.Join(t.TempDir(), "w")
+	var w *Warehouse
+	for n := range 3 {
+		w = night(t, Disk{}, root, n)
+		recs := []schema.Record{storyRecord("a", 1+n), storyRecord("b", 2)}
+		if n == 1 {
+			recs = append(recs, storyRecord("y", 1), storyRecord("z", 2))
+		}
+		if err := w.Put(context.Background(), recs...); err != nil {
+			t.Fatal(err)
+		}
+		mustFinish(t, w)
+		if n < 2 {
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return w
+}
+
+func mustForget(t *testing.T, w *Warehouse, sel Selection) *Receipt {
+	t.Helper()
+	r, err := w.Forget(context.Background(), sel, false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// holds returns the ids of the calls of a snapshot.
+func holds(t *testing.T, s *layout.Snapshot) string {
+	t.Helper()
+	var ids []string
+	for id := range readCalls(t, Disk{}, s) {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return strings.Join(ids, "")
+}
+
+func TestForget(t *testing.T) {
+	w := older(t)
+	root := w.opts.Root
+	plan, err := w.Forget(context.Background(), Selection{CallIDs: []string{"a"}}, true, nil)
+	if err != nil || len(plan.Erased) != 3 || plan.Erased[2].Turns != 3 || plan.Snapshot != 3 {
+		t.Fatalf("the dry run says %+v, %v", plan, err)
+	}
+	r := mustForget(t, w, Selection{CallIDs: []string{"a", "nobody"}})
+	if r.Snapshot != 6 || len(r.Calls) != 2 || len(r.Erased) != 3 || r.Tombstones.Calls != 2 {
+		t.Fatalf("the receipt is %+v", r)
+	}
+	for i, e := range r.Erased {
+		if e.Was != int64(i+1) || e.Now != int64(i+4) || e.Calls != 1 || e.Turns != int64(i+1) || e.Items != 1 {
+			t.Errorf("erased %+v", e)
+		}
+	}
+	// Every snapshot that is left knows nothing of it, and says the truth about itself.
+	all, err := Retained(root)
+	if err != nil || len(all) != 3 {
+		t.Fatalf("retained %v, %v", all, err)
+	}
+	for i, want := range []string{"b", "byz", "byz"} {
+		if got := holds(t, all[i]); got != want {
+			t.Errorf("snapshot %d holds %s, want %s", all[i].Manifest.Snapshot, got, want)
+		}
+	}
+	if v, err := Verify(context.Background(), VerifyOptions{Root: root, All: true}); err != nil || !v.Whole() {
+		t.Errorf("verify: %+v, %v", v, err)
+	}
+	noTrace(t, root, "a", "nobody")
+	if bad, err := CheckReceipt(context.Background(), root, r); err != nil || len(bad) > 0 {
+		t.Errorf("the receipt does not hold: %v, %v", bad, err)
+	}
+	// What the service says of it from now on is dropped, by this run and others.
+	for n := 5; n < 7; n++ {
+		if err := w.Put(context.Background(), storyRecord("a", 9), storyRecord("b", 1+n)); err != nil {
+			t.Fatal(err)
+		}
+		mustCommit(t, w)
+		if got := holds(t, w.Snapshot()); got != "byz" {
+			t.Errorf("the next commit holds %s", got)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		w = night(t, Disk{}, root, n)
+	}
+	// Neither does a rollback bring it back, nor does it lose what was forgotten.
+	if _, err := w.Rollback(context.Background(), 4, rolledBack(w)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Put(context.Background(), storyRecord("a", 9), storyRecord("c", 1)); err != nil {
+		t.Fatal(err)
+	}
+	mustCommit(t, w)
+	if got := holds(t, w.Snapshot()); got != "bc" {
+		t.Errorf("after a rollback there are %s", got)
+	}
+	// Once more, and another one.
+	again := mustForget(t, w, Selection{CallIDs: []string{"a"}})
+	if again.Snapshot != w.Snapshot().Manifest.Snapshot || again.Erased[0].Calls != 0 || again.Calls[0] == "" {
+		t.Errorf("forgetting it again: %+v", again)
+	}
+	mustForget(t, w, Selection{CallIDs: []string{"c"}})
+	if got := holds(t, w.Snapshot()); got != "b" {
+		t.Errorf("then there are %s", got)
+	}
+	if bad, err := CheckReceipt(context.Background(), root, r); err != nil || len(bad) > 0 {
+		t.Errorf("the first receipt does not hold any more: %v, %v", bad, err)
+	}
+}
+
+// noTrace fails where any file of the warehouse holds one of the ids.
+func noTrace(t *testing.T, root string, ids ...string) {
+	t.Helper()
+	err := filepath.Walk(root, func(path string, info os.FileInfo, err error) error {
+		if err != nil || !info.Mode().IsRegular() {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		for _, id := range ids {
+			if len(id) > 1 && strings.Contains(string(raw), id) {
+				t.Errorf("%s holds %s", path, id)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestForgetByNumberAndTime(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		sel  Selection
+		left string
+	}{
+		{"caller", Selection{Numbers: []string{"1"}}, ""}, // every call of the story is from 1 to 2
+		{"callee", Selection{Numbers: []string{"2"}}, ""},
+		{"another number", Selection{Numbers: []string{"12"}}, "abyz"},
+		{"a month", Selection{Before: time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)}, "ab"},
+		{"in the middle of a month", Selection{Before: testDay.AddDate(0, 0, -24)}, "aby"},
+		{"at its very start", Selection{Before: testDay}, "a"},
+		{"long ago", Selection{Before: testDay.AddDate(-1, 0, 0)}, "abyz"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := older(t)
+			r := mustForget(t, w, c.sel)
+			if got := holds(t, w.Snapshot()); got != c.left {
+				t.Errorf("left are %q, want %q", got, c.left)
+			}
+			if len(r.Calls) != 4-len(c.left) {
+				t.Errorf("the receipt has %d calls", len(r.Calls))
+			}
+			if v, err := Verify(context.Background(), VerifyOptions{Root: w.opts.Root, All: true}); err != nil || !v.Whole() {
+				t.Errorf("verify: %+v, %v", v, err)
+			}
+		})
+	}
+}
+
+// A receipt that does not hold is found out.
+func TestCheckReceipt(t *testing.T) {
+	for name, c := range map[string]struct {
+		kind string
+		do   func(*damage, *Receipt)
+	}{
+		"of-another-warehouse": {"tombstone", func(_ *damage, r *Receipt) { r.Calls = append(r.Calls, strings.Repeat("0", 32)) }},
+		"call-came-back": {"not forgotten", func(d *damage, r *Receipt) {
+			t, err := readTombstones(Disk{}, d.s)
+			d.must(err)
+			t = t.with([]tombstone{t.of([]byte("b"))})
+			raw, line, err := t.encode()
+			d.must(err)
+			d.must(os.WriteFile(filepath.Join(d.s.Dir, line.Path), raw, 0o600))
+			d.manifest(func(m *layout.Manifest) { m.Forgotten = line })
+			r.Calls = append(r.Calls, t.of([]byte("b")).String())
+		}},
+		"old-snapshot-kept": {"kept", func(d *damage, _ *Receipt) {
+			d.must(os.CopyFS(filepath.Join(d.root, "snapshots", "000001"), os.DirFS(d.s.Dir)))
+		}},
+		"another-file": {"checksum", func(_ *damage, r *Receipt) { r.Erased[2].Files[0].SHA256 = "00" }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := older(t)
+			r := mustForget(t, w, Selection{CallIDs: []string{"a", "y"}})
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			raw, err := json.Marshal(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r = new(Receipt)
+			if err := json.Unmarshal(raw, r); err != nil {
+				t.Fatal(err)
+			}
+			if bad, err := CheckReceipt(context.Background(), w.opts.Root, r); err != nil || len(bad) > 0 {
+				t.Fatalf("before: %v, %v", bad, err)
+			}
+			c.do(damageTo(t, w.opts.Root), r)
+			bad, err := CheckReceipt(context.Background(), w.opts.Root, r)
+			if err != nil || !slices.ContainsFunc(bad, func(p Problem) bool { return p.Kind == c.kind }) {
+				t.Errorf("found %v, %v, want a problem of the kind %q", bad, err, c.kind)
+			}
+		})
+	}
+}

@@ -1,0 +1,188 @@
+package sink
+
+import (
+	"context"
+	"errors"
+
+	"github.com/parquet-go/parquet-go"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+)
+
+// find looks up the selected calls in all snapshots; a file that they share is
+// read once. A call that is selected in one of them is forgotten in all.
+func (f *forgetting) find(ctx context.Context, sel Selection) error {
+	for _, id := range sel.CallIDs {
+		f.ids[id] = true
+	}
+	if len(sel.Numbers) > 0 || !sel.Before.IsZero() {
+		err := f.eachFile(ctx, func(t *tableReader, file *layout.File) error {
+			if len(sel.Numbers) == 0 && !beginsBefore(file.Period, sel) {
+				return nil
+			}
+			return f.selected(ctx, t, sel)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if len(f.ids) == 0 {
+		return nil
+	}
+	return f.eachFile(ctx, func(t *tableReader, file *layout.File) error {
+		held := map[string]bool{}
+		for _, g := range t.groups {
+			may, err := f.mayHold(t, g)
+			if err != nil {
+				return err
+			}
+			if !may {
+				continue
+			}
+			err = readIDs(g, t.id, t.start, func(id []byte, _ schema.Opt[int64]) {
+				if f.ids[string(id)] {
+					held[string(id)] = true
+				}
+			})
+			if err != nil {
+				return &DamageError{Path: t.path, What: err.Error()}
+			}
+		}
+		f.where[file.Path] = held
+		return nil
+	})
+}
+
+// beginsBefore says whether a period, which is a call's by its start or else by
+// when it was first seen, begins before the selection's time.
+func beginsBefore(period string, sel Selection) bool {
+	day := layout.Day(sel.Before.UnixMilli())
+	return period <= day[:min(len(period), len(day))]
+}
+
+// eachFile visits every file of calls of every snapshot once.
+func (f *forgetting) eachFile(ctx context.Context, visit func(*tableReader, *layout.File) error) error {
+	seen := map[string]bool{}
+	for _, s := range f.all {
+		for _, file := range s.Manifest.FilesOf(schema.Calls.Name) {
+			if seen[file.Path] {
+				continue
+			}
+			seen[file.Path] = true
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			t, err := openTable(f.w.opts.FS, s.Path(file), &schema.Calls)
+			if err != nil {
+				return err
+			}
+			if err := errors.Join(visit(t, file), t.close()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// selected adds the calls of a file that the selection is about.
+func (f *forgetting) selected(ctx context.Context, t *tableReader, sel Selection) error {
+	numbers := map[string]bool{}
+	for _, n := range sel.Numbers {
+		numbers[n] = true
+	}
+	var call schema.Call
+	for {
+		row, err := t.next()
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil || row == nil {
+			return err
+		}
+		if err := t.reader.Call(row, &call); err != nil {
+			return &DamageError{Path: t.path, What: err.Error()}
+		}
+		began := call.FirstSeenAt
+		if call.StartAt.OK {
+			began = call.StartAt.V
+		}
+		if numbers[string(call.FromNumber)] || numbers[string(call.ToNumber)] ||
+			!sel.Before.IsZero() && began < sel.Before.UnixMilli() {
+			f.ids[string(call.ID)] = true
+		}
+	}
+}
+
+// mayHold asks the filter of a row group for the calls.
+func (f *forgetting) mayHold(t *tableReader, g parquet.RowGroup) (bool, error) {
+	filter := g.ColumnChunks()[t.id].BloomFilter()
+	if filter == nil || int64(len(f.ids)) > g.NumRows()/8 {
+		return true, nil
+	}
+	for id := range f.ids {
+		may, err := filter.Check(parquet.ByteArrayValue([]byte(id)))
+		if err != nil {
+			return false, &DamageError{Path: t.path, What: err.Error()}
+		}
+		if may {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// tally counts what every snapshot is about to lose.
+func (f *forgetting) tally(ctx context.Context) error {
+	counted := map[string]Erased{}
+	for _, s := range f.all {
+		sum := Erased{Was: s.Manifest.Snapshot, Files: []layout.File{}}
+		c := &commit{fsys: f.w.opts.FS, old: s}
+		for _, file := range s.Manifest.FilesOf(schema.Calls.Name) {
+			held := f.where[file.Path]
+			if len(held) == 0 {
+				continue
+			}
+			n, ok := counted[file.Path]
+			if !ok {
+				var err error
+				if n, err = countErased(ctx, c, file.Period, held); err != nil {
+					return err
+				}
+				counted[file.Path] = n
+			}
+			sum.Calls += n.Calls
+			sum.Turns += n.Turns
+			sum.Items += n.Items
+		}
+		f.erased = append(f.erased, sum)
+	}
+	return nil
+}
+
+func countErased(ctx context.Context, c *commit, period string, held map[string]bool) (n Erased, err error) {
+	p, err := c.openPeriod(period)
+	if err != nil {
+		return n, err
+	}
+	defer func() { err = errors.Join(err, p.close()) }()
+	for {
+		call, _, err := p.next()
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil || call == nil {
+			return n, err
+		}
+		var turns, items int64
+		err = p.each(call, func(parquet.Row) error { turns++; return nil }, func(parquet.Row) error { items++; return nil })
+		if err != nil {
+			return n, err
+		}
+		if held[string(call.ID)] {
+			n.Calls++
+			n.Turns += turns
+			n.Items += items
+		}
+	}
+}

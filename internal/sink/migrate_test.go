@@ -1,0 +1,224 @@
+package sink
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+)
+
+var fixture = flag.Bool("fixture", false, "keep a warehouse of today's format version in testdata, unless there is one")
+
+// formatDir is where a warehouse as a format version made it is kept for good.
+func formatDir(version int) string { return filepath.Join("testdata", "format-"+strconv.Itoa(version)) }
+
+// spoken returns the JSON of every call of a snapshot, a line each, by id.
+func spoken(t *testing.T, s *layout.Snapshot) string {
+	t.Helper()
+	calls := readCalls(t, Disk{}, s)
+	var ids []string
+	for id := range calls {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	var out []byte
+	for _, id := range ids {
+		out = append(calls[id].AppendJSON(out), '\n')
+	}
+	return string(out)
+}
+
+// TestKeepFormat makes the fixture of today's format version. Once it is made it
+// is never made again: it is what that version wrote.
+func TestKeepFormat(t *testing.T) {
+	dir := formatDir(layout.FormatVersion)
+	if _, err := os.Stat(dir); err == nil || !*fixture {
+		return
+	}
+	root := sound(t)
+	w := night(t, Disk{}, root, 1)
+	if _, err := w.Recover(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	mustForget(t, w, Selection{CallIDs: []string{"a1"}})
+	want := spoken(t, w.Snapshot())
+	if err := w.Put(context.Background(), storyRecord("left", 1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(root, layout.LockName)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(filepath.Join(dir, "warehouse"), os.DirFS(root)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "calls.ndjson"), []byte(want), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Warehouses of every format version there was are read, verified, written to,
+// and migrated, and no call changes.
+func TestEveryFormatVersion(t *testing.T) {
+	for version := 1; version <= layout.FormatVersion; version++ {
+		t.Run(strconv.Itoa(version), func(t *testing.T) {
+			want, err := os.ReadFile(filepath.Join(formatDir(version), "calls.ndjson"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			root := filepath.Join(t.TempDir(), "w")
+			if err := os.CopyFS(root, os.DirFS(filepath.Join(formatDir(version), "warehouse"))); err != nil {
+				t.Fatal(err)
+			}
+			whole := func() {
+				t.Helper()
+				r, err := Verify(context.Background(), VerifyOptions{Root: root, All: true})
+				if err != nil || !r.Whole() {
+					t.Fatalf("%+v, %v", r, err)
+				}
+			}
+			whole()
+			s, err := layout.Current(root)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(string(want), spoken(t, s)); d != "" {
+				t.Fatalf("calls (-then +now):\n%s", d)
+			}
+			w := night(t, Disk{}, root, 9)
+			if _, _, err := w.Migrate(context.Background(), nil); err != nil {
+				t.Fatal(err)
+			}
+			whole()
+			if d := cmp.Diff(string(want), spoken(t, w.Snapshot())); d != "" {
+				t.Fatalf("calls (-before migrate +after):\n%s", d)
+			}
+			if _, err := w.Recover(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.Put(context.Background(), storyRecord("a1", 5)); err != nil { // forgotten then
+				t.Fatal(err)
+			}
+			mustCommit(t, w)
+			calls := readCalls(t, Disk{}, w.Snapshot())
+			if calls["left"] == nil || calls["a1"] != nil {
+				t.Error("the journal was not taken in, or a forgotten call came back")
+			}
+			whole()
+		})
+	}
+}
+
+// withoutColumn writes the files of calls of a day as they were before a column
+// came: its values lie in extra.
+func withoutColumn(t *testing.T, root, period, name string) {
+	t.Helper()
+	d := damageTo(t, root)
+	was := schema.Calls
+	at := was.Column(name)
+	was.Columns = slices.Delete(slices.Clone(was.Columns), at, at+1)
+	d.rows(d.file("calls", period), &was, func(rows []parquet.Row) []parquet.Row {
+		for i, row := range rows {
+			value := row[at]
+			row = slices.Delete(row, at, at+1)
+			for col := range row {
+				row[col] = row[col].Level(0, row[col].DefinitionLevel(), col)
+			}
+			if !value.IsNull() {
+				extra := []byte(`{"` + name + `":` + strconv.Quote(string(value.ByteArray())) + `}`)
+				col := was.Column("extra")
+				row[col] = parquet.ByteArrayValue(extra).Level(0, 1, col)
+			}
+			rows[i] = row
+		}
+		return rows
+	})
+}
+
+// A column that older files lack is filled from their extra: in a file that a
+// commit rewrites anyhow, and in all files by Migrate.
+func TestPromote(t *testing.T) {
+	for _, by := range []string{"migrate", "commit", "compaction"} {
+		t.Run(by, func(t *testing.T) {
+			root := filepath.Join(t.TempDir(), "w")
+			w := night(t, Disk{}, root, 0)
+			var recs []schema.Record
+			for _, id := range []string{"k1", "k2", "k3"} {
+				rec := storyRecord("a", 2)
+				rec.CallID = id
+				rec.Body = bytes.Replace(rec.Body, []byte(`"id":"a"`), []byte(`"id":"`+id+`"`), 1)
+				if id != "k3" {
+					rec.Body = bytes.Replace(rec.Body, []byte(`"variant_label":null`), []byte(`"variant_label":"of `+id+`"`), 1)
+				}
+				recs = append(recs, rec)
+			}
+			if err := w.Put(context.Background(), recs...); err != nil {
+				t.Fatal(err)
+			}
+			mustCommit(t, w)
+			want := spoken(t, w.Snapshot())
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			withoutColumn(t, root, today, "variant_label")
+			w = night(t, Disk{}, root, 1)
+			if call := readCalls(t, Disk{}, w.Snapshot())["k1"]; call.VariantLabel != nil || call.Extra == nil {
+				t.Fatalf("the old file is none: %s in %s", call.VariantLabel, call.Extra)
+			}
+			if got := spoken(t, w.Snapshot()); got != want {
+				t.Errorf("read from the old file the calls are\n%s, want\n%s", got, want)
+			}
+			periods, calls, err := Outdated(context.Background(), w.Snapshot())
+			if err != nil || !slices.Equal(periods, []string{today}) || calls != 3 {
+				t.Errorf("outdated are %v with %d calls, %v", periods, calls, err)
+			}
+			switch by {
+			case "migrate":
+				if n, _, err := w.Migrate(context.Background(), nil); err != nil || n != 1 {
+					t.Fatalf("migrated %d, %v", n, err)
+				}
+			case "commit":
+				if err := w.Put(context.Background(), recs[2]); err != nil { // as known, but for k3 alone
+					t.Fatal(err)
+				}
+				if err := w.Put(context.Background(), storyRecord("a", 1)); err != nil {
+					t.Fatal(err)
+				}
+				mustCommit(t, w)
+				mustForget(t, w, Selection{CallIDs: []string{"a"}})
+			case "compaction":
+				if err := w.maintain(context.Background(), func(c *commit) { c.months = []string{"2026-11"} }); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got := readCalls(t, Disk{}, w.Snapshot())
+			if string(got["k1"].VariantLabel) != "of k1" || string(got["k2"].VariantLabel) != "of k2" || got["k3"].VariantLabel != nil {
+				t.Errorf("the column holds %q, %q, %q", got["k1"].VariantLabel, got["k2"].VariantLabel, got["k3"].VariantLabel)
+			}
+			if got["k1"].Extra != nil {
+				t.Errorf("extra still holds %s", got["k1"].Extra)
+			}
+			if now := spoken(t, w.Snapshot()); now != want {
+				t.Errorf("the calls became\n%s, want\n%s", now, want)
+			}
+			if periods, _, err := Outdated(context.Background(), w.Snapshot()); err != nil || len(periods) > 0 {
+				t.Errorf("still outdated: %v, %v", periods, err)
+			}
+			if r, err := Verify(context.Background(), VerifyOptions{Root: root}); err != nil || !r.Whole() {
+				t.Errorf("verify: %+v, %v", r, err)
+			}
+		})
+	}
+}
