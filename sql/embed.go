@@ -12,6 +12,8 @@
 //	-- Grain: what one row stands for
 //	-- Reads: relations, comma-separated
 //	-- Needs: facts without which the numbers are not complete (reports)
+//	-- Arguments: what follows the report's name, as in CALL_ID (reports)
+//	-- Map: down, across, number: columns drawn as a heat map (reports)
 //	-- Columns:
 //	--   name  TYPE  unit  meaning; two spaces or more between the fields,
 //	--       and a deeper indent where the meaning goes on

@@ -14,15 +14,34 @@ type File struct {
 	Grain   string
 	Reads   []string
 	Needs   []string
+	// Arguments says what follows the report's name, as in "CALL_ID" or
+	// "WORD..."; empty: nothing does.
+	Arguments string
+	// Map names three columns (down, across, number) of which a terminal draws a
+	// heat map instead of a table; none: a table.
+	Map     []string
 	Columns []Column
 	SQL     string // the SELECT, without the header
+}
+
+// Grouped reports whether the report has groups: --by gives it a key.
+func (f *File) Grouped() bool { return len(f.Columns) > 0 && f.Columns[0].Name == "key" }
+
+// Selects reports whether the report is over calls that its user selects.
+func (f *File) Selects() bool {
+	for _, r := range f.Reads {
+		if strings.HasPrefix(r, "selected") {
+			return true
+		}
+	}
+	return false
 }
 
 // Column is a column of a view's or report's result.
 type Column struct {
 	Name    string
 	Type    string
-	Unit    string // ms, percent, count, s; empty: none
+	Unit    string // ms, percent, count, money, number, points, prose, s; empty: none
 	NotNull bool
 	Meaning string
 }
@@ -69,6 +88,10 @@ func Parse(name, text string) (*File, error) {
 			f.Reads = list(rest)
 		case isField && key == "Needs":
 			f.Needs = list(rest)
+		case isField && key == "Arguments":
+			f.Arguments = strings.TrimSpace(rest)
+		case isField && key == "Map":
+			f.Map = list(rest)
 		default:
 			f.text(line)
 		}

@@ -17,6 +17,8 @@ const example = `-- waits: how long callers wait
 -- Grain: one row per group
 -- Reads: selected, calls
 -- Needs: end
+-- Arguments: WORD...
+-- Map: key, at, wait_ms
 -- Columns:
 --   key      VARCHAR             -   the group
 --   wait_ms  BIGINT NOT NULL     ms  the wait, which
@@ -36,6 +38,7 @@ func TestParse(t *testing.T) {
 		Name: "waits", Answers: "how long callers wait", Grain: "one row per group",
 		Text:  "The first paragraph, over two lines: with a colon.\n\nThe second.",
 		Reads: []string{"selected", "calls"}, Needs: []string{"end"},
+		Arguments: "WORD...", Map: []string{"key", "at", "wait_ms"},
 		Columns: []Column{
 			{Name: "key", Type: "VARCHAR", Meaning: "the group"},
 			{Name: "wait_ms", Type: "BIGINT", Unit: "ms", NotNull: true, Meaning: "the wait, which needs two lines"},
@@ -65,7 +68,8 @@ func TestParseErrors(t *testing.T) {
 
 // What is embedded parses, is one statement, and reads only what there is.
 func TestFiles(t *testing.T) {
-	relations := map[string]bool{"selected": true, "stored.calls": true, "stored.transcript_turns": true, "stored.analysis_items": true, "stored.runs": true}
+	relations := map[string]bool{"selected": true, "selected_turns": true, "selected_tool_calls": true, "selected_items": true,
+		"stored.calls": true, "stored.transcript_turns": true, "stored.analysis_items": true, "stored.runs": true}
 	for _, v := range Views() {
 		for _, r := range v.Reads {
 			if !relations[r] {
@@ -82,7 +86,7 @@ func TestFiles(t *testing.T) {
 		}
 		for _, n := range f.Needs {
 			switch n {
-			case "end", "duration", "analysis", "transcripts":
+			case "end", "duration", "analysis", "transcripts", "cost":
 			default:
 				t.Errorf("%s needs %s, which the coverage does not know", f.Name, n)
 			}
@@ -90,11 +94,16 @@ func TestFiles(t *testing.T) {
 		if strings.Contains(f.SQL, ";") {
 			t.Errorf("%s is more than one statement", f.Name)
 		}
+		for _, c := range f.Map {
+			if _, ok := f.Column(c); !ok || len(f.Map) != 3 {
+				t.Errorf("%s is drawn of %v, which are not three columns of it", f.Name, f.Map)
+			}
+		}
 	}
 	for _, f := range append(Views(), Reports()...) {
 		for _, c := range f.Columns {
 			switch c.Unit {
-			case "", "ms", "s", "percent", "count":
+			case "", "ms", "s", "percent", "count", "money", "number", "points", "prose":
 			default:
 				t.Errorf("%s.%s has the unit %q", f.Name, c.Name, c.Unit)
 			}

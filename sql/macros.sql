@@ -23,3 +23,49 @@ CREATE MACRO mean_of(total, n) AS CAST(round(total / nullif(n, 0)) AS BIGINT);
 -- an order of their own (days, hours), all alike, so that the key decides.
 CREATE MACRO group_rank(size) AS
     CASE WHEN coalesce(getvariable('largest_first'), true) THEN -size ELSE 0 END;
+
+-- Money divided by a number, exactly, rounded to four decimals, halves away from zero;
+-- null without a divisor. The whole is money times an integer of at most 10 digits.
+CREATE MACRO units_of(money) AS CAST(money * 10000 AS HUGEINT);
+CREATE MACRO nearest_units(units, n) AS
+    CAST(sign(units) AS HUGEINT) * ((2 * abs(units) + n) // (2 * n));
+CREATE MACRO money_per(units, n) AS
+    CASE WHEN n > 0 THEN CAST(nearest_units(units, CAST(n AS HUGEINT)) AS DECIMAL(34, 0)) * CAST(0.0001 AS DECIMAL(4, 4)) END;
+
+-- The bounds, in percent, within which the true share lies with 95 % confidence, if hits of n
+-- were seen (Wilson's interval, which holds for small n and for shares near 0 and 100 as well).
+-- side is -1 for the lower bound, 1 for the upper; 1.96 is z, 3.84 its square.
+CREATE MACRO wilson(hits, n, side) AS
+    CASE WHEN n > 0 AND side < 0 AND hits = 0 THEN 0e0
+        WHEN n > 0 AND side > 0 AND hits = n THEN 100e0
+        WHEN n > 0 THEN 100e0 * (hits + 3.841458820694124e0 / 2
+        + side * 1.959963984540054e0 * sqrt(CAST(hits AS DOUBLE) * (n - hits) / n + 3.841458820694124e0 / 4))
+        / (n + 3.841458820694124e0) END;
+
+-- Whether a tool's result tells of a failure: the definition is in views/tool_calls.sql.
+CREATE MACRO tells_error(v) AS
+    NOT list_contains(['null', 'false', '0', '0.0', '""', '{}', '[]'], coalesce(v, 'null'));
+CREATE MACRO is_error_code(v) AS coalesce(try_cast(v AS DOUBLE) BETWEEN 400 AND 599, false);
+CREATE MACRO members_tell_failure(m) AS
+    tells_error(m[1]) OR tells_error(m[2])
+    OR list_contains(['"error"', '"errored"', '"failed"', '"failure"', '"fault"', '"exception"', '"timeout"', '"timed_out"'],
+        lower(coalesce(m[3], '')))
+    OR is_error_code(m[3]) OR is_error_code(m[4]) OR is_error_code(m[5]) OR is_error_code(m[6])
+    OR coalesce(m[7] = 'false' OR m[8] = 'false' OR m[9] = 'true' OR m[10] = 'true', false);
+CREATE MACRO tells_failure(content) AS
+    CASE WHEN try_cast(content AS JSON) IS NULL
+        THEN coalesce(regexp_matches(content, '^\s*(error|exception|failed|failure|timeout|traceback)\b', 'i'), false)
+        ELSE members_tell_failure(CAST(json_extract(try_cast(content AS JSON), ['/error', '/errors', '/status',
+            '/status_code', '/statusCode', '/code', '/success', '/ok', '/is_error', '/isError']) AS VARCHAR[])) END;
+
+-- The median of a list: of an even number of values the lower one, as the 50th percentile of
+-- the reports is always a value that there was.
+CREATE MACRO list_median(l) AS list_sort(l)[(len(l) + 1) // 2];
+
+-- The spread that chance gives a share of n whose usual value is percent.
+CREATE MACRO smooth(percent, n) AS (percent / 100e0 * n + 1) / (n + 2);
+CREATE MACRO chance(percent, n) AS sqrt(smooth(percent, n) * (1 - smooth(percent, n)) / n);
+
+-- Whether a text holds every word that is searched, in any case.
+CREATE MACRO has_all_words(content) AS
+    coalesce(list_bool_and(list_transform(getvariable('words'), w -> contains(lower(content), lower(w)))), false);

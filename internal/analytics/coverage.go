@@ -14,10 +14,11 @@ import (
 
 // Coverage says how far a report's numbers can be trusted.
 type Coverage struct {
-	Calls, NotOver, AnalysisAwaited, AnalysisNever, Withheld, TranscriptsPending, Untimed int64
-	Undated                                                                               int64 // calls left out for want of a start, where there are bounds
-	Unlisted                                                                              []Gap // spans of the selection of which the list was not read completely
-	needs                                                                                 []string
+	Calls, NotOver, AnalysisAwaited, AnalysisNever, Withheld, TranscriptsPending, TranscriptsMissing int64
+	Untimed, CostsAwaited, CostsNever                                                                int64
+	Undated                                                                                          int64 // calls left out for want of a start, where there are bounds
+	Unlisted                                                                                         []Gap // spans of the selection of which the list was not read completely
+	needs                                                                                            []string
 }
 
 // Gap is a span of start_at, From inclusive, To exclusive; a zero time is open.
@@ -26,22 +27,23 @@ type Gap struct{ From, To time.Time }
 // Coverage returns how complete the calls are, as far as now, that p selects
 // for a report.
 func (w *Warehouse) Coverage(ctx context.Context, report string, p Params, now time.Time) (*Coverage, error) {
-	f, err := Describe(report)
+	found, err := Describe(report)
 	if err != nil {
 		return nil, err
 	}
+	f := found[0]
 	conn, err := w.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close()
 	p.By = ""
-	if err := w.selected(ctx, conn, p); err != nil {
+	if err := w.selected(ctx, conn, sqlfiles.Coverage(), p); err != nil {
 		return nil, err
 	}
 	c := &Coverage{needs: f.Needs, Unlisted: w.unlisted(p, now)}
 	err = one(ctx, conn, sqlfiles.Coverage().SQL, &c.Calls, &c.NotOver, &c.AnalysisAwaited, &c.AnalysisNever,
-		&c.Withheld, &c.TranscriptsPending, &c.Untimed)
+		&c.Withheld, &c.TranscriptsPending, &c.TranscriptsMissing, &c.Untimed, &c.CostsAwaited, &c.CostsNever)
 	if err != nil || !p.bounded() {
 		return c, err
 	}
@@ -131,6 +133,11 @@ func (c *Coverage) String(loc *time.Location) string {
 			say(c.Withheld, "opted out of analysis", "opted out of analysis")
 		case "transcripts":
 			say(c.TranscriptsPending, "still waits for its transcript", "still wait for their transcript")
+			say(c.TranscriptsMissing, "lost its transcript", "lost their transcript")
+			say(c.Withheld, "opted out of transcripts", "opted out of transcripts")
+		case "cost":
+			say(c.CostsAwaited, "still waits for its cost", "still wait for their cost")
+			say(c.CostsNever, "never got a cost", "never got a cost")
 		}
 	}
 	var out []string

@@ -140,10 +140,9 @@ func groupsOf(calls []row, p analytics.Params, loc *time.Location) []*group {
 		}
 		g.calls = append(g.calls, r)
 	}
-	ofTime := map[string]bool{"day": true, "week": true, "month": true, "hour": true, "weekday": true}[p.By]
 	sort.Slice(out, func(i, j int) bool {
 		a, b := out[i], out[j]
-		if !ofTime && len(a.calls) != len(b.calls) {
+		if !ofTime(p.By) && len(a.calls) != len(b.calls) {
 			return len(a.calls) > len(b.calls)
 		}
 		return keyLess(a.key, b.key)
@@ -175,17 +174,16 @@ func counted(g *group, column string) []*group {
 	return parts
 }
 
-func oracle(report string, calls []row, p analytics.Params, loc *time.Location) [][]any {
+func oracle(report string, d analyticstest.Data, p analytics.Params, loc *time.Location) [][]any {
 	var out [][]any
-	for _, g := range groupsOf(calls, p, loc) {
-		switch report {
-		case "sentiment":
-			out = append(out, sentimentOf(g)...)
-		case "disconnections":
-			out = append(out, disconnectionsOf(g)...)
-		case "durations":
-			out = append(out, durationsOf(g))
-		}
+	if report == "search" {
+		return searched(d.Calls, byCall(d.Turns), p)
+	}
+	groups := groupsOf(d.Calls, p, loc)
+	if report == "anomalies" {
+		out = anomaliesOf(groups, p, loc)
+	} else {
+		out = linesOf(report, groups, d, p, loc)
 	}
 	if p.By == "" {
 		for i := range out {
@@ -193,6 +191,84 @@ func oracle(report string, calls []row, p analytics.Params, loc *time.Location) 
 		}
 	}
 	return out
+}
+
+func linesOf(report string, groups []*group, d analyticstest.Data, p analytics.Params, loc *time.Location) (out [][]any) {
+	turns, items := byCall(d.Turns), byCall(d.Items)
+	sortGroups(groups, report, p, turns, items)
+	for _, g := range groups {
+		switch report {
+		case "sentiment":
+			out = append(out, sentimentOf(g)...)
+		case "disconnections":
+			out = append(out, disconnectionsOf(g)...)
+		case "durations":
+			out = append(out, durationsOf(g))
+		case "costs":
+			out = append(out, costsOf(g))
+		case "volume":
+			out = append(out, volumeOf(g, loc)...)
+		case "funnel":
+			out = append(out, funnelOf(g, turns)...)
+		case "agents":
+			out = append(out, agentsOf(g)...)
+		case "versions":
+			out = append(out, versionsOf(g)...)
+		case "coverage":
+			out = append(out, factsOf(g)...)
+		case "conversation":
+			if line := conversationOf(g, turns); line != nil {
+				out = append(out, line)
+			}
+		case "tools":
+			out = append(out, toolsOf(g, turns)...)
+		case "extracted":
+			out = append(out, extractedOf(g, items)...)
+		}
+	}
+	if report == "coverage" && p.By == "" {
+		out = append(out, lastRunOf(d.Runs)...)
+	}
+	return out
+}
+
+// sortGroups puts groups, where the largest comes first, in the order of what
+// the report counts: not always calls.
+func sortGroups(groups []*group, report string, p analytics.Params, turns, items map[any][]row) {
+	if ofTime(p.By) {
+		return
+	}
+	size := func(g *group) (n int) {
+		for _, c := range g.calls {
+			switch report {
+			case "conversation":
+				if conversationOf(&group{calls: []row{c}}, turns) != nil {
+					n++
+				}
+			case "tools":
+				n += len(usesOf(turns[c["call_id"]]))
+			case "extracted":
+				n += len(items[c["call_id"]])
+			case "versions":
+				if connected(c) && over(c) {
+					n++
+				}
+			default:
+				n++
+			}
+		}
+		return n
+	}
+	sort.SliceStable(groups, func(i, j int) bool {
+		if a, b := size(groups[i]), size(groups[j]); a != b {
+			return a > b
+		}
+		return keyLess(groups[i].key, groups[j].key)
+	})
+}
+
+func ofTime(by string) bool {
+	return map[string]bool{"day": true, "week": true, "month": true, "hour": true, "weekday": true}[by]
 }
 
 func percentOf(part, whole int) float64 { return 100 * float64(part) / float64(whole) }

@@ -46,16 +46,21 @@ func Reports() []*sqlfiles.File { return sqlfiles.Reports() }
 // Tables returns the tables that SQL can read, by name: the views.
 func Tables() []*sqlfiles.File { return sqlfiles.Views() }
 
-// Describe returns the report or table called name, or an *UnknownError.
-func Describe(name string) (*sqlfiles.File, error) {
+// Describe returns the report or table called name, or both, the report first;
+// or an *UnknownError.
+func Describe(name string) ([]*sqlfiles.File, error) {
+	var found []*sqlfiles.File
 	var known []string
 	for _, f := range append(Reports(), Tables()...) {
 		if f.Name == name {
-			return f, nil
+			found = append(found, f)
 		}
 		known = append(known, f.Name)
 	}
-	return nil, unknown("report or table", name, known)
+	if len(found) == 0 {
+		return nil, unknown("report or table", name, known)
+	}
+	return found, nil
 }
 
 // Report runs a named report over the calls that p selects.
@@ -81,22 +86,35 @@ func (w *Warehouse) Report(ctx context.Context, name string, p Params) (*Rows, e
 }
 
 func (w *Warehouse) report(ctx context.Context, conn *duck.Conn, f *sqlfiles.File, p Params) (*Rows, error) {
-	if err := w.selected(ctx, conn, p); err != nil {
-		return nil, err
+	if p.By != "" && !f.Grouped() {
+		return nil, fmt.Errorf("run report %s: it has no groups", f.Name)
+	}
+	if f.Selects() {
+		if err := w.selected(ctx, conn, f, p); err != nil {
+			return nil, err
+		}
+	}
+	if f.Arguments != "" {
+		if err := setArguments(ctx, conn, p); err != nil {
+			return nil, err
+		}
 	}
 	rows, err := conn.Query(ctx, f.SQL)
 	if err != nil {
 		return nil, fmt.Errorf("run report %s: %w", f.Name, err)
 	}
 	r := &Rows{rows: rows, conn: conn, columns: describe(rows.Columns(), f)}
-	if p.By == "" {
+	switch {
+	case !f.Grouped():
+		r.columns[0].Key = r.columns[0].Name == "call_id"
+	case p.By == "":
 		r.hidden = 1
 		r.columns = r.columns[1:]
-		return r, nil
+	default:
+		r.columns[0].Name = keyName(p.By, f)
+		r.columns[0].Label = p.By
+		r.columns[0].Key = true
 	}
-	r.columns[0].Name = keyName(p.By, f)
-	r.columns[0].Label = p.By
-	r.columns[0].Key = true
 	return r, nil
 }
 
@@ -109,16 +127,24 @@ func keyName(by string, f *sqlfiles.File) string {
 	return by
 }
 
+// prose is the unit, in headers, of texts that tables show whole.
+const prose = "prose"
+
 // describe adds to the columns of a result what the report's header says.
 func describe(columns []value.Column, f *sqlfiles.File) []value.Column {
 	out := append([]value.Column(nil), columns...)
 	for i := range out {
 		if h, ok := f.Column(out[i].Name); ok {
 			out[i].Unit = value.Unit(h.Unit)
+			if h.Unit == prose {
+				out[i].Unit, out[i].Wrap = value.NoUnit, true
+			}
 		}
 		out[i].Label = label(out[i])
 		out[i].Null = "(none)"
-		if out[i].Kind.Numeric() {
+		if f.Arguments != "" { // read as a text, where marks of what is not there disturb
+			out[i].Null = ""
+		} else if out[i].Kind.Numeric() {
 			out[i].Null = "-"
 		}
 	}
@@ -128,7 +154,8 @@ func describe(columns []value.Column, f *sqlfiles.File) []value.Column {
 // label is a column's heading: its name without the unit, which the cells show.
 func label(c value.Column) string {
 	name := c.Name
-	if c.Unit == value.Millis || c.Unit == value.Percent {
+	switch c.Unit {
+	case value.Millis, value.Percent, value.Points:
 		name = strings.TrimSuffix(name, "_"+string(c.Unit))
 	}
 	return strings.ReplaceAll(name, "_", " ")

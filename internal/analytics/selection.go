@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"callhouse/internal/analytics/duck"
+	sqlfiles "callhouse/sql"
 )
 
 // Params say which calls a report is over and how they are grouped. The zero
@@ -21,13 +22,17 @@ type Params struct {
 	By string
 	// Agent is an agent's id, or the beginning of one agent's.
 	Agent string
+	// Call is the call that the report call shows: its id or, with FindCall, the
+	// beginning of it. Words are what the report search looks for.
+	Call  string
+	Words []string
 }
 
 func (p Params) bounded() bool { return !p.Since.IsZero() || !p.Until.IsZero() }
 
-// selected makes the relation that reports read: the calls that p selects, with
-// their group as key. It belongs to the connection.
-func (w *Warehouse) selected(ctx context.Context, conn *duck.Conn, p Params) error {
+// selected makes the relations that the report f reads: the calls that p selects,
+// with their group as key, and what belongs to them. They belong to the connection.
+func (w *Warehouse) selected(ctx context.Context, conn *duck.Conn, f *sqlfiles.File, p Params) error {
 	d, err := dimensionOf(p.By)
 	if err != nil {
 		return err
@@ -36,22 +41,45 @@ func (w *Warehouse) selected(ctx context.Context, conn *duck.Conn, p Params) err
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf("SET VARIABLE largest_first = %t;\nCREATE OR REPLACE TEMP VIEW selected AS SELECT %s AS key, calls.* FROM calls WHERE %s",
-		!d.natural, d.expr, where)
-	if err := conn.Exec(ctx, text); err != nil {
+	var b strings.Builder
+	fmt.Fprintf(&b, "SET VARIABLE largest_first = %t;\nSET VARIABLE grouped = %t;\n", !d.natural, p.By != "")
+	from, until := w.wholeDays(p)
+	fmt.Fprintf(&b, "SET VARIABLE whole_from = %s;\nSET VARIABLE whole_until = %s;\n", from, until)
+	fmt.Fprintf(&b, "CREATE OR REPLACE TEMP VIEW selected AS SELECT %s AS key, calls.* FROM calls WHERE %s;\n", d.expr, where)
+	for _, r := range f.Reads {
+		if of, ok := related()[r]; ok {
+			b.WriteString(relatedView(r, of, p))
+		}
+	}
+	if err := conn.Exec(ctx, b.String()); err != nil {
 		return fmt.Errorf("select the calls: %w", err)
 	}
 	return nil
 }
 
+// related are the relations of what belongs to the selected calls, and the
+// views that they are parts of.
+func related() map[string]string {
+	return map[string]string{
+		"selected_turns":      "transcript_turns",
+		"selected_tool_calls": "tool_calls",
+		"selected_items":      "analysis_items",
+	}
+}
+
+// relatedView returns the statement that makes such a relation. Its rows carry
+// the start of their call, so that bounds need no join; groups and agents do.
+func relatedView(name, of string, p Params) string {
+	where := strings.Join(bounds(p, "call_start_at"), " AND ")
+	if p.By == "" && p.Agent == "" {
+		return fmt.Sprintf("CREATE OR REPLACE TEMP VIEW %s AS SELECT CAST(NULL AS VARCHAR) AS key, * FROM %s WHERE %s;\n", name, of, where)
+	}
+	return fmt.Sprintf("CREATE OR REPLACE TEMP VIEW %s AS SELECT s.key, t.* FROM %s t JOIN (SELECT key, call_id FROM selected) s USING (call_id) WHERE %s;\n",
+		name, of, where)
+}
+
 func (w *Warehouse) where(ctx context.Context, conn *duck.Conn, p Params) (string, error) {
-	terms := []string{"true"}
-	if !p.Since.IsZero() {
-		terms = append(terms, "start_at >= "+instant(p.Since))
-	}
-	if !p.Until.IsZero() {
-		terms = append(terms, "start_at < "+instant(p.Until))
-	}
+	terms := bounds(p, "start_at")
 	if p.Agent != "" {
 		id, err := agent(ctx, conn, p.Agent)
 		if err != nil {
@@ -62,19 +90,32 @@ func (w *Warehouse) where(ctx context.Context, conn *duck.Conn, p Params) (strin
 	return strings.Join(terms, " AND "), nil
 }
 
+// bounds returns the conditions that p's bounds are for a column of starts.
+func bounds(p Params, column string) []string {
+	terms := []string{"true"}
+	if !p.Since.IsZero() {
+		terms = append(terms, column+" >= "+instant(p.Since))
+	}
+	if !p.Until.IsZero() {
+		terms = append(terms, column+" < "+instant(p.Until))
+	}
+	return terms
+}
+
 // instant returns t as a literal of SQL.
 func instant(t time.Time) string {
 	return "TIMESTAMPTZ " + quote(t.UTC().Format("2006-01-02 15:04:05.999999")+"+00")
 }
 
-// AmbiguousError says that the beginning of an agent's id fits several.
+// AmbiguousError says that the beginning of an id fits several.
 type AmbiguousError struct {
+	What   string // agent, call
 	Prefix string
 	IDs    []string // some of them
 }
 
 func (e *AmbiguousError) Error() string {
-	return fmt.Sprintf("several agents' ids begin with %q", e.Prefix)
+	return fmt.Sprintf("several %ss' ids begin with %q", e.What, e.Prefix)
 }
 
 // agent returns the id of the one agent whose id is prefix or begins with it.
@@ -88,7 +129,7 @@ func agent(ctx context.Context, conn *duck.Conn, prefix string) (string, error) 
 	case len(ids) == 1 || len(ids) > 1 && ids[0] == prefix:
 		return ids[0], nil
 	case len(ids) > 1:
-		return "", &AmbiguousError{Prefix: prefix, IDs: ids}
+		return "", &AmbiguousError{What: "agent", Prefix: prefix, IDs: ids}
 	}
 	known, err := column(ctx, conn, `SELECT agent_id FROM calls WHERE agent_id IS NOT NULL
 		GROUP BY agent_id ORDER BY count(*) DESC, agent_id LIMIT 50`)

@@ -2,6 +2,7 @@ package analytics
 
 import (
 	"context"
+	"sort"
 
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/value"
@@ -20,6 +21,72 @@ func (w *Warehouse) SQL(ctx context.Context, text string, args ...any) (*Rows, e
 		return nil, err
 	}
 	return rows, nil
+}
+
+// ParamError says that a statement's parameters and the values given for them
+// do not match.
+type ParamError struct {
+	Missing []string // parameters without a value
+	Unused  []string // values without a parameter
+}
+
+func (e *ParamError) Error() string {
+	if len(e.Missing) > 0 {
+		return "the statement's parameter $" + e.Missing[0] + " has no value"
+	}
+	return "the statement has no parameter $" + e.Unused[0]
+}
+
+// SQLWith is SQL for a statement whose parameters have names, as in $agent. The
+// values are texts, which DuckDB takes for what stands beside them: a number,
+// a date. A *ParamError says that values and parameters do not match.
+func (w *Warehouse) SQLWith(ctx context.Context, text string, values map[string]string) (*Rows, error) {
+	conn, err := w.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	args, err := arguments(ctx, conn, text, values)
+	if err == nil {
+		var rows *Rows
+		if rows, err = runSQL(ctx, conn, text, args); err == nil {
+			return rows, nil
+		}
+	}
+	conn.Close()
+	return nil, err
+}
+
+// arguments puts the values in the order of the statement's parameters.
+func arguments(ctx context.Context, conn *duck.Conn, text string, values map[string]string) ([]any, error) {
+	if err := reads(ctx, conn, text); err != nil {
+		return nil, err
+	}
+	stmt, err := conn.Prepare(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	defer stmt.Close()
+	var args []any
+	e := new(ParamError)
+	used := map[string]bool{}
+	for _, name := range stmt.ParamNames() {
+		v, ok := values[name]
+		if !ok {
+			e.Missing = append(e.Missing, name)
+		}
+		used[name] = true
+		args = append(args, v)
+	}
+	for name := range values {
+		if !used[name] {
+			e.Unused = append(e.Unused, name)
+		}
+	}
+	if len(e.Missing) > 0 || len(e.Unused) > 0 {
+		sort.Strings(e.Unused)
+		return nil, e
+	}
+	return args, nil
 }
 
 func runSQL(ctx context.Context, conn *duck.Conn, text string, args []any) (*Rows, error) {

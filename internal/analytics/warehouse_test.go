@@ -26,7 +26,7 @@ func TestViewsAreAsDescribed(t *testing.T) {
 	call := row{"call_id": "c1", "start_at": int64(1_760_000_000_000), "metadata": `{"a":1}`}
 	full := analyticstest.Data{
 		Calls: []row{call, {"call_id": "c2"}},
-		Turns: []row{{"call_id": "c1", "turn": int64(0)}},
+		Turns: []row{{"call_id": "c1", "turn": int64(0), "role": "tool_call_invocation"}},
 		Items: []row{{"call_id": "c1", "position": int64(0), "value": `"x"`}},
 		Runs:  []row{{"run_id": "r"}},
 	}
@@ -80,13 +80,17 @@ func TestViewsHoldEveryDeclaredColumn(t *testing.T) {
 func TestReportsAreAsDescribed(t *testing.T) {
 	w := warehouse(t, analyticstest.Data{Calls: []row{{"call_id": "c", "agent_id": "a", "duration_ms": int64(5)}}}, nil)
 	for _, f := range analytics.Reports() {
-		rows, err := w.Report(t.Context(), f.Name, analytics.Params{By: "agent"})
+		p := analytics.Params{Call: "c", Words: []string{"w"}}
+		if f.Grouped() {
+			p.By = "agent"
+		}
+		rows, err := w.Report(t.Context(), f.Name, p)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i, c := range rows.Columns() {
 			want := f.Columns[i]
-			if i == 0 {
+			if i == 0 && f.Grouped() {
 				want.Name = "agent"
 			}
 			if c.Name != want.Name || c.Type != want.Type {

@@ -18,6 +18,8 @@
 --   call_start_at  TIMESTAMP WITH TIME ZONE  -   start of the call, for narrowing by time without a join
 --   month          VARCHAR NOT NULL          -   the partition that it lies in, as in calls
 --   talk_ms        BIGINT                    ms  from the turn's start to its end
+--   is_spoken      BOOLEAN NOT NULL          -   said by the agent or the caller, and no tool call
 
-SELECT stored.*, epoch_ms(end_at) - epoch_ms(start_at) AS talk_ms
+SELECT stored.*, epoch_ms(end_at) - epoch_ms(start_at) AS talk_ms,
+    coalesce(role = 'agent' OR role = 'user', false) AS is_spoken
 FROM stored.transcript_turns AS stored

@@ -43,6 +43,9 @@ func unknownHint(e *analytics.UnknownError) string {
 	if e.Nearest != "" {
 		parts = append(parts, "did you mean: "+e.Nearest+"?")
 	}
+	if e.What == "call" {
+		return "query search WORD... finds calls by what was said, query sql by anything else"
+	}
 	known := e.Known
 	if e.What == "agent" {
 		known = known[:min(len(known), 5)]
@@ -56,7 +59,12 @@ func unknownHint(e *analytics.UnknownError) string {
 // explainSQL explains an error of a statement that the user wrote.
 func explainSQL(err error) error {
 	var d *duck.Error
+	var p *analytics.ParamError
 	switch {
+	case errors.As(err, &p) && len(p.Missing) > 0:
+		return cli.Usage("give it as --param "+p.Missing[0]+"=VALUE", "%v", err)
+	case errors.As(err, &p):
+		return cli.Usage("write it into the statement as $"+p.Unused[0], "%v", err)
 	case errors.Is(err, analytics.ErrNotReading):
 		return cli.Usage("the warehouse is changed by extract alone", "%v", err)
 	case errors.Is(err, duck.ErrNoStatement):

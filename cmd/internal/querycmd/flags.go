@@ -47,6 +47,9 @@ func (a *app) outputFormat() (format.Format, error) {
 		return format.Table, nil
 	}
 	if f, ok := format.Parse(a.format); ok {
+		if f.Binary() && a.output == "" && terminalWidth(a.stdout) > 0 {
+			return "", cli.Usage("give it a file, as in --output calls."+string(f), "--format %s is not for a terminal", f)
+		}
 		return f, nil
 	}
 	names := formatNames()

@@ -53,11 +53,11 @@ all tables.`,
 			if len(args) == 0 {
 				return a.describeAll(cmd.Context())
 			}
-			f, err := analytics.Describe(args[0])
+			found, err := analytics.Describe(args[0])
 			if err != nil {
 				return err
 			}
-			return a.describe(cmd.Context(), f)
+			return a.describe(cmd.Context(), found)
 		},
 	}
 }
@@ -72,32 +72,60 @@ func (a *app) describeAll(ctx context.Context) error {
 	return a.writeStatic(ctx, []string{"table", "column", "type", "null", "unit", "meaning"}, rows)
 }
 
-// describe prints a definition: for people with its text, in other formats the
-// columns alone.
-func (a *app) describe(ctx context.Context, f *sqlfiles.File) error {
+// describe prints a definition, or those of a report and a table of one name:
+// for people with their texts, in other formats the columns alone.
+func (a *app) describe(ctx context.Context, found []*sqlfiles.File) error {
 	kind, err := a.outputFormat()
 	if err != nil {
 		return err
 	}
-	if kind == format.Table && a.output == "" {
+	if kind != format.Table || a.output != "" {
+		var rows [][]any
+		for _, f := range found {
+			rows = append(rows, columnRows(f, len(found) == 1 && isReport(f))...)
+		}
+		return a.writeStatic(ctx, heads(len(found) == 1 && isReport(found[0])), rows)
+	}
+	for i, f := range found {
+		if i > 0 {
+			fmt.Fprintln(a.stdout)
+		}
+		if len(found) > 1 {
+			fmt.Fprint(a.stdout, map[bool]string{true: "REPORT ", false: "TABLE "}[isReport(f)])
+		}
 		if _, err := fmt.Fprintf(a.stdout, "%s\n\n%s.\n\n", longText(f), sentence(f.Grain)); err != nil {
 			return err
 		}
+		if err := a.writeStatic(ctx, heads(isReport(f)), columnRows(f, isReport(f))); err != nil {
+			return err
+		}
 	}
-	heads := []string{"column", "type", "null", "unit", "meaning"}
-	_, isReport := sqlfiles.Report(f.Name)
-	if isReport { // whose headers do not tell of nulls
-		heads = []string{"column", "type", "unit", "meaning"}
+	return nil
+}
+
+func isReport(f *sqlfiles.File) bool {
+	r, ok := sqlfiles.Report(f.Name)
+	return ok && r.SQL == f.SQL
+}
+
+// heads are the headings of a description; the headers of reports do not tell
+// of nulls.
+func heads(report bool) []string {
+	if report {
+		return []string{"column", "type", "unit", "meaning"}
 	}
-	var rows [][]any
+	return []string{"column", "type", "null", "unit", "meaning"}
+}
+
+func columnRows(f *sqlfiles.File, report bool) (rows [][]any) {
 	for _, c := range f.Columns {
 		row := columnRow(c)
-		if isReport {
+		if report {
 			row = append(row[:2], row[3:]...)
 		}
 		rows = append(rows, row)
 	}
-	return a.writeStatic(ctx, heads, rows)
+	return rows
 }
 
 func columnRow(c sqlfiles.Column) []any {

@@ -1,38 +1,71 @@
 package querycmd
 
 import (
+	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"callhouse/cmd/internal/cli"
 	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/format"
 	sqlfiles "callhouse/sql"
 )
 
-// reportCommand makes the command of a named report.
+// reportCommand makes the command of a named report: its flags and arguments
+// follow from the report's header.
 func (a *app) reportCommand(f *sqlfiles.File) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     f.Name,
+		Use:     strings.TrimSpace(f.Name + " " + f.Arguments),
 		Short:   sentence(f.Answers),
-		Long:    longText(f) + "\n\nGroups for --by: " + wrapList(analytics.Dimensions()) + ".",
+		Long:    longText(f),
 		GroupID: "reports",
-		Args:    noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.runReport(cmd, f.Name)
+		Args:    reportArgs(f),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.runReport(cmd.Context(), f, args)
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&a.since, "since", "", "only calls that start at `TIME` or after: 2026-11-01, an RFC 3339 time, or an age as 7d")
-	fl.StringVar(&a.until, "until", "", "only calls that start before `TIME`; a date means its beginning")
-	fl.StringVar(&a.by, "by", "", "one group of rows for each value of `GROUP`; see above")
-	fl.StringVar(&a.agent, "agent", "", "only calls of the agent whose `ID` this is, or begins with")
-	complete(cmd, "by", analytics.Dimensions())
+	if f.Selects() {
+		fl.StringVar(&a.since, "since", "", "only calls that start at `TIME` or after: 2026-11-01, an RFC 3339 time, or an age as 7d")
+		fl.StringVar(&a.until, "until", "", "only calls that start before `TIME`; a date means its beginning")
+	}
+	if f.Grouped() {
+		cmd.Long += "\n\nGroups for --by: " + wrapList(analytics.Dimensions()) + "."
+		fl.StringVar(&a.by, "by", "", "one group of rows for each value of `GROUP`; see above")
+		complete(cmd, "by", analytics.Dimensions())
+	}
+	if f.Selects() {
+		fl.StringVar(&a.agent, "agent", "", "only calls of the agent whose `ID` this is, or begins with")
+	}
 	return cmd
 }
 
-func (a *app) runReport(cmd *cobra.Command, name string) (err error) {
-	ctx := cmd.Context()
+// reportArgs checks the arguments that a report asks for.
+func reportArgs(f *sqlfiles.File) cobra.PositionalArgs {
+	if f.Arguments == "" {
+		return noArgs
+	}
+	many := strings.HasSuffix(f.Arguments, "...")
+	return func(cmd *cobra.Command, args []string) error {
+		for _, s := range args {
+			if strings.TrimSpace(s) == "" {
+				return cli.Usage("run: "+cmd.CommandPath()+" --help", "%s is empty", strings.TrimSuffix(f.Arguments, "..."))
+			}
+		}
+		switch {
+		case len(args) == 0:
+			return cli.Usage("run: "+cmd.CommandPath()+" --help", "%s needs its %s", f.Name, f.Arguments)
+		case len(args) > 1 && !many:
+			return cli.Usage("run: "+cmd.CommandPath()+" --help", "%s takes one %s, %d arguments are given", f.Name, f.Arguments, len(args))
+		}
+		return nil
+	}
+}
+
+func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string) (err error) {
 	loc, err := a.location()
 	if err != nil {
 		return err
@@ -50,27 +83,79 @@ func (a *app) runReport(cmd *cobra.Command, name string) (err error) {
 		return err
 	}
 	defer func() { err = firstOf(err, w.Close()) }()
-	rows, err := w.Report(ctx, name, p)
+	if f.Arguments == "CALL_ID" {
+		if p.Call, err = w.FindCall(ctx, args[0]); err != nil {
+			return err
+		}
+		if err := a.card(ctx, w, p.Call, loc); err != nil {
+			return err
+		}
+	} else {
+		p.Words = args
+	}
+	rows, err := w.Report(ctx, f.Name, p)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
-	r, err := a.write(ctx, rows, loc)
+	r, err := a.write(ctx, format.Drawn(rows, f.Map), loc)
 	if err != nil {
 		return err
 	}
 	a.notes(r)
-	c, err := w.Coverage(ctx, name, p, now)
+	return a.coverage(ctx, w, f, p, loc, now, r)
+}
+
+// coverage tells on stderr, in a line, what the answer lacks.
+func (a *app) coverage(ctx context.Context, w *analytics.Warehouse, f *sqlfiles.File, p analytics.Params, loc *time.Location, now time.Time, r format.Result) error {
+	if r.Rows == 0 {
+		fmt.Fprintln(a.stderr, nothing(f))
+	}
+	if !f.Selects() {
+		return nil
+	}
+	c, err := w.Coverage(ctx, f.Name, p, now)
 	if err != nil {
 		return err
-	}
-	if r.Rows == 0 {
-		fmt.Fprintln(a.stderr, "no calls match")
 	}
 	if line := c.String(loc); line != "" {
 		fmt.Fprintln(a.stderr, "coverage: "+line)
 	}
 	return nil
+}
+
+// nothing says what it means that a report has no rows.
+func nothing(f *sqlfiles.File) string {
+	switch f.Name {
+	case "call":
+		return "the call has no transcript"
+	case "search":
+		return "no turn has all the words"
+	case "anomalies":
+		return "no day is off its past"
+	case "tools":
+		return "no tool calls match"
+	case "extracted":
+		return "no extracted fields match"
+	}
+	return "no calls match"
+}
+
+// card writes above a conversation, for people, what the call is.
+func (a *app) card(ctx context.Context, w *analytics.Warehouse, id string, loc *time.Location) error {
+	if kind, err := a.outputFormat(); err != nil || kind != format.Table || a.output != "" {
+		return err
+	}
+	rows, err := w.Card(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	if err := format.WriteCard(ctx, a.stdout, rows, format.Options{Location: loc, Width: terminalWidth(a.stdout)}); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(a.stdout)
+	return err
 }
 
 // firstOf returns the first error: what failed later is of no interest then.

@@ -94,7 +94,7 @@ func (a *app) commonFlags(root *cobra.Command) {
 	f := root.PersistentFlags()
 	f.StringVar(&a.warehouse, "warehouse", dir, "the warehouse's `DIR`; CALLHOUSE_WAREHOUSE sets another default")
 	f.StringVar(&a.tz, "tz", "UTC", "time `ZONE` of days, hours and printed times, as in Asia/Seoul")
-	f.StringVar(&a.format, "format", "", "`FORMAT`: table, csv, json, ndjson or markdown; default: as --output ends, else table")
+	f.StringVar(&a.format, "format", "", "`FORMAT`: table, csv, json, ndjson, markdown, parquet or arrow; default: as --output ends, else table")
 	f.StringVarP(&a.output, "output", "o", "", "write to `FILE` instead, all of it or nothing")
 	// Help must not depend on the environment.
 	f.Lookup("warehouse").DefValue = "./warehouse"

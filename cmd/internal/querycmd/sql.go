@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -13,16 +14,20 @@ import (
 
 func (a *app) sqlCommand() *cobra.Command {
 	var file string
+	var params []string
 	cmd := &cobra.Command{
 		Use:   "sql [STATEMENT | -]",
 		Short: "Run one SELECT over the warehouse's tables",
 		Long: `Run one statement of DuckDB's SQL that reads: SELECT, FROM, WITH, VALUES,
 DESCRIBE, SHOW, SUMMARIZE or EXPLAIN. Its text is the argument, a file, or what
-comes on stdin. For the tables see: query list.
+comes on stdin. For the tables see: query list. A parameter, as $agent, gets its
+value from --param; a value is text, and a number or a time where it is compared
+with one (elsewhere: CAST($n AS INTEGER)).
 
 Times are printed, and days are cut, in the zone of --tz. CSV and JSON are exact:
 every digit of decimals and big integers, times as RFC 3339, JSON columns as JSON.`,
 		Example: `  query sql 'SELECT agent_id, sum(total_cost) FROM calls GROUP BY ALL'
+  query sql 'SELECT count(*) FROM calls WHERE agent_id = $agent' --param agent=0a7e1f60
   query sql --format csv -f monthly.sql --output monthly.csv
   echo 'FROM transcript_turns LIMIT 5' | query sql -`,
 		GroupID: "more",
@@ -37,11 +42,29 @@ every digit of decimals and big integers, times as RFC 3339, JSON columns as JSO
 			if err != nil {
 				return err
 			}
-			return a.runSQL(cmd, text)
+			values, err := paramValues(params)
+			if err != nil {
+				return err
+			}
+			return a.runSQL(cmd, text, values)
 		},
 	}
 	cmd.Flags().StringVarP(&file, "file", "f", "", "read the statement from `FILE`; - is stdin")
+	cmd.Flags().StringArrayVarP(&params, "param", "p", nil, "`NAME=VALUE`: the value of the parameter $NAME; once for each")
 	return cmd
+}
+
+// paramValues reads the values of --param.
+func paramValues(params []string) (map[string]string, error) {
+	values := map[string]string{}
+	for _, p := range params {
+		name, v, ok := strings.Cut(p, "=")
+		if _, twice := values[name]; !ok || name == "" || twice {
+			return nil, cli.Usage("write it as in --param agent=0a7e, once for each name", "--param %q is no NAME=VALUE, or its name is given twice", p)
+		}
+		values[name] = v
+	}
+	return values, nil
 }
 
 // statement returns the text of the statement.
@@ -72,7 +95,7 @@ func isTerminal(r io.Reader) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-func (a *app) runSQL(cmd *cobra.Command, text string) (err error) {
+func (a *app) runSQL(cmd *cobra.Command, text string, values map[string]string) (err error) {
 	ctx := cmd.Context()
 	loc, err := a.location()
 	if err != nil {
@@ -86,7 +109,7 @@ func (a *app) runSQL(cmd *cobra.Command, text string) (err error) {
 		return err
 	}
 	defer func() { err = firstOf(err, w.Close()) }()
-	rows, err := w.SQL(ctx, text)
+	rows, err := w.SQLWith(ctx, text, values)
 	if err != nil {
 		return explainSQL(err)
 	}

@@ -91,6 +91,16 @@ func (s *Stmt) Kind() Kind {
 // Params returns the number of parameters.
 func (s *Stmt) Params() int { return int(bindings.NParams(s.stmt)) }
 
+// ParamNames returns the parameters' names, in their order; those without a name
+// are numbers, from 1.
+func (s *Stmt) ParamNames() []string {
+	names := make([]string, s.Params())
+	for i := range names {
+		names[i] = bindings.ParameterName(s.stmt, bindings.IdxT(i+1))
+	}
+	return names
+}
+
 // Query runs the statement and streams its result.
 func (s *Stmt) Query(ctx context.Context, args ...any) (*Rows, error) {
 	if err := ctx.Err(); err != nil {

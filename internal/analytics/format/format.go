@@ -1,5 +1,5 @@
-// Package format writes rows: as a table for people, and as CSV, JSON, NDJSON
-// and Markdown. It holds no more than a bounded number of rows, prints to
+// Package format writes rows: as a table for people, and as CSV, JSON, NDJSON,
+// Markdown, Parquet and Arrow. It holds no more than a bounded number of rows, prints to
 // nothing but the writer it is given, and knows neither DuckDB nor warehouses.
 package format
 
@@ -26,10 +26,15 @@ const (
 	JSON     Format = "json"
 	NDJSON   Format = "ndjson"
 	Markdown Format = "markdown"
+	Parquet  Format = "parquet"
+	Arrow    Format = "arrow" // an IPC stream
 )
 
 // All returns every format.
-func All() []Format { return []Format{Table, CSV, JSON, NDJSON, Markdown} }
+func All() []Format { return []Format{Table, CSV, JSON, NDJSON, Markdown, Parquet, Arrow} }
+
+// Binary reports whether a terminal can make nothing of the format.
+func (f Format) Binary() bool { return f == Parquet || f == Arrow }
 
 // Parse returns the format called name.
 func Parse(name string) (Format, bool) {
@@ -44,10 +49,12 @@ func Parse(name string) (Format, bool) {
 // OfFile returns the format that a file's name asks for by its ending.
 func OfFile(name string) (Format, bool) {
 	switch ext := strings.ToLower(filepath.Ext(name)); ext {
-	case ".csv", ".json", ".ndjson":
+	case ".csv", ".json", ".ndjson", ".parquet", ".arrow":
 		return Format(ext[1:]), true
 	case ".jsonl":
 		return NDJSON, true
+	case ".arrows": // the ending that is registered for streams
+		return Arrow, true
 	case ".md":
 		return Markdown, true
 	}
@@ -88,6 +95,10 @@ func Write(ctx context.Context, w io.Writer, f Format, src Source, o Options) (R
 	var err error
 	switch f {
 	case Table:
+		if d, ok := src.(*drawn); ok && o.Width > 0 {
+			r, err = writeHeat(ctx, buf, d, o)
+			break
+		}
 		r, err = writeTable(ctx, buf, src, o)
 	case CSV:
 		r, err = writeCSV(ctx, buf, src, o)
@@ -95,6 +106,10 @@ func Write(ctx context.Context, w io.Writer, f Format, src Source, o Options) (R
 		r, err = writeJSON(ctx, buf, src, o, "[\n", ",\n", "\n]\n", "[]\n")
 	case NDJSON:
 		r, err = writeJSON(ctx, buf, src, o, "", "\n", "\n", "")
+	case Parquet:
+		r, err = writeParquet(ctx, buf, src, o)
+	case Arrow:
+		r, err = writeArrow(ctx, buf, src, o)
 	case Markdown:
 		r, err = writeMarkdown(ctx, buf, src, o)
 	default:

@@ -100,6 +100,9 @@ func TestGoldens(t *testing.T) {
 	for name, rows := range map[string]func() ([]value.Column, [][]any){"report": report, "odd": odd} {
 		columns, data := rows()
 		for _, f := range format.All() {
+			if f.Binary() {
+				continue
+			}
 			golden(t, name+"."+string(f), write(t, f, 0, columns, data))
 			golden(t, "empty-"+name+"."+string(f), write(t, f, 0, columns, nil))
 		}
@@ -157,7 +160,7 @@ two   short
 type counter struct{ n, at int64 }
 
 func (c *counter) Columns() []value.Column {
-	return []value.Column{{Name: "n", Kind: value.Integer}}
+	return []value.Column{{Name: "n", Type: "BIGINT", Kind: value.Integer}}
 }
 
 func (c *counter) Next(context.Context) ([]any, error) {

@@ -37,6 +37,14 @@ func cell(v any, c value.Column, loc *time.Location) string {
 		if n, ok := integer(v); ok {
 			return thousands(n.String())
 		}
+	case value.Number, value.Points:
+		if f, ok := v.(float64); ok {
+			return decimal(f, c.Unit == value.Points)
+		}
+	case value.Money:
+		if d, ok := v.(value.Decimal); ok {
+			return money(d)
+		}
 	}
 	switch v := v.(type) {
 	case time.Time:
@@ -44,7 +52,11 @@ func cell(v any, c value.Column, loc *time.Location) string {
 	case value.LocalTime:
 		return value.HumanLocal(v)
 	}
-	return visible(string(value.AppendText(nil, v, loc)))
+	text := string(value.AppendText(nil, v, loc))
+	if c.Wrap { // prose, whose own lines do not matter
+		text = strings.Join(strings.Fields(text), " ")
+	}
+	return visible(text)
 }
 
 func integer(v any) (*big.Int, bool) {
@@ -67,6 +79,36 @@ func thousands(s string) string {
 		s = s[:i] + "," + s[i:]
 	}
 	return sign + s
+}
+
+// money writes a decimal with separators and two decimals; below 10 with as many
+// as it has.
+func money(d value.Decimal) string {
+	s := d.String()
+	if r, ok := new(big.Rat).SetString(s); ok && r.Cmp(big.NewRat(10, 1)) >= 0 {
+		s = r.FloatString(2)
+	}
+	whole, decimals, _ := strings.Cut(s, ".")
+	for len(decimals) > 2 && decimals[len(decimals)-1] == '0' {
+		decimals = decimals[:len(decimals)-1]
+	}
+	if decimals == "" {
+		return thousands(whole)
+	}
+	return thousands(whole) + "." + decimals
+}
+
+// decimal writes one decimal, with separators, and the sign of a plus if asked to.
+func decimal(f float64, plus bool) string {
+	whole, tenth, ok := strings.Cut(fmt.Sprintf("%.1f", f), ".")
+	if !ok { // NaN, infinities
+		return whole
+	}
+	s := thousands(whole) + "." + tenth
+	if plus && f > 0 {
+		s = "+" + s
+	}
+	return s
 }
 
 // percent writes one decimal, and does not round to nothing what is something.

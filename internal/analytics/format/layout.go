@@ -17,8 +17,16 @@ func layout(columns []value.Column, cells [][]string, width int) (t []column, as
 	var wrapped []column
 	for i, c := range columns {
 		col := column{Column: c, index: i, head: visible(heading(c))}
+		ids := true
 		for _, row := range cells {
 			col.width = max(col.width, widthOf(row[i]))
+			ids = ids && (len(row[i]) == idLength || row[i] == c.Null)
+		}
+		if col.least = minText; ids {
+			col.least = minID
+		}
+		if c.Wrap && i < len(columns)-1 {
+			col.least = minWrap
 		}
 		narrowest := col
 		for _, word := range strings.Fields(col.head) {
@@ -58,9 +66,9 @@ func total(t []column) int {
 // narrow takes from the widest text until all fits, or no text can give more.
 func narrow(t []column, width int) {
 	for over := total(t) - width; over > 0; over = total(t) - width {
-		widest, next := -1, minText
+		widest, next := -1, 0
 		for i, c := range t {
-			if !cuttable(c.Kind) || c.width <= minText {
+			if !cuttable(c.Kind) || c.width <= c.least {
 				continue
 			}
 			switch {
@@ -77,7 +85,7 @@ func narrow(t []column, width int) {
 			return
 		}
 		// Down to the next widest at once, or by one where they are alike.
-		give := max(min(over, t[widest].width-next), 1)
+		give := max(min(over, t[widest].width-max(next, t[widest].least)), 1)
 		t[widest].width -= give
 	}
 }
@@ -136,10 +144,15 @@ func measure() *runewidth.Condition { return &runewidth.Condition{StrictEmojiNeu
 // cut shortens s to a width and marks that it did.
 func cut(s string, width int) string { return measure().Truncate(s, width, "…") }
 
-// wrap breaks a text at its spaces.
+// wrap breaks a text at its spaces, and words that are wider than a line.
 func wrap(s string, width int) []string {
 	var lines []string
 	for _, word := range strings.Fields(s) {
+		for width > 1 && widthOf(word) > width {
+			head := measure().Truncate(word, width, "")
+			lines = append(lines, head)
+			word = word[len(head):]
+		}
 		if n := len(lines) - 1; n >= 0 && widthOf(lines[n])+1+widthOf(word) <= width {
 			lines[n] += " " + word
 			continue

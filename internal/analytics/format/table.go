@@ -20,7 +20,10 @@ const (
 
 	gap       = 2  // between columns
 	barCells  = 10 // of a share's bar
-	minText   = 9  // a text column is not cut below this: 8 of a UUID, and …
+	minText   = 16 // a text column is not cut below this
+	minWrap   = 36 // nor one that wraps below this, where columns behind it can be left out
+	minID     = 9  // nor one of UUIDs below this: 8 digits, and …
+	idLength  = 36 // of a UUID
 	minRecord = 24 // nor a value of a record
 )
 
@@ -30,6 +33,7 @@ type column struct {
 	index int    // of the row's values
 	head  string // one line, or words to be wrapped
 	width int
+	least int  // width below which it is not cut
 	bar   bool // the bar of the share in the column before
 }
 

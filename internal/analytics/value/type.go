@@ -37,6 +37,9 @@ const (
 	Millis  Unit = "ms"      // people read it as 1m 23s
 	Percent Unit = "percent" // 0 to 100; a terminal draws it as a bar
 	Count   Unit = "count"   // people read it with thousands separators
+	Money   Unit = "money"   // as Count, with two decimals, or what matters of four
+	Number  Unit = "number"  // a mean and the like: one decimal
+	Points  Unit = "points"  // a difference or score: its sign and one decimal
 )
 
 // Column is a column of a result.

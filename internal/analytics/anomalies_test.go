@@ -1,0 +1,184 @@
+package analytics_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"sort"
+	"testing"
+	"time"
+
+	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/value"
+)
+
+// measures are what a day is judged by: a value, and of how many calls it is.
+var measures = []struct {
+	name string
+	of   func(calls []row) (v float64, n int)
+}{
+	{"calls", func(calls []row) (float64, int) { return float64(len(calls)), len(calls) }},
+	{"connected_percent", func(calls []row) (float64, int) { return percentOf(count(calls, connected), len(calls)), len(calls) }},
+	{"contained_percent", func(calls []row) (float64, int) {
+		ended := count(calls, func(r row) bool { return connected(r) && over(r) })
+		return percentOf(count(calls, contained), ended), ended
+	}},
+	{"handle_ms", func(calls []row) (float64, int) {
+		ms, _ := handle(calls).(int64)
+		return float64(ms), count(calls, func(r row) bool { _, ok := talk(r); return ok })
+	}},
+	{"negative_percent", func(calls []row) (float64, int) {
+		rated := count(calls, func(r row) bool { return r["user_sentiment"] != nil })
+		return percentOf(count(calls, func(r row) bool { return r["user_sentiment"] == "negative" }), rated), rated
+	}},
+}
+
+// anomaliesOf judges every day of every group by the 28 days before it.
+func anomaliesOf(groups []*group, p analytics.Params, loc *time.Location) (out [][]any) {
+	for _, g := range groups {
+		byDay := map[time.Time][]row{}
+		var first, last time.Time
+		for _, d := range groupsOf(g.calls, analytics.Params{By: "day"}, loc) {
+			if d.key == nil {
+				continue
+			}
+			day := time.Time(d.key.(value.Date))
+			if y, m, n := day.Date(); cutOff(time.Date(y, m, n, 0, 0, 0, 0, loc), time.Date(y, m, n+1, 0, 0, 0, 0, loc), p) {
+				continue
+			}
+			byDay[day] = d.calls
+			if first.IsZero() {
+				first = day
+			}
+			last = day
+		}
+		if first.IsZero() {
+			continue
+		}
+		for day := first; !day.After(last); day = day.AddDate(0, 0, 1) {
+			for _, m := range measures {
+				v, n := m.of(byDay[day])
+				if m.name != "calls" && n < 20 {
+					continue
+				}
+				var past []float64
+				for back := 1; back <= 56 && len(past) < 28; back++ {
+					before := day.AddDate(0, 0, -back)
+					if before.Before(first) || weekend(before) != weekend(day) {
+						continue
+					}
+					if w, k := m.of(byDay[before]); m.name == "calls" || k >= 20 {
+						past = append(past, w)
+					}
+				}
+				if score, usual, ok := judge(m.name, v, n, past); ok {
+					out = append(out, []any{g.key, value.Date(day), m.name, v, usual, score, int64(n), int64(len(past))})
+				}
+			}
+		}
+	}
+	sort.SliceStable(out, func(i, j int) bool {
+		a, b := out[i], out[j]
+		if x, y := time.Time(a[1].(value.Date)), time.Time(b[1].(value.Date)); !x.Equal(y) {
+			return x.After(y)
+		}
+		if a[0] != b[0] {
+			return keyLess(a[0], b[0])
+		}
+		return a[2].(string) < b[2].(string)
+	})
+	return out
+}
+
+// cutOff reports whether p's bounds leave out a part of a day.
+func cutOff(midnight, next time.Time, p analytics.Params) bool {
+	return !p.Since.IsZero() && p.Since.After(midnight) || !p.Until.IsZero() && p.Until.Before(next)
+}
+
+func weekend(day time.Time) bool {
+	return day.Weekday() == time.Saturday || day.Weekday() == time.Sunday
+}
+
+func judge(measure string, v float64, n int, past []float64) (score, usual float64, off bool) {
+	if len(past) < 8 {
+		return 0, 0, false
+	}
+	usual = lowerMedian(past)
+	var away []float64
+	for _, w := range past {
+		away = append(away, math.Abs(w-usual))
+	}
+	spread := 1.4826 * lowerMedian(away)
+	switch measure {
+	case "calls":
+		spread = max(spread, math.Sqrt(max(usual, 1)))
+	case "handle_ms":
+		spread = max(spread, usual/10)
+	default:
+		p := (usual/100*float64(n) + 1) / float64(n+2)
+		spread = max(spread, 100*math.Sqrt(p*(1-p)/float64(n)))
+	}
+	score = (v - usual) / spread
+	return score, usual, spread > 0 && math.Abs(v-usual) >= 3.5*spread
+}
+
+func lowerMedian(values []float64) float64 {
+	sorted := append([]float64(nil), values...)
+	sort.Float64s(sorted)
+	return sorted[(len(sorted)-1)/2]
+}
+
+// A company of two agents over three months, with days that went wrong: what is
+// found is what the oracle finds, and among it are the days that were made so.
+func TestAnomalies(t *testing.T) {
+	loc := zone(t, "America/New_York")
+	r := rand.New(rand.NewPCG(5, 5))
+	first := time.Date(2026, 8, 20, 0, 0, 0, 0, loc)
+	var calls []row
+	for day := range 80 { // over the change of clocks
+		date := first.AddDate(0, 0, day)
+		n := 30 + r.IntN(6)
+		if weekend(date) {
+			n = 8 + r.IntN(3)
+		}
+		switch day {
+		case 40: // Tuesday: nearly nothing came
+			n = 2
+		case 50: // Friday: nothing at all
+			n = 0
+		}
+		for i := range n {
+			at := date.Add(time.Duration(r.IntN(24*60-60)) * time.Minute)
+			c := row{"call_id": fmt.Sprintf("%d-%d", day, i), "agent_id": []string{"one", "two"}[i%2], "start_at": at.UnixMilli(), "status": "ended",
+				"duration_ms": int64(50_000 + r.IntN(20_000)), "disconnection_reason": "user_hangup", "user_sentiment": maybe(r, 0, "neutral", "positive", "positive", "negative")}
+			if day == 60 && i%2 == 0 { // Monday: agent one passes on everything
+				c["disconnection_reason"] = "call_transfer"
+			}
+			if day == 70 { // everybody waits
+				c["duration_ms"] = int64(300_000)
+			}
+			calls = append(calls, c)
+		}
+	}
+	data := analyticstest.Data{Calls: calls}
+	w := warehouse(t, data, loc)
+	for _, p := range []analytics.Params{{}, {By: "agent"}, {By: "user_sentiment"}, {Since: first.Add(300 * time.Hour)}, {Until: first.Add(1500 * time.Hour)}} {
+		rows, err := w.Report(t.Context(), "anomalies", p)
+		got := all(t, rows, err)
+		want := oracle("anomalies", data, p, loc)
+		if d := diffNear(want, got); d != "" {
+			t.Errorf("%+v (-oracle +report):\n%s", p, d)
+		}
+	}
+	rows, err := w.Report(t.Context(), "anomalies", analytics.Params{})
+	found := map[string]bool{}
+	for _, line := range all(t, rows, err) {
+		found[time.Time(line[0].(value.Date)).Format(time.DateOnly)+" "+line[1].(string)] = true
+	}
+	for _, want := range []string{"2026-09-29 calls", "2026-10-09 calls", "2026-10-19 contained_percent", "2026-10-29 handle_ms"} {
+		if !found[want] {
+			t.Errorf("%s is not found; found are %v", want, found)
+		}
+	}
+}

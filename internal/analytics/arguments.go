@@ -1,0 +1,100 @@
+package analytics
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"callhouse/internal/analytics/duck"
+	"callhouse/internal/analytics/value"
+)
+
+// setArguments gives the connection what reports with arguments ask for.
+func setArguments(ctx context.Context, conn *duck.Conn, p Params) error {
+	words := make([]string, len(p.Words))
+	for i, w := range p.Words {
+		words[i] = quote(w)
+	}
+	text := "SET VARIABLE call_id = " + quote(p.Call) + ";\nSET VARIABLE words = CAST([" + strings.Join(words, ", ") + "] AS VARCHAR[])"
+	if err := conn.Exec(ctx, text); err != nil {
+		return fmt.Errorf("set the arguments: %w", err)
+	}
+	return nil
+}
+
+// FindCall returns the id of the one call whose id is prefix or begins with it,
+// an *UnknownError, or an *AmbiguousError.
+func (w *Warehouse) FindCall(ctx context.Context, prefix string) (string, error) {
+	conn, err := w.connect(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	// The whole id first: the files can tell where it is without being read.
+	for _, text := range []string{
+		"SELECT call_id FROM calls WHERE call_id = ?",
+		"SELECT call_id FROM calls WHERE starts_with(call_id, ?) ORDER BY call_id LIMIT 6",
+	} {
+		ids, err := column(ctx, conn, text, prefix)
+		switch {
+		case err != nil:
+			return "", fmt.Errorf("find the call: %w", err)
+		case prefix == "":
+		case len(ids) == 1:
+			return ids[0], nil
+		case len(ids) > 1:
+			return "", &AmbiguousError{What: "call", Prefix: prefix, IDs: ids}
+		}
+	}
+	return "", &UnknownError{What: "call", Name: prefix}
+}
+
+// wholeDays returns, as literals of SQL, the first local day of which p leaves
+// out no call, and the day after the last that is listed whole; NULL: no bound.
+func (w *Warehouse) wholeDays(p Params) (from, until string) {
+	from, until = "CAST(NULL AS DATE)", "CAST(NULL AS DATE)"
+	day := func(t time.Time, after bool) string {
+		t = t.In(w.loc)
+		y, m, d := t.Date()
+		if midnight := time.Date(y, m, d, 0, 0, 0, 0, w.loc); after && t.After(midnight) {
+			d++
+		}
+		return "DATE " + quote(time.Date(y, m, d, 0, 0, 0, 0, time.UTC).Format(time.DateOnly))
+	}
+	if !p.Since.IsZero() {
+		from = day(p.Since, true)
+	}
+	end := p.Until
+	if spans := w.snap.Manifest.Coverage; len(spans) > 0 {
+		if to := time.UnixMilli(spans[len(spans)-1].To); end.IsZero() || to.Before(end) {
+			end = to
+		}
+	}
+	// Beyond what a date can say nothing is cut off.
+	if y := end.Year(); !end.IsZero() && y > 0 && y < 10_000 {
+		until = day(end, false)
+	}
+	return from, until
+}
+
+// Card tells what the call is: names and values, for people.
+func (w *Warehouse) Card(ctx context.Context, id string) (*Rows, error) {
+	rows, err := w.SQL(ctx, `SELECT call_id AS call, agent_id AS agent, agent_version AS version, variant_label AS variant,
+		start_at AS started, duration_ms AS duration, call_type AS type, status, disconnection_reason AS ended_for,
+		from_number AS "from", to_number AS "to", user_sentiment AS sentiment, total_cost AS cost, summary,
+		CASE WHEN transcript_state <> 'present' THEN transcript_state END AS transcript
+		FROM calls WHERE call_id = ?`, id)
+	if err != nil {
+		return nil, fmt.Errorf("describe the call: %w", err)
+	}
+	for i, c := range rows.columns {
+		switch c.Name {
+		case "duration":
+			rows.columns[i].Unit = value.Millis
+		case "cost":
+			rows.columns[i].Unit = value.Money
+		}
+	}
+	return rows, nil
+}

@@ -1,0 +1,112 @@
+package analytics_test
+
+import (
+	"errors"
+	"testing"
+
+	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/analyticstest"
+)
+
+func TestCall(t *testing.T) {
+	turn := func(n int64, more row) row {
+		r := row{"call_id": "abc-1", "turn": n, "call_start_at": int64(1000)}
+		for k, v := range more {
+			r[k] = v
+		}
+		return r
+	}
+	w := warehouse(t, analyticstest.Data{
+		Calls: []row{{"call_id": "abc-1", "start_at": int64(1000)}, {"call_id": "abc-2"}, {"call_id": "b", "start_at": int64(5)}, {"call_id": "b-2"}},
+		Turns: []row{
+			turn(0, row{"role": "agent", "content": "Hello?", "start_at": int64(1300)}),
+			turn(1, row{"role": "tool_call_invocation", "tool_call_id": "x", "tool_name": "find", "arguments": `{"a":1}`}),
+			turn(2, row{"role": "tool_call_result", "tool_call_id": "x", "content": `{"status":"error"}`}),
+			turn(3, row{"role": "tool_call_invocation", "tool_call_id": "y", "tool_name": "book"}),
+			turn(4, row{"role": "tool_call_result", "tool_call_id": "y", "content": "done"}),
+			turn(5, row{"role": "tool_call_result", "content": "lost"}),
+			turn(6, row{"role": "user", "start_at": int64(1900)}),
+		},
+	}, nil)
+	rows, err := w.Report(t.Context(), "call", analytics.Params{Call: "abc-1"})
+	want := [][]any{
+		{int64(0), int64(300), "agent", "Hello?"},
+		{int64(1), nil, "find", `→ {"a":1}`},
+		{int64(2), nil, "find", `✗ {"status":"error"}`},
+		{int64(3), nil, "book", "→ "},
+		{int64(4), nil, "book", "← done"},
+		{int64(5), nil, "tool", "← lost"},
+		{int64(6), int64(900), "user", nil},
+	}
+	if d := diff(want, all(t, rows, err)); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	for prefix, want := range map[string]string{"abc-1": "abc-1", "abc-2": "abc-2", "b": "b", "b-": "b-2"} {
+		if got, err := w.FindCall(t.Context(), prefix); got != want || err != nil {
+			t.Errorf("FindCall(%q) = %q, %v", prefix, got, err)
+		}
+	}
+	var ambiguous *analytics.AmbiguousError
+	if _, err := w.FindCall(t.Context(), "abc"); !errors.As(err, &ambiguous) || len(ambiguous.IDs) != 2 {
+		t.Errorf("several: %v", err)
+	}
+	var unknown *analytics.UnknownError
+	for _, prefix := range []string{"z", "", "%", "' OR true --"} {
+		if _, err := w.FindCall(t.Context(), prefix); !errors.As(err, &unknown) {
+			t.Errorf("none: %v", err)
+		}
+	}
+}
+
+// Each tool call, paired by hand.
+func TestToolCalls(t *testing.T) {
+	item := func(n int64, role string, more row) row {
+		r := row{"call_id": "c", "turn": n, "role": role}
+		for k, v := range more {
+			r[k] = v
+		}
+		return r
+	}
+	const invoked, result = "tool_call_invocation", "tool_call_result"
+	w := warehouse(t, analyticstest.Data{
+		Calls: []row{{"call_id": "c"}},
+		Turns: []row{
+			item(0, "user", row{"start_at": int64(0), "end_at": int64(1000)}),
+			item(1, invoked, row{"tool_call_id": "x", "tool_name": "first"}),
+			item(2, invoked, row{"tool_call_id": "x", "tool_name": "second"}),
+			item(3, result, row{"tool_call_id": "x", "content": "Error"}),
+			item(4, result, row{"tool_call_id": "x", "content": "fine"}),
+			item(5, "agent", row{"start_at": int64(1800), "end_at": int64(3000)}),
+			item(6, invoked, row{"tool_name": "nameless"}),
+			item(7, result, row{"tool_call_id": "z", "content": "{}", "start_at": int64(3100), "end_at": int64(3200)}),
+			item(8, "user", row{"start_at": int64(2900), "end_at": int64(4000)}),
+			item(9, invoked, row{"tool_call_id": "w", "tool_name": "timed", "start_at": int64(4100)}),
+			item(10, result, row{"tool_call_id": "w", "start_at": int64(4350)}),
+		},
+	}, nil)
+	rows, err := w.SQL(t.Context(), "SELECT turn, tool_name, result_turn, result, failed, duration_ms, pause_ms FROM tool_calls ORDER BY turn")
+	want := [][]any{
+		{int64(1), "first", int64(3), "Error", true, nil, int64(800)},
+		{int64(2), "second", int64(4), "fine", false, nil, int64(800)},
+		{int64(6), "nameless", nil, nil, nil, nil, int64(0)}, // the caller interrupts
+		{int64(7), nil, int64(7), "{}", false, nil, int64(0)},
+		{int64(9), "timed", int64(10), nil, false, int64(250), nil}, // nobody speaks after it
+	}
+	if d := diff(want, all(t, rows, err)); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+func TestCosts(t *testing.T) {
+	w := warehouse(t, analyticstest.Data{Calls: []row{
+		{"call_id": "a", "start_at": int64(1), "total_cost": "0.0000"},
+		{"call_id": "b", "start_at": int64(1), "status": "not_connected"},
+		{"call_id": "c", "start_at": int64(1), "settlement": "ended"},
+		{"call_id": "d", "start_at": int64(1), "settlement": "expired"},
+		{"call_id": "e", "status": "queued", "settlement": "open"},
+	}}, nil)
+	rows, err := w.SQL(t.Context(), "SELECT call_id, cost_state FROM costs ORDER BY call_id")
+	if d := diff([][]any{{"a", "known"}, {"b", "none"}, {"c", "awaited"}, {"d", "never"}, {"e", "awaited"}}, all(t, rows, err)); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}

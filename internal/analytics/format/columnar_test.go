@@ -1,0 +1,142 @@
+package format_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"math/big"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/parquet/file"
+	"github.com/apache/arrow-go/v18/parquet/pqarrow"
+	"github.com/google/go-cmp/cmp"
+
+	"callhouse/internal/analytics/format"
+	"callhouse/internal/analytics/value"
+)
+
+// exact are a value of every kind of column, and how Arrow's own text shows it.
+func exact() ([]value.Column, [][]any, []string) {
+	at := time.Date(2026, 11, 19, 23, 30, 0, 123e6, time.UTC)
+	columns := []value.Column{
+		{Name: "b", Type: "BOOLEAN", Kind: value.Bool}, {Name: "n", Type: "BIGINT", Kind: value.Integer}, {Name: "u", Type: "UBIGINT", Kind: value.Integer},
+		{Name: "h", Type: "HUGEINT", Kind: value.Integer}, {Name: "f", Type: "DOUBLE", Kind: value.Float}, {Name: "d", Type: "DECIMAL(18,4)", Kind: value.Exact},
+		{Name: "t", Type: "VARCHAR", Kind: value.Text}, {Name: "t", Type: "ENUM", Kind: value.Text}, {Name: "j", Type: "JSON", Kind: value.Document},
+		{Name: "x", Type: "BLOB", Kind: value.Bytes}, {Name: "day", Type: "DATE", Kind: value.Day}, {Name: "l", Type: "TIMESTAMP", Kind: value.Local},
+		{Name: "at", Type: "TIMESTAMP WITH TIME ZONE", Kind: value.Instant}, {Name: "list", Type: "INTEGER[]", Kind: value.Nested}, {Name: "clock", Type: "TIME", Kind: value.Other},
+	}
+	row := []any{true, int64(-7), uint64(1 << 63), big.NewInt(12), 0.1, value.Decimal{Units: big.NewInt(-1205000), Scale: 4}, "한국어", "Monday",
+		value.JSON(`{"b":1.10}`), []byte{0, 255}, value.Date(at.Truncate(24 * time.Hour)), value.LocalTime(at), at, value.List{int64(1), nil}, value.Clock(1e9)}
+	return columns, [][]any{row, make([]any, len(columns))}, []string{
+		"true", "-7", "9223372036854775808", "12", "0.1", "-120.5", "한국어", "Monday", `{"b":1.10}`, "AP8=", "2026-11-19", "2026-11-19T23:30:00.123",
+		"2026-11-19T23:30:00.123Z", "[1,null]", "00:00:01",
+	}
+}
+
+func checkExact(t *testing.T, schema *arrow.Schema, rec arrow.RecordBatch, want []string) {
+	t.Helper()
+	var got []string
+	for i, c := range rec.Columns() {
+		got = append(got, c.ValueStr(0))
+		if c.IsValid(1) {
+			t.Errorf("column %s: the null is %s", schema.Field(i).Name, c.ValueStr(1))
+		}
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if schema.Field(7).Name != "t_2" {
+		t.Errorf("the second t is called %s", schema.Field(7).Name)
+	}
+}
+
+func TestArrow(t *testing.T) {
+	columns, rows, want := exact()
+	r, err := ipc.NewReader(strings.NewReader(write(t, format.Arrow, 0, columns, rows)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Release()
+	rec, err := r.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkExact(t, r.Schema(), rec, want)
+}
+
+func readParquet(t *testing.T, raw string) arrow.Table {
+	t.Helper()
+	f, err := file.NewParquetReader(bytes.NewReader([]byte(raw)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := pqarrow.NewFileReader(f, pqarrow.ArrowReadProperties{}, memory.DefaultAllocator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := r.ReadTable(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
+func TestParquet(t *testing.T) {
+	columns, rows, want := exact()
+	table := readParquet(t, write(t, format.Parquet, 0, columns, rows))
+	defer table.Release()
+	var got []string
+	for i := range columns {
+		c := table.Column(i).Data().Chunk(0)
+		got = append(got, c.ValueStr(0))
+		if c.IsValid(1) {
+			t.Errorf("column %d: the null is %s", i, c.ValueStr(1))
+		}
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+// Without rows there still are columns.
+func TestColumnarEmpty(t *testing.T) {
+	columns, _, _ := exact()
+	r, err := ipc.NewReader(strings.NewReader(write(t, format.Arrow, 0, columns, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Release()
+	if _, err := r.Read(); !errors.Is(err, io.EOF) || r.Schema().NumFields() != len(columns) {
+		t.Errorf("%v, %d columns", err, r.Schema().NumFields())
+	}
+	table := readParquet(t, write(t, format.Parquet, 0, columns, nil))
+	defer table.Release()
+	if table.NumRows() != 0 || int(table.NumCols()) != len(columns) {
+		t.Errorf("%d rows, %d columns", table.NumRows(), table.NumCols())
+	}
+}
+
+// Many rows come in batches, each complete.
+func TestColumnarBatches(t *testing.T) {
+	const n = 200_000
+	for _, f := range []format.Format{format.Arrow, format.Parquet} {
+		var out bytes.Buffer
+		r, err := format.Write(t.Context(), &out, f, &counter{n: n}, format.Options{})
+		if err != nil || r.Rows != n {
+			t.Fatal(err, r)
+		}
+		if f == format.Parquet {
+			table := readParquet(t, out.String())
+			if table.NumRows() != n {
+				t.Errorf("%d rows", table.NumRows())
+			}
+			table.Release()
+		}
+	}
+}

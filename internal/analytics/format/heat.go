@@ -1,0 +1,145 @@
+package format
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"callhouse/internal/analytics/value"
+)
+
+// drawn is a source whose rows a terminal shows as a heat map.
+type drawn struct {
+	Source
+	down, across, number string
+}
+
+// Drawn returns src, of which a terminal shows a heat map: the values of the
+// first column down, those of the second across, and the third, a count, in the
+// fields. Other formats are not affected, nor is anything without three names.
+func Drawn(src Source, columns []string) Source {
+	if len(columns) != 3 {
+		return src
+	}
+	return &drawn{src, columns[0], columns[1], columns[2]}
+}
+
+// shades are the steps of a field, from few to many.
+var shades = []string{"·", "░", "▒", "▓", "█"}
+
+// heat is one map: a group's numbers.
+type heat struct {
+	title  string
+	fields map[[2]string]int64
+	apart  int64 // of rows that have no place on the map
+}
+
+// writeHeat draws a map for each group. What is held is one group's fields.
+func writeHeat(ctx context.Context, w *bufio.Writer, src *drawn, o Options) (Result, error) {
+	columns := src.Columns()
+	find := func(name string) int {
+		return slices.IndexFunc(columns, func(c value.Column) bool { return c.Name == name })
+	}
+	down, across, number := find(src.down), find(src.across), find(src.number)
+	var h *heat
+	r, err := each(ctx, src, func(row []any) error {
+		title := ""
+		if columns[0].Key {
+			title = heading(columns[0]) + ": " + cell(row[0], columns[0], o.Location)
+		}
+		if h != nil && h.title != title {
+			h.draw(w, o.Width)
+			_ = w.WriteByte('\n')
+			h = nil
+		}
+		if h == nil {
+			h = &heat{title: title, fields: map[[2]string]int64{}}
+		}
+		n, _ := row[number].(int64)
+		if row[down] == nil || row[across] == nil {
+			h.apart += n
+			return nil
+		}
+		h.fields[[2]string{fmt.Sprint(row[down]), fmt.Sprint(row[across])}] += n
+		return nil
+	})
+	if h != nil {
+		h.draw(w, o.Width)
+	}
+	return r, err
+}
+
+// A heat map is of hours and days of the week: both are always shown whole, so
+// that an hour without calls is seen.
+func (h *heat) draw(w *bufio.Writer, width int) {
+	days := []string{"Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"}
+	var most, longest int64 = 1, 0
+	var sums [24]int64
+	for at, n := range h.fields {
+		most = max(most, n)
+		if hour, err := strconv.Atoi(at[0]); err == nil && hour < len(sums) {
+			sums[hour] += n
+			longest = max(longest, sums[hour])
+		}
+	}
+	write := func(n int64) string { return thousands(fmt.Sprint(n)) }
+	// A field is a number, a space, a bar and a gap.
+	bar := func() int { return (width-6-len(write(longest)))/len(days) - len(write(most)) - 1 - gap }
+	if bar() < 1 {
+		write = short
+	}
+	cells := min(max(bar(), 1), 3)
+	room, roomAll := max(len(write(most)), 3), max(len(write(longest)), 3)
+	if width > 0 && len(write(most)) < len(write(9_900)) && most > 9_900 { // 9.9k is wider than 12k
+		room, roomAll = max(room, 4), max(roomAll, 4)
+	}
+	if h.title != "" {
+		writeLine(w, h.title)
+	}
+	head := "      "
+	for _, d := range days {
+		head += fmt.Sprintf("%*s%s", room, d[:3], strings.Repeat(" ", 1+cells+gap))
+	}
+	writeLine(w, head+fmt.Sprintf("%*s", roomAll, "all"))
+	for hour, sum := range sums {
+		line := fmt.Sprintf("%02d:00 ", hour)
+		for _, d := range days {
+			n := h.fields[[2]string{fmt.Sprint(hour), d}]
+			number := "·"
+			if n > 0 {
+				number = write(n)
+			}
+			line += fmt.Sprintf("%*s %s%*s", room, number, strings.Repeat(shade(n, most), cells), gap, "")
+		}
+		writeLine(w, line+fmt.Sprintf("%*s", roomAll, write(sum)))
+	}
+	if h.apart > 0 {
+		writeLine(w, thousands(fmt.Sprint(h.apart))+" without a start")
+	}
+}
+
+// short writes a number in at most four cells, as far as numbers of calls go.
+func short(n int64) string {
+	switch {
+	case n < 1000:
+		return fmt.Sprint(n)
+	case n < 9_950:
+		return fmt.Sprintf("%.1fk", float64(n)/1e3)
+	case n < 999_500:
+		return fmt.Sprintf("%.0fk", float64(n)/1e3)
+	case n < 9_950_000:
+		return fmt.Sprintf("%.1fM", float64(n)/1e6)
+	}
+	return fmt.Sprintf("%.0fM", float64(n)/1e6)
+}
+
+// shade is darker the nearer n is to the most.
+func shade(n, most int64) string {
+	if n == 0 {
+		return " "
+	}
+	return shades[min(int(n*int64(len(shades))/most), len(shades)-1)]
+}

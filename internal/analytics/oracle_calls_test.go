@@ -1,0 +1,302 @@
+package analytics_test
+
+import (
+	"math"
+	"math/big"
+	"sort"
+	"strings"
+	"time"
+
+	"callhouse/internal/analytics"
+)
+
+func reasonIs(r row, reason string) bool { return r["disconnection_reason"] == reason }
+
+func over(r row) bool { return r["settlement"] != "open" }
+
+func contained(r row) bool {
+	return connected(r) && over(r) && !reasonIs(r, "call_transfer") && !reasonIs(r, "voicemail_reached")
+}
+
+// talk is the duration of a connected call.
+func talk(r row) (int64, bool) {
+	ms, ok := r["duration_ms"].(int64)
+	return ms, ok && connected(r)
+}
+
+// units are ten-thousandths of the currency.
+func units(r row) (*big.Int, bool) {
+	s, ok := r["total_cost"].(string)
+	if !ok {
+		return nil, false
+	}
+	n, _ := new(big.Int).SetString(strings.Replace(s, ".", "", 1), 10)
+	return n, true
+}
+
+// money writes ten-thousandths divided by n, halves away from zero.
+func money(u *big.Int, n int64) any {
+	if n == 0 {
+		return nil
+	}
+	return new(big.Rat).SetFrac(u, big.NewInt(n*10_000)).FloatString(4)
+}
+
+func count(calls []row, is func(row) bool) (n int) {
+	for _, r := range calls {
+		if is(r) {
+			n++
+		}
+	}
+	return n
+}
+
+// share is null of nothing.
+func share(part, whole int) any {
+	if whole == 0 {
+		return nil
+	}
+	return percentOf(part, whole)
+}
+
+func costsOf(g *group) []any {
+	all, timed := new(big.Int), new(big.Int)
+	var costed, containedCalls, ms int64
+	var anyTalk bool
+	for _, r := range g.calls {
+		u, ok := units(r)
+		if !ok {
+			continue
+		}
+		costed++
+		all.Add(all, u)
+		if contained(r) {
+			containedCalls++
+		}
+		if t, ok := talk(r); ok {
+			timed.Add(timed, u)
+			ms += t
+			anyTalk = true
+		}
+	}
+	line := []any{g.key, int64(len(g.calls)), nil, nil, nil, nil, costed, containedCalls, nil}
+	if costed > 0 {
+		line[2], line[3], line[5] = money(all, 1), money(all, costed), money(all, containedCalls)
+	}
+	if anyTalk {
+		line[4], line[8] = money(new(big.Int).Mul(timed, big.NewInt(60_000)), ms), ms
+	}
+	return line
+}
+
+func volumeOf(g *group, loc *time.Location) (out [][]any) {
+	for _, day := range groupsOf(g.calls, analytics.Params{By: "weekday"}, loc) {
+		for _, hour := range groupsOf(day.calls, analytics.Params{By: "hour"}, loc) {
+			n := len(hour.calls)
+			out = append(out, []any{g.key, day.key, hour.key, int64(n), percentOf(n, len(g.calls)), int64(count(hour.calls, connected))})
+		}
+	}
+	return out
+}
+
+func funnelOf(g *group, turns map[any][]row) (out [][]any) {
+	spoke := func(r row) bool {
+		for _, t := range turns[r["call_id"]] {
+			if s, _ := t["content"].(string); t["role"] == "user" && strings.TrimSpace(s) != "" {
+				return true
+			}
+		}
+		return false
+	}
+	person := func(r row) bool { return connected(r) && !reasonIs(r, "voicemail_reached") }
+	up := count(g.calls, connected)
+	unknown := count(g.calls, func(r row) bool {
+		s := r["transcript_state"]
+		return person(r) && !spoke(r) && (s == "pending" || s == "missing" || s == "withheld")
+	})
+	for _, stage := range []struct {
+		name string
+		n    int
+	}{
+		{"attempted", len(g.calls)},
+		{"connected", up},
+		{"conversed", count(g.calls, func(r row) bool { return person(r) && spoke(r) })},
+		{"contained", count(g.calls, contained)},
+		{"transferred", count(g.calls, func(r row) bool { return connected(r) && reasonIs(r, "call_transfer") })},
+	} {
+		line := []any{g.key, stage.name, int64(stage.n), percentOf(stage.n, len(g.calls)), share(stage.n, up), nil}
+		switch stage.name {
+		case "attempted":
+			line[4] = nil
+		case "conversed":
+			line[5] = int64(unknown)
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+// wilson solves |p - hits/n| = z √(p(1-p)/n) for p.
+func wilson(hits, n int) (low, high any) {
+	if n == 0 {
+		return nil, nil
+	}
+	z := 1.959963984540054
+	p, m := float64(hits)/float64(n), float64(n)
+	a, b, c := 1+z*z/m, -(2*p + z*z/m), p*p
+	d := math.Sqrt(b*b - 4*a*c)
+	l, h := (-b-d)/(2*a), (-b+d)/(2*a)
+	if hits == 0 {
+		l = 0
+	}
+	if hits == n {
+		h = 1
+	}
+	return 100 * l, 100 * h
+}
+
+func handle(calls []row) any {
+	var total, n int64
+	for _, r := range calls {
+		if ms, ok := talk(r); ok {
+			total += ms
+			n++
+		}
+	}
+	return mean(total, n)
+}
+
+func sentimentShare(calls []row, sentiment string) any {
+	rated := count(calls, func(r row) bool { return r["user_sentiment"] != nil })
+	return share(count(calls, func(r row) bool { return r["user_sentiment"] == sentiment }), rated)
+}
+
+func agentsOf(g *group) (out [][]any) {
+	for _, a := range counted(g, "agent_id") {
+		ended := count(a.calls, func(r row) bool { return connected(r) && over(r) })
+		low, _ := wilson(count(a.calls, contained), ended)
+		total, costed := new(big.Int), false
+		for _, r := range a.calls {
+			if u, ok := units(r); ok {
+				total.Add(total, u)
+				costed = true
+			}
+		}
+		line := []any{g.key, a.key, int64(len(a.calls)), percentOf(count(a.calls, connected), len(a.calls)), share(count(a.calls, contained), ended), low,
+			share(count(a.calls, func(r row) bool { return connected(r) && over(r) && reasonIs(r, "call_transfer") }), ended),
+			sentimentShare(a.calls, "positive"), sentimentShare(a.calls, "negative"), handle(a.calls), nil}
+		if costed {
+			line[10] = money(total, 1)
+		}
+		out = append(out, line)
+	}
+	sort.SliceStable(out, func(i, j int) bool { // ties stay in the order of counted: by calls, then by name
+		a, b := out[i][5], out[j][5]
+		if a == nil || b == nil {
+			return a != nil
+		}
+		return a.(float64) > b.(float64)+1e-9
+	})
+	return out
+}
+
+func versionsOf(g *group) (out [][]any) {
+	ended := &group{}
+	for _, r := range g.calls {
+		if connected(r) && over(r) {
+			ended.calls = append(ended.calls, r)
+		}
+	}
+	for _, a := range counted(ended, "agent_id") {
+		var sides []*group
+		var names [][2]any
+		for _, v := range counted(a, "agent_version") {
+			for _, l := range counted(v, "variant_label") {
+				sides, names = append(sides, l), append(names, [2]any{v.key, l.key})
+			}
+		}
+		order := make([]int, len(sides))
+		for i := range order {
+			order[i] = i
+		}
+		sort.Slice(order, func(i, j int) bool {
+			x, y := order[i], order[j]
+			if a, b := len(sides[x].calls), len(sides[y].calls); a != b {
+				return a > b
+			}
+			if names[x][0] != names[y][0] {
+				return keyLess(names[x][0], names[y][0])
+			}
+			return keyLess(names[x][1], names[y][1])
+		})
+		base := sides[order[0]]
+		for i, at := range order {
+			out = append(out, sideOf(g.key, a.key, names[at], sides[at], base, i == 0))
+		}
+	}
+	return out
+}
+
+func sideOf(key, agent any, name [2]any, s, base *group, first bool) []any {
+	hits, n := count(s.calls, contained), len(s.calls)
+	low, high := wilson(hits, n)
+	rated := count(s.calls, func(r row) bool { return r["user_sentiment"] != nil })
+	positive := count(s.calls, func(r row) bool { return r["user_sentiment"] == "positive" })
+	plow, phigh := wilson(positive, rated)
+	line := []any{key, agent, name[0], name[1], int64(n), percentOf(hits, n), low, high, "baseline", nil, nil, share(positive, rated), plow, phigh, handle(s.calls)}
+	if first {
+		return line
+	}
+	baseHits, baseN := count(base.calls, contained), len(base.calls)
+	blow, bhigh := wilson(baseHits, baseN)
+	p, q := percentOf(hits, n), percentOf(baseHits, baseN)
+	from := p - q - math.Hypot(p-low.(float64), bhigh.(float64)-q)
+	to := p - q + math.Hypot(high.(float64)-p, q-blow.(float64))
+	line[8], line[9], line[10] = "unclear", from, to
+	if from > 0 {
+		line[8] = "better"
+	} else if to < 0 {
+		line[8] = "worse"
+	}
+	return line
+}
+
+func factsOf(g *group) (out [][]any) {
+	is := func(column, value string) func(row) bool { return func(r row) bool { return r[column] == value } }
+	has := func(column string) func(row) bool { return func(r row) bool { return r[column] != nil } }
+	for _, f := range []struct {
+		fact, state string
+		applies     func(row) bool
+	}{
+		{"listed", "info", func(row) bool { return true }},
+		{"without a start", "info", func(r row) bool { return r["start_at"] == nil }},
+		{"not over", "waiting", is("settlement", "open")},
+		{"settled", "good", is("settlement", "settled")},
+		{"analysis or cost to come", "waiting", is("settlement", "ended")},
+		{"analysis or cost given up", "lost", is("settlement", "expired")},
+		{"transcript there", "good", is("transcript_state", "present")},
+		{"nothing to transcribe", "good", is("transcript_state", "empty")},
+		{"transcript to come", "waiting", is("transcript_state", "pending")},
+		{"opted out of storage", "info", is("transcript_state", "withheld")},
+		{"transcript gone", "lost", is("transcript_state", "missing")},
+		{"sentiment known", "good", has("user_sentiment")},
+		{"cost known", "good", has("total_cost")},
+	} {
+		if n := count(g.calls, f.applies); n > 0 {
+			out = append(out, []any{g.key, f.fact, f.state, int64(n), percentOf(n, len(g.calls))})
+		}
+	}
+	return out
+}
+
+// lastRunOf is what the last run adds to the facts.
+func lastRunOf(runs []row) (out [][]any) {
+	if len(runs) == 0 {
+		return nil
+	}
+	last := runs[len(runs)-1]
+	if n := last["calls_set_aside"].(int64); n > 0 {
+		out = append(out, []any{nil, "set aside by the last run", "lost", n, nil})
+	}
+	return append(out, []any{nil, "counted by the service", "info", last["total_count"], nil})
+}

@@ -1,0 +1,313 @@
+package analytics_test
+
+import (
+	"sort"
+	"strings"
+
+	"callhouse/internal/analytics"
+)
+
+// rank is the pNN of the values: the smallest that at least p % do not exceed.
+func rank(values []int64, p int) any {
+	if len(values) == 0 {
+		return nil
+	}
+	sort.Slice(values, func(i, j int) bool { return values[i] < values[j] })
+	return values[(len(values)*p+99)/100-1]
+}
+
+func byCall(rows []row) map[any][]row {
+	out := map[any][]row{}
+	for _, r := range rows {
+		out[r["call_id"]] = append(out[r["call_id"]], r)
+	}
+	return out
+}
+
+// conversationOf walks through the turns of each call, one after the other.
+func conversationOf(g *group, turns map[any][]row) []any {
+	var calls, spoken, interrupted, byCaller, byAgent int
+	var total, agent int64
+	var latencies, silences []int64
+	for _, c := range g.calls {
+		until := map[string]int64{}
+		var last string
+		var lastEnd, longest int64
+		var n, barged int
+		hasSilence := false
+		for _, t := range turns[c["call_id"]] {
+			role, _ := t["role"].(string)
+			begin, ok1 := t["start_at"].(int64)
+			end, ok2 := t["end_at"].(int64)
+			if role != "agent" && role != "user" || !ok1 || !ok2 {
+				continue
+			}
+			n++
+			total += end - begin
+			other := "agent"
+			if role == "agent" {
+				agent += end - begin
+				other = "user"
+				if last == "user" && begin >= lastEnd {
+					latencies = append(latencies, begin-lastEnd)
+				}
+			}
+			if e, ok := until[other]; ok && begin < e {
+				if role == "user" {
+					byCaller++
+					barged++
+				} else {
+					byAgent++
+				}
+			}
+			if n > 1 {
+				latest := int64(-1 << 62)
+				for _, e := range until {
+					latest = max(latest, e)
+				}
+				longest, hasSilence = max(longest, begin-latest), true
+			}
+			if e, ok := until[role]; !ok || end > e {
+				until[role] = end
+			}
+			last, lastEnd = role, end
+		}
+		if n == 0 {
+			continue
+		}
+		calls++
+		spoken += n
+		if barged > 0 {
+			interrupted++
+		}
+		if hasSilence {
+			silences = append(silences, longest)
+		}
+	}
+	if calls == 0 {
+		return nil
+	}
+	line := []any{g.key, int64(calls), float64(spoken) / float64(calls), nil, rank(latencies, 50), rank(latencies, 95), percentOf(interrupted, calls),
+		int64(byCaller), int64(byAgent), rank(silences, 50), rank(silences, 100), int64(len(latencies))}
+	if total != 0 {
+		line[3] = 100 * float64(agent) / float64(total)
+	}
+	return line
+}
+
+// use is a tool call.
+type use struct {
+	call, tool, id     any
+	turn, resultTurn   int64
+	invoked, answered  bool
+	content            any
+	startedAt, endedAt any
+}
+
+// usesOf pairs invocations with results: the n-th of an id with the n-th.
+func usesOf(turns []row) []*use {
+	var out []*use
+	waiting := map[string][2][]*use{} // by id: uses that lack their result, their invocation
+	for _, t := range turns {
+		role := t["role"]
+		if role != "tool_call_invocation" && role != "tool_call_result" {
+			continue
+		}
+		result := role == "tool_call_result"
+		mine, other := 0, 1
+		if result {
+			mine, other = 1, 0
+		}
+		var u *use
+		id, named := t["tool_call_id"].(string)
+		w := waiting[id]
+		if named && len(w[other]) > 0 {
+			u = w[other][0]
+			w[other] = w[other][1:]
+		} else {
+			u = &use{call: t["call_id"], id: t["tool_call_id"]}
+			out = append(out, u)
+			w[mine] = append(w[mine], u)
+		}
+		if named {
+			waiting[id] = w
+		}
+		if result {
+			u.answered, u.resultTurn, u.content = true, t["turn"].(int64), t["content"]
+			if u.endedAt = t["end_at"]; u.endedAt == nil {
+				u.endedAt = t["start_at"]
+			}
+		} else {
+			u.invoked, u.turn, u.tool, u.startedAt = true, t["turn"].(int64), t["tool_name"], t["start_at"]
+		}
+	}
+	return out
+}
+
+// pause is the time between the speech around a tool call.
+func (u *use) pause(turns []row) any {
+	first, last := u.turn, u.resultTurn
+	if !u.invoked {
+		first = last
+	}
+	if !u.answered {
+		last = first
+	}
+	first, last = min(first, last), max(first, last)
+	var before, after *int64
+	for _, t := range turns {
+		if t["role"] != "agent" && t["role"] != "user" {
+			continue
+		}
+		if end, ok := t["end_at"].(int64); ok && t["turn"].(int64) < first && (before == nil || end > *before) {
+			before = &end
+		}
+		if begin, ok := t["start_at"].(int64); ok && t["turn"].(int64) > last && (after == nil || begin < *after) {
+			after = &begin
+		}
+	}
+	if before == nil || after == nil {
+		return nil
+	}
+	return max(*after-*before, 0)
+}
+
+func failed(content any) bool {
+	for _, a := range answers {
+		if a.content == content {
+			return a.failed
+		}
+	}
+	panic("an answer that is not in the list")
+}
+
+func toolsOf(g *group, turns map[any][]row) (out [][]any) {
+	type tool struct {
+		uses, failed, answered int
+		calls                  map[any]bool
+		pauses, durations      []int64
+	}
+	tools := map[any]*tool{}
+	all := 0
+	for _, c := range g.calls {
+		for _, u := range usesOf(turns[c["call_id"]]) {
+			t := tools[u.tool]
+			if t == nil {
+				t = &tool{calls: map[any]bool{}}
+				tools[u.tool] = t
+			}
+			all++
+			t.uses++
+			t.calls[u.call] = true
+			if u.answered {
+				t.answered++
+				if failed(u.content) {
+					t.failed++
+				}
+			}
+			if ms, ok := u.pause(turns[c["call_id"]]).(int64); ok {
+				t.pauses = append(t.pauses, ms)
+			}
+			if from, ok := u.startedAt.(int64); ok && u.endedAt != nil {
+				t.durations = append(t.durations, u.endedAt.(int64)-from)
+			}
+		}
+	}
+	for name, t := range tools {
+		out = append(out, []any{g.key, name, int64(t.uses), percentOf(t.uses, all), int64(len(t.calls)), int64(t.failed), share(t.failed, t.answered),
+			int64(t.uses - t.answered), rank(t.pauses, 50), rank(t.pauses, 95), rank(t.durations, 50)})
+	}
+	sort.Slice(out, func(i, j int) bool {
+		if a, b := out[i][2].(int64), out[j][2].(int64); a != b {
+			return a > b
+		}
+		return keyLess(out[i][1], out[j][1])
+	})
+	return out
+}
+
+// itemGroup makes groups of items as groupsOf makes them of calls.
+func itemGroups(g *group, column string) []*group { return counted(g, column) }
+
+func extractedOf(g *group, items map[any][]row) (out [][]any) {
+	all := &group{}
+	for _, c := range g.calls {
+		all.calls = append(all.calls, items[c["call_id"]]...)
+	}
+	var fields []*group
+	names := map[*group][2]any{}
+	for _, n := range itemGroups(all, "name") {
+		for _, t := range itemGroups(n, "type") {
+			fields = append(fields, t)
+			names[t] = [2]any{n.key, t.key}
+		}
+	}
+	sort.SliceStable(fields, func(i, j int) bool {
+		a, b := fields[i], fields[j]
+		if len(a.calls) != len(b.calls) {
+			return len(a.calls) > len(b.calls)
+		}
+		if x, y := names[a][0], names[b][0]; x != y {
+			return keyLess(x, y)
+		}
+		return keyLess(names[a][1], names[b][1])
+	})
+	for _, f := range fields {
+		values := itemGroups(f, "text")
+		rare := 0
+		for i, v := range values {
+			if i >= 10 && len(values) > 11 {
+				rare += len(v.calls)
+				continue
+			}
+			out = append(out, []any{g.key, names[f][0], names[f][1], v.key, int64(1), int64(len(v.calls)), percentOf(len(v.calls), len(f.calls))})
+		}
+		if rare > 0 {
+			out = append(out, []any{g.key, names[f][0], names[f][1], nil, int64(len(values) - 10), int64(rare), percentOf(rare, len(f.calls))})
+		}
+	}
+	return out
+}
+
+// searched is what the report search finds.
+func searched(calls []row, turns map[any][]row, p analytics.Params) (out [][]any) {
+	has := func(t row) bool {
+		s, ok := t["content"].(string)
+		for _, w := range p.Words {
+			ok = ok && strings.Contains(strings.ToLower(s), strings.ToLower(w))
+		}
+		return ok
+	}
+	var chosen []row
+	for _, c := range calls {
+		if selects(c, p) {
+			chosen = append(chosen, c)
+		}
+	}
+	sort.SliceStable(chosen, func(i, j int) bool {
+		a, b := chosen[i]["start_at"], chosen[j]["start_at"]
+		if a == nil || b == nil {
+			return a != nil && b == nil
+		}
+		return a.(int64) > b.(int64)
+	})
+	for _, c := range chosen {
+		var said []row
+		for _, t := range turns[c["call_id"]] {
+			if t["role"] == "agent" || t["role"] == "user" {
+				said = append(said, t)
+			}
+		}
+		for i, t := range said {
+			if !has(t) && (i == 0 || !has(said[i-1])) && (i+1 == len(said) || !has(said[i+1])) {
+				continue
+			}
+			line := []any{c["call_id"], has(t), t["role"], nil, orNil(t, "content"), t["turn"], c["start_at"]}
+			if at, ok := t["start_at"].(int64); ok && c["start_at"] != nil {
+				line[3] = at - c["start_at"].(int64)
+			}
+			out = append(out, line)
+		}
+	}
+	return out
+}

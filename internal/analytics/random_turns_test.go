@@ -1,0 +1,102 @@
+package analytics_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"callhouse/internal/analytics/analyticstest"
+)
+
+// answer is what a tool may answer, and whether that tells of a failure.
+type answer struct {
+	content any
+	failed  bool
+}
+
+var answers = []answer{
+	{`{"status":"ok","code":200}`, false}, {`{"ok":true,"error":null}`, false}, {`{"error":"","errors":[]}`, false}, {`{"error":false}`, false},
+	{`[{"error":"inside a list"}]`, false}, {`"error"`, false}, {"", false}, {nil, false}, {"errors are not told", false}, {`{"status":"500"}`, false},
+	{`{"status":399,"code":600}`, false}, {`{"success":"false"}`, false}, {`{"status":["error"]}`, false}, {"12", false},
+	{`{"status":"Error"}`, true}, {`{"status":"timed_out"}`, true}, {`{"error":"no such customer"}`, true}, {`{"errors":[1]}`, true}, {`{"error":{"a":1}}`, true},
+	{`{"status":400}`, true}, {`{"code":599}`, true}, {`{"status_code":502.0}`, true}, {`{"statusCode":404}`, true}, {`{"success":false}`, true},
+	{`{"ok":false}`, true}, {`{"is_error":true}`, true}, {`{"isError":true}`, true}, {"Error: refused", true}, {"  TIMEOUT", true}, {"failed, try again", true},
+	{`{"status":"error"`, false}, // cut off: neither JSON nor a sentence
+}
+
+var sentences = []string{"Hello, how may I help?", "환불 부탁드립니다", "my CREDIT card", "  ", "card of credit", "100% sure_thing", "it's \\ 'quoted'"}
+
+// randomTurns returns transcripts of some of the calls: with roles never seen,
+// without times, out of order in time, with tool calls that lack their half.
+func randomTurns(r *rand.Rand, calls []row) (turns []row) {
+	for _, c := range calls {
+		if r.IntN(4) == 0 {
+			continue
+		}
+		at := int64(1_790_000_000_000)
+		if ms, ok := c["start_at"].(int64); ok {
+			at = ms
+		}
+		for i := range r.IntN(14) {
+			t := row{"call_id": c["call_id"], "turn": int64(i), "call_start_at": c["start_at"],
+				"role": maybe(r, .03, "agent", "agent", "user", "user", "tool_call_invocation", "tool_call_result", "narrator")}
+			switch t["role"] {
+			case "tool_call_invocation":
+				t["tool_call_id"] = maybe(r, .1, "t1", "t2")
+				t["tool_name"] = maybe(r, .1, "find", "book")
+				t["arguments"] = `{"n":1}`
+			case "tool_call_result":
+				t["tool_call_id"] = maybe(r, .1, "t1", "t2")
+				t["content"] = pick(r, answers).content
+			default:
+				t["content"] = maybe(r, .05, sentences...)
+				at += int64(r.IntN(40)-10) * 100
+				if r.Float64() < .95 {
+					t["start_at"] = at
+				}
+				at += int64(r.IntN(5)) * 700
+				if r.Float64() < .95 {
+					t["end_at"] = at
+				}
+			}
+			if r.IntN(6) == 0 && t["start_at"] == nil { // as a later version of the service may
+				t["start_at"], t["end_at"] = at, at+int64(r.IntN(900))
+			}
+			turns = append(turns, t)
+		}
+	}
+	return turns
+}
+
+// extraction is a value, and its text.
+type extraction struct {
+	raw  any
+	text any
+}
+
+func randomItems(r *rand.Rand, calls []row) (items []row) {
+	for _, c := range calls {
+		for i := range r.IntN(4) {
+			v := pick(r, []extraction{{`"red"`, "red"}, {`"blue"`, "blue"}, {"true", "true"}, {"1", "1"}, {"1.5", "1.5"}, {nil, nil}, {"null", nil}, {`{"a":1}`, `{"a":1}`}})
+			if r.IntN(2) == 0 {
+				n := r.IntN(30)
+				v = extraction{fmt.Sprintf(`"v%d"`, n), fmt.Sprintf("v%d", n)}
+			}
+			items = append(items, row{"call_id": c["call_id"], "position": int64(i), "call_start_at": c["start_at"],
+				"name": maybe(r, .1, "colour", "size"), "type": maybe(r, .05, "string", "enum"), "value": v.raw, "text": v.text})
+		}
+	}
+	return items
+}
+
+// randomData returns everything that reports read.
+func randomData(r *rand.Rand, n int) analyticstest.Data {
+	calls := randomCalls(r, n)
+	d := analyticstest.Data{Calls: calls, Turns: randomTurns(r, calls), Items: randomItems(r, calls)}
+	if n != 1 {
+		d.Runs = []row{
+			{"run_id": "20261119T000000Z-00000001", "started_at": int64(1), "calls_set_aside": int64(9), "total_count": int64(5)},
+			{"run_id": "20261120T000000Z-00000001", "started_at": int64(2), "calls_set_aside": int64(n % 2 * 7), "total_count": int64(n + 3)},
+		}
+	}
+	return d
+}

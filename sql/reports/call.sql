@@ -1,0 +1,38 @@
+-- call: one call as a readable conversation
+--
+-- What was said and done in order, each at its time since the start of the call.
+-- A tool's arguments and its result are as the agent and the service sent them;
+-- a result that tells of a failure is marked. CALL_ID is the call's id, or as
+-- much of its beginning as no other call's has.
+--
+-- Grain: one row per item of the call's transcript
+-- Reads: calls, transcript_turns
+-- Arguments: CALL_ID
+-- Columns:
+--   turn   INTEGER  -      position in the time line, from 0
+--   at_ms  BIGINT   ms     when it began, since the start of the call; null for tools
+--   who    VARCHAR  -      agent, user, a tool's name, or what else the service calls it
+--   what   VARCHAR  prose  what was said; → arguments of a tool, ← its result, ✗ its failure
+
+WITH the_call AS (
+    SELECT call_id, start_at FROM calls WHERE call_id = getvariable('call_id')
+), turns AS (
+    SELECT t.*, the_call.start_at AS call_started,
+        max(tool_name) OVER (PARTITION BY tool_call_id) AS tool
+    FROM transcript_turns t JOIN the_call USING (call_id)
+    WHERE t.call_id = getvariable('call_id')
+)
+SELECT turn,
+    epoch_ms(start_at) - epoch_ms(call_started) AS at_ms,
+    CASE
+        WHEN role = 'tool_call_invocation' THEN coalesce(tool_name, 'tool')
+        WHEN role = 'tool_call_result' THEN CASE WHEN tool_call_id IS NULL THEN 'tool' ELSE coalesce(tool, 'tool') END
+        ELSE role
+    END AS who,
+    CASE
+        WHEN role = 'tool_call_invocation' THEN '→ ' || coalesce(CAST(arguments AS VARCHAR), '')
+        WHEN role = 'tool_call_result' THEN CASE WHEN tells_failure(content) THEN '✗ ' ELSE '← ' END || coalesce(content, '')
+        ELSE content
+    END AS what
+FROM turns
+ORDER BY turn

@@ -1,0 +1,39 @@
+-- costs: what calls cost, in all and by call, minute and contained call
+--
+-- Over the calls whose cost is known; calls that did not connect have none.
+-- total_cost is exact. What is divided is rounded to four decimals, halves away
+-- from zero. A contained call's cost is the cost of all calls divided by the
+-- contained ones: what the organisation pays for one call that needed nobody else.
+--
+-- Grain: one row per group
+-- Reads: selected
+-- Needs: end, cost
+-- Columns:
+--   key                 VARCHAR        -        the group that --by asks for
+--   calls               BIGINT         count    calls
+--   total_cost          DECIMAL(38,4)  money    sum of the known costs, in the account's currency
+--   per_call            DECIMAL(38,4)  money    of it for a call whose cost is known
+--   per_minute          DECIMAL(38,4)  money    of it for a connected minute: the cost of the connected calls whose duration is known, by their talk time
+--   per_contained_call  DECIMAL(38,4)  money    of it for a contained call whose cost is known
+--   costed_calls        BIGINT         count    calls whose cost is known
+--   contained_calls     BIGINT         count    of them those that the agent handled alone
+--   talk_ms             HUGEINT        ms       talk time of the calls whose cost is known
+
+WITH summed AS (
+    SELECT key,
+        count(*) AS calls,
+        count(total_cost) AS costed_calls,
+        sum(total_cost) AS total_cost,
+        sum(total_cost) FILTER (talk_ms IS NOT NULL) AS talk_cost,
+        sum(talk_ms) FILTER (total_cost IS NOT NULL) AS talk_ms,
+        count(*) FILTER (is_contained AND total_cost IS NOT NULL) AS contained_calls
+    FROM selected
+    GROUP BY key
+)
+SELECT key, calls, total_cost,
+    money_per(units_of(total_cost), costed_calls) AS per_call,
+    money_per(units_of(talk_cost) * 60000, talk_ms) AS per_minute,
+    money_per(units_of(total_cost), contained_calls) AS per_contained_call,
+    costed_calls, contained_calls, talk_ms
+FROM summed
+ORDER BY group_rank(calls), key NULLS LAST

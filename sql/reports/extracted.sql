@@ -1,0 +1,42 @@
+-- extracted: what the custom analysis found: each field's values, and how often
+--
+-- The ten most frequent values of a field have a row each, further ones share
+-- one: its values column says how many they are. Values are compared as text, a
+-- string without its quotes; numbers that are spelled differently are different.
+--
+-- Grain: one row per group, field and value; the rarer values of a field in one
+-- Reads: selected, selected_items
+-- Needs: end, analysis
+-- Columns:
+--   key            VARCHAR  -        the group that --by asks for
+--   name           VARCHAR  -        the field
+--   type           VARCHAR  -        string, enum, boolean or number
+--   value          VARCHAR  -        what was found; null: nothing, or the rarer values together
+--   values         BIGINT   count    different values that the row stands for
+--   items          BIGINT   count    how often they were found
+--   share_percent  DOUBLE   percent  share of the field's items
+
+WITH counted AS (
+    SELECT key, name, type, value_text, count(*) AS items
+    FROM selected_items
+    GROUP BY key, name, type, value_text
+), ranked AS (
+    SELECT *,
+        sum(items) OVER (PARTITION BY key) AS group_items,
+        sum(items) OVER (PARTITION BY key, name, type) AS field_items,
+        count(*) OVER (PARTITION BY key, name, type) AS field_values,
+        row_number() OVER (PARTITION BY key, name, type ORDER BY items DESC, value_text NULLS LAST) AS place
+    FROM counted
+), folded AS (
+    SELECT *, place > 10 AND field_values > 11 AS is_rare
+    FROM ranked
+)
+SELECT key, name, type,
+    CASE WHEN NOT is_rare THEN any_value(value_text) END AS value,
+    count(*) AS values,
+    CAST(sum(items) AS BIGINT) AS items,
+    percent_of(sum(items), any_value(field_items)) AS share_percent
+FROM folded
+GROUP BY key, name, type, is_rare, CASE WHEN NOT is_rare THEN place END
+ORDER BY group_rank(any_value(group_items)), key NULLS LAST, any_value(field_items) DESC, name NULLS LAST, type NULLS LAST,
+    is_rare, min(place)

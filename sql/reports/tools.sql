@@ -1,0 +1,45 @@
+-- tools: what agents had tools do: how often, how often it failed, how long callers waited
+--
+-- What failed means, and the pause, is told by: query describe tool_calls. The
+-- service tells no times of tools: the pause in speech in which a tool ran is the
+-- most that it took.
+--
+-- Grain: one row per group and tool
+-- Reads: selected, selected_tool_calls
+-- Needs: end, transcripts
+-- Columns:
+--   key              VARCHAR  -        the group that --by asks for
+--   tool_name        VARCHAR  -        the tool; null: a result without its invocation
+--   uses             BIGINT   count    tool calls
+--   share_percent    DOUBLE   percent  share of the group's tool calls
+--   calls            BIGINT   count    calls in which it was used
+--   failed_uses      BIGINT   count    tool calls whose result tells of a failure
+--   failed_percent   DOUBLE   percent  share of them among those with a result
+--   unanswered_uses  BIGINT   count    tool calls without a result
+--   pause_p50_ms     BIGINT   ms       median pause in which it ran
+--   pause_p95_ms     BIGINT   ms       95th percentile of the pause
+--   duration_p50_ms  BIGINT   ms       median duration, where the service tells times
+
+WITH counted AS (
+    SELECT key, tool_name,
+        count(*) AS uses,
+        count(DISTINCT call_id) AS calls,
+        count(*) FILTER (failed) AS failed_uses,
+        count(failed) AS answered,
+        quantile_disc(pause_ms, [0.50, 0.95]) AS pause,
+        quantile_disc(duration_ms, 0.50) AS duration_p50_ms
+    FROM selected_tool_calls
+    GROUP BY key, tool_name
+), totals AS (
+    SELECT *, sum(uses) OVER (PARTITION BY key) AS group_uses
+    FROM counted
+)
+SELECT key, tool_name, uses,
+    percent_of(uses, group_uses) AS share_percent,
+    calls, failed_uses,
+    percent_of(failed_uses, answered) AS failed_percent,
+    uses - answered AS unanswered_uses,
+    pause[1] AS pause_p50_ms, pause[2] AS pause_p95_ms,
+    duration_p50_ms
+FROM totals
+ORDER BY group_rank(group_uses), key NULLS LAST, uses DESC, tool_name NULLS LAST

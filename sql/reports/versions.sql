@@ -1,0 +1,72 @@
+-- versions: agent versions and variants side by side: is B really better?
+--
+-- Each version and variant of an agent beside the one of its that has the most
+-- connected calls, the baseline. A share's interval holds the true share with
+-- 95 % confidence (Wilson). verdict compares the contained share with the
+-- baseline's: better or worse where the interval of the difference (Newcombe's,
+-- made of both Wilson intervals) leaves out 0, unclear where it does not: the
+-- difference may be luck. Of twenty comparisons of equals, one comes out better or
+-- worse by luck; and calls that were not split at random may differ by more than
+-- the version.
+--
+-- Grain: one row per group, agent, version and variant
+-- Reads: selected
+-- Needs: end, analysis
+-- Columns:
+--   key                     VARCHAR  -        the group that --by asks for
+--   agent_id                VARCHAR  -        the agent
+--   agent_version           VARCHAR  -        its version
+--   variant_label           VARCHAR  -        the variant of the split test; null: none
+--   calls                   BIGINT   count    connected calls that are over
+--   contained_percent       DOUBLE   percent  share of them that the agent handled alone
+--   contained_low_percent   DOUBLE   percent  lower bound of the true share
+--   contained_high_percent  DOUBLE   percent  upper bound of it
+--   verdict                 VARCHAR  -        baseline, better, worse or unclear
+--   difference_low_points   DOUBLE   points   lower bound of the difference to the baseline, in percentage points
+--   difference_high_points  DOUBLE   points   upper bound of it
+--   positive_percent        DOUBLE   percent  share of positive sentiment among the calls that have one
+--   positive_low_percent    DOUBLE   percent  lower bound of the true share
+--   positive_high_percent   DOUBLE   percent  upper bound of it
+--   handle_ms               BIGINT   ms       average handle time
+
+WITH counted AS (
+    SELECT key, agent_id, agent_version, variant_label,
+        count(*) AS calls,
+        count(*) FILTER (is_contained) AS contained,
+        count(user_sentiment) AS rated,
+        count(*) FILTER (user_sentiment = 'positive') AS positive,
+        count(talk_ms) AS timed,
+        sum(talk_ms) AS total_ms
+    FROM selected
+    WHERE is_connected AND is_over
+    GROUP BY key, agent_id, agent_version, variant_label
+), bounded AS (
+    SELECT *,
+        percent_of(contained, calls) AS share,
+        wilson(contained, calls, -1) AS low,
+        wilson(contained, calls, 1) AS high,
+        row_number() OVER baseline_first AS place,
+        first_value(share) OVER baseline_first AS base_share,
+        first_value(low) OVER baseline_first AS base_low,
+        first_value(high) OVER baseline_first AS base_high,
+        sum(calls) OVER (PARTITION BY key) AS group_calls,
+        sum(calls) OVER (PARTITION BY key, agent_id) AS agent_calls
+    FROM counted
+    WINDOW baseline_first AS (PARTITION BY key, agent_id
+        ORDER BY calls DESC, agent_version NULLS LAST, variant_label NULLS LAST)
+), compared AS (
+    SELECT *,
+        CASE WHEN place > 1 THEN share - base_share - sqrt(pow(share - low, 2) + pow(base_high - base_share, 2)) END AS difference_low,
+        CASE WHEN place > 1 THEN share - base_share + sqrt(pow(high - share, 2) + pow(base_share - base_low, 2)) END AS difference_high
+    FROM bounded
+)
+SELECT key, agent_id, agent_version, variant_label, calls,
+    share AS contained_percent, low AS contained_low_percent, high AS contained_high_percent,
+    CASE WHEN place = 1 THEN 'baseline' WHEN difference_low > 0 THEN 'better' WHEN difference_high < 0 THEN 'worse' ELSE 'unclear' END AS verdict,
+    difference_low AS difference_low_points, difference_high AS difference_high_points,
+    percent_of(positive, rated) AS positive_percent,
+    wilson(positive, rated, -1) AS positive_low_percent,
+    wilson(positive, rated, 1) AS positive_high_percent,
+    mean_of(total_ms, timed) AS handle_ms
+FROM compared
+ORDER BY group_rank(group_calls), key NULLS LAST, agent_calls DESC, agent_id NULLS LAST, place

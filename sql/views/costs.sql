@@ -1,0 +1,29 @@
+-- costs: what each call cost, and whether that is all
+--
+-- total_cost is in the account's currency, with every digit that the service
+-- sent. A call that did not connect is not charged.
+--
+-- Grain: one row per call
+-- Reads: calls
+-- Columns:
+--   call_id         VARCHAR NOT NULL          -       the call
+--   agent_id        VARCHAR                   -       the agent that spoke
+--   start_at        TIMESTAMP WITH TIME ZONE  -       when the call started
+--   local_date      DATE                      -       day of its start, as in calls
+--   total_cost      DECIMAL(18,4)             money   what the call cost; null until known
+--   credits_used    DECIMAL(18,4)             -       credits charged; calls read through the v2 API only
+--   billed_seconds  DECIMAL(18,3)             s       time charged; calls read through the v2 API only
+--   cost_state      VARCHAR NOT NULL          -       known, none (it did not connect), awaited (to come) or never (it did not come)
+--   talk_ms         BIGINT                    ms      duration of a connected call
+--   is_connected    BOOLEAN NOT NULL          -       somebody answered, or a machine did
+--   is_contained    BOOLEAN NOT NULL          -       the agent handled the call alone, as in calls
+
+SELECT call_id, agent_id, start_at, local_date, total_cost, credits_used, billed_seconds,
+    CASE
+        WHEN total_cost IS NOT NULL THEN 'known'
+        WHEN is_over AND NOT is_connected THEN 'none'
+        WHEN settlement = 'open' OR settlement = 'ended' THEN 'awaited'
+        ELSE 'never'
+    END AS cost_state,
+    talk_ms, is_connected, is_contained
+FROM calls
