@@ -156,9 +156,14 @@ func appendRecord(dst []byte, r *schema.Record) ([]byte, error) {
 		dst = append(dst, bodyMember...)
 		start := len(dst)
 		dst = append(dst, r.Body...)
-		for i := start; i < len(dst); i++ {
-			if dst[i] == '\n' || dst[i] == '\r' {
-				dst[i] = ' '
+		for _, end := range []byte{'\n', '\r'} {
+			for rest := dst[start:]; ; {
+				i := bytes.IndexByte(rest, end)
+				if i < 0 {
+					break
+				}
+				rest[i] = ' '
+				rest = rest[i+1:]
 			}
 		}
 	}

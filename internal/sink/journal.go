@@ -62,7 +62,11 @@ func newJournal(fsys FS, root, run string) *journal {
 // put returns when the records are durable. On a cancelled context it returns
 // at once, and the records may or may not become durable.
 func (j *journal) put(ctx context.Context, recs []schema.Record) error {
-	var lines []byte
+	size := 0
+	for i := range recs {
+		size += len(recs[i].Body) + len(recs[i].CallID) + 80
+	}
+	lines := make([]byte, 0, size)
 	for i := range recs {
 		var err error
 		if lines, err = appendRecord(lines, &recs[i]); err != nil {

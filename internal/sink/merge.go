@@ -14,6 +14,7 @@ type merger struct {
 	c     *commit
 	stats Stats
 	slots []*decodeSlot
+	used  int            // of slots, by calls that the writer still holds
 	dec   schema.Decoder // of rows from older files
 }
 
@@ -46,7 +47,7 @@ func (m *merger) merge(u *unit, old *sources, w *periodWriter) (news int, err er
 			if err != nil {
 				return news, err
 			}
-			if err := w.write(call, month); err != nil {
+			if err := m.write(w, call, month); err != nil {
 				return news, err
 			}
 			news++
@@ -70,7 +71,7 @@ func (m *merger) merge(u *unit, old *sources, w *periodWriter) (news int, err er
 			} else {
 				news++
 			}
-			if err := w.write(after, month); err != nil {
+			if err := m.write(w, after, month); err != nil {
 				return news, err
 			}
 			changes = changes[1:]
@@ -88,7 +89,7 @@ func (m *merger) merge(u *unit, old *sources, w *periodWriter) (news int, err er
 				call.Settle(m.c.now.UnixMilli())
 				news++
 			}
-			if err := w.write(call, month); err != nil {
+			if err := m.write(w, call, month); err != nil {
 				return news, err
 			}
 		default:
@@ -123,25 +124,36 @@ type decodeSlot struct {
 	dec  schema.Decoder
 }
 
-// slot returns the memory for the i-th record of a call. What fold returned
-// last may lie in it, so that must have been written.
-func (m *merger) slot(i int) (*schema.Call, *schema.Decoder) {
-	for len(m.slots) <= i {
+// slot returns memory for a record. What fold returned lies in it until the
+// writer has let go of it.
+func (m *merger) slot() (*schema.Call, *schema.Decoder) {
+	if m.used == len(m.slots) {
 		m.slots = append(m.slots, new(decodeSlot))
 	}
-	return &m.slots[i].call, &m.slots[i].dec
+	s := m.slots[m.used]
+	m.used++
+	return &s.call, &s.dec
+}
+
+// write writes a call, and makes its memory free when the writer holds none.
+func (m *merger) write(w *periodWriter, call *schema.Call, month []byte) error {
+	err := m.write(w, call, month)
+	if w.held == 0 {
+		m.used = 0
+	}
+	return err
 }
 
 // fold applies what came in for a call to what is known of it, which may be
-// nil, and counts it. What it returns is valid until the next fold.
+// nil, and counts it.
 func (m *merger) fold(old *schema.Call, ch *change) (*schema.Call, error) {
 	cur := old
-	for i, e := range ch.entries {
+	for _, e := range ch.entries {
 		r, err := m.c.in.frames.record(e.frame, e.line)
 		if err != nil {
 			return nil, err
 		}
-		next, dec := m.slot(i)
+		next, dec := m.slot()
 		if e.kind == schema.KindMissing {
 			if cur == nil {
 				continue // no list named it: there is nothing to say of it

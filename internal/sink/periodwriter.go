@@ -62,7 +62,15 @@ func span(info *layout.File, start schema.Opt[int64]) {
 	*info.MaxStart = max(*info.MaxStart, v)
 }
 
-// write writes a call with all its rows.
+// A writer holds no more than so many calls, and about so many bytes of them,
+// before it hands them on a column at a time.
+const (
+	heldCalls = 32
+	heldBytes = 1 << 20
+)
+
+// write writes a call with all its rows. The call must stand as long as held
+// is not 0.
 func (w *periodWriter) write(call *schema.Call, month []byte) error {
 	countCall(&w.calls.info, call)
 	w.row = schema.AppendCallRow(w.row[:0], call, month)
@@ -83,7 +91,7 @@ func (w *periodWriter) write(call *schema.Call, month []byte) error {
 			return err
 		}
 	}
-	return w.flush()
+	return w.hold()
 }
 
 // copy takes a call over as it is, from files that are current.
@@ -99,10 +107,15 @@ func (w *periodWriter) copy(p *periodReader, call *schema.Call, row parquet.Row)
 		span(&w.items.info, call.StartAt)
 		return w.items.add(row)
 	})
-	if w.held++; err == nil && w.held >= readAhead {
-		err = w.flush()
+	return errors.Join(err, w.hold())
+}
+
+// hold counts a call that was added, and hands all on when they are enough.
+func (w *periodWriter) hold() error {
+	if w.held++; w.held < heldCalls && w.calls.pending+w.turns.pending+w.items.pending < heldBytes {
+		return nil
 	}
-	return err
+	return w.flush()
 }
 
 func (w *periodWriter) flush() error {

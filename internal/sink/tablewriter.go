@@ -41,6 +41,8 @@ type tableWriter struct {
 	cols   [][]parquet.Value // rows added, not yet handed to the group
 	held   int64             // rows in group, and bytes of their values
 	weight int64
+	// pending is about how many bytes of values lie in cols.
+	pending int64
 }
 
 func newTableWriter(b *builder, codec *libzstd, table *schema.Table, period string) *tableWriter {
@@ -96,13 +98,15 @@ func (t *tableWriter) add(row parquet.Row) error {
 			return err
 		}
 	}
+	size := int64(16 * len(row))
 	for i, v := range row {
 		t.cols[i] = append(t.cols[i], v)
-		t.weight += 16
 		if v.Kind() == parquet.ByteArray {
-			t.weight += int64(len(v.ByteArray()))
+			size += int64(len(v.ByteArray()))
 		}
 	}
+	t.weight += size
+	t.pending += size
 	t.info.Rows++
 	t.held++
 	return nil
@@ -122,6 +126,7 @@ func (t *tableWriter) flush() error {
 		}
 		t.cols[i] = t.cols[i][:0]
 	}
+	t.pending = 0
 	if t.held >= rowGroupRows || t.weight >= rowGroupBytes {
 		return t.closeGroup()
 	}
