@@ -43,11 +43,12 @@ func (m *merger) merge(u *unit, old *sources, w *periodWriter) (news int, err er
 		}
 		for len(changes) > 0 && (was == nil ||
 			compareKey(changes[0].start, changes[0].id, was.StartAt, string(was.ID)) < 0) {
+			m.reuse(w)
 			call, err := m.fold(changes[0].old, changes[0])
 			if err != nil {
 				return news, err
 			}
-			if err := m.write(w, call, month); err != nil {
+			if err := w.write(call, month); err != nil {
 				return news, err
 			}
 			news++
@@ -58,6 +59,7 @@ func (m *merger) merge(u *unit, old *sources, w *periodWriter) (news int, err er
 		}
 		switch {
 		case len(changes) > 0 && changes[0].id == string(was.ID) && changes[0].start == was.StartAt:
+			m.reuse(w)
 			before, err := m.take(old.cur, was)
 			if err != nil {
 				return news, err
@@ -71,7 +73,7 @@ func (m *merger) merge(u *unit, old *sources, w *periodWriter) (news int, err er
 			} else {
 				news++
 			}
-			if err := m.write(w, after, month); err != nil {
+			if err := w.write(after, month); err != nil {
 				return news, err
 			}
 			changes = changes[1:]
@@ -89,7 +91,7 @@ func (m *merger) merge(u *unit, old *sources, w *periodWriter) (news int, err er
 				call.Settle(m.c.now.UnixMilli())
 				news++
 			}
-			if err := m.write(w, call, month); err != nil {
+			if err := w.write(call, month); err != nil {
 				return news, err
 			}
 		default:
@@ -135,13 +137,11 @@ func (m *merger) slot() (*schema.Call, *schema.Decoder) {
 	return &s.call, &s.dec
 }
 
-// write writes a call, and makes its memory free when the writer holds none.
-func (m *merger) write(w *periodWriter, call *schema.Call, month []byte) error {
-	err := m.write(w, call, month)
+// reuse makes all slots free, unless the writer still holds what lies in them.
+func (m *merger) reuse(w *periodWriter) {
 	if w.held == 0 {
 		m.used = 0
 	}
-	return err
 }
 
 // fold applies what came in for a call to what is known of it, which may be

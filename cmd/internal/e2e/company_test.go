@@ -64,13 +64,16 @@ type result struct {
 // extract runs extract against the company's service.
 func (c *company) extract(ctx context.Context, args ...string) result {
 	c.t.Helper()
-	return extract(ctx, append([]string{"--warehouse", c.warehouse, "--base-url", c.service.URL, "--api-key-file", c.keyFile,
+	return extractAt(ctx, c.clock.Now, append([]string{"--warehouse", c.warehouse, "--base-url", c.service.URL, "--api-key-file", c.keyFile,
 		"--requests-per-second", "2000", "--requests-per-minute", "100000"}, args...)...)
 }
 
-func extract(ctx context.Context, args ...string) result {
+func extract(ctx context.Context, args ...string) result { return extractAt(ctx, time.Now, args...) }
+
+// extractAt runs extract by a clock: the sandbox's, so that both live in one time.
+func extractAt(ctx context.Context, now func() time.Time, args ...string) result {
 	var out, errs bytes.Buffer
-	code := extractcmd.Run(ctx, args, strings.NewReader(""), &out, &errs)
+	code := extractcmd.Program{Now: now}.Run(ctx, args, strings.NewReader(""), &out, &errs)
 	return result{code, out.String(), errs.String()}
 }
 

@@ -24,7 +24,17 @@ Exit codes: 0 done; 1 failed, nothing lost; 2 wrong use; 3 committed, but not al
 
 // Run runs extract with its arguments, and returns its exit code.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	root := newRoot(stderr)
+	return Program{Now: time.Now}.Run(ctx, args, stdin, stdout, stderr)
+}
+
+// Program is extract by a clock that tells what the time is for calls: whether
+// they are over, settled, or to be listed again. How fast requests may follow
+// each other goes by the real one.
+type Program struct{ Now func() time.Time }
+
+// Run is the function Run by the program's clock.
+func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	root := newRoot(p.Now, stderr)
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)
@@ -32,8 +42,8 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return cli.Report(stderr, program, root.ExecuteContext(ctx))
 }
 
-func newRoot(stderr io.Writer) *cobra.Command {
-	s := &settings{}
+func newRoot(now func() time.Time, stderr io.Writer) *cobra.Command {
+	s := &settings{now: now}
 	doRun := func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), s, stderr) }
 	root := &cobra.Command{
 		Use: program, Short: "Copy new and changed calls into the warehouse", Long: about,

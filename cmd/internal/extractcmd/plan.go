@@ -42,12 +42,12 @@ type plannedStretch struct {
 
 // plan says what run would cost.
 func plan(ctx context.Context, s *settings, asJSON bool, stdout, stderr io.Writer) (err error) {
-	started := time.Now()
+	started := s.now()
 	cfg, err := s.crawl(started)
 	if err != nil {
 		return err
 	}
-	w, err := sink.Open(sink.Options{Root: s.warehouse, RunID: runIDAt(started)})
+	w, err := sink.Open(sink.Options{Root: s.warehouse, RunID: runIDAt(started), Now: s.now})
 	if err != nil {
 		return explain(err)
 	}
@@ -56,8 +56,9 @@ func plan(ctx context.Context, s *settings, asJSON bool, stdout, stderr io.Write
 			err = explain(cerr)
 		}
 	}()
+	cfg.Now = s.now
 	remember(&cfg, w, slog.New(slog.DiscardHandler))
-	c, err := crawler.New(cfg, &store{Warehouse: w, now: time.Now})
+	c, err := crawler.New(cfg, &store{Warehouse: w, now: s.now})
 	if err != nil {
 		return cli.Usage("", "%w", err)
 	}

@@ -22,7 +22,7 @@ const commitGrace = 80 * time.Second
 
 // run fetches what is new or changed, and commits it.
 func run(ctx context.Context, s *settings, stderr io.Writer) error {
-	started := time.Now()
+	started := s.now()
 	cfg, err := s.crawl(started)
 	if err != nil {
 		return err
@@ -47,7 +47,7 @@ func run(ctx context.Context, s *settings, stderr io.Writer) error {
 // commit, whatever became of the crawl. row is nil when it did not come so far.
 func collect(ctx context.Context, s *settings, cfg crawler.Config, id string, started time.Time,
 	log *slog.Logger, screen *screen) (row *schema.Run, rep *crawler.Report, err error) {
-	w, err := sink.Open(sink.Options{Root: s.warehouse, RunID: id})
+	w, err := sink.Open(sink.Options{Root: s.warehouse, RunID: id, Now: s.now})
 	if err != nil {
 		return nil, nil, explain(err)
 	}
@@ -65,9 +65,9 @@ func collect(ctx context.Context, s *settings, cfg crawler.Config, id string, st
 			"calls_new", did.New, "calls_changed", did.Changed, "transcripts", did.Transcripts)
 	}
 	remember(&cfg, w, log)
-	cfg.Logger, cfg.CheckpointEvery = log, offerEvery
+	cfg.Logger, cfg.Now, cfg.CheckpointEvery = log, s.now, offerEvery
 
-	st := &store{Warehouse: w, now: time.Now, last: started}
+	st := &store{Warehouse: w, now: s.now, last: started}
 	c, err := crawler.New(cfg, st)
 	if err != nil {
 		return nil, nil, cli.Usage("", "%w", err)
@@ -90,7 +90,7 @@ func collect(ctx context.Context, s *settings, cfg crawler.Config, id string, st
 	if err == nil {
 		err = w.Commit(grace, func(did sink.Stats, commits int64) schema.Run {
 			last := runRow(id, cfg.Version, started, &report.Progress, report.DriftFields, did, commits)
-			last.EndedAt = schema.Some(time.Now().UnixMilli())
+			last.EndedAt = schema.Some(s.now().UnixMilli())
 			last.Outcome = outcome
 			if crawlErr != nil {
 				last.Error = crawlErr.Error()

@@ -21,6 +21,7 @@ const (
 
 // settings are what the flags and the environment say.
 type settings struct {
+	now         func() time.Time
 	warehouse   string
 	baseURL     string
 	keyFile     string
