@@ -43,6 +43,10 @@ demo: ## Sandbox, extract and three reports in one command
 bench: ## Go benchmarks of all packages
 	go test -run '^$$' -bench . -benchmem ./...
 
+.PHONY: bench-query
+bench-query: ## Time the reports over 1 M calls; CALLS=10000000 DIR=… for more, kept in DIR
+	go test ./internal/analytics -run '^$$' -bench Reports -bench-calls $(or $(CALLS),1000000) $(if $(DIR),-bench-dir $(DIR)) -benchtime 7x -timeout 2h
+
 .PHONY: fuzz
 fuzz: ## Fuzz the decoder, its way back and the journal, FUZZTIME each (1m)
 	go test ./internal/schema -run '^$$' -fuzz '^FuzzDecode$$' -fuzztime $(FUZZTIME)
