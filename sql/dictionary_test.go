@@ -1,30 +1,13 @@
 package sqlfiles
 
 import (
-	"flag"
-	"os"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"callhouse/internal/golden"
 )
 
-var update = flag.Bool("update", false, "rewrite the data dictionary")
-
-// docs/data-dictionary.md says what the headers of the views say.
+// docs/data-dictionary.md says what the headers of the views say; with -update
+// it is written anew.
 func TestDictionary(t *testing.T) {
-	const path = "../docs/data-dictionary.md"
-	got := Dictionary()
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), got); d != "" {
-		t.Errorf("%s is out of date: go test ./sql -update (-file +headers):\n%s", path, d)
-	}
+	golden.Check(t, "../docs/data-dictionary.md", Dictionary())
 }

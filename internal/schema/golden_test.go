@@ -1,8 +1,7 @@
 package schema
 
 import (
-	stdcmp "cmp"
-	"flag"
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,11 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
-)
 
-var update = flag.Bool("update", false, "write the golden files of testdata/rows anew")
+	"callhouse/internal/golden"
+)
 
 const testdata = "../../testdata"
 
@@ -78,20 +76,7 @@ func TestGolden(t *testing.T) {
 			c.FirstSeenAt, c.FetchedAt, c.RunID = fetchedAt, fetchedAt, []byte("20261119T093000Z-00000001")
 			c.Settle(settledAt)
 			got := rowsText(&c, d.Drift)
-			path := filepath.Join(testdata, "rows", name+".golden")
-			if *update {
-				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", path, diff)
-			}
+			golden.Check(t, filepath.Join(testdata, "rows", name+".golden"), got)
 		})
 	}
 }
@@ -141,7 +126,7 @@ func rowsText(c *Call, drift []Drift) string {
 		row(fmt.Sprintf("analysis_items %d", i), &Items, AppendItemRow(nil, c, i, month))
 	}
 	slices.SortFunc(drift, func(a, b Drift) int {
-		return stdcmp.Or(strings.Compare(a.Path, b.Path), int(a.Kind)-int(b.Kind))
+		return cmp.Or(strings.Compare(a.Path, b.Path), int(a.Kind)-int(b.Kind))
 	})
 	fmt.Fprintln(&b, "drift")
 	for _, d := range drift {

@@ -12,15 +12,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"callhouse/internal/golden"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 )
 
 var (
-	update = flag.Bool("update", false, "rewrite golden files")
-	every  = flag.Int("every", 29, "in tests that fail one operation after the other, try only every n-th; make crash tries all")
+	every = flag.Int("every", 29, "in tests that fail one operation after the other, try only every n-th; make crash tries all")
 )
 
 // told is what the sink said it keeps: by call, the highest of the versions
@@ -276,20 +274,5 @@ func TestOrderOfOperations(t *testing.T) {
 		last = line
 	}
 	got := strings.Join(lines, "\n") + "\n"
-	golden := filepath.Join("testdata", "operations.golden")
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), got); d != "" {
-		t.Errorf("operations (-golden +now):\n%s", d)
-	}
+	golden.Check(t, filepath.Join("testdata", "operations.golden"), got)
 }

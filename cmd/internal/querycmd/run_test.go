@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/csv"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -14,16 +13,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/querycmd"
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/golden"
 	"callhouse/internal/schema"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -101,23 +98,6 @@ func (r result) String() string {
 	return s
 }
 
-func golden(t *testing.T, path, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), got); d != "" {
-		t.Errorf("%s (-golden +got):\n%s", path, d)
-	}
-}
-
 // goldenDir is testdata, wherever the test goes.
 func goldenDir(t *testing.T) string {
 	t.Helper()
@@ -163,7 +143,7 @@ func TestGoldens(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := run(t, "", strings.Fields(c.args)...)
-			golden(t, filepath.Join(dir, c.name+".golden"), "query "+c.args+"\n"+r.String())
+			golden.Check(t, filepath.Join(dir, c.name+".golden"), "query "+c.args+"\n"+r.String())
 		})
 	}
 }
@@ -199,7 +179,7 @@ func TestSQLGoldens(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := run(t, "", append([]string{"sql", c.text}, c.flags...)...)
-			golden(t, filepath.Join(dir, c.name+".golden"), fmt.Sprintf("query sql %q %s\n%s", c.text, strings.Join(c.flags, " "), r))
+			golden.Check(t, filepath.Join(dir, c.name+".golden"), fmt.Sprintf("query sql %q %s\n%s", c.text, strings.Join(c.flags, " "), r))
 		})
 	}
 }

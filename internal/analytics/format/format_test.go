@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"math"
 	"math/big"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -19,27 +17,13 @@ import (
 
 	"callhouse/internal/analytics/format"
 	"callhouse/internal/analytics/value"
+	"callhouse/internal/golden"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden files")
-
-// golden compares got with a file of testdata.
-func golden(t *testing.T, name, got string) {
+// check compares got with a file of testdata.
+func check(t *testing.T, name, got string) {
 	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(string(want), got); d != "" {
-		t.Errorf("%s (-golden +got):\n%s", path, d)
-	}
+	golden.Check(t, filepath.Join("testdata", name), got)
 }
 
 func write(t *testing.T, f format.Format, width int, columns []value.Column, rows [][]any) string {
@@ -103,13 +87,13 @@ func TestGoldens(t *testing.T) {
 			if f.Binary() {
 				continue
 			}
-			golden(t, name+"."+string(f), write(t, f, 0, columns, data))
-			golden(t, "empty-"+name+"."+string(f), write(t, f, 0, columns, nil))
+			check(t, name+"."+string(f), write(t, f, 0, columns, data))
+			check(t, "empty-"+name+"."+string(f), write(t, f, 0, columns, nil))
 		}
 		for _, width := range []int{40, 60, 80, 120} {
-			golden(t, fmt.Sprintf("%s.terminal-%d", name, width), write(t, format.Table, width, columns, data))
+			check(t, fmt.Sprintf("%s.terminal-%d", name, width), write(t, format.Table, width, columns, data))
 		}
-		golden(t, name+".terminal-one", write(t, format.Table, 30, columns, data[:1]))
+		check(t, name+".terminal-one", write(t, format.Table, 30, columns, data[:1]))
 	}
 }
 

@@ -1,0 +1,32 @@
+// Package golden compares what a test gets with a file that holds what it
+// should get. It is for tests only.
+package golden
+
+import (
+	"flag"
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files from what the code does now")
+
+// Check compares got with the file at path. With -update it writes the file
+// instead.
+func Check(t testing.TB, path, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), got); d != "" {
+		t.Errorf("%s (-golden +got):\n%s", path, d)
+	}
+}
