@@ -3,6 +3,7 @@ SHELL := /bin/bash
 GOLANGCI_LINT_VERSION := v2.15.0
 LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
 FUZZTIME ?= 1m
+comma := ,
 
 .DEFAULT_GOAL := help
 
@@ -42,6 +43,14 @@ demo: ## Sandbox, extract and three reports in one command
 .PHONY: bench
 bench: ## Go benchmarks of all packages
 	go test -run '^$$' -bench . -benchmem ./...
+
+.PHONY: bench-build
+bench-build: ## NDJSON of 200,000 calls into a committed warehouse, beside DuckDB's own COPY; CALLS=… for others
+	go test ./internal/sink -run TestBuildBesideDuckDB -v -timeout 2h -args -build $(or $(CALLS),200000)
+
+.PHONY: bench-night
+bench-night: ## A night's commit into warehouses of 100,000 and 1 M calls; CALLS=10000000 for others
+	go test ./internal/sink -run TestNightIsFlat -v -timeout 6h -args -nights $(if $(CALLS),$(CALLS),100000$(comma)1000000)
 
 .PHONY: bench-query
 bench-query: ## Time the reports over 1 M calls; CALLS=10000000 DIR=… for more, kept in DIR

@@ -111,7 +111,7 @@ func runSide(t *testing.T, name, input, out string) side {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestBuildSide$", "-build", "1",
 		"-build-side", name, "-build-input", input)
-	cmd.Env = append(os.Environ(), "BUILD_OUT="+out, "GOMAXPROCS=2")
+	cmd.Env = append(os.Environ(), "BUILD_OUT="+out, "GOMAXPROCS=2", "GOGC=50") // GOGC as in cmd/extract
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	began := time.Now()

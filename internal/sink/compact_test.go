@@ -87,6 +87,20 @@ func TestANightCompactsWhatIsOverAndSettled(t *testing.T) {
 	}
 }
 
+// An interrupt keeps a run from compacting, and not from its last commit.
+func TestAnInterruptedNightCommits(t *testing.T) {
+	w := monthsBefore(t, "2026-09")
+	putCall(t, w, "late", testDay, 1)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := w.Finish(ctx, doneRow(w)); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := periods(w.Snapshot()), []string{"2026-09-05", "2026-09-06", today}; !slices.Equal(got, want) {
+		t.Errorf("the files are of %v, want %v", got, want)
+	}
+}
+
 // A change to a compacted month, and a call that is new in it, rewrite its file
 // and no other.
 func TestACompactedMonthTakesChanges(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"strconv"
+	"sync"
 
 	"github.com/DataDog/zstd"
 
@@ -40,13 +41,18 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // errTorn says that no whole frame starts here.
 var errTorn = errors.New("no whole frame")
 
-// appendFrame compresses lines into a frame.
-func appendFrame(dst, lines []byte) ([]byte, error) {
-	body, err := zstd.CompressLevel(nil, lines, journalLevel)
-	if err != nil {
-		return dst, fmt.Errorf("compress a journal frame: %w", err)
+// makeFrame compresses lines into a frame, in the memory of room where that is
+// enough.
+func makeFrame(room, lines []byte) ([]byte, error) {
+	if need := frameHeader + zstd.CompressBound(len(lines)); cap(room) < need {
+		room = make([]byte, need)
 	}
-	var h [frameHeader]byte
+	room = room[:cap(room)]
+	body, err := zstd.CompressLevel(room[frameHeader:], lines, journalLevel)
+	if err != nil {
+		return nil, fmt.Errorf("compress a journal frame: %w", err)
+	}
+	h := room[:frameHeader]
 	le := binary.LittleEndian
 	le.PutUint32(h[0:], frameMagic)
 	le.PutUint32(h[4:], frameHeader-8)
@@ -54,7 +60,7 @@ func appendFrame(dst, lines []byte) ([]byte, error) {
 	le.PutUint32(h[12:], uint32(len(body)))
 	le.PutUint32(h[16:], crc32.Checksum(body, castagnoli))
 	le.PutUint32(h[20:], crc32.Checksum(h[:20], castagnoli))
-	return append(append(dst, h[:]...), body...), nil
+	return room[:frameHeader+len(body)], nil
 }
 
 // frameAt describes the frame whose header is h.
@@ -72,6 +78,9 @@ func parseHeader(h []byte) (frameAt, error) {
 	}
 	return f, nil
 }
+
+// packedRoom is memory for compressed frames while they are unpacked.
+var packedRoom = sync.Pool{New: func() any { return new([]byte) }}
 
 // readFrame reads the frame at offset of a segment of the given size, and
 // returns its lines and where the next one starts. It returns errTorn where no
@@ -92,7 +101,12 @@ func readFrame(f File, offset, size int64, dst []byte) (lines []byte, next int64
 	if next > size {
 		return nil, 0, errTorn
 	}
-	packed := make([]byte, at.packed)
+	room := packedRoom.Get().(*[]byte)
+	defer packedRoom.Put(room)
+	if cap(*room) < at.packed {
+		*room = make([]byte, at.packed)
+	}
+	packed := (*room)[:at.packed]
 	if _, err := f.ReadAt(packed, offset+frameHeader); err != nil {
 		return nil, 0, fmt.Errorf("read the journal: %w", err)
 	}

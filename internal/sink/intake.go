@@ -8,7 +8,7 @@ import (
 )
 
 // cachedLines bounds the decoded journal frames that a commit keeps.
-const cachedLines = 16 << 20
+const cachedLines = 8 << 20
 
 // intake is what the journal holds for one commit, sorted out by call. It keeps
 // places, not bodies, so its size goes with the number of records.

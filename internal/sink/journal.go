@@ -13,7 +13,7 @@ import (
 
 // maxBatch is how many bytes of records may wait for the disk: a Put that
 // would go beyond it waits. One larger record still goes through, alone.
-const maxBatch = 4 << 20
+const maxBatch = 1 << 20
 
 // segmentRef names a segment of the journal that is to be committed.
 type segmentRef struct {
@@ -42,6 +42,8 @@ type journal struct {
 	made    bool       // the run's folder is there
 	file    File       // the open segment, nil when none
 	next    int64      // number of the next segment to open
+	spare   []byte     // memory for the lines of a batch
+	frame   []byte     // memory for a frame; only drain uses it
 	records int64      // in the open segment, and its bytes uncompressed
 	bytes   int64
 }
@@ -59,20 +61,22 @@ func newJournal(fsys FS, root, run string) *journal {
 	return j
 }
 
+// lineRoom is memory for the lines of one put.
+var lineRoom = sync.Pool{New: func() any { return new([]byte) }}
+
 // put returns when the records are durable. On a cancelled context it returns
 // at once, and the records may or may not become durable.
 func (j *journal) put(ctx context.Context, recs []schema.Record) error {
-	size := 0
-	for i := range recs {
-		size += len(recs[i].Body) + len(recs[i].CallID) + 80
-	}
-	lines := make([]byte, 0, size)
+	room := lineRoom.Get().(*[]byte)
+	defer lineRoom.Put(room)
+	lines := (*room)[:0]
 	for i := range recs {
 		var err error
 		if lines, err = appendRecord(lines, &recs[i]); err != nil {
 			return err
 		}
 	}
+	*room = lines
 	j.mu.Lock()
 	for j.failed == nil && (j.sealing || j.batch != nil && len(j.batch.lines)+len(lines) > maxBatch) {
 		j.room.Wait()
@@ -82,7 +86,8 @@ func (j *journal) put(ctx context.Context, recs []schema.Record) error {
 		return j.failed
 	}
 	if j.batch == nil {
-		j.batch = &batch{done: make(chan struct{})}
+		j.batch = &batch{done: make(chan struct{}), lines: j.spare}
+		j.spare = nil
 	}
 	b := j.batch
 	b.lines = append(b.lines, lines...)
@@ -129,9 +134,12 @@ func (j *journal) drain() {
 // write appends one batch to the open segment and makes it durable. Only drain
 // calls it, so one goroutine at a time.
 func (j *journal) write(b *batch) error {
-	frame, err := appendFrame(nil, b.lines)
+	frame, err := makeFrame(j.frame, b.lines)
 	if err != nil {
 		return err
+	}
+	if j.frame = frame; cap(frame) > 2*maxBatch {
+		j.frame = nil
 	}
 	if j.file == nil {
 		if err := j.openSegment(); err != nil {
@@ -147,6 +155,9 @@ func (j *journal) write(b *batch) error {
 	j.mu.Lock()
 	j.records += b.records
 	j.bytes += int64(len(b.lines))
+	if cap(b.lines) <= 2*maxBatch {
+		j.spare = b.lines[:0]
+	}
 	j.mu.Unlock()
 	return nil
 }

@@ -237,7 +237,7 @@ func TestRecordLines(t *testing.T) {
 }
 
 func FuzzSegment(f *testing.F) {
-	frame, err := appendFrame(nil, []byte(`{"kind":"item","at":7,"id":"a","body":{"id":"a"}}`+"\n"))
+	frame, err := makeFrame(nil, []byte(`{"kind":"item","at":7,"id":"a","body":{"id":"a"}}`+"\n"))
 	if err != nil {
 		f.Fatal(err)
 	}

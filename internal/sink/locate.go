@@ -3,8 +3,10 @@ package sink
 import (
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/bloom"
 
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
@@ -53,47 +55,60 @@ func (c *commit) locate(periods map[string]bool) (map[string]located, error) {
 			return nil, err
 		}
 	}
+	missing := c.missing(found)
 	for _, f := range others {
 		if len(found) == len(c.in.changes) {
 			return found, nil
 		}
-		if may, err := c.mayHold(f, found); err != nil {
+		if err := c.searchIn(f, missing, found); err != nil {
 			return nil, err
-		} else if may {
-			if err := c.locateIn(f, found); err != nil {
-				return nil, err
-			}
 		}
 	}
 	return found, nil
 }
 
-// mayHold asks a file's filters whether it may hold any changed call that has
-// not been found.
-func (c *commit) mayHold(f *layout.File, found map[string]located) (bool, error) {
+// missing returns the hashes, as the filters take them, of the changed calls
+// that have not been found.
+func (c *commit) missing(found map[string]located) []uint64 {
+	out := make([]uint64, 0, len(c.in.changes)-len(found))
+	for id := range c.in.changes {
+		if _, ok := found[id]; !ok {
+			out = append(out, bloom.XXH64{}.Sum64([]byte(id)))
+		}
+	}
+	return out
+}
+
+// searchIn looks for calls where they are hardly expected: it reads the filter
+// of every row group, and the ids of those that may hold one of them.
+func (c *commit) searchIn(f *layout.File, missing []uint64, found map[string]located) error {
 	t, err := openTable(c.fsys, c.old.Path(f), &schema.Calls)
 	if err != nil {
-		return false, err
+		return err
 	}
+	var room []byte
 	for _, g := range t.groups {
 		filter := g.ColumnChunks()[t.id].BloomFilter()
-		if filter == nil {
-			return true, t.close()
+		may := filter == nil
+		if !may {
+			size := filter.Size()
+			if int64(cap(room)) < size {
+				room = make([]byte, size)
+			}
+			if _, err := filter.ReadAt(room[:size], 0); err != nil && !errors.Is(err, io.EOF) {
+				return closing(&DamageError{Path: t.path, What: err.Error()}, t.close)
+			}
+			bits := bloom.MakeSplitBlockFilter(room[:size])
+			may = slices.ContainsFunc(missing, bits.Check)
 		}
-		for id := range c.in.changes {
-			if _, ok := found[id]; ok {
-				continue
-			}
-			may, err := filter.Check(parquet.ByteArrayValue([]byte(id)))
-			if err != nil {
-				return false, closing(&DamageError{Path: t.path, What: err.Error()}, t.close)
-			}
-			if may {
-				return true, t.close()
-			}
+		if !may {
+			continue
+		}
+		if err := c.readInto(t, g, f.Period, found); err != nil {
+			return closing(err, t.close)
 		}
 	}
-	return false, t.close()
+	return t.close()
 }
 
 // locateIn reads the ids and starts of a file of calls.
@@ -103,16 +118,24 @@ func (c *commit) locateIn(f *layout.File, found map[string]located) error {
 		return err
 	}
 	for _, g := range t.groups {
-		err := readIDs(g, t.id, t.start, func(id []byte, start schema.Opt[int64]) {
-			if _, ok := c.in.changes[string(id)]; ok {
-				found[string(id)] = located{period: f.Period, start: start}
-			}
-		})
-		if err != nil {
-			return closing(&DamageError{Path: t.path, What: err.Error()}, t.close)
+		if err := c.readInto(t, g, f.Period, found); err != nil {
+			return closing(err, t.close)
 		}
 	}
 	return t.close()
+}
+
+// readInto notes which changed calls a row group of a period holds.
+func (c *commit) readInto(t *tableReader, g parquet.RowGroup, period string, found map[string]located) error {
+	err := readIDs(g, t.id, t.start, func(id []byte, start schema.Opt[int64]) {
+		if _, ok := c.in.changes[string(id)]; ok {
+			found[string(id)] = located{period: period, start: start}
+		}
+	})
+	if err != nil {
+		return &DamageError{Path: t.path, What: err.Error()}
+	}
+	return nil
 }
 
 // readIDs reads two columns of a row group of calls side by side; each has one

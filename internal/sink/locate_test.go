@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/parquet-go/parquet-go"
+
 	"callhouse/internal/schema"
 )
 
@@ -26,24 +28,48 @@ func TestFiltersPrune(t *testing.T) {
 	}
 	mustCommit(t, w)
 	file := w.Snapshot().Manifest.FilesOf(schema.Calls.Name)[0]
-	may := func(id string) bool {
-		c := &commit{fsys: Disk{}, old: w.Snapshot(), in: &intake{changes: map[string]*change{id: {id: id}}}}
-		yes, err := c.mayHold(file, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return yes
+	r, err := openTable(Disk{}, w.Snapshot().Path(file), &schema.Calls)
+	if err != nil {
+		t.Fatal(err)
 	}
+	defer r.close()
+	filter := r.groups[0].ColumnChunks()[r.id].BloomFilter()
 	passed := 0
 	for i := range calls {
-		if !may(fmt.Sprint("own-", i)) {
-			t.Fatalf("the filter denies own-%d", i)
+		if may, err := filter.Check(parquet.ByteArrayValue([]byte(fmt.Sprint("own-", i)))); err != nil || !may {
+			t.Fatalf("the filter denies own-%d (%v)", i, err)
 		}
-		if may(fmt.Sprint("foreign-", i)) {
-			passed++
+		for j := range 20 {
+			if may, err := filter.Check(parquet.ByteArrayValue([]byte(fmt.Sprint("foreign-", i, "-", j)))); err != nil {
+				t.Fatal(err)
+			} else if may {
+				passed++
+			}
 		}
 	}
-	if passed > calls/200 {
-		t.Errorf("%d of %d foreign ids pass the filter", passed, calls)
+	if passed > 6 {
+		t.Errorf("%d of %d foreign ids pass the filter", passed, 20*calls)
+	}
+}
+
+// A call that moves from a place where nobody would look for it is found there,
+// and leaves it.
+func TestACallIsFoundAnywhere(t *testing.T) {
+	w := monthsBefore(t, "2026-06", "2026-07", "2026-08")
+	if _, err := w.Compact(context.Background(), []string{"2026-06"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"2026-06-a-5", "2026-07-b-6"} {
+		putCall(t, w, id, testDay, 1)
+	}
+	mustCommit(t, w)
+	calls := readCalls(t, Disk{}, w.Snapshot())
+	for _, id := range []string{"2026-06-a-5", "2026-07-b-6"} {
+		if call := calls[id]; call == nil || call.StartAt.V != testDay.UnixMilli() {
+			t.Errorf("call %s did not move", id)
+		}
+	}
+	if len(calls) != 12 {
+		t.Errorf("%d calls, want 12", len(calls))
 	}
 }

@@ -139,9 +139,15 @@ func (m *merger) slot() (*schema.Call, *schema.Decoder) {
 
 // reuse makes all slots free, unless the writer still holds what lies in them.
 func (m *merger) reuse(w *periodWriter) {
-	if w.held == 0 {
-		m.used = 0
+	if w.held > 0 {
+		return
 	}
+	for _, s := range m.slots[:m.used] {
+		// Or the room behind shorter calls would hold on to journal frames.
+		clear(s.call.Turns)
+		clear(s.call.Items)
+	}
+	m.used = 0
 }
 
 // fold applies what came in for a call to what is known of it, which may be

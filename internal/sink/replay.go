@@ -121,7 +121,7 @@ func (c *frameCache) kept(k frameKey) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	lines, ok := c.frames[k]
-	if ok {
+	if ok && c.order[len(c.order)-1] != k {
 		i := slices.Index(c.order, k)
 		c.order = append(append(c.order[:i:i], c.order[i+1:]...), k)
 	}

@@ -222,9 +222,14 @@ func (w *Warehouse) Commit(ctx context.Context, row func(total Stats, commits in
 
 // Finish is Commit for the end of a run that was not interrupted: it also makes
 // one file a table of months that are over and settled, as many as a night may
-// be spent on.
+// be spent on. Where an interrupt or a full disk keeps it from that, it commits
+// without.
 func (w *Warehouse) Finish(ctx context.Context, row func(total Stats, commits int64) schema.Run) error {
-	return w.commitRun(ctx, row, func(c *commit) { c.nightly = true })
+	err := w.commitRun(ctx, row, func(c *commit) { c.nightly = true })
+	if err != nil && (ctx.Err() != nil || isNoSpace(err)) {
+		return w.Commit(context.WithoutCancel(ctx), row)
+	}
+	return err
 }
 
 func (w *Warehouse) commitRun(ctx context.Context, row func(Stats, int64) schema.Run, prepare func(*commit)) error {

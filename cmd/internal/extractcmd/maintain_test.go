@@ -1,0 +1,168 @@
+package extractcmd
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink"
+)
+
+// tended makes a warehouse of two runs: two calls long ago, one of them changed
+// by the second run.
+func tended(t *testing.T) (root string) {
+	t.Helper()
+	root = filepath.Join(t.TempDir(), "w")
+	start := time.Now().AddDate(0, -3, 0).UTC()
+	for n := range 2 {
+		now := time.Now().Add(time.Duration(n-9) * time.Minute)
+		w, err := sink.Open(sink.Options{Root: root, RunID: layout.RunID(now, uint32(n)), Now: func() time.Time { return now }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, id := range []string{"one", "two"}[n:] {
+			at := start.AddDate(0, 0, i).UnixMilli()
+			body := fmt.Sprintf(`{"id":%q,"status":"ended","from_number":"555","to_number":"1","start_at":%d,"end_at":%d,`+
+				`"transcript":[{"role":"user","content":"run %d"}]}`, id, at, at+1000, n)
+			rec := schema.Record{Kind: schema.KindDetail, CallID: id, FetchedAt: now.UnixMilli(), Body: []byte(body)}
+			if err := w.Put(t.Context(), rec); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err = w.Commit(t.Context(), func(s sink.Stats, _ int64) schema.Run {
+			return schema.Run{ID: w.RunID(), StartedAt: now.UnixMilli(), Outcome: schema.OutcomeDone, CallsNew: s.New}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+// call runs extract, and returns what it left behind.
+func call(t *testing.T, stdin string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = Run(context.Background(), args, strings.NewReader(stdin), &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+func TestMaintenance(t *testing.T) {
+	month := time.Now().AddDate(0, -3, 0).UTC().Format("2006-01")
+	for _, c := range []struct {
+		name           string
+		args           string
+		code           int
+		stdout, stderr string // must be in there
+	}{
+		{"verify", "verify", 0, "whole: 1 snapshot, ", ""},
+		{"verify all", "verify --all", 0, "whole: 2 snapshots, ", ""},
+		{"verify as JSON", "verify --format json", 0, `"problem_list": []`, ""},
+		{"verify in another format", "verify --format xml", 2, "", "--format takes text or json"},
+		{"verify with an argument", "verify it", 2, "", `unexpected argument "it"`},
+		{"show", "show two", 0, `"content":"run 1"`, ""},
+		{"show, indented", "show two --pretty", 0, "\n  \"id\": \"two\"", ""},
+		{"show nobody", "show three", 1, "", `there is no call "three" in snapshot 2`},
+		{"show nothing", "show", 2, "", "show takes the id of one call"},
+		{"compact", "compact", 0, "", "compacted " + month},
+		{"compact quietly", "compact -q", 0, "", ""},
+		{"compact what is no month", "compact --month 2026-13", 2, "", "is no month"},
+		{"compact what is not there", "compact --month 2020-01", 1, "", "compact 2020-01: it has no files of days"},
+		{"compact twice said", "compact --month 2020-01 --all", 2, "", "exclude each other"},
+		{"list the snapshots", "rollback --list", 0, "current", ""},
+		{"list the snapshots as JSON", "rollback --list --format json", 0, `"snapshot": 2`, ""},
+		{"rollback", "rollback", 0, "", "snapshot 3 is what snapshot 1 was: 2 calls"},
+		{"rollback to", "rollback --to 1", 0, "", "snapshot 3 is what snapshot 1 was"},
+		{"rollback to nowhere", "rollback --to 9", 2, "", "there are: 1"},
+		{"rollback to zero", "rollback --to 0", 2, "", "--to takes the number of a snapshot"},
+		{"forget nothing", "forget --yes", 2, "", "which calls are to be forgotten?"},
+		{"forget an empty id", "forget --yes --call-id=", 2, "", "must not be empty"},
+		{"forget without a yes", "forget --call-id one", 2, "", "no terminal to ask on"},
+		{"forget, to see", "forget --call-id one --dry-run", 0, "", "would erase 1 call with 1 turn"},
+		{"forget a number", "forget --number 555 --yes", 0, `"calls": 2`, "erasing 2 calls"},
+		{"forget what is not there", "forget --call-id nobody --yes", 0, `"calls": 0`, "not in the current snapshot: 1 call id"},
+		{"forget before a bad date", "forget --before someday --yes", 2, "", "--before: "},
+		{"check what is no receipt", "forget --check -", 2, "", "is no receipt"},
+		{"check what is not there", "forget --check nowhere.json", 2, "", "read the receipt"},
+		{"migrate", "migrate", 0, "", "nothing to migrate"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			root := tended(t)
+			code, stdout, stderr := call(t, "", append(strings.Fields(c.args), "--warehouse", root)...)
+			if code != c.code || !strings.Contains(stdout, c.stdout) || !strings.Contains(stderr, c.stderr) {
+				t.Errorf("extract %s: exit code %d, want %d\nstdout: %s\nstderr: %s", c.args, code, c.code, stdout, stderr)
+			}
+			if code != 0 && stdout != "" {
+				t.Errorf("an error, and on stdout: %s", stdout)
+			}
+			if code, stdout, _ := call(t, "", "verify", "--all", "--warehouse", root); code != 0 {
+				t.Errorf("afterwards the warehouse is damaged: %s", stdout)
+			}
+		})
+	}
+}
+
+func TestMaintenanceWithoutAWarehouse(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "none")
+	for _, args := range []string{"verify", "show x", "compact", "rollback", "rollback --list", "forget --call-id x --yes", "forget --check -", "migrate"} {
+		code, _, stderr := call(t, "{}", append(strings.Fields(args), "--warehouse", root)...)
+		if code != cli.ExitFailed || !strings.Contains(stderr, "no warehouse at "+root+" yet") {
+			t.Errorf("extract %s: exit code %d, %s", args, code, stderr)
+		}
+	}
+	if _, err := os.Stat(root); err == nil {
+		t.Error("a command that works on what is there made a warehouse")
+	}
+}
+
+// A receipt holds as long as nobody brings the call back, and names nothing.
+func TestForgetAndCheck(t *testing.T) {
+	root := tended(t)
+	code, receipt, stderr := call(t, "", "forget", "--call-id", "one", "--yes", "--warehouse", root)
+	if code != 0 || strings.Contains(receipt, `"one"`) || strings.Contains(receipt, "555") {
+		t.Fatalf("exit code %d\n%s\n%s", code, receipt, stderr)
+	}
+	if code, stdout, stderr := call(t, receipt, "forget", "--check", "-", "--warehouse", root); code != 0 || !strings.Contains(stdout, "holds") {
+		t.Errorf("exit code %d\n%s\n%s", code, stdout, stderr)
+	}
+	if code, _, _ := call(t, "", "show", "one", "--warehouse", root); code != cli.ExitFailed {
+		t.Error("the call can still be shown")
+	}
+	code, stdout, stderr := call(t, receipt, "forget", "--check", "-", "--warehouse", tended(t))
+	if code != cli.ExitFailed || !strings.Contains(stdout, "no tombstone") {
+		t.Errorf("against another warehouse: exit code %d\n%s\n%s", code, stdout, stderr)
+	}
+}
+
+func TestVerifyTellsDamage(t *testing.T) {
+	root := tended(t)
+	s, err := layout.Current(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(s.Path(&s.Manifest.Files[0])); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := call(t, "", "verify", "--warehouse", root)
+	if code != cli.ExitFailed || !strings.HasPrefix(stdout, "snapshots/000002/calls/") || !strings.Contains(stdout, "the file is not there\ndamaged: ") ||
+		!strings.Contains(stderr, "the warehouse is damaged: 1 problem found") {
+		t.Errorf("exit code %d\n%s\n%s", code, stdout, stderr)
+	}
+	code, stdout, _ = call(t, "", "verify", "--warehouse", root, "--format", "json")
+	var report sink.VerifyReport
+	if err := json.Unmarshal([]byte(stdout), &report); err != nil || code != cli.ExitFailed || report.Count != 1 || report.Problems[0].Kind != "missing" {
+		t.Errorf("exit code %d, %v\n%s", code, err, stdout)
+	}
+}

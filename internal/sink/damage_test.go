@@ -1,0 +1,260 @@
+package sink
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+)
+
+// damage opens a snapshot for tampering.
+type damage struct {
+	t    *testing.T
+	root string
+	s    *layout.Snapshot
+}
+
+func damageTo(t *testing.T, root string) *damage {
+	t.Helper()
+	s, err := layout.Current(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &damage{t, root, s}
+}
+
+func (d *damage) must(err error) {
+	d.t.Helper()
+	if err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// manifest writes the manifest anew, as edit leaves it.
+func (d *damage) manifest(edit func(*layout.Manifest)) {
+	d.t.Helper()
+	edit(d.s.Manifest)
+	raw, err := json.Marshal(d.s.Manifest)
+	d.must(err)
+	d.must(os.WriteFile(filepath.Join(d.s.Dir, layout.ManifestName), raw, 0o600))
+}
+
+// file returns the file of a table that holds a day.
+func (d *damage) file(table, period string) *layout.File {
+	d.t.Helper()
+	for _, f := range d.s.Manifest.FilesOf(table) {
+		if f.Period == period {
+			return f
+		}
+	}
+	d.t.Fatalf("no file of %s for %s", table, period)
+	return nil
+}
+
+// rows writes a file anew with other rows, and has the manifest say what it is.
+func (d *damage) rows(f *layout.File, table *schema.Table, edit func([]parquet.Row) []parquet.Row) {
+	d.t.Helper()
+	r, err := openTable(Disk{}, d.s.Path(f), tableOf(f.Table))
+	d.must(err)
+	var rows []parquet.Row
+	for {
+		row, err := r.next()
+		d.must(err)
+		if row == nil {
+			break
+		}
+		rows = append(rows, row.Clone())
+	}
+	d.must(r.close())
+	b := &builder{fsys: Disk{}, dir: d.s.Dir, dirs: map[string]bool{}}
+	w := newTableWriter(b, newCodec(), table, f.Period)
+	for _, row := range edit(rows) {
+		d.must(w.add(row))
+	}
+	now, err := w.close()
+	d.must(err)
+	d.must(os.Remove(d.s.Path(f)))
+	d.manifest(func(*layout.Manifest) { f.Path, f.Rows, f.Bytes, f.SHA256 = now.Path, now.Rows, now.Bytes, now.SHA256 })
+}
+
+func (d *damage) bytes(path string, edit func([]byte) []byte) {
+	d.t.Helper()
+	raw, err := os.ReadFile(path)
+	d.must(err)
+	d.must(os.Remove(path)) // not the file of the other snapshots
+	d.must(os.WriteFile(path, edit(raw), 0o600))
+}
+
+const (
+	today     = "2026-11-19"
+	yesterday = "2026-11-18"
+)
+
+// damages are ways to break a warehouse, by name, and the kind of problem that
+// tells of it.
+var damages = map[string]struct {
+	kind string
+	do   func(*damage)
+}{
+	"turns-missing": {"missing", func(d *damage) { d.must(os.Remove(d.s.Path(d.file("transcript_turns", today)))) }},
+	"bit-flipped": {"checksum", func(d *damage) {
+		d.bytes(d.s.Path(d.file("calls", today)), func(b []byte) []byte { b[len(b)/2] ^= 4; return b })
+	}},
+	"cut-short": {"size", func(d *damage) {
+		d.bytes(d.s.Path(d.file("analysis_items", today)), func(b []byte) []byte { return b[:len(b)-9] })
+	}},
+	"not-parquet": {"unreadable", func(d *damage) {
+		f := d.file("calls", today)
+		d.bytes(d.s.Path(f), func(b []byte) []byte { return make([]byte, len(b)) })
+		d.manifest(func(*layout.Manifest) { f.SHA256 = zeroSum(int(f.Bytes)) })
+	}},
+	"manifest-from-the-future": {"version", func(d *damage) { d.manifest(func(m *layout.Manifest) { m.FormatVersion = 99 }) }},
+	"manifest-garbled": {"manifest", func(d *damage) {
+		d.bytes(filepath.Join(d.s.Dir, layout.ManifestName), func(b []byte) []byte { return b[:len(b)/2] })
+	}},
+	"manifest-of-another-snapshot": {"manifest", func(d *damage) { d.manifest(func(m *layout.Manifest) { m.Snapshot = 77 }) }},
+	"manifest-names-a-foreign-path": {"manifest", func(d *damage) {
+		d.manifest(func(m *layout.Manifest) { m.Files[0].Path = "../../" + m.Files[0].Path })
+	}},
+	"snapshot-gone": {"manifest", func(d *damage) { d.must(os.Rename(d.s.Dir, filepath.Join(d.root, "elsewhere"))) }},
+	"call-twice": {"twice", func(d *damage) {
+		d.rows(d.file("calls", today), &schema.Calls, func(r []parquet.Row) []parquet.Row { return slices.Insert(r, 1, r[0]) })
+	}},
+	"call-in-two-days": {"twice", func(d *damage) {
+		var extra parquet.Row
+		d.rows(d.file("calls", today), &schema.Calls, func(r []parquet.Row) []parquet.Row { extra = r[0]; return r })
+		d.rows(d.file("calls", yesterday), &schema.Calls, func(r []parquet.Row) []parquet.Row { return append(r, extra) })
+	}},
+	"order-broken": {"order", func(d *damage) {
+		d.rows(d.file("calls", today), &schema.Calls, func(r []parquet.Row) []parquet.Row { r[1], r[2] = r[2], r[1]; return r })
+	}},
+	"call-of-another-day": {"period", func(d *damage) {
+		d.rows(d.file("calls", today), &schema.Calls, func(r []parquet.Row) []parquet.Row {
+			setValue(r[0], &schema.Calls, "start_at", parquet.Int64Value(testDay.AddDate(0, 0, -1).UnixMilli()))
+			return r
+		})
+	}},
+	"count-wrong": {"count", func(d *damage) {
+		d.rows(d.file("calls", today), &schema.Calls, func(r []parquet.Row) []parquet.Row {
+			setValue(r[1], &schema.Calls, "turn_count", parquet.Int32Value(7))
+			return r
+		})
+	}},
+	"times-reversed": {"times", func(d *damage) {
+		d.rows(d.file("calls", today), &schema.Calls, func(r []parquet.Row) []parquet.Row {
+			setValue(r[1], &schema.Calls, "fetched_at", parquet.Int64Value(1))
+			return r
+		})
+	}},
+	"month-wrong": {"month", func(d *damage) {
+		d.rows(d.file("transcript_turns", today), &schema.Turns, func(r []parquet.Row) []parquet.Row {
+			setValue(r[1], &schema.Turns, "month", parquet.ByteArrayValue([]byte("2026-10")))
+			return r
+		})
+	}},
+	"opted-out-and-kept": {"withheld", func(d *damage) {
+		d.rows(d.file("calls", today), &schema.Calls, func(r []parquet.Row) []parquet.Row {
+			setValue(r[1], &schema.Calls, "opt_out_sensitive_data_storage", parquet.BooleanValue(true))
+			return r
+		})
+	}},
+	"turn-of-nobody": {"reference", func(d *damage) {
+		d.rows(d.file("calls", today), &schema.Calls, func(r []parquet.Row) []parquet.Row { return slices.Delete(r, 1, 2) })
+	}},
+	"turn-gone": {"gap", func(d *damage) {
+		d.rows(d.file("transcript_turns", today), &schema.Turns, func(r []parquet.Row) []parquet.Row { return r[1:] })
+	}},
+	"turn-of-another-start": {"reference", func(d *damage) {
+		d.rows(d.file("transcript_turns", today), &schema.Turns, func(r []parquet.Row) []parquet.Row {
+			setValue(r[0], &schema.Turns, "call_start_at", parquet.Int64Value(testDay.UnixMilli()-1))
+			return r
+		})
+	}},
+	"item-gone": {"gap", func(d *damage) {
+		d.rows(d.file("analysis_items", today), &schema.Items, func(r []parquet.Row) []parquet.Row {
+			setValue(r[0], &schema.Items, "position", parquet.Int32Value(1))
+			return r
+		})
+	}},
+	"turns-of-no-day": {"reference", func(d *damage) {
+		d.manifest(func(m *layout.Manifest) {
+			m.Files = slices.DeleteFunc(m.Files, func(f layout.File) bool { return f.Table == "calls" && f.Period == yesterday })
+		})
+	}},
+	"rows-wrong": {"rows", func(d *damage) {
+		f := d.file("transcript_turns", today)
+		d.manifest(func(*layout.Manifest) { f.Rows++ })
+	}},
+	"figures-wrong": {"figures", func(d *damage) {
+		f := d.file("calls", today)
+		d.manifest(func(*layout.Manifest) { f.Due = 0 })
+	}},
+	"expiry-forgotten": {"figures", func(d *damage) {
+		f := d.file("calls", today)
+		d.manifest(func(*layout.Manifest) { f.NextExpiry = nil })
+	}},
+	"watermark-wrong": {"figures", func(d *damage) { d.manifest(func(m *layout.Manifest) { m.Watermark++ }) }},
+	"coverage-overlaps": {"coverage", func(d *damage) {
+		d.manifest(func(m *layout.Manifest) { m.Coverage[0].To = m.Coverage[1].From + 1 })
+	}},
+	"day-and-month": {"period", func(d *damage) {
+		d.manifest(func(m *layout.Manifest) {
+			f := *d.file("calls", "2026-10")
+			f.Period = "2026-10-26"
+			f.Path = layout.DataFile("calls", f.Period, newID())
+			m.Files = append(m.Files, f)
+		})
+	}},
+	"column-missing": {"columns", func(d *damage) {
+		fewer := schema.Items
+		fewer.Columns = fewer.Columns[:len(fewer.Columns)-1]
+		d.rows(d.file("analysis_items", today), &fewer, func(r []parquet.Row) []parquet.Row {
+			for i := range r {
+				r[i] = r[i][:len(fewer.Columns)]
+			}
+			return r
+		})
+	}},
+	"file-unreferenced": {"unreferenced", func(d *damage) {
+		f := d.file("calls", today)
+		d.must(os.Link(d.s.Path(f), filepath.Join(d.s.Dir, layout.DataFile("calls", today, newID()))))
+	}},
+	"runs-out-of-order": {"order", func(d *damage) {
+		f := d.s.Manifest.FilesOf("runs")[0]
+		d.must(os.Remove(d.s.Path(f)))
+		w := newRunsWriter(&builder{fsys: Disk{}, dir: d.s.Dir, dirs: map[string]bool{}}, newCodec())
+		for _, n := range []uint32{2, 1} {
+			d.must(w.add(schema.AppendRunRow(nil, &schema.Run{ID: layout.RunID(testDay, n), Outcome: schema.OutcomeDone})))
+		}
+		now, err := w.close()
+		d.must(err)
+		d.manifest(func(*layout.Manifest) { *f = *now })
+	}},
+	"journal-broken": {"journal", func(d *damage) {
+		refs, err := listJournal(Disk{}, d.root)
+		d.must(err)
+		d.bytes(refs[0].path(d.root), func(b []byte) []byte {
+			bad := slices.Clone(b)
+			bad[len(bad)-3] ^= 1
+			return append(bad, b...) // a whole frame stands behind the broken one
+		})
+	}},
+}
+
+func setValue(row parquet.Row, table *schema.Table, name string, v parquet.Value) {
+	at := table.Column(name)
+	row[at] = v.Level(0, row[at].DefinitionLevel(), at)
+}
+
+func zeroSum(n int) string {
+	sum := sha256.Sum256(make([]byte, n))
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,65 @@
+package sink
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"callhouse/internal/layout"
+)
+
+func TestSecondRunFindsTheWarehouseHeld(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "w")
+	w := night(t, Disk{}, root, 0)
+	_, err := Open(Options{Root: root, RunID: layout.RunID(testDay, 9)})
+	var held *LockedError
+	if !errors.As(err, &held) {
+		t.Fatalf("a second Open gave %v, want a LockedError", err)
+	}
+	if held.Holder.PID != os.Getpid() || held.Holder.RunID != w.opts.RunID {
+		t.Errorf("holder is %+v", held.Holder)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	night(t, Disk{}, root, 1)
+}
+
+func TestSpendsAreRemembered(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "w")
+	w := night(t, Disk{}, root, 0)
+	sent := time.Unix(0, 1_700_000_000_123_456_789)
+	want := []Spend{{Sent: sent, Answered: sent.Add(time.Second)}, {Sent: sent.Add(time.Minute)}}
+	for i, s := range want {
+		if err := w.Note(i, s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w = night(t, Disk{}, root, 1)
+	got := w.Recall()
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	same := func(a, b Spend) bool { return a.Sent.Equal(b.Sent) && a.Answered.Equal(b.Answered) }
+	if !slices.EqualFunc(want, got, same) {
+		t.Errorf("recalled %v, want %v", got, want)
+	}
+	// Noted anew in another place, it is still one.
+	w = night(t, Disk{}, root, 2)
+	if err := w.Note(5, want[0]); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got = night(t, Disk{}, root, 3).Recall()
+	if !slices.EqualFunc(want, got, same) {
+		t.Errorf("recalled %v, want %v", got, want)
+	}
+}

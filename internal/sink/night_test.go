@@ -1,0 +1,165 @@
+package sink
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/sandbox"
+	"callhouse/internal/schema"
+)
+
+var (
+	nights    = flag.String("nights", "", "measure a night's commit into warehouses of so many calls, as in 100000,1000000 (make bench-night)")
+	nightSide = flag.String("night-side", "", "internal: the warehouse that this process commits a night into")
+)
+
+const (
+	nightCalls  = 5000   // that are new or changed in a night
+	callsADay   = 27_400 // 10 million a year
+	nightRounds = 3
+)
+
+var nightNow = time.Date(2026, 11, 19, 12, 0, 0, 0, time.UTC)
+
+func nightWorld(t *testing.T, calls int64) *sandbox.World {
+	t.Helper()
+	w, err := sandbox.NewWorld(sandbox.Config{Seed: 1, Calls: calls, Days: max(1, int(calls/callsADay)), Origin: nightNow})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// TestNightIsFlat shows that a night costs what it changes, and not what there
+// is: it commits the same number of calls, half of them new and half changed,
+// into warehouses of different sizes, in a process of their own each.
+func TestNightIsFlat(t *testing.T) {
+	if *nights == "" || *nightSide != "" {
+		t.Skip("make bench-night runs it")
+	}
+	t.Logf("%12s %8s %8s %10s %8s %8s", "calls", "wall s", "CPU s", "peak MB", "written", "linked")
+	for text := range strings.SplitSeq(*nights, ",") {
+		calls, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		root := filepath.Join(t.TempDir(), "w")
+		buildNights(t, root, calls)
+		var best side
+		var did string
+		for range nightRounds {
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestNightSide$", "-test.v", "-nights", text, "-night-side", root)
+			cmd.Env = append(os.Environ(), "GOGC=50")
+			var said bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &said, &said
+			began := time.Now()
+			if err := cmd.Run(); err != nil {
+				t.Fatalf("%v\n%s", err, said.String())
+			}
+			now := side{wall: time.Since(began), cpu: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(),
+				peak: cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss}
+			if best.wall == 0 || now.cpu < best.cpu {
+				best = now
+				_, did, _ = strings.Cut(said.String(), "did ")
+				did, _, _ = strings.Cut(did, "\n")
+			}
+		}
+		t.Logf("%12d %8.2f %8.2f %10d %s", calls, best.wall.Seconds(), best.cpu.Seconds(), best.peak>>10, did)
+		if err := os.RemoveAll(root); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// buildNights makes a warehouse whose months are compacted, as years of nights
+// leave it.
+func buildNights(t *testing.T, root string, calls int64) {
+	t.Helper()
+	w, err := Open(Options{Root: root, RunID: layout.RunID(nightNow, 1), Now: func() time.Time { return nightNow }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r sandbox.Renderer
+	var recs []schema.Record
+	put := func() {
+		if err := w.Put(context.Background(), recs...); err != nil {
+			t.Fatal(err)
+		}
+		recs = recs[:0]
+	}
+	for v := range nightWorld(t, calls).Visible(nightNow) {
+		recs = append(recs, schema.Record{Kind: schema.KindDetail, CallID: v.ID.String(), FetchedAt: nightNow.UnixMilli(), Body: r.Detail(nil, v)})
+		if len(recs) == 100 {
+			put()
+		}
+		if n, _ := w.Uncommitted(); n >= 100_000 {
+			mustCommit(t, w)
+		}
+	}
+	put()
+	mustCommit(t, w)
+	var months []string
+	for _, m := range Months(w.Snapshot(), nightNow) {
+		if m.Waits == "" {
+			months = append(months, m.Month)
+		}
+	}
+	if _, err := w.Compact(context.Background(), months, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestNightSide is one night, in a process of its own.
+func TestNightSide(t *testing.T) {
+	if *nightSide == "" {
+		t.Skip("TestNightIsFlat runs it")
+	}
+	calls, err := strconv.ParseInt(*nights, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := nightNow.Add(time.Hour)
+	salt := fmt.Sprint(time.Now().UnixNano() % 1e8)
+	w, err := Open(Options{Root: *nightSide, RunID: layout.RunID(now, uint32(time.Now().UnixNano())), Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r sandbox.Renderer
+	n := 0
+	for v := range nightWorld(t, calls).Visible(nightNow) {
+		id, body := v.ID.String(), r.Detail(nil, v)
+		if n%2 == 0 {
+			body = bytes.Replace(body, []byte(`"variant_label":null`), []byte(`"variant_label":"`+salt+`"`), 1)
+		} else {
+			other := fmt.Sprintf("%08s", salt)[:8] + id[8:]
+			body = bytes.ReplaceAll(body, []byte(id), []byte(other))
+			id = other
+		}
+		if err := w.Put(context.Background(), schema.Record{Kind: schema.KindDetail, CallID: id, FetchedAt: now.UnixMilli(), Body: body}); err != nil {
+			t.Fatal(err)
+		}
+		if n++; n == nightCalls {
+			break
+		}
+	}
+	mustFinish(t, w)
+	did, _ := w.Totals()
+	t.Logf("did %8d %8d  (%d new, %d changed)", did.Written, did.Linked, did.New, did.Changed)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
