@@ -12,6 +12,7 @@
 //	-- Grain: what one row stands for
 //	-- Reads: relations, comma-separated
 //	-- Needs: facts without which the numbers are not complete (reports)
+//	-- Tallies: the columns by which tallied, if it is read, counts (reports)
 //	-- Arguments: what follows the report's name, as in CALL_ID (reports)
 //	-- Map: down, across, number: columns drawn as a heat map (reports)
 //	-- Columns:
@@ -30,7 +31,7 @@ import (
 	"strings"
 )
 
-//go:embed *.sql views/*.sql reports/*.sql
+//go:embed *.sql views/*.sql reports/*.sql checks/*.sql
 var files embed.FS
 
 // Macros returns the statements that every view and report builds on.

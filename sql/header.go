@@ -14,6 +14,8 @@ type File struct {
 	Grain   string
 	Reads   []string
 	Needs   []string
+	// Tallies are the columns that the relation tallied is grouped by.
+	Tallies []string
 	// Arguments says what follows the report's name, as in "CALL_ID" or
 	// "WORD..."; empty: nothing does.
 	Arguments string
@@ -30,7 +32,7 @@ func (f *File) Grouped() bool { return len(f.Columns) > 0 && f.Columns[0].Name =
 // Selects reports whether the report is over calls that its user selects.
 func (f *File) Selects() bool {
 	for _, r := range f.Reads {
-		if strings.HasPrefix(r, "selected") {
+		if strings.HasPrefix(r, "selected") || r == "tallied" {
 			return true
 		}
 	}
@@ -88,6 +90,8 @@ func Parse(name, text string) (*File, error) {
 			f.Reads = list(rest)
 		case isField && key == "Needs":
 			f.Needs = list(rest)
+		case isField && key == "Tallies":
+			f.Tallies = list(rest)
 		case isField && key == "Arguments":
 			f.Arguments = strings.TrimSpace(rest)
 		case isField && key == "Map":

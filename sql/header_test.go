@@ -17,6 +17,7 @@ const example = `-- waits: how long callers wait
 -- Grain: one row per group
 -- Reads: selected, calls
 -- Needs: end
+-- Tallies: status, is_started
 -- Arguments: WORD...
 -- Map: key, at, wait_ms
 -- Columns:
@@ -37,7 +38,7 @@ func TestParse(t *testing.T) {
 	want := &File{
 		Name: "waits", Answers: "how long callers wait", Grain: "one row per group",
 		Text:  "The first paragraph, over two lines: with a colon.\n\nThe second.",
-		Reads: []string{"selected", "calls"}, Needs: []string{"end"},
+		Reads: []string{"selected", "calls"}, Needs: []string{"end"}, Tallies: []string{"status", "is_started"},
 		Arguments: "WORD...", Map: []string{"key", "at", "wait_ms"},
 		Columns: []Column{
 			{Name: "key", Type: "VARCHAR", Meaning: "the group"},
@@ -68,7 +69,7 @@ func TestParseErrors(t *testing.T) {
 
 // What is embedded parses, is one statement, and reads only what there is.
 func TestFiles(t *testing.T) {
-	relations := map[string]bool{"selected": true, "selected_turns": true, "selected_tool_calls": true, "selected_items": true,
+	relations := map[string]bool{"selected": true, "tallied": true, "selected_turns": true, "selected_tool_calls": true, "selected_items": true,
 		"stored.calls": true, "stored.transcript_turns": true, "stored.analysis_items": true, "stored.runs": true}
 	for _, v := range Views() {
 		for _, r := range v.Reads {

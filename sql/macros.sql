@@ -13,6 +13,27 @@ CREATE MACRO local_zone() AS coalesce(getvariable('tz'), 'UTC');
 -- zone had may replace this by their table, which is 20 times quicker than a calendar.
 CREATE MACRO local_time(instant) AS timezone(local_zone(), instant);
 
+-- Calendar of a wall clock's time.
+CREATE MACRO weekday_of(local_start) AS CAST(dayname(local_start) AS weekday_name);
+CREATE MACRO week_of(local_start) AS CAST(date_trunc('week', local_start) AS DATE);
+CREATE MACRO month_of(local_start) AS strftime(local_start, '%Y-%m');
+
+-- What is known of a call by the words of its columns. By exclusion: a status or a
+-- reason that the service adds later counts as connected. A pattern, since DuckDB
+-- matches it once for each word of the column's dictionary; it would look at every
+-- row for a list, and make a join of IN.
+CREATE MACRO call_over(settlement) AS settlement <> 'open';
+CREATE MACRO call_connected(started, status, reason) AS
+    started
+    AND regexp_full_match(status, 'queued|registered|initiated|ringing|not_connected|canceled') IS NOT TRUE
+    AND regexp_full_match(reason, 'dial_no_answer|dial_failed|concurrency_limit_reached|insufficient_balance') IS NOT TRUE;
+CREATE MACRO call_voicemail(reason) AS reason IS NOT DISTINCT FROM 'voicemail_reached';
+CREATE MACRO call_transferred(reason) AS reason IS NOT DISTINCT FROM 'call_transfer';
+
+-- Counts of calls, from rows that stand for several.
+CREATE MACRO total_of(n) AS CAST(coalesce(sum(n), 0) AS BIGINT);
+CREATE MACRO sum_if(n, condition) AS CAST(coalesce(sum(n) FILTER (condition), 0) AS BIGINT);
+
 -- A share in percent, not rounded, so that the shares of a whole add up to 100.
 CREATE MACRO percent_of(part, whole) AS 100e0 * part / nullif(whole, 0);
 
@@ -65,6 +86,9 @@ CREATE MACRO list_median(l) AS list_sort(l)[(len(l) + 1) // 2];
 -- The spread that chance gives a share of n whose usual value is percent.
 CREATE MACRO smooth(percent, n) AS (percent / 100e0 * n + 1) / (n + 2);
 CREATE MACRO chance(percent, n) AS sqrt(smooth(percent, n) * (1 - smooth(percent, n)) / n);
+
+-- Whether a text holds more than spaces. Most begin with what is none, which costs less to see.
+CREATE MACRO not_blank(content) AS ascii(content) > 32 OR regexp_matches(content, '\S');
 
 -- Whether a text holds every word that is searched, in any case.
 CREATE MACRO has_all_words(content) AS

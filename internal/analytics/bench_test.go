@@ -1,54 +1,100 @@
 package analytics_test
 
 import (
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
-	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/compress/zstd"
-	"golang.org/x/sync/errgroup"
-
 	"callhouse/internal/analytics"
-	"callhouse/internal/analytics/analyticstest"
-	"callhouse/internal/layout"
-	"callhouse/internal/sandbox"
 	"callhouse/internal/schema"
+	sqlfiles "callhouse/sql"
 )
 
 var (
-	benchCalls   = flag.Int64("bench-calls", 100_000, "calls that the benchmarks are over")
-	benchDetails = flag.Bool("bench-details", false, "with their transcripts: 30 times the data")
-	benchDir     = flag.String("bench-dir", "", "keep the benchmarks' warehouses here, and use them again")
+	benchCalls = flag.Int64("bench-calls", 100_000, "calls that the benchmarks are over")
+	benchEvery = flag.Int64("bench-every", 3, "take the transcript of every so many-th call, 10 turns a call in all; 0: of none")
+	benchDir   = flag.String("bench-dir", "", "keep the benchmarks' warehouses here, and use them again")
 )
 
-const benchGroup = 122_880 // rows of a row group, as the sink writes them
+// benchJSONCalls is up to how many calls the comparison with JSON is made.
+const benchJSONCalls = 1_000_000
 
-// BenchmarkReports runs every report over a year of a company's calls, warm;
-// median-ms is the median of the runs:
+// BenchmarkReports runs the reports over a year of a company's calls, warm, with
+// two threads, over the warehouse's files; those over calls alone also over a
+// table of DuckDB's and over the rows as JSON lines. make bench-query runs it.
 //
-//	go test ./internal/analytics -run '^$' -bench Reports -bench-calls 10000000 -bench-dir /tmp/bench -benchtime 7x
+//	median-ms  median of the runs, by the clock
+//	cpu-ms     processor time of a run, half of it: what two idle cores take
+//	peak-MB    most memory that the process had in any run
 func BenchmarkReports(b *testing.B) {
-	w := open(b, benchWarehouse(b), zone(b, "Asia/Seoul"))
-	for _, f := range analytics.Reports() {
-		if f.Name == "call" {
-			continue
-		}
-		for _, by := range []string{"", "agent", "day", "metadata.campaign"} {
-			if by != "" && !f.Grouped() {
-				continue
+	root := benchWarehouse(b)
+	for _, over := range []string{"parquet", "native", "json"} {
+		b.Run(over, func(b *testing.B) {
+			w, err := analytics.Open(b.Context(), root, analytics.Options{Location: zone(b, "Asia/Seoul"), Threads: 2})
+			if err != nil {
+				b.Fatal(err)
 			}
-			p := analytics.Params{By: by, Words: []string{"sorry"}}
-			b.Run(f.Name+"/by="+by, func(b *testing.B) { benchReport(b, w, f.Name, p) })
-		}
+			defer w.Close()
+			bys := []string{"", "agent", "day", "metadata.campaign"}
+			if over != "parquet" {
+				bys = bys[:1]
+				if !benchInstead(b, w, over) {
+					b.Skip("compared up to", benchJSONCalls, "calls")
+				}
+			}
+			for _, f := range analytics.Reports() {
+				if f.Name == "call" || over != "parquet" && !onlyCalls(f) {
+					continue
+				}
+				for _, by := range bys {
+					if by == "" || f.Grouped() {
+						p := analytics.Params{By: by, Words: []string{"sorry"}}
+						b.Run(f.Name+"/by="+by, func(b *testing.B) { benchReport(b, w, f.Name, p) })
+					}
+				}
+			}
+		})
 	}
+}
+
+func onlyCalls(f *sqlfiles.File) bool {
+	return !slices.ContainsFunc(f.Reads, func(r string) bool { return strings.HasPrefix(r, "selected_") })
+}
+
+// benchInstead puts the calls as a table of DuckDB's, or as JSON lines, in the
+// place of the stored ones. They are made once, beside the warehouse.
+func benchInstead(b *testing.B, w *analytics.Warehouse, over string) bool {
+	path := filepath.Join(benchRoot(), over)
+	var text string
+	switch {
+	case over == "native":
+		text = fmt.Sprintf("ATTACH '%s' AS native;\nCREATE TABLE IF NOT EXISTS native.calls AS SELECT * FROM stored.calls;\n"+
+			"CREATE OR REPLACE VIEW stored.calls AS SELECT * FROM native.calls", path)
+	case *benchCalls > benchJSONCalls:
+		return false
+	default:
+		if _, err := os.Stat(path); err != nil {
+			text = fmt.Sprintf("COPY (SELECT * FROM stored.calls) TO '%s' (FORMAT json);\n", path)
+		}
+		var columns []string
+		for _, c := range schema.Calls.Columns {
+			columns = append(columns, fmt.Sprintf("%s: '%s'", c.Name, c.Type.DuckDB()))
+		}
+		text += fmt.Sprintf("CREATE OR REPLACE VIEW stored.calls AS SELECT * FROM read_json('%s', format = 'newline_delimited', columns = {%s})",
+			path, strings.Join(columns, ", "))
+	}
+	if err := w.Exec(b.Context(), text); err != nil {
+		b.Fatal(err)
+	}
+	return true
 }
 
 func benchReport(b *testing.B, w *analytics.Warehouse, name string, p analytics.Params) {
@@ -69,134 +115,40 @@ func benchReport(b *testing.B, w *analytics.Warehouse, name string, p analytics.
 		}
 	}
 	run() // the first reads the files from the disk
+	// Forget the highest memory so far; not every system knows this.
+	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)
 	var took []time.Duration
 	b.ResetTimer()
+	before := processorTime()
 	for range b.N {
 		took = append(took, run())
 	}
-	sort.Slice(took, func(i, j int) bool { return took[i] < took[j] })
-	b.ReportMetric(float64(took[(len(took)-1)/2].Microseconds())/1000, "median-ms")
+	cpu := processorTime() - before
+	slices.Sort(took)
+	b.ReportMetric(0, "ns/op") // the mean, which says less
+	b.ReportMetric(milliseconds(took[(len(took)-1)/2]), "median-ms")
+	b.ReportMetric(milliseconds(cpu)/2/float64(b.N), "cpu-ms")
+	b.ReportMetric(peakMB(), "peak-MB")
 }
 
-// benchWarehouse returns a warehouse of the sandbox's calls, written directly: a
-// file a month and table, as the sink leaves months that are over.
-func benchWarehouse(b *testing.B) string {
-	b.Helper()
-	root := *benchDir
-	if root == "" {
-		root = b.TempDir()
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+func processorTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
 	}
-	root = filepath.Join(root, fmt.Sprintf("calls-%d-details-%t", *benchCalls, *benchDetails))
-	if _, err := os.Stat(filepath.Join(root, layout.CurrentName)); err == nil {
-		return root
-	}
-	origin := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
-	world, err := sandbox.NewWorld(sandbox.Config{Seed: 1, Calls: *benchCalls, Days: 364, Origin: origin})
-	if err != nil {
-		b.Fatal(err)
-	}
-	m := layout.Manifest{FormatVersion: layout.FormatVersion, Snapshot: 1, CommittedAt: origin,
-		Coverage: []schema.Span{{From: 0, To: origin.UnixMilli(), ListedAt: origin.UnixMilli()}}}
-	dir := filepath.Join(root, layout.SnapshotsName, layout.SnapshotName(1))
-	const parts = 12
-	files := make([][]layout.File, parts)
-	var g errgroup.Group
-	g.SetLimit(2)
-	for i := range int64(parts) {
-		g.Go(func() (err error) {
-			files[i], err = benchPart(dir, world, origin, i, *benchCalls*i/parts, *benchCalls*(i+1)/parts)
-			return err
-		})
-	}
-	if err := g.Wait(); err != nil {
-		b.Fatal(err)
-	}
-	for _, f := range files {
-		m.Files = append(m.Files, f...)
-	}
-	raw, err := json.Marshal(m)
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, layout.ManifestName), raw, 0o644); err != nil {
-		b.Fatal(err)
-	}
-	analyticstest.Swap(b, root, 1)
-	return root
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// benchPart writes the files of some calls in a row, which are about a month's.
-func benchPart(dir string, world *sandbox.World, now time.Time, n, from, to int64) (files []layout.File, err error) {
-	period := time.Date(2025, 12, 1, 0, 0, 0, 0, time.UTC).AddDate(0, int(n), 0).Format("2006-01")
-	month := []byte(period)
-	tables := []*schema.Table{&schema.Calls, &schema.Turns, &schema.Items}
-	writers := make([]*parquet.GenericWriter[any], len(tables))
-	var closers []io.Closer
-	for i, t := range tables {
-		f := layout.File{Table: t.Name, Period: period, Path: layout.DataFile(t.Name, period, fmt.Sprintf("%016x", n))}
-		path := filepath.Join(dir, filepath.FromSlash(f.Path))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return nil, err
-		}
-		out, err := os.Create(path)
-		if err != nil {
-			return nil, err
-		}
-		writers[i] = parquet.NewGenericWriter[any](out, schema.ParquetSchema(t), parquet.Compression(&zstd.Codec{}), parquet.MaxRowsPerRowGroup(benchGroup))
-		closers = append(closers, writers[i], out)
-		files = append(files, f)
-	}
-	add := func(table int, row parquet.Row) error {
-		files[table].Rows++
-		_, err := writers[table].WriteRows([]parquet.Row{row})
-		return err
-	}
-	var render sandbox.Renderer
-	var d schema.Decoder
-	var c schema.Call
-	var body []byte
-	var row parquet.Row
-	for i := from; i < to; i++ {
-		v, ok := world.View(i, now)
-		if !ok {
-			continue
-		}
-		kind := schema.KindItem
-		if body = body[:0]; *benchDetails {
-			kind, body = schema.KindDetail, render.Detail(body, v)
-		} else {
-			body = render.Item(body, v)
-		}
-		if err := d.Decode(body, kind, &c); err != nil {
-			return nil, err
-		}
-		c.FirstSeenAt, c.FetchedAt, c.RunID = now.UnixMilli(), now.UnixMilli(), []byte("20261130T120000Z-00000001")
-		c.Settle(now.UnixMilli())
-		if c.StartAt.OK {
-			at := c.StartAt.V
-			for i := range files {
-				if files[i].MinStart == nil {
-					files[i].MinStart = &at
-				}
-				files[i].MaxStart = &at
-			}
-		}
-		row = schema.AppendCallRow(row[:0], &c, month)
-		err := add(0, row)
-		for i := range c.Turns {
-			row = schema.AppendTurnRow(row[:0], &c, i, month)
-			err = errors.Join(err, add(1, row))
-		}
-		for i := range c.Items {
-			row = schema.AppendItemRow(row[:0], &c, i, month)
-			err = errors.Join(err, add(2, row))
-		}
-		if err != nil {
-			return nil, err
+// peakMB is the most memory that the process had; 0 where that is not known.
+func peakMB() float64 {
+	raw, _ := os.ReadFile("/proc/self/status")
+	for line := range strings.Lines(string(raw)) {
+		var kib float64
+		if _, err := fmt.Sscanf(line, "VmHWM: %f kB", &kib); err == nil {
+			return kib / 1024
 		}
 	}
-	for _, c := range closers {
-		err = errors.Join(err, c.Close())
-	}
-	return files, err
+	return 0
 }

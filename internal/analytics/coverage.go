@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,7 +13,8 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// Coverage says how far a report's numbers can be trusted.
+// Coverage says how far a report's numbers can be trusted. What the report does
+// not need is not counted, and 0.
 type Coverage struct {
 	Calls, NotOver, AnalysisAwaited, AnalysisNever, Withheld, TranscriptsPending, TranscriptsMissing int64
 	Untimed, CostsAwaited, CostsNever                                                                int64
@@ -38,12 +40,13 @@ func (w *Warehouse) Coverage(ctx context.Context, report string, p Params, now t
 	}
 	defer conn.Close()
 	p.By = ""
-	if err := w.selected(ctx, conn, sqlfiles.Coverage(), p); err != nil {
+	with, err := w.selected(ctx, conn, sqlfiles.Coverage(), p)
+	if err != nil {
 		return nil, err
 	}
 	c := &Coverage{needs: f.Needs, Unlisted: w.unlisted(p, now)}
-	err = one(ctx, conn, sqlfiles.Coverage().SQL, &c.Calls, &c.NotOver, &c.AnalysisAwaited, &c.AnalysisNever,
-		&c.Withheld, &c.TranscriptsPending, &c.TranscriptsMissing, &c.Untimed, &c.CostsAwaited, &c.CostsNever)
+	names, into := c.facts()
+	err = one(ctx, conn, withList(with, "SELECT "+strings.Join(names, ", ")+" FROM ("+sqlfiles.Coverage().SQL+")"), into...)
 	if err != nil || !p.bounded() {
 		return c, err
 	}
@@ -52,6 +55,37 @@ func (w *Warehouse) Coverage(ctx context.Context, report string, p Params, now t
 		return nil, err
 	}
 	return c, one(ctx, conn, "SELECT count(*) FROM calls WHERE start_at IS NULL AND "+where, &c.Undated)
+}
+
+// facts returns the columns of the coverage's query that c.needs asks for, and
+// where their numbers go: for the others no column is read.
+func (c *Coverage) facts() (names []string, into []*int64) {
+	add := func(name string, to *int64) {
+		if !slices.Contains(names, name) {
+			names, into = append(names, name), append(into, to)
+		}
+	}
+	add("calls", &c.Calls)
+	for _, need := range c.needs {
+		switch need {
+		case "end":
+			add("not_over", &c.NotOver)
+		case "duration":
+			add("untimed", &c.Untimed)
+		case "analysis":
+			add("analysis_awaited", &c.AnalysisAwaited)
+			add("analysis_never", &c.AnalysisNever)
+			add("withheld", &c.Withheld)
+		case "transcripts":
+			add("transcripts_pending", &c.TranscriptsPending)
+			add("transcripts_missing", &c.TranscriptsMissing)
+			add("withheld", &c.Withheld)
+		case "cost":
+			add("costs_awaited", &c.CostsAwaited)
+			add("costs_never", &c.CostsNever)
+		}
+	}
+	return names, into
 }
 
 // one reads the numbers of a result's one row.

@@ -7,7 +7,10 @@ import (
 
 // dimension is what a report can be grouped by.
 type dimension struct {
-	expr string // over the view calls
+	expr string // over the view calls, and over the relation tallied
+	// column is the column of tallied that expr needs; document, if it is
+	// documentColumn, how that is made of the stored columns.
+	column, document string
 	// natural: the keys have an order of their own; otherwise the largest
 	// group comes first.
 	natural bool
@@ -17,20 +20,23 @@ type dimension struct {
 // types becomes SQL but through it.
 func dimensions() map[string]dimension {
 	return map[string]dimension{
-		"agent":                {expr: "agent_id"},
-		"agent_version":        {expr: "agent_version"},
-		"call_type":            {expr: "call_type"},
-		"status":               {expr: "status"},
-		"disconnection_reason": {expr: "disconnection_reason"},
-		"user_sentiment":       {expr: "user_sentiment"},
-		"variant_label":        {expr: "variant_label"},
-		"day":                  {expr: "local_date", natural: true},
-		"week":                 {expr: "week", natural: true},
-		"month":                {expr: "local_month", natural: true},
-		"hour":                 {expr: "local_hour", natural: true},
-		"weekday":              {expr: "weekday", natural: true},
+		"agent":                {expr: "agent_id", column: "agent_id"},
+		"agent_version":        {expr: "agent_version", column: "agent_version"},
+		"call_type":            {expr: "call_type", column: "call_type"},
+		"status":               {expr: "status", column: "status"},
+		"disconnection_reason": {expr: "disconnection_reason", column: "disconnection_reason"},
+		"user_sentiment":       {expr: "user_sentiment", column: "user_sentiment"},
+		"variant_label":        {expr: "variant_label", column: "variant_label"},
+		"day":                  {expr: "local_date", column: byDate, natural: true},
+		"week":                 {expr: "week", column: byDate, natural: true},
+		"month":                {expr: "local_month", column: byDate, natural: true},
+		"hour":                 {expr: "local_hour", column: byHour, natural: true},
+		"weekday":              {expr: "weekday", column: byDate, natural: true},
 	}
 }
+
+// documentColumn is what --by reaches for in a document, as a column.
+const documentColumn = "in_document"
 
 // documents are the JSON columns that --by reaches into, as in metadata.campaign.
 func documents() []string { return []string{"metadata", "dynamic_variables"} }
@@ -60,7 +66,8 @@ func dimensionOf(by string) (dimension, error) {
 	if doc, key, ok := strings.Cut(by, "."); ok && key != "" {
 		for _, d := range documents() {
 			if d == doc {
-				return dimension{expr: "json_extract_string(" + doc + ", " + quote(pointer(key)) + ")"}, nil
+				return dimension{expr: documentColumn, column: documentColumn,
+					document: "json_extract_string(" + doc + ", " + quote(pointer(key)) + ")"}, nil
 			}
 		}
 	}

@@ -23,10 +23,13 @@ var explainRE = regexp.MustCompile(`(?is)^(?:\s|--[^\n]*\n|/\*.*?\*/)*EXPLAIN\b(
 // reads returns nil for the text of one statement that only reads, possibly
 // under EXPLAIN, whose ANALYZE runs what it explains. It decides from the parse
 // tree alone and before DuckDB plans anything: planning EXPORT DATABASE already
-// makes a folder.
-func reads(ctx context.Context, conn *duck.Conn, text string) error {
+// makes a folder. With isSafe it must also read nothing but the warehouse.
+func reads(ctx context.Context, conn *duck.Conn, text string, isSafe bool) error {
 	if strings.IndexByte(text, 0) >= 0 { // where C would take the text to end
 		return &duck.Error{Kind: "Parser", Message: "there is a zero byte in the statement"}
+	}
+	if isSafe && len(text) > maxSafeText {
+		return &UnsafeError{"a statement of more than 1 MiB"}
 	}
 	if at := explainRE.FindStringIndex(text); at != nil {
 		text = text[at[1]:]
@@ -46,6 +49,9 @@ func reads(ctx context.Context, conn *duck.Conn, text string) error {
 		return duck.ErrNoStatement
 	case len(tree.Statements) > 1:
 		return duck.ErrManyStatements
+	}
+	if isSafe {
+		return safe(tree.Statements)
 	}
 	return nil
 }
@@ -69,8 +75,8 @@ func parse(ctx context.Context, conn *duck.Conn, text string) (*tree, error) {
 	}
 	t := new(tree)
 	raw, _ := row[0].(value.JSON)
-	if err := json.Unmarshal([]byte(raw), t); err != nil {
-		return nil, fmt.Errorf("parse the statement: %w", err)
+	if err := json.Unmarshal([]byte(raw), t); err != nil { // DuckDB wrote it, so it is JSON
+		return nil, fmt.Errorf("parse the statement: %w", ErrTooDeep)
 	}
 	return t, nil
 }

@@ -33,6 +33,27 @@ func localTime(loc *time.Location, m *layout.Manifest) string {
 	return b.String()
 }
 
+// localMicros returns, as SQL, the wall clock's time at a stored call's start_at
+// in microseconds since 1970: what local_time tells, for no other instants than
+// those between the first and the last call, and so without asking for more.
+func localMicros(loc *time.Location, m *layout.Manifest) string {
+	lo, hi := starts(m)
+	offsets := offsetsOf(loc, lo, hi)
+	switch len(offsets) {
+	case 0:
+		return "epoch_us(local_time(start_at))"
+	case 1:
+		return fmt.Sprintf("epoch_us(start_at) + %d", offsets[0].seconds*1_000_000)
+	}
+	var b strings.Builder
+	b.WriteString("epoch_us(start_at) + CASE")
+	for _, o := range offsets[:len(offsets)-1] {
+		fmt.Fprintf(&b, " WHEN start_at < %s THEN %d", instant(time.UnixMilli(o.until)), o.seconds*1_000_000)
+	}
+	fmt.Fprintf(&b, " ELSE %d END", offsets[len(offsets)-1].seconds*1_000_000)
+	return b.String()
+}
+
 // starts returns the first start of a call, and the millisecond after the last.
 func starts(m *layout.Manifest) (lo, hi int64) {
 	lo, hi = math.MaxInt64, math.MinInt64

@@ -1,7 +1,9 @@
 package analytics_test
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -204,6 +206,8 @@ func linesOf(report string, groups []*group, d analyticstest.Data, p analytics.P
 			out = append(out, disconnectionsOf(g)...)
 		case "durations":
 			out = append(out, durationsOf(g))
+		case "distribution":
+			out = append(out, distributionOf(g)...)
 		case "costs":
 			out = append(out, costsOf(g))
 		case "volume":
@@ -251,6 +255,10 @@ func sortGroups(groups []*group, report string, p analytics.Params, turns, items
 				n += len(items[c["call_id"]])
 			case "versions":
 				if connected(c) && over(c) {
+					n++
+				}
+			case "distribution":
+				if _, timed := c["duration_ms"].(int64); timed {
 					n++
 				}
 			default:
@@ -336,4 +344,26 @@ func mean(total, n int64) any {
 		return nil
 	}
 	return int64(math.Floor(float64(2*total+n) / float64(2*n)))
+}
+
+func distributionOf(g *group) (out [][]any) {
+	steps, up := map[int64]int{}, map[int64]int{}
+	timed := 0
+	for _, r := range g.calls {
+		ms, ok := r["duration_ms"].(int64)
+		if !ok {
+			continue
+		}
+		timed++
+		steps[ms-ms%5000]++
+		if connected(r) {
+			up[ms-ms%5000]++
+		}
+	}
+	soFar := 0
+	for _, from := range slices.Sorted(maps.Keys(steps)) {
+		soFar += steps[from]
+		out = append(out, []any{g.key, from, int64(steps[from]), percentOf(steps[from], timed), percentOf(soFar, timed), int64(up[from])})
+	}
+	return out
 }

@@ -10,24 +10,30 @@ import (
 
 // storedRelations returns the statements that make the tables of a snapshot
 // known to DuckDB, as stored.calls and so on, with exactly the declared columns.
-func storedRelations(snap *layout.Snapshot) string {
+// With portable they are understood by DuckDB before 1.5 too.
+func storedRelations(snap *layout.Snapshot, portable bool) string {
 	var b strings.Builder
 	b.WriteString("CREATE SCHEMA stored;\n")
 	for _, t := range schema.Tables {
-		fmt.Fprintf(&b, "CREATE VIEW stored.%s AS %s;\n", t.Name, relation(snap, t))
+		fmt.Fprintf(&b, "CREATE VIEW stored.%s AS %s;\n", t.Name, relation(snap, t, portable))
 	}
 	return b.String()
 }
 
 // relation returns a SELECT of a table's rows. It names the manifest's files
 // one by one, never a pattern, so that it reads one commit and nothing else.
-func relation(snap *layout.Snapshot, t *schema.Table) string {
+// DuckDB before 1.5 knows no JSON in a schema: portable reads text and casts it.
+func relation(snap *layout.Snapshot, t *schema.Table, portable bool) string {
 	files := snap.Manifest.FilesOf(t.Name)
 	if len(files) == 0 {
 		return emptyRelation(t)
 	}
 	var b strings.Builder
-	b.WriteString("SELECT * FROM read_parquet([")
+	b.WriteString("SELECT *")
+	if portable {
+		b.WriteString(jsonCasts(t))
+	}
+	b.WriteString(" FROM read_parquet([")
 	for i, f := range files {
 		if i > 0 {
 			b.WriteString(", ")
@@ -43,10 +49,28 @@ func relation(snap *layout.Snapshot, t *schema.Table) string {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		fmt.Fprintf(&b, "%d: {name: %s, type: %s, default_value: NULL}", c.ID, quote(c.Name), quote(c.Type.DuckDB()))
+		typ := c.Type
+		if portable && typ == schema.JSON {
+			typ = schema.Text
+		}
+		fmt.Fprintf(&b, "%d: {name: %s, type: %s, default_value: NULL}", c.ID, quote(c.Name), quote(typ.DuckDB()))
 	}
 	b.WriteString("})")
 	return b.String()
+}
+
+// jsonCasts returns what makes JSON of a table's columns of JSON, behind a star.
+func jsonCasts(t *schema.Table) string {
+	var casts []string
+	for _, c := range t.Columns {
+		if c.Type == schema.JSON {
+			casts = append(casts, fmt.Sprintf("CAST(%s AS JSON) AS %s", ident(c.Name), ident(c.Name)))
+		}
+	}
+	if len(casts) == 0 {
+		return ""
+	}
+	return " REPLACE (" + strings.Join(casts, ", ") + ")"
 }
 
 // emptyRelation returns a SELECT without rows, for a table without files.

@@ -89,17 +89,20 @@ func (w *Warehouse) report(ctx context.Context, conn *duck.Conn, f *sqlfiles.Fil
 	if p.By != "" && !f.Grouped() {
 		return nil, fmt.Errorf("run report %s: it has no groups", f.Name)
 	}
+	text := f.SQL
 	if f.Selects() {
-		if err := w.selected(ctx, conn, f, p); err != nil {
+		with, err := w.selected(ctx, conn, f, p)
+		if err != nil {
 			return nil, err
 		}
+		text = withList(with, text)
 	}
 	if f.Arguments != "" {
 		if err := setArguments(ctx, conn, p); err != nil {
 			return nil, err
 		}
 	}
-	rows, err := conn.Query(ctx, f.SQL)
+	rows, err := conn.Query(ctx, text)
 	if err != nil {
 		return nil, fmt.Errorf("run report %s: %w", f.Name, err)
 	}

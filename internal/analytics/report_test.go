@@ -256,3 +256,22 @@ func TestLocalTimeEqualsTheCalendar(t *testing.T) {
 		}
 	}
 }
+
+// Hours are whole ones of the wall clock also where the count of time is negative
+// and zones are not whole hours apart.
+func TestHoursOfAnyTime(t *testing.T) {
+	var d analyticstest.Data
+	for i, ms := range []int64{-1, 0, 1, -3_600_000, -3_600_001, -86_400_000 * 365 * 200, 86_400_000*365*200 + 1} {
+		d.Calls = append(d.Calls, row{"call_id": fmt.Sprint(i), "status": "ended", "start_at": ms})
+	}
+	for _, name := range []string{"UTC", "Asia/Kathmandu", "America/St_Johns"} {
+		loc := zone(t, name)
+		w := warehouse(t, d, loc)
+		for _, p := range []analytics.Params{{}, {By: "hour"}, {By: "day"}, {By: "week"}} {
+			rows, err := w.Report(t.Context(), "volume", p)
+			if d := diff(oracle("volume", d, p, loc), all(t, rows, err)); d != "" {
+				t.Errorf("%s, by %q (-oracle +report):\n%s", name, p.By, d)
+			}
+		}
+	}
+}

@@ -30,31 +30,46 @@ type Params struct {
 
 func (p Params) bounded() bool { return !p.Since.IsZero() || !p.Until.IsZero() }
 
-// selected makes the relations that the report f reads: the calls that p selects,
-// with their group as key, and what belongs to them. They belong to the connection.
-func (w *Warehouse) selected(ctx context.Context, conn *duck.Conn, f *sqlfiles.File, p Params) error {
+// selected returns the WITH list of the relations that the report f reads: the
+// calls that p selects, with their group as key, what belongs to them, and
+// tallied. They are no views of the connection, which DuckDB would plan twice.
+func (w *Warehouse) selected(ctx context.Context, conn *duck.Conn, f *sqlfiles.File, p Params) (string, error) {
 	d, err := dimensionOf(p.By)
 	if err != nil {
-		return err
+		return "", err
 	}
 	where, err := w.where(ctx, conn, p)
 	if err != nil {
-		return err
+		return "", err
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "SET VARIABLE largest_first = %t;\nSET VARIABLE grouped = %t;\n", !d.natural, p.By != "")
 	from, until := w.wholeDays(p)
-	fmt.Fprintf(&b, "SET VARIABLE whole_from = %s;\nSET VARIABLE whole_until = %s;\n", from, until)
-	fmt.Fprintf(&b, "CREATE OR REPLACE TEMP VIEW selected AS SELECT %s AS key, calls.* FROM calls WHERE %s;\n", d.expr, where)
+	err = conn.Exec(ctx, fmt.Sprintf("SET VARIABLE largest_first = %t;\nSET VARIABLE grouped = %t;\nSET VARIABLE whole_from = %s;\nSET VARIABLE whole_until = %s;\n",
+		!d.natural, p.By != "", from, until))
+	if err != nil {
+		return "", fmt.Errorf("select the calls: %w", err)
+	}
+	key := d.expr
+	if d.document != "" {
+		key = d.document
+	}
+	with := []string{fmt.Sprintf("selected AS NOT MATERIALIZED (SELECT %s AS key, calls.* FROM calls WHERE %s)", key, where)}
 	for _, r := range f.Reads {
 		if of, ok := related()[r]; ok {
-			b.WriteString(relatedView(r, of, p))
+			with = append(with, relatedQuery(r, of, p))
+		}
+		if r == "tallied" {
+			with = append(with, "tallied AS NOT MATERIALIZED ("+w.tallied(f, d, where)+")")
 		}
 	}
-	if err := conn.Exec(ctx, b.String()); err != nil {
-		return fmt.Errorf("select the calls: %w", err)
+	return strings.Join(with, ",\n"), nil
+}
+
+// withList returns a statement with further relations before its own.
+func withList(with, text string) string {
+	if own, ok := strings.CutPrefix(text, "WITH "); ok {
+		return "WITH " + with + ",\n" + own
 	}
-	return nil
+	return "WITH " + with + "\n" + text
 }
 
 // related are the relations of what belongs to the selected calls, and the
@@ -67,14 +82,14 @@ func related() map[string]string {
 	}
 }
 
-// relatedView returns the statement that makes such a relation. Its rows carry
-// the start of their call, so that bounds need no join; groups and agents do.
-func relatedView(name, of string, p Params) string {
+// relatedQuery returns such a relation, as of a WITH list. Its rows carry the
+// start of their call, so that bounds need no join; groups and agents do.
+func relatedQuery(name, of string, p Params) string {
 	where := strings.Join(bounds(p, "call_start_at"), " AND ")
 	if p.By == "" && p.Agent == "" {
-		return fmt.Sprintf("CREATE OR REPLACE TEMP VIEW %s AS SELECT CAST(NULL AS VARCHAR) AS key, * FROM %s WHERE %s;\n", name, of, where)
+		return fmt.Sprintf("%s AS NOT MATERIALIZED (SELECT CAST(NULL AS VARCHAR) AS key, * FROM %s WHERE %s)", name, of, where)
 	}
-	return fmt.Sprintf("CREATE OR REPLACE TEMP VIEW %s AS SELECT s.key, t.* FROM %s t JOIN (SELECT key, call_id FROM selected) s USING (call_id) WHERE %s;\n",
+	return fmt.Sprintf("%s AS NOT MATERIALIZED (SELECT s.key, t.* FROM %s t JOIN (SELECT key, call_id FROM selected) s USING (call_id) WHERE %s)",
 		name, of, where)
 }
 

@@ -15,7 +15,7 @@ func (w *Warehouse) SQL(ctx context.Context, text string, args ...any) (*Rows, e
 	if err != nil {
 		return nil, err
 	}
-	rows, err := runSQL(ctx, conn, text, args)
+	rows, err := w.runSQL(ctx, conn, text, args)
 	if err != nil {
 		conn.Close()
 		return nil, err
@@ -45,10 +45,10 @@ func (w *Warehouse) SQLWith(ctx context.Context, text string, values map[string]
 	if err != nil {
 		return nil, err
 	}
-	args, err := arguments(ctx, conn, text, values)
+	args, err := w.arguments(ctx, conn, text, values)
 	if err == nil {
 		var rows *Rows
-		if rows, err = runSQL(ctx, conn, text, args); err == nil {
+		if rows, err = w.runSQL(ctx, conn, text, args); err == nil {
 			return rows, nil
 		}
 	}
@@ -57,8 +57,8 @@ func (w *Warehouse) SQLWith(ctx context.Context, text string, values map[string]
 }
 
 // arguments puts the values in the order of the statement's parameters.
-func arguments(ctx context.Context, conn *duck.Conn, text string, values map[string]string) ([]any, error) {
-	if err := reads(ctx, conn, text); err != nil {
+func (w *Warehouse) arguments(ctx context.Context, conn *duck.Conn, text string, values map[string]string) ([]any, error) {
+	if err := reads(ctx, conn, text, w.safe); err != nil {
 		return nil, err
 	}
 	stmt, err := conn.Prepare(ctx, text)
@@ -89,8 +89,8 @@ func arguments(ctx context.Context, conn *duck.Conn, text string, values map[str
 	return args, nil
 }
 
-func runSQL(ctx context.Context, conn *duck.Conn, text string, args []any) (*Rows, error) {
-	if err := reads(ctx, conn, text); err != nil {
+func (w *Warehouse) runSQL(ctx context.Context, conn *duck.Conn, text string, args []any) (*Rows, error) {
+	if err := reads(ctx, conn, text, w.safe); err != nil {
 		return nil, err
 	}
 	stmt, err := conn.Prepare(ctx, text)

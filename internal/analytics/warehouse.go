@@ -19,6 +19,11 @@ type Options struct {
 	// Threads and MemoryLimit bound DuckDB, as in "4GB"; zero: its defaults.
 	Threads     int
 	MemoryLimit string
+	// Safe is set for statements that somebody else wrote: they read the
+	// warehouse and nothing else, within these limits. It takes the place of
+	// MemoryLimit. A process that must not die has to run them in another, since
+	// DuckDB does not hold its memory limit everywhere.
+	Safe *Limits
 }
 
 // Warehouse is one snapshot, open for questions. It may be used by several
@@ -27,6 +32,9 @@ type Warehouse struct {
 	snap *layout.Snapshot
 	loc  *time.Location
 	db   *duck.DB
+	safe bool // only what safe lets pass is run
+	// localMicros is, in SQL, the local time of a stored call's start, in µs.
+	localMicros string
 }
 
 // ZoneError says that a time zone is not known to DuckDB.
@@ -43,6 +51,12 @@ func (e *ZoneError) Unwrap() error { return e.Err }
 // error that wraps layout.ErrNoWarehouse where nothing was ever committed, and
 // a *layout.VersionError where a newer program wrote it.
 func Open(ctx context.Context, root string, o Options) (*Warehouse, error) {
+	if o.Safe != nil {
+		var err error
+		if root, err = absolute(root); err != nil {
+			return nil, fmt.Errorf("find the warehouse: %w", err)
+		}
+	}
 	snap, err := layout.Current(root)
 	if err != nil {
 		return nil, err
@@ -54,8 +68,8 @@ func Open(ctx context.Context, root string, o Options) (*Warehouse, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Warehouse{snap: snap, loc: o.Location, db: db}
-	if err := w.define(ctx); err != nil {
+	w := &Warehouse{snap: snap, loc: o.Location, db: db, safe: o.Safe != nil, localMicros: localMicros(o.Location, snap.Manifest)}
+	if err := w.define(ctx, o.Safe); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return w, nil
@@ -71,7 +85,7 @@ func (w *Warehouse) Snapshot() *layout.Snapshot { return w.snap }
 func (w *Warehouse) Location() *time.Location { return w.loc }
 
 // define makes the macros, the stored tables and the views over them.
-func (w *Warehouse) define(ctx context.Context) error {
+func (w *Warehouse) define(ctx context.Context, limits *Limits) error {
 	conn, err := w.connect(ctx)
 	if err != nil {
 		return err
@@ -81,19 +95,26 @@ func (w *Warehouse) define(ctx context.Context) error {
 	if err := conn.Exec(ctx, "SET GLOBAL parquet_metadata_cache = true"); err != nil {
 		return fmt.Errorf("keep the files' metadata: %w", err)
 	}
+	// It makes a join of a sum over a whole group, and so of one scan two.
+	if err := conn.Exec(ctx, "SET GLOBAL disabled_optimizers = 'window_self_join'"); err != nil {
+		return fmt.Errorf("choose the optimizers: %w", err)
+	}
 	if err := conn.Exec(ctx, sqlfiles.Macros()); err != nil {
 		return fmt.Errorf("define macros: %w", err)
 	}
 	if err := conn.Exec(ctx, localTime(w.loc, w.snap.Manifest)); err != nil {
 		return fmt.Errorf("define local time: %w", err)
 	}
-	if err := conn.Exec(ctx, storedRelations(w.snap)); err != nil {
+	if err := conn.Exec(ctx, storedRelations(w.snap, false)); err != nil {
 		return fmt.Errorf("read the snapshot %s: %w", w.snap.Dir, err)
 	}
 	for _, v := range sqlfiles.Views() {
 		if err := conn.Exec(ctx, "CREATE VIEW "+v.Name+" AS "+v.SQL); err != nil {
 			return fmt.Errorf("define view %s: %w", v.Name, err)
 		}
+	}
+	if limits != nil {
+		return w.seal(ctx, conn, limits)
 	}
 	return nil
 }

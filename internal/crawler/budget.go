@@ -59,8 +59,8 @@ func newBudget(perSecond, perMinute int, recall []Spend, note func(int, Spend)) 
 		b.note = func(int, Spend) {}
 	}
 	slots := slots(perSecond, perMinute, len(recall))
-	b.second = newWindow(time.Second, perSecond, slots)
-	b.minute = newWindow(time.Minute, perMinute, slots)
+	b.second = newWindow(time.Second, perSecond)
+	b.minute = newWindow(time.Minute, perMinute)
 	b.pace.full()
 	b.free = make([]int32, slots)
 	for i := range b.free {

@@ -199,7 +199,7 @@ func (c *client) refused(res *http.Response, raw []byte) *failure {
 	if f.class == redirected {
 		if to, err := res.Location(); err == nil {
 			to.User, to.RawQuery = nil, ""
-			f.target = to.String()
+			f.target = c.withoutKey(to.String())
 		}
 	}
 	var envelope struct {
@@ -210,7 +210,8 @@ func (c *client) refused(res *http.Response, raw []byte) *failure {
 		} `json:"error"`
 	}
 	if json.Unmarshal(raw, &envelope) == nil && envelope.Error != nil {
-		f.shaped, f.code, f.message = true, clip(envelope.Error.Code, 80), clip(envelope.Error.Message, 200)
+		f.shaped = true
+		f.code, f.message = clip(c.withoutKey(envelope.Error.Code), 80), clip(c.withoutKey(envelope.Error.Message), 200)
 		var details struct {
 			Allowed []string `json:"allowed_query_parameters"`
 		}
@@ -219,6 +220,13 @@ func (c *client) refused(res *http.Response, raw []byte) *failure {
 		}
 	}
 	return f
+}
+
+// withoutKey returns a text of the service's without the key, which some
+// services repeat in what they refuse.
+func (c *client) withoutKey(s string) string {
+	s = strings.ReplaceAll(s, string(c.key), masked)
+	return strings.ReplaceAll(s, url.QueryEscape(string(c.key)), masked)
 }
 
 var errTooLarge = fmt.Errorf("the body is over %d MiB", maxBody>>20)

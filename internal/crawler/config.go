@@ -76,6 +76,8 @@ type Config struct {
 	Logger    *slog.Logger      // nil: none
 }
 
+const defaultWindow = 72 * time.Hour
+
 // Slots returns how many slots the ledger of a run with cfg has: what Note may
 // be told of.
 func Slots(cfg Config) int {
@@ -88,7 +90,7 @@ func (cfg Config) withDefaults() Config {
 	set(&cfg.PerSecond, 5)
 	set(&cfg.PerMinute, 120)
 	set(&cfg.Share, 1)
-	set(&cfg.Window, 72*time.Hour)
+	set(&cfg.Window, defaultWindow)
 	set(&cfg.Lookback, 30*24*time.Hour)
 	set(&cfg.RelistEvery, 7*24*time.Hour)
 	set(&cfg.CheckpointEvery, 2*time.Minute)

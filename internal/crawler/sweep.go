@@ -12,6 +12,14 @@ import (
 // three, a run every night lists each stretch once at that age, in its window.
 const lateShare = 2.0 / 3
 
+// SureUntil returns the instant, ms, up to which a span on record has been
+// listed for good: a call that started before it and is not known does not wait
+// for a run to list it. window is that of the runs ([Config]); 0 is the default.
+func SureUntil(span schema.Span, window time.Duration) int64 {
+	set(&window, defaultWindow)
+	return min(span.To, span.ListedAt-int64(float64(window.Milliseconds())*lateShare))
+}
+
 // stretch is one part of the list that a run goes over: from <= start_at < to.
 type stretch struct{ from, to int64 }
 
@@ -29,7 +37,6 @@ func plan(cfg *Config, now, since int64, coverage []schema.Span, unsettled int64
 	}
 	from = max(from, since, 0)
 
-	late := int64(float64(cfg.Window.Milliseconds()) * lateShare)
 	out := []stretch{{from, forever}}
 	add := func(gap stretch) { // upwards is downwards here: gaps come newest first
 		last := &out[len(out)-1]
@@ -42,7 +49,7 @@ func plan(cfg *Config, now, since int64, coverage []schema.Span, unsettled int64
 	at := from // everything from here on is in a stretch, or listed
 	for i := len(coverage) - 1; i >= 0 && at > since; i-- {
 		span := coverage[i]
-		end := min(span.To, span.ListedAt-late)
+		end := SureUntil(span, cfg.Window)
 		if end <= span.From || span.From >= at {
 			continue
 		}

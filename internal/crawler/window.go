@@ -22,12 +22,22 @@ type release struct {
 // 500 millionths, the fastest that a system slews its clock.
 func margin(window time.Duration) time.Duration { return 2*time.Millisecond + window/2000 }
 
-func newWindow(span time.Duration, limit, slots int) window {
-	return window{span: span + margin(span), limit: limit, ring: make([]release, slots)}
+// firstRing is how many answered requests a window has room for at first: a
+// service without limits to speak of has a million slots, which are never all
+// held.
+const firstRing = 1 << 10
+
+func newWindow(span time.Duration, limit int) window {
+	return window{span: span + margin(span), limit: limit, ring: make([]release, min(limit+1, firstRing))}
 }
 
 // give says that the request which holds slot was answered at at.
 func (w *window) give(at instant, slot int32) {
+	if w.n == len(w.ring) {
+		w.ring = append(w.ring[w.first:], w.ring[:w.first]...)
+		w.ring = append(w.ring, make([]release, w.n)...)
+		w.first = 0
+	}
 	w.ring[(w.first+w.n)%len(w.ring)] = release{at + w.span, slot}
 	w.n++
 }

@@ -36,7 +36,16 @@ type Manifest struct {
 	Oldest int64 `json:"oldest,omitempty"`
 	// Forgotten is the file of tombstones; nil: nothing was ever forgotten.
 	Forgotten *Forgotten `json:"forgotten,omitempty"`
-	Files     []File     `json:"files"`
+	// Mask says what was masked when this was committed; nil: nothing ever was.
+	Mask  *Mask  `json:"mask,omitempty"`
+	Files []File `json:"files"`
+}
+
+// Mask tells of the values that only keyed hashes are kept of.
+type Mask struct {
+	// Key is the hash by which the key is known again; it does not tell the key.
+	Key    string   `json:"key"`
+	Fields []string `json:"fields"`
 }
 
 // Forgotten describes the file of a snapshot that knows, by keyed hashes, which

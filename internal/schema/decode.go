@@ -37,6 +37,10 @@ type Decoder struct {
 	tools                                            []Turn // of transcript_with_tool_calls
 	names                                            map[driftName]string
 
+	// follows says which field came behind another the last time, by object: a
+	// guess at what comes next, which spares it to be looked up.
+	follows [numObjects][numTurnFields + 1]field
+
 	forced bool // the call is of source, whatever it looks like
 	source Source
 }
@@ -173,7 +177,18 @@ func (d *Decoder) fields(p *patch, slots []val, depth int) (v val, ok bool) {
 	from, outer := s.p, s.marks
 	s.marks = 0
 	s.p++
+	last := 0 // behind which field of the object we are: 1 and its number, 0 for none
 	for first := true; ; first = false {
+		// Objects of a kind have their fields in the same order as a rule.
+		if f := d.follows[p.of.id][last]; s.expected(first, p.of.quoted[f]) {
+			m, ok := s.value(depth + 1)
+			if !ok {
+				return v, false
+			}
+			slots[f] = m
+			last = int(f) + 1
+			continue
+		}
 		key, st := s.key(first)
 		switch st {
 		case stepEnd:
@@ -190,6 +205,8 @@ func (d *Decoder) fields(p *patch, slots []val, depth int) (v val, ok bool) {
 		}
 		if int(f) < len(slots) {
 			slots[f] = m
+			d.follows[p.of.id][last] = f
+			last = int(f) + 1
 		} else {
 			d.addUnknown(p, key, m)
 		}

@@ -83,36 +83,43 @@ const (
 // object describes one kind of object in a call's JSON: the names of its known
 // fields, and where in the call it stands.
 type object struct {
+	id     int // its place in Decoder.follows
 	names  [][]byte
+	quoted [][]byte // as in the JSON, with quotes and colon
 	paths  []string
 	prefix string
 	find   func(name []byte) field // len(names) for an unknown name
 }
 
-func newObject(prefix string, find func([]byte) field, names ...string) *object {
-	o := &object{prefix: prefix, find: find}
+func newObject(id int, prefix string, find func([]byte) field, names ...string) *object {
+	o := &object{id: id, prefix: prefix, find: find}
 	for _, n := range names {
 		o.names = append(o.names, []byte(n))
+		o.quoted = append(o.quoted, []byte(`"`+n+`":`))
 		o.paths = append(o.paths, prefix+n)
 	}
 	return o
 }
 
+// numObjects is how many kinds of objects a call's JSON has. But for the call
+// itself, whose fields no guess is made at, none has more than numTurnFields.
+const numObjects = 6
+
 var (
-	callObject = newObject("", findCall,
+	callObject = newObject(0, "", findCall,
 		"id", "call_id", "agent", "agent_id", "agent_version", "call_type", "status",
 		"disconnection_reason", "from_number", "call_from", "to_number", "call_to",
 		"presentation_number", "start_at", "start_timestamp", "end_at", "end_timestamp",
 		"duration_ms", "recording_url", "metadata", "dynamic_variables", "call_analysis",
 		"call_cost", "variant_label", "opt_out_sensitive_data_storage", "transcript",
 		"transcript_with_tool_calls")
-	agentObject    = newObject("agent.", findAgent, "agent_id", "agent_version")
-	analysisObject = newObject("call_analysis.", findAnalysis,
+	agentObject    = newObject(1, "agent.", findAgent, "agent_id", "agent_version")
+	analysisObject = newObject(2, "call_analysis.", findAnalysis,
 		"summary", "user_sentiment", "custom_analysis_data", "evaluation")
-	costObject = newObject("call_cost.", findCost, "total_cost", "total_credits_used", "duration_seconds")
-	turnObject = newObject("transcript[].", findTurn,
+	costObject = newObject(3, "call_cost.", findCost, "total_cost", "total_credits_used", "duration_seconds")
+	turnObject = newObject(4, "transcript[].", findTurn,
 		"role", "content", "start_at", "end_at", "tool_call_id", "name", "arguments")
-	itemObject = newObject("call_analysis.custom_analysis_data[].", findItem, "type", "name", "value")
+	itemObject = newObject(5, "call_analysis.custom_analysis_data[].", findItem, "type", "name", "value")
 )
 
 func findCall(name []byte) field {

@@ -10,6 +10,9 @@ const (
 	// LongestCall is how long after its start a call of which no end is known
 	// is taken to be over at the latest.
 	LongestCall = 24 * time.Hour
+	// TranscriptGrace is how long after the end of a call a transcript that is
+	// null may still be on its way.
+	TranscriptGrace = 2 * time.Hour
 )
 
 // Settle sets Settlement and TranscriptState from the call's other columns and
@@ -191,7 +194,8 @@ func (c *Call) costed() bool {
 	return false
 }
 
-// decodedState is the transcript's state as far as one response tells.
+// decodedState is the transcript's state as far as one response tells, at the
+// time at which it was fetched, where that is known.
 func decodedState(c *Call) TranscriptState {
 	switch {
 	case c.OptOut.V:
@@ -200,6 +204,28 @@ func decodedState(c *Call) TranscriptState {
 		return Pending
 	case c.TurnCount.V > 0:
 		return Present
+	case c.early():
+		return Pending
 	}
 	return Empty
+}
+
+// early says that the call's own record may have been fetched before its
+// transcript was there: it has null for it, or nothing, where [] would say that
+// nobody spoke; the analysis, which is made of the transcript, is not there
+// either; and the call ended less than TranscriptGrace before.
+func (c *Call) early() bool {
+	if c.TurnCount.V > 0 || c.FetchedAt == 0 || c.analyzed() || c.neverConnected() {
+		return false
+	}
+	if c.Extra != nil {
+		if empty := readPatch(c.Extra, callObject).empty; empty.has(fTranscript) || empty.has(fTranscriptTools) {
+			return false
+		}
+	}
+	end := c.EndAt
+	if !end.OK {
+		end = c.StartAt
+	}
+	return end.OK && c.FetchedAt < end.V+TranscriptGrace.Milliseconds()
 }

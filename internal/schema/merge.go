@@ -25,8 +25,10 @@ package schema
 //
 //	item, v3                what it was; but pending, if status, start_at or end_at
 //	                        changed, or if it was withheld. Known turns stay.
-//	detail, or a v2 item    present or empty by the turns if over, else pending
-//	with its transcript
+//	detail, or a v2 item    present or empty by the turns if over, else pending;
+//	with its transcript     pending too where it is null and may still come: it was
+//	                        fetched less than TranscriptGrace after the call's end,
+//	                        the call connected, and there is no analysis either
 //	missing                 pending becomes missing, or present if turns are known;
 //	                        any other state stays
 //
@@ -38,6 +40,9 @@ func Merge(old, new *Call, kind Kind) {
 		return
 	}
 	if old == nil {
+		if new.TurnCount.OK {
+			new.TranscriptState = decodedState(new)
+		}
 		return
 	}
 	first, fetched, run := firstSeen(old, new), new.FetchedAt, new.RunID

@@ -26,10 +26,15 @@ import (
 // call_id repeats over a call's turns and items: there it goes through the
 // dictionary, and in calls, where it is unique, it does not.
 func ParquetSchema(t *Table) *parquet.Schema {
+	return parquetSchema(t, func(_ int, node parquet.Node) parquet.Node { return node })
+}
+
+// parquetSchema is ParquetSchema with something around the leaves.
+func parquetSchema(t *Table, around func(col int, leaf parquet.Node) parquet.Node) *parquet.Schema {
 	g := make(orderedGroup, len(t.Columns))
 	for i := range t.Columns {
 		c := &t.Columns[i]
-		node := leafOf(c)
+		node := around(i, leafOf(c))
 		if c.Name == "call_id" && t != &Calls {
 			node = parquet.Encoded(node, &parquet.RLEDictionary)
 		}

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math/bits"
@@ -148,6 +149,27 @@ func (s *scanner) key(first bool) (name val, st step) {
 	s.p++
 	s.space()
 	return name, stepNext
+}
+
+// expected moves as key does if the next member has just the given name, with
+// its quotes and colon, no space around it, and its value behind it; else it
+// does not move.
+func (s *scanner) expected(first bool, quoted []byte) bool {
+	p := s.p
+	if !first {
+		if p >= len(s.b) || s.b[p] != ',' {
+			return false
+		}
+		p++
+	}
+	if !bytes.HasPrefix(s.b[p:], quoted) {
+		return false
+	}
+	if p += len(quoted); p >= len(s.b) || s.b[p] <= ' ' {
+		return false
+	}
+	s.p = p
+	return true
 }
 
 // element moves to the next element of the array that the scanner is in.

@@ -36,3 +36,21 @@ func knownItemType(w []byte) bool {
 	}
 	return false
 }
+
+// UnknownWords names the columns of the call that hold a word which is not among
+// those known for them.
+func (c *Call) UnknownWords() (columns []string) {
+	for _, f := range []struct {
+		column string
+		word   []byte
+		known  func([]byte) bool
+	}{
+		{"call_type", c.CallType, knownCallType}, {"status", c.Status, knownStatus},
+		{"disconnection_reason", c.DisconnectionReason, knownReason},
+	} {
+		if f.word != nil && !f.known(f.word) {
+			columns = append(columns, f.column)
+		}
+	}
+	return columns
+}

@@ -3,9 +3,7 @@ package sink
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"database/sql"
-	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
@@ -28,7 +26,7 @@ var (
 	buildCalls = flag.Int64("build", 0, "compare with DuckDB over so many calls (make bench-build)")
 	buildDays  = flag.Int("build-days", 7, "over which these calls started")
 	buildSide  = flag.String("build-side", "", "internal: which of the two this process is")
-	buildInput = flag.String("build-input", "", "internal: the calls, NDJSON")
+	buildInput = flag.String("build-input", "", "the calls, NDJSON: as a bench before left them, or to be made")
 )
 
 // side is how one of the two did.
@@ -39,19 +37,24 @@ type side struct {
 }
 
 // TestBuildBesideDuckDB writes the generator's calls as NDJSON, and has two
-// processes make Parquet of it: this package, through the journal into a
-// committed warehouse, and DuckDB, by a read_json and a COPY a table. make
-// bench-build runs it.
+// processes make Parquet of it: this package, by an import into a committed
+// warehouse, and DuckDB, by a read_json and a COPY a table. make bench-build
+// runs it.
 func TestBuildBesideDuckDB(t *testing.T) {
 	if *buildCalls == 0 || *buildSide != "" {
 		t.Skip("make bench-build runs it")
 	}
 	dir := t.TempDir()
 	input := filepath.Join(dir, "calls.ndjson")
+	var size int64
 	if *buildInput != "" {
 		input = *buildInput
 	}
-	size := writeInput(t, input)
+	if st, err := os.Stat(input); err == nil {
+		size = st.Size()
+	} else {
+		size = writeInput(t, input)
+	}
 	t.Logf("input: %d calls, %.0f MB", *buildCalls, float64(size)/1e6)
 	var sides [2]side
 	for round := range 3 { // the first warms the disk's cache; the best of the others counts
@@ -151,12 +154,9 @@ func TestBuildSide(t *testing.T) {
 	}
 }
 
-// buildCommit is after how many records a long run commits.
-const buildCommit = 50_000
-
 func buildWithSink(t *testing.T, input, root string) {
 	now := time.Date(2026, 11, 19, 12, 0, 0, 0, time.UTC)
-	w, err := Open(Options{Root: root, RunID: layout.RunID(now, 1), Now: func() time.Time { return now }})
+	w, err := Open(Options{Root: root, RunID: layout.RunID(now, 1), Workers: 2, Now: func() time.Time { return now }}) // as extract import
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,39 +165,17 @@ func buildWithSink(t *testing.T, input, root string) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	in := bufio.NewReaderSize(f, 1<<20)
-	var batch []schema.Record
-	var buf []byte
-	put := func() {
-		if err := w.Put(context.Background(), batch...); err != nil {
-			t.Fatal(err)
-		}
-		batch, buf = batch[:0], buf[:0]
-		if n, _ := w.Uncommitted(); n >= buildCommit {
-			mustCommit(t, w)
-		}
+	st, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
 	}
-	for {
-		line, err := in.ReadSlice('\n')
-		for errors.Is(err, bufio.ErrBufferFull) {
-			buf = append(buf, line...)
-			line, err = in.ReadSlice('\n')
-		}
-		if err != nil {
-			break
-		}
-		from := len(buf)
-		buf = append(buf, bytes.TrimSuffix(line, []byte("\n"))...)
-		body := buf[from:len(buf):len(buf)]
-		id := body[bytes.Index(body, []byte(`"id":"`))+6:]
-		id = id[:bytes.IndexByte(id, '"')]
-		batch = append(batch, schema.Record{Kind: schema.KindDetail, CallID: string(id), FetchedAt: now.UnixMilli(), Body: body})
-		if len(batch) == 100 {
-			put()
-		}
+	i := w.NewImport(doneRow(w), func(a AsideError) { t.Error(a.Error()) })
+	if err := i.Add(t.Context(), &Dump{Name: input, File: f, Size: st.Size(), AsOf: now.UnixMilli(), Kind: schema.KindDetail}, nil); err != nil {
+		t.Fatal(err)
 	}
-	put()
-	mustCommit(t, w)
+	if err := i.Finish(t.Context(), doneRow(w)); err != nil {
+		t.Fatal(err)
+	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -213,6 +191,8 @@ func buildWithDuckDB(t *testing.T, input, out string) {
 	}
 	defer db.Close()
 	const turn = `STRUCT(role VARCHAR, content VARCHAR, start_at BIGINT, end_at BIGINT, tool_call_id VARCHAR, name VARCHAR, arguments JSON)`
+	const constants = `make_timestamp(1795089600000000) AS first_seen_at, make_timestamp(1795089600000000) AS fetched_at,
+		'20261119T120000Z-00000001' AS run_id, '2026-11' AS month`
 	const item = `STRUCT(name VARCHAR, "type" VARCHAR, "value" JSON)`
 	read := func(columns string) string {
 		return fmt.Sprintf(`read_json('%s', format = 'newline_delimited', columns = {%s})`, input, columns)
@@ -223,19 +203,23 @@ func buildWithDuckDB(t *testing.T, input, out string) {
 			presentation_number, make_timestamp(start_at * 1000) AS start_at, make_timestamp(end_at * 1000) AS end_at,
 			end_at - start_at AS duration_ms, TRY_CAST(call_cost.total_cost AS DECIMAL(18,4)) AS total_cost, call_cost.credits_used,
 			call_analysis.summary, call_analysis.user_sentiment, call_analysis.evaluation, metadata, dynamic_variables, variant_label,
-			recording_url, opt_out_sensitive_data_storage
+			recording_url, opt_out_sensitive_data_storage, len(transcript) AS turn_count,
+			CASE WHEN opt_out_sensitive_data_storage THEN 'withheld' WHEN transcript IS NULL THEN 'pending' WHEN len(transcript) = 0 THEN 'empty'
+				ELSE 'present' END AS transcript_state,
+			CASE WHEN end_at IS NULL THEN 'open' WHEN call_cost IS NOT NULL AND call_analysis IS NOT NULL THEN 'settled' ELSE 'ended' END AS settlement,
+			'v3' AS source, ` + constants + `
 			FROM ` + read(`id: 'VARCHAR', agent: 'STRUCT(agent_id VARCHAR, agent_version VARCHAR)', call_type: 'VARCHAR', status: 'VARCHAR',
 			disconnection_reason: 'VARCHAR', from_number: 'VARCHAR', to_number: 'VARCHAR', presentation_number: 'VARCHAR', start_at: 'BIGINT',
 			end_at: 'BIGINT', call_cost: 'STRUCT(total_cost VARCHAR, credits_used DOUBLE)',
 			call_analysis: 'STRUCT(summary VARCHAR, user_sentiment VARCHAR, evaluation JSON)', metadata: 'JSON', dynamic_variables: 'JSON',
-			variant_label: 'VARCHAR', recording_url: 'VARCHAR', opt_out_sensitive_data_storage: 'BOOLEAN'`) +
+			variant_label: 'VARCHAR', recording_url: 'VARCHAR', opt_out_sensitive_data_storage: 'BOOLEAN', transcript: 'JSON[]'`) +
 			`) TO '` + out + `/calls.parquet' (FORMAT parquet, COMPRESSION zstd)`,
 		`COPY (SELECT call_id, turn, t.role, t.content, make_timestamp(t.start_at * 1000) AS start_at, make_timestamp(t.end_at * 1000) AS end_at,
-			t.tool_call_id, t.name AS tool_name, t.arguments, make_timestamp(call_start_at * 1000) AS call_start_at
+			t.tool_call_id, t.name AS tool_name, t.arguments, make_timestamp(call_start_at * 1000) AS call_start_at, '2026-11' AS month
 			FROM (SELECT id AS call_id, start_at AS call_start_at, unnest(transcript) AS t, generate_subscripts(transcript, 1) - 1 AS turn
 			FROM ` + read(`id: 'VARCHAR', start_at: 'BIGINT', transcript: '`+turn+`[]'`) +
 			`)) TO '` + out + `/transcript_turns.parquet' (FORMAT parquet, COMPRESSION zstd)`,
-		`COPY (SELECT call_id, position, i.name, i."type", i."value", make_timestamp(call_start_at * 1000) AS call_start_at
+		`COPY (SELECT call_id, position, i.name, i."type", i."value", make_timestamp(call_start_at * 1000) AS call_start_at, '2026-11' AS month
 			FROM (SELECT id AS call_id, start_at AS call_start_at, unnest(call_analysis.custom_analysis_data) AS i,
 			generate_subscripts(call_analysis.custom_analysis_data, 1) - 1 AS position
 			FROM ` + read(`id: 'VARCHAR', start_at: 'BIGINT', call_analysis: 'STRUCT(custom_analysis_data `+item+`[])'`) +

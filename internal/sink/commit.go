@@ -29,6 +29,7 @@ type Stats struct {
 	Unsettled   int64 // calls neither settled nor expired, in the whole warehouse
 	Written     int   // data files written
 	Linked      int   // data files taken over
+	Aged        int64 // calls left out since they are kept no longer
 	Bytes       int64 // size of the data files written
 }
 
@@ -44,6 +45,7 @@ func (s Stats) add(o Stats) Stats {
 	o.Details += s.Details
 	o.Written += s.Written
 	o.Linked += s.Linked
+	o.Aged += s.Aged
 	o.Bytes += s.Bytes
 	return o
 }
@@ -57,14 +59,23 @@ type commit struct {
 	codec   *libzstd
 	workers int // how many periods are written side by side; 0 is 1
 
-	nightly  bool     // compact months that are over and settled, as many as a night may
-	months   []string // compact these, whatever they hold
-	rewrites []string // write these periods anew, whatever they hold
-	asIs     bool     // calls stay in their state, also when their time has come
+	nightly  bool            // compact months that are over and settled, as many as a night may
+	months   []string        // compact these, whatever they hold
+	rewrites []string        // write these periods anew, whatever they hold
+	asIs     bool            // calls stay in their state, also when their time has come
+	keepFrom int64           // calls that started before are left out, ms UTC; 0: none
+	dropped  map[string]bool // periods of the old snapshot that are left out whole
 	tell     func(rows int64)
 
 	forgotten *tombstones      // their calls stay out
+	masker    *schema.Mask     // of what did not go through Clean
+	mask      *layout.Mask     // what is masked since now; nil: as before
+	lost      []schema.Run     // rows of runs that could not write them
+	wrote     schema.Run       // the row that this commit wrote
 	keeper    *layout.Snapshot // whose tombstones the new snapshot takes over; nil: old
+
+	taken *intake                 // what came in, where that is no journal; nil: read it
+	again func() (*intake, error) // reads taken anew, exactly
 
 	in    *intake
 	b     *builder
@@ -75,20 +86,43 @@ type commit struct {
 // run folds the sealed segments into a new snapshot and publishes it. row is
 // called with what the commit did, and returns the row of the table runs for
 // the run that commits; it is nil for a commit that is no run's.
-func (c *commit) run(ctx context.Context, id string, refs []segmentRef, row func(Stats) schema.Run) (_ *layout.Snapshot, err error) {
-	if c.in, err = readIntake(c.fsys, c.root, refs, c.forgotten); err != nil {
+func (c *commit) run(ctx context.Context, id string, refs []segmentRef, row func(Stats) schema.Run) (*layout.Snapshot, error) {
+	s, err := c.try(ctx, id, refs, row, false)
+	if errors.Is(err, errMisread) {
+		c.stats, c.files = Stats{}, nil
+		s, err = c.try(ctx, id, refs, row, true)
+	}
+	return s, err
+}
+
+// takeIn reads what came in.
+func (c *commit) takeIn(refs []segmentRef, exact bool) (*intake, error) {
+	switch {
+	case c.taken == nil:
+		return readIntake(c.fsys, c.root, refs, c.forgotten, exact)
+	case exact:
+		return c.again()
+	}
+	return c.taken, nil
+}
+
+func (c *commit) try(ctx context.Context, id string, refs []segmentRef, row func(Stats) schema.Run, exact bool) (_ *layout.Snapshot, err error) {
+	if c.in, err = c.takeIn(refs, exact); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, c.in.frames.close()) }()
+	defer func() { err = errors.Join(err, c.in.close()) }()
 	next := int64(1)
 	if c.old != nil {
 		next = c.old.Manifest.Snapshot + 1
 	}
-	if c.b, err = newBuilder(c.fsys, c.root, next); err != nil {
-		return nil, err
-	}
-	m, err := c.build(ctx, id, refs, row)
+	var m *layout.Manifest
 	var snapshot *layout.Snapshot
+	if c.b, err = newBuilder(c.fsys, c.root, next); err == nil {
+		if c.taken != nil {
+			c.b.page = importPageBytes
+		}
+		m, err = c.build(ctx, id, refs, row)
+	}
 	if err == nil {
 		m.Snapshot = next
 		snapshot, err = c.b.publish(m)
@@ -114,7 +148,7 @@ func (c *commit) build(ctx context.Context, id string, refs []segmentRef, row fu
 		return nil, err
 	}
 	if err := c.linkRest(func(f *layout.File) bool {
-		return gone[f.Period] || f.Table == schema.Runs.Name && row != nil
+		return gone[f.Period] || c.dropped[f.Period] || f.Table == schema.Runs.Name && row != nil
 	}); err != nil {
 		return nil, err
 	}
@@ -125,6 +159,7 @@ func (c *commit) build(ctx context.Context, id string, refs []segmentRef, row fu
 	c.stats.Details = c.in.details
 	if row != nil {
 		run := row(c.stats)
+		c.wrote = run
 		runs, err := c.readRuns()
 		if err == nil {
 			err = c.writeRuns(runs, run)
@@ -200,13 +235,14 @@ func (c *commit) written(files ...layout.File) {
 // writeRuns writes the table runs with the committing run's row in it. What is
 // left of a run that never ended is closed: it was killed.
 func (c *commit) writeRuns(runs []schema.Run, run schema.Run) error {
-	runs = slices.DeleteFunc(runs, func(r schema.Run) bool { return r.ID == run.ID })
+	runs = addLost(runs, c.lost)
 	for i := range runs {
 		if runs[i].Outcome == schema.OutcomeRunning {
 			runs[i].Outcome = schema.OutcomeKilled
+			runs[i].Error = killedLater
 		}
 	}
-	runs = append(runs, run)
+	runs = append(slices.DeleteFunc(runs, func(r schema.Run) bool { return r.ID == run.ID }), run)
 	slices.SortStableFunc(runs, func(a, b schema.Run) int { return cmp.Compare(a.ID, b.ID) })
 	w := newRunsWriter(c.b, c.codec)
 	for i := range runs {
@@ -255,7 +291,7 @@ func (c *commit) manifest(refs []segmentRef, runID string) *layout.Manifest {
 		Coverage: []schema.Span{}, Files: c.files,
 	}
 	if c.old != nil {
-		m.Coverage = c.old.Manifest.Coverage
+		m.Coverage, m.Mask = c.old.Manifest.Coverage, c.old.Manifest.Mask
 		if c.asIs {
 			m.Journal = c.old.Manifest.Journal // whatever of it is still to be removed
 		}
@@ -263,8 +299,14 @@ func (c *commit) manifest(refs []segmentRef, runID string) *layout.Manifest {
 	if keeper := cmp.Or(c.keeper, c.old); keeper != nil {
 		m.Oldest, m.Forgotten = keeper.Manifest.Oldest, keeper.Manifest.Forgotten
 	}
+	if c.mask != nil {
+		m.Mask = c.mask
+	}
 	for _, s := range c.in.covered {
 		m.Coverage = cover(m.Coverage, s)
+	}
+	if c.keepFrom > 0 && !c.asIs {
+		m.Coverage = since(m.Coverage, c.keepFrom)
 	}
 	for _, ref := range refs {
 		m.Journal = append(m.Journal, layout.Segment{Run: ref.run, Number: ref.n})
@@ -291,11 +333,14 @@ func finish(m *layout.Manifest) {
 }
 
 // wants guesses how many bytes the commit needs: what the files that it touches
-// have now, and the journal twice.
+// have now, and the journal twice, or a quarter of the dumps.
 func (c *commit) wants() int64 {
 	var n int64
 	for _, s := range c.in.frames.segments {
 		n += 2 * s.size
+	}
+	for _, p := range c.in.parts {
+		n += (p.to - p.from) / 4
 	}
 	touched := map[string]bool{}
 	for _, ch := range c.in.changes {

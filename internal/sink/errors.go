@@ -21,9 +21,10 @@ func (e *NoSpaceError) Error() string {
 
 func (e *NoSpaceError) Unwrap() error { return e.Err }
 
-// isNoSpace reports whether err came of a full disk or an exhausted quota.
+// isNoSpace reports whether err came of a full disk, an exhausted quota, or the
+// limit on the size of a process's files.
 func isNoSpace(err error) bool {
-	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
 }
 
 // isGone reports whether err came of a file that is not there.

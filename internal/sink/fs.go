@@ -36,20 +36,54 @@ type File interface {
 	Stat() (fs.FileInfo, error)
 }
 
-// Disk is the real file system. Files are made 0600 and folders 0700: calls
-// are nobody else's business.
-type Disk struct{}
+// Disk is the real file system. Files are made 0600 and folders 0700, whatever
+// the umask: calls are nobody else's business.
+type Disk struct {
+	// Group lets the group read: 0640 and 0750.
+	Group bool
+}
+
+func (d Disk) modes() (file, folder fs.FileMode) {
+	if d.Group {
+		return 0o640, 0o750
+	}
+	return 0o600, 0o700
+}
 
 // Create implements FS.
-func (Disk) Create(name string) (File, error) {
-	return os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+func (d Disk) Create(name string) (File, error) {
+	mode, _ := d.modes()
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.Chmod(mode); err != nil {
+		return nil, errors.Join(err, f.Close(), os.Remove(name))
+	}
+	return f, nil
 }
 
 // Open implements FS.
 func (Disk) Open(name string) (File, error) { return os.Open(name) }
 
 // Mkdir implements FS.
-func (Disk) Mkdir(name string) error { return os.Mkdir(name, 0o700) }
+func (d Disk) Mkdir(name string) error {
+	if err := os.Mkdir(name, 0o700); err != nil {
+		return err
+	}
+	_, mode := d.modes()
+	return chmodDir(name, mode)
+}
+
+// chmodDir sets a folder's mode, but for the bit by which what is made in it
+// gets its group.
+func chmodDir(name string, mode fs.FileMode) error {
+	st, err := os.Stat(name)
+	if err != nil {
+		return err
+	}
+	return os.Chmod(name, mode|st.Mode()&fs.ModeSetgid)
+}
 
 // Rename implements FS.
 func (Disk) Rename(from, to string) error { return os.Rename(from, to) }

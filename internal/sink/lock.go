@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -15,12 +17,24 @@ import (
 	"callhouse/internal/layout"
 )
 
-// Holder says who writes to a warehouse.
+// Holder says who writes to a warehouse, or who did last.
 type Holder struct {
 	PID   int       `json:"pid"`
 	Host  string    `json:"host"`
 	RunID string    `json:"run_id"`
 	Since time.Time `json:"since"`
+	// Records says that the table runs is to have a row of this holder.
+	Records bool `json:"records,omitempty"`
+	// Released says that it let the warehouse go; one that did not was killed.
+	Released bool `json:"released,omitempty"`
+	// Lost are runs that could not write their rows, oldest first.
+	Lost []Lost `json:"lost,omitempty"`
+}
+
+// Lost is a run that has no row in the table runs yet, since it could write none.
+type Lost struct {
+	RunID string `json:"run_id"`
+	Error string `json:"error,omitempty"` // empty: it was killed
 }
 
 // LockedError says that another run holds the warehouse.
@@ -42,50 +56,109 @@ func (e *LockedError) Error() string {
 type Spend struct{ Sent, Answered time.Time }
 
 // The lock file is text: one line of JSON that says who holds it, padded to
-// holderBytes, then a ring of lines of spendBytes, one a request: sent and
+// holderBytes (so that it can still be written when the disk is full), then a ring of lines of spendBytes, one a request: sent and
 // answered, in ns since 1970, 20 digits each. It is advisory and never synced:
 // after a power cut nobody's minute is still running.
 const (
 	holderBytes = 512
 	spendBytes  = 42
+	lostError   = 120 // bytes of an error that the line has room for
+)
+
+// A probe that reads who holds the warehouse takes the lock for an instant, and a
+// holder takes a moment to write who it is: so long the lock is asked again.
+const (
+	lockTries = 50
+	lockPause = 2 * time.Millisecond
 )
 
 // lock is the hold on a warehouse. It dies with its process.
 type lock struct {
-	fl   *flock.Flock
-	file *os.File
+	fl     *flock.Flock
+	file   *os.File
+	holder Holder
 }
 
 // takeLock takes the warehouse's lock, or returns a *LockedError at once.
-// It returns what the runs before it lately spent.
+// It returns what the runs before it lately spent. A run before it that ended
+// without its row in the table runs is among the new holder's Lost.
 func takeLock(root string, h Holder) (*lock, []Spend, error) {
 	path := filepath.Join(root, layout.LockName)
 	fl := flock.New(path, flock.SetPermissions(0o600))
-	ok, err := fl.TryLock()
-	if err != nil {
-		return nil, nil, fmt.Errorf("lock the warehouse: %w", err)
-	}
-	if !ok {
-		e := &LockedError{Root: root}
-		if raw, err := os.ReadFile(path); err == nil {
-			line, _, _ := bytes.Cut(raw, []byte("\n"))
-			_ = json.Unmarshal(line, &e.Holder) // who holds it is a courtesy
+	var before Holder
+	for try := 0; ; try++ {
+		ok, err := fl.TryLock()
+		if err != nil {
+			return nil, nil, fmt.Errorf("lock the warehouse: %w", err)
 		}
-		return nil, nil, e
+		before = readHolder(path)
+		if ok {
+			break
+		}
+		if !before.stale() {
+			return nil, nil, &LockedError{Root: root, Holder: before}
+		}
+		if try == lockTries {
+			return nil, nil, &LockedError{Root: root}
+		}
+		time.Sleep(lockPause)
+	}
+	h.Lost = before.Lost
+	if before.Records && !before.Released {
+		h.Lost = append(h.Lost, Lost{RunID: before.RunID})
 	}
 	f, err := os.OpenFile(path, os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("open the lock: %w", err), fl.Unlock())
 	}
-	l := &lock{fl: fl, file: f}
+	l := &lock{fl: fl, file: f, holder: h}
 	spent, err := l.recall()
 	if err == nil {
-		err = l.write(h)
+		err = l.write()
 	}
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("write the lock: %w", err), l.release())
 	}
 	return l, spent, nil
+}
+
+// readHolder returns what the lock file says; the zero Holder where it says
+// nothing.
+func readHolder(path string) (h Holder) {
+	if raw, err := os.ReadFile(path); err == nil {
+		line, _, _ := bytes.Cut(raw, []byte("\n"))
+		if json.Unmarshal(line, &h) != nil {
+			return Holder{}
+		}
+	}
+	return h
+}
+
+// Who returns who holds the warehouse at root, or did last, and whether it
+// still does. It changes nothing.
+func Who(root string) (h Holder, held bool, err error) {
+	path := filepath.Join(root, layout.LockName)
+	probe := flock.New(path, flock.SetFlag(os.O_RDONLY))
+	free, err := probe.TryRLock()
+	if errors.Is(err, fs.ErrNotExist) {
+		return Holder{}, false, nil
+	}
+	if err == nil && free {
+		err = probe.Unlock()
+	}
+	if err != nil {
+		return Holder{}, false, fmt.Errorf("read the lock: %w", err)
+	}
+	return readHolder(path), !free, nil
+}
+
+// stale says that the holder's process is no more, as far as can be told from
+// here. What the lock file says of it is then not of who holds it now.
+func (h *Holder) stale() bool {
+	if host, _ := os.Hostname(); h.PID == 0 || h.Released || host != h.Host {
+		return h.PID == 0 || h.Released
+	}
+	return errors.Is(syscall.Kill(h.PID, 0), syscall.ESRCH)
 }
 
 // recall reads the ring of the holders before. A damaged line is no spend, and
@@ -119,8 +192,16 @@ func (l *lock) recall() ([]Spend, error) {
 
 // write says who holds the lock now. The ring stays: until the new holder has
 // noted what still counts, a kill must not make it forgotten.
-func (l *lock) write(h Holder) error {
+func (l *lock) write() error {
+	h := l.holder
+	for i := range h.Lost {
+		h.Lost[i].Error = h.Lost[i].Error[:min(len(h.Lost[i].Error), lostError)]
+	}
 	line, err := json.Marshal(h)
+	for err == nil && len(line) >= holderBytes && len(h.Lost) > 0 {
+		h.Lost = h.Lost[1:] // the newest tell most
+		line, err = json.Marshal(h)
+	}
 	if err != nil {
 		return err
 	}
@@ -144,4 +225,7 @@ func (l *lock) note(slot int, s Spend) error {
 }
 
 // release lets the warehouse go. The file stays: its ring outlives the run.
-func (l *lock) release() error { return errors.Join(l.file.Close(), l.fl.Unlock()) }
+func (l *lock) release() error {
+	l.holder.Released = true
+	return errors.Join(l.write(), l.file.Close(), l.fl.Unlock())
+}

@@ -3,6 +3,7 @@ package sink
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
@@ -13,8 +14,7 @@ import (
 type merger struct {
 	c     *commit
 	stats Stats
-	slots []*decodeSlot
-	used  int            // of slots, by calls that the writer still holds
+	feed  *feed
 	dec   schema.Decoder // of rows from older files
 }
 
@@ -23,7 +23,11 @@ type merger struct {
 func (m *merger) rewrite(u *unit) (files []layout.File, unchanged bool, err error) {
 	old := newSources(m.c, u.from)
 	w := newPeriodWriter(m.c.b, m.c.codec, u.period)
-	news, err := m.merge(u, old, w)
+	m.feed = newFeed(w, []byte(u.period[:7]))
+	news, err := m.merge(u, old)
+	if werr := m.feed.close(); werr != nil {
+		err = werr
+	}
 	err = errors.Join(err, old.close())
 	if err != nil || news == 0 && len(u.from) > 0 && !u.always {
 		return nil, true, errors.Join(err, w.discard())
@@ -33,8 +37,7 @@ func (m *merger) rewrite(u *unit) (files []layout.File, unchanged bool, err erro
 }
 
 // merge returns how many rows differ from what was there.
-func (m *merger) merge(u *unit, old *sources, w *periodWriter) (news int, err error) {
-	month := []byte(u.period[:7])
+func (m *merger) merge(u *unit, old *sources) (news int, err error) {
 	changes := u.changes
 	for {
 		was, row, err := old.next()
@@ -43,12 +46,11 @@ func (m *merger) merge(u *unit, old *sources, w *periodWriter) (news int, err er
 		}
 		for len(changes) > 0 && (was == nil ||
 			compareKey(changes[0].start, changes[0].id, was.StartAt, string(was.ID)) < 0) {
-			m.reuse(w)
 			call, err := m.fold(changes[0].old, changes[0])
 			if err != nil {
 				return news, err
 			}
-			if err := w.write(call, month); err != nil {
+			if err := m.feed.write(call); err != nil {
 				return news, err
 			}
 			news++
@@ -59,7 +61,6 @@ func (m *merger) merge(u *unit, old *sources, w *periodWriter) (news int, err er
 		}
 		switch {
 		case len(changes) > 0 && changes[0].id == string(was.ID) && changes[0].start == was.StartAt:
-			m.reuse(w)
 			before, err := m.take(old.cur, was)
 			if err != nil {
 				return news, err
@@ -73,11 +74,17 @@ func (m *merger) merge(u *unit, old *sources, w *periodWriter) (news int, err er
 			} else {
 				news++
 			}
-			if err := w.write(after, month); err != nil {
+			if m.c.aged(after) {
+				m.stats.Aged++
+				news++
+			} else if err := m.feed.write(after); err != nil {
 				return news, err
 			}
 			changes = changes[1:]
-		case u.moved[string(was.ID)]:
+		case u.moved[string(was.ID)], m.c.aged(was):
+			if m.c.aged(was) {
+				m.stats.Aged++
+			}
 			news++
 			if err := old.cur.skip(was); err != nil {
 				return news, err
@@ -91,11 +98,11 @@ func (m *merger) merge(u *unit, old *sources, w *periodWriter) (news int, err er
 				call.Settle(m.c.now.UnixMilli())
 				news++
 			}
-			if err := w.write(call, month); err != nil {
+			if err := m.feed.write(call); err != nil {
 				return news, err
 			}
 		default:
-			if err := w.copy(old.cur.periodReader, was, row); err != nil {
+			if err := m.feed.copy(old.cur.periodReader, was, row); err != nil {
 				return news, err
 			}
 		}
@@ -124,42 +131,27 @@ func (c *commit) overdue(call *schema.Call) bool {
 type decodeSlot struct {
 	call schema.Call
 	dec  schema.Decoder
-}
-
-// slot returns memory for a record. What fold returned lies in it until the
-// writer has let go of it.
-func (m *merger) slot() (*schema.Call, *schema.Decoder) {
-	if m.used == len(m.slots) {
-		m.slots = append(m.slots, new(decodeSlot))
-	}
-	s := m.slots[m.used]
-	m.used++
-	return &s.call, &s.dec
-}
-
-// reuse makes all slots free, unless the writer still holds what lies in them.
-func (m *merger) reuse(w *periodWriter) {
-	if w.held > 0 {
-		return
-	}
-	for _, s := range m.slots[:m.used] {
-		// Or the room behind shorter calls would hold on to journal frames.
-		clear(s.call.Turns)
-		clear(s.call.Items)
-	}
-	m.used = 0
+	body []byte // of a dump's record
 }
 
 // fold applies what came in for a call to what is known of it, which may be
 // nil, and counts it.
 func (m *merger) fold(old *schema.Call, ch *change) (*schema.Call, error) {
-	cur := old
+	cur, told := old, ch.start
 	for _, e := range ch.entries {
-		r, err := m.c.in.frames.record(e.frame, e.line)
+		slot := m.feed.slot()
+		next, dec := &slot.call, &slot.dec
+		r, err := m.c.in.record(e, ch.id, &slot.body)
+		m.feed.cur.bytes += len(r.Body)
+		if err == nil && m.c.masker != nil && e.kind != schema.KindMissing {
+			// Dumps are read where they are; and a journal may be older than the mask.
+			if r.Body, _, err = m.c.masker.Apply(r.Body); err != nil && !m.c.in.exact {
+				err = errMisread
+			}
+		}
 		if err != nil {
 			return nil, err
 		}
-		next, dec := m.slot()
 		if e.kind == schema.KindMissing {
 			if cur == nil {
 				continue // no list named it: there is nothing to say of it
@@ -167,17 +159,30 @@ func (m *merger) fold(old *schema.Call, ch *change) (*schema.Call, error) {
 			// Not in the slot: merged, it shares the slices of what is known.
 			next = &schema.Call{ID: []byte(ch.id)}
 			m.stats.Missing++
-		} else if err := dec.Decode(r.Body, e.kind, next); err != nil {
-			return nil, fmt.Errorf("read call %q from the journal: %w", ch.id, err)
+		} else if err := dec.Decode(r.Body, e.kind, next); err != nil || string(next.ID) != ch.id && e.dumped() {
+			if !m.c.in.exact {
+				err = errMisread
+			}
+			return nil, fmt.Errorf("read call %q anew: %w", ch.id, err)
 		}
 		next.FirstSeenAt, next.FetchedAt, next.RunID = r.FetchedAt, r.FetchedAt, []byte(ch.run)
-		if e.kind == schema.KindDetail && len(next.Turns) > 0 {
+		if len(next.Turns) > 0 && (e.kind == schema.KindDetail || e.dumped()) {
 			m.stats.Transcripts++
 			m.stats.Turns += int64(len(next.Turns))
 		}
-		schema.Merge(cur, next, e.kind)
+		if cur != nil && e.dumped() && cur.FetchedAt > r.FetchedAt {
+			next = addOlder(cur, next)
+		} else {
+			if e.kind != schema.KindMissing {
+				told = next.StartAt
+			}
+			schema.Merge(cur, next, e.kind)
+		}
 		next.Settle(m.c.now.UnixMilli())
 		cur = next
+	}
+	if told != ch.start {
+		return nil, fmt.Errorf("read the start of call %q anew: %w", ch.id, errMisread)
 	}
 	switch {
 	case cur == nil:
@@ -191,4 +196,20 @@ func (m *merger) fold(old *schema.Call, ch *change) (*schema.Call, error) {
 		m.stats.Settled++
 	}
 	return cur, nil
+}
+
+// addOlder returns what is known of a call with what an older state of it adds:
+// nothing that is known is overwritten.
+func addOlder(known, older *schema.Call) *schema.Call {
+	call := *known
+	call.Turns, call.Items = slices.Clone(known.Turns), slices.Clone(known.Items) // not known's own room
+	schema.Merge(older, &call, schema.KindItem)
+	call.FetchedAt = known.FetchedAt
+	if len(call.Turns) == len(known.Turns) {
+		call.TranscriptState = known.TranscriptState
+	}
+	if !schema.Same(known, &call) {
+		call.RunID = older.RunID
+	}
+	return &call
 }

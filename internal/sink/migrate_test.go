@@ -25,7 +25,11 @@ func formatDir(version int) string { return filepath.Join("testdata", "format-"+
 // spoken returns the JSON of every call of a snapshot, a line each, by id.
 func spoken(t *testing.T, s *layout.Snapshot) string {
 	t.Helper()
-	calls := readCalls(t, Disk{}, s)
+	return jsonOf(readCalls(t, Disk{}, s))
+}
+
+// jsonOf returns the JSON of calls, a line each, by id.
+func jsonOf(calls map[string]*schema.Call) string {
 	var ids []string
 	for id := range calls {
 		ids = append(ids, id)

@@ -20,8 +20,8 @@ import (
 )
 
 var (
-	nights    = flag.String("nights", "", "measure a night's commit into warehouses of so many calls, as in 100000,1000000 (make bench-night)")
-	nightSide = flag.String("night-side", "", "internal: the warehouse that this process commits a night into")
+	nightSizes = flag.String("nights", "", "measure a night's commit into warehouses of so many calls, as in 100000,1000000 (make bench-night)")
+	nightSide  = flag.String("night-side", "", "internal: the warehouse that this process commits a night into")
 )
 
 const (
@@ -45,11 +45,11 @@ func nightWorld(t *testing.T, calls int64) *sandbox.World {
 // is: it commits the same number of calls, half of them new and half changed,
 // into warehouses of different sizes, in a process of their own each.
 func TestNightIsFlat(t *testing.T) {
-	if *nights == "" || *nightSide != "" {
+	if *nightSizes == "" || *nightSide != "" {
 		t.Skip("make bench-night runs it")
 	}
 	t.Logf("%12s %8s %8s %10s %8s %8s", "calls", "wall s", "CPU s", "peak MB", "written", "linked")
-	for text := range strings.SplitSeq(*nights, ",") {
+	for text := range strings.SplitSeq(*nightSizes, ",") {
 		calls, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
 			t.Fatal(err)
@@ -128,7 +128,7 @@ func TestNightSide(t *testing.T) {
 	if *nightSide == "" {
 		t.Skip("TestNightIsFlat runs it")
 	}
-	calls, err := strconv.ParseInt(*nights, 10, 64)
+	calls, err := strconv.ParseInt(*nightSizes, 10, 64)
 	if err != nil {
 		t.Fatal(err)
 	}

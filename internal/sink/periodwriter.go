@@ -2,8 +2,7 @@ package sink
 
 import (
 	"errors"
-
-	"github.com/parquet-go/parquet-go"
+	"fmt"
 
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
@@ -12,8 +11,6 @@ import (
 // periodWriter writes the files of one period.
 type periodWriter struct {
 	calls, turns, items *tableWriter
-	row                 parquet.Row
-	held                int
 }
 
 func newPeriodWriter(b *builder, codec *libzstd, period string) *periodWriter {
@@ -62,65 +59,66 @@ func span(info *layout.File, start schema.Opt[int64]) {
 	*info.MaxStart = max(*info.MaxStart, v)
 }
 
-// A writer holds no more than so many calls, and about so many bytes of them,
-// before it hands them on a column at a time.
-const (
-	heldCalls = 32
-	heldBytes = 1 << 20
-)
-
-// write writes a call with all its rows. The call must stand as long as held
-// is not 0.
+// write writes a call with all its rows.
 func (w *periodWriter) write(call *schema.Call, month []byte) error {
 	countCall(&w.calls.info, call)
-	w.row = schema.AppendCallRow(w.row[:0], call, month)
-	if err := w.calls.add(w.row); err != nil {
+	if err := w.calls.ready(); err != nil {
 		return err
+	}
+	w.calls.rows.AddCall(call, month)
+	if len(call.Turns) > 0 {
+		span(&w.turns.info, call.StartAt)
 	}
 	for i := range call.Turns {
-		span(&w.turns.info, call.StartAt)
-		w.row = schema.AppendTurnRow(w.row[:0], call, i, month)
-		if err := w.turns.add(w.row); err != nil {
+		if err := w.turns.ready(); err != nil {
 			return err
 		}
+		w.turns.rows.AddTurn(call, i, month)
+	}
+	if len(call.Items) > 0 {
+		span(&w.items.info, call.StartAt)
 	}
 	for i := range call.Items {
-		span(&w.items.info, call.StartAt)
-		w.row = schema.AppendItemRow(w.row[:0], call, i, month)
-		if err := w.items.add(w.row); err != nil {
+		if err := w.items.ready(); err != nil {
+			return err
+		}
+		w.items.rows.AddItem(call, i, month)
+	}
+	return nil
+}
+
+// copy takes a call over as it is, with its rows from files that are current.
+func (w *periodWriter) copy(call *schema.Call, rows *callRows) error {
+	countCall(&w.calls.info, call)
+	if err := w.calls.add(rows.call); err != nil {
+		return err
+	}
+	for row := range rows.of(rows.turns, &schema.Turns) {
+		span(&w.turns.info, call.StartAt)
+		if err := w.turns.add(row); err != nil {
 			return err
 		}
 	}
-	return w.hold()
-}
-
-// copy takes a call over as it is, from files that are current.
-func (w *periodWriter) copy(p *periodReader, call *schema.Call, row parquet.Row) error {
-	countCall(&w.calls.info, call)
-	if err := w.calls.add(row); err != nil {
-		return err
-	}
-	err := p.each(call, func(row parquet.Row) error {
-		span(&w.turns.info, call.StartAt)
-		return w.turns.add(row)
-	}, func(row parquet.Row) error {
+	for row := range rows.of(rows.items, &schema.Items) {
 		span(&w.items.info, call.StartAt)
-		return w.items.add(row)
-	})
-	return errors.Join(err, w.hold())
-}
-
-// hold counts a call that was added, and hands all on when they are enough.
-func (w *periodWriter) hold() error {
-	if w.held++; w.held < heldCalls && w.calls.pending+w.turns.pending+w.items.pending < heldBytes {
-		return nil
+		if err := w.items.add(row); err != nil {
+			return err
+		}
 	}
-	return w.flush()
+	return nil
 }
 
-func (w *periodWriter) flush() error {
-	w.held = 0
-	return errors.Join(w.calls.flush(), w.turns.flush(), w.items.flush())
+// failed returns the first error of what was added.
+func (w *periodWriter) failed() error {
+	for _, t := range []*tableWriter{w.calls, w.turns, w.items} {
+		if t.w == nil {
+			continue
+		}
+		if err := t.rows.Err(); err != nil {
+			return fmt.Errorf("write %s: %w", t.info.Path, err)
+		}
+	}
+	return nil
 }
 
 // close makes the files durable and returns their lines of the manifest.

@@ -17,8 +17,9 @@ func (w *Warehouse) Runs() ([]schema.Run, error) {
 
 // Recover commits what killed runs left in the journal, each record under its
 // own run's id, and gives the last of those runs its row: killed, with the
-// counts that its traces show, which may be lower than what it did. It does
-// nothing when no run was killed. What it did does not count for this run.
+// counts that its traces show, which may be lower than what it did. A run that
+// failed before it could commit keeps its outcome, and has its counts. It does
+// nothing when no run left anything. What it did does not count for this run.
 func (w *Warehouse) Recover(ctx context.Context) (Stats, error) {
 	killed := w.Leftover()
 	if len(killed) == 0 {
@@ -30,6 +31,7 @@ func (w *Warehouse) Recover(ctx context.Context) (Stats, error) {
 		return Stats{}, err
 	}
 	err = w.Commit(ctx, func(s Stats, _ int64) schema.Run {
+		runs := addLost(runs, w.lost)
 		i := slices.IndexFunc(runs, func(r schema.Run) bool { return r.ID == id })
 		run := schema.Run{ID: id}
 		if i >= 0 {
@@ -37,8 +39,10 @@ func (w *Warehouse) Recover(ctx context.Context) (Stats, error) {
 		} else if t, ok := layout.ParseRunID(id); ok {
 			run.StartedAt = t.UnixMilli()
 		}
-		run.Outcome = schema.OutcomeKilled
-		run.Error = "killed; what it had fetched was committed by the next run"
+		if run.Outcome == "" || run.Outcome == schema.OutcomeRunning || run.Outcome == schema.OutcomeKilled {
+			run.Outcome = schema.OutcomeKilled
+			run.Error = "killed; what it had fetched was committed by the next run"
+		}
 		run.Requests += s.Details
 		run.DetailRequests += s.Details
 		run.CallsNew += s.New

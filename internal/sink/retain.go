@@ -87,15 +87,23 @@ func sweep(fsys FS, root string, current *layout.Snapshot) error {
 	return nil
 }
 
-// retire removes the snapshots that nobody can be reading any more.
+// retire removes the snapshots that nobody can be reading any more and that no
+// catalog points at.
 func retire(fsys FS, root string, now time.Time) error {
 	numbers, err := snapshotNumbers(fsys, root)
-	if err != nil {
+	if err != nil || len(numbers) <= keepSnapshots {
+		return err
+	}
+	pins, all, err := pinned(fsys, root, now)
+	if err != nil || all {
 		return err
 	}
 	// A snapshot is superseded when the next one was committed; what was superseded
 	// less than keepAge ago may still be open somewhere.
 	for i := 0; i+keepSnapshots < len(numbers); i++ {
+		if pins[numbers[i]] {
+			continue
+		}
 		next, err := readSnapshot(fsys, root, layout.SnapshotName(numbers[i+1]))
 		if err == nil && now.Sub(next.Manifest.CommittedAt) < keepAge {
 			break

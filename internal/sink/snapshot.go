@@ -28,6 +28,7 @@ type builder struct {
 	fsys FS
 	root string
 	dir  string // where it is made; empty once current may point at it
+	page int    // size of the pages of its data files; 0: pageBytes
 
 	mu   sync.Mutex
 	dirs map[string]bool
@@ -137,7 +138,7 @@ func swap(fsys FS, root string, s *layout.Snapshot) error {
 // discard removes what was made, unless publish gave it its name. The next
 // run sweeps what it cannot remove.
 func (b *builder) discard() {
-	if b.dir != "" {
+	if b != nil && b.dir != "" {
 		_ = removeTree(b.fsys, b.dir, layout.ManifestName)
 	}
 }

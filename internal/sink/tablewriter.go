@@ -1,12 +1,14 @@
 package sink
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash"
 	"strconv"
+	"sync"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -19,7 +21,12 @@ import (
 const (
 	rowGroupRows  = 122_880
 	rowGroupBytes = 32 << 20
-	pageBytes     = 1 << 20
+	// A page of a column is as large as this when it is encoded, and in an import,
+	// which need not be sparing with memory, as large as that: 3 % less on the disk.
+	pageBytes       = 1 << 20
+	importPageBytes = 2 << 20
+	// rowGroupLook is after how many rows the bytes are looked at.
+	rowGroupLook = 64
 	// filterBits is what a call's place in the filter of call_id takes. One id in
 	// some hundred thousand passes by mistake, so that of the files that do not
 	// hold a night's new calls a commit reads hardly any; look-ups gain as well.
@@ -34,15 +41,12 @@ type tableWriter struct {
 	table *schema.Table
 	info  layout.File // Table, Period and Path are set; the rest as rows come
 
-	file   File
-	hash   hash.Hash
-	w      *parquet.GenericWriter[any]
-	group  *parquet.ConcurrentRowGroupWriter
-	cols   [][]parquet.Value // rows added, not yet handed to the group
-	held   int64             // rows in group, and bytes of their values
-	weight int64
-	// pending is about how many bytes of values lie in cols.
-	pending int64
+	file  File
+	hash  hash.Hash
+	w     *parquet.GenericWriter[any]
+	group *parquet.ConcurrentRowGroupWriter
+	rows  *schema.Vectors
+	held  int64 // rows in group
 }
 
 func newTableWriter(b *builder, codec *libzstd, table *schema.Table, period string) *tableWriter {
@@ -76,72 +80,86 @@ func (t *tableWriter) open() error {
 		return fmt.Errorf("make %s: %w", t.info.Path, err)
 	}
 	t.hash = sha256.New()
+	t.rows = takeVectors(t.table)
 	options := []parquet.WriterOption{
-		schema.ParquetSchema(t.table),
+		t.rows.Schema(),
 		parquet.Compression(t.codec),
-		parquet.PageBufferSize(pageBytes),
+		parquet.PageBufferSize(cmp.Or(t.b.page, pageBytes)),
 		parquet.CreatedBy("callhouse", strconv.Itoa(layout.FormatVersion), ""),
 		parquet.KeyValueMetadata(layout.FormatKey, strconv.Itoa(layout.FormatVersion)),
 	}
 	if t.table == &schema.Calls {
 		options = append(options, parquet.BloomFilters(parquet.SplitBlockFilter(filterBits, "call_id")))
 	}
+	for _, column := range unbounded {
+		if t.table.Column(column) >= 0 {
+			options = append(options, parquet.SkipPageBounds(column))
+		}
+	}
 	t.w = parquet.NewGenericWriter[any](t, options...)
-	t.cols = make([][]parquet.Value, len(t.table.Columns))
+	t.group = t.w.BeginRowGroup()
+	t.rows.Begin(t.group.ColumnWriters())
 	return nil
 }
 
-// add takes one row. What its values point at must stand until the next flush.
-func (t *tableWriter) add(row parquet.Row) error {
+// vectors are memory for rows to use again, by table.
+var vectors sync.Map
+
+func takeVectors(t *schema.Table) *schema.Vectors {
+	pool, _ := vectors.LoadOrStore(t, new(sync.Pool))
+	if v, ok := pool.(*sync.Pool).Get().(*schema.Vectors); ok {
+		return v
+	}
+	return schema.NewVectors(t)
+}
+
+func giveVectors(t *schema.Table, v *schema.Vectors) {
+	if pool, ok := vectors.Load(t); ok {
+		pool.(*sync.Pool).Put(v)
+	}
+}
+
+// unbounded are the columns whose least and greatest value say nothing that a
+// reader could leave anything out by.
+var unbounded = []string{"summary", "evaluation", "metadata", "dynamic_variables", "recording_url", "extra",
+	"role", "content", "tool_call_id", "tool_name", "arguments", "name", "type", "value", "month"}
+
+// ready makes room for a row, which is added to rows next.
+func (t *tableWriter) ready() error {
 	if t.w == nil {
 		if err := t.open(); err != nil {
 			return err
 		}
 	}
-	size := int64(16 * len(row))
-	for i, v := range row {
-		t.cols[i] = append(t.cols[i], v)
-		if v.Kind() == parquet.ByteArray {
-			size += int64(len(v.ByteArray()))
+	if t.held >= rowGroupRows || t.held%rowGroupLook == 0 && t.rows.Bytes() >= rowGroupBytes {
+		if err := t.closeGroup(); err != nil {
+			return err
 		}
 	}
-	t.weight += size
-	t.pending += size
 	t.info.Rows++
 	t.held++
 	return nil
 }
 
-// flush hands the added rows on; afterwards the caller may reuse their bytes.
-func (t *tableWriter) flush() error {
-	if t.w == nil || len(t.cols[0]) == 0 {
-		return nil
+// add adds a row as a file of the same columns has it.
+func (t *tableWriter) add(row parquet.Row) error {
+	if err := t.ready(); err != nil {
+		return err
 	}
-	if t.group == nil {
-		t.group = t.w.BeginRowGroup()
-	}
-	for i, w := range t.group.ColumnWriters() {
-		if _, err := w.WriteRowValues(t.cols[i]); err != nil {
-			return fmt.Errorf("write %s: %w", t.info.Path, err)
-		}
-		clear(t.cols[i]) // or they would hold on to journal frames
-		t.cols[i] = t.cols[i][:0]
-	}
-	t.pending = 0
-	if t.held >= rowGroupRows || t.weight >= rowGroupBytes {
-		return t.closeGroup()
-	}
+	t.rows.AddRow(row)
 	return nil
 }
 
 func (t *tableWriter) closeGroup() error {
-	if t.group == nil {
-		return nil
+	err := t.rows.Settle()
+	if err == nil {
+		_, err = t.group.Commit()
 	}
-	if _, err := t.group.Commit(); err != nil {
+	if err != nil {
 		return fmt.Errorf("write %s: %w", t.info.Path, err)
 	}
-	t.group, t.held, t.weight = nil, 0, 0
+	t.rows.Begin(t.group.ColumnWriters())
+	t.held = 0
 	return nil
 }
 
@@ -151,10 +169,7 @@ func (t *tableWriter) close() (*layout.File, error) {
 	if t.w == nil {
 		return nil, nil
 	}
-	err := t.flush()
-	if err == nil {
-		err = t.closeGroup()
-	}
+	err := t.closeGroup()
 	if err == nil {
 		err = t.w.Close()
 	}
@@ -164,6 +179,7 @@ func (t *tableWriter) close() (*layout.File, error) {
 	if err = errors.Join(err, t.file.Close()); err != nil {
 		return nil, fmt.Errorf("write %s: %w", t.info.Path, err)
 	}
+	giveVectors(t.table, t.rows)
 	t.info.SHA256 = hex.EncodeToString(t.hash.Sum(nil))
 	return &t.info, nil
 }

@@ -89,6 +89,7 @@ func (c *commit) planUnits() ([]*unit, error) {
 	for _, period := range c.rewrites {
 		p.at(period).always = true
 	}
+	c.ageOut(p)
 	out := slices.Collect(maps.Values(p.units))
 	for _, u := range out {
 		u.tell = c.tell
@@ -101,6 +102,9 @@ func (c *commit) planUnits() ([]*unit, error) {
 // place puts every change into the unit of the period where it belongs, and
 // takes the rows of those that lay elsewhere from there.
 func (p *planner) place(found map[string]located) error {
+	if err := p.c.placeDumped(found); err != nil {
+		return err
+	}
 	leaving := map[string][]*change{}
 	for id, ch := range p.c.in.changes {
 		was, known := found[id]
@@ -109,6 +113,12 @@ func (p *planner) place(found map[string]located) error {
 				continue // a call that answers 404 and that no list named: nothing to say
 			}
 			ch.start = was.start
+		}
+		if p.c.keepFrom > 0 && ch.start.OK && ch.start.V < p.c.keepFrom {
+			if known {
+				p.at(was.period).moved[id] = true
+			}
+			continue
 		}
 		var u *unit
 		switch {
@@ -125,9 +135,37 @@ func (p *planner) place(found map[string]located) error {
 			leaving[was.period] = append(leaving[was.period], ch)
 		}
 	}
+	return p.c.loadAll(leaving)
+}
+
+// loadAll reads the rows of the calls that leave their periods.
+func (c *commit) loadAll(leaving map[string][]*change) error {
 	for period, changes := range leaving {
-		if err := p.c.loadMoved(period, changes); err != nil {
+		if err := c.loadMoved(period, changes); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// placeDumped settles where calls of dumps belong whose start is not what the
+// snapshot says: where it says, if what it holds of them is newer.
+func (c *commit) placeDumped(found map[string]located) error {
+	doubtful := map[string][]*change{}
+	for id, was := range found {
+		if ch := c.in.changes[id]; ch.asOf > 0 && ch.start != was.start {
+			doubtful[was.period] = append(doubtful[was.period], ch)
+		}
+	}
+	if err := c.loadAll(doubtful); err != nil {
+		return err
+	}
+	for _, changes := range doubtful {
+		for _, ch := range changes {
+			if ch.old != nil && ch.old.FetchedAt > ch.asOf {
+				ch.start = ch.old.StartAt
+			}
+			ch.old = nil
 		}
 	}
 	return nil

@@ -50,7 +50,8 @@ type verifier struct {
 	report VerifyReport
 	seen   *seenFiles
 	tell   func(int64)
-	tombs  *tombstones // of the current snapshot
+	tombs  *tombstones                        // of the current snapshot
+	each   func(at string, call *schema.Call) // where set, is shown every call
 }
 
 // Verify reads a whole warehouse and compares it with what it says of itself:

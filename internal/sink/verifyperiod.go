@@ -205,6 +205,9 @@ func (p *periodCheck) call(call *schema.Call) error {
 	if p.v.tombs.forgot(string(call.ID)) {
 		bad("forgotten", "a call in it was forgotten: %s", p.v.tombs.of(call.ID))
 	}
+	if p.v.each != nil {
+		p.v.each(p.calls.at, call)
+	}
 	turns, err := p.turns.of(p.v, call)
 	if err != nil {
 		return err

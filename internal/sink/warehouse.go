@@ -22,9 +22,16 @@ type Options struct {
 	RunID string           // the run that writes: layout.RunID
 	FS    FS               // nil: Disk
 	Now   func() time.Time // nil: time.Now
-	// Workers is how many periods are written side by side; 0: as many as there
-	// are processors, but at most maxWorkers.
+	// Workers is how many periods are written side by side, by two goroutines each;
+	// 0: half as many as there are processors, but at most maxWorkers. More of
+	// them are a little faster, and take more memory.
 	Workers int
+	// KeepFrom is the instant, a UTC midnight, from which on calls are kept: every
+	// commit leaves those that started before out; zero: all are kept.
+	KeepFrom time.Time
+	// Records says that this is a run, which is to have a row in the table runs,
+	// whatever becomes of it: where it can write none, the next run does.
+	Records bool
 }
 
 // maxWorkers bounds the memory of a commit: each worker holds open row groups.
@@ -45,6 +52,10 @@ type Warehouse struct {
 	leftover  []segmentRef     // those of sealed that runs before this one left
 	total     Stats            // of all commits of this run
 	commits   int64
+	masker    *schema.Mask // nil: nothing is masked
+	mask      *layout.Mask // what commits say of masks; nil: what the last one said
+	lost      []schema.Run // rows of runs before this one that could not write them
+	recorded  bool         // the run's last row is committed
 
 	committing sync.Mutex // one commit at a time
 }
@@ -61,7 +72,7 @@ func Open(opts Options) (_ *Warehouse, err error) {
 		opts.Now = time.Now
 	}
 	if opts.Workers <= 0 {
-		opts.Workers = min(runtime.GOMAXPROCS(0), maxWorkers)
+		opts.Workers = min((runtime.GOMAXPROCS(0)+1)/2, maxWorkers)
 	}
 	if _, ok := layout.ParseRunID(opts.RunID); !ok {
 		return nil, fmt.Errorf("open the warehouse: %q is no run id", opts.RunID)
@@ -74,12 +85,14 @@ func Open(opts Options) (_ *Warehouse, err error) {
 	}
 	w := &Warehouse{opts: opts, codec: newCodec()}
 	host, _ := os.Hostname() // a courtesy to whoever meets the lock
-	w.lock, w.spent, err = takeLock(opts.Root, Holder{PID: os.Getpid(), Host: host, RunID: opts.RunID, Since: opts.Now().UTC()})
+	w.lock, w.spent, err = takeLock(opts.Root, Holder{PID: os.Getpid(), Host: host, RunID: opts.RunID, Since: opts.Now().UTC(),
+		Records: opts.Records})
 	if err != nil {
 		return nil, err
 	}
+	w.lost = lostRuns(w.lock.holder.Lost)
 	if err := w.recover(); err != nil {
-		return nil, errors.Join(err, w.lock.release())
+		return nil, errors.Join(err, w.lose(err), w.lock.release())
 	}
 	w.journal = newJournal(opts.FS, opts.Root, opts.RunID)
 	return w, nil
@@ -95,6 +108,9 @@ func (w *Warehouse) recover() error {
 	}
 	var err error
 	if w.current, err = readCurrent(fsys, root); err != nil {
+		return err
+	}
+	if err := w.settleModes(); err != nil {
 		return err
 	}
 	if w.forgotten, err = readTombstones(fsys, w.current); err != nil {
@@ -247,14 +263,20 @@ func (w *Warehouse) commitRun(ctx context.Context, row func(Stats, int64) schema
 	w.mu.Unlock()
 	c := w.newCommit()
 	prepare(c)
+	if c.taken != nil {
+		refs = nil // the journal waits for its own commit
+	}
 	snapshot, err := c.run(ctx, w.opts.RunID, refs, func(s Stats) schema.Run { return row(before.add(s), commits) })
 	if err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}
 	w.mu.Lock()
 	w.current, w.total, w.commits = snapshot, before.add(c.stats), commits
-	w.sealed, w.leftover = w.sealed[len(refs):], nil
+	if w.sealed = w.sealed[len(refs):]; len(w.sealed) == 0 {
+		w.leftover = nil
+	}
 	w.mu.Unlock()
+	w.found(c.wrote)
 	// The commit stands. What follows only tidies, and is done again at the next
 	// opening if it fails now.
 	if err := dropSegments(w.opts.FS, w.opts.Root, refs, w.opts.RunID); err != nil {
@@ -264,8 +286,12 @@ func (w *Warehouse) commitRun(ctx context.Context, row func(Stats, int64) schema
 }
 
 func (w *Warehouse) newCommit() *commit {
-	return &commit{fsys: w.opts.FS, root: w.opts.Root, old: w.Snapshot(), now: w.opts.Now(), codec: w.codec,
-		workers: w.opts.Workers, forgotten: w.forgotten}
+	c := &commit{fsys: w.opts.FS, root: w.opts.Root, old: w.Snapshot(), now: w.opts.Now(), codec: w.codec,
+		workers: w.opts.Workers, forgotten: w.forgotten, lost: w.lost, masker: w.masker, mask: w.mask}
+	if !w.opts.KeepFrom.IsZero() {
+		c.keepFrom = w.opts.KeepFrom.UnixMilli()
+	}
+	return c
 }
 
 // maintain commits a change of the files, not of what they say: it takes in
@@ -290,5 +316,5 @@ func (w *Warehouse) maintain(ctx context.Context, prepare func(*commit)) error {
 // journal for the next run.
 func (w *Warehouse) Close() error {
 	_, _, err := w.journal.seal()
-	return errors.Join(err, w.dropEmptyRuns(), w.lock.release())
+	return errors.Join(err, w.dropEmptyRuns(), w.lose(nil), w.lock.release())
 }

@@ -6,7 +6,8 @@
 -- those of sentiment of calls that have one.
 --
 -- Grain: one row per group and agent
--- Reads: selected
+-- Reads: tallied
+-- Tallies: agent_id, is_started, status, disconnection_reason, settlement, user_sentiment
 -- Needs: end, duration, analysis, cost
 -- Columns:
 --   key                    VARCHAR        -        the group that --by asks for
@@ -23,18 +24,18 @@
 
 WITH counted AS (
     SELECT key, agent_id,
-        count(*) AS calls,
-        count(*) FILTER (is_connected) AS connected,
-        count(*) FILTER (is_connected AND is_over) AS ended,
-        count(*) FILTER (is_contained) AS contained,
-        count(*) FILTER (is_connected AND is_over AND is_transferred) AS transferred,
-        count(user_sentiment) AS rated,
-        count(*) FILTER (user_sentiment = 'positive') AS positive,
-        count(*) FILTER (user_sentiment = 'negative') AS negative,
-        count(talk_ms) AS timed,
-        sum(talk_ms) AS total_ms,
+        total_of(calls) AS calls,
+        sum_if(calls, is_connected) AS connected,
+        sum_if(calls, is_connected AND is_over) AS ended,
+        sum_if(calls, is_contained) AS contained,
+        sum_if(calls, is_connected AND is_over AND is_transferred) AS transferred,
+        sum_if(calls, user_sentiment IS NOT NULL) AS rated,
+        sum_if(calls, user_sentiment = 'positive') AS positive,
+        sum_if(calls, user_sentiment = 'negative') AS negative,
+        sum_if(timed_calls, is_connected) AS timed,
+        sum(total_ms) FILTER (is_connected) AS total_ms,
         sum(total_cost) AS total_cost
-    FROM selected
+    FROM tallied
     GROUP BY key, agent_id
 ), bounded AS (
     SELECT *,

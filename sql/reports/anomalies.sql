@@ -15,7 +15,8 @@
 -- calls are not listed, or left out by --since and --until, do not count.
 --
 -- Grain: one row per group, day and measure that is off
--- Reads: selected
+-- Reads: tallied
+-- Tallies: local_date, is_started, status, disconnection_reason, settlement, user_sentiment
 -- Needs: end, duration, analysis
 -- Columns:
 --   key      VARCHAR  -      the group that --by asks for
@@ -29,16 +30,16 @@
 
 WITH by_day AS (
     SELECT key, local_date AS day,
-        count(*) AS calls,
-        count(*) FILTER (is_connected) AS connected,
-        count(*) FILTER (is_connected AND is_over) AS ended,
-        count(*) FILTER (is_contained) AS contained,
-        count(user_sentiment) AS rated,
-        count(*) FILTER (user_sentiment = 'negative') AS negative,
-        count(talk_ms) AS timed,
-        sum(talk_ms) AS total_ms
-    FROM selected
-    WHERE start_at IS NOT NULL
+        total_of(calls) AS calls,
+        sum_if(calls, is_connected) AS connected,
+        sum_if(calls, is_connected AND is_over) AS ended,
+        sum_if(calls, is_contained) AS contained,
+        sum_if(calls, user_sentiment IS NOT NULL) AS rated,
+        sum_if(calls, user_sentiment = 'negative') AS negative,
+        sum_if(timed_calls, is_connected) AS timed,
+        sum(total_ms) FILTER (is_connected) AS total_ms
+    FROM tallied
+    WHERE is_started
         AND local_date >= coalesce(getvariable('whole_from'), local_date)
         AND local_date < coalesce(getvariable('whole_until'), local_date + 1)
     GROUP BY key, local_date

@@ -6,7 +6,8 @@
 -- contained ones: what the organisation pays for one call that needed nobody else.
 --
 -- Grain: one row per group
--- Reads: selected
+-- Reads: tallied
+-- Tallies: is_started, status, disconnection_reason, settlement
 -- Needs: end, cost
 -- Columns:
 --   key                 VARCHAR        -        the group that --by asks for
@@ -21,13 +22,13 @@
 
 WITH summed AS (
     SELECT key,
-        count(*) AS calls,
-        count(total_cost) AS costed_calls,
+        total_of(calls) AS calls,
+        total_of(costed_calls) AS costed_calls,
         sum(total_cost) AS total_cost,
-        sum(total_cost) FILTER (talk_ms IS NOT NULL) AS talk_cost,
-        sum(talk_ms) FILTER (total_cost IS NOT NULL) AS talk_ms,
-        count(*) FILTER (is_contained AND total_cost IS NOT NULL) AS contained_calls
-    FROM selected
+        sum(timed_cost) FILTER (is_connected) AS talk_cost,
+        sum(costed_ms) FILTER (is_connected) AS talk_ms,
+        sum_if(costed_calls, is_contained) AS contained_calls
+    FROM tallied
     GROUP BY key
 )
 SELECT key, calls, total_cost,

@@ -7,7 +7,8 @@
 -- calls are not listed completely yet are told on stderr, as by every report.
 --
 -- Grain: one row per group and fact that applies to at least one call
--- Reads: selected, runs
+-- Reads: tallied, runs
+-- Tallies: is_started, settlement, transcript_state, user_sentiment
 -- Columns:
 --   key            VARCHAR  -        the group that --by asks for
 --   fact           VARCHAR  -        what is known or missing
@@ -17,30 +18,30 @@
 
 WITH counted AS (
     SELECT key, [
-        {'line': 1, 'fact': 'listed', 'state': 'info', 'calls': count(*)},
+        {'line': 1, 'fact': 'listed', 'state': 'info', 'calls': total_of(calls)},
         {'line': 2, 'fact': 'without a start', 'state': 'info',
-            'calls': count(*) FILTER (start_at IS NULL)},
+            'calls': sum_if(calls, NOT is_started)},
         {'line': 3, 'fact': 'not over', 'state': 'waiting',
-            'calls': count(*) FILTER (settlement = 'open')},
+            'calls': sum_if(calls, settlement = 'open')},
         {'line': 4, 'fact': 'settled', 'state': 'good',
-            'calls': count(*) FILTER (settlement = 'settled')},
+            'calls': sum_if(calls, settlement = 'settled')},
         {'line': 5, 'fact': 'analysis or cost to come', 'state': 'waiting',
-            'calls': count(*) FILTER (settlement = 'ended')},
+            'calls': sum_if(calls, settlement = 'ended')},
         {'line': 6, 'fact': 'analysis or cost given up', 'state': 'lost',
-            'calls': count(*) FILTER (settlement = 'expired')},
+            'calls': sum_if(calls, settlement = 'expired')},
         {'line': 7, 'fact': 'transcript there', 'state': 'good',
-            'calls': count(*) FILTER (transcript_state = 'present')},
+            'calls': sum_if(calls, transcript_state = 'present')},
         {'line': 8, 'fact': 'nothing to transcribe', 'state': 'good',
-            'calls': count(*) FILTER (transcript_state = 'empty')},
+            'calls': sum_if(calls, transcript_state = 'empty')},
         {'line': 9, 'fact': 'transcript to come', 'state': 'waiting',
-            'calls': count(*) FILTER (transcript_state = 'pending')},
+            'calls': sum_if(calls, transcript_state = 'pending')},
         {'line': 10, 'fact': 'opted out of storage', 'state': 'info',
-            'calls': count(*) FILTER (transcript_state = 'withheld')},
+            'calls': sum_if(calls, transcript_state = 'withheld')},
         {'line': 11, 'fact': 'transcript gone', 'state': 'lost',
-            'calls': count(*) FILTER (transcript_state = 'missing')},
-        {'line': 12, 'fact': 'sentiment known', 'state': 'good', 'calls': count(user_sentiment)},
-        {'line': 13, 'fact': 'cost known', 'state': 'good', 'calls': count(total_cost)}] AS facts
-    FROM selected
+            'calls': sum_if(calls, transcript_state = 'missing')},
+        {'line': 12, 'fact': 'sentiment known', 'state': 'good', 'calls': sum_if(calls, user_sentiment IS NOT NULL)},
+        {'line': 13, 'fact': 'cost known', 'state': 'good', 'calls': total_of(costed_calls)}] AS facts
+    FROM tallied
     GROUP BY key
 ), told AS (
     SELECT key, facts[1].calls AS group_calls, unnest(facts, recursive := true)

@@ -4,7 +4,8 @@
 -- own: they go on, were canceled, or the service gave no reason.
 --
 -- Grain: one row per group and reason
--- Reads: selected
+-- Reads: tallied
+-- Tallies: is_started, status, disconnection_reason
 -- Needs: end
 -- Columns:
 --   key                   VARCHAR  -        the group that --by asks for
@@ -16,9 +17,9 @@
 
 WITH counted AS (
     SELECT key, disconnection_reason,
-        count(*) AS calls,
-        count(*) FILTER (is_connected) AS connected_calls
-    FROM selected
+        total_of(calls) AS calls,
+        sum_if(calls, is_connected) AS connected_calls
+    FROM tallied
     GROUP BY key, disconnection_reason
 ), totals AS (
     SELECT *, sum(calls) OVER (PARTITION BY key) AS group_calls

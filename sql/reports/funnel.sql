@@ -24,7 +24,7 @@
 WITH spoke AS (
     SELECT DISTINCT call_id
     FROM selected_turns
-    WHERE role = 'user' AND regexp_matches(content, '\S')
+    WHERE role = 'user' AND not_blank(content)
 ), counted AS (
     SELECT key,
         count(*) AS attempted,

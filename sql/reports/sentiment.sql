@@ -5,7 +5,8 @@
 -- or wait for their analysis.
 --
 -- Grain: one row per group and sentiment
--- Reads: selected
+-- Reads: tallied
+-- Tallies: user_sentiment
 -- Needs: end, analysis
 -- Columns:
 --   key             VARCHAR  -        the group that --by asks for
@@ -15,8 +16,8 @@
 --   rated_percent   DOUBLE   percent  share of the group's calls that have a sentiment; null where there is none
 
 WITH counted AS (
-    SELECT key, user_sentiment, count(*) AS calls
-    FROM selected
+    SELECT key, user_sentiment, total_of(calls) AS calls
+    FROM tallied
     GROUP BY key, user_sentiment
 ), totals AS (
     SELECT *,

@@ -10,7 +10,8 @@
 -- the version.
 --
 -- Grain: one row per group, agent, version and variant
--- Reads: selected
+-- Reads: tallied
+-- Tallies: agent_id, agent_version, variant_label, is_started, status, disconnection_reason, settlement, user_sentiment
 -- Needs: end, analysis
 -- Columns:
 --   key                     VARCHAR  -        the group that --by asks for
@@ -31,13 +32,13 @@
 
 WITH counted AS (
     SELECT key, agent_id, agent_version, variant_label,
-        count(*) AS calls,
-        count(*) FILTER (is_contained) AS contained,
-        count(user_sentiment) AS rated,
-        count(*) FILTER (user_sentiment = 'positive') AS positive,
-        count(talk_ms) AS timed,
-        sum(talk_ms) AS total_ms
-    FROM selected
+        total_of(calls) AS calls,
+        sum_if(calls, is_contained) AS contained,
+        sum_if(calls, user_sentiment IS NOT NULL) AS rated,
+        sum_if(calls, user_sentiment = 'positive') AS positive,
+        total_of(timed_calls) AS timed,
+        sum(total_ms) AS total_ms
+    FROM tallied
     WHERE is_connected AND is_over
     GROUP BY key, agent_id, agent_version, variant_label
 ), bounded AS (

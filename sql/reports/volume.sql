@@ -5,7 +5,8 @@
 -- start have a row of their own.
 --
 -- Grain: one row per group, hour and day of the week that has calls
--- Reads: selected
+-- Reads: tallied
+-- Tallies: local_hour, is_started, status, disconnection_reason
 -- Map: hour, weekday, calls
 -- Columns:
 --   key              VARCHAR  -        the group that --by asks for
@@ -15,19 +16,12 @@
 --   share_percent    DOUBLE   percent  share of the group's calls
 --   connected_calls  BIGINT   count    calls that somebody, or a machine, answered
 
--- By date first: a weekday has a name, and a name for every call takes time.
-WITH by_date AS (
-    SELECT key, local_date, local_hour AS hour,
-        count(*) AS calls,
-        count(*) FILTER (is_connected) AS connected_calls
-    FROM selected
-    GROUP BY key, local_date, local_hour
-), counted AS (
-    SELECT key, CAST(dayname(local_date) AS weekday_name) AS weekday, hour,
-        CAST(sum(calls) AS BIGINT) AS calls,
-        CAST(sum(connected_calls) AS BIGINT) AS connected_calls
-    FROM by_date
-    GROUP BY ALL
+WITH counted AS (
+    SELECT key, weekday, local_hour AS hour,
+        total_of(calls) AS calls,
+        sum_if(calls, is_connected) AS connected_calls
+    FROM tallied
+    GROUP BY key, weekday, local_hour
 ), totals AS (
     SELECT *, sum(calls) OVER (PARTITION BY key) AS group_calls
     FROM counted

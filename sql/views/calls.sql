@@ -54,23 +54,16 @@
 
 SELECT
     stored.*,
-    settlement <> 'open' AS is_over,
-    -- By exclusion: a status or a reason that the service adds later counts as connected.
-    -- A pattern, since DuckDB matches it once for each word of the column's dictionary;
-    -- it would look at every row for a list, and make a join of IN.
-    start_at IS NOT NULL
-        AND NOT coalesce(regexp_full_match(status,
-            'queued|registered|initiated|ringing|not_connected|canceled'), false)
-        AND NOT coalesce(regexp_full_match(disconnection_reason,
-            'dial_no_answer|dial_failed|concurrency_limit_reached|insufficient_balance'), false) AS is_connected,
-    coalesce(disconnection_reason = 'voicemail_reached', false) AS is_voicemail,
-    coalesce(disconnection_reason = 'call_transfer', false) AS is_transferred,
+    call_over(settlement) AS is_over,
+    call_connected(start_at IS NOT NULL, status, disconnection_reason) AS is_connected,
+    call_voicemail(disconnection_reason) AS is_voicemail,
+    call_transferred(disconnection_reason) AS is_transferred,
     is_connected AND is_over AND NOT is_transferred AND NOT is_voicemail AS is_contained,
     CASE WHEN is_connected THEN duration_ms END AS talk_ms,
     local_time(start_at) AS local_start,
     CAST(local_time(start_at) AS DATE) AS local_date,
     hour(local_time(start_at)) AS local_hour,
-    CAST(dayname(local_time(start_at)) AS weekday_name) AS weekday,
-    CAST(date_trunc('week', local_time(start_at)) AS DATE) AS week,
-    strftime(local_time(start_at), '%Y-%m') AS local_month
+    weekday_of(local_time(start_at)) AS weekday,
+    week_of(local_time(start_at)) AS week,
+    month_of(local_time(start_at)) AS local_month
 FROM stored.calls AS stored

@@ -26,6 +26,7 @@ type Error struct {
 	Code int
 	Err  error
 	Hint string // what to do; may be empty
+	Told bool   // it was said already: Report only returns its code
 }
 
 func (e *Error) Error() string { return e.Err.Error() }
@@ -40,14 +41,47 @@ func Usage(hint, format string, args ...any) error {
 	return &Error{Code: ExitUsage, Err: fmt.Errorf(format, args...), Hint: hint}
 }
 
+// Code returns the exit code that err carries; ExitFailed where it carries none,
+// and ExitOK for none at all.
+func Code(err error) int {
+	if err == nil {
+		return ExitOK
+	}
+	return of(err).Code
+}
+
+// Hint returns what to do about err; it may be empty.
+func Hint(err error) string { return of(err).Hint }
+
+// Told returns err as one that was said already, elsewhere than Report does.
+func Told(err error) error {
+	if err == nil {
+		return nil
+	}
+	e := *of(err)
+	e.Told = true
+	return &e
+}
+
+// WasTold reports whether err was said already.
+func WasTold(err error) bool { return err != nil && of(err).Told }
+
+func of(err error) *Error {
+	e := &Error{Code: ExitFailed, Err: err}
+	errors.As(err, &e)
+	return e
+}
+
 // Report writes err for a person, at most two lines, and returns the exit code
 // that it carries; an error that carries none is ExitFailed.
 func Report(stderr io.Writer, program string, err error) int {
 	if err == nil {
 		return ExitOK
 	}
-	e := &Error{Code: ExitFailed, Err: err}
-	errors.As(err, &e)
+	e := of(err)
+	if e.Told {
+		return e.Code
+	}
 	fmt.Fprintf(stderr, "%s: %v\n", program, err)
 	if e.Hint != "" {
 		fmt.Fprintf(stderr, "%*s  %s\n", len(program), "", e.Hint)

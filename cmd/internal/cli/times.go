@@ -39,6 +39,15 @@ func ParseTime(s string, loc *time.Location, now time.Time) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%q is no date, time or span", s)
 }
 
+// ParseSpan reads a span as in 90m, 24h, 7d or 2w. A day is 24 hours.
+func ParseSpan(s string) (time.Duration, error) {
+	d, ok := parseSpan(strings.TrimSpace(s))
+	if !ok {
+		return 0, fmt.Errorf("%q is no span", s)
+	}
+	return d, nil
+}
+
 func parseSpan(s string) (time.Duration, bool) {
 	for unit, length := range map[string]time.Duration{"d": 24 * time.Hour, "w": 7 * 24 * time.Hour} {
 		if number, ok := strings.CutSuffix(s, unit); ok {

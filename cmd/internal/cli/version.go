@@ -1,9 +1,12 @@
 package cli
 
-import "runtime/debug"
+import (
+	"runtime/debug"
+	"strings"
+)
 
-// version is set by the linker when a release is built.
-var version string
+// version and commit are set by the linker when a release is built.
+var version, commit string
 
 // Version returns the program's version: that of the release, or else what the
 // build recorded of its commit.
@@ -19,7 +22,7 @@ func Version() string {
 	for _, s := range info.Settings {
 		switch s.Key {
 		case "vcs.revision":
-			revision = s.Value[:min(12, len(s.Value))]
+			revision = short(s.Value)
 		case "vcs.modified":
 			if s.Value == "true" {
 				modified = "+changes"
@@ -31,3 +34,15 @@ func Version() string {
 	}
 	return "dev-" + revision + modified
 }
+
+// Versions is what --version prints after the program's name: its version, the
+// release's commit, and the versions of parts, as in "DuckDB v1.5.5".
+func Versions(parts ...string) string {
+	all := []string{Version()}
+	if commit != "" {
+		all = append(all, "commit "+short(commit))
+	}
+	return strings.Join(append(all, parts...), ", ")
+}
+
+func short(revision string) string { return revision[:min(12, len(revision))] }

@@ -20,7 +20,7 @@ import (
 )
 
 // kills is how many runs TestKilledRuns kills; make crash has 300.
-var kills = flag.Int("kills", 8, "how many runs TestKilledRuns kills")
+var kills = flag.Int("kills", 4, "how many runs TestKilledRuns kills")
 
 // The real program is killed with SIGKILL at random moments of a run, night
 // after night. After each kill the warehouse opens and is whole, to the

@@ -3,12 +3,15 @@ package extractcmd
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/config"
+	"callhouse/internal/layout"
 )
 
 const program = "extract"
@@ -17,13 +20,15 @@ const about = `extract copies an organisation's calls (transcripts, costs, analy
 local warehouse of Parquet files, within the service's request budget. It takes what is new or
 changed, and commits all tables at once or not at all. Started again, it goes on where it stopped.
 
-The API key comes from CALLHOUSE_API_KEY or a file, never from an argument.
+Settings come from flags, the environment and a file, in this order: extract config shows them.
+The API key comes from CALLHOUSE_API_KEY, a file or systemd, never from an argument.
 
 Exit codes: 0 done; 1 failed, nothing lost; 2 wrong use; 3 committed, but not all;
 4 another run holds the warehouse; 130 interrupted, committed.`
 
 // Run runs extract with its arguments, and returns its exit code.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	noCore()
 	return Program{Now: time.Now}.Run(ctx, args, stdin, stdout, stderr)
 }
 
@@ -39,15 +44,22 @@ func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	return cli.Report(stderr, program, root.ExecuteContext(ctx))
+	err := root.ExecuteContext(ctx)
+	if format, _ := root.PersistentFlags().GetString("log-format"); format == "json" {
+		err = told(logger(stderr, format, true), err)
+	}
+	return cli.Report(stderr, program, err)
 }
+
+// Command returns the tree of commands, for the manual and the shells' completions.
+func Command() *cobra.Command { return newRoot(time.Now, io.Discard) }
 
 func newRoot(now func() time.Time, stderr io.Writer) *cobra.Command {
 	s := &settings{now: now}
-	doRun := func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), s, stderr) }
+	doRun := func(cmd *cobra.Command, _ []string) error { return runProfiles(cmd, s, stderr) }
 	root := &cobra.Command{
 		Use: program, Short: "Copy new and changed calls into the warehouse", Long: about,
-		Version: cli.Version(), SilenceUsage: true, SilenceErrors: true,
+		Version: cli.Versions(fmt.Sprint("warehouse format ", layout.FormatVersion)), SilenceUsage: true, SilenceErrors: true,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usageOf(program, errors.New("unknown command \""+args[0]+"\""))
@@ -60,14 +72,16 @@ func newRoot(now func() time.Time, stderr io.Writer) *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageOf(program, err) })
 	f := root.PersistentFlags()
 	f.SortFlags = false
-	f.StringVar(&s.warehouse, "warehouse", envOr(envWarehouse, "./warehouse"), "folder of the warehouse ("+envWarehouse+")")
-	f.StringVar(&s.baseURL, "base-url", envOr(envBaseURL, ""), "address of the service, the part before /v3 ("+envBaseURL+")")
+	f.StringVar(&s.warehouse, "warehouse", "./warehouse", "folder of the warehouse ("+envWarehouse+")")
+	f.StringVar(&s.baseURL, "base-url", "", "address of the service, the part before /v3 ("+envBaseURL+")")
 	f.StringVar(&s.keyFile, "api-key-file", "", "file that holds the API key, readable by its owner alone")
+	f.StringVar(&s.keyEnv, "api-key-env", "", "name of the environment variable that holds the API key, if not CALLHOUSE_API_KEY")
 	f.IntVar(&s.perSecond, "requests-per-second", 5, "requests that the service allows in a second")
 	f.IntVar(&s.perMinute, "requests-per-minute", 120, "requests that the service allows in a minute")
 	f.Float64Var(&s.share, "share", 1, "part of both limits that this run may use; the rest is left to others")
 	f.StringVar(&s.logFormat, "log-format", "text", "text or json, for the log on standard error")
 	f.BoolVarP(&s.quiet, "quiet", "q", false, "say nothing but warnings and errors")
+	s.addConfigFlags(f)
 	addRunFlags := func(cmd *cobra.Command) {
 		f := cmd.Flags()
 		f.SortFlags = false
@@ -76,13 +90,19 @@ func newRoot(now func() time.Time, stderr io.Writer) *cobra.Command {
 		f.DurationVar(&s.window, "window", 72*time.Hour, "how far back calls may still appear or change")
 		f.DurationVar(&s.relistEvery, "relist-every", 7*24*time.Hour, "how often all calls are listed again, a part a run; 0 for never")
 		f.BoolVar(&s.full, "full", false, "list all calls again, whatever was listed before")
+		f.StringVar(&s.metricsFile, "metrics-file", "", "write Prometheus metrics here for node_exporter, as in callhouse.prom; {profile} stands for the profile's name")
+		f.StringVar(&s.pingURL, "ping-url", "", "address to ask for when a run is done, and with /fail behind it when it is not")
+		config.Bind(f, config.Extract)
 	}
 	addRunFlags(root)
+	addAllFlag(s, root)
+	root.PersistentPreRunE = s.prepare
 	runCmd := &cobra.Command{
 		Use: "run", Short: "Fetch what is new or changed, and commit it (the default)",
 		Args: cobra.NoArgs, RunE: doRun,
 	}
 	addRunFlags(runCmd)
+	addAllFlag(s, runCmd)
 	planJSON := false
 	planCmd := &cobra.Command{
 		Use: "plan", Short: "Say what run would cost: pages, details, requests, minutes",
@@ -95,7 +115,9 @@ func newRoot(now func() time.Time, stderr io.Writer) *cobra.Command {
 	}
 	addRunFlags(planCmd)
 	planCmd.Flags().BoolVar(&planJSON, "json", false, "print JSON")
-	root.AddCommand(runCmd, planCmd)
+	configCmd := configCommand(s)
+	addRunFlags(configCmd)
+	root.AddCommand(runCmd, planCmd, configCmd)
 	root.AddCommand(maintenance(s, stderr)...)
 	return root
 }

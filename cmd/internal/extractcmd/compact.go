@@ -63,7 +63,7 @@ func compact(ctx context.Context, s *settings, month string, all bool, stderr io
 		if month != "" {
 			months = []string{month}
 		}
-		b := newBar(stderr, s.quiet)
+		b := s.bar(stderr)
 		done, err := w.Compact(ctx, months, b.show)
 		b.close()
 		if !s.quiet {

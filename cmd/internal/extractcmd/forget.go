@@ -82,6 +82,9 @@ func forget(ctx context.Context, s *settings, o *forgetFlags, stdin io.Reader, s
 		return cli.Usage("look with --dry-run, then run it with --yes", "forget asks before it erases, and there is no terminal to ask on")
 	}
 	return s.maintain(ctx, func(w *sink.Warehouse) error {
+		if sel.Numbers, err = s.asMasked(w, sel.Numbers); err != nil {
+			return err
+		}
 		plan, err := w.Forget(ctx, sel, true, nil)
 		if err != nil {
 			return err
@@ -93,7 +96,7 @@ func forget(ctx context.Context, s *settings, o *forgetFlags, stdin io.Reader, s
 		if !o.yes && !agreed(stdin, stderr) {
 			return cli.Fail(cli.ExitFailed, fmt.Errorf("nothing was erased"), "")
 		}
-		b := newBar(stderr, s.quiet)
+		b := s.bar(stderr)
 		receipt, err := w.Forget(ctx, sel, false, b.show)
 		b.close()
 		if err != nil {

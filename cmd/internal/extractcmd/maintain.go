@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"time"
@@ -39,7 +40,7 @@ func (s *settings) open(do func(*sink.Warehouse) error) (err error) {
 	if _, err := s.current(); err != nil {
 		return err
 	}
-	w, err := sink.Open(sink.Options{Root: s.warehouse, RunID: layout.RunID(time.Now(), rand.Uint32())})
+	w, err := sink.Open(s.options(layout.RunID(time.Now(), rand.Uint32())))
 	if err != nil {
 		return explain(err)
 	}
@@ -68,22 +69,34 @@ func isTerminalIn(r io.Reader) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// bar shows the progress of work on files, on a terminal.
+// bar shows the progress of work on files: drawn on a terminal, elsewhere as a
+// line of the log for every minute that it takes.
 type bar struct {
 	bars *mpb.Progress // nil: no terminal
 	bar  *mpb.Bar
 	what string
+
+	log  *slog.Logger // nil: nothing is said
+	told time.Time    // when it was last, or when the work began
 }
 
-func newBar(stderr io.Writer, quiet bool) *bar {
-	if quiet || !isTerminal(stderr) {
+// bar starts to show the progress of a piece of work.
+func (s *settings) bar(stderr io.Writer) *bar {
+	switch {
+	case s.quiet:
 		return &bar{}
+	case !isTerminal(stderr):
+		return &bar{log: logger(stderr, s.logFormat, false), told: time.Now()}
 	}
 	return &bar{bars: mpb.New(mpb.WithOutput(stderr), mpb.WithWidth(32), mpb.WithRefreshRate(drawEvery))}
 }
 
 // show draws how far the work is. It is called by one goroutine at a time.
 func (b *bar) show(p sink.Progress) {
+	if b.log != nil && time.Since(b.told) >= tellEvery {
+		b.told = time.Now()
+		b.log.Info("progress", "of", p.What, "calls", p.Done, "total", p.Total)
+	}
 	if b.bars == nil {
 		return
 	}
@@ -114,5 +127,5 @@ func (b *bar) close() {
 
 // maintenance returns the commands that work on what the warehouse holds.
 func maintenance(s *settings, stderr io.Writer) []*cobra.Command {
-	return []*cobra.Command{compactCommand(s, stderr), rollbackCommand(s, stderr), verifyCommand(s, stderr), showCommand(s), forgetCommand(s, stderr), migrateCommand(s, stderr)}
+	return []*cobra.Command{statusCommand(s), importCommand(s, stderr), compactCommand(s, stderr), rollbackCommand(s, stderr), verifyCommand(s, stderr), showCommand(s), forgetCommand(s, stderr), migrateCommand(s, stderr)}
 }

@@ -25,7 +25,7 @@ func migrateCommand(s *settings, stderr io.Writer) *cobra.Command {
 
 func migrate(ctx context.Context, s *settings, stderr io.Writer) error {
 	return s.maintain(ctx, func(w *sink.Warehouse) error {
-		b := newBar(stderr, s.quiet)
+		b := s.bar(stderr)
 		periods, calls, err := w.Migrate(ctx, b.show)
 		b.close()
 		switch {

@@ -47,7 +47,7 @@ func plan(ctx context.Context, s *settings, asJSON bool, stdout, stderr io.Write
 	if err != nil {
 		return err
 	}
-	w, err := sink.Open(sink.Options{Root: s.warehouse, RunID: runIDAt(started), Now: s.now})
+	w, err := sink.Open(s.options(runIDAt(started)))
 	if err != nil {
 		return explain(err)
 	}

@@ -19,7 +19,11 @@ import (
 const listedAside = 5
 
 // writeReport tells a person what a run came to.
-func writeReport(w io.Writer, row *schema.Run, rep *crawler.Report, snapshot string) {
+// rep is nil for one that did not come to crawl.
+func writeReport(w io.Writer, row *schema.Run, rep *crawler.Report, failures []string, snapshot string) {
+	if rep == nil {
+		rep = new(crawler.Report)
+	}
 	took := time.Duration(row.EndedAt.V-row.StartedAt) * time.Millisecond
 	fmt.Fprintf(w, "run %s %s in %s\n", row.ID, row.Outcome, clock(took))
 	line := func(name, format string, args ...any) {
@@ -48,6 +52,12 @@ func writeReport(w io.Writer, row *schema.Run, rep *crawler.Report, snapshot str
 	}
 	for _, p := range rep.Problems {
 		line("problem", "%s", p)
+	}
+	for _, f := range failures[:min(len(failures), listedAside)] {
+		line("data test", "%s", f)
+	}
+	if more := len(failures) - listedAside; more > 0 {
+		line("", "and %d more", more)
 	}
 	if rep.DeadlineHit {
 		line("deadline", "the time was up; the next run goes on from here")

@@ -17,95 +17,182 @@ import (
 )
 
 // commitGrace bounds the last commit after an interrupt. A service manager that
-// stops a run usually waits 90 seconds before it kills.
-const commitGrace = 80 * time.Second
+// stops a run usually waits 90 seconds before it kills; the ping needs some too.
+const commitGrace = 75 * time.Second
 
-// run fetches what is new or changed, and commits it.
+// night is one run, and what is told of it when it is over.
+type night struct {
+	*settings
+	id      string
+	started time.Time
+	log     *slog.Logger
+	screen  *screen
+	cfg     crawler.Config
+	kept    time.Time // calls that started before are erased; zero: none
+	aged    int64     // how many were
+
+	held     bool            // it got the lock
+	row      *schema.Run     // of the table runs; nil: it did not get the lock
+	rep      *crawler.Report // nil: it did not come to crawl
+	failures []string        // of the data tests
+}
+
+// run fetches what is new or changed, and commits it; and it tells of that all
+// that is to know: a person, the metrics, the ping.
 func run(ctx context.Context, s *settings, stderr io.Writer) error {
-	started := s.now()
-	cfg, err := s.crawl(started)
-	if err != nil {
-		return err
+	n := &night{settings: s, started: s.now(), screen: newScreen(stderr, s.quiet)}
+	n.id = runIDAt(n.started)
+	n.logTo(n.screen.out)
+	cfg, err := s.crawl(n.started)
+	if err == nil {
+		n.kept, err = s.keepFrom(n.started)
 	}
-	id := runIDAt(started)
-	screen := newScreen(stderr, s.quiet)
-	// Where bars tell how it goes, the log keeps to what goes wrong.
-	log := logger(screen.out, s.logFormat, s.quiet || screen.bars != nil && s.logFormat == "text")
-	row, rep, err := collect(ctx, s, cfg, id, started, log, screen)
-	screen.close()
-	if row != nil && !s.quiet {
-		snapshot := ""
-		if now, err := layout.Current(s.warehouse); err == nil {
-			snapshot = now.Dir
-		}
-		writeReport(stderr, row, rep, snapshot)
+	if err == nil {
+		n.cfg = cfg
+		err = n.collect(ctx)
 	}
-	return err
+	n.screen.close()
+	n.logTo(stderr) // the bars take nothing more
+	n.report(stderr)
+	n.publish(err)
+	n.ping(ctx, err)
+	return n.told(err)
+}
+
+// logTo sends the log there. Where bars tell how it goes, it keeps to what goes
+// wrong.
+func (n *night) logTo(out io.Writer) {
+	n.log = logger(out, n.logFormat, n.quiet || n.screen.bars != nil && n.logFormat == "text")
+	if n.profile != "" && n.logFormat == "json" {
+		n.log = n.log.With("profile", n.profile)
+	}
 }
 
 // collect opens the warehouse, lets the crawler fill it, and makes the last
-// commit, whatever became of the crawl. row is nil when it did not come so far.
-func collect(ctx context.Context, s *settings, cfg crawler.Config, id string, started time.Time,
-	log *slog.Logger, screen *screen) (row *schema.Run, rep *crawler.Report, err error) {
-	w, err := sink.Open(sink.Options{Root: s.warehouse, RunID: id, Now: s.now})
+// commit, whatever became of the crawl. Whatever becomes of it all, the table
+// runs has a row of it, or gets one from the next run.
+func (n *night) collect(ctx context.Context) (err error) {
+	opts := n.options(n.id)
+	opts.Records, opts.KeepFrom = true, n.kept
+	w, err := sink.Open(opts)
 	if err != nil {
-		return nil, nil, explain(err)
+		return explain(err)
 	}
 	defer func() {
 		if cerr := w.Close(); cerr != nil && err == nil {
 			err = explain(cerr)
 		}
 	}()
+	n.held = true
+	n.begun()
+	if err = n.fill(ctx, w); err != nil && n.row == nil {
+		n.record(w, err)
+	}
+	return err
+}
+
+// fill crawls and commits. The run's row is set once it is committed.
+func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
+	log := n.log
+	if err := n.startMask(w, w); err != nil {
+		return err
+	}
 	if killed := w.Leftover(); len(killed) > 0 {
 		did, err := w.Recover(ctx)
 		if err != nil {
-			return nil, nil, explain(err)
+			return explain(err)
 		}
 		log.Info("took in what a killed run had fetched", "run", killed[len(killed)-1],
 			"calls_new", did.New, "calls_changed", did.Changed, "transcripts", did.Transcripts)
 	}
+	before := w.Snapshot()
+	cfg := n.cfg
 	remember(&cfg, w, log)
-	cfg.Logger, cfg.Now, cfg.CheckpointEvery = log, s.now, offerEvery
+	cfg.Logger, cfg.Now, cfg.CheckpointEvery = log, n.now, offerEvery
 
-	st := &store{Warehouse: w, now: s.now, last: started}
+	st := &store{Warehouse: w, now: n.now, last: n.started}
 	c, err := crawler.New(cfg, st)
 	if err != nil {
-		return nil, nil, cli.Usage("", "%w", err)
+		return cli.Usage("", "%w", err)
 	}
 	st.row = func(did sink.Stats, commits int64) schema.Run {
 		p := c.Progress()
-		return runRow(id, cfg.Version, started, &p, nil, did, commits)
+		return runRow(n.id, cfg.Version, n.started, &p, nil, did, commits)
 	}
 	st.over = func() bool { return c.Progress().Phase == crawler.Finishing }
-	log.Info("run started", "run", id, "warehouse", s.warehouse, "service", cfg.BaseURL, "key_from", cfg.KeySource)
-	watch := screen.watch(log, c.Progress)
+	log.Info("run started", "run", n.id, "warehouse", n.warehouse, "service", cfg.BaseURL, "key_from", cfg.KeySource)
+	watch := n.screen.watch(log, c.Progress)
 	report, crawlErr := c.Run(ctx)
 	watch.stop()
+	n.rep = &report
 	outcome, crawlErr := judge(&report, crawlErr)
 
-	// Also when the run was interrupted: what came in is committed.
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitGrace)
-	defer cancel()
-	err = st.settle()
-	if err == nil {
-		err = w.Commit(grace, func(did sink.Stats, commits int64) schema.Run {
-			last := runRow(id, cfg.Version, started, &report.Progress, report.DriftFields, did, commits)
-			last.EndedAt = schema.Some(s.now().UnixMilli())
-			last.Outcome = outcome
-			if crawlErr != nil {
-				last.Error = crawlErr.Error()
-			}
-			row = &last
-			return last
-		})
+	var last schema.Run
+	row := func(did sink.Stats, commits int64) schema.Run {
+		last = n.lastRow(outcome, crawlErr, did, commits)
+		return last
+	}
+	if err = st.settle(); err == nil {
+		err = n.commit(ctx, w, outcome, row)
 	}
 	if err != nil {
 		if crawlErr != nil {
 			err = fmt.Errorf("%w; before that: %w", err, crawlErr)
 		}
-		return nil, nil, explain(err)
+		return explain(err)
 	}
-	return row, &report, explain(crawlErr)
+	n.row = &last
+	if did, _ := w.Totals(); did.Aged > 0 {
+		n.aged = did.Aged
+		log.Info("erased calls that are kept no longer", "calls", n.aged, "started_before", n.kept)
+	}
+	if err := n.check(ctx, w, before); err != nil {
+		return err
+	}
+	return explain(crawlErr)
+}
+
+// commit makes the last commit. A run that came to its end also tidies up.
+func (n *night) commit(ctx context.Context, w *sink.Warehouse, outcome string, row func(sink.Stats, int64) schema.Run) error {
+	if outcome == schema.OutcomeDone || outcome == schema.OutcomeIncomplete {
+		return w.Finish(ctx, row)
+	}
+	// Also when the run was interrupted: what came in is committed.
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitGrace)
+	defer cancel()
+	return w.Commit(grace, row)
+}
+
+// lastRow is the run's row at its end.
+func (n *night) lastRow(outcome string, err error, did sink.Stats, commits int64) schema.Run {
+	progress := &crawler.Progress{TotalCount: -1}
+	var drift map[crawler.DriftKey]int64
+	if n.rep != nil {
+		progress, drift = &n.rep.Progress, n.rep.DriftFields
+	}
+	row := runRow(n.id, cli.Version(), n.started, progress, drift, did, commits)
+	row.EndedAt = schema.Some(max(n.now().UnixMilli(), row.StartedAt)) // a clock may be set back
+	row.Outcome = outcome
+	if err != nil {
+		row.Error = err.Error()
+	}
+	return row
+}
+
+// record leaves the mark of a run that could not make its last commit.
+func (n *night) record(w *sink.Warehouse, err error) {
+	outcome := schema.OutcomeFailed
+	if cli.Code(err) == cli.ExitInterrupted {
+		outcome = schema.OutcomeInterrupted
+	}
+	did, commits := w.Totals()
+	row := n.lastRow(outcome, err, did, commits)
+	n.row = &row
+	grace, cancel := context.WithTimeout(context.Background(), commitGrace)
+	defer cancel()
+	if err := w.Record(grace, row); err != nil {
+		n.log.Warn("cannot write this run's row of the table runs; the next run does", "error", err)
+	}
 }
 
 // runIDAt names a run that starts at now.

@@ -1,25 +1,23 @@
 package extractcmd
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"strings"
 	"time"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/config"
 	"callhouse/internal/crawler"
+	"callhouse/internal/schema"
 )
 
-// Names of the environment variables that settings come from.
+// Names of the environment variables that messages speak of.
 const (
 	envWarehouse = "CALLHOUSE_WAREHOUSE"
 	envBaseURL   = "CALLHOUSE_BASE_URL"
-	envKey       = "CALLHOUSE_API_KEY"
+	envKey       = config.EnvKey
 )
 
-// settings are what the flags and the environment say.
+// settings are what the flags, the environment and the file say.
 type settings struct {
 	now         func() time.Time
 	warehouse   string
@@ -35,40 +33,21 @@ type settings struct {
 	maxDuration time.Duration
 	logFormat   string
 	quiet       bool
-}
 
-// key returns the API key and where it came from. It never comes from an
-// argument, which every user of the machine could read.
-func (s *settings) key() (crawler.Secret, string, error) {
-	const hint = "put the organisation's key into " + envKey + ", or name a file that holds it with --api-key-file"
-	if s.keyFile == "" {
-		key := strings.TrimSpace(os.Getenv(envKey))
-		if key == "" {
-			return "", "", cli.Usage(hint, "no API key: %s is not set", envKey)
-		}
-		return crawler.Secret(key), envKey, nil
-	}
-	source := "file " + s.keyFile
-	st, err := os.Stat(s.keyFile)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return "", "", cli.Usage(hint, "no API key: there is no file %s", s.keyFile)
-	case err != nil:
-		return "", "", cli.Usage(hint, "no API key: %w", err)
-	case st.IsDir():
-		return "", "", cli.Usage(hint, "no API key: %s is a folder", s.keyFile)
-	case st.Mode().Perm()&0o077 != 0:
-		return "", "", cli.Usage("chmod 600 "+s.keyFile, "the API key file %s can be read by others (mode %04o)", s.keyFile, st.Mode().Perm())
-	}
-	raw, err := os.ReadFile(s.keyFile)
-	if err != nil {
-		return "", "", cli.Usage(hint, "no API key: %w", err)
-	}
-	key := strings.TrimSpace(string(raw))
-	if key == "" {
-		return "", "", cli.Usage(hint, "no API key: the file %s is empty", s.keyFile)
-	}
-	return crawler.Secret(key), source, nil
+	keyEnv        string
+	mask          string
+	maskKeyFile   string
+	keep          string
+	groupReadable bool
+	metricsFile   string
+	pingURL       string
+
+	configFile  string
+	profiles    []string // those that --profile names
+	allProfiles bool
+	profile     string // whose settings these are; empty: the file's top
+	file        *config.File
+	told        config.Settings // those that a file or the environment may say
 }
 
 // crawl returns what the crawler is asked to do.
@@ -102,19 +81,19 @@ func (s *settings) crawl(now time.Time) (crawler.Config, error) {
 		}
 		cfg.Since = t
 	}
+	if _, err := schema.NewMask(s.maskFields(nil), nil); err != nil {
+		return cfg, explainMask(err)
+	}
+	if from, err := s.keepFrom(now); err != nil {
+		return cfg, err
+	} else if from.After(cfg.Since) {
+		cfg.Since = from // what is kept no longer is not listed either
+	}
 	var err error
 	if cfg.Key, cfg.KeySource, err = s.key(); err != nil {
 		return cfg, err
 	}
 	return cfg, nil
-}
-
-// envOr returns the environment variable, or def where it is not set.
-func envOr(name, def string) string {
-	if v := os.Getenv(name); v != "" {
-		return v
-	}
-	return def
 }
 
 // usageOf makes an error of flag parsing one of wrong use.

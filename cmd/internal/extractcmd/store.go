@@ -44,7 +44,7 @@ func (s *store) Put(ctx context.Context, recs ...schema.Record) error {
 		if recs[i].Kind != schema.KindItem && recs[i].Kind != schema.KindDetail {
 			continue
 		}
-		clean, changed, err := schema.Redact(recs[i].Body)
+		clean, changed, err := s.Clean(recs[i].Body)
 		if err != nil {
 			return err
 		}

@@ -1,9 +1,11 @@
 package extractcmd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
@@ -17,49 +19,133 @@ const verifyAbout = `verify reads the whole warehouse and proves it against itse
 rows; that each call is there once, in its place, with all its turns and items; and that the
 manifest's figures are those of the rows. It changes nothing, and may run beside a run.
 
-Exit code 0: whole. 1: damaged; each problem is one line.`
+--deep compares it with the service as well: it lists all calls again (or those from --since on),
+a request for each 100, and fetches the records of a sample, a request each, all within the
+budget. No run can start meanwhile. What the service says is kept in a temporary folder until the
+end, and nothing of it gets into the warehouse.
+
+Exit code 0: whole, and as the service says. 1: damaged, or it lacks a call that it has on record as
+listed, or a transcript is another one; each problem is one line. 3: calls have changed at the
+service after they were settled, which a later run takes in; or not all could be compared.`
+
+// sampled is how many details are compared where nobody says how many.
+const sampled = 100
+
+// everything stands for all details.
+const everything = -1
+
+// howDeep is the value of --deep and --sample: how many details are compared.
+type howDeep struct {
+	on bool
+	n  int
+}
+
+// String implements pflag.Value.
+func (h *howDeep) String() string {
+	switch {
+	case !h.on:
+		return ""
+	case h.n == everything:
+		return "all"
+	}
+	return strconv.Itoa(h.n)
+}
+
+// Set implements pflag.Value.
+func (h *howDeep) Set(s string) error {
+	if s == "all" {
+		*h = howDeep{on: true, n: everything}
+		return nil
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 0 {
+		return errors.New("it takes a number of calls, or all")
+	}
+	*h = howDeep{on: true, n: n}
+	return nil
+}
+
+// Type implements pflag.Value.
+func (h *howDeep) Type() string { return "N|all" }
+
+// verification is what verify found: within the warehouse, and, if it was asked,
+// at the service.
+type verification struct {
+	*sink.VerifyReport
+	Service *serviceReport `json:"service,omitempty"`
+}
 
 func verifyCommand(s *settings, stderr io.Writer) *cobra.Command {
 	var all bool
 	var format string
+	var deep, sample howDeep
 	cmd := &cobra.Command{
 		Use: "verify", Short: "Prove the warehouse whole", Long: verifyAbout,
 		Args: noArgs, RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := oneOf("--format", format, "text", "json"); err != nil {
 				return err
 			}
-			b := newBar(stderr, s.quiet)
-			r, err := sink.Verify(cmd.Context(), sink.VerifyOptions{Root: s.warehouse, All: all, Progress: b.show})
-			b.close()
-			if errors.Is(err, layout.ErrNoWarehouse) {
-				return s.noWarehouse()
+			switch {
+			case sample.on && !deep.on:
+				return cli.Usage("extract verify --deep --sample "+sample.String(), "--sample goes with --deep")
+			case !deep.on && (s.since != "" || s.maxDuration != 0):
+				return cli.Usage("without --deep nothing is asked of the service", "--since and --max-duration go with --deep")
+			case sample.on:
+				deep = sample
 			}
-			if err != nil {
-				return explain(err)
-			}
-			return tellVerified(r, format, cmd.OutOrStdout())
+			return verify(cmd.Context(), s, deep, all, format, cmd.OutOrStdout(), stderr)
 		},
 	}
-	cmd.Flags().SortFlags = false
-	cmd.Flags().BoolVar(&all, "all", false, "the older snapshots as well")
-	cmd.Flags().StringVar(&format, "format", "text", "text or json")
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.BoolVar(&all, "all", false, "the older snapshots as well")
+	f.StringVar(&format, "format", "text", "text or json")
+	f.Var(&deep, "deep", "compare with the service: all calls, and so many of their records")
+	f.Lookup("deep").NoOptDefVal = strconv.Itoa(sampled)
+	f.Var(&sample, "sample", "with --deep: how many records to compare")
+	f.StringVar(&s.since, "since", "", "with --deep: leave calls alone that started before: 2026-11-01, 30d")
+	f.DurationVar(&s.maxDuration, "max-duration", 0, "with --deep: stop asking after so long, as in 1h")
 	return cmd
 }
 
-// tellVerified writes what was found, and makes the command's error of it.
-func tellVerified(r *sink.VerifyReport, format string, stdout io.Writer) error {
+func verify(ctx context.Context, s *settings, deep howDeep, all bool, format string, stdout, stderr io.Writer) error {
+	var q *questions
+	if deep.on {
+		cfg, err := s.crawl(s.now())
+		if err != nil {
+			return err // before the long work
+		}
+		q = &questions{settings: s, cfg: cfg, sample: deep.n, stderr: stderr}
+	}
+	b := s.bar(stderr)
+	r, err := sink.Verify(ctx, sink.VerifyOptions{Root: s.warehouse, All: all, Progress: b.show})
+	b.close()
+	if errors.Is(err, layout.ErrNoWarehouse) {
+		return s.noWarehouse()
+	}
+	if err != nil {
+		return explain(err)
+	}
+	v := verification{VerifyReport: r}
+	// Requests are not spent on what is broken anyway.
+	if q != nil && r.Whole() {
+		if v.Service, err = q.ask(ctx); err != nil {
+			return explain(err)
+		}
+	}
 	if format == "json" {
-		if err := writeJSON(stdout, r); err != nil {
+		if err := writeJSON(stdout, v); err != nil {
 			return err
 		}
 	} else {
 		writeVerified(r, stdout)
+		writeCompared(v.Service, stdout)
 	}
-	if r.Whole() {
-		return nil
+	if !r.Whole() {
+		return cli.Fail(cli.ExitFailed, fmt.Errorf("the warehouse is damaged: %s found", plural(r.Count, "problem")),
+			"extract rollback goes back to a snapshot that is whole (extract verify --all looks at all of them)")
 	}
-	return cli.Fail(cli.ExitFailed, fmt.Errorf("the warehouse is damaged: %s found", plural(r.Count, "problem")),
-		"extract rollback goes back to a snapshot that is whole (extract verify --all looks at all of them)")
+	return v.Service.verdict()
 }
 
 func writeVerified(r *sink.VerifyReport, w io.Writer) {

@@ -60,7 +60,12 @@ func unknownHint(e *analytics.UnknownError) string {
 func explainSQL(err error) error {
 	var d *duck.Error
 	var p *analytics.ParamError
+	var u *analytics.UnsafeError
 	switch {
+	case errors.As(err, &u):
+		return cli.Usage("a statement may read the tables that query list names, and nothing else", "%v", err)
+	case errors.As(err, &d) && d.Kind == "Parser" && strings.HasPrefix(d.Message, "memory exhausted"), errors.Is(err, analytics.ErrTooDeep):
+		return cli.Usage("write it with WITH, or with lists", "%v", analytics.ErrTooDeep) // the parser's stack is what is full
 	case errors.As(err, &p) && len(p.Missing) > 0:
 		return cli.Usage("give it as --param "+p.Missing[0]+"=VALUE", "%v", err)
 	case errors.As(err, &p):
@@ -89,8 +94,36 @@ func sqlHint(d *duck.Error) string {
 		}
 		return "tables: " + strings.Join(known, ", ")
 	}
-	if len(d.Nearest) > 0 {
-		return "did you mean: " + strings.Join(d.Nearest, ", ") + "?"
+	offered := d.Nearest
+	if table, missing, ok := d.MissingColumn(); ok {
+		if len(offered) == 0 {
+			offered = columnsOf(table)
+		}
+		if near := analytics.Nearest(missing, offered); near != "" {
+			offered = []string{near}
+		} else if len(d.Nearest) == 0 {
+			return "query describe lists the columns" // which are too many to name
+		}
+	}
+	if len(offered) > 0 {
+		return "did you mean: " + strings.Join(offered, ", ") + "?"
 	}
 	return ""
+}
+
+// columnsOf returns the columns of the table of that name, or of all where it is
+// an alias.
+func columnsOf(table string) (out []string) {
+	for _, t := range analytics.Tables() {
+		if t.Name == table {
+			out = nil
+		}
+		for _, c := range t.Columns {
+			out = append(out, c.Name)
+		}
+		if t.Name == table {
+			break
+		}
+	}
+	return out
 }

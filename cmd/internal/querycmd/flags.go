@@ -1,6 +1,7 @@
 package querycmd
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -44,20 +45,23 @@ func (a *app) outputFormat() (format.Format, error) {
 		if f, ok := format.OfFile(a.output); ok {
 			return f, nil
 		}
-		return format.Table, nil
+		if a.usual == "" {
+			return format.Table, nil
+		}
 	}
-	if f, ok := format.Parse(a.format); ok {
-		if f.Binary() && a.output == "" && terminalWidth(a.stdout) > 0 {
+	wanted := cmp.Or(a.format, a.usual)
+	if f, ok := format.Parse(wanted); ok {
+		if f.Binary() && a.output == "" && a.width() > 0 {
 			return "", cli.Usage("give it a file, as in --output calls."+string(f), "--format %s is not for a terminal", f)
 		}
 		return f, nil
 	}
 	names := formatNames()
 	hint := "formats: " + strings.Join(names, ", ")
-	if near := analytics.Nearest(a.format, names); near != "" {
+	if near := analytics.Nearest(wanted, names); near != "" {
 		hint = "did you mean: " + near + "? " + hint
 	}
-	return "", cli.Usage(hint, "there is no format %q", a.format)
+	return "", cli.Usage(hint, "there is no format %q", wanted)
 }
 
 func formatNames() []string {
@@ -92,7 +96,10 @@ func (a *app) params(loc *time.Location, now time.Time) (analytics.Params, error
 	return p, nil
 }
 
-// open opens the warehouse in a zone.
+// open opens the warehouse in a zone. What it returns is to be given to release.
 func (a *app) open(ctx context.Context, loc *time.Location) (*analytics.Warehouse, error) {
+	if w := a.kept(loc); w != nil {
+		return w, nil
+	}
 	return analytics.Open(ctx, a.warehouse, analytics.Options{Location: loc})
 }

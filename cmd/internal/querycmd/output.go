@@ -23,7 +23,9 @@ func (a *app) write(ctx context.Context, src format.Source, loc *time.Location) 
 		return format.Result{}, err
 	}
 	if a.output == "" {
-		return format.Write(ctx, a.stdout, f, src, format.Options{Location: loc, Width: terminalWidth(a.stdout)})
+		r, err := format.Write(ctx, a.stdout, f, src, a.drawing(loc))
+		a.wrote(r)
+		return r, err
 	}
 	var r format.Result
 	err = writeFile(a.output, func(w io.Writer) error {
@@ -31,7 +33,16 @@ func (a *app) write(ctx context.Context, src format.Source, loc *time.Location) 
 		r, err = format.Write(ctx, w, f, src, format.Options{Location: loc})
 		return err
 	})
+	a.wrote(r)
 	return r, err
+}
+
+// width returns the width of the terminal that stdout is; 0 for none.
+func (a *app) width() int {
+	if a.shared != nil {
+		return a.shared.width
+	}
+	return terminalWidth(a.stdout)
 }
 
 // terminalWidth returns the width of the terminal that w is; 0 for none.
@@ -51,6 +62,11 @@ func terminalWidth(w io.Writer) int {
 // first, so that path never holds half of it. A path that is no regular file,
 // as /dev/null, is written to as it is.
 func writeFile(path string, fill func(io.Writer) error) error {
+	return writeFileMode(path, 0o644, fill)
+}
+
+// writeFileMode is writeFile for a file of another mode.
+func writeFileMode(path string, mode os.FileMode, fill func(io.Writer) error) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 		return writeDevice(path, fill)
 	} else if err == nil && info.IsDir() {
@@ -62,7 +78,7 @@ func writeFile(path string, fill func(io.Writer) error) error {
 	}
 	err = fill(f)
 	if err == nil {
-		err = f.Chmod(0o644)
+		err = f.Chmod(mode)
 	}
 	if err == nil {
 		err = f.Sync()

@@ -82,7 +82,7 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string) (e
 	if err != nil {
 		return err
 	}
-	defer func() { err = firstOf(err, w.Close()) }()
+	defer func() { err = firstOf(err, a.release(w)) }()
 	if f.Arguments == "CALL_ID" {
 		if p.Call, err = w.FindCall(ctx, args[0]); err != nil {
 			return err
@@ -151,7 +151,7 @@ func (a *app) card(ctx context.Context, w *analytics.Warehouse, id string, loc *
 		return err
 	}
 	defer rows.Close()
-	if err := format.WriteCard(ctx, a.stdout, rows, format.Options{Location: loc, Width: terminalWidth(a.stdout)}); err != nil {
+	if err := format.WriteCard(ctx, a.stdout, rows, a.drawing(loc)); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(a.stdout)

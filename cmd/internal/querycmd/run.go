@@ -1,6 +1,7 @@
 // Package querycmd is the command query: it reads flags, asks
 // internal/analytics, and writes the answer. Data goes to stdout or to
-// --output, everything else to stderr. It holds no SQL and changes no warehouse.
+// --output, everything else to stderr. It holds no SQL and changes no warehouse,
+// but for the pins that catalogs leave in it.
 package querycmd
 
 import (
@@ -8,6 +9,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/signal"
 	"strings"
 	"syscall"
 
@@ -25,6 +27,11 @@ const Name = "query"
 // Run runs the command with args, without the program's name, and returns its
 // exit code. Cancelling ctx stops the query.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	// Without it the signal of a reader that went away ends the process at once,
+	// and its temporary files stay.
+	pipe := make(chan os.Signal, 1)
+	signal.Notify(pipe, syscall.SIGPIPE)
+	defer signal.Stop(pipe)
 	a := &app{stdin: stdin, stdout: stdout, stderr: stderr}
 	root := a.root()
 	root.SetArgs(args)
@@ -48,7 +55,15 @@ type app struct {
 
 	warehouse, tz, format, output string // common
 	since, until, by, agent       string // of reports
+
+	configFile, profile string // where else settings come from
+	usual               string // the format of the configuration
+
+	shared *shared // of a shell; nil elsewhere
 }
+
+// Command returns the tree of commands, for the manual and the shells' completions.
+func Command() *cobra.Command { return (&app{stdout: io.Discard, stderr: io.Discard}).root() }
 
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
@@ -63,7 +78,7 @@ one committed state of it, even while extract runs.`,
   query disconnections --since 7d --by agent
   query durations --by metadata.campaign --format csv --output durations.csv
   query sql 'SELECT status, count(*) FROM calls GROUP BY status'`,
-		Version:       cli.Version(),
+		Version:       cli.Versions("DuckDB " + analytics.EngineVersion()),
 		SilenceErrors: true, SilenceUsage: true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -82,22 +97,18 @@ one committed state of it, even while extract runs.`,
 	for _, f := range analytics.Reports() {
 		root.AddCommand(a.reportCommand(f))
 	}
-	root.AddCommand(a.sqlCommand(), a.listCommand(), a.describeCommand())
+	root.AddCommand(a.pageCommand(), a.sqlCommand(), a.checkCommand(), a.shellCommand(), a.listCommand(), a.describeCommand())
+	root.AddCommand(a.catalogCommand(), a.initCommand(), a.exportCommand(), a.safeChildCommand())
 	return root
 }
 
 func (a *app) commonFlags(root *cobra.Command) {
-	dir := os.Getenv("CALLHOUSE_WAREHOUSE")
-	if dir == "" {
-		dir = "./warehouse"
-	}
 	f := root.PersistentFlags()
-	f.StringVar(&a.warehouse, "warehouse", dir, "the warehouse's `DIR`; CALLHOUSE_WAREHOUSE sets another default")
+	f.StringVar(&a.warehouse, "warehouse", "./warehouse", "the warehouse's `DIR`; CALLHOUSE_WAREHOUSE sets another default")
 	f.StringVar(&a.tz, "tz", "UTC", "time `ZONE` of days, hours and printed times, as in Asia/Seoul")
 	f.StringVar(&a.format, "format", "", "`FORMAT`: table, csv, json, ndjson, markdown, parquet or arrow; default: as --output ends, else table")
 	f.StringVarP(&a.output, "output", "o", "", "write to `FILE` instead, all of it or nothing")
-	// Help must not depend on the environment.
-	f.Lookup("warehouse").DefValue = "./warehouse"
+	a.configFlags(root)
 }
 
 func unknownCommand(cmd *cobra.Command, name string) error {

@@ -22,7 +22,13 @@ import (
 	"callhouse/internal/schema"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// Safe mode runs statements in a process of this program: here, of the test.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == querycmd.SafeCommand {
+		os.Exit(querycmd.Run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	}
+	goleak.VerifyTestMain(m)
+}
 
 type row = analyticstest.Row
 
@@ -114,7 +120,7 @@ func TestGoldens(t *testing.T) {
 	house(t)
 	for _, c := range []struct{ name, args string }{
 		{"help", "--help"}, {"help-none", ""}, {"help-sentiment", "sentiment --help"}, {"help-disconnections", "disconnections --help"},
-		{"help-durations", "durations --help"}, {"help-sql", "sql --help"}, {"help-list", "list --help"}, {"help-describe", "describe --help"},
+		{"help-durations", "durations --help"}, {"help-sql", "sql --help"}, {"help-catalog", "catalog --help"}, {"help-init", "init --help"}, {"help-export", "export --help"}, {"help-list", "list --help"}, {"help-describe", "describe --help"},
 
 		{"sentiment", "sentiment"}, {"sentiment-by-agent", "sentiment --by agent"}, {"sentiment-csv", "sentiment --by day --tz Asia/Seoul --format csv"},
 		{"sentiment-json", "sentiment --by user_sentiment --format json"}, {"sentiment-markdown", "sentiment --by metadata.campaign --format markdown"},

@@ -15,6 +15,7 @@ import (
 func (a *app) sqlCommand() *cobra.Command {
 	var file string
 	var params []string
+	var safe safeMode
 	cmd := &cobra.Command{
 		Use:   "sql [STATEMENT | -]",
 		Short: "Run one SELECT over the warehouse's tables",
@@ -46,9 +47,16 @@ every digit of decimals and big integers, times as RFC 3339, JSON columns as JSO
 			if err != nil {
 				return err
 			}
+			if err := safe.read(); err != nil {
+				return err
+			}
+			if safe.on {
+				return a.runSQLSafe(cmd.Context(), &safe, text, values)
+			}
 			return a.runSQL(cmd, text, values)
 		},
 	}
+	safe.flags(cmd)
 	cmd.Flags().StringVarP(&file, "file", "f", "", "read the statement from `FILE`; - is stdin")
 	cmd.Flags().StringArrayVarP(&params, "param", "p", nil, "`NAME=VALUE`: the value of the parameter $NAME; once for each")
 	return cmd

@@ -19,6 +19,9 @@ import (
 	_ "github.com/duckdb/duckdb-go/v2" // pins DuckDB's version and links its library
 )
 
+// Version returns the library's version, as in "v1.5.5".
+func Version() string { return bindings.LibraryVersion() }
+
 // Config says how much of the machine a database may take.
 type Config struct {
 	Threads     int    // 0: one per core

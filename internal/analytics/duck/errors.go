@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mattn/go-runewidth"
 )
 
 // Error is an error of DuckDB's, taken apart.
@@ -15,13 +17,22 @@ type Error struct {
 	Nearest []string
 	// Line and Column are the place in the statement, counted from 1; 0: unknown.
 	Line, Column int
+	// part is what DuckDB quotes of a line that it shortens, from its beginning,
+	// and caret the place in it.
+	part  string
+	caret int
+}
+
+// Text is the error without its place.
+func (e *Error) Text() string {
+	if e.Kind == "" {
+		return e.Message
+	}
+	return strings.ToLower(e.Kind) + " error: " + e.Message
 }
 
 func (e *Error) Error() string {
-	s := e.Message
-	if e.Kind != "" {
-		s = strings.ToLower(e.Kind) + " error: " + s
-	}
+	s := e.Text()
 	if e.Line > 0 {
 		s += " (line " + strconv.Itoa(e.Line) + ", column " + strconv.Itoa(e.Column) + ")"
 	}
@@ -57,7 +68,7 @@ func parseError(msg string) *Error {
 		e.Kind = m[1]
 		msg = msg[len(m[0]):]
 	}
-	e.Line, e.Column = place(msg)
+	e.place(msg)
 	head, _, _ := strings.Cut(msg, "\nLINE ")
 	lines := strings.Split(head, "\n")
 	e.Message = strings.TrimSpace(lines[0])
@@ -71,22 +82,67 @@ func parseError(msg string) *Error {
 	return e
 }
 
+const shortened = "..."
+
 // place finds the caret under the quoted line. DuckDB shortens a long line at
-// its start, with "..."; the column is then unknown, and so is not told.
-func place(msg string) (line, column int) {
+// its start; the column is then not known, unless in finds it.
+func (e *Error) place(msg string) {
 	m := placeRE.FindStringSubmatch(msg)
-	if m == nil || strings.HasPrefix(m[2], "...") {
-		return 0, 0
+	if m == nil {
+		return
 	}
-	line, _ = strconv.Atoi(m[1])
-	column = len(m[3]) - len("LINE : ") - len(m[1]) + 1
-	if column < 1 || column > utf8.RuneCountInString(m[2])+1 {
-		return 0, 0
+	line, _ := strconv.Atoi(m[1])
+	column, ok := columnAt(m[2], len(m[3])-len("LINE : ")-len(m[1]))
+	switch {
+	case !ok:
+	case strings.HasPrefix(m[2], shortened):
+		e.part, e.caret = strings.TrimSuffix(strings.TrimPrefix(m[2], shortened), shortened), column-len(shortened)
+	default:
+		e.Line, e.Column = line, column
 	}
-	return line, column
 }
 
-var tableRE = regexp.MustCompile(`^Table with name (.*?) does not exist`)
+// columnAt returns the character, counted from 1, that stands behind so many
+// cells of a terminal, which is how DuckDB counts.
+func columnAt(line string, cells int) (column int, ok bool) {
+	column = 1
+	width := &runewidth.Condition{} // whatever the environment says
+	for _, r := range line {
+		if cells <= 0 {
+			break
+		}
+		cells -= width.RuneWidth(r)
+		column++
+	}
+	return column, cells == 0
+}
+
+// in looks for the place in the text of the statement, where DuckDB has quoted
+// only a part of its line, and that part is in it once.
+func (e *Error) in(text string) *Error {
+	if e.part == "" || strings.Count(text, e.part) != 1 {
+		return e
+	}
+	before, _, _ := strings.Cut(text, e.part)
+	e.Line = 1 + strings.Count(before, "\n")
+	e.Column = utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:]) + e.caret
+	return e
+}
+
+var (
+	tableRE  = regexp.MustCompile(`^Table with name (.*?) does not exist`)
+	columnRE = regexp.MustCompile(`^(?:Referenced column|(?:Values list|Table) "([^"]*)" does not have a column named) "([^"]*)"(?: not found|$)`)
+)
+
+// MissingColumn returns the name of the column that is not there, and of the
+// table that should have it, where the statement names one.
+func (e *Error) MissingColumn() (table, column string, ok bool) {
+	m := columnRE.FindStringSubmatch(e.Message)
+	if e.Kind != "Binder" || m == nil {
+		return "", "", false
+	}
+	return m[1], m[2], true
+}
 
 // MissingTable returns the name of the table that is not there, if that is the
 // error.

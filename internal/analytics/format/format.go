@@ -76,6 +76,11 @@ type Options struct {
 	// Width is the width of the terminal that a table is for; 0: no terminal,
 	// which makes it plain, whole and as wide as it needs to be.
 	Width int
+	// Rows is the most that a table shows on a terminal; 0: 1,000, below 0: all.
+	Rows int
+	// Instead names, to who does not see all of a table, the format that has all
+	// of it; empty: "--format csv".
+	Instead string
 }
 
 // Result says what was written.
@@ -83,6 +88,14 @@ type Result struct {
 	Rows int64
 	// Notes are what a reader should know of a table that does not show all.
 	Notes []string
+}
+
+// instead is what o names, or its default.
+func (o Options) instead() string {
+	if o.Instead == "" {
+		return "--format csv"
+	}
+	return o.Instead
 }
 
 // Write writes all rows of src.

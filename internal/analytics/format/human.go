@@ -69,6 +69,9 @@ func integer(v any) (*big.Int, bool) {
 	return nil, false
 }
 
+// Thousands writes a count as tables do: 2,031.
+func Thousands(n int64) string { return thousands(fmt.Sprint(n)) }
+
 // thousands puts separators between the thousands of a whole number.
 func thousands(s string) string {
 	sign := ""

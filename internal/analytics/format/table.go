@@ -6,15 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"callhouse/internal/analytics/value"
 )
 
 const (
-	// tableRows is how many rows are looked at for the widths of the columns,
-	// and the most that a terminal is shown.
-	tableRows = 1000
+	// TableRows is how many rows are looked at for the widths of the columns,
+	// and the most that a terminal is shown, unless Options say otherwise.
+	TableRows = 1000
 	// countRows bounds the effort of counting the rows not shown.
 	countRows = 1_000_000
 
@@ -35,10 +36,11 @@ type column struct {
 	width int
 	least int  // width below which it is not cut
 	bar   bool // the bar of the share in the column before
+	whole bool // never cut
 }
 
-// writeTable lays out the first rows. On a terminal that is all; elsewhere the
-// rest follows in the same widths.
+// writeTable lays out the first rows. On a terminal that is all, unless Options
+// say otherwise; the rest follows in the same widths.
 func writeTable(ctx context.Context, w *bufio.Writer, src Source, o Options) (Result, error) {
 	columns := src.Columns()
 	if n := len(columns); n > 0 && columns[n-1].Kind == value.Drawing {
@@ -46,7 +48,7 @@ func writeTable(ctx context.Context, w *bufio.Writer, src Source, o Options) (Re
 	}
 	var rows [][]any
 	var eof bool
-	for len(rows) < tableRows {
+	for int64(len(rows)) < min(TableRows, o.rows()) {
 		row, err := src.Next(ctx)
 		if errors.Is(err, io.EOF) {
 			eof = true
@@ -67,29 +69,65 @@ func writeTable(ctx context.Context, w *bufio.Writer, src Source, o Options) (Re
 		writeRecords(w, columns, cells, o.Width)
 	} else {
 		if n := len(columns) - countShown(t); n > 0 {
-			r.Notes = append(r.Notes, fmt.Sprintf("… %d more columns, from %s on: widen the terminal, or use --format csv", n, heading(columns[len(columns)-n])))
+			r.Notes = append(r.Notes, fmt.Sprintf("… %d more columns, from %s on: widen the terminal, or use %s", n, heading(columns[len(columns)-n]), o.instead()))
 		}
 		writeHead(w, t, o)
 		for i := range cells {
-			writeRow(w, t, rows[i], cells[i], repeated(columns, cells, i, o))
+			writeRow(w, t, rows[i], cells[i], i > 0 && repeated(columns, cells[i-1], cells[i], o))
 		}
 	}
 	if eof {
 		return r, nil
 	}
-	if o.Width > 0 {
-		note, err := more(ctx, src)
-		if note != "" {
-			r.Notes = append(r.Notes, note)
-		}
+	left := o.rows() - int64(len(rows))
+	if asRecords {
+		left = 0 // what is read one by one is not read by the thousand
+	}
+	for i := range t { // what comes may be wider: a number is then not cut
+		t[i].whole = o.Width == 0 || !cuttable(t[i].Kind) && !t[i].bar
+	}
+	n, eof, err := writeRest(ctx, w, src, t, columns, cells[len(cells)-1], left, o)
+	r.Rows += n
+	if err != nil || eof {
 		return r, err
 	}
-	rest, err := each(ctx, src, func(row []any) error {
-		writeRow(w, t, row, humanRow(row, columns, o), false)
-		return nil
-	})
-	r.Rows += rest.Rows
+	note, err := more(ctx, src, o)
+	if note != "" {
+		r.Notes = append(r.Notes, note)
+	}
 	return r, err
+}
+
+// writeRest writes up to most rows in a layout that is made; above are the
+// cells of the row before them.
+func writeRest(ctx context.Context, w *bufio.Writer, src Source, t []column, columns []value.Column, above []string, most int64, o Options) (n int64, eof bool, err error) {
+	for ; n < most; n++ {
+		row, err := src.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return n, true, nil
+		}
+		if err != nil {
+			return n, false, err
+		}
+		cells := humanRow(row, columns, o)
+		writeRow(w, t, row, cells, repeated(columns, above, cells, o))
+		above = cells
+		if _, err := w.Write(nil); err != nil { // nobody reads it any more
+			return n, false, err
+		}
+	}
+	return n, false, nil
+}
+
+// rows is the most rows of a table that are written.
+func (o Options) rows() int64 {
+	switch {
+	case o.Width == 0 || o.Rows < 0:
+		return math.MaxInt64
+	case o.Rows == 0:
+		return TableRows
+	}
+	return int64(o.Rows)
 }
 
 // writeDrawings writes the last column of every row as it is.
@@ -104,7 +142,7 @@ func writeDrawings(ctx context.Context, w *bufio.Writer, src Source) (Result, er
 }
 
 // more counts the rows that are not shown.
-func more(ctx context.Context, src Source) (string, error) {
+func more(ctx context.Context, src Source, o Options) (string, error) {
 	var n int64
 	for n < countRows {
 		k, err := src.Skip(ctx)
@@ -115,11 +153,11 @@ func more(ctx context.Context, src Source) (string, error) {
 			if n == 0 {
 				return "", nil
 			}
-			return fmt.Sprintf("… %s more rows: use --format csv for all", thousands(fmt.Sprint(n))), nil
+			return fmt.Sprintf("… %s more rows: use %s for all", thousands(fmt.Sprint(n)), o.instead()), nil
 		}
 		n += int64(k)
 	}
-	return fmt.Sprintf("… more than %s more rows: use --format csv for all", thousands(fmt.Sprint(countRows))), nil
+	return fmt.Sprintf("… more than %s more rows: use %s for all", thousands(fmt.Sprint(countRows)), o.instead()), nil
 }
 
 func humanRow(row []any, columns []value.Column, o Options) []string {
@@ -130,10 +168,10 @@ func humanRow(row []any, columns []value.Column, o Options) []string {
 	return out
 }
 
-// repeated reports whether row i is of the group of the row above: a terminal
+// repeated reports whether a row is of the group of the row above: a terminal
 // then shows the group once.
-func repeated(columns []value.Column, cells [][]string, i int, o Options) bool {
-	return o.Width > 0 && i > 0 && len(columns) > 0 && columns[0].Key && cells[i][0] == cells[i-1][0]
+func repeated(columns []value.Column, above, cells []string, o Options) bool {
+	return o.Width > 0 && len(columns) > 0 && columns[0].Key && cells[0] == above[0]
 }
 
 func countShown(t []column) int {
@@ -206,7 +244,9 @@ func writeRow(w *bufio.Writer, t []column, row []any, cells []string, sameGroup 
 
 // pad appends s in the column's width: numbers to the right, the rest to the left.
 func pad(b *strings.Builder, s string, c column) {
-	s = cut(s, c.width)
+	if !c.whole {
+		s = cut(s, c.width)
+	}
 	space := strings.Repeat(" ", max(c.width-widthOf(s), 0))
 	if c.Kind.Numeric() && !c.bar {
 		s = space + s

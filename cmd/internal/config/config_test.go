@@ -1,0 +1,344 @@
+package config
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/golden"
+)
+
+// flagsOf returns flags for all settings of a program, as its command has them.
+func flagsOf(t *testing.T, program Program, args ...string) *pflag.FlagSet {
+	t.Helper()
+	f := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	for i := range Keys {
+		k := &Keys[i]
+		switch k.Kind {
+		case Integer:
+			f.Int(k.Flag(), 0, "")
+		case Number:
+			f.Float64(k.Flag(), 0, "")
+		case Boolean:
+			f.Bool(k.Flag(), false, "")
+		case Duration:
+			f.Duration(k.Flag(), 0, "")
+		default:
+			f.String(k.Flag(), "", "")
+		}
+		if k.Default != "" {
+			if err := f.Lookup(k.Flag()).Value.Set(k.Default); err != nil {
+				t.Fatalf("the default of %s is none: %v", k.Name, err)
+			}
+			f.Lookup(k.Flag()).DefValue = k.Default
+		}
+	}
+	Bind(f, program)
+	if err := f.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func written(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), fileName)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// unset takes all of our variables out of the environment for a test.
+func unset(t *testing.T) {
+	t.Helper()
+	for _, pair := range os.Environ() {
+		if name, _, _ := strings.Cut(pair, "="); strings.HasPrefix(name, "CALLHOUSE_") {
+			t.Setenv(name, "")
+		}
+	}
+}
+
+// What is wrong in a file is said with its line, what to write instead, and
+// nothing of the value.
+func TestFileErrors(t *testing.T) {
+	unset(t)
+	for _, c := range []struct{ name, text, says, hint string }{
+		{"unknown key", "quiet = true\nwarehose = \"x\"", `:2: unknown key "warehose"`, "did you mean: warehouse?"},
+		{"dashes", "base-url = \"SECRET\"", `:1: unknown key "base-url"`, "did you mean: base_url?"},
+		{"unknown table", "\n[extract]\nquiet = true", `:2: unknown key "extract"`, "--example"},
+		{"unknown in a profile", "[profiles.a]\nbase_ulr = \"x\"", `:2: unknown key "base_ulr"`, "did you mean: base_url?"},
+		{"deeper", "[profiles.a]\n[profiles.a.limits]\nshare = 1", `:2: unknown key "profiles.a.limits"`, ""},
+		{"string for integer", "requests_per_second = \"SECRET\"", ":1: requests_per_second must be an integer, not this string", ""},
+		{"float for integer", "requests_per_second = 1.5", ":1: requests_per_second must be an integer", ""},
+		{"too large", "requests_per_second = 99999999999", ":1: requests_per_second must be an integer", ""},
+		{"integer for string", "warehouse = 7", ":1: warehouse must be a string, not this integer", ""},
+		{"bare duration", "window = 72", `:1: window must be a duration in quotes, as in "6h"`, ""},
+		{"bad duration", "window = \"SECRET\"", ":1: window must be a duration", ""},
+		{"string for boolean", "quiet = \"yes\"", ":1: quiet must be true or false", ""},
+		{"string for list", "mask = \"from_number\"", `:1: mask must be a list of strings`, ""},
+		{"list of numbers", "mask = [1]", ":1: mask must be a list of strings", ""},
+		{"date for string", "since = 2026-11-01", ":1: since must be a string, not a date or time", ""},
+		{"a key itself", "# keys\napi_key = \"SECRET\"", ":2: an API key must not stand in the configuration", "api_key_file"},
+		{"a key in a profile", "[profiles.a]\ntoken = \"SECRET\"", ":2: an API key must not stand in the configuration", "0600"},
+		{"a key with dots", "api.key = \"SECRET\"", ":1: an API key must not stand in the configuration", ""},
+		{"not TOML", "quiet = true\nwarehouse = SECRET", ":2: not TOML here", "in quotes"},
+		{"said twice", "quiet = true\nquiet = false", "not TOML here", ""},
+		{"profile is no table", "profiles.a = 1", ":1: a profile must be a table", ""},
+		{"profile in double brackets", "[[profiles.a]]", ":1: a table in double brackets", "[profiles.NAME]"},
+		{"name of a profile", "[profiles.\"a/b\"]", `:1: "a/b" is no name for a profile`, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Open(written(t, c.text))
+			var e *cli.Error
+			if !errors.As(err, &e) || e.Code != cli.ExitUsage {
+				t.Fatalf("error %v, want one of wrong use", err)
+			}
+			if !strings.Contains(e.Error(), c.says) || !strings.Contains(e.Hint, c.hint) || strings.Contains(e.Error()+e.Hint, "SECRET") {
+				t.Errorf("it says %q, hint %q", e, e.Hint)
+			}
+		})
+	}
+}
+
+// Every setting can be said in all ways, and each is over those below it.
+func TestPrecedence(t *testing.T) {
+	unset(t)
+	values := map[Kind][5]string{ // default, top, profile, environment, flag
+		Text: {"", "t1", "t2", "t3", "t4"}, Path: {"", "/p1", "/p2", "/p3", "/p4"}, Integer: {"0", "11", "12", "13", "14"},
+		Number: {"0", "0.1", "0.2", "0.3", "0.4"}, Boolean: {"false", "true", "false", "true", "false"},
+		Duration: {"0s", "1h0m0s", "2h0m0s", "3h0m0s", "4h0m0s"}, List: {"", "a,b", "c", "d,e", "f"},
+	}
+	for i := range Keys {
+		k := &Keys[i]
+		v := values[k.Kind]
+		if k.Default != "" {
+			v[FromDefault] = flagsOf(t, k.For).Lookup(k.Flag()).Value.String()
+		}
+		path := written(t, "# a comment\n"+k.Name+" = "+k.literal(v[FromTop])+"\n[profiles.p]\n"+k.Name+" = "+k.literal(v[FromProfile])+"\n[profiles.q]\n")
+		f, err := Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check := func(file *File, profile string, want Source, env string, args ...string) {
+			t.Helper()
+			t.Setenv(k.Env(), env)
+			got, err := Apply(flagsOf(t, k.For, args...), k.For, file, profile)
+			if err != nil {
+				t.Fatalf("%s: %v", k.Name, err)
+			}
+			at := slices.IndexFunc(got, func(s Setting) bool { return s.Key == k })
+			if at < 0 || !k.Same(got[at].Value, v[want]) || got[at].From.Source != want {
+				t.Errorf("%s: %+v, want %q from %d", k.Name, got, v[want], want)
+				return
+			}
+			says := [...]string{"default", path + ":2", path + ":4", "environment variable " + k.Env(), "flag --" + k.Flag()}[want]
+			if got[at].From.String() != says {
+				t.Errorf("%s came from %q, want %q", k.Name, got[at].From, says)
+			}
+		}
+		check(nil, "", FromDefault, "")
+		check(f, "", FromTop, "")
+		check(f, "p", FromProfile, "")
+		check(f, "q", FromTop, "")
+		check(f, "", FromEnv, v[FromEnv])
+		if !k.Whose {
+			check(f, "p", FromEnv, v[FromEnv])
+		} else {
+			t.Setenv(k.Env(), v[FromEnv])
+			if _, err := Apply(flagsOf(t, k.For), k.For, f, "p"); err == nil || !strings.Contains(err.Error(), k.Env()+" is set") {
+				t.Errorf("%s over a profile's own: %v", k.Env(), err)
+			}
+		}
+		check(f, "p", FromFlag, v[FromEnv], "--"+k.Flag()+"="+v[FromFlag])
+	}
+}
+
+// One set of flags is good for one profile after the other.
+func TestApplyAgain(t *testing.T) {
+	unset(t)
+	f, err := Open(written(t, "share = 0.5\n[profiles.a]\nshare = 0.25\nmask = [\"from_number\"]\n[profiles.b]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags := flagsOf(t, Extract)
+	for _, c := range []struct{ profile, share, mask string }{{"a", "0.25", "from_number"}, {"b", "0.5", ""}, {"a", "0.25", "from_number"}} {
+		if _, err := Apply(flags, Extract, f, c.profile); err != nil {
+			t.Fatal(err)
+		}
+		if share, mask := flags.Lookup("share").Value.String(), flags.Lookup("mask").Value.String(); share != c.share || mask != c.mask {
+			t.Errorf("profile %s: share %s, mask %q", c.profile, share, mask)
+		}
+	}
+}
+
+// A relative path starts at the file's folder, not where the command runs.
+func TestPathsOfTheFile(t *testing.T) {
+	unset(t)
+	path := written(t, "warehouse = \"w\"\napi_key_file = \"/k\"\nmask_key_file = \"~/m\"")
+	f, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		t.Skip(err)
+	}
+	for name, want := range map[string]string{"warehouse": filepath.Join(filepath.Dir(path), "w"), "api_key_file": "/k", "mask_key_file": filepath.Join(home, "m")} {
+		if got := f.top[name].text; got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+}
+
+// The first of the places that has a file is read, and no other.
+func TestWhereTheFileIs(t *testing.T) {
+	unset(t)
+	home, here := t.TempDir(), t.TempDir()
+	t.Chdir(here)
+	t.Setenv("XDG_CONFIG_HOME", home)
+	t.Setenv("HOME", home)
+	made := func(dir string) string {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, fileName)
+		if err := os.WriteFile(path, []byte("quiet = true"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	is := func(want, named string) {
+		t.Helper()
+		f, err := Open(named)
+		if err != nil || f == nil || f.Path != want {
+			t.Fatalf("read %+v, %v, want %s", f, err, want)
+		}
+	}
+	if _, err := os.Stat("/etc/callhouse/" + fileName); err != nil {
+		if f, err := Open(""); f != nil || err != nil {
+			t.Errorf("without a file: %v, %v", f, err)
+		}
+	}
+	if dir, err := os.UserConfigDir(); err != nil || dir != home {
+		t.Skip("this system has another place for configurations")
+	}
+	is(made(filepath.Join(home, "callhouse")), "")
+	made(here)
+	is(fileName, "")
+	other := made(t.TempDir())
+	t.Setenv(EnvFile, other)
+	is(other, "")
+	is(filepath.Join(here, fileName), filepath.Join(here, fileName))
+	if _, err := Open(filepath.Join(here, "none")); err == nil || !strings.Contains(err.Error(), "there is no file") {
+		t.Errorf("a file that is named and is not there: %v", err)
+	}
+}
+
+func TestChoose(t *testing.T) {
+	unset(t)
+	f, err := Open(written(t, "[profiles.acme]\n[profiles.globex]\n[profiles.initech]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		env   string
+		named []string
+		all   bool
+		want  string // or what an error says
+	}{
+		{"", nil, false, ""},
+		{"", nil, true, "acme globex initech"},
+		{"", []string{"globex", "acme"}, false, "globex acme"},
+		{"initech, acme", nil, false, "initech acme"},
+		{"initech", []string{"acme"}, false, "acme"},
+		{"", []string{"acme"}, true, "--all and --profile exclude each other"},
+		{"", []string{"gloibex"}, false, `there is no profile "gloibex"`},
+		{"", []string{"acme", "acme"}, false, `"acme" is named twice`},
+	} {
+		t.Setenv(EnvProfile, c.env)
+		got, err := Choose(f, c.named, c.all)
+		if err != nil && strings.Contains(err.Error(), c.want) && c.want != "" {
+			continue
+		}
+		if err != nil || strings.Join(got, " ") != c.want {
+			t.Errorf("%+v: %v, %v", c, got, err)
+		}
+	}
+	if _, err := Choose(nil, []string{"a"}, false); err == nil || !strings.Contains(err.Error(), "there is none") {
+		t.Errorf("a profile without a file: %v", err)
+	}
+}
+
+// The example is a file that changes nothing; with all its comments taken away
+// it is one as well.
+func TestExample(t *testing.T) {
+	unset(t)
+	f, err := Open(written(t, Example()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range Keys {
+		k := &Keys[i]
+		v, ok := f.top[k.Name]
+		if k.Kind == Path {
+			continue // it starts at the file's folder
+		}
+		if ok != (k.Default != "") || ok && !k.Same(v.text, k.Default) {
+			t.Errorf("%s: the example has %q (%v), the default is %q", k.Name, v.text, ok, k.Default)
+		}
+	}
+	full := regexp.MustCompile(`(?m)^# ([a-z_]+ = |\[)`).ReplaceAllString(Example(), "$1")
+	if f, err = Open(written(t, full)); err != nil {
+		t.Fatal(err)
+	}
+	for i := range Keys {
+		if _, ok := f.top[Keys[i].Name]; !ok {
+			t.Errorf("the example lacks %s", Keys[i].Name)
+		}
+	}
+	if !slices.Equal(f.Profiles, []string{"acme", "globex"}) {
+		t.Errorf("profiles %v", f.Profiles)
+	}
+}
+
+// The reference in docs/configuration.md is that of the code.
+func TestReference(t *testing.T) {
+	const path, begin, end = "../../../docs/configuration.md", "<!-- keys -->\n", "<!-- end of keys -->"
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, ok := strings.Cut(string(raw), begin)
+	_, tail, found := strings.Cut(rest, end)
+	if !ok || !found {
+		t.Fatal("the marks around the table are gone")
+	}
+	golden.Check(t, path, head+begin+Table()+end+tail)
+}
+
+func TestKeysAreDistinct(t *testing.T) {
+	seen := map[string]bool{}
+	for _, k := range Keys {
+		if seen[k.Name] || k.About == "" || k.Default == "" && k.Sample == "" {
+			t.Errorf("%s: twice, or without a word about it", k.Name)
+		}
+		seen[k.Name] = true
+	}
+}
+
+func TestStrayVariables(t *testing.T) {
+	unset(t)
+	t.Setenv("CALLHOUSE_WARHOUSE", "x")
+	t.Setenv("CALLHOUSE_WAREHOUSE", "x")
+	if got := StrayVariables(); len(got) != 1 || !strings.Contains(got[0], "did you mean CALLHOUSE_WAREHOUSE?") {
+		t.Errorf("%q", got)
+	}
+}

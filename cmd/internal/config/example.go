@@ -1,0 +1,88 @@
+package config
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Example returns a file that has every key in it: those with a default say it,
+// and change nothing; the others are commented out.
+func Example() string {
+	var b strings.Builder
+	b.WriteString("# callhouse.toml: what extract and query are to do. Flags are over the environment, the environment over\n" +
+		"# this file. Every key has a flag (base_url: --base-url) and an environment variable (CALLHOUSE_BASE_URL).\n" +
+		"# Without --config or CALLHOUSE_CONFIG the first of these is read: " + fileName + " in the folder where the\n" +
+		"# command runs, $XDG_CONFIG_HOME/callhouse/" + fileName + ", /etc/callhouse/" + fileName + ".\n" +
+		"# A relative path starts at this file's folder.\n" +
+		"#\n# The API key itself never stands here.\n")
+	for i := range Keys {
+		k := &Keys[i]
+		text, off := k.Default, ""
+		if text == "" {
+			text, off = k.Sample, "# "
+		}
+		fmt.Fprintf(&b, "\n# %s\n%s%s = %s\n", k.About, off, k.Name, k.literal(text))
+	}
+	b.WriteString(`
+# Several organisations: a table each. What it says is over the above; the rest holds for all.
+# extract run --profile acme,globex, or --all, runs them side by side.
+#
+# [profiles.acme]
+# base_url = "https://api.example.com"
+# api_key_file = "/etc/callhouse/acme.key"
+# warehouse = "/var/lib/callhouse/acme"
+#
+# [profiles.globex]
+# base_url = "https://api.example.com"
+# api_key_file = "/etc/callhouse/globex.key"
+# warehouse = "/var/lib/callhouse/globex"
+# keep = "400d"
+`)
+	return b.String()
+}
+
+// literal writes a value as the file has it.
+func (k *Key) literal(text string) string {
+	switch k.Kind {
+	case Integer, Number, Boolean:
+		return text
+	case List:
+		var parts []string
+		for p := range strings.SplitSeq(text, ",") {
+			parts = append(parts, strconv.Quote(p))
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	}
+	return strconv.Quote(text)
+}
+
+// Table returns the reference of all keys in Markdown.
+func Table() string {
+	var b strings.Builder
+	b.WriteString("| key | flag | environment | default | meaning |\n| --- | --- | --- | --- | --- |\n")
+	for i := range Keys {
+		k := &Keys[i]
+		def := ""
+		if k.Default != "" {
+			def = "`" + k.literal(k.Default) + "`"
+		}
+		program := ""
+		if k.For == Query {
+			program = "query "
+		}
+		fmt.Fprintf(&b, "| `%s` | %s`--%s` | `%s` | %s | %s |\n", k.Name, program, k.Flag(), k.Env(), def, k.About)
+	}
+	return b.String()
+}
+
+// Same says whether two texts are the same value of a key.
+func (k *Key) Same(a, b string) bool {
+	if k.Kind == Duration {
+		x, xerr := time.ParseDuration(a)
+		y, yerr := time.ParseDuration(b)
+		return xerr == nil && yerr == nil && x == y
+	}
+	return a == b
+}

@@ -1,0 +1,313 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/agnivade/levenshtein"
+	"github.com/pelletier/go-toml/v2"
+	"github.com/pelletier/go-toml/v2/unstable"
+
+	"callhouse/cmd/internal/cli"
+)
+
+// fileName is what the file is called where it is looked for.
+const fileName = "callhouse.toml"
+
+// File is a configuration file that was read.
+type File struct {
+	Path     string
+	top      table
+	profiles map[string]table
+	Profiles []string // names, in the file's order
+}
+
+// table is the settings of the file's top, or of one profile, by name.
+type table map[string]value
+
+// value is a setting's value as its flag takes it, and the line where it stands.
+type value struct {
+	text string
+	line int
+}
+
+var profileRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
+
+// Places returns where the file is looked for when none is named, in order.
+func Places() []string {
+	out := []string{fileName}
+	if dir, err := os.UserConfigDir(); err == nil {
+		out = append(out, filepath.Join(dir, "callhouse", fileName))
+	}
+	return append(out, filepath.Join("/etc/callhouse", fileName))
+}
+
+// Open reads the file that named says, or else the one that CALLHOUSE_CONFIG
+// says, or else the first of Places that is there. It returns nil where there is
+// none, and an error of wrong use where something is wrong with it.
+func Open(named string) (*File, error) {
+	path, must := named, "--config"
+	if path == "" {
+		path, must = os.Getenv(EnvFile), EnvFile
+	}
+	if path != "" {
+		raw, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, cli.Usage("extract config --example prints one to begin with", "%s: there is no file %s", must, path)
+		}
+		if err != nil {
+			return nil, cli.Usage("", "%s: %w", must, err)
+		}
+		return parse(path, raw)
+	}
+	for _, path := range Places() {
+		raw, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) && path != fileName {
+			continue // another user's file is none of ours
+		}
+		if err != nil {
+			return nil, cli.Usage("", "read the configuration: %w", err)
+		}
+		return parse(path, raw)
+	}
+	return nil, nil
+}
+
+// parse reads a file. Its errors say where, and never what: a key may have been
+// written where none belongs.
+func parse(path string, raw []byte) (*File, error) {
+	f := &File{Path: path, top: table{}, profiles: map[string]table{}}
+	var all map[string]any
+	if err := toml.Unmarshal(raw, &all); err != nil {
+		line := 0
+		var at *toml.DecodeError
+		if errors.As(err, &at) {
+			line, _ = at.Position()
+		}
+		return nil, f.wrong(line, "strings are in quotes, as in warehouse = \"/var/lib/callhouse\"", "not TOML here")
+	}
+	p := &unstable.Parser{}
+	p.Reset(raw)
+	var prefix []string
+	for p.NextExpression() {
+		e := p.Expression()
+		switch e.Kind {
+		case unstable.Table, unstable.ArrayTable:
+			var line int
+			prefix, line = keyPath(p, e.Key())
+			if e.Kind == unstable.ArrayTable {
+				return nil, f.wrong(line, "a profile is one table: [profiles.NAME]", "a table in double brackets")
+			}
+			if err := f.section(prefix, line); err != nil {
+				return nil, err
+			}
+		case unstable.KeyValue:
+			if err := f.read(p, prefix, e); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := p.Error(); err != nil {
+		return nil, f.wrong(0, "", "not TOML: %w", err)
+	}
+	return f, nil
+}
+
+// keyPath returns the parts of a dotted key, and its line.
+func keyPath(p *unstable.Parser, it unstable.Iterator) (parts []string, line int) {
+	for it.Next() {
+		n := it.Node()
+		parts = append(parts, string(n.Data))
+		line = p.Shape(n.Raw).Start.Line
+	}
+	return parts, line
+}
+
+// section begins a table.
+func (f *File) section(path []string, line int) error {
+	switch {
+	case path[0] != "profiles":
+		return f.unknown(strings.Join(path, "."), line, append(names(), "profiles"))
+	case len(path) == 1:
+		return nil
+	case len(path) > 2:
+		return f.unknown(strings.Join(path, "."), line, nil)
+	}
+	return f.profile(path[1], line)
+}
+
+// profile begins a profile, unless it is there.
+func (f *File) profile(name string, line int) error {
+	if !profileRE.MatchString(name) {
+		return f.wrong(line, "letters, digits, and . _ - after the first", "%q is no name for a profile", name)
+	}
+	if f.profiles[name] == nil {
+		f.profiles[name] = table{}
+		f.Profiles = append(f.Profiles, name)
+	}
+	return nil
+}
+
+// read takes in one key of the file, or the table that stands in its place.
+func (f *File) read(p *unstable.Parser, prefix []string, e *unstable.Node) error {
+	parts, line := keyPath(p, e.Key())
+	path := append(slices.Clone(prefix), parts...)
+	v := e.Value()
+	if v.Kind == unstable.InlineTable {
+		if err := f.section(path, line); err != nil {
+			return err
+		}
+		for it := v.Children(); it.Next(); {
+			if it.Node().Kind != unstable.KeyValue {
+				continue
+			}
+			if err := f.read(p, path, it.Node()); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	into := f.top
+	if path[0] == "profiles" && len(path) > 1 {
+		if err := f.profile(path[1], line); err != nil {
+			return err
+		}
+		into = f.profiles[path[1]]
+		path = path[2:]
+	}
+	if len(path) == 0 {
+		return f.wrong(line, "as in [profiles.acme]", "a profile must be a table")
+	}
+	name := strings.Join(path, ".")
+	if looksLikeKey(name) {
+		return f.wrong(line, "put it into a file of mode 0600 and name that: api_key_file = \"/etc/callhouse/key\"",
+			"an API key must not stand in the configuration")
+	}
+	k := keyOf(name)
+	if k == nil {
+		return f.unknown(name, line, names())
+	}
+	text, ok := textOf(v, k.Kind)
+	if !ok {
+		return f.wrong(line, "", "%s must be %s, not %s", name, k.Kind, describe(v.Kind))
+	}
+	if k.Kind == Path {
+		text = f.resolve(text)
+	}
+	into[name] = value{text, line}
+	return nil
+}
+
+// looksLikeKey says whether a name is one that people give to a key itself.
+func looksLikeKey(name string) bool {
+	switch strings.NewReplacer("-", "", "_", "", ".", "").Replace(strings.ToLower(name)) {
+	case "apikey", "key", "token", "apitoken", "secret", "bearer", "authorization", "callhouseapikey":
+		return true
+	}
+	return false
+}
+
+// resolve returns the path that the file means: a relative one starts at its
+// folder, and ~ is the user's.
+func (f *File) resolve(path string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		if home, err := os.UserHomeDir(); err == nil {
+			return filepath.Join(home, rest)
+		}
+	}
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(filepath.Dir(f.Path), path)
+}
+
+// textOf returns a value as the flag of its kind takes it.
+func textOf(v *unstable.Node, kind Kind) (text string, ok bool) {
+	text = string(v.Data)
+	switch kind {
+	case Text, Path:
+		return text, v.Kind == unstable.String
+	case Duration:
+		_, err := time.ParseDuration(text)
+		return text, v.Kind == unstable.String && err == nil
+	case Boolean:
+		return text, v.Kind == unstable.Bool
+	case Integer:
+		n, err := strconv.ParseInt(strings.ReplaceAll(text, "_", ""), 0, 32)
+		return strconv.FormatInt(n, 10), v.Kind == unstable.Integer && err == nil
+	case Number:
+		x, err := strconv.ParseFloat(strings.ReplaceAll(text, "_", ""), 64)
+		return strconv.FormatFloat(x, 'g', -1, 64), (v.Kind == unstable.Integer || v.Kind == unstable.Float) && err == nil
+	}
+	var parts []string
+	for it := v.Children(); it.Next(); {
+		if it.Node().Kind == unstable.Comment {
+			continue
+		}
+		if it.Node().Kind != unstable.String || strings.Contains(string(it.Node().Data), ",") {
+			return "", false
+		}
+		parts = append(parts, string(it.Node().Data))
+	}
+	return strings.Join(parts, ","), v.Kind == unstable.Array
+}
+
+func describe(k unstable.Kind) string {
+	switch k {
+	case unstable.String:
+		return "this string"
+	case unstable.Integer:
+		return "this integer"
+	case unstable.Float:
+		return "a number with a point"
+	case unstable.Bool:
+		return "true or false"
+	case unstable.Array:
+		return "this list"
+	}
+	return "a date or time"
+}
+
+// wrong returns an error of wrong use about a line of the file; 0 is none.
+func (f *File) wrong(line int, hint, format string, args ...any) error {
+	at := f.Path
+	if line > 0 {
+		at = fmt.Sprintf("%s:%d", f.Path, line)
+	}
+	return cli.Usage(hint, "%s: "+format, append([]any{at}, args...)...)
+}
+
+func (f *File) unknown(name string, line int, known []string) error {
+	hint := "extract config --example prints all keys"
+	if near := Nearest(name, known); near != "" {
+		hint = "did you mean: " + near + "? " + hint
+	}
+	return f.wrong(line, hint, "unknown key %q", name)
+}
+
+func names() []string {
+	var out []string
+	for i := range Keys {
+		out = append(out, Keys[i].Name)
+	}
+	return out
+}
+
+// Nearest returns the known name that name was most likely meant to be, or "".
+func Nearest(name string, known []string) string {
+	best, at := "", len(name)/3+2
+	for _, k := range known {
+		if d := levenshtein.ComputeDistance(strings.ToLower(name), strings.ToLower(k)); d < at {
+			best, at = k, d
+		}
+	}
+	return best
+}

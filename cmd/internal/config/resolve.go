@@ -1,0 +1,227 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"callhouse/cmd/internal/cli"
+)
+
+// Source is where a setting's value came from, from the weakest up.
+type Source uint8
+
+// Sources.
+const (
+	FromDefault Source = iota
+	FromTop            // of the file
+	FromProfile        // a profile's table in the file
+	FromEnv
+	FromFlag
+)
+
+// Origin is where a value came from.
+type Origin struct {
+	Source Source
+	Name   string // of the flag or environment variable
+	Path   string // of the file
+	Line   int
+}
+
+func (o Origin) String() string {
+	switch o.Source {
+	case FromFlag:
+		return "flag --" + o.Name
+	case FromEnv:
+		return "environment variable " + o.Name
+	case FromTop, FromProfile:
+		return fmt.Sprintf("%s:%d", o.Path, o.Line)
+	}
+	return "default"
+}
+
+// Setting is one setting in force.
+type Setting struct {
+	Key   *Key
+	Value string // as its flag takes it
+	From  Origin
+}
+
+// Settings are those of one program.
+type Settings []Setting
+
+// From returns where the setting called name came from.
+func (s Settings) From(name string) Origin {
+	for i := range s {
+		if s[i].Key.Name == name {
+			return s[i].From
+		}
+	}
+	return Origin{}
+}
+
+// annotation marks the flags that are settings.
+const annotation = "callhouse_setting"
+
+// Bind marks those flags of a set that are settings of a program. Only they
+// take their value from the environment and the file.
+func Bind(flags *pflag.FlagSet, program Program) {
+	for i := range Keys {
+		if f := flags.Lookup(Keys[i].Flag()); f != nil && Keys[i].For&program != 0 {
+			_ = flags.SetAnnotation(f.Name, annotation, []string{Keys[i].Name}) // it is there
+		}
+	}
+}
+
+// Apply gives every setting that no argument set its value: from the
+// environment, the file (which may be nil) with a profile of it (which may be
+// ""), or its default. It may be called again, for another profile.
+func Apply(flags *pflag.FlagSet, program Program, f *File, profile string) (Settings, error) {
+	var out Settings
+	for i := range Keys {
+		k := &Keys[i]
+		if k.For&program == 0 {
+			continue
+		}
+		flag := flags.Lookup(k.Flag())
+		if flag == nil || flag.Annotations[annotation] == nil {
+			continue
+		}
+		if flag.Changed {
+			out = append(out, Setting{k, flag.Value.String(), Origin{Source: FromFlag, Name: flag.Name}})
+			continue
+		}
+		text, from := flag.DefValue, Origin{}
+		if f != nil {
+			text, from = f.find(k, profile, text)
+		}
+		if env, ok := os.LookupEnv(k.Env()); ok && env != "" {
+			if from.Source == FromProfile && k.Whose && env != text {
+				return nil, f.overridden(k.Env(), profile, k.Name)
+			}
+			text, from = env, Origin{Source: FromEnv, Name: k.Env()}
+		}
+		if err := flag.Value.Set(text); err != nil {
+			return nil, cli.Usage("it must be "+k.Kind.String(), "%s: %s cannot have this value", from, k.Name)
+		}
+		out = append(out, Setting{k, flag.Value.String(), from})
+	}
+	return out, nil
+}
+
+// find returns what the file says of a setting, or def.
+func (f *File) find(k *Key, profile, def string) (string, Origin) {
+	if v, ok := f.profiles[profile][k.Name]; ok {
+		return v.text, Origin{Source: FromProfile, Path: f.Path, Line: v.line}
+	}
+	// A profile that says in one way where its key is has not said it in the other.
+	if strings.HasPrefix(k.Name, "api_key_") && f.namesKey(profile) {
+		return def, Origin{}
+	}
+	if v, ok := f.top[k.Name]; ok {
+		return v.text, Origin{Source: FromTop, Path: f.Path, Line: v.line}
+	}
+	return def, Origin{}
+}
+
+// namesKey says whether a profile's own table says where its API key is.
+func (f *File) namesKey(profile string) bool {
+	t := f.profiles[profile]
+	_, file := t["api_key_file"]
+	_, env := t["api_key_env"]
+	return file || env
+}
+
+// overridden explains that the environment would change whose calls a profile
+// gets, or where they go.
+func (f *File) overridden(env, profile, name string) error {
+	return cli.Usage("unset it, or say it with a flag: this decides whose calls go where, and is never guessed",
+		"%s is set, and the profile %q has a %s of its own (%s:%d)", env, profile, name, f.Path, f.profiles[profile][name].line)
+}
+
+// CheckKey refuses an environment that would give a profile another key than
+// its own.
+func (f *File) CheckKey(profile string) error {
+	if f == nil || profile == "" || !f.namesKey(profile) {
+		return nil
+	}
+	name := "api_key_file"
+	own, ok := f.profiles[profile]["api_key_env"]
+	if ok {
+		name = "api_key_env"
+	}
+	for _, env := range []string{EnvKey, "CALLHOUSE_API_KEY_FILE", "CALLHOUSE_API_KEY_ENV"} {
+		if os.Getenv(env) != "" && own.text != env {
+			return f.overridden(env, profile, name)
+		}
+	}
+	return nil
+}
+
+// Choose returns the profiles that are asked for: by name, all, or by
+// CALLHOUSE_PROFILE. None is asked for where it returns none.
+func Choose(f *File, named []string, all bool) ([]string, error) {
+	if all && len(named) > 0 {
+		return nil, cli.Usage("give one of them", "--all and --profile exclude each other")
+	}
+	if !all && len(named) == 0 {
+		for name := range strings.SplitSeq(os.Getenv(EnvProfile), ",") {
+			if name = strings.TrimSpace(name); name != "" {
+				named = append(named, name)
+			}
+		}
+	}
+	if !all && len(named) == 0 {
+		return nil, nil
+	}
+	if f == nil {
+		return nil, cli.Usage("name the file with --config; else it is the first of "+strings.Join(Places(), ", "),
+			"profiles stand in a configuration file, and there is none")
+	}
+	if all {
+		if len(f.Profiles) == 0 {
+			return nil, cli.Usage("a profile is a table: [profiles.acme]", "%s has no profiles", f.Path)
+		}
+		return f.Profiles, nil
+	}
+	for i, name := range named {
+		if f.profiles[name] == nil {
+			hint := f.Path + " has no profiles; one is a table: [profiles.acme]"
+			if len(f.Profiles) > 0 {
+				hint = "there are: " + strings.Join(f.Profiles, ", ")
+			}
+			if near := Nearest(name, f.Profiles); near != "" {
+				hint = "did you mean: " + near + "? " + hint
+			}
+			return nil, cli.Usage(hint, "there is no profile %q in %s", name, f.Path)
+		}
+		if slices.Contains(named[:i], name) {
+			return nil, cli.Usage("", "the profile %q is named twice", name)
+		}
+	}
+	return named, nil
+}
+
+// StrayVariables returns the environment variables that look like settings and
+// are none, each with the name that it may have been meant to be.
+func StrayVariables() (out []string) {
+	known := []string{EnvFile, EnvProfile, EnvKey, "CALLHOUSE_SAFE"} // the last one is of query sql alone
+	for i := range Keys {
+		known = append(known, Keys[i].Env())
+	}
+	for _, pair := range os.Environ() {
+		name, _, _ := strings.Cut(pair, "=")
+		if !strings.HasPrefix(name, "CALLHOUSE_") || slices.Contains(known, name) {
+			continue
+		}
+		if near := Nearest(name, known); near != "" {
+			out = append(out, fmt.Sprintf("the environment variable %s is no setting; did you mean %s?", name, near))
+		}
+	}
+	slices.SortFunc(out, cmp.Compare[string])
+	return out
+}

@@ -1,0 +1,288 @@
+package e2e
+
+import (
+	"bufio"
+	"database/sql"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/layout"
+	"callhouse/internal/sandbox"
+	"callhouse/internal/schema"
+)
+
+var (
+	catalogCommits = flag.Int("catalog-commits", 3, "how many commits TestCatalogWhileCommitting makes; make catalog has 20")
+	catalogReader  = flag.String("catalog-reader", "", "read with python or node and nothing else; default: what is there")
+)
+
+// looked is what a reader saw in one look at a catalog, through one connection.
+type looked struct {
+	Snapshot                                    int64
+	Calls, Costs, Present, Spoken, Turns, Items int64
+	TurnCount                                   int64 `json:"turn_count"`
+	Days, Runs                                  int64
+}
+
+// readers returns the commands that read a catalog with another language's stock
+// DuckDB; without one, a process of this test that uses Go's.
+func readers(t *testing.T) map[string][]string {
+	t.Helper()
+	dir, err := filepath.Abs("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string][]string{}
+	for _, python := range []string{os.Getenv("CALLHOUSE_PYTHON"), "python3"} {
+		if python != "" && all["python"] == nil && exec.CommandContext(t.Context(), python, "-c", "import duckdb").Run() == nil {
+			all["python"] = []string{python, filepath.Join(dir, "catalog_reader.py")}
+		}
+	}
+	if modules := os.Getenv("CALLHOUSE_NODE_MODULES"); modules != "" {
+		all["node"] = []string{"node", filepath.Join(dir, "catalog_reader.mjs")}
+	}
+	if *catalogReader != "" {
+		if all[*catalogReader] == nil {
+			t.Fatalf("there is no %s with DuckDB: set CALLHOUSE_PYTHON or CALLHOUSE_NODE_MODULES", *catalogReader)
+		}
+		return map[string][]string{*catalogReader: all[*catalogReader]}
+	}
+	if len(all) == 0 {
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		all["go"] = []string{self, "-test.run=^TestCatalogReader$", "--"}
+	}
+	return all
+}
+
+// reading is a reader at work.
+type reading struct {
+	name  string
+	cmd   *exec.Cmd
+	stdin io.Closer
+	errs  strings.Builder
+	seen  chan looked
+}
+
+func read(t *testing.T, name string, command []string, mode, catalog string) *reading {
+	t.Helper()
+	r := &reading{name: name + " " + mode, seen: make(chan looked, 100_000)}
+	r.cmd = exec.CommandContext(t.Context(), command[0], append(command[1:], mode, catalog)...)
+	r.cmd.Env = append(os.Environ(), "CALLHOUSE_CATALOG_READER=1")
+	r.cmd.Stderr = &r.errs
+	var err error
+	if r.stdin, err = r.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := r.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(r.seen)
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			var l looked
+			if !strings.HasPrefix(lines.Text(), "{") {
+				continue // what Go's tests print
+			}
+			if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
+				t.Errorf("%s: %v in %s", r.name, err, lines.Text())
+			}
+			r.seen <- l
+		}
+	}()
+	return r
+}
+
+// end ends a reader, and returns what it saw. That it failed in nothing is part
+// of the test.
+func (r *reading) end(t *testing.T, first looked) []looked {
+	t.Helper()
+	_ = r.stdin.Close()
+	all := []looked{first}
+	for l := range r.seen {
+		all = append(all, l)
+	}
+	if err := r.cmd.Wait(); err != nil {
+		t.Errorf("%s: %v\n%s", r.name, err, r.errs.String())
+	}
+	return all
+}
+
+// Stock DuckDBs of other processes, and of other languages where they are
+// installed, read the catalog while extract commits and the catalog is made anew
+// after each commit: no error, and each look is of one snapshot, to the row.
+func TestCatalogWhileCommitting(t *testing.T) {
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 21, Calls: 2000, Days: 10}})
+	catalog := filepath.Join(t.TempDir(), "callhouse.duckdb")
+	truth := map[int64]looked{}
+	commit := func() {
+		c.mustExtract()
+		s, err := layout.Current(c.warehouse)
+		if err != nil {
+			t.Fatal(err)
+		}
+		truth[s.Manifest.Snapshot] = looked{Calls: s.Manifest.Rows(schema.Calls.Name), Turns: s.Manifest.Rows(schema.Turns.Name),
+			Items: s.Manifest.Rows(schema.Items.Name), Runs: s.Manifest.Rows(schema.Runs.Name)}
+		if r := c.query("catalog", "--output", catalog); r.code != cli.ExitOK {
+			t.Fatalf("query catalog: %s", r.stderr)
+		}
+	}
+	commit()
+	var all []*reading
+	var firsts []looked
+	for name, command := range readers(t) {
+		for _, mode := range []string{"reopen", "hold"} {
+			r := read(t, name, command, mode, catalog)
+			first, ok := <-r.seen
+			if !ok {
+				t.Fatalf("%s: %v\n%s", r.name, r.cmd.Wait(), r.errs.String())
+			}
+			all, firsts = append(all, r), append(firsts, first)
+		}
+	}
+	for range *catalogCommits {
+		c.clock.Advance(30 * time.Minute)
+		commit()
+	}
+	for i, r := range all {
+		seen := r.end(t, firsts[i])
+		snapshots := map[int64]int{}
+		for _, l := range seen {
+			want, ok := truth[l.Snapshot]
+			if !ok || l.Calls != want.Calls || l.Turns != want.Turns || l.Items != want.Items || l.Runs != want.Runs {
+				t.Errorf("%s: a look saw %+v, snapshot %d holds %+v", r.name, l, l.Snapshot, want)
+			}
+			if l.Costs != l.Calls || l.Days != l.Calls || l.Spoken != l.Present || l.TurnCount != l.Turns {
+				t.Errorf("%s: a look saw several commits: %+v", r.name, l)
+			}
+			snapshots[l.Snapshot]++
+		}
+		if strings.HasSuffix(r.name, "hold") && len(snapshots) != 1 {
+			t.Errorf("%s: one connection saw %d snapshots", r.name, len(snapshots))
+		}
+		t.Logf("%s: %d looks, at %d of %d snapshots", r.name, len(seen), len(snapshots), len(truth))
+	}
+	if len(truth) != *catalogCommits+1 {
+		t.Errorf("%d snapshots, want %d", len(truth), *catalogCommits+1)
+	}
+}
+
+// Night after night, retention leaves what the catalog points at, and takes it
+// once the catalog is gone.
+func TestCatalogKeepsItsSnapshot(t *testing.T) {
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 22, Calls: 120, Days: 10}})
+	catalog := filepath.Join(t.TempDir(), "callhouse.duckdb")
+	c.mustExtract()
+	first, err := layout.Current(c.warehouse)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := c.query("catalog", "--output", catalog); r.code != cli.ExitOK {
+		t.Fatal(r.stderr)
+	}
+	nights := func(n int) {
+		for range n {
+			c.clock.Advance(24 * time.Hour)
+			c.mustExtract()
+		}
+	}
+	nights(6)
+	db, err := sql.Open("duckdb", catalog+"?access_mode=READ_ONLY")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var calls, turns int64
+	err = db.QueryRowContext(t.Context(), "SELECT (SELECT count(call_id) FROM calls), (SELECT count(content) + count(*) - count(content) FROM transcript_turns)").Scan(&calls, &turns)
+	if err != nil || calls != first.Manifest.Rows(schema.Calls.Name) || turns != first.Manifest.Rows(schema.Turns.Name) {
+		t.Errorf("after 6 nights the catalog shows %d calls and %d turns, %v; its snapshot had %d and %d", calls, turns, err,
+			first.Manifest.Rows(schema.Calls.Name), first.Manifest.Rows(schema.Turns.Name))
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	now, err := layout.Current(c.warehouse)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := layout.Open(c.warehouse, layout.SnapshotName(first.Manifest.Snapshot+1)); err == nil || now.Manifest.Snapshot < first.Manifest.Snapshot+6 {
+		t.Errorf("the snapshot after the pinned one is still there at snapshot %d: retention removed nothing", now.Manifest.Snapshot)
+	}
+	if err := os.Remove(catalog); err != nil {
+		t.Fatal(err)
+	}
+	nights(1)
+	if _, err := os.Stat(first.Dir); err == nil {
+		t.Error("the snapshot outlives its catalog")
+	}
+}
+
+// TestCatalogReader is no test: it is the reader that TestCatalogWhileCommitting
+// runs where no other language has a DuckDB.
+func TestCatalogReader(t *testing.T) {
+	if os.Getenv("CALLHOUSE_CATALOG_READER") == "" {
+		t.Skip("run by TestCatalogWhileCommitting")
+	}
+	args := flag.Args()
+	mode, catalog := args[len(args)-2], args[len(args)-1]
+	ended := make(chan struct{})
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		close(ended)
+	}()
+	open := func() *sql.DB {
+		db, err := sql.Open("duckdb", catalog+"?access_mode=READ_ONLY")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return db
+	}
+	db := open()
+	for {
+		l := looked{}
+		for into, text := range map[*int64]string{
+			&l.Snapshot: "SELECT snapshot FROM snapshot", &l.Calls: "SELECT count(*) FROM calls", &l.Costs: "SELECT count(*) FROM costs",
+			&l.Present: "SELECT count(*) FROM calls WHERE transcript_state = 'present'", &l.Spoken: "SELECT count(DISTINCT call_id) FROM transcript_turns",
+			&l.Turns: "SELECT count(*) FROM transcript_turns", &l.TurnCount: "SELECT CAST(coalesce(sum(turn_count), 0) AS BIGINT) FROM calls",
+			&l.Days:  "SELECT CAST(coalesce(sum(n), 0) AS BIGINT) FROM (SELECT local_date, count(*) AS n FROM calls GROUP BY 1)",
+			&l.Items: "SELECT count(*) FROM analysis_items WHERE value_text IS NOT NULL OR value IS NULL", &l.Runs: "SELECT count(*) FROM runs",
+		} {
+			if err := db.QueryRowContext(t.Context(), text).Scan(into); err != nil {
+				t.Fatal(err)
+			}
+		}
+		raw, err := json.Marshal(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Println(string(raw))
+		select {
+		case <-ended:
+			if err := db.Close(); err != nil {
+				t.Fatal(err)
+			}
+			return
+		default:
+		}
+		if mode == "reopen" {
+			if err := db.Close(); err != nil {
+				t.Fatal(err)
+			}
+			db = open()
+		}
+	}
+}

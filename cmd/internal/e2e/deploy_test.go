@@ -1,0 +1,121 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"callhouse/internal/sandbox"
+)
+
+// host is what an example of deploy/ finds on its machine: the program, the
+// settings in the folder where it runs, and the key.
+type host struct {
+	*company
+	root string
+}
+
+func newHost(t *testing.T) *host {
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 4, Calls: 200, Days: 10}, PerSecond: 5000, PerMinute: 100_000})
+	h := &host{c, t.TempDir()}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(self, filepath.Join(h.root, "extract")); err != nil { // see TestMain
+		t.Fatal(err)
+	}
+	settings := h.example("callhouse.toml") + "requests_per_second = 5000\nrequests_per_minute = 100000\n"
+	if err := os.WriteFile(filepath.Join(h.root, "callhouse.toml"), []byte(settings), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// example returns a file of deploy/ with this host's places in it.
+func (h *host) example(name string) string {
+	h.t.Helper()
+	raw, err := os.ReadFile(filepath.Join("../../../deploy", name))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return strings.NewReplacer("/usr/local/bin", h.root, "/var/lib/callhouse", h.warehouse, "/etc/callhouse/key", h.keyFile,
+		"https://api.example.com", h.service.URL).Replace(string(raw))
+}
+
+// run runs a command line as cron and systemd do: with next to no environment.
+func (h *host) run(command string, env ...string) string {
+	h.t.Helper()
+	cmd := exec.CommandContext(h.t.Context(), "/bin/sh", "-c", command)
+	cmd.Dir, cmd.Env = h.root, append([]string{"PATH=/usr/bin:/bin"}, env...)
+	said, err := cmd.CombinedOutput()
+	if err != nil {
+		h.t.Fatalf("%s: %v\n%s", command, err, said)
+	}
+	return string(said)
+}
+
+func (h *host) filled() {
+	h.t.Helper()
+	if n := h.instant("SELECT count(*) FROM calls"); n != 200 {
+		h.t.Errorf("the warehouse has %d calls, want 200", n)
+	}
+}
+
+func TestDeployCron(t *testing.T) {
+	h := newHost(t)
+	lines := regexp.MustCompile(`(?m)^[^#\n].*$`).FindAllString(h.example("cron/callhouse"), -1)
+	if len(lines) != 1 {
+		t.Fatalf("want one line, got %q", lines)
+	}
+	m := regexp.MustCompile(`^[\d*/,-]+ [\d*/,-]+ [\d*/,-]+ [\d*/,-]+ [\d*/,-]+ +callhouse +(.+)$`).FindStringSubmatch(lines[0])
+	if m == nil {
+		t.Fatalf("not a line of /etc/cron.d: %q", lines[0])
+	}
+	if said := h.run(m[1]); said != "" {
+		t.Errorf("cron would mail after a good night: %s", said)
+	}
+	h.filled()
+}
+
+func TestDeploySystemd(t *testing.T) {
+	h := newHost(t)
+	service := h.example("systemd/callhouse.service")
+	start := regexp.MustCompile(`(?m)^ExecStart=(.+)$`).FindStringSubmatch(service)
+	credential := regexp.MustCompile(`(?m)^LoadCredential=([^:]+):(.+)$`).FindStringSubmatch(service)
+	if start == nil || credential == nil || credential[2] != h.keyFile {
+		t.Fatalf("no ExecStart, or no LoadCredential, in\n%s", service)
+	}
+	// systemd hands the credential over in a folder, and the settings name no key.
+	folder := t.TempDir()
+	key, err := os.ReadFile(h.keyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, credential[1]), key, 0o400); err != nil {
+		t.Fatal(err)
+	}
+	settings := regexp.MustCompile(`(?m)^api_key_file.*\n`).ReplaceAllString(h.example("callhouse.toml"), "")
+	if err := os.WriteFile(filepath.Join(h.root, "callhouse.toml"), []byte(settings), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h.run(start[1]+" --requests-per-second 5000 --requests-per-minute 100000", "CREDENTIALS_DIRECTORY="+folder)
+	h.filled()
+
+	analyze, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		t.Skip("no systemd-analyze here: the unit files are not checked")
+	}
+	units := t.TempDir()
+	for _, name := range []string{"callhouse.service", "callhouse.timer"} {
+		if err := os.WriteFile(filepath.Join(units, name), []byte(h.example("systemd/"+name)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.run(analyze + " verify " + units + "/callhouse.service " + units + "/callhouse.timer")
+	// Exposure on its scale of 0.0 to 10.0, times ten.
+	t.Log(h.run(analyze + " security --offline=true --threshold=15 " + units + "/callhouse.service | tail -1"))
+}

@@ -1,0 +1,82 @@
+package e2e
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/sandbox"
+)
+
+// double is how often TestTwoRunsAtOnce starts two runs; make double has 100.
+var double = flag.Int("double", 10, "how often TestTwoRunsAtOnce starts two runs at once")
+
+// Of two runs that are started at once exactly one works. The other exits with 4
+// while the first has not had a single answer yet, and says who holds the warehouse.
+func TestTwoRunsAtOnce(t *testing.T) {
+	bin := filepath.Join(t.TempDir(), "extract")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "callhouse/cmd/extract")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build extract: %v\n%s", err, out)
+	}
+	gate := make(chan struct{})
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 13, Calls: 20, Days: 10}, Inject: func(int64, sandbox.Request) sandbox.FaultKind {
+		<-gate
+		return ""
+	}})
+	type ended struct {
+		cmd  *exec.Cmd
+		said string
+	}
+	metrics := filepath.Join(filepath.Dir(c.warehouse), "callhouse.prom")
+	for round := range *double {
+		done := make(chan ended, 2)
+		for range 2 {
+			cmd := exec.CommandContext(t.Context(), bin, "--warehouse", c.warehouse, "--base-url", c.service.URL, "--api-key-file", c.keyFile,
+				"--requests-per-second", "800", "--requests-per-minute", "40000", "--quiet", "--metrics-file", metrics)
+			var said bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &said, &said
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			go func() {
+				_ = cmd.Wait() // its exit code tells
+				done <- ended{cmd, said.String()}
+			}()
+		}
+		var loser, winner ended
+		select {
+		case loser = <-done:
+		case <-time.After(time.Minute):
+			t.Fatalf("round %d: both runs go on", round)
+		}
+		select {
+		case winner = <-done:
+			t.Fatalf("round %d: no run works:\n%s\n%s", round, loser.said, winner.said)
+		default:
+		}
+		for working := true; working; { // whoever asks now is answered
+			select {
+			case gate <- struct{}{}:
+			case winner = <-done:
+				working = false
+			}
+		}
+		holder := fmt.Sprintf("another run holds %s: process %d on ", c.warehouse, winner.cmd.Process.Pid)
+		if code := loser.cmd.ProcessState.ExitCode(); code != cli.ExitLocked || !strings.Contains(loser.said, holder) {
+			t.Fatalf("round %d: the second run ended with exit code %d, want %q:\n%s", round, code, holder, loser.said)
+		}
+		if code := winner.cmd.ProcessState.ExitCode(); code != cli.ExitOK || winner.said != "" {
+			t.Fatalf("round %d: the first run ended with exit code %d:\n%s", round, code, winner.said)
+		}
+	}
+	if got := c.counts("SELECT outcome AS key, count(*) AS n FROM runs GROUP BY 1"); got["done"] != int64(*double) || len(got) != 1 {
+		t.Errorf("outcomes of the runs after %d rounds: %v", *double, got)
+	}
+}

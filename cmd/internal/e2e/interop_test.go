@@ -1,0 +1,400 @@
+package e2e
+
+import (
+	"bytes"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/parquet/file"
+	"github.com/apache/arrow-go/v18/parquet/pqarrow"
+	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink"
+)
+
+// hostile makes JSON that nobody would send.
+type hostile struct{ *rand.Rand }
+
+func (h hostile) one(of ...string) string { return of[h.IntN(len(of))] }
+
+func (h hostile) text() string {
+	var b strings.Builder
+	for range h.IntN(5) {
+		b.WriteString(h.one("a", "é", "한국어", "😀", `\n`, `\"`, `\\`, `\u0000`, `\u001f`, `\uFFFF`, " ", "'", ";--", "\u2028", "\u202e",
+			strings.Repeat("long ", 300)))
+	}
+	return `"` + b.String() + `"`
+}
+
+func (h hostile) number() string {
+	return h.one("0", "-0", "1", "-1.50", "12345678901234567890", "-98765432109876543210.5", "1e300", "0.1", "9007199254740993")
+}
+
+func (h hostile) any(depth int) string {
+	switch n := h.IntN(8); {
+	case n == 0:
+		return "null"
+	case n == 1:
+		return h.one("true", "false")
+	case n <= 3 || depth == 0:
+		return h.one(h.number(), h.text())
+	case n <= 5:
+		var parts []string
+		for i := range h.IntN(4) {
+			parts = append(parts, fmt.Sprintf(`"%s%d":%s`, h.one("k", "with-hyphen", "키", "", `\u0000`), i, h.any(depth-1)))
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
+	}
+	var parts []string
+	for range h.IntN(4) {
+		parts = append(parts, h.any(depth-1))
+	}
+	return "[" + strings.Join(parts, ",") + "]"
+}
+
+// detail makes a call's own record: ordinary, but for a value here and there.
+func (h hostile) detail(id string, start int64) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `{"id":%s,"start_at":%d`, id, start)
+	add := func(name string, usual func() string) {
+		switch h.IntN(7) {
+		case 0:
+			fmt.Fprintf(&b, `,%q:null`, name)
+		case 1:
+			fmt.Fprintf(&b, `,%q:%s`, name, h.any(2))
+		case 2: // left out
+		default:
+			fmt.Fprintf(&b, `,%q:%s`, name, usual())
+		}
+	}
+	word := func(of ...string) func() string { return func() string { return h.one(of...) } }
+	list := func(item func() string) func() string {
+		return func() string {
+			var parts []string
+			for range h.IntN(6) {
+				parts = append(parts, item())
+			}
+			return "[" + strings.Join(parts, ",") + "]"
+		}
+	}
+	add("end_at", func() string { return strconv.FormatInt(start+h.Int64N(1e6), 10) })
+	add("status", word(`"ended"`, `"ongoing"`, `"error"`, `"not_connected"`, `""`))
+	add("disconnection_reason", word(`"user_hangup"`, `"new \u0000 reason"`))
+	add("from_number", h.text)
+	add("to_number", h.text)
+	add("agent", word(`{"agent_id":"a-1","agent_version":"v1"}`, `{"agent_id":null,"agent_version":7}`))
+	add("metadata", func() string { return h.any(4) })
+	add("dynamic_variables", func() string { return h.any(3) })
+	add("recording_url", h.text)
+	add("call_cost", func() string {
+		return `{"total_cost":` + h.one(`"200.00"`, `"-0.0001"`, `"99999999999999.9999"`, `"12345678901234567890"`, `7.5`, `null`) + `}`
+	})
+	add("call_analysis", func() string {
+		items := list(func() string { return `{"type":"string","name":` + h.text() + `,"value":` + h.any(3) + `}` })()
+		return `{"summary":` + h.text() + `,"user_sentiment":` + h.one(`"neutral"`, `null`, `""`) + `,"custom_analysis_data":` + items + `}`
+	})
+	add("transcript", list(func() string {
+		switch h.IntN(4) {
+		case 0:
+			return `{"role":"tool_call_invocation","tool_call_id":"t","name":"lookup","arguments":` + h.any(3) + `}`
+		case 1:
+			return h.any(2)
+		}
+		return fmt.Sprintf(`{"role":"user","content":%s,"start_at":%d,"end_at":null}`, h.text(), h.Int64N(4e12)-2e12)
+	}))
+	add("field_of_tomorrow", func() string { return h.any(4) })
+	return b.String() + "}"
+}
+
+// flat is a table as text: for each row, by its key, the values of its columns.
+// Null is "null"; texts and JSON are quoted, to the byte; times are in
+// milliseconds, decimals in units of their last place.
+type flat map[string][]string
+
+func (f flat) add(t *testing.T, table *schema.Table, values []string) {
+	t.Helper()
+	key := values[0]
+	if table == &schema.Turns || table == &schema.Items {
+		key += "/" + values[1]
+	}
+	if _, twice := f[key]; twice {
+		t.Fatalf("%s: two rows have the key %s", table.Name, key)
+	}
+	f[key] = values
+}
+
+func (f flat) addRow(t *testing.T, table *schema.Table, row parquet.Row) {
+	t.Helper()
+	var out []string
+	for i, v := range row {
+		switch {
+		case v.IsNull():
+			out = append(out, "null")
+		case isText(table.Columns[i].Type):
+			out = append(out, strconv.Quote(string(v.ByteArray())))
+		default:
+			out = append(out, v.String())
+		}
+	}
+	f.add(t, table, out)
+}
+
+func isText(t schema.Type) bool { return t == schema.Text || t == schema.Word || t == schema.JSON }
+
+// Hostile calls come back the same, value for value and to the byte, through
+// every reader: parquet-go, Arrow and DuckDB.
+func TestReadersAgree(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "w")
+	now := time.Date(2026, 11, 20, 2, 10, 0, 0, time.UTC)
+	id := layout.RunID(now, 1)
+	w, err := sink.Open(sink.Options{Root: root, RunID: id, Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := hostile{rand.New(rand.NewPCG(41, 0))}
+	want := map[*schema.Table]flat{&schema.Calls: {}, &schema.Turns: {}, &schema.Items: {}, &schema.Runs: {}}
+	for i := range 400 {
+		start := now.AddDate(0, 0, -h.IntN(45)).UnixMilli() - h.Int64N(1e7)
+		quoted := strconv.Quote(fmt.Sprintf("call %d 한 %s", i, h.one("/..", "%2F", "'", ";", "")))
+		body := h.detail(quoted, start)
+		clean, _, err := schema.Redact([]byte(body))
+		if err != nil {
+			t.Fatalf("%v in %s", err, body)
+		}
+		rec := schema.Record{Kind: schema.KindDetail, FetchedAt: now.UnixMilli() - int64(i), Body: clean}
+		if err := json.Unmarshal([]byte(quoted), &rec.CallID); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Put(t.Context(), rec); err != nil {
+			t.Fatal(err)
+		}
+		expect(t, want, rec, id, now)
+	}
+	run := schema.Run{ID: id, StartedAt: now.UnixMilli(), Outcome: schema.OutcomeDone, Error: "a\x00b \"é\"", Requests: 1 << 53,
+		TotalCount: schema.Some[int64](-1), BudgetUsedPercent: schema.Some[int64](123456), DriftFields: []byte(`{"a.b: converted":3}`)}
+	want[&schema.Runs].addRow(t, &schema.Runs, schema.AppendRunRow(nil, &run))
+	if err := w.Commit(t.Context(), func(sink.Stats, int64) schema.Run { return run }); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, err := layout.Current(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, reader := range []struct {
+		name string
+		read func(*testing.T, *layout.Snapshot, *schema.Table) flat
+	}{{"parquet-go", flatByParquet}, {"arrow-go", flatByArrow}, {"DuckDB", flatByDuckDB}} {
+		t.Run(reader.name, func(t *testing.T) {
+			for _, table := range schema.Tables {
+				got := reader.read(t, s, table)
+				if len(got) == 0 || len(got) != len(want[table]) {
+					t.Errorf("%s: %d rows, want %d", table.Name, len(got), len(want[table]))
+				}
+				wrong := 0
+				for key, row := range want[table] {
+					if !slices.Equal(got[key], row) && wrong < 3 {
+						wrong++
+						t.Errorf("%s, row %s (-want +got):\n%s", table.Name, key, cmp.Diff(row, got[key]))
+					}
+				}
+			}
+		})
+	}
+}
+
+// expect adds the rows that a record must become.
+func expect(t *testing.T, want map[*schema.Table]flat, rec schema.Record, run string, now time.Time) {
+	t.Helper()
+	var d schema.Decoder
+	var c schema.Call
+	if err := d.Decode(rec.Body, rec.Kind, &c); err != nil {
+		t.Fatalf("%v in %s", err, rec.Body)
+	}
+	c.FirstSeenAt, c.FetchedAt, c.RunID = rec.FetchedAt, rec.FetchedAt, []byte(run)
+	schema.Merge(nil, &c, rec.Kind)
+	c.Settle(now.UnixMilli())
+	month := []byte(time.UnixMilli(c.StartAt.V).UTC().Format("2006-01"))
+	want[&schema.Calls].addRow(t, &schema.Calls, schema.AppendCallRow(nil, &c, month))
+	for i := range c.Turns {
+		want[&schema.Turns].addRow(t, &schema.Turns, schema.AppendTurnRow(nil, &c, i, month))
+	}
+	for i := range c.Items {
+		want[&schema.Items].addRow(t, &schema.Items, schema.AppendItemRow(nil, &c, i, month))
+	}
+}
+
+func flatByParquet(t *testing.T, s *layout.Snapshot, table *schema.Table) flat {
+	t.Helper()
+	out := flat{}
+	for _, f := range s.Manifest.FilesOf(table.Name) {
+		raw, err := os.ReadFile(s.Path(f))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := parquet.OpenFile(bytes.NewReader(raw), int64(len(raw)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, g := range p.RowGroups() {
+			rows := g.Rows()
+			buf := make([]parquet.Row, 16)
+			for {
+				n, err := rows.ReadRows(buf)
+				for _, row := range buf[:n] {
+					out.addRow(t, table, row)
+				}
+				if errors.Is(err, io.EOF) {
+					break
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := rows.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return out
+}
+
+func flatByArrow(t *testing.T, s *layout.Snapshot, table *schema.Table) flat {
+	t.Helper()
+	out := flat{}
+	for _, f := range s.Manifest.FilesOf(table.Name) {
+		p, err := file.OpenParquetFile(s.Path(f), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := pqarrow.NewFileReader(p, pqarrow.ArrowReadProperties{BatchSize: 100}, memory.DefaultAllocator)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := r.ReadTable(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		batches := array.NewTableReader(data, 0)
+		for batches.Next() {
+			b := batches.RecordBatch()
+			for row := range int(b.NumRows()) {
+				var values []string
+				for _, col := range b.Columns() {
+					values = append(values, arrowText(t, col, row))
+				}
+				out.add(t, table, values)
+			}
+		}
+		batches.Release()
+		data.Release()
+		if err := p.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out
+}
+
+func arrowText(t *testing.T, col arrow.Array, row int) string {
+	t.Helper()
+	if col.IsNull(row) {
+		return "null"
+	}
+	switch col := col.(type) {
+	case *array.String:
+		return strconv.Quote(col.Value(row))
+	case *array.Binary:
+		return strconv.Quote(string(col.Value(row)))
+	case *array.Int32:
+		return strconv.FormatInt(int64(col.Value(row)), 10)
+	case *array.Int64:
+		return strconv.FormatInt(col.Value(row), 10)
+	case *array.Boolean:
+		return strconv.FormatBool(col.Value(row))
+	case *array.Timestamp:
+		return strconv.FormatInt(int64(col.Value(row)), 10)
+	case *array.Decimal128:
+		return col.Value(row).BigInt().String()
+	}
+	t.Fatalf("a column of type %s", col.DataType())
+	return ""
+}
+
+func flatByDuckDB(t *testing.T, s *layout.Snapshot, table *schema.Table) flat {
+	t.Helper()
+	db, err := sql.Open("duckdb", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	var exprs []string
+	for _, c := range table.Columns {
+		switch c.Type {
+		case schema.Text, schema.Word, schema.JSON:
+			exprs = append(exprs, fmt.Sprintf("encode(%q::VARCHAR)", c.Name))
+		case schema.Timestamp:
+			exprs = append(exprs, fmt.Sprintf("epoch_ms(%q)", c.Name))
+		case schema.Money:
+			exprs = append(exprs, fmt.Sprintf("(%q::DECIMAL(38,4) * 10000)::HUGEINT", c.Name))
+		case schema.Seconds:
+			exprs = append(exprs, fmt.Sprintf("(%q::DECIMAL(38,3) * 1000)::HUGEINT", c.Name))
+		default:
+			exprs = append(exprs, fmt.Sprintf("%q", c.Name))
+		}
+	}
+	glob := filepath.Join(s.Dir, table.Name, "**", "*.parquet")
+	rows, err := db.QueryContext(t.Context(), fmt.Sprintf("SELECT %s FROM read_parquet('%s')", strings.Join(exprs, ", "), glob))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	out := flat{}
+	for rows.Next() {
+		values := make([]any, len(exprs))
+		to := make([]any, len(exprs))
+		for i := range values {
+			to[i] = &values[i]
+		}
+		if err := rows.Scan(to...); err != nil {
+			t.Fatal(err)
+		}
+		var texts []string
+		for _, v := range values {
+			switch v := v.(type) {
+			case nil:
+				texts = append(texts, "null")
+			case []byte:
+				texts = append(texts, strconv.Quote(string(v)))
+			case *big.Int:
+				texts = append(texts, v.String())
+			default:
+				texts = append(texts, fmt.Sprint(v))
+			}
+		}
+		out.add(t, table, texts)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}

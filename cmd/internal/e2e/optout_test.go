@@ -1,0 +1,113 @@
+package e2e
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/layout"
+	"callhouse/internal/sandbox"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink"
+)
+
+// A caller who opts out after the call was copied: the next run that lists the
+// call takes out of the current snapshot what must not be kept; the snapshots
+// before it lose it as they go, a day and three commits later; nothing of it is
+// in the journal; and the call itself stays, with its times and its cost.
+func TestOptOutAfterTheCall(t *testing.T) {
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 61, Calls: 250, Days: 12}})
+	e := newEditor(c)
+	if r := e.extract(); r.code != cli.ExitOK {
+		t.Fatal(r.stderr)
+	}
+	recent, ok := c.one(`SELECT max(call_id) AS v FROM calls WHERE settlement = 'settled' AND turn_count > 3
+		AND start_at > (SELECT max(start_at) FROM calls) - INTERVAL 40 HOUR`).(string)
+	if !ok {
+		t.Fatal("no call is fit")
+	}
+	old := c.settledCall()
+	e.edit = func(id string, call map[string]any) bool {
+		if id == recent || id == old {
+			call["opt_out_sensitive_data_storage"] = true // the service goes on sending the rest
+		}
+		return true
+	}
+	first := c.holding(recent)
+	if len(first) == 0 || len(c.holding(old)) == 0 {
+		t.Fatal("no snapshot holds the transcripts")
+	}
+	before := c.service.Server.Stats()
+	if r := e.extract(); r.code != cli.ExitOK {
+		t.Fatal(r.stderr)
+	}
+	if n := c.service.Server.Stats().ByKind["detail"] - before.ByKind["detail"]; n != 0 {
+		t.Errorf("%d details were asked for", n)
+	}
+	current, err := layout.Current(c.warehouse)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := current.Manifest.Snapshot
+	call, err := sink.Find(t.Context(), current, recent)
+	if err != nil || call == nil {
+		t.Fatalf("the call is gone: %v", err)
+	}
+	if call.TranscriptState != schema.Withheld || len(call.Turns)+len(call.Items) > 0 || call.Summary != nil || call.RecordingURL != nil ||
+		!call.TotalCost.OK || !call.EndAt.OK {
+		t.Errorf("of the call are kept %+v", call)
+	}
+	if now := c.holding(recent); now[n] || len(now) == 0 {
+		t.Errorf("of the snapshots to %d these hold the transcript: %v", n, now)
+	}
+	// The old call is listed again within a week, or at once if asked.
+	if now := c.holding(old); !now[n] {
+		t.Errorf("a call that was not listed has changed")
+	}
+	if r := e.extract("--full"); r.code != cli.ExitOK {
+		t.Fatal(r.stderr)
+	}
+	// A day and three commits later nothing has it.
+	for range 3 {
+		c.clock.Advance(25 * time.Hour)
+		if r := e.extract(); r.code != cli.ExitOK {
+			t.Fatal(r.stderr)
+		}
+	}
+	for _, id := range []string{recent, old} {
+		if now := c.holding(id); len(now) > 0 {
+			t.Errorf("these snapshots still hold the transcript of %s: %v", id, now)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(c.warehouse, layout.JournalName, "*")); len(left) > 0 {
+		t.Errorf("the journal holds %v", left)
+	}
+	if r := e.extract("verify", "--all"); r.code != cli.ExitOK {
+		t.Error(r.stdout)
+	}
+}
+
+// holding returns the snapshots that are kept and have turns of a call.
+func (c *company) holding(id string) map[int64]bool {
+	c.t.Helper()
+	dirs, err := filepath.Glob(filepath.Join(c.warehouse, layout.SnapshotsName, "*"))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	out := map[int64]bool{}
+	for _, dir := range dirs {
+		s, err := layout.Open(c.warehouse, filepath.Base(dir))
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		call, err := sink.Find(c.t.Context(), s, id)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		if call != nil && len(call.Turns) > 0 {
+			out[s.Manifest.Snapshot] = true
+		}
+	}
+	return out
+}

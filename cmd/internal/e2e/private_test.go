@@ -1,0 +1,306 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/querycmd"
+	"callhouse/internal/layout"
+	"callhouse/internal/sandbox"
+)
+
+// queryAs runs query as it is told.
+func queryAs(t *testing.T, args ...string) result {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code := querycmd.Run(t.Context(), args, strings.NewReader(""), &out, &errs)
+	return result{code, out.String(), errs.String()}
+}
+
+// nowhere checks that no file under a folder holds any of the texts.
+func nowhere(t *testing.T, dir string, texts ...string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		for _, text := range texts {
+			if bytes.Contains(raw, []byte(text)) {
+				t.Errorf("%q is in %s", text, path)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// everything returns all rows of all tables as text.
+func (c *company) everything() string {
+	c.t.Helper()
+	var all strings.Builder
+	for _, table := range []string{"calls", "transcript_turns", "analysis_items", "runs"} {
+		r := c.query("sql", "SELECT * FROM "+table, "--format", "ndjson")
+		if r.code != cli.ExitOK {
+			c.t.Fatal(r.stderr)
+		}
+		all.WriteString(r.stdout)
+	}
+	return all.String()
+}
+
+// Masked numbers never reach the disk: not those of the list, not those of the
+// details, not those of an import. Equal ones stay equal, so that counts are what
+// they are without; forget finds them, and only with their key.
+func TestMaskedNumbers(t *testing.T) {
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 150, Days: 3}})
+	plain := *c
+	plain.warehouse = filepath.Join(t.TempDir(), "plain")
+	plain.mustExtract()
+	var raw []string
+	for _, row := range plain.sql("SELECT from_number AS n FROM calls WHERE from_number <> '' UNION SELECT to_number FROM calls WHERE to_number <> ''") {
+		raw = append(raw, fmt.Sprint(row["n"]))
+	}
+	if len(raw) < 20 {
+		t.Fatalf("only %d numbers", len(raw))
+	}
+	r := c.mustExtract("--mask=from_number,to_number,dynamic_variables.*,metadata")
+	said := r.stderr
+	dump := filepath.Join(t.TempDir(), "dump.jsonl")
+	const imported = "+15550001111"
+	body := `{"call_id":"imported","call_from":"` + imported + `","call_to":null,"start_timestamp":` + fmt.Sprint(c.clock.Now().Add(-time.Hour).UnixMilli()) + "}\n"
+	if err := os.WriteFile(dump, []byte(body), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// Without the flag: what a warehouse masks stays masked.
+	for _, args := range [][]string{{"import", dump}, {"run"}} {
+		r := extractAt(t.Context(), c.clock.Now, append([]string{"--warehouse", c.warehouse, "--base-url", c.service.URL, "--api-key-file", c.keyFile,
+			"--requests-per-second", "2000", "--requests-per-minute", "100000"}, args...)...)
+		if r.code != cli.ExitOK {
+			t.Fatalf("%v: exit code %d:\n%s", args, r.code, r.stderr)
+		}
+		said += r.stderr
+	}
+	rows := c.everything() + said
+	for _, n := range append(raw, imported) {
+		if strings.Contains(rows, n) {
+			at := strings.Index(rows, n)
+			t.Errorf("%s got through: …%s…", n, rows[max(0, at-80):min(len(rows), at+40)])
+		}
+	}
+	nowhere(t, c.warehouse, append(raw, imported)...)
+	same := "SELECT count(DISTINCT from_number)::VARCHAR || ' ' || count(DISTINCT to_number) || ' ' || count(*) FILTER (WHERE from_number IS NULL) FROM calls WHERE call_id <> 'imported'"
+	if got, want := c.one(same), plain.one(same); got != want {
+		t.Errorf("distinct numbers %v, without masks %v", got, want)
+	}
+	if n := c.one("SELECT count(*) FROM calls WHERE dynamic_variables IS NOT NULL AND NOT regexp_full_match(dynamic_variables::VARCHAR, '(\\{\\}|null|\\{(\"[^\"]+\":(\"masked:[0-9a-f]{32}\"|null|\"\"),?)*\\})')"); n != json.Number("0") {
+		t.Errorf("%v calls have dynamic variables that are not masked", n)
+	}
+	wh := []string{"--warehouse", c.warehouse}
+	if v := extract(t.Context(), append(wh, "verify")...); v.code != cli.ExitOK {
+		t.Errorf("verify: exit code %d:\n%s", v.code, v.stdout+v.stderr)
+	}
+	if v := extract(t.Context(), append(wh, "show", "imported")...); !strings.Contains(v.stdout, `"call_from":"masked:`) {
+		t.Errorf("show: %s%s", v.stdout, v.stderr)
+	}
+
+	key := filepath.Join(c.warehouse, layout.MaskKeyName)
+	away := filepath.Join(t.TempDir(), "mask.key")
+	if err := os.Rename(key, away); err != nil {
+		t.Fatal(err)
+	}
+	forget := func(args ...string) result {
+		return extract(t.Context(), append(append(wh, "forget", "--number", imported, "--yes"), args...)...)
+	}
+	if f := forget(); f.code != cli.ExitUsage || !strings.Contains(f.stderr, "--mask-key-file") {
+		t.Errorf("forget without the key: exit code %d:\n%s", f.code, f.stderr)
+	}
+	other := filepath.Join(t.TempDir(), "other.key")
+	if err := os.WriteFile(other, []byte(strings.Repeat("ab", 32)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if f := forget("--mask-key-file", other); f.code != cli.ExitUsage || !strings.Contains(f.stderr, "not the key") {
+		t.Errorf("forget with another key: exit code %d:\n%s", f.code, f.stderr)
+	}
+	if f := c.extract(t.Context()); f.code != cli.ExitUsage || strings.Contains(c.everything(), raw[0]) {
+		t.Errorf("a run without the key: exit code %d:\n%s", f.code, f.stderr)
+	}
+	if f := forget("--mask-key-file", away); f.code != cli.ExitOK || c.one("SELECT count(*) FROM calls WHERE call_id = 'imported'") != json.Number("0") {
+		t.Errorf("forget with the key: exit code %d:\n%s", f.code, f.stderr)
+	}
+	if f := c.extract(t.Context(), "--mask=from_nubmer"); f.code != cli.ExitUsage || !strings.Contains(f.stderr, "did you mean: from_number?") {
+		t.Errorf("an unknown field: exit code %d:\n%s", f.code, f.stderr)
+	}
+}
+
+// Calls past --keep go at the end of a run, are asked for no more, and the rest
+// equals the truth. Where more is kept again, they come back.
+func TestKeepForgetsWithTime(t *testing.T) {
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 8, Calls: 300, Days: 16}})
+	c.mustExtract()
+	all := c.counts("SELECT 'calls' AS key, count(*) AS n FROM calls")["calls"]
+	c.clock.Advance(24 * time.Hour)
+	before := c.service.Server.Stats()
+	cut := c.clock.Now().Add(-10 * 24 * time.Hour).UTC().Truncate(24 * time.Hour)
+	due := c.counts(fmt.Sprintf("SELECT 'old' AS key, count(*) AS n FROM calls WHERE epoch_ms(start_at) < %d", cut.UnixMilli()))["old"]
+	if due < 50 {
+		t.Fatalf("only %d calls are old", due)
+	}
+	r := c.mustExtract("--keep=10d")
+	if !strings.Contains(r.stderr, fmt.Sprintf("erased       %d calls", due)) {
+		t.Errorf("%d calls were due:\n%s", due, r.stderr)
+	}
+	oldest := func() bool {
+		return c.one(fmt.Sprintf("SELECT count(*) FROM calls WHERE epoch_ms(start_at) < %d", cut.UnixMilli())) == json.Number("0")
+	}
+	if !oldest() {
+		t.Error("older calls are still there")
+	}
+	// Weeks of nights: the list is gone over again and again, and never below.
+	for range 3 {
+		c.clock.Advance(7 * 24 * time.Hour)
+		cut = cut.Add(7 * 24 * time.Hour)
+		c.mustExtract("--keep=10d")
+		if !oldest() {
+			t.Error("older calls are still there, or came back")
+		}
+	}
+	listed := c.counts("SELECT 'listed' AS key, calls_listed AS n FROM runs ORDER BY started_at DESC LIMIT 1")["listed"]
+	if visible := c.service.Server.Truth().Calls; listed == 0 || 2*listed > visible {
+		t.Errorf("%d calls were listed of %d, though most are kept no longer", listed, visible)
+	}
+	if again := c.service.Server.Stats().DetailsUnchanged - before.DetailsUnchanged; again > 0 {
+		t.Errorf("%d details were asked for in vain", again)
+	}
+	s, err := layout.Current(c.warehouse)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if from := s.Manifest.Coverage[0].From; from != cut.UnixMilli() {
+		t.Errorf("the ledger begins at %d, want %d", from, cut.UnixMilli())
+	}
+	if v := extract(t.Context(), "verify", "--warehouse", c.warehouse); v.code != cli.ExitOK {
+		t.Errorf("verify: exit code %d:\n%s", v.code, v.stdout+v.stderr)
+	}
+	c.mustExtract("--keep=4000d")
+	sameAsTruth(t, c)
+	if now := c.counts("SELECT 'calls' AS key, count(*) AS n FROM calls")["calls"]; now < all {
+		t.Errorf("%d calls came back of %d", now, all)
+	}
+	if r := c.extract(t.Context(), "--keep=2d"); r.code != cli.ExitUsage {
+		t.Errorf("--keep 2d: exit code %d", r.code)
+	}
+}
+
+// modes checks the mode of everything under a warehouse.
+func modes(t *testing.T, root string, file, folder fs.FileMode) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.Type()&fs.ModeSymlink != 0 {
+			return err
+		}
+		st, err := d.Info()
+		if err != nil {
+			return err
+		}
+		want := file
+		rel, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		switch {
+		case rel == layout.JournalName:
+			want = 0o700
+		case d.IsDir():
+			want = folder
+		case rel == layout.LockName || rel == layout.MaskKeyName:
+			want = 0o600
+		}
+		if st.Mode().Perm() != want {
+			t.Errorf("%s has mode %04o, want %04o", rel, st.Mode().Perm(), want)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// What runs and maintenance write is readable by its owner alone, or by the
+// group where it is to be, whatever the umask.
+func TestModes(t *testing.T) {
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 3, Calls: 40, Days: 40}})
+	wh := []string{"--warehouse", c.warehouse}
+	night := func(args ...string) {
+		t.Helper()
+		c.clock.Advance(24 * time.Hour)
+		c.mustExtract(append([]string{"--mask=to_number"}, args...)...)
+		id := fmt.Sprint(c.one("SELECT min(call_id) FROM calls"))
+		for _, m := range [][]string{{"compact"}, {"migrate"}, {"forget", "--yes", "--call-id", id}, {"verify"}} {
+			if r := extractAt(t.Context(), c.clock.Now, append(append(append([]string{}, wh...), m...), args...)...); r.code != cli.ExitOK && m[0] != "compact" && m[0] != "verify" {
+				t.Fatalf("%v: exit code %d:\n%s", m, r.code, r.stderr)
+			}
+		}
+	}
+	defer syscall.Umask(syscall.Umask(0))
+	night()
+	modes(t, c.warehouse, 0o600, 0o700)
+	syscall.Umask(0o077)
+	night("--group-readable")
+	modes(t, c.warehouse, 0o640, 0o750)
+	night()
+	modes(t, c.warehouse, 0o600, 0o700)
+}
+
+// A dump of all goroutines, which Go prints of a program that crashes, has
+// nothing of the key; and the program leaves no core.
+func TestKeyNotInADump(t *testing.T) {
+	bin := filepath.Join(t.TempDir(), "extract")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "callhouse/cmd/extract").CombinedOutput(); err != nil {
+		t.Fatalf("build extract: %v\n%s", err, out)
+	}
+	c := found(t, sandbox.Options{World: sandbox.Config{Calls: 300, Days: 3}, Latency: 20 * time.Millisecond})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, bin, "run", "--warehouse", c.warehouse, "--base-url", c.service.URL, "--requests-per-second=50", "--requests-per-minute=3000")
+	dir := t.TempDir()
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CALLHOUSE_API_KEY="+testKey, "GOTRACEBACK=system")
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for c.service.Server.Stats().Requests < 20 && ctx.Err() == nil {
+		time.Sleep(5 * time.Millisecond) // until the key is in use
+	}
+	if limits, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", cmd.Process.Pid)); err == nil &&
+		!regexp.MustCompile(`Max core file size +0 +0 `).Match(limits) {
+		t.Errorf("it may leave a core:\n%s", limits)
+	}
+	if err := cmd.Process.Signal(syscall.SIGQUIT); err != nil {
+		t.Fatal(err)
+	}
+	err := cmd.Wait()
+	if err == nil || !strings.Contains(errs.String(), "goroutine ") {
+		t.Fatalf("it did not crash: %v\n%s", err, errs.String())
+	}
+	if strings.Contains(errs.String(), testKey) {
+		t.Error("the dump has the key")
+	}
+	nowhere(t, dir, testKey)
+	nowhere(t, c.warehouse, testKey)
+}

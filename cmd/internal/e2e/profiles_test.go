@@ -1,0 +1,338 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/layout"
+	"callhouse/internal/sandbox"
+	"callhouse/internal/schema"
+)
+
+// configured writes a configuration file, and returns --config with it.
+func configured(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "callhouse.toml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return "--config=" + path
+}
+
+// profile returns a profile of a company.
+func (c *company) profile(name, more string) string {
+	return fmt.Sprintf("[profiles.%s]\nbase_url = %q\napi_key_file = %q\nwarehouse = %q\n%s\n", name, c.service.URL, c.keyFile, c.warehouse, more)
+}
+
+const fast = "requests_per_second = 2000\nrequests_per_minute = 100000\n"
+
+func callsIn(t *testing.T, c *company) int64 {
+	t.Helper()
+	s, err := layout.Current(c.warehouse)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Manifest.Rows(schema.Calls.Name)
+}
+
+// Several organisations run side by side in one process: each into its own
+// warehouse, with its own lines, and one that fails stops no other. The exit
+// code is the worst.
+func TestProfilesSideBySide(t *testing.T) {
+	a := found(t, sandbox.Options{World: sandbox.Config{Seed: 1, Calls: 120, Days: 3}})
+	b := found(t, sandbox.Options{World: sandbox.Config{Seed: 2, Calls: 80, Days: 3}})
+	b.clock = a.clock
+	conf := configured(t, fast+a.profile("acme", "")+b.profile("globex", ""))
+	run := func(args ...string) result {
+		return extractAt(t.Context(), a.clock.Now, append([]string{conf}, args...)...)
+	}
+
+	r := run("run", "--all")
+	if r.code != cli.ExitOK || callsIn(t, a) == 0 || callsIn(t, b) == 0 || callsIn(t, a) == callsIn(t, b) {
+		t.Fatalf("exit code %d:\n%s", r.code, r.stderr)
+	}
+	for _, line := range strings.Split(strings.TrimSuffix(r.stderr, "\n"), "\n") {
+		if !strings.HasPrefix(line, "[acme] ") && !strings.HasPrefix(line, "[globex] ") {
+			t.Errorf("a line without its profile: %s", line)
+		}
+	}
+	for _, says := range []string{"[acme] run ", "[globex] run ", "warehouse=" + a.warehouse} {
+		if !strings.Contains(r.stderr, says) {
+			t.Errorf("it does not say %q", says)
+		}
+	}
+
+	b.service.Server.Revoke(testKey)
+	r = run("run", "--profile", "globex,acme", "--full", "--log-format=json")
+	if r.code != cli.ExitFailed || a.service.Server.Stats().ByKind["page"] < 4 {
+		t.Errorf("one of two failed: exit code %d:\n%s", r.code, r.stderr)
+	}
+	seen := map[any]bool{}
+	for _, line := range strings.Split(strings.TrimSuffix(r.stderr, "\n"), "\n") {
+		var v map[string]any
+		if err := json.Unmarshal([]byte(line), &v); err != nil {
+			t.Fatalf("no JSON: %s", line)
+		}
+		if v["msg"] == "run ended" {
+			seen[fmt.Sprint(v["profile"], " ", v["outcome"])] = true
+		}
+	}
+	if !seen["acme done"] || !seen["globex failed"] {
+		t.Errorf("runs that ended: %v", seen)
+	}
+	// One alone is as without profiles: its lines are its own.
+	if r = run("run", "--profile", "acme"); r.code != cli.ExitOK || strings.Contains(r.stderr, "[acme]") {
+		t.Errorf("one profile: exit code %d:\n%s", r.code, r.stderr)
+	}
+	if r = run("show", "--profile", "acme", "none"); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "there is no call") {
+		t.Errorf("show in a profile: exit code %d:\n%s", r.code, r.stderr)
+	}
+	if n := len(a.sql("SELECT * FROM runs")); n != 3 {
+		t.Errorf("acme has %d runs, want 3", n)
+	}
+	a.warehouse = "unused"
+	if r := a.query("sql", "SELECT 1", conf); r.code == cli.ExitOK {
+		t.Error("a flag is over the file, and there is no such warehouse")
+	}
+}
+
+// Profiles that would get in each other's way are refused before any request.
+func TestProfilesRefused(t *testing.T) {
+	a := found(t, sandbox.Options{World: sandbox.Config{Calls: 10, Days: 1}})
+	b := found(t, sandbox.Options{World: sandbox.Config{Calls: 10, Days: 1}})
+	same := *a
+	same.warehouse = filepath.Join(t.TempDir(), "link", "w")
+	if err := os.Symlink(filepath.Dir(b.warehouse), filepath.Dir(same.warehouse)); err != nil {
+		t.Fatal(err)
+	}
+	other := *a
+	other.warehouse = filepath.Join(t.TempDir(), "w")
+	linked := *a
+	linked.warehouse = filepath.Join(filepath.Dir(same.warehouse), filepath.Base(b.warehouse))
+	two := fast + a.profile("acme", "") + b.profile("globex", "")
+	for _, c := range []struct {
+		name, file string
+		env        []string
+		args       []string
+		says       string
+	}{
+		{"one warehouse", fast + a.profile("x", "") + (&company{service: b.service, keyFile: b.keyFile, warehouse: a.warehouse}).profile("y", ""),
+			nil, []string{"--all"}, `"x" and "y" share a warehouse`},
+		{"one warehouse by a link", fast + linked.profile("x", "") + b.profile("y", ""), nil, []string{"--all"}, `"x" and "y" share a warehouse`},
+		{"one budget", fast + a.profile("x", "") + other.profile("y", ""), nil, []string{"--all"}, "have the same key for " + a.service.URL},
+		{"one metrics file", "metrics_file = \"/tmp/m.prom\"\n" + two, nil, []string{"--all"}, "share a metrics file"},
+		{"a flag for all", two, nil, []string{"--all", "--warehouse=w"}, "share a warehouse"},
+		{"the environment", two, []string{"CALLHOUSE_WAREHOUSE=w"}, []string{"--profile=acme"}, "CALLHOUSE_WAREHOUSE is set"},
+		{"another's key", two, []string{"CALLHOUSE_API_KEY=k"}, []string{"--profile=acme"}, "CALLHOUSE_API_KEY is set"},
+		{"none named", two, nil, nil, "none is named: acme, globex"},
+		{"unknown", two, nil, []string{"--profile=acm"}, `there is no profile "acm"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, pair := range c.env {
+				name, value, _ := strings.Cut(pair, "=")
+				t.Setenv(name, value)
+			}
+			r := extract(t.Context(), append([]string{"run", configured(t, c.file)}, c.args...)...)
+			if r.code != cli.ExitUsage || !strings.Contains(r.stderr, c.says) {
+				t.Errorf("exit code %d, want %q:\n%s", r.code, c.says, r.stderr)
+			}
+		})
+	}
+	if n := a.service.Server.Stats().Requests + b.service.Server.Stats().Requests; n != 0 {
+		t.Errorf("%d requests were sent", n)
+	}
+	if r := extract(t.Context(), "verify", configured(t, two), "--profile=acme,globex"); r.code != cli.ExitUsage {
+		t.Errorf("verify of two: exit code %d:\n%s", r.code, r.stderr)
+	}
+}
+
+// config says where each setting came from, and of the key only that.
+func TestConfigShows(t *testing.T) {
+	c := found(t, sandbox.Options{World: sandbox.Config{Calls: 10, Days: 1}})
+	conf := configured(t, "share = 0.5\nping_url = \"https://user:SECRET@example.com/SECRET\"\n"+c.profile("acme", "window = \"48h\""))
+	t.Setenv("CALLHOUSE_RELIST_EVERY", "24h")
+	r := extract(t.Context(), "config", conf, "--profile=acme", "--quiet", "--format=json")
+	if r.code != cli.ExitOK || strings.Contains(r.stdout+r.stderr, testKey) || strings.Contains(r.stdout, "SECRET") {
+		t.Fatalf("exit code %d:\n%s%s", r.code, r.stdout, r.stderr)
+	}
+	var shown []struct {
+		Profile  string
+		APIKey   struct{ Value, From, Kind string } `json:"api_key"`
+		Settings []struct {
+			Name, Value, From, Kind string
+			Line                    int
+		}
+	}
+	if err := json.Unmarshal([]byte(r.stdout), &shown); err != nil || len(shown) != 1 {
+		t.Fatalf("%v:\n%s", err, r.stdout)
+	}
+	if k := shown[0].APIKey; k.Value != "[masked]" || k.From != "file "+c.keyFile || k.Kind != "file" {
+		t.Errorf("the key: %+v", k)
+	}
+	got := map[string]string{}
+	for _, s := range shown[0].Settings {
+		got[s.Name] = fmt.Sprint(s.Value, " ", s.Kind, " ", s.Line)
+	}
+	for name, want := range map[string]string{"share": "0.5 file 1", "window": "48h0m0s file 7", "relist_every": "24h0m0s environment 0",
+		"quiet": "true flag 0", "requests_per_second": "5 default 0", "ping_url": "[masked] file 2"} {
+		if got[name] != want {
+			t.Errorf("%s: %q, want %q", name, got[name], want)
+		}
+	}
+	text := extract(t.Context(), "config", conf, "--profile=acme").stdout
+	if !strings.Contains(text, "environment variable CALLHOUSE_RELIST_EVERY") || strings.Contains(text, testKey) {
+		t.Errorf("as text:\n%s", text)
+	}
+	if r := extract(t.Context(), "config", "--example", "--config=/nowhere"); r.code != cli.ExitOK || !strings.Contains(r.stdout, "[profiles.acme]") {
+		t.Errorf("the example: exit code %d:\n%s", r.code, r.stderr)
+	}
+}
+
+// The example works as it stands: a night by it is one by the defaults.
+func TestConfigExampleWorks(t *testing.T) {
+	c := found(t, sandbox.Options{World: sandbox.Config{Calls: 10, Days: 1}})
+	conf := configured(t, extract(t.Context(), "config", "--example").stdout)
+	if r := c.extract(t.Context(), conf); r.code != cli.ExitOK || callsIn(t, c) == 0 {
+		t.Errorf("exit code %d:\n%s", r.code, r.stderr)
+	}
+	if r := c.query("sql", "SELECT 1", conf); r.code != cli.ExitOK {
+		t.Errorf("query: exit code %d:\n%s", r.code, r.stderr)
+	}
+}
+
+// query takes warehouse, zone and format from the same places.
+func TestQueryHonoursTheFile(t *testing.T) {
+	c := found(t, sandbox.Options{World: sandbox.Config{Calls: 30, Days: 2}})
+	c.mustExtract()
+	conf := configured(t, "tz = \"Asia/Seoul\"\nformat = \"csv\"\n"+c.profile("acme", ""))
+	ask := func(args ...string) result { return queryAs(t, append(args, conf)...) }
+	r := ask("sql", "SELECT current_setting('TimeZone') AS zone, count(*) > 0 AS any FROM calls", "--profile=acme")
+	if r.code != cli.ExitOK || r.stdout != "zone,any\nAsia/Seoul,true\n" {
+		t.Errorf("exit code %d: %q\n%s", r.code, r.stdout, r.stderr)
+	}
+	if r = ask("sql", "SELECT 1 AS x", "--profile=acme", "--format=json", "--tz=UTC"); !strings.HasPrefix(r.stdout, "[") {
+		t.Errorf("a flag is over the file: %q", r.stdout)
+	}
+	out := filepath.Join(t.TempDir(), "x.ndjson")
+	if r = ask("sql", "SELECT 1 AS x", "--profile=acme", "--output="+out); r.code != cli.ExitOK {
+		t.Fatalf("exit code %d:\n%s", r.code, r.stderr)
+	}
+	if raw, err := os.ReadFile(out); err != nil || !strings.HasPrefix(string(raw), "{") {
+		t.Errorf("the ending of --output is over the file's format: %q, %v", raw, err)
+	}
+	if r = ask("sql", "SELECT 1"); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "none is named: acme") {
+		t.Errorf("no profile named: exit code %d:\n%s", r.code, r.stderr)
+	}
+	if r = ask("list"); r.code != cli.ExitOK {
+		t.Errorf("what needs no warehouse needs no profile: exit code %d:\n%s", r.code, r.stderr)
+	}
+	t.Setenv("CALLHOUSE_FORMAT", "markdown")
+	if r = ask("sql", "SELECT 1 AS x", "--profile=acme"); !strings.HasPrefix(r.stdout, "|") {
+		t.Errorf("the environment is over the file: %q", r.stdout)
+	}
+	bad := configured(t, "warehosue = \"x\"")
+	if r = queryAs(t, "sql", "SELECT 1", bad); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "did you mean: warehouse?") {
+		t.Errorf("a wrong file: exit code %d:\n%s", r.code, r.stderr)
+	}
+}
+
+// The key comes from each of its places, and nothing that extract says or writes
+// has any of it: not when it works, not when it is refused, also not where the
+// service repeats it.
+func TestKeyPlaces(t *testing.T) {
+	c := found(t, sandbox.Options{World: sandbox.Config{Calls: 20, Days: 1}})
+	for _, name := range []string{"CALLHOUSE_API_KEY", "CREDENTIALS_DIRECTORY", "ACME_KEY"} {
+		t.Setenv(name, "")
+	}
+	creds := t.TempDir()
+	for _, name := range []string{"callhouse-api-key", "callhouse-api-key.acme"} {
+		if err := os.WriteFile(filepath.Join(creds, name), []byte(testKey), 0o440); err != nil { // as systemd does
+			t.Fatal(err)
+		}
+	}
+	own := configured(t, fast+fmt.Sprintf("[profiles.acme]\nbase_url = %q\nwarehouse = %q", c.service.URL, c.warehouse))
+	named := configured(t, fast+fmt.Sprintf("[profiles.acme]\nbase_url = %q\nwarehouse = %q\napi_key_env = \"ACME_KEY\"", c.service.URL, c.warehouse))
+	direct := []string{"--warehouse", c.warehouse, "--base-url", c.service.URL, "--requests-per-second=2000", "--requests-per-minute=100000"}
+	metrics := "--metrics-file=" + filepath.Join(c.warehouse, "metrics.prom")
+	said := ""
+	for _, p := range []struct {
+		name, from string
+		env        [2]string
+		args       []string
+	}{
+		{"variable", "CALLHOUSE_API_KEY", [2]string{"CALLHOUSE_API_KEY", testKey}, direct},
+		{"variable of another name", "ACME_KEY", [2]string{"ACME_KEY", testKey}, append([]string{"--api-key-env=ACME_KEY"}, direct...)},
+		{"variable of a profile", "ACME_KEY", [2]string{"ACME_KEY", testKey}, []string{named, "--profile=acme"}},
+		{"file", "file " + c.keyFile, [2]string{"CALLHOUSE_API_KEY_FILE", c.keyFile}, direct},
+		{"a flag over a variable", "file " + c.keyFile, [2]string{"CALLHOUSE_API_KEY", "other"}, append([]string{"--api-key-file", c.keyFile}, direct...)},
+		{"systemd", "systemd credential callhouse-api-key", [2]string{"CREDENTIALS_DIRECTORY", creds}, direct},
+		{"systemd for a profile", "systemd credential callhouse-api-key.acme", [2]string{"CREDENTIALS_DIRECTORY", creds}, []string{own, "--profile=acme"}},
+	} {
+		t.Run(p.name, func(t *testing.T) {
+			t.Setenv(p.env[0], p.env[1])
+			r := extractAt(t.Context(), c.clock.Now, append([]string{"run", metrics}, p.args...)...)
+			if r.code != cli.ExitOK || !strings.Contains(r.stderr, p.from) {
+				t.Errorf("exit code %d, key not from %q:\n%s", r.code, p.from, r.stderr)
+			}
+			shown := extract(t.Context(), append([]string{"config"}, p.args...)...)
+			if !strings.Contains(shown.stdout, p.from) || !strings.Contains(shown.stdout, "[masked]") {
+				t.Errorf("config does not say %q:\n%s", p.from, shown.stdout)
+			}
+			said += r.stderr + r.stdout + shown.stdout
+		})
+	}
+	t.Run("refused", func(t *testing.T) {
+		for _, e := range []struct {
+			says string
+			env  [2]string
+			args []string
+		}{
+			{"no API key", [2]string{"ACME_KEY", ""}, direct},
+			{"ACME_KEY is not set", [2]string{"ACME_KEY", ""}, append([]string{"--api-key-env=ACME_KEY"}, direct...)},
+			{"two API keys are named", [2]string{"ACME_KEY", testKey}, append([]string{"--api-key-env=ACME_KEY", "--api-key-file", c.keyFile}, direct...)},
+			{"no API key for the profile", [2]string{"ACME_KEY", ""}, []string{own, "--profile=acme"}},
+		} {
+			t.Setenv(e.env[0], e.env[1])
+			r := extract(t.Context(), e.args...)
+			if r.code != cli.ExitUsage || !strings.Contains(r.stderr, e.says) {
+				t.Errorf("want %q, exit code %d:\n%s", e.says, r.code, r.stderr)
+			}
+			said += r.stderr
+		}
+	})
+	t.Run("a service that repeats it", func(t *testing.T) {
+		elsewhere := 0
+		other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere++ }))
+		defer other.Close()
+		for _, status := range []int{http.StatusUnauthorized, http.StatusBadRequest, http.StatusTemporaryRedirect} {
+			rude := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Location", other.URL+"/"+testKey+"?key="+testKey)
+				w.WriteHeader(status)
+				fmt.Fprintf(w, `{"error":{"code":"no %s","message":%q}}`, testKey, "bad header: "+r.Header.Get("Authorization"))
+			}))
+			r := extract(t.Context(), "run", metrics, "--warehouse", c.warehouse, "--base-url", rude.URL, "--api-key-file", c.keyFile, "--full")
+			rude.Close()
+			if r.code != cli.ExitFailed && r.code != cli.ExitIncomplete {
+				t.Errorf("status %d: exit code %d:\n%s", status, r.code, r.stderr)
+			}
+			said += r.stderr
+		}
+		if elsewhere > 0 {
+			t.Errorf("%d requests went to where the service redirected", elsewhere)
+		}
+	})
+	if strings.Contains(said, testKey) {
+		t.Errorf("the key was said:\n%s", said)
+	}
+	nowhere(t, c.warehouse, testKey)
+	if runs := fmt.Sprint(c.sql("SELECT * FROM runs")); strings.Contains(runs, testKey) || !strings.Contains(runs, "failed") {
+		t.Errorf("the table runs: %s", runs)
+	}
+}

@@ -1,0 +1,408 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"callhouse/internal/crawler"
+	"callhouse/internal/layout"
+	"callhouse/internal/sandbox"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink"
+)
+
+var errKilled = errors.New("killed")
+
+// mortal is the disk of a process that dies: from the k-th change on nothing
+// changes any more.
+type mortal struct {
+	sink.Disk
+	mu   sync.Mutex
+	left int // changes until it dies; negative: it lives
+}
+
+func (m *mortal) op() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.left == 0 {
+		return errKilled
+	}
+	m.left--
+	return nil
+}
+
+func (m *mortal) Create(name string) (sink.File, error) {
+	if err := m.op(); err != nil {
+		return nil, err
+	}
+	f, err := m.Disk.Create(name)
+	return &mortalFile{f, m}, err
+}
+
+func (m *mortal) Mkdir(name string) error {
+	if err := m.op(); err != nil {
+		return err
+	}
+	return m.Disk.Mkdir(name)
+}
+
+func (m *mortal) Rename(from, to string) error {
+	if err := m.op(); err != nil {
+		return err
+	}
+	return m.Disk.Rename(from, to)
+}
+
+func (m *mortal) Link(from, to string) error {
+	if err := m.op(); err != nil {
+		return err
+	}
+	return m.Disk.Link(from, to)
+}
+
+func (m *mortal) Symlink(target, name string) error {
+	if err := m.op(); err != nil {
+		return err
+	}
+	return m.Disk.Symlink(target, name)
+}
+
+func (m *mortal) Remove(name string) error {
+	if err := m.op(); err != nil {
+		return err
+	}
+	return m.Disk.Remove(name)
+}
+
+type mortalFile struct {
+	sink.File
+	m *mortal
+}
+
+// Write writes a part of what it is given when the process dies in it.
+func (f *mortalFile) Write(p []byte) (int, error) {
+	if err := f.m.op(); err != nil {
+		n, _ := f.File.Write(p[:len(p)/2])
+		return n, err
+	}
+	return f.File.Write(p)
+}
+
+// realStore joins a crawler with a real warehouse, and remembers which records
+// the warehouse said it keeps.
+type realStore struct {
+	*sink.Warehouse
+	mu   sync.Mutex
+	kept map[string]int // details, by call
+}
+
+func (s *realStore) Put(ctx context.Context, recs ...schema.Record) error {
+	for i := range recs {
+		if recs[i].Kind == schema.KindItem || recs[i].Kind == schema.KindDetail {
+			clean, _, err := schema.Redact(recs[i].Body)
+			if err != nil {
+				return err
+			}
+			recs[i].Body = clean
+		}
+	}
+	if err := s.Warehouse.Put(ctx, recs...); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range recs {
+		if recs[i].Kind == schema.KindDetail {
+			s.kept[recs[i].CallID]++
+		}
+	}
+	return nil
+}
+
+func (s *realStore) Checkpoint(ctx context.Context, wait bool) error {
+	if records, _ := s.Uncommitted(); records == 0 || !wait && records < 200 {
+		return nil
+	}
+	return s.Commit(ctx, s.row)
+}
+
+func (s *realStore) row(did sink.Stats, _ int64) schema.Run {
+	return schema.Run{ID: s.RunID(), Outcome: schema.OutcomeDone, CallsNew: did.New}
+}
+
+// trouble is what may befall the runs of a company.
+type trouble struct {
+	opts    sandbox.Options
+	runs    []troubledRun
+	rate    float64
+	kinds   []sandbox.FaultKind
+	workers int
+	seed    uint64
+	step    time.Duration // the clock moves on by so much with every request
+}
+
+type troubledRun struct {
+	stopAfter int64         // requests until it is interrupted; 0: it is not
+	dieAfter  int           // changes of the disk until it is killed; negative: it is not
+	later     time.Duration // until the next one
+}
+
+var drawTrouble = rapid.Custom(func(t *rapid.T) trouble {
+	kinds := []sandbox.FaultKind{
+		"400", "401", "403", "409", "429", "500", "503", sandbox.Fault429Bare, sandbox.Fault429Date,
+		sandbox.Fault429Malformed, sandbox.Fault503HTML, sandbox.FaultReset, sandbox.FaultCut, sandbox.FaultTruncated,
+		sandbox.FaultNonJSON, sandbox.FaultSlow, sandbox.FaultHang, sandbox.FaultDuplicate, sandbox.FaultShort,
+		sandbox.FaultEmpty, sandbox.FaultLoop, sandbox.FaultExpired, sandbox.FaultTotal, sandbox.FaultDisorder,
+	}
+	tr := trouble{
+		opts: sandbox.Options{
+			World: sandbox.Config{
+				Seed:            rapid.Uint64().Draw(t, "world"),
+				Calls:           rapid.Int64Range(0, 250).Draw(t, "calls"),
+				Days:            rapid.IntRange(1, 20).Draw(t, "days"),
+				TieRate:         rapid.SampledFrom([]float64{-1, 0.05, 0.8}).Draw(t, "ties"),
+				LateVisibleRate: rapid.SampledFrom([]float64{0, 0.1}).Draw(t, "late"),
+				LateFillRate:    rapid.SampledFrom([]float64{0, 0.2}).Draw(t, "late fill"),
+				Origin:          time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC),
+			},
+			ContractOnly:    rapid.Bool().Draw(t, "contract only"),
+			ThinList:        rapid.Bool().Draw(t, "thin"),
+			OffsetPaging:    rapid.Bool().Draw(t, "offset"),
+			InclusiveBounds: rapid.Bool().Draw(t, "inclusive"),
+			CursorTTL:       rapid.SampledFrom([]time.Duration{0, 0, time.Minute}).Draw(t, "ttl"),
+			PerSecond:       50, PerMinute: 2000,
+		},
+		rate:    rapid.SampledFrom([]float64{0, 0.02, 0.1, 0.3}).Draw(t, "rate"),
+		kinds:   rapid.SliceOfNDistinct(rapid.SampledFrom(kinds), 1, 6, rapid.ID[sandbox.FaultKind]).Draw(t, "kinds"),
+		workers: rapid.SampledFrom([]int{1, 8, 64}).Draw(t, "workers"),
+		seed:    rapid.Uint64().Draw(t, "faults"),
+		step:    rapid.SampledFrom([]time.Duration{0, time.Second, time.Minute}).Draw(t, "step"),
+	}
+	if !tr.opts.OffsetPaging { // with it, what vanishes as something else arrives cannot be seen
+		tr.opts.World.DeleteRate = rapid.SampledFrom([]float64{0, 0.1}).Draw(t, "deleted")
+	}
+	for range rapid.IntRange(1, 4).Draw(t, "runs") {
+		tr.runs = append(tr.runs, troubledRun{
+			stopAfter: rapid.Int64Range(0, 60).Draw(t, "stop"),
+			dieAfter:  rapid.OneOf(rapid.Just(-1), rapid.IntRange(0, 60), rapid.IntRange(0, 600)).Draw(t, "die"),
+			later:     time.Duration(rapid.Int64Range(1, int64(4*24*time.Hour)).Draw(t, "later")),
+		})
+	}
+	return tr
+})
+
+// Whatever befalls the runs, the service's faults, interrupts, kills at any
+// change of the disk: every run ends, no record that the warehouse kept is asked
+// for again, the warehouse is whole, and after a run that nothing befalls it
+// equals the service's truth, value for value.
+func TestRealWarehouseInTrouble(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		tr := drawTrouble.Draw(rt, "trouble")
+		root, err := os.MkdirTemp("", "callhouse-trouble-")
+		if err != nil {
+			rt.Fatal(err)
+		}
+		defer os.RemoveAll(root)
+		synctest.Test(t, func(t *testing.T) {
+			st, serr := newStand(&tr, filepath.Join(root, "w"))
+			if err = serr; err == nil {
+				err = st.try(t)
+			}
+		})
+		// The Parquet reader pools decoders with channels in them, which must not
+		// be met outside of their bubble. Two collections empty its pool.
+		runtime.GC()
+		runtime.GC()
+		if err != nil {
+			rt.Fatal(err)
+		}
+	})
+}
+
+// stand is a company in trouble: a service, its clock, and a warehouse on disk.
+type stand struct {
+	*trouble
+	root   string
+	clock  *sandbox.ManualClock
+	server *sandbox.Server
+	kept   map[string]int
+	n      uint32
+
+	mu   sync.Mutex
+	calm bool
+	rnd  *rand.Rand
+}
+
+func newStand(tr *trouble, root string) (*stand, error) {
+	st := &stand{trouble: tr, root: root, kept: map[string]int{}, rnd: rand.New(rand.NewPCG(tr.seed, 0)),
+		clock: sandbox.NewManualClock(tr.opts.World.Origin)}
+	tr.opts.Clock, tr.opts.Inject = st.clock, st.inject
+	var err error
+	st.server, err = sandbox.New(tr.opts)
+	return st, err
+}
+
+func (st *stand) inject(_ int64, r sandbox.Request) sandbox.FaultKind {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.calm {
+		return ""
+	}
+	st.clock.Advance(st.step)
+	if st.rnd.Float64() >= st.rate {
+		return ""
+	}
+	return st.kinds[st.rnd.IntN(len(st.kinds))]
+}
+
+// run is one run, which perhaps is interrupted or dies.
+func (st *stand) run(t *testing.T, r troubledRun, full bool) (rep crawler.Report, err error) {
+	transport, stop := serve(t, st.server)
+	defer stop()
+	st.n++
+	disk := &mortal{left: r.dieAfter}
+	w, err := sink.Open(sink.Options{Root: st.root, RunID: layout.RunID(st.clock.Now(), st.n), Now: st.clock.Now, FS: disk, Workers: 2})
+	if err != nil {
+		return rep, err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	if _, err := w.Recover(t.Context()); err != nil {
+		return rep, err
+	}
+	store := &realStore{Warehouse: w, kept: st.kept}
+	c, err := crawler.New(crawler.Config{
+		BaseURL: "http://calls.test", Key: "sandbox-key", KeySource: "test", Transport: transport, Now: st.clock.Now,
+		PerSecond: 50, PerMinute: 2000, Workers: st.workers, CheckpointEvery: time.Second, Full: full,
+	}, store)
+	if err != nil {
+		return rep, err
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	if r.stopAfter > 0 {
+		go func() {
+			for ctx.Err() == nil && c.Progress().Requests < r.stopAfter {
+				time.Sleep(50 * time.Millisecond)
+			}
+			cancel()
+		}()
+	}
+	rep, err = c.Run(ctx)
+	return rep, errors.Join(err, w.Commit(t.Context(), store.row))
+}
+
+func (st *stand) try(t *testing.T) error {
+	for _, r := range st.runs {
+		began := time.Now()
+		_, _ = st.run(t, r, false)
+		if took := time.Since(began); took > 20*time.Hour {
+			return fmt.Errorf("a run took %v", took)
+		}
+		if err := st.whole(); err != nil {
+			return err
+		}
+		time.Sleep(2 * time.Minute)
+		st.clock.Advance(r.later)
+	}
+	st.mu.Lock()
+	st.calm = true
+	st.mu.Unlock()
+	for _, full := range []bool{false, true} {
+		rep, err := st.run(t, troubledRun{dieAfter: -1}, full)
+		if err != nil {
+			return fmt.Errorf("the last run, full %v: %w", full, err)
+		}
+		if !rep.Complete() {
+			return fmt.Errorf("the last run is not complete: %q %v", rep.Problems, rep.Aside)
+		}
+		if err := errors.Join(st.whole(), st.differs(full)); err != nil {
+			return fmt.Errorf("after the last run, full %v: %w", full, err)
+		}
+		time.Sleep(2 * time.Minute)
+	}
+	for id, n := range st.kept {
+		if n > 1 && !st.opts.ThinList { // a thin list's calls are settled by their records
+			return fmt.Errorf("the detail of %s was fetched and kept %d times", id, n)
+		}
+	}
+	return nil
+}
+
+// whole verifies the warehouse against itself, as far as there is one.
+func (st *stand) whole() error {
+	r, err := sink.Verify(context.Background(), sink.VerifyOptions{Root: st.root})
+	if errors.Is(err, layout.ErrNoWarehouse) {
+		return nil
+	}
+	if err == nil && !r.Whole() {
+		err = fmt.Errorf("the warehouse is damaged: %v", r.Problems)
+	}
+	return err
+}
+
+// differs says in what the warehouse differs from what the service shows. With
+// values, every value of every call is compared, and else what a run must not
+// leave undone.
+func (st *stand) differs(values bool) error {
+	s, err := layout.Current(st.root)
+	if err != nil {
+		return err
+	}
+	now := st.clock.Now()
+	here := map[string]*schema.Call{}
+	for call, err := range sink.Calls(context.Background(), s) {
+		if err != nil {
+			return err
+		}
+		here[string(call.ID)] = call.Clone()
+	}
+	var r sandbox.Renderer
+	var d schema.Decoder
+	world := st.server.World()
+	for v := range world.Visible(now) {
+		id := world.ID(v.Index).String()
+		got := here[id]
+		if got == nil {
+			return fmt.Errorf("call %s is not in the warehouse", id)
+		}
+		delete(here, id)
+		if got.DetailDue() {
+			return fmt.Errorf("the detail of call %s was not fetched", id)
+		}
+		if !values || st.opts.ThinList && got.Settlement == schema.Expired {
+			continue // what came after it was given up a thin list does not tell
+		}
+		body, _, err := schema.Redact(r.Detail(nil, v))
+		if err != nil {
+			return err
+		}
+		want := new(schema.Call)
+		if err := d.Decode(body, schema.KindDetail, want); err != nil {
+			return err
+		}
+		want.FirstSeenAt, want.FetchedAt = got.FirstSeenAt, got.FetchedAt
+		schema.Merge(nil, want, schema.KindDetail)
+		want.Settle(now.UnixMilli())
+		if want.TurnCount.V == 0 && !got.TurnCount.OK { // it was never due
+			want.TurnCount = got.TurnCount
+		}
+		if found := schema.Differences(want, got); len(found) > 0 {
+			return fmt.Errorf("call %s differs: %v", id, found)
+		}
+	}
+	if len(here) > 0 && st.opts.World.DeleteRate == 0 {
+		return fmt.Errorf("%d calls are in the warehouse that the service does not show", len(here))
+	}
+	return nil
+}

@@ -1,0 +1,379 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/layout"
+	"callhouse/internal/sandbox"
+)
+
+// editor stands before the sandbox and changes what it says of single calls.
+type editor struct {
+	company *company
+	url     string
+	// edit changes a call, of a page or its own record, as the service sends it; false: there is no
+	// such call. nil: nothing is changed.
+	edit func(id string, call map[string]any) bool
+}
+
+func newEditor(c *company) *editor {
+	e := &editor{company: c}
+	s := httptest.NewServer(e)
+	c.t.Cleanup(s.Close)
+	e.url = s.URL
+	return e
+}
+
+func (e *editor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	answer := httptest.NewRecorder()
+	e.company.service.Server.ServeHTTP(answer, r)
+	body := answer.Body.Bytes()
+	if answer.Code == http.StatusOK && e.edit != nil {
+		var ok bool
+		if body, ok = e.changed(body); !ok {
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = w.Write([]byte(`{"error":{"code":"NOT_FOUND","message":"no such call"}}`))
+			return
+		}
+	}
+	w.WriteHeader(answer.Code)
+	_, _ = w.Write(body)
+}
+
+// changed returns a body with the calls that edit changes; all others stay as
+// they are to the byte.
+func (e *editor) changed(body []byte) (out []byte, ok bool) {
+	var page map[string]json.RawMessage
+	if err := json.Unmarshal(body, &page); err != nil {
+		panic(err)
+	}
+	if page["items"] == nil {
+		return e.changedCall(body)
+	}
+	var items, left []json.RawMessage
+	if err := json.Unmarshal(page["items"], &items); err != nil {
+		panic(err)
+	}
+	for _, item := range items {
+		if item, ok := e.changedCall(item); ok {
+			left = append(left, item)
+		}
+	}
+	page["items"] = append(append([]byte{'['}, bytes.Join(asBytes(left), []byte{','})...), ']')
+	return marshal(page), true
+}
+
+func (e *editor) changedCall(body []byte) (out []byte, ok bool) {
+	parse := func() (call map[string]any) {
+		dec := json.NewDecoder(bytes.NewReader(body))
+		dec.UseNumber()
+		if err := dec.Decode(&call); err != nil {
+			panic(err)
+		}
+		return call
+	}
+	call := parse()
+	if !e.edit(call["id"].(string), call) {
+		return nil, false
+	}
+	if reflect.DeepEqual(call, parse()) {
+		return body, true
+	}
+	return marshal(call), true
+}
+
+func asBytes(raw []json.RawMessage) (out [][]byte) {
+	for _, r := range raw {
+		out = append(out, r)
+	}
+	return out
+}
+
+func marshal(v any) []byte {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return raw
+}
+
+// extract runs extract against the editor.
+func (e *editor) extract(args ...string) result {
+	e.company.t.Helper()
+	return e.company.extract(e.company.t.Context(), append(args, "--base-url", e.url)...)
+}
+
+// deepReport is what the tests read of verify's JSON.
+type deepReport struct {
+	Count   int64 `json:"problems"`
+	Service *struct {
+		Requests int64    `json:"requests"`
+		Pages    int64    `json:"page_requests"`
+		Details  int64    `json:"detail_requests"`
+		Calls    int64    `json:"calls_compared"`
+		Turns    int64    `json:"transcripts_compared"`
+		New      int64    `json:"new_at_the_service"`
+		Moved    int64    `json:"not_settled_and_changed"`
+		Gone     namedIDs `json:"no_longer_at_the_service"`
+		Emptied  namedIDs `json:"transcripts_no_longer_at_the_service"`
+		Lacking  namedIDs `json:"lacking"`
+		Other    namedIDs `json:"different_transcripts"`
+		Changed  namedIDs `json:"changed_after_settled"`
+		Skipped  int64    `json:"calls_not_compared"`
+		SetAside int64    `json:"details_not_compared"`
+		Stopped  string   `json:"stopped"`
+	} `json:"service"`
+}
+
+type namedIDs struct {
+	Count int64 `json:"count"`
+	Calls []struct {
+		ID     string `json:"call_id"`
+		Fields []struct {
+			Field     string `json:"field"`
+			Warehouse string `json:"warehouse"`
+			Service   string `json:"service"`
+		} `json:"fields"`
+	} `json:"calls"`
+}
+
+// fields writes the names of the calls' fields.
+func (n *namedIDs) fields() string {
+	var out []string
+	for _, c := range n.Calls {
+		for _, f := range c.Fields {
+			text := f.Field
+			if f.Warehouse != "" {
+				text += " " + f.Warehouse + "/" + f.Service
+			}
+			out = append(out, text)
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+func (e *editor) verify(args ...string) (deepReport, result) {
+	e.company.t.Helper()
+	r := e.extract(append([]string{"verify", "--format", "json", "--quiet"}, args...)...)
+	var rep deepReport
+	if err := json.Unmarshal([]byte(r.stdout), &rep); err != nil {
+		e.company.t.Fatalf("verify %v: exit code %d, %v\n%s%s", args, r.code, err, r.stdout, r.stderr)
+	}
+	return rep, r
+}
+
+// An old, settled call with turns and an opted-in caller, from the warehouse
+// itself.
+func (c *company) settledCall() string {
+	c.t.Helper()
+	id, ok := c.one(`SELECT min(call_id) AS v FROM calls WHERE settlement = 'settled' AND turn_count > 3 AND user_sentiment = 'neutral'
+		AND start_at < (SELECT max(start_at) FROM calls) - INTERVAL 4 DAY`).(string)
+	if !ok {
+		c.t.Fatal("no call is fit")
+	}
+	return id
+}
+
+// What the service says is compared with what is in the warehouse, call by call
+// and value by value, and each difference is told for what it is.
+func TestVerifyDeep(t *testing.T) {
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 21, Calls: 150, Days: 12}})
+	e := newEditor(c)
+	if r := e.extract(); r.code != cli.ExitOK {
+		t.Fatal(r.stderr)
+	}
+	id := c.settledCall()
+	only := func(change func(map[string]any) bool) func(string, map[string]any) bool {
+		return func(call string, fields map[string]any) bool { return call != id || change(fields) }
+	}
+	before := c.service.Server.Stats()
+	for _, w := range []struct {
+		name string
+		edit func(string, map[string]any) bool
+		code int
+		says string
+		// what must be in the report, as text
+		lacking, other, changed string
+		gone, emptied           int64
+	}{
+		{name: "identical", says: "as the service says: "},
+		{name: "a call is gone", edit: only(func(map[string]any) bool { return false }), gone: 1, says: "1 call is no longer at the service"},
+		{name: "a field has changed", code: cli.ExitIncomplete, changed: "user_sentiment neutral/positive",
+			says: "changed since it was settled: user_sentiment is neutral here and positive there",
+			edit: only(func(f map[string]any) bool {
+				f["call_analysis"].(map[string]any)["user_sentiment"] = "positive"
+				return true
+			})},
+		{name: "a text has changed", code: cli.ExitIncomplete, changed: "summary",
+			edit: only(func(f map[string]any) bool { f["call_analysis"].(map[string]any)["summary"] = "another"; return true })},
+		{name: "a link was signed anew",
+			edit: only(func(f map[string]any) bool {
+				f["recording_url"] = f["recording_url"].(string) + "&again=1"
+				return true
+			})},
+		{name: "an analysis is taken back",
+			edit: only(func(f map[string]any) bool { f["call_analysis"] = nil; return true })},
+		{name: "a turn has changed", code: cli.ExitFailed, other: "transcript_turns[1].content",
+			says: "its transcript is not the service's: transcript_turns[1].content",
+			edit: only(func(f map[string]any) bool {
+				if turns, ok := f["transcript"].([]any); ok {
+					turns[1].(map[string]any)["content"] = "something else"
+				}
+				return true
+			})},
+		{name: "the transcript is gone", emptied: 1, says: "1 transcript is no longer at the service",
+			edit: only(func(f map[string]any) bool {
+				if _, ok := f["transcript"]; ok {
+					f["transcript"] = nil
+				}
+				return true
+			})},
+		{name: "opted out since", code: cli.ExitIncomplete,
+			changed: "summary, user_sentiment neutral/null, recording_url, opt_out_sensitive_data_storage false/true, turn_count ",
+			edit: only(func(f map[string]any) bool {
+				f["opt_out_sensitive_data_storage"] = true
+				f["call_analysis"], f["recording_url"] = nil, nil
+				if _, ok := f["transcript"]; ok {
+					f["transcript"] = nil
+				}
+				return true
+			})},
+	} {
+		t.Run(w.name, func(t *testing.T) {
+			e.edit = w.edit
+			rep, r := e.verify("--deep=all")
+			s := rep.Service
+			if r.code != w.code || s == nil {
+				t.Fatalf("exit code %d, want %d\n%s%s", r.code, w.code, r.stdout, r.stderr)
+			}
+			if s.Gone.Count != w.gone || s.Emptied.Count != w.emptied || s.Lacking.Count > 0 || s.New > 0 || s.Skipped > 0 || s.SetAside > 0 {
+				t.Errorf("found %+v", s)
+			}
+			if got := s.Other.fields(); got != w.other {
+				t.Errorf("transcripts differ in %q, want %q", got, w.other)
+			}
+			if got := s.Changed.fields(); !strings.HasPrefix(got, w.changed) || (got == "") != (w.changed == "") {
+				t.Errorf("calls differ in %q, want %q", got, w.changed)
+			}
+			if w.says == "" {
+				return
+			}
+			if text := e.extract("verify", "--deep=all", "--quiet"); !strings.Contains(text.stdout, w.says) || text.code != w.code {
+				t.Errorf("exit code %d, it does not say %q:\n%s", text.code, w.says, text.stdout)
+			}
+		})
+	}
+	if t.Failed() {
+		return
+	}
+	// Nothing of it is in the warehouse, or anywhere else.
+	e.edit = nil
+	if rep, r := e.verify(); r.code != cli.ExitOK || rep.Service != nil {
+		t.Errorf("without --deep: exit code %d, %+v", r.code, rep.Service)
+	}
+	after := c.service.Server.Stats()
+	c.mustExtract()
+	sameAsTruth(t, c)
+	if n := c.service.Server.Stats().ByKind["detail"] - after.ByKind["detail"]; n != 0 {
+		t.Errorf("after the verifications a run fetched %d details", n)
+	}
+	if after.Requests == before.Requests {
+		t.Error("nothing was asked")
+	}
+	if left, _ := os.ReadDir(temp); len(left) > 0 {
+		t.Errorf("%v is left", left)
+	}
+}
+
+// A call that the list did not show when its span was put on record is told as
+// lacking; one that is new, or that was forgotten, is not.
+func TestVerifyDeepFindsWhatIsLacking(t *testing.T) {
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 22, Calls: 200, Days: 10}})
+	e := newEditor(c)
+	hidden := ""
+	e.edit = func(id string, call map[string]any) bool {
+		var start int64
+		if n, ok := call["start_at"].(json.Number); ok {
+			start, _ = n.Int64()
+		}
+		if hidden == "" && start != 0 && start < c.clock.Now().Add(-5*24*time.Hour).UnixMilli() {
+			hidden = id
+		}
+		return id != hidden
+	}
+	if r := e.extract(); r.code != cli.ExitOK || hidden == "" {
+		t.Fatal(r.stderr)
+	}
+	forgotten := c.settledCall()
+	if r := e.extract("forget", "--call-id", forgotten, "--yes"); r.code != cli.ExitOK {
+		t.Fatal(r.stderr)
+	}
+	c.clock.Advance(12 * time.Hour)
+	e.edit = nil
+	rep, r := e.verify("--deep", "--sample", "5")
+	if s := rep.Service; r.code != cli.ExitFailed || s.Lacking.Count != 1 || s.Lacking.Calls[0].ID != hidden || s.New == 0 || s.Turns != 5 ||
+		s.Gone.Count != 0 || s.Changed.Count != 0 {
+		t.Errorf("exit code %d: %+v\n%s", r.code, s, r.stderr)
+	}
+	if !strings.Contains(r.stderr, "the warehouse lacks 1 call\n") || !strings.Contains(r.stderr, "extract run --full") {
+		t.Errorf("it says:\n%s", r.stderr)
+	}
+	// From a later date on nothing is lacking.
+	if rep, r := e.verify("--deep=0", "--since", "4d"); r.code != cli.ExitOK || rep.Service.Lacking.Count != 0 || rep.Service.Calls == 0 {
+		t.Errorf("exit code %d: %+v\n%s", r.code, rep.Service, r.stderr)
+	}
+	// The remedy that it names helps.
+	if r := e.extract("--full"); r.code != cli.ExitOK {
+		t.Fatal(r.stderr)
+	}
+	if rep, r := e.verify("--deep=0"); r.code != cli.ExitOK || rep.Service.Lacking.Count != 0 || rep.Service.New != 0 {
+		t.Errorf("exit code %d: %+v\n%s", r.code, rep.Service, r.stderr)
+	}
+}
+
+// Verify spends what it says and no more, counts it against the budget of the
+// runs after it, and ends in good order where it may not ask to the end.
+func TestVerifyDeepKeepsToTheBudget(t *testing.T) {
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 23, Calls: 350, Days: 12}})
+	e := newEditor(c)
+	if r := e.extract(); r.code != cli.ExitOK {
+		t.Fatal(r.stderr)
+	}
+	before := c.service.Server.Stats()
+	rep, r := e.verify("--deep", "--sample", "7")
+	after := c.service.Server.Stats()
+	pages, details := after.ByKind["page"]-before.ByKind["page"], after.ByKind["detail"]-before.ByKind["detail"]
+	if s := rep.Service; r.code != cli.ExitOK || s.Requests != pages+details || s.Pages != pages || s.Details != 7 || details != 7 || pages > 4 {
+		t.Errorf("exit code %d, %d pages and %d details were asked for: %+v", r.code, pages, details, s)
+	}
+	// The minute's requests are spent, also for whoever comes next.
+	s, err := layout.Current(c.warehouse)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rep, r = e.verify("--deep=3", "--requests-per-minute", "2", "--requests-per-second", "2", "--max-duration", "300ms")
+	if r.code != cli.ExitIncomplete || rep.Service.Stopped == "" || rep.Service.Requests != 0 || rep.Service.Skipped == 0 {
+		t.Errorf("exit code %d: %+v\n%s", r.code, rep.Service, r.stderr)
+	}
+	if now, err := layout.Current(c.warehouse); err != nil || now.Manifest.Snapshot != s.Manifest.Snapshot {
+		t.Errorf("verify made a snapshot: %v", err)
+	}
+	for args, says := range map[string]string{
+		"--sample 5": "--sample goes with --deep", "--since 5d": "go with --deep", "--deep=some": "a number of calls, or all", "--deep --share 3": "--share",
+	} {
+		if r := e.extract(append([]string{"verify"}, strings.Fields(args)...)...); r.code != cli.ExitUsage || !strings.Contains(r.stderr, says) {
+			t.Errorf("verify %s: exit code %d, %s", args, r.code, r.stderr)
+		}
+	}
+}

@@ -1,0 +1,320 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/extractcmd"
+	"callhouse/internal/layout"
+	"callhouse/internal/sandbox"
+)
+
+// What a child process that is one night of extract is told, by its environment.
+const (
+	envNight      = "CALLHOUSE_TEST_NIGHT"       // its arguments, as JSON
+	envNightClock = "CALLHOUSE_TEST_NIGHT_CLOCK" // what its clock shows, ms
+	envNightLimit = "CALLHOUSE_TEST_NIGHT_LIMIT" // the size that a file may grow to
+)
+
+// TestNight is no test: it is the process of a night that is killed, or whose
+// disk is full. It is extract itself, by the clock of the sandbox.
+func TestNight(t *testing.T) {
+	if os.Getenv(envNight) == "" {
+		t.Skip("TestThirtyNights runs it")
+	}
+	var args []string
+	if err := json.Unmarshal([]byte(os.Getenv(envNight)), &args); err != nil {
+		t.Fatal(err)
+	}
+	clock, err := strconv.ParseInt(os.Getenv(envNightClock), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := os.Getenv(envNightLimit); text != "" {
+		limit, err := strconv.ParseUint(text, 10, 64)
+		if err == nil {
+			err = syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: limit, Max: limit})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	program := extractcmd.Program{Now: func() time.Time { return time.UnixMilli(clock) }}
+	os.Exit(program.Run(context.Background(), args, strings.NewReader(""), os.Stdout, os.Stderr))
+}
+
+// nights is a company whose nights are watched.
+type nights struct {
+	*company
+	metrics string
+	began   time.Time // the evening before the first night
+	// trap, where set, sees every request before it is answered.
+	trap atomic.Pointer[func(sandbox.Request)]
+}
+
+func (n *nights) args() []string {
+	return []string{"run", "--warehouse", n.warehouse, "--base-url", n.service.URL, "--api-key-file", n.keyFile,
+		"--requests-per-second", "2000", "--requests-per-minute", "100000", "--metrics-file", n.metrics, "--log-format", "json"}
+}
+
+// run is a night as it should be, by a clock that is off by so much.
+func (n *nights) run(off time.Duration) result {
+	return extractAt(n.t.Context(), func() time.Time { return n.clock.Now().Add(off) }, n.args()...)
+}
+
+// child is a night in a process of its own. Its files may grow to limit bytes;
+// 0: to any size.
+func (n *nights) child(limit int) *exec.Cmd {
+	n.t.Helper()
+	args, err := json.Marshal(n.args())
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	cmd := exec.CommandContext(n.t.Context(), os.Args[0], "-test.run", "^TestNight$")
+	cmd.Env = append(os.Environ(), envNight+"="+string(args), envNightClock+"="+fmt.Sprint(n.clock.Now().UnixMilli()))
+	if limit > 0 {
+		cmd.Env = append(cmd.Env, envNightLimit+"="+fmt.Sprint(limit))
+	}
+	return cmd
+}
+
+// seen returns the metrics on file, by name with labels.
+func (n *nights) seen() map[string]float64 {
+	n.t.Helper()
+	raw, err := os.ReadFile(n.metrics)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	out := map[string]float64{}
+	for line := range strings.Lines(string(raw)) {
+		name, value, ok := strings.Cut(strings.TrimSpace(line), "} ")
+		if ok {
+			name += "}"
+		} else {
+			name, value, ok = strings.Cut(strings.TrimSpace(line), " ")
+		}
+		v, err := strconv.ParseFloat(value, 64)
+		if !strings.HasPrefix(line, "#") && ok && err == nil {
+			out[strings.TrimPrefix(name, "callhouse_")] = v
+		}
+	}
+	return out
+}
+
+// lastRow returns what the last row of the table runs says.
+func (n *nights) lastRow() (outcome, text, drift string) {
+	n.t.Helper()
+	rows := n.sql("SELECT outcome, error, drift FROM runs ORDER BY run_id DESC LIMIT 1")
+	return fmt.Sprint(rows[0]["outcome"]), fmt.Sprint(rows[0]["error"]), fmt.Sprint(rows[0]["drift"])
+}
+
+// Thirty nights in a row, with what happens to a program that runs every night
+// for years: a key that is revoked, a full disk, a kill, clocks that jump, and a
+// service that changes its answers. After the last night the warehouse equals
+// the truth, and every incident stands in the table runs, in the exit code and
+// in the metrics of its night.
+func TestThirtyNights(t *testing.T) {
+	n := new(nights)
+	began := time.Now().Truncate(time.Millisecond)
+	day := func(d int) time.Time { return began.Add(time.Duration(d) * 24 * time.Hour) }
+	n.company = found(t, sandbox.Options{
+		World: sandbox.Config{Seed: 30, Calls: 360, Days: 30, Agents: 5, LateFillRate: .2, LateVisibleRate: .02,
+			DriftRate: 1, DriftFrom: day(26)},
+		Faults: sandbox.Faults{{Kind: sandbox.FaultShort, Rate: .02}, {Kind: sandbox.FaultDuplicate, Rate: .02}},
+		Inject: func(_ int64, r sandbox.Request) sandbox.FaultKind {
+			if trap := n.trap.Load(); trap != nil {
+				(*trap)(r)
+			}
+			return ""
+		},
+	})
+	n.began, n.metrics = n.clock.Now(), filepath.Join(filepath.Dir(n.warehouse), "callhouse.prom")
+	success := 0.0
+	for night := 1; night <= 30; night++ {
+		n.clock.Set(n.began.Add(time.Duration(night) * 24 * time.Hour))
+		switch night {
+		case 9, 10:
+			n.service.Server.Revoke(testKey)
+			n.fails(night, n.run(0), cli.ExitFailed, "does not accept the API key", success)
+			continue
+		case 11:
+			n.service.Server.Restore(testKey)
+		case 15:
+			n.fullDisk(success)
+			continue
+		case 20:
+			n.killed(success)
+			continue
+		case 25:
+			n.clockJumps()
+			continue
+		}
+		r := n.run(0)
+		outcome, text, drift := n.lastRow()
+		m := n.seen()
+		if r.code != cli.ExitOK || outcome != "done" || m["last_run_exit_code"] != 0 || m[`last_run_outcome{outcome="done"}`] != 1 || m["run_in_progress"] != 0 {
+			t.Fatalf("night %d: exit code %d, outcome %s (%s), metrics %v\n%s", night, r.code, outcome, text, m, r.stderr)
+		}
+		success = m["last_success_timestamp_seconds"]
+		if want := float64(n.clock.Now().UnixMilli()) / 1000; success != want || m["last_run_timestamp_seconds"] != want {
+			t.Errorf("night %d: the last success is of %v, want %v", night, success, want)
+		}
+		if drifted := night >= 27; (drift != "0") != drifted || (m["last_run_drift"] > 0) != drifted {
+			t.Errorf("night %d: drift is %s in runs, %v in the metrics", night, drift, m["last_run_drift"])
+		}
+		switch night {
+		case 16:
+			n.isRecorded(15, "failed", "no space left")
+		case 21:
+			n.isRecorded(20, "killed", "killed")
+			if m[`runs{outcome="killed"}`] != 1 {
+				t.Errorf("the metrics know of %v killed runs", m[`runs{outcome="killed"}`])
+			}
+		case 27:
+			byField := 0.0
+			for name, v := range m {
+				if strings.HasPrefix(name, "last_run_drift_values{field=") {
+					byField += v
+				}
+			}
+			if byField != m["last_run_drift"] {
+				t.Errorf("the metrics do not tell what has drifted: %v", m)
+			}
+		}
+	}
+	sameAsTruth(t, n.company)
+	if r := n.extract(t.Context(), "verify", "--all"); r.code != cli.ExitOK {
+		t.Errorf("verify: exit code %d\n%s%s", r.code, r.stdout, r.stderr)
+	}
+	if r := n.extract(t.Context(), "status"); r.code != cli.ExitOK || !strings.HasPrefix(r.stdout, "fine: ") {
+		t.Errorf("status: exit code %d\n%s%s", r.code, r.stdout, r.stderr)
+	}
+	snapshot, err := layout.Current(n.warehouse)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range snapshot.Manifest.Files {
+		// A month is over for five days before a night makes one file of it.
+		if at, err := time.Parse(time.DateOnly, f.Period); err == nil && at.AddDate(0, 1, 1-at.Day()+12).Before(n.clock.Now()) {
+			t.Errorf("%s is not compacted yet", f.Path)
+		}
+	}
+	outcomes := n.counts("SELECT outcome AS key, count(*) AS n FROM runs GROUP BY 1")
+	if outcomes["done"] != 27 || outcomes["failed"] != 3 || outcomes["killed"] != 1 || len(outcomes) != 3 {
+		t.Errorf("outcomes of the runs: %v", outcomes)
+	}
+	if s := n.service.Server.Stats(); s.DetailsUnchanged > 64 {
+		t.Errorf("%d details were asked for in vain", s.DetailsUnchanged)
+	}
+}
+
+// fails expects a night that failed: its exit code, its row, its metrics, and
+// what status says the morning after.
+func (n *nights) fails(night int, r result, code int, says string, success float64) {
+	n.t.Helper()
+	outcome, text, _ := n.lastRow()
+	m := n.seen()
+	if r.code != code || outcome != "failed" || !strings.Contains(text, says) || !strings.Contains(r.stderr, says) {
+		n.t.Errorf("night %d: exit code %d, outcome %s (%s)\n%s", night, r.code, outcome, text, r.stderr)
+	}
+	n.alarms(night, m, code, "failed", success)
+	if s := n.extract(n.t.Context(), "status"); s.code != cli.ExitIncomplete || !strings.Contains(s.stdout, says) {
+		n.t.Errorf("night %d: status has exit code %d\n%s", night, s.code, s.stdout)
+	}
+}
+
+// alarms expects what the alert rules look at: that the night was not done, and
+// when the last one was.
+func (n *nights) alarms(night int, m map[string]float64, code int, outcome string, success float64) {
+	n.t.Helper()
+	if m["last_run_exit_code"] != float64(code) || m[`last_run_outcome{outcome="`+outcome+`"}`] != 1 || m["last_success_timestamp_seconds"] != success {
+		n.t.Errorf("night %d: metrics %v", night, m)
+	}
+}
+
+// isRecorded expects the row of a night that could not write it.
+func (n *nights) isRecorded(night int, outcome, says string) {
+	n.t.Helper()
+	at := n.began.Add(time.Duration(night) * 24 * time.Hour).UTC().Format("20060102T150405Z")
+	rows := n.sql("SELECT outcome, error FROM runs WHERE starts_with(run_id, '" + at + "')")
+	if len(rows) != 1 || rows[0]["outcome"] != outcome || !strings.Contains(fmt.Sprint(rows[0]["error"]), says) {
+		n.t.Errorf("night %d: in runs it is %v", night, rows)
+	}
+}
+
+// fullDisk is a night in which no file can grow beyond a few KB: neither the
+// commit nor the run's own row can be written.
+func (n *nights) fullDisk(success float64) {
+	n.t.Helper()
+	out, err := n.child(16 << 10).CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "no space left") {
+		n.t.Errorf("the night of the full disk: %v\n%s", err, out)
+	}
+	n.alarms(15, n.seen(), cli.ExitFailed, "failed", success)
+	if s := n.extract(n.t.Context(), "status"); s.code != cli.ExitIncomplete || !strings.Contains(s.stdout, "no space left") {
+		n.t.Errorf("status has exit code %d\n%s", s.code, s.stdout)
+	}
+}
+
+// killed is a night that is killed while it fetches.
+func (n *nights) killed(success float64) {
+	n.t.Helper()
+	cmd := n.child(0)
+	var details atomic.Int64
+	started := make(chan struct{})
+	trap := func(r sandbox.Request) {
+		<-started
+		if r.Kind == "detail" && details.Add(1) == 4 {
+			_ = cmd.Process.Kill()
+		}
+	}
+	n.trap.Store(&trap)
+	err := cmd.Start()
+	close(started)
+	if err == nil {
+		err = cmd.Wait()
+	}
+	n.trap.Store(nil)
+	if state, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || !state.Signaled() {
+		n.t.Errorf("the night was not killed: %v", err)
+	}
+	m := n.seen()
+	if m["run_in_progress"] != 1 || m["last_success_timestamp_seconds"] != success {
+		n.t.Errorf("the killed night: metrics %v", m)
+	}
+	if s := n.extract(n.t.Context(), "status"); s.code != cli.ExitIncomplete || !strings.Contains(s.stdout, "killed") {
+		n.t.Errorf("status has exit code %d\n%s", s.code, s.stdout)
+	}
+}
+
+// clockJumps is a night whose machine has a clock that is a day and more behind,
+// and then nine hours ahead.
+func (n *nights) clockJumps() {
+	n.t.Helper()
+	for _, off := range []time.Duration{-30 * time.Hour, 9 * time.Hour} {
+		r := n.run(off)
+		m := n.seen()
+		if want := float64(n.clock.Now().Add(off).UnixMilli()) / 1000; r.code != cli.ExitOK || m["last_run_timestamp_seconds"] != want {
+			n.t.Errorf("a clock that is off by %v: exit code %d, metrics %v\n%s", off, r.code, m, r.stderr)
+		}
+		at := n.clock.Now().Add(off).UTC().Format("20060102T150405Z")
+		if rows := n.sql("SELECT outcome FROM runs WHERE starts_with(run_id, '" + at + "')"); len(rows) != 1 || rows[0]["outcome"] != "done" {
+			n.t.Errorf("a clock that is off by %v: in runs it is %v", off, rows)
+		}
+	}
+	s := n.extract(n.t.Context(), "status")
+	if s.code != cli.ExitIncomplete || !strings.Contains(s.stdout, "a clock was wrong") {
+		n.t.Errorf("status has exit code %d\n%s", s.code, s.stdout)
+	}
+}

@@ -1,0 +1,94 @@
+package extractcmd
+
+import (
+	"strings"
+	"testing"
+
+	"callhouse/internal/crawler"
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink"
+)
+
+func TestDataTests(t *testing.T) {
+	// holding is a snapshot with so many calls.
+	holding := func(calls int64, listed int64) *layout.Snapshot {
+		return &layout.Snapshot{Manifest: &layout.Manifest{Files: []layout.File{{Table: schema.Calls.Name, Rows: calls}},
+			Coverage: []schema.Span{{From: 0, To: listed, ListedAt: listed}}}}
+	}
+	type given struct {
+		found  sink.CheckReport
+		now    *layout.Snapshot
+		before *layout.Snapshot
+		did    sink.Stats
+		row    schema.Run
+		rep    crawler.Report
+	}
+	good := func() *given {
+		g := &given{now: holding(12, 900), before: holding(10, 500), did: sink.Stats{New: 3, Aged: 1},
+			row: schema.Run{StartedAt: 800, Outcome: schema.OutcomeDone}}
+		g.rep.Pages = 1
+		g.rep.DriftFields = map[crawler.DriftKey]int64{{Path: "status", Kind: schema.DriftUnknownValue}: 2}
+		g.found.Unknown = map[string]int64{"status": 2}
+		return g
+	}
+	for _, c := range []struct {
+		name string
+		make func(*given)
+		want string
+	}{
+		{"good", func(*given) {}, ""},
+		{"the first run", func(g *given) { g.before, g.did = nil, sink.Stats{New: 12} }, ""},
+		{"nothing committed", func(g *given) { g.now, g.found.Unknown = nil, nil }, ""},
+		{"a problem", func(g *given) {
+			g.found.Count, g.found.Problems = 3, []sink.Problem{{Kind: "checksum", Path: "calls/x", What: "it differs"}}
+		}, "checksum: calls/x: it differs; 2 more problems"},
+		{"a call that went", func(g *given) { g.now = holding(11, 900) },
+			"rows: there are 11 calls; there were 10, and the run counted 3 new ones and 1 that it erased"},
+		{"a word nobody counted", func(g *given) { g.found.Unknown["call_type"] = 1 }, "words: 1 call with an unknown call_type that the run did not count as drift"},
+		{"a word counted as another kind", func(g *given) {
+			g.rep.DriftFields = map[crawler.DriftKey]int64{{Path: "status", Kind: schema.DriftConverted}: 2}
+		}, "words: 2 calls with an unknown status that the run did not count as drift"},
+		{"an old list", func(g *given) { g.now = holding(12, 799) }, "freshness: the run is done, but the list on record ends at 1970-01-01T00:00:00Z"},
+		{"an old list, not done", func(g *given) { g.now, g.row.Outcome = holding(12, 799), schema.OutcomeIncomplete }, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := good()
+			c.make(g)
+			if got := strings.Join(dataTests(&g.found, g.now, g.before, g.did, &g.row, &g.rep), "; "); got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestTotalIsTakenForWhatItIs(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		has      int64
+		total    schema.Opt[int64]
+		coverage []schema.Span
+		lost     int64 // forgotten
+		fails    bool
+	}{
+		{"equal", 50_000, schema.Some[int64](50_000), []schema.Span{{From: 0, To: 9}}, 0, false},
+		{"some went there", 50_000, schema.Some[int64](40_000), []schema.Span{{From: 0, To: 9}}, 0, false},
+		{"some came meanwhile", 50_000, schema.Some[int64](50_500), []schema.Span{{From: 0, To: 9}}, 0, false},
+		{"a page came meanwhile", 10, schema.Some[int64](110), []schema.Span{{From: 0, To: 9}}, 0, false},
+		{"some are not here", 50_000, schema.Some[int64](50_600), []schema.Span{{From: 0, To: 9}}, 0, true},
+		{"they were forgotten", 50_000, schema.Some[int64](50_600), []schema.Span{{From: 0, To: 9}}, 600, false},
+		{"not all is listed", 50_000, schema.Some[int64](90_000), []schema.Span{{From: 3, To: 9}}, 0, false},
+		{"there is a gap", 50_000, schema.Some[int64](90_000), []schema.Span{{From: 0, To: 3}, {From: 4, To: 9}}, 0, false},
+		{"it said nothing", 50_000, schema.Opt[int64]{}, []schema.Span{{From: 0, To: 9}}, 0, false},
+		{"it does not count", 50_000, schema.Some[int64](0), []schema.Span{{From: 0, To: 9}}, 0, false},
+	} {
+		m := &layout.Manifest{Files: []layout.File{{Table: schema.Calls.Name, Rows: c.has}}, Coverage: c.coverage}
+		if c.lost > 0 {
+			m.Forgotten = &layout.Forgotten{Calls: c.lost}
+		}
+		failed := testTotal(&layout.Snapshot{Manifest: m}, &schema.Run{Outcome: schema.OutcomeDone, TotalCount: c.total})
+		if (len(failed) > 0) != c.fails {
+			t.Errorf("%s: %q", c.name, failed)
+		}
+	}
+}

@@ -1,0 +1,136 @@
+package extractcmd
+
+import (
+	"bytes"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/spf13/pflag"
+
+	"callhouse/cmd/internal/config"
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink"
+)
+
+// Every flag of run is a setting, by the same name and default, and every setting
+// of extract is a flag of run; but for those that are for one time.
+func TestEveryFlagIsASetting(t *testing.T) {
+	once := map[string]bool{"config": true, "profile": true, "all": true, "full": true, "help": true, "version": true}
+	run, _, err := Command().Find([]string{"run"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run.InheritedFlags() // joins those of its parents
+	known := map[string]bool{}
+	for i := range config.Keys {
+		k := &config.Keys[i]
+		if k.For&config.Extract == 0 {
+			continue
+		}
+		known[k.Flag()] = true
+		f := run.Flag(k.Flag())
+		if f == nil {
+			t.Errorf("run has no flag for %s", k.Name)
+			continue
+		}
+		if !k.Same(f.DefValue, k.Default) && (f.DefValue != "" || k.Default != "") {
+			t.Errorf("%s: the flag's default is %q, the file's %q", k.Name, f.DefValue, k.Default)
+		}
+		if f.Annotations == nil {
+			t.Errorf("--%s does not take its value from the file", f.Name)
+		}
+	}
+	check := func(f *pflag.Flag) {
+		if !known[f.Name] && !once[f.Name] {
+			t.Errorf("--%s is no setting: it belongs into internal/config", f.Name)
+		}
+	}
+	run.Flags().VisitAll(check)
+	run.InheritedFlags().VisitAll(check)
+}
+
+// What waits in the journal of a masking warehouse is masked already.
+func TestMaskedInTheJournal(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "w")
+	s := &settings{now: time.Now, warehouse: root, mask: "from_number,metadata.name"}
+	w, err := sink.Open(s.options(runIDAt(time.Now())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.startMask(w, w); err != nil {
+		t.Fatal(err)
+	}
+	st := &store{Warehouse: w, now: time.Now}
+	const number, name = "+15550009999", "Jo Doe"
+	body := `{"id":"a","from_number":"` + number + `","metadata":{"name":"` + name + `","plan":"gold"},"x":"` + number + `"}`
+	for _, kind := range []schema.Kind{schema.KindItem, schema.KindDetail} {
+		if err := st.Put(t.Context(), schema.Record{Kind: kind, CallID: "a", FetchedAt: 1, Body: []byte(body)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		if err == nil && strings.HasSuffix(path, ".zst") {
+			raw = unpacked(t, raw)
+			found += bytes.Count(raw, []byte("gold"))
+		}
+		if bytes.Contains(raw, []byte(number)) || bytes.Contains(raw, []byte(name)) {
+			t.Errorf("a value that is masked is in %s", path)
+		}
+		return err
+	})
+	if err != nil || found != 2 {
+		t.Errorf("the journal has %d records, %v", found, err)
+	}
+	if st, err := os.Stat(filepath.Join(root, layout.MaskKeyName)); err != nil || st.Mode().Perm() != 0o600 {
+		t.Errorf("the key: %v, %v", st, err)
+	}
+}
+
+// unpacked returns what a segment of the journal holds.
+func unpacked(t *testing.T, raw []byte) []byte {
+	t.Helper()
+	dec, err := zstd.NewReader(bytes.NewReader(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dec.Close()
+	out, err := io.ReadAll(dec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// The mask of one run is that of the next, also without the flag; another list
+// takes its place, and "none" ends it.
+func TestMaskFields(t *testing.T) {
+	was := &layout.Mask{Fields: []string{"to_number"}}
+	for _, c := range []struct {
+		mask string
+		was  *layout.Mask
+		want string
+	}{
+		{"", nil, ""}, {"from_number", nil, "from_number"}, {" from_number , to_number,", nil, "from_number to_number"},
+		{"", was, "to_number"}, {"from_number", was, "from_number"}, {"none", was, ""}, {"none", nil, ""},
+	} {
+		s := &settings{mask: c.mask}
+		if got := strings.Join(s.maskFields(c.was), " "); got != c.want {
+			t.Errorf("mask %q after %v: %q, want %q", c.mask, c.was, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package extractcmd
+
+import (
+	"fmt"
+	"io"
+	"net/url"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"callhouse/cmd/internal/config"
+)
+
+const configAbout = `config shows the settings that are in force, and where each came from: a flag, an environment variable, a
+line of the configuration file, or nowhere (default). Of the API key it says only where it comes from.
+
+Flags are over the environment, the environment over the file, and in the file a profile over its top.`
+
+func configCommand(s *settings) *cobra.Command {
+	var example bool
+	var format string
+	cmd := &cobra.Command{
+		Use: "config", Short: "Show the settings in force, and where each came from", Long: configAbout,
+		Args: noArgs, RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := oneOf("--format", format, "text", "json"); err != nil {
+				return err
+			}
+			return tellConfig(cmd, s, format)
+		},
+	}
+	// The example is of use above all where the file is broken.
+	cmd.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		if example {
+			cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+				_, err := io.WriteString(cmd.OutOrStdout(), config.Example())
+				return err
+			}
+			return nil
+		}
+		return s.configure(cmd)
+	}
+	cmd.Flags().SortFlags = false
+	cmd.Flags().BoolVar(&example, "example", false, "print a file with all keys, commented, and nothing else")
+	cmd.Flags().StringVar(&format, "format", "text", "text or json")
+	addAllFlag(s, cmd)
+	return cmd
+}
+
+// shownConfig is what config prints, as JSON.
+type shownConfig struct {
+	Profile  string         `json:"profile,omitempty"`
+	File     string         `json:"file,omitempty"` // empty: none was found
+	APIKey   shownSetting   `json:"api_key"`
+	Settings []shownSetting `json:"settings"`
+	Notes    []string       `json:"notes,omitempty"`
+}
+
+type shownSetting struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+	From  string `json:"from"`
+	Kind  string `json:"kind"` // flag, environment, file, systemd, default; for the key also none
+	Line  int    `json:"line,omitempty"`
+}
+
+func tellConfig(cmd *cobra.Command, s *settings, format string) error {
+	profiles := s.profiles
+	if len(profiles) == 0 {
+		profiles = []string{""}
+	}
+	var all []shownConfig
+	for _, name := range profiles {
+		p, err := s.of(cmd, name)
+		if err != nil {
+			return err
+		}
+		all = append(all, p.shown())
+	}
+	if format == "json" {
+		return writeJSON(cmd.OutOrStdout(), all)
+	}
+	for i := range all {
+		if i > 0 {
+			fmt.Fprintln(cmd.OutOrStdout())
+		}
+		all[i].write(cmd.OutOrStdout())
+	}
+	return nil
+}
+
+// shown returns the settings as they are told. Of the key nothing is read.
+func (s *settings) shown() shownConfig {
+	out := shownConfig{Profile: s.profile, APIKey: shownSetting{Name: "api_key", Value: "none", From: "nowhere", Kind: "none"}, Notes: config.StrayVariables()}
+	if s.file != nil {
+		out.File = s.file.Path
+		if s.profile == "" && len(s.file.Profiles) > 0 {
+			out.Notes = append(out.Notes, "the file has profiles, and none is named: --profile NAME shows one")
+		}
+	}
+	if p, err := s.keyPlace(); err != nil {
+		out.Notes = append(out.Notes, err.Error())
+	} else if p.source() != "" {
+		kind := "file"
+		switch {
+		case p.env != "":
+			kind = "environment"
+		case p.credential:
+			kind = "systemd"
+		}
+		from := p.source()
+		if p.env != "" {
+			from = "environment variable " + p.env
+		}
+		out.APIKey = shownSetting{Name: "api_key", Value: "[masked]", From: from, Kind: kind}
+	}
+	for i := range s.told {
+		t := &s.told[i]
+		kind := [...]string{"default", "file", "file", "environment", "flag"}[t.From.Source]
+		out.Settings = append(out.Settings, shownSetting{Name: t.Key.Name, Value: shownValue(t), From: t.From.String(), Kind: kind, Line: t.From.Line})
+	}
+	return out
+}
+
+// shownValue returns a value as it may be shown: addresses without passwords.
+func shownValue(t *config.Setting) string {
+	if t.Key.Masked && t.Value != "" {
+		return "[masked]"
+	}
+	if u, err := url.Parse(t.Value); err == nil && u.User != nil {
+		return u.Redacted()
+	}
+	return t.Value
+}
+
+func (c *shownConfig) write(out io.Writer) {
+	file := c.File
+	if file == "" {
+		file = "no configuration file"
+	}
+	if c.Profile != "" {
+		file = "profile " + c.Profile + " of " + file
+	}
+	fmt.Fprintln(out, file)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, t := range append([]shownSetting{c.APIKey}, c.Settings...) {
+		value := t.Value
+		if value == "" {
+			value = "-"
+		}
+		fmt.Fprintf(w, "  %s\t%s\t%s\n", t.Name, value, t.From)
+	}
+	_ = w.Flush() // as fmt.Fprint
+	for _, note := range c.Notes {
+		fmt.Fprintln(out, "note: "+note)
+	}
+}

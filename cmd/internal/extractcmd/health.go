@@ -1,0 +1,222 @@
+package extractcmd
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"callhouse/internal/schema"
+	"callhouse/internal/sink"
+)
+
+// health is how a warehouse and its runs are, as extract status tells it.
+type health struct {
+	Warehouse string   `json:"warehouse"`
+	Profile   string   `json:"profile,omitempty"`
+	Verdict   string   `json:"verdict"` // fine, stale, not whole
+	Reasons   []string `json:"reasons"` // why it is not fine
+
+	LastRun     *runState    `json:"last_run"`     // null: none has ended yet
+	LastSuccess *runState    `json:"last_success"` // the last that was done
+	Running     *runningNow  `json:"running"`      // who holds the warehouse; null: nobody
+	NewestCall  *moment      `json:"newest_call"`  // the newest start of a call
+	Listed      *moment      `json:"listed"`       // when the list was last read
+	Pending     int64        `json:"calls_pending"`
+	Unsettled   int64        `json:"calls_unsettled"`
+	Gaps        []gapText    `json:"coverage_gaps"`
+	Journal     int64        `json:"journal_bytes"`
+	Snapshot    snapshotSize `json:"snapshot"`
+}
+
+// moment is a time and how long it is ago.
+type moment struct {
+	At  time.Time `json:"at"`
+	Age float64   `json:"age_seconds"`
+}
+
+type runState struct {
+	ID          string           `json:"run_id"`
+	StartedAt   time.Time        `json:"started_at"`
+	EndedAt     *time.Time       `json:"ended_at"` // null: it was killed, or could not write it
+	Age         float64          `json:"age_seconds"`
+	Outcome     string           `json:"outcome"`
+	Error       string           `json:"error,omitempty"`
+	Requests    int64            `json:"requests"`
+	New         int64            `json:"calls_new"`
+	Changed     int64            `json:"calls_changed"`
+	SetAside    int64            `json:"calls_set_aside"`
+	Transcripts int64            `json:"transcripts"`
+	Drift       int64            `json:"drift"`
+	DriftFields map[string]int64 `json:"drift_fields"`
+}
+
+type runningNow struct {
+	PID   int       `json:"pid"`
+	Host  string    `json:"host"`
+	RunID string    `json:"run_id"`
+	Since time.Time `json:"since"`
+	Age   float64   `json:"age_seconds"`
+}
+
+type gapText struct {
+	From time.Time `json:"from"`
+	To   time.Time `json:"to"`
+}
+
+type snapshotSize struct {
+	Number      int64     `json:"number"`
+	CommittedAt time.Time `json:"committed_at"`
+	Kept        int       `json:"kept"` // snapshots on the disk
+	Files       int       `json:"files"`
+	Bytes       int64     `json:"bytes"`
+	Calls       int64     `json:"calls"`
+	Turns       int64     `json:"transcript_turns"`
+	Items       int64     `json:"analysis_items"`
+	Runs        int64     `json:"runs"`
+}
+
+// Verdicts of a warehouse that can be read.
+const (
+	fine     = "fine"
+	stale    = "stale"
+	notWhole = "not whole"
+)
+
+// examine tells how a warehouse is, whose newest success may be as old as
+// maxAge; 0: of any age.
+func examine(h *sink.History, now time.Time, maxAge time.Duration) *health {
+	out := &health{Verdict: fine, Reasons: []string{}, Gaps: []gapText{}, Journal: h.Journal}
+	last, success := lastRuns(h)
+	out.LastRun, out.LastSuccess = stateOf(last, now), stateOf(success, now)
+	if h.Held {
+		out.Running = &runningNow{h.Holder.PID, h.Holder.Host, h.Holder.RunID, h.Holder.Since, since(h.Holder.Since, now)}
+	}
+	if h.Snapshot != nil {
+		out.measure(h, now)
+	}
+	complain := func(verdict, format string, args ...any) {
+		out.Verdict = verdict
+		out.Reasons = append(out.Reasons, fmt.Sprintf(format, args...))
+	}
+	if n := len(out.Gaps); n > 0 {
+		complain(notWhole, "%s of the list was never read", plural(int64(n), "span"))
+	}
+	if last != nil && last.Outcome != schema.OutcomeDone {
+		text := "the last run: " + last.Outcome
+		if last.Error != "" {
+			text += " (" + last.Error + ")"
+		}
+		complain(notWhole, "%s", text)
+	}
+	switch {
+	case success != nil && endOf(success) > now.Add(clockSlack).UnixMilli():
+		complain(stale, "the last success is of %s, which is yet to come: a clock was wrong", instant(endOf(success)))
+	case success == nil:
+		complain(stale, "no run has ended well yet")
+	case maxAge > 0 && out.LastSuccess.Age > maxAge.Seconds():
+		complain(stale, "the last success is %s ago", age(out.LastSuccess.Age))
+	}
+	return out
+}
+
+// measure takes in what the snapshot says.
+func (out *health) measure(h *sink.History, now time.Time) {
+	m := h.Snapshot.Manifest
+	out.Snapshot = snapshotSize{Number: m.Snapshot, CommittedAt: m.CommittedAt, Kept: h.Kept, Files: len(m.Files),
+		Calls: m.Rows(schema.Calls.Name), Turns: m.Rows(schema.Turns.Name), Items: m.Rows(schema.Items.Name), Runs: m.Rows(schema.Runs.Name)}
+	for i := range m.Files {
+		f := &m.Files[i]
+		out.Snapshot.Bytes += f.Bytes
+		out.Pending += f.Due
+		out.Unsettled += f.Unsettled
+	}
+	if m.Watermark > 0 {
+		out.NewestCall = momentOf(m.Watermark, now)
+	}
+	var listed int64
+	for _, s := range m.Coverage {
+		listed = max(listed, s.ListedAt)
+	}
+	if listed > 0 {
+		out.Listed = momentOf(listed, now)
+	}
+	for _, g := range gapsIn(m.Coverage) {
+		out.Gaps = append(out.Gaps, gapText{time.UnixMilli(g.From).UTC(), time.UnixMilli(g.To).UTC()})
+	}
+}
+
+// clockSlack is how far ahead of now a run may have ended, by a clock that is a
+// little off.
+const clockSlack = time.Hour
+
+// lastRuns returns the last run that has ended, and the last that was done; nil
+// where there is none. What a rollback left in the table is no run. The last is
+// not always the one with the latest time: clocks jump.
+func lastRuns(h *sink.History) (last, success *schema.Run) {
+	latest := func(than, r *schema.Run) *schema.Run {
+		if than == nil || endOf(than) < endOf(r) {
+			return r
+		}
+		return than
+	}
+	var committed, lost *schema.Run
+	for i := range h.Runs {
+		r := &h.Runs[i]
+		if r.Outcome == schema.OutcomeRunning || r.Outcome == schema.OutcomeRolledBack {
+			continue
+		}
+		last = latest(last, r)
+		if r.Outcome == schema.OutcomeDone {
+			success = latest(success, r)
+		}
+		if h.Snapshot != nil && r.ID == h.Snapshot.Manifest.RunID {
+			committed = r
+		}
+		if h.IsLost(r.ID) {
+			lost = r // the later, the later in the lock
+		}
+	}
+	if last = cmp.Or(lost, committed, last); last != nil && last.Outcome == schema.OutcomeDone {
+		success = last
+	}
+	return last, success
+}
+
+// endOf returns when a run ended, or where that is not known when it began.
+func endOf(r *schema.Run) int64 {
+	if r.EndedAt.OK {
+		return r.EndedAt.V
+	}
+	return r.StartedAt
+}
+
+func stateOf(r *schema.Run, now time.Time) *runState {
+	if r == nil {
+		return nil
+	}
+	out := &runState{ID: r.ID, StartedAt: time.UnixMilli(r.StartedAt).UTC(), Outcome: r.Outcome, Error: r.Error, Requests: r.Requests,
+		New: r.CallsNew, Changed: r.CallsChanged, SetAside: r.CallsSetAside, Transcripts: r.Transcripts, Drift: r.Drift,
+		DriftFields: driftOf(r), Age: momentOf(endOf(r), now).Age}
+	if r.EndedAt.OK {
+		ended := time.UnixMilli(r.EndedAt.V).UTC()
+		out.EndedAt = &ended
+	}
+	return out
+}
+
+// driftOf returns a run's drift by field and kind, as in "status: unknown_value".
+func driftOf(r *schema.Run) map[string]int64 {
+	fields := map[string]int64{}
+	_ = json.Unmarshal(r.DriftFields, &fields) // null: none
+	return fields
+}
+
+func momentOf(ms int64, now time.Time) *moment {
+	at := time.UnixMilli(ms).UTC()
+	return &moment{at, since(at, now)}
+}
+
+// since returns how long ago a time is, in seconds; a clock that was set back
+// makes nothing younger than now.
+func since(at, now time.Time) float64 { return max(0, now.Sub(at).Round(time.Second).Seconds()) }

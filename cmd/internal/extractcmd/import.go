@@ -1,0 +1,371 @@
+package extractcmd
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/DataDog/zstd"
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink"
+)
+
+const importAbout = `import takes calls out of files that somebody else fetched, and asks the service for nothing: one JSON object
+a line (NDJSON), a call's own record or an item of the list, of the API's v3 or v2. FILE may end in .gz or .zst;
+- is standard input. jq -c '.items[]' makes lines of list pages.
+
+A call that is known gets what the newer of the two says. A file is as old as its last change, or as --as-of says; what
+is older than the warehouse only adds what that lacks, as a transcript. The same file a second time changes no call.
+
+A line that is no call is set aside, named and counted (exit code 3).`
+
+// importFlags are the flags of import.
+type importFlags struct {
+	asOf    string
+	details bool
+	strict  bool
+}
+
+func importCommand(s *settings, stderr io.Writer) *cobra.Command {
+	var o importFlags
+	cmd := &cobra.Command{
+		Use: "import FILE... | -", Short: "Take in calls from files of JSON lines", Long: importAbout,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usageOf(cmd.CommandPath(), errors.New("which files? - is standard input"))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return importFiles(cmd.Context(), s, &o, args, cmd.InOrStdin(), stderr)
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVar(&o.asOf, "as-of", "", "when the calls were as the files say, if not when these were last changed: 2026-11-01, 30d")
+	f.BoolVar(&o.details, "details", false, "the lines are calls' own records: one with an empty transcript has none")
+	f.BoolVar(&o.strict, "strict", false, "read all files first, and take in nothing if any line is no call")
+	return cmd
+}
+
+// importer is one import.
+type importer struct {
+	*settings
+	importFlags
+	id      string
+	started time.Time
+	stderr  io.Writer
+	w       *sink.Warehouse
+	in      *sink.Import
+	named   int64        // lines set aside that were named
+	read    atomic.Int64 // bytes of what is not read in place
+	outcome string
+	row     schema.Run
+}
+
+// source is one of the files.
+type source struct {
+	path string
+	file *os.File // nil: standard input
+	size int64
+	asOf int64
+}
+
+func importFiles(ctx context.Context, s *settings, o *importFlags, paths []string, stdin io.Reader, stderr io.Writer) error {
+	i := &importer{settings: s, importFlags: *o, started: s.now(), stderr: stderr, outcome: schema.OutcomeRunning}
+	i.id = runIDAt(i.started)
+	sources, err := i.sources(paths)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		for _, src := range sources {
+			if src.file != nil {
+				_ = src.file.Close() // only read
+			}
+		}
+	}()
+	if err := i.check(ctx, sources); err != nil {
+		return err
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		// A run has time, an import has none to wait for.
+		defer debug.SetMemoryLimit(debug.SetMemoryLimit(math.MaxInt64))
+	}
+	opts := s.options(i.id)
+	opts.Records, opts.Workers = true, runtime.GOMAXPROCS(0)
+	if i.w, err = sink.Open(opts); err != nil {
+		return explain(err)
+	}
+	if err = s.startMask(i.w, i.w); err == nil {
+		err = i.fill(ctx, sources, stdin)
+	}
+	if cerr := i.w.Close(); err == nil && cerr != nil {
+		err = explain(cerr)
+	}
+	return err
+}
+
+// sources opens the files, so that a wrong name shows before anything is done.
+func (i *importer) sources(paths []string) (list []source, err error) {
+	given := time.Time{}
+	if i.asOf != "" {
+		if given, err = cli.ParseTime(i.asOf, time.UTC, i.started); err != nil {
+			return nil, cli.Usage("write a date as in 2026-11-01, a time as in 2026-11-01T08:00:00Z, or a span back from now as in 30d", "--as-of: %w", err)
+		}
+	}
+	for _, path := range paths {
+		src := source{path: path, asOf: i.started.UnixMilli()}
+		if path != "-" {
+			if err := src.open(); err != nil {
+				return list, err
+			}
+		} else if i.strict {
+			return list, cli.Usage("write it to a file first", "--strict reads everything twice, which standard input does not allow")
+		}
+		if !given.IsZero() {
+			src.asOf = given.UnixMilli()
+		}
+		src.asOf = min(src.asOf, i.started.UnixMilli())
+		list = append(list, src)
+	}
+	return list, nil
+}
+
+func (s *source) open() error {
+	f, err := os.Open(s.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return cli.Usage("", "there is no file %s", s.path)
+	}
+	if err != nil {
+		return cli.Usage("", "read a dump: %w", err)
+	}
+	st, err := f.Stat()
+	if err != nil || st.IsDir() {
+		_ = f.Close()
+		return cli.Usage("name the files in it: "+filepath.Join(s.path, "*.ndjson"), "%s is a folder", s.path)
+	}
+	s.file, s.size, s.asOf = f, st.Size(), st.ModTime().UnixMilli()
+	if !st.Mode().IsRegular() {
+		s.size = -1
+	}
+	return nil
+}
+
+// inPlace says whether a source is read where it is.
+func (s *source) inPlace() bool { return s.file != nil && s.size >= 0 && unpacker(s.path) == nil }
+
+// unpacker returns what unpacks a file; nil: it is plain.
+func unpacker(path string) func(io.Reader) (io.ReadCloser, error) {
+	switch filepath.Ext(path) {
+	case ".gz":
+		return func(r io.Reader) (io.ReadCloser, error) { return gzip.NewReader(r) }
+	case ".zst":
+		return func(r io.Reader) (io.ReadCloser, error) { return zstd.NewReader(r), nil }
+	}
+	return nil
+}
+
+// lines returns the lines of a source that is read from its beginning to its end.
+func (s *source) lines(in io.Reader) (io.ReadCloser, error) {
+	if unpack := unpacker(s.path); unpack != nil {
+		r, err := unpack(in)
+		if err != nil {
+			return nil, cli.Fail(cli.ExitFailed, fmt.Errorf("unpack %s: %w", s.path, err), "its name says that it is compressed")
+		}
+		return r, nil
+	}
+	return io.NopCloser(in), nil
+}
+
+// check reads the files through where nothing is to be taken in from bad ones.
+func (i *importer) check(ctx context.Context, sources []source) error {
+	if !i.strict {
+		return nil
+	}
+	for _, src := range sources {
+		r, err := src.lines(src.file)
+		if err != nil {
+			return err
+		}
+		err = sink.CheckDump(ctx, src.path, r)
+		var aside *sink.AsideError
+		if errors.As(err, &aside) {
+			return cli.Fail(cli.ExitFailed, err, "nothing was taken in; without --strict such lines are set aside")
+		}
+		if err == nil {
+			err = r.Close()
+		}
+		if err == nil {
+			_, err = src.file.Seek(0, io.SeekStart)
+		}
+		if err != nil {
+			return explain(err)
+		}
+	}
+	return nil
+}
+
+// fill takes the sources in and tells of it.
+func (i *importer) fill(ctx context.Context, sources []source, stdin io.Reader) error {
+	if err := i.startMask(i.w, i.w); err != nil {
+		return err
+	}
+	if _, err := i.w.Recover(ctx); err != nil {
+		return explain(err)
+	}
+	i.in = i.w.NewImport(i.runRow, i.tellAside)
+	tell, done := i.progress(sources)
+	err := i.add(ctx, sources, stdin, tell)
+	done()
+	i.outcome = schema.OutcomeDone
+	code, hint := cli.ExitOK, ""
+	switch {
+	case err != nil && ctx.Err() != nil:
+		i.outcome, code, hint = schema.OutcomeInterrupted, cli.ExitInterrupted, "what was read is committed; import the same files again to go on"
+		err = errors.New("interrupted")
+	case err != nil:
+		i.outcome, code, hint = schema.OutcomeFailed, cli.Code(explain(err)), "what was read before is committed"
+	}
+	cause := err
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitGrace)
+	defer cancel()
+	if code == cli.ExitOK {
+		grace = ctx
+	}
+	err = i.in.Finish(grace, func(did sink.Stats, commits int64) schema.Run {
+		row := i.runRow(did, commits)
+		if row.Outcome == schema.OutcomeDone && row.CallsSetAside > 0 {
+			row.Outcome = schema.OutcomeIncomplete
+		}
+		row.EndedAt = schema.Some(max(i.now().UnixMilli(), row.StartedAt))
+		if cause != nil {
+			row.Error = cause.Error()
+		}
+		i.row = row
+		return row
+	})
+	if err != nil {
+		return explain(errors.Join(err, cause))
+	}
+	i.report()
+	if cause != nil {
+		return cli.Fail(code, cause, hint)
+	}
+	if n := i.in.SetAside(); n > 0 {
+		return cli.Fail(cli.ExitIncomplete, fmt.Errorf("%s set aside: no call", plural(n, "line")), "all others are committed")
+	}
+	return nil
+}
+
+// add takes up one source after the other.
+func (i *importer) add(ctx context.Context, sources []source, stdin io.Reader, tell func()) error {
+	kind := schema.KindItem
+	if i.details {
+		kind = schema.KindDetail
+	}
+	for _, src := range sources {
+		d := &sink.Dump{Name: src.path, AsOf: src.asOf, Kind: kind}
+		if src.inPlace() {
+			d.File, d.Size = src.file, src.size
+			if err := i.in.Add(ctx, d, tell); err != nil {
+				return err
+			}
+			continue
+		}
+		in := stdin
+		if src.file != nil {
+			in = src.file
+		}
+		r, err := src.lines(&counted{r: in, n: &i.read})
+		if err != nil {
+			return err
+		}
+		d.Lines = r
+		if err := errors.Join(i.in.Add(ctx, d, tell), r.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// counted counts what is read.
+type counted struct {
+	r io.Reader
+	n *atomic.Int64
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n.Add(int64(n))
+	return n, err
+}
+
+// runRow makes the import's row of the table runs.
+func (i *importer) runRow(did sink.Stats, commits int64) schema.Run {
+	return schema.Run{
+		ID: i.id, StartedAt: i.started.UnixMilli(), Outcome: i.outcome, Version: cli.Version(),
+		CallsListed: i.in.Lines, CallsNew: did.New, CallsChanged: did.Changed, CallsSettled: did.Settled,
+		CallsPending: did.Due, CallsSetAside: i.in.SetAside(), Transcripts: did.Transcripts, Turns: did.Turns, Commits: commits,
+	}
+}
+
+// tellAside names the first lines that are no calls.
+func (i *importer) tellAside(a sink.AsideError) {
+	if i.named++; i.named <= listedAside {
+		fmt.Fprintf(i.stderr, "set aside: %s\n", a.Error())
+	}
+}
+
+func (i *importer) report() {
+	if i.quiet {
+		return
+	}
+	r, n := &i.row, humanize.Comma
+	fmt.Fprintf(i.stderr, "import %s %s in %s\n", r.ID, r.Outcome, clock(time.Duration(r.EndedAt.V-r.StartedAt)*time.Millisecond))
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(i.stderr, "  %-12s %s\n", name, fmt.Sprintf(format, args...))
+	}
+	line("lines", "%s read, %s set aside", n(r.CallsListed), n(r.CallsSetAside))
+	line("calls", "%s new, %s changed, %s settled", n(r.CallsNew), n(r.CallsChanged), n(r.CallsSettled))
+	line("transcripts", "%s read (%s turns), %s pending", n(r.Transcripts), n(r.Turns), n(r.CallsPending))
+	if snapshot, err := layout.Current(i.warehouse); err == nil {
+		line("warehouse", "%s", snapshot.Dir)
+	}
+}
+
+// progress returns what draws how far the import is, and what ends that.
+func (i *importer) progress(sources []source) (tell, done func()) {
+	var total int64
+	for _, src := range sources {
+		total += max(src.size, 0)
+	}
+	if i.quiet || !isTerminal(i.stderr) {
+		return nil, func() {}
+	}
+	bars := mpb.New(mpb.WithOutput(i.stderr), mpb.WithWidth(32), mpb.WithRefreshRate(drawEvery))
+	bar := bars.New(total, mpb.BarStyle(), mpb.PrependDecorators(decor.Any(func(s decor.Statistics) string {
+		return fmt.Sprintf("%s of %s", humanize.Bytes(uint64(s.Current)), humanize.Bytes(uint64(total)))
+	})))
+	return func() { bar.SetCurrent(i.in.Bytes + i.read.Load()) }, func() {
+		bar.Abort(false)
+		bars.Wait()
+	}
+}

@@ -1,0 +1,133 @@
+package extractcmd
+
+import (
+	"errors"
+	"strings"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/config"
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink"
+)
+
+// maskNone, in place of fields, ends the masking of a warehouse.
+const maskNone = "none"
+
+// options are those with which any command opens the warehouse for writing.
+func (s *settings) options(runID string) sink.Options {
+	return sink.Options{Root: s.warehouse, RunID: runID, Now: s.now, FS: sink.Disk{Group: s.groupReadable}}
+}
+
+// maskFields returns the fields that are to be masked: those that the settings
+// name, or else those that the warehouse's last commit did. So no run that was
+// started without the flag lets in what others keep out.
+func (s *settings) maskFields(was *layout.Mask) []string {
+	var fields []string
+	for f := range strings.SplitSeq(s.mask, ",") {
+		if f = strings.TrimSpace(f); f != "" {
+			fields = append(fields, f)
+		}
+	}
+	switch {
+	case len(fields) == 0 && was != nil:
+		return was.Fields
+	case len(fields) == 1 && fields[0] == maskNone:
+		return nil
+	}
+	return fields
+}
+
+// maskOf returns what the last commit says is masked; nil: nothing ever was.
+func maskOf(w *sink.Warehouse) *layout.Mask {
+	if snapshot := w.Snapshot(); snapshot != nil {
+		return snapshot.Manifest.Mask
+	}
+	return nil
+}
+
+// startMask makes an open warehouse, into, mask what the settings and the
+// warehouse w, mostly the same, say. It comes before anything is put or committed.
+func (s *settings) startMask(w, into *sink.Warehouse) error {
+	was := maskOf(w)
+	fields := s.maskFields(was)
+	if len(fields) == 0 && was == nil {
+		return nil
+	}
+	if _, err := schema.NewMask(fields, nil); err != nil {
+		return explainMask(err)
+	}
+	key, err := s.maskKey(w, was)
+	if err != nil {
+		return err
+	}
+	m, err := schema.NewMask(fields, key)
+	if err != nil {
+		return explainMask(err)
+	}
+	into.Mask(m, key)
+	return nil
+}
+
+// maskKey returns the key of the masks: the one that is named, or the
+// warehouse's own, which is made when the first value is to be masked. It must
+// be the one that was used before, or equal numbers would not stay equal.
+func (s *settings) maskKey(w *sink.Warehouse, was *layout.Mask) (key []byte, err error) {
+	if s.maskKeyFile != "" {
+		raw, err := readSecret(s.maskKeyFile, "mask key", false)
+		if err != nil {
+			return nil, err
+		}
+		if key, err = sink.ParseMaskKey([]byte(raw)); err != nil {
+			return nil, cli.Usage("make one with: (umask 077; openssl rand -hex 32 > "+s.maskKeyFile+")", "the mask key file %s: %w", s.maskKeyFile, err)
+		}
+	} else if key, err = w.MaskKey(was == nil); err != nil {
+		return nil, explain(err)
+	}
+	switch {
+	case key == nil:
+		return nil, cli.Usage("name it with --mask-key-file, or put "+layout.MaskKeyName+" back into the warehouse",
+			"the key that masked %s is not there", s.warehouse)
+	case was != nil && sink.MaskKeyHash(key) != was.Key:
+		return nil, cli.Usage("name the right one with --mask-key-file", "this is not the key that masked %s: equal values would not stay equal", s.warehouse)
+	}
+	return key, nil
+}
+
+// explainMask names the field that an unknown one is most like.
+func explainMask(err error) error {
+	var e *schema.MaskPathError
+	if !errors.As(err, &e) {
+		return err
+	}
+	hint := ""
+	if e.Known != nil {
+		hint = "there are: " + strings.Join(e.Known, ", ") + ", and extra.NAME"
+		if near := config.Nearest(e.Path, e.Known); near != "" {
+			hint = "did you mean: " + near + "? " + hint
+		}
+	}
+	return cli.Usage(hint, "--%w", err)
+}
+
+// asMasked returns the numbers as the warehouse has them: where it masks, also
+// by their hashes.
+func (s *settings) asMasked(w *sink.Warehouse, numbers []string) ([]string, error) {
+	was := maskOf(w)
+	if was == nil || len(numbers) == 0 {
+		return numbers, nil
+	}
+	key, err := s.maskKey(w, was)
+	if err != nil {
+		return nil, err
+	}
+	m, err := schema.NewMask(nil, key)
+	if err != nil {
+		return nil, err
+	}
+	out := numbers
+	for _, n := range numbers {
+		out = append(out, m.Value(n))
+	}
+	return out, nil
+}

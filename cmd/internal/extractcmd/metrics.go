@@ -1,0 +1,224 @@
+package extractcmd
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/crawler"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink"
+)
+
+// outcomes are the words that a run ends with.
+var outcomes = []string{schema.OutcomeDone, schema.OutcomeFailed, schema.OutcomeIncomplete, schema.OutcomeInterrupted, schema.OutcomeKilled}
+
+// metricsPath returns where this profile's metrics go; empty: nowhere.
+func (s *settings) metricsPath() string {
+	return strings.ReplaceAll(s.metricsFile, "{profile}", s.profile)
+}
+
+// begun writes the metrics of a run that begins: those of the one before it, and
+// that this one is on. One that is killed leaves them so.
+func (n *night) begun() {
+	if n.metricsPath() == "" {
+		return
+	}
+	n.write(&measured{now: n.now(), running: true, started: n.started, profile: n.profile})
+}
+
+// publish writes the metrics of a run that has ended, with err. A run that found
+// the warehouse held leaves alone what the other one wrote; and so does one that
+// was refused for its settings, while there is another.
+func (n *night) publish(err error) {
+	if n.metricsPath() == "" || cli.Code(err) == cli.ExitLocked {
+		return
+	}
+	if !n.held {
+		if _, held, werr := sink.Who(n.warehouse); held || werr != nil {
+			return
+		}
+	}
+	m := &measured{now: n.now(), profile: n.profile, started: n.started, ended: true, code: cli.Code(err), last: n.row, rep: n.rep, failures: len(n.failures)}
+	if m.last == nil {
+		m.last = &schema.Run{ID: n.id, StartedAt: n.started.UnixMilli(), Outcome: schema.OutcomeFailed}
+	}
+	n.write(m)
+}
+
+// write writes the file, all of it or nothing. Where it cannot, that is a warning.
+func (n *night) write(m *measured) {
+	h, err := sink.ReadHistory(n.warehouse)
+	if err != nil {
+		h = new(sink.History) // a warehouse that cannot be read still has a last run
+	}
+	if err := prometheus.WriteToTextfile(n.metricsPath(), m.gather(h)); err != nil {
+		n.log.Warn("cannot write the metrics", "error", err)
+	}
+}
+
+// measured is what the metrics tell of, beside the warehouse itself.
+type measured struct {
+	now     time.Time
+	profile string // becomes a label; empty: none
+	running bool
+	started time.Time // of the run that writes
+	// ended says that the rest is known: of the run that has just ended. Otherwise
+	// the last run is taken from the table runs.
+	ended    bool
+	code     int
+	last     *schema.Run
+	rep      *crawler.Report // nil: it did not come to crawl
+	failures int             // of the data tests
+}
+
+// gauges registers values under names.
+type gauges struct{ prometheus.Registerer }
+
+func (g gauges) set(name, help string, v float64) {
+	one := prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "callhouse", Name: name, Help: help})
+	one.Set(v)
+	g.MustRegister(one)
+}
+
+// each registers a value for each value of a label.
+func (g gauges) each(name, help, label string, values map[string]float64) {
+	all := prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "callhouse", Name: name, Help: help}, []string{label})
+	for v, n := range values {
+		all.WithLabelValues(v).Set(n)
+	}
+	g.MustRegister(all)
+}
+
+// gather makes the metrics, in a registry of their own.
+func (m *measured) gather(h *sink.History) *prometheus.Registry {
+	reg := prometheus.NewRegistry()
+	g := gauges{reg}
+	if m.profile != "" {
+		g.Registerer = prometheus.WrapRegistererWith(prometheus.Labels{"profile": m.profile}, reg)
+	}
+	g.each("build_info", "The program that wrote this.", "version", map[string]float64{cli.Version(): 1})
+	g.set("run_in_progress", "1 while a run is on. A run that was killed leaves it so.", flag(m.running))
+	g.set("run_start_timestamp_seconds", "When the last run started that is on or has ended.", seconds(m.started.UnixMilli()))
+	last, success := lastRuns(h)
+	if m.ended {
+		last = m.last
+		if m.last.Outcome == schema.OutcomeDone {
+			success = m.last
+		}
+	} else if last != nil {
+		m.code = exitOf(last.Outcome)
+	}
+	if success != nil {
+		g.set("last_success_timestamp_seconds", "When the last run that was done ended.", seconds(endOf(success)))
+	}
+	if last != nil {
+		m.lastRun(g, last)
+	}
+	ended := map[string]float64{}
+	for _, o := range outcomes {
+		ended[o] = 0
+	}
+	for _, r := range h.Runs {
+		if _, ok := ended[r.Outcome]; ok {
+			ended[r.Outcome]++
+		}
+	}
+	if m.ended && !slices.ContainsFunc(h.Runs, func(r schema.Run) bool { return r.ID == m.last.ID }) {
+		ended[m.last.Outcome]++ // its row could not be written
+	}
+	g.each("runs", "Runs on record, by what became of them.", "outcome", ended)
+	if h.Snapshot != nil {
+		m.warehouse(g, examine(h, m.now, 0))
+	}
+	return reg
+}
+
+// lastRun makes the metrics of the last run that has ended.
+func (m *measured) lastRun(g gauges, r *schema.Run) {
+	g.set("last_run_timestamp_seconds", "When the last run ended; of one that was killed, when it started.", seconds(endOf(r)))
+	g.set("last_run_duration_seconds", "How long the last run took.", float64(endOf(r)-r.StartedAt)/1000)
+	g.set("last_run_exit_code", "The exit code of the last run; 137 where it was killed.", float64(m.code))
+	became := map[string]float64{}
+	for _, o := range outcomes {
+		became[o] = flag(o == r.Outcome)
+	}
+	g.each("last_run_outcome", "1 for what became of the last run.", "outcome", became)
+	g.each("last_run_requests", "Requests that the last run sent.", "kind",
+		map[string]float64{"page": float64(r.PageRequests), "detail": float64(r.DetailRequests)})
+	answers := map[string]float64{"429": float64(r.RateLimited), "5xx": float64(r.ServerErrors), "none": float64(r.NetworkErrors)}
+	if m.rep != nil {
+		answers["2xx"], answers["3xx"] = float64(m.rep.Status2xx), float64(m.rep.Status3xx)
+		answers["4xx"] = float64(m.rep.Status4xx - r.RateLimited)
+	}
+	g.each("last_run_responses", "Answers to them by status: 429 apart from other 4xx; none is no answer, or not a whole one.", "status", answers)
+	g.set("last_run_retries", "Requests of the last run that repeated one which had failed.", float64(r.Retries))
+	g.set("last_run_budget_used_ratio", "Share of the requests that the budget allowed in that time which were sent.",
+		float64(r.BudgetUsedPercent.V)/1_000_000)
+	g.each("last_run_calls", "Calls that the last run listed, and what it made of them.", "state", map[string]float64{
+		"listed": float64(r.CallsListed), "new": float64(r.CallsNew), "changed": float64(r.CallsChanged),
+		"settled": float64(r.CallsSettled), "missing": float64(r.CallsMissing), "set_aside": float64(r.CallsSetAside)})
+	g.set("last_run_transcripts", "Transcripts that the last run fetched.", float64(r.Transcripts))
+	g.set("last_run_turns", "Turns in them.", float64(r.Turns))
+	g.set("last_run_drift", "Values of the last run that were not as expected.", float64(r.Drift))
+	drift := prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "callhouse", Name: "last_run_drift_values",
+		Help: "The same by field and by how they departed."}, []string{"field", "kind"})
+	for place, n := range driftOf(r) {
+		at := strings.LastIndex(place, ": ")
+		if at < 0 {
+			continue
+		}
+		drift.WithLabelValues(place[:at], place[at+2:]).Set(float64(n))
+	}
+	g.MustRegister(drift)
+	if m.ended {
+		g.set("last_run_data_test_failures", "Data tests of the last run that failed.", float64(m.failures))
+	}
+}
+
+// warehouse makes the metrics of what the warehouse holds.
+func (m *measured) warehouse(g gauges, h *health) {
+	g.set("calls", "Calls in the warehouse.", float64(h.Snapshot.Calls))
+	g.set("calls_pending", "Calls that are over and wait for their transcript.", float64(h.Pending))
+	g.set("calls_unsettled", "Calls that are not over, or wait for their analysis or cost.", float64(h.Unsettled))
+	g.set("coverage_gaps", "Spans of the list that were never read.", float64(len(h.Gaps)))
+	if h.NewestCall != nil {
+		g.set("newest_call_timestamp_seconds", "When the newest call started.", seconds(h.NewestCall.At.UnixMilli()))
+	}
+	if h.Listed != nil {
+		g.set("coverage_end_timestamp_seconds", "When the list was last read: up to then all calls are known.", seconds(h.Listed.At.UnixMilli()))
+	}
+	g.set("snapshot", "Number of the current snapshot.", float64(h.Snapshot.Number))
+	g.set("snapshots_kept", "Snapshots on the disk.", float64(h.Snapshot.Kept))
+	g.set("warehouse_files", "Data files of the current snapshot.", float64(h.Snapshot.Files))
+	g.set("warehouse_bytes", "Their size.", float64(h.Snapshot.Bytes))
+	g.set("journal_bytes", "What is fetched and not committed.", float64(h.Journal))
+}
+
+func flag(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// seconds returns an instant of ms since 1970 UTC as Prometheus has it.
+func seconds(ms int64) float64 { return float64(ms) / 1000 }
+
+// exitOf returns the exit code of a run that ended so.
+func exitOf(outcome string) int {
+	switch outcome {
+	case schema.OutcomeDone:
+		return cli.ExitOK
+	case schema.OutcomeIncomplete:
+		return cli.ExitIncomplete
+	case schema.OutcomeInterrupted:
+		return cli.ExitInterrupted
+	case schema.OutcomeKilled:
+		return 137 // 128 + SIGKILL, as a shell has it
+	}
+	return cli.ExitFailed
+}

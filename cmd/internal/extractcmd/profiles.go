@@ -1,0 +1,160 @@
+package extractcmd
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"callhouse/cmd/internal/cli"
+)
+
+// worst orders exit codes of profiles that ran side by side: what needs a person
+// before what the next run mends by itself.
+var worst = []int{cli.ExitUsage, cli.ExitFailed, cli.ExitLocked, cli.ExitInterrupted, cli.ExitIncomplete, cli.ExitOK}
+
+// runProfiles runs what was asked for: one profile, or several side by side.
+func runProfiles(cmd *cobra.Command, s *settings, stderr io.Writer) error {
+	if len(s.profiles) < 2 {
+		return run(cmd.Context(), s, stderr)
+	}
+	var all []*settings
+	for _, name := range s.profiles {
+		p, err := s.of(cmd, name)
+		if err != nil {
+			return err
+		}
+		all = append(all, p)
+	}
+	if err := apart(all); err != nil {
+		return err
+	}
+	// What is little memory for one is too little for several.
+	if limit := debug.SetMemoryLimit(-1); os.Getenv("GOMEMLIMIT") == "" && limit < math.MaxInt64/int64(len(all)) {
+		defer debug.SetMemoryLimit(debug.SetMemoryLimit(limit * int64(len(all))))
+	}
+	return sideBySide(cmd.Context(), all, stderr, run)
+}
+
+// apart refuses profiles that would get in each other's way: that share a
+// warehouse, or an organisation's budget.
+func apart(all []*settings) error {
+	type organisation struct {
+		base string
+		key  [sha256.Size]byte
+	}
+	places, metrics, organisations := map[string]string{}, map[string]string{}, map[organisation]string{}
+	for _, s := range all {
+		place := s.place()
+		if other, ok := places[place]; ok {
+			return cli.Usage("give each a warehouse of its own", "the profiles %q and %q share a warehouse: %s", other, s.profile, place)
+		}
+		places[place] = s.profile
+		if path := s.metricsPath(); path != "" {
+			if other, ok := metrics[path]; ok {
+				return cli.Usage("write {profile} into its name", "the profiles %q and %q share a metrics file: %s", other, s.profile, path)
+			}
+			metrics[path] = s.profile
+		}
+		// What is wrong with a key is told when its profile runs: it stops no other.
+		key, _, err := s.key()
+		if err != nil {
+			continue
+		}
+		o := organisation{strings.TrimSuffix(strings.TrimRight(s.baseURL, "/"), "/v3"), sha256.Sum256([]byte(key))}
+		if other, ok := organisations[o]; ok {
+			return cli.Usage("run them one after the other, or make one profile of them: the service counts requests by organisation",
+				"the profiles %q and %q have the same key for %s, and so one budget", other, s.profile, o.base)
+		}
+		organisations[o] = s.profile
+	}
+	return nil
+}
+
+// sideBySide does the same for several profiles at once, each to its own end,
+// whatever becomes of the others. Its error carries the worst exit code.
+func sideBySide(ctx context.Context, all []*settings, stderr io.Writer, do func(context.Context, *settings, io.Writer) error) error {
+	var mu sync.Mutex
+	codes := make([]int, len(all))
+	var work sync.WaitGroup
+	for i, s := range all {
+		work.Go(func() {
+			out := &prefixed{mu: &mu, out: stderr, prefix: "[" + s.profile + "] "}
+			err := do(ctx, s, out)
+			codes[i] = cli.Report(out, program, err)
+			out.flush()
+		})
+	}
+	work.Wait()
+	code := slices.MinFunc(codes, func(a, b int) int { return slices.Index(worst, a) - slices.Index(worst, b) })
+	var ended []string
+	for i, s := range all {
+		if codes[i] != cli.ExitOK {
+			ended = append(ended, fmt.Sprintf("%s (exit code %d)", s.profile, codes[i]))
+		}
+	}
+	if len(ended) == 0 {
+		return nil
+	}
+	return cli.Fail(code, fmt.Errorf("%d of %d profiles did not end well: %s", len(ended), len(all), strings.Join(ended, ", ")), "")
+}
+
+// prefixed writes whole lines, each with a prefix, to a writer that others
+// write to as well. Lines of JSON, which name their profile themselves, stay as
+// they are.
+type prefixed struct {
+	mu     *sync.Mutex // of out
+	out    io.Writer
+	prefix string
+
+	own  sync.Mutex
+	line []byte
+}
+
+// Write implements io.Writer.
+func (p *prefixed) Write(b []byte) (int, error) {
+	p.own.Lock()
+	defer p.own.Unlock()
+	p.line = append(p.line, b...)
+	for {
+		at := bytes.IndexByte(p.line, '\n')
+		if at < 0 {
+			return len(b), nil
+		}
+		err := p.put(p.line[:at+1])
+		p.line = append(p.line[:0], p.line[at+1:]...)
+		if err != nil {
+			return 0, err
+		}
+	}
+}
+
+func (p *prefixed) put(line []byte) error {
+	var text []byte
+	if !bytes.HasPrefix(line, []byte("{")) {
+		text = append(text, p.prefix...)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, err := p.out.Write(append(text, line...))
+	return err
+}
+
+// flush writes a line that was not ended.
+func (p *prefixed) flush() {
+	p.own.Lock()
+	defer p.own.Unlock()
+	if len(p.line) > 0 {
+		_ = p.put(append(p.line, '\n')) // as fmt.Fprint
+		p.line = nil
+	}
+}

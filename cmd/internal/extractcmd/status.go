@@ -1,0 +1,148 @@
+package extractcmd
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/sink"
+)
+
+// nightly is how old a success may be where a run is to succeed every night.
+const nightly = 26 * time.Hour
+
+const statusAbout = `status tells how the warehouse and its runs are: the last success, the last run and what became of
+it, how fresh the data is, what is pending. It asks the service nothing, takes no lock, reads no
+call, and may be asked while a run is on. The first line is the verdict, made for monitoring.
+
+Exit code 0: fine. 3: not whole (the last run did not end well, or a part of the list was never
+read), or stale (no success within --max-age). 1: damaged, or no warehouse.`
+
+func statusCommand(s *settings) *cobra.Command {
+	var maxAge time.Duration
+	var format string
+	cmd := &cobra.Command{
+		Use: "status", Short: "Say whether all is well: last runs, freshness, what is pending", Long: statusAbout,
+		Args: noArgs, RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := oneOf("--format", format, "text", "json"); err != nil {
+				return err
+			}
+			if maxAge < 0 {
+				return cli.Usage("write a duration as in 26h; 0 for any age", "--max-age must not be negative")
+			}
+			return tellStatus(s, maxAge, format, cmd.OutOrStdout())
+		},
+	}
+	cmd.Flags().SortFlags = false
+	cmd.Flags().DurationVar(&maxAge, "max-age", nightly, "how old the last success may be; 0 for any age")
+	cmd.Flags().StringVar(&format, "format", "text", "text or json")
+	return cmd
+}
+
+func tellStatus(s *settings, maxAge time.Duration, format string, stdout io.Writer) error {
+	if _, err := os.Stat(s.warehouse); errors.Is(err, fs.ErrNotExist) {
+		return s.noWarehouse()
+	}
+	history, err := sink.ReadHistory(s.warehouse)
+	if err != nil {
+		return explain(err)
+	}
+	if history.Snapshot == nil && len(history.Runs) == 0 && !history.Held {
+		return s.noWarehouse()
+	}
+	h := examine(history, s.now(), maxAge)
+	h.Warehouse, h.Profile = s.warehouse, s.profile
+	if format == "json" {
+		err = writeJSON(stdout, h)
+	} else {
+		err = h.write(stdout)
+	}
+	if err != nil || h.Verdict == fine {
+		return err
+	}
+	return cli.Told(cli.Fail(cli.ExitIncomplete, errors.New(h.headline()), "")) // the first line said so
+}
+
+// headline is the verdict in a line.
+func (h *health) headline() string {
+	if h.Verdict != fine {
+		return h.Verdict + ": " + strings.Join(h.Reasons, "; ")
+	}
+	return fmt.Sprintf("%s: last success %s ago, %s calls", fine, age(h.LastSuccess.Age), humanize.Comma(h.Snapshot.Calls))
+}
+
+// write tells a person.
+func (h *health) write(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintln(&b, h.headline())
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(&b, "  %-12s  %s\n", name, fmt.Sprintf(format, args...))
+	}
+	if h.Profile != "" {
+		line("profile", "%s", h.Profile)
+	}
+	line("last success", "%s", h.LastSuccess.text())
+	if h.LastRun != nil && (h.LastSuccess == nil || h.LastRun.ID != h.LastSuccess.ID) {
+		line("last run", "%s", h.LastRun.text())
+	}
+	if r := h.Running; r != nil {
+		line("running", "process %d on %s since %s (%s)", r.PID, r.Host, r.Since.Format(time.DateTime), age(r.Age))
+	}
+	line("newest call", "%s", h.NewestCall.text())
+	line("listed", "%s", h.Listed.text())
+	line("pending", "%s without their transcript, %s not settled", plural(h.Pending, "call"), humanize.Comma(h.Unsettled))
+	if r := h.LastRun; r != nil {
+		line("last night", "%s; %s new, %s changed, %s set aside; drift %s", plural(r.Requests, "request"), humanize.Comma(r.New),
+			humanize.Comma(r.Changed), humanize.Comma(r.SetAside), humanize.Comma(r.Drift))
+	}
+	for _, g := range h.Gaps {
+		line("never listed", "%s to %s", g.From.Format(time.DateTime), g.To.Format(time.DateTime))
+	}
+	if h.Journal > 0 {
+		line("journal", "%s fetched and not committed", humanize.IBytes(uint64(h.Journal)))
+	}
+	line("warehouse", "%s: snapshot %d of %s (%d kept), %s calls in %s, %s", h.Warehouse, h.Snapshot.Number,
+		h.Snapshot.CommittedAt.Format(time.DateTime), h.Snapshot.Kept, humanize.Comma(h.Snapshot.Calls),
+		plural(int64(h.Snapshot.Files), "file"), humanize.IBytes(uint64(h.Snapshot.Bytes)))
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (r *runState) text() string {
+	if r == nil {
+		return "none"
+	}
+	at := r.StartedAt
+	if r.EndedAt != nil {
+		at = *r.EndedAt
+	}
+	text := fmt.Sprintf("%s, %s ago: %s", at.Format(time.DateTime), age(r.Age), r.Outcome)
+	if r.Error != "" {
+		text += " (" + r.Error + ")"
+	}
+	return text
+}
+
+func (m *moment) text() string {
+	if m == nil {
+		return "none"
+	}
+	return fmt.Sprintf("%s, %s ago", m.At.Format(time.DateTime), age(m.Age))
+}
+
+// age writes a span of seconds as a person reads it: 8s, 1m 05s, 2h 03m, 3d 04h.
+func age(seconds float64) string {
+	d := time.Duration(seconds) * time.Second
+	if d < 48*time.Hour {
+		return clock(d)
+	}
+	return fmt.Sprintf("%dd %02dh", int(d.Hours())/24, int(d.Hours())%24)
+}

@@ -1,0 +1,224 @@
+package extractcmd
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"strings"
+
+	"callhouse/internal/crawler"
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink"
+)
+
+// comparison goes over two snapshots side by side: the warehouse's, and what
+// the service said just now. It holds the calls without a start, and an id for
+// each call that only one side has in its place.
+type comparison struct {
+	ours, heard *layout.Snapshot
+	since       int64 // calls that started before it are left alone
+	now         int64 // ms
+	sure        []schema.Span
+	forgot      func(id string) bool
+	report      serviceReport
+
+	here, there map[string]*schema.Call // met on one side only; without a start: with all that they have
+}
+
+func newComparison(ours, heard *layout.Snapshot, cfg *crawler.Config, now int64) (*comparison, error) {
+	forgot, err := sink.Forgotten(ours)
+	if err != nil {
+		return nil, err
+	}
+	c := &comparison{ours: ours, heard: heard, now: now, forgot: forgot, here: map[string]*schema.Call{}, there: map[string]*schema.Call{}}
+	if !cfg.Since.IsZero() {
+		c.since = max(0, cfg.Since.UnixMilli())
+	}
+	for _, span := range ours.Manifest.Coverage {
+		if span.To = crawler.SureUntil(span, cfg.Window); span.From < span.To {
+			c.sure = append(c.sure, span)
+		}
+	}
+	empty := func() named { return named{Calls: []namedCall{}} }
+	c.report = serviceReport{Gone: empty(), Emptied: empty(), Lacking: empty(), Different: empty(), Changed: empty(), Problems: []string{}}
+	return c, nil
+}
+
+// run compares all there is.
+func (c *comparison) run(ctx context.Context) error {
+	if err := c.join(ctx); err != nil {
+		return err
+	}
+	for id, there := range c.there {
+		here := c.here[id]
+		if here == nil {
+			c.only(there)
+			continue
+		}
+		// Both have it, in different places: its start has changed, or there is none.
+		delete(c.here, id)
+		for _, side := range []struct {
+			call *schema.Call
+			of   *layout.Snapshot
+		}{{here, c.ours}, {there, c.heard}} {
+			if !side.call.StartAt.OK {
+				continue
+			}
+			found, err := sink.Find(ctx, side.of, id)
+			if err != nil {
+				return err
+			}
+			*side.call = *found
+		}
+		c.both(here, there)
+	}
+	for _, here := range c.here {
+		if c.listed(here) {
+			c.report.Gone.add(here, nil)
+		} else {
+			c.report.Skipped++
+		}
+	}
+	for _, n := range []*named{&c.report.Gone, &c.report.Emptied, &c.report.Lacking, &c.report.Different, &c.report.Changed} {
+		slices.SortFunc(n.Calls, func(a, b namedCall) int { return strings.Compare(a.CallID, b.CallID) })
+	}
+	return nil
+}
+
+// join meets the calls that have the same start on both sides. The others it
+// leaves in here and there.
+func (c *comparison) join(ctx context.Context) error {
+	ours, stopOurs := iter.Pull2(sink.Calls(ctx, c.ours))
+	defer stopOurs()
+	heard, stopHeard := iter.Pull2(sink.Calls(ctx, c.heard))
+	defer stopHeard()
+	here, err := c.advance(ours, c.here)
+	if err != nil {
+		return err
+	}
+	there, err := c.advance(heard, c.there)
+	if err != nil {
+		return err
+	}
+	for here != nil || there != nil {
+		order := compareCalls(here, there)
+		switch {
+		case order < 0:
+			c.here[string(here.ID)] = stub(here)
+		case order > 0:
+			c.there[string(there.ID)] = stub(there)
+		default:
+			c.both(here, there)
+		}
+		if order <= 0 {
+			if here, err = c.advance(ours, c.here); err != nil {
+				return err
+			}
+		}
+		if order >= 0 {
+			if there, err = c.advance(heard, c.there); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// advance returns the next call with a start, nil at the end, and puts those
+// without one aside.
+func (c *comparison) advance(next func() (*schema.Call, error, bool), aside map[string]*schema.Call) (*schema.Call, error) {
+	for {
+		call, err, ok := next()
+		switch {
+		case !ok || err != nil:
+			return nil, err
+		case !call.StartAt.OK:
+			aside[string(call.ID)] = call.Clone()
+		case call.StartAt.V >= c.since:
+			return call, nil
+		}
+	}
+}
+
+// compareCalls orders calls by start and id; nil comes last.
+func compareCalls(a, b *schema.Call) int {
+	switch {
+	case a == nil:
+		return 1
+	case b == nil:
+		return -1
+	case a.StartAt.V != b.StartAt.V:
+		if a.StartAt.V < b.StartAt.V {
+			return -1
+		}
+		return 1
+	}
+	return strings.Compare(string(a.ID), string(b.ID))
+}
+
+// stub keeps of a call what it is called and when it started.
+func stub(c *schema.Call) *schema.Call {
+	return &schema.Call{ID: slices.Clone(c.ID), StartAt: c.StartAt}
+}
+
+// both compares what the two sides say of one call: whether a run that is told
+// what the service says now would change a row.
+func (c *comparison) both(here, there *schema.Call) {
+	c.report.Calls++
+	kind, told := schema.KindItem, there.TurnCount.OK
+	var turns []schema.Difference
+	if told {
+		kind = schema.KindDetail
+		c.report.Transcripts++
+		turns = inTranscript(here, there)
+	}
+	kept := told && len(there.Turns) == 0 && len(here.Turns) > 0
+	unsettled, withheld := here.Unsettled(), there.OptOut.V
+	schema.Merge(here, there, kind)
+	there.Settle(c.now)
+	found := schema.Differences(here, there)
+	asked := slices.ContainsFunc(found, func(d schema.Difference) bool {
+		return d.Field == "status" || d.Field == "start_at" || d.Field == "end_at" // it is fetched anew for that
+	})
+	switch {
+	case kept && !withheld:
+		c.report.Emptied.add(here, nil)
+	case len(turns) > 0 && !withheld && !asked:
+		c.report.Different.add(here, turns)
+	case len(found) == 0:
+	case unsettled:
+		c.report.Moved++
+	default:
+		c.report.Changed.add(here, found)
+	}
+}
+
+// inTranscript returns in what two transcripts differ.
+func inTranscript(here, there *schema.Call) []schema.Difference {
+	a, b := schema.Call{TurnCount: here.TurnCount, Turns: here.Turns}, schema.Call{TurnCount: there.TurnCount, Turns: there.Turns}
+	return schema.Differences(&a, &b)
+}
+
+// only judges a call that the service has and the warehouse has not.
+func (c *comparison) only(there *schema.Call) {
+	switch {
+	case c.forgot(string(there.ID)):
+	case there.StartAt.OK && slices.ContainsFunc(c.sure, func(s schema.Span) bool {
+		return s.From <= there.StartAt.V && there.StartAt.V < s.To
+	}):
+		c.report.Lacking.add(there, nil)
+	default:
+		c.report.New++
+	}
+}
+
+// listed says that the list, as it was gone over just now, would have shown a
+// call. One that has no start comes with the newest ones.
+func (c *comparison) listed(here *schema.Call) bool {
+	spans := c.heard.Manifest.Coverage
+	if !here.StartAt.OK {
+		return len(spans) == 1 && spans[0].From <= c.since
+	}
+	return slices.ContainsFunc(spans, func(s schema.Span) bool { return s.From <= here.StartAt.V && here.StartAt.V < s.To })
+}

@@ -1,0 +1,205 @@
+package extractcmd
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/schema"
+)
+
+// namedCalls is how many calls of a kind are named; the rest are counted.
+const namedCalls = 100
+
+// serviceReport is what verify found when it asked the service.
+type serviceReport struct {
+	Requests int64   `json:"requests"`
+	Pages    int64   `json:"page_requests"`
+	Details  int64   `json:"detail_requests"`
+	Retries  int64   `json:"retries"`
+	Seconds  float64 `json:"seconds"`
+
+	Calls       int64 `json:"calls_compared"`
+	Transcripts int64 `json:"transcripts_compared"`
+	// New and Moved are no differences: calls that no run was to have listed yet,
+	// and calls that were not settled and of which the service now says more.
+	New   int64 `json:"new_at_the_service"`
+	Moved int64 `json:"not_settled_and_changed"`
+	// Gone are calls that the service lists no more, Emptied those of whose
+	// transcript it has nothing any more. The warehouse keeps both.
+	Gone    named `json:"no_longer_at_the_service"`
+	Emptied named `json:"transcripts_no_longer_at_the_service"`
+
+	Lacking   named    `json:"lacking"`
+	Different named    `json:"different_transcripts"`
+	Changed   named    `json:"changed_after_settled"`
+	Skipped   int64    `json:"calls_not_compared"`
+	SetAside  int64    `json:"details_not_compared"`
+	Problems  []string `json:"not_listed"` // why parts of the list could not be had
+	Stopped   string   `json:"stopped,omitempty"`
+}
+
+// named counts calls and names the first of them.
+type named struct {
+	Count int64       `json:"count"`
+	Calls []namedCall `json:"calls"`
+}
+
+// namedCall is a call with what is to be said of it.
+type namedCall struct {
+	CallID string       `json:"call_id"`
+	Start  *time.Time   `json:"start_at"`
+	Fields []difference `json:"fields,omitempty"`
+}
+
+// difference is a value that the service tells differently. The values are
+// empty where they are texts, which are nobody's business.
+type difference struct {
+	Field     string `json:"field"`
+	Warehouse string `json:"warehouse,omitempty"`
+	Service   string `json:"service,omitempty"`
+}
+
+func (n *named) add(c *schema.Call, found []schema.Difference) {
+	n.Count++
+	if len(n.Calls) == namedCalls {
+		return
+	}
+	call := namedCall{CallID: string(c.ID)}
+	if c.StartAt.OK {
+		at := time.UnixMilli(c.StartAt.V).UTC()
+		call.Start = &at
+	}
+	for _, d := range found {
+		call.Fields = append(call.Fields, difference{d.Field, d.A, d.B})
+	}
+	n.Calls = append(n.Calls, call)
+}
+
+// complete says that everything was asked and answered.
+func (r *serviceReport) complete() bool {
+	return r.Stopped == "" && r.Skipped == 0 && r.SetAside == 0 && len(r.Problems) == 0
+}
+
+// verdict makes the command's error of what was found.
+func (r *serviceReport) verdict() error {
+	switch {
+	case r == nil:
+		return nil
+	case r.Lacking.Count > 0:
+		return cli.Fail(cli.ExitFailed, fmt.Errorf("the warehouse lacks %s", plural(r.Lacking.Count, "call")),
+			"extract run --full lists all calls again and takes them in")
+	case r.Different.Count > 0:
+		return cli.Fail(cli.ExitFailed, fmt.Errorf("%s not what the service says", isAre(r.Different.Count, "transcript")),
+			"a run fetches a transcript again only when the list shows that the call has changed")
+	case r.Stopped == interrupted:
+		return cli.Fail(cli.ExitInterrupted, errors.New(interrupted), "what had come in until then was compared")
+	case !r.complete():
+		return cli.Fail(cli.ExitIncomplete, errors.New("not all could be compared"), "nothing is wrong with what was")
+	case r.Changed.Count > 0:
+		return cli.Fail(cli.ExitIncomplete, fmt.Errorf("%s changed at the service after being settled", hasHave(r.Changed.Count, "call")),
+			"runs list old calls again in the course of a week; extract run --full does it now")
+	}
+	return nil
+}
+
+func isAre(n int64, thing string) string {
+	if n == 1 {
+		return plural(n, thing) + " is"
+	}
+	return plural(n, thing) + " are"
+}
+
+func hasHave(n int64, thing string) string {
+	if n == 1 {
+		return plural(n, thing) + " has"
+	}
+	return plural(n, thing) + " have"
+}
+
+// writeCompared tells a person what asking the service brought.
+func writeCompared(r *serviceReport, w io.Writer) {
+	if r == nil {
+		return
+	}
+	list := func(n *named, what string) {
+		for _, c := range n.Calls {
+			started := "which has no start"
+			if c.Start != nil {
+				started = "of " + c.Start.Format(time.DateTime)
+			}
+			fmt.Fprintf(w, "call %q %s: %s%s\n", c.CallID, started, what, fieldText(c.Fields))
+		}
+		if more := n.Count - int64(len(n.Calls)); more > 0 {
+			fmt.Fprintf(w, "and %s more\n", humanize.Comma(more))
+		}
+	}
+	list(&r.Lacking, "the warehouse lacks it")
+	list(&r.Different, "its transcript is not the service's: ")
+	list(&r.Changed, "changed since it was settled: ")
+	verdict := "as the service says"
+	if r.Lacking.Count+r.Different.Count+r.Changed.Count > 0 {
+		verdict = "not as the service says"
+	}
+	n := humanize.Comma
+	fmt.Fprintf(w, "%s: %s compared, %s; asked with %s (%s pages, %s details, %s retries) in %s\n", verdict,
+		plural(r.Calls, "call"), plural(r.Transcripts, "transcript"), plural(r.Requests, "request"), n(r.Pages), n(r.Details),
+		n(r.Retries), clock(time.Duration(r.Seconds*float64(time.Second))))
+	if r.New > 0 {
+		fmt.Fprintf(w, "%s new at the service since it was last listed\n", isAre(r.New, "call"))
+	}
+	if r.Moved > 0 {
+		fmt.Fprintf(w, "%s changed that was not settled; the next run takes it in\n", hasHave(r.Moved, "call"))
+	}
+	if r.Gone.Count > 0 {
+		fmt.Fprintf(w, "%s no longer at the service: %s\n", isAre(r.Gone.Count, "call"), firstIDs(&r.Gone))
+	}
+	if r.Emptied.Count > 0 {
+		fmt.Fprintf(w, "%s no longer at the service: %s\n", isAre(r.Emptied.Count, "transcript"), firstIDs(&r.Emptied))
+	}
+	for _, p := range r.Problems {
+		fmt.Fprintf(w, "a part of the list was not compared: %s\n", p)
+	}
+	if r.Skipped > 0 {
+		fmt.Fprintf(w, "%s not compared\n", isAre(r.Skipped, "call"))
+	}
+	if r.SetAside > 0 {
+		fmt.Fprintf(w, "%s not be had\n", plural(r.SetAside, "record")+" could")
+	}
+	if r.Stopped != "" {
+		fmt.Fprintln(w, r.Stopped)
+	}
+}
+
+// fieldText writes fields that differ: with both values, where they are short.
+func fieldText(fields []difference) string {
+	var out []string
+	for i, f := range fields {
+		if i == listedAside {
+			out = append(out, fmt.Sprintf("and %d more", len(fields)-i))
+			break
+		}
+		text := f.Field
+		if f.Warehouse != "" || f.Service != "" {
+			text += fmt.Sprintf(" is %s here and %s there", f.Warehouse, f.Service)
+		}
+		out = append(out, text)
+	}
+	return strings.Join(out, ", ")
+}
+
+func firstIDs(n *named) string {
+	var ids []string
+	for i, c := range n.Calls {
+		if i == listedAside {
+			return strings.Join(ids, ", ") + ", …"
+		}
+		ids = append(ids, fmt.Sprintf("%q", c.CallID))
+	}
+	return strings.Join(ids, ", ")
+}

@@ -1,0 +1,188 @@
+package querycmd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/analytics"
+	"callhouse/internal/layout"
+	"callhouse/internal/sink"
+)
+
+// catalogName is the catalog that is made where --output names none.
+const catalogName = "callhouse.duckdb"
+
+func (a *app) catalogCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "catalog",
+		Short: "Make a DuckDB file of views, for BI tools and other programs",
+		Long: `Make a small DuckDB database, ` + catalogName + ` or --output, with the tables of
+query list as views over the current snapshot: for Metabase, Superset, DBeaver,
+Python, R and whatever else opens DuckDB files. They open it read-only.
+
+It is swapped in by one rename, so that it can be made anew after every night
+while others read it. Who has the old one open goes on reading the old snapshot;
+who opens it anew sees the new one. A snapshot stays as long as a catalog points
+at it, and 24 hours after. Local days and hours are those of --tz.`,
+		Example: `  extract run && query catalog --output /srv/bi/callhouse.duckdb
+  python3 -c "import duckdb; print(duckdb.connect('callhouse.duckdb', read_only=True).sql('FROM snapshot'))"`,
+		GroupID: "more",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if a.format != "" {
+				return cli.Usage("query export writes tables in other formats", "a catalog is a DuckDB file, it takes no --format")
+			}
+			return a.makeCatalog(cmd.Context())
+		},
+	}
+}
+
+// opened resolves the warehouse for a file that outlives this process: its
+// snapshot by an absolute path, and the zone.
+func (a *app) opened(ctx context.Context) (*layout.Snapshot, *time.Location, error) {
+	loc, err := a.location()
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := analytics.CheckZone(ctx, loc); err != nil {
+		return nil, nil, err
+	}
+	snap, err := analytics.CurrentAbsolute(a.warehouse)
+	return snap, loc, err
+}
+
+func (a *app) makeCatalog(ctx context.Context) error {
+	snap, loc, err := a.opened(ctx)
+	if err != nil {
+		return err
+	}
+	path := a.output
+	if path == "" {
+		path = catalogName
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return unwritable(a.output, err)
+	}
+	root := filepath.Dir(filepath.Dir(snap.Dir))
+	if err := replaceable(ctx, root, path); err != nil {
+		return err
+	}
+	// The pin comes before the catalog, so that at no time a catalog points at what
+	// may be removed.
+	pin, err := sink.Pin(root, path, snap.Manifest.Snapshot, time.Now())
+	switch {
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		fmt.Fprintln(a.stderr, "the warehouse cannot be written to, so the snapshot is not pinned: it stays for 24 hours after the next commit")
+	case err != nil:
+		return err
+	default:
+		defer pin.Close()
+	}
+	if err := swapCatalog(ctx, snap, loc, path); err != nil {
+		return err
+	}
+	if pin != nil {
+		if err := pin.Settle(time.Now()); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(a.stderr, "%s: views of snapshot %d, committed %s, days of %s\n", path, snap.Manifest.Snapshot,
+		snap.Manifest.CommittedAt.UTC().Format(time.RFC3339), loc)
+	return nil
+}
+
+// swapCatalog makes the catalog in a folder beside path, and renames it to path.
+func swapCatalog(ctx context.Context, snap *layout.Snapshot, loc *time.Location, path string) error {
+	dir, err := os.MkdirTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
+	if err != nil {
+		return unwritable(path, err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	made := filepath.Join(dir, filepath.Base(path))
+	if err := analytics.WriteCatalog(ctx, snap, loc, made); err != nil {
+		return err
+	}
+	if err := durable(made, 0o644); err != nil {
+		return unwritable(path, err)
+	}
+	if err := os.Rename(made, path); err != nil {
+		return unwritable(path, err)
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// durable syncs a file that is made, and gives it its mode.
+func durable(path string, mode os.FileMode) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Chmod(mode), f.Sync(), f.Close())
+}
+
+func syncDir(path string) error {
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// replaceable returns nil where a catalog may be put in the place of what is at
+// path: nothing, an older catalog, but no file of somebody's.
+func replaceable(ctx context.Context, root, path string) error {
+	foreign := func(what string) error {
+		return cli.Usage("give another name, as in --output callhouse.duckdb, or remove it first", "%s %s, which a catalog would replace", path, what)
+	}
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return unwritable(path, err)
+	case info.IsDir():
+		return foreign("is a folder")
+	case !info.Mode().IsRegular():
+		return foreign("is no regular file")
+	}
+	if ok, err := isDuckDB(path); err != nil {
+		return unwritable(path, err)
+	} else if !ok {
+		return foreign("is no DuckDB file")
+	}
+	only, err := analytics.OnlyViews(ctx, path)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return err
+	case err != nil && !sink.Pinned(root, path): // somebody else has it open for writing, or it is newer
+		return cli.Fail(cli.ExitFailed, fmt.Errorf("look into %s: %w", path, err), "remove it, or close what has it open, if it is a catalog")
+	case err == nil && !only:
+		return foreign("holds tables of somebody's")
+	}
+	return nil
+}
+
+// isDuckDB reports whether a file begins as DuckDB's do.
+func isDuckDB(path string) (bool, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	head := make([]byte, 12)
+	if _, err := io.ReadFull(f, head); err != nil {
+		return false, nil
+	}
+	return bytes.Equal(head[8:], []byte("DUCK")), nil
+}

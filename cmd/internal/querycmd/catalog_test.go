@@ -1,0 +1,150 @@
+package querycmd_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/analytics/duck"
+	"callhouse/internal/layout"
+)
+
+// ask runs a statement in a stock DuckDB over files, and returns the first
+// row's first value.
+func ask(t *testing.T, setup, text string) any {
+	t.Helper()
+	db, err := duck.Open(duck.Config{Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	conn, err := db.Connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.Exec(t.Context(), setup); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := conn.Query(t.Context(), text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	row, err := rows.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return row[0]
+}
+
+func TestCatalog(t *testing.T) {
+	house(t)
+	const attach = "ATTACH 'callhouse.duckdb' AS c (READ_ONLY)"
+	for range 2 { // made anew in its own place
+		r := run(t, "", "catalog", "--tz", "Asia/Seoul")
+		if r.code != 0 || r.out != "" || !strings.Contains(r.stderr, "views of snapshot 1") || !strings.Contains(r.stderr, "days of Asia/Seoul") {
+			t.Fatal(r)
+		}
+		if n := ask(t, attach, "SELECT count(*) FROM c.calls WHERE local_date = DATE '2024-11-20'"); n != int64(4) {
+			t.Errorf("%v calls on a day of Seoul, want 4", n)
+		}
+	}
+	if left, err := filepath.Glob("*callhouse.duckdb*"); err != nil || len(left) != 1 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+	if left, err := filepath.Glob(".callhouse*"); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+	pins, err := filepath.Glob("warehouse/pins/*.json")
+	if err != nil || len(pins) != 1 {
+		t.Fatalf("pins: %v, %v", pins, err)
+	}
+	raw, err := os.ReadFile(pins[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, err := filepath.Abs("callhouse.duckdb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, err := layout.ParsePin(raw); err != nil || p.Catalog != path || len(p.Snapshots) != 1 || p.Snapshots[0].Snapshot != 1 || p.Snapshots[0].Until != nil {
+		t.Errorf("the pin is %s, %v", raw, err)
+	}
+}
+
+// What is no catalog is not replaced by one.
+func TestCatalogSparesOthers(t *testing.T) {
+	house(t)
+	for name, content := range map[string]string{"notes.txt": "mine", "empty.duckdb": ""} {
+		if err := os.WriteFile(name, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ask(t, "ATTACH 'mine.duckdb' AS m; CREATE TABLE m.t (a INT); DETACH m", "SELECT 1")
+	if err := os.Symlink("mine.duckdb", "link.duckdb"); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"notes.txt": "is no DuckDB file", "empty.duckdb": "is no DuckDB file", "mine.duckdb": "holds tables", "warehouse": "is a folder",
+		"link.duckdb": "is no regular file", "no/such/folder/x.duckdb": "write "} {
+		before, _ := os.ReadFile(name)
+		r := run(t, "", "catalog", "--output", name)
+		after, _ := os.ReadFile(name)
+		if r.code == 0 || !strings.Contains(r.stderr, want) || string(before) != string(after) {
+			t.Errorf("--output %s: %v", name, r)
+		}
+	}
+	if pins, err := filepath.Glob("warehouse/pins/*.json"); err != nil || len(pins) > 1 { // of the folder that was not there
+		t.Errorf("pins of what was not made: %v, %v", pins, err)
+	}
+	for _, args := range [][]string{{"--format", "csv"}, {"--tz", "Mars/Olympus"}, {"now"}} {
+		if r := run(t, "", append([]string{"catalog"}, args...)...); r.code != cli.ExitUsage {
+			t.Errorf("%v: %v", args, r)
+		}
+	}
+	if r := run(t, "", "catalog", "--warehouse", "elsewhere"); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "no warehouse") {
+		t.Error(r)
+	}
+}
+
+// A warehouse that belongs to somebody else can be read: then nothing is pinned,
+// and that is told.
+func TestCatalogOfAReadOnlyWarehouse(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root may write everywhere")
+	}
+	house(t)
+	if err := os.Chmod("warehouse", 0o500); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = os.Chmod("warehouse", 0o700) }() // or the folder cannot be removed
+	if r := run(t, "", "catalog"); r.code != 0 || !strings.Contains(r.stderr, "not pinned") {
+		t.Error(r)
+	}
+}
+
+func TestInitScript(t *testing.T) {
+	house(t)
+	r := run(t, "", "init", "--tz", "Asia/Seoul")
+	if r.code != 0 || r.stderr != "" {
+		t.Fatal(r)
+	}
+	if n := ask(t, r.out, "SELECT count(*) FROM calls WHERE local_date = DATE '2024-11-20'"); n != int64(4) {
+		t.Errorf("%v calls on a day of Seoul, want 4", n)
+	}
+	if f := run(t, "", "init", "--tz", "Asia/Seoul", "--output", "init.sql"); f.code != 0 || f.out != "" {
+		t.Error(f)
+	}
+	if raw, err := os.ReadFile("init.sql"); err != nil || string(raw) != r.out {
+		t.Errorf("the file is another script: %v", err)
+	}
+	if pins, err := filepath.Glob("warehouse/pins"); err != nil || len(pins) > 0 {
+		t.Error("a script pins nothing")
+	}
+}

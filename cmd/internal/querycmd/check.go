@@ -1,0 +1,234 @@
+package querycmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/duck"
+	"callhouse/internal/analytics/value"
+	sqlfiles "callhouse/sql"
+)
+
+// checking is one run of query check.
+type checking struct {
+	*app
+	dir    string // of the user's tests; empty: none
+	show   int    // rows to show of each test that found something
+	maxAge time.Duration
+}
+
+func (a *app) checkCommand() *cobra.Command {
+	c := &checking{app: a}
+	cmd := &cobra.Command{
+		Use:   "check [NAME...]",
+		Short: "Test the data, by tests of ours and of your own",
+		Long: `Test the data: each test is a SELECT, and its rows are what is wrong. Some come with
+the program; --checks names a folder of your own, one test a file NAME.sql. The
+comment at the top of a file says what it finds; the line "-- severity: warn" makes
+it a warning. A file that has the name of a test of ours replaces it. In the
+statement, $now is the time and $max_age the seconds of --max-age.
+
+Exit code 0: nothing is wrong (warnings do not count). 3: something is. 2: a
+test is no SELECT that DuckDB understands; the file and the line are named.`,
+		Example: `  query check
+  query check --checks ./checks --show 10
+  query check freshness --max-age 26h`,
+		GroupID: "more",
+		RunE:    func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&c.dir, "checks", "", "`DIR` of tests of your own")
+	f.IntVar(&c.show, "show", 3, "rows to show of each test that found something, `N`; 0 for none")
+	f.DurationVar(&c.maxAge, "max-age", 26*time.Hour, "how old the last success may be, for the test freshness")
+	return cmd
+}
+
+// verdict is what a test found.
+type verdict struct {
+	*sqlfiles.Check
+	file    string // empty: it came with the program
+	count   int64
+	columns []value.Column
+	rows    [][]any // the first of them
+}
+
+func (v *verdict) severity() string {
+	if v.Warn {
+		return "warn"
+	}
+	return "error"
+}
+
+func (c *checking) run(ctx context.Context, names []string) (err error) {
+	if c.show < 0 || c.maxAge < 0 {
+		return cli.Usage("run: query check --help", "--show and --max-age must not be negative")
+	}
+	loc, err := c.location()
+	if err != nil {
+		return err
+	}
+	if _, err := c.outputFormat(); err != nil {
+		return err
+	}
+	tests, err := c.collect(names)
+	if err != nil {
+		return err
+	}
+	w, err := c.open(ctx, loc)
+	if err != nil {
+		return err
+	}
+	defer func() { err = firstOf(err, w.Close()) }()
+	now := time.Now()
+	for _, v := range tests {
+		if err := c.test(ctx, w, v, now); err != nil {
+			return err
+		}
+	}
+	if err := c.tell(ctx, tests, loc); err != nil {
+		return err
+	}
+	var failed []string
+	for _, v := range tests {
+		if v.count > 0 && !v.Warn {
+			failed = append(failed, v.Name)
+		}
+	}
+	if len(failed) > 0 {
+		return cli.Fail(cli.ExitIncomplete, fmt.Errorf("%d of %d tests found something: %s", len(failed), len(tests), strings.Join(failed, ", ")), "")
+	}
+	return nil
+}
+
+// collect returns the tests to run, by name: ours, and over them the user's.
+func (c *checking) collect(names []string) ([]*verdict, error) {
+	by := map[string]*verdict{}
+	for _, t := range sqlfiles.Checks() {
+		by[t.Name] = &verdict{Check: t}
+	}
+	if c.dir != "" {
+		const hint = "--checks names a folder with files of SQL, NAME.sql"
+		files, err := filepath.Glob(filepath.Join(escapeGlob(c.dir), "*.sql"))
+		if err != nil {
+			return nil, cli.Usage(hint, "read the tests: %v", err)
+		}
+		if len(files) == 0 {
+			return nil, cli.Usage(hint, "there is no test in %s", c.dir)
+		}
+		for _, file := range files {
+			raw, err := os.ReadFile(file)
+			if err != nil {
+				return nil, cli.Usage(hint, "read the tests: %v", err)
+			}
+			t, err := sqlfiles.ParseCheck(strings.TrimSuffix(filepath.Base(file), ".sql"), string(raw))
+			if err != nil {
+				return nil, cli.Usage(hint, "%s: %v", file, err)
+			}
+			by[t.Name] = &verdict{Check: t, file: file}
+		}
+	}
+	var known []string
+	for name := range by {
+		known = append(known, name)
+	}
+	slices.Sort(known)
+	if len(names) == 0 {
+		names = known
+	}
+	var out []*verdict
+	for _, name := range names {
+		v, ok := by[name]
+		if !ok {
+			hint := "there are: " + strings.Join(known, ", ")
+			if near := analytics.Nearest(name, known); near != "" {
+				hint = "did you mean: " + near + "? " + hint
+			}
+			return nil, cli.Usage(hint, "there is no test %q", name)
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
+
+// escapeGlob makes a pattern that stands for a path itself.
+func escapeGlob(path string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+}
+
+// test runs one test: it counts its rows, and keeps the first.
+func (c *checking) test(ctx context.Context, w *analytics.Warehouse, v *verdict, now time.Time) error {
+	rows, err := answer(ctx, w, v.SQL, map[string]string{
+		"now": now.UTC().Format(time.RFC3339Nano), "max_age": fmt.Sprint(int64(c.maxAge.Seconds()))})
+	if err != nil {
+		return v.explain(err)
+	}
+	defer rows.Close()
+	v.columns = rows.Columns()
+	for len(v.rows) < c.show {
+		row, err := rows.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return v.explain(err)
+		}
+		v.rows = append(v.rows, slices.Clone(row))
+		v.count++
+	}
+	for {
+		n, err := rows.Skip(ctx)
+		if err != nil {
+			return v.explain(err)
+		}
+		if n == 0 {
+			return nil
+		}
+		v.count += int64(n)
+	}
+}
+
+// answer runs a statement with those of the values that it has parameters for.
+func answer(ctx context.Context, w *analytics.Warehouse, text string, values map[string]string) (*analytics.Rows, error) {
+	rows, err := w.SQLWith(ctx, text, values)
+	var p *analytics.ParamError
+	if !errors.As(err, &p) || len(p.Unused) == 0 {
+		return rows, err
+	}
+	for _, name := range p.Unused {
+		delete(values, name)
+	}
+	return w.SQLWith(ctx, text, values)
+}
+
+// explain names the place of a test's error.
+func (v *verdict) explain(err error) error {
+	place := v.file
+	if place == "" {
+		place = v.Name
+	}
+	var d *duck.Error
+	var p *analytics.ParamError
+	switch {
+	case errors.As(err, &d) && d.Kind != "IO" && d.Kind != "Out of Memory":
+		if d.Line > 0 {
+			place = fmt.Sprintf("%s:%d:%d", place, d.Line, d.Column)
+		}
+		return cli.Usage(sqlHint(d), "%s: %s", place, d.Text())
+	case errors.As(err, &p):
+		return cli.Usage("a test has the parameters $now and $max_age", "%s: %v", place, err)
+	case errors.Is(err, analytics.ErrNotReading), errors.Is(err, duck.ErrNoStatement), errors.Is(err, duck.ErrManyStatements):
+		return cli.Usage("a test is one SELECT", "%s: %v", place, err)
+	}
+	return fmt.Errorf("%s: %w", place, err)
+}

@@ -1,0 +1,177 @@
+package querycmd_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/schema"
+	sqlfiles "callhouse/sql"
+)
+
+// tested makes a warehouse in a new working folder, whose run was done hours
+// ago, and which is broken as told.
+func tested(t *testing.T, hours int, calls, turns, items []row) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	now := time.Now().UnixMilli()
+	start := now - 9*24*time.Hour.Milliseconds()
+	good := row{"call_id": "good", "status": "ended", "call_type": "web", "disconnection_reason": "user_hangup", "start_at": start,
+		"end_at": start + 1000, "duration_ms": int64(1000), "total_cost": "1.5000", "turn_count": int64(1)}
+	analyticstest.Write(t, "warehouse", 1, analyticstest.Data{
+		Calls: append([]row{good}, calls...),
+		Turns: append([]row{{"call_id": "good", "turn": int64(0), "role": "user", "call_start_at": start}}, turns...),
+		Items: append([]row{{"call_id": "good", "position": int64(0), "name": "n", "call_start_at": start}}, items...),
+		Runs:  []row{{"run_id": "r1", "outcome": "done", "ended_at": now - int64(hours)*time.Hour.Milliseconds()}},
+	})
+}
+
+type found struct {
+	Check, Severity, File string
+	Violations            int64
+	Rows                  []map[string]any
+}
+
+func checks(t *testing.T, code int, args ...string) map[string]found {
+	t.Helper()
+	r := run(t, "", append([]string{"check", "--format", "json"}, args...)...)
+	var all []found
+	if err := json.Unmarshal([]byte(r.out), &all); err != nil || r.code != code {
+		t.Fatalf("%v; want exit code %d:\n%s", err, code, r)
+	}
+	by := map[string]found{}
+	for _, f := range all {
+		by[f.Check] = f
+	}
+	return by
+}
+
+// Each test of ours finds what it is for, and nothing where nothing is wrong.
+func TestChecksOfOurs(t *testing.T) {
+	tested(t, 1, nil, nil, nil)
+	for name, f := range checks(t, cli.ExitOK) {
+		if f.Violations != 0 || len(f.Rows) != 0 {
+			t.Errorf("%s found %d in a good warehouse: %v", name, f.Violations, f.Rows)
+		}
+	}
+	now := time.Now().UnixMilli()
+	day := 24 * time.Hour.Milliseconds()
+	ended := func(id string, more row) row {
+		r := row{"call_id": id, "status": "ended", "start_at": now - day, "end_at": now - day + 5}
+		for k, v := range more {
+			r[k] = v
+		}
+		return r
+	}
+	tested(t, 30, []row{
+		ended("twice", nil), ended("twice", row{"start_at": now - 2*day, "end_at": now - day}),
+		ended("back", row{"end_at": now - 2*day}), ended("gift", row{"total_cost": "-0.0001"}),
+		ended("silent", row{"turn_count": int64(2)}), ended("odd", row{"status": "vanished", "call_type": "fax", "disconnection_reason": "boredom"}),
+		ended("odd too", row{"status": "vanished"}), ended("soon", row{"start_at": now + 2*day, "end_at": nil, "status": "queued"}),
+		ended("waits", row{"start_at": now - 5*day, "end_at": now - 4*day, "transcript_state": "pending"}),
+	}, []row{{"call_id": "nobody", "turn": int64(0)}}, []row{{"call_id": "nobody", "position": int64(0)}, {"call_id": "none", "position": int64(0)}})
+	want := map[string]int64{"unique_call_id": 1, "end_before_start": 1, "negative_cost": 1, "turn_count": 1, "unknown_status": 1,
+		"unknown_call_type": 1, "unknown_disconnection_reason": 1, "start_in_future": 1, "transcript_overdue": 1,
+		"turns_without_call": 1, "items_without_call": 2, "freshness": 1}
+	got := checks(t, cli.ExitIncomplete)
+	for _, c := range sqlfiles.Checks() {
+		if f := got[c.Name]; f.Violations != want[c.Name] || int64(len(f.Rows)) != want[c.Name] || (f.Severity == "warn") != c.Warn {
+			t.Errorf("%s found %d, want %d: %v", c.Name, f.Violations, want[c.Name], f.Rows)
+		}
+		if c.About == "" {
+			t.Errorf("%s does not say what it finds", c.Name)
+		}
+		delete(want, c.Name)
+	}
+	if len(want) > 0 {
+		t.Errorf("there are no tests called %v", want)
+	}
+	if got := checks(t, cli.ExitOK, "freshness", "--max-age", "31h"); len(got) != 1 {
+		t.Errorf("one test by its name: %v", got)
+	}
+	if got := checks(t, cli.ExitOK, "unknown_status", "start_in_future"); got["unknown_status"].Violations != 1 {
+		t.Errorf("warnings: %v", got)
+	}
+}
+
+// The words that the tests know are those that extract knows.
+func TestChecksKnowTheWordsOfTheSchema(t *testing.T) {
+	words := regexp.MustCompile(`'([a-z_|]+)'`)
+	for _, c := range sqlfiles.Checks() {
+		column, ok := strings.CutPrefix(c.Name, "unknown_")
+		if !ok {
+			continue
+		}
+		n := 0
+		for _, m := range words.FindAllStringSubmatch(c.SQL, -1) {
+			for word := range strings.SplitSeq(strings.Trim(m[1], "|"), "|") {
+				call := schema.Call{}
+				into := map[string]*[]byte{"status": &call.Status, "call_type": &call.CallType, "disconnection_reason": &call.DisconnectionReason}[column]
+				*into = []byte(word)
+				if unknown := call.UnknownWords(); len(unknown) > 0 {
+					t.Errorf("%s: extract does not know %q", c.Name, word)
+				}
+				n++
+			}
+		}
+		if want := map[string]int{"status": 9, "call_type": 6, "disconnection_reason": 12}[column]; n != want {
+			t.Errorf("%s knows %d words, want %d", c.Name, n, want)
+		}
+	}
+}
+
+// A folder of the user's own tests.
+func TestChecksOfTheUser(t *testing.T) {
+	tested(t, 1, []row{{"call_id": "b", "status": "ended"}, {"call_id": "c", "status": "ended"}}, nil, nil)
+	dir := t.TempDir()
+	put := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	put("no_cost.sql", "-- Calls without\n-- a cost.\n\nSELECT call_id FROM calls WHERE total_cost IS NULL ORDER BY 1\n")
+	put("named.sql", "-- Severity: Warn\nFROM calls SELECT call_id WHERE call_id = 'b'")
+	put("freshness.sql", "SELECT 1 WHERE false")
+	put("readme.txt", "no test")
+	r := run(t, "", "check", "--checks", dir, "--show", "1")
+	if r.code != cli.ExitIncomplete || !strings.Contains(r.out, "Calls without a cost") || !strings.Contains(r.out, "no_cost: the first 1 of 2\n") ||
+		!strings.HasSuffix(r.stderr, "tests found something: no_cost\n") {
+		t.Errorf("%s", r)
+	}
+	got := checks(t, cli.ExitIncomplete, "--checks", dir)
+	if got["no_cost"].Violations != 2 || got["no_cost"].Rows[1]["call_id"] != "c" || got["named"].Severity != "warn" || got["freshness"].File == "" {
+		t.Errorf("%v", got)
+	}
+	if r := run(t, "", "check", "--checks", dir, "--format", "csv"); !strings.Contains(r.out, "no_cost,error,2,Calls without a cost\n") {
+		t.Errorf("%s", r)
+	}
+	for _, bad := range []struct{ name, text, says string }{
+		{"column", "-- x\n\nSELECT\n  nonsense FROM calls", ":4:3: binder error: "},
+		{"table", "SELECT * FROM cals", ":1:15: catalog error: "},
+		{"syntax", "SELECT *\nFROM calls WHERE )", ":2:18: parser error: "},
+		{"value", "SELECT CAST(call_id AS INTEGER) FROM calls", ":1:8: conversion error: "},
+		{"changes", "DELETE FROM calls", ": only statements that read are run"},
+		{"two", "SELECT 1; SELECT 2", ": there is more than one statement"},
+		{"none", "-- nothing\n", ": there is no SELECT in it"},
+		{"severity", "-- severity: mild\nSELECT 1", ": severity is warn or error, not mild"},
+		{"parameter", "SELECT $agent", ": the statement's parameter $agent has no value"},
+	} {
+		path := put("bad.sql", bad.text)
+		if r := run(t, "", "check", "--checks", dir, "bad"); r.code != cli.ExitUsage || !strings.Contains(r.stderr, path+bad.says) || r.out != "" {
+			t.Errorf("%s: want %q\n%s", bad.name, path+bad.says, r)
+		}
+	}
+	for _, args := range []string{"no_such_test", "--checks /nowhere", "--show -1"} {
+		if r := run(t, "", append([]string{"check"}, strings.Fields(args)...)...); r.code != cli.ExitUsage {
+			t.Errorf("%s: %s", args, r)
+		}
+	}
+}

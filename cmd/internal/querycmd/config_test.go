@@ -1,0 +1,23 @@
+package querycmd
+
+import (
+	"testing"
+
+	"callhouse/cmd/internal/config"
+)
+
+// Every setting of query is a flag by the same name and default, which takes its
+// value from the file.
+func TestEverySettingIsAFlag(t *testing.T) {
+	root := Command()
+	for i := range config.Keys {
+		k := &config.Keys[i]
+		if k.For&config.Query == 0 {
+			continue
+		}
+		f := root.PersistentFlags().Lookup(k.Flag())
+		if f == nil || f.DefValue != k.Default || f.Annotations == nil {
+			t.Errorf("%s: flag %+v", k.Name, f)
+		}
+	}
+}

@@ -1,0 +1,365 @@
+package querycmd
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/format"
+	"callhouse/internal/analytics/value"
+	"callhouse/internal/layout"
+	sqlfiles "callhouse/sql"
+)
+
+// exportName is the file of an export that tells what the others are.
+const exportName = "manifest.json"
+
+// exportVersion is the version of that file.
+const exportVersion = 1
+
+// exported is that file.
+type exported struct {
+	ExportVersion int            `json:"export_version"`
+	Warehouse     string         `json:"warehouse"`
+	Snapshot      int64          `json:"snapshot"`
+	RunID         string         `json:"run_id"`
+	CommittedAt   time.Time      `json:"committed_at"`
+	ExportedAt    time.Time      `json:"exported_at"`
+	Program       string         `json:"program"`
+	Format        string         `json:"format"`
+	Zone          string         `json:"zone"`
+	Since         *time.Time     `json:"since"`
+	Until         *time.Time     `json:"until"`
+	Agent         string         `json:"agent,omitempty"`
+	By            string         `json:"by,omitempty"`
+	Files         []exportedFile `json:"files"`
+}
+
+type exportedFile struct {
+	Name    string           `json:"name"`
+	Kind    string           `json:"kind"` // table, report
+	Path    string           `json:"path"` // beside the manifest
+	Rows    int64            `json:"rows"`
+	Bytes   int64            `json:"bytes"`
+	SHA256  string           `json:"sha256"`
+	Columns []exportedColumn `json:"columns"`
+	// Coverage says what a report lacks; empty: nothing.
+	Coverage string `json:"coverage,omitempty"`
+}
+
+type exportedColumn struct {
+	Name string `json:"name"`
+	Type string `json:"type"` // DuckDB's
+	Unit string `json:"unit,omitempty"`
+}
+
+func (a *app) exportCommand() *cobra.Command {
+	var tables, reports []string
+	cmd := &cobra.Command{
+		Use:   "export [DIR]",
+		Short: "Write tables and reports as a folder of Parquet or CSV files",
+		Long: `Write tables and reports, each as a file of a folder, which is DIR or --output:
+all tables, unless --tables or --reports name others. All of them come from one
+snapshot, which manifest.json tells beside them, with rows, bytes and checksums.
+
+The folder appears whole, by a rename, in the place of an earlier export if there
+is one: who reads it sees the old files or the new ones. Rows are written as they
+come, so that an export of any size takes little memory.`,
+		Example: `  query export /srv/bi/calls --since 30d
+  query export --reports sentiment,durations --by day --format csv --output daily`,
+		GroupID: "more",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return cli.Usage("run: query export --help", "export takes one folder, %d are given", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 && a.output != "" || len(args) == 0 && a.output == "" {
+				return cli.Usage("write it as in: query export calls-export", "export needs one folder to write to")
+			}
+			if len(args) == 1 {
+				a.output = args[0]
+			}
+			return a.export(cmd.Context(), tables, reports, cmd.Flags().Changed("tables") || cmd.Flags().Changed("reports"))
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringSliceVar(&tables, "tables", nil, "`NAMES` of tables, comma-separated")
+	fl.StringSliceVar(&reports, "reports", nil, "`NAMES` of reports, comma-separated")
+	fl.StringVar(&a.since, "since", "", "only calls that start at `TIME` or after: 2026-11-01, an RFC 3339 time, or an age as 7d")
+	fl.StringVar(&a.until, "until", "", "only calls that start before `TIME`; a date means its beginning")
+	fl.StringVar(&a.by, "by", "", "one group of rows for each value of `GROUP`, in reports that have groups")
+	fl.StringVar(&a.agent, "agent", "", "only calls of the agent whose `ID` this is, or begins with")
+	complete(cmd, "tables", names(analytics.Tables()))
+	complete(cmd, "reports", names(exportable()))
+	complete(cmd, "by", analytics.Dimensions())
+	return cmd
+}
+
+// exportable are the reports that need no arguments.
+func exportable() []*sqlfiles.File {
+	return slices.DeleteFunc(analytics.Reports(), func(f *sqlfiles.File) bool { return f.Arguments != "" })
+}
+
+// named returns the definitions of the names, each once.
+func named(what string, asked []string, all []*sqlfiles.File) ([]*sqlfiles.File, error) {
+	var out []*sqlfiles.File
+	for _, n := range asked {
+		i := slices.IndexFunc(all, func(f *sqlfiles.File) bool { return f.Name == n })
+		if i < 0 {
+			known := names(all)
+			hint := what + "s: " + strings.Join(known, ", ")
+			if near := analytics.Nearest(n, known); near != "" {
+				hint = "did you mean: " + near + "? " + hint
+			}
+			return nil, cli.Usage(hint, "there is no %s %q to export", what, n)
+		}
+		if !slices.Contains(out, all[i]) {
+			out = append(out, all[i])
+		}
+	}
+	return out, nil
+}
+
+// exportFormat is the format of an export's files.
+func (a *app) exportFormat() (format.Format, error) {
+	switch f := format.Format(a.format); f {
+	case "":
+		return format.Parquet, nil
+	case format.Parquet, format.CSV, format.JSON, format.NDJSON, format.Arrow:
+		return f, nil
+	}
+	return "", cli.Usage("formats: parquet, csv, json, ndjson, arrow", "export writes no format %q", a.format)
+}
+
+func (a *app) export(ctx context.Context, tableNames, reportNames []string, chosen bool) (err error) {
+	loc, err := a.location()
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	e := &exporter{app: a, loc: loc, now: now}
+	if e.params, err = a.params(loc, now); err != nil {
+		return err
+	}
+	if e.format, err = a.exportFormat(); err != nil {
+		return err
+	}
+	if !chosen {
+		tableNames = names(analytics.Tables())
+	}
+	if e.tables, err = named("table", tableNames, analytics.Tables()); err != nil {
+		return err
+	}
+	if e.reports, err = named("report", reportNames, exportable()); err != nil {
+		return err
+	}
+	if err := exportTarget(a.output); err != nil {
+		return err
+	}
+	if e.w, err = a.open(ctx, loc); err != nil {
+		return err
+	}
+	defer func() { err = firstOf(err, e.w.Close()) }()
+	m, err := e.run(ctx)
+	if err != nil {
+		return err
+	}
+	var rows, bytes int64
+	for _, f := range m.Files {
+		rows, bytes = rows+f.Rows, bytes+f.Bytes
+	}
+	fmt.Fprintf(a.stderr, "%s: %d files, %d rows, %d bytes, of snapshot %d\n", a.output, len(m.Files), rows, bytes, m.Snapshot)
+	return nil
+}
+
+// exportTarget returns nil where an export may be put: where nothing is, an
+// empty folder, or an earlier export.
+func exportTarget(dir string) error {
+	entries, err := os.ReadDir(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return unwritable(dir, err)
+	case len(entries) == 0:
+		return nil
+	}
+	var m exported
+	raw, err := os.ReadFile(filepath.Join(dir, exportName))
+	if err == nil {
+		err = json.Unmarshal(raw, &m)
+	}
+	known := map[string]bool{exportName: true}
+	for _, f := range m.Files {
+		known[f.Path] = true
+	}
+	for _, entry := range entries {
+		if err != nil || m.ExportVersion == 0 || !known[entry.Name()] {
+			return cli.Usage("name a folder that is not there, is empty, or holds an earlier export and nothing else",
+				"%s holds %s, which no export wrote", dir, entry.Name())
+		}
+	}
+	return nil
+}
+
+// exporter is one export in the making.
+type exporter struct {
+	*app
+	w               *analytics.Warehouse
+	loc             *time.Location
+	now             time.Time
+	params          analytics.Params
+	format          format.Format
+	tables, reports []*sqlfiles.File
+}
+
+// run writes everything into a folder beside the target, and swaps it in.
+func (e *exporter) run(ctx context.Context) (m *exported, err error) {
+	target, err := filepath.Abs(e.output)
+	if err != nil {
+		return nil, unwritable(e.output, err)
+	}
+	dir, err := os.MkdirTemp(filepath.Dir(target), "."+filepath.Base(target)+".*.tmp")
+	if err != nil {
+		return nil, unwritable(e.output, err)
+	}
+	defer func() { err = firstOf(err, os.RemoveAll(dir)) }() // the old export, if it was swapped
+	if m, err = e.fill(ctx, dir); err != nil {
+		return nil, unwritable(e.output, err)
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		return nil, unwritable(e.output, err)
+	}
+	if err := errors.Join(syncDir(dir), swapFolder(dir, target), syncDir(filepath.Dir(target))); err != nil {
+		return nil, unwritable(e.output, err)
+	}
+	return m, nil
+}
+
+func (e *exporter) fill(ctx context.Context, dir string) (*exported, error) {
+	snap := e.w.Snapshot()
+	m := &exported{ExportVersion: exportVersion, Warehouse: root(snap), Snapshot: snap.Manifest.Snapshot, RunID: snap.Manifest.RunID,
+		CommittedAt: snap.Manifest.CommittedAt, ExportedAt: e.now.UTC().Truncate(time.Second), Program: "query " + cli.Version(),
+		Format: string(e.format), Zone: e.loc.String(), Since: bound(e.params.Since), Until: bound(e.params.Until), Agent: e.params.Agent, By: e.params.By,
+		Files: []exportedFile{}}
+	for _, t := range e.tables {
+		rows, err := e.w.Table(ctx, t.Name, e.params)
+		if err != nil {
+			return nil, err
+		}
+		f, err := e.file(ctx, dir, t.Name, rows)
+		if err != nil {
+			return nil, err
+		}
+		f.Kind = "table"
+		m.Files = append(m.Files, *f)
+	}
+	for _, r := range e.reports {
+		f, err := e.report(ctx, dir, r)
+		if err != nil {
+			return nil, err
+		}
+		m.Files = append(m.Files, *f)
+	}
+	raw, err := json.MarshalIndent(m, "", " ")
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, exportName)
+	if err := os.WriteFile(path, append(raw, '\n'), 0o644); err != nil {
+		return nil, err
+	}
+	return m, durable(path, 0o644)
+}
+
+func (e *exporter) report(ctx context.Context, dir string, r *sqlfiles.File) (*exportedFile, error) {
+	p := e.params
+	if !r.Grouped() {
+		p.By = ""
+	}
+	rows, err := e.w.Report(ctx, r.Name, p)
+	if err != nil {
+		return nil, err
+	}
+	name := r.Name
+	if slices.ContainsFunc(e.tables, func(t *sqlfiles.File) bool { return t.Name == name }) {
+		name += "_report"
+	}
+	f, err := e.file(ctx, dir, name, rows)
+	if err != nil {
+		return nil, err
+	}
+	f.Name, f.Kind = r.Name, "report"
+	if !r.Selects() {
+		return f, nil
+	}
+	c, err := e.w.Coverage(ctx, r.Name, p, e.now)
+	if err != nil {
+		return nil, err
+	}
+	f.Coverage = c.String(e.loc)
+	return f, nil
+}
+
+// file writes rows as a file called name, and closes them.
+func (e *exporter) file(ctx context.Context, dir, name string, rows *analytics.Rows) (*exportedFile, error) {
+	defer rows.Close()
+	f := &exportedFile{Name: name, Path: name + "." + string(e.format)}
+	for _, c := range rows.Columns() {
+		f.Columns = append(f.Columns, exportedColumn{Name: c.Name, Type: c.Type, Unit: unit(c)})
+	}
+	path := filepath.Join(dir, f.Path)
+	out, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.New()
+	r, err := format.Write(ctx, io.MultiWriter(out, sum), e.format, rows, format.Options{Location: e.loc})
+	if err == nil {
+		err = out.Sync()
+	}
+	if err = errors.Join(err, out.Close()); err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	f.Rows, f.Bytes, f.SHA256 = r.Rows, info.Size(), hex.EncodeToString(sum.Sum(nil))
+	return f, nil
+}
+
+func unit(c value.Column) string { return string(c.Unit) }
+
+// root is the folder of the warehouse that a snapshot is of.
+func root(snap *layout.Snapshot) string {
+	path := filepath.Dir(filepath.Dir(snap.Dir))
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}
+
+func bound(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}

@@ -1,0 +1,146 @@
+package querycmd_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"callhouse/cmd/internal/cli"
+)
+
+type exportManifest struct {
+	Snapshot int64
+	Format   string
+	Files    []struct {
+		Name, Kind, Path, SHA256, Coverage string
+		Rows, Bytes                        int64
+		Columns                            []struct{ Name, Type, Unit string }
+	}
+}
+
+// exportOf reads an export's manifest, and checks that it tells the truth.
+func exportOf(t *testing.T, dir string) exportManifest {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(dir, "manifest.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m exportManifest
+	if err := json.Unmarshal(raw, &m); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(entries) != len(m.Files)+1 {
+		t.Errorf("%s holds %v, its manifest tells of %d files", dir, entries, len(m.Files))
+	}
+	for _, f := range m.Files {
+		raw, err := os.ReadFile(filepath.Join(dir, f.Path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := sha256.Sum256(raw)
+		if int64(len(raw)) != f.Bytes || hex.EncodeToString(sum[:]) != f.SHA256 || len(f.Columns) == 0 {
+			t.Errorf("%s is not what the manifest says: %+v", f.Path, f)
+		}
+	}
+	return m
+}
+
+func names(m exportManifest) string {
+	var out []string
+	for _, f := range m.Files {
+		out = append(out, f.Kind+" "+f.Path)
+	}
+	return strings.Join(out, ", ")
+}
+
+func TestExport(t *testing.T) {
+	house(t)
+	if r := run(t, "", "export", "out"); r.code != 0 || r.out != "" || !strings.Contains(r.stderr, "6 files") {
+		t.Fatal(r)
+	}
+	m := exportOf(t, "out")
+	if got, want := names(m), "table analysis_items.parquet, table calls.parquet, table costs.parquet, table runs.parquet, table transcript_turns.parquet, table tool_calls.parquet"; got != want {
+		t.Errorf("the export holds %s, want %s", got, want)
+	}
+	if m.Snapshot != 1 || m.Format != "parquet" {
+		t.Errorf("manifest: %+v", m)
+	}
+	if n := ask(t, "SELECT 1", "SELECT count(*) FROM 'out/calls.parquet'"); n != int64(8) {
+		t.Errorf("%v calls in the file, want 8", n)
+	}
+
+	// In its place, other files: the old ones are gone.
+	r := run(t, "", "export", "--tables", "calls,costs", "--reports", "costs,sentiment,anomalies", "--by", "agent", "--format", "csv", "--since", "2024-11-19", "--until", "2024-11-20", "--output", "out")
+	if r.code != 0 {
+		t.Fatal(r)
+	}
+	m = exportOf(t, "out")
+	if got, want := names(m), "table calls.csv, table costs.csv, report costs_report.csv, report sentiment.csv, report anomalies.csv"; got != want {
+		t.Errorf("the export holds %s, want %s", got, want)
+	}
+	if m.Files[0].Rows != 3 || m.Files[1].Rows != 3 {
+		t.Errorf("%d calls and %d costs of the day, want 3 each", m.Files[0].Rows, m.Files[1].Rows)
+	}
+	if !strings.Contains(m.Files[3].Coverage, "wait") {
+		t.Errorf("the manifest does not tell what sentiment lacks: %q", m.Files[3].Coverage)
+	}
+	report := run(t, "", "sentiment", "--by", "agent", "--since", "2024-11-19", "--until", "2024-11-20", "--format", "csv")
+	if raw, err := os.ReadFile("out/sentiment.csv"); err != nil || string(raw) != report.out {
+		t.Errorf("the report is another in the export: %v\n%s\n%s", err, raw, report.out)
+	}
+
+	r = run(t, "", "export", "agent", "--agent", "0a", "--tables", "calls,transcript_turns,runs")
+	m = exportOf(t, "agent")
+	if r.code != 0 || m.Files[0].Rows != 4 || m.Files[1].Rows != 5 {
+		t.Errorf("of one agent: %v, %+v", r, m)
+	}
+	if left, err := filepath.Glob(".*.tmp*"); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// An export that fails leaves what was there, and nothing else.
+func TestExportFailing(t *testing.T) {
+	house(t)
+	if r := run(t, "", "export", "out", "--tables", "calls"); r.code != 0 {
+		t.Fatal(r)
+	}
+	if err := os.Mkdir("mine", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("mine/notes.txt", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"", cli.ExitUsage, "needs one folder"}, {"a b", cli.ExitUsage, "one folder"}, {"a --output b", cli.ExitUsage, "one folder"},
+		{"out --tables callz", cli.ExitUsage, "did you mean: calls?"}, {"out --reports sentimnt", cli.ExitUsage, "did you mean: sentiment?"},
+		{"out --reports search", cli.ExitUsage, "no report \"search\""}, {"out --format table", cli.ExitUsage, "parquet, csv"}, {"out --agent 0", cli.ExitUsage, "several agents"},
+		{"out --by agnet --reports sentiment", cli.ExitUsage, "did you mean: agent?"},
+		{"mine", cli.ExitUsage, "notes.txt"}, {"mine/notes.txt", cli.ExitFailed, "not a directory"}, {"no/such/out", cli.ExitFailed, "no such file"}, {"out --warehouse elsewhere", cli.ExitFailed, "no warehouse"},
+	} {
+		r := run(t, "", append([]string{"export"}, strings.Fields(c.args)...)...)
+		if r.code != c.code || !strings.Contains(r.stderr, c.want) {
+			t.Errorf("export %s: %v", c.args, r)
+		}
+	}
+	if m := exportOf(t, "out"); names(m) != "table calls.parquet" {
+		t.Errorf("the export changed: %s", names(m))
+	}
+	for _, pattern := range []string{".*.tmp*", "mine/.*", "a*", "no"} {
+		if left, err := filepath.Glob(pattern); err != nil || len(left) > 0 {
+			t.Errorf("left behind: %v, %v", left, err)
+		}
+	}
+}

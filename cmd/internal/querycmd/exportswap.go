@@ -1,0 +1,19 @@
+package querycmd
+
+import (
+	"errors"
+	"os"
+)
+
+// swapInTwo exchanges two folders by renames: target is never half there, but
+// for a moment it is away.
+func swapInTwo(made, target string) error {
+	old := made + ".old"
+	if err := os.Rename(target, old); err != nil {
+		return err
+	}
+	if err := os.Rename(made, target); err != nil {
+		return errors.Join(err, os.Rename(old, target))
+	}
+	return os.Rename(old, made)
+}

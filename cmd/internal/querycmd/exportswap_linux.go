@@ -1,0 +1,24 @@
+package querycmd
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// swapFolder puts the folder made in the place of target: by one rename, or,
+// where target is, by exchanging the two, so that made is the old one then.
+func swapFolder(made, target string) error {
+	err := unix.Renameat2(unix.AT_FDCWD, made, unix.AT_FDCWD, target, unix.RENAME_EXCHANGE)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, fs.ErrNotExist):
+		return os.Rename(made, target)
+	case errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EINVAL): // a file system that cannot exchange
+		return swapInTwo(made, target)
+	}
+	return &os.PathError{Op: "rename", Path: target, Err: err}
+}

@@ -1,0 +1,112 @@
+package querycmd
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/page"
+)
+
+// html is the format of the page, and its only one.
+const html = "html"
+
+// pageCommand makes the page that is looked at every morning.
+func (a *app) pageCommand() *cobra.Command {
+	var title string
+	cmd := &cobra.Command{
+		Use:   "report",
+		Short: "Make the morning page: key numbers and charts, as one HTML file",
+		Long: `Make the morning page: one HTML file with the numbers of the last whole day and of
+the period, each against the one before, and charts of volume, sentiment, reasons,
+durations, hours, costs, response latency, agents and coverage. It needs no network
+and no script, suits a phone, a desk and paper, light and dark, and can be mailed.
+HTML is its only format.
+
+Its numbers are those of the other reports, and under each part stands the command
+that prints them. Its days are whole: --since and --until mean the beginning of
+their day. Unless told otherwise they are the 30 days before the first one that is
+not over, or not listed whole yet.
+
+A file that is made anew can be read by its owner alone; one that is there keeps
+its mode.`,
+		Example: `  query report --output report.html
+  query report --tz Asia/Seoul --since 90d --title "Support, Seoul" -o report.html
+  query report --agent 0a7e1f60 --since 2026-10-01 --until 2026-11-01 -o october.html`,
+		GroupID: "more",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.runPage(cmd.Context(), title)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&a.since, "since", "", "from the day of `TIME` on: 2026-11-01, an RFC 3339 time, or an age as 7d")
+	f.StringVar(&a.until, "until", "", "up to the day before that of `TIME`")
+	f.StringVar(&a.agent, "agent", "", "only calls of the agent whose `ID` this is, or begins with")
+	f.StringVar(&title, "title", "Calls", "the page's `TITLE`")
+	return cmd
+}
+
+func (a *app) runPage(ctx context.Context, title string) (err error) {
+	if a.format != "" && a.format != html {
+		return cli.Usage("other formats have the other reports: query list", "report makes html, not %s", a.format)
+	}
+	if a.output == "" && a.width() > 0 {
+		return cli.Usage("give it a file, as in --output report.html", "a page of html is not for a terminal")
+	}
+	loc, err := a.location()
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	p, err := a.params(loc, now)
+	if err != nil {
+		return err
+	}
+	w, err := a.open(ctx, loc)
+	if err != nil {
+		return err
+	}
+	defer func() { err = firstOf(err, a.release(w)) }()
+	return a.writePage(ctx, w, page.Options{Since: p.Since, Until: p.Until, Agent: a.agent, Title: title, Now: now, Version: cli.Version()})
+}
+
+func (a *app) writePage(ctx context.Context, w *analytics.Warehouse, o page.Options) error {
+	var made page.Summary
+	write := func(to io.Writer) (err error) {
+		made, err = page.Write(ctx, to, w, o)
+		return err
+	}
+	var err error
+	if a.output == "" {
+		buffered := bufio.NewWriter(a.stdout)
+		err = firstOf(write(buffered), buffered.Flush())
+	} else {
+		err = writeFileMode(a.output, pageMode(a.output), write)
+	}
+	var none *page.PeriodError
+	if errors.As(err, &none) {
+		return cli.Usage("days are whole, and the last one is over and listed: give --since an earlier day, or --until a later one", "%v", none)
+	}
+	if err == nil && made.Calls == 0 {
+		fmt.Fprintln(a.stderr, "no calls match")
+	}
+	return err
+}
+
+// pageMode is the mode of the page's file: that of the one that is there, or
+// readable by its owner alone, since a page tells about a company.
+func pageMode(path string) os.FileMode {
+	if info, err := os.Stat(path); err == nil {
+		return info.Mode().Perm()
+	}
+	return 0o600
+}

@@ -1,0 +1,449 @@
+package querycmd_test
+
+import (
+	"encoding/csv"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/golden"
+)
+
+// scattered makes ./warehouse of random calls around two months of 2024, with
+// values that nobody has heard of and names that are long.
+func scattered(t *testing.T, seed uint64, n int) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	t.Setenv("CALLHOUSE_WAREHOUSE", "")
+	r := rand.New(rand.NewPCG(seed, 8))
+	pick := func(nulls float64, words ...string) any {
+		if r.Float64() < nulls {
+			return nil
+		}
+		return words[r.IntN(len(words))]
+	}
+	var d analyticstest.Data
+	first := time.Date(2024, 10, 20, 0, 0, 0, 0, time.UTC)
+	for i := range n {
+		at := first.Add(time.Duration(r.IntN(14)*3*24)*time.Hour + time.Duration(r.IntN(24*3600))*time.Second).UnixMilli()
+		id := fmt.Sprint("call-", i)
+		c := row{"call_id": id, "start_at": at,
+			"agent_id":             pick(.05, "0a7e1f60-0000-4000-8000-00000000000a", "0a7e1f60-0000-4000-8000-00000000000b", "1b7e1f60-0000-4000-8000-00000000000c", strings.Repeat("an agent with a long name ", 9), "에이전트 & <co>"),
+			"status":               pick(.05, "ended", "ended", "ended", "not_connected", "ongoing", "dreaming"),
+			"disconnection_reason": pick(.1, "user_hangup", "agent_hangup", "dial_no_answer", "voicemail_reached", "call_transfer", "sun & spots"),
+			"user_sentiment":       pick(.2, "positive", "neutral", "neutral", "negative", "ecstatic", "furious & <bold>", "bored"),
+			"settlement":           pick(0, "settled", "settled", "ended", "expired", "open"),
+			"transcript_state":     pick(0, "present", "empty", "pending"),
+		}
+		if r.Float64() < .9 {
+			c["duration_ms"] = int64(r.ExpFloat64() * 90_000)
+		}
+		if r.Float64() < .8 {
+			c["total_cost"] = fmt.Sprintf("%d.%04d", r.IntN(300), r.IntN(10_000))
+		}
+		d.Calls = append(d.Calls, c)
+		for turn := range r.IntN(5) {
+			begins := at + int64(turn)*4_000
+			d.Turns = append(d.Turns, row{"call_id": id, "turn": int64(turn), "role": []string{"agent", "user"}[turn%2], "content": "so",
+				"start_at": begins, "end_at": begins + int64(r.IntN(4_000)), "call_start_at": at})
+		}
+	}
+	analyticstest.Write(t, "warehouse", 1, d)
+}
+
+// told is a number of the page: where it comes from, and its text.
+type told struct {
+	command, column, where string
+	null                   bool
+	value                  string
+}
+
+// line is a row of one of the page's tables.
+type line struct {
+	command   string
+	key       string
+	sum       bool
+	cells     []told
+	following string // the next row's key
+}
+
+// numbers reads a page: its key figures, and the rows of its tables.
+func numbers(t *testing.T, text string) (figures []told, lines []line) {
+	t.Helper()
+	d := xml.NewDecoder(strings.NewReader(text))
+	d.Entity = xml.HTMLEntity
+	attr := func(e xml.StartElement, name string) (string, bool) {
+		for _, a := range e.Attr {
+			if a.Name.Local == name {
+				return a.Value, true
+			}
+		}
+		return "", false
+	}
+	var command string
+	var heads []told
+	for {
+		tok, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			for i := range lines[:max(len(lines)-1, 0)] {
+				if lines[i].command == lines[i+1].command {
+					lines[i].following = lines[i+1].key
+				}
+			}
+			return figures, lines
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, ok := tok.(xml.StartElement)
+		if !ok {
+			continue
+		}
+		class, _ := attr(e, "class")
+		switch e.Name.Local {
+		case "table":
+			command, _ = attr(e, "data-command")
+			heads = nil
+		case "th":
+			if column, ok := attr(e, "data-column"); ok {
+				where, _ := attr(e, "data-where")
+				heads = append(heads, told{column: column, where: where})
+			}
+		case "tr":
+			key, _ := attr(e, "data-key")
+			lines = append(lines, line{command: command, key: key, sum: class == "sum"})
+		case "td":
+			if l := &lines[len(lines)-1]; command != "" {
+				l.cells = append(l.cells, heads[len(l.cells)])
+				l.cells[len(l.cells)-1].null = true
+			}
+		case "data":
+			v, _ := attr(e, "value")
+			if from, ok := attr(e, "data-command"); ok {
+				column, _ := attr(e, "data-column")
+				where, _ := attr(e, "data-where")
+				figures = append(figures, told{command: from, column: column, where: where, value: v})
+			} else if l := lines[len(lines)-1]; len(l.cells) > 0 {
+				at := &l.cells[len(l.cells)-1]
+				at.value, at.null = v, false
+			}
+		}
+	}
+}
+
+// answers runs the commands that a page names, once each.
+type answers map[string][]map[string]string
+
+func (a answers) of(t *testing.T, command string) []map[string]string {
+	t.Helper()
+	if rows, ok := a[command]; ok {
+		return rows
+	}
+	r := run(t, "", append(strings.Fields(command)[1:], "--format", "csv")...)
+	if r.code != 0 {
+		t.Fatalf("%s: %s", command, r)
+	}
+	records, err := csv.NewReader(strings.NewReader(r.out)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []map[string]string
+	for _, rec := range records[1:] {
+		m := map[string]string{"": rec[0]} // the first column, whatever its name
+		for i, v := range rec {
+			m[records[0][i]] = v
+		}
+		rows = append(rows, m)
+	}
+	a[command] = rows
+	return rows
+}
+
+// find returns the column's value in the row that has where (column=value).
+func find(rows []map[string]string, column, where string) (string, bool) {
+	for _, r := range rows {
+		if name, v, _ := strings.Cut(where, "="); where == "" || r[name] == v {
+			return r[column], true
+		}
+	}
+	return "", false
+}
+
+// keyColumn is the column that tells a table's rows apart; empty: the first.
+func keyColumn(command string) string {
+	if strings.HasPrefix(command, "query volume ") { // the report's map: hours down
+		return "hour"
+	}
+	return ""
+}
+
+// under returns the rows that have the key.
+func under(rows []map[string]string, column, key string) (out []map[string]string) {
+	for _, r := range rows {
+		if r[column] == key {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func number(t *testing.T, s string) int64 {
+	t.Helper()
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// Every number of the page is what the command beside it prints, to the last
+// digit, and nothing that it prints is left out: for several companies, zones and
+// periods.
+func TestPageEqualsTheReports(t *testing.T) {
+	for _, c := range []struct {
+		seed uint64
+		n    int
+		args string
+	}{
+		{2, 300, "--since 2024-11-01 --until 2024-12-01 --tz Asia/Seoul"},
+		{3, 200, "--since 2024-06-01 --until 2024-12-15 --tz America/New_York"},
+		{5, 200, "--since 2022-01-01 --until 2025-01-01 --agent 1b7e --tz Europe/Berlin"},
+	} {
+		t.Run(fmt.Sprint(c.seed, c.args), func(t *testing.T) {
+			scattered(t, c.seed, c.n)
+			r := run(t, "", strings.Fields("report "+c.args)...)
+			if r.code != 0 || r.stderr != "" {
+				t.Fatalf("query report %s: %s", c.args, r.stderr)
+			}
+			figures, lines := numbers(t, r.out)
+			asked := answers{}
+			if len(figures) == 0 {
+				t.Fatal("the page has no key figures")
+			}
+			for _, f := range figures {
+				got, ok := find(asked.of(t, f.command), f.column, f.where)
+				if !ok && (f.value == "0") { // no row: it did not happen
+					continue
+				}
+				if got != f.value {
+					t.Errorf("%s, %s of %s: the page says %q, the report %q", f.command, f.column, f.where, f.value, got)
+				}
+			}
+			compared := checkLines(t, asked, lines)
+			if compared < 100 {
+				t.Errorf("only %d numbers were compared", compared)
+			}
+			for _, report := range []string{"funnel", "sentiment", "disconnections", "distribution", "volume", "costs", "conversation", "agents", "coverage", "anomalies"} {
+				found := false
+				for command := range asked {
+					found = found || strings.HasPrefix(command, "query "+report+" ")
+				}
+				if !found && report != "anomalies" {
+					t.Errorf("the page shows nothing of %s", report)
+				}
+			}
+		})
+	}
+}
+
+// checkLines compares the tables with the reports, and returns of how many numbers.
+func checkLines(t *testing.T, asked answers, lines []line) (compared int) {
+	t.Helper()
+	shown := map[string]map[string]bool{}
+	sums := map[string]int64{}
+	summed := map[string]bool{}
+	for _, l := range lines {
+		if l.command == "" || len(l.cells) == 0 {
+			continue
+		}
+		rows := asked.of(t, l.command)
+		if shown[l.command] == nil {
+			shown[l.command] = map[string]bool{}
+		}
+		shown[l.command][l.key] = true
+		for _, c := range l.cells {
+			if c.column == "calls" && c.where == "" {
+				sums[l.command] += number(t, c.value)
+			}
+		}
+		switch {
+		case l.sum:
+			summed[l.command] = true
+		case strings.HasPrefix(l.command, "query distribution"):
+			compared += checkStep(t, rows, l)
+		default:
+			compared += checkLine(t, rows, l)
+		}
+	}
+	for command, keys := range shown {
+		var total int64
+		for _, r := range asked[command] {
+			if strings.HasPrefix(command, "query anomalies") || strings.HasPrefix(command, "query distribution") {
+				break
+			}
+			if !keys[r[keyColumn(command)]] && !summed[command] {
+				t.Errorf("%s has %q, the page does not", command, r[keyColumn(command)])
+			}
+		}
+		for _, r := range asked[command] {
+			total += number(t, or(r["calls"], "0"))
+		}
+		if sums[command] != 0 && sums[command] != total {
+			t.Errorf("%s has %d calls, the page %d", command, total, sums[command])
+		}
+	}
+	return compared
+}
+
+func or(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+// checkLine compares a row of a table with those of the report that have its key:
+// one of them has all that no other column tells apart.
+func checkLine(t *testing.T, rows []map[string]string, l line) (compared int) {
+	t.Helper()
+	mine := under(rows, keyColumn(l.command), l.key)
+	plain := l.cells[0].where == ""
+	for _, r := range mine {
+		all := plain
+		for _, c := range l.cells {
+			all = all && r[c.column] == c.value
+		}
+		if all {
+			return len(l.cells)
+		}
+	}
+	if plain && len(mine) > 0 {
+		t.Errorf("%s, %q: the page says %+v, the report %v", l.command, l.key, l.cells, mine)
+		return 0
+	}
+	for _, c := range l.cells {
+		got, ok := find(mine, c.column, c.where)
+		if got != c.value || !ok && !c.null {
+			t.Errorf("%s, %q, %s of %s: the page says %q, the report %q", l.command, l.key, c.column, c.where, c.value, got)
+		}
+		compared++
+	}
+	return compared
+}
+
+// checkStep compares a step of the distribution with the sum of the report's.
+func checkStep(t *testing.T, rows []map[string]string, l line) int {
+	t.Helper()
+	from, to := number(t, l.key), int64(1)<<60
+	if l.following != "" {
+		to = number(t, l.following)
+	}
+	for _, c := range l.cells {
+		var sum int64
+		for _, r := range rows {
+			if at := number(t, r["from_ms"]); at >= from && at < to {
+				sum += number(t, r[c.column])
+			}
+		}
+		if number(t, c.value) != sum {
+			t.Errorf("%s, %s from %s: the page says %s, the report %d", l.command, c.column, l.key, c.value, sum)
+		}
+	}
+	return len(l.cells)
+}
+
+// A page's file is its owner's alone, keeps the mode that it has, and is replaced
+// as a whole or not at all.
+func TestPageFile(t *testing.T) {
+	house(t)
+	mode := func() os.FileMode {
+		info, err := os.Stat("report.html")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Mode().Perm()
+	}
+	args := []string{"report", "--since", "2024-11-18", "--until", "2024-11-21", "--output", "report.html"}
+	if r := run(t, "", args...); r.code != 0 || r.out != "" || r.stderr != "" {
+		t.Fatal(r)
+	}
+	if got := mode(); got != 0o600 {
+		t.Errorf("a new page has mode %o, want 600", got)
+	}
+	first, err := os.ReadFile("report.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod("report.html", 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if r := run(t, "", append(args, "--agent", "0b")...); r.code != 0 {
+		t.Fatal(r)
+	}
+	second, err := os.ReadFile("report.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := mode(); got != 0o644 || string(first) == string(second) {
+		t.Errorf("mode %o, want 644; or the page was not replaced", got)
+	}
+	if r := run(t, "", append(args, "--agent", "nobody")...); r.code != cli.ExitUsage {
+		t.Fatal(r)
+	}
+	third, err := os.ReadFile("report.html")
+	if err != nil || string(third) != string(second) {
+		t.Errorf("a page that failed touched the one that is there: %v", err)
+	}
+	left, err := filepath.Glob(".report.html*")
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	if r := run(t, "", args[:5]...); r.code != 0 || !strings.HasPrefix(r.out, "<!DOCTYPE html>") || !strings.HasSuffix(r.out, "</html>\n") {
+		t.Error("the page is not what stdout gets")
+	}
+}
+
+func TestPageErrors(t *testing.T) {
+	house(t)
+	for _, c := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"report --format csv", cli.ExitUsage, "report makes html, not csv"},
+		{"report now", cli.ExitUsage, "report takes no arguments"},
+		{"report --by day", cli.ExitUsage, "unknown flag: --by"},
+		{"report --tz Europe/Berln", cli.ExitUsage, "Europe/Berlin"},
+		{"report --since soon", cli.ExitUsage, "write a date"},
+		{"report --agent 0c", cli.ExitUsage, `there is no agent "0c"`},
+		{"report --since 2024-11-19T08:00 --until 2024-11-19T20:00", cli.ExitUsage, "no whole day lies between 2024-11-19 and 2024-11-19"},
+		{"report --warehouse elsewhere", cli.ExitFailed, "no warehouse at elsewhere yet"},
+		{"report --output no/such/folder/x.html", cli.ExitFailed, "write no/such/folder/x.html: no such file or directory"},
+		{"report --output warehouse", cli.ExitFailed, "it is a folder"},
+		{"report --since 2020-01-01 --until 2020-01-03 --output none.html", cli.ExitOK, "no calls match"},
+	} {
+		r := run(t, "", strings.Fields(c.args)...)
+		if r.code != c.code || !strings.Contains(r.stderr, c.want) || r.out != "" || strings.Count(r.stderr, "\n") > 2 {
+			t.Errorf("query %s: want code %d and %q:\n%s", c.args, c.code, c.want, r)
+		}
+	}
+}
+
+func TestPageGoldens(t *testing.T) {
+	dir := goldenDir(t)
+	house(t)
+	for name, args := range map[string]string{"help-report": "report --help", "distribution": "distribution --by agent", "distribution-csv": "distribution --format csv"} {
+		r := run(t, "", strings.Fields(args)...)
+		golden.Check(t, filepath.Join(dir, name+".golden"), "query "+args+"\n"+r.String())
+	}
+}

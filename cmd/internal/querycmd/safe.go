@@ -1,0 +1,315 @@
+package querycmd
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/analytics/format"
+)
+
+// Of the environment a statement's process sees nothing but this: no keys.
+var safeEnv = []string{"MALLOC_ARENA_MAX=2", "LANG=C.UTF-8"}
+
+// safeMode are the flags for statements that somebody else wrote.
+type safeMode struct {
+	on           bool
+	memory, temp size
+	timeout      time.Duration
+	cmd          *cobra.Command
+}
+
+// flags adds them to a command. CALLHOUSE_SAFE sets the default of --safe.
+func (s *safeMode) flags(cmd *cobra.Command) {
+	s.cmd, s.memory, s.temp = cmd, 1<<30, 1<<30
+	f := cmd.Flags()
+	f.BoolVar(&s.on, "safe", false, "for SQL that somebody else wrote: the warehouse's tables and nothing else, in a process with limits;\nCALLHOUSE_SAFE=1 makes it the default")
+	f.Var(&s.memory, "memory", "with --safe: the most memory, as `SIZE`")
+	f.Var(&s.temp, "temp", "with --safe: the most space for what does not fit in memory, as `SIZE`")
+	f.DurationVar(&s.timeout, "timeout", 30*time.Second, "with --safe: the most `TIME`, as 30s or 5m")
+}
+
+// read checks the flags, once they are parsed.
+func (s *safeMode) read() error {
+	env := os.Getenv("CALLHOUSE_SAFE")
+	if env != "" && !s.cmd.Flags().Changed("safe") {
+		on, err := strconv.ParseBool(env)
+		if err != nil { // not taken for "no": somebody meant to be safe
+			return cli.Usage("write 1 or 0", "CALLHOUSE_SAFE is %q", env)
+		}
+		s.on = on
+	}
+	for _, name := range []string{"memory", "temp", "timeout"} {
+		if !s.on && s.cmd.Flags().Changed(name) {
+			return cli.Usage("add --safe", "--%s is a limit of --safe", name)
+		}
+	}
+	if s.memory < 64<<20 {
+		return cli.Usage("the least is 64MiB", "--memory %s is too little", s.memory.String())
+	}
+	if s.timeout <= 0 {
+		return cli.Usage("write it as in 30s or 5m", "--timeout %s is no time", s.timeout)
+	}
+	return nil
+}
+
+// size is a flag of bytes, as in 512MiB.
+type size int64
+
+// Set implements pflag.Value.
+func (s *size) Set(text string) error {
+	number, unit := text, int64(1)
+	for suffix, n := range map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12} {
+		if head, ok := strings.CutSuffix(text, suffix); ok {
+			number, unit = head, n
+		}
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
+	if err != nil || n < 0 || n > (1<<50)/unit {
+		return fmt.Errorf("write a size as in 512MiB or 4GB")
+	}
+	*s = size(n * unit)
+	return nil
+}
+
+// Type implements pflag.Value.
+func (s *size) Type() string { return "size" }
+
+func (s *size) String() string {
+	for _, u := range []struct {
+		name string
+		n    size
+	}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
+		if *s >= u.n && *s%u.n == 0 {
+			return fmt.Sprintf("%d%s", *s/u.n, u.name)
+		}
+	}
+	return strconv.FormatInt(int64(*s), 10)
+}
+
+// safeJob is what the process of a statement is told, on stdin.
+type safeJob struct {
+	Warehouse string
+	Zone      string
+	Statement string
+	Params    map[string]string
+	Format    format.Format
+	Width     int
+	Rows      int // of a table; 0: the default, below 0: all
+	Instead   string
+	Memory    int64
+	Temp      int64
+}
+
+// safeReport is what that process tells, beside the rows.
+type safeReport struct {
+	Rows  int64
+	Notes []string
+	Code  int // exit code; 0: all is well
+	Error string
+	Hint  string
+}
+
+func (a *app) runSQLSafe(ctx context.Context, s *safeMode, text string, values map[string]string) error {
+	loc, err := a.location()
+	if err != nil {
+		return err
+	}
+	r, err := a.runSafe(ctx, s, text, values, loc)
+	if err == nil {
+		a.notes(r)
+	}
+	return err
+}
+
+// runSafe runs a statement in a process of its own, and writes its rows as the
+// flags say. That process may die of it; this one tells why.
+func (a *app) runSafe(ctx context.Context, s *safeMode, text string, values map[string]string, loc *time.Location) (format.Result, error) {
+	f, err := a.outputFormat()
+	if err != nil {
+		return format.Result{}, err
+	}
+	job := safeJob{Warehouse: a.warehouse, Zone: loc.String(), Statement: text, Params: values, Format: f, Memory: int64(s.memory), Temp: int64(s.temp)}
+	if a.output == "" {
+		o := a.drawing(loc)
+		job.Width, job.Rows, job.Instead = o.Width, o.Rows, o.Instead
+		r, err := s.run(ctx, job, a.stdout)
+		a.wrote(r)
+		return r, err
+	}
+	var r format.Result
+	err = writeFile(a.output, func(w io.Writer) error {
+		var err error
+		r, err = s.run(ctx, job, w)
+		return err
+	})
+	return r, err
+}
+
+// staysInside returns nil for a report's words, as a shell's script has them, that
+// name no file and no other warehouse.
+func staysInside(words []string) error {
+	for _, w := range words {
+		for _, flag := range []string{"--output", "-o", "--warehouse", "--config", "--profile"} {
+			if strings.HasPrefix(w, flag) {
+				return refusedSafe(flag)
+			}
+		}
+	}
+	return nil
+}
+
+func refusedSafe(what string) error {
+	return cli.Usage("leave it out, or leave out --safe", "%s is refused in safe mode", what)
+}
+
+// errTooLong ends a statement's process.
+var errTooLong = errors.New("too long")
+
+func (s *safeMode) run(ctx context.Context, job safeJob, out io.Writer) (r format.Result, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, s.timeout, errTooLong)
+	defer cancel()
+	// In its own folder, since a process that is killed leaves its files behind.
+	temp, err := os.MkdirTemp("", "callhouse-safe-")
+	if err != nil {
+		return r, fmt.Errorf("make a folder for what does not fit in memory: %w", err)
+	}
+	defer func() { err = firstOf(err, os.RemoveAll(temp)) }()
+	said, trace, err := s.exec(ctx, job, temp, out)
+	switch {
+	case said != nil && said.Code == 0 && err == nil:
+		return format.Result{Rows: said.Rows, Notes: said.Notes}, nil
+	case said != nil && said.Code != 0:
+		return r, cli.Fail(said.Code, errors.New(said.Error), said.Hint)
+	case errors.Is(context.Cause(ctx), errTooLong):
+		return r, cli.Fail(cli.ExitFailed, fmt.Errorf("the statement was stopped after %s", s.timeout), "--timeout 5m gives it more time")
+	case ctx.Err() != nil:
+		return r, context.Cause(ctx)
+	case errors.Is(err, syscall.EPIPE), errors.Is(err, io.ErrClosedPipe):
+		return r, err
+	}
+	var exit *exec.ExitError
+	switch {
+	case err != nil && !errors.As(err, &exit):
+		return r, fmt.Errorf("run the statement in a process of its own: %w", err)
+	case diedOfMemory(trace):
+		return r, tooMuch(s.memory)
+	}
+	return r, cli.Fail(cli.ExitFailed, fmt.Errorf("the statement broke its process: %w", err), "it may have taken more memory than --memory gives it")
+}
+
+func tooMuch(memory size) error {
+	return cli.Fail(cli.ExitFailed, fmt.Errorf("the statement was stopped: it takes more memory than %s", memory.String()), "--memory 4GiB gives it more")
+}
+
+// diedOfMemory reports whether a process that printed trace died for want of memory.
+func diedOfMemory(trace string) bool {
+	trace = strings.ToLower(trace)
+	for _, mark := range []string{"out of memory", "cannot allocate memory", "bad_alloc", "pthread_create failed", "memory exhausted", "failed to allocate"} {
+		if strings.Contains(trace, mark) {
+			return true
+		}
+	}
+	return false
+}
+
+// exec starts this program again, as the hidden command, and streams what it
+// writes to out. It returns what the process told at its end, if it told
+// anything, and what it printed when it died.
+func (s *safeMode) exec(ctx context.Context, job safeJob, temp string, out io.Writer) (said *safeReport, trace string, err error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, "", err
+	}
+	raw, err := json.Marshal(job)
+	if err != nil {
+		return nil, "", err
+	}
+	told, tell, err := os.Pipe()
+	if err != nil {
+		return nil, "", err
+	}
+	defer told.Close()
+	defer tell.Close()
+	var died head
+	cmd := exec.CommandContext(ctx, self, SafeCommand)
+	cmd.Env = append([]string{"TMPDIR=" + temp}, safeEnv...)
+	through := &onward{w: out}
+	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = through, &died, []*os.File{tell}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C comes to this process, which ends the other
+	cmd.WaitDelay = time.Second
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, "", err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, "", err
+	}
+	_ = tell.Close()
+	// The process ends itself when its stdin ends: so it outlives this one in no case.
+	_, err = stdin.Write(append(raw, '\n'))
+	report := make(chan *safeReport, 1)
+	go func() {
+		r := new(safeReport)
+		if json.NewDecoder(io.LimitReader(told, 1<<20)).Decode(r) != nil {
+			r = nil
+		}
+		report <- r
+	}()
+	werr := cmd.Wait()
+	_ = told.SetReadDeadline(time.Now().Add(time.Second))
+	said = <-report
+	if through.err != nil { // then the process died of that
+		return nil, "", through.err
+	}
+	return said, died.String(), errors.Join(werr, ignoreEPIPE(err))
+}
+
+// onward passes on what a process writes, and remembers why it could not.
+type onward struct {
+	w   io.Writer
+	err error
+}
+
+// Write implements io.Writer.
+func (o *onward) Write(p []byte) (int, error) {
+	n, err := o.w.Write(p)
+	if err != nil {
+		o.err = err
+	}
+	return n, err
+}
+
+// ignoreEPIPE drops the error of a process that died before it was told anything:
+// that is told by how it died.
+func ignoreEPIPE(err error) error {
+	if errors.Is(err, syscall.EPIPE) {
+		return nil
+	}
+	return err
+}
+
+// head keeps the first bytes of what is written to it, and drops the rest.
+type head struct{ bytes.Buffer }
+
+const headBytes = 16 << 10
+
+// Write implements io.Writer.
+func (t *head) Write(p []byte) (int, error) {
+	if room := headBytes - t.Len(); room > 0 {
+		t.Buffer.Write(p[:min(room, len(p))])
+	}
+	return len(p), nil
+}

@@ -1,0 +1,92 @@
+package querycmd
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/duck"
+	"callhouse/internal/analytics/format"
+)
+
+// SafeCommand is the hidden command that runs one statement under limits. It is
+// told what to do on stdin, writes rows to stdout, and its end to file 3.
+const SafeCommand = "safe-statement"
+
+func (a *app) safeChildCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: SafeCommand, Hidden: true, Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			tell := os.NewFile(3, "report")
+			in := bufio.NewReader(a.stdin)
+			var job safeJob
+			line, err := in.ReadBytes('\n')
+			if err == nil {
+				err = json.Unmarshal(line, &job)
+			}
+			if tell == nil || err != nil {
+				return cli.Usage("run: query sql --safe", "%s is run by query itself", SafeCommand)
+			}
+			go func() { // the end of stdin is the end of the process that wants the answer
+				_, _ = io.Copy(io.Discard, in)
+				os.Exit(cli.ExitFailed)
+			}()
+			report := job.run(cmd.Context(), a.stdout)
+			return errors.Join(json.NewEncoder(tell).Encode(report), tell.Close())
+		},
+	}
+}
+
+// run runs the statement, and tells how it went.
+func (j *safeJob) run(ctx context.Context, out io.Writer) *safeReport {
+	r, err := j.write(ctx, out)
+	if err == nil {
+		return &safeReport{Rows: r.Rows, Notes: r.Notes}
+	}
+	var d *duck.Error
+	memory := size(j.Memory)
+	if errors.As(err, &d) && d.Kind != "Parser" && (d.Kind == "Out of Memory" || diedOfMemory(d.Message)) {
+		err = tooMuch(memory)
+		if strings.Contains(d.Message, "offload") {
+			temp := size(j.Temp)
+			err = cli.Fail(cli.ExitFailed, fmt.Errorf("the statement was stopped: it takes more than %s of memory and %s of space beside it", memory.String(), temp.String()),
+				"--memory and --temp give it more")
+		}
+	}
+	err = (&app{warehouse: j.Warehouse, tz: j.Zone}).explain(explainSQL(err))
+	e := &cli.Error{Code: cli.ExitFailed}
+	errors.As(err, &e)
+	return &safeReport{Code: e.Code, Error: err.Error(), Hint: e.Hint}
+}
+
+func (j *safeJob) write(ctx context.Context, out io.Writer) (r format.Result, err error) {
+	loc, err := time.LoadLocation(j.Zone)
+	if err != nil {
+		return r, err
+	}
+	w, err := analytics.Open(ctx, j.Warehouse, analytics.Options{Location: loc, Safe: &analytics.Limits{Memory: j.Memory, Temp: j.Temp}})
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = firstOf(err, w.Close()) }()
+	// DuckDB does not hold its limit everywhere, so the system does.
+	if err := limitMemory(j.Memory + safeHeadroom); err != nil {
+		return r, fmt.Errorf("limit the memory: %w", err)
+	}
+	rows, err := w.SQLWith(ctx, j.Statement, j.Params)
+	if err != nil {
+		return r, err
+	}
+	defer rows.Close()
+	return format.Write(ctx, out, j.Format, rows, format.Options{Location: loc, Width: j.Width, Rows: j.Rows, Instead: j.Instead})
+}

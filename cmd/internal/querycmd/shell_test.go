@@ -1,0 +1,367 @@
+//go:build linux
+
+package querycmd_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"callhouse/cmd/internal/querycmd"
+	"callhouse/internal/analytics/analyticstest"
+)
+
+// The shell as its user meets it.
+func TestShellInATerminal(t *testing.T) {
+	house(t)
+	x := start(t, 100, 40, "shell")
+	x.see("snapshot 000001 of ./warehouse", "8 calls", ".help")
+
+	// Completion, over several lines.
+	x.ready()
+	x.typed("sele")
+	x.press(tab)
+	x.see("query> select")
+	x.typed(" user_sent")
+	x.press(tab)
+	x.see("query> select user_sentiment")
+	x.typed(", count(*) as n")
+	x.press(enter)
+	x.see("└")
+	x.typed("from ca")
+	x.press(tab)
+	x.see("from calls")
+	x.typed(" group by all order by n, 1;")
+	x.press(enter)
+	x.see("negative", "neutral", "4 rows, ")
+	x.ready()
+	x.typed("select agent_")
+	x.keys(tab)
+	x.see("columns of calls", "agent_version", "the agent that spoke")
+	x.drop()
+	x.typed("sentiment --by wee")
+	x.keys(tab)
+	x.see("weekday") // week too
+	x.drop()
+
+	// What is wrong is told, with what was meant.
+	x.run("select agnt_id from calls;", `Referenced column "agnt_id" not found`, "^ did you mean: agent_id?")
+	x.run("select * from call_s;", "Table with name call_s does not exist", "did you mean: calls?")
+	x.run("selct 2;", `there is no statement or report "selct"`, "did you mean: select?")
+	x.run(".tabels", `there is no command ".tabels"`, "did you mean: .tables?")
+	x.run("create table t (a int);", "only statements that read are run")
+
+	// Commands and reports.
+	x.run(".tables", "transcript_turns", "analysis_items")
+	x.run(".schema costs", "total_cost")
+	x.run("sentiment --by agent;", "0a7e1f60", "coverage: of 8 calls")
+	x.run(".tz Asia/Seol", "did you mean: Asia/Seoul?")
+	x.run(".tz Asia/Seoul")
+	x.run("select max(local_date) as day_in_seoul from calls;", "day_in_seoul", "2024-11-20")
+	x.run(".param agent 0b7e1f60-0000-4000-8000-00000000000b")
+	x.run("select count(*) + 1000 as of_bob from calls where agent_id = $agent;", "of_bob", "1004")
+	x.run("select $nobody;", "give it one: .param nobody VALUE")
+	x.run(".limit 3")
+	x.run("select i + 70000 as long from range(5) t(i);", "70002", "… 2 more rows")
+	x.run(".format json")
+	x.run("select 40 + 2 as answer;", `{"answer":42}`)
+	x.run(".format parquet", "not for a terminal")
+	x.run(".snapshot", "000001")
+
+	// Files.
+	x.run(".output out.csv", "answers go to out.csv as csv")
+	x.run("select 1 as a;")
+	x.run("select 2 as b;")
+	x.run(".output")
+	x.run("select 'back' || 'again' as x;", "backagain")
+	if raw, err := os.ReadFile("out.csv"); err != nil || string(raw) != "a\r\n1\r\nb\r\n2\r\n" && string(raw) != "a\n1\nb\n2\n" {
+		t.Errorf("out.csv holds %q, %v", raw, err)
+	}
+	if err := os.WriteFile("more.sql", []byte("-- comment\nselect 'read' || 'file' as r;\nselect nothing;\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	x.run(".read more.sql", "readfile", "more.sql, line 3: ")
+
+	if code := x.leave(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// Ctrl-C cancels what runs, and drops what is typed, and nothing else.
+func TestShellInterrupted(t *testing.T) {
+	house(t)
+	x := start(t, 80, 24, "shell")
+	x.ready()
+	x.typed("select nothing, at, all")
+	x.drop()
+	for i := range 2 {
+		x.typed("select count(*) from range(10000000000) a, range(10000000000) b;")
+		x.press(enter)
+		// Cooked again: the statement runs, and Ctrl-C is a signal.
+		x.wait("the statement's start", func() bool { return x.lflag()&unix.ISIG != 0 })
+		x.keys(ctrlC)
+		x.wait("the end", func() bool { return strings.Count(x.drawn(), "cancelled") == i+1 })
+		x.run("select 'still' || 'here' as x;", "stillhere")
+	}
+	x.keys("exit" + enter)
+	if code := x.ends(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+func (x *terminal) lflag() uint32 {
+	x.t.Helper()
+	state, err := unix.IoctlGetTermios(int(x.tty.Fd()), unix.TCGETS)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	return state.Lflag
+}
+
+// What was typed is there in the next session, and with --no-history in none.
+func TestShellHistory(t *testing.T) {
+	house(t)
+	state := t.TempDir()
+	file := filepath.Join(state, "callhouse", "query_history")
+	x := start(t, 80, 24, "shell", "XDG_STATE_HOME="+state)
+	x.ready()
+	x.typed("select 111 as")
+	x.press(enter)
+	x.typed("first_one;")
+	x.press(enter)
+	x.see("1 row, ")
+	x.run("select 222 as second_one;", "222")
+	x.leave()
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("the history is %v, %v", info, err)
+	}
+
+	x = start(t, 80, 24, "shell", "XDG_STATE_HOME="+state)
+	x.ready()
+	x.keys(up)
+	x.see("query> select 222 as second_one;")
+	x.press(up)
+	x.see("query> select 111 as\n└      first_one;")
+	x.keys(enter)
+	x.see("first_one\n─────────\n      111")
+	x.ready()
+	x.keys(ctrlR)
+	x.see("inc-search")
+	x.keys("222")
+	x.see("query> select 222 as second_one;")
+	x.keys(enter)
+	x.see("second_one\n──────────\n       222")
+	x.ready()
+	x.run(".history 3", "select 111 as\nfirst_one;\nselect 222 as second_one;\n.history 3")
+	x.leave()
+
+	before, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x = start(t, 80, 24, "shell --no-history", "XDG_STATE_HOME="+state)
+	x.run("select 333 as third;", "333")
+	x.keys(up)
+	x.see("query> select 333 as third;") // in the session itself
+	x.drop()
+	x.leave()
+	if after, err := os.ReadFile(file); err != nil || string(after) != string(before) {
+		t.Errorf("--no-history has changed the history to %q, %v", after, err)
+	}
+}
+
+// A commit between two statements is told, and the second reads it.
+func TestShellSeesCommits(t *testing.T) {
+	house(t)
+	x := start(t, 80, 24, "shell")
+	x.run("select 500 + count(*) as n from calls;", "508")
+	analyticstest.Write(t, "warehouse", 2, analyticstest.Data{Calls: []row{{"call_id": "new", "status": "ended"}}})
+	x.keys(enter) // the news come with the next prompt
+	x.see("snapshot 000002 is committed")
+	x.run("select 500 + count(*) as n from calls;", "501")
+	x.run("coverage", "transcript there")
+	x.run(".snapshot", "000002")
+	if n := strings.Count(x.drawn(), "is committed"); n != 1 {
+		t.Errorf("the commit is told %d times", n)
+	}
+	x.leave()
+}
+
+// What does not fit on the screen goes through the pager, which may be left early.
+func TestShellPager(t *testing.T) {
+	house(t)
+	x := start(t, 60, 12, "shell", "PAGER=sed 's/^/paged /' > paged.txt")
+	x.run("select i as n from range(5) t(i);", "5 rows")
+	if _, err := os.Stat("paged.txt"); err == nil {
+		t.Error("what fits was paged")
+	}
+	x.run("select i as n from range(3000) t(i);", "3,000 rows")
+	raw, err := os.ReadFile("paged.txt")
+	if err != nil || !strings.HasSuffix(string(raw), "paged 2999\n") {
+		t.Errorf("the pager got %d bytes, %v", len(raw), err)
+	}
+	x.run(".pager off")
+	x.run("select i as n from range(3000) t(i);", "2,000 more rows")
+	x.leave()
+
+	x = start(t, 60, 12, "shell", "PAGER=head -3")
+	x.run("select i as n from range(100000000) t(i);") // which would take long
+	x.run("select 'still' || 'here' as x;", "stillhere")
+	if code := x.leave(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// Colours are left out where they are not wanted, and nothing breaks where
+// there is little room.
+func TestShellPlain(t *testing.T) {
+	house(t)
+	x := start(t, 34, 8, "shell", "NO_COLOR=1")
+	x.ready()
+	x.typed("select content, role")
+	x.press(enter)
+	x.typed("from transcript_turns t")
+	x.press(enter)
+	x.typed("where t.ro")
+	x.press(tab)
+	x.see("where t.role")
+	x.typed(" = 'user' limit 1;")
+	x.press(enter)
+	x.see("user", "1 row, ")
+	x.ready()
+	x.typed("select cal")
+	x.keys(tab)
+	x.see("call_type")
+	x.keys(tab)
+	x.see("select call_id")
+	x.press(ctrlC) // the choice first
+	x.drop()
+	x.keys(ctrlR)
+	x.see("inc-search")
+	x.keys("limit")
+	x.see("inc-search): limit", "'user' limit\n")
+	x.keys(ctrlC)
+	x.wait("the search's end", func() bool { return !strings.Contains(x.shows(), "inc-search") && x.idle() })
+	x.press(ctrlC)
+	x.ready()
+	x.leave()
+	if got := regexp.MustCompile("\x1b\\[[0-9;]*(?:3|4|9|10)[0-9][0-9;]*m").FindString(x.drawn()); got != "" {
+		t.Errorf("a colour was drawn: %q", got)
+	}
+}
+
+// A signal that ends the shell leaves the terminal as it was.
+func TestShellTerminated(t *testing.T) {
+	house(t)
+	x := start(t, 80, 24, "shell")
+	x.ready()
+	if x.lflag()&unix.ICANON != 0 {
+		t.Fatal("the editor reads whole lines")
+	}
+	if err := x.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if code := x.ends(); code != 128+int(syscall.SIGTERM) {
+		t.Errorf("it ended with %d", code)
+	}
+	if x.lflag()&unix.ICANON == 0 {
+		t.Error("the terminal is left raw")
+	}
+}
+
+// Where stdin is no terminal the shell runs a script.
+func TestShellScript(t *testing.T) {
+	house(t)
+	if err := os.WriteFile("deep.sql", []byte(".read deep.sql"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("some.sql", []byte("select 7 as a;\n\nselect b;\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, stdin, args string
+		code              int
+		out, stderr       string
+	}{
+		{name: "nothing"},
+		{name: "statements", stdin: "select 1 as a; select 2\nas b;\nselect 3 as c", out: "a\n1\n\nb\n2\n\nc\n3\n"},
+		{name: "format", stdin: "select 1 as a;.format ndjson\nselect 2 as a; select 3 as a;", args: " --format csv", out: "a\n1\n{\"a\":2}\n{\"a\":3}\n"},
+		{name: "report", stdin: "funnel --agent 0b --format csv\n", out: "stage,calls,attempted_percent"},
+		{name: "error", stdin: "select 1 as a;\n\nselect b;\nselect 3;", args: " --format csv", code: 2, out: "a\n1\n", stderr: "query: line 3: binder error: "},
+		{name: "error further down", stdin: "select 1 as a;\nselect call_id,\n  agnt_id\nfrom calls;", args: " --format csv", code: 2, out: "a\n1\n",
+			stderr: "query: line 3: binder error: Referenced column \"agnt_id\" not found in FROM clause!\n       did you mean: agent_id?\n"},
+		{name: "error in a report", stdin: "\nsentimnt;", code: 2, stderr: "query: line 2: there is no statement or report \"sentimnt\"\n       did you mean: sentiment?"},
+		{name: "while it runs", stdin: "select error('no');", code: 1, stderr: "query: line 1: invalid input error: no"},
+		{name: "writing", stdin: "drop table calls;", code: 2, stderr: "query: line 1: only statements that read are run"},
+		{name: "quit", stdin: "select 1 as a;\n.quit\nselect 2;", out: "a\n1\n"},
+		{name: "deep", stdin: ".read deep.sql", code: 2, stderr: "16 files read each other"},
+		{name: "no file", stdin: ".read none.sql", code: 2, stderr: "query: line 1: read none.sql: no such file or directory"},
+		{name: "a file's error", stdin: "select 6 as a;\n.read some.sql\nselect 8;", code: 2, out: "a\n6\n\na\n7\n", stderr: "query: line 2: some.sql, line 3: binder error"},
+		{name: "output", stdin: ".output x.parquet\nselect 1;select 2;", code: 2, stderr: "x.parquet holds an answer"},
+		{name: "params", stdin: ".param n 5\n.param m x\nselect cast($n as integer) + 1 as s;", out: "s\n6\n"},
+		{name: "timer", stdin: ".timer on\nselect 1 as a;", out: "a\n1\n", stderr: "1 row, "},
+		{name: "bad flag", args: " --tz Mars", code: 2, stderr: "there is no time zone"},
+		{name: "a report's file", stdin: "funnel --output f.csv\nselect 'kept' as a;", out: "a\nkept\n", stderr: "coverage: "},
+		{name: "no warehouse", stdin: "select 1;", args: " --warehouse nowhere", code: 1, stderr: "no warehouse at nowhere yet"},
+		{name: "words", stdin: "select 1;", args: " now", code: 2, stderr: "shell takes no arguments"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := run(t, c.stdin, strings.Fields("shell"+c.args)...)
+			out := strings.ReplaceAll(got.out, "\r\n", "\n")
+			if c.name == "report" {
+				out = out[:min(len(out), len(c.out))]
+			}
+			if got.code != c.code || out != c.out || !strings.Contains(got.stderr, c.stderr) || c.stderr == "" && c.name != "report" && got.stderr != "" {
+				t.Errorf("got %s", got)
+			}
+		})
+	}
+}
+
+// Every statement reads one commit, the newest, however fast they follow each other.
+func TestShellWhileCommitting(t *testing.T) {
+	house(t)
+	commit := func(n int64) {
+		var d analyticstest.Data
+		for i := range n {
+			id := fmt.Sprint("c", i)
+			d.Calls = append(d.Calls, row{"call_id": id, "status": "ended"})
+			d.Turns = append(d.Turns, row{"call_id": id, "turn": int64(0), "role": "agent"})
+		}
+		analyticstest.Write(t, "warehouse", n, d)
+	}
+	commit(2)
+	stdin, asks := io.Pipe()
+	answers, stdout := io.Pipe()
+	done := make(chan int)
+	var errs strings.Builder
+	go func() {
+		code := querycmd.Run(t.Context(), []string{"shell", "--format", "csv"}, stdin, stdout, &errs)
+		_ = stdout.Close()
+		done <- code
+	}()
+	read := bufio.NewScanner(answers)
+	for n := int64(3); n < 13; n++ {
+		go func() {
+			_, _ = io.WriteString(asks, "select (select count(*) from calls) as c, (select count(*) from transcript_turns) as t;\n")
+		}()
+		commit(n)
+		read.Scan() // the head
+		read.Scan()
+		if got := read.Text(); got != fmt.Sprintf("%d,%d", n, n) && got != fmt.Sprintf("%d,%d", n-1, n-1) {
+			t.Errorf("while %d was committed the answer is %q", n, got)
+		}
+	}
+	_ = asks.Close()
+	if code := <-done; code != 0 || errs.Len() > 0 {
+		t.Errorf("exit code %d: %s", code, errs.String())
+	}
+}

@@ -1,0 +1,352 @@
+package querycmd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/querycmd/shell"
+	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/format"
+	sqlfiles "callhouse/sql"
+)
+
+// dotCommand is a command of the shell's own.
+type dotCommand struct {
+	name, takes, says string
+	least, most       int // words that it takes; most below 0: any number
+	completes         []shell.Candidate
+	file              bool // it takes a file's name
+	run               func(s *session, ctx context.Context, words []string) error
+}
+
+func dotCommands() []dotCommand {
+	onOff := candidates([]string{"on", "off"}, "values")
+	tables := candidates(names(analytics.Tables()), "tables")
+	reports := candidates(names(analytics.Reports()), "reports")
+	return []dotCommand{
+		{name: ".tables", says: "the tables that SQL can read", run: (*session).tables},
+		{name: ".schema", takes: "[TABLE]", says: "columns, with type, unit and meaning; .describe is the same", most: 1, completes: tables, run: (*session).schema},
+		{name: ".reports", says: "the reports", run: (*session).reports},
+		{name: ".report", takes: "NAME [FLAGS]", says: "run a report; its name alone will do: sentiment --by day", least: 1, most: -1, completes: reports, run: (*session).namedReport},
+		{name: ".format", takes: "[FORMAT]", says: strings.Join(formatNames(), ", "), most: 1, completes: candidates(formatNames(), "formats"), run: (*session).setFormat},
+		{name: ".output", takes: "[FILE]", says: "answers go to a file; without one, to the terminal again", most: 1, file: true, run: (*session).setOutput},
+		{name: ".limit", takes: "[N | all]", says: "rows that a table on the terminal shows; the others are counted", most: 1, run: (*session).setLimit},
+		{name: ".pager", takes: "[on | off]", says: "long answers through PAGER, or less", most: 1, completes: onOff, run: (*session).setPager},
+		{name: ".timer", takes: "[on | off]", says: "rows and seconds below each answer", most: 1, completes: onOff, run: (*session).setTimer},
+		{name: ".tz", takes: "[ZONE]", says: "zone of days, hours and printed times", most: 1, run: (*session).setZone},
+		{name: ".param", takes: "[NAME [VALUE]]", says: "value of the parameter $NAME; without one it is dropped", most: 2, run: (*session).setParam},
+		{name: ".read", takes: "FILE", says: "run the statements and commands in a file", least: 1, most: 1, file: true, run: (*session).readFile},
+		{name: ".snapshot", says: "the commit that statements read", run: (*session).describeSnapshot},
+		{name: ".history", takes: "[N]", says: "what was typed lately", most: 1, run: (*session).listHistory},
+		{name: ".help", says: "this list", run: (*session).help},
+		{name: ".quit", says: "leave; as Ctrl-D does", run: (*session).quit},
+	}
+}
+
+// otherNames are what people type who come from other shells.
+func otherNames() map[string]string {
+	return map[string]string{".describe": ".schema", ".desc": ".schema", ".mode": ".format", ".once": ".output", ".parameter": ".param", ".exit": ".quit", ".q": ".quit", ".timing": ".timer",
+		`\q`: ".quit", `\d`: ".schema", `\dt`: ".tables", `\dv`: ".tables", `\?`: ".help", `\h`: ".help", `\i`: ".read", `\o`: ".output", `\timing`: ".timer", `\pset`: ".format",
+		"help": ".help", "quit": ".quit", "exit": ".quit"}
+}
+
+// command runs a line that is no SQL: a command of the shell, or a report.
+func (s *session) command(ctx context.Context, line string) error {
+	words := shell.Words(line)
+	if len(words) == 0 {
+		return nil
+	}
+	name := strings.ToLower(words[0])
+	if other, ok := otherNames()[name]; ok {
+		name = other
+	}
+	for _, c := range dotCommands() {
+		if c.name != name {
+			continue
+		}
+		if c.file && s.safe.on {
+			return refusedSafe(c.name)
+		}
+		if n := len(words) - 1; n < c.least || c.most >= 0 && n > c.most {
+			return cli.Usage(strings.TrimSpace(c.name+" "+c.takes)+": "+c.says, "%s does not take %s", c.name, plural(int64(n), "word"))
+		}
+		return c.run(s, ctx, words[1:])
+	}
+	if _, ok := sqlfiles.Report(words[0]); ok {
+		return s.report(ctx, words)
+	}
+	return unknownInput(words[0])
+}
+
+func unknownInput(word string) error {
+	known := names(analytics.Reports())
+	what := "statement or report"
+	hint := "SQL begins with SELECT, FROM, WITH …; .reports lists the reports, .help the rest"
+	if word[0] == '.' || word[0] == '\\' {
+		known, what, hint = nil, "command", ".help lists them"
+		for _, c := range dotCommands() {
+			known = append(known, c.name)
+		}
+	} else {
+		for _, w := range reading() {
+			known = append(known, strings.ToLower(w))
+		}
+	}
+	if near := analytics.Nearest(word, known); near != "" {
+		hint = "did you mean: " + near + "? " + hint
+	}
+	return cli.Usage(hint, "there is no %s %q", what, word)
+}
+
+// plural counts: 1 row, 2,031 rows.
+func plural(n int64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return format.Thousands(n) + " " + what + "s"
+}
+
+func (s *session) tables(ctx context.Context, _ []string) error {
+	return s.list(ctx, analytics.Tables(), "table")
+}
+
+func (s *session) reports(ctx context.Context, _ []string) error {
+	return s.list(ctx, analytics.Reports(), "report")
+}
+
+func (s *session) list(ctx context.Context, files []*sqlfiles.File, head string) error {
+	var rows [][]any
+	for _, f := range files {
+		rows = append(rows, []any{f.Name, f.Answers})
+	}
+	return s.facts(ctx, []string{head, "answers"}, rows)
+}
+
+// facts writes rows of text, without a line below them.
+func (s *session) facts(ctx context.Context, heads []string, rows [][]any) error {
+	return s.answer(ctx, func(a *app) error {
+		err := a.writeStatic(ctx, heads, rows)
+		a.shared.wrote = nil
+		return err
+	})
+}
+
+func (s *session) schema(ctx context.Context, words []string) error {
+	return s.answer(ctx, func(a *app) error {
+		defer func() { a.shared.wrote = nil }()
+		if len(words) == 0 {
+			return a.describeAll(ctx)
+		}
+		found, err := analytics.Describe(strings.ToLower(words[0]))
+		if err != nil {
+			return err
+		}
+		return a.describe(ctx, found)
+	})
+}
+
+func (s *session) namedReport(ctx context.Context, words []string) error {
+	if _, ok := sqlfiles.Report(words[0]); !ok {
+		hint := ".reports lists them"
+		if near := analytics.Nearest(words[0], names(analytics.Reports())); near != "" {
+			hint = "did you mean: " + near + "? " + hint
+		}
+		return cli.Usage(hint, "there is no report %q", words[0])
+	}
+	return s.report(ctx, words)
+}
+
+func (s *session) setFormat(_ context.Context, words []string) error {
+	if len(words) == 0 {
+		s.say("format: %s", cmp.Or(s.format, "table"))
+		return nil
+	}
+	a := &app{format: words[0], stdout: s.a.stdout}
+	if s.file != nil {
+		a.output = s.file.path // what a file can hold, a terminal need not
+	}
+	f, err := a.outputFormat()
+	if err != nil {
+		return err
+	}
+	s.format = string(f)
+	if s.file != nil {
+		s.file.format = s.format
+	}
+	return nil
+}
+
+func (s *session) setOutput(_ context.Context, words []string) error {
+	if len(words) == 0 {
+		s.file = nil
+		return nil
+	}
+	s.redirect(words[0])
+	s.say("answers go to %s as %s; .output alone brings them back", words[0], cmp.Or(s.file.format, "table"))
+	return nil
+}
+
+func (s *session) setLimit(_ context.Context, words []string) error {
+	if len(words) == 0 {
+		if s.limit < 0 {
+			s.say("limit: all")
+			return nil
+		}
+		if s.limit == 0 {
+			s.say("limit: %d without a pager, none with one", format.TableRows)
+			return nil
+		}
+		s.say("limit: %d", s.limit)
+		return nil
+	}
+	if words[0] == "all" {
+		s.limit = -1
+		return nil
+	}
+	n, err := strconv.Atoi(words[0])
+	if err != nil || n < 1 {
+		return cli.Usage("write a number of rows, or: .limit all", "%q is no number of rows", words[0])
+	}
+	s.limit = n
+	return nil
+}
+
+func (s *session) setPager(_ context.Context, words []string) error {
+	if err := s.toggle("pager", &s.pages, words); err != nil {
+		return err
+	}
+	if s.pages && pagerCommand() == "" {
+		s.say("no pager: set PAGER, or install less")
+	}
+	return nil
+}
+
+func (s *session) setTimer(_ context.Context, words []string) error {
+	return s.toggle("timer", &s.timer, words)
+}
+
+func (s *session) toggle(name string, on *bool, words []string) error {
+	switch {
+	case len(words) == 0:
+		s.say("%s: %s", name, map[bool]string{true: "on", false: "off"}[*on])
+	case words[0] == "on", words[0] == "off":
+		*on = words[0] == "on"
+	default:
+		return cli.Usage("write: ."+name+" on, or ."+name+" off", "%q is neither on nor off", words[0])
+	}
+	return nil
+}
+
+func (s *session) setZone(_ context.Context, words []string) error {
+	if len(words) == 0 {
+		s.say("tz: %s", s.tz)
+		return nil
+	}
+	if _, err := (&app{tz: words[0]}).location(); err != nil {
+		return err
+	}
+	s.tz = words[0]
+	return nil
+}
+
+func (s *session) setParam(ctx context.Context, words []string) error {
+	switch len(words) {
+	case 0:
+		var rows [][]any
+		for _, name := range slices.Sorted(maps.Keys(s.params)) {
+			rows = append(rows, []any{"$" + name, s.params[name]})
+		}
+		return s.facts(ctx, []string{"parameter", "value"}, rows)
+	case 1:
+		delete(s.params, strings.TrimPrefix(words[0], "$"))
+	default:
+		s.params[strings.TrimPrefix(words[0], "$")] = words[1]
+	}
+	return nil
+}
+
+// mostDeep bounds files that read files.
+const mostDeep = 16
+
+func (s *session) readFile(ctx context.Context, words []string) (err error) {
+	if s.depth == mostDeep {
+		return cli.Usage("does one read itself?", "%d files read each other", mostDeep)
+	}
+	f, err := os.Open(words[0])
+	if err != nil {
+		var p *os.PathError
+		if errors.As(err, &p) {
+			err = p.Err
+		}
+		return cli.Usage(".read takes a file of statements and commands", "read %s: %v", words[0], err)
+	}
+	defer f.Close()
+	s.depth++
+	defer func() { s.depth-- }()
+	return s.script(ctx, f, words[0])
+}
+
+func (s *session) describeSnapshot(ctx context.Context, _ []string) error {
+	if err := s.open(ctx); err != nil {
+		return s.a.explain(err)
+	}
+	snap := s.house.Snapshot()
+	m := snap.Manifest
+	rows := [][]any{
+		{"snapshot", s.snapshot()},
+		{"folder", snap.Dir},
+		{"committed", m.CommittedAt.In(s.house.Location()).Format("2006-01-02 15:04:05 MST")},
+	}
+	for _, t := range []string{"calls", "transcript_turns", "analysis_items", "runs"} {
+		rows = append(rows, []any{t, plural(m.Rows(t), "row")})
+	}
+	return s.facts(ctx, []string{"fact", "value"}, rows)
+}
+
+func (s *session) listHistory(ctx context.Context, words []string) error {
+	n := 20
+	if len(words) > 0 {
+		var err error
+		if n, err = strconv.Atoi(words[0]); err != nil || n < 1 {
+			return cli.Usage("write: .history 50", "%q is no number of entries", words[0])
+		}
+	}
+	entries := s.history.Entries()
+	return s.answer(ctx, func(a *app) error {
+		for _, e := range entries[max(len(entries)-n, 0):] {
+			if _, err := fmt.Fprintln(a.stdout, e); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (s *session) help(ctx context.Context, _ []string) error {
+	return s.answer(ctx, func(a *app) error {
+		const head = "SQL ends with a semicolon. A report is run by its name: sentiment --by week --since 4w\n\n"
+		out := head
+		for _, c := range dotCommands() {
+			out += fmt.Sprintf("  %-22s %s\n", strings.TrimSpace(c.name+" "+c.takes), c.says)
+		}
+		out += "\nTab completes, Ctrl-R searches what was typed, Ctrl-C cancels, Ctrl-D leaves.\n"
+		_, err := fmt.Fprint(a.stdout, out)
+		return err
+	})
+}
+
+func (s *session) quit(context.Context, []string) error {
+	s.over = true
+	return nil
+}
+
+// say tells what is no data.
+func (s *session) say(text string, args ...any) { fmt.Fprintf(s.a.stderr, text+"\n", args...) }

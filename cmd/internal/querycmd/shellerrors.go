@@ -1,0 +1,72 @@
+package querycmd
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/mattn/go-runewidth"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/querycmd/shell"
+	"callhouse/internal/analytics/duck"
+)
+
+// tell says what is wrong with an input that was typed: where DuckDB knows the
+// place, with the line and a mark below it.
+func (s *session) tell(err error, in shell.Input) {
+	if ctxEnded(err) {
+		fmt.Fprintln(s.a.stderr, "\ncancelled") // the terminal has shown ^C
+		return
+	}
+	width := max(cmp.Or(terminalWidth(s.a.stderr), 80), 40)
+	var d *duck.Error
+	known := errors.As(err, &d) && d.Line > 0 && d.Line <= 1+strings.Count(in.Text, "\n")
+	err = explainSQL(s.a.explain(err))
+	hint := strings.NewReplacer("run: query ", "type: ", "query describe", ".schema").Replace(cli.Hint(err))
+	if !known {
+		s.lines("error: ", err.Error(), width)
+		s.lines("  ", hint, width)
+		return
+	}
+	s.lines("error: ", d.Text(), width)
+	line, space := excerpt(strings.Split(in.Text, "\n")[d.Line-1], d.Column, width-4)
+	mark := "  " + space + "^ "
+	if cells().StringWidth(mark+hint) > width {
+		mark, hint = mark+"\n", "  "+wrapIndented(hint, width)
+	}
+	fmt.Fprintf(s.a.stderr, "  %s\n%s\n", line, strings.TrimRight(mark+hint, " "))
+}
+
+// lines tells a text that may need several.
+func (s *session) lines(head, text string, width int) {
+	if text != "" {
+		fmt.Fprintln(s.a.stderr, head+wrapIndented(text, width-len(head)+2))
+	}
+}
+
+// wrapIndented breaks a text into lines for a terminal, those after the first
+// two further in.
+func wrapIndented(text string, width int) string {
+	return strings.ReplaceAll(wrapWords(strings.Fields(text), width-3), "\n", "\n  ")
+}
+
+// excerpt returns the part of a line around a column, counted from 1, that has
+// room in width, and the space that leads to the column below it.
+func excerpt(line string, column, width int) (part, space string) {
+	runes := []rune(strings.ReplaceAll(strings.TrimRight(line, "\r"), "\t", " "))
+	at := min(column-1, len(runes))
+	from := 0
+	for from < at && cells().StringWidth(string(runes[from:at])) > width*2/3 {
+		from++
+	}
+	part = string(runes[from:])
+	if from > 0 {
+		part = "…" + string(runes[from+1:])
+	}
+	return cells().Truncate(part, width, "…"), strings.Repeat(" ", cells().StringWidth(string(runes[from:at])))
+}
+
+// cells measures text as terminals show it. It does not ask the environment.
+func cells() *runewidth.Condition { return &runewidth.Condition{StrictEmojiNeutral: true} }

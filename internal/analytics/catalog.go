@@ -1,0 +1,194 @@
+package analytics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"regexp"
+	"strings"
+	"time"
+
+	"callhouse/internal/analytics/duck"
+	"callhouse/internal/layout"
+	sqlfiles "callhouse/sql"
+)
+
+// catalogStorage is the oldest version of DuckDB's files, so that older clients
+// open a catalog as well: from 1.0 on.
+const catalogStorage = "v1.0.0"
+
+// CatalogScript returns the statements that make, in an empty database of any
+// DuckDB, the views of a snapshot with their comments, and the macros under them.
+//
+// They hold all that they need: the files' paths, which are absolute if the
+// snapshot's is, and the offsets of the zone in which days are cut. No setting,
+// variable or extension plays a part but json and parquet, which every client
+// comes with or loads by itself.
+func CatalogScript(snap *layout.Snapshot, loc *time.Location) string {
+	var b strings.Builder
+	b.WriteString(viewMacros(fixedTime(loc, snap.Manifest)))
+	b.WriteString("\n" + storedRelations(snap, true))
+	for _, v := range sqlfiles.Views() {
+		fmt.Fprintf(&b, "\nCREATE VIEW %s AS\n%s;\n", v.Name, v.SQL)
+		fmt.Fprintf(&b, "COMMENT ON VIEW %s IS %s;\n", v.Name, quote(v.Answers+"; "+v.Grain))
+		for _, c := range v.Columns {
+			fmt.Fprintf(&b, "COMMENT ON COLUMN %s.%s IS %s;\n", v.Name, ident(c.Name), quote(columnComment(c)))
+		}
+	}
+	b.WriteString("\n" + snapshotView(snap, loc))
+	return b.String()
+}
+
+func columnComment(c sqlfiles.Column) string {
+	switch c.Unit {
+	case "", "number", "prose":
+		return c.Meaning
+	}
+	return c.Meaning + " (" + c.Unit + ")"
+}
+
+// snapshotView returns the statement that makes the view snapshot, which tells
+// what the answers come from.
+func snapshotView(snap *layout.Snapshot, loc *time.Location) string {
+	m := snap.Manifest
+	return fmt.Sprintf(`CREATE VIEW snapshot AS
+SELECT %d AS snapshot, %s AS run_id, make_timestamp(%d) AS committed_at_utc, %s AS zone, %s AS folder;
+COMMENT ON VIEW snapshot IS 'the commit that all views read, the zone of local days, and where the files are; one row';
+`, m.Snapshot, quote(m.RunID), m.CommittedAt.UnixMicro(), quote(loc.String()), quote(snap.Dir))
+}
+
+var definitionRE = regexp.MustCompile(`(?m)^CREATE (?:MACRO|TYPE) (\w+)`)
+
+// viewMacros returns the definitions that the views need, with another one of
+// local_time. Those of the reports stay out: they need variables, and clients
+// from DuckDB 1.1 on.
+func viewMacros(localTime string) string {
+	all := sqlfiles.Macros()
+	at := definitionRE.FindAllStringSubmatchIndex(all, -1)
+	needed := ""
+	for _, v := range sqlfiles.Views() {
+		needed += v.SQL + "\n"
+	}
+	// A definition builds on those before it, so the last one is looked at first.
+	out := ""
+	for i, end := len(at)-1, len(all); i >= 0; i-- {
+		name, text := all[at[i][2]:at[i][3]], all[at[i][0]:end]
+		end = at[i][0]
+		text = text[:strings.LastIndexByte(text, ';')+1] + "\n" // without the next one's comment
+		if name == "local_time" {
+			text = localTime + ";\n"
+		}
+		if regexp.MustCompile(`\b` + name + `\b`).MatchString(needed) {
+			needed += text
+			out = text + out
+		}
+	}
+	return out
+}
+
+// fixedTime returns the statement that makes the macro local_time for a zone so
+// that it needs no calendar: the snapshot holds no call before the first of the
+// zone's offsets nor after the last.
+func fixedTime(loc *time.Location, m *layout.Manifest) string {
+	lo, hi := starts(m)
+	offsets := offsetsOf(loc, lo, hi)
+	var b strings.Builder
+	b.WriteString("CREATE MACRO local_time(instant) AS ")
+	switch {
+	case len(offsets) > 0:
+		b.WriteString("make_timestamp(epoch_us(instant)")
+		if len(offsets) == 1 {
+			fmt.Fprintf(&b, " + %d)", offsets[0].seconds*1_000_000)
+			break
+		}
+		b.WriteString(" + CASE")
+		for _, o := range offsets[:len(offsets)-1] {
+			fmt.Fprintf(&b, " WHEN epoch_ms(instant) < %d THEN %d", o.until, o.seconds*1_000_000)
+		}
+		fmt.Fprintf(&b, " ELSE %d END)", offsets[len(offsets)-1].seconds*1_000_000)
+	case lo > hi: // no call has a start
+		b.WriteString("make_timestamp(epoch_us(instant))")
+	default: // more than 100 years of summer times: this one needs a calendar
+		b.WriteString("timezone(" + quote(loc.String()) + ", instant)")
+	}
+	return b.String()
+}
+
+// WriteCatalog makes at path, where nothing may be, a DuckDB database with the
+// views of a snapshot, and leaves it closed.
+func WriteCatalog(ctx context.Context, snap *layout.Snapshot, loc *time.Location, path string) (err error) {
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) { // DuckDB would go on in a database that is there
+		return &os.PathError{Op: "make the catalog", Path: path, Err: fs.ErrExist}
+	}
+	db, err := duck.Open(duck.Config{Threads: 1})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	conn, err := db.Connect()
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	for _, text := range []string{
+		"ATTACH " + quote(path) + " AS catalog_file (STORAGE_VERSION " + quote(catalogStorage) + ")",
+		"USE catalog_file",
+		"BEGIN", // as one commit, which is one write to the disk
+		CatalogScript(snap, loc),
+		"COMMIT",
+		"USE memory",
+		"DETACH catalog_file", // which writes all of it, and leaves no log beside it
+	} {
+		if err := conn.Exec(ctx, text); err != nil {
+			return fmt.Errorf("make the catalog: %w", err)
+		}
+	}
+	return nil
+}
+
+// OnlyViews reports whether the DuckDB database at path holds nothing that a
+// catalog does not: no tables.
+func OnlyViews(ctx context.Context, path string) (ok bool, err error) {
+	db, err := duck.Open(duck.Config{Threads: 1})
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	conn, err := db.Connect()
+	if err != nil {
+		return false, err
+	}
+	defer conn.Close()
+	if err := conn.Exec(ctx, "ATTACH "+quote(path)+" AS there (READ_ONLY)"); err != nil {
+		return false, err
+	}
+	names, err := column(ctx, conn, "SELECT table_name FROM duckdb_tables() WHERE database_name = 'there' LIMIT 1")
+	return len(names) == 0, err
+}
+
+// CurrentAbsolute returns the current snapshot of the warehouse at root, its
+// path absolute and without links, so that it means the same to any program.
+func CurrentAbsolute(root string) (*layout.Snapshot, error) {
+	root, err := absolute(root)
+	if err != nil {
+		return nil, fmt.Errorf("find the warehouse: %w", err)
+	}
+	return layout.Current(root)
+}
+
+// CheckZone returns a *ZoneError for a zone that DuckDB does not know.
+func CheckZone(ctx context.Context, loc *time.Location) (err error) {
+	db, err := duck.Open(duck.Config{Threads: 1})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	conn, err := (&Warehouse{db: db, loc: loc}).connect(ctx)
+	if err != nil {
+		return err
+	}
+	conn.Close()
+	return nil
+}

@@ -1,0 +1,196 @@
+package analytics_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/duck"
+	"callhouse/internal/layout"
+)
+
+// stock is a DuckDB as any program has it: nothing of callhouse in it, and a
+// zone of its own.
+func stock(t *testing.T) *duck.Conn {
+	t.Helper()
+	db, err := duck.Open(duck.Config{Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := db.Connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		conn.Close()
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := conn.Exec(t.Context(), "SET TimeZone = 'America/New_York'"); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+// texts collects rows as text, one a line.
+func texts(t *testing.T, next func(context.Context) ([]any, error)) string {
+	t.Helper()
+	var b strings.Builder
+	for {
+		row, err := next(t.Context())
+		if errors.Is(err, io.EOF) {
+			return b.String()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range row {
+			if at, ok := v.(time.Time); ok {
+				v = at.UTC()
+			}
+			fmt.Fprintf(&b, "%v|", v)
+		}
+		b.WriteByte('\n')
+	}
+}
+
+func stockTexts(t *testing.T, conn *duck.Conn, text string) string {
+	t.Helper()
+	rows, err := conn.Query(t.Context(), text)
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	defer rows.Close()
+	return texts(t, rows.Next)
+}
+
+// A catalog and a script give, in a stock DuckDB, what the program itself
+// answers, in every zone: all views, all columns, all comments.
+func TestCatalogAnswersAsTheWarehouse(t *testing.T) {
+	at := func(s string) int64 {
+		v, err := time.Parse(time.RFC3339, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v.UnixMilli()
+	}
+	call := func(id, start string) row {
+		return row{"call_id": id, "start_at": at(start), "end_at": at(start) + 1500, "duration_ms": int64(1500), "status": "ended", "total_cost": "1.2500",
+			"metadata": `{"n":1.10,"it's":"\"q\""}`, "disconnection_reason": "user_hangup"}
+	}
+	full := analyticstest.Data{
+		// Around the nights in which Berlin's clocks change, and Seoul's midnight.
+		Calls: []row{call("c1", "2026-03-29T00:59:59Z"), call("c2", "2026-03-29T01:00:00Z"), call("c3", "2026-10-25T00:59:59Z"), call("c4", "2026-10-25T01:30:00Z"),
+			call("c5", "2026-11-18T14:59:59Z"), call("c6", "2026-11-18T15:00:00Z"), {"call_id": "c7"}},
+		Turns: []row{
+			{"call_id": "c1", "turn": int64(0), "role": "tool_call_invocation", "tool_call_id": "t", "tool_name": "find", "arguments": `{"a":1}`},
+			{"call_id": "c1", "turn": int64(1), "role": "tool_call_result", "tool_call_id": "t", "content": `{"status":"error"}`},
+			{"call_id": "c1", "turn": int64(2), "role": "user", "content": "it's", "start_at": at("2026-03-29T01:00:00Z"), "end_at": at("2026-03-29T01:00:01Z")}},
+		Items: []row{{"call_id": "c1", "position": int64(0), "name": "n", "value": `"x"`}},
+		Runs:  []row{{"run_id": "r"}},
+	}
+	for name, d := range map[string]analyticstest.Data{"full": full, "empty": {}} {
+		// A quote in the path must not end a text of SQL.
+		dir := t.TempDir()
+		root := filepath.Join(dir, "it's a warehouse")
+		analyticstest.Write(t, filepath.Join(dir, "w"), 7, d)
+		if err := os.Rename(filepath.Join(dir, "w"), root); err != nil {
+			t.Fatal(err)
+		}
+		snap, err := analytics.CurrentAbsolute(root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, zone := range []string{"UTC", "Asia/Seoul", "Europe/Berlin"} {
+			t.Run(name+" "+zone, func(t *testing.T) {
+				loc, err := time.LoadLocation(zone)
+				if err != nil {
+					t.Fatal(err)
+				}
+				w := open(t, root, loc)
+				path := filepath.Join(t.TempDir(), "callhouse.duckdb")
+				if err := analytics.WriteCatalog(t.Context(), snap, loc, path); err != nil {
+					t.Fatal(err)
+				}
+				if left, err := filepath.Glob(path + ".*"); err != nil || len(left) > 0 {
+					t.Errorf("beside the catalog: %v, %v", left, err)
+				}
+				conn := stock(t)
+				if err := conn.Exec(t.Context(), "ATTACH '"+path+"' AS house (READ_ONLY); ATTACH ':memory:' AS script; USE script"); err != nil {
+					t.Fatal(err)
+				}
+				if err := conn.Exec(t.Context(), analytics.CatalogScript(snap, loc)); err != nil {
+					t.Fatal(err)
+				}
+				if err := conn.Exec(t.Context(), "USE memory"); err != nil {
+					t.Fatal(err)
+				}
+				for _, v := range analytics.Tables() {
+					rows, err := w.SQL(t.Context(), "SELECT * FROM "+v.Name+" ORDER BY ALL")
+					if err != nil {
+						t.Fatal(err)
+					}
+					want := texts(t, rows.Next)
+					rows.Close()
+					if name == "full" && want == "" {
+						t.Errorf("%s is empty: nothing is compared", v.Name)
+					}
+					for _, db := range []string{"house", "script"} {
+						if got := stockTexts(t, conn, "SELECT * FROM "+db+"."+v.Name+" ORDER BY ALL"); got != want {
+							t.Errorf("%s.%s holds\n%s\nthe warehouse\n%s", db, v.Name, got, want)
+						}
+						comments := stockTexts(t, conn, fmt.Sprintf("SELECT column_name FROM duckdb_columns() WHERE database_name = '%s' AND schema_name = 'main' AND table_name = '%s' AND comment IS NULL", db, v.Name))
+						if comments != "" {
+							t.Errorf("%s.%s: no comment on %s", db, v.Name, comments)
+						}
+					}
+				}
+				if got, want := stockTexts(t, conn, "SELECT snapshot, zone, folder FROM house.snapshot"), "7|"+zone+"|"+snap.Dir+"|\n"; got != want {
+					t.Errorf("snapshot is %q, want %q", got, want)
+				}
+			})
+		}
+	}
+}
+
+// OnlyViews tells a catalog from a database of somebody's.
+func TestOnlyViews(t *testing.T) {
+	root, dir := t.TempDir(), t.TempDir()
+	analyticstest.Write(t, root, 1, analyticstest.Data{})
+	snap, err := layout.Current(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	catalog, other, text := filepath.Join(dir, "a.duckdb"), filepath.Join(dir, "b.duckdb"), filepath.Join(dir, "c.duckdb")
+	if err := analytics.WriteCatalog(t.Context(), snap, time.UTC, catalog); err != nil {
+		t.Fatal(err)
+	}
+	if err := stock(t).Exec(t.Context(), "ATTACH '"+other+"' AS o; CREATE TABLE o.mine (a INT); DETACH o"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(text, []byte("not a database, for sure"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if ok, err := analytics.OnlyViews(t.Context(), catalog); !ok || err != nil {
+		t.Errorf("a catalog: %v, %v", ok, err)
+	}
+	if ok, err := analytics.OnlyViews(t.Context(), other); ok || err != nil {
+		t.Errorf("a database with a table: %v, %v", ok, err)
+	}
+	if ok, err := analytics.OnlyViews(t.Context(), text); ok || err == nil {
+		t.Errorf("no database: %v, %v", ok, err)
+	}
+	// Where a file is, none is made over it.
+	if err := analytics.WriteCatalog(t.Context(), snap, time.UTC, other); err == nil {
+		t.Error("a catalog was made in somebody's database")
+	}
+}

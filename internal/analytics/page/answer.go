@@ -1,0 +1,172 @@
+package page
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/big"
+	"slices"
+	"strings"
+	"time"
+
+	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/format"
+	"callhouse/internal/analytics/value"
+)
+
+// asked is a report as it was run, with all its rows: of bins, reasons, agents,
+// never of calls, so there are not many.
+type asked struct {
+	Command string // that prints the same
+	report  string
+	columns []value.Column
+	rows    [][]any
+	loc     *time.Location
+}
+
+// reader runs reports over one warehouse, for one agent or all.
+type reader struct {
+	w     *analytics.Warehouse
+	agent string
+}
+
+// ask runs a report over a period, grouped by a dimension or not.
+func (r reader) ask(ctx context.Context, report string, p period, by string) (*asked, error) {
+	return r.run(ctx, report, p.params(r.agent, by), p.flags())
+}
+
+func (r reader) run(ctx context.Context, report string, p analytics.Params, bounds string) (*asked, error) {
+	rows, err := r.w.Report(ctx, report, p)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	a := &asked{report: report, columns: slices.Clone(rows.Columns()), loc: r.w.Location()}
+	words := []string{"query", report}
+	if p.By != "" {
+		words = append(words, "--by", p.By)
+	}
+	words = append(words, bounds, "--tz", a.loc.String())
+	if r.agent != "" {
+		words = append(words, "--agent", shellWord(r.agent))
+	}
+	a.Command = strings.Join(words, " ")
+	for {
+		row, err := rows.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return a, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read report %s: %w", report, err)
+		}
+		a.rows = append(a.rows, slices.Clone(row))
+	}
+}
+
+// shellWord quotes a word for a shell if it needs to be.
+func shellWord(s string) string {
+	plain := func(r rune) bool {
+		return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || strings.ContainsRune("-_./:@%+=", r)
+	}
+	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// index is where a column is. The names are ours, so one that is not there is a
+// bug, which every test finds.
+func (a *asked) index(column string) int {
+	i := slices.IndexFunc(a.columns, func(c value.Column) bool { return c.Name == column })
+	if i < 0 {
+		panic("report " + a.report + " has no column " + column)
+	}
+	return i
+}
+
+// text is a value's exact text.
+func (a *asked) text(v any) string { return string(value.AppendText(nil, v, a.loc)) }
+
+// field is what a number of the page is: a report's column, in the row whose
+// columns have these texts.
+type field struct {
+	column string
+	where  map[string]string
+}
+
+// row returns the first row that has the texts.
+func (a *asked) row(where map[string]string) []any {
+	for _, r := range a.rows {
+		if a.matches(r, where) {
+			return r
+		}
+	}
+	return nil
+}
+
+func (a *asked) matches(r []any, where map[string]string) bool {
+	for c, want := range where {
+		if v := r[a.index(c)]; v == nil || a.text(v) != want {
+			return false
+		}
+	}
+	return true
+}
+
+// at returns the value of a field; nil where there is no such row.
+func (a *asked) at(f field) any {
+	if r := a.row(f.where); r != nil {
+		return r[a.index(f.column)]
+	}
+	return nil
+}
+
+// cell returns a value of a column for the page.
+func (a *asked) cell(v any, column string) cell {
+	c := a.columns[a.index(column)]
+	c.Null = "–"
+	return cell{Text: format.Cell(v, c, a.loc), Exact: a.text(v), Null: v == nil, Number: c.Kind.Numeric()}
+}
+
+// cell is a value in a table: as people read it, and with every digit.
+type cell struct {
+	Text, Exact string
+	Null        bool
+	Number      bool
+	HasBar      bool
+	Bar         float64 // the length of the bar, 0 to 100
+}
+
+// noNumber is the cell of a number that there is not.
+func noNumber() cell { return cell{Text: "–", Null: true, Number: true} }
+
+// float is a value as a number to draw; NaN where it is none.
+func float(v any) float64 {
+	switch v := v.(type) {
+	case int64:
+		return float64(v)
+	case *big.Int:
+		f, _ := new(big.Float).SetInt(v).Float64()
+		return f
+	case float64:
+		return v
+	case value.Decimal:
+		return v.Float()
+	}
+	return math.NaN()
+}
+
+// calls counts calls in words.
+func calls(n int64) string {
+	if n == 1 {
+		return "1 call"
+	}
+	return grouped(n) + " calls"
+}
+
+// grouped writes n with separators between its thousands.
+func grouped[T int | int64](n T) string {
+	return format.Cell(int64(n), value.Column{Unit: value.Count, Kind: value.Integer}, time.UTC)
+}

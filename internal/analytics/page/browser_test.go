@@ -1,0 +1,182 @@
+package page
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"html"
+	"math/rand/v2"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"callhouse/internal/analytics/analyticstest"
+)
+
+var browser = flag.String("browser", "", "Chromium, to open pages in; none: the test is skipped")
+
+// probe tells the page around it what the browser made of a page: how far it is
+// too wide, its colour, and texts of drawings that cover each other, stand out of
+// them, or are too small.
+const probe = `<script>
+const bad = [], seen = [];
+for (const svg of document.querySelectorAll("svg")) {
+  const s = svg.getBoundingClientRect();
+  if (!s.width) continue;
+  seen.push(svg.querySelector("title").id);
+  const texts = [...svg.querySelectorAll("text")].map(t => [t.textContent, t.getBoundingClientRect()]);
+  texts.forEach(([a, p], i) => {
+    if (p.left < s.left - 1 || p.right > s.right + 1 || p.top < s.top - 2 || p.bottom > s.bottom + 2) bad.push(a + " stands out of " + seen.at(-1));
+    if (p.height < 8) bad.push(a + " is small in " + seen.at(-1));
+    for (const [b, q] of texts.slice(0, i))
+      if (p.left < q.right - .5 && q.left < p.right - .5 && p.top + 2 < q.bottom - 2 && q.top + 2 < p.bottom - 2) bad.push(a + " covers " + b + " in " + seen.at(-1));
+  });
+}
+parent.postMessage({Wide: document.documentElement.scrollWidth - innerWidth, Ground: getComputedStyle(document.body).backgroundColor, Bad: bad, Seen: seen}, "*");
+</script></body>`
+
+type probed struct {
+	Wide      int
+	Ground    string
+	Bad, Seen []string
+}
+
+// chromium runs the browser on a file, and returns what it prints.
+func chromium(t *testing.T, file string, args ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	dir := t.TempDir()
+	args = append([]string{"--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run", "--disable-background-networking",
+		"--disable-component-update", "--disable-sync", "--host-resolver-rules=MAP * ~NOTFOUND", "--user-data-dir=" + dir}, args...)
+	cmd := exec.CommandContext(ctx, *browser, append(args, (&url.URL{Scheme: "file", Path: file}).String())...)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("run %s: %v", *browser, err)
+	}
+	return string(out)
+}
+
+// lively is a company's calls of some weeks.
+func lively(t *testing.T) analyticstest.Data {
+	r := rand.New(rand.NewPCG(9, 9))
+	first := instant(t, "2026-10-05T00:00:00Z")
+	var d analyticstest.Data
+	for i := range 3_000 {
+		day := r.IntN(46)
+		if i < 200 { // a day that is off its past
+			day = 43
+		}
+		at := first.AddDate(0, 0, day).Add(7*time.Hour + time.Duration(r.ExpFloat64()*4*float64(time.Hour)))
+		c := row{"call_id": fmt.Sprint("c", i), "agent_id": fmt.Sprintf("%08x-0000-4000-8000-000000000000", r.IntN(40)), "status": "ended", "start_at": at.UnixMilli(),
+			"disconnection_reason": []string{"user_hangup", "agent_hangup", "dial_no_answer", "call_transfer", "a_reason_that_is_longer_than_any_other"}[r.IntN(5)],
+			"user_sentiment":       []string{"positive", "neutral", "negative", "a feeling nobody knows"}[r.IntN(4)], "duration_ms": int64(r.ExpFloat64() * 80_000), "total_cost": fmt.Sprintf("%d.5000", r.IntN(200))}
+		d.Calls = append(d.Calls, c)
+		for turn := range 4 {
+			begin := at.UnixMilli() + int64(turn)*3_000
+			d.Turns = append(d.Turns, row{"call_id": c["call_id"], "turn": int64(turn), "role": []string{"agent", "user"}[turn%2], "content": "so",
+				"start_at": begin, "end_at": begin + int64(r.IntN(2_500)), "call_start_at": at.UnixMilli()})
+		}
+	}
+	return d
+}
+
+// A browser asks for nothing but the page, and shows it as it is meant: in light
+// and dark, on a desk, a tablet and a phone, for little and much.
+func TestInABrowser(t *testing.T) {
+	if *browser == "" {
+		t.Skip("no -browser")
+	}
+	// A page that does ask for something is found out, and the policy keeps it from it.
+	curious := filepath.Join(t.TempDir(), "curious.html")
+	const image = `<img src="http://page.test/x.png"/>`
+	write(t, curious, "<!DOCTYPE html><head></head><body>"+image+"</body>")
+	if got := requests(t, curious); len(got) != 1 {
+		t.Fatalf("a page with an image asks for %s", got)
+	}
+	write(t, curious, "<!DOCTYPE html><head>"+policy+"</head><body>"+image+"</body>")
+	if got := requests(t, curious); len(got) > 0 {
+		t.Errorf("in spite of the policy a page asks for %s", got)
+	}
+	d := lively(t)
+	for name, o := range map[string]Options{
+		"weeks": {Since: instant(t, "2025-10-05T00:00:00Z")}, "days": {}, "one day": {Since: instant(t, "2026-11-10T00:00:00Z"), Until: instant(t, "2026-11-11T00:00:00Z")},
+		"nothing": {Until: instant(t, "2020-01-01T00:00:00Z")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o.Now = instant(t, "2026-11-20T06:00:00Z")
+			_, text := made(t, d, o)
+			dir := t.TempDir()
+			file := filepath.Join(dir, "page.html")
+			write(t, file, text)
+			if got := requests(t, file); len(got) > 0 {
+				t.Errorf("the page asks for %s", got)
+			}
+			if off := strings.Contains(text, `<data value="handle_ms">`) || strings.Contains(text, `<data value="calls">`); off != (name == "days" || name == "weeks") {
+				t.Errorf("a day off its past is shown: %v", off)
+			}
+			// Without its policy, so that the probe runs.
+			write(t, filepath.Join(dir, "probed.html"), strings.Replace(strings.Replace(text, policy, "", 1), "</body>", probe, 1))
+			grounds := []string{"rgb(16, 19, 22)", "rgb(244, 245, 247)"} // dark, light
+			for i, width := range []int{1280, 800, 390, 320} {
+				for _, scheme := range []int{i % 2, 1 - i%2}[:1+i%2] {
+					got, ground := look(t, dir, width, scheme), grounds[scheme]
+					if got.Wide > 0 || len(got.Bad) > 0 || got.Ground != ground {
+						t.Errorf("%d wide, scheme %d: %+v", width, scheme, got)
+					}
+					if drawings := 6; name != "nothing" && len(got.Seen) != drawings {
+						t.Errorf("%d wide: the drawings %v are seen, want %d", width, got.Seen, drawings)
+					}
+				}
+			}
+		})
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// requests opens a page, and returns what it asked for by the browser's own log.
+// What the browser asks for on its own account has no origin, and does not count.
+func requests(t *testing.T, file string) (out []string) {
+	t.Helper()
+	log := filepath.Join(t.TempDir(), "net.json")
+	chromium(t, file, "--log-net-log="+log, "--screenshot="+log+".png", "--window-size=1280,4000")
+	raw, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`"initiator":"([^"]*)".*"url":"([^"]*)"`).FindAllStringSubmatch(string(raw), -1) {
+		if m[1] != "not an origin" {
+			out = append(out, m[2])
+		}
+	}
+	return out
+}
+
+// look opens the page in a frame of some width, since windows are not as narrow as
+// phones, and returns what the probe tells.
+func look(t *testing.T, dir string, width, scheme int) (p probed) {
+	t.Helper()
+	write(t, filepath.Join(dir, "frame.html"), fmt.Sprintf(`<!DOCTYPE html><body><iframe src="probed.html" style="border:0;width:%dpx;height:900px"></iframe>
+<script>onmessage = e => { document.body.textContent = JSON.stringify(e.data) }</script></body>`, width))
+	dom := chromium(t, filepath.Join(dir, "frame.html"), "--dump-dom", "--virtual-time-budget=10000", fmt.Sprintf("--blink-settings=preferredColorScheme=%d", scheme))
+	m := regexp.MustCompile(`(?s)<body>(\{.*\})</body>`).FindStringSubmatch(dom)
+	if m == nil {
+		t.Fatalf("the probe told nothing: %s", dom)
+	}
+	if err := json.Unmarshal([]byte(html.UnescapeString(m[1])), &p); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}

@@ -1,0 +1,68 @@
+package chart
+
+import "math"
+
+// axis writes the labels of the bins, as many as have room, and their groups.
+func (f *frame) axis(bottom float64) {
+	y := bottom + gap + lineRoom - 3
+	at := func(i int) float64 {
+		if f.Edges {
+			return f.left + float64(i)*f.step
+		}
+		return f.left + (float64(i)+.5)*f.step
+	}
+	for _, i := range f.labelled() {
+		f.line("base", at(i), bottom, at(i), bottom+4)
+		f.text("tick", "middle", at(i), y, f.Bins[i].Label)
+	}
+	end, before := math.Inf(-1), ""
+	for i, b := range f.Bins {
+		if b.Group == before {
+			continue
+		}
+		before = b.Group
+		x := max(at(i)-f.step/2, f.left)
+		if w := textWidth(b.Group); x >= end && x+w <= f.width {
+			f.text("tick group", "start", x, y+lineRoom, b.Group)
+			end = x + w + 8
+		}
+	}
+}
+
+// candidates returns the bins that may have a label: those with ticks, or else all.
+func (c *Chart) candidates() []int {
+	var all, ticks []int
+	for i, b := range c.Bins {
+		if b.Label == "" {
+			continue
+		}
+		all = append(all, i)
+		if b.Tick {
+			ticks = append(ticks, i)
+		}
+	}
+	if len(ticks) > 0 {
+		return ticks
+	}
+	return all
+}
+
+// labelled returns the bins whose labels are written: every one that may, or
+// every second, and so on, as there is room.
+func (f *frame) labelled() []int {
+	from := f.candidates()
+	for every := 1; every <= len(from); every++ {
+		var out []int
+		fits, end := true, math.Inf(-1)
+		for n := 0; n < len(from); n += every {
+			x, w := f.left+float64(from[n])*f.step, textWidth(f.Bins[from[n]].Label)
+			fits = fits && x-w/2 >= end
+			end = x + w/2 + gap
+			out = append(out, from[n])
+		}
+		if fits {
+			return out
+		}
+	}
+	return nil
+}

@@ -1,0 +1,279 @@
+package chart
+
+import (
+	"fmt"
+	"html"
+	"math"
+	"strings"
+)
+
+// Kind is how a panel draws its series.
+type Kind uint8
+
+const (
+	Bars  Kind = iota // stacked upon each other, the first series lowest
+	Lines             // with gaps where there is no number
+)
+
+// Series is a row of numbers, one a bin. NaN is no number: nothing is drawn.
+type Series struct {
+	Name   string
+	Color  int // 1 to 6: the class c1 to c6
+	Values []float64
+}
+
+// Panel is one plot of a chart.
+type Panel struct {
+	Title  string
+	Kind   Kind
+	Scale  Scale
+	Top    float64 // the least upper end of the axis; 0: that of the data
+	Height float64 // of the plot alone
+	Series []Series
+}
+
+// Bin is a place on the axis that all panels share.
+type Bin struct {
+	Label string // below the axis; left out where there is no room
+	Group string // below the labels, where it is another than the bin's before
+	Tick  bool   // if any bin has a tick, only those that have may have a label
+	Part  bool   // not all of what belongs into it is there
+	Hover string // told where the bin is pointed at
+}
+
+// Chart is panels above each other, over shared bins.
+type Chart struct {
+	ID          string // unique on the page
+	Title, Desc string
+	Bins        []Bin
+	Panels      []Panel
+	Edges       bool // labels stand at the beginning of their bins, not below their middle
+}
+
+const (
+	titleRoom = 26.0 // above a plot, for its title
+	panelGap  = 14.0
+	ticksWant = 4
+	gap       = 6.0 // between a text and what it stands beside
+)
+
+// frame is where a chart's plots are.
+type frame struct {
+	*Chart
+	*drawing
+	left, right float64 // of the plots
+	width       float64 // of the drawing
+	step        float64 // of a bin
+	narrow      bool    // the names of series stand above the plots, not beside them
+}
+
+// SVG draws the chart in so many pixels, as an element with a class. With hover
+// the bins tell their numbers where they are pointed at.
+func (c *Chart) SVG(class string, width float64, hover bool) string {
+	f := &frame{Chart: c, drawing: new(drawing), width: width}
+	f.narrow = width < narrowest
+	f.left, f.right = c.leftRoom(), width-4
+	if !f.narrow {
+		f.right = width - c.rightRoom(width)
+	}
+	f.step = (f.right - f.left) / float64(max(len(c.Bins), 1))
+	height := 0.0
+	for i := range c.Panels {
+		height += f.above(&c.Panels[i]) + c.Panels[i].Height + panelGap
+	}
+	bottom := height - panelGap
+	height = bottom + gap + 2*lineRoom
+	if !c.grouped() {
+		height -= lineRoom
+	}
+	f.begin(c.ID+"-"+class, class, c.Title, c.Desc, width, height+2)
+	y := 0.0
+	for i := range c.Panels {
+		y += f.above(&c.Panels[i])
+		f.panel(&c.Panels[i], y)
+		y += c.Panels[i].Height + panelGap
+	}
+	f.axis(bottom)
+	if hover {
+		f.hits(bottom)
+	}
+	return f.end()
+}
+
+func (c *Chart) grouped() bool {
+	for _, b := range c.Bins {
+		if b.Group != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// top is the upper end of a panel's numbers.
+func (p *Panel) top() float64 {
+	top := p.Top
+	for i := range p.bins() {
+		sum := 0.0
+		for _, s := range p.Series {
+			if v := s.Values[i]; !math.IsNaN(v) {
+				if p.Kind == Bars {
+					sum += v
+				} else {
+					sum = max(sum, v)
+				}
+			}
+		}
+		top = max(top, sum)
+	}
+	// Shares that are added up may come to a hair more than the whole.
+	if p.Scale == Percent && top > 100 && top < 100.001 {
+		top = 100
+	}
+	return top
+}
+
+func (p *Panel) bins() int {
+	if len(p.Series) == 0 {
+		return 0
+	}
+	return len(p.Series[0].Values)
+}
+
+func (p *Panel) empty() bool {
+	for _, s := range p.Series {
+		for _, v := range s.Values {
+			if !math.IsNaN(v) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// ticks returns the values at which the panel's axis has lines.
+func (p *Panel) ticks() []float64 {
+	return p.Scale.Ticks(p.top(), max(2, min(ticksWant, int(p.Height/28))))
+}
+
+// labels returns the ticks as they are written.
+func (p *Panel) labels() []string {
+	at := p.ticks()
+	out := make([]string, len(at))
+	for i, v := range at {
+		out[i] = p.Scale.Label(v, at[1]-at[0])
+	}
+	return out
+}
+
+func (c *Chart) leftRoom() float64 {
+	room := 20.0
+	for i := range c.Panels {
+		for _, s := range c.Panels[i].labels() {
+			room = max(room, textWidth(s))
+		}
+	}
+	return room + gap
+}
+
+// rightRoom is the room for the names of series, where there are several.
+func (c *Chart) rightRoom(width float64) float64 {
+	room := 4.0
+	for _, p := range c.Panels {
+		if len(p.Series) < 2 {
+			continue
+		}
+		for _, s := range p.Series {
+			room = max(room, gap+swatch+5+textWidth(s.Name))
+		}
+	}
+	return min(room, width*.3)
+}
+
+// hits are the fields that tell a bin's numbers. They lie upon everything else.
+func (f *frame) hits(bottom float64) {
+	for i, b := range f.Bins {
+		if b.Hover != "" {
+			fmt.Fprintf(f, `<rect class="hit" x="%s" y="0" width="%s" height="%s"><title>%s</title></rect>`+"\n",
+				px(f.left+float64(i)*f.step), px(f.step), px(bottom), html.EscapeString(b.Hover))
+		}
+	}
+}
+
+func (f *frame) panel(p *Panel, y float64) {
+	f.text("pt", "start", 0, y-f.above(p)+13, p.Title)
+	ticks, labels := p.ticks(), p.labels()
+	top := ticks[len(ticks)-1]
+	at := func(v float64) float64 { return y + p.Height*(1-v/top) }
+	for i, v := range ticks {
+		class := "grid"
+		if v == 0 {
+			class = "base"
+		}
+		f.line(class, f.left, at(v), f.right, at(v))
+		f.text("tick", "end", f.left-gap, at(v)+4, labels[i])
+	}
+	if p.empty() {
+		f.text("none", "middle", (f.left+f.right)/2, y+p.Height/2+4, "no data")
+		return
+	}
+	if p.Kind == Bars {
+		f.bars(p, at)
+	} else {
+		f.lines(p, at)
+	}
+	f.names(p, y, at)
+}
+
+func (f *frame) bars(p *Panel, at func(float64) float64) {
+	w := min(max(f.step-2, f.step*.8), 40)
+	if f.Edges { // steps of a distribution touch
+		w = max(f.step-1, f.step*.8)
+	}
+	for i := range p.bins() {
+		x := f.left + (float64(i)+.5)*f.step - w/2
+		sum := 0.0
+		for _, s := range p.Series {
+			v := s.Values[i]
+			if math.IsNaN(v) || v <= 0 {
+				continue
+			}
+			class := fmt.Sprintf("c%d", s.Color)
+			if f.Bins[i].Part {
+				class += " part"
+			}
+			f.rect(class, x, at(sum+v), w, at(sum)-at(sum+v))
+			sum += v
+		}
+	}
+}
+
+func (f *frame) lines(p *Panel, at func(float64) float64) {
+	for n, s := range p.Series {
+		class := fmt.Sprintf("s%d", s.Color)
+		if n > 0 {
+			class += " dash"
+		}
+		x := func(i int) float64 { return f.left + (float64(i)+.5)*f.step }
+		for from := 0; from < len(s.Values); from++ {
+			if math.IsNaN(s.Values[from]) {
+				continue
+			}
+			to := from
+			var path strings.Builder
+			for ; to < len(s.Values) && !math.IsNaN(s.Values[to]); to++ {
+				fmt.Fprintf(&path, "%s%s,%s", map[bool]string{true: "M", false: "L"}[to == from], px(x(to)), px(at(s.Values[to])))
+			}
+			if to == from+1 { // alone between gaps
+				f.dot(fmt.Sprintf("c%d", s.Color), x(from), at(s.Values[from]), 2.5)
+			} else {
+				fmt.Fprintf(f, `<path class="%s" d="%s"/>`+"\n", class, path.String())
+			}
+			from = to
+		}
+		for i, v := range s.Values {
+			if f.Bins[i].Part && !math.IsNaN(v) {
+				f.dot(fmt.Sprintf("hollow s%d", s.Color), x(i), at(v), 3)
+			}
+		}
+	}
+}

@@ -1,0 +1,266 @@
+package chart
+
+import (
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"callhouse/internal/golden"
+)
+
+func TestTicks(t *testing.T) {
+	for _, c := range []struct {
+		scale Scale
+		top   float64
+		n     int
+		want  []string
+	}{
+		{Count, 0, 4, []string{"0", "1"}},
+		{Count, math.NaN(), 4, []string{"0", "1"}},
+		{Count, math.Inf(1), 4, []string{"0", "1"}},
+		{Count, 1, 4, []string{"0", "1"}},
+		{Count, 3, 4, []string{"0", "1", "2", "3"}},
+		{Count, 4, 4, []string{"0", "1", "2", "3", "4"}},
+		{Count, 7, 4, []string{"0", "2", "4", "6", "8"}},
+		{Count, 509, 4, []string{"0", "200", "400", "600"}},
+		{Count, 1_000, 4, []string{"0", "500", "1,000"}},
+		{Count, 1_900, 4, []string{"0", "500", "1,000", "1,500", "2,000"}},
+		{Count, 61_000, 4, []string{"0", "20k", "40k", "60k", "80k"}},
+		{Count, 3_100_000, 4, []string{"0", "1M", "2M", "3M", "4M"}},
+		{Percent, 100, 4, []string{"0%", "25%", "50%", "75%", "100%"}},
+		{Percent, 100, 3, []string{"0%", "50%", "100%"}},
+		{Percent, 0, 4, []string{"0%", "25%", "50%", "75%", "100%"}},
+		{Percent, 3, 3, []string{"0%", "1%", "2%", "3%"}},
+		{Millis, 0, 4, []string{"0", "500ms", "1s"}},
+		{Millis, 2_600, 4, []string{"0", "1s", "2s", "3s"}},
+		{Millis, 900, 4, []string{"0", "500ms", "1s"}},
+		{Millis, 75_000, 4, []string{"0", "30s", "1m", "1m 30s"}},
+		{Millis, 500_000, 4, []string{"0", "5m", "10m"}},
+		{Millis, 5_000_000, 4, []string{"0", "30m", "60m", "90m"}},
+		{Millis, 9_000_000, 4, []string{"0", "1h", "2h", "3h"}},
+		{Millis, 36_000_000, 4, []string{"0", "5h", "10h"}},
+		{Money, .3, 3, []string{"0", "0.1", "0.2", "0.3"}},
+		{Money, .0123, 4, []string{"0", "0.005", "0.010", "0.015"}},
+		{Money, 130, 4, []string{"0", "50", "100", "150"}},
+	} {
+		at := c.scale.Ticks(c.top, c.n)
+		var got []string
+		for _, v := range at {
+			got = append(got, c.scale.Label(v, at[1]-at[0]))
+		}
+		if d := cmp.Diff(c.want, got); d != "" {
+			t.Errorf("Ticks(%v, %v, %d) (-want +got):\n%s", c.scale, c.top, c.n, d)
+		}
+	}
+}
+
+// Whatever the top is, ticks begin at 0, keep their distance, reach the top and
+// are few.
+func TestTicksReachTheTop(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 2_000 {
+		scale, n := Scale(r.IntN(4)), 2+r.IntN(6)
+		top := math.Exp(r.Float64()*30 - 8)
+		at := scale.Ticks(top, n)
+		last := at[len(at)-1]
+		if at[0] != 0 || last < top*(1-1e-6) || len(at) > n+1+1 || len(at) < 2 {
+			t.Fatalf("scale %v, top %v, %d ticks: %v", scale, top, n, at)
+		}
+		if len(at) > 2 && at[len(at)-2] >= top {
+			t.Fatalf("scale %v, top %v: %v has a tick too many", scale, top, at)
+		}
+		labels := map[string]bool{}
+		for _, v := range at {
+			labels[scale.Label(v, at[1])] = true
+		}
+		if len(labels) != len(at) {
+			t.Fatalf("scale %v, top %v: two of the ticks %v have one label", scale, top, at)
+		}
+	}
+}
+
+var nan = math.NaN()
+
+// fixed is a chart with all that charts can have: gaps, a lone point, a bin in
+// part, names to escape, names that are too near each other.
+func fixed() *Chart {
+	c := &Chart{ID: "x", Title: `Volume & "rate"`, Desc: "What <it> tells.", Panels: []Panel{
+		{Title: "Calls", Kind: Bars, Scale: Count, Height: 100, Series: []Series{
+			{Name: "up", Color: 1, Values: []float64{3, 0, nan, 120, 80}}, {Name: "<down>", Color: 4, Values: []float64{1, 0, nan, 20, 8}}}},
+		{Title: "Rate", Kind: Lines, Scale: Percent, Top: 100, Height: 60, Series: []Series{
+			{Name: "one", Color: 1, Values: []float64{75, nan, 50, 60, 61}}, {Name: "another", Color: 2, Values: []float64{nan, nan, 52, 58, 60}}}},
+		{Title: "Nothing", Kind: Lines, Scale: Millis, Height: 40, Series: []Series{{Name: "none", Color: 1, Values: []float64{nan, nan, nan, nan, nan}}}},
+	}}
+	for i, day := range []string{"29", "30", "31", "01", "02"} {
+		group := "2026-10"
+		if i > 2 {
+			group = "2026-11"
+		}
+		c.Bins = append(c.Bins, Bin{Label: day, Group: group, Part: i == 4, Hover: fmt.Sprintf("day %s\ncalls: <%d>", day, i)})
+	}
+	return c
+}
+
+func TestChartGolden(t *testing.T) {
+	golden.Check(t, "testdata/wide.svg", fixed().SVG("md", 520, true)+"\n")
+	golden.Check(t, "testdata/narrow.svg", fixed().SVG("sm", 334, false)+"\n")
+	steps := &Chart{ID: "s", Title: "Durations", Desc: "d", Edges: true, Panels: []Panel{{Title: "Calls", Kind: Bars, Scale: Count, Height: 80,
+		Series: []Series{{Name: "calls", Color: 1, Values: []float64{5, 9, 2, 0, 1}}}}}}
+	for i := range 5 {
+		steps.Bins = append(steps.Bins, Bin{Label: Millis.Label(float64(i)*30e3, 30e3), Tick: i%2 == 0})
+	}
+	golden.Check(t, "testdata/steps.svg", steps.SVG("md", 300, false)+"\n")
+	heat := &Heat{ID: "h", Title: "When", Desc: "d", Every: 2, Down: []string{"Mon", "Tue"}, Across: []string{"00", "01", "02", "03"},
+		Values: [][]float64{{0, 1, 5, 12}, {nan, 3, 9, 1_200}}}
+	golden.Check(t, "testdata/heat.svg", heat.SVG("md", 300, true)+"\n")
+}
+
+// box is where a text is, as the package estimates it.
+type box struct {
+	left, right, y float64
+	text           string
+}
+
+// texts returns the texts of a drawing. It must be well-formed.
+func texts(t *testing.T, svg string) (out []box, width, height float64) {
+	t.Helper()
+	d := xml.NewDecoder(strings.NewReader(svg))
+	attr := func(e xml.StartElement, name string) string {
+		i := slices.IndexFunc(e.Attr, func(a xml.Attr) bool { return a.Name.Local == name })
+		if i < 0 {
+			return ""
+		}
+		return e.Attr[i].Value
+	}
+	number := func(s string) float64 {
+		v, err := strconv.ParseFloat(s, 64)
+		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+			t.Fatalf("%q is no number in %s", s, svg)
+		}
+		return v
+	}
+	for {
+		tok, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return out, width, height
+		}
+		if err != nil {
+			t.Fatalf("%v in %s", err, svg)
+		}
+		e, ok := tok.(xml.StartElement)
+		if !ok {
+			continue
+		}
+		for _, name := range []string{"x", "y", "width", "height", "x1", "y1", "cx", "cy"} {
+			if s := attr(e, name); s != "" {
+				number(s)
+			}
+		}
+		if e.Name.Local == "svg" {
+			width, height = number(attr(e, "width")), number(attr(e, "height"))
+		}
+		if e.Name.Local != "text" {
+			continue
+		}
+		next, err := d.Token()
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, _ := next.(xml.CharData)
+		b := box{left: number(attr(e, "x")), y: number(attr(e, "y")), text: string(s)}
+		w := textWidth(b.text)
+		if attr(e, "class") == "pt" {
+			w *= 12 / fontSize
+		}
+		switch attr(e, "text-anchor") {
+		case "middle":
+			b.left -= w / 2
+		case "end":
+			b.left -= w
+		}
+		b.right = b.left + w
+		out = append(out, b)
+	}
+}
+
+// Whatever is drawn, no two texts cover each other, none leaves the drawing, and
+// every coordinate is a number.
+func TestTextsKeepApart(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	names := []string{"positive", "neutral", "negative", "a sentiment that nobody has heard of", "기쁨", "others"}
+	for range 80 {
+		n := []int{0, 1, 2, 7, 30, 92, 110, 366}[r.IntN(8)]
+		c := &Chart{ID: "x", Title: "t", Desc: "d", Edges: r.IntN(4) == 0}
+		for i := range n {
+			c.Bins = append(c.Bins, Bin{Label: fmt.Sprintf("%02d", i%28+1), Group: fmt.Sprintf("2026-%02d", i/28+1), Tick: n > 14 && i%7 == 0, Part: i == n-1})
+		}
+		for range 1 + r.IntN(3) {
+			p := Panel{Title: "Panel", Kind: Kind(r.IntN(2)), Scale: Scale(r.IntN(4)), Height: 60 + float64(r.IntN(140))}
+			for s := range 1 + r.IntN(len(names)) {
+				values := make([]float64, n)
+				for i := range values {
+					values[i] = math.Exp(r.Float64() * 12)
+					if r.IntN(5) == 0 {
+						values[i] = []float64{0, nan}[r.IntN(2)]
+					}
+				}
+				if float64(s+1)*lineRoom < p.Height {
+					p.Series = append(p.Series, Series{Name: names[s], Color: s + 1, Values: values})
+				}
+			}
+			c.Panels = append(c.Panels, p)
+		}
+		for _, width := range []float64{334, 520, 1096} {
+			svg := c.SVG("x", width, true)
+			all, w, h := texts(t, svg)
+			for i, a := range all {
+				// The first and last label below an axis may reach half their width over.
+				if a.left < -8 || a.right > w+8 || a.y < 8 || a.y > h {
+					t.Fatalf("%q is outside: %.0f to %.0f at %.0f of %.0f × %.0f\n%s", a.text, a.left, a.right, a.y, w, h, svg)
+				}
+				for _, b := range all[:i] {
+					if a.text != "no data" && b.text != "no data" && a.left < b.right-.6 && b.left < a.right-.6 && math.Abs(a.y-b.y) < fontSize-1 {
+						t.Fatalf("%q covers %q at %v wide\n%s", a.text, b.text, width, svg)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestHeatSteps(t *testing.T) {
+	for _, c := range []struct {
+		most float64
+		want []float64
+	}{{0, nil}, {1, []float64{1}}, {2, []float64{1, 2}}, {3, []float64{1, 2, 3}}, {7, []float64{2, 3, 5, 6, 7}}, {222, []float64{45, 89, 134, 178, 222}}} {
+		h := &Heat{Values: [][]float64{{0, c.most, nan}}}
+		if d := cmp.Diff(c.want, h.bounds()); d != "" {
+			t.Errorf("bounds up to %v (-want +got):\n%s", c.most, d)
+		}
+		if got := strength(c.most, h.bounds()); c.most > 0 && got != steps {
+			t.Errorf("the most, %v, has strength %d, want %d", c.most, got, steps)
+		}
+	}
+	if strength(0, []float64{1}) != 0 || strength(nan, []float64{1}) != 0 || strength(45, []float64{45, 89}) >= strength(46, []float64{45, 89}) {
+		t.Error("strengths do not grow from nothing")
+	}
+}
+
+// A gap in the numbers is a gap in the line, and a number alone is a point.
+func TestGaps(t *testing.T) {
+	c := &Chart{ID: "x", Title: "t", Desc: "d", Bins: make([]Bin, 7), Panels: []Panel{{Kind: Lines, Height: 50,
+		Series: []Series{{Name: "a", Color: 1, Values: []float64{1, 2, nan, 3, nan, 4, 5}}}}}}
+	svg := c.SVG("x", 300, false)
+	if paths, dots := strings.Count(svg, "<path"), strings.Count(svg, "<circle"); paths != 2 || dots != 1 {
+		t.Errorf("%d lines and %d points, want 2 and 1", paths, dots)
+	}
+}

@@ -1,0 +1,152 @@
+package chart
+
+import (
+	"fmt"
+	"html"
+	"math"
+)
+
+// Heat is a heat map: numbers down and across, the larger the stronger.
+type Heat struct {
+	ID          string // unique on the page
+	Title, Desc string
+	Down        []string
+	Across      []string
+	Values      [][]float64 // by row; NaN: nothing is drawn
+	Every       int         // every so many columns have a label
+}
+
+// steps are the strengths beside nothing.
+const steps = 5
+
+// bounds returns the upper ends of the steps: whole numbers, at equal distances
+// as far as these allow.
+func (h *Heat) bounds() []float64 {
+	most := 0.0
+	for _, row := range h.Values {
+		for _, v := range row {
+			if !math.IsNaN(v) {
+				most = max(most, v)
+			}
+		}
+	}
+	var out []float64
+	for i := 1; i <= steps; i++ {
+		b := math.Ceil(most * float64(i) / steps)
+		if b > 0 && (len(out) == 0 || b > out[len(out)-1]) {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+// strength is the step, 1 to 5, of a number; 0 of nothing.
+func strength(v float64, bounds []float64) int {
+	if v <= 0 || math.IsNaN(v) {
+		return 0
+	}
+	for i, b := range bounds {
+		if v <= b {
+			return class(i, len(bounds))
+		}
+	}
+	return steps
+}
+
+// class spreads fewer steps over all strengths, the last being the strongest.
+func class(i, of int) int { return steps - (of-1-i)*steps/of }
+
+// SVG draws the map in so many pixels. Its numbers stand in the fields where all
+// of them fit.
+func (h *Heat) SVG(name string, width float64, hover bool) string {
+	d := new(drawing)
+	left := 0.0
+	for _, s := range h.Down {
+		left = max(left, textWidth(s))
+	}
+	left += gap
+	w := (width - left - 1) / float64(max(len(h.Across), 1))
+	high := max(min(w*1.2, 26), 18)
+	bounds := h.bounds()
+	marks, rows := legend(left, width, bounds)
+	height := float64(len(h.Down))*high + lineRoom + gap + 10 + float64(rows)*legendRoom
+	d.begin(h.ID+"-"+name, name, h.Title, h.Desc, width, height)
+	numbers := h.fit(w)
+	for i, row := range h.Values {
+		y := float64(i) * high
+		d.text("tick", "end", left-gap, y+high/2+4, h.Down[i])
+		for j, v := range row {
+			if math.IsNaN(v) {
+				continue
+			}
+			x, s := left+float64(j)*w, strength(v, bounds)
+			if hover {
+				fmt.Fprintf(d, `<rect class="h%d" x="%s" y="%s" width="%s" height="%s"><title>%s</title></rect>`+"\n", s, px(x+.5), px(y+.5), px(w-1), px(high-1),
+					html.EscapeString(h.Down[i]+" "+h.Across[j]+": "+number(v, 1)))
+			} else {
+				d.rect(fmt.Sprintf("h%d", s), x+.5, y+.5, w-1, high-1)
+			}
+			if numbers && v > 0 {
+				d.text(fmt.Sprintf("hn%d", s), "middle", x+w/2, y+high/2+3.5, number(v, 1))
+			}
+		}
+	}
+	y := float64(len(h.Down))*high + lineRoom
+	for j := 0; j < len(h.Across); j += max(h.Every, 1) {
+		d.text("tick", "middle", left+(float64(j)+.5)*w, y, h.Across[j])
+	}
+	y += gap + 8
+	for _, m := range marks {
+		at := y + float64(m.row)*legendRoom
+		d.rect(fmt.Sprintf("h%d", m.strength), m.x, at, 12, 12)
+		d.text("tick", "start", m.x+16, at+10, m.text)
+	}
+	return d.end()
+}
+
+// fit says whether every number has room in its field.
+func (h *Heat) fit(w float64) bool {
+	for _, row := range h.Values {
+		for _, v := range row {
+			if v > 0 && textWidth(number(v, 1))*9.5/fontSize > w-2 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// legendRoom is from one line of the legend to the next.
+const legendRoom = 18.0
+
+// mark is a place of the legend: a strength, and what it stands for.
+type mark struct {
+	strength, row int
+	x             float64
+	text          string
+}
+
+// legend puts the marks of the strengths into as many lines as they need.
+func legend(left, width float64, bounds []float64) (marks []mark, rows int) {
+	x, low := left, 0.0
+	add := func(strength int, text string) {
+		w := 16 + textWidth(text)
+		if x > left && x+w > width {
+			x = left
+			rows++
+		}
+		marks = append(marks, mark{strength, rows, x, text})
+		x += w + 10
+	}
+	add(0, "0")
+	for i, b := range bounds {
+		low++
+		s := number(low, 1)
+		if b > low {
+			s += "–" + number(b, 1)
+		}
+		add(class(i, len(bounds)), s)
+		low = b
+	}
+	return marks, rows + 1
+}

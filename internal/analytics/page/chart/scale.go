@@ -1,0 +1,135 @@
+package chart
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Scale says what the numbers of an axis count: at which values ticks stand, and
+// how they are written.
+type Scale uint8
+
+const (
+	Count   Scale = iota // whole numbers: 1,500
+	Percent              // 0 to 100
+	Millis               // times: 1m 30s
+	Money                // 0.25, 1,500
+)
+
+// times are the steps between ticks of times, in ms; beyond them, hours.
+var times = []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 10e3, 15e3, 30e3, 60e3, 120e3, 300e3, 600e3, 900e3, 1800e3, 3600e3}
+
+// Ticks returns about n values from 0 on at round distances, the last of them
+// not below top: the upper end of an axis. A top that is no positive number is
+// taken for 1, so that an axis of nothing can be drawn.
+func (s Scale) Ticks(top float64, n int) []float64 {
+	if !(top > 0) || math.IsInf(top, 0) {
+		top = s.least()
+	}
+	step := s.step(top / float64(max(n, 1)))
+	var out []float64
+	for i := 0; ; i++ {
+		// Multiplied, not added up: 0.1 added three times is no 0.3.
+		v := float64(i) * step
+		out = append(out, v)
+		if v >= top*(1-1e-9) {
+			return out
+		}
+	}
+}
+
+func (s Scale) least() float64 {
+	switch s {
+	case Percent:
+		return 100
+	case Millis:
+		return 1000
+	}
+	return 1
+}
+
+// step returns the round distance that is not below rough.
+func (s Scale) step(rough float64) float64 {
+	if s == Millis {
+		for _, t := range times {
+			if t >= rough*(1-1e-9) {
+				return t
+			}
+		}
+		return 3600e3 * decimalStep(rough/3600e3)
+	}
+	if s == Percent && rough > 20 && rough <= 25 {
+		return 25
+	}
+	if s == Count {
+		rough = max(rough, 1)
+	}
+	return decimalStep(rough)
+}
+
+func decimalStep(rough float64) float64 {
+	power := math.Pow(10, math.Floor(math.Log10(rough)))
+	for _, m := range []float64{1, 2, 5} {
+		if m*power >= rough*(1-1e-9) {
+			return m * power
+		}
+	}
+	return 10 * power
+}
+
+// Label writes a value of a tick, given the distance between ticks.
+func (s Scale) Label(v, step float64) string {
+	switch s {
+	case Percent:
+		return number(v, step) + "%"
+	case Millis:
+		return span(v, step)
+	}
+	if v == 0 {
+		return "0"
+	}
+	if step >= 1e6 {
+		return number(v/1e6, step/1e6) + "M"
+	}
+	if step >= 1e4 {
+		return number(v/1e3, step/1e3) + "k"
+	}
+	return number(v, step)
+}
+
+// span writes a time of a tick: 500ms, 30s, 1m 30s, 2h.
+func span(ms, step float64) string {
+	switch {
+	case ms == 0:
+		return "0"
+	case ms < 1000:
+		return fmt.Sprintf("%gms", ms)
+	case ms < 60e3:
+		return strconv.FormatFloat(ms/1000, 'f', -1, 64) + "s"
+	case ms < 3600e3 || step < 3600e3 && ms < 2*3600e3:
+		m, s := int(ms/60e3), math.Mod(ms, 60e3)/1000
+		if step < 60e3 && s > 0 {
+			return fmt.Sprintf("%dm %02.0fs", m, s)
+		}
+		return fmt.Sprintf("%dm", m)
+	}
+	return number(ms/3600e3, step/3600e3) + "h"
+}
+
+// number writes v with as many decimals as the distance between ticks has.
+func number(v, step float64) string {
+	decimals := 0
+	for x := step; decimals < 6 && math.Abs(x-math.Round(x)) > 1e-6*x; x *= 10 {
+		decimals++
+	}
+	whole, rest, _ := strings.Cut(fmt.Sprintf("%.*f", decimals, v), ".")
+	for i := len(whole) - 3; i > 0; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
+	}
+	if rest == "" {
+		return whole
+	}
+	return whole + "." + rest
+}

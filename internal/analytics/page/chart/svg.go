@@ -1,0 +1,84 @@
+package chart
+
+import (
+	"fmt"
+	"html"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// The sizes of texts, in the units of the drawing: pixels at its own width.
+const (
+	fontSize = 11.0
+	lineRoom = 13.0 // from one line of text to the next
+)
+
+// drawing collects elements. Coordinates are rounded to a tenth.
+type drawing struct{ strings.Builder }
+
+func px(v float64) string { return strconv.FormatFloat(math.Round(v*10)/10, 'f', -1, 64) }
+
+// begin opens the drawing. Title and description stand for it where it cannot be
+// seen.
+func (d *drawing) begin(id, class, title, desc string, width, height float64) {
+	fmt.Fprintf(d, `<svg class="%s" role="img" aria-labelledby="%s-t %s-d" viewBox="0 0 %s %s" width="%s" height="%s" xmlns="http://www.w3.org/2000/svg">`+"\n",
+		class, id, id, px(width), px(height), px(width), px(height))
+	fmt.Fprintf(d, "<title id=\"%s-t\">%s</title><desc id=\"%s-d\">%s</desc>\n", id, html.EscapeString(title), id, html.EscapeString(desc))
+}
+
+func (d *drawing) end() string {
+	d.WriteString("</svg>")
+	return d.String()
+}
+
+func (d *drawing) rect(class string, x, y, w, h float64) {
+	fmt.Fprintf(d, `<rect class="%s" x="%s" y="%s" width="%s" height="%s"/>`+"\n", class, px(x), px(y), px(w), px(h))
+}
+
+func (d *drawing) line(class string, x1, y1, x2, y2 float64) {
+	fmt.Fprintf(d, `<line class="%s" x1="%s" y1="%s" x2="%s" y2="%s"/>`+"\n", class, px(x1), px(y1), px(x2), px(y2))
+}
+
+func (d *drawing) dot(class string, x, y, r float64) {
+	fmt.Fprintf(d, `<circle class="%s" cx="%s" cy="%s" r="%s"/>`+"\n", class, px(x), px(y), px(r))
+}
+
+// text writes s with its baseline at y; anchor is start, middle or end.
+func (d *drawing) text(class, anchor string, x, y float64, s string) {
+	at := ""
+	if anchor != "start" {
+		at = ` text-anchor="` + anchor + `"`
+	}
+	fmt.Fprintf(d, `<text class="%s" x="%s" y="%s"%s>%s</text>`+"\n", class, px(x), px(y), at, html.EscapeString(s))
+}
+
+// textWidth estimates the width of s from above.
+func textWidth(s string) float64 {
+	w := 0.0
+	for _, r := range s {
+		switch {
+		case r > 0x2e80: // CJK and its like are as wide as high
+			w += fontSize
+		case strings.ContainsRune("iljtfr.,:;|!' ()-", r):
+			w += fontSize * .4
+		case strings.ContainsRune("mwMW%@", r):
+			w += fontSize * .98
+		default:
+			w += fontSize * .62
+		}
+	}
+	return w
+}
+
+// clip shortens s to what fits into width.
+func clip(s string, width float64) string {
+	if textWidth(s) <= width {
+		return s
+	}
+	r := []rune(s)
+	for len(r) > 1 && textWidth(string(r)+"…") > width {
+		r = r[:len(r)-1]
+	}
+	return string(r) + "…"
+}

@@ -1,0 +1,103 @@
+package page
+
+import (
+	"context"
+	"fmt"
+
+	"callhouse/internal/analytics/page/chart"
+)
+
+// reportStep is the width of the steps of the report distribution.
+const reportStep = 5000
+
+// widths are those that the chart's steps may have, in ms: multiples of the
+// report's.
+var widths = []int64{5e3, 10e3, 15e3, 30e3, 60e3, 120e3, 300e3, 600e3, 1800e3, 3600e3}
+
+// mostSteps is how many steps the chart has at most, beside the last.
+const mostSteps = 36
+
+// distribution is how long calls last: calls by steps of duration, and the
+// percentiles.
+func distribution(ctx context.Context, r reader, p period, whole *span) (*section, error) {
+	a, err := r.ask(ctx, "distribution", p, "")
+	if err != nil {
+		return nil, err
+	}
+	s := &section{ID: "durations", Title: "How long calls last"}
+	d := whole.reports["durations"]
+	if len(d.rows) > 0 && d.rows[0][d.index("p50_ms")] != nil {
+		at := func(c string) string { return d.cell(d.rows[0][d.index(c)], c).Text }
+		s.Lead = fmt.Sprintf("Half of the calls last up to %s, nine of ten up to %s, 99 of 100 up to %s; the longest %s. The last bar is of all longer ones.", at("p50_ms"), at("p90_ms"), at("p99_ms"), at("max_ms"))
+	} else {
+		s.Lead = "No duration is known."
+	}
+	c := &chart.Chart{ID: s.ID, Title: s.Title, Desc: s.Lead + " The numbers are in the table that follows.", Edges: true}
+	t := &table{Command: a.Command, By: "from", Heads: []head{{Text: "calls", Column: "calls"}, {Text: "connected", Column: "connected_calls"}}}
+	var up, rest []float64
+	all := a.steps()
+	round := int64(reportStep)
+	if len(all) > 0 {
+		ticks := chart.Millis.Ticks(float64(all[len(all)-1].from), 6)
+		round = max(int64(ticks[1]), all[0].to)
+	}
+	for _, st := range all {
+		up, rest = append(up, float64(st.connected)), append(rest, float64(st.calls-st.connected))
+		name := duration(float64(st.from)) + " to " + duration(float64(st.to))
+		if st.to == 0 {
+			name = duration(float64(st.from)) + " and longer"
+		}
+		c.Bins = append(c.Bins, chart.Bin{Label: chart.Millis.Label(float64(st.from), reportStep), Tick: st.from%round == 0,
+			Hover: fmt.Sprintf("%s\ncalls: %s\nconnected: %s", name, grouped(st.calls), grouped(st.connected))})
+		t.Rows = append(t.Rows, line{Name: name, Key: fmt.Sprint(st.from), Cells: []cell{a.cell(st.calls, "calls"), a.cell(st.connected, "connected_calls")}})
+	}
+	c.Panels = []chart.Panel{{Title: "Calls by duration", Kind: chart.Bars, Scale: chart.Count, Height: 190, Series: []chart.Series{
+		{Name: "connected", Color: 1, Values: up}, {Name: "not connected", Color: 4, Values: rest}}}}
+	s.Details = []*table{t}
+	s.place(c)
+	return s, nil
+}
+
+// step is calls that last from from to less than to ms; to 0: or any longer.
+type step struct{ from, to, calls, connected int64 }
+
+// steps adds up the report's steps to as many as a chart can show: up to where
+// 98 % of the calls end, and one for all that last longer.
+func (a *asked) steps() []step {
+	if len(a.rows) == 0 {
+		return nil
+	}
+	end := int64(reportStep)
+	for _, r := range a.rows {
+		from, _ := r[a.index("from_ms")].(int64)
+		end = from + reportStep
+		if float(r[a.index("up_to_percent")]) >= 98 {
+			break
+		}
+	}
+	width := widths[0]
+	for _, w := range widths {
+		width = w
+		if end/w < mostSteps {
+			break
+		}
+	}
+	n := min((end+width-1)/width, mostSteps)
+	out := make([]step, n+1)
+	for i := range out {
+		out[i].from, out[i].to = int64(i)*width, int64(i+1)*width
+	}
+	out[n].to = 0
+	for _, r := range a.rows {
+		from, _ := r[a.index("from_ms")].(int64)
+		calls, _ := r[a.index("calls")].(int64)
+		connected, _ := r[a.index("connected_calls")].(int64)
+		at := &out[max(min(from/width, n), 0)]
+		at.calls += calls
+		at.connected += connected
+	}
+	if out[n].calls == 0 {
+		out = out[:n]
+	}
+	return out
+}

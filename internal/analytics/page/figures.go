@@ -1,0 +1,218 @@
+package page
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"callhouse/internal/analytics/format"
+	"callhouse/internal/analytics/value"
+)
+
+// The sense of a figure: what it means that it grows.
+type sense int8
+
+const (
+	neither sense = iota
+	higherIsBetter
+	lowerIsBetter
+)
+
+// figure is one of the few numbers at the top.
+type figure struct {
+	name, what string
+	report     string
+	field      field
+	of         field // a share's whole: the number of calls that it is a share of; empty: it is no share
+	sense      sense
+	more, less string // where neither is better
+}
+
+// figures are the numbers at the top. What they mean is what their reports say.
+func figures() []figure {
+	stage := func(s string) map[string]string { return map[string]string{"stage": s} }
+	return []figure{
+		{name: "Calls", what: "attempted", report: "funnel", field: field{"calls", stage("attempted")}, more: "more", less: "fewer"},
+		{name: "Connect rate", what: "of the calls", report: "funnel", field: field{"attempted_percent", stage("connected")},
+			of: field{"calls", stage("attempted")}, sense: higherIsBetter},
+		{name: "Containment", what: "of the connected calls", report: "funnel", field: field{"connected_percent", stage("contained")},
+			of: field{"calls", stage("connected")}, sense: higherIsBetter},
+		{name: "Average handle time", what: "of the connected calls", report: "durations", field: field{"handle_ms", nil}, more: "longer", less: "shorter"},
+		{name: "Cost per call", what: "whose cost is known", report: "costs", field: field{"per_call", nil}, sense: lowerIsBetter},
+		{name: "Negative sentiment", what: "of the rated calls", report: "sentiment",
+			field: field{"rated_percent", map[string]string{"user_sentiment": "negative"}}, sense: lowerIsBetter},
+	}
+}
+
+// span is the answers of the reports that the figures need, for one period.
+type span struct {
+	period  period
+	reports map[string]*asked
+}
+
+func (r reader) span(ctx context.Context, p period) (*span, error) {
+	s := &span{period: p, reports: map[string]*asked{}}
+	for _, name := range []string{"funnel", "durations", "costs", "sentiment", "coverage"} {
+		a, err := r.ask(ctx, name, p, "")
+		if err != nil {
+			return nil, err
+		}
+		s.reports[name] = a
+	}
+	return s, nil
+}
+
+// calls is how many calls the span has.
+func (s *span) calls() int64 {
+	n, _ := s.reports["funnel"].at(field{"calls", map[string]string{"stage": "attempted"}}).(int64)
+	return n
+}
+
+// rated is how many of them have a sentiment.
+func (s *span) rated() (n int64) {
+	a := s.reports["sentiment"]
+	for _, r := range a.rows {
+		if r[a.index("user_sentiment")] != nil {
+			c, _ := r[a.index("calls")].(int64)
+			n += c
+		}
+	}
+	return n
+}
+
+// value is what a figure is in the span. Reports have no row for what did not
+// happen: no calls are 0 calls, and no negative one among the rated ones is 0 %.
+func (s *span) value(f figure) any {
+	v := s.reports[f.report].at(f.field)
+	switch {
+	case v != nil:
+	case f.field.column == "calls":
+		return int64(0)
+	case f.report == "sentiment" && s.rated() > 0:
+		return 0.0
+	}
+	return v
+}
+
+// whole is the number of calls that a share is of; 0 where it is no share.
+func (s *span) whole(f figure) int64 {
+	switch {
+	case f.report == "sentiment":
+		return s.rated()
+	case f.of.column == "":
+		return 0
+	}
+	n, _ := s.reports[f.report].at(f.of).(int64)
+	return n
+}
+
+// shown is a figure in a span, and where it comes from.
+type shown struct {
+	cell
+	Command, Column, Where string
+}
+
+func (s *span) shown(f figure) shown {
+	a := s.reports[f.report]
+	out := shown{cell: a.cell(s.value(f), f.field.column), Command: a.Command, Column: f.field.column}
+	for c, v := range f.field.where { // there is one at most
+		out.Where = c + "=" + v
+	}
+	return out
+}
+
+// change says how a figure differs between two spans.
+type change struct {
+	Arrow, By, Word string
+	Class           string // good, bad or same: never the only sign of it
+}
+
+// clearPart is from which part of a figure on a difference is called one, where
+// nothing tells whether it is more than chance.
+const clearPart = .03
+
+// against compares a span with an earlier one; nil where one has no such figure.
+func (s *span) against(before *span, f figure) *change {
+	v, w := s.value(f), before.value(f)
+	if v == nil || w == nil || s.calls() == 0 || before.calls() == 0 {
+		return nil
+	}
+	is, was := float(v), float(w)
+	c := &change{Arrow: "▲", Class: "same"}
+	if is < was {
+		c.Arrow = "▼"
+	} else if is == was {
+		return &change{Arrow: "=", Word: "the same", Class: "same"}
+	}
+	a := s.reports[f.report]
+	clear := math.Abs(is-was) >= clearPart*math.Abs(was)
+	if n := s.whole(f); n > 0 {
+		c.By = signed(is-was) + " points"
+		clear = differs(is, n, was, before.whole(f))
+	} else {
+		unit := a.columns[a.index(f.field.column)]
+		c.By = sign(is-was) + magnitude(math.Abs(is-was), v, unit)
+		if was != 0 && math.Abs(is-was) < 10*math.Abs(was) { // beyond, percents say nothing
+			c.By += fmt.Sprintf(" (%s%%)", signed(100*(is-was)/was))
+		}
+	}
+	better := (is > was) == (f.sense == higherIsBetter)
+	switch {
+	case !clear && s.whole(f) > 0:
+		c.Word = "no clear change"
+	case !clear:
+		c.Word = "about the same"
+	case f.sense == neither && is > was:
+		c.Word = f.more
+	case f.sense == neither:
+		c.Word = f.less
+	case better:
+		c.Word, c.Class = "better", "good"
+	default:
+		c.Word, c.Class = "worse", "bad"
+	}
+	return c
+}
+
+func sign(f float64) string {
+	if f < 0 {
+		return "−"
+	}
+	return "+"
+}
+
+// signed writes a difference with its sign and one decimal.
+func signed(f float64) string { return sign(f) + fmt.Sprintf("%.1f", math.Abs(f)) }
+
+// magnitude writes a difference as its column writes values.
+func magnitude(f float64, like any, c value.Column) string {
+	switch like.(type) {
+	case int64:
+		return format.Cell(int64(math.Round(f)), c, nil)
+	}
+	return fmt.Sprintf("%.2f", f)
+}
+
+// z is the quantile of the normal distribution for 95 %, as in the macro wilson.
+const z = 1.959963984540054
+
+// wilson returns the interval within which a share seen as percent of n calls
+// lies with 95 % confidence, as parts of 1.
+func wilson(percent float64, n int64) (p, low, high float64) {
+	p = percent / 100
+	m := float64(n)
+	mid, half := p+z*z/(2*m), z*math.Sqrt(p*(1-p)/m+z*z/(4*m*m))
+	return p, (mid - half) / (1 + z*z/m), (mid + half) / (1 + z*z/m)
+}
+
+// differs says whether two shares differ by more than chance: whether Newcombe's
+// interval of the difference leaves out 0, as in the report versions.
+func differs(a float64, n int64, b float64, m int64) bool {
+	if n == 0 || m == 0 {
+		return false
+	}
+	p, pLow, pHigh := wilson(a, n)
+	q, qLow, qHigh := wilson(b, m)
+	d := p - q
+	return d-math.Hypot(p-pLow, qHigh-q) > 0 || d+math.Hypot(pHigh-p, q-qLow) < 0
+}

@@ -1,0 +1,510 @@
+package page
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/schema"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func zone(t testing.TB, name string) *time.Location {
+	t.Helper()
+	loc, err := time.LoadLocation(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return loc
+}
+
+func instant(t testing.TB, s string) time.Time {
+	t.Helper()
+	v, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// The days that a page is of: whole ones, up to what is over and listed.
+func TestPeriod(t *testing.T) {
+	now := instant(t, "2026-11-21T20:30:00Z") // the 22nd in Seoul
+	for _, c := range []struct {
+		zone, since, until, listed string
+		want                       string // empty: an error
+	}{
+		{"UTC", "", "", "2026-11-21T02:10:00Z", "--since 2026-10-22 --until 2026-11-21"},
+		{"Asia/Seoul", "", "", "2026-11-21T20:10:00Z", "--since 2026-10-23 --until 2026-11-22"},
+		{"Asia/Seoul", "", "", "2026-11-21T14:59:00Z", "--since 2026-10-22 --until 2026-11-21"}, // one minute of the 21st is not listed
+		{"UTC", "", "", "2026-11-18T02:10:00Z", "--since 2026-10-19 --until 2026-11-18"},
+		{"UTC", "", "", "", "--since 2026-10-22 --until 2026-11-21"},
+		{"UTC", "", "", "2030-01-01T00:00:00Z", "--since 2026-10-22 --until 2026-11-21"},
+		{"UTC", "2026-11-14T20:30:00Z", "", "2026-11-21T02:10:00Z", "--since 2026-11-14 --until 2026-11-21"},
+		{"UTC", "2026-11-01T00:00:00Z", "2026-12-01T00:00:00Z", "2026-11-21T02:10:00Z", "--since 2026-11-01 --until 2026-12-01"},
+		{"America/New_York", "2026-11-01T03:00:00Z", "2026-11-03T04:00:00Z", "", "--since 2026-10-31 --until 2026-11-02"},
+		{"UTC", "", "2026-06-01T23:59:00Z", "2026-11-21T02:10:00Z", "--since 2026-05-02 --until 2026-06-01"},
+		{"UTC", "2026-11-21T00:00:00Z", "", "2026-11-21T02:10:00Z", ""},
+		{"UTC", "2026-11-20T01:00:00Z", "2026-11-20T23:00:00Z", "2026-11-21T02:10:00Z", ""},
+	} {
+		at := func(s string) time.Time {
+			if s == "" {
+				return time.Time{}
+			}
+			return instant(t, s)
+		}
+		p, err := newPeriod(at(c.since), at(c.until), at(c.listed), now, zone(t, c.zone))
+		var none *PeriodError
+		if c.want == "" {
+			if !errors.As(err, &none) {
+				t.Errorf("%+v: error %v, want a PeriodError", c, err)
+			}
+			continue
+		}
+		if err != nil || p.flags() != c.want {
+			t.Errorf("%+v: %s, %v", c, p.flags(), err)
+		}
+	}
+}
+
+// The key figures are of the last day that is over and listed.
+func TestLastDay(t *testing.T) {
+	for _, c := range []struct {
+		since, until, at string
+		want             string
+		whole            bool
+	}{
+		{"2026-11-01", "2026-11-21", "2026-11-21T02:10:00Z", "Fri 2026-11-20", true},
+		{"2026-11-01", "2026-12-24", "2026-11-21T02:10:00Z", "Fri 2026-11-20", true},
+		{"2026-11-01", "2026-11-10", "2026-11-21T02:10:00Z", "Mon 2026-11-09", true},
+		{"2026-11-21", "2026-11-22", "2026-11-21T02:10:00Z", "Sat 2026-11-21", false},
+		{"2026-12-01", "2026-12-03", "2026-11-21T02:10:00Z", "Wed 2026-12-02", false},
+	} {
+		since, until := instant(t, c.since+"T00:00:00Z"), instant(t, c.until+"T00:00:00Z")
+		day, whole := period{since, until, time.UTC}.last(instant(t, c.at))
+		if day.String() != c.want || whole != c.whole {
+			t.Errorf("%s to %s: %s, %v, want %s, %v", c.since, c.until, day, whole, c.want, c.whole)
+		}
+	}
+}
+
+// A day begins at its first instant, also where clocks change at midnight.
+func TestBegin(t *testing.T) {
+	for _, c := range []struct{ zone, day, want string }{
+		{"UTC", "2026-11-21", "2026-11-21T00:00:00Z"},
+		{"Asia/Seoul", "2026-11-21", "2026-11-20T15:00:00Z"},
+		{"America/Sao_Paulo", "2018-11-04", "2018-11-04T03:00:00Z"}, // 00:00 is skipped
+		{"America/Havana", "2026-11-01", "2026-11-01T04:00:00Z"},    // 00:00 happens twice
+		{"Europe/Berlin", "2026-10-25", "2026-10-24T22:00:00Z"},
+	} {
+		day, err := time.Parse(time.DateOnly, c.day)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := begin(day, zone(t, c.zone)).UTC().Format(time.RFC3339); got != c.want {
+			t.Errorf("%s begins at %s in %s, want %s", c.day, got, c.zone, c.want)
+		}
+	}
+}
+
+func TestBins(t *testing.T) {
+	days := func(since, until string) period {
+		a, err := time.Parse(time.DateOnly, since)
+		b, err2 := time.Parse(time.DateOnly, until)
+		if err != nil || err2 != nil {
+			t.Fatal(err, err2)
+		}
+		return period{since: a, until: b, loc: time.UTC}
+	}
+	for _, c := range []struct {
+		p      period
+		listed string
+		want   string // unit, number, first, last, those in part
+	}{
+		{days("2026-11-01", "2026-11-02"), "", "day 1 2026-11-01 2026-11-01 "},
+		{days("2026-08-21", "2026-11-21"), "", "day 92 2026-08-21 2026-11-20 "},
+		{days("2026-11-01", "2026-11-05"), "2026-11-03T12:00:00Z", "day 4 2026-11-01 2026-11-04 2026-11-03 2026-11-04 "},
+		{days("2026-08-20", "2026-11-21"), "", "week 14 2026-08-17 2026-11-16 2026-08-17 2026-11-16 "},
+		{days("2025-10-17", "2026-11-21"), "", "week 58 2025-10-13 2026-11-16 2025-10-13 2026-11-16 "},
+		{days("2025-10-13", "2026-11-16"), "", "week 57 2025-10-13 2026-11-09 "},
+		{days("2020-01-01", "2026-01-01"), "", "month 72 2020-01 2025-12 "},
+		{days("2020-01-15", "2026-01-01"), "", "month 72 2020-01 2025-12 2020-01 "},
+	} {
+		var listed time.Time
+		if c.listed != "" {
+			listed = instant(t, c.listed)
+		}
+		bins := c.p.bins(listed)
+		got := fmt.Sprintf("%s %d %s %s ", c.p.unit(), len(bins), bins[0].key, bins[len(bins)-1].key)
+		for _, b := range bins {
+			if b.part {
+				got += b.key + " "
+			}
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", c.p, got, c.want)
+		}
+	}
+}
+
+// Differences of shares are called so only where they are more than chance.
+func TestDiffers(t *testing.T) {
+	for _, c := range []struct {
+		a    float64
+		n    int64
+		b    float64
+		m    int64
+		want bool
+	}{
+		{60, 10, 50, 10, false}, {60, 1_000, 50, 1_000, true}, {50, 1_000, 60, 1_000, true}, {50, 1_000, 50, 1_000, false},
+		{100, 1, 0, 1, false}, {100, 20, 0, 20, true}, {0, 0, 50, 10, false}, {50.1, 1_000, 50, 1_000, false},
+		// Newcombe (1998), table II, method 10: 56/70 and 48/80 differ by 0.0524 to 0.3339, 9/10 and 3/10 by 0.1705 to 0.8090.
+		{80, 70, 60, 80, true}, {90, 10, 30, 10, true},
+		// 10/10 against 0/20 is clear, 0/10 against 0/20 is not.
+		{100, 10, 0, 20, true}, {0, 10, 0, 20, false},
+	} {
+		if got := differs(c.a, c.n, c.b, c.m); got != c.want {
+			t.Errorf("%v%% of %d against %v%% of %d differ: %v, want %v", c.a, c.n, c.b, c.m, got, c.want)
+		}
+	}
+	// Wilson (1927) as Newcombe's table I gives it: 81 of 263 is 0.2553 to 0.3662.
+	if _, low, high := wilson(100*81.0/263, 263); math.Abs(low-.2553) > 5e-5 || math.Abs(high-.3662) > 5e-5 {
+		t.Errorf("81 of 263: %.4f to %.4f", low, high)
+	}
+}
+
+func TestShellWord(t *testing.T) {
+	for in, want := range map[string]string{"0a7e": "0a7e", "": "''", "a b": "'a b'", "it's": `'it'\''s'`, "가": "'가'", "$x": "'$x'"} {
+		if got := shellWord(in); got != want {
+			t.Errorf("shellWord(%q) = %s, want %s", in, got, want)
+		}
+	}
+}
+
+type row = analyticstest.Row
+
+// made returns the page of a warehouse, and its text.
+func made(t *testing.T, d analyticstest.Data, o Options) (Summary, string) {
+	t.Helper()
+	root := t.TempDir()
+	analyticstest.Write(t, root, 7, d)
+	w, err := analytics.Open(t.Context(), root, analytics.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	var out bytes.Buffer
+	s, err := Write(t.Context(), &out, w, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, out.String()
+}
+
+// wellFormed fails where the page is no tree of elements, or has two of one id.
+func wellFormed(t *testing.T, text string) {
+	t.Helper()
+	ids := map[string]bool{}
+	d := xml.NewDecoder(strings.NewReader(text))
+	d.Entity = xml.HTMLEntity
+	for {
+		tok, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			t.Fatalf("the page is not well-formed: %v", err)
+		}
+		if e, ok := tok.(xml.StartElement); ok {
+			for _, a := range e.Attr {
+				if a.Name.Local == "id" && ids[a.Value] {
+					t.Errorf("the id %q is there twice", a.Value)
+				} else if a.Name.Local == "id" {
+					ids[a.Value] = true
+				}
+			}
+		}
+	}
+}
+
+var (
+	foreign = regexp.MustCompile(`(?i)(src|href|action|poster|srcset)\s*=\s*"([^#"][^"]*)"|url\(|@import|<script|<iframe|<link|<img|<object|<embed|\son[a-z]+\s*=`)
+	policy  = `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"/>`
+)
+
+// alone fails where the page refers to anything outside itself.
+func alone(t *testing.T, text string) {
+	t.Helper()
+	if m := foreign.FindString(text); m != "" {
+		t.Errorf("the page has %q in it", m)
+	}
+	if !strings.Contains(text, policy) {
+		t.Error("the page does not forbid everything else")
+	}
+}
+
+func TestEmptyWarehouse(t *testing.T) {
+	now := instant(t, "2026-11-21T06:00:00Z")
+	s, text := made(t, analyticstest.Data{Coverage: []schema.Span{}}, Options{Now: now})
+	wellFormed(t, text)
+	alone(t, text)
+	if s.Calls != 0 || strings.Contains(text, "<svg") || !strings.Contains(text, "There are no calls in this period.") ||
+		!strings.Contains(text, "No span of time is listed completely yet") || !strings.Contains(text, "snapshot 7") {
+		t.Errorf("%d calls:\n%s", s.Calls, text)
+	}
+}
+
+// One call, with names that would break out of a careless page.
+func TestOneCall(t *testing.T) {
+	now := instant(t, "2026-11-21T06:00:00Z")
+	const nasty = `</title><script>alert("1")</script>&'`
+	at := instant(t, "2026-11-20T10:00:00Z").UnixMilli()
+	_, text := made(t, analyticstest.Data{
+		Calls:    []row{{"call_id": "c1", "agent_id": nasty, "status": "ended", "disconnection_reason": nasty, "user_sentiment": nasty, "start_at": at, "duration_ms": int64(61_000), "total_cost": "1.5000"}},
+		Coverage: []schema.Span{{From: 0, To: instant(t, "2026-11-21T02:10:00Z").UnixMilli()}},
+	}, Options{Now: now, Title: nasty, Agent: nasty})
+	wellFormed(t, text)
+	alone(t, text)
+	for _, want := range []string{"Yesterday, Fri 2026-11-20", "<data value=\"61000\"", "Of 1 call of Fri 2026-11-20 nothing is missing."} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+}
+
+// What is listed late is told, and where nothing was chosen the page ends with
+// the last whole day and begins with the first call.
+func TestStale(t *testing.T) {
+	at := instant(t, "2026-11-15T10:00:00Z").UnixMilli()
+	_, text := made(t, analyticstest.Data{
+		Calls:    []row{{"call_id": "c1", "status": "ended", "start_at": at, "duration_ms": int64(1_000)}},
+		Coverage: []schema.Span{{From: 0, To: instant(t, "2026-11-18T02:10:00Z").UnixMilli()}},
+	}, Options{Now: instant(t, "2026-11-21T06:00:00Z")})
+	for _, want := range []string{"2026-11-15 to 2026-11-17", "Calls are listed up to 2026-11-18 02:10 only: the newest whole day is Tue 2026-11-17."} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if strings.Contains(text, "Yesterday") {
+		t.Error("the page calls a day of last week yesterday")
+	}
+}
+
+// Many agents, reasons and sentiments, with long names: the page names a part and
+// sums up the rest, and stays small.
+func TestManyNames(t *testing.T) {
+	var calls []row
+	begin := instant(t, "2026-07-01T00:00:00Z")
+	for i := range 1_200 { // on twelve days of four months
+		at := begin.AddDate(0, 0, i%12*10).Add(time.Duration(i) * time.Minute).UnixMilli()
+		calls = append(calls, row{"call_id": fmt.Sprint("c", i), "agent_id": fmt.Sprintf("agent-%03d-%s", i%200, strings.Repeat("long", 30)), "status": "ended",
+			"disconnection_reason": fmt.Sprintf("reason_%02d", i%40), "user_sentiment": fmt.Sprintf("feeling %02d", i%12), "start_at": at,
+			"duration_ms": int64(i) * 2_000, "total_cost": "0.1250"})
+	}
+	_, text := made(t, analyticstest.Data{Calls: calls}, Options{Now: instant(t, "2026-11-21T06:00:00Z"), Since: begin, Until: instant(t, "2026-11-05T00:00:00Z")})
+	wellFormed(t, text)
+	alone(t, text)
+	if len(text) > 600_000 {
+		t.Errorf("the page has %d bytes", len(text))
+	}
+	for _, want := range []string{"Volume and connect rate by week", "The 20 of 200 agents with the most calls", "180 others", "28 others", ">others</text>"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+}
+
+// Steps of the distribution add up to all calls, and leave no gap.
+func TestSteps(t *testing.T) {
+	var calls []row
+	at := instant(t, "2026-11-15T10:00:00Z").UnixMilli()
+	for i := range 300 {
+		calls = append(calls, row{"call_id": fmt.Sprint(i), "status": "ended", "start_at": at, "duration_ms": int64(i * i * 100)})
+	}
+	root := t.TempDir()
+	analyticstest.Write(t, root, 1, analyticstest.Data{Calls: calls})
+	w, err := analytics.Open(t.Context(), root, analytics.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	p, err := newPeriod(time.UnixMilli(at), time.UnixMilli(at).AddDate(0, 0, 1), time.Time{}, time.Time{}, time.UTC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := reader{w: w}.ask(t.Context(), "distribution", p, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sum, end int64
+	all := a.steps()
+	for i, s := range all {
+		want := int64(0)
+		for j := range 300 {
+			if ms := int64(j * j * 100); ms >= s.from && (s.to == 0 || ms < s.to) {
+				want++
+			}
+		}
+		if s.calls != want || s.from != end || s.to == 0 && i < len(all)-1 {
+			t.Errorf("step %d from %d to %d has %d calls, want %d, from %d", i, s.from, s.to, s.calls, want, end)
+		}
+		sum, end = sum+s.calls, s.to
+	}
+	if sum != 300 || len(all) > mostSteps+1 {
+		t.Errorf("%d steps have %d calls", len(all), sum)
+	}
+}
+
+// The style sheet is short enough for mail clients that drop longer ones.
+func TestStyleIsShort(t *testing.T) {
+	style, err := files.ReadFile("style.css")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(style) > 8_192 {
+		t.Errorf("style.css has %d bytes", len(style))
+	}
+}
+
+// Every pair of text and ground has the contrast that WCAG asks for at level AA,
+// in light, in dark and on paper, and every mark 3:1 to its card.
+func TestContrast(t *testing.T) {
+	style, err := files.ReadFile("style.css")
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := regexp.MustCompile(`:root\{([^}]*)\}`).FindAllSubmatch(style, -1)
+	if len(roots) != 3 {
+		t.Fatalf("the style has %d sets of colours, want light, dark and paper", len(roots))
+	}
+	colors := map[string]string{}
+	for i, m := range roots {
+		if i == 2 { // paper begins from light
+			colors = map[string]string{}
+			for _, d := range regexp.MustCompile(`--(\w+):(#\w+)`).FindAllSubmatch(roots[0][1], -1) {
+				colors[string(d[1])] = string(d[2])
+			}
+		}
+		for _, d := range regexp.MustCompile(`--(\w+):(#\w+)`).FindAllSubmatch(m[1], -1) {
+			colors[string(d[1])] = string(d[2])
+		}
+		at := func(fore, back string, least float64) {
+			if r := contrast(t, colors[fore], colors[back]); r < least {
+				t.Errorf("set %d: %s on %s has %.2f, want %.1f", i, fore, back, r, least)
+			}
+		}
+		for _, ground := range []string{"page", "card"} {
+			for _, text := range []string{"ink", "soft", "good", "bad"} {
+				at(text, ground, 4.5)
+			}
+		}
+		at("ink", "warn", 4.5)
+		for _, mark := range []string{"c1", "c2", "c3", "c4", "c5", "c6", "base"} {
+			at(mark, "card", 3)
+		}
+		for n := '1'; n <= '5'; n++ {
+			at("hn"+string(n), "h"+string(n), 4.5)
+		}
+	}
+}
+
+// contrast is WCAG's ratio of two colours.
+func contrast(t *testing.T, a, b string) float64 {
+	t.Helper()
+	x, y := luminance(t, a), luminance(t, b)
+	return (max(x, y) + .05) / (min(x, y) + .05)
+}
+
+func luminance(t *testing.T, hex string) float64 {
+	t.Helper()
+	if len(hex) == 4 {
+		hex = "#" + strings.Repeat(hex[1:2], 2) + strings.Repeat(hex[2:3], 2) + strings.Repeat(hex[3:4], 2)
+	}
+	var r, g, b uint8
+	if _, err := fmt.Sscanf(hex, "#%02x%02x%02x", &r, &g, &b); err != nil {
+		t.Fatalf("%q is no colour: %v", hex, err)
+	}
+	part := func(c uint8) float64 {
+		v := float64(c) / 255
+		if v <= .04045 {
+			return v / 12.92
+		}
+		return math.Pow((v+.055)/1.055, 2.4)
+	}
+	return .2126*part(r) + .7152*part(g) + .0722*part(b)
+}
+
+// Differences in words.
+func TestChangeWords(t *testing.T) {
+	day := func(n int, negative int, ms int64, at time.Time) (out []row) {
+		for i := range n {
+			feeling := "neutral"
+			if i < negative {
+				feeling = "negative"
+			}
+			out = append(out, row{"call_id": fmt.Sprint(at.Unix(), i), "status": "ended", "start_at": at.UnixMilli(), "user_sentiment": feeling, "duration_ms": ms, "total_cost": "2.0000"})
+		}
+		return out
+	}
+	calls := append(day(100, 50, 60_000, instant(t, "2026-11-19T10:00:00Z")), day(80, 10, 90_000, instant(t, "2026-11-20T10:00:00Z"))...)
+	root := t.TempDir()
+	analyticstest.Write(t, root, 1, analyticstest.Data{Calls: calls})
+	w, err := analytics.Open(t.Context(), root, analytics.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	p, err := newPeriod(instant(t, "2026-11-20T00:00:00Z"), instant(t, "2026-11-21T00:00:00Z"), time.Time{}, time.Time{}, time.UTC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := reader{w: w}
+	now, err := r.span(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := r.span(t.Context(), p.back(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	nothing, err := r.span(t.Context(), p.back(9))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range figures() {
+		c := now.against(before, f)
+		got = append(got, fmt.Sprintf("%s: %s %s, %s (%s)", f.name, c.Arrow, c.By, c.Word, c.Class))
+		if c := now.against(nothing, f); c != nil {
+			t.Errorf("%s is compared with a day without calls: %+v", f.name, c)
+		}
+	}
+	want := []string{
+		"Calls: ▼ −20 (−20.0%), fewer (same)",
+		"Connect rate: = , the same (same)",
+		"Containment: = , the same (same)",
+		"Average handle time: ▲ +30.0s (+50.0%), longer (same)",
+		"Cost per call: = , the same (same)",
+		"Negative sentiment: ▼ −37.5 points, better (good)",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("changes (-want +got):\n%s", d)
+	}
+}

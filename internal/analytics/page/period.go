@@ -1,0 +1,175 @@
+package page
+
+import (
+	"fmt"
+	"time"
+
+	"callhouse/internal/analytics"
+)
+
+// usualDays is the length of a period that nobody chose.
+const usualDays = 30
+
+// A period is of whole days, so that the same dates typed to any report give the
+// same calls. Days are held as midnight UTC, whatever the zone.
+type period struct {
+	since, until time.Time // until is exclusive
+	loc          *time.Location
+}
+
+// PeriodError says that there is no day in what was asked for.
+type PeriodError struct{ Since, Until string }
+
+func (e *PeriodError) Error() string {
+	return fmt.Sprintf("no whole day lies between %s and %s", e.Since, e.Until)
+}
+
+// dayOf is the day of an instant in a zone.
+func dayOf(t time.Time, loc *time.Location) time.Time {
+	y, m, d := t.In(loc).Date()
+	return time.Date(y, m, d, 0, 0, 0, 0, time.UTC)
+}
+
+// begin is the first instant of a day. Where clocks skip midnight, that is when
+// they go on; where they repeat it, the first.
+func begin(day time.Time, loc *time.Location) time.Time {
+	y, m, d := day.Date()
+	t := time.Date(y, m, d, 0, 0, 0, 0, loc)
+	if dayOf(t, loc).Before(day) {
+		return t.Add(time.Hour)
+	}
+	if earlier := t.Add(-time.Hour); dayOf(earlier, loc).Equal(day) {
+		return earlier
+	}
+	return t
+}
+
+// newPeriod returns the days from since on and before until, both taken at the
+// beginning of their day. Without until it ends with the last day that is over
+// and listed whole, without since it is of 30 days.
+func newPeriod(since, until, listed, now time.Time, loc *time.Location) (period, error) {
+	p := period{loc: loc}
+	p.until = dayOf(known(listed, now), loc)
+	if !until.IsZero() {
+		p.until = dayOf(until, loc)
+	}
+	p.since = p.until.AddDate(0, 0, -usualDays)
+	if !since.IsZero() {
+		p.since = dayOf(since, loc)
+	}
+	if !p.since.Before(p.until) {
+		return p, &PeriodError{p.since.Format(time.DateOnly), p.until.Format(time.DateOnly)}
+	}
+	return p, nil
+}
+
+// days is the number of days.
+func (p period) days() int { return int(p.until.Sub(p.since).Hours() / 24) }
+
+// last is the last day that is over and listed at an instant or, where there is
+// none, the last of all; whole tells which.
+func (p period) last(at time.Time) (day period, whole bool) {
+	until := p.until
+	if d := dayOf(at, p.loc); d.Before(until) && d.After(p.since) {
+		until = d
+	}
+	return period{since: until.AddDate(0, 0, -1), until: until, loc: p.loc}, !begin(until, p.loc).After(at)
+}
+
+// known is up to when calls are known: listed, and not of the future.
+func known(listed, now time.Time) time.Time {
+	if listed.IsZero() || listed.After(now) {
+		return now
+	}
+	return listed
+}
+
+// back is the same number of days, so many days earlier.
+func (p period) back(days int) period {
+	return period{since: p.since.AddDate(0, 0, -days), until: p.until.AddDate(0, 0, -days), loc: p.loc}
+}
+
+// params are the bounds as reports take them.
+func (p period) params(agent, by string) analytics.Params {
+	return analytics.Params{Since: begin(p.since, p.loc), Until: begin(p.until, p.loc), Agent: agent, By: by}
+}
+
+// flags are the bounds as they are typed.
+func (p period) flags() string {
+	return "--since " + p.since.Format(time.DateOnly) + " --until " + p.until.Format(time.DateOnly)
+}
+
+// String names the days as people do: the last one is in it.
+func (p period) String() string {
+	if p.days() == 1 {
+		return dayName(p.since)
+	}
+	return p.since.Format(time.DateOnly) + " to " + p.until.AddDate(0, 0, -1).Format(time.DateOnly)
+}
+
+// length is how many days, in words.
+func (p period) length() string {
+	if p.days() == 1 {
+		return "1 day"
+	}
+	return grouped(p.days()) + " days"
+}
+
+func dayName(day time.Time) string { return day.Format("Mon 2006-01-02") }
+
+// bin is a day, week or month of the period, as the reports' groups are.
+type bin struct {
+	key   string // of the group: 2026-11-21, or 2026-11
+	name  string // for people
+	label string // short, below an axis
+	group string // what several labels have in common
+	tick  bool
+	part  bool // not all of it lies in the period, or was listed
+}
+
+// unit is what a bin is: day, week or month, as --by spells it. Few enough bins
+// for a chart that fits a page: up to 92 days, or 110 weeks.
+func (p period) unit() string {
+	switch {
+	case p.days() <= 92:
+		return "day"
+	case p.days() <= 7*110:
+		return "week"
+	}
+	return "month"
+}
+
+// bins returns all bins of the period, with calls or not. listed is up to when
+// calls are listed; zero: not known.
+func (p period) bins(listed time.Time) []bin {
+	var out []bin
+	unit := p.unit()
+	at := p.since
+	switch unit {
+	case "week":
+		at = at.AddDate(0, 0, -(int(at.Weekday())+6)%7)
+	case "month":
+		at = at.AddDate(0, 0, 1-at.Day())
+	}
+	for at.Before(p.until) {
+		b := bin{key: at.Format(time.DateOnly), name: dayName(at), label: at.Format("02"), group: at.Format("2006-01")}
+		next := at.AddDate(0, 0, 1)
+		switch unit {
+		case "day":
+			b.tick = p.days() > 14 && at.Weekday() == time.Monday
+		case "week":
+			next = at.AddDate(0, 0, 7)
+			b.name = "week of " + at.Format(time.DateOnly)
+			if p.days() > 7*26 { // the months of the year suffice
+				b.label, b.group, b.tick = at.Format("01"), at.Format("2006"), at.Day() <= 7
+			}
+		case "month":
+			next = at.AddDate(0, 1, 0)
+			b.key, b.name, b.label, b.group = at.Format("2006-01"), at.Format("2006-01"), at.Format("01"), at.Format("2006")
+		}
+		b.part = at.Before(p.since) || next.After(p.until) || !listed.IsZero() && begin(next, p.loc).After(listed)
+		out = append(out, b)
+		at = next
+	}
+	return out
+}

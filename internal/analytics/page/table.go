@@ -1,0 +1,84 @@
+package page
+
+import "math"
+
+// table is numbers behind a chart, or beside it.
+type table struct {
+	Command string // that prints the same
+	By      string // heading of the rows' names
+	Heads   []head
+	Rows    []line
+}
+
+// head is a column: its heading, and the report's column whose values these are,
+// in the rows that Where names.
+type head struct {
+	Text          string
+	Column, Where string
+	Words         bool // texts, no numbers
+	Wide          bool // left out where the page is narrow
+}
+
+// line is a row. Key is the exact text of the report's first column; Sum: the row
+// is no row of the report, but the sum of several.
+type line struct {
+	Name, Title, Key string
+	Null, Sum        bool
+	Part             bool
+	Cells            []cell
+}
+
+// pick is a column of a table over bins: a report's column, in the rows in which
+// another column has some text.
+type pick struct {
+	text   string
+	column string
+	split  string // empty: the report has one row a bin
+	value  string
+}
+
+// at is where the pick finds the value of a bin.
+func (k pick) at(key string, a *asked) field {
+	where := map[string]string{a.columns[0].Name: key}
+	if k.split != "" {
+		where[k.split] = k.value
+	}
+	return field{k.column, where}
+}
+
+// series returns a pick's numbers, bin by bin; NaN where there is no row.
+func (a *asked) series(bins []bin, k pick) []float64 {
+	out := make([]float64, len(bins))
+	for i, b := range bins {
+		out[i] = float(a.at(k.at(b.key, a)))
+	}
+	return out
+}
+
+// overBins is a table of picks, a row a bin.
+func (a *asked) overBins(by string, bins []bin, picks []pick) *table {
+	t := &table{Command: a.Command, By: by}
+	for _, k := range picks {
+		h := head{Text: k.text, Column: k.column}
+		if k.split != "" {
+			h.Where = k.split + "=" + k.value
+		}
+		t.Heads = append(t.Heads, h)
+	}
+	for _, b := range bins {
+		l := line{Name: b.name, Key: b.key, Part: b.part}
+		for _, k := range picks {
+			l.Cells = append(l.Cells, a.cell(a.at(k.at(b.key, a)), k.column))
+		}
+		t.Rows = append(t.Rows, l)
+	}
+	return t
+}
+
+// withBar adds a bar of so many percent to a cell.
+func (c cell) withBar(percent float64) cell {
+	if !math.IsNaN(percent) {
+		c.HasBar, c.Bar = true, min(max(percent, 0), 100)
+	}
+	return c
+}

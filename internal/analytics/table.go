@@ -1,0 +1,61 @@
+package analytics
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"callhouse/internal/analytics/duck"
+	sqlfiles "callhouse/sql"
+)
+
+// Table returns a table's rows, of the calls that p selects; of runs those that
+// started within its bounds.
+func (w *Warehouse) Table(ctx context.Context, name string, p Params) (*Rows, error) {
+	f, ok := sqlfiles.View(name)
+	if !ok {
+		var known []string
+		for _, t := range Tables() {
+			known = append(known, t.Name)
+		}
+		return nil, unknown("table", name, known)
+	}
+	conn, err := w.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := w.table(ctx, conn, f, p)
+	if err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("read the table %s: %w", name, err)
+	}
+	return &Rows{rows: rows, conn: conn, columns: rows.Columns()}, nil
+}
+
+func (w *Warehouse) table(ctx context.Context, conn *duck.Conn, f *sqlfiles.File, p Params) (*duck.Rows, error) {
+	start := ""
+	for _, c := range []string{"call_start_at", "start_at", "started_at"} {
+		if _, ok := f.Column(c); ok {
+			start = c
+			break
+		}
+	}
+	terms := []string{"true"}
+	if start != "" {
+		terms = bounds(p, start)
+	}
+	_, ofAgent := f.Column("agent_id")
+	_, ofCall := f.Column("call_id")
+	if p.Agent != "" && ofCall {
+		id, err := agent(ctx, conn, p.Agent)
+		if err != nil {
+			return nil, err
+		}
+		if ofAgent {
+			terms = append(terms, "agent_id = "+quote(id))
+		} else {
+			terms = append(terms, "call_id IN (SELECT call_id FROM calls WHERE agent_id = "+quote(id)+")")
+		}
+	}
+	return conn.Query(ctx, "SELECT * FROM "+f.Name+" WHERE "+strings.Join(terms, " AND "))
+}

@@ -1,0 +1,108 @@
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strconv"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// Difference is one value in which two states of a call differ.
+type Difference struct {
+	// Field is a column of calls, or of another table, as in
+	// "transcript_turns[3].content".
+	Field string
+	// A and B are the values as text, "null" where there is none; both are empty
+	// where the column holds text or JSON, which may be long and nobody's business.
+	A, B string
+}
+
+// Differences lists in which columns two states of a call differ. It goes by the
+// rules of [Same], but that JSON which says the same in another spelling, as in
+// another order of an object's members, is no difference.
+func Differences(a, b *Call) (out []Difference) {
+	if Same(a, b) {
+		return nil
+	}
+	x, y := *a, *b
+	x.FirstSeenAt, x.FetchedAt, x.RunID = y.FirstSeenAt, y.FetchedAt, y.RunID
+	x.RecordingURL, y.RecordingURL = link(x.RecordingURL), link(y.RecordingURL)
+	out = differing(out, "", &Calls, AppendCallRow(nil, &x, nil), AppendCallRow(nil, &y, nil))
+	x.StartAt = y.StartAt // in the other tables it is only repeated
+	for i := range min(len(x.Turns), len(y.Turns)) {
+		at := fmt.Sprintf("%s[%d].", Turns.Name, i)
+		out = differing(out, at, &Turns, AppendTurnRow(nil, &x, i, nil), AppendTurnRow(nil, &y, i, nil))
+	}
+	out = lengths(out, Turns.Name, len(x.Turns), len(y.Turns))
+	for i := range min(len(x.Items), len(y.Items)) {
+		at := fmt.Sprintf("%s[%d].", Items.Name, i)
+		out = differing(out, at, &Items, AppendItemRow(nil, &x, i, nil), AppendItemRow(nil, &y, i, nil))
+	}
+	return lengths(out, Items.Name, len(x.Items), len(y.Items))
+}
+
+func lengths(out []Difference, table string, a, b int) []Difference {
+	if a == b {
+		return out
+	}
+	return append(out, Difference{Field: table, A: strconv.Itoa(a), B: strconv.Itoa(b)})
+}
+
+// differing compares two rows of a table.
+func differing(out []Difference, at string, t *Table, a, b parquet.Row) []Difference {
+	for i, col := range t.Columns {
+		if sameValue(col.Type, a[i], b[i]) {
+			continue
+		}
+		d := Difference{Field: at + col.Name}
+		if col.Type != Text && col.Type != JSON {
+			d.A, d.B = shown(col.Type, a[i]), shown(col.Type, b[i])
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+func sameValue(t Type, a, b parquet.Value) bool {
+	if a.IsNull() || b.IsNull() {
+		return a.IsNull() && b.IsNull()
+	}
+	return parquet.Equal(a, b) || t == JSON && sameJSON(a.ByteArray(), b.ByteArray())
+}
+
+// sameJSON says whether two texts are JSON of the same value. Numbers are the
+// same only where they are spelled alike.
+func sameJSON(a, b []byte) bool {
+	x, err := parseJSON(a)
+	if err != nil {
+		return false
+	}
+	y, err := parseJSON(b)
+	return err == nil && reflect.DeepEqual(x, y)
+}
+
+func parseJSON(text []byte) (v any, err error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	return v, d.Decode(&v)
+}
+
+// shown writes a value of a short type.
+func shown(t Type, v parquet.Value) string {
+	if v.IsNull() {
+		return "null"
+	}
+	switch t {
+	case Timestamp:
+		return time.UnixMilli(v.Int64()).UTC().Format("2006-01-02T15:04:05.000Z07:00")
+	case Money:
+		return string(appendPlain(nil, v.Int64(), moneyPlaces))
+	case Seconds:
+		return string(appendPlain(nil, v.Int64(), secondsPlaces))
+	}
+	return v.String()
+}

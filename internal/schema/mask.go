@@ -1,0 +1,462 @@
+package schema
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"hash"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// MaskPrefix begins every masked value; 32 hex digits follow.
+const MaskPrefix = "masked:"
+
+// MaskKeyBytes is the length of a key for masks.
+const MaskKeyBytes = sha256.Size
+
+const maskDigits = 32
+
+// Mask replaces values of a call's JSON by keyed hashes: the first half of the
+// HMAC-SHA-256 of a string's text, or of a number's or boolean's as it is
+// written. Equal values stay equal, wherever they stand; who has the key can
+// tell whether a value is a given one. Null and the empty string stay.
+//
+// A number of the call that is masked (from_number, to_number and
+// presentation_number) is masked wherever else it stands in the call as well: as
+// a value, or inside a text.
+//
+// It is safe for concurrent use.
+type Mask struct {
+	root   *maskNode
+	spread fieldSet  // the numbers that are masked wherever they stand
+	sums   sync.Pool // of hash.Hash
+	paths  []string
+}
+
+// leastSpread is the shortest number that is looked for elsewhere: shorter ones
+// are parts of anything.
+const leastSpread = 7
+
+// maskNode is a place in a call's JSON. Nodes form a tree, as paths do.
+type maskNode struct {
+	all     bool // everything here is masked
+	members map[string]*maskNode
+	any     *maskNode // every member
+	each    *maskNode // every element
+}
+
+// NewMask returns the mask of the values at paths, by a key of MaskKeyBytes.
+// It fails with a *MaskPathError.
+//
+// A path is a field of a call by its name in v3, and stands for that in v2 as
+// well: from_number. Of metadata, dynamic_variables, evaluation and other
+// objects it may go on: metadata.customer_name, metadata."a.b", metadata.* for
+// every member, items[] for every element of an array. A path that ends at an
+// object or array means every value in it. Where the JSON is not as the path
+// says (a string where it says there are members), all that is there is masked.
+func NewMask(paths []string, key []byte) (*Mask, error) {
+	m := &Mask{root: &maskNode{}, paths: slices.Sorted(slices.Values(paths))}
+	m.sums.New = func() any { return hmac.New(sha256.New, key) }
+	for _, p := range paths {
+		parts, err := maskPath(p)
+		if err != nil {
+			return nil, err
+		}
+		for _, full := range maskSpellings(parts) {
+			m.root.add(full)
+			if f := findCall([]byte(full[0])); len(full) == 1 && callNumbers.has(f) {
+				m.spread |= setOf(f)
+			}
+		}
+	}
+	return m, nil
+}
+
+// Paths returns what the mask was made of, sorted.
+func (m *Mask) Paths() []string { return m.paths }
+
+func (n *maskNode) add(parts []string) {
+	for _, p := range parts {
+		var next **maskNode
+		switch p {
+		case "[]":
+			next = &n.each
+		case "*":
+			next = &n.any
+		default:
+			if n.members == nil {
+				n.members = map[string]*maskNode{}
+			}
+			at := n.members[p]
+			if at == nil {
+				at = &maskNode{}
+				n.members[p] = at
+			}
+			next = &at
+		}
+		if *next == nil {
+			*next = &maskNode{}
+		}
+		n = *next
+	}
+	n.all = true
+}
+
+// Value returns what stands for a text: MaskPrefix and 32 hex digits.
+func (m *Mask) Value(text string) string { return string(m.appendValue(nil, []byte(text))) }
+
+func (m *Mask) appendValue(dst, text []byte) []byte {
+	if masked(text) {
+		return append(dst, text...) // twice is once
+	}
+	h, _ := m.sums.Get().(hash.Hash)
+	defer m.sums.Put(h)
+	h.Reset()
+	h.Write(text)
+	var sum [sha256.Size]byte
+	return hex.AppendEncode(append(dst, MaskPrefix...), h.Sum(sum[:0])[:maskDigits/2])
+}
+
+// masked says whether a text is one that a mask made.
+func masked(text []byte) bool {
+	if len(text) != len(MaskPrefix)+maskDigits || string(text[:len(MaskPrefix)]) != MaskPrefix {
+		return false
+	}
+	for _, c := range text[len(MaskPrefix):] {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}
+
+// Apply returns body, the JSON of a call, with the values masked; body itself,
+// not copied, where there are none. It is for what Redact has left.
+// It fails with a *DecodeError where body is not one JSON object.
+func (m *Mask) Apply(body []byte) (clean []byte, changed bool, err error) {
+	s := scanner{b: body}
+	s.space()
+	v, ok := s.value(0)
+	if ok && v.shape != isObject {
+		s.p = 0
+		ok = s.fail("not a JSON object")
+	}
+	if !ok || !s.end() {
+		return nil, false, s.err()
+	}
+	one := masking{Mask: m, top: true}
+	one.collect(v.raw)
+	if clean, changed = one.append(make([]byte, 0, len(body)+64), v, []*maskNode{m.root}); !changed {
+		return body, false, nil
+	}
+	return clean, true, nil
+}
+
+// masking is the masking of one call.
+type masking struct {
+	*Mask
+	top     bool     // at the call's own members
+	numbers [][]byte // to be masked wherever they stand
+}
+
+// callNumbers are the fields that hold a number of a call.
+var callNumbers = setOf(fFromNumber, fCallFrom, fToNumber, fCallTo, fPresentationNumber)
+
+// callFrame are the fields that no number is looked for in: a call's life goes by
+// them.
+var callFrame = setOf(fID, fCallID, fAgent, fAgentID, fAgentVersion, fCallType, fStatus, fDisconnectionReason, fStartAt, fStartTimestamp,
+	fEndAt, fEndTimestamp, fDurationMS, fCallCost, fOptOut)
+
+// collect notes the numbers of a call that are to be masked wherever they stand.
+func (m *masking) collect(text []byte) {
+	if m.spread == 0 {
+		return
+	}
+	s := scanner{b: text, p: 1}
+	for first := true; ; first = false {
+		key, st := s.key(first)
+		if st != stepNext {
+			return
+		}
+		v, ok := s.value(1)
+		if !ok {
+			return
+		}
+		if f := findCall(keyText(key)); f == numCallFields || !m.spread.has(f) {
+			continue
+		}
+		number := v.raw
+		if v.shape == isString {
+			number = keyText(v)
+		} else if v.shape != isNumber {
+			continue
+		}
+		if len(number) >= leastSpread && !masked(number) {
+			m.numbers = append(m.numbers, number)
+		}
+	}
+}
+
+// appendRest appends a value that no path means, without the call's numbers.
+func (m *masking) appendRest(dst []byte, v val) (out []byte, changed bool) {
+	switch {
+	case len(m.numbers) == 0:
+	case v.shape == isObject:
+		return m.appendObject(dst, v.raw, nil)
+	case v.shape == isArray:
+		return m.appendArray(dst, v.raw, nil)
+	case v.shape == isNumber:
+		for _, n := range m.numbers {
+			if bytes.Equal(n, v.raw) {
+				return append(m.appendValue(append(dst, '"'), n), '"'), true
+			}
+		}
+	case v.shape == isString:
+		text := keyText(v)
+		for _, n := range m.numbers {
+			if bytes.Contains(text, n) {
+				text, changed = bytes.ReplaceAll(text, n, m.appendValue(nil, n)), true
+			}
+		}
+		if changed {
+			quoted, _ := json.Marshal(string(text)) // a string always encodes
+			return append(dst, quoted...), true
+		}
+	}
+	return append(dst, v.raw...), false
+}
+
+// append appends a value that was scanned before, with what the nodes mask of it.
+func (m *masking) append(dst []byte, v val, at []*maskNode) (out []byte, changed bool) {
+	switch v.shape {
+	case isObject:
+		return m.appendObject(dst, v.raw, at)
+	case isArray:
+		return m.appendArray(dst, v.raw, at)
+	case isNull:
+		return append(dst, v.raw...), false
+	case isString:
+		text := keyText(v)
+		if len(text) == 0 || masked(text) {
+			return append(dst, v.raw...), false
+		}
+		return append(m.appendValue(append(dst, '"'), text), '"'), true
+	}
+	return append(m.appendValue(append(dst, '"'), v.raw), '"'), true
+}
+
+func (m *masking) appendObject(dst, text []byte, at []*maskNode) (out []byte, changed bool) {
+	s := scanner{b: text, p: 1}
+	dst = append(dst, '{')
+	from, top := len(dst), m.top
+	m.top = false
+	for first := true; ; first = false {
+		key, st := s.key(first)
+		if st != stepNext {
+			return append(dst, '}'), changed
+		}
+		v, ok := s.value(1)
+		if !ok {
+			return append(dst, '}'), true
+		}
+		dst = append(append(comma(dst, from), key.raw...), ':')
+		name := keyText(key)
+		var inner []*maskNode
+		for _, n := range at {
+			switch {
+			case n.all:
+				inner = append(inner, n)
+			case n.each != nil: // an object where the path says that there are several
+				inner = append(inner, n.each.member(name)...)
+			default:
+				inner = append(inner, n.member(name)...)
+			}
+		}
+		var c bool
+		switch {
+		case inner != nil:
+			dst, c = m.append(dst, v, inner)
+		case top && findCall(name) != numCallFields && callFrame.has(findCall(name)):
+			dst = append(dst, v.raw...)
+		default:
+			dst, c = m.appendRest(dst, v)
+		}
+		changed = changed || c
+	}
+}
+
+// member returns the nodes of a member of the object that n is.
+func (n *maskNode) member(name []byte) (out []*maskNode) {
+	if n.all {
+		return []*maskNode{n}
+	}
+	if m := n.members[string(name)]; m != nil {
+		out = append(out, m)
+	}
+	if n.any != nil {
+		out = append(out, n.any)
+	}
+	return out
+}
+
+func (m *masking) appendArray(dst, text []byte, at []*maskNode) (out []byte, changed bool) {
+	var inner []*maskNode
+	for _, n := range at {
+		if n.each != nil {
+			inner = append(inner, n.each)
+		}
+		if n.all || n.members != nil || n.any != nil {
+			inner = append(inner, n) // several where the path says that there is one
+		}
+	}
+	s := scanner{b: text, p: 1}
+	dst = append(dst, '[')
+	from := len(dst)
+	for first := true; ; first = false {
+		if s.element(first) != stepNext {
+			return append(dst, ']'), changed
+		}
+		s.space()
+		v, ok := s.value(1)
+		if !ok {
+			return append(dst, ']'), true
+		}
+		var c bool
+		if dst = comma(dst, from); inner != nil {
+			dst, c = m.append(dst, v, inner)
+		} else {
+			dst, c = m.appendRest(dst, v)
+		}
+		changed = changed || c
+	}
+}
+
+// maskSpellings returns the paths that a path stands for in v3 and in v2.
+func maskSpellings(parts []string) [][]string {
+	as := func(name string) []string { return append([]string{name}, parts[1:]...) }
+	switch parts[0] {
+	case "from_number":
+		return [][]string{parts, as("call_from")}
+	case "to_number":
+		return [][]string{parts, as("call_to")}
+	case "transcript":
+		return [][]string{parts, as("transcript_with_tool_calls")}
+	case "extra":
+		return [][]string{parts[1:]}
+	}
+	return [][]string{parts}
+}
+
+// maskPath splits a path and checks that it is one.
+func maskPath(path string) ([]string, error) {
+	parts, ok := splitPath(path)
+	if !ok {
+		return nil, &MaskPathError{Path: path, Why: "it is not written as a path"}
+	}
+	if full, ok := maskShort[parts[0]]; ok {
+		parts = append(slices.Clone(full), parts[1:]...)
+	}
+	if parts[0] == "extra" {
+		switch {
+		case len(parts) < 2 || parts[1] == "*" || parts[1] == "[]":
+			return nil, &MaskPathError{Path: path, Why: "extra.NAME is a field of the call that has no column"}
+		case findCall([]byte(parts[1])) < numCallFields:
+			return nil, &MaskPathError{Path: path, Why: parts[1] + " is no field without a column"}
+		}
+		return parts, nil
+	}
+	for _, known := range maskable {
+		n := 0
+		for n < len(known.parts) && n < len(parts) && known.parts[n] == parts[n] {
+			n++
+		}
+		if n == len(known.parts) && (known.open || len(parts) == n) {
+			return parts, nil
+		}
+	}
+	return nil, &MaskPathError{Path: path, Why: "there is no such field, or it is none that can be masked", Known: MaskNames()}
+}
+
+// maskShort are names of columns that are deeper in the JSON, and those of v2.
+var maskShort = map[string][]string{
+	"summary":    {"call_analysis", "summary"},
+	"evaluation": {"call_analysis", "evaluation"},
+	"call_from":  {"from_number"},
+	"call_to":    {"to_number"},
+}
+
+// maskable are the places that may be masked: what a person may be known by, and
+// nothing that a call's life goes by. open ones may go on.
+var maskable = []struct {
+	parts []string
+	open  bool
+}{
+	{parts: []string{"from_number"}},
+	{parts: []string{"to_number"}},
+	{parts: []string{"presentation_number"}},
+	{parts: []string{"recording_url"}},
+	{parts: []string{"variant_label"}},
+	{parts: []string{"metadata"}, open: true},
+	{parts: []string{"dynamic_variables"}, open: true},
+	{parts: []string{"call_analysis", "summary"}},
+	{parts: []string{"call_analysis", "evaluation"}, open: true},
+	{parts: []string{"call_analysis", "custom_analysis_data", "[]", "value"}, open: true},
+	{parts: []string{"transcript", "[]", "content"}},
+	{parts: []string{"transcript", "[]", "arguments"}, open: true},
+}
+
+// MaskNames returns the names of what may be masked, as paths spell them.
+func MaskNames() []string {
+	var out []string
+	for _, m := range maskable {
+		out = append(out, strings.ReplaceAll(strings.Join(m.parts, "."), ".[]", "[]"))
+	}
+	return append(out, "summary", "evaluation")
+}
+
+// splitPath splits at points outside quotes; [] behind a name is a part of its own.
+func splitPath(path string) (parts []string, ok bool) {
+	for rest := path; ; {
+		var name string
+		if strings.HasPrefix(rest, `"`) {
+			end := strings.IndexByte(rest[1:], '"')
+			if end < 0 {
+				return nil, false
+			}
+			name, rest = rest[1:end+1], rest[end+2:]
+		} else {
+			end := strings.IndexAny(rest, `.["`)
+			if end < 0 {
+				end = len(rest)
+			}
+			name, rest = rest[:end], rest[end:]
+		}
+		if name == "" {
+			return nil, false
+		}
+		parts = append(parts, name)
+		for strings.HasPrefix(rest, "[]") {
+			parts, rest = append(parts, "[]"), rest[2:]
+		}
+		if rest == "" {
+			return parts, true
+		}
+		if !strings.HasPrefix(rest, ".") {
+			return nil, false
+		}
+		rest = rest[1:]
+	}
+}
+
+// MaskPathError says why a path is none that can be masked.
+type MaskPathError struct {
+	Path  string
+	Why   string
+	Known []string // those that can; nil: that is not what is wrong
+}
+
+func (e *MaskPathError) Error() string { return "mask " + e.Path + ": " + e.Why }

@@ -1,0 +1,83 @@
+package sink
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+)
+
+// checked commits calls of some days, given as changes to a usual one, and
+// returns the run's warehouse and what there was before.
+func checked(t *testing.T, root string, n int, calls ...map[string]any) (*Warehouse, *layout.Snapshot) {
+	t.Helper()
+	w := aRun(t, Disk{}, root, n)
+	before := w.Snapshot()
+	for _, more := range calls {
+		start := testDay.AddDate(0, 0, -3).UnixMilli()
+		call := map[string]any{"status": "ended", "start_at": start, "end_at": start + 1000, "transcript": []any{}}
+		for k, v := range more {
+			call[k] = v
+		}
+		body, err := json.Marshal(call)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rec := schema.Record{Kind: schema.KindDetail, CallID: call["id"].(string), FetchedAt: w.opts.Now().UnixMilli(), Body: body}
+		if err := w.Put(t.Context(), rec); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustCommit(t, w)
+	return w, before
+}
+
+func TestCheckReadsWhatTheRunWrote(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "w")
+	early := testDay.AddDate(0, 0, -5).UnixMilli()
+	w, before := checked(t, root, 0, map[string]any{"id": "a"}, map[string]any{"id": "b", "start_at": early, "end_at": early + 5})
+	r, err := w.Check(t.Context(), before)
+	if err != nil || r.Count != 0 || r.Calls != 2 || r.Files != 3 || len(r.Unknown) != 0 {
+		t.Fatalf("the first run: %+v, %v", r, err)
+	}
+	mustClose(t, w)
+
+	// The second run touches one of two days.
+	w, before = checked(t, root, 1, map[string]any{"id": "c", "status": "vanished", "end_at": early, "disconnection_reason": "boredom"})
+	r, err = w.Check(t.Context(), before)
+	if err != nil || r.Calls != 1 || r.Files != 2 || r.Unknown["status"] != 1 || r.Unknown["disconnection_reason"] != 1 || len(r.Unknown) != 2 {
+		t.Errorf("the second run: %+v, %v", r, err)
+	}
+	if r.Count != 1 || r.Problems[0].Kind != "times" {
+		t.Errorf("a call that ends before it starts: %v", r.Problems)
+	}
+	flip := func(day time.Time) {
+		t.Helper()
+		for _, f := range w.Snapshot().Manifest.FilesOf(schema.Calls.Name) {
+			if f.Period != day.Format(time.DateOnly) {
+				continue
+			}
+			raw, err := os.ReadFile(w.Snapshot().Path(f))
+			if err != nil {
+				t.Fatal(err)
+			}
+			raw[len(raw)/2] ^= 1
+			if err := os.WriteFile(w.Snapshot().Path(f), raw, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	flip(testDay.AddDate(0, 0, -5)) // of the run before: verify's business
+	if r, err = w.Check(t.Context(), before); err != nil || r.Count != 1 {
+		t.Errorf("damage elsewhere: %+v, %v", r, err)
+	}
+	flip(testDay.AddDate(0, 0, -3))
+	if r, err = w.Check(t.Context(), before); err != nil || r.Count != 1 || r.Problems[0].Kind != "checksum" {
+		t.Errorf("damage to what it wrote: %+v, %v", r, err)
+	}
+	mustClose(t, w)
+}

@@ -1,0 +1,225 @@
+package sink
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"callhouse/internal/layout"
+)
+
+// load copies a folder of the disk into a file system in memory, all of it
+// synced.
+func (m *memFS) load(t *testing.T, from, to string) {
+	t.Helper()
+	m.mkdirAll(to)
+	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || path == from {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		n := newMemDir()
+		switch {
+		case d.Type()&fs.ModeSymlink != 0:
+			n = &memNode{}
+			n.target, err = os.Readlink(path)
+		case !d.IsDir():
+			n = &memNode{}
+			n.content, err = os.ReadFile(path)
+			n.syncedContent = n.content
+		}
+		if err != nil {
+			return err
+		}
+		if err := m.put("load", filepath.Join(to, rel), n); err != nil {
+			return err
+		}
+		return m.SyncDir(filepath.Dir(filepath.Join(to, rel)))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// walk does something to a warehouse again and again: each time another one of
+// the operations on the disk fails (in the quick tests: of some of them), or the
+// process dies at it, or the power is cut. Then check looks at what is left.
+func walk(t *testing.T, from string, least int, act func(FS, string) error, check func(*testing.T, FS, string)) {
+	for _, c := range []struct {
+		name     string
+		err      error
+		stop     bool
+		powerCut bool
+	}{
+		{"input/output error", syscall.EIO, false, false},
+		{"disk full", syscall.ENOSPC, false, false},
+		{"killed", errors.New("killed"), true, false},
+		{"power cut", errors.New("power cut"), true, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			base, root := storyRoot(t)
+			base.load(t, from, root)
+			step := min(*every, max(1, least/3))
+			tried := 0
+			for k := rand.IntN(step); ; k += step {
+				m := base.afterPowerCut() // all was synced: a copy
+				f := &faultFS{FS: m, root: root, at: k, err: c.err, stop: c.stop}
+				err := act(f, root)
+				if !f.fired {
+					if err != nil || f.n < least {
+						t.Fatalf("%d operations, %v", f.n, err)
+					}
+					check(t, m, root)
+					t.Logf("%d operations, %d of them failed", f.n, tried)
+					return
+				}
+				tried++
+				if c.powerCut {
+					m = m.afterPowerCut()
+				}
+				check(t, m, root)
+				if t.Failed() {
+					t.Fatalf("after operation %d: %s", k, f.log[k])
+				}
+			}
+		})
+	}
+}
+
+// at opens a warehouse of a walk.
+func at(fsys FS, root string, days int) (*Warehouse, error) {
+	now := testDay.AddDate(0, 0, days)
+	return Open(Options{Root: root, RunID: layout.RunID(now, uint32(days)), FS: fsys, Workers: 2, Now: func() time.Time { return now }})
+}
+
+// wholeOn verifies a warehouse on any file system, but for problems of the given
+// kinds.
+func wholeOn(t *testing.T, fsys FS, root string, but ...string) {
+	t.Helper()
+	r, err := Verify(context.Background(), VerifyOptions{Root: root, All: true, FS: fsys})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range r.Problems {
+		if !slices.Contains(but, p.Kind) {
+			t.Fatalf("the warehouse is damaged: %v", r.Problems)
+		}
+	}
+}
+
+// A migration that is cut short anywhere changes no call, and goes on when it is
+// started again.
+func TestEveryOperationOfAMigration(t *testing.T) {
+	from := filepath.Join(t.TempDir(), "w")
+	w := night(t, Disk{}, from, 0)
+	for _, id := range []string{"a", "b", "c", "y"} {
+		if err := w.Put(context.Background(), storyRecord(id, 2)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustCommit(t, w)
+	want := spoken(t, w.Snapshot())
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, day := range []string{today, yesterday} {
+		withoutColumn(t, from, day, "variant_label")
+	}
+	walk(t, from, 30, func(fsys FS, root string) error {
+		w, err := at(fsys, root, 1)
+		if err != nil {
+			return err
+		}
+		n, _, err := w.Migrate(context.Background(), nil)
+		if err == nil && n != 2 {
+			err = errors.New("not all was migrated")
+		}
+		return errors.Join(err, w.Close())
+	}, func(t *testing.T, fsys FS, root string) {
+		w, err := at(fsys, root, 2)
+		if err != nil {
+			t.Fatalf("the warehouse does not open: %v", err)
+		}
+		defer w.Close()
+		wholeOn(t, fsys, root, "columns") // of the old files, which no format version had
+		for range 2 {                     // as it is, and when the migration has come to its end
+			if got := spokenOn(t, fsys, w.Snapshot()); got != want {
+				t.Fatalf("the calls became\n%s, want\n%s", got, want)
+			}
+			if _, _, err := w.Migrate(context.Background(), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if batches, _, err := outdated(context.Background(), fsys, w.Snapshot()); err != nil || len(batches) > 0 {
+			t.Fatalf("still outdated: %v, %v", batches, err)
+		}
+		wholeOn(t, fsys, root, "columns")
+	})
+}
+
+// A run that takes in what a killed one left may be killed itself, anywhere: the
+// next one takes in all of it, once.
+func TestEveryOperationOfARecovery(t *testing.T) {
+	from := filepath.Join(t.TempDir(), "w")
+	kept := told{}
+	for n := range 2 {
+		w := night(t, Disk{}, from, n)
+		for i, id := range []string{"a", "b", "y", "z"}[2*n:] {
+			if err := w.Put(context.Background(), storyRecord(id, 1+i+n)); err != nil {
+				t.Fatal(err)
+			}
+			kept[id] = 1 + i + n
+		}
+		if n == 0 {
+			mustCommit(t, w)
+			if err := w.Put(context.Background(), storyRecord("a", 5)); err != nil {
+				t.Fatal(err)
+			}
+			kept["a"] = 5
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// And what kills in a commit leave: a snapshot in the making, and a whole one
+	// that never became current.
+	for _, dir := range []string{layout.TempName("000002", newID()), "000002"} {
+		if err := os.CopyFS(filepath.Join(from, layout.SnapshotsName, dir), os.DirFS(filepath.Join(from, layout.SnapshotsName, "000001"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	walk(t, from, 60, func(fsys FS, root string) error {
+		w, err := at(fsys, root, 2)
+		if err != nil {
+			return err
+		}
+		if len(w.Leftover()) != 2 {
+			return errors.Join(errors.New("not all was found"), w.Close())
+		}
+		_, err = w.Recover(context.Background())
+		return errors.Join(err, w.Close())
+	}, func(t *testing.T, fsys FS, root string) {
+		acknowledged := told{}
+		for id, v := range kept {
+			acknowledged[id] = v
+		}
+		checkStory(t, fsys, root, acknowledged)
+		wholeOn(t, fsys, root)
+	})
+}
+
+// spokenOn is spoken on any file system.
+func spokenOn(t *testing.T, fsys FS, s *layout.Snapshot) string {
+	t.Helper()
+	return jsonOf(readCalls(t, fsys, s))
+}

@@ -1,0 +1,260 @@
+package sink
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"callhouse/internal/schema"
+)
+
+// dumpOf makes a dump of lines, as of so many hours after the tests' first run:
+// read in place, or in a stream.
+func dumpOf(name string, hour int, kind schema.Kind, streamed bool, lines ...string) *Dump {
+	text := strings.Join(lines, "\n")
+	d := &Dump{Name: name, AsOf: testDay.UnixMilli() + int64(hour)*3_600_000, Kind: kind}
+	if streamed {
+		d.Lines = io.MultiReader(strings.NewReader(text[:len(text)/2]), strings.NewReader(text[len(text)/2:]))
+	} else {
+		d.File, d.Size = strings.NewReader(text), int64(len(text))
+	}
+	return d
+}
+
+// imported imports dumps into w, and returns what was set aside and what the
+// commits did.
+func imported(t *testing.T, w *Warehouse, dumps ...*Dump) (aside []string, did Stats) {
+	t.Helper()
+	i := w.NewImport(doneRow(w), func(a AsideError) { aside = append(aside, a.Error()) })
+	for _, d := range dumps {
+		if err := i.Add(t.Context(), d, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := i.Finish(t.Context(), doneRow(w)); err != nil {
+		t.Fatal(err)
+	}
+	if n := i.SetAside(); n != int64(len(aside)) {
+		t.Errorf("%d lines set aside, %d of them reported", n, len(aside))
+	}
+	did, _ = w.Totals()
+	return aside, did
+}
+
+func line(id string, start int64, more string) string {
+	return fmt.Sprintf(`{"id":%q,"status":"ended","start_at":%d,"end_at":%d%s}`, id, start, start+1000, more)
+}
+
+// TestImportMergesByAge has an import meet what a run fetched before and after.
+func TestImportMergesByAge(t *testing.T) {
+	day := testDay.UnixMilli() - 48*3_600_000
+	spoken := `,"transcript":[{"role":"user","content":"hello"}]`
+	for _, c := range []struct {
+		name     string
+		dump     string
+		hour     int // the run that fetched the call was in hour 5
+		start    int64
+		label    string
+		turns    int
+		state    schema.TranscriptState
+		changed  bool
+		fetched5 bool // the call is as the run fetched it
+	}{
+		{"newer wins", line("a", day+1, `,"variant_label":"dump"`), 6, day + 1, "dump", 0, schema.Pending, true, false},
+		{"newer, another day", line("a", day-90_000_000, `,"variant_label":"dump"`), 6, day - 90_000_000, "dump", 0, schema.Pending, true, false},
+		{"older loses", line("a", day+1, `,"variant_label":"dump"`), 4, day, "run", 0, schema.Pending, false, true},
+		{"older, another day", line("a", day-90_000_000, `,"variant_label":"dump"`), 4, day, "run", 0, schema.Pending, false, true},
+		{"older adds what lacks", line("a", day, `,"variant_label":"dump"`+spoken), 4, day, "run", 1, schema.Present, true, true},
+		{"the same", line("a", day, `,"variant_label":"run"`), 5, day, "run", 0, schema.Pending, false, true},
+	} {
+		for _, streamed := range []bool{false, true} {
+			t.Run(fmt.Sprint(c.name, streamed), func(t *testing.T) {
+				m, root := storyRoot(t)
+				w := night(t, m, root, 5)
+				rec := schema.Record{Kind: schema.KindItem, CallID: "a", FetchedAt: testDay.UnixMilli() + 5*3_600_000,
+					Body: []byte(line("a", day, `,"variant_label":"run"`))}
+				if err := w.Put(t.Context(), rec); err != nil {
+					t.Fatal(err)
+				}
+				mustCommit(t, w)
+				if err := w.Close(); err != nil {
+					t.Fatal(err)
+				}
+				w = night(t, m, root, 7)
+				_, did := imported(t, w, dumpOf("d", c.hour, schema.KindItem, streamed, c.dump, line("b", day, "")))
+				if did.New != 1 || (did.Changed == 1) != c.changed {
+					t.Errorf("%d new, %d changed", did.New, did.Changed)
+				}
+				call := readCalls(t, m, w.Snapshot())["a"]
+				if call.StartAt.V != c.start || string(call.VariantLabel) != c.label || len(call.Turns) != c.turns || call.TranscriptState != c.state {
+					t.Errorf("start %d, label %s, %d turns, transcript %v", call.StartAt.V-day, call.VariantLabel, len(call.Turns), call.TranscriptState)
+				}
+				if (call.FetchedAt == rec.FetchedAt) != c.fetched5 {
+					t.Errorf("fetched at %d", call.FetchedAt)
+				}
+				// The same once more changes nothing.
+				if err := w.Close(); err != nil {
+					t.Fatal(err)
+				}
+				w = night(t, m, root, 8)
+				if _, did := imported(t, w, dumpOf("d", c.hour, schema.KindItem, streamed, c.dump, line("b", day, ""))); did.New+did.Changed != 0 || did.Written != 1 {
+					t.Errorf("the second time: %d new, %d changed, %d files written", did.New, did.Changed, did.Written)
+				}
+			})
+		}
+	}
+}
+
+// TestImportSetsAside has lines that are no calls, or that are not what they look
+// like, among others.
+func TestImportSetsAside(t *testing.T) {
+	day := testDay.UnixMilli()
+	for _, streamed := range []bool{false, true} {
+		m, root := storyRoot(t)
+		w := night(t, m, root, 1)
+		aside, did := imported(t, w, dumpOf("d.ndjson", 0, schema.KindDetail, streamed,
+			"\xef\xbb\xbf"+line("a", day, ""),
+			"",
+			line("b", day, "")+"\r",
+			`{"id":"torn","start_at":1,"sta`,
+			`{"id":"broken","start_at":1,"x":nope}`,
+			`[1,2]`,
+			`{"id":"twice","start_at":1,"start_at":`+fmt.Sprint(day)+`}`, // the last one counts
+			`{"id":"was","id":"c","start_at":`+fmt.Sprint(day)+`}`,
+			`{"start_at":1}`,
+			`{"call_id":"v2","start_timestamp":`+fmt.Sprint(day)+`,"call_from":"1"}`,
+			line("d", day, "")))
+		want := []string{
+			"d.ndjson:4: decode a call: unfinished string at byte 26",
+			"d.ndjson:5: decode a call: no value at byte 32",
+			"d.ndjson:6: decode a call: not a JSON object at byte 0",
+			"d.ndjson:9: decode a call: no id at byte 0",
+		}
+		if strings.Join(aside, "\n") != strings.Join(want, "\n") {
+			t.Errorf("set aside:\n%s\nwant\n%s", strings.Join(aside, "\n"), strings.Join(want, "\n"))
+		}
+		calls := readCalls(t, m, w.Snapshot())
+		for _, id := range []string{"a", "b", "c", "d", "twice", "v2"} {
+			if c := calls[id]; c == nil || c.StartAt.V != day {
+				t.Errorf("call %s is not there, or not where it should be", id)
+			}
+		}
+		if did.New != 6 || len(calls) != 6 {
+			t.Errorf("%d new calls, %d in all", did.New, len(calls))
+		}
+		left, err := m.ReadDir(root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range left {
+			if strings.HasPrefix(e.Name(), ".tmp-") {
+				t.Errorf("%s was left behind", e.Name())
+			}
+		}
+	}
+}
+
+// TestImportKeepsOut does not let in what was forgotten, or must not be kept.
+func TestImportKeepsOut(t *testing.T) {
+	day := testDay.UnixMilli()
+	m, root := storyRoot(t)
+	w := night(t, m, root, 1)
+	imported(t, w, dumpOf("d", 0, schema.KindDetail, false, line("a", day, ""), line("b", day, "")))
+	if _, err := w.Forget(t.Context(), Selection{CallIDs: []string{"a"}}, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	imported(t, w, dumpOf("d", 0, schema.KindDetail, false, line("a", day, ""), line("b", day, ""),
+		line("c", day, `,"opt_out_sensitive_data_storage":true,"transcript":[{"role":"user","content":"secret"}],"x":"secret"`)))
+	calls := readCalls(t, m, w.Snapshot())
+	if calls["a"] != nil || calls["b"] == nil || len(calls) != 2 {
+		t.Errorf("%d calls: %v", len(calls), calls)
+	}
+	if c := calls["c"]; c == nil || c.TranscriptState != schema.Withheld || len(c.Turns) > 0 || bytes.Contains(c.AppendJSON(nil), []byte("secret")) {
+		t.Errorf("of an opted-out call there is %s", c.AppendJSON(nil))
+	}
+}
+
+// TestImportLeavesTheJournal: what a run fetched waits for its own commit.
+func TestImportLeavesTheJournal(t *testing.T) {
+	day := testDay.UnixMilli()
+	m, root := storyRoot(t)
+	w := night(t, m, root, 1)
+	rec := schema.Record{Kind: schema.KindItem, CallID: "fetched", FetchedAt: day, Body: []byte(line("fetched", day, ""))}
+	if err := w.Put(t.Context(), rec); err != nil {
+		t.Fatal(err)
+	}
+	imported(t, w, dumpOf("d", 0, schema.KindItem, false, line("a", day, "")))
+	if calls := readCalls(t, m, w.Snapshot()); len(calls) != 1 {
+		t.Errorf("%d calls after the import", len(calls))
+	}
+	mustCommit(t, w)
+	if calls := readCalls(t, m, w.Snapshot()); len(calls) != 2 {
+		t.Errorf("%d calls after the run's commit", len(calls))
+	}
+}
+
+// TestLineReader reads lines in pieces of all sizes.
+func TestLineReader(t *testing.T) {
+	const text = "one\n\nthree\r\n" + "four"
+	for size := 1; size <= len(text); size++ {
+		r := lineReader{in: &pieces{text, size}}
+		var got []string
+		for {
+			line, at, err := r.next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, fmt.Sprintf("%d@%d %s", r.number, at, line))
+		}
+		if want := "1@0 one|2@4 |3@5 three\r|4@12 four"; strings.Join(got, "|") != want {
+			t.Fatalf("in pieces of %d: %q, want %q", size, got, want)
+		}
+	}
+}
+
+// pieces is a reader that gives a few bytes at a time.
+type pieces struct {
+	rest string
+	size int
+}
+
+func (p *pieces) Read(b []byte) (int, error) {
+	if p.rest == "" {
+		return 0, io.EOF
+	}
+	n := copy(b, p.rest[:min(p.size, len(p.rest))])
+	p.rest = p.rest[n:]
+	return n, nil
+}
+
+// TestLineReaderPassesOverGiants gives one error for a line that is too long, and
+// goes on behind it.
+func TestLineReaderPassesOverGiants(t *testing.T) {
+	r := lineReader{in: io.MultiReader(strings.NewReader("a\n"), io.LimitReader(endless{}, maxLine+3*dumpRoom), strings.NewReader("\nb\n"))}
+	var got []string
+	for {
+		line, _, err := r.next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		got = append(got, fmt.Sprintf("%d %s %v", r.number, line, err))
+	}
+	if want := fmt.Sprintf("1 a <nil>|2  %v|3 b <nil>", errLongLine); strings.Join(got, "|") != want {
+		t.Errorf("%q, want %q", strings.Join(got, "|"), want)
+	}
+}
+
+type endless struct{}
+
+func (endless) Read(b []byte) (int, error) {
+	for i := range b {
+		b[i] = 'x'
+	}
+	return len(b), nil
+}

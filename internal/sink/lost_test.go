@@ -1,0 +1,276 @@
+package sink
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+)
+
+// aRun opens a warehouse as the n-th run, which is to have a row.
+func aRun(t *testing.T, fsys FS, root string, n int) *Warehouse {
+	t.Helper()
+	w, err := openRun(fsys, root, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func openRun(fsys FS, root string, n int) (*Warehouse, error) {
+	now := testDay.Add(time.Duration(n) * time.Hour)
+	return Open(Options{Root: root, FS: fsys, RunID: layout.RunID(now, uint32(n)), Now: func() time.Time { return now }, Records: true})
+}
+
+func fetchOne(t *testing.T, w *Warehouse, id string) {
+	t.Helper()
+	body, err := json.Marshal(map[string]any{"id": id, "status": "ended", "start_at": testDay.UnixMilli(), "end_at": testDay.UnixMilli() + 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Put(t.Context(), schema.Record{Kind: schema.KindDetail, CallID: id, FetchedAt: w.opts.Now().UnixMilli(), Body: body}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func mustClose(t *testing.T, w *Warehouse) {
+	t.Helper()
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// die lets go of the warehouse as a killed process does.
+func die(t *testing.T, w *Warehouse) {
+	t.Helper()
+	if err := errors.Join(w.lock.file.Close(), w.lock.fl.Unlock()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// runWords returns the rows of the table runs, each as "outcome: error".
+func runWords(t *testing.T, root string) (out []string) {
+	t.Helper()
+	h, err := ReadHistory(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range h.Runs {
+		out = append(out, r.Outcome+": "+r.Error)
+	}
+	return out
+}
+
+func failedRow(w *Warehouse, text string) schema.Run {
+	return schema.Run{ID: w.opts.RunID, StartedAt: w.opts.Now().UnixMilli(), Outcome: schema.OutcomeFailed, Error: text, Requests: 7}
+}
+
+func sameTold(t *testing.T, root, want string) {
+	t.Helper()
+	if got := strings.Join(runWords(t, root), "\n"); got != want {
+		t.Errorf("the runs are\n%s\nwant\n%s", got, want)
+	}
+}
+
+// A run that cannot commit what it fetched commits its row alone; the next one
+// commits what it fetched, and the row says both.
+func TestRecordAlone(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "w")
+	w := aRun(t, Disk{}, root, 0)
+	mustCommit(t, w)
+	mustClose(t, w)
+
+	fsys := &faultFS{FS: Disk{}, root: root, err: syscall.ENOSPC, at: -1}
+	w = aRun(t, fsys, root, 1)
+	fetchOne(t, w, "one")
+	fsys.at = fsys.n
+	var full *NoSpaceError
+	if err := w.Commit(t.Context(), doneRow(w)); !errors.As(err, &full) {
+		t.Fatalf("the commit gave %v", err)
+	}
+	if err := w.Record(t.Context(), failedRow(w, "no room")); err != nil {
+		t.Fatal(err)
+	}
+	if n := w.Snapshot().Manifest.Rows(schema.Calls.Name); n != 0 {
+		t.Errorf("%d calls were committed", n)
+	}
+	mustClose(t, w)
+	sameTold(t, root, "done: \nfailed: no room")
+
+	w = aRun(t, Disk{}, root, 2)
+	if left := w.Leftover(); len(left) != 1 {
+		t.Fatalf("left over: %v", left)
+	}
+	if _, err := w.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	mustCommit(t, w)
+	runs, err := w.Runs()
+	if err != nil || len(runs) != 3 || runs[1].CallsNew != 1 || runs[1].Requests != 8 {
+		t.Errorf("the row of the second run is %+v, %v", runs, err)
+	}
+	mustClose(t, w)
+	sameTold(t, root, "done: \nfailed: no room\ndone: ")
+}
+
+// On a disk that takes nothing more the lock keeps a note of the run, night after
+// night, and the first run that can write makes the rows.
+func TestRowsOfAFullDisk(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "w")
+	w := aRun(t, Disk{}, root, 0)
+	mustCommit(t, w)
+	mustClose(t, w)
+	for n := 1; n <= 2; n++ {
+		fsys := &faultFS{FS: Disk{}, root: root, err: syscall.ENOSPC, at: -1}
+		w = aRun(t, fsys, root, n)
+		fsys.at, fsys.stop = fsys.n, true
+		if err := w.Record(t.Context(), failedRow(w, "no room")); !errors.Is(err, syscall.ENOSPC) {
+			t.Fatalf("Record gave %v", err)
+		}
+		mustClose(t, w)
+	}
+	sameTold(t, root, "done: \nfailed: no room\nfailed: no room")
+	if s, err := layout.Current(root); err != nil || s.Manifest.Rows(schema.Runs.Name) != 1 {
+		t.Fatalf("the table runs: %v, %v", s.Manifest.Rows(schema.Runs.Name), err)
+	}
+	w = aRun(t, Disk{}, root, 3)
+	mustCommit(t, w)
+	mustClose(t, w)
+	sameTold(t, root, "done: \nfailed: no room\nfailed: no room\ndone: ")
+	if s, err := layout.Current(root); err != nil || s.Manifest.Rows(schema.Runs.Name) != 4 {
+		t.Errorf("the table runs has %d rows, %v", s.Manifest.Rows(schema.Runs.Name), err)
+	}
+	if h, _, err := Who(root); err != nil || len(h.Lost) != 0 || !h.Released {
+		t.Errorf("the lock says %+v, %v", h, err)
+	}
+}
+
+// The lock's line has room for the newest of many.
+func TestManyLostRuns(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "w")
+	fsys := &faultFS{FS: Disk{}, root: root, err: syscall.ENOSPC, at: -1}
+	for n := range 12 {
+		w := aRun(t, fsys, root, n)
+		fsys.at, fsys.stop = fsys.n, true
+		if err := w.Record(t.Context(), failedRow(w, strings.Repeat("no room ", 100))); err == nil {
+			t.Fatal("the row was written")
+		}
+		fsys.at = -1
+		mustClose(t, w)
+	}
+	w := aRun(t, Disk{}, root, 12)
+	mustCommit(t, w)
+	runs, err := w.Runs()
+	if err != nil || len(runs) < 2 || runs[len(runs)-2].ID != layout.RunID(testDay.Add(11*time.Hour), 11) {
+		t.Errorf("the runs are %+v, %v", runs, err)
+	}
+	mustClose(t, w)
+}
+
+// A run that was killed before it had put anything is on record all the same;
+// a command that is no run is not.
+func TestKilledBeforeItPutAnything(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "w")
+	w := aRun(t, Disk{}, root, 0)
+	die(t, w)
+	sameTold(t, root, "killed: killed before it had committed anything")
+	die(t, night(t, Disk{}, root, 1))
+	w = aRun(t, Disk{}, root, 2)
+	mustCommit(t, w)
+	mustClose(t, w)
+	sameTold(t, root, "killed: killed before it had committed anything\ndone: ")
+
+	// One that was killed between two commits, with nothing in the journal.
+	w = aRun(t, Disk{}, root, 3)
+	running := func(Stats, int64) schema.Run {
+		return schema.Run{ID: w.opts.RunID, StartedAt: w.opts.Now().UnixMilli(), Outcome: schema.OutcomeRunning}
+	}
+	if err := w.Commit(context.Background(), running); err != nil {
+		t.Fatal(err)
+	}
+	sameTold(t, root, "killed: killed before it had committed anything\ndone: \nrunning: ")
+	die(t, w)
+	const after = "killed: killed before it had committed anything\ndone: \nkilled: killed; what it had committed stays"
+	sameTold(t, root, after)
+	w = aRun(t, Disk{}, root, 4)
+	mustCommit(t, w)
+	mustClose(t, w)
+	sameTold(t, root, after+"\ndone: ")
+}
+
+// A run that finds a damaged warehouse is on record once it is mended.
+func TestDamageIsOnRecord(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "w")
+	w := aRun(t, Disk{}, root, 0)
+	mustCommit(t, w)
+	mustClose(t, w)
+	manifest := filepath.Join(w.Snapshot().Dir, layout.ManifestName)
+	sound, err := os.ReadFile(manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(manifest, sound[:len(sound)/2], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var damaged *DamageError
+	if _, err := openRun(Disk{}, root, 1); !errors.As(err, &damaged) {
+		t.Fatalf("Open gave %v", err)
+	}
+	if _, err := ReadHistory(root); !errors.As(err, &damaged) {
+		t.Errorf("ReadHistory gave %v", err)
+	}
+	if err := os.WriteFile(manifest, sound, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w = aRun(t, Disk{}, root, 2)
+	mustCommit(t, w)
+	mustClose(t, w)
+	if got := runWords(t, root); len(got) != 3 || !strings.HasPrefix(got[1], "failed: ") || !strings.Contains(got[1], "manifest") {
+		t.Errorf("the runs are %q", got)
+	}
+}
+
+// Who says who holds a warehouse, and keeps nobody from taking it.
+func TestWho(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "w")
+	if h, held, err := Who(root); err != nil || held || h.PID != 0 {
+		t.Errorf("of no warehouse: %+v, %v, %v", h, held, err)
+	}
+	w := aRun(t, Disk{}, root, 0)
+	if h, held, err := Who(root); err != nil || !held || h.PID != os.Getpid() || h.RunID != w.opts.RunID {
+		t.Errorf("of one that is held: %+v, %v, %v", h, held, err)
+	}
+	mustClose(t, w)
+	if h, held, err := Who(root); err != nil || held || !h.Released {
+		t.Errorf("of one that was: %+v, %v, %v", h, held, err)
+	}
+	stop, asked := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(asked)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				_, _, _ = Who(root)
+			}
+		}
+	}()
+	for n := 1; n <= 50; n++ {
+		w, err := openRun(Disk{}, root, n)
+		if err != nil {
+			t.Fatalf("asked about, the warehouse cannot be opened: %v", err)
+		}
+		mustClose(t, w)
+	}
+	close(stop)
+	<-asked
+}

@@ -1,0 +1,102 @@
+package sink
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+)
+
+// MaskKey returns the key of the warehouse's own masks; nil where it has none
+// and none is to be made.
+func (w *Warehouse) MaskKey(make bool) ([]byte, error) {
+	path := filepath.Join(w.opts.Root, layout.MaskKeyName)
+	raw, err := readFile(w.opts.FS, path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && make:
+		return w.newMaskKey(path)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read the key of the masks: %w", err)
+	}
+	key, err := ParseMaskKey(raw)
+	if err != nil {
+		return nil, &DamageError{Path: path, What: err.Error()}
+	}
+	return key, nil
+}
+
+// ParseMaskKey reads a key of masks as its file has it: 64 hex digits.
+func ParseMaskKey(raw []byte) ([]byte, error) {
+	key, err := hex.DecodeString(string(bytes.TrimSpace(raw)))
+	if err != nil || len(key) != schema.MaskKeyBytes {
+		return nil, errors.New("it does not hold 64 hex digits")
+	}
+	return key, nil
+}
+
+// newMaskKey makes a key, durable before anything is masked by it.
+func (w *Warehouse) newMaskKey(path string) ([]byte, error) {
+	key := make([]byte, schema.MaskKeyBytes)
+	_, _ = rand.Read(key) // never fails
+	fsys, tmp := w.opts.FS, filepath.Join(w.opts.Root, layout.TempName(layout.MaskKeyName, newID()))
+	err := writeFile(fsys, tmp, append(hex.AppendEncode(nil, key), '\n'))
+	if err == nil {
+		err = w.private(tmp)
+	}
+	if err == nil {
+		err = fsys.Rename(tmp, path)
+	}
+	if err == nil {
+		err = fsys.SyncDir(w.opts.Root)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("make the key of the masks: %w", err)
+	}
+	return key, nil
+}
+
+// private takes a file or folder from the group again, which may read the rest.
+func (w *Warehouse) private(path string) error {
+	if d, ok := w.opts.FS.(Disk); !ok || !d.Group {
+		return nil
+	}
+	st, err := os.Stat(path)
+	if err == nil {
+		err = os.Chmod(path, st.Mode()&^0o077)
+	}
+	return err
+}
+
+// MaskKeyHash returns the hash by which a key of masks is known again.
+func MaskKeyHash(key []byte) string {
+	h := hmac.New(sha256.New, key)
+	h.Write([]byte("callhouse: which key is this?"))
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// Mask makes Clean and commits mask what m says, by a key, and the manifest say
+// so. It is called before anything is put.
+func (w *Warehouse) Mask(m *schema.Mask, key []byte) {
+	w.masker, w.mask = m, &layout.Mask{Key: MaskKeyHash(key), Fields: m.Paths()}
+}
+
+// Clean returns what may be kept of body, the JSON of a call: what [schema.Redact]
+// leaves, masked. It must come before Put. changed says whether Redact took
+// anything out. It fails with a *schema.DecodeError.
+func (w *Warehouse) Clean(body []byte) (clean []byte, changed bool, err error) {
+	if clean, changed, err = schema.Redact(body); err == nil && w.masker != nil {
+		clean, _, err = w.masker.Apply(clean)
+	}
+	return clean, changed, err
+}

@@ -1,0 +1,175 @@
+package sink
+
+import (
+	"context"
+	"encoding/json"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+)
+
+// keeping opens a warehouse again, as the n-th run, which keeps calls from on.
+func keeping(t testing.TB, fsys FS, root string, n int, from time.Time) *Warehouse {
+	t.Helper()
+	now := testDay.Add(time.Duration(n) * time.Hour)
+	w, err := Open(Options{Root: root, FS: fsys, RunID: layout.RunID(now, uint32(n)), Now: func() time.Time { return now }, KeepFrom: from})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.Close() })
+	return w
+}
+
+func reopen(t testing.TB, w *Warehouse, n int, from time.Time) *Warehouse {
+	t.Helper()
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return keeping(t, w.opts.FS, w.opts.Root, n, from)
+}
+
+func date(t testing.TB, s string) time.Time {
+	t.Helper()
+	d, err := time.Parse(time.DateOnly, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// Calls that are kept no longer go: whole days and months without a byte of them
+// being read or written, the month that the time goes through by being written
+// anew, and what is still in the journal of them never gets in.
+func TestKeep(t *testing.T) {
+	w := monthsBefore(t, "2026-07", "2026-08", "2026-09", "2026-10")
+	if _, err := w.Compact(t.Context(), []string{"2026-07", "2026-09"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	span, err := json.Marshal(schema.Span{From: 0, To: testDay.UnixMilli(), ListedAt: testDay.UnixMilli()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Put(t.Context(), schema.Record{Kind: schema.KindCovered, FetchedAt: testDay.UnixMilli(), Body: span}); err != nil {
+		t.Fatal(err)
+	}
+	mustCommit(t, w)
+	before := w.Snapshot()
+	// A killed run left these behind.
+	putCall(t, w, "old-in-the-journal", date(t, "2026-08-07"), 2)
+	putCall(t, w, "old-in-a-month-that-stays", date(t, "2026-09-02"), 2)
+	putCall(t, w, "2026-08-b-5", date(t, "2026-08-05").Add(time.Hour), 3)
+	putCall(t, w, "new-in-the-journal", date(t, "2026-10-07"), 1)
+
+	from := date(t, "2026-09-06")
+	w = reopen(t, w, 2, from)
+	mustCommit(t, w)
+	s := w.Snapshot()
+	want := "2026-09-a-62026-09-b-62026-10-a-52026-10-a-62026-10-b-52026-10-b-6new-in-the-journal"
+	if got := holds(t, s); got != want {
+		t.Errorf("kept %s, want %s", got, want)
+	}
+	readCalls(t, Disk{}, s)
+	did, _ := w.Totals()
+	if did.Aged != 10 || did.New != 1 {
+		t.Errorf("counted %d erased and %d new calls, want 10 and 1", did.Aged, did.New)
+	}
+	// Three files of September's month, three of the new call's day, and the runs.
+	if did.Written != 7 {
+		t.Errorf("%d files were written, want 7", did.Written)
+	}
+	if d := cmp.Diff([]schema.Span{{From: from.UnixMilli(), To: testDay.UnixMilli(), ListedAt: testDay.UnixMilli()}}, s.Manifest.Coverage); d != "" {
+		t.Errorf("coverage (-want +got):\n%s", d)
+	}
+	r, err := Verify(t.Context(), VerifyOptions{Root: w.opts.Root, All: true})
+	if err != nil || !r.Whole() {
+		t.Errorf("verify: %+v, %v", r, err)
+	}
+	// What older snapshots hold stays until they go.
+	if old, err := layout.Open(w.opts.Root, layout.SnapshotName(before.Manifest.Snapshot)); err != nil || old.Manifest.Rows(schema.Calls.Name) != 16 {
+		t.Errorf("the snapshot before: %v", err)
+	}
+
+	// The next night has nothing left to erase, and writes nothing for it.
+	w = reopen(t, w, 3, from)
+	mustCommit(t, w)
+	if did, _ := w.Totals(); did.Aged != 0 || did.Written != 1 {
+		t.Errorf("the next run erased %d calls and wrote %d files", did.Aged, did.Written)
+	}
+	// Work on the files keeps what a run would erase: it says nothing of its own.
+	w = reopen(t, w, 4, date(t, "2026-11-01"))
+	if _, err := w.Compact(t.Context(), []string{"2026-10"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.Snapshot().Manifest.Rows(schema.Calls.Name); got != 7 {
+		t.Errorf("compact left %d calls, want 7", got)
+	}
+	mustCommit(t, w)
+	if n := w.Snapshot().Manifest.Rows(schema.Calls.Name); n != 0 || len(w.Snapshot().Manifest.FilesOf(schema.Turns.Name)) != 0 {
+		t.Errorf("%d calls are left", n)
+	}
+}
+
+// Whatever calls, months and times: what is left is what started late enough, or
+// was first seen late enough where it has no start.
+func TestKeepAgainstAMap(t *testing.T) {
+	for seed := range uint64(20) {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) { keepSome(t, rand.New(rand.NewPCG(seed, 0))) })
+	}
+}
+
+func keepSome(t *testing.T, draw *rand.Rand) {
+	disk, root := storyRoot(t)
+	first := date(t, "2026-09-20")
+	w := keeping(t, disk, root, 0, time.Time{})
+	w.opts.Now = func() time.Time { return first }
+	starts := map[string]time.Time{}
+	put := func(prefix string) {
+		for i := range draw.IntN(8) {
+			id := prefix + strconv.Itoa(i)
+			start := date(t, "2026-08-25").Add(time.Duration(draw.IntN(30*24)) * time.Hour)
+			if draw.IntN(4) == 0 {
+				rec := schema.Record{Kind: schema.KindItem, CallID: id, FetchedAt: first.UnixMilli(), Body: body(id, nil, nil, "ended", "", 0)}
+				if err := w.Put(context.Background(), rec); err != nil {
+					t.Fatal(err)
+				}
+				start = first
+			} else {
+				putCall(t, w, id, start, i%3)
+			}
+			starts[id] = start
+		}
+	}
+	put("a")
+	mustCommit(t, w)
+	if draw.IntN(2) == 0 && slices.ContainsFunc(Months(w.Snapshot(), testDay), func(m Month) bool { return m.Month == "2026-08" }) {
+		if err := w.maintain(context.Background(), func(c *commit) { c.months = []string{"2026-08"} }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("b")
+	from := date(t, "2026-08-25").AddDate(0, 0, draw.IntN(32))
+	w = reopen(t, w, 1, from)
+	commitAs := w.Commit
+	if draw.IntN(2) == 0 {
+		commitAs = w.Finish
+	}
+	if err := commitAs(context.Background(), doneRow(w)); err != nil {
+		t.Fatal(err)
+	}
+	got := readCalls(t, disk, w.Snapshot())
+	for id, start := range starts {
+		if kept := got[id] != nil; kept != !start.Before(from) {
+			t.Errorf("%s of %s, kept %v, from %s", id, start, kept, from)
+		}
+	}
+	if len(got) > len(starts) {
+		t.Errorf("%d calls of %d", len(got), len(starts))
+	}
+}

@@ -1,0 +1,5 @@
+-- No run was done within --max-age.
+SELECT max(ended_at) AS last_success
+FROM runs
+WHERE outcome = 'done'
+HAVING count(*) = 0 OR max(ended_at) < CAST($now AS TIMESTAMPTZ) - to_seconds(CAST($max_age AS BIGINT))

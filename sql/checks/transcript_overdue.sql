@@ -1,0 +1,6 @@
+-- Calls that have been over for three days and still wait for their transcript.
+-- severity: warn
+SELECT call_id, start_at, end_at
+FROM calls
+WHERE is_over AND transcript_state = 'pending' AND coalesce(end_at, start_at) < CAST($now AS TIMESTAMPTZ) - INTERVAL 3 DAY
+ORDER BY start_at, call_id

@@ -1,0 +1,5 @@
+-- Turns of transcripts that belong to no call.
+SELECT call_id, count(*) AS turns
+FROM transcript_turns ANTI JOIN calls USING (call_id)
+GROUP BY call_id
+ORDER BY call_id
