@@ -2,6 +2,8 @@
 SHELL := /bin/bash
 GOLANGCI_LINT_VERSION := v2.15.0
 LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
+GORELEASER_VERSION := v2.16.0
+SYFT_VERSION := v1.38.0
 FUZZTIME ?= 1m
 comma := ,
 
@@ -53,7 +55,7 @@ bench-night: ## A night's commit into warehouses of 100,000 and 1 M calls; CALLS
 	go test ./internal/sink -run TestNightIsFlat -v -timeout 6h -args -nights $(if $(CALLS),$(CALLS),100000$(comma)1000000)
 
 .PHONY: bench-query
-bench-query: ## Time the reports over 1 M calls; CALLS=10000000 DIR=… for more, kept in DIR
+bench-query: ## Time the reports over 1 M calls and 10 M turns; CALLS=10000000 DIR=… for more, kept in DIR
 	go test ./internal/analytics -run '^$$' -bench Reports -bench-calls $(or $(CALLS),1000000) $(if $(DIR),-bench-dir $(DIR)) -benchtime 7x -timeout 2h
 
 .PHONY: fuzz
@@ -67,17 +69,43 @@ crash: ## Fail every disk operation once, and kill -9 the real program 300 times
 	go test ./internal/sink -run Operation -timeout 60m -args -every 1
 	go test ./cmd/internal/e2e -run TestKilledRuns -timeout 60m -v -args -kills 300
 
+.PHONY: double
+double: ## Start two runs at once, 100 times: always exactly one works
+	go test ./cmd/internal/e2e -run TestTwoRunsAtOnce -timeout 60m -v -args -double 100
+
 .PHONY: soak
 soak: ## The long ones: 201,312 calls in a first night, a night on a million calls, more random trouble
 	CALLHOUSE_SOAK=1 go test ./internal/crawler -run TestSandboxFirstNight -timeout 60m -v
 	go test ./cmd/internal/e2e -run TestNightCostsTheMinimum -timeout 60m -v -args -night-calls 1000000
 	go test ./internal/crawler -run TestSandboxInTrouble -timeout 60m -rapid.checks 2000
 	go test ./internal/sink -run TestWarehouseAgainstAMap -timeout 60m -rapid.checks 2000
+	go test ./cmd/internal/e2e -run TestRealWarehouseInTrouble -timeout 60m -rapid.checks 500
+
+.PHONY: soak-readers
+soak-readers: ## Four readers for a minute, and 1,000 queries, while a run commits, compacts and retires
+	go test ./cmd/internal/e2e -run BusyWarehouse -v -timeout 30m -args -read-for 1m -busy-queries 1000
 
 .PHONY: golden
 golden: ## Rewrite the golden files from what the code does now; read the diff before you commit it
-	go test ./sql ./internal/schema ./internal/sink ./internal/analytics/format ./cmd/internal/querycmd -args -update
+	go test ./sql ./internal/schema ./internal/sink ./internal/analytics ./internal/analytics/format ./internal/analytics/page/chart ./cmd/internal/querycmd -args -update
+
+.PHONY: catalog
+catalog: ## Python's and Node's DuckDB read the catalog while extract run commits twenty times
+	python3 -m venv build/catalog && build/catalog/bin/pip install -q duckdb
+	npm install --silent --prefix build/catalog/node @duckdb/node-api
+	CALLHOUSE_PYTHON=$(CURDIR)/build/catalog/bin/python CALLHOUSE_NODE_MODULES=$(CURDIR)/build/catalog/node \
+	  go test ./cmd/internal/e2e -run TestCatalogWhileCommitting -v -timeout 30m -args -catalog-commits 20
+
+.PHONY: look
+look: ## Open the morning page in a headless browser: no request, no text over another; BROWSER=…
+	go test ./internal/analytics/page -run TestInABrowser -v -timeout 20m -args -browser $(or $(BROWSER),chromium)
+
+.PHONY: dist
+dist: ## Archives for Linux on amd64 and arm64, checksums, SBOMs, man pages, completions (needs aarch64-linux-gnu-gcc and -g++)
+	GOBIN=$(CURDIR)/build/tools go install github.com/goreleaser/goreleaser/v2@$(GORELEASER_VERSION)
+	GOBIN=$(CURDIR)/build/tools go install github.com/anchore/syft/cmd/syft@$(SYFT_VERSION)
+	PATH="$(CURDIR)/build/tools:$$PATH" goreleaser release --clean $(if $(shell git describe --exact-match --tags 2>/dev/null),,--snapshot)
 
 .PHONY: clean
 clean: ## Remove what the targets above built
-	rm -rf bin dist
+	rm -rf bin build dist
