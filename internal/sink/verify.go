@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"sync"
 
 	"github.com/sourcegraph/conc/pool"
 
@@ -35,7 +37,7 @@ type VerifyReport struct {
 	Runs      int64     `json:"runs"`
 	Journal   int64     `json:"journal_records"` // fetched, not yet committed
 	Leftovers []string  `json:"leftovers"`       // of a crash; the next run removes them
-	Notes     []string  `json:"notes"`           // what could not be looked at, and why
+	Notes     []string  `json:"notes"`           // what could not be looked at, and why; what is odd and no damage
 	Count     int64     `json:"problems"`
 	Problems  []Problem `json:"problem_list"`
 }
@@ -77,7 +79,11 @@ func Verify(ctx context.Context, opts VerifyOptions) (*VerifyReport, error) {
 			total += s.Manifest.Rows(schema.Calls.Name)
 		}
 		v.tell = teller(opts.Progress, "verified", total)
+		var odd oddities
 		for _, s := range snapshots {
+			if v.each = nil; s == current {
+				v.each = odd.look
+			}
 			if err := v.snapshot(ctx, s); err != nil {
 				return nil, err
 			}
@@ -86,6 +92,7 @@ func Verify(ctx context.Context, opts VerifyOptions) (*VerifyReport, error) {
 		m := current.Manifest
 		v.report.Calls, v.report.Turns = m.Rows(schema.Calls.Name), m.Rows(schema.Turns.Name)
 		v.report.Items, v.report.Runs = m.Rows(schema.Items.Name), m.Rows(schema.Runs.Name)
+		v.report.Notes = append(v.report.Notes, odd.notes()...)
 	}
 	if err := v.outside(current); err != nil {
 		return nil, err
@@ -96,6 +103,43 @@ func Verify(ctx context.Context, opts VerifyOptions) (*VerifyReport, error) {
 		v.report.Problems = []Problem{}
 	}
 	return &v.report, nil
+}
+
+// oddities counts what the service tells that makes no sense. It is kept as it
+// was told, and no damage.
+type oddities struct {
+	mu       sync.Mutex
+	reversed int64            // calls that end before they start
+	words    map[string]int64 // calls with an unknown word, by column
+}
+
+func (o *oddities) look(_ string, c *schema.Call) {
+	words := c.UnknownWords()
+	reversed := c.StartAt.OK && c.EndAt.OK && c.EndAt.V < c.StartAt.V
+	if len(words) == 0 && !reversed {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if reversed {
+		o.reversed++
+	}
+	for _, column := range words {
+		if o.words == nil {
+			o.words = map[string]int64{}
+		}
+		o.words[column]++
+	}
+}
+
+func (o *oddities) notes() (out []string) {
+	if o.reversed > 0 {
+		out = append(out, fmt.Sprintf("calls that end before they start, as the service tells it: %d", o.reversed))
+	}
+	for _, column := range slices.Sorted(maps.Keys(o.words)) {
+		out = append(out, fmt.Sprintf("calls with a %s that this version does not know, kept as told: %d", column, o.words[column]))
+	}
+	return out
 }
 
 // current reads the current snapshot's manifest; nil when that is broken.

@@ -1,0 +1,45 @@
+package sink
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"callhouse/internal/schema"
+)
+
+// What the service tells that makes no sense is kept, and told of; it is no
+// damage.
+func TestVerifyTellsWhatIsOdd(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "w")
+	w := night(t, Disk{}, root, 0)
+	at := testDay.UnixMilli()
+	for id, rest := range map[string]string{
+		"plain":    fmt.Sprintf(`"status":"ended","end_at":%d`, at+1),
+		"reversed": fmt.Sprintf(`"status":"ended","end_at":%d`, at-1),
+		"new word": fmt.Sprintf(`"status":"levitated","end_at":%d`, at+1),
+	} {
+		body := fmt.Sprintf(`{"id":%q,"start_at":%d,"call_type":"web",%s}`, id, at, rest)
+		rec := schema.Record{Kind: schema.KindDetail, CallID: id, FetchedAt: at, Body: []byte(body)}
+		if err := w.Put(context.Background(), rec); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustCommit(t, w)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Verify(context.Background(), VerifyOptions{Root: root})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"calls that end before they start, as the service tells it: 1",
+		"calls with a status that this version does not know, kept as told: 1",
+	}
+	if !r.Whole() || !slices.Equal(r.Notes, want) {
+		t.Errorf("whole %v, notes %q, want %q", r.Whole(), r.Notes, want)
+	}
+}
