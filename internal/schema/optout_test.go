@@ -109,3 +109,15 @@ func TestRedactThenDecode(t *testing.T) {
 		}
 	})
 }
+
+// An opted-out call loses what no column holds. A cost of which nothing is left
+// then is no cost, or the same response would change the call again.
+func TestWithheldCostMergesOnce(t *testing.T) {
+	t.Parallel()
+	for _, optOut := range []string{"true", "-0"} {
+		old := decoded(t, []byte(`{"id":"a","call_cost":{"extra_fee":{"of":null}}}`), KindItem)
+		newer := decoded(t, []byte(`{"id":"a","call_cost":null,"opt_out_sensitive_data_storage":`+optOut+`}`), KindDetail)
+		once := merged(t, old, newer, KindDetail)
+		mustSame(t, "twice", once, merged(t, once, newer, KindDetail))
+	}
+}
