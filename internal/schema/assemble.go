@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"math"
 	"math/bits"
-	"slices"
 )
 
 // assemble makes the columns of a call out of what scan noted.
@@ -114,10 +113,6 @@ func (d *Decoder) withhold(replaced bool, c *Call) {
 			d.drift(p.of.prefix+otherFields, DriftWithheld)
 		}
 		p.unknown = p.unknown[:0]
-	}
-	// A cost of which nothing is left is none, or a merge would not know it from one.
-	if v := &d.top[fCallCost]; v.shape == isObject && !slices.ContainsFunc(d.cost[:], func(v val) bool { return v.shape != isAbsent }) {
-		*v = val{shape: isNull}
 	}
 }
 

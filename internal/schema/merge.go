@@ -187,6 +187,8 @@ func (m *merger) call(dst []byte) []byte {
 		}
 		sent[column(n.name)] = &n.v
 	}
+	optOut := sent["opt_out_sensitive_data_storage"]
+	withheld := optOut != nil && optedOut(optOut)
 	for i := range m.old {
 		o := &m.old[i]
 		if transcribes(o.name) && !m.turnsOfOld {
@@ -203,6 +205,10 @@ func (m *merger) call(dst []byte) []byte {
 				*n = o.v
 			}
 		case f == fCallAnalysis || f == fCallCost:
+			if withheld && f == fCallCost {
+				// What no column holds is about to go: nothing of it makes a cost.
+				o.v = knownCost(o.v)
+			}
 			if !hollow(&o.v) && hollow(n) {
 				*n = o.v
 			} else {
@@ -265,6 +271,21 @@ func column(name []byte) string {
 func transcribes(name []byte) bool {
 	f := findCall(name)
 	return f == fTranscript || f == fTranscriptTools
+}
+
+// knownCost returns a cost without what no column holds.
+func knownCost(v val) val {
+	if v.shape != isObject {
+		return v
+	}
+	dst := []byte{'{'}
+	for _, m := range members(v.raw) {
+		if findCost(m.name) < numCostFields {
+			dst = appendMember(dst, 1, &m, m.v.raw)
+		}
+	}
+	v.raw = append(dst, '}')
+	return v
 }
 
 // hollow says whether a value is null or an object of nulls and empty arrays.

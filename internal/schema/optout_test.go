@@ -110,13 +110,13 @@ func TestRedactThenDecode(t *testing.T) {
 	})
 }
 
-// An opted-out call loses what no column holds. A cost of which nothing is left
-// then is no cost, or the same response would change the call again.
+// An opted-out call loses what no column holds. What of an earlier cost goes for
+// that makes no cost, or the same response would change the call again.
 func TestWithheldCostMergesOnce(t *testing.T) {
 	t.Parallel()
-	for _, optOut := range []string{"true", "-0"} {
+	for _, c := range [][2]string{{"true", "null"}, {"-0", "null"}, {"true", `{"total_cost":null}`}, {`"ok"`, `{}`}} {
 		old := decoded(t, []byte(`{"id":"a","call_cost":{"extra_fee":{"of":null}}}`), KindItem)
-		newer := decoded(t, []byte(`{"id":"a","call_cost":null,"opt_out_sensitive_data_storage":`+optOut+`}`), KindDetail)
+		newer := decoded(t, []byte(`{"id":"a","call_cost":`+c[1]+`,"opt_out_sensitive_data_storage":`+c[0]+`}`), KindDetail)
 		once := merged(t, old, newer, KindDetail)
 		mustSame(t, "twice", once, merged(t, once, newer, KindDetail))
 	}
