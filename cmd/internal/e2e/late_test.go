@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ func TestTranscriptThatComesLate(t *testing.T) {
 	e := newEditor(c)
 	c.clock.Set(c.clock.Now().UTC().Truncate(24 * time.Hour).Add(30 * time.Hour)) // in the company's busy hours
 	evening := c.clock.Now()
+	var mu sync.Mutex // requests are answered side by side
 	late := map[string]bool{}
 	e.edit = func(id string, call map[string]any) bool {
 		end, _ := call["end_at"].(json.Number)
@@ -25,7 +27,9 @@ func TestTranscriptThatComesLate(t *testing.T) {
 		if ms > evening.Add(-90*time.Minute).UnixMilli() && c.clock.Now().Sub(evening) < time.Hour {
 			call["call_analysis"], call["call_cost"] = nil, nil
 			if turns, ok := call["transcript"].([]any); ok {
+				mu.Lock()
 				call["transcript"], late[id] = nil, len(turns) > 0
+				mu.Unlock()
 			}
 		}
 		return true
