@@ -178,7 +178,7 @@ func TestOpenErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	newer := strings.Replace(string(raw), `"format_version":1`, `"format_version":99`, 1)
+	newer := strings.Replace(string(raw), fmt.Sprintf(`"format_version":%d`, layout.FormatVersion), `"format_version":99`, 1)
 	if err := os.WriteFile(manifest, []byte(newer), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 // FormatVersion is the version of the warehouse's layout that this program
 // writes. It stands in every manifest and in every data file's metadata under
 // the key FormatKey. A higher one is refused, a lower one is read.
-const FormatVersion = 1
+const FormatVersion = 2
 
 // FormatKey is the key of the format version in a Parquet file's metadata.
 const FormatKey = "callhouse.format_version"

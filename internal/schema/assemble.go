@@ -209,6 +209,38 @@ func (d *Decoder) extra(p *patch) []byte {
 	return d.arena[from:len(d.arena):len(d.arena)]
 }
 
+// userTurns is the column that [Call.UserTurns] counts for.
+const userTurns = "user_turns"
+
+// UserTurns is the number, for the column user_turns, of turns in which the
+// caller says something. It is null where turn_count is.
+func (c *Call) UserTurns() Opt[int32] {
+	if !c.TurnCount.OK {
+		return Opt[int32]{}
+	}
+	n := 0
+	for i := range c.Turns {
+		if c.Turns[i].ByUser() {
+			n++
+		}
+	}
+	return Some(int32(min(n, math.MaxInt32)))
+}
+
+// ByUser says whether the caller says something in a turn: its role is user, and
+// its content is not blank.
+func (t *Turn) ByUser() bool { return string(t.Role) == "user" && !blank(t.Content) }
+
+// blank says whether a text holds nothing but spaces: those of \s in RE2.
+func blank(text []byte) bool {
+	for _, b := range text {
+		if b > ' ' || b != ' ' && b != '\t' && b != '\n' && b != '\f' && b != '\r' {
+			return false
+		}
+	}
+	return true
+}
+
 // turnCount is the number of turns for the column turn_count.
 func turnCount(turns []Turn) Opt[int32] {
 	return Some(int32(min(len(turns), math.MaxInt32)))

@@ -40,6 +40,7 @@ func AppendCallRow(dst parquet.Row, c *Call, month []byte) parquet.Row {
 		requiredInt64(c.FetchedAt, 29),
 		requiredText(c.RunID, 30),
 		requiredText(month, 31),
+		int32Value(c.UserTurns(), 32),
 	)
 }
 

@@ -81,7 +81,8 @@ func (t *Table) Column(name string) int {
 // Calls holds one row per call. Sorted by start_at (nulls last), then call_id.
 // month is the partition that the row lies in (UTC month of start_at, or of
 // first_seen_at for a call that has no start yet); it repeats the name of the
-// folder so that a single file read on its own still knows it.
+// folder so that a single file read on its own still knows it. user_turns is
+// counted from the call's turns: see [Call.UserTurns].
 var Calls = Table{Name: "calls", Columns: []Column{
 	{"call_id", 1, Text, true},
 	{"agent_id", 2, Word, false},
@@ -115,6 +116,7 @@ var Calls = Table{Name: "calls", Columns: []Column{
 	{"fetched_at", 30, Timestamp, true},
 	{"run_id", 31, Word, true},
 	{"month", 32, Word, true},
+	{userTurns, 33, Int32, false},
 }}
 
 // Turns holds one row per transcript item, in the order of its call's time
@@ -181,9 +183,56 @@ var Runs = Table{Name: "runs", Columns: []Column{
 	{"commits", 28, Int64, true},
 }}
 
+// WordTallies holds, of one file of calls, how many there are for each
+// combination of these words, and sums over them. caller_spoke says whether
+// user_turns is above 0, and is null where that is. Sums are null where nothing
+// was summed; timed_cost is the cost of calls whose duration is known, costed_ms
+// the duration of those whose cost is.
+var WordTallies = Table{Name: "word_tallies", Columns: append([]Column{
+	{"agent_id", 1, Word, false},
+	{"agent_version", 2, Word, false},
+	{"call_type", 3, Word, false},
+	{"status", 4, Word, false},
+	{"disconnection_reason", 5, Word, false},
+	{"user_sentiment", 6, Word, false},
+	{"variant_label", 7, Word, false},
+	{"transcript_state", 8, Word, true},
+	{"settlement", 9, Word, true},
+	{"opted_out", 10, Bool, true},
+	{"is_started", 11, Bool, true},
+	{"caller_spoke", 12, Bool, false},
+}, tallied...)}
+
+// QuarterTallies holds the same numbers for each quarter of an hour in which
+// calls started, and few words. start_at is its beginning; null: calls without a
+// start. Sorted by it, nulls last.
+var QuarterTallies = Table{Name: "quarter_tallies", Columns: append([]Column{
+	{"start_at", 1, Timestamp, false},
+	{"status", 2, Word, false},
+	{"disconnection_reason", 3, Word, false},
+	{"user_sentiment", 4, Word, false},
+	{"settlement", 5, Word, true},
+}, tallied...)}
+
+// tallied are the numbers of a row of tallies.
+var tallied = []Column{
+	{"calls", 101, Int64, true},
+	{"timed_calls", 102, Int64, true},
+	{"total_ms", 103, Int64, false},
+	{"max_ms", 104, Int64, false},
+	{"costed_calls", 105, Int64, true},
+	{"total_cost", 106, Money, false},
+	{"timed_cost", 107, Money, false},
+	{"costed_ms", 108, Int64, false},
+}
+
 // CallTables are the tables whose files are partitioned by month and day, in
 // the order in which they are written.
 var CallTables = []*Table{&Calls, &Turns, &Items}
 
-// Tables are all tables of a warehouse.
+// TallyTables are counted from the calls of a month when it is compacted, so that
+// reports need not read these: see [Tallies].
+var TallyTables = []*Table{&WordTallies, &QuarterTallies}
+
+// Tables are all tables of a warehouse but for the tallies.
 var Tables = []*Table{&Calls, &Turns, &Items, &Runs}

@@ -104,6 +104,7 @@ func (vs *Vectors) AddCall(c *Call, month []byte) {
 	v[29].putLong(c.FetchedAt)
 	v[30].putWord(c.RunID)
 	v[31].putWord(month)
+	v[32].putOptInt(c.UserTurns())
 }
 
 // AddTurn adds the row that AppendTurnRow makes.

@@ -101,6 +101,68 @@ func TestAnInterruptedNightCommits(t *testing.T) {
 	}
 }
 
+// tallies returns the numbers of a column of a month's tallies, added up.
+func tallies(t *testing.T, s *layout.Snapshot, table *schema.Table, month, name string) (total int64) {
+	t.Helper()
+	for _, f := range s.Manifest.FilesOf(table.Name) {
+		if f.Period != month {
+			continue
+		}
+		r, err := openTable(Disk{}, s.Path(f), table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for {
+			row, err := r.next()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if row == nil {
+				break
+			}
+			total += row[table.Column(name)].Int64()
+		}
+		if err := r.close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return total
+}
+
+// The tallies of a month are those of its calls when it is compacted, when a
+// call of it changes, and when one is forgotten, also in the snapshots before.
+func TestTalliesFollowTheirCalls(t *testing.T) {
+	w := monthsBefore(t, "2026-09", "2026-10", "2026-11")
+	is := func(when string, s *layout.Snapshot, month string, calls, ms int64) {
+		t.Helper()
+		for _, table := range schema.TallyTables {
+			if n, total := tallies(t, s, table, month, "calls"), tallies(t, s, table, month, "total_ms"); n != calls || total != ms {
+				t.Errorf("%s, %s of %s tell of %d calls, %d ms; want %d, %d", when, table.Name, month, n, total, calls, ms)
+			}
+		}
+	}
+	is("before", w.Snapshot(), "2026-10", 0, 0)
+	if _, err := w.Compact(context.Background(), []string{"2026-09", "2026-10"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	is("compacted", w.Snapshot(), "2026-10", 4, 4000)
+	is("compacted", w.Snapshot(), "2026-11", 0, 0)
+	september := w.Snapshot().Manifest.FilesOf(schema.WordTallies.Name)[0].Path
+	putCall(t, w, "2026-10-a-5", time.Date(2026, 10, 5, 0, 0, 0, 0, time.UTC), 3)
+	putCall(t, w, "new", time.Date(2026, 10, 20, 0, 0, 0, 0, time.UTC), 0)
+	mustCommit(t, w)
+	is("changed", w.Snapshot(), "2026-10", 5, 5000)
+	if got := w.Snapshot().Manifest.FilesOf(schema.WordTallies.Name)[0].Path; got != september {
+		t.Errorf("the tallies of a month that did not change were written anew, as %s", got)
+	}
+	mustForget(t, w, Selection{CallIDs: []string{"2026-10-b-5"}})
+	r, err := Verify(t.Context(), VerifyOptions{Root: w.opts.Root, All: true})
+	if err != nil || !r.Whole() || len(r.Snapshots) < 2 {
+		t.Errorf("verify: %+v, %v", r, err)
+	}
+	is("forgotten", w.Snapshot(), "2026-10", 4, 4000)
+}
+
 // A change to a compacted month, and a call that is new in it, rewrite its file
 // and no other.
 func TestACompactedMonthTakesChanges(t *testing.T) {

@@ -148,6 +148,12 @@ var damages = map[string]struct {
 			return r
 		})
 	}},
+	"user-turns-wrong": {"count", func(d *damage) {
+		d.rows(d.file("calls", today), &schema.Calls, func(r []parquet.Row) []parquet.Row {
+			setValue(r[1], &schema.Calls, "user_turns", parquet.Int32Value(7))
+			return r
+		})
+	}},
 	"times-reversed": {"times", func(d *damage) {
 		d.rows(d.file("calls", today), &schema.Calls, func(r []parquet.Row) []parquet.Row {
 			setValue(r[1], &schema.Calls, "fetched_at", parquet.Int64Value(1))
@@ -210,6 +216,26 @@ var damages = map[string]struct {
 			f := *d.file("calls", "2026-10")
 			f.Period = "2026-10-26"
 			f.Path = layout.DataFile("calls", f.Period, newID())
+			m.Files = append(m.Files, f)
+		})
+	}},
+	"tally-wrong": {"tally", func(d *damage) {
+		d.rows(d.file("word_tallies", "2026-10"), &schema.WordTallies, func(r []parquet.Row) []parquet.Row {
+			setValue(r[0], &schema.WordTallies, "calls", parquet.Int64Value(99))
+			return r
+		})
+	}},
+	"tally-of-one-less": {"tally", func(d *damage) {
+		d.rows(d.file("quarter_tallies", "2026-10"), &schema.QuarterTallies, func(r []parquet.Row) []parquet.Row { return r[:len(r)-1] })
+	}},
+	"tally-of-one-more": {"tally", func(d *damage) {
+		d.rows(d.file("word_tallies", "2026-10"), &schema.WordTallies, func(r []parquet.Row) []parquet.Row { return append(r, r[len(r)-1]) })
+	}},
+	"tally-of-no-calls": {"reference", func(d *damage) {
+		d.manifest(func(m *layout.Manifest) {
+			f := *d.file("word_tallies", "2026-10")
+			f.Period = "2026-09"
+			f.Path = layout.DataFile("word_tallies", f.Period, newID())
 			m.Files = append(m.Files, f)
 		})
 	}},

@@ -11,13 +11,19 @@ import (
 // periodWriter writes the files of one period.
 type periodWriter struct {
 	calls, turns, items *tableWriter
+	tallies             *tallyWriter
 }
+
+// userTurns is where a row of calls says how often the caller spoke.
+var userTurns = schema.Calls.Column("user_turns")
 
 func newPeriodWriter(b *builder, codec *libzstd, period string) *periodWriter {
 	return &periodWriter{
 		calls: newTableWriter(b, codec, &schema.Calls, period),
 		turns: newTableWriter(b, codec, &schema.Turns, period),
 		items: newTableWriter(b, codec, &schema.Items, period),
+
+		tallies: newTallyWriter(b, codec, period),
 	}
 }
 
@@ -66,6 +72,9 @@ func (w *periodWriter) write(call *schema.Call, month []byte) error {
 		return err
 	}
 	w.calls.rows.AddCall(call, month)
+	if err := w.tallies.add(call, call.UserTurns()); err != nil {
+		return err
+	}
 	if len(call.Turns) > 0 {
 		span(&w.turns.info, call.StartAt)
 	}
@@ -91,6 +100,13 @@ func (w *periodWriter) write(call *schema.Call, month []byte) error {
 func (w *periodWriter) copy(call *schema.Call, rows *callRows) error {
 	countCall(&w.calls.info, call)
 	if err := w.calls.add(rows.call); err != nil {
+		return err
+	}
+	var said schema.Opt[int32]
+	if v := rows.call[userTurns]; !v.IsNull() {
+		said = schema.Some(v.Int32())
+	}
+	if err := w.tallies.add(call, said); err != nil {
 		return err
 	}
 	for row := range rows.of(rows.turns, &schema.Turns) {
@@ -132,10 +148,11 @@ func (w *periodWriter) close() ([]layout.File, error) {
 		}
 		errs = append(errs, err)
 	}
-	return out, errors.Join(errs...)
+	counted, err := w.tallies.close()
+	return append(out, counted...), errors.Join(append(errs, err)...)
 }
 
 // discard removes the files.
 func (w *periodWriter) discard() error {
-	return errors.Join(w.calls.discard(), w.turns.discard(), w.items.discard())
+	return errors.Join(w.calls.discard(), w.turns.discard(), w.items.discard(), w.tallies.discard())
 }

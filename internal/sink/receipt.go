@@ -85,7 +85,7 @@ func (c *receiptCheck) snapshots(ctx context.Context, r *Receipt) error {
 		c.sums(s, r)
 		for i := range s.Manifest.Files {
 			f := &s.Manifest.Files[i]
-			if f.Table == schema.Runs.Name || seen[f.Path] {
+			if t := tableOf(f.Table); t == nil || t.Column("call_id") < 0 || seen[f.Path] {
 				continue
 			}
 			seen[f.Path] = true

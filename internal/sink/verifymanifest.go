@@ -3,6 +3,7 @@ package sink
 import (
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"callhouse/internal/layout"
@@ -95,7 +96,7 @@ func (v *verifier) periodsFit(at string, periods map[string]map[string]bool) {
 			v.bad.add("period", at, "%s has a file, and so has its day %s", month, period)
 		}
 	}
-	for _, t := range schema.CallTables[1:] {
+	for _, t := range slices.Concat(schema.CallTables[1:], schema.TallyTables) {
 		for period := range periods[t.Name] {
 			if !calls[period] {
 				v.bad.add("reference", at, "%s has a file for %s, calls has none", t.Name, period)
@@ -108,7 +109,7 @@ func (v *verifier) periodsFit(at string, periods map[string]map[string]bool) {
 }
 
 func tableOf(name string) *schema.Table {
-	for _, t := range schema.Tables {
+	for _, t := range slices.Concat(schema.Tables, schema.TallyTables) {
 		if t.Name == name {
 			return t
 		}

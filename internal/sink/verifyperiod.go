@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"hash/maphash"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
@@ -65,7 +67,7 @@ func (v *verifier) openCheck(s *layout.Snapshot, f *layout.File) (*tableCheck, e
 	}
 	c := &tableCheck{r: r, said: f, at: v.rel(s.Path(f)), month: column(r.columns, "month"), key: r.start}
 	if table != &schema.Calls {
-		c.key = column(r.columns, "call_start_at")
+		c.key = column(r.columns, "call_start_at") // tallies have none
 	}
 	if r.version == layout.FormatVersion && !r.current {
 		v.bad.add("columns", c.at, "its columns are not those that format version %d declares", r.version)
@@ -96,12 +98,10 @@ func (c *tableCheck) start(row parquet.Row) schema.Opt[int64] {
 
 // rows verifies the rows of a period, all tables side by side.
 func (v *verifier) rows(ctx context.Context, s *layout.Snapshot, files []*layout.File) (err error) {
-	p := &periodCheck{v: v}
+	p := &periodCheck{v: v, tallies: newTallyCheck(v)}
 	defer func() {
-		for _, c := range []*tableCheck{p.calls, p.turns.tableCheck, p.items.tableCheck} {
-			if c != nil {
-				err = errors.Join(err, c.r.close())
-			}
+		for _, c := range p.tables() {
+			err = errors.Join(err, c.r.close())
 		}
 	}()
 	for _, f := range files {
@@ -111,17 +111,21 @@ func (v *verifier) rows(ctx context.Context, s *layout.Snapshot, files []*layout
 		}
 		switch f.Table {
 		case schema.Calls.Name:
-			p.calls = c
+			p.calls, p.userTurns = c, column(c.r.columns, "user_turns")
 		case schema.Turns.Name:
-			p.turns = childCheck{tableCheck: c, kind: "turn", number: func(row parquet.Row) ([]byte, int32, error) {
+			p.turns = childCheck{tableCheck: c, kind: "turn", read: func(row parquet.Row) (id []byte, n int32, byUser bool, err error) {
 				var t schema.Turn
-				return c.r.reader.Turn(row, &t)
+				id, n, err = c.r.reader.Turn(row, &t)
+				return id, n, t.ByUser(), err
 			}}
 		case schema.Items.Name:
-			p.items = childCheck{tableCheck: c, kind: "item", number: func(row parquet.Row) ([]byte, int32, error) {
+			p.items = childCheck{tableCheck: c, kind: "item", read: func(row parquet.Row) (id []byte, n int32, _ bool, err error) {
 				var t schema.Item
-				return c.r.reader.Item(row, &t)
+				id, n, err = c.r.reader.Item(row, &t)
+				return id, n, false, err
 			}}
+		default:
+			p.tallies.files[tableOf(f.Table)] = c
 		}
 	}
 	if p.calls == nil {
@@ -135,7 +139,19 @@ type periodCheck struct {
 	v            *verifier
 	calls        *tableCheck
 	turns, items childCheck
+	tallies      *tallyCheck
+	userTurns    int // position of user_turns in a row of calls; -1: none
 	ids          []uint64
+}
+
+// tables returns the files that the period has.
+func (p *periodCheck) tables() (out []*tableCheck) {
+	for _, c := range []*tableCheck{p.calls, p.turns.tableCheck, p.items.tableCheck} {
+		if c != nil {
+			out = append(out, c)
+		}
+	}
+	return slices.AppendSeq(out, maps.Values(p.tallies.files))
 }
 
 func (p *periodCheck) run(ctx context.Context) error {
@@ -161,7 +177,10 @@ func (p *periodCheck) run(ctx context.Context) error {
 		if len(last.ID) > 0 {
 			p.order(&last, &call)
 		}
-		if err := p.call(&call); err != nil {
+		if err := p.call(&call, row); err != nil {
+			return err
+		}
+		if err := p.tallies.add(&call, row, p.userTurns); err != nil {
 			return err
 		}
 		p.ids = append(p.ids, maphash.Bytes(idSeed, call.ID))
@@ -174,6 +193,9 @@ func (p *periodCheck) run(ctx context.Context) error {
 		if err := c.rest(p.v); err != nil {
 			return err
 		}
+	}
+	if err := p.tallies.end(); err != nil {
+		return err
 	}
 	p.v.seen.keepIDs(p.calls.said.Path, p.ids)
 	p.figures()
@@ -189,8 +211,8 @@ func (p *periodCheck) order(last, call *schema.Call) {
 	}
 }
 
-// call verifies one call with its turns and items.
-func (p *periodCheck) call(call *schema.Call) error {
+// call verifies one call, whose row is given too, with its turns and items.
+func (p *periodCheck) call(call *schema.Call, row parquet.Row) error {
 	bad := func(kind, format string, args ...any) { p.v.bad.add(kind, p.calls.at, format, args...) }
 	since := call.FirstSeenAt
 	if call.StartAt.OK {
@@ -208,16 +230,21 @@ func (p *periodCheck) call(call *schema.Call) error {
 	if p.v.each != nil {
 		p.v.each(p.calls.at, call)
 	}
-	turns, err := p.turns.of(p.v, call)
+	turns, byUser, err := p.turns.of(p.v, call)
 	if err != nil {
 		return err
 	}
-	items, err := p.items.of(p.v, call)
+	items, _, err := p.items.of(p.v, call)
 	if err != nil {
 		return err
 	}
 	if int32(turns) != call.TurnCount.V {
 		bad("count", "call %s has %d turns, and says %d", call.ID, turns, call.TurnCount.V)
+	}
+	if p.userTurns >= 0 {
+		if says := row[p.userTurns]; says.IsNull() == call.TurnCount.OK || !says.IsNull() && int(says.Int32()) != byUser {
+			bad("count", "call %s has %d turns in which the caller says something, and says %v", call.ID, byUser, says)
+		}
 	}
 	if call.OptOut.V && (turns > 0 || items > 0 || call.RecordingURL != nil || call.Summary != nil || call.UserSentiment != nil) {
 		bad("withheld", "call %s is opted out of storage, and has what must not be kept", call.ID)
@@ -228,10 +255,7 @@ func (p *periodCheck) call(call *schema.Call) error {
 
 // figures compares what the manifest says of the files with what they hold.
 func (p *periodCheck) figures() {
-	for _, c := range []*tableCheck{p.calls, p.turns.tableCheck, p.items.tableCheck} {
-		if c == nil {
-			continue
-		}
+	for _, c := range p.tables() {
 		if c.is.Rows != c.said.Rows {
 			p.v.bad.add("rows", c.at, "it has %d rows, the manifest says %d", c.is.Rows, c.said.Rows)
 		}
@@ -248,10 +272,11 @@ func (p *periodCheck) figures() {
 type childCheck struct {
 	*tableCheck // nil: the period has no such file
 	kind        string
-	number      func(parquet.Row) (id []byte, n int32, err error)
+	read        func(parquet.Row) (id []byte, n int32, byUser bool, err error)
 	row         parquet.Row // read, not yet taken
 	id          []byte
 	n           int32
+	byUser      bool
 }
 
 func (c *childCheck) advance(v *verifier) (err error) {
@@ -262,17 +287,17 @@ func (c *childCheck) advance(v *verifier) (err error) {
 	if c.row, err = c.next(v); err != nil || c.row == nil {
 		return err
 	}
-	c.id, c.n, err = c.number(c.row)
+	c.id, c.n, c.byUser, err = c.read(c.row)
 	return err
 }
 
-// of passes over the rows of a call and counts them. Those before it belong to
-// no call.
-func (c *childCheck) of(v *verifier, call *schema.Call) (n int, err error) {
+// of passes over the rows of a call and counts them, and those by which the
+// caller says something. Those before it belong to no call.
+func (c *childCheck) of(v *verifier, call *schema.Call) (n, byUser int, err error) {
 	for c.row != nil {
 		if !bytes.Equal(c.id, call.ID) {
 			if compareKey(c.start(c.row), string(c.id), call.StartAt, string(call.ID)) > 0 {
-				return n, nil
+				return n, byUser, nil
 			}
 			v.bad.add("reference", c.at, "a %s of call %s stands where no such call is", c.kind, c.id)
 		} else {
@@ -282,14 +307,16 @@ func (c *childCheck) of(v *verifier, call *schema.Call) (n int, err error) {
 			if int(c.n) != n {
 				v.bad.add("gap", c.at, "%s %d of call %s has the number %d", c.kind, n, c.id, c.n)
 			}
-			n++
+			if n++; c.byUser {
+				byUser++
+			}
 		}
 		span(&c.is, c.start(c.row))
 		if err := c.advance(v); err != nil {
-			return n, err
+			return n, byUser, err
 		}
 	}
-	return n, nil
+	return n, byUser, nil
 }
 
 // rest reports the rows behind those of the last call.

@@ -39,11 +39,13 @@
 --   fetched_at           TIMESTAMP WITH TIME ZONE NOT NULL  -  when what stands here was fetched
 --   run_id               VARCHAR NOT NULL    -        the run that fetched it, as in the table runs
 --   month                VARCHAR NOT NULL    -        the partition that it lies in: UTC month of its start, as in 2026-11
+--   user_turns           INTEGER             count    turns in which the caller says something (role user, not blank); null: never fetched, or written by an earlier version (extract migrate)
 --   is_over              BOOLEAN NOT NULL    -        the call is over
 --   is_connected         BOOLEAN NOT NULL    -        somebody answered, or a machine did
 --   is_voicemail         BOOLEAN NOT NULL    -        a machine answered
 --   is_transferred       BOOLEAN NOT NULL    -        the agent passed the call on
 --   is_contained         BOOLEAN NOT NULL    -        connected, over, and neither transferred nor with a machine: the agent handled it alone
+--   is_conversed         BOOLEAN             -        connected, no machine, and the caller said something; null where that is not known
 --   talk_ms              BIGINT              ms       duration of a connected call; null for one that did not connect
 --   local_start          TIMESTAMP           -        wall clock at its start
 --   local_date           DATE                -        day of its start
@@ -59,6 +61,7 @@ SELECT
     call_voicemail(disconnection_reason) AS is_voicemail,
     call_transferred(disconnection_reason) AS is_transferred,
     is_connected AND is_over AND NOT is_transferred AND NOT is_voicemail AS is_contained,
+    is_connected AND NOT is_voicemail AND user_turns > 0 AS is_conversed,
     CASE WHEN is_connected THEN duration_ms END AS talk_ms,
     local_time(start_at) AS local_start,
     CAST(local_time(start_at) AS DATE) AS local_date,

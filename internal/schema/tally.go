@@ -1,0 +1,263 @@
+package schema
+
+import (
+	"bytes"
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+const (
+	// Quarter is the quarter of an hour of QuarterTallies in ms. Every zone has been
+	// ahead of UTC, or behind it, by a multiple of it since 1972.
+	Quarter = 15 * 60 * 1000
+	// A table is given up that would have more rows than this: of words in all, of
+	// quarters in one of them. Its calls are not alike enough to gain from it, and
+	// these bound the memory.
+	mostWordTallies    = 1 << 16
+	mostQuarterTallies = 1 << 12
+)
+
+// Tallies count the calls of one file, which come in their order, into the rows
+// of TallyTables. Its memory goes with how many kinds of calls there are in all
+// and in a quarter of an hour, up to a bound, not with how many calls.
+type Tallies struct {
+	emit    func(t *Table, row parquet.Row) error
+	ids     map[string]uint32 // of words seen, from 1
+	words   [][]byte          // by id; 0 is null
+	byWord  map[wordKey]*sums
+	quarter Opt[int64]
+	byTime  map[quarterKey]*sums
+	givenUp map[*Table]bool
+	row     parquet.Row
+}
+
+// wordKey is what calls have in common that a row of WordTallies counts.
+type wordKey struct {
+	words      [7]uint32
+	state      TranscriptState
+	settlement Settlement
+	optedOut   bool
+	started    bool
+	spoke      Opt[bool]
+}
+
+type quarterKey struct {
+	words      [3]uint32
+	settlement Settlement
+}
+
+// sums are the numbers of a row.
+type sums struct{ calls, timed, ms, longest, costed, cost, both, timedCost, costedMS int64 }
+
+// NewTallies returns tallies that hand on their rows in the order of their
+// table. A row is valid until emit returns.
+func NewTallies(emit func(t *Table, row parquet.Row) error) *Tallies {
+	return &Tallies{emit: emit, ids: map[string]uint32{}, words: [][]byte{nil}, byWord: map[wordKey]*sums{},
+		byTime: map[quarterKey]*sums{}, givenUp: map[*Table]bool{}}
+}
+
+// GivenUp says that a table is not to be had: what was emitted of it is of no use.
+func (t *Tallies) GivenUp(table *Table) bool { return t.givenUp[table] }
+
+// Add counts a call; userTurns is its user_turns. Calls come sorted by start,
+// those without one last.
+func (t *Tallies) Add(c *Call, userTurns Opt[int32]) error {
+	if q := quarterOf(c.StartAt); q != t.quarter {
+		if err := t.endQuarter(); err != nil {
+			return err
+		}
+		t.quarter = q
+	}
+	status, reason, sentiment := t.id(c.Status), t.id(c.DisconnectionReason), t.id(c.UserSentiment)
+	if !t.givenUp[&WordTallies] {
+		k := wordKey{
+			words: [...]uint32{t.id(c.AgentID), t.id(c.AgentVersion), t.id(c.CallType), status, reason, sentiment, t.id(c.VariantLabel)},
+			state: c.TranscriptState, settlement: c.Settlement, optedOut: c.OptOut.V, started: c.StartAt.OK,
+			spoke: Opt[bool]{V: userTurns.V > 0, OK: userTurns.OK},
+		}
+		s := t.byWord[k]
+		if s == nil {
+			s = new(sums)
+			t.byWord[k] = s
+		}
+		if !s.add(c) || len(t.byWord) > mostWordTallies {
+			t.giveUp(&WordTallies)
+		}
+	}
+	if t.givenUp[&QuarterTallies] {
+		return nil
+	}
+	k := quarterKey{words: [...]uint32{status, reason, sentiment}, settlement: c.Settlement}
+	s := t.byTime[k]
+	if s == nil {
+		s = new(sums)
+		t.byTime[k] = s
+	}
+	if !s.add(c) || len(t.byTime) > mostQuarterTallies {
+		t.giveUp(&QuarterTallies)
+	}
+	return nil
+}
+
+// Close hands on the last rows.
+func (t *Tallies) Close() error {
+	if err := t.endQuarter(); err != nil {
+		return err
+	}
+	return t.endWords()
+}
+
+// quarterOf returns when the quarter of an hour began that a call started in.
+func quarterOf(start Opt[int64]) Opt[int64] {
+	if !start.OK {
+		return Opt[int64]{}
+	}
+	past := start.V % Quarter
+	if past < 0 {
+		past += Quarter
+	}
+	return Some(start.V - past)
+}
+
+// endQuarter hands on the rows of a quarter of an hour.
+func (t *Tallies) endQuarter() error {
+	keys := slices.SortedFunc(maps.Keys(t.byTime), func(a, b quarterKey) int {
+		return cmp.Or(t.compare(a.words[:], b.words[:]), cmp.Compare(a.settlement, b.settlement))
+	})
+	for _, k := range keys {
+		t.row = append(t.row[:0], int64Value(t.quarter, 0))
+		for i, id := range k.words {
+			t.row = append(t.row, text(t.words[id], 1+i))
+		}
+		t.row = append(t.row, requiredText(wordBytes(settlementBytes[:], k.settlement), 4))
+		t.row = t.byTime[k].append(t.row)
+		if err := t.emit(&QuarterTallies, t.row); err != nil {
+			return err
+		}
+	}
+	clear(t.byTime)
+	if t.givenUp[&WordTallies] { // no more need to know the words of other quarters
+		clear(t.ids)
+		t.words = t.words[:1]
+	}
+	return nil
+}
+
+func (t *Tallies) endWords() error {
+	keys := slices.SortedFunc(maps.Keys(t.byWord), func(a, b wordKey) int {
+		return cmp.Or(t.compare(a.words[:], b.words[:]), cmp.Compare(a.state, b.state), cmp.Compare(a.settlement, b.settlement),
+			compareBool(a.optedOut, b.optedOut), compareBool(a.started, b.started),
+			compareBool(a.spoke.OK, b.spoke.OK), compareBool(a.spoke.V, b.spoke.V))
+	})
+	for _, k := range keys {
+		t.row = t.row[:0]
+		for i, id := range k.words {
+			t.row = append(t.row, text(t.words[id], i))
+		}
+		t.row = append(t.row,
+			requiredText(wordBytes(transcriptBytes[:], k.state), 7),
+			requiredText(wordBytes(settlementBytes[:], k.settlement), 8),
+			parquet.BooleanValue(k.optedOut).Level(0, 0, 9),
+			parquet.BooleanValue(k.started).Level(0, 0, 10),
+			boolValue(k.spoke, 11))
+		t.row = t.byWord[k].append(t.row)
+		if err := t.emit(&WordTallies, t.row); err != nil {
+			return err
+		}
+	}
+	clear(t.byWord)
+	return nil
+}
+
+// compare orders words, null first.
+func (t *Tallies) compare(a, b []uint32) int {
+	return slices.CompareFunc(a, b, func(x, y uint32) int {
+		if x == y {
+			return 0
+		}
+		return cmp.Or(cmp.Compare(min(x, 1), min(y, 1)), bytes.Compare(t.words[x], t.words[y]))
+	})
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+// append appends the numbers' columns to a row.
+func (s *sums) append(row parquet.Row) parquet.Row {
+	sum := func(v, of int64) Opt[int64] { return Opt[int64]{V: v, OK: of > 0} }
+	col := len(row)
+	return append(row,
+		requiredInt64(s.calls, col),
+		requiredInt64(s.timed, col+1),
+		int64Value(sum(s.ms, s.timed), col+2),
+		int64Value(sum(s.longest, s.timed), col+3),
+		requiredInt64(s.costed, col+4),
+		int64Value(sum(s.cost, s.costed), col+5),
+		int64Value(sum(s.timedCost, s.both), col+6),
+		int64Value(sum(s.costedMS, s.both), col+7),
+	)
+}
+
+// add counts a call; false: a sum is too large for its column.
+func (s *sums) add(c *Call) bool {
+	s.calls++
+	ok := true
+	if c.DurationMS.OK {
+		if s.timed++; s.timed == 1 || c.DurationMS.V > s.longest {
+			s.longest = c.DurationMS.V
+		}
+		ok = plus(&s.ms, c.DurationMS.V, math.MaxInt64)
+	}
+	if c.TotalCost.OK {
+		s.costed++
+		ok = plus(&s.cost, c.TotalCost.V, maxDecimal) && ok
+	}
+	if c.DurationMS.OK && c.TotalCost.OK {
+		s.both++
+		ok = plus(&s.timedCost, c.TotalCost.V, maxDecimal) && plus(&s.costedMS, c.DurationMS.V, math.MaxInt64) && ok
+	}
+	return ok
+}
+
+// plus adds v to a sum, unless that would go beyond what its column holds.
+func plus(sum *int64, v, limit int64) bool {
+	if v > 0 && *sum > limit-v || v < 0 && *sum < -limit-v {
+		return false
+	}
+	*sum += v
+	return true
+}
+
+func (t *Tallies) giveUp(table *Table) {
+	t.givenUp[table] = true
+	if table == &WordTallies {
+		clear(t.byWord)
+	} else {
+		clear(t.byTime)
+	}
+}
+
+// id numbers a word.
+func (t *Tallies) id(word []byte) uint32 {
+	if word == nil {
+		return 0
+	}
+	id := t.ids[string(word)]
+	if id == 0 {
+		id = uint32(len(t.words))
+		t.words = append(t.words, slices.Clone(word))
+		t.ids[string(word)] = id
+	}
+	return id
+}

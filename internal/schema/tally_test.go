@@ -1,0 +1,239 @@
+package schema
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/big"
+	"slices"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
+	"pgregory.net/rapid"
+)
+
+// told is a row of tallies as text: what it counts, and its numbers.
+func told(table *Table, row parquet.Row) (key, numbers string) {
+	keys := len(table.Columns) - len(tallied)
+	var parts []string
+	for i, v := range row {
+		if v.Column() != i {
+			parts = append(parts, fmt.Sprintf("column %d says %d", i, v.Column()))
+		}
+		if v.IsNull() {
+			parts = append(parts, "null")
+			continue
+		}
+		parts = append(parts, v.String())
+	}
+	return strings.Join(parts[:keys], "|"), strings.Join(parts[keys:], " ")
+}
+
+// tally returns the rows that calls add up to, and the keys in their order.
+func tally(t rapid.TB, calls []*Call) (rows map[*Table]map[string]string, order map[*Table][]string, tallies *Tallies) {
+	rows, order = map[*Table]map[string]string{}, map[*Table][]string{}
+	for _, table := range TallyTables {
+		rows[table] = map[string]string{}
+	}
+	tallies = NewTallies(func(table *Table, row parquet.Row) error {
+		key, numbers := told(table, row)
+		if _, twice := rows[table][key]; twice {
+			t.Fatalf("%s has two rows of %s", table.Name, key)
+		}
+		rows[table][key] = numbers
+		order[table] = append(order[table], key)
+		return nil
+	})
+	for _, c := range calls {
+		if err := tallies.Add(c, c.UserTurns()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := tallies.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return rows, order, tallies
+}
+
+// counted are the calls of a kind.
+type counted struct{ calls, timed, costed, both []*Call }
+
+// numbers adds the calls up, each number by itself.
+func (n *counted) numbers() string {
+	sum := func(calls []*Call, of func(*Call) int64) string {
+		if len(calls) == 0 {
+			return "null"
+		}
+		total := new(big.Int)
+		for _, c := range calls {
+			total.Add(total, big.NewInt(of(c)))
+		}
+		return total.String()
+	}
+	ms := func(c *Call) int64 { return c.DurationMS.V }
+	cost := func(c *Call) int64 { return c.TotalCost.V }
+	longest := "null"
+	if len(n.timed) > 0 {
+		longest = fmt.Sprint(ms(slices.MaxFunc(n.timed, func(a, b *Call) int { return cmp.Compare(ms(a), ms(b)) })))
+	}
+	return fmt.Sprint(len(n.calls), " ", len(n.timed), " ", sum(n.timed, ms), " ", longest, " ", len(n.costed), " ", sum(n.costed, cost), " ",
+		sum(n.both, cost), " ", sum(n.both, ms))
+}
+
+// count sorts calls out, by what key says of them.
+func count(calls []*Call, key func(*Call) []string) map[string]string {
+	kinds := map[string]*counted{}
+	for _, c := range calls {
+		k := strings.Join(key(c), "|")
+		n := kinds[k]
+		if n == nil {
+			n = new(counted)
+			kinds[k] = n
+		}
+		n.calls = append(n.calls, c)
+		if c.DurationMS.OK {
+			n.timed = append(n.timed, c)
+		}
+		if c.TotalCost.OK {
+			n.costed = append(n.costed, c)
+		}
+		if c.DurationMS.OK && c.TotalCost.OK {
+			n.both = append(n.both, c)
+		}
+	}
+	out := map[string]string{}
+	for k, n := range kinds {
+		out[k] = n.numbers()
+	}
+	return out
+}
+
+func orNull(word []byte) string {
+	if word == nil {
+		return "null"
+	}
+	return string(word)
+}
+
+// The tallies of any calls are what counting them one kind after the other gives.
+func TestTallies(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		word := func(name string, words ...string) []byte {
+			w := rapid.SampledFrom(append(words, "null")).Draw(t, name)
+			if w == "null" {
+				return nil
+			}
+			return []byte(w)
+		}
+		number := func(name string, values ...int64) Opt[int64] {
+			return Opt[int64]{V: rapid.SampledFrom(values).Draw(t, name), OK: rapid.Bool().Draw(t, name+" known")}
+		}
+		var calls []*Call
+		for range rapid.IntRange(0, 60).Draw(t, "calls") {
+			c := &Call{
+				AgentID: word("agent", "a", "b"), AgentVersion: word("version", "v1", ""), CallType: word("type", "a", "phone"),
+				Status: word("status", "ended", "v1"), DisconnectionReason: word("reason", "x"), UserSentiment: word("sentiment", "positive"),
+				VariantLabel: word("variant", "a", "B"),
+				StartAt:      number("start", -1, 0, 1, Quarter-1, Quarter, 5*Quarter, 5*Quarter+7, -Quarter, -Quarter-1),
+				DurationMS:   number("duration", 0, 1, 5_000, -3), TotalCost: number("cost", 0, 12_5000, -1),
+				TranscriptState: TranscriptState(rapid.IntRange(0, 4).Draw(t, "state")), Settlement: Settlement(rapid.IntRange(0, 3).Draw(t, "settlement")),
+				OptOut: Opt[bool]{V: rapid.Bool().Draw(t, "opted out"), OK: true},
+			}
+			for range rapid.IntRange(0, 2).Draw(t, "turns") {
+				c.Turns = append(c.Turns, Turn{Role: word("role", "user", "agent"), Content: word("content", " \n", "Hi", "\t.")})
+				c.TurnCount = turnCount(c.Turns)
+			}
+			calls = append(calls, c)
+		}
+		slices.SortStableFunc(calls, func(a, b *Call) int {
+			return cmp.Or(compareBool(b.StartAt.OK, a.StartAt.OK), cmp.Compare(a.StartAt.V, b.StartAt.V))
+		})
+		rows, order, tallies := tally(t, calls)
+		want := count(calls, func(c *Call) []string {
+			spoke := "null"
+			if c.TurnCount.OK {
+				spoke = "false"
+				for _, turn := range c.Turns {
+					if string(turn.Role) == "user" && strings.TrimSpace(string(turn.Content)) != "" {
+						spoke = "true"
+					}
+				}
+			}
+			return []string{orNull(c.AgentID), orNull(c.AgentVersion), orNull(c.CallType), orNull(c.Status), orNull(c.DisconnectionReason),
+				orNull(c.UserSentiment), orNull(c.VariantLabel), c.TranscriptState.String(), c.Settlement.String(),
+				fmt.Sprint(c.OptOut.V), fmt.Sprint(c.StartAt.OK), spoke}
+		})
+		if d := gocmp.Diff(want, rows[&WordTallies]); d != "" {
+			t.Fatalf("word_tallies (-want +got):\n%s", d)
+		}
+		want = count(calls, func(c *Call) []string {
+			quarter := "null"
+			if c.StartAt.OK {
+				quarter = fmt.Sprint(int64(math.Floor(float64(c.StartAt.V)/Quarter)) * Quarter)
+			}
+			return []string{quarter, orNull(c.Status), orNull(c.DisconnectionReason), orNull(c.UserSentiment), c.Settlement.String()}
+		})
+		if d := gocmp.Diff(want, rows[&QuarterTallies]); d != "" {
+			t.Fatalf("quarter_tallies (-want +got):\n%s", d)
+		}
+		for _, table := range TallyTables {
+			if tallies.GivenUp(table) {
+				t.Fatalf("%s was given up", table.Name)
+			}
+		}
+		// The same calls in another order among ties give the same rows in the same order.
+		for from := 0; from < len(calls); {
+			to := from + 1
+			for to < len(calls) && calls[to].StartAt == calls[from].StartAt {
+				to++
+			}
+			slices.Reverse(calls[from:to])
+			from = to
+		}
+		if _, again, _ := tally(t, calls); !gocmp.Equal(order, again) {
+			t.Fatal("the order of the rows depends on that of calls that start at once")
+		}
+	})
+}
+
+// Tallies are given up, and hold no more memory, where calls are all unlike, or
+// a sum is too large for its column.
+func TestTalliesGivenUp(t *testing.T) {
+	for _, tt := range []struct {
+		name            string
+		n               int
+		make            func(i int, c *Call)
+		words, quarters bool
+	}{
+		{"agents", mostWordTallies + 1, func(i int, c *Call) { c.AgentID = fmt.Appendf(nil, "%d", i) }, true, false},
+		{"as many agents as there may be", mostWordTallies, func(i int, c *Call) { c.AgentID = fmt.Appendf(nil, "%d", i) }, false, false},
+		{"reasons at once", mostQuarterTallies + 1, func(i int, c *Call) { c.DisconnectionReason = fmt.Appendf(nil, "%d", i) }, false, true},
+		{"reasons over a day", mostWordTallies + 1, func(i int, c *Call) {
+			c.DisconnectionReason, c.StartAt = fmt.Appendf(nil, "%d", i), Some(int64(i)*86_400_000/mostWordTallies)
+		}, true, false},
+		{"a time too long", 2, func(_ int, c *Call) { c.DurationMS = Some(int64(math.MaxInt64)) }, true, true},
+		{"a time too short", 2, func(_ int, c *Call) { c.DurationMS = Some(int64(math.MinInt64)) }, true, true},
+		{"a fortune", 2, func(_ int, c *Call) { c.TotalCost = Some[int64](maxDecimal) }, true, true},
+		{"what fits", 2, func(i int, c *Call) {
+			c.TotalCost, c.DurationMS = Some(int64(i)*maxDecimal), Some(int64(i)*math.MaxInt64)
+		}, false, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var calls []*Call
+			for i := range tt.n {
+				c := &Call{Status: []byte("ended"), StartAt: Some[int64](0)}
+				tt.make(i, c)
+				calls = append(calls, c)
+			}
+			_, _, tallies := tally(t, calls)
+			if w, q := tallies.GivenUp(&WordTallies), tallies.GivenUp(&QuarterTallies); w != tt.words || q != tt.quarters {
+				t.Errorf("given up are words %v, quarters %v; want %v, %v", w, q, tt.words, tt.quarters)
+			}
+			if n := len(tallies.words); tt.words && n > 2*mostQuarterTallies {
+				t.Errorf("%d words are kept", n)
+			}
+		})
+	}
+}

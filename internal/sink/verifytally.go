@@ -1,0 +1,80 @@
+package sink
+
+import (
+	"github.com/parquet-go/parquet-go"
+
+	"callhouse/internal/schema"
+)
+
+// tallyCheck counts the calls of a period anew beside its tallies.
+type tallyCheck struct {
+	v      *verifier
+	files  map[*schema.Table]*tableCheck
+	counts *schema.Tallies
+	wrong  map[*schema.Table]bool // told already
+}
+
+func newTallyCheck(v *verifier) *tallyCheck {
+	t := &tallyCheck{v: v, files: map[*schema.Table]*tableCheck{}, wrong: map[*schema.Table]bool{}}
+	t.counts = schema.NewTallies(t.row)
+	return t
+}
+
+// row compares a row with the one in the file.
+func (t *tallyCheck) row(table *schema.Table, want parquet.Row) error {
+	c := t.files[table]
+	if c == nil {
+		return nil
+	}
+	got, err := c.next(t.v)
+	if err == nil && !got.Equal(want) {
+		t.bad(table, "its row %d is not what the calls add up to", c.is.Rows)
+	}
+	return err
+}
+
+// bad reports a file once: one call more shifts all rows.
+func (t *tallyCheck) bad(table *schema.Table, format string, args ...any) {
+	if !t.wrong[table] {
+		t.wrong[table] = true
+		t.v.bad.add("tally", t.files[table].at, format, args...)
+	}
+}
+
+// add counts a call, whose row is given too.
+func (t *tallyCheck) add(call *schema.Call, row parquet.Row, userTurns int) error {
+	if len(t.files) == 0 {
+		return nil
+	}
+	var said schema.Opt[int32]
+	if userTurns >= 0 && !row[userTurns].IsNull() {
+		said = schema.Some(row[userTurns].Int32())
+	}
+	return t.counts.Add(call, said)
+}
+
+// end compares the last rows.
+func (t *tallyCheck) end() error {
+	if len(t.files) == 0 {
+		return nil
+	}
+	if err := t.counts.Close(); err != nil {
+		return err
+	}
+	for table, c := range t.files {
+		if t.counts.GivenUp(table) {
+			t.bad(table, "its calls are too many kinds to be counted")
+		}
+		for {
+			row, err := c.next(t.v)
+			if err != nil {
+				return err
+			}
+			if row == nil {
+				break
+			}
+			t.bad(table, "its row %d is not what the calls add up to", c.is.Rows)
+		}
+	}
+	return nil
+}
