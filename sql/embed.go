@@ -37,9 +37,6 @@ var files embed.FS
 // Macros returns the statements that every view and report builds on.
 func Macros() string { return mustRead("macros.sql") }
 
-// Coverage returns the query that tells how complete the selected calls are.
-func Coverage() *File { return mustParse("coverage.sql") }
-
 // Views returns the views, each after those that it reads.
 func Views() []*File { return inOrder(mustParseAll("views")) }
 

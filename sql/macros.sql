@@ -87,9 +87,6 @@ CREATE MACRO list_median(l) AS list_sort(l)[(len(l) + 1) // 2];
 CREATE MACRO smooth(percent, n) AS (percent / 100e0 * n + 1) / (n + 2);
 CREATE MACRO chance(percent, n) AS sqrt(smooth(percent, n) * (1 - smooth(percent, n)) / n);
 
--- Whether a text holds more than spaces. Most begin with what is none, which costs less to see.
-CREATE MACRO not_blank(content) AS ascii(content) > 32 OR regexp_matches(content, '\S');
-
 -- Whether a text holds every word that is searched, in any case.
 CREATE MACRO has_all_words(content) AS
     coalesce(list_bool_and(list_transform(getvariable('words'), w -> contains(lower(content), lower(w)))), false);

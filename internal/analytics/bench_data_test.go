@@ -26,7 +26,7 @@ import (
 const (
 	benchGroupRows   = 122_880
 	benchGroupWeight = 32 << 20
-	benchPageBytes   = 1 << 20
+	benchPageBytes   = 512 << 10
 	benchZstdLevel   = 2
 )
 
@@ -111,10 +111,12 @@ const benchHeld = 64
 
 // benchWriter writes the files of a period.
 type benchWriter struct {
-	tables []*benchTable
-	month  []byte
-	render sandbox.Renderer
-	held   [benchHeld]struct {
+	tables  []*benchTable
+	tallies *schema.Tallies // of a month; nil for a day
+	byTally map[*schema.Table]*benchTable
+	month   []byte
+	render  sandbox.Renderer
+	held    [benchHeld]struct {
 		dec  schema.Decoder
 		call schema.Call
 		body []byte
@@ -123,11 +125,25 @@ type benchWriter struct {
 }
 
 func newBenchWriter(dir string, n int, period string) *benchWriter {
-	w := &benchWriter{month: []byte(period[:7])}
-	for _, t := range schema.CallTables {
+	w := &benchWriter{month: []byte(period[:7]), byTally: map[*schema.Table]*benchTable{}}
+	table := func(t *schema.Table) *benchTable {
 		f := layout.File{Table: t.Name, Period: period, Path: layout.DataFile(t.Name, period, fmt.Sprintf("%016x", n))}
-		w.tables = append(w.tables, &benchTable{table: t, info: f, path: filepath.Join(dir, filepath.FromSlash(f.Path))})
+		return &benchTable{table: t, info: f, path: filepath.Join(dir, filepath.FromSlash(f.Path))}
 	}
+	for _, t := range schema.CallTables {
+		w.tables = append(w.tables, table(t))
+	}
+	if len(period) > len("2026-10") {
+		return w
+	}
+	for _, t := range schema.TallyTables {
+		w.byTally[t] = table(t)
+		w.tables = append(w.tables, w.byTally[t])
+	}
+	w.tallies = schema.NewTallies(func(t *schema.Table, row parquet.Row) error {
+		w.byTally[t].add(row, schema.Opt[int64]{})
+		return nil
+	})
 	return w
 }
 
@@ -148,12 +164,19 @@ func (w *benchWriter) write(world *sandbox.World, p benchPeriod) (files []layout
 		if err := h.dec.Decode(h.body, kind, &h.call); err != nil {
 			return nil, err
 		}
-		w.add(&h.call)
+		if err := w.add(&h.call); err != nil {
+			return nil, err
+		}
 		if n++; n == benchHeld {
 			n = 0
 			if err := w.flush(); err != nil {
 				return nil, err
 			}
+		}
+	}
+	if w.tallies != nil {
+		if err := w.tallies.Close(); err != nil {
+			return nil, err
 		}
 	}
 	if err := w.flush(); err != nil {
@@ -170,7 +193,7 @@ func (w *benchWriter) write(world *sandbox.World, p benchPeriod) (files []layout
 	return files, nil
 }
 
-func (w *benchWriter) add(c *schema.Call) {
+func (w *benchWriter) add(c *schema.Call) error {
 	c.FirstSeenAt, c.FetchedAt, c.RunID = benchOrigin.UnixMilli(), benchOrigin.UnixMilli(), []byte("20261130T120000Z-00000001")
 	c.Settle(benchOrigin.UnixMilli())
 	w.row = schema.AppendCallRow(w.row[:0], c, w.month)
@@ -183,6 +206,10 @@ func (w *benchWriter) add(c *schema.Call) {
 		w.row = schema.AppendItemRow(w.row[:0], c, i, w.month)
 		w.tables[2].add(w.row, c.StartAt)
 	}
+	if w.tallies == nil {
+		return nil
+	}
+	return w.tallies.Add(c, c.UserTurns())
 }
 
 func (w *benchWriter) flush() (err error) {

@@ -28,15 +28,17 @@ var (
 const benchJSONCalls = 1_000_000
 
 // BenchmarkReports runs the reports over a year of a company's calls, warm, with
-// two threads, over the warehouse's files; those over calls alone also over a
-// table of DuckDB's and over the rows as JSON lines. make bench-query runs it.
+// two threads, over the warehouse's files; those over calls alone also without the
+// tallies of compacted months, over a table of DuckDB's, and over the rows as JSON
+// lines. make bench-query runs it.
 //
 //	median-ms  median of the runs, by the clock
 //	cpu-ms     processor time of a run, half of it: what two idle cores take
 //	peak-MB    most memory that the process had in any run
+//	coverage-ms  median of the line on coverage, which comes with every report
 func BenchmarkReports(b *testing.B) {
 	root := benchWarehouse(b)
-	for _, over := range []string{"parquet", "native", "json"} {
+	for _, over := range []string{"parquet", "calls", "native", "json"} {
 		b.Run(over, func(b *testing.B) {
 			w, err := analytics.Open(b.Context(), root, analytics.Options{Location: zone(b, "Asia/Seoul"), Threads: 2})
 			if err != nil {
@@ -46,7 +48,8 @@ func BenchmarkReports(b *testing.B) {
 			bys := []string{"", "agent", "day", "metadata.campaign"}
 			if over != "parquet" {
 				bys = bys[:1]
-				if !benchInstead(b, w, over) {
+				w.ForgetTallies()
+				if over != "calls" && !benchInstead(b, w, over) {
 					b.Skip("compared up to", benchJSONCalls, "calls")
 				}
 			}
@@ -125,6 +128,16 @@ func benchReport(b *testing.B, w *analytics.Warehouse, name string, p analytics.
 	}
 	cpu := processorTime() - before
 	slices.Sort(took)
+	var covered []time.Duration
+	for range b.N {
+		start := time.Now()
+		if _, err := w.Coverage(b.Context(), name, p, benchOrigin); err != nil {
+			b.Fatal(err)
+		}
+		covered = append(covered, time.Since(start))
+	}
+	slices.Sort(covered)
+	b.ReportMetric(milliseconds(covered[(len(covered)-1)/2]), "coverage-ms")
 	b.ReportMetric(0, "ns/op") // the mean, which says less
 	b.ReportMetric(milliseconds(took[(len(took)-1)/2]), "median-ms")
 	b.ReportMetric(milliseconds(cpu)/2/float64(b.N), "cpu-ms")

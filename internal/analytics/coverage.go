@@ -10,17 +10,46 @@ import (
 	"time"
 
 	"callhouse/internal/analytics/duck"
-	sqlfiles "callhouse/sql"
 )
 
-// Coverage says how far a report's numbers can be trusted. What the report does
-// not need is not counted, and 0.
+// Coverage says how far a report's numbers can be trusted.
 type Coverage struct {
-	Calls, NotOver, AnalysisAwaited, AnalysisNever, Withheld, TranscriptsPending, TranscriptsMissing int64
-	Untimed, CostsAwaited, CostsNever                                                                int64
-	Undated                                                                                          int64 // calls left out for want of a start, where there are bounds
-	Unlisted                                                                                         []Gap // spans of the selection of which the list was not read completely
-	needs                                                                                            []string
+	Calls    int64 // selected
+	Undated  int64 // calls left out for want of a start, where there are bounds
+	Unlisted []Gap // spans of the selection of which the list was not read completely
+
+	facts  []fact // that the report needs
+	counts []int64
+}
+
+// fact is something that may be missing in calls. What is missing is told once.
+type fact struct {
+	need    string // of reports that are not complete without it
+	count   string // over tallied: the calls in which it is missing
+	columns string // of tallied that this reads
+	one     string // "of 8 calls, 1" does this
+	many    string // and "2" do this
+}
+
+const ofConnected = "settlement is_started status disconnection_reason"
+
+// facts is the one place that says what the needs of reports mean.
+func facts() []fact {
+	return []fact{
+		{"end", "sum_if(calls, NOT is_over)", "settlement", "is not over yet", "are not over yet"},
+		{"duration", "sum_if(calls - timed_calls, is_over)", "settlement", "has no known duration", "have no known duration"},
+		{"analysis", "sum_if(calls, settlement = 'ended' AND is_connected AND user_sentiment IS NULL AND NOT opted_out)",
+			ofConnected + " user_sentiment opted_out", "still waits for its analysis", "still wait for their analysis"},
+		{"analysis", "sum_if(calls, settlement = 'expired' AND is_connected AND user_sentiment IS NULL AND NOT opted_out)",
+			ofConnected + " user_sentiment opted_out", "never got an analysis", "never got an analysis"},
+		{"analysis", "sum_if(calls, opted_out)", "opted_out", "opted out of analysis", "opted out of analysis"},
+		{"transcripts", "sum_if(calls, is_over AND transcript_state = 'pending')", "settlement transcript_state",
+			"still waits for its transcript", "still wait for their transcript"},
+		{"transcripts", "sum_if(calls, transcript_state = 'missing')", "transcript_state", "lost its transcript", "lost their transcript"},
+		{"transcripts", "sum_if(calls, opted_out)", "opted_out", "opted out of transcripts", "opted out of transcripts"},
+		{"cost", "sum_if(calls - costed_calls, settlement = 'ended' AND is_connected)", ofConnected, "still waits for its cost", "still wait for their cost"},
+		{"cost", "sum_if(calls - costed_calls, settlement = 'expired' AND is_connected)", ofConnected, "never got a cost", "never got a cost"},
+	}
 }
 
 // Gap is a span of start_at, From inclusive, To exclusive; a zero time is open.
@@ -33,59 +62,44 @@ func (w *Warehouse) Coverage(ctx context.Context, report string, p Params, now t
 	if err != nil {
 		return nil, err
 	}
-	f := found[0]
 	conn, err := w.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close()
-	p.By = ""
-	with, err := w.selected(ctx, conn, sqlfiles.Coverage(), p)
+	c := &Coverage{Unlisted: w.unlisted(p, now)}
+	names, columns, into := []string{"total_of(calls)"}, []string{}, []*int64{&c.Calls}
+	for _, need := range found[0].Needs {
+		for _, f := range facts() {
+			if f.need == need {
+				c.facts = append(c.facts, f)
+			}
+		}
+	}
+	c.counts = make([]int64, len(c.facts))
+	for i, f := range c.facts {
+		names, into = append(names, f.count), append(into, &c.counts[i])
+		columns = append(columns, strings.Fields(f.columns)...)
+	}
+	s, err := w.selection(ctx, conn, p)
 	if err != nil {
 		return nil, err
 	}
-	c := &Coverage{needs: f.Needs, Unlisted: w.unlisted(p, now)}
-	names, into := c.facts()
-	err = one(ctx, conn, withList(with, "SELECT "+strings.Join(names, ", ")+" FROM ("+sqlfiles.Coverage().SQL+")"), into...)
-	if err != nil || !p.bounded() {
+	if err := w.tallyOne(ctx, conn, names, columns, s, into...); err != nil || !p.bounded() {
 		return c, err
 	}
-	where, err := w.where(ctx, conn, Params{Agent: p.Agent})
-	if err != nil {
-		return nil, err
-	}
-	return c, one(ctx, conn, "SELECT count(*) FROM calls WHERE start_at IS NULL AND "+where, &c.Undated)
+	s.Params = Params{}
+	return c, w.tallyOne(ctx, conn, []string{"sum_if(calls, NOT is_started)"}, []string{"is_started"}, s, &c.Undated)
 }
 
-// facts returns the columns of the coverage's query that c.needs asks for, and
-// where their numbers go: for the others no column is read.
-func (c *Coverage) facts() (names []string, into []*int64) {
-	add := func(name string, to *int64) {
-		if !slices.Contains(names, name) {
-			names, into = append(names, name), append(into, to)
-		}
+// tallyOne reads numbers of selected calls, as one group.
+func (w *Warehouse) tallyOne(ctx context.Context, conn *duck.Conn, names, columns []string, s selection, into ...*int64) error {
+	slices.Sort(columns)
+	d, err := dimensionOf("")
+	if err != nil {
+		return err
 	}
-	add("calls", &c.Calls)
-	for _, need := range c.needs {
-		switch need {
-		case "end":
-			add("not_over", &c.NotOver)
-		case "duration":
-			add("untimed", &c.Untimed)
-		case "analysis":
-			add("analysis_awaited", &c.AnalysisAwaited)
-			add("analysis_never", &c.AnalysisNever)
-			add("withheld", &c.Withheld)
-		case "transcripts":
-			add("transcripts_pending", &c.TranscriptsPending)
-			add("transcripts_missing", &c.TranscriptsMissing)
-			add("withheld", &c.Withheld)
-		case "cost":
-			add("costs_awaited", &c.CostsAwaited)
-			add("costs_never", &c.CostsNever)
-		}
-	}
-	return names, into
+	return one(ctx, conn, "SELECT "+strings.Join(names, ", ")+" FROM ("+w.tallied(slices.Compact(columns), d, s)+")", into...)
 }
 
 // one reads the numbers of a result's one row.
@@ -155,24 +169,8 @@ func (c *Coverage) String(loc *time.Location) string {
 			parts = append(parts, grouped(n)+" "+many)
 		}
 	}
-	for _, need := range c.needs {
-		switch need {
-		case "end":
-			say(c.NotOver, "is not over yet", "are not over yet")
-		case "duration":
-			say(c.Untimed, "has no known duration", "have no known duration")
-		case "analysis":
-			say(c.AnalysisAwaited, "still waits for its analysis", "still wait for their analysis")
-			say(c.AnalysisNever, "never got an analysis", "never got an analysis")
-			say(c.Withheld, "opted out of analysis", "opted out of analysis")
-		case "transcripts":
-			say(c.TranscriptsPending, "still waits for its transcript", "still wait for their transcript")
-			say(c.TranscriptsMissing, "lost its transcript", "lost their transcript")
-			say(c.Withheld, "opted out of transcripts", "opted out of transcripts")
-		case "cost":
-			say(c.CostsAwaited, "still waits for its cost", "still wait for their cost")
-			say(c.CostsNever, "never got a cost", "never got a cost")
-		}
+	for i, f := range c.facts {
+		say(c.counts[i], f.one, f.many)
 	}
 	var out []string
 	if len(parts) > 0 {

@@ -1,6 +1,11 @@
 package analytics
 
-import "context"
+import (
+	"context"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+)
 
 // Exec runs statements on the warehouse's database, for benchmarks that put other
 // relations in the place of the stored ones.
@@ -11,4 +16,16 @@ func (w *Warehouse) Exec(ctx context.Context, text string) error {
 	}
 	defer conn.Close()
 	return conn.Exec(ctx, text)
+}
+
+// ForgetTallies makes a warehouse answer as if no month were compacted.
+func (w *Warehouse) ForgetTallies() {
+	m := *w.snap.Manifest
+	m.Files = nil
+	for _, f := range w.snap.Manifest.Files {
+		if t := schema.WordTallies.Name; f.Table != t && f.Table != schema.QuarterTallies.Name {
+			m.Files = append(m.Files, f)
+		}
+	}
+	w.snap = &layout.Snapshot{Dir: w.snap.Dir, Manifest: &m}
 }

@@ -54,6 +54,20 @@ func localMicros(loc *time.Location, m *layout.Manifest) string {
 	return b.String()
 }
 
+// inQuarters says whether all calls that start in the same quarter of an hour
+// have the same wall clock's hour: the zone was ahead of UTC by quarters of an
+// hour, and changed at the end of one.
+func inQuarters(loc *time.Location, m *layout.Manifest) bool {
+	lo, hi := starts(m)
+	offsets := offsetsOf(loc, lo, hi)
+	for i, o := range offsets {
+		if o.seconds*1000%schema.Quarter != 0 || i < len(offsets)-1 && o.until%schema.Quarter != 0 {
+			return false
+		}
+	}
+	return len(offsets) > 0
+}
+
 // starts returns the first start of a call, and the millisecond after the last.
 func starts(m *layout.Manifest) (lo, hi int64) {
 	lo, hi = math.MaxInt64, math.MinInt64

@@ -99,20 +99,19 @@ func volumeOf(g *group, loc *time.Location) (out [][]any) {
 	return out
 }
 
+// said says whether the caller says something in a turn.
+func said(turn row) bool {
+	s, _ := turn["content"].(string)
+	return turn["role"] == "user" && strings.TrimSpace(s) != ""
+}
+
 func funnelOf(g *group, turns map[any][]row) (out [][]any) {
-	spoke := func(r row) bool {
-		for _, t := range turns[r["call_id"]] {
-			if s, _ := t["content"].(string); t["role"] == "user" && strings.TrimSpace(s) != "" {
-				return true
-			}
-		}
-		return false
-	}
+	spoke := func(r row) bool { return r["user_turns"] != nil && count(turns[r["call_id"]], said) > 0 }
 	person := func(r row) bool { return connected(r) && !reasonIs(r, "voicemail_reached") }
 	up := count(g.calls, connected)
 	unknown := count(g.calls, func(r row) bool {
 		s := r["transcript_state"]
-		return person(r) && !spoke(r) && (s == "pending" || s == "missing" || s == "withheld")
+		return person(r) && !spoke(r) && (r["user_turns"] == nil && s == "present" || s == "pending" || s == "missing" || s == "withheld")
 	})
 	for _, stage := range []struct {
 		name string

@@ -92,6 +92,14 @@ func randomItems(r *rand.Rand, calls []row) (items []row) {
 func randomData(r *rand.Rand, n int) analyticstest.Data {
 	calls := randomCalls(r, n)
 	d := analyticstest.Data{Calls: calls, Turns: randomTurns(r, calls), Items: randomItems(r, calls)}
+	some := r.IntN(5)
+	d.Compacted = func(month string) bool { return some > 0 && int(month[6]-'0')%some == 0 }
+	turns := byCall(d.Turns)
+	for _, c := range calls {
+		if r.Float64() < .9 { // or it was never fetched, or not counted yet
+			c["user_turns"] = int64(count(turns[c["call_id"]], said))
+		}
+	}
 	if n != 1 {
 		d.Runs = []row{
 			{"run_id": "20261119T000000Z-00000001", "started_at": int64(1), "calls_set_aside": int64(9), "total_count": int64(5)},

@@ -15,16 +15,15 @@ func storedRelations(snap *layout.Snapshot, portable bool) string {
 	var b strings.Builder
 	b.WriteString("CREATE SCHEMA stored;\n")
 	for _, t := range schema.Tables {
-		fmt.Fprintf(&b, "CREATE VIEW stored.%s AS %s;\n", t.Name, relation(snap, t, portable))
+		fmt.Fprintf(&b, "CREATE VIEW stored.%s AS %s;\n", t.Name, relation(snap, snap.Manifest.FilesOf(t.Name), t, portable))
 	}
 	return b.String()
 }
 
-// relation returns a SELECT of a table's rows. It names the manifest's files
-// one by one, never a pattern, so that it reads one commit and nothing else.
+// relation returns a SELECT of the rows of some of a table's files. It names the
+// files one by one, never a pattern, so that it reads one commit and nothing else.
 // DuckDB before 1.5 knows no JSON in a schema: portable reads text and casts it.
-func relation(snap *layout.Snapshot, t *schema.Table, portable bool) string {
-	files := snap.Manifest.FilesOf(t.Name)
+func relation(snap *layout.Snapshot, files []*layout.File, t *schema.Table, portable bool) string {
 	if len(files) == 0 {
 		return emptyRelation(t)
 	}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"callhouse/internal/analytics/duck"
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
 	sqlfiles "callhouse/sql"
 )
 
@@ -38,7 +40,7 @@ func (w *Warehouse) selected(ctx context.Context, conn *duck.Conn, f *sqlfiles.F
 	if err != nil {
 		return "", err
 	}
-	where, err := w.where(ctx, conn, p)
+	s, err := w.selection(ctx, conn, p)
 	if err != nil {
 		return "", err
 	}
@@ -52,13 +54,13 @@ func (w *Warehouse) selected(ctx context.Context, conn *duck.Conn, f *sqlfiles.F
 	if d.document != "" {
 		key = d.document
 	}
-	with := []string{fmt.Sprintf("selected AS NOT MATERIALIZED (SELECT %s AS key, calls.* FROM calls WHERE %s)", key, where)}
+	with := []string{fmt.Sprintf("selected AS NOT MATERIALIZED (SELECT %s AS key, calls.* FROM calls WHERE %s)", key, s.where(&schema.Calls))}
 	for _, r := range f.Reads {
 		if of, ok := related()[r]; ok {
 			with = append(with, relatedQuery(r, of, p))
 		}
 		if r == "tallied" {
-			with = append(with, "tallied AS NOT MATERIALIZED ("+w.tallied(f, d, where)+")")
+			with = append(with, "tallied AS NOT MATERIALIZED ("+w.tallied(f.Tallies, d, s)+")")
 		}
 	}
 	return strings.Join(with, ",\n"), nil
@@ -93,16 +95,59 @@ func relatedQuery(name, of string, p Params) string {
 		name, of, where)
 }
 
-func (w *Warehouse) where(ctx context.Context, conn *duck.Conn, p Params) (string, error) {
-	terms := bounds(p, "start_at")
+// selection is which calls are selected.
+type selection struct {
+	Params
+	agent string // its id; empty: any
+}
+
+func (w *Warehouse) selection(ctx context.Context, conn *duck.Conn, p Params) (s selection, err error) {
+	s.Params = p
 	if p.Agent != "" {
-		id, err := agent(ctx, conn, p.Agent)
-		if err != nil {
-			return "", err
-		}
-		terms = append(terms, "agent_id = "+quote(id))
+		s.agent, err = w.agent(ctx, conn, p.Agent)
 	}
-	return strings.Join(terms, " AND "), nil
+	return s, err
+}
+
+// where returns the condition that the selection is for the rows of calls, or of
+// tallies that stand for calls of it alone but for what the condition leaves out.
+func (s selection) where(t *schema.Table) string {
+	terms := []string{"true"}
+	switch {
+	case t == &schema.Calls || t == &schema.QuarterTallies && s.ofQuarters():
+		terms = bounds(s.Params, "start_at")
+	case t == &schema.QuarterTallies && s.bounded():
+		terms = append(terms, "start_at IS NOT NULL")
+	case s.bounded():
+		terms = append(terms, "is_started")
+	}
+	if s.agent != "" {
+		terms = append(terms, "agent_id = "+quote(s.agent))
+	}
+	return strings.Join(terms, " AND ")
+}
+
+// holds says whether all calls of a file that have a start are selected, as far
+// as their start goes.
+func (s selection) holds(f *layout.File) bool {
+	return f.MinStart == nil || f.MaxStart == nil || !time.UnixMilli(*f.MinStart).Before(s.Since) &&
+		(s.Until.IsZero() || time.UnixMilli(*f.MaxStart).Before(s.Until))
+}
+
+// misses says whether no call of a file is selected, as far as their start goes.
+func (s selection) misses(f *layout.File) bool {
+	return s.bounded() && (f.MinStart == nil || f.MaxStart == nil || time.UnixMilli(*f.MaxStart).Before(s.Since) ||
+		!s.Until.IsZero() && !time.UnixMilli(*f.MinStart).Before(s.Until))
+}
+
+// ofQuarters says whether the bounds lie between two quarters of an hour.
+func (s selection) ofQuarters() bool {
+	for _, t := range []time.Time{s.Since, s.Until} {
+		if !t.IsZero() && (!t.Equal(t.Truncate(time.Millisecond)) || t.UnixMilli()%schema.Quarter != 0) {
+			return false
+		}
+	}
+	return true
 }
 
 // bounds returns the conditions that p's bounds are for a column of starts.
@@ -134,8 +179,9 @@ func (e *AmbiguousError) Error() string {
 }
 
 // agent returns the id of the one agent whose id is prefix or begins with it.
-func agent(ctx context.Context, conn *duck.Conn, prefix string) (string, error) {
-	ids, err := column(ctx, conn, `SELECT DISTINCT agent_id FROM calls WHERE starts_with(agent_id, ?)
+func (w *Warehouse) agent(ctx context.Context, conn *duck.Conn, prefix string) (string, error) {
+	agents := "(" + w.tallied([]string{"agent_id"}, dimension{expr: "NULL"}, selection{}) + ")"
+	ids, err := column(ctx, conn, `SELECT DISTINCT agent_id FROM `+agents+` WHERE starts_with(agent_id, ?)
 		ORDER BY agent_id <> ?, agent_id LIMIT 6`, prefix, prefix)
 	if err != nil {
 		return "", fmt.Errorf("find the agent: %w", err)
@@ -146,8 +192,8 @@ func agent(ctx context.Context, conn *duck.Conn, prefix string) (string, error) 
 	case len(ids) > 1:
 		return "", &AmbiguousError{What: "agent", Prefix: prefix, IDs: ids}
 	}
-	known, err := column(ctx, conn, `SELECT agent_id FROM calls WHERE agent_id IS NOT NULL
-		GROUP BY agent_id ORDER BY count(*) DESC, agent_id LIMIT 50`)
+	known, err := column(ctx, conn, `SELECT agent_id FROM `+agents+` WHERE agent_id IS NOT NULL
+		GROUP BY agent_id ORDER BY sum(calls) DESC, agent_id LIMIT 50`)
 	if err != nil {
 		return "", fmt.Errorf("find the agent: %w", err)
 	}

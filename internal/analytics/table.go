@@ -47,7 +47,7 @@ func (w *Warehouse) table(ctx context.Context, conn *duck.Conn, f *sqlfiles.File
 	_, ofAgent := f.Column("agent_id")
 	_, ofCall := f.Column("call_id")
 	if p.Agent != "" && ofCall {
-		id, err := agent(ctx, conn, p.Agent)
+		id, err := w.agent(ctx, conn, p.Agent)
 		if err != nil {
 			return nil, err
 		}

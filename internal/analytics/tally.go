@@ -5,7 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	sqlfiles "callhouse/sql"
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
 )
 
 // Grains of local time in tallied: a date is enough for days, weeks and months.
@@ -23,47 +24,134 @@ const hoursAgo = 1_000_000_000
 // A report's questions are answered from few values of few columns. To group by
 // the columns as they are stored first, and to ask of each group what is
 // connected, which day it was and so on, takes a third of the time of asking it
-// of every call. f names the columns; those that the group d needs are added.
-func (w *Warehouse) tallied(f *sqlfiles.File, d dimension, where string) string {
-	columns := slices.Clone(f.Tallies)
+// of every call. For a compacted month the groups lie in the snapshot already.
+// columns are those by which it counts; those that the group d needs are added.
+func (w *Warehouse) tallied(columns []string, d dimension, s selection) string {
+	columns = slices.Clone(columns)
 	if d.column != "" && !slices.Contains(columns, d.column) {
 		columns = append(columns, d.column)
 	}
 	if slices.Contains(columns, byHour) { // tells the date as well
 		columns = slices.DeleteFunc(columns, func(c string) bool { return c == byDate })
 	}
-	inner := make([]string, len(columns))
-	for i, c := range columns {
-		inner[i] = w.tallyColumn(c, d)
+	return fmt.Sprintf("SELECT %s AS key, *\nFROM (SELECT *%s\nFROM (SELECT *%s\nFROM (%s)))",
+		d.expr, tallyFacts(columns), tallyStart(columns), w.counted(columns, d, s))
+}
+
+// counted returns the SELECT of the groups, and of numbers of them. A group may
+// have several rows.
+func (w *Warehouse) counted(columns []string, d dimension, s selection) string {
+	table := w.tallyOf(columns, s)
+	tallies, calls := w.split(table, s)
+	if len(tallies) == 0 {
+		return w.countCalls("stored.calls", columns, d, s)
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "SELECT %s AS key, *\nFROM (SELECT *%s\nFROM (SELECT *%s\nFROM (SELECT %s\nFROM stored.calls\nWHERE %s\nGROUP BY ALL\nHAVING count(*) > 0)))",
-		d.expr, tallyFacts(columns), tallyStart(columns), strings.Join(append(inner, tallyNumbers), ", "), where)
-	return b.String()
+	var stored []string
+	for _, c := range columns {
+		stored = append(stored, w.tallyColumn(c, d, table))
+	}
+	text := fmt.Sprintf("SELECT %s\nFROM (%s)\nWHERE %s",
+		strings.Join(append(stored, storedNumbers), ", "), relation(w.snap, tallies, table, false), s.where(table))
+	if len(calls) == 0 {
+		return text
+	}
+	return text + "\nUNION ALL\n" + w.countCalls("("+relation(w.snap, calls, &schema.Calls, false)+")", columns, d, s)
+}
+
+// countCalls returns the SELECT that counts calls.
+func (w *Warehouse) countCalls(from string, columns []string, d dimension, s selection) string {
+	var inner []string
+	for _, c := range columns {
+		inner = append(inner, w.tallyColumn(c, d, &schema.Calls))
+	}
+	return fmt.Sprintf("SELECT %s\nFROM %s\nWHERE %s\nGROUP BY ALL\nHAVING count(*) > 0",
+		strings.Join(append(inner, tallyNumbers), ", "), from, s.where(&schema.Calls))
 }
 
 // tallyNumbers are what tallied knows of the calls that a row stands for. What a
 // report does not ask for is not computed.
 const tallyNumbers = `count(*) AS calls,
-	count(duration_ms) AS timed_calls, sum(duration_ms) AS total_ms,
+	count(duration_ms) AS timed_calls, sum(duration_ms) AS total_ms, max(duration_ms) AS max_ms,
 	count(total_cost) AS costed_calls, sum(total_cost) AS total_cost,
 	sum(total_cost) FILTER (duration_ms IS NOT NULL) AS timed_cost, sum(duration_ms) FILTER (total_cost IS NOT NULL) AS costed_ms`
 
-// tallyColumn returns how a column of tallied is made of the stored ones.
-func (w *Warehouse) tallyColumn(name string, d dimension) string {
-	switch name {
+// storedNumbers are the same of a table of tallies.
+const storedNumbers = "calls, timed_calls, total_ms, max_ms, costed_calls, total_cost, timed_cost, costed_ms"
+
+// tallyOf returns the smallest of the tables of tallies that knows all of the
+// columns, and what bounds the selection; nil where there is none.
+func (w *Warehouse) tallyOf(columns []string, s selection) *schema.Table {
+	for _, t := range schema.TallyTables {
+		if s.agent != "" && t.Column("agent_id") < 0 {
+			continue
+		}
+		if !slices.ContainsFunc(columns, func(c string) bool { return !w.tells(t, c) }) {
+			return t
+		}
+	}
+	return nil
+}
+
+// tells says whether the rows of a table of tallies tell a column of tallied.
+func (w *Warehouse) tells(t *schema.Table, column string) bool {
+	switch column {
 	case "is_started":
-		return "start_at IS NOT NULL AS is_started"
-	case byDate:
+		return t.Column(column) >= 0 || t.Column("start_at") >= 0
+	case byDate, byHour:
+		return t.Column("start_at") >= 0 && w.inQuarters
+	}
+	return t.Column(column) >= 0
+}
+
+// split returns the files of a table of tallies that stand for all the calls
+// that are selected of their month, and the files of the other calls. Files of
+// which none is selected are in neither.
+func (w *Warehouse) split(t *schema.Table, s selection) (tallies, calls []*layout.File) {
+	if t == nil {
+		return nil, nil
+	}
+	byPeriod := map[string]*layout.File{}
+	for _, f := range w.snap.Manifest.FilesOf(t.Name) {
+		byPeriod[f.Period] = f
+	}
+	fine := t == &schema.QuarterTallies && s.ofQuarters()
+	for _, f := range w.snap.Manifest.FilesOf(schema.Calls.Name) {
+		switch of := byPeriod[f.Period]; {
+		case s.misses(f):
+		case of != nil && (fine || s.holds(f)):
+			tallies = append(tallies, of)
+		default:
+			calls = append(calls, f)
+		}
+	}
+	return tallies, calls
+}
+
+// tallyColumn returns how a column of tallied is made of those of a table.
+func (w *Warehouse) tallyColumn(name string, d dimension, from *schema.Table) string {
+	switch {
+	case name == byDate:
 		return "CAST(make_timestamp(" + w.localMicros + ") AS DATE) AS local_date"
-	case byHour:
+	case name == byHour:
 		// From a multiple of an hour so long ago that no time is negative.
 		return fmt.Sprintf("(%s + %d) // 3600000000 AS local_hours", w.localMicros, int64(hoursAgo)*3_600_000_000)
-	case documentColumn:
+	case from.Column(name) >= 0:
+	case name == "is_started":
+		return "start_at IS NOT NULL AS is_started"
+	case name == "caller_spoke":
+		return "user_turns > 0 AS caller_spoke"
+	case name == "opted_out":
+		return "coalesce(opt_out_sensitive_data_storage, false) AS opted_out"
+	case name == "duration_step":
+		return fmt.Sprintf("duration_ms // %d * %d AS duration_step", durationStep, durationStep)
+	case name == documentColumn:
 		return d.document + " AS " + documentColumn
 	}
 	return ident(name)
 }
+
+// durationStep is the step of the report distribution, in ms.
+const durationStep = 5000
 
 // tallyStart returns the local time of a row, which the view calls has for a call.
 func tallyStart(columns []string) string {
@@ -85,6 +173,7 @@ func tallyFacts(columns []string) string {
 		{"is_voicemail", "call_voicemail(disconnection_reason)", "disconnection_reason"},
 		{"is_transferred", "call_transferred(disconnection_reason)", "disconnection_reason"},
 		{"is_contained", "is_connected AND is_over AND NOT is_transferred AND NOT is_voicemail", "is_started status disconnection_reason settlement"},
+		{"is_conversed", "is_connected AND NOT is_voicemail AND caller_spoke", "is_started status disconnection_reason caller_spoke"},
 		{"local_hour", "hour(local_start)", byHour},
 		{"local_date", "CAST(local_start AS DATE)", byHour},
 		{"weekday", "weekday_of(local_start)", "local_start"},

@@ -35,6 +35,7 @@ type Warehouse struct {
 	safe bool // only what safe lets pass is run
 	// localMicros is, in SQL, the local time of a stored call's start, in µs.
 	localMicros string
+	inQuarters  bool // quarters of an hour tell the local time
 }
 
 // ZoneError says that a time zone is not known to DuckDB.
@@ -68,7 +69,8 @@ func Open(ctx context.Context, root string, o Options) (*Warehouse, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Warehouse{snap: snap, loc: o.Location, db: db, safe: o.Safe != nil, localMicros: localMicros(o.Location, snap.Manifest)}
+	w := &Warehouse{snap: snap, loc: o.Location, db: db, safe: o.Safe != nil,
+		localMicros: localMicros(o.Location, snap.Manifest), inQuarters: inQuarters(o.Location, snap.Manifest)}
 	if err := w.define(ctx, o.Safe); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}

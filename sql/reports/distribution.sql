@@ -4,7 +4,8 @@
 -- 10 seconds is in the step that begins there. Steps without calls have no row.
 --
 -- Grain: one row per group and step of 5 seconds that has calls
--- Reads: selected
+-- Reads: tallied
+-- Tallies: duration_step, is_started, status, disconnection_reason
 -- Needs: end, duration
 -- Columns:
 --   key              VARCHAR  -        the group that --by asks for
@@ -15,12 +16,12 @@
 --   connected_calls  BIGINT   count    calls that somebody, or a machine, answered
 
 WITH counted AS (
-    SELECT key, duration_ms // 5000 * 5000 AS from_ms,
-        count(*) AS calls,
-        count(*) FILTER (is_connected) AS connected_calls
-    FROM selected
-    WHERE duration_ms IS NOT NULL
-    GROUP BY ALL
+    SELECT key, duration_step AS from_ms,
+        total_of(calls) AS calls,
+        sum_if(calls, is_connected) AS connected_calls
+    FROM tallied
+    WHERE duration_step IS NOT NULL
+    GROUP BY key, duration_step
 ), totals AS (
     SELECT *,
         sum(calls) OVER (PARTITION BY key) AS group_calls,

@@ -6,7 +6,8 @@
 -- (nearest rank). Means are rounded to the millisecond, halves away from zero.
 --
 -- Grain: one row per group
--- Reads: selected
+-- Reads: tallied, selected
+-- Tallies: is_started, status, disconnection_reason
 -- Needs: end, duration
 -- Columns:
 --   key              VARCHAR  -      the group that --by asks for
@@ -22,22 +23,54 @@
 --   connected_calls  BIGINT   count  of them those that somebody, or a machine, answered
 --   total_ms         HUGEINT  ms     sum of the known durations
 
-WITH measured AS (
+WITH summed AS (
     SELECT key,
-        count(*) AS calls,
-        count(duration_ms) AS timed_calls,
-        sum(duration_ms) AS total_ms,
-        quantile_disc(duration_ms, [0.50, 0.90, 0.95, 0.99]) AS p,
-        max(duration_ms) AS max_ms,
-        count(talk_ms) AS connected_calls,
-        sum(talk_ms) AS talk_total_ms
+        total_of(calls) AS calls,
+        total_of(timed_calls) AS timed_calls,
+        sum(total_ms) AS total_ms,
+        max(max_ms) AS max_ms,
+        sum_if(timed_calls, is_connected) AS connected_calls,
+        sum(total_ms) FILTER (is_connected) AS talk_total_ms
+    FROM tallied
+    GROUP BY key
+), lengths AS MATERIALIZED ( -- of one group: there are far fewer of them than calls
+    SELECT duration_ms, count(*) AS calls
     FROM selected
+    WHERE duration_ms IS NOT NULL AND NOT getvariable('grouped')
+    GROUP BY duration_ms
+), steps AS (
+    SELECT duration_ms // 1000 AS step, sum(calls) AS calls
+    FROM lengths
+    GROUP BY step
+), reached AS (
+    SELECT step, sum(calls) OVER (ORDER BY step) AS up_to, sum(calls) OVER () AS all_calls, calls
+    FROM steps
+), wanted AS (
+    SELECT *
+    FROM reached, unnest([50, 90, 95, 99]) AS p(percent)
+    WHERE 100 * up_to >= percent * all_calls AND 100 * (up_to - calls) < percent * all_calls
+), ranked AS (
+    SELECT percent, all_calls, duration_ms,
+        up_to - wanted.calls + sum(lengths.calls) OVER (PARTITION BY percent ORDER BY duration_ms) AS so_far
+    FROM wanted JOIN lengths ON duration_ms // 1000 = step
+), percentiles AS (
+    SELECT CAST(NULL AS VARCHAR) AS key, [
+        min(duration_ms) FILTER (percent = 50 AND 100 * so_far >= 50 * all_calls),
+        min(duration_ms) FILTER (percent = 90 AND 100 * so_far >= 90 * all_calls),
+        min(duration_ms) FILTER (percent = 95 AND 100 * so_far >= 95 * all_calls),
+        min(duration_ms) FILTER (percent = 99 AND 100 * so_far >= 99 * all_calls)] AS p
+    FROM ranked
+    HAVING count(*) > 0
+    UNION ALL
+    SELECT CAST(key AS VARCHAR), quantile_disc(duration_ms, [0.50, 0.90, 0.95, 0.99])
+    FROM selected
+    WHERE getvariable('grouped')
     GROUP BY key
 )
-SELECT key, calls,
+SELECT summed.key, calls,
     mean_of(total_ms, timed_calls) AS mean_ms,
     p[1] AS p50_ms, p[2] AS p90_ms, p[3] AS p95_ms, p[4] AS p99_ms, max_ms,
     mean_of(talk_total_ms, connected_calls) AS handle_ms,
     timed_calls, connected_calls, total_ms
-FROM measured
-ORDER BY group_rank(calls), key NULLS LAST
+FROM summed LEFT JOIN percentiles ON CAST(summed.key AS VARCHAR) IS NOT DISTINCT FROM percentiles.key
+ORDER BY group_rank(calls), summed.key NULLS LAST

@@ -8,10 +8,12 @@
 -- contained and transferred mean what they mean everywhere, so both are parts
 -- of connected, not of conversed: a caller who hangs up without a word is
 -- contained. Whether a call conversed is not known where its transcript is
--- pending, missing or withheld: those are told apart, and do not count.
+-- pending, missing or withheld, or lies in a file of an earlier version, which
+-- did not count (extract migrate does): those are told apart, and do not count.
 --
 -- Grain: one row per group and stage
--- Reads: selected, selected_turns
+-- Reads: tallied
+-- Tallies: is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke
 -- Needs: end, transcripts
 -- Columns:
 --   key                VARCHAR  -        the group that --by asks for
@@ -21,20 +23,17 @@
 --   connected_percent  DOUBLE   percent  share of the connected calls; null for attempted
 --   unknown_calls      BIGINT   count    connected calls of which it is not known whether they conversed; null for the other stages
 
-WITH spoke AS (
-    SELECT DISTINCT call_id
-    FROM selected_turns
-    WHERE role = 'user' AND not_blank(content)
-), counted AS (
+WITH counted AS (
     SELECT key,
-        count(*) AS attempted,
-        count(*) FILTER (is_connected) AS connected,
-        count(*) FILTER (is_connected AND NOT is_voicemail AND spoke.call_id IS NOT NULL) AS conversed,
-        count(*) FILTER (is_connected AND NOT is_voicemail AND spoke.call_id IS NULL
-            AND list_contains(['pending', 'missing', 'withheld'], transcript_state)) AS unknown,
-        count(*) FILTER (is_contained) AS contained,
-        count(*) FILTER (is_connected AND is_transferred) AS transferred
-    FROM selected LEFT JOIN spoke USING (call_id)
+        total_of(calls) AS attempted,
+        sum_if(calls, is_connected) AS connected,
+        sum_if(calls, is_conversed) AS conversed,
+        sum_if(calls, is_connected AND NOT is_voicemail AND caller_spoke IS NOT TRUE
+            AND (list_contains(['pending', 'missing', 'withheld'], transcript_state)
+                OR transcript_state = 'present' AND caller_spoke IS NULL)) AS unknown,
+        sum_if(calls, is_contained) AS contained,
+        sum_if(calls, is_connected AND is_transferred) AS transferred
+    FROM tallied
     GROUP BY key
 ), stages AS (
     SELECT counted.*, unnest([

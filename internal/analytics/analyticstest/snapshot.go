@@ -31,6 +31,9 @@ type Data struct {
 	// Lacking are columns of calls that the files do not have, as files of an
 	// older version would not.
 	Lacking []string
+	// Compacted says which months, as in "2026-11", lie in one file a table, with
+	// the tallies of their calls; nil: none.
+	Compacted func(month string) bool
 	// Coverage goes to the manifest; nil: everything is listed.
 	Coverage []schema.Span
 }
@@ -52,7 +55,7 @@ func Write(t testing.TB, root string, n int64, d Data) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	w := &writer{t: t, conn: conn, dir: filepath.Join(root, layout.SnapshotsName, layout.SnapshotName(n)), n: n}
+	w := &writer{t: t, conn: conn, compacted: d.Compacted, dir: filepath.Join(root, layout.SnapshotsName, layout.SnapshotName(n)), n: n}
 	m := layout.Manifest{FormatVersion: layout.FormatVersion, Snapshot: n, CommittedAt: time.UnixMilli(0).UTC(), Coverage: d.Coverage}
 	if d.Coverage == nil {
 		m.Coverage = []schema.Span{{From: -1 << 60, To: 1 << 60}}
@@ -87,19 +90,24 @@ func Swap(t testing.TB, root string, n int64) {
 }
 
 type writer struct {
-	t    testing.TB
-	conn *duck.Conn
-	dir  string
-	n    int64
-	made int
+	t         testing.TB
+	conn      *duck.Conn
+	compacted func(month string) bool
+	dir       string
+	n         int64
+	made      int
 }
 
-// table writes a table's rows, one file a UTC day of start.
+// table writes a table's rows, one file a UTC day of start, or a compacted month.
 func (w *writer) table(t *schema.Table, rows []Row, lacking []string) []layout.File {
 	w.t.Helper()
 	byDay := map[string][]Row{}
 	for _, r := range rows {
-		byDay[day(t, r)] = append(byDay[day(t, r)], r)
+		period := day(t, r)
+		if t != &schema.Runs && w.compacted != nil && w.compacted(period[:7]) {
+			period = period[:7]
+		}
+		byDay[period] = append(byDay[period], r)
 	}
 	days := make([]string, 0, len(byDay))
 	for d := range byDay {
@@ -108,7 +116,47 @@ func (w *writer) table(t *schema.Table, rows []Row, lacking []string) []layout.F
 	sort.Strings(days)
 	var files []layout.File
 	for _, d := range days {
-		files = append(files, w.file(t, d, byDay[d], lacking))
+		f := w.file(t, d, byDay[d], lacking)
+		files = append(files, f)
+		if t == &schema.Calls && len(d) == len("2026-11") {
+			files = append(files, w.tallies(f)...)
+		}
+	}
+	return files
+}
+
+// tallies counts the calls of a file, by what the tables of tallies say of them.
+func (w *writer) tallies(calls layout.File) (files []layout.File) {
+	from := filepath.Join(w.dir, filepath.FromSlash(calls.Path))
+	for _, t := range schema.TallyTables {
+		var columns, ids []string
+		for _, c := range t.Columns {
+			expr := map[string]string{
+				"start_at":     "time_bucket(INTERVAL 15 MINUTE, start_at)",
+				"is_started":   "start_at IS NOT NULL",
+				"opted_out":    "opt_out_sensitive_data_storage IS NOT DISTINCT FROM true",
+				"caller_spoke": "user_turns > 0",
+				"calls":        "count(*)", "timed_calls": "count(duration_ms)", "costed_calls": "count(total_cost)",
+				"total_ms": "sum(duration_ms)", "max_ms": "max(duration_ms)", "total_cost": "sum(total_cost)",
+				"timed_cost": "sum(total_cost) FILTER (duration_ms IS NOT NULL)", "costed_ms": "sum(duration_ms) FILTER (total_cost IS NOT NULL)",
+			}[c.Name]
+			if expr == "" {
+				expr = c.Name
+			}
+			columns = append(columns, fmt.Sprintf("CAST(%s AS %s) AS %s", expr, c.Type.DuckDB(), c.Name))
+			ids = append(ids, fmt.Sprintf(`%s: %d`, c.Name, c.ID))
+		}
+		f := layout.File{Table: t.Name, Period: calls.Period, Path: layout.DataFile(t.Name, calls.Period, fmt.Sprintf("%016x", w.n))}
+		path := filepath.Join(w.dir, filepath.FromSlash(f.Path))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			w.t.Fatal(err)
+		}
+		text := fmt.Sprintf("COPY (SELECT %s FROM '%s' GROUP BY ALL) TO '%s' (FORMAT parquet, FIELD_IDS {%s})",
+			strings.Join(columns, ", "), from, path, strings.Join(ids, ", "))
+		if err := w.conn.Exec(context.Background(), text); err != nil {
+			w.t.Fatalf("write %s: %v", f.Path, err)
+		}
+		files = append(files, f)
 	}
 	return files
 }
@@ -120,7 +168,7 @@ func day(t *schema.Table, r Row) string {
 	if ms, ok := start(t, r); ok {
 		return layout.Day(ms)
 	}
-	return "1970-01-01"
+	return "2026-11-20" // when it was first seen
 }
 
 func start(t *schema.Table, r Row) (int64, bool) {

@@ -1,0 +1,162 @@
+package analytics_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/layout"
+)
+
+// compacted returns a warehouse of random calls whose months lie in one file a
+// table each, with their tallies.
+func compacted(t *testing.T, seed uint64, n int) (string, analyticstest.Data) {
+	t.Helper()
+	d := randomData(rand.New(rand.NewPCG(seed, 7)), n)
+	d.Compacted = func(string) bool { return true }
+	root := t.TempDir()
+	analyticstest.Write(t, root, 1, d)
+	return root, d
+}
+
+// Reports over compacted months equal the oracle, wherever the bounds cut: at the
+// beginning of a month or a day, of a quarter of an hour, or of none.
+func TestTalliesEqualTheOracle(t *testing.T) {
+	root, d := compacted(t, 3, 300)
+	warehouses := map[string]*analytics.Warehouse{}
+	for _, name := range []string{"Europe/Berlin", "Australia/Lord_Howe", "Asia/Kathmandu", "America/New_York"} {
+		warehouses[name] = open(t, root, zone(t, name))
+	}
+	zones := slices.Sorted(maps.Keys(warehouses))
+	at := func(s string) time.Time {
+		parsed, err := time.Parse(time.RFC3339Nano, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return parsed
+	}
+	for i, b := range []struct{ since, until time.Time }{
+		{},
+		{since: at("2026-03-01T00:00:00.001Z")}, // every call with a start, and no quarter
+		{since: at("2026-10-25T00:45:00Z"), until: at("2026-11-19T15:30:00Z")},
+		{since: at("2026-10-25T00:45:00.002Z"), until: at("2026-12-31T23:59:59.999Z")},
+		{until: at("2026-11-20T00:00:00Z")},
+		{since: at("2026-11-01T00:00:00.0000005Z")},
+	} {
+		for j, by := range []string{"", "agent", "day", "hour", "metadata.campaign"} {
+			p := analytics.Params{By: by, Since: b.since, Until: b.until}
+			if j == 1 {
+				p.Agent = "a1-o"
+			}
+			w := warehouses[zones[(i+j)%len(zones)]]
+			loc := w.Location()
+			q := p
+			if p.Agent != "" {
+				q.Agent = "a1-one" // the oracle knows no beginnings
+			}
+			for _, name := range []string{"sentiment", "disconnections", "durations", "distribution", "costs", "volume", "funnel", "agents", "versions", "coverage", "anomalies"} {
+				rows, err := w.Report(t.Context(), name, p)
+				got := all(t, rows, err)
+				compare := diff
+				if name == "agents" || name == "versions" || name == "anomalies" {
+					compare = diffNear
+				}
+				if d := compare(oracle(name, d, q, loc), got); d != "" {
+					t.Fatalf("%s, %+v, %s (-oracle +report):\n%s", name, p, loc, d)
+				}
+			}
+		}
+	}
+}
+
+// withoutCalls removes the files of calls: who answers then has not read them.
+func withoutCalls(t *testing.T, root string) {
+	t.Helper()
+	s, err := layout.Current(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(filepath.Join(s.Dir, "calls")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Reports over whole months do not read the calls, nor does their coverage, nor
+// who asks for an agent; those that a bound cuts a month of do, and so do groups
+// that no tallies know.
+func TestTalliesSpareTheCalls(t *testing.T) {
+	root, _ := compacted(t, 4, 200)
+	w := open(t, root, zone(t, "Europe/Berlin"))
+	withoutCalls(t, root)
+	day := time.Date(2026, 10, 25, 0, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		reports string
+		p       analytics.Params
+		spared  bool
+	}{
+		{"sentiment disconnections costs funnel agents versions coverage volume anomalies", analytics.Params{}, true},
+		{"sentiment disconnections costs funnel agents versions coverage", analytics.Params{By: "variant_label"}, true},
+		{"sentiment disconnections costs volume", analytics.Params{By: "day"}, true},
+		{"sentiment disconnections costs volume anomalies", analytics.Params{By: "weekday", Since: day, Until: day.AddDate(0, 0, 7)}, true},
+		{"sentiment agents funnel", analytics.Params{Since: day.AddDate(0, 0, -24)}, true},
+		{"sentiment agents funnel", analytics.Params{Agent: "b", By: "call_type"}, true},
+		{"agents funnel", analytics.Params{Since: day}, false},
+		{"volume", analytics.Params{Since: day.Add(time.Millisecond)}, false},
+		{"sentiment", analytics.Params{By: "metadata.campaign"}, false},
+		{"volume", analytics.Params{Agent: "b"}, false},
+		{"durations", analytics.Params{}, false},
+	} {
+		for report := range strings.FieldsSeq(c.reports) {
+			rows, err := w.Report(t.Context(), report, c.p)
+			if err == nil {
+				_, err = rows.Skip(t.Context())
+				rows.Close()
+			}
+			if spared := err == nil; spared != c.spared {
+				t.Errorf("%s, %+v: answered without the calls: %v, want %v (%v)", report, c.p, spared, c.spared, err)
+			}
+			if !c.spared || c.p.By == "day" {
+				continue
+			}
+			if _, err := w.Coverage(t.Context(), report, c.p, day); err != nil && (c.p.Since.IsZero() || c.p.Since.Day() == 1) {
+				t.Errorf("coverage of %s, %+v: %v", report, c.p, err)
+			}
+		}
+	}
+}
+
+// Days are cut from quarters of an hour only where the zone allows it: St. John's
+// moved its clocks at one minute past midnight, and Liberia was 44 minutes and a
+// half behind.
+func TestTalliesInOddZones(t *testing.T) {
+	for name, cut := range map[string]time.Time{
+		"America/St_Johns": time.Date(2010, 11, 7, 2, 31, 0, 0, time.UTC), // 00:01, back to 23:01 of the day before
+		"Africa/Monrovia":  time.Date(1971, 6, 1, 0, 44, 30, 0, time.UTC), // midnight
+	} {
+		var calls []row
+		for i := range 8 {
+			calls = append(calls, row{"call_id": fmt.Sprint(i), "start_at": cut.UnixMilli() + int64(i-4)*30_000, "user_sentiment": "positive"})
+		}
+		d := analyticstest.Data{Calls: calls, Compacted: func(string) bool { return true }}
+		root := t.TempDir()
+		analyticstest.Write(t, root, 1, d)
+		loc := zone(t, name)
+		w := open(t, root, loc)
+		for _, by := range []string{"day", "hour"} {
+			rows, err := w.Report(t.Context(), "sentiment", analytics.Params{By: by})
+			got := all(t, rows, err)
+			want := oracle("sentiment", d, analytics.Params{By: by}, loc)
+			if d := diff(want, got); d != "" || len(want) != 2 {
+				t.Errorf("%s by %s, in %d groups (-oracle +report):\n%s", name, by, len(want), d)
+			}
+		}
+	}
+}
