@@ -11,16 +11,7 @@ import (
 // SQL runs one statement that reads, over the tables that Tables names. The
 // values of args stand for its parameters.
 func (w *Warehouse) SQL(ctx context.Context, text string, args ...any) (*Rows, error) {
-	conn, err := w.connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := w.runSQL(ctx, conn, text, args)
-	if err != nil {
-		conn.Close()
-		return nil, err
-	}
-	return rows, nil
+	return w.runSQL(ctx, text, func(*duck.Stmt) ([]any, error) { return args, nil })
 }
 
 // ParamError says that a statement's parameters and the values given for them
@@ -41,31 +32,11 @@ func (e *ParamError) Error() string {
 // values are texts, which DuckDB takes for what stands beside them: a number,
 // a date. A *ParamError says that values and parameters do not match.
 func (w *Warehouse) SQLWith(ctx context.Context, text string, values map[string]string) (*Rows, error) {
-	conn, err := w.connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	args, err := w.arguments(ctx, conn, text, values)
-	if err == nil {
-		var rows *Rows
-		if rows, err = w.runSQL(ctx, conn, text, args); err == nil {
-			return rows, nil
-		}
-	}
-	conn.Close()
-	return nil, err
+	return w.runSQL(ctx, text, func(stmt *duck.Stmt) ([]any, error) { return arguments(stmt, values) })
 }
 
 // arguments puts the values in the order of the statement's parameters.
-func (w *Warehouse) arguments(ctx context.Context, conn *duck.Conn, text string, values map[string]string) ([]any, error) {
-	if err := reads(ctx, conn, text, w.safe); err != nil {
-		return nil, err
-	}
-	stmt, err := conn.Prepare(ctx, text)
-	if err != nil {
-		return nil, err
-	}
-	defer stmt.Close()
+func arguments(stmt *duck.Stmt, values map[string]string) ([]any, error) {
 	var args []any
 	e := new(ParamError)
 	used := map[string]bool{}
@@ -89,7 +60,17 @@ func (w *Warehouse) arguments(ctx context.Context, conn *duck.Conn, text string,
 	return args, nil
 }
 
-func (w *Warehouse) runSQL(ctx context.Context, conn *duck.Conn, text string, args []any) (*Rows, error) {
+// runSQL runs one statement that reads, with what arguments returns for it.
+func (w *Warehouse) runSQL(ctx context.Context, text string, arguments func(*duck.Stmt) ([]any, error)) (_ *Rows, err error) {
+	conn, err := w.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			conn.Close()
+		}
+	}()
 	if err := reads(ctx, conn, text, w.safe); err != nil {
 		return nil, err
 	}
@@ -97,11 +78,7 @@ func (w *Warehouse) runSQL(ctx context.Context, conn *duck.Conn, text string, ar
 	if err != nil {
 		return nil, err
 	}
-	if stmt.Kind() == duck.Changes { // the tree said otherwise; nothing is run on one opinion
-		stmt.Close()
-		return nil, ErrNotReading
-	}
-	rows, err := stmt.Query(ctx, args...)
+	rows, err := query(ctx, stmt, arguments)
 	if err != nil {
 		stmt.Close()
 		return nil, err
@@ -114,4 +91,15 @@ func (w *Warehouse) runSQL(ctx context.Context, conn *duck.Conn, text string, ar
 		r.columns[n-1].Kind = value.Drawing
 	}
 	return r, nil
+}
+
+func query(ctx context.Context, stmt *duck.Stmt, arguments func(*duck.Stmt) ([]any, error)) (*duck.Rows, error) {
+	if stmt.Kind() == duck.Changes { // the tree said otherwise; nothing is run on one opinion
+		return nil, ErrNotReading
+	}
+	args, err := arguments(stmt)
+	if err != nil {
+		return nil, err
+	}
+	return stmt.Query(ctx, args...)
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // Exit codes: a public contract, scripts branch on them.
@@ -39,6 +40,14 @@ func Fail(code int, err error, hint string) error { return &Error{Code: code, Er
 // Usage returns an error of wrong use.
 func Usage(hint, format string, args ...any) error {
 	return &Error{Code: ExitUsage, Err: fmt.Errorf(format, args...), Hint: hint}
+}
+
+// DidYouMean puts a name that may have been meant before a hint; "" is none.
+func DidYouMean(near, hint string) string {
+	if near == "" {
+		return hint
+	}
+	return strings.TrimSpace("did you mean: " + near + "? " + hint)
 }
 
 // Code returns the exit code that err carries; ExitFailed where it carries none,

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // Example returns a file that has every key in it: those with a default say it,
@@ -75,14 +74,4 @@ func Table() string {
 		fmt.Fprintf(&b, "| `%s` | %s`--%s` | `%s` | %s | %s |\n", k.Name, program, k.Flag(), k.Env(), def, k.About)
 	}
 	return b.String()
-}
-
-// Same says whether two texts are the same value of a key.
-func (k *Key) Same(a, b string) bool {
-	if k.Kind == Duration {
-		x, xerr := time.ParseDuration(a)
-		y, yerr := time.ParseDuration(b)
-		return xerr == nil && yerr == nil && x == y
-	}
-	return a == b
 }

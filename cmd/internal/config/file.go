@@ -286,10 +286,7 @@ func (f *File) wrong(line int, hint, format string, args ...any) error {
 }
 
 func (f *File) unknown(name string, line int, known []string) error {
-	hint := "extract config --example prints all keys"
-	if near := Nearest(name, known); near != "" {
-		hint = "did you mean: " + near + "? " + hint
-	}
+	hint := cli.DidYouMean(Nearest(name, known), "extract config --example prints all keys")
 	return f.wrong(line, hint, "unknown key %q", name)
 }
 

@@ -104,7 +104,7 @@ func (s *settings) key() (crawler.Secret, string, error) {
 			return "", "", cli.Usage("it is to hold the organisation's key", "no API key: %s is not set (%s names it)", p.env, p.from)
 		}
 	case p.file != "":
-		if raw, err = readSecret(p.file, "API key", p.credential); err != nil {
+		if raw, err = readSecret(p.file, "API key", keyHint, p.credential); err != nil {
 			return "", "", err
 		}
 	case s.profile != "":
@@ -118,11 +118,7 @@ func (s *settings) key() (crawler.Secret, string, error) {
 
 // readSecret returns what a file holds that nobody else may read. Of those that
 // systemd lays down, which it guards by their folder, others must not read it.
-func readSecret(path, what string, credential bool) (string, error) {
-	hint := keyHint
-	if what != "API key" {
-		hint = ""
-	}
+func readSecret(path, what, hint string, credential bool) (string, error) {
 	refused := fs.FileMode(0o077)
 	if credential {
 		refused = 0o007

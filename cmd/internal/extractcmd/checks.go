@@ -79,10 +79,7 @@ func dataTests(found *sink.CheckReport, now, before *layout.Snapshot, did sink.S
 	}
 	// A word that nobody knows is kept, but it must have been counted.
 	for _, column := range slices.Sorted(maps.Keys(found.Unknown)) {
-		counted := slices.ContainsFunc(slices.Collect(maps.Keys(rep.DriftFields)), func(k crawler.DriftKey) bool {
-			return k.Path == column && k.Kind == schema.DriftUnknownValue
-		})
-		if !counted {
+		if _, counted := rep.DriftFields[crawler.DriftKey{Path: column, Kind: schema.DriftUnknownValue}]; !counted {
 			failed = append(failed, fmt.Sprintf("words: %s with an unknown %s that the run did not count as drift", plural(found.Unknown[column], "call"), column))
 		}
 	}
@@ -122,18 +119,12 @@ func testTotal(now *layout.Snapshot, row *schema.Run) []string {
 	return []string{fmt.Sprintf("total: the service says that it has %d calls, the warehouse has %d", total, has)}
 }
 
-// gap is a span of start_at that lies between two that were listed, and was not.
-type gap struct {
-	From int64 `json:"from"` // ms UTC
-	To   int64 `json:"to"`
-}
-
-// gapsIn returns what the coverage leaves out between its first and last span.
-func gapsIn(coverage []schema.Span) []gap {
-	out := []gap{}
+// gapsIn returns what the coverage leaves out between its first and last span:
+// spans that were never listed.
+func gapsIn(coverage []schema.Span) (out []schema.Span) {
 	for i := 1; i < len(coverage); i++ {
 		if coverage[i-1].To < coverage[i].From {
-			out = append(out, gap{coverage[i-1].To, coverage[i].From})
+			out = append(out, schema.Span{From: coverage[i-1].To, To: coverage[i].From})
 		}
 	}
 	return out

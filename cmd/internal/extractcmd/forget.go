@@ -78,7 +78,7 @@ func forget(ctx context.Context, s *settings, o *forgetFlags, stdin io.Reader, s
 	if err != nil {
 		return err
 	}
-	if !o.yes && !o.dryRun && !isTerminalIn(stdin) {
+	if !o.yes && !o.dryRun && !cli.IsTerminal(stdin) {
 		return cli.Usage("look with --dry-run, then run it with --yes", "forget asks before it erases, and there is no terminal to ask on")
 	}
 	return s.maintain(ctx, func(w *sink.Warehouse) error {

@@ -225,9 +225,6 @@ func (i *importer) check(ctx context.Context, sources []source) error {
 
 // fill takes the sources in and tells of it.
 func (i *importer) fill(ctx context.Context, sources []source, stdin io.Reader) error {
-	if err := i.startMask(i.w, i.w); err != nil {
-		return err
-	}
 	if _, err := i.w.Recover(ctx); err != nil {
 		return explain(err)
 	}
@@ -357,7 +354,7 @@ func (i *importer) progress(sources []source) (tell, done func()) {
 	for _, src := range sources {
 		total += max(src.size, 0)
 	}
-	if i.quiet || !isTerminal(i.stderr) {
+	if i.quiet || !cli.CanDraw(i.stderr) {
 		return nil, func() {}
 	}
 	bars := mpb.New(mpb.WithOutput(i.stderr), mpb.WithWidth(32), mpb.WithRefreshRate(drawEvery))

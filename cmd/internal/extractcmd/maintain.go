@@ -7,14 +7,12 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
-	"os"
 	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
-	"golang.org/x/term"
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/layout"
@@ -63,12 +61,6 @@ func (s *settings) maintain(ctx context.Context, do func(*sink.Warehouse) error)
 	})
 }
 
-// isTerminalIn reports whether a person can answer on r.
-func isTerminalIn(r io.Reader) bool {
-	f, ok := r.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
-}
-
 // bar shows the progress of work on files: drawn on a terminal, elsewhere as a
 // line of the log for every minute that it takes.
 type bar struct {
@@ -85,7 +77,7 @@ func (s *settings) bar(stderr io.Writer) *bar {
 	switch {
 	case s.quiet:
 		return &bar{}
-	case !isTerminal(stderr):
+	case !cli.CanDraw(stderr):
 		return &bar{log: logger(stderr, s.logFormat, false), told: time.Now()}
 	}
 	return &bar{bars: mpb.New(mpb.WithOutput(stderr), mpb.WithWidth(32), mpb.WithRefreshRate(drawEvery))}

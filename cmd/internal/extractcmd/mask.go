@@ -74,7 +74,7 @@ func (s *settings) startMask(w, into *sink.Warehouse) error {
 // be the one that was used before, or equal numbers would not stay equal.
 func (s *settings) maskKey(w *sink.Warehouse, was *layout.Mask) (key []byte, err error) {
 	if s.maskKeyFile != "" {
-		raw, err := readSecret(s.maskKeyFile, "mask key", false)
+		raw, err := readSecret(s.maskKeyFile, "mask key", "", false)
 		if err != nil {
 			return nil, err
 		}
@@ -102,10 +102,7 @@ func explainMask(err error) error {
 	}
 	hint := ""
 	if e.Known != nil {
-		hint = "there are: " + strings.Join(e.Known, ", ") + ", and extra.NAME"
-		if near := config.Nearest(e.Path, e.Known); near != "" {
-			hint = "did you mean: " + near + "? " + hint
-		}
+		hint = cli.DidYouMean(config.Nearest(e.Path, e.Known), "there are: "+strings.Join(e.Known, ", ")+", and extra.NAME")
 	}
 	return cli.Usage(hint, "--%w", err)
 }

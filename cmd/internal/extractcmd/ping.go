@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
+
 	"callhouse/cmd/internal/cli"
 )
 
@@ -42,30 +44,23 @@ func (n *night) ping(ctx context.Context, err error) {
 	// Also when the run was interrupted.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pingTime)
 	defer cancel()
-	pause := pingPause
-	for try := 1; ; try++ {
-		again, err := knock(ctx, method, target, body)
-		if err == nil {
-			return
-		}
-		if !again || try == pingTries || ctx.Err() != nil {
-			n.log.Warn("cannot ping", "host", hostOf(target), "tries", try, "error", err)
-			return
-		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-		}
-		pause *= 2
+	tries := 0
+	_, err = backoff.Retry(ctx, func() (struct{}, error) {
+		tries++
+		return struct{}{}, knock(ctx, method, target, body)
+	}, backoff.WithMaxTries(pingTries),
+		backoff.WithBackOff(&backoff.ExponentialBackOff{InitialInterval: pingPause, Multiplier: 2, MaxInterval: pingTime}))
+	if err != nil {
+		n.log.Warn("cannot ping", "host", hostOf(target), "tries", tries, "error", err)
 	}
 }
 
-// knock sends one ping. again says that another try makes sense. Its errors do
-// not name the address: who knows it can ping in our name.
-func knock(ctx context.Context, method, target, body string) (again bool, err error) {
+// knock sends one ping. Its error is permanent where another try makes no sense,
+// and does not name the address: who knows it can ping in our name.
+func knock(ctx context.Context, method, target, body string) error {
 	req, err := http.NewRequestWithContext(ctx, method, target, strings.NewReader(body))
 	if err != nil {
-		return false, errors.New("it is no address")
+		return backoff.Permanent(errors.New("it is no address"))
 	}
 	req.Header.Set("User-Agent", "callhouse/"+cli.Version())
 	resp, err := http.DefaultClient.Do(req)
@@ -74,14 +69,18 @@ func knock(ctx context.Context, method, target, body string) (again bool, err er
 		if errors.As(err, &u) {
 			err = u.Err
 		}
-		return true, err
+		return err
 	}
 	defer resp.Body.Close()
 	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // for the connection's sake
-	if resp.StatusCode/100 != 2 {
-		return resp.StatusCode/100 == 5 || resp.StatusCode == http.StatusTooManyRequests, fmt.Errorf("it answers %d", resp.StatusCode)
+	if resp.StatusCode/100 == 2 {
+		return nil
 	}
-	return false, nil
+	err = fmt.Errorf("it answers %d", resp.StatusCode)
+	if resp.StatusCode/100 == 5 || resp.StatusCode == http.StatusTooManyRequests {
+		return err
+	}
+	return backoff.Permanent(err)
 }
 
 func hostOf(target string) string {

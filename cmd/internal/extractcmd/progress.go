@@ -4,14 +4,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
-	"golang.org/x/term"
 
+	"callhouse/cmd/internal/cli"
 	"callhouse/internal/crawler"
 )
 
@@ -29,12 +28,6 @@ type watcher struct {
 	done chan struct{}
 }
 
-// isTerminal reports whether w is a terminal that bars can be drawn on.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
-}
-
 // screen is where a run's messages go: on a terminal they stand above the
 // bars, elsewhere there are no bars.
 type screen struct {
@@ -43,7 +36,7 @@ type screen struct {
 }
 
 func newScreen(stderr io.Writer, quiet bool) *screen {
-	if quiet || !isTerminal(stderr) {
+	if quiet || !cli.CanDraw(stderr) {
 		return &screen{out: stderr}
 	}
 	bars := mpb.New(mpb.WithOutput(stderr), mpb.WithWidth(32), mpb.WithRefreshRate(drawEvery))

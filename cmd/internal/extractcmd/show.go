@@ -28,7 +28,7 @@ func showCommand(s *settings) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !cmd.Flags().Changed("pretty") {
-				pretty = isTerminal(cmd.OutOrStdout())
+				pretty = cli.CanDraw(cmd.OutOrStdout())
 			}
 			return show(cmd.Context(), s, args[0], pretty, cmd.OutOrStdout())
 		},

@@ -1,6 +1,8 @@
 package extractcmd
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"iter"
 	"slices"
@@ -148,13 +150,8 @@ func compareCalls(a, b *schema.Call) int {
 		return 1
 	case b == nil:
 		return -1
-	case a.StartAt.V != b.StartAt.V:
-		if a.StartAt.V < b.StartAt.V {
-			return -1
-		}
-		return 1
 	}
-	return strings.Compare(string(a.ID), string(b.ID))
+	return cmp.Or(cmp.Compare(a.StartAt.V, b.StartAt.V), bytes.Compare(a.ID, b.ID))
 }
 
 // stub keeps of a call what it is called and when it started.

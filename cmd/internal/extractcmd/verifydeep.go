@@ -1,6 +1,7 @@
 package extractcmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -155,7 +156,7 @@ func (q *questions) choose(ctx context.Context, s *layout.Snapshot) (out []schem
 		}
 		out[at] = schema.Due{CallID: string(call.ID), StartAt: call.StartAt}
 	}
-	slices.SortFunc(out, func(a, b schema.Due) int { return int(min(1, max(-1, b.StartAt.V-a.StartAt.V))) })
+	slices.SortFunc(out, func(a, b schema.Due) int { return cmp.Compare(b.StartAt.V, a.StartAt.V) })
 	return out, nil
 }
 

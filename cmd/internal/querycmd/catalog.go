@@ -74,13 +74,13 @@ func (a *app) makeCatalog(ctx context.Context) error {
 	if path, err = filepath.Abs(path); err != nil {
 		return unwritable(a.output, err)
 	}
-	root := filepath.Dir(filepath.Dir(snap.Dir))
-	if err := replaceable(ctx, root, path); err != nil {
+	house := root(snap)
+	if err := replaceable(ctx, house, path); err != nil {
 		return err
 	}
 	// The pin comes before the catalog, so that at no time a catalog points at what
 	// may be removed.
-	pin, err := sink.Pin(root, path, snap.Manifest.Snapshot, time.Now())
+	pin, err := sink.Pin(house, path, snap.Manifest.Snapshot, time.Now())
 	switch {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		fmt.Fprintln(a.stderr, "the warehouse cannot be written to, so the snapshot is not pinned: it stays for 24 hours after the next commit")

@@ -150,10 +150,7 @@ func (c *checking) collect(names []string) ([]*verdict, error) {
 	for _, name := range names {
 		v, ok := by[name]
 		if !ok {
-			hint := "there are: " + strings.Join(known, ", ")
-			if near := analytics.Nearest(name, known); near != "" {
-				hint = "did you mean: " + near + "? " + hint
-			}
+			hint := cli.DidYouMean(analytics.Nearest(name, known), "there are: "+strings.Join(known, ", "))
 			return nil, cli.Usage(hint, "there is no test %q", name)
 		}
 		out = append(out, v)

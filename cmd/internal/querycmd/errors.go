@@ -39,10 +39,6 @@ func (a *app) explain(err error) error {
 }
 
 func unknownHint(e *analytics.UnknownError) string {
-	var parts []string
-	if e.Nearest != "" {
-		parts = append(parts, "did you mean: "+e.Nearest+"?")
-	}
 	if e.What == "call" {
 		return "query search WORD... finds calls by what was said, query sql by anything else"
 	}
@@ -50,10 +46,11 @@ func unknownHint(e *analytics.UnknownError) string {
 	if e.What == "agent" {
 		known = known[:min(len(known), 5)]
 	}
+	hint := ""
 	if len(known) > 0 {
-		parts = append(parts, "there are: "+strings.Join(known, ", "))
+		hint = "there are: " + strings.Join(known, ", ")
 	}
-	return strings.Join(parts, " ")
+	return cli.DidYouMean(e.Nearest, hint)
 }
 
 // explainSQL explains an error of a statement that the user wrote.
@@ -89,10 +86,7 @@ func sqlHint(d *duck.Error) string {
 		for _, t := range analytics.Tables() {
 			known = append(known, t.Name)
 		}
-		if near := analytics.Nearest(missing, known); near != "" {
-			return "did you mean: " + near + "? tables: " + strings.Join(known, ", ")
-		}
-		return "tables: " + strings.Join(known, ", ")
+		return cli.DidYouMean(analytics.Nearest(missing, known), "tables: "+strings.Join(known, ", "))
 	}
 	offered := d.Nearest
 	if table, missing, ok := d.MissingColumn(); ok {
@@ -105,10 +99,7 @@ func sqlHint(d *duck.Error) string {
 			return "query describe lists the columns" // which are too many to name
 		}
 	}
-	if len(offered) > 0 {
-		return "did you mean: " + strings.Join(offered, ", ") + "?"
-	}
-	return ""
+	return cli.DidYouMean(strings.Join(offered, ", "), "")
 }
 
 // columnsOf returns the columns of the table of that name, or of all where it is

@@ -20,7 +20,6 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/format"
-	"callhouse/internal/analytics/value"
 	"callhouse/internal/layout"
 	sqlfiles "callhouse/sql"
 )
@@ -123,10 +122,7 @@ func named(what string, asked []string, all []*sqlfiles.File) ([]*sqlfiles.File,
 		i := slices.IndexFunc(all, func(f *sqlfiles.File) bool { return f.Name == n })
 		if i < 0 {
 			known := names(all)
-			hint := what + "s: " + strings.Join(known, ", ")
-			if near := analytics.Nearest(n, known); near != "" {
-				hint = "did you mean: " + near + "? " + hint
-			}
+			hint := cli.DidYouMean(analytics.Nearest(n, known), what+"s: "+strings.Join(known, ", "))
 			return nil, cli.Usage(hint, "there is no %s %q to export", what, n)
 		}
 		if !slices.Contains(out, all[i]) {
@@ -322,7 +318,7 @@ func (e *exporter) file(ctx context.Context, dir, name string, rows *analytics.R
 	defer rows.Close()
 	f := &exportedFile{Name: name, Path: name + "." + string(e.format)}
 	for _, c := range rows.Columns() {
-		f.Columns = append(f.Columns, exportedColumn{Name: c.Name, Type: c.Type, Unit: unit(c)})
+		f.Columns = append(f.Columns, exportedColumn{Name: c.Name, Type: c.Type, Unit: string(c.Unit)})
 	}
 	path := filepath.Join(dir, f.Path)
 	out, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
@@ -344,8 +340,6 @@ func (e *exporter) file(ctx context.Context, dir, name string, rows *analytics.R
 	f.Rows, f.Bytes, f.SHA256 = r.Rows, info.Size(), hex.EncodeToString(sum.Sum(nil))
 	return f, nil
 }
-
-func unit(c value.Column) string { return string(c.Unit) }
 
 // root is the folder of the warehouse that a snapshot is of.
 func root(snap *layout.Snapshot) string {

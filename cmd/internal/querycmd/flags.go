@@ -33,8 +33,8 @@ func (a *app) location() (*time.Location, error) {
 
 func (a *app) zoneError() error {
 	hint := "zones are spelled as in Asia/Seoul, Europe/Berlin, UTC"
-	if near, err := analytics.NearestZone(context.Background(), a.tz); err == nil && near != "" {
-		hint = "did you mean: " + near + "? " + hint
+	if near, err := analytics.NearestZone(context.Background(), a.tz); err == nil {
+		hint = cli.DidYouMean(near, hint)
 	}
 	return cli.Usage(hint, "there is no time zone %q", a.tz)
 }
@@ -57,10 +57,7 @@ func (a *app) outputFormat() (format.Format, error) {
 		return f, nil
 	}
 	names := formatNames()
-	hint := "formats: " + strings.Join(names, ", ")
-	if near := analytics.Nearest(wanted, names); near != "" {
-		hint = "did you mean: " + near + "? " + hint
-	}
+	hint := cli.DidYouMean(analytics.Nearest(wanted, names), "formats: "+strings.Join(names, ", "))
 	return "", cli.Usage(hint, "there is no format %q", wanted)
 }
 

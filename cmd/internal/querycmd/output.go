@@ -22,17 +22,21 @@ func (a *app) write(ctx context.Context, src format.Source, loc *time.Location) 
 	if err != nil {
 		return format.Result{}, err
 	}
-	if a.output == "" {
-		r, err := format.Write(ctx, a.stdout, f, src, a.drawing(loc))
-		a.wrote(r)
-		return r, err
-	}
-	var r format.Result
-	err = writeFile(a.output, func(w io.Writer) error {
-		var err error
-		r, err = format.Write(ctx, w, f, src, format.Options{Location: loc})
-		return err
+	return a.deliver(func(w io.Writer) (format.Result, error) {
+		return format.Write(ctx, w, f, src, a.drawing(loc))
 	})
+}
+
+// deliver lets fill write an answer to stdout or to --output.
+func (a *app) deliver(fill func(io.Writer) (format.Result, error)) (r format.Result, err error) {
+	if a.output == "" {
+		r, err = fill(a.stdout)
+	} else {
+		err = writeFile(a.output, func(w io.Writer) error {
+			r, err = fill(w)
+			return err
+		})
+	}
 	a.wrote(r)
 	return r, err
 }
@@ -48,7 +52,7 @@ func (a *app) width() int {
 // terminalWidth returns the width of the terminal that w is; 0 for none.
 func terminalWidth(w io.Writer) int {
 	f, ok := w.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) || os.Getenv("TERM") == "dumb" {
+	if !ok || !cli.CanDraw(f) {
 		return 0
 	}
 	width, _, err := term.GetSize(int(f.Fd()))

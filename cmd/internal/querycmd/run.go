@@ -120,7 +120,7 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	}
 	hint := "run: query list"
 	if near := analytics.Nearest(name, known); near != "" {
-		hint = "did you mean: query " + near + "? " + hint
+		hint = cli.DidYouMean("query "+near, hint)
 	}
 	return cli.Usage(hint, "there is no report or command %q", name)
 }
@@ -130,7 +130,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	hint := "run: " + cmd.CommandPath() + " --help"
 	if _, name, ok := strings.Cut(err.Error(), "unknown flag: --"); ok {
 		if near := analytics.Nearest(name, flagNames(cmd)); near != "" {
-			hint = "did you mean: --" + near + "? " + hint
+			hint = cli.DidYouMean("--"+near, hint)
 		}
 	}
 	return cli.Usage(hint, "%v", err)

@@ -127,35 +127,24 @@ func (a *app) runSQLSafe(ctx context.Context, s *safeMode, text string, values m
 	if err != nil {
 		return err
 	}
-	r, err := a.runSafe(ctx, s, text, values, loc)
-	if err == nil {
-		a.notes(r)
-	}
-	return err
+	return a.runSafe(ctx, s, text, values, loc)
 }
 
 // runSafe runs a statement in a process of its own, and writes its rows as the
 // flags say. That process may die of it; this one tells why.
-func (a *app) runSafe(ctx context.Context, s *safeMode, text string, values map[string]string, loc *time.Location) (format.Result, error) {
+func (a *app) runSafe(ctx context.Context, s *safeMode, text string, values map[string]string, loc *time.Location) error {
 	f, err := a.outputFormat()
 	if err != nil {
-		return format.Result{}, err
-	}
-	job := safeJob{Warehouse: a.warehouse, Zone: loc.String(), Statement: text, Params: values, Format: f, Memory: int64(s.memory), Temp: int64(s.temp)}
-	if a.output == "" {
-		o := a.drawing(loc)
-		job.Width, job.Rows, job.Instead = o.Width, o.Rows, o.Instead
-		r, err := s.run(ctx, job, a.stdout)
-		a.wrote(r)
-		return r, err
-	}
-	var r format.Result
-	err = writeFile(a.output, func(w io.Writer) error {
-		var err error
-		r, err = s.run(ctx, job, w)
 		return err
-	})
-	return r, err
+	}
+	o := a.drawing(loc)
+	job := safeJob{Warehouse: a.warehouse, Zone: loc.String(), Statement: text, Params: values, Format: f,
+		Width: o.Width, Rows: o.Rows, Instead: o.Instead, Memory: int64(s.memory), Temp: int64(s.temp)}
+	r, err := a.deliver(func(w io.Writer) (format.Result, error) { return s.run(ctx, job, w) })
+	if err == nil {
+		a.notes(r)
+	}
+	return err
 }
 
 // staysInside returns nil for a report's words, as a shell's script has them, that

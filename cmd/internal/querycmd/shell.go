@@ -48,7 +48,7 @@ first error.`,
 				return err
 			}
 			s.safe = safe
-			if !isTerminal(a.stdin) {
+			if !cli.IsTerminal(a.stdin) {
 				return firstOf(s.script(cmd.Context(), a.stdin, ""), s.close())
 			}
 			file := historyFile()

@@ -100,10 +100,7 @@ func unknownInput(word string) error {
 			known = append(known, strings.ToLower(w))
 		}
 	}
-	if near := analytics.Nearest(word, known); near != "" {
-		hint = "did you mean: " + near + "? " + hint
-	}
-	return cli.Usage(hint, "there is no %s %q", what, word)
+	return cli.Usage(cli.DidYouMean(analytics.Nearest(word, known), hint), "there is no %s %q", what, word)
 }
 
 // plural counts: 1 row, 2,031 rows.
@@ -155,10 +152,7 @@ func (s *session) schema(ctx context.Context, words []string) error {
 
 func (s *session) namedReport(ctx context.Context, words []string) error {
 	if _, ok := sqlfiles.Report(words[0]); !ok {
-		hint := ".reports lists them"
-		if near := analytics.Nearest(words[0], names(analytics.Reports())); near != "" {
-			hint = "did you mean: " + near + "? " + hint
-		}
+		hint := cli.DidYouMean(analytics.Nearest(words[0], names(analytics.Reports())), ".reports lists them")
 		return cli.Usage(hint, "there is no report %q", words[0])
 	}
 	return s.report(ctx, words)

@@ -38,11 +38,7 @@ func (s *session) statement(ctx context.Context, a *app, text string) error {
 		}
 	}
 	if s.safe.on {
-		r, err := a.runSafe(ctx, &s.safe, text, values, s.house.Location())
-		if err == nil {
-			a.notes(r)
-		}
-		return err
+		return a.runSafe(ctx, &s.safe, text, values, s.house.Location())
 	}
 	rows, err := s.house.SQLWith(ctx, text, values)
 	var p *analytics.ParamError
@@ -106,8 +102,11 @@ func (a *app) release(w *analytics.Warehouse) error {
 	return w.Close()
 }
 
-// drawing says how stdout is written to.
+// drawing says how an answer is written: on stdout for whom it meets there.
 func (a *app) drawing(loc *time.Location) format.Options {
+	if a.output != "" {
+		return format.Options{Location: loc}
+	}
 	o := format.Options{Location: loc, Width: a.width()}
 	if a.shared != nil {
 		o.Rows, o.Instead = a.shared.rows, ".format csv"

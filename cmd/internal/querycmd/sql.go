@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"callhouse/cmd/internal/cli"
 )
@@ -88,7 +87,7 @@ func (a *app) statement(args []string, file string) (string, error) {
 			return "", cli.Usage("", "read the statement: %v", err)
 		}
 		return string(raw), nil
-	case len(args) == 0 && file == "" && isTerminal(a.stdin):
+	case len(args) == 0 && file == "" && cli.IsTerminal(a.stdin):
 		return "", cli.Usage("try: query sql 'SELECT count(*) FROM calls'", "there is no statement")
 	}
 	raw, err := io.ReadAll(a.stdin)
@@ -96,11 +95,6 @@ func (a *app) statement(args []string, file string) (string, error) {
 		return "", fmt.Errorf("read the statement: %w", err)
 	}
 	return string(raw), nil
-}
-
-func isTerminal(r io.Reader) bool {
-	f, ok := r.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 func (a *app) runSQL(cmd *cobra.Command, text string, values map[string]string) (err error) {
