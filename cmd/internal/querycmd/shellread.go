@@ -68,7 +68,7 @@ func (s *session) plainReader() func() (string, error) {
 
 // vocabulary is what Tab completes.
 func (s *session) vocabulary(ctx context.Context) *shell.Vocabulary {
-	v := &shell.Vocabulary{Keywords: keywords(), Starts: reading(), IsCommand: isCommand, Glob: glob}
+	v := &shell.Vocabulary{Keywords: keywords(), Starts: reading(), OtherNames: otherNames(), IsCommand: isCommand, Glob: glob}
 	for _, f := range analytics.Tables() {
 		t := shell.Table{Name: f.Name, Says: f.Answers}
 		for _, c := range f.Columns {

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -42,7 +43,9 @@ type Vocabulary struct {
 	Keywords  []string // in upper case
 	Starts    []string // the keywords that begin a statement
 	Commands  []Command
-	IsCommand func(word string) bool
+	// OtherNames are names of commands that are not offered, and whose they are.
+	OtherNames map[string]string
+	IsCommand  func(word string) bool
 	// Glob returns the files whose names begin so; folders end with a slash.
 	Glob func(start string) []string
 }
@@ -52,7 +55,7 @@ type Vocabulary struct {
 func (v *Vocabulary) Complete(text []rune, cursor int) (word string, out []Candidate) {
 	before := string(text[:cursor])
 	open := lastOpen(before, v.IsCommand)
-	if open != "" && (open[0] == '.' || v.takesWords(open)) {
+	if open != "" && (open[0] == '.' || open[0] == '\\' || v.takesWords(open)) {
 		word, out = v.command(open)
 	} else {
 		word, out = v.statement(open, string(text[cursor:]))
@@ -67,24 +70,12 @@ func (v *Vocabulary) Complete(text []rune, cursor int) (word string, out []Candi
 // lastOpen returns the end of text that belongs to no whole input: what the
 // cursor stands in.
 func lastOpen(text string, isCommand func(string) bool) string {
-	for at := 0; ; {
-		if at = skipEmpty(text, at); at == len(text) {
-			return ""
+	for s := range spans(text, isCommand) {
+		if s.open {
+			return text[s.from:]
 		}
-		if word := text[at:wordEnd(text, at)]; text[at] == '.' || word != "" && isCommand(word) {
-			end, next := commandEnd(text, at)
-			if end == len(text) {
-				return text[at:]
-			}
-			at = next
-			continue
-		}
-		end := statementEnd(text, at)
-		if end < 0 {
-			return text[at:]
-		}
-		at = end + 1
 	}
+	return ""
 }
 
 // takesWords reports whether line begins with a command and a space. A word
@@ -137,7 +128,7 @@ func (v *Vocabulary) command(line string) (word string, out []Candidate) {
 		}
 		return word, out
 	}
-	name := words[0]
+	name := cmp.Or(v.OtherNames[words[0]], words[0])
 	if name == ".report" && len(words) > 2 {
 		name, words = words[1], words[1:]
 	}

@@ -24,8 +24,9 @@ func vocabulary() *shell.Vocabulary {
 			{Name: ".tables"}, {Name: ".timer", Words: one("on", "off")}, {Name: ".read", Files: true}, {Name: ".report", Words: one("sentiment")},
 			{Name: "sentiment", Words: one("--by", "--since"), Flags: map[string][]shell.Candidate{"--by": one("day", "week"), "--since": nil}},
 		},
-		IsCommand: isCommand,
-		Glob:      func(start string) []string { return []string{start + "month.sql"} },
+		OtherNames: map[string]string{`\timing`: ".timer", `\i`: ".read"},
+		IsCommand:  isCommand,
+		Glob:       func(start string) []string { return []string{start + "month.sql"} },
 	}
 }
 
@@ -57,6 +58,8 @@ func TestComplete(t *testing.T) {
 		{"sentiment --since |", " ", ""}, {"sentiment --since 7d --by d|", "d", "day"},
 		{".report s|", "s", "sentiment"}, {".report sentiment --by w|", "w", "week"},
 		{"sentiment --by day; se|", "se", "select sentiment"}, {"sentiment --by day\nse|", "se", "select sentiment"},
+		{`\timing |`, " ", "on off"}, {`\timing of|`, "of", "off"}, {`\i m|`, "m", "mmonth.sql"}, {`\t|`, "", ""},
+		{"\\dt\nsel|", "sel", "select"}, {`\dt; from |`, " ", "calls transcript_turns stored."},
 		{"select é|", "é", ""},
 	} {
 		before, after, _ := strings.Cut(c.text, "|")

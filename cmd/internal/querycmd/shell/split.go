@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"iter"
 	"strings"
 	"unicode"
 )
@@ -20,31 +21,54 @@ type Input struct {
 // whether a line that begins with word (of letters, as it is written) is a
 // command.
 func Split(text string, isCommand func(word string) bool) (inputs []Input, rest Input) {
-	at, line, counted := 0, 1, 0
-	for {
-		at = skipEmpty(text, at)
-		if at == len(text) {
-			return inputs, Input{}
-		}
-		line += strings.Count(text[counted:at], "\n")
-		counted = at
-		in := Input{Line: line}
-		if word := text[at:wordEnd(text, at)]; text[at] == '.' || text[at] == '\\' || word != "" && isCommand(word) {
-			end, next := commandEnd(text, at)
-			in.Text, in.Command = strings.TrimSpace(text[at:end]), true
-			inputs = append(inputs, in)
-			at = next
-			continue
-		}
-		end := statementEnd(text, at)
-		if end < 0 {
-			in.Text = strings.TrimRightFunc(text[at:], unicode.IsSpace)
+	line, counted := 1, 0
+	for s := range spans(text, isCommand) {
+		line += strings.Count(text[counted:s.from], "\n")
+		counted = s.from
+		in := Input{Text: text[s.from:s.to], Command: s.command, Line: line}
+		switch {
+		case s.command:
+			in.Text = strings.TrimSpace(in.Text)
+		case s.open:
+			in.Text = strings.TrimRightFunc(in.Text, unicode.IsSpace)
 			return inputs, in
 		}
-		in.Text = text[at:end]
 		inputs = append(inputs, in)
-		at = end + 1
 	}
+	return inputs, Input{}
+}
+
+// span is where an input stands, without what ends it.
+type span struct {
+	from, to int
+	command  bool
+	open     bool // the text ends before it does
+}
+
+// spans are the inputs in text, one after the other.
+func spans(text string, isCommand func(word string) bool) iter.Seq[span] {
+	return func(yield func(span) bool) {
+		for at := skipEmpty(text, 0); at < len(text); at = skipEmpty(text, at) {
+			s := span{from: at, command: beginsCommand(text[at:], isCommand)}
+			if s.command {
+				s.to = commandEnd(text, at)
+			} else {
+				s.to = statementEnd(text, at)
+			}
+			s.open = s.to == len(text)
+			if !yield(s) || s.open {
+				return
+			}
+			at = s.to + 1
+		}
+	}
+}
+
+// beginsCommand reports whether text, which begins with no space, begins with a
+// command.
+func beginsCommand(text string, isCommand func(word string) bool) bool {
+	word := text[:wordEnd(text, 0)]
+	return text[0] == '.' || text[0] == '\\' || word != "" && isCommand(word)
 }
 
 // skipEmpty skips what no input begins with: space, semicolons, whole comments.
@@ -59,23 +83,24 @@ func skipEmpty(text string, at int) int {
 }
 
 // statementEnd returns the place of the semicolon that ends the statement which
-// begins at from, or -1.
+// begins at from, or the text's end.
 func statementEnd(text string, from int) int {
 	for t := range tokens(text, from) {
 		if t.Kind == Sign && text[t.From] == ';' {
 			return t.From
 		}
 	}
-	return -1
+	return len(text)
 }
 
-// commandEnd returns where a command ends, and where what follows begins.
-func commandEnd(text string, at int) (end, next int) {
+// commandEnd returns the place of the semicolon or line break that ends the
+// command which begins at from, or the text's end.
+func commandEnd(text string, from int) int {
 	var quote byte
-	for i := at; i < len(text); i++ {
+	for i := from; i < len(text); i++ {
 		switch c := text[i]; {
 		case c == '\n':
-			return i, i + 1
+			return i
 		case quote != 0:
 			if c == quote {
 				quote = 0
@@ -83,10 +108,10 @@ func commandEnd(text string, at int) (end, next int) {
 		case c == '"' || c == '\'':
 			quote = c
 		case c == ';':
-			return i, i + 1
+			return i
 		}
 	}
-	return len(text), len(text)
+	return len(text)
 }
 
 // Words cuts the line of a command at its spaces. Quotes, single or double, hold
