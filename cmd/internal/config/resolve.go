@@ -206,7 +206,7 @@ func Choose(f *File, named []string, all bool) ([]string, error) {
 // StrayVariables returns the environment variables that look like settings and
 // are none, each with the name that it may have been meant to be.
 func StrayVariables() (out []string) {
-	known := []string{EnvFile, EnvProfile, EnvKey, "CALLHOUSE_SAFE"} // the last one is of query sql alone
+	known := []string{EnvFile, EnvProfile, EnvKey, "CALLHOUSE_SAFE"} // the last one is of query's sql and shell
 	for i := range Keys {
 		known = append(known, Keys[i].Env())
 	}

@@ -159,6 +159,31 @@ func TestSafeShell(t *testing.T) {
 	}
 }
 
+// The environment makes the shell safe as it does sql.
+func TestSafeShellByEnvironment(t *testing.T) {
+	house(t)
+	safeTemp(t)
+	for _, c := range []struct {
+		env, script, args string
+		code              int
+		want              string // on either stream
+	}{
+		{"1", "FROM '/etc/passwd';", "", cli.ExitUsage, "refused in safe mode"},
+		{"1", ".read x", "", cli.ExitUsage, ".read is refused"},
+		{"1", "SELECT count(*) AS n FROM calls;", "", 0, "n\n8\n"},
+		{"0", "SELECT current_setting('threads') > 0 AS settings;", "", 0, "settings\n"},
+		{"1", "SELECT current_setting('threads') > 0 AS settings;", "--safe=false", 0, "settings\n"},
+		{"1", "SELECT current_setting('threads') > 0 AS settings;", "", cli.ExitUsage, "refused in safe mode"},
+		{"yes please", "SELECT 1;", "", cli.ExitUsage, "CALLHOUSE_SAFE"},
+	} {
+		t.Setenv("CALLHOUSE_SAFE", c.env)
+		r := run(t, c.script, append([]string{"shell", "--format", "csv"}, strings.Fields(c.args)...)...)
+		if r.code != c.code || !strings.Contains(r.out+r.stderr, c.want) {
+			t.Errorf("CALLHOUSE_SAFE=%s, %s, %s: %v", c.env, c.args, c.script, r)
+		}
+	}
+}
+
 // Ctrl-C ends the statement's process too.
 func TestSafeInterrupted(t *testing.T) {
 	house(t)

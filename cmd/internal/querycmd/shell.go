@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -102,9 +101,6 @@ type session struct {
 }
 
 func (a *app) newSession() (*session, error) {
-	if on, err := strconv.ParseBool(cmp.Or(os.Getenv("CALLHOUSE_SAFE"), "0")); on || err != nil {
-		return nil, cli.Usage("query sql --safe runs one statement; the shell is for SQL that one types oneself", "CALLHOUSE_SAFE is set, and the shell is not for SQL of others")
-	}
 	s := &session{a: a, tz: a.tz, format: cmp.Or(a.format, a.usual), params: map[string]string{}, history: &shell.History{}}
 	if _, err := a.location(); err != nil {
 		return nil, err
