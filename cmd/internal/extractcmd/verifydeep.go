@@ -8,7 +8,6 @@ import (
 	"io"
 	"iter"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -16,6 +15,7 @@ import (
 	"callhouse/internal/crawler"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
+	"callhouse/internal/scratch"
 	"callhouse/internal/sink"
 )
 
@@ -46,12 +46,12 @@ func (q *questions) ask(ctx context.Context) (_ *serviceReport, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	dir, err := os.MkdirTemp("", "callhouse-verify-")
+	dir, err := scratch.Make("callhouse-verify-")
 	if err != nil {
 		return nil, fmt.Errorf("keep what the service says: %w", err)
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	heard, err := sink.Open(sink.Options{Root: filepath.Join(dir, "heard"), RunID: runIDAt(started), Now: q.now})
+	defer func() { err = errors.Join(err, dir.Remove()) }()
+	heard, err := sink.Open(sink.Options{Root: filepath.Join(dir.Path, "heard"), RunID: runIDAt(started), Now: q.now})
 	if err != nil {
 		return nil, err
 	}

@@ -32,7 +32,11 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	pipe := make(chan os.Signal, 1)
 	signal.Notify(pipe, syscall.SIGPIPE)
 	defer signal.Stop(pipe)
-	a := &app{stdin: stdin, stdout: stdout, stderr: stderr}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	free := signals(cancel)
+	defer free()
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, freeSignals: free}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(stdin)
@@ -59,7 +63,8 @@ type app struct {
 	configFile, profile string // where else settings come from
 	usual               string // the format of the configuration
 
-	shared *shared // of a shell; nil elsewhere
+	shared      *shared // of a shell; nil elsewhere
+	freeSignals func()  // lets a shell have the signals for itself
 }
 
 // Command returns the tree of commands, for the manual and the shells' completions.

@@ -18,6 +18,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/analytics/format"
+	"callhouse/internal/scratch"
 )
 
 // Of the environment a statement's process sees nothing but this: no keys.
@@ -171,12 +172,12 @@ func (s *safeMode) run(ctx context.Context, job safeJob, out io.Writer) (r forma
 	ctx, cancel := context.WithTimeoutCause(ctx, s.timeout, errTooLong)
 	defer cancel()
 	// In its own folder, since a process that is killed leaves its files behind.
-	temp, err := os.MkdirTemp("", "callhouse-safe-")
+	temp, err := scratch.Make("callhouse-safe-")
 	if err != nil {
 		return r, fmt.Errorf("make a folder for what does not fit in memory: %w", err)
 	}
-	defer func() { err = firstOf(err, os.RemoveAll(temp)) }()
-	said, trace, err := s.exec(ctx, job, temp, out)
+	defer func() { err = firstOf(err, temp.Remove()) }()
+	said, trace, err := s.exec(ctx, job, temp.Path, out)
 	switch {
 	case said != nil && said.Code == 0 && err == nil:
 		return format.Result{Rows: said.Rows, Notes: said.Notes}, nil

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,6 +16,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/querycmd/shell"
 	"callhouse/internal/analytics"
+	"callhouse/internal/scratch"
 )
 
 func (a *app) shellCommand() *cobra.Command {
@@ -118,8 +118,6 @@ func (a *app) newSession() (*session, error) {
 // end nothing.
 func (s *session) interact(ctx context.Context, historyFile string) error {
 	s.interactive, s.timer, s.pages = true, true, true
-	// Ctrl-C is the statement's affair; what ctx knew of it does not count.
-	ctx = context.WithoutCancel(ctx)
 	s.interrupts = make(chan os.Signal, 1)
 	signal.Notify(s.interrupts, os.Interrupt)
 	defer signal.Stop(s.interrupts)
@@ -130,8 +128,12 @@ func (s *session) interact(ctx context.Context, historyFile string) error {
 	if err := s.greet(ctx); err != nil {
 		return err
 	}
+	// From here on Ctrl-C is the statement's affair; what ctx knows of it does not
+	// count. The other signals are the reader's.
+	ctx = context.WithoutCancel(ctx)
 	read, stop := s.reader(ctx)
 	defer stop()
+	s.a.freeSignals()
 	for !s.over {
 		s.tellNews()
 		text, err := read()
@@ -202,6 +204,7 @@ func (s *session) cancellable(ctx context.Context, do func(context.Context) erro
 		select {
 		case <-done:
 		case <-s.interrupts:
+			scratch.Clear()
 			os.Exit(cli.ExitInterrupted)
 		}
 	}()
@@ -215,16 +218,13 @@ func (s *session) cancellable(ctx context.Context, do func(context.Context) erro
 // as it was. The returned function ends that.
 func restored(restore func()) (stop func()) {
 	signals, done := make(chan os.Signal, 1), make(chan struct{})
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(signals, terminating()...)
 	go func() {
 		select {
 		case <-done:
 		case sig := <-signals:
 			restore()
-			signal.Reset(sig)
-			if p, err := os.FindProcess(os.Getpid()); err == nil {
-				_ = p.Signal(sig)
-			}
+			endBy(sig)
 		}
 	}()
 	return func() {

@@ -25,7 +25,7 @@ const (
 // no terminal, or one that can do nothing, a plain prompt on stderr.
 func (s *session) reader(ctx context.Context) (read func() (string, error), stop func()) {
 	if s.a.stdin != os.Stdin || s.a.stdout != os.Stdout || terminalWidth(s.a.stdout) == 0 {
-		return s.plainReader(), func() {}
+		return s.plainReader(), restored(func() {})
 	}
 	stop = func() {}
 	if state, err := term.GetState(int(os.Stdin.Fd())); err == nil {

@@ -4,12 +4,10 @@ package querycmd_test
 
 import (
 	"bytes"
-	"errors"
 	"os"
 	"os/exec"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -53,7 +51,7 @@ func start(t *testing.T, columns, rows int, args string, env ...string) *termina
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestShellProcess$")
 	cmd.Env = append([]string{"CALLHOUSE_TEST_SHELL=" + args, "PATH=" + os.Getenv("PATH"), "TERM=xterm-256color", "PAGER=", "INPUTRC=/dev/null",
-		"HOME=" + os.TempDir(), "XDG_STATE_HOME=" + t.TempDir()}, env...)
+		"HOME=" + os.TempDir(), "TMPDIR=" + t.TempDir(), "XDG_STATE_HOME=" + t.TempDir()}, env...)
 	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: uint16(columns), Rows: uint16(rows)})
 	if err != nil {
 		t.Skip("no pseudo terminals on this machine: ", err)
@@ -203,14 +201,7 @@ func (x *terminal) ends() int {
 	x.t.Helper()
 	select {
 	case err := <-x.left:
-		var exit *exec.ExitError
-		if errors.As(err, &exit) {
-			if s, ok := exit.Sys().(syscall.WaitStatus); ok && s.Signaled() {
-				return 128 + int(s.Signal())
-			}
-			return exit.ExitCode()
-		}
-		return 0
+		return endOf(err)
 	case <-time.After(deadline):
 		x.t.Fatalf("it does not end; the terminal shows\n%s", x.shows())
 		return -1

@@ -9,14 +9,16 @@ package duck
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"os"
 	"sync"
 	"time"
 
 	bindings "github.com/duckdb/duckdb-go-bindings"
 
 	_ "github.com/duckdb/duckdb-go/v2" // pins DuckDB's version and links its library
+
+	"callhouse/internal/scratch"
 )
 
 // Version returns the library's version, as in "v1.5.5".
@@ -31,13 +33,15 @@ type Config struct {
 // DB is an in-memory database, on its own.
 type DB struct {
 	db   bindings.Database
-	temp string
+	temp *scratch.Dir
 }
 
 // Open makes an empty database. Extensions are neither fetched nor loaded: what
 // is linked in (JSON, Parquet, time zones) is all there is.
 func Open(c Config) (*DB, error) {
-	temp, err := os.MkdirTemp("", "callhouse-query-")
+	// DuckDB would make it when it needs it, but for everybody to read (0755, and
+	// the files in it 0644).
+	temp, err := scratch.Make("callhouse-query-")
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for what does not fit in memory: %w", err)
 	}
@@ -45,7 +49,7 @@ func Open(c Config) (*DB, error) {
 		{"autoinstall_known_extensions", "false"},
 		{"autoload_known_extensions", "false"},
 		{"allow_community_extensions", "false"},
-		{"temp_directory", temp},
+		{"temp_directory", temp.Path},
 	}
 	if c.Threads > 0 {
 		settings = append(settings, [2]string{"threads", fmt.Sprint(c.Threads)})
@@ -55,8 +59,7 @@ func Open(c Config) (*DB, error) {
 	}
 	d := &DB{temp: temp}
 	if err := d.open(settings); err != nil {
-		_ = os.RemoveAll(temp)
-		return nil, err
+		return nil, errors.Join(err, temp.Remove())
 	}
 	return d, nil
 }
@@ -83,7 +86,7 @@ func (d *DB) open(settings [][2]string) error {
 // Close frees the database. Its connections must be closed.
 func (d *DB) Close() error {
 	bindings.Close(&d.db)
-	if err := os.RemoveAll(d.temp); err != nil {
+	if err := d.temp.Remove(); err != nil {
 		return fmt.Errorf("remove DuckDB's temporary files: %w", err)
 	}
 	return nil

@@ -1,0 +1,216 @@
+package querycmd_test
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"callhouse/cmd/internal/cli"
+)
+
+// Statements that take longer than any test: one that can be cancelled, one that
+// cannot, since it is one call of one function, and one that fills TMPDIR.
+const (
+	endless  = "SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range * b.range % 7 = 3"
+	deaf     = "SELECT levenshtein(repeat('a', 1000000), repeat('b', 1000000))"
+	spilling = "SELECT count(DISTINCT s) FROM (SELECT repeat(CAST(hash(range) AS VARCHAR), 5) AS s FROM range(300000000))"
+)
+
+// process is the command in a process of its own, with a TMPDIR of its own.
+type process struct {
+	t    *testing.T
+	cmd  *exec.Cmd
+	temp string
+	left chan error
+}
+
+// spawn starts the command with the statement on stdin. Its answer goes to out.
+func spawn(t *testing.T, temp, args, statement string, out io.Writer) *process {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run=^TestShellProcess$")
+	cmd.Env = []string{"CALLHOUSE_TEST_SHELL=" + args, "PATH=" + os.Getenv("PATH"), "HOME=" + temp, "TMPDIR=" + temp}
+	cmd.Stdin, cmd.Stdout = strings.NewReader(statement), out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p := &process{t: t, cmd: cmd, temp: temp, left: make(chan error, 1)}
+	go func() { p.left <- cmd.Wait() }()
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	return p
+}
+
+// temporary returns what lies in TMPDIR, by paths below it.
+func (p *process) temporary() (out []string) {
+	_ = filepath.WalkDir(p.temp, func(path string, _ fs.DirEntry, err error) error {
+		if err == nil && path != p.temp {
+			out = append(out, path[len(p.temp)+1:])
+		}
+		return nil // what is gone meanwhile is gone
+	})
+	return out
+}
+
+// wait waits until done.
+func (p *process) wait(what string, done func() bool) {
+	p.t.Helper()
+	for end := time.Now().Add(deadline); !done(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			p.t.Fatalf("waiting for %s; TMPDIR holds %v", what, p.temporary())
+		}
+	}
+}
+
+// ends waits for the end: an exit code, or 128 and the signal.
+func (p *process) ends() int {
+	p.t.Helper()
+	select {
+	case err := <-p.left:
+		return endOf(err)
+	case <-time.After(deadline):
+		p.t.Fatal("it does not end")
+		return -1
+	}
+}
+
+// endOf returns the exit code of a process, or 128 and the signal that ended it.
+func endOf(err error) int {
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		if s, ok := exit.Sys().(syscall.WaitStatus); ok && s.Signaled() {
+			return 128 + int(s.Signal())
+		}
+		return exit.ExitCode()
+	}
+	return 0
+}
+
+// However it ends that can still do anything about it, it leaves nothing in
+// TMPDIR; and the next one removes what a killed one has left.
+func TestEndingsLeaveNothing(t *testing.T) {
+	house(t)
+	for _, c := range []struct {
+		name, args, statement string
+		signals               []syscall.Signal
+		code                  int
+	}{
+		{"Ctrl-C", "sql -", endless, []syscall.Signal{syscall.SIGINT}, cli.ExitInterrupted},
+		{"SIGTERM", "sql -", endless, []syscall.Signal{syscall.SIGTERM}, cli.ExitInterrupted},
+		{"terminal closed", "sql -", endless, []syscall.Signal{syscall.SIGHUP}, cli.ExitInterrupted},
+		{"safe, Ctrl-C", "sql --safe -", endless, []syscall.Signal{syscall.SIGINT}, cli.ExitInterrupted},
+		{"safe, terminal closed", "sql --safe -", endless, []syscall.Signal{syscall.SIGHUP}, cli.ExitInterrupted},
+		{"script, terminal closed", "shell", endless + ";", []syscall.Signal{syscall.SIGHUP}, cli.ExitInterrupted},
+		{"wrong", "sql -", "SELEC 1", nil, cli.ExitUsage},
+		{"no zone", "sql - --tz Mars/Olympus", "SELECT 1", nil, cli.ExitUsage},
+		{"done", "sql -", "SELECT 1", nil, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := spawn(t, t.TempDir(), c.args, c.statement, nil)
+			for _, sig := range c.signals {
+				p.wait("a folder", func() bool { return len(p.temporary()) > 0 })
+				_ = p.cmd.Process.Signal(sig)
+			}
+			if code := p.ends(); code != c.code {
+				t.Errorf("it ends with %d, want %d", code, c.code)
+			}
+			if left := p.temporary(); len(left) > 0 {
+				t.Errorf("left behind: %v", left)
+			}
+		})
+	}
+	t.Run("Ctrl-C twice", func(t *testing.T) {
+		p := spawn(t, t.TempDir(), "sql -", deaf, nil)
+		p.wait("a folder", func() bool { return len(p.temporary()) > 0 })
+		p.wait("the end", func() bool { _ = p.cmd.Process.Signal(syscall.SIGINT); return len(p.left) > 0 })
+		if code := p.ends(); code != 128+int(syscall.SIGINT) && code != cli.ExitInterrupted { // cancelled before it began
+			t.Errorf("it ends with %d", code)
+		}
+		if left := p.temporary(); len(left) > 0 {
+			t.Errorf("left behind: %v", left)
+		}
+	})
+	t.Run("reader gone", func(t *testing.T) {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := spawn(t, t.TempDir(), "sql - --format csv", "FROM range(1000000000)", w)
+		_ = w.Close()
+		if _, err := r.Read(make([]byte, 10)); err != nil {
+			t.Error(err)
+		}
+		_ = r.Close()
+		if code := p.ends(); code != 0 {
+			t.Errorf("it ends with %d", code)
+		}
+		if left := p.temporary(); len(left) > 0 {
+			t.Errorf("left behind: %v", left)
+		}
+	})
+	t.Run("killed", func(t *testing.T) {
+		temp := t.TempDir()
+		for _, c := range []struct{ args, statement, until string }{
+			{"sql --safe --memory 64MiB -", spilling, `(?m)^callhouse-safe-.*duckdb_temp`},
+			{"sql -", endless, `(?m)^callhouse-query-`},
+		} {
+			p, re := spawn(t, temp, c.args, c.statement, nil), regexp.MustCompile(c.until)
+			there := func() bool { return re.MatchString(strings.Join(p.temporary(), "\n")) }
+			p.wait("its files", there)
+			_ = p.cmd.Process.Kill()
+			if p.ends(); !there() {
+				t.Errorf("%s: who is killed leaves nothing: %v", c.args, p.temporary())
+			}
+		}
+		for _, args := range []string{"sql --safe -", "sql --safe -", "sql -"} { // a statement's process may outlive who asked for a moment
+			if code := spawn(t, temp, args, "SELECT 1", nil).ends(); code != 0 {
+				t.Errorf("%s ends with %d", args, code)
+			}
+		}
+		if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+			t.Errorf("left behind: %v, %v", left, err)
+		}
+	})
+}
+
+// A shell that a signal ends leaves nothing either, with or without its editor.
+func TestShellEndedBySignal(t *testing.T) {
+	house(t)
+	for _, c := range []struct {
+		name, args, term string
+		running          bool
+		sig              syscall.Signal
+	}{
+		{"idle", "shell", "xterm-256color", false, syscall.SIGTERM},
+		{"terminal closed", "shell", "xterm-256color", false, syscall.SIGHUP},
+		{"running", "shell", "xterm-256color", true, syscall.SIGTERM},
+		{"running, safe", "shell --safe", "xterm-256color", true, syscall.SIGHUP},
+		{"plain", "shell", "dumb", false, syscall.SIGTERM},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			temp := t.TempDir()
+			x := start(t, 80, 24, c.args, "TMPDIR="+temp, "TERM="+c.term)
+			x.see("query>")
+			if c.running {
+				x.ready()
+				x.typed(endless + ";")
+				x.keys(enter)
+			}
+			if err := x.cmd.Process.Signal(c.sig); err != nil {
+				t.Fatal(err)
+			}
+			if code := x.ends(); code != 128+int(c.sig) {
+				t.Errorf("it ends with %d", code)
+			}
+			if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
+				t.Errorf("left behind: %v, %v", left, err)
+			}
+		})
+	}
+}

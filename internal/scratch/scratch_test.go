@@ -1,0 +1,122 @@
+package scratch_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+
+	"callhouse/internal/scratch"
+)
+
+// list returns the names in TMPDIR.
+func list(t *testing.T) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(os.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+func make1(t *testing.T, prefix string) *scratch.Dir {
+	t.Helper()
+	d, err := scratch.Make(prefix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(d.Path, "rows"), []byte("secret"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// What nobody holds goes when the next folder is made; what somebody holds, or
+// what is none of ours, stays.
+func TestMakeSweeps(t *testing.T) {
+	tmp := t.TempDir()
+	t.Setenv("TMPDIR", tmp)
+	held := make1(t, "ours-")
+	if info, err := os.Stat(held.Path); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("%v, %v", info, err)
+	}
+	elsewhere := t.TempDir()
+	for _, dir := range []string{"ours-123", "ours-12x", "ours-", "ours-123.d", "theirs-123"} { // the first is what a killed program leaves
+		if err := os.MkdirAll(filepath.Join(tmp, dir, "deeper"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(tmp, "ours-7"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(elsewhere, filepath.Join(tmp, "ours-8")); err != nil {
+		t.Fatal(err)
+	}
+	next := make1(t, "ours-")
+	want := []string{filepath.Base(held.Path), filepath.Base(next.Path), "ours-", "ours-12x", "ours-123.d", "ours-7", "ours-8", "theirs-123"}
+	slices.Sort(want)
+	if got := list(t); !slices.Equal(got, want) {
+		t.Errorf("there are %v\nwant %v", got, want)
+	}
+	if _, err := os.Stat(filepath.Join(held.Path, "rows")); err != nil {
+		t.Error(err)
+	}
+	for _, d := range []*scratch.Dir{held, next} {
+		if err := d.Remove(); err != nil {
+			t.Error(err)
+		}
+		if _, err := os.Lstat(d.Path); !os.IsNotExist(err) {
+			t.Errorf("%s is still there: %v", d.Path, err)
+		}
+	}
+}
+
+// Clear leaves nothing of this process; to remove what is gone is no error.
+func TestClear(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	a, b := make1(t, "a-"), make1(t, "b-")
+	scratch.Clear()
+	defer scratch.Resume()
+	if _, err := scratch.Make("a-"); err == nil {
+		t.Error("a folder is made after the end")
+	}
+	if left := list(t); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	for _, d := range []*scratch.Dir{a, b} {
+		if err := d.Remove(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Of many at once, each of which sweeps, none takes another's.
+func TestMakeTogether(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 100 {
+				d, err := scratch.Make("ours-")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if err := os.WriteFile(filepath.Join(d.Path, "rows"), nil, 0o600); err != nil {
+					t.Error(err)
+				}
+				if err := d.Remove(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if left := list(t); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
