@@ -12,10 +12,28 @@ import (
 // hold them: by period, in each by start, those without one last. A call is
 // valid until the next one is asked for.
 func Calls(ctx context.Context, s *layout.Snapshot) iter.Seq2[*schema.Call, error] {
+	c := &commit{fsys: Disk{}, old: s}
+	return callsOf(ctx, s, func(f *layout.File) (*periodReader, error) { return c.openPeriod(f.Period) })
+}
+
+// CallRows yields the calls of a snapshot in the same order, without their turns
+// and items: the table calls alone is read.
+func CallRows(ctx context.Context, s *layout.Snapshot) iter.Seq2[*schema.Call, error] {
+	return callsOf(ctx, s, func(f *layout.File) (*periodReader, error) {
+		t, err := openTable(Disk{}, s.Path(f), &schema.Calls)
+		if err != nil {
+			return nil, err
+		}
+		return &periodReader{calls: t}, nil
+	})
+}
+
+// callsOf yields the calls of a snapshot; open opens the period of a file of
+// calls.
+func callsOf(ctx context.Context, s *layout.Snapshot, open func(*layout.File) (*periodReader, error)) iter.Seq2[*schema.Call, error] {
 	return func(yield func(*schema.Call, error) bool) {
-		c := &commit{fsys: Disk{}, old: s}
 		for _, f := range s.Manifest.FilesOf(schema.Calls.Name) {
-			in, err := c.openPeriod(f.Period)
+			in, err := open(f)
 			if err != nil {
 				yield(nil, err)
 				return
@@ -50,29 +68,6 @@ func each(ctx context.Context, in *periodReader, yield func(*schema.Call, error)
 		}
 		if !yield(call, nil) {
 			return false, nil
-		}
-	}
-}
-
-// CallRows yields the calls of a snapshot in the same order, without their turns
-// and items: the table calls alone is read.
-func CallRows(ctx context.Context, s *layout.Snapshot) iter.Seq2[*schema.Call, error] {
-	return func(yield func(*schema.Call, error) bool) {
-		for _, f := range s.Manifest.FilesOf(schema.Calls.Name) {
-			t, err := openTable(Disk{}, s.Path(f), &schema.Calls)
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			in := &periodReader{calls: t}
-			on, err := each(ctx, in, yield)
-			if err = closing(err, in.close); err != nil {
-				yield(nil, err)
-				return
-			}
-			if !on {
-				return
-			}
 		}
 	}
 }

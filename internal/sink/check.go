@@ -2,7 +2,6 @@ package sink
 
 import (
 	"context"
-	"sync"
 
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
@@ -26,25 +25,21 @@ type CheckReport struct {
 // found, nil for none. What the run did not touch is not read.
 func (w *Warehouse) Check(ctx context.Context, before *layout.Snapshot) (*CheckReport, error) {
 	s := w.Snapshot()
-	r := &CheckReport{Unknown: map[string]int64{}}
+	r := new(CheckReport)
 	if s == nil {
 		return r, nil
 	}
 	v := &verifier{opts: VerifyOptions{Root: w.opts.Root, FS: w.opts.FS}, seen: newSeenFiles(), tombs: w.forgotten}
-	var mu sync.Mutex
+	var odd oddities
 	v.each = func(at string, c *schema.Call) {
 		if string(c.RunID) != w.opts.RunID {
 			return
 		}
-		mu.Lock()
-		defer mu.Unlock()
-		r.Calls++
-		if c.StartAt.OK && c.EndAt.OK && c.EndAt.V < c.StartAt.V {
+		r.Calls++ // one period is read after the other
+		if endsBeforeStart(c) {
 			v.bad.add("times", at, "call %s ends (%d) before it starts (%d)", c.ID, c.EndAt.V, c.StartAt.V)
 		}
-		for _, column := range c.UnknownWords() {
-			r.Unknown[column]++
-		}
+		odd.look(at, c)
 	}
 	if v.manifest(s) {
 		old := map[string]bool{}
@@ -66,6 +61,7 @@ func (w *Warehouse) Check(ctx context.Context, before *layout.Snapshot) (*CheckR
 		}
 	}
 	r.Files, r.Count, r.Problems = v.seen.files, v.bad.count, v.bad.list()
+	r.Unknown = odd.words
 	return r, nil
 }
 

@@ -232,16 +232,9 @@ func (c *commit) written(files ...layout.File) {
 	c.files = append(c.files, files...)
 }
 
-// writeRuns writes the table runs with the committing run's row in it. What is
-// left of a run that never ended is closed: it was killed.
+// writeRuns writes the table runs with the committing run's row in it.
 func (c *commit) writeRuns(runs []schema.Run, run schema.Run) error {
-	runs = addLost(runs, c.lost)
-	for i := range runs {
-		if runs[i].Outcome == schema.OutcomeRunning {
-			runs[i].Outcome = schema.OutcomeKilled
-			runs[i].Error = killedLater
-		}
-	}
+	runs = closeLost(runs, c.lost, "")
 	runs = append(slices.DeleteFunc(runs, func(r schema.Run) bool { return r.ID == run.ID }), run)
 	slices.SortStableFunc(runs, func(a, b schema.Run) int { return cmp.Compare(a.ID, b.ID) })
 	w := newRunsWriter(c.b, c.codec)

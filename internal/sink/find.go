@@ -107,28 +107,17 @@ func mayHoldCall(t *tableReader, g parquet.RowGroup, id string, of *schema.Call)
 // stretch returns where the rows of a call stand in a row group, one after the
 // other, and how many.
 func stretch(g parquet.RowGroup, column int, id string) (first, count int64, err error) {
-	ids := parquet.NewColumnChunkValueReader(g.ColumnChunks()[column])
-	defer func() { err = errors.Join(err, ids.Close()) }()
-	var buf [512]parquet.Value
-	for row := int64(0); row < g.NumRows(); {
-		n := int(min(g.NumRows()-row, int64(len(buf))))
-		if err := readFull(ids, buf[:n]); err != nil {
-			return 0, 0, err
+	err = eachRow(g, []int{column}, func(at int64, row []parquet.Value) bool {
+		if string(row[0].ByteArray()) != id {
+			return count == 0
 		}
-		for i := range n {
-			switch {
-			case string(buf[i].ByteArray()) == id:
-				if count == 0 {
-					first = row + int64(i)
-				}
-				count++
-			case count > 0:
-				return first, count, nil
-			}
+		if count == 0 {
+			first = at
 		}
-		row += int64(n)
-	}
-	return first, count, nil
+		count++
+		return true
+	})
+	return first, count, err
 }
 
 // readRows visits count rows of a row group.

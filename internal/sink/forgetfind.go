@@ -30,20 +30,25 @@ func (f *forgetting) find(ctx context.Context, sel Selection) error {
 	if len(f.ids) == 0 {
 		return nil
 	}
+	ids := new(sought)
+	for id := range f.ids {
+		ids.add(id)
+	}
 	return f.eachFile(ctx, func(t *tableReader, file *layout.File) error {
 		held := map[string]bool{}
 		for _, g := range t.groups {
-			may, err := f.mayHold(t, g)
+			may, err := ids.mayBeIn(t, g)
 			if err != nil {
 				return err
 			}
 			if !may {
 				continue
 			}
-			err = readIDs(g, t.id, t.start, func(id []byte, _ schema.Opt[int64]) {
-				if f.ids[string(id)] {
+			err = eachRow(g, []int{t.id}, func(_ int64, row []parquet.Value) bool {
+				if id := row[0].ByteArray(); f.ids[string(id)] {
 					held[string(id)] = true
 				}
+				return true
 			})
 			if err != nil {
 				return &DamageError{Path: t.path, What: err.Error()}
@@ -112,24 +117,6 @@ func (f *forgetting) selected(ctx context.Context, t *tableReader, sel Selection
 			f.ids[string(call.ID)] = true
 		}
 	}
-}
-
-// mayHold asks the filter of a row group for the calls.
-func (f *forgetting) mayHold(t *tableReader, g parquet.RowGroup) (bool, error) {
-	filter := g.ColumnChunks()[t.id].BloomFilter()
-	if filter == nil || int64(len(f.ids)) > g.NumRows()/8 {
-		return true, nil
-	}
-	for id := range f.ids {
-		may, err := filter.Check(parquet.ByteArrayValue([]byte(id)))
-		if err != nil {
-			return false, &DamageError{Path: t.path, What: err.Error()}
-		}
-		if may {
-			return true, nil
-		}
-	}
-	return false, nil
 }
 
 // tally counts what every snapshot is about to lose.

@@ -73,11 +73,10 @@ func (h *History) tellLost() {
 	if h.Holder.Records && !h.Holder.Released && !h.Held {
 		lost = append(lost, Lost{RunID: h.Holder.RunID})
 	}
-	h.lost = lost
-	h.Runs = addLost(h.Runs, lostRuns(lost))
-	for i := range h.Runs {
-		if r := &h.Runs[i]; r.Outcome == schema.OutcomeRunning && !(h.Held && r.ID == h.Holder.RunID) {
-			r.Outcome, r.Error = schema.OutcomeKilled, killedLater
-		}
+	goesOn := ""
+	if h.Held {
+		goesOn = h.Holder.RunID
 	}
+	h.lost = lost
+	h.Runs = closeLost(h.Runs, lostRuns(lost), goesOn)
 }

@@ -1,12 +1,7 @@
 package sink
 
 import (
-	"errors"
-	"io"
-	"slices"
-
 	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/bloom"
 
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
@@ -67,13 +62,12 @@ func (c *commit) locate(periods map[string]bool) (map[string]located, error) {
 	return found, nil
 }
 
-// missing returns the hashes, as the filters take them, of the changed calls
-// that have not been found.
-func (c *commit) missing(found map[string]located) []uint64 {
-	out := make([]uint64, 0, len(c.in.changes)-len(found))
+// missing returns the changed calls that have not been found.
+func (c *commit) missing(found map[string]located) *sought {
+	out := &sought{hashes: make([]uint64, 0, len(c.in.changes)-len(found))}
 	for id := range c.in.changes {
 		if _, ok := found[id]; !ok {
-			out = append(out, bloom.XXH64{}.Sum64([]byte(id)))
+			out.add(id)
 		}
 	}
 	return out
@@ -81,25 +75,15 @@ func (c *commit) missing(found map[string]located) []uint64 {
 
 // searchIn looks for calls where they are hardly expected: it reads the filter
 // of every row group, and the ids of those that may hold one of them.
-func (c *commit) searchIn(f *layout.File, missing []uint64, found map[string]located) error {
+func (c *commit) searchIn(f *layout.File, missing *sought, found map[string]located) error {
 	t, err := openTable(c.fsys, c.old.Path(f), &schema.Calls)
 	if err != nil {
 		return err
 	}
-	var room []byte
 	for _, g := range t.groups {
-		filter := g.ColumnChunks()[t.id].BloomFilter()
-		may := filter == nil
-		if !may {
-			size := filter.Size()
-			if int64(cap(room)) < size {
-				room = make([]byte, size)
-			}
-			if _, err := filter.ReadAt(room[:size], 0); err != nil && !errors.Is(err, io.EOF) {
-				return closing(&DamageError{Path: t.path, What: err.Error()}, t.close)
-			}
-			bits := bloom.MakeSplitBlockFilter(room[:size])
-			may = slices.ContainsFunc(missing, bits.Check)
+		may, err := missing.mayBeIn(t, g)
+		if err != nil {
+			return closing(err, t.close)
 		}
 		if !may {
 			continue
@@ -127,54 +111,18 @@ func (c *commit) locateIn(f *layout.File, found map[string]located) error {
 
 // readInto notes which changed calls a row group of a period holds.
 func (c *commit) readInto(t *tableReader, g parquet.RowGroup, period string, found map[string]located) error {
-	err := readIDs(g, t.id, t.start, func(id []byte, start schema.Opt[int64]) {
+	err := eachRow(g, []int{t.id, t.start}, func(_ int64, row []parquet.Value) bool {
+		id, start := row[0].ByteArray(), schema.Opt[int64]{}
 		if _, ok := c.in.changes[string(id)]; ok {
+			if !row[1].IsNull() {
+				start = schema.Some(row[1].Int64())
+			}
 			found[string(id)] = located{period: period, start: start}
 		}
+		return true
 	})
 	if err != nil {
 		return &DamageError{Path: t.path, What: err.Error()}
-	}
-	return nil
-}
-
-// readIDs reads two columns of a row group of calls side by side; each has one
-// value a row.
-func readIDs(g parquet.RowGroup, id, start int, visit func(id []byte, start schema.Opt[int64])) (err error) {
-	ids := parquet.NewColumnChunkValueReader(g.ColumnChunks()[id])
-	starts := parquet.NewColumnChunkValueReader(g.ColumnChunks()[start])
-	defer func() { err = errors.Join(err, ids.Close(), starts.Close()) }()
-	var a, b [256]parquet.Value
-	for left := g.NumRows(); left > 0; {
-		n := int(min(left, int64(len(a))))
-		if err := readFull(ids, a[:n]); err != nil {
-			return err
-		}
-		if err := readFull(starts, b[:n]); err != nil {
-			return err
-		}
-		for i := range n {
-			at := schema.Opt[int64]{}
-			if !b[i].IsNull() {
-				at = schema.Some(b[i].Int64())
-			}
-			visit(a[i].ByteArray(), at)
-		}
-		left -= int64(n)
-	}
-	return nil
-}
-
-func readFull(r parquet.ValueReader, values []parquet.Value) error {
-	for len(values) > 0 {
-		n, err := r.ReadValues(values)
-		if n == 0 {
-			if err == nil || errors.Is(err, io.EOF) {
-				err = io.ErrUnexpectedEOF
-			}
-			return err
-		}
-		values = values[n:]
 	}
 	return nil
 }

@@ -1,8 +1,11 @@
 package sink
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -49,6 +52,40 @@ func TestFiltersPrune(t *testing.T) {
 	}
 	if passed > 6 {
 		t.Errorf("%d of %d foreign ids pass the filter", passed, 20*calls)
+	}
+}
+
+// A filter that has become empty is damage: it can be asked for nothing.
+func TestAnEmptyFilterIsDamage(t *testing.T) {
+	w := monthsBefore(t, "2026-06")
+	file := w.Snapshot().Manifest.FilesOf(schema.Calls.Name)[0]
+	path := w.Snapshot().Path(file)
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := parquet.OpenFile(bytes.NewReader(raw), int64(len(raw)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := p.Metadata().RowGroups[0].Columns[column(p.Schema(), "call_id")].MetaData.BloomFilterOffset
+	if raw[at] != 0x15 || raw[at+1] >= 0x80 { // the first field, an i32: the size as a varint of one byte
+		t.Fatalf("the filter's header begins with % x", raw[at:at+2])
+	}
+	raw[at+1] = 0
+	if err := os.WriteFile(path, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, err := openTable(Disk{}, path, &schema.Calls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.close()
+	var ids sought
+	ids.add("any")
+	var damage *DamageError
+	if _, err := ids.mayBeIn(r, r.groups[0]); !errors.As(err, &damage) {
+		t.Errorf("asked, it answers %v", err)
 	}
 }
 

@@ -56,9 +56,10 @@ func (e *LockedError) Error() string {
 type Spend struct{ Sent, Answered time.Time }
 
 // The lock file is text: one line of JSON that says who holds it, padded to
-// holderBytes (so that it can still be written when the disk is full), then a ring of lines of spendBytes, one a request: sent and
-// answered, in ns since 1970, 20 digits each. It is advisory and never synced:
-// after a power cut nobody's minute is still running.
+// holderBytes (so that it can still be written when the disk is full), then a
+// ring of lines of spendBytes, one a request: sent and answered, in ns since
+// 1970, 20 digits each. It is advisory and never synced: after a power cut
+// nobody's minute is still running.
 const (
 	holderBytes = 512
 	spendBytes  = 42

@@ -82,8 +82,10 @@ func lostRuns(lost []Lost) (out []schema.Run) {
 // killedLater is the error of a run that was killed after a commit.
 const killedLater = "killed; what it had committed stays"
 
-// addLost adds to the rows of runs those of the lost ones.
-func addLost(runs, lost []schema.Run) []schema.Run {
+// closeLost adds to the rows of runs those of the lost ones, and closes those of
+// runs that never ended, but for the one that still goes on ("": none does): they
+// were killed.
+func closeLost(runs, lost []schema.Run, goesOn string) []schema.Run {
 	for _, l := range lost {
 		i := slices.IndexFunc(runs, func(r schema.Run) bool { return r.ID == l.ID })
 		switch {
@@ -94,6 +96,11 @@ func addLost(runs, lost []schema.Run) []schema.Run {
 			if l.Outcome == schema.OutcomeKilled {
 				runs[i].Error = killedLater
 			}
+		}
+	}
+	for i := range runs {
+		if r := &runs[i]; r.Outcome == schema.OutcomeRunning && r.ID != goesOn {
+			r.Outcome, r.Error = schema.OutcomeKilled, killedLater
 		}
 	}
 	return runs

@@ -12,17 +12,9 @@ import (
 // as much room on the disk, and so much work is lost when it is cut short.
 const migrateBytes = 2 << 30
 
-// Outdated returns the periods of a snapshot with files whose columns are not
-// those of today, and how many calls they hold. It reads the files' footers.
-func Outdated(ctx context.Context, s *layout.Snapshot) (periods []string, calls int64, err error) {
-	batches, calls, err := outdated(ctx, Disk{}, s)
-	for _, b := range batches {
-		periods = append(periods, b...)
-	}
-	return periods, calls, err
-}
-
-// outdated sorts the periods into what one commit takes.
+// outdated returns the periods of a snapshot with files whose columns are not
+// those of today, sorted into what one commit takes, and how many calls they
+// hold. It reads the files' footers.
 func outdated(ctx context.Context, fsys FS, s *layout.Snapshot) (batches [][]string, calls int64, err error) {
 	c := &commit{fsys: fsys, old: s}
 	var bytes int64

@@ -184,9 +184,9 @@ func TestPromote(t *testing.T) {
 			if got := spoken(t, w.Snapshot()); got != want {
 				t.Errorf("read from the old file the calls are\n%s, want\n%s", got, want)
 			}
-			periods, calls, err := Outdated(context.Background(), w.Snapshot())
-			if err != nil || !slices.Equal(periods, []string{today}) || calls != 3 {
-				t.Errorf("outdated are %v with %d calls, %v", periods, calls, err)
+			batches, calls, err := outdated(context.Background(), Disk{}, w.Snapshot())
+			if err != nil || !slices.Equal(slices.Concat(batches...), []string{today}) || calls != 3 {
+				t.Errorf("outdated are %v with %d calls, %v", batches, calls, err)
 			}
 			switch by {
 			case "migrate":
@@ -217,8 +217,8 @@ func TestPromote(t *testing.T) {
 			if now := spoken(t, w.Snapshot()); now != want {
 				t.Errorf("the calls became\n%s, want\n%s", now, want)
 			}
-			if periods, _, err := Outdated(context.Background(), w.Snapshot()); err != nil || len(periods) > 0 {
-				t.Errorf("still outdated: %v, %v", periods, err)
+			if batches, _, err := outdated(context.Background(), Disk{}, w.Snapshot()); err != nil || len(batches) > 0 {
+				t.Errorf("still outdated: %v, %v", batches, err)
 			}
 			if r, err := Verify(context.Background(), VerifyOptions{Root: root}); err != nil || !r.Whole() {
 				t.Errorf("verify: %+v, %v", r, err)

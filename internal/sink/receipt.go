@@ -132,28 +132,18 @@ func (c *receiptCheck) file(ctx context.Context, s *layout.Snapshot, f *layout.F
 	return closing(err, t.close)
 }
 
-func (c *receiptCheck) ids(g parquet.RowGroup, column int, at string) (err error) {
-	ids := parquet.NewColumnChunkValueReader(g.ColumnChunks()[column])
-	defer func() { err = errors.Join(err, ids.Close()) }()
-	var buf [512]parquet.Value
+func (c *receiptCheck) ids(g parquet.RowGroup, column int, at string) error {
 	last := ""
-	for left := g.NumRows(); left > 0; {
-		n := int(min(left, int64(len(buf))))
-		if err := readFull(ids, buf[:n]); err != nil {
-			return err
-		}
-		for i := range n {
-			// The rows of a call follow each other.
-			if id := buf[i].ByteArray(); string(id) != last {
-				last = string(id)
-				if t := c.tombs.of(id); c.calls[t] {
-					c.bad.add("not forgotten", at, "call %s is in it", t)
-				}
+	return eachRow(g, []int{column}, func(_ int64, row []parquet.Value) bool {
+		// The rows of a call follow each other.
+		if id := row[0].ByteArray(); string(id) != last {
+			last = string(id)
+			if t := c.tombs.of(id); c.calls[t] {
+				c.bad.add("not forgotten", at, "call %s is in it", t)
 			}
 		}
-		left -= int64(n)
-	}
-	return nil
+		return true
+	})
 }
 
 // journal looks for records of the calls that are still to be committed.

@@ -31,7 +31,7 @@ func (w *Warehouse) Recover(ctx context.Context) (Stats, error) {
 		return Stats{}, err
 	}
 	err = w.Commit(ctx, func(s Stats, _ int64) schema.Run {
-		runs := addLost(runs, w.lost)
+		runs := closeLost(runs, w.lost, "")
 		i := slices.IndexFunc(runs, func(r schema.Run) bool { return r.ID == id })
 		run := schema.Run{ID: id}
 		if i >= 0 {
@@ -39,7 +39,7 @@ func (w *Warehouse) Recover(ctx context.Context) (Stats, error) {
 		} else if t, ok := layout.ParseRunID(id); ok {
 			run.StartedAt = t.UnixMilli()
 		}
-		if run.Outcome == "" || run.Outcome == schema.OutcomeRunning || run.Outcome == schema.OutcomeKilled {
+		if run.Outcome == "" || run.Outcome == schema.OutcomeKilled {
 			run.Outcome = schema.OutcomeKilled
 			run.Error = "killed; what it had fetched was committed by the next run"
 		}

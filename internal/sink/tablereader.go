@@ -121,6 +121,53 @@ func (t *tableReader) next() (parquet.Row, error) {
 	return row, nil
 }
 
+// eachRow visits the rows of a row group in their order, each with the values of
+// some columns that have one value a row, until visit says to stop. A row is
+// valid until visit returns.
+func eachRow(g parquet.RowGroup, columns []int, visit func(at int64, row []parquet.Value) (on bool)) (err error) {
+	const ahead = 512
+	readers := make([]parquet.ColumnChunkValueReader, len(columns))
+	bufs := make([][]parquet.Value, len(columns))
+	for i, c := range columns {
+		readers[i] = parquet.NewColumnChunkValueReader(g.ColumnChunks()[c])
+		defer func() { err = errors.Join(err, readers[i].Close()) }()
+		bufs[i] = make([]parquet.Value, ahead)
+	}
+	row := make([]parquet.Value, len(columns))
+	for at, rows := int64(0), g.NumRows(); at < rows; {
+		n := int(min(rows-at, ahead))
+		for i, r := range readers {
+			if err := readFull(r, bufs[i][:n]); err != nil {
+				return err
+			}
+		}
+		for j := range n {
+			for i := range bufs {
+				row[i] = bufs[i][j]
+			}
+			if !visit(at+int64(j), row) {
+				return nil
+			}
+		}
+		at += int64(n)
+	}
+	return nil
+}
+
+func readFull(r parquet.ValueReader, values []parquet.Value) error {
+	for len(values) > 0 {
+		n, err := r.ReadValues(values)
+		if n == 0 {
+			if err == nil || errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return err
+		}
+		values = values[n:]
+	}
+	return nil
+}
+
 // column returns the position of a column in the rows of a file, or -1.
 func column(s *parquet.Schema, name string) int {
 	if leaf, ok := s.Lookup(name); ok {

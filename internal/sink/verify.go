@@ -115,7 +115,7 @@ type oddities struct {
 
 func (o *oddities) look(_ string, c *schema.Call) {
 	words := c.UnknownWords()
-	reversed := c.StartAt.OK && c.EndAt.OK && c.EndAt.V < c.StartAt.V
+	reversed := endsBeforeStart(c)
 	if len(words) == 0 && !reversed {
 		return
 	}
@@ -140,6 +140,10 @@ func (o *oddities) notes() (out []string) {
 		out = append(out, fmt.Sprintf("calls with a %s that this version does not know, kept as told: %d", column, o.words[column]))
 	}
 	return out
+}
+
+func endsBeforeStart(c *schema.Call) bool {
+	return c.StartAt.OK && c.EndAt.OK && c.EndAt.V < c.StartAt.V
 }
 
 // current reads the current snapshot's manifest; nil when that is broken.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/gofrs/flock"
+	"github.com/parquet-go/parquet-go"
 
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
@@ -73,7 +74,8 @@ func (v *verifier) unique(s *layout.Snapshot) error {
 		}
 		row := 0
 		for _, g := range t.groups {
-			err = errors.Join(err, readIDs(g, t.id, t.start, func(id []byte, _ schema.Opt[int64]) {
+			err = errors.Join(err, eachRow(g, []int{t.id}, func(_ int64, values []parquet.Value) bool {
+				id := values[0].ByteArray()
 				if again[hashes[row]] {
 					if first, ok := where[string(id)]; ok && first != f.Path {
 						v.bad.add("twice", v.rel(s.Path(f)), "call %s stands in %s as well", id, first)
@@ -81,6 +83,7 @@ func (v *verifier) unique(s *layout.Snapshot) error {
 					where[string(id)] = f.Path
 				}
 				row++
+				return true
 			}))
 		}
 		if err := closing(err, t.close); err != nil {
