@@ -1,5 +1,10 @@
 package schema
 
+import (
+	"iter"
+	"slices"
+)
+
 // Merge folds what is known of a call into a newer response about it: new
 // becomes the call as it is known now. old is as read from the warehouse and is
 // not changed; nil means that nothing is known. new was decoded with the same
@@ -141,7 +146,7 @@ func mergeJSON(old, new *Call) {
 		known = &translated
 	}
 	a, b := known.AppendJSON(nil), new.AppendJSON(nil)
-	m := merger{old: members(a), new: members(b), turnsOfOld: turns == known}
+	m := merger{old: slices.Collect(members(a)), new: slices.Collect(members(b)), turnsOfOld: turns == known}
 	body := m.call(make([]byte, 0, len(a)+len(b)))
 	d := Decoder{forced: true, source: new.Source}
 	var c Call
@@ -157,21 +162,22 @@ type merger struct {
 	turnsOfOld bool
 }
 
-// members lists the members of an object that AppendJSON made.
-func members(text []byte) (list []member) {
-	s := scanner{b: text}
-	s.space()
-	s.p++
-	for first := true; ; first = false {
-		key, st := s.key(first)
-		if st != stepNext {
-			return list
+// members yields the members of an object that was scanned before.
+func members(text []byte) iter.Seq[member] {
+	return func(yield func(member) bool) {
+		s := scanner{b: text}
+		s.space()
+		s.p++
+		for first := true; ; first = false {
+			key, st := s.key(first)
+			if st != stepNext {
+				return
+			}
+			v, ok := s.value(1)
+			if !ok || !yield(member{name: keyText(key), key: key, v: v}) {
+				return
+			}
 		}
-		v, ok := s.value(1)
-		if !ok {
-			return list
-		}
-		list = append(list, member{name: keyText(key), key: key, v: v})
 	}
 }
 
@@ -234,11 +240,11 @@ func mergeInner(n *val, o *member) {
 	}
 	dst := []byte{'{'}
 	sent := map[string]bool{}
-	for _, m := range members(n.raw) {
+	for m := range members(n.raw) {
 		sent[string(m.name)] = true
 		dst = appendMember(dst, 1, &m, m.v.raw)
 	}
-	for _, m := range members(o.v.raw) {
+	for m := range members(o.v.raw) {
 		if !sent[string(m.name)] {
 			dst = appendMember(dst, 1, &m, m.v.raw)
 		}
@@ -279,7 +285,7 @@ func knownCost(v val) val {
 		return v
 	}
 	dst := []byte{'{'}
-	for _, m := range members(v.raw) {
+	for m := range members(v.raw) {
 		if findCost(m.name) < numCostFields {
 			dst = appendMember(dst, 1, &m, m.v.raw)
 		}
@@ -293,7 +299,7 @@ func hollow(v *val) bool {
 	if v.shape != isObject {
 		return v.shape == isNull
 	}
-	for _, m := range members(v.raw) {
+	for m := range members(v.raw) {
 		if m.v.shape != isNull && string(m.v.raw) != "[]" {
 			return false
 		}
