@@ -143,15 +143,12 @@ func (w *Warehouse) tallyColumn(name string, d dimension, from *schema.Table) st
 	case name == "opted_out":
 		return "coalesce(opt_out_sensitive_data_storage, false) AS opted_out"
 	case name == "duration_step":
-		return fmt.Sprintf("duration_ms // %d * %d AS duration_step", durationStep, durationStep)
+		return fmt.Sprintf("duration_ms // %d * %d AS duration_step", schema.DurationStep, schema.DurationStep)
 	case name == documentColumn:
 		return d.document + " AS " + documentColumn
 	}
 	return ident(name)
 }
-
-// durationStep is the step of the report distribution, in ms.
-const durationStep = 5000
 
 // tallyStart returns the local time of a row, which the view calls has for a call.
 func tallyStart(columns []string) string {

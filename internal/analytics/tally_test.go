@@ -102,7 +102,7 @@ func TestTalliesSpareTheCalls(t *testing.T) {
 		p       analytics.Params
 		spared  bool
 	}{
-		{"sentiment disconnections costs funnel agents versions coverage volume anomalies", analytics.Params{}, true},
+		{"sentiment disconnections costs distribution funnel agents versions coverage volume anomalies", analytics.Params{}, true},
 		{"sentiment disconnections costs funnel agents versions coverage", analytics.Params{By: "variant_label"}, true},
 		{"sentiment disconnections costs volume", analytics.Params{By: "day"}, true},
 		{"sentiment disconnections costs volume anomalies", analytics.Params{By: "weekday", Since: day, Until: day.AddDate(0, 0, 7)}, true},

@@ -214,6 +214,15 @@ var QuarterTallies = Table{Name: "quarter_tallies", Columns: append([]Column{
 	{"settlement", 5, Word, true},
 }, tallied...)}
 
+// LengthTallies holds the same numbers for each step of 5 seconds that calls last.
+// duration_step is its beginning in ms; null: calls whose duration is not known.
+var LengthTallies = Table{Name: "length_tallies", Columns: append([]Column{
+	{"duration_step", 1, Int64, false},
+	{"status", 2, Word, false},
+	{"disconnection_reason", 3, Word, false},
+	{"is_started", 4, Bool, true},
+}, tallied...)}
+
 // tallied are the numbers of a row of tallies.
 var tallied = []Column{
 	{"calls", 101, Int64, true},
@@ -232,7 +241,7 @@ var CallTables = []*Table{&Calls, &Turns, &Items}
 
 // TallyTables are counted from the calls of a month when it is compacted, so that
 // reports need not read these: see [Tallies].
-var TallyTables = []*Table{&WordTallies, &QuarterTallies}
+var TallyTables = []*Table{&WordTallies, &LengthTallies, &QuarterTallies}
 
 // Tables are all tables of a warehouse but for the tallies.
 var Tables = []*Table{&Calls, &Turns, &Items, &Runs}

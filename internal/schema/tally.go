@@ -14,10 +14,13 @@ const (
 	// Quarter is the quarter of an hour of QuarterTallies in ms. Every zone has been
 	// ahead of UTC, or behind it, by a multiple of it since 1972.
 	Quarter = 15 * 60 * 1000
-	// A table is given up that would have more rows than this: of words in all, of
-	// quarters in one of them. Its calls are not alike enough to gain from it, and
+	// DurationStep is the step of LengthTallies in ms.
+	DurationStep = 5000
+	// A table is given up that would have more rows than this: of words or lengths
+	// in all, of quarters in one of them. Its calls are not alike enough to gain from it, and
 	// these bound the memory.
 	mostWordTallies    = 1 << 16
+	mostLengthTallies  = 1 << 14
 	mostQuarterTallies = 1 << 12
 )
 
@@ -29,6 +32,7 @@ type Tallies struct {
 	ids     map[string]uint32 // of words seen, from 1
 	words   [][]byte          // by id; 0 is null
 	byWord  map[wordKey]*sums
+	byStep  map[lengthKey]*sums
 	quarter Opt[int64]
 	byTime  map[quarterKey]*sums
 	givenUp map[*Table]bool
@@ -45,6 +49,12 @@ type wordKey struct {
 	spoke      Opt[bool]
 }
 
+type lengthKey struct {
+	step    Opt[int64]
+	words   [2]uint32
+	started bool
+}
+
 type quarterKey struct {
 	words      [3]uint32
 	settlement Settlement
@@ -56,7 +66,7 @@ type sums struct{ calls, timed, ms, longest, costed, cost, both, timedCost, cost
 // NewTallies returns tallies that hand on their rows in the order of their
 // table. A row is valid until emit returns.
 func NewTallies(emit func(t *Table, row parquet.Row) error) *Tallies {
-	return &Tallies{emit: emit, ids: map[string]uint32{}, words: [][]byte{nil}, byWord: map[wordKey]*sums{},
+	return &Tallies{emit: emit, ids: map[string]uint32{}, words: [][]byte{nil}, byWord: map[wordKey]*sums{}, byStep: map[lengthKey]*sums{},
 		byTime: map[quarterKey]*sums{}, givenUp: map[*Table]bool{}}
 }
 
@@ -74,38 +84,45 @@ func (t *Tallies) Add(c *Call, userTurns Opt[int32]) error {
 	}
 	status, reason, sentiment := t.id(c.Status), t.id(c.DisconnectionReason), t.id(c.UserSentiment)
 	if !t.givenUp[&WordTallies] {
-		k := wordKey{
+		count(t, &WordTallies, t.byWord, mostWordTallies, c, wordKey{
 			words: [...]uint32{t.id(c.AgentID), t.id(c.AgentVersion), t.id(c.CallType), status, reason, sentiment, t.id(c.VariantLabel)},
 			state: c.TranscriptState, settlement: c.Settlement, optedOut: c.OptOut.V, started: c.StartAt.OK,
 			spoke: Opt[bool]{V: userTurns.V > 0, OK: userTurns.OK},
-		}
-		s := t.byWord[k]
-		if s == nil {
-			s = new(sums)
-			t.byWord[k] = s
-		}
-		if !s.add(c) || len(t.byWord) > mostWordTallies {
-			t.giveUp(&WordTallies)
-		}
+		})
 	}
-	if t.givenUp[&QuarterTallies] {
-		return nil
+	if !t.givenUp[&LengthTallies] {
+		k := lengthKey{words: [...]uint32{status, reason}, started: c.StartAt.OK}
+		if c.DurationMS.OK {
+			k.step = Some(c.DurationMS.V / DurationStep * DurationStep)
+		}
+		count(t, &LengthTallies, t.byStep, mostLengthTallies, c, k)
 	}
-	k := quarterKey{words: [...]uint32{status, reason, sentiment}, settlement: c.Settlement}
-	s := t.byTime[k]
-	if s == nil {
-		s = new(sums)
-		t.byTime[k] = s
-	}
-	if !s.add(c) || len(t.byTime) > mostQuarterTallies {
-		t.giveUp(&QuarterTallies)
+	if !t.givenUp[&QuarterTallies] {
+		count(t, &QuarterTallies, t.byTime, mostQuarterTallies, c,
+			quarterKey{words: [...]uint32{status, reason, sentiment}, settlement: c.Settlement})
 	}
 	return nil
+}
+
+// count counts a call among those of a key, or gives the table up.
+func count[K comparable](t *Tallies, table *Table, groups map[K]*sums, most int, c *Call, key K) {
+	s := groups[key]
+	if s == nil {
+		s = new(sums)
+		groups[key] = s
+	}
+	if !s.add(c) || len(groups) > most {
+		t.givenUp[table] = true
+		clear(groups)
+	}
 }
 
 // Close hands on the last rows.
 func (t *Tallies) Close() error {
 	if err := t.endQuarter(); err != nil {
+		return err
+	}
+	if err := t.endLengths(); err != nil {
 		return err
 	}
 	return t.endWords()
@@ -140,10 +157,30 @@ func (t *Tallies) endQuarter() error {
 		}
 	}
 	clear(t.byTime)
-	if t.givenUp[&WordTallies] { // no more need to know the words of other quarters
+	if t.givenUp[&WordTallies] && t.givenUp[&LengthTallies] { // no more need to know the words of other quarters
 		clear(t.ids)
 		t.words = t.words[:1]
 	}
+	return nil
+}
+
+func (t *Tallies) endLengths() error {
+	keys := slices.SortedFunc(maps.Keys(t.byStep), func(a, b lengthKey) int {
+		return cmp.Or(compareBool(b.step.OK, a.step.OK), cmp.Compare(a.step.V, b.step.V),
+			t.compare(a.words[:], b.words[:]), compareBool(a.started, b.started))
+	})
+	for _, k := range keys {
+		t.row = append(t.row[:0],
+			int64Value(k.step, 0),
+			text(t.words[k.words[0]], 1),
+			text(t.words[k.words[1]], 2),
+			parquet.BooleanValue(k.started).Level(0, 0, 3))
+		t.row = t.byStep[k].append(t.row)
+		if err := t.emit(&LengthTallies, t.row); err != nil {
+			return err
+		}
+	}
+	clear(t.byStep)
 	return nil
 }
 
@@ -237,15 +274,6 @@ func plus(sum *int64, v, limit int64) bool {
 	}
 	*sum += v
 	return true
-}
-
-func (t *Tallies) giveUp(table *Table) {
-	t.givenUp[table] = true
-	if table == &WordTallies {
-		clear(t.byWord)
-	} else {
-		clear(t.byTime)
-	}
 }
 
 // id numbers a word.

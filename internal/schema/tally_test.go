@@ -82,8 +82,8 @@ func (n *counted) numbers() string {
 		sum(n.both, cost), " ", sum(n.both, ms))
 }
 
-// count sorts calls out, by what key says of them.
-func count(calls []*Call, key func(*Call) []string) map[string]string {
+// countAll sorts calls out, by what key says of them.
+func countAll(calls []*Call, key func(*Call) []string) map[string]string {
 	kinds := map[string]*counted{}
 	for _, c := range calls {
 		k := strings.Join(key(c), "|")
@@ -137,7 +137,7 @@ func TestTallies(t *testing.T) {
 				Status: word("status", "ended", "v1"), DisconnectionReason: word("reason", "x"), UserSentiment: word("sentiment", "positive"),
 				VariantLabel: word("variant", "a", "B"),
 				StartAt:      number("start", -1, 0, 1, Quarter-1, Quarter, 5*Quarter, 5*Quarter+7, -Quarter, -Quarter-1),
-				DurationMS:   number("duration", 0, 1, 5_000, -3), TotalCost: number("cost", 0, 12_5000, -1),
+				DurationMS:   number("duration", 0, 1, 4_999, 5_000, -3, -5_001), TotalCost: number("cost", 0, 12_5000, -1),
 				TranscriptState: TranscriptState(rapid.IntRange(0, 4).Draw(t, "state")), Settlement: Settlement(rapid.IntRange(0, 3).Draw(t, "settlement")),
 				OptOut: Opt[bool]{V: rapid.Bool().Draw(t, "opted out"), OK: true},
 			}
@@ -151,7 +151,7 @@ func TestTallies(t *testing.T) {
 			return cmp.Or(compareBool(b.StartAt.OK, a.StartAt.OK), cmp.Compare(a.StartAt.V, b.StartAt.V))
 		})
 		rows, order, tallies := tally(t, calls)
-		want := count(calls, func(c *Call) []string {
+		want := countAll(calls, func(c *Call) []string {
 			spoke := "null"
 			if c.TurnCount.OK {
 				spoke = "false"
@@ -168,7 +168,7 @@ func TestTallies(t *testing.T) {
 		if d := gocmp.Diff(want, rows[&WordTallies]); d != "" {
 			t.Fatalf("word_tallies (-want +got):\n%s", d)
 		}
-		want = count(calls, func(c *Call) []string {
+		want = countAll(calls, func(c *Call) []string {
 			quarter := "null"
 			if c.StartAt.OK {
 				quarter = fmt.Sprint(int64(math.Floor(float64(c.StartAt.V)/Quarter)) * Quarter)
@@ -177,6 +177,16 @@ func TestTallies(t *testing.T) {
 		})
 		if d := gocmp.Diff(want, rows[&QuarterTallies]); d != "" {
 			t.Fatalf("quarter_tallies (-want +got):\n%s", d)
+		}
+		want = countAll(calls, func(c *Call) []string {
+			step := "null"
+			if c.DurationMS.OK {
+				step = fmt.Sprint(c.DurationMS.V - c.DurationMS.V%5000)
+			}
+			return []string{step, orNull(c.Status), orNull(c.DisconnectionReason), fmt.Sprint(c.StartAt.OK)}
+		})
+		if d := gocmp.Diff(want, rows[&LengthTallies]); d != "" {
+			t.Fatalf("length_tallies (-want +got):\n%s", d)
 		}
 		for _, table := range TallyTables {
 			if tallies.GivenUp(table) {
@@ -201,24 +211,27 @@ func TestTallies(t *testing.T) {
 // Tallies are given up, and hold no more memory, where calls are all unlike, or
 // a sum is too large for its column.
 func TestTalliesGivenUp(t *testing.T) {
+	reason := func(i int, c *Call) { c.DisconnectionReason = fmt.Appendf(nil, "%d", i) }
 	for _, tt := range []struct {
-		name            string
-		n               int
-		make            func(i int, c *Call)
-		words, quarters bool
+		name string
+		n    int
+		make func(i int, c *Call)
+		want []*Table
 	}{
-		{"agents", mostWordTallies + 1, func(i int, c *Call) { c.AgentID = fmt.Appendf(nil, "%d", i) }, true, false},
-		{"as many agents as there may be", mostWordTallies, func(i int, c *Call) { c.AgentID = fmt.Appendf(nil, "%d", i) }, false, false},
-		{"reasons at once", mostQuarterTallies + 1, func(i int, c *Call) { c.DisconnectionReason = fmt.Appendf(nil, "%d", i) }, false, true},
+		{"agents", mostWordTallies + 1, func(i int, c *Call) { c.AgentID = fmt.Appendf(nil, "%d", i) }, []*Table{&WordTallies}},
+		{"as many agents as there may be", mostWordTallies, func(i int, c *Call) { c.AgentID = fmt.Appendf(nil, "%d", i) }, nil},
+		{"reasons at once", mostQuarterTallies + 1, reason, []*Table{&QuarterTallies}},
+		{"lengths", mostLengthTallies + 1, func(i int, c *Call) { c.DurationMS = Some(int64(i) * DurationStep) }, []*Table{&LengthTallies}},
 		{"reasons over a day", mostWordTallies + 1, func(i int, c *Call) {
-			c.DisconnectionReason, c.StartAt = fmt.Appendf(nil, "%d", i), Some(int64(i)*86_400_000/mostWordTallies)
-		}, true, false},
-		{"a time too long", 2, func(_ int, c *Call) { c.DurationMS = Some(int64(math.MaxInt64)) }, true, true},
-		{"a time too short", 2, func(_ int, c *Call) { c.DurationMS = Some(int64(math.MinInt64)) }, true, true},
-		{"a fortune", 2, func(_ int, c *Call) { c.TotalCost = Some[int64](maxDecimal) }, true, true},
+			reason(i, c)
+			c.StartAt = Some(int64(i) * 86_400_000 / mostWordTallies)
+		}, []*Table{&WordTallies, &LengthTallies}},
+		{"a time too long", 2, func(_ int, c *Call) { c.DurationMS = Some(int64(math.MaxInt64)) }, TallyTables},
+		{"a time too short", 2, func(_ int, c *Call) { c.DurationMS = Some(int64(math.MinInt64)) }, TallyTables},
+		{"a fortune", 2, func(_ int, c *Call) { c.TotalCost = Some[int64](maxDecimal) }, TallyTables},
 		{"what fits", 2, func(i int, c *Call) {
 			c.TotalCost, c.DurationMS = Some(int64(i)*maxDecimal), Some(int64(i)*math.MaxInt64)
-		}, false, false},
+		}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var calls []*Call
@@ -228,10 +241,12 @@ func TestTalliesGivenUp(t *testing.T) {
 				calls = append(calls, c)
 			}
 			_, _, tallies := tally(t, calls)
-			if w, q := tallies.GivenUp(&WordTallies), tallies.GivenUp(&QuarterTallies); w != tt.words || q != tt.quarters {
-				t.Errorf("given up are words %v, quarters %v; want %v, %v", w, q, tt.words, tt.quarters)
+			for _, table := range TallyTables {
+				if got, want := tallies.GivenUp(table), slices.Contains(tt.want, table); got != want {
+					t.Errorf("%s given up: %v, want %v", table.Name, got, want)
+				}
 			}
-			if n := len(tallies.words); tt.words && n > 2*mostQuarterTallies {
+			if n := len(tallies.words); slices.Contains(tt.want, &LengthTallies) && n > mostQuarterTallies {
 				t.Errorf("%d words are kept", n)
 			}
 		})

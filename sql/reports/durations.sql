@@ -7,7 +7,7 @@
 --
 -- Grain: one row per group
 -- Reads: tallied, selected
--- Tallies: is_started, status, disconnection_reason
+-- Tallies: duration_step, is_started, status, disconnection_reason
 -- Needs: end, duration
 -- Columns:
 --   key              VARCHAR  -      the group that --by asks for
@@ -33,26 +33,25 @@ WITH summed AS (
         sum(total_ms) FILTER (is_connected) AS talk_total_ms
     FROM tallied
     GROUP BY key
-), lengths AS MATERIALIZED ( -- of one group: there are far fewer of them than calls
-    SELECT duration_ms, count(*) AS calls
-    FROM selected
-    WHERE duration_ms IS NOT NULL AND NOT getvariable('grouped')
-    GROUP BY duration_ms
-), steps AS (
-    SELECT duration_ms // 1000 AS step, sum(calls) AS calls
-    FROM lengths
-    GROUP BY step
-), reached AS (
-    SELECT step, sum(calls) OVER (ORDER BY step) AS up_to, sum(calls) OVER () AS all_calls, calls
-    FROM steps
+), reached AS ( -- of one group: in which step of 5 seconds a percentile lies
+    SELECT duration_step, total_of(timed_calls) AS calls,
+        sum(total_of(timed_calls)) OVER (ORDER BY duration_step) AS up_to, sum(total_of(timed_calls)) OVER () AS all_calls
+    FROM tallied
+    WHERE duration_step IS NOT NULL AND NOT getvariable('grouped')
+    GROUP BY duration_step
 ), wanted AS (
-    SELECT *
+    SELECT duration_step, percent, up_to - calls AS before, all_calls
     FROM reached, unnest([50, 90, 95, 99]) AS p(percent)
     WHERE 100 * up_to >= percent * all_calls AND 100 * (up_to - calls) < percent * all_calls
+), lengths AS ( -- and how many calls of those steps last how long
+    SELECT duration_ms, count(*) AS calls
+    FROM selected
+    WHERE duration_ms // 5000 * 5000 IN (SELECT duration_step FROM wanted) AND NOT getvariable('grouped')
+    GROUP BY duration_ms
 ), ranked AS (
     SELECT percent, all_calls, duration_ms,
-        up_to - wanted.calls + sum(lengths.calls) OVER (PARTITION BY percent ORDER BY duration_ms) AS so_far
-    FROM wanted JOIN lengths ON duration_ms // 1000 = step
+        before + sum(lengths.calls) OVER (PARTITION BY percent ORDER BY duration_ms) AS so_far
+    FROM wanted JOIN lengths ON duration_ms // 5000 * 5000 = duration_step
 ), percentiles AS (
     SELECT CAST(NULL AS VARCHAR) AS key, [
         min(duration_ms) FILTER (percent = 50 AND 100 * so_far >= 50 * all_calls),

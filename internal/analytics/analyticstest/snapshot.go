@@ -132,11 +132,12 @@ func (w *writer) tallies(calls layout.File) (files []layout.File) {
 		var columns, ids []string
 		for _, c := range t.Columns {
 			expr := map[string]string{
-				"start_at":     "time_bucket(INTERVAL 15 MINUTE, start_at)",
-				"is_started":   "start_at IS NOT NULL",
-				"opted_out":    "opt_out_sensitive_data_storage IS NOT DISTINCT FROM true",
-				"caller_spoke": "user_turns > 0",
-				"calls":        "count(*)", "timed_calls": "count(duration_ms)", "costed_calls": "count(total_cost)",
+				"start_at":      "time_bucket(INTERVAL 15 MINUTE, start_at)",
+				"is_started":    "start_at IS NOT NULL",
+				"duration_step": "duration_ms - duration_ms % 5000",
+				"opted_out":     "opt_out_sensitive_data_storage IS NOT DISTINCT FROM true",
+				"caller_spoke":  "user_turns > 0",
+				"calls":         "count(*)", "timed_calls": "count(duration_ms)", "costed_calls": "count(total_cost)",
 				"total_ms": "sum(duration_ms)", "max_ms": "max(duration_ms)", "total_cost": "sum(total_cost)",
 				"timed_cost": "sum(total_cost) FILTER (duration_ms IS NOT NULL)", "costed_ms": "sum(duration_ms) FILTER (total_cost IS NOT NULL)",
 			}[c.Name]
