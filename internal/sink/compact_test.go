@@ -2,12 +2,15 @@ package sink
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/parquet-go/parquet-go"
 
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
@@ -215,5 +218,32 @@ func TestCompactTellsWhyNot(t *testing.T) {
 	}
 	if want := (Progress{What: "2026-10", Done: 4, Total: 4}); len(told) != 1 || told[0] != want {
 		t.Errorf("told %v, want once %v", told, want)
+	}
+}
+
+// Each table is read beside the keys of the calls alone, and still a row that
+// belongs to none of them is found.
+func TestCompactionLosesNoRow(t *testing.T) {
+	for table, columns := range map[string]*schema.Table{"transcript_turns": &schema.Turns, "analysis_items": &schema.Items} {
+		t.Run(table, func(t *testing.T) {
+			w := monthsBefore(t, "2026-10")
+			root := w.opts.Root
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			d := damageTo(t, root)
+			d.rows(d.file(table, "2026-10-05"), columns, func(rows []parquet.Row) []parquet.Row {
+				setValue(rows[len(rows)-1], columns, "call_id", parquet.ByteArrayValue([]byte("nobody")))
+				return rows
+			})
+			w = night(t, Disk{}, root, 1)
+			var damaged *DamageError
+			if _, err := w.Compact(context.Background(), []string{"2026-10"}, nil); !errors.As(err, &damaged) {
+				t.Errorf("Compact = %v, want a DamageError", err)
+			}
+			if got, want := periods(w.Snapshot()), []string{"2026-10-05", "2026-10-06"}; !slices.Equal(got, want) {
+				t.Errorf("the files are of %v, want %v", got, want)
+			}
+		})
 	}
 }

@@ -17,6 +17,7 @@ const (
 	batches    = 3
 	// What a slot was once made larger for is not kept.
 	slotBytes = 1 << 20
+	flatRoom  = 1 << 16
 )
 
 // feed lets two goroutines share the work on a period: one reads and merges its
@@ -38,7 +39,8 @@ var errFed = errors.New("the calls could not be written")
 // handful is some calls in their order, and the memory in which they lie.
 type handful struct {
 	calls []fedCall
-	rows  []callRows // of calls that are copied, in their order
+	rows  []callSize      // of calls that are copied, in their order
+	flat  []parquet.Value // the values of these rows, end to end
 	slots []*decodeSlot
 	used  int // of slots
 	bytes int
@@ -50,8 +52,19 @@ type fedCall struct {
 	copy bool // as its rows are
 }
 
+// callSize is how many values the rows of a call have.
+type callSize struct{ call, turns, items int }
+
 // callRows are the rows of a call as its files have them, end to end.
 type callRows struct{ call, turns, items parquet.Row }
+
+// cut takes a call's rows from the values of several.
+func (n callSize) cut(flat []parquet.Value) (rows callRows, rest []parquet.Value) {
+	rows.call, flat = flat[:n.call], flat[n.call:]
+	rows.turns, flat = flat[:n.turns], flat[n.turns:]
+	rows.items, flat = flat[:n.items], flat[n.items:]
+	return rows, flat
+}
 
 // of takes the rows of a table apart.
 func (*callRows) of(rows parquet.Row, table *schema.Table) iter.Seq[parquet.Row] {
@@ -89,12 +102,14 @@ func (f *feed) drain() {
 }
 
 func (f *feed) apply(b *handful) error {
-	copied := 0
+	sizes, flat := b.rows, b.flat
 	for _, c := range b.calls {
 		var err error
 		if c.copy {
-			err = f.w.copy(c.call, &b.rows[copied])
-			copied++
+			var rows callRows
+			rows, flat = sizes[0].cut(flat)
+			sizes = sizes[1:]
+			err = f.w.copy(c.call, &rows)
 		} else {
 			err = f.w.write(c.call, f.month)
 		}
@@ -125,25 +140,22 @@ func (f *feed) write(call *schema.Call) error {
 // copy hands a call on whose rows are as they were.
 func (f *feed) copy(p *periodReader, call *schema.Call, row parquet.Row) error {
 	b := f.cur
-	if len(b.rows) < cap(b.rows) {
-		b.rows = b.rows[:len(b.rows)+1]
-	} else {
-		b.rows = append(b.rows, callRows{})
-	}
-	r := &b.rows[len(b.rows)-1]
-	r.call, r.turns, r.items = append(r.call[:0], row...), r.turns[:0], r.items[:0]
+	n := callSize{call: len(row)}
+	b.flat = append(b.flat, row...)
 	err := p.each(call, func(row parquet.Row) error {
-		r.turns = append(r.turns, row...)
+		b.flat = append(b.flat, row...)
+		n.turns += len(row)
 		return nil
 	}, func(row parquet.Row) error {
-		r.items = append(r.items, row...)
+		b.flat = append(b.flat, row...)
+		n.items += len(row)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	b.calls = append(b.calls, fedCall{call: call, copy: true})
-	b.bytes += 64 * (len(r.turns) + len(r.items))
+	b.calls, b.rows = append(b.calls, fedCall{call: call, copy: true}), append(b.rows, n)
+	b.bytes += 64 * (n.turns + n.items)
 	return f.next()
 }
 
@@ -178,12 +190,9 @@ func (b *handful) reset() {
 			b.slots[i] = new(decodeSlot)
 		}
 	}
-	for i := range b.rows {
-		r := &b.rows[i]
-		clear(r.call)
-		clear(r.turns)
-		clear(r.items)
+	if clear(b.flat); cap(b.flat) > flatRoom {
+		b.flat = nil
 	}
 	clear(b.calls)
-	b.calls, b.rows, b.used, b.bytes = b.calls[:0], b.rows[:0], 0, 0
+	b.calls, b.rows, b.flat, b.used, b.bytes = b.calls[:0], b.rows[:0], b.flat[:0], 0, 0
 }

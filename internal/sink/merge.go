@@ -21,7 +21,13 @@ type merger struct {
 // rewrite merges a unit's changes into its period. It returns unchanged true,
 // and leaves no file, when the merge came out as what was there.
 func (m *merger) rewrite(u *unit) (files []layout.File, unchanged bool, err error) {
-	old := newSources(m.c, u.from)
+	if copies, err := m.c.copies(u); err != nil {
+		return nil, true, err
+	} else if copies {
+		files, err = m.join(u)
+		return files, false, err
+	}
+	old := newSources(m.c, u.from, nil)
 	w := newPeriodWriter(m.c.b, m.c.codec, u.period)
 	m.feed = newFeed(w, []byte(u.period[:7]))
 	news, err := m.merge(u, old)

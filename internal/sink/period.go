@@ -20,19 +20,26 @@ type periodReader struct {
 
 // openPeriod opens the old snapshot's files of a period. It returns nil where
 // there are none.
-func (c *commit) openPeriod(period string) (*periodReader, error) {
+func (c *commit) openPeriod(period string) (*periodReader, error) { return c.openTables(period, nil) }
+
+// openTables is openPeriod for a reader of one table's rows; nil is all tables.
+// Of the calls to which the rows of another table belong it reads the key.
+func (c *commit) openTables(period string, only *schema.Table) (*periodReader, error) {
 	p := &periodReader{current: true}
 	for _, t := range []struct {
 		table *schema.Table
 		to    **tableReader
 	}{{&schema.Calls, &p.calls}, {&schema.Turns, &p.turns}, {&schema.Items, &p.items}} {
 		f := c.fileOf(t.table.Name, period)
-		if f == nil {
+		if f == nil || only != nil && t.table != only && t.table != &schema.Calls {
 			continue
 		}
 		r, err := openTable(c.fsys, c.old.Path(f), t.table)
 		if err != nil {
 			return nil, closing(err, p.close)
+		}
+		if only != nil && t.table != only {
+			r.pick("call_id", "start_at")
 		}
 		*t.to = r
 		p.current = p.current && r.current

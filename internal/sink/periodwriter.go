@@ -12,6 +12,7 @@ import (
 type periodWriter struct {
 	calls, turns, items *tableWriter
 	tallies             *tallyWriter
+	only                *schema.Table // what copy writes the rows of; nil: all tables
 }
 
 // userTurns is where a row of calls says how often the caller spoke.
@@ -98,16 +99,18 @@ func (w *periodWriter) write(call *schema.Call, month []byte) error {
 
 // copy takes a call over as it is, with its rows from files that are current.
 func (w *periodWriter) copy(call *schema.Call, rows *callRows) error {
-	countCall(&w.calls.info, call)
-	if err := w.calls.add(rows.call); err != nil {
-		return err
-	}
-	var said schema.Opt[int32]
-	if v := rows.call[userTurns]; !v.IsNull() {
-		said = schema.Some(v.Int32())
-	}
-	if err := w.tallies.add(call, said); err != nil {
-		return err
+	if w.only == nil || w.only == &schema.Calls {
+		countCall(&w.calls.info, call)
+		if err := w.calls.add(rows.call); err != nil {
+			return err
+		}
+		var said schema.Opt[int32]
+		if v := rows.call[userTurns]; !v.IsNull() {
+			said = schema.Some(v.Int32())
+		}
+		if err := w.tallies.add(call, said); err != nil {
+			return err
+		}
 	}
 	for row := range rows.of(rows.turns, &schema.Turns) {
 		span(&w.turns.info, call.StartAt)

@@ -16,6 +16,7 @@ import (
 // open at a time; but those with calls that have no start wait for the end.
 type sources struct {
 	c       *commit
+	only    *schema.Table  // whose rows are read; nil: of all tables
 	waiting []*layout.File // of calls, not opened yet, by their lowest start
 	open    []*source
 	cur     *source // the source of the call that next returned last
@@ -28,8 +29,8 @@ type source struct {
 	row  parquet.Row
 }
 
-func newSources(c *commit, periods []string) *sources {
-	s := &sources{c: c}
+func newSources(c *commit, periods []string, only *schema.Table) *sources {
+	s := &sources{c: c, only: only}
 	for _, p := range periods {
 		if f := c.fileOf(schema.Calls.Name, p); f != nil {
 			s.waiting = append(s.waiting, f)
@@ -86,7 +87,7 @@ func (s *sources) first() *source {
 }
 
 func (s *sources) openNext() error {
-	p, err := s.c.openPeriod(s.waiting[0].Period)
+	p, err := s.c.openTables(s.waiting[0].Period, s.only)
 	if err != nil {
 		return err
 	}

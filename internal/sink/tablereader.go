@@ -20,10 +20,11 @@ const readAhead = 64
 type tableReader struct {
 	file   File
 	groups []parquet.RowGroup
-	rows   parquet.Rows
+	rows   parquet.RowReadSeekCloser
 	reader *schema.RowReader
-	id     int // position of call_id in a row of the file; -1: none
-	start  int // and of start_at
+	id     int   // position of call_id in a row of the file; -1: none
+	start  int   // and of start_at
+	picked []int // the columns that are read; nil: all
 	// current says that the file's columns are those of today, so that its rows
 	// may be copied as they are.
 	current bool
@@ -93,6 +94,31 @@ func typeName(t parquet.Type) string {
 	}
 }
 
+// pick narrows what next returns to these columns of the file, in this order,
+// call_id first: then no page of the others is read, nor held.
+func (t *tableReader) pick(names ...string) {
+	t.picked = make([]int, 0, len(names))
+	for _, name := range names {
+		if at := column(t.columns, name); at >= 0 {
+			t.picked = append(t.picked, at)
+		}
+	}
+	t.id = 0
+}
+
+// open begins to read a row group.
+func (t *tableReader) open(g parquet.RowGroup) parquet.RowReadSeekCloser {
+	if t.picked == nil {
+		return g.Rows()
+	}
+	all := g.ColumnChunks()
+	chunks := make([]parquet.ColumnChunk, len(t.picked))
+	for i, at := range t.picked {
+		chunks[i] = all[at]
+	}
+	return parquet.NewColumnChunkRowReader(chunks)
+}
+
 // next returns the next row, or nil at the end. The row is valid until next is
 // called again; the bytes that its values point at stay valid after that, since
 // the Parquet reader never uses the memory of byte arrays again.
@@ -102,7 +128,7 @@ func (t *tableReader) next() (parquet.Row, error) {
 			if len(t.groups) == 0 {
 				return nil, nil
 			}
-			t.rows, t.groups = t.groups[0].Rows(), t.groups[1:]
+			t.rows, t.groups = t.open(t.groups[0]), t.groups[1:]
 		}
 		n, err := t.rows.ReadRows(t.buf)
 		t.at, t.n = 0, n
