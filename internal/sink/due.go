@@ -44,6 +44,7 @@ func (w *Warehouse) dueIn(ctx context.Context, path string, scope schema.DueScop
 	if err != nil {
 		return nil, err
 	}
+	r.pick("call_id", "status", "start_at", "end_at", "transcript_state", "settlement", "run_id")
 	var call schema.Call
 	for {
 		row, err := r.next()
