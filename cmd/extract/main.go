@@ -24,6 +24,7 @@ func main() {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(memoryLimit)
 	}
+	oneArena()
 	ctx, stop := cli.Context()
 	code := extractcmd.Run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()

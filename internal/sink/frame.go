@@ -41,6 +41,11 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // errTorn says that no whole frame starts here.
 var errTorn = errors.New("no whole frame")
 
+// frameContexts are kept: a context for each frame would be C memory taken and
+// given back by whatever thread is at hand, and libc keeps what was given back
+// for that thread.
+var frameContexts = newCodec()
+
 // makeFrame compresses lines into a frame, in the memory of room where that is
 // enough.
 func makeFrame(room, lines []byte) ([]byte, error) {
@@ -48,7 +53,9 @@ func makeFrame(room, lines []byte) ([]byte, error) {
 		room = make([]byte, need)
 	}
 	room = room[:cap(room)]
-	body, err := zstd.CompressLevel(room[frameHeader:], lines, journalLevel)
+	ctx := frameContexts.get()
+	defer frameContexts.put(ctx)
+	body, err := ctx.CompressLevel(room[frameHeader:], lines, journalLevel)
 	if err != nil {
 		return nil, fmt.Errorf("compress a journal frame: %w", err)
 	}
@@ -116,7 +123,9 @@ func readFrame(f File, offset, size int64, dst []byte) (lines []byte, next int64
 	if cap(dst) < at.raw {
 		dst = make([]byte, at.raw)
 	}
-	n, err := zstd.DecompressInto(dst[:at.raw], packed)
+	ctx := frameContexts.get()
+	defer frameContexts.put(ctx)
+	n, err := ctx.DecompressInto(dst[:at.raw], packed)
 	if err != nil || n != at.raw {
 		return nil, 0, errTorn
 	}
