@@ -58,6 +58,7 @@ type Warehouse struct {
 	recorded  bool         // the run's last row is committed
 
 	committing sync.Mutex // one commit at a time
+	noting     sync.Mutex
 }
 
 // Open takes the warehouse for writing. It returns a *LockedError when another
@@ -184,7 +185,13 @@ func (w *Warehouse) Leftover() []string {
 func (w *Warehouse) Recall() []Spend { return w.spent }
 
 // Note remembers a request for the runs after this one, in place slot of a ring.
-func (w *Warehouse) Note(slot int, s Spend) error { return w.lock.note(slot, s) }
+func (w *Warehouse) Note(slot int, s Spend) error {
+	// One at a time: where the disk makes them wait, each would hold a thread, which
+	// stays.
+	w.noting.Lock()
+	defer w.noting.Unlock()
+	return w.lock.note(slot, s)
+}
 
 // Put makes records durable. It is safe for concurrent use, and cheap in
 // company: what comes while the disk is busy is synced together. Records of
