@@ -9,7 +9,7 @@ import (
 )
 
 // cachedLines bounds the decoded journal frames that a commit keeps.
-const cachedLines = 8 << 20
+const cachedLines = 4 << 20
 
 // intake is what came in for one commit, sorted out by call. It keeps places,
 // not bodies, so its size goes with the number of records.

@@ -13,7 +13,7 @@ import (
 
 // maxBatch is how many bytes of records may wait for the disk: a Put that
 // would go beyond it waits. One larger record still goes through, alone.
-const maxBatch = 1 << 20
+const maxBatch = 512 << 10
 
 // segmentRef names a segment of the journal that is to be committed.
 type segmentRef struct {
