@@ -237,10 +237,10 @@ func (b *budget) take() int32 {
 // expire frees the slots whose window is over. The minute outlasts the second,
 // so it is the minute that frees the ledger's slots.
 func (b *budget) expire(now instant) {
-	for b.second.n > 0 && b.second.ring[b.second.first].at <= now {
+	for b.second.n > 0 && b.second.at(0).at <= now {
 		b.second.pop()
 	}
-	for b.minute.n > 0 && b.minute.ring[b.minute.first].at <= now {
+	for b.minute.n > 0 && b.minute.at(0).at <= now {
 		b.free = append(b.free, b.minute.pop())
 	}
 }

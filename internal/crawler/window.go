@@ -6,11 +6,18 @@ import "time"
 type window struct {
 	span  time.Duration
 	limit int
-	held  int       // slots held: in flight, or answered less than span ago
-	ring  []release // answered ones, in the order in which they will be free
-	first int
-	n     int
+	held  int // slots held: in flight, or answered less than span ago
+	// Answered ones, in the order in which they will be free, n of them from first
+	// on. Blocks that are used up go to the end.
+	blocks []*[blockLen]release
+	first  int
+	n      int
 }
+
+// blockLen is how many answered requests a window makes room for at a time: a
+// service without limits to speak of has a million slots, which are never all
+// held.
+const blockLen = 512
 
 type release struct {
 	at   instant
@@ -22,29 +29,32 @@ type release struct {
 // 500 millionths, the fastest that a system slews its clock.
 func margin(window time.Duration) time.Duration { return 2*time.Millisecond + window/2000 }
 
-// firstRing is how many answered requests a window has room for at first: a
-// service without limits to speak of has a million slots, which are never all
-// held.
-const firstRing = 1 << 10
-
 func newWindow(span time.Duration, limit int) window {
-	return window{span: span + margin(span), limit: limit, ring: make([]release, min(limit+1, firstRing))}
+	return window{span: span + margin(span), limit: limit}
+}
+
+// at returns the i-th answered request.
+func (w *window) at(i int) *release {
+	i += w.first
+	return &w.blocks[i/blockLen][i%blockLen]
 }
 
 // give says that the request which holds slot was answered at at.
 func (w *window) give(at instant, slot int32) {
-	if w.n == len(w.ring) {
-		w.ring = append(w.ring[w.first:], w.ring[:w.first]...)
-		w.ring = append(w.ring, make([]release, w.n)...)
-		w.first = 0
+	if w.first+w.n == len(w.blocks)*blockLen {
+		w.blocks = append(w.blocks, new([blockLen]release))
 	}
-	w.ring[(w.first+w.n)%len(w.ring)] = release{at + w.span, slot}
 	w.n++
+	*w.at(w.n - 1) = release{at + w.span, slot}
 }
 
 func (w *window) pop() int32 {
-	slot := w.ring[w.first].slot
-	w.first = (w.first + 1) % len(w.ring)
+	slot := w.at(0).slot
+	if w.first++; w.first == blockLen {
+		used := w.blocks[0]
+		w.blocks = append(append(w.blocks[:0], w.blocks[1:]...), used)
+		w.first = 0
+	}
 	w.n--
 	w.held--
 	return slot
@@ -59,5 +69,5 @@ func (w *window) opens(allowed int) (at instant, known bool) {
 	if k >= w.n {
 		return 0, false
 	}
-	return w.ring[(w.first+k)%len(w.ring)].at, true
+	return w.at(k).at, true
 }
