@@ -51,8 +51,8 @@ bench-build: ## NDJSON of 200,000 calls into a committed warehouse, beside DuckD
 	go test ./internal/sink -run TestBuildBesideDuckDB -v -timeout 2h -args -build $(or $(CALLS),200000)
 
 .PHONY: bench-night
-bench-night: ## A night's commit into warehouses of 100,000 and 1 M calls; CALLS=10000000 for others
-	go test ./internal/sink -run TestNightIsFlat -v -timeout 6h -args -nights $(if $(CALLS),$(CALLS),100000$(comma)1000000)
+bench-night: ## A night's commit into warehouses of 100,000 and 1 M calls; CALLS=100000,10000000 DIR=… for others, kept in DIR
+	go test ./internal/sink -run TestNightIsFlat -v -timeout 6h -args -nights $(if $(CALLS),$(CALLS),100000$(comma)1000000) $(if $(DIR),-night-dir $(DIR))
 
 .PHONY: bench-query
 bench-query: ## Time the reports over 1 M calls and 10 M turns; CALLS=10000000 DIR=… for more, kept in DIR

@@ -21,6 +21,7 @@ import (
 
 var (
 	nightSizes = flag.String("nights", "", "measure a night's commit into warehouses of so many calls, as in 100000,1000000 (make bench-night)")
+	nightDir   = flag.String("night-dir", "", "keep the warehouses here, and use them again")
 	nightSide  = flag.String("night-side", "", "internal: the warehouse that this process commits a night into")
 )
 
@@ -54,8 +55,7 @@ func TestNightIsFlat(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		root := filepath.Join(t.TempDir(), "w")
-		buildNights(t, root, calls)
+		root := nightWarehouse(t, calls)
 		var best side
 		var did string
 		for range nightRounds {
@@ -76,10 +76,36 @@ func TestNightIsFlat(t *testing.T) {
 			}
 		}
 		t.Logf("%12d %8.2f %8.2f %10d %s", calls, best.wall.Seconds(), best.cpu.Seconds(), best.peak>>10, did)
-		if err := os.RemoveAll(root); err != nil {
-			t.Fatal(err)
+		if *nightDir == "" {
+			if err := os.RemoveAll(root); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
+}
+
+// nightWarehouse returns a warehouse of so many calls, which it makes unless
+// there is one.
+func nightWarehouse(t *testing.T, calls int64) string {
+	t.Helper()
+	if *nightDir == "" {
+		root := filepath.Join(t.TempDir(), "w")
+		buildNights(t, root, calls)
+		return root
+	}
+	root := filepath.Join(*nightDir, fmt.Sprint("nights-", calls))
+	if _, err := os.Stat(root); err == nil {
+		return root
+	}
+	making := root + ".making"
+	if err := os.RemoveAll(making); err != nil {
+		t.Fatal(err)
+	}
+	buildNights(t, making, calls)
+	if err := os.Rename(making, root); err != nil {
+		t.Fatal(err)
+	}
+	return root
 }
 
 // buildNights makes a warehouse whose months are compacted, as years of nights
