@@ -343,7 +343,7 @@ func mean(total, n int64) any {
 	if n == 0 {
 		return nil
 	}
-	return int64(math.Floor(float64(2*total+n) / float64(2*n)))
+	return int64(math.Round(float64(total) / float64(n)))
 }
 
 func distributionOf(g *group) (out [][]any) {

@@ -33,8 +33,9 @@ type Params struct {
 func (p Params) bounded() bool { return !p.Since.IsZero() || !p.Until.IsZero() }
 
 // selected returns the WITH list of the relations that the report f reads: the
-// calls that p selects, with their group as key, what belongs to them, and
-// tallied. They are no views of the connection, which DuckDB would plan twice.
+// calls that p selects, with their group as key (selected; as selected_grouped if
+// groups are asked for, else as selected_alone, of which the other one is empty),
+// what belongs to them, and tallied. They are no views of the connection, which DuckDB would plan twice.
 func (w *Warehouse) selected(ctx context.Context, conn *duck.Conn, f *sqlfiles.File, p Params) (string, error) {
 	d, err := dimensionOf(p.By)
 	if err != nil {
@@ -54,13 +55,24 @@ func (w *Warehouse) selected(ctx context.Context, conn *duck.Conn, f *sqlfiles.F
 	if d.document != "" {
 		key = d.document
 	}
-	with := []string{fmt.Sprintf("selected AS NOT MATERIALIZED (SELECT %s AS key, calls.* FROM calls WHERE %s)", key, s.where(&schema.Calls))}
+	calls := fmt.Sprintf("SELECT %s AS key, calls.* FROM calls WHERE %s", key, s.where(&schema.Calls))
+	none := "SELECT CAST(NULL AS VARCHAR) AS key, * FROM (" + emptyRelation(&schema.Calls) + ")" // costs nothing to plan
+	with := []string{"selected AS NOT MATERIALIZED (" + calls + ")"}
 	for _, r := range f.Reads {
-		if of, ok := related()[r]; ok {
+		of, ok := related()[r]
+		switch {
+		case ok:
 			with = append(with, relatedQuery(r, of, p))
-		}
-		if r == "tallied" {
-			with = append(with, "tallied AS NOT MATERIALIZED ("+w.tallied(f.Tallies, d, s)+")")
+		case r == "selected_grouped" && p.By == "", r == "selected_alone" && p.By != "":
+			with = append(with, r+" AS ("+none+")")
+		case r == "selected_grouped", r == "selected_alone":
+			with = append(with, r+" AS NOT MATERIALIZED ("+calls+")")
+		case r == "tallied":
+			kept := "NOT MATERIALIZED" // or the columns that nobody asks for are made as well
+			if strings.Count(f.SQL, "FROM tallied") > 1 {
+				kept = "MATERIALIZED"
+			}
+			with = append(with, "tallied AS "+kept+" ("+w.tallied(f.Tallies, d, s)+")")
 		}
 	}
 	return strings.Join(with, ",\n"), nil

@@ -160,3 +160,24 @@ func TestTalliesInOddZones(t *testing.T) {
 		}
 	}
 }
+
+// The service has told of calls that end before they start: they are counted as told.
+func TestDurationsBelowZero(t *testing.T) {
+	var calls []row
+	for i, ms := range []int64{-12_000, -5_001, -5_000, -4_999, -3, -3, 0, 2, 4_999, 5_000, 5_001, 60_000} {
+		calls = append(calls, row{"call_id": fmt.Sprint(i), "start_at": time.Date(2026, 10, i+1, 0, 0, 0, 0, time.UTC).UnixMilli(), "duration_ms": ms})
+	}
+	d := analyticstest.Data{Calls: calls, Compacted: func(string) bool { return true }}
+	root := t.TempDir()
+	analyticstest.Write(t, root, 1, d)
+	w := open(t, root, nil)
+	for n := range len(calls) {
+		p := analytics.Params{Since: time.Date(2026, 10, n+1, 0, 0, 0, 0, time.UTC)}
+		for _, report := range []string{"durations", "distribution"} {
+			rows, err := w.Report(t.Context(), report, p)
+			if d := diff(oracle(report, d, p, time.UTC), all(t, rows, err)); d != "" {
+				t.Errorf("%s since day %d (-oracle +report):\n%s", report, n+1, d)
+			}
+		}
+	}
+}

@@ -6,7 +6,7 @@
 -- (nearest rank). Means are rounded to the millisecond, halves away from zero.
 --
 -- Grain: one row per group
--- Reads: tallied, selected
+-- Reads: tallied, selected_alone, selected_grouped
 -- Tallies: duration_step, is_started, status, disconnection_reason
 -- Needs: end, duration
 -- Columns:
@@ -33,20 +33,19 @@ WITH summed AS (
         sum(total_ms) FILTER (is_connected) AS talk_total_ms
     FROM tallied
     GROUP BY key
-), reached AS ( -- of one group: in which step of 5 seconds a percentile lies
+), reached AS ( -- of calls that are one group: in which step of 5 seconds a percentile lies
     SELECT duration_step, total_of(timed_calls) AS calls,
         sum(total_of(timed_calls)) OVER (ORDER BY duration_step) AS up_to, sum(total_of(timed_calls)) OVER () AS all_calls
     FROM tallied
-    WHERE duration_step IS NOT NULL AND NOT getvariable('grouped')
+    WHERE duration_step IS NOT NULL
     GROUP BY duration_step
 ), wanted AS (
     SELECT duration_step, percent, up_to - calls AS before, all_calls
     FROM reached, unnest([50, 90, 95, 99]) AS p(percent)
     WHERE 100 * up_to >= percent * all_calls AND 100 * (up_to - calls) < percent * all_calls
-), lengths AS ( -- and how many calls of those steps last how long
+), lengths AS ( -- and how many calls of those steps last how long: a join over a dense range is quick
     SELECT duration_ms, count(*) AS calls
-    FROM selected
-    WHERE duration_ms // 5000 * 5000 IN (SELECT duration_step FROM wanted) AND NOT getvariable('grouped')
+    FROM selected_alone JOIN (SELECT DISTINCT unnest(generate_series(duration_step - 4999, duration_step + 4999)) AS ms FROM wanted) ON duration_ms = ms
     GROUP BY duration_ms
 ), ranked AS (
     SELECT percent, all_calls, duration_ms,
@@ -62,8 +61,7 @@ WITH summed AS (
     HAVING count(*) > 0
     UNION ALL
     SELECT CAST(key AS VARCHAR), quantile_disc(duration_ms, [0.50, 0.90, 0.95, 0.99])
-    FROM selected
-    WHERE getvariable('grouped')
+    FROM selected_grouped
     GROUP BY key
 )
 SELECT summed.key, calls,
