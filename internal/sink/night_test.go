@@ -1,10 +1,12 @@
 package sink
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,6 +31,7 @@ const (
 	nightCalls  = 5000   // that are new or changed in a night
 	callsADay   = 27_400 // 10 million a year
 	nightRounds = 3
+	nightPut    = 50 // records that are synced at once
 )
 
 var nightNow = time.Date(2026, 11, 19, 12, 0, 0, 0, time.UTC)
@@ -112,29 +115,30 @@ func nightWarehouse(t *testing.T, calls int64) string {
 // leave it.
 func buildNights(t *testing.T, root string, calls int64) {
 	t.Helper()
-	w, err := Open(Options{Root: root, RunID: layout.RunID(nightNow, 1), Now: func() time.Time { return nightNow }})
+	w, err := Open(Options{Root: root, RunID: layout.RunID(nightNow, 1), Workers: 2, Now: func() time.Time { return nightNow }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var r sandbox.Renderer
-	var recs []schema.Record
-	put := func() {
-		if err := w.Put(context.Background(), recs...); err != nil {
-			t.Fatal(err)
+	from, to := io.Pipe()
+	go func() {
+		var r sandbox.Renderer
+		var line []byte
+		out := bufio.NewWriterSize(to, 1<<20)
+		for v := range nightWorld(t, calls).Visible(nightNow) {
+			line = append(r.Detail(line[:0], v), '\n')
+			if _, err := out.Write(line); err != nil {
+				break // the import tells
+			}
 		}
-		recs = recs[:0]
+		to.CloseWithError(out.Flush())
+	}()
+	i := w.NewImport(doneRow(w), func(a AsideError) { t.Error(a.Error()) })
+	if err := i.Add(t.Context(), &Dump{Name: "calls", Lines: from, AsOf: nightNow.UnixMilli(), Kind: schema.KindDetail}, nil); err != nil {
+		t.Fatal(err)
 	}
-	for v := range nightWorld(t, calls).Visible(nightNow) {
-		recs = append(recs, schema.Record{Kind: schema.KindDetail, CallID: v.ID.String(), FetchedAt: nightNow.UnixMilli(), Body: r.Detail(nil, v)})
-		if len(recs) == 100 {
-			put()
-		}
-		if n, _ := w.Uncommitted(); n >= 100_000 {
-			mustCommit(t, w)
-		}
+	if err := i.Finish(t.Context(), doneRow(w)); err != nil {
+		t.Fatal(err)
 	}
-	put()
-	mustCommit(t, w)
 	var months []string
 	for _, m := range Months(w.Snapshot(), nightNow) {
 		if m.Waits == "" {
@@ -165,6 +169,7 @@ func TestNightSide(t *testing.T) {
 		t.Fatal(err)
 	}
 	var r sandbox.Renderer
+	var recs []schema.Record
 	n := 0
 	for v := range nightWorld(t, calls).Visible(nightNow) {
 		id, body := v.ID.String(), r.Detail(nil, v)
@@ -175,10 +180,14 @@ func TestNightSide(t *testing.T) {
 			body = bytes.ReplaceAll(body, []byte(id), []byte(other))
 			id = other
 		}
-		if err := w.Put(context.Background(), schema.Record{Kind: schema.KindDetail, CallID: id, FetchedAt: now.UnixMilli(), Body: body}); err != nil {
-			t.Fatal(err)
+		recs = append(recs, schema.Record{Kind: schema.KindDetail, CallID: id, FetchedAt: now.UnixMilli(), Body: body})
+		if n++; n%nightPut == 0 {
+			if err := w.Put(context.Background(), recs...); err != nil {
+				t.Fatal(err)
+			}
+			recs = recs[:0]
 		}
-		if n++; n == nightCalls {
+		if n == nightCalls {
 			break
 		}
 	}
