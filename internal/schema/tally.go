@@ -17,8 +17,8 @@ const (
 	// DurationStep is the step of LengthTallies in ms.
 	DurationStep = 5000
 	// A table is given up that would have more rows than this: of words or lengths
-	// in all, of quarters in one of them. Its calls are not alike enough to gain from it, and
-	// these bound the memory.
+	// in all, of quarters in one of them. Its calls are not alike enough to gain
+	// from it, and these bound the memory.
 	mostWordTallies    = 1 << 16
 	mostLengthTallies  = 1 << 14
 	mostQuarterTallies = 1 << 12

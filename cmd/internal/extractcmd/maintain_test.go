@@ -31,7 +31,7 @@ func tended(t *testing.T) (root string) {
 		}
 		for i, id := range []string{"one", "two"}[n:] {
 			at := start.AddDate(0, 0, i).UnixMilli()
-			body := fmt.Sprintf(`{"id":%q,"status":"ended","from_number":"555","to_number":"1","start_at":%d,"end_at":%d,`+
+			body := fmt.Sprintf(`{"id":%q,"status":"ended","from_number":"+5550100","to_number":"1","start_at":%d,"end_at":%d,`+
 				`"transcript":[{"role":"user","content":"run %d"}]}`, id, at, at+1000, n)
 			rec := schema.Record{Kind: schema.KindDetail, CallID: id, FetchedAt: now.UnixMilli(), Body: []byte(body)}
 			if err := w.Put(t.Context(), rec); err != nil {
@@ -91,7 +91,7 @@ func TestMaintenance(t *testing.T) {
 		{"forget an empty id", "forget --yes --call-id=", 2, "", "must not be empty"},
 		{"forget without a yes", "forget --call-id one", 2, "", "no terminal to ask on"},
 		{"forget, to see", "forget --call-id one --dry-run", 0, "", "would erase 1 call with 1 turn"},
-		{"forget a number", "forget --number 555 --yes", 0, `"calls": 2`, "erasing 2 calls"},
+		{"forget a number", "forget --number +5550100 --yes", 0, `"calls": 2`, "erasing 2 calls"},
 		{"forget what is not there", "forget --call-id nobody --yes", 0, `"calls": 0`, "not in the current snapshot: 1 call id"},
 		{"forget before a bad date", "forget --before someday --yes", 2, "", "--before: "},
 		{"check what is no receipt", "forget --check -", 2, "", "is no receipt"},
@@ -131,7 +131,7 @@ func TestMaintenanceWithoutAWarehouse(t *testing.T) {
 func TestForgetAndCheck(t *testing.T) {
 	root := tended(t)
 	code, receipt, stderr := call(t, "", "forget", "--call-id", "one", "--yes", "--warehouse", root)
-	if code != 0 || strings.Contains(receipt, `"one"`) || strings.Contains(receipt, "555") {
+	if code != 0 || strings.Contains(receipt, `"one"`) || strings.Contains(receipt, "5550100") {
 		t.Fatalf("exit code %d\n%s\n%s", code, receipt, stderr)
 	}
 	if code, stdout, stderr := call(t, receipt, "forget", "--check", "-", "--warehouse", root); code != 0 || !strings.Contains(stdout, "holds") {

@@ -19,6 +19,7 @@ import (
 	"callhouse/cmd/internal/querycmd"
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/golden"
+	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 )
 
@@ -49,7 +50,7 @@ func house(t *testing.T) {
 		r := row{"call_id": id, "agent_id": agent, "agent_version": "production", "call_type": "outbound", "status": "ended",
 			"start_at": at(start), "end_at": at(start) + ms, "duration_ms": ms, "disconnection_reason": reason,
 			"total_cost": "120.5000", "first_seen_at": at(start), "fetched_at": at(start) + 3_600_000, "run_id": "20241120T010000Z-00000001",
-			"metadata": `{"campaign":"spring","n":1.10}`, "turn_count": int64(2)}
+			"metadata": `{"campaign":"spring","n":1.10}`, "turn_count": int64(2), "user_turns": int64(0)}
 		if sentiment != "" {
 			r["user_sentiment"] = sentiment
 		}
@@ -60,7 +61,7 @@ func house(t *testing.T) {
 	}
 	analyticstest.Write(t, "warehouse", 1, analyticstest.Data{
 		Calls: []row{
-			call("c1", ann, "2024-11-18T09:00:00Z", "user_hangup", "positive", 61_000, nil),
+			call("c1", ann, "2024-11-18T09:00:00Z", "user_hangup", "positive", 61_000, row{"user_turns": int64(1)}),
 			call("c2", ann, "2024-11-18T10:00:00Z", "agent_hangup", "neutral", 83_211, nil),
 			call("c3", ann, "2024-11-19T09:30:00Z", "call_transfer", "negative", 240_000, row{"metadata": `{"campaign":"가을"}`}),
 			call("c4", ann, "2024-11-19T23:30:00Z", "voicemail_reached", "", 12_345, row{"settlement": "ended", "metadata": nil}),
@@ -265,7 +266,7 @@ func TestNewerWarehouse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw = bytes.Replace(raw, []byte(`"format_version":1`), []byte(`"format_version":7`), 1)
+	raw = bytes.Replace(raw, fmt.Appendf(nil, `"format_version":%d`, layout.FormatVersion), []byte(`"format_version":77`), 1)
 	if err := os.WriteFile(path, raw, 0o644); err != nil {
 		t.Fatal(err)
 	}
