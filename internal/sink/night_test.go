@@ -62,8 +62,7 @@ func TestNightIsFlat(t *testing.T) {
 		var best side
 		var did string
 		for range nightRounds {
-			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestNightSide$", "-test.v", "-nights", text, "-night-side", root)
-			cmd.Env = append(os.Environ(), "GOGC=50")
+			cmd := nightProcess(t, "TestNightSide", calls, root)
 			var said bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &said, &said
 			began := time.Now()
@@ -93,7 +92,7 @@ func nightWarehouse(t *testing.T, calls int64) string {
 	t.Helper()
 	if *nightDir == "" {
 		root := filepath.Join(t.TempDir(), "w")
-		buildNights(t, root, calls)
+		makeNights(t, root, calls)
 		return root
 	}
 	root := filepath.Join(*nightDir, fmt.Sprint("nights-", calls))
@@ -104,11 +103,40 @@ func nightWarehouse(t *testing.T, calls int64) string {
 	if err := os.RemoveAll(making); err != nil {
 		t.Fatal(err)
 	}
-	buildNights(t, making, calls)
+	makeNights(t, making, calls)
 	if err := os.Rename(making, root); err != nil {
 		t.Fatal(err)
 	}
 	return root
+}
+
+// nightProcess returns a test of this program as a process of its own.
+func nightProcess(t *testing.T, test string, calls int64, root string) *exec.Cmd {
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^"+test+"$", "-test.v", "-test.timeout", "6h",
+		"-nights", strconv.FormatInt(calls, 10), "-night-side", root)
+	cmd.Env = append(os.Environ(), "GOGC=50")
+	return cmd
+}
+
+// makeNights has another process make a warehouse: of its memory the system would
+// tell as the nights' own, which begin as copies of this one.
+func makeNights(t *testing.T, root string, calls int64) {
+	t.Helper()
+	if said, err := nightProcess(t, "TestNightBuild", calls, root).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+}
+
+// TestNightBuild makes the warehouse, in a process of its own.
+func TestNightBuild(t *testing.T) {
+	if *nightSide == "" {
+		t.Skip("TestNightIsFlat runs it")
+	}
+	calls, err := strconv.ParseInt(*nightSizes, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	buildNights(t, *nightSide, calls)
 }
 
 // buildNights makes a warehouse whose months are compacted, as years of nights
