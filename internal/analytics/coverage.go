@@ -22,7 +22,7 @@ type Coverage struct {
 	counts []int64
 }
 
-// fact is something that may be missing in calls. What is missing is told once.
+// fact is something that may be missing in calls, and how that is told.
 type fact struct {
 	need    string // of reports that are not complete without it
 	count   string // over tallied: the calls in which it is missing
@@ -95,11 +95,7 @@ func (w *Warehouse) Coverage(ctx context.Context, report string, p Params, now t
 // tallyOne reads numbers of selected calls, as one group.
 func (w *Warehouse) tallyOne(ctx context.Context, conn *duck.Conn, names, columns []string, s selection, into ...*int64) error {
 	slices.Sort(columns)
-	d, err := dimensionOf("")
-	if err != nil {
-		return err
-	}
-	return one(ctx, conn, "SELECT "+strings.Join(names, ", ")+" FROM ("+w.tallied(slices.Compact(columns), d, s)+")", into...)
+	return one(ctx, conn, "SELECT "+strings.Join(names, ", ")+" FROM ("+w.tallied(slices.Compact(columns), oneGroup, s)+")", into...)
 }
 
 // one reads the numbers of a result's one row.

@@ -55,10 +55,13 @@ func Dimensions() []string {
 	return out
 }
 
+// oneGroup is the dimension of which all calls are one group.
+var oneGroup = dimension{expr: "CAST(NULL AS VARCHAR)", natural: true}
+
 // dimensionOf returns what by asks for; by is empty for one group of all.
 func dimensionOf(by string) (dimension, error) {
 	if by == "" {
-		return dimension{expr: "CAST(NULL AS VARCHAR)", natural: true}, nil
+		return oneGroup, nil
 	}
 	if d, ok := dimensions()[by]; ok {
 		return d, nil

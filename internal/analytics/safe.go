@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"callhouse/internal/analytics/duck"
@@ -23,7 +22,7 @@ type Limits struct {
 // that a link beside them leads nowhere.
 func (w *Warehouse) seal(ctx context.Context, conn *duck.Conn, l *Limits) error {
 	var files []string
-	for _, t := range slices.Concat(schema.Tables, schema.TallyTables) {
+	for _, t := range schema.AllTables {
 		for _, f := range w.snap.Manifest.FilesOf(t.Name) {
 			files = append(files, quote(w.snap.Path(f)))
 		}

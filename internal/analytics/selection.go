@@ -35,7 +35,8 @@ func (p Params) bounded() bool { return !p.Since.IsZero() || !p.Until.IsZero() }
 // selected returns the WITH list of the relations that the report f reads: the
 // calls that p selects, with their group as key (selected; as selected_grouped if
 // groups are asked for, else as selected_alone, of which the other one is empty),
-// what belongs to them, and tallied. They are no views of the connection, which DuckDB would plan twice.
+// what belongs to them, and tallied. They are no views of the connection, which
+// DuckDB would plan twice.
 func (w *Warehouse) selected(ctx context.Context, conn *duck.Conn, f *sqlfiles.File, p Params) (string, error) {
 	d, err := dimensionOf(p.By)
 	if err != nil {
@@ -192,7 +193,7 @@ func (e *AmbiguousError) Error() string {
 
 // agent returns the id of the one agent whose id is prefix or begins with it.
 func (w *Warehouse) agent(ctx context.Context, conn *duck.Conn, prefix string) (string, error) {
-	agents := "(" + w.tallied([]string{"agent_id"}, dimension{expr: "NULL"}, selection{}) + ")"
+	agents := "(" + w.tallied([]string{"agent_id"}, oneGroup, selection{}) + ")"
 	ids, err := column(ctx, conn, `SELECT DISTINCT agent_id FROM `+agents+` WHERE starts_with(agent_id, ?)
 		ORDER BY agent_id <> ?, agent_id LIMIT 6`, prefix, prefix)
 	if err != nil {

@@ -50,8 +50,11 @@ func (w *Warehouse) counted(columns []string, d dimension, s selection) string {
 	for _, c := range columns {
 		stored = append(stored, w.tallyColumn(c, d, table))
 	}
+	for _, n := range numbers {
+		stored = append(stored, n.name)
+	}
 	text := fmt.Sprintf("SELECT %s\nFROM (%s)\nWHERE %s",
-		strings.Join(append(stored, storedNumbers), ", "), relation(w.snap, tallies, table, false), s.where(table))
+		strings.Join(stored, ", "), relation(w.snap, tallies, table, false), s.where(table))
 	if len(calls) == 0 {
 		return text
 	}
@@ -64,19 +67,25 @@ func (w *Warehouse) countCalls(from string, columns []string, d dimension, s sel
 	for _, c := range columns {
 		inner = append(inner, w.tallyColumn(c, d, &schema.Calls))
 	}
+	for _, n := range numbers {
+		inner = append(inner, n.of+" AS "+n.name)
+	}
 	return fmt.Sprintf("SELECT %s\nFROM %s\nWHERE %s\nGROUP BY ALL\nHAVING count(*) > 0",
-		strings.Join(append(inner, tallyNumbers), ", "), from, s.where(&schema.Calls))
+		strings.Join(inner, ", "), from, s.where(&schema.Calls))
 }
 
-// tallyNumbers are what tallied knows of the calls that a row stands for. What a
-// report does not ask for is not computed.
-const tallyNumbers = `count(*) AS calls,
-	count(duration_ms) AS timed_calls, sum(duration_ms) AS total_ms, max(duration_ms) AS max_ms,
-	count(total_cost) AS costed_calls, sum(total_cost) AS total_cost,
-	sum(total_cost) FILTER (duration_ms IS NOT NULL) AS timed_cost, sum(duration_ms) FILTER (total_cost IS NOT NULL) AS costed_ms`
-
-// storedNumbers are the same of a table of tallies.
-const storedNumbers = "calls, timed_calls, total_ms, max_ms, costed_calls, total_cost, timed_cost, costed_ms"
+// numbers are what tallied knows of the calls that a row stands for, and how that
+// is counted. What a report does not ask for is not computed.
+var numbers = []struct{ name, of string }{
+	{"calls", "count(*)"},
+	{"timed_calls", "count(duration_ms)"},
+	{"total_ms", "sum(duration_ms)"},
+	{"max_ms", "max(duration_ms)"},
+	{"costed_calls", "count(total_cost)"},
+	{"total_cost", "sum(total_cost)"},
+	{"timed_cost", "sum(total_cost) FILTER (duration_ms IS NOT NULL)"},
+	{"costed_ms", "sum(duration_ms) FILTER (total_cost IS NOT NULL)"},
+}
 
 // tallyOf returns the smallest of the tables of tallies that knows all of the
 // columns, and what bounds the selection; nil where there is none.

@@ -1,5 +1,7 @@
 package schema
 
+import "slices"
+
 // Type is the logical type of a column. Types are declared here and never
 // inferred from data, so that no file's column can flip.
 type Type uint8
@@ -245,3 +247,10 @@ var TallyTables = []*Table{&WordTallies, &LengthTallies, &QuarterTallies}
 
 // Tables are all tables of a warehouse but for the tallies.
 var Tables = []*Table{&Calls, &Turns, &Items, &Runs}
+
+// PeriodTables are the tables with a file for each period, calls first; AllTables
+// are all that have files.
+var (
+	PeriodTables = slices.Concat(CallTables, TallyTables)
+	AllTables    = slices.Concat(Tables, TallyTables)
+)

@@ -117,15 +117,46 @@ func count[K comparable](t *Tallies, table *Table, groups map[K]*sums, most int,
 	}
 }
 
+// handOn hands on the rows of a table, in the order of their keys, and forgets
+// them. key appends to a row what a key says.
+func handOn[K comparable](t *Tallies, table *Table, groups map[K]*sums, compare func(a, b K) int, key func(row parquet.Row, k K) parquet.Row) error {
+	for _, k := range slices.SortedFunc(maps.Keys(groups), compare) {
+		t.row = groups[k].append(key(t.row[:0], k))
+		if err := t.emit(table, t.row); err != nil {
+			return err
+		}
+	}
+	clear(groups)
+	return nil
+}
+
 // Close hands on the last rows.
 func (t *Tallies) Close() error {
 	if err := t.endQuarter(); err != nil {
 		return err
 	}
-	if err := t.endLengths(); err != nil {
+	err := handOn(t, &LengthTallies, t.byStep, func(a, b lengthKey) int {
+		return cmp.Or(compareBool(b.step.OK, a.step.OK), cmp.Compare(a.step.V, b.step.V),
+			t.compare(a.words[:], b.words[:]), compareBool(a.started, b.started))
+	}, func(row parquet.Row, k lengthKey) parquet.Row {
+		return append(t.texts(append(row, int64Value(k.step, 0)), k.words[:]),
+			parquet.BooleanValue(k.started).Level(0, 0, 3))
+	})
+	if err != nil {
 		return err
 	}
-	return t.endWords()
+	return handOn(t, &WordTallies, t.byWord, func(a, b wordKey) int {
+		return cmp.Or(t.compare(a.words[:], b.words[:]), cmp.Compare(a.state, b.state), cmp.Compare(a.settlement, b.settlement),
+			compareBool(a.optedOut, b.optedOut), compareBool(a.started, b.started),
+			compareBool(a.spoke.OK, b.spoke.OK), compareBool(a.spoke.V, b.spoke.V))
+	}, func(row parquet.Row, k wordKey) parquet.Row {
+		return append(t.texts(row, k.words[:]),
+			requiredText(wordBytes(transcriptBytes[:], k.state), 7),
+			requiredText(wordBytes(settlementBytes[:], k.settlement), 8),
+			parquet.BooleanValue(k.optedOut).Level(0, 0, 9),
+			parquet.BooleanValue(k.started).Level(0, 0, 10),
+			boolValue(k.spoke, 11))
+	})
 }
 
 // quarterOf returns when the quarter of an hour began that a call started in.
@@ -142,21 +173,15 @@ func quarterOf(start Opt[int64]) Opt[int64] {
 
 // endQuarter hands on the rows of a quarter of an hour.
 func (t *Tallies) endQuarter() error {
-	keys := slices.SortedFunc(maps.Keys(t.byTime), func(a, b quarterKey) int {
+	err := handOn(t, &QuarterTallies, t.byTime, func(a, b quarterKey) int {
 		return cmp.Or(t.compare(a.words[:], b.words[:]), cmp.Compare(a.settlement, b.settlement))
+	}, func(row parquet.Row, k quarterKey) parquet.Row {
+		return append(t.texts(append(row, int64Value(t.quarter, 0)), k.words[:]),
+			requiredText(wordBytes(settlementBytes[:], k.settlement), 4))
 	})
-	for _, k := range keys {
-		t.row = append(t.row[:0], int64Value(t.quarter, 0))
-		for i, id := range k.words {
-			t.row = append(t.row, text(t.words[id], 1+i))
-		}
-		t.row = append(t.row, requiredText(wordBytes(settlementBytes[:], k.settlement), 4))
-		t.row = t.byTime[k].append(t.row)
-		if err := t.emit(&QuarterTallies, t.row); err != nil {
-			return err
-		}
+	if err != nil {
+		return err
 	}
-	clear(t.byTime)
 	if t.givenUp[&WordTallies] && t.givenUp[&LengthTallies] { // no more need to know the words of other quarters
 		clear(t.ids)
 		t.words = t.words[:1]
@@ -164,50 +189,12 @@ func (t *Tallies) endQuarter() error {
 	return nil
 }
 
-func (t *Tallies) endLengths() error {
-	keys := slices.SortedFunc(maps.Keys(t.byStep), func(a, b lengthKey) int {
-		return cmp.Or(compareBool(b.step.OK, a.step.OK), cmp.Compare(a.step.V, b.step.V),
-			t.compare(a.words[:], b.words[:]), compareBool(a.started, b.started))
-	})
-	for _, k := range keys {
-		t.row = append(t.row[:0],
-			int64Value(k.step, 0),
-			text(t.words[k.words[0]], 1),
-			text(t.words[k.words[1]], 2),
-			parquet.BooleanValue(k.started).Level(0, 0, 3))
-		t.row = t.byStep[k].append(t.row)
-		if err := t.emit(&LengthTallies, t.row); err != nil {
-			return err
-		}
+// texts appends words to a row.
+func (t *Tallies) texts(row parquet.Row, words []uint32) parquet.Row {
+	for _, id := range words {
+		row = append(row, text(t.words[id], len(row)))
 	}
-	clear(t.byStep)
-	return nil
-}
-
-func (t *Tallies) endWords() error {
-	keys := slices.SortedFunc(maps.Keys(t.byWord), func(a, b wordKey) int {
-		return cmp.Or(t.compare(a.words[:], b.words[:]), cmp.Compare(a.state, b.state), cmp.Compare(a.settlement, b.settlement),
-			compareBool(a.optedOut, b.optedOut), compareBool(a.started, b.started),
-			compareBool(a.spoke.OK, b.spoke.OK), compareBool(a.spoke.V, b.spoke.V))
-	})
-	for _, k := range keys {
-		t.row = t.row[:0]
-		for i, id := range k.words {
-			t.row = append(t.row, text(t.words[id], i))
-		}
-		t.row = append(t.row,
-			requiredText(wordBytes(transcriptBytes[:], k.state), 7),
-			requiredText(wordBytes(settlementBytes[:], k.settlement), 8),
-			parquet.BooleanValue(k.optedOut).Level(0, 0, 9),
-			parquet.BooleanValue(k.started).Level(0, 0, 10),
-			boolValue(k.spoke, 11))
-		t.row = t.byWord[k].append(t.row)
-		if err := t.emit(&WordTallies, t.row); err != nil {
-			return err
-		}
-	}
-	clear(t.byWord)
-	return nil
+	return row
 }
 
 // compare orders words, null first.

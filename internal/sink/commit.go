@@ -311,7 +311,7 @@ func (c *commit) manifest(refs []segmentRef, runID string) *layout.Manifest {
 // finish puts a manifest's files in order, and takes the watermark from them.
 func finish(m *layout.Manifest) {
 	order := map[string]int{}
-	for i, t := range slices.Concat(schema.Tables, schema.TallyTables) {
+	for i, t := range schema.AllTables {
 		order[t.Name] = i
 	}
 	slices.SortFunc(m.Files, func(a, b layout.File) int {

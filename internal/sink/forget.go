@@ -227,7 +227,7 @@ func (f *forgetting) again(c *commit, i int, calls *layout.File) (bool, error) {
 			continue
 		}
 		now := &commit{old: f.made[j]}
-		for _, t := range slices.Concat(schema.CallTables, schema.TallyTables) {
+		for _, t := range schema.PeriodTables {
 			if file := now.fileOf(t.Name, calls.Period); file != nil {
 				if err := c.b.link(f.made[j], file.Path); err != nil {
 					return false, err

@@ -15,9 +15,6 @@ type periodWriter struct {
 	only                *schema.Table // what copy writes the rows of; nil: all tables
 }
 
-// userTurns is where a row of calls says how often the caller spoke.
-var userTurns = schema.Calls.Column("user_turns")
-
 func newPeriodWriter(b *builder, codec *libzstd, period string) *periodWriter {
 	return &periodWriter{
 		calls: newTableWriter(b, codec, &schema.Calls, period),
@@ -73,8 +70,10 @@ func (w *periodWriter) write(call *schema.Call, month []byte) error {
 		return err
 	}
 	w.calls.rows.AddCall(call, month)
-	if err := w.tallies.add(call, call.UserTurns()); err != nil {
-		return err
+	if w.tallies != nil {
+		if err := w.tallies.counts.Add(call, call.UserTurns()); err != nil {
+			return err
+		}
 	}
 	if len(call.Turns) > 0 {
 		span(&w.turns.info, call.StartAt)
@@ -104,12 +103,10 @@ func (w *periodWriter) copy(call *schema.Call, rows *callRows) error {
 		if err := w.calls.add(rows.call); err != nil {
 			return err
 		}
-		var said schema.Opt[int32]
-		if v := rows.call[userTurns]; !v.IsNull() {
-			said = schema.Some(v.Int32())
-		}
-		if err := w.tallies.add(call, said); err != nil {
-			return err
+		if w.tallies != nil {
+			if err := w.tallies.counts.Add(call, userTurnsIn(rows.call, userTurns)); err != nil {
+				return err
+			}
 		}
 	}
 	for row := range rows.of(rows.turns, &schema.Turns) {

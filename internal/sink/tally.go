@@ -9,8 +9,8 @@ import (
 	"callhouse/internal/schema"
 )
 
-// tallyWriter writes the tallies of a month's calls beside them. A nil one
-// writes nothing.
+// tallyWriter writes the tallies of a month's calls, which it counts, beside
+// them. A nil one has nothing to write.
 type tallyWriter struct {
 	counts *schema.Tallies
 	files  map[*schema.Table]*tableWriter
@@ -33,12 +33,16 @@ func newTallyWriter(b *builder, codec *libzstd, period string) *tallyWriter {
 // tallied says whether the calls of a period are counted: those of a month.
 func tallied(period string) bool { return len(period) == len("2026-10") }
 
-// add counts a call with its user_turns.
-func (w *tallyWriter) add(call *schema.Call, userTurns schema.Opt[int32]) error {
-	if w == nil {
-		return nil
+// userTurns is where a row of calls of today's columns has its user_turns.
+var userTurns = schema.Calls.Column("user_turns")
+
+// userTurnsIn returns the user_turns of a row of calls, which stand at a position;
+// -1: it has none.
+func userTurnsIn(row parquet.Row, at int) schema.Opt[int32] {
+	if at < 0 || row[at].IsNull() {
+		return schema.Opt[int32]{}
 	}
-	return w.counts.Add(call, userTurns)
+	return schema.Some(row[at].Int32())
 }
 
 // close makes the files durable and returns their lines of the manifest.

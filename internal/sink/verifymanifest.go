@@ -3,7 +3,6 @@ package sink
 import (
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"callhouse/internal/layout"
@@ -96,7 +95,7 @@ func (v *verifier) periodsFit(at string, periods map[string]map[string]bool) {
 			v.bad.add("period", at, "%s has a file, and so has its day %s", month, period)
 		}
 	}
-	for _, t := range slices.Concat(schema.CallTables[1:], schema.TallyTables) {
+	for _, t := range schema.PeriodTables[1:] {
 		for period := range periods[t.Name] {
 			if !calls[period] {
 				v.bad.add("reference", at, "%s has a file for %s, calls has none", t.Name, period)
@@ -109,7 +108,7 @@ func (v *verifier) periodsFit(at string, periods map[string]map[string]bool) {
 }
 
 func tableOf(name string) *schema.Table {
-	for _, t := range slices.Concat(schema.Tables, schema.TallyTables) {
+	for _, t := range schema.AllTables {
 		if t.Name == name {
 			return t
 		}

@@ -242,8 +242,8 @@ func (p *periodCheck) call(call *schema.Call, row parquet.Row) error {
 		bad("count", "call %s has %d turns, and says %d", call.ID, turns, call.TurnCount.V)
 	}
 	if p.userTurns >= 0 {
-		if says := row[p.userTurns]; says.IsNull() == call.TurnCount.OK || !says.IsNull() && int(says.Int32()) != byUser {
-			bad("count", "call %s has %d turns in which the caller says something, and says %v", call.ID, byUser, says)
+		if says := userTurnsIn(row, p.userTurns); says.OK != call.TurnCount.OK || says.OK && int(says.V) != byUser {
+			bad("count", "call %s has %d turns in which the caller says something, and says %v", call.ID, byUser, row[p.userTurns])
 		}
 	}
 	if call.OptOut.V && (turns > 0 || items > 0 || call.RecordingURL != nil || call.Summary != nil || call.UserSentiment != nil) {

@@ -46,11 +46,7 @@ func (t *tallyCheck) add(call *schema.Call, row parquet.Row, userTurns int) erro
 	if len(t.files) == 0 {
 		return nil
 	}
-	var said schema.Opt[int32]
-	if userTurns >= 0 && !row[userTurns].IsNull() {
-		said = schema.Some(row[userTurns].Int32())
-	}
-	return t.counts.Add(call, said)
+	return t.counts.Add(call, userTurnsIn(row, userTurns))
 }
 
 // end compares the last rows.

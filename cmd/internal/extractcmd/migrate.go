@@ -11,10 +11,11 @@ import (
 )
 
 const migrateAbout = `migrate writes the files that an older callhouse made as this one makes them: with the columns that it
-had not yet, filled from what was kept in extra. It asks the service for nothing.
+had not yet, filled from what was kept in extra or counted, and with the tallies of months that are one file. It asks
+the service for nothing.
 
-There is no need for it: older files are read as they are, and written anew whenever a run changes something in
-them. It spares a reader the question which files have a column.`
+Nothing is lost without it: older files are read as they are, and written anew whenever a run changes something in
+them. Until then user_turns is null in them, and reports over their months take longer.`
 
 func migrateCommand(s *settings, stderr io.Writer) *cobra.Command {
 	return &cobra.Command{
