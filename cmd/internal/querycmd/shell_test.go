@@ -156,7 +156,8 @@ func TestShellHistory(t *testing.T) {
 	x.keys(ctrlR)
 	x.see("inc-search")
 	x.keys("222")
-	x.see("query> select 222 as second_one;")
+	// The first of the three keys finds it: the last one's frame is waited for.
+	x.see("inc-search): 222_", "query> select 222 as second_one;")
 	x.keys(enter)
 	x.see("second_one\n──────────\n       222")
 	x.ready()

@@ -40,8 +40,9 @@ func NewEditor(c EditorConfig) *Editor {
 	rl := readline.NewShell()
 	rl.Prompt.Primary(func() string {
 		// Asking the terminal where the cursor is takes a round trip for each key,
-		// and a key that comes along with the answer is lost. So it is asked only
-		// where a list has to find its room.
+		// and a key that comes in one read with the answer is lost (after v1.3.0 of
+		// the library it is not: its pull request 118). So it is asked only where a
+		// list has to find its room.
 		_ = rl.Config.Set("cursor-position-probe", rl.Keymap.Local() != "")
 		return c.Prompt
 	})
