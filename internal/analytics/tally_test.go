@@ -135,27 +135,38 @@ func TestTalliesSpareTheCalls(t *testing.T) {
 
 // Days are cut from quarters of an hour only where the zone allows it: St. John's
 // moved its clocks at one minute past midnight, and Liberia was 44 minutes and a
-// half behind.
+// half behind. With a call that a broken clock put centuries ahead, the zone
+// changes too often to know all its offsets.
 func TestTalliesInOddZones(t *testing.T) {
-	for name, cut := range map[string]time.Time{
-		"America/St_Johns": time.Date(2010, 11, 7, 2, 31, 0, 0, time.UTC), // 00:01, back to 23:01 of the day before
-		"Africa/Monrovia":  time.Date(1971, 6, 1, 0, 44, 30, 0, time.UTC), // midnight
+	for _, c := range []struct {
+		zone string
+		cut  time.Time
+		far  bool
+	}{
+		{"America/St_Johns", time.Date(2010, 11, 7, 2, 31, 0, 0, time.UTC), false}, // 00:01, back to 23:01 of the day before
+		{"America/St_Johns", time.Date(2010, 11, 7, 2, 31, 0, 0, time.UTC), true},
+		{"Africa/Monrovia", time.Date(1971, 6, 1, 0, 44, 30, 0, time.UTC), false}, // midnight
 	} {
 		var calls []row
 		for i := range 8 {
-			calls = append(calls, row{"call_id": fmt.Sprint(i), "start_at": cut.UnixMilli() + int64(i-4)*30_000, "user_sentiment": "positive"})
+			calls = append(calls, row{"call_id": fmt.Sprint(i), "start_at": c.cut.UnixMilli() + int64(i-4)*30_000, "user_sentiment": "positive"})
+		}
+		groups := 2
+		if c.far {
+			calls = append(calls, row{"call_id": "far", "start_at": c.cut.AddDate(300, 0, 0).UnixMilli(), "user_sentiment": "positive"})
+			groups++
 		}
 		d := analyticstest.Data{Calls: calls, Compacted: func(string) bool { return true }}
 		root := t.TempDir()
 		analyticstest.Write(t, root, 1, d)
-		loc := zone(t, name)
+		loc := zone(t, c.zone)
 		w := open(t, root, loc)
 		for _, by := range []string{"day", "hour"} {
 			rows, err := w.Report(t.Context(), "sentiment", analytics.Params{By: by})
 			got := all(t, rows, err)
 			want := oracle("sentiment", d, analytics.Params{By: by}, loc)
-			if d := diff(want, got); d != "" || len(want) != 2 {
-				t.Errorf("%s by %s, in %d groups (-oracle +report):\n%s", name, by, len(want), d)
+			if d := diff(want, got); d != "" || len(want) != groups && by == "day" {
+				t.Errorf("%s by %s, far %v, in %d groups (-oracle +report):\n%s", c.zone, by, c.far, len(want), d)
 			}
 		}
 	}

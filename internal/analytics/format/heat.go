@@ -75,7 +75,6 @@ func writeHeat(ctx context.Context, w *bufio.Writer, src *drawn, o Options) (Res
 // A heat map is of hours and days of the week: both are always shown whole, so
 // that an hour without calls is seen.
 func (h *heat) draw(w *bufio.Writer, width int) {
-	days := []string{"Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"}
 	var most, longest int64 = 1, 0
 	var sums [24]int64
 	for at, n := range h.fields {
@@ -87,7 +86,7 @@ func (h *heat) draw(w *bufio.Writer, width int) {
 	}
 	write := func(n int64) string { return thousands(fmt.Sprint(n)) }
 	// A field is a number, a space, a bar and a gap.
-	bar := func() int { return (width-6-len(write(longest)))/len(days) - len(write(most)) - 1 - gap }
+	bar := func() int { return (width-6-len(write(longest)))/len(value.Weekdays) - len(write(most)) - 1 - gap }
 	if bar() < 1 {
 		write = short
 	}
@@ -100,13 +99,13 @@ func (h *heat) draw(w *bufio.Writer, width int) {
 		writeLine(w, h.title)
 	}
 	head := "      "
-	for _, d := range days {
+	for _, d := range value.Weekdays {
 		head += fmt.Sprintf("%*s%s", room, d[:3], strings.Repeat(" ", 1+cells+gap))
 	}
 	writeLine(w, head+fmt.Sprintf("%*s", roomAll, "all"))
 	for hour, sum := range sums {
 		line := fmt.Sprintf("%02d:00 ", hour)
-		for _, d := range days {
+		for _, d := range value.Weekdays {
 			n := h.fields[[2]string{fmt.Sprint(hour), d}]
 			number := "·"
 			if n > 0 {

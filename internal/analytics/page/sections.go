@@ -251,10 +251,9 @@ func heat(ctx context.Context, r reader, p period) (*section, error) {
 		return nil, err
 	}
 	s := &section{ID: "heat", Title: "When calls come"}
-	days := []string{"Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"}
 	h := &chart.Heat{ID: "heat", Title: s.Title, Every: 3}
 	t := &table{Command: a.Command, By: "hour"}
-	for _, day := range days {
+	for _, day := range value.Weekdays {
 		h.Down = append(h.Down, day[:3])
 		h.Values = append(h.Values, make([]float64, 24))
 		t.Heads = append(t.Heads, head{Text: day[:3], Column: "calls", Where: "weekday=" + day})
@@ -264,7 +263,7 @@ func heat(ctx context.Context, r reader, p period) (*section, error) {
 		key := fmt.Sprint(hour)
 		h.Across = append(h.Across, fmt.Sprintf("%02d", hour))
 		l := line{Name: fmt.Sprintf("%02d:00", hour), Key: key}
-		for i, day := range days {
+		for i, day := range value.Weekdays {
 			v := a.at(field{"calls", map[string]string{"hour": key, "weekday": day}})
 			l.Cells = append(l.Cells, a.cell(v, "calls"))
 			n, _ := v.(int64)
