@@ -24,7 +24,7 @@ test: ## Run the quick tests (what the README's second command runs)
 
 .PHONY: race
 race: ## Run the quick tests under the race detector
-	go test -race ./...
+	go test -race -timeout 30m ./...
 
 .PHONY: vet
 vet: ## go vet
