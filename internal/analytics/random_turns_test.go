@@ -20,6 +20,8 @@ var answers = []answer{
 	{`{"status":"Error"}`, true}, {`{"status":"timed_out"}`, true}, {`{"error":"no such customer"}`, true}, {`{"errors":[1]}`, true}, {`{"error":{"a":1}}`, true},
 	{`{"status":400}`, true}, {`{"code":599}`, true}, {`{"status_code":502.0}`, true}, {`{"statusCode":404}`, true}, {`{"success":false}`, true},
 	{`{"ok":false}`, true}, {`{"is_error":true}`, true}, {`{"isError":true}`, true}, {"Error: refused", true}, {"  TIMEOUT", true}, {"failed, try again", true},
+	{`{"\u0065rror":"spelled so"}`, true}, {`{"code":"\u0034","st\u0061tus":404}`, true}, {`{"note":"\"error\": 1"}`, false},
+	{"{\n \"status\" :\t\"FAILED\"}", true}, {`{"code": 4.04e2}`, true}, {`{"success" : false}`, true}, {`{"of":{"error":1,"status":500,"ok":false}}`, false},
 	{`{"status":"error"`, false}, // cut off: neither JSON nor a sentence
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -117,6 +118,29 @@ func TestOlderFiles(t *testing.T) {
 	rows, err = w.SQL(t.Context(), "SELECT min(month), max(month), sum(total_cost) FROM calls WHERE month = '1970-01'")
 	if d := diff([][]any{{"1970-01", "1970-01", nil}}, all(t, rows, err)); d != "" {
 		t.Error(d)
+	}
+}
+
+// Conditions on a call, its start and its month reach the files, whatever a view
+// makes of them: otherwise a question about a week would read all years.
+func TestConditionsReachTheFiles(t *testing.T) {
+	w := warehouse(t, analyticstest.Data{
+		Calls: []row{{"call_id": "c", "start_at": int64(1)}},
+		Turns: []row{{"call_id": "c", "call_start_at": int64(1), "role": "agent"}},
+		Items: []row{{"call_id": "c", "call_start_at": int64(1)}},
+	}, nil)
+	for _, c := range []struct{ table, start string }{
+		{"calls", "start_at"}, {"transcript_turns", "call_start_at"}, {"tool_calls", "call_start_at"}, {"analysis_items", "call_start_at"},
+	} {
+		for _, column := range []string{"call_id", c.start, "month"} {
+			value := "'1970-01-02'"
+			rows, err := w.SQL(t.Context(), fmt.Sprintf("EXPLAIN (FORMAT json) SELECT count(*), max(hash(t)) FROM %s t WHERE %s > %s", c.table, column, value))
+			plan := fmt.Sprint(all(t, rows, err))
+			_, scan, _ := strings.Cut(plan, "READ_PARQUET")
+			if !regexp.MustCompile(`"Filters": *"[^"]*\b` + column + `\b`).MatchString(scan) {
+				t.Errorf("a condition on %s.%s does not reach the file:\n%s", c.table, column, plan)
+			}
+		}
 	}
 }
 

@@ -36,8 +36,8 @@ WITH spoken AS (
         max(epoch_ms(end_at)) FILTER (role = 'user') OVER so_far AS user_until
     FROM selected_turns
     WHERE (role = 'agent' OR role = 'user') AND start_at IS NOT NULL AND end_at IS NOT NULL
-    WINDOW in_order AS (PARTITION BY call_id ORDER BY turn),
-        so_far AS (PARTITION BY call_id ORDER BY turn ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+    WINDOW in_order AS (PARTITION BY call_start_at, call_id ORDER BY turn),
+        so_far AS (PARTITION BY call_start_at, call_id ORDER BY turn ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
 ), turns AS (
     SELECT key, call_id, role, ends - begins AS talk_ms,
         CASE WHEN role = 'agent' AND role_before = 'user' AND begins >= end_before THEN begins - end_before END AS latency_ms,

@@ -35,37 +35,40 @@
 --   call_start_at  TIMESTAMP WITH TIME ZONE  -   start of the call, for narrowing by time without a join
 --   month          VARCHAR NOT NULL          -   the partition that it lies in, as in calls
 
-WITH timed AS (
+-- All that is grouped here is grouped by the call, its start and its month, so that
+-- conditions on any of them reach the files.
+WITH told AS (
+    SELECT *, CASE WHEN role = 'tool_call_result' THEN tells_failure(content) END AS failed
+    FROM transcript_turns
+), timed AS (
     SELECT *,
         max(end_at) FILTER (is_spoken) OVER earlier AS said_until,
         min(start_at) FILTER (is_spoken) OVER later AS said_from
-    FROM transcript_turns
-    WINDOW earlier AS (PARTITION BY call_id ORDER BY turn ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING),
-        later AS (PARTITION BY call_id ORDER BY turn ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING)
+    FROM told
+    WINDOW earlier AS (PARTITION BY call_start_at, call_id, month ORDER BY turn ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING),
+        later AS (PARTITION BY call_start_at, call_id, month ORDER BY turn ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING)
 ), items AS (
     SELECT *, role = 'tool_call_invocation' AS is_invocation,
         CASE WHEN tool_call_id IS NULL THEN turn
-            ELSE row_number() OVER (PARTITION BY call_id, tool_call_id, role ORDER BY turn) END AS nth
+            ELSE row_number() OVER (PARTITION BY tool_call_id, call_id, call_start_at, month, role ORDER BY turn) END AS nth
     FROM timed
     WHERE role = 'tool_call_invocation' OR role = 'tool_call_result'
 ), paired AS (
-    SELECT call_id, tool_call_id,
+    SELECT call_start_at, call_id, month, tool_call_id,
         coalesce(min(turn) FILTER (is_invocation), min(turn)) AS turn,
         coalesce(any_value(tool_name) FILTER (is_invocation), any_value(tool_name)) AS tool_name,
         any_value(arguments) FILTER (is_invocation) AS arguments,
         min(turn) FILTER (NOT is_invocation) AS result_turn,
         any_value(content) FILTER (NOT is_invocation) AS result,
+        any_value(failed) AS failed,
         min(start_at) FILTER (is_invocation) AS started_at,
         min(coalesce(end_at, start_at)) FILTER (NOT is_invocation) AS ended_at,
         CASE WHEN count(said_until) = count(*) THEN min(said_until) END AS said_until,
-        CASE WHEN count(said_from) = count(*) THEN max(said_from) END AS said_from,
-        any_value(call_start_at) AS call_start_at,
-        any_value(month) AS month
+        CASE WHEN count(said_from) = count(*) THEN max(said_from) END AS said_from
     FROM items
-    GROUP BY call_id, tool_call_id, nth
+    GROUP BY call_start_at, call_id, month, tool_call_id, nth
 )
-SELECT call_id, turn, tool_call_id, tool_name, arguments, result_turn, result,
-    CASE WHEN result_turn IS NOT NULL THEN tells_failure(result) END AS failed,
+SELECT call_id, turn, tool_call_id, tool_name, arguments, result_turn, result, failed,
     started_at, ended_at,
     epoch_ms(ended_at) - epoch_ms(started_at) AS duration_ms,
     CASE WHEN said_from < said_until THEN 0 ELSE epoch_ms(said_from) - epoch_ms(said_until) END AS pause_ms,
