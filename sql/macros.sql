@@ -94,6 +94,9 @@ CREATE MACRO list_median(l) AS list_sort(l)[(len(l) + 1) // 2];
 CREATE MACRO smooth(percent, n) AS (percent / 100e0 * n + 1) / (n + 2);
 CREATE MACRO chance(percent, n) AS sqrt(smooth(percent, n) * (1 - smooth(percent, n)) / n);
 
--- Whether a text holds every word that is searched, in any case.
+-- Whether a text holds every word that is searched, in any case. The pattern of the longest one
+-- finds the few texts that are worth to be made small letters of.
 CREATE MACRO has_all_words(content) AS
-    coalesce(list_bool_and(list_transform(getvariable('words'), w -> contains(lower(content), lower(w)))), false);
+    CASE WHEN regexp_matches(content, getvariable('longest_word'), 'i')
+        THEN list_bool_and(list_transform(getvariable('words'), w -> contains(lower(content), lower(w)))) IS TRUE
+        ELSE false END;

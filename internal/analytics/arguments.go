@@ -3,6 +3,7 @@ package analytics
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -16,11 +17,34 @@ func setArguments(ctx context.Context, conn *duck.Conn, p Params) error {
 	for i, w := range p.Words {
 		words[i] = quote(w)
 	}
-	text := "SET VARIABLE call_id = " + quote(p.Call) + ";\nSET VARIABLE words = CAST([" + strings.Join(words, ", ") + "] AS VARCHAR[])"
+	text := "SET VARIABLE call_id = " + quote(p.Call) + ";\nSET VARIABLE words = CAST([" + strings.Join(words, ", ") + "] AS VARCHAR[]);\n" +
+		"SET VARIABLE longest_word = " + quote(anyCase(p.Words))
 	if err := conn.Exec(ctx, text); err != nil {
 		return fmt.Errorf("set the arguments: %w", err)
 	}
 	return nil
+}
+
+// anyCase returns a pattern that the longest of the words matches in any case.
+// Patterns and lower() agree on which letters are alike, but for the dotted
+// capital I of Turkish, whose small letter is i.
+func anyCase(words []string) string {
+	var longest string
+	for _, w := range words {
+		if len(w) > len(longest) {
+			longest = w
+		}
+	}
+	var b strings.Builder
+	for _, r := range longest {
+		switch r {
+		case 'i', 'I', 'İ':
+			b.WriteString("[iİ]")
+		default:
+			b.WriteString(regexp.QuoteMeta(string(r)))
+		}
+	}
+	return b.String()
 }
 
 // FindCall returns the id of the one call whose id is prefix or begins with it,

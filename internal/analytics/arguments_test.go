@@ -2,7 +2,10 @@ package analytics_test
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
+	"unicode"
 
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
@@ -108,5 +111,46 @@ func TestCosts(t *testing.T) {
 	rows, err := w.SQL(t.Context(), "SELECT call_id, cost_state FROM costs ORDER BY call_id")
 	if d := diff([][]any{{"a", "known"}, {"b", "none"}, {"c", "awaited"}, {"d", "never"}, {"e", "awaited"}}, all(t, rows, err)); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+// What is found is what holds the words in small letters, whichever letters
+// have several, and whatever a word would mean in a pattern.
+func TestSearchInAnyCase(t *testing.T) {
+	contents := []string{"İSTANBUL", "istanbul", "a.b", "axb", "50% (of) [it]", "two\nlines", "C:\\temp", "ΟΔΟΣ", "οδός", "fullstop"}
+	for r := range unicode.MaxRune {
+		if unicode.ToLower(r) != r || unicode.ToUpper(r) != r {
+			contents = append(contents, string(r))
+		}
+	}
+	var d analyticstest.Data
+	for i, content := range contents {
+		id := fmt.Sprintf("%05d", i)
+		d.Calls = append(d.Calls, row{"call_id": id, "start_at": int64(1000)})
+		d.Turns = append(d.Turns, row{"call_id": id, "turn": int64(0), "role": "user", "content": content, "call_start_at": int64(1000)})
+	}
+	w := warehouse(t, d, nil)
+	for _, words := range [][]string{
+		{"i"}, {"İ"}, {"ı"}, {"I"}, {"K"}, {"k"}, {"Σ"}, {"ς"}, {"ß"}, {"ẞ"}, {"Å"}, {"ǅ"}, {"Ꭰ"}, {"é"}, {"ſ"}, {"µ"},
+		{"istanbul"}, {"İstanbul", "bul"}, {"a.b"}, {"(OF)", "%"}, {"[it]"}, {"o\nl"}, {"c:\\T"}, {"."}, {"\\"}, {"stop", "ull"}, {"$"}, {""}, {" "},
+	} {
+		var want [][]any
+		for _, c := range d.Turns {
+			found := true
+			for _, word := range words {
+				found = found && strings.Contains(strings.ToLower(c["content"].(string)), strings.ToLower(word))
+			}
+			if found {
+				want = append(want, []any{c["call_id"]})
+			}
+		}
+		rows, err := w.Report(t.Context(), "search", analytics.Params{Words: words})
+		var got [][]any
+		for _, r := range all(t, rows, err) {
+			got = append(got, r[:1])
+		}
+		if d := diff(want, got); d != "" {
+			t.Errorf("search %q (-want +got):\n%s", words, d)
+		}
 	}
 }
