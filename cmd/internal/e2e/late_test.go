@@ -14,6 +14,7 @@ import (
 // fetched is not lost: the record is asked for once more, and only of calls
 // that had ended just before.
 func TestTranscriptThatComesLate(t *testing.T) {
+	t.Parallel()
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 31, Calls: 3000, Days: 5}})
 	e := newEditor(c)
 	c.clock.Set(c.clock.Now().UTC().Truncate(24 * time.Hour).Add(30 * time.Hour)) // in the company's busy hours

@@ -29,6 +29,7 @@ func (c *company) instant(statement string) int64 {
 // the night before and can have a transcript. One with nothing new costs the
 // pages alone.
 func TestNightCostsTheMinimum(t *testing.T) {
+	t.Parallel()
 	const days = 200 // so that a night brings a two-hundredth of the calls
 	known := *nightCalls
 	if testing.Short() {

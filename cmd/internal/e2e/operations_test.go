@@ -16,6 +16,7 @@ const operations = "../../../docs/operations.md"
 // The page on operation is a script: its blocks run one after the other, against
 // a sandbox, in folders of the test's own.
 func TestOperationsPage(t *testing.T) {
+	t.Parallel()
 	page, err := os.ReadFile(operations)
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 // before it lose it as they go, a day and three commits later; nothing of it is
 // in the journal; and the call itself stays, with its times and its cost.
 func TestOptOutAfterTheCall(t *testing.T) {
+	t.Parallel()
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 61, Calls: 250, Days: 12}})
 	e := newEditor(c)
 	if r := e.extract(); r.code != cli.ExitOK {

@@ -150,6 +150,7 @@ func TestMaskedNumbers(t *testing.T) {
 // Calls past --keep go at the end of a run, are asked for no more, and the rest
 // equals the truth. Where more is kept again, they come back.
 func TestKeepForgetsWithTime(t *testing.T) {
+	t.Parallel()
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 8, Calls: 300, Days: 16}})
 	c.mustExtract()
 	all := c.counts("SELECT 'calls' AS key, count(*) AS n FROM calls")["calls"]

@@ -299,6 +299,7 @@ func TestVerifyDeep(t *testing.T) {
 // A call that the list did not show when its span was put on record is told as
 // lacking; one that is new, or that was forgotten, is not.
 func TestVerifyDeepFindsWhatIsLacking(t *testing.T) {
+	t.Parallel()
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 22, Calls: 200, Days: 10}})
 	e := newEditor(c)
 	hidden := ""

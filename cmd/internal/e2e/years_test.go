@@ -125,6 +125,7 @@ func (n *nights) lastRow() (outcome, text, drift string) {
 // the truth, and every incident stands in the table runs, in the exit code and
 // in the metrics of its night.
 func TestThirtyNights(t *testing.T) {
+	t.Parallel()
 	n := new(nights)
 	began := time.Now().Truncate(time.Millisecond)
 	day := func(d int) time.Time { return began.Add(time.Duration(d) * 24 * time.Hour) }
