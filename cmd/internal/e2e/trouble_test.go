@@ -221,7 +221,8 @@ func TestRealWarehouseInTrouble(t *testing.T) {
 			}
 		})
 		// The Parquet reader pools decoders with channels in them, which must not
-		// be met outside of their bubble. Two collections empty its pool.
+		// be met outside of their bubble: no test runs beside this one, and two
+		// collections empty the pool.
 		runtime.GC()
 		runtime.GC()
 		if err != nil {
