@@ -38,7 +38,8 @@
 -- All that is grouped here is grouped by the call, its start and its month, so that
 -- conditions on any of them reach the files.
 WITH told AS (
-    SELECT *, CASE WHEN role = 'tool_call_result' THEN tells_failure(content) END AS failed
+    SELECT *, role = 'tool_call_invocation' AS is_invocation, role = 'tool_call_result' AS is_result,
+        CASE WHEN role = 'tool_call_result' THEN tells_failure(content) END AS failed
     FROM transcript_turns
 ), timed AS (
     SELECT *,
@@ -48,21 +49,21 @@ WITH told AS (
     WINDOW earlier AS (PARTITION BY call_start_at, call_id, month ORDER BY turn ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING),
         later AS (PARTITION BY call_start_at, call_id, month ORDER BY turn ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING)
 ), items AS (
-    SELECT *, role = 'tool_call_invocation' AS is_invocation,
+    SELECT *,
         CASE WHEN tool_call_id IS NULL THEN turn
-            ELSE row_number() OVER (PARTITION BY tool_call_id, call_id, call_start_at, month, role ORDER BY turn) END AS nth
+            ELSE row_number() OVER (PARTITION BY tool_call_id, call_id, call_start_at, month, is_invocation ORDER BY turn) END AS nth
     FROM timed
-    WHERE role = 'tool_call_invocation' OR role = 'tool_call_result'
+    WHERE is_invocation OR is_result
 ), paired AS (
     SELECT call_start_at, call_id, month, tool_call_id,
         coalesce(min(turn) FILTER (is_invocation), min(turn)) AS turn,
         coalesce(any_value(tool_name) FILTER (is_invocation), any_value(tool_name)) AS tool_name,
         any_value(arguments) FILTER (is_invocation) AS arguments,
-        min(turn) FILTER (NOT is_invocation) AS result_turn,
-        any_value(content) FILTER (NOT is_invocation) AS result,
+        min(turn) FILTER (is_result) AS result_turn,
+        any_value(content) FILTER (is_result) AS result,
         any_value(failed) AS failed,
         min(start_at) FILTER (is_invocation) AS started_at,
-        min(coalesce(end_at, start_at)) FILTER (NOT is_invocation) AS ended_at,
+        min(coalesce(end_at, start_at)) FILTER (is_result) AS ended_at,
         CASE WHEN count(said_until) = count(*) THEN min(said_until) END AS said_until,
         CASE WHEN count(said_from) = count(*) THEN max(said_from) END AS said_from
     FROM items
