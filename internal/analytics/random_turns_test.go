@@ -22,6 +22,8 @@ var answers = []answer{
 	{`{"ok":false}`, true}, {`{"is_error":true}`, true}, {`{"isError":true}`, true}, {"Error: refused", true}, {"  TIMEOUT", true}, {"failed, try again", true},
 	{`{"\u0065rror":"spelled so"}`, true}, {`{"code":"\u0034","st\u0061tus":404}`, true}, {`{"note":"\"error\": 1"}`, false},
 	{"{\n \"status\" :\t\"FAILED\"}", true}, {`{"code": 4.04e2}`, true}, {`{"success" : false}`, true}, {`{"of":{"error":1,"status":500,"ok":false}}`, false},
+	{`{"status":"errored"}`, true}, {`{"status":"failure"}`, true}, {`{"status":"fault"}`, true}, {`{"status":"exception"}`, true}, {`{"status":"timeout"}`, true},
+	{"exception in line 3", true}, {"Failure.", true}, {"traceback", true}, {"errored", false}, {"a\\b", false},
 	{`{"status":"error"`, false}, // cut off: neither JSON nor a sentence
 }
 

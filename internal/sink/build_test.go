@@ -2,10 +2,10 @@ package sink
 
 import (
 	"bufio"
-	"bytes"
 	"database/sql"
 	"flag"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -90,17 +90,7 @@ func writeInput(t *testing.T, path string) (size int64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := bufio.NewWriterSize(f, 1<<20)
-	var r sandbox.Renderer
-	var line []byte
-	for v := range w.Visible(now) {
-		line = append(r.Detail(line[:0], v), '\n')
-		size += int64(len(line))
-		if _, err := out.Write(line); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := out.Flush(); err != nil {
+	if size, err = writeDetails(f, w, now); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.Close(); err != nil {
@@ -109,20 +99,42 @@ func writeInput(t *testing.T, path string) (size int64) {
 	return size
 }
 
+// writeDetails writes the details of a company's calls as NDJSON, newest first.
+func writeDetails(to io.Writer, w *sandbox.World, now time.Time) (size int64, err error) {
+	out := bufio.NewWriterSize(to, 1<<20)
+	var r sandbox.Renderer
+	var line []byte
+	for v := range w.Visible(now) {
+		line = append(r.Detail(line[:0], v), '\n')
+		size += int64(len(line))
+		if _, err := out.Write(line); err != nil {
+			return size, err
+		}
+	}
+	return size, out.Flush()
+}
+
+// measured runs a command to its good end, and tells how it did, and what it said.
+func measured(t *testing.T, cmd *exec.Cmd) (s side, said string) {
+	t.Helper()
+	began := time.Now()
+	out, err := cmd.CombinedOutput()
+	s.wall = time.Since(began)
+	if err != nil {
+		t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
+	}
+	s.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	s.peak = cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss
+	return s, string(out)
+}
+
 // runSide runs one of the two in a process of its own.
 func runSide(t *testing.T, name, input, out string) side {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestBuildSide$", "-build", "1",
 		"-build-side", name, "-build-input", input)
 	cmd.Env = append(os.Environ(), "BUILD_OUT="+out, "GOMAXPROCS=2", "GOGC=50") // GOGC as in cmd/extract
-	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &said, &said
-	began := time.Now()
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("%s: %v\n%s", name, err, said.String())
-	}
-	s := side{wall: time.Since(began), cpu: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}
-	s.peak = cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss
+	s, _ := measured(t, cmd)
 	if current, err := filepath.EvalSymlinks(filepath.Join(out, layout.CurrentName)); err == nil {
 		out = current // and not the snapshots before it
 	}

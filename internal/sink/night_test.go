@@ -1,7 +1,6 @@
 package sink
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"flag"
@@ -12,7 +11,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -36,8 +34,16 @@ const (
 
 var nightNow = time.Date(2026, 11, 19, 12, 0, 0, 0, time.UTC)
 
-func nightWorld(t *testing.T, calls int64) *sandbox.World {
+// nightWorld returns the calls of the warehouse that this process is to work on.
+func nightWorld(t *testing.T) *sandbox.World {
 	t.Helper()
+	if *nightSide == "" {
+		t.Skip("TestNightIsFlat runs it")
+	}
+	calls, err := strconv.ParseInt(*nightSizes, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
 	w, err := sandbox.NewWorld(sandbox.Config{Seed: 1, Calls: calls, Days: max(1, int(calls/callsADay)), Origin: nightNow})
 	if err != nil {
 		t.Fatal(err)
@@ -62,18 +68,10 @@ func TestNightIsFlat(t *testing.T) {
 		var best side
 		var did string
 		for range nightRounds {
-			cmd := nightProcess(t, "TestNightSide", calls, root)
-			var said bytes.Buffer
-			cmd.Stdout, cmd.Stderr = &said, &said
-			began := time.Now()
-			if err := cmd.Run(); err != nil {
-				t.Fatalf("%v\n%s", err, said.String())
-			}
-			now := side{wall: time.Since(began), cpu: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(),
-				peak: cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss}
+			now, said := measured(t, nightProcess(t, "TestNightSide", calls, root))
 			if best.wall == 0 || now.cpu < best.cpu {
 				best = now
-				_, did, _ = strings.Cut(said.String(), "did ")
+				_, did, _ = strings.Cut(said, "did ")
 				did, _, _ = strings.Cut(did, "\n")
 			}
 		}
@@ -122,43 +120,21 @@ func nightProcess(t *testing.T, test string, calls int64, root string) *exec.Cmd
 // tell as the nights' own, which begin as copies of this one.
 func makeNights(t *testing.T, root string, calls int64) {
 	t.Helper()
-	if said, err := nightProcess(t, "TestNightBuild", calls, root).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, said)
-	}
+	measured(t, nightProcess(t, "TestNightBuild", calls, root))
 }
 
-// TestNightBuild makes the warehouse, in a process of its own.
+// TestNightBuild makes a warehouse whose months are compacted, as years of nights
+// leave it, in a process of its own.
 func TestNightBuild(t *testing.T) {
-	if *nightSide == "" {
-		t.Skip("TestNightIsFlat runs it")
-	}
-	calls, err := strconv.ParseInt(*nightSizes, 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	buildNights(t, *nightSide, calls)
-}
-
-// buildNights makes a warehouse whose months are compacted, as years of nights
-// leave it.
-func buildNights(t *testing.T, root string, calls int64) {
-	t.Helper()
-	w, err := Open(Options{Root: root, RunID: layout.RunID(nightNow, 1), Workers: 2, Now: func() time.Time { return nightNow }})
+	world := nightWorld(t)
+	w, err := Open(Options{Root: *nightSide, RunID: layout.RunID(nightNow, 1), Workers: 2, Now: func() time.Time { return nightNow }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	from, to := io.Pipe()
 	go func() {
-		var r sandbox.Renderer
-		var line []byte
-		out := bufio.NewWriterSize(to, 1<<20)
-		for v := range nightWorld(t, calls).Visible(nightNow) {
-			line = append(r.Detail(line[:0], v), '\n')
-			if _, err := out.Write(line); err != nil {
-				break // the import tells
-			}
-		}
-		to.CloseWithError(out.Flush())
+		_, err := writeDetails(to, world, nightNow)
+		to.CloseWithError(err)
 	}()
 	i := w.NewImport(doneRow(w), func(a AsideError) { t.Error(a.Error()) })
 	if err := i.Add(t.Context(), &Dump{Name: "calls", Lines: from, AsOf: nightNow.UnixMilli(), Kind: schema.KindDetail}, nil); err != nil {
@@ -183,13 +159,7 @@ func buildNights(t *testing.T, root string, calls int64) {
 
 // TestNightSide is one night, in a process of its own.
 func TestNightSide(t *testing.T) {
-	if *nightSide == "" {
-		t.Skip("TestNightIsFlat runs it")
-	}
-	calls, err := strconv.ParseInt(*nightSizes, 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	world := nightWorld(t)
 	now := nightNow.Add(time.Hour)
 	salt := fmt.Sprint(time.Now().UnixNano() % 1e8)
 	w, err := Open(Options{Root: *nightSide, RunID: layout.RunID(now, uint32(time.Now().UnixNano())), Now: func() time.Time { return now }})
@@ -199,7 +169,7 @@ func TestNightSide(t *testing.T) {
 	var r sandbox.Renderer
 	var recs []schema.Record
 	n := 0
-	for v := range nightWorld(t, calls).Visible(nightNow) {
+	for v := range world.Visible(nightNow) {
 		id, body := v.ID.String(), r.Detail(nil, v)
 		if n%2 == 0 {
 			body = bytes.Replace(body, []byte(`"variant_label":null`), []byte(`"variant_label":"`+salt+`"`), 1)
