@@ -1,7 +1,6 @@
 package analytics_test
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -70,7 +69,7 @@ func benchWarehouse(b testing.TB) string {
 	for _, f := range files {
 		m.Files = append(m.Files, f...)
 	}
-	raw, err := json.Marshal(m)
+	raw, err := m.Encode()
 	if err != nil {
 		b.Fatal(err)
 	}

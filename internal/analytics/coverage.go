@@ -62,7 +62,7 @@ func (w *Warehouse) Coverage(ctx context.Context, report string, p Params, now t
 	if err != nil {
 		return nil, err
 	}
-	conn, err := w.connect(ctx)
+	conn, err := w.ask(ctx, selected)
 	if err != nil {
 		return nil, err
 	}

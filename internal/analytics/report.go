@@ -63,6 +63,9 @@ func Describe(name string) ([]*sqlfiles.File, error) {
 	return found, nil
 }
 
+// selected names what the choice of a report's calls reads.
+const selected = " calls word_tallies length_tallies quarter_tallies"
+
 // Report runs a named report over the calls that p selects.
 func (w *Warehouse) Report(ctx context.Context, name string, p Params) (*Rows, error) {
 	f, ok := sqlfiles.Report(name)
@@ -73,7 +76,7 @@ func (w *Warehouse) Report(ctx context.Context, name string, p Params) (*Rows, e
 		}
 		return nil, unknown("report", name, known)
 	}
-	conn, err := w.connect(ctx)
+	conn, err := w.ask(ctx, f.SQL+selected)
 	if err != nil {
 		return nil, err
 	}

@@ -62,7 +62,7 @@ func arguments(stmt *duck.Stmt, values map[string]string) ([]any, error) {
 
 // runSQL runs one statement that reads, with what arguments returns for it.
 func (w *Warehouse) runSQL(ctx context.Context, text string, arguments func(*duck.Stmt) ([]any, error)) (_ *Rows, err error) {
-	conn, err := w.connect(ctx)
+	conn, err := w.ask(ctx, text)
 	if err != nil {
 		return nil, err
 	}

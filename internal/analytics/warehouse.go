@@ -24,6 +24,8 @@ type Options struct {
 	// MemoryLimit. A process that must not die has to run them in another, since
 	// DuckDB does not hold its memory limit everywhere.
 	Safe *Limits
+	// Prover proves files before they are read; nil: they are read as they are.
+	Prover Prover
 }
 
 // Warehouse is one snapshot, open for questions. It may be used by several
@@ -33,6 +35,8 @@ type Warehouse struct {
 	loc  *time.Location
 	db   *duck.DB
 	safe bool // only what safe lets pass is run
+
+	prover Prover
 	// localMicros is, in SQL, the local time of a stored call's start, in µs.
 	localMicros string
 	inQuarters  bool // quarters of an hour tell the local time
@@ -69,7 +73,7 @@ func Open(ctx context.Context, root string, o Options) (*Warehouse, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Warehouse{snap: snap, loc: o.Location, db: db, safe: o.Safe != nil,
+	w := &Warehouse{snap: snap, loc: o.Location, db: db, safe: o.Safe != nil, prover: o.Prover,
 		localMicros: localMicros(o.Location, snap.Manifest), inQuarters: inQuarters(o.Location, snap.Manifest)}
 	if err := w.define(ctx, o.Safe); err != nil {
 		return nil, errors.Join(err, db.Close())

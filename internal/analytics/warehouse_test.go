@@ -201,10 +201,7 @@ func TestOpenErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	newer := strings.Replace(string(raw), fmt.Sprintf(`"format_version":%d`, layout.FormatVersion), `"format_version":99`, 1)
-	if err := os.WriteFile(manifest, []byte(newer), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	analyticstest.Edit(t, manifest, func(m *layout.Manifest) { m.FormatVersion = 99 })
 	var version *layout.VersionError
 	if _, err := analytics.Open(t.Context(), root, analytics.Options{}); !errors.As(err, &version) || version.Got != 99 {
 		t.Errorf("Open of a newer version: %v", err)

@@ -8,10 +8,7 @@
 package layout
 
 import (
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"time"
@@ -114,49 +111,4 @@ func ParseRunID(id string) (started time.Time, ok bool) {
 	}
 	t, err := time.Parse("20060102T150405Z", id[:16])
 	return t, err == nil
-}
-
-// ErrNoWarehouse is returned when a folder holds no committed snapshot.
-var ErrNoWarehouse = errors.New("no warehouse yet")
-
-// Snapshot is one committed state of a warehouse.
-type Snapshot struct {
-	// Dir is the snapshot's own folder, with no link left in its last element:
-	// what is read under it comes from one commit.
-	Dir      string
-	Manifest *Manifest
-}
-
-// Path returns the path of a file of the snapshot.
-func (s *Snapshot) Path(f *File) string { return filepath.Join(s.Dir, filepath.FromSlash(f.Path)) }
-
-// Current resolves the link current of the warehouse at root, once, and reads
-// the manifest of the snapshot that it points at.
-// It returns ErrNoWarehouse where nothing was ever committed.
-func Current(root string) (*Snapshot, error) {
-	target, err := os.Readlink(filepath.Join(root, CurrentName))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("%s: %w", root, ErrNoWarehouse)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("resolve the current snapshot: %w", err)
-	}
-	return Open(root, filepath.Base(target))
-}
-
-// Open reads the snapshot called name, as in "000042".
-func Open(root, name string) (*Snapshot, error) {
-	if _, ok := ParseSnapshotName(name); !ok {
-		return nil, fmt.Errorf("open snapshot: %q is not the name of a snapshot", name)
-	}
-	dir := filepath.Join(root, SnapshotsName, name)
-	raw, err := os.ReadFile(filepath.Join(dir, ManifestName))
-	if err != nil {
-		return nil, fmt.Errorf("read manifest: %w", err)
-	}
-	m, err := ParseManifest(raw)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, ManifestName), err)
-	}
-	return &Snapshot{Dir: dir, Manifest: m}, nil
 }

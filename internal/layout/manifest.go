@@ -1,8 +1,15 @@
 package layout
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"path"
+	"regexp"
+	"strconv"
 	"time"
 
 	"callhouse/internal/schema"
@@ -16,13 +23,15 @@ const FormatVersion = 2
 // FormatKey is the key of the format version in a Parquet file's metadata.
 const FormatKey = "callhouse.format_version"
 
-// Manifest lists what a snapshot is made of. It is written last, and it covers
-// every other file of its snapshot; nothing covers the manifest itself.
+// Manifest lists what a snapshot is made of. It is written last, it covers every
+// other file of its snapshot, and its own checksum covers it.
 type Manifest struct {
-	FormatVersion int       `json:"format_version"`
-	Snapshot      int64     `json:"snapshot"`
-	RunID         string    `json:"run_id"`
-	CommittedAt   time.Time `json:"committed_at"`
+	FormatVersion int `json:"format_version"`
+	// Checksum is set by Encode; empty: the manifest is of a format that has none.
+	Checksum    string    `json:"manifest_sha256,omitempty"`
+	Snapshot    int64     `json:"snapshot"`
+	RunID       string    `json:"run_id"`
+	CommittedAt time.Time `json:"committed_at"`
 	// Watermark is the newest start_at in calls, ms UTC; 0 where there is none.
 	Watermark int64 `json:"watermark"`
 	// Coverage says which spans of start_at were listed completely, and when:
@@ -115,24 +124,144 @@ func (e *VersionError) Error() string {
 		e.Got, FormatVersion)
 }
 
-// ParseManifest parses a manifest. It returns a *VersionError for one of a
-// later format before it looks at anything else in it.
+// checksumSince is the first format version whose manifests carry a checksum.
+const checksumSince = 3
+
+// The checksum stands in the manifest's first lines, as the value of this
+// member. It is the SHA-256 of the whole file, with zeros in its own place.
+const (
+	checksumMember = `"manifest_sha256": "`
+	noChecksum     = "0000000000000000000000000000000000000000000000000000000000000000"
+)
+
+// Encode returns the manifest as its file holds it, with its checksum.
+func (m *Manifest) Encode() ([]byte, error) {
+	sealed := *m
+	sealed.Checksum = noChecksum
+	raw, err := json.MarshalIndent(&sealed, "", " ")
+	if err != nil {
+		return nil, fmt.Errorf("encode the manifest: %w", err)
+	}
+	raw = append(raw, '\n')
+	at := bytes.Index(raw, []byte(checksumMember)) + len(checksumMember)
+	sum := sha256.Sum256(raw)
+	hex.Encode(raw[at:], sum[:])
+	return raw, nil
+}
+
+// checksum compares a manifest with the checksum in it. There is none in
+// manifests of old formats.
+func checksum(raw []byte) (there bool, err error) {
+	before, rest, there := bytes.Cut(raw, []byte(checksumMember))
+	if !there {
+		return false, nil
+	}
+	if len(rest) < len(noChecksum) {
+		return true, errors.New("it is cut short")
+	}
+	h := sha256.New()
+	h.Write(before)
+	h.Write([]byte(checksumMember + noChecksum))
+	h.Write(rest[len(noChecksum):])
+	if hex.EncodeToString(h.Sum(nil)) != string(rest[:len(noChecksum)]) {
+		return true, errors.New("its checksum is not that of its content")
+	}
+	return true, nil
+}
+
+// ParseManifest parses a manifest. A manifest whose checksum is wrong says
+// nothing that could be trusted, its format version included; of a sound one of
+// a later format ParseManifest returns a *VersionError before it looks at
+// anything else.
 func ParseManifest(raw []byte) (*Manifest, error) {
+	sealed, err := checksum(raw)
+	if err != nil {
+		return nil, err
+	}
 	var v struct {
 		FormatVersion int `json:"format_version"`
 	}
 	if err := json.Unmarshal(raw, &v); err != nil {
-		return nil, fmt.Errorf("parse manifest: %w", err)
+		return nil, fmt.Errorf("it is not JSON: %w", err)
 	}
 	if v.FormatVersion > FormatVersion {
 		return nil, &VersionError{Got: v.FormatVersion}
 	}
 	if v.FormatVersion < 1 {
-		return nil, fmt.Errorf("parse manifest: no format version in it")
+		return nil, errors.New("it has no format version")
+	}
+	if v.FormatVersion >= checksumSince && !sealed {
+		return nil, errors.New("it has no checksum")
 	}
 	m := new(Manifest)
 	if err := json.Unmarshal(raw, m); err != nil {
-		return nil, fmt.Errorf("parse manifest: %w", err)
+		return nil, fmt.Errorf("it is not a manifest: %w", err)
 	}
 	return m, nil
+}
+
+// Sealed reports whether the manifest carries a checksum, so that what it says
+// may be acted on where that removes something.
+func (m *Manifest) Sealed() bool { return m.Checksum != "" }
+
+var tableRE = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+
+// Contradictions says where a manifest contradicts itself, the number of its
+// snapshot's folder, or the rules for names. What it names is safe to open: no
+// path leads out of the snapshot.
+func (m *Manifest) Contradictions(n int64) []string {
+	var out []string
+	add := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	if n != m.Snapshot {
+		add("it is of snapshot %d, and lies in the folder of snapshot %d", m.Snapshot, n)
+	}
+	if m.Oldest < 0 || m.Oldest > m.Snapshot {
+		add("the oldest snapshot that may be there is said to be %d", m.Oldest)
+	}
+	for _, s := range m.Journal {
+		if _, ok := ParseRunID(s.Run); !ok || s.Number < 1 {
+			add("it names no journal segment: %q %d", s.Run, s.Number)
+		}
+	}
+	if f := m.Forgotten; f != nil && !IsForgottenFile(f.Path) {
+		add("%q is not the path of a file of tombstones", f.Path)
+	}
+	paths, periods := map[string]bool{}, map[[2]string]bool{}
+	for i := range m.Files {
+		f := &m.Files[i]
+		if what := f.misnamed(); what != "" {
+			add("%s: %s", f.Path, what)
+		}
+		if paths[f.Path] {
+			add("it names %s twice", f.Path)
+		}
+		if periods[[2]string{f.Table, f.Period}] {
+			add("it names two files of %s for %s", f.Table, f.Period)
+		}
+		paths[f.Path], periods[[2]string{f.Table, f.Period}] = true, true
+	}
+	return out
+}
+
+// misnamed says what is wrong with a file's table, path, period and figures.
+func (f *File) misnamed() string {
+	if f.Bytes < 0 || f.Rows < 0 {
+		return "its size is negative"
+	}
+	if f.Table == schema.Runs.Name {
+		if f.Path != RunsFile || f.Period != "" {
+			return "no such path for the table runs"
+		}
+		return ""
+	}
+	period, id, ok := ParseDataFile(path.Base(f.Path))
+	switch {
+	case !tableRE.MatchString(f.Table):
+		return "there is no table " + strconv.Quote(f.Table)
+	case !ok || f.Path != DataFile(f.Table, period, id):
+		return "that is no path of a data file"
+	case period != f.Period:
+		return "its period is said to be " + strconv.Quote(f.Period)
+	}
+	return ""
 }

@@ -12,15 +12,14 @@ import (
 // hold them: by period, in each by start, those without one last. A call is
 // valid until the next one is asked for.
 func Calls(ctx context.Context, s *layout.Snapshot) iter.Seq2[*schema.Call, error] {
-	c := &commit{fsys: Disk{}, old: s}
-	return callsOf(ctx, s, func(f *layout.File) (*periodReader, error) { return c.openPeriod(f.Period) })
+	return callsOf(ctx, s, func(c *commit, f *layout.File) (*periodReader, error) { return c.openPeriod(f.Period) })
 }
 
 // CallRows yields the calls of a snapshot in the same order, without their turns
 // and items: the table calls alone is read.
 func CallRows(ctx context.Context, s *layout.Snapshot) iter.Seq2[*schema.Call, error] {
-	return callsOf(ctx, s, func(f *layout.File) (*periodReader, error) {
-		t, err := openTable(Disk{}, s.Path(f), &schema.Calls)
+	return callsOf(ctx, s, func(c *commit, f *layout.File) (*periodReader, error) {
+		t, err := c.open(f)
 		if err != nil {
 			return nil, err
 		}
@@ -30,10 +29,16 @@ func CallRows(ctx context.Context, s *layout.Snapshot) iter.Seq2[*schema.Call, e
 
 // callsOf yields the calls of a snapshot; open opens the period of a file of
 // calls.
-func callsOf(ctx context.Context, s *layout.Snapshot, open func(*layout.File) (*periodReader, error)) iter.Seq2[*schema.Call, error] {
+func callsOf(ctx context.Context, s *layout.Snapshot, open func(*commit, *layout.File) (*periodReader, error)) iter.Seq2[*schema.Call, error] {
 	return func(yield func(*schema.Call, error) bool) {
+		fsys, err := openToRead(s.Root())
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		c := &commit{fsys: fsys, old: s, proofs: new(proofs)}
 		for _, f := range s.Manifest.FilesOf(schema.Calls.Name) {
-			in, err := open(f)
+			in, err := open(c, f)
 			if err != nil {
 				yield(nil, err)
 				return
@@ -75,7 +80,11 @@ func each(ctx context.Context, in *periodReader, yield func(*schema.Call, error)
 // Forgotten returns what tells whether a snapshot's warehouse was asked to
 // forget a call.
 func Forgotten(s *layout.Snapshot) (func(id string) bool, error) {
-	t, err := readTombstones(Disk{}, s)
+	fsys, err := openToRead(s.Root())
+	if err != nil {
+		return nil, err
+	}
+	t, err := readTombstones(fsys, s)
 	if err != nil {
 		return nil, err
 	}

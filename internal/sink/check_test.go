@@ -15,7 +15,7 @@ import (
 // returns the run's warehouse and what there was before.
 func checked(t *testing.T, root string, n int, calls ...map[string]any) (*Warehouse, *layout.Snapshot) {
 	t.Helper()
-	w := aRun(t, Disk{}, root, n)
+	w := aRun(t, nil, root, n)
 	before := w.Snapshot()
 	for _, more := range calls {
 		start := testDay.AddDate(0, 0, -3).UnixMilli()

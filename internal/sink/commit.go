@@ -67,6 +67,10 @@ type commit struct {
 	dropped  map[string]bool // periods of the old snapshot that are left out whole
 	tell     func(rows int64)
 
+	proofs      *proofs      // nil: files are read as they are
+	lostJournal func(loss)        // is told what of the journal cannot be read
+	trusts      func(string) bool // says whether all of a run's journal could be read
+
 	forgotten *tombstones      // their calls stay out
 	masker    *schema.Mask     // of what did not go through Clean
 	mask      *layout.Mask     // what is masked since now; nil: as before
@@ -111,9 +115,14 @@ func (c *commit) try(ctx context.Context, id string, refs []segmentRef, row func
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, c.in.close()) }()
-	next := int64(1)
-	if c.old != nil {
-		next = c.old.Manifest.Snapshot + 1
+	for _, l := range c.in.broken {
+		c.lostJournal(l)
+	}
+	// What was lost may have been on the pages that these stand for.
+	c.in.covered = slices.DeleteFunc(c.in.covered, func(s covered) bool { return !c.trusts(s.run) })
+	next, err := nextNumber(c.fsys, c.root)
+	if err != nil {
+		return nil, err
 	}
 	var m *layout.Manifest
 	var snapshot *layout.Snapshot
@@ -212,14 +221,14 @@ func (c *commit) linkRest(replaced func(*layout.File) bool) error {
 		if replaced(f) {
 			continue
 		}
-		if err := c.b.link(c.old, f.Path); err != nil {
+		if err := c.b.link(c.old, f.Path, f.Bytes); err != nil {
 			return err
 		}
 		c.files = append(c.files, *f)
 		c.stats.Linked++
 	}
 	if keeper := cmp.Or(c.keeper, c.old); keeper.Manifest.Forgotten != nil {
-		return c.b.link(keeper, keeper.Manifest.Forgotten.Path)
+		return c.b.link(keeper, keeper.Manifest.Forgotten.Path, keeper.Manifest.Forgotten.Bytes)
 	}
 	return nil
 }
@@ -255,7 +264,7 @@ func (c *commit) readRuns() ([]schema.Run, error) {
 	files := c.oldFiles(schema.Runs.Name)
 	var out []schema.Run
 	for _, f := range files {
-		r, err := openTable(c.fsys, c.old.Path(f), &schema.Runs)
+		r, err := c.open(f)
 		if err != nil {
 			return nil, err
 		}
@@ -296,7 +305,7 @@ func (c *commit) manifest(refs []segmentRef, runID string) *layout.Manifest {
 		m.Mask = c.mask
 	}
 	for _, s := range c.in.covered {
-		m.Coverage = cover(m.Coverage, s)
+		m.Coverage = cover(m.Coverage, s.Span)
 	}
 	if c.keepFrom > 0 && !c.asIs {
 		m.Coverage = since(m.Coverage, c.keepFrom)

@@ -48,7 +48,7 @@ func periods(s *layout.Snapshot) (out []string) {
 // the given months, two of them without a turn.
 func monthsBefore(t *testing.T, months ...string) *Warehouse {
 	t.Helper()
-	w := night(t, Disk{}, filepath.Join(t.TempDir(), "w"), 0)
+	w := night(t, nil, filepath.Join(t.TempDir(), "w"), 0)
 	for _, m := range months {
 		for day := 5; day <= 6; day++ {
 			start, err := time.Parse(time.DateOnly, fmt.Sprintf("%s-%02d", m, day))
@@ -65,7 +65,7 @@ func monthsBefore(t *testing.T, months ...string) *Warehouse {
 
 func TestANightCompactsWhatIsOverAndSettled(t *testing.T) {
 	w := monthsBefore(t, "2026-06", "2026-07", "2026-08", "2026-09", "2026-10", "2026-11")
-	before := readCalls(t, Disk{}, w.Snapshot())
+	before := readCalls(t, anywhere, w.Snapshot())
 	// A call came in for July: it stays as it is for tonight.
 	putCall(t, w, "late", time.Date(2026, 7, 7, 0, 0, 0, 0, time.UTC), 0)
 	mustFinish(t, w)
@@ -79,7 +79,7 @@ func TestANightCompactsWhatIsOverAndSettled(t *testing.T) {
 	if got := periods(w.Snapshot()); !slices.Equal(got, want) {
 		t.Errorf("after the second night: %v, want %v", got, want)
 	}
-	after := readCalls(t, Disk{}, w.Snapshot())
+	after := readCalls(t, anywhere, w.Snapshot())
 	for id, call := range before {
 		if !schema.Same(call, after[id]) {
 			t.Errorf("compaction changed call %s", id)
@@ -111,7 +111,7 @@ func tallies(t *testing.T, s *layout.Snapshot, table *schema.Table, month, name 
 		if f.Period != month {
 			continue
 		}
-		r, err := openTable(Disk{}, s.Path(f), table)
+		r, err := openTable(anywhere, s.Path(f), table)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -187,7 +187,7 @@ func TestACompactedMonthTakesChanges(t *testing.T) {
 	if len(after) != 2 || after[0] != before[0] || after[1] == before[1] || !strings.Contains(after[1], "/2026-10.") {
 		t.Errorf("the files were %v, and are %v", before, after)
 	}
-	if got := len(readCalls(t, Disk{}, w.Snapshot())["2026-10-a-5"].Turns); got != 3 {
+	if got := len(readCalls(t, anywhere, w.Snapshot())["2026-10-a-5"].Turns); got != 3 {
 		t.Errorf("the changed call has %d turns, want 3", got)
 	}
 }
@@ -236,7 +236,7 @@ func TestCompactionLosesNoRow(t *testing.T) {
 				setValue(rows[len(rows)-1], columns, "call_id", parquet.ByteArrayValue([]byte("nobody")))
 				return rows
 			})
-			w = night(t, Disk{}, root, 1)
+			w = night(t, nil, root, 1)
 			var damaged *DamageError
 			if _, err := w.Compact(context.Background(), []string{"2026-10"}, nil); !errors.As(err, &damaged) {
 				t.Errorf("Compact = %v, want a DamageError", err)

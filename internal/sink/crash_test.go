@@ -170,7 +170,7 @@ func checkStory(t *testing.T, fsys FS, root string, kept told) {
 			t.Fatalf("call %s was acknowledged and is lost", id)
 		}
 	}
-	if refs, err := listJournal(fsys, root); err != nil || len(refs) > 0 {
+	if refs, _, err := listJournal(fsys, root); err != nil || len(refs) > 0 {
 		t.Fatalf("the journal holds %v after a commit (%v)", refs, err)
 	}
 }
@@ -201,7 +201,7 @@ func storyRoot(t *testing.T) (*memFS, string) {
 		t.Fatal(err)
 	}
 	m := newMemFS()
-	m.mkdirAll(filepath.Dir(root))
+	m.mkdirAll(root)
 	return m, root
 }
 

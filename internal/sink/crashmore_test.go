@@ -121,7 +121,7 @@ func wholeOn(t *testing.T, fsys FS, root string, but ...string) {
 // started again.
 func TestEveryOperationOfAMigration(t *testing.T) {
 	from := filepath.Join(t.TempDir(), "w")
-	w := night(t, Disk{}, from, 0)
+	w := night(t, nil, from, 0)
 	for _, id := range []string{"a", "b", "c", "y"} {
 		if err := w.Put(context.Background(), storyRecord(id, 2)); err != nil {
 			t.Fatal(err)
@@ -173,7 +173,7 @@ func TestEveryOperationOfARecovery(t *testing.T) {
 	from := filepath.Join(t.TempDir(), "w")
 	kept := told{}
 	for n := range 2 {
-		w := night(t, Disk{}, from, n)
+		w := night(t, nil, from, n)
 		for i, id := range []string{"a", "b", "y", "z"}[2*n:] {
 			if err := w.Put(context.Background(), storyRecord(id, 1+i+n)); err != nil {
 				t.Fatal(err)
@@ -193,10 +193,10 @@ func TestEveryOperationOfARecovery(t *testing.T) {
 	}
 	// And what kills in a commit leave: a snapshot in the making, and a whole one
 	// that never became current.
-	for _, dir := range []string{layout.TempName("000002", newID()), "000002"} {
-		if err := os.CopyFS(filepath.Join(from, layout.SnapshotsName, dir), os.DirFS(filepath.Join(from, layout.SnapshotsName, "000001"))); err != nil {
-			t.Fatal(err)
-		}
+	first := damageTo(t, from).s
+	copySnapshot(t, first, 2)
+	if err := os.CopyFS(filepath.Join(from, layout.SnapshotsName, layout.TempName("000003", newID())), os.DirFS(first.Dir)); err != nil {
+		t.Fatal(err)
 	}
 	walk(t, from, 60, func(fsys FS, root string) error {
 		w, err := at(fsys, root, 2)

@@ -3,7 +3,6 @@ package sink
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -42,7 +41,7 @@ func (d *damage) must(err error) {
 func (d *damage) manifest(edit func(*layout.Manifest)) {
 	d.t.Helper()
 	edit(d.s.Manifest)
-	raw, err := json.Marshal(d.s.Manifest)
+	raw, err := d.s.Manifest.Encode()
 	d.must(err)
 	d.must(os.WriteFile(filepath.Join(d.s.Dir, layout.ManifestName), raw, 0o600))
 }
@@ -62,7 +61,7 @@ func (d *damage) file(table, period string) *layout.File {
 // rows writes a file anew with other rows, and has the manifest say what it is.
 func (d *damage) rows(f *layout.File, table *schema.Table, edit func([]parquet.Row) []parquet.Row) {
 	d.t.Helper()
-	r, err := openTable(Disk{}, d.s.Path(f), tableOf(f.Table))
+	r, err := openTable(anywhere, d.s.Path(f), tableOf(f.Table))
 	d.must(err)
 	var rows []parquet.Row
 	for {
@@ -74,7 +73,7 @@ func (d *damage) rows(f *layout.File, table *schema.Table, edit func([]parquet.R
 		rows = append(rows, row.Clone())
 	}
 	d.must(r.close())
-	b := &builder{fsys: Disk{}, dir: d.s.Dir, dirs: map[string]bool{}}
+	b := &builder{fsys: anywhere, dir: d.s.Dir, dirs: map[string]bool{}}
 	w := newTableWriter(b, newCodec(), table, f.Period)
 	for _, row := range edit(rows) {
 		d.must(w.add(row))
@@ -83,6 +82,24 @@ func (d *damage) rows(f *layout.File, table *schema.Table, edit func([]parquet.R
 	d.must(err)
 	d.must(os.Remove(d.s.Path(f)))
 	d.manifest(func(*layout.Manifest) { f.Path, f.Rows, f.Bytes, f.SHA256 = now.Path, now.Rows, now.Bytes, now.SHA256 })
+}
+
+// copySnapshot makes another snapshot that holds what one holds.
+func copySnapshot(t *testing.T, s *layout.Snapshot, number int64) {
+	t.Helper()
+	dir := filepath.Join(filepath.Dir(s.Dir), layout.SnapshotName(number))
+	m := *s.Manifest
+	m.Snapshot, m.Oldest = number, min(m.Oldest, number)
+	raw, err := m.Encode()
+	if err == nil {
+		err = os.CopyFS(dir, os.DirFS(s.Dir))
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, layout.ManifestName), raw, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func (d *damage) bytes(path string, edit func([]byte) []byte) {
@@ -124,7 +141,7 @@ var damages = map[string]struct {
 	"manifest-names-a-foreign-path": {"manifest", func(d *damage) {
 		d.manifest(func(m *layout.Manifest) { m.Files[0].Path = "../../" + m.Files[0].Path })
 	}},
-	"snapshot-gone": {"manifest", func(d *damage) { d.must(os.Rename(d.s.Dir, filepath.Join(d.root, "elsewhere"))) }},
+	"snapshot-gone": {"current", func(d *damage) { d.must(os.Rename(d.s.Dir, filepath.Join(d.root, "elsewhere"))) }},
 	"call-twice": {"twice", func(d *damage) {
 		d.rows(d.file("calls", today), &schema.Calls, func(r []parquet.Row) []parquet.Row { return slices.Insert(r, 1, r[0]) })
 	}},
@@ -256,7 +273,7 @@ var damages = map[string]struct {
 	"runs-out-of-order": {"order", func(d *damage) {
 		f := d.s.Manifest.FilesOf("runs")[0]
 		d.must(os.Remove(d.s.Path(f)))
-		w := newRunsWriter(&builder{fsys: Disk{}, dir: d.s.Dir, dirs: map[string]bool{}}, newCodec())
+		w := newRunsWriter(&builder{fsys: anywhere, dir: d.s.Dir, dirs: map[string]bool{}}, newCodec())
 		for _, n := range []uint32{2, 1} {
 			d.must(w.add(schema.AppendRunRow(nil, &schema.Run{ID: layout.RunID(testDay, n), Outcome: schema.OutcomeDone})))
 		}
@@ -265,7 +282,7 @@ var damages = map[string]struct {
 		d.manifest(func(*layout.Manifest) { *f = *now })
 	}},
 	"journal-broken": {"journal", func(d *damage) {
-		refs, err := listJournal(Disk{}, d.root)
+		refs, _, err := listJournal(anywhere, d.root)
 		d.must(err)
 		d.bytes(refs[0].path(d.root), func(b []byte) []byte {
 			bad := slices.Clone(b)

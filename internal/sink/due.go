@@ -25,7 +25,7 @@ func (w *Warehouse) Due(ctx context.Context, scope schema.DueScope) iter.Seq2[sc
 		})
 		slices.SortFunc(files, func(a, b *layout.File) int { return cmp.Compare(b.Period, a.Period) })
 		for _, f := range files {
-			due, err := w.dueIn(ctx, snapshot.Path(f), scope)
+			due, err := w.dueIn(ctx, snapshot, f, scope)
 			if err != nil {
 				yield(schema.Due{}, err)
 				return
@@ -39,8 +39,8 @@ func (w *Warehouse) Due(ctx context.Context, scope schema.DueScope) iter.Seq2[sc
 	}
 }
 
-func (w *Warehouse) dueIn(ctx context.Context, path string, scope schema.DueScope) (due []schema.Due, err error) {
-	r, err := openTable(w.opts.FS, path, &schema.Calls)
+func (w *Warehouse) dueIn(ctx context.Context, s *layout.Snapshot, f *layout.File, scope schema.DueScope) (due []schema.Due, err error) {
+	r, err := w.proofs.open(w.opts.FS, s, f)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func (w *Warehouse) dueIn(ctx context.Context, path string, scope schema.DueScop
 			return due, closing(err, r.close)
 		}
 		if err := r.reader.Call(row, &call); err != nil {
-			return nil, closing(&DamageError{Path: path, What: err.Error()}, r.close)
+			return nil, closing(&DamageError{Path: r.path, What: err.Error()}, r.close)
 		}
 		if detailDue(&call) || scope == schema.DueUnsettled && call.Unsettled() && string(call.RunID) != w.opts.RunID {
 			due = append(due, schema.Due{CallID: string(call.ID), StartAt: call.StartAt})

@@ -5,7 +5,13 @@ import (
 	"fmt"
 	"io/fs"
 	"syscall"
+
+	"callhouse/internal/layout"
 )
+
+// DamageError says that a file of the warehouse does not hold what was once
+// made durable in it.
+type DamageError = layout.DamageError
 
 // NoSpaceError says that the disk was full. The last snapshot stands, and what
 // was fetched stays in the journal.

@@ -14,31 +14,37 @@ import (
 // Find reads one call of a snapshot with all its turns and items; nil when the
 // snapshot has no such call. The filters of the files say which of them to read.
 func Find(ctx context.Context, s *layout.Snapshot, id string) (*schema.Call, error) {
-	return find(ctx, Disk{}, s, id)
+	fsys, err := openToRead(s.Root())
+	if err != nil {
+		return nil, err
+	}
+	return find(ctx, fsys, s, id)
 }
 
 func find(ctx context.Context, fsys FS, s *layout.Snapshot, id string) (*schema.Call, error) {
+	p := new(proofs)
 	for _, f := range s.Manifest.FilesOf(schema.Calls.Name) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		call := new(schema.Call)
-		n, err := rowsOf(fsys, s, f, id, nil, func(r *schema.RowReader, row parquet.Row) error { return r.Call(row.Clone(), call) })
+		n, err := p.rowsOf(fsys, s, f, id, nil, func(r *schema.RowReader, row parquet.Row) error { return r.Call(row.Clone(), call) })
 		if err != nil {
 			return nil, err
 		}
 		if n > 0 {
-			return call, fill(fsys, s, f.Period, call)
+			return call, p.fill(fsys, s, f.Period, call)
 		}
 	}
-	return nil, nil
+	// A damaged filter may have hidden it.
+	return nil, p.proveAll(fsys, s, &schema.Calls)
 }
 
 // fill reads the turns and items of a call.
-func fill(fsys FS, s *layout.Snapshot, period string, call *schema.Call) error {
+func (p *proofs) fill(fsys FS, s *layout.Snapshot, period string, call *schema.Call) error {
 	c := &commit{fsys: fsys, old: s}
 	if f := c.fileOf(schema.Turns.Name, period); f != nil {
-		_, err := rowsOf(fsys, s, f, string(call.ID), call, func(r *schema.RowReader, row parquet.Row) error {
+		_, err := p.rowsOf(fsys, s, f, string(call.ID), call, func(r *schema.RowReader, row parquet.Row) error {
 			call.Turns = append(call.Turns, schema.Turn{})
 			_, _, err := r.Turn(row.Clone(), &call.Turns[len(call.Turns)-1])
 			return err
@@ -48,7 +54,7 @@ func fill(fsys FS, s *layout.Snapshot, period string, call *schema.Call) error {
 		}
 	}
 	if f := c.fileOf(schema.Items.Name, period); f != nil {
-		_, err := rowsOf(fsys, s, f, string(call.ID), call, func(r *schema.RowReader, row parquet.Row) error {
+		_, err := p.rowsOf(fsys, s, f, string(call.ID), call, func(r *schema.RowReader, row parquet.Row) error {
 			call.Items = append(call.Items, schema.Item{})
 			_, _, err := r.Item(row.Clone(), &call.Items[len(call.Items)-1])
 			return err
@@ -59,8 +65,9 @@ func fill(fsys FS, s *layout.Snapshot, period string, call *schema.Call) error {
 }
 
 // rowsOf visits the rows of one call in a file, and returns how many there are.
-// of is the call, where that is known, so that its start leads to them.
-func rowsOf(fsys FS, s *layout.Snapshot, f *layout.File, id string, of *schema.Call,
+// of is the call, where that is known, so that its start leads to them. What is
+// read is proven before.
+func (p *proofs) rowsOf(fsys FS, s *layout.Snapshot, f *layout.File, id string, of *schema.Call,
 	visit func(*schema.RowReader, parquet.Row) error) (n int64, err error) {
 	t, err := openTable(fsys, s.Path(f), tableOf(f.Table))
 	if err != nil {
@@ -74,6 +81,9 @@ func rowsOf(fsys FS, s *layout.Snapshot, f *layout.File, id string, of *schema.C
 		}
 		if !may {
 			continue
+		}
+		if err := p.prove(fsys, s, f); err != nil {
+			return n, err
 		}
 		first, count, err := stretch(g, t.id, id)
 		if err != nil {

@@ -17,7 +17,7 @@ func TestFind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for id, want := range readCalls(t, Disk{}, s) {
+	for id, want := range readCalls(t, anywhere, s) {
 		got, err := Find(context.Background(), s, id)
 		if err != nil || got == nil {
 			t.Fatalf("call %s: %v, %v", id, got, err)
@@ -33,7 +33,7 @@ func TestFind(t *testing.T) {
 
 // A call with more turns than a row group has rows is found whole.
 func TestFindOverRowGroups(t *testing.T) {
-	w := night(t, Disk{}, filepath.Join(t.TempDir(), "w"), 0)
+	w := night(t, nil, filepath.Join(t.TempDir(), "w"), 0)
 	const turns = rowGroupRows + 1000
 	if err := w.Put(context.Background(), storyRecord("a", 5), storyRecord("b", turns), storyRecord("c", 5)); err != nil {
 		t.Fatal(err)
@@ -43,7 +43,7 @@ func TestFindOverRowGroups(t *testing.T) {
 	if err != nil || got == nil || len(got.Turns) != turns {
 		t.Fatalf("%v, %v", got, err)
 	}
-	if !schema.Same(got, readCalls(t, Disk{}, w.Snapshot())["b"]) {
+	if !schema.Same(got, readCalls(t, anywhere, w.Snapshot())["b"]) {
 		t.Error("the call is not what it is")
 	}
 }

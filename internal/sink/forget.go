@@ -1,6 +1,7 @@
 package sink
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,8 +63,8 @@ func (w *Warehouse) Forget(ctx context.Context, sel Selection, dry bool, progres
 	if current == nil {
 		return nil, fmt.Errorf("forget calls: %w", layout.ErrNoWarehouse)
 	}
-	all, err := retained(w.opts.FS, w.opts.Root, current)
-	if err != nil {
+	all, damage, err := retained(w.opts.FS, w.opts.Root, current)
+	if err = cmp.Or(err, damage); err != nil { // nobody can tell what a damaged one holds
 		return nil, fmt.Errorf("forget calls: %w", err)
 	}
 	f := &forgetting{w: w, all: all, ids: map[string]bool{}, where: map[string]map[string]bool{}}
@@ -128,7 +129,10 @@ func (f *forgetting) done() bool {
 // run makes the snapshots anew, commits them and removes the old ones.
 func (f *forgetting) run(ctx context.Context, progress func(Progress)) error {
 	w := f.w
-	current := f.all[len(f.all)-1].Manifest.Snapshot
+	first, err := nextNumber(w.opts.FS, w.opts.Root)
+	if err != nil {
+		return err
+	}
 	content, line, err := f.tombs.encode()
 	if err != nil {
 		return err
@@ -139,7 +143,7 @@ func (f *forgetting) run(ctx context.Context, progress func(Progress)) error {
 	}
 	tell := teller(progress, "forgotten", total)
 	for i, s := range f.all {
-		if err := f.remake(ctx, i, current+1, content, line); err != nil {
+		if err := f.remake(ctx, i, first, content, line); err != nil {
 			f.discard()
 			return fmt.Errorf("make snapshot %d anew: %w", s.Manifest.Snapshot, err)
 		}
@@ -199,7 +203,7 @@ func (f *forgetting) remake(ctx context.Context, i int, first int64, content []b
 		return err
 	}
 	if i > 0 {
-		err = c.b.link(f.made[0], line.Path)
+		err = c.b.link(f.made[0], line.Path, line.Bytes)
 	} else {
 		err = c.b.write(line.Path, content)
 	}
@@ -229,7 +233,7 @@ func (f *forgetting) again(c *commit, i int, calls *layout.File) (bool, error) {
 		now := &commit{old: f.made[j]}
 		for _, t := range schema.PeriodTables {
 			if file := now.fileOf(t.Name, calls.Period); file != nil {
-				if err := c.b.link(f.made[j], file.Path); err != nil {
+				if err := c.b.link(f.made[j], file.Path, file.Bytes); err != nil {
 					return false, err
 				}
 				c.files = append(c.files, *file)

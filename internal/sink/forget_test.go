@@ -21,7 +21,7 @@ func older(t *testing.T) *Warehouse {
 	root := filepath.Join(t.TempDir(), "w")
 	var w *Warehouse
 	for n := range 3 {
-		w = night(t, Disk{}, root, n)
+		w = night(t, nil, root, n)
 		recs := []schema.Record{storyRecord("a", 1+n), storyRecord("b", 2)}
 		if n == 1 {
 			recs = append(recs, storyRecord("y", 1), storyRecord("z", 2))
@@ -52,7 +52,7 @@ func mustForget(t *testing.T, w *Warehouse, sel Selection) *Receipt {
 func holds(t *testing.T, s *layout.Snapshot) string {
 	t.Helper()
 	var ids []string
-	for id := range readCalls(t, Disk{}, s) {
+	for id := range readCalls(t, anywhere, s) {
 		ids = append(ids, id)
 	}
 	slices.Sort(ids)
@@ -104,7 +104,7 @@ func TestForget(t *testing.T) {
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
-		w = night(t, Disk{}, root, n)
+		w = night(t, nil, root, n)
 	}
 	// Neither does a rollback bring it back, nor does it lose what was forgotten.
 	if _, err := w.Rollback(context.Background(), 4, rolledBack(w)); err != nil {
@@ -189,7 +189,7 @@ func TestCheckReceipt(t *testing.T) {
 	}{
 		"of-another-warehouse": {"tombstone", func(_ *damage, r *Receipt) { r.Calls = append(r.Calls, strings.Repeat("0", 32)) }},
 		"call-came-back": {"not forgotten", func(d *damage, r *Receipt) {
-			t, err := readTombstones(Disk{}, d.s)
+			t, err := readTombstones(anywhere, d.s)
 			d.must(err)
 			t = t.with([]tombstone{t.of([]byte("b"))})
 			raw, line, err := t.encode()
@@ -199,7 +199,7 @@ func TestCheckReceipt(t *testing.T) {
 			r.Calls = append(r.Calls, t.of([]byte("b")).String())
 		}},
 		"old-snapshot-kept": {"kept", func(d *damage, _ *Receipt) {
-			d.must(os.CopyFS(filepath.Join(d.root, "snapshots", "000001"), os.DirFS(d.s.Dir)))
+			copySnapshot(d.t, d.s, 1)
 		}},
 		"another-file": {"checksum", func(_ *damage, r *Receipt) { r.Erased[2].Files[0].SHA256 = "00" }},
 	} {

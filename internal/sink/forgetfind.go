@@ -78,7 +78,7 @@ func (f *forgetting) eachFile(ctx context.Context, visit func(*tableReader, *lay
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			t, err := openTable(f.w.opts.FS, s.Path(file), &schema.Calls)
+			t, err := f.w.proofs.open(f.w.opts.FS, s, file)
 			if err != nil {
 				return err
 			}
@@ -124,7 +124,7 @@ func (f *forgetting) tally(ctx context.Context) error {
 	counted := map[string]Erased{}
 	for _, s := range f.all {
 		sum := Erased{Was: s.Manifest.Snapshot, Files: []layout.File{}}
-		c := &commit{fsys: f.w.opts.FS, old: s}
+		c := &commit{fsys: f.w.opts.FS, old: s, proofs: f.w.proofs}
 		for _, file := range s.Manifest.FilesOf(schema.Calls.Name) {
 			held := f.where[file.Path]
 			if len(held) == 0 {

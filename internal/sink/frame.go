@@ -132,27 +132,38 @@ func readFrame(f File, offset, size int64, dst []byte) (lines []byte, next int64
 	return dst[:at.raw], next, nil
 }
 
-// laterFrame reports whether a whole frame stands anywhere behind offset: then
-// what is broken at offset is damage, and not the torn end of a last write.
-func laterFrame(f File, offset, size int64) (bool, error) {
+// laterFrame returns where the next whole frame behind offset starts, or the
+// segment's size when there is none.
+func laterFrame(f File, offset, size int64) (int64, error) {
 	rest := make([]byte, size-offset)
 	if _, err := f.ReadAt(rest, offset); err != nil {
-		return false, fmt.Errorf("read the journal: %w", err)
+		return 0, fmt.Errorf("read the journal: %w", err)
 	}
 	var magic [4]byte
 	binary.LittleEndian.PutUint32(magic[:], frameMagic)
 	for i := 1; ; i++ {
 		j := bytes.Index(rest[min(i, len(rest)):], magic[:])
 		if j < 0 {
-			return false, nil
+			return size, nil
 		}
 		i += j
 		if _, _, err := readFrame(f, offset+int64(i), size, nil); err == nil {
-			return true, nil
+			return offset + int64(i), nil
 		} else if !errors.Is(err, errTorn) {
-			return false, err
+			return 0, err
 		}
 	}
+}
+
+// wholeFrame says whether a frame was written to its end at offset: what is
+// broken in it then was whole once.
+func wholeFrame(f File, offset, size int64) bool {
+	var h [frameHeader]byte
+	if _, err := f.ReadAt(h[:], offset); err != nil {
+		return false
+	}
+	at, err := parseHeader(h[:])
+	return err == nil && offset+frameHeader+int64(at.packed) <= size
 }
 
 // A record is one line: {"kind":"item","at":1700000000000,"id":"…","body":{…}}.

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"callhouse/internal/layout"
 )
 
 // FS is the file layer under a warehouse: what the sink needs of a POSIX file
@@ -14,13 +16,15 @@ import (
 type FS interface {
 	// Create makes a new file for writing; it fails if the name exists.
 	Create(name string) (File, error)
-	// Open opens a file for reading.
+	// Open opens a regular file for reading.
 	Open(name string) (File, error)
 	Mkdir(name string) error
 	Rename(from, to string) error
 	Link(from, to string) error
 	Symlink(target, name string) error
 	Readlink(name string) (string, error)
+	// Lstat describes a name, and does not follow a link.
+	Lstat(name string) (fs.FileInfo, error)
 	Remove(name string) error
 	ReadDir(name string) ([]fs.DirEntry, error)
 	// SyncDir makes the names in a folder durable.
@@ -36,75 +40,141 @@ type File interface {
 	Stat() (fs.FileInfo, error)
 }
 
-// Disk is the real file system. Files are made 0600 and folders 0700, whatever
-// the umask: calls are nobody else's business.
+// Disk is the real file system, of one warehouse. Files are made 0600 and
+// folders 0700, whatever the umask: calls are nobody else's business. No link is
+// followed out of the warehouse, and only regular files are opened.
 type Disk struct {
-	// Group lets the group read: 0640 and 0750.
-	Group bool
+	dir   *layout.Dir
+	group bool
 }
 
-func (d Disk) modes() (file, folder fs.FileMode) {
-	if d.Group {
+// OpenDisk returns the file system of the warehouse at root, which must be
+// there. group lets the group read: 0640 and 0750.
+func OpenDisk(root string, group bool) (*Disk, error) {
+	dir, err := layout.OpenDir(root)
+	if err != nil {
+		return nil, err
+	}
+	return &Disk{dir: dir, group: group}, nil
+}
+
+func (d *Disk) modes() (file, folder fs.FileMode) {
+	if d.group {
 		return 0o640, 0o750
 	}
 	return 0o600, 0o700
 }
 
 // Create implements FS.
-func (d Disk) Create(name string) (File, error) {
+func (d *Disk) Create(name string) (File, error) {
 	mode, _ := d.modes()
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	f, err := d.dir.Root.OpenFile(d.dir.In(name), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, err
+		return nil, d.dir.Told(name, err)
 	}
 	if err := f.Chmod(mode); err != nil {
-		return nil, errors.Join(err, f.Close(), os.Remove(name))
+		return nil, errors.Join(err, f.Close(), d.Remove(name))
 	}
 	return f, nil
 }
 
 // Open implements FS.
-func (Disk) Open(name string) (File, error) { return os.Open(name) }
+func (d *Disk) Open(name string) (File, error) {
+	f, err := d.dir.Open(name)
+	if err != nil {
+		return nil, err // and no *os.File that is nil
+	}
+	return f, nil
+}
 
 // Mkdir implements FS.
-func (d Disk) Mkdir(name string) error {
-	if err := os.Mkdir(name, 0o700); err != nil {
-		return err
+func (d *Disk) Mkdir(name string) error {
+	if err := d.dir.Root.Mkdir(d.dir.In(name), 0o700); err != nil {
+		return d.dir.Told(name, err)
 	}
 	_, mode := d.modes()
-	return chmodDir(name, mode)
+	return d.chmodDir(name, mode)
 }
 
 // chmodDir sets a folder's mode, but for the bit by which what is made in it
 // gets its group.
-func chmodDir(name string, mode fs.FileMode) error {
-	st, err := os.Stat(name)
+func (d *Disk) chmodDir(name string, mode fs.FileMode) error {
+	st, err := d.dir.Lstat(name)
 	if err != nil {
 		return err
 	}
-	return os.Chmod(name, mode|st.Mode()&fs.ModeSetgid)
+	if !st.IsDir() {
+		return &DamageError{Path: name, What: "it is not a folder"}
+	}
+	return d.dir.Told(name, d.dir.Root.Chmod(d.dir.In(name), mode|st.Mode()&fs.ModeSetgid))
 }
 
 // Rename implements FS.
-func (Disk) Rename(from, to string) error { return os.Rename(from, to) }
+func (d *Disk) Rename(from, to string) error {
+	return d.dir.Told(to, d.dir.Root.Rename(d.dir.In(from), d.dir.In(to)))
+}
 
 // Link implements FS.
-func (Disk) Link(from, to string) error { return os.Link(from, to) }
+func (d *Disk) Link(from, to string) error {
+	return d.dir.Told(from, d.dir.Root.Link(d.dir.In(from), d.dir.In(to)))
+}
 
 // Symlink implements FS.
-func (Disk) Symlink(target, name string) error { return os.Symlink(target, name) }
+func (d *Disk) Symlink(target, name string) error {
+	return d.dir.Told(name, d.dir.Root.Symlink(target, d.dir.In(name)))
+}
 
 // Readlink implements FS.
-func (Disk) Readlink(name string) (string, error) { return os.Readlink(name) }
+func (d *Disk) Readlink(name string) (string, error) { return d.dir.Readlink(name) }
+
+// Lstat implements FS.
+func (d *Disk) Lstat(name string) (fs.FileInfo, error) { return d.dir.Lstat(name) }
 
 // Remove implements FS.
-func (Disk) Remove(name string) error { return os.Remove(name) }
+func (d *Disk) Remove(name string) error { return d.dir.Told(name, d.dir.Root.Remove(d.dir.In(name))) }
 
 // ReadDir implements FS.
-func (Disk) ReadDir(name string) ([]fs.DirEntry, error) { return os.ReadDir(name) }
+func (d *Disk) ReadDir(name string) ([]fs.DirEntry, error) { return d.dir.ReadDir(name) }
 
 // SyncDir implements FS.
-func (Disk) SyncDir(name string) error {
+func (d *Disk) SyncDir(name string) error {
+	f, err := d.dir.Root.Open(d.dir.In(name))
+	if err != nil {
+		return d.dir.Told(name, err)
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// files is what finding a snapshot needs of a file system.
+type files struct{ FS }
+
+func (f files) ReadFile(name string) ([]byte, error) { return readFile(f.FS, name) }
+
+// readOnly is a file system that nothing can be changed on.
+type readOnly struct{ FS }
+
+// errReadOnly says that a command that only looks tried to write.
+var errReadOnly = errors.New("the warehouse is open for reading only")
+
+func (readOnly) Create(string) (File, error)  { return nil, errReadOnly }
+func (readOnly) Mkdir(string) error           { return errReadOnly }
+func (readOnly) Rename(string, string) error  { return errReadOnly }
+func (readOnly) Link(string, string) error    { return errReadOnly }
+func (readOnly) Symlink(string, string) error { return errReadOnly }
+func (readOnly) Remove(string) error          { return errReadOnly }
+func (readOnly) SyncDir(string) error         { return errReadOnly }
+
+// openToRead returns the file system of a warehouse for a command that only looks.
+func openToRead(root string) (FS, error) {
+	disk, err := OpenDisk(root, false)
+	if err != nil {
+		return nil, err
+	}
+	return readOnly{disk}, nil
+}
+
+// syncDir makes the names in a folder durable that is not a warehouse's.
+func syncDir(name string) error {
 	d, err := os.Open(name)
 	if err != nil {
 		return err
@@ -116,7 +186,11 @@ func (Disk) SyncDir(name string) error {
 func ensureDir(fsys FS, name string) error {
 	err := fsys.Mkdir(name)
 	if errors.Is(err, fs.ErrExist) {
-		return nil
+		info, err := fsys.Lstat(name)
+		if err == nil && !info.IsDir() {
+			err = &DamageError{Path: name, What: "it is not a folder"}
+		}
+		return err
 	}
 	if err != nil {
 		return err

@@ -31,16 +31,21 @@ func (h *History) IsLost(run string) bool {
 // may be read beside a run. A warehouse that nothing was committed to is no
 // error; a *DamageError and a *layout.VersionError are.
 func ReadHistory(root string) (*History, error) {
-	fsys := Disk{}
 	h := new(History)
-	var err error
+	fsys, err := openToRead(root)
+	if isGone(err) {
+		return h, nil
+	}
+	if err != nil {
+		return nil, err
+	}
 	if h.Holder, h.Held, err = Who(root); err != nil {
 		return nil, err
 	}
 	if h.Snapshot, err = readCurrent(fsys, root); err != nil {
 		return nil, err
 	}
-	refs, err := listJournal(fsys, root)
+	refs, _, err := listJournal(fsys, root)
 	if err != nil && !isGone(err) {
 		return nil, err
 	}

@@ -17,7 +17,8 @@ type intake struct {
 	frames  frameCache // of the journal
 	parts   []*part    // of dumps
 	changes map[string]*change
-	covered []schema.Span
+	covered []covered
+	broken  []loss
 	details int64
 
 	forgotten *tombstones
@@ -27,6 +28,12 @@ type intake struct {
 	dec   schema.Decoder
 	call  schema.Call
 	slab  []change
+}
+
+// covered is a span of the list that a run says it has listed completely.
+type covered struct {
+	schema.Span
+	run string
 }
 
 // errMisread says that a record is not what a look at it made of it: the
@@ -68,13 +75,13 @@ func readIntake(fsys FS, root string, refs []segmentRef, forgotten *tombstones, 
 			return nil, closing(err, in.close)
 		}
 		in.frames.segments = append(in.frames.segments, s)
-		err = s.scan(func(frame int64, line int, r *schema.Record) error {
+		broken, err := s.scan(isLast(refs, i), func(frame int64, line int, r *schema.Record) error {
 			if r.Kind == schema.KindCovered {
 				var span schema.Span
 				if err := json.Unmarshal(r.Body, &span); err != nil {
-					return fmt.Errorf("read a covered span from the journal: %w", err)
+					return fmt.Errorf("%w: a covered span: %w", errUnreadable, err)
 				}
-				in.covered = append(in.covered, span)
+				in.covered = append(in.covered, covered{span, ref.run})
 				return nil
 			}
 			at := entry{at: frame, in: int32(i), line: int32(line), kind: r.Kind}
@@ -84,13 +91,16 @@ func readIntake(fsys FS, root string, refs []segmentRef, forgotten *tombstones, 
 			}
 			_, start, err := in.look(r.Body, r.Kind)
 			if err != nil {
-				return fmt.Errorf("read call %q from the journal: %w", r.CallID, err)
+				return fmt.Errorf("%w: call %q: %w", errUnreadable, r.CallID, err)
 			}
 			in.add(at, []byte(r.CallID), start, r.FetchedAt, ref.run)
 			return nil
 		})
 		if err != nil {
 			return nil, closing(err, in.close)
+		}
+		for _, what := range broken {
+			in.broken = append(in.broken, loss{ref.run, what})
 		}
 	}
 	return in, nil

@@ -88,6 +88,9 @@ func (c *commit) searchIn(f *layout.File, missing *sought, found map[string]loca
 		if !may {
 			continue
 		}
+		if err := c.proofs.prove(c.fsys, c.old, f); err != nil {
+			return closing(err, t.close)
+		}
 		if err := c.readInto(t, g, f.Period, found); err != nil {
 			return closing(err, t.close)
 		}
@@ -97,7 +100,7 @@ func (c *commit) searchIn(f *layout.File, missing *sought, found map[string]loca
 
 // locateIn reads the ids and starts of a file of calls.
 func (c *commit) locateIn(f *layout.File, found map[string]located) error {
-	t, err := openTable(c.fsys, c.old.Path(f), &schema.Calls)
+	t, err := c.open(f)
 	if err != nil {
 		return err
 	}

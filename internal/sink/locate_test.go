@@ -17,7 +17,7 @@ import (
 // The filters of a file say of nearly every foreign id that it is not there,
 // and of every own one that it may be.
 func TestFiltersPrune(t *testing.T) {
-	w := night(t, Disk{}, filepath.Join(t.TempDir(), "w"), 0)
+	w := night(t, nil, filepath.Join(t.TempDir(), "w"), 0)
 	start := testDay.UnixMilli()
 	const calls = 3000
 	var recs []schema.Record
@@ -31,7 +31,7 @@ func TestFiltersPrune(t *testing.T) {
 	}
 	mustCommit(t, w)
 	file := w.Snapshot().Manifest.FilesOf(schema.Calls.Name)[0]
-	r, err := openTable(Disk{}, w.Snapshot().Path(file), &schema.Calls)
+	r, err := openTable(anywhere, w.Snapshot().Path(file), &schema.Calls)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestAnEmptyFilterIsDamage(t *testing.T) {
 	if err := os.WriteFile(path, raw, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r, err := openTable(Disk{}, path, &schema.Calls)
+	r, err := openTable(anywhere, path, &schema.Calls)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestACallIsFoundAnywhere(t *testing.T) {
 		putCall(t, w, id, testDay, 1)
 	}
 	mustCommit(t, w)
-	calls := readCalls(t, Disk{}, w.Snapshot())
+	calls := readCalls(t, anywhere, w.Snapshot())
 	for _, id := range []string{"2026-06-a-5", "2026-07-b-6"} {
 		if call := calls[id]; call == nil || call.StartAt.V != testDay.UnixMilli() {
 			t.Errorf("call %s did not move", id)

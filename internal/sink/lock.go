@@ -85,6 +85,13 @@ type lock struct {
 // without its row in the table runs is among the new holder's Lost.
 func takeLock(root string, h Holder) (*lock, []Spend, error) {
 	path := filepath.Join(root, layout.LockName)
+	disk, err := OpenDisk(root, false)
+	if err == nil {
+		err = plainOrMissing(disk, path)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("lock the warehouse: %w", err)
+	}
 	fl := flock.New(path, flock.SetPermissions(0o600))
 	var before Holder
 	for try := 0; ; try++ {
@@ -108,7 +115,7 @@ func takeLock(root string, h Holder) (*lock, []Spend, error) {
 	if before.Records && !before.Released {
 		h.Lost = append(h.Lost, Lost{RunID: before.RunID})
 	}
-	f, err := os.OpenFile(path, os.O_RDWR, 0o600)
+	f, err := disk.dir.OpenFile(path, os.O_RDWR)
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("open the lock: %w", err), fl.Unlock())
 	}
@@ -121,6 +128,19 @@ func takeLock(root string, h Holder) (*lock, []Spend, error) {
 		return nil, nil, errors.Join(fmt.Errorf("write the lock: %w", err), l.release())
 	}
 	return l, spent, nil
+}
+
+// plainOrMissing checks that a name is free, or a regular file: nothing is written
+// through a link.
+func plainOrMissing(disk *Disk, path string) error {
+	info, err := disk.Lstat(path)
+	if isGone(err) {
+		return nil
+	}
+	if err == nil && !info.Mode().IsRegular() {
+		err = &DamageError{Path: path, What: "it is not a regular file"}
+	}
+	return err
 }
 
 // readHolder returns what the lock file says; the zero Holder where it says
@@ -139,6 +159,16 @@ func readHolder(path string) (h Holder) {
 // still does. It changes nothing.
 func Who(root string) (h Holder, held bool, err error) {
 	path := filepath.Join(root, layout.LockName)
+	disk, err := OpenDisk(root, false)
+	if err == nil {
+		err = plainOrMissing(disk, path)
+	}
+	if isGone(err) {
+		return Holder{}, false, nil
+	}
+	if err != nil {
+		return Holder{}, false, fmt.Errorf("read the lock: %w", err)
+	}
 	probe := flock.New(path, flock.SetFlag(os.O_RDONLY))
 	free, err := probe.TryRLock()
 	if errors.Is(err, fs.ErrNotExist) {

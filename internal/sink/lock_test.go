@@ -13,7 +13,7 @@ import (
 
 func TestSecondRunFindsTheWarehouseHeld(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "w")
-	w := night(t, Disk{}, root, 0)
+	w := night(t, nil, root, 0)
 	_, err := Open(Options{Root: root, RunID: layout.RunID(testDay, 9)})
 	var held *LockedError
 	if !errors.As(err, &held) {
@@ -25,12 +25,12 @@ func TestSecondRunFindsTheWarehouseHeld(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	night(t, Disk{}, root, 1)
+	night(t, nil, root, 1)
 }
 
 func TestSpendsAreRemembered(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "w")
-	w := night(t, Disk{}, root, 0)
+	w := night(t, nil, root, 0)
 	sent := time.Unix(0, 1_700_000_000_123_456_789)
 	want := []Spend{{Sent: sent, Answered: sent.Add(time.Second)}, {Sent: sent.Add(time.Minute)}}
 	for i, s := range want {
@@ -41,7 +41,7 @@ func TestSpendsAreRemembered(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	w = night(t, Disk{}, root, 1)
+	w = night(t, nil, root, 1)
 	got := w.Recall()
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
@@ -51,14 +51,14 @@ func TestSpendsAreRemembered(t *testing.T) {
 		t.Errorf("recalled %v, want %v", got, want)
 	}
 	// Noted anew in another place, it is still one.
-	w = night(t, Disk{}, root, 2)
+	w = night(t, nil, root, 2)
 	if err := w.Note(5, want[0]); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	got = night(t, Disk{}, root, 3).Recall()
+	got = night(t, nil, root, 3).Recall()
 	if !slices.EqualFunc(want, got, same) {
 		t.Errorf("recalled %v, want %v", got, want)
 	}

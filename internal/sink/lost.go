@@ -34,7 +34,7 @@ func (w *Warehouse) Record(ctx context.Context, run schema.Run) error {
 	w.current = snapshot
 	w.mu.Unlock()
 	w.found(run)
-	return retire(w.opts.FS, w.opts.Root, w.opts.Now())
+	return retire(w.opts.FS, w.opts.Root, snapshot, w.opts.Now())
 }
 
 // lose notes in the lock that this run has no row, and why.

@@ -84,11 +84,11 @@ func sameTold(t *testing.T, root, want string) {
 // commits what it fetched, and the row says both.
 func TestRecordAlone(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "w")
-	w := aRun(t, Disk{}, root, 0)
+	w := aRun(t, nil, root, 0)
 	mustCommit(t, w)
 	mustClose(t, w)
 
-	fsys := &faultFS{FS: Disk{}, root: root, err: syscall.ENOSPC, at: -1}
+	fsys := &faultFS{FS: anywhere, root: root, err: syscall.ENOSPC, at: -1}
 	w = aRun(t, fsys, root, 1)
 	fetchOne(t, w, "one")
 	fsys.at = fsys.n
@@ -105,7 +105,7 @@ func TestRecordAlone(t *testing.T) {
 	mustClose(t, w)
 	sameTold(t, root, "done: \nfailed: no room")
 
-	w = aRun(t, Disk{}, root, 2)
+	w = aRun(t, nil, root, 2)
 	if left := w.Leftover(); len(left) != 1 {
 		t.Fatalf("left over: %v", left)
 	}
@@ -125,11 +125,11 @@ func TestRecordAlone(t *testing.T) {
 // night, and the first run that can write makes the rows.
 func TestRowsOfAFullDisk(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "w")
-	w := aRun(t, Disk{}, root, 0)
+	w := aRun(t, nil, root, 0)
 	mustCommit(t, w)
 	mustClose(t, w)
 	for n := 1; n <= 2; n++ {
-		fsys := &faultFS{FS: Disk{}, root: root, err: syscall.ENOSPC, at: -1}
+		fsys := &faultFS{FS: anywhere, root: root, err: syscall.ENOSPC, at: -1}
 		w = aRun(t, fsys, root, n)
 		fsys.at, fsys.stop = fsys.n, true
 		if err := w.Record(t.Context(), failedRow(w, "no room")); !errors.Is(err, syscall.ENOSPC) {
@@ -141,7 +141,7 @@ func TestRowsOfAFullDisk(t *testing.T) {
 	if s, err := layout.Current(root); err != nil || s.Manifest.Rows(schema.Runs.Name) != 1 {
 		t.Fatalf("the table runs: %v, %v", s.Manifest.Rows(schema.Runs.Name), err)
 	}
-	w = aRun(t, Disk{}, root, 3)
+	w = aRun(t, nil, root, 3)
 	mustCommit(t, w)
 	mustClose(t, w)
 	sameTold(t, root, "done: \nfailed: no room\nfailed: no room\ndone: ")
@@ -156,7 +156,7 @@ func TestRowsOfAFullDisk(t *testing.T) {
 // The lock's line has room for the newest of many.
 func TestManyLostRuns(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "w")
-	fsys := &faultFS{FS: Disk{}, root: root, err: syscall.ENOSPC, at: -1}
+	fsys := &faultFS{FS: anywhere, root: root, err: syscall.ENOSPC, at: -1}
 	for n := range 12 {
 		w := aRun(t, fsys, root, n)
 		fsys.at, fsys.stop = fsys.n, true
@@ -166,7 +166,7 @@ func TestManyLostRuns(t *testing.T) {
 		fsys.at = -1
 		mustClose(t, w)
 	}
-	w := aRun(t, Disk{}, root, 12)
+	w := aRun(t, nil, root, 12)
 	mustCommit(t, w)
 	runs, err := w.Runs()
 	if err != nil || len(runs) < 2 || runs[len(runs)-2].ID != layout.RunID(testDay.Add(11*time.Hour), 11) {
@@ -179,17 +179,17 @@ func TestManyLostRuns(t *testing.T) {
 // a command that is no run is not.
 func TestKilledBeforeItPutAnything(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "w")
-	w := aRun(t, Disk{}, root, 0)
+	w := aRun(t, nil, root, 0)
 	die(t, w)
 	sameTold(t, root, "killed: killed before it had committed anything")
-	die(t, night(t, Disk{}, root, 1))
-	w = aRun(t, Disk{}, root, 2)
+	die(t, night(t, nil, root, 1))
+	w = aRun(t, nil, root, 2)
 	mustCommit(t, w)
 	mustClose(t, w)
 	sameTold(t, root, "killed: killed before it had committed anything\ndone: ")
 
 	// One that was killed between two commits, with nothing in the journal.
-	w = aRun(t, Disk{}, root, 3)
+	w = aRun(t, nil, root, 3)
 	running := func(Stats, int64) schema.Run {
 		return schema.Run{ID: w.opts.RunID, StartedAt: w.opts.Now().UnixMilli(), Outcome: schema.OutcomeRunning}
 	}
@@ -200,7 +200,7 @@ func TestKilledBeforeItPutAnything(t *testing.T) {
 	die(t, w)
 	const after = "killed: killed before it had committed anything\ndone: \nkilled: killed; what it had committed stays"
 	sameTold(t, root, after)
-	w = aRun(t, Disk{}, root, 4)
+	w = aRun(t, nil, root, 4)
 	mustCommit(t, w)
 	mustClose(t, w)
 	sameTold(t, root, after+"\ndone: ")
@@ -209,7 +209,7 @@ func TestKilledBeforeItPutAnything(t *testing.T) {
 // A run that finds a damaged warehouse is on record once it is mended.
 func TestDamageIsOnRecord(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "w")
-	w := aRun(t, Disk{}, root, 0)
+	w := aRun(t, nil, root, 0)
 	mustCommit(t, w)
 	mustClose(t, w)
 	manifest := filepath.Join(w.Snapshot().Dir, layout.ManifestName)
@@ -221,7 +221,7 @@ func TestDamageIsOnRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	var damaged *DamageError
-	if _, err := openRun(Disk{}, root, 1); !errors.As(err, &damaged) {
+	if _, err := openRun(nil, root, 1); !errors.As(err, &damaged) {
 		t.Fatalf("Open gave %v", err)
 	}
 	if _, err := ReadHistory(root); !errors.As(err, &damaged) {
@@ -230,7 +230,7 @@ func TestDamageIsOnRecord(t *testing.T) {
 	if err := os.WriteFile(manifest, sound, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w = aRun(t, Disk{}, root, 2)
+	w = aRun(t, nil, root, 2)
 	mustCommit(t, w)
 	mustClose(t, w)
 	if got := runWords(t, root); len(got) != 3 || !strings.HasPrefix(got[1], "failed: ") || !strings.Contains(got[1], "manifest") {
@@ -244,7 +244,7 @@ func TestWho(t *testing.T) {
 	if h, held, err := Who(root); err != nil || held || h.PID != 0 {
 		t.Errorf("of no warehouse: %+v, %v, %v", h, held, err)
 	}
-	w := aRun(t, Disk{}, root, 0)
+	w := aRun(t, nil, root, 0)
 	if h, held, err := Who(root); err != nil || !held || h.PID != os.Getpid() || h.RunID != w.opts.RunID {
 		t.Errorf("of one that is held: %+v, %v, %v", h, held, err)
 	}
@@ -265,7 +265,7 @@ func TestWho(t *testing.T) {
 		}
 	}()
 	for n := 1; n <= 50; n++ {
-		w, err := openRun(Disk{}, root, n)
+		w, err := openRun(nil, root, n)
 		if err != nil {
 			t.Fatalf("asked about, the warehouse cannot be opened: %v", err)
 		}

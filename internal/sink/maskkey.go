@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"callhouse/internal/layout"
@@ -68,12 +67,13 @@ func (w *Warehouse) newMaskKey(path string) ([]byte, error) {
 
 // private takes a file or folder from the group again, which may read the rest.
 func (w *Warehouse) private(path string) error {
-	if d, ok := w.opts.FS.(Disk); !ok || !d.Group {
+	d, ok := w.opts.FS.(*Disk)
+	if !ok || !d.group {
 		return nil
 	}
-	st, err := os.Stat(path)
+	st, err := d.Lstat(path)
 	if err == nil {
-		err = os.Chmod(path, st.Mode()&^0o077)
+		err = d.dir.Root.Chmod(d.dir.In(path), st.Mode()&^0o077)
 	}
 	return err
 }

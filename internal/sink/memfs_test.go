@@ -161,10 +161,20 @@ func (m *memFS) Readlink(name string) (string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	_, n, _ := m.look(name)
-	if n == nil {
+	if n == nil || n.target == "" {
 		return "", notExist("readlink", name)
 	}
 	return n.target, nil
+}
+
+func (m *memFS) Lstat(name string) (fs.FileInfo, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, n, base := m.look(name)
+	if n == nil {
+		return nil, notExist("lstat", name)
+	}
+	return memInfo{name: base, n: n}, nil
 }
 
 func (m *memFS) Remove(name string) error {

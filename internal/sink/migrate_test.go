@@ -25,7 +25,7 @@ func formatDir(version int) string { return filepath.Join("testdata", "format-"+
 // spoken returns the JSON of every call of a snapshot, a line each, by id.
 func spoken(t *testing.T, s *layout.Snapshot) string {
 	t.Helper()
-	return jsonOf(readCalls(t, Disk{}, s))
+	return jsonOf(readCalls(t, anywhere, s))
 }
 
 // jsonOf returns the JSON of calls, a line each, by id.
@@ -50,7 +50,7 @@ func TestKeepFormat(t *testing.T) {
 		return
 	}
 	root := sound(t)
-	w := night(t, Disk{}, root, 1)
+	w := night(t, nil, root, 1)
 	if _, err := w.Recover(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestEveryFormatVersion(t *testing.T) {
 			if d := cmp.Diff(string(want), spoken(t, s)); d != "" {
 				t.Fatalf("calls (-then +now):\n%s", d)
 			}
-			w := night(t, Disk{}, root, 9)
+			w := night(t, nil, root, 9)
 			if _, _, err := w.Migrate(context.Background(), nil); err != nil {
 				t.Fatal(err)
 			}
@@ -116,7 +116,7 @@ func TestEveryFormatVersion(t *testing.T) {
 				t.Fatal(err)
 			}
 			mustCommit(t, w)
-			calls := readCalls(t, Disk{}, w.Snapshot())
+			calls := readCalls(t, anywhere, w.Snapshot())
 			if calls["left"] == nil || calls["a1"] != nil {
 				t.Error("the journal was not taken in, or a forgotten call came back")
 			}
@@ -157,7 +157,7 @@ func TestPromote(t *testing.T) {
 	for _, by := range []string{"migrate", "commit", "compaction"} {
 		t.Run(by, func(t *testing.T) {
 			root := filepath.Join(t.TempDir(), "w")
-			w := night(t, Disk{}, root, 0)
+			w := night(t, nil, root, 0)
 			var recs []schema.Record
 			for _, id := range []string{"k1", "k2", "k3"} {
 				rec := storyRecord("a", 2)
@@ -177,14 +177,14 @@ func TestPromote(t *testing.T) {
 				t.Fatal(err)
 			}
 			withoutColumn(t, root, today, "variant_label")
-			w = night(t, Disk{}, root, 1)
-			if call := readCalls(t, Disk{}, w.Snapshot())["k1"]; call.VariantLabel != nil || call.Extra == nil {
+			w = night(t, nil, root, 1)
+			if call := readCalls(t, anywhere, w.Snapshot())["k1"]; call.VariantLabel != nil || call.Extra == nil {
 				t.Fatalf("the old file is none: %s in %s", call.VariantLabel, call.Extra)
 			}
 			if got := spoken(t, w.Snapshot()); got != want {
 				t.Errorf("read from the old file the calls are\n%s, want\n%s", got, want)
 			}
-			batches, calls, err := outdated(context.Background(), Disk{}, w.Snapshot())
+			batches, calls, err := outdated(context.Background(), anywhere, w.Snapshot())
 			if err != nil || !slices.Equal(slices.Concat(batches...), []string{today}) || calls != 3 {
 				t.Errorf("outdated are %v with %d calls, %v", batches, calls, err)
 			}
@@ -207,7 +207,7 @@ func TestPromote(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			got := readCalls(t, Disk{}, w.Snapshot())
+			got := readCalls(t, anywhere, w.Snapshot())
 			if string(got["k1"].VariantLabel) != "of k1" || string(got["k2"].VariantLabel) != "of k2" || got["k3"].VariantLabel != nil {
 				t.Errorf("the column holds %q, %q, %q", got["k1"].VariantLabel, got["k2"].VariantLabel, got["k3"].VariantLabel)
 			}
@@ -217,7 +217,7 @@ func TestPromote(t *testing.T) {
 			if now := spoken(t, w.Snapshot()); now != want {
 				t.Errorf("the calls became\n%s, want\n%s", now, want)
 			}
-			if batches, _, err := outdated(context.Background(), Disk{}, w.Snapshot()); err != nil || len(batches) > 0 {
+			if batches, _, err := outdated(context.Background(), anywhere, w.Snapshot()); err != nil || len(batches) > 0 {
 				t.Errorf("still outdated: %v, %v", batches, err)
 			}
 			if r, err := Verify(context.Background(), VerifyOptions{Root: root}); err != nil || !r.Whole() {

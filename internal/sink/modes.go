@@ -14,13 +14,13 @@ import (
 // write with, where they differ. The group never reads the journal, the lock and
 // the key of the masks.
 func (w *Warehouse) settleModes() error {
-	d, ok := w.opts.FS.(Disk)
+	d, ok := w.opts.FS.(*Disk)
 	if !ok {
 		return nil
 	}
 	file, folder := d.modes()
 	snapshots := filepath.Join(w.opts.Root, layout.SnapshotsName)
-	st, err := os.Stat(snapshots)
+	st, err := d.Lstat(snapshots)
 	if err == nil {
 		err = w.private(filepath.Join(w.opts.Root, layout.JournalName))
 	}
@@ -29,27 +29,28 @@ func (w *Warehouse) settleModes() error {
 	}
 	// Who made the root may have given it another mode: it changes with the rest.
 	if st.Mode().Perm() == folder {
-		return w.admit(d.Group)
+		return w.admit(d.group)
 	}
-	if err := chmodDir(w.opts.Root, folder); err != nil {
+	if err := d.chmodDir(w.opts.Root, folder); err != nil {
 		return fmt.Errorf("set the warehouse's modes: %w", err)
 	}
 	// The folder that tells comes last: a walk that was cut short is begun again.
-	err = filepath.WalkDir(snapshots, func(path string, e fs.DirEntry, err error) error {
+	err = fs.WalkDir(d.dir.Root.FS(), layout.SnapshotsName, func(name string, e fs.DirEntry, err error) error {
+		path := filepath.Join(w.opts.Root, name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil
 		case err != nil:
 			return err
 		case e.IsDir() && path != snapshots:
-			return chmodDir(path, folder)
+			return d.chmodDir(path, folder)
 		case e.Type().IsRegular():
-			return os.Chmod(path, file)
+			return d.dir.Root.Chmod(name, file)
 		}
 		return nil
 	})
 	if err == nil {
-		err = chmodDir(snapshots, folder)
+		err = d.chmodDir(snapshots, folder)
 	}
 	if err != nil {
 		return fmt.Errorf("set the warehouse's modes: %w", err)

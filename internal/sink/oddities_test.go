@@ -14,7 +14,7 @@ import (
 // damage.
 func TestVerifyTellsWhatIsOdd(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "w")
-	w := night(t, Disk{}, root, 0)
+	w := night(t, nil, root, 0)
 	at := testDay.UnixMilli()
 	for id, rest := range map[string]string{
 		"plain":    fmt.Sprintf(`"status":"ended","end_at":%d`, at+1),

@@ -34,7 +34,7 @@ func (c *commit) openTables(period string, only *schema.Table) (*periodReader, e
 		if f == nil || only != nil && t.table != only && t.table != &schema.Calls {
 			continue
 		}
-		r, err := openTable(c.fsys, c.old.Path(f), t.table)
+		r, err := c.open(f)
 		if err != nil {
 			return nil, closing(err, p.close)
 		}

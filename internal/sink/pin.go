@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,6 +23,7 @@ const farPinAge = 30 * 24 * time.Hour
 // are made one after the other.
 type Pinning struct {
 	root string
+	disk *Disk
 	lock *flock.Flock
 	pin  *layout.Pin
 	at   int64
@@ -37,17 +37,24 @@ func Pin(root, catalog string, snapshot int64, now time.Time) (*Pinning, error) 
 	if err != nil {
 		return nil, fmt.Errorf("pin snapshot %d: %w", snapshot, err)
 	}
+	disk, err := OpenDisk(root, false)
 	dir := filepath.Join(root, layout.PinsName)
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err == nil {
+		err = ensureDir(disk, dir)
+	}
+	if err == nil {
+		err = plainOrMissing(disk, filepath.Join(dir, layout.LockName))
+	}
+	if err != nil {
 		return nil, fmt.Errorf("pin snapshot %d: %w", snapshot, err)
 	}
-	p := &Pinning{root: root, lock: flock.New(filepath.Join(dir, layout.LockName), flock.SetPermissions(0o600)), at: snapshot}
+	p := &Pinning{root: root, disk: disk, lock: flock.New(filepath.Join(dir, layout.LockName), flock.SetPermissions(0o600)), at: snapshot}
 	if err := p.lock.Lock(); err != nil {
 		return nil, fmt.Errorf("pin snapshot %d: %w", snapshot, err)
 	}
 	p.pin = &layout.Pin{Host: host, Catalog: catalog}
 	path := filepath.Join(dir, layout.PinName(host, catalog))
-	if raw, err := os.ReadFile(path); err == nil {
+	if raw, err := readFile(disk, path); err == nil {
 		if was, err := layout.ParsePin(raw); err == nil {
 			p.pin.Snapshots = was.Snapshots
 		}
@@ -93,10 +100,10 @@ func (p *Pinning) write(now time.Time) error {
 	dir := filepath.Join(p.root, layout.PinsName)
 	path := filepath.Join(dir, layout.PinName(p.pin.Host, p.pin.Catalog))
 	tmp := path + ".tmp"
-	if err := os.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) { // of one that was killed
+	disk := p.disk
+	if err := disk.Remove(tmp); err != nil && !isGone(err) { // of one that was killed
 		return err
 	}
-	disk := Disk{}
 	if err := writeFile(disk, tmp, append(raw, '\n')); err != nil {
 		return err
 	}
@@ -116,7 +123,7 @@ func Pinned(root, catalog string) bool {
 	if err != nil {
 		return false
 	}
-	_, err = os.Stat(filepath.Join(root, layout.PinsName, layout.PinName(host, catalog)))
+	_, err = os.Lstat(filepath.Join(root, layout.PinsName, layout.PinName(host, catalog)))
 	return err == nil
 }
 
@@ -151,7 +158,7 @@ func pinned(fsys FS, root string, now time.Time) (snapshots map[int64]bool, all 
 			all = true
 			continue
 		}
-		if lapsed(fsys, pin, host, now) {
+		if lapsed(pin, host, now) {
 			if err := fsys.Remove(path); err != nil && !isGone(err) {
 				return nil, false, fmt.Errorf("remove a pin: %w", err)
 			}
@@ -166,7 +173,7 @@ func pinned(fsys FS, root string, now time.Time) (snapshots map[int64]bool, all 
 	return snapshots, all, nil
 }
 
-func lapsed(fsys FS, pin *layout.Pin, host string, now time.Time) bool {
+func lapsed(pin *layout.Pin, host string, now time.Time) bool {
 	age := now.Sub(pin.RenewedAt)
 	if age < keepAge { // its catalog may be in the making
 		return false
@@ -174,10 +181,6 @@ func lapsed(fsys FS, pin *layout.Pin, host string, now time.Time) bool {
 	if !strings.EqualFold(pin.Host, host) {
 		return age >= farPinAge
 	}
-	f, err := fsys.Open(pin.Catalog)
-	if err != nil {
-		return isGone(err)
-	}
-	_ = f.Close()
-	return false
+	_, err := os.Stat(pin.Catalog) // it lies outside of the warehouse
+	return isGone(err)
 }

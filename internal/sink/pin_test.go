@@ -21,7 +21,8 @@ func nightly(t *testing.T, root string, from, to int64) (left []int64, now time.
 			t.Fatal(err)
 		}
 		now = testDay.AddDate(0, 0, int(n))
-		raw, err := json.Marshal(layout.Manifest{FormatVersion: layout.FormatVersion, Snapshot: n, CommittedAt: now})
+		m := layout.Manifest{FormatVersion: layout.FormatVersion, Snapshot: n, CommittedAt: now}
+		raw, err := m.Encode()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -29,11 +30,15 @@ func nightly(t *testing.T, root string, from, to int64) (left []int64, now time.
 			t.Fatal(err)
 		}
 		now = now.Add(time.Hour)
-		if err := retire(Disk{}, root, now); err != nil {
+		current, err := readSnapshot(anywhere, root, layout.SnapshotName(n))
+		if err == nil {
+			err = retire(anywhere, root, current, now)
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	left, err := snapshotNumbers(Disk{}, root)
+	left, err := snapshotNumbers(anywhere, root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,10 +80,14 @@ func TestPinnedSnapshotsStay(t *testing.T) {
 
 	// The catalog moves on: who has the old one open keeps its snapshot for a day.
 	mustPin(t, root, catalog, 40, now)
-	if err := retire(Disk{}, root, now.Add(keepAge-time.Minute)); err != nil {
+	current, err := readSnapshot(anywhere, root, layout.SnapshotName(40))
+	if err == nil {
+		err = retire(anywhere, root, current, now.Add(keepAge-time.Minute))
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
-	left, err := snapshotNumbers(Disk{}, root)
+	left, err = snapshotNumbers(anywhere, root)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,11 +28,15 @@ func CheckReceipt(ctx context.Context, root string, r *Receipt) ([]Problem, erro
 	if err != nil {
 		return nil, err
 	}
-	tombs, err := readTombstones(Disk{}, current)
+	disk, err := openToRead(root)
 	if err != nil {
 		return nil, err
 	}
-	c := &receiptCheck{root: root, tombs: tombs, calls: map[tombstone]bool{}}
+	tombs, err := readTombstones(disk, current)
+	if err != nil {
+		return nil, err
+	}
+	c := &receiptCheck{fsys: disk, root: root, tombs: tombs, calls: map[tombstone]bool{}}
 	for _, s := range r.Calls {
 		t, err := parseTombstone(s)
 		if err != nil {
@@ -55,6 +59,7 @@ func CheckReceipt(ctx context.Context, root string, r *Receipt) ([]Problem, erro
 }
 
 type receiptCheck struct {
+	fsys  FS
 	root  string
 	tombs *tombstones
 	calls map[tombstone]bool
@@ -64,7 +69,7 @@ type receiptCheck struct {
 // snapshots looks at every snapshot on the disk, those included that should be
 // gone.
 func (c *receiptCheck) snapshots(ctx context.Context, r *Receipt) error {
-	numbers, err := snapshotNumbers(Disk{}, c.root)
+	numbers, err := snapshotNumbers(c.fsys, c.root)
 	if err != nil {
 		return err
 	}
@@ -112,7 +117,7 @@ func (c *receiptCheck) sums(s *layout.Snapshot, r *Receipt) {
 
 // file reads the call ids of a file.
 func (c *receiptCheck) file(ctx context.Context, s *layout.Snapshot, f *layout.File) error {
-	t, err := openTable(Disk{}, s.Path(f), tableOf(f.Table))
+	t, err := openTable(c.fsys, s.Path(f), tableOf(f.Table))
 	if isGone(err) {
 		return nil
 	}
@@ -148,24 +153,30 @@ func (c *receiptCheck) ids(g parquet.RowGroup, column int, at string) error {
 
 // journal looks for records of the calls that are still to be committed.
 func (c *receiptCheck) journal() error {
-	refs, err := listJournal(Disk{}, c.root)
+	refs, odd, err := listJournal(c.fsys, c.root)
 	if err != nil {
 		return err
 	}
-	for _, ref := range refs {
-		s, err := openSegment(Disk{}, c.root, ref)
+	for _, l := range odd {
+		c.bad.add("journal", layout.JournalName, "%s", l.what)
+	}
+	for i, ref := range refs {
+		s, err := openSegment(c.fsys, c.root, ref)
 		if isGone(err) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		err = s.scan(func(_ int64, _ int, r *schema.Record) error {
+		broken, err := s.scan(isLast(refs, i), func(_ int64, _ int, r *schema.Record) error {
 			if t := c.tombs.of([]byte(r.CallID)); c.calls[t] {
 				c.bad.add("not forgotten", layout.JournalName+"/"+ref.run, "a record of call %s is in it", t)
 			}
 			return nil
 		})
+		for _, what := range broken {
+			c.bad.add("journal", layout.JournalName+"/"+ref.run, "%s", what)
+		}
 		if err := closing(err, s.file.Close); err != nil {
 			return err
 		}

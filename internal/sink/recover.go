@@ -11,7 +11,7 @@ import (
 
 // Runs returns the rows of the table runs as of the last commit.
 func (w *Warehouse) Runs() ([]schema.Run, error) {
-	c := &commit{fsys: w.opts.FS, root: w.opts.Root, old: w.Snapshot()}
+	c := &commit{fsys: w.opts.FS, root: w.opts.Root, old: w.Snapshot(), proofs: w.proofs}
 	return c.readRuns()
 }
 

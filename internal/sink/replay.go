@@ -2,6 +2,7 @@ package sink
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,15 +13,6 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 )
-
-// DamageError says that a file of the warehouse does not hold what was once
-// made durable in it.
-type DamageError struct {
-	Path string
-	What string
-}
-
-func (e *DamageError) Error() string { return fmt.Sprintf("%s is damaged: %s", e.Path, e.What) }
 
 // segment is a sealed segment, open for reading.
 type segment struct {
@@ -44,43 +36,53 @@ func openSegment(fsys FS, root string, ref segmentRef) (*segment, error) {
 
 // scan calls visit for every record of the segment, in the order in which they
 // were put: where its frame starts in the file, where its line starts in the
-// frame, and the record, which is valid during the call. The torn end of a
-// segment, which nobody was told is durable, is passed over.
-func (s *segment) scan(visit func(frame int64, line int, r *schema.Record) error) error {
+// frame, and the record, which is valid during the call. What cannot be read, or
+// visit calls errUnreadable, is passed over; broken says what that was. A torn end
+// of a segment that was the last one of its run is no damage: nobody was told
+// that what stood there is durable.
+func (s *segment) scan(last bool, visit func(frame int64, line int, r *schema.Record) error) (broken []string, err error) {
 	var buf []byte
 	for at := int64(0); at < s.size; {
 		lines, next, err := readFrame(s.file, at, s.size, buf)
 		if errors.Is(err, errTorn) {
-			later, err := laterFrame(s.file, at, s.size)
-			if err != nil {
-				return err
+			if next, err = laterFrame(s.file, at, s.size); err != nil {
+				return broken, err
 			}
-			if later {
-				return &DamageError{Path: s.path, What: fmt.Sprintf("the journal frame at byte %d is broken, and whole ones follow", at)}
+			if next == s.size && last && !wholeFrame(s.file, at, s.size) {
+				return broken, nil
 			}
-			return nil
+			broken = append(broken, fmt.Sprintf("%s is damaged from byte %d to byte %d", s.path, at, next))
+			at = next
+			continue
 		}
 		if err != nil {
-			return err
+			return broken, err
 		}
 		for pos := 0; pos < len(lines); {
 			end := bytes.IndexByte(lines[pos:], '\n')
 			if end < 0 {
-				return &DamageError{Path: s.path, What: "a record without an end"}
+				end = len(lines) - pos
 			}
 			r, err := parseRecord(lines[pos : pos+end])
-			if err != nil {
-				return err
+			if err == nil {
+				err = visit(at, pos, &r)
+			} else {
+				err = fmt.Errorf("%w: %w", errUnreadable, err)
 			}
-			if err := visit(at, pos, &r); err != nil {
-				return err
+			if errors.Is(err, errUnreadable) {
+				broken = append(broken, fmt.Sprintf("%s: %v", s.path, err))
+			} else if err != nil {
+				return broken, err
 			}
 			pos += end + 1
 		}
 		buf, at = lines, next
 	}
-	return nil
+	return broken, nil
 }
+
+// errUnreadable says that a record of the journal makes no sense.
+var errUnreadable = errors.New("a record cannot be read")
 
 // frameCache gives random access to the records of several segments. It keeps
 // a few decoded frames, since neighbours in time are neighbours in the journal.
@@ -168,42 +170,75 @@ func (c *frameCache) close() error {
 	return errors.Join(errs...)
 }
 
-// listJournal returns the segments on disk, oldest run first. Names that are
-// not ours are left alone.
-func listJournal(fsys FS, root string) ([]segmentRef, error) {
+// loss is a part of a run's journal that cannot be read.
+type loss struct{ run, what string }
+
+// listJournal returns the segments on disk, oldest run first, and what has the
+// name of a run's folder or a segment and is none. Other names are left alone.
+func listJournal(fsys FS, root string) (refs []segmentRef, odd []loss, err error) {
 	dir := filepath.Join(root, layout.JournalName)
 	runs, err := fsys.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("list the journal: %w", err)
+		return nil, nil, fmt.Errorf("list the journal: %w", err)
 	}
-	var out []segmentRef
 	for _, run := range runs {
-		if _, ok := layout.ParseRunID(run.Name()); !ok || !run.IsDir() {
+		path := filepath.Join(dir, run.Name())
+		if _, ok := layout.ParseRunID(run.Name()); !ok {
 			continue
 		}
-		files, err := fsys.ReadDir(filepath.Join(dir, run.Name()))
-		if err != nil {
-			return nil, fmt.Errorf("list the journal: %w", err)
+		if !run.IsDir() {
+			odd = append(odd, loss{run.Name(), path + " is not a folder, and was left alone"})
+			continue
 		}
-		for _, f := range files {
-			if n, ok := layout.ParseSegmentName(f.Name()); ok {
-				out = append(out, segmentRef{run: run.Name(), n: n})
+		segments, err := fsys.ReadDir(path)
+		if err != nil {
+			return nil, nil, fmt.Errorf("list the journal: %w", err)
+		}
+		for _, f := range segments {
+			n, ok := layout.ParseSegmentName(f.Name())
+			switch {
+			case !ok:
+			case !f.Type().IsRegular():
+				odd = append(odd, loss{run.Name(), filepath.Join(path, f.Name()) + " is not a regular file, and was left alone"})
+			default:
+				refs = append(refs, segmentRef{run: run.Name(), n: n})
 			}
 		}
 	}
-	slices.SortFunc(out, segmentRef.compare)
-	return out, nil
+	slices.SortFunc(refs, segmentRef.compare)
+	return refs, odd, nil
 }
 
-func (s segmentRef) compare(o segmentRef) int {
-	if s.run != o.run {
-		if s.run < o.run {
-			return -1
+// missingSegments says which segments are not there, of runs that have others:
+// they are numbered from 1 on without a gap, and a commit takes in all that there
+// are. current is the snapshot that was committed last.
+func missingSegments(refs []segmentRef, current *layout.Snapshot) (out []loss) {
+	next := map[string]int64{}
+	if current != nil {
+		for _, s := range current.Manifest.Journal {
+			next[s.Run] = max(next[s.Run], s.Number+1)
 		}
-		return 1
 	}
-	return int(s.n - o.n)
+	for _, ref := range refs {
+		want, ok := next[ref.run]
+		// Where a run's last commit took in nothing, nobody knows how far it was.
+		if !ok && current != nil && current.Manifest.RunID == ref.run {
+			want = ref.n
+		}
+		if ref.n > max(want, 1) {
+			out = append(out, loss{ref.run, fmt.Sprintf("segment %d of the journal of run %s is missing", ref.n-1, ref.run)})
+		}
+		next[ref.run] = ref.n + 1
+	}
+	return out
+}
+
+// isLast says whether a segment is the last one of its run.
+func isLast(refs []segmentRef, i int) bool { return i+1 == len(refs) || refs[i+1].run != refs[i].run }
+
+func (s segmentRef) compare(o segmentRef) int {
+	return cmp.Or(cmp.Compare(s.run, o.run), cmp.Compare(s.n, o.n))
 }

@@ -3,8 +3,8 @@ package sink
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"callhouse/internal/layout"
@@ -19,67 +19,54 @@ const (
 
 // readSnapshot reads a snapshot's manifest through the file layer.
 func readSnapshot(fsys FS, root, name string) (*layout.Snapshot, error) {
-	dir := filepath.Join(root, layout.SnapshotsName, name)
-	path := filepath.Join(dir, layout.ManifestName)
-	raw, err := readFile(fsys, path)
-	if err != nil {
-		return nil, fmt.Errorf("read the manifest of snapshot %s: %w", name, err)
-	}
-	m, err := layout.ParseManifest(raw)
-	if err != nil {
-		var v *layout.VersionError
-		if errors.As(err, &v) {
-			return nil, err
-		}
-		return nil, &DamageError{Path: path, What: err.Error()}
-	}
-	return &layout.Snapshot{Dir: dir, Manifest: m}, nil
+	return layout.OpenSnapshot(files{fsys}, root, name)
 }
 
 // readCurrent returns the committed snapshot, or nil when there is none yet.
 func readCurrent(fsys FS, root string) (*layout.Snapshot, error) {
-	target, err := fsys.Readlink(filepath.Join(root, layout.CurrentName))
-	if errors.Is(err, fs.ErrNotExist) {
+	s, err := layout.FindCurrent(files{fsys}, root)
+	if errors.Is(err, layout.ErrNoWarehouse) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("resolve the current snapshot: %w", err)
-	}
-	name := filepath.Base(target)
-	if _, ok := layout.ParseSnapshotName(name); !ok {
-		return nil, &DamageError{Path: filepath.Join(root, layout.CurrentName), What: fmt.Sprintf("it points at %q", target)}
-	}
-	return readSnapshot(fsys, root, name)
+	return s, err
 }
 
-// sweep removes what a crash left: names that only a commit in the making has,
-// snapshots that were complete but never became current, and those that the
-// current one says must not be any more.
+func snapshotNumbers(fsys FS, root string) ([]int64, error) {
+	return layout.SnapshotNumbers(files{fsys}, root)
+}
+
+// nextNumber returns the number of the snapshot that is to be made: above all
+// that are there, also those that a crash kept from becoming the current one.
+func nextNumber(fsys FS, root string) (int64, error) {
+	numbers, err := snapshotNumbers(fsys, root)
+	if err != nil || len(numbers) == 0 {
+		return 1, err
+	}
+	return numbers[len(numbers)-1] + 1, nil
+}
+
+// sweep removes what is of no use for certain: names that only a commit in the
+// making has, and the snapshots that held forgotten calls, if the checksum of the
+// manifest that says so is right. It follows no link.
 func sweep(fsys FS, root string, current *layout.Snapshot) error {
-	top, err := fsys.ReadDir(root)
-	if err != nil {
-		return fmt.Errorf("sweep the warehouse: %w", err)
-	}
-	for _, e := range top {
-		if layout.IsTempName(e.Name()) && !e.IsDir() {
-			if err := fsys.Remove(filepath.Join(root, e.Name())); err != nil {
-				return fmt.Errorf("sweep the warehouse: %w", err)
-			}
+	for _, dir := range []string{root, filepath.Join(root, layout.SnapshotsName)} {
+		entries, err := fsys.ReadDir(dir)
+		if err != nil {
+			return fmt.Errorf("sweep the warehouse: %w", err)
 		}
-	}
-	var newest, oldest int64
-	if current != nil {
-		newest, oldest = current.Manifest.Snapshot, current.Manifest.Oldest
-	}
-	snapshots := filepath.Join(root, layout.SnapshotsName)
-	entries, err := fsys.ReadDir(snapshots)
-	if err != nil {
-		return fmt.Errorf("sweep the warehouse: %w", err)
-	}
-	for _, e := range entries {
-		n, named := layout.ParseSnapshotName(e.Name())
-		if layout.IsTempName(e.Name()) || named && (n > newest || n < oldest) {
-			if err := removeTree(fsys, filepath.Join(snapshots, e.Name()), layout.ManifestName); err != nil {
+		for _, e := range entries {
+			path := filepath.Join(dir, e.Name())
+			n, named := layout.ParseSnapshotName(e.Name())
+			switch {
+			case layout.IsTempName(e.Name()) && !e.IsDir():
+				err = fsys.Remove(path)
+			case dir == root:
+			case layout.IsTempName(e.Name()):
+				err = removeTree(fsys, path, layout.ManifestName)
+			case named && e.IsDir() && current != nil && current.Manifest.Sealed() && n < current.Manifest.Oldest:
+				err = removeTree(fsys, path, layout.ManifestName)
+			}
+			if err != nil {
 				return fmt.Errorf("sweep the warehouse: %w", err)
 			}
 		}
@@ -88,8 +75,9 @@ func sweep(fsys FS, root string, current *layout.Snapshot) error {
 }
 
 // retire removes the snapshots that nobody can be reading any more and that no
-// catalog points at.
-func retire(fsys FS, root string, now time.Time) error {
+// catalog points at. current has just been committed. The last ones that can be
+// read stay, and while the current one is not complete all do.
+func retire(fsys FS, root string, current *layout.Snapshot, now time.Time) error {
 	numbers, err := snapshotNumbers(fsys, root)
 	if err != nil || len(numbers) <= keepSnapshots {
 		return err
@@ -98,19 +86,31 @@ func retire(fsys FS, root string, now time.Time) error {
 	if err != nil || all {
 		return err
 	}
-	// A snapshot is superseded when the next one was committed; what was superseded
-	// less than keepAge ago may still be open somewhere.
-	for i := 0; i+keepSnapshots < len(numbers); i++ {
-		if pins[numbers[i]] {
-			continue
+	if err := layout.Complete(files{fsys}, current); err != nil {
+		return fmt.Errorf("look at the snapshot that was committed: %w", err)
+	}
+	// A snapshot is superseded when the next one that can be read was committed; what
+	// was superseded less than keepAge ago may still be open somewhere.
+	var next *layout.Snapshot
+	readable := 0
+	var gone []string
+	for _, n := range slices.Backward(numbers) {
+		s, err := readSnapshot(fsys, root, layout.SnapshotName(n))
+		superseded := next != nil && now.Sub(next.Manifest.CommittedAt) >= keepAge
+		if superseded && readable >= keepSnapshots && !pins[n] && n != current.Manifest.Snapshot {
+			dir := filepath.Join(root, layout.SnapshotsName, layout.SnapshotName(n))
+			if info, err := fsys.Lstat(dir); err == nil && info.IsDir() {
+				gone = append(gone, dir)
+			}
 		}
-		next, err := readSnapshot(fsys, root, layout.SnapshotName(numbers[i+1]))
-		if err == nil && now.Sub(next.Manifest.CommittedAt) < keepAge {
-			break
+		if err == nil {
+			next = s
+			readable++
 		}
-		dir := filepath.Join(root, layout.SnapshotsName, layout.SnapshotName(numbers[i]))
+	}
+	for _, dir := range slices.Backward(gone) { // the oldest first
 		if err := removeTree(fsys, dir, layout.ManifestName); err != nil {
-			return fmt.Errorf("remove snapshot %d: %w", numbers[i], err)
+			return fmt.Errorf("remove snapshot %s: %w", filepath.Base(dir), err)
 		}
 	}
 	return nil

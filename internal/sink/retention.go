@@ -1,9 +1,13 @@
 package sink
 
 import (
+	"errors"
 	"slices"
 	"time"
 
+	"github.com/parquet-go/parquet-go"
+
+	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 )
 
@@ -31,6 +35,50 @@ func (c *commit) ageOut(p *planner) {
 		u.from = slices.DeleteFunc(u.from, func(from string) bool { return c.dropped[from] })
 	}
 }
+
+// Aging returns how many calls of the last commit started before Options.KeepFrom,
+// and so would be left out of the next one, and how many there are. A call without
+// a start counts as one that stays.
+func (w *Warehouse) Aging() (aged, total int64, err error) {
+	s := w.Snapshot()
+	if s == nil || w.opts.KeepFrom.IsZero() {
+		return 0, 0, nil
+	}
+	from := w.opts.KeepFrom.UnixMilli()
+	for _, f := range s.Manifest.FilesOf(schema.Calls.Name) {
+		total += f.Rows
+		switch {
+		case endOf(f.Period) <= from:
+			aged += f.Rows
+		case f.MinStart != nil && *f.MinStart < from:
+			n, err := w.startedBefore(s, f, from)
+			if err != nil {
+				return 0, 0, err
+			}
+			aged += n
+		}
+	}
+	return aged, total, nil
+}
+
+func (w *Warehouse) startedBefore(s *layout.Snapshot, f *layout.File, from int64) (n int64, err error) {
+	t, err := w.proofs.open(w.opts.FS, s, f)
+	if err != nil {
+		return 0, err
+	}
+	for _, g := range t.groups {
+		err = errors.Join(err, eachRow(g, []int{t.start}, func(_ int64, row []parquet.Value) bool {
+			if !row[0].IsNull() && row[0].Int64() < from {
+				n++
+			}
+			return true
+		}))
+	}
+	return n, closing(err, t.close)
+}
+
+// KeepAll makes commits leave no call out for its age.
+func (w *Warehouse) KeepAll() { w.opts.KeepFrom = time.Time{} }
 
 // endOf returns the first instant after a period, ms UTC.
 func endOf(period string) int64 {

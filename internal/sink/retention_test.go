@@ -75,7 +75,7 @@ func TestKeep(t *testing.T) {
 	if got := holds(t, s); got != want {
 		t.Errorf("kept %s, want %s", got, want)
 	}
-	readCalls(t, Disk{}, s)
+	readCalls(t, anywhere, s)
 	did, _ := w.Totals()
 	if did.Aged != 10 || did.New != 1 {
 		t.Errorf("counted %d erased and %d new calls, want 10 and 1", did.Aged, did.New)

@@ -1,9 +1,10 @@
 package sink
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 
 	"callhouse/internal/layout"
@@ -11,26 +12,35 @@ import (
 )
 
 // Retained returns the snapshots of the warehouse at root up to the current
-// one, oldest first. Those that vanish meanwhile are left out.
+// one, oldest first; all of them, where none is the current one. Those that vanish meanwhile, or whose manifest is damaged, are
+// left out.
 func Retained(root string) ([]*layout.Snapshot, error) {
-	current, err := layout.Current(root)
+	disk, err := openToRead(root)
 	if err != nil {
 		return nil, err
 	}
-	return retained(Disk{}, root, current)
+	current, err := readCurrent(disk, root)
+	var lost *layout.CurrentError
+	var damage *DamageError
+	if err != nil && !errors.As(err, &lost) && !errors.As(err, &damage) {
+		return nil, err
+	}
+	all, _, err := retained(disk, root, current)
+	return all, err
 }
 
-func retained(fsys FS, root string, current *layout.Snapshot) ([]*layout.Snapshot, error) {
+// retained is Retained on a file system. It passes over snapshots that are
+// damaged, and returns the first one's damage.
+func retained(fsys FS, root string, current *layout.Snapshot) (out []*layout.Snapshot, damage, err error) {
 	numbers, err := snapshotNumbers(fsys, root)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var out []*layout.Snapshot
 	for _, n := range numbers {
-		if n >= current.Manifest.Snapshot {
+		if current != nil && n >= current.Manifest.Snapshot {
 			break
 		}
-		if n < current.Manifest.Oldest {
+		if current != nil && n < current.Manifest.Oldest {
 			continue // what was forgotten is still in it
 		}
 		s, err := readSnapshot(fsys, root, layout.SnapshotName(n))
@@ -38,27 +48,15 @@ func retained(fsys FS, root string, current *layout.Snapshot) ([]*layout.Snapsho
 			continue // a run removed it just now, or a crash while it was removed
 		}
 		if err != nil {
-			return nil, err
+			damage = cmp.Or(damage, err)
+			continue
 		}
 		out = append(out, s)
 	}
-	return append(out, current), nil
-}
-
-// snapshotNumbers lists the snapshots' folders, lowest number first.
-func snapshotNumbers(fsys FS, root string) ([]int64, error) {
-	entries, err := fsys.ReadDir(filepath.Join(root, layout.SnapshotsName))
-	if err != nil {
-		return nil, fmt.Errorf("list the snapshots: %w", err)
+	if current != nil {
+		out = append(out, current)
 	}
-	var out []int64
-	for _, e := range entries {
-		if n, ok := layout.ParseSnapshotName(e.Name()); ok {
-			out = append(out, n)
-		}
-	}
-	slices.Sort(out)
-	return out, nil
+	return out, damage, nil
 }
 
 // NotRetainedError says that there is no snapshot to go back to.
@@ -89,7 +87,8 @@ func Before(snapshots []*layout.Snapshot) (*layout.Snapshot, error) {
 // Rollback commits a new snapshot that holds what an older one holds: hard links
 // to its files, its coverage, and so what is due. The table runs keeps its
 // rows, and gains row. What is forgotten stays forgotten, and what the
-// journal holds stays there. to 0 is the snapshot that Before returns.
+// journal holds stays there. to 0 is the snapshot that Before returns. Of a
+// warehouse that was opened with Adopt, to must be said, and may be the newest.
 func (w *Warehouse) Rollback(ctx context.Context, to int64, row func(target *layout.Snapshot) schema.Run) (*layout.Snapshot, error) {
 	w.committing.Lock()
 	defer w.committing.Unlock()
@@ -97,7 +96,10 @@ func (w *Warehouse) Rollback(ctx context.Context, to int64, row func(target *lay
 	if c.old == nil {
 		return nil, &NotRetainedError{Snapshot: to}
 	}
-	target, err := c.rollbackTarget(to)
+	target, err := c.rollbackTarget(to, w.opts.Adopt)
+	if err == nil {
+		err = layout.Complete(files{c.fsys}, target)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -109,11 +111,15 @@ func (w *Warehouse) Rollback(ctx context.Context, to int64, row func(target *lay
 		return nil, err
 	}
 	now := c.old.Manifest
-	if c.b, err = newBuilder(c.fsys, c.root, now.Snapshot+1); err != nil {
+	next, err := nextNumber(c.fsys, c.root)
+	if err != nil {
+		return nil, err
+	}
+	if c.b, err = newBuilder(c.fsys, c.root, next); err != nil {
 		return nil, err
 	}
 	c.old, c.keeper, c.in = target, c.old, &intake{}
-	snapshot, err := c.goBack(now, runs, row(target))
+	snapshot, err := c.goBack(next, now, runs, row(target))
 	if err != nil {
 		c.b.discard()
 		return nil, fmt.Errorf("roll back: %w", err)
@@ -121,19 +127,24 @@ func (w *Warehouse) Rollback(ctx context.Context, to int64, row func(target *lay
 	w.mu.Lock()
 	w.current = snapshot
 	w.mu.Unlock()
-	return target, retire(w.opts.FS, w.opts.Root, w.opts.Now())
+	return target, retire(w.opts.FS, w.opts.Root, snapshot, w.opts.Now())
 }
 
-func (c *commit) rollbackTarget(to int64) (*layout.Snapshot, error) {
-	all, err := retained(c.fsys, c.root, c.old)
+// rollbackTarget finds the snapshot to go back to; adopted says that none is the
+// current one.
+func (c *commit) rollbackTarget(to int64, adopted bool) (*layout.Snapshot, error) {
+	all, _, err := retained(c.fsys, c.root, c.old)
 	if err != nil {
 		return nil, err
 	}
-	if to == 0 {
-		return Before(all)
-	}
 	e := &NotRetainedError{Snapshot: to}
-	for _, s := range all[:len(all)-1] {
+	switch {
+	case to == 0 && !adopted:
+		return Before(all)
+	case !adopted:
+		all = all[:len(all)-1]
+	}
+	for _, s := range all {
 		if s.Manifest.Snapshot == to {
 			return s, nil
 		}
@@ -142,8 +153,9 @@ func (c *commit) rollbackTarget(to int64) (*layout.Snapshot, error) {
 	return nil, e
 }
 
-// goBack builds and publishes the snapshot after now out of c.old.
-func (c *commit) goBack(now *layout.Manifest, runs []schema.Run, run schema.Run) (*layout.Snapshot, error) {
+// goBack builds and publishes the snapshot called number, which follows now, out of
+// c.old.
+func (c *commit) goBack(number int64, now *layout.Manifest, runs []schema.Run, run schema.Run) (*layout.Snapshot, error) {
 	if err := c.linkRest(func(f *layout.File) bool { return f.Table == schema.Runs.Name }); err != nil {
 		return nil, err
 	}
@@ -151,6 +163,6 @@ func (c *commit) goBack(now *layout.Manifest, runs []schema.Run, run schema.Run)
 		return nil, err
 	}
 	m := c.manifest(nil, run.ID)
-	m.Snapshot, m.Journal = now.Snapshot+1, now.Journal
+	m.Snapshot, m.Journal = number, now.Journal
 	return c.b.publish(m)
 }

@@ -32,14 +32,14 @@ func TestRollback(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w := night(t, Disk{}, root, 0)
+	w := night(t, nil, root, 0)
 	put(w, storyRecord("a", 1), storyRecord("b", 1), span(0, 100))
 	mustCommit(t, w)
 	first := w.Snapshot()
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	w = night(t, Disk{}, root, 1)
+	w = night(t, nil, root, 1)
 	put(w, storyRecord("b", 2), storyRecord("c", 2), span(100, 200))
 	mustCommit(t, w) // two commits of the run that is undone
 	put(w, storyRecord("a", 3))
@@ -47,7 +47,7 @@ func TestRollback(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	w = night(t, Disk{}, root, 2)
+	w = night(t, nil, root, 2)
 	target, err := w.Rollback(context.Background(), 0, rolledBack(w))
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +56,7 @@ func TestRollback(t *testing.T) {
 	if target.Manifest.Snapshot != 1 || now.Manifest.Snapshot != 4 {
 		t.Errorf("rolled back to snapshot %d as snapshot %d, want 1 as 4", target.Manifest.Snapshot, now.Manifest.Snapshot)
 	}
-	got := readCalls(t, Disk{}, now)
+	got := readCalls(t, anywhere, now)
 	if len(got) != 2 || len(got["a"].Turns) != 1 || len(got["b"].Turns) != 1 {
 		t.Errorf("the calls are not those of the first run: %v", got)
 	}
@@ -78,22 +78,22 @@ func TestRollback(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The way back from the rollback.
-	w = night(t, Disk{}, root, 3)
+	w = night(t, nil, root, 3)
 	if _, err := w.Rollback(context.Background(), 0, rolledBack(w)); err != nil {
 		t.Fatal(err)
 	}
-	if got := readCalls(t, Disk{}, w.Snapshot()); len(got) != 3 || len(got["a"].Turns) != 3 {
+	if got := readCalls(t, anywhere, w.Snapshot()); len(got) != 3 || len(got["a"].Turns) != 3 {
 		t.Errorf("the calls are not those of the second run: %v", got)
 	}
 	put(w, storyRecord("c", 5))
 	mustCommit(t, w)
-	if got := readCalls(t, Disk{}, w.Snapshot()); len(got["c"].Turns) != 5 {
+	if got := readCalls(t, anywhere, w.Snapshot()); len(got["c"].Turns) != 5 {
 		t.Errorf("c has %d turns, want 5", len(got["c"].Turns))
 	}
 }
 
 func TestRollbackKnowsWhatIsThere(t *testing.T) {
-	w := night(t, Disk{}, filepath.Join(t.TempDir(), "w"), 0)
+	w := night(t, nil, filepath.Join(t.TempDir(), "w"), 0)
 	var missing *NotRetainedError
 	if _, err := w.Rollback(context.Background(), 0, rolledBack(w)); !errors.As(err, &missing) {
 		t.Errorf("before any commit: %v", err)

@@ -3,7 +3,6 @@ package sink
 import (
 	"crypto/rand"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -45,6 +44,9 @@ func newBuilder(fsys FS, root string, n int64) (*builder, error) {
 
 // place returns the path of a file to be made, its folder made.
 func (b *builder) place(rel string) (string, error) {
+	if !filepath.IsLocal(rel) {
+		return "", fmt.Errorf("make %q: it is no path inside a snapshot", rel)
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if err := b.mkdir(path.Dir(rel)); err != nil {
@@ -67,13 +69,24 @@ func (b *builder) mkdir(rel string) error {
 	return nil
 }
 
-// link takes an unchanged file over from an earlier snapshot.
-func (b *builder) link(from *layout.Snapshot, rel string) error {
+// link takes an unchanged file of so many bytes over from an earlier snapshot.
+func (b *builder) link(from *layout.Snapshot, rel string, size int64) error {
 	to, err := b.place(rel)
 	if err != nil {
 		return err
 	}
-	if err := b.fsys.Link(filepath.Join(from.Dir, filepath.FromSlash(rel)), to); err != nil {
+	path := filepath.Join(from.Dir, filepath.FromSlash(rel))
+	info, err := b.fsys.Lstat(path)
+	switch {
+	case isGone(err):
+		err = &DamageError{Path: path, What: "it is not there"}
+	case err == nil:
+		err = layout.CheckInfo(path, info, size)
+	}
+	if err == nil {
+		err = b.fsys.Link(path, to)
+	}
+	if err != nil {
 		return fmt.Errorf("link %s into the snapshot: %w", rel, err)
 	}
 	return nil
@@ -93,11 +106,11 @@ func (b *builder) publish(m *layout.Manifest) (*layout.Snapshot, error) {
 
 // name makes the snapshot durable under its name. It is no committed one yet.
 func (b *builder) name(m *layout.Manifest) (*layout.Snapshot, error) {
-	raw, err := json.MarshalIndent(m, "", " ")
+	raw, err := m.Encode()
 	if err != nil {
-		return nil, fmt.Errorf("encode the manifest: %w", err)
+		return nil, err
 	}
-	if err := writeFile(b.fsys, filepath.Join(b.dir, layout.ManifestName), append(raw, '\n')); err != nil {
+	if err := writeFile(b.fsys, filepath.Join(b.dir, layout.ManifestName), raw); err != nil {
 		return nil, fmt.Errorf("write the manifest: %w", err)
 	}
 	for _, d := range slices.Sorted(maps.Keys(b.dirs)) {
@@ -117,7 +130,8 @@ func (b *builder) name(m *layout.Manifest) (*layout.Snapshot, error) {
 	if err := b.fsys.SyncDir(snapshots); err != nil {
 		return nil, fmt.Errorf("sync the snapshots: %w", err)
 	}
-	return &layout.Snapshot{Dir: final, Manifest: m}, nil
+	m, err = layout.ParseManifest(raw) // as the next one to read it will, checksum and all
+	return &layout.Snapshot{Dir: final, Manifest: m}, err
 }
 
 // swap makes a named snapshot the current one.

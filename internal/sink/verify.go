@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"path/filepath"
 	"runtime"
@@ -63,7 +62,14 @@ type verifier struct {
 // found is in the report.
 func Verify(ctx context.Context, opts VerifyOptions) (*VerifyReport, error) {
 	if opts.FS == nil {
-		opts.FS = Disk{}
+		fsys, err := openToRead(opts.Root)
+		if isGone(err) {
+			return nil, fmt.Errorf("%s: %w", opts.Root, layout.ErrNoWarehouse)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("open the warehouse: %w", err)
+		}
+		opts.FS = fsys
 	}
 	v := &verifier{opts: opts, seen: newSeenFiles()}
 	v.report.Leftovers, v.report.Notes = []string{}, []string{}
@@ -73,7 +79,8 @@ func Verify(ctx context.Context, opts VerifyOptions) (*VerifyReport, error) {
 	}
 	if current != nil {
 		v.tombs = v.tombstones(current)
-		snapshots := v.snapshots(current)
+	}
+	if snapshots := v.snapshots(current); len(snapshots) > 0 {
 		var total int64
 		for _, s := range snapshots {
 			total += s.Manifest.Rows(schema.Calls.Name)
@@ -89,10 +96,12 @@ func Verify(ctx context.Context, opts VerifyOptions) (*VerifyReport, error) {
 			}
 			v.report.Snapshots = append(v.report.Snapshots, s.Manifest.Snapshot)
 		}
+		v.report.Notes = append(v.report.Notes, odd.notes()...)
+	}
+	if current != nil {
 		m := current.Manifest
 		v.report.Calls, v.report.Turns = m.Rows(schema.Calls.Name), m.Rows(schema.Turns.Name)
 		v.report.Items, v.report.Runs = m.Rows(schema.Items.Name), m.Rows(schema.Runs.Name)
-		v.report.Notes = append(v.report.Notes, odd.notes()...)
 	}
 	if err := v.outside(current); err != nil {
 		return nil, err
@@ -151,6 +160,7 @@ func (v *verifier) current() (*layout.Snapshot, error) {
 	s, err := readCurrent(v.opts.FS, v.opts.Root)
 	var damage *DamageError
 	var version *layout.VersionError
+	var lost *layout.CurrentError
 	switch {
 	case err == nil && s == nil:
 		return nil, fmt.Errorf("%s: %w", v.opts.Root, layout.ErrNoWarehouse)
@@ -160,17 +170,19 @@ func (v *verifier) current() (*layout.Snapshot, error) {
 		v.bad.add("version", layout.CurrentName, "%v", err)
 	case errors.As(err, &damage):
 		v.bad.add("manifest", v.rel(damage.Path), "%s", damage.What)
-	case errors.Is(err, fs.ErrNotExist):
-		v.bad.add("manifest", layout.CurrentName, "it points at a snapshot that is not there: %v", err)
+	case errors.As(err, &lost):
+		v.bad.add("current", layout.CurrentName, "it %s; %s", lost.What, lost.Hint())
 	default:
 		return nil, err
 	}
 	return nil, nil
 }
 
-// snapshots returns the ones to look at, the current one first.
-func (v *verifier) snapshots(current *layout.Snapshot) []*layout.Snapshot {
-	out := []*layout.Snapshot{current}
+// snapshots returns the ones to look at, the current one first, if there is one.
+func (v *verifier) snapshots(current *layout.Snapshot) (out []*layout.Snapshot) {
+	if current != nil {
+		out = append(out, current)
+	}
 	if !v.opts.All {
 		return out
 	}
@@ -179,7 +191,7 @@ func (v *verifier) snapshots(current *layout.Snapshot) []*layout.Snapshot {
 		v.bad.add("manifest", layout.SnapshotsName, "%v", err)
 	}
 	for _, n := range slices.Backward(numbers) {
-		if n >= filepathNumber(current) || n < current.Manifest.Oldest {
+		if current != nil && (n >= filepathNumber(current) || n < current.Manifest.Oldest) {
 			continue
 		}
 		s, err := readSnapshot(v.opts.FS, v.opts.Root, layout.SnapshotName(n))

@@ -9,42 +9,30 @@ import (
 	"callhouse/internal/schema"
 )
 
-// manifest verifies what a manifest says by itself. It returns false where that
-// makes no sense, so that the files cannot be looked at.
+// manifest verifies what a manifest says by itself. Whoever read it made sure that
+// it does not contradict itself ([layout.Manifest.Contradictions]). It returns
+// false where the files cannot be looked at.
 func (v *verifier) manifest(s *layout.Snapshot) bool {
 	m := s.Manifest
 	at := v.rel(filepath.Join(s.Dir, layout.ManifestName))
-	if n := filepathNumber(s); n != m.Snapshot {
-		v.bad.add("manifest", at, "it is of snapshot %d, and lies in the folder of snapshot %d", m.Snapshot, n)
-	}
 	if _, ok := layout.ParseRunID(m.RunID); !ok {
 		v.bad.add("manifest", at, "%q is no run id", m.RunID)
 	}
 	sound := true
-	paths := map[string]bool{}
 	periods := map[string]map[string]bool{}
 	for i := range m.Files {
 		f := &m.Files[i]
-		if what := misnamed(f); what != "" {
-			v.bad.add("manifest", at, "%s: %s", f.Path, what)
+		switch {
+		case tableOf(f.Table) == nil:
+			v.bad.add("manifest", at, "%s: there is no table %s", f.Path, f.Table)
 			sound = false
-			continue
+		case f.Rows == 0 && f.Table != schema.Runs.Name:
+			v.bad.add("manifest", at, "%s: it is said to have no rows", f.Path)
 		}
-		if paths[f.Path] {
-			v.bad.add("manifest", at, "it names %s twice", f.Path)
-			sound = false
+		if periods[f.Table] == nil {
+			periods[f.Table] = map[string]bool{}
 		}
-		paths[f.Path] = true
-		of := periods[f.Table]
-		if of == nil {
-			of = map[string]bool{}
-			periods[f.Table] = of
-		}
-		if of[f.Period] {
-			v.bad.add("manifest", at, "it names two files of %s for %s", f.Table, f.Period)
-			sound = false
-		}
-		of[f.Period] = true
+		periods[f.Table][f.Period] = true
 	}
 	v.periodsFit(at, periods)
 	var newest int64
@@ -62,28 +50,6 @@ func (v *verifier) manifest(s *layout.Snapshot) bool {
 		}
 	}
 	return sound
-}
-
-// misnamed says what is wrong with a file's table, path and period.
-func misnamed(f *layout.File) string {
-	if f.Table == schema.Runs.Name {
-		if f.Path != layout.RunsFile || f.Period != "" {
-			return "no such path for the table runs"
-		}
-		return ""
-	}
-	period, id, ok := layout.ParseDataFile(path.Base(f.Path))
-	switch {
-	case tableOf(f.Table) == nil:
-		return "there is no table " + f.Table
-	case !ok || f.Path != layout.DataFile(f.Table, period, id):
-		return "that is no path of a data file"
-	case period != f.Period:
-		return "its period is said to be " + f.Period
-	case f.Rows <= 0:
-		return "it is said to have no rows"
-	}
-	return ""
 }
 
 // periodsFit verifies that no call can lie in two files, and none in a place

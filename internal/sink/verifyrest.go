@@ -3,6 +3,7 @@ package sink
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -134,24 +135,36 @@ func (v *verifier) runs(s *layout.Snapshot, f *layout.File) {
 // outside verifies what lies outside of the snapshots: the journal, and what a
 // crash left. While a run writes, neither says anything.
 func (v *verifier) outside(current *layout.Snapshot) error {
-	lock := flock.New(filepath.Join(v.opts.Root, layout.LockName), flock.SetPermissions(0o600))
+	path := filepath.Join(v.opts.Root, layout.LockName)
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		v.bad.add("lock", layout.LockName, "it is not a regular file")
+		return nil
+	}
+	lock := flock.New(path, flock.SetFlag(os.O_RDONLY)) // makes no file
 	free, err := lock.TryRLock()
-	if err != nil || !free {
+	if err == nil && !free || err != nil && !isGone(err) {
 		v.report.Notes = append(v.report.Notes, "a run holds the warehouse: its journal was not looked at")
 		return nil
 	}
 	defer func() { _ = lock.Unlock() }()
-	refs, err := listJournal(v.opts.FS, v.opts.Root)
+	refs, odd, err := listJournal(v.opts.FS, v.opts.Root)
 	if err != nil {
 		return err
 	}
-	for _, ref := range refs {
+	var committed []layout.Segment
+	if current != nil {
+		committed = current.Manifest.Journal
+	}
+	for _, l := range append(odd, missingSegments(refs, current)...) {
+		v.bad.add("journal", layout.JournalName, "%s", l.what)
+	}
+	for i, ref := range refs {
 		path := v.rel(ref.path(v.opts.Root))
-		if current != nil && slices.Contains(current.Manifest.Journal, layout.Segment{Run: ref.run, Number: ref.n}) {
+		if slices.Contains(committed, layout.Segment{Run: ref.run, Number: ref.n}) {
 			v.report.Leftovers = append(v.report.Leftovers, path)
 			continue
 		}
-		if err := v.segment(ref); err != nil {
+		if err := v.segment(ref, isLast(refs, i)); err != nil {
 			v.bad.add("journal", path, "%v", err)
 		}
 	}
@@ -162,9 +175,11 @@ func (v *verifier) outside(current *layout.Snapshot) error {
 		}
 		for _, e := range entries {
 			n, named := layout.ParseSnapshotName(e.Name())
-			if layout.IsTempName(e.Name()) || dir != "" && named && current != nil &&
-				(n > filepathNumber(current) || n < current.Manifest.Oldest) {
+			if layout.IsTempName(e.Name()) || dir != "" && named && current != nil && n < current.Manifest.Oldest {
 				v.report.Leftovers = append(v.report.Leftovers, filepath.ToSlash(filepath.Join(dir, e.Name())))
+			} else if dir != "" && named && current != nil && n > filepathNumber(current) {
+				v.report.Notes = append(v.report.Notes, fmt.Sprintf("snapshot %d is newer than the current one: a commit was cut short, or the link was moved; "+
+					"it stays for as long as older ones do", n))
 			}
 		}
 	}
@@ -172,18 +187,24 @@ func (v *verifier) outside(current *layout.Snapshot) error {
 }
 
 // segment reads a segment of the journal, and decodes every record.
-func (v *verifier) segment(ref segmentRef) error {
+func (v *verifier) segment(ref segmentRef, last bool) error {
 	s, err := openSegment(v.opts.FS, v.opts.Root, ref)
 	if err != nil {
 		return err
 	}
 	var dec schema.Decoder
 	var call schema.Call
-	return closing(s.scan(func(_ int64, _ int, r *schema.Record) error {
+	broken, err := s.scan(last, func(_ int64, _ int, r *schema.Record) error {
 		v.report.Journal++
 		if r.Kind == schema.KindItem || r.Kind == schema.KindDetail {
-			return dec.Decode(r.Body, r.Kind, &call)
+			if err := dec.Decode(r.Body, r.Kind, &call); err != nil {
+				return fmt.Errorf("%w: %w", errUnreadable, err)
+			}
 		}
 		return nil
-	}), s.file.Close)
+	})
+	for _, what := range broken {
+		v.bad.add("journal", v.rel(s.path), "%s", strings.TrimPrefix(what, s.path))
+	}
+	return closing(err, s.file.Close)
 }

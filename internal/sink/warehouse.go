@@ -20,8 +20,16 @@ import (
 type Options struct {
 	Root  string           // the warehouse's folder; made when it is not there
 	RunID string           // the run that writes: layout.RunID
-	FS    FS               // nil: Disk
+	FS    FS               // nil: the disk
+	Group bool             // the group may read what is made on the disk: 0640 and 0750
 	Now   func() time.Time // nil: time.Now
+	// ReadOnly opens the warehouse for a command that only looks: the lock is held,
+	// and nothing else is written, made or removed. What writes then fails.
+	ReadOnly bool
+	// Adopt takes the newest complete snapshot for the one to go on from, where the
+	// link current leads to none, and where its manifest is damaged. It is for
+	// Rollback alone.
+	Adopt bool
 	// Workers is how many periods are written side by side, by two goroutines each;
 	// 0: half as many as there are processors, but at most maxWorkers. More of
 	// them are a little faster, and take more memory.
@@ -57,6 +65,10 @@ type Warehouse struct {
 	lost      []schema.Run // rows of runs before this one that could not write them
 	recorded  bool         // the run's last row is committed
 
+	proofs   *proofs         // the files that were compared with their checksums
+	notices  []string        // what was found wrong and mended, for the run's report
+	distrust map[string]bool // runs of whose journals a part was lost, so that what they say is covered may not be
+
 	committing sync.Mutex // one commit at a time
 	noting     sync.Mutex
 }
@@ -66,9 +78,6 @@ type Warehouse struct {
 // *DamageError when what is there cannot be trusted. It sweeps what a crash
 // left; what the journal still holds is committed by the next Commit.
 func Open(opts Options) (_ *Warehouse, err error) {
-	if opts.FS == nil {
-		opts.FS = Disk{}
-	}
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
@@ -81,10 +90,18 @@ func Open(opts Options) (_ *Warehouse, err error) {
 	if err := os.MkdirAll(filepath.Dir(opts.Root), 0o700); err != nil {
 		return nil, fmt.Errorf("open the warehouse: %w", err)
 	}
-	if err := ensureDir(opts.FS, opts.Root); err != nil {
+	if err := makeRoot(opts.Root); err != nil {
 		return nil, fmt.Errorf("open the warehouse: %w", err)
 	}
-	w := &Warehouse{opts: opts, codec: newCodec()}
+	if opts.FS == nil {
+		if opts.FS, err = OpenDisk(opts.Root, opts.Group); err != nil {
+			return nil, fmt.Errorf("open the warehouse: %w", err)
+		}
+	}
+	if opts.ReadOnly {
+		opts.FS = readOnly{opts.FS}
+	}
+	w := &Warehouse{opts: opts, codec: newCodec(), proofs: new(proofs)}
 	host, _ := os.Hostname() // a courtesy to whoever meets the lock
 	w.lock, w.spent, err = takeLock(opts.Root, Holder{PID: os.Getpid(), Host: host, RunID: opts.RunID, Since: opts.Now().UTC(),
 		Records: opts.Records})
@@ -99,48 +116,141 @@ func Open(opts Options) (_ *Warehouse, err error) {
 	return w, nil
 }
 
+// makeRoot makes the warehouse's folder unless it is there.
+func makeRoot(root string) error {
+	err := os.Mkdir(root, 0o700)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err == nil {
+		err = syncDir(filepath.Dir(root))
+	}
+	return err
+}
+
 // recover brings the warehouse to what its last commit and its journal say.
-func (w *Warehouse) recover() error {
+func (w *Warehouse) recover() (err error) {
 	fsys, root := w.opts.FS, w.opts.Root
-	for _, name := range []string{layout.SnapshotsName, layout.JournalName} {
-		if err := ensureDir(fsys, filepath.Join(root, name)); err != nil {
-			return fmt.Errorf("open the warehouse: %w", err)
-		}
-	}
-	var err error
-	if w.current, err = readCurrent(fsys, root); err != nil {
-		return err
-	}
-	if err := w.settleModes(); err != nil {
+	if w.current, err = w.findCurrent(); err != nil {
 		return err
 	}
 	if w.forgotten, err = readTombstones(fsys, w.current); err != nil {
 		return err
 	}
-	if err := sweep(fsys, root, w.current); err != nil {
-		return err
-	}
-	refs, err := listJournal(fsys, root)
-	if err != nil {
-		return err
-	}
-	if w.current != nil {
-		// The commit that took these in was cut short before it removed them.
-		var done []segmentRef
-		refs = slices.DeleteFunc(refs, func(ref segmentRef) bool {
-			in := slices.Contains(w.current.Manifest.Journal, layout.Segment{Run: ref.run, Number: ref.n})
-			if in {
-				done = append(done, ref)
+	if !w.opts.ReadOnly {
+		for _, name := range []string{layout.SnapshotsName, layout.JournalName} {
+			if err := ensureDir(fsys, filepath.Join(root, name)); err != nil {
+				return fmt.Errorf("open the warehouse: %w", err)
 			}
-			return in
-		})
-		if err := dropSegments(fsys, root, done, ""); err != nil {
+		}
+		if err := w.settleModes(); err != nil {
+			return err
+		}
+		if err := sweep(fsys, root, w.current); err != nil {
 			return err
 		}
 	}
-	w.sealed = refs
-	w.leftover = slices.Clone(refs)
+	refs, odd, err := listJournal(fsys, root)
+	if err != nil {
+		return err
+	}
+	var journal []layout.Segment
+	if w.current != nil {
+		journal = w.current.Manifest.Journal
+	}
+	// The commit that took these in was cut short before it removed them.
+	var done []segmentRef
+	refs = slices.DeleteFunc(refs, func(ref segmentRef) bool {
+		in := slices.Contains(journal, layout.Segment{Run: ref.run, Number: ref.n})
+		if in {
+			done = append(done, ref)
+		}
+		return in
+	})
+	w.sealed, w.leftover = refs, slices.Clone(refs)
+	for _, l := range append(odd, missingSegments(refs, w.current)...) {
+		w.lostJournal(l)
+	}
+	if w.opts.ReadOnly {
+		return nil
+	}
+	if err := dropSegments(fsys, root, done, ""); err != nil {
+		return err
+	}
 	return w.dropEmptyRuns()
+}
+
+// findCurrent returns the snapshot to go on from, or nil when there is none yet.
+func (w *Warehouse) findCurrent() (*layout.Snapshot, error) {
+	fsys, root := w.opts.FS, w.opts.Root
+	s, err := readCurrent(fsys, root)
+	var lost *layout.CurrentError
+	var damage *DamageError
+	switch {
+	case errors.As(err, &lost) && w.opts.Adopt && lost.Newest > 0:
+		return readSnapshot(fsys, root, layout.SnapshotName(lost.Newest))
+	case errors.As(err, &damage) && w.opts.Adopt:
+		return newestComplete(fsys, root)
+	case !errors.As(err, &lost) || !lost.Only || lost.Newest != 1 || w.opts.ReadOnly:
+		return s, err
+	}
+	// The very first commit was cut short between its last two renames.
+	if s, err = readSnapshot(fsys, root, layout.SnapshotName(1)); err != nil {
+		return nil, err
+	}
+	w.notice("the link current was missing, as after a crash in the first commit; it leads to snapshot 1, the only one, again")
+	return s, swap(fsys, root, s)
+}
+
+// newestComplete returns the newest snapshot whose manifest is sound and whose
+// files are there.
+func newestComplete(fsys FS, root string) (*layout.Snapshot, error) {
+	numbers, err := snapshotNumbers(fsys, root)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range slices.Backward(numbers) {
+		s, err := readSnapshot(fsys, root, layout.SnapshotName(n))
+		if err == nil && layout.Complete(files{fsys}, s) == nil {
+			return s, nil
+		}
+	}
+	return nil, &NotRetainedError{}
+}
+
+// notice remembers what was found wrong and mended.
+func (w *Warehouse) notice(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if what := fmt.Sprintf(format, args...); !slices.Contains(w.notices, what) {
+		w.notices = append(w.notices, what)
+	}
+}
+
+// lostJournal notes that a part of a run's journal cannot be read.
+func (w *Warehouse) lostJournal(l loss) {
+	w.notice("%s; what it held is listed and fetched again", l.what)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.distrust == nil {
+		w.distrust = map[string]bool{}
+	}
+	w.distrust[l.run] = true
+}
+
+// trusts says whether all of a run's journal could be read.
+func (w *Warehouse) trusts(run string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !w.distrust[run]
+}
+
+// Notices returns what was found wrong with the warehouse since it was opened,
+// and mended: sentences for the run's report and its log.
+func (w *Warehouse) Notices() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.notices)
 }
 
 // dropEmptyRuns removes the journal folders of runs that left nothing.
@@ -283,18 +393,20 @@ func (w *Warehouse) commitRun(ctx context.Context, row func(Stats, int64) schema
 		w.leftover = nil
 	}
 	w.mu.Unlock()
+	w.proofs.add(c.files)
 	w.found(c.wrote)
 	// The commit stands. What follows only tidies, and is done again at the next
 	// opening if it fails now.
 	if err := dropSegments(w.opts.FS, w.opts.Root, refs, w.opts.RunID); err != nil {
 		return err
 	}
-	return retire(w.opts.FS, w.opts.Root, w.opts.Now())
+	return retire(w.opts.FS, w.opts.Root, snapshot, w.opts.Now())
 }
 
 func (w *Warehouse) newCommit() *commit {
 	c := &commit{fsys: w.opts.FS, root: w.opts.Root, old: w.Snapshot(), now: w.opts.Now(), codec: w.codec,
-		workers: w.opts.Workers, forgotten: w.forgotten, lost: w.lost, masker: w.masker, mask: w.mask}
+		lostJournal: w.lostJournal, trusts: w.trusts,
+		proofs: w.proofs, workers: w.opts.Workers, forgotten: w.forgotten, lost: w.lost, masker: w.masker, mask: w.mask}
 	if !w.opts.KeepFrom.IsZero() {
 		c.keepFrom = w.opts.KeepFrom.UnixMilli()
 	}
@@ -316,12 +428,15 @@ func (w *Warehouse) maintain(ctx context.Context, prepare func(*commit)) error {
 	w.mu.Lock()
 	w.current = snapshot
 	w.mu.Unlock()
-	return retire(w.opts.FS, w.opts.Root, w.opts.Now())
+	return retire(w.opts.FS, w.opts.Root, snapshot, w.opts.Now())
 }
 
 // Close lets the warehouse go. What was put and not committed stays in the
 // journal for the next run.
 func (w *Warehouse) Close() error {
+	if w.opts.ReadOnly {
+		return w.lock.release()
+	}
 	_, _, err := w.journal.seal()
 	return errors.Join(err, w.dropEmptyRuns(), w.lose(nil), w.lock.release())
 }

@@ -161,7 +161,13 @@ func TestKeepForgetsWithTime(t *testing.T) {
 	if due < 50 {
 		t.Fatalf("only %d calls are old", due)
 	}
-	r := c.mustExtract("--keep=10d")
+	if r := c.extract(t.Context(), "--keep=10d"); r.code != cli.ExitIncomplete || !strings.Contains(r.stderr, fmt.Sprintf("would erase %d of", due)) {
+		t.Errorf("without --yes: exit code %d\n%s", r.code, r.stderr)
+	}
+	if now := c.counts("SELECT 'calls' AS key, count(*) AS n FROM calls")["calls"]; now < all {
+		t.Fatalf("%d calls of %d were erased without --yes", all-now, all)
+	}
+	r := c.mustExtract("--keep=10d", "--yes")
 	if !strings.Contains(r.stderr, fmt.Sprintf("erased       %d calls", due)) {
 		t.Errorf("%d calls were due:\n%s", due, r.stderr)
 	}
@@ -175,7 +181,7 @@ func TestKeepForgetsWithTime(t *testing.T) {
 	for range 3 {
 		c.clock.Advance(7 * 24 * time.Hour)
 		cut = cut.Add(7 * 24 * time.Hour)
-		c.mustExtract("--keep=10d")
+		c.mustExtract("--keep=10d", "--yes")
 		if !oldest() {
 			t.Error("older calls are still there, or came back")
 		}

@@ -55,7 +55,7 @@ func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout
 func Command() *cobra.Command { return newRoot(time.Now, io.Discard) }
 
 func newRoot(now func() time.Time, stderr io.Writer) *cobra.Command {
-	s := &settings{now: now}
+	s := &settings{now: now, stderr: stderr}
 	doRun := func(cmd *cobra.Command, _ []string) error { return runProfiles(cmd, s, stderr) }
 	root := &cobra.Command{
 		Use: program, Short: "Copy new and changed calls into the warehouse", Long: about,
@@ -94,7 +94,11 @@ func newRoot(now func() time.Time, stderr io.Writer) *cobra.Command {
 		f.StringVar(&s.pingURL, "ping-url", "", "address to ask for when a run is done, and with /fail behind it when it is not")
 		config.Bind(f, config.Extract)
 	}
+	addYes := func(cmd *cobra.Command) {
+		cmd.Flags().BoolVar(&s.yes, "yes", false, "do what a safety check refuses: erase much at once (--keep)")
+	}
 	addRunFlags(root)
+	addYes(root)
 	addAllFlag(s, root)
 	root.PersistentPreRunE = s.prepare
 	runCmd := &cobra.Command{
@@ -102,6 +106,7 @@ func newRoot(now func() time.Time, stderr io.Writer) *cobra.Command {
 		Args: cobra.NoArgs, RunE: doRun,
 	}
 	addRunFlags(runCmd)
+	addYes(runCmd)
 	addAllFlag(s, runCmd)
 	planJSON := false
 	planCmd := &cobra.Command{

@@ -20,7 +20,8 @@ func explain(err error) error {
 	var (
 		done    *cli.Error
 		locked  *sink.LockedError
-		damage  *sink.DamageError
+		damage  *layout.DamageError
+		lost    *layout.CurrentError
 		full    *sink.NoSpaceError
 		version *layout.VersionError
 		auth    *crawler.AuthError
@@ -36,8 +37,10 @@ func explain(err error) error {
 		return cli.Fail(cli.ExitLocked, err, "wait for it to end; the lock goes with its process, so there is never one to remove by hand")
 	case errors.As(err, &version):
 		return cli.Fail(cli.ExitFailed, err, "nothing was changed")
+	case errors.As(err, &lost):
+		return cli.Fail(cli.ExitFailed, err, lost.Hint())
 	case errors.As(err, &damage):
-		return cli.Fail(cli.ExitFailed, err, "nothing was changed; restore the file, or move the warehouse away and run again")
+		return cli.Fail(cli.ExitFailed, err, damage.Hint())
 	case errors.As(err, &full):
 		return cli.Fail(cli.ExitFailed, err, "free some space and run again: nothing fetched is lost")
 	case errors.As(err, &auth):

@@ -1,14 +1,35 @@
 package extractcmd
 
 import (
+	"fmt"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"callhouse/cmd/internal/cli"
+	"callhouse/internal/sink"
 )
 
 // leastKeep is the shortest time that calls may be kept: below it calls would be
 // erased that are not settled yet.
 const leastKeep = 7 * 24 * time.Hour
+
+// mostErased is the part of all calls that a run erases at once without being
+// told to: a clock or a --keep that is wrong would erase more.
+const mostErased = 1.0 / 5
+
+// spare keeps a run from erasing more than mostErased at once.
+func (n *night) spare(w *sink.Warehouse) error {
+	aged, total, err := w.Aging()
+	if err != nil || n.yes || float64(aged) <= mostErased*float64(total) {
+		return err
+	}
+	w.KeepAll()
+	n.spared = cli.Fail(cli.ExitIncomplete, fmt.Errorf("--keep %s would erase %s of %s calls at once, those that started before %s; none was erased",
+		n.keep, humanize.Comma(aged), humanize.Comma(total), n.kept.Format(time.DateOnly)),
+		"check this machine's clock and --keep; extract run --yes erases them")
+	return nil
+}
 
 // keepFrom returns the instant from which on calls are kept, a UTC midnight, so
 // that whole days go; zero: all are.

@@ -34,15 +34,22 @@ func (s *settings) current() (*layout.Snapshot, error) {
 }
 
 // open opens the warehouse for a command that works on what is there.
-func (s *settings) open(do func(*sink.Warehouse) error) (err error) {
+func (s *settings) open(do func(*sink.Warehouse) error) error {
 	if _, err := s.current(); err != nil {
 		return err
 	}
-	w, err := sink.Open(s.options(layout.RunID(time.Now(), rand.Uint32())))
+	return s.openWith(s.options(layout.RunID(time.Now(), rand.Uint32())), do)
+}
+
+func (s *settings) openWith(opts sink.Options, do func(*sink.Warehouse) error) (err error) {
+	w, err := sink.Open(opts)
 	if err != nil {
 		return explain(err)
 	}
 	defer func() {
+		for _, what := range w.Notices() {
+			fmt.Fprintf(s.stderr, "%s\n", what)
+		}
 		if cerr := w.Close(); cerr != nil && err == nil {
 			err = explain(cerr)
 		}

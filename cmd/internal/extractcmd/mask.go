@@ -16,7 +16,7 @@ const maskNone = "none"
 
 // options are those with which any command opens the warehouse for writing.
 func (s *settings) options(runID string) sink.Options {
-	return sink.Options{Root: s.warehouse, RunID: runID, Now: s.now, FS: sink.Disk{Group: s.groupReadable}}
+	return sink.Options{Root: s.warehouse, RunID: runID, Now: s.now, Group: s.groupReadable}
 }
 
 // maskFields returns the fields that are to be masked: those that the settings

@@ -47,7 +47,9 @@ func plan(ctx context.Context, s *settings, asJSON bool, stdout, stderr io.Write
 	if err != nil {
 		return err
 	}
-	w, err := sink.Open(s.options(runIDAt(started)))
+	opts := s.options(runIDAt(started))
+	opts.ReadOnly = true
+	w, err := sink.Open(opts)
 	if err != nil {
 		return explain(err)
 	}

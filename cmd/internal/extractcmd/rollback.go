@@ -20,7 +20,8 @@ import (
 
 const rollbackAbout = `rollback makes an older snapshot the current one again: as a new snapshot, so that numbers only
 rise and a rollback can be rolled back. Without --to it undoes the last run: it goes back to what
-the run before it left.
+the run before it left. With --to it also mends a warehouse whose link current is missing, or
+whose current manifest is damaged.
 
 Snapshots stay for 24 hours, and the last three in any case. What the older one did not have yet is
 listed and fetched again by the next run. What was forgotten stays forgotten.`
@@ -49,7 +50,14 @@ func rollbackCommand(s *settings, stderr io.Writer) *cobra.Command {
 }
 
 func rollback(ctx context.Context, s *settings, to int64, stderr io.Writer) error {
-	return s.open(func(w *sink.Warehouse) error {
+	opts := s.options(runIDAt(time.Now()))
+	if _, err := s.current(); err != nil {
+		// Without --to it goes back from the current one, which then must be there.
+		if opts.Adopt = to > 0 && adoptable(err); !opts.Adopt {
+			return err
+		}
+	}
+	return s.openWith(opts, func(w *sink.Warehouse) error {
 		was := w.Snapshot().Manifest.Snapshot
 		started := time.Now()
 		target, err := w.Rollback(ctx, to, func(target *layout.Snapshot) schema.Run {
@@ -73,6 +81,14 @@ func rollback(ctx context.Context, s *settings, to int64, stderr io.Writer) erro
 		}
 		return nil
 	})
+}
+
+// adoptable says whether a rollback mends what keeps the current snapshot from
+// being read.
+func adoptable(err error) bool {
+	var lost *layout.CurrentError
+	var damage *layout.DamageError
+	return errors.As(err, &lost) || errors.As(err, &damage)
 }
 
 func explainRollback(err error) error {
@@ -106,8 +122,10 @@ func listSnapshots(s *settings, format string, stdout io.Writer) error {
 	if err := oneOf("--format", format, "text", "json"); err != nil {
 		return err
 	}
-	current, err := s.current()
-	if err != nil {
+	var number int64 // 0: none is the current one
+	if current, err := s.current(); err == nil {
+		number = current.Manifest.Snapshot
+	} else if !adoptable(err) {
 		return err
 	}
 	all, err := sink.Retained(s.warehouse)
@@ -118,7 +136,7 @@ func listSnapshots(s *settings, format string, stdout io.Writer) error {
 	for _, snapshot := range all {
 		m := snapshot.Manifest
 		lines = append(lines, snapshotLine{m.Snapshot, m.CommittedAt, m.RunID, m.Rows(schema.Calls.Name),
-			m.Rows(schema.Turns.Name), m.Rows(schema.Items.Name), len(m.Files), m.Snapshot == current.Manifest.Snapshot})
+			m.Rows(schema.Turns.Name), m.Rows(schema.Items.Name), len(m.Files), m.Snapshot == number})
 	}
 	if format == "json" {
 		return writeJSON(stdout, lines)

@@ -30,6 +30,7 @@ type night struct {
 	cfg     crawler.Config
 	kept    time.Time // calls that started before are erased; zero: none
 	aged    int64     // how many were
+	spared  error     // why they were not, where that would have been too many at once
 
 	held     bool            // it got the lock
 	row      *schema.Run     // of the table runs; nil: it did not get the lock
@@ -88,6 +89,9 @@ func (n *night) collect(ctx context.Context) (err error) {
 	if err = n.fill(ctx, w); err != nil && n.row == nil {
 		n.record(w, err)
 	}
+	for _, what := range w.Notices() {
+		n.log.Warn("mended", "what", what)
+	}
 	return err
 }
 
@@ -104,6 +108,9 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 		}
 		log.Info("took in what a killed run had fetched", "run", killed[len(killed)-1],
 			"calls_new", did.New, "calls_changed", did.Changed, "transcripts", did.Transcripts)
+	}
+	if err := n.spare(w); err != nil {
+		return explain(err)
 	}
 	before := w.Snapshot()
 	cfg := n.cfg
@@ -126,6 +133,9 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 	watch.stop()
 	n.rep = &report
 	outcome, crawlErr := judge(&report, crawlErr)
+	if crawlErr == nil && n.spared != nil {
+		outcome, crawlErr = schema.OutcomeIncomplete, n.spared
+	}
 
 	var last schema.Run
 	row := func(did sink.Stats, commits int64) schema.Run {

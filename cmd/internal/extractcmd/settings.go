@@ -2,6 +2,7 @@ package extractcmd
 
 import (
 	"fmt"
+	"io"
 	"time"
 
 	"callhouse/cmd/internal/cli"
@@ -33,6 +34,8 @@ type settings struct {
 	maxDuration time.Duration
 	logFormat   string
 	quiet       bool
+	yes         bool      // do what a safety check refuses
+	stderr      io.Writer // of commands that mend a warehouse as they open it
 
 	keyEnv        string
 	mask          string

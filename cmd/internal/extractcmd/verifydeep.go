@@ -41,7 +41,9 @@ type questions struct {
 // budget, and this one remembers what the last one spent.
 func (q *questions) ask(ctx context.Context) (_ *serviceReport, err error) {
 	started := q.now()
-	w, err := sink.Open(q.options(runIDAt(started)))
+	opts := q.options(runIDAt(started))
+	opts.ReadOnly = true
+	w, err := sink.Open(opts)
 	if err != nil {
 		return nil, err
 	}

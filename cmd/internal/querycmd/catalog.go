@@ -17,6 +17,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/analytics"
 	"callhouse/internal/layout"
+	"callhouse/internal/proven"
 	"callhouse/internal/sink"
 )
 
@@ -76,6 +77,13 @@ func (a *app) makeCatalog(ctx context.Context) error {
 	}
 	house := root(snap)
 	if err := replaceable(ctx, house, path); err != nil {
+		return err
+	}
+	var files []*layout.File
+	for i := range snap.Manifest.Files {
+		files = append(files, &snap.Manifest.Files[i])
+	}
+	if err := proven.Open(a.warehouse, time.Now).Prove(ctx, snap, files); err != nil {
 		return err
 	}
 	// The pin comes before the catalog, so that at no time a catalog points at what

@@ -16,6 +16,8 @@ func (a *app) explain(err error) error {
 	var (
 		told      *cli.Error
 		version   *layout.VersionError
+		damage    *layout.DamageError
+		lost      *layout.CurrentError
 		unknown   *analytics.UnknownError
 		ambiguous *analytics.AmbiguousError
 		zone      *analytics.ZoneError
@@ -26,6 +28,10 @@ func (a *app) explain(err error) error {
 	case errors.Is(err, layout.ErrNoWarehouse):
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("no warehouse at %s yet", a.warehouse),
 			"run: extract run --warehouse "+a.warehouse+", or try: go run ./cmd/demo")
+	case errors.As(err, &lost):
+		return cli.Fail(cli.ExitFailed, err, lost.Hint())
+	case errors.As(err, &damage):
+		return cli.Fail(cli.ExitFailed, err, damage.Hint())
 	case errors.As(err, &version):
 		return cli.Fail(cli.ExitFailed, err, "")
 	case errors.As(err, &unknown):

@@ -12,6 +12,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/format"
+	"callhouse/internal/proven"
 )
 
 func flagNames(cmd *cobra.Command) []string {
@@ -98,5 +99,5 @@ func (a *app) open(ctx context.Context, loc *time.Location) (*analytics.Warehous
 	if w := a.kept(loc); w != nil {
 		return w, nil
 	}
-	return analytics.Open(ctx, a.warehouse, analytics.Options{Location: loc})
+	return analytics.Open(ctx, a.warehouse, analytics.Options{Location: loc, Prover: proven.Open(a.warehouse, time.Now)})
 }

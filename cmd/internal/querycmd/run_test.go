@@ -261,15 +261,7 @@ func TestMachineFormatsParse(t *testing.T) {
 
 func TestNewerWarehouse(t *testing.T) {
 	house(t)
-	path := "warehouse/snapshots/000001/manifest.json"
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw = bytes.Replace(raw, fmt.Appendf(nil, `"format_version":%d`, layout.FormatVersion), []byte(`"format_version":77`), 1)
-	if err := os.WriteFile(path, raw, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	analyticstest.Edit(t, "warehouse/snapshots/000001/manifest.json", func(m *layout.Manifest) { m.FormatVersion = 77 })
 	if r := run(t, "", "sentiment"); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "upgrade") || strings.Count(r.stderr, "\n") != 1 {
 		t.Error(r)
 	}

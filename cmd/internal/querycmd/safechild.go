@@ -17,6 +17,7 @@ import (
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/format"
+	"callhouse/internal/proven"
 )
 
 // SafeCommand is the hidden command that runs one statement under limits. It is
@@ -74,7 +75,7 @@ func (j *safeJob) write(ctx context.Context, out io.Writer) (r format.Result, er
 	if err != nil {
 		return r, err
 	}
-	w, err := analytics.Open(ctx, j.Warehouse, analytics.Options{Location: loc, Safe: &analytics.Limits{Memory: j.Memory, Temp: j.Temp}})
+	w, err := analytics.Open(ctx, j.Warehouse, analytics.Options{Location: loc, Prover: proven.Open(j.Warehouse, time.Now), Safe: &analytics.Limits{Memory: j.Memory, Temp: j.Temp}})
 	if err != nil {
 		return r, err
 	}

@@ -16,6 +16,7 @@ import (
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/format"
 	"callhouse/internal/layout"
+	"callhouse/internal/proven"
 )
 
 // run runs one input. Its error is not told yet.
@@ -201,7 +202,7 @@ func (s *session) open(ctx context.Context) error {
 	if err := s.close(); err != nil {
 		return err
 	}
-	w, err := analytics.Open(ctx, s.a.warehouse, analytics.Options{Location: loc})
+	w, err := analytics.Open(ctx, s.a.warehouse, analytics.Options{Location: loc, Prover: proven.Open(s.a.warehouse, time.Now)})
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -64,7 +63,7 @@ func Write(t testing.TB, root string, n int64, d Data) {
 	m.Files = append(m.Files, w.table(&schema.Turns, d.Turns, nil)...)
 	m.Files = append(m.Files, w.table(&schema.Items, d.Items, nil)...)
 	m.Files = append(m.Files, w.table(&schema.Runs, d.Runs, nil)...)
-	raw, err := json.Marshal(m)
+	raw, err := m.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,6 +74,26 @@ func Write(t testing.TB, root string, n int64, d Data) {
 		t.Fatal(err)
 	}
 	Swap(t, root, n)
+}
+
+// Edit writes a manifest anew, with its checksum, as edit leaves it.
+func Edit(t testing.TB, path string, edit func(*layout.Manifest)) {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := layout.ParseManifest(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	edit(m)
+	if raw, err = m.Encode(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, raw, 0o644); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // Swap points current at snapshot n, as a commit does.
@@ -157,9 +176,21 @@ func (w *writer) tallies(calls layout.File) (files []layout.File) {
 		if err := w.conn.Exec(context.Background(), text); err != nil {
 			w.t.Fatalf("write %s: %v", f.Path, err)
 		}
+		w.sum(path, &f)
 		files = append(files, f)
 	}
 	return files
+}
+
+// sum notes the size and the checksum of a file.
+func (w *writer) sum(path string, f *layout.File) {
+	w.t.Helper()
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	sum := sha256.Sum256(raw)
+	f.Bytes, f.SHA256 = int64(len(raw)), hex.EncodeToString(sum[:])
 }
 
 func day(t *schema.Table, r Row) string {
@@ -217,12 +248,7 @@ func (w *writer) file(t *schema.Table, period string, rows []Row, lacking []stri
 	if err := w.conn.Exec(context.Background(), text); err != nil {
 		w.t.Fatalf("write %s: %v", f.Path, err)
 	}
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	sum := sha256.Sum256(raw)
-	f.Bytes, f.SHA256 = int64(len(raw)), hex.EncodeToString(sum[:])
+	w.sum(path, &f)
 	return f
 }
 

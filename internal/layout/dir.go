@@ -1,0 +1,96 @@
+package layout
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Dir is a warehouse's folder on the real file system. Nothing below it is
+// followed out of it: a link that leads elsewhere is damage, and what is opened
+// is a regular file. Names are paths that begin with the folder's own path. The
+// folder itself may be a link.
+type Dir struct {
+	Root *os.Root
+	path string
+}
+
+// OpenDir opens a folder.
+func OpenDir(path string) (*Dir, error) {
+	r, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, err
+	}
+	return &Dir{r, filepath.Clean(path)}, nil
+}
+
+// Close lets the folder go.
+func (d *Dir) Close() error { return d.Root.Close() }
+
+// In returns a name as the folder's Root has it.
+func (d *Dir) In(name string) string {
+	rel, err := filepath.Rel(d.path, name)
+	if err != nil {
+		return name // which the Root refuses
+	}
+	return rel
+}
+
+// Told returns an error of the Root with the whole path in it.
+func (d *Dir) Told(name string, err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		if strings.Contains(path.Err.Error(), "escapes from parent") {
+			return &DamageError{Path: name, What: "a link on the way to it leads out of the warehouse"}
+		}
+		return &fs.PathError{Op: strings.TrimSuffix(path.Op, "at"), Path: name, Err: path.Err}
+	}
+	return err
+}
+
+// Readlink implements Files.
+func (d *Dir) Readlink(name string) (string, error) {
+	target, err := d.Root.Readlink(d.In(name))
+	return target, d.Told(name, err)
+}
+
+// Lstat implements Files.
+func (d *Dir) Lstat(name string) (fs.FileInfo, error) {
+	info, err := d.Root.Lstat(d.In(name))
+	return info, d.Told(name, err)
+}
+
+// Open opens a regular file for reading.
+func (d *Dir) Open(name string) (*os.File, error) { return d.OpenFile(name, os.O_RDONLY) }
+
+// OpenFile opens a regular file that is there.
+func (d *Dir) OpenFile(name string, flag int) (*os.File, error) {
+	info, err := d.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, &DamageError{Path: name, What: "it is not a regular file"}
+	}
+	f, err := d.Root.OpenFile(d.In(name), flag, 0)
+	return f, d.Told(name, err)
+}
+
+// ReadFile implements Files.
+func (d *Dir) ReadFile(name string) ([]byte, error) {
+	f, err := d.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
+}
+
+// ReadDir implements Files. The entries are in the order of their names.
+func (d *Dir) ReadDir(name string) ([]fs.DirEntry, error) {
+	entries, err := fs.ReadDir(d.Root.FS(), filepath.ToSlash(d.In(name)))
+	return entries, d.Told(name, err)
+}

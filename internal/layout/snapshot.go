@@ -1,0 +1,228 @@
+package layout
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+)
+
+// ErrNoWarehouse is returned when a folder holds no snapshot at all.
+var ErrNoWarehouse = errors.New("no warehouse yet")
+
+// DamageError says that a file of the warehouse does not hold what was once
+// made durable in it.
+type DamageError struct {
+	Path string
+	What string
+}
+
+func (e *DamageError) Error() string { return fmt.Sprintf("%s is damaged: %s", e.Path, e.What) }
+
+// Hint says what to do about it.
+func (e *DamageError) Hint() string {
+	return "nothing was changed; extract verify --all says which snapshots are whole and extract rollback --to N goes back to one, " +
+		"or restore the file from a backup"
+}
+
+// CurrentError says that snapshots are there, but that the link current does
+// not lead to one of them.
+type CurrentError struct {
+	Root string
+	What string // what is wrong with the link
+	// Newest is the newest snapshot that is complete: its manifest is sound, and
+	// all its files are there in their sizes. 0: none is.
+	Newest int64
+	Only   bool // no other snapshot is there
+}
+
+func (e *CurrentError) Error() string {
+	return fmt.Sprintf("%s holds snapshots, but the link %q %s", e.Root, CurrentName, e.What)
+}
+
+// Hint says what to do about it.
+func (e *CurrentError) Hint() string {
+	if e.Newest == 0 {
+		return "no snapshot is complete: restore the warehouse from a backup; nothing was changed"
+	}
+	return fmt.Sprintf("extract rollback --to %d makes snapshot %d, the newest complete one, the current one; nothing was changed", e.Newest, e.Newest)
+}
+
+// Snapshot is one committed state of a warehouse.
+type Snapshot struct {
+	// Dir is the snapshot's own folder, with no link left in its last element:
+	// what is read under it comes from one commit.
+	Dir      string
+	Manifest *Manifest
+}
+
+// Root returns the folder of the warehouse that the snapshot is of.
+func (s *Snapshot) Root() string { return filepath.Dir(filepath.Dir(s.Dir)) }
+
+// Path returns the path of a file of the snapshot.
+func (s *Snapshot) Path(f *File) string { return filepath.Join(s.Dir, filepath.FromSlash(f.Path)) }
+
+// Files is what finding a snapshot needs of a file system. Names are paths that
+// begin with the warehouse's root.
+type Files interface {
+	Readlink(name string) (string, error)
+	ReadDir(name string) ([]fs.DirEntry, error)
+	ReadFile(name string) ([]byte, error)
+	Lstat(name string) (fs.FileInfo, error)
+}
+
+// Current resolves the link current of the warehouse at root, once, and reads
+// the manifest of the snapshot that it points at. It returns ErrNoWarehouse
+// where no snapshot is there, a *CurrentError where there are some and the link
+// leads to none, a *DamageError and a *VersionError.
+func Current(root string) (*Snapshot, error) {
+	d, err := OpenDir(root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: %w", root, ErrNoWarehouse)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open the warehouse: %w", err)
+	}
+	defer d.Close()
+	return FindCurrent(d, root)
+}
+
+// FindCurrent is Current on a file system.
+func FindCurrent(files Files, root string) (*Snapshot, error) {
+	link := filepath.Join(root, CurrentName)
+	target, err := files.Readlink(link)
+	switch info, statErr := files.Lstat(link); {
+	case err == nil:
+	case errors.Is(statErr, fs.ErrNotExist):
+		return nil, lost(files, root, "is missing")
+	case statErr == nil && info.Mode()&fs.ModeSymlink == 0:
+		return nil, lost(files, root, "is no link (move what is there away)")
+	default:
+		return nil, fmt.Errorf("resolve the current snapshot: %w", err)
+	}
+	name := filepath.Base(target)
+	if _, ok := ParseSnapshotName(name); !ok || filepath.ToSlash(target) != SnapshotsName+"/"+name {
+		return nil, lost(files, root, fmt.Sprintf("points at %q, which is not a snapshot", target))
+	}
+	s, err := OpenSnapshot(files, root, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, lost(files, root, fmt.Sprintf("points at snapshot %s, which is not there", name))
+	}
+	return s, err
+}
+
+// lost says what is wrong with the link current of a warehouse that has
+// snapshots.
+func lost(files Files, root, what string) error {
+	numbers, err := SnapshotNumbers(files, root)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if len(numbers) == 0 {
+		return fmt.Errorf("%s: %w", root, ErrNoWarehouse)
+	}
+	e := &CurrentError{Root: root, What: what, Only: len(numbers) == 1}
+	for _, n := range slices.Backward(numbers) {
+		if s, err := OpenSnapshot(files, root, SnapshotName(n)); err == nil && Complete(files, s) == nil {
+			e.Newest = n
+			break
+		}
+	}
+	return e
+}
+
+// SnapshotNumbers lists the snapshots' folders, lowest number first.
+func SnapshotNumbers(files Files, root string) ([]int64, error) {
+	entries, err := files.ReadDir(filepath.Join(root, SnapshotsName))
+	if err != nil {
+		return nil, fmt.Errorf("list the snapshots: %w", err)
+	}
+	var out []int64
+	for _, e := range entries {
+		if n, ok := ParseSnapshotName(e.Name()); ok {
+			out = append(out, n)
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// Open reads the snapshot called name, as in "000042", of the warehouse at root.
+func Open(root, name string) (*Snapshot, error) {
+	d, err := OpenDir(root)
+	if err != nil {
+		return nil, fmt.Errorf("open the warehouse: %w", err)
+	}
+	defer d.Close()
+	return OpenSnapshot(d, root, name)
+}
+
+// OpenSnapshot is Open on a file system. A manifest that contradicts itself or
+// its folder's name is damage. Where there is no such snapshot, or one that is
+// being removed, the error wraps fs.ErrNotExist.
+func OpenSnapshot(files Files, root, name string) (*Snapshot, error) {
+	n, ok := ParseSnapshotName(name)
+	if !ok {
+		return nil, fmt.Errorf("open snapshot: %q is not the name of a snapshot", name)
+	}
+	dir := filepath.Join(root, SnapshotsName, name)
+	if info, err := files.Lstat(dir); err == nil && !info.IsDir() {
+		return nil, &DamageError{Path: dir, What: "it is not a folder"}
+	}
+	path := filepath.Join(dir, ManifestName)
+	raw, err := files.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the manifest of snapshot %s: %w", name, err)
+	}
+	m, err := ParseManifest(raw)
+	if err == nil {
+		if wrong := m.Contradictions(n); len(wrong) > 0 {
+			err = errors.New(wrong[0])
+		}
+	}
+	var version *VersionError
+	if err != nil && !errors.As(err, &version) {
+		return nil, &DamageError{Path: path, What: err.Error()}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Snapshot{Dir: dir, Manifest: m}, nil
+}
+
+// Complete checks that a snapshot's files are there, as regular files of their
+// sizes. It does not read them.
+func Complete(files Files, s *Snapshot) error {
+	check := func(path string, size int64) error {
+		full := filepath.Join(s.Dir, filepath.FromSlash(path))
+		info, err := files.Lstat(full)
+		if errors.Is(err, fs.ErrNotExist) {
+			return &DamageError{Path: full, What: "it is not there"}
+		}
+		if err != nil {
+			return err
+		}
+		return CheckInfo(full, info, size)
+	}
+	for i := range s.Manifest.Files {
+		if err := check(s.Manifest.Files[i].Path, s.Manifest.Files[i].Bytes); err != nil {
+			return err
+		}
+	}
+	if f := s.Manifest.Forgotten; f != nil {
+		return check(f.Path, f.Bytes)
+	}
+	return nil
+}
+
+// CheckInfo says what is wrong with a file that should have so many bytes.
+func CheckInfo(path string, info fs.FileInfo, size int64) error {
+	switch {
+	case !info.Mode().IsRegular():
+		return &DamageError{Path: path, What: "it is not a regular file"}
+	case info.Size() != size:
+		return &DamageError{Path: path, What: fmt.Sprintf("it has %d bytes, the manifest says %d", info.Size(), size)}
+	}
+	return nil
+}
