@@ -69,6 +69,10 @@ crash: ## Fail every disk operation once, and kill -9 the real program 300 times
 	go test ./internal/sink -run Operation -timeout 60m -args -every 1
 	go test ./cmd/internal/e2e -run TestKilledRuns -timeout 60m -v -args -kills 300
 
+.PHONY: damage
+damage: ## Every kind of damage to every kind of file, under every command (about an hour)
+	go test ./cmd/internal/e2e -run 'TestDamageMatrix|TestForeignOwner' -timeout 5h -args -damage-cells 0 -damage-flips 15
+
 .PHONY: double
 double: ## Start two runs at once, 100 times: always exactly one works
 	go test ./cmd/internal/e2e -run TestTwoRunsAtOnce -timeout 60m -v -args -double 100

@@ -67,7 +67,7 @@ type commit struct {
 	dropped  map[string]bool // periods of the old snapshot that are left out whole
 	tell     func(rows int64)
 
-	proofs      *proofs      // nil: files are read as they are
+	proofs      *proofs           // nil: files are read as they are
 	lostJournal func(loss)        // is told what of the journal cannot be read
 	trusts      func(string) bool // says whether all of a run's journal could be read
 

@@ -142,7 +142,11 @@ func (v *verifier) outside(current *layout.Snapshot) error {
 	}
 	lock := flock.New(path, flock.SetFlag(os.O_RDONLY)) // makes no file
 	free, err := lock.TryRLock()
-	if err == nil && !free || err != nil && !isGone(err) {
+	if err != nil && !isGone(err) {
+		v.report.Notes = append(v.report.Notes, fmt.Sprintf("the journal was not looked at: %v", err))
+		return nil
+	}
+	if err == nil && !free {
 		v.report.Notes = append(v.report.Notes, "a run holds the warehouse: its journal was not looked at")
 		return nil
 	}

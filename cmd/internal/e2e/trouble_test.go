@@ -27,7 +27,7 @@ var errKilled = errors.New("killed")
 // mortal is the disk of a process that dies: from the k-th change on nothing
 // changes any more.
 type mortal struct {
-	sink.Disk
+	*sink.Disk
 	mu   sync.Mutex
 	left int // changes until it dies; negative: it lives
 }
@@ -272,7 +272,11 @@ func (st *stand) run(t *testing.T, r troubledRun, full bool) (rep crawler.Report
 	transport, stop := serve(t, st.server)
 	defer stop()
 	st.n++
-	disk := &mortal{left: r.dieAfter}
+	folder, err := sink.OpenDisk(filepath.Dir(st.root), false)
+	if err != nil {
+		return rep, err
+	}
+	disk := &mortal{Disk: folder, left: r.dieAfter}
 	w, err := sink.Open(sink.Options{Root: st.root, RunID: layout.RunID(st.clock.Now(), st.n), Now: st.clock.Now, FS: disk, Workers: 2})
 	if err != nil {
 		return rep, err
