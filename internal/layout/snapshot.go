@@ -37,12 +37,19 @@ type CurrentError struct {
 	Only   bool // no other snapshot is there
 }
 
+// FirstCommit says that this is what a crash in the very first commit leaves: one
+// complete snapshot that never became the current one.
+func (e *CurrentError) FirstCommit() bool { return e.Only && e.Newest == 1 }
+
 func (e *CurrentError) Error() string {
 	return fmt.Sprintf("%s holds snapshots, but the link %q %s", e.Root, CurrentName, e.What)
 }
 
 // Hint says what to do about it.
 func (e *CurrentError) Hint() string {
+	if e.FirstCommit() {
+		return "the first commit was cut short, or the link was removed: extract run makes snapshot 1, the only one, the current one"
+	}
 	if e.Newest == 0 {
 		return "no snapshot is complete: restore the warehouse from a backup; nothing was changed"
 	}

@@ -170,6 +170,9 @@ func (v *verifier) current() (*layout.Snapshot, error) {
 		v.bad.add("version", layout.CurrentName, "%v", err)
 	case errors.As(err, &damage):
 		v.bad.add("manifest", v.rel(damage.Path), "%s", damage.What)
+	case errors.As(err, &lost) && lost.FirstCommit():
+		v.report.Notes = append(v.report.Notes, "the link current is missing, as after a crash in the first commit: the next run makes snapshot 1 the current one")
+		return readSnapshot(v.opts.FS, v.opts.Root, layout.SnapshotName(1))
 	case errors.As(err, &lost):
 		v.bad.add("current", layout.CurrentName, "it %s; %s", lost.What, lost.Hint())
 	default:

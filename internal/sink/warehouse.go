@@ -191,7 +191,7 @@ func (w *Warehouse) findCurrent() (*layout.Snapshot, error) {
 		return readSnapshot(fsys, root, layout.SnapshotName(lost.Newest))
 	case errors.As(err, &damage) && w.opts.Adopt:
 		return newestComplete(fsys, root)
-	case !errors.As(err, &lost) || !lost.Only || lost.Newest != 1 || w.opts.ReadOnly:
+	case !errors.As(err, &lost) || !lost.FirstCommit() || w.opts.ReadOnly:
 		return s, err
 	}
 	// The very first commit was cut short between its last two renames.
