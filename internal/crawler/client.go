@@ -11,6 +11,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"callhouse/internal/words"
 )
 
 // Deadlines of one attempt. requestTimeout bounds them all together.
@@ -52,6 +54,7 @@ type client struct {
 	http    *http.Client
 	base    string // without a slash at its end
 	key     Secret
+	secrets *words.Secrets // what failures do not repeat
 	agent   string
 	now     func() time.Time
 	large   chan struct{} // held while a large body is read
@@ -62,6 +65,7 @@ func newClient(cfg *Config, base string) *client {
 	c := &client{
 		base:    base,
 		key:     cfg.Key,
+		secrets: words.NewSecrets(string(cfg.Key)),
 		agent:   "callhouse/" + cfg.Version,
 		now:     cfg.Now,
 		large:   make(chan struct{}, 1),
@@ -199,7 +203,7 @@ func (c *client) refused(res *http.Response, raw []byte) *failure {
 	if f.class == redirected {
 		if to, err := res.Location(); err == nil {
 			to.User, to.RawQuery = nil, ""
-			f.target = c.withoutKey(to.String())
+			f.target = c.secrets.Clip(to.String(), 300)
 		}
 	}
 	var envelope struct {
@@ -211,7 +215,7 @@ func (c *client) refused(res *http.Response, raw []byte) *failure {
 	}
 	if json.Unmarshal(raw, &envelope) == nil && envelope.Error != nil {
 		f.shaped = true
-		f.code, f.message = clip(c.withoutKey(envelope.Error.Code), 80), clip(c.withoutKey(envelope.Error.Message), 200)
+		f.code, f.message = c.secrets.Clip(envelope.Error.Code, 80), c.secrets.Clip(envelope.Error.Message, 200)
 		var details struct {
 			Allowed []string `json:"allowed_query_parameters"`
 		}
@@ -220,13 +224,6 @@ func (c *client) refused(res *http.Response, raw []byte) *failure {
 		}
 	}
 	return f
-}
-
-// withoutKey returns a text of the service's without the key, which some
-// services repeat in what they refuse.
-func (c *client) withoutKey(s string) string {
-	s = strings.ReplaceAll(s, string(c.key), masked)
-	return strings.ReplaceAll(s, url.QueryEscape(string(c.key)), masked)
 }
 
 var errTooLarge = fmt.Errorf("the body is over %d MiB", maxBody>>20)
@@ -261,18 +258,4 @@ type deadlineReader struct {
 func (d *deadlineReader) Read(p []byte) (int, error) {
 	d.timer.Reset(idleTimeout)
 	return d.r.Read(p)
-}
-
-// clip cuts a text of the service's for a message: to n bytes, printable.
-func clip(s string, n int) string {
-	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, s)
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
 }

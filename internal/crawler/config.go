@@ -10,12 +10,14 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"callhouse/internal/words"
 )
 
 // Secret is a text that no printing, logging or encoding shows.
 type Secret string
 
-const masked = "[masked]"
+const masked = words.Masked
 
 // String returns a mask.
 func (Secret) String() string { return masked }
@@ -147,21 +149,30 @@ func (cfg *Config) check() error {
 
 const maxLimit = 1_000_000
 
+// CheckBaseURL returns what is wrong with the service's address, or nil. It does
+// not repeat one that may hold a secret.
+func CheckBaseURL(s string) error {
+	_, err := parseBase(s)
+	return err
+}
+
+// HoldsMore reports whether an address has parts that the service's must not
+// have, and that may be secrets: a user, a password, a query.
+func HoldsMore(s string) bool { return strings.ContainsAny(s, "@?#") }
+
 // parseBase reads the service's address. The path may be a prefix; a /v3 at its
 // end, which is easily pasted along, is left off.
 func parseBase(s string) (string, error) {
 	u, err := url.Parse(s)
 	switch {
+	case HoldsMore(s):
+		return "", errors.New("base URL: it must not hold a user, a password, a query (?) or a fragment (#)")
 	case err != nil:
 		return "", fmt.Errorf("base URL: %w", err)
 	case u.Scheme != "http" && u.Scheme != "https":
 		return "", fmt.Errorf("base URL %q: it must start with https:// or http://", s)
 	case u.Host == "":
 		return "", fmt.Errorf("base URL %q: it names no host", s)
-	case u.User != nil:
-		return "", errors.New("base URL: it must not hold a user or password")
-	case u.RawQuery != "" || u.Fragment != "":
-		return "", fmt.Errorf("base URL %q: it must end before any ? or #", s)
 	}
 	base := strings.TrimRight(u.String(), "/")
 	return strings.TrimRight(strings.TrimSuffix(base, "/v3"), "/"), nil

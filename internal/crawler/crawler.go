@@ -54,8 +54,8 @@ func New(cfg Config, store Store) (*Crawler, error) {
 		log:    cfg.Logger,
 		client: newClient(&cfg, base),
 		health: newHealth(),
-		meter:  newMeter(),
 	}
+	c.meter = newMeter(c.client.secrets)
 	c.second, c.minute = cfg.limits()
 	c.budget = newBudget(c.second, c.minute, cfg.Recall, cfg.Note)
 	c.probes = make(chan probe, 1)

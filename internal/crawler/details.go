@@ -76,7 +76,7 @@ func (c *Crawler) fetchDetail(ctx context.Context, id string) error {
 			return err
 		}
 		if h.id != id {
-			return fmt.Errorf("%w: %q", errOtherCall, clip(h.id, 80))
+			return fmt.Errorf("%w: %q", errOtherCall, c.client.secrets.Clip(h.id, 80))
 		}
 		rec = schema.Record{Kind: schema.KindDetail, CallID: id, FetchedAt: a.at.UnixMilli(), Body: a.body}
 		return nil
@@ -116,7 +116,7 @@ func (c *Crawler) detailFailed(ctx context.Context, id string, f *failure) error
 			}
 		}
 	}
-	c.log.Warn("a call is set aside", "call", clip(id, 200), "failure", f)
+	c.log.Warn("a call is set aside", "call", c.client.secrets.Clip(id, 200), "failure", f)
 	c.meter.setAside(id, f.Error())
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"callhouse/internal/schema"
+	"callhouse/internal/words"
 )
 
 // Phase says what a run is doing.
@@ -107,6 +108,7 @@ func (r *Report) Complete() bool {
 
 // meter counts, for whoever looks at a run from outside.
 type meter struct {
+	secrets  *words.Secrets
 	mu       sync.Mutex
 	start    time.Time // monotonic
 	progress Progress
@@ -115,8 +117,9 @@ type meter struct {
 	problems []string
 }
 
-func newMeter() *meter {
+func newMeter(secrets *words.Secrets) *meter {
 	return &meter{
+		secrets:  secrets,
 		progress: Progress{TotalCount: -1, PagesTotal: -1, DetailsTotal: -1, TimeLeft: -1},
 		drift:    make(map[DriftKey]int64),
 	}
@@ -177,7 +180,7 @@ func (m *meter) setAside(id, reason string) {
 	defer m.mu.Unlock()
 	m.progress.SetAside++
 	if len(m.aside) < maxAside {
-		m.aside = append(m.aside, Aside{clip(id, 200), clip(reason, 300)})
+		m.aside = append(m.aside, Aside{m.secrets.Clip(id, 200), m.secrets.Clip(reason, 300)})
 	}
 }
 

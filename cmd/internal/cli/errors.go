@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"callhouse/internal/words"
 )
 
 // Exit codes: a public contract, scripts branch on them.
@@ -91,9 +93,9 @@ func Report(stderr io.Writer, program string, err error) int {
 	if e.Told {
 		return e.Code
 	}
-	fmt.Fprintf(stderr, "%s: %v\n", program, err)
+	words.Fprintf(stderr, "%s: %v\n", program, err)
 	if e.Hint != "" {
-		fmt.Fprintf(stderr, "%*s  %s\n", len(program), "", e.Hint)
+		words.Fprintf(stderr, "%*s  %s\n", len(program), "", e.Hint)
 	}
 	return e.Code
 }

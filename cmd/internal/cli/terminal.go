@@ -5,6 +5,8 @@ import (
 	"os"
 
 	"golang.org/x/term"
+
+	"callhouse/internal/words"
 )
 
 // IsTerminal reports whether r is a terminal, where a person can answer.
@@ -13,8 +15,18 @@ func IsTerminal(r io.Reader) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
+// File returns the file that w writes to, also where it does so through a writer
+// that makes words visible; nil where it is none. What is drawn goes there.
+func File(w io.Writer) *os.File {
+	if guard, ok := w.(*words.Writer); ok {
+		w = guard.Unwrap()
+	}
+	f, _ := w.(*os.File)
+	return f
+}
+
 // CanDraw reports whether w is a terminal that can be drawn on.
 func CanDraw(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
+	f := File(w)
+	return f != nil && term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
 }

@@ -113,7 +113,9 @@ func (s *settings) key() (crawler.Secret, string, error) {
 	default:
 		return "", "", cli.Usage(keyHint, "no API key: %s is not set", envKey)
 	}
-	return crawler.Secret(strings.TrimSpace(raw)), p.source(), nil
+	raw = strings.TrimSpace(raw)
+	s.secrets.Add(raw)
+	return crawler.Secret(raw), p.source(), nil
 }
 
 // readSecret returns what a file holds that nobody else may read. Of those that

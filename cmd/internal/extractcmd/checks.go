@@ -43,7 +43,7 @@ func (n *night) check(ctx context.Context, w *sink.Warehouse, before *layout.Sna
 	if row.Error != "" {
 		row.Error += "; "
 	}
-	row.Error += failed.Error()
+	row.Error += n.secrets.Error(failed)
 	if row.Outcome == schema.OutcomeDone {
 		row.Outcome = schema.OutcomeIncomplete
 	}

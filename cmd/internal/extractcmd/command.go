@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,6 +13,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
 	"callhouse/internal/layout"
+	"callhouse/internal/words"
 )
 
 const program = "extract"
@@ -39,7 +41,9 @@ type Program struct{ Now func() time.Time }
 
 // Run is the function Run by the program's clock.
 func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	root := newRoot(p.Now, stderr)
+	secrets := words.NewSecrets(os.Getenv(envKey))
+	stderr = words.NewWriter(stderr, secrets)
+	root := newRoot(p.Now, secrets, stderr)
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)
@@ -52,10 +56,10 @@ func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout
 }
 
 // Command returns the tree of commands, for the manual and the shells' completions.
-func Command() *cobra.Command { return newRoot(time.Now, io.Discard) }
+func Command() *cobra.Command { return newRoot(time.Now, new(words.Secrets), io.Discard) }
 
-func newRoot(now func() time.Time, stderr io.Writer) *cobra.Command {
-	s := &settings{now: now, stderr: stderr}
+func newRoot(now func() time.Time, secrets *words.Secrets, stderr io.Writer) *cobra.Command {
+	s := &settings{now: now, secrets: secrets, stderr: stderr}
 	doRun := func(cmd *cobra.Command, _ []string) error { return runProfiles(cmd, s, stderr) }
 	root := &cobra.Command{
 		Use: program, Short: "Copy new and changed calls into the warehouse", Long: about,

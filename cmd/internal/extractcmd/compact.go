@@ -11,6 +11,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/sink"
+	"callhouse/internal/words"
 )
 
 const compactAbout = `compact makes one file a table of a month whose calls lie in one file a day. No row changes.
@@ -68,11 +69,11 @@ func compact(ctx context.Context, s *settings, month string, all bool, stderr io
 		b.close()
 		if !s.quiet {
 			for _, m := range done {
-				fmt.Fprintf(stderr, "compacted %s: %s calls of %d days (%s)\n", m.Month, humanize.Comma(m.Calls), m.Days,
+				words.Fprintf(stderr, "compacted %s: %s calls of %d days (%s)\n", m.Month, humanize.Comma(m.Calls), m.Days,
 					humanize.IBytes(uint64(m.Bytes)))
 			}
 			if len(months) == 0 {
-				fmt.Fprintf(stderr, "nothing to compact (%d months are not over and settled yet)\n", waiting)
+				words.Fprintf(stderr, "nothing to compact (%d months are not over and settled yet)\n", waiting)
 			}
 		}
 		return err

@@ -1,14 +1,14 @@
 package extractcmd
 
 import (
-	"fmt"
 	"io"
-	"net/url"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/config"
+	"callhouse/internal/crawler"
+	"callhouse/internal/words"
 )
 
 const configAbout = `config shows the settings that are in force, and where each came from: a flag, an environment variable, a
@@ -81,9 +81,9 @@ func tellConfig(cmd *cobra.Command, s *settings, format string) error {
 	}
 	for i := range all {
 		if i > 0 {
-			fmt.Fprintln(cmd.OutOrStdout())
+			words.Fprintln(cmd.OutOrStdout())
 		}
-		all[i].write(cmd.OutOrStdout())
+		all[i].write(s.text(cmd.OutOrStdout()))
 	}
 	return nil
 }
@@ -111,7 +111,7 @@ func (s *settings) shown() shownConfig {
 		if p.env != "" {
 			from = "environment variable " + p.env
 		}
-		out.APIKey = shownSetting{Name: "api_key", Value: "[masked]", From: from, Kind: kind}
+		out.APIKey = shownSetting{Name: "api_key", Value: words.Masked, From: from, Kind: kind}
 	}
 	for i := range s.told {
 		t := &s.told[i]
@@ -121,13 +121,14 @@ func (s *settings) shown() shownConfig {
 	return out
 }
 
-// shownValue returns a value as it may be shown: addresses without passwords.
+// shownValue returns a value as it may be shown: no address that holds more than
+// an address of the service does.
 func shownValue(t *config.Setting) string {
-	if t.Key.Masked && t.Value != "" {
-		return "[masked]"
+	if t.Value == "" {
+		return ""
 	}
-	if u, err := url.Parse(t.Value); err == nil && u.User != nil {
-		return u.Redacted()
+	if t.Key.Masked || t.Key.Name == "base_url" && crawler.HoldsMore(t.Value) {
+		return words.Masked
 	}
 	return t.Value
 }
@@ -140,17 +141,17 @@ func (c *shownConfig) write(out io.Writer) {
 	if c.Profile != "" {
 		file = "profile " + c.Profile + " of " + file
 	}
-	fmt.Fprintln(out, file)
+	words.Fprintln(out, file)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, t := range append([]shownSetting{c.APIKey}, c.Settings...) {
 		value := t.Value
 		if value == "" {
 			value = "-"
 		}
-		fmt.Fprintf(w, "  %s\t%s\t%s\n", t.Name, value, t.From)
+		words.Fprintf(w, "  %s\t%s\t%s\n", t.Name, value, t.From)
 	}
-	_ = w.Flush() // as fmt.Fprint
+	_ = w.Flush() // a terminal that is gone shows nothing
 	for _, note := range c.Notes {
-		fmt.Fprintln(out, "note: "+note)
+		words.Fprintln(out, "note: "+note)
 	}
 }

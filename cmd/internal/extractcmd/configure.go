@@ -73,6 +73,7 @@ func (s *settings) apply(cmd *cobra.Command, profile string) (err error) {
 		return err
 	}
 	s.profile = profile
+	s.secrets.AddURL(s.pingURL)
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/sink"
+	"callhouse/internal/words"
 )
 
 const forgetAbout = `forget erases calls for good: their rows in every snapshot that is kept, and what the journal holds of
@@ -116,10 +117,10 @@ func tellErased(stderr io.Writer, plan *sink.Receipt, dry bool) {
 	if dry {
 		verb = "would erase"
 	}
-	fmt.Fprintf(stderr, "%s %s with %s and %s, and what older snapshots hold of them (%s)\n", verb, plural(calls, "call"),
+	words.Fprintf(stderr, "%s %s with %s and %s, and what older snapshots hold of them (%s)\n", verb, plural(calls, "call"),
 		plural(turns, "turn"), plural(items, "analysis item"), plural(int64(len(plan.Erased)), "snapshot"))
 	if missing := int64(len(plan.Calls)) - calls; missing > 0 {
-		fmt.Fprintf(stderr, "not in the current snapshot: %s; such calls are kept out from now on\n", plural(missing, "call id"))
+		words.Fprintf(stderr, "not in the current snapshot: %s; such calls are kept out from now on\n", plural(missing, "call id"))
 	}
 }
 
@@ -153,12 +154,12 @@ func checkReceipt(ctx context.Context, s *settings, path string, stdin io.Reader
 		return explain(err)
 	}
 	for _, p := range bad {
-		fmt.Fprintln(stdout, p)
+		words.Fprintln(stdout, p)
 	}
 	if len(bad) > 0 {
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("the receipt does not hold: %s", plural(int64(len(bad)), "problem")), "")
 	}
-	fmt.Fprintf(stdout, "the receipt of %s holds: none of its %s is in any snapshot or in the journal\n",
+	words.Fprintf(stdout, "the receipt of %s holds: none of its %s is in any snapshot or in the journal\n",
 		r.ForgottenAt.Format(time.RFC3339), plural(int64(len(r.Calls)), "call"))
 	return nil
 }

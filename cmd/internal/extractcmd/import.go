@@ -25,6 +25,7 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
+	"callhouse/internal/words"
 )
 
 const importAbout = `import takes calls out of files that somebody else fetched, and asks the service for nothing: one JSON object
@@ -254,7 +255,7 @@ func (i *importer) fill(ctx context.Context, sources []source, stdin io.Reader) 
 		}
 		row.EndedAt = schema.Some(max(i.now().UnixMilli(), row.StartedAt))
 		if cause != nil {
-			row.Error = cause.Error()
+			row.Error = i.secrets.Error(cause)
 		}
 		i.row = row
 		return row
@@ -327,7 +328,7 @@ func (i *importer) runRow(did sink.Stats, commits int64) schema.Run {
 // tellAside names the first lines that are no calls.
 func (i *importer) tellAside(a sink.AsideError) {
 	if i.named++; i.named <= listedAside {
-		fmt.Fprintf(i.stderr, "set aside: %s\n", a.Error())
+		words.Fprintf(i.stderr, "set aside: %s\n", a.Error())
 	}
 }
 
@@ -336,9 +337,9 @@ func (i *importer) report() {
 		return
 	}
 	r, n := &i.row, humanize.Comma
-	fmt.Fprintf(i.stderr, "import %s %s in %s\n", r.ID, r.Outcome, clock(time.Duration(r.EndedAt.V-r.StartedAt)*time.Millisecond))
+	words.Fprintf(i.stderr, "import %s %s in %s\n", r.ID, r.Outcome, clock(time.Duration(r.EndedAt.V-r.StartedAt)*time.Millisecond))
 	line := func(name, format string, args ...any) {
-		fmt.Fprintf(i.stderr, "  %-12s %s\n", name, fmt.Sprintf(format, args...))
+		words.Fprintf(i.stderr, "  %-12s %s\n", name, fmt.Sprintf(format, args...))
 	}
 	line("lines", "%s read, %s set aside", n(r.CallsListed), n(r.CallsSetAside))
 	line("calls", "%s new, %s changed, %s settled", n(r.CallsNew), n(r.CallsChanged), n(r.CallsSettled))
@@ -357,7 +358,7 @@ func (i *importer) progress(sources []source) (tell, done func()) {
 	if i.quiet || !cli.CanDraw(i.stderr) {
 		return nil, func() {}
 	}
-	bars := mpb.New(mpb.WithOutput(i.stderr), mpb.WithWidth(32), mpb.WithRefreshRate(drawEvery))
+	bars := mpb.New(mpb.WithOutput(cli.File(i.stderr)), mpb.WithWidth(32), mpb.WithRefreshRate(drawEvery))
 	bar := bars.New(total, mpb.BarStyle(), mpb.PrependDecorators(decor.Any(func(s decor.Statistics) string {
 		return fmt.Sprintf("%s of %s", humanize.Bytes(uint64(s.Current)), humanize.Bytes(uint64(total)))
 	})))

@@ -87,7 +87,7 @@ func (s *settings) bar(stderr io.Writer) *bar {
 	case !cli.CanDraw(stderr):
 		return &bar{log: logger(stderr, s.logFormat, false), told: time.Now()}
 	}
-	return &bar{bars: mpb.New(mpb.WithOutput(stderr), mpb.WithWidth(32), mpb.WithRefreshRate(drawEvery))}
+	return &bar{bars: mpb.New(mpb.WithOutput(cli.File(stderr)), mpb.WithWidth(32), mpb.WithRefreshRate(drawEvery))}
 }
 
 // show draws how far the work is. It is called by one goroutine at a time.

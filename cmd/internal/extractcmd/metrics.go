@@ -11,6 +11,7 @@ import (
 	"callhouse/internal/crawler"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
+	"callhouse/internal/words"
 )
 
 // outcomes are the words that a run ends with.
@@ -27,7 +28,7 @@ func (n *night) begun() {
 	if n.metricsPath() == "" {
 		return
 	}
-	n.write(&measured{now: n.now(), running: true, started: n.started, profile: n.profile})
+	n.write(&measured{now: n.now(), running: true, started: n.started, profile: n.profile, secrets: n.secrets})
 }
 
 // publish writes the metrics of a run that has ended, with err. A run that found
@@ -42,7 +43,7 @@ func (n *night) publish(err error) {
 			return
 		}
 	}
-	m := &measured{now: n.now(), profile: n.profile, started: n.started, ended: true, code: cli.Code(err), last: n.row, rep: n.rep, failures: len(n.failures)}
+	m := &measured{now: n.now(), profile: n.profile, secrets: n.secrets, started: n.started, ended: true, code: cli.Code(err), last: n.row, rep: n.rep, failures: len(n.failures)}
 	if m.last == nil {
 		m.last = &schema.Run{ID: n.id, StartedAt: n.started.UnixMilli(), Outcome: schema.OutcomeFailed}
 	}
@@ -64,6 +65,7 @@ func (n *night) write(m *measured) {
 type measured struct {
 	now     time.Time
 	profile string // becomes a label; empty: none
+	secrets *words.Secrets
 	running bool
 	started time.Time // of the run that writes
 	// ended says that the rest is known: of the run that has just ended. Otherwise
@@ -171,7 +173,8 @@ func (m *measured) lastRun(g gauges, r *schema.Run) {
 		if at < 0 {
 			continue
 		}
-		drift.WithLabelValues(place[:at], place[at+2:]).Set(float64(n))
+		// Rows of older versions have the service's words as they were.
+		drift.WithLabelValues(m.secrets.Line(place[:at]), words.Line(place[at+2:])).Add(float64(n))
 	}
 	g.MustRegister(drift)
 	if m.ended {

@@ -2,12 +2,12 @@ package extractcmd
 
 import (
 	"context"
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 
 	"callhouse/internal/sink"
+	"callhouse/internal/words"
 )
 
 const migrateAbout = `migrate writes the files that an older callhouse made as this one makes them: with the columns that it
@@ -34,9 +34,9 @@ func migrate(ctx context.Context, s *settings, stderr io.Writer) error {
 			return err
 		case s.quiet:
 		case periods == 0:
-			fmt.Fprintln(stderr, "nothing to migrate: all files have today's columns")
+			words.Fprintln(stderr, "nothing to migrate: all files have today's columns")
 		default:
-			fmt.Fprintf(stderr, "migrated %s of %s\n", plural(calls, "call"), plural(int64(periods), "file set"))
+			words.Fprintf(stderr, "migrated %s of %s\n", plural(calls, "call"), plural(int64(periods), "file set"))
 		}
 		return nil
 	})

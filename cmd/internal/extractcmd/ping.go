@@ -39,7 +39,7 @@ func (n *night) ping(ctx context.Context, err error) {
 			n.log.Warn("cannot ping: --ping-url is no address")
 			return
 		}
-		method, target, body = http.MethodPost, u.JoinPath("fail").String(), fmt.Sprintf("exit code %d: %s\n", code, firstLine(err))
+		method, target, body = http.MethodPost, u.JoinPath("fail").String(), fmt.Sprintf("exit code %d: %s\n", code, n.secrets.Line(firstLine(err)))
 	}
 	// Also when the run was interrupted.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pingTime)

@@ -15,6 +15,7 @@ import (
 	"callhouse/internal/crawler"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
+	"callhouse/internal/words"
 )
 
 // plannedRun is what plan prints, as JSON. Times are RFC 3339 in UTC.
@@ -47,6 +48,7 @@ func plan(ctx context.Context, s *settings, asJSON bool, stdout, stderr io.Write
 	if err != nil {
 		return err
 	}
+	s.warnPlain(logger(stderr, s.logFormat, s.quiet))
 	opts := s.options(runIDAt(started))
 	opts.ReadOnly = true
 	w, err := sink.Open(opts)
@@ -73,7 +75,7 @@ func plan(ctx context.Context, s *settings, asJSON bool, stdout, stderr io.Write
 		return explain(err)
 	}
 	if left := w.Leftover(); len(left) > 0 {
-		fmt.Fprintf(stderr, "a killed run left records in the journal; the next run takes them in first, so it needs less than this\n")
+		words.Fprintf(stderr, "a killed run left records in the journal; the next run takes them in first, so it needs less than this\n")
 	}
 	out := plannedRun{
 		Total: p.Total, Known: p.Known, Pages: p.Pages, Due: p.Due, Unsettled: p.Unsettled, New: p.New,
@@ -100,7 +102,7 @@ func plan(ctx context.Context, s *settings, asJSON bool, stdout, stderr io.Write
 		enc.SetIndent("", "  ")
 		return enc.Encode(out)
 	}
-	writePlan(stdout, &out, c, s.maxDuration)
+	writePlan(s.text(stdout), &out, c, s.maxDuration)
 	return nil
 }
 
@@ -108,12 +110,12 @@ func plan(ctx context.Context, s *settings, asJSON bool, stdout, stderr io.Write
 func writePlan(w io.Writer, p *plannedRun, c *crawler.Crawler, limit time.Duration) {
 	n := humanize.Comma
 	line := func(what string, requests int64, note string) {
-		fmt.Fprintf(w, "  %-10s %10s requests  %8s  %s\n", what, n(requests), clock(c.Takes(requests)), note)
+		words.Fprintf(w, "  %-10s %10s requests  %8s  %s\n", what, n(requests), clock(c.Takes(requests)), note)
 	}
 	if p.Total >= 0 {
-		fmt.Fprintf(w, "The service has %s calls, the warehouse %s. A run would take, at the most:\n", n(p.Total), n(p.Known))
+		words.Fprintf(w, "The service has %s calls, the warehouse %s. A run would take, at the most:\n", n(p.Total), n(p.Known))
 	} else {
-		fmt.Fprintf(w, "The service does not say how many calls it has; the warehouse has %s. A run would take, at the most:\n", n(p.Known))
+		words.Fprintf(w, "The service does not say how many calls it has; the warehouse has %s. A run would take, at the most:\n", n(p.Known))
 	}
 	for _, s := range p.Stretches {
 		from, to := "the beginning", "now"
@@ -133,10 +135,10 @@ func writePlan(w io.Writer, p *plannedRun, c *crawler.Crawler, limit time.Durati
 	line("together", p.Requests, "")
 	if limit > 0 {
 		if p.Remaining == 0 {
-			fmt.Fprintf(w, "All of it fits into %s.\n", clock(limit))
+			words.Fprintf(w, "All of it fits into %s.\n", clock(limit))
 		} else {
-			fmt.Fprintf(w, "%s allow %s requests: %s would remain, the oldest transcripts.\n", clock(limit), n(p.Allowed), n(p.Remaining))
+			words.Fprintf(w, "%s allow %s requests: %s would remain, the oldest transcripts.\n", clock(limit), n(p.Allowed), n(p.Remaining))
 		}
 	}
-	fmt.Fprintf(w, "Planning took %s of the service's requests.\n", n(p.PlanningBy))
+	words.Fprintf(w, "Planning took %s of the service's requests.\n", n(p.PlanningBy))
 }

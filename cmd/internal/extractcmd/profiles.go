@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/internal/crawler"
 )
 
 // worst orders exit codes of profiles that ran side by side: what needs a person
@@ -65,9 +66,12 @@ func apart(all []*settings) error {
 			}
 			metrics[path] = s.profile
 		}
-		// What is wrong with a key is told when its profile runs: it stops no other.
+		// What is wrong with a key or an address is told when its profile runs: it stops no other.
 		key, _, err := s.key()
 		if err != nil {
+			continue
+		}
+		if crawler.CheckBaseURL(s.baseURL) != nil {
 			continue
 		}
 		o := organisation{strings.TrimSuffix(strings.TrimRight(s.baseURL, "/"), "/v3"), sha256.Sum256([]byte(key))}

@@ -12,6 +12,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/crawler"
+	"callhouse/internal/words"
 )
 
 // How often the terminal is drawn anew, and how often a log tells where the
@@ -39,8 +40,8 @@ func newScreen(stderr io.Writer, quiet bool) *screen {
 	if quiet || !cli.CanDraw(stderr) {
 		return &screen{out: stderr}
 	}
-	bars := mpb.New(mpb.WithOutput(stderr), mpb.WithWidth(32), mpb.WithRefreshRate(drawEvery))
-	return &screen{bars: bars, out: bars}
+	bars := mpb.New(mpb.WithOutput(cli.File(stderr)), mpb.WithWidth(32), mpb.WithRefreshRate(drawEvery))
+	return &screen{bars: bars, out: words.Over(stderr, bars)}
 }
 
 // close draws the bars for the last time.

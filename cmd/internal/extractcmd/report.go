@@ -12,6 +12,7 @@ import (
 
 	"callhouse/internal/crawler"
 	"callhouse/internal/schema"
+	"callhouse/internal/words"
 )
 
 // listedAside is how many of the calls set aside the report names; the rest
@@ -25,9 +26,9 @@ func writeReport(w io.Writer, row *schema.Run, rep *crawler.Report, failures []s
 		rep = new(crawler.Report)
 	}
 	took := time.Duration(row.EndedAt.V-row.StartedAt) * time.Millisecond
-	fmt.Fprintf(w, "run %s %s in %s\n", row.ID, row.Outcome, clock(took))
+	words.Fprintf(w, "run %s %s in %s\n", row.ID, row.Outcome, clock(took))
 	line := func(name, format string, args ...any) {
-		fmt.Fprintf(w, "  %-12s %s\n", name, fmt.Sprintf(format, args...))
+		words.Fprintf(w, "  %-12s %s\n", name, fmt.Sprintf(format, args...))
 	}
 	n := humanize.Comma
 	line("requests", "%s: %s pages, %s details, %s retries; %s refused (429), %.1f %% of the budget used",

@@ -16,6 +16,7 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
+	"callhouse/internal/words"
 )
 
 const rollbackAbout = `rollback makes an older snapshot the current one again: as a new snapshot, so that numbers only
@@ -72,11 +73,11 @@ func rollback(ctx context.Context, s *settings, to int64, stderr io.Writer) erro
 		}
 		if !s.quiet {
 			now := w.Snapshot().Manifest
-			fmt.Fprintf(stderr, "snapshot %d is what snapshot %d was: %s calls, committed %s; the next run goes on from there\n",
+			words.Fprintf(stderr, "snapshot %d is what snapshot %d was: %s calls, committed %s; the next run goes on from there\n",
 				now.Snapshot, target.Manifest.Snapshot, humanize.Comma(now.Rows(schema.Calls.Name)),
 				target.Manifest.CommittedAt.UTC().Format(time.RFC3339))
 			if left := w.Leftover(); len(left) > 0 {
-				fmt.Fprintf(stderr, "a killed run (%s) left records in the journal; the next run takes them in\n", left[len(left)-1])
+				words.Fprintf(stderr, "a killed run (%s) left records in the journal; the next run takes them in\n", left[len(left)-1])
 			}
 		}
 		return nil
@@ -142,13 +143,13 @@ func listSnapshots(s *settings, format string, stdout io.Writer) error {
 		return writeJSON(stdout, lines)
 	}
 	w := tabwriter.NewWriter(stdout, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "SNAPSHOT\tCOMMITTED\tRUN\tCALLS\tTURNS\t")
+	words.Fprintln(w, "SNAPSHOT\tCOMMITTED\tRUN\tCALLS\tTURNS\t")
 	for _, l := range lines {
 		mark := ""
 		if l.Current {
 			mark = "current"
 		}
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\n", l.Snapshot, l.CommittedAt.UTC().Format(time.RFC3339), l.RunID,
+		words.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\n", l.Snapshot, l.CommittedAt.UTC().Format(time.RFC3339), l.RunID,
 			humanize.Comma(l.Calls), humanize.Comma(l.Turns), mark)
 	}
 	return w.Flush()

@@ -10,8 +10,9 @@ import (
 	"callhouse/internal/sink"
 )
 
-// runRow makes the run's row of the table runs.
-func runRow(id, version string, started time.Time, p *crawler.Progress, drift map[crawler.DriftKey]int64,
+// runRow makes the run's row of the table runs. What fields are called is the
+// service's word, and the row is for people and metrics.
+func (s *settings) runRow(id, version string, started time.Time, p *crawler.Progress, drift map[crawler.DriftKey]int64,
 	did sink.Stats, commits int64) schema.Run {
 	row := schema.Run{
 		ID: id, StartedAt: started.UnixMilli(), Outcome: schema.OutcomeRunning, Version: version,
@@ -29,7 +30,7 @@ func runRow(id, version string, started time.Time, p *crawler.Progress, drift ma
 	if len(drift) > 0 {
 		fields := make(map[string]int64, len(drift))
 		for k, n := range drift {
-			fields[k.Path+": "+k.Kind.String()] = n
+			fields[s.secrets.Line(k.Path)+": "+k.Kind.String()] += n
 		}
 		row.DriftFields, _ = json.Marshal(fields) // a map of strings to integers always encodes
 	}

@@ -14,6 +14,7 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
+	"callhouse/internal/words"
 )
 
 // commitGrace bounds the last commit after an interrupt. A service manager that
@@ -50,6 +51,7 @@ func run(ctx context.Context, s *settings, stderr io.Writer) error {
 	}
 	if err == nil {
 		n.cfg = cfg
+		n.warnPlain(n.log)
 		err = n.collect(ctx)
 	}
 	n.screen.close()
@@ -124,7 +126,7 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 	}
 	st.row = func(did sink.Stats, commits int64) schema.Run {
 		p := c.Progress()
-		return runRow(n.id, cfg.Version, n.started, &p, nil, did, commits)
+		return n.runRow(n.id, cfg.Version, n.started, &p, nil, did, commits)
 	}
 	st.over = func() bool { return c.Progress().Phase == crawler.Finishing }
 	log.Info("run started", "run", n.id, "warehouse", n.warehouse, "service", cfg.BaseURL, "key_from", cfg.KeySource)
@@ -180,11 +182,11 @@ func (n *night) lastRow(outcome string, err error, did sink.Stats, commits int64
 	if n.rep != nil {
 		progress, drift = &n.rep.Progress, n.rep.DriftFields
 	}
-	row := runRow(n.id, cli.Version(), n.started, progress, drift, did, commits)
+	row := n.runRow(n.id, cli.Version(), n.started, progress, drift, did, commits)
 	row.EndedAt = schema.Some(max(n.now().UnixMilli(), row.StartedAt)) // a clock may be set back
 	row.Outcome = outcome
 	if err != nil {
-		row.Error = err.Error()
+		row.Error = n.secrets.Error(err)
 	}
 	return row
 }
@@ -241,13 +243,15 @@ func judge(rep *crawler.Report, err error) (outcome string, _ error) {
 	return schema.OutcomeDone, nil
 }
 
-// logger writes to out: warnings only when quiet.
+// logger writes to out: warnings only when quiet. In text the handler makes words
+// visible by itself.
 func logger(out io.Writer, format string, quiet bool) *slog.Logger {
 	opts := &slog.HandlerOptions{Level: slog.LevelInfo}
 	if quiet {
 		opts.Level = slog.LevelWarn
 	}
 	if format == "json" {
+		opts.ReplaceAttr = words.Attr
 		return slog.New(slog.NewJSONHandler(out, opts))
 	}
 	return slog.New(slog.NewTextHandler(out, opts))

@@ -3,12 +3,17 @@ package extractcmd
 import (
 	"fmt"
 	"io"
+	"log/slog"
+	"net/netip"
+	"net/url"
+	"strings"
 	"time"
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
 	"callhouse/internal/crawler"
 	"callhouse/internal/schema"
+	"callhouse/internal/words"
 )
 
 // Names of the environment variables that messages speak of.
@@ -21,6 +26,7 @@ const (
 // settings are what the flags, the environment and the file say.
 type settings struct {
 	now         func() time.Time
+	secrets     *words.Secrets // what no message repeats
 	warehouse   string
 	baseURL     string
 	keyFile     string
@@ -62,6 +68,9 @@ func (s *settings) crawl(now time.Time) (crawler.Config, error) {
 	if s.baseURL == "" {
 		return cfg, cli.Usage("set "+envBaseURL+" or --base-url to the part of the address before /v3", "no service address")
 	}
+	if err := crawler.CheckBaseURL(s.baseURL); err != nil {
+		return cfg, cli.Usage("set "+envBaseURL+" or --base-url to the part of the address before /v3; the API key is told in another way", "%w", err)
+	}
 	if s.perSecond < 1 || s.perMinute < 1 {
 		return cfg, cli.Usage("the service allows 5 a second and 120 a minute", "--requests-per-second and --requests-per-minute must be 1 or more")
 	}
@@ -97,6 +106,23 @@ func (s *settings) crawl(now time.Time) (crawler.Config, error) {
 		return cfg, err
 	}
 	return cfg, nil
+}
+
+// text returns what a command writes to that tells a person something.
+func (s *settings) text(stdout io.Writer) io.Writer { return words.NewWriter(stdout, s.secrets) }
+
+// warnPlain warns where all that the service is asked and answers can be read on
+// the way.
+func (s *settings) warnPlain(log *slog.Logger) {
+	u, err := url.Parse(s.baseURL)
+	if err != nil || u.Scheme != "http" {
+		return
+	}
+	host := u.Hostname()
+	if ip, err := netip.ParseAddr(host); err == nil && ip.IsLoopback() || host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return
+	}
+	log.Warn("the API key and the calls are not encrypted on their way: use https", "host", u.Host)
 }
 
 // usageOf makes an error of flag parsing one of wrong use.

@@ -14,6 +14,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/sink"
+	"callhouse/internal/words"
 )
 
 // nightly is how old a success may be where a run is to succeed every night.
@@ -63,7 +64,7 @@ func tellStatus(s *settings, maxAge time.Duration, format string, stdout io.Writ
 	if format == "json" {
 		err = writeJSON(stdout, h)
 	} else {
-		err = h.write(stdout)
+		err = h.write(s.text(stdout))
 	}
 	if err != nil || h.Verdict == fine {
 		return err
@@ -82,9 +83,9 @@ func (h *health) headline() string {
 // write tells a person.
 func (h *health) write(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintln(&b, h.headline())
+	words.Fprintln(&b, h.headline())
 	line := func(name, format string, args ...any) {
-		fmt.Fprintf(&b, "  %-12s  %s\n", name, fmt.Sprintf(format, args...))
+		words.Fprintf(&b, "  %-12s  %s\n", name, fmt.Sprintf(format, args...))
 	}
 	if h.Profile != "" {
 		line("profile", "%s", h.Profile)

@@ -1,13 +1,13 @@
 package extractcmd
 
 import (
-	"fmt"
 	"io"
 	"log/slog"
 	"time"
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/layout"
+	"callhouse/internal/words"
 )
 
 // report tells what the run came to: a person in some lines, a log of JSON in
@@ -23,7 +23,7 @@ func (n *night) report(stderr io.Writer) {
 	if n.logFormat != "json" {
 		writeReport(stderr, n.row, n.rep, n.failures, snapshot)
 		if n.aged > 0 {
-			fmt.Fprintf(stderr, "  %-12s %s that started before %s\n", "erased", plural(n.aged, "call"), n.kept.Format(time.DateOnly))
+			words.Fprintf(stderr, "  %-12s %s that started before %s\n", "erased", plural(n.aged, "call"), n.kept.Format(time.DateOnly))
 		}
 		return
 	}
@@ -64,7 +64,7 @@ func told(log *slog.Logger, err error) error {
 	if hint := cli.Hint(err); hint != "" {
 		args = append(args, "hint", hint)
 	}
-	log.Error(err.Error(), args...)
+	log.Error(words.Error(err), args...)
 	return cli.Told(err)
 }
 

@@ -13,6 +13,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/layout"
 	"callhouse/internal/sink"
+	"callhouse/internal/words"
 )
 
 const verifyAbout = `verify reads the whole warehouse and proves it against itself: every file's checksum, columns and
@@ -138,8 +139,8 @@ func verify(ctx context.Context, s *settings, deep howDeep, all bool, format str
 			return err
 		}
 	} else {
-		writeVerified(r, stdout)
-		writeCompared(v.Service, stdout)
+		writeVerified(r, s.text(stdout))
+		writeCompared(v.Service, s.text(stdout))
 	}
 	if !r.Whole() {
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("the warehouse is damaged: %s found", plural(r.Count, "problem")),
@@ -150,26 +151,26 @@ func verify(ctx context.Context, s *settings, deep howDeep, all bool, format str
 
 func writeVerified(r *sink.VerifyReport, w io.Writer) {
 	for _, p := range r.Problems {
-		fmt.Fprintln(w, p)
+		words.Fprintln(w, p)
 	}
 	if more := r.Count - int64(len(r.Problems)); more > 0 {
-		fmt.Fprintf(w, "and %s more\n", humanize.Comma(more))
+		words.Fprintf(w, "and %s more\n", humanize.Comma(more))
 	}
 	n := humanize.Comma
 	verdict := "whole"
 	if !r.Whole() {
 		verdict = "damaged"
 	}
-	fmt.Fprintf(w, "%s: %s, %s (%s): %s calls, %s turns, %s items, %s runs\n", verdict, plural(int64(len(r.Snapshots)), "snapshot"),
+	words.Fprintf(w, "%s: %s, %s (%s): %s calls, %s turns, %s items, %s runs\n", verdict, plural(int64(len(r.Snapshots)), "snapshot"),
 		plural(int64(r.Files), "file"), humanize.IBytes(uint64(r.Bytes)), n(r.Calls), n(r.Turns), n(r.Items), n(r.Runs))
 	if r.Journal > 0 {
-		fmt.Fprintf(w, "the journal holds %s that the next run commits\n", plural(r.Journal, "record"))
+		words.Fprintf(w, "the journal holds %s that the next run commits\n", plural(r.Journal, "record"))
 	}
 	if len(r.Leftovers) > 0 {
-		fmt.Fprintf(w, "a crash left %s behind that the next run removes\n", plural(int64(len(r.Leftovers)), "name"))
+		words.Fprintf(w, "a crash left %s behind that the next run removes\n", plural(int64(len(r.Leftovers)), "name"))
 	}
 	for _, note := range r.Notes {
-		fmt.Fprintln(w, note)
+		words.Fprintln(w, note)
 	}
 }
 

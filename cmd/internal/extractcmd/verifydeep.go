@@ -92,6 +92,7 @@ func (q *questions) listen(ctx context.Context, w, heard *sink.Warehouse) (rep c
 	screen := newScreen(q.stderr, q.quiet)
 	defer screen.close()
 	log := logger(screen.out, q.logFormat, q.quiet || screen.bars != nil && q.logFormat == "text")
+	q.warnPlain(log)
 	cfg := q.cfg
 	remember(&cfg, w, log)
 	cfg.Logger, cfg.Now, cfg.CheckpointEvery, cfg.Full = log, q.now, offerEvery, true

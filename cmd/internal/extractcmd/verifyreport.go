@@ -11,6 +11,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/schema"
+	"callhouse/internal/words"
 )
 
 // namedCalls is how many calls of a kind are named; the rest are counted.
@@ -133,10 +134,10 @@ func writeCompared(r *serviceReport, w io.Writer) {
 			if c.Start != nil {
 				started = "of " + c.Start.Format(time.DateTime)
 			}
-			fmt.Fprintf(w, "call %q %s: %s%s\n", c.CallID, started, what, fieldText(c.Fields))
+			words.Fprintf(w, "call %q %s: %s%s\n", c.CallID, started, what, fieldText(c.Fields))
 		}
 		if more := n.Count - int64(len(n.Calls)); more > 0 {
-			fmt.Fprintf(w, "and %s more\n", humanize.Comma(more))
+			words.Fprintf(w, "and %s more\n", humanize.Comma(more))
 		}
 	}
 	list(&r.Lacking, "the warehouse lacks it")
@@ -147,32 +148,32 @@ func writeCompared(r *serviceReport, w io.Writer) {
 		verdict = "not as the service says"
 	}
 	n := humanize.Comma
-	fmt.Fprintf(w, "%s: %s compared, %s; asked with %s (%s pages, %s details, %s retries) in %s\n", verdict,
+	words.Fprintf(w, "%s: %s compared, %s; asked with %s (%s pages, %s details, %s retries) in %s\n", verdict,
 		plural(r.Calls, "call"), plural(r.Transcripts, "transcript"), plural(r.Requests, "request"), n(r.Pages), n(r.Details),
 		n(r.Retries), clock(time.Duration(r.Seconds*float64(time.Second))))
 	if r.New > 0 {
-		fmt.Fprintf(w, "%s new at the service since it was last listed\n", isAre(r.New, "call"))
+		words.Fprintf(w, "%s new at the service since it was last listed\n", isAre(r.New, "call"))
 	}
 	if r.Moved > 0 {
-		fmt.Fprintf(w, "%s changed that was not settled; the next run takes it in\n", hasHave(r.Moved, "call"))
+		words.Fprintf(w, "%s changed that was not settled; the next run takes it in\n", hasHave(r.Moved, "call"))
 	}
 	if r.Gone.Count > 0 {
-		fmt.Fprintf(w, "%s no longer at the service: %s\n", isAre(r.Gone.Count, "call"), firstIDs(&r.Gone))
+		words.Fprintf(w, "%s no longer at the service: %s\n", isAre(r.Gone.Count, "call"), firstIDs(&r.Gone))
 	}
 	if r.Emptied.Count > 0 {
-		fmt.Fprintf(w, "%s no longer at the service: %s\n", isAre(r.Emptied.Count, "transcript"), firstIDs(&r.Emptied))
+		words.Fprintf(w, "%s no longer at the service: %s\n", isAre(r.Emptied.Count, "transcript"), firstIDs(&r.Emptied))
 	}
 	for _, p := range r.Problems {
-		fmt.Fprintf(w, "a part of the list was not compared: %s\n", p)
+		words.Fprintf(w, "a part of the list was not compared: %s\n", p)
 	}
 	if r.Skipped > 0 {
-		fmt.Fprintf(w, "%s not compared\n", isAre(r.Skipped, "call"))
+		words.Fprintf(w, "%s not compared\n", isAre(r.Skipped, "call"))
 	}
 	if r.SetAside > 0 {
-		fmt.Fprintf(w, "%s not be had\n", plural(r.SetAside, "record")+" could")
+		words.Fprintf(w, "%s not be had\n", plural(r.SetAside, "record")+" could")
 	}
 	if r.Stopped != "" {
-		fmt.Fprintln(w, r.Stopped)
+		words.Fprintln(w, r.Stopped)
 	}
 }
 

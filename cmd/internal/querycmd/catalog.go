@@ -19,6 +19,7 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/proven"
 	"callhouse/internal/sink"
+	"callhouse/internal/words"
 )
 
 // catalogName is the catalog that is made where --output names none.
@@ -91,7 +92,7 @@ func (a *app) makeCatalog(ctx context.Context) error {
 	pin, err := sink.Pin(house, path, snap.Manifest.Snapshot, time.Now())
 	switch {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
-		fmt.Fprintln(a.stderr, "the warehouse cannot be written to, so the snapshot is not pinned: it stays for 24 hours after the next commit")
+		words.Fprintln(a.stderr, "the warehouse cannot be written to, so the snapshot is not pinned: it stays for 24 hours after the next commit")
 	case err != nil:
 		return err
 	default:
@@ -105,7 +106,7 @@ func (a *app) makeCatalog(ctx context.Context) error {
 			return err
 		}
 	}
-	fmt.Fprintf(a.stderr, "%s: views of snapshot %d, committed %s, days of %s\n", path, snap.Manifest.Snapshot,
+	words.Fprintf(a.stderr, "%s: views of snapshot %d, committed %s, days of %s\n", path, snap.Manifest.Snapshot,
 		snap.Manifest.CommittedAt.UTC().Format(time.RFC3339), loc)
 	return nil
 }

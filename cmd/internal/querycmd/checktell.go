@@ -10,6 +10,7 @@ import (
 
 	"callhouse/internal/analytics/format"
 	"callhouse/internal/analytics/value"
+	"callhouse/internal/words"
 )
 
 // tell writes what the tests found: for people a table, and below it the first
@@ -43,7 +44,7 @@ func (c *checking) tell(ctx context.Context, tests []*verdict, loc *time.Locatio
 		if len(v.rows) == 0 {
 			continue
 		}
-		fmt.Fprintf(c.stdout, "\n%s: the first %d of %d\n", v.Name, len(v.rows), v.count)
+		words.Fprintf(c.stdout, "\n%s: the first %d of %d\n", v.Name, len(v.rows), v.count)
 		if _, err := c.write(ctx, format.NewStatic(v.columns, v.rows), loc); err != nil {
 			return err
 		}

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -21,6 +20,7 @@ import (
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/format"
 	"callhouse/internal/layout"
+	"callhouse/internal/words"
 	sqlfiles "callhouse/sql"
 )
 
@@ -180,7 +180,7 @@ func (a *app) export(ctx context.Context, tableNames, reportNames []string, chos
 	for _, f := range m.Files {
 		rows, bytes = rows+f.Rows, bytes+f.Bytes
 	}
-	fmt.Fprintf(a.stderr, "%s: %d files, %d rows, %d bytes, of snapshot %d\n", a.output, len(m.Files), rows, bytes, m.Snapshot)
+	words.Fprintf(a.stderr, "%s: %d files, %d rows, %d bytes, of snapshot %d\n", a.output, len(m.Files), rows, bytes, m.Snapshot)
 	return nil
 }
 

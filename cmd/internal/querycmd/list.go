@@ -2,7 +2,7 @@ package querycmd
 
 import (
 	"context"
-	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -12,6 +12,7 @@ import (
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/format"
 	"callhouse/internal/analytics/value"
+	"callhouse/internal/words"
 	sqlfiles "callhouse/sql"
 )
 
@@ -88,12 +89,12 @@ func (a *app) describe(ctx context.Context, found []*sqlfiles.File) error {
 	}
 	for i, f := range found {
 		if i > 0 {
-			fmt.Fprintln(a.stdout)
+			words.Fprintln(a.stdout)
 		}
 		if len(found) > 1 {
-			fmt.Fprint(a.stdout, map[bool]string{true: "REPORT ", false: "TABLE "}[isReport(f)])
+			words.Fprintf(a.stdout, map[bool]string{true: "REPORT ", false: "TABLE "}[isReport(f)])
 		}
-		if _, err := fmt.Fprintf(a.stdout, "%s\n\n%s.\n\n", longText(f), sentence(f.Grain)); err != nil {
+		if _, err := io.WriteString(a.stdout, longText(f)+"\n\n"+sentence(f.Grain)+".\n\n"); err != nil {
 			return err
 		}
 		if err := a.writeStatic(ctx, heads(isReport(f)), columnRows(f, isReport(f))); err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/analytics/format"
+	"callhouse/internal/words"
 )
 
 // write writes rows in the format asked for, to stdout or to --output.
@@ -51,11 +52,10 @@ func (a *app) width() int {
 
 // terminalWidth returns the width of the terminal that w is; 0 for none.
 func terminalWidth(w io.Writer) int {
-	f, ok := w.(*os.File)
-	if !ok || !cli.CanDraw(f) {
+	if !cli.CanDraw(w) {
 		return 0
 	}
-	width, _, err := term.GetSize(int(f.Fd()))
+	width, _, err := term.GetSize(int(cli.File(w).Fd()))
 	if err != nil || width < 20 {
 		return 80
 	}
@@ -118,6 +118,6 @@ func unwritable(path string, err error) error {
 // notes tells on stderr what a table does not show.
 func (a *app) notes(r format.Result) {
 	for _, n := range r.Notes {
-		fmt.Fprintln(a.stderr, n)
+		words.Fprintln(a.stderr, n)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/page"
+	"callhouse/internal/words"
 )
 
 // html is the format of the page, and its only one.
@@ -97,7 +97,7 @@ func (a *app) writePage(ctx context.Context, w *analytics.Warehouse, o page.Opti
 		return cli.Usage("days are whole, and the last one is over and listed: give --since an earlier day, or --until a later one", "%v", none)
 	}
 	if err == nil && made.Calls == 0 {
-		fmt.Fprintln(a.stderr, "no calls match")
+		words.Fprintln(a.stderr, "no calls match")
 	}
 	return err
 }

@@ -2,7 +2,6 @@ package querycmd
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/format"
+	"callhouse/internal/words"
 	sqlfiles "callhouse/sql"
 )
 
@@ -109,7 +109,7 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string) (e
 // coverage tells on stderr, in a line, what the answer lacks.
 func (a *app) coverage(ctx context.Context, w *analytics.Warehouse, f *sqlfiles.File, p analytics.Params, loc *time.Location, now time.Time, r format.Result) error {
 	if r.Rows == 0 {
-		fmt.Fprintln(a.stderr, nothing(f))
+		words.Fprintln(a.stderr, nothing(f))
 	}
 	if !f.Selects() {
 		return nil
@@ -119,7 +119,7 @@ func (a *app) coverage(ctx context.Context, w *analytics.Warehouse, f *sqlfiles.
 		return err
 	}
 	if line := c.String(loc); line != "" {
-		fmt.Fprintln(a.stderr, "coverage: "+line)
+		words.Fprintln(a.stderr, "coverage: "+line)
 	}
 	return nil
 }
@@ -154,7 +154,7 @@ func (a *app) card(ctx context.Context, w *analytics.Warehouse, id string, loc *
 	if err := format.WriteCard(ctx, a.stdout, rows, a.drawing(loc)); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(a.stdout)
+	_, err = words.Fprintln(a.stdout)
 	return err
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/analytics"
+	"callhouse/internal/words"
 )
 
 // Name is what the command is called in what it prints.
@@ -36,6 +37,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	defer cancel()
 	free := signals(cancel)
 	defer free()
+	stderr = words.NewWriter(stderr, nil)
 	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, freeSignals: free}
 	root := a.root()
 	root.SetArgs(args)

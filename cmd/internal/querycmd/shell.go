@@ -17,6 +17,7 @@ import (
 	"callhouse/cmd/internal/querycmd/shell"
 	"callhouse/internal/analytics"
 	"callhouse/internal/scratch"
+	"callhouse/internal/words"
 )
 
 func (a *app) shellCommand() *cobra.Command {
@@ -123,7 +124,7 @@ func (s *session) interact(ctx context.Context, historyFile string) error {
 	defer signal.Stop(s.interrupts)
 	var err error
 	if s.history, err = shell.OpenHistory(historyFile); err != nil {
-		fmt.Fprintln(s.a.stderr, "note:", err)
+		words.Fprintln(s.a.stderr, "note:", err)
 	}
 	if err := s.greet(ctx); err != nil {
 		return err
@@ -141,13 +142,13 @@ func (s *session) interact(ctx context.Context, historyFile string) error {
 		case errors.Is(err, shell.ErrInterrupted):
 			continue
 		case errors.Is(err, io.EOF):
-			fmt.Fprintln(s.a.stderr)
+			words.Fprintln(s.a.stderr)
 			return nil
 		case err != nil:
 			return fmt.Errorf("read the terminal: %w", err)
 		}
 		if err := s.history.Add(text); err != nil {
-			fmt.Fprintln(s.a.stderr, "note:", err)
+			words.Fprintln(s.a.stderr, "note:", err)
 		}
 		s.typed(ctx, text)
 	}
@@ -196,7 +197,7 @@ func (s *session) cancellable(ctx context.Context, do func(context.Context) erro
 		case <-done:
 			return
 		case <-time.After(patience):
-			fmt.Fprintln(s.a.stderr, "still stopping it; Ctrl-C leaves the shell")
+			words.Fprintln(s.a.stderr, "still stopping it; Ctrl-C leaves the shell")
 		}
 		for len(s.interrupts) > 0 {
 			<-s.interrupts

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"callhouse/cmd/internal/querycmd/shell"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/format"
+	"callhouse/internal/words"
 	sqlfiles "callhouse/sql"
 )
 
@@ -305,18 +307,18 @@ func (s *session) describeSnapshot(ctx context.Context, _ []string) error {
 	return s.facts(ctx, []string{"fact", "value"}, rows)
 }
 
-func (s *session) listHistory(ctx context.Context, words []string) error {
+func (s *session) listHistory(ctx context.Context, args []string) error {
 	n := 20
-	if len(words) > 0 {
+	if len(args) > 0 {
 		var err error
-		if n, err = strconv.Atoi(words[0]); err != nil || n < 1 {
-			return cli.Usage("write: .history 50", "%q is no number of entries", words[0])
+		if n, err = strconv.Atoi(args[0]); err != nil || n < 1 {
+			return cli.Usage("write: .history 50", "%q is no number of entries", args[0])
 		}
 	}
 	entries := s.history.Entries()
 	return s.answer(ctx, func(a *app) error {
 		for _, e := range entries[max(len(entries)-n, 0):] {
-			if _, err := fmt.Fprintln(a.stdout, e); err != nil {
+			if _, err := io.WriteString(a.stdout, words.Lines(e)+"\n"); err != nil {
 				return err
 			}
 		}
@@ -332,7 +334,7 @@ func (s *session) help(ctx context.Context, _ []string) error {
 			out += fmt.Sprintf("  %-22s %s\n", strings.TrimSpace(c.name+" "+c.takes), c.says)
 		}
 		out += "\nTab completes, Ctrl-R searches what was typed, Ctrl-C cancels, Ctrl-D leaves.\n"
-		_, err := fmt.Fprint(a.stdout, out)
+		_, err := io.WriteString(a.stdout, out)
 		return err
 	})
 }
@@ -343,4 +345,4 @@ func (s *session) quit(context.Context, []string) error {
 }
 
 // say tells what is no data.
-func (s *session) say(text string, args ...any) { fmt.Fprintf(s.a.stderr, text+"\n", args...) }
+func (s *session) say(text string, args ...any) { words.Fprintf(s.a.stderr, text+"\n", args...) }

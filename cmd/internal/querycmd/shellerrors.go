@@ -3,7 +3,7 @@ package querycmd
 import (
 	"cmp"
 	"errors"
-	"fmt"
+	"io"
 	"strings"
 
 	"github.com/mattn/go-runewidth"
@@ -11,13 +11,14 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/querycmd/shell"
 	"callhouse/internal/analytics/duck"
+	"callhouse/internal/words"
 )
 
 // tell says what is wrong with an input that was typed: where DuckDB knows the
 // place, with the line and a mark below it.
 func (s *session) tell(err error, in shell.Input) {
 	if ctxEnded(err) {
-		fmt.Fprintln(s.a.stderr, "\ncancelled") // the terminal has shown ^C
+		words.Fprintf(s.a.stderr, "\ncancelled\n") // the terminal has shown ^C
 		return
 	}
 	width := max(cmp.Or(terminalWidth(s.a.stderr), 80), 40)
@@ -36,20 +37,20 @@ func (s *session) tell(err error, in shell.Input) {
 	if cells().StringWidth(mark+hint) > width {
 		mark, hint = mark+"\n", "  "+wrapIndented(hint, width)
 	}
-	fmt.Fprintf(s.a.stderr, "  %s\n%s\n", line, strings.TrimRight(mark+hint, " "))
+	_, _ = io.WriteString(s.a.stderr, "  "+line+"\n"+strings.TrimRight(mark+hint, " ")+"\n") // of visible parts
 }
 
 // lines tells a text that may need several.
 func (s *session) lines(head, text string, width int) {
 	if text != "" {
-		fmt.Fprintln(s.a.stderr, head+wrapIndented(text, width-len(head)+2))
+		_, _ = io.WriteString(s.a.stderr, head+wrapIndented(text, width-len(head)+2)+"\n") // made visible there
 	}
 }
 
 // wrapIndented breaks a text into lines for a terminal, those after the first
 // two further in.
 func wrapIndented(text string, width int) string {
-	return strings.ReplaceAll(wrapWords(strings.Fields(text), width-3), "\n", "\n  ")
+	return strings.ReplaceAll(wrapWords(strings.Fields(words.Line(text)), width-3), "\n", "\n  ")
 }
 
 // excerpt returns the part of a line around a column, counted from 1, that has
@@ -57,6 +58,8 @@ func wrapIndented(text string, width int) string {
 func excerpt(line string, column, width int) (part, space string) {
 	runes := []rune(strings.ReplaceAll(strings.TrimRight(line, "\r"), "\t", " "))
 	at := min(column-1, len(runes))
+	before := []rune(words.Line(string(runes[:at])))
+	runes, at = append(before, []rune(words.Line(string(runes[at:])))...), len(before)
 	from := 0
 	for from < at && cells().StringWidth(string(runes[from:at])) > width*2/3 {
 		from++

@@ -3,7 +3,6 @@ package querycmd
 import (
 	"bufio"
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +12,7 @@ import (
 
 	"callhouse/cmd/internal/querycmd/shell"
 	"callhouse/internal/analytics"
+	"callhouse/internal/words"
 	sqlfiles "callhouse/sql"
 )
 
@@ -53,7 +53,7 @@ func (s *session) plainReader() func() (string, error) {
 	return func() (string, error) {
 		text := ""
 		for p := prompt; ; p = promptMore {
-			fmt.Fprint(s.a.stderr, p)
+			words.Fprintf(s.a.stderr, "%s", p)
 			line, err := in.ReadString('\n')
 			text += line
 			if err != nil {

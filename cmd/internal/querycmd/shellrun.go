@@ -17,6 +17,7 @@ import (
 	"callhouse/internal/analytics/format"
 	"callhouse/internal/layout"
 	"callhouse/internal/proven"
+	"callhouse/internal/words"
 )
 
 // run runs one input. Its error is not told yet.
@@ -148,7 +149,7 @@ func (s *session) answer(ctx context.Context, do func(a *app) error) error {
 		err = do(a)
 	}
 	if err == nil && s.timer && a.shared.wrote != nil {
-		fmt.Fprintln(s.a.stderr, took(a.shared.wrote.Rows, time.Since(began), paged))
+		words.Fprintln(s.a.stderr, took(a.shared.wrote.Rows, time.Since(began), paged))
 	}
 	return err
 }
@@ -235,7 +236,7 @@ func (s *session) tellNews() {
 	if now == "" || now == s.news {
 		return
 	}
-	fmt.Fprintf(s.a.stderr, "snapshot %s is committed: from now on statements read it\n", now)
+	words.Fprintf(s.a.stderr, "snapshot %s is committed: from now on statements read it\n", now)
 	s.news = now
 }
 

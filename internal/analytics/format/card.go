@@ -7,6 +7,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"callhouse/internal/words"
 )
 
 // WriteCard writes the first row of src as lines of name and value, without
@@ -49,4 +51,4 @@ func WriteCard(ctx context.Context, w io.Writer, src Source, o Options) error {
 	return buf.Flush()
 }
 
-func cardName(s string) string { return visible(strings.ReplaceAll(s, "_", " ")) }
+func cardName(s string) string { return words.Line(strings.ReplaceAll(s, "_", " ")) }

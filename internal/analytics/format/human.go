@@ -5,10 +5,9 @@ import (
 	"math/big"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"callhouse/internal/analytics/value"
+	"callhouse/internal/words"
 )
 
 func heading(c value.Column) string {
@@ -56,7 +55,7 @@ func cell(v any, c value.Column, loc *time.Location) string {
 	if c.Wrap { // prose, whose own lines do not matter
 		text = strings.Join(strings.Fields(text), " ")
 	}
-	return visible(text)
+	return words.Line(text)
 }
 
 func integer(v any) (*big.Int, bool) {
@@ -160,37 +159,4 @@ func bar(f float64, cells int) string {
 		s += string([]rune(" ▏▎▍▌▋▊▉")[part])
 	}
 	return s
-}
-
-// visible replaces what would break the line or steer the terminal: control
-// characters, and marks that turn the direction of writing.
-func visible(s string) string {
-	clean := true
-	for _, r := range s {
-		if !unicode.IsPrint(r) && r != '\u200d' {
-			clean = false
-			break
-		}
-	}
-	if clean && utf8.ValidString(s) {
-		return s
-	}
-	var b strings.Builder
-	for _, r := range s {
-		switch {
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\t':
-			b.WriteString(`\t`)
-		case r == '\r':
-			b.WriteString(`\r`)
-		case r == utf8.RuneError || unicode.IsPrint(r) || r == '\u200d' || r == '\u00a0':
-			b.WriteRune(r)
-		case r < 0x100:
-			fmt.Fprintf(&b, `\x%02x`, r)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-	}
-	return b.String()
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/mattn/go-runewidth"
 
 	"callhouse/internal/analytics/value"
+	"callhouse/internal/words"
 )
 
 // layout decides which columns are shown, and how wide. Where there is too
@@ -16,7 +17,7 @@ import (
 func layout(columns []value.Column, cells [][]string, width int) (t []column, asRecords bool) {
 	var wrapped []column
 	for i, c := range columns {
-		col := column{Column: c, index: i, head: visible(heading(c))}
+		col := column{Column: c, index: i, head: words.Line(heading(c))}
 		ids := true
 		for _, row := range cells {
 			col.width = max(col.width, widthOf(row[i]))
@@ -119,7 +120,7 @@ func bars(t []column, width int) []column {
 func writeRecords(w *bufio.Writer, columns []value.Column, cells [][]string, width int) {
 	names := 0
 	for _, c := range columns {
-		names = max(names, widthOf(visible(heading(c))))
+		names = max(names, widthOf(words.Line(heading(c))))
 	}
 	room := max(width-names-gap, minRecord)
 	for i, row := range cells {
@@ -128,7 +129,7 @@ func writeRecords(w *bufio.Writer, columns []value.Column, cells [][]string, wid
 			writeLine(w, title+strings.Repeat("─", max(width-widthOf(title), 0)))
 		}
 		for j, c := range columns {
-			name := visible(heading(c))
+			name := words.Line(heading(c))
 			writeLine(w, name+strings.Repeat(" ", names-widthOf(name)+gap)+cut(row[j], room))
 		}
 	}

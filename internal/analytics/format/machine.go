@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"callhouse/internal/analytics/value"
+	"callhouse/internal/words"
 )
 
 // writeCSV writes RFC 4180 with lines ending in \n. A null is empty, an empty
@@ -124,7 +125,7 @@ func writeMarkdown(ctx context.Context, w *bufio.Writer, src Source, o Options) 
 	escape := strings.NewReplacer(`\`, `\\`, "|", `\|`)
 	head, rule := "|", "|"
 	for _, c := range columns {
-		head += " " + escape.Replace(visible(heading(c))) + " |"
+		head += " " + escape.Replace(words.Line(heading(c))) + " |"
 		if c.Kind.Numeric() {
 			rule += " ---: |"
 		} else {

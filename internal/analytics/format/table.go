@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"callhouse/internal/analytics/value"
+	"callhouse/internal/words"
 )
 
 const (
@@ -135,7 +136,7 @@ func writeDrawings(ctx context.Context, w *bufio.Writer, src Source) (Result, er
 	return each(ctx, src, func(row []any) error {
 		s, _ := row[len(row)-1].(string)
 		for line := range strings.Lines(s) {
-			writeLine(w, visible(strings.TrimSuffix(line, "\n")))
+			writeLine(w, words.Line(strings.TrimSuffix(line, "\n")))
 		}
 		return nil
 	})

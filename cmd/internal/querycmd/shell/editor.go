@@ -6,6 +6,8 @@ import (
 
 	"github.com/reeflective/readline"
 	"github.com/reeflective/readline/inputrc"
+
+	"callhouse/internal/words"
 )
 
 // ErrInterrupted says that Ctrl-C dropped what was typed.
@@ -93,7 +95,7 @@ func (e *Editor) Read() (string, error) {
 func completions(word string, candidates []Candidate) readline.Completions {
 	values := make([]readline.Completion, len(candidates))
 	for i, c := range candidates {
-		values[i] = readline.Completion{Value: c.Before + c.Text, Display: c.Text, Description: c.Says, Tag: c.Group}
+		values[i] = readline.Completion{Value: c.Before + c.Text, Display: words.Line(c.Text), Description: words.Line(c.Says), Tag: c.Group}
 	}
 	out := readline.CompleteRaw(values).NoSort()
 	out.PREFIX = word

@@ -1,0 +1,451 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/querycmd"
+	"callhouse/internal/analytics"
+)
+
+const (
+	// foulKey is a key that other encodings write in another way.
+	foulKey = `sk/live+9"never<shown>\77=`
+	// forged begins a line that a service would like to have said in our name.
+	forged = "forged: all is well"
+	// steering are characters that a terminal obeys, or that hide or turn text.
+	steering = "\x1b]0;owned\x07\x1b[2J\x7f\u0085\u009b31m\u202e\u2066\u200f\u061c\u2028\u200b"
+	foul     = steering + "\n" + forged + "\r\t" + foulKey
+)
+
+// foulService is a service of 14 calls all of whose words are foul.
+type foulService struct {
+	url   string
+	stage atomic.Int32
+	now   time.Time
+}
+
+// What the service does in its stages.
+const (
+	foulCalls   = iota // lists calls; some records of calls cannot be had
+	foulChanges        // as before, but all records differ, one call is gone and one is new
+	foulRefuses        // every answer is a refusal with a foul message
+	foulKeys           // every answer says that the key is wrong
+	foulLeads          // every answer is a redirect
+)
+
+func newFoulService(t *testing.T) *foulService {
+	s := &foulService{now: time.Now()}
+	server := httptest.NewServer(s)
+	t.Cleanup(server.Close)
+	s.url = server.URL
+	return s
+}
+
+// word is a foul text that is like no other.
+func word(n int) string { return fmt.Sprint(n, foul, n) }
+
+func (s *foulService) call(n int, detail bool) map[string]any {
+	start := s.now.Add(-time.Duration(n+1) * 24 * time.Hour).UnixMilli()
+	changed := ""
+	if s.stage.Load() == foulChanges {
+		changed = " changed"
+	}
+	c := map[string]any{
+		"id": word(n), "agent": map[string]any{"agent_id": word(n % 3), "agent_version": word(1)},
+		"call_type": word(2), "status": "ended", "disconnection_reason": word(3) + changed, "from_number": word(4),
+		"start_at": start, "end_at": start + 60_000, "variant_label": word(5),
+		"metadata": map[string]any{steering + foulKey: word(6)}, "dynamic_variables": map[string]any{foul: word(7)},
+		"call_analysis": map[string]any{"summary": word(8), "user_sentiment": word(9) + changed,
+			"custom_analysis_data": []any{map[string]any{"type": "string", "name": word(10), "value": word(11)}}},
+		"call_cost": map[string]any{"total_cost": "1.5", foulKey: 1},
+		// Names of fields that no column is for. They are counted by name up to 64 bytes.
+		foulKey: 1, url.QueryEscape(foulKey): 1, base64.StdEncoding.EncodeToString([]byte("Bearer " + foulKey)): 1,
+		"\x1b[2J\u009b\u202e\n" + forged: 1,
+	}
+	if n == 4 {
+		c["status"], c["start_at"] = word(12), foul // of a kind that nobody knows
+	}
+	if detail {
+		c["transcript"] = []any{map[string]any{"role": "agent", "content": word(13) + changed, "start_at": start, "end_at": start + 900},
+			map[string]any{"role": word(14), "content": word(15), "start_at": start, "end_at": start},
+			map[string]any{"role": "tool_call_invocation", "tool_call_id": word(16), "name": word(17), "arguments": map[string]any{foul: foul}}}
+	}
+	return c
+}
+
+func (s *foulService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	refuse := func(status int) {
+		w.Header().Set("Location", "https://example.org/"+url.PathEscape(foulKey)+"?key=x")
+		w.WriteHeader(status)
+		_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]any{"code": foul, "message": strings.Repeat("x", 190) + foulKey + foul}})
+	}
+	stage := s.stage.Load()
+	switch {
+	case stage == foulRefuses:
+		refuse(http.StatusBadRequest)
+		return
+	case stage == foulKeys:
+		refuse(http.StatusUnauthorized)
+		return
+	case stage == foulLeads:
+		refuse(http.StatusTemporaryRedirect)
+		return
+	}
+	if id, ok := strings.CutPrefix(r.URL.Path, "/v3/calls/"); ok {
+		var n int
+		_, _ = fmt.Sscanf(id, "%d", &n)
+		switch {
+		case n == 1:
+			refuse(http.StatusBadRequest)
+		case n == 2:
+			refuse(http.StatusNotFound)
+		case n == 3:
+			_ = json.NewEncoder(w).Encode(s.call(5, true)) // of another call
+		default:
+			_ = json.NewEncoder(w).Encode(s.call(n, true))
+		}
+		return
+	}
+	items := []any{}
+	for n := range 14 {
+		if stage == foulCalls && n == 12 || stage == foulChanges && n == 13 {
+			continue
+		}
+		items = append(items, s.call(n, false))
+	}
+	items = append(items, foul, map[string]any{"id": 7, foul: foul})
+	_ = json.NewEncoder(w).Encode(map[string]any{"items": items, "next_cursor": nil, "total_count": len(items)})
+}
+
+// unclean returns what is wrong with a text that goes to a terminal or a log:
+// the first character that would steer one, or a line that is forged.
+func unclean(text string) string {
+	if !utf8.ValidString(text) {
+		return "a byte that is no UTF-8"
+	}
+	for _, r := range text {
+		switch {
+		case r == '\n' || r == '\t':
+		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r), r == '\u2028', r == '\u2029', r == '\u200b':
+			return fmt.Sprintf("%U", r)
+		}
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		if strings.HasPrefix(strings.TrimSpace(line), forged) {
+			return "a forged line"
+		}
+	}
+	return ""
+}
+
+// keyIn says in which form the key is in a text.
+func keyIn(text string) string {
+	inner := strings.TrimRight(base64.StdEncoding.EncodeToString([]byte("Bearer "+foulKey)), "=")
+	for _, form := range []string{"9\"never", "live+9", url.QueryEscape(foulKey)[:12], url.PathEscape(foulKey)[:12], "never<shown", `9\"never`, inner[10:30]} {
+		if strings.Contains(text, form) {
+			return form
+		}
+	}
+	return ""
+}
+
+// foulHouse is a service with foul words and the warehouse that it fills.
+type foulHouse struct {
+	t                           *testing.T
+	service                     *foulService
+	warehouse, keyFile, metrics string
+	log                         string // all that extract said
+}
+
+func newFoulHouse(t *testing.T) *foulHouse {
+	t.Helper()
+	dir := t.TempDir()
+	h := &foulHouse{t: t, service: newFoulService(t), warehouse: filepath.Join(dir, "w"), keyFile: filepath.Join(dir, "key"), metrics: filepath.Join(dir, "m.prom")}
+	if err := os.WriteFile(h.keyFile, []byte(foulKey), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// extract runs extract, and checks all that it says.
+func (h *foulHouse) extract(want int, args ...string) result {
+	h.t.Helper()
+	r := extract(h.t.Context(), append(args, "--warehouse", h.warehouse, "--base-url", h.service.url, "--api-key-file", h.keyFile,
+		"--requests-per-second", "2000", "--requests-per-minute", "100000")...)
+	if r.code != want {
+		h.t.Errorf("extract %q: exit code %d, want %d:\n%s%s", args, r.code, want, r.stdout, r.stderr)
+	}
+	for name, text := range map[string]string{"stdout": r.stdout, "stderr": r.stderr} {
+		if bad := unclean(text); bad != "" {
+			h.t.Errorf("extract %q: %s has %s:\n%q", args, name, bad, text)
+		}
+		if form := keyIn(text); form != "" {
+			h.t.Errorf("extract %q: %s has the key (%s):\n%s", args, name, form, text)
+		}
+	}
+	h.log += r.stderr
+	return r
+}
+
+// run is a run whose metrics are checked as well.
+func (h *foulHouse) run(want int, args ...string) result {
+	h.t.Helper()
+	r := h.extract(want, append([]string{"run", "--metrics-file", h.metrics}, args...)...)
+	raw, err := os.ReadFile(h.metrics)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	text := string(raw)
+	if bad, form := unclean(text), keyIn(text); bad != "" || form != "" || strings.Contains(text, `\nforged`) && !strings.Contains(text, `\\nforged`) {
+		h.t.Errorf("the metrics have %s%s:\n%s", bad, form, text)
+	}
+	return r
+}
+
+// Whatever a service calls its calls, agents, fields and refusals, nothing that
+// any command says to a person or a log steers a terminal, forges a line or
+// repeats the key; nor does the table runs, nor do the metrics. What it said in
+// the calls themselves is stored as it was.
+func TestForeignWords(t *testing.T) {
+	for _, name := range []string{"CALLHOUSE_API_KEY", "CALLHOUSE_BASE_URL", "CALLHOUSE_WAREHOUSE"} {
+		t.Setenv(name, "")
+	}
+	h := newFoulHouse(t)
+	t.Run("extract", func(t *testing.T) {
+		h.t = t
+		r := h.run(cli.ExitIncomplete)
+		for _, says := range []string{`\x1b[2J`, `\u009b`, `\u202e`, "[masked]", "set aside"} {
+			if !strings.Contains(r.stderr, says) {
+				t.Errorf("the report lacks %s:\n%s", says, r.stderr)
+			}
+		}
+		r = h.run(cli.ExitIncomplete, "--full", "--log-format", "json")
+		for line := range strings.Lines(r.stderr) {
+			var told map[string]any
+			if err := json.Unmarshal([]byte(line), &told); err != nil {
+				t.Errorf("no JSON: %v: %s", err, line)
+			}
+			for name, v := range told { // who prints them with jq -r is safe too
+				text := fmt.Sprint(v)
+				if bad := unclean(text); bad != "" || keyIn(text) != "" || strings.Contains(text, "\n") {
+					t.Errorf("%s has %s: %q", name, bad, text)
+				}
+			}
+		}
+		h.extract(cli.ExitIncomplete, "status", "--max-age", "0")
+		h.extract(cli.ExitOK, "verify", "--all")
+		h.extract(cli.ExitOK, "plan")
+		h.extract(cli.ExitOK, "rollback", "--list")
+		h.extract(cli.ExitOK, "config")
+		const given = steering + "\n" + forged
+		h.extract(cli.ExitFailed, "show", given)
+		h.extract(cli.ExitUsage, given)
+		h.extract(cli.ExitUsage, "--"+given)
+		h.extract(cli.ExitUsage, "--since", given)
+		dump := filepath.Join(t.TempDir(), steering+"dump")
+		if err := os.WriteFile(dump, []byte(foul+"\n{\"id\":\"\\u001b[2J\\n"+forged+"\"}\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		h.extract(cli.ExitIncomplete, "import", dump)
+		h.extract(cli.ExitOK, "forget", "--dry-run", "--call-id", word(0))
+		h.service.stage.Store(foulChanges)
+		r = h.extract(cli.ExitFailed, "verify", "--deep=all")
+		if !strings.Contains(r.stdout, `\x1b[2J`) || !strings.Contains(r.stdout, "changed since it was settled") {
+			t.Errorf("verify --deep names nothing:\n%s", r.stdout)
+		}
+		h.service.stage.Store(foulRefuses)
+		h.run(cli.ExitFailed)
+		h.service.stage.Store(foulKeys)
+		h.run(cli.ExitFailed)
+		h.service.stage.Store(foulLeads)
+		h.run(cli.ExitFailed)
+		h.extract(cli.ExitIncomplete, "status", "--max-age", "0")
+	})
+	t.Run("runs", func(t *testing.T) {
+		r := queryAs(t, "sql", "SELECT run_id, error, drift_fields FROM runs", "--format", "ndjson", "--warehouse", h.warehouse)
+		rows := 0
+		for line := range strings.Lines(r.stdout) {
+			var row map[string]any
+			if err := json.Unmarshal([]byte(line), &row); err != nil {
+				t.Fatal(err)
+			}
+			rows++
+			for name, v := range row {
+				fields := []string{fmt.Sprint(v)}
+				if all, ok := v.(map[string]any); ok {
+					for field := range all {
+						fields = append(fields, field)
+					}
+				}
+				for _, text := range fields {
+					if bad, form := unclean(text), keyIn(text); bad != "" || form != "" || strings.Contains(text, "\n") {
+						t.Errorf("runs.%s has %s %s: %q", name, bad, form, text)
+					}
+				}
+			}
+		}
+		if rows < 5 || !strings.Contains(r.stdout, "[masked]") {
+			t.Errorf("%d rows:\n%s%s", rows, r.stdout, r.stderr)
+		}
+	})
+	t.Run("query", func(t *testing.T) { foulQueries(t, h) })
+	t.Run("the calls are stored as they were sent", func(t *testing.T) {
+		r := queryAs(t, "sql", "SELECT summary FROM calls", "--format", "json", "--warehouse", h.warehouse)
+		var rows []struct{ Summary *string }
+		if err := json.Unmarshal([]byte(r.stdout), &rows); err != nil || len(rows) < 13 {
+			t.Fatalf("%v: %s%s", err, r.stdout, r.stderr)
+		}
+		for _, row := range rows {
+			if row.Summary != nil && *row.Summary != word(8) {
+				t.Errorf("summary %q, want %q", *row.Summary, word(8))
+			}
+		}
+		r = queryAs(t, "sql", "SELECT summary FROM calls WHERE summary IS NOT NULL LIMIT 1", "--format", "csv", "--warehouse", h.warehouse)
+		if want := "summary\n\"" + strings.ReplaceAll(word(8), `"`, `""`) + "\"\n"; r.stdout != want {
+			t.Errorf("CSV %q, want %q", r.stdout, want)
+		}
+	})
+}
+
+// foulQueries asks every question that query knows, in all formats for people.
+func foulQueries(t *testing.T, h *foulHouse) {
+	ask := func(stdin string, args ...string) (string, string) {
+		t.Helper()
+		var out, errs bytes.Buffer
+		querycmd.Run(t.Context(), append(args, "--warehouse", h.warehouse), strings.NewReader(stdin), &out, &errs)
+		for name, text := range map[string]string{"stdout": out.String(), "stderr": errs.String()} {
+			if bad := unclean(text); bad != "" {
+				t.Errorf("query %q: %s has %s:\n%q", args, name, bad, text)
+			}
+		}
+		return out.String(), errs.String()
+	}
+	for _, format := range []string{"table", "markdown"} {
+		for _, f := range analytics.Reports() {
+			args := []string{f.Name, "--format", format}
+			switch f.Arguments {
+			case "":
+			case "CALL_ID":
+				args = append(args, word(0))
+			default:
+				args = append(args, "forged")
+			}
+			ask("", args...)
+		}
+		for _, flags := range [][]string{{"--by", "agent"}, {"--by", "metadata." + steering + foulKey}, {"--by", foul}, {"--agent", "zz"}, {"--agent", word(1)[:2]}} {
+			ask("", append([]string{"sentiment", "--format", format}, flags...)...)
+		}
+		for _, text := range []string{"FROM calls", "FROM transcript_turns", "FROM analysis_items", "FROM runs", "SELECT summary AS \"" + steering + "\" FROM calls",
+			"SELECT {'a': summary, 'b': [summary]} FROM calls", "SELECT encode(summary) FROM calls", "DESCRIBE SELECT 1 AS \"" + steering + "\"",
+			"EXPLAIN SELECT summary || '" + steering + "' FROM calls"} {
+			if out, errs := ask("", "sql", text, "--format", format); out == "" {
+				t.Errorf("%q: no answer: %s", text, errs)
+			}
+		}
+		ask("", "check", "--format", format)
+	}
+	wrong := []string{"SELECT error(summary) FROM calls", "SELECT strptime(summary, '%Y') FROM calls", "SELECT CAST(summary AS INTEGER) FROM calls",
+		"SELECT \"" + steering + "\" FROM calls", "FROM \"" + steering + "\"", "SELECT '" + steering + "' FORM calls", "SELECT error(E'\\x9b31m')"}
+	for _, text := range wrong {
+		if out, errs := ask("", "sql", text); out != "" || errs == "" {
+			t.Errorf("%q is no error: %s%s", text, out, errs)
+		}
+		_, errs := ask(text+";\n", "shell")
+		if errs == "" {
+			t.Errorf("%q is no error in the shell", text)
+		}
+	}
+	if _, errs := ask("", "sql", wrong[0]); !strings.Contains(errs, `\x1b]0;owned`) || !strings.Contains(errs, `\u202e`) {
+		t.Errorf("the message hides what it was: %s", errs)
+	}
+	for _, args := range [][]string{{"sentiment", "--agent", foul}, {foul}, {"call", foul}, {"describe", foul}, {"--" + steering}, {"list", "--format", foul},
+		{"sentiment", "--tz", foul}, {"check", foul}, {"sql", "FROM calls", "--param", foul}, {"sql", "-f", steering}, {"list", "--output", steering + "/x"}} {
+		if _, errs := ask("", args...); errs == "" {
+			t.Errorf("%q is no error", args)
+		}
+	}
+	for _, line := range []string{".param " + steering + " x", ".format " + steering, ".read " + steering, ".schema " + steering, ".tz " + steering, "." + steering} {
+		ask(line+"\n.param\n", "shell")
+	}
+}
+
+// A password or a key in the service's address is refused, and neither the
+// message nor anything else repeats it.
+func TestCredentialsInAddresses(t *testing.T) {
+	t.Setenv("CALLHOUSE_API_KEY", "a-key-of-nobody")
+	const secret = "hunter2%zz"
+	for _, address := range []string{"http://user:hunter2@127.0.0.1:1", "http://user:" + secret + "@127.0.0.1:1", "http://hunter2@127.0.0.1:1", "http://user:hun/ter2@127.0.0.1",
+		"http://127.0.0.1:1/?key=hunter2", "http://127.0.0.1:1?key=" + secret, "http://127.0.0.1:1#hunter2", "ftp://user:hunter2@127.0.0.1", "user:hunter2@127.0.0.1"} {
+		warehouse := filepath.Join(t.TempDir(), "w")
+		for _, args := range [][]string{{"run"}, {"plan"}, {"run", "--log-format", "json"}, {"config"}, {"config", "--format", "json"}} {
+			r := extract(t.Context(), append(args, "--base-url", address, "--warehouse", warehouse)...)
+			if want := cli.ExitUsage; args[0] != "config" && r.code != want {
+				t.Errorf("%v with %s: exit code %d, want %d", args, address, r.code, want)
+			}
+			if said := r.stdout + r.stderr; strings.Contains(said, "hunter2") || strings.Contains(said, "ter2") {
+				t.Errorf("%v says the secret of %s:\n%s", args, address, said)
+			}
+		}
+		if _, err := os.Stat(warehouse); err == nil {
+			nowhere(t, warehouse, "hunter2", "ter2")
+		}
+	}
+}
+
+// The address to ping may hold a token; no message does.
+func TestPingTokenIsNotSaid(t *testing.T) {
+	s := newFoulService(t)
+	t.Setenv("CALLHOUSE_API_KEY", foulKey)
+	const token = "5f0c2b6e-token-of-the-ping"
+	refused := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Location", "nowhere://"+token+r.URL.Path)
+		w.WriteHeader(http.StatusFound)
+	}))
+	defer refused.Close()
+	for _, address := range []string{refused.URL + "/" + token, "http://user:" + token + "@127.0.0.1:1/", refused.URL + "/?token=" + token, "http://%zz" + token} {
+		r := extract(t.Context(), "run", "--base-url", s.url, "--warehouse", filepath.Join(t.TempDir(), "w"), "--ping-url", address)
+		if !strings.Contains(r.stderr, "cannot ping") || strings.Contains(r.stderr, token) {
+			t.Errorf("%s:\n%s", address, r.stderr)
+		}
+	}
+}
+
+// Who sends the key over plain http to another machine is told so, once a run.
+func TestPlainHTTPIsWarnedOf(t *testing.T) {
+	t.Setenv("CALLHOUSE_API_KEY", foulKey)
+	s := newFoulService(t)
+	s.stage.Store(foulKeys)
+	encrypted := httptest.NewUnstartedServer(s)
+	encrypted.Config.ErrorLog = log.New(io.Discard, "", 0) // nobody trusts its certificate
+	encrypted.StartTLS()
+	defer encrypted.Close()
+	_, port, _ := strings.Cut(strings.TrimPrefix(s.url, "http://"), ":")
+	for _, c := range []struct {
+		address string
+		times   int
+	}{{"http://0.0.0.0:" + port, 1}, {s.url, 0}, {"http://localhost:" + port, 0}, {encrypted.URL, 0}} {
+		for _, args := range [][]string{{"run"}, {"run", "--quiet"}, {"plan"}} {
+			r := extract(t.Context(), append(args, "--base-url", c.address, "--warehouse", filepath.Join(t.TempDir(), "w"), "--requests-per-second", "1000")...)
+			if n := strings.Count(r.stderr, "not encrypted"); n != c.times {
+				t.Errorf("%v %s: it warns %d times, want %d:\n%s", args, c.address, n, c.times, r.stderr)
+			}
+		}
+	}
+}

@@ -1,0 +1,280 @@
+package words
+
+import (
+	"encoding/base64"
+	"iter"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+// Masked stands for a secret.
+const Masked = "[masked]"
+
+// What is shorter is not masked: it would be found in words that are none.
+const (
+	leastSecret = 4
+	leastToken  = 12 // in a path or query, where words stand as well
+	leastBase64 = 8
+)
+
+// Secrets are texts that no message repeats. Its zero value has none and masks
+// only what addresses hold before an @. Its methods may be called concurrently,
+// and all but those that add on nil.
+type Secrets struct {
+	mu    sync.RWMutex
+	known []string // the texts
+	cores []string // what base64 makes of them
+}
+
+// NewSecrets returns Secrets with these texts.
+func NewSecrets(texts ...string) *Secrets {
+	s := new(Secrets)
+	s.Add(texts...)
+	return s
+}
+
+// Add adds texts. They are found as they are, and as URLs, JSON, Go and base64
+// write them, also as a part of something longer.
+func (s *Secrets) Add(texts ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, text := range texts {
+		if len(text) >= leastSecret && !slices.Contains(s.known, text) {
+			s.known = append(s.known, text)
+			s.cores = append(s.cores, base64Cores(text)...)
+		}
+	}
+}
+
+// AddURL adds what an address may hold that others must not see: a user and
+// password, and long parts of its path and query. The address may be a wrong one.
+func (s *Secrets) AddURL(address string) {
+	_, rest, ok := strings.Cut(address, "://")
+	if !ok {
+		rest = address
+	}
+	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
+		user, password, _ := strings.Cut(rest[:at], ":")
+		if password == "" {
+			password = user
+		}
+		s.addBoth(password)
+		rest = rest[at+1:]
+	}
+	_, query, _ := strings.Cut(rest, "?")
+	for part := range strings.FieldsFuncSeq(query, func(r rune) bool { return r == '&' || r == '#' }) {
+		_, value, _ := strings.Cut(part, "=")
+		s.addBoth(value)
+	}
+	host := true
+	for part := range strings.FieldsFuncSeq(rest, func(r rune) bool { return strings.ContainsRune("/?&#=", r) }) {
+		if !host && len(part) >= leastToken {
+			s.addBoth(part)
+		}
+		host = false
+	}
+}
+
+// addBoth adds a part of an address, as it is written and as it is meant.
+func (s *Secrets) addBoth(text string) {
+	s.Add(text)
+	if meant, err := url.PathUnescape(text); err == nil {
+		s.Add(meant)
+	}
+}
+
+// userinfo is what stands in an address before an @.
+var userinfo = regexp.MustCompile(`://[^/?#\s"'<>]*@`)
+
+// Redact masks the secrets in a text.
+func (s *Secrets) Redact(text string) string {
+	if strings.Contains(text, "@") {
+		text = userinfo.ReplaceAllLiteralString(text, "://"+Masked+"@")
+	}
+	if s == nil {
+		return text
+	}
+	s.mu.RLock()
+	found := s.find(text)
+	s.mu.RUnlock()
+	slices.SortFunc(found, func(a, b span) int { return a.from - b.from })
+	var out strings.Builder
+	at := 0
+	for _, f := range found {
+		if f.from >= at {
+			out.WriteString(text[at:f.from] + Masked)
+		}
+		at = max(at, f.to)
+	}
+	out.WriteString(text[at:])
+	return out.String()
+}
+
+// span is a part of a text.
+type span struct{ from, to int }
+
+// find returns where a text has secrets, in whatever form.
+func (s *Secrets) find(text string) (found []span) {
+	if len(s.known) == 0 {
+		return nil
+	}
+	plain, at := text, []int(nil) // at: where in text a byte of plain is from; nil: where it stands
+	origin := func(i int) int {
+		if at == nil {
+			return i
+		}
+		return at[i]
+	}
+	for range deepest {
+		for _, secret := range s.known {
+			for i := range indexes(plain, secret) {
+				found = append(found, span{origin(i), origin(i + len(secret))})
+			}
+		}
+		for _, core := range s.cores {
+			to := 0
+			for i := range indexes(plain, core) {
+				if i < to { // in the one before
+					continue
+				}
+				from := i
+				to = i + len(core)
+				for from > 0 && inBase64(plain[from-1]) {
+					from--
+				}
+				for to < len(plain) && (inBase64(plain[to]) || plain[to] == '=') {
+					to++
+				}
+				found = append(found, span{origin(from), origin(to)})
+			}
+		}
+		next, from := decode(plain)
+		if next == plain {
+			return found
+		}
+		for i := range from {
+			from[i] = origin(from[i])
+		}
+		plain, at = next, from
+	}
+	return found
+}
+
+// deepest is how many encodings on top of each other are looked through, itself
+// being the first.
+const deepest = 4
+
+// indexes gives where a text has a part.
+func indexes(text, part string) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for at := 0; ; {
+			i := strings.Index(text[at:], part)
+			if i < 0 || !yield(at+i) {
+				return
+			}
+			at += i + len(part)
+		}
+	}
+}
+
+func inBase64(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("+/-_", c) >= 0
+}
+
+// decode takes the escapes of URLs, JSON and Go away, once, and says where each
+// byte was; from has one more for the end.
+func decode(text string) (plain string, from []int) {
+	if !strings.ContainsAny(text, `%\`) {
+		return text, nil
+	}
+	out := make([]byte, 0, len(text))
+	from = make([]int, 0, len(text)+1)
+	for i := 0; i < len(text); {
+		r, n := unescape(text[i:])
+		out = append(out, r...)
+		for range r {
+			from = append(from, i)
+		}
+		i += n
+	}
+	return string(out), append(from, len(text))
+}
+
+// unescape returns what a text begins with, and how many bytes of it that takes.
+func unescape(s string) ([]byte, int) {
+	hex := func(from, digits int) (rune, bool) {
+		if len(s) < from+digits {
+			return 0, false
+		}
+		n, err := strconv.ParseUint(s[from:from+digits], 16, 32)
+		return rune(n), err == nil
+	}
+	switch {
+	case len(s) < 2:
+	case s[0] == '%':
+		if r, ok := hex(1, 2); ok {
+			return []byte{byte(r)}, 3
+		}
+	case s[0] == '\\' && s[1] == 'x':
+		if r, ok := hex(2, 2); ok {
+			return []byte{byte(r)}, 4
+		}
+	case s[0] == '\\' && s[1] == 'u':
+		if r, ok := hex(2, 4); ok && utf8.ValidRune(r) {
+			return []byte(string(r)), 6
+		}
+	case s[0] == '\\' && strings.IndexByte(`"\/'`, s[1]) >= 0:
+		return []byte{s[1]}, 2
+	}
+	return []byte{s[0]}, 1
+}
+
+// Line masks the secrets in a text, and makes one visible line of it.
+func (s *Secrets) Line(text string) string { return Line(s.Redact(text)) }
+
+// Clip masks the secrets in a text and then cuts it to n bytes, so that no
+// beginning of a secret is left. What is far too long is not looked through.
+func (s *Secrets) Clip(text string, n int) string {
+	long := len(text) > mostLooked
+	if long {
+		text = text[:mostLooked]
+	}
+	text = s.Redact(text)
+	if long { // the end may be the beginning of a secret
+		text = text[:max(0, len(text)-mostLooked/2)]
+		n = min(n, len(text))
+	}
+	if len(text) <= n && !long {
+		return text
+	}
+	for n > 0 && n < len(text) && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n] + "…"
+}
+
+// mostLooked is how much Clip looks through: half of it holds any form of a key.
+const mostLooked = 16 << 10
+
+// base64Cores returns what the base64 of any text has in it that has this text
+// in it, whatever stands before and behind.
+func base64Cores(text string) (out []string) {
+	for before := range 3 {
+		raw := append(make([]byte, before), text...)
+		from, to := (before*8+5)/6, len(raw)*8/6
+		for _, e := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+			if core := e.EncodeToString(raw)[from:to]; len(core) >= leastBase64 && !slices.Contains(out, core) {
+				out = append(out, core)
+			}
+		}
+	}
+	return out
+}
+
+// Error is the text of an error as one visible line, without the secrets.
+func (s *Secrets) Error(err error) string { return s.Redact(Error(err)) }

@@ -1,0 +1,151 @@
+// Package words is the one way for words that are not ours to a terminal or a
+// log: what the service sent, what a warehouse, a file or an argument holds. It
+// makes visible what a terminal would obey, what hides or turns text and what
+// would begin a line, and it masks secrets. Nothing is dropped.
+//
+// Formats for machines are none of its business: they are exact.
+package words
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Line returns a text as one line: line breaks and tabs are shown as \n and \t,
+// control and direction characters as in \x1b and \u202e, and bytes that are no
+// UTF-8 as in \x9b.
+func Line(s string) string { return visible(s, "") }
+
+// Lines is Line for a text whose own line breaks and tabs are meant.
+func Lines(s string) string { return visible(s, "\n\t") }
+
+func visible(s, kept string) string {
+	from := 0 // what of s is not in out yet
+	var out strings.Builder
+	var before rune
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		wrong := r == utf8.RuneError && n == 1
+		if !wrong && (harmless(r) || strings.ContainsRune(kept, r) || joins(before, r, s[i+n:])) {
+			before = r
+			i += n
+			continue
+		}
+		out.WriteString(s[from:i])
+		if wrong {
+			fmt.Fprintf(&out, `\x%02x`, s[i])
+		} else {
+			out.WriteString(escape(r))
+		}
+		i += n
+		from, before = i, 0
+	}
+	if from == 0 {
+		return s
+	}
+	return out.String() + s[from:]
+}
+
+// harmless reports whether a terminal shows r as it is, where it stands.
+func harmless(r rune) bool {
+	if r < utf8.RuneSelf {
+		return r >= ' ' && r != 0x7f
+	}
+	// What is graphic, and yet never seen, could make two names look the same.
+	return unicode.IsGraphic(r) && !unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
+}
+
+// joins reports whether r joins two characters, as in emoji and in Persian. What
+// it joins is not ASCII: there it would only hide.
+func joins(before, r rune, rest string) bool {
+	after, _ := utf8.DecodeRuneInString(rest)
+	return (r == '\u200d' || r == '\u200c') && before >= utf8.RuneSelf && after >= utf8.RuneSelf && harmless(after) && after != utf8.RuneError
+}
+
+func escape(r rune) string {
+	switch {
+	case r == '\n':
+		return `\n`
+	case r == '\t':
+		return `\t`
+	case r == '\r':
+		return `\r`
+	case r < ' ':
+		return fmt.Sprintf(`\x%02x`, r)
+	case r <= 0xffff:
+		return fmt.Sprintf(`\u%04x`, r)
+	}
+	return fmt.Sprintf(`\U%08x`, r)
+}
+
+// Error returns an error's text as one line. Errors that were joined are parted
+// by semicolons.
+func Error(err error) string {
+	if all, ok := err.(interface{ Unwrap() []error }); ok && err.Error() == errors.Join(all.Unwrap()...).Error() {
+		var parts []string
+		for _, one := range all.Unwrap() {
+			parts = append(parts, Error(one))
+		}
+		return strings.Join(parts, "; ")
+	}
+	if inner := errors.Unwrap(err); inner != nil && inner.Error() == err.Error() {
+		return Error(inner)
+	}
+	return Line(err.Error())
+}
+
+// Fprintf is fmt.Fprintf for a terminal: the format is ours, with its line breaks
+// and tabs, and what each argument is written as is made visible on one line.
+func Fprintf(w io.Writer, format string, args ...any) (int, error) {
+	return fmt.Fprintf(w, format, foreign(args)...)
+}
+
+// Fprintln is fmt.Fprintln for a terminal: each argument is made visible on one line.
+func Fprintln(w io.Writer, args ...any) (int, error) { return fmt.Fprintln(w, foreign(args)...) }
+
+func foreign(args []any) []any {
+	out := make([]any, len(args))
+	for i, v := range args {
+		switch v.(type) {
+		case nil, bool, int, int64, float64: // int may be a width
+			out[i] = v
+		default:
+			out[i] = word{v}
+		}
+	}
+	return out
+}
+
+// word is an argument that is not ours.
+type word struct{ v any }
+
+// Format implements fmt.Formatter.
+func (w word) Format(f fmt.State, verb rune) {
+	if err, ok := w.v.(error); ok && (verb == 'v' || verb == 's') {
+		w.v = Error(err)
+	}
+	_, _ = io.WriteString(f, Line(fmt.Sprintf(fmt.FormatString(f, verb), w.v))) // as fmt.Fprint
+}
+
+// Attr makes an attribute of a log visible, for a handler that does not do so
+// itself, as that of JSON: who reads the log takes its texts apart and prints them.
+func Attr(_ []string, a slog.Attr) slog.Attr {
+	switch v := a.Value.Resolve(); v.Kind() {
+	case slog.KindString:
+		a.Value = slog.StringValue(Line(v.String()))
+	case slog.KindAny:
+		if err, ok := v.Any().(error); ok {
+			a.Value = slog.StringValue(Error(err))
+			break
+		}
+		if _, ok := v.Any().(slog.Level); !ok {
+			a.Value = slog.StringValue(Line(fmt.Sprint(v.Any())))
+		}
+	}
+	return a
+}

@@ -1,0 +1,180 @@
+package words_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"callhouse/internal/words"
+)
+
+func TestLine(t *testing.T) {
+	for in, want := range map[string]string{
+		"": "",
+		"plain, 안녕하세요, naïve, \u3000, 😀": "plain, 안녕하세요, naïve, \u3000, 😀",
+		"a\nb\tc\rd":                         `a\nb\tc\rd`,
+		"\x1b[31mred\x07\x00\x7f":            `\x1b[31mred\x07\x00\u007f`,
+		"\u0085\u009b31m":                    `\u0085\u009b31m`,
+		"\x9b31m \xe2\x80 \xff":              `\x9b31m \xe2\x80 \xff`,
+		"\u202e\u2066\u200e\u061c":           `\u202e\u2066\u200e\u061c`,
+		"\u2028\u2029":                       `\u2028\u2029`,
+		"ad\u200bmin ad\u200dmin":            `ad\u200bmin ad\u200dmin`,
+		"\u3164\u00ad\ufeff":                 `\u3164\u00ad\ufeff`,
+		"👩\u200d👩\u200d👧 \u06cc\u200c\u0627": "👩\u200d👩\u200d👧 \u06cc\u200c\u0627",
+		"\u200dx 한\u200d":                    `\u200dx 한\u200d`,
+		"\U000e0041":                         `\U000e0041`,
+		"\ufffd":                             "\ufffd", // it was sent so
+	} {
+		if got := words.Line(in); got != want {
+			t.Errorf("Line(%+q) = %q, want %q", in, got, want)
+		}
+	}
+	if got := words.Lines("a\n\tb\r\x1b"); got != "a\n\tb\\r\\x1b" {
+		t.Errorf("Lines: %q", got)
+	}
+}
+
+// An argument can neither begin a line nor a column, however it is printed.
+func TestFprintf(t *testing.T) {
+	const foul = "a\n\tb\x1b"
+	var out bytes.Buffer
+	_, _ = words.Fprintf(&out, "%s|%v|%q|%-9s|%*s|%d %.1f %t\n", foul, errors.Join(errors.New(foul), errors.New("c")), foul, "x", 3, "y", 7, 1.5, true)
+	_, _ = words.Fprintf(&out, "\t%v %+v %s %v\n", []string{foul}, struct{ A string }{foul}, json.RawMessage(foul), fmt.Errorf("x: %w", errors.New(foul)))
+	_, _ = words.Fprintln(&out, foul, 1, nil)
+	want := `a\n\tb\x1b|a\n\tb\x1b; c|"a\n\tb\x1b"|x        |  y|7 1.5 true` + "\n" +
+		"\t" + `[a\n\tb\x1b] {A:a\n\tb\x1b} a\n\tb\x1b x: a\n\tb\x1b` + "\n" + `a\n\tb\x1b 1 <nil>` + "\n"
+	if out.String() != want {
+		t.Errorf("it wrote\n%s\nwant\n%s", out.String(), want)
+	}
+}
+
+// forms are ways in which a service may repeat a key.
+func forms(key string) map[string]string {
+	percent, again := "", ""
+	for _, c := range []byte(key) {
+		percent += fmt.Sprintf("%%%02x", c)
+		again += fmt.Sprintf("%%25%02X", c)
+	}
+	asJSON, _ := json.Marshal(key)
+	twice, _ := json.Marshal(string(asJSON))
+	out := map[string]string{"itself": key, "query": url.QueryEscape(key), "path": url.PathEscape(key), "percent": percent, "percent twice": again,
+		"JSON": strings.Trim(string(asJSON), `"`), "JSON twice": string(twice), "Go": strings.Trim(strconv.QuoteToASCII(key), `"`)}
+	for _, before := range []string{"", "Bearer ", "user:", "a:"} {
+		for name, e := range map[string]*base64.Encoding{"base64": base64.StdEncoding, "base64url": base64.RawURLEncoding} {
+			out[name+" of "+before] = e.EncodeToString([]byte(before + key + ":tail"))
+		}
+	}
+	return out
+}
+
+func TestRedact(t *testing.T) {
+	for _, key := range []string{"sk_live_0123456789abcdef", `k/9"Q+<>&'\=?~`, "pässwörd-한국어", strings.Repeat("long-", 200)} {
+		s := words.NewSecrets("other-key", key)
+		for name, form := range forms(key) {
+			got := s.Redact("before " + form + " behind")
+			if !strings.HasPrefix(got, "before ") || !strings.HasSuffix(got, " behind") || !strings.Contains(got, words.Masked) || strings.Contains(got, form) {
+				t.Errorf("%s: %s is left in %q", name, form, got)
+			}
+		}
+	}
+	var none *words.Secrets
+	for in, want := range map[string]string{
+		`parse "http://user:pass%zz@host": bad`: `parse "http://[masked]@host": bad`,
+		"https://host/a@b":                      "https://host/a@b",
+		"someone@example.org":                   "someone@example.org",
+	} {
+		for _, s := range []*words.Secrets{none, new(words.Secrets), words.NewSecrets("", "abc")} {
+			if got := s.Redact(in); got != want {
+				t.Errorf("Redact(%q) = %q, want %q", in, got, want)
+			}
+		}
+	}
+	s := new(words.Secrets)
+	s.AddURL("https://me:hunter2@hc.example/ping/5f0c2b6e-token?key=k%3D99&t=abcd")
+	if got, want := s.Redact("hunter2 hc.example /ping/ 5f0c2b6e-token k%3D99 k=99 abcd"), "[masked] hc.example /ping/ [masked] [masked] [masked] [masked]"; got != want {
+		t.Errorf("parts of the address: %s", got)
+	}
+	if got := words.NewSecrets("the-secret").Clip("12345 the-secret", 9); got != "12345 [ma…" {
+		t.Errorf("Clip: %s", got)
+	}
+	s = words.NewSecrets("the-secret")
+	if got := s.Clip(strings.Repeat("the-secret", 1<<20), 300); strings.Contains(got, "the-") || len(got) > 303 {
+		t.Errorf("Clip: %s", got)
+	}
+	if got := none.Clip("한국어", 4); got != "한…" {
+		t.Errorf("Clip: %s", got)
+	}
+}
+
+// A log of JSON stays JSON, and its texts are visible once they are taken apart.
+func TestAttr(t *testing.T) {
+	var out bytes.Buffer
+	w := words.NewWriter(&out, words.NewSecrets(`the"secret`))
+	log := slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{ReplaceAttr: words.Attr}))
+	log.With("x", "\u202e").Error("a\n\u009b", "err", errors.Join(errors.New("b\x1b"), errors.New("c")), "n", 7, "any", []string{"\x7f"}, "key", `x the"secret`)
+	var got map[string]any
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
+		t.Fatal(err, out.String())
+	}
+	delete(got, "time")
+	want := map[string]any{"level": "ERROR", "msg": `a\n\u009b`, "x": `\u202e`, "err": `b\x1b; c`, "n": 7.0, "any": `[\u007f]`, "key": "x [masked]"}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// Whatever a text holds, what is made of it steers nothing, keeps no key, loses no
+// visible character and is made once.
+func FuzzWords(f *testing.F) {
+	for _, s := range []string{"", "a\n\x1b[2J\x9b\u009b\u202e\u2028\u200d한\u200d국", "the-key-0123", "%74%68%65-key-0123", "http://u:p@h", "\xf0\x9f\x98", "\u061c\u3164\U000e0001"} {
+		f.Add(s)
+	}
+	const key = "the-key-0123"
+	secrets := words.NewSecrets(key)
+	f.Fuzz(func(t *testing.T, in string) {
+		line := words.Line(in)
+		if !utf8.ValidString(line) || words.Line(line) != line {
+			t.Fatalf("Line(%q) = %q is not visible, or not the same again", in, line)
+		}
+		for _, r := range line {
+			if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || unicode.In(r, unicode.Zl, unicode.Zp) {
+				t.Fatalf("Line(%q) has %U", in, r)
+			}
+		}
+		left := line
+		for _, r := range in {
+			if unicode.IsLetter(r) && r > 0x7f && !unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) {
+				_, after, ok := strings.Cut(left, string(r))
+				if !ok {
+					t.Fatalf("Line(%q) = %q lacks %q", in, line, r)
+				}
+				left = after
+			}
+		}
+		var out bytes.Buffer
+		w := words.NewWriter(&out, secrets)
+		if n, err := w.Write([]byte(in)); n != len(in) || err != nil {
+			t.Fatal(n, err)
+		}
+		if _, err := words.Fprintf(w, "%s\n", in); err != nil {
+			t.Fatal(err)
+		}
+		if text := out.String(); strings.Contains(text, key) || strings.Count(text, "\n") != strings.Count(in, "\n")+1 {
+			t.Fatalf("%q was written for %q", text, in)
+		}
+		for _, n := range []int{0, 3, 17} {
+			if cut := secrets.Clip(in, n); strings.Contains(cut, key) || len(cut) > max(n, 0)+len("…") {
+				t.Fatalf("Clip(%q, %d) = %q", in, n, cut)
+			}
+		}
+	})
+}
