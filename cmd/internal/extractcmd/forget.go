@@ -126,7 +126,7 @@ func tellErased(stderr io.Writer, plan *sink.Receipt, dry bool) {
 
 // agreed asks whether to go on.
 func agreed(stdin io.Reader, stderr io.Writer) bool {
-	fmt.Fprint(stderr, "this cannot be undone; go on? [y/N] ")
+	words.Fprintf(stderr, "this cannot be undone; go on? [y/N] ")
 	answer, _ := bufio.NewReader(stdin).ReadString('\n') // what cannot be read is no yes
 	answer = strings.ToLower(strings.TrimSpace(answer))
 	return answer == "y" || answer == "yes"

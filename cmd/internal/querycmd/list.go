@@ -92,7 +92,7 @@ func (a *app) describe(ctx context.Context, found []*sqlfiles.File) error {
 			words.Fprintln(a.stdout)
 		}
 		if len(found) > 1 {
-			words.Fprintf(a.stdout, map[bool]string{true: "REPORT ", false: "TABLE "}[isReport(f)])
+			words.Fprintf(a.stdout, "%s ", map[bool]string{true: "REPORT", false: "TABLE"}[isReport(f)])
 		}
 		if _, err := io.WriteString(a.stdout, longText(f)+"\n\n"+sentence(f.Grain)+".\n\n"); err != nil {
 			return err

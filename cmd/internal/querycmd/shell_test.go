@@ -259,6 +259,20 @@ func TestShellPlain(t *testing.T) {
 	}
 }
 
+// What an error repeats of the data is shown, and steers no terminal.
+func TestShellErrorsSteerNothing(t *testing.T) {
+	house(t)
+	x := start(t, 100, 20, "shell")
+	x.run("select error(chr(27) || '[2Jx' || chr(155) || chr(8238));", `\x1b[2Jx\u009b\u202e`)
+	x.run("from calls where status = error(chr(27) || ']0;owned' || chr(7));", `\x1b]0;owned\x07`)
+	x.leave()
+	for _, steers := range []string{"\x1b[2Jx", "\x1b]0;owned", "\u009b", "\u202e"} {
+		if strings.Contains(x.drawn(), steers) {
+			t.Errorf("the terminal got %q", steers)
+		}
+	}
+}
+
 // A signal that ends the shell leaves the terminal as it was.
 func TestShellTerminated(t *testing.T) {
 	house(t)
