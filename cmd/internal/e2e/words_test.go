@@ -36,9 +36,10 @@ const (
 
 // foulService is a service of 14 calls all of whose words are foul.
 type foulService struct {
-	url   string
-	stage atomic.Int32
-	now   time.Time
+	url    string
+	stage  atomic.Int32
+	others atomic.Int32 // records of other calls that it gave
+	now    time.Time
 }
 
 // What the service does in its stages.
@@ -116,7 +117,7 @@ func (s *foulService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			refuse(http.StatusBadRequest)
 		case n == 2:
 			refuse(http.StatusNotFound)
-		case n == 3:
+		case n == 3 && s.others.Add(1) < 4:
 			_ = json.NewEncoder(w).Encode(s.call(5, true)) // of another call
 		default:
 			_ = json.NewEncoder(w).Encode(s.call(n, true))
@@ -171,7 +172,6 @@ type foulHouse struct {
 	t                           *testing.T
 	service                     *foulService
 	warehouse, keyFile, metrics string
-	log                         string // all that extract said
 }
 
 func newFoulHouse(t *testing.T) *foulHouse {
@@ -200,7 +200,6 @@ func (h *foulHouse) extract(want int, args ...string) result {
 			h.t.Errorf("extract %q: %s has the key (%s):\n%s", args, name, form, text)
 		}
 	}
-	h.log += r.stderr
 	return r
 }
 
@@ -228,15 +227,23 @@ func TestForeignWords(t *testing.T) {
 		t.Setenv(name, "")
 	}
 	h := newFoulHouse(t)
-	t.Run("extract", func(t *testing.T) {
-		h.t = t
+	// part is a part of the test that says what it is about.
+	part := func(name string, do func(t *testing.T)) {
+		t.Run(name, func(t *testing.T) {
+			h.t = t
+			do(t)
+		})
+	}
+	part("a run's report and metrics", func(t *testing.T) {
 		r := h.run(cli.ExitIncomplete)
-		for _, says := range []string{`\x1b[2J`, `\u009b`, `\u202e`, "[masked]", "set aside"} {
+		for _, says := range []string{`\x1b[2J`, `\u009b`, `\u202e`, `\nforged`, "[masked]", "set aside"} {
 			if !strings.Contains(r.stderr, says) {
 				t.Errorf("the report lacks %s:\n%s", says, r.stderr)
 			}
 		}
-		r = h.run(cli.ExitIncomplete, "--full", "--log-format", "json")
+	})
+	part("a log of JSON", func(t *testing.T) {
+		r := h.run(cli.ExitIncomplete, "--full", "--log-format", "json")
 		for line := range strings.Lines(r.stderr) {
 			var told map[string]any
 			if err := json.Unmarshal([]byte(line), &told); err != nil {
@@ -249,33 +256,41 @@ func TestForeignWords(t *testing.T) {
 				}
 			}
 		}
+	})
+	part("what reads and maintains", func(t *testing.T) {
 		h.extract(cli.ExitIncomplete, "status", "--max-age", "0")
 		h.extract(cli.ExitOK, "verify", "--all")
 		h.extract(cli.ExitOK, "plan")
 		h.extract(cli.ExitOK, "rollback", "--list")
 		h.extract(cli.ExitOK, "config")
+		h.extract(cli.ExitOK, "compact", "--all")
+		h.extract(cli.ExitOK, "migrate")
+		h.extract(cli.ExitOK, "forget", "--dry-run", "--call-id", word(0))
 		const given = steering + "\n" + forged
 		h.extract(cli.ExitFailed, "show", given)
 		h.extract(cli.ExitUsage, given)
 		h.extract(cli.ExitUsage, "--"+given)
 		h.extract(cli.ExitUsage, "--since", given)
+	})
+	part("import", func(t *testing.T) {
 		dump := filepath.Join(t.TempDir(), steering+"dump")
 		if err := os.WriteFile(dump, []byte(foul+"\n{\"id\":\"\\u001b[2J\\n"+forged+"\"}\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		h.extract(cli.ExitIncomplete, "import", dump)
-		h.extract(cli.ExitOK, "forget", "--dry-run", "--call-id", word(0))
+	})
+	part("verify --deep", func(t *testing.T) {
 		h.service.stage.Store(foulChanges)
-		r = h.extract(cli.ExitFailed, "verify", "--deep=all")
+		r := h.extract(cli.ExitFailed, "verify", "--deep=all")
 		if !strings.Contains(r.stdout, `\x1b[2J`) || !strings.Contains(r.stdout, "changed since it was settled") {
 			t.Errorf("verify --deep names nothing:\n%s", r.stdout)
 		}
-		h.service.stage.Store(foulRefuses)
-		h.run(cli.ExitFailed)
-		h.service.stage.Store(foulKeys)
-		h.run(cli.ExitFailed)
-		h.service.stage.Store(foulLeads)
-		h.run(cli.ExitFailed)
+	})
+	part("refusals", func(t *testing.T) {
+		for _, stage := range []int32{foulRefuses, foulKeys, foulLeads} {
+			h.service.stage.Store(stage)
+			h.run(cli.ExitFailed)
+		}
 		h.extract(cli.ExitIncomplete, "status", "--max-age", "0")
 	})
 	t.Run("runs", func(t *testing.T) {
@@ -337,18 +352,18 @@ func foulQueries(t *testing.T, h *foulHouse) {
 		}
 		return out.String(), errs.String()
 	}
-	for _, format := range []string{"table", "markdown"} {
-		for _, f := range analytics.Reports() {
-			args := []string{f.Name, "--format", format}
-			switch f.Arguments {
-			case "":
-			case "CALL_ID":
-				args = append(args, word(0))
-			default:
-				args = append(args, "forged")
-			}
-			ask("", args...)
+	for _, f := range analytics.Reports() {
+		args := []string{f.Name}
+		switch f.Arguments {
+		case "":
+		case "CALL_ID":
+			args = append(args, word(0))
+		default:
+			args = append(args, "forged")
 		}
+		ask("", args...)
+	}
+	for _, format := range []string{"table", "markdown"} {
 		for _, flags := range [][]string{{"--by", "agent"}, {"--by", "metadata." + steering + foulKey}, {"--by", foul}, {"--agent", "zz"}, {"--agent", word(1)[:2]}} {
 			ask("", append([]string{"sentiment", "--format", format}, flags...)...)
 		}
@@ -412,6 +427,7 @@ func TestCredentialsInAddresses(t *testing.T) {
 // The address to ping may hold a token; no message does.
 func TestPingTokenIsNotSaid(t *testing.T) {
 	s := newFoulService(t)
+	s.stage.Store(foulKeys)
 	t.Setenv("CALLHOUSE_API_KEY", foulKey)
 	const token = "5f0c2b6e-token-of-the-ping"
 	refused := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
