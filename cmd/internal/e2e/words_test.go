@@ -19,7 +19,10 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/creack/pty"
+
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/extractcmd"
 	"callhouse/cmd/internal/querycmd"
 	"callhouse/internal/analytics"
 )
@@ -271,6 +274,28 @@ func TestForeignWords(t *testing.T) {
 		h.extract(cli.ExitUsage, given)
 		h.extract(cli.ExitUsage, "--"+given)
 		h.extract(cli.ExitUsage, "--since", given)
+	})
+	part("a call on a terminal", func(t *testing.T) {
+		terminal, stdout, err := pty.Open()
+		if err != nil {
+			t.Skip("no pseudo terminals on this machine: ", err)
+		}
+		t.Setenv("TERM", "xterm")
+		shown := make(chan string)
+		go func() {
+			all, _ := io.ReadAll(terminal) // ends with an error when the other side is closed
+			shown <- string(all)
+		}()
+		code := extractcmd.Run(t.Context(), []string{"show", word(0), "--warehouse", h.warehouse}, strings.NewReader(""), stdout, io.Discard)
+		_ = stdout.Close()
+		screen := strings.ReplaceAll(<-shown, "\r\n", "\n") // as terminals have it
+		_ = terminal.Close()
+		if bad := unclean(screen); code != cli.ExitOK || bad != "" || !strings.Contains(screen, `\u202e`) {
+			t.Errorf("exit code %d, it has %s:\n%q", code, bad, screen)
+		}
+		if r := extract(t.Context(), "show", word(0), "--warehouse", h.warehouse); !strings.Contains(r.stdout, "\u202e") {
+			t.Errorf("elsewhere it is not exact:\n%q", r.stdout)
+		}
 	})
 	part("import", func(t *testing.T) {
 		dump := filepath.Join(t.TempDir(), steering+"dump")

@@ -11,6 +11,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/sink"
+	"callhouse/internal/words"
 )
 
 const showAbout = `show writes the JSON of one call as the warehouse knows it: that which the service sent, value for
@@ -57,6 +58,9 @@ func show(ctx context.Context, s *settings, id string, pretty bool, stdout io.Wr
 			return fmt.Errorf("indent the call's JSON: %w", err)
 		}
 		text = b.Bytes()
+	}
+	if cli.CanDraw(stdout) { // elsewhere it is exact
+		text = []byte(words.Lines(string(text)))
 	}
 	if _, err := stdout.Write(append(text, '\n')); err != nil {
 		return fmt.Errorf("write the call: %w", err)
