@@ -17,6 +17,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/layout"
 	"callhouse/internal/sink"
+	"callhouse/internal/words"
 )
 
 // noWarehouse explains that there is nothing to work on.
@@ -48,7 +49,7 @@ func (s *settings) openWith(opts sink.Options, do func(*sink.Warehouse) error) (
 	}
 	defer func() {
 		for _, what := range w.Notices() {
-			fmt.Fprintf(s.stderr, "%s\n", what)
+			words.Fprintf(s.stderr, "%s\n", what)
 		}
 		if cerr := w.Close(); cerr != nil && err == nil {
 			err = explain(cerr)
