@@ -74,6 +74,10 @@ crash: ## Fail every disk operation once, and kill -9 the real program 300 times
 damage: ## Every kind of damage to every kind of file, under every command (about an hour)
 	go test ./cmd/internal/e2e -run 'TestDamageMatrix|TestForeignOwner' -timeout 5h -args -damage-cells 0 -damage-flips 15
 
+.PHONY: doors
+doors: ## Every relation of DuckDB's in every form of its name against query --safe
+	go test ./internal/analytics -run TestSafe -v -args -every-form 1
+
 .PHONY: double
 double: ## Start two runs at once, 100 times: always exactly one works
 	go test ./cmd/internal/e2e -run TestTwoRunsAtOnce -timeout 60m -v -args -double 100

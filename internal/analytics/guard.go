@@ -31,6 +31,7 @@ func reads(ctx context.Context, conn *duck.Conn, text string, isSafe bool) error
 	if isSafe && len(text) > maxSafeText {
 		return &UnsafeError{"a statement of more than 1 MiB"}
 	}
+	whole := text
 	if at := explainRE.FindStringIndex(text); at != nil {
 		text = text[at[1]:]
 	}
@@ -50,10 +51,34 @@ func reads(ctx context.Context, conn *duck.Conn, text string, isSafe bool) error
 	case len(tree.Statements) > 1:
 		return duck.ErrManyStatements
 	}
-	if isSafe {
-		return safe(tree.Statements)
+	if !isSafe {
+		return nil
 	}
-	return nil
+	unknown, err := safe(tree.Statements)
+	if err != nil || unknown == "" {
+		return err
+	}
+	return missing(ctx, conn, whole, unknown)
+}
+
+// missing returns DuckDB's own error for a statement with a table that is not
+// there, because it tells the place. If DuckDB knows the name, it is that of
+// something else than the warehouse's tables, and refused.
+func missing(ctx context.Context, conn *duck.Conn, text, name string) error {
+	stmt, err := conn.Prepare(ctx, text)
+	if err == nil {
+		stmt.Close()
+	}
+	var d *duck.Error
+	if errors.As(err, &d) {
+		if _, ok := d.MissingTable(); ok {
+			return err
+		}
+	}
+	if ctx.Err() != nil {
+		return err
+	}
+	return noTable(name)
 }
 
 // tree is what DuckDB's json_serialize_sql tells of a text.

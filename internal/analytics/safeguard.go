@@ -34,8 +34,10 @@ func safeTableFunctions() map[string]bool {
 // statement, or that build values of raw bytes without looking at them.
 func unsafeFunctions() map[string]string {
 	settings, log, plan, raw := "reading the program's settings", "writing to the log", "planning text as SQL", "making values of raw bytes"
+	system := "reading a system table"
 	return map[string]string{
-		"getenv": "reading the environment", "current_setting": settings, "pg_conf_load_time": settings, "pg_get_viewdef": settings,
+		"getenv": "reading the environment", "current_setting": settings, "pg_conf_load_time": settings,
+		"pg_get_viewdef": system, "pg_get_constraintdef": system, "format_type": system, "get_block_size": system,
 		"write_log": log, "parse_duckdb_log_message": log,
 		"json_serialize_plan": plan, "json_deserialize_sql": plan, "json_execute_serialized_sql": plan, "query": plan, "query_table": plan,
 		"combine": raw, "finalize": raw, "variant_bytes_to_variant": raw, "variant_normalize": raw, "create_sort_key": raw,
@@ -45,95 +47,131 @@ func unsafeFunctions() map[string]string {
 
 var plainNameRE = regexp.MustCompile(`^\w+$`)
 
-// safety walks the tree of a statement.
-type safety struct {
-	names     map[string]bool // relations that may be read: ours, and those that the statement itself makes
-	tables    map[string]bool
-	functions map[string]string
-}
+// relationName is the name of a relation as a statement has it, in small letters.
+type relationName struct{ catalog, schema, table string }
 
-// safe returns nil for statements that read the warehouse's tables and nothing
-// else, or an *UnsafeError. raw are trees that json_serialize_sql made.
-func safe(raw []json.RawMessage) error {
-	s := &safety{names: map[string]bool{}, tables: safeTableFunctions(), functions: unsafeFunctions()}
+// relations are all names of what may be read: the views and the stored tables.
+func relations() map[relationName]bool {
+	out := map[relationName]bool{}
 	for _, v := range sqlfiles.Views() {
-		s.names[v.Name] = true
+		for _, n := range []relationName{{"", "", v.Name}, {"", "main", v.Name}, {"", "memory", v.Name}, {"memory", "main", v.Name}} {
+			out[n] = true
+		}
 	}
 	for _, t := range schema.Tables {
-		s.names["stored."+t.Name] = true
+		out[relationName{"", "stored", t.Name}] = true
+		out[relationName{"memory", "stored", t.Name}] = true
 	}
+	return out
+}
+
+// scope are the names that WITH makes known at a place in a statement, the
+// innermost first. They are resolved as DuckDB does it: a name means what WITH
+// says only without a schema, behind its definition, and inside the query that
+// the WITH belongs to. Anywhere else it means a relation.
+type scope struct {
+	name  string
+	outer *scope
+}
+
+func (s *scope) has(name string) bool {
+	for ; s != nil; s = s.outer {
+		if s.name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// safety walks the tree of a statement.
+type safety struct {
+	relations map[relationName]bool
+	tables    map[string]bool
+	functions map[string]string
+	unknown   string // a name in FROM that is neither a relation's of ours nor a WITH's
+}
+
+// safe returns an *UnsafeError for statements that read anything but the
+// warehouse's tables. raw are trees that json_serialize_sql made. unknown is a
+// plain name in FROM, if there is one, that is no table's of the warehouse.
+func safe(raw []json.RawMessage) (unknown string, err error) {
+	s := &safety{relations: relations(), tables: safeTableFunctions(), functions: unsafeFunctions()}
 	for _, r := range raw {
 		var tree any
 		if err := json.Unmarshal(r, &tree); err != nil {
-			return ErrTooDeep // DuckDB wrote it, so it is JSON
+			return "", ErrTooDeep // DuckDB wrote it, so it is JSON
 		}
-		s.made(tree)
-		if err := s.check(tree); err != nil {
-			return err
+		if err := s.check(tree, nil); err != nil {
+			return "", err
 		}
 	}
-	return nil
+	return s.unknown, nil
 }
 
-// made notes the names of WITH.
-func (s *safety) made(node any) {
+// check judges a part of the tree, in which WITH has made the names of with known.
+func (s *safety) check(node any, with *scope) error {
 	switch n := node.(type) {
 	case []any:
 		for _, kid := range n {
-			s.made(kid)
-		}
-	case map[string]any:
-		if with, ok := n["cte_map"].(map[string]any); ok {
-			entries, _ := with["map"].([]any)
-			for _, e := range entries {
-				if entry, ok := e.(map[string]any); ok {
-					s.names[strings.ToLower(text(entry["key"]))] = true
-				}
-			}
-		}
-		for _, kid := range n {
-			s.made(kid)
-		}
-	}
-}
-
-func (s *safety) check(node any) error {
-	switch n := node.(type) {
-	case []any:
-		for _, kid := range n {
-			if err := s.check(kid); err != nil {
+			if err := s.check(kid, with); err != nil {
 				return err
 			}
 		}
 	case map[string]any:
-		if err := s.node(n); err != nil {
+		with, err := s.with(n, with)
+		if err != nil {
 			return err
 		}
-		for _, kid := range n {
-			if err := s.check(kid); err != nil {
+		if err := s.node(n, with); err != nil {
+			return err
+		}
+		for key, kid := range n {
+			inner := with
+			switch {
+			case key == "cte_map":
+				continue // with has judged it
+			case key == "right" && text(n["type"]) == "RECURSIVE_CTE_NODE": // the part that repeats
+				inner = &scope{lower(text(n["cte_name"])), with}
+			}
+			if err := s.check(kid, inner); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// with judges the queries of a node's WITH, each of which knows the names of
+// those before it, and returns the scope of the node itself.
+func (s *safety) with(n map[string]any, with *scope) (*scope, error) {
+	ctes, _ := n["cte_map"].(map[string]any)
+	entries, _ := ctes["map"].([]any)
+	for _, e := range entries {
+		if err := s.check(e, with); err != nil {
+			return nil, err
+		}
+		entry, _ := e.(map[string]any)
+		with = &scope{lower(text(entry["key"])), with}
+	}
+	return with, nil
 }
 
 // node judges one node by itself.
-func (s *safety) node(n map[string]any) error {
+func (s *safety) node(n map[string]any, with *scope) error {
 	switch text(n["type"]) {
 	case "BASE_TABLE":
-		return s.relation(text(n["catalog_name"]), text(n["schema_name"]), text(n["table_name"]))
+		return s.relation(relationName{lower(text(n["catalog_name"])), lower(text(n["schema_name"])), lower(text(n["table_name"]))}, with)
 	case "TABLE_FUNCTION":
 		call, _ := n["function"].(map[string]any)
-		if name := strings.ToLower(text(call["function_name"])); !s.tables[name] {
+		if name := lower(text(call["function_name"])); !s.tables[name] {
 			return &UnsafeError{"the table function " + shown(name)}
 		}
-	case "SHOW_REF":
-		if name := strings.Trim(text(n["table_name"]), `"`); text(n["show_type"]) == "SHOW_UNQUALIFIED" && name != "tables" {
+	case "SHOW_REF": // DESCRIBE and SUMMARIZE hold a query, which is judged like any other
+		if n["query"] == nil && (text(n["show_type"]) != "SHOW_UNQUALIFIED" || strings.Trim(text(n["table_name"]), `"`) != "tables") {
 			return &UnsafeError{"SHOW of anything but TABLES"}
 		}
 	}
-	if name := strings.ToLower(text(n["function_name"])); name != "" {
+	if name := lower(text(n["function_name"])); name != "" {
 		if what, ok := s.functions[name]; ok {
 			return &UnsafeError{fmt.Sprintf("%s (the function %s)", what, name)}
 		}
@@ -144,26 +182,36 @@ func (s *safety) node(n map[string]any) error {
 	return nil
 }
 
-// relation judges a name in FROM. One that is not known passes if it can be
-// nothing but a table's, so that DuckDB says which table was meant.
-func (s *safety) relation(catalog, schemaName, table string) error {
-	schemaName, table = strings.ToLower(schemaName), strings.ToLower(table)
+// relation judges a name in FROM.
+func (s *safety) relation(name relationName, with *scope) error {
 	switch {
-	case catalog != "" && !strings.EqualFold(catalog, "memory"):
-		return &UnsafeError{"another database (" + shown(catalog) + ")"}
-	case schemaName == "" && s.names[table], schemaName == "main" && s.names[table], s.names[schemaName+"."+table]:
+	case name.catalog == "" && name.schema == "" && with.has(name.table), s.relations[name]:
 		return nil
-	case schemaName != "" && schemaName != "main" && schemaName != "stored":
-		return &UnsafeError{"the schema " + shown(schemaName)}
-	case !plainNameRE.MatchString(table):
-		return &UnsafeError{"reading " + shown(table) + ", which is no table of the warehouse,"}
+	case name.catalog != "" && name.catalog != "memory":
+		return &UnsafeError{"another database (" + shown(name.catalog) + ")"}
+	case name.schema != "" && name.schema != "main" && name.schema != "stored":
+		return &UnsafeError{"the schema " + shown(name.schema)}
+	case !plainNameRE.MatchString(name.table):
+		return noTable(name.table)
 	}
-	for _, prefix := range []string{"duckdb_", "pragma_", "sqlite_", "pg_"} {
-		if strings.HasPrefix(table, prefix) {
-			return &UnsafeError{"the system table " + table}
+	s.unknown = name.table
+	return nil
+}
+
+func noTable(name string) error {
+	return &UnsafeError{"reading " + shown(name) + ", which is no table of the warehouse,"}
+}
+
+// lower makes small letters of the 26 that DuckDB knows in two sizes. Go's own
+// function knows more, and would take two names for one.
+func lower(s string) string {
+	b := []byte(s)
+	for i, c := range b {
+		if 'A' <= c && c <= 'Z' {
+			b[i] = c + 'a' - 'A'
 		}
 	}
-	return nil
+	return string(b)
 }
 
 // shown is a name as an error quotes it, in one short line.
