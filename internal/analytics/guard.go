@@ -28,7 +28,7 @@ func reads(ctx context.Context, conn *duck.Conn, text string, isSafe bool) error
 	if strings.IndexByte(text, 0) >= 0 { // where C would take the text to end
 		return &duck.Error{Kind: "Parser", Message: "there is a zero byte in the statement"}
 	}
-	if isSafe && len(text) > maxSafeText {
+	if isSafe && len(text) > MaxText {
 		return &UnsafeError{"a statement of more than 1 MiB"}
 	}
 	whole := text

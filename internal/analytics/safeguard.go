@@ -16,8 +16,9 @@ type UnsafeError struct{ What string }
 
 func (e *UnsafeError) Error() string { return e.What + " is refused in safe mode" }
 
-// maxSafeText bounds the text of a statement that somebody else wrote.
-const maxSafeText = 1 << 20
+// MaxText is the most that the text of a statement may have that somebody else
+// wrote. Who reads such a text need not read more.
+const MaxText = 1 << 20
 
 // ErrTooDeep says that a statement is nested deeper than it can be read.
 var ErrTooDeep = errors.New("the statement is nested too deeply")

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,10 +21,15 @@ import (
 
 // checking is one run of query check.
 type checking struct {
-	*app
-	dir    string // of the user's tests; empty: none
-	show   int    // rows to show of each test that found something
-	maxAge time.Duration
+	*app `json:"-"`
+	dir  string // of the user's tests; empty: none
+	safe safeMode
+
+	// What a process of their own is told of them, in safe mode.
+	Show    int // rows to show of each test that found something
+	MaxAge  time.Duration
+	Tests   []*verdict
+	Summary bool // tell no rows of tests, even where a table is told
 }
 
 func (a *app) checkCommand() *cobra.Command {
@@ -39,6 +43,9 @@ comment at the top of a file says what it finds; the line "-- severity: warn" ma
 it a warning. A file that has the name of a test of ours replaces it. In the
 statement, $now is the time and $max_age the seconds of --max-age.
 
+With --safe, or CALLHOUSE_SAFE=1, the tests are held as query sql holds a
+statement of somebody else; the limits are for all of them together.
+
 Exit code 0: nothing is wrong (warnings do not count). 3: something is. 2: a
 test is no SELECT that DuckDB understands; the file and the line are named.`,
 		Example: `  query check
@@ -47,17 +54,18 @@ test is no SELECT that DuckDB understands; the file and the line are named.`,
 		GroupID: "more",
 		RunE:    func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args) },
 	}
+	c.safe.flags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&c.dir, "checks", "", "`DIR` of tests of your own")
-	f.IntVar(&c.show, "show", 3, "rows to show of each test that found something, `N`; 0 for none")
-	f.DurationVar(&c.maxAge, "max-age", 26*time.Hour, "how old the last success may be, for the test freshness")
+	f.IntVar(&c.Show, "show", 3, "rows to show of each test that found something, `N`; 0 for none")
+	f.DurationVar(&c.MaxAge, "max-age", 26*time.Hour, "how old the last success may be, for the test freshness")
 	return cmd
 }
 
 // verdict is what a test found.
 type verdict struct {
 	*sqlfiles.Check
-	file    string // empty: it came with the program
+	File    string // empty: it came with the program
 	count   int64
 	columns []value.Column
 	rows    [][]any // the first of them
@@ -71,7 +79,10 @@ func (v *verdict) severity() string {
 }
 
 func (c *checking) run(ctx context.Context, names []string) (err error) {
-	if c.show < 0 || c.maxAge < 0 {
+	if err := c.safe.read(); err != nil {
+		return err
+	}
+	if c.Show < 0 || c.MaxAge < 0 {
 		return cli.Usage("run: query check --help", "--show and --max-age must not be negative")
 	}
 	loc, err := c.location()
@@ -81,34 +92,49 @@ func (c *checking) run(ctx context.Context, names []string) (err error) {
 	if _, err := c.outputFormat(); err != nil {
 		return err
 	}
-	tests, err := c.collect(names)
+	if c.Tests, err = c.collect(names); err != nil {
+		return err
+	}
+	c.Summary = c.output != ""
+	failed, err := c.answer(ctx, loc)
 	if err != nil {
 		return err
+	}
+	if len(failed) > 0 {
+		return cli.Fail(cli.ExitIncomplete, fmt.Errorf("%d of %d tests found something: %s", len(failed), len(c.Tests), strings.Join(failed, ", ")), "")
+	}
+	return nil
+}
+
+// answer runs the tests, tells what they found, and returns those that failed.
+func (c *checking) answer(ctx context.Context, loc *time.Location) (failed []string, err error) {
+	if c.safe.on {
+		said, err := c.runJob(ctx, &c.safe, safeJob{Checks: c}, loc)
+		if err != nil {
+			return nil, err
+		}
+		return said.Failed, nil
 	}
 	w, err := c.open(ctx, loc)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { err = firstOf(err, w.Close()) }()
+	return c.check(ctx, w)
+}
+
+// check is answer, for a warehouse that is open.
+func (c *checking) check(ctx context.Context, w *analytics.Warehouse) (failed []string, err error) {
 	now := time.Now()
-	for _, v := range tests {
+	for _, v := range c.Tests {
 		if err := c.test(ctx, w, v, now); err != nil {
-			return err
+			return nil, err
 		}
-	}
-	if err := c.tell(ctx, tests, loc); err != nil {
-		return err
-	}
-	var failed []string
-	for _, v := range tests {
 		if v.count > 0 && !v.Warn {
 			failed = append(failed, v.Name)
 		}
 	}
-	if len(failed) > 0 {
-		return cli.Fail(cli.ExitIncomplete, fmt.Errorf("%d of %d tests found something: %s", len(failed), len(tests), strings.Join(failed, ", ")), "")
-	}
-	return nil
+	return failed, c.tell(ctx, c.Tests, w.Location())
 }
 
 // collect returns the tests to run, by name: ours, and over them the user's.
@@ -127,15 +153,15 @@ func (c *checking) collect(names []string) ([]*verdict, error) {
 			return nil, cli.Usage(hint, "there is no test in %s", c.dir)
 		}
 		for _, file := range files {
-			raw, err := os.ReadFile(file)
+			text, err := readFile(file)
 			if err != nil {
 				return nil, cli.Usage(hint, "read the tests: %v", err)
 			}
-			t, err := sqlfiles.ParseCheck(strings.TrimSuffix(filepath.Base(file), ".sql"), string(raw))
+			t, err := sqlfiles.ParseCheck(strings.TrimSuffix(filepath.Base(file), ".sql"), text)
 			if err != nil {
 				return nil, cli.Usage(hint, "%s: %v", file, err)
 			}
-			by[t.Name] = &verdict{Check: t, file: file}
+			by[t.Name] = &verdict{Check: t, File: file}
 		}
 	}
 	var known []string
@@ -166,13 +192,13 @@ func escapeGlob(path string) string {
 // test runs one test: it counts its rows, and keeps the first.
 func (c *checking) test(ctx context.Context, w *analytics.Warehouse, v *verdict, now time.Time) error {
 	rows, err := answer(ctx, w, v.SQL, map[string]string{
-		"now": now.UTC().Format(time.RFC3339Nano), "max_age": fmt.Sprint(int64(c.maxAge.Seconds()))})
+		"now": now.UTC().Format(time.RFC3339Nano), "max_age": fmt.Sprint(int64(c.MaxAge.Seconds()))})
 	if err != nil {
 		return v.explain(err)
 	}
 	defer rows.Close()
 	v.columns = rows.Columns()
-	for len(v.rows) < c.show {
+	for len(v.rows) < c.Show {
 		row, err := rows.Next(ctx)
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -210,18 +236,21 @@ func answer(ctx context.Context, w *analytics.Warehouse, text string, values map
 
 // explain names the place of a test's error.
 func (v *verdict) explain(err error) error {
-	place := v.file
+	place := v.File
 	if place == "" {
 		place = v.Name
 	}
 	var d *duck.Error
 	var p *analytics.ParamError
+	var u *analytics.UnsafeError
 	switch {
 	case errors.As(err, &d) && d.Kind != "IO" && d.Kind != "Out of Memory":
 		if d.Line > 0 {
 			place = fmt.Sprintf("%s:%d:%d", place, d.Line, d.Column)
 		}
 		return cli.Usage(sqlHint(d), "%s: %s", place, d.Text())
+	case errors.As(err, &u):
+		return cli.Usage("a test may read the tables that query list names, and nothing else", "%s: %v", place, err)
 	case errors.As(err, &p):
 		return cli.Usage("a test has the parameters $now and $max_age", "%s: %v", place, err)
 	case errors.Is(err, analytics.ErrNotReading), errors.Is(err, duck.ErrNoStatement), errors.Is(err, duck.ErrManyStatements):

@@ -37,7 +37,7 @@ func (c *checking) tell(ctx context.Context, tests []*verdict, loc *time.Locatio
 		return err
 	}
 	c.notes(r)
-	if kind != format.Table || c.output != "" {
+	if kind != format.Table || c.Summary {
 		return nil
 	}
 	for _, v := range tests {
@@ -67,7 +67,7 @@ func (c *checking) tellJSON(ctx context.Context, tests []*verdict, loc *time.Loc
 		if _, err := format.Write(ctx, &rows, format.JSON, format.NewStatic(v.columns, v.rows), format.Options{Location: loc}); err != nil {
 			return err
 		}
-		out = append(out, line{v.Name, v.severity(), v.count, v.About, v.file, rows.Bytes()})
+		out = append(out, line{v.Name, v.severity(), v.count, v.About, v.File, rows.Bytes()})
 	}
 	text, err := json.MarshalIndent(out, "", "  ")
 	if err != nil {

@@ -28,17 +28,19 @@ var safeEnv = []string{"MALLOC_ARENA_MAX=2", "LANG=C.UTF-8"}
 type safeMode struct {
 	on           bool
 	memory, temp size
+	output       size
 	timeout      time.Duration
 	cmd          *cobra.Command
 }
 
 // flags adds them to a command. CALLHOUSE_SAFE sets the default of --safe.
 func (s *safeMode) flags(cmd *cobra.Command) {
-	s.cmd, s.memory, s.temp = cmd, 1<<30, 1<<30
+	s.cmd, s.memory, s.temp, s.output = cmd, 1<<30, 1<<30, 64<<20
 	f := cmd.Flags()
 	f.BoolVar(&s.on, "safe", false, "for SQL that somebody else wrote: the warehouse's tables and nothing else, in a process with limits;\nCALLHOUSE_SAFE=1 makes it the default")
 	f.Var(&s.memory, "memory", "with --safe: the most memory, as `SIZE`")
 	f.Var(&s.temp, "temp", "with --safe: the most space for what does not fit in memory, as `SIZE`")
+	f.Var(&s.output, "max-output", "with --safe: the most that an answer may have, as `SIZE`")
 	f.DurationVar(&s.timeout, "timeout", 30*time.Second, "with --safe: the most `TIME`, as 30s or 5m")
 }
 
@@ -52,7 +54,7 @@ func (s *safeMode) read() error {
 		}
 		s.on = on
 	}
-	for _, name := range []string{"memory", "temp", "timeout"} {
+	for _, name := range []string{"memory", "temp", "max-output", "timeout"} {
 		if !s.on && s.cmd.Flags().Changed(name) {
 			return cli.Usage("add --safe", "--%s is a limit of --safe", name)
 		}
@@ -106,6 +108,7 @@ type safeJob struct {
 	Zone      string
 	Statement string
 	Params    map[string]string
+	Checks    *checking // instead of a statement
 	Format    format.Format
 	Width     int
 	Rows      int // of a table; 0: the default, below 0: all
@@ -116,11 +119,23 @@ type safeJob struct {
 
 // safeReport is what that process tells, beside the rows.
 type safeReport struct {
-	Rows  int64
-	Notes []string
-	Code  int // exit code; 0: all is well
-	Error string
-	Hint  string
+	Rows   int64
+	Notes  []string
+	Failed []string // tests that found something
+	Code   int      // exit code; 0: all is well
+	Error  string
+	Hint   string
+}
+
+// most is the most that a text of a report may have: DuckDB repeats what a
+// statement holds in its errors, however long it is.
+const most = 4 << 10
+
+func short(text string) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
 func (a *app) runSQLSafe(ctx context.Context, s *safeMode, text string, values map[string]string) error {
@@ -134,18 +149,28 @@ func (a *app) runSQLSafe(ctx context.Context, s *safeMode, text string, values m
 // runSafe runs a statement in a process of its own, and writes its rows as the
 // flags say. That process may die of it; this one tells why.
 func (a *app) runSafe(ctx context.Context, s *safeMode, text string, values map[string]string, loc *time.Location) error {
-	f, err := a.outputFormat()
-	if err != nil {
-		return err
+	_, err := a.runJob(ctx, s, safeJob{Statement: text, Params: values}, loc)
+	return err
+}
+
+// runJob does a job in a process of its own, and writes what comes of it.
+func (a *app) runJob(ctx context.Context, s *safeMode, job safeJob, loc *time.Location) (said *safeReport, err error) {
+	if job.Format, err = a.outputFormat(); err != nil {
+		return nil, err
 	}
 	o := a.drawing(loc)
-	job := safeJob{Warehouse: a.warehouse, Zone: loc.String(), Statement: text, Params: values, Format: f,
-		Width: o.Width, Rows: o.Rows, Instead: o.Instead, Memory: int64(s.memory), Temp: int64(s.temp)}
-	r, err := a.deliver(func(w io.Writer) (format.Result, error) { return s.run(ctx, job, w) })
+	job.Warehouse, job.Zone, job.Memory, job.Temp = a.warehouse, loc.String(), int64(s.memory), int64(s.temp)
+	job.Width, job.Rows, job.Instead = o.Width, o.Rows, o.Instead
+	r, err := a.deliver(func(w io.Writer) (r format.Result, err error) {
+		if said, err = s.run(ctx, job, w); err != nil {
+			return r, err
+		}
+		return format.Result{Rows: said.Rows, Notes: said.Notes}, nil
+	})
 	if err == nil {
 		a.notes(r)
 	}
-	return err
+	return said, err
 }
 
 // staysInside returns nil for a report's words, as a shell's script has them, that
@@ -168,36 +193,39 @@ func refusedSafe(what string) error {
 // errTooLong ends a statement's process.
 var errTooLong = errors.New("too long")
 
-func (s *safeMode) run(ctx context.Context, job safeJob, out io.Writer) (r format.Result, err error) {
+func (s *safeMode) run(ctx context.Context, job safeJob, out io.Writer) (said *safeReport, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.timeout, errTooLong)
 	defer cancel()
 	// In its own folder, since a process that is killed leaves its files behind.
 	temp, err := scratch.Make("callhouse-safe-")
 	if err != nil {
-		return r, fmt.Errorf("make a folder for what does not fit in memory: %w", err)
+		return nil, fmt.Errorf("make a folder for what does not fit in memory: %w", err)
 	}
 	defer func() { err = firstOf(err, temp.Remove()) }()
 	said, trace, err := s.exec(ctx, job, temp.Path, out)
+	var told *cli.Error
 	switch {
 	case said != nil && said.Code == 0 && err == nil:
-		return format.Result{Rows: said.Rows, Notes: said.Notes}, nil
+		return said, nil
 	case said != nil && said.Code != 0:
-		return r, cli.Fail(said.Code, errors.New(said.Error), said.Hint)
+		return nil, cli.Fail(said.Code, errors.New(said.Error), said.Hint)
 	case errors.Is(context.Cause(ctx), errTooLong):
-		return r, cli.Fail(cli.ExitFailed, fmt.Errorf("the statement was stopped after %s", s.timeout), "--timeout 5m gives it more time")
+		return nil, cli.Fail(cli.ExitFailed, fmt.Errorf("the statement was stopped after %s", s.timeout), "--timeout 5m gives it more time")
 	case ctx.Err() != nil:
-		return r, context.Cause(ctx)
-	case errors.Is(err, syscall.EPIPE), errors.Is(err, io.ErrClosedPipe):
-		return r, err
+		return nil, context.Cause(ctx)
+	case errors.Is(err, syscall.EPIPE), errors.Is(err, io.ErrClosedPipe), errors.As(err, &told):
+		return nil, err
 	}
 	var exit *exec.ExitError
 	switch {
-	case err != nil && !errors.As(err, &exit):
-		return r, fmt.Errorf("run the statement in a process of its own: %w", err)
+	case err == nil:
+		err = errors.New("it ended without a word")
+	case !errors.As(err, &exit):
+		return nil, fmt.Errorf("run the statement in a process of its own: %w", err)
 	case diedOfMemory(trace):
-		return r, tooMuch(s.memory)
+		return nil, tooMuch(s.memory)
 	}
-	return r, cli.Fail(cli.ExitFailed, fmt.Errorf("the statement broke its process: %w", err), "it may have taken more memory than --memory gives it")
+	return nil, cli.Fail(cli.ExitFailed, fmt.Errorf("the statement broke its process: %w", err), "it may have taken more memory than --memory gives it")
 }
 
 func tooMuch(memory size) error {
@@ -236,7 +264,7 @@ func (s *safeMode) exec(ctx context.Context, job safeJob, temp string, out io.Wr
 	var died head
 	cmd := exec.CommandContext(ctx, self, SafeCommand)
 	cmd.Env = append([]string{"TMPDIR=" + temp}, safeEnv...)
-	through := &onward{w: out}
+	through := &onward{w: out, left: int64(s.output), most: s.output}
 	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = through, &died, []*os.File{tell}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C comes to this process, which ends the other
 	cmd.WaitDelay = time.Second
@@ -256,6 +284,7 @@ func (s *safeMode) exec(ctx context.Context, job safeJob, temp string, out io.Wr
 		if json.NewDecoder(io.LimitReader(told, 1<<20)).Decode(r) != nil {
 			r = nil
 		}
+		_, _ = io.Copy(io.Discard, told) // or a process that tells more waits for ever
 		report <- r
 	}()
 	werr := cmd.Wait()
@@ -267,15 +296,22 @@ func (s *safeMode) exec(ctx context.Context, job safeJob, temp string, out io.Wr
 	return said, died.String(), errors.Join(werr, ignoreEPIPE(err))
 }
 
-// onward passes on what a process writes, and remembers why it could not.
+// onward passes on what a process writes, up to a limit, and remembers why it
+// could not.
 type onward struct {
-	w   io.Writer
-	err error
+	w    io.Writer
+	left int64
+	most size
+	err  error
 }
 
 // Write implements io.Writer.
-func (o *onward) Write(p []byte) (int, error) {
-	n, err := o.w.Write(p)
+func (o *onward) Write(p []byte) (n int, err error) {
+	if o.left -= int64(len(p)); o.left < 0 {
+		err = cli.Fail(cli.ExitFailed, fmt.Errorf("the statement was stopped: its answer has more than %s", o.most.String()), "--max-output 1GiB lets it have more")
+	} else {
+		n, err = o.w.Write(p)
+	}
 	if err != nil {
 		o.err = err
 	}

@@ -3,6 +3,7 @@ package querycmd_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/querycmd"
+	"callhouse/internal/analytics"
 )
 
 // safeTemp gives the statements' processes a folder of their own to leave
@@ -86,6 +88,11 @@ func TestSafeContains(t *testing.T) {
 		{"regexp of many repeats", "SELECT regexp_matches('x', '((((a{1,1000}){1,1000}){1,1000}){1,1000})')", 1, "invalid", nil},
 		{"regexp that backtracks elsewhere", "SELECT regexp_matches(repeat('a', 30000), '((a*)*)*b') AS m", 0, "", []string{"--format", "csv"}},
 		{"zero byte", "SELECT 1\x00; COPY calls TO 'x'", 2, "zero byte", []string{"-f", "-"}},
+		{"long error", "SELECT error(repeat('x', 1100000))", 1, "invalid input error: xxx", nil},
+		{"very long error", "SELECT error(repeat('x', 5000000))", 1, "invalid input error: xxx", nil},
+		{"long parameter", "SELECT $" + strings.Repeat("x", 1<<20-8), 2, "parameter $xxx", []string{"-f", "-"}},
+		{"long answer", "SELECT repeat('x', 1000) FROM range(3000000)", 1, "its answer has more than 3MiB", []string{"--format", "csv", "--max-output", "3MiB", "--output", "long.csv"}},
+		{"long answer in one row", "SELECT repeat('x', 9000000)", 1, "its answer has more than 3MiB", []string{"--max-output", "3MiB", "--format", "ndjson", "--output", "long.ndjson"}},
 		{"two megabytes", "SELECT '" + strings.Repeat("x", 2<<20) + "'", 2, "1 MiB", []string{"-f", "-"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -97,7 +104,7 @@ func TestSafeContains(t *testing.T) {
 			var out, errs bytes.Buffer
 			code := querycmd.Run(t.Context(), args, strings.NewReader(c.text), &out, &errs)
 			s := errs.String()
-			if code != c.code || !strings.Contains(s, c.want) || strings.Count(s, "\n") > 2 || strings.Contains(s, "goroutine") || c.code != 0 && !strings.HasPrefix(s, "query: ") {
+			if code != c.code || !strings.Contains(s, c.want) || strings.Count(s, "\n") > 2 || strings.Contains(s, "goroutine") || len(s) > 10_000 || strings.Contains(s, "%!") || c.code != 0 && !strings.HasPrefix(s, "query: ") {
 				t.Errorf("exit code %d, %.2000s", code, s)
 			}
 			if c.code != 0 && out.Len() > 0 {
@@ -106,8 +113,8 @@ func TestSafeContains(t *testing.T) {
 		})
 	}
 	t.Cleanup(func() {
-		if _, err := os.Stat("x.json"); err == nil {
-			t.Error("half an answer is in --output")
+		if left, err := filepath.Glob("*"); err != nil || len(left) != 1 || left[0] != "warehouse" {
+			t.Errorf("half an answer is in --output: %v, %v", left, err)
 		}
 	})
 }
@@ -217,6 +224,128 @@ func TestSafeBrokenPipe(t *testing.T) {
 	}
 	if err := w.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// An answer on stdout ends at the limit, too.
+func TestSafeLimitsStdout(t *testing.T) {
+	house(t)
+	safeTemp(t)
+	const text = "SELECT repeat('x', 999) AS x FROM range(3000)"
+	r := run(t, "", "sql", "--safe", "--format", "csv", text, "--max-output", "1MiB")
+	if r.code != cli.ExitFailed || len(r.out) > 1<<20 || !strings.Contains(r.stderr, "more than 1MiB") || !strings.Contains(r.stderr, "--max-output") {
+		t.Errorf("exit code %d, %d bytes, %s", r.code, len(r.out), r.stderr)
+	}
+	if r := run(t, "", "sql", "--safe", "--format", "csv", text, "--max-output", "3MiB"); r.code != 0 || len(r.out) != 2+3000*1000 {
+		t.Errorf("below the limit: exit code %d, %d bytes, %s", r.code, len(r.out), r.stderr)
+	}
+	if r := run(t, text+";\n"+text+";", "shell", "--safe", "--format", "csv", "--max-output", "1MiB"); r.code != cli.ExitFailed || len(r.out) > 1<<20 {
+		t.Errorf("in the shell: exit code %d, %d bytes, %s", r.code, len(r.out), r.stderr)
+	}
+}
+
+// torrent is a text that does not end, until somebody has read far too much of it.
+type torrent struct {
+	head string
+	read int
+}
+
+func (e *torrent) Read(p []byte) (int, error) {
+	if e.read > 32<<20 {
+		return 0, io.EOF
+	}
+	n := copy(p, e.head)
+	e.head = e.head[n:]
+	for i := n; i < len(p); i++ {
+		p[i] = 'x'
+	}
+	e.read += len(p)
+	return len(p), nil
+}
+
+// A statement is read up to a mebibyte, wherever it comes from.
+func TestLongStatements(t *testing.T) {
+	house(t)
+	safeTemp(t)
+	if err := os.Mkdir("checks", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, size := range map[string]int64{"long.sql": 1<<20 + 1, "checks/long.sql": 8 << 20} {
+		f, err := os.Create(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.WriteString("SELECT 1 -- "); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(f.Truncate(size), f.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range []string{"sql -", "sql -f -", "sql", "sql --safe -", "sql -f long.sql", "sql -f /dev/zero", "shell", "shell --safe", "check --checks checks", "check --safe --checks checks"} {
+		in := &torrent{head: "SELECT 1 AS one;\nSELECT '"}
+		var out, errs bytes.Buffer
+		code := querycmd.Run(t.Context(), strings.Fields(args), in, &out, &errs)
+		if code != cli.ExitUsage || !strings.Contains(errs.String(), "more than 1 MiB") || errs.Len() > 1000 {
+			t.Errorf("%s: exit code %d, %.1000s", args, code, errs.String())
+		}
+		if in.read > 2<<20 {
+			t.Errorf("%s: %d bytes are read", args, in.read)
+		}
+	}
+	r := run(t, strings.Repeat("SELECT 1 AS one; -- "+strings.Repeat("x", 300_000)+"\n", 7)+"SELECT nonsense;", "shell", "--format", "csv")
+	if !strings.Contains(r.stderr, "nonsense") {
+		t.Errorf("a long script of short statements: exit code %d, %.1000s", r.code, r.stderr)
+	}
+}
+
+// The tests of query check are SQL of others as well.
+func TestSafeChecks(t *testing.T) {
+	tested(t, 30, []row{{"call_id": "odd", "status": "vanished"}}, nil, nil)
+	safeTemp(t)
+	dir := t.TempDir()
+	put := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name+".sql"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("mine", "-- Mine.\nSELECT call_id, $now > '2' AS n FROM calls ORDER BY 1")
+	for _, args := range [][]string{{}, {"freshness", "mine", "--max-age", "31h", "--show", "1", "--tz", "Asia/Seoul", "--format", "json"}} {
+		args = append([]string{"check", "--checks", dir}, args...)
+		if want, got := run(t, "", args...), run(t, "", append(args, "--safe")...); got != want {
+			t.Errorf("%q: in safe mode\n%s\nwithout\n%s", args, got, want)
+		}
+	}
+	r := run(t, "", "check", "--safe", "--checks", dir, "--output", "found.json")
+	again := run(t, "", "check", "--checks", dir, "--output", "again.json")
+	raw, err := os.ReadFile("found.json")
+	if want, e := os.ReadFile("again.json"); r != again || r.code != cli.ExitIncomplete || err != nil || e != nil || string(raw) != string(want) {
+		t.Errorf("%v, want %v; %v, %v", r, again, err, e)
+	}
+	t.Setenv("CALLHOUSE_SAFE", "1")
+	for text, want := range map[string]string{"FROM read_text('/etc/passwd')": "refused in safe mode", "SELECT error('it ran')": "it ran", "SELECT range(500000000)": "memory", "COPY calls TO 'x'": "only statements that read"} {
+		put("mine", text)
+		if r := run(t, "", "check", "--checks", dir, "mine", "--memory", "256MiB"); r.code == cli.ExitOK || r.code == cli.ExitIncomplete || !strings.Contains(r.stderr, want) {
+			t.Errorf("%s: %v", text, r)
+		}
+	}
+	t.Setenv("CALLHOUSE_SAFE", "yes please")
+	if r := run(t, "", "check"); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "CALLHOUSE_SAFE") {
+		t.Error(r)
+	}
+}
+
+// Whoever adds a command decides whether it runs SQL that the user brings, and
+// then gives it --safe.
+func TestCommandsThatRunForeignSQL(t *testing.T) {
+	own := map[string]bool{"report": true, "list": true, "describe": true, "catalog": true, "init": true, "export": true, querycmd.SafeCommand: true, "help": true, "completion": true}
+	for _, f := range analytics.Reports() {
+		own[f.Name] = true
+	}
+	for _, c := range querycmd.Command().Commands() {
+		if safe := c.Flags().Lookup("safe") != nil; safe == own[c.Name()] {
+			t.Errorf("query %s: has it --safe? %v; does it run nothing but SQL of ours? %v", c.Name(), safe, own[c.Name()])
+		}
 	}
 }
 

@@ -50,9 +50,9 @@ func (a *app) safeChildCommand() *cobra.Command {
 
 // run runs the statement, and tells how it went.
 func (j *safeJob) run(ctx context.Context, out io.Writer) *safeReport {
-	r, err := j.write(ctx, out)
+	said, err := j.write(ctx, out)
 	if err == nil {
-		return &safeReport{Rows: r.Rows, Notes: r.Notes}
+		return said
 	}
 	var d *duck.Error
 	memory := size(j.Memory)
@@ -67,27 +67,33 @@ func (j *safeJob) run(ctx context.Context, out io.Writer) *safeReport {
 	err = (&app{warehouse: j.Warehouse, tz: j.Zone}).explain(explainSQL(err))
 	e := &cli.Error{Code: cli.ExitFailed}
 	errors.As(err, &e)
-	return &safeReport{Code: e.Code, Error: err.Error(), Hint: e.Hint}
+	return &safeReport{Code: e.Code, Error: short(err.Error()), Hint: short(e.Hint)}
 }
 
-func (j *safeJob) write(ctx context.Context, out io.Writer) (r format.Result, err error) {
+func (j *safeJob) write(ctx context.Context, out io.Writer) (said *safeReport, err error) {
 	loc, err := time.LoadLocation(j.Zone)
 	if err != nil {
-		return r, err
+		return nil, err
 	}
 	w, err := analytics.Open(ctx, j.Warehouse, analytics.Options{Location: loc, Prover: proven.Open(j.Warehouse, time.Now), Safe: &analytics.Limits{Memory: j.Memory, Temp: j.Temp}})
 	if err != nil {
-		return r, err
+		return nil, err
 	}
 	defer func() { err = firstOf(err, w.Close()) }()
 	// DuckDB does not hold its limit everywhere, so the system does.
 	if err := limitMemory(j.Memory + safeHeadroom); err != nil {
-		return r, fmt.Errorf("limit the memory: %w", err)
+		return nil, fmt.Errorf("limit the memory: %w", err)
+	}
+	if c := j.Checks; c != nil {
+		c.app = &app{stdout: out, stderr: io.Discard, format: string(j.Format), shared: &shared{width: j.Width, rows: j.Rows}}
+		failed, err := c.check(ctx, w)
+		return &safeReport{Failed: failed}, err
 	}
 	rows, err := w.SQLWith(ctx, j.Statement, j.Params)
 	if err != nil {
-		return r, err
+		return nil, err
 	}
 	defer rows.Close()
-	return format.Write(ctx, out, j.Format, rows, format.Options{Location: loc, Width: j.Width, Rows: j.Rows, Instead: j.Instead})
+	r, err := format.Write(ctx, out, j.Format, rows, format.Options{Location: loc, Width: j.Width, Rows: j.Rows, Instead: j.Instead})
+	return &safeReport{Rows: r.Rows, Notes: r.Notes}, err
 }

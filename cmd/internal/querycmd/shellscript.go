@@ -10,20 +10,26 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/querycmd/shell"
+	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/duck"
 )
 
 // script runs what r holds, statement by statement as it comes, up to the first
 // error. name is the file's, "" for stdin.
 func (s *session) script(ctx context.Context, r io.Reader, name string) error {
-	in := bufio.NewReader(r)
+	limited := &io.LimitedReader{R: r}
+	in := bufio.NewReader(limited)
 	text, line := "", 1
 	for eof := false; !eof && !s.over; {
+		limited.N = int64(analytics.MaxText + 1 - len(text))
 		more, err := in.ReadString('\n')
 		if eof = errors.Is(err, io.EOF); err != nil && !eof {
 			return fmt.Errorf("read the statements: %w", err)
 		}
 		text += more
+		if len(text) > analytics.MaxText {
+			return located(cli.Usage("", "%v", errLongText), shell.Input{Line: line}, name)
+		}
 		if !eof && strings.TrimSpace(text) != strings.TrimSpace(more) && !strings.Contains(more, ";") {
 			continue // it ends no statement, nor begins one
 		}

@@ -1,9 +1,8 @@
 package querycmd
 
 import (
+	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -82,19 +81,22 @@ func (a *app) statement(args []string, file string) (string, error) {
 	case len(args) == 1 && args[0] != "-":
 		return args[0], nil
 	case file != "" && file != "-":
-		raw, err := os.ReadFile(file)
+		text, err := readFile(file)
 		if err != nil {
 			return "", cli.Usage("", "read the statement: %v", err)
 		}
-		return string(raw), nil
+		return text, nil
 	case len(args) == 0 && file == "" && cli.IsTerminal(a.stdin):
 		return "", cli.Usage("try: query sql 'SELECT count(*) FROM calls'", "there is no statement")
 	}
-	raw, err := io.ReadAll(a.stdin)
+	text, err := readText(a.stdin)
+	if errors.Is(err, errLongText) {
+		return "", cli.Usage("", "read the statement: %v", err)
+	}
 	if err != nil {
 		return "", fmt.Errorf("read the statement: %w", err)
 	}
-	return string(raw), nil
+	return text, nil
 }
 
 func (a *app) runSQL(cmd *cobra.Command, text string, values map[string]string) (err error) {
