@@ -78,7 +78,7 @@ func (c *checking) tellJSON(ctx context.Context, tests []*verdict, loc *time.Loc
 		_, err = c.stdout.Write(text)
 		return err
 	}
-	return writeFile(c.output, func(w io.Writer) error {
+	return c.writeFile(c.output, func(w io.Writer) error {
 		_, err := w.Write(text)
 		return err
 	})

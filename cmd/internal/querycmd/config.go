@@ -7,6 +7,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
+	"callhouse/internal/analytics/format"
 )
 
 // configFlags adds the flags that say which file holds settings, and has it read
@@ -54,6 +55,12 @@ func (a *app) configure(cmd *cobra.Command) error {
 	// The ending of --output says more than the file.
 	if f := cmd.Flags().Lookup("format"); f != nil && !f.Changed {
 		a.usual, a.format = a.format, ""
+	}
+	if a.excel {
+		if a.format != "" && a.format != string(format.CSV) && a.format != string(format.CSVExcel) {
+			return cli.Usage("leave out one of them", "--csv-excel and --format %s are given", a.format)
+		}
+		a.format = string(format.CSVExcel)
 	}
 	return nil
 }

@@ -77,7 +77,10 @@ snapshot, which manifest.json tells beside them, with rows, bytes and checksums.
 
 The folder appears whole, by a rename, in the place of an earlier export if there
 is one: who reads it sees the old files or the new ones. Rows are written as they
-come, so that an export of any size takes little memory.`,
+come, so that an export of any size takes little memory.
+
+A new folder has the mode 0700 and its files 0600. An export that takes the place of
+another, or of an empty folder, keeps the mode of that, and its files go by it.`,
 		Example: `  query export /srv/bi/calls --since 30d
   query export --reports sentiment,durations --by day --format csv --output daily`,
 		GroupID: "more",
@@ -137,10 +140,10 @@ func (a *app) exportFormat() (format.Format, error) {
 	switch f := format.Format(a.format); f {
 	case "":
 		return format.Parquet, nil
-	case format.Parquet, format.CSV, format.JSON, format.NDJSON, format.Arrow:
+	case format.Parquet, format.CSV, format.CSVExcel, format.JSON, format.NDJSON, format.Arrow:
 		return f, nil
 	}
-	return "", cli.Usage("formats: parquet, csv, json, ndjson, arrow", "export writes no format %q", a.format)
+	return "", cli.Usage("formats: parquet, csv, csv-excel, json, ndjson, arrow", "export writes no format %q", a.format)
 }
 
 func (a *app) export(ctx context.Context, tableNames, reportNames []string, chosen bool) (err error) {
@@ -223,6 +226,7 @@ type exporter struct {
 	params          analytics.Params
 	format          format.Format
 	tables, reports []*sqlfiles.File
+	mode            os.FileMode // of its files
 }
 
 // run writes everything into a folder beside the target, and swaps it in.
@@ -231,6 +235,8 @@ func (e *exporter) run(ctx context.Context) (m *exported, err error) {
 	if err != nil {
 		return nil, unwritable(e.output, err)
 	}
+	mode := e.folderMode(target)
+	e.mode = mode &^ 0o111
 	dir, err := os.MkdirTemp(filepath.Dir(target), "."+filepath.Base(target)+".*.tmp")
 	if err != nil {
 		return nil, unwritable(e.output, err)
@@ -239,7 +245,7 @@ func (e *exporter) run(ctx context.Context) (m *exported, err error) {
 	if m, err = e.fill(ctx, dir); err != nil {
 		return nil, unwritable(e.output, err)
 	}
-	if err := os.Chmod(dir, 0o755); err != nil {
+	if err := os.Chmod(dir, mode); err != nil {
 		return nil, unwritable(e.output, err)
 	}
 	if err := errors.Join(syncDir(dir), swapFolder(dir, target), syncDir(filepath.Dir(target))); err != nil {
@@ -278,10 +284,10 @@ func (e *exporter) fill(ctx context.Context, dir string) (*exported, error) {
 		return nil, err
 	}
 	path := filepath.Join(dir, exportName)
-	if err := os.WriteFile(path, append(raw, '\n'), 0o644); err != nil {
+	if err := os.WriteFile(path, append(raw, '\n'), 0o600); err != nil {
 		return nil, err
 	}
-	return m, durable(path, 0o644)
+	return m, durable(path, e.mode)
 }
 
 func (e *exporter) report(ctx context.Context, dir string, r *sqlfiles.File) (*exportedFile, error) {
@@ -316,19 +322,19 @@ func (e *exporter) report(ctx context.Context, dir string, r *sqlfiles.File) (*e
 // file writes rows as a file called name, and closes them.
 func (e *exporter) file(ctx context.Context, dir, name string, rows *analytics.Rows) (*exportedFile, error) {
 	defer rows.Close()
-	f := &exportedFile{Name: name, Path: name + "." + string(e.format)}
+	f := &exportedFile{Name: name, Path: name + "." + e.format.Ending()}
 	for _, c := range rows.Columns() {
 		f.Columns = append(f.Columns, exportedColumn{Name: c.Name, Type: c.Type, Unit: string(c.Unit)})
 	}
 	path := filepath.Join(dir, f.Path)
-	out, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	out, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	sum := sha256.New()
 	r, err := format.Write(ctx, io.MultiWriter(out, sum), e.format, rows, format.Options{Location: e.loc})
 	if err == nil {
-		err = out.Sync()
+		err = errors.Join(out.Chmod(e.mode), out.Sync())
 	}
 	if err = errors.Join(err, out.Close()); err != nil {
 		return nil, err

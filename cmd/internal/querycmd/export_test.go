@@ -4,8 +4,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -142,5 +145,91 @@ func TestExportFailing(t *testing.T) {
 		if left, err := filepath.Glob(pattern); err != nil || len(left) > 0 {
 			t.Errorf("left behind: %v, %v", left, err)
 		}
+	}
+}
+
+// modes returns the modes of a path and of all below it, each once.
+func modes(t *testing.T, path string) string {
+	t.Helper()
+	var out []string
+	err := filepath.WalkDir(path, func(_ string, entry os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if mode := fmt.Sprintf("%o", info.Mode().Perm()); err == nil && !slices.Contains(out, mode) {
+			out = append(out, mode)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(out, " ")
+}
+
+// What is made holds calls, so it is its owner's alone unless somebody says
+// otherwise: by a flag, or by a place that is there already.
+func TestModesOfWhatIsMade(t *testing.T) {
+	house(t)
+	try := func(path, want string, args ...string) {
+		t.Helper()
+		if r := run(t, "", args...); r.code != 0 {
+			t.Errorf("%v: %v", args, r)
+		} else if got := modes(t, path); got != want {
+			t.Errorf("%v makes modes %s, want %s", args, got, want)
+		}
+	}
+	try("e", "700 600", "export", "e")
+	try("e", "700 600", "export", "e", "--tables", "calls", "--group-readable")
+	try("g", "750 640", "export", "g", "--group-readable")
+	if err := errors.Join(os.Mkdir("open", 0o700), os.Chmod("open", 0o755), os.WriteFile("open.csv", nil, 0o600), os.Chmod("open.csv", 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	try("open", "755 644", "export", "open")
+	try("open", "755 644", "export", "open", "--reports", "sentiment", "--csv-excel")
+	try("q.csv", "600", "sql", "FROM calls", "--output", "q.csv")
+	try("q.json", "640", "sql", "FROM calls", "--output", "q.json", "--group-readable")
+	try("open.csv", "644", "sql", "FROM calls", "--output", "open.csv")
+	try("s.csv", "600", "sentiment", "--output", "s.csv")
+	try("r.html", "640", "report", "--since", "2024-11-18", "--until", "2024-11-21", "--output", "r.html", "--group-readable")
+	if r := run(t, "SELECT 1 AS a;\nSELECT 2 AS a;\nsentiment --output t.csv", "shell", "--output", "shell.csv"); r.code != 0 || modes(t, "shell.csv") != "600" || modes(t, "t.csv") != "600" {
+		t.Errorf("%v; modes %s, %s", r, modes(t, "shell.csv"), modes(t, "t.csv"))
+	}
+	t.Setenv("CALLHOUSE_GROUP_READABLE", "true")
+	try("env", "750 640", "export", "env")
+}
+
+// CSV for spreadsheets, by its flag and by its name.
+func TestCSVForSpreadsheets(t *testing.T) {
+	house(t)
+	const text, want = "SELECT '=1+1' AS a, -1 AS b", "\ufeffa,b\r\n'=1+1,-1\r\n"
+	for _, args := range [][]string{{"--csv-excel"}, {"--format", "csv-excel"}, {"--format", "csv", "--csv-excel"}, {"--csv-excel", "--safe"}, {"--csv-excel", "-o", "x.json"}} {
+		r := run(t, "", append([]string{"sql", text}, args...)...)
+		if args[len(args)-1] == "x.json" {
+			raw, err := os.ReadFile("x.json")
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.out = string(raw)
+		}
+		if r.code != 0 || r.out != want {
+			t.Errorf("%v: %v", args, r)
+		}
+	}
+	if r := run(t, text+";", "shell", "--csv-excel"); r.out != want {
+		t.Errorf("in the shell: %v", r)
+	}
+	if r := run(t, "", "sql", text, "--format", "csv"); r.out != "a,b\n=1+1,-1\n" {
+		t.Errorf("plain CSV is exact: %v", r)
+	}
+	if r := run(t, "", "sql", text, "--format", "json", "--csv-excel"); r.code != cli.ExitUsage {
+		t.Error(r)
+	}
+	if r := run(t, "", "export", "e", "--tables", "calls", "--csv-excel"); r.code != 0 {
+		t.Error(r)
+	}
+	if m := exportOf(t, "e"); m.Format != "csv-excel" || names(m) != "table calls.csv" {
+		t.Errorf("%+v", m)
 	}
 }

@@ -39,7 +39,7 @@ stays for 24 hours after the next commit, so make the script anew when it is use
 				return err
 			}
 			if a.output != "" {
-				return writeFile(a.output, print)
+				return writeFileMode(a.output, 0o644, print) // it holds no data
 			}
 			return print(a.stdout)
 		},

@@ -33,7 +33,7 @@ func (a *app) deliver(fill func(io.Writer) (format.Result, error)) (r format.Res
 	if a.output == "" {
 		r, err = fill(a.stdout)
 	} else {
-		err = writeFile(a.output, func(w io.Writer) error {
+		err = a.writeFile(a.output, func(w io.Writer) error {
 			r, err = fill(w)
 			return err
 		})
@@ -65,8 +65,31 @@ func terminalWidth(w io.Writer) int {
 // writeFile makes the file at path of what fill writes: under another name
 // first, so that path never holds half of it. A path that is no regular file,
 // as /dev/null, is written to as it is.
-func writeFile(path string, fill func(io.Writer) error) error {
-	return writeFileMode(path, 0o644, fill)
+func (a *app) writeFile(path string, fill func(io.Writer) error) error {
+	return writeFileMode(path, a.fileMode(path), fill)
+}
+
+// fileMode is the mode of a file with data: that of the one that is there, or
+// readable by its owner alone, since answers tell about a company.
+func (a *app) fileMode(path string) os.FileMode {
+	if info, err := os.Stat(path); err == nil {
+		return info.Mode().Perm()
+	}
+	if a.groupReadable {
+		return 0o640
+	}
+	return 0o600
+}
+
+// folderMode is fileMode for a folder.
+func (a *app) folderMode(path string) os.FileMode {
+	if info, err := os.Stat(path); err == nil {
+		return info.Mode().Perm()
+	}
+	if a.groupReadable {
+		return 0o750
+	}
+	return 0o700
 }
 
 // writeFileMode is writeFile for a file of another mode.

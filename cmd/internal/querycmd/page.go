@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -90,7 +89,7 @@ func (a *app) writePage(ctx context.Context, w *analytics.Warehouse, o page.Opti
 		buffered := bufio.NewWriter(a.stdout)
 		err = firstOf(write(buffered), buffered.Flush())
 	} else {
-		err = writeFileMode(a.output, pageMode(a.output), write)
+		err = a.writeFile(a.output, write)
 	}
 	var none *page.PeriodError
 	if errors.As(err, &none) {
@@ -100,13 +99,4 @@ func (a *app) writePage(ctx context.Context, w *analytics.Warehouse, o page.Opti
 		words.Fprintln(a.stderr, "no calls match")
 	}
 	return err
-}
-
-// pageMode is the mode of the page's file: that of the one that is there, or
-// readable by its owner alone, since a page tells about a company.
-func pageMode(path string) os.FileMode {
-	if info, err := os.Stat(path); err == nil {
-		return info.Mode().Perm()
-	}
-	return 0o600
 }

@@ -39,14 +39,14 @@ func (f *outFile) add(a *app, do func(*app) error) error {
 		return do(a)
 	}
 	if !f.begun {
-		err := writeFile(f.path, fill)
+		err := a.writeFile(f.path, fill)
 		f.begun = err == nil
 		return err
 	}
 	if format.Format(f.format).Binary() {
 		return cli.Usage(".output FILE names another, .output alone is the terminal", "%s holds an answer, and %s files hold one", f.path, f.format)
 	}
-	file, err := os.OpenFile(f.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
+	file, err := os.OpenFile(f.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, a.fileMode(f.path))
 	if err != nil {
 		return unwritable(f.path, err)
 	}

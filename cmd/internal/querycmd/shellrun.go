@@ -67,7 +67,7 @@ func (s *session) report(ctx context.Context, words []string) error {
 		}
 	}
 	return s.answer(ctx, func(a *app) error {
-		args := []string{words[0], "--warehouse", a.warehouse, "--tz", a.tz, "--config", s.a.configFile, "--profile", s.a.profile}
+		args := []string{words[0], "--warehouse", a.warehouse, "--tz", a.tz, "--config", s.a.configFile, "--profile", s.a.profile, fmt.Sprintf("--group-readable=%t", a.groupReadable)}
 		toFile := slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, "--output") || strings.HasPrefix(w, "-o") })
 		if a.format != "" && !toFile { // a file's ending names the format
 			args = append(args, "--format", a.format)
@@ -130,7 +130,7 @@ func (s *session) answer(ctx context.Context, do func(a *app) error) error {
 		return s.a.explain(err)
 	}
 	a := &app{stdin: strings.NewReader(""), stdout: s.a.stdout, stderr: s.a.stderr,
-		warehouse: s.a.warehouse, tz: s.tz, format: s.format,
+		warehouse: s.a.warehouse, tz: s.tz, format: s.format, groupReadable: s.a.groupReadable,
 		shared: &shared{root: s.a.warehouse, house: s.house, width: terminalWidth(s.a.stdout), rows: s.limit}}
 	began := time.Now()
 	paged := false

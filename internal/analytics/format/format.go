@@ -1,5 +1,5 @@
-// Package format writes rows: as a table for people, and as CSV, JSON, NDJSON,
-// Markdown, Parquet and Arrow. It holds no more than a bounded number of rows, prints to
+// Package format writes rows: as a table for people, as CSV for programs and for
+// spreadsheets, and as JSON, NDJSON, Markdown, Parquet and Arrow. It holds no more than a bounded number of rows, prints to
 // nothing but the writer it is given, and knows neither DuckDB nor warehouses.
 package format
 
@@ -23,6 +23,7 @@ type Format string
 const (
 	Table    Format = "table"
 	CSV      Format = "csv"
+	CSVExcel Format = "csv-excel" // CSV for spreadsheets
 	JSON     Format = "json"
 	NDJSON   Format = "ndjson"
 	Markdown Format = "markdown"
@@ -31,10 +32,18 @@ const (
 )
 
 // All returns every format.
-func All() []Format { return []Format{Table, CSV, JSON, NDJSON, Markdown, Parquet, Arrow} }
+func All() []Format { return []Format{Table, CSV, CSVExcel, JSON, NDJSON, Markdown, Parquet, Arrow} }
 
 // Binary reports whether a terminal can make nothing of the format.
 func (f Format) Binary() bool { return f == Parquet || f == Arrow }
+
+// Ending is that of the names of the format's files, without a point.
+func (f Format) Ending() string {
+	if f == CSVExcel {
+		return string(CSV)
+	}
+	return string(f)
+}
 
 // Parse returns the format called name.
 func Parse(name string) (Format, bool) {
@@ -114,7 +123,9 @@ func Write(ctx context.Context, w io.Writer, f Format, src Source, o Options) (R
 		}
 		r, err = writeTable(ctx, buf, src, o)
 	case CSV:
-		r, err = writeCSV(ctx, buf, src, o)
+		r, err = writeCSV(ctx, buf, src, o, exact{})
+	case CSVExcel:
+		r, err = writeCSV(ctx, buf, src, o, spreadsheet{})
 	case JSON:
 		r, err = writeJSON(ctx, buf, src, o, "[\n", ",\n", "\n]\n", "[]\n")
 	case NDJSON:

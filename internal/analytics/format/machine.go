@@ -5,25 +5,43 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/words"
 )
 
-// writeCSV writes RFC 4180 with lines ending in \n. A null is empty, an empty
-// string is "".
-func writeCSV(ctx context.Context, w *bufio.Writer, src Source, o Options) (Result, error) {
-	var line []byte
+// flavour is a way to write CSV: what a file begins with, what ends a line, and
+// what a cell holds.
+type flavour interface {
+	begin() string
+	end() string
+	appendText(dst []byte, v any, loc *time.Location) []byte
+}
+
+// exact is for programs: every value as it is.
+type exact struct{}
+
+func (exact) begin() string { return "" }
+func (exact) end() string   { return "\n" }
+func (exact) appendText(dst []byte, v any, loc *time.Location) []byte {
+	return value.AppendText(dst, v, loc)
+}
+
+// writeCSV writes RFC 4180. A null is empty, an empty string is "".
+func writeCSV(ctx context.Context, w *bufio.Writer, src Source, o Options, as flavour) (Result, error) {
+	line := []byte(as.begin())
+	var text []byte
 	for i, c := range src.Columns() {
 		if i > 0 {
 			line = append(line, ',')
 		}
-		line = appendField(line, []byte(c.Name))
+		text = as.appendText(text[:0], c.Name, o.Location)
+		line = appendField(line, text)
 	}
-	if _, err := w.Write(append(line, '\n')); err != nil {
+	if _, err := w.Write(append(line, as.end()...)); err != nil {
 		return Result{}, err
 	}
-	var text []byte
 	return each(ctx, src, func(row []any) error {
 		line = line[:0]
 		for i, v := range row {
@@ -31,11 +49,11 @@ func writeCSV(ctx context.Context, w *bufio.Writer, src Source, o Options) (Resu
 				line = append(line, ',')
 			}
 			if v != nil {
-				text = value.AppendText(text[:0], v, o.Location)
+				text = as.appendText(text[:0], v, o.Location)
 				line = appendField(line, text)
 			}
 		}
-		_, err := w.Write(append(line, '\n'))
+		_, err := w.Write(append(line, as.end()...))
 		return err
 	})
 }
