@@ -98,6 +98,11 @@ soak-readers: ## Four readers for a minute, and 1,000 queries, while a run commi
 golden: ## Rewrite the golden files from what the code does now; read the diff before you commit it
 	go test ./sql ./internal/schema ./internal/sink ./internal/analytics ./internal/analytics/format ./internal/analytics/page/chart ./cmd/internal/querycmd -args -update
 
+.PHONY: notices
+notices: ## Write THIRD_PARTY_NOTICES.txt: the licences of all that is linked in; .ci/run compares it
+	go run ./cmd/internal/notices > THIRD_PARTY_NOTICES.txt.new
+	mv THIRD_PARTY_NOTICES.txt.new THIRD_PARTY_NOTICES.txt
+
 .PHONY: catalog
 catalog: ## Python's and Node's DuckDB read the catalog while extract run commits twenty times
 	python3 -m venv build/catalog && build/catalog/bin/pip install -q duckdb

@@ -1,0 +1,143 @@
+// Command notices prints the licences and notices of everything that the released
+// programs are linked with, as go list names it and the module cache holds it.
+//
+//	go run ./cmd/internal/notices > THIRD_PARTY_NOTICES.txt
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+const head = `THIRD-PARTY NOTICES
+
+callhouse is linked with the modules below. Each text stands once, under the names
+of the modules that it came with.
+
+These parts come with no module of their own:
+
+- The DuckDB library holds others' code, among it ICU, RE2, fmt, Mbed TLS, utf8proc,
+  miniz, zstd, yyjson, jemalloc, FSST, FastPFor, HyperLogLog, skiplist, libpg_query,
+  Thrift, Snappy, LZ4, Brotli. Their licences are in the folders third_party and
+  extension of DuckDB's source, https://github.com/duckdb/duckdb.
+- The static programs hold the GNU C library (LGPL 2.1 or later), libstdc++ and
+  libgcc (GPL 3 with the GCC Runtime Library Exception).
+`
+
+// module is one that packages of ours are linked with.
+type module struct{ Path, Version, Dir string }
+
+type goPackage struct {
+	Dir      string
+	Standard bool
+	Module   *module
+}
+
+var (
+	noticeRE = regexp.MustCompile(`(?i)(licen[cs]e|notice|copying|patents)`)
+	codeRE   = regexp.MustCompile(`\.(go|s|c|h)$`)
+)
+
+func main() {
+	if err := write(os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "notices:", err)
+		os.Exit(1)
+	}
+}
+
+// write prints the notices of what the programs are made of on Linux, where they
+// are released.
+func write(out io.Writer) error {
+	packages, err := linked("./cmd/extract", "./cmd/query", "./cmd/sandbox")
+	if err != nil {
+		return err
+	}
+	texts := map[string][]string{} // of each text, whose it is
+	add := func(who, dir string) (found bool, err error) {
+		entries, err := os.ReadDir(dir)
+		for _, e := range entries {
+			if !e.Type().IsRegular() || !noticeRE.MatchString(e.Name()) || codeRE.MatchString(e.Name()) {
+				continue
+			}
+			raw, err := os.ReadFile(filepath.Join(dir, e.Name()))
+			if err != nil {
+				return found, err
+			}
+			found = true
+			text := strings.TrimSpace(strings.ReplaceAll(string(raw), "\r\n", "\n"))
+			if line := who + ": " + e.Name(); !slices.Contains(texts[text], line) {
+				texts[text] = append(texts[text], line)
+			}
+		}
+		return found, err
+	}
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		return fmt.Errorf("go env GOROOT: %w", err)
+	}
+	if found, err := add("the Go standard library", strings.TrimSpace(string(root))); err != nil || !found {
+		return errors.Join(fmt.Errorf("there is no licence of Go in %s", root), err)
+	}
+	seen := map[string]bool{}
+	for _, p := range packages {
+		if p.Standard || p.Module == nil || p.Module.Version == "" { // ours has no version
+			continue
+		}
+		// A package may have a licence of its own, between it and the module's.
+		for dir := p.Dir; !seen[dir]; dir = filepath.Dir(dir) {
+			seen[dir] = true
+			below, err := filepath.Rel(p.Module.Dir, dir)
+			if err != nil {
+				return err
+			}
+			found, err := add(strings.TrimSuffix(p.Module.Path+" "+p.Module.Version+", "+filepath.ToSlash(below), ", ."), dir)
+			if err != nil {
+				return err
+			}
+			if below != "." {
+				continue
+			}
+			if !found {
+				return fmt.Errorf("%s has no file of a licence in %s: look whether it may be linked", p.Module.Path, dir)
+			}
+			break
+		}
+	}
+	var all []string
+	for text, whose := range texts {
+		slices.Sort(whose)
+		all = append(all, strings.Join(whose, "\n")+"\n\n"+text+"\n")
+	}
+	slices.Sort(all)
+	_, err = io.WriteString(out, head+"\n"+strings.Repeat("=", 80)+"\n"+strings.Join(all, "\n"+strings.Repeat("=", 80)+"\n"))
+	return err
+}
+
+// linked returns the packages that make up programs of ours.
+func linked(programs ...string) (out []goPackage, err error) {
+	cmd := exec.Command("go", append([]string{"list", "-deps", "-tags=netgo,osusergo", "-json=Dir,Standard,Module"}, programs...)...)
+	cmd.Env = append(os.Environ(), "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=1")
+	cmd.Stderr = os.Stderr
+	raw, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list: %w", err)
+	}
+	for d := json.NewDecoder(bytes.NewReader(raw)); ; {
+		var p goPackage
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return out, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("go list: %w", err)
+		}
+		out = append(out, p)
+	}
+}
