@@ -6,6 +6,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -48,7 +49,7 @@ var (
 )
 
 func main() {
-	if err := write(os.Stdout); err != nil {
+	if err := write(context.Background(), os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "notices:", err)
 		os.Exit(1)
 	}
@@ -56,8 +57,8 @@ func main() {
 
 // write prints the notices of what the programs are made of on Linux, where they
 // are released.
-func write(out io.Writer) error {
-	packages, err := linked("./cmd/extract", "./cmd/query", "./cmd/sandbox")
+func write(ctx context.Context, out io.Writer) error {
+	packages, err := linked(ctx, "./cmd/extract", "./cmd/query", "./cmd/sandbox")
 	if err != nil {
 		return err
 	}
@@ -80,7 +81,7 @@ func write(out io.Writer) error {
 		}
 		return found, err
 	}
-	root, err := exec.Command("go", "env", "GOROOT").Output()
+	root, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
 	if err != nil {
 		return fmt.Errorf("go env GOROOT: %w", err)
 	}
@@ -123,8 +124,8 @@ func write(out io.Writer) error {
 }
 
 // linked returns the packages that make up programs of ours.
-func linked(programs ...string) (out []goPackage, err error) {
-	cmd := exec.Command("go", append([]string{"list", "-deps", "-tags=netgo,osusergo", "-json=Dir,Standard,Module"}, programs...)...)
+func linked(ctx context.Context, programs ...string) (out []goPackage, err error) {
+	cmd := exec.CommandContext(ctx, "go", append([]string{"list", "-deps", "-tags=netgo,osusergo", "-json=Dir,Standard,Module"}, programs...)...)
 	cmd.Env = append(os.Environ(), "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=1")
 	cmd.Stderr = os.Stderr
 	raw, err := cmd.Output()
