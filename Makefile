@@ -66,9 +66,10 @@ fuzz: ## Fuzz the decoder, its way back, the journal and what is made visible, F
 	go test ./internal/words -run '^$$' -fuzz '^FuzzWords$$' -fuzztime $(FUZZTIME)
 
 .PHONY: crash
-crash: ## Fail every disk operation once, and kill -9 the real program 300 times
+crash: ## Fail every disk operation once, and kill -9 the real program 1,000 times
 	go test ./internal/sink -run Operation -timeout 60m -args -every 1
-	go test ./cmd/internal/e2e -run TestKilledRuns -timeout 60m -v -args -kills 300
+	go test ./cmd/internal/e2e -run TestKilledRuns -timeout 120m -v -args -kills 800
+	go test ./cmd/internal/e2e -run TestKilledMaintenance -timeout 60m -v -args -maintenance-kills 200
 
 .PHONY: damage
 damage: ## Every kind of damage to every kind of file, under every command (about an hour)

@@ -7,14 +7,17 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
 
+	"callhouse/cmd/internal/cli"
 	"callhouse/internal/layout"
 	"callhouse/internal/sandbox"
 )
@@ -91,4 +94,65 @@ func TestKilledRuns(t *testing.T) {
 		t.Errorf("outcomes of the runs after %d kills: %v", killed, outcomes)
 	}
 	t.Logf("%d kills, %d snapshots, %d requests, %d details again; outcomes %v", killed, committed, s.Requests, s.DetailsUnchanged, outcomes)
+}
+
+// maintenanceKills is how many commands TestKilledMaintenance kills; make crash has 200.
+var maintenanceKills = flag.Int("maintenance-kills", 4, "how many commands TestKilledMaintenance kills")
+
+// Commands that work on the files are killed with SIGKILL at random moments, with
+// nights in between. After each kill the warehouse opens and is whole, and no call
+// is lost; in the end it equals the sandbox.
+func TestKilledMaintenance(t *testing.T) {
+	t.Parallel()
+	bin := filepath.Join(t.TempDir(), "extract") // which is this test, as a program
+	self, err := os.Executable()
+	if err == nil {
+		err = os.Symlink(self, bin)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 14, Calls: 400, Days: 70}})
+	c.mustExtract()
+	old := filepath.Join(t.TempDir(), "old")
+	orders := [][]string{{"compact", "--all"}, {"forget", "--yes", "--call-id"}, {"rollback"}, {"migrate", "--warehouse", old}}
+	outcomes := map[string]int{}
+	for n := range *maintenanceKills {
+		order := slices.Clone(orders[n%len(orders)])
+		switch order[0] {
+		case "forget":
+			order = append(order, fmt.Sprint("nobody-", n)) // no call of that id: every snapshot is made anew all the same
+		case "migrate":
+			copyTree(t, filepath.Join("..", "..", "..", "internal", "sink", "testdata", "format-1", "warehouse"), old)
+		}
+		calls := c.one("SELECT count(*) FROM calls")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.Int64N(int64(250*time.Millisecond))))
+		cmd := exec.CommandContext(ctx, bin, append([]string{"--warehouse", c.warehouse, "--quiet"}, order...)...)
+		if err := cmd.Run(); err != nil && ctx.Err() == nil {
+			t.Fatalf("%v: %v", order, err)
+		}
+		cancel()
+		outcomes[fmt.Sprint(order[0], " ", cmd.ProcessState)]++
+		for _, root := range []string{c.warehouse, old} {
+			if _, err := os.Stat(root); err != nil {
+				continue
+			}
+			if v := extract(t.Context(), "verify", "--all", "--warehouse", root); v.code != cli.ExitOK {
+				t.Fatalf("after a kill of %v: %s%s", order, v.stdout, v.stderr)
+			}
+		}
+		if order[0] == "migrate" {
+			if r := extract(t.Context(), "migrate", "--warehouse", old); r.code != cli.ExitOK {
+				t.Fatalf("migrate after a kill: %s", r.stderr)
+			}
+			continue
+		}
+		if now := c.one("SELECT count(*) FROM calls"); order[0] != "rollback" && now != calls {
+			t.Fatalf("after a kill of %v there are %v calls, there were %v", order, now, calls)
+		}
+		c.clock.Advance(5 * time.Hour)
+		c.mustExtract()
+	}
+	sameAsTruth(t, c)
+	t.Logf("%v", outcomes)
 }
