@@ -70,6 +70,9 @@ Apart from the API, without key or limit:
 func (f *serveFlags) prepare(now time.Time) (sandbox.Options, error) {
 	o := f.options
 	o.Limiter = sandbox.Algorithm(f.limiter)
+	// The data's clock may be frozen, far from now; an extract that goes by the real
+	// one would take that for a wrong clock.
+	o.DateNow = time.Now
 	origin := now.UTC().Truncate(24 * time.Hour)
 	if !f.now.IsZero() {
 		f.clock = "frozen"

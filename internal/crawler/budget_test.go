@@ -62,7 +62,7 @@ func tryBudget(t *testing.T, algorithm string, workers int, low, high time.Durat
 	for range workers {
 		wg.Go(func() {
 			for ctx.Err() == nil {
-				_, _ = c.fetch(ctx, detail, "http://calls.test/", ok)
+				_, _ = c.fetch(ctx, detail, "http://calls.test/", false, ok)
 			}
 		})
 	}

@@ -19,16 +19,26 @@ import (
 const (
 	connectTimeout = 10 * time.Second
 	headerTimeout  = 60 * time.Second // from sending to the answer's beginning
-	idleTimeout    = 30 * time.Second // between two pieces of a body
+	pieceTimeout   = 30 * time.Second // for each piece of a body
 	requestTimeout = 5 * time.Minute
 	graceTimeout   = 2 * time.Second // for what is in flight when a run is stopped
 )
 
+// piece is how much of a body must arrive in each pieceTimeout, or all that is
+// left of it: about a kilobyte a second. Silence is no measure: a byte now and
+// then breaks it.
+const piece = 32 << 10
+
 const (
-	maxBody      = 64 << 20
+	// maxBody bounds what is kept of a body: one call, or one page.
+	maxBody      = 32 << 20
 	maxErrorBody = 64 << 10
-	// Bodies over largeBody are read one at a time, so that many workers cannot
-	// hold maxBody each.
+	// Of a longer body that holds one item the end is read too, where it tells
+	// how to go on; but no more than maxSkipped of it, and maxTail is kept.
+	maxSkipped = 256 << 20
+	maxTail    = 64 << 10
+	// Bodies over largeBody are read, and kept, one at a time, so that many workers
+	// cannot hold maxBody each.
 	largeBody = 1 << 20
 )
 
@@ -39,15 +49,11 @@ type kind uint8
 
 const (
 	page kind = iota
+	part      // of a page that could not be had as a whole
 	detail
 )
 
-func (k kind) String() string {
-	if k == page {
-		return "page"
-	}
-	return "detail"
-}
+func (k kind) String() string { return [...]string{"page", "part of a page", "detail"}[k] }
 
 // client sends single attempts.
 type client struct {
@@ -57,7 +63,7 @@ type client struct {
 	secrets *words.Secrets // what failures do not repeat
 	agent   string
 	now     func() time.Time
-	large   chan struct{} // held while a large body is read
+	large   chan struct{} // held while a large body is
 	ownIdle func()
 }
 
@@ -125,18 +131,30 @@ type emptyBody struct{}
 func (emptyBody) Read([]byte) (int, error) { return 0, io.EOF }
 func (emptyBody) Close() error             { return nil }
 
-// answer is a good answer, whole.
+// answer is what came of a request: a good answer, whole, or with a failure as
+// much of it as arrived.
 type answer struct {
 	status int
 	body   []byte
+	tail   []byte    // its end, also of one that was too large to keep; nil: not known
 	at     time.Time // when it had arrived
+	date   time.Time // by the service's clock; zero: it does not say
+	free   func()    // to be called when the body is no longer needed; nil: it need not be
 }
 
-// send makes one attempt. began is called exactly once, as soon as the service
+// done lets the next large body in.
+func (a *answer) done() {
+	if a.free != nil {
+		a.free()
+	}
+}
+
+// send makes one attempt. toEnd says that the end of a body is wanted which is
+// too large to keep. began is called exactly once, as soon as the service
 // cannot count the request any more: when its answer has begun, or when the
 // attempt has ended without one. When ctx is done, the request in flight has
 // graceTimeout to finish.
-func (c *client) send(ctx context.Context, address string, began func()) (answer, *failure) {
+func (c *client) send(ctx context.Context, address string, toEnd bool, began func()) (answer, *failure) {
 	rctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	idle := time.AfterFunc(headerTimeout, func() { cancel(errTimeout) })
@@ -163,22 +181,28 @@ func (c *client) send(ctx context.Context, address string, began func()) (answer
 		return answer{}, c.failed(ctx, rctx, err, false)
 	}
 	defer func() { _ = res.Body.Close() }()
+	ans := answer{status: res.StatusCode}
+	if date, err := http.ParseTime(res.Header.Get("Date")); err == nil {
+		ans.date = date
+	}
+	idle.Reset(pieceTimeout)
 	body := &deadlineReader{r: res.Body, timer: idle}
-
 	if res.StatusCode != http.StatusOK {
 		raw, _ := io.ReadAll(io.LimitReader(body, maxErrorBody))
-		return answer{}, c.refused(res, raw)
+		return ans, c.refused(res, raw)
 	}
-	raw, err := c.read(rctx, body)
-	if err != nil {
-		if errors.Is(err, errTooLarge) {
-			return answer{}, &failure{class: tooLarge, status: res.StatusCode}
-		}
+	err = c.read(rctx, &ans, body, res.ContentLength, toEnd)
+	ans.at = c.now()
+	switch {
+	case errors.Is(err, errTooLarge):
+		return ans, &failure{class: tooLarge, status: res.StatusCode}
+	case err != nil:
 		f := c.failed(ctx, rctx, err, true)
 		f.status = res.StatusCode
-		return answer{}, f
+		return ans, f
 	}
-	return answer{res.StatusCode, raw, c.now()}, nil
+	ans.tail = ans.body[max(0, len(ans.body)-maxTail):]
+	return ans, nil
 }
 
 // failed makes a failure of an error of net/http. began says that the answer had
@@ -228,34 +252,82 @@ func (c *client) refused(res *http.Response, raw []byte) *failure {
 
 var errTooLarge = fmt.Errorf("the body is over %d MiB", maxBody>>20)
 
-// read reads a whole body, into a slice of its own.
-func (c *client) read(ctx context.Context, r *deadlineReader) ([]byte, error) {
-	raw, err := io.ReadAll(io.LimitReader(r, largeBody))
-	if err != nil || len(raw) < largeBody {
-		return raw, err
+// read reads a body, of the given size if that is not below zero.
+func (c *client) read(ctx context.Context, a *answer, r *deadlineReader, size int64, toEnd bool) (err error) {
+	if a.body, err = readTo(nil, r, 16<<10, largeBody); err != nil || len(a.body) < largeBody {
+		return err
 	}
 	r.timer.Stop()
 	select {
 	case c.large <- struct{}{}:
-		defer func() { <-c.large }()
+		a.free = func() { <-c.large }
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
-	r.timer.Reset(idleTimeout)
-	rest, err := io.ReadAll(io.LimitReader(r, maxBody-largeBody+1))
-	if err == nil && len(raw)+len(rest) > maxBody {
-		err = errTooLarge
+	r.timer.Reset(pieceTimeout)
+	a.body, err = readTo(a.body, r, int(min(max(size, 0), maxBody))+1, maxBody+1)
+	if err != nil || len(a.body) <= maxBody {
+		return err
 	}
-	return append(raw, rest...), err
+	if toEnd {
+		a.tail = readTail(r)
+	}
+	return errTooLarge
 }
 
-// deadlineReader puts off a timer at every piece that it reads.
+// readTo reads on, until raw has most bytes or the body ends. room is how many it
+// may have.
+func readTo(raw []byte, r io.Reader, room, most int) ([]byte, error) {
+	for len(raw) < most {
+		if len(raw) == cap(raw) {
+			room = min(max(room, 2*len(raw)), most)
+			raw = append(make([]byte, 0, room), raw...)
+		}
+		n, err := r.Read(raw[len(raw):min(cap(raw), most)])
+		raw = raw[:len(raw)+n]
+		if errors.Is(err, io.EOF) {
+			return raw, nil
+		} else if err != nil {
+			return raw, err
+		}
+	}
+	return raw, nil
+}
+
+// readTail reads a body to its end, and returns its last bytes; nil where the end
+// does not come.
+func readTail(r io.Reader) []byte {
+	room := make([]byte, 2*maxTail)
+	have := 0
+	for skipped := 0; skipped < maxSkipped; {
+		n, err := r.Read(room[have:])
+		skipped += n
+		have += n
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				return room[:have]
+			}
+			return nil
+		}
+		if have == len(room) {
+			have = copy(room, room[maxTail:])
+		}
+	}
+	return nil
+}
+
+// deadlineReader puts off a timer at every piece that it has read.
 type deadlineReader struct {
 	r     io.Reader
 	timer *time.Timer
+	got   int
 }
 
 func (d *deadlineReader) Read(p []byte) (int, error) {
-	d.timer.Reset(idleTimeout)
-	return d.r.Read(p)
+	n, err := d.r.Read(p)
+	if d.got += n; d.got >= piece {
+		d.timer.Reset(pieceTimeout)
+		d.got = 0
+	}
+	return n, err
 }

@@ -43,7 +43,7 @@ func TestBrokenConnectionIsNotSentTwiceUnseen(t *testing.T) {
 					_ = res.Body.Close()
 					return nil
 				}
-				_, f := c.client.send(t.Context(), c.client.base, func() {})
+				_, f := c.client.send(t.Context(), c.client.base, false, func() {})
 				return f
 			}
 			if f := send(); f != nil {
@@ -116,7 +116,7 @@ func TestRequestsAreWellFormed(t *testing.T) {
 			"a%2Fb":       "/v3/calls/a%252Fb",
 			"a;b\r\nHost": "/v3/calls/a%3Bb%0D%0AHost",
 		} {
-			if _, f := c.client.send(t.Context(), c.client.callURL(id), func() {}); f != nil {
+			if _, f := c.client.send(t.Context(), c.client.callURL(id), false, func() {}); f != nil {
 				t.Fatal(id, f)
 			}
 			if seen.RequestURI != prefix+want {
@@ -186,7 +186,8 @@ func TestBodies(t *testing.T) {
 		"/bomb":  {class: tooLarge},
 		"/short": {class: cutShort},
 	} {
-		a, f := c.client.send(t.Context(), s.URL+path, func() {})
+		a, f := c.client.send(t.Context(), s.URL+path, false, func() {})
+		a.done()
 		switch {
 		case want.size > 0 && (f != nil || len(a.body) != want.size):
 			t.Errorf("%s: %d bytes, %v", path, len(a.body), f)

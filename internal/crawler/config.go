@@ -1,6 +1,7 @@
 package crawler
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -71,6 +72,13 @@ type Config struct {
 	// at least DownFailures bad ones in a row (10 min, 20).
 	DownAfter    time.Duration
 	DownFailures int
+
+	// Ready is called once, after the service has answered for the first time and its
+	// clock has been found to agree with ours, and before anything is asked of the
+	// store or put into it. Its error ends the run. nil: nothing.
+	Ready func(context.Context) error
+	// AnyClock goes on where the service's clock and ours are far apart.
+	AnyClock bool
 
 	Version   string            // for the User-Agent
 	Transport http.RoundTripper // nil: ours

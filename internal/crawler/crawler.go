@@ -31,6 +31,7 @@ type Crawler struct {
 	readers        sync.Pool
 	probes         chan probe // holds one: the last probe
 	stopping       atomic.Bool
+	clockSeen      atomic.Bool // the service's clock was compared with ours
 	// Items listed without and with a key for what the service fills in later.
 	thinItems, fullItems atomic.Int64
 
@@ -75,8 +76,8 @@ var errDeadline = errors.New("the run's time is over")
 // (SetAside, Problems); see [Report.Complete].
 //
 // An error is an [*AuthError], [*UnreachableError], [*AddressError],
-// [*ServiceDownError] or [*StoreError], perhaps joined with another. What was
-// fetched before it is committed too.
+// [*ServiceDownError], [*ClockError] or [*StoreError], perhaps joined with another,
+// or what Config.Ready returned. What was fetched before it is committed too.
 func (c *Crawler) Run(ctx context.Context) (Report, error) {
 	started := c.cfg.Now()
 	c.meter.mu.Lock()
@@ -95,6 +96,9 @@ func (c *Crawler) Run(ctx context.Context) (Report, error) {
 
 	err := c.crawl(rctx)
 	c.meter.update(func(p *Progress) { p.Phase = Finishing })
+	if clock := (*ClockError)(nil); errors.As(err, &clock) {
+		return c.meter.report(c.Progress()), err // there is nothing to commit, nor should there be
+	}
 	cctx, done := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
 	defer done()
 	err = errors.Join(err, c.checkpoint(cctx, true))
@@ -102,6 +106,9 @@ func (c *Crawler) Run(ctx context.Context) (Report, error) {
 
 	r := c.meter.report(c.Progress())
 	r.Started, r.Ended = started, c.cfg.Now()
+	if n := r.Unaccounted(); err == nil && n != 0 {
+		c.log.Error("listed calls are neither stored nor set aside", "calls", n)
+	}
 	if rctx.Err() != nil {
 		r.DeadlineHit = ctx.Err() == nil
 		r.Interrupted = !r.DeadlineHit

@@ -38,7 +38,7 @@ func (c *Crawler) fetchDetails(ctx context.Context) error {
 			}
 			break
 		}
-		if due.StartAt.OK && due.StartAt.V < c.since {
+		if due.StartAt.OK && due.StartAt.V < c.since && c.since > 0 {
 			continue
 		}
 		if stopped = ctx.Err() != nil || c.stopping.Load(); stopped {
@@ -69,8 +69,8 @@ func (c *Crawler) fetchDetail(ctx context.Context, id string) error {
 	if ctx.Err() != nil {
 		return nil
 	}
-	var rec schema.Record
-	f, err := c.fetch(ctx, detail, c.client.callURL(id), func(a answer) error {
+	var failed error // of the store
+	f, err := c.fetch(ctx, detail, c.client.callURL(id), false, func(a answer) error {
 		h, err := c.read(a.body, schema.KindDetail)
 		if err != nil {
 			return err
@@ -78,7 +78,7 @@ func (c *Crawler) fetchDetail(ctx context.Context, id string) error {
 		if h.id != id {
 			return fmt.Errorf("%w: %q", errOtherCall, c.client.secrets.Clip(h.id, 80))
 		}
-		rec = schema.Record{Kind: schema.KindDetail, CallID: id, FetchedAt: a.at.UnixMilli(), Body: a.body}
+		failed = c.put(ctx, schema.Record{Kind: schema.KindDetail, CallID: id, FetchedAt: a.at.UnixMilli(), Body: a.body})
 		return nil
 	})
 	switch {
@@ -86,7 +86,7 @@ func (c *Crawler) fetchDetail(ctx context.Context, id string) error {
 		return err
 	case f == nil:
 		c.meter.update(func(p *Progress) { p.DetailsFetched++ })
-		return c.put(ctx, rec)
+		return failed
 	case f.class == canceled:
 		return nil
 	}

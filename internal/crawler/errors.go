@@ -59,10 +59,17 @@ func (e *AddressError) Unwrap() error { return e.Err }
 type ServiceDownError struct {
 	Failures int           // in a row
 	For      time.Duration // since the last good answer
-	Err      error         // the last failure
+	// Wait is how long the service asks to wait, if that is what is too long, and
+	// Patience how long the run goes on at the most without a good answer.
+	Wait, Patience time.Duration
+	Err            error // the last failure
 }
 
 func (e *ServiceDownError) Error() string {
+	if e.Wait > 0 {
+		return fmt.Sprintf("the service asks to wait for %v, and a run goes on for %v at the most without a good answer: %v",
+			e.Wait.Round(time.Second), e.Patience, e.Err)
+	}
 	return fmt.Sprintf("the service fails: %d requests in a row, for %v, the last with: %v",
 		e.Failures, e.For.Round(time.Second), e.Err)
 }
@@ -84,4 +91,13 @@ func codeText(code string) string {
 		return ""
 	}
 	return ", " + code
+}
+
+// ClockError says that the service's clock and ours are more than a day apart.
+// Nothing was stored.
+type ClockError struct{ Ours, Theirs time.Time }
+
+func (e *ClockError) Error() string {
+	return fmt.Sprintf("this machine's clock says %s, the service's says %s: they are more than a day apart, and times would be stored wrong",
+		e.Ours.UTC().Format(time.RFC3339), e.Theirs.UTC().Format(time.RFC3339))
 }

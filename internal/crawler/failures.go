@@ -33,6 +33,7 @@ const (
 	untrusted
 	cutShort
 	wrongBody
+	broken
 	tooLarge
 	canceled
 	classes
@@ -46,6 +47,7 @@ const (
 	setAside       // a detail: report the call and go on; the next run tries again
 	gone           // a detail: the call is listed and has no record, if the service says so in its own words
 	endList        // a page: leave the rest of the list to the next run, go on with the details
+	narrow         // a page: ask with a smaller limit; one item alone is set aside; see narrow.go
 	goAround       // a page: ask with fewer parameters, or from where we are without the cursor; else endList
 	badBase        // a page: stop the run, *AddressError; or endList, where the list did answer before
 	badKey         // stop the run: *AuthError
@@ -81,16 +83,17 @@ var rules = [classes]rule{
 	notFound:     {"404 not found", 1, 1, 0, badBase, gone, false},
 	conflict:     {"409 conflict", 5, 3, 2 * time.Second, endList, setAside, false},
 	rateLimited:  {"429 rate limited", always, always, 0, 0, 0, false},
-	serverError:  {"500 server error", 8, 4, time.Second, endList, setAside, true},
+	serverError:  {"500 server error", 8, 4, time.Second, narrow, setAside, true},
 	unavailable:  {"502, 503 or 504 unavailable", 8, 5, 2 * time.Second, endList, setAside, true},
 	redirected:   {"3xx redirect", 1, 1, 0, badBase, setAside, false},
 	otherStatus:  {"unknown status", 1, 1, 0, badBase, setAside, false},
-	timedOut:     {"no answer in time", 6, 3, time.Second, endList, setAside, true},
+	timedOut:     {"no answer in time", 6, 3, time.Second, narrow, setAside, true},
 	noConnection: {"no connection, or lost", 8, 4, time.Second, endList, setAside, true},
 	untrusted:    {"certificate not trusted", 1, 1, 0, endList, setAside, false},
-	cutShort:     {"body cut short", 6, 4, time.Second, endList, setAside, true},
+	cutShort:     {"body cut short", 6, 4, time.Second, narrow, setAside, true},
 	wrongBody:    {"200 with a wrong body", 5, 3, time.Second, badBase, setAside, false},
-	tooLarge:     {"body over 64 MiB", 1, 1, 0, endList, setAside, false},
+	broken:       {"200 with a page that cannot be taken apart", 1, 3, time.Second, narrow, setAside, false},
+	tooLarge:     {fmt.Sprintf("body over %d MiB", maxBody>>20), 1, 1, 0, narrow, setAside, false},
 	canceled:     {"canceled", 1, 1, 0, 0, 0, false},
 }
 
@@ -103,17 +106,20 @@ const (
 
 // attempts returns how often a request of this kind is tried.
 func (r *rule) attempts(k kind) int {
-	if k == page {
+	switch k {
+	case page:
 		return r.pages
+	case part:
+		return min(r.pages, partAttempts)
 	}
 	return r.details
 }
 
 func (r *rule) after(k kind) after {
-	if k == page {
-		return r.ofPage
+	if k == detail {
+		return r.ofDetail
 	}
-	return r.ofDetail
+	return r.ofPage
 }
 
 // waits returns the waits between the attempts of one request.
@@ -134,6 +140,12 @@ type failure struct {
 	target  string   // where a redirect points
 	wait    time.Duration
 	err     error
+
+	// Of a page that has its items, and whose body is no good all the same:
+	listed bool   // it is one
+	sound  int    // so many items came before the trouble
+	told   bool   // it tells the next cursor,
+	next   string // which is this
 }
 
 func (f *failure) Error() string {

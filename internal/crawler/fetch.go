@@ -2,6 +2,7 @@ package crawler
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -9,11 +10,12 @@ import (
 )
 
 // fetch asks for one thing until it has a good answer, or until the table of
-// failures says that it is enough. accept looks into an answer and says what is
-// wrong with it.
+// failures says that it is enough. accept looks into an answer, also into what
+// there is of a page that was cut short, and says what is wrong with it. toEnd is
+// for client.send.
 //
 // It returns the failure that it ended with, or an error that ends the run.
-func (c *Crawler) fetch(ctx context.Context, k kind, address string, accept func(answer) error) (*failure, error) {
+func (c *Crawler) fetch(ctx context.Context, k kind, address string, toEnd bool, accept func(answer) error) (*failure, error) {
 	var waits backoff.BackOff
 	for attempt, retry := 1, false; ; retry = true {
 		t, err := c.budget.acquire(ctx)
@@ -21,12 +23,23 @@ func (c *Crawler) fetch(ctx context.Context, k kind, address string, accept func
 			return &failure{class: canceled, err: err}, nil
 		}
 		c.meter.sent(k, retry)
-		ans, f := c.client.send(ctx, address, func() { c.budget.answered(t) })
-		if f == nil {
-			if err := accept(ans); err != nil {
+		ans, f := c.client.send(ctx, address, toEnd, func() { c.budget.answered(t) })
+		if err := c.checkClock(&ans, f); err != nil {
+			ans.done()
+			c.meter.ended(f)
+			return f, err
+		}
+		if f == nil || k != detail && len(ans.body) > 0 {
+			err := accept(ans)
+			switch {
+			case f != nil || err == nil:
+			case errors.Is(err, errBroken):
+				f = &failure{class: broken, status: ans.status, err: err}
+			default:
 				f = &failure{class: wrongBody, status: ans.status, err: err}
 			}
 		}
+		ans.done()
 		c.meter.ended(f)
 		if f == nil {
 			c.health.good()
@@ -91,9 +104,10 @@ type health struct {
 	mu       sync.Mutex
 	began    time.Time
 	lastGood time.Time
-	failures int  // since then
-	heard    bool // something has answered, well or not
-	worked   bool // there was a good answer
+	firstBad time.Time // since then
+	failures int       // since then
+	heard    bool      // something has answered, well or not
+	worked   bool      // there was a good answer
 	last     *failure
 }
 
@@ -120,10 +134,13 @@ func (h *health) everWorked() bool {
 func (h *health) bad(f *failure, cfg *Config, base string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	now := time.Now()
+	if h.failures == 0 {
+		h.firstBad = now
+	}
 	h.failures++
 	h.last = f
 	h.heard = h.heard || f.status != 0
-	now := time.Now()
 	if !h.heard {
 		long := now.Sub(h.began) >= firstContact && h.failures > 1
 		if f.class == untrusted || h.failures >= firstContactTries || long {
@@ -132,6 +149,9 @@ func (h *health) bad(f *failure, cfg *Config, base string) error {
 	}
 	if down := now.Sub(h.lastGood); h.failures >= cfg.DownFailures && down >= cfg.DownAfter {
 		return &ServiceDownError{Failures: h.failures, For: down, Err: f}
+	}
+	if patience := 2 * cfg.DownAfter; now.Add(f.wait).Sub(h.firstBad) >= patience {
+		return &ServiceDownError{Failures: h.failures, For: now.Sub(h.lastGood), Wait: f.wait, Patience: patience, Err: f}
 	}
 	return nil
 }

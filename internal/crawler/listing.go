@@ -20,6 +20,11 @@ const (
 // relied on where the service did not accept sort_order.
 const orderProof = 3
 
+// earliest is the first start_at, ms, that is believed: of the year 2000. An
+// earlier one is no time of a call (-1, or seconds for milliseconds). Such a call
+// is stored as it was sent, and its place on the list tells nothing of the order.
+const earliest = 946_684_800_000
+
 // listing goes over one stretch of the list: the calls with from <= start_at < to,
 // newest first, page by page.
 //
@@ -49,7 +54,10 @@ type listing struct {
 	seen     *lately // ids on the last pages, with what was sent for them
 	cursors  *lately
 	restarts int
+	arounds  int
 	againAt  int64 // the lowest start_at at the last restart; 0: there was none
+
+	ahead *ahead // the first page, where it was asked for before
 
 	// A list that goes round with ever new cursors is found by the first call of
 	// one page, kept until twice as many pages have gone by.
@@ -79,7 +87,13 @@ func (l *listing) walk(ctx context.Context) (interrupted bool, err error) {
 			return true, nil
 		}
 		asked := *q
-		p, f, err := l.c.fetchPage(ctx, q)
+		var p pageData
+		var f *failure
+		if l.ahead != nil {
+			q, p, f, l.ahead = l.ahead.q, l.ahead.page, l.ahead.failure, nil
+		} else {
+			p, f, err = l.c.fetchPage(ctx, q)
+		}
 		switch {
 		case err != nil:
 			return false, err
@@ -89,6 +103,11 @@ func (l *listing) walk(ctx context.Context) (interrupted bool, err error) {
 			l.c.log.Info("a cursor is no longer accepted", "failure", f)
 			if q = l.again("a cursor was refused: " + f.Error()); q == nil {
 				return false, nil
+			}
+			continue
+		case f != nil && rules[f.class].ofPage == narrow && (f.listed || f.class != tooLarge):
+			if q, err = l.narrow(ctx, q, f); q == nil || err != nil {
+				return ctx.Err() != nil, err
 			}
 			continue
 		case f != nil:
@@ -115,6 +134,9 @@ func (l *listing) first() *query {
 	q := &query{sorted: true, before: l.to}
 	if l.to != forever {
 		q.after = max(0, l.from-1)
+	}
+	if l.to-1 == l.from { // what an item left that could not be had: it alone is tried
+		q.limit, q.room = 1, 1
 	}
 	return q
 }
@@ -163,10 +185,12 @@ func (l *listing) take(ctx context.Context, q *query, p *pageData) (*query, erro
 
 	end := p.next == "" && !redo
 	below := l.ordered() && l.low < l.from
+	stored := int64(len(recs))
 	recs = l.record(recs, p.at, end)
 	if err := l.c.put(ctx, recs...); err != nil {
 		return nil, err
 	}
+	l.c.meter.update(func(pr *Progress) { pr.ItemsStored += stored })
 	l.c.seeTotal(l, p)
 	switch {
 	case end && l.doubt:
@@ -202,7 +226,7 @@ func (l *listing) round(p *pageData) bool {
 
 // next returns the page after p.
 func (l *listing) next(q *query, p *pageData) *query {
-	if l.anchor && l.canAnchor() && l.low+1 < q.before {
+	if q.room == 0 && l.anchor && l.canAnchor() && l.low+1 < q.before {
 		return l.anchored()
 	}
 	if !l.cursors.add(p.next, 0) {
@@ -210,6 +234,11 @@ func (l *listing) next(q *query, p *pageData) *query {
 	}
 	n := *q
 	n.cursor = p.next
+	if n.room -= len(p.items); len(p.items) == 0 {
+		n.room = 0
+	}
+	n.room = max(n.room, 0)
+	n.limit = min(n.limit, n.room)
 	return &n
 }
 
@@ -267,13 +296,19 @@ func (l *listing) ordered() bool {
 func (l *listing) records(p *pageData) (recs []schema.Record, fresh int, repeated bool, err error) {
 	recs = make([]schema.Record, 0, len(p.items)+1)
 	above, last := l.low, l.low
-	for _, item := range p.items {
+	var again, before, aside int64
+	for i, item := range p.items {
+		sum := maphash.Bytes(l.seen.seed, item)
 		h, err := l.c.read(item, schema.KindItem)
 		if err != nil {
-			l.c.meter.setAside(idOf(item), err.Error())
+			if !l.seen.add(fmt.Sprintf("\x00%x", sum), sum) { // no id begins so
+				again++
+				continue
+			}
+			aside++
+			l.c.meter.setAside(idOf(item), fmt.Sprintf("%v (%s)", err, l.place(i)))
 			continue
 		}
-		sum := maphash.Bytes(l.seen.seed, item)
 		was, known := l.seen.get(h.id)
 		l.seen.put(h.id, sum)
 		if known {
@@ -281,21 +316,29 @@ func (l *listing) records(p *pageData) (recs []schema.Record, fresh int, repeate
 		} else {
 			fresh++
 		}
-		if h.start.OK {
+		if h.start.OK && h.start.V >= earliest {
 			l.low = min(l.low, h.start.V)
-		}
-		if h.start.OK && !known {
-			l.rising = l.rising || h.start.V > above
-			if h.start.V > last {
-				l.shuffle, l.pages = true, -1 // take counts this page
+			if !known {
+				l.rising = l.rising || h.start.V > above
+				if h.start.V > last {
+					l.shuffle, l.pages = true, -1 // take counts this page
+				}
+				last = h.start.V
 			}
-			last = h.start.V
 		}
-		if known && was == sum || h.start.OK && h.start.V < l.since {
-			continue
+		switch {
+		case known && was == sum:
+			again++
+		case h.start.OK && h.start.V < l.since && l.since > 0:
+			before++
+		default:
+			recs = append(recs, schema.Record{Kind: schema.KindItem, CallID: h.id, FetchedAt: p.at, Body: item})
 		}
-		recs = append(recs, schema.Record{Kind: schema.KindItem, CallID: h.id, FetchedAt: p.at, Body: item})
 	}
+	l.c.meter.update(func(pr *Progress) {
+		pr.CallsListed += int64(len(p.items))
+		pr.ItemsRepeated, pr.ItemsBefore, pr.ItemsAside = pr.ItemsRepeated+again, pr.ItemsBefore+before, pr.ItemsAside+aside
+	})
 	return recs, fresh, repeated, nil
 }
 
@@ -338,13 +381,4 @@ func (l *listing) failed(f *failure) error {
 func (l *listing) problem(why string) {
 	l.c.log.Warn("part of the list is left for the next run", "reason", why)
 	l.c.meter.problem(why)
-}
-
-// idOf finds an id in an item that could not be decoded, for the report.
-func idOf(item []byte) string {
-	var v struct {
-		ID string `json:"id"`
-	}
-	_ = json.Unmarshal(item, &v) // it is a courtesy
-	return v.ID
 }

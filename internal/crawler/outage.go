@@ -73,7 +73,8 @@ func (c *Crawler) tryService(ctx context.Context) *failure {
 		return &failure{class: canceled, err: err}
 	}
 	c.meter.sent(page, false)
-	_, f := c.client.send(ctx, c.client.base+"/v3/calls?limit=1", func() { c.budget.answered(t) })
+	ans, f := c.client.send(ctx, c.client.base+"/v3/calls?limit=1", false, func() { c.budget.answered(t) })
+	ans.done()
 	c.meter.ended(f)
 	if f != nil && f.class == rateLimited {
 		c.budget.limited(t, f.wait)

@@ -84,8 +84,8 @@ func TestBudgetClosesOnRefusal(t *testing.T) {
 					w.WriteHeader(http.StatusTooManyRequests)
 				}))
 				defer stop()
-				c := tester(t, tr, nil, nil)
-				if f, err := c.fetch(t.Context(), detail, "http://calls.test/", ok); f != nil || err != nil {
+				c := tester(t, tr, nil, func(cfg *Config) { cfg.DownAfter = time.Hour })
+				if f, err := c.fetch(t.Context(), detail, "http://calls.test/", false, ok); f != nil || err != nil {
 					t.Fatal(f, err)
 				}
 				if waited := asked[1].Sub(asked[0]); waited < tc.least || waited > tc.most {
@@ -111,7 +111,7 @@ func TestRefusalsSpendNoAttempt(t *testing.T) {
 		}))
 		defer stop()
 		c := tester(t, tr, nil, nil)
-		if f, err := c.fetch(t.Context(), detail, "http://calls.test/", ok); f != nil || err != nil || n != 16 {
+		if f, err := c.fetch(t.Context(), detail, "http://calls.test/", false, ok); f != nil || err != nil || n != 16 {
 			t.Errorf("%v, %v after %d requests", f, err, n)
 		}
 	})

@@ -1,11 +1,8 @@
 package crawler
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
 	"net/url"
 	"slices"
@@ -24,14 +21,22 @@ type query struct {
 	after  int64  // ask for start_at over after only; 0: no lower bound
 	before int64  // ask for start_at under before only; forever: no upper bound
 	cursor string // empty: the first page
-	one    bool   // ask for one item only
+	limit  int    // ask for so many items; 0: pageSize
+	// room is how many items, from here on, are known to hold one that cannot be
+	// had; 0: none is known.
+	room int
+}
+
+// size is how many items are asked for.
+func (q *query) size() int {
+	if q.limit == 0 {
+		return pageSize
+	}
+	return q.limit
 }
 
 func (q *query) values() url.Values {
-	v := url.Values{"limit": {strconv.Itoa(pageSize)}}
-	if q.one {
-		v.Set("limit", "1")
-	}
+	v := url.Values{"limit": {strconv.Itoa(q.size())}}
 	if q.sorted {
 		v.Set("sort_order", "desc")
 	}
@@ -47,46 +52,6 @@ func (q *query) values() url.Values {
 	return v
 }
 
-// pageData is a page as the service sent it.
-type pageData struct {
-	items []json.RawMessage // each in memory of its own
-	next  string            // empty: it was the last one
-	total int64             // -1: not said
-	at    int64             // when it arrived, ms
-}
-
-var errNoList = errors.New("not a page of a list: no items")
-
-// parsePage reads the envelope of a page. The cursor is opaque; a number is
-// passed on as it is written.
-func parsePage(body []byte) (pageData, error) {
-	var e struct {
-		Items *[]json.RawMessage `json:"items"`
-		Next  json.RawMessage    `json:"next_cursor"`
-		Total json.RawMessage    `json:"total_count"`
-	}
-	if err := json.Unmarshal(body, &e); err != nil {
-		return pageData{}, fmt.Errorf("read a page: %w", err)
-	}
-	if e.Items == nil {
-		return pageData{}, errNoList
-	}
-	p := pageData{items: *e.Items, total: -1}
-	switch next := bytes.TrimSpace(e.Next); {
-	case len(next) == 0 || string(next) == "null":
-	case next[0] == '"':
-		if err := json.Unmarshal(next, &p.next); err != nil {
-			return pageData{}, fmt.Errorf("read a page's cursor: %w", err)
-		}
-	default:
-		p.next = string(next)
-	}
-	if n, err := strconv.ParseInt(string(bytes.Trim(e.Total, `" `)), 10, 64); err == nil && n >= 0 {
-		p.total = n
-	}
-	return p, nil
-}
-
 // known is what was learned about one query parameter.
 type known uint8
 
@@ -97,7 +62,10 @@ const (
 )
 
 // filters is what the service accepts beside the contract's cursor and limit.
-type filters struct{ sort, after, before known }
+type filters struct {
+	sort, after, before known
+	greedy              bool // it sends more items than it was asked for
+}
 
 // apply leaves the parameters out of q that are known to be refused.
 func (fs *filters) apply(q *query) {
@@ -150,10 +118,15 @@ func (c *Crawler) fetchPage(ctx context.Context, q *query) (pageData, *failure, 
 	for {
 		c.filters.apply(q)
 		var p pageData
-		f, err := c.fetch(ctx, page, c.client.listURL(q.values()), func(a answer) error {
+		var told, listed bool
+		k := page
+		if q.size() < pageSize {
+			k = part
+		}
+		f, err := c.fetch(ctx, k, c.client.listURL(q.values()), q.size() == 1 && q.room > 0, func(a answer) error {
 			var err error
-			p, err = parsePage(a.body)
-			p.at = a.at.UnixMilli()
+			p, told, err = parsePage(a.body, a.tail)
+			p.at, listed = a.at.UnixMilli(), !errors.Is(err, errNoList)
 			return err
 		})
 		if err != nil {
@@ -161,9 +134,9 @@ func (c *Crawler) fetchPage(ctx context.Context, q *query) (pageData, *failure, 
 		}
 		if f == nil {
 			c.filters.worked(q)
+			c.filters.greedy = c.filters.greedy || len(p.items) > q.size()
 			c.meter.update(func(pr *Progress) {
 				pr.Pages++
-				pr.CallsListed += int64(len(p.items))
 				if p.total >= 0 && q.after == 0 && q.before == forever {
 					pr.TotalCount = p.total
 				}
@@ -174,6 +147,7 @@ func (c *Crawler) fetchPage(ctx context.Context, q *query) (pageData, *failure, 
 			c.log.Info("the service refuses a query parameter; going on without", "failure", f)
 			continue
 		}
+		f.listed, f.sound, f.told, f.next = listed, len(p.items), told, p.next
 		return p, f, nil
 	}
 }

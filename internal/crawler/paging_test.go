@@ -268,7 +268,7 @@ func TestListThatGoesRound(t *testing.T) {
 	const length = 777
 	l := &listing{rising: true}
 	for l.count = 1; l.count < 4*length; l.count++ {
-		p := &pageData{items: []json.RawMessage{fmt.Appendf(nil, `{"id":"%d"}`, l.count%length)}}
+		p := &pageData{items: [][]byte{fmt.Appendf(nil, `{"id":"%d"}`, l.count%length)}}
 		if l.round(p) {
 			if l.count < length {
 				t.Errorf("found after %d pages", l.count)

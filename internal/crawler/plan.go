@@ -52,7 +52,7 @@ func (c *Crawler) Plan(ctx context.Context, known int64) (Plan, error) {
 	defer c.client.close()
 	p := Plan{Known: known, Total: -1}
 	size := func(q *query) (int64, error) {
-		q.one = true
+		q.limit = 1
 		got, f, err := c.fetchPage(ctx, q)
 		switch {
 		case err != nil:

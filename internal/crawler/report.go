@@ -43,6 +43,10 @@ type Counts struct {
 
 	Pages          int64 // good ones
 	CallsListed    int64 // items on pages, repeated ones too
+	ItemsStored    int64 // of those: what the store has taken, news or not
+	ItemsRepeated  int64 // an earlier page of the same listing had the same
+	ItemsBefore    int64 // started before Since
+	ItemsAside     int64 // set aside
 	DetailsFetched int64
 	Missing        int64 // details that answer 404
 	SetAside       int64 // calls and items that kept failing
@@ -103,7 +107,14 @@ type Report struct {
 
 // Complete says that nothing which the run set out to fetch was left out.
 func (r *Report) Complete() bool {
-	return r.SetAside == 0 && len(r.Problems) == 0 && !r.Interrupted && !r.DeadlineHit
+	return r.SetAside == 0 && len(r.Problems) == 0 && r.Unaccounted() == 0 && !r.Interrupted && !r.DeadlineHit
+}
+
+// Unaccounted is how many of the listed items are neither stored, nor left out
+// for a reason that is known, nor set aside. Anything but 0 is a defect of ours.
+// It means something once the run is over, and did not end with a [*StoreError].
+func (c *Counts) Unaccounted() int64 {
+	return c.CallsListed - c.ItemsStored - c.ItemsRepeated - c.ItemsBefore - c.ItemsAside
 }
 
 // meter counts, for whoever looks at a run from outside.
@@ -135,10 +146,10 @@ func (m *meter) update(f func(p *Progress)) {
 func (m *meter) sent(k kind, retry bool) {
 	m.update(func(p *Progress) {
 		p.Requests++
-		if k == page {
-			p.PageRequests++
-		} else {
+		if k == detail {
 			p.DetailRequests++
+		} else {
+			p.PageRequests++
 		}
 		if retry {
 			p.Retries++
@@ -167,7 +178,7 @@ func (m *meter) ended(f *failure) {
 		switch f.class {
 		case rateLimited:
 			p.RateLimited++
-		case wrongBody, tooLarge:
+		case wrongBody, broken, tooLarge:
 			p.WrongBodies++
 		case timedOut, noConnection, untrusted, cutShort:
 			p.NetworkErrors++

@@ -32,6 +32,10 @@ type service struct {
 	answer func(n int, w http.ResponseWriter, r *http.Request) bool
 	pages  int
 	n      int
+	// raw, where it is not nil, is what stands for a call on a page, and rawPage
+	// what is sent of the page in the end; where that is nil, an error is.
+	raw     func(c testCall, item []byte) string
+	rawPage func(ids []string, body []byte) []byte
 }
 
 type testCall struct {
@@ -181,7 +185,28 @@ func (s *service) list(w http.ResponseWriter, q url.Values) {
 	if s.onPage != nil {
 		s.onPage(s.pages, &p)
 	}
+	if s.raw != nil {
+		s.writeRaw(w, &p)
+		return
+	}
 	writeTest(w, p)
+}
+
+// writeRaw writes a page that may be no JSON.
+func (s *service) writeRaw(w http.ResponseWriter, p *testPage) {
+	var items, ids []string
+	for i, item := range p.Items {
+		items, ids = append(items, s.raw(p.calls[i], item)), append(ids, p.calls[i].ID)
+	}
+	next, _ := json.Marshal(p.Next)
+	total, _ := json.Marshal(p.Total)
+	body := fmt.Appendf(nil, `{"items":[%s],"next_cursor":%s,"total_count":%s}`, strings.Join(items, ","), next, total)
+	if s.rawPage != nil {
+		if body = s.rawPage(ids, body); body == nil {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	}
+	_, _ = w.Write(body)
 }
 
 // key orders calls newest first, as text.

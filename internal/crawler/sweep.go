@@ -64,13 +64,41 @@ func plan(cfg *Config, now, since int64, coverage []schema.Span, unsettled int64
 	return out
 }
 
-// sweep lists what the plan says.
+// ahead is a page that was asked for before it was known what to list.
+type ahead struct {
+	q       *query
+	page    pageData
+	failure *failure
+}
+
+// sweep lists what the plan says. Its first page is the same whatever the store
+// has, and is asked for before the store is: it shows whether our clock is right.
 func (c *Crawler) sweep(ctx context.Context) (interrupted bool, err error) {
+	top := &ahead{q: &query{sorted: true, before: forever}}
+	if top.page, top.failure, err = c.fetchPage(ctx, top.q); err != nil {
+		return false, err
+	}
+	if f := top.failure; f != nil {
+		if f.class == canceled {
+			return true, nil
+		}
+		if err := c.fatal(page, f); err != nil {
+			return false, err
+		}
+	}
+	if c.cfg.Ready != nil {
+		if err := c.cfg.Ready(ctx); err != nil {
+			return false, err
+		}
+	}
 	oldest, open := c.store.OldestUnsettled()
 	todo := plan(&c.cfg, c.nowMS(), c.since, c.store.Coverage(), oldest, open)
 	lowest := todo[len(todo)-1].from
 	for i, s := range todo {
 		l := c.newListing(s.from, s.to, lowest)
+		if s.to == forever {
+			l.ahead = top
+		}
 		if c.filters.before == refused { // no stretch can be asked for: all in one go
 			l.fromTop()
 		}

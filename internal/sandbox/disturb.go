@@ -29,7 +29,7 @@ func (s *Server) disturb(w http.ResponseWriter, r *http.Request, fault FaultKind
 	case Fault429Bare, Fault429Date, Fault429Malformed:
 		a := failure(x, http.StatusTooManyRequests, "injected fault", "")
 		if fault == Fault429Date {
-			a.header = [2]string{"Retry-After", s.opts.LimitNow().Add(2 * time.Second).UTC().Format(http.TimeFormat)}
+			a.header = [2]string{"Retry-After", s.opts.DateNow().Add(2 * time.Second).UTC().Format(http.TimeFormat)}
 		} else if fault == Fault429Malformed {
 			a.header = [2]string{"Retry-After", "soon"}
 		}

@@ -20,6 +20,8 @@ type Options struct {
 	Now   func() time.Time
 	// LimitNow is the rate limiter's clock. Default time.Now.
 	LimitNow func() time.Time
+	// DateNow is the clock of the header Date. Default Now.
+	DateNow func() time.Time
 
 	// PerSecond and PerMinute are the limits for each key; 0 is the documented
 	// one (5 and 120), negative is none. Limiter is how they are counted.
@@ -81,6 +83,9 @@ func (o *Options) setDefaults() error {
 	}
 	if o.LimitNow == nil {
 		o.LimitNow = time.Now
+	}
+	if o.DateNow == nil {
+		o.DateNow = o.Now
 	}
 	if o.PerSecond == 0 {
 		o.PerSecond = 5

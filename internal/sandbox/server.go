@@ -99,6 +99,7 @@ type answer struct {
 
 func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, x *scratch) {
 	req := requestOf(r)
+	w.Header().Set("Date", s.opts.DateNow().UTC().Format(http.TimeFormat))
 	before, after := s.latency(s.begun.Add(1))
 	if !sleep(r, before) {
 		s.ledger.arrive(req.Kind, bearer(r))

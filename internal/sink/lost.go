@@ -37,6 +37,13 @@ func (w *Warehouse) Record(ctx context.Context, run schema.Run) error {
 	return retire(w.opts.FS, w.opts.Root, snapshot, w.opts.Now())
 }
 
+// Unrecorded says that this run is to have no row, as if it had never been.
+func (w *Warehouse) Unrecorded() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.recorded = true
+}
+
 // lose notes in the lock that this run has no row, and why.
 func (w *Warehouse) lose(cause error) error {
 	if !w.opts.Records || w.recorded {

@@ -77,9 +77,6 @@ func (w *Warehouse) startedBefore(s *layout.Snapshot, f *layout.File, from int64
 	return n, closing(err, t.close)
 }
 
-// KeepAll makes commits leave no call out for its age.
-func (w *Warehouse) KeepAll() { w.opts.KeepFrom = time.Time{} }
-
 // endOf returns the first instant after a period, ms UTC.
 func endOf(period string) int64 {
 	if t, err := time.Parse("2006-01", period); err == nil {

@@ -274,6 +274,13 @@ func (w *Warehouse) dropEmptyRuns() error {
 	return nil
 }
 
+// Keep sets Options.KeepFrom for the commits to come.
+func (w *Warehouse) Keep(from time.Time) {
+	w.committing.Lock()
+	defer w.committing.Unlock()
+	w.opts.KeepFrom = from
+}
+
 // RunID returns the id under which the warehouse was opened.
 func (w *Warehouse) RunID() string { return w.opts.RunID }
 

@@ -36,6 +36,7 @@ func newEditor(c *company) *editor {
 func (e *editor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer := httptest.NewRecorder()
 	e.company.service.Server.ServeHTTP(answer, r)
+	w.Header().Set("Date", answer.Header().Get("Date"))
 	body := answer.Body.Bytes()
 	if answer.Code == http.StatusOK && e.edit != nil {
 		var ok bool

@@ -303,7 +303,12 @@ func (n *nights) killed(success float64) {
 // and then nine hours ahead.
 func (n *nights) clockJumps() {
 	n.t.Helper()
-	for _, off := range []time.Duration{-30 * time.Hour, 9 * time.Hour} {
+	// More than a day off the service's, a clock is not believed, and leaves no trace.
+	r := n.run(-30 * time.Hour)
+	if r.code != cli.ExitFailed || !strings.Contains(r.stderr, "more than a day apart") {
+		n.t.Errorf("a clock that is off by 30 hours: exit code %d\n%s", r.code, r.stderr)
+	}
+	for _, off := range []time.Duration{-23 * time.Hour, 9 * time.Hour} {
 		r := n.run(off)
 		m := n.seen()
 		if want := float64(n.clock.Now().Add(off).UnixMilli()) / 1000; r.code != cli.ExitOK || m["last_run_timestamp_seconds"] != want {

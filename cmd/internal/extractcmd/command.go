@@ -99,7 +99,7 @@ func newRoot(now func() time.Time, secrets *words.Secrets, stderr io.Writer) *co
 		config.Bind(f, config.Extract)
 	}
 	addYes := func(cmd *cobra.Command) {
-		cmd.Flags().BoolVar(&s.yes, "yes", false, "do what a safety check refuses: erase much at once (--keep)")
+		cmd.Flags().BoolVar(&s.yes, "yes", false, "do what a safety check refuses: erase much at once (--keep), or believe this machine's clock where the service's contradicts it")
 	}
 	addRunFlags(root)
 	addYes(root)

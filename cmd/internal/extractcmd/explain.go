@@ -28,6 +28,7 @@ func explain(err error) error {
 		unreach *crawler.UnreachableError
 		address *crawler.AddressError
 		down    *crawler.ServiceDownError
+		clock   *crawler.ClockError
 		path    *fs.PathError
 	)
 	switch {
@@ -51,6 +52,8 @@ func explain(err error) error {
 		return cli.Fail(cli.ExitFailed, err, "set --base-url ("+envBaseURL+") to the part of the address before /v3")
 	case errors.As(err, &down):
 		return cli.Fail(cli.ExitFailed, err, "what was fetched is committed; the next run goes on from there")
+	case errors.As(err, &clock):
+		return cli.Fail(cli.ExitFailed, err, "nothing was written or erased; set this machine's clock right, or run with --yes if it is the service's that is wrong")
 	case errors.As(err, &path):
 		return cli.Fail(cli.ExitFailed, err, "--warehouse ("+envWarehouse+") must name a folder that this user may write to")
 	case errors.Is(err, context.Canceled):

@@ -18,13 +18,15 @@ const leastKeep = 7 * 24 * time.Hour
 // told to: a clock or a --keep that is wrong would erase more.
 const mostErased = 1.0 / 5
 
-// spare keeps a run from erasing more than mostErased at once.
+// spare lets commits erase what is kept no longer, but not more than mostErased
+// at once.
 func (n *night) spare(w *sink.Warehouse) error {
+	w.Keep(n.kept)
 	aged, total, err := w.Aging()
 	if err != nil || n.yes || float64(aged) <= mostErased*float64(total) {
 		return err
 	}
-	w.KeepAll()
+	w.Keep(time.Time{})
 	n.spared = cli.Fail(cli.ExitIncomplete, fmt.Errorf("--keep %s would erase %s of %s calls at once, those that started before %s; none was erased",
 		n.keep, humanize.Comma(aged), humanize.Comma(total), n.kept.Format(time.DateOnly)),
 		"check this machine's clock and --keep; extract run --yes erases them")

@@ -60,7 +60,7 @@ func plan(ctx context.Context, s *settings, asJSON bool, stdout, stderr io.Write
 			err = explain(cerr)
 		}
 	}()
-	cfg.Now = s.now
+	cfg.Now, cfg.AnyClock = s.now, true // it stores nothing
 	remember(&cfg, w, slog.New(slog.DiscardHandler))
 	c, err := crawler.New(cfg, &store{Warehouse: w, now: s.now})
 	if err != nil {

@@ -76,7 +76,7 @@ func (n *night) logTo(out io.Writer) {
 // runs has a row of it, or gets one from the next run.
 func (n *night) collect(ctx context.Context) (err error) {
 	opts := n.options(n.id)
-	opts.Records, opts.KeepFrom = true, n.kept
+	opts.Records = true
 	w, err := sink.Open(opts)
 	if err != nil {
 		return explain(err)
@@ -88,7 +88,12 @@ func (n *night) collect(ctx context.Context) (err error) {
 	}()
 	n.held = true
 	n.begun()
-	if err = n.fill(ctx, w); err != nil && n.row == nil {
+	err = n.fill(ctx, w)
+	var clock *crawler.ClockError
+	switch {
+	case errors.As(err, &clock):
+		w.Unrecorded() // its times would be wrong too
+	case err != nil && n.row == nil:
 		n.record(w, err)
 	}
 	for _, what := range w.Notices() {
@@ -103,21 +108,18 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 	if err := n.startMask(w, w); err != nil {
 		return err
 	}
-	if killed := w.Leftover(); len(killed) > 0 {
-		did, err := w.Recover(ctx)
-		if err != nil {
-			return explain(err)
-		}
-		log.Info("took in what a killed run had fetched", "run", killed[len(killed)-1],
-			"calls_new", did.New, "calls_changed", did.Changed, "transcripts", did.Transcripts)
-	}
-	if err := n.spare(w); err != nil {
-		return explain(err)
-	}
-	before := w.Snapshot()
 	cfg := n.cfg
 	remember(&cfg, w, log)
-	cfg.Logger, cfg.Now, cfg.CheckpointEvery = log, n.now, offerEvery
+	cfg.Logger, cfg.Now, cfg.CheckpointEvery, cfg.AnyClock = log, n.now, offerEvery, n.yes
+	// Nothing is committed, and no age counts, before the service's clock was seen.
+	var before *layout.Snapshot
+	taken := errNotReady
+	cfg.Ready = func(ctx context.Context) error {
+		if before, taken = n.takeIn(ctx, w); taken == nil {
+			taken = n.spare(w)
+		}
+		return taken
+	}
 
 	st := &store{Warehouse: w, now: n.now, last: n.started}
 	c, err := crawler.New(cfg, st)
@@ -134,6 +136,16 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 	report, crawlErr := c.Run(ctx)
 	watch.stop()
 	n.rep = &report
+	var clock *crawler.ClockError
+	if errors.As(crawlErr, &clock) {
+		return explain(crawlErr)
+	}
+	if errors.Is(taken, errNotReady) { // the service did not answer: what is there is taken in all the same
+		before, taken = n.takeIn(ctx, w)
+	}
+	if taken != nil {
+		return explain(taken)
+	}
 	outcome, crawlErr := judge(&report, crawlErr)
 	if crawlErr == nil && n.spared != nil {
 		outcome, crawlErr = schema.OutcomeIncomplete, n.spared
@@ -162,6 +174,22 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 		return err
 	}
 	return explain(crawlErr)
+}
+
+var errNotReady = errors.New("the service has not answered yet")
+
+// takeIn commits what killed runs had fetched, and returns the snapshot that this
+// run goes on from.
+func (n *night) takeIn(ctx context.Context, w *sink.Warehouse) (*layout.Snapshot, error) {
+	if killed := w.Leftover(); len(killed) > 0 {
+		did, err := w.Recover(ctx)
+		if err != nil {
+			return nil, err
+		}
+		n.log.Info("took in what a killed run had fetched", "run", killed[len(killed)-1],
+			"calls_new", did.New, "calls_changed", did.Changed, "transcripts", did.Transcripts)
+	}
+	return w.Snapshot(), nil
 }
 
 // commit makes the last commit. A run that came to its end also tidies up.
@@ -236,6 +264,10 @@ func judge(rep *crawler.Report, err error) (outcome string, _ error) {
 	case rep.DeadlineHit:
 		return schema.OutcomeIncomplete, cli.Fail(cli.ExitIncomplete, errors.New("the time was up before all was fetched"),
 			"what was fetched is committed; the next run goes on")
+	case rep.Unaccounted() != 0:
+		return schema.OutcomeIncomplete, cli.Fail(cli.ExitIncomplete,
+			fmt.Errorf("of the calls that were listed, %d are neither stored nor set aside", rep.Unaccounted()),
+			"this is a defect of callhouse: please report it; what was fetched is committed")
 	case !rep.Complete():
 		return schema.OutcomeIncomplete, cli.Fail(cli.ExitIncomplete, errors.New("not everything could be fetched"),
 			"what was fetched is committed; the next run tries the rest again")

@@ -95,7 +95,7 @@ func (q *questions) listen(ctx context.Context, w, heard *sink.Warehouse) (rep c
 	q.warnPlain(log)
 	cfg := q.cfg
 	remember(&cfg, w, log)
-	cfg.Logger, cfg.Now, cfg.CheckpointEvery, cfg.Full = log, q.now, offerEvery, true
+	cfg.Logger, cfg.Now, cfg.CheckpointEvery, cfg.Full, cfg.AnyClock = log, q.now, offerEvery, true, true
 
 	sample, err := q.choose(ctx, w.Snapshot())
 	if err != nil {

@@ -1,0 +1,70 @@
+package e2e
+
+import (
+	"crypto/sha256"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/layout"
+	"callhouse/internal/sandbox"
+)
+
+// A run by a clock that the service's contradicts changes nothing, whatever is to
+// be kept no longer; with --yes it goes on.
+func TestClockThatTheServiceContradicts(t *testing.T) {
+	t.Parallel()
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 7, Calls: 300, Days: 12}})
+	c.mustExtract()
+	for _, ahead := range []time.Duration{400 * 24 * time.Hour, -400 * 24 * time.Hour, 25 * time.Hour} {
+		before := c.tree()
+		at := func(args ...string) result {
+			return extractAt(t.Context(), func() time.Time { return c.clock.Now().Add(ahead) },
+				append([]string{"--warehouse", c.warehouse, "--base-url", c.service.URL, "--api-key-file", c.keyFile}, args...)...)
+		}
+		r := at("--keep", "30d")
+		if r.code != cli.ExitFailed || !strings.Contains(r.stderr, "more than a day apart") || !strings.Contains(r.stderr, "--yes") {
+			t.Errorf("%v ahead: exit code %d\n%s", ahead, r.code, r.stderr)
+		}
+		if after := c.tree(); !maps.Equal(before, after) {
+			t.Errorf("%v ahead: the warehouse has changed", ahead)
+		}
+	}
+	c.mustExtract()
+	if n := c.counts("SELECT outcome AS key, count(*) AS n FROM runs GROUP BY 1"); n["done"] != 2 || len(n) != 1 {
+		t.Errorf("outcomes of the runs: %v", n)
+	}
+	r := extractAt(t.Context(), func() time.Time { return c.clock.Now().Add(30 * time.Hour) },
+		"--warehouse", c.warehouse, "--base-url", c.service.URL, "--api-key-file", c.keyFile, "--yes")
+	if r.code != cli.ExitOK || !strings.Contains(r.stderr, "more than a day apart") {
+		t.Errorf("with --yes: exit code %d\n%s", r.code, r.stderr)
+	}
+}
+
+// tree returns what lies in the warehouse, but for the lock.
+func (c *company) tree() map[string][32]byte {
+	c.t.Helper()
+	out := map[string][32]byte{}
+	err := filepath.WalkDir(c.warehouse, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.Name() == layout.LockName || d.IsDir() {
+			return err
+		}
+		if d.Type()&fs.ModeSymlink != 0 {
+			to, err := os.Readlink(path)
+			out[path] = sha256.Sum256([]byte(to))
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		out[path] = sha256.Sum256(raw)
+		return err
+	})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return out
+}
