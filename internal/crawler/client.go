@@ -31,7 +31,7 @@ const piece = 32 << 10
 
 const (
 	// maxBody bounds what is kept of a body: one call, or one page.
-	maxBody      = 32 << 20
+	maxBody      = 8 << 20
 	maxErrorBody = 64 << 10
 	// Of a longer body that holds one item the end is read too, where it tells
 	// how to go on; but no more than maxSkipped of it, and maxTail is kept.

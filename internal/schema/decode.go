@@ -41,6 +41,7 @@ type Decoder struct {
 	// guess at what comes next, which spares it to be looked up.
 	follows [numObjects][numTurnFields + 1]field
 
+	parts  int  // turns, items and unknown fields met so far
 	forced bool // the call is of source, whatever it looks like
 	source Source
 }
@@ -59,8 +60,9 @@ const (
 // Settlement waits for [Call.Settle].
 //
 // It fails, with a *DecodeError, only where body is not one JSON object of
-// valid syntax (RFC 8259, no deeper than 1,000 levels) or has no usable id: a
-// string that is not empty, or a number, which becomes its text. Anything else
+// valid syntax (RFC 8259, no deeper than 1,000 levels), has more than 100,000
+// turns, items and unknown fields together, or has no usable id: a string that is
+// not empty, or a number, which becomes its text. Anything else
 // that departs from what is expected is counted in Drift. Of a repeated name
 // the last value counts, as everywhere in encoding/json.
 //
@@ -86,7 +88,7 @@ func (d *Decoder) Decode(body []byte, kind Kind, c *Call) error {
 		d.valid = appendValid(d.valid[:0], body)
 		body = d.valid
 	}
-	if !d.scan(body, c) {
+	if d.parts = 0; !d.scan(body, c) || d.parts > maxParts {
 		return d.s.err()
 	}
 	if replaced {
@@ -159,8 +161,17 @@ func (d *Decoder) name(key val) []byte {
 	return d.arena[from:]
 }
 
+// another counts a part of the call, and says whether it may have so many.
+func (d *Decoder) another() bool {
+	d.parts++
+	return d.parts <= maxParts || d.s.fail("more than 100,000 turns, items and unknown fields")
+}
+
 // addUnknown notes a field that no column is for.
 func (d *Decoder) addUnknown(p *patch, key, v val) {
+	if !d.another() {
+		return // the call is refused
+	}
 	p.unknown = append(p.unknown, member{name: d.name(key), key: key, v: v})
 }
 
@@ -289,6 +300,9 @@ func (d *Decoder) array(depth int, of *object, slots []val, add func()) (v val, 
 			s.marks |= outer
 			return v, true
 		case stepFail:
+			return v, false
+		}
+		if !d.another() {
 			return v, false
 		}
 		d.part.reset(of)

@@ -26,7 +26,7 @@ type vector struct {
 	text    []byte
 	offsets []uint32 // where in text the values start, and its length
 	count   int      // values that are not null
-	bytes   int64    // of values, since the row group was begun
+	bytes   *int64   // of the values of all columns, since the row group was begun
 
 	dict   parquet.Dictionary
 	recent [recentWords]struct { // words lately looked up in dict, by their looks
@@ -77,6 +77,10 @@ var nullLevels, fullLevels = func() (null, full []parquet.Value) {
 	return null, full
 }()
 
+// mostText is how many bytes of texts wait at the most, and one text more, until
+// the library is told of them and may take a page.
+const mostText = 1 << 20
+
 // settle tells the library of the rows that it does not know yet. It may encode
 // a page, and then the vector is empty.
 func (v *vector) settle() {
@@ -107,7 +111,7 @@ func (v *vector) null() {
 // full makes room for a value, which is appended next. It comes before, since
 // the library may take the page.
 func (v *vector) full() {
-	if v.nulls || v.run == mostLevels {
+	if v.nulls || v.run == mostLevels || len(v.text) >= mostText {
 		v.settle()
 	}
 	v.nulls = false
@@ -124,7 +128,7 @@ func (v *vector) putText(b []byte) {
 	v.full()
 	v.text = append(v.text, b...)
 	v.offsets = append(v.offsets, uint32(len(v.text)))
-	v.bytes += int64(len(b)) + 4
+	*v.bytes += int64(len(b)) + 4
 }
 
 // putWord appends a text to a column with a dictionary; nil is null.
@@ -136,8 +140,12 @@ func (v *vector) putWord(b []byte) {
 	index := v.lookUp(b)
 	v.full()
 	v.ints = append(v.ints, index)
-	v.bytes += 4
+	*v.bytes += 4
 }
+
+// longWord is how long a word must be to count in the memory of a row group: the
+// others are few, or the dictionary would not be used.
+const longWord = 1 << 10
 
 // recentWords is a power of two.
 const recentWords = 16
@@ -154,6 +162,9 @@ func (v *vector) lookUp(b []byte) int32 {
 	}
 	v.one[0] = parquet.ByteArrayValue(b)
 	v.dict.Insert(v.index[:], v.one[:])
+	if len(b) > longWord {
+		*v.bytes += int64(len(b))
+	}
 	r.word, r.index, r.known = append(r.word[:0], b...), v.index[0], true
 	return r.index
 }
@@ -161,13 +172,13 @@ func (v *vector) lookUp(b []byte) int32 {
 func (v *vector) putInt(n int32) {
 	v.full()
 	v.ints = append(v.ints, n)
-	v.bytes += 4
+	*v.bytes += 4
 }
 
 func (v *vector) putLong(n int64) {
 	v.full()
 	v.longs = append(v.longs, n)
-	v.bytes += 8
+	*v.bytes += 8
 }
 
 func (v *vector) putOptInt(o Opt[int32]) {

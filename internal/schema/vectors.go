@@ -8,6 +8,7 @@ import "github.com/parquet-go/parquet-go"
 type Vectors struct {
 	cols   []vector
 	schema *parquet.Schema
+	bytes  int64 // of values, since the row group was begun
 }
 
 // NewVectors returns vectors for a file of a table.
@@ -15,6 +16,7 @@ func NewVectors(t *Table) *Vectors {
 	vs := &Vectors{cols: make([]vector, len(t.Columns))}
 	vs.schema = parquetSchema(t, func(i int, leaf parquet.Node) parquet.Node {
 		v := &vs.cols[i]
+		v.bytes = &vs.bytes
 		v.required, v.shape = t.Columns[i].Required, shapeOf(leaf.Type().Kind())
 		if v.reset(); v.shape == shapeBool {
 			return leaf
@@ -29,9 +31,9 @@ func (vs *Vectors) Schema() *parquet.Schema { return vs.schema }
 
 // Begin begins a row group with its column writers.
 func (vs *Vectors) Begin(columns []*parquet.ColumnWriter) {
+	vs.bytes = 0
 	for i := range vs.cols {
-		v := &vs.cols[i]
-		v.w, v.bytes = columns[i], 0
+		vs.cols[i].w = columns[i]
 	}
 }
 
@@ -55,12 +57,7 @@ func (vs *Vectors) Err() error {
 
 // Bytes returns how many bytes of values the row group has, before they are
 // encoded.
-func (vs *Vectors) Bytes() (n int64) {
-	for i := range vs.cols {
-		n += vs.cols[i].bytes
-	}
-	return n
-}
+func (vs *Vectors) Bytes() int64 { return vs.bytes }
 
 // AddRow adds a row as a file of the same columns has it.
 func (vs *Vectors) AddRow(row parquet.Row) {

@@ -26,8 +26,6 @@ const (
 	// as large as that, which takes 8 % less on the disk.
 	pageBytes       = 512 << 10
 	importPageBytes = 2 << 20
-	// rowGroupLook is after how many rows the bytes are looked at.
-	rowGroupLook = 64
 	// filterBits is what a call's place in the filter of call_id takes. One id in
 	// some hundred thousand passes by mistake, so that of the files that do not
 	// hold a night's new calls a commit reads hardly any; look-ups gain as well.
@@ -132,7 +130,7 @@ func (t *tableWriter) ready() error {
 			return err
 		}
 	}
-	if t.held >= rowGroupRows || t.held%rowGroupLook == 0 && t.rows.Bytes() >= rowGroupBytes {
+	if t.held >= rowGroupRows || t.rows.Bytes() >= rowGroupBytes {
 		if err := t.closeGroup(); err != nil {
 			return err
 		}
