@@ -59,11 +59,12 @@ bench-query: ## Time the reports over 1 M calls and 10 M turns; CALLS=10000000 D
 	go test ./internal/analytics -run '^$$' -bench Reports -bench-calls $(or $(CALLS),1000000) $(if $(DIR),-bench-dir $(DIR)) -benchtime 7x -timeout 2h
 
 .PHONY: fuzz
-fuzz: ## Fuzz the decoder, its way back, the journal and what is made visible, FUZZTIME each (1m)
+fuzz: ## Fuzz the decoder, its way back, the journal, what is made visible and a hostile service, FUZZTIME each (1m)
 	go test ./internal/schema -run '^$$' -fuzz '^FuzzDecode$$' -fuzztime $(FUZZTIME)
 	go test ./internal/schema -run '^$$' -fuzz '^FuzzRebuild$$' -fuzztime $(FUZZTIME)
 	go test ./internal/sink -run '^$$' -fuzz '^FuzzSegment$$' -fuzztime $(FUZZTIME)
 	go test ./internal/words -run '^$$' -fuzz '^FuzzWords$$' -fuzztime $(FUZZTIME)
+	go test ./internal/crawler -run '^$$' -fuzz '^FuzzHostileService$$' -fuzztime $(FUZZTIME)
 
 .PHONY: crash
 crash: ## Fail every disk operation once, and kill -9 the real program 1,000 times

@@ -31,7 +31,7 @@ func (l *listing) narrow(ctx context.Context, q *query, f *failure) (*query, err
 	}
 	l.c.meter.update(func(p *Progress) { p.CallsListed++; p.ItemsAside++ })
 	l.c.meter.setAside("", fmt.Sprintf("it cannot be had, %s: %s", l.place(0), f))
-	if f.told && f.sound == 0 && !l.c.filters.greedy {
+	if f.told && !l.c.filters.greedy {
 		return l.take(ctx, q, &pageData{next: f.next, total: -1, at: l.c.nowMS()})
 	}
 	return l.around(ctx, f)

@@ -1,0 +1,116 @@
+package crawler
+
+import (
+	"fmt"
+	"net/http"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// FuzzHostileService lets a run meet a service that says something else in place
+// of one item of its list, and of that call's own record. Whatever it says: the
+// run ends, every other call is stored with its record, every listed item is
+// stored or set aside, and neither requests nor memory go beyond their bounds.
+func FuzzHostileService(f *testing.F) {
+	for i, item := range []string{
+		`{"id":"x","start_at":-1}`, `{"id":"x","start_at":1e300}`, `null`, `7`, ``, `,`, `,,`, `"`, `{"id":"x`, `{"id":"x"}}`, `]`,
+		`{"id":"a"},{"id":"b"}`, `{"id":"x","n":NaN}`, "{\"id\":\"x\",\"c\":\"\x00\x01\"}", `{"id":"x","q":"a"b"}`, `{"id":"x","e":"\`,
+		`{"id":"x","d":` + strings.Repeat("[", 12_000) + strings.Repeat("]", 12_000) + `}`,
+		`{"id":"call-000001","start_at":1}`, `{"id":"x","next_cursor":null}],"next_cursor":null,"x":[`, `{"id":"x","b":[1,2}`, "\xff\xfe",
+		`{"id":"x","start_at":1799999999999,"call_analysis":{"custom_analysis_data":[` + strings.Repeat("{},", 200_000) + `{}]}}`,
+	} {
+		f.Add([]byte(item), []byte(item), uint8(i*37), uint8(i))
+		f.Add([]byte(item), []byte(`{"id":"call-000009","status":"ended"}`), uint8(99), uint8(i+1))
+	}
+	f.Add([]byte(`{"id":"x","pad":"`), []byte(`{"pad":"`), uint8(120), uint8(padded))
+	f.Add([]byte(`{"id":"x","pad":"`), []byte(`{"pad":"`), uint8(0), uint8(padded|contract))
+	f.Fuzz(func(t *testing.T, item, record []byte, place, how uint8) {
+		if len(item) > 1<<20 || len(record) > 1<<20 {
+			return
+		}
+		synctest.Test(t, func(t *testing.T) { meetHostile(t, item, record, int(place), how) })
+	})
+}
+
+// How the service of FuzzHostileService is, as bits.
+const (
+	contract = 1 << iota // it takes the contract's parameters alone
+	offsets              // its cursors count from the top
+	cutItem              // its pages end where the item does
+	padded               // the item and the record go on for longer than is read
+)
+
+func meetHostile(t *testing.T, item, record []byte, place int, how uint8) {
+	if how&padded != 0 {
+		pad := strings.Repeat("x", maxBody)
+		item, record = append(item, pad...), append(record, pad...)
+	}
+	calls := someCalls(256, time.Hour)
+	odd := calls[place].ID
+	s := &service{calls: calls, plain: how&contract != 0, offset: how&offsets != 0}
+	sent := 0
+	s.raw = func(c testCall, good []byte) string {
+		if c.ID == odd {
+			good = item
+		}
+		sent += len(good)
+		return string(good)
+	}
+	if how&cutItem != 0 && len(item) > 11 { // so long that it is found where it stands
+		s.rawPage = func(ids []string, body []byte) []byte {
+			if i := slices.Index(ids, odd); i >= 0 && strings.Contains(string(body), string(item)) {
+				return body[:strings.Index(string(body), string(item))+len(item)]
+			}
+			return body
+		}
+	}
+	s.answer = func(_ int, w http.ResponseWriter, r *http.Request) bool {
+		is := strings.HasSuffix(r.URL.Path, "/"+odd)
+		if is {
+			sent += len(record)
+			_, _ = w.Write(record)
+		}
+		return is
+	}
+	store := newMemStore()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	r, err := s.visit(t, store, func(cfg *Config) { cfg.Logger = nil })
+	runtime.ReadMemStats(&after)
+	if err != nil {
+		t.Fatalf("the run failed: %v", err)
+	}
+	if r.Unaccounted() != 0 {
+		t.Errorf("not accounted for: %+v", r.Counts)
+	}
+	if r.Requests > 256+120 {
+		t.Errorf("%d requests", r.Requests)
+	}
+	if used, may := after.TotalAlloc-before.TotalAlloc, uint64(64<<20+16*sent); used > may {
+		t.Errorf("%d MiB were allocated, %d may be", used>>20, may>>20)
+	}
+	// An item that ends the list itself says that there is nothing behind it, and one
+	// that cannot be had by any means has no way around it in the contract.
+	whole := splitter{b: fmt.Appendf(nil, "[%s]", item)}
+	if (&envelope{}).readItems(&whole) && !whole.over() || how&cutItem != 0 && how&contract != 0 {
+		return
+	}
+	if len(r.Problems) > 0 {
+		t.Errorf("problems: %q", r.Problems)
+	}
+	for _, c := range calls {
+		if _, ok := store.items[c.ID]; !ok && c.ID != odd {
+			t.Fatalf("call %s is not stored; set aside: %v", c.ID, r.Aside)
+		}
+		if store.details[c.ID] != 1 && c.ID != odd {
+			t.Fatalf("the record of call %s was stored %d times", c.ID, store.details[c.ID])
+		}
+	}
+	if _, ok := store.items[odd]; !ok && r.ItemsAside == 0 && r.ItemsStored < 256 && r.CallsListed-r.ItemsRepeated > 255 {
+		t.Errorf("the odd item is neither stored nor set aside: %+v", r.Counts)
+	}
+}
