@@ -1,0 +1,82 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"callhouse/cmd/internal/cli"
+)
+
+// shippedMemory is what deploy/ and docs/operations.md give a run.
+const shippedMemory = 512 << 20
+
+// Calls as large as they may be, and one that is larger, do not take a run to the
+// memory that it is given, and none of them keeps it from the others.
+func TestGiantCallsFitIntoMemory(t *testing.T) {
+	t.Parallel()
+	bin := filepath.Join(t.TempDir(), "extract")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "callhouse/cmd/extract").CombinedOutput(); err != nil {
+		t.Fatalf("build extract: %v\n%s", err, out)
+	}
+	many := func(part string, n int) string { return strings.TrimSuffix(strings.Repeat(part+",", n), ",") }
+	giants := []string{
+		`"transcript":[` + many(`{"role":"user","content":"hello there, this is a turn"}`, 99_000) + `]`,
+		`"transcript":[{"role":"user","content":"` + strings.Repeat("x", 7<<20) + `"}]`,
+		`"unknown":[` + many(`{"name":"a","value":1}`, 300_000) + `]`,
+		`"transcript":[` + many(`{}`, 1_000_000) + `]`, // more parts than a call may have
+		`"transcript":[` + many(`{"role":"user","content":"hello there, this is a turn"}`, 1_000_000) + `]`, // too large
+		`"transcript":[{"role":"user","content":"hello"}]`,
+	}
+	now := time.Now().Add(-time.Hour).UnixMilli()
+	call := func(i int) string {
+		return fmt.Sprintf(`{"id":"call-%d","status":"ended","start_at":%d,"end_at":%d,"call_analysis":{"summary":"s"},"call_cost":{"total_cost":"1.00"}`,
+			i, now-int64(i), now-int64(i)+1)
+	}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if i := 0; strings.HasPrefix(r.URL.Path, "/v3/calls/") {
+			_, _ = fmt.Sscanf(r.URL.Path, "/v3/calls/call-%d", &i)
+			fmt.Fprintf(w, "%s,%s}", call(i), giants[i%len(giants)])
+			return
+		}
+		var items []string
+		for i := range giants {
+			items = append(items, call(i)+"}")
+		}
+		fmt.Fprintf(w, `{"items":[%s],"next_cursor":null,"total_count":%d}`, strings.Join(items, ","), len(items))
+	}))
+	defer s.Close()
+	c := &company{t: t, warehouse: filepath.Join(t.TempDir(), "w")}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	// The limit holds in the process, too: what it may map to write on.
+	cmd := exec.CommandContext(ctx, "sh", "-c", fmt.Sprintf(`ulimit -d %d; exec "$@"`, shippedMemory>>10), "sh", bin,
+		"--warehouse", c.warehouse, "--base-url", s.URL, "--requests-per-second", "100", "--requests-per-minute", "1000")
+	cmd.Env = append(os.Environ(), "CALLHOUSE_API_KEY=k")
+	out, _ := cmd.CombinedOutput()
+	if code := cmd.ProcessState.ExitCode(); code != cli.ExitIncomplete {
+		t.Fatalf("exit code %d\n%s", code, out)
+	}
+	for _, why := range []string{"more than 100,000 turns", "body over 8 MiB", "set aside    2 calls"} {
+		if !strings.Contains(string(out), why) {
+			t.Errorf("the run does not say %q:\n%s", why, out)
+		}
+	}
+	if use, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok && use.Maxrss<<10 > shippedMemory {
+		t.Errorf("%d MiB of memory", use.Maxrss>>10)
+	} else if ok {
+		t.Logf("%d MiB of memory", use.Maxrss>>10)
+	}
+	if n := c.one("SELECT sum(turn_count) AS v FROM calls WHERE transcript_state = 'present'"); n != json.Number("99002") {
+		t.Errorf("%v turns are stored", n)
+	}
+}
