@@ -3,7 +3,6 @@ package crawler
 import (
 	"bytes"
 	"errors"
-	"fmt"
 
 	"callhouse/internal/schema"
 )
@@ -27,7 +26,7 @@ func (c *Crawler) read(body []byte, k schema.Kind) (heading, error) {
 	r := c.readers.Get().(*reader)
 	defer c.readers.Put(r)
 	if err := r.decoder.Decode(body, k, &r.call); err != nil {
-		return heading{}, fmt.Errorf("decode a call: %w", err)
+		return heading{}, err // it says what it is
 	}
 	if len(r.call.ID) == 0 {
 		return heading{}, errNoID

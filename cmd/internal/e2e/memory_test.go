@@ -33,7 +33,7 @@ func TestGiantCallsFitIntoMemory(t *testing.T) {
 		`"transcript":[` + many(`{"role":"user","content":"hello there, this is a turn"}`, 99_000) + `]`,
 		`"transcript":[{"role":"user","content":"` + strings.Repeat("x", 7<<20) + `"}]`,
 		`"unknown":[` + many(`{"name":"a","value":1}`, 300_000) + `]`,
-		`"transcript":[` + many(`{}`, 1_000_000) + `]`, // more parts than a call may have
+		`"transcript":[` + many(`{}`, 1_000_000) + `]`,                                                      // more parts than a call may have
 		`"transcript":[` + many(`{"role":"user","content":"hello there, this is a turn"}`, 1_000_000) + `]`, // too large
 		`"transcript":[{"role":"user","content":"hello"}]`,
 	}

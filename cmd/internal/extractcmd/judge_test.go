@@ -1,0 +1,30 @@
+package extractcmd
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/crawler"
+	"callhouse/internal/schema"
+)
+
+// A run that lost a listed call is not done, and says so everywhere.
+func TestLostCallsAreTold(t *testing.T) {
+	rep := &crawler.Report{}
+	rep.CallsListed, rep.ItemsStored, rep.ItemsRepeated, rep.ItemsBefore, rep.ItemsAside = 10, 5, 2, 1, 1
+	outcome, err := judge(rep, nil)
+	if outcome != schema.OutcomeIncomplete || cli.Code(err) != cli.ExitIncomplete || !strings.Contains(err.Error(), "1 are neither stored nor set aside") {
+		t.Errorf("%s, %v", outcome, err)
+	}
+	var out bytes.Buffer
+	writeReport(&out, &schema.Run{}, rep, nil, "")
+	if !strings.Contains(out.String(), "1 call of those listed") {
+		t.Errorf("the report says:\n%s", &out)
+	}
+	rep.ItemsStored++
+	if outcome, err := judge(rep, nil); outcome != schema.OutcomeDone || err != nil {
+		t.Errorf("%s, %v", outcome, err)
+	}
+}
