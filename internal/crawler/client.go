@@ -32,6 +32,7 @@ const piece = 32 << 10
 const (
 	// maxBody bounds what is kept of a body: one call, or one page.
 	maxBody      = 8 << 20
+	maxParts     = 100_000 // turns, items and unknown fields of a call
 	maxErrorBody = 64 << 10
 	// Of a longer body that holds one item the end is read too, where it tells
 	// how to go on; but no more than maxSkipped of it, and maxTail is kept.

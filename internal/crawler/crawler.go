@@ -61,7 +61,7 @@ func New(cfg Config, store Store) (*Crawler, error) {
 	c.budget = newBudget(c.second, c.minute, cfg.Recall, cfg.Note)
 	c.probes = make(chan probe, 1)
 	c.probes <- probe{}
-	c.readers.New = func() any { return new(reader) }
+	c.readers.New = func() any { return &reader{decoder: schema.Decoder{MaxParts: maxParts}} }
 	if !cfg.Since.IsZero() {
 		c.since = max(0, cfg.Since.UnixMilli())
 	}

@@ -46,6 +46,7 @@ const (
 
 func meetHostile(t *testing.T, item, record []byte, place int, how uint8) {
 	if how&padded != 0 {
+		how &^= cutItem // dozens of bodies of that size would take longer than a fuzzer waits
 		pad := []byte(strings.Repeat("x", maxBody))
 		item, record = slices.Concat(item, pad), slices.Concat(record, pad) // the fuzzer's own memory stays as it is
 	}

@@ -3,6 +3,7 @@ package schema
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"unicode/utf8"
 )
 
@@ -22,6 +23,10 @@ type Decoder struct {
 	// expect, and only that: how often for each place and kind. It is
 	// overwritten by the next Decode; its strings are not.
 	Drift []Drift
+	// MaxParts is how many turns, analysis items and unknown fields together a call
+	// may have; 0: any number. Each takes up to a kilobyte of memory on its way into
+	// the tables.
+	MaxParts int
 
 	s        scanner
 	valid    []byte // the body, where it had to be made UTF-8
@@ -60,9 +65,9 @@ const (
 // Settlement waits for [Call.Settle].
 //
 // It fails, with a *DecodeError, only where body is not one JSON object of
-// valid syntax (RFC 8259, no deeper than 1,000 levels), has more than 100,000
-// turns, items and unknown fields together, or has no usable id: a string that is
-// not empty, or a number, which becomes its text. Anything else
+// valid syntax (RFC 8259, no deeper than 1,000 levels), has more than MaxParts
+// parts, or has no usable id: a string that is not empty, or a number, which
+// becomes its text. Anything else
 // that departs from what is expected is counted in Drift. Of a repeated name
 // the last value counts, as everywhere in encoding/json.
 //
@@ -88,7 +93,7 @@ func (d *Decoder) Decode(body []byte, kind Kind, c *Call) error {
 		d.valid = appendValid(d.valid[:0], body)
 		body = d.valid
 	}
-	if d.parts = 0; !d.scan(body, c) || d.parts > maxParts {
+	if d.parts = 0; !d.scan(body, c) || d.tooMany() {
 		return d.s.err()
 	}
 	if replaced {
@@ -164,8 +169,10 @@ func (d *Decoder) name(key val) []byte {
 // another counts a part of the call, and says whether it may have so many.
 func (d *Decoder) another() bool {
 	d.parts++
-	return d.parts <= maxParts || d.s.fail("more than 100,000 turns, items and unknown fields")
+	return !d.tooMany() || d.s.fail(fmt.Sprintf("more than %d turns, items and unknown fields", d.MaxParts))
 }
+
+func (d *Decoder) tooMany() bool { return d.MaxParts > 0 && d.parts > d.MaxParts }
 
 // addUnknown notes a field that no column is for.
 func (d *Decoder) addUnknown(p *patch, key, v val) {

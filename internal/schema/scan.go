@@ -10,11 +10,6 @@ import (
 // maxDepth is how deep objects and arrays may nest in a call's JSON.
 const maxDepth = 1000
 
-// maxParts is how many turns, items and unknown fields a call may have. Each of
-// them takes up to a kilobyte of memory on its way into the tables, so that the
-// largest call there can be needs a tenth of a gigabyte.
-const maxParts = 100_000
-
 // DecodeError says why a body is not the JSON of a call.
 type DecodeError struct {
 	Reason string

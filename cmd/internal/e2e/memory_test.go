@@ -66,7 +66,7 @@ func TestGiantCallsFitIntoMemory(t *testing.T) {
 	if code := cmd.ProcessState.ExitCode(); code != cli.ExitIncomplete {
 		t.Fatalf("exit code %d\n%s", code, out)
 	}
-	for _, why := range []string{"more than 100,000 turns", "body over 8 MiB", "set aside    2 calls"} {
+	for _, why := range []string{"more than 100000 turns", "body over 8 MiB", "set aside    2 calls"} {
 		if !strings.Contains(string(out), why) {
 			t.Errorf("the run does not say %q:\n%s", why, out)
 		}
