@@ -33,13 +33,14 @@ type CurrentError struct {
 	What string // what is wrong with the link
 	// Newest is the newest snapshot that is complete: its manifest is sound, and
 	// all its files are there in their sizes. 0: none is.
-	Newest int64
-	Only   bool // no other snapshot is there
+	Newest  int64
+	Missing bool // the link is not there at all
+	Only    bool // no other snapshot is there
 }
 
 // FirstCommit says that this is what a crash in the very first commit leaves: one
 // complete snapshot that never became the current one.
-func (e *CurrentError) FirstCommit() bool { return e.Only && e.Newest == 1 }
+func (e *CurrentError) FirstCommit() bool { return e.Missing && e.Only && e.Newest == 1 }
 
 func (e *CurrentError) Error() string {
 	return fmt.Sprintf("%s holds snapshots, but the link %q %s", e.Root, CurrentName, e.What)
@@ -102,7 +103,7 @@ func FindCurrent(files Files, root string) (*Snapshot, error) {
 	switch info, statErr := files.Lstat(link); {
 	case err == nil:
 	case errors.Is(statErr, fs.ErrNotExist):
-		return nil, lost(files, root, "is missing")
+		return nil, lost(files, root, missing)
 	case statErr == nil && info.Mode()&fs.ModeSymlink == 0:
 		return nil, lost(files, root, "is no link (move what is there away)")
 	default:
@@ -119,6 +120,8 @@ func FindCurrent(files Files, root string) (*Snapshot, error) {
 	return s, err
 }
 
+const missing = "is missing"
+
 // lost says what is wrong with the link current of a warehouse that has
 // snapshots.
 func lost(files Files, root, what string) error {
@@ -129,7 +132,7 @@ func lost(files Files, root, what string) error {
 	if len(numbers) == 0 {
 		return fmt.Errorf("%s: %w", root, ErrNoWarehouse)
 	}
-	e := &CurrentError{Root: root, What: what, Only: len(numbers) == 1}
+	e := &CurrentError{Root: root, What: what, Missing: what == missing, Only: len(numbers) == 1}
 	for _, n := range slices.Backward(numbers) {
 		if s, err := OpenSnapshot(files, root, SnapshotName(n)); err == nil && Complete(files, s) == nil {
 			e.Newest = n
