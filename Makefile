@@ -105,6 +105,11 @@ notices: ## Write THIRD_PARTY_NOTICES.txt: the licences of all that is linked in
 	go run ./cmd/internal/notices > THIRD_PARTY_NOTICES.txt.new
 	mv THIRD_PARTY_NOTICES.txt.new THIRD_PARTY_NOTICES.txt
 
+.PHONY: readers
+readers: ## pandas, polars, pyarrow, DataFusion and DuckDB of Python read a snapshot's folders
+	python3 -m venv build/readers && build/readers/bin/pip install -q pandas polars pyarrow datafusion duckdb
+	CALLHOUSE_PYTHON=$(CURDIR)/build/readers/bin/python go test ./cmd/internal/e2e -run TestFolderReaders -v
+
 .PHONY: catalog
 catalog: ## Python's and Node's DuckDB read the catalog while extract run commits twenty times
 	python3 -m venv build/catalog && build/catalog/bin/pip install -q duckdb

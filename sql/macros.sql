@@ -45,13 +45,22 @@ CREATE MACRO mean_of(total, n) AS CAST(round(total / nullif(n, 0)) AS BIGINT);
 CREATE MACRO group_rank(size) AS
     CASE WHEN coalesce(getvariable('largest_first'), true) THEN -size ELSE 0 END;
 
--- Money divided by a number, exactly, rounded to four decimals, halves away from zero;
--- null without a divisor. The whole is money times an integer of at most 10 digits.
-CREATE MACRO units_of(money) AS CAST(money * 10000 AS HUGEINT);
-CREATE MACRO nearest_units(units, n) AS
-    CAST(sign(units) AS HUGEINT) * ((2 * abs(units) + n) // (2 * n));
-CREATE MACRO money_per(units, n) AS
-    CASE WHEN n > 0 THEN CAST(nearest_units(units, CAST(n AS HUGEINT)) AS DECIMAL(34, 0)) * CAST(0.0001 AS DECIMAL(4, 4)) END;
+-- Money for as many as n / each, exactly, rounded to four decimals, halves away from zero;
+-- null without a divisor. Units are 10^-18: no arithmetic on decimals has room to count them,
+-- so their digits are read. What is left of a division is multiplied apart, so that nothing
+-- grows much beyond the result.
+CREATE MACRO units_of(money) AS CAST(replace(CAST(CAST(money AS DECIMAL(38, 18)) AS VARCHAR), '.', '') AS HUGEINT);
+CREATE MACRO units_per(units, n, each) AS (units // n) * each + ((units % n) * each) // n;
+CREATE MACRO money_per(money, n, each) AS
+    CASE WHEN n > 0 THEN CAST(CAST(sign(money) AS HUGEINT)
+        * ((units_per(units_of(abs(money)), CAST(n AS HUGEINT), each) + 50000000000000) // 100000000000000) AS DECIMAL(34, 0))
+        * CAST(0.0001 AS DECIMAL(4, 4)) END;
+
+-- Whether the service sent a cost that the column total_cost cannot hold: then it is in extra.
+CREATE MACRO cost_unheld(total_cost, extra) AS
+    total_cost IS NULL AND extra IS NOT NULL
+    AND coalesce(json_type(extra, '$.call_cost') NOT IN ('NULL', 'OBJECT')
+        OR json_type(extra, '$.call_cost.total_cost') <> 'NULL', false);
 
 -- The bounds, in percent, within which the true share lies with 95 % confidence, if hits of n
 -- were seen (Wilson's interval, which holds for small n and for shares near 0 and 100 as well).

@@ -113,7 +113,6 @@ type benchWriter struct {
 	tables  []*benchTable
 	tallies *schema.Tallies // of a month; nil for a day
 	byTally map[*schema.Table]*benchTable
-	month   []byte
 	render  sandbox.Renderer
 	held    [benchHeld]struct {
 		dec  schema.Decoder
@@ -124,9 +123,9 @@ type benchWriter struct {
 }
 
 func newBenchWriter(dir string, n int, period string) *benchWriter {
-	w := &benchWriter{month: []byte(period[:7]), byTally: map[*schema.Table]*benchTable{}}
+	w := &benchWriter{byTally: map[*schema.Table]*benchTable{}}
 	table := func(t *schema.Table) *benchTable {
-		f := layout.File{Table: t.Name, Period: period, Path: layout.DataFile(t.Name, period, fmt.Sprintf("%016x", n))}
+		f := layout.File{Table: t.Name, Format: layout.FormatVersion, Period: period, Path: layout.DataFile(t.Name, period, fmt.Sprintf("%016x", n))}
 		return &benchTable{table: t, info: f, path: filepath.Join(dir, filepath.FromSlash(f.Path))}
 	}
 	for _, t := range schema.CallTables {
@@ -195,14 +194,14 @@ func (w *benchWriter) write(world *sandbox.World, p benchPeriod) (files []layout
 func (w *benchWriter) add(c *schema.Call) error {
 	c.FirstSeenAt, c.FetchedAt, c.RunID = benchOrigin.UnixMilli(), benchOrigin.UnixMilli(), []byte("20261130T120000Z-00000001")
 	c.Settle(benchOrigin.UnixMilli())
-	w.row = schema.AppendCallRow(w.row[:0], c, w.month)
+	w.row = schema.AppendCallRow(w.row[:0], c)
 	w.tables[0].add(w.row, c.StartAt)
 	for i := range c.Turns {
-		w.row = schema.AppendTurnRow(w.row[:0], c, i, w.month)
+		w.row = schema.AppendTurnRow(w.row[:0], c, i)
 		w.tables[1].add(w.row, c.StartAt)
 	}
 	for i := range c.Items {
-		w.row = schema.AppendItemRow(w.row[:0], c, i, w.month)
+		w.row = schema.AppendItemRow(w.row[:0], c, i)
 		w.tables[2].add(w.row, c.StartAt)
 	}
 	if w.tallies == nil {

@@ -49,6 +49,7 @@ func facts() []fact {
 		{"transcripts", "sum_if(calls, opted_out)", "opted_out", "opted out of transcripts", "opted out of transcripts"},
 		{"cost", "sum_if(calls - costed_calls, settlement = 'ended' AND is_connected)", ofConnected, "still waits for its cost", "still wait for their cost"},
 		{"cost", "sum_if(calls - costed_calls, settlement = 'expired' AND is_connected)", ofConnected, "never got a cost", "never got a cost"},
+		{"cost", "total_of(unheld_costs)", unheldCosts, "has a cost that total_cost cannot hold", "have a cost that total_cost cannot hold"},
 	}
 }
 

@@ -2,6 +2,7 @@ package analytics
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"callhouse/internal/layout"
@@ -29,8 +30,18 @@ func relation(snap *layout.Snapshot, files []*layout.File, t *schema.Table, port
 	}
 	var b strings.Builder
 	b.WriteString("SELECT *")
+	options := "hive_partitioning = false"
+	if byMonth(t) {
+		b.WriteString(" EXCLUDE (filename)")
+		options += ", filename = true"
+	}
 	if portable {
 		b.WriteString(jsonCasts(t))
+	}
+	if byMonth(t) {
+		// Of the file's own name, which begins with its day or month: a condition on it
+		// says which files to read.
+		fmt.Fprintf(&b, ", left(parse_filename(filename), 7) AS %s", schema.Month)
 	}
 	b.WriteString(" FROM read_parquet([")
 	for i, f := range files {
@@ -40,10 +51,9 @@ func relation(snap *layout.Snapshot, files []*layout.File, t *schema.Table, port
 		b.WriteString(quote(snap.Path(f)))
 	}
 	// The declared schema, by field id: a column that an older file lacks is
-	// null, and no file's own types matter. The month of the folders' names is
-	// not read, since the files hold it: DuckDB 1.5 fails on min and max of it
-	// when one file is left.
-	b.WriteString("], hive_partitioning = false, schema = MAP {")
+	// null, and no file's own types matter. DuckDB reads no month of the folders'
+	// names beside it.
+	b.WriteString("], " + options + ", schema = MAP {")
 	for i, c := range t.Columns {
 		if i > 0 {
 			b.WriteString(", ")
@@ -57,6 +67,9 @@ func relation(snap *layout.Snapshot, files []*layout.File, t *schema.Table, port
 	b.WriteString("})")
 	return b.String()
 }
+
+// byMonth says whether the rows of a table tell the month in which they lie.
+func byMonth(t *schema.Table) bool { return slices.Contains(schema.CallTables, t) }
 
 // jsonCasts returns what makes JSON of a table's columns of JSON, behind a star.
 func jsonCasts(t *schema.Table) string {
@@ -77,6 +90,9 @@ func emptyRelation(t *schema.Table) string {
 	columns := make([]string, len(t.Columns))
 	for i, c := range t.Columns {
 		columns[i] = fmt.Sprintf("CAST(NULL AS %s) AS %s", c.Type.DuckDB(), ident(c.Name))
+	}
+	if byMonth(t) {
+		columns = append(columns, "CAST(NULL AS VARCHAR) AS "+schema.Month)
 	}
 	return "SELECT " + strings.Join(columns, ", ") + " WHERE false"
 }

@@ -15,6 +15,13 @@ const (
 	byHour = "local_hour"
 )
 
+// unheldCosts is the number of calls with a cost that total_cost cannot hold.
+// Files of tallies know it since a format version.
+const (
+	unheldCosts = "unheld_costs"
+	unheldSince = 3
+)
+
 // hoursAgo is longer ago than any call, in hours before 1970.
 const hoursAgo = 1_000_000_000
 
@@ -26,8 +33,11 @@ const hoursAgo = 1_000_000_000
 // connected, which day it was and so on, takes a third of the time of asking it
 // of every call. For a compacted month the groups lie in the snapshot already.
 // columns are those by which it counts; those that the group d needs are added.
+// With unheldCosts among them that number is told, which tallies before format
+// version 3 lack.
 func (w *Warehouse) tallied(columns []string, d dimension, s selection) string {
-	columns = slices.Clone(columns)
+	whole := slices.Contains(columns, unheldCosts)
+	columns = slices.DeleteFunc(slices.Clone(columns), func(c string) bool { return c == unheldCosts })
 	if d.column != "" && !slices.Contains(columns, d.column) {
 		columns = append(columns, d.column)
 	}
@@ -35,14 +45,14 @@ func (w *Warehouse) tallied(columns []string, d dimension, s selection) string {
 		columns = slices.DeleteFunc(columns, func(c string) bool { return c == byDate })
 	}
 	return fmt.Sprintf("SELECT %s AS key, *\nFROM (SELECT *%s\nFROM (SELECT *%s\nFROM (%s)))",
-		d.expr, tallyFacts(columns), tallyStart(columns), w.counted(columns, d, s))
+		d.expr, tallyFacts(columns), tallyStart(columns), w.counted(columns, d, s, whole))
 }
 
 // counted returns the SELECT of the groups, and of numbers of them. A group may
-// have several rows.
-func (w *Warehouse) counted(columns []string, d dimension, s selection) string {
+// have several rows. whole says that all the numbers are asked for.
+func (w *Warehouse) counted(columns []string, d dimension, s selection, whole bool) string {
 	table := w.tallyOf(columns, s)
-	tallies, calls := w.split(table, s)
+	tallies, calls := w.split(table, s, whole)
 	if len(tallies) == 0 {
 		return w.countCalls("stored.calls", columns, d, s)
 	}
@@ -85,6 +95,7 @@ var numbers = []struct{ name, of string }{
 	{"total_cost", "sum(total_cost)"},
 	{"timed_cost", "sum(total_cost) FILTER (duration_ms IS NOT NULL)"},
 	{"costed_ms", "sum(duration_ms) FILTER (total_cost IS NOT NULL)"},
+	{unheldCosts, "count(*) FILTER (cost_unheld(total_cost, extra))"},
 }
 
 // tallyOf returns the smallest of the tables of tallies that knows all of the
@@ -114,14 +125,17 @@ func (w *Warehouse) tells(t *schema.Table, column string) bool {
 
 // split returns the files of a table of tallies that stand for all the calls
 // that are selected of their month, and the files of the other calls. Files of
-// which none is selected are in neither.
-func (w *Warehouse) split(t *schema.Table, s selection) (tallies, calls []*layout.File) {
+// which none is selected are in neither. whole leaves tallies to calls that lack a
+// number.
+func (w *Warehouse) split(t *schema.Table, s selection, whole bool) (tallies, calls []*layout.File) {
 	if t == nil {
 		return nil, nil
 	}
 	byPeriod := map[string]*layout.File{}
 	for _, f := range w.snap.Manifest.FilesOf(t.Name) {
-		byPeriod[f.Period] = f
+		if !whole || f.Format >= unheldSince {
+			byPeriod[f.Period] = f
+		}
 	}
 	fine := t == &schema.QuarterTallies && s.ofQuarters()
 	for _, f := range w.snap.Manifest.FilesOf(schema.Calls.Name) {

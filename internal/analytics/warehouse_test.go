@@ -136,7 +136,11 @@ func TestConditionsReachTheFiles(t *testing.T) {
 			rows, err := w.SQL(t.Context(), fmt.Sprintf("EXPLAIN (FORMAT json) SELECT count(*), max(hash(t)) FROM %s t WHERE %s > '1970-01-02'", c.table, column))
 			plan := fmt.Sprint(all(t, rows, err))
 			_, scan, _ := strings.Cut(plan, "READ_PARQUET")
-			if !regexp.MustCompile(`"Filters": *"[^"]*\b` + column + `\b`).MatchString(scan) {
+			want := `"Filters": *"[^"]*\b` + column + `\b`
+			if column == "month" { // the file's name tells, and it is not opened
+				want = `"Scanning Files": *"0/1"`
+			}
+			if !regexp.MustCompile(want).MatchString(scan) {
 				t.Errorf("a condition on %s.%s does not reach the file:\n%s", c.table, column, plan)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"time"
 
@@ -18,7 +19,7 @@ import (
 // FormatVersion is the version of the warehouse's layout that this program
 // writes. It stands in every manifest and in every data file's metadata under
 // the key FormatKey. A higher one is refused, a lower one is read.
-const FormatVersion = 2
+const FormatVersion = 3
 
 // FormatKey is the key of the format version in a Parquet file's metadata.
 const FormatKey = "callhouse.format_version"
@@ -46,8 +47,49 @@ type Manifest struct {
 	// Forgotten is the file of tombstones; nil: nothing was ever forgotten.
 	Forgotten *Forgotten `json:"forgotten,omitempty"`
 	// Mask says what was masked when this was committed; nil: nothing ever was.
-	Mask  *Mask  `json:"mask,omitempty"`
-	Files []File `json:"files"`
+	Mask *Mask `json:"mask,omitempty"`
+	// Columns are those that came after the format version and that the writer knew:
+	// who does not know one of them must not write, or it would be lost.
+	Columns []Column `json:"columns,omitempty"`
+	Files   []File   `json:"files"`
+}
+
+// Column is a column that was added to a table without a new format version.
+type Column struct {
+	Table string `json:"table"`
+	Name  string `json:"name"`
+	ID    int    `json:"id"`
+	Since string `json:"since"` // the version of callhouse that came with it
+}
+
+// Columns returns the added columns that this program knows.
+func Columns() (out []Column) {
+	for _, a := range schema.Added {
+		c := a.Table.Columns[a.Table.Column(a.Column)]
+		out = append(out, Column{Table: a.Table.Name, Name: c.Name, ID: c.ID, Since: a.Since})
+	}
+	return out
+}
+
+// Writable returns a *ColumnError if the snapshot has columns that this program
+// does not know. It may read it.
+func (m *Manifest) Writable() error {
+	known := Columns()
+	for _, c := range m.Columns {
+		if !slices.ContainsFunc(known, func(k Column) bool { return k.Table == c.Table && k.ID == c.ID }) {
+			return &ColumnError{c}
+		}
+	}
+	return nil
+}
+
+// ColumnError says that a newer callhouse wrote a column that this program would
+// lose if it wrote.
+type ColumnError struct{ Column Column }
+
+func (e *ColumnError) Error() string {
+	return fmt.Sprintf("the warehouse has the column %s in %s, which this program does not know and would lose: upgrade callhouse to %s or newer",
+		e.Column.Name, e.Column.Table, e.Column.Since)
 }
 
 // Mask tells of the values that only keyed hashes are kept of.
@@ -74,7 +116,9 @@ type Segment struct {
 
 // File is one data file of a snapshot.
 type File struct {
-	Table  string `json:"table"`
+	Table string `json:"table"`
+	// Format is the format version of the file; 0: 1 or 2.
+	Format int    `json:"format_version,omitempty"`
 	Path   string `json:"path"` // inside the snapshot, with slashes
 	Period string `json:"period,omitempty"`
 	Rows   int64  `json:"rows"`
@@ -90,6 +134,9 @@ type File struct {
 	Unsettled int64 `json:"unsettled,omitempty"`
 	Unstarted int64 `json:"unstarted,omitempty"`
 	Due       int64 `json:"due,omitempty"`
+	// UnheldCosts counts the rows with a cost that total_cost cannot hold. Files
+	// before version 3 do not tell.
+	UnheldCosts int64 `json:"unheld_costs,omitempty"`
 	// OldestUnsettled is the lowest start_at among the unsettled (where it is
 	// null, first_seen_at), and NextExpiry when the first of them expires, ms UTC.
 	OldestUnsettled *int64 `json:"oldest_unsettled,omitempty"`

@@ -130,17 +130,16 @@ func BenchmarkRedact(b *testing.B) {
 func BenchmarkRows(b *testing.B) {
 	body := observedDetail(b)
 	c := decoded(b, body, KindDetail)
-	month := []byte("2026-11")
 	row := make(parquet.Row, 0, len(Calls.Columns))
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
-		row = AppendCallRow(row[:0], c, month)
+		row = AppendCallRow(row[:0], c)
 		for i := range c.Turns {
-			row = AppendTurnRow(row[:0], c, i, month)
+			row = AppendTurnRow(row[:0], c, i)
 		}
 		for i := range c.Items {
-			row = AppendItemRow(row[:0], c, i, month)
+			row = AppendItemRow(row[:0], c, i)
 		}
 	}
 }

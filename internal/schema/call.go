@@ -66,10 +66,10 @@ type Call struct {
 	PresentationNumber  []byte
 	StartAt             Opt[int64]
 	EndAt               Opt[int64]
-	DurationMS          Opt[int64] // end - start where the service sends none
-	TotalCost           Opt[int64] // 1/10,000 of the account's currency
-	CreditsUsed         Opt[int64] // 1/10,000 credit
-	BilledSeconds       Opt[int64] // 1/1,000 second
+	DurationMS          Opt[int64]   // end - start where the service sends none
+	TotalCost           Opt[Decimal] // in the account's currency
+	CreditsUsed         Opt[Decimal]
+	BilledSeconds       Opt[Decimal]
 	Summary             []byte
 	UserSentiment       []byte
 	Evaluation          []byte // JSON
@@ -89,6 +89,8 @@ type Call struct {
 
 	Turns []Turn
 	Items []Item
+
+	Lacks *Lacking // what the file had no columns for that it was read from
 }
 
 // Turn is one item of a call's transcript.

@@ -1,6 +1,6 @@
 package schema
 
-import "math"
+import "strconv"
 
 // This file turns single values into columns. Each method takes the value of
 // field f of the object that p patches, sent as v and neither null nor absent,
@@ -84,7 +84,7 @@ func (d *Decoder) instant(p *patch, f field, v *val) Opt[int64] {
 	n, ok := int64(0), false
 	switch v.shape {
 	case isNumber:
-		n, ok = decimal(v.raw, 0, math.MaxInt64)
+		n, ok = integer(v.raw)
 	case isString:
 		n, ok = instant(v.raw[1 : len(v.raw)-1])
 	}
@@ -106,48 +106,67 @@ func (d *Decoder) integer(p *patch, f field, v *val) Opt[int64] {
 			return Some(n)
 		}
 	}
-	return d.fixed(p, f, v, 0, math.MaxInt64, isNumber)
-}
-
-// money is for total_cost: a string with a decimal number.
-func (d *Decoder) money(p *patch, f field, v *val) Opt[int64] {
-	return d.fixed(p, f, v, moneyPlaces, maxDecimal, isString)
-}
-
-// fixed is for fixed-point columns. The service sends numbers or strings, as
-// rule says; the other of the two converts.
-func (d *Decoder) fixed(p *patch, f field, v *val, places int, limit uint64, rule shape) Opt[int64] {
-	b := v.raw
-	switch v.shape {
-	case isNumber:
-	case isString:
-		if b = b[1 : len(b)-1]; !isJSONNumber(b) {
-			d.misfit(p, f, v)
-			return Opt[int64]{}
-		}
-	default:
-		d.misfit(p, f, v)
+	b, ok := d.numeral(p, f, v)
+	if !ok {
 		return Opt[int64]{}
 	}
-	n, ok := decimal(b, places, limit)
+	n, ok := integer(b)
 	if !ok {
 		d.misfit(p, f, v)
 		return Opt[int64]{}
 	}
-	if v.shape != rule {
-		d.drift(p.of.paths[f], DriftConverted)
-	}
 	var room [24]byte
+	d.respell(p, f, v, isNumber, strconv.AppendInt(room[:0], n, 10), b)
+	return Some(n)
+}
+
+// exact is for columns of type Exact. The service sends a number, or a string
+// with an amount, as rule says; the other of the two converts.
+func (d *Decoder) exact(p *patch, f field, v *val, rule shape) Opt[Decimal] {
+	b, ok := d.numeral(p, f, v)
+	if !ok {
+		return Opt[Decimal]{}
+	}
+	n, ok := decimal(b, exactPlaces)
+	if !ok || !n.within(maxExact) {
+		d.misfit(p, f, v)
+		return Opt[Decimal]{}
+	}
+	var room [40]byte
 	spelled := room[:0]
 	if rule == isString {
 		spelled = appendMoney(spelled, n)
 	} else {
-		spelled = appendPlain(spelled, n, places)
+		spelled = appendPlain(spelled, n)
 	}
-	if v.shape != rule || string(spelled) != string(b) {
+	d.respell(p, f, v, rule, spelled, b)
+	return Some(n)
+}
+
+// numeral returns the text of a number, or of a string that is spelled as one.
+// Of any other value it says that it does not fit.
+func (d *Decoder) numeral(p *patch, f field, v *val) ([]byte, bool) {
+	switch v.shape {
+	case isNumber:
+		return v.raw, true
+	case isString:
+		if b := v.raw[1 : len(v.raw)-1]; isJSONNumber(b) {
+			return b, true
+		}
+	}
+	d.misfit(p, f, v)
+	return nil, false
+}
+
+// respell has extra keep a number that the column would not give back as it was
+// sent: of another shape than the rule's, or spelled in another way.
+func (d *Decoder) respell(p *patch, f field, v *val, rule shape, spelled, sent []byte) {
+	if v.shape != rule {
+		d.drift(p.of.paths[f], DriftConverted)
+	}
+	if v.shape != rule || string(spelled) != string(sent) {
 		p.keep(f, v)
 	}
-	return Some(n)
 }
 
 // optOut is for opt_out_sensitive_data_storage. What is not plainly false

@@ -31,16 +31,16 @@ func Differences(a, b *Call) (out []Difference) {
 	x, y := *a, *b
 	x.FirstSeenAt, x.FetchedAt, x.RunID = y.FirstSeenAt, y.FetchedAt, y.RunID
 	x.RecordingURL, y.RecordingURL = link(x.RecordingURL), link(y.RecordingURL)
-	out = differing(out, "", &Calls, AppendCallRow(nil, &x, nil), AppendCallRow(nil, &y, nil))
+	out = differing(out, "", &Calls, AppendCallRow(nil, &x), AppendCallRow(nil, &y))
 	x.StartAt = y.StartAt // in the other tables it is only repeated
 	for i := range min(len(x.Turns), len(y.Turns)) {
 		at := fmt.Sprintf("%s[%d].", Turns.Name, i)
-		out = differing(out, at, &Turns, AppendTurnRow(nil, &x, i, nil), AppendTurnRow(nil, &y, i, nil))
+		out = differing(out, at, &Turns, AppendTurnRow(nil, &x, i), AppendTurnRow(nil, &y, i))
 	}
 	out = lengths(out, Turns.Name, len(x.Turns), len(y.Turns))
 	for i := range min(len(x.Items), len(y.Items)) {
 		at := fmt.Sprintf("%s[%d].", Items.Name, i)
-		out = differing(out, at, &Items, AppendItemRow(nil, &x, i, nil), AppendItemRow(nil, &y, i, nil))
+		out = differing(out, at, &Items, AppendItemRow(nil, &x, i), AppendItemRow(nil, &y, i))
 	}
 	return lengths(out, Items.Name, len(x.Items), len(y.Items))
 }
@@ -98,11 +98,9 @@ func shown(t Type, v parquet.Value) string {
 	}
 	switch t {
 	case Timestamp:
-		return time.UnixMilli(v.Int64()).UTC().Format("2006-01-02T15:04:05.000Z07:00")
-	case Money:
-		return string(appendPlain(nil, v.Int64(), moneyPlaces))
-	case Seconds:
-		return string(appendPlain(nil, v.Int64(), secondsPlaces))
+		return time.UnixMicro(v.Int64()).UTC().Format("2006-01-02T15:04:05.000Z07:00")
+	case Exact:
+		return string(appendPlain(nil, decimalIn(v.ByteArray())))
 	}
 	return v.String()
 }

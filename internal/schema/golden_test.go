@@ -109,7 +109,6 @@ func TestGoldenRebuild(t *testing.T) {
 // rowsText shows a call's rows, leaving nulls out.
 func rowsText(c *Call, drift []Drift) string {
 	var b strings.Builder
-	month := []byte("2026-11")
 	row := func(title string, table *Table, row parquet.Row) {
 		fmt.Fprintln(&b, title)
 		for i, v := range row {
@@ -118,12 +117,12 @@ func rowsText(c *Call, drift []Drift) string {
 			}
 		}
 	}
-	row("calls", &Calls, AppendCallRow(nil, c, month))
+	row("calls", &Calls, AppendCallRow(nil, c))
 	for i := range c.Turns {
-		row(fmt.Sprintf("transcript_turns %d", i), &Turns, AppendTurnRow(nil, c, i, month))
+		row(fmt.Sprintf("transcript_turns %d", i), &Turns, AppendTurnRow(nil, c, i))
 	}
 	for i := range c.Items {
-		row(fmt.Sprintf("analysis_items %d", i), &Items, AppendItemRow(nil, c, i, month))
+		row(fmt.Sprintf("analysis_items %d", i), &Items, AppendItemRow(nil, c, i))
 	}
 	slices.SortFunc(drift, func(a, b Drift) int {
 		return cmp.Or(strings.Compare(a.Path, b.Path), int(a.Kind)-int(b.Kind))
@@ -138,11 +137,9 @@ func rowsText(c *Call, drift []Drift) string {
 func valueText(t Type, v parquet.Value) string {
 	switch t {
 	case Timestamp:
-		return time.UnixMilli(v.Int64()).UTC().Format("2006-01-02T15:04:05.000Z")
-	case Money:
-		return string(appendFixed(nil, v.Int64(), moneyPlaces))
-	case Seconds:
-		return string(appendFixed(nil, v.Int64(), secondsPlaces))
+		return time.UnixMicro(v.Int64()).UTC().Format("2006-01-02T15:04:05.000Z")
+	case Exact:
+		return string(appendDecimal(nil, decimalIn(v.ByteArray()), 4))
 	case Text, Word:
 		return fmt.Sprintf("%q", v.ByteArray())
 	case JSON:

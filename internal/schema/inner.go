@@ -106,13 +106,13 @@ func (d *Decoder) costColumns(v *val, c *Call) {
 	}
 	p, shown := &d.costPatch, costShown[c.Source]
 	if v := &d.cost[kTotalCost]; take(p, kTotalCost, v, shown) {
-		c.TotalCost = d.money(p, kTotalCost, v)
+		c.TotalCost = d.exact(p, kTotalCost, v, isString)
 	}
 	if v := &d.cost[kTotalCredits]; take(p, kTotalCredits, v, shown) {
-		c.CreditsUsed = d.fixed(p, kTotalCredits, v, moneyPlaces, maxDecimal, isNumber)
+		c.CreditsUsed = d.exact(p, kTotalCredits, v, isNumber)
 	}
 	if v := &d.cost[kDurationSeconds]; take(p, kDurationSeconds, v, shown) {
-		c.BilledSeconds = d.fixed(p, kDurationSeconds, v, secondsPlaces, maxDecimal, isNumber)
+		c.BilledSeconds = d.exact(p, kDurationSeconds, v, isNumber)
 	}
 	d.patched(fCallCost, p, !c.TotalCost.OK && !c.CreditsUsed.OK && !c.BilledSeconds.OK)
 }

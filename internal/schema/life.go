@@ -194,6 +194,19 @@ func (c *Call) costed() bool {
 	return false
 }
 
+// CostUnheld says that the service sent a cost that total_cost cannot hold: it
+// stands in extra.
+func (c *Call) CostUnheld() bool {
+	if c.TotalCost.OK || c.Extra == nil {
+		return false
+	}
+	cost := readPatch(c.Extra, callObject).over[fCallCost]
+	if cost.shape == isObject {
+		cost = readPatch(cost.raw, costObject).over[kTotalCost]
+	}
+	return cost.shape > isNull && cost.marks&lone == 0
+}
+
 // decodedState is the transcript's state as far as one response tells, at the
 // time at which it was fetched, where that is known.
 func decodedState(c *Call) TranscriptState {

@@ -51,7 +51,6 @@ func spellHalves(text []byte) []byte {
 // back.
 func viaRows(t rapid.TB, calls []*Call) []*Call {
 	t.Helper()
-	month := []byte("2026-11")
 	files := map[*Table]*bytes.Buffer{}
 	writers := map[*Table]*parquet.GenericWriter[any]{}
 	for _, table := range CallTables {
@@ -67,12 +66,12 @@ func viaRows(t rapid.TB, calls []*Call) []*Call {
 		}
 	}
 	for _, c := range calls {
-		write(&Calls, AppendCallRow(nil, c, month))
+		write(&Calls, AppendCallRow(nil, c))
 		for i := range c.Turns {
-			write(&Turns, AppendTurnRow(nil, c, i, month))
+			write(&Turns, AppendTurnRow(nil, c, i))
 		}
 		for i := range c.Items {
-			write(&Items, AppendItemRow(nil, c, i, month))
+			write(&Items, AppendItemRow(nil, c, i))
 		}
 	}
 	var out []*Call

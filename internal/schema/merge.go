@@ -102,7 +102,7 @@ func mergedState(old, c *Call, told bool) TranscriptState {
 // plainMerge says whether new stands for itself in every column: both calls are
 // as the v3 rule says, and no column that v3 leaves out when null is known.
 func plainMerge(old, new *Call) bool {
-	return old.Extra == nil && new.Extra == nil && old.Source == V3 && new.Source == V3 &&
+	return old.Lacks == nil && old.Extra == nil && new.Extra == nil && old.Source == V3 && new.Source == V3 &&
 		old.Evaluation == nil && !old.CreditsUsed.OK && !old.BilledSeconds.OK &&
 		(new.OptOut.OK || !old.OptOut.V)
 }

@@ -291,7 +291,7 @@ func TestSame(t *testing.T) {
 		"recording":  item(func(c *Call) { c.RecordingURL = []byte("https://recordings.example.com/other.wav") }),
 		"status":     item(func(c *Call) { c.Status = nil }),
 		"empty":      item(func(c *Call) { c.VariantLabel = []byte{} }),
-		"cost":       item(func(c *Call) { c.TotalCost.V++ }),
+		"cost":       item(func(c *Call) { c.TotalCost.V.lo++ }),
 		"settlement": item(func(c *Call) { c.Settlement++ }),
 		"turn":       item(func(c *Call) { c.Turns[1].Content = []byte("x") }),
 		"turns":      item(func(c *Call) { c.Turns = c.Turns[1:] }),

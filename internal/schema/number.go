@@ -3,6 +3,7 @@ package schema
 import (
 	"bytes"
 	"math"
+	"math/bits"
 	"strconv"
 	"time"
 )
@@ -13,25 +14,18 @@ import (
 const (
 	minInstant = -62135596800000 // 0001-01-01T00:00:00.000Z
 	maxInstant = 253402300799999 // 9999-12-31T23:59:59.999Z
-	maxDecimal = 999_999_999_999_999_999
 )
 
-// Decimal places of the columns of types Money and Seconds.
-const (
-	moneyPlaces   = 4
-	secondsPlaces = 3
-)
-
-// decimal returns the value of a JSON number's text in units of 10^-places.
-// It fails where that is no integer, or one beyond limit.
-func decimal(text []byte, places int, limit uint64) (n int64, ok bool) {
+// decimal returns the value of a JSON number's text in units of 10^-places. It
+// fails where that is no integer, or one of 2^127 or more.
+func decimal(text []byte, places int) (n Decimal, ok bool) {
 	p, negative := 0, false
 	if text[0] == '-' {
 		p, negative = 1, true
 	}
 	var (
-		mantissa uint64 // the digits so far, without the zeros at their end
-		zeros    int    // how many of those there are
+		mantissa magnitude // the digits so far, without the zeros at their end
+		zeros    int       // how many of those there are
 		scale    = places
 		point    bool
 	)
@@ -51,51 +45,42 @@ func decimal(text []byte, places int, limit uint64) (n int64, ok bool) {
 			zeros++
 			continue
 		}
-		if mantissa != 0 {
-			if mantissa, ok = shift(mantissa, zeros+1); !ok {
-				return 0, false
+		if !mantissa.zero() {
+			if mantissa, ok = mantissa.shift(zeros); !ok {
+				return Decimal{}, false
 			}
 		}
 		zeros = 0
-		if mantissa += uint64(c - '0'); mantissa > limit {
-			return 0, false
+		if mantissa, ok = mantissa.digit(c - '0'); !ok {
+			return Decimal{}, false
 		}
 	}
-	if mantissa == 0 {
-		return 0, true
+	if mantissa.zero() {
+		return Decimal{}, true
 	}
 	scale += zeros
 	if p < len(text) { // at the e
 		e, err := strconv.Atoi(string(text[p+1:]))
 		if err != nil || e > 1e6 || e < -1e6 {
-			return 0, false
+			return Decimal{}, false
 		}
 		scale += e
 	}
 	if scale < 0 {
-		return 0, false
+		return Decimal{}, false
 	}
-	if mantissa, ok = shift(mantissa, scale); !ok || mantissa > limit {
-		return 0, false
+	if mantissa, ok = mantissa.shift(scale); !ok {
+		return Decimal{}, false
 	}
-	if negative {
-		return -int64(mantissa), true
-	}
-	return int64(mantissa), true
+	return mantissa.signed(negative), true
 }
 
-// shift multiplies by 10^by, as long as that stays below 2^63.
-func shift(n uint64, by int) (uint64, bool) {
-	if by > 18 {
-		return 0, false
-	}
-	for ; by > 0; by-- {
-		if n > math.MaxInt64/10 {
-			return 0, false
-		}
-		n *= 10
-	}
-	return n, true
+// integer returns the value of a JSON number's text, if it is an integer of 64
+// bits.
+func integer(text []byte) (int64, bool) {
+	d, ok := decimal(text, 0)
+	n := int64(d.lo)
+	return n, ok && d.hi == n>>63 && n != math.MinInt64
 }
 
 // plainInt returns the value of digits with at most a sign: the spelling in
@@ -130,7 +115,7 @@ func isJSONNumber(text []byte) bool {
 // a count of milliseconds, or a date and time with its offset (RFC 3339).
 func instant(text []byte) (ms int64, ok bool) {
 	if isJSONNumber(text) {
-		return decimal(text, 0, math.MaxInt64)
+		return integer(text)
 	}
 	if len(text) > len(time.RFC3339Nano) {
 		return 0, false
@@ -142,43 +127,30 @@ func instant(text []byte) (ms int64, ok bool) {
 	return t.UnixMilli(), true
 }
 
-// appendMoney appends an amount in the spelling that the service uses: two to
-// four decimals, as in 200.00 and 150.1234.
-func appendMoney(dst []byte, n int64) []byte {
-	dst = appendFixed(dst, n, moneyPlaces)
-	for range 2 {
-		dst = bytes.TrimSuffix(dst, []byte("0"))
-	}
-	return dst
+// appendMoney appends an amount in the spelling that the service uses: at least
+// two decimals, as in 200.00 and 150.1234.
+func appendMoney(dst []byte, n Decimal) []byte { return appendDecimal(dst, n, 2) }
+
+// appendPlain appends a JSON number, as short as it goes without an exponent.
+func appendPlain(dst []byte, n Decimal) []byte {
+	return bytes.TrimSuffix(appendDecimal(dst, n, 0), []byte("."))
 }
 
-// appendPlain appends n units of 10^-places as a JSON number, as short as it
-// goes without an exponent.
-func appendPlain(dst []byte, n int64, places int) []byte {
-	dst = appendFixed(dst, n, places)
-	for range places {
-		dst = bytes.TrimSuffix(dst, []byte("0"))
-	}
-	return bytes.TrimSuffix(dst, []byte("."))
-}
-
-// appendFixed appends n units of 10^-places with all its decimals.
-func appendFixed(dst []byte, n int64, places int) []byte {
-	u := uint64(n)
-	if n < 0 {
+// appendDecimal appends a number within maxExact with the decimals that it has,
+// and at least some.
+func appendDecimal(dst []byte, n Decimal, least int) []byte {
+	if n.hi < 0 {
 		dst = append(dst, '-')
-		u = -u
 	}
-	unit := uint64(1)
-	for range places {
-		unit *= 10
-	}
-	dst = strconv.AppendUint(dst, u/unit, 10)
+	a := n.abs()
+	const unit = 1_000_000_000_000_000_000
+	whole, rest := bits.Div64(uint64(a.hi), a.lo, unit)
+	dst = strconv.AppendUint(dst, whole, 10)
 	dst = append(dst, '.')
-	for rest := u % unit; places > 0; places-- {
-		unit /= 10
-		dst = append(dst, '0'+byte(rest/unit))
-		rest %= unit
+	for power, places := uint64(unit/10), 0; rest > 0 || places < least; places++ {
+		dst = append(dst, '0'+byte(rest/power))
+		rest %= power
+		power /= 10
 	}
 	return dst
 }

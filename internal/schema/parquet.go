@@ -19,9 +19,9 @@ import (
 //	Int32      INT32       INT(32, signed)             DELTA_BINARY_PACKED
 //	Int64      INT64       INT(64, signed)             DELTA_BINARY_PACKED
 //	Bool       BOOLEAN     none                        PLAIN
-//	Timestamp  INT64       TIMESTAMP(MILLIS, UTC)      DELTA_BINARY_PACKED
-//	Money      INT64       DECIMAL(18,4)               DELTA_BINARY_PACKED
-//	Seconds    INT64       DECIMAL(18,3)               DELTA_BINARY_PACKED
+//	Timestamp  INT64       TIMESTAMP(MICROS, UTC)      DELTA_BINARY_PACKED
+//	Exact      FIXED(16)   DECIMAL(38,18)              PLAIN
+//	Percent    INT64       DECIMAL(18,4)               DELTA_BINARY_PACKED
 //
 // call_id repeats over a call's turns and items: there it goes through the
 // dictionary, and in calls, where it is unique, it does not.
@@ -59,11 +59,11 @@ func leafOf(c *Column) parquet.Node {
 	case Bool:
 		return parquet.Leaf(parquet.BooleanType)
 	case Timestamp:
-		return parquet.Encoded(parquet.TimestampAdjusted(parquet.Millisecond, true), &parquet.DeltaBinaryPacked)
-	case Money:
+		return parquet.Encoded(parquet.TimestampAdjusted(parquet.Microsecond, true), &parquet.DeltaBinaryPacked)
+	case Exact:
+		return parquet.Decimal(exactPlaces, 38, parquet.FixedLenByteArrayType(exactBytes))
+	case Percent:
 		return parquet.Encoded(parquet.Decimal(4, 18, parquet.Int64Type), &parquet.DeltaBinaryPacked)
-	case Seconds:
-		return parquet.Encoded(parquet.Decimal(3, 18, parquet.Int64Type), &parquet.DeltaBinaryPacked)
 	}
 	return parquet.Encoded(parquet.String(), &parquet.DeltaLengthByteArray)
 }

@@ -108,8 +108,9 @@ func TestRowReaderOtherFiles(t *testing.T) {
 	t.Parallel()
 	c := decoded(t, payload(t, "v3_detail"), KindDetail)
 	c.Settle(settledAt)
-	full := AppendCallRow(nil, c, []byte("2026-11"))
+	full := AppendCallRow(nil, c)
 	want := &Call{ID: c.ID, Status: c.Status, StartAt: c.StartAt, TotalCost: c.TotalCost, Settlement: c.Settlement}
+	missing := cmpopts.IgnoreFields(Call{}, "Lacks")
 	for name, s := range map[string]func() (*parquet.Schema, []int){
 		"by id":   func() (*parquet.Schema, []int) { return subset(&Calls, true, "old_", 25, 9, 12, 0, 4) },
 		"by name": func() (*parquet.Schema, []int) { return subset(&Calls, false, "", 25, 9, 12, 0, 4) },
@@ -129,7 +130,7 @@ func TestRowReaderOtherFiles(t *testing.T) {
 		if err := r.Call(rows[0], &got); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want, &got, cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(want, &got, cmpopts.EquateEmpty(), missing); diff != "" {
 			t.Errorf("%s (-want +got): %s", name, diff)
 		}
 	}
@@ -165,7 +166,7 @@ func TestRowReaderRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	row := AppendCallRow(nil, &Call{ID: []byte("a")}, []byte("2026-11"))
+	row := AppendCallRow(nil, &Call{ID: []byte("a")})
 	row[25] = requiredText([]byte("finished"), 25)
 	if err := r.Call(row, new(Call)); err == nil {
 		t.Error("takes a settlement that is none")
@@ -207,11 +208,11 @@ func TestRunRow(t *testing.T) {
 }
 
 // In the steady state nothing is allocated: neither by decoding a call that is
-// as observed, nor by merging it, nor by making its rows.
+// as observed, nor by merging it, nor by making its rows, but for the bytes of its
+// cost.
 func TestNoAllocations(t *testing.T) { // not parallel: it counts them
 	body := observedDetail(t)
 	item := payload(t, "v3_item")
-	month := []byte("2026-11")
 	var d Decoder
 	var c Call
 	var row parquet.Row
@@ -221,12 +222,12 @@ func TestNoAllocations(t *testing.T) { // not parallel: it counts them
 			t.Fatal(err)
 		}
 		c.Settle(settledAt)
-		row = AppendCallRow(row[:0], &c, month)
+		row = AppendCallRow(row[:0], &c)
 		for i := range c.Turns {
-			row = AppendTurnRow(row[:0], &c, i, month)
+			row = AppendTurnRow(row[:0], &c, i)
 		}
 		for i := range c.Items {
-			row = AppendItemRow(row[:0], &c, i, month)
+			row = AppendItemRow(row[:0], &c, i)
 		}
 		if err := d.Decode(item, KindItem, &c); err != nil {
 			t.Fatal(err)
@@ -237,7 +238,7 @@ func TestNoAllocations(t *testing.T) { // not parallel: it counts them
 			t.Fatal("the item has another cost")
 		}
 	})
-	if n != 0 {
+	if n > 1 {
 		t.Errorf("%v allocations", n)
 	}
 	if c.Extra != nil || len(d.Drift) != 0 {

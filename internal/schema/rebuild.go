@@ -11,9 +11,9 @@ import "strconv"
 func (c *Call) AppendJSON(dst []byte) []byte {
 	r := rebuild{c: c, patch: readPatch(c.Extra, callObject), of: callObject, dst: append(dst, '{')}
 	r.from = len(r.dst)
-	r.shown = callShown[V3]
+	r.shown = c.sent(callObject, callShown[V3])
 	if c.Source == V2 {
-		r.shown = callShown[V2]
+		r.shown = c.sent(callObject, callShown[V2])
 	}
 	r.text(r.spelled(fID, fCallID), c.ID)
 	r.agent()
@@ -59,7 +59,7 @@ type rebuild struct {
 
 // inner begins an object inside of r's. Its dst goes back into r at its end.
 func (r *rebuild) inner(of *object, extra []byte, shown fieldSet) rebuild {
-	in := rebuild{c: r.c, of: of, patch: readPatch(extra, of), shown: shown, dst: append(r.dst, '{')}
+	in := rebuild{c: r.c, of: of, patch: readPatch(extra, of), shown: r.c.sent(of, shown), dst: append(r.dst, '{')}
 	in.from = len(in.dst)
 	return in
 }
@@ -128,10 +128,10 @@ func (r *rebuild) integer(f field, n Opt[int64]) {
 	}
 }
 
-func (r *rebuild) plain(f field, n Opt[int64], places int) {
+func (r *rebuild) plain(f field, n Opt[Decimal]) {
 	if !r.special(f, !n.OK) {
 		r.name(f)
-		r.dst = appendPlain(r.dst, n.V, places)
+		r.dst = appendPlain(r.dst, n.V)
 	}
 }
 
@@ -209,8 +209,8 @@ func (r *rebuild) cost() {
 			in.dst = append(in.dst, '"')
 			in.dst = append(appendMoney(in.dst, c.TotalCost.V), '"')
 		}
-		in.plain(kTotalCredits, c.CreditsUsed, moneyPlaces)
-		in.plain(kDurationSeconds, c.BilledSeconds, secondsPlaces)
+		in.plain(kTotalCredits, c.CreditsUsed)
+		in.plain(kDurationSeconds, c.BilledSeconds)
 	})
 }
 

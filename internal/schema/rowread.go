@@ -2,23 +2,35 @@ package schema
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
 )
 
 // RowReader turns the rows of one file back into calls, turns, items and runs.
 // It knows which of the file's columns is which of the table's: by field id,
 // or by name where the file carries no field ids. So it reads files that were
 // written with fewer columns (the missing ones are null or zero), in another
-// order, or with more of them (which it skips).
+// order, with more of them (which it skips), or by an older version, with
+// instants in milliseconds and decimals of fewer places.
 type RowReader struct {
-	table *Table
-	to    []int // per leaf of the file: position in table.Columns, or -1
+	table  *Table
+	leaves []leaf
+	lacks  *Lacking
+}
+
+// leaf is a column of a file.
+type leaf struct {
+	to       int   // its position in table.Columns, or -1
+	perMilli int64 // of an instant: how many of its units are a millisecond
+	places   int   // of a decimal
+	known    bool  // it is of the table, or was in an older version
 }
 
 // NewRowReader returns a reader for files of the given schema. It refuses a
-// file in which a column has another physical type than the table declares, or
-// which lacks the table's first column, its key.
+// file in which a column cannot be what the table declares, or which lacks the
+// table's first column, its key.
 func NewRowReader(file *parquet.Schema, t *Table) (*RowReader, error) {
 	r := &RowReader{table: t}
 	keyed := false
@@ -26,19 +38,119 @@ func NewRowReader(file *parquet.Schema, t *Table) (*RowReader, error) {
 		if !f.Leaf() || f.Repeated() {
 			return nil, fmt.Errorf("read %s: the column %s is nested or repeated", t.Name, f.Name())
 		}
-		at := t.find(f)
-		if at >= 0 {
-			if got, want := f.Type().Kind(), leafOf(&t.Columns[at]).Type().Kind(); got != want {
-				return nil, fmt.Errorf("read %s: the column %s is %v in the file, not %v", t.Name, f.Name(), got, want)
-			}
+		l := leaf{to: t.find(f)}
+		if l.to < 0 {
+			l.known = f.Name() == Month
+		} else if l.known = l.fit(f.Type(), t.Columns[l.to].Type); !l.known {
+			return nil, fmt.Errorf("read %s: the column %s is %v in the file, not %v", t.Name, f.Name(), f.Type(), leafOf(&t.Columns[l.to]).Type())
 		}
-		keyed = keyed || at == 0
-		r.to = append(r.to, at)
+		keyed = keyed || l.to == 0
+		r.leaves = append(r.leaves, l)
 	}
 	if !keyed {
 		return nil, fmt.Errorf("read %s: the file has no column %s", t.Name, t.Columns[0].Name)
 	}
+	r.lacks = r.lacking()
 	return r, nil
+}
+
+// fit says whether a column of a file can be read as one of type t, and notes how.
+func (l *leaf) fit(is parquet.Type, t Type) bool {
+	logical := is.LogicalType()
+	switch t {
+	case Timestamp:
+		if logical == nil {
+			return false
+		}
+		of, ok := logical.Value.(*format.TimestampType)
+		if !ok || is.Kind() != parquet.Int64 {
+			return false
+		}
+		switch of.Unit.Value.(type) {
+		case *format.MilliSeconds:
+			l.perMilli = 1
+		case *format.MicroSeconds:
+			l.perMilli = micros
+		}
+		return l.perMilli > 0
+	case Exact:
+		if logical == nil {
+			return false
+		}
+		of, ok := logical.Value.(*format.DecimalType)
+		if !ok || of.Scale < 0 || of.Scale > exactPlaces {
+			return false
+		}
+		l.places = int(of.Scale)
+		return is.Kind() == parquet.Int64 || is.Kind() == parquet.FixedLenByteArray && is.Length() == exactBytes && l.places == exactPlaces
+	}
+	return is.Kind() == leafOf(&Column{Type: t}).Type().Kind()
+}
+
+// Unknown returns the columns of the file that this program does not know: a
+// later one wrote it.
+func (r *RowReader) Unknown(file *parquet.Schema) (names []string) {
+	for i, f := range file.Fields() {
+		if !r.leaves[i].known {
+			names = append(names, f.Name())
+		}
+	}
+	return names
+}
+
+// Has says whether the file has a column of the table.
+func (r *RowReader) Has(column int) bool {
+	return slices.ContainsFunc(r.leaves, func(l leaf) bool { return l.to == column })
+}
+
+// Millis returns an instant in milliseconds: a value of the file's column at
+// position leaf.
+func (r *RowReader) Millis(leaf int, v parquet.Value) int64 {
+	return floorDiv(v.Int64(), max(r.leaves[leaf].perMilli, 1))
+}
+
+func floorDiv(n, by int64) int64 {
+	q := n / by
+	if n%by < 0 {
+		q--
+	}
+	return q
+}
+
+func (r *RowReader) instant(v parquet.Value) Opt[int64] { return Some(r.Millis(v.Column(), v)) }
+
+// decimal returns a number of a column of type Exact.
+func (r *RowReader) decimal(v parquet.Value) Opt[Decimal] {
+	if v.Kind() == parquet.Int64 {
+		return Some(DecimalFrom(v.Int64(), r.leaves[v.Column()].places))
+	}
+	return Some(decimalIn(v.ByteArray()))
+}
+
+// Same says whether a row of the file is what a row as it is written today
+// says, in all columns that the file has.
+func (r *RowReader) Same(row, today parquet.Row) bool {
+	for _, v := range row {
+		col, err := r.column(v)
+		if err != nil {
+			return false
+		}
+		if col < 0 {
+			continue
+		}
+		if !v.IsNull() {
+			switch r.table.Columns[col].Type {
+			case Timestamp:
+				v = parquet.Int64Value(r.Millis(v.Column(), v) * micros)
+			case Exact:
+				v = parquet.FixedLenByteArrayValue(r.decimal(v).V.append16(nil))
+			}
+		}
+		if !sameValue(r.table.Columns[col].Type, v, today[col]) {
+			return false
+		}
+	}
+	return true
 }
 
 func (t *Table) find(f parquet.Field) int {
@@ -57,7 +169,7 @@ func (t *Table) find(f parquet.Field) int {
 // else is overwritten. Byte slices alias the row's values: Clone what is to
 // outlive the reader's buffers.
 func (r *RowReader) Call(row parquet.Row, c *Call) error {
-	*c = Call{Turns: c.Turns[:0], Items: c.Items[:0]}
+	*c = Call{Turns: c.Turns[:0], Items: c.Items[:0], Lacks: r.lacks}
 	for _, v := range row {
 		col, err := r.column(v)
 		if err != nil {
@@ -66,7 +178,7 @@ func (r *RowReader) Call(row parquet.Row, c *Call) error {
 		if col < 0 || v.IsNull() {
 			continue
 		}
-		if err := setCall(c, col, v); err != nil {
+		if err := r.setCall(c, col, v); err != nil {
 			return fmt.Errorf("read %s: %w", r.table.Name, err)
 		}
 	}
@@ -95,9 +207,9 @@ func (r *RowReader) Turn(row parquet.Row, t *Turn) (callID []byte, turn int32, e
 		case 3:
 			t.Content = bytesOf(v)
 		case 4:
-			t.StartAt = Some(v.Int64())
+			t.StartAt = r.instant(v)
 		case 5:
-			t.EndAt = Some(v.Int64())
+			t.EndAt = r.instant(v)
 		case 6:
 			t.ToolCallID = bytesOf(v)
 		case 7:
@@ -144,13 +256,13 @@ func (r *RowReader) Item(row parquet.Row, t *Item) (callID []byte, position int3
 // column returns the position in the table of a value's column, or -1.
 func (r *RowReader) column(v parquet.Value) (int, error) {
 	at := v.Column()
-	if at < 0 || at >= len(r.to) {
-		return 0, fmt.Errorf("read %s: a row has a value for column %d of %d", r.table.Name, at, len(r.to))
+	if at < 0 || at >= len(r.leaves) {
+		return 0, fmt.Errorf("read %s: a row has a value for column %d of %d", r.table.Name, at, len(r.leaves))
 	}
-	return r.to[at], nil
+	return r.leaves[at].to, nil
 }
 
-func setCall(c *Call, col int, v parquet.Value) (err error) {
+func (r *RowReader) setCall(c *Call, col int, v parquet.Value) (err error) {
 	switch col {
 	case 0:
 		c.ID = bytesOf(v)
@@ -171,17 +283,17 @@ func setCall(c *Call, col int, v parquet.Value) (err error) {
 	case 8:
 		c.PresentationNumber = bytesOf(v)
 	case 9:
-		c.StartAt = Some(v.Int64())
+		c.StartAt = r.instant(v)
 	case 10:
-		c.EndAt = Some(v.Int64())
+		c.EndAt = r.instant(v)
 	case 11:
 		c.DurationMS = Some(v.Int64())
 	case 12:
-		c.TotalCost = Some(v.Int64())
+		c.TotalCost = r.decimal(v)
 	case 13:
-		c.CreditsUsed = Some(v.Int64())
+		c.CreditsUsed = r.decimal(v)
 	case 14:
-		c.BilledSeconds = Some(v.Int64())
+		c.BilledSeconds = r.decimal(v)
 	case 15:
 		c.Summary = bytesOf(v)
 	case 16:
@@ -209,9 +321,9 @@ func setCall(c *Call, col int, v parquet.Value) (err error) {
 	case 27:
 		c.Extra = bytesOf(v)
 	case 28:
-		c.FirstSeenAt = v.Int64()
+		c.FirstSeenAt = r.instant(v).V
 	case 29:
-		c.FetchedAt = v.Int64()
+		c.FetchedAt = r.instant(v).V
 	case 30:
 		c.RunID = bytesOf(v)
 	}

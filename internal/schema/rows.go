@@ -3,10 +3,9 @@ package schema
 import "github.com/parquet-go/parquet-go"
 
 // AppendCallRow appends the call's row of the table calls: one value for each
-// of Calls.Columns, in that order, with its levels and column index set. month
-// is the partition that the row lies in, as in "2026-11". The values alias the
-// call's byte slices, and nothing is allocated where dst has room.
-func AppendCallRow(dst parquet.Row, c *Call, month []byte) parquet.Row {
+// of Calls.Columns, in that order, with its levels and column index set. The
+// values alias the call's byte slices.
+func AppendCallRow(dst parquet.Row, c *Call) parquet.Row {
 	return append(dst,
 		requiredText(c.ID, 0),
 		text(c.AgentID, 1),
@@ -17,12 +16,12 @@ func AppendCallRow(dst parquet.Row, c *Call, month []byte) parquet.Row {
 		text(c.FromNumber, 6),
 		text(c.ToNumber, 7),
 		text(c.PresentationNumber, 8),
-		int64Value(c.StartAt, 9),
-		int64Value(c.EndAt, 10),
+		instantValue(c.StartAt, 9),
+		instantValue(c.EndAt, 10),
 		int64Value(c.DurationMS, 11),
-		int64Value(c.TotalCost, 12),
-		int64Value(c.CreditsUsed, 13),
-		int64Value(c.BilledSeconds, 14),
+		exactValue(c.TotalCost, 12),
+		exactValue(c.CreditsUsed, 13),
+		exactValue(c.BilledSeconds, 14),
 		text(c.Summary, 15),
 		text(c.UserSentiment, 16),
 		text(c.Evaluation, 17),
@@ -36,36 +35,35 @@ func AppendCallRow(dst parquet.Row, c *Call, month []byte) parquet.Row {
 		requiredText(wordBytes(settlementBytes[:], c.Settlement), 25),
 		requiredText(wordBytes(sourceBytes[:], c.Source), 26),
 		text(c.Extra, 27),
-		requiredInt64(c.FirstSeenAt, 28),
-		requiredInt64(c.FetchedAt, 29),
+		requiredInstant(c.FirstSeenAt, 28),
+		requiredInstant(c.FetchedAt, 29),
 		requiredText(c.RunID, 30),
-		requiredText(month, 31),
-		int32Value(c.UserTurns(), 32),
+		int32Value(c.UserTurns(), 31),
 	)
 }
 
 // AppendTurnRow appends the row of turn i of the call, as AppendCallRow does.
-func AppendTurnRow(dst parquet.Row, c *Call, i int, month []byte) parquet.Row {
+func AppendTurnRow(dst parquet.Row, c *Call, i int) parquet.Row {
 	t := &c.Turns[i]
 	return append(dst,
 		requiredText(c.ID, 0),
 		parquet.Int32Value(int32(i)).Level(0, 0, 1),
 		text(t.Role, 2),
 		text(t.Content, 3),
-		int64Value(t.StartAt, 4),
-		int64Value(t.EndAt, 5),
+		instantValue(t.StartAt, 4),
+		instantValue(t.EndAt, 5),
 		text(t.ToolCallID, 6),
 		text(t.ToolName, 7),
 		text(t.Arguments, 8),
 		text(t.Extra, 9),
-		int64Value(c.StartAt, 10),
-		requiredText(month, 11),
+		instantValue(c.StartAt, 10),
+		instantValue(Some(c.FetchedAt), 11),
 	)
 }
 
 // AppendItemRow appends the row of analysis item i of the call, as
 // AppendCallRow does.
-func AppendItemRow(dst parquet.Row, c *Call, i int, month []byte) parquet.Row {
+func AppendItemRow(dst parquet.Row, c *Call, i int) parquet.Row {
 	t := &c.Items[i]
 	return append(dst,
 		requiredText(c.ID, 0),
@@ -74,8 +72,8 @@ func AppendItemRow(dst parquet.Row, c *Call, i int, month []byte) parquet.Row {
 		text(t.Type, 3),
 		text(t.Value, 4),
 		text(t.Extra, 5),
-		int64Value(c.StartAt, 6),
-		requiredText(month, 7),
+		instantValue(c.StartAt, 6),
+		instantValue(Some(c.FetchedAt), 7),
 	)
 }
 
@@ -121,6 +119,22 @@ func int64Value(o Opt[int64], col int) parquet.Value {
 		return nulls[col]
 	}
 	return parquet.Int64Value(o.V).Level(0, 1, col)
+}
+
+// microseconds of a millisecond, in which instants are held here.
+const micros = 1000
+
+func instantValue(o Opt[int64], col int) parquet.Value {
+	return int64Value(Opt[int64]{o.V * micros, o.OK}, col)
+}
+
+func requiredInstant(ms int64, col int) parquet.Value { return requiredInt64(ms*micros, col) }
+
+func exactValue(o Opt[Decimal], col int) parquet.Value {
+	if !o.OK {
+		return nulls[col]
+	}
+	return parquet.FixedLenByteArrayValue(o.V.append16(make([]byte, 0, exactBytes))).Level(0, 1, col)
 }
 
 func int32Value(o Opt[int32], col int) parquet.Value {

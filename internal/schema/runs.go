@@ -58,8 +58,8 @@ const (
 func AppendRunRow(dst parquet.Row, r *Run) parquet.Row {
 	dst = append(dst,
 		requiredText([]byte(r.ID), 0),
-		requiredInt64(r.StartedAt, 1),
-		int64Value(r.EndedAt, 2),
+		requiredInstant(r.StartedAt, 1),
+		instantValue(r.EndedAt, 2),
 		requiredText([]byte(r.Outcome), 3),
 		text(orNil(r.Error), 4),
 		text(orNil(r.Version), 5))
@@ -88,9 +88,9 @@ func (r *RowReader) Run(row parquet.Row, run *Run) error {
 		case col == 0:
 			run.ID = string(v.ByteArray())
 		case col == 1:
-			run.StartedAt = v.Int64()
+			run.StartedAt = r.instant(v).V
 		case col == 2:
-			run.EndedAt = Some(v.Int64())
+			run.EndedAt = r.instant(v)
 		case col == 3:
 			run.Outcome = string(v.ByteArray())
 		case col == 4:

@@ -19,12 +19,13 @@ const (
 	Int64
 	// Bool is true or false.
 	Bool
-	// Timestamp is an instant, in milliseconds since 1970-01-01 UTC.
+	// Timestamp is an instant, in microseconds since 1970-01-01 UTC. Here it is
+	// held in milliseconds.
 	Timestamp
-	// Money is DECIMAL(18,4), held as an integer count of 1/10,000.
-	Money
-	// Seconds is DECIMAL(18,3), held as an integer count of milliseconds.
-	Seconds
+	// Exact is DECIMAL(38,18): a number with every digit that was sent.
+	Exact
+	// Percent is DECIMAL(18,4), held as an integer count of 1/10,000.
+	Percent
 )
 
 // DuckDB returns the type's name in DuckDB's SQL, as read_parquet reports it.
@@ -42,10 +43,10 @@ func (t Type) DuckDB() string {
 		return "BOOLEAN"
 	case Timestamp:
 		return "TIMESTAMP WITH TIME ZONE"
-	case Money:
+	case Exact:
+		return "DECIMAL(38,18)"
+	case Percent:
 		return "DECIMAL(18,4)"
-	case Seconds:
-		return "DECIMAL(18,3)"
 	}
 	return "VARCHAR"
 }
@@ -80,11 +81,15 @@ func (t *Table) Column(name string) int {
 	return -1
 }
 
+// Month is the column that readers make of the name of the folder in which a file
+// of [CallTables] lies, as in month=2026-11: the UTC month of start_at, or of
+// first_seen_at for a call that has no start yet. The files themselves have it up
+// to version 2 only (field ids 32, 12 and 8), since many readers refuse a column
+// that is in both.
+const Month = "month"
+
 // Calls holds one row per call. Sorted by start_at (nulls last), then call_id.
-// month is the partition that the row lies in (UTC month of start_at, or of
-// first_seen_at for a call that has no start yet); it repeats the name of the
-// folder so that a single file read on its own still knows it. user_turns is
-// counted from the call's turns: see [Call.UserTurns].
+// user_turns is counted from the call's turns: see [Call.UserTurns].
 var Calls = Table{Name: "calls", Columns: []Column{
 	{"call_id", 1, Text, true},
 	{"agent_id", 2, Word, false},
@@ -98,9 +103,9 @@ var Calls = Table{Name: "calls", Columns: []Column{
 	{"start_at", 10, Timestamp, false},
 	{"end_at", 11, Timestamp, false},
 	{"duration_ms", 12, Int64, false},
-	{"total_cost", 13, Money, false},
-	{"credits_used", 14, Money, false},
-	{"billed_seconds", 15, Seconds, false},
+	{"total_cost", 13, Exact, false},
+	{"credits_used", 14, Exact, false},
+	{"billed_seconds", 15, Exact, false},
 	{"summary", 16, Text, false},
 	{"user_sentiment", 17, Word, false},
 	{"evaluation", 18, JSON, false},
@@ -117,13 +122,13 @@ var Calls = Table{Name: "calls", Columns: []Column{
 	{"first_seen_at", 29, Timestamp, true},
 	{"fetched_at", 30, Timestamp, true},
 	{"run_id", 31, Word, true},
-	{"month", 32, Word, true},
 	{userTurns, 33, Int32, false},
 }}
 
 // Turns holds one row per transcript item, in the order of its call's time
 // line. Sorted as Calls, then by turn. arguments and extra are JSON; a
-// tool result's content is kept as the service sent it, a string.
+// tool result's content is kept as the service sent it, a string. fetched_at is
+// the call's.
 var Turns = Table{Name: "transcript_turns", Columns: []Column{
 	{"call_id", 1, Text, true},
 	{"turn", 2, Int32, true},
@@ -136,7 +141,7 @@ var Turns = Table{Name: "transcript_turns", Columns: []Column{
 	{"arguments", 9, JSON, false},
 	{"extra", 10, JSON, false},
 	{"call_start_at", 11, Timestamp, false},
-	{"month", 12, Word, true},
+	{"fetched_at", 13, Timestamp, false},
 }}
 
 // Items holds one row per custom analysis item, in the order sent.
@@ -149,7 +154,7 @@ var Items = Table{Name: "analysis_items", Columns: []Column{
 	{"value", 5, JSON, false},
 	{"extra", 6, JSON, false},
 	{"call_start_at", 7, Timestamp, false},
-	{"month", 8, Word, true},
+	{"fetched_at", 9, Timestamp, false},
 }}
 
 // Runs holds one row per run of extract, in the order in which they started.
@@ -181,7 +186,7 @@ var Runs = Table{Name: "runs", Columns: []Column{
 	{"drift", 24, Int64, true},
 	{"drift_fields", 25, JSON, false},
 	{"total_count", 26, Int64, false},
-	{"budget_used_percent", 27, Money, false},
+	{"budget_used_percent", 27, Percent, false},
 	{"commits", 28, Int64, true},
 }}
 
@@ -189,7 +194,8 @@ var Runs = Table{Name: "runs", Columns: []Column{
 // combination of these words, and sums over them. caller_spoke says whether
 // user_turns is above 0, and is null where that is. Sums are null where nothing
 // was summed; timed_cost is the cost of calls whose duration is known, costed_ms
-// the duration of those whose cost is.
+// the duration of those whose cost is. unheld_costs is [Call.CostUnheld]; files
+// before version 3 have none.
 var WordTallies = Table{Name: "word_tallies", Columns: append([]Column{
 	{"agent_id", 1, Word, false},
 	{"agent_version", 2, Word, false},
@@ -232,9 +238,10 @@ var tallied = []Column{
 	{"total_ms", 103, Int64, false},
 	{"max_ms", 104, Int64, false},
 	{"costed_calls", 105, Int64, true},
-	{"total_cost", 106, Money, false},
-	{"timed_cost", 107, Money, false},
+	{"total_cost", 106, Exact, false},
+	{"timed_cost", 107, Exact, false},
 	{"costed_ms", 108, Int64, false},
+	{"unheld_costs", 109, Int64, false},
 }
 
 // CallTables are the tables whose files are partitioned by month and day, in
@@ -247,6 +254,19 @@ var TallyTables = []*Table{&WordTallies, &LengthTallies, &QuarterTallies}
 
 // Tables are all tables of a warehouse but for the tallies.
 var Tables = []*Table{&Calls, &Turns, &Items, &Runs}
+
+// Added are the columns that came after the format version of [Calls] and its like,
+// oldest first, each with the version of callhouse that it came with. A nullable
+// column may be added so: older files lack it, and older programs read the newer
+// files, but do not write.
+var Added []AddedColumn
+
+// AddedColumn is a column of a table that came later.
+type AddedColumn struct {
+	Table  *Table
+	Column string
+	Since  string
+}
 
 // PeriodTables are the tables with a file for each period, calls first; AllTables
 // are all that have files.

@@ -61,7 +61,10 @@ type quarterKey struct {
 }
 
 // sums are the numbers of a row.
-type sums struct{ calls, timed, ms, longest, costed, cost, both, timedCost, costedMS int64 }
+type sums struct {
+	calls, timed, ms, longest, costed, both, costedMS, unheld int64
+	cost, timedCost                                           Decimal
+}
 
 // NewTallies returns tallies that hand on their rows in the order of their
 // table. A row is valid until emit returns.
@@ -176,7 +179,7 @@ func (t *Tallies) endQuarter() error {
 	err := handOn(t, &QuarterTallies, t.byTime, func(a, b quarterKey) int {
 		return cmp.Or(t.compare(a.words[:], b.words[:]), cmp.Compare(a.settlement, b.settlement))
 	}, func(row parquet.Row, k quarterKey) parquet.Row {
-		return append(t.texts(append(row, int64Value(t.quarter, 0)), k.words[:]),
+		return append(t.texts(append(row, instantValue(t.quarter, 0)), k.words[:]),
 			requiredText(wordBytes(settlementBytes[:], k.settlement), 4))
 	})
 	if err != nil {
@@ -227,9 +230,10 @@ func (s *sums) append(row parquet.Row) parquet.Row {
 		int64Value(sum(s.ms, s.timed), col+2),
 		int64Value(sum(s.longest, s.timed), col+3),
 		requiredInt64(s.costed, col+4),
-		int64Value(sum(s.cost, s.costed), col+5),
-		int64Value(sum(s.timedCost, s.both), col+6),
+		exactValue(Opt[Decimal]{s.cost, s.costed > 0}, col+5),
+		exactValue(Opt[Decimal]{s.timedCost, s.both > 0}, col+6),
 		int64Value(sum(s.costedMS, s.both), col+7),
+		int64Value(Some(s.unheld), col+8),
 	)
 }
 
@@ -241,22 +245,26 @@ func (s *sums) add(c *Call) bool {
 		if s.timed++; s.timed == 1 || c.DurationMS.V > s.longest {
 			s.longest = c.DurationMS.V
 		}
-		ok = plus(&s.ms, c.DurationMS.V, math.MaxInt64)
+		ok = plus(&s.ms, c.DurationMS.V)
 	}
 	if c.TotalCost.OK {
 		s.costed++
-		ok = plus(&s.cost, c.TotalCost.V, maxDecimal) && ok
+		s.cost = s.cost.plus(c.TotalCost.V)
+		ok = s.cost.within(maxSum) && ok
+	} else if c.CostUnheld() {
+		s.unheld++
 	}
 	if c.DurationMS.OK && c.TotalCost.OK {
 		s.both++
-		ok = plus(&s.timedCost, c.TotalCost.V, maxDecimal) && plus(&s.costedMS, c.DurationMS.V, math.MaxInt64) && ok
+		s.timedCost = s.timedCost.plus(c.TotalCost.V)
+		ok = s.timedCost.within(maxSum) && plus(&s.costedMS, c.DurationMS.V) && ok
 	}
 	return ok
 }
 
 // plus adds v to a sum, unless that would go beyond what its column holds.
-func plus(sum *int64, v, limit int64) bool {
-	if v > 0 && *sum > limit-v || v < 0 && *sum < -limit-v {
+func plus(sum *int64, v int64) bool {
+	if v > 0 && *sum > math.MaxInt64-v || v < 0 && *sum < -math.MaxInt64-v {
 		return false
 	}
 	*sum += v

@@ -26,6 +26,10 @@ func told(table *Table, row parquet.Row) (key, numbers string) {
 			parts = append(parts, "null")
 			continue
 		}
+		if table.Columns[i].Type == Exact {
+			parts = append(parts, decimalIn(v.ByteArray()).units().String())
+			continue
+		}
 		parts = append(parts, v.String())
 	}
 	return strings.Join(parts[:keys], "|"), strings.Join(parts[keys:], " ")
@@ -58,28 +62,28 @@ func tally(t rapid.TB, calls []*Call) (rows map[*Table]map[string]string, order 
 }
 
 // counted are the calls of a kind.
-type counted struct{ calls, timed, costed, both []*Call }
+type counted struct{ calls, timed, costed, both, unheld []*Call }
 
 // numbers adds the calls up, each number by itself.
 func (n *counted) numbers() string {
-	sum := func(calls []*Call, of func(*Call) int64) string {
+	sum := func(calls []*Call, of func(*Call) *big.Int) string {
 		if len(calls) == 0 {
 			return "null"
 		}
 		total := new(big.Int)
 		for _, c := range calls {
-			total.Add(total, big.NewInt(of(c)))
+			total.Add(total, of(c))
 		}
 		return total.String()
 	}
-	ms := func(c *Call) int64 { return c.DurationMS.V }
-	cost := func(c *Call) int64 { return c.TotalCost.V }
+	ms := func(c *Call) *big.Int { return big.NewInt(c.DurationMS.V) }
+	cost := func(c *Call) *big.Int { return c.TotalCost.V.units() }
 	longest := "null"
 	if len(n.timed) > 0 {
-		longest = fmt.Sprint(ms(slices.MaxFunc(n.timed, func(a, b *Call) int { return cmp.Compare(ms(a), ms(b)) })))
+		longest = fmt.Sprint(ms(slices.MaxFunc(n.timed, func(a, b *Call) int { return ms(a).Cmp(ms(b)) })))
 	}
 	return fmt.Sprint(len(n.calls), " ", len(n.timed), " ", sum(n.timed, ms), " ", longest, " ", len(n.costed), " ", sum(n.costed, cost), " ",
-		sum(n.both, cost), " ", sum(n.both, ms))
+		sum(n.both, cost), " ", sum(n.both, ms), " ", len(n.unheld))
 }
 
 // countAll sorts calls out, by what key says of them.
@@ -101,6 +105,9 @@ func countAll(calls []*Call, key func(*Call) []string) map[string]string {
 		}
 		if c.DurationMS.OK && c.TotalCost.OK {
 			n.both = append(n.both, c)
+		}
+		if !c.TotalCost.OK && strings.Contains(string(c.Extra), "call_cost") {
+			n.unheld = append(n.unheld, c)
 		}
 	}
 	out := map[string]string{}
@@ -130,6 +137,10 @@ func TestTallies(t *testing.T) {
 		number := func(name string, values ...int64) Opt[int64] {
 			return Opt[int64]{V: rapid.SampledFrom(values).Draw(t, name), OK: rapid.Bool().Draw(t, name+" known")}
 		}
+		money := func(name string, values ...string) Opt[Decimal] {
+			n, ok := decimal([]byte(rapid.SampledFrom(values).Draw(t, name)), exactPlaces)
+			return Opt[Decimal]{V: n, OK: ok && rapid.Bool().Draw(t, name+" known")}
+		}
 		var calls []*Call
 		for range rapid.IntRange(0, 60).Draw(t, "calls") {
 			c := &Call{
@@ -137,7 +148,7 @@ func TestTallies(t *testing.T) {
 				Status: word("status", "ended", "v1"), DisconnectionReason: word("reason", "x"), UserSentiment: word("sentiment", "positive"),
 				VariantLabel: word("variant", "a", "B"),
 				StartAt:      number("start", -1, 0, 1, Quarter-1, Quarter, 5*Quarter, 5*Quarter+7, -Quarter, -Quarter-1),
-				DurationMS:   number("duration", 0, 1, 4_999, 5_000, -3, -5_001), TotalCost: number("cost", 0, 12_5000, -1),
+				DurationMS:   number("duration", 0, 1, 4_999, 5_000, -3, -5_001), TotalCost: money("cost", "0", "12.5", "-0.0001", "0.000000000000000001", "-999999999999999"),
 				TranscriptState: TranscriptState(rapid.IntRange(0, 4).Draw(t, "state")), Settlement: Settlement(rapid.IntRange(0, 3).Draw(t, "settlement")),
 				OptOut: Opt[bool]{V: rapid.Bool().Draw(t, "opted out"), OK: true},
 			}
@@ -145,6 +156,7 @@ func TestTallies(t *testing.T) {
 				c.Turns = append(c.Turns, Turn{Role: word("role", "user", "agent"), Content: word("content", " \n", "Hi", "\t.")})
 				c.TurnCount = turnCount(c.Turns)
 			}
+			c.Extra = word("extra", `{"x":"5"}`, `{"call_cost":{"total_cost":"five"}}`, `{"call_cost":"free"}`)
 			calls = append(calls, c)
 		}
 		slices.SortStableFunc(calls, func(a, b *Call) int {
@@ -171,7 +183,7 @@ func TestTallies(t *testing.T) {
 		want = countAll(calls, func(c *Call) []string {
 			quarter := "null"
 			if c.StartAt.OK {
-				quarter = fmt.Sprint(int64(math.Floor(float64(c.StartAt.V)/Quarter)) * Quarter)
+				quarter = fmt.Sprint(int64(math.Floor(float64(c.StartAt.V)/Quarter)) * Quarter * 1000)
 			}
 			return []string{quarter, orNull(c.Status), orNull(c.DisconnectionReason), orNull(c.UserSentiment), c.Settlement.String()}
 		})
@@ -228,9 +240,9 @@ func TestTalliesGivenUp(t *testing.T) {
 		}, []*Table{&WordTallies, &LengthTallies}},
 		{"a time too long", 2, func(_ int, c *Call) { c.DurationMS = Some(int64(math.MaxInt64)) }, TallyTables},
 		{"a time too short", 2, func(_ int, c *Call) { c.DurationMS = Some(int64(math.MinInt64)) }, TallyTables},
-		{"a fortune", 2, func(_ int, c *Call) { c.TotalCost = Some[int64](maxDecimal) }, TallyTables},
+		{"a fortune", 2, func(_ int, c *Call) { c.TotalCost = Some(maxSum) }, TallyTables},
 		{"what fits", 2, func(i int, c *Call) {
-			c.TotalCost, c.DurationMS = Some(int64(i)*maxDecimal), Some(int64(i)*math.MaxInt64)
+			c.TotalCost, c.DurationMS = []Opt[Decimal]{Some(Decimal{}), Some(maxSum)}[i], Some(int64(i)*math.MaxInt64)
 		}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -24,7 +24,7 @@ type vector struct {
 	longs   []int64
 	ints    []int32 // or the indexes in the dictionary
 	text    []byte
-	offsets []uint32 // where in text the values start, and its length
+	offsets []uint32 // where in text the values start, and its length; not of shapeExact
 	count   int      // values that are not null
 	bytes   *int64   // of the values of all columns, since the row group was begun
 
@@ -50,7 +50,8 @@ const (
 	shapeWord             // in a dictionary
 	shapeInt
 	shapeLong
-	shapeBool // in the library's own buffer
+	shapeExact // 16 bytes each, in text
+	shapeBool  // in the library's own buffer
 )
 
 func shapeOf(kind parquet.Kind) vectorShape {
@@ -59,6 +60,8 @@ func shapeOf(kind parquet.Kind) vectorShape {
 		return shapeInt
 	case parquet.Int64:
 		return shapeLong
+	case parquet.FixedLenByteArray:
+		return shapeExact
 	case parquet.Boolean:
 		return shapeBool
 	}
@@ -197,6 +200,21 @@ func (v *vector) putOptLong(o Opt[int64]) {
 	v.putLong(o.V)
 }
 
+// putInstant appends an instant that is told in milliseconds.
+func (v *vector) putInstant(ms int64) { v.putLong(ms * micros) }
+
+func (v *vector) putOptInstant(o Opt[int64]) { v.putOptLong(Opt[int64]{o.V * micros, o.OK}) }
+
+func (v *vector) putOptExact(o Opt[Decimal]) {
+	if !o.OK {
+		v.null()
+		return
+	}
+	v.full()
+	v.text = o.V.append16(v.text)
+	*v.bytes += exactBytes
+}
+
 func (v *vector) putOptBool(o Opt[bool]) {
 	value := parquet.NullValue()
 	if o.OK {
@@ -218,6 +236,8 @@ func (v *vector) putValue(value parquet.Value) {
 		v.putInt(value.Int32())
 	case v.shape == shapeLong:
 		v.putLong(value.Int64())
+	case v.shape == shapeExact:
+		v.putOptExact(Some(decimalIn(value.ByteArray())))
 	case v.shape == shapeWord:
 		v.putWord(notNil(value.ByteArray()))
 	default:
@@ -245,6 +265,8 @@ func (v *vector) values() encoding.Values {
 		return encoding.Int64Values(v.longs)
 	case shapeInt, shapeWord:
 		return encoding.Int32Values(v.ints)
+	case shapeExact:
+		return encoding.FixedLenByteArrayValues(v.text, exactBytes)
 	}
 	return encoding.ByteArrayValues(v.text, v.offsets)
 }

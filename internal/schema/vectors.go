@@ -67,7 +67,7 @@ func (vs *Vectors) AddRow(row parquet.Row) {
 }
 
 // AddCall adds the row that AppendCallRow makes.
-func (vs *Vectors) AddCall(c *Call, month []byte) {
+func (vs *Vectors) AddCall(c *Call) {
 	v := vs.cols
 	v[0].putText(c.ID)
 	v[1].putWord(c.AgentID)
@@ -78,12 +78,12 @@ func (vs *Vectors) AddCall(c *Call, month []byte) {
 	v[6].putText(c.FromNumber)
 	v[7].putText(c.ToNumber)
 	v[8].putWord(c.PresentationNumber)
-	v[9].putOptLong(c.StartAt)
-	v[10].putOptLong(c.EndAt)
+	v[9].putOptInstant(c.StartAt)
+	v[10].putOptInstant(c.EndAt)
 	v[11].putOptLong(c.DurationMS)
-	v[12].putOptLong(c.TotalCost)
-	v[13].putOptLong(c.CreditsUsed)
-	v[14].putOptLong(c.BilledSeconds)
+	v[12].putOptExact(c.TotalCost)
+	v[13].putOptExact(c.CreditsUsed)
+	v[14].putOptExact(c.BilledSeconds)
 	v[15].putText(c.Summary)
 	v[16].putWord(c.UserSentiment)
 	v[17].putText(c.Evaluation)
@@ -97,32 +97,31 @@ func (vs *Vectors) AddCall(c *Call, month []byte) {
 	v[25].putWord(wordBytes(settlementBytes[:], c.Settlement))
 	v[26].putWord(wordBytes(sourceBytes[:], c.Source))
 	v[27].putText(c.Extra)
-	v[28].putLong(c.FirstSeenAt)
-	v[29].putLong(c.FetchedAt)
+	v[28].putInstant(c.FirstSeenAt)
+	v[29].putInstant(c.FetchedAt)
 	v[30].putWord(c.RunID)
-	v[31].putWord(month)
-	v[32].putOptInt(c.UserTurns())
+	v[31].putOptInt(c.UserTurns())
 }
 
 // AddTurn adds the row that AppendTurnRow makes.
-func (vs *Vectors) AddTurn(c *Call, i int, month []byte) {
+func (vs *Vectors) AddTurn(c *Call, i int) {
 	t, v := &c.Turns[i], vs.cols
 	v[0].putWord(c.ID)
 	v[1].putInt(int32(i))
 	v[2].putWord(t.Role)
 	v[3].putText(t.Content)
-	v[4].putOptLong(t.StartAt)
-	v[5].putOptLong(t.EndAt)
+	v[4].putOptInstant(t.StartAt)
+	v[5].putOptInstant(t.EndAt)
 	v[6].putText(t.ToolCallID)
 	v[7].putWord(t.ToolName)
 	v[8].putText(t.Arguments)
 	v[9].putText(t.Extra)
-	v[10].putOptLong(c.StartAt)
-	v[11].putWord(month)
+	v[10].putOptInstant(c.StartAt)
+	v[11].putInstant(c.FetchedAt)
 }
 
 // AddItem adds the row that AppendItemRow makes.
-func (vs *Vectors) AddItem(c *Call, i int, month []byte) {
+func (vs *Vectors) AddItem(c *Call, i int) {
 	t, v := &c.Items[i], vs.cols
 	v[0].putWord(c.ID)
 	v[1].putInt(int32(i))
@@ -130,6 +129,6 @@ func (vs *Vectors) AddItem(c *Call, i int, month []byte) {
 	v[3].putWord(t.Type)
 	v[4].putText(t.Value)
 	v[5].putText(t.Extra)
-	v[6].putOptLong(c.StartAt)
-	v[7].putWord(month)
+	v[6].putOptInstant(c.StartAt)
+	v[7].putInstant(c.FetchedAt)
 }

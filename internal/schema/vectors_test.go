@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
 	"pgregory.net/rapid"
 )
 
@@ -20,7 +22,6 @@ func TestVectors(t *testing.T) {
 	for _, table := range CallTables {
 		used[table] = NewVectors(table)
 	}
-	month := []byte("2026-11")
 	rapid.Check(t, func(t *rapid.T) {
 		var want [3][]parquet.Row
 		var add [3][]func(*Vectors)
@@ -41,25 +42,31 @@ func TestVectors(t *testing.T) {
 			c := call.Clone()
 			c.FirstSeenAt, c.FetchedAt, c.RunID = int64(n), int64(n+1), fmt.Appendf(nil, "run %d", n/7)
 			c.Settle(settledAt)
-			row(0, AppendCallRow(nil, c, month), func(v *Vectors) { v.AddCall(c, month) })
+			row(0, AppendCallRow(nil, c), func(v *Vectors) { v.AddCall(c) })
 			for i := range c.Turns {
-				row(1, AppendTurnRow(nil, c, i, month), func(v *Vectors) { v.AddTurn(c, i, month) })
+				row(1, AppendTurnRow(nil, c, i), func(v *Vectors) { v.AddTurn(c, i) })
 			}
 			for i := range c.Items {
-				row(2, AppendItemRow(nil, c, i, month), func(v *Vectors) { v.AddItem(c, i, month) })
+				row(2, AppendItemRow(nil, c, i), func(v *Vectors) { v.AddItem(c, i) })
 			}
 		}
 		page, group := rapid.SampledFrom([]int{64, 1 << 10, 1 << 20}).Draw(t, "page"), rapid.IntRange(1, 50).Draw(t, "group")
 		for i, table := range CallTables {
-			checkVectors(t, used[table], want[i], add[i], page, group)
+			checkVectors(t, table, used[table], want[i], add[i], page, group)
 		}
 	})
 }
 
-func checkVectors(t *rapid.T, v *Vectors, want []parquet.Row, add []func(*Vectors), page, group int) {
+func checkVectors(t *rapid.T, table *Table, v *Vectors, want []parquet.Row, add []func(*Vectors), page, group int) {
 	t.Helper()
 	var file bytes.Buffer
-	w := parquet.NewGenericWriter[any](&file, v.Schema(), parquet.PageBufferSize(page), parquet.BloomFilters(parquet.SplitBlockFilter(10, "call_id")))
+	options := []parquet.WriterOption{v.Schema(), parquet.PageBufferSize(page), parquet.BloomFilters(parquet.SplitBlockFilter(10, "call_id"))}
+	for _, c := range table.Columns { // of which sink has no bounds told of row groups
+		if c.Type == JSON || c.Type == Exact || c.Name == "summary" || c.Name == "content" || c.Name == "tool_call_id" {
+			options = append(options, parquet.SkipPageBounds(c.Name))
+		}
+	}
+	w := parquet.NewGenericWriter[any](&file, options...)
 	g := w.BeginRowGroup()
 	commit := func() {
 		err := v.Settle()
@@ -114,4 +121,74 @@ func checkVectors(t *rapid.T, v *Vectors, want []parquet.Row, add []func(*Vector
 	if at != len(want) {
 		t.Fatalf("%d rows of %d", at, len(want))
 	}
+	checkBounds(t, table, f)
+}
+
+// checkBounds reads every page of a file, and whether its values lie within the
+// bounds that the file tells of it.
+func checkBounds(t *rapid.T, table *Table, f *parquet.File) {
+	t.Helper()
+	for n, index := range f.ColumnIndexes() {
+		col := n % len(table.Columns)
+		name, exact := table.Columns[col].Name, table.Columns[col].Type == Exact
+		chunk := f.RowGroups()[n/len(table.Columns)].ColumnChunks()[col]
+		kind := chunk.Type().Kind()
+		compare := func(v parquet.Value, bound []byte) int {
+			if exact {
+				return decimalIn(v.ByteArray()).compare(decimalIn(bound))
+			}
+			return chunk.Type().Compare(v, kind.Value(bound))
+		}
+		pages := chunk.Pages()
+		at := 0
+		for ; ; at++ {
+			page, err := pages.ReadPage()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			values := make([]parquet.Value, page.NumValues())
+			if _, err := page.Values().ReadValues(values); err != nil && !errors.Is(err, io.EOF) {
+				t.Fatal(err)
+			}
+			if at >= len(index.NullPages) || len(index.MinValues) != len(index.NullPages) || len(index.MaxValues) != len(index.NullPages) {
+				t.Fatalf("%s: bounds of %d pages, from %d to %d, and there are more", name, len(index.NullPages), len(index.MinValues), len(index.MaxValues))
+			}
+			for _, v := range values {
+				switch {
+				case v.IsNull():
+				case index.NullPages[at]:
+					t.Fatalf("%s: a page with %v is said to hold nothing but nulls", name, v)
+				case compare(v, index.MinValues[at]) < 0 || compare(v, index.MaxValues[at]) > 0:
+					t.Fatalf("%s: %q lies in a page that is said to go from %q to %q", name, v.Bytes(), index.MinValues[at], index.MaxValues[at])
+				}
+			}
+		}
+		if err := pages.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if at != len(index.NullPages) {
+			t.Fatalf("%s: bounds of %d pages, and there are %d", name, len(index.NullPages), at)
+		}
+		if exact && index.BoundaryOrder != format.Unordered {
+			t.Fatalf("%s: the order of its bounds is told", name)
+		}
+	}
+}
+
+// A short bound of a text is not below it.
+func TestBoundsOfTexts(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		text := []byte(rapid.StringOf(rapid.RuneFrom([]rune{'a', 0x7f, 'é', '\ud7ff', '\ue000', '한', '😀', utf8.MaxRune})).Draw(t, "text"))
+		low, high := text[:cut(text)], above(text)
+		if bytes.Compare(low, text) > 0 || bytes.Compare(high, text) < 0 || !utf8.Valid(low) || !utf8.Valid(high) {
+			t.Fatalf("%q has the bounds %q and %q", text, low, high)
+		}
+		if len(low) > boundBytes || len(high) > boundBytes+utf8.UTFMax && bytes.ContainsFunc(text[:cut(text)], func(r rune) bool { return r != utf8.MaxRune }) {
+			t.Fatalf("%q has the long bounds %q and %q", text, low, high)
+		}
+	})
 }

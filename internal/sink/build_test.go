@@ -204,7 +204,7 @@ func buildWithDuckDB(t *testing.T, input, out string) {
 	defer db.Close()
 	const turn = `STRUCT(role VARCHAR, content VARCHAR, start_at BIGINT, end_at BIGINT, tool_call_id VARCHAR, name VARCHAR, arguments JSON)`
 	const constants = `make_timestamp(1795089600000000) AS first_seen_at, make_timestamp(1795089600000000) AS fetched_at,
-		'20261119T120000Z-00000001' AS run_id, '2026-11' AS month`
+		'20261119T120000Z-00000001' AS run_id`
 	const item = `STRUCT(name VARCHAR, "type" VARCHAR, "value" JSON)`
 	read := func(columns string) string {
 		return fmt.Sprintf(`read_json('%s', format = 'newline_delimited', columns = {%s})`, input, columns)
@@ -227,11 +227,11 @@ func buildWithDuckDB(t *testing.T, input, out string) {
 			variant_label: 'VARCHAR', recording_url: 'VARCHAR', opt_out_sensitive_data_storage: 'BOOLEAN', transcript: 'JSON[]'`) +
 			`) TO '` + out + `/calls.parquet' (FORMAT parquet, COMPRESSION zstd)`,
 		`COPY (SELECT call_id, turn, t.role, t.content, make_timestamp(t.start_at * 1000) AS start_at, make_timestamp(t.end_at * 1000) AS end_at,
-			t.tool_call_id, t.name AS tool_name, t.arguments, make_timestamp(call_start_at * 1000) AS call_start_at, '2026-11' AS month
+			t.tool_call_id, t.name AS tool_name, t.arguments, make_timestamp(call_start_at * 1000) AS call_start_at
 			FROM (SELECT id AS call_id, start_at AS call_start_at, unnest(transcript) AS t, generate_subscripts(transcript, 1) - 1 AS turn
 			FROM ` + read(`id: 'VARCHAR', start_at: 'BIGINT', transcript: '`+turn+`[]'`) +
 			`)) TO '` + out + `/transcript_turns.parquet' (FORMAT parquet, COMPRESSION zstd)`,
-		`COPY (SELECT call_id, position, i.name, i."type", i."value", make_timestamp(call_start_at * 1000) AS call_start_at, '2026-11' AS month
+		`COPY (SELECT call_id, position, i.name, i."type", i."value", make_timestamp(call_start_at * 1000) AS call_start_at
 			FROM (SELECT id AS call_id, start_at AS call_start_at, unnest(call_analysis.custom_analysis_data) AS i,
 			generate_subscripts(call_analysis.custom_analysis_data, 1) - 1 AS position
 			FROM ` + read(`id: 'VARCHAR', start_at: 'BIGINT', call_analysis: 'STRUCT(custom_analysis_data `+item+`[])'`) +

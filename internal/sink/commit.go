@@ -156,8 +156,9 @@ func (c *commit) build(ctx context.Context, id string, refs []segmentRef, row fu
 	if err != nil {
 		return nil, err
 	}
+	newRuns := row != nil || len(c.rewrites) > 0
 	if err := c.linkRest(func(f *layout.File) bool {
-		return gone[f.Period] || c.dropped[f.Period] || f.Table == schema.Runs.Name && row != nil
+		return gone[f.Period] || c.dropped[f.Period] || f.Table == schema.Runs.Name && newRuns
 	}); err != nil {
 		return nil, err
 	}
@@ -166,17 +167,20 @@ func (c *commit) build(ctx context.Context, id string, refs []segmentRef, row fu
 		c.stats.Unsettled += f.Unsettled
 	}
 	c.stats.Details = c.in.details
+	if !newRuns {
+		return c.manifest(refs, id), nil
+	}
+	runs, err := c.readRuns()
+	if err != nil {
+		return nil, err
+	}
 	if row != nil {
 		run := row(c.stats)
-		c.wrote = run
-		runs, err := c.readRuns()
-		if err == nil {
-			err = c.writeRuns(runs, run)
-		}
-		if err != nil {
-			return nil, err
-		}
-		id = run.ID
+		c.wrote, id = run, run.ID
+		runs = c.withRun(runs, run)
+	}
+	if err := c.writeRuns(runs); err != nil {
+		return nil, err
 	}
 	return c.manifest(refs, id), nil
 }
@@ -241,11 +245,16 @@ func (c *commit) written(files ...layout.File) {
 	c.files = append(c.files, files...)
 }
 
-// writeRuns writes the table runs with the committing run's row in it.
-func (c *commit) writeRuns(runs []schema.Run, run schema.Run) error {
+// withRun returns the rows of the table runs with that of the committing run.
+func (c *commit) withRun(runs []schema.Run, run schema.Run) []schema.Run {
 	runs = closeLost(runs, c.lost, "")
 	runs = append(slices.DeleteFunc(runs, func(r schema.Run) bool { return r.ID == run.ID }), run)
 	slices.SortStableFunc(runs, func(a, b schema.Run) int { return cmp.Compare(a.ID, b.ID) })
+	return runs
+}
+
+// writeRuns writes the table runs.
+func (c *commit) writeRuns(runs []schema.Run) error {
 	w := newRunsWriter(c.b, c.codec)
 	for i := range runs {
 		if err := w.add(schema.AppendRunRow(nil, &runs[i])); err != nil {
@@ -253,7 +262,7 @@ func (c *commit) writeRuns(runs []schema.Run, run schema.Run) error {
 		}
 	}
 	f, err := w.close()
-	if err != nil {
+	if err != nil || f == nil {
 		return err
 	}
 	c.written(*f)
@@ -290,7 +299,7 @@ func (c *commit) readRuns() ([]schema.Run, error) {
 func (c *commit) manifest(refs []segmentRef, runID string) *layout.Manifest {
 	m := &layout.Manifest{
 		FormatVersion: layout.FormatVersion, RunID: runID, CommittedAt: c.now.UTC(),
-		Coverage: []schema.Span{}, Files: c.files,
+		Coverage: []schema.Span{}, Columns: layout.Columns(), Files: c.files,
 	}
 	if c.old != nil {
 		m.Coverage, m.Mask = c.old.Manifest.Coverage, c.old.Manifest.Mask

@@ -177,12 +177,6 @@ var damages = map[string]struct {
 			return r
 		})
 	}},
-	"month-wrong": {"month", func(d *damage) {
-		d.rows(d.file("transcript_turns", today), &schema.Turns, func(r []parquet.Row) []parquet.Row {
-			setValue(r[1], &schema.Turns, "month", parquet.ByteArrayValue([]byte("2026-10")))
-			return r
-		})
-	}},
 	"opted-out-and-kept": {"withheld", func(d *damage) {
 		d.rows(d.file("calls", today), &schema.Calls, func(r []parquet.Row) []parquet.Row {
 			setValue(r[1], &schema.Calls, "opt_out_sensitive_data_storage", parquet.BooleanValue(true))

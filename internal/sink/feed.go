@@ -24,7 +24,6 @@ const (
 // calls, and hands them in batches to the other, which encodes and writes them.
 type feed struct {
 	w     *periodWriter
-	month []byte
 	cur   *handful
 	free  chan *handful
 	full  chan *handful
@@ -77,8 +76,8 @@ func (*callRows) of(rows parquet.Row, table *schema.Table) iter.Seq[parquet.Row]
 	}
 }
 
-func newFeed(w *periodWriter, month []byte) *feed {
-	f := &feed{w: w, month: month, free: make(chan *handful, batches), full: make(chan *handful, batches), done: make(chan struct{})}
+func newFeed(w *periodWriter) *feed {
+	f := &feed{w: w, free: make(chan *handful, batches), full: make(chan *handful, batches), done: make(chan struct{})}
 	for range batches - 1 {
 		f.free <- new(handful)
 	}
@@ -111,7 +110,7 @@ func (f *feed) apply(b *handful) error {
 			sizes = sizes[1:]
 			err = f.w.copy(c.call, &rows)
 		} else {
-			err = f.w.write(c.call, f.month)
+			err = f.w.write(c.call)
 		}
 		if err != nil {
 			return err

@@ -45,6 +45,7 @@ func (p *proofs) fill(fsys FS, s *layout.Snapshot, period string, call *schema.C
 	c := &commit{fsys: fsys, old: s}
 	if f := c.fileOf(schema.Turns.Name, period); f != nil {
 		_, err := p.rowsOf(fsys, s, f, string(call.ID), call, func(r *schema.RowReader, row parquet.Row) error {
+			call.Took(r)
 			call.Turns = append(call.Turns, schema.Turn{})
 			_, _, err := r.Turn(row.Clone(), &call.Turns[len(call.Turns)-1])
 			return err
@@ -55,6 +56,7 @@ func (p *proofs) fill(fsys FS, s *layout.Snapshot, period string, call *schema.C
 	}
 	if f := c.fileOf(schema.Items.Name, period); f != nil {
 		_, err := p.rowsOf(fsys, s, f, string(call.ID), call, func(r *schema.RowReader, row parquet.Row) error {
+			call.Took(r)
 			call.Items = append(call.Items, schema.Item{})
 			_, _, err := r.Item(row.Clone(), &call.Items[len(call.Items)-1])
 			return err
@@ -111,7 +113,7 @@ func mayHoldCall(t *tableReader, g parquet.RowGroup, id string, of *schema.Call)
 		return true, nil
 	}
 	low, high, ok := chunk.Bounds()
-	return !ok || low.Int64() <= of.StartAt.V && of.StartAt.V <= high.Int64(), nil
+	return !ok || t.reader.Millis(at, low) <= of.StartAt.V && of.StartAt.V <= t.reader.Millis(at, high), nil
 }
 
 // stretch returns where the rows of a call stand in a row group, one after the

@@ -54,7 +54,7 @@ func (m *merger) joinTable(u *unit, table *schema.Table) ([]layout.File, error) 
 	old := newSources(m.c, u.from, table)
 	w := newPeriodWriter(m.c.b, m.c.codec, u.period)
 	w.only = table
-	feed := newFeed(w, []byte(u.period[:7]))
+	feed := newFeed(w)
 	err := copyAll(u, old, feed)
 	if werr := feed.close(); werr != nil {
 		err = werr

@@ -118,7 +118,7 @@ func (c *commit) readInto(t *tableReader, g parquet.RowGroup, period string, fou
 		id, start := row[0].ByteArray(), schema.Opt[int64]{}
 		if _, ok := c.in.changes[string(id)]; ok {
 			if !row[1].IsNull() {
-				start = schema.Some(row[1].Int64())
+				start = schema.Some(t.reader.Millis(t.start, row[1]))
 			}
 			found[string(id)] = located{period: period, start: start}
 		}

@@ -29,7 +29,7 @@ func (m *merger) rewrite(u *unit) (files []layout.File, unchanged bool, err erro
 	}
 	old := newSources(m.c, u.from, nil)
 	w := newPeriodWriter(m.c.b, m.c.codec, u.period)
-	m.feed = newFeed(w, []byte(u.period[:7]))
+	m.feed = newFeed(w)
 	news, err := m.merge(u, old)
 	if werr := m.feed.close(); werr != nil {
 		err = werr

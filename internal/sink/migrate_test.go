@@ -73,19 +73,27 @@ func TestKeepFormat(t *testing.T) {
 	}
 }
 
+// kept returns a copy of a warehouse that a format version made, and the JSON of
+// its calls.
+func kept(t *testing.T, dir string) (root, calls string) {
+	t.Helper()
+	want, err := os.ReadFile(filepath.Join(dir, "calls.ndjson"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	root = filepath.Join(t.TempDir(), "w")
+	if err := os.CopyFS(root, os.DirFS(filepath.Join(dir, "warehouse"))); err != nil {
+		t.Fatal(err)
+	}
+	return root, string(want)
+}
+
 // Warehouses of every format version there was are read, verified, written to,
 // and migrated, and no call changes.
 func TestEveryFormatVersion(t *testing.T) {
 	for version := 1; version <= layout.FormatVersion; version++ {
 		t.Run(strconv.Itoa(version), func(t *testing.T) {
-			want, err := os.ReadFile(filepath.Join(formatDir(version), "calls.ndjson"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			root := filepath.Join(t.TempDir(), "w")
-			if err := os.CopyFS(root, os.DirFS(filepath.Join(formatDir(version), "warehouse"))); err != nil {
-				t.Fatal(err)
-			}
+			root, want := kept(t, formatDir(version))
 			whole := func() {
 				t.Helper()
 				r, err := Verify(context.Background(), VerifyOptions{Root: root, All: true})
@@ -98,7 +106,7 @@ func TestEveryFormatVersion(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d := cmp.Diff(string(want), spoken(t, s)); d != "" {
+			if d := cmp.Diff(want, spoken(t, s)); d != "" {
 				t.Fatalf("calls (-then +now):\n%s", d)
 			}
 			w := night(t, nil, root, 9)
@@ -106,7 +114,7 @@ func TestEveryFormatVersion(t *testing.T) {
 				t.Fatal(err)
 			}
 			whole()
-			if d := cmp.Diff(string(want), spoken(t, w.Snapshot())); d != "" {
+			if d := cmp.Diff(want, spoken(t, w.Snapshot())); d != "" {
 				t.Fatalf("calls (-before migrate +after):\n%s", d)
 			}
 			if _, err := w.Recover(context.Background()); err != nil {
@@ -126,7 +134,7 @@ func TestEveryFormatVersion(t *testing.T) {
 }
 
 // withoutColumn writes the files of calls of a day as they were before a column
-// came: its values lie in extra.
+// came: what was sent for it lies in extra, and where nothing was sent nothing does.
 func withoutColumn(t *testing.T, root, period, name string) {
 	t.Helper()
 	d := damageTo(t, root)
@@ -140,10 +148,14 @@ func withoutColumn(t *testing.T, root, period, name string) {
 			for col := range row {
 				row[col] = row[col].Level(0, row[col].DefinitionLevel(), col)
 			}
+			extra, col := "null", was.Column("extra")
 			if !value.IsNull() {
-				extra := []byte(`{"` + name + `":` + strconv.Quote(string(value.ByteArray())) + `}`)
-				col := was.Column("extra")
-				row[col] = parquet.ByteArrayValue(extra).Level(0, 1, col)
+				extra = strconv.Quote(string(value.ByteArray()))
+			}
+			if row[col].IsNull() {
+				row[col] = parquet.ByteArrayValue([]byte(`{"`+name+`":`+extra+`}`)).Level(0, 1, col)
+			} else if string(row[col].ByteArray()) == `{"$":{"absent":["`+name+`"]}}` {
+				row[col] = parquet.NullValue().Level(0, 0, col)
 			}
 			rows[i] = row
 		}
@@ -159,11 +171,14 @@ func TestPromote(t *testing.T) {
 			root := filepath.Join(t.TempDir(), "w")
 			w := night(t, nil, root, 0)
 			var recs []schema.Record
-			for _, id := range []string{"k1", "k2", "k3"} {
+			for _, id := range []string{"k1", "k2", "k3", "k4"} {
 				rec := storyRecord("a", 2)
 				rec.CallID = id
 				rec.Body = bytes.Replace(rec.Body, []byte(`"id":"a"`), []byte(`"id":"`+id+`"`), 1)
-				if id != "k3" {
+				switch id {
+				case "k4": // nothing was sent
+					rec.Body = bytes.Replace(rec.Body, []byte(`"variant_label":null,`), nil, 1)
+				case "k1", "k2":
 					rec.Body = bytes.Replace(rec.Body, []byte(`"variant_label":null`), []byte(`"variant_label":"of `+id+`"`), 1)
 				}
 				recs = append(recs, rec)
@@ -185,7 +200,7 @@ func TestPromote(t *testing.T) {
 				t.Errorf("read from the old file the calls are\n%s, want\n%s", got, want)
 			}
 			batches, calls, err := outdated(context.Background(), anywhere, w.Snapshot())
-			if err != nil || !slices.Equal(slices.Concat(batches...), []string{today}) || calls != 3 {
+			if err != nil || !slices.Equal(slices.Concat(batches...), []string{today}) || calls != 4 {
 				t.Errorf("outdated are %v with %d calls, %v", batches, calls, err)
 			}
 			switch by {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 )
 
@@ -48,6 +49,17 @@ func (c *commit) openTables(period string, only *schema.Table) (*periodReader, e
 		return nil, p.close()
 	}
 	return p, errors.Join(p.advanceTurn(), p.advanceItem())
+}
+
+// lossless returns an error if the files have columns that would be lost if their
+// rows were written anew.
+func (p *periodReader) lossless() error {
+	for _, r := range p.tables() {
+		if len(r.unknown) > 0 {
+			return errors.Join(&layout.ColumnError{Column: layout.Column{Table: r.table.Name, Name: r.unknown[0], Since: "what wrote it"}}, p.close())
+		}
+	}
+	return nil
 }
 
 // next returns the next call and its row, or nil at the end. The call before
@@ -99,6 +111,9 @@ func (p *periodReader) take(call *schema.Call) (*schema.Call, error) {
 		_, _, err := p.items.reader.Item(row, &call.Items[len(call.Items)-1])
 		return err
 	})
+	for _, r := range p.tables() {
+		call.Took(r.reader)
+	}
 	return call, err
 }
 
@@ -141,12 +156,20 @@ func (p *periodReader) done() error {
 	return nil
 }
 
-func (p *periodReader) close() error {
-	var errs []error
+// tables returns the files that the period has.
+func (p *periodReader) tables() (out []*tableReader) {
 	for _, r := range []*tableReader{p.calls, p.turns, p.items} {
 		if r != nil {
-			errs = append(errs, r.close())
+			out = append(out, r)
 		}
+	}
+	return out
+}
+
+func (p *periodReader) close() error {
+	var errs []error
+	for _, r := range p.tables() {
+		errs = append(errs, r.close())
 	}
 	return errors.Join(errs...)
 }

@@ -31,6 +31,9 @@ func countCall(info *layout.File, call *schema.Call) {
 	if detailDue(call) {
 		info.Due++
 	}
+	if call.CostUnheld() {
+		info.UnheldCosts++
+	}
 	if !call.Unsettled() {
 		return
 	}
@@ -64,12 +67,12 @@ func span(info *layout.File, start schema.Opt[int64]) {
 }
 
 // write writes a call with all its rows.
-func (w *periodWriter) write(call *schema.Call, month []byte) error {
+func (w *periodWriter) write(call *schema.Call) error {
 	countCall(&w.calls.info, call)
 	if err := w.calls.ready(); err != nil {
 		return err
 	}
-	w.calls.rows.AddCall(call, month)
+	w.calls.rows.AddCall(call)
 	if w.tallies != nil {
 		if err := w.tallies.counts.Add(call, call.UserTurns()); err != nil {
 			return err
@@ -82,7 +85,7 @@ func (w *periodWriter) write(call *schema.Call, month []byte) error {
 		if err := w.turns.ready(); err != nil {
 			return err
 		}
-		w.turns.rows.AddTurn(call, i, month)
+		w.turns.rows.AddTurn(call, i)
 	}
 	if len(call.Items) > 0 {
 		span(&w.items.info, call.StartAt)
@@ -91,7 +94,7 @@ func (w *periodWriter) write(call *schema.Call, month []byte) error {
 		if err := w.items.ready(); err != nil {
 			return err
 		}
-		w.items.rows.AddItem(call, i, month)
+		w.items.rows.AddItem(call, i)
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 // call's JSON is rebuilt and decoded anew. Where that would not give back the
 // very same JSON, the call stays as it is: nothing is lost, only found in extra.
 func promote(dec *schema.Decoder, call *schema.Call) *schema.Call {
-	if !hasExtra(call) {
+	if !hasExtra(call) && call.Lacks == nil {
 		return call
 	}
 	kind := schema.KindItem

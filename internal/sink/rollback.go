@@ -103,6 +103,9 @@ func (w *Warehouse) Rollback(ctx context.Context, to int64, row func(target *lay
 	if err != nil {
 		return nil, err
 	}
+	if err := target.Manifest.Writable(); err != nil {
+		return nil, err
+	}
 	runs, err := c.readRuns()
 	if err != nil {
 		return nil, err
@@ -159,7 +162,7 @@ func (c *commit) goBack(number int64, now *layout.Manifest, runs []schema.Run, r
 	if err := c.linkRest(func(f *layout.File) bool { return f.Table == schema.Runs.Name }); err != nil {
 		return nil, err
 	}
-	if err := c.writeRuns(runs, run); err != nil {
+	if err := c.writeRuns(c.withRun(runs, run)); err != nil {
 		return nil, err
 	}
 	m := c.manifest(nil, run.ID)

@@ -88,6 +88,9 @@ func (s *sources) first() *source {
 
 func (s *sources) openNext() error {
 	p, err := s.c.openTables(s.waiting[0].Period, s.only)
+	if err == nil {
+		err = p.lossless()
+	}
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ const readAhead = 64
 // tableReader streams the rows of one data file in their order.
 type tableReader struct {
 	file   File
+	table  *schema.Table
 	groups []parquet.RowGroup
 	rows   parquet.RowReadSeekCloser
 	reader *schema.RowReader
@@ -28,7 +29,8 @@ type tableReader struct {
 	// current says that the file's columns are those of today, so that its rows
 	// may be copied as they are.
 	current bool
-	version int // the format version that the file says; 0: none
+	unknown []string // columns that this program does not know
+	version int      // the format version that the file says; 0: none
 	columns *parquet.Schema
 	buf     []parquet.Row
 	n, at   int
@@ -41,7 +43,7 @@ func openTable(fsys FS, path string, table *schema.Table) (*tableReader, error) 
 	if err != nil {
 		return nil, fmt.Errorf("open a data file: %w", err)
 	}
-	t := &tableReader{file: f, path: path, buf: make([]parquet.Row, readAhead)}
+	t := &tableReader{file: f, table: table, path: path, buf: make([]parquet.Row, readAhead)}
 	if err := t.init(table); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
@@ -67,7 +69,7 @@ func (t *tableReader) init(table *schema.Table) error {
 	}
 	t.id, t.start = column(p.Schema(), "call_id"), column(p.Schema(), "start_at")
 	t.groups = p.RowGroups()
-	t.columns = p.Schema()
+	t.columns, t.unknown = p.Schema(), t.reader.Unknown(p.Schema())
 	t.current = t.version == layout.FormatVersion && sameColumns(p.Schema(), schema.ParquetSchema(table))
 	return nil
 }

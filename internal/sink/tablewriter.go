@@ -50,14 +50,14 @@ type tableWriter struct {
 
 func newTableWriter(b *builder, codec *libzstd, table *schema.Table, period string) *tableWriter {
 	return &tableWriter{b: b, codec: codec, table: table, info: layout.File{
-		Table: table.Name, Period: period, Path: layout.DataFile(table.Name, period, newID()),
+		Table: table.Name, Format: layout.FormatVersion, Period: period, Path: layout.DataFile(table.Name, period, newID()),
 	}}
 }
 
 // newRunsWriter writes the table runs, which is not partitioned.
 func newRunsWriter(b *builder, codec *libzstd) *tableWriter {
 	return &tableWriter{b: b, codec: codec, table: &schema.Runs, info: layout.File{
-		Table: schema.Runs.Name, Path: layout.RunsFile,
+		Table: schema.Runs.Name, Format: layout.FormatVersion, Path: layout.RunsFile,
 	}}
 }
 
@@ -118,10 +118,11 @@ func giveVectors(t *schema.Table, v *schema.Vectors) {
 	}
 }
 
-// unbounded are the columns whose least and greatest value say nothing that a
-// reader could leave anything out by.
-var unbounded = []string{"summary", "evaluation", "metadata", "dynamic_variables", "recording_url", "extra",
-	"role", "content", "tool_call_id", "tool_name", "arguments", "name", "type", "value", "month"}
+// unbounded are the columns of whose row groups no least and greatest value is
+// told: long texts, and decimals, which the library compares as if none were
+// negative. Of their pages schema.Vectors tells bounds.
+var unbounded = []string{"total_cost", "credits_used", "billed_seconds", "timed_cost", "summary", "evaluation", "metadata",
+	"dynamic_variables", "recording_url", "extra", "content", "tool_call_id", "arguments", "value"}
 
 // ready makes room for a row, which is added to rows next.
 func (t *tableWriter) ready() error {

@@ -52,11 +52,11 @@ func (v *verifier) period(ctx context.Context, s *layout.Snapshot, files []*layo
 
 // tableCheck is one file of a period while its rows go by.
 type tableCheck struct {
-	r          *tableReader
-	said       *layout.File
-	at         string
-	month, key int         // positions of the month, and of the call's start
-	is         layout.File // what the rows say
+	r    *tableReader
+	said *layout.File
+	at   string
+	key  int         // position of the call's start
+	is   layout.File // what the rows say
 }
 
 func (v *verifier) openCheck(s *layout.Snapshot, f *layout.File) (*tableCheck, error) {
@@ -65,14 +65,38 @@ func (v *verifier) openCheck(s *layout.Snapshot, f *layout.File) (*tableCheck, e
 	if err != nil {
 		return nil, err
 	}
-	c := &tableCheck{r: r, said: f, at: v.rel(s.Path(f)), month: column(r.columns, "month"), key: r.start}
+	c := &tableCheck{r: r, said: f, at: v.rel(s.Path(f)), key: r.start}
 	if table != &schema.Calls {
 		c.key = column(r.columns, "call_start_at") // tallies have none
 	}
-	if r.version == layout.FormatVersion && !r.current {
-		v.bad.add("columns", c.at, "its columns are not those that format version %d declares", r.version)
+	if f.Format > 0 && f.Format != r.version {
+		v.bad.add("version", c.at, "it has format version %d, the manifest says %d", r.version, f.Format)
 	}
+	v.columns(s, c)
 	return c, nil
+}
+
+// columns verifies which columns a file has: those of its format version, and of
+// those that came later any that the manifest knows.
+func (v *verifier) columns(s *layout.Snapshot, c *tableCheck) {
+	if c.r.version != layout.FormatVersion {
+		return
+	}
+	table := tableOf(c.said.Table)
+	later := map[string]bool{}
+	for _, col := range slices.Concat(s.Manifest.Columns, layout.Columns()) {
+		later[col.Name] = later[col.Name] || col.Table == table.Name
+	}
+	for i, col := range table.Columns {
+		if !c.r.reader.Has(i) && !later[col.Name] {
+			v.bad.add("columns", c.at, "it lacks the column %s", col.Name)
+		}
+	}
+	for _, name := range c.r.unknown {
+		if !later[name] {
+			v.bad.add("columns", c.at, "its column %s is none that the manifest knows", name)
+		}
+	}
 }
 
 // next returns the next row, and counts it.
@@ -82,9 +106,6 @@ func (c *tableCheck) next(v *verifier) (parquet.Row, error) {
 		return nil, err
 	}
 	c.is.Rows++
-	if c.month >= 0 && string(row[c.month].ByteArray()) != c.said.Period[:7] {
-		v.bad.add("month", c.at, "row %d says month %s", c.is.Rows, row[c.month].ByteArray())
-	}
 	return row, nil
 }
 
@@ -93,7 +114,7 @@ func (c *tableCheck) start(row parquet.Row) schema.Opt[int64] {
 	if c.key < 0 || row[c.key].IsNull() {
 		return schema.Opt[int64]{}
 	}
-	return schema.Some(row[c.key].Int64())
+	return schema.Some(c.r.reader.Millis(c.key, row[c.key]))
 }
 
 // rows verifies the rows of a period, all tables side by side.
@@ -260,8 +281,11 @@ func (p *periodCheck) figures() {
 			p.v.bad.add("rows", c.at, "it has %d rows, the manifest says %d", c.is.Rows, c.said.Rows)
 		}
 		said := *c.said
-		said.Table, said.Path, said.Period, said.Rows, said.Bytes, said.SHA256 = "", "", "", 0, 0, ""
+		said.Table, said.Format, said.Path, said.Period, said.Rows, said.Bytes, said.SHA256 = "", 0, "", "", 0, 0, ""
 		c.is.Rows = 0
+		if c.said.Format == 0 {
+			c.is.UnheldCosts = 0 // it does not tell
+		}
 		if !reflect.DeepEqual(&said, &c.is) {
 			p.v.bad.add("figures", c.at, "the manifest's figures are not those of its rows: %s", differ(&said, &c.is))
 		}

@@ -36,6 +36,7 @@ func differ(said, is *layout.File) string {
 	}
 	time("min_start", said.MinStart, is.MinStart)
 	time("max_start", said.MaxStart, is.MaxStart)
+	num("unheld_costs", said.UnheldCosts, is.UnheldCosts)
 	num("unsettled", said.Unsettled, is.Unsettled)
 	num("unstarted", said.Unstarted, is.Unstarted)
 	num("due", said.Due, is.Due)

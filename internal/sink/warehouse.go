@@ -74,7 +74,7 @@ type Warehouse struct {
 }
 
 // Open takes the warehouse for writing. It returns a *LockedError when another
-// run has it, a *layout.VersionError when a newer callhouse wrote it, and a
+// run has it, a *layout.VersionError or *layout.ColumnError when a newer callhouse wrote it, and a
 // *DamageError when what is there cannot be trusted. It sweeps what a crash
 // left; what the journal still holds is committed by the next Commit.
 func Open(opts Options) (_ *Warehouse, err error) {
@@ -138,6 +138,11 @@ func (w *Warehouse) recover() (err error) {
 		return err
 	}
 	if !w.opts.ReadOnly {
+		if w.current != nil {
+			if err := w.current.Manifest.Writable(); err != nil {
+				return err
+			}
+		}
 		for _, name := range []string{layout.SnapshotsName, layout.JournalName} {
 			if err := ensureDir(fsys, filepath.Join(root, name)); err != nil {
 				return fmt.Errorf("open the warehouse: %w", err)

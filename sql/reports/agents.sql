@@ -20,7 +20,7 @@
 --   positive_percent       DOUBLE         percent  share of positive sentiment
 --   negative_percent       DOUBLE         percent  share of negative sentiment
 --   handle_ms              BIGINT         ms       average handle time: mean duration of the connected calls
---   total_cost             DECIMAL(38,4)  money    sum of the known costs
+--   total_cost             DECIMAL(38,18)  money    sum of the known costs
 
 WITH counted AS (
     SELECT key, agent_id,

@@ -12,7 +12,7 @@
 -- Columns:
 --   key                 VARCHAR        -        the group that --by asks for
 --   calls               BIGINT         count    calls
---   total_cost          DECIMAL(38,4)  money    sum of the known costs, in the account's currency
+--   total_cost          DECIMAL(38,18)  money    sum of the known costs, in the account's currency
 --   per_call            DECIMAL(38,4)  money    of it for a call whose cost is known
 --   per_minute          DECIMAL(38,4)  money    of it for a connected minute: the cost of the connected calls whose duration is known, by their talk time
 --   per_contained_call  DECIMAL(38,4)  money    of it for a contained call whose cost is known
@@ -32,9 +32,9 @@ WITH summed AS (
     GROUP BY key
 )
 SELECT key, calls, total_cost,
-    money_per(units_of(total_cost), costed_calls) AS per_call,
-    money_per(units_of(talk_cost) * 60000, talk_ms) AS per_minute,
-    money_per(units_of(total_cost), contained_calls) AS per_contained_call,
+    money_per(total_cost, costed_calls, 1) AS per_call,
+    money_per(talk_cost, talk_ms, 60000) AS per_minute,
+    money_per(total_cost, contained_calls, 1) AS per_contained_call,
     costed_calls, contained_calls, talk_ms
 FROM summed
 ORDER BY group_rank(calls), key NULLS LAST

@@ -19,9 +19,9 @@
 --   start_at             TIMESTAMP WITH TIME ZONE  -  when the call started
 --   end_at               TIMESTAMP WITH TIME ZONE  -  when it ended; null while it goes on
 --   duration_ms          BIGINT              ms       from start to end
---   total_cost           DECIMAL(18,4)       money    what the call cost, in the account's currency; null until known, and for ever if it did not connect
---   credits_used         DECIMAL(18,4)       -        credits charged; calls read through the v2 API only
---   billed_seconds       DECIMAL(18,3)       s        time charged; calls read through the v2 API only
+--   total_cost           DECIMAL(38,18)      money    what the call cost, in the account's currency; null until known, and for ever if it did not connect
+--   credits_used         DECIMAL(38,18)      -        credits charged; calls read through the v2 API only
+--   billed_seconds       DECIMAL(38,18)      s        time charged; calls read through the v2 API only
 --   summary              VARCHAR             -        what the call was about, by the service's analysis
 --   user_sentiment       VARCHAR             -        how the caller felt, by the service's analysis
 --   evaluation           JSON                -        the service's evaluation; calls read through the v2 API only
@@ -38,8 +38,8 @@
 --   first_seen_at        TIMESTAMP WITH TIME ZONE NOT NULL  -  when it was first listed
 --   fetched_at           TIMESTAMP WITH TIME ZONE NOT NULL  -  when what stands here was fetched
 --   run_id               VARCHAR NOT NULL    -        the run that fetched it, as in the table runs
---   month                VARCHAR NOT NULL    -        the partition that it lies in: UTC month of its start, as in 2026-11
 --   user_turns           INTEGER             count    turns in which the caller says something (role user, not blank); null: never fetched, or written by an earlier version (extract migrate)
+--   month                VARCHAR NOT NULL    -        the partition that it lies in: UTC month of its start, as in 2026-11
 --   is_over              BOOLEAN NOT NULL    -        the call is over
 --   is_connected         BOOLEAN NOT NULL    -        somebody answered, or a machine did
 --   is_voicemail         BOOLEAN NOT NULL    -        a machine answered

@@ -10,9 +10,9 @@
 --   agent_id        VARCHAR                   -       the agent that spoke
 --   start_at        TIMESTAMP WITH TIME ZONE  -       when the call started
 --   local_date      DATE                      -       day of its start, as in calls
---   total_cost      DECIMAL(18,4)             money   what the call cost; null until known
---   credits_used    DECIMAL(18,4)             -       credits charged; calls read through the v2 API only
---   billed_seconds  DECIMAL(18,3)             s       time charged; calls read through the v2 API only
+--   total_cost      DECIMAL(38,18)            money   what the call cost; null until known
+--   credits_used    DECIMAL(38,18)            -       credits charged; calls read through the v2 API only
+--   billed_seconds  DECIMAL(38,18)            s       time charged; calls read through the v2 API only
 --   cost_state      VARCHAR NOT NULL          -       known, none (it did not connect), awaited (to come) or never (it did not come)
 --   talk_ms         BIGINT                    ms      duration of a connected call
 --   is_connected    BOOLEAN NOT NULL          -       somebody answered, or a machine did

@@ -16,6 +16,7 @@
 --   arguments      JSON                      -   what the tool was called with
 --   extra          JSON                      -   fields of the item that no other column holds
 --   call_start_at  TIMESTAMP WITH TIME ZONE  -   start of the call, for narrowing by time without a join
+--   fetched_at     TIMESTAMP WITH TIME ZONE  -   when the call was fetched, for models that load only what is new; null: written by an earlier version (extract migrate)
 --   month          VARCHAR NOT NULL          -   the partition that it lies in, as in calls
 --   talk_ms        BIGINT                    ms  from the turn's start to its end
 --   is_spoken      BOOLEAN NOT NULL          -   said by the agent or the caller, and no tool call

@@ -105,7 +105,7 @@ func (h hostile) detail(id string, start int64) string {
 	add("dynamic_variables", func() string { return h.any(3) })
 	add("recording_url", h.text)
 	add("call_cost", func() string {
-		return `{"total_cost":` + h.one(`"200.00"`, `"-0.0001"`, `"99999999999999.9999"`, `"12345678901234567890"`, `7.5`, `null`) + `}`
+		return `{"total_cost":` + h.one(`"200.00"`, `"-0.0001"`, `"0.1234567"`, `0.30000000000000004`, `"-99999999999999.9999"`, `"12345678901234567890"`, `7.5`, `null`) + `}`
 	})
 	add("call_analysis", func() string {
 		items := list(func() string { return `{"type":"string","name":` + h.text() + `,"value":` + h.any(3) + `}` })()
@@ -126,7 +126,7 @@ func (h hostile) detail(id string, start int64) string {
 
 // flat is a table as text: for each row, by its key, the values of its columns.
 // Null is "null"; texts and JSON are quoted, to the byte; times are in
-// milliseconds, decimals in units of their last place.
+// microseconds, decimals in units of their last place.
 type flat map[string][]string
 
 func (f flat) add(t *testing.T, table *schema.Table, values []string) {
@@ -150,6 +150,12 @@ func (f flat) addRow(t *testing.T, table *schema.Table, row parquet.Row) {
 			out = append(out, "null")
 		case isText(table.Columns[i].Type):
 			out = append(out, strconv.Quote(string(v.ByteArray())))
+		case table.Columns[i].Type == schema.Exact:
+			n := new(big.Int).SetBytes(v.ByteArray())
+			if v.ByteArray()[0]&0x80 != 0 {
+				n.Sub(n, new(big.Int).Lsh(big.NewInt(1), 128))
+			}
+			out = append(out, n.String())
 		default:
 			out = append(out, v.String())
 		}
@@ -234,13 +240,12 @@ func expect(t *testing.T, want map[*schema.Table]flat, rec schema.Record, run st
 	c.FirstSeenAt, c.FetchedAt, c.RunID = rec.FetchedAt, rec.FetchedAt, []byte(run)
 	schema.Merge(nil, &c, rec.Kind)
 	c.Settle(now.UnixMilli())
-	month := []byte(time.UnixMilli(c.StartAt.V).UTC().Format("2006-01"))
-	want[&schema.Calls].addRow(t, &schema.Calls, schema.AppendCallRow(nil, &c, month))
+	want[&schema.Calls].addRow(t, &schema.Calls, schema.AppendCallRow(nil, &c))
 	for i := range c.Turns {
-		want[&schema.Turns].addRow(t, &schema.Turns, schema.AppendTurnRow(nil, &c, i, month))
+		want[&schema.Turns].addRow(t, &schema.Turns, schema.AppendTurnRow(nil, &c, i))
 	}
 	for i := range c.Items {
-		want[&schema.Items].addRow(t, &schema.Items, schema.AppendItemRow(nil, &c, i, month))
+		want[&schema.Items].addRow(t, &schema.Items, schema.AppendItemRow(nil, &c, i))
 	}
 }
 
@@ -353,11 +358,11 @@ func flatByDuckDB(t *testing.T, s *layout.Snapshot, table *schema.Table) flat {
 		case schema.Text, schema.Word, schema.JSON:
 			exprs = append(exprs, fmt.Sprintf("encode(%q::VARCHAR)", c.Name))
 		case schema.Timestamp:
-			exprs = append(exprs, fmt.Sprintf("epoch_ms(%q)", c.Name))
-		case schema.Money:
+			exprs = append(exprs, fmt.Sprintf("epoch_us(%q)", c.Name))
+		case schema.Exact:
+			exprs = append(exprs, fmt.Sprintf("replace(%q::VARCHAR, '.', '')::HUGEINT", c.Name))
+		case schema.Percent:
 			exprs = append(exprs, fmt.Sprintf("(%q::DECIMAL(38,4) * 10000)::HUGEINT", c.Name))
-		case schema.Seconds:
-			exprs = append(exprs, fmt.Sprintf("(%q::DECIMAL(38,3) * 1000)::HUGEINT", c.Name))
 		default:
 			exprs = append(exprs, fmt.Sprintf("%q", c.Name))
 		}

@@ -24,6 +24,7 @@ func explain(err error) error {
 		lost    *layout.CurrentError
 		full    *sink.NoSpaceError
 		version *layout.VersionError
+		column  *layout.ColumnError
 		auth    *crawler.AuthError
 		unreach *crawler.UnreachableError
 		address *crawler.AddressError
@@ -40,6 +41,8 @@ func explain(err error) error {
 		return cli.Fail(cli.ExitFailed, err, "nothing was changed")
 	case errors.As(err, &lost):
 		return cli.Fail(cli.ExitFailed, err, lost.Hint())
+	case errors.As(err, &column):
+		return cli.Fail(cli.ExitFailed, err, "nothing was changed; query, status and verify read it as it is")
 	case errors.As(err, &damage):
 		return cli.Fail(cli.ExitFailed, err, damage.Hint())
 	case errors.As(err, &full):

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
 )
@@ -24,6 +25,8 @@ type health struct {
 	Listed      *moment      `json:"listed"`       // when the list was last read
 	Pending     int64        `json:"calls_pending"`
 	Unsettled   int64        `json:"calls_unsettled"`
+	UnheldCosts int64        `json:"costs_unheld"`          // costs that the column total_cost cannot hold
+	OlderFiles  int          `json:"files_of_older_format"` // what migrate writes anew
 	Gaps        []gapText    `json:"coverage_gaps"`
 	Journal     int64        `json:"journal_bytes"`
 	Snapshot    snapshotSize `json:"snapshot"`
@@ -130,6 +133,10 @@ func (out *health) measure(h *sink.History, now time.Time) {
 		out.Snapshot.Bytes += f.Bytes
 		out.Pending += f.Due
 		out.Unsettled += f.Unsettled
+		out.UnheldCosts += f.UnheldCosts
+		if f.Format < layout.FormatVersion {
+			out.OlderFiles++
+		}
 	}
 	if m.Watermark > 0 {
 		out.NewestCall = momentOf(m.Watermark, now)

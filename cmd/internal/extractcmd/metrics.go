@@ -187,6 +187,7 @@ func (m *measured) warehouse(g gauges, h *health) {
 	g.set("calls", "Calls in the warehouse.", float64(h.Snapshot.Calls))
 	g.set("calls_pending", "Calls that are over and wait for their transcript.", float64(h.Pending))
 	g.set("calls_unsettled", "Calls that are not over, or wait for their analysis or cost.", float64(h.Unsettled))
+	g.set("costs_unheld", "Calls with a cost that the column total_cost cannot hold.", float64(h.UnheldCosts))
 	g.set("coverage_gaps", "Spans of the list that were never read.", float64(len(h.Gaps)))
 	if h.NewestCall != nil {
 		g.set("newest_call_timestamp_seconds", "When the newest call started.", seconds(h.NewestCall.At.UnixMilli()))

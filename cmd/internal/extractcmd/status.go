@@ -100,6 +100,12 @@ func (h *health) write(w io.Writer) error {
 	line("newest call", "%s", h.NewestCall.text())
 	line("listed", "%s", h.Listed.text())
 	line("pending", "%s without their transcript, %s not settled", plural(h.Pending, "call"), humanize.Comma(h.Unsettled))
+	if h.UnheldCosts > 0 {
+		line("costs", "%s with a cost that total_cost cannot hold, and no report sums (query coverage)", plural(h.UnheldCosts, "call"))
+	}
+	if h.OlderFiles > 0 {
+		line("older files", "%s: costs of more than four decimals in them are not summed yet (extract migrate)", plural(int64(h.OlderFiles), "file"))
+	}
 	if r := h.LastRun; r != nil {
 		line("last night", "%s; %s new, %s changed, %s set aside; drift %s", plural(r.Requests, "request"), humanize.Comma(r.New),
 			humanize.Comma(r.Changed), humanize.Comma(r.SetAside), humanize.Comma(r.Drift))

@@ -159,6 +159,7 @@ func (w *writer) tallies(calls layout.File) (files []layout.File) {
 				"calls":         "count(*)", "timed_calls": "count(duration_ms)", "costed_calls": "count(total_cost)",
 				"total_ms": "sum(duration_ms)", "max_ms": "max(duration_ms)", "total_cost": "sum(total_cost)",
 				"timed_cost": "sum(total_cost) FILTER (duration_ms IS NOT NULL)", "costed_ms": "sum(duration_ms) FILTER (total_cost IS NOT NULL)",
+				"unheld_costs": `count(*) FILTER (total_cost IS NULL AND extra LIKE '%"call_cost":%')`,
 			}[c.Name]
 			if expr == "" {
 				expr = c.Name
@@ -166,7 +167,7 @@ func (w *writer) tallies(calls layout.File) (files []layout.File) {
 			columns = append(columns, fmt.Sprintf("CAST(%s AS %s) AS %s", expr, c.Type.DuckDB(), c.Name))
 			ids = append(ids, fmt.Sprintf(`%s: %d`, c.Name, c.ID))
 		}
-		f := layout.File{Table: t.Name, Period: calls.Period, Path: layout.DataFile(t.Name, calls.Period, fmt.Sprintf("%016x", w.n))}
+		f := layout.File{Table: t.Name, Format: layout.FormatVersion, Period: calls.Period, Path: layout.DataFile(t.Name, calls.Period, fmt.Sprintf("%016x", w.n))}
 		path := filepath.Join(w.dir, filepath.FromSlash(f.Path))
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			w.t.Fatal(err)
@@ -215,7 +216,7 @@ func start(t *schema.Table, r Row) (int64, bool) {
 func (w *writer) file(t *schema.Table, period string, rows []Row, lacking []string) layout.File {
 	w.t.Helper()
 	w.made++
-	f := layout.File{Table: t.Name, Period: period, Path: layout.RunsFile, Rows: int64(len(rows))}
+	f := layout.File{Table: t.Name, Format: layout.FormatVersion, Period: period, Path: layout.RunsFile, Rows: int64(len(rows))}
 	if t != &schema.Runs {
 		f.Path = layout.DataFile(t.Name, period, fmt.Sprintf("%08x%08x", w.n, w.made))
 	}
@@ -235,7 +236,7 @@ func (w *writer) file(t *schema.Table, period string, rows []Row, lacking []stri
 		var cells []string
 		for _, c := range t.Columns {
 			if !contains(lacking, c.Name) {
-				cells = append(cells, literal(c, r[c.Name], period))
+				cells = append(cells, literal(c, r[c.Name]))
 			}
 		}
 		values = append(values, "("+strings.Join(cells, ", ")+")")
@@ -252,9 +253,9 @@ func (w *writer) file(t *schema.Table, period string, rows []Row, lacking []stri
 	return f
 }
 
-func literal(c schema.Column, v any, period string) string {
+func literal(c schema.Column, v any) string {
 	if v == nil && c.Required {
-		v = usual(c, period)
+		v = usual(c)
 	}
 	switch v := v.(type) {
 	case nil:
@@ -270,10 +271,8 @@ func literal(c schema.Column, v any, period string) string {
 	return fmt.Sprintf("CAST('%s' AS %s)", strings.ReplaceAll(fmt.Sprint(v), "'", "''"), c.Type.DuckDB())
 }
 
-func usual(c schema.Column, period string) any {
+func usual(c schema.Column) any {
 	switch c.Name {
-	case "month":
-		return period[:7]
 	case "transcript_state":
 		return "present"
 	case "settlement":

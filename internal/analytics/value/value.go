@@ -13,7 +13,12 @@ type Decimal struct {
 	Scale uint8
 }
 
-// String returns every digit, trailing zeros of the scale included.
+// usualPlaces are the decimals that are shown of a number with more, where those
+// are zeros.
+const usualPlaces = 4
+
+// String returns every digit, trailing zeros of the scale included up to the
+// fourth decimal: money has 18, of which hardly any is ever used.
 func (d Decimal) String() string {
 	s := d.Units.String()
 	if d.Scale == 0 {
@@ -27,7 +32,11 @@ func (d Decimal) String() string {
 		s = strings.Repeat("0", missing) + s
 	}
 	point := len(s) - int(d.Scale)
-	return sign + s[:point] + "." + s[point:]
+	end := len(s)
+	for end > point+usualPlaces && s[end-1] == '0' {
+		end--
+	}
+	return sign + s[:point] + "." + s[point:end]
 }
 
 // Float returns the nearest float64.

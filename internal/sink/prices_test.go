@@ -1,0 +1,169 @@
+package sink
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+)
+
+// prices are costs as a service may send them, by the call's id. Those of the
+// column are exact; the others no column holds.
+var prices = map[string]string{
+	"p-cents":    `{"total_cost":"0.05"}`,
+	"p-five":     `{"total_cost":"0.04213"}`,
+	"p-seven":    `{"total_cost":"0.1234567"}`,
+	"p-number":   `{"total_cost":0.1234567}`,
+	"p-float":    `{"total_cost":0.30000000000000004}`,
+	"p-back":     `{"total_cost":"-1.00001"}`,
+	"p-whole":    `{"total_cost":"150.00"}`,
+	"p-short":    `{"total_cost":150}`,
+	"p-tiny":     `{"total_cost":"0.00000000000000000001"}`,
+	"p-huge":     `{"total_cost":"12345678901234567890"}`,
+	"p-words":    `{"total_cost":"five cents"}`,
+	"p-no-cost":  `"five cents"`,
+	"p-unknown":  `null`,
+	"p-credits":  `{"total_credits_used":1.23456789,"duration_seconds":61.480000000000004}`,
+	"p-credits4": `{"total_credits_used":12.5,"duration_seconds":61.2}`,
+}
+
+// priced are the records of calls with these prices: the same of two days of
+// October, which become one file, and of a day of November.
+func priced() (recs []schema.Record) {
+	for id, cost := range prices {
+		for month, days := range map[string]int{"10": -30, "10b": -31, "11": 0} {
+			start := testDay.AddDate(0, 0, days).UnixMilli()
+			id := id + "-" + month
+			recs = append(recs, schema.Record{Kind: schema.KindDetail, CallID: id, FetchedAt: start + 5, Body: fmt.Appendf(nil,
+				`{"id":%q,"agent":{"agent_id":"a","agent_version":"v1"},"call_type":"phone","status":"ended","from_number":"1","to_number":"2",`+
+					`"presentation_number":null,"disconnection_reason":"user_hangup","start_at":%d,"end_at":%d,"recording_url":null,"metadata":{},`+
+					`"dynamic_variables":{},"call_analysis":{"summary":"s","user_sentiment":"positive","custom_analysis_data":[]},"call_cost":%s,`+
+					`"variant_label":null,"opt_out_sensitive_data_storage":false,"transcript":[{"role":"user","content":"hi","start_at":1,"end_at":2}]}`,
+				id, start, start+60_000, cost)})
+		}
+	}
+	return recs
+}
+
+func pricesDir(version int) string { return formatDir(version) + "-prices" }
+
+// TestKeepPrices makes a fixture as TestKeepFormat does, of calls with prices.
+func TestKeepPrices(t *testing.T) {
+	dir := pricesDir(layout.FormatVersion)
+	if _, err := os.Stat(dir); err == nil || !*fixture {
+		return
+	}
+	root := filepath.Join(t.TempDir(), "w")
+	w := night(t, nil, root, 0)
+	if err := w.Put(context.Background(), priced()...); err != nil {
+		t.Fatal(err)
+	}
+	mustCommit(t, w)
+	first := w.Snapshot().Dir
+	if err := w.maintain(context.Background(), func(c *commit) { c.months = []string{"2026-10"} }); err != nil {
+		t.Fatal(err)
+	}
+	want := spoken(t, w.Snapshot())
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, gone := range []string{first, filepath.Join(root, layout.LockName)} {
+		if err := os.RemoveAll(gone); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.CopyFS(filepath.Join(dir, "warehouse"), os.DirFS(root)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "calls.ndjson"), []byte(want), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What a warehouse of an older version could not hold of prices moves into its
+// columns, exactly, and what no column holds is counted. The calls stay what they
+// were.
+func TestPricesOfEveryVersion(t *testing.T) {
+	for version := 2; version <= layout.FormatVersion; version++ {
+		t.Run(fmt.Sprint(version), func(t *testing.T) {
+			root, want := kept(t, pricesDir(version))
+			whole := func() {
+				t.Helper()
+				if r, err := Verify(context.Background(), VerifyOptions{Root: root, All: true}); err != nil || !r.Whole() {
+					t.Fatalf("%+v, %v", r, err)
+				}
+			}
+			whole()
+			w := night(t, nil, root, 9)
+			if got := spoken(t, w.Snapshot()); got != want {
+				t.Fatalf("calls (-then +now):\n%s", cmp.Diff(want, got))
+			}
+			if _, _, err := w.Migrate(context.Background(), nil); err != nil {
+				t.Fatal(err)
+			}
+			whole()
+			if got := spoken(t, w.Snapshot()); got != want {
+				t.Fatalf("calls (-before migrate +after):\n%s", cmp.Diff(want, got))
+			}
+			checkPrices(t, w.Snapshot())
+		})
+	}
+}
+
+// Prices are kept exactly by a run, too.
+func TestPrices(t *testing.T) {
+	w := night(t, nil, filepath.Join(t.TempDir(), "w"), 0)
+	if err := w.Put(context.Background(), priced()...); err != nil {
+		t.Fatal(err)
+	}
+	mustCommit(t, w)
+	checkPrices(t, w.Snapshot())
+}
+
+// checkPrices compares what columns hold of the calls of priced with their JSON.
+func checkPrices(t *testing.T, s *layout.Snapshot) {
+	t.Helper()
+	unheld := map[string]bool{}
+	for id, call := range readCalls(t, anywhere, s) {
+		var sent struct {
+			Cost json.RawMessage `json:"call_cost"`
+		}
+		if err := json.Unmarshal(call.AppendJSON(nil), &sent); err != nil {
+			t.Fatal(err)
+		}
+		name := id[:strings.LastIndexByte(id, '-')]
+		if want := prices[name]; string(sent.Cost) != want {
+			t.Errorf("%s comes back as %s, %s was sent", id, sent.Cost, want)
+		}
+		if unheld[name] = call.CostUnheld(); unheld[name] || !strings.Contains(prices[name], "total_cost") {
+			continue
+		}
+		total := strings.Trim(strings.TrimSuffix(strings.TrimPrefix(prices[name], `{"total_cost":`), "}"), `"`)
+		want, _ := new(big.Rat).SetString(total)
+		if got, _ := new(big.Rat).SetString(call.TotalCost.V.String()); !call.TotalCost.OK || got.Cmp(want) != 0 {
+			t.Errorf("%s: the column holds %v, %s was sent", id, call.TotalCost, total)
+		}
+	}
+	want := map[string]bool{"p-tiny": true, "p-huge": true, "p-words": true, "p-no-cost": true}
+	var counted int64
+	for _, f := range s.Manifest.FilesOf(schema.Calls.Name) {
+		counted += f.UnheldCosts
+	}
+	for name := range prices {
+		if unheld[name] != want[name] {
+			t.Errorf("%s is not held: %v, want %v", name, unheld[name], want[name])
+		}
+	}
+	if n := int64(3 * len(want)); counted != n {
+		t.Errorf("the manifest counts %d costs that are not held, want %d", counted, n)
+	}
+}
