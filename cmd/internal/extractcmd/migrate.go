@@ -15,7 +15,9 @@ had not yet, filled from what was kept in extra or counted, and with the tallies
 the service for nothing.
 
 Nothing is lost without it: older files are read as they are, and written anew whenever a run changes something in
-them. Until then user_turns is null in them, and reports over their months take longer.`
+them. Until then user_turns is null in them, costs of more than four decimals are counted but not summed, and reports
+over their months take longer. Other programs may need it: files before format version 3 have times in milliseconds,
+and bounds of texts by which some programs leave out rows.`
 
 func migrateCommand(s *settings, stderr io.Writer) *cobra.Command {
 	return &cobra.Command{
