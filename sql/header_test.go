@@ -87,7 +87,7 @@ func TestFiles(t *testing.T) {
 		}
 		for _, n := range f.Needs {
 			switch n {
-			case "end", "duration", "analysis", "transcripts", "cost":
+			case "end", "words", "duration", "analysis", "transcripts", "cost":
 			default:
 				t.Errorf("%s needs %s, which the coverage does not know", f.Name, n)
 			}

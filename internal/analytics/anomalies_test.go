@@ -20,9 +20,9 @@ var measures = []struct {
 }{
 	{"calls", func(calls []row) (float64, int) { return float64(len(calls)), len(calls) }},
 	{"connected_percent", func(calls []row) (float64, int) { return percentOf(count(calls, connected), len(calls)), len(calls) }},
-	{"contained_percent", func(calls []row) (float64, int) {
-		ended := count(calls, func(r row) bool { return connected(r) && over(r) })
-		return percentOf(count(calls, contained), ended), ended
+	{"completed_percent", func(calls []row) (float64, int) {
+		whole := count(calls, answered)
+		return percentOf(count(calls, completed), whole), whole
 	}},
 	{"handle_ms", func(calls []row) (float64, int) {
 		ms, _ := handle(calls).(int64)
@@ -150,7 +150,7 @@ func TestAnomalies(t *testing.T) {
 		}
 		for i := range n {
 			at := date.Add(time.Duration(r.IntN(24*60-60)) * time.Minute)
-			c := row{"call_id": fmt.Sprintf("%d-%d", day, i), "agent_id": []string{"one", "two"}[i%2], "start_at": at.UnixMilli(), "status": "ended",
+			c := row{"call_id": fmt.Sprintf("%d-%d", day, i), "agent_id": []string{"one", "two"}[i%2], "start_at": at.UnixMilli(), "status": "ended", "user_turns": int64(1),
 				"duration_ms": int64(50_000 + r.IntN(20_000)), "disconnection_reason": "user_hangup", "user_sentiment": maybe(r, 0, "neutral", "positive", "positive", "negative")}
 			if day == 60 && i%2 == 0 { // Monday: agent one passes on everything
 				c["disconnection_reason"] = "call_transfer"
@@ -176,7 +176,7 @@ func TestAnomalies(t *testing.T) {
 	for _, line := range all(t, rows, err) {
 		found[time.Time(line[0].(value.Date)).Format(time.DateOnly)+" "+line[1].(string)] = true
 	}
-	for _, want := range []string{"2026-09-29 calls", "2026-10-09 calls", "2026-10-19 contained_percent", "2026-10-29 handle_ms"} {
+	for _, want := range []string{"2026-09-29 calls", "2026-10-09 calls", "2026-10-19 completed_percent", "2026-10-29 handle_ms"} {
 		if !found[want] {
 			t.Errorf("%s is not found; found are %v", want, found)
 		}

@@ -126,7 +126,7 @@ type benchWriter struct {
 func newBenchWriter(dir string, n int, period string) *benchWriter {
 	w := &benchWriter{month: []byte(period[:7]), byTally: map[*schema.Table]*benchTable{}}
 	table := func(t *schema.Table) *benchTable {
-		f := layout.File{Table: t.Name, Period: period, Path: layout.DataFile(t.Name, period, fmt.Sprintf("%016x", n))}
+		f := layout.File{Table: t.Name, FormatVersion: layout.FormatVersion, Period: period, Path: layout.DataFile(t.Name, period, fmt.Sprintf("%016x", n))}
 		return &benchTable{table: t, info: f, path: filepath.Join(dir, filepath.FromSlash(f.Path))}
 	}
 	for _, t := range schema.CallTables {

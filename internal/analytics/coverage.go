@@ -37,6 +37,8 @@ const ofConnected = "settlement is_started status disconnection_reason"
 func facts() []fact {
 	return []fact{
 		{"end", "sum_if(calls, NOT is_over)", "settlement", "is not over yet", "are not over yet"},
+		{"words", "sum_if(calls, unknown_word(status, disconnection_reason))", "status disconnection_reason",
+			"has a status or reason that is not known", "have a status or reason that is not known"},
 		{"duration", "sum_if(calls - timed_calls, is_over)", "settlement", "has no known duration", "have no known duration"},
 		{"analysis", "sum_if(calls, settlement = 'ended' AND is_connected AND user_sentiment IS NULL AND NOT opted_out)",
 			ofConnected + " user_sentiment opted_out", "still waits for its analysis", "still wait for their analysis"},

@@ -14,10 +14,6 @@ func reasonIs(r row, reason string) bool { return r["disconnection_reason"] == r
 
 func over(r row) bool { return r["settlement"] != "open" }
 
-func contained(r row) bool {
-	return connected(r) && over(r) && !reasonIs(r, "call_transfer") && !reasonIs(r, "voicemail_reached")
-}
-
 // talk is the duration of a connected call.
 func talk(r row) (int64, bool) {
 	ms, ok := r["duration_ms"].(int64)
@@ -60,8 +56,9 @@ func share(part, whole int) any {
 }
 
 func costsOf(g *group) []any {
-	all, timed := new(big.Int), new(big.Int)
-	var costed, containedCalls, ms int64
+	all, timed, told := new(big.Int), new(big.Int), new(big.Int)
+	var costed, completedCalls, ms int64
+	var anyTold bool
 	var anyTalk bool
 	for _, r := range g.calls {
 		u, ok := units(r)
@@ -70,8 +67,12 @@ func costsOf(g *group) []any {
 		}
 		costed++
 		all.Add(all, u)
-		if contained(r) {
-			containedCalls++
+		if completed(r) {
+			completedCalls++
+		}
+		if !person(r) || answered(r) {
+			told.Add(told, u)
+			anyTold = true
 		}
 		if t, ok := talk(r); ok {
 			timed.Add(timed, u)
@@ -79,9 +80,12 @@ func costsOf(g *group) []any {
 			anyTalk = true
 		}
 	}
-	line := []any{g.key, int64(len(g.calls)), nil, nil, nil, nil, costed, containedCalls, nil}
+	line := []any{g.key, int64(len(g.calls)), nil, nil, nil, nil, costed, completedCalls, nil}
 	if costed > 0 {
-		line[2], line[3], line[5] = money(all, 1), money(all, costed), money(all, containedCalls)
+		line[2], line[3] = money(all, 1), money(all, costed)
+	}
+	if anyTold {
+		line[5] = money(told, completedCalls)
 	}
 	if anyTalk {
 		line[4], line[8] = money(new(big.Int).Mul(timed, big.NewInt(60_000)), ms), ms
@@ -103,36 +107,6 @@ func volumeOf(g *group, loc *time.Location) (out [][]any) {
 func said(turn row) bool {
 	s, _ := turn["content"].(string)
 	return turn["role"] == "user" && strings.TrimSpace(s) != ""
-}
-
-func funnelOf(g *group, turns map[any][]row) (out [][]any) {
-	spoke := func(r row) bool { return r["user_turns"] != nil && count(turns[r["call_id"]], said) > 0 }
-	person := func(r row) bool { return connected(r) && !reasonIs(r, "voicemail_reached") }
-	up := count(g.calls, connected)
-	unknown := count(g.calls, func(r row) bool {
-		s := r["transcript_state"]
-		return person(r) && !spoke(r) && (r["user_turns"] == nil && s == "present" || s == "pending" || s == "missing" || s == "withheld")
-	})
-	for _, stage := range []struct {
-		name string
-		n    int
-	}{
-		{"attempted", len(g.calls)},
-		{"connected", up},
-		{"conversed", count(g.calls, func(r row) bool { return person(r) && spoke(r) })},
-		{"contained", count(g.calls, contained)},
-		{"transferred", count(g.calls, func(r row) bool { return connected(r) && reasonIs(r, "call_transfer") })},
-	} {
-		line := []any{g.key, stage.name, int64(stage.n), percentOf(stage.n, len(g.calls)), share(stage.n, up), nil}
-		switch stage.name {
-		case "attempted":
-			line[4] = nil
-		case "conversed":
-			line[5] = int64(unknown)
-		}
-		out = append(out, line)
-	}
-	return out
 }
 
 // wilson solves |p - hits/n| = z √(p(1-p)/n) for p.
@@ -172,8 +146,8 @@ func sentimentShare(calls []row, sentiment string) any {
 
 func agentsOf(g *group) (out [][]any) {
 	for _, a := range counted(g, "agent_id") {
-		ended := count(a.calls, func(r row) bool { return connected(r) && over(r) })
-		low, _ := wilson(count(a.calls, contained), ended)
+		whole := count(a.calls, answered)
+		low, _ := wilson(count(a.calls, completed), whole)
 		total, costed := new(big.Int), false
 		for _, r := range a.calls {
 			if u, ok := units(r); ok {
@@ -181,16 +155,16 @@ func agentsOf(g *group) (out [][]any) {
 				costed = true
 			}
 		}
-		line := []any{g.key, a.key, int64(len(a.calls)), percentOf(count(a.calls, connected), len(a.calls)), share(count(a.calls, contained), ended), low,
-			share(count(a.calls, func(r row) bool { return connected(r) && over(r) && reasonIs(r, "call_transfer") }), ended),
+		line := []any{g.key, a.key, int64(len(a.calls)), percentOf(count(a.calls, connected), len(a.calls)), int64(whole), share(count(a.calls, completed), whole), low,
+			share(count(a.calls, func(r row) bool { return answered(r) && outcomeIs(r, "transferred") }), whole),
 			sentimentShare(a.calls, "positive"), sentimentShare(a.calls, "negative"), handle(a.calls), nil}
 		if costed {
-			line[10] = money(total, 1)
+			line[11] = money(total, 1)
 		}
 		out = append(out, line)
 	}
 	sort.SliceStable(out, func(i, j int) bool { // ties stay in the order of counted: by calls, then by name
-		a, b := out[i][5], out[j][5]
+		a, b := out[i][6], out[j][6]
 		if a == nil || b == nil {
 			return a != nil
 		}
@@ -202,7 +176,7 @@ func agentsOf(g *group) (out [][]any) {
 func versionsOf(g *group) (out [][]any) {
 	ended := &group{}
 	for _, r := range g.calls {
-		if connected(r) && over(r) {
+		if answered(r) {
 			ended.calls = append(ended.calls, r)
 		}
 	}
@@ -237,7 +211,7 @@ func versionsOf(g *group) (out [][]any) {
 }
 
 func sideOf(key, agent any, name [2]any, s, base *group, first bool) []any {
-	hits, n := count(s.calls, contained), len(s.calls)
+	hits, n := count(s.calls, completed), len(s.calls)
 	low, high := wilson(hits, n)
 	rated := count(s.calls, func(r row) bool { return r["user_sentiment"] != nil })
 	positive := count(s.calls, func(r row) bool { return r["user_sentiment"] == "positive" })
@@ -246,7 +220,7 @@ func sideOf(key, agent any, name [2]any, s, base *group, first bool) []any {
 	if first {
 		return line
 	}
-	baseHits, baseN := count(base.calls, contained), len(base.calls)
+	baseHits, baseN := count(base.calls, completed), len(base.calls)
 	blow, bhigh := wilson(baseHits, baseN)
 	p, q := percentOf(hits, n), percentOf(baseHits, baseN)
 	from := p - q - math.Hypot(p-low.(float64), bhigh.(float64)-q)
@@ -280,6 +254,7 @@ func factsOf(g *group) (out [][]any) {
 		{"transcript gone", "lost", is("transcript_state", "missing")},
 		{"sentiment known", "good", has("user_sentiment")},
 		{"cost known", "good", has("total_cost")},
+		{"status or reason not known", "lost", unknownWord},
 	} {
 		if n := count(g.calls, f.applies); n > 0 {
 			out = append(out, []any{g.key, f.fact, f.state, int64(n), percentOf(n, len(g.calls))})

@@ -30,23 +30,6 @@ func orNil(r row, column string) any {
 	return nil
 }
 
-func connected(r row) bool {
-	if _, started := r["start_at"].(int64); !started {
-		return false
-	}
-	status, _ := text(r, "status")
-	switch status {
-	case "queued", "registered", "initiated", "ringing", "not_connected", "canceled":
-		return false
-	}
-	reason, _ := text(r, "disconnection_reason")
-	switch reason {
-	case "dial_no_answer", "dial_failed", "concurrency_limit_reached", "insufficient_balance":
-		return false
-	}
-	return true
-}
-
 // keyOf is the group of a call.
 func keyOf(r row, by string, loc *time.Location) any {
 	columns := map[string]string{"agent": "agent_id"}
@@ -213,7 +196,9 @@ func linesOf(report string, groups []*group, d analyticstest.Data, p analytics.P
 		case "volume":
 			out = append(out, volumeOf(g, loc)...)
 		case "funnel":
-			out = append(out, funnelOf(g, turns)...)
+			out = append(out, funnelOf(g)...)
+		case "outcomes":
+			out = append(out, outcomesOf(g)...)
 		case "agents":
 			out = append(out, agentsOf(g)...)
 		case "versions":
@@ -254,7 +239,7 @@ func sortGroups(groups []*group, report string, p analytics.Params, turns, items
 			case "extracted":
 				n += len(items[c["call_id"]])
 			case "versions":
-				if connected(c) && over(c) {
+				if answered(c) {
 					n++
 				}
 			case "distribution":

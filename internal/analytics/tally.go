@@ -34,8 +34,8 @@ func (w *Warehouse) tallied(columns []string, d dimension, s selection) string {
 	if slices.Contains(columns, byHour) { // tells the date as well
 		columns = slices.DeleteFunc(columns, func(c string) bool { return c == byDate })
 	}
-	return fmt.Sprintf("SELECT %s AS key, *\nFROM (SELECT *%s\nFROM (SELECT *%s\nFROM (%s)))",
-		d.expr, tallyFacts(columns), tallyStart(columns), w.counted(columns, d, s))
+	counted := fmt.Sprintf("SELECT *%s\nFROM (%s)", tallyStart(columns), w.counted(columns, d, s))
+	return fmt.Sprintf("SELECT %s AS key, *\nFROM (%s)", d.expr, withFacts(columns, counted))
 }
 
 // counted returns the SELECT of the groups, and of numbers of them. A group may
@@ -121,7 +121,9 @@ func (w *Warehouse) split(t *schema.Table, s selection) (tallies, calls []*layou
 	}
 	byPeriod := map[string]*layout.File{}
 	for _, f := range w.snap.Manifest.FilesOf(t.Name) {
-		byPeriod[f.Period] = f
+		if f.FormatVersion >= layout.TallyVersion {
+			byPeriod[f.Period] = f
+		}
 	}
 	fine := t == &schema.QuarterTallies && s.ofQuarters()
 	for _, f := range w.snap.Manifest.FilesOf(schema.Calls.Name) {
@@ -153,6 +155,8 @@ func (w *Warehouse) tallyColumn(name string, d dimension, from *schema.Table) st
 		return "coalesce(opt_out_sensitive_data_storage, false) AS opted_out"
 	case name == "duration_step":
 		return fmt.Sprintf("duration_ms // %d * %d AS duration_step", schema.DurationStep, schema.DurationStep)
+	case name == "short_step":
+		return "short_step_of(duration_ms) AS short_step"
 	case name == documentColumn:
 		return d.document + " AS " + documentColumn
 	}
@@ -170,29 +174,57 @@ func tallyStart(columns []string) string {
 	return ""
 }
 
-// tallyFacts returns what follows from the columns, as in the view calls.
-func tallyFacts(columns []string) string {
-	var b strings.Builder
-	for _, f := range []struct{ name, expr, from string }{
+// What an outcome is made of.
+const (
+	ofSpeech  = "transcript_state caller_spoke"
+	ofOutcome = "settlement is_started status disconnection_reason short_step " + ofSpeech
+)
+
+// derived is what follows from columns of tallied, as in the view calls.
+type derived struct{ name, expr, from string }
+
+// derivedFacts are in layers, each made of the columns and the layers before: SQL that
+// names a column of its own SELECT would be made of a copy of its text.
+func derivedFacts() [][]derived {
+	return [][]derived{{
 		{"is_over", "call_over(settlement)", "settlement"},
 		{"is_connected", "call_connected(is_started, status, disconnection_reason)", "is_started status disconnection_reason"},
 		{"is_voicemail", "call_voicemail(disconnection_reason)", "disconnection_reason"},
-		{"is_transferred", "call_transferred(disconnection_reason)", "disconnection_reason"},
-		{"is_contained", "is_connected AND is_over AND NOT is_transferred AND NOT is_voicemail", "is_started status disconnection_reason settlement"},
-		{"is_conversed", "is_connected AND NOT is_voicemail AND caller_spoke", "is_started status disconnection_reason caller_spoke"},
+		{"spoke", "call_spoke(caller_spoke, transcript_state)", ofSpeech},
 		{"local_hour", "hour(local_start)", byHour},
 		{"local_date", "CAST(local_start AS DATE)", byHour},
 		{"weekday", "weekday_of(local_start)", "local_start"},
 		{"week", "week_of(local_start)", "local_start"},
 		{"local_month", "month_of(local_start)", "local_start"},
-	} {
-		known := true
-		for _, c := range strings.Fields(f.from) {
-			known = known && (slices.Contains(columns, c) || c == "local_start" && tallyStart(columns) != "")
+	}, {
+		{"is_conversed", "call_conversed(is_connected, is_voicemail, spoke)", "is_started status disconnection_reason " + ofSpeech},
+		{"outcome_kind", "call_kind(is_over, is_connected, status, disconnection_reason, transcript_state, spoke, short_step)", ofOutcome},
+	}, {
+		{"outcome", "outcome_of(outcome_kind)", ofOutcome},
+	}, {
+		{"is_answered", "outcome_answered(outcome, is_over, spoke)", ofOutcome},
+		{"is_unheard", "outcome_unheard(outcome, is_over, spoke)", ofOutcome},
+		{"is_completed", "outcome = 'completed'", ofOutcome},
+	}}
+}
+
+// withFacts returns a SELECT of rows that have the columns, and of what follows
+// from these.
+func withFacts(columns []string, from string) string {
+	for _, layer := range derivedFacts() {
+		var b strings.Builder
+		for _, f := range layer {
+			known := true
+			for _, c := range strings.Fields(f.from) {
+				known = known && (slices.Contains(columns, c) || c == "local_start" && tallyStart(columns) != "")
+			}
+			if known {
+				fmt.Fprintf(&b, ", %s AS %s", f.expr, f.name)
+			}
 		}
-		if known {
-			fmt.Fprintf(&b, ", %s AS %s", f.expr, f.name)
+		if b.Len() > 0 {
+			from = fmt.Sprintf("SELECT *%s\nFROM (%s)", b.String(), from)
 		}
 	}
-	return b.String()
+	return from
 }

@@ -18,7 +18,11 @@ import (
 // FormatVersion is the version of the warehouse's layout that this program
 // writes. It stands in every manifest and in every data file's metadata under
 // the key FormatKey. A higher one is refused, a lower one is read.
-const FormatVersion = 2
+const FormatVersion = 3
+
+// TallyVersion is the lowest format version whose tallies are read: those of
+// earlier ones count by fewer columns, and are passed over.
+const TallyVersion = 3
 
 // FormatKey is the key of the format version in a Parquet file's metadata.
 const FormatKey = "callhouse.format_version"
@@ -74,12 +78,14 @@ type Segment struct {
 
 // File is one data file of a snapshot.
 type File struct {
-	Table  string `json:"table"`
-	Path   string `json:"path"` // inside the snapshot, with slashes
-	Period string `json:"period,omitempty"`
-	Rows   int64  `json:"rows"`
-	Bytes  int64  `json:"bytes"`
-	SHA256 string `json:"sha256"`
+	Table string `json:"table"`
+	// FormatVersion is that of the program which wrote the file; 0: it was lower than 3.
+	FormatVersion int    `json:"format_version,omitempty"`
+	Path          string `json:"path"` // inside the snapshot, with slashes
+	Period        string `json:"period,omitempty"`
+	Rows          int64  `json:"rows"`
+	Bytes         int64  `json:"bytes"`
+	SHA256        string `json:"sha256"`
 	// MinStart and MaxStart bound start_at (call_start_at) over the rows that
 	// have one, ms UTC, both inclusive; null where no row has one.
 	MinStart *int64 `json:"min_start"`

@@ -50,14 +50,14 @@ type tableWriter struct {
 
 func newTableWriter(b *builder, codec *libzstd, table *schema.Table, period string) *tableWriter {
 	return &tableWriter{b: b, codec: codec, table: table, info: layout.File{
-		Table: table.Name, Period: period, Path: layout.DataFile(table.Name, period, newID()),
+		Table: table.Name, FormatVersion: layout.FormatVersion, Period: period, Path: layout.DataFile(table.Name, period, newID()),
 	}}
 }
 
 // newRunsWriter writes the table runs, which is not partitioned.
 func newRunsWriter(b *builder, codec *libzstd) *tableWriter {
 	return &tableWriter{b: b, codec: codec, table: &schema.Runs, info: layout.File{
-		Table: schema.Runs.Name, Path: layout.RunsFile,
+		Table: schema.Runs.Name, FormatVersion: layout.FormatVersion, Path: layout.RunsFile,
 	}}
 }
 

@@ -260,7 +260,7 @@ func (p *periodCheck) figures() {
 			p.v.bad.add("rows", c.at, "it has %d rows, the manifest says %d", c.is.Rows, c.said.Rows)
 		}
 		said := *c.said
-		said.Table, said.Path, said.Period, said.Rows, said.Bytes, said.SHA256 = "", "", "", 0, 0, ""
+		said.Table, said.FormatVersion, said.Path, said.Period, said.Rows, said.Bytes, said.SHA256 = "", 0, "", "", 0, 0, ""
 		c.is.Rows = 0
 		if !reflect.DeepEqual(&said, &c.is) {
 			p.v.bad.add("figures", c.at, "the manifest's figures are not those of its rows: %s", differ(&said, &c.is))

@@ -8,7 +8,7 @@
 --
 -- Grain: one row per group and fact that applies to at least one call
 -- Reads: tallied, runs
--- Tallies: is_started, settlement, transcript_state, user_sentiment
+-- Tallies: is_started, status, disconnection_reason, settlement, transcript_state, user_sentiment
 -- Columns:
 --   key            VARCHAR  -        the group that --by asks for
 --   fact           VARCHAR  -        what is known or missing
@@ -40,7 +40,8 @@ WITH counted AS (
         {'line': 11, 'fact': 'transcript gone', 'state': 'lost',
             'calls': sum_if(calls, transcript_state = 'missing')},
         {'line': 12, 'fact': 'sentiment known', 'state': 'good', 'calls': sum_if(calls, user_sentiment IS NOT NULL)},
-        {'line': 13, 'fact': 'cost known', 'state': 'good', 'calls': total_of(costed_calls)}] AS facts
+        {'line': 13, 'fact': 'cost known', 'state': 'good', 'calls': total_of(costed_calls)},
+        {'line': 14, 'fact': 'status or reason not known', 'state': 'lost', 'calls': sum_if(calls, unknown_word(status, disconnection_reason))}] AS facts
     FROM tallied
     GROUP BY key
 ), told AS (
@@ -57,8 +58,8 @@ SELECT key, fact, state, calls, percent_of(calls, group_calls) AS share_percent
 FROM (
     SELECT key, line, fact, state, calls, group_calls FROM told WHERE calls > 0
     UNION ALL
-    SELECT NULL, 14, 'set aside by the last run', 'lost', calls_set_aside, 0 FROM last_run WHERE calls_set_aside > 0
+    SELECT NULL, 15, 'set aside by the last run', 'lost', calls_set_aside, 0 FROM last_run WHERE calls_set_aside > 0
     UNION ALL
-    SELECT NULL, 15, 'counted by the service', 'info', total_count, 0 FROM last_run WHERE total_count IS NOT NULL
+    SELECT NULL, 16, 'counted by the service', 'info', total_count, 0 FROM last_run WHERE total_count IS NOT NULL
 )
 ORDER BY group_rank(group_calls), key NULLS LAST, line

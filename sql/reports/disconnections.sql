@@ -6,7 +6,7 @@
 -- Grain: one row per group and reason
 -- Reads: tallied
 -- Tallies: is_started, status, disconnection_reason
--- Needs: end
+-- Needs: end, words
 -- Columns:
 --   key                   VARCHAR  -        the group that --by asks for
 --   disconnection_reason  VARCHAR  -        user_hangup, agent_hangup, dial_no_answer …; null: none

@@ -6,7 +6,7 @@
 -- Grain: one row per group and step of 5 seconds that has calls
 -- Reads: tallied
 -- Tallies: duration_step, is_started, status, disconnection_reason
--- Needs: end, duration
+-- Needs: end, words, duration
 -- Columns:
 --   key              VARCHAR  -        the group that --by asks for
 --   from_ms          BIGINT   ms       the least that calls of the step last

@@ -8,7 +8,7 @@
 -- Grain: one row per group
 -- Reads: tallied, selected_alone, selected_grouped
 -- Tallies: duration_step, is_started, status, disconnection_reason
--- Needs: end, duration
+-- Needs: end, words, duration
 -- Columns:
 --   key              VARCHAR  -      the group that --by asks for
 --   calls            BIGINT   count  calls

@@ -7,6 +7,7 @@
 -- Grain: one row per group, hour and day of the week that has calls
 -- Reads: tallied
 -- Tallies: local_hour, is_started, status, disconnection_reason
+-- Needs: words
 -- Map: hour, weekday, calls
 -- Columns:
 --   key              VARCHAR  -        the group that --by asks for

@@ -90,7 +90,7 @@ func anomalies(ctx context.Context, r reader, p period) (*table, error) {
 		}
 		measure := a.text(row[a.index("measure")])
 		c := a.cell(row[a.index("measure")], "measure")
-		c.Text = map[string]string{"calls": "calls", "connected_percent": "connect rate", "contained_percent": "containment",
+		c.Text = map[string]string{"calls": "calls", "connected_percent": "connect rate", "completed_percent": "completed of answered",
 			"negative_percent": "negative sentiment", "handle_ms": "average handle time"}[measure]
 		l := line{Name: dayName(time.Time(day)), Key: a.text(day), Cells: []cell{c}}
 		for _, h := range t.Heads[1:] {

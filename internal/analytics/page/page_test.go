@@ -282,7 +282,7 @@ func TestOneCall(t *testing.T) {
 	}, Options{Now: now, Title: nasty, Agent: nasty})
 	wellFormed(t, text)
 	alone(t, text)
-	for _, want := range []string{"Yesterday, Fri 2026-11-20", "<data value=\"61000\"", "Of 1 call of Fri 2026-11-20 nothing is missing."} {
+	for _, want := range []string{"Yesterday, Fri 2026-11-20", "<data value=\"1.5000\"", "Of 1 call of Fri 2026-11-20: status or reason not known 1 (100.0%)."} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -459,7 +459,7 @@ func TestChangeWords(t *testing.T) {
 			if i < negative {
 				feeling = "negative"
 			}
-			out = append(out, row{"call_id": fmt.Sprint(at.Unix(), i), "status": "ended", "start_at": at.UnixMilli(), "user_sentiment": feeling, "duration_ms": ms, "total_cost": "2.0000"})
+			out = append(out, row{"call_id": fmt.Sprint(at.Unix(), i), "status": "ended", "disconnection_reason": "user_hangup", "user_turns": int64(1), "start_at": at.UnixMilli(), "user_sentiment": feeling, "duration_ms": ms, "total_cost": "2.0000"})
 		}
 		return out
 	}
@@ -499,7 +499,7 @@ func TestChangeWords(t *testing.T) {
 	want := []string{
 		"Calls: ▼ −20 (−20.0%), fewer (same)",
 		"Connect rate: = , the same (same)",
-		"Containment: = , the same (same)",
+		"Completed: = , the same (same)",
 		"Average handle time: ▲ +30.0s (+50.0%), longer (same)",
 		"Cost per call: = , the same (same)",
 		"Negative sentiment: ▼ −37.5 points, better (good)",

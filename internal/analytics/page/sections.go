@@ -92,9 +92,9 @@ func (d drawer) volume(ctx context.Context, r reader, p period, whole *span) (*s
 	attempted := pick{"calls", "calls", "stage", "attempted"}
 	connected := pick{"connected", "calls", "stage", "connected"}
 	rate := pick{"connect rate", "attempted_percent", "stage", "connected"}
-	contained := pick{"containment", "connected_percent", "stage", "contained"}
+	completed := pick{"completed of answered", "answered_percent", "stage", "completed"}
 	s := &section{ID: "volume", Title: "Volume and connect rate " + d.each(), Wide: true}
-	s.Details = []*table{a.overBins(d.unit, d.bins, []pick{attempted, connected, rate, contained})}
+	s.Details = []*table{a.overBins(d.unit, d.bins, []pick{attempted, connected, rate, completed})}
 	all, up := a.series(d.bins, attempted), a.series(d.bins, connected)
 	rest := make([]float64, len(all))
 	for i := range all {
@@ -109,8 +109,8 @@ func (d drawer) volume(ctx context.Context, r reader, p period, whole *span) (*s
 	s.place(d.chart(s,
 		chart.Panel{Title: "Calls", Kind: chart.Bars, Scale: chart.Count, Height: 140, Series: []chart.Series{
 			{Name: "connected", Color: 1, Values: up}, {Name: "not connected", Color: 4, Values: rest}}},
-		chart.Panel{Title: "Connect rate and containment", Kind: chart.Lines, Scale: chart.Percent, Top: 100, Height: 100, Series: []chart.Series{
-			{Name: "connect rate", Color: 1, Values: a.series(d.bins, rate)}, {Name: "containment", Color: 3, Values: a.series(d.bins, contained)}}}))
+		chart.Panel{Title: "Connected of all calls, completed of the answered ones", Kind: chart.Lines, Scale: chart.Percent, Top: 100, Height: 100, Series: []chart.Series{
+			{Name: "connect rate", Color: 1, Values: a.series(d.bins, rate)}, {Name: "completed", Color: 3, Values: a.series(d.bins, completed)}}}))
 	return s, nil
 }
 
@@ -229,7 +229,7 @@ func (d drawer) costs(ctx context.Context, r reader, p period) (*section, error)
 	total := pick{text: "in all", column: "total_cost"}
 	call, minute := pick{text: "per call", column: "per_call"}, pick{text: "per minute", column: "per_minute"}
 	s := &section{ID: "costs", Title: "Cost " + d.each()}
-	s.Details = []*table{a.overBins(d.unit, d.bins, []pick{total, call, minute, {text: "per contained call", column: "per_contained_call"}})}
+	s.Details = []*table{a.overBins(d.unit, d.bins, []pick{total, call, minute, {text: "per completed call", column: "per_completed_call"}})}
 	values := a.series(d.bins, total)
 	if b, n := d.most(values); n > 0 {
 		s.Lead = fmt.Sprintf("In the account's currency. Most: %s, %s.", b.name, a.cell(a.at(total.at(b.key, a)), "total_cost").Text)
