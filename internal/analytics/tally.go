@@ -50,11 +50,18 @@ func (w *Warehouse) counted(columns []string, d dimension, s selection) string {
 	for _, c := range columns {
 		stored = append(stored, w.tallyColumn(c, d, table))
 	}
+	// Quarters of an hour are many rows: what an outcome is, which takes longer to say
+	// than which day it was, is asked of those of a day together.
+	grouped := ""
 	for _, n := range numbers {
-		stored = append(stored, n.name)
+		if table == &schema.QuarterTallies && slices.Contains(columns, "short_step") {
+			stored, grouped = append(stored, n.add+"("+n.name+") AS "+n.name), "\nGROUP BY ALL"
+		} else {
+			stored = append(stored, n.name)
+		}
 	}
-	text := fmt.Sprintf("SELECT %s\nFROM (%s)\nWHERE %s",
-		strings.Join(stored, ", "), relation(w.snap, tallies, table, false), s.where(table))
+	text := fmt.Sprintf("SELECT %s\nFROM (%s)\nWHERE %s%s",
+		strings.Join(stored, ", "), relation(w.snap, tallies, table, false), s.where(table), grouped)
 	if len(calls) == 0 {
 		return text
 	}
@@ -74,17 +81,18 @@ func (w *Warehouse) countCalls(from string, columns []string, d dimension, s sel
 		strings.Join(inner, ", "), from, s.where(&schema.Calls))
 }
 
-// numbers are what tallied knows of the calls that a row stands for, and how that
-// is counted. What a report does not ask for is not computed.
-var numbers = []struct{ name, of string }{
-	{"calls", "count(*)"},
-	{"timed_calls", "count(duration_ms)"},
-	{"total_ms", "sum(duration_ms)"},
-	{"max_ms", "max(duration_ms)"},
-	{"costed_calls", "count(total_cost)"},
-	{"total_cost", "sum(total_cost)"},
-	{"timed_cost", "sum(total_cost) FILTER (duration_ms IS NOT NULL)"},
-	{"costed_ms", "sum(duration_ms) FILTER (total_cost IS NOT NULL)"},
+// numbers are what tallied knows of the calls that a row stands for, how that is
+// counted, and how the numbers of several rows add up. What a report does not ask
+// for is not computed.
+var numbers = []struct{ name, of, add string }{
+	{"calls", "count(*)", "sum"},
+	{"timed_calls", "count(duration_ms)", "sum"},
+	{"total_ms", "sum(duration_ms)", "sum"},
+	{"max_ms", "max(duration_ms)", "max"},
+	{"costed_calls", "count(total_cost)", "sum"},
+	{"total_cost", "sum(total_cost)", "sum"},
+	{"timed_cost", "sum(total_cost) FILTER (duration_ms IS NOT NULL)", "sum"},
+	{"costed_ms", "sum(duration_ms) FILTER (total_cost IS NOT NULL)", "sum"},
 }
 
 // tallyOf returns the smallest of the tables of tallies that knows all of the
