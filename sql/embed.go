@@ -19,6 +19,7 @@
 //	--   name  TYPE  unit  meaning; two spaces or more between the fields,
 //	--       and a deeper indent where the meaning goes on
 //
+// The unit of a share names its whole, as in "percent of calls": tables show it in the heading.
 // A column of a view that is never null says NOT NULL behind its type. The
 // package runs nothing and knows no database.
 package sqlfiles

@@ -44,6 +44,7 @@ type Column struct {
 	Name    string
 	Type    string
 	Unit    string // ms, percent, count, money, number, points, prose, s; empty: none
+	Of      string // what it is a share of, in a word or two: "percent of calls"
 	NotNull bool
 	Meaning string
 }
@@ -156,6 +157,7 @@ func (f *File) column(line string) error {
 	}
 	c := Column{Name: fields[0], Unit: fields[2], Meaning: fields[3]}
 	c.Type, c.NotNull = strings.CutSuffix(fields[1], " NOT NULL")
+	c.Unit, c.Of, _ = strings.Cut(c.Unit, " of ")
 	if c.Unit == "-" {
 		c.Unit = ""
 	}

@@ -25,6 +25,7 @@ const example = `-- waits: how long callers wait
 --   wait_ms  BIGINT NOT NULL     ms  the wait, which
 --       needs two lines
 --   at       TIMESTAMP WITH TIME ZONE NOT NULL  -  when
+--   long_percent  DOUBLE  percent of these calls  how many wait long
 
 -- A comment of the statement.
 SELECT 1
@@ -44,6 +45,7 @@ func TestParse(t *testing.T) {
 			{Name: "key", Type: "VARCHAR", Meaning: "the group"},
 			{Name: "wait_ms", Type: "BIGINT", Unit: "ms", NotNull: true, Meaning: "the wait, which needs two lines"},
 			{Name: "at", Type: "TIMESTAMP WITH TIME ZONE", NotNull: true, Meaning: "when"},
+			{Name: "long_percent", Type: "DOUBLE", Unit: "percent", Of: "these calls", Meaning: "how many wait long"},
 		},
 		SQL: "-- A comment of the statement.\nSELECT 1",
 	}
@@ -103,6 +105,10 @@ func TestFiles(t *testing.T) {
 	}
 	for _, f := range append(Views(), Reports()...) {
 		for _, c := range f.Columns {
+			_, report := Report(f.Name)
+			if bound := strings.HasSuffix(c.Name, "low_percent") || strings.HasSuffix(c.Name, "high_percent"); report && c.Unit == "percent" && c.Of == "" && !bound {
+				t.Errorf("%s.%s does not say what it is a share of", f.Name, c.Name)
+			}
 			switch c.Unit {
 			case "", "ms", "s", "percent", "count", "money", "number", "points", "prose":
 			default:

@@ -26,11 +26,12 @@ var measures = []struct {
 	}},
 	{"handle_ms", func(calls []row) (float64, int) {
 		ms, _ := handle(calls).(int64)
-		return float64(ms), count(calls, func(r row) bool { _, ok := talk(r); return ok })
+		return float64(ms), count(calls, func(r row) bool { _, ok := talk(r); return ok && !reasonIs(r, "voicemail_reached") })
 	}},
 	{"negative_percent", func(calls []row) (float64, int) {
-		rated := count(calls, func(r row) bool { return r["user_sentiment"] != nil })
-		return percentOf(count(calls, func(r row) bool { return r["user_sentiment"] == "negative" }), rated), rated
+		rated := count(calls, func(r row) bool { return r["user_sentiment"] != nil && !reasonIs(r, "voicemail_reached") })
+		v, _ := sentimentShare(calls, "negative").(float64)
+		return v, rated
 	}},
 }
 

@@ -131,7 +131,7 @@ func wilson(hits, n int) (low, high any) {
 func handle(calls []row) any {
 	var total, n int64
 	for _, r := range calls {
-		if ms, ok := talk(r); ok {
+		if ms, ok := talk(r); ok && !reasonIs(r, "voicemail_reached") {
 			total += ms
 			n++
 		}
@@ -140,8 +140,8 @@ func handle(calls []row) any {
 }
 
 func sentimentShare(calls []row, sentiment string) any {
-	rated := count(calls, func(r row) bool { return r["user_sentiment"] != nil })
-	return share(count(calls, func(r row) bool { return r["user_sentiment"] == sentiment }), rated)
+	rated := count(calls, func(r row) bool { return r["user_sentiment"] != nil && !reasonIs(r, "voicemail_reached") })
+	return share(count(calls, func(r row) bool { return r["user_sentiment"] == sentiment && !reasonIs(r, "voicemail_reached") }), rated)
 }
 
 func agentsOf(g *group) (out [][]any) {

@@ -267,17 +267,14 @@ func ofTime(by string) bool {
 func percentOf(part, whole int) float64 { return 100 * float64(part) / float64(whole) }
 
 func sentimentOf(g *group) (out [][]any) {
-	rated := 0
-	for _, r := range g.calls {
-		if r["user_sentiment"] != nil {
-			rated++
-		}
-	}
+	isRated := func(r row) bool { return r["user_sentiment"] != nil && !reasonIs(r, "voicemail_reached") }
+	rated := count(g.calls, isRated)
 	for _, part := range counted(g, "user_sentiment") {
 		n := len(part.calls)
-		line := []any{g.key, part.key, int64(n), percentOf(n, len(g.calls)), nil}
+		of := count(part.calls, isRated)
+		line := []any{g.key, part.key, int64(n), percentOf(n, len(g.calls)), nil, int64(of)}
 		if part.key != nil {
-			line[4] = percentOf(n, rated)
+			line[4] = share(of, rated)
 		}
 		out = append(out, line)
 	}
@@ -298,7 +295,7 @@ func disconnectionsOf(g *group) (out [][]any) {
 }
 
 func durationsOf(g *group) []any {
-	var all []int64
+	var all, up []int64
 	var total, talk, handled int64
 	for _, r := range g.calls {
 		ms, ok := r["duration_ms"].(int64)
@@ -308,19 +305,22 @@ func durationsOf(g *group) []any {
 		all = append(all, ms)
 		total += ms
 		if connected(r) {
-			talk += ms
-			handled++
+			up = append(up, ms)
+			if !reasonIs(r, "voicemail_reached") {
+				talk += ms
+				handled++
+			}
 		}
 	}
 	n := int64(len(all))
 	if n == 0 {
-		return []any{g.key, int64(len(g.calls)), nil, nil, nil, nil, nil, nil, nil, int64(0), int64(0), nil}
+		return []any{g.key, int64(len(g.calls)), nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, int64(0), int64(0), nil}
 	}
 	sort.Slice(all, func(i, j int) bool { return all[i] < all[j] })
 	// The smallest value that at least p % of the values do not exceed.
-	rank := func(p int64) int64 { return all[(n*p+99)/100-1] }
-	return []any{g.key, int64(len(g.calls)), mean(total, n), rank(50), rank(90), rank(95), rank(99), all[n-1],
-		mean(talk, handled), n, handled, total}
+	nearest := func(p int64) int64 { return all[(n*p+99)/100-1] }
+	return []any{g.key, int64(len(g.calls)), mean(total, n), nearest(50), nearest(90), nearest(95), nearest(99), all[n-1],
+		rank(up, 50), rank(up, 90), rank(up, 95), rank(up, 99), mean(talk, handled), n, int64(len(up)), total}
 }
 
 // mean rounds halves away from zero.

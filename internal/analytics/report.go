@@ -140,13 +140,14 @@ const prose = "prose"
 func describe(columns []value.Column, f *sqlfiles.File) []value.Column {
 	out := append([]value.Column(nil), columns...)
 	for i := range out {
+		of := ""
 		if h, ok := f.Column(out[i].Name); ok {
-			out[i].Unit = value.Unit(h.Unit)
+			out[i].Unit, of = value.Unit(h.Unit), h.Of
 			if h.Unit == prose {
 				out[i].Unit, out[i].Wrap = value.NoUnit, true
 			}
 		}
-		out[i].Label = label(out[i])
+		out[i].Label = label(out[i], of)
 		out[i].Null = "(none)"
 		if f.Arguments != "" { // read as a text, where marks of what is not there disturb
 			out[i].Null = ""
@@ -157,12 +158,20 @@ func describe(columns []value.Column, f *sqlfiles.File) []value.Column {
 	return out
 }
 
-// label is a column's heading: its name without the unit, which the cells show.
-func label(c value.Column) string {
+// label is a column's heading: its name without the unit, which the cells show,
+// and what it is a share of.
+func label(c value.Column, of string) string {
 	name := c.Name
 	switch c.Unit {
 	case value.Millis, value.Percent, value.Points:
 		name = strings.TrimSuffix(name, "_"+string(c.Unit))
 	}
-	return strings.ReplaceAll(name, "_", " ")
+	name = strings.ReplaceAll(name, "_", " ")
+	switch of {
+	case "":
+		return name
+	case name:
+		return "of " + of
+	}
+	return name + " of " + of
 }

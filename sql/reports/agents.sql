@@ -5,7 +5,8 @@
 -- beat three thousand good ones. Completed: the caller spoke, and the call ended
 -- by a hang-up; neither transferred, nor abandoned, nor failed. The share is of
 -- the answered calls: over, by a person as far as is known, and known whether the
--- caller spoke.
+-- caller spoke. Rated: calls that have a sentiment. Neither sentiment nor handle
+-- time counts voicemail.
 --
 -- Grain: one row per group and agent
 -- Reads: tallied
@@ -15,14 +16,14 @@
 --   key                    VARCHAR        -        the group that --by asks for
 --   agent_id               VARCHAR        -        the agent; null: the service named none
 --   calls                  BIGINT         count    calls
---   connected_percent      DOUBLE         percent  share of them that somebody, or a machine, answered
+--   connected_percent      DOUBLE         percent of calls  share of them that somebody, or a machine, answered
 --   answered_calls         BIGINT         count    answered calls
---   completed_percent      DOUBLE         percent  share of the answered calls that were completed
+--   completed_percent      DOUBLE         percent of answered  share of the answered calls that were completed
 --   completed_low_percent  DOUBLE         percent  the least that this share is, with 95 % confidence (Wilson)
---   transferred_percent    DOUBLE         percent  share of the answered calls that were passed on
---   positive_percent       DOUBLE         percent  share of positive sentiment
---   negative_percent       DOUBLE         percent  share of negative sentiment
---   handle_ms              BIGINT         ms       average handle time: mean duration of the connected calls
+--   transferred_percent    DOUBLE         percent of answered  share of the answered calls that were passed on
+--   positive_percent       DOUBLE         percent of rated  share of positive sentiment
+--   negative_percent       DOUBLE         percent of rated  share of negative sentiment
+--   handle_ms              BIGINT         ms       average handle time: mean duration of the connected calls, without voicemail
 --   total_cost             DECIMAL(38,4)  money    sum of the known costs
 
 WITH counted AS (
@@ -32,11 +33,11 @@ WITH counted AS (
         sum_if(calls, is_answered) AS answered_calls,
         sum_if(calls, is_completed) AS completed,
         sum_if(calls, is_answered AND outcome = 'transferred') AS transferred,
-        sum_if(calls, user_sentiment IS NOT NULL) AS rated,
-        sum_if(calls, user_sentiment = 'positive') AS positive,
-        sum_if(calls, user_sentiment = 'negative') AS negative,
-        sum_if(timed_calls, is_connected) AS timed,
-        sum(total_ms) FILTER (is_connected) AS total_ms,
+        sum_if(calls, user_sentiment IS NOT NULL AND NOT is_voicemail) AS rated,
+        sum_if(calls, user_sentiment = 'positive' AND NOT is_voicemail) AS positive,
+        sum_if(calls, user_sentiment = 'negative' AND NOT is_voicemail) AS negative,
+        sum_if(timed_calls, is_connected AND NOT is_voicemail) AS timed,
+        sum(total_ms) FILTER (is_connected AND NOT is_voicemail) AS total_ms,
         sum(total_cost) AS total_cost
     FROM tallied
     GROUP BY key, agent_id

@@ -34,10 +34,10 @@ WITH by_day AS (
         sum_if(calls, is_connected) AS connected,
         sum_if(calls, is_answered) AS answered,
         sum_if(calls, is_completed) AS completed,
-        sum_if(calls, user_sentiment IS NOT NULL) AS rated,
-        sum_if(calls, user_sentiment = 'negative') AS negative,
-        sum_if(timed_calls, is_connected) AS timed,
-        sum(total_ms) FILTER (is_connected) AS total_ms
+        sum_if(calls, user_sentiment IS NOT NULL AND NOT is_voicemail) AS rated,
+        sum_if(calls, user_sentiment = 'negative' AND NOT is_voicemail) AS negative,
+        sum_if(timed_calls, is_connected AND NOT is_voicemail) AS timed,
+        sum(total_ms) FILTER (is_connected AND NOT is_voicemail) AS total_ms
     FROM tallied
     WHERE is_started
         AND local_date >= coalesce(getvariable('whole_from'), local_date)

@@ -14,7 +14,7 @@
 --   fact           VARCHAR  -        what is known or missing
 --   state          VARCHAR  -        good, waiting (it comes, or is given up), lost (it does not come) or info
 --   calls          BIGINT   count    calls that it applies to
---   share_percent  DOUBLE   percent  share of the group's calls; null for what the last run tells
+--   share_percent  DOUBLE   percent of calls  share of the group's calls; null for what the last run tells
 
 WITH counted AS (
     SELECT key, [

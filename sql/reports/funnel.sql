@@ -20,9 +20,9 @@
 --   key                VARCHAR  -        the group that --by asks for
 --   stage              VARCHAR  -        attempted, connected, conversed or completed
 --   calls              BIGINT   count    calls that get there
---   attempted_percent  DOUBLE   percent  share of the attempted calls
---   connected_percent  DOUBLE   percent  share of the connected calls; null for attempted
---   answered_percent   DOUBLE   percent  share of the answered calls; of completed alone
+--   attempted_percent  DOUBLE   percent of attempted  share of the attempted calls
+--   connected_percent  DOUBLE   percent of connected  share of the connected calls; null for attempted
+--   answered_percent   DOUBLE   percent of answered  share of the answered calls; of completed alone
 --   answered_calls     BIGINT   count    the answered calls that this is a share of
 --   unknown_calls      BIGINT   count    calls of which it is not known whether they conversed; of conversed alone
 

@@ -18,11 +18,11 @@
 --   outcome           VARCHAR  -        completed, transferred, abandoned, failed, voicemail, not_connected or unknown
 --   kind              VARCHAR  -        more exactly: no answer, error, never spoke, transcript to come …
 --   calls             BIGINT   count    calls
---   share_percent     DOUBLE   percent  share of the group's calls
+--   share_percent     DOUBLE   percent of calls  share of the group's calls
 --   low_percent       DOUBLE   percent  the least that this share is, with 95 % confidence (Wilson)
 --   high_percent      DOUBLE   percent  the most that it is
 --   answered_calls    BIGINT   count    calls of the row that are answered: over, by a person as far as is known, and known whether the caller spoke
---   answered_percent  DOUBLE   percent  share of them among the group's answered calls
+--   answered_percent  DOUBLE   percent of answered  share of them among the group's answered calls
 
 WITH counted AS (
     SELECT key, outcome, outcome_kind AS kind,

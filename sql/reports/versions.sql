@@ -21,13 +21,13 @@
 --   agent_version           VARCHAR  -        its version
 --   variant_label           VARCHAR  -        the variant of the split test; null: none
 --   answered_calls          BIGINT   count    answered calls
---   completed_percent       DOUBLE   percent  share of them that were completed
+--   completed_percent       DOUBLE   percent of answered  share of them that were completed
 --   completed_low_percent   DOUBLE   percent  lower bound of the true share
 --   completed_high_percent  DOUBLE   percent  upper bound of it
 --   verdict                 VARCHAR  -        baseline, better, worse or unclear
 --   difference_low_points   DOUBLE   points   lower bound of the difference to the baseline, in percentage points
 --   difference_high_points  DOUBLE   points   upper bound of it
---   positive_percent        DOUBLE   percent  share of positive sentiment among the calls that have one
+--   positive_percent        DOUBLE   percent of rated  share of positive sentiment among the calls that have one
 --   positive_low_percent    DOUBLE   percent  lower bound of the true share
 --   positive_high_percent   DOUBLE   percent  upper bound of it
 --   handle_ms               BIGINT   ms       average handle time: mean duration of those that connected

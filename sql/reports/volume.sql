@@ -14,7 +14,7 @@
 --   weekday          ENUM     -        day of the week, Monday first
 --   hour             BIGINT   -        hour of the day, 0 to 23
 --   calls            BIGINT   count    calls that start in it
---   share_percent    DOUBLE   percent  share of the group's calls
+--   share_percent    DOUBLE   percent of calls  share of the group's calls
 --   connected_calls  BIGINT   count    calls that somebody, or a machine, answered
 
 WITH counted AS (

@@ -37,9 +37,9 @@ func figures() []figure {
 			of: field{"calls", stage("attempted")}, sense: higherIsBetter},
 		{name: "Completed", what: "of the answered calls", report: "funnel", field: field{"answered_percent", stage("completed")},
 			of: field{"answered_calls", stage("completed")}, sense: higherIsBetter},
-		{name: "Average handle time", what: "of the connected calls", report: "durations", field: field{"handle_ms", nil}, more: "longer", less: "shorter"},
+		{name: "Average handle time", what: "of the connected calls, without voicemail", report: "durations", field: field{"handle_ms", nil}, more: "longer", less: "shorter"},
 		{name: "Cost per call", what: "whose cost is known", report: "costs", field: field{"per_call", nil}, sense: lowerIsBetter},
-		{name: "Negative sentiment", what: "of the rated calls", report: "sentiment",
+		{name: "Negative sentiment", what: "of the rated calls, without voicemail", report: "sentiment",
 			field: field{"rated_percent", map[string]string{"user_sentiment": "negative"}}, sense: lowerIsBetter},
 	}
 }
@@ -68,14 +68,12 @@ func (s *span) calls() int64 {
 	return n
 }
 
-// rated is how many of them have a sentiment.
+// rated is how many of them have a sentiment that is a caller's.
 func (s *span) rated() (n int64) {
 	a := s.reports["sentiment"]
 	for _, r := range a.rows {
-		if r[a.index("user_sentiment")] != nil {
-			c, _ := r[a.index("calls")].(int64)
-			n += c
-		}
+		c, _ := r[a.index("rated_calls")].(int64)
+		n += c
 	}
 	return n
 }

@@ -159,7 +159,7 @@ func (d drawer) sentiment(ctx context.Context, r reader, p period, whole *span) 
 	s := &section{ID: "sentiment", Title: "Sentiment " + d.each()}
 	picks := sentiments(whole.reports["sentiment"])
 	s.Details = []*table{a.overBins(d.unit, d.bins, picks)}
-	panel := chart.Panel{Title: "Share of the calls that have a sentiment", Kind: chart.Bars, Scale: chart.Percent, Top: 100, Height: 190}
+	panel := chart.Panel{Title: "Share of the rated calls, without voicemail", Kind: chart.Bars, Scale: chart.Percent, Top: 100, Height: 190}
 	others := chart.Series{Name: "others", Color: 3}
 	unknown := 0
 	for _, k := range picks {
