@@ -97,7 +97,7 @@ func (w *Warehouse) Coverage(ctx context.Context, report string, p Params, now t
 // tallyOne reads numbers of selected calls, as one group.
 func (w *Warehouse) tallyOne(ctx context.Context, conn *duck.Conn, names, columns []string, s selection, into ...*int64) error {
 	slices.Sort(columns)
-	return one(ctx, conn, "SELECT "+strings.Join(names, ", ")+" FROM ("+w.tallied(slices.Compact(columns), oneGroup, s)+")", into...)
+	return one(ctx, conn, "SELECT "+strings.Join(names, ", ")+" FROM ("+w.tallied(slices.Compact(columns), nil, s)+")", into...)
 }
 
 // one reads the numbers of a result's one row.

@@ -1,6 +1,7 @@
 package analytics_test
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -30,8 +31,14 @@ func orNil(r row, column string) any {
 	return nil
 }
 
+// pair is the key of a group by two dimensions.
+type pair struct{ first, second any }
+
 // keyOf is the group of a call.
 func keyOf(r row, by string, loc *time.Location) any {
+	if first, second, two := strings.Cut(by, ","); two {
+		return pair{keyOf(r, first, loc), keyOf(r, second, loc)}
+	}
 	columns := map[string]string{"agent": "agent_id"}
 	column := by
 	if c, ok := columns[by]; ok {
@@ -40,6 +47,12 @@ func keyOf(r row, by string, loc *time.Location) any {
 	switch by {
 	case "":
 		return nil
+	case "outcome":
+		outcome, _ := outcomeOf(r)
+		return outcome
+	case "outcome_kind":
+		_, kind := outcomeOf(r)
+		return kind
 	case "day", "week", "month", "hour", "weekday":
 		ms, ok := r["start_at"].(int64)
 		if !ok {
@@ -86,7 +99,25 @@ func documentKey(r row, doc, key string) any {
 	return nil
 }
 
-func selects(r row, p analytics.Params) bool {
+func selects(r row, p analytics.Params, loc *time.Location) bool {
+	meets := map[string]bool{}
+	for _, condition := range p.Where {
+		name, want, _ := strings.Cut(condition, "=")
+		is := ""
+		switch k := keyOf(r, name, loc).(type) {
+		case nil:
+		case value.Date:
+			is = time.Time(k).Format(time.DateOnly)
+		default:
+			is = fmt.Sprint(k)
+		}
+		meets[name] = meets[name] || is == want
+	}
+	for _, met := range meets {
+		if !met {
+			return false
+		}
+	}
 	ms, started := r["start_at"].(int64)
 	if !p.Since.IsZero() && (!started || ms < p.Since.UnixMilli()) {
 		return false
@@ -113,7 +144,7 @@ func groupsOf(calls []row, p analytics.Params, loc *time.Location) []*group {
 	byKey := map[any]*group{}
 	var out []*group
 	for _, r := range calls {
-		if !selects(r, p) {
+		if !selects(r, p, loc) {
 			continue
 		}
 		k := keyOf(r, p.By, loc)
@@ -140,6 +171,12 @@ func keyLess(a, b any) bool {
 		return b == nil && a != nil
 	}
 	switch a := a.(type) {
+	case pair:
+		b := b.(pair)
+		if a.first != b.first {
+			return keyLess(a.first, b.first)
+		}
+		return keyLess(a.second, b.second)
 	case int64:
 		return a < b.(int64)
 	case value.Date:
@@ -162,7 +199,7 @@ func counted(g *group, column string) []*group {
 func oracle(report string, d analyticstest.Data, p analytics.Params, loc *time.Location) [][]any {
 	var out [][]any
 	if report == "search" {
-		return searched(d.Calls, byCall(d.Turns), p)
+		return searched(d.Calls, byCall(d.Turns), p, loc)
 	}
 	groups := groupsOf(d.Calls, p, loc)
 	if report == "anomalies" {
@@ -170,9 +207,11 @@ func oracle(report string, d analyticstest.Data, p analytics.Params, loc *time.L
 	} else {
 		out = linesOf(report, groups, d, p, loc)
 	}
-	if p.By == "" {
-		for i := range out {
-			out[i] = out[i][1:]
+	for i, line := range out {
+		if k, two := line[0].(pair); two {
+			out[i] = append([]any{k.first, k.second}, line[1:]...)
+		} else if p.By == "" {
+			out[i] = line[1:]
 		}
 	}
 	return out
@@ -261,6 +300,9 @@ func sortGroups(groups []*group, report string, p analytics.Params, turns, items
 }
 
 func ofTime(by string) bool {
+	if first, second, two := strings.Cut(by, ","); two {
+		return ofTime(first) || ofTime(second)
+	}
 	return map[string]bool{"day": true, "week": true, "month": true, "hour": true, "weekday": true}[by]
 }
 

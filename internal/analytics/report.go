@@ -15,7 +15,9 @@ type Rows struct {
 	rows    *duck.Rows
 	conn    *duck.Conn
 	columns []value.Column
-	hidden  int // leading columns that are not shown
+	hidden  int  // leading columns that are not shown
+	isPair  bool // the first column is a pair of keys, which are shown as two
+	buf     []any
 }
 
 // Columns returns the answer's columns.
@@ -27,6 +29,11 @@ func (r *Rows) Next(ctx context.Context) ([]any, error) {
 	row, err := r.rows.Next(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if r.isPair {
+		pair, _ := row[0].(value.Struct)
+		r.buf = append(append(r.buf[:0], pair.Values...), row[1:]...)
+		return r.buf, nil
 	}
 	return row[r.hidden:], nil
 }
@@ -117,9 +124,15 @@ func (w *Warehouse) report(ctx context.Context, conn *duck.Conn, f *sqlfiles.Fil
 		r.hidden = 1
 		r.columns = r.columns[1:]
 	default:
-		r.columns[0].Name = keyName(p.By, f)
-		r.columns[0].Label = p.By
-		r.columns[0].Key = true
+		names := ByNames(p.By)
+		if r.isPair = len(names) == 2; r.isPair {
+			r.columns = append(describe(r.columns[0].Fields, f), r.columns[1:]...)
+		}
+		for i, name := range names {
+			r.columns[i].Name = keyName(name, f)
+			r.columns[i].Label = name
+			r.columns[i].Key = true
+		}
 	}
 	return r, nil
 }

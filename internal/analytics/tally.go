@@ -25,30 +25,47 @@ const hoursAgo = 1_000_000_000
 // the columns as they are stored first, and to ask of each group what is
 // connected, which day it was and so on, takes a third of the time of asking it
 // of every call. For a compacted month the groups lie in the snapshot already.
-// columns are those by which it counts; those that the group d needs are added.
-func (w *Warehouse) tallied(columns []string, d dimension, s selection) string {
+// columns are those by which it counts; those that groups and conditions need are added.
+func (w *Warehouse) tallied(columns []string, keys []dimension, s selection) string {
 	columns = slices.Clone(columns)
-	if d.column != "" && !slices.Contains(columns, d.column) {
-		columns = append(columns, d.column)
+	made := map[string]string{} // of documents
+	need := func(d dimension) {
+		for _, c := range d.columns {
+			if !slices.Contains(columns, c) {
+				columns = append(columns, c)
+			}
+			if d.document != "" {
+				made[c] = d.document
+			}
+		}
+	}
+	for _, d := range keys {
+		need(d)
+	}
+	where := "true"
+	for _, f := range s.filters {
+		need(f.dimension)
+		where += " AND " + f.where(f.expr)
 	}
 	if slices.Contains(columns, byHour) { // tells the date as well
 		columns = slices.DeleteFunc(columns, func(c string) bool { return c == byDate })
 	}
-	counted := fmt.Sprintf("SELECT *%s\nFROM (%s)", tallyStart(columns), w.counted(columns, d, s))
-	return fmt.Sprintf("SELECT %s AS key, *\nFROM (%s)", d.expr, withFacts(columns, counted))
+	counted := fmt.Sprintf("SELECT *%s\nFROM (%s)", tallyStart(columns), w.counted(columns, made, s))
+	expr := func(d dimension) string { return d.expr }
+	return fmt.Sprintf("SELECT %s AS key, *\nFROM (%s)\nWHERE %s", keyExpr(keys, expr), withFacts(columns, counted), where)
 }
 
 // counted returns the SELECT of the groups, and of numbers of them. A group may
 // have several rows.
-func (w *Warehouse) counted(columns []string, d dimension, s selection) string {
+func (w *Warehouse) counted(columns []string, made map[string]string, s selection) string {
 	table := w.tallyOf(columns, s)
 	tallies, calls := w.split(table, s)
 	if len(tallies) == 0 {
-		return w.countCalls("stored.calls", columns, d, s)
+		return w.countCalls("stored.calls", columns, made, s)
 	}
 	var stored []string
 	for _, c := range columns {
-		stored = append(stored, w.tallyColumn(c, d, table))
+		stored = append(stored, w.tallyColumn(c, made, table))
 	}
 	// Quarters of an hour are many rows: what an outcome is, which takes longer to say
 	// than which day it was, is asked of those of a day together.
@@ -65,14 +82,14 @@ func (w *Warehouse) counted(columns []string, d dimension, s selection) string {
 	if len(calls) == 0 {
 		return text
 	}
-	return text + "\nUNION ALL\n" + w.countCalls("("+relation(w.snap, calls, &schema.Calls, false)+")", columns, d, s)
+	return text + "\nUNION ALL\n" + w.countCalls("("+relation(w.snap, calls, &schema.Calls, false)+")", columns, made, s)
 }
 
 // countCalls returns the SELECT that counts calls.
-func (w *Warehouse) countCalls(from string, columns []string, d dimension, s selection) string {
+func (w *Warehouse) countCalls(from string, columns []string, made map[string]string, s selection) string {
 	var inner []string
 	for _, c := range columns {
-		inner = append(inner, w.tallyColumn(c, d, &schema.Calls))
+		inner = append(inner, w.tallyColumn(c, made, &schema.Calls))
 	}
 	for _, n := range numbers {
 		inner = append(inner, n.of+" AS "+n.name)
@@ -146,8 +163,9 @@ func (w *Warehouse) split(t *schema.Table, s selection) (tallies, calls []*layou
 	return tallies, calls
 }
 
-// tallyColumn returns how a column of tallied is made of those of a table.
-func (w *Warehouse) tallyColumn(name string, d dimension, from *schema.Table) string {
+// tallyColumn returns how a column of tallied is made of those of a table; made
+// says it of those of documents.
+func (w *Warehouse) tallyColumn(name string, made map[string]string, from *schema.Table) string {
 	switch {
 	case name == byDate:
 		return "CAST(make_timestamp(" + w.localMicros + ") AS DATE) AS local_date"
@@ -165,8 +183,8 @@ func (w *Warehouse) tallyColumn(name string, d dimension, from *schema.Table) st
 		return fmt.Sprintf("duration_ms // %d * %d AS duration_step", schema.DurationStep, schema.DurationStep)
 	case name == "short_step":
 		return "short_step_of(duration_ms) AS short_step"
-	case name == documentColumn:
-		return d.document + " AS " + documentColumn
+	case made[name] != "":
+		return made[name] + " AS " + name
 	}
 	return ident(name)
 }

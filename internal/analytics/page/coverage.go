@@ -76,7 +76,7 @@ const recent = 7
 // anomalies are the measures of the last days that are off their past. The past
 // is all of it, whatever the page's period is.
 func anomalies(ctx context.Context, r reader, p period) (*table, error) {
-	q := p.params(r.agent, "")
+	q := r.params(p, "")
 	q.Since = time.Time{}
 	a, err := r.run(ctx, "anomalies", q, "--until "+p.until.Format(time.DateOnly))
 	if err != nil {

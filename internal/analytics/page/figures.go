@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"callhouse/internal/analytics/format"
 	"callhouse/internal/analytics/value"
@@ -28,12 +30,21 @@ type figure struct {
 	more, less string // where neither is better
 }
 
+// outbound is the funnel of the calls that were placed: whether those connect is a
+// question, whether calls that come in do is none.
+const outbound = "outbound"
+
 // figures are the numbers at the top. What they mean is what their reports say.
-func figures() []figure {
+// dials says that there are outbound calls.
+func figures(dials bool) []figure {
+	rate, of := "funnel", "of the calls"
+	if dials {
+		rate, of = outbound, "of the outbound calls"
+	}
 	stage := func(s string) map[string]string { return map[string]string{"stage": s} }
 	return []figure{
 		{name: "Calls", what: "attempted", report: "funnel", field: field{"calls", stage("attempted")}, more: "more", less: "fewer"},
-		{name: "Connect rate", what: "of the calls", report: "funnel", field: field{"attempted_percent", stage("connected")},
+		{name: "Connect rate", what: of, report: rate, field: field{"attempted_percent", stage("connected")},
 			of: field{"calls", stage("attempted")}, sense: higherIsBetter},
 		{name: "Completed", what: "of the answered calls", report: "funnel", field: field{"answered_percent", stage("completed")},
 			of: field{"answered_calls", stage("completed")}, sense: higherIsBetter},
@@ -59,12 +70,24 @@ func (r reader) span(ctx context.Context, p period) (*span, error) {
 		}
 		s.reports[name] = a
 	}
-	return s, nil
+	if slices.ContainsFunc(r.where, func(c string) bool { return strings.HasPrefix(c, "call_type=") }) {
+		return s, nil // the page is of a type
+	}
+	var err error
+	s.reports[outbound], err = r.only("call_type=outbound").ask(ctx, "funnel", p, "")
+	return s, err
 }
 
-// calls is how many calls the span has.
-func (s *span) calls() int64 {
-	n, _ := s.reports["funnel"].at(field{"calls", map[string]string{"stage": "attempted"}}).(int64)
+// calls is how many calls the span has, and dialed how many outbound ones.
+func (s *span) calls() int64 { return s.attempted("funnel") }
+
+func (s *span) dialed() int64 { return s.attempted(outbound) }
+
+func (s *span) attempted(report string) int64 {
+	if s.reports[report] == nil {
+		return 0
+	}
+	n, _ := s.reports[report].at(field{"calls", map[string]string{"stage": "attempted"}}).(int64)
 	return n
 }
 

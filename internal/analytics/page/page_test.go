@@ -489,7 +489,7 @@ func TestChangeWords(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, f := range figures() {
+	for _, f := range figures(false) {
 		c := now.against(before, f)
 		got = append(got, fmt.Sprintf("%s: %s %s, %s (%s)", f.name, c.Arrow, c.By, c.Word, c.Class))
 		if c := now.against(nothing, f); c != nil {
@@ -506,5 +506,37 @@ func TestChangeWords(t *testing.T) {
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("changes (-want +got):\n%s", d)
+	}
+}
+
+// The connect rate is of the outbound calls; a page under a condition says so, at
+// its head and in its commands.
+func TestConnectRateOfOutbound(t *testing.T) {
+	var calls []row
+	for i := range 10 {
+		c := row{"call_id": fmt.Sprint(i), "call_type": "inbound", "status": "ended", "disconnection_reason": "user_hangup", "user_turns": int64(1),
+			"start_at": instant(t, "2026-11-20T10:00:00Z").UnixMilli(), "duration_ms": int64(60_000)}
+		if i < 4 {
+			c["call_type"] = "outbound"
+		}
+		if i < 3 {
+			c["disconnection_reason"] = "dial_busy"
+		}
+		calls = append(calls, c)
+	}
+	for _, c := range []struct{ where, rate, of string }{{"", "25.0%", "of the outbound calls"}, {"call_type=inbound", "100.0%", "of the calls"}} {
+		o := Options{Now: instant(t, "2026-11-21T06:00:00Z")}
+		if c.where != "" {
+			o.Where = []string{c.where}
+		}
+		_, text := made(t, analyticstest.Data{Calls: calls}, o)
+		_, tile, _ := strings.Cut(text, "Connect rate")
+		tile = tile[:strings.Index(tile, "Completed")]
+		if !strings.Contains(tile, c.rate) || !strings.Contains(tile, c.of) {
+			t.Errorf("where %q: the tile is\n%s", c.where, tile)
+		}
+		if c.where != "" && (!strings.Contains(text, "· "+c.where) || !strings.Contains(text, "--where "+c.where)) {
+			t.Errorf("where %q is not told", c.where)
+		}
 	}
 }

@@ -90,8 +90,8 @@ func (p period) back(days int) period {
 }
 
 // params are the bounds as reports take them.
-func (p period) params(agent, by string) analytics.Params {
-	return analytics.Params{Since: begin(p.since, p.loc), Until: begin(p.until, p.loc), Agent: agent, By: by}
+func (p period) params() analytics.Params {
+	return analytics.Params{Since: begin(p.since, p.loc), Until: begin(p.until, p.loc)}
 }
 
 // flags are the bounds as they are typed.
