@@ -105,6 +105,13 @@ CREATE MACRO outcome_answered(outcome, over, spoke) AS
 CREATE MACRO outcome_unheard(outcome, over, spoke) AS
     over AND outcome <> 'not_connected' AND outcome <> 'voicemail' AND spoke IS NULL;
 
+-- What a call lacks that the service fills in later; state is ended (to come) or expired (given up).
+-- Of costs the calls are counted that have none.
+CREATE MACRO lacks_analysis(state, settlement, connected, sentiment, opted_out) AS
+    settlement = state AND connected IS NOT FALSE AND sentiment IS NULL AND NOT opted_out;
+CREATE MACRO lacks_cost(state, settlement, connected) AS settlement = state AND connected IS NOT FALSE;
+CREATE MACRO lacks_transcript(over, transcript_state) AS over AND transcript_state = 'pending';
+
 -- Counts of calls, from rows that stand for several.
 CREATE MACRO total_of(n) AS CAST(coalesce(sum(n), 0) AS BIGINT);
 CREATE MACRO sum_if(n, condition) AS CAST(coalesce(sum(n) FILTER (condition), 0) AS BIGINT);
@@ -137,6 +144,21 @@ CREATE MACRO wilson(hits, n, side) AS
         WHEN n > 0 THEN 100e0 * (hits + 3.841458820694124e0 / 2
         + side * 1.959963984540054e0 * sqrt(CAST(hits AS DOUBLE) * (n - hits) / n + 3.841458820694124e0 / 4))
         / (n + 3.841458820694124e0) END;
+
+-- A value of a document as text, numbers by what they are worth: 1.0 and 1 are one value.
+CREATE MACRO document_value(document, pointer) AS CASE
+    WHEN regexp_matches(json_extract_string(document, pointer), '^-?[0-9]+\.0$') AND json_type(document, pointer) = 'DOUBLE'
+        THEN regexp_replace(regexp_replace(json_extract_string(document, pointer), '\.0$', ''), '^-0$', '0')
+    ELSE json_extract_string(document, pointer) END;
+
+-- A JSON value as text, as it was sent: a string without its quotes.
+CREATE MACRO sent_text(v) AS CASE json_type(v)
+    WHEN 'VARCHAR' THEN v ->> '$'
+    WHEN 'NULL' THEN NULL
+    ELSE CAST(v AS VARCHAR) END;
+
+-- What a tool answered: a text, or the JSON that stands in its place.
+CREATE MACRO tool_result(content, extra) AS coalesce(content, CAST(json_extract(extra, '/content') AS VARCHAR));
 
 -- Whether a tool's result tells of a failure: the definition is in views/tool_calls.sql.
 CREATE MACRO tells_error(v) AS

@@ -40,17 +40,17 @@ func facts() []fact {
 		{"words", "sum_if(calls, unknown_word(status, disconnection_reason))", "status disconnection_reason",
 			"has a status or reason that is not known", "have a status or reason that is not known"},
 		{"duration", "sum_if(calls - timed_calls, is_over)", "settlement", "has no known duration", "have no known duration"},
-		{"analysis", "sum_if(calls, settlement = 'ended' AND is_connected AND user_sentiment IS NULL AND NOT opted_out)",
+		{"analysis", "sum_if(calls, lacks_analysis('ended', settlement, is_connected, user_sentiment, opted_out))",
 			ofConnected + " user_sentiment opted_out", "still waits for its analysis", "still wait for their analysis"},
-		{"analysis", "sum_if(calls, settlement = 'expired' AND is_connected AND user_sentiment IS NULL AND NOT opted_out)",
+		{"analysis", "sum_if(calls, lacks_analysis('expired', settlement, is_connected, user_sentiment, opted_out))",
 			ofConnected + " user_sentiment opted_out", "never got an analysis", "never got an analysis"},
 		{"analysis", "sum_if(calls, opted_out)", "opted_out", "opted out of analysis", "opted out of analysis"},
-		{"transcripts", "sum_if(calls, is_over AND transcript_state = 'pending')", "settlement transcript_state",
+		{"transcripts", "sum_if(calls, lacks_transcript(is_over, transcript_state))", "settlement transcript_state",
 			"still waits for its transcript", "still wait for their transcript"},
 		{"transcripts", "sum_if(calls, transcript_state = 'missing')", "transcript_state", "lost its transcript", "lost their transcript"},
 		{"transcripts", "sum_if(calls, opted_out)", "opted_out", "opted out of transcripts", "opted out of transcripts"},
-		{"cost", "sum_if(calls - costed_calls, settlement = 'ended' AND is_connected)", ofConnected, "still waits for its cost", "still wait for their cost"},
-		{"cost", "sum_if(calls - costed_calls, settlement = 'expired' AND is_connected)", ofConnected, "never got a cost", "never got a cost"},
+		{"cost", "sum_if(calls - costed_calls, lacks_cost('ended', settlement, is_connected))", ofConnected, "still waits for its cost", "still wait for their cost"},
+		{"cost", "sum_if(calls - costed_calls, lacks_cost('expired', settlement, is_connected))", ofConnected, "never got a cost", "never got a cost"},
 	}
 }
 

@@ -90,7 +90,7 @@ func dimensionOf(name string, n int) (dimension, error) {
 	if doc, key, ok := strings.Cut(name, "."); ok && key != "" && slices.Contains(documents(), doc) {
 		column := fmt.Sprint("in_document_", n)
 		return dimension{expr: column, columns: []string{column},
-			document: "json_extract_string(" + doc + ", " + quote(pointer(key)) + ")"}, nil
+			document: "document_value(" + doc + ", " + quote(pointer(key)) + ")"}, nil
 	}
 	return dimension{}, unknown("dimension", name, Dimensions())
 }

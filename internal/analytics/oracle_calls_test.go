@@ -236,6 +236,8 @@ func sideOf(key, agent any, name [2]any, s, base *group, first bool) []any {
 
 func factsOf(g *group) (out [][]any) {
 	is := func(column, value string) func(row) bool { return func(r row) bool { return r[column] == value } }
+	const optOut = "opt_out_sensitive_data_storage"
+	due := func(r row, settlement string) bool { return r["settlement"] == settlement && linked(r) != "no" }
 	has := func(column string) func(row) bool { return func(r row) bool { return r[column] != nil } }
 	for _, f := range []struct {
 		fact, state string
@@ -243,18 +245,22 @@ func factsOf(g *group) (out [][]any) {
 	}{
 		{"listed", "info", func(row) bool { return true }},
 		{"without a start", "info", func(r row) bool { return r["start_at"] == nil }},
+		{"status or reason not known", "lost", unknownWord},
 		{"not over", "waiting", is("settlement", "open")},
 		{"settled", "good", is("settlement", "settled")},
-		{"analysis or cost to come", "waiting", is("settlement", "ended")},
-		{"analysis or cost given up", "lost", is("settlement", "expired")},
+		{"analysis to come", "waiting", func(r row) bool { return due(r, "ended") && r["user_sentiment"] == nil && r[optOut] != true }},
+		{"analysis given up", "lost", func(r row) bool { return due(r, "expired") && r["user_sentiment"] == nil && r[optOut] != true }},
+		{"cost to come", "waiting", func(r row) bool { return due(r, "ended") && r["total_cost"] == nil }},
+		{"cost given up", "lost", func(r row) bool { return due(r, "expired") && r["total_cost"] == nil }},
+		{"duration not known", "info", func(r row) bool { return over(r) && r["duration_ms"] == nil }},
 		{"transcript there", "good", is("transcript_state", "present")},
-		{"nothing to transcribe", "good", is("transcript_state", "empty")},
-		{"transcript to come", "waiting", is("transcript_state", "pending")},
-		{"opted out of storage", "info", is("transcript_state", "withheld")},
+		{"nothing to transcribe", "good", func(r row) bool { return r["transcript_state"] == "empty" && r["user_turns"] != nil }},
+		{"no transcript asked for", "info", func(r row) bool { return r["transcript_state"] == "empty" && r["user_turns"] == nil }},
+		{"transcript to come", "waiting", func(r row) bool { return over(r) && r["transcript_state"] == "pending" }},
+		{"opted out of storage", "info", func(r row) bool { return r[optOut] == true }},
 		{"transcript gone", "lost", is("transcript_state", "missing")},
 		{"sentiment known", "good", has("user_sentiment")},
 		{"cost known", "good", has("total_cost")},
-		{"status or reason not known", "lost", unknownWord},
 	} {
 		if n := count(g.calls, f.applies); n > 0 {
 			out = append(out, []any{g.key, f.fact, f.state, int64(n), percentOf(n, len(g.calls))})

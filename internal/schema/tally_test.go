@@ -167,7 +167,7 @@ func TestTallies(t *testing.T) {
 				OptOut: Opt[bool]{V: rapid.Bool().Draw(t, "opted out"), OK: true},
 			}
 			for range rapid.IntRange(0, 2).Draw(t, "turns") {
-				c.Turns = append(c.Turns, Turn{Role: word("role", "user", "agent"), Content: word("content", " \n", "Hi", "\t.")})
+				c.Turns = append(c.Turns, Turn{Role: word("role", "user", "agent"), Content: word("content", " \n", "\u3000\u00a0", "Hi", "\t.")})
 				c.TurnCount = turnCount(c.Turns)
 			}
 			calls = append(calls, c)

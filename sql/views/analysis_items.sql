@@ -11,7 +11,7 @@
 --   extra          JSON                      -  fields of the item that no other column holds
 --   call_start_at  TIMESTAMP WITH TIME ZONE  -  start of the call, for narrowing by time without a join
 --   month          VARCHAR NOT NULL          -  the partition that it lies in, as in calls
---   value_text     VARCHAR                   -  the value as text: a string without its quotes, anything else as it is
+--   value_text     VARCHAR                   -  the value as text: a string without its quotes, anything else as it was sent
 
-SELECT stored.*, value ->> '$' AS value_text
+SELECT stored.*, sent_text(value) AS value_text
 FROM stored.analysis_items AS stored
