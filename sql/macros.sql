@@ -122,6 +122,10 @@ CREATE MACRO percent_of(part, whole) AS 100e0 * part / nullif(whole, 0);
 -- A mean rounded to the nearest integer, halves away from zero.
 CREATE MACRO mean_of(total, n) AS CAST(round(total / nullif(n, 0)) AS BIGINT);
 
+-- Whether a group can have calls that start on a day. A program whose groups are of time replaces
+-- this for them.
+CREATE MACRO could_have(key, day) AS true;
+
 -- Where a group stands among the groups: the largest first, or, when the keys have
 -- an order of their own (days, hours), all alike, so that the key decides.
 CREATE MACRO group_rank(size) AS

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"sort"
+	"strings"
 	"testing"
 	"time"
 
@@ -58,6 +59,9 @@ func anomaliesOf(groups []*group, p analytics.Params, loc *time.Location) (out [
 			continue
 		}
 		for day := first; !day.After(last); day = day.AddDate(0, 0, 1) {
+			if !mayHave(g.key, p.By, day) {
+				continue
+			}
 			for _, m := range measures {
 				v, n := m.of(byDay[day])
 				if m.name != "calls" && n < 20 {
@@ -66,7 +70,7 @@ func anomaliesOf(groups []*group, p analytics.Params, loc *time.Location) (out [
 				var past []float64
 				for back := 1; back <= 56 && len(past) < 28; back++ {
 					before := day.AddDate(0, 0, -back)
-					if before.Before(first) || weekend(before) != weekend(day) {
+					if before.Before(first) || weekend(before) != weekend(day) || !mayHave(g.key, p.By, before) {
 						continue
 					}
 					if w, k := m.of(byDay[before]); m.name == "calls" || k >= 20 {
@@ -90,6 +94,43 @@ func anomaliesOf(groups []*group, p analytics.Params, loc *time.Location) (out [
 		return a[2].(string) < b[2].(string)
 	})
 	return out
+}
+
+// mayHave says whether the calls of a day can be of a group.
+func mayHave(key any, by string, day time.Time) bool {
+	if first, second, two := strings.Cut(by, ","); two {
+		return mayHave(key.(pair).first, first, day) && mayHave(key.(pair).second, second, day)
+	}
+	switch by {
+	case "day", "week":
+		return time.Time(key.(value.Date)).Equal(time.Time(timeKey(day, by).(value.Date)))
+	case "month", "weekday":
+		return key == timeKey(day, by)
+	}
+	return true
+}
+
+// Steady calls are no anomalies, whatever the groups are.
+func TestSteadyDaysAreNotOff(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 4))
+	var calls []row
+	for day := range 100 {
+		n := 40
+		if at := time.Date(2026, 8, 3+day, 0, 0, 0, 0, time.UTC); weekend(at) {
+			n = 20
+		}
+		for i := range n {
+			calls = append(calls, row{"call_id": fmt.Sprint(day, "-", i), "agent_id": fmt.Sprint("a", i%2), "status": "ended", "disconnection_reason": "user_hangup",
+				"start_at": time.Date(2026, 8, 3+day, 8+i%8, r.IntN(60), 0, 0, time.UTC).UnixMilli(), "duration_ms": int64(60_000 + r.IntN(5000)), "user_turns": int64(1)})
+		}
+	}
+	w := warehouse(t, analyticstest.Data{Calls: calls}, nil)
+	for _, by := range []string{"", "agent", "weekday", "week", "month", "day", "hour", "agent,weekday", "weekday,hour", "month,agent"} {
+		rows, err := w.Report(t.Context(), "anomalies", analytics.Params{By: by})
+		if got := all(t, rows, err); len(got) > 0 {
+			t.Errorf("by %q %d days are off: %v …", by, len(got), got[0])
+		}
+	}
 }
 
 // cutOff reports whether p's bounds leave out a part of a day.
@@ -164,7 +205,7 @@ func TestAnomalies(t *testing.T) {
 	}
 	data := analyticstest.Data{Calls: calls}
 	w := warehouse(t, data, loc)
-	for _, p := range []analytics.Params{{}, {By: "agent"}, {By: "user_sentiment"}, {Since: first.Add(300 * time.Hour)}, {Until: first.Add(1500 * time.Hour)}} {
+	for _, p := range []analytics.Params{{}, {By: "agent"}, {By: "user_sentiment"}, {By: "weekday"}, {By: "month,agent"}, {Since: first.Add(300 * time.Hour)}, {Until: first.Add(1500 * time.Hour)}} {
 		rows, err := w.Report(t.Context(), "anomalies", p)
 		got := all(t, rows, err)
 		want := oracle("anomalies", data, p, loc)

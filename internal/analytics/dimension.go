@@ -25,6 +25,8 @@ type dimension struct {
 	valid func(text string) bool
 	// like is a value, for who gave none that can be.
 	like string
+	// onDay is the value that all calls of a day have, over day; empty: they may have any.
+	onDay string
 }
 
 // dimensions is the one place that says what --by and --where know. Nothing that
@@ -48,11 +50,11 @@ func dimensions() map[string]dimension {
 		"variant_label":        word("variant_label"),
 		"outcome":              {expr: "outcome", columns: strings.Fields(ofOutcome)},
 		"outcome_kind":         {expr: "outcome_kind", columns: strings.Fields(ofOutcome)},
-		"day":                  {expr: "local_date", columns: []string{byDate}, natural: true, valid: date, like: "2026-11-20"},
-		"week":                 {expr: "week", columns: []string{byDate}, natural: true, valid: date, like: "2026-11-16, its Monday"},
-		"month":                {expr: "local_month", columns: []string{byDate}, natural: true, valid: month, like: "2026-11"},
+		"day":                  {expr: "local_date", columns: []string{byDate}, natural: true, valid: date, like: "2026-11-20", onDay: "day"},
+		"week":                 {expr: "week", columns: []string{byDate}, natural: true, valid: date, like: "2026-11-16, its Monday", onDay: "week_of(day)"},
+		"month":                {expr: "local_month", columns: []string{byDate}, natural: true, valid: month, like: "2026-11", onDay: "month_of(day)"},
 		"hour":                 {expr: "local_hour", columns: []string{byHour}, natural: true, valid: hour, like: "9, of 0 to 23"},
-		"weekday":              {expr: "weekday", columns: []string{byDate}, natural: true, valid: weekday, like: "Monday"},
+		"weekday":              {expr: "weekday", columns: []string{byDate}, natural: true, valid: weekday, like: "Monday", onDay: "weekday_of(day)"},
 	}
 }
 
@@ -154,6 +156,21 @@ func keyExpr(keys []dimension, of func(dimension) string) string {
 		return of(keys[0])
 	}
 	return fmt.Sprintf("struct_pack(first := %s, second := %s)", of(keys[0]), of(keys[1]))
+}
+
+// couldHave returns the statement that makes the macro could_have of the groups.
+func couldHave(keys []dimension) string {
+	condition := "true"
+	for i, d := range keys {
+		key := "key"
+		if len(keys) == 2 {
+			key = []string{"key.first", "key.second"}[i]
+		}
+		if d.onDay != "" {
+			condition += " AND " + key + " = " + d.onDay
+		}
+	}
+	return "CREATE OR REPLACE TEMP MACRO could_have(key, day) AS " + condition + ";\n"
 }
 
 // filter narrows the calls to those that have one of the values.

@@ -51,7 +51,7 @@ func (w *Warehouse) selected(ctx context.Context, conn *duck.Conn, f *sqlfiles.F
 		return "", err
 	}
 	from, until := w.wholeDays(p)
-	err = conn.Exec(ctx, fmt.Sprintf("SET VARIABLE largest_first = %t;\nSET VARIABLE grouped = %t;\nSET VARIABLE whole_from = %s;\nSET VARIABLE whole_until = %s;\n",
+	err = conn.Exec(ctx, couldHave(keys)+fmt.Sprintf("SET VARIABLE largest_first = %t;\nSET VARIABLE grouped = %t;\nSET VARIABLE whole_from = %s;\nSET VARIABLE whole_until = %s;\n",
 		!slices.ContainsFunc(keys, func(d dimension) bool { return d.natural }), p.By != "", from, until))
 	if err != nil {
 		return "", fmt.Errorf("select the calls: %w", err)

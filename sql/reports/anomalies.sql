@@ -3,7 +3,8 @@
 -- Every day is judged by five measures against the latest 28 earlier days of its
 -- kind (Monday to Friday, or weekend) within 8 weeks, of which there must be 8.
 -- With --by agent each agent is judged against its own past, and so on. A day
--- without calls between a group's first and last counts, as 0 calls.
+-- without calls between a group's first and last counts, as 0 calls, if the group
+-- could have calls on it: the group of Mondays has Mondays alone.
 --
 -- usual is the median of the past; its spread is 1.4826 times the median of the
 -- distances from it (MAD), which no single bad day moves, but at least what
@@ -50,6 +51,7 @@ WITH by_day AS (
 ), days AS (
     SELECT s.key AS key, CAST(s.at AS DATE) AS day, isodow(s.at) > 5 AS is_weekend, d.* EXCLUDE (key, day)
     FROM spans s LEFT JOIN by_day d ON d.key IS NOT DISTINCT FROM s.key AND d.day = CAST(s.at AS DATE)
+    WHERE could_have(s.key, CAST(s.at AS DATE))
 ), measured AS (
     SELECT key, day, is_weekend, unnest([
         {'measure': 'calls', 'n': coalesce(calls, 0), 'hits': coalesce(calls, 0), 'value': CAST(coalesce(calls, 0) AS DOUBLE)},

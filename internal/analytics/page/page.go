@@ -127,17 +127,17 @@ func collect(ctx context.Context, w *analytics.Warehouse, o Options) (*document,
 	if line := gaps.String(loc); line != "" {
 		d.Warnings = append(d.Warnings, heading(line)+".")
 	}
-	if d.Off, err = anomalies(ctx, r, p); err != nil {
+	var off map[string]map[string][]string
+	if d.Off, off, err = anomalies(ctx, r, p); err != nil {
 		return nil, s, err
 	}
-	d.Sections, err = sections(ctx, r, p, listed, spans)
+	d.Sections, err = sections(ctx, r, p, drawer{unit: p.unit(), bins: p.bins(listed), off: off}, spans)
 	return d, s, err
 }
 
 // sections are the page's parts, in their order.
-func sections(ctx context.Context, r reader, p period, listed time.Time, spans [4]*span) ([]*section, error) {
+func sections(ctx context.Context, r reader, p period, draw drawer, spans [4]*span) ([]*section, error) {
 	last, whole := spans[0], spans[2]
-	draw := drawer{unit: p.unit(), bins: p.bins(listed)}
 	var out []*section
 	for _, make := range []func() (*section, error){
 		func() (*section, error) { return draw.volume(ctx, r, p, whole) },

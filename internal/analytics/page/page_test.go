@@ -540,3 +540,23 @@ func TestConnectRateOfOutbound(t *testing.T) {
 		}
 	}
 }
+
+// A day that was off its past is marked on the charts also where it is not of the
+// last week.
+func TestAnomaliesAreMarked(t *testing.T) {
+	var calls []row
+	for day := range 60 {
+		n := 20
+		if day == 40 {
+			n = 90
+		}
+		for i := range n {
+			calls = append(calls, row{"call_id": fmt.Sprint(day, "-", i), "status": "ended", "disconnection_reason": "user_hangup", "user_turns": int64(1),
+				"start_at": instant(t, "2026-09-21T10:00:00Z").AddDate(0, 0, day).UnixMilli(), "duration_ms": int64(60_000)})
+		}
+	}
+	_, text := made(t, analyticstest.Data{Calls: calls}, Options{Now: instant(t, "2026-11-20T06:00:00Z")})
+	if !strings.Contains(text, "None of the last 7.") || !strings.Contains(text, "▼ off its past: calls 90, usually 20 (Sat 2026-10-31)") || strings.Count(text, `class="mark"`) != 3 {
+		t.Errorf("%d marks; %s", strings.Count(text, `class="mark"`), text[max(0, strings.Index(text, "off-h")-20):][:400])
+	}
+}

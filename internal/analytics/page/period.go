@@ -139,6 +139,17 @@ func (p period) unit() string {
 	return "month"
 }
 
+// binOf is the key of the bin that a day lies in.
+func (p period) binOf(day time.Time) string {
+	switch p.unit() {
+	case "week":
+		return day.AddDate(0, 0, -(int(day.Weekday())+6)%7).Format(time.DateOnly)
+	case "month":
+		return day.Format("2006-01")
+	}
+	return day.Format(time.DateOnly)
+}
+
 // bins returns all bins of the period, with calls or not. listed is up to when
 // calls are listed; zero: not known.
 func (p period) bins(listed time.Time) []bin {
