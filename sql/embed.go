@@ -14,6 +14,7 @@
 //	-- Needs: facts without which the numbers are not complete (reports)
 //	-- Tallies: the columns by which tallied, if it is read, counts (reports)
 //	-- Arguments: what follows the report's name, as in CALL_ID (reports)
+//	-- Flags: flags that the report has beside those of all (reports)
 //	-- Map: down, across, number: columns drawn as a heat map (reports)
 //	-- Columns:
 //	--   name  TYPE  unit  meaning; two spaces or more between the fields,

@@ -19,6 +19,8 @@ type File struct {
 	// Arguments says what follows the report's name, as in "CALL_ID" or
 	// "WORD..."; empty: nothing does.
 	Arguments string
+	// Flags are those that only this report has: field.
+	Flags []string
 	// Map names three columns (down, across, number) of which a terminal draws a
 	// heat map instead of a table; none: a table.
 	Map     []string
@@ -95,6 +97,8 @@ func Parse(name, text string) (*File, error) {
 			f.Tallies = list(rest)
 		case isField && key == "Arguments":
 			f.Arguments = strings.TrimSpace(rest)
+		case isField && key == "Flags":
+			f.Flags = list(rest)
 		case isField && key == "Map":
 			f.Map = list(rest)
 		default:

@@ -19,6 +19,7 @@ const example = `-- waits: how long callers wait
 -- Needs: end
 -- Tallies: status, is_started
 -- Arguments: WORD...
+-- Flags: field
 -- Map: key, at, wait_ms
 -- Columns:
 --   key      VARCHAR             -   the group
@@ -40,7 +41,7 @@ func TestParse(t *testing.T) {
 		Name: "waits", Answers: "how long callers wait", Grain: "one row per group",
 		Text:  "The first paragraph, over two lines: with a colon.\n\nThe second.",
 		Reads: []string{"selected", "calls"}, Needs: []string{"end"}, Tallies: []string{"status", "is_started"},
-		Arguments: "WORD...", Map: []string{"key", "at", "wait_ms"},
+		Arguments: "WORD...", Flags: []string{"field"}, Map: []string{"key", "at", "wait_ms"},
 		Columns: []Column{
 			{Name: "key", Type: "VARCHAR", Meaning: "the group"},
 			{Name: "wait_ms", Type: "BIGINT", Unit: "ms", NotNull: true, Meaning: "the wait, which needs two lines"},

@@ -250,6 +250,8 @@ func linesOf(report string, groups []*group, d analyticstest.Data, p analytics.P
 			}
 		case "tools":
 			out = append(out, toolsOf(g, turns)...)
+		case "success":
+			out = append(out, successOf(g, items, p)...)
 		case "extracted":
 			out = append(out, extractedOf(g, items)...)
 		}
@@ -275,6 +277,10 @@ func sortGroups(groups []*group, report string, p analytics.Params, turns, items
 				}
 			case "tools":
 				n += len(usesOf(turns[c["call_id"]]))
+			case "success":
+				for _, line := range successOf(&group{calls: []row{c}}, items, p) {
+					n += int(line[3].(int64))
+				}
 			case "extracted":
 				n += len(items[c["call_id"]])
 			case "versions":

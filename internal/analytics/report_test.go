@@ -167,7 +167,7 @@ func checkReports(t *testing.T, root string, loc *time.Location, data analyticst
 
 // isNear says that a report has square roots in it.
 func isNear(report string) bool {
-	return slices.Contains([]string{"agents", "versions", "anomalies", "outcomes"}, report)
+	return slices.Contains([]string{"agents", "versions", "anomalies", "outcomes", "success"}, report)
 }
 
 // bound returns the start of some call: a bound that falls on one shows which

@@ -26,6 +26,9 @@ type Params struct {
 	// Where are conditions on dimensions, as in call_type=outbound. Those of one
 	// dimension are alternatives; nothing behind the = is no value.
 	Where []string
+	// Field is what the report success calls one, as in resolved=true; empty: every
+	// field that is true.
+	Field string
 	// Agent is an agent's id, or the beginning of one agent's.
 	Agent string
 	// Call is the call that the report call shows: its id or, with FindCall, the
@@ -51,7 +54,11 @@ func (w *Warehouse) selected(ctx context.Context, conn *duck.Conn, f *sqlfiles.F
 		return "", err
 	}
 	from, until := w.wholeDays(p)
-	err = conn.Exec(ctx, couldHave(keys)+fmt.Sprintf("SET VARIABLE largest_first = %t;\nSET VARIABLE grouped = %t;\nSET VARIABLE whole_from = %s;\nSET VARIABLE whole_until = %s;\n",
+	field, err := fieldVariables(p.Field)
+	if err != nil {
+		return "", err
+	}
+	err = conn.Exec(ctx, couldHave(keys)+field+fmt.Sprintf("SET VARIABLE largest_first = %t;\nSET VARIABLE grouped = %t;\nSET VARIABLE whole_from = %s;\nSET VARIABLE whole_until = %s;\n",
 		!slices.ContainsFunc(keys, func(d dimension) bool { return d.natural }), p.By != "", from, until))
 	if err != nil {
 		return "", fmt.Errorf("select the calls: %w", err)

@@ -100,7 +100,7 @@ func (a *app) heading() string {
 
 // params reads the flags of reports.
 func (a *app) params(loc *time.Location, now time.Time) (analytics.Params, error) {
-	p := analytics.Params{By: strings.Join(a.by, ","), Agent: a.agent, Where: a.where}
+	p := analytics.Params{By: strings.Join(a.by, ","), Agent: a.agent, Where: a.where, Field: a.field}
 	for _, b := range []struct {
 		flag, text string
 		into       *time.Time

@@ -2,6 +2,7 @@ package querycmd
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,6 +40,9 @@ func (a *app) reportCommand(f *sqlfiles.File) *cobra.Command {
 	if f.Selects() {
 		fl.StringVar(&a.agent, "agent", "", "only calls of the agent whose `ID` this is, or begins with")
 		a.whereFlag(cmd)
+	}
+	if slices.Contains(f.Flags, "field") {
+		fl.StringVar(&a.field, "field", "", "what a success is: `NAME=VALUE` of an extracted field, as resolved=true; default: every field that is true")
 	}
 	return cmd
 }

@@ -60,7 +60,7 @@ type app struct {
 	stdout, stderr io.Writer
 
 	warehouse, tz, format, output string // common
-	since, until, agent           string // of reports
+	since, until, agent, field    string // of reports
 	by, where                     []string
 	excel, groupReadable          bool
 

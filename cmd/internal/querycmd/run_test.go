@@ -134,7 +134,7 @@ func TestGoldens(t *testing.T) {
 		{"by-two", "outcomes --by agent,day --format csv"}, {"by-two-repeated", "durations --by call_type --by hour"}, {"by-two-json", "volume --by weekday,agent --format json"},
 		{"where", "sentiment --where call_type=outbound --where version=production --by agent"}, {"where-none", "sentiment --where call_type= --where status=queued --format markdown"},
 		{"error-by-three", "sentiment --by agent,day --by hour"}, {"error-where", "sentiment --where call_type"}, {"error-where-value", "sentiment --where weekday=Mon"}, {"error-where-name", "sentiment --where call_tpe=x"},
-		{"costs", "costs --by agent"}, {"costs-csv", "costs --format csv"}, {"volume", "volume --tz Asia/Seoul"}, {"funnel", "funnel"}, {"outcomes", "outcomes"}, {"outcomes-by-agent", "outcomes --by agent --format csv"}, {"agents", "agents"},
+		{"costs", "costs --by agent"}, {"costs-csv", "costs --format csv"}, {"volume", "volume --tz Asia/Seoul"}, {"funnel", "funnel"}, {"success", "success --field callback=true"}, {"help-success", "success --help"}, {"error-field", "success --field callback"}, {"outcomes", "outcomes"}, {"outcomes-by-agent", "outcomes --by agent --format csv"}, {"agents", "agents"},
 		{"coverage", "coverage"}, {"coverage-by-day", "coverage --by day --format csv"}, {"conversation", "conversation"}, {"tools", "tools"}, {"extracted", "extracted"},
 		{"versions", "versions"}, {"anomalies", "anomalies"}, {"call", "call c1"}, {"call-csv", "call c1 --format csv"}, {"call-none", "call c7"},
 		{"search", "search hello ann"}, {"search-none", "search hello bob"},
