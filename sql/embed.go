@@ -14,11 +14,13 @@
 //	-- Needs: facts without which the numbers are not complete (reports)
 //	-- Tallies: the columns by which tallied, if it is read, counts (reports)
 //	-- Arguments: what follows the report's name, as in CALL_ID (reports)
+//	-- Flags: flags that the report has beside those of all (reports)
 //	-- Map: down, across, number: columns drawn as a heat map (reports)
 //	-- Columns:
 //	--   name  TYPE  unit  meaning; two spaces or more between the fields,
 //	--       and a deeper indent where the meaning goes on
 //
+// The unit of a share names its whole, as in "percent of calls": tables show it in the heading.
 // A column of a view that is never null says NOT NULL behind its type. The
 // package runs nothing and knows no database.
 package sqlfiles

@@ -19,6 +19,8 @@ type File struct {
 	// Arguments says what follows the report's name, as in "CALL_ID" or
 	// "WORD..."; empty: nothing does.
 	Arguments string
+	// Flags are those that only this report has: field.
+	Flags []string
 	// Map names three columns (down, across, number) of which a terminal draws a
 	// heat map instead of a table; none: a table.
 	Map     []string
@@ -44,6 +46,7 @@ type Column struct {
 	Name    string
 	Type    string
 	Unit    string // ms, percent, count, money, number, points, prose, s; empty: none
+	Of      string // what it is a share of, in a word or two: "percent of calls"
 	NotNull bool
 	Meaning string
 }
@@ -94,6 +97,8 @@ func Parse(name, text string) (*File, error) {
 			f.Tallies = list(rest)
 		case isField && key == "Arguments":
 			f.Arguments = strings.TrimSpace(rest)
+		case isField && key == "Flags":
+			f.Flags = list(rest)
 		case isField && key == "Map":
 			f.Map = list(rest)
 		default:
@@ -156,6 +161,7 @@ func (f *File) column(line string) error {
 	}
 	c := Column{Name: fields[0], Unit: fields[2], Meaning: fields[3]}
 	c.Type, c.NotNull = strings.CutSuffix(fields[1], " NOT NULL")
+	c.Unit, c.Of, _ = strings.Cut(c.Unit, " of ")
 	if c.Unit == "-" {
 		c.Unit = ""
 	}

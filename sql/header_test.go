@@ -19,12 +19,14 @@ const example = `-- waits: how long callers wait
 -- Needs: end
 -- Tallies: status, is_started
 -- Arguments: WORD...
+-- Flags: field
 -- Map: key, at, wait_ms
 -- Columns:
 --   key      VARCHAR             -   the group
 --   wait_ms  BIGINT NOT NULL     ms  the wait, which
 --       needs two lines
 --   at       TIMESTAMP WITH TIME ZONE NOT NULL  -  when
+--   long_percent  DOUBLE  percent of these calls  how many wait long
 
 -- A comment of the statement.
 SELECT 1
@@ -39,11 +41,12 @@ func TestParse(t *testing.T) {
 		Name: "waits", Answers: "how long callers wait", Grain: "one row per group",
 		Text:  "The first paragraph, over two lines: with a colon.\n\nThe second.",
 		Reads: []string{"selected", "calls"}, Needs: []string{"end"}, Tallies: []string{"status", "is_started"},
-		Arguments: "WORD...", Map: []string{"key", "at", "wait_ms"},
+		Arguments: "WORD...", Flags: []string{"field"}, Map: []string{"key", "at", "wait_ms"},
 		Columns: []Column{
 			{Name: "key", Type: "VARCHAR", Meaning: "the group"},
 			{Name: "wait_ms", Type: "BIGINT", Unit: "ms", NotNull: true, Meaning: "the wait, which needs two lines"},
 			{Name: "at", Type: "TIMESTAMP WITH TIME ZONE", NotNull: true, Meaning: "when"},
+			{Name: "long_percent", Type: "DOUBLE", Unit: "percent", Of: "these calls", Meaning: "how many wait long"},
 		},
 		SQL: "-- A comment of the statement.\nSELECT 1",
 	}
@@ -87,7 +90,7 @@ func TestFiles(t *testing.T) {
 		}
 		for _, n := range f.Needs {
 			switch n {
-			case "end", "duration", "analysis", "transcripts", "cost":
+			case "end", "words", "duration", "analysis", "transcripts", "cost":
 			default:
 				t.Errorf("%s needs %s, which the coverage does not know", f.Name, n)
 			}
@@ -103,6 +106,10 @@ func TestFiles(t *testing.T) {
 	}
 	for _, f := range append(Views(), Reports()...) {
 		for _, c := range f.Columns {
+			_, report := Report(f.Name)
+			if bound := strings.HasSuffix(c.Name, "low_percent") || strings.HasSuffix(c.Name, "high_percent"); report && c.Unit == "percent" && c.Of == "" && !bound {
+				t.Errorf("%s.%s does not say what it is a share of", f.Name, c.Name)
+			}
 			switch c.Unit {
 			case "", "ms", "s", "percent", "count", "money", "number", "points", "prose":
 			default:

@@ -18,17 +18,99 @@ CREATE MACRO weekday_of(local_start) AS CAST(dayname(local_start) AS weekday_nam
 CREATE MACRO week_of(local_start) AS CAST(date_trunc('week', local_start) AS DATE);
 CREATE MACRO month_of(local_start) AS strftime(local_start, '%Y-%m');
 
--- What is known of a call by the words of its columns. By exclusion: a status or a
--- reason that the service adds later counts as connected. A pattern, since DuckDB
--- matches it once for each word of the column's dictionary; it would look at every
--- row for a list, and make a join of IN.
+-- The words of the service whose meaning is known; null for none. Patterns, since DuckDB matches one
+-- once for each word of a column's dictionary; it would look at every row for a list.
+CREATE MACRO known_status(status) AS
+    regexp_full_match(status, 'queued|registered|initiated|ringing|ongoing|ended|error|canceled|not_connected');
+CREATE MACRO known_reason(reason) AS
+    regexp_full_match(reason, 'user_hangup|agent_hangup|operator_hangup|call_transfer|voicemail_reached|inactivity|max_duration_reached'
+        || '|error_voxai|flow_error|orphaned_no_agent_pickup|insufficient_balance|dial_no_answer|dial_busy|dial_declined|dial_failed'
+        || '|blocked_number|concurrency_limit_reached|hourly_call_limit_reached|daily_call_limit_reached');
+CREATE MACRO unknown_word(status, reason) AS known_status(status) IS FALSE OR known_reason(reason) IS FALSE;
+
+-- Whether somebody, or a machine, answered; null where a word is not known, or there is none.
+-- A balance that runs out does so before the call, or in one that then has ended.
 CREATE MACRO call_over(settlement) AS settlement <> 'open';
-CREATE MACRO call_connected(started, status, reason) AS
-    started
-    AND regexp_full_match(status, 'queued|registered|initiated|ringing|not_connected|canceled') IS NOT TRUE
-    AND regexp_full_match(reason, 'dial_no_answer|dial_failed|concurrency_limit_reached|insufficient_balance') IS NOT TRUE;
+CREATE MACRO call_connected(started, status, reason) AS CASE
+    WHEN NOT started
+        OR regexp_full_match(status, 'queued|registered|initiated|ringing|not_connected|canceled') IS TRUE
+        OR regexp_full_match(reason, 'dial_.*|blocked_number|.*_limit_reached') IS TRUE AND known_reason(reason)
+        OR reason IS NOT DISTINCT FROM 'insufficient_balance' AND status IS DISTINCT FROM 'ended' THEN false
+    WHEN unknown_word(status, reason) OR status IS NULL AND reason IS NULL THEN NULL
+    ELSE true END;
 CREATE MACRO call_voicemail(reason) AS reason IS NOT DISTINCT FROM 'voicemail_reached';
-CREATE MACRO call_transferred(reason) AS reason IS NOT DISTINCT FROM 'call_transfer';
+
+-- Whether the caller said something, from whether a turn of the caller is known; null where the
+-- transcript is not there, or was never counted. Where there is nothing to transcribe nobody spoke.
+CREATE MACRO call_spoke(caller_spoke, transcript_state) AS CASE
+    WHEN caller_spoke THEN true
+    WHEN transcript_state = 'empty' THEN false
+    WHEN transcript_state = 'present' THEN caller_spoke END;
+CREATE MACRO call_conversed(connected, voicemail, spoke) AS connected AND NOT voicemail AND spoke;
+
+-- The step of 5 seconds that a call lasted, 10 seconds standing for all longer ones.
+CREATE MACRO short_step_of(duration_ms) AS CASE
+    WHEN duration_ms < 5000 THEN 0 WHEN duration_ms < 10000 THEN 5000 WHEN duration_ms IS NOT NULL THEN 10000 END;
+
+-- How a call ended: one kind for each call, and each kind has one outcome. A caller who hangs up
+-- within 10 seconds was lost.
+CREATE MACRO call_kind(over, connected, status, reason, transcript_state, spoke, short_step) AS CASE
+    WHEN NOT over THEN 'not over'
+    WHEN NOT connected THEN CASE
+        WHEN reason = 'dial_no_answer' THEN 'no answer'
+        WHEN reason = 'dial_busy' OR reason = 'dial_declined' THEN 'busy or declined'
+        WHEN reason = 'dial_failed' THEN 'failed to dial'
+        WHEN reason = 'blocked_number' THEN 'blocked'
+        WHEN reason = 'insufficient_balance' OR ends_with(reason, '_limit_reached') AND known_reason(reason) THEN 'limit before the call'
+        WHEN status = 'canceled' THEN 'canceled'
+        WHEN status = 'not_connected' THEN 'not told why'
+        ELSE 'never started' END
+    WHEN known_status(status) IS FALSE THEN 'status ' || status
+    WHEN known_reason(reason) IS FALSE THEN 'reason ' || reason
+    WHEN reason = 'voicemail_reached' THEN 'answering machine'
+    WHEN reason = 'call_transfer' THEN 'passed on'
+    WHEN reason = 'operator_hangup' THEN 'ended by an operator'
+    WHEN reason = 'error_voxai' OR reason = 'flow_error' THEN 'error'
+    WHEN reason = 'orphaned_no_agent_pickup' THEN 'no agent picked up'
+    WHEN reason = 'inactivity' THEN 'time-out'
+    WHEN reason = 'max_duration_reached' OR reason = 'insufficient_balance' THEN 'limit in the call'
+    WHEN status = 'error' THEN 'error'
+    WHEN status = 'ongoing' THEN 'end not told'
+    WHEN reason IS NULL THEN 'no reason'
+    WHEN NOT spoke THEN 'never spoke'
+    WHEN reason = 'user_hangup' AND short_step < 10000 THEN 'hung up within 10 s'
+    WHEN spoke THEN 'hang-up'
+    WHEN transcript_state = 'pending' THEN 'transcript to come'
+    WHEN transcript_state = 'withheld' THEN 'transcript withheld'
+    WHEN transcript_state = 'missing' THEN 'transcript gone'
+    ELSE 'turns not counted' END;
+CREATE MACRO outcome_of(kind) AS CASE kind
+    WHEN 'no answer' THEN 'not_connected' WHEN 'busy or declined' THEN 'not_connected' WHEN 'failed to dial' THEN 'not_connected'
+    WHEN 'blocked' THEN 'not_connected' WHEN 'limit before the call' THEN 'not_connected' WHEN 'canceled' THEN 'not_connected'
+    WHEN 'not told why' THEN 'not_connected' WHEN 'never started' THEN 'not_connected'
+    WHEN 'answering machine' THEN 'voicemail'
+    WHEN 'error' THEN 'failed' WHEN 'no agent picked up' THEN 'failed' WHEN 'time-out' THEN 'failed' WHEN 'limit in the call' THEN 'failed'
+    WHEN 'never spoke' THEN 'abandoned' WHEN 'hung up within 10 s' THEN 'abandoned'
+    WHEN 'passed on' THEN 'transferred' WHEN 'ended by an operator' THEN 'transferred'
+    WHEN 'hang-up' THEN 'completed'
+    ELSE 'unknown' END;
+-- The whole that completed calls are a share of: calls that are over and that a person answered, as
+-- far as is known, if it is known whether the caller spoke. A word that is not known does not take
+-- a call out of it. Calls whose transcript is to come would change the share: hang-ups are unknown
+-- without it, transfers are not.
+CREATE MACRO outcome_answered(outcome, over, spoke) AS
+    over AND outcome <> 'not_connected' AND outcome <> 'voicemail' AND spoke IS NOT NULL;
+
+-- Answered calls that are left out of it, since nothing tells whether the caller spoke.
+CREATE MACRO outcome_unheard(outcome, over, spoke) AS
+    over AND outcome <> 'not_connected' AND outcome <> 'voicemail' AND spoke IS NULL;
+
+-- What a call lacks that the service fills in later; state is ended (to come) or expired (given up).
+-- Of costs the calls are counted that have none.
+CREATE MACRO lacks_analysis(state, settlement, connected, sentiment, opted_out) AS
+    settlement = state AND connected IS NOT FALSE AND sentiment IS NULL AND NOT opted_out;
+CREATE MACRO lacks_cost(state, settlement, connected) AS settlement = state AND connected IS NOT FALSE;
+CREATE MACRO lacks_transcript(over, transcript_state) AS over AND transcript_state = 'pending';
 
 -- Counts of calls, from rows that stand for several.
 CREATE MACRO total_of(n) AS CAST(coalesce(sum(n), 0) AS BIGINT);
@@ -39,6 +121,10 @@ CREATE MACRO percent_of(part, whole) AS 100e0 * part / nullif(whole, 0);
 
 -- A mean rounded to the nearest integer, halves away from zero.
 CREATE MACRO mean_of(total, n) AS CAST(round(total / nullif(n, 0)) AS BIGINT);
+
+-- Whether a group can have calls that start on a day. A program whose groups are of time replaces
+-- this for them.
+CREATE MACRO could_have(key, day) AS true;
 
 -- Where a group stands among the groups: the largest first, or, when the keys have
 -- an order of their own (days, hours), all alike, so that the key decides.
@@ -71,6 +157,21 @@ CREATE MACRO wilson(hits, n, side) AS
         WHEN n > 0 THEN 100e0 * (hits + 3.841458820694124e0 / 2
         + side * 1.959963984540054e0 * sqrt(CAST(hits AS DOUBLE) * (n - hits) / n + 3.841458820694124e0 / 4))
         / (n + 3.841458820694124e0) END;
+
+-- A value of a document as text, numbers by what they are worth: 1.0 and 1 are one value.
+CREATE MACRO document_value(document, pointer) AS CASE
+    WHEN regexp_matches(json_extract_string(document, pointer), '^-?[0-9]+\.0$') AND json_type(document, pointer) = 'DOUBLE'
+        THEN regexp_replace(regexp_replace(json_extract_string(document, pointer), '\.0$', ''), '^-0$', '0')
+    ELSE json_extract_string(document, pointer) END;
+
+-- A JSON value as text, as it was sent: a string without its quotes.
+CREATE MACRO sent_text(v) AS CASE json_type(v)
+    WHEN 'VARCHAR' THEN v ->> '$'
+    WHEN 'NULL' THEN NULL
+    ELSE CAST(v AS VARCHAR) END;
+
+-- What a tool answered: a text, or the JSON that stands in its place.
+CREATE MACRO tool_result(content, extra) AS coalesce(content, CAST(json_extract(extra, '/content') AS VARCHAR));
 
 -- Whether a tool's result tells of a failure: the definition is in views/tool_calls.sql.
 CREATE MACRO tells_error(v) AS

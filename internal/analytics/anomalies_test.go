@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"sort"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,17 +21,18 @@ var measures = []struct {
 }{
 	{"calls", func(calls []row) (float64, int) { return float64(len(calls)), len(calls) }},
 	{"connected_percent", func(calls []row) (float64, int) { return percentOf(count(calls, connected), len(calls)), len(calls) }},
-	{"contained_percent", func(calls []row) (float64, int) {
-		ended := count(calls, func(r row) bool { return connected(r) && over(r) })
-		return percentOf(count(calls, contained), ended), ended
+	{"completed_percent", func(calls []row) (float64, int) {
+		whole := count(calls, answered)
+		return percentOf(count(calls, completed), whole), whole
 	}},
 	{"handle_ms", func(calls []row) (float64, int) {
 		ms, _ := handle(calls).(int64)
-		return float64(ms), count(calls, func(r row) bool { _, ok := talk(r); return ok })
+		return float64(ms), count(calls, func(r row) bool { _, ok := talk(r); return ok && !reasonIs(r, "voicemail_reached") })
 	}},
 	{"negative_percent", func(calls []row) (float64, int) {
-		rated := count(calls, func(r row) bool { return r["user_sentiment"] != nil })
-		return percentOf(count(calls, func(r row) bool { return r["user_sentiment"] == "negative" }), rated), rated
+		rated := count(calls, func(r row) bool { return r["user_sentiment"] != nil && !reasonIs(r, "voicemail_reached") })
+		v, _ := sentimentShare(calls, "negative").(float64)
+		return v, rated
 	}},
 }
 
@@ -57,6 +59,9 @@ func anomaliesOf(groups []*group, p analytics.Params, loc *time.Location) (out [
 			continue
 		}
 		for day := first; !day.After(last); day = day.AddDate(0, 0, 1) {
+			if !mayHave(g.key, p.By, day) {
+				continue
+			}
 			for _, m := range measures {
 				v, n := m.of(byDay[day])
 				if m.name != "calls" && n < 20 {
@@ -65,7 +70,7 @@ func anomaliesOf(groups []*group, p analytics.Params, loc *time.Location) (out [
 				var past []float64
 				for back := 1; back <= 56 && len(past) < 28; back++ {
 					before := day.AddDate(0, 0, -back)
-					if before.Before(first) || weekend(before) != weekend(day) {
+					if before.Before(first) || weekend(before) != weekend(day) || !mayHave(g.key, p.By, before) {
 						continue
 					}
 					if w, k := m.of(byDay[before]); m.name == "calls" || k >= 20 {
@@ -89,6 +94,43 @@ func anomaliesOf(groups []*group, p analytics.Params, loc *time.Location) (out [
 		return a[2].(string) < b[2].(string)
 	})
 	return out
+}
+
+// mayHave says whether the calls of a day can be of a group.
+func mayHave(key any, by string, day time.Time) bool {
+	if first, second, two := strings.Cut(by, ","); two {
+		return mayHave(key.(pair).first, first, day) && mayHave(key.(pair).second, second, day)
+	}
+	switch by {
+	case "day", "week":
+		return time.Time(key.(value.Date)).Equal(time.Time(timeKey(day, by).(value.Date)))
+	case "month", "weekday":
+		return key == timeKey(day, by)
+	}
+	return true
+}
+
+// Steady calls are no anomalies, whatever the groups are.
+func TestSteadyDaysAreNotOff(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 4))
+	var calls []row
+	for day := range 100 {
+		n := 40
+		if at := time.Date(2026, 8, 3+day, 0, 0, 0, 0, time.UTC); weekend(at) {
+			n = 20
+		}
+		for i := range n {
+			calls = append(calls, row{"call_id": fmt.Sprint(day, "-", i), "agent_id": fmt.Sprint("a", i%2), "status": "ended", "disconnection_reason": "user_hangup",
+				"start_at": time.Date(2026, 8, 3+day, 8+i%8, r.IntN(60), 0, 0, time.UTC).UnixMilli(), "duration_ms": int64(60_000 + r.IntN(5000)), "user_turns": int64(1)})
+		}
+	}
+	w := warehouse(t, analyticstest.Data{Calls: calls}, nil)
+	for _, by := range []string{"", "agent", "weekday", "week", "month", "day", "hour", "agent,weekday", "weekday,hour", "month,agent"} {
+		rows, err := w.Report(t.Context(), "anomalies", analytics.Params{By: by})
+		if got := all(t, rows, err); len(got) > 0 {
+			t.Errorf("by %q %d days are off: %v …", by, len(got), got[0])
+		}
+	}
 }
 
 // cutOff reports whether p's bounds leave out a part of a day.
@@ -150,7 +192,7 @@ func TestAnomalies(t *testing.T) {
 		}
 		for i := range n {
 			at := date.Add(time.Duration(r.IntN(24*60-60)) * time.Minute)
-			c := row{"call_id": fmt.Sprintf("%d-%d", day, i), "agent_id": []string{"one", "two"}[i%2], "start_at": at.UnixMilli(), "status": "ended",
+			c := row{"call_id": fmt.Sprintf("%d-%d", day, i), "agent_id": []string{"one", "two"}[i%2], "start_at": at.UnixMilli(), "status": "ended", "user_turns": int64(1),
 				"duration_ms": int64(50_000 + r.IntN(20_000)), "disconnection_reason": "user_hangup", "user_sentiment": maybe(r, 0, "neutral", "positive", "positive", "negative")}
 			if day == 60 && i%2 == 0 { // Monday: agent one passes on everything
 				c["disconnection_reason"] = "call_transfer"
@@ -163,7 +205,7 @@ func TestAnomalies(t *testing.T) {
 	}
 	data := analyticstest.Data{Calls: calls}
 	w := warehouse(t, data, loc)
-	for _, p := range []analytics.Params{{}, {By: "agent"}, {By: "user_sentiment"}, {Since: first.Add(300 * time.Hour)}, {Until: first.Add(1500 * time.Hour)}} {
+	for _, p := range []analytics.Params{{}, {By: "agent"}, {By: "user_sentiment"}, {By: "weekday"}, {By: "month,agent"}, {Since: first.Add(300 * time.Hour)}, {Until: first.Add(1500 * time.Hour)}} {
 		rows, err := w.Report(t.Context(), "anomalies", p)
 		got := all(t, rows, err)
 		want := oracle("anomalies", data, p, loc)
@@ -176,7 +218,7 @@ func TestAnomalies(t *testing.T) {
 	for _, line := range all(t, rows, err) {
 		found[time.Time(line[0].(value.Date)).Format(time.DateOnly)+" "+line[1].(string)] = true
 	}
-	for _, want := range []string{"2026-09-29 calls", "2026-10-09 calls", "2026-10-19 contained_percent", "2026-10-29 handle_ms"} {
+	for _, want := range []string{"2026-09-29 calls", "2026-10-09 calls", "2026-10-19 completed_percent", "2026-10-29 handle_ms"} {
 		if !found[want] {
 			t.Errorf("%s is not found; found are %v", want, found)
 		}

@@ -25,6 +25,20 @@ func setArguments(ctx context.Context, conn *duck.Conn, p Params) error {
 	return nil
 }
 
+// fieldVariables returns the statements that tell the report success which field
+// means one.
+func fieldVariables(field string) (string, error) {
+	name, v := "NULL", "NULL"
+	if field != "" {
+		before, after, ok := strings.Cut(field, "=")
+		if !ok || before == "" {
+			return "", &GroupError{fmt.Sprintf("the field %q has no value", field), "write NAME=VALUE, as in resolved=true"}
+		}
+		name, v = quote(before), quote(after)
+	}
+	return fmt.Sprintf("SET VARIABLE field_name = CAST(%s AS VARCHAR);\nSET VARIABLE field_value = CAST(%s AS VARCHAR);\n", name, v), nil
+}
+
 // anyCase returns a pattern that the longest of the words matches in any case.
 // Patterns and lower() agree on which letters are alike, but for the dotted
 // capital I of Turkish, whose small letter is i.

@@ -2,48 +2,174 @@ package analytics_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
+	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/schema"
 )
 
-// What the view calls makes of every status and reason that is known, of none,
-// and of ones that are not.
-func TestDerivedColumns(t *testing.T) {
-	notConnected := map[string]bool{
-		"queued": true, "registered": true, "initiated": true, "ringing": true, "not_connected": true, "canceled": true,
-		"dial_no_answer": true, "dial_failed": true, "concurrency_limit_reached": true, "insufficient_balance": true,
+// the words that tests go through: every one that the service is known to send,
+// none, and one that it may send later.
+var (
+	allStatuses = []any{nil, "queued", "registered", "initiated", "ringing", "ongoing", "ended", "error", "canceled", "not_connected", "levitating"}
+	allReasons  = []any{nil, "user_hangup", "agent_hangup", "operator_hangup", "dial_no_answer", "dial_failed", "dial_busy", "dial_declined",
+		"voicemail_reached", "concurrency_limit_reached", "daily_call_limit_reached", "hourly_call_limit_reached", "insufficient_balance",
+		"blocked_number", "orphaned_no_agent_pickup", "error_voxai", "max_duration_reached", "inactivity", "flow_error", "call_transfer", "eclipse"}
+	allStates = []any{"pending", "present", "empty", "withheld", "missing"}
+)
+
+// everyKindOfCall returns a call for each combination of what an outcome depends
+// on, and of sentiments and settlements in turn.
+func everyKindOfCall() (calls []row) {
+	add := func(r row) {
+		n := len(calls)
+		r["call_id"], r["user_sentiment"] = fmt.Sprintf("%06d", n), []any{nil, "positive", "negative", "elated"}[n/7%4]
+		if r["settlement"] == nil {
+			r["settlement"] = []any{"settled", "ended", "expired"}[n%3]
+		}
+		if _, ok := r["start_at"]; !ok {
+			r["start_at"] = int64(1_700_000_000_000)
+		}
+		calls = append(calls, r)
 	}
-	statuses := []any{nil, "queued", "registered", "initiated", "ringing", "ongoing", "ended", "error", "canceled", "not_connected", "levitating"}
-	reasons := []any{nil, "user_hangup", "agent_hangup", "dial_no_answer", "dial_failed", "voicemail_reached", "concurrency_limit_reached",
-		"insufficient_balance", "error_voxai", "max_duration_reached", "inactivity", "flow_error", "call_transfer", "eclipse"}
-	var calls []row
-	var want [][]any
-	for _, status := range statuses {
-		for _, reason := range reasons {
-			for _, start := range []any{int64(1_700_000_000_000), nil} {
-				for _, settlement := range []string{"open", "settled"} {
-					id := fmt.Sprintf("%04d", len(calls))
-					calls = append(calls, row{"call_id": id, "status": status, "disconnection_reason": reason, "start_at": start,
-						"settlement": settlement, "duration_ms": int64(7)})
-					s, _ := status.(string)
-					r, _ := reason.(string)
-					up := start != nil && !notConnected[s] && !notConnected[r]
-					over := settlement == "settled"
-					line := []any{id, over, up, r == "voicemail_reached", r == "call_transfer",
-						up && over && r != "voicemail_reached" && r != "call_transfer", nil}
-					if up {
-						line[6] = int64(7)
+	for _, status := range allStatuses {
+		for _, reason := range allReasons {
+			durations := []any{nil, int64(9_999), int64(10_000)}
+			add(row{"status": status, "disconnection_reason": reason, "settlement": "open", "user_turns": int64(2)})
+			add(row{"status": status, "disconnection_reason": reason, "start_at": nil, "user_turns": int64(2)})
+			for _, state := range allStates {
+				for i, turns := range []any{nil, int64(0), int64(3)} {
+					of := durations[i:][:1]
+					if reason == "user_hangup" || reason == "agent_hangup" {
+						of = durations
 					}
-					want = append(want, line)
+					for _, ms := range of {
+						add(row{"status": status, "disconnection_reason": reason, "duration_ms": ms, "transcript_state": state, "user_turns": turns})
+					}
 				}
 			}
 		}
 	}
-	w := warehouse(t, analyticstest.Data{Calls: calls}, nil)
-	rows, err := w.SQL(t.Context(), `SELECT call_id, is_over, is_connected, is_voicemail, is_transferred, is_contained, talk_ms
+	return calls
+}
+
+// Every call has one outcome, whatever its status, reason, transcript, duration,
+// settlement and sentiment are; what the view calls makes of each is what is
+// promised, and so are their numbers.
+func TestOutcomesPartitionTheCalls(t *testing.T) {
+	calls := everyKindOfCall()
+	var want [][]any
+	byOutcome := map[any]int{}
+	for _, r := range calls {
+		outcome, kind := outcomeOf(r)
+		if !slices.Contains(outcomes, outcome) || kind == "" {
+			t.Fatalf("%v has the outcome %q, %q", r, outcome, kind)
+		}
+		byOutcome[outcome]++
+		line := []any{r["call_id"], over(r), nil, reasonIs(r, "voicemail_reached"), outcome, kind, answered(r), completed(r), nil}
+		if up := linked(r); up != "" {
+			line[2] = up == "yes"
+		}
+		if connected(r) {
+			line[8] = r["duration_ms"]
+		}
+		want = append(want, line)
+	}
+	if len(byOutcome) != len(outcomes) {
+		t.Fatalf("there are only %v", byOutcome)
+	}
+	for _, compacted := range []bool{false, true} {
+		d := analyticstest.Data{Calls: calls, Compacted: func(string) bool { return compacted }}
+		w := warehouse(t, d, nil)
+		rows, err := w.SQL(t.Context(), `SELECT call_id, is_over, is_connected, is_voicemail, outcome, outcome_kind, is_answered, is_completed, talk_ms
 		FROM calls ORDER BY call_id`)
-	if d := diff(want, all(t, rows, err)); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
+		got := all(t, rows, err)
+		for i := range want {
+			if d := diff(want[i:i+1], got[i:i+1]); d != "" {
+				t.Fatalf("%v (-want +got):\n%s", calls[i], d)
+			}
+		}
+		for _, by := range []string{"", "status", "week"} {
+			p := analytics.Params{By: by}
+			rows, err := w.Report(t.Context(), "outcomes", p)
+			got := all(t, rows, err)
+			if d := diffNear(oracle("outcomes", d, p, w.Location()), got); d != "" {
+				t.Fatalf("by %q, compacted %v (-oracle +report):\n%s", by, compacted, d)
+			}
+			if by == "" {
+				sum := map[any]int{}
+				for _, line := range got {
+					sum[line[0]] += int(line[2].(int64))
+				}
+				for outcome, n := range byOutcome {
+					if sum[outcome] != n {
+						t.Errorf("%d calls are %s, the report says %d", n, outcome, sum[outcome])
+					}
+				}
+			}
+		}
+	}
+}
+
+// The crawler and the reports know the same words.
+func TestVocabularyIsOne(t *testing.T) {
+	w := warehouse(t, analyticstest.Data{}, nil)
+	for _, word := range append(slices.Clone(allReasons[1:]), "max_limit_reached", "dial_", "", "user_hangup ") {
+		rows, err := w.SQL(t.Context(), "SELECT known_reason(?)", word.(string))
+		c := schema.Call{DisconnectionReason: []byte(word.(string))}
+		if known := all(t, rows, err)[0][0]; known != (len(c.UnknownWords()) == 0) {
+			t.Errorf("the reason %q is known to SQL: %v, unknown to the crawler: %v", word, known, c.UnknownWords())
+		}
+	}
+	for _, word := range append(slices.Clone(allStatuses[1:]), "", "endedd") {
+		rows, err := w.SQL(t.Context(), "SELECT known_status(?)", word.(string))
+		c := schema.Call{Status: []byte(word.(string))}
+		if known := all(t, rows, err)[0][0]; known != (len(c.UnknownWords()) == 0) {
+			t.Errorf("the status %q is known to SQL: %v, unknown to the crawler: %v", word, known, c.UnknownWords())
+		}
+	}
+}
+
+// A version that only fails never looks better than one that passes calls on, nor
+// does one whose calls end for reasons that nobody knows.
+func TestFailingVersionIsNotBetter(t *testing.T) {
+	var calls []row
+	fails := []row{
+		{"status": "error", "disconnection_reason": "error_voxai"}, {"status": "ended", "disconnection_reason": "flow_error"},
+		{"status": "ended", "disconnection_reason": "inactivity"}, {"status": "ended", "disconnection_reason": "max_duration_reached"},
+		{"status": "error"}, {"status": "error", "disconnection_reason": "user_hangup"}, {"status": "ended", "disconnection_reason": "llm_crashed"},
+		{"status": "crashed"}, {"status": "ended", "disconnection_reason": "user_hangup", "user_turns": int64(0)},
+		{"status": "error", "duration_ms": int64(0), "transcript_state": "empty", "user_turns": nil},
+	}
+	for agent, bad := range fails {
+		for i := range 60 {
+			base := row{"status": "ended", "disconnection_reason": "call_transfer"}
+			if i%3 == 0 {
+				base["disconnection_reason"] = "agent_hangup"
+			}
+			for version, like := range map[string]row{"transfers": base, "fails": bad} {
+				c := row{"call_id": fmt.Sprint(version, agent, i), "agent_id": fmt.Sprint(agent), "agent_version": version, "start_at": int64(1_700_000_000_000 + i),
+					"duration_ms": int64(60_000), "user_turns": int64(2), "total_cost": "1.0000"}
+				for k, v := range like {
+					c[k] = v
+				}
+				calls = append(calls, c)
+			}
+		}
+	}
+	w := warehouse(t, analyticstest.Data{Calls: calls}, nil)
+	rows, err := w.Report(t.Context(), "versions", analytics.Params{})
+	lines := all(t, rows, err)
+	if len(lines) != 2*len(fails) {
+		t.Errorf("%d versions are shown", len(lines))
+	}
+	for _, line := range lines {
+		like := fails[line[0].(string)[0]-'0']
+		v, share := line[7], line[4].(float64)
+		if line[1] == "fails" && (share != 0 || v != "worse" && v != "baseline") || line[1] == "transfers" && (share < 33 || v != "better" && v != "baseline") {
+			t.Errorf("%v: version %s completes %v %%, and is %s", like, line[1], share, v)
+		}
 	}
 }

@@ -37,19 +37,21 @@ const ofConnected = "settlement is_started status disconnection_reason"
 func facts() []fact {
 	return []fact{
 		{"end", "sum_if(calls, NOT is_over)", "settlement", "is not over yet", "are not over yet"},
+		{"words", "sum_if(calls, unknown_word(status, disconnection_reason))", "status disconnection_reason",
+			"has a status or reason that is not known", "have a status or reason that is not known"},
 		{"duration", "sum_if(calls - timed_calls, is_over)", "settlement", "has no known duration", "have no known duration"},
-		{"analysis", "sum_if(calls, settlement = 'ended' AND is_connected AND user_sentiment IS NULL AND NOT opted_out)",
+		{"analysis", "sum_if(calls, lacks_analysis('ended', settlement, is_connected, user_sentiment, opted_out))",
 			ofConnected + " user_sentiment opted_out", "still waits for its analysis", "still wait for their analysis"},
-		{"analysis", "sum_if(calls, settlement = 'expired' AND is_connected AND user_sentiment IS NULL AND NOT opted_out)",
+		{"analysis", "sum_if(calls, lacks_analysis('expired', settlement, is_connected, user_sentiment, opted_out))",
 			ofConnected + " user_sentiment opted_out", "never got an analysis", "never got an analysis"},
 		{"analysis", "sum_if(calls, opted_out)", "opted_out", "opted out of analysis", "opted out of analysis"},
-		{"transcripts", "sum_if(calls, is_over AND transcript_state = 'pending')", "settlement transcript_state",
+		{"transcripts", "sum_if(calls, lacks_transcript(is_over, transcript_state))", "settlement transcript_state",
 			"still waits for its transcript", "still wait for their transcript"},
 		{"transcripts", "sum_if(calls, transcript_state = 'missing')", "transcript_state", "lost its transcript", "lost their transcript"},
 		{"transcripts", "sum_if(calls, opted_out)", "opted_out", "opted out of transcripts", "opted out of transcripts"},
-		{"cost", "sum_if(calls - costed_calls, settlement = 'ended' AND is_connected)", ofConnected, "still waits for its cost", "still wait for their cost"},
-		{"cost", "sum_if(calls - costed_calls, settlement = 'expired' AND is_connected)", ofConnected, "never got a cost", "never got a cost"},
-		{"cost", "total_of(unheld_costs)", unheldCosts, "has a cost that total_cost cannot hold", "have a cost that total_cost cannot hold"},
+		{"cost", "sum_if(calls - costed_calls, lacks_cost('ended', settlement, is_connected))", ofConnected, "still waits for its cost", "still wait for their cost"},
+		{"cost", "sum_if(calls - costed_calls, lacks_cost('expired', settlement, is_connected))", ofConnected, "never got a cost", "never got a cost"},
+		{"cost", "total_of(unheld_costs)", "", "has a cost that total_cost cannot hold", "have a cost that total_cost cannot hold"},
 	}
 }
 
@@ -96,7 +98,7 @@ func (w *Warehouse) Coverage(ctx context.Context, report string, p Params, now t
 // tallyOne reads numbers of selected calls, as one group.
 func (w *Warehouse) tallyOne(ctx context.Context, conn *duck.Conn, names, columns []string, s selection, into ...*int64) error {
 	slices.Sort(columns)
-	return one(ctx, conn, "SELECT "+strings.Join(names, ", ")+" FROM ("+w.tallied(slices.Compact(columns), oneGroup, s)+")", into...)
+	return one(ctx, conn, "SELECT "+strings.Join(names, ", ")+" FROM ("+w.tallied(slices.Compact(columns), nil, s)+")", into...)
 }
 
 // one reads the numbers of a result's one row.

@@ -1,6 +1,9 @@
 package analytics_test
 
 import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -69,5 +72,49 @@ func TestCoverageOfNothingListed(t *testing.T) {
 	}
 	if s := got.String(time.UTC); s != "no span of time is listed completely yet" {
 		t.Error(s)
+	}
+}
+
+// What the line on coverage says of a fact, the report coverage counts as well.
+func TestCoverageLineAndReportAgree(t *testing.T) {
+	calls := randomCalls(rand.New(rand.NewPCG(21, 5)), 400)
+	for i, c := range calls {
+		if i%2 == 0 {
+			c["user_turns"] = int64(i % 3)
+		}
+	}
+	w := warehouse(t, analyticstest.Data{Calls: calls}, nil)
+	rows, err := w.Report(t.Context(), "coverage", analytics.Params{})
+	told := map[string]int64{}
+	for _, line := range all(t, rows, err) {
+		told[line[0].(string)] = line[2].(int64)
+	}
+	lines := ""
+	for _, report := range []string{"agents", "conversation", "durations"} {
+		c, err := w.Coverage(t.Context(), report, analytics.Params{}, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines += c.String(time.UTC) + ", "
+	}
+	for fact, words := range map[string]string{
+		"not over": "are not over yet", "status or reason not known": "have a status or reason that is not known", "duration not known": "have no known duration",
+		"analysis to come": "still wait for their analysis", "analysis given up": "never got an analysis", "transcript to come": "still wait for their transcript",
+		"transcript gone": "lost their transcript", "opted out of storage": "opted out of transcripts", "cost to come": "still wait for their cost", "cost given up": "never got a cost",
+	} {
+		if n := told[fact]; n < 2 || !strings.Contains(lines, fmt.Sprintf(" %d %s", n, words)) {
+			t.Errorf("the report says %d calls: %s; the lines say %s", n, fact, lines)
+		}
+	}
+	asked, never := 0, 0
+	for _, c := range calls {
+		if c["transcript_state"] == "empty" && c["user_turns"] == nil {
+			never++
+		} else if c["transcript_state"] == "empty" {
+			asked++
+		}
+	}
+	if told["nothing to transcribe"] != int64(asked) || told["no transcript asked for"] != int64(never) {
+		t.Errorf("%d were asked for and empty, %d never asked for; the report says %v", asked, never, told)
 	}
 }

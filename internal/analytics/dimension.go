@@ -1,42 +1,67 @@
 package analytics
 
 import (
+	"fmt"
+	"slices"
 	"sort"
+	"strconv"
 	"strings"
+	"time"
+
+	"callhouse/internal/analytics/value"
 )
 
-// dimension is what a report can be grouped by.
+// dimension is what a report can be grouped and narrowed by.
 type dimension struct {
 	expr string // over the view calls, and over the relation tallied
-	// column is the column of tallied that expr needs; document, if it is
-	// documentColumn, how that is made of the stored columns.
-	column, document string
+	// columns are those of tallied that expr needs. Of a key in a document, expr is
+	// the one column, and document says how it is made of the stored columns.
+	columns  []string
+	document string
 	// natural: the keys have an order of their own; otherwise the largest
 	// group comes first.
 	natural bool
+	// valid says whether a text can be a value; nil: every text can.
+	valid func(text string) bool
+	// like is a value, for who gave none that can be.
+	like string
+	// onDay is the value that all calls of a day have, over day; empty: they may have any.
+	onDay string
 }
 
-// dimensions is the one place that says what --by knows. Nothing that a user
-// types becomes SQL but through it.
+// dimensions is the one place that says what --by and --where know. Nothing that
+// a user types becomes SQL but through it.
 func dimensions() map[string]dimension {
+	word := func(column string) dimension { return dimension{expr: column, columns: []string{column}} }
+	date := func(text string) bool { _, err := time.Parse(time.DateOnly, text); return err == nil }
+	month := func(text string) bool { _, err := time.Parse("2006-01", text); return err == nil }
+	hour := func(text string) bool {
+		n, err := strconv.Atoi(text)
+		return err == nil && n >= 0 && n < 24 && strconv.Itoa(n) == text
+	}
+	weekday := func(text string) bool { return slices.Contains(value.Weekdays[:], text) }
 	return map[string]dimension{
-		"agent":                {expr: "agent_id", column: "agent_id"},
-		"agent_version":        {expr: "agent_version", column: "agent_version"},
-		"call_type":            {expr: "call_type", column: "call_type"},
-		"status":               {expr: "status", column: "status"},
-		"disconnection_reason": {expr: "disconnection_reason", column: "disconnection_reason"},
-		"user_sentiment":       {expr: "user_sentiment", column: "user_sentiment"},
-		"variant_label":        {expr: "variant_label", column: "variant_label"},
-		"day":                  {expr: "local_date", column: byDate, natural: true},
-		"week":                 {expr: "week", column: byDate, natural: true},
-		"month":                {expr: "local_month", column: byDate, natural: true},
-		"hour":                 {expr: "local_hour", column: byHour, natural: true},
-		"weekday":              {expr: "weekday", column: byDate, natural: true},
+		"agent":                word("agent_id"),
+		"agent_version":        word("agent_version"),
+		"call_type":            word("call_type"),
+		"status":               word("status"),
+		"disconnection_reason": word("disconnection_reason"),
+		"user_sentiment":       word("user_sentiment"),
+		"variant_label":        word("variant_label"),
+		"outcome":              {expr: "outcome", columns: strings.Fields(ofOutcome)},
+		"outcome_kind":         {expr: "outcome_kind", columns: strings.Fields(ofOutcome)},
+		"day":                  {expr: "local_date", columns: []string{byDate}, natural: true, valid: date, like: "2026-11-20", onDay: "day"},
+		"week":                 {expr: "week", columns: []string{byDate}, natural: true, valid: date, like: "2026-11-16, its Monday", onDay: "week_of(day)"},
+		"month":                {expr: "local_month", columns: []string{byDate}, natural: true, valid: month, like: "2026-11", onDay: "month_of(day)"},
+		"hour":                 {expr: "local_hour", columns: []string{byHour}, natural: true, valid: hour, like: "9, of 0 to 23"},
+		"weekday":              {expr: "weekday", columns: []string{byDate}, natural: true, valid: weekday, like: "Monday", onDay: "weekday_of(day)"},
 	}
 }
 
-// documentColumn is what --by reaches for in a document, as a column.
-const documentColumn = "in_document"
+// shortNames are other spellings that are understood.
+func shortNames() map[string]string {
+	return map[string]string{"version": "agent_version", "variant": "variant_label"}
+}
 
 // documents are the JSON columns that --by reaches into, as in metadata.campaign.
 func documents() []string { return []string{"metadata", "dynamic_variables"} }
@@ -55,26 +80,148 @@ func Dimensions() []string {
 	return out
 }
 
-// oneGroup is the dimension of which all calls are one group.
-var oneGroup = dimension{expr: "CAST(NULL AS VARCHAR)", natural: true}
-
-// dimensionOf returns what by asks for; by is empty for one group of all.
-func dimensionOf(by string) (dimension, error) {
-	if by == "" {
-		return oneGroup, nil
+// dimensionOf returns what a name asks for. n numbers the dimensions of a
+// question, so that two of documents have two columns.
+func dimensionOf(name string, n int) (dimension, error) {
+	if long, ok := shortNames()[name]; ok {
+		name = long
 	}
-	if d, ok := dimensions()[by]; ok {
+	if d, ok := dimensions()[name]; ok {
 		return d, nil
 	}
-	if doc, key, ok := strings.Cut(by, "."); ok && key != "" {
-		for _, d := range documents() {
-			if d == doc {
-				return dimension{expr: documentColumn, column: documentColumn,
-					document: "json_extract_string(" + doc + ", " + quote(pointer(key)) + ")"}, nil
-			}
+	if doc, key, ok := strings.Cut(name, "."); ok && key != "" && slices.Contains(documents(), doc) {
+		column := fmt.Sprint("in_document_", n)
+		return dimension{expr: column, columns: []string{column},
+			document: "document_value(" + doc + ", " + quote(pointer(key)) + ")"}, nil
+	}
+	return dimension{}, unknown("dimension", name, Dimensions())
+}
+
+// inCalls returns how the view calls has the dimension.
+func (d dimension) inCalls() string {
+	if d.document != "" {
+		return d.document
+	}
+	return d.expr
+}
+
+// GroupError says that a question cannot be grouped or narrowed so.
+type GroupError struct{ What, Hint string }
+
+func (e *GroupError) Error() string { return e.What }
+
+// ByNames returns the one or two dimensions of Params.By. A comma inside the key
+// of a document belongs to it, unless a dimension's name follows.
+func ByNames(by string) []string {
+	if by == "" {
+		return nil
+	}
+	var out []string
+	for part := range strings.SplitSeq(by, ",") {
+		_, err := dimensionOf(part, 0)
+		if last := len(out) - 1; last >= 0 && err != nil && strings.Contains(out[last], ".") {
+			out[last] += "," + part
+			continue
+		}
+		out = append(out, part)
+	}
+	return out
+}
+
+// keysOf returns the dimensions that by names: none for one group of all.
+func keysOf(by string) (keys []dimension, err error) {
+	names := ByNames(by)
+	if len(names) > 2 {
+		return nil, &GroupError{"groups are of two dimensions at most, and " + strconv.Itoa(len(names)) + " are given", "narrow the calls by the others: --where NAME=VALUE"}
+	}
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			return nil, &GroupError{"groups are by " + name + " twice", "name two different dimensions"}
+		}
+		d, err := dimensionOf(name, i)
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, d)
+	}
+	return keys, nil
+}
+
+// keyExpr returns the key of a group, each dimension as of says.
+func keyExpr(keys []dimension, of func(dimension) string) string {
+	switch len(keys) {
+	case 0:
+		return "CAST(NULL AS VARCHAR)"
+	case 1:
+		return of(keys[0])
+	}
+	return fmt.Sprintf("struct_pack(first := %s, second := %s)", of(keys[0]), of(keys[1]))
+}
+
+// couldHave returns the statement that makes the macro could_have of the groups.
+func couldHave(keys []dimension) string {
+	condition := "true"
+	for i, d := range keys {
+		key := "key"
+		if len(keys) == 2 {
+			key = []string{"key.first", "key.second"}[i]
+		}
+		if d.onDay != "" {
+			condition += " AND " + key + " = " + d.onDay
 		}
 	}
-	return dimension{}, unknown("dimension", by, Dimensions())
+	return "CREATE OR REPLACE TEMP MACRO could_have(key, day) AS " + condition + ";\n"
+}
+
+// filter narrows the calls to those that have one of the values.
+type filter struct {
+	dimension
+	name   string
+	values []string
+}
+
+// filtersOf reads conditions, as in call_type=outbound. Several of one dimension
+// are alternatives.
+func filtersOf(where []string) (out []filter, err error) {
+	for _, text := range where {
+		name, v, ok := strings.Cut(text, "=")
+		if !ok {
+			return nil, &GroupError{fmt.Sprintf("the condition %q has no value", text), "write NAME=VALUE, as in call_type=outbound; nothing behind the = stands for calls without a value"}
+		}
+		d, err := dimensionOf(name, 2+len(out))
+		if err != nil {
+			return nil, err
+		}
+		if d.valid != nil && v != "" && !d.valid(v) {
+			return nil, &GroupError{fmt.Sprintf("there is no %s %q", name, v), "write it as " + d.like}
+		}
+		at := slices.IndexFunc(out, func(f filter) bool { return f.name == name })
+		if at < 0 {
+			out, at = append(out, filter{dimension: d, name: name}), len(out)
+		}
+		out[at].values = append(out[at].values, v)
+	}
+	return out, nil
+}
+
+// where returns the condition, of the dimension as expr has it. An empty value
+// stands for none.
+func (f filter) where(expr string) string {
+	text := expr
+	if f.natural {
+		text = "CAST(" + expr + " AS VARCHAR)"
+	}
+	var terms []string
+	for _, v := range f.values {
+		if v == "" {
+			terms = append(terms, expr+" IS NULL")
+			if f.natural {
+				continue
+			}
+		}
+		terms = append(terms, text+" = "+quote(v))
+	}
+	return "(" + strings.Join(terms, " OR ") + ")"
 }
 
 // pointer returns the JSON pointer (RFC 6901) to a key of an object; unlike a

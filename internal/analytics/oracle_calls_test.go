@@ -14,10 +14,6 @@ func reasonIs(r row, reason string) bool { return r["disconnection_reason"] == r
 
 func over(r row) bool { return r["settlement"] != "open" }
 
-func contained(r row) bool {
-	return connected(r) && over(r) && !reasonIs(r, "call_transfer") && !reasonIs(r, "voicemail_reached")
-}
-
 // talk is the duration of a connected call.
 func talk(r row) (int64, bool) {
 	ms, ok := r["duration_ms"].(int64)
@@ -60,8 +56,9 @@ func share(part, whole int) any {
 }
 
 func costsOf(g *group) []any {
-	all, timed := new(big.Int), new(big.Int)
-	var costed, containedCalls, ms int64
+	all, timed, told := new(big.Int), new(big.Int), new(big.Int)
+	var costed, completedCalls, ms int64
+	var anyTold bool
 	var anyTalk bool
 	for _, r := range g.calls {
 		u, ok := units(r)
@@ -70,8 +67,12 @@ func costsOf(g *group) []any {
 		}
 		costed++
 		all.Add(all, u)
-		if contained(r) {
-			containedCalls++
+		if completed(r) {
+			completedCalls++
+		}
+		if !person(r) || answered(r) {
+			told.Add(told, u)
+			anyTold = true
 		}
 		if t, ok := talk(r); ok {
 			timed.Add(timed, u)
@@ -79,9 +80,12 @@ func costsOf(g *group) []any {
 			anyTalk = true
 		}
 	}
-	line := []any{g.key, int64(len(g.calls)), nil, nil, nil, nil, costed, containedCalls, nil}
+	line := []any{g.key, int64(len(g.calls)), nil, nil, nil, nil, costed, completedCalls, nil}
 	if costed > 0 {
-		line[2], line[3], line[5] = money(all, 1), money(all, costed), money(all, containedCalls)
+		line[2], line[3] = money(all, 1), money(all, costed)
+	}
+	if anyTold {
+		line[5] = money(told, completedCalls)
 	}
 	if anyTalk {
 		line[4], line[8] = money(new(big.Int).Mul(timed, big.NewInt(60_000)), ms), ms
@@ -103,36 +107,6 @@ func volumeOf(g *group, loc *time.Location) (out [][]any) {
 func said(turn row) bool {
 	s, _ := turn["content"].(string)
 	return turn["role"] == "user" && strings.TrimSpace(s) != ""
-}
-
-func funnelOf(g *group, turns map[any][]row) (out [][]any) {
-	spoke := func(r row) bool { return r["user_turns"] != nil && count(turns[r["call_id"]], said) > 0 }
-	person := func(r row) bool { return connected(r) && !reasonIs(r, "voicemail_reached") }
-	up := count(g.calls, connected)
-	unknown := count(g.calls, func(r row) bool {
-		s := r["transcript_state"]
-		return person(r) && !spoke(r) && (r["user_turns"] == nil && s == "present" || s == "pending" || s == "missing" || s == "withheld")
-	})
-	for _, stage := range []struct {
-		name string
-		n    int
-	}{
-		{"attempted", len(g.calls)},
-		{"connected", up},
-		{"conversed", count(g.calls, func(r row) bool { return person(r) && spoke(r) })},
-		{"contained", count(g.calls, contained)},
-		{"transferred", count(g.calls, func(r row) bool { return connected(r) && reasonIs(r, "call_transfer") })},
-	} {
-		line := []any{g.key, stage.name, int64(stage.n), percentOf(stage.n, len(g.calls)), share(stage.n, up), nil}
-		switch stage.name {
-		case "attempted":
-			line[4] = nil
-		case "conversed":
-			line[5] = int64(unknown)
-		}
-		out = append(out, line)
-	}
-	return out
 }
 
 // wilson solves |p - hits/n| = z √(p(1-p)/n) for p.
@@ -157,7 +131,7 @@ func wilson(hits, n int) (low, high any) {
 func handle(calls []row) any {
 	var total, n int64
 	for _, r := range calls {
-		if ms, ok := talk(r); ok {
+		if ms, ok := talk(r); ok && !reasonIs(r, "voicemail_reached") {
 			total += ms
 			n++
 		}
@@ -166,14 +140,14 @@ func handle(calls []row) any {
 }
 
 func sentimentShare(calls []row, sentiment string) any {
-	rated := count(calls, func(r row) bool { return r["user_sentiment"] != nil })
-	return share(count(calls, func(r row) bool { return r["user_sentiment"] == sentiment }), rated)
+	rated := count(calls, func(r row) bool { return r["user_sentiment"] != nil && !reasonIs(r, "voicemail_reached") })
+	return share(count(calls, func(r row) bool { return r["user_sentiment"] == sentiment && !reasonIs(r, "voicemail_reached") }), rated)
 }
 
 func agentsOf(g *group) (out [][]any) {
 	for _, a := range counted(g, "agent_id") {
-		ended := count(a.calls, func(r row) bool { return connected(r) && over(r) })
-		low, _ := wilson(count(a.calls, contained), ended)
+		whole := count(a.calls, answered)
+		low, _ := wilson(count(a.calls, completed), whole)
 		total, costed := new(big.Int), false
 		for _, r := range a.calls {
 			if u, ok := units(r); ok {
@@ -181,16 +155,16 @@ func agentsOf(g *group) (out [][]any) {
 				costed = true
 			}
 		}
-		line := []any{g.key, a.key, int64(len(a.calls)), percentOf(count(a.calls, connected), len(a.calls)), share(count(a.calls, contained), ended), low,
-			share(count(a.calls, func(r row) bool { return connected(r) && over(r) && reasonIs(r, "call_transfer") }), ended),
+		line := []any{g.key, a.key, int64(len(a.calls)), percentOf(count(a.calls, connected), len(a.calls)), int64(whole), share(count(a.calls, completed), whole), low,
+			share(count(a.calls, func(r row) bool { return answered(r) && outcomeIs(r, "transferred") }), whole),
 			sentimentShare(a.calls, "positive"), sentimentShare(a.calls, "negative"), handle(a.calls), nil}
 		if costed {
-			line[10] = money(total, 1)
+			line[11] = money(total, 1)
 		}
 		out = append(out, line)
 	}
 	sort.SliceStable(out, func(i, j int) bool { // ties stay in the order of counted: by calls, then by name
-		a, b := out[i][5], out[j][5]
+		a, b := out[i][6], out[j][6]
 		if a == nil || b == nil {
 			return a != nil
 		}
@@ -202,7 +176,7 @@ func agentsOf(g *group) (out [][]any) {
 func versionsOf(g *group) (out [][]any) {
 	ended := &group{}
 	for _, r := range g.calls {
-		if connected(r) && over(r) {
+		if answered(r) {
 			ended.calls = append(ended.calls, r)
 		}
 	}
@@ -237,7 +211,7 @@ func versionsOf(g *group) (out [][]any) {
 }
 
 func sideOf(key, agent any, name [2]any, s, base *group, first bool) []any {
-	hits, n := count(s.calls, contained), len(s.calls)
+	hits, n := count(s.calls, completed), len(s.calls)
 	low, high := wilson(hits, n)
 	rated := count(s.calls, func(r row) bool { return r["user_sentiment"] != nil })
 	positive := count(s.calls, func(r row) bool { return r["user_sentiment"] == "positive" })
@@ -246,7 +220,7 @@ func sideOf(key, agent any, name [2]any, s, base *group, first bool) []any {
 	if first {
 		return line
 	}
-	baseHits, baseN := count(base.calls, contained), len(base.calls)
+	baseHits, baseN := count(base.calls, completed), len(base.calls)
 	blow, bhigh := wilson(baseHits, baseN)
 	p, q := percentOf(hits, n), percentOf(baseHits, baseN)
 	from := p - q - math.Hypot(p-low.(float64), bhigh.(float64)-q)
@@ -262,6 +236,8 @@ func sideOf(key, agent any, name [2]any, s, base *group, first bool) []any {
 
 func factsOf(g *group) (out [][]any) {
 	is := func(column, value string) func(row) bool { return func(r row) bool { return r[column] == value } }
+	const optOut = "opt_out_sensitive_data_storage"
+	due := func(r row, settlement string) bool { return r["settlement"] == settlement && linked(r) != "no" }
 	has := func(column string) func(row) bool { return func(r row) bool { return r[column] != nil } }
 	for _, f := range []struct {
 		fact, state string
@@ -269,14 +245,19 @@ func factsOf(g *group) (out [][]any) {
 	}{
 		{"listed", "info", func(row) bool { return true }},
 		{"without a start", "info", func(r row) bool { return r["start_at"] == nil }},
+		{"status or reason not known", "lost", unknownWord},
 		{"not over", "waiting", is("settlement", "open")},
 		{"settled", "good", is("settlement", "settled")},
-		{"analysis or cost to come", "waiting", is("settlement", "ended")},
-		{"analysis or cost given up", "lost", is("settlement", "expired")},
+		{"analysis to come", "waiting", func(r row) bool { return due(r, "ended") && r["user_sentiment"] == nil && r[optOut] != true }},
+		{"analysis given up", "lost", func(r row) bool { return due(r, "expired") && r["user_sentiment"] == nil && r[optOut] != true }},
+		{"cost to come", "waiting", func(r row) bool { return due(r, "ended") && r["total_cost"] == nil }},
+		{"cost given up", "lost", func(r row) bool { return due(r, "expired") && r["total_cost"] == nil }},
+		{"duration not known", "info", func(r row) bool { return over(r) && r["duration_ms"] == nil }},
 		{"transcript there", "good", is("transcript_state", "present")},
-		{"nothing to transcribe", "good", is("transcript_state", "empty")},
-		{"transcript to come", "waiting", is("transcript_state", "pending")},
-		{"opted out of storage", "info", is("transcript_state", "withheld")},
+		{"nothing to transcribe", "good", func(r row) bool { return r["transcript_state"] == "empty" && r["user_turns"] != nil }},
+		{"no transcript asked for", "info", func(r row) bool { return r["transcript_state"] == "empty" && r["user_turns"] == nil }},
+		{"transcript to come", "waiting", func(r row) bool { return over(r) && r["transcript_state"] == "pending" }},
+		{"opted out of storage", "info", func(r row) bool { return r[optOut] == true }},
 		{"transcript gone", "lost", is("transcript_state", "missing")},
 		{"sentiment known", "good", has("user_sentiment")},
 		{"cost known", "good", has("total_cost")},

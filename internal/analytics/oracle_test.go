@@ -1,6 +1,7 @@
 package analytics_test
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -30,25 +31,14 @@ func orNil(r row, column string) any {
 	return nil
 }
 
-func connected(r row) bool {
-	if _, started := r["start_at"].(int64); !started {
-		return false
-	}
-	status, _ := text(r, "status")
-	switch status {
-	case "queued", "registered", "initiated", "ringing", "not_connected", "canceled":
-		return false
-	}
-	reason, _ := text(r, "disconnection_reason")
-	switch reason {
-	case "dial_no_answer", "dial_failed", "concurrency_limit_reached", "insufficient_balance":
-		return false
-	}
-	return true
-}
+// pair is the key of a group by two dimensions.
+type pair struct{ first, second any }
 
 // keyOf is the group of a call.
 func keyOf(r row, by string, loc *time.Location) any {
+	if first, second, two := strings.Cut(by, ","); two {
+		return pair{keyOf(r, first, loc), keyOf(r, second, loc)}
+	}
 	columns := map[string]string{"agent": "agent_id"}
 	column := by
 	if c, ok := columns[by]; ok {
@@ -57,6 +47,12 @@ func keyOf(r row, by string, loc *time.Location) any {
 	switch by {
 	case "":
 		return nil
+	case "outcome":
+		outcome, _ := outcomeOf(r)
+		return outcome
+	case "outcome_kind":
+		_, kind := outcomeOf(r)
+		return kind
 	case "day", "week", "month", "hour", "weekday":
 		ms, ok := r["start_at"].(int64)
 		if !ok {
@@ -103,7 +99,25 @@ func documentKey(r row, doc, key string) any {
 	return nil
 }
 
-func selects(r row, p analytics.Params) bool {
+func selects(r row, p analytics.Params, loc *time.Location) bool {
+	meets := map[string]bool{}
+	for _, condition := range p.Where {
+		name, want, _ := strings.Cut(condition, "=")
+		is := ""
+		switch k := keyOf(r, name, loc).(type) {
+		case nil:
+		case value.Date:
+			is = time.Time(k).Format(time.DateOnly)
+		default:
+			is = fmt.Sprint(k)
+		}
+		meets[name] = meets[name] || is == want
+	}
+	for _, met := range meets {
+		if !met {
+			return false
+		}
+	}
 	ms, started := r["start_at"].(int64)
 	if !p.Since.IsZero() && (!started || ms < p.Since.UnixMilli()) {
 		return false
@@ -130,7 +144,7 @@ func groupsOf(calls []row, p analytics.Params, loc *time.Location) []*group {
 	byKey := map[any]*group{}
 	var out []*group
 	for _, r := range calls {
-		if !selects(r, p) {
+		if !selects(r, p, loc) {
 			continue
 		}
 		k := keyOf(r, p.By, loc)
@@ -157,6 +171,12 @@ func keyLess(a, b any) bool {
 		return b == nil && a != nil
 	}
 	switch a := a.(type) {
+	case pair:
+		b := b.(pair)
+		if a.first != b.first {
+			return keyLess(a.first, b.first)
+		}
+		return keyLess(a.second, b.second)
 	case int64:
 		return a < b.(int64)
 	case value.Date:
@@ -179,7 +199,7 @@ func counted(g *group, column string) []*group {
 func oracle(report string, d analyticstest.Data, p analytics.Params, loc *time.Location) [][]any {
 	var out [][]any
 	if report == "search" {
-		return searched(d.Calls, byCall(d.Turns), p)
+		return searched(d.Calls, byCall(d.Turns), p, loc)
 	}
 	groups := groupsOf(d.Calls, p, loc)
 	if report == "anomalies" {
@@ -187,9 +207,11 @@ func oracle(report string, d analyticstest.Data, p analytics.Params, loc *time.L
 	} else {
 		out = linesOf(report, groups, d, p, loc)
 	}
-	if p.By == "" {
-		for i := range out {
-			out[i] = out[i][1:]
+	for i, line := range out {
+		if k, two := line[0].(pair); two {
+			out[i] = append([]any{k.first, k.second}, line[1:]...)
+		} else if p.By == "" {
+			out[i] = line[1:]
 		}
 	}
 	return out
@@ -213,7 +235,9 @@ func linesOf(report string, groups []*group, d analyticstest.Data, p analytics.P
 		case "volume":
 			out = append(out, volumeOf(g, loc)...)
 		case "funnel":
-			out = append(out, funnelOf(g, turns)...)
+			out = append(out, funnelOf(g)...)
+		case "outcomes":
+			out = append(out, outcomesOf(g)...)
 		case "agents":
 			out = append(out, agentsOf(g)...)
 		case "versions":
@@ -226,6 +250,8 @@ func linesOf(report string, groups []*group, d analyticstest.Data, p analytics.P
 			}
 		case "tools":
 			out = append(out, toolsOf(g, turns)...)
+		case "success":
+			out = append(out, successOf(g, items, p)...)
 		case "extracted":
 			out = append(out, extractedOf(g, items)...)
 		}
@@ -251,10 +277,14 @@ func sortGroups(groups []*group, report string, p analytics.Params, turns, items
 				}
 			case "tools":
 				n += len(usesOf(turns[c["call_id"]]))
+			case "success":
+				for _, line := range successOf(&group{calls: []row{c}}, items, p) {
+					n += int(line[3].(int64))
+				}
 			case "extracted":
 				n += len(items[c["call_id"]])
 			case "versions":
-				if connected(c) && over(c) {
+				if answered(c) {
 					n++
 				}
 			case "distribution":
@@ -276,23 +306,23 @@ func sortGroups(groups []*group, report string, p analytics.Params, turns, items
 }
 
 func ofTime(by string) bool {
+	if first, second, two := strings.Cut(by, ","); two {
+		return ofTime(first) || ofTime(second)
+	}
 	return map[string]bool{"day": true, "week": true, "month": true, "hour": true, "weekday": true}[by]
 }
 
 func percentOf(part, whole int) float64 { return 100 * float64(part) / float64(whole) }
 
 func sentimentOf(g *group) (out [][]any) {
-	rated := 0
-	for _, r := range g.calls {
-		if r["user_sentiment"] != nil {
-			rated++
-		}
-	}
+	isRated := func(r row) bool { return r["user_sentiment"] != nil && !reasonIs(r, "voicemail_reached") }
+	rated := count(g.calls, isRated)
 	for _, part := range counted(g, "user_sentiment") {
 		n := len(part.calls)
-		line := []any{g.key, part.key, int64(n), percentOf(n, len(g.calls)), nil}
+		of := count(part.calls, isRated)
+		line := []any{g.key, part.key, int64(n), percentOf(n, len(g.calls)), nil, int64(of)}
 		if part.key != nil {
-			line[4] = percentOf(n, rated)
+			line[4] = share(of, rated)
 		}
 		out = append(out, line)
 	}
@@ -313,7 +343,7 @@ func disconnectionsOf(g *group) (out [][]any) {
 }
 
 func durationsOf(g *group) []any {
-	var all []int64
+	var all, up []int64
 	var total, talk, handled int64
 	for _, r := range g.calls {
 		ms, ok := r["duration_ms"].(int64)
@@ -323,19 +353,22 @@ func durationsOf(g *group) []any {
 		all = append(all, ms)
 		total += ms
 		if connected(r) {
-			talk += ms
-			handled++
+			up = append(up, ms)
+			if !reasonIs(r, "voicemail_reached") {
+				talk += ms
+				handled++
+			}
 		}
 	}
 	n := int64(len(all))
 	if n == 0 {
-		return []any{g.key, int64(len(g.calls)), nil, nil, nil, nil, nil, nil, nil, int64(0), int64(0), nil}
+		return []any{g.key, int64(len(g.calls)), nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, int64(0), int64(0), nil}
 	}
 	sort.Slice(all, func(i, j int) bool { return all[i] < all[j] })
 	// The smallest value that at least p % of the values do not exceed.
-	rank := func(p int64) int64 { return all[(n*p+99)/100-1] }
-	return []any{g.key, int64(len(g.calls)), mean(total, n), rank(50), rank(90), rank(95), rank(99), all[n-1],
-		mean(talk, handled), n, handled, total}
+	nearest := func(p int64) int64 { return all[(n*p+99)/100-1] }
+	return []any{g.key, int64(len(g.calls)), mean(total, n), nearest(50), nearest(90), nearest(95), nearest(99), all[n-1],
+		rank(up, 50), rank(up, 90), rank(up, 95), rank(up, 99), mean(talk, handled), n, int64(len(up)), total}
 }
 
 // mean rounds halves away from zero.

@@ -3,6 +3,7 @@ package analytics_test
 import (
 	"sort"
 	"strings"
+	"time"
 
 	"callhouse/internal/analytics"
 )
@@ -270,7 +271,7 @@ func extractedOf(g *group, items map[any][]row) (out [][]any) {
 }
 
 // searched is what the report search finds.
-func searched(calls []row, turns map[any][]row, p analytics.Params) (out [][]any) {
+func searched(calls []row, turns map[any][]row, p analytics.Params, loc *time.Location) (out [][]any) {
 	has := func(t row) bool {
 		s, ok := t["content"].(string)
 		for _, w := range p.Words {
@@ -280,7 +281,7 @@ func searched(calls []row, turns map[any][]row, p analytics.Params) (out [][]any
 	}
 	var chosen []row
 	for _, c := range calls {
-		if selects(c, p) {
+		if selects(c, p, loc) {
 			chosen = append(chosen, c)
 		}
 	}

@@ -46,18 +46,19 @@ func randomCalls(r *rand.Rand, n int) []row {
 	var out []row
 	for i := range n {
 		c := row{
-			"call_id":              fmt.Sprintf("call-%06d", i),
-			"agent_id":             maybe(r, .05, "a1-one", "a1-two", "b-three"),
-			"agent_version":        maybe(r, .1, "production", "v262"),
-			"call_type":            maybe(r, .1, "inbound", "outbound", "hologram"),
-			"status":               maybe(r, .05, "ended", "ended", "ended", "not_connected", "canceled", "ongoing", "error", "queued", "dreaming"),
-			"disconnection_reason": maybe(r, .2, "user_hangup", "agent_hangup", "dial_no_answer", "voicemail_reached", "call_transfer", "sunspots"),
-			"user_sentiment":       maybe(r, .3, "positive", "neutral", "negative", "ecstatic"),
-			"variant_label":        maybe(r, .5, "A", "B"),
-			"metadata":             pick(r, documents).raw,
-			"dynamic_variables":    pick(r, documents).raw,
-			"settlement":           pick(r, []string{"open", "ended", "settled", "expired"}),
-			"transcript_state":     pick(r, []string{"pending", "present", "empty", "withheld", "missing"}),
+			"call_id":       fmt.Sprintf("call-%06d", i),
+			"agent_id":      maybe(r, .05, "a1-one", "a1-two", "b-three"),
+			"agent_version": maybe(r, .1, "production", "v262"),
+			"call_type":     maybe(r, .1, "inbound", "outbound", "hologram"),
+			"status":        maybe(r, .05, "ended", "ended", "ended", "ended", "ended", "not_connected", "canceled", "ongoing", "error", "queued", "dreaming"),
+			"disconnection_reason": maybe(r, .2, "user_hangup", "user_hangup", "agent_hangup", "agent_hangup", "dial_no_answer", "voicemail_reached", "call_transfer", "sunspots",
+				"error_voxai", "operator_hangup", "insufficient_balance", "daily_call_limit_reached", "dial_eclipsed"),
+			"user_sentiment":    maybe(r, .3, "positive", "neutral", "negative", "ecstatic"),
+			"variant_label":     maybe(r, .5, "A", "B"),
+			"metadata":          pick(r, documents).raw,
+			"dynamic_variables": pick(r, documents).raw,
+			"settlement":        pick(r, []string{"open", "ended", "settled", "expired"}),
+			"transcript_state":  pick(r, []string{"pending", "present", "empty", "withheld", "missing"}),
 		}
 		if r.Float64() < .9 {
 			at, err := time.Parse(time.RFC3339, pick(r, changes))
@@ -67,7 +68,7 @@ func randomCalls(r *rand.Rand, n int) []row {
 			c["start_at"] = at.UnixMilli() + int64(r.IntN(72))*1_800_000 - 36*1_800_000 + int64(r.IntN(3))
 		}
 		if r.Float64() < .85 {
-			c["duration_ms"] = pick(r, []int64{0, 1, 999, 60_000, 60_000, int64(r.IntN(600_000))})
+			c["duration_ms"] = pick(r, []int64{0, 1, 999, 9_999, 10_000, 60_000, 60_000, int64(r.IntN(600_000))})
 		}
 		if r.Float64() < .7 {
 			c["total_cost"] = pick(r, []string{"0.0000", "0.0001", "120.5000", "99999999999.9999", "-5.0000", fmt.Sprintf("%d.%04d", r.IntN(300), r.IntN(10_000))})

@@ -80,7 +80,7 @@ type extraction struct {
 func randomItems(r *rand.Rand, calls []row) (items []row) {
 	for _, c := range calls {
 		for i := range r.IntN(4) {
-			v := pick(r, []extraction{{`"red"`, "red"}, {`"blue"`, "blue"}, {"true", "true"}, {"1", "1"}, {"1.5", "1.5"}, {nil, nil}, {"null", nil}, {`{"a":1}`, `{"a":1}`}})
+			v := pick(r, []extraction{{`"red"`, "red"}, {`"blue"`, "blue"}, {"true", "true"}, {"true", "true"}, {"false", "false"}, {"1", "1"}, {"1.5", "1.5"}, {nil, nil}, {"null", nil}, {`{"a":1}`, `{"a":1}`}})
 			if r.IntN(2) == 0 {
 				n := r.IntN(30)
 				v = extraction{fmt.Sprintf(`"v%d"`, n), fmt.Sprintf("v%d", n)}

@@ -15,7 +15,9 @@ type Rows struct {
 	rows    *duck.Rows
 	conn    *duck.Conn
 	columns []value.Column
-	hidden  int // leading columns that are not shown
+	hidden  int  // leading columns that are not shown
+	isPair  bool // the first column is a pair of keys, which are shown as two
+	buf     []any
 }
 
 // Columns returns the answer's columns.
@@ -27,6 +29,11 @@ func (r *Rows) Next(ctx context.Context) ([]any, error) {
 	row, err := r.rows.Next(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if r.isPair {
+		pair, _ := row[0].(value.Struct)
+		r.buf = append(append(r.buf[:0], pair.Values...), row[1:]...)
+		return r.buf, nil
 	}
 	return row[r.hidden:], nil
 }
@@ -117,9 +124,15 @@ func (w *Warehouse) report(ctx context.Context, conn *duck.Conn, f *sqlfiles.Fil
 		r.hidden = 1
 		r.columns = r.columns[1:]
 	default:
-		r.columns[0].Name = keyName(p.By, f)
-		r.columns[0].Label = p.By
-		r.columns[0].Key = true
+		names := ByNames(p.By)
+		if r.isPair = len(names) == 2; r.isPair {
+			r.columns = append(describe(r.columns[0].Fields, f), r.columns[1:]...)
+		}
+		for i, name := range names {
+			r.columns[i].Name = keyName(name, f)
+			r.columns[i].Label = name
+			r.columns[i].Key = true
+		}
 	}
 	return r, nil
 }
@@ -140,13 +153,14 @@ const prose = "prose"
 func describe(columns []value.Column, f *sqlfiles.File) []value.Column {
 	out := append([]value.Column(nil), columns...)
 	for i := range out {
+		of := ""
 		if h, ok := f.Column(out[i].Name); ok {
-			out[i].Unit = value.Unit(h.Unit)
+			out[i].Unit, of = value.Unit(h.Unit), h.Of
 			if h.Unit == prose {
 				out[i].Unit, out[i].Wrap = value.NoUnit, true
 			}
 		}
-		out[i].Label = label(out[i])
+		out[i].Label = label(out[i], of)
 		out[i].Null = "(none)"
 		if f.Arguments != "" { // read as a text, where marks of what is not there disturb
 			out[i].Null = ""
@@ -157,12 +171,20 @@ func describe(columns []value.Column, f *sqlfiles.File) []value.Column {
 	return out
 }
 
-// label is a column's heading: its name without the unit, which the cells show.
-func label(c value.Column) string {
+// label is a column's heading: its name without the unit, which the cells show,
+// and what it is a share of.
+func label(c value.Column, of string) string {
 	name := c.Name
 	switch c.Unit {
 	case value.Millis, value.Percent, value.Points:
 		name = strings.TrimSuffix(name, "_"+string(c.Unit))
 	}
-	return strings.ReplaceAll(name, "_", " ")
+	name = strings.ReplaceAll(name, "_", " ")
+	switch of {
+	case "":
+		return name
+	case name:
+		return "of " + of
+	}
+	return name + " of " + of
 }

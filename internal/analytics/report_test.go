@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -155,13 +156,18 @@ func checkReports(t *testing.T, root string, loc *time.Location, data analyticst
 		rows, err := w.Report(t.Context(), f.Name, p)
 		got := all(t, rows, err)
 		compare := diff
-		if f.Name == "agents" || f.Name == "versions" || f.Name == "anomalies" {
+		if isNear(f.Name) {
 			compare = diffNear
 		}
 		if d := compare(oracle(f.Name, data, p, loc), got); d != "" {
 			t.Fatalf("%s of %d calls, %+v, %s (-oracle +report):\n%s", f.Name, len(data.Calls), p, loc, d)
 		}
 	}
+}
+
+// isNear says that a report has square roots in it.
+func isNear(report string) bool {
+	return slices.Contains([]string{"agents", "versions", "anomalies", "outcomes", "success"}, report)
 }
 
 // bound returns the start of some call: a bound that falls on one shows which

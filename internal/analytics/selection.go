@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,8 +21,14 @@ type Params struct {
 	// Since and Until bound start_at, Since inclusive, Until exclusive; a zero
 	// time is no bound. With a bound, calls without a start are left out.
 	Since, Until time.Time
-	// By names a dimension: see Dimensions.
+	// By names a dimension, or two with a comma between: see Dimensions.
 	By string
+	// Where are conditions on dimensions, as in call_type=outbound. Those of one
+	// dimension are alternatives; nothing behind the = is no value.
+	Where []string
+	// Field is what the report success calls one, as in resolved=true; empty: every
+	// field that is true.
+	Field string
 	// Agent is an agent's id, or the beginning of one agent's.
 	Agent string
 	// Call is the call that the report call shows: its id or, with FindCall, the
@@ -38,7 +45,7 @@ func (p Params) bounded() bool { return !p.Since.IsZero() || !p.Until.IsZero() }
 // what belongs to them, and tallied. They are no views of the connection, which
 // DuckDB would plan twice.
 func (w *Warehouse) selected(ctx context.Context, conn *duck.Conn, f *sqlfiles.File, p Params) (string, error) {
-	d, err := dimensionOf(p.By)
+	keys, err := keysOf(p.By)
 	if err != nil {
 		return "", err
 	}
@@ -47,16 +54,16 @@ func (w *Warehouse) selected(ctx context.Context, conn *duck.Conn, f *sqlfiles.F
 		return "", err
 	}
 	from, until := w.wholeDays(p)
-	err = conn.Exec(ctx, fmt.Sprintf("SET VARIABLE largest_first = %t;\nSET VARIABLE grouped = %t;\nSET VARIABLE whole_from = %s;\nSET VARIABLE whole_until = %s;\n",
-		!d.natural, p.By != "", from, until))
+	field, err := fieldVariables(p.Field)
+	if err != nil {
+		return "", err
+	}
+	err = conn.Exec(ctx, couldHave(keys)+field+fmt.Sprintf("SET VARIABLE largest_first = %t;\nSET VARIABLE grouped = %t;\nSET VARIABLE whole_from = %s;\nSET VARIABLE whole_until = %s;\n",
+		!slices.ContainsFunc(keys, func(d dimension) bool { return d.natural }), p.By != "", from, until))
 	if err != nil {
 		return "", fmt.Errorf("select the calls: %w", err)
 	}
-	key := d.expr
-	if d.document != "" {
-		key = d.document
-	}
-	calls := fmt.Sprintf("SELECT %s AS key, calls.* FROM calls WHERE %s", key, s.where(&schema.Calls))
+	calls := fmt.Sprintf("SELECT %s AS key, calls.* FROM calls WHERE %s", keyExpr(keys, dimension.inCalls), s.ofCalls())
 	none := "SELECT CAST(NULL AS VARCHAR) AS key, * FROM (" + emptyRelation(&schema.Calls) + ")" // costs nothing to plan
 	with := []string{"selected AS NOT MATERIALIZED (" + calls + ")"}
 	for _, r := range f.Reads {
@@ -73,7 +80,7 @@ func (w *Warehouse) selected(ctx context.Context, conn *duck.Conn, f *sqlfiles.F
 			if strings.Count(f.SQL, "FROM tallied") > 1 {
 				kept = "MATERIALIZED"
 			}
-			with = append(with, "tallied AS "+kept+" ("+w.tallied(f.Tallies, d, s)+")")
+			with = append(with, "tallied AS "+kept+" ("+w.tallied(f.Tallies, keys, s)+")")
 		}
 	}
 	return strings.Join(with, ",\n"), nil
@@ -98,10 +105,10 @@ func related() map[string]string {
 }
 
 // relatedQuery returns such a relation, as of a WITH list. Its rows carry the
-// start of their call, so that bounds need no join; groups and agents do.
+// start of their call, so that bounds need no join; groups and other conditions do.
 func relatedQuery(name, of string, p Params) string {
 	where := strings.Join(bounds(p, "call_start_at"), " AND ")
-	if p.By == "" && p.Agent == "" {
+	if p.By == "" && p.Agent == "" && len(p.Where) == 0 {
 		return fmt.Sprintf("%s AS NOT MATERIALIZED (SELECT CAST(NULL AS VARCHAR) AS key, * FROM %s WHERE %s)", name, of, where)
 	}
 	return fmt.Sprintf("%s AS NOT MATERIALIZED (SELECT s.key, t.* FROM %s t JOIN (SELECT key, call_id FROM selected) s USING (call_id) WHERE %s)",
@@ -111,11 +118,15 @@ func relatedQuery(name, of string, p Params) string {
 // selection is which calls are selected.
 type selection struct {
 	Params
-	agent string // its id; empty: any
+	agent   string // its id; empty: any
+	filters []filter
 }
 
 func (w *Warehouse) selection(ctx context.Context, conn *duck.Conn, p Params) (s selection, err error) {
 	s.Params = p
+	if s.filters, err = filtersOf(p.Where); err != nil {
+		return s, err
+	}
 	if p.Agent != "" {
 		s.agent, err = w.agent(ctx, conn, p.Agent)
 	}
@@ -136,6 +147,15 @@ func (s selection) where(t *schema.Table) string {
 	}
 	if s.agent != "" {
 		terms = append(terms, "agent_id = "+quote(s.agent))
+	}
+	return strings.Join(terms, " AND ")
+}
+
+// ofCalls returns the condition that the selection is for the rows of the view calls.
+func (s selection) ofCalls() string {
+	terms := []string{s.where(&schema.Calls)}
+	for _, f := range s.filters {
+		terms = append(terms, f.where(f.inCalls()))
 	}
 	return strings.Join(terms, " AND ")
 }
@@ -193,7 +213,7 @@ func (e *AmbiguousError) Error() string {
 
 // agent returns the id of the one agent whose id is prefix or begins with it.
 func (w *Warehouse) agent(ctx context.Context, conn *duck.Conn, prefix string) (string, error) {
-	agents := "(" + w.tallied([]string{"agent_id"}, oneGroup, selection{}) + ")"
+	agents := "(" + w.tallied([]string{"agent_id"}, nil, selection{}) + ")"
 	ids, err := column(ctx, conn, `SELECT DISTINCT agent_id FROM `+agents+` WHERE starts_with(agent_id, ?)
 		ORDER BY agent_id <> ?, agent_id LIMIT 6`, prefix, prefix)
 	if err != nil {

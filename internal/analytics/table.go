@@ -44,17 +44,15 @@ func (w *Warehouse) table(ctx context.Context, conn *duck.Conn, f *sqlfiles.File
 	if start != "" {
 		terms = bounds(p, start)
 	}
-	_, ofAgent := f.Column("agent_id")
-	_, ofCall := f.Column("call_id")
-	if p.Agent != "" && ofCall {
-		id, err := w.agent(ctx, conn, p.Agent)
+	if _, ofCall := f.Column("call_id"); ofCall && (p.Agent != "" || len(p.Where) > 0) {
+		s, err := w.selection(ctx, conn, p)
 		if err != nil {
 			return nil, err
 		}
-		if ofAgent {
-			terms = append(terms, "agent_id = "+quote(id))
+		if f.Name == "calls" {
+			terms = append(terms, s.ofCalls())
 		} else {
-			terms = append(terms, "call_id IN (SELECT call_id FROM calls WHERE agent_id = "+quote(id)+")")
+			terms = append(terms, "call_id IN (SELECT call_id FROM calls WHERE "+s.ofCalls()+")")
 		}
 	}
 	return conn.Query(ctx, "SELECT * FROM "+f.Name+" WHERE "+strings.Join(terms, " AND "))

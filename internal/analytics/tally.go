@@ -15,13 +15,6 @@ const (
 	byHour = "local_hour"
 )
 
-// unheldCosts is the number of calls with a cost that total_cost cannot hold.
-// Files of tallies know it since a format version.
-const (
-	unheldCosts = "unheld_costs"
-	unheldSince = 3
-)
-
 // hoursAgo is longer ago than any call, in hours before 1970.
 const hoursAgo = 1_000_000_000
 
@@ -32,50 +25,71 @@ const hoursAgo = 1_000_000_000
 // the columns as they are stored first, and to ask of each group what is
 // connected, which day it was and so on, takes a third of the time of asking it
 // of every call. For a compacted month the groups lie in the snapshot already.
-// columns are those by which it counts; those that the group d needs are added.
-// With unheldCosts among them that number is told, which tallies before format
-// version 3 lack.
-func (w *Warehouse) tallied(columns []string, d dimension, s selection) string {
-	whole := slices.Contains(columns, unheldCosts)
-	columns = slices.DeleteFunc(slices.Clone(columns), func(c string) bool { return c == unheldCosts })
-	if d.column != "" && !slices.Contains(columns, d.column) {
-		columns = append(columns, d.column)
+// columns are those by which it counts; those that groups and conditions need are added.
+func (w *Warehouse) tallied(columns []string, keys []dimension, s selection) string {
+	columns = slices.Clone(columns)
+	made := map[string]string{} // of documents
+	need := func(d dimension) {
+		for _, c := range d.columns {
+			if !slices.Contains(columns, c) {
+				columns = append(columns, c)
+			}
+			if d.document != "" {
+				made[c] = d.document
+			}
+		}
+	}
+	for _, d := range keys {
+		need(d)
+	}
+	where := "true"
+	for _, f := range s.filters {
+		need(f.dimension)
+		where += " AND " + f.where(f.expr)
 	}
 	if slices.Contains(columns, byHour) { // tells the date as well
 		columns = slices.DeleteFunc(columns, func(c string) bool { return c == byDate })
 	}
-	return fmt.Sprintf("SELECT %s AS key, *\nFROM (SELECT *%s\nFROM (SELECT *%s\nFROM (%s)))",
-		d.expr, tallyFacts(columns), tallyStart(columns), w.counted(columns, d, s, whole))
+	counted := fmt.Sprintf("SELECT *%s\nFROM (%s)", tallyStart(columns), w.counted(columns, made, s))
+	expr := func(d dimension) string { return d.expr }
+	return fmt.Sprintf("SELECT %s AS key, *\nFROM (%s)\nWHERE %s", keyExpr(keys, expr), withFacts(columns, counted), where)
 }
 
 // counted returns the SELECT of the groups, and of numbers of them. A group may
-// have several rows. whole says that all the numbers are asked for.
-func (w *Warehouse) counted(columns []string, d dimension, s selection, whole bool) string {
+// have several rows.
+func (w *Warehouse) counted(columns []string, made map[string]string, s selection) string {
 	table := w.tallyOf(columns, s)
-	tallies, calls := w.split(table, s, whole)
+	tallies, calls := w.split(table, s)
 	if len(tallies) == 0 {
-		return w.countCalls("stored.calls", columns, d, s)
+		return w.countCalls("stored.calls", columns, made, s)
 	}
 	var stored []string
 	for _, c := range columns {
-		stored = append(stored, w.tallyColumn(c, d, table))
+		stored = append(stored, w.tallyColumn(c, made, table))
 	}
+	// Quarters of an hour are many rows: what an outcome is, which takes longer to say
+	// than which day it was, is asked of those of a day together.
+	grouped := ""
 	for _, n := range numbers {
-		stored = append(stored, n.name)
+		if table == &schema.QuarterTallies && slices.Contains(columns, "short_step") {
+			stored, grouped = append(stored, n.add+"("+n.name+") AS "+n.name), "\nGROUP BY ALL"
+		} else {
+			stored = append(stored, n.name)
+		}
 	}
-	text := fmt.Sprintf("SELECT %s\nFROM (%s)\nWHERE %s",
-		strings.Join(stored, ", "), relation(w.snap, tallies, table, false), s.where(table))
+	text := fmt.Sprintf("SELECT %s\nFROM (%s)\nWHERE %s%s",
+		strings.Join(stored, ", "), relation(w.snap, tallies, table, false), s.where(table), grouped)
 	if len(calls) == 0 {
 		return text
 	}
-	return text + "\nUNION ALL\n" + w.countCalls("("+relation(w.snap, calls, &schema.Calls, false)+")", columns, d, s)
+	return text + "\nUNION ALL\n" + w.countCalls("("+relation(w.snap, calls, &schema.Calls, false)+")", columns, made, s)
 }
 
 // countCalls returns the SELECT that counts calls.
-func (w *Warehouse) countCalls(from string, columns []string, d dimension, s selection) string {
+func (w *Warehouse) countCalls(from string, columns []string, made map[string]string, s selection) string {
 	var inner []string
 	for _, c := range columns {
-		inner = append(inner, w.tallyColumn(c, d, &schema.Calls))
+		inner = append(inner, w.tallyColumn(c, made, &schema.Calls))
 	}
 	for _, n := range numbers {
 		inner = append(inner, n.of+" AS "+n.name)
@@ -84,18 +98,19 @@ func (w *Warehouse) countCalls(from string, columns []string, d dimension, s sel
 		strings.Join(inner, ", "), from, s.where(&schema.Calls))
 }
 
-// numbers are what tallied knows of the calls that a row stands for, and how that
-// is counted. What a report does not ask for is not computed.
-var numbers = []struct{ name, of string }{
-	{"calls", "count(*)"},
-	{"timed_calls", "count(duration_ms)"},
-	{"total_ms", "sum(duration_ms)"},
-	{"max_ms", "max(duration_ms)"},
-	{"costed_calls", "count(total_cost)"},
-	{"total_cost", "sum(total_cost)"},
-	{"timed_cost", "sum(total_cost) FILTER (duration_ms IS NOT NULL)"},
-	{"costed_ms", "sum(duration_ms) FILTER (total_cost IS NOT NULL)"},
-	{unheldCosts, "count(*) FILTER (cost_unheld(total_cost, extra))"},
+// numbers are what tallied knows of the calls that a row stands for, how that is
+// counted, and how the numbers of several rows add up. What a report does not ask
+// for is not computed.
+var numbers = []struct{ name, of, add string }{
+	{"calls", "count(*)", "sum"},
+	{"timed_calls", "count(duration_ms)", "sum"},
+	{"total_ms", "sum(duration_ms)", "sum"},
+	{"max_ms", "max(duration_ms)", "max"},
+	{"costed_calls", "count(total_cost)", "sum"},
+	{"total_cost", "sum(total_cost)", "sum"},
+	{"timed_cost", "sum(total_cost) FILTER (duration_ms IS NOT NULL)", "sum"},
+	{"costed_ms", "sum(duration_ms) FILTER (total_cost IS NOT NULL)", "sum"},
+	{"unheld_costs", "count(*) FILTER (cost_unheld(total_cost, extra))", "sum"},
 }
 
 // tallyOf returns the smallest of the tables of tallies that knows all of the
@@ -125,15 +140,15 @@ func (w *Warehouse) tells(t *schema.Table, column string) bool {
 
 // split returns the files of a table of tallies that stand for all the calls
 // that are selected of their month, and the files of the other calls. Files of
-// which none is selected are in neither. whole leaves tallies to calls that lack a
-// number.
-func (w *Warehouse) split(t *schema.Table, s selection, whole bool) (tallies, calls []*layout.File) {
+// which none is selected are in neither. Tallies of old formats, which know less,
+// are left alone.
+func (w *Warehouse) split(t *schema.Table, s selection) (tallies, calls []*layout.File) {
 	if t == nil {
 		return nil, nil
 	}
 	byPeriod := map[string]*layout.File{}
 	for _, f := range w.snap.Manifest.FilesOf(t.Name) {
-		if !whole || f.Format >= unheldSince {
+		if f.Format >= layout.TallyVersion {
 			byPeriod[f.Period] = f
 		}
 	}
@@ -150,8 +165,9 @@ func (w *Warehouse) split(t *schema.Table, s selection, whole bool) (tallies, ca
 	return tallies, calls
 }
 
-// tallyColumn returns how a column of tallied is made of those of a table.
-func (w *Warehouse) tallyColumn(name string, d dimension, from *schema.Table) string {
+// tallyColumn returns how a column of tallied is made of those of a table; made
+// says it of those of documents.
+func (w *Warehouse) tallyColumn(name string, made map[string]string, from *schema.Table) string {
 	switch {
 	case name == byDate:
 		return "CAST(make_timestamp(" + w.localMicros + ") AS DATE) AS local_date"
@@ -167,8 +183,10 @@ func (w *Warehouse) tallyColumn(name string, d dimension, from *schema.Table) st
 		return "coalesce(opt_out_sensitive_data_storage, false) AS opted_out"
 	case name == "duration_step":
 		return fmt.Sprintf("duration_ms // %d * %d AS duration_step", schema.DurationStep, schema.DurationStep)
-	case name == documentColumn:
-		return d.document + " AS " + documentColumn
+	case name == "short_step":
+		return "short_step_of(duration_ms) AS short_step"
+	case made[name] != "":
+		return made[name] + " AS " + name
 	}
 	return ident(name)
 }
@@ -184,29 +202,57 @@ func tallyStart(columns []string) string {
 	return ""
 }
 
-// tallyFacts returns what follows from the columns, as in the view calls.
-func tallyFacts(columns []string) string {
-	var b strings.Builder
-	for _, f := range []struct{ name, expr, from string }{
+// What an outcome is made of.
+const (
+	ofSpeech  = "transcript_state caller_spoke"
+	ofOutcome = "settlement is_started status disconnection_reason short_step " + ofSpeech
+)
+
+// derived is what follows from columns of tallied, as in the view calls.
+type derived struct{ name, expr, from string }
+
+// derivedFacts are in layers, each made of the columns and the layers before: SQL that
+// names a column of its own SELECT would be made of a copy of its text.
+func derivedFacts() [][]derived {
+	return [][]derived{{
 		{"is_over", "call_over(settlement)", "settlement"},
 		{"is_connected", "call_connected(is_started, status, disconnection_reason)", "is_started status disconnection_reason"},
 		{"is_voicemail", "call_voicemail(disconnection_reason)", "disconnection_reason"},
-		{"is_transferred", "call_transferred(disconnection_reason)", "disconnection_reason"},
-		{"is_contained", "is_connected AND is_over AND NOT is_transferred AND NOT is_voicemail", "is_started status disconnection_reason settlement"},
-		{"is_conversed", "is_connected AND NOT is_voicemail AND caller_spoke", "is_started status disconnection_reason caller_spoke"},
+		{"spoke", "call_spoke(caller_spoke, transcript_state)", ofSpeech},
 		{"local_hour", "hour(local_start)", byHour},
 		{"local_date", "CAST(local_start AS DATE)", byHour},
 		{"weekday", "weekday_of(local_start)", "local_start"},
 		{"week", "week_of(local_start)", "local_start"},
 		{"local_month", "month_of(local_start)", "local_start"},
-	} {
-		known := true
-		for _, c := range strings.Fields(f.from) {
-			known = known && (slices.Contains(columns, c) || c == "local_start" && tallyStart(columns) != "")
+	}, {
+		{"is_conversed", "call_conversed(is_connected, is_voicemail, spoke)", "is_started status disconnection_reason " + ofSpeech},
+		{"outcome_kind", "call_kind(is_over, is_connected, status, disconnection_reason, transcript_state, spoke, short_step)", ofOutcome},
+	}, {
+		{"outcome", "outcome_of(outcome_kind)", ofOutcome},
+	}, {
+		{"is_answered", "outcome_answered(outcome, is_over, spoke)", ofOutcome},
+		{"is_unheard", "outcome_unheard(outcome, is_over, spoke)", ofOutcome},
+		{"is_completed", "outcome = 'completed'", ofOutcome},
+	}}
+}
+
+// withFacts returns a SELECT of rows that have the columns, and of what follows
+// from these.
+func withFacts(columns []string, from string) string {
+	for _, layer := range derivedFacts() {
+		var b strings.Builder
+		for _, f := range layer {
+			known := true
+			for _, c := range strings.Fields(f.from) {
+				known = known && (slices.Contains(columns, c) || c == "local_start" && tallyStart(columns) != "")
+			}
+			if known {
+				fmt.Fprintf(&b, ", %s AS %s", f.expr, f.name)
+			}
 		}
-		if known {
-			fmt.Fprintf(&b, ", %s AS %s", f.expr, f.name)
+		if b.Len() > 0 {
+			from = fmt.Sprintf("SELECT *%s\nFROM (%s)", b.String(), from)
 		}
 	}
-	return b.String()
+	return from
 }

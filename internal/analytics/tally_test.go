@@ -62,11 +62,11 @@ func TestTalliesEqualTheOracle(t *testing.T) {
 			if p.Agent != "" {
 				q.Agent = "a1-one" // the oracle knows no beginnings
 			}
-			for _, name := range []string{"sentiment", "disconnections", "durations", "distribution", "costs", "volume", "funnel", "agents", "versions", "coverage", "anomalies"} {
+			for _, name := range []string{"sentiment", "disconnections", "durations", "distribution", "costs", "volume", "funnel", "outcomes", "agents", "versions", "coverage", "anomalies"} {
 				rows, err := w.Report(t.Context(), name, p)
 				got := all(t, rows, err)
 				compare := diff
-				if name == "agents" || name == "versions" || name == "anomalies" {
+				if isNear(name) {
 					compare = diffNear
 				}
 				if d := compare(oracle(name, d, q, loc), got); d != "" {
@@ -102,9 +102,9 @@ func TestTalliesSpareTheCalls(t *testing.T) {
 		p       analytics.Params
 		spared  bool
 	}{
-		{"sentiment disconnections costs distribution funnel agents versions coverage volume anomalies", analytics.Params{}, true},
+		{"sentiment disconnections costs distribution funnel outcomes agents versions coverage volume anomalies", analytics.Params{}, true},
 		{"sentiment disconnections costs funnel agents versions coverage", analytics.Params{By: "variant_label"}, true},
-		{"sentiment disconnections costs volume", analytics.Params{By: "day"}, true},
+		{"sentiment disconnections costs volume funnel outcomes", analytics.Params{By: "day"}, true},
 		{"sentiment disconnections costs volume anomalies", analytics.Params{By: "weekday", Since: day, Until: day.AddDate(0, 0, 7)}, true},
 		{"sentiment agents funnel", analytics.Params{Since: day.AddDate(0, 0, -24)}, true},
 		{"sentiment agents funnel", analytics.Params{Agent: "b", By: "call_type"}, true},

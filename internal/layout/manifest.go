@@ -21,6 +21,10 @@ import (
 // the key FormatKey. A higher one is refused, a lower one is read.
 const FormatVersion = 3
 
+// TallyVersion is the lowest format version whose tallies are read: those of
+// earlier ones count by fewer columns, and are passed over.
+const TallyVersion = 3
+
 // FormatKey is the key of the format version in a Parquet file's metadata.
 const FormatKey = "callhouse.format_version"
 

@@ -231,15 +231,8 @@ func (c *Call) UserTurns() Opt[int32] {
 // its content is not blank.
 func (t *Turn) ByUser() bool { return string(t.Role) == "user" && !blank(t.Content) }
 
-// blank says whether a text holds nothing but spaces: those of \s in RE2.
-func blank(text []byte) bool {
-	for _, b := range text {
-		if b > ' ' || b != ' ' && b != '\t' && b != '\n' && b != '\f' && b != '\r' {
-			return false
-		}
-	}
-	return true
-}
+// blank says whether a text holds nothing but white space, of any script.
+func blank(text []byte) bool { return len(bytes.TrimSpace(text)) == 0 }
 
 // turnCount is the number of turns for the column turn_count.
 func turnCount(turns []Turn) Opt[int32] {

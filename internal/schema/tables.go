@@ -192,7 +192,9 @@ var Runs = Table{Name: "runs", Columns: []Column{
 
 // WordTallies holds, of one file of calls, how many there are for each
 // combination of these words, and sums over them. caller_spoke says whether
-// user_turns is above 0, and is null where that is. Sums are null where nothing
+// user_turns is above 0, and is null where that is. short_step is the step of 5
+// seconds that a call lasted, from 0 to 10 seconds, which stands for all longer
+// ones; null where the duration is not known. Sums are null where nothing
 // was summed; timed_cost is the cost of calls whose duration is known, costed_ms
 // the duration of those whose cost is. unheld_costs is [Call.CostUnheld]; files
 // before version 3 have none.
@@ -209,6 +211,7 @@ var WordTallies = Table{Name: "word_tallies", Columns: append([]Column{
 	{"opted_out", 10, Bool, true},
 	{"is_started", 11, Bool, true},
 	{"caller_spoke", 12, Bool, false},
+	{"short_step", 13, Int64, false},
 }, tallied...)}
 
 // QuarterTallies holds the same numbers for each quarter of an hour in which
@@ -220,6 +223,9 @@ var QuarterTallies = Table{Name: "quarter_tallies", Columns: append([]Column{
 	{"disconnection_reason", 3, Word, false},
 	{"user_sentiment", 4, Word, false},
 	{"settlement", 5, Word, true},
+	{"transcript_state", 6, Word, true},
+	{"caller_spoke", 7, Bool, false},
+	{"short_step", 8, Int64, false},
 }, tallied...)}
 
 // LengthTallies holds the same numbers for each step of 5 seconds that calls last.

@@ -16,6 +16,8 @@ const (
 	Quarter = 15 * 60 * 1000
 	// DurationStep is the step of LengthTallies in ms.
 	DurationStep = 5000
+	// LastShortStep is the last short_step.
+	LastShortStep = 2 * DurationStep
 	// A table is given up that would have more rows than this: of words or lengths
 	// in all, of quarters in one of them. Its calls are not alike enough to gain
 	// from it, and these bound the memory.
@@ -46,7 +48,30 @@ type wordKey struct {
 	settlement Settlement
 	optedOut   bool
 	started    bool
-	spoke      Opt[bool]
+	speech     speechKey
+}
+
+// speechKey is what tells whether the caller said something.
+type speechKey struct {
+	spoke Opt[bool]
+	step  Opt[int64]
+}
+
+func speechOf(c *Call, userTurns Opt[int32]) speechKey {
+	k := speechKey{spoke: Opt[bool]{V: userTurns.V > 0, OK: userTurns.OK}}
+	if c.DurationMS.OK {
+		k.step = Some(min(max(c.DurationMS.V/DurationStep*DurationStep, 0), LastShortStep))
+	}
+	return k
+}
+
+func (k speechKey) compare(o speechKey) int {
+	return cmp.Or(compareBool(k.spoke.OK, o.spoke.OK), compareBool(k.spoke.V, o.spoke.V),
+		compareBool(k.step.OK, o.step.OK), cmp.Compare(k.step.V, o.step.V))
+}
+
+func (k speechKey) append(row parquet.Row) parquet.Row {
+	return append(row, boolValue(k.spoke, len(row)), int64Value(k.step, len(row)+1))
 }
 
 type lengthKey struct {
@@ -58,6 +83,8 @@ type lengthKey struct {
 type quarterKey struct {
 	words      [3]uint32
 	settlement Settlement
+	state      TranscriptState
+	speech     speechKey
 }
 
 // sums are the numbers of a row.
@@ -85,12 +112,13 @@ func (t *Tallies) Add(c *Call, userTurns Opt[int32]) error {
 		}
 		t.quarter = q
 	}
+	speech := speechOf(c, userTurns)
 	status, reason, sentiment := t.id(c.Status), t.id(c.DisconnectionReason), t.id(c.UserSentiment)
 	if !t.givenUp[&WordTallies] {
 		count(t, &WordTallies, t.byWord, mostWordTallies, c, wordKey{
 			words: [...]uint32{t.id(c.AgentID), t.id(c.AgentVersion), t.id(c.CallType), status, reason, sentiment, t.id(c.VariantLabel)},
 			state: c.TranscriptState, settlement: c.Settlement, optedOut: c.OptOut.V, started: c.StartAt.OK,
-			spoke: Opt[bool]{V: userTurns.V > 0, OK: userTurns.OK},
+			speech: speech,
 		})
 	}
 	if !t.givenUp[&LengthTallies] {
@@ -102,7 +130,7 @@ func (t *Tallies) Add(c *Call, userTurns Opt[int32]) error {
 	}
 	if !t.givenUp[&QuarterTallies] {
 		count(t, &QuarterTallies, t.byTime, mostQuarterTallies, c,
-			quarterKey{words: [...]uint32{status, reason, sentiment}, settlement: c.Settlement})
+			quarterKey{words: [...]uint32{status, reason, sentiment}, settlement: c.Settlement, state: c.TranscriptState, speech: speech})
 	}
 	return nil
 }
@@ -150,15 +178,13 @@ func (t *Tallies) Close() error {
 	}
 	return handOn(t, &WordTallies, t.byWord, func(a, b wordKey) int {
 		return cmp.Or(t.compare(a.words[:], b.words[:]), cmp.Compare(a.state, b.state), cmp.Compare(a.settlement, b.settlement),
-			compareBool(a.optedOut, b.optedOut), compareBool(a.started, b.started),
-			compareBool(a.spoke.OK, b.spoke.OK), compareBool(a.spoke.V, b.spoke.V))
+			compareBool(a.optedOut, b.optedOut), compareBool(a.started, b.started), a.speech.compare(b.speech))
 	}, func(row parquet.Row, k wordKey) parquet.Row {
-		return append(t.texts(row, k.words[:]),
+		return k.speech.append(append(t.texts(row, k.words[:]),
 			requiredText(wordBytes(transcriptBytes[:], k.state), 7),
 			requiredText(wordBytes(settlementBytes[:], k.settlement), 8),
 			parquet.BooleanValue(k.optedOut).Level(0, 0, 9),
-			parquet.BooleanValue(k.started).Level(0, 0, 10),
-			boolValue(k.spoke, 11))
+			parquet.BooleanValue(k.started).Level(0, 0, 10)))
 	})
 }
 
@@ -177,10 +203,12 @@ func quarterOf(start Opt[int64]) Opt[int64] {
 // endQuarter hands on the rows of a quarter of an hour.
 func (t *Tallies) endQuarter() error {
 	err := handOn(t, &QuarterTallies, t.byTime, func(a, b quarterKey) int {
-		return cmp.Or(t.compare(a.words[:], b.words[:]), cmp.Compare(a.settlement, b.settlement))
+		return cmp.Or(t.compare(a.words[:], b.words[:]), cmp.Compare(a.settlement, b.settlement), cmp.Compare(a.state, b.state),
+			a.speech.compare(b.speech))
 	}, func(row parquet.Row, k quarterKey) parquet.Row {
-		return append(t.texts(append(row, instantValue(t.quarter, 0)), k.words[:]),
-			requiredText(wordBytes(settlementBytes[:], k.settlement), 4))
+		return k.speech.append(append(t.texts(append(row, instantValue(t.quarter, 0)), k.words[:]),
+			requiredText(wordBytes(settlementBytes[:], k.settlement), 4),
+			requiredText(wordBytes(transcriptBytes[:], k.state), 5)))
 	})
 	if err != nil {
 		return err

@@ -117,6 +117,31 @@ func countAll(calls []*Call, key func(*Call) []string) map[string]string {
 	return out
 }
 
+// spoke is caller_spoke, short short_step.
+func spoke(c *Call) string {
+	if !c.TurnCount.OK {
+		return "null"
+	}
+	for _, turn := range c.Turns {
+		if string(turn.Role) == "user" && strings.TrimSpace(string(turn.Content)) != "" {
+			return "true"
+		}
+	}
+	return "false"
+}
+
+func short(c *Call) string {
+	switch ms := c.DurationMS; {
+	case !ms.OK:
+		return "null"
+	case ms.V < 5_000:
+		return "0"
+	case ms.V < 10_000:
+		return "5000"
+	}
+	return "10000"
+}
+
 func orNull(word []byte) string {
 	if word == nil {
 		return "null"
@@ -148,12 +173,12 @@ func TestTallies(t *testing.T) {
 				Status: word("status", "ended", "v1"), DisconnectionReason: word("reason", "x"), UserSentiment: word("sentiment", "positive"),
 				VariantLabel: word("variant", "a", "B"),
 				StartAt:      number("start", -1, 0, 1, Quarter-1, Quarter, 5*Quarter, 5*Quarter+7, -Quarter, -Quarter-1),
-				DurationMS:   number("duration", 0, 1, 4_999, 5_000, -3, -5_001), TotalCost: money("cost", "0", "12.5", "-0.0001", "0.000000000000000001", "-999999999999999"),
+				DurationMS:   number("duration", 0, 1, 4_999, 5_000, 9_999, 10_000, 15_000, -3, -5_001), TotalCost: money("cost", "0", "12.5", "-0.0001", "0.000000000000000001", "-999999999999999"),
 				TranscriptState: TranscriptState(rapid.IntRange(0, 4).Draw(t, "state")), Settlement: Settlement(rapid.IntRange(0, 3).Draw(t, "settlement")),
 				OptOut: Opt[bool]{V: rapid.Bool().Draw(t, "opted out"), OK: true},
 			}
 			for range rapid.IntRange(0, 2).Draw(t, "turns") {
-				c.Turns = append(c.Turns, Turn{Role: word("role", "user", "agent"), Content: word("content", " \n", "Hi", "\t.")})
+				c.Turns = append(c.Turns, Turn{Role: word("role", "user", "agent"), Content: word("content", " \n", "\u3000\u00a0", "Hi", "\t.")})
 				c.TurnCount = turnCount(c.Turns)
 			}
 			c.Extra = word("extra", `{"x":"5"}`, `{"call_cost":{"total_cost":"five"}}`, `{"call_cost":"free"}`)
@@ -164,18 +189,9 @@ func TestTallies(t *testing.T) {
 		})
 		rows, order, tallies := tally(t, calls)
 		want := countAll(calls, func(c *Call) []string {
-			spoke := "null"
-			if c.TurnCount.OK {
-				spoke = "false"
-				for _, turn := range c.Turns {
-					if string(turn.Role) == "user" && strings.TrimSpace(string(turn.Content)) != "" {
-						spoke = "true"
-					}
-				}
-			}
 			return []string{orNull(c.AgentID), orNull(c.AgentVersion), orNull(c.CallType), orNull(c.Status), orNull(c.DisconnectionReason),
 				orNull(c.UserSentiment), orNull(c.VariantLabel), c.TranscriptState.String(), c.Settlement.String(),
-				fmt.Sprint(c.OptOut.V), fmt.Sprint(c.StartAt.OK), spoke}
+				fmt.Sprint(c.OptOut.V), fmt.Sprint(c.StartAt.OK), spoke(c), short(c)}
 		})
 		if d := gocmp.Diff(want, rows[&WordTallies]); d != "" {
 			t.Fatalf("word_tallies (-want +got):\n%s", d)
@@ -185,7 +201,8 @@ func TestTallies(t *testing.T) {
 			if c.StartAt.OK {
 				quarter = fmt.Sprint(int64(math.Floor(float64(c.StartAt.V)/Quarter)) * Quarter * 1000)
 			}
-			return []string{quarter, orNull(c.Status), orNull(c.DisconnectionReason), orNull(c.UserSentiment), c.Settlement.String()}
+			return []string{quarter, orNull(c.Status), orNull(c.DisconnectionReason), orNull(c.UserSentiment), c.Settlement.String(),
+				c.TranscriptState.String(), spoke(c), short(c)}
 		})
 		if d := gocmp.Diff(want, rows[&QuarterTallies]); d != "" {
 			t.Fatalf("quarter_tallies (-want +got):\n%s", d)

@@ -1,6 +1,7 @@
 package schema
 
-// The words known for a field. Others are kept as they are, and counted.
+// The words known for a field. Others are kept as they are, and counted. What a
+// status or a reason means is said in sql/macros.sql, which knows the same ones.
 
 func knownCallType(w []byte) bool {
 	switch string(w) {
@@ -23,7 +24,9 @@ func knownReason(w []byte) bool {
 	switch string(w) {
 	case "user_hangup", "agent_hangup", "dial_no_answer", "dial_failed", "voicemail_reached",
 		"concurrency_limit_reached", "insufficient_balance", "error_voxai", "max_duration_reached",
-		"inactivity", "flow_error", "call_transfer":
+		"inactivity", "flow_error", "call_transfer",
+		"dial_busy", "dial_declined", "orphaned_no_agent_pickup", "blocked_number", "operator_hangup",
+		"daily_call_limit_reached", "hourly_call_limit_reached":
 		return true
 	}
 	return false

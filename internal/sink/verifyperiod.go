@@ -232,6 +232,10 @@ func (p *periodCheck) order(last, call *schema.Call) {
 	}
 }
 
+// blankVersion is the lowest format version whose user_turns leave out turns of any
+// white space: earlier ones knew that of ASCII alone.
+const blankVersion = 3
+
 // call verifies one call, whose row is given too, with its turns and items.
 func (p *periodCheck) call(call *schema.Call, row parquet.Row) error {
 	bad := func(kind, format string, args ...any) { p.v.bad.add(kind, p.calls.at, format, args...) }
@@ -262,7 +266,7 @@ func (p *periodCheck) call(call *schema.Call, row parquet.Row) error {
 	if int32(turns) != call.TurnCount.V {
 		bad("count", "call %s has %d turns, and says %d", call.ID, turns, call.TurnCount.V)
 	}
-	if p.userTurns >= 0 {
+	if p.userTurns >= 0 && p.calls.r.version >= blankVersion {
 		if says := userTurnsIn(row, p.userTurns); says.OK != call.TurnCount.OK || says.OK && int(says.V) != byUser {
 			bad("count", "call %s has %d turns in which the caller says something, and says %v", call.ID, byUser, row[p.userTurns])
 		}

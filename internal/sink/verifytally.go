@@ -23,7 +23,7 @@ func newTallyCheck(v *verifier) *tallyCheck {
 // row compares a row with the one in the file.
 func (t *tallyCheck) row(table *schema.Table, want parquet.Row) error {
 	c := t.files[table]
-	if c == nil {
+	if c == nil || !c.r.current {
 		return nil
 	}
 	got, err := c.next(t.v)
@@ -58,6 +58,10 @@ func (t *tallyCheck) end() error {
 		return err
 	}
 	for table, c := range t.files {
+		if !c.r.current { // counted by other columns: nobody reads it
+			c.is.Rows = c.said.Rows
+			continue
+		}
 		if t.counts.GivenUp(table) {
 			t.bad(table, "its calls are too many kinds to be counted")
 		}

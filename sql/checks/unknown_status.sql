@@ -1,7 +1,7 @@
--- Words of status that callhouse does not know.
+-- Words of status that callhouse does not know: the outcome of these calls is unknown.
 -- severity: warn
 SELECT status, count(*) AS calls, min(start_at) AS first
 FROM calls
-WHERE NOT regexp_full_match(status, 'queued|ongoing|ended|error|canceled|not_connected|registered|ringing|initiated')
+WHERE NOT known_status(status)
 GROUP BY status
 ORDER BY status

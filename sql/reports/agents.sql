@@ -1,56 +1,61 @@
 -- agents: the leader board: what each agent handles, and how well
 --
--- The agent leads whose contained share is the highest for sure: in the order
+-- The agent leads whose completed share is the highest for sure: in the order
 -- of the share's lower bound (Wilson, 95 %), so that three lucky calls do not
--- beat three thousand good ones. Shares are of connected calls that are over;
--- those of sentiment of calls that have one.
+-- beat three thousand good ones. Completed: the caller spoke, and the call ended
+-- by a hang-up; neither transferred, nor abandoned, nor failed. The share is of
+-- the answered calls: over, by a person as far as is known, and known whether the
+-- caller spoke. Rated: calls that have a sentiment. Neither sentiment nor handle
+-- time counts voicemail.
 --
 -- Grain: one row per group and agent
 -- Reads: tallied
--- Tallies: agent_id, is_started, status, disconnection_reason, settlement, user_sentiment
--- Needs: end, duration, analysis, cost
+-- Tallies: agent_id, user_sentiment, is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step
+-- Needs: end, words, transcripts, duration, analysis, cost
 -- Columns:
 --   key                    VARCHAR        -        the group that --by asks for
 --   agent_id               VARCHAR        -        the agent; null: the service named none
 --   calls                  BIGINT         count    calls
---   connected_percent      DOUBLE         percent  share of them that somebody, or a machine, answered
---   contained_percent      DOUBLE         percent  share of the connected calls that the agent handled alone
---   contained_low_percent  DOUBLE         percent  the least that this share is, with 95 % confidence (Wilson)
---   transferred_percent    DOUBLE         percent  share of the connected calls that it passed on
---   positive_percent       DOUBLE         percent  share of positive sentiment
---   negative_percent       DOUBLE         percent  share of negative sentiment
---   handle_ms              BIGINT         ms       average handle time: mean duration of the connected calls
+--   connected_percent      DOUBLE         percent of calls  share of them that somebody, or a machine, answered
+--   answered_calls         BIGINT         count    answered calls
+--   completed_percent      DOUBLE         percent of answered  share of the answered calls that were completed
+--   completed_low_percent  DOUBLE         percent  the least that this share is, with 95 % confidence (Wilson)
+--   transferred_percent    DOUBLE         percent of answered  share of the answered calls that were passed on
+--   positive_percent       DOUBLE         percent of rated  share of positive sentiment
+--   negative_percent       DOUBLE         percent of rated  share of negative sentiment
+--   handle_ms              BIGINT         ms       average handle time: mean duration of the connected calls, without voicemail
 --   total_cost             DECIMAL(38,18)  money    sum of the known costs
 
 WITH counted AS (
     SELECT key, agent_id,
         total_of(calls) AS calls,
         sum_if(calls, is_connected) AS connected,
-        sum_if(calls, is_connected AND is_over) AS ended,
-        sum_if(calls, is_contained) AS contained,
-        sum_if(calls, is_connected AND is_over AND is_transferred) AS transferred,
-        sum_if(calls, user_sentiment IS NOT NULL) AS rated,
-        sum_if(calls, user_sentiment = 'positive') AS positive,
-        sum_if(calls, user_sentiment = 'negative') AS negative,
-        sum_if(timed_calls, is_connected) AS timed,
-        sum(total_ms) FILTER (is_connected) AS total_ms,
+        sum_if(calls, is_answered) AS answered_calls,
+        sum_if(calls, is_completed) AS completed,
+        sum_if(calls, is_answered AND outcome = 'transferred') AS transferred,
+        sum_if(calls, user_sentiment IS NOT NULL AND NOT is_voicemail) AS rated,
+        sum_if(calls, user_sentiment = 'positive' AND NOT is_voicemail) AS positive,
+        sum_if(calls, user_sentiment = 'negative' AND NOT is_voicemail) AS negative,
+        sum_if(timed_calls, is_connected AND NOT is_voicemail) AS timed,
+        sum(total_ms) FILTER (is_connected AND NOT is_voicemail) AS total_ms,
         sum(total_cost) AS total_cost
     FROM tallied
     GROUP BY key, agent_id
 ), bounded AS (
     SELECT *,
-        wilson(contained, ended, -1) AS contained_low_percent,
+        wilson(completed, answered_calls, -1) AS completed_low_percent,
         sum(calls) OVER (PARTITION BY key) AS group_calls
     FROM counted
 )
 SELECT key, agent_id, calls,
     percent_of(connected, calls) AS connected_percent,
-    percent_of(contained, ended) AS contained_percent,
-    contained_low_percent,
-    percent_of(transferred, ended) AS transferred_percent,
+    answered_calls,
+    percent_of(completed, answered_calls) AS completed_percent,
+    completed_low_percent,
+    percent_of(transferred, answered_calls) AS transferred_percent,
     percent_of(positive, rated) AS positive_percent,
     percent_of(negative, rated) AS negative_percent,
     mean_of(total_ms, timed) AS handle_ms,
     total_cost
 FROM bounded
-ORDER BY group_rank(group_calls), key NULLS LAST, contained_low_percent DESC NULLS LAST, calls DESC, agent_id NULLS LAST
+ORDER BY group_rank(group_calls), key NULLS LAST, completed_low_percent DESC NULLS LAST, calls DESC, agent_id NULLS LAST

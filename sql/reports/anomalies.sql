@@ -3,7 +3,8 @@
 -- Every day is judged by five measures against the latest 28 earlier days of its
 -- kind (Monday to Friday, or weekend) within 8 weeks, of which there must be 8.
 -- With --by agent each agent is judged against its own past, and so on. A day
--- without calls between a group's first and last counts, as 0 calls.
+-- without calls between a group's first and last counts, as 0 calls, if the group
+-- could have calls on it: the group of Mondays has Mondays alone.
 --
 -- usual is the median of the past; its spread is 1.4826 times the median of the
 -- distances from it (MAD), which no single bad day moves, but at least what
@@ -16,12 +17,12 @@
 --
 -- Grain: one row per group, day and measure that is off
 -- Reads: tallied
--- Tallies: local_date, is_started, status, disconnection_reason, settlement, user_sentiment
--- Needs: end, duration, analysis
+-- Tallies: local_date, user_sentiment, is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step
+-- Needs: end, words, transcripts, duration, analysis
 -- Columns:
 --   key      VARCHAR  -      the group that --by asks for
 --   day      DATE     -      the day, in the zone of --tz
---   measure  VARCHAR  -      calls, connected_percent, contained_percent, negative_percent or handle_ms
+--   measure  VARCHAR  -      calls, connected_percent, completed_percent, negative_percent or handle_ms
 --   value    DOUBLE   number  what it was
 --   usual    DOUBLE   number  what it usually is
 --   score    DOUBLE   points  how many spreads it is above (below: negative)
@@ -32,12 +33,12 @@ WITH by_day AS (
     SELECT key, local_date AS day,
         total_of(calls) AS calls,
         sum_if(calls, is_connected) AS connected,
-        sum_if(calls, is_connected AND is_over) AS ended,
-        sum_if(calls, is_contained) AS contained,
-        sum_if(calls, user_sentiment IS NOT NULL) AS rated,
-        sum_if(calls, user_sentiment = 'negative') AS negative,
-        sum_if(timed_calls, is_connected) AS timed,
-        sum(total_ms) FILTER (is_connected) AS total_ms
+        sum_if(calls, is_answered) AS answered,
+        sum_if(calls, is_completed) AS completed,
+        sum_if(calls, user_sentiment IS NOT NULL AND NOT is_voicemail) AS rated,
+        sum_if(calls, user_sentiment = 'negative' AND NOT is_voicemail) AS negative,
+        sum_if(timed_calls, is_connected AND NOT is_voicemail) AS timed,
+        sum(total_ms) FILTER (is_connected AND NOT is_voicemail) AS total_ms
     FROM tallied
     WHERE is_started
         AND local_date >= coalesce(getvariable('whole_from'), local_date)
@@ -50,11 +51,12 @@ WITH by_day AS (
 ), days AS (
     SELECT s.key AS key, CAST(s.at AS DATE) AS day, isodow(s.at) > 5 AS is_weekend, d.* EXCLUDE (key, day)
     FROM spans s LEFT JOIN by_day d ON d.key IS NOT DISTINCT FROM s.key AND d.day = CAST(s.at AS DATE)
+    WHERE could_have(s.key, CAST(s.at AS DATE))
 ), measured AS (
     SELECT key, day, is_weekend, unnest([
         {'measure': 'calls', 'n': coalesce(calls, 0), 'hits': coalesce(calls, 0), 'value': CAST(coalesce(calls, 0) AS DOUBLE)},
         {'measure': 'connected_percent', 'n': calls, 'hits': connected, 'value': percent_of(connected, calls)},
-        {'measure': 'contained_percent', 'n': ended, 'hits': contained, 'value': percent_of(contained, ended)},
+        {'measure': 'completed_percent', 'n': answered, 'hits': completed, 'value': percent_of(completed, answered)},
         {'measure': 'negative_percent', 'n': rated, 'hits': negative, 'value': percent_of(negative, rated)},
         {'measure': 'handle_ms', 'n': timed, 'hits': timed, 'value': CAST(mean_of(total_ms, timed) AS DOUBLE)}], recursive := true)
     FROM days

@@ -18,10 +18,10 @@
 --   key                     VARCHAR  -        the group that --by asks for
 --   calls                   BIGINT   count    calls with a spoken turn of known times
 --   turns_per_call          DOUBLE   number   mean number of those turns
---   agent_talk_percent      DOUBLE   percent  talk ratio: the agents' share of the time spoken
+--   agent_talk_percent      DOUBLE   percent of speech  talk ratio: the agents' share of the time spoken
 --   latency_p50_ms          BIGINT   ms       response latency, median
 --   latency_p95_ms          BIGINT   ms       response latency, 95th percentile
---   interrupted_percent     DOUBLE   percent  share of the calls in which the caller interrupts the agent
+--   interrupted_percent     DOUBLE   percent of calls  share of the calls in which the caller interrupts the agent
 --   caller_interruptions    BIGINT   count    turns with which the caller interrupts
 --   agent_interruptions     BIGINT   count    turns with which the agent interrupts
 --   silence_p50_ms          BIGINT   ms       median over the calls of their longest silence

@@ -1,47 +1,58 @@
 -- coverage: how far to trust the numbers: what is listed, transcribed, settled, set aside
 --
 -- Every line counts the calls of the selection of which something is known, or
--- missing. Over the whole selection (without --by) two more lines come from the
+-- missing, as the line on coverage does on stderr. A call that never connected has
+-- no transcript that could be asked for. Over the whole selection (without --by) two more lines come from the
 -- last run, and are of the warehouse: calls that it set aside because they could
 -- not be read, and how many calls the service said it has. Spans of time whose
 -- calls are not listed completely yet are told on stderr, as by every report.
 --
 -- Grain: one row per group and fact that applies to at least one call
 -- Reads: tallied, runs
--- Tallies: is_started, settlement, transcript_state, user_sentiment, unheld_costs
+-- Tallies: is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, user_sentiment, opted_out
 -- Columns:
 --   key            VARCHAR  -        the group that --by asks for
 --   fact           VARCHAR  -        what is known or missing
 --   state          VARCHAR  -        good, waiting (it comes, or is given up), lost (it does not come) or info
 --   calls          BIGINT   count    calls that it applies to
---   share_percent  DOUBLE   percent  share of the group's calls; null for what the last run tells
+--   share_percent  DOUBLE   percent of calls  share of the group's calls; null for what the last run tells
 
 WITH counted AS (
     SELECT key, [
         {'line': 1, 'fact': 'listed', 'state': 'info', 'calls': total_of(calls)},
         {'line': 2, 'fact': 'without a start', 'state': 'info',
             'calls': sum_if(calls, NOT is_started)},
-        {'line': 3, 'fact': 'not over', 'state': 'waiting',
-            'calls': sum_if(calls, settlement = 'open')},
-        {'line': 4, 'fact': 'settled', 'state': 'good',
+        {'line': 3, 'fact': 'status or reason not known', 'state': 'lost',
+            'calls': sum_if(calls, unknown_word(status, disconnection_reason))},
+        {'line': 4, 'fact': 'not over', 'state': 'waiting',
+            'calls': sum_if(calls, NOT is_over)},
+        {'line': 5, 'fact': 'settled', 'state': 'good',
             'calls': sum_if(calls, settlement = 'settled')},
-        {'line': 5, 'fact': 'analysis or cost to come', 'state': 'waiting',
-            'calls': sum_if(calls, settlement = 'ended')},
-        {'line': 6, 'fact': 'analysis or cost given up', 'state': 'lost',
-            'calls': sum_if(calls, settlement = 'expired')},
-        {'line': 7, 'fact': 'transcript there', 'state': 'good',
+        {'line': 6, 'fact': 'analysis to come', 'state': 'waiting',
+            'calls': sum_if(calls, lacks_analysis('ended', settlement, is_connected, user_sentiment, opted_out))},
+        {'line': 7, 'fact': 'analysis given up', 'state': 'lost',
+            'calls': sum_if(calls, lacks_analysis('expired', settlement, is_connected, user_sentiment, opted_out))},
+        {'line': 8, 'fact': 'cost to come', 'state': 'waiting',
+            'calls': sum_if(calls - costed_calls, lacks_cost('ended', settlement, is_connected))},
+        {'line': 9, 'fact': 'cost given up', 'state': 'lost',
+            'calls': sum_if(calls - costed_calls, lacks_cost('expired', settlement, is_connected))},
+        {'line': 10, 'fact': 'duration not known', 'state': 'info',
+            'calls': sum_if(calls - timed_calls, is_over)},
+        {'line': 11, 'fact': 'transcript there', 'state': 'good',
             'calls': sum_if(calls, transcript_state = 'present')},
-        {'line': 8, 'fact': 'nothing to transcribe', 'state': 'good',
-            'calls': sum_if(calls, transcript_state = 'empty')},
-        {'line': 9, 'fact': 'transcript to come', 'state': 'waiting',
-            'calls': sum_if(calls, transcript_state = 'pending')},
-        {'line': 10, 'fact': 'opted out of storage', 'state': 'info',
-            'calls': sum_if(calls, transcript_state = 'withheld')},
-        {'line': 11, 'fact': 'transcript gone', 'state': 'lost',
+        {'line': 12, 'fact': 'nothing to transcribe', 'state': 'good',
+            'calls': sum_if(calls, transcript_state = 'empty' AND caller_spoke IS NOT NULL)},
+        {'line': 13, 'fact': 'no transcript asked for', 'state': 'info',
+            'calls': sum_if(calls, transcript_state = 'empty' AND caller_spoke IS NULL)},
+        {'line': 14, 'fact': 'transcript to come', 'state': 'waiting',
+            'calls': sum_if(calls, lacks_transcript(is_over, transcript_state))},
+        {'line': 15, 'fact': 'opted out of storage', 'state': 'info',
+            'calls': sum_if(calls, opted_out)},
+        {'line': 16, 'fact': 'transcript gone', 'state': 'lost',
             'calls': sum_if(calls, transcript_state = 'missing')},
-        {'line': 12, 'fact': 'sentiment known', 'state': 'good', 'calls': sum_if(calls, user_sentiment IS NOT NULL)},
-        {'line': 13, 'fact': 'cost known', 'state': 'good', 'calls': total_of(costed_calls)},
-        {'line': 14, 'fact': 'cost that total_cost cannot hold', 'state': 'lost', 'calls': total_of(unheld_costs)}] AS facts
+        {'line': 17, 'fact': 'sentiment known', 'state': 'good', 'calls': sum_if(calls, user_sentiment IS NOT NULL)},
+        {'line': 18, 'fact': 'cost known', 'state': 'good', 'calls': total_of(costed_calls)},
+        {'line': 19, 'fact': 'cost that total_cost cannot hold', 'state': 'lost', 'calls': total_of(unheld_costs)}] AS facts
     FROM tallied
     GROUP BY key
 ), told AS (
@@ -58,8 +69,8 @@ SELECT key, fact, state, calls, percent_of(calls, group_calls) AS share_percent
 FROM (
     SELECT key, line, fact, state, calls, group_calls FROM told WHERE calls > 0
     UNION ALL
-    SELECT NULL, 15, 'set aside by the last run', 'lost', calls_set_aside, 0 FROM last_run WHERE calls_set_aside > 0
+    SELECT NULL, 20, 'set aside by the last run', 'lost', calls_set_aside, 0 FROM last_run WHERE calls_set_aside > 0
     UNION ALL
-    SELECT NULL, 16, 'counted by the service', 'info', total_count, 0 FROM last_run WHERE total_count IS NOT NULL
+    SELECT NULL, 21, 'counted by the service', 'info', total_count, 0 FROM last_run WHERE total_count IS NOT NULL
 )
 ORDER BY group_rank(group_calls), key NULLS LAST, line

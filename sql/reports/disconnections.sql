@@ -6,14 +6,14 @@
 -- Grain: one row per group and reason
 -- Reads: tallied
 -- Tallies: is_started, status, disconnection_reason
--- Needs: end
+-- Needs: end, words
 -- Columns:
 --   key                   VARCHAR  -        the group that --by asks for
 --   disconnection_reason  VARCHAR  -        user_hangup, agent_hangup, dial_no_answer …; null: none
 --   calls                 BIGINT   count    calls
---   share_percent         DOUBLE   percent  share of the group's calls
+--   share_percent         DOUBLE   percent of calls  share of the group's calls
 --   connected_calls       BIGINT   count    calls that somebody, or a machine, answered
---   connected_percent     DOUBLE   percent  share of them among the calls of the row
+--   connected_percent     DOUBLE   percent of these calls  share of them among the calls of the row
 
 WITH counted AS (
     SELECT key, disconnection_reason,

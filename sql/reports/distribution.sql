@@ -6,13 +6,13 @@
 -- Grain: one row per group and step of 5 seconds that has calls
 -- Reads: tallied
 -- Tallies: duration_step, is_started, status, disconnection_reason
--- Needs: end, duration
+-- Needs: end, words, duration
 -- Columns:
 --   key              VARCHAR  -        the group that --by asks for
 --   from_ms          BIGINT   ms       the least that calls of the step last
 --   calls            BIGINT   count    calls that last so long, and less than 5 seconds longer
---   share_percent    DOUBLE   percent  share of the group's calls whose duration is known
---   up_to_percent    DOUBLE   percent  share of them that end within this step or before
+--   share_percent    DOUBLE   percent of timed  share of the group's calls whose duration is known
+--   up_to_percent    DOUBLE   percent of timed  share of them that end within this step or before
 --   connected_calls  BIGINT   count    calls that somebody, or a machine, answered
 
 WITH counted AS (

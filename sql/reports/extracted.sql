@@ -14,7 +14,7 @@
 --   value          VARCHAR  -        what was found; null: nothing, or the rarer values together
 --   values         BIGINT   count    different values that the row stands for
 --   items          BIGINT   count    how often they were found
---   share_percent  DOUBLE   percent  share of the field's items
+--   share_percent  DOUBLE   percent of items  share of the field's items
 
 WITH counted AS (
     SELECT key, name, type, value_text, count(*) AS items

@@ -2,32 +2,36 @@
 --
 -- Counts calls by the sentiment that the service's analysis found. Calls without
 -- one have a row of their own: they did not connect, opted out of storage, go on,
--- or wait for their analysis.
+-- or wait for their analysis. What a machine said tells of no caller: voicemail
+-- counts among the calls, and is left out of the rated share.
 --
 -- Grain: one row per group and sentiment
 -- Reads: tallied
--- Tallies: user_sentiment
+-- Tallies: user_sentiment, disconnection_reason
 -- Needs: end, analysis
 -- Columns:
 --   key             VARCHAR  -        the group that --by asks for
 --   user_sentiment  VARCHAR  -        positive, neutral, negative, or what else the service says; null: none
 --   calls           BIGINT   count    calls
---   share_percent   DOUBLE   percent  share of the group's calls
---   rated_percent   DOUBLE   percent  share of the group's calls that have a sentiment; null where there is none
+--   share_percent   DOUBLE   percent of calls  share of the group's calls
+--   rated_percent   DOUBLE   percent of rated  share of the group's rated calls: those that have a sentiment and are no voicemail; null where there is none
+--   rated_calls     BIGINT   count    calls of the row that are rated
 
 WITH counted AS (
-    SELECT key, user_sentiment, total_of(calls) AS calls
+    SELECT key, user_sentiment, total_of(calls) AS calls,
+        sum_if(calls, user_sentiment IS NOT NULL AND NOT is_voicemail) AS rated_calls
     FROM tallied
     GROUP BY key, user_sentiment
 ), totals AS (
     SELECT *,
         sum(calls) OVER whole_group AS group_calls,
-        sum(calls) FILTER (user_sentiment IS NOT NULL) OVER whole_group AS group_rated
+        sum(rated_calls) OVER whole_group AS group_rated
     FROM counted
     WINDOW whole_group AS (PARTITION BY key)
 )
 SELECT key, user_sentiment, calls,
     percent_of(calls, group_calls) AS share_percent,
-    CASE WHEN user_sentiment IS NOT NULL THEN percent_of(calls, group_rated) END AS rated_percent
+    CASE WHEN user_sentiment IS NOT NULL THEN percent_of(rated_calls, group_rated) END AS rated_percent,
+    rated_calls
 FROM totals
 ORDER BY group_rank(group_calls), key NULLS LAST, calls DESC, user_sentiment NULLS LAST

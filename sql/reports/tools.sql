@@ -11,10 +11,10 @@
 --   key              VARCHAR  -        the group that --by asks for
 --   tool_name        VARCHAR  -        the tool; null: a result without its invocation
 --   uses             BIGINT   count    tool calls
---   share_percent    DOUBLE   percent  share of the group's tool calls
+--   share_percent    DOUBLE   percent of uses  share of the group's tool calls
 --   calls            BIGINT   count    calls in which it was used
 --   failed_uses      BIGINT   count    tool calls whose result tells of a failure
---   failed_percent   DOUBLE   percent  share of them among those with a result
+--   failed_percent   DOUBLE   percent of answered uses  share of them among those with a result
 --   unanswered_uses  BIGINT   count    tool calls without a result
 --   pause_p50_ms     BIGINT   ms       median pause in which it ran
 --   pause_p95_ms     BIGINT   ms       95th percentile of the pause

@@ -1,8 +1,10 @@
 -- versions: agent versions and variants side by side: is B really better?
 --
 -- Each version and variant of an agent beside the one of its that has the most
--- connected calls, the baseline. A share's interval holds the true share with
--- 95 % confidence (Wilson). verdict compares the contained share with the
+-- answered calls, the baseline. Answered: over, by a person as far as is known,
+-- and known whether the caller spoke. Completed: the caller spoke, and the call
+-- ended by a hang-up; a version that fails or passes on completes nothing. A share's interval holds the true share with
+-- 95 % confidence (Wilson). verdict compares the completed share with the
 -- baseline's: better or worse where the interval of the difference (Newcombe's,
 -- made of both Wilson intervals) leaves out 0, unclear where it does not: the
 -- difference may be luck. Of twenty comparisons of equals, one comes out better or
@@ -11,41 +13,41 @@
 --
 -- Grain: one row per group, agent, version and variant
 -- Reads: tallied
--- Tallies: agent_id, agent_version, variant_label, is_started, status, disconnection_reason, settlement, user_sentiment
--- Needs: end, analysis
+-- Tallies: agent_id, agent_version, variant_label, user_sentiment, is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step
+-- Needs: end, words, transcripts, analysis
 -- Columns:
 --   key                     VARCHAR  -        the group that --by asks for
 --   agent_id                VARCHAR  -        the agent
 --   agent_version           VARCHAR  -        its version
 --   variant_label           VARCHAR  -        the variant of the split test; null: none
---   calls                   BIGINT   count    connected calls that are over
---   contained_percent       DOUBLE   percent  share of them that the agent handled alone
---   contained_low_percent   DOUBLE   percent  lower bound of the true share
---   contained_high_percent  DOUBLE   percent  upper bound of it
+--   answered_calls          BIGINT   count    answered calls
+--   completed_percent       DOUBLE   percent of answered  share of them that were completed
+--   completed_low_percent   DOUBLE   percent  lower bound of the true share
+--   completed_high_percent  DOUBLE   percent  upper bound of it
 --   verdict                 VARCHAR  -        baseline, better, worse or unclear
 --   difference_low_points   DOUBLE   points   lower bound of the difference to the baseline, in percentage points
 --   difference_high_points  DOUBLE   points   upper bound of it
---   positive_percent        DOUBLE   percent  share of positive sentiment among the calls that have one
+--   positive_percent        DOUBLE   percent of rated  share of positive sentiment among the calls that have one
 --   positive_low_percent    DOUBLE   percent  lower bound of the true share
 --   positive_high_percent   DOUBLE   percent  upper bound of it
---   handle_ms               BIGINT   ms       average handle time
+--   handle_ms               BIGINT   ms       average handle time: mean duration of those that connected
 
 WITH counted AS (
     SELECT key, agent_id, agent_version, variant_label,
         total_of(calls) AS calls,
-        sum_if(calls, is_contained) AS contained,
+        sum_if(calls, is_completed) AS completed,
         sum_if(calls, user_sentiment IS NOT NULL) AS rated,
         sum_if(calls, user_sentiment = 'positive') AS positive,
-        total_of(timed_calls) AS timed,
-        sum(total_ms) AS total_ms
+        sum_if(timed_calls, is_connected) AS timed,
+        sum(total_ms) FILTER (is_connected) AS total_ms
     FROM tallied
-    WHERE is_connected AND is_over
+    WHERE is_answered
     GROUP BY key, agent_id, agent_version, variant_label
 ), bounded AS (
     SELECT *,
-        percent_of(contained, calls) AS share,
-        wilson(contained, calls, -1) AS low,
-        wilson(contained, calls, 1) AS high,
+        percent_of(completed, calls) AS share,
+        wilson(completed, calls, -1) AS low,
+        wilson(completed, calls, 1) AS high,
         row_number() OVER baseline_first AS place,
         first_value(share) OVER baseline_first AS base_share,
         first_value(low) OVER baseline_first AS base_low,
@@ -61,8 +63,8 @@ WITH counted AS (
         CASE WHEN place > 1 THEN share - base_share + sqrt(pow(high - share, 2) + pow(base_share - base_low, 2)) END AS difference_high
     FROM bounded
 )
-SELECT key, agent_id, agent_version, variant_label, calls,
-    share AS contained_percent, low AS contained_low_percent, high AS contained_high_percent,
+SELECT key, agent_id, agent_version, variant_label, calls AS answered_calls,
+    share AS completed_percent, low AS completed_low_percent, high AS completed_high_percent,
     CASE WHEN place = 1 THEN 'baseline' WHEN difference_low > 0 THEN 'better' WHEN difference_high < 0 THEN 'worse' ELSE 'unclear' END AS verdict,
     difference_low AS difference_low_points, difference_high AS difference_high_points,
     percent_of(positive, rated) AS positive_percent,

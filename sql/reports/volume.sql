@@ -7,13 +7,14 @@
 -- Grain: one row per group, hour and day of the week that has calls
 -- Reads: tallied
 -- Tallies: local_hour, is_started, status, disconnection_reason
+-- Needs: words
 -- Map: hour, weekday, calls
 -- Columns:
 --   key              VARCHAR  -        the group that --by asks for
 --   weekday          ENUM     -        day of the week, Monday first
 --   hour             BIGINT   -        hour of the day, 0 to 23
 --   calls            BIGINT   count    calls that start in it
---   share_percent    DOUBLE   percent  share of the group's calls
+--   share_percent    DOUBLE   percent of calls  share of the group's calls
 --   connected_calls  BIGINT   count    calls that somebody, or a machine, answered
 
 WITH counted AS (

@@ -12,7 +12,7 @@
 --   call_start_at  TIMESTAMP WITH TIME ZONE  -  start of the call, for narrowing by time without a join
 --   fetched_at     TIMESTAMP WITH TIME ZONE  -  when the call was fetched, for models that load only what is new; null: written by an earlier version (extract migrate)
 --   month          VARCHAR NOT NULL          -  the partition that it lies in, as in calls
---   value_text     VARCHAR                   -  the value as text: a string without its quotes, anything else as it is
+--   value_text     VARCHAR                   -  the value as text: a string without its quotes, anything else as it was sent
 
-SELECT stored.*, value ->> '$' AS value_text
+SELECT stored.*, sent_text(value) AS value_text
 FROM stored.analysis_items AS stored

@@ -41,10 +41,12 @@
 --   user_turns           INTEGER             count    turns in which the caller says something (role user, not blank); null: never fetched, or written by an earlier version (extract migrate)
 --   month                VARCHAR NOT NULL    -        the partition that it lies in: UTC month of its start, as in 2026-11
 --   is_over              BOOLEAN NOT NULL    -        the call is over
---   is_connected         BOOLEAN NOT NULL    -        somebody answered, or a machine did
+--   is_connected         BOOLEAN             -        somebody answered, or a machine did; null where the service uses a word that is not known, or none
 --   is_voicemail         BOOLEAN NOT NULL    -        a machine answered
---   is_transferred       BOOLEAN NOT NULL    -        the agent passed the call on
---   is_contained         BOOLEAN NOT NULL    -        connected, over, and neither transferred nor with a machine: the agent handled it alone
+--   outcome              VARCHAR NOT NULL    -        not_connected, voicemail, failed, abandoned, transferred, completed or unknown: every call has one
+--   outcome_kind         VARCHAR NOT NULL    -        more exactly, as in no answer, error, never spoke; what is not known, by name
+--   is_answered          BOOLEAN NOT NULL    -        over, answered by a person as far as is known, and known whether the caller spoke: the whole that completed calls are a share of
+--   is_completed         BOOLEAN NOT NULL    -        outcome is completed: the caller spoke, and the call ended by a hang-up
 --   is_conversed         BOOLEAN             -        connected, no machine, and the caller said something; null where that is not known
 --   talk_ms              BIGINT              ms       duration of a connected call; null for one that did not connect
 --   local_start          TIMESTAMP           -        wall clock at its start
@@ -54,19 +56,33 @@
 --   week                 DATE                -        Monday of the ISO week of its start
 --   local_month          VARCHAR             -        month of its start, as in 2026-11
 
-SELECT
-    stored.*,
-    call_over(settlement) AS is_over,
-    call_connected(start_at IS NOT NULL, status, disconnection_reason) AS is_connected,
-    call_voicemail(disconnection_reason) AS is_voicemail,
-    call_transferred(disconnection_reason) AS is_transferred,
-    is_connected AND is_over AND NOT is_transferred AND NOT is_voicemail AS is_contained,
-    is_connected AND NOT is_voicemail AND user_turns > 0 AS is_conversed,
+-- In layers: what follows from a macro's result is not made of a copy of its text.
+WITH facts AS (
+    SELECT stored.*,
+        call_over(settlement) AS is_over,
+        call_connected(start_at IS NOT NULL, status, disconnection_reason) AS is_connected,
+        call_voicemail(disconnection_reason) AS is_voicemail,
+        call_spoke(user_turns > 0, transcript_state) AS spoke,
+        short_step_of(duration_ms) AS short_step,
+        local_time(start_at) AS local_start
+    FROM stored.calls AS stored
+), kinds AS (
+    SELECT *, call_kind(is_over, is_connected, status, disconnection_reason, transcript_state, spoke, short_step) AS outcome_kind
+    FROM facts
+), outcomes AS (
+    SELECT *, outcome_of(outcome_kind) AS outcome
+    FROM kinds
+)
+SELECT * EXCLUDE (spoke, short_step, local_start, outcome_kind, outcome),
+    outcome, outcome_kind,
+    outcome_answered(outcome, is_over, spoke) AS is_answered,
+    outcome = 'completed' AS is_completed,
+    call_conversed(is_connected, is_voicemail, spoke) AS is_conversed,
     CASE WHEN is_connected THEN duration_ms END AS talk_ms,
-    local_time(start_at) AS local_start,
-    CAST(local_time(start_at) AS DATE) AS local_date,
-    hour(local_time(start_at)) AS local_hour,
-    weekday_of(local_time(start_at)) AS weekday,
-    week_of(local_time(start_at)) AS week,
-    month_of(local_time(start_at)) AS local_month
-FROM stored.calls AS stored
+    local_start,
+    CAST(local_start AS DATE) AS local_date,
+    hour(local_start) AS local_hour,
+    weekday_of(local_start) AS weekday,
+    week_of(local_start) AS week,
+    month_of(local_start) AS local_month
+FROM outcomes

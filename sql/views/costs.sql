@@ -15,8 +15,8 @@
 --   billed_seconds  DECIMAL(38,18)            s       time charged; calls read through the v2 API only
 --   cost_state      VARCHAR NOT NULL          -       known, none (it did not connect), awaited (to come) or never (it did not come)
 --   talk_ms         BIGINT                    ms      duration of a connected call
---   is_connected    BOOLEAN NOT NULL          -       somebody answered, or a machine did
---   is_contained    BOOLEAN NOT NULL          -       the agent handled the call alone, as in calls
+--   is_connected    BOOLEAN                   -       somebody answered, or a machine did; null where that is not known
+--   is_completed    BOOLEAN NOT NULL          -       the caller spoke, and the call ended by a hang-up, as in calls
 
 SELECT call_id, agent_id, start_at, local_date, total_cost, credits_used, billed_seconds,
     CASE
@@ -25,5 +25,5 @@ SELECT call_id, agent_id, start_at, local_date, total_cost, credits_used, billed
         WHEN settlement = 'open' OR settlement = 'ended' THEN 'awaited'
         ELSE 'never'
     END AS cost_state,
-    talk_ms, is_connected, is_contained
+    talk_ms, is_connected, is_completed
 FROM calls

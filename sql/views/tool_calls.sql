@@ -26,7 +26,7 @@
 --   tool_name      VARCHAR                   -   the tool
 --   arguments      JSON                      -   what it was called with
 --   result_turn    INTEGER                   -   position of the result; null: there is none
---   result         VARCHAR                   -   what it answered, as the service sent it
+--   result         VARCHAR                   -   what it answered, as the service sent it; an object as its JSON
 --   failed         BOOLEAN                   -   the result tells of a failure; null: there is no result
 --   started_at     TIMESTAMP WITH TIME ZONE  -   when it was called; null where the service tells no times of tools
 --   ended_at       TIMESTAMP WITH TIME ZONE  -   when it had answered; null as above
@@ -38,9 +38,12 @@
 -- All that is grouped here is grouped by the call, its start and its month, so that
 -- conditions on any of them reach the files.
 WITH told AS (
-    SELECT *, role = 'tool_call_invocation' AS is_invocation, role = 'tool_call_result' AS is_result,
-        CASE WHEN role = 'tool_call_result' THEN tells_failure(content) END AS failed
-    FROM transcript_turns
+    SELECT *, CASE WHEN is_result THEN tells_failure(result) END AS failed
+    FROM (
+        SELECT * EXCLUDE (extra), role = 'tool_call_invocation' AS is_invocation, role = 'tool_call_result' AS is_result,
+            CASE WHEN role = 'tool_call_result' THEN tool_result(content, extra) END AS result
+        FROM transcript_turns
+    )
 ), timed AS (
     SELECT *,
         max(end_at) FILTER (is_spoken) OVER earlier AS said_until,
@@ -60,7 +63,7 @@ WITH told AS (
         coalesce(any_value(tool_name) FILTER (is_invocation), any_value(tool_name)) AS tool_name,
         any_value(arguments) FILTER (is_invocation) AS arguments,
         min(turn) FILTER (is_result) AS result_turn,
-        any_value(content) FILTER (is_result) AS result,
+        any_value(result) FILTER (is_result) AS result,
         any_value(failed) AS failed,
         min(start_at) FILTER (is_invocation) AS started_at,
         min(coalesce(end_at, start_at)) FILTER (is_result) AS ended_at,

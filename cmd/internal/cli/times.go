@@ -15,7 +15,7 @@ func ParseTime(s string, loc *time.Location, now time.Time) (time.Time, error) {
 	s = strings.TrimSpace(s)
 	midnight := func(t time.Time) time.Time {
 		y, m, d := t.In(loc).Date()
-		return time.Date(y, m, d, 0, 0, 0, 0, loc)
+		return wallClock(time.Date(y, m, d, 0, 0, 0, 0, time.UTC), loc)
 	}
 	switch s {
 	case "now":
@@ -29,14 +29,39 @@ func ParseTime(s string, loc *time.Location, now time.Time) (time.Time, error) {
 		return t, nil
 	}
 	for _, layout := range []string{time.DateOnly, "2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02 15:04", time.DateTime} {
-		if t, err := time.ParseInLocation(layout, s, loc); err == nil {
-			return t, nil
+		if t, err := time.Parse(layout, s); err == nil {
+			return wallClock(t, loc), nil
 		}
 	}
 	if d, ok := parseSpan(s); ok {
 		return now.Add(-d), nil
 	}
 	return time.Time{}, fmt.Errorf("%q is no date, time or span", s)
+}
+
+// wallClock returns when the clocks of a zone show what t does in UTC: the first
+// time, where they show it twice; when they go on, where they skip it.
+func wallClock(t time.Time, loc *time.Location) time.Time {
+	shown := func(at time.Time) bool {
+		_, offset := at.Zone()
+		return at.Add(time.Duration(offset) * time.Second).Equal(t)
+	}
+	var first, next time.Time
+	for at, end := t.Add(-36*time.Hour).In(loc), t.Add(36*time.Hour); at.Before(end); at = next {
+		// Up to the next change there is one offset, and so one such time at most.
+		_, offset := at.Zone()
+		first = t.Add(-time.Duration(offset) * time.Second).In(loc)
+		if _, next = at.ZoneBounds(); next.IsZero() {
+			next = end
+		}
+		if first.Before(at) { // skipped: the clocks went on past it
+			return at
+		}
+		if shown(first) && first.Before(next) {
+			return first
+		}
+	}
+	return first
 }
 
 // ParseSpan reads a span as in 90m, 24h, 7d or 2w. A day is 24 hours.

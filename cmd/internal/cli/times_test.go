@@ -5,6 +5,15 @@ import (
 	"time"
 )
 
+func zone(t *testing.T, name string) *time.Location {
+	t.Helper()
+	loc, err := time.LoadLocation(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return loc
+}
+
 func TestParseTime(t *testing.T) {
 	seoul, err := time.LoadLocation("Asia/Seoul")
 	if err != nil {
@@ -34,6 +43,19 @@ func TestParseTime(t *testing.T) {
 		{"24h", time.UTC, "2026-11-20T20:30:00Z"},
 		{"7d", time.UTC, "2026-11-14T20:30:00Z"},
 		{"2w", time.UTC, "2026-11-07T20:30:00Z"},
+		// An hour that the clocks show twice is meant the first time, one that they
+		// skip is when they go on: in every zone.
+		{"2026-10-25T02:30", berlin, "2026-10-25T02:30:00+02:00"},
+		{"2026-10-25T03:00", berlin, "2026-10-25T03:00:00+01:00"},
+		{"2026-03-29T02:30", berlin, "2026-03-29T03:00:00+02:00"},
+		{"2026-03-29T03:00", berlin, "2026-03-29T03:00:00+02:00"},
+		{"2026-11-01T01:30", zone(t, "America/New_York"), "2026-11-01T01:30:00-04:00"},
+		{"2026-04-05T01:45", zone(t, "Australia/Lord_Howe"), "2026-04-05T01:45:00+11:00"},
+		{"2026-10-04T02:15", zone(t, "Australia/Lord_Howe"), "2026-10-04T02:30:00+11:00"},
+		{"2010-11-07T00:00", zone(t, "America/St_Johns"), "2010-11-07T00:00:00-02:30"},
+		{"2010-11-06T23:30", zone(t, "America/St_Johns"), "2010-11-06T23:30:00-02:30"},
+		{"2024-09-08", zone(t, "America/Santiago"), "2024-09-08T01:00:00-03:00"},
+		{"2011-12-30T12:00", zone(t, "Pacific/Apia"), "2011-12-31T00:00:00+14:00"}, // a day that never was
 		{"0d", time.UTC, "2026-11-21T20:30:00Z"},
 		// A day is 24 hours, also over the night in which the clocks go back.
 		{"30d", berlin, "2026-10-22T22:30:00+02:00"},

@@ -21,6 +21,7 @@ func (a *app) explain(err error) error {
 		unknown   *analytics.UnknownError
 		ambiguous *analytics.AmbiguousError
 		zone      *analytics.ZoneError
+		group     *analytics.GroupError
 	)
 	switch {
 	case err == nil, errors.As(err, &told):
@@ -38,6 +39,8 @@ func (a *app) explain(err error) error {
 		return cli.Usage(unknownHint(unknown), "%v", err)
 	case errors.As(err, &ambiguous):
 		return cli.Usage("they are: "+strings.Join(ambiguous.IDs, ", "), "%v", err)
+	case errors.As(err, &group):
+		return cli.Usage(group.Hint, "%v", err)
 	case errors.As(err, &zone):
 		return a.zoneError()
 	}

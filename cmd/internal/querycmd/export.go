@@ -45,6 +45,7 @@ type exported struct {
 	Until         *time.Time     `json:"until"`
 	Agent         string         `json:"agent,omitempty"`
 	By            string         `json:"by,omitempty"`
+	Where         []string       `json:"where,omitempty"`
 	Files         []exportedFile `json:"files"`
 }
 
@@ -105,11 +106,11 @@ another, or of an empty folder, keeps the mode of that, and its files go by it.`
 	fl.StringSliceVar(&reports, "reports", nil, "`NAMES` of reports, comma-separated")
 	fl.StringVar(&a.since, "since", "", "only calls that start at `TIME` or after: 2026-11-01, an RFC 3339 time, or an age as 7d")
 	fl.StringVar(&a.until, "until", "", "only calls that start before `TIME`; a date means its beginning")
-	fl.StringVar(&a.by, "by", "", "one group of rows for each value of `GROUP`, in reports that have groups")
+	a.groupFlag(cmd, "one group of rows for each value of `GROUP`, in reports that have groups; two as in agent,day, or repeated")
+	a.whereFlag(cmd)
 	fl.StringVar(&a.agent, "agent", "", "only calls of the agent whose `ID` this is, or begins with")
 	complete(cmd, "tables", names(analytics.Tables()))
 	complete(cmd, "reports", names(exportable()))
-	complete(cmd, "by", analytics.Dimensions())
 	return cmd
 }
 
@@ -258,7 +259,7 @@ func (e *exporter) fill(ctx context.Context, dir string) (*exported, error) {
 	snap := e.w.Snapshot()
 	m := &exported{ExportVersion: exportVersion, Warehouse: root(snap), Snapshot: snap.Manifest.Snapshot, RunID: snap.Manifest.RunID,
 		CommittedAt: snap.Manifest.CommittedAt, ExportedAt: e.now.UTC().Truncate(time.Second), Program: "query " + cli.Version(),
-		Format: string(e.format), Zone: e.loc.String(), Since: bound(e.params.Since), Until: bound(e.params.Until), Agent: e.params.Agent, By: e.params.By,
+		Format: string(e.format), Zone: e.loc.String(), Since: bound(e.params.Since), Until: bound(e.params.Until), Agent: e.params.Agent, By: e.params.By, Where: e.params.Where,
 		Files: []exportedFile{}}
 	for _, t := range e.tables {
 		rows, err := e.w.Table(ctx, t.Name, e.params)

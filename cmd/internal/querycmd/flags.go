@@ -70,9 +70,37 @@ func formatNames() []string {
 	return names
 }
 
+// groupFlag and whereFlag are the flags of reports that may be repeated.
+func (a *app) groupFlag(cmd *cobra.Command, usage string) {
+	cmd.Flags().StringArrayVar(&a.by, "by", nil, usage)
+	complete(cmd, "by", analytics.Dimensions())
+}
+
+func (a *app) whereFlag(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&a.where, "where", nil, "only calls of which `NAME=VALUE` holds, as call_type=outbound; NAME as for --by; repeatable")
+	complete(cmd, "where", conditions())
+}
+
+// conditions are how conditions begin.
+func conditions() []string {
+	out := analytics.Dimensions()
+	for i := range out {
+		out[i] += "="
+	}
+	return out
+}
+
+// heading tells which calls an answer is of.
+func (a *app) heading() string {
+	if len(a.where) == 0 {
+		return ""
+	}
+	return "where " + strings.Join(a.where, ", ")
+}
+
 // params reads the flags of reports.
 func (a *app) params(loc *time.Location, now time.Time) (analytics.Params, error) {
-	p := analytics.Params{By: a.by, Agent: a.agent}
+	p := analytics.Params{By: strings.Join(a.by, ","), Agent: a.agent, Where: a.where, Field: a.field}
 	for _, b := range []struct {
 		flag, text string
 		into       *time.Time

@@ -19,12 +19,19 @@ import (
 
 // write writes rows in the format asked for, to stdout or to --output.
 func (a *app) write(ctx context.Context, src format.Source, loc *time.Location) (format.Result, error) {
+	return a.writeUnder(ctx, "", src, loc)
+}
+
+// writeUnder is write with a heading, in formats that people read.
+func (a *app) writeUnder(ctx context.Context, heading string, src format.Source, loc *time.Location) (format.Result, error) {
 	f, err := a.outputFormat()
 	if err != nil {
 		return format.Result{}, err
 	}
 	return a.deliver(func(w io.Writer) (format.Result, error) {
-		return format.Write(ctx, w, f, src, a.drawing(loc))
+		o := a.drawing(loc)
+		o.Heading = heading
+		return format.Write(ctx, w, f, src, o)
 	})
 }
 

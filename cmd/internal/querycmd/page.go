@@ -50,6 +50,7 @@ its mode.`,
 	f.StringVar(&a.since, "since", "", "from the day of `TIME` on: 2026-11-01, an RFC 3339 time, or an age as 7d")
 	f.StringVar(&a.until, "until", "", "up to the day before that of `TIME`")
 	f.StringVar(&a.agent, "agent", "", "only calls of the agent whose `ID` this is, or begins with")
+	a.whereFlag(cmd)
 	f.StringVar(&title, "title", "Calls", "the page's `TITLE`")
 	return cmd
 }
@@ -75,7 +76,7 @@ func (a *app) runPage(ctx context.Context, title string) (err error) {
 		return err
 	}
 	defer func() { err = firstOf(err, a.release(w)) }()
-	return a.writePage(ctx, w, page.Options{Since: p.Since, Until: p.Until, Agent: a.agent, Title: title, Now: now, Version: cli.Version()})
+	return a.writePage(ctx, w, page.Options{Since: p.Since, Until: p.Until, Agent: a.agent, Where: a.where, Title: title, Now: now, Version: cli.Version()})
 }
 
 func (a *app) writePage(ctx context.Context, w *analytics.Warehouse, o page.Options) error {

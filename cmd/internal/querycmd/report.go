@@ -2,6 +2,7 @@ package querycmd
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,11 +35,14 @@ func (a *app) reportCommand(f *sqlfiles.File) *cobra.Command {
 	}
 	if f.Grouped() {
 		cmd.Long += "\n\nGroups for --by: " + wrapList(analytics.Dimensions()) + "."
-		fl.StringVar(&a.by, "by", "", "one group of rows for each value of `GROUP`; see above")
-		complete(cmd, "by", analytics.Dimensions())
+		a.groupFlag(cmd, "one group of rows for each value of `GROUP`, see above; two as in agent,day, or repeated")
 	}
 	if f.Selects() {
 		fl.StringVar(&a.agent, "agent", "", "only calls of the agent whose `ID` this is, or begins with")
+		a.whereFlag(cmd)
+	}
+	if slices.Contains(f.Flags, "field") {
+		fl.StringVar(&a.field, "field", "", "what a success is: `NAME=VALUE` of an extracted field, as resolved=true; default: every field that is true")
 	}
 	return cmd
 }
@@ -98,7 +102,7 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string) (e
 		return err
 	}
 	defer rows.Close()
-	r, err := a.write(ctx, format.Drawn(rows, f.Map), loc)
+	r, err := a.writeUnder(ctx, a.heading(), format.Drawn(rows, f.Map), loc)
 	if err != nil {
 		return err
 	}

@@ -60,7 +60,8 @@ type app struct {
 	stdout, stderr io.Writer
 
 	warehouse, tz, format, output string // common
-	since, until, by, agent       string // of reports
+	since, until, agent, field    string // of reports
+	by, where                     []string
 	excel, groupReadable          bool
 
 	configFile, profile string // where else settings come from

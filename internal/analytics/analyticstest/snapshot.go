@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -156,6 +157,7 @@ func (w *writer) tallies(calls layout.File) (files []layout.File) {
 				"duration_step": "duration_ms - duration_ms % 5000",
 				"opted_out":     "opt_out_sensitive_data_storage IS NOT DISTINCT FROM true",
 				"caller_spoke":  "user_turns > 0",
+				"short_step":    "CASE WHEN duration_ms < 5000 THEN 0 WHEN duration_ms < 10000 THEN 5000 WHEN duration_ms >= 10000 THEN 10000 END",
 				"calls":         "count(*)", "timed_calls": "count(duration_ms)", "costed_calls": "count(total_cost)",
 				"total_ms": "sum(duration_ms)", "max_ms": "max(duration_ms)", "total_cost": "sum(total_cost)",
 				"timed_cost": "sum(total_cost) FILTER (duration_ms IS NOT NULL)", "costed_ms": "sum(duration_ms) FILTER (total_cost IS NOT NULL)",
@@ -167,7 +169,8 @@ func (w *writer) tallies(calls layout.File) (files []layout.File) {
 			columns = append(columns, fmt.Sprintf("CAST(%s AS %s) AS %s", expr, c.Type.DuckDB(), c.Name))
 			ids = append(ids, fmt.Sprintf(`%s: %d`, c.Name, c.ID))
 		}
-		f := layout.File{Table: t.Name, Format: layout.FormatVersion, Period: calls.Period, Path: layout.DataFile(t.Name, calls.Period, fmt.Sprintf("%016x", w.n))}
+		f := layout.File{Table: t.Name, Format: layout.FormatVersion, Period: calls.Period,
+			Path: layout.DataFile(t.Name, calls.Period, fmt.Sprintf("%016x", w.n))}
 		path := filepath.Join(w.dir, filepath.FromSlash(f.Path))
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			w.t.Fatal(err)
@@ -224,28 +227,43 @@ func (w *writer) file(t *schema.Table, period string, rows []Row, lacking []stri
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		w.t.Fatal(err)
 	}
-	var values, names, ids []string
+	var texts, names, ids []string
 	for _, c := range t.Columns {
 		if contains(lacking, c.Name) {
 			continue
 		}
-		names = append(names, `"`+c.Name+`"`)
+		names = append(names, fmt.Sprintf("%s AS \"%s\"", fromText(c), c.Name))
+		texts = append(texts, fmt.Sprintf("'%s': 'VARCHAR'", c.Name))
 		ids = append(ids, fmt.Sprintf(`"%s": %d`, c.Name, c.ID))
 	}
+	lines, err := os.Create(filepath.Join(w.t.TempDir(), "rows.ndjson"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	to := json.NewEncoder(lines)
 	for _, r := range rows {
-		var cells []string
+		line := map[string]any{}
 		for _, c := range t.Columns {
-			if !contains(lacking, c.Name) {
-				cells = append(cells, literal(c, r[c.Name]))
+			v := r[c.Name]
+			if v == nil && c.Required {
+				v = usual(c)
+			}
+			if v != nil {
+				line[c.Name] = fmt.Sprint(v)
 			}
 		}
-		values = append(values, "("+strings.Join(cells, ", ")+")")
+		if err := to.Encode(line); err != nil {
+			w.t.Fatal(err)
+		}
 		if ms, ok := start(t, r); ok {
 			f.MinStart, f.MaxStart = lower(f.MinStart, ms), higher(f.MaxStart, ms)
 		}
 	}
-	text := fmt.Sprintf("COPY (SELECT * FROM (VALUES %s) AS t(%s)) TO '%s' (FORMAT parquet, FIELD_IDS {%s})",
-		strings.Join(values, ", "), strings.Join(names, ", "), path, strings.Join(ids, ", "))
+	if err := lines.Close(); err != nil {
+		w.t.Fatal(err)
+	}
+	text := fmt.Sprintf("COPY (SELECT %s FROM read_json('%s', format = 'newline_delimited', columns = {%s})) TO '%s' (FORMAT parquet, FIELD_IDS {%s})",
+		strings.Join(names, ", "), lines.Name(), strings.Join(texts, ", "), path, strings.Join(ids, ", "))
 	if err := w.conn.Exec(context.Background(), text); err != nil {
 		w.t.Fatalf("write %s: %v", f.Path, err)
 	}
@@ -253,22 +271,12 @@ func (w *writer) file(t *schema.Table, period string, rows []Row, lacking []stri
 	return f
 }
 
-func literal(c schema.Column, v any) string {
-	if v == nil && c.Required {
-		v = usual(c)
+// fromText returns a column's value, made of its text.
+func fromText(c schema.Column) string {
+	if c.Type == schema.Timestamp {
+		return fmt.Sprintf("make_timestamptz(CAST(\"%s\" AS BIGINT) * 1000)", c.Name)
 	}
-	switch v := v.(type) {
-	case nil:
-		return "CAST(NULL AS " + c.Type.DuckDB() + ")"
-	case int64:
-		if c.Type == schema.Timestamp {
-			return fmt.Sprintf("CAST(to_timestamp(%d / 1000.0) AS TIMESTAMPTZ)", v)
-		}
-		return fmt.Sprintf("CAST(%d AS %s)", v, c.Type.DuckDB())
-	case bool:
-		return fmt.Sprint(v)
-	}
-	return fmt.Sprintf("CAST('%s' AS %s)", strings.ReplaceAll(fmt.Sprint(v), "'", "''"), c.Type.DuckDB())
+	return fmt.Sprintf("CAST(\"%s\" AS %s)", c.Name, c.Type.DuckDB())
 }
 
 func usual(c schema.Column) any {

@@ -38,7 +38,13 @@ func (r *Rows) describe() error {
 			return &Error{Kind: "Type", Message: "column " + name + ": " + err.Error()}
 		}
 		r.types = append(r.types, t)
-		r.columns = append(r.columns, value.Column{Name: name, Type: t.name, Kind: t.kind})
+		c := value.Column{Name: name, Type: t.name, Kind: t.kind}
+		if t.id == bindings.TypeStruct {
+			for i, kid := range t.kids {
+				c.Fields = append(c.Fields, value.Column{Name: t.names[i], Type: kid.name, Kind: kid.kind})
+			}
+		}
+		r.columns = append(r.columns, c)
 	}
 	r.vectors = make([]vector, n)
 	r.buf = make([]any, n)

@@ -87,6 +87,8 @@ type Options struct {
 	Width int
 	// Rows is the most that a table shows on a terminal; 0: 1,000, below 0: all.
 	Rows int
+	// Heading stands above what people read; machines' formats have none.
+	Heading string
 	// Instead names, to who does not see all of a table, the format that has all
 	// of it; empty: "--format csv".
 	Instead string
@@ -115,6 +117,9 @@ func Write(ctx context.Context, w io.Writer, f Format, src Source, o Options) (R
 	buf := bufio.NewWriterSize(w, 64<<10)
 	var r Result
 	var err error
+	if o.Heading != "" && (f == Table || f == Markdown) {
+		_, _ = buf.WriteString(o.Heading + "\n\n") // Flush tells the error
+	}
 	switch f {
 	case Table:
 		if d, ok := src.(*drawn); ok && o.Width > 0 {

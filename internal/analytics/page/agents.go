@@ -21,7 +21,7 @@ func agents(ctx context.Context, r reader, p period) (*section, error) {
 	}
 	s := &section{ID: "agents", Title: "Agents", Wide: true}
 	columns := []head{{Text: "calls", Column: "calls"}, {Text: "connected", Column: "connected_percent", Wide: true},
-		{Text: "contained", Column: "contained_percent"}, {Text: "at least", Column: "contained_low_percent", Wide: true},
+		{Text: "completed", Column: "completed_percent"}, {Text: "at least", Column: "completed_low_percent", Wide: true},
 		{Text: "transferred", Column: "transferred_percent", Wide: true}, {Text: "negative", Column: "negative_percent"},
 		{Text: "handle time", Column: "handle_ms", Wide: true}, {Text: "cost", Column: "total_cost", Wide: true}}
 	t := &table{Command: a.Command, By: "agent", Heads: columns}
@@ -46,14 +46,14 @@ func agents(ctx context.Context, r reader, p period) (*section, error) {
 			switch h.Column {
 			case "calls":
 				c = c.withBar(100 * float64(n) / float64(most))
-			case "contained_percent", "negative_percent":
+			case "completed_percent", "negative_percent":
 				c = c.withBar(float(row[a.index(h.Column)]))
 			}
 			l.Cells = append(l.Cells, c)
 		}
 		t.Rows = append(t.Rows, l)
 	}
-	s.Lead = "Best contained share first, by what it is at least with 95 % confidence, so that a few lucky calls do not lead."
+	s.Lead = "Best completed share first, by what it is at least with 95 % confidence, so that a few lucky calls do not lead. Completed and transferred are shares of the answered calls: over, by a person, and known whether the caller spoke."
 	if others > 0 {
 		s.Lead = fmt.Sprintf("The %d of %s agents with the most calls. ", len(t.Rows), grouped(len(a.rows))) + s.Lead
 		l := line{Name: fmt.Sprintf("%s others", grouped(others)), Sum: true}

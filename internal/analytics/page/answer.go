@@ -26,15 +26,29 @@ type asked struct {
 	loc     *time.Location
 }
 
-// reader runs reports over one warehouse, for one agent or all.
+// reader runs reports over one warehouse, for one agent or all, under conditions.
 type reader struct {
 	w     *analytics.Warehouse
 	agent string
+	where []string
+}
+
+// params are what reports take for a period.
+func (r reader) params(p period, by string) analytics.Params {
+	out := p.params()
+	out.Agent, out.Where, out.By = r.agent, r.where, by
+	return out
+}
+
+// only is the reader of the calls that meet one more condition.
+func (r reader) only(condition string) reader {
+	r.where = append(slices.Clone(r.where), condition)
+	return r
 }
 
 // ask runs a report over a period, grouped by a dimension or not.
 func (r reader) ask(ctx context.Context, report string, p period, by string) (*asked, error) {
-	return r.run(ctx, report, p.params(r.agent, by), p.flags())
+	return r.run(ctx, report, r.params(p, by), p.flags())
 }
 
 func (r reader) run(ctx context.Context, report string, p analytics.Params, bounds string) (*asked, error) {
@@ -51,6 +65,9 @@ func (r reader) run(ctx context.Context, report string, p analytics.Params, boun
 	words = append(words, bounds, "--tz", a.loc.String())
 	if r.agent != "" {
 		words = append(words, "--agent", shellWord(r.agent))
+	}
+	for _, condition := range r.where {
+		words = append(words, "--where", shellWord(condition))
 	}
 	a.Command = strings.Join(words, " ")
 	for {

@@ -73,25 +73,36 @@ func trust(last *span) string {
 // recent is for how many days the page tells what was off.
 const recent = 7
 
-// anomalies are the measures of the last days that are off their past. The past
-// is all of it, whatever the page's period is.
-func anomalies(ctx context.Context, r reader, p period) (*table, error) {
-	q := p.params(r.agent, "")
+// anomalies are the measures of days that are off their past: those of the last
+// days as a table, those of the period by measure and bin. The past is all of it,
+// whatever the page's period is.
+func anomalies(ctx context.Context, r reader, p period) (*table, map[string]map[string][]string, error) {
+	q := r.params(p, "")
 	q.Since = time.Time{}
 	a, err := r.run(ctx, "anomalies", q, "--until "+p.until.Format(time.DateOnly))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	off := map[string]map[string][]string{}
 	t := &table{Command: a.Command, By: "day", Heads: []head{{Text: "measure", Column: "measure", Words: true}, {Text: "was", Column: "value"}, {Text: "usually", Column: "usual"}, {Text: "spreads off", Column: "score"}}}
 	for _, row := range a.rows {
 		day, _ := row[0].(value.Date)
-		if time.Time(day).Before(p.until.AddDate(0, 0, -recent)) {
+		if time.Time(day).Before(p.since) {
 			continue
 		}
 		measure := a.text(row[a.index("measure")])
 		c := a.cell(row[a.index("measure")], "measure")
-		c.Text = map[string]string{"calls": "calls", "connected_percent": "connect rate", "contained_percent": "containment",
+		c.Text = map[string]string{"calls": "calls", "connected_percent": "connect rate", "completed_percent": "completed of answered",
 			"negative_percent": "negative sentiment", "handle_ms": "average handle time"}[measure]
+		if off[measure] == nil {
+			off[measure] = map[string][]string{}
+		}
+		bin := p.binOf(time.Time(day))
+		off[measure][bin] = append(off[measure][bin], fmt.Sprintf("%s %s, usually %s (%s)", c.Text, measured(measure, float(row[a.index("value")])),
+			measured(measure, float(row[a.index("usual")])), dayName(time.Time(day))))
+		if time.Time(day).Before(p.until.AddDate(0, 0, -recent)) {
+			continue
+		}
 		l := line{Name: dayName(time.Time(day)), Key: a.text(day), Cells: []cell{c}}
 		for _, h := range t.Heads[1:] {
 			v := row[a.index(h.Column)]
@@ -103,7 +114,7 @@ func anomalies(ctx context.Context, r reader, p period) (*table, error) {
 		}
 		t.Rows = append(t.Rows, l)
 	}
-	return t, nil
+	return t, off, nil
 }
 
 // measured writes a value as its measure is written elsewhere.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"callhouse/internal/analytics/format"
 	"callhouse/internal/analytics/value"
@@ -28,18 +30,27 @@ type figure struct {
 	more, less string // where neither is better
 }
 
+// outbound is the funnel of the calls that were placed: whether those connect is a
+// question, whether calls that come in do is none.
+const outbound = "outbound"
+
 // figures are the numbers at the top. What they mean is what their reports say.
-func figures() []figure {
+// dials says that there are outbound calls.
+func figures(dials bool) []figure {
+	rate, of := "funnel", "of the calls"
+	if dials {
+		rate, of = outbound, "of the outbound calls"
+	}
 	stage := func(s string) map[string]string { return map[string]string{"stage": s} }
 	return []figure{
 		{name: "Calls", what: "attempted", report: "funnel", field: field{"calls", stage("attempted")}, more: "more", less: "fewer"},
-		{name: "Connect rate", what: "of the calls", report: "funnel", field: field{"attempted_percent", stage("connected")},
+		{name: "Connect rate", what: of, report: rate, field: field{"attempted_percent", stage("connected")},
 			of: field{"calls", stage("attempted")}, sense: higherIsBetter},
-		{name: "Containment", what: "of the connected calls", report: "funnel", field: field{"connected_percent", stage("contained")},
-			of: field{"calls", stage("connected")}, sense: higherIsBetter},
-		{name: "Average handle time", what: "of the connected calls", report: "durations", field: field{"handle_ms", nil}, more: "longer", less: "shorter"},
+		{name: "Completed", what: "of the answered calls", report: "funnel", field: field{"answered_percent", stage("completed")},
+			of: field{"answered_calls", stage("completed")}, sense: higherIsBetter},
+		{name: "Average handle time", what: "of the connected calls, without voicemail", report: "durations", field: field{"handle_ms", nil}, more: "longer", less: "shorter"},
 		{name: "Cost per call", what: "whose cost is known", report: "costs", field: field{"per_call", nil}, sense: lowerIsBetter},
-		{name: "Negative sentiment", what: "of the rated calls", report: "sentiment",
+		{name: "Negative sentiment", what: "of the rated calls, without voicemail", report: "sentiment",
 			field: field{"rated_percent", map[string]string{"user_sentiment": "negative"}}, sense: lowerIsBetter},
 	}
 }
@@ -59,23 +70,33 @@ func (r reader) span(ctx context.Context, p period) (*span, error) {
 		}
 		s.reports[name] = a
 	}
-	return s, nil
+	if slices.ContainsFunc(r.where, func(c string) bool { return strings.HasPrefix(c, "call_type=") }) {
+		return s, nil // the page is of a type
+	}
+	var err error
+	s.reports[outbound], err = r.only("call_type=outbound").ask(ctx, "funnel", p, "")
+	return s, err
 }
 
-// calls is how many calls the span has.
-func (s *span) calls() int64 {
-	n, _ := s.reports["funnel"].at(field{"calls", map[string]string{"stage": "attempted"}}).(int64)
+// calls is how many calls the span has, and dialed how many outbound ones.
+func (s *span) calls() int64 { return s.attempted("funnel") }
+
+func (s *span) dialed() int64 { return s.attempted(outbound) }
+
+func (s *span) attempted(report string) int64 {
+	if s.reports[report] == nil {
+		return 0
+	}
+	n, _ := s.reports[report].at(field{"calls", map[string]string{"stage": "attempted"}}).(int64)
 	return n
 }
 
-// rated is how many of them have a sentiment.
+// rated is how many of them have a sentiment that is a caller's.
 func (s *span) rated() (n int64) {
 	a := s.reports["sentiment"]
 	for _, r := range a.rows {
-		if r[a.index("user_sentiment")] != nil {
-			c, _ := r[a.index("calls")].(int64)
-			n += c
-		}
+		c, _ := r[a.index("rated_calls")].(int64)
+		n += c
 	}
 	return n
 }

@@ -18,8 +18,9 @@ type Options struct {
 	// Since and Until are taken at the beginning of their day, Until exclusive.
 	// Zero: 30 days, up to the last day that is over and listed whole.
 	Since, Until time.Time
-	Agent        string // an agent's id, or the beginning of one agent's
-	Title        string // empty: Calls
+	Agent        string   // an agent's id, or the beginning of one agent's
+	Where        []string // conditions, as in call_type=outbound
+	Title        string   // empty: Calls
 	Now          time.Time
 	Version      string // of the program, for the foot; may be empty
 }
@@ -35,6 +36,7 @@ var files embed.FS
 // document is what the template shows.
 type document struct {
 	Title, Period, Zone, Agent string
+	Where                      []string
 	Style                      template.CSS
 	AsOf, Listed, Made         string
 	Trust                      string
@@ -83,7 +85,7 @@ func collect(ctx context.Context, w *analytics.Warehouse, o Options) (*document,
 	if err != nil {
 		return nil, Summary{}, err
 	}
-	r := reader{w: w, agent: o.Agent}
+	r := reader{w: w, agent: o.Agent, where: o.Where}
 	if o.Since.IsZero() {
 		if p, err = r.begun(ctx, p); err != nil {
 			return nil, Summary{}, err
@@ -93,7 +95,7 @@ func collect(ctx context.Context, w *analytics.Warehouse, o Options) (*document,
 	if err != nil {
 		return nil, Summary{}, fmt.Errorf("read the page's style: %w", err)
 	}
-	d := &document{Title: o.Title, Period: p.String(), Agent: o.Agent, Style: template.CSS(style), Single: p.days() == 1} //nolint:gosec // our own file
+	d := &document{Title: o.Title, Period: p.String(), Agent: o.Agent, Where: o.Where, Style: template.CSS(style), Single: p.days() == 1} //nolint:gosec // our own file
 	if d.Title == "" {
 		d.Title = "Calls"
 	}
@@ -111,29 +113,31 @@ func collect(ctx context.Context, w *analytics.Warehouse, o Options) (*document,
 	s := Summary{Calls: spans[2].calls()}
 	if s.Calls == 0 {
 		d.Empty = "There are no calls in this period."
-		if o.Agent != "" {
+		if len(o.Where) > 0 {
+			d.Empty = "No calls of this period meet the conditions."
+		} else if o.Agent != "" {
 			d.Empty = "This agent has no calls in this period."
 		}
 		return d, s, nil
 	}
-	gaps, err := w.Coverage(ctx, "coverage", p.params(o.Agent, ""), o.Now)
+	gaps, err := w.Coverage(ctx, "coverage", r.params(p, ""), o.Now)
 	if err != nil {
 		return nil, s, err
 	}
 	if line := gaps.String(loc); line != "" {
 		d.Warnings = append(d.Warnings, heading(line)+".")
 	}
-	if d.Off, err = anomalies(ctx, r, p); err != nil {
+	var off map[string]map[string][]string
+	if d.Off, off, err = anomalies(ctx, r, p); err != nil {
 		return nil, s, err
 	}
-	d.Sections, err = sections(ctx, r, p, listed, spans)
+	d.Sections, err = sections(ctx, r, p, drawer{unit: p.unit(), bins: p.bins(listed), off: off}, spans)
 	return d, s, err
 }
 
 // sections are the page's parts, in their order.
-func sections(ctx context.Context, r reader, p period, listed time.Time, spans [4]*span) ([]*section, error) {
+func sections(ctx context.Context, r reader, p period, draw drawer, spans [4]*span) ([]*section, error) {
 	last, whole := spans[0], spans[2]
-	draw := drawer{unit: p.unit(), bins: p.bins(listed)}
 	var out []*section
 	for _, make := range []func() (*section, error){
 		func() (*section, error) { return draw.volume(ctx, r, p, whole) },
@@ -228,7 +232,7 @@ func (d *document) days(p, last period, over bool, today time.Time) {
 // figures makes the tiles of the last day, the same day of the week before, the
 // period, and the period before.
 func (d *document) figures(s [4]*span) {
-	for _, f := range figures() {
+	for _, f := range figures(s[2].dialed() > 0) {
 		d.Figures = append(d.Figures, tile{Name: f.name, What: f.what,
 			Day: s[0].shown(f), DayBefore: s[1].shown(f), DayChange: s[0].against(s[1], f),
 			Whole: s[2].shown(f), WholeBefore: s[3].shown(f), WholeChange: s[2].against(s[3], f)})

@@ -282,7 +282,7 @@ func TestOneCall(t *testing.T) {
 	}, Options{Now: now, Title: nasty, Agent: nasty})
 	wellFormed(t, text)
 	alone(t, text)
-	for _, want := range []string{"Yesterday, Fri 2026-11-20", "<data value=\"61000\"", "Of 1 call of Fri 2026-11-20 nothing is missing."} {
+	for _, want := range []string{"Yesterday, Fri 2026-11-20", "<data value=\"1.5000\"", "Of 1 call of Fri 2026-11-20: status or reason not known 1 (100.0%)."} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -459,7 +459,7 @@ func TestChangeWords(t *testing.T) {
 			if i < negative {
 				feeling = "negative"
 			}
-			out = append(out, row{"call_id": fmt.Sprint(at.Unix(), i), "status": "ended", "start_at": at.UnixMilli(), "user_sentiment": feeling, "duration_ms": ms, "total_cost": "2.0000"})
+			out = append(out, row{"call_id": fmt.Sprint(at.Unix(), i), "status": "ended", "disconnection_reason": "user_hangup", "user_turns": int64(1), "start_at": at.UnixMilli(), "user_sentiment": feeling, "duration_ms": ms, "total_cost": "2.0000"})
 		}
 		return out
 	}
@@ -489,7 +489,7 @@ func TestChangeWords(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, f := range figures() {
+	for _, f := range figures(false) {
 		c := now.against(before, f)
 		got = append(got, fmt.Sprintf("%s: %s %s, %s (%s)", f.name, c.Arrow, c.By, c.Word, c.Class))
 		if c := now.against(nothing, f); c != nil {
@@ -499,12 +499,64 @@ func TestChangeWords(t *testing.T) {
 	want := []string{
 		"Calls: ▼ −20 (−20.0%), fewer (same)",
 		"Connect rate: = , the same (same)",
-		"Containment: = , the same (same)",
+		"Completed: = , the same (same)",
 		"Average handle time: ▲ +30.0s (+50.0%), longer (same)",
 		"Cost per call: = , the same (same)",
 		"Negative sentiment: ▼ −37.5 points, better (good)",
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("changes (-want +got):\n%s", d)
+	}
+}
+
+// The connect rate is of the outbound calls; a page under a condition says so, at
+// its head and in its commands.
+func TestConnectRateOfOutbound(t *testing.T) {
+	var calls []row
+	for i := range 10 {
+		c := row{"call_id": fmt.Sprint(i), "call_type": "inbound", "status": "ended", "disconnection_reason": "user_hangup", "user_turns": int64(1),
+			"start_at": instant(t, "2026-11-20T10:00:00Z").UnixMilli(), "duration_ms": int64(60_000)}
+		if i < 4 {
+			c["call_type"] = "outbound"
+		}
+		if i < 3 {
+			c["disconnection_reason"] = "dial_busy"
+		}
+		calls = append(calls, c)
+	}
+	for _, c := range []struct{ where, rate, of string }{{"", "25.0%", "of the outbound calls"}, {"call_type=inbound", "100.0%", "of the calls"}} {
+		o := Options{Now: instant(t, "2026-11-21T06:00:00Z")}
+		if c.where != "" {
+			o.Where = []string{c.where}
+		}
+		_, text := made(t, analyticstest.Data{Calls: calls}, o)
+		_, tile, _ := strings.Cut(text, "Connect rate")
+		tile = tile[:strings.Index(tile, "Completed")]
+		if !strings.Contains(tile, c.rate) || !strings.Contains(tile, c.of) {
+			t.Errorf("where %q: the tile is\n%s", c.where, tile)
+		}
+		if c.where != "" && (!strings.Contains(text, "· "+c.where) || !strings.Contains(text, "--where "+c.where)) {
+			t.Errorf("where %q is not told", c.where)
+		}
+	}
+}
+
+// A day that was off its past is marked on the charts also where it is not of the
+// last week.
+func TestAnomaliesAreMarked(t *testing.T) {
+	var calls []row
+	for day := range 60 {
+		n := 20
+		if day == 40 {
+			n = 90
+		}
+		for i := range n {
+			calls = append(calls, row{"call_id": fmt.Sprint(day, "-", i), "status": "ended", "disconnection_reason": "user_hangup", "user_turns": int64(1),
+				"start_at": instant(t, "2026-09-21T10:00:00Z").AddDate(0, 0, day).UnixMilli(), "duration_ms": int64(60_000)})
+		}
+	}
+	_, text := made(t, analyticstest.Data{Calls: calls}, Options{Now: instant(t, "2026-11-20T06:00:00Z")})
+	if !strings.Contains(text, "None of the last 7.") || !strings.Contains(text, "▼ off its past: calls 90, usually 20 (Sat 2026-10-31)") || strings.Count(text, `class="mark"`) != 3 {
+		t.Errorf("%d marks; %s", strings.Count(text, `class="mark"`), text[max(0, strings.Index(text, "off-h")-20):][:400])
 	}
 }

@@ -90,8 +90,8 @@ func (p period) back(days int) period {
 }
 
 // params are the bounds as reports take them.
-func (p period) params(agent, by string) analytics.Params {
-	return analytics.Params{Since: begin(p.since, p.loc), Until: begin(p.until, p.loc), Agent: agent, By: by}
+func (p period) params() analytics.Params {
+	return analytics.Params{Since: begin(p.since, p.loc), Until: begin(p.until, p.loc)}
 }
 
 // flags are the bounds as they are typed.
@@ -137,6 +137,17 @@ func (p period) unit() string {
 		return "week"
 	}
 	return "month"
+}
+
+// binOf is the key of the bin that a day lies in.
+func (p period) binOf(day time.Time) string {
+	switch p.unit() {
+	case "week":
+		return day.AddDate(0, 0, -(int(day.Weekday())+6)%7).Format(time.DateOnly)
+	case "month":
+		return day.Format("2006-01")
+	}
+	return day.Format(time.DateOnly)
 }
 
 // bins returns all bins of the period, with calls or not. listed is up to when

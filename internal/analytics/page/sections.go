@@ -22,6 +22,7 @@ type section struct {
 	Charts          []template.HTML
 	Boards          []*table // shown as they are
 	Details         []*table // shown when they are opened
+	measures        []string // of the report anomalies, which its chart marks
 }
 
 // The widths for which every chart is drawn: a whole row and half of one on a
@@ -36,6 +37,19 @@ const (
 type drawer struct {
 	unit string
 	bins []bin
+	off  map[string]map[string][]string // by measure and bin: what was off
+}
+
+// marks returns the bins in which a measure was off.
+func (d drawer) marks(measures ...string) (out []int) {
+	for i, b := range d.bins {
+		for _, m := range measures {
+			if len(d.off[m][b.key]) > 0 && !slices.Contains(out, i) {
+				out = append(out, i)
+			}
+		}
+	}
+	return out
 }
 
 // place turns a panel's chart into the drawings of the page.
@@ -65,7 +79,18 @@ func (d drawer) chart(s *section, panels ...chart.Panel) *chart.Chart {
 				hover += "\n" + h.Text + ": " + t.Rows[i].Cells[j].Text
 			}
 		}
+		for _, m := range s.measures {
+			for _, what := range d.off[m][b.key] {
+				hover += "\n▼ off its past: " + what
+			}
+		}
 		c.Bins = append(c.Bins, chart.Bin{Label: b.label, Group: b.group, Tick: b.tick, Part: b.part, Hover: hover})
+	}
+	for i := range panels {
+		if len(panels[i].Marks) > 0 && !strings.Contains(s.Lead, "▼") {
+			s.Lead += " ▼: off its own past, as the report anomalies tells."
+			c.Desc = s.Lead + " The numbers are in the table that follows."
+		}
 	}
 	return c
 }
@@ -92,9 +117,9 @@ func (d drawer) volume(ctx context.Context, r reader, p period, whole *span) (*s
 	attempted := pick{"calls", "calls", "stage", "attempted"}
 	connected := pick{"connected", "calls", "stage", "connected"}
 	rate := pick{"connect rate", "attempted_percent", "stage", "connected"}
-	contained := pick{"containment", "connected_percent", "stage", "contained"}
-	s := &section{ID: "volume", Title: "Volume and connect rate " + d.each(), Wide: true}
-	s.Details = []*table{a.overBins(d.unit, d.bins, []pick{attempted, connected, rate, contained})}
+	completed := pick{"completed of answered", "answered_percent", "stage", "completed"}
+	s := &section{ID: "volume", Title: "Volume and connect rate " + d.each(), Wide: true, measures: []string{"calls", "connected_percent", "completed_percent"}}
+	s.Details = []*table{a.overBins(d.unit, d.bins, []pick{attempted, connected, rate, completed})}
 	all, up := a.series(d.bins, attempted), a.series(d.bins, connected)
 	rest := make([]float64, len(all))
 	for i := range all {
@@ -107,10 +132,10 @@ func (d drawer) volume(ctx context.Context, r reader, p period, whole *span) (*s
 		s.Lead += " Lighter bars and hollow points: only part of the " + d.unit + " is in the period, or listed."
 	}
 	s.place(d.chart(s,
-		chart.Panel{Title: "Calls", Kind: chart.Bars, Scale: chart.Count, Height: 140, Series: []chart.Series{
+		chart.Panel{Title: "Calls", Kind: chart.Bars, Scale: chart.Count, Height: 140, Marks: d.marks("calls"), Series: []chart.Series{
 			{Name: "connected", Color: 1, Values: up}, {Name: "not connected", Color: 4, Values: rest}}},
-		chart.Panel{Title: "Connect rate and containment", Kind: chart.Lines, Scale: chart.Percent, Top: 100, Height: 100, Series: []chart.Series{
-			{Name: "connect rate", Color: 1, Values: a.series(d.bins, rate)}, {Name: "containment", Color: 3, Values: a.series(d.bins, contained)}}}))
+		chart.Panel{Title: "Connected of all calls, completed of the answered ones", Kind: chart.Lines, Scale: chart.Percent, Top: 100, Height: 100, Marks: d.marks("connected_percent", "completed_percent"), Series: []chart.Series{
+			{Name: "connect rate", Color: 1, Values: a.series(d.bins, rate)}, {Name: "completed", Color: 3, Values: a.series(d.bins, completed)}}}))
 	return s, nil
 }
 
@@ -156,10 +181,10 @@ func (d drawer) sentiment(ctx context.Context, r reader, p period, whole *span) 
 	if err != nil {
 		return nil, err
 	}
-	s := &section{ID: "sentiment", Title: "Sentiment " + d.each()}
+	s := &section{ID: "sentiment", Title: "Sentiment " + d.each(), measures: []string{"negative_percent"}}
 	picks := sentiments(whole.reports["sentiment"])
 	s.Details = []*table{a.overBins(d.unit, d.bins, picks)}
-	panel := chart.Panel{Title: "Share of the calls that have a sentiment", Kind: chart.Bars, Scale: chart.Percent, Top: 100, Height: 190}
+	panel := chart.Panel{Title: "Share of the rated calls, without voicemail", Kind: chart.Bars, Scale: chart.Percent, Top: 100, Height: 190, Marks: d.marks("negative_percent")}
 	others := chart.Series{Name: "others", Color: 3}
 	unknown := 0
 	for _, k := range picks {
@@ -229,7 +254,7 @@ func (d drawer) costs(ctx context.Context, r reader, p period) (*section, error)
 	total := pick{text: "in all", column: "total_cost"}
 	call, minute := pick{text: "per call", column: "per_call"}, pick{text: "per minute", column: "per_minute"}
 	s := &section{ID: "costs", Title: "Cost " + d.each()}
-	s.Details = []*table{a.overBins(d.unit, d.bins, []pick{total, call, minute, {text: "per contained call", column: "per_contained_call"}})}
+	s.Details = []*table{a.overBins(d.unit, d.bins, []pick{total, call, minute, {text: "per completed call", column: "per_completed_call"}})}
 	values := a.series(d.bins, total)
 	if b, n := d.most(values); n > 0 {
 		s.Lead = fmt.Sprintf("In the account's currency. Most: %s, %s.", b.name, a.cell(a.at(total.at(b.key, a)), "total_cost").Text)

@@ -48,6 +48,8 @@ type Column struct {
 	Type string // as DuckDB spells it
 	Kind Kind
 	Unit Unit
+	// Fields are those of a struct.
+	Fields []Column
 
 	// What follows is for tables that people read.
 	Label string // the heading; empty: Name

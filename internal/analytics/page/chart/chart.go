@@ -30,6 +30,7 @@ type Panel struct {
 	Top    float64 // the least upper end of the axis; 0: that of the data
 	Height float64 // of the plot alone
 	Series []Series
+	Marks  []int // bins that have a mark above the plot
 }
 
 // Bin is a place on the axis that all panels share.
@@ -220,6 +221,9 @@ func (f *frame) panel(p *Panel, y float64) {
 		f.bars(p, at)
 	} else {
 		f.lines(p, at)
+	}
+	for _, i := range p.Marks {
+		f.text("mark", "middle", f.left+(float64(i)+.5)*f.step, y-2, "▼")
 	}
 	f.names(p, y, at)
 }

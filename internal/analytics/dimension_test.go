@@ -1,0 +1,89 @@
+package analytics_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/value"
+)
+
+// Every report equals the oracle by two dimensions and under conditions, in zones
+// with half hours and changes of clocks, and its groups add up to the whole.
+func TestTwoDimensionsAndConditions(t *testing.T) {
+	d := randomData(rand.New(rand.NewPCG(11, 6)), 120)
+	root := t.TempDir()
+	analyticstest.Write(t, root, 1, d)
+	for i, p := range []analytics.Params{
+		{By: "agent,day"},
+		{By: "hour,weekday", Where: []string{"agent=b-three"}},
+		{By: "metadata.campaign,dynamic_variables.campaign", Where: []string{"metadata.n=1.5", "metadata.n="}},
+		{By: "outcome,call_type", Where: []string{"call_type=outbound", "call_type=", "user_sentiment=positive"}},
+		{By: "variant_label", Where: []string{"weekday=Sunday", "outcome=unknown"}, Since: time.Date(2026, 10, 25, 0, 15, 0, 0, time.UTC)},
+	} {
+		loc := zone(t, []string{"Australia/Lord_Howe", "Asia/Kathmandu", "America/St_Johns", "Europe/Berlin"}[i%4])
+		checkReports(t, root, loc, d, p)
+		w := open(t, root, loc)
+		whole := p
+		whole.By = ""
+		for _, report := range []string{"outcomes", "volume"} {
+			sum := func(p analytics.Params) (n int64) {
+				rows, err := w.Report(t.Context(), report, p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				at := slices.IndexFunc(rows.Columns(), func(c value.Column) bool { return c.Name == "calls" })
+				for _, line := range all(t, rows, nil) {
+					n += line[at].(int64)
+				}
+				return n
+			}
+			if a, b := sum(p), sum(whole); a != b || b == 0 {
+				t.Errorf("%s, %+v: the groups have %d calls, the whole has %d", report, p, a, b)
+			}
+		}
+	}
+}
+
+// Tallies answer by two words and under conditions on words as well.
+func TestTwoWordsSpareTheCalls(t *testing.T) {
+	root, _ := compacted(t, 4, 200)
+	w := open(t, root, zone(t, "Europe/Berlin"))
+	withoutCalls(t, root)
+	for _, p := range []analytics.Params{{By: "agent,call_type"}, {By: "status,day"}, {By: "agent", Where: []string{"version=v262", "outcome=completed"}}, {Where: []string{"weekday=Sunday"}}} {
+		rows, err := w.Report(t.Context(), "sentiment", p)
+		if len(all(t, rows, err)) == 0 {
+			t.Errorf("%+v: nothing is found", p)
+		}
+	}
+}
+
+// What cannot be a group or a condition is refused, and why is told.
+func TestGroupsThatThereAreNot(t *testing.T) {
+	w := warehouse(t, analyticstest.Data{}, nil)
+	for _, p := range []analytics.Params{
+		{By: "agent,day,hour"}, {By: "day,day"}, {Where: []string{"agent"}}, {Where: []string{"hour=24"}}, {Where: []string{"weekday=monday"}},
+		{Where: []string{"day=yesterday"}}, {Where: []string{"month=2026-11-01"}},
+	} {
+		_, err := w.Report(t.Context(), "sentiment", p)
+		var group *analytics.GroupError
+		if !errors.As(err, &group) || group.Hint == "" {
+			t.Errorf("%+v: %v", p, err)
+		}
+	}
+	for _, p := range []analytics.Params{{By: "agent,dya"}, {By: ","}, {Where: []string{"agnet=x"}}} {
+		_, err := w.Report(t.Context(), "sentiment", p)
+		var unknown *analytics.UnknownError
+		if !errors.As(err, &unknown) || unknown.What != "dimension" {
+			t.Errorf("%+v: %v", p, err)
+		}
+	}
+	if got := fmt.Sprint(analytics.ByNames("metadata.a,b,day")); got != "[metadata.a,b day]" {
+		t.Errorf("the names are %s", got)
+	}
+}

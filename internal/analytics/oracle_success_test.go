@@ -1,0 +1,88 @@
+package analytics_test
+
+import (
+	"math/big"
+	"math/rand/v2"
+	"sort"
+	"strings"
+	"testing"
+
+	"callhouse/internal/analytics"
+)
+
+// successOf counts the calls in which a field was found, and was what was asked for.
+func successOf(g *group, items map[any][]row, p analytics.Params) (out [][]any) {
+	asked, wanted, _ := strings.Cut(p.Field, "=")
+	if p.Field == "" {
+		wanted = "true"
+	}
+	type tally struct {
+		known, hits, costed int
+		cost                *big.Int
+		anyCost             bool
+	}
+	fields := map[any]*tally{}
+	for _, c := range g.calls {
+		found := map[any]bool{}
+		for _, i := range items[c["call_id"]] {
+			yesOrNo := i["value"] == "true" || i["value"] == "false"
+			if i["text"] == nil || p.Field == "" && !yesOrNo || p.Field != "" && i["name"] != asked {
+				continue
+			}
+			found[i["name"]] = found[i["name"]] || i["text"] == wanted
+		}
+		for name, hit := range found {
+			f := fields[name]
+			if f == nil {
+				f = &tally{cost: new(big.Int)}
+				fields[name] = f
+			}
+			f.known++
+			u, costed := units(c)
+			if costed {
+				f.cost.Add(f.cost, u)
+				f.anyCost = true
+			}
+			if hit {
+				f.hits++
+				if costed {
+					f.costed++
+				}
+			}
+		}
+	}
+	for name, f := range fields {
+		low, high := wilson(f.hits, f.known)
+		line := []any{g.key, name, wanted, int64(f.known), int64(f.hits), percentOf(f.hits, f.known), low, high, nil, nil}
+		if f.anyCost {
+			line[8], line[9] = money(f.cost, 1), money(f.cost, int64(f.costed))
+		}
+		out = append(out, line)
+	}
+	sort.Slice(out, func(i, j int) bool {
+		if a, b := out[i][3].(int64), out[j][3].(int64); a != b {
+			return a > b
+		}
+		return keyLess(out[i][1], out[j][1])
+	})
+	return out
+}
+
+// Successes by a field that the user names, also one whose value is a text or a number.
+func TestSuccess(t *testing.T) {
+	d := randomData(rand.New(rand.NewPCG(8, 7)), 200)
+	w := warehouse(t, d, nil)
+	for _, field := range []string{"", "colour=true", "colour=red", "size=1.5", "size=v7", "colour=", "absent=1"} {
+		for _, by := range []string{"", "agent", "agent,week"} {
+			p := analytics.Params{By: by, Field: field}
+			rows, err := w.Report(t.Context(), "success", p)
+			if d := diffNear(oracle("success", d, p, w.Location()), all(t, rows, err)); d != "" {
+				t.Errorf("%+v (-oracle +report):\n%s", p, d)
+			}
+		}
+	}
+	_, err := w.Report(t.Context(), "success", analytics.Params{Field: "resolved"})
+	if err == nil {
+		t.Error("a field without a value is taken")
+	}
+}

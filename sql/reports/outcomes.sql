@@ -1,0 +1,48 @@
+-- outcomes: how calls ended: completed, transferred, abandoned, failed, voicemail, not connected, unknown
+--
+-- Every call has one outcome, and within it one kind. completed: a person
+-- answered and spoke, and the call ended by a hang-up. transferred: passed on, or
+-- ended by an operator. abandoned: the caller never spoke, or hung up within 10
+-- seconds. failed: an error, a time-out, a limit reached in the call, or no agent
+-- picked up. voicemail: a machine answered. not_connected: nobody answered.
+-- unknown: not over yet; ended by a hang-up, but the transcript that tells
+-- whether the caller spoke is not there; or the service's word for its end is not
+-- known, which kind then names.
+--
+-- Grain: one row per group, outcome and kind that has calls
+-- Reads: tallied
+-- Tallies: is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step
+-- Needs: end, words, transcripts
+-- Columns:
+--   key               VARCHAR  -        the group that --by asks for
+--   outcome           VARCHAR  -        completed, transferred, abandoned, failed, voicemail, not_connected or unknown
+--   kind              VARCHAR  -        more exactly: no answer, error, never spoke, transcript to come …
+--   calls             BIGINT   count    calls
+--   share_percent     DOUBLE   percent of calls  share of the group's calls
+--   low_percent       DOUBLE   percent  the least that this share is, with 95 % confidence (Wilson)
+--   high_percent      DOUBLE   percent  the most that it is
+--   answered_calls    BIGINT   count    calls of the row that are answered: over, by a person as far as is known, and known whether the caller spoke
+--   answered_percent  DOUBLE   percent of answered  share of them among the group's answered calls
+
+WITH counted AS (
+    SELECT key, outcome, outcome_kind AS kind,
+        total_of(calls) AS calls,
+        sum_if(calls, is_answered) AS answered_calls
+    FROM tallied
+    GROUP BY key, outcome, outcome_kind
+), totals AS (
+    SELECT *,
+        sum(calls) OVER whole_group AS group_calls,
+        sum(answered_calls) OVER whole_group AS group_answered
+    FROM counted
+    WINDOW whole_group AS (PARTITION BY key)
+)
+SELECT key, outcome, kind, calls,
+    percent_of(calls, group_calls) AS share_percent,
+    wilson(calls, group_calls, -1) AS low_percent,
+    wilson(calls, group_calls, 1) AS high_percent,
+    answered_calls,
+    CASE WHEN answered_calls > 0 THEN percent_of(answered_calls, group_answered) END AS answered_percent
+FROM totals
+ORDER BY group_rank(group_calls), key NULLS LAST,
+    list_position(['completed', 'transferred', 'abandoned', 'failed', 'voicemail', 'not_connected', 'unknown'], outcome), calls DESC, kind

@@ -1,0 +1,47 @@
+-- success: how often a call was a success by an extracted field, with the bounds of chance and its cost
+--
+-- With --field resolved=true a success is a call whose custom analysis found
+-- that value in that field, and the share is of the calls in which it found any.
+-- Without it there is a row for each field that is true or false. A value is
+-- compared as the text that was sent, a string without its quotes. A call in
+-- which a field stands several times is a success if one of them is.
+--
+-- Grain: one row per group and field
+-- Reads: selected, selected_items
+-- Flags: field
+-- Needs: end, analysis, cost
+-- Columns:
+--   key              VARCHAR  -        the group that --by asks for
+--   field            VARCHAR  -        the extracted field
+--   value            VARCHAR  -        the value that means success
+--   known_calls      BIGINT   count    calls in which the field was found
+--   successes        BIGINT   count    of them those with the value
+--   success_percent  DOUBLE   percent of known  share of them
+--   low_percent      DOUBLE   percent  the least that this share is, with 95 % confidence (Wilson)
+--   high_percent     DOUBLE   percent  the most that it is
+--   total_cost       DECIMAL(38,18)  money    sum of the known costs of the known calls
+--   per_success      DECIMAL(38,4)  money    of it for a success whose cost is known
+
+WITH found AS (
+    SELECT key, call_id, name AS field, bool_or(value_text = coalesce(getvariable('field_value'), 'true')) AS is_success
+    FROM selected_items
+    WHERE value_text IS NOT NULL
+        AND CASE WHEN getvariable('field_name') IS NULL THEN json_type(value) = 'BOOLEAN' ELSE name = getvariable('field_name') END
+    GROUP BY key, call_id, name
+), counted AS (
+    SELECT key, field,
+        count(*) AS known_calls,
+        count(*) FILTER (is_success) AS successes,
+        count(total_cost) FILTER (is_success) AS costed,
+        sum(total_cost) AS total_cost
+    FROM found JOIN (SELECT call_id, total_cost FROM selected) USING (call_id)
+    GROUP BY key, field
+)
+SELECT key, field, coalesce(getvariable('field_value'), 'true') AS value, known_calls, successes,
+    percent_of(successes, known_calls) AS success_percent,
+    wilson(successes, known_calls, -1) AS low_percent,
+    wilson(successes, known_calls, 1) AS high_percent,
+    total_cost,
+    money_per(total_cost, costed, 1) AS per_success
+FROM counted
+ORDER BY group_rank(sum(known_calls) OVER (PARTITION BY key)), key NULLS LAST, known_calls DESC, field NULLS LAST
