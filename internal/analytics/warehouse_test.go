@@ -286,6 +286,7 @@ func TestAnswersWhileSnapshotsChange(t *testing.T) {
 				return
 			default:
 				analyticstest.Swap(t, root, n%4+1)
+				time.Sleep(time.Millisecond) // still many swaps while a reader opens it
 			}
 		}
 	})

@@ -18,8 +18,15 @@ import (
 )
 
 var (
-	every = flag.Int("every", 29, "in tests that fail one operation after the other, try only every n-th; make crash tries all")
+	every = flag.Int("every", 97, "in tests that fail one operation after the other, try only every n-th; make long tries every 29th, make crash all")
 )
+
+// The quick tests try less at random; make long tries rapid's usual 100 times.
+func init() {
+	if err := flag.Set("rapid.checks", "30"); err != nil {
+		panic(err)
+	}
+}
 
 // told is what the sink said it keeps: by call, the highest of the versions
 // that were put and acknowledged; or what became of the call.
@@ -205,7 +212,7 @@ func storyRoot(t *testing.T) (*memFS, string) {
 	return m, root
 }
 
-// Every operation on the disk (in the quick tests: every 29th from a random one
+// Every operation on the disk (in the quick tests: every 97th from a random one
 // on) fails once, and at every one the process dies once, with what it wrote or
 // with what it synced: the warehouse always opens, and holds all that was
 // acknowledged.

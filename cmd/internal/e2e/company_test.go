@@ -116,17 +116,27 @@ func (c *company) counts(statement string) map[string]int64 {
 	c.t.Helper()
 	out := map[string]int64{}
 	for _, row := range c.sql(statement) {
-		key, ok := row["key"].(string)
-		if !ok {
-			key = "null"
-		}
-		n, err := row["n"].(json.Number).Int64()
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		out[key] = n
+		out[keyOf(row)] = number(c.t, row["n"])
 	}
 	return out
+}
+
+// keyOf returns a row's key; null is "null".
+func keyOf(row map[string]any) string {
+	if key, ok := row["key"].(string); ok {
+		return key
+	}
+	return "null"
+}
+
+// number returns a whole number of an answer.
+func number(t *testing.T, v any) int64 {
+	t.Helper()
+	n, err := v.(json.Number).Int64()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // one returns the only value that a statement answers with.

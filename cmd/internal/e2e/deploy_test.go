@@ -21,13 +21,7 @@ type host struct {
 func newHost(t *testing.T) *host {
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 4, Calls: 200, Days: 10}, PerSecond: 5000, PerMinute: 100_000})
 	h := &host{c, t.TempDir()}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(self, filepath.Join(h.root, "extract")); err != nil { // see TestMain
-		t.Fatal(err)
-	}
+	linkProgram(t, h.root, "extract")
 	settings := h.example("callhouse.toml") + "requests_per_second = 5000\nrequests_per_minute = 100000\n"
 	if err := os.WriteFile(filepath.Join(h.root, "callhouse.toml"), []byte(settings), 0o600); err != nil {
 		t.Fatal(err)

@@ -14,17 +14,13 @@ import (
 	"callhouse/internal/sandbox"
 )
 
-// double is how often TestTwoRunsAtOnce starts two runs; make double has 100.
-var double = flag.Int("double", 10, "how often TestTwoRunsAtOnce starts two runs at once")
+// double is how often TestTwoRunsAtOnce starts two runs; make long has 10, make double 100.
+var double = flag.Int("double", 4, "how often TestTwoRunsAtOnce starts two runs at once")
 
 // Of two runs that are started at once exactly one works. The other exits with 4
 // while the first has not had a single answer yet, and says who holds the warehouse.
 func TestTwoRunsAtOnce(t *testing.T) {
-	bin := filepath.Join(t.TempDir(), "extract")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "callhouse/cmd/extract")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build extract: %v\n%s", err, out)
-	}
+	bin := linkProgram(t, t.TempDir(), "extract")
 	gate := make(chan struct{})
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 13, Calls: 20, Days: 10}, Inject: func(int64, sandbox.Request) sandbox.FaultKind {
 		<-gate

@@ -30,11 +30,7 @@ var kills = flag.Int("kills", 4, "how many runs TestKilledRuns kills")
 // checksum, with no call twice; in the end it equals the sandbox, and no detail
 // was asked for twice but for those that were on their way at a kill.
 func TestKilledRuns(t *testing.T) {
-	bin := filepath.Join(t.TempDir(), "extract")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "callhouse/cmd/extract")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build extract: %v\n%s", err, out)
-	}
+	bin := linkProgram(t, t.TempDir(), "extract")
 	const workers = 64
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 12, Calls: 1500, Days: 10}, Latency: 2 * time.Millisecond, Jitter: 6 * time.Millisecond})
 	run := func(ctx context.Context) error {
@@ -104,14 +100,7 @@ var maintenanceKills = flag.Int("maintenance-kills", 4, "how many commands TestK
 // is lost; in the end it equals the sandbox.
 func TestKilledMaintenance(t *testing.T) {
 	t.Parallel()
-	bin := filepath.Join(t.TempDir(), "extract") // which is this test, as a program
-	self, err := os.Executable()
-	if err == nil {
-		err = os.Symlink(self, bin)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	bin := linkProgram(t, t.TempDir(), "extract")
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 14, Calls: 400, Days: 70}})
 	c.mustExtract()
 	old := filepath.Join(t.TempDir(), "old")

@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"errors"
+	"flag"
 	"os"
 	"path/filepath"
 	"testing"
@@ -10,8 +12,15 @@ import (
 	"callhouse/cmd/internal/querycmd"
 )
 
+// The quick tests try less at random; make long tries rapid's usual 100 times.
+func init() {
+	if err := flag.Set("rapid.checks", "12"); err != nil {
+		panic(err)
+	}
+}
+
 // TestMain makes the test's binary a program of callhouse when it is called by
-// its name, so that scripts can run one without it being built again.
+// its name, so that no test has to build one.
 func TestMain(m *testing.M) {
 	run := extractcmd.Run
 	switch filepath.Base(os.Args[0]) {
@@ -19,10 +28,46 @@ func TestMain(m *testing.M) {
 	case "query":
 		run = querycmd.Run
 	default:
-		os.Exit(m.Run())
+		os.Exit(testAll(m))
 	}
 	ctx, stop := cli.Context()
 	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
+}
+
+// envCache is set where the folder for what query remembers of a user is already
+// one of the tests'.
+const envCache = "CALLHOUSE_TEST_CACHE"
+
+// testAll runs the tests, which leave nothing in the user's cache.
+func testAll(m *testing.M) int {
+	if os.Getenv(envCache) != "" { // a test runs this binary
+		return m.Run()
+	}
+	users, err := os.UserCacheDir()
+	if err == nil && os.Getenv("GOCACHE") == "" { // for the test that builds a program
+		err = os.Setenv("GOCACHE", filepath.Join(users, "go-build"))
+	}
+	dir, derr := os.MkdirTemp("", "callhouse-tests-")
+	if err := errors.Join(err, derr, os.Setenv(envCache, dir), os.Setenv("XDG_CACHE_HOME", dir)); err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	return m.Run()
+}
+
+// linkProgram puts a program of callhouse, extract or query, into a folder: a link
+// to this binary.
+func linkProgram(t *testing.T, dir, name string) string {
+	t.Helper()
+	self, err := os.Executable()
+	path := filepath.Join(dir, name)
+	if err == nil {
+		err = os.Symlink(self, path)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
 }

@@ -32,15 +32,8 @@ func TestOperationsPage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, program := range []string{"extract", "query"} { // see TestMain
-		if err := os.Symlink(self, filepath.Join(root, "bin", program)); err != nil {
-			t.Fatal(err)
-		}
-	}
+	linkProgram(t, filepath.Join(root, "bin"), "extract")
+	linkProgram(t, filepath.Join(root, "bin"), "query")
 	here := strings.NewReplacer("/usr/local/bin", root+"/bin", "/etc/callhouse", root+"/etc", "/var/lib/callhouse", root+"/lib/callhouse",
 		"/backup", root+"/backup", "https://api.example.com", c.service.URL)
 	for _, b := range blocks {

@@ -276,10 +276,7 @@ func TestModes(t *testing.T) {
 // A dump of all goroutines, which Go prints of a program that crashes, has
 // nothing of the key; and the program leaves no core.
 func TestKeyNotInADump(t *testing.T) {
-	bin := filepath.Join(t.TempDir(), "extract")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "callhouse/cmd/extract").CombinedOutput(); err != nil {
-		t.Fatalf("build extract: %v\n%s", err, out)
-	}
+	bin := linkProgram(t, t.TempDir(), "extract")
 	c := found(t, sandbox.Options{World: sandbox.Config{Calls: 300, Days: 3}, Latency: 20 * time.Millisecond})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -28,7 +28,20 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == querycmd.SafeCommand {
 		os.Exit(querycmd.Run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
-	goleak.VerifyTestMain(m)
+	if os.Getenv("CALLHOUSE_TEST_SHELL") != "" { // a test runs this binary
+		goleak.VerifyTestMain(m)
+	}
+	dir, err := os.MkdirTemp("", "callhouse-tests-") // instead of the user's cache
+	if err == nil {
+		err = os.Setenv("XDG_CACHE_HOME", dir)
+	}
+	if err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		_ = os.RemoveAll(dir)
+		os.Exit(code)
+	}))
 }
 
 type row = analyticstest.Row

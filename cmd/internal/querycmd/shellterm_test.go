@@ -51,7 +51,7 @@ func start(t *testing.T, columns, rows int, args string, env ...string) *termina
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestShellProcess$")
 	cmd.Env = append([]string{"CALLHOUSE_TEST_SHELL=" + args, "PATH=" + os.Getenv("PATH"), "TERM=xterm-256color", "PAGER=", "INPUTRC=/dev/null",
-		"HOME=" + os.TempDir(), "TMPDIR=" + t.TempDir(), "XDG_STATE_HOME=" + t.TempDir()}, env...)
+		"HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir(), "XDG_STATE_HOME=" + t.TempDir()}, env...)
 	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: uint16(columns), Rows: uint16(rows)})
 	if err != nil {
 		t.Skip("no pseudo terminals on this machine: ", err)
