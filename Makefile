@@ -27,8 +27,8 @@ long: ## What the quick tests only sample, at greater length; .ci/run runs it, t
 	go test ./internal/sink -run 'TestEveryOperation|AgainstAMap|Pointwise|TestJournal' -timeout 15m -rapid.checks 100 -args -every 29
 	go test ./internal/analytics -run EqualTheOracle -timeout 15m -args -every-question 1
 	go test ./cmd/internal/querycmd -run TestPageEqualsTheReports -timeout 15m -args -pages 3
-	go test ./cmd/internal/e2e -run 'TestDamageMatrix|TestTwoRunsAtOnce|TestNightCostsTheMinimum|TestQueriesOfABusyWarehouse|TestRealWarehouseInTrouble' \
-	  -timeout 15m -rapid.checks 100 -args -damage-cells 40 -double 10 -night-calls 20000 -busy-queries 24
+	go test ./cmd/internal/e2e -run 'TestDamageMatrix|TestTwoRunsAtOnce|TestNightCostsTheMinimum|BusyWarehouse|TestCatalogWhile|TestRealWarehouseInTrouble' \
+	  -timeout 15m -rapid.checks 100 -args -damage-cells 40 -double 10 -night-calls 20000 -read-for 5s -busy-queries 24 -catalog-commits 3
 
 .PHONY: race
 race: ## Run the quick tests under the race detector

@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	every = flag.Int("every", 97, "in tests that fail one operation after the other, try only every n-th; make long tries every 29th, make crash all")
+	every = flag.Int("every", 151, "in tests that fail one operation after the other, try only every n-th; make long tries every 29th, make crash all")
 )
 
 // The quick tests try less at random; make long tries rapid's usual 100 times.
@@ -212,7 +212,7 @@ func storyRoot(t *testing.T) (*memFS, string) {
 	return m, root
 }
 
-// Every operation on the disk (in the quick tests: every 97th from a random one
+// Every operation on the disk (in the quick tests: every 151st from a random one
 // on) fails once, and at every one the process dies once, with what it wrote or
 // with what it synced: the warehouse always opens, and holds all that was
 // acknowledged.

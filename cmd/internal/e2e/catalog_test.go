@@ -21,7 +21,7 @@ import (
 )
 
 var (
-	catalogCommits = flag.Int("catalog-commits", 3, "how many commits TestCatalogWhileCommitting makes; make catalog has 20")
+	catalogCommits = flag.Int("catalog-commits", 2, "how many commits TestCatalogWhileCommitting makes; make long has 3, make catalog 20")
 	catalogReader  = flag.String("catalog-reader", "", "read with python or node and nothing else; default: what is there")
 )
 

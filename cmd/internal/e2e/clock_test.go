@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,12 +21,14 @@ import (
 func TestClockThatTheServiceContradicts(t *testing.T) {
 	t.Parallel()
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 7, Calls: 300, Days: 12}})
+	service := []string{"--warehouse", c.warehouse, "--base-url", c.service.URL, "--api-key-file", c.keyFile,
+		"--requests-per-second", "2000", "--requests-per-minute", "100000"} // or it would wait for a minute
 	c.mustExtract()
 	for _, ahead := range []time.Duration{400 * 24 * time.Hour, -400 * 24 * time.Hour, 25 * time.Hour} {
 		before := c.tree()
 		at := func(args ...string) result {
 			return extractAt(t.Context(), func() time.Time { return c.clock.Now().Add(ahead) },
-				append([]string{"--warehouse", c.warehouse, "--base-url", c.service.URL, "--api-key-file", c.keyFile}, args...)...)
+				append(slices.Clone(service), args...)...)
 		}
 		r := at("--keep", "30d")
 		if r.code != cli.ExitFailed || !strings.Contains(r.stderr, "more than a day apart") || !strings.Contains(r.stderr, "--yes") {
@@ -39,8 +42,7 @@ func TestClockThatTheServiceContradicts(t *testing.T) {
 	if n := c.counts("SELECT outcome AS key, count(*) AS n FROM runs GROUP BY 1"); n["done"] != 2 || len(n) != 1 {
 		t.Errorf("outcomes of the runs: %v", n)
 	}
-	r := extractAt(t.Context(), func() time.Time { return c.clock.Now().Add(30 * time.Hour) },
-		"--warehouse", c.warehouse, "--base-url", c.service.URL, "--api-key-file", c.keyFile, "--yes")
+	r := extractAt(t.Context(), func() time.Time { return c.clock.Now().Add(30 * time.Hour) }, append(service, "--yes")...)
 	if r.code != cli.ExitOK || !strings.Contains(r.stderr, "more than a day apart") {
 		t.Errorf("with --yes: exit code %d\n%s", r.code, r.stderr)
 	}

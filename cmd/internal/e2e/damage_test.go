@@ -656,7 +656,7 @@ func TestForeignOwner(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := tree(t, root)
-		for _, args := range [][]string{{"extract", "run"}, {"extract", "plan"}, {"extract", "verify"}, {"extract", "compact"}, {"query", "sql", "SELECT count(DISTINCT summary) FROM calls"}} {
+		for _, args := range [][]string{{"extract", "run", "--yes"}, {"extract", "plan"}, {"extract", "verify"}, {"extract", "compact"}, {"query", "sql", "SELECT count(DISTINCT summary) FROM calls"}} {
 			r := run(args...)
 			reads := args[1] == "plan" || args[1] == "verify" || args[0] == "query"
 			if r.code == cli.ExitOK && !(reads && (path == calls || strings.HasSuffix(path, "lock"))) && !(args[1] == "compact" && path == calls) {
