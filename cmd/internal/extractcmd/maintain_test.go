@@ -81,7 +81,7 @@ func TestMaintenance(t *testing.T) {
 		{"compact what is no month", "compact --month 2026-13", 2, "", "is no month"},
 		{"compact what is not there", "compact --month 2020-01", 1, "", "compact 2020-01: it has no files of days"},
 		{"compact twice said", "compact --month 2020-01 --all", 2, "", "exclude each other"},
-		{"list the snapshots", "rollback --list", 0, "current", ""},
+		{"list the snapshots", "rollback --list", 0, "SNAPSHOT  COMMITTED", ""},
 		{"list the snapshots as JSON", "rollback --list --format json", 0, `"snapshot": 2`, ""},
 		{"rollback", "rollback", 0, "", "snapshot 3 is what snapshot 1 was: 2 calls"},
 		{"rollback to", "rollback --to 1", 0, "", "snapshot 3 is what snapshot 1 was"},

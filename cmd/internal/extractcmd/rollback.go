@@ -143,7 +143,7 @@ func listSnapshots(s *settings, format string, stdout io.Writer) error {
 		return writeJSON(stdout, lines)
 	}
 	w := tabwriter.NewWriter(stdout, 0, 8, 2, ' ', 0)
-	words.Fprintln(w, "SNAPSHOT\tCOMMITTED\tRUN\tCALLS\tTURNS\t")
+	words.Fprintf(w, "SNAPSHOT\tCOMMITTED\tRUN\tCALLS\tTURNS\t\n")
 	for _, l := range lines {
 		mark := ""
 		if l.Current {
