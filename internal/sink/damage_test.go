@@ -133,7 +133,6 @@ var damages = map[string]struct {
 		d.bytes(d.s.Path(f), func(b []byte) []byte { return make([]byte, len(b)) })
 		d.manifest(func(*layout.Manifest) { f.SHA256 = zeroSum(int(f.Bytes)) })
 	}},
-	"manifest-from-the-future": {"version", func(d *damage) { d.manifest(func(m *layout.Manifest) { m.FormatVersion = 99 }) }},
 	"manifest-garbled": {"manifest", func(d *damage) {
 		d.bytes(filepath.Join(d.s.Dir, layout.ManifestName), func(b []byte) []byte { return b[:len(b)/2] })
 	}},

@@ -59,7 +59,8 @@ type verifier struct {
 // names, checksums, columns, every row. It takes no lock and changes nothing,
 // so it may run beside a run; its memory goes with the size of a row group, and
 // with 8 bytes a call. The error is for what kept it from looking; what it
-// found is in the report.
+// found is in the report. What a newer callhouse wrote it cannot judge: that is a
+// *layout.VersionError.
 func Verify(ctx context.Context, opts VerifyOptions) (*VerifyReport, error) {
 	if opts.FS == nil {
 		fsys, err := openToRead(opts.Root)
@@ -78,9 +79,15 @@ func Verify(ctx context.Context, opts VerifyOptions) (*VerifyReport, error) {
 		return nil, err
 	}
 	if current != nil {
-		v.tombs = v.tombstones(current)
+		if v.tombs, err = v.tombstones(current); err != nil {
+			return nil, err
+		}
 	}
-	if snapshots := v.snapshots(current); len(snapshots) > 0 {
+	snapshots, err := v.snapshots(current)
+	if err != nil {
+		return nil, err
+	}
+	if len(snapshots) > 0 {
 		var total int64
 		for _, s := range snapshots {
 			total += s.Manifest.Rows(schema.Calls.Name)
@@ -159,15 +166,12 @@ func endsBeforeStart(c *schema.Call) bool {
 func (v *verifier) current() (*layout.Snapshot, error) {
 	s, err := readCurrent(v.opts.FS, v.opts.Root)
 	var damage *DamageError
-	var version *layout.VersionError
 	var lost *layout.CurrentError
 	switch {
 	case err == nil && s == nil:
 		return nil, fmt.Errorf("%s: %w", v.opts.Root, layout.ErrNoWarehouse)
 	case err == nil:
 		return s, nil
-	case errors.As(err, &version):
-		v.bad.add("version", layout.CurrentName, "%v", err)
 	case errors.As(err, &damage):
 		v.bad.add("manifest", v.rel(damage.Path), "%s", damage.What)
 	case errors.As(err, &lost) && lost.FirstCommit():
@@ -182,12 +186,12 @@ func (v *verifier) current() (*layout.Snapshot, error) {
 }
 
 // snapshots returns the ones to look at, the current one first, if there is one.
-func (v *verifier) snapshots(current *layout.Snapshot) (out []*layout.Snapshot) {
+func (v *verifier) snapshots(current *layout.Snapshot) (out []*layout.Snapshot, _ error) {
 	if current != nil {
 		out = append(out, current)
 	}
 	if !v.opts.All {
-		return out
+		return out, nil
 	}
 	numbers, err := snapshotNumbers(v.opts.FS, v.opts.Root)
 	if err != nil {
@@ -199,6 +203,8 @@ func (v *verifier) snapshots(current *layout.Snapshot) (out []*layout.Snapshot) 
 		}
 		s, err := readSnapshot(v.opts.FS, v.opts.Root, layout.SnapshotName(n))
 		switch {
+		case isNewer(err):
+			return nil, err
 		case isGone(err): // removed just now
 		case err != nil:
 			v.bad.add("manifest", filepath.ToSlash(filepath.Join(layout.SnapshotsName, layout.SnapshotName(n))), "%v", err)
@@ -206,7 +212,14 @@ func (v *verifier) snapshots(current *layout.Snapshot) (out []*layout.Snapshot) 
 			out = append(out, s)
 		}
 	}
-	return out
+	return out, nil
+}
+
+// isNewer reports whether err says that a newer callhouse wrote something. That
+// is no damage: this program cannot judge it.
+func isNewer(err error) bool {
+	var version *layout.VersionError
+	return errors.As(err, &version)
 }
 
 // filepathNumber returns the number in the name of a snapshot's folder.

@@ -166,3 +166,26 @@ func listing(t *testing.T, root string) (out []string) {
 	}
 	return out
 }
+
+// What a newer callhouse wrote is no damage: verify says that, and judges nothing.
+func TestVerifyOfANewerFormat(t *testing.T) {
+	for name, c := range map[string]struct {
+		snapshot string
+		all      bool
+	}{"current": {"000002", false}, "older": {"000001", true}} {
+		t.Run(name, func(t *testing.T) {
+			root := sound(t)
+			s, err := layout.Open(root, c.snapshot)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := &damage{t, root, s}
+			d.manifest(func(m *layout.Manifest) { m.FormatVersion = 99 })
+			r, err := Verify(context.Background(), VerifyOptions{Root: root, All: c.all})
+			var version *layout.VersionError
+			if !errors.As(err, &version) || version.Got != 99 || r != nil {
+				t.Errorf("got %+v and %v, want the error that tells of version 99", r, err)
+			}
+		})
+	}
+}

@@ -96,26 +96,31 @@ func (v *verifier) unique(s *layout.Snapshot) error {
 }
 
 // tombstones reads those of the current snapshot.
-func (v *verifier) tombstones(s *layout.Snapshot) *tombstones {
+func (v *verifier) tombstones(s *layout.Snapshot) (*tombstones, error) {
 	t, err := readTombstones(v.opts.FS, s)
 	var damage *DamageError
 	switch {
+	case isNewer(err):
+		return nil, err
 	case errors.As(err, &damage):
 		v.bad.add("tombstones", v.rel(damage.Path), "%s", damage.What)
 	case err != nil:
 		v.bad.add("tombstones", v.rel(s.Dir), "%v", err)
 	}
-	return t
+	return t, nil
 }
 
 // runs verifies the table runs.
-func (v *verifier) runs(s *layout.Snapshot, f *layout.File) {
+func (v *verifier) runs(s *layout.Snapshot, f *layout.File) error {
 	at := v.rel(s.Path(f))
 	c := &commit{fsys: v.opts.FS, old: s}
 	rows, err := c.readRuns()
+	if isNewer(err) {
+		return err
+	}
 	if err != nil {
 		v.bad.add("unreadable", at, "%v", err)
-		return
+		return nil
 	}
 	if int64(len(rows)) != f.Rows {
 		v.bad.add("rows", at, "it has %d rows, the manifest says %d", len(rows), f.Rows)
@@ -131,6 +136,7 @@ func (v *verifier) runs(s *layout.Snapshot, f *layout.File) {
 			v.bad.add("times", at, "run %s ended before it began", r.ID)
 		}
 	}
+	return nil
 }
 
 // outside verifies what lies outside of the snapshots: the journal, and what a

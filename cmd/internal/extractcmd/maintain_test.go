@@ -166,3 +166,31 @@ func TestVerifyTellsDamage(t *testing.T) {
 		t.Errorf("exit code %d, %v\n%s", code, err, stdout)
 	}
 }
+
+// A warehouse of a newer callhouse is not damaged, and nothing but an upgrade helps.
+func TestVerifyOfANewerFormat(t *testing.T) {
+	root := tended(t)
+	newerFormat(t, root)
+	code, stdout, stderr := call(t, "", "verify", "--warehouse", root)
+	if code != cli.ExitFailed || stdout != "" || !strings.Contains(stderr, "upgrade callhouse") ||
+		strings.Contains(stderr, "damaged") || strings.Contains(stderr, "rollback") {
+		t.Errorf("exit code %d, stdout %q, stderr:\n%s", code, stdout, stderr)
+	}
+}
+
+// newerFormat makes the current snapshot one that a later version wrote.
+func newerFormat(t *testing.T, root string) {
+	t.Helper()
+	s, err := layout.Current(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Manifest.FormatVersion = layout.FormatVersion + 1
+	raw, err := s.Manifest.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(s.Dir, layout.ManifestName), raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
