@@ -205,6 +205,11 @@ func TestBaseURLs(t *testing.T) {
 			t.Errorf("the error shows the password: %v", err)
 		}
 	}
+	for _, bare := range []string{"localhost:8080", "127.0.0.1:8080", "calls.example/v3", "[::1]:80", "//calls.example", "https:/calls.example"} {
+		if _, err := parseBase(bare); err == nil || !strings.HasSuffix(err.Error(), "it must start with https:// or http://") {
+			t.Errorf("%q: %v", bare, err)
+		}
+	}
 }
 
 func TestSecretIsNeverShown(t *testing.T) {

@@ -172,13 +172,15 @@ func HoldsMore(s string) bool { return strings.ContainsAny(s, "@?#") }
 // end, which is easily pasted along, is left off.
 func parseBase(s string) (string, error) {
 	u, err := url.Parse(s)
+	scheme, _, _ := strings.Cut(strings.ToLower(s), "://")
+	var wrong *url.Error
 	switch {
 	case HoldsMore(s):
 		return "", errors.New("base URL: it must not hold a user, a password, a query (?) or a fragment (#)")
-	case err != nil:
-		return "", fmt.Errorf("base URL: %w", err)
-	case u.Scheme != "http" && u.Scheme != "https":
+	case scheme != "http" && scheme != "https":
 		return "", fmt.Errorf("base URL %q: it must start with https:// or http://", s)
+	case errors.As(err, &wrong):
+		return "", fmt.Errorf("base URL %q: it is no address: %w", s, wrong.Err)
 	case u.Host == "":
 		return "", fmt.Errorf("base URL %q: it names no host", s)
 	}

@@ -42,6 +42,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		{"unreachable", []string{wh, "--base-url=http://127.0.0.1:1", key}, cli.ExitFailed, []string{"nothing answers at http://127.0.0.1:1", "refused", "--base-url"}},
 		{"no address", []string{wh, key}, cli.ExitUsage, []string{"no service address", "CALLHOUSE_BASE_URL"}},
 		{"not an address", []string{wh, "--base-url=example.org", key}, cli.ExitUsage, []string{"must start with https://"}},
+		{"a port and no scheme", []string{wh, "--base-url=127.0.0.1:8080", key}, cli.ExitUsage, []string{`base URL "127.0.0.1:8080": it must start with https://`, "CALLHOUSE_BASE_URL"}},
 		{"not the service", []string{wh, base + "/other", key}, cli.ExitFailed, []string{"is the base URL right"}},
 		{"unwritable warehouse", []string{"--warehouse=" + plain + "/w", base, key}, cli.ExitFailed, []string{plain, "--warehouse"}},
 		{"unknown flag", []string{"--nope"}, cli.ExitUsage, []string{"--nope", "--help"}},

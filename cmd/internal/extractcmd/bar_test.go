@@ -3,11 +3,13 @@ package extractcmd
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/internal/crawler"
 	"callhouse/internal/sink"
 )
 
@@ -35,6 +37,34 @@ func TestProgressOffTheTerminal(t *testing.T) {
 		b.close()
 		if got := out.String(); !strings.HasSuffix(strings.TrimSpace(got), tc.want) || strings.Count(got, "\n") != min(1, len(tc.want)) {
 			t.Errorf("it says %q, want %q once", got, tc.want)
+		}
+	}
+}
+
+// While the list is read nobody knows how many transcripts follow: no line says
+// that nothing is left.
+func TestProgressTellsWhatIsLeft(t *testing.T) {
+	for _, tc := range []struct {
+		phase        crawler.Phase
+		left         time.Duration
+		line, screen string
+	}{
+		{crawler.Listing, 0, "", ""},
+		{crawler.Listing, 90 * time.Second, "list_left=1m 30s", ", 1m 30s left of the list"},
+		{crawler.Listing, -1, "", ""},
+		{crawler.Details, 3 * time.Hour, "left=3h 00m", ", 3h 00m left"},
+		{crawler.Details, 0, "", ""},
+	} {
+		p := crawler.Progress{Phase: tc.phase, TimeLeft: tc.left, PagesTotal: 9, DetailsTotal: 9}
+		args := progressLine(&p)
+		line := ""
+		for i := 0; i < len(args); i += 2 {
+			if name := args[i].(string); strings.HasSuffix(name, "left") {
+				line = fmt.Sprintf("%s=%s", name, args[i+1])
+			}
+		}
+		if screen := strings.TrimPrefix(status(p), " 0 of 0 requests a minute"); line != tc.line || screen != tc.screen {
+			t.Errorf("%s, %s left: %q and %q", tc.phase, tc.left, line, screen)
 		}
 	}
 }

@@ -17,7 +17,7 @@ import (
 const compactAbout = `compact makes one file a table of a month whose calls lie in one file a day. No row changes.
 
 A run does so by itself for months that are over and settled, a few a night. This command does it
-now, for all such months or for one.`
+now: for the oldest such month, for the one that --month names, or with --all for all of them.`
 
 func compactCommand(s *settings, stderr io.Writer) *cobra.Command {
 	var month string
@@ -30,7 +30,7 @@ func compactCommand(s *settings, stderr io.Writer) *cobra.Command {
 	}
 	cmd.Flags().SortFlags = false
 	cmd.Flags().StringVar(&month, "month", "", "only this month, as in 2026-10")
-	cmd.Flags().BoolVar(&all, "all", false, "all months that may be compacted, and not just the oldest one")
+	cmd.Flags().BoolVar(&all, "all", false, "all months that may be compacted, not only the oldest one")
 	return cmd
 }
 

@@ -22,7 +22,7 @@ type health struct {
 	LastSuccess *runState    `json:"last_success"` // the last that was done
 	Running     *runningNow  `json:"running"`      // who holds the warehouse; null: nobody
 	NewestCall  *moment      `json:"newest_call"`  // the newest start of a call
-	Listed      *moment      `json:"listed"`       // when the list was last read
+	Listed      *moment      `json:"listed"`       // up to here the list is on record
 	Pending     int64        `json:"calls_pending"`
 	Unsettled   int64        `json:"calls_unsettled"`
 	UnheldCosts int64        `json:"costs_unheld"`          // costs that the column total_cost cannot hold
@@ -143,7 +143,7 @@ func (out *health) measure(h *sink.History, now time.Time) {
 	}
 	var listed int64
 	for _, s := range m.Coverage {
-		listed = max(listed, s.ListedAt)
+		listed = max(listed, s.To)
 	}
 	if listed > 0 {
 		out.Listed = momentOf(listed, now)

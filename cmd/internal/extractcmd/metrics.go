@@ -193,7 +193,7 @@ func (m *measured) warehouse(g gauges, h *health) {
 		g.set("newest_call_timestamp_seconds", "When the newest call started.", seconds(h.NewestCall.At.UnixMilli()))
 	}
 	if h.Listed != nil {
-		g.set("coverage_end_timestamp_seconds", "When the list was last read: up to then all calls are known.", seconds(h.Listed.At.UnixMilli()))
+		g.set("coverage_end_timestamp_seconds", "Up to when the list was read: calls that started before are known.", seconds(h.Listed.At.UnixMilli()))
 	}
 	g.set("snapshot", "Number of the current snapshot.", float64(h.Snapshot.Number))
 	g.set("snapshots_kept", "Snapshots on the disk.", float64(h.Snapshot.Kept))

@@ -135,10 +135,32 @@ func status(p crawler.Progress) string {
 	switch wait := time.Until(p.WaitingUntil); {
 	case wait > 0:
 		return text + ", told to wait " + clock(wait)
-	case p.TimeLeft >= 0:
+	case p.TimeLeft > 0 && p.Phase == crawler.Listing:
+		return text + ", " + clock(p.TimeLeft) + " left of the list"
+	case p.TimeLeft > 0:
 		return text + ", " + clock(p.TimeLeft) + " left"
 	}
 	return text
+}
+
+// progressLine is what the log tells of a run's progress. How many transcripts
+// follow is known when the list was read, so the time that it says until then is
+// that of the list alone.
+func progressLine(p *crawler.Progress) []any {
+	done, total, _ := work(p)
+	args := []any{"phase", p.Phase.String(), "done", done}
+	if total > 0 {
+		args = append(args, "of", total)
+	}
+	args = append(args, "requests_last_minute", p.LastMinute, "allowed", p.Allowed)
+	switch {
+	case p.TimeLeft <= 0: // not known, or the total was too low
+	case p.Phase == crawler.Listing:
+		args = append(args, "list_left", clock(p.TimeLeft))
+	default:
+		args = append(args, "left", clock(p.TimeLeft))
+	}
+	return args
 }
 
 // tell writes a line at every phase, and one now and then.
@@ -155,19 +177,10 @@ func (w *watcher) tell(log *slog.Logger) {
 		case <-tick.C:
 		}
 		p := w.poll()
-		done, total, what := work(&p)
-		if what == "" || (p.Phase == phase && time.Since(last) < tellEvery) {
+		if _, _, what := work(&p); what == "" || (p.Phase == phase && time.Since(last) < tellEvery) {
 			continue
 		}
 		phase, last = p.Phase, time.Now()
-		args := []any{"phase", p.Phase.String(), "done", done}
-		if total > 0 {
-			args = append(args, "of", total)
-		}
-		args = append(args, "requests_last_minute", p.LastMinute, "allowed", p.Allowed)
-		if p.TimeLeft >= 0 {
-			args = append(args, "left", clock(p.TimeLeft))
-		}
-		log.Info("progress", args...)
+		log.Info("progress", progressLine(&p)...)
 	}
 }

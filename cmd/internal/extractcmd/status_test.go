@@ -59,6 +59,19 @@ func TestExamine(t *testing.T) {
 	}
 }
 
+// Neighbouring spans are kept as one, with the older of the times when they were
+// listed. What matters is up to when all is listed.
+func TestListedIsTheCoveragesEnd(t *testing.T) {
+	now := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+	end := now.Add(-time.Minute)
+	h := &sink.History{Snapshot: &layout.Snapshot{Manifest: &layout.Manifest{
+		Coverage: []schema.Span{{From: 0, To: end.UnixMilli(), ListedAt: now.Add(-11 * time.Hour).UnixMilli()}},
+	}}}
+	if got := examine(h, now, 0); got.Listed == nil || !got.Listed.At.Equal(end) || got.Listed.Age != 60 {
+		t.Errorf("listed: %+v, want a minute ago", got.Listed)
+	}
+}
+
 func TestStatusCommand(t *testing.T) {
 	root := tended(t)
 	code, stdout, stderr := call(t, "", "status", "--warehouse", root)

@@ -6,7 +6,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -19,17 +18,33 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/extractcmd"
 	"callhouse/cmd/internal/querycmd"
+	"callhouse/internal/words"
 )
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "manual: which folder? go run ./cmd/internal/manual DIR")
-		os.Exit(cli.ExitUsage)
+	stderr := words.NewWriter(os.Stderr, nil)
+	root := command()
+	root.SetErr(stderr)
+	os.Exit(cli.Report(stderr, "manual", root.Execute()))
+}
+
+func command() *cobra.Command {
+	root := &cobra.Command{
+		Use: "manual DIR", Short: "Write man pages and completions of extract and query into DIR",
+		Long:         "Write man pages and completions of extract and query into DIR: man/NAME.1, completions/NAME.bash, .zsh and .fish.",
+		SilenceUsage: true, SilenceErrors: true,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 || args[0] == "" {
+				return cli.Usage("go run ./cmd/internal/manual DIR", "manual takes one folder")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error { return write(args[0], released()) },
 	}
-	if err := write(os.Args[1], released()); err != nil {
-		fmt.Fprintln(os.Stderr, "manual:", err)
-		os.Exit(cli.ExitFailed)
-	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		return cli.Usage("go run ./cmd/internal/manual DIR", "%w", err)
+	})
+	return root
 }
 
 // released is the day that the pages bear: that of the commit where

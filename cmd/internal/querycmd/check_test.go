@@ -164,3 +164,32 @@ func TestChecksOfTheUser(t *testing.T) {
 		}
 	}
 }
+
+// The sample of docs/monitoring.md is a test that runs as it stands there.
+func TestCheckOfTheManual(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/monitoring.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, sample, found := strings.Cut(string(page), "    -- Calls of the sales agents")
+	sample, _, ends := strings.Cut(sample, "\n\n")
+	if !found || !ends {
+		t.Fatal("docs/monitoring.md has no sample of a test")
+	}
+	now := time.Now().UnixMilli() - time.Hour.Milliseconds()
+	tested(t, 1, []row{
+		{"call_id": "with", "agent_id": "5a1e0001", "status": "queued", "start_at": now, "metadata": `{"campaign":"spring"}`},
+		{"call_id": "without", "agent_id": "5a1e0001", "status": "queued", "start_at": now, "metadata": `{"customer":"c1"}`},
+	}, nil, nil)
+	if err := os.Mkdir("checks", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	text := strings.ReplaceAll("-- Calls of the sales agents"+sample, "\n    ", "\n")
+	if err := os.WriteFile("checks/sample.sql", []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := run(t, "", "check", "sample", "--checks", "checks")
+	if r.code != cli.ExitOK || !strings.Contains(r.out, "without") || strings.Contains(r.out, "with ") {
+		t.Errorf("the sample of the manual:\n%s", r)
+	}
+}
