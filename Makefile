@@ -14,9 +14,9 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## Build all commands into bin/
+build: ## Build extract and query into bin/
 	mkdir -p bin
-	go build -o bin/ ./cmd/...
+	go build -o bin/ ./cmd/extract ./cmd/query
 
 .PHONY: test
 test: ## Run the quick tests (what the README's second command runs)

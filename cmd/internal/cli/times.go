@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/spf13/pflag"
 )
 
 // ParseTime reads an instant as users write it: a date (2026-11-01, midnight in
@@ -71,6 +73,44 @@ func ParseSpan(s string) (time.Duration, error) {
 		return 0, fmt.Errorf("%q is no span", s)
 	}
 	return d, nil
+}
+
+// SpanVar adds a flag whose value is a span, as in 90m, 24h, 7d or 2w.
+func SpanVar(f *pflag.FlagSet, into *time.Duration, name string, def time.Duration, usage string) {
+	*into = def
+	f.Var((*span)(into), name, usage)
+}
+
+// span is the value of such a flag.
+type span time.Duration
+
+// Set implements pflag.Value.
+func (s *span) Set(text string) error {
+	d, err := ParseSpan(text)
+	if err != nil {
+		return fmt.Errorf("%w: write it as in 90m, 6h or 7d", err)
+	}
+	*s = span(d)
+	return nil
+}
+
+// Type implements pflag.Value.
+func (s *span) Type() string { return "duration" }
+
+// String implements pflag.Value: whole days as days, and no part that is zero.
+func (s *span) String() string {
+	d := time.Duration(*s)
+	if d > 0 && d%(24*time.Hour) == 0 {
+		return fmt.Sprintf("%dd", d/(24*time.Hour))
+	}
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
 }
 
 func parseSpan(s string) (time.Duration, bool) {

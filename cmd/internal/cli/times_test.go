@@ -3,6 +3,8 @@ package cli
 import (
 	"testing"
 	"time"
+
+	"github.com/spf13/pflag"
 )
 
 func zone(t *testing.T, name string) *time.Location {
@@ -82,6 +84,36 @@ func TestParseTime(t *testing.T) {
 		}
 		if err != nil || !got.Equal(want) {
 			t.Errorf("ParseTime(%q, %v) = %v, %v, want %v", c.in, c.loc, got, err, want)
+		}
+	}
+}
+
+// A span is read as people write it, and shown as short as it can be.
+func TestSpanFlag(t *testing.T) {
+	for _, c := range []struct {
+		in, shown string // empty: refused
+		want      time.Duration
+	}{
+		{"7d", "7d", 7 * 24 * time.Hour},
+		{"72h", "3d", 72 * time.Hour},
+		{"2w", "14d", 14 * 24 * time.Hour},
+		{"26h", "26h", 26 * time.Hour},
+		{"90m", "1h30m", 90 * time.Minute},
+		{"10m", "10m", 10 * time.Minute},
+		{"10s", "10s", 10 * time.Second},
+		{"1h0m5s", "1h0m5s", time.Hour + 5*time.Second},
+		{"0", "0s", 0},
+		{"0d", "0s", 0},
+		{"-1h", "", 0},
+		{"7", "", 0},
+		{"", "", 0},
+	} {
+		var d time.Duration
+		f := pflag.NewFlagSet("", pflag.ContinueOnError)
+		SpanVar(f, &d, "window", time.Hour, "")
+		err := f.Parse([]string{"--window", c.in})
+		if (err == nil) != (c.shown != "") || err == nil && (d != c.want || f.Lookup("window").Value.String() != c.shown) {
+			t.Errorf("--window %q: %v, shown as %s, %v", c.in, d, f.Lookup("window").Value, err)
 		}
 	}
 }

@@ -30,7 +30,7 @@ func flagsOf(t *testing.T, program Program, args ...string) *pflag.FlagSet {
 		case Boolean:
 			f.Bool(k.Flag(), false, "")
 		case Duration:
-			f.Duration(k.Flag(), 0, "")
+			cli.SpanVar(f, new(time.Duration), k.Flag(), 0, "")
 		default:
 			f.String(k.Flag(), "", "")
 		}
@@ -60,8 +60,8 @@ func written(t *testing.T, text string) string {
 // same says whether two texts are the same value of a key.
 func same(k *Key, a, b string) bool {
 	if k.Kind == Duration {
-		x, xerr := time.ParseDuration(a)
-		y, yerr := time.ParseDuration(b)
+		x, xerr := cli.ParseSpan(a)
+		y, yerr := cli.ParseSpan(b)
 		return xerr == nil && yerr == nil && x == y
 	}
 	return a == b
@@ -125,7 +125,7 @@ func TestPrecedence(t *testing.T) {
 	values := map[Kind][5]string{ // default, top, profile, environment, flag
 		Text: {"", "t1", "t2", "t3", "t4"}, Path: {"", "/p1", "/p2", "/p3", "/p4"}, Integer: {"0", "11", "12", "13", "14"},
 		Number: {"0", "0.1", "0.2", "0.3", "0.4"}, Boolean: {"false", "true", "false", "true", "false"},
-		Duration: {"0s", "1h0m0s", "2h0m0s", "3h0m0s", "4h0m0s"}, List: {"", "a,b", "c", "d,e", "f"},
+		Duration: {"0s", "1h", "2d", "3h30m", "4h"}, List: {"", "a,b", "c", "d,e", "f"},
 	}
 	for i := range Keys {
 		k := &Keys[i]

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/agnivade/levenshtein"
 	"github.com/pelletier/go-toml/v2"
@@ -236,7 +235,7 @@ func textOf(v *unstable.Node, kind Kind) (text string, ok bool) {
 	case Text, Path:
 		return text, v.Kind == unstable.String
 	case Duration:
-		_, err := time.ParseDuration(text)
+		_, err := cli.ParseSpan(text)
 		return text, v.Kind == unstable.String && err == nil
 	case Boolean:
 		return text, v.Kind == unstable.Bool

@@ -12,7 +12,7 @@ const (
 	Integer       //
 	Number        // an integer does as well
 	Boolean       //
-	Duration      // a string as in "90m"
+	Duration      // a string as in "90m" or "7d"
 	List          // strings; on the command line, parted by commas
 )
 
@@ -25,7 +25,7 @@ func (k Kind) String() string {
 	case Boolean:
 		return "true or false"
 	case Duration:
-		return `a duration in quotes, as in "6h"`
+		return `a duration in quotes, as in "6h" or "7d"`
 	case List:
 		return `a list of strings, as in ["a", "b"]`
 	}
@@ -85,8 +85,8 @@ var Keys = []Key{
 	{Name: "since", Kind: Text, For: Extract, Sample: "2026-11-01",
 		About: "extract leaves calls alone that started before: a date, a time or a span back from now"},
 	{Name: "max_duration", Kind: Duration, For: Extract, Default: "0s", About: "a run stops in good order after so long; 0s for never"},
-	{Name: "window", Kind: Duration, For: Extract, Default: "72h", About: "how far back calls may still appear or change"},
-	{Name: "relist_every", Kind: Duration, For: Extract, Default: "168h",
+	{Name: "window", Kind: Duration, For: Extract, Default: "3d", About: "how far back calls may still appear or change"},
+	{Name: "relist_every", Kind: Duration, For: Extract, Default: "7d",
 		About: "how often all calls are listed again, a part a run; 0s for never"},
 	{Name: "mask", Kind: List, For: Extract, Sample: "from_number,to_number",
 		About: "fields whose values are replaced by keyed hashes before anything is written"},

@@ -90,9 +90,9 @@ func newRoot(now func() time.Time, secrets *words.Secrets, stderr io.Writer) *co
 		f := cmd.Flags()
 		f.SortFlags = false
 		f.StringVar(&s.since, "since", "", "leave calls alone that started before: 2026-11-01, 2026-11-01T08:00:00Z, 30d")
-		f.DurationVar(&s.maxDuration, "max-duration", 0, "stop in good order after so long, as in 6h (exit code 3)")
-		f.DurationVar(&s.window, "window", 72*time.Hour, "how far back calls may still appear or change")
-		f.DurationVar(&s.relistEvery, "relist-every", 7*24*time.Hour, "how often all calls are listed again, a part a run; 0 for never")
+		cli.SpanVar(f, &s.maxDuration, "max-duration", 0, "stop in good order after so long, as in 6h (exit code 3)")
+		cli.SpanVar(f, &s.window, "window", 3*24*time.Hour, "how far back calls may still appear or change")
+		cli.SpanVar(f, &s.relistEvery, "relist-every", 7*24*time.Hour, "how often all calls are listed again, a part a run; 0 for never")
 		f.BoolVar(&s.full, "full", false, "list all calls again, whatever was listed before")
 		f.StringVar(&s.metricsFile, "metrics-file", "", "write Prometheus metrics here for node_exporter, as in callhouse.prom; {profile} stands for the profile's name")
 		f.StringVar(&s.pingURL, "ping-url", "", "address to ask for when a run is done, and with /fail behind it when it is not")

@@ -77,9 +77,6 @@ func (s *settings) crawl(now time.Time) (crawler.Config, error) {
 	if s.share <= 0 || s.share > 1 {
 		return cfg, cli.Usage("--share 0.5 leaves half of the budget to others", "--share must be above 0 and not above 1, not %v", s.share)
 	}
-	if s.maxDuration < 0 || s.window < 0 || s.relistEvery < 0 {
-		return cfg, cli.Usage("write durations as in 90m or 6h", "--max-duration, --window and --relist-every must not be negative")
-	}
 	if s.relistEvery == 0 {
 		cfg.RelistEvery = -1
 	}

@@ -36,14 +36,11 @@ func statusCommand(s *settings) *cobra.Command {
 			if err := oneOf("--format", format, "text", "json"); err != nil {
 				return err
 			}
-			if maxAge < 0 {
-				return cli.Usage("write a duration as in 26h; 0 for any age", "--max-age must not be negative")
-			}
 			return tellStatus(s, maxAge, format, cmd.OutOrStdout())
 		},
 	}
 	cmd.Flags().SortFlags = false
-	cmd.Flags().DurationVar(&maxAge, "max-age", nightly, "how old the last success may be; 0 for any age")
+	cli.SpanVar(cmd.Flags(), &maxAge, "max-age", nightly, "how old the last success may be; 0 for any age")
 	cmd.Flags().StringVar(&format, "format", "text", "text or json")
 	return cmd
 }

@@ -105,7 +105,7 @@ func TestStatusCommand(t *testing.T) {
 		says string
 	}{
 		{"--format xml", 2, "--format takes text or json"},
-		{"--max-age -1s", 2, "--max-age must not be negative"},
+		{"--max-age -1s", 2, "as in 90m, 6h or 7d"},
 		{"it", 2, `unexpected argument "it"`},
 		{"--warehouse " + filepath.Join(root, "none"), 1, "no warehouse at "},
 	} {

@@ -105,7 +105,7 @@ func verifyCommand(s *settings, stderr io.Writer) *cobra.Command {
 	f.Lookup("deep").NoOptDefVal = strconv.Itoa(sampled)
 	f.Var(&sample, "sample", "with --deep: how many records to compare")
 	f.StringVar(&s.since, "since", "", "with --deep: leave calls alone that started before: 2026-11-01, 30d")
-	f.DurationVar(&s.maxDuration, "max-duration", 0, "with --deep: stop asking after so long, as in 1h")
+	cli.SpanVar(f, &s.maxDuration, "max-duration", 0, "with --deep: stop asking after so long, as in 1h")
 	return cmd
 }
 

@@ -41,7 +41,7 @@ func (s *safeMode) flags(cmd *cobra.Command) {
 	f.Var(&s.memory, "memory", "with --safe: the most memory, as `SIZE`")
 	f.Var(&s.temp, "temp", "with --safe: the most space for what does not fit in memory, as `SIZE`")
 	f.Var(&s.output, "max-output", "with --safe: the most that an answer may have, as `SIZE`")
-	f.DurationVar(&s.timeout, "timeout", 30*time.Second, "with --safe: the most `TIME`, as 30s or 5m")
+	cli.SpanVar(f, &s.timeout, "timeout", 30*time.Second, "with --safe: the most `TIME`, as 30s or 5m")
 }
 
 // read checks the flags, once they are parsed.
