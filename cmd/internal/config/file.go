@@ -11,11 +11,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/agnivade/levenshtein"
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/internal/words"
 )
 
 // fileName is what the file is called where it is looked for.
@@ -285,7 +285,7 @@ func (f *File) wrong(line int, hint, format string, args ...any) error {
 }
 
 func (f *File) unknown(name string, line int, known []string) error {
-	hint := cli.DidYouMean(Nearest(name, known), "extract config --example prints all keys")
+	hint := cli.DidYouMean(words.Nearest(name, known), "extract config --example prints all keys")
 	return f.wrong(line, hint, "unknown key %q", name)
 }
 
@@ -295,15 +295,4 @@ func names() []string {
 		out = append(out, Keys[i].Name)
 	}
 	return out
-}
-
-// Nearest returns the known name that name was most likely meant to be, or "".
-func Nearest(name string, known []string) string {
-	best, at := "", len(name)/3+2
-	for _, k := range known {
-		if d := levenshtein.ComputeDistance(strings.ToLower(name), strings.ToLower(k)); d < at {
-			best, at = k, d
-		}
-	}
-	return best
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/internal/words"
 )
 
 // Source is where a setting's value came from, from the weakest up.
@@ -194,7 +195,7 @@ func Choose(f *File, named []string, all bool) ([]string, error) {
 			if len(f.Profiles) > 0 {
 				hint = "there are: " + strings.Join(f.Profiles, ", ")
 			}
-			return nil, cli.Usage(cli.DidYouMean(Nearest(name, f.Profiles), hint), "there is no profile %q in %s", name, f.Path)
+			return nil, cli.Usage(cli.DidYouMean(words.Nearest(name, f.Profiles), hint), "there is no profile %q in %s", name, f.Path)
 		}
 		if slices.Contains(named[:i], name) {
 			return nil, cli.Usage("", "the profile %q is named twice", name)
@@ -215,7 +216,7 @@ func StrayVariables() (out []string) {
 		if !strings.HasPrefix(name, "CALLHOUSE_") || slices.Contains(known, name) {
 			continue
 		}
-		if near := Nearest(name, known); near != "" {
+		if near := words.Nearest(name, known); near != "" {
 			out = append(out, fmt.Sprintf("the environment variable %s is no setting; did you mean %s?", name, near))
 		}
 	}

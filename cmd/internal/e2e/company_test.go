@@ -64,8 +64,16 @@ type result struct {
 // extract runs extract against the company's service.
 func (c *company) extract(ctx context.Context, args ...string) result {
 	c.t.Helper()
-	return extractAt(ctx, c.clock.Now, append([]string{"--warehouse", c.warehouse, "--base-url", c.service.URL, "--api-key-file", c.keyFile,
-		"--requests-per-second", "2000", "--requests-per-minute", "100000"}, args...)...)
+	return extractAt(ctx, c.clock.Now, append(withRun(args)[:1:1], append([]string{"--warehouse", c.warehouse, "--base-url", c.service.URL, "--api-key-file", c.keyFile,
+		"--requests-per-second", "2000", "--requests-per-minute", "100000"}, withRun(args)[1:]...)...)...)
+}
+
+// withRun puts run before arguments that begin with no command.
+func withRun(args []string) []string {
+	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
+		return append([]string{"run"}, args...)
+	}
+	return args
 }
 
 func extract(ctx context.Context, args ...string) result { return extractAt(ctx, time.Now, args...) }

@@ -46,14 +46,15 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		{"not the service", []string{wh, base + "/other", key}, cli.ExitFailed, []string{"is the base URL right"}},
 		{"unwritable warehouse", []string{"--warehouse=" + plain + "/w", base, key}, cli.ExitFailed, []string{plain, "--warehouse"}},
 		{"unknown flag", []string{"--nope"}, cli.ExitUsage, []string{"--nope", "--help"}},
-		{"unknown command", []string{"rum"}, cli.ExitUsage, []string{`"rum"`, "--help"}},
+		{"unknown command", []string{"runn"}, cli.ExitUsage, []string{`"runn"`, "did you mean: extract run?", "--help"}},
+		{"misspelt flag", []string{"run", "--max-duratoin", "6h"}, cli.ExitUsage, []string{"--max-duratoin", "did you mean: --max-duration?"}},
 		{"bad date", []string{wh, base, key, "--since", "yesteryear"}, cli.ExitUsage, []string{"--since", "yesteryear", "2026-11-01"}},
 		{"bad limit", []string{wh, base, key, "--requests-per-minute", "0"}, cli.ExitUsage, []string{"--requests-per-minute"}},
 		{"bad share", []string{wh, base, key, "--share", "2"}, cli.ExitUsage, []string{"--share"}},
 		{"bad format", []string{wh, base, key, "--log-format", "xml"}, cli.ExitUsage, []string{"text or json"}},
 	} {
 		t.Run(e.name, func(t *testing.T) {
-			r := extract(t.Context(), append(e.args, "--quiet")...)
+			r := extract(t.Context(), append(withRun(e.args), "--quiet")...)
 			if r.code != e.code {
 				t.Errorf("exit code %d, want %d", r.code, e.code)
 			}

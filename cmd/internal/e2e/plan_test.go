@@ -23,7 +23,7 @@ func TestPlanForetellsTheRun(t *testing.T) {
 			w.opts.World = sandbox.Config{Seed: 11, Calls: 800, Days: 20}
 			c := found(t, w.opts)
 			for night := range 3 {
-				r := c.extract(t.Context(), "plan", "--json")
+				r := c.extract(t.Context(), "plan", "--format", "json")
 				var p struct {
 					Pages    int64 `json:"pages"`
 					Due      int64 `json:"details_due"`

@@ -2,13 +2,13 @@ package extractcmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
@@ -64,16 +64,22 @@ func newRoot(now func() time.Time, secrets *words.Secrets, stderr io.Writer) *co
 	root := &cobra.Command{
 		Use: program, Short: "Copy new and changed calls into the warehouse", Long: about,
 		Version: cli.Versions(fmt.Sprint("warehouse format ", layout.FormatVersion)), SilenceUsage: true, SilenceErrors: true,
-		Args: func(_ *cobra.Command, args []string) error {
+		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usageOf(program, errors.New("unknown command \""+args[0]+"\""))
+				return cli.UnknownCommand(cmd, "command", args[0], "run: extract --help")
 			}
 			return nil
 		},
-		RunE: doRun,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().NFlag() == 0 && cli.IsTerminal(cmd.InOrStdin()) {
+				return cmd.Help()
+			}
+			logger(stderr, s.logFormat, s.quiet).Warn("extract without a command will show its help from the next release on: write extract run")
+			return doRun(cmd, args)
+		},
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageOf(program, err) })
+	root.SetFlagErrorFunc(cli.FlagError)
 	f := root.PersistentFlags()
 	f.SortFlags = false
 	f.StringVar(&s.warehouse, "warehouse", "./warehouse", "folder of the warehouse ("+envWarehouse+")")
@@ -104,26 +110,33 @@ func newRoot(now func() time.Time, secrets *words.Secrets, stderr io.Writer) *co
 	addRunFlags(root)
 	addYes(root)
 	addAllFlag(s, root)
+	root.Flags().VisitAll(func(f *pflag.Flag) { f.Hidden = true }) // they are run's
 	root.PersistentPreRunE = s.prepare
 	runCmd := &cobra.Command{
-		Use: "run", Short: "Fetch what is new or changed, and commit it (the default)",
+		Use: "run", Short: "Fetch what is new or changed, and commit it",
 		Args: cobra.NoArgs, RunE: doRun,
 	}
 	addRunFlags(runCmd)
 	addYes(runCmd)
 	addAllFlag(s, runCmd)
-	planJSON := false
+	var planFormat string
+	var planJSON bool
 	planCmd := &cobra.Command{
 		Use: "plan", Short: "Say what run would cost: pages, details, requests, minutes",
 		Long: "plan says what run would cost at the most, and what --max-duration would leave over. It asks the service for\n" +
 			"the sizes of the parts of its list that a run would go over: a request each, usually one or two.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return plan(cmd.Context(), s, planJSON, cmd.OutOrStdout(), stderr)
+			if err := oneOf("--format", planFormat, "text", "json"); err != nil {
+				return err
+			}
+			return plan(cmd.Context(), s, planJSON || planFormat == "json", cmd.OutOrStdout(), stderr)
 		},
 	}
 	addRunFlags(planCmd)
+	planCmd.Flags().StringVar(&planFormat, "format", "text", "text or json")
 	planCmd.Flags().BoolVar(&planJSON, "json", false, "print JSON")
+	_ = planCmd.Flags().MarkHidden("json") // --format json is how all commands say it
 	configCmd := configCommand(s)
 	addRunFlags(configCmd)
 	root.AddCommand(runCmd, planCmd, configCmd)

@@ -5,10 +5,10 @@ import (
 	"strings"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/cmd/internal/config"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
+	"callhouse/internal/words"
 )
 
 // maskNone, in place of fields, ends the masking of a warehouse.
@@ -102,7 +102,7 @@ func explainMask(err error) error {
 	}
 	hint := ""
 	if e.Known != nil {
-		hint = cli.DidYouMean(config.Nearest(e.Path, e.Known), "there are: "+strings.Join(e.Known, ", ")+", and extra.NAME")
+		hint = cli.DidYouMean(words.Nearest(e.Path, e.Known), "there are: "+strings.Join(e.Known, ", ")+", and extra.NAME")
 	}
 	return cli.Usage(hint, "--%w", err)
 }

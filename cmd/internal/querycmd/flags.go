@@ -7,20 +7,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/format"
 	"callhouse/internal/proven"
 )
-
-func flagNames(cmd *cobra.Command) []string {
-	var out []string
-	cmd.Flags().VisitAll(func(f *pflag.Flag) { out = append(out, f.Name) })
-	cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) { out = append(out, f.Name) })
-	return out
-}
 
 // location returns the zone that --tz names. "Local" would make the answer
 // depend on the machine, and is refused.

@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 
 	_ "time/tzdata" // zones on machines that have none
@@ -93,12 +92,12 @@ one committed state of it, even while extract runs.`,
 			if len(args) == 0 {
 				return nil
 			}
-			return unknownCommand(cmd, args[0])
+			return cli.UnknownCommand(cmd, "report or command", args[0], "run: query list")
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.SetFlagErrorFunc(flagError)
+	root.SetFlagErrorFunc(cli.FlagError)
 	root.AddGroup(&cobra.Group{ID: "reports", Title: "Reports:"}, &cobra.Group{ID: "more", Title: "SQL and what there is:"})
 	root.SetHelpCommandGroupID("more")
 	root.SetCompletionCommandGroupID("more")
@@ -120,29 +119,4 @@ func (a *app) commonFlags(root *cobra.Command) {
 	f.StringVarP(&a.output, "output", "o", "", "write to `FILE` instead, all of it or nothing")
 	f.BoolVar(&a.groupReadable, "group-readable", false, "make files 0640 and folders 0750 instead of 0600 and 0700")
 	a.configFlags(root)
-}
-
-func unknownCommand(cmd *cobra.Command, name string) error {
-	var known []string
-	for _, c := range cmd.Commands() {
-		if c.IsAvailableCommand() {
-			known = append(known, c.Name())
-		}
-	}
-	hint := "run: query list"
-	if near := analytics.Nearest(name, known); near != "" {
-		hint = cli.DidYouMean("query "+near, hint)
-	}
-	return cli.Usage(hint, "there is no report or command %q", name)
-}
-
-// flagError names the flag that an unknown one is most like.
-func flagError(cmd *cobra.Command, err error) error {
-	hint := "run: " + cmd.CommandPath() + " --help"
-	if _, name, ok := strings.Cut(err.Error(), "unknown flag: --"); ok {
-		if near := analytics.Nearest(name, flagNames(cmd)); near != "" {
-			hint = cli.DidYouMean("--"+near, hint)
-		}
-	}
-	return cli.Usage(hint, "%v", err)
 }

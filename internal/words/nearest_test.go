@@ -1,9 +1,9 @@
-package analytics_test
+package words_test
 
 import (
 	"testing"
 
-	"callhouse/internal/analytics"
+	"callhouse/internal/words"
 )
 
 func TestNearest(t *testing.T) {
@@ -13,7 +13,7 @@ func TestNearest(t *testing.T) {
 		"agnt_id": "agent_id", "agentid": "agent_id", "sentiment": "user_sentiment", "sentimen": "user_sentiment", "startat": "start_at",
 		"durration": "duration_ms", "duration": "duration_ms", "zebra": "", "x": "",
 	} {
-		if got := analytics.Nearest(name, known); got != want {
+		if got := words.Nearest(name, known); got != want {
 			t.Errorf("nearest to %q is %q, want %q", name, got, want)
 		}
 	}

@@ -1,0 +1,45 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"callhouse/internal/words"
+)
+
+// UnknownCommand explains that root has no command of that name; what says what
+// the names are.
+func UnknownCommand(root *cobra.Command, what, name, hint string) error {
+	var known []string
+	for _, c := range root.Commands() {
+		if c.IsAvailableCommand() {
+			known = append(known, c.Name())
+		}
+	}
+	if near := words.Nearest(name, known); near != "" {
+		hint = DidYouMean(root.Name()+" "+near, hint)
+	}
+	return Usage(hint, "there is no %s %q", what, name)
+}
+
+// FlagError explains an error of flag parsing, and names the flag that an
+// unknown one is most like.
+func FlagError(cmd *cobra.Command, err error) error {
+	hint := "run: " + cmd.CommandPath() + " --help"
+	if _, name, ok := strings.Cut(err.Error(), "unknown flag: --"); ok {
+		var known []string
+		add := func(f *pflag.Flag) {
+			if !f.Hidden {
+				known = append(known, f.Name)
+			}
+		}
+		cmd.Flags().VisitAll(add)
+		cmd.InheritedFlags().VisitAll(add)
+		if near := words.Nearest(name, known); near != "" {
+			hint = DidYouMean("--"+near, hint)
+		}
+	}
+	return Usage(hint, "%w", err)
+}

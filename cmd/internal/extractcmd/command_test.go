@@ -1,0 +1,66 @@
+package extractcmd
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/creack/pty"
+)
+
+// From the next release on extract alone shows its help. Until then what runs it
+// without a terminal, as cron does, or with settings goes on, with a warning.
+func TestExtractWithoutACommand(t *testing.T) {
+	for _, name := range []string{"CALLHOUSE_BASE_URL", "CALLHOUSE_API_KEY"} {
+		t.Setenv(name, "")
+	}
+	t.Chdir(t.TempDir())
+	terminal, keyboard, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer terminal.Close()
+	defer keyboard.Close()
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	for _, c := range []struct {
+		name  string
+		stdin *os.File
+		args  []string
+		runs  bool
+		warns string
+	}{
+		{"on a terminal", keyboard, nil, false, ""},
+		{"on a terminal, with settings", keyboard, []string{"--max-duration", "6h"}, true, "write extract run"},
+		{"in cron", null, nil, true, "write extract run"},
+		{"in cron, as JSON", null, []string{"--log-format", "json"}, true, `write extract run"}`},
+		{"run", null, []string{"run"}, true, ""},
+	} {
+		var out, errs bytes.Buffer
+		code := Run(t.Context(), c.args, c.stdin, &out, &errs)
+		if ran := code == 2 && strings.Contains(errs.String(), "no service address"); ran != c.runs || !ran && (code != 0 || !strings.Contains(out.String(), "extract [command]")) {
+			t.Errorf("%s: exit code %d\n%s%s", c.name, code, out.String(), errs.String())
+		}
+		if warned := strings.Contains(errs.String(), "extract run"); warned != (c.warns != "") || !strings.Contains(errs.String(), c.warns) {
+			t.Errorf("%s: it said\n%s", c.name, errs.String())
+		}
+	}
+}
+
+// What is written to standard output in JSON is asked for by --format json everywhere.
+func TestPlanFormats(t *testing.T) {
+	for args, says := range map[string]string{
+		"plan --format xml":  "--format takes text or json",
+		"plan --json":        "no service address",
+		"plan --format json": "no service address",
+	} {
+		code, _, stderr := call(t, "", strings.Fields(args)...)
+		if code != 2 || !strings.Contains(stderr, says) {
+			t.Errorf("%s: exit code %d: %s", args, code, stderr)
+		}
+	}
+}

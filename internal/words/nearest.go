@@ -1,0 +1,36 @@
+package words
+
+import (
+	"strings"
+
+	"github.com/agnivade/levenshtein"
+)
+
+// Nearest returns the one of the known names that name was most likely meant to
+// be, or "" where none is like it.
+func Nearest(name string, known []string) string {
+	best, bestAt := "", len(name)/3+2
+	for _, k := range known {
+		at := levenshtein.ComputeDistance(strings.ToLower(name), strings.ToLower(k))
+		switch lower := strings.ToLower(name); {
+		case strings.HasPrefix(k, lower) || strings.HasPrefix(lower, k),
+			len(name) >= 4 && strings.Contains(k, lower): // sentiment for user_sentiment
+			at = min(at, 1)
+		case common(k, lower) >= max(4, 2*len(name)/3): // transcripts for transcript_turns
+			at = min(at, 2)
+		}
+		if at < bestAt {
+			best, bestAt = k, at
+		}
+	}
+	return best
+}
+
+// common counts the bytes that two names begin with alike.
+func common(a, b string) int {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
