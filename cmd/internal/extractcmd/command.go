@@ -55,6 +55,23 @@ func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout
 	return cli.Report(stderr, program, err)
 }
 
+// always are the flags that every command uses.
+var always = []string{"warehouse", "config", "profile"}
+
+// usedFlags are the others of the inherited flags that a command uses. run and
+// config use all of them.
+var usedFlags = map[string][]string{
+	"plan":     {"base-url", "api-key-file", "api-key-env", "requests-per-second", "requests-per-minute", "share", "keep", "log-format", "quiet"},
+	"verify":   {"base-url", "api-key-file", "api-key-env", "requests-per-second", "requests-per-minute", "share", "log-format", "quiet", "mask", "mask-key-file", "keep"},
+	"import":   {"mask", "mask-key-file", "group-readable", "log-format", "quiet"},
+	"compact":  {"group-readable", "log-format", "quiet"},
+	"migrate":  {"group-readable", "log-format", "quiet"},
+	"rollback": {"group-readable", "quiet"},
+	"forget":   {"group-readable", "log-format", "quiet"},
+	"status":   nil,
+	"show":     nil,
+}
+
 // Command returns the tree of commands, for the manual and the shells' completions.
 func Command() *cobra.Command { return newRoot(time.Now, new(words.Secrets), io.Discard) }
 
@@ -141,5 +158,14 @@ func newRoot(now func() time.Time, secrets *words.Secrets, stderr io.Writer) *co
 	addRunFlags(configCmd)
 	root.AddCommand(runCmd, planCmd, configCmd)
 	root.AddCommand(maintenance(s, stderr)...)
+	cli.Uses(root, always...)
+	for _, cmd := range root.Commands() {
+		if uses, ok := usedFlags[cmd.Name()]; ok {
+			cli.Uses(cmd, append(uses, always...)...)
+		}
+	}
+	for _, name := range []string{"metrics-file", "ping-url"} { // the settings of plan are those of run
+		planCmd.Flags().Lookup(name).Hidden = true
+	}
 	return root
 }

@@ -64,3 +64,31 @@ func TestPlanFormats(t *testing.T) {
 		}
 	}
 }
+
+// The help of a command lists the flags that it uses, and it takes the others too.
+func TestHelpListsWhatACommandUses(t *testing.T) {
+	root := tended(t)
+	for command, lists := range map[string]map[string]bool{
+		"status":  {"--warehouse": true, "--profile": true, "--max-age": true, "--share": false, "--base-url": false, "--mask": false, "--keep": false},
+		"show":    {"--pretty": true, "--config": true, "--api-key-file": false, "--quiet": false},
+		"verify":  {"--deep": true, "--base-url": true, "--metrics-file": false, "--group-readable": false},
+		"compact": {"--month": true, "--quiet": true, "--requests-per-second": false},
+		"plan":    {"--share": true, "--window": true, "--metrics-file": false, "--ping-url": false, "--json": false},
+		"run":     {"--share": true, "--window": true, "--mask": true, "--metrics-file": true, "--quiet": true},
+		"":        {"--warehouse": true, "--share": false, "--window": false},
+	} {
+		code, stdout, _ := call(t, "", append(strings.Fields(command), "--help")...)
+		if code != 0 {
+			t.Errorf("extract %s --help: exit code %d", command, code)
+		}
+		for flag, want := range lists {
+			if got := strings.Contains(stdout, " "+flag+" "); got != want {
+				t.Errorf("extract %s --help lists %s: %v", command, flag, got)
+			}
+		}
+	}
+	code, stdout, stderr := call(t, "", "status", "--share", "0.5", "--quiet", "--warehouse", root)
+	if code != 0 || !strings.HasPrefix(stdout, "fine") {
+		t.Errorf("with flags that status does not use: exit code %d, %s", code, stderr)
+	}
+}

@@ -73,6 +73,17 @@ type app struct {
 // Command returns the tree of commands, for the manual and the shells' completions.
 func Command() *cobra.Command { return (&app{stdout: io.Discard, stderr: io.Discard}).root() }
 
+// usedFlags are those of the inherited flags that a command uses, for the ones
+// that do not use all of them.
+var usedFlags = map[string][]string{
+	"list":     {"format", "csv-excel", "output", "group-readable"},
+	"describe": {"format", "csv-excel", "output", "group-readable"},
+	"report":   {"warehouse", "tz", "output", "group-readable"},
+	"catalog":  {"warehouse", "tz", "output", "group-readable"},
+	"init":     {"warehouse", "tz", "output"},
+	"export":   {"warehouse", "tz", "format", "csv-excel", "output", "group-readable"},
+}
+
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   Name,
@@ -107,6 +118,11 @@ one committed state of it, even while extract runs.`,
 	}
 	root.AddCommand(a.pageCommand(), a.sqlCommand(), a.checkCommand(), a.shellCommand(), a.listCommand(), a.describeCommand())
 	root.AddCommand(a.catalogCommand(), a.initCommand(), a.exportCommand(), a.safeChildCommand())
+	for _, cmd := range root.Commands() {
+		if uses, ok := usedFlags[cmd.Name()]; ok {
+			cli.Uses(cmd, append(uses, "config", "profile")...)
+		}
+	}
 	return root
 }
 
