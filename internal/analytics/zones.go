@@ -9,20 +9,26 @@ import (
 )
 
 // NearestZone returns the time zone whose name is most like name, or "".
-func NearestZone(ctx context.Context, name string) (near string, err error) {
+func NearestZone(ctx context.Context, name string) (string, error) {
+	zones, err := Zones(ctx)
+	return Nearest(name, zones), err
+}
+
+// Zones returns the names of all time zones that DuckDB knows.
+func Zones(ctx context.Context) (zones []string, err error) {
 	db, err := duck.Open(duck.Config{})
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	conn, err := db.Connect()
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer conn.Close()
-	zones, err := column(ctx, conn, "SELECT name FROM pg_timezone_names() ORDER BY name")
+	zones, err = column(ctx, conn, "SELECT name FROM pg_timezone_names() ORDER BY name")
 	if err != nil {
-		return "", fmt.Errorf("list the time zones: %w", err)
+		return nil, fmt.Errorf("list the time zones: %w", err)
 	}
-	return Nearest(name, zones), nil
+	return zones, nil
 }

@@ -204,6 +204,16 @@ func Choose(f *File, named []string, all bool) ([]string, error) {
 	return named, nil
 }
 
+// ProfileNames returns the profiles of the file that named says or that is found,
+// for the completion: none where it cannot be read.
+func ProfileNames(named string) []string {
+	f, err := Open(named)
+	if err != nil || f == nil {
+		return nil
+	}
+	return f.Profiles
+}
+
 // StrayVariables returns the environment variables that look like settings and
 // are none, each with the name that it may have been meant to be.
 func StrayVariables() (out []string) {

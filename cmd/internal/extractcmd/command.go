@@ -158,6 +158,13 @@ func newRoot(now func() time.Time, secrets *words.Secrets, stderr io.Writer) *co
 	addRunFlags(configCmd)
 	root.AddCommand(runCmd, planCmd, configCmd)
 	root.AddCommand(maintenance(s, stderr)...)
+	cli.Complete(root, "log-format", "text", "json")
+	cli.CompleteFrom(root, "profile", func() []string { return config.ProfileNames(s.configFile) })
+	for _, cmd := range root.Commands() {
+		if cmd.Flags().Lookup("format") != nil {
+			cli.Complete(cmd, "format", "text", "json")
+		}
+	}
 	cli.Uses(root, always...)
 	for _, cmd := range root.Commands() {
 		if uses, ok := usedFlags[cmd.Name()]; ok {

@@ -92,3 +92,26 @@ func TestHelpListsWhatACommandUses(t *testing.T) {
 		t.Errorf("with flags that status does not use: exit code %d, %s", code, stderr)
 	}
 }
+
+// The shells offer the values of flags, for the flags that a command uses.
+func TestCompletionOfValues(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("callhouse.toml", []byte("[profiles.acme]\n[profiles.globex]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for args, want := range map[string]string{
+		"run --profile ":    "acme globex :4",
+		"run --log-format ": "text json :4",
+		"status --format ":  "text json :4",
+		"plan --format ":    "text json :4",
+	} {
+		_, stdout, _ := call(t, "", append([]string{"__complete"}, strings.Split(args, " ")...)...)
+		if got := strings.Join(strings.Fields(stdout), " "); got != want {
+			t.Errorf("extract %s: offers %q, want %q", args, got, want)
+		}
+	}
+	_, stdout, _ := call(t, "", "__complete", "status", "--s")
+	if strings.Contains(stdout, "--share") {
+		t.Errorf("status offers a flag that it does not use:\n%s", stdout)
+	}
+}

@@ -23,7 +23,7 @@ func (s *settings) addConfigFlags(f *pflag.FlagSet) {
 	f.BoolVar(&s.groupReadable, "group-readable", false, "let the warehouse's group read it: 0640 and 0750, not 0600 and 0700")
 	config.Bind(f, config.Extract)
 	f.StringVar(&s.configFile, "config", "", "configuration file ("+config.EnvFile+"); else callhouse.toml where it is looked for")
-	f.StringSliceVar(&s.profiles, "profile", nil, "profile of the configuration file ("+config.EnvProfile+"); run takes several: a,b")
+	f.StringSliceVar(&s.profiles, "profile", nil, "profile of the configuration file ("+config.EnvProfile+"); run and status take several: a,b")
 }
 
 // addAllFlag adds --all to a command that takes several profiles.
@@ -59,7 +59,7 @@ func (s *settings) configure(cmd *cobra.Command) (err error) {
 		return err
 	}
 	if len(s.profiles) > 1 && cmd.Annotations[manyProfiles] == "" {
-		return cli.Usage("extract run and extract config take several", "%s takes one profile", cmd.CommandPath())
+		return cli.Usage("extract run, extract status and extract config take several", "%s takes one profile", cmd.CommandPath())
 	}
 	if len(s.profiles) > 0 {
 		return s.apply(cmd, s.profiles[0])
@@ -92,7 +92,7 @@ func (s *settings) whichProfile() error {
 	if s.profile != "" || s.file == nil || len(s.file.Profiles) == 0 || s.told.From("warehouse").Source != config.FromDefault {
 		return nil
 	}
-	return cli.Usage("name one with --profile (run takes several, and --all)", "%s has profiles, and none is named: %s",
+	return cli.Usage("name one with --profile (run and status take several, and --all)", "%s has profiles, and none is named: %s",
 		s.file.Path, strings.Join(s.file.Profiles, ", "))
 }
 

@@ -23,6 +23,12 @@ import (
 // before what the next run mends by itself.
 var worst = []int{cli.ExitUsage, cli.ExitFailed, cli.ExitLocked, cli.ExitInterrupted, cli.ExitIncomplete, cli.ExitOK}
 
+// byWorst compares two exit codes: the worse one is the lesser.
+func byWorst(a, b int) int { return slices.Index(worst, a) - slices.Index(worst, b) }
+
+// worse returns the worse of two exit codes.
+func worse(a, b int) int { return slices.MinFunc([]int{a, b}, byWorst) }
+
 // runProfiles runs what was asked for: one profile, or several side by side.
 func runProfiles(cmd *cobra.Command, s *settings, stderr io.Writer) error {
 	if len(s.profiles) < 2 {
@@ -99,7 +105,7 @@ func sideBySide(ctx context.Context, all []*settings, stderr io.Writer, do func(
 		})
 	}
 	work.Wait()
-	code := slices.MinFunc(codes, func(a, b int) int { return slices.Index(worst, a) - slices.Index(worst, b) })
+	code := slices.MinFunc(codes, byWorst)
 	var ended []string
 	for i, s := range all {
 		if codes[i] != cli.ExitOK {

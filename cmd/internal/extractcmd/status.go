@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -25,7 +26,10 @@ it, how fresh the data is, what is pending. It asks the service nothing, takes n
 call, and may be asked while a run is on. The first line is the verdict, made for monitoring.
 
 Exit code 0: fine. 3: not whole (the last run did not end well, or a part of the list was never
-read), or stale (no success within --max-age). 1: damaged, or no warehouse.`
+read), or stale (no success within --max-age). 1: damaged, or no warehouse.
+
+With --all, or several profiles, each line begins with the profile's name, --format json prints a list, and the exit
+code is the worst one.`
 
 func statusCommand(s *settings) *cobra.Command {
 	var maxAge time.Duration
@@ -36,37 +40,93 @@ func statusCommand(s *settings) *cobra.Command {
 			if err := oneOf("--format", format, "text", "json"); err != nil {
 				return err
 			}
+			if s.allProfiles || len(s.profiles) > 1 {
+				return tellStatuses(cmd, s, maxAge, format)
+			}
 			return tellStatus(s, maxAge, format, cmd.OutOrStdout())
 		},
 	}
 	cmd.Flags().SortFlags = false
 	cli.SpanVar(cmd.Flags(), &maxAge, "max-age", nightly, "how old the last success may be; 0 for any age")
 	cmd.Flags().StringVar(&format, "format", "text", "text or json")
+	addAllFlag(s, cmd)
 	return cmd
 }
 
-func tellStatus(s *settings, maxAge time.Duration, format string, stdout io.Writer) error {
+// health returns how the warehouse is.
+func (s *settings) health(maxAge time.Duration) (*health, error) {
 	if _, err := os.Stat(s.warehouse); errors.Is(err, fs.ErrNotExist) {
-		return s.noWarehouse()
+		return nil, s.noWarehouse()
 	}
 	history, err := sink.ReadHistory(s.warehouse)
 	if err != nil {
-		return explain(err)
+		return nil, explain(err)
 	}
 	if history.Snapshot == nil && len(history.Runs) == 0 && !history.Held {
-		return s.noWarehouse()
+		return nil, s.noWarehouse()
 	}
 	h := examine(history, s.now(), maxAge)
 	h.Warehouse, h.Profile = s.warehouse, s.profile
+	return h, nil
+}
+
+func tellStatus(s *settings, maxAge time.Duration, format string, stdout io.Writer) error {
+	h, err := s.health(maxAge)
+	if err != nil {
+		return err
+	}
 	if format == "json" {
 		err = writeJSON(stdout, h)
 	} else {
 		err = h.write(s.text(stdout))
 	}
-	if err != nil || h.Verdict == fine {
+	if err != nil {
 		return err
 	}
-	return cli.Told(cli.Fail(cli.ExitIncomplete, errors.New(h.headline()), "")) // the first line said so
+	return h.verdict()
+}
+
+// verdict makes the command's error of a verdict that the first line has told.
+func (h *health) verdict() error {
+	if h.Verdict == fine {
+		return nil
+	}
+	return cli.Told(cli.Fail(cli.ExitIncomplete, errors.New(h.headline()), ""))
+}
+
+// tellStatuses tells of several profiles: each line with its profile's name, or
+// as one list in JSON. Of one that has no warehouse, or none that can be read,
+// the error is told. The exit code is the worst one.
+func tellStatuses(cmd *cobra.Command, s *settings, maxAge time.Duration, format string) error {
+	var mu sync.Mutex // prefixed wants one; nothing else writes
+	all, code := []*health{}, cli.ExitOK
+	for _, name := range s.profiles {
+		p, err := s.of(cmd, name)
+		if err != nil {
+			return err
+		}
+		prefix := "[" + name + "] "
+		h, err := p.health(maxAge)
+		if err == nil {
+			all = append(all, h)
+			if format == "text" {
+				if err := h.write(p.text(&prefixed{mu: &mu, out: cmd.OutOrStdout(), prefix: prefix})); err != nil {
+					return err
+				}
+			}
+			err = h.verdict()
+		}
+		code = worse(code, cli.Report(&prefixed{mu: &mu, out: cmd.ErrOrStderr(), prefix: prefix}, program, err))
+	}
+	if format == "json" {
+		if err := writeJSON(cmd.OutOrStdout(), all); err != nil {
+			return err
+		}
+	}
+	if code == cli.ExitOK {
+		return nil
+	}
+	return cli.Told(cli.Fail(code, errors.New("not all profiles are fine"), "")) // each was told
 }
 
 // headline is the verdict in a line.

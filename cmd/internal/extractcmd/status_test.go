@@ -124,3 +124,27 @@ func TestStatusCommand(t *testing.T) {
 		t.Errorf("of a damaged one: exit code %d\n%s\n%s", code, stdout, stderr)
 	}
 }
+
+// status --all tells of every profile, also of those behind one that has no
+// warehouse, and ends with the worst exit code.
+func TestStatusOfAllProfiles(t *testing.T) {
+	one, two := tended(t), tended(t)
+	dir := t.TempDir()
+	file := filepath.Join(dir, "callhouse.toml")
+	text := "[profiles.acme]\nwarehouse = '" + one + "'\n[profiles.none]\nwarehouse = '" + dir + "/none'\n[profiles.globex]\nwarehouse = '" + two + "'\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := call(t, "", "status", "--config", file, "--all")
+	if code != 1 || !strings.HasPrefix(stdout, "[acme] fine: ") || !strings.Contains(stdout, "\n[globex] fine: ") || !strings.HasPrefix(stderr, "[none] extract: no warehouse at ") {
+		t.Errorf("exit code %d\n%s\n%s", code, stdout, stderr)
+	}
+	code, stdout, _ = call(t, "", "status", "--config", file, "--profile", "acme,globex", "--max-age", "1m", "--format", "json")
+	var all []health
+	if err := json.Unmarshal([]byte(stdout), &all); err != nil || code != 3 || len(all) != 2 || all[0].Profile != "acme" || all[1].Profile != "globex" || all[1].Verdict != stale {
+		t.Errorf("exit code %d, %v\n%s", code, err, stdout)
+	}
+	if code, _, stderr := call(t, "", "status", "--config", file, "--profile", "acme,globex"); code != 0 || stderr != "" {
+		t.Errorf("of two that are fine: exit code %d, %s", code, stderr)
+	}
+}

@@ -1,12 +1,14 @@
 package querycmd
 
 import (
+	"context"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
+	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/format"
 )
 
@@ -17,6 +19,12 @@ func (a *app) configFlags(root *cobra.Command) {
 	f.StringVar(&a.configFile, "config", "", "configuration `FILE`, as extract's; "+config.EnvFile+" names it too")
 	f.StringVar(&a.profile, "profile", "", "`NAME` of one of the file's profiles; "+config.EnvProfile+" names it too")
 	config.Bind(f, config.Query)
+	cli.CompleteFrom(root, "profile", func() []string { return config.ProfileNames(a.configFile) })
+	cli.CompleteFrom(root, "format", formatNames)
+	cli.CompleteFrom(root, "tz", func() []string {
+		zones, _ := analytics.Zones(context.Background())
+		return zones
+	})
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return a.configure(cmd) }
 }
 
