@@ -34,7 +34,7 @@ func TestTwoRunsAtOnce(t *testing.T) {
 	for round := range *double {
 		done := make(chan ended, 2)
 		for range 2 {
-			cmd := exec.CommandContext(t.Context(), bin, "--warehouse", c.warehouse, "--base-url", c.service.URL, "--api-key-file", c.keyFile,
+			cmd := exec.CommandContext(t.Context(), bin, "run", "--warehouse", c.warehouse, "--base-url", c.service.URL, "--api-key-file", c.keyFile,
 				"--requests-per-second", "800", "--requests-per-minute", "40000", "--quiet", "--metrics-file", metrics)
 			var said bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &said, &said

@@ -34,7 +34,7 @@ func TestKilledRuns(t *testing.T) {
 	const workers = 64
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 12, Calls: 1500, Days: 10}, Latency: 2 * time.Millisecond, Jitter: 6 * time.Millisecond})
 	run := func(ctx context.Context) error {
-		cmd := exec.CommandContext(ctx, bin, "--warehouse", c.warehouse, "--base-url", c.service.URL, "--api-key-file", c.keyFile,
+		cmd := exec.CommandContext(ctx, bin, "run", "--warehouse", c.warehouse, "--base-url", c.service.URL, "--api-key-file", c.keyFile,
 			"--requests-per-second", "800", "--requests-per-minute", "40000", "--quiet")
 		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGKILL) }
 		out, err := cmd.CombinedOutput()
