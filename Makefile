@@ -3,6 +3,7 @@ SHELL := /bin/bash
 GOLANGCI_LINT_VERSION := v2.15.0
 LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
 GORELEASER_VERSION := v2.16.0
+PROMTOOL_VERSION := v0.307.3
 SYFT_VERSION := v1.38.0
 FUZZTIME ?= 1m
 comma := ,
@@ -103,6 +104,13 @@ soak: ## The long ones: 201,312 calls in a first night, a night on a million cal
 .PHONY: soak-readers
 soak-readers: ## Four readers for a minute, and 1,000 queries, while a run commits, compacts and retires
 	go test ./cmd/internal/e2e -run BusyWarehouse -v -timeout 30m -args -read-for 1m -busy-queries 1000
+
+.PHONY: alerts
+alerts: ## Try docs/alerts.yml on months of thirty good and bad nights, with Prometheus' promtool (PROMTOOL=… for one that is installed)
+	[ -n "$(PROMTOOL)" ] || { mkdir -p build/promtool && cd build/promtool && rm -f go.mod go.sum && go mod init promtool && \
+	  go get github.com/prometheus/prometheus/cmd/promtool@$(PROMTOOL_VERSION) && \
+	  go build -o ../tools/promtool github.com/prometheus/prometheus/cmd/promtool; }
+	go test ./cmd/internal/extractcmd -run TestAlertsOfThirtyNights -v -timeout 30m -args -promtool $(or $(PROMTOOL),$(CURDIR)/build/tools/promtool)
 
 .PHONY: golden
 golden: ## Rewrite the golden files from what the code does now; read the diff before you commit it

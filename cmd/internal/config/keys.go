@@ -96,7 +96,7 @@ var Keys = []Key{
 	{Name: "group_readable", Kind: Boolean, For: Extract | Query, Default: "false",
 		About: "files 0640 and folders 0750 instead of 0600 and 0700, for analysts in the warehouse's group; also of what query makes"},
 	{Name: "metrics_file", Kind: Path, For: Extract, Sample: "/var/lib/node_exporter/callhouse-{profile}.prom",
-		About: "file of Prometheus metrics, written at the end of every run; {profile} stands for the profile's name"},
+		About: "file of Prometheus metrics, written every minute of a run and at its end; {profile} stands for the profile's name"},
 	{Name: "ping_url", Kind: Text, For: Extract, Sample: "https://hc-ping.com/…", Masked: true,
 		About: "address that is asked for when a run is done, and with /fail behind it when it is not; who knows it can do so too"},
 	{Name: "log_format", Kind: Text, For: Extract, Default: "text", About: "text or json, for the log on standard error"},

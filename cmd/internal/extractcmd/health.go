@@ -24,6 +24,7 @@ type health struct {
 	NewestCall  *moment      `json:"newest_call"`  // the newest start of a call
 	Listed      *moment      `json:"listed"`       // up to here the list is on record
 	Pending     int64        `json:"calls_pending"`
+	Overdue     int64        `json:"calls_overdue"` // pending ones of days that have been over for overdueAfter
 	Unsettled   int64        `json:"calls_unsettled"`
 	UnheldCosts int64        `json:"costs_unheld"`          // costs that the column total_cost cannot hold
 	OlderFiles  int          `json:"files_of_older_format"` // what migrate writes anew
@@ -126,12 +127,16 @@ func examine(h *sink.History, now time.Time, maxAge time.Duration) *health {
 // measure takes in what the snapshot says.
 func (out *health) measure(h *sink.History, now time.Time) {
 	m := h.Snapshot.Manifest
+	overdueBefore := layout.Day(now.Add(-overdueAfter).UnixMilli())
 	out.Snapshot = snapshotSize{Number: m.Snapshot, CommittedAt: m.CommittedAt, Kept: h.Kept, Files: len(m.Files),
 		Calls: m.Rows(schema.Calls.Name), Turns: m.Rows(schema.Turns.Name), Items: m.Rows(schema.Items.Name), Runs: m.Rows(schema.Runs.Name)}
 	for i := range m.Files {
 		f := &m.Files[i]
 		out.Snapshot.Bytes += f.Bytes
 		out.Pending += f.Due
+		if f.Due > 0 && f.Period < overdueBefore {
+			out.Overdue += f.Due
+		}
 		out.Unsettled += f.Unsettled
 		out.UnheldCosts += f.UnheldCosts
 		if f.Format < layout.FormatVersion {
@@ -152,6 +157,11 @@ func (out *health) measure(h *sink.History, now time.Time) {
 		out.Gaps = append(out.Gaps, gapText{time.UnixMilli(g.From).UTC(), time.UnixMilli(g.To).UTC()})
 	}
 }
+
+// overdueAfter is how old a call is, to the day, whose transcript should have
+// been fetched: every night leaves some calls of its own day pending, since they
+// ended while it went on, or their transcripts were not there yet.
+const overdueAfter = 48 * time.Hour
 
 // clockSlack is how far ahead of now a run may have ended, by a clock that is a
 // little off.

@@ -22,13 +22,43 @@ func (s *settings) metricsPath() string {
 	return strings.ReplaceAll(s.metricsFile, "{profile}", s.profile)
 }
 
-// begun writes the metrics of a run that begins: those of the one before it, and
-// that this one is on. One that is killed leaves them so.
-func (n *night) begun() {
+// pulseEvery is how often the metrics are written anew while a run is on.
+const pulseEvery = time.Minute
+
+// pulse writes the metrics of a run that is on, now and every minute, until stop
+// is called: those of the run before it, and how this one goes. A run that is
+// killed leaves them as they were last.
+func (n *night) pulse() (stop func()) {
 	if n.metricsPath() == "" {
-		return
+		return func() {}
 	}
-	n.write(&measured{now: n.now(), running: true, started: n.started, profile: n.profile, secrets: n.secrets})
+	beat := func() {
+		m := &measured{now: n.now(), running: true, started: n.started, profile: n.profile, secrets: n.secrets}
+		if poll := n.poll.Load(); poll != nil {
+			p := (*poll)()
+			m.progress = &p
+		}
+		n.write(m)
+	}
+	beat()
+	quit, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(pulseEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-quit:
+				return
+			case <-tick.C:
+				beat()
+			}
+		}
+	}()
+	return func() {
+		close(quit)
+		<-done
+	}
 }
 
 // publish writes the metrics of a run that has ended, with err. A run that found
@@ -44,6 +74,9 @@ func (n *night) publish(err error) {
 		}
 	}
 	m := &measured{now: n.now(), profile: n.profile, secrets: n.secrets, started: n.started, ended: true, code: cli.Code(err), last: n.row, rep: n.rep, failures: len(n.failures)}
+	if n.rep != nil {
+		m.progress = &n.rep.Progress
+	}
 	if m.last == nil {
 		m.last = &schema.Run{ID: n.id, StartedAt: n.started.UnixMilli(), Outcome: schema.OutcomeFailed}
 	}
@@ -75,6 +108,9 @@ type measured struct {
 	last     *schema.Run
 	rep      *crawler.Report // nil: it did not come to crawl
 	failures int             // of the data tests
+	// progress is of the run that writes, whether it is on or has ended; nil: it
+	// has not come to crawl.
+	progress *crawler.Progress
 }
 
 // gauges registers values under names.
@@ -103,8 +139,12 @@ func (m *measured) gather(h *sink.History) *prometheus.Registry {
 		g.Registerer = prometheus.WrapRegistererWith(prometheus.Labels{"profile": m.profile}, reg)
 	}
 	g.each("build_info", "The program that wrote this.", "version", map[string]float64{cli.Version(): 1})
-	g.set("run_in_progress", "1 while a run is on. A run that was killed leaves it so.", flag(m.running))
+	g.set("run_in_progress", "1 while a run is on. A run that was killed leaves it so.", bit(m.running))
 	g.set("run_start_timestamp_seconds", "When the last run started that is on or has ended.", seconds(m.started.UnixMilli()))
+	g.set("updated_timestamp_seconds", "When this was written: while a run is on, once a minute.", seconds(m.now.UnixMilli()))
+	if m.progress != nil {
+		m.thisRun(g)
+	}
 	last, success := lastRuns(h)
 	if m.ended {
 		last = m.last
@@ -116,6 +156,9 @@ func (m *measured) gather(h *sink.History) *prometheus.Registry {
 	}
 	if success != nil {
 		g.set("last_success_timestamp_seconds", "When the last run that was done ended.", seconds(endOf(success)))
+	}
+	if good := m.lastGood(h, success); good != nil {
+		g.set("last_good_run_timestamp_seconds", "When the last run ended that ended in good order: exit code 0 or 3.", seconds(endOf(good)))
 	}
 	if last != nil {
 		m.lastRun(g, last)
@@ -139,6 +182,43 @@ func (m *measured) gather(h *sink.History) *prometheus.Registry {
 	return reg
 }
 
+// lastGood returns the last run that was done or ended in good order with exit
+// code 3; nil: there is none.
+func (m *measured) lastGood(h *sink.History, success *schema.Run) *schema.Run {
+	good := success
+	take := func(r *schema.Run) {
+		if r.Outcome == schema.OutcomeIncomplete && (good == nil || endOf(good) < endOf(r)) {
+			good = r
+		}
+	}
+	for i := range h.Runs {
+		take(&h.Runs[i])
+	}
+	if m.ended {
+		take(m.last)
+	}
+	return good
+}
+
+// thisRun makes the metrics of how the run goes that writes them, or has gone.
+func (m *measured) thisRun(g gauges) {
+	p := m.progress
+	g.each("run_requests", "Requests of the run that is on, or of the last one.", "kind",
+		map[string]float64{"page": float64(p.PageRequests), "detail": float64(p.DetailRequests)})
+	g.each("run_responses", "Answers to them by status.", "status", answersOf(&p.Counts))
+	g.set("run_requests_last_minute", "Requests of the run that count against the limit of a minute now.", float64(p.LastMinute))
+	g.set("run_requests_allowed_per_minute", "Requests that the run allows itself in a minute: less than its share while the service refuses.", float64(p.Allowed))
+	if p.DetailsTotal >= 0 {
+		g.set("run_details_left", "Records of calls that the run is still to fetch.", float64(max(0, p.DetailsTotal-p.DetailsFetched-p.Missing)))
+	}
+}
+
+// answersOf returns a run's answers by status.
+func answersOf(c *crawler.Counts) map[string]float64 {
+	return map[string]float64{"2xx": float64(c.Status2xx), "3xx": float64(c.Status3xx), "4xx": float64(c.Status4xx - c.RateLimited),
+		"429": float64(c.RateLimited), "5xx": float64(c.ServerErrors), "none": float64(c.NetworkErrors)}
+}
+
 // lastRun makes the metrics of the last run that has ended.
 func (m *measured) lastRun(g gauges, r *schema.Run) {
 	g.set("last_run_timestamp_seconds", "When the last run ended; of one that was killed, when it started.", seconds(endOf(r)))
@@ -146,15 +226,14 @@ func (m *measured) lastRun(g gauges, r *schema.Run) {
 	g.set("last_run_exit_code", "The exit code of the last run; 137 where it was killed.", float64(m.code))
 	became := map[string]float64{}
 	for _, o := range outcomes {
-		became[o] = flag(o == r.Outcome)
+		became[o] = bit(o == r.Outcome)
 	}
 	g.each("last_run_outcome", "1 for what became of the last run.", "outcome", became)
 	g.each("last_run_requests", "Requests that the last run sent.", "kind",
 		map[string]float64{"page": float64(r.PageRequests), "detail": float64(r.DetailRequests)})
 	answers := map[string]float64{"429": float64(r.RateLimited), "5xx": float64(r.ServerErrors), "none": float64(r.NetworkErrors)}
 	if m.rep != nil {
-		answers["2xx"], answers["3xx"] = float64(m.rep.Status2xx), float64(m.rep.Status3xx)
-		answers["4xx"] = float64(m.rep.Status4xx - r.RateLimited)
+		answers = answersOf(&m.rep.Counts)
 	}
 	g.each("last_run_responses", "Answers to them by status: 429 apart from other 4xx; none is no answer, or not a whole one.", "status", answers)
 	g.set("last_run_retries", "Requests of the last run that repeated one which had failed.", float64(r.Retries))
@@ -186,6 +265,7 @@ func (m *measured) lastRun(g gauges, r *schema.Run) {
 func (m *measured) warehouse(g gauges, h *health) {
 	g.set("calls", "Calls in the warehouse.", float64(h.Snapshot.Calls))
 	g.set("calls_pending", "Calls that are over and wait for their transcript.", float64(h.Pending))
+	g.set("calls_overdue", "Those of them that started two days ago or earlier.", float64(h.Overdue))
 	g.set("calls_unsettled", "Calls that are not over, or wait for their analysis or cost.", float64(h.Unsettled))
 	g.set("costs_unheld", "Calls with a cost that the column total_cost cannot hold.", float64(h.UnheldCosts))
 	g.set("coverage_gaps", "Spans of the list that were never read.", float64(len(h.Gaps)))
@@ -202,7 +282,7 @@ func (m *measured) warehouse(g gauges, h *health) {
 	g.set("journal_bytes", "What is fetched and not committed.", float64(h.Journal))
 }
 
-func flag(b bool) float64 {
+func bit(b bool) float64 {
 	if b {
 		return 1
 	}

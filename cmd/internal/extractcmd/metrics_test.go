@@ -3,12 +3,15 @@ package extractcmd
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -32,7 +35,8 @@ func allMetrics(t *testing.T) *prometheus.Registry {
 	m := measured{now: now, started: now, profile: "acme", ended: true, code: 3, failures: 2, rep: new(crawler.Report),
 		last: &schema.Run{ID: "new", StartedAt: now.UnixMilli(), EndedAt: schema.Some(now.UnixMilli() + 1500), Outcome: schema.OutcomeIncomplete,
 			BudgetUsedPercent: schema.Some[int64](437_500), DriftFields: []byte(`{"metadata.a: b: misfit":3,"status: unknown_value":2}`)}}
-	m.rep.Status4xx, m.last.RateLimited = 5, 4
+	m.rep.Status4xx, m.rep.RateLimited, m.rep.DetailsTotal = 5, 4, 10
+	m.progress = &m.rep.Progress
 	return m.gather(h)
 }
 
@@ -234,5 +238,81 @@ func TestMetricsBetweenRuns(t *testing.T) {
 	}
 	if firstLine(errors.New("one\ntwo")) != "one" {
 		t.Error("the first line of an error is not its first")
+	}
+}
+
+// While a run is on the metrics tell every minute how it goes; with its end that
+// ends too.
+func TestMetricsWhileARunIsOn(t *testing.T) {
+	path, root := filepath.Join(t.TempDir(), "callhouse.prom"), tended(t)
+	synctest.Test(t, func(t *testing.T) {
+		n := &night{settings: &settings{warehouse: root, metricsFile: path, now: time.Now}, started: time.Now(), log: slog.New(slog.DiscardHandler)}
+		read := func(line string) bool {
+			raw, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return slices.Contains(strings.Split(string(raw), "\n"), line)
+		}
+		stop := n.pulse()
+		if !read("callhouse_run_in_progress 1") || read(`callhouse_run_requests{kind="page"} 0`) {
+			t.Error("a run that begins is not told, or its requests are before it knows of any")
+		}
+		requests := int64(0)
+		poll := func() crawler.Progress {
+			requests += 100
+			return crawler.Progress{Counts: crawler.Counts{PageRequests: requests, RateLimited: 7, Status4xx: 7}, DetailsTotal: -1}
+		}
+		n.poll.Store(&poll)
+		for minute := range 3 {
+			time.Sleep(pulseEvery)
+			synctest.Wait()
+			for _, line := range []string{
+				fmt.Sprintf(`callhouse_run_requests{kind="page"} %d`, 100*(minute+1)), `callhouse_run_responses{status="429"} 7`,
+				fmt.Sprintf("callhouse_updated_timestamp_seconds %v", seconds(time.Now().UnixMilli())),
+			} {
+				if !read(line) {
+					t.Errorf("after %d minutes there is no %s", minute+1, line)
+				}
+			}
+		}
+		stop()
+		time.Sleep(10 * pulseEvery)
+		if !read(`callhouse_run_requests{kind="page"} 300`) || requests != 300 {
+			t.Error("the metrics were written after the run")
+		}
+	})
+}
+
+// Whoever reads the metrics while they are written sees a whole file, and nothing
+// is left beside it.
+func TestMetricsAreReplacedAsAWhole(t *testing.T) {
+	n := &night{settings: &settings{warehouse: tended(t), metricsFile: filepath.Join(t.TempDir(), "callhouse.prom"), now: time.Now},
+		log: slog.New(slog.DiscardHandler)}
+	m := &measured{now: time.Now(), running: true, started: time.Now()}
+	n.write(m)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range 200 {
+			n.write(m)
+		}
+	}()
+	want, err := os.ReadFile(n.metricsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for reading := true; reading; {
+		select {
+		case <-done:
+			reading = false
+		default:
+		}
+		if got, err := os.ReadFile(n.metricsFile); err != nil || string(got) != string(want) {
+			t.Fatalf("a reader sees %d bytes of %d: %v", len(got), len(want), err)
+		}
+	}
+	if left, err := os.ReadDir(filepath.Dir(n.metricsFile)); err != nil || len(left) != 1 {
+		t.Errorf("beside the metrics there is %v (%v)", left, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"callhouse/cmd/internal/cli"
@@ -37,6 +38,8 @@ type night struct {
 	row      *schema.Run     // of the table runs; nil: it did not get the lock
 	rep      *crawler.Report // nil: it did not come to crawl
 	failures []string        // of the data tests
+
+	poll atomic.Pointer[func() crawler.Progress] // how the crawl goes; nil: it has not begun
 }
 
 // run fetches what is new or changed, and commits it; and it tells of that all
@@ -87,7 +90,7 @@ func (n *night) collect(ctx context.Context) (err error) {
 		}
 	}()
 	n.held = true
-	n.begun()
+	defer n.pulse()()
 	err = n.fill(ctx, w)
 	var clock *crawler.ClockError
 	switch {
@@ -132,7 +135,9 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 	}
 	st.over = func() bool { return c.Progress().Phase == crawler.Finishing }
 	log.Info("run started", "run", n.id, "warehouse", n.warehouse, "service", cfg.BaseURL, "key_from", cfg.KeySource)
-	watch := n.screen.watch(log, c.Progress)
+	poll := c.Progress
+	n.poll.Store(&poll)
+	watch := n.screen.watch(log, poll)
 	report, crawlErr := c.Run(ctx)
 	watch.stop()
 	n.rep = &report
