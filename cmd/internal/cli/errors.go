@@ -77,9 +77,14 @@ func Told(err error) error {
 // WasTold reports whether err was said already.
 func WasTold(err error) bool { return err != nil && of(err).Told }
 
+// of returns err as an Error. Where a file was not allowed to this user, its hint
+// is whose file that is.
 func of(err error) *Error {
 	e := &Error{Code: ExitFailed, Err: err}
 	errors.As(err, &e)
+	if hint := deniedHint(err); hint != "" {
+		e = &Error{Code: e.Code, Err: e.Err, Hint: hint, Told: e.Told}
+	}
 	return e
 }
 

@@ -69,15 +69,33 @@ func Open(named string) (*File, error) {
 	}
 	for _, path := range Places() {
 		raw, err := os.ReadFile(path)
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) && path != fileName {
-			continue // another user's file is none of ours
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) && (path != fileName || !visible(path)) {
+			continue // another user's file or folder is none of ours
 		}
 		if err != nil {
-			return nil, cli.Usage("", "read the configuration: %w", err)
+			return nil, cli.Usage("", "read the configuration: %w", whole(err))
 		}
 		return parse(path, raw)
 	}
 	return nil, nil
+}
+
+// visible reports whether a file is known to be there: one in a folder that may
+// not be entered is not.
+func visible(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// whole returns an error of a file with the file's whole path.
+func whole(err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		if path, aerr := filepath.Abs(at.Path); aerr == nil {
+			return &fs.PathError{Op: at.Op, Path: path, Err: at.Err}
+		}
+	}
+	return err
 }
 
 // parse reads a file. Its errors say where, and never what: a key may have been

@@ -22,6 +22,7 @@ func newHost(t *testing.T) *host {
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 4, Calls: 200, Days: 10}, PerSecond: 5000, PerMinute: 100_000})
 	h := &host{c, t.TempDir()}
 	linkProgram(t, h.root, "extract")
+	linkProgram(t, h.root, "query")
 	settings := h.example("callhouse.toml") + "requests_per_second = 5000\nrequests_per_minute = 100000\n"
 	if err := os.WriteFile(filepath.Join(h.root, "callhouse.toml"), []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
@@ -36,8 +37,13 @@ func (h *host) example(name string) string {
 	if err != nil {
 		h.t.Fatal(err)
 	}
+	return h.here(string(raw))
+}
+
+// here returns a text with this host's places in it.
+func (h *host) here(text string) string {
 	return strings.NewReplacer("/usr/local/bin", h.root, "/var/lib/callhouse", h.warehouse, "/etc/callhouse/key", h.keyFile,
-		"https://api.example.com", h.service.URL).Replace(string(raw))
+		"https://api.example.com", h.service.URL, "/srv/bi", h.root).Replace(text)
 }
 
 // run runs a command line as cron and systemd do: with next to no environment.
@@ -61,18 +67,28 @@ func (h *host) filled() {
 
 func TestDeployCron(t *testing.T) {
 	h := newHost(t)
-	lines := regexp.MustCompile(`(?m)^[^#\n].*$`).FindAllString(h.example("cron/callhouse"), -1)
-	if len(lines) != 1 {
-		t.Fatalf("want one line, got %q", lines)
+	user, command := cronLine(t, "../../../deploy/cron/callhouse")
+	if user != "callhouse" {
+		t.Errorf("cron runs it as %s", user)
 	}
-	m := regexp.MustCompile(`^[\d*/,-]+ [\d*/,-]+ [\d*/,-]+ [\d*/,-]+ [\d*/,-]+ +callhouse +(.+)$`).FindStringSubmatch(lines[0])
-	if m == nil {
-		t.Fatalf("not a line of /etc/cron.d: %q", lines[0])
-	}
-	if said := h.run(m[1]); said != "" {
+	if said := h.run(h.here(command)); said != "" {
 		t.Errorf("cron would mail after a good night: %s", said)
 	}
 	h.filled()
+}
+
+// The line of docs/bi.md finds its programs where cron looks for them.
+func TestDeployCronForOtherTools(t *testing.T) {
+	h := newHost(t)
+	user, command := cronLine(t, "../../../docs/bi.md")
+	if user != "callhouse" {
+		t.Errorf("cron runs it as %s", user)
+	}
+	h.run(h.here(command))
+	h.filled()
+	if _, err := os.Stat(filepath.Join(h.root, "callhouse.duckdb")); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestDeploySystemd(t *testing.T) {
@@ -91,6 +107,23 @@ func TestDeploySystemd(t *testing.T) {
 	}
 	if err := os.WriteFile(filepath.Join(folder, credential[1]), key, 0o400); err != nil {
 		t.Fatal(err)
+	}
+	// The folder of the metrics, as monitoring.md has it, may be written to.
+	page, err := os.ReadFile("../../../docs/monitoring.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	metrics := regexp.MustCompile(`--metrics-file (/\S+)/`).FindStringSubmatch(string(page))
+	if metrics == nil || !strings.Contains(service, "\nReadWritePaths=-"+metrics[1]+"\n") {
+		t.Errorf("the service may not write to the folder of the metrics %q", metrics)
+	}
+	// A file that the settings name is read although there is a credential.
+	closed := regexp.MustCompile(`(?m)^api_key_file.*\n`).ReplaceAllString(h.example("callhouse.toml"), "api_key_file = \"/there/is/no/key\"\n")
+	if err := os.WriteFile(filepath.Join(h.root, "callhouse.toml"), []byte(closed), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := h.run(start[1]+" 2>&1 || true", "CREDENTIALS_DIRECTORY="+folder); !strings.Contains(r, "callhouse.toml:4 names a file: take that away") {
+		t.Errorf("of a credential that is not read it says: %s", r)
 	}
 	settings := regexp.MustCompile(`(?m)^api_key_file.*\n`).ReplaceAllString(h.example("callhouse.toml"), "")
 	if err := os.WriteFile(filepath.Join(h.root, "callhouse.toml"), []byte(settings), 0o600); err != nil {

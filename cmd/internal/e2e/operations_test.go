@@ -1,8 +1,8 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -26,32 +26,82 @@ func TestOperationsPage(t *testing.T) {
 		t.Fatalf("%s has %d blocks to run: was its markup changed?", operations, len(blocks))
 	}
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 3, Calls: 300, Days: 10}, PerSecond: 5000, PerMinute: 100_000})
-	root := t.TempDir()
-	for _, dir := range []string{"bin", "etc", "lib", "home"} {
-		if err := os.Mkdir(filepath.Join(root, dir), 0o700); err != nil {
+	u := newServiceUser(t)
+	root := u.root
+	for _, dir := range []string{"lib", "home"} { // the folder that root works in is closed to others
+		if err := os.Mkdir(filepath.Join(root, dir), map[string]os.FileMode{"lib": 0o755, "home": 0o700}[dir]); err != nil {
 			t.Fatal(err)
 		}
 	}
-	linkProgram(t, filepath.Join(root, "bin"), "extract")
-	linkProgram(t, filepath.Join(root, "bin"), "query")
+	user := fmt.Sprintf("%d:%d", u.uid, u.gid)
 	here := strings.NewReplacer("/usr/local/bin", root+"/bin", "/etc/callhouse", root+"/etc", "/var/lib/callhouse", root+"/lib/callhouse",
-		"/backup", root+"/backup", "https://api.example.com", c.service.URL)
-	for _, b := range blocks {
-		cmd := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", here.Replace(b[1]))
-		cmd.Dir = filepath.Join(root, "home")
+		"/backup", root+"/backup", "https://api.example.com", c.service.URL, "callhouse:callhouse", user,
+		"-o callhouse", fmt.Sprint("-o ", u.uid), "-g callhouse", fmt.Sprint("-g ", u.gid))
+	run := func(script string) string {
+		t.Helper()
 		// The file is found in /etc/callhouse without being told; here it has to be. The
 		// limits are the sandbox's, or the page would take minutes.
-		cmd.Env = []string{"PATH=" + root + "/bin:/usr/bin:/bin", "HOME=" + cmd.Dir, "THE_KEY=" + testKey,
-			"CALLHOUSE_REQUESTS_PER_SECOND=4000", "CALLHOUSE_REQUESTS_PER_MINUTE=90000"}
+		cmd := u.command(filepath.Join(root, "home"), script, "HOME="+root+"/home", "THE_KEY="+testKey,
+			"CALLHOUSE_REQUESTS_PER_SECOND=4000", "CALLHOUSE_REQUESTS_PER_MINUTE=90000")
 		if _, err := os.Stat(root + "/etc/callhouse.toml"); err == nil {
 			cmd.Env = append(cmd.Env, "CALLHOUSE_CONFIG="+root+"/etc/callhouse.toml")
 		}
 		said, err := cmd.CombinedOutput()
 		if err != nil {
-			t.Fatalf("%v\n%s\n%s", err, b[1], said)
+			t.Fatalf("%v\n%s\n%s", err, script, said)
 		}
-		t.Logf("%s\n%s", b[1], said)
+		t.Logf("%s\n%s", script, said)
+		return string(said)
 	}
+	_, cron := cronLine(t, "../../../deploy/cron/callhouse")
+	nights := 0
+	for _, b := range blocks {
+		if said := run(here.Replace(b[1])); strings.Contains(said, "belongs to") {
+			t.Errorf("somebody else's file is left:\n%s\n%s", b[1], said)
+		}
+		if strings.Contains(b[1], "extract run") {
+			nights++
+			if said := run("sudo -u callhouse sh -c '" + here.Replace(cron) + "'"); said != "" {
+				t.Errorf("cron would mail after a good night: %s", said)
+			}
+		}
+	}
+	if nights < 4 {
+		t.Errorf("cron came by %d times: were the page's blocks changed?", nights)
+	}
+	// The systemd section: the key is root's, and goes to the service as a credential.
+	credentials := filepath.Join(root, "credentials")
+	run("install -d -m 0500 -o " + fmt.Sprint(u.uid) + " " + credentials + " && install -m 0400 -o " + fmt.Sprint(u.uid) + " " + root + "/etc/key " + credentials + "/callhouse-api-key")
+	service, err := os.ReadFile("../../../deploy/systemd/callhouse.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := regexp.MustCompile(`(?m)^ExecStart=(.+)$`).FindStringSubmatch(string(service))[1]
+	_, section, _ := strings.Cut(string(page), "### systemd\n")
+	steps := 0
+	for _, m := range regexp.MustCompile(`(?m)^# ((?:sed|chown) .+)$`).FindAllStringSubmatch(section, -1) {
+		steps++
+		run(strings.ReplaceAll(here.Replace(m[1]), "root:root", fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid())))
+	}
+	if steps != 2 {
+		t.Errorf("the section on systemd has %d steps for the key", steps)
+	}
+	run("CREDENTIALS_DIRECTORY=" + credentials + " sudo -u callhouse " + here.Replace(start))
+}
+
+// cronLine returns the user and the command of the one line of a crontab in
+// /etc/cron.d, wherever it stands in a file.
+func cronLine(t *testing.T, path string) (user, command string) {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := regexp.MustCompile(`(?m)^ *[\d*/,-]+ [\d*/,-]+ [\d*/,-]+ [\d*/,-]+ [\d*/,-]+ +(\S+) +(.+)$`).FindAllStringSubmatch(string(raw), -1)
+	if len(lines) != 1 {
+		t.Fatalf("%s: want one line of /etc/cron.d, got %q", path, lines)
+	}
+	return lines[0][1], lines[0][2]
 }
 
 // Every message that the page explains is one that the programs have.

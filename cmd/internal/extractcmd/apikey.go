@@ -104,7 +104,12 @@ func (s *settings) key() (crawler.Secret, string, error) {
 			return "", "", cli.Usage("it is to hold the organisation's key", "no API key: %s is not set (%s names it)", p.env, p.from)
 		}
 	case p.file != "":
-		if raw, err = readSecret(p.file, "API key", keyHint, p.credential); err != nil {
+		raw, err = readSecret(p.file, "API key", keyHint, p.credential)
+		if laid := s.credential(); err != nil && !p.credential && laid.file != "" {
+			// Not as a hint: that may be about the file's owner.
+			err = cli.Usage("", "%w; the %s is there, and not read, since %s names a file: take that away", err, laid.source(), p.from)
+		}
+		if err != nil {
 			return "", "", err
 		}
 	case s.profile != "":

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -55,6 +56,7 @@ func run(ctx context.Context, s *settings, stderr io.Writer) error {
 	if err == nil {
 		n.cfg = cfg
 		n.warnPlain(n.log)
+		n.warnRoot()
 		err = n.collect(ctx)
 	}
 	n.screen.close()
@@ -63,6 +65,17 @@ func run(ctx context.Context, s *settings, stderr io.Writer) error {
 	n.publish(err)
 	n.ping(ctx, err)
 	return n.told(err)
+}
+
+// warnRoot warns where root is about to make files in another user's warehouse.
+func (n *night) warnRoot() {
+	if os.Geteuid() != 0 {
+		return
+	}
+	if owner, others := cli.OwnerOf(n.warehouse); others {
+		n.log.Warn("the warehouse belongs to "+owner+", and what root makes in it will not: run this as "+owner+", or give it back afterwards (chown -R)",
+			"warehouse", n.warehouse)
+	}
 }
 
 // logTo sends the log there. Where bars tell how it goes, it keeps to what goes

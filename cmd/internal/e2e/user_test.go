@@ -1,0 +1,143 @@
+package e2e
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/sandbox"
+)
+
+// nobody is the user without rights that tests act as where they are root's.
+const nobody = 65534
+
+// serviceUser is a machine with a user of its own for callhouse: where the tests
+// are root's that is nobody, elsewhere it is whoever runs the tests.
+type serviceUser struct {
+	t        *testing.T
+	root     string // a folder that everybody may enter
+	uid, gid int
+}
+
+func newServiceUser(t *testing.T) *serviceUser {
+	t.Helper()
+	u := &serviceUser{t: t, uid: os.Getuid(), gid: os.Getgid()}
+	if u.uid == 0 {
+		u.uid, u.gid = nobody, nobody
+	}
+	var err error
+	if u.root, err = os.MkdirTemp("", "callhouse-user-"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(u.root) })
+	self, err := os.Executable() // which is a program when it is called by its name, see TestMain
+	bin := filepath.Join(u.root, "bin")
+	if err = errors.Join(err, os.Chmod(u.root, 0o755), os.Mkdir(bin, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	// Its own folder is closed to others: a link would lead nowhere.
+	if os.Link(self, filepath.Join(bin, "extract")) != nil {
+		if out, err := exec.CommandContext(t.Context(), "cp", self, filepath.Join(bin, "extract")).CombinedOutput(); err != nil {
+			t.Fatalf("%s", out)
+		}
+	}
+	if err := os.Link(filepath.Join(bin, "extract"), filepath.Join(bin, "query")); err != nil {
+		t.Fatal(err)
+	}
+	become := ""
+	if os.Getuid() == 0 {
+		become = fmt.Sprintf("setpriv --reuid %d --regid %d --clear-groups ", u.uid, u.gid)
+	}
+	if err := os.WriteFile(filepath.Join(bin, "sudo"), []byte("#!/bin/sh\nshift 2\nexec "+become+"\"$@\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// command is a script of whoever runs the tests, with this user's programs and a
+// sudo that changes to it, whatever user is named: there may be no sudo on this
+// machine, and none that this user may use.
+func (u *serviceUser) command(dir, script string, env ...string) *exec.Cmd {
+	cmd := exec.CommandContext(u.t.Context(), "bash", "-euo", "pipefail", "-c", script)
+	cmd.Dir, cmd.Env = dir, append([]string{"PATH=" + u.root + "/bin:/usr/bin:/bin"}, env...)
+	return cmd
+}
+
+// What one user has made another one may not touch. The message says whose it
+// is, and what to do; a folder that it merely stands in does not matter.
+func TestAnotherUsersFiles(t *testing.T) {
+	t.Parallel()
+	if os.Getuid() != 0 {
+		t.Skip("only root can act as another user")
+	}
+	u := newServiceUser(t)
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 30, Days: 3}})
+	c.warehouse = filepath.Join(u.root, "w")
+	c.mustExtract()
+	home, key := filepath.Join(u.root, "home"), filepath.Join(u.root, "key")
+	if err := errors.Join(os.Mkdir(home, 0o700), os.WriteFile(key, []byte(testKey), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	give := func(path string) {
+		t.Helper()
+		if err := filepath.WalkDir(path, func(p string, _ fs.DirEntry, err error) error {
+			return errors.Join(err, os.Lchown(p, nobody, nobody))
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := func(dir, args string) result {
+		t.Helper()
+		cmd := u.command(dir, "sudo -u callhouse "+args+" --warehouse "+c.warehouse, "HOME=/nonexistent")
+		var out, errs strings.Builder
+		cmd.Stdout, cmd.Stderr = &out, &errs
+		if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
+			t.Fatal(err)
+		}
+		return result{cmd.ProcessState.ExitCode(), out.String(), errs.String()}
+	}
+	extractRun := "extract run --base-url " + c.service.URL + " --api-key-file " + key + " --requests-per-second 2000 --requests-per-minute 100000"
+	expect := func(what string, r result, code int, says ...string) {
+		t.Helper()
+		for _, text := range says {
+			if r.code != code || !strings.Contains(r.stderr, text) {
+				t.Errorf("%s: exit code %d, want %d and %q:\n%s%s", what, r.code, code, text, r.stdout, r.stderr)
+			}
+		}
+	}
+	expect("a key that is root's", run("/", extractRun), cli.ExitUsage, key+" belongs to root")
+	give(key)
+	expect("a warehouse that is root's", run("/", extractRun), cli.ExitFailed, c.warehouse+" belongs to root", "chown -R nobody")
+	expect("status of it", run("/", "extract status"), cli.ExitFailed, c.warehouse+" belongs to root")
+	expect("a query of it", run("/", "query volume"), cli.ExitFailed, c.warehouse+" belongs to root")
+	give(c.warehouse)
+	lock := filepath.Join(c.warehouse, "lock")
+	if err := os.Chown(lock, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	expect("a lock that is root's", run("/", extractRun), cli.ExitFailed, lock+" belongs to root", "this is nobody")
+	give(c.warehouse)
+
+	// A working folder that it may not even look into.
+	for _, args := range []string{extractRun, "extract status", "extract verify", "query volume", "query sql 'SELECT count(*) FROM calls'"} {
+		expect("in a folder of root's: "+args, run(home, args), cli.ExitOK, "")
+	}
+	// But a file that is there, and cannot be read, is named with its place.
+	open := filepath.Join(u.root, "open")
+	file := filepath.Join(open, "callhouse.toml")
+	if err := errors.Join(os.Mkdir(open, 0o755), os.WriteFile(file, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	expect("settings that are root's", run(open, "extract status"), cli.ExitUsage, "open "+file+": permission denied", file+" belongs to root")
+
+	// Root, who may do anything, is warned before it makes files there.
+	if r := c.extract(t.Context()); !strings.Contains(r.stderr, "belongs to nobody") {
+		t.Errorf("root fills nobody's warehouse without a warning:\n%s", r.stderr)
+	}
+}
