@@ -52,6 +52,8 @@ type Manifest struct {
 	Forgotten *Forgotten `json:"forgotten,omitempty"`
 	// Mask says what was masked when this was committed; nil: nothing ever was.
 	Mask *Mask `json:"mask,omitempty"`
+	// Origin says whose calls these are; nil: nothing told it yet.
+	Origin *Origin `json:"origin,omitempty"`
 	// Columns are those that came after the format version and that the writer knew:
 	// who does not know one of them must not write, or it would be lost.
 	Columns []Column `json:"columns,omitempty"`
@@ -101,6 +103,13 @@ type Mask struct {
 	// Key is the hash by which the key is known again; it does not tell the key.
 	Key    string   `json:"key"`
 	Fields []string `json:"fields"`
+}
+
+// Origin is where a warehouse's calls came from last: a service and a key, by
+// which the same organisation is known again without being asked.
+type Origin struct {
+	Service string `json:"service"` // its address, the part before /v3
+	Key     string `json:"key"`     // a hash of the API key; it does not tell the key
 }
 
 // Forgotten describes the file of a snapshot that knows, by keyed hashes, which

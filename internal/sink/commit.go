@@ -74,6 +74,7 @@ type commit struct {
 	forgotten *tombstones      // their calls stay out
 	masker    *schema.Mask     // of what did not go through Clean
 	mask      *layout.Mask     // what is masked since now; nil: as before
+	origin    *layout.Origin   // whose calls these are since now; nil: as before
 	lost      []schema.Run     // rows of runs that could not write them
 	wrote     schema.Run       // the row that this commit wrote
 	keeper    *layout.Snapshot // whose tombstones the new snapshot takes over; nil: old
@@ -302,7 +303,7 @@ func (c *commit) manifest(refs []segmentRef, runID string) *layout.Manifest {
 		Coverage: []schema.Span{}, Columns: layout.Columns(), Files: c.files,
 	}
 	if c.old != nil {
-		m.Coverage, m.Mask = c.old.Manifest.Coverage, c.old.Manifest.Mask
+		m.Coverage, m.Mask, m.Origin = c.old.Manifest.Coverage, c.old.Manifest.Mask, c.old.Manifest.Origin
 		if c.asIs {
 			m.Journal = c.old.Manifest.Journal // whatever of it is still to be removed
 		}
@@ -312,6 +313,9 @@ func (c *commit) manifest(refs []segmentRef, runID string) *layout.Manifest {
 	}
 	if c.mask != nil {
 		m.Mask = c.mask
+	}
+	if c.origin != nil {
+		m.Origin = c.origin
 	}
 	for _, s := range c.in.covered {
 		m.Coverage = cover(m.Coverage, s.Span)

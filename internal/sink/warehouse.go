@@ -62,8 +62,10 @@ type Warehouse struct {
 	commits   int64
 	masker    *schema.Mask // nil: nothing is masked
 	mask      *layout.Mask // what commits say of masks; nil: what the last one said
-	lost      []schema.Run // rows of runs before this one that could not write them
-	recorded  bool         // the run's last row is committed
+
+	origin   *layout.Origin // what commits say of it; nil: what the last one said
+	lost     []schema.Run   // rows of runs before this one that could not write them
+	recorded bool           // the run's last row is committed
 
 	proofs   *proofs         // the files that were compared with their checksums
 	notices  []string        // what was found wrong and mended, for the run's report
@@ -419,6 +421,9 @@ func (w *Warehouse) newCommit() *commit {
 	c := &commit{fsys: w.opts.FS, root: w.opts.Root, old: w.Snapshot(), now: w.opts.Now(), codec: w.codec,
 		lostJournal: w.lostJournal, trusts: w.trusts,
 		proofs: w.proofs, workers: w.opts.Workers, forgotten: w.forgotten, lost: w.lost, masker: w.masker, mask: w.mask}
+	w.mu.Lock()
+	c.origin = w.origin
+	w.mu.Unlock()
 	if !w.opts.KeepFrom.IsZero() {
 		c.keepFrom = w.opts.KeepFrom.UnixMilli()
 	}

@@ -36,7 +36,7 @@ func found(t *testing.T, opts sandbox.Options) *company {
 	if err := os.WriteFile(c.keyFile, []byte(testKey+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	opts.Clock, opts.Keys = c.clock, []string{testKey}
+	opts.Clock, opts.Keys = c.clock, append([]string{testKey}, opts.Keys...)
 	if opts.PerSecond == 0 {
 		opts.PerSecond, opts.PerMinute = -1, -1
 	}

@@ -123,6 +123,7 @@ func newRoot(now func() time.Time, secrets *words.Secrets, stderr io.Writer) *co
 	}
 	addYes := func(cmd *cobra.Command) {
 		cmd.Flags().BoolVar(&s.yes, "yes", false, "do what a safety check refuses: erase much at once (--keep), or believe this machine's clock where the service's contradicts it")
+		cmd.Flags().BoolVar(&s.adopt, "adopt", false, "take the calls of this address and key into the warehouse, though they look like another organisation's")
 	}
 	addRunFlags(root)
 	addYes(root)

@@ -22,7 +22,7 @@ import (
 // Every flag of run is a setting, by the same name and default, and every setting
 // of extract is a flag of run; but for those that are for one time.
 func TestEveryFlagIsASetting(t *testing.T) {
-	once := map[string]bool{"config": true, "profile": true, "all": true, "full": true, "yes": true, "help": true, "version": true}
+	once := map[string]bool{"config": true, "profile": true, "all": true, "full": true, "yes": true, "adopt": true, "help": true, "version": true}
 	run, _, err := Command().Find([]string{"run"})
 	if err != nil {
 		t.Fatal(err)

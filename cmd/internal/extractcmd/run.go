@@ -137,7 +137,7 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 		return taken
 	}
 
-	st := &store{Warehouse: w, now: n.now, last: n.started}
+	st := &store{Warehouse: w, gate: newGate(w, originOf(&cfg), n.adopt), now: n.now, last: n.started}
 	c, err := crawler.New(cfg, st)
 	if err != nil {
 		return cli.Usage("", "%w", err)

@@ -41,6 +41,7 @@ type settings struct {
 	logFormat   string
 	quiet       bool
 	yes         bool      // do what a safety check refuses
+	adopt       bool      // take another service or organisation for the warehouse's own
 	stderr      io.Writer // of commands that mend a warehouse as they open it
 
 	keyEnv        string

@@ -26,8 +26,9 @@ const (
 // kept, and decides when to commit.
 type store struct {
 	*sink.Warehouse
-	row func(sink.Stats, int64) schema.Run // the run's row as of now
-	now func() time.Time
+	gate *gate
+	row  func(sink.Stats, int64) schema.Run // the run's row as of now
+	now  func() time.Time
 	// over says that the crawl is over, and the run's own last commit follows.
 	over func() bool
 
@@ -54,6 +55,9 @@ func (s *store) Put(ctx context.Context, recs ...schema.Record) error {
 			s.mu.Unlock()
 		}
 		recs[i].Body = clean
+	}
+	if err := s.gate.admit(recs); err != nil {
+		return err
 	}
 	if records, _ := s.Uncommitted(); records > mostRecords {
 		if err := s.settle(); err != nil {

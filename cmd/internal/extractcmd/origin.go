@@ -1,0 +1,106 @@
+package extractcmd
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/crawler"
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink"
+)
+
+// originOf tells a service and a key from others.
+func originOf(cfg *crawler.Config) layout.Origin {
+	sum := sha256.Sum256([]byte("callhouse: which key is this?" + string(cfg.Key)))
+	return layout.Origin{Service: strings.TrimSuffix(strings.TrimRight(cfg.BaseURL, "/"), "/v3"), Key: hex.EncodeToString(sum[:8])}
+}
+
+// gate lets nothing of another organisation into the warehouse. The service does
+// not say in what a run asks for whose calls they are. So where the address or the
+// key is not that of the last run, the first items of the list must show that it
+// is the same organisation: by a call or an agent that the warehouse knows.
+type gate struct {
+	house  *sink.Warehouse
+	now    layout.Origin
+	before *layout.Origin // nil: a warehouse of before origins were kept
+
+	mu    sync.Mutex
+	open  bool
+	known *sink.Known // nil: not yet read
+}
+
+func newGate(w *sink.Warehouse, now layout.Origin, adopt bool) *gate {
+	g := &gate{house: w, now: now, open: true}
+	if s := w.Snapshot(); s != nil {
+		g.before = s.Manifest.Origin
+		g.open = adopt || g.before != nil && *g.before == now || s.Manifest.Rows(schema.Calls.Name) == 0
+	}
+	if g.open {
+		w.Belong(now)
+	}
+	return g
+}
+
+// admit says whether records, of which Clean has taken what must not be kept, may
+// be put. Without a gate all may.
+func (g *gate) admit(recs []schema.Record) error {
+	if g == nil {
+		return nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.open {
+		return nil
+	}
+	if g.known == nil {
+		var err error
+		if g.known, err = g.house.Newest(); err != nil {
+			return err
+		}
+	}
+	items := false
+	for i := range recs {
+		switch recs[i].Kind {
+		case schema.KindItem:
+			items = true
+			g.open = g.open || g.knows(recs[i].Body)
+		case schema.KindDetail:
+			g.open = true // it was asked for by its id
+		}
+	}
+	switch {
+	case g.open:
+		g.house.Belong(g.now)
+	case items || g.before != nil:
+		return g.refuse()
+	}
+	return nil // an empty list, and nothing says that this is another organisation
+}
+
+func (g *gate) knows(body []byte) bool {
+	var d schema.Decoder
+	var c schema.Call
+	if d.Decode(body, schema.KindItem, &c) != nil {
+		return false
+	}
+	return g.known.Calls[string(c.ID)] || c.AgentID != nil && g.known.Agents[string(c.AgentID)]
+}
+
+func (g *gate) refuse() error {
+	what := "what the service lists has no call and no agent that the warehouse knows: it is another organisation's"
+	switch {
+	case g.before == nil:
+	case g.before.Service != g.now.Service:
+		what = fmt.Sprintf("the address was %s and is now %s, and %s", g.before.Service, g.now.Service, what)
+	default:
+		what = "the API key is another one than before, and " + what
+	}
+	return cli.Fail(cli.ExitFailed, errors.New(what),
+		"nothing of it was stored; check --base-url, the key and --warehouse. If these calls do belong here: extract run --adopt")
+}
