@@ -35,7 +35,8 @@ func TestKilledRuns(t *testing.T) {
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 12, Calls: 1500, Days: 10}, Latency: 2 * time.Millisecond, Jitter: 6 * time.Millisecond})
 	run := func(ctx context.Context) error {
 		cmd := exec.CommandContext(ctx, bin, "run", "--warehouse", c.warehouse, "--base-url", c.service.URL, "--api-key-file", c.keyFile,
-			"--requests-per-second", "800", "--requests-per-minute", "40000", "--quiet")
+			"--requests-per-second", "800", "--requests-per-minute", "40000", "--quiet",
+			"--yes") // the sandbox's clock runs ahead of the program's
 		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGKILL) }
 		out, err := cmd.CombinedOutput()
 		if err != nil && ctx.Err() == nil {
