@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -58,7 +57,8 @@ func TestGiantCallsFitIntoMemory(t *testing.T) {
 	c := &company{t: t, warehouse: filepath.Join(t.TempDir(), "w")}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	// The limit holds in the process, too: what it may map to write on.
+	// The limit holds in the process: what it may map to write on. Its highest resident
+	// set cannot be asked for, since it begins with that of the process it was made by.
 	cmd := exec.CommandContext(ctx, "sh", "-c", fmt.Sprintf(`ulimit -d %d; exec "$@"`, shippedMemory>>10), "sh", bin,
 		"--warehouse", c.warehouse, "--base-url", s.URL, "--requests-per-second", "100", "--requests-per-minute", "1000")
 	cmd.Env = append(os.Environ(), "CALLHOUSE_API_KEY=k")
@@ -70,11 +70,6 @@ func TestGiantCallsFitIntoMemory(t *testing.T) {
 		if !strings.Contains(string(out), why) {
 			t.Errorf("the run does not say %q:\n%s", why, out)
 		}
-	}
-	if use, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok && use.Maxrss<<10 > shippedMemory {
-		t.Errorf("%d MiB of memory", use.Maxrss>>10)
-	} else if ok {
-		t.Logf("%d MiB of memory", use.Maxrss>>10)
 	}
 	if n := c.one("SELECT sum(turn_count) AS v FROM calls WHERE transcript_state = 'present'"); n != json.Number("99002") {
 		t.Errorf("%v turns are stored", n)

@@ -180,7 +180,7 @@ func TestConfigShows(t *testing.T) {
 	for _, s := range shown[0].Settings {
 		got[s.Name] = fmt.Sprint(s.Value, " ", s.Kind, " ", s.Line)
 	}
-	for name, want := range map[string]string{"share": "0.5 file 1", "window": "48h0m0s file 7", "relist_every": "24h0m0s environment 0",
+	for name, want := range map[string]string{"share": "0.5 file 1", "window": "2d file 7", "relist_every": "1d environment 0",
 		"quiet": "true flag 0", "requests_per_second": "5 default 0", "ping_url": "[masked] file 2"} {
 		if got[name] != want {
 			t.Errorf("%s: %q, want %q", name, got[name], want)
