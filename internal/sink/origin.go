@@ -32,7 +32,11 @@ func (w *Warehouse) Newest() (*Known, error) {
 		return k, nil
 	}
 	for _, f := range slices.Backward(s.Manifest.FilesOf(schema.Calls.Name)) {
-		if err := k.read(w.opts.FS, s.Path(f)); err != nil {
+		t, err := w.proofs.open(w.opts.FS, s, f)
+		if err == nil {
+			err = k.read(t)
+		}
+		if err != nil {
 			return nil, err
 		}
 		if len(k.Calls) >= knownRows {
@@ -42,11 +46,7 @@ func (w *Warehouse) Newest() (*Known, error) {
 	return k, nil
 }
 
-func (k *Known) read(fsys FS, path string) (err error) {
-	t, err := openTable(fsys, path, &schema.Calls)
-	if err != nil {
-		return err
-	}
+func (k *Known) read(t *tableReader) (err error) {
 	defer func() { err = errors.Join(err, t.close()) }()
 	for _, g := range t.groups {
 		err := eachRow(g, []int{t.id, column(t.columns, "agent_id")}, func(_ int64, row []parquet.Value) bool {
@@ -57,7 +57,7 @@ func (k *Known) read(fsys FS, path string) (err error) {
 			return true
 		})
 		if err != nil {
-			return &DamageError{Path: path, What: err.Error()}
+			return &DamageError{Path: t.path, What: err.Error()}
 		}
 	}
 	return nil

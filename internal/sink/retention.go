@@ -68,7 +68,7 @@ func (w *Warehouse) startedBefore(s *layout.Snapshot, f *layout.File, from int64
 	}
 	for _, g := range t.groups {
 		err = errors.Join(err, eachRow(g, []int{t.start}, func(_ int64, row []parquet.Value) bool {
-			if !row[0].IsNull() && row[0].Int64() < from {
+			if !row[0].IsNull() && t.reader.Millis(t.start, row[0]) < from {
 				n++
 			}
 			return true
