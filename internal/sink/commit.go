@@ -86,6 +86,7 @@ type commit struct {
 	b     *builder
 	stats Stats
 	files []layout.File
+	made  []layout.File // those of files that it wrote
 }
 
 // run folds the sealed segments into a new snapshot and publishes it. row is
@@ -94,7 +95,7 @@ type commit struct {
 func (c *commit) run(ctx context.Context, id string, refs []segmentRef, row func(Stats) schema.Run) (*layout.Snapshot, error) {
 	s, err := c.try(ctx, id, refs, row, false)
 	if errors.Is(err, errMisread) {
-		c.stats, c.files = Stats{}, nil
+		c.stats, c.files, c.made = Stats{}, nil, nil
 		s, err = c.try(ctx, id, refs, row, true)
 	}
 	return s, err
@@ -243,7 +244,7 @@ func (c *commit) written(files ...layout.File) {
 		c.stats.Written++
 		c.stats.Bytes += f.Bytes
 	}
-	c.files = append(c.files, files...)
+	c.files, c.made = append(c.files, files...), append(c.made, files...)
 }
 
 // withRun returns the rows of the table runs with that of the committing run.

@@ -407,7 +407,7 @@ func (w *Warehouse) commitRun(ctx context.Context, row func(Stats, int64) schema
 		w.leftover = nil
 	}
 	w.mu.Unlock()
-	w.proofs.add(c.files)
+	w.proofs.add(c.made) // not what it linked, which nobody compared
 	w.found(c.wrote)
 	// The commit stands. What follows only tidies, and is done again at the next
 	// opening if it fails now.
