@@ -1,0 +1,37 @@
+package sink
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+)
+
+// A file that an earlier commit of the same run linked is compared with its
+// checksum before it is rewritten, as any other.
+func TestLinkedFilesAreProven(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "w")
+	put := func(w *Warehouse, id string, version int) {
+		t.Helper()
+		if err := w.Put(context.Background(), storyRecord(id, version)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := night(t, nil, root, 0)
+	put(w, "a", 1)
+	put(w, "b", 1)
+	mustCommit(t, w)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d := damageTo(t, root)
+	d.bytes(d.s.Path(d.file("calls", yesterday)), func(b []byte) []byte { b[len(b)/3] ^= 4; return b })
+	w = night(t, nil, root, 1)
+	put(w, "a", 2)
+	mustCommit(t, w)
+	put(w, "b", 2)
+	var damage *DamageError
+	if err := w.Commit(context.Background(), doneRow(w)); !errors.As(err, &damage) || damage.What != "its checksum is not the one in the manifest" {
+		t.Errorf("the commit that rewrites a damaged file gave %v", err)
+	}
+}
