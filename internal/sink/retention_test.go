@@ -157,6 +157,18 @@ func keepSome(t *testing.T, draw *rand.Rand) {
 	put("b")
 	from := date(t, "2026-08-25").AddDate(0, 0, draw.IntN(32))
 	w = reopen(t, w, 1, from)
+	if s := w.Snapshot(); s != nil { // what the commit would erase is told before it
+		var aging, there int64
+		for id := range readCalls(t, disk, s) {
+			there++
+			if starts[id].Before(from) {
+				aging++
+			}
+		}
+		if aged, total, err := w.Aging(); err != nil || aged != aging || total != there {
+			t.Errorf("Aging tells %d of %d calls (%v), want %d of %d", aged, total, err, aging, there)
+		}
+	}
 	commitAs := w.Commit
 	if draw.IntN(2) == 0 {
 		commitAs = w.Finish
