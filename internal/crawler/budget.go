@@ -49,6 +49,8 @@ type ticket struct {
 	slot int32
 	at   instant
 	sent time.Time // by the clock on the wall, for the ledger
+	// So many other requests held slots of the second and of the minute.
+	second, minute int
 }
 
 // newBudget makes a budget of perSecond and perMinute. recall is what was spent
@@ -61,7 +63,7 @@ func newBudget(perSecond, perMinute int, recall []Spend, note func(int, Spend)) 
 	slots := slots(perSecond, perMinute, len(recall))
 	b.second = newWindow(time.Second, perSecond)
 	b.minute = newWindow(time.Minute, perMinute)
-	b.pace.full()
+	b.pace = newPace(perSecond, perMinute)
 	b.free = make([]int32, slots)
 	for i := range b.free {
 		b.free[i] = int32(slots - 1 - i) // the lowest is taken first
@@ -115,7 +117,7 @@ func (b *budget) acquire(ctx context.Context) (ticket, error) {
 	b.mu.Lock()
 	now := time.Since(b.base)
 	if b.head == nil && b.admits(now) {
-		t := ticket{slot: b.take(), at: now}
+		t := b.grant(now)
 		b.mu.Unlock()
 		return b.noted(t), nil
 	}
@@ -149,7 +151,7 @@ func (b *budget) collect(w *waiter) ticket {
 	case <-w.ch: // if nobody has read it
 	default:
 	}
-	t := ticket{slot: w.slot, at: w.at}
+	t := w.ticket
 	b.recycle(w)
 	return t
 }
@@ -171,6 +173,7 @@ func (b *budget) answered(t ticket) {
 	now := time.Since(b.base)
 	b.second.give(now, t.slot)
 	b.minute.give(now, t.slot)
+	b.pace.accepted++ // until limited says otherwise
 	b.dispatch(now)
 }
 
@@ -191,7 +194,7 @@ func (b *budget) use() (held, allowed int) {
 	defer b.mu.Unlock()
 	now := time.Since(b.base)
 	b.expire(now)
-	return b.minute.held, b.pace.of(b.minute.limit, now)
+	return b.minute.held, b.pace.minute.told(now)
 }
 
 // limited says that t's request was refused with 429, and for how long the
@@ -200,10 +203,8 @@ func (b *budget) limited(t ticket, wait time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Since(b.base)
-	if wait == 0 {
-		wait = b.minute.span // until nothing that we sent can be counted any more
-	}
-	b.pace.cut(t.at, now, wait)
+	b.pace.accepted--
+	b.pace.refused(t.at, now, wait, t.second, t.minute)
 	b.dispatch(now)
 }
 
@@ -223,6 +224,14 @@ func (b *budget) wake() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.dispatch(time.Since(b.base))
+}
+
+// grant lets a request in.
+func (b *budget) grant(now instant) ticket {
+	t := ticket{at: now, second: b.second.held, minute: b.minute.held}
+	t.slot = b.take()
+	b.pace.spread(now, b.minute.held)
+	return t
 }
 
 // take holds a slot in both windows.
@@ -248,9 +257,9 @@ func (b *budget) expire(now instant) {
 // admits says whether a request may be sent now.
 func (b *budget) admits(now instant) bool {
 	b.expire(now)
-	return now >= b.pace.closed &&
-		b.second.held < b.pace.of(b.second.limit, now) &&
-		b.minute.held < b.pace.of(b.minute.limit, now)
+	return now >= b.pace.closed && now >= b.pace.next &&
+		b.second.held < b.pace.second.at(now) &&
+		b.minute.held < b.pace.minute.at(now)
 }
 
 // dispatch lets in whoever may be let in, and sets the timer for the next one.
@@ -258,36 +267,26 @@ func (b *budget) dispatch(now instant) {
 	for b.head != nil && b.admits(now) {
 		w := b.head
 		b.unlink(w)
-		w.slot, w.at, w.granted = b.take(), now, true
+		w.ticket, w.granted = b.grant(now), true
 		w.ch <- struct{}{}
 	}
 	if b.head == nil {
 		b.timer.Stop()
 		return
 	}
-	if at, ok := b.opens(now); ok {
-		b.timer.Reset(at - now)
-	} else {
-		b.timer.Stop() // the next answer will tell
-	}
+	b.timer.Reset(b.opens(now) - now)
 }
 
-// opens says when a request may be sent if nothing happens until then; not ok:
-// not before an answer comes.
-func (b *budget) opens(now instant) (at instant, ok bool) {
-	at = b.pace.closed
-	for _, w := range []*window{&b.second, &b.minute} {
-		free, known := w.opens(b.pace.of(w.limit, now))
-		if !known {
-			at, ok = 0, false
-			break
-		}
-		at, ok = max(at, free), true
+// opens says when to look again whether a request may be sent: when slots are
+// free, as far as is known, or sooner, since the ceiling may rise.
+func (b *budget) opens(now instant) instant {
+	at := now + recheck
+	second, known := b.second.opens(b.pace.second.at(now))
+	minute, too := b.minute.opens(b.pace.minute.at(now))
+	if known && too {
+		at = min(at, max(second, minute))
 	}
-	if grows, more := b.pace.grows(now); more && now >= b.pace.closed && (!ok || grows < at) {
-		return grows, true
-	}
-	return at, ok
+	return max(at, b.pace.closed, b.pace.next)
 }
 
 // slots is enough for all requests in flight beside those recalled.

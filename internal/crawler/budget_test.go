@@ -72,17 +72,17 @@ func tryBudget(t *testing.T, algorithm string, workers int, low, high time.Durat
 	}
 	used := g.between(start, time.Minute, minutes*time.Minute)
 	mean := (low + high).Seconds() / 2
-	can := min(120/(60+mean), 5/(1+mean)) // a second, by the proof
+	can := min(114/(60+mean), 4/(1+mean)) // a second, by the proof, with the spare part left free
 	if workers == 1 && mean > 0 {
 		can = min(can, 1/mean)
 	}
 	share := float64(used) / (can * 60 * (minutes - 1))
 	whole := float64(used) / (120 * (minutes - 1))
 	t.Logf("used %.2f %% of 120 a minute, %.2f %% of what the proof allows", 100*whole, 100*share)
-	if share < 0.99 {
+	if share < 0.98 {
 		t.Errorf("used %.2f %% of what the proof allows", 100*share)
 	}
-	if workers > 1 && high <= 500*time.Millisecond && whole < 0.99 {
+	if workers > 1 && high <= 500*time.Millisecond && whole < 0.94 {
 		t.Errorf("used %.2f %% of 120 a minute", 100*whole)
 	}
 }
@@ -100,7 +100,7 @@ func TestBudgetOverHalfAnHour(t *testing.T) {
 		})
 		used := float64(g.between(start, time.Minute, 31*time.Minute)) / (120 * 30)
 		t.Logf("used %.3f %%", 100*used)
-		if used < 0.99 || g.over > 0 {
+		if used < 0.95 || g.over > 0 {
 			t.Errorf("used %.3f %%, %d over", 100*used, g.over)
 		}
 	})

@@ -109,25 +109,28 @@ func tester(t testing.TB, tr http.RoundTripper, store Store, change func(*Config
 	return c
 }
 
-// limiter is how a service may count requests. It says whether it accepts one
-// that it counts now.
-type limiter interface{ allow(now time.Time) bool }
+// limiter is one limit of a service, and how it counts.
+type limiter interface {
+	full(now time.Time) bool // there is no room for a request now
+	count(now time.Time)
+}
 
-// slidingLog keeps every accepted request, and counts the ones of the last window,
-// both ends included: the strictest way there is.
+// slidingLog keeps every request that it counts, and counts the ones of the last
+// window, both ends included: the strictest way there is.
 type slidingLog struct {
 	limit  int
 	window time.Duration
 	log    []time.Time
 }
 
-func (l *slidingLog) allow(now time.Time) bool {
+func (l *slidingLog) full(now time.Time) bool {
 	for len(l.log) > 0 && now.Sub(l.log[0]) > l.window {
 		l.log = l.log[1:]
 	}
-	l.log = append(l.log, now)
-	return len(l.log) <= l.limit
+	return len(l.log) >= l.limit
 }
+
+func (l *slidingLog) count(now time.Time) { l.log = append(l.log, now) }
 
 // fixedWindow counts by the clock.
 type fixedWindow struct {
@@ -138,14 +141,15 @@ type fixedWindow struct {
 	n      int
 }
 
-func (l *fixedWindow) allow(now time.Time) bool {
+func (l *fixedWindow) full(now time.Time) bool {
 	begun := now.Add(l.offset).Truncate(l.window)
 	if begun != l.begun {
 		l.begun, l.n = begun, 0
 	}
-	l.n++
-	return l.n <= l.limit
+	return l.n >= l.limit
 }
+
+func (l *fixedWindow) count(time.Time) { l.n++ }
 
 // tokenBucket holds limit tokens and fills in a window.
 type tokenBucket struct {
@@ -155,22 +159,25 @@ type tokenBucket struct {
 	last   time.Time
 }
 
-func (l *tokenBucket) allow(now time.Time) bool {
+func (l *tokenBucket) full(now time.Time) bool {
 	if l.last.IsZero() {
 		l.tokens = float64(l.limit)
 	} else {
 		l.tokens = min(float64(l.limit), l.tokens+float64(l.limit)*now.Sub(l.last).Seconds()/l.window.Seconds())
 	}
 	l.last = now
-	l.tokens--
-	return l.tokens >= -1e-9
+	return l.tokens < 1-1e-9
 }
 
-// gate is a service's limits: every request must pass all.
+func (l *tokenBucket) count(time.Time) { l.tokens-- }
+
+// gate is a service's limits: every request must pass all. A strict one counts
+// the requests that it refuses, too.
 type gate struct {
 	mu       sync.Mutex
+	strict   bool
 	limiters []limiter
-	counted  []time.Time
+	counted  []time.Time // what was let in; of a strict one, all
 	over     int
 }
 
@@ -182,17 +189,22 @@ var algorithms = map[string]func(limit int, window time.Duration) limiter{
 
 func newGate(algorithm string, second, minute int) *gate {
 	f := algorithms[algorithm]
-	return &gate{limiters: []limiter{f(second, time.Second), f(minute, time.Minute)}}
+	return &gate{limiters: []limiter{f(second, time.Second), f(minute, time.Minute)}, strict: true}
 }
 
 func (g *gate) allow() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := time.Now()
-	g.counted = append(g.counted, now)
 	ok := true
 	for _, l := range g.limiters {
-		ok = l.allow(now) && ok
+		ok = !l.full(now) && ok
+	}
+	if ok || g.strict {
+		g.counted = append(g.counted, now)
+		for _, l := range g.limiters {
+			l.count(now)
+		}
 	}
 	if !ok {
 		g.over++

@@ -1,64 +1,172 @@
 package crawler
 
 import (
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// A refusal means that somebody else spends the shared budget too: the pace
-// falls to slower of what it was, and regains regain of the whole each minute
-// after the window has opened again.
+// Others spend the same limits, and a run cannot see them. All that tells of them
+// is a 429 to a request of ours: what we held of a window at that moment is what
+// fits beside them. The numbers below were chosen by simulation: see
+// TestNeighbours and docs/crawler.md.
 const (
-	slower  = 0.7
-	regain  = 0.05
-	slowest = 0.05
-	// recheck is how soon a waiting request looks whether the pace has grown.
-	recheck = 5 * time.Second
+	// A part of each window, 1/spare, is left free every spareEvery, and used up
+	// again within spareFor. So somebody who was kept out gets in; then one of our
+	// requests is refused, and we know of them.
+	spare      = 20
+	spareEvery = 20 * time.Second
+	spareFor   = 10 * time.Second
+	// After a refusal we hold less than what fitted, by 1/below of it, for
+	// steadyFirst; and twice as long each time that the next refusal finds the same,
+	// up to steadyMost. Then the ceiling rises: by the spare part within the first
+	// rise, and by twice as much in each that follows.
+	below       = 14
+	steadyFirst = 4 * time.Second
+	steadyMost  = 64 * time.Second
+	rise        = 5 * time.Second
+	// A run begins with half of the limits for so long, since others may be there.
+	beginning = 15 * time.Second
+	// holdFirst is how long nothing is sent after a refusal that does not say how
+	// long. It doubles while requests are only refused, up to holdMost.
+	holdFirst = time.Second
+	holdMost  = time.Minute
+	// inARow is how many requests may be accepted between two refusals of a row.
+	// After every third one of a row we go down to half of what fitted.
+	inARow = 3
+	// recheck is how soon a waiting request looks whether the ceiling has risen.
+	recheck = time.Second
 )
 
-// pace is the part of the limits that we may use now.
+// pace is how much of the limits we may use now.
 type pace struct {
-	closed instant // nothing is sent before
-	factor float64 // at since
-	since  instant
-	cutAt  instant
+	closed         instant // nothing is sent before: the service refuses
+	next           instant // nor before: requests are spread over the minute
+	second, minute ceiling
+
+	cutAt    instant // when the last refusal was taken in
+	accepted int     // requests since
+	row      int     // refusals in a row
+	hold     time.Duration
 }
 
-func (p *pace) full() { *p = pace{factor: 1, cutAt: -1} }
+func newPace(perSecond, perMinute int) pace {
+	return pace{cutAt: -1, second: newCeiling(time.Second, perSecond), minute: newCeiling(time.Minute, perMinute)}
+}
 
-// at returns the factor at now.
-func (p *pace) at(now instant) float64 {
-	if p.factor >= 1 || now <= p.since {
-		return p.factor
+// refused says that a request was refused which was sent when second and minute
+// others held slots. wait is how long the service asks to wait; 0: it does not say.
+// Requests that were sent before the last refusal was known tell nothing new.
+func (p *pace) refused(sent, now instant, wait time.Duration, second, minute int) {
+	fresh := sent >= p.cutAt
+	if fresh {
+		if p.hold = min(2*p.hold, holdMost); p.accepted > 0 || p.hold == 0 {
+			p.hold = holdFirst
+		}
+		if p.row++; p.accepted > inARow {
+			p.row = 1
+		}
+		p.accepted, p.cutAt = 0, now
 	}
-	return min(1, p.factor+regain*(now-p.since).Minutes())
-}
-
-// of returns what is left of a limit: at least one.
-func (p *pace) of(limit int, now instant) int {
-	f := p.at(now)
-	if f >= 1 {
-		return limit
+	if wait == 0 {
+		wait = p.hold
 	}
-	return max(1, int(f*float64(limit)))
-}
-
-// grows says when to look again whether more is allowed.
-func (p *pace) grows(now instant) (at instant, ok bool) {
-	return now + recheck, p.at(now) < 1
-}
-
-// cut closes the windows for wait. It lowers the pace once for all the requests
-// that were sent before we knew: only a refusal of one sent since counts anew.
-func (p *pace) cut(sent, now, wait instant) {
 	p.closed = max(p.closed, now+wait)
-	if sent >= p.cutAt {
-		p.factor = max(slowest, p.at(now)*slower)
-		p.cutAt = now
+	if !fresh {
+		return
 	}
-	p.since = max(p.since, p.closed)
+	// Which window was full? The one in which we are above what fitted last time;
+	// else the one that is nearer to its ceiling.
+	c, fitted := &p.minute, minute
+	full, too := p.second.probes(now, second), p.minute.probes(now, minute)
+	if full && !too || full == too && second*p.minute.at(now) > minute*p.second.at(now) {
+		c, fitted = &p.second, second
+	}
+	c.cut(now, p.closed, fitted, p.row)
+}
+
+// spread says that a request was let in: when the minute is half used, the next
+// one waits for its part of it. Others would not get through a burst, and a service
+// that counts by the clock would be full for the rest of its minute.
+func (p *pace) spread(now instant, held int) {
+	if c := p.minute.at(now); 2*held > c {
+		p.next = now + p.minute.span*8/10/time.Duration(c)
+	}
+}
+
+// ceiling is how many slots of a window we may hold.
+type ceiling struct {
+	span    time.Duration
+	limit   int
+	level   int           // until rises; from then on more
+	rises   instant       // when it begins to rise
+	steady  time.Duration // how long it stayed after the last refusal; 0: there was none
+	fitted  int           // what fitted then
+	doubted bool          // there was a refusal since that may mean nothing
+	known   bool          // the row of refusals began with one that we provoked
+}
+
+func newCeiling(span time.Duration, limit int) ceiling {
+	half := max(1, limit/2)
+	return ceiling{span: span, limit: limit, level: half, fitted: half, rises: min(span, beginning)}
+}
+
+// spare is the spare part in slots; the smallest windows have none.
+func (c *ceiling) spare() int {
+	if c.limit < 5 {
+		return 0
+	}
+	return (c.limit + spare - 1) / spare
+}
+
+// at returns the ceiling at now.
+func (c *ceiling) at(now instant) int {
+	if now <= c.rises {
+		return c.level
+	}
+	first := float64(max(1, c.spare()))
+	if risen := float64(c.level) + first*(math.Exp2(float64(now-c.rises)/float64(rise))-1); risen < float64(c.limit) {
+		return int(risen)
+	}
+	top := c.rises + instant(float64(rise)*math.Log2(float64(c.limit-c.level)/first+1))
+	used := float64((now-top)%spareEvery) / float64(spareFor) * float64(c.spare())
+	return min(c.limit, c.limit-c.spare()+int(used))
+}
+
+// told is the ceiling as people are told of it: less than the limit only while
+// others spend.
+func (c *ceiling) told(now instant) int {
+	if n := c.at(now); c.steady > 0 && n < c.limit-c.spare() {
+		return n
+	}
+	return c.limit
+}
+
+// probes says whether a request beside fitted others tried more than what fitted
+// last time.
+func (c *ceiling) probes(now instant, fitted int) bool { return now > c.rises && fitted >= c.level }
+
+// cut lowers the ceiling after a refusal. fitted is what we held, opens when
+// something may be sent again, and row how many refusals came in a row.
+func (c *ceiling) cut(now, opens instant, fitted, row int) {
+	less := fitted / below
+	level, steady := fitted-less, steadyFirst
+	probed := c.probes(now, fitted)
+	switch {
+	case row == 1 && !probed && !c.doubted:
+		c.doubted = true // others are let off a single refusal: it is often a mere fault
+		return
+	case row == 1 && probed && fitted-c.fitted <= less && c.fitted-fitted <= less:
+		c.known, steady = true, min(max(2*c.steady, steadyFirst), steadyMost)
+	case row%3 == 0 && !c.known:
+		level, opens = fitted/2, opens+c.span-steady
+	case row == 1:
+		c.known = false
+	}
+	c.level = max(1, c.spare(), min(level, c.at(now)))
+	c.rises, c.steady, c.fitted, c.doubted = opens+steady, steady, fitted, false
 }
 
 // maxRetryAfter is the longest wait that a service may ask for; more is taken

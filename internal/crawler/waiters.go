@@ -5,8 +5,7 @@ package crawler
 type waiter struct {
 	prev, next *waiter
 	granted    bool
-	slot       int32
-	at         instant
+	ticket     ticket
 	ch         chan struct{}
 }
 

@@ -148,6 +148,10 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 	}
 	st.over = func() bool { return c.Progress().Phase == crawler.Finishing }
 	log.Info("run started", "run", n.id, "warehouse", n.warehouse, "service", cfg.BaseURL, "key_from", cfg.KeySource)
+	if w.Snapshot() == nil && !n.quiet {
+		words.Fprintf(n.screen.out, "first run: it may take %d requests a second and %d a minute, which the whole organisation shares, and makes room when others ask, too. "+
+			"--share 0.5 would leave half to them at all times.\n", cfg.PerSecond, cfg.PerMinute)
+	}
 	poll := c.Progress
 	n.poll.Store(&poll)
 	watch := n.screen.watch(log, poll)
