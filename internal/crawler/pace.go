@@ -27,6 +27,9 @@ const (
 	steadyFirst = 4 * time.Second
 	steadyMost  = 64 * time.Second
 	rise        = 5 * time.Second
+	// A single refusal below what fitted is let off if there was none for so long:
+	// it is often a mere fault.
+	doubt = 20 * time.Second
 	// A run begins with half of the limits for so long, since others may be there.
 	beginning = 15 * time.Second
 	// holdFirst is how long nothing is sent after a refusal that does not say how
@@ -104,13 +107,13 @@ type ceiling struct {
 	rises   instant       // when it begins to rise
 	steady  time.Duration // how long it stayed after the last refusal; 0: there was none
 	fitted  int           // what fitted then
-	doubted bool          // there was a refusal since that may mean nothing
+	doubted instant       // when there was a refusal that may mean nothing
 	known   bool          // the row of refusals began with one that we provoked
 }
 
 func newCeiling(span time.Duration, limit int) ceiling {
 	half := max(1, limit/2)
-	return ceiling{span: span, limit: limit, level: half, fitted: half, rises: min(span, beginning)}
+	return ceiling{span: span, limit: limit, level: half, fitted: half, rises: min(span, beginning), doubted: -doubt}
 }
 
 // spare is the spare part in slots; the smallest windows have none.
@@ -155,8 +158,8 @@ func (c *ceiling) cut(now, opens instant, fitted, row int) {
 	level, steady := fitted-less, steadyFirst
 	probed := c.probes(now, fitted)
 	switch {
-	case row == 1 && !probed && !c.doubted:
-		c.doubted = true // others are let off a single refusal: it is often a mere fault
+	case row == 1 && !probed && now-c.doubted >= doubt:
+		c.doubted = now
 		return
 	case row == 1 && probed && fitted-c.fitted <= less && c.fitted-fitted <= less:
 		c.known, steady = true, min(max(2*c.steady, steadyFirst), steadyMost)
@@ -166,7 +169,7 @@ func (c *ceiling) cut(now, opens instant, fitted, row int) {
 		c.known = false
 	}
 	c.level = max(1, c.spare(), min(level, c.at(now)))
-	c.rises, c.steady, c.fitted, c.doubted = opens+steady, steady, fitted, false
+	c.rises, c.steady, c.fitted = opens+steady, steady, fitted
 }
 
 // maxRetryAfter is the longest wait that a service may ask for; more is taken
