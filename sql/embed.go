@@ -15,6 +15,11 @@
 //	-- Tallies: the columns by which tallied, if it is read, counts (reports)
 //	-- Arguments: what follows the report's name, as in CALL_ID (reports)
 //	-- Flags: flags that the report has beside those of all (reports)
+//	-- Keys: the columns that tell a row from the others of its group; without this
+//	   line those that have no unit (reports)
+//	-- Shares: NAME of WHOLE: how many a share is of, in SQL over the report's columns:
+//	   of its row or, with an aggregate, of its group's rows (reports)
+//	-- Incomparable: why a period cannot be compared with another (reports)
 //	-- Map: down, across, number: columns drawn as a heat map (reports)
 //	-- Columns:
 //	--   name  TYPE  unit  meaning; two spaces or more between the fields,

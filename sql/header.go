@@ -3,6 +3,7 @@ package sqlfiles
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -23,9 +24,13 @@ type File struct {
 	Flags []string
 	// Map names three columns (down, across, number) of which a terminal draws a
 	// heat map instead of a table; none: a table.
-	Map     []string
-	Columns []Column
-	SQL     string // the SELECT, without the header
+	Map []string
+	// Keys are the columns that tell a row from the others of its group.
+	Keys []string
+	// Incomparable says why periods cannot be compared; empty: they can.
+	Incomparable string
+	Columns      []Column
+	SQL          string // the SELECT, without the header
 }
 
 // Grouped reports whether the report has groups: --by gives it a key.
@@ -41,6 +46,9 @@ func (f *File) Selects() bool {
 	return false
 }
 
+// Comparable reports whether the figures of two periods can stand side by side.
+func (f *File) Comparable() bool { return f.Selects() && f.Grouped() && f.Incomparable == "" }
+
 // Column is a column of a view's or report's result.
 type Column struct {
 	Name    string
@@ -49,6 +57,9 @@ type Column struct {
 	Of      string // what it is a share of, in a word or two: "percent of calls"
 	NotNull bool
 	Meaning string
+	// Whole is how many a share is of, in SQL over the report's columns: of its row or,
+	// with an aggregate, of the rows of its group. Empty: chance says nothing of it.
+	Whole string
 }
 
 // Column returns the column called name.
@@ -78,6 +89,7 @@ func Parse(name, text string) (*File, error) {
 		return nil, fmt.Errorf("parse header: the first line is not %q", "-- "+name+": what it answers")
 	}
 	inColumns := false
+	var shares []string
 	for i, line := range header[1:] {
 		key, rest, isField := strings.Cut(line, ":")
 		switch {
@@ -101,6 +113,12 @@ func Parse(name, text string) (*File, error) {
 			f.Flags = list(rest)
 		case isField && key == "Map":
 			f.Map = list(rest)
+		case isField && key == "Keys":
+			f.Keys = list(rest)
+		case isField && key == "Shares":
+			shares = list(rest)
+		case isField && key == "Incomparable":
+			f.Incomparable = strings.TrimSpace(rest)
 		default:
 			f.text(line)
 		}
@@ -109,7 +127,29 @@ func Parse(name, text string) (*File, error) {
 	if f.Grain == "" || len(f.Columns) == 0 || f.SQL == "" {
 		return nil, fmt.Errorf("parse header: grain, columns or the SELECT itself are missing")
 	}
-	return f, nil
+	return f, f.finish(shares)
+}
+
+// finish adds to the columns what other lines of the header say of them, as in
+// "connected_percent of calls", and finds the keys where none are named.
+func (f *File) finish(shares []string) error {
+	for _, share := range shares {
+		name, whole, _ := strings.Cut(share, " of ")
+		at := slices.IndexFunc(f.Columns, func(c Column) bool { return c.Name == name })
+		if at < 0 || whole == "" {
+			return fmt.Errorf("parse header: no column is a share as in %q", share)
+		}
+		f.Columns[at].Whole = whole
+	}
+	if f.Keys != nil || !f.Grouped() {
+		return nil
+	}
+	for _, c := range f.Columns[1:] {
+		if c.Unit == "" {
+			f.Keys = append(f.Keys, c.Name)
+		}
+	}
+	return nil
 }
 
 // split returns the comment lines at the top, unmarked, and the rest.

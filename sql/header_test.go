@@ -21,6 +21,7 @@ const example = `-- waits: how long callers wait
 -- Arguments: WORD...
 -- Flags: field
 -- Map: key, at, wait_ms
+-- Shares: long_percent of sum(wait_ms)
 -- Columns:
 --   key      VARCHAR             -   the group
 --   wait_ms  BIGINT NOT NULL     ms  the wait, which
@@ -41,12 +42,12 @@ func TestParse(t *testing.T) {
 		Name: "waits", Answers: "how long callers wait", Grain: "one row per group",
 		Text:  "The first paragraph, over two lines: with a colon.\n\nThe second.",
 		Reads: []string{"selected", "calls"}, Needs: []string{"end"}, Tallies: []string{"status", "is_started"},
-		Arguments: "WORD...", Flags: []string{"field"}, Map: []string{"key", "at", "wait_ms"},
+		Arguments: "WORD...", Flags: []string{"field"}, Map: []string{"key", "at", "wait_ms"}, Keys: []string{"at"},
 		Columns: []Column{
 			{Name: "key", Type: "VARCHAR", Meaning: "the group"},
 			{Name: "wait_ms", Type: "BIGINT", Unit: "ms", NotNull: true, Meaning: "the wait, which needs two lines"},
 			{Name: "at", Type: "TIMESTAMP WITH TIME ZONE", NotNull: true, Meaning: "when"},
-			{Name: "long_percent", Type: "DOUBLE", Unit: "percent", Of: "these calls", Meaning: "how many wait long"},
+			{Name: "long_percent", Type: "DOUBLE", Unit: "percent", Of: "these calls", Whole: "sum(wait_ms)", Meaning: "how many wait long"},
 		},
 		SQL: "-- A comment of the statement.\nSELECT 1",
 	}
@@ -62,6 +63,7 @@ func TestParseErrors(t *testing.T) {
 		"no grain":    strings.Replace(example, "-- Grain: one row per group\n", "", 1),
 		"no columns":  "-- waits: x\n-- Grain: y\n\nSELECT 1",
 		"no SELECT":   example[:strings.Index(example, "\n\n-- A comment")],
+		"other share": strings.Replace(example, "-- Shares: long", "-- Shares: longer", 1),
 		"half column": strings.Replace(example, "--   key      VARCHAR             -   the group", "--   key      VARCHAR", 1),
 	} {
 		if _, err := Parse("waits", text); err == nil {
@@ -97,6 +99,11 @@ func TestFiles(t *testing.T) {
 		}
 		if strings.Contains(f.SQL, ";") {
 			t.Errorf("%s is more than one statement", f.Name)
+		}
+		for _, k := range f.Keys {
+			if c, ok := f.Column(k); !ok || f.Comparable() && (strings.HasPrefix(c.Type, "DATE") || strings.HasPrefix(c.Type, "TIMESTAMP")) {
+				t.Errorf("%s: the key %s is no column, or a time: name the Keys, or say why it is Incomparable", f.Name, k)
+			}
 		}
 		for _, c := range f.Map {
 			if _, ok := f.Column(c); !ok || len(f.Map) != 3 {

@@ -158,6 +158,13 @@ CREATE MACRO wilson(hits, n, side) AS
         + side * 1.959963984540054e0 * sqrt(CAST(hits AS DOUBLE) * (n - hits) / n + 3.841458820694124e0 / 4))
         / (n + 3.841458820694124e0) END;
 
+-- The bounds of the difference p - q of two shares (Newcombe): side is -1 for the lower one, 1 for
+-- the upper. p_bound is p's Wilson bound on that side, q_bound is q's on the other one.
+CREATE MACRO newcombe(p, p_bound, q, q_bound, side) AS p - q + side * sqrt(pow(p - p_bound, 2) + pow(q - q_bound, 2));
+-- The same of the shares of n and of m.
+CREATE MACRO share_change(p, n, q, m, side) AS
+    newcombe(p, wilson(round(p * n / 100), n, side), q, wilson(round(q * m / 100), m, -side), side);
+
 -- A value of a document as text, numbers by what they are worth: 1.0 and 1 are one value.
 CREATE MACRO document_value(document, pointer) AS CASE
     WHEN regexp_matches(json_extract_string(document, pointer), '^-?[0-9]+\.0$') AND json_type(document, pointer) = 'DOUBLE'

@@ -25,6 +25,8 @@ type dimension struct {
 	valid func(text string) bool
 	// like is a value, for who gave none that can be.
 	like string
+	// once says that a value is of one period of time alone.
+	once bool
 	// onDay is the value that all calls of a day have, over day; empty: they may have any.
 	onDay string
 }
@@ -50,9 +52,9 @@ func dimensions() map[string]dimension {
 		"variant_label":        word("variant_label"),
 		"outcome":              {expr: "outcome", columns: strings.Fields(ofOutcome)},
 		"outcome_kind":         {expr: "outcome_kind", columns: strings.Fields(ofOutcome)},
-		"day":                  {expr: "local_date", columns: []string{byDate}, natural: true, valid: date, like: "2026-11-20", onDay: "day"},
-		"week":                 {expr: "week", columns: []string{byDate}, natural: true, valid: date, like: "2026-11-16, its Monday", onDay: "week_of(day)"},
-		"month":                {expr: "local_month", columns: []string{byDate}, natural: true, valid: month, like: "2026-11", onDay: "month_of(day)"},
+		"day":                  {expr: "local_date", columns: []string{byDate}, natural: true, once: true, valid: date, like: "2026-11-20", onDay: "day"},
+		"week":                 {expr: "week", columns: []string{byDate}, natural: true, once: true, valid: date, like: "2026-11-16, its Monday", onDay: "week_of(day)"},
+		"month":                {expr: "local_month", columns: []string{byDate}, natural: true, once: true, valid: month, like: "2026-11", onDay: "month_of(day)"},
 		"hour":                 {expr: "local_hour", columns: []string{byHour}, natural: true, valid: hour, like: "9, of 0 to 23"},
 		"weekday":              {expr: "weekday", columns: []string{byDate}, natural: true, valid: weekday, like: "Monday", onDay: "weekday_of(day)"},
 	}

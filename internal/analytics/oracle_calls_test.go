@@ -140,9 +140,10 @@ func handle(calls []row) any {
 }
 
 func sentimentShare(calls []row, sentiment string) any {
-	rated := count(calls, func(r row) bool { return r["user_sentiment"] != nil && !reasonIs(r, "voicemail_reached") })
-	return share(count(calls, func(r row) bool { return r["user_sentiment"] == sentiment && !reasonIs(r, "voicemail_reached") }), rated)
+	return share(count(calls, func(r row) bool { return r["user_sentiment"] == sentiment && !reasonIs(r, "voicemail_reached") }), count(calls, rated))
 }
+
+func rated(r row) bool { return r["user_sentiment"] != nil && !reasonIs(r, "voicemail_reached") }
 
 func agentsOf(g *group) (out [][]any) {
 	for _, a := range counted(g, "agent_id") {
@@ -157,7 +158,7 @@ func agentsOf(g *group) (out [][]any) {
 		}
 		line := []any{g.key, a.key, int64(len(a.calls)), percentOf(count(a.calls, connected), len(a.calls)), int64(whole), share(count(a.calls, completed), whole), low,
 			share(count(a.calls, func(r row) bool { return answered(r) && outcomeIs(r, "transferred") }), whole),
-			sentimentShare(a.calls, "positive"), sentimentShare(a.calls, "negative"), handle(a.calls), nil}
+			sentimentShare(a.calls, "positive"), sentimentShare(a.calls, "negative"), handle(a.calls), nil, int64(count(a.calls, rated))}
 		if costed {
 			line[11] = money(total, 1)
 		}
@@ -216,7 +217,7 @@ func sideOf(key, agent any, name [2]any, s, base *group, first bool) []any {
 	rated := count(s.calls, func(r row) bool { return r["user_sentiment"] != nil })
 	positive := count(s.calls, func(r row) bool { return r["user_sentiment"] == "positive" })
 	plow, phigh := wilson(positive, rated)
-	line := []any{key, agent, name[0], name[1], int64(n), percentOf(hits, n), low, high, "baseline", nil, nil, share(positive, rated), plow, phigh, handle(s.calls)}
+	line := []any{key, agent, name[0], name[1], int64(n), percentOf(hits, n), low, high, "baseline", nil, nil, share(positive, rated), plow, phigh, handle(s.calls), int64(rated)}
 	if first {
 		return line
 	}

@@ -315,14 +315,13 @@ func ofTime(by string) bool {
 func percentOf(part, whole int) float64 { return 100 * float64(part) / float64(whole) }
 
 func sentimentOf(g *group) (out [][]any) {
-	isRated := func(r row) bool { return r["user_sentiment"] != nil && !reasonIs(r, "voicemail_reached") }
-	rated := count(g.calls, isRated)
+	all := count(g.calls, rated)
 	for _, part := range counted(g, "user_sentiment") {
 		n := len(part.calls)
-		of := count(part.calls, isRated)
+		of := count(part.calls, rated)
 		line := []any{g.key, part.key, int64(n), percentOf(n, len(g.calls)), nil, int64(of)}
 		if part.key != nil {
-			line[4] = share(of, rated)
+			line[4] = share(of, all)
 		}
 		out = append(out, line)
 	}

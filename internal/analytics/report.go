@@ -75,13 +75,9 @@ const selected = " calls word_tallies length_tallies quarter_tallies"
 
 // Report runs a named report over the calls that p selects.
 func (w *Warehouse) Report(ctx context.Context, name string, p Params) (*Rows, error) {
-	f, ok := sqlfiles.Report(name)
-	if !ok {
-		var known []string
-		for _, r := range Reports() {
-			known = append(known, r.Name)
-		}
-		return nil, unknown("report", name, known)
+	f, err := reportCalled(name)
+	if err != nil {
+		return nil, err
 	}
 	conn, err := w.ask(ctx, f.SQL+selected)
 	if err != nil {
@@ -95,6 +91,17 @@ func (w *Warehouse) Report(ctx context.Context, name string, p Params) (*Rows, e
 	return rows, nil
 }
 
+func reportCalled(name string) (*sqlfiles.File, error) {
+	if f, ok := sqlfiles.Report(name); ok {
+		return f, nil
+	}
+	var known []string
+	for _, r := range Reports() {
+		known = append(known, r.Name)
+	}
+	return nil, unknown("report", name, known)
+}
+
 func (w *Warehouse) report(ctx context.Context, conn *duck.Conn, f *sqlfiles.File, p Params) (*Rows, error) {
 	if p.By != "" && !f.Grouped() {
 		return nil, fmt.Errorf("run report %s: it has no groups", f.Name)
@@ -106,6 +113,17 @@ func (w *Warehouse) report(ctx context.Context, conn *duck.Conn, f *sqlfiles.Fil
 			return nil, err
 		}
 		text = withList(with, text)
+		if previous, ok := p.Previous(); ok {
+			if err := mayCompare(f, p); err != nil {
+				return nil, err
+			}
+			before, err := w.selected(ctx, conn, f, previous)
+			if err != nil {
+				return nil, err
+			}
+			f = compared(f, with, before)
+			text = f.SQL
+		}
 	}
 	if f.Arguments != "" {
 		if err := setArguments(ctx, conn, p); err != nil {

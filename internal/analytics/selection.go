@@ -21,6 +21,9 @@ type Params struct {
 	// Since and Until bound start_at, Since inclusive, Until exclusive; a zero
 	// time is no bound. With a bound, calls without a start are left out.
 	Since, Until time.Time
+	// PreviousSince and PreviousUntil bound the calls with which those are compared:
+	// the answer then has the same figures of them, and the changes. See Compare.
+	PreviousSince, PreviousUntil time.Time
 	// By names a dimension, or two with a comma between: see Dimensions.
 	By string
 	// Where are conditions on dimensions, as in call_type=outbound. Those of one

@@ -12,6 +12,7 @@
 -- Reads: tallied
 -- Tallies: agent_id, user_sentiment, is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step
 -- Needs: end, words, transcripts, duration, analysis, cost
+-- Shares: connected_percent of calls, completed_percent of answered_calls, transferred_percent of answered_calls, positive_percent of rated_calls, negative_percent of rated_calls
 -- Columns:
 --   key                    VARCHAR        -        the group that --by asks for
 --   agent_id               VARCHAR        -        the agent; null: the service named none
@@ -25,6 +26,7 @@
 --   negative_percent       DOUBLE         percent of rated  share of negative sentiment
 --   handle_ms              BIGINT         ms       average handle time: mean duration of the connected calls, without voicemail
 --   total_cost             DECIMAL(38,18)  money    sum of the known costs
+--   rated_calls            BIGINT         count    calls that have a sentiment, without voicemail
 
 WITH counted AS (
     SELECT key, agent_id,
@@ -56,6 +58,7 @@ SELECT key, agent_id, calls,
     percent_of(positive, rated) AS positive_percent,
     percent_of(negative, rated) AS negative_percent,
     mean_of(total_ms, timed) AS handle_ms,
-    total_cost
+    total_cost,
+    rated AS rated_calls
 FROM bounded
 ORDER BY group_rank(group_calls), key NULLS LAST, completed_low_percent DESC NULLS LAST, calls DESC, agent_id NULLS LAST

@@ -14,6 +14,7 @@
 -- Grain: one row per group that has spoken turns
 -- Reads: selected, selected_turns
 -- Needs: end, transcripts
+-- Shares: interrupted_percent of calls
 -- Columns:
 --   key                     VARCHAR  -        the group that --by asks for
 --   calls                   BIGINT   count    calls with a spoken turn of known times

@@ -10,6 +10,7 @@
 -- Grain: one row per group and fact that applies to at least one call
 -- Reads: tallied, runs
 -- Tallies: is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, user_sentiment, opted_out
+-- Shares: share_percent of sum(calls) FILTER (fact = 'listed')
 -- Columns:
 --   key            VARCHAR  -        the group that --by asks for
 --   fact           VARCHAR  -        what is known or missing

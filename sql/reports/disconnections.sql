@@ -7,6 +7,7 @@
 -- Reads: tallied
 -- Tallies: is_started, status, disconnection_reason
 -- Needs: end, words
+-- Shares: share_percent of sum(calls), connected_percent of calls
 -- Columns:
 --   key                   VARCHAR  -        the group that --by asks for
 --   disconnection_reason  VARCHAR  -        user_hangup, agent_hangup, dial_no_answer …; null: none

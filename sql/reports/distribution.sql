@@ -7,6 +7,8 @@
 -- Reads: tallied
 -- Tallies: duration_step, is_started, status, disconnection_reason
 -- Needs: end, words, duration
+-- Keys: from_ms
+-- Shares: share_percent of sum(calls)
 -- Columns:
 --   key              VARCHAR  -        the group that --by asks for
 --   from_ms          BIGINT   ms       the least that calls of the step last

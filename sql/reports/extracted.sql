@@ -7,6 +7,7 @@
 -- Grain: one row per group, field and value; the rarer values of a field in one
 -- Reads: selected, selected_items
 -- Needs: end, analysis
+-- Incomparable: its rows are the most frequent values of one period; success --field NAME=VALUE compares a value
 -- Columns:
 --   key            VARCHAR  -        the group that --by asks for
 --   name           VARCHAR  -        the field

@@ -16,6 +16,7 @@
 -- Reads: tallied
 -- Tallies: is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step
 -- Needs: end, words, transcripts
+-- Shares: attempted_percent of max(calls), connected_percent of sum(calls) FILTER (stage = 'connected'), answered_percent of answered_calls
 -- Columns:
 --   key                VARCHAR  -        the group that --by asks for
 --   stage              VARCHAR  -        attempted, connected, conversed or completed

@@ -10,6 +10,7 @@
 -- Reads: selected, selected_items
 -- Flags: field
 -- Needs: end, analysis, cost
+-- Shares: success_percent of known_calls
 -- Columns:
 --   key              VARCHAR  -        the group that --by asks for
 --   field            VARCHAR  -        the extracted field

@@ -7,6 +7,7 @@
 -- Grain: one row per group and tool
 -- Reads: selected, selected_tool_calls
 -- Needs: end, transcripts
+-- Shares: share_percent of sum(uses), failed_percent of uses - unanswered_uses
 -- Columns:
 --   key              VARCHAR  -        the group that --by asks for
 --   tool_name        VARCHAR  -        the tool; null: a result without its invocation

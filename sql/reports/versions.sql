@@ -15,6 +15,8 @@
 -- Reads: tallied
 -- Tallies: agent_id, agent_version, variant_label, user_sentiment, is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step
 -- Needs: end, words, transcripts, analysis
+-- Keys: agent_id, agent_version, variant_label
+-- Shares: completed_percent of answered_calls, positive_percent of rated_calls
 -- Columns:
 --   key                     VARCHAR  -        the group that --by asks for
 --   agent_id                VARCHAR  -        the agent
@@ -31,18 +33,19 @@
 --   positive_low_percent    DOUBLE   percent  lower bound of the true share
 --   positive_high_percent   DOUBLE   percent  upper bound of it
 --   handle_ms               BIGINT   ms       average handle time: mean duration of those that connected
+--   rated_calls             BIGINT   count    answered calls that have a sentiment
 
 WITH counted AS (
     SELECT key, agent_id, agent_version, variant_label,
-        total_of(calls) AS calls,
+        sum_if(calls, is_answered) AS calls,
         sum_if(calls, is_completed) AS completed,
-        sum_if(calls, user_sentiment IS NOT NULL) AS rated,
-        sum_if(calls, user_sentiment = 'positive') AS positive,
-        sum_if(timed_calls, is_connected) AS timed,
-        sum(total_ms) FILTER (is_connected) AS total_ms
-    FROM tallied
-    WHERE is_answered
+        sum_if(calls, is_answered AND user_sentiment IS NOT NULL) AS rated,
+        sum_if(calls, is_answered AND user_sentiment = 'positive') AS positive,
+        sum_if(timed_calls, is_answered AND is_connected) AS timed,
+        sum(total_ms) FILTER (is_answered AND is_connected) AS total_ms
+    FROM tallied -- not WHERE is_answered: DuckDB plans for a second what that is made of
     GROUP BY key, agent_id, agent_version, variant_label
+    HAVING sum_if(calls, is_answered) > 0
 ), bounded AS (
     SELECT *,
         percent_of(completed, calls) AS share,
@@ -59,8 +62,8 @@ WITH counted AS (
         ORDER BY calls DESC, agent_version NULLS LAST, variant_label NULLS LAST)
 ), compared AS (
     SELECT *,
-        CASE WHEN place > 1 THEN share - base_share - sqrt(pow(share - low, 2) + pow(base_high - base_share, 2)) END AS difference_low,
-        CASE WHEN place > 1 THEN share - base_share + sqrt(pow(high - share, 2) + pow(base_share - base_low, 2)) END AS difference_high
+        CASE WHEN place > 1 THEN newcombe(share, low, base_share, base_high, -1) END AS difference_low,
+        CASE WHEN place > 1 THEN newcombe(share, high, base_share, base_low, 1) END AS difference_high
     FROM bounded
 )
 SELECT key, agent_id, agent_version, variant_label, calls AS answered_calls,
@@ -70,6 +73,7 @@ SELECT key, agent_id, agent_version, variant_label, calls AS answered_calls,
     percent_of(positive, rated) AS positive_percent,
     wilson(positive, rated, -1) AS positive_low_percent,
     wilson(positive, rated, 1) AS positive_high_percent,
-    mean_of(total_ms, timed) AS handle_ms
+    mean_of(total_ms, timed) AS handle_ms,
+    rated AS rated_calls
 FROM compared
 ORDER BY group_rank(group_calls), key NULLS LAST, agent_calls DESC, agent_id NULLS LAST, place

@@ -9,6 +9,7 @@
 -- Tallies: local_hour, is_started, status, disconnection_reason
 -- Needs: words
 -- Map: hour, weekday, calls
+-- Shares: share_percent of sum(calls)
 -- Columns:
 --   key              VARCHAR  -        the group that --by asks for
 --   weekday          ENUM     -        day of the week, Monday first

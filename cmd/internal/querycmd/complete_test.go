@@ -12,6 +12,7 @@ func TestCompletionOfValues(t *testing.T) {
 		"sentiment --by ":       "agent",
 		"sentiment --format ":   "markdown",
 		"sql --format ":         "csv-excel",
+		"costs --compare ":      "previous",
 		"sentiment --tz ":       "Asia/Seoul",
 		"describe transcript_t": "transcript_turns",
 	} {

@@ -14,6 +14,9 @@ import (
 	"callhouse/internal/proven"
 )
 
+// previous is what --compare takes.
+const previous = "previous"
+
 // location returns the zone that --tz names. "Local" would make the answer
 // depend on the machine, and is refused.
 func (a *app) location() (*time.Location, error) {
@@ -83,15 +86,22 @@ func conditions() []string {
 }
 
 // heading tells which calls an answer is of.
-func (a *app) heading() string {
-	if len(a.where) == 0 {
-		return ""
+func (a *app) heading(p analytics.Params, loc *time.Location) string {
+	var parts []string
+	if len(a.where) > 0 {
+		parts = append(parts, "where "+strings.Join(a.where, ", "))
 	}
-	return "where " + strings.Join(a.where, ", ")
+	if _, compares := p.Previous(); compares {
+		parts = append(parts, periods(p, loc))
+	}
+	return strings.Join(parts, "; ")
 }
 
 // params reads the flags of reports.
 func (a *app) params(loc *time.Location, now time.Time) (analytics.Params, error) {
+	if a.compare != "" && a.compare != previous {
+		return analytics.Params{}, cli.Usage("write --compare previous", "there is no period %q to compare with", a.compare)
+	}
 	p := analytics.Params{By: strings.Join(a.by, ","), Agent: a.agent, Where: a.where, Field: a.field}
 	for _, b := range []struct {
 		flag, text string

@@ -41,6 +41,11 @@ func (a *app) reportCommand(f *sqlfiles.File) *cobra.Command {
 		fl.StringVar(&a.agent, "agent", "", "only calls of the agent whose `ID` this is, or begins with")
 		a.whereFlag(cmd)
 	}
+	fl.StringVar(&a.compare, "compare", "", "beside each figure the same of the `PERIOD` before, and the change: previous; needs --since")
+	complete(cmd, "compare", []string{previous})
+	if !f.Comparable() {
+		_ = fl.MarkHidden("compare") // it is told why not
+	}
 	if slices.Contains(f.Flags, "field") {
 		fl.StringVar(&a.field, "field", "", "what a success is: `NAME=VALUE` of an extracted field, as resolved=true; default: every field that is true")
 	}
@@ -97,33 +102,51 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string) (e
 	} else {
 		p.Words = args
 	}
+	if a.compare != "" {
+		if p, err = w.Compare(f.Name, p, now); err != nil {
+			return err
+		}
+	}
 	rows, err := w.Report(ctx, f.Name, p)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
-	r, err := a.writeUnder(ctx, a.heading(), format.Drawn(rows, f.Map), loc)
+	r, err := a.writeUnder(ctx, a.heading(p, loc), format.Drawn(rows, f.Map), loc)
 	if err != nil {
 		return err
 	}
 	a.notes(r)
-	return a.coverage(ctx, w, f, p, loc, now, r)
-}
-
-// coverage tells on stderr, in a line, what the answer lacks.
-func (a *app) coverage(ctx context.Context, w *analytics.Warehouse, f *sqlfiles.File, p analytics.Params, loc *time.Location, now time.Time, r format.Result) error {
 	if r.Rows == 0 {
 		words.Fprintln(a.stderr, nothing(f))
 	}
 	if !f.Selects() {
 		return nil
 	}
+	before, compares := p.Previous()
+	if kind, err := a.outputFormat(); err == nil && compares && kind != format.Table && kind != format.Markdown { // those say it in their heading
+		words.Fprintln(a.stderr, periods(p, loc))
+	}
+	if err := a.coverage(ctx, w, f, "coverage", p, now); err != nil || !compares {
+		return err
+	}
+	return a.coverage(ctx, w, f, "coverage before", before, now)
+}
+
+// periods names the two that an answer compares.
+func periods(p analytics.Params, loc *time.Location) string {
+	at := func(t time.Time) string { return t.In(loc).Format("2006-01-02 15:04") }
+	return "now: " + at(p.Since) + " to " + at(p.Until) + "; before: " + at(p.PreviousSince) + " to " + at(p.PreviousUntil)
+}
+
+// coverage tells on stderr, in a line, what the answer lacks.
+func (a *app) coverage(ctx context.Context, w *analytics.Warehouse, f *sqlfiles.File, of string, p analytics.Params, now time.Time) error {
 	c, err := w.Coverage(ctx, f.Name, p, now)
 	if err != nil {
 		return err
 	}
-	if line := c.String(loc); line != "" {
-		words.Fprintln(a.stderr, "coverage: "+line)
+	if line := c.String(w.Location()); line != "" {
+		words.Fprintln(a.stderr, of+": "+line)
 	}
 	return nil
 }

@@ -60,6 +60,7 @@ type app struct {
 
 	warehouse, tz, format, output string // common
 	since, until, agent, field    string // of reports
+	compare                       string
 	by, where                     []string
 	excel, groupReadable          bool
 

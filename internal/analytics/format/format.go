@@ -120,6 +120,9 @@ func Write(ctx context.Context, w io.Writer, f Format, src Source, o Options) (R
 	if o.Heading != "" && (f == Table || f == Markdown) {
 		_, _ = buf.WriteString(o.Heading + "\n\n") // Flush tells the error
 	}
+	if f == Table || f == Markdown {
+		src = compared(src, o)
+	}
 	switch f {
 	case Table:
 		if d, ok := src.(*drawn); ok && o.Width > 0 {

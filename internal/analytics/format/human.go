@@ -107,6 +107,9 @@ func decimal(f float64, plus bool) string {
 		return whole
 	}
 	s := thousands(whole) + "." + tenth
+	if s == "0.0" || s == "-0.0" {
+		return "0.0"
+	}
 	if plus && f > 0 {
 		s = "+" + s
 	}

@@ -74,7 +74,11 @@ func writeTable(ctx context.Context, w *bufio.Writer, src Source, o Options) (Re
 		}
 		writeHead(w, t, o)
 		for i := range cells {
-			writeRow(w, t, rows[i], cells[i], i > 0 && repeated(columns, cells[i-1], cells[i], o))
+			alike := 0
+			if i > 0 {
+				alike = repeated(columns, cells[i-1], cells[i], o)
+			}
+			writeRow(w, t, rows[i], cells[i], alike)
 		}
 	}
 	if eof {
@@ -169,10 +173,13 @@ func humanRow(row []any, columns []value.Column, o Options) []string {
 	return out
 }
 
-// repeated reports whether a row is of the group of the row above: a terminal
-// then shows the group once.
-func repeated(columns []value.Column, above, cells []string, o Options) bool {
-	return o.Width > 0 && len(columns) > 0 && columns[0].Key && cells[0] == above[0]
+// repeated returns how many of the keys a row has in common with the row above: a
+// terminal then shows them once.
+func repeated(columns []value.Column, above, cells []string, o Options) (n int) {
+	for o.Width > 0 && n < len(columns) && columns[n].Key && cells[n] == above[n] {
+		n++
+	}
+	return n
 }
 
 func countShown(t []column) int {
@@ -217,7 +224,7 @@ func writeHead(w *bufio.Writer, t []column, o Options) {
 	}
 }
 
-func writeRow(w *bufio.Writer, t []column, row []any, cells []string, sameGroup bool) {
+func writeRow(w *bufio.Writer, t []column, row []any, cells []string, alike int) {
 	for line, more := 0, true; more; line++ {
 		more = false
 		var b strings.Builder
@@ -230,7 +237,7 @@ func writeRow(w *bufio.Writer, t []column, row []any, cells []string, sameGroup 
 					s = lines[line]
 				}
 				more = more || line+1 < len(lines)
-			case line > 0, sameGroup && i == 0:
+			case line > 0, i < alike:
 			case c.bar:
 				f, _ := row[c.index].(float64)
 				s = bar(f, c.width)

@@ -101,7 +101,7 @@ func collect(ctx context.Context, w *analytics.Warehouse, o Options) (*document,
 	}
 	last, over := p.last(known(listed, o.Now))
 	d.head(w, p, listed, o)
-	d.days(p, last, over, dayOf(o.Now, loc))
+	d.days(p, last, over, analytics.DayOf(o.Now, loc))
 	var spans [4]*span
 	for i, q := range []period{last, last.back(recent), p, p.back(p.days())} {
 		if spans[i], err = r.span(ctx, q); err != nil {
@@ -200,9 +200,9 @@ func (d *document) head(w *analytics.Warehouse, p period, listed time.Time, o Op
 	switch {
 	case listed.IsZero():
 		d.Warnings = append(d.Warnings, "No span of time is listed completely yet: calls may be missing everywhere.")
-	case listed.Before(begin(dayOf(o.Now, loc), loc)):
+	case listed.Before(analytics.DayBegin(analytics.DayOf(o.Now, loc), loc)):
 		d.Warnings = append(d.Warnings, fmt.Sprintf("Calls are listed up to %s only: the newest whole day is %s. Has extract run since?",
-			listed.In(loc).Format(minute), dayName(dayOf(listed, loc).AddDate(0, 0, -1))))
+			listed.In(loc).Format(minute), dayName(analytics.DayOf(listed, loc).AddDate(0, 0, -1))))
 	}
 	if !listed.IsZero() {
 		d.Listed = "calls listed up to " + min(listed.In(loc).Format(minute), now.Format(minute))

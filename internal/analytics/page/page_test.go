@@ -114,7 +114,7 @@ func TestBegin(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := begin(day, zone(t, c.zone)).UTC().Format(time.RFC3339); got != c.want {
+		if got := analytics.DayBegin(day, zone(t, c.zone)).UTC().Format(time.RFC3339); got != c.want {
 			t.Errorf("%s begins at %s in %s, want %s", c.day, got, c.zone, c.want)
 		}
 	}

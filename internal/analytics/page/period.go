@@ -24,38 +24,18 @@ func (e *PeriodError) Error() string {
 	return fmt.Sprintf("no whole day lies between %s and %s", e.Since, e.Until)
 }
 
-// dayOf is the day of an instant in a zone.
-func dayOf(t time.Time, loc *time.Location) time.Time {
-	y, m, d := t.In(loc).Date()
-	return time.Date(y, m, d, 0, 0, 0, 0, time.UTC)
-}
-
-// begin is the first instant of a day. Where clocks skip midnight, that is when
-// they go on; where they repeat it, the first.
-func begin(day time.Time, loc *time.Location) time.Time {
-	y, m, d := day.Date()
-	t := time.Date(y, m, d, 0, 0, 0, 0, loc)
-	if dayOf(t, loc).Before(day) {
-		return t.Add(time.Hour)
-	}
-	if earlier := t.Add(-time.Hour); dayOf(earlier, loc).Equal(day) {
-		return earlier
-	}
-	return t
-}
-
 // newPeriod returns the days from since on and before until, both taken at the
 // beginning of their day. Without until it ends with the last day that is over
 // and listed whole, without since it is of 30 days.
 func newPeriod(since, until, listed, now time.Time, loc *time.Location) (period, error) {
 	p := period{loc: loc}
-	p.until = dayOf(known(listed, now), loc)
+	p.until = analytics.DayOf(known(listed, now), loc)
 	if !until.IsZero() {
-		p.until = dayOf(until, loc)
+		p.until = analytics.DayOf(until, loc)
 	}
 	p.since = p.until.AddDate(0, 0, -usualDays)
 	if !since.IsZero() {
-		p.since = dayOf(since, loc)
+		p.since = analytics.DayOf(since, loc)
 	}
 	if !p.since.Before(p.until) {
 		return p, &PeriodError{p.since.Format(time.DateOnly), p.until.Format(time.DateOnly)}
@@ -70,10 +50,10 @@ func (p period) days() int { return int(p.until.Sub(p.since).Hours() / 24) }
 // none, the last of all; whole tells which.
 func (p period) last(at time.Time) (day period, whole bool) {
 	until := p.until
-	if d := dayOf(at, p.loc); d.Before(until) && d.After(p.since) {
+	if d := analytics.DayOf(at, p.loc); d.Before(until) && d.After(p.since) {
 		until = d
 	}
-	return period{since: until.AddDate(0, 0, -1), until: until, loc: p.loc}, !begin(until, p.loc).After(at)
+	return period{since: until.AddDate(0, 0, -1), until: until, loc: p.loc}, !analytics.DayBegin(until, p.loc).After(at)
 }
 
 // known is up to when calls are known: listed, and not of the future.
@@ -91,7 +71,7 @@ func (p period) back(days int) period {
 
 // params are the bounds as reports take them.
 func (p period) params() analytics.Params {
-	return analytics.Params{Since: begin(p.since, p.loc), Until: begin(p.until, p.loc)}
+	return analytics.Params{Since: analytics.DayBegin(p.since, p.loc), Until: analytics.DayBegin(p.until, p.loc)}
 }
 
 // flags are the bounds as they are typed.
@@ -178,7 +158,7 @@ func (p period) bins(listed time.Time) []bin {
 			next = at.AddDate(0, 1, 0)
 			b.key, b.name, b.label, b.group = at.Format("2006-01"), at.Format("2006-01"), at.Format("01"), at.Format("2006")
 		}
-		b.part = at.Before(p.since) || next.After(p.until) || !listed.IsZero() && begin(next, p.loc).After(listed)
+		b.part = at.Before(p.since) || next.After(p.until) || !listed.IsZero() && analytics.DayBegin(next, p.loc).After(listed)
 		out = append(out, b)
 		at = next
 	}

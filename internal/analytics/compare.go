@@ -1,0 +1,218 @@
+package analytics
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	sqlfiles "callhouse/sql"
+)
+
+// Compare returns p with a period that has an end, and the period before it, as
+// [Params] has them. It returns a *GroupError where a report cannot be compared.
+//
+// The one before a period of whole calendar months is of as many months. Before
+// any other it is the same time as many days earlier as the period lasts, rounded
+// up: so it has as many hours of the same times of day, and of the same days of
+// the week if the period lasts weeks. Without an end it ends where the list of
+// calls was last read.
+func (w *Warehouse) Compare(report string, p Params, now time.Time) (Params, error) {
+	f, err := reportCalled(report)
+	if err == nil {
+		err = mayCompare(f, p)
+	}
+	if err != nil {
+		return p, err
+	}
+	if p.Since.IsZero() {
+		return p, &GroupError{"there is no period before the beginning", "say when the period begins: --since 7d, or --since 2026-11-01"}
+	}
+	if p.Until.IsZero() {
+		p.Until = now
+		if spans := w.snap.Manifest.Coverage; len(spans) > 0 {
+			if listed := time.UnixMilli(spans[len(spans)-1].To); listed.Before(now) && listed.After(p.Since) {
+				p.Until = listed
+			}
+		}
+	}
+	if !p.Since.Before(p.Until) {
+		return p, &GroupError{"the period has not begun yet", "give --since an earlier time"}
+	}
+	p.PreviousSince, p.PreviousUntil = before(p.Since.In(w.loc), p.Until.In(w.loc))
+	return p, nil
+}
+
+// Previous returns what selects the calls of the period that p is compared with;
+// false where there is none.
+func (p Params) Previous() (Params, bool) {
+	q := p
+	q.Since, q.Until, q.PreviousSince, q.PreviousUntil = p.PreviousSince, p.PreviousUntil, time.Time{}, time.Time{}
+	return q, q.bounded()
+}
+
+// before returns the period before one, by its zone's calendar.
+func before(since, until time.Time) (time.Time, time.Time) {
+	months := (until.Year()-since.Year())*12 + int(until.Month()-since.Month())
+	if months > 0 && isDayBegin(since) && since.Day() == 1 && isDayBegin(until) && until.Day() == 1 {
+		return DayBegin(time.Date(since.Year(), since.Month()-time.Month(months), 1, 0, 0, 0, 0, time.UTC), since.Location()), since
+	}
+	days := 1
+	for daysBack(until, days).After(since) {
+		days++
+	}
+	return daysBack(since, days), daysBack(until, days)
+}
+
+// daysBack returns the same time of day, so many days earlier.
+func daysBack(t time.Time, days int) time.Time {
+	if back := t.AddDate(0, 0, -days); !isDayBegin(t) {
+		return back
+	}
+	y, m, d := t.Date()
+	return DayBegin(time.Date(y, m, d-days, 0, 0, 0, 0, time.UTC), t.Location())
+}
+
+func isDayBegin(t time.Time) bool { return t.Equal(DayBegin(t, t.Location())) }
+
+// DayBegin returns the first instant in a zone of the date that day shows. Where
+// clocks skip midnight, that is when they go on; where they repeat it, the first.
+func DayBegin(day time.Time, loc *time.Location) time.Time {
+	y, m, d := day.Date()
+	t := time.Date(y, m, d, 0, 0, 0, 0, loc)
+	switch {
+	case DayOf(t, loc).Before(time.Date(y, m, d, 0, 0, 0, 0, time.UTC)):
+		return t.Add(time.Hour)
+	case DayOf(t.Add(-time.Hour), loc).Equal(DayOf(t, loc)):
+		return t.Add(-time.Hour)
+	}
+	return t
+}
+
+// DayOf returns the date of an instant in a zone, as midnight UTC.
+func DayOf(t time.Time, loc *time.Location) time.Time {
+	y, m, d := t.In(loc).Date()
+	return time.Date(y, m, d, 0, 0, 0, 0, time.UTC)
+}
+
+// mayCompare returns a *GroupError where the answers of two periods have no rows
+// in common.
+func mayCompare(f *sqlfiles.File, p Params) error {
+	if !f.Selects() || !f.Grouped() {
+		return &GroupError{f.Name + " lists what there is, and has no figures to compare", "ask it for each period apart: --since and --until"}
+	}
+	if f.Incomparable != "" {
+		return &GroupError{f.Name + " cannot be compared with the period before", f.Incomparable}
+	}
+	keys, err := keysOf(p.By)
+	if err != nil {
+		return err
+	}
+	filters, err := filtersOf(p.Where)
+	if err != nil {
+		return err
+	}
+	for _, c := range filters {
+		keys = append(keys, c.dimension)
+	}
+	if slices.ContainsFunc(keys, func(d dimension) bool { return d.once }) {
+		return &GroupError{"a day, week or month lies in one period alone, and cannot be compared with the one before",
+			"group by weekday or hour, or choose the days by --since and --until"}
+	}
+	return nil
+}
+
+// What the columns of a comparison are called: those of the report, and with
+// each figure the same of the period before, the change and its bounds.
+const (
+	previousOf = "previous_"
+	changeOf   = "change_"
+	lowOf      = "change_low_"
+	highOf     = "change_high_"
+)
+
+// compared returns the report of f's answers over two selections of calls, given
+// as lists for WITH, their rows joined on the keys.
+//
+// A row that one period lacks has nothing to count there: its counts are 0, and
+// so are its shares of what the group has. What else it would say is null.
+func compared(f *sqlfiles.File, now, previous string) *sqlfiles.File {
+	out := *f
+	out.Columns = nil
+	var on, joined, shown []string
+	for _, c := range f.Columns {
+		x := ident(c.Name)
+		if c.Name == "key" || slices.Contains(f.Keys, c.Name) {
+			on = append(on, "n."+x+" IS NOT DISTINCT FROM p."+x)
+			joined = append(joined, "coalesce(n."+x+", p."+x+") AS "+x)
+			shown = append(shown, x)
+			out.Columns = append(out.Columns, c)
+			continue
+		}
+		was, of, wasOf := ident(previousOf+c.Name), ident("whole_"+c.Name), ident("previous_whole_"+c.Name)
+		n, p := wholeOf(f, c, "n"), wholeOf(f, c, "p")
+		joined = append(joined, orZero(c, "n", "p", n)+" AS "+x, orZero(c, "p", "n", p)+" AS "+was, n+" AS "+of, p+" AS "+wasOf)
+		add := func(prefix, unit, expr string) {
+			shown = append(shown, expr+" AS "+ident(prefix+c.Name))
+			out.Columns = append(out.Columns, sqlfiles.Column{Name: prefix + c.Name, Unit: unit, Of: c.Of})
+		}
+		add("", c.Unit, x)
+		add(previousOf, c.Unit, was)
+		switch {
+		case c.Unit == "percent" && c.Of != "":
+			add(changeOf, "points", x+" - "+was)
+			if c.Whole != "" {
+				add(lowOf, "points", fmt.Sprintf("share_change(%s, %s, %s, %s, -1)", x, of, was, wasOf))
+				add(highOf, "points", fmt.Sprintf("share_change(%s, %s, %s, %s, 1)", x, of, was, wasOf))
+			}
+		case slices.Contains([]string{"count", "ms", "money", "number"}, c.Unit): // no word, and no bound of a share
+			add(changeOf, c.Unit, x+" - "+was)
+		}
+	}
+	out.SQL = fmt.Sprintf(`WITH now AS (SELECT row_number() OVER () AS place, * FROM (%s)),
+previous AS (SELECT row_number() OVER () AS place, * FROM (%s)),
+joined AS (
+SELECT %s,
+n.place AS place, p.place AS previous_place, min(n.place) OVER whole_group AS group_place, min(p.place) OVER whole_group AS previous_group_place
+FROM now n FULL JOIN previous p ON %s
+WINDOW whole_group AS (PARTITION BY coalesce(n.key, p.key)))
+SELECT %s
+FROM joined
+ORDER BY group_rank(-group_place) NULLS LAST, group_rank(-previous_group_place), key NULLS LAST, place NULLS LAST, previous_place`,
+		withList(now, f.SQL), withList(previous, f.SQL), strings.Join(joined, ", "), strings.Join(on, " AND "), strings.Join(shown, ", "))
+	return &out
+}
+
+// wholeOf returns how many a share is of, in the rows called alias.
+func wholeOf(f *sqlfiles.File, c sqlfiles.Column, alias string) string {
+	if c.Whole == "" {
+		return "NULL"
+	}
+	text := wordRE.ReplaceAllStringFunc(c.Whole, func(word string) string {
+		if _, ok := f.Column(word); ok {
+			return alias + "." + ident(word)
+		}
+		return word
+	})
+	if ofGroup(c) {
+		text += " OVER whole_group"
+	}
+	return text
+}
+
+// ofGroup says that a share is of what its group has, in all its rows.
+func ofGroup(c sqlfiles.Column) bool { return strings.Contains(c.Whole, "(") }
+
+// orZero returns a figure of the rows called alias; 0 where these have none, but
+// the other ones do, and it counts.
+func orZero(c sqlfiles.Column, alias, other, whole string) string {
+	x := ident(c.Name)
+	counts := alias + ".place IS NULL AND " + other + "." + x + " IS NOT NULL"
+	switch {
+	case ofGroup(c):
+		counts += " AND " + whole + " > 0"
+	case c.Unit != "count":
+		return alias + "." + x
+	}
+	return fmt.Sprintf("CASE WHEN %s THEN 0 ELSE %s.%s END", counts, alias, x)
+}

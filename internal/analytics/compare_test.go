@@ -1,0 +1,276 @@
+package analytics_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/value"
+	sqlfiles "callhouse/sql"
+)
+
+// wholes is what the shares are of: a column of the row, less another one; of all
+// rows of its group; or of those of its group that have a word.
+var wholes = map[string]string{
+	"agents.completed_percent": "answered_calls", "agents.connected_percent": "calls", "agents.negative_percent": "rated_calls",
+	"agents.positive_percent": "rated_calls", "agents.transferred_percent": "answered_calls",
+	"conversation.interrupted_percent": "calls", "coverage.share_percent": "listed: calls",
+	"disconnections.connected_percent": "calls", "disconnections.share_percent": "all: calls", "distribution.share_percent": "all: calls",
+	"funnel.answered_percent": "answered_calls", "funnel.attempted_percent": "attempted: calls", "funnel.connected_percent": "connected: calls",
+	"outcomes.answered_percent": "all: answered_calls", "outcomes.share_percent": "all: calls",
+	"sentiment.rated_percent": "all: rated_calls", "sentiment.share_percent": "all: calls", "success.success_percent": "known_calls",
+	"tools.failed_percent": "uses less unanswered_uses", "tools.share_percent": "all: uses",
+	"versions.completed_percent": "answered_calls", "versions.positive_percent": "rated_calls", "volume.share_percent": "all: calls",
+}
+
+// told is a report's answer, its rows by their keys.
+type told struct {
+	names []string
+	keys  []string // of the rows, in order
+	rows  map[string][]any
+	group map[string]string
+}
+
+func ask(t *testing.T, w *analytics.Warehouse, f *sqlfiles.File, p analytics.Params) told {
+	t.Helper()
+	rows, err := w.Report(t.Context(), f.Name, p)
+	if err != nil {
+		t.Fatalf("%s, %+v: %v", f.Name, p, err)
+	}
+	a := told{rows: map[string][]any{}, group: map[string]string{}}
+	groups := len(analytics.ByNames(p.By))
+	for i, c := range rows.Columns() {
+		if i < groups {
+			c.Name = fmt.Sprint("key ", i)
+		}
+		a.names = append(a.names, c.Name)
+	}
+	for _, r := range all(t, rows, nil) {
+		group, key := "", ""
+		for i, name := range a.names {
+			switch {
+			case i < groups:
+				group += fmt.Sprintf("%s=%#v ", name, r[i])
+			case slices.Contains(f.Keys, name):
+				key += fmt.Sprintf("%s=%#v ", name, r[i])
+			}
+		}
+		if key = group + key; a.rows[key] != nil {
+			t.Fatalf("%s, %+v: two rows have the keys %s", f.Name, p, key)
+		}
+		a.keys, a.rows[key], a.group[key] = append(a.keys, key), r, group
+	}
+	return a
+}
+
+func (a told) at(key, name string) any {
+	if row, i := a.rows[key], slices.Index(a.names, name); row != nil && i >= 0 {
+		return row[i]
+	}
+	return nil
+}
+
+// whole is how many the share of a row is of; of its group if the rule names one.
+func (a told) whole(key, group, rule string) int {
+	number := func(k, name string) int {
+		n, _ := a.at(k, name).(int64)
+		return int(n)
+	}
+	of, name, ofGroup := strings.Cut(rule, ": ")
+	if !ofGroup {
+		name, less, _ := strings.Cut(rule, " less ")
+		return number(key, name) - number(key, less)
+	}
+	sum := 0
+	for _, k := range a.keys {
+		if a.group[k] == group && (of == "all" || strings.Contains(k, `"`+of+`"`)) {
+			sum += number(k, name)
+		}
+	}
+	return sum
+}
+
+// A comparison is the answers for both periods, side by side, and what follows from them.
+func TestComparisonEqualsTwoReports(t *testing.T) {
+	r := rand.New(rand.NewPCG(rand.Uint64(), 5))
+	d := randomData(r, 300)
+	root := t.TempDir()
+	analyticstest.Write(t, root, 1, d)
+	now := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
+	only := rand.IntN(4)
+	for i, c := range []struct{ zone, by, since, until, before string }{
+		{"Europe/Berlin", "", "2026-11-01T00:00:00+01:00", "2026-12-01T00:00:00+01:00", "2026-10-01T00:00:00+02:00"},
+		{"America/New_York", "agent", "2026-11-01T00:00:00-04:00", "2026-11-02T00:00:00-05:00", "2026-10-31T00:00:00-04:00"},
+		{"Australia/Lord_Howe", "hour,call_type", "2026-10-25T12:00:00+11:00", "2026-11-03T09:00:00+11:00", "2026-10-16T12:00:00+11:00"},
+		{"Asia/Kathmandu", "metadata.campaign", "2026-11-19T12:00:00Z", "2026-11-19T20:00:00Z", "2026-11-18T12:00:00Z"},
+	} {
+		if *everyQuestion > 1 && i != only {
+			continue
+		}
+		w := open(t, root, zone(t, c.zone))
+		for _, f := range analytics.Reports() {
+			if !f.Comparable() {
+				continue
+			}
+			p, err := w.Compare(f.Name, analytics.Params{By: c.by, Since: parse(t, c.since), Until: parse(t, c.until)}, now)
+			if err != nil || !p.PreviousSince.Equal(parse(t, c.before)) {
+				t.Fatalf("%s: the period before %s to %s begins at %s, %v, want %s", c.zone, c.since, c.until, p.PreviousSince, err, c.before)
+			}
+			q, _ := p.Previous()
+			is, was, got := ask(t, w, f, analytics.Params{By: p.By, Since: p.Since, Until: p.Until}), ask(t, w, f, q), ask(t, w, f, p)
+			checkComparison(t, f, c.zone, is, was, got)
+		}
+	}
+}
+
+func checkComparison(t *testing.T, f *sqlfiles.File, zone string, is, was, got told) {
+	t.Helper()
+	inOrder := slices.DeleteFunc(slices.Clone(got.keys), func(k string) bool { return is.rows[k] == nil })
+	both := len(was.keys)
+	for _, k := range is.keys {
+		if was.rows[k] == nil {
+			both++
+		}
+	}
+	if !slices.Equal(inOrder, is.keys) || len(got.keys) != both {
+		t.Fatalf("%s, %s: the rows\n%q are not those of\n%q and\n%q", f.Name, zone, got.keys, is.keys, was.keys)
+	}
+	for _, key := range got.keys {
+		want := map[string]any{}
+		for _, c := range f.Columns {
+			if slices.Contains(f.Keys, c.Name) || c.Name == "key" {
+				continue
+			}
+			rule := wholes[f.Name+"."+c.Name]
+			if (c.Whole == "") != (rule == "") {
+				t.Fatalf("%s.%s is a share, or none, of what wholes does not tell", f.Name, c.Name)
+			}
+			n, m := is.whole(key, got.group[key], rule), was.whole(key, got.group[key], rule)
+			now, before := is.at(key, c.Name), was.at(key, c.Name)
+			if missing := is.rows[key] == nil; missing && before != nil {
+				now = zeroOf(c, rule, n)
+			} else if was.rows[key] == nil && now != nil {
+				before = zeroOf(c, rule, m)
+			}
+			want[c.Name], want["previous_"+c.Name] = now, before
+			if c.Unit == "percent" && c.Of != "" || slices.Contains([]string{"count", "ms", "money", "number"}, c.Unit) {
+				want["change_"+c.Name] = minus(now, before)
+			}
+			if rule != "" {
+				want["change_low_"+c.Name], want["change_high_"+c.Name] = newcombe(now, n, before, m)
+			}
+		}
+		line := map[string]any{}
+		for i, name := range got.names {
+			if !strings.HasPrefix(name, "key ") && !slices.Contains(f.Keys, name) {
+				line[name] = got.rows[key][i]
+			}
+		}
+		for name := range want {
+			if d := diffNear([][]any{{want[name]}}, [][]any{{line[name]}}); d != "" {
+				t.Errorf("%s, %s, %s: %s (-two reports +comparison):\n%s", f.Name, zone, key, name, d)
+			}
+		}
+		if len(line) != len(want) {
+			t.Fatalf("%s has the columns %q", f.Name, got.names)
+		}
+	}
+}
+
+// zeroOf is what a period that lacks a row has of a figure.
+func zeroOf(c sqlfiles.Column, rule string, whole int) any {
+	switch {
+	case c.Unit == "count":
+		return int64(0)
+	case strings.Contains(rule, ": ") && whole > 0:
+		return 0.0
+	}
+	return nil
+}
+
+func minus(a, b any) any {
+	if a == nil || b == nil {
+		return nil
+	}
+	switch a := a.(type) {
+	case int64:
+		return a - b.(int64)
+	case float64:
+		return a - b.(float64)
+	}
+	x, _ := new(big.Rat).SetString(a.(string))
+	y, _ := new(big.Rat).SetString(b.(string))
+	units, _ := new(big.Int).SetString(strings.Replace(x.Sub(x, y).FloatString(18), ".", "", 1), 10)
+	return value.Decimal{Units: units, Scale: 18}.String()
+}
+
+// newcombe bounds the difference of two shares: the square root of the squares of
+// the distances to the two Wilson bounds on that side.
+func newcombe(p any, n int, q any, m int) (low, high any) {
+	if p == nil || q == nil || n == 0 || m == 0 {
+		return nil, nil
+	}
+	a, b := p.(float64), q.(float64)
+	aLow, aHigh := wilson(int(math.Round(a*float64(n)/100)), n)
+	bLow, bHigh := wilson(int(math.Round(b*float64(m)/100)), m)
+	return a - b - math.Hypot(a-aLow.(float64), bHigh.(float64)-b), a - b + math.Hypot(aHigh.(float64)-a, b-bLow.(float64))
+}
+
+// What has no period before it, or no figures, is refused in words; the period that
+// nobody ended goes up to where the list was read.
+func TestWhatIsNotCompared(t *testing.T) {
+	w := warehouse(t, randomData(rand.New(rand.NewPCG(1, 1)), 5), nil)
+	since := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
+	now := since.AddDate(0, 0, 30)
+	for _, c := range []struct {
+		report, says string
+		p            analytics.Params
+	}{
+		{"costs", "before the beginning", analytics.Params{}},
+		{"costs", "not begun", analytics.Params{Since: now.AddDate(1, 0, 0)}},
+		{"costs", "one period alone", analytics.Params{Since: since, By: "agent,week"}},
+		{"costs", "one period alone", analytics.Params{Since: since, Where: []string{"month=2026-11"}}},
+		{"anomalies", "cannot be compared", analytics.Params{Since: since}},
+		{"extracted", "cannot be compared", analytics.Params{Since: since}},
+		{"search", "no figures", analytics.Params{Since: since, Words: []string{"card"}}},
+		{"call", "no figures", analytics.Params{Call: "x"}},
+	} {
+		_, err := w.Compare(c.report, c.p, now)
+		var g *analytics.GroupError
+		if !errors.As(err, &g) || !strings.Contains(g.What, c.says) || g.Hint == "" {
+			t.Errorf("%s, %+v: %v", c.report, c.p, err)
+		}
+	}
+	for _, c := range []struct{ since, until, before, beforeEnds, zone string }{
+		{"2026-11-01T00:00:00Z", "2026-11-08T00:00:00Z", "2026-10-25T00:00:00Z", "2026-11-01T00:00:00Z", "UTC"},
+		{"2026-03-01T00:00:00Z", "2026-04-01T00:00:00Z", "2026-02-01T00:00:00Z", "2026-03-01T00:00:00Z", "UTC"},
+		{"2026-01-01T00:00:00Z", "2026-07-01T00:00:00Z", "2025-07-01T00:00:00Z", "2026-01-01T00:00:00Z", "UTC"},
+		{"2026-11-20T09:00:00Z", "2026-11-20T15:00:00Z", "2026-11-19T09:00:00Z", "2026-11-19T15:00:00Z", "UTC"},
+		{"2026-11-13T09:30:00Z", "2026-11-20T02:00:00Z", "2026-11-06T09:30:00Z", "2026-11-13T02:00:00Z", "UTC"},
+		{"2026-10-26T00:00:00+01:00", "2026-10-27T00:00:00+01:00", "2026-10-25T00:00:00+02:00", "2026-10-26T00:00:00+01:00", "Europe/Berlin"},
+		{"2024-09-08T01:00:00-03:00", "2024-09-09T00:00:00-03:00", "2024-09-07T00:00:00-04:00", "2024-09-08T01:00:00-03:00", "America/Santiago"}, // whose midnight is skipped
+	} {
+		w := open(t, w.Snapshot().Dir+"/../..", zone(t, c.zone))
+		p, err := w.Compare("costs", analytics.Params{Since: parse(t, c.since), Until: parse(t, c.until)}, now)
+		if err != nil || !p.PreviousSince.Equal(parse(t, c.before)) || !p.PreviousUntil.Equal(parse(t, c.beforeEnds)) {
+			t.Errorf("%s to %s is compared with %s to %s, %v", c.since, c.until, p.PreviousSince, p.PreviousUntil, err)
+		}
+	}
+}
+
+func parse(t *testing.T, s string) time.Time {
+	t.Helper()
+	v, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
