@@ -15,6 +15,7 @@
 //	-- Tallies: the columns by which tallied, if it is read, counts (reports)
 //	-- Arguments: what follows the report's name, as in CALL_ID (reports)
 //	-- Flags: flags that the report has beside those of all (reports)
+//	-- With field: the columns that it has with --field alone (reports)
 //	-- Keys: the columns that tell a row from the others of its group; without this
 //	   line those that have no unit (reports)
 //	-- Shares: NAME of WHOLE: how many a share is of, in SQL over the report's columns:

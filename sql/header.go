@@ -22,6 +22,8 @@ type File struct {
 	Arguments string
 	// Flags are those that only this report has: field.
 	Flags []string
+	// Fielded are the columns that only the flag --field gives it.
+	Fielded []string
 	// Map names three columns (down, across, number) of which a terminal draws a
 	// heat map instead of a table; none: a table.
 	Map []string
@@ -111,6 +113,8 @@ func Parse(name, text string) (*File, error) {
 			f.Arguments = strings.TrimSpace(rest)
 		case isField && key == "Flags":
 			f.Flags = list(rest)
+		case isField && key == "With field":
+			f.Fielded = list(rest)
 		case isField && key == "Map":
 			f.Map = list(rest)
 		case isField && key == "Keys":

@@ -20,6 +20,7 @@ const example = `-- waits: how long callers wait
 -- Tallies: status, is_started
 -- Arguments: WORD...
 -- Flags: field
+-- With field: at
 -- Map: key, at, wait_ms
 -- Shares: long_percent of sum(wait_ms)
 -- Columns:
@@ -42,7 +43,7 @@ func TestParse(t *testing.T) {
 		Name: "waits", Answers: "how long callers wait", Grain: "one row per group",
 		Text:  "The first paragraph, over two lines: with a colon.\n\nThe second.",
 		Reads: []string{"selected", "calls"}, Needs: []string{"end"}, Tallies: []string{"status", "is_started"},
-		Arguments: "WORD...", Flags: []string{"field"}, Map: []string{"key", "at", "wait_ms"}, Keys: []string{"at"},
+		Arguments: "WORD...", Flags: []string{"field"}, Fielded: []string{"at"}, Map: []string{"key", "at", "wait_ms"}, Keys: []string{"at"},
 		Columns: []Column{
 			{Name: "key", Type: "VARCHAR", Meaning: "the group"},
 			{Name: "wait_ms", Type: "BIGINT", Unit: "ms", NotNull: true, Meaning: "the wait, which needs two lines"},

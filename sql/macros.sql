@@ -131,6 +131,9 @@ CREATE MACRO could_have(key, day) AS true;
 CREATE MACRO group_rank(size) AS
     CASE WHEN coalesce(getvariable('largest_first'), true) THEN -size ELSE 0 END;
 
+-- Whether a call was a success by the values that a field has in it: see the report success.
+CREATE MACRO any_success(value_text) AS bool_or(value_text = coalesce(getvariable('field_value'), 'true'));
+
 -- Money for as many as n / each, exactly, rounded to four decimals, halves away from zero;
 -- null without a divisor. Units are 10^-18: no arithmetic on decimals has room to count them,
 -- so their digits are read. What is left of a division is multiplied apart, so that nothing

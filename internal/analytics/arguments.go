@@ -39,6 +39,23 @@ func fieldVariables(field string) (string, error) {
 	return fmt.Sprintf("SET VARIABLE field_name = CAST(%s AS VARCHAR);\nSET VARIABLE field_value = CAST(%s AS VARCHAR);\n", name, v), nil
 }
 
+// hasField returns an *UnknownError where no call has the field that p names.
+func hasField(ctx context.Context, conn *duck.Conn, p Params) error {
+	name, _, _ := strings.Cut(p.Field, "=")
+	found, err := column(ctx, conn, "SELECT name FROM analysis_items WHERE name = ? LIMIT 1", name)
+	if err != nil {
+		return fmt.Errorf("find the field: %w", err)
+	}
+	if len(found) > 0 {
+		return nil
+	}
+	known, err := column(ctx, conn, "SELECT name FROM analysis_items WHERE name IS NOT NULL GROUP BY name ORDER BY count(*) DESC, name LIMIT 50")
+	if err != nil {
+		return fmt.Errorf("find the field: %w", err)
+	}
+	return unknown("extracted field", name, known)
+}
+
 // anyCase returns a pattern that the longest of the words matches in any case.
 // Patterns and lower() agree on which letters are alike, but for the dotted
 // capital I of Turkish, whose small letter is i.

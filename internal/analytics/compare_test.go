@@ -21,14 +21,14 @@ import (
 // rows of its group; or of those of its group that have a word.
 var wholes = map[string]string{
 	"agents.completed_percent": "answered_calls", "agents.connected_percent": "calls", "agents.negative_percent": "rated_calls",
-	"agents.positive_percent": "rated_calls", "agents.transferred_percent": "answered_calls",
+	"agents.positive_percent": "rated_calls", "agents.success_percent": "known_calls", "agents.transferred_percent": "answered_calls",
 	"conversation.interrupted_percent": "calls", "coverage.share_percent": "listed: calls",
 	"disconnections.connected_percent": "calls", "disconnections.share_percent": "all: calls", "distribution.share_percent": "all: calls",
 	"funnel.answered_percent": "answered_calls", "funnel.attempted_percent": "attempted: calls", "funnel.connected_percent": "connected: calls",
 	"outcomes.answered_percent": "all: answered_calls", "outcomes.share_percent": "all: calls",
 	"sentiment.rated_percent": "all: rated_calls", "sentiment.share_percent": "all: calls", "success.success_percent": "known_calls",
 	"tools.failed_percent": "uses less unanswered_uses", "tools.share_percent": "all: uses",
-	"versions.completed_percent": "answered_calls", "versions.positive_percent": "rated_calls", "volume.share_percent": "all: calls",
+	"versions.completed_percent": "answered_calls", "versions.positive_percent": "rated_calls", "versions.success_percent": "known_calls", "volume.share_percent": "all: calls",
 }
 
 // told is a report's answer, its rows by their keys.
@@ -120,12 +120,12 @@ func TestComparisonEqualsTwoReports(t *testing.T) {
 			if !f.Comparable() {
 				continue
 			}
-			p, err := w.Compare(f.Name, analytics.Params{By: c.by, Since: parse(t, c.since), Until: parse(t, c.until)}, now)
+			p, err := w.Compare(f.Name, analytics.Params{By: c.by, Field: "colour=true", Since: parse(t, c.since), Until: parse(t, c.until)}, now)
 			if err != nil || !p.PreviousSince.Equal(parse(t, c.before)) {
 				t.Fatalf("%s: the period before %s to %s begins at %s, %v, want %s", c.zone, c.since, c.until, p.PreviousSince, err, c.before)
 			}
 			q, _ := p.Previous()
-			is, was, got := ask(t, w, f, analytics.Params{By: p.By, Since: p.Since, Until: p.Until}), ask(t, w, f, q), ask(t, w, f, p)
+			is, was, got := ask(t, w, f, analytics.Params{By: p.By, Field: p.Field, Since: p.Since, Until: p.Until}), ask(t, w, f, q), ask(t, w, f, p)
 			checkComparison(t, f, c.zone, is, was, got)
 		}
 	}

@@ -72,7 +72,11 @@ func (w *Warehouse) Coverage(ctx context.Context, report string, p Params, now t
 	defer conn.Close()
 	c := &Coverage{Unlisted: w.unlisted(p, now)}
 	names, columns, into := []string{"total_of(calls)"}, []string{}, []*int64{&c.Calls}
-	for _, need := range found[0].Needs {
+	needs := found[0].Needs
+	if p.Field != "" && !slices.Contains(needs, "analysis") {
+		needs = append(slices.Clone(needs), "analysis")
+	}
+	for _, need := range needs {
 		for _, f := range facts() {
 			if f.need == need {
 				c.facts = append(c.facts, f)

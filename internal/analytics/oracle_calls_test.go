@@ -145,7 +145,8 @@ func sentimentShare(calls []row, sentiment string) any {
 
 func rated(r row) bool { return r["user_sentiment"] != nil && !reasonIs(r, "voicemail_reached") }
 
-func agentsOf(g *group) (out [][]any) {
+func agentsOf(g *group, aim aim) (out [][]any) {
+	lows := map[any]any{}
 	for _, a := range counted(g, "agent_id") {
 		whole := count(a.calls, answered)
 		low, _ := wilson(count(a.calls, completed), whole)
@@ -159,13 +160,19 @@ func agentsOf(g *group) (out [][]any) {
 		line := []any{g.key, a.key, int64(len(a.calls)), percentOf(count(a.calls, connected), len(a.calls)), int64(whole), share(count(a.calls, completed), whole), low,
 			share(count(a.calls, func(r row) bool { return answered(r) && outcomeIs(r, "transferred") }), whole),
 			sentimentShare(a.calls, "positive"), sentimentShare(a.calls, "negative"), handle(a.calls), nil, int64(count(a.calls, rated))}
+		lows[a.key] = low
+		if aim.isField {
+			known, hits := count(a.calls, aim.of), count(a.calls, aim.hit)
+			lows[a.key], _ = wilson(hits, known)
+			line = append(line, int64(known), share(hits, known), lows[a.key], costOfSuccess(a.calls, aim)[1])
+		}
 		if costed {
 			line[11] = money(total, 1)
 		}
 		out = append(out, line)
 	}
 	sort.SliceStable(out, func(i, j int) bool { // ties stay in the order of counted: by calls, then by name
-		a, b := out[i][6], out[j][6]
+		a, b := lows[out[i][1]], lows[out[j][1]]
 		if a == nil || b == nil {
 			return a != nil
 		}
@@ -174,14 +181,21 @@ func agentsOf(g *group) (out [][]any) {
 	return out
 }
 
-func versionsOf(g *group) (out [][]any) {
+func versionsOf(g *group, aim aim) (out [][]any) {
 	ended := &group{}
 	for _, r := range g.calls {
-		if answered(r) {
+		if answered(r) || aim.of(r) {
 			ended.calls = append(ended.calls, r)
 		}
 	}
-	for _, a := range counted(ended, "agent_id") {
+	agents := counted(ended, "agent_id")
+	sort.SliceStable(agents, func(i, j int) bool {
+		if a, b := count(agents[i].calls, aim.of), count(agents[j].calls, aim.of); a != b {
+			return a > b
+		}
+		return keyLess(agents[i].key, agents[j].key)
+	})
+	for _, a := range agents {
 		var sides []*group
 		var names [][2]any
 		for _, v := range counted(a, "agent_version") {
@@ -195,7 +209,7 @@ func versionsOf(g *group) (out [][]any) {
 		}
 		sort.Slice(order, func(i, j int) bool {
 			x, y := order[i], order[j]
-			if a, b := len(sides[x].calls), len(sides[y].calls); a != b {
+			if a, b := count(sides[x].calls, aim.of), count(sides[y].calls, aim.of); a != b {
 				return a > b
 			}
 			if names[x][0] != names[y][0] {
@@ -205,31 +219,41 @@ func versionsOf(g *group) (out [][]any) {
 		})
 		base := sides[order[0]]
 		for i, at := range order {
-			out = append(out, sideOf(g.key, a.key, names[at], sides[at], base, i == 0))
+			out = append(out, sideOf(g.key, a.key, names[at], sides[at], base, i == 0, aim))
 		}
 	}
 	return out
 }
 
-func sideOf(key, agent any, name [2]any, s, base *group, first bool) []any {
-	hits, n := count(s.calls, completed), len(s.calls)
+func sideOf(key, agent any, name [2]any, s, base *group, first bool, aim aim) []any {
+	done := &group{}
+	for _, r := range s.calls {
+		if answered(r) {
+			done.calls = append(done.calls, r)
+		}
+	}
+	hits, n := count(done.calls, completed), len(done.calls)
 	low, high := wilson(hits, n)
-	rated := count(s.calls, func(r row) bool { return r["user_sentiment"] != nil })
-	positive := count(s.calls, func(r row) bool { return r["user_sentiment"] == "positive" })
+	rated := count(done.calls, func(r row) bool { return r["user_sentiment"] != nil })
+	positive := count(done.calls, func(r row) bool { return r["user_sentiment"] == "positive" })
 	plow, phigh := wilson(positive, rated)
-	line := []any{key, agent, name[0], name[1], int64(n), percentOf(hits, n), low, high, "baseline", nil, nil, share(positive, rated), plow, phigh, handle(s.calls), int64(rated)}
+	line := []any{key, agent, name[0], name[1], int64(n), share(hits, n), low, high, "baseline", nil, nil, share(positive, rated), plow, phigh, handle(done.calls), int64(rated)}
+	p, n := share(count(s.calls, aim.hit), count(s.calls, aim.of)), count(s.calls, aim.of)
+	q, m := share(count(base.calls, aim.hit), count(base.calls, aim.of)), count(base.calls, aim.of)
+	if aim.isField {
+		low, high := wilson(count(s.calls, aim.hit), n)
+		line = append(line, int64(n), p, low, high)
+	}
 	if first {
 		return line
 	}
-	baseHits, baseN := count(base.calls, completed), len(base.calls)
-	blow, bhigh := wilson(baseHits, baseN)
-	p, q := percentOf(hits, n), percentOf(baseHits, baseN)
-	from := p - q - math.Hypot(p-low.(float64), bhigh.(float64)-q)
-	to := p - q + math.Hypot(high.(float64)-p, q-blow.(float64))
-	line[8], line[9], line[10] = "unclear", from, to
-	if from > 0 {
+	line[8] = "unclear"
+	if line[9], line[10] = newcombe(p, n, q, m); line[9] == nil {
+		return line
+	}
+	if line[9].(float64) > 0 {
 		line[8] = "better"
-	} else if to < 0 {
+	} else if line[10].(float64) < 0 {
 		line[8] = "worse"
 	}
 	return line

@@ -1,8 +1,10 @@
 package analytics_test
 
 import (
+	"errors"
 	"math/big"
 	"math/rand/v2"
+	"slices"
 	"sort"
 	"strings"
 	"testing"
@@ -68,21 +70,80 @@ func successOf(g *group, items map[any][]row, p analytics.Params) (out [][]any) 
 	return out
 }
 
-// Successes by a field that the user names, also one whose value is a text or a number.
+// aim is what versions and agents are judged by: the calls that count, and those
+// that do well.
+type aim struct {
+	of, hit func(row) bool
+	isField bool
+}
+
+func aimOf(items map[any][]row, p analytics.Params) aim {
+	name, wanted, isField := strings.Cut(p.Field, "=")
+	if !isField {
+		return aim{answered, completed, false}
+	}
+	found := func(c row, is func(any) bool) bool {
+		for _, i := range items[c["call_id"]] {
+			if i["name"] == name && i["text"] != nil && is(i["text"]) {
+				return true
+			}
+		}
+		return false
+	}
+	return aim{
+		func(c row) bool { return found(c, func(any) bool { return true }) },
+		func(c row) bool { return found(c, func(v any) bool { return v == wanted }) },
+		true,
+	}
+}
+
+// costOfSuccess is how many successes have a cost, and what one costs.
+func costOfSuccess(calls []row, aim aim) []any {
+	if !aim.isField {
+		return nil
+	}
+	sum, costed, found := new(big.Int), 0, false
+	for _, c := range calls {
+		if u, ok := units(c); ok && aim.of(c) {
+			sum.Add(sum, u)
+			found = true
+			if aim.hit(c) {
+				costed++
+			}
+		}
+	}
+	if !found {
+		return []any{int64(costed), nil}
+	}
+	return []any{int64(costed), money(sum, int64(costed))}
+}
+
+// Successes by a field that the user names, also one whose value is a text or a number:
+// as a report, and as what versions, agents and costs are judged by.
 func TestSuccess(t *testing.T) {
 	d := randomData(rand.New(rand.NewPCG(8, 7)), 200)
 	w := warehouse(t, d, nil)
-	for _, field := range []string{"", "colour=true", "colour=red", "size=1.5", "size=v7", "colour=", "absent=1"} {
+	for _, field := range []string{"", "colour=true", "colour=red", "size=1.5", "size=v7", "colour="} {
 		for _, by := range []string{"", "agent", "agent,week"} {
-			p := analytics.Params{By: by, Field: field}
-			rows, err := w.Report(t.Context(), "success", p)
-			if d := diffNear(oracle("success", d, p, w.Location()), all(t, rows, err)); d != "" {
-				t.Errorf("%+v (-oracle +report):\n%s", p, d)
+			for i, report := range []string{"success", "versions", "agents", "costs"} {
+				if i > 0 && (by == "agent" || !slices.Contains([]string{"colour=true", "size=1.5"}, field)) {
+					continue
+				}
+				p := analytics.Params{By: by, Field: field}
+				rows, err := w.Report(t.Context(), report, p)
+				if d := diffNear(oracle(report, d, p, w.Location()), all(t, rows, err)); d != "" {
+					t.Errorf("%s, %+v (-oracle +report):\n%s", report, p, d)
+				}
 			}
 		}
 	}
 	_, err := w.Report(t.Context(), "success", analytics.Params{Field: "resolved"})
 	if err == nil {
 		t.Error("a field without a value is taken")
+	}
+	_, err = w.Report(t.Context(), "costs", analytics.Params{Field: "color=1"})
+	var u *analytics.UnknownError
+	if !errors.As(err, &u) || u.Nearest != "colour" {
+		t.Errorf("a field that no call has: %v", err)
 	}
 }

@@ -219,6 +219,7 @@ func oracle(report string, d analyticstest.Data, p analytics.Params, loc *time.L
 
 func linesOf(report string, groups []*group, d analyticstest.Data, p analytics.Params, loc *time.Location) (out [][]any) {
 	turns, items := byCall(d.Turns), byCall(d.Items)
+	aim := aimOf(items, p)
 	sortGroups(groups, report, p, turns, items)
 	for _, g := range groups {
 		switch report {
@@ -231,7 +232,7 @@ func linesOf(report string, groups []*group, d analyticstest.Data, p analytics.P
 		case "distribution":
 			out = append(out, distributionOf(g)...)
 		case "costs":
-			out = append(out, costsOf(g))
+			out = append(out, append(costsOf(g), costOfSuccess(g.calls, aim)...))
 		case "volume":
 			out = append(out, volumeOf(g, loc)...)
 		case "funnel":
@@ -239,9 +240,9 @@ func linesOf(report string, groups []*group, d analyticstest.Data, p analytics.P
 		case "outcomes":
 			out = append(out, outcomesOf(g)...)
 		case "agents":
-			out = append(out, agentsOf(g)...)
+			out = append(out, agentsOf(g, aim)...)
 		case "versions":
-			out = append(out, versionsOf(g)...)
+			out = append(out, versionsOf(g, aim)...)
 		case "coverage":
 			out = append(out, factsOf(g)...)
 		case "conversation":
@@ -284,7 +285,7 @@ func sortGroups(groups []*group, report string, p analytics.Params, turns, items
 			case "extracted":
 				n += len(items[c["call_id"]])
 			case "versions":
-				if answered(c) {
+				if aimOf(items, p).of(c) {
 					n++
 				}
 			case "distribution":

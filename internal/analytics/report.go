@@ -3,6 +3,7 @@ package analytics
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"callhouse/internal/analytics/duck"
@@ -79,7 +80,11 @@ func (w *Warehouse) Report(ctx context.Context, name string, p Params) (*Rows, e
 	if err != nil {
 		return nil, err
 	}
-	conn, err := w.ask(ctx, f.SQL+selected)
+	reads := f.SQL + selected
+	if p.Field != "" {
+		reads += " analysis_items"
+	}
+	conn, err := w.ask(ctx, reads)
 	if err != nil {
 		return nil, err
 	}
@@ -106,6 +111,7 @@ func (w *Warehouse) report(ctx context.Context, conn *duck.Conn, f *sqlfiles.Fil
 	if p.By != "" && !f.Grouped() {
 		return nil, fmt.Errorf("run report %s: it has no groups", f.Name)
 	}
+	f = fielded(f, p)
 	text := f.SQL
 	if f.Selects() {
 		with, err := w.selected(ctx, conn, f, p)
@@ -123,6 +129,11 @@ func (w *Warehouse) report(ctx context.Context, conn *duck.Conn, f *sqlfiles.Fil
 			}
 			f = compared(f, with, before)
 			text = f.SQL
+		}
+	}
+	if p.Field != "" {
+		if err := hasField(ctx, conn, p); err != nil {
+			return nil, err
 		}
 	}
 	if f.Arguments != "" {
@@ -153,6 +164,18 @@ func (w *Warehouse) report(ctx context.Context, conn *duck.Conn, f *sqlfiles.Fil
 		}
 	}
 	return r, nil
+}
+
+// fielded returns a report without the columns that only --field gives it, where
+// there is no field.
+func fielded(f *sqlfiles.File, p Params) *sqlfiles.File {
+	if p.Field != "" || len(f.Fielded) == 0 {
+		return f
+	}
+	out := *f
+	out.Columns = slices.DeleteFunc(slices.Clone(f.Columns), func(c sqlfiles.Column) bool { return slices.Contains(f.Fielded, c.Name) })
+	out.SQL = fmt.Sprintf("SELECT * EXCLUDE (%s) FROM (%s)", strings.Join(f.Fielded, ", "), f.SQL)
+	return &out
 }
 
 // keyName is the name of the group's column: that of its dimension, unless the

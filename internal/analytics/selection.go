@@ -29,8 +29,8 @@ type Params struct {
 	// Where are conditions on dimensions, as in call_type=outbound. Those of one
 	// dimension are alternatives; nothing behind the = is no value.
 	Where []string
-	// Field is what the report success calls one, as in resolved=true; empty: every
-	// field that is true.
+	// Field is what a success is, as in resolved=true. Empty: to the report success
+	// every field that is true, and others do not speak of it.
 	Field string
 	// Agent is an agent's id, or the beginning of one agent's.
 	Agent string

@@ -15,6 +15,10 @@ const (
 	byHour = "local_hour"
 )
 
+// success is the column of tallied that says whether a call was one by Params.Field;
+// null where it is not known, and without a field.
+const success = "success"
+
 // hoursAgo is longer ago than any call, in hours before 1970.
 const hoursAgo = 1_000_000_000
 
@@ -28,7 +32,10 @@ const hoursAgo = 1_000_000_000
 // columns are those by which it counts; those that groups and conditions need are added.
 func (w *Warehouse) tallied(columns []string, keys []dimension, s selection) string {
 	columns = slices.Clone(columns)
-	made := map[string]string{} // of documents
+	made := map[string]string{success: "CAST(NULL AS BOOLEAN)"} // beside it, columns of documents
+	if s.Field != "" {
+		made[success] = "found." + success
+	}
 	need := func(d dimension) {
 		for _, c := range d.columns {
 			if !slices.Contains(columns, c) {
@@ -94,6 +101,11 @@ func (w *Warehouse) countCalls(from string, columns []string, made map[string]st
 	for _, n := range numbers {
 		inner = append(inner, n.of+" AS "+n.name)
 	}
+	if s.Field != "" && slices.Contains(columns, success) {
+		from += fmt.Sprintf(" LEFT JOIN (SELECT call_id, any_success(value_text) AS success FROM analysis_items"+
+			" WHERE name = getvariable('field_name') AND value_text IS NOT NULL AND %s GROUP BY call_id) found USING (call_id)",
+			strings.Join(bounds(s.Params, "call_start_at"), " AND "))
+	}
 	return fmt.Sprintf("SELECT %s\nFROM %s\nWHERE %s\nGROUP BY ALL\nHAVING count(*) > 0",
 		strings.Join(inner, ", "), from, s.where(&schema.Calls))
 }
@@ -120,7 +132,7 @@ func (w *Warehouse) tallyOf(columns []string, s selection) *schema.Table {
 		if s.agent != "" && t.Column("agent_id") < 0 {
 			continue
 		}
-		if !slices.ContainsFunc(columns, func(c string) bool { return !w.tells(t, c) }) {
+		if !slices.ContainsFunc(columns, func(c string) bool { return !w.tells(t, c) && !(c == success && s.Field == "") }) {
 			return t
 		}
 	}

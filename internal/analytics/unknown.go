@@ -8,7 +8,7 @@ import (
 
 // UnknownError says that a name is not known, and which are.
 type UnknownError struct {
-	What    string // report, table, dimension, agent
+	What    string // report, table, dimension, agent, extracted field
 	Name    string
 	Nearest string // the known name most like it; may be empty
 	Known   []string

@@ -8,11 +8,17 @@
 -- caller spoke. Rated: calls that have a sentiment. Neither sentiment nor handle
 -- time counts voicemail.
 --
+-- With --field resolved=true the agent leads whose share of successes is the
+-- highest for sure: the calls in which the custom analysis found that value in that
+-- field, of the calls in which it found any. Their cost is as in the report success.
+--
 -- Grain: one row per group and agent
 -- Reads: tallied
--- Tallies: agent_id, user_sentiment, is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step
+-- Tallies: agent_id, user_sentiment, is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step, success
 -- Needs: end, words, transcripts, duration, analysis, cost
--- Shares: connected_percent of calls, completed_percent of answered_calls, transferred_percent of answered_calls, positive_percent of rated_calls, negative_percent of rated_calls
+-- Flags: field
+-- With field: known_calls, success_percent, success_low_percent, per_success
+-- Shares: success_percent of known_calls, connected_percent of calls, completed_percent of answered_calls, transferred_percent of answered_calls, positive_percent of rated_calls, negative_percent of rated_calls
 -- Columns:
 --   key                    VARCHAR        -        the group that --by asks for
 --   agent_id               VARCHAR        -        the agent; null: the service named none
@@ -27,6 +33,10 @@
 --   handle_ms              BIGINT         ms       average handle time: mean duration of the connected calls, without voicemail
 --   total_cost             DECIMAL(38,18)  money    sum of the known costs
 --   rated_calls            BIGINT         count    calls that have a sentiment, without voicemail
+--   known_calls            BIGINT         count    with --field: calls in which the field was found
+--   success_percent        DOUBLE         percent of known  with --field: share of them that were a success
+--   success_low_percent    DOUBLE         percent  with --field: the least that this share is, with 95 % confidence (Wilson)
+--   per_success            DECIMAL(38,4)  money    with --field: the known costs of these calls, for a success whose cost is known
 
 WITH counted AS (
     SELECT key, agent_id,
@@ -40,12 +50,17 @@ WITH counted AS (
         sum_if(calls, user_sentiment = 'negative' AND NOT is_voicemail) AS negative,
         sum_if(timed_calls, is_connected AND NOT is_voicemail) AS timed,
         sum(total_ms) FILTER (is_connected AND NOT is_voicemail) AS total_ms,
-        sum(total_cost) AS total_cost
+        sum(total_cost) AS total_cost,
+        sum_if(calls, success IS NOT NULL) AS known_calls,
+        sum_if(calls, success) AS successes,
+        sum(total_cost) FILTER (success IS NOT NULL) AS known_cost,
+        sum_if(costed_calls, success) AS costed_successes
     FROM tallied
     GROUP BY key, agent_id
 ), bounded AS (
     SELECT *,
         wilson(completed, answered_calls, -1) AS completed_low_percent,
+        wilson(successes, known_calls, -1) AS success_low_percent,
         sum(calls) OVER (PARTITION BY key) AS group_calls
     FROM counted
 )
@@ -59,6 +74,11 @@ SELECT key, agent_id, calls,
     percent_of(negative, rated) AS negative_percent,
     mean_of(total_ms, timed) AS handle_ms,
     total_cost,
-    rated AS rated_calls
+    rated AS rated_calls,
+    known_calls,
+    percent_of(successes, known_calls) AS success_percent,
+    success_low_percent,
+    money_per(known_cost, costed_successes, 1) AS per_success
 FROM bounded
-ORDER BY group_rank(group_calls), key NULLS LAST, completed_low_percent DESC NULLS LAST, calls DESC, agent_id NULLS LAST
+ORDER BY group_rank(group_calls), key NULLS LAST,
+    CASE WHEN getvariable('field_name') IS NULL THEN completed_low_percent ELSE success_low_percent END DESC NULLS LAST, calls DESC, agent_id NULLS LAST

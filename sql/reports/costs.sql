@@ -5,12 +5,15 @@
 -- from zero. A completed call's cost is the cost of all calls divided by the
 -- completed ones: what the organisation pays for one conversation that came to
 -- its end with the agent. Answered calls of which it is not known whether the
--- caller spoke are in neither.
+-- caller spoke are in neither. With --field resolved=true a success's cost is told
+-- too, as in the report success: of the calls in which the field was found.
 --
 -- Grain: one row per group
 -- Reads: tallied
--- Tallies: is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step
+-- Tallies: is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step, success
 -- Needs: end, words, transcripts, cost
+-- Flags: field
+-- With field: successes, per_success
 -- Columns:
 --   key                 VARCHAR        -        the group that --by asks for
 --   calls               BIGINT         count    calls
@@ -21,6 +24,8 @@
 --   costed_calls        BIGINT         count    calls whose cost is known
 --   completed_calls     BIGINT         count    of them the completed ones: the caller spoke, and the call ended by a hang-up
 --   talk_ms             HUGEINT        ms       talk time of the calls whose cost is known
+--   successes           BIGINT         count    with --field: calls that were a success, and whose cost is known
+--   per_success         DECIMAL(38,4)  money    with --field: the known costs of the calls in which the field was found, for one of them
 
 WITH summed AS (
     SELECT key,
@@ -30,7 +35,9 @@ WITH summed AS (
         sum(timed_cost) FILTER (is_connected) AS talk_cost,
         sum(costed_ms) FILTER (is_connected) AS talk_ms,
         sum(total_cost) FILTER (NOT is_unheard) AS heard_cost,
-        sum_if(costed_calls, is_completed) AS completed_calls
+        sum_if(costed_calls, is_completed) AS completed_calls,
+        sum(total_cost) FILTER (success IS NOT NULL) AS known_cost,
+        sum_if(costed_calls, success) AS successes
     FROM tallied
     GROUP BY key
 )
@@ -38,6 +45,7 @@ SELECT key, calls, total_cost,
     money_per(total_cost, costed_calls, 1) AS per_call,
     money_per(talk_cost, talk_ms, 60000) AS per_minute,
     money_per(heard_cost, completed_calls, 1) AS per_completed_call,
-    costed_calls, completed_calls, talk_ms
+    costed_calls, completed_calls, talk_ms, successes,
+    money_per(known_cost, successes, 1) AS per_success
 FROM summed
 ORDER BY group_rank(calls), key NULLS LAST

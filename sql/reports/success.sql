@@ -24,7 +24,7 @@
 --   per_success      DECIMAL(38,4)  money    of it for a success whose cost is known
 
 WITH found AS (
-    SELECT key, call_id, name AS field, bool_or(value_text = coalesce(getvariable('field_value'), 'true')) AS is_success
+    SELECT key, call_id, name AS field, any_success(value_text) AS is_success
     FROM selected_items
     WHERE value_text IS NOT NULL
         AND CASE WHEN getvariable('field_name') IS NULL THEN json_type(value) = 'BOOLEAN' ELSE name = getvariable('field_name') END

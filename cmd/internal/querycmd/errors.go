@@ -52,7 +52,7 @@ func unknownHint(e *analytics.UnknownError) string {
 		return "query search WORD... finds calls by what was said, query sql by anything else"
 	}
 	known := e.Known
-	if e.What == "agent" {
+	if e.What == "agent" || e.What == "extracted field" {
 		known = known[:min(len(known), 5)]
 	}
 	hint := ""

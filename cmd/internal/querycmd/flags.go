@@ -91,6 +91,9 @@ func (a *app) heading(p analytics.Params, loc *time.Location) string {
 	if len(a.where) > 0 {
 		parts = append(parts, "where "+strings.Join(a.where, ", "))
 	}
+	if a.field != "" {
+		parts = append(parts, "success: "+a.field)
+	}
 	if _, compares := p.Previous(); compares {
 		parts = append(parts, periods(p, loc))
 	}

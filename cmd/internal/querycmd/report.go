@@ -47,7 +47,11 @@ func (a *app) reportCommand(f *sqlfiles.File) *cobra.Command {
 		_ = fl.MarkHidden("compare") // it is told why not
 	}
 	if slices.Contains(f.Flags, "field") {
-		fl.StringVar(&a.field, "field", "", "what a success is: `NAME=VALUE` of an extracted field, as resolved=true; default: every field that is true")
+		without := "default: every field that is true"
+		if f.Fielded != nil {
+			without = "adds " + strings.Join(f.Fielded, ", ")
+		}
+		fl.StringVar(&a.field, "field", "", "what a success is: `NAME=VALUE` of an extracted field, as resolved=true; "+without)
 	}
 	return cmd
 }

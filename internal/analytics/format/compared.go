@@ -58,10 +58,10 @@ func (c *comparison) Columns() []value.Column {
 		out = append(out, col)
 	}
 	out = append(out, value.Column{Name: "figure", Kind: value.Text, Wrap: true})
-	for _, name := range []string{"before", "now", "change", "95 % bounds"} {
+	for _, name := range []string{"before", "now", "change"} {
 		out = append(out, value.Column{Name: name, Kind: value.Float}) // texts, written as numbers are
 	}
-	return append(out, value.Column{Name: "verdict", Kind: value.Text})
+	return append(out, value.Column{Name: "verdict", Kind: value.Text}, value.Column{Name: "95 % bounds", Kind: value.Float})
 }
 
 // Next returns the line of the next figure.
@@ -90,8 +90,8 @@ func (c *comparison) Next(ctx context.Context) ([]any, error) {
 		out[len(out)-3] = c.signed(f.change)
 	}
 	if f.low >= 0 && c.row[f.low] != nil {
-		out[len(out)-2] = c.signed(f.low) + " to " + c.signed(f.high)
-		out[len(out)-1] = verdict(c.row[f.low], c.row[f.high])
+		out[len(out)-2] = verdict(c.row[f.low], c.row[f.high])
+		out[len(out)-1] = c.signed(f.low) + " to " + c.signed(f.high)
 	}
 	return out, nil
 }
