@@ -180,6 +180,11 @@ CREATE MACRO sent_text(v) AS CASE json_type(v)
     WHEN 'NULL' THEN NULL
     ELSE CAST(v AS VARCHAR) END;
 
+-- A text that is a number as JSON spells them, exactly; null where it may not fit, or sums of
+-- ten million would not.
+CREATE MACRO exact_number(t) AS
+    CASE WHEN regexp_full_match(t, '-?([0-9]{1,13}(\.[0-9]{1,18}0*)?|[0-9]{1,4}(\.[0-9]{1,9})?[eE][+-]?[0-9])') THEN CAST(t AS DECIMAL(38, 18)) END;
+
 -- What a tool answered: a text, or the JSON that stands in its place.
 CREATE MACRO tool_result(content, extra) AS coalesce(content, CAST(json_extract(extra, '/content') AS VARCHAR));
 

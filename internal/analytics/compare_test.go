@@ -13,7 +13,6 @@ import (
 
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
-	"callhouse/internal/analytics/value"
 	sqlfiles "callhouse/sql"
 )
 
@@ -208,8 +207,7 @@ func minus(a, b any) any {
 	}
 	x, _ := new(big.Rat).SetString(a.(string))
 	y, _ := new(big.Rat).SetString(b.(string))
-	units, _ := new(big.Int).SetString(strings.Replace(x.Sub(x, y).FloatString(18), ".", "", 1), 10)
-	return value.Decimal{Units: units, Scale: 18}.String()
+	return decimalOf(x.Sub(x, y))
 }
 
 // newcombe bounds the difference of two shares: the square root of the squares of

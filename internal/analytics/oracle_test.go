@@ -253,6 +253,8 @@ func linesOf(report string, groups []*group, d analyticstest.Data, p analytics.P
 			out = append(out, toolsOf(g, turns)...)
 		case "success":
 			out = append(out, successOf(g, items, p)...)
+		case "numbers":
+			out = append(out, numbersOf(g, items)...)
 		case "extracted":
 			out = append(out, extractedOf(g, items)...)
 		}
@@ -281,6 +283,10 @@ func sortGroups(groups []*group, report string, p analytics.Params, turns, items
 			case "success":
 				for _, line := range successOf(&group{calls: []row{c}}, items, p) {
 					n += int(line[3].(int64))
+				}
+			case "numbers":
+				for _, line := range numbersOf(&group{calls: []row{c}}, items) {
+					n += int(line[2].(int64))
 				}
 			case "extracted":
 				n += len(items[c["call_id"]])

@@ -1,11 +1,14 @@
 package analytics_test
 
 import (
+	"math/big"
+	"slices"
 	"sort"
 	"strings"
 	"time"
 
 	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/value"
 )
 
 // rank is the pNN of the values: the smallest that at least p % do not exceed.
@@ -268,6 +271,53 @@ func extractedOf(g *group, items map[any][]row) (out [][]any) {
 		}
 	}
 	return out
+}
+
+// numbersOf adds up what fields of numbers have, in fractions.
+func numbersOf(g *group, items map[any][]row) (out [][]any) {
+	all := &group{}
+	for _, c := range g.calls {
+		for _, i := range items[c["call_id"]] {
+			raw, _ := text(i, "value")
+			if isNumber := raw != "" && strings.ContainsAny(raw[:1], "-0123456789"); isNumber || i["type"] == "number" && i["text"] != nil {
+				all.calls = append(all.calls, i)
+			}
+		}
+	}
+	for _, f := range itemGroups(all, "name") {
+		var found []*big.Rat
+		total := new(big.Rat)
+		for _, i := range f.calls {
+			t, _ := text(i, "text")
+			v, ok := new(big.Rat).SetString(t)
+			if whole, behind, _ := strings.Cut(t, "."); ok && len(whole) <= 13 && len(behind) <= 18 {
+				found = append(found, v)
+				total.Add(total, v)
+			}
+		}
+		line := []any{g.key, f.key, int64(len(found)), nil, nil, nil, nil, nil, nil, nil, nil, int64(len(f.calls) - len(found))}
+		if n := len(found); n > 0 {
+			slices.SortFunc(found, (*big.Rat).Cmp)
+			line[3], line[4] = decimalOf(total), new(big.Rat).Quo(total, big.NewRat(int64(n), 1)).FloatString(4)
+			for i, at := range []int{0, (n*50 + 99) / 100, (n*90 + 99) / 100, (n*95 + 99) / 100, (n*99 + 99) / 100, n} {
+				line[5+i] = decimalOf(found[max(at, 1)-1])
+			}
+		}
+		out = append(out, line)
+	}
+	sort.SliceStable(out, func(i, j int) bool {
+		if a, b := out[i][2].(int64), out[j][2].(int64); a != b {
+			return a > b
+		}
+		return keyLess(out[i][1], out[j][1])
+	})
+	return out
+}
+
+// decimalOf writes a fraction as a column of 18 decimals is written.
+func decimalOf(v *big.Rat) string {
+	units, _ := new(big.Int).SetString(strings.Replace(v.FloatString(18), ".", "", 1), 10)
+	return value.Decimal{Units: units, Scale: 18}.String()
 }
 
 // searched is what the report search finds.

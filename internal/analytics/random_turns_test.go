@@ -80,13 +80,14 @@ type extraction struct {
 func randomItems(r *rand.Rand, calls []row) (items []row) {
 	for _, c := range calls {
 		for i := range r.IntN(4) {
-			v := pick(r, []extraction{{`"red"`, "red"}, {`"blue"`, "blue"}, {"true", "true"}, {"true", "true"}, {"false", "false"}, {"1", "1"}, {"1.5", "1.5"}, {nil, nil}, {"null", nil}, {`{"a":1}`, `{"a":1}`}})
+			v := pick(r, []extraction{{`"red"`, "red"}, {`"blue"`, "blue"}, {"true", "true"}, {"true", "true"}, {"false", "false"}, {"1", "1"}, {"1.5", "1.5"}, {nil, nil}, {"null", nil}, {`{"a":1}`, `{"a":1}`},
+				{"315.00", "315.00"}, {"-2.5e2", "-2.5e2"}, {`"12.25"`, "12.25"}, {"12345678901234", "12345678901234"}, {"0.1234567890123456789", "0.1234567890123456789"}})
 			if r.IntN(2) == 0 {
 				n := r.IntN(30)
 				v = extraction{fmt.Sprintf(`"v%d"`, n), fmt.Sprintf("v%d", n)}
 			}
 			items = append(items, row{"call_id": c["call_id"], "position": int64(i), "call_start_at": c["start_at"],
-				"name": maybe(r, .1, "colour", "size"), "type": maybe(r, .05, "string", "enum"), "value": v.raw, "text": v.text})
+				"name": maybe(r, .1, "colour", "size"), "type": maybe(r, .05, "string", "enum", "number"), "value": v.raw, "text": v.text})
 		}
 	}
 	return items

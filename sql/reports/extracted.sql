@@ -3,6 +3,7 @@
 -- The ten most frequent values of a field have a row each, further ones share
 -- one: its values column says how many they are. Values are compared as text, a
 -- string without its quotes; numbers that are spelled differently are different.
+-- The report numbers has the sums, means and percentiles of fields of numbers.
 --
 -- Grain: one row per group, field and value; the rarer values of a field in one
 -- Reads: selected, selected_items

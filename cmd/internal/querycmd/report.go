@@ -166,7 +166,7 @@ func nothing(f *sqlfiles.File) string {
 		return "no day is off its past"
 	case "tools":
 		return "no tool calls match"
-	case "extracted":
+	case "extracted", "numbers":
 		return "no extracted fields match"
 	}
 	return "no calls match"

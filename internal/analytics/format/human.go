@@ -36,13 +36,15 @@ func cell(v any, c value.Column, loc *time.Location) string {
 		if n, ok := integer(v); ok {
 			return thousands(n.String())
 		}
-	case value.Number, value.Points:
-		if f, ok := v.(float64); ok {
-			return decimal(f, c.Unit == value.Points)
-		}
-	case value.Money:
-		if d, ok := v.(value.Decimal); ok {
-			return money(d)
+	case value.Number, value.Points, value.Money:
+		switch v := v.(type) {
+		case float64:
+			return decimal(v, c.Unit == value.Points)
+		case value.Decimal:
+			if c.Unit != value.Money {
+				return strings.TrimSuffix(money(v), ".00")
+			}
+			return money(v)
 		}
 	}
 	switch v := v.(type) {
