@@ -20,7 +20,8 @@
 //	   line those that have no unit (reports)
 //	-- Shares: NAME of WHOLE: how many a share is of, in SQL over the report's columns:
 //	   of its row or, with an aggregate, of its group's rows (reports)
-//	-- Incomparable: why a period cannot be compared with another (reports)
+//	-- Incomparable: why a period cannot be compared with another; without this line
+//	   all can, but those whose keys are calls or times (reports)
 //	-- Map: down, across, number: columns drawn as a heat map (reports)
 //	-- Columns:
 //	--   name  TYPE  unit  meaning; two spaces or more between the fields,

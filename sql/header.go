@@ -135,7 +135,8 @@ func Parse(name, text string) (*File, error) {
 }
 
 // finish adds to the columns what other lines of the header say of them, as in
-// "connected_percent of calls", and finds the keys where none are named.
+// "connected_percent of calls", finds the keys where none are named, and whether
+// two periods can have rows in common.
 func (f *File) finish(shares []string) error {
 	for _, share := range shares {
 		name, whole, _ := strings.Cut(share, " of ")
@@ -145,12 +146,20 @@ func (f *File) finish(shares []string) error {
 		}
 		f.Columns[at].Whole = whole
 	}
-	if f.Keys != nil || !f.Grouped() {
-		return nil
+	if f.Keys == nil && f.Grouped() {
+		for _, c := range f.Columns[1:] {
+			if c.Unit == "" {
+				f.Keys = append(f.Keys, c.Name)
+			}
+		}
 	}
-	for _, c := range f.Columns[1:] {
-		if c.Unit == "" {
-			f.Keys = append(f.Keys, c.Name)
+	for _, k := range f.Keys {
+		c, ok := f.Column(k)
+		if !ok {
+			return fmt.Errorf("parse header: no column is the key %q", k)
+		}
+		if f.Incomparable == "" && (k == "call_id" || strings.HasPrefix(c.Type, "DATE") || strings.HasPrefix(c.Type, "TIMESTAMP")) {
+			f.Incomparable = "each of its rows is of a call or a time, which is in one period alone"
 		}
 	}
 	return nil

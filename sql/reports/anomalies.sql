@@ -19,7 +19,6 @@
 -- Reads: tallied
 -- Tallies: local_date, user_sentiment, is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step
 -- Needs: end, words, transcripts, duration, analysis
--- Incomparable: its rows are days, and a day is in one period alone
 -- Columns:
 --   key      VARCHAR  -      the group that --by asks for
 --   day      DATE     -      the day, in the zone of --tz

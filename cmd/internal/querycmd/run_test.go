@@ -90,7 +90,7 @@ func house(t *testing.T) {
 			{"call_id": "c1", "turn": int64(3), "role": "tool_call_result", "tool_call_id": "t1", "content": `{"status":"error"}`, "call_start_at": at("2024-11-18T09:00:00Z")},
 			{"call_id": "c1", "turn": int64(4), "role": "agent", "content": "Thank you.", "start_at": at("2024-11-18T09:00:09Z"), "end_at": at("2024-11-18T09:00:11Z"), "call_start_at": at("2024-11-18T09:00:00Z")},
 		},
-		Items:    []row{{"call_id": "c1", "position": int64(0), "name": "callback", "type": "boolean", "value": "true"},
+		Items: []row{{"call_id": "c1", "position": int64(0), "name": "callback", "type": "boolean", "value": "true"},
 			{"call_id": "c2", "position": int64(0), "name": "offer", "type": "number", "value": "315.00"}, {"call_id": "c3", "position": int64(0), "name": "offer", "type": "number", "value": `"99.5"`}},
 		Coverage: []schema.Span{{From: at("2024-11-01T00:00:00Z"), To: at("2024-11-20T01:00:00Z"), ListedAt: at("2024-11-20T01:00:00Z")}},
 	})
@@ -152,7 +152,7 @@ func TestGoldens(t *testing.T) {
 		{"by-two", "outcomes --by agent,day --format csv"}, {"by-two-repeated", "durations --by call_type --by hour"}, {"by-two-json", "volume --by weekday,agent --format json"},
 		{"where", "sentiment --where call_type=outbound --where version=production --by agent"}, {"where-none", "sentiment --where call_type= --where status=queued --format markdown"},
 		{"error-by-three", "sentiment --by agent,day --by hour"}, {"error-where", "sentiment --where call_type"}, {"error-where-value", "sentiment --where weekday=Mon"}, {"error-where-name", "sentiment --where call_tpe=x"},
-		{"costs", "costs --by agent"}, {"costs-csv", "costs --format csv"}, {"volume", "volume --tz Asia/Seoul"}, {"funnel", "funnel"}, {"success", "success --field callback=true"}, {"success-versions", "versions --field callback=true"}, {"success-costs", "costs --field callback=true --format csv"}, {"success-agents", "agents --field callback=true --by call_type --format json"}, {"help-success", "success --help"}, {"error-field", "success --field callback"}, {"error-field-name", "costs --field calback=true"}, {"outcomes", "outcomes"}, {"outcomes-by-agent", "outcomes --by agent --format csv"}, {"agents", "agents"},
+		{"costs", "costs --by agent"}, {"costs-csv", "costs --format csv"}, {"volume", "volume --tz Asia/Seoul"}, {"funnel", "funnel"}, {"success", "success --field callback=true"}, {"success-versions", "versions --field callback=true"}, {"success-costs", "costs --field callback=true --format csv"}, {"success-agents", "agents --field callback=true --by call_type --format json"}, {"help-success", "success --help"}, {"error-field", "success --field callback"}, {"error-field-name", "costs --field callbacks=true"}, {"outcomes", "outcomes"}, {"outcomes-by-agent", "outcomes --by agent --format csv"}, {"agents", "agents"},
 		{"coverage", "coverage"}, {"coverage-by-day", "coverage --by day --format csv"}, {"conversation", "conversation"}, {"tools", "tools"}, {"extracted", "extracted"}, {"numbers", "numbers"},
 		{"versions", "versions"}, {"anomalies", "anomalies"}, {"call", "call c1"}, {"call-csv", "call c1 --format csv"}, {"call-none", "call c7"},
 		{"search", "search hello ann"}, {"search-none", "search hello bob"},
