@@ -79,9 +79,10 @@ func TestViewsHoldEveryDeclaredColumn(t *testing.T) {
 
 // The headers of the reports tell the truth about the columns.
 func TestReportsAreAsDescribed(t *testing.T) {
-	w := warehouse(t, analyticstest.Data{Calls: []row{{"call_id": "c", "agent_id": "a", "duration_ms": int64(5)}}}, nil)
+	w := warehouse(t, analyticstest.Data{Calls: []row{{"call_id": "c", "agent_id": "a", "duration_ms": int64(5)}},
+		Items: []row{{"call_id": "c", "name": "resolved", "value": "true"}}}, nil)
 	for _, f := range analytics.Reports() {
-		p := analytics.Params{Call: "c", Words: []string{"w"}}
+		p := analytics.Params{Call: "c", Words: []string{"w"}, Field: "resolved=true"}
 		if f.Grouped() {
 			p.By = "agent"
 		}
