@@ -122,8 +122,8 @@ notices: ## Write THIRD_PARTY_NOTICES.txt: the licences of all that is linked in
 	mv THIRD_PARTY_NOTICES.txt.new THIRD_PARTY_NOTICES.txt
 
 .PHONY: readers
-readers: ## pandas, polars, pyarrow, DataFusion and DuckDB of Python read a snapshot's folders
-	python3 -m venv build/readers && build/readers/bin/pip install -q pandas polars pyarrow datafusion duckdb
+readers: ## pandas, polars, pyarrow, DataFusion, DuckDB and chDB read a snapshot's folders, and exports in Arrow and Excel
+	python3 -m venv build/readers && build/readers/bin/pip install -q pandas polars pyarrow datafusion duckdb chdb openpyxl
 	CALLHOUSE_PYTHON=$(CURDIR)/build/readers/bin/python go test ./cmd/internal/e2e -run TestFolderReaders -v
 
 .PHONY: catalog

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"callhouse/internal/layout"
@@ -24,22 +25,24 @@ type folder struct {
 	Spoken      int64
 }
 
-// Stock readers open the folder of a table as it stands, and see the same: every row, every digit of a cost, the same times,
-// and the month of the folder's name. make readers installs all of them.
+// Stock readers open the folder of a table as it stands, and an export's files, and see the same: every row, every digit of a
+// cost, the same times, and the month. make readers installs all of them.
 func TestFolderReaders(t *testing.T) {
 	t.Parallel()
 	python := os.Getenv("CALLHOUSE_PYTHON")
 	if python == "" {
 		python = "python3"
 	}
+	if exec.CommandContext(t.Context(), python, "-c", "import pandas").Run() != nil {
+		t.Skipf("%s has no pandas: make readers installs it and the others", python)
+	}
 	var there []string
-	for _, reader := range []string{"pandas", "pyarrow", "polars", "datafusion", "duckdb"} {
-		if exec.CommandContext(t.Context(), python, "-c", "import pandas, "+reader).Run() == nil {
+	for _, reader := range []string{"pandas", "pyarrow", "polars", "datafusion", "duckdb", "chdb",
+		"arrow file: pandas", "arrow file: polars", "arrow file: pyarrow", "arrow stream: pyarrow", "xlsx: openpyxl"} {
+		module := reader[strings.LastIndex(reader, " ")+1:]
+		if exec.CommandContext(t.Context(), python, "-c", "import "+module).Run() == nil {
 			there = append(there, reader)
 		}
-	}
-	if len(there) == 0 {
-		t.Skipf("%s has no reader of Parquet: make readers installs some", python)
 	}
 	script, err := filepath.Abs(filepath.Join("testdata", "folder_reader.py"))
 	if err != nil {
@@ -76,9 +79,17 @@ func TestFolderReaders(t *testing.T) {
 	if len(want.Months) < 2 || want.Rows != 300 {
 		t.Fatalf("the warehouse holds %+v", want)
 	}
+	export := t.TempDir()
+	for _, format := range []string{"arrow", "arrows", "xlsx"} {
+		for _, table := range []string{"calls", "transcript_turns"} {
+			if r := c.query("sql", "FROM "+table, "--output", filepath.Join(export, table+"."+format)); r.code != 0 {
+				t.Fatal(r.stderr)
+			}
+		}
+	}
 	for _, reader := range there {
 		t.Run(reader, func(t *testing.T) {
-			cmd := exec.CommandContext(t.Context(), python, script, reader, s.Dir)
+			cmd := exec.CommandContext(t.Context(), python, script, reader, s.Dir, export)
 			cmd.Stderr = os.Stderr
 			out, err := cmd.Output()
 			if err != nil {

@@ -8,6 +8,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/duck"
+	"callhouse/internal/analytics/format"
 	"callhouse/internal/layout"
 )
 
@@ -43,6 +44,8 @@ func (a *app) explain(err error) error {
 		return cli.Usage(group.Hint, "%v", err)
 	case errors.As(err, &zone):
 		return a.zoneError()
+	case errors.Is(err, format.ErrSheetFull):
+		return cli.Usage("ask for fewer of them, or write csv-excel or parquet", "%v", err)
 	}
 	return err
 }

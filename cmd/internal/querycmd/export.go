@@ -71,7 +71,7 @@ func (a *app) exportCommand() *cobra.Command {
 	var tables, reports []string
 	cmd := &cobra.Command{
 		Use:   "export [DIR]",
-		Short: "Write tables and reports as a folder of Parquet or CSV files",
+		Short: "Write tables and reports as a folder of Parquet, CSV or Excel files",
 		Long: `Write tables and reports, each as a file of a folder, which is DIR or --output:
 all tables, unless --tables or --reports name others. All of them come from one
 snapshot, which manifest.json tells beside them, with rows, bytes and checksums.
@@ -138,13 +138,19 @@ func named(what string, asked []string, all []*sqlfiles.File) ([]*sqlfiles.File,
 
 // exportFormat is the format of an export's files.
 func (a *app) exportFormat() (format.Format, error) {
-	switch f := format.Format(a.format); f {
-	case "":
+	if a.format == "" {
 		return format.Parquet, nil
-	case format.Parquet, format.CSV, format.CSVExcel, format.JSON, format.NDJSON, format.Arrow:
+	}
+	if f, ok := format.Parse(a.format); ok && f.Exact() {
 		return f, nil
 	}
-	return "", cli.Usage("formats: parquet, csv, csv-excel, json, ndjson, arrow", "export writes no format %q", a.format)
+	var names []string
+	for _, f := range format.All() {
+		if f.Exact() {
+			names = append(names, string(f))
+		}
+	}
+	return "", cli.Usage("formats: "+strings.Join(names, ", "), "export writes no format %q", a.format)
 }
 
 func (a *app) export(ctx context.Context, tableNames, reportNames []string, chosen bool) (err error) {
@@ -343,6 +349,9 @@ func (e *exporter) file(ctx context.Context, dir, name string, rows *analytics.R
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
+	}
+	for _, n := range r.Notes {
+		words.Fprintln(e.stderr, f.Path+": "+n)
 	}
 	f.Rows, f.Bytes, f.SHA256 = r.Rows, info.Size(), hex.EncodeToString(sum.Sum(nil))
 	return f, nil

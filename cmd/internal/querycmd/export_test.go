@@ -1,6 +1,8 @@
 package querycmd_test
 
 import (
+	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -129,7 +131,7 @@ func TestExportFailing(t *testing.T) {
 	}{
 		{"", cli.ExitUsage, "needs one folder"}, {"a b", cli.ExitUsage, "one folder"}, {"a --output b", cli.ExitUsage, "one folder"},
 		{"out --tables callz", cli.ExitUsage, "did you mean: calls?"}, {"out --reports sentimnt", cli.ExitUsage, "did you mean: sentiment?"},
-		{"out --reports search", cli.ExitUsage, "no report \"search\""}, {"out --format table", cli.ExitUsage, "parquet, csv"}, {"out --agent 0", cli.ExitUsage, "several agents"},
+		{"out --reports search", cli.ExitUsage, "no report \"search\""}, {"out --format table", cli.ExitUsage, "formats: csv, csv-excel"}, {"out --agent 0", cli.ExitUsage, "several agents"},
 		{"out --by agnet --reports sentiment", cli.ExitUsage, "did you mean: agent?"},
 		{"mine", cli.ExitUsage, "notes.txt"}, {"mine/notes.txt", cli.ExitFailed, "not a directory"}, {"no/such/out", cli.ExitFailed, "no such file"}, {"out --warehouse elsewhere", cli.ExitFailed, "no warehouse"},
 	} {
@@ -198,6 +200,34 @@ func TestModesOfWhatIsMade(t *testing.T) {
 	}
 	t.Setenv("CALLHOUSE_GROUP_READABLE", "true")
 	try("env", "750 640", "export", "env")
+}
+
+// A workbook, from every door that has formats.
+func TestXLSX(t *testing.T) {
+	house(t)
+	var out strings.Builder
+	for _, args := range [][]string{{"sql", "SELECT 1", "-o", "a.xlsx"}, {"sql", "--safe", "SELECT 1", "-o", "b.xlsx"}, {"sentiment", "--by", "day", "-o", "c.xlsx"},
+		{"list", "-o", "d.xlsx"}, {"export", "e", "--format", "xlsx", "--reports", "costs"}, {"sql", "SELECT repeat('x', 40000) AS x", "-o", "f.xlsx"}} {
+		r := run(t, "", args...)
+		name := cmp.Or(strings.TrimPrefix(args[len(args)-1], "costs"), "e/costs.xlsx")
+		raw, err := os.ReadFile(name)
+		if r.code != 0 || err != nil || !bytes.HasPrefix(raw, []byte("PK\x03\x04")) || !bytes.Contains(raw, []byte("xl/worksheets/sheet1.xml")) {
+			t.Errorf("%v: %v, %v, %.20q", args, r, err, raw)
+		}
+		out.WriteString(r.stderr)
+	}
+	if m := exportOf(t, "e"); names(m) != "report costs.xlsx" {
+		t.Errorf("%+v", m)
+	}
+	if !strings.Contains(out.String(), "1 text is cut to 32,767 characters") {
+		t.Error(out.String())
+	}
+	if r := run(t, "", "sql", "FROM range(1048576)", "-o", "full.xlsx"); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "holds 1,048,576 rows") || !strings.Contains(r.stderr, "csv-excel") {
+		t.Error(r)
+	}
+	if left, err := filepath.Glob("*full*"); err != nil || len(left) > 0 {
+		t.Error(left, err)
+	}
 }
 
 // CSV for spreadsheets, by its flag and by its name.

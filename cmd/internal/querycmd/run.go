@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	_ "time/tzdata" // zones on machines that have none
@@ -131,7 +132,7 @@ func (a *app) commonFlags(root *cobra.Command) {
 	f := root.PersistentFlags()
 	f.StringVar(&a.warehouse, "warehouse", "./warehouse", "the warehouse's `DIR`; CALLHOUSE_WAREHOUSE sets another default")
 	f.StringVar(&a.tz, "tz", "UTC", "time `ZONE` of days, hours and printed times, as in Asia/Seoul")
-	f.StringVar(&a.format, "format", "", "`FORMAT`: table, csv, csv-excel, json, ndjson, markdown, parquet or arrow; default: as --output ends, else table")
+	f.StringVar(&a.format, "format", "", "`FORMAT`: "+strings.Join(formatNames(), ", ")+"; default: as --output ends, else table")
 	f.BoolVar(&a.excel, "csv-excel", false, "short for --format csv-excel: CSV for spreadsheets, in which no cell is a formula")
 	f.StringVarP(&a.output, "output", "o", "", "write to `FILE` instead, all of it or nothing")
 	f.BoolVar(&a.groupReadable, "group-readable", false, "make files 0640 and folders 0750 instead of 0600 and 0700")

@@ -37,7 +37,7 @@ func TestSafeAnswers(t *testing.T) {
 	for _, args := range [][]string{
 		{"SELECT status, count(*) FROM calls GROUP BY ALL ORDER BY ALL"},
 		{"FROM calls ORDER BY call_id", "--format", "csv", "--tz", "Asia/Seoul"},
-		{"FROM transcript_turns ORDER BY ALL", "--format", "json"},
+		{"FROM transcript_turns ORDER BY ALL", "--format", "json"}, {"FROM calls ORDER BY call_id", "--format", "xlsx"},
 		{"SELECT count(*) FROM calls WHERE agent_id = $agent", "--param", "agent=0b7e1f60-0000-4000-8000-00000000000b"},
 		{"SELECT selected FROM calls"}, {"SELEC 1"}, {"FROM callz"}, {"SELECT $x"}, {"COPY calls TO 'x'"}, {""}, {"SELECT 1", "--tz", "Mars/Olympus"},
 		{"SELECT 1", "--warehouse", "elsewhere"}, {"SELECT CAST('x' AS INTEGER)"}, {"SELECT 1", "--format", "cvs"},
@@ -93,6 +93,8 @@ func TestSafeContains(t *testing.T) {
 		{"long parameter", "SELECT $" + strings.Repeat("x", 1<<20-8), 2, "parameter $xxx", []string{"-f", "-"}},
 		{"long answer", "SELECT repeat('x', 1000) FROM range(3000000)", 1, "its answer has more than 3MiB", []string{"--format", "csv", "--max-output", "3MiB", "--output", "long.csv"}},
 		{"long answer in one row", "SELECT repeat('x', 9000000)", 1, "its answer has more than 3MiB", []string{"--max-output", "3MiB", "--format", "ndjson", "--output", "long.ndjson"}},
+		{"large sheet", "SELECT repeat(hash(range)::VARCHAR, 100) FROM range(100000)", 1, "its sheet takes more than 24MiB of space", []string{"--temp", "24MiB", "--format", "xlsx", "--output", "x.xlsx"}},
+		{"sheet as an answer", "FROM calls", 1, "its answer has more than 1KiB", []string{"--max-output", "1KiB", "--format", "xlsx"}},
 		{"two megabytes", "SELECT '" + strings.Repeat("x", 2<<20) + "'", 2, "1 MiB", []string{"-f", "-"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -56,6 +57,10 @@ func (j *safeJob) run(ctx context.Context, out io.Writer) *safeReport {
 	}
 	var d *duck.Error
 	memory := size(j.Memory)
+	if errors.Is(err, syscall.EFBIG) {
+		temp := size(j.Temp)
+		err = cli.Fail(cli.ExitFailed, fmt.Errorf("the statement was stopped: its sheet takes more than %s of space", temp.String()), "--temp gives it more")
+	}
 	if errors.As(err, &d) && d.Kind != "Parser" && (d.Kind == "Out of Memory" || diedOfMemory(d.Message)) {
 		err = tooMuch(memory)
 		if strings.Contains(d.Message, "offload") {
@@ -80,8 +85,8 @@ func (j *safeJob) write(ctx context.Context, out io.Writer) (said *safeReport, e
 		return nil, err
 	}
 	defer func() { err = firstOf(err, w.Close()) }()
-	// DuckDB does not hold its limit everywhere, so the system does.
-	if err := limitMemory(j.Memory + safeHeadroom); err != nil {
+	// DuckDB does not hold its limit everywhere, and a sheet's rows wait in a file of their own: so the system does.
+	if err := limit(j.Memory+safeHeadroom, j.Temp); err != nil {
 		return nil, fmt.Errorf("limit the memory: %w", err)
 	}
 	if c := j.Checks; c != nil {

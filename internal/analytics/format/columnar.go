@@ -26,17 +26,24 @@ const (
 	batchBytes = 16 << 20
 )
 
-// batches is what both formats have in common.
+// batches is what these formats have in common.
 type batches interface {
 	Write(rec arrow.RecordBatch) error
 	Close() error
 }
 
-// writeArrow writes an Arrow IPC stream.
-func writeArrow(ctx context.Context, w *bufio.Writer, src Source, o Options) (Result, error) {
+// writeArrow writes an Arrow IPC file, or stream.
+func writeArrow(ctx context.Context, w *bufio.Writer, src Source, o Options, f Format) (Result, error) {
 	cols := columnsOf(src.Columns())
 	schema := schemaOf(cols)
-	return writeBatches(ctx, src, o, cols, schema, ipc.NewWriter(w, ipc.WithSchema(schema)))
+	if f == Arrows {
+		return writeBatches(ctx, src, o, cols, schema, ipc.NewWriter(w, ipc.WithSchema(schema)))
+	}
+	file, err := ipc.NewFileWriter(w, ipc.WithSchema(schema))
+	if err != nil {
+		return Result{}, fmt.Errorf("write arrow: %w", err)
+	}
+	return writeBatches(ctx, src, o, cols, schema, file)
 }
 
 // writeParquet writes a Parquet file, without ever going back in it.

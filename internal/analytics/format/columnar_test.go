@@ -3,8 +3,6 @@ package format_test
 import (
 	"bytes"
 	"context"
-	"errors"
-	"io"
 	"math/big"
 	"strings"
 	"testing"
@@ -58,16 +56,40 @@ func checkExact(t *testing.T, schema *arrow.Schema, rec arrow.RecordBatch, want 
 
 func TestArrow(t *testing.T) {
 	columns, rows, want := exact()
-	r, err := ipc.NewReader(strings.NewReader(write(t, format.Arrow, 0, columns, rows)))
+	t.Run("file", func(t *testing.T) {
+		r := readArrow(t, write(t, format.Arrow, 0, columns, rows))
+		if r.NumRecords() != 1 {
+			t.Fatalf("%d batches", r.NumRecords())
+		}
+		rec, err := r.RecordBatch(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkExact(t, r.Schema(), rec, want)
+	})
+	t.Run("stream", func(t *testing.T) {
+		r, err := ipc.NewReader(strings.NewReader(write(t, format.Arrows, 0, columns, rows)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Release()
+		rec, err := r.Read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkExact(t, r.Schema(), rec, want)
+	})
+}
+
+// readArrow opens what is to be an Arrow file.
+func readArrow(t *testing.T, raw string) *ipc.FileReader {
+	t.Helper()
+	r, err := ipc.NewFileReader(strings.NewReader(raw))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Release()
-	rec, err := r.Read()
-	if err != nil {
-		t.Fatal(err)
-	}
-	checkExact(t, r.Schema(), rec, want)
+	t.Cleanup(func() { _ = r.Close() })
+	return r
 }
 
 func readParquet(t *testing.T, raw string) arrow.Table {
@@ -107,13 +129,8 @@ func TestParquet(t *testing.T) {
 // Without rows there still are columns.
 func TestColumnarEmpty(t *testing.T) {
 	columns, _, _ := exact()
-	r, err := ipc.NewReader(strings.NewReader(write(t, format.Arrow, 0, columns, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Release()
-	if _, err := r.Read(); !errors.Is(err, io.EOF) || r.Schema().NumFields() != len(columns) {
-		t.Errorf("%v, %d columns", err, r.Schema().NumFields())
+	if r := readArrow(t, write(t, format.Arrow, 0, columns, nil)); r.NumRecords() != 0 || r.Schema().NumFields() != len(columns) {
+		t.Errorf("%d batches, %d columns", r.NumRecords(), r.Schema().NumFields())
 	}
 	table := readParquet(t, write(t, format.Parquet, 0, columns, nil))
 	defer table.Release()
@@ -131,7 +148,11 @@ func TestColumnarBatches(t *testing.T) {
 		if err != nil || r.Rows != n {
 			t.Fatal(err, r)
 		}
-		if f == format.Parquet {
+		if f == format.Arrow {
+			if n := readArrow(t, out.String()).NumRecords(); n < 2 {
+				t.Errorf("%d batches", n)
+			}
+		} else {
 			table := readParquet(t, out.String())
 			if table.NumRows() != n {
 				t.Errorf("%d rows", table.NumRows())

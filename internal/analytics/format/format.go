@@ -1,5 +1,5 @@
 // Package format writes rows: as a table for people, as CSV for programs and for
-// spreadsheets, and as JSON, NDJSON, Markdown, Parquet and Arrow. It holds no more than a bounded number of rows, prints to
+// spreadsheets, as Excel's own files, and as JSON, NDJSON, Markdown, Parquet and Arrow. It holds no more than a bounded number of rows, prints to
 // nothing but the writer it is given, and knows neither DuckDB nor warehouses.
 package format
 
@@ -28,14 +28,21 @@ const (
 	NDJSON   Format = "ndjson"
 	Markdown Format = "markdown"
 	Parquet  Format = "parquet"
-	Arrow    Format = "arrow" // an IPC stream
+	Arrow    Format = "arrow"  // an IPC file
+	Arrows   Format = "arrows" // an IPC stream
+	XLSX     Format = "xlsx"
 )
 
 // All returns every format.
-func All() []Format { return []Format{Table, CSV, CSVExcel, JSON, NDJSON, Markdown, Parquet, Arrow} }
+func All() []Format {
+	return []Format{Table, CSV, CSVExcel, XLSX, JSON, NDJSON, Markdown, Parquet, Arrow, Arrows}
+}
 
 // Binary reports whether a terminal can make nothing of the format.
-func (f Format) Binary() bool { return f == Parquet || f == Arrow }
+func (f Format) Binary() bool { return f == Parquet || f == Arrow || f == Arrows || f == XLSX }
+
+// Exact reports whether the format is for programs, and holds what they need.
+func (f Format) Exact() bool { return f != Table && f != Markdown }
 
 // Ending is that of the names of the format's files, without a point.
 func (f Format) Ending() string {
@@ -58,12 +65,10 @@ func Parse(name string) (Format, bool) {
 // OfFile returns the format that a file's name asks for by its ending.
 func OfFile(name string) (Format, bool) {
 	switch ext := strings.ToLower(filepath.Ext(name)); ext {
-	case ".csv", ".json", ".ndjson", ".parquet", ".arrow":
+	case ".csv", ".json", ".ndjson", ".parquet", ".arrow", ".arrows", ".xlsx":
 		return Format(ext[1:]), true
 	case ".jsonl":
 		return NDJSON, true
-	case ".arrows": // the ending that is registered for streams
-		return Arrow, true
 	case ".md":
 		return Markdown, true
 	}
@@ -97,7 +102,7 @@ type Options struct {
 // Result says what was written.
 type Result struct {
 	Rows int64
-	// Notes are what a reader should know of a table that does not show all.
+	// Notes are what a reader should know of an answer that does not show all.
 	Notes []string
 }
 
@@ -140,8 +145,10 @@ func Write(ctx context.Context, w io.Writer, f Format, src Source, o Options) (R
 		r, err = writeJSON(ctx, buf, src, o, "", "\n", "\n", "")
 	case Parquet:
 		r, err = writeParquet(ctx, buf, src, o)
-	case Arrow:
-		r, err = writeArrow(ctx, buf, src, o)
+	case Arrow, Arrows:
+		r, err = writeArrow(ctx, buf, src, o, f)
+	case XLSX:
+		r, err = writeXLSX(ctx, buf, src, o)
 	case Markdown:
 		r, err = writeMarkdown(ctx, buf, src, o)
 	default:

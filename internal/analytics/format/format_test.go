@@ -191,7 +191,7 @@ func (broken) Write([]byte) (int, error) { return 0, errBroken }
 // A writer that fails ends the work, whatever the format.
 func TestBrokenWriter(t *testing.T) {
 	for _, f := range format.All() {
-		if _, err := format.Write(t.Context(), broken{}, f, &counter{n: 1 << 20}, format.Options{}); !errors.Is(err, errBroken) {
+		if _, err := format.Write(t.Context(), broken{}, f, &counter{n: 1 << 17}, format.Options{}); !errors.Is(err, errBroken) {
 			t.Errorf("%s: %v", f, err)
 		}
 	}
@@ -209,7 +209,7 @@ func TestDuration(t *testing.T) {
 }
 
 func TestFormatOfFile(t *testing.T) {
-	for name, want := range map[string]format.Format{"a.csv": format.CSV, "b.JSON": format.JSON, "c.jsonl": format.NDJSON, "d.ndjson": format.NDJSON, "e.md": format.Markdown, "f.txt": "", "g": ""} {
+	for name, want := range map[string]format.Format{"a.csv": format.CSV, "b.JSON": format.JSON, "c.jsonl": format.NDJSON, "d.ndjson": format.NDJSON, "e.md": format.Markdown, "f.arrow": format.Arrow, "g.arrows": format.Arrows, "h.xlsx": format.XLSX, "i.txt": "", "j": ""} {
 		if got, ok := format.OfFile(name); got != want || ok != (want != "") {
 			t.Errorf("OfFile(%q) = %q, %v", name, got, ok)
 		}

@@ -1,0 +1,158 @@
+package format
+
+import (
+	"archive/zip"
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/big"
+	"strconv"
+	"time"
+	"unicode/utf16"
+
+	"github.com/xuri/excelize/v2"
+
+	"callhouse/internal/analytics/value"
+	"callhouse/internal/scratch"
+)
+
+// ErrSheetFull says that an answer has more rows than a sheet.
+var ErrSheetFull = errors.New("a sheet of Excel holds 1,048,576 rows, the first of which is the heading, and the answer has more")
+
+// digits is how many digits of a number Excel keeps.
+const digits = 15
+
+const sheetName = "Sheet1" // as Excel calls the first one
+
+// writeXLSX writes a workbook of one sheet. Every cell has a type: a text is never taken for a formula or a number. The
+// rows wait in a temporary file, because a workbook's parts follow each other; w gets nothing before the last row is there.
+func writeXLSX(ctx context.Context, w *bufio.Writer, src Source, o Options) (r Result, err error) {
+	temp, err := scratch.Make("callhouse-xlsx-")
+	if err != nil {
+		return r, fmt.Errorf("make a folder for the sheet's rows: %w", err)
+	}
+	file := excelize.NewFile(excelize.Options{TmpDir: temp.Path})
+	defer func() { err = errors.Join(err, file.Close(), temp.Remove()) }()
+	file.SetZipWriter(func(io.Writer) excelize.ZipWriter { return zip.NewWriter(w) }) // the library's own holds all of it in memory
+	s, err := newSheet(file, src.Columns(), o)
+	if err != nil {
+		return r, fmt.Errorf("write xlsx: %w", err)
+	}
+	if r, err = each(ctx, src, s.add); err != nil {
+		return r, err
+	}
+	if s.cut > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%s cut to %s characters, the most that a cell of Excel holds: use %s for all",
+			map[bool]string{true: "1 text is", false: Thousands(s.cut) + " texts are"}[s.cut == 1], Thousands(excelize.TotalCellChars), o.instead()))
+	}
+	if err := errors.Join(s.to.Flush(), file.Write(io.Discard)); err != nil { // to w, see above
+		return r, fmt.Errorf("write xlsx: %w", err)
+	}
+	return r, nil
+}
+
+// sheet is one in the making.
+type sheet struct {
+	to           *excelize.StreamWriter
+	loc          *time.Location
+	instant, day int // styles
+	rows         int
+	cells        []any
+	cut          int64 // texts that are longer than a cell
+}
+
+func newSheet(file *excelize.File, columns []value.Column, o Options) (*sheet, error) {
+	s := &sheet{loc: o.Location, cells: make([]any, len(columns))}
+	var bold int
+	var errs [4]error
+	instant, day := "yyyy-mm-dd hh:mm:ss", "yyyy-mm-dd"
+	s.instant, errs[0] = file.NewStyle(&excelize.Style{CustomNumFmt: &instant})
+	s.day, errs[1] = file.NewStyle(&excelize.Style{CustomNumFmt: &day})
+	bold, errs[2] = file.NewStyle(&excelize.Style{Font: &excelize.Font{Bold: true}})
+	s.to, errs[3] = file.NewStreamWriter(sheetName)
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, err
+	}
+	head := make([]any, len(columns))
+	for i, name := range uniqueNames(columns) {
+		head[i] = excelize.Cell{StyleID: bold, Value: name}
+		width := max(12, len(name)+2)
+		if k := columns[i].Kind; k == value.Instant || k == value.Local {
+			width = max(20, width) // Excel shows a time that has too little room as ########
+		}
+		if err := s.to.SetColWidth(i+1, i+1, float64(min(width, excelize.MaxColumnWidth))); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.to.SetPanes(&excelize.Panes{Freeze: true, YSplit: 1, TopLeftCell: "A2", ActivePane: "bottomLeft"}); err != nil {
+		return nil, err
+	}
+	s.rows = 1
+	return s, s.to.SetRow("A1", head)
+}
+
+func (s *sheet) add(row []any) error {
+	if s.rows++; s.rows > excelize.TotalRows {
+		return ErrSheetFull
+	}
+	for i, v := range row {
+		s.cells[i] = s.cell(v)
+	}
+	if err := s.to.SetRow("A"+strconv.Itoa(s.rows), s.cells); err != nil {
+		return fmt.Errorf("write row %d of the sheet: %w", s.rows, err)
+	}
+	return nil
+}
+
+// cell returns a value as the library writes it with its type. What Excel has no type for is a text.
+func (s *sheet) cell(v any) any {
+	switch v := v.(type) {
+	case nil, bool:
+		return v
+	case int64:
+		if len(strconv.FormatInt(max(v, -v), 10)) <= digits {
+			return v
+		}
+	case uint64:
+		if len(strconv.FormatUint(v, 10)) <= digits {
+			return v
+		}
+	case *big.Int:
+		if len(new(big.Int).Abs(v).String()) <= digits {
+			return v.Int64()
+		}
+	case value.Decimal:
+		return v.Float()
+	case float32:
+		if f := float64(v); !math.IsNaN(f) && !math.IsInf(f, 0) {
+			return v
+		}
+	case float64:
+		if !math.IsNaN(v) && !math.IsInf(v, 0) {
+			return v
+		}
+	case time.Time:
+		if t := v.In(s.loc); inCalendar(t) {
+			return excelize.Cell{StyleID: s.instant, Value: t}
+		}
+	case value.LocalTime:
+		if t := time.Time(v); inCalendar(t) {
+			return excelize.Cell{StyleID: s.instant, Value: t}
+		}
+	case value.Date:
+		if t := time.Time(v); inCalendar(t) {
+			return excelize.Cell{StyleID: s.day, Value: t}
+		}
+	}
+	text := string(value.AppendText(nil, v, s.loc))
+	if len(text) > excelize.TotalCellChars && len(utf16.Encode([]rune(text))) > excelize.TotalCellChars {
+		s.cut++ // by the library
+	}
+	return text
+}
+
+// inCalendar reports whether Excel knows the day.
+func inCalendar(t time.Time) bool { return t.Year() > 1900 && t.Year() < 10000 }
