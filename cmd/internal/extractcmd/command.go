@@ -80,6 +80,10 @@ func newRoot(now func() time.Time, secrets *words.Secrets, stderr io.Writer) *co
 	doRun := func(cmd *cobra.Command, _ []string) error { return runProfiles(cmd, s, stderr) }
 	root := &cobra.Command{
 		Use: program, Short: "Copy new and changed calls into the warehouse", Long: about,
+		Example: `  extract run --base-url https://api.example.com --api-key-file /etc/callhouse/key
+  extract plan --since 30d
+  extract status
+  extract verify`,
 		Version: cli.Versions(fmt.Sprint("warehouse format ", layout.FormatVersion)), SilenceUsage: true, SilenceErrors: true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -132,6 +136,9 @@ func newRoot(now func() time.Time, secrets *words.Secrets, stderr io.Writer) *co
 	root.PersistentPreRunE = s.prepare
 	runCmd := &cobra.Command{
 		Use: "run", Short: "Fetch what is new or changed, and commit it",
+		Example: `  extract run --base-url https://api.example.com --api-key-file /etc/callhouse/key
+  extract run --since 30d --max-duration 6h
+  extract run --all --quiet --metrics-file /var/lib/node_exporter/callhouse-{profile}.prom`,
 		Args: cobra.NoArgs, RunE: doRun,
 	}
 	addRunFlags(runCmd)
@@ -141,6 +148,8 @@ func newRoot(now func() time.Time, secrets *words.Secrets, stderr io.Writer) *co
 	var planJSON bool
 	planCmd := &cobra.Command{
 		Use: "plan", Short: "Say what run would cost: pages, details, requests, minutes",
+		Example: `  extract plan --since 90d
+  extract plan --max-duration 6h --format json`,
 		Long: "plan says what run would cost at the most, and what --max-duration would leave over. It asks the service for\n" +
 			"the sizes of the parts of its list that a run would go over: a request each, usually one or two.",
 		Args: cobra.NoArgs,

@@ -24,6 +24,9 @@ func compactCommand(s *settings, stderr io.Writer) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use: "compact", Short: "Make one file of each month that is over and settled", Long: compactAbout,
+		Example: `  extract compact
+  extract compact --month 2026-10
+  extract compact --all`,
 		Args: noArgs, RunE: func(cmd *cobra.Command, _ []string) error {
 			return compact(cmd.Context(), s, month, all, stderr)
 		},

@@ -21,6 +21,9 @@ func configCommand(s *settings) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use: "config", Short: "Show the settings in force, and where each came from", Long: configAbout,
+		Example: `  extract config
+  extract config --all --format json
+  extract config --example > callhouse.toml`,
 		Args: noArgs, RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := oneOf("--format", format, "text", "json"); err != nil {
 				return err

@@ -38,6 +38,10 @@ func forgetCommand(s *settings, stderr io.Writer) *cobra.Command {
 	var o forgetFlags
 	cmd := &cobra.Command{
 		Use: "forget", Short: "Erase calls for good", Long: forgetAbout,
+		Example: `  extract forget --number +15550001111 --dry-run
+  extract forget --call-id 0014e571-6a1e-4ac3-8f7e-3c1f6e7f2a10 > receipt.json
+  extract forget --before 365d --yes > receipt.json
+  extract forget --check receipt.json`,
 		Args: noArgs, RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.check != "" {
 				return checkReceipt(cmd.Context(), s, o.check, cmd.InOrStdin(), cmd.OutOrStdout())

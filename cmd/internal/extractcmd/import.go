@@ -48,6 +48,9 @@ func importCommand(s *settings, stderr io.Writer) *cobra.Command {
 	var o importFlags
 	cmd := &cobra.Command{
 		Use: "import FILE... | -", Short: "Take in calls from files of JSON lines", Long: importAbout,
+		Example: `  extract import calls.ndjson.gz --as-of 2026-11-01
+  extract import --details --strict details/2026-10.ndjson details/2026-11.ndjson
+  jq -c '.items[]' pages/*.json | extract import -`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usageOf(cmd.CommandPath(), errors.New("which files? - is standard input"))

@@ -22,6 +22,8 @@ and bounds of texts by which some programs leave out rows.`
 func migrateCommand(s *settings, stderr io.Writer) *cobra.Command {
 	return &cobra.Command{
 		Use: "migrate", Short: "Write older files with today's columns", Long: migrateAbout,
+		Example: `  extract migrate
+  extract migrate --warehouse /var/lib/callhouse --quiet`,
 		Args: noArgs, RunE: func(cmd *cobra.Command, _ []string) error { return migrate(cmd.Context(), s, stderr) },
 	}
 }

@@ -33,6 +33,9 @@ func rollbackCommand(s *settings, stderr io.Writer) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use: "rollback", Short: "Go back to an older snapshot", Long: rollbackAbout,
+		Example: `  extract rollback --list
+  extract rollback
+  extract rollback --to 42`,
 		Args: noArgs, RunE: func(cmd *cobra.Command, _ []string) error {
 			if list {
 				return listSnapshots(s, format, cmd.OutOrStdout())

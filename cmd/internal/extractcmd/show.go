@@ -21,6 +21,8 @@ func showCommand(s *settings) *cobra.Command {
 	var pretty bool
 	cmd := &cobra.Command{
 		Use: "show CALL_ID", Short: "Write a call's JSON, rebuilt from the warehouse", Long: showAbout,
+		Example: `  extract show 0014e571-6a1e-4ac3-8f7e-3c1f6e7f2a10
+  extract show 0014e571-6a1e-4ac3-8f7e-3c1f6e7f2a10 | jq .call_analysis`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 || args[0] == "" {
 				return cli.Usage("extract show CALL_ID", "show takes the id of one call")

@@ -36,6 +36,9 @@ func statusCommand(s *settings) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use: "status", Short: "Say whether all is well: last runs, freshness, what is pending", Long: statusAbout,
+		Example: `  extract status
+  extract status --max-age 2d --format json
+  extract status --all`,
 		Args: noArgs, RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := oneOf("--format", format, "text", "json"); err != nil {
 				return err

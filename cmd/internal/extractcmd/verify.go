@@ -82,6 +82,10 @@ func verifyCommand(s *settings, stderr io.Writer) *cobra.Command {
 	var deep, sample howDeep
 	cmd := &cobra.Command{
 		Use: "verify", Short: "Prove the warehouse whole", Long: verifyAbout,
+		Example: `  extract verify
+  extract verify --all --format json
+  extract verify --deep --since 30d
+  extract verify --deep=all --max-duration 8h`,
 		Args: noArgs, RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := oneOf("--format", format, "text", "json"); err != nil {
 				return err

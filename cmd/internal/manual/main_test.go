@@ -3,7 +3,14 @@ package main
 import (
 	"io"
 	"os"
+	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
+
+	"callhouse/cmd/internal/extractcmd"
+	"callhouse/cmd/internal/querycmd"
+	"callhouse/cmd/internal/querycmd/shell"
 )
 
 // What is no folder makes none.
@@ -20,5 +27,42 @@ func TestManualMakesNoFolderOfAFlag(t *testing.T) {
 		if help := len(args) == 1 && (args[0] == "--help" || args[0] == "-h"); help != (err == nil) {
 			t.Errorf("%q: %v", args, err)
 		}
+	}
+}
+
+// Every command of extract shows examples. No example, of extract or of query, has a flag or an argument that its command does
+// not take.
+func TestExamplesAreRight(t *testing.T) {
+	tried := 0
+	for _, tree := range []func() *cobra.Command{extractcmd.Command, querycmd.Command} {
+		root := tree()
+		for _, cmd := range append(root.Commands(), root) {
+			if cmd.Example == "" && root.Name() == "extract" && cmd.IsAvailableCommand() && cmd.Name() != "help" {
+				t.Errorf("%s --help shows no example", cmd.CommandPath())
+			}
+			for line := range strings.Lines(cmd.Example) {
+				_, line, of := strings.Cut(line, root.Name()+" ")
+				if !of {
+					continue // of another program
+				}
+				for _, end := range []string{" | ", " > ", " < ", " && "} {
+					line, _, _ = strings.Cut(line, end)
+				}
+				tried++
+				found, args, err := tree().Find(shell.Words(strings.TrimSpace(line)))
+				if err == nil {
+					err = found.ParseFlags(args)
+				}
+				if err == nil {
+					err = found.ValidateArgs(found.Flags().Args())
+				}
+				if err != nil {
+					t.Errorf("%s --help: %s: %v", cmd.CommandPath(), line, err)
+				}
+			}
+		}
+	}
+	if tried < 30 {
+		t.Errorf("%d examples", tried)
 	}
 }
