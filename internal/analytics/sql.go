@@ -14,6 +14,39 @@ func (w *Warehouse) SQL(ctx context.Context, text string, args ...any) (*Rows, e
 	return w.runSQL(ctx, text, func(*duck.Stmt) ([]any, error) { return args, nil })
 }
 
+// View is a SELECT with a name, which statements may read as they read a table.
+type View struct{ Name, SQL string }
+
+func (v View) create() string { return "CREATE OR REPLACE TEMP VIEW " + v.Name + " AS " + v.SQL }
+
+// texts is a statement with all that it may read views by.
+func texts(text string, views []View) string {
+	for _, v := range views {
+		text += " " + v.SQL
+	}
+	return text
+}
+
+// Define makes the views known to the statements that follow. Each may read those before it. Their names must be plain words, and
+// none of a table's.
+func (w *Warehouse) Define(ctx context.Context, views []View) error {
+	conn, err := w.ask(ctx, texts("", views))
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	for _, v := range views {
+		if err := reads(ctx, conn, v.SQL, w.safe); err != nil {
+			return err
+		}
+		if err := conn.Exec(ctx, v.create()); err != nil {
+			return err
+		}
+	}
+	w.views = views
+	return nil
+}
+
 // ParamError says that a statement's parameters and the values given for them
 // do not match.
 type ParamError struct {
@@ -62,7 +95,7 @@ func arguments(stmt *duck.Stmt, values map[string]string) ([]any, error) {
 
 // runSQL runs one statement that reads, with what arguments returns for it.
 func (w *Warehouse) runSQL(ctx context.Context, text string, arguments func(*duck.Stmt) ([]any, error)) (_ *Rows, err error) {
-	conn, err := w.ask(ctx, text)
+	conn, err := w.ask(ctx, texts(text, w.views))
 	if err != nil {
 		return nil, err
 	}
@@ -71,6 +104,11 @@ func (w *Warehouse) runSQL(ctx context.Context, text string, arguments func(*duc
 			conn.Close()
 		}
 	}()
+	for _, v := range w.views {
+		if err := conn.Exec(ctx, v.create()); err != nil {
+			return nil, err
+		}
+	}
 	if err := reads(ctx, conn, text, w.safe); err != nil {
 		return nil, err
 	}

@@ -37,6 +37,7 @@ type Warehouse struct {
 	safe bool // only what safe lets pass is run
 
 	prover Prover
+	views  []View
 	// localMicros is, in SQL, the local time of a stored call's start, in µs.
 	localMicros string
 	inQuarters  bool // quarters of an hour tell the local time

@@ -112,6 +112,7 @@ type safeJob struct {
 	Format    format.Format
 	Width     int
 	Rows      int // of a table; 0: the default, below 0: all
+	Records   bool
 	Instead   string
 	Memory    int64
 	Temp      int64
@@ -160,7 +161,7 @@ func (a *app) runJob(ctx context.Context, s *safeMode, job safeJob, loc *time.Lo
 	}
 	o := a.drawing(loc)
 	job.Warehouse, job.Zone, job.Memory, job.Temp = a.warehouse, loc.String(), int64(s.memory), int64(s.temp)
-	job.Width, job.Rows, job.Instead = o.Width, o.Rows, o.Instead
+	job.Width, job.Rows, job.Records, job.Instead = o.Width, o.Rows, o.Records, o.Instead
 	r, err := a.deliver(func(w io.Writer) (r format.Result, err error) {
 		if said, err = s.run(ctx, job, w); err != nil {
 			return r, err

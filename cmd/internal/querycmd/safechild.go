@@ -99,6 +99,6 @@ func (j *safeJob) write(ctx context.Context, out io.Writer) (said *safeReport, e
 		return nil, err
 	}
 	defer rows.Close()
-	r, err := format.Write(ctx, out, j.Format, rows, format.Options{Location: loc, Width: j.Width, Rows: j.Rows, Instead: j.Instead})
+	r, err := format.Write(ctx, out, j.Format, rows, format.Options{Location: loc, Width: j.Width, Rows: j.Rows, Records: j.Records, Instead: j.Instead})
 	return &safeReport{Rows: r.Rows, Notes: r.Notes}, err
 }

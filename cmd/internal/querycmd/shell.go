@@ -89,6 +89,9 @@ type session struct {
 	limit      int // rows of a table; 0: the default, below 0: all
 	timer      bool
 	pages      bool
+	records    bool   // a table's rows are shown as lines of name and value
+	last       string // the statement or report that was run last
+	views      []analytics.View
 
 	house   *analytics.Warehouse // nil: not open yet
 	news    string               // the snapshot that the user knows of

@@ -95,6 +95,44 @@ func TestShellInATerminal(t *testing.T) {
 	}
 }
 
+// What the shells of other databases have: rows as records, views of a session, statements that are kept, an editor.
+func TestShellKeepsAndEdits(t *testing.T) {
+	house(t)
+	config := t.TempDir()
+	x := start(t, 100, 50, "shell", "XDG_CONFIG_HOME="+config, "EDITOR=sed -i s/40/41/")
+	x.run(`\?`, ".expanded", ".edit", ".save NAME", ".run NAME", ".saved")
+	x.run(`\x`, "expanded: on")
+	x.run("select 1 as one, 'b' || 'c' as two;", "one  1\n", "two  bc\n")
+	x.run(`.expanded off`)
+	x.run("create temp view ended as from calls where status = 'ended';")
+	x.run("create temp view two as select count(*) + 100 as n from ended;")
+	x.run("select n + 1000 as n from two;", "1105")
+	x.run("create temp view calls as select 1;", "calls is a table of the warehouse")
+	x.run("create temp view broken as select agnt_id from calls;", `"agnt_id" not found`, "did you mean: agent_id?")
+	x.run(".tables", "ended", "view of this session: from calls where")
+	x.run("drop view two;")
+	x.run("from two;", "Table with name two does not exist")
+	x.run(".tz Asia/Seoul") // opens the warehouse anew
+	x.run("select count(*) + 2000 as n from ended;", "2005")
+	x.run("select 40 + 2 as answer;", "  42")
+	x.run(`\e`, "  43")
+	x.run(`.edit`, "nothing is changed")
+	x.run(".save ../x", "no name for a query")
+	x.run(".save answer", ".run answer runs it")
+	x.run("funnel --agent 0b", "attempted")
+	x.run(".save busy", ".run busy runs it")
+	x.run(".saved", "in "+config, "answer", "select 41 + 2 as answer;", "funnel --agent 0b")
+	x.run(".run anwser", "did you mean: answer?")
+	x.run("select 'clear' || 'ed';", "cleared")
+	x.run(".run answer", "  43")
+	if info, err := os.Stat(filepath.Join(config, "callhouse", "queries", "answer.sql")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+	if code := x.leave(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
 // Ctrl-C cancels what runs, and drops what is typed, and nothing else.
 func TestShellInterrupted(t *testing.T) {
 	house(t)
@@ -295,6 +333,7 @@ func TestShellTerminated(t *testing.T) {
 // Where stdin is no terminal the shell runs a script.
 func TestShellScript(t *testing.T) {
 	house(t)
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	if err := os.WriteFile("deep.sql", []byte(".read deep.sql"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -325,6 +364,17 @@ func TestShellScript(t *testing.T) {
 		{name: "timer", stdin: ".timer on\nselect 1 as a;", out: "a\n1\n", stderr: "1 row, "},
 		{name: "bad flag", args: " --tz Mars", code: 2, stderr: "there is no time zone"},
 		{name: "a report's file", stdin: "funnel --output f.csv\nselect 'kept' as a;", out: "a\nkept\n", stderr: "coverage: "},
+		{name: "records", stdin: ".expanded on\nselect 1 as one, repeat('x', 50) as long;", out: "one   1\nlong  " + strings.Repeat("x", 50) + "\n"},
+		{name: "views", stdin: "create or replace temp view a as select 5 as n;\ncreate temporary view b as from a;\nfrom b;", out: "n\n5\n"},
+		{name: "view of two statements", stdin: "create temp view a as select 1; copy calls to 'x';", code: 2, stderr: "only statements that read are run"},
+		{name: "view that writes", stdin: "create temp view a as copy calls to 'x';", code: 2, stderr: "only statements that read are run"},
+		{name: "edit", stdin: ".edit", code: 2, stderr: ".edit needs a terminal"},
+		{name: "nothing saved", stdin: ".run nothing", code: 2, stderr: "no query is saved as \"nothing\""},
+		{name: "safe view", stdin: "create temp view a as select 1;", args: " --safe", code: 2, stderr: "only statements that read are run"},
+		{name: "safe edit", stdin: "\\e", args: " --safe", code: 2, stderr: ".edit is refused in safe mode"},
+		{name: "safe save", stdin: ".save a", args: " --safe", code: 2, stderr: ".save is refused in safe mode"},
+		{name: "safe run", stdin: "\\run a", args: " --safe", code: 2, stderr: ".run is refused in safe mode"},
+		{name: "safe saved", stdin: ".saved", args: " --safe", code: 2, stderr: ".saved is refused in safe mode"},
 		{name: "no warehouse", stdin: "select 1;", args: " --warehouse nowhere", code: 1, stderr: "no warehouse at nowhere yet"},
 		{name: "words", stdin: "select 1;", args: " now", code: 2, stderr: "shell takes no arguments"},
 	} {

@@ -26,6 +26,7 @@ type dotCommand struct {
 	least, most       int // words that it takes; most below 0: any number
 	completes         []shell.Candidate
 	file              bool // it takes a file's name
+	outside           bool // it reaches files or programs, and is refused in safe mode
 	run               func(s *session, ctx context.Context, words []string) error
 }
 
@@ -39,13 +40,18 @@ func dotCommands() []dotCommand {
 		{name: ".reports", says: "the reports", run: (*session).reports},
 		{name: ".report", takes: "NAME [FLAGS]", says: "run a report; its name alone will do: sentiment --by day", least: 1, most: -1, completes: reports, run: (*session).namedReport},
 		{name: ".format", takes: "[FORMAT]", says: strings.Join(formatNames(), ", "), most: 1, completes: candidates(formatNames(), "formats"), run: (*session).setFormat},
-		{name: ".output", takes: "[FILE]", says: "answers go to a file; without one, to the terminal again", most: 1, file: true, run: (*session).setOutput},
+		{name: ".output", takes: "[FILE]", says: "answers go to a file; without one, to the terminal again", most: 1, file: true, outside: true, run: (*session).setOutput},
 		{name: ".limit", takes: "[N | all]", says: "rows that a table on the terminal shows; the others are counted", most: 1, run: (*session).setLimit},
+		{name: ".expanded", takes: "[on | off]", says: "each row as lines of name and value; alone, or as \\x, the other way round", most: 1, completes: onOff, run: (*session).setExpanded},
 		{name: ".pager", takes: "[on | off]", says: "long answers through PAGER, or less", most: 1, completes: onOff, run: (*session).setPager},
 		{name: ".timer", takes: "[on | off]", says: "rows and seconds below each answer", most: 1, completes: onOff, run: (*session).setTimer},
 		{name: ".tz", takes: "[ZONE]", says: "zone of days, hours and printed times", most: 1, run: (*session).setZone},
 		{name: ".param", takes: "[NAME [VALUE]]", says: "value of the parameter $NAME; without one it is dropped", most: 2, run: (*session).setParam},
-		{name: ".read", takes: "FILE", says: "run the statements and commands in a file", least: 1, most: 1, file: true, run: (*session).readFile},
+		{name: ".read", takes: "FILE", says: "run the statements and commands in a file", least: 1, most: 1, file: true, outside: true, run: (*session).readFile},
+		{name: ".edit", says: "write the last statement anew in EDITOR, and run it; \\e is the same", outside: true, run: (*session).edit},
+		{name: ".save", takes: "NAME", says: "keep the last statement under a name", least: 1, most: 1, outside: true, run: (*session).save},
+		{name: ".run", takes: "NAME", says: "run what was kept", least: 1, most: 1, completes: candidates(savedNames(), "saved"), outside: true, run: (*session).runSaved},
+		{name: ".saved", says: "what was kept, and where", outside: true, run: (*session).saved},
 		{name: ".snapshot", says: "the commit that statements read", run: (*session).describeSnapshot},
 		{name: ".history", takes: "[N]", says: "what was typed lately", most: 1, run: (*session).listHistory},
 		{name: ".help", says: "this list", run: (*session).help},
@@ -56,7 +62,7 @@ func dotCommands() []dotCommand {
 // otherNames are what people type who come from other shells.
 func otherNames() map[string]string {
 	return map[string]string{".describe": ".schema", ".desc": ".schema", ".mode": ".format", ".once": ".output", ".parameter": ".param", ".exit": ".quit", ".q": ".quit", ".timing": ".timer",
-		`\q`: ".quit", `\d`: ".schema", `\dt`: ".tables", `\dv`: ".tables", `\?`: ".help", `\h`: ".help", `\i`: ".read", `\o`: ".output", `\timing`: ".timer", `\pset`: ".format",
+		`\q`: ".quit", `\d`: ".schema", `\dt`: ".tables", `\dv`: ".tables", `\?`: ".help", `\h`: ".help", `\i`: ".read", `\o`: ".output", `\timing`: ".timer", `\pset`: ".format", `\x`: ".expanded", `\e`: ".edit",
 		"help": ".help", "quit": ".quit", "exit": ".quit"}
 }
 
@@ -69,12 +75,14 @@ func (s *session) command(ctx context.Context, line string) error {
 	name := strings.ToLower(words[0])
 	if other, ok := otherNames()[name]; ok {
 		name = other
+	} else if name[0] == '\\' {
+		name = "." + name[1:]
 	}
 	for _, c := range dotCommands() {
 		if c.name != name {
 			continue
 		}
-		if c.file && s.safe.on {
+		if c.outside && s.safe.on {
 			return refusedSafe(c.name)
 		}
 		if n := len(words) - 1; n < c.least || c.most >= 0 && n > c.most {
@@ -83,6 +91,7 @@ func (s *session) command(ctx context.Context, line string) error {
 		return c.run(s, ctx, words[1:])
 	}
 	if _, ok := sqlfiles.Report(words[0]); ok {
+		s.last = line
 		return s.report(ctx, words)
 	}
 	return unknownInput(words[0])
@@ -125,6 +134,11 @@ func (s *session) list(ctx context.Context, files []*sqlfiles.File, head string)
 	var rows [][]any
 	for _, f := range files {
 		rows = append(rows, []any{f.Name, f.Answers})
+	}
+	if head == "table" {
+		for _, v := range s.views {
+			rows = append(rows, []any{v.Name, "view of this session: " + strings.Join(strings.Fields(v.SQL), " ")})
+		}
 	}
 	return s.facts(ctx, []string{head, "answers"}, rows)
 }
@@ -227,6 +241,13 @@ func (s *session) setPager(_ context.Context, words []string) error {
 
 func (s *session) setTimer(_ context.Context, words []string) error {
 	return s.toggle("timer", &s.timer, words)
+}
+
+func (s *session) setExpanded(_ context.Context, words []string) error {
+	if len(words) == 0 {
+		s.records = !s.records
+	}
+	return s.toggle("expanded", &s.records, words)
 }
 
 func (s *session) toggle(name string, on *bool, words []string) error {

@@ -28,6 +28,10 @@ func (s *session) run(ctx context.Context, in shell.Input) error {
 	if in.Command {
 		return s.command(ctx, in.Text)
 	}
+	s.last = in.Text + ";"
+	if done, err := s.view(ctx, in.Text); done {
+		return err
+	}
 	return s.answer(ctx, func(a *app) error { return s.statement(ctx, a, in.Text) })
 }
 
@@ -85,6 +89,7 @@ type shared struct {
 	root        string
 	house       *analytics.Warehouse // open, at one snapshot
 	width, rows int                  // of the terminal that the answer ends on; of a table
+	records     bool
 	wrote       *format.Result
 }
 
@@ -111,7 +116,7 @@ func (a *app) drawing(loc *time.Location) format.Options {
 	}
 	o := format.Options{Location: loc, Width: a.width()}
 	if a.shared != nil {
-		o.Rows, o.Instead = a.shared.rows, ".format csv"
+		o.Rows, o.Records, o.Instead = a.shared.rows, a.shared.records, ".format csv"
 	}
 	return o
 }
@@ -131,7 +136,7 @@ func (s *session) answer(ctx context.Context, do func(a *app) error) error {
 	}
 	a := &app{stdin: strings.NewReader(""), stdout: s.a.stdout, stderr: s.a.stderr,
 		warehouse: s.a.warehouse, tz: s.tz, format: s.format, groupReadable: s.a.groupReadable,
-		shared: &shared{root: s.a.warehouse, house: s.house, width: terminalWidth(s.a.stdout), rows: s.limit}}
+		shared: &shared{root: s.a.warehouse, house: s.house, width: terminalWidth(s.a.stdout), rows: s.limit, records: s.records}}
 	began := time.Now()
 	paged := false
 	var err error
@@ -208,6 +213,10 @@ func (s *session) open(ctx context.Context) error {
 		return err
 	}
 	s.house = w
+	if err := w.Define(ctx, s.views); err != nil {
+		s.views = nil
+		return fmt.Errorf("the views of this session are gone, since they do not fit the snapshot or the zone: %w", err)
+	}
 	if s.news == "" {
 		s.news = s.snapshot()
 	}

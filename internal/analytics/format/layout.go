@@ -3,6 +3,7 @@ package format
 import (
 	"bufio"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/mattn/go-runewidth"
@@ -123,6 +124,9 @@ func writeRecords(w *bufio.Writer, columns []value.Column, cells [][]string, wid
 		names = max(names, widthOf(words.Line(heading(c))))
 	}
 	room := max(width-names-gap, minRecord)
+	if width == 0 {
+		room = math.MaxInt
+	}
 	for i, row := range cells {
 		if len(cells) > 1 {
 			title := fmt.Sprintf("── row %d ", i+1)

@@ -66,7 +66,7 @@ func writeTable(ctx context.Context, w *bufio.Writer, src Source, o Options) (Re
 	}
 	r := Result{Rows: int64(len(rows))}
 	t, asRecords := layout(columns, cells, o.Width)
-	if asRecords {
+	if asRecords = asRecords || o.Records; asRecords {
 		writeRecords(w, columns, cells, o.Width)
 	} else {
 		if n := len(columns) - countShown(t); n > 0 {
