@@ -5,6 +5,9 @@ LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI
 GORELEASER_VERSION := v2.16.0
 PROMTOOL_VERSION := v0.307.3
 SYFT_VERSION := v1.38.0
+SPARK_VERSION := 4.1.4
+ICEBERG_JAR := org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0
+TRINO_VERSION := 476
 FUZZTIME ?= 1m
 comma := ,
 
@@ -125,6 +128,19 @@ notices: ## Write THIRD_PARTY_NOTICES.txt: the licences of all that is linked in
 readers: ## pandas, polars, pyarrow, DataFusion, DuckDB and chDB read a snapshot's folders, and exports in Arrow and Excel
 	python3 -m venv build/readers && build/readers/bin/pip install -q pandas polars pyarrow datafusion duckdb chdb openpyxl
 	CALLHOUSE_PYTHON=$(CURDIR)/build/readers/bin/python go test ./cmd/internal/e2e -run TestFolderReaders -v
+
+# Spark wants a JDK of 17 or 21 (JAVA_HOME, or the java in PATH), Trino one of 24 or later; Maven brings their parts.
+.PHONY: engines
+engines: ## Spark, Spark over Iceberg, and Trino (TRINO_JAVA_HOME=… names its JDK; 1.8 GB) read a snapshot, and the tables of query init
+	python3 -m venv build/engines && build/engines/bin/pip install -q pandas pyarrow 'pyspark==$(SPARK_VERSION)' 'pyiceberg[sql-sqlite]' trino
+	mvn -q -B dependency:copy -DoutputDirectory=build/engines-java -Dartifact=$(ICEBERG_JAR)
+	[ -z "$(TRINO_JAVA_HOME)" ] || [ -d build/engines-java/trino-server-$(TRINO_VERSION) ] || { \
+	  mvn -q -B dependency:copy -DoutputDirectory=build/engines-java -Dartifact=io.trino:trino-server:$(TRINO_VERSION):tar.gz && \
+	  tar -xzf build/engines-java/trino-server-$(TRINO_VERSION).tar.gz -C build/engines-java; }
+	CALLHOUSE_PYTHON=$(CURDIR)/build/engines/bin/python \
+	  CALLHOUSE_ICEBERG_JAR=$(CURDIR)/build/engines-java/$(subst :,-,$(ICEBERG_JAR:org.apache.iceberg:%=%)).jar \
+	  CALLHOUSE_TRINO_HOME=$(if $(TRINO_JAVA_HOME),$(CURDIR)/build/engines-java/trino-server-$(TRINO_VERSION)) CALLHOUSE_TRINO_JAVA=$(TRINO_JAVA_HOME) \
+	  go test ./cmd/internal/e2e -run TestFolderReaders -v -timeout 30m
 
 .PHONY: catalog
 catalog: ## Python's and Node's DuckDB read the catalog while extract run commits twenty times

@@ -55,7 +55,7 @@ func snapshotView(snap *layout.Snapshot, loc *time.Location) string {
 	m := snap.Manifest
 	return fmt.Sprintf(`CREATE VIEW snapshot AS
 SELECT %d AS snapshot, %s AS run_id, make_timestamp(%d) AS committed_at_utc, %s AS zone, %s AS folder;
-COMMENT ON VIEW snapshot IS 'the commit that all views read, the zone of local days, and where the files are; one row';
+COMMENT ON VIEW snapshot IS 'the commit that all views read, the zone of local days, and where the files are (are they gone, the warehouse has moved: run query catalog again); one row';
 `, m.Snapshot, quote(m.RunID), m.CommittedAt.UnixMicro(), quote(loc.String()), quote(snap.Dir))
 }
 

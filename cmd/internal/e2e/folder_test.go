@@ -1,14 +1,19 @@
 package e2e
 
 import (
+	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"callhouse/internal/layout"
@@ -26,9 +31,12 @@ type folder struct {
 }
 
 // Stock readers open the folder of a table as it stands, and an export's files, and see the same: every row, every digit of a
-// cost, the same times, and the month. make readers installs all of them.
+// cost, the same times, and the month. make readers installs all of them; make engines has Spark and Trino read the folders,
+// the tables that query init prints for them, and a table of Iceberg over the files.
 func TestFolderReaders(t *testing.T) {
-	t.Parallel()
+	if os.Getenv("CALLHOUSE_TRINO_HOME") == "" {
+		t.Parallel()
+	}
 	python := os.Getenv("CALLHOUSE_PYTHON")
 	if python == "" {
 		python = "python3"
@@ -37,8 +45,16 @@ func TestFolderReaders(t *testing.T) {
 		t.Skipf("%s has no pandas: make readers installs it and the others", python)
 	}
 	var there []string
-	for _, reader := range []string{"pandas", "pyarrow", "polars", "datafusion", "duckdb", "chdb",
-		"arrow file: pandas", "arrow file: polars", "arrow file: pyarrow", "arrow stream: pyarrow", "xlsx: openpyxl"} {
+	readers := []string{"pandas", "pyarrow", "polars", "datafusion", "duckdb", "chdb",
+		"arrow file: pandas", "arrow file: polars", "arrow file: pyarrow", "arrow stream: pyarrow", "xlsx: openpyxl"}
+	if os.Getenv("CALLHOUSE_ICEBERG_JAR") != "" {
+		readers = []string{"folder: pyspark", "tables: pyspark", "iceberg: pyiceberg"}
+		if home := os.Getenv("CALLHOUSE_TRINO_HOME"); home != "" {
+			readers = append(readers, "tables: trino")
+			t.Setenv("CALLHOUSE_TRINO", startTrino(t, home))
+		}
+	}
+	for _, reader := range readers {
 		module := reader[strings.LastIndex(reader, " ")+1:]
 		if exec.CommandContext(t.Context(), python, "-c", "import "+module).Run() == nil {
 			there = append(there, reader)
@@ -87,6 +103,12 @@ func TestFolderReaders(t *testing.T) {
 			}
 		}
 	}
+	for _, engine := range []string{"spark", "trino"} {
+		if r := c.query("init", "--dialect", engine, "--output", filepath.Join(export, engine+".sql")); r.code != 0 {
+			t.Fatal(r.stderr)
+		}
+	}
+	before := c.tree()
 	for _, reader := range there {
 		t.Run(reader, func(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), python, script, reader, s.Dir, export)
@@ -104,4 +126,58 @@ func TestFolderReaders(t *testing.T) {
 			}
 		})
 	}
+	if !reflect.DeepEqual(c.tree(), before) {
+		t.Error("a reader has changed the warehouse")
+	}
+}
+
+// startTrino starts the server whose program is at home, with a catalog as query init asks for, and returns its address.
+func startTrino(t *testing.T, home string) string {
+	t.Helper()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := free.Addr().String()
+	_, port, _ := net.SplitHostPort(addr)
+	_ = free.Close()
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"config.properties": "coordinator=true\nnode-scheduler.include-coordinator=true\nquery.max-memory-per-node=512MB\nhttp-server.http.port=" + port + "\ndiscovery.uri=http://" + addr + "\n",
+		"jvm.config":        "-Xmx1500M\n-XX:+UseSerialGC\n-XX:TieredStopAtLevel=1\n--add-modules=jdk.incubator.vector\n-Duser.timezone=America/New_York\n",
+		"node.properties":   "node.environment=test\nnode.data-dir=" + dir + "/data\n",
+		"catalog/hive.properties": "connector.name=hive\nhive.parquet.time-zone=UTC\nhive.timestamp-precision=MICROSECONDS\nhive.non-managed-table-writes-enabled=true\n" +
+			"fs.hadoop.enabled=true\nhive.metastore=file\nhive.metastore.catalog.dir=file://" + dir + "/metastore\n",
+	} {
+		path := filepath.Join(dir, "etc", name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command(filepath.Join(home, "bin", "launcher"), "run", "--etc-dir", filepath.Join(dir, "etc"))
+	cmd.Env = append(os.Environ(), "JAVA_HOME="+os.Getenv("CALLHOUSE_TRINO_JAVA"), "PATH="+os.Getenv("CALLHOUSE_TRINO_JAVA")+"/bin:"+os.Getenv("PATH"))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the launcher has a child
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = cmd.Stdout
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM)
+		_, _ = io.Copy(io.Discard, out)
+		_ = cmd.Wait()
+	})
+	var last []string
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if last = append(last, lines.Text()); strings.Contains(lines.Text(), "SERVER STARTED") {
+			go func() { _, _ = io.Copy(io.Discard, out) }()
+			return addr
+		}
+	}
+	t.Fatalf("Trino does not start:\n%s", strings.Join(last[max(0, len(last)-20):], "\n"))
+	return ""
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/layout"
 )
@@ -76,6 +77,69 @@ func TestCatalog(t *testing.T) {
 	}
 	if p, err := layout.ParsePin(raw); err != nil || p.Catalog != path || len(p.Snapshots) != 1 || p.Snapshots[0].Snapshot != 1 || p.Snapshots[0].Until != nil {
 		t.Errorf("the pin is %s, %v", raw, err)
+	}
+}
+
+// A catalog of a warehouse that has moved says where it looks, and is made anew in its place.
+func TestCatalogAfterAMove(t *testing.T) {
+	house(t)
+	const attach = "ATTACH 'callhouse.duckdb' AS c (READ_ONLY)"
+	if r := run(t, "", "catalog"); r.code != 0 {
+		t.Fatal(r)
+	}
+	old, err := filepath.Abs("warehouse")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename("warehouse", "moved"); err != nil {
+		t.Fatal(err)
+	}
+	if got := ask(t, attach, "SELECT folder FROM c.snapshot"); !strings.HasPrefix(got.(string), old) {
+		t.Errorf("it looks in %v", got)
+	}
+	if r := run(t, "", "catalog", "--warehouse", "moved"); r.code != 0 {
+		t.Fatal(r)
+	}
+	if n := ask(t, attach, "SELECT count(*) FROM c.calls"); n != int64(8) {
+		t.Errorf("%v calls", n)
+	}
+}
+
+// The tables of other engines have the files' columns in their types, and the snapshot's folders by absolute paths.
+// make engines runs the scripts.
+func TestInitForOtherEngines(t *testing.T) {
+	house(t)
+	format := func(n int) {
+		analyticstest.Edit(t, "warehouse/snapshots/000001/manifest.json", func(m *layout.Manifest) {
+			for i := range m.Files {
+				m.Files[i].Format = n
+			}
+		})
+	}
+	format(layout.FormatVersion)
+	for engine, want := range map[string][]string{
+		"spark": {"`call_id` STRING", "`start_at` TIMESTAMP", "`total_cost` DECIMAL(38,18)", "`metadata` STRING", "`turn_count` INT", "`month` STRING\n) USING PARQUET\nPARTITIONED BY (month)",
+			"MSCK REPAIR TABLE callhouse.calls", "SELECT count(*) = 8 AND date_trunc('second', min(start_at)) = TIMESTAMP '2024-"},
+		"trino": {`"call_id" VARCHAR`, `"start_at" TIMESTAMP(6)`, `"total_cost" DECIMAL(38,18)`, `"metadata" VARCHAR`, `"turn_count" INTEGER`, "partitioned_by = ARRAY['month']",
+			"CALL hive.system.sync_partition_metadata('callhouse', 'calls', 'FULL')", "hive.parquet.time-zone=UTC", "SELECT count(*) = 8 AND "},
+	} {
+		r := run(t, "", "init", "--dialect", engine)
+		folder, err := filepath.Abs("warehouse/snapshots/000001/calls")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range append(want, "'file://"+folder+"'") {
+			if r.code != 0 || !strings.Contains(r.out, s) {
+				t.Errorf("%s: %s is not in %v", engine, s, r)
+			}
+		}
+	}
+	if r := run(t, "", "init", "--dialect", "sparc"); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "duckdb, spark, trino") {
+		t.Error(r)
+	}
+	format(2)
+	if r := run(t, "", "init", "--dialect", "spark"); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "extract migrate") {
+		t.Error(r)
 	}
 }
 

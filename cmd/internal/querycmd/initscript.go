@@ -10,17 +10,25 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/analytics"
+	"callhouse/internal/layout"
 )
 
 func (a *app) initCommand() *cobra.Command {
-	return &cobra.Command{
+	engine := "duckdb"
+	cmd := &cobra.Command{
 		Use:   "init",
-		Short: "Print a script with which the stock duckdb shell opens the warehouse",
+		Short: "Print a script with which the stock duckdb shell, Spark or Trino opens the warehouse",
 		Long: `Print a script of SQL that makes, in DuckDB's own shell or in any program with
 DuckDB in it, the tables of query list as views over the current snapshot. The
 snapshot is resolved once, now: all that the script makes is of one commit. It
-stays for 24 hours after the next commit, so make the script anew when it is used.`,
-		Example: `  query init --tz Asia/Seoul --output calls.sql && duckdb -init calls.sql`,
+stays for 24 hours after the next commit, so make the script anew when it is used.
+
+With --dialect spark or trino the script makes tables of the snapshot's folders
+there, with exactly the columns of the files and month: no local days (--tz), no
+outcomes.`,
+		Example: `  query init --tz Asia/Seoul --output calls.sql && duckdb -init calls.sql
+  query init --dialect spark --output calls.sql && spark-sql -f calls.sql
+  query init --dialect trino --output calls.sql && trino --file calls.sql`,
 		GroupID: "more",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -31,17 +39,46 @@ stays for 24 hours after the next commit, so make the script anew when it is use
 			if err != nil {
 				return err
 			}
+			if engine != "duckdb" {
+				script, ok := analytics.TablesScript(snap, engine)
+				if !ok {
+					return cli.Usage("dialects: "+strings.Join(engines, ", "), "there is no dialect %q", engine)
+				}
+				if n := older(snap.Manifest); n > 0 {
+					return cli.Fail(cli.ExitFailed, fmt.Errorf("%d files are of an older format, whose times and costs %s would read wrongly", n, engine), "run: extract migrate")
+				}
+				return a.printScript(script)
+			}
 			head := fmt.Sprintf("-- Snapshot %d of a warehouse of calls, committed %s.\n-- Made by: query init\n\nSET TimeZone = '%s';\n\n",
 				snap.Manifest.Snapshot, snap.Manifest.CommittedAt.UTC().Format(time.RFC3339), strings.ReplaceAll(loc.String(), "'", "''"))
-			script := head + analytics.CatalogScript(snap, loc)
-			print := func(w io.Writer) error {
-				_, err := io.WriteString(w, script)
-				return err
-			}
-			if a.output != "" {
-				return writeFileMode(a.output, 0o644, print) // it holds no data
-			}
-			return print(a.stdout)
+			return a.printScript(head + analytics.CatalogScript(snap, loc))
 		},
 	}
+	cmd.Flags().StringVar(&engine, "dialect", engine, "`ENGINE` whose SQL it is: "+strings.Join(engines, ", "))
+	complete(cmd, "dialect", engines)
+	return cmd
+}
+
+// engines are those for which init has a script.
+var engines = []string{"duckdb", "spark", "trino"}
+
+// older counts the files that are not of today's format.
+func older(m *layout.Manifest) (n int) {
+	for _, f := range m.Files {
+		if f.Format < layout.FormatVersion {
+			n++
+		}
+	}
+	return n
+}
+
+func (a *app) printScript(script string) error {
+	print := func(w io.Writer) error {
+		_, err := io.WriteString(w, script)
+		return err
+	}
+	if a.output != "" {
+		return writeFileMode(a.output, 0o644, print) // it holds no data
+	}
+	return print(a.stdout)
 }

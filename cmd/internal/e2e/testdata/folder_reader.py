@@ -1,7 +1,11 @@
 """Reads the folders of a snapshot, or the files of an export, with a stock reader, as its users do, and tells what it saw as JSON."""
 
+import datetime
 import decimal
+import glob
 import json
+import os
+import subprocess
 import sys
 
 reader, snapshot, export = sys.argv[1:]
@@ -17,6 +21,62 @@ def micros(t):
 def seen(rows, cost, first, last, months, spoken):
     print(json.dumps({"rows": int(rows), "cost": f"{cost:.18f}", "first": micros(first), "last": micros(last),
                       "months": sorted(str(m) for m in months), "spoken": int(spoken)}))
+
+
+def late():
+    """A time between the calls, and how many calls start then or later, by pyarrow."""
+    import pyarrow.dataset as ds
+
+    calls = ds.dataset(folder, partitioning="hive")
+    starts = sorted(t for t in calls.to_table(columns=["start_at"])["start_at"].to_pylist() if t is not None)
+    at = starts[len(starts) // 3].replace(microsecond=0)
+    return at.astimezone(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M:%S"), calls.count_rows(filter=ds.field("start_at") >= at)
+
+
+def seen_by_sql(ask, micros_of, instant, calls, turns):
+    """The same by an engine's SQL, and a condition on the time."""
+    n, cost, first, last = ask(f"SELECT count(*), sum(total_cost), {micros_of('min(start_at)')}, {micros_of('max(start_at)')} FROM {calls}")[0]
+    at, want = late()
+    got = int(ask(f"SELECT count(*) FROM {calls} WHERE start_at >= {instant(at)}")[0][0])
+    assert got == want > 0, f"{got} calls start at {at} or later, want {want}"
+    seen(n, decimal.Decimal(cost), int(first) * 1000, int(last) * 1000, [m for (m,) in ask(f"SELECT DISTINCT month FROM {calls}")],
+         ask(f"SELECT count(*) FROM {turns} WHERE role = 'user'")[0][0])
+
+
+def spark(**settings):
+    from pyspark.sql import SparkSession
+
+    b = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").config("spark.sql.session.timeZone", "America/New_York")
+    for name, value in settings.items():
+        b = b.config(name.replace("_", "."), value)
+    return b.getOrCreate()
+
+
+def by_spark(session):
+    seen_by_sql(lambda q: [tuple(r) for r in session.sql(q).collect()], lambda t: f"unix_micros({t})", lambda t: f"TIMESTAMP '{t} UTC'", "calls", "turns")
+
+
+def iceberg(catalog, table):
+    """A table of Iceberg over the files as they stand, with the field ids that they have."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    from pyiceberg.types import StringType
+
+    files = sorted(glob.glob(f"{snapshot}/{table}/**/*.parquet", recursive=True))
+    fields = [pa.field(f.name, pa.string() if isinstance(f.type, pa.BaseExtensionType) else f.type, f.nullable, f.metadata) for f in pq.read_schema(files[0])]
+    id_of = lambda f: int(f.metadata[b"PARQUET:field_id"])  # noqa: E731
+    whole = next((i for i, f in enumerate(fields) if id_of(f) != i + 1), len(fields))
+    t = catalog.create_table(f"callhouse.{table}", pa.schema(fields[:whole]))
+    for f in fields[whole:]:  # Iceberg gives ids in turn, so a column that is gone takes its own with it
+        while t.metadata.last_column_id + 1 < id_of(f):
+            with t.update_schema() as u:
+                u.add_column("gone", StringType())
+            with t.update_schema() as u:
+                u.delete_column("gone")
+        with t.update_schema() as u:
+            u.union_by_name(pa.schema([f]))
+    t.add_files(files)
+    return t.metadata_location
 
 
 if reader == "pandas":
@@ -77,6 +137,61 @@ elif reader.startswith("arrow "):
         t, turns = (pa.ipc.open_stream(f"{export}/{name}.arrows").read_all() for name in ("calls", "transcript_turns"))
     seen(len(t), pc.sum(t["total_cost"]).as_py(), pc.min(t["start_at"]).as_py(), pc.max(t["start_at"]).as_py(), pc.unique(t["month"]).to_pylist(),
          pc.sum(pc.equal(turns["role"], "user")).as_py())
+elif reader == "folder: pyspark":
+    session = spark()
+    session.read.option("recursiveFileLookup", "false").parquet(folder).createOrReplaceTempView("calls")
+    session.read.parquet(turns).createOrReplaceTempView("turns")
+    by_spark(session)
+elif reader == "tables: pyspark":
+    os.chdir(export)  # Spark's catalog of tables goes there
+    bin = os.path.dirname(sys.executable)
+    conf = ["--master", "local[1]", "--conf", "spark.ui.enabled=false", "--conf", "spark.sql.session.timeZone=America/New_York"]
+
+    def ask(script):
+        out = subprocess.run([bin + "/spark-sql", *conf, "-f", script], check=True, stdout=subprocess.PIPE, text=True, env={**os.environ, "PATH": bin + ":" + os.environ["PATH"]}).stdout
+        return [tuple(line.split("\t")) for line in out.splitlines()]
+
+    made = ask("spark.sql")
+    assert made[-1:] == [("true",)], made
+    assert ask("spark.sql") == made, "once more over the tables that are there"
+    session = spark(spark_sql_warehouse_dir=export + "/spark-warehouse", spark_sql_catalogImplementation="hive")
+    session.sql("USE callhouse")
+    session.table("transcript_turns").createOrReplaceTempView("turns")
+    by_spark(session)
+elif reader == "iceberg: pyiceberg":
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    catalog = SqlCatalog("c", uri=f"sqlite:///{export}/iceberg.db", warehouse=f"file://{export}")
+    catalog.create_namespace("callhouse")
+    session = spark(spark_jars=os.environ["CALLHOUSE_ICEBERG_JAR"], spark_sql_extensions="org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+                    spark_sql_catalog_ice="org.apache.iceberg.spark.SparkCatalog", spark_sql_catalog_ice_type="hadoop", spark_sql_catalog_ice_warehouse=export + "/ice")
+    from pyspark.sql.functions import date_format
+
+    for view, table in (("calls", "calls"), ("turns", "transcript_turns")):
+        session.read.format("iceberg").load(iceberg(catalog, table)).createOrReplaceTempView(view)
+    assert session.sql("SELECT count(user_turns) FROM calls").collect()[0][0] > 0, "a column after a gap in the ids"
+    session.sql("SET spark.sql.session.timeZone=UTC")
+    session.table("calls").withColumn("month", date_format("start_at", "yyyy-MM")).createOrReplaceTempView("calls")
+    session.sql("SET spark.sql.session.timeZone=America/New_York")
+    by_spark(session)
+elif reader == "tables: trino":
+    import trino
+
+    at = os.environ["CALLHOUSE_TRINO"].split(":")  # host, port
+    cursor = trino.dbapi.connect(host=at[0], port=int(at[1]), user="callhouse", timezone="Asia/Seoul").cursor()
+
+    def ask(q):
+        cursor.execute(q)
+        return cursor.fetchall()
+
+    script = "".join(line for line in open(export + "/trino.sql") if not line.startswith("--"))
+    for _ in range(2):
+        for statement in script.split(";\n"):
+            if statement.strip():
+                answer = ask(statement)
+        assert answer == [[True]], answer
+    seen_by_sql(ask, lambda t: f"date_diff('millisecond', TIMESTAMP '1970-01-01 00:00:00', {t}) * 1000", lambda t: f"TIMESTAMP '{t}'",
+                "hive.callhouse.calls", "hive.callhouse.transcript_turns")
 elif reader == "xlsx: openpyxl":
     import pandas
 

@@ -1,0 +1,112 @@
+package analytics
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+)
+
+// dialect is how an engine other than DuckDB makes a table of a folder of Parquet files.
+type dialect struct {
+	types  map[schema.Type]string // where they are not DuckDB's
+	ident  string                 // what stands around a name
+	schema string
+	notes  string
+	begin  string // of the schema
+	table  string // with its name, columns, folder, and byMonth where it has months
+	// What gives a table a partition for each month, and has the engine look for them.
+	byMonth, fill string
+	instant       string // a time of UTC
+}
+
+// dialects are the engines for whom TablesScript writes.
+var dialects = map[string]dialect{
+	"spark": {
+		types:  map[schema.Type]string{schema.Text: "STRING", schema.Word: "STRING", schema.JSON: "STRING", schema.Int32: "INT", schema.Timestamp: "TIMESTAMP"},
+		ident:  "`",
+		schema: "callhouse",
+		notes:  "-- For Spark: spark-sql -f FILE. Where Spark sees the warehouse elsewhere, change the paths.\n",
+		begin:  "CREATE DATABASE IF NOT EXISTS callhouse;\n",
+		table:  "\nDROP TABLE IF EXISTS %[1]s;\nCREATE TABLE %[1]s (\n%[2]s\n) USING PARQUET%[4]s\nLOCATION '%[3]s';\n",
+
+		byMonth: "\nPARTITIONED BY (month)",
+		fill:    "MSCK REPAIR TABLE %s.%s;\n",
+		instant: "TIMESTAMP '%s UTC'",
+	},
+	"trino": {
+		types:  map[schema.Type]string{schema.Text: "VARCHAR", schema.Word: "VARCHAR", schema.JSON: "VARCHAR", schema.Timestamp: "TIMESTAMP(6)"},
+		ident:  `"`,
+		schema: "hive.callhouse",
+		notes: "-- For Trino: trino --file FILE. Its catalog hive needs these lines in etc/catalog/hive.properties:\n" +
+			"--   connector.name=hive\n" +
+			"--   hive.parquet.time-zone=UTC\n" +
+			"--   hive.timestamp-precision=MICROSECONDS\n" +
+			"--   hive.non-managed-table-writes-enabled=true\n" +
+			"-- and access to the files, as by fs.hadoop.enabled=true. Where Trino sees the warehouse elsewhere, change the paths.\n" +
+			"-- Times are in UTC, and have no zone of their own.\n",
+		begin: "CREATE SCHEMA IF NOT EXISTS hive.callhouse;\n",
+		table: "\nDROP TABLE IF EXISTS %[1]s;\nCREATE TABLE %[1]s (\n%[2]s\n) WITH (format = 'PARQUET', external_location = '%[3]s'%[4]s);\n",
+
+		byMonth: ", partitioned_by = ARRAY['month']",
+		fill:    "CALL hive.system.sync_partition_metadata('%s', '%s', 'FULL');\n",
+		instant: "TIMESTAMP '%s'",
+	},
+}
+
+// TablesScript returns the statements that make, in an engine other than DuckDB, a table of each folder of a snapshot, with the
+// columns of the files and month. ok is false where there is no such engine.
+func TablesScript(snap *layout.Snapshot, engine string) (script string, ok bool) {
+	d, ok := dialects[engine]
+	if !ok {
+		return "", false
+	}
+	var b strings.Builder
+	m := snap.Manifest
+	fmt.Fprintf(&b, "-- Snapshot %d of a warehouse of calls, committed %s.\n-- Made by: query init --dialect %s\n%s"+
+		"-- The snapshot's files stay for 24 hours after the next commit: make the tables anew after every night.\n\n%s",
+		m.Snapshot, m.CommittedAt.UTC().Format(time.RFC3339), engine, d.notes, d.begin)
+	for _, t := range schema.Tables {
+		if len(snap.Manifest.FilesOf(t.Name)) == 0 {
+			fmt.Fprintf(&b, "\n-- %s: the snapshot has no rows of it.\n", t.Name)
+			continue
+		}
+		partitions := ""
+		var columns []string
+		for _, c := range t.Columns {
+			typ, ok := d.types[c.Type]
+			if !ok {
+				typ = c.Type.DuckDB()
+			}
+			columns = append(columns, "  "+d.ident+c.Name+d.ident+" "+typ)
+		}
+		if byMonth(t) {
+			columns = append(columns, "  "+d.ident+schema.Month+d.ident+" "+d.types[schema.Text])
+			partitions = d.byMonth
+		}
+		fmt.Fprintf(&b, d.table, d.schema+"."+t.Name, strings.Join(columns, ",\n"), strings.ReplaceAll("file://"+filepath.Join(snap.Dir, t.Name), "'", "''"), partitions)
+		if byMonth(t) {
+			fmt.Fprintf(&b, d.fill, "callhouse", t.Name)
+		}
+	}
+	b.WriteString("\n-- This must answer true: as many calls, and the same first time, as were committed.\n" + d.check(m))
+	return b.String(), true
+}
+
+// check returns a statement that tells whether the engine reads what was committed.
+func (d dialect) check(m *layout.Manifest) string {
+	first := ""
+	var earliest *int64
+	for _, f := range m.FilesOf(schema.Calls.Name) {
+		if f.MinStart != nil && (earliest == nil || *f.MinStart < *earliest) {
+			earliest = f.MinStart
+		}
+	}
+	if earliest != nil {
+		first = " AND date_trunc('second', min(start_at)) = " + fmt.Sprintf(d.instant, time.UnixMilli(*earliest).UTC().Format(time.DateTime))
+	}
+	return fmt.Sprintf("SELECT count(*) = %d%s AS as_committed FROM %s.%s;\n", m.Rows(schema.Calls.Name), first, d.schema, schema.Calls.Name)
+}
