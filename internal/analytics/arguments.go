@@ -81,7 +81,7 @@ func anyCase(words []string) string {
 // FindCall returns the id of the one call whose id is prefix or begins with it,
 // an *UnknownError, or an *AmbiguousError.
 func (w *Warehouse) FindCall(ctx context.Context, prefix string) (string, error) {
-	conn, err := w.ask(ctx, "calls")
+	conn, err := w.ask(ctx)
 	if err != nil {
 		return "", err
 	}

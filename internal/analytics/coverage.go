@@ -65,7 +65,7 @@ func (w *Warehouse) Coverage(ctx context.Context, report string, p Params, now t
 	if err != nil {
 		return nil, err
 	}
-	conn, err := w.ask(ctx, selected)
+	conn, err := w.ask(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -17,18 +17,20 @@ type Prover interface {
 	Prove(ctx context.Context, s *layout.Snapshot, files []*layout.File) error
 }
 
-// ask is connect for a statement: the files that it may read are proven before.
-func (w *Warehouse) ask(ctx context.Context, text string) (*duck.Conn, error) {
-	if w.prover != nil {
-		var files []*layout.File
-		for _, t := range tablesOf(text) {
-			files = append(files, w.snap.Manifest.FilesOf(t.Name)...)
-		}
-		if err := w.prover.Prove(ctx, w.snap, files); err != nil {
-			return nil, err
+// ask returns a connection on which the files that a statement may read are proven
+// before it runs.
+func (w *Warehouse) ask(ctx context.Context) (*duck.Conn, error) {
+	conn, err := w.connect(ctx)
+	if err == nil && w.prover != nil {
+		conn.Before = func(ctx context.Context, text string) error {
+			var files []*layout.File
+			for _, t := range tablesOf(text) {
+				files = append(files, w.snap.Manifest.FilesOf(t.Name)...)
+			}
+			return w.prover.Prove(ctx, w.snap, files)
 		}
 	}
-	return w.connect(ctx)
+	return conn, err
 }
 
 var wordRE = regexp.MustCompile(`[a-z_][a-z0-9_]*`)

@@ -71,20 +71,13 @@ func Describe(name string) ([]*sqlfiles.File, error) {
 	return found, nil
 }
 
-// selected names what the choice of a report's calls reads.
-const selected = " calls word_tallies length_tallies quarter_tallies"
-
 // Report runs a named report over the calls that p selects.
 func (w *Warehouse) Report(ctx context.Context, name string, p Params) (*Rows, error) {
 	f, err := reportCalled(name)
 	if err != nil {
 		return nil, err
 	}
-	reads := f.SQL + selected
-	if p.Field != "" {
-		reads += " analysis_items"
-	}
-	conn, err := w.ask(ctx, reads)
+	conn, err := w.ask(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -19,18 +19,10 @@ type View struct{ Name, SQL string }
 
 func (v View) create() string { return "CREATE OR REPLACE TEMP VIEW " + v.Name + " AS " + v.SQL }
 
-// texts is a statement with all that it may read views by.
-func texts(text string, views []View) string {
-	for _, v := range views {
-		text += " " + v.SQL
-	}
-	return text
-}
-
 // Define makes the views known to the statements that follow. Each may read those before it. Their names must be plain words, and
 // none of a table's.
 func (w *Warehouse) Define(ctx context.Context, views []View) error {
-	conn, err := w.ask(ctx, texts("", views))
+	conn, err := w.ask(ctx)
 	if err != nil {
 		return err
 	}
@@ -95,7 +87,7 @@ func arguments(stmt *duck.Stmt, values map[string]string) ([]any, error) {
 
 // runSQL runs one statement that reads, with what arguments returns for it.
 func (w *Warehouse) runSQL(ctx context.Context, text string, arguments func(*duck.Stmt) ([]any, error)) (_ *Rows, err error) {
-	conn, err := w.ask(ctx, texts(text, w.views))
+	conn, err := w.ask(ctx)
 	if err != nil {
 		return nil, err
 	}

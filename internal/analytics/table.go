@@ -20,7 +20,7 @@ func (w *Warehouse) Table(ctx context.Context, name string, p Params) (*Rows, er
 		}
 		return nil, unknown("table", name, known)
 	}
-	conn, err := w.ask(ctx, name+" calls")
+	conn, err := w.ask(ctx)
 	if err != nil {
 		return nil, err
 	}

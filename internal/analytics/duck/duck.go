@@ -94,7 +94,19 @@ func (d *DB) Close() error {
 
 // Conn is a connection. It runs one statement at a time and is not safe for
 // concurrent use; settings, variables and TEMP objects are its own.
-type Conn struct{ conn bindings.Connection }
+type Conn struct {
+	conn bindings.Connection
+	// Before, if not nil, is told every statement before DuckDB sees it. An error
+	// keeps it from being run, and is returned as it is.
+	Before func(ctx context.Context, text string) error
+}
+
+func (c *Conn) before(ctx context.Context, text string) error {
+	if c.Before == nil {
+		return nil
+	}
+	return c.Before(ctx, text)
+}
 
 // Connect returns a new connection.
 func (d *DB) Connect() (*Conn, error) {
@@ -143,6 +155,9 @@ func (c *Conn) watch(ctx context.Context) (stop func()) {
 
 // Exec runs statements for their effect.
 func (c *Conn) Exec(ctx context.Context, text string) error {
+	if err := c.before(ctx, text); err != nil {
+		return err
+	}
 	defer c.watch(ctx)()
 	var res bindings.Result
 	defer bindings.DestroyResult(&res)

@@ -59,6 +59,9 @@ func (c *Conn) Prepare(ctx context.Context, text string) (*Stmt, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	if err := c.before(ctx, text); err != nil {
+		return nil, err
+	}
 	defer c.watch(ctx)()
 	all, err := c.extract(text)
 	defer bindings.DestroyExtracted(&all)
