@@ -247,7 +247,7 @@ func (f *forgetting) again(c *commit, i int, calls *layout.File) (bool, error) {
 // discard removes what was made, before any of it was committed.
 func (f *forgetting) discard() {
 	for _, s := range f.made {
-		_ = removeTree(f.w.opts.FS, s.Dir, layout.ManifestName) // or the next opening does
+		_ = removeSnapshot(f.w.opts.FS, s.Dir) // or the next opening does
 	}
 }
 

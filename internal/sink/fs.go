@@ -198,14 +198,21 @@ func ensureDir(fsys FS, name string) error {
 	return fsys.SyncDir(filepath.Dir(name))
 }
 
-// removeTree removes a folder of ours with all that is in it. The manifest goes
-// first: what has none is no snapshot any more.
-func removeTree(fsys FS, name string, first string) error {
-	if first != "" {
-		if err := fsys.Remove(filepath.Join(name, first)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
+// removeSnapshot removes a snapshot. First it takes its name away: what a crash
+// leaves must not look like a snapshot that was damaged.
+func removeSnapshot(fsys FS, dir string) error {
+	away := filepath.Join(filepath.Dir(dir), layout.TempName(filepath.Base(dir), newID()))
+	if err := fsys.Rename(dir, away); err != nil {
+		return err
 	}
+	if err := fsys.SyncDir(filepath.Dir(dir)); err != nil {
+		return err
+	}
+	return removeTree(fsys, away)
+}
+
+// removeTree removes a folder of ours with all that is in it.
+func removeTree(fsys FS, name string) error {
 	entries, err := fsys.ReadDir(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -216,7 +223,7 @@ func removeTree(fsys FS, name string, first string) error {
 	for _, e := range entries {
 		path := filepath.Join(name, e.Name())
 		if e.IsDir() {
-			err = removeTree(fsys, path, "")
+			err = removeTree(fsys, path)
 		} else {
 			err = fsys.Remove(path)
 		}

@@ -62,9 +62,9 @@ func sweep(fsys FS, root string, current *layout.Snapshot) error {
 				err = fsys.Remove(path)
 			case dir == root:
 			case layout.IsTempName(e.Name()):
-				err = removeTree(fsys, path, layout.ManifestName)
+				err = removeTree(fsys, path)
 			case named && e.IsDir() && current != nil && current.Manifest.Sealed() && n < current.Manifest.Oldest:
-				err = removeTree(fsys, path, layout.ManifestName)
+				err = removeSnapshot(fsys, path)
 			}
 			if err != nil {
 				return fmt.Errorf("sweep the warehouse: %w", err)
@@ -109,7 +109,7 @@ func retire(fsys FS, root string, current *layout.Snapshot, now time.Time) error
 		}
 	}
 	for _, dir := range slices.Backward(gone) { // the oldest first
-		if err := removeTree(fsys, dir, layout.ManifestName); err != nil {
+		if err := removeSnapshot(fsys, dir); err != nil {
 			return fmt.Errorf("remove snapshot %s: %w", filepath.Base(dir), err)
 		}
 	}

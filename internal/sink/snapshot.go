@@ -153,6 +153,6 @@ func swap(fsys FS, root string, s *layout.Snapshot) error {
 // run sweeps what it cannot remove.
 func (b *builder) discard() {
 	if b != nil && b.dir != "" {
-		_ = removeTree(b.fsys, b.dir, layout.ManifestName)
+		_ = removeTree(b.fsys, b.dir)
 	}
 }

@@ -202,10 +202,14 @@ func (v *verifier) snapshots(current *layout.Snapshot) (out []*layout.Snapshot, 
 			continue
 		}
 		s, err := readSnapshot(v.opts.FS, v.opts.Root, layout.SnapshotName(n))
+		if isGone(err) {
+			if _, gone := v.opts.FS.Lstat(filepath.Join(v.opts.Root, layout.SnapshotsName, layout.SnapshotName(n))); isGone(gone) {
+				continue // removed just now
+			}
+		}
 		switch {
 		case isNewer(err):
 			return nil, err
-		case isGone(err): // removed just now
 		case err != nil:
 			v.bad.add("manifest", filepath.ToSlash(filepath.Join(layout.SnapshotsName, layout.SnapshotName(n))), "%v", err)
 		default:

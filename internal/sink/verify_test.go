@@ -115,6 +115,13 @@ func TestVerifyOlderSnapshots(t *testing.T) {
 			t.Errorf("all %v: found %v", all, r.Problems)
 		}
 	}
+	if err := os.Remove(filepath.Join(old.Dir, layout.ManifestName)); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Verify(context.Background(), VerifyOptions{Root: root, All: true})
+	if err != nil || r.Count != 1 || r.Problems[0].Kind != "manifest" {
+		t.Errorf("without its manifest: found %v, %v", r.Problems, err)
+	}
 }
 
 // What a crash leaves is no damage.
