@@ -41,7 +41,7 @@ func (f *File) Grouped() bool { return len(f.Columns) > 0 && f.Columns[0].Name =
 // Selects reports whether the report is over calls that its user selects.
 func (f *File) Selects() bool {
 	for _, r := range f.Reads {
-		if strings.HasPrefix(r, "selected") || r == "tallied" {
+		if strings.HasPrefix(r, "selected") || r == "surrounding" || r == "tallied" {
 			return true
 		}
 	}

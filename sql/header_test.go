@@ -77,7 +77,7 @@ func TestParseErrors(t *testing.T) {
 
 // What is embedded parses, is one statement, and reads only what there is.
 func TestFiles(t *testing.T) {
-	relations := map[string]bool{"selected": true, "selected_alone": true, "selected_grouped": true, "tallied": true, "selected_turns": true, "selected_tool_calls": true, "selected_items": true,
+	relations := map[string]bool{"selected": true, "selected_alone": true, "selected_grouped": true, "surrounding": true, "tallied": true, "selected_turns": true, "selected_tool_calls": true, "selected_items": true,
 		"stored.calls": true, "stored.transcript_turns": true, "stored.analysis_items": true, "stored.runs": true}
 	for _, v := range Views() {
 		for _, r := range v.Reads {

@@ -105,6 +105,18 @@ CREATE MACRO outcome_answered(outcome, over, spoke) AS
 CREATE MACRO outcome_unheard(outcome, over, spoke) AS
     over AND outcome <> 'not_connected' AND outcome <> 'voicemail' AND spoke IS NULL;
 
+-- The caller of a call: who calls where the call comes in, else who is called; null where no number
+-- is told. What has no digit but 0 is none (empty, restricted, +0000), nor is sip:anonymous@10.0.0.1.
+CREATE MACRO known_number(number) AS
+    CASE WHEN regexp_matches(number, '[1-9]') AND NOT contains(lower(number), 'anonymous') THEN number END;
+CREATE MACRO caller_of(call_type, from_number, to_number) AS
+    known_number(CASE WHEN call_type = 'inbound' THEN from_number ELSE to_number END);
+
+-- Whether the organisation and a caller were in contact, or the caller tried: of calls that it
+-- places, those that nobody answered, or a machine, are none.
+CREATE MACRO is_contact(start_at, call_type, connected, voicemail) AS
+    start_at IS NOT NULL AND (call_type IS NOT DISTINCT FROM 'inbound' OR connected IS NOT FALSE AND NOT voicemail);
+
 -- What a call lacks that the service fills in later; state is ended (to come) or expired (given up).
 -- Of costs the calls are counted that have none.
 CREATE MACRO lacks_analysis(state, settlement, connected, sentiment, opted_out) AS

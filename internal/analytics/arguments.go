@@ -1,9 +1,11 @@
 package analytics
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,18 +27,23 @@ func setArguments(ctx context.Context, conn *duck.Conn, p Params) error {
 	return nil
 }
 
-// fieldVariables returns the statements that tell the report success which field
-// means one.
-func fieldVariables(field string) (string, error) {
+// flagVariables returns the statements that tell the flags which only some reports
+// have: the field that means a success, and the step of time.
+func flagVariables(p Params) (string, error) {
 	name, v := "NULL", "NULL"
-	if field != "" {
-		before, after, ok := strings.Cut(field, "=")
+	if p.Field != "" {
+		before, after, ok := strings.Cut(p.Field, "=")
 		if !ok || before == "" {
-			return "", &GroupError{fmt.Sprintf("the field %q has no value", field), "write NAME=VALUE, as in resolved=true"}
+			return "", &GroupError{fmt.Sprintf("the field %q has no value", p.Field), "write NAME=VALUE, as in resolved=true"}
 		}
 		name, v = quote(before), quote(after)
 	}
-	return fmt.Sprintf("SET VARIABLE field_name = CAST(%s AS VARCHAR);\nSET VARIABLE field_value = CAST(%s AS VARCHAR);\n", name, v), nil
+	every := cmp.Or(p.Every, "day")
+	if !slices.Contains([]string{"day", "hour", "minute"}, every) {
+		return "", &GroupError{fmt.Sprintf("there is no step of time %q", every), "write --every day, hour or minute"}
+	}
+	return fmt.Sprintf("SET VARIABLE field_name = CAST(%s AS VARCHAR);\nSET VARIABLE field_value = CAST(%s AS VARCHAR);\nSET VARIABLE every = %s;\n",
+		name, v, quote(every)), nil
 }
 
 // hasField returns an *UnknownError where no call has the field that p names.
@@ -131,6 +138,16 @@ func (w *Warehouse) wholeDays(p Params) (from, until string) {
 		until = day(end, false)
 	}
 	return from, until
+}
+
+// listedUntil returns, in ms, up to where all calls are known that have started:
+// where the list was read to or, if it never was, the last call.
+func (w *Warehouse) listedUntil() int64 {
+	if spans := w.snap.Manifest.Coverage; len(spans) > 0 {
+		return spans[len(spans)-1].To
+	}
+	_, last := starts(w.snap.Manifest)
+	return last
 }
 
 // Card tells what the call is: names and values, for people.

@@ -21,12 +21,16 @@ import (
 var wholes = map[string]string{
 	"agents.completed_percent": "answered_calls", "agents.connected_percent": "calls", "agents.negative_percent": "rated_calls",
 	"agents.positive_percent": "rated_calls", "agents.success_percent": "known_calls", "agents.transferred_percent": "answered_calls",
+	"attempts.reached_percent": "known_calls", "callers.completed_percent": "judged_calls", "callers.first_contact_percent": "judged_calls",
+	"callers.repeat_24h_percent": "callers", "callers.repeat_7d_percent": "callers",
 	"conversation.interrupted_percent": "calls", "coverage.share_percent": "listed: calls",
 	"disconnections.connected_percent": "calls", "disconnections.share_percent": "all: calls", "distribution.share_percent": "all: calls",
+	"early.hung_up_5s_percent": "answered_calls", "early.hung_up_10s_percent": "answered_calls", "early.silent_percent": "answered_calls",
 	"funnel.answered_percent": "answered_calls", "funnel.attempted_percent": "attempted: calls", "funnel.connected_percent": "connected: calls",
 	"outcomes.answered_percent": "all: answered_calls", "outcomes.share_percent": "all: calls",
 	"sentiment.rated_percent": "all: rated_calls", "sentiment.share_percent": "all: calls", "success.success_percent": "known_calls",
 	"tools.failed_percent": "uses less unanswered_uses", "tools.share_percent": "all: uses",
+	"transfers.answered_percent": "answered_calls", "transfers.transferred_percent": "all: transferred_calls",
 	"versions.completed_percent": "answered_calls", "versions.positive_percent": "rated_calls", "versions.success_percent": "known_calls", "volume.share_percent": "all: calls",
 }
 

@@ -31,7 +31,7 @@ func TestTwoDimensionsAndConditions(t *testing.T) {
 		w := open(t, root, loc)
 		whole := p
 		whole.By = ""
-		for _, report := range []string{"outcomes", "volume"} {
+		for _, report := range []string{"outcomes", "volume", "callers", "attempts", "concurrency"} {
 			sum := func(p analytics.Params) (n int64) {
 				rows, err := w.Report(t.Context(), report, p)
 				if err != nil {

@@ -80,9 +80,10 @@ func costsOf(g *group) []any {
 			anyTalk = true
 		}
 	}
-	line := []any{g.key, int64(len(g.calls)), nil, nil, nil, nil, costed, completedCalls, nil}
+	line := []any{g.key, int64(len(g.calls)), nil, nil, nil, nil, costed, completedCalls, nil, nil, nil, nil, nil}
 	if costed > 0 {
 		line[2], line[3] = money(all, 1), money(all, costed)
+		line = append(line[:9], wastedOf(g, all)...)
 	}
 	if anyTold {
 		line[5] = money(told, completedCalls)
@@ -91,6 +92,30 @@ func costsOf(g *group) []any {
 		line[4], line[8] = money(new(big.Int).Mul(timed, big.NewInt(60_000)), ms), ms
 	}
 	return line
+}
+
+// wastedOf is what was paid for calls that brought nothing, and their share of all.
+func wastedOf(g *group, all *big.Int) (out []any) {
+	wasted := new(big.Int)
+	for _, why := range []string{"voicemail", "failed", "never spoke"} {
+		cost, any := new(big.Int), false
+		for _, r := range g.calls {
+			outcome, kind := outcomeOf(r)
+			if u, ok := units(r); ok && (outcome == why || kind == why) {
+				cost.Add(cost, u)
+				any = true
+			}
+		}
+		wasted.Add(wasted, cost)
+		if out = append(out, nil); any {
+			out[len(out)-1] = money(cost, 1)
+		}
+	}
+	if all.Sign() == 0 {
+		return append(out, nil)
+	}
+	percent, _ := new(big.Rat).SetFrac(wasted.Mul(wasted, big.NewInt(100)), all).Float64()
+	return append(out, percent)
 }
 
 func volumeOf(g *group, loc *time.Location) (out [][]any) {

@@ -237,6 +237,18 @@ func linesOf(report string, groups []*group, d analyticstest.Data, p analytics.P
 			out = append(out, volumeOf(g, loc)...)
 		case "funnel":
 			out = append(out, funnelOf(g)...)
+		case "callers":
+			if line := callersOf(g, d); line != nil {
+				out = append(out, line)
+			}
+		case "attempts":
+			out = append(out, attemptsOf(g, d.Calls, loc)...)
+		case "early":
+			out = append(out, earlyOf(g, turns))
+		case "transfers":
+			out = append(out, transfersOf(g, turns)...)
+		case "concurrency":
+			out = append(out, concurrencyOf(g, p.Every, loc)...)
 		case "outcomes":
 			out = append(out, outcomesOf(g)...)
 		case "agents":
@@ -290,6 +302,22 @@ func sortGroups(groups []*group, report string, p analytics.Params, turns, items
 				}
 			case "extracted":
 				n += len(items[c["call_id"]])
+			case "callers":
+				if contact(c) {
+					n++
+				}
+			case "attempts":
+				if attempt(c) {
+					n++
+				}
+			case "concurrency":
+				if lasts(c) > 0 {
+					n++
+				}
+			case "early", "transfers":
+				if answered(c) {
+					n++
+				}
 			case "versions":
 				if aimOf(items, p).of(c) {
 					n++

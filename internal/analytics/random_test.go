@@ -2,7 +2,9 @@ package analytics_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -57,6 +59,8 @@ func randomCalls(r *rand.Rand, n int) []row {
 			"variant_label":     maybe(r, .5, "A", "B"),
 			"metadata":          pick(r, documents).raw,
 			"dynamic_variables": pick(r, documents).raw,
+			"from_number":       maybe(r, .1, slices.Sorted(maps.Keys(numbers))...),
+			"to_number":         maybe(r, .1, slices.Sorted(maps.Keys(numbers))...),
 			"settlement":        pick(r, []string{"open", "ended", "settled", "expired"}),
 			"transcript_state":  pick(r, []string{"pending", "present", "empty", "withheld", "missing"}),
 		}

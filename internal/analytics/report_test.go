@@ -84,6 +84,8 @@ func all(t testing.TB, rows *analytics.Rows, err error) [][]any {
 				line[i] = v.String()
 			case time.Time:
 				line[i] = v.UnixMilli()
+			case value.LocalTime:
+				line[i] = time.Time(v).UnixMilli()
 			}
 		}
 		out = append(out, line)
@@ -173,9 +175,9 @@ func checkReports(t *testing.T, root string, loc *time.Location, data analyticst
 	}
 }
 
-// isNear says that a report has square roots in it.
+// isNear says that a report has square roots in it, or shares of money.
 func isNear(report string) bool {
-	return slices.Contains([]string{"agents", "versions", "anomalies", "outcomes", "success"}, report)
+	return slices.Contains([]string{"agents", "versions", "anomalies", "outcomes", "success", "costs", "callers", "attempts", "transfers"}, report)
 }
 
 // bound returns the start of some call: a bound that falls on one shows which

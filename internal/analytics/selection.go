@@ -32,6 +32,9 @@ type Params struct {
 	// Field is what a success is, as in resolved=true. Empty: to the report success
 	// every field that is true, and others do not speak of it.
 	Field string
+	// Every is the step of time of the report concurrency: day (empty as well), hour or
+	// minute.
+	Every string
 	// Agent is an agent's id, or the beginning of one agent's.
 	Agent string
 	// Call is the call that the report call shows: its id or, with FindCall, the
@@ -40,12 +43,25 @@ type Params struct {
 	Words []string
 }
 
+// wider returns p with bounds so far apart that all calls lie between them that
+// start up to a local week before or after those that p selects.
+func (p Params) wider() Params {
+	const more = 8 * 24 * time.Hour
+	if !p.Since.IsZero() {
+		p.Since = p.Since.Add(-more)
+	}
+	if !p.Until.IsZero() {
+		p.Until = p.Until.Add(more)
+	}
+	return p
+}
+
 func (p Params) bounded() bool { return !p.Since.IsZero() || !p.Until.IsZero() }
 
 // selected returns the WITH list of the relations that the report f reads: the
 // calls that p selects, with their group as key (selected; as selected_grouped if
 // groups are asked for, else as selected_alone, of which the other one is empty),
-// what belongs to them, and tallied. They are no views of the connection, which
+// what belongs to them, all calls of about their time (surrounding), and tallied. They are no views of the connection, which
 // DuckDB would plan twice.
 func (w *Warehouse) selected(ctx context.Context, conn *duck.Conn, f *sqlfiles.File, p Params) (string, error) {
 	keys, err := keysOf(p.By)
@@ -57,12 +73,12 @@ func (w *Warehouse) selected(ctx context.Context, conn *duck.Conn, f *sqlfiles.F
 		return "", err
 	}
 	from, until := w.wholeDays(p)
-	field, err := fieldVariables(p.Field)
+	flags, err := flagVariables(p)
 	if err != nil {
 		return "", err
 	}
-	err = conn.Exec(ctx, couldHave(keys)+field+fmt.Sprintf("SET VARIABLE largest_first = %t;\nSET VARIABLE grouped = %t;\nSET VARIABLE whole_from = %s;\nSET VARIABLE whole_until = %s;\n",
-		!slices.ContainsFunc(keys, func(d dimension) bool { return d.natural }), p.By != "", from, until))
+	err = conn.Exec(ctx, couldHave(keys)+flags+fmt.Sprintf("SET VARIABLE largest_first = %t;\nSET VARIABLE grouped = %t;\nSET VARIABLE whole_from = %s;\nSET VARIABLE whole_until = %s;\nSET VARIABLE listed_until = %d;\n",
+		!slices.ContainsFunc(keys, func(d dimension) bool { return d.natural }), p.By != "", from, until, w.listedUntil()))
 	if err != nil {
 		return "", fmt.Errorf("select the calls: %w", err)
 	}
@@ -78,6 +94,9 @@ func (w *Warehouse) selected(ctx context.Context, conn *duck.Conn, f *sqlfiles.F
 			with = append(with, r+" AS ("+none+")")
 		case r == "selected_grouped", r == "selected_alone":
 			with = append(with, r+" AS NOT MATERIALIZED ("+calls+")")
+		case r == "surrounding":
+			with = append(with, fmt.Sprintf("surrounding AS NOT MATERIALIZED (SELECT %s AS key, coalesce(%s, false) AS is_selected, calls.* FROM calls WHERE %s)",
+				keyExpr(keys, dimension.inCalls), s.ofCalls(), strings.Join(bounds(p.wider(), "start_at"), " AND ")))
 		case r == "tallied":
 			kept := "NOT MATERIALIZED" // or the columns that nobody asks for are made as well
 			if strings.Count(f.SQL, "FROM tallied") > 1 {

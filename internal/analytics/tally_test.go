@@ -66,7 +66,7 @@ func TestTalliesEqualTheOracle(t *testing.T) {
 			if p.Agent != "" {
 				q.Agent = "a1-one" // the oracle knows no beginnings
 			}
-			for _, name := range []string{"sentiment", "disconnections", "durations", "distribution", "costs", "volume", "funnel", "outcomes", "agents", "versions", "coverage", "anomalies"} {
+			for _, name := range []string{"sentiment", "disconnections", "durations", "distribution", "costs", "volume", "funnel", "outcomes", "agents", "versions", "coverage", "anomalies", "early"} {
 				rows, err := w.Report(t.Context(), name, p)
 				got := all(t, rows, err)
 				compare := diff
@@ -106,7 +106,7 @@ func TestTalliesSpareTheCalls(t *testing.T) {
 		p       analytics.Params
 		spared  bool
 	}{
-		{"sentiment disconnections costs distribution funnel outcomes agents versions coverage volume anomalies", analytics.Params{}, true},
+		{"sentiment disconnections costs distribution funnel outcomes agents versions coverage volume anomalies early", analytics.Params{}, true},
 		{"sentiment disconnections costs funnel agents versions coverage", analytics.Params{By: "variant_label"}, true},
 		{"sentiment disconnections costs volume funnel outcomes", analytics.Params{By: "day"}, true},
 		{"sentiment disconnections costs volume anomalies", analytics.Params{By: "weekday", Since: day, Until: day.AddDate(0, 0, 7)}, true},
@@ -116,7 +116,7 @@ func TestTalliesSpareTheCalls(t *testing.T) {
 		{"volume", analytics.Params{Since: day.Add(time.Millisecond)}, false},
 		{"sentiment", analytics.Params{By: "metadata.campaign"}, false},
 		{"volume", analytics.Params{Agent: "b"}, false},
-		{"durations", analytics.Params{}, false},
+		{"durations callers attempts transfers concurrency", analytics.Params{}, false},
 	} {
 		for report := range strings.FieldsSeq(c.reports) {
 			rows, err := w.Report(t.Context(), report, c.p)

@@ -8,6 +8,10 @@
 -- caller spoke are in neither. With --field resolved=true a success's cost is told
 -- too, as in the report success: of the calls in which the field was found.
 --
+-- Wasted is what calls cost that brought nobody anything: those that a machine
+-- answered, those that failed, and those in which the caller never spoke. Each
+-- call is in one of the three at most, by its outcome.
+--
 -- Grain: one row per group
 -- Reads: tallied
 -- Tallies: is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step, success
@@ -24,6 +28,10 @@
 --   costed_calls        BIGINT         count    calls whose cost is known
 --   completed_calls     BIGINT         count    of them the completed ones: the caller spoke, and the call ended by a hang-up
 --   talk_ms             HUGEINT        ms       talk time of the calls whose cost is known
+--   voicemail_cost      DECIMAL(38,18)  money    cost of the calls that a machine answered
+--   failed_cost         DECIMAL(38,18)  money    cost of the calls that failed
+--   silent_cost         DECIMAL(38,18)  money    cost of the calls in which the caller never spoke, and that did not fail
+--   wasted_percent      DOUBLE         percent of cost  share of the three in the total cost
 --   successes           BIGINT         count    with --field: calls that were a success, and whose cost is known
 --   per_success         DECIMAL(38,4)  money    with --field: the known costs of the calls in which the field was found, for one of them
 
@@ -36,6 +44,9 @@ WITH summed AS (
         sum(costed_ms) FILTER (is_connected) AS talk_ms,
         sum(total_cost) FILTER (NOT is_unheard) AS heard_cost,
         sum_if(costed_calls, is_completed) AS completed_calls,
+        sum(total_cost) FILTER (outcome = 'voicemail') AS voicemail_cost,
+        sum(total_cost) FILTER (outcome = 'failed') AS failed_cost,
+        sum(total_cost) FILTER (outcome_kind = 'never spoke') AS silent_cost,
         sum(total_cost) FILTER (success IS NOT NULL) AS known_cost,
         sum_if(costed_calls, success) AS successes
     FROM tallied
@@ -45,7 +56,8 @@ SELECT key, calls, total_cost,
     money_per(total_cost, costed_calls, 1) AS per_call,
     money_per(talk_cost, talk_ms, 60000) AS per_minute,
     money_per(heard_cost, completed_calls, 1) AS per_completed_call,
-    costed_calls, completed_calls, talk_ms, successes,
+    costed_calls, completed_calls, talk_ms, voicemail_cost, failed_cost, silent_cost,
+    percent_of(coalesce(voicemail_cost, 0) + coalesce(failed_cost, 0) + coalesce(silent_cost, 0), total_cost) AS wasted_percent, successes,
     money_per(known_cost, successes, 1) AS per_success
 FROM summed
 ORDER BY group_rank(calls), key NULLS LAST

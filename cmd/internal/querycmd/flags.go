@@ -105,7 +105,7 @@ func (a *app) params(loc *time.Location, now time.Time) (analytics.Params, error
 	if a.compare != "" && a.compare != previous {
 		return analytics.Params{}, cli.Usage("write --compare previous", "there is no period %q to compare with", a.compare)
 	}
-	p := analytics.Params{By: strings.Join(a.by, ","), Agent: a.agent, Where: a.where, Field: a.field}
+	p := analytics.Params{By: strings.Join(a.by, ","), Agent: a.agent, Where: a.where, Field: a.field, Every: a.every}
 	for _, b := range []struct {
 		flag, text string
 		into       *time.Time

@@ -53,6 +53,9 @@ func (a *app) reportCommand(f *sqlfiles.File) *cobra.Command {
 		}
 		fl.StringVar(&a.field, "field", "", "what a success is: `NAME=VALUE` of an extracted field, as resolved=true; "+without)
 	}
+	if slices.Contains(f.Flags, "every") {
+		fl.StringVar(&a.every, "every", "day", "a row for each `STEP` of time: day, hour or minute")
+	}
 	return cmd
 }
 

@@ -60,8 +60,8 @@ type app struct {
 	stdout, stderr io.Writer
 
 	warehouse, tz, format, output string // common
-	since, until, agent, field    string // of reports
-	compare                       string
+	since, until, agent, compare  string // of reports
+	field, every                  string // of some reports
 	by, where                     []string
 	excel, groupReadable          bool
 

@@ -154,6 +154,8 @@ func TestGoldens(t *testing.T) {
 		{"error-by-three", "sentiment --by agent,day --by hour"}, {"error-where", "sentiment --where call_type"}, {"error-where-value", "sentiment --where weekday=Mon"}, {"error-where-name", "sentiment --where call_tpe=x"},
 		{"costs", "costs --by agent"}, {"costs-csv", "costs --format csv"}, {"volume", "volume --tz Asia/Seoul"}, {"funnel", "funnel"}, {"success", "success --field callback=true"}, {"success-versions", "versions --field callback=true"}, {"success-costs", "costs --field callback=true --format csv"}, {"success-agents", "agents --field callback=true --by call_type --format json"}, {"help-success", "success --help"}, {"error-field", "success --field callback"}, {"error-field-name", "costs --field callbacks=true"}, {"outcomes", "outcomes"}, {"outcomes-by-agent", "outcomes --by agent --format csv"}, {"agents", "agents"},
 		{"coverage", "coverage"}, {"coverage-by-day", "coverage --by day --format csv"}, {"conversation", "conversation"}, {"tools", "tools"}, {"extracted", "extracted"}, {"numbers", "numbers"},
+		{"callers", "callers"}, {"attempts", "attempts --format csv"}, {"transfers", "transfers --by agent"}, {"early", "early"}, {"concurrency", "concurrency"}, {"concurrency-minute", "concurrency --every minute --format csv"},
+		{"error-every", "concurrency --every second"}, {"help-concurrency", "concurrency --help"},
 		{"versions", "versions"}, {"anomalies", "anomalies"}, {"call", "call c1"}, {"call-csv", "call c1 --format csv"}, {"call-none", "call c7"},
 		{"search", "search hello ann"}, {"search-none", "search hello bob"},
 		{"help-call", "call --help"}, {"help-search", "search --help"}, {"help-versions", "versions --help"},

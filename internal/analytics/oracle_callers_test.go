@@ -1,0 +1,128 @@
+package analytics_test
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/schema"
+)
+
+const hour = int64(3_600_000)
+
+// numbers are what a call may tell of a caller, and whether that is a number.
+var numbers = map[string]bool{"+821012345678": true, "821012345678": true, "masked:01c0ffee01c0ffee01c0ffee01c0ffee": true, "sip:777@10.0.0.1": true,
+	"": false, " ": false, "anonymous": false, "Restricted": false, "+0000": false, "sip:Anonymous@10.0.0.1": false}
+
+// callerOf is the number of the caller of a call; "" where none is told.
+func callerOf(r row) string {
+	column := "to_number"
+	if r["call_type"] == "inbound" {
+		column = "from_number"
+	}
+	if s, ok := text(r, column); ok && numbers[s] {
+		return s
+	}
+	return ""
+}
+
+func contact(r row) bool {
+	_, started := r["start_at"].(int64)
+	return started && (r["call_type"] == "inbound" || linked(r) != "no" && !reasonIs(r, "voicemail_reached"))
+}
+
+// meets says whether the caller of a call was in contact in another call that starts
+// so many ms after it at most; before it, of less than none.
+func meets(r row, calls []row, within int64) bool {
+	for _, other := range calls {
+		if other["call_id"] == r["call_id"] || !contact(other) || callerOf(other) != callerOf(r) {
+			continue
+		}
+		if ms := other["start_at"].(int64) - r["start_at"].(int64); ms >= min(0, within) && ms <= max(0, within) {
+			return true
+		}
+	}
+	return false
+}
+
+func callersOf(g *group, d analyticstest.Data) []any {
+	listed := int64(1 << 60)
+	if d.Coverage != nil {
+		listed = d.Coverage[len(d.Coverage)-1].To
+	}
+	var calls, judged, done, first, open, anonymous int
+	day, week, callers := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for _, r := range g.calls {
+		if !contact(r) {
+			continue
+		}
+		calls++
+		who := callerOf(r)
+		if who == "" {
+			anonymous++
+			continue
+		}
+		callers[who] = true
+		if meets(r, d.Calls, -24*hour) {
+			day[who] = true
+		}
+		if meets(r, d.Calls, -7*24*hour) {
+			week[who] = true
+		}
+		switch {
+		case !answered(r):
+		case r["start_at"].(int64)+24*hour >= listed:
+			open++
+		default:
+			judged++
+			if completed(r) {
+				done++
+				if !meets(r, d.Calls, 24*hour) {
+					first++
+				}
+			}
+		}
+	}
+	if calls == 0 {
+		return nil
+	}
+	low, high := wilson(first, judged)
+	return []any{g.key, int64(calls), int64(len(callers)), int64(len(day)), share(len(day), len(callers)), int64(len(week)), share(len(week), len(callers)),
+		int64(judged), share(done, judged), int64(first), share(first, judged), low, high, int64(open), int64(anonymous)}
+}
+
+// Calls whose next 24 hours are not listed yet are open, and a call-back counts
+// whoever takes it, also after the end of the period and before its beginning.
+func TestCallersAtTheEnd(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 5))
+	d := randomData(r, 400)
+	to := time.Date(2026, 10, 25, 6, 0, 0, 0, time.UTC)
+	d.Coverage = []schema.Span{{From: -1 << 60, To: to.UnixMilli()}}
+	w := warehouse(t, d, nil)
+	for _, p := range []analytics.Params{{}, {By: "agent"}, {By: "call_type", Since: to.Add(-24 * time.Hour), Until: to.Add(-12 * time.Hour)}, {Agent: "b-three", Since: to}} {
+		rows, err := w.Report(t.Context(), "callers", p)
+		want := oracle("callers", d, p, w.Location())
+		if diff := diffNear(want, all(t, rows, err)); diff != "" || len(want) == 0 {
+			t.Errorf("%+v (-oracle +report):\n%s", p, diff)
+		}
+	}
+	// One caller: completed, and back with another agent after 24 hours and after 25; then at the end.
+	var calls []row
+	for i, at := range []int64{0, 24, 49, 60} {
+		calls = append(calls, row{"call_id": strings.Repeat("x", i+1), "agent_id": []string{"a", "b"}[i%2], "call_type": "inbound", "status": "ended",
+			"disconnection_reason": "agent_hangup", "user_turns": int64(1), "from_number": "+821012345678", "start_at": to.UnixMilli() + at*hour})
+	}
+	w = warehouse(t, analyticstest.Data{Calls: calls, Coverage: []schema.Span{{From: 0, To: to.UnixMilli() + 73*hour + 1}}}, nil)
+	rows, err := w.Report(t.Context(), "callers", analytics.Params{By: "agent", Until: to.Add(50 * time.Hour)})
+	low, high := wilson(0, 2)
+	bLow, bHigh := wilson(1, 1)
+	if diff := diffNear([][]any{
+		{"a", int64(2), int64(1), int64(0), 0.0, int64(1), 100.0, int64(2), 100.0, int64(0), 0.0, low, high, int64(0), int64(0)},
+		{"b", int64(1), int64(1), int64(1), 100.0, int64(1), 100.0, int64(1), 100.0, int64(1), 100.0, bLow, bHigh, int64(0), int64(0)},
+	}, all(t, rows, err)); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,207 @@
+package analytics_test
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+	"sort"
+	"testing"
+	"time"
+
+	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/analyticstest"
+)
+
+func attempt(r row) bool {
+	_, started := r["start_at"].(int64)
+	return started && r["call_type"] == "outbound"
+}
+
+// attemptsOf walks through the group's calls, and through all calls for the number of each.
+func attemptsOf(g *group, all []row, loc *time.Location) (out [][]any) {
+	type line struct{ calls, known, reached, machine int }
+	lines := map[string]map[any]*line{"all": {}, "day": {}, "week": {}}
+	for _, r := range g.calls {
+		if !attempt(r) {
+			continue
+		}
+		at := time.UnixMilli(r["start_at"].(int64)).In(loc)
+		for span, byAttempt := range lines {
+			var nth any
+			if to, ok := text(r, "to_number"); ok && numbers[to] && span != "all" {
+				nth = int64(1 + min(5, count(all, func(o row) bool {
+					return attempt(o) && o["to_number"] == to && o["start_at"].(int64) < r["start_at"].(int64) &&
+						timeKey(time.UnixMilli(o["start_at"].(int64)).In(loc), span) == timeKey(at, span)
+				})))
+			}
+			if byAttempt[nth] == nil {
+				byAttempt[nth] = &line{}
+			}
+			l := byAttempt[nth]
+			l.calls++
+			switch {
+			case !over(r) || linked(r) == "":
+				continue
+			case connected(r) && reasonIs(r, "voicemail_reached"):
+				l.machine++
+			case connected(r):
+				l.reached++
+			}
+			l.known++
+		}
+	}
+	for _, span := range []string{"all", "day", "week"} {
+		for _, nth := range []any{int64(1), int64(2), int64(3), int64(4), int64(5), int64(6), nil} {
+			if l := lines[span][nth]; l != nil {
+				low, high := wilson(l.reached, l.known)
+				out = append(out, []any{g.key, span, nth, int64(l.calls), int64(l.known), int64(l.reached), share(l.reached, l.known), low, high, int64(l.machine)})
+			}
+		}
+	}
+	return out
+}
+
+func earlyOf(g *group, turns map[any][]row) []any {
+	hungUp := func(within int64) int {
+		return count(g.calls, func(r row) bool {
+			ms, timed := r["duration_ms"].(int64)
+			return answered(r) && reasonIs(r, "user_hangup") && timed && ms < within
+		})
+	}
+	var words []int64
+	for _, c := range g.calls {
+		first, known := int64(1<<62), false
+		for _, t := range turns[c["call_id"]] {
+			if ms, ok := t["start_at"].(int64); ok && t["role"] == "agent" {
+				first, known = min(first, ms), true
+			}
+		}
+		if from, ok := c["start_at"].(int64); ok && known {
+			words = append(words, first-from)
+		}
+	}
+	n, silent := count(g.calls, answered), count(g.calls, func(r row) bool { return answered(r) && heard(r) == "no" })
+	return []any{g.key, int64(n), int64(hungUp(5000)), share(hungUp(5000), n), int64(hungUp(10_000)), share(hungUp(10_000), n), int64(silent), share(silent, n),
+		rank(words, 50), rank(words, 90), rank(words, 95), int64(len(words))}
+}
+
+func transfersOf(g *group, turns map[any][]row) (out [][]any) {
+	n := count(g.calls, answered)
+	if n == 0 {
+		return nil
+	}
+	all, calls, times := 0, map[any]int{}, map[any][]int64{}
+	for _, c := range g.calls {
+		if !answered(c) || !outcomeIs(c, "transferred") {
+			continue
+		}
+		all++
+		var last any
+		for _, t := range turns[c["call_id"]] {
+			if name, ok := text(t, "tool_name"); ok && t["role"] == "tool_call_invocation" {
+				last = name
+			}
+		}
+		calls[last]++
+		if ms, ok := c["duration_ms"].(int64); ok {
+			times[last] = append(times[last], ms)
+		}
+	}
+	if all == 0 {
+		_, high := wilson(0, n)
+		return [][]any{{g.key, nil, int64(0), 0.0, 0.0, high, nil, nil, nil, int64(n)}}
+	}
+	for tool, k := range calls {
+		low, high := wilson(k, n)
+		out = append(out, []any{g.key, tool, int64(k), percentOf(k, n), low, high, percentOf(k, all), rank(times[tool], 50), rank(times[tool], 90), int64(n)})
+	}
+	sort.Slice(out, func(i, j int) bool {
+		if a, b := out[i][2].(int64), out[j][2].(int64); a != b {
+			return a > b
+		}
+		return keyLess(out[i][1], out[j][1])
+	})
+	return out
+}
+
+// lasts is how long a call takes a line; 0 for one that takes none.
+func lasts(r row) int64 {
+	_, started := r["start_at"].(int64)
+	if ms, ok := r["duration_ms"].(int64); ok && started {
+		return max(ms, 0)
+	}
+	return 0
+}
+
+// concurrencyOf asks at each moment at which a call starts, and in the last
+// millisecond of each, how many calls are going, one by one.
+func concurrencyOf(g *group, every string, loc *time.Location) (out [][]any) {
+	going := func(at int64) int64 {
+		return int64(count(g.calls, func(r row) bool {
+			return r["start_at"] != nil && r["start_at"].(int64) <= at && at < r["start_at"].(int64)+lasts(r)
+		}))
+	}
+	steps := map[int64][]any{}
+	see := func(at, starts int64) {
+		t := time.UnixMilli(at).In(loc)
+		hour, minute := t.Hour(), t.Minute()
+		if every != "minute" {
+			minute = 0
+		}
+		if every == "" {
+			hour = 0
+		}
+		step := time.Date(t.Year(), t.Month(), t.Day(), hour, minute, 0, 0, time.UTC).UnixMilli()
+		s := steps[step]
+		if s == nil {
+			s = []any{g.key, step, int64(0), int64(0), nil}
+			steps[step] = s
+		}
+		s[2] = s[2].(int64) + starts
+		if n := going(at); n > s[3].(int64) {
+			if s[3], s[4] = n, any(nil); starts > 0 {
+				s[4] = at
+			}
+		}
+	}
+	type moment struct{ at, starts int64 }
+	var moments []moment
+	for _, r := range g.calls {
+		if n := lasts(r); n > 0 {
+			from := r["start_at"].(int64)
+			moments = append(moments, moment{from, 1}, moment{from + n - 1, 0})
+		}
+	}
+	slices.SortFunc(moments, func(a, b moment) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(b.starts, a.starts)) })
+	for _, m := range moments {
+		see(m.at, m.starts)
+	}
+	for _, s := range steps {
+		out = append(out, s)
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i][1].(int64) < out[j][1].(int64) })
+	return out
+}
+
+// The steps of the report concurrency, across changes of clocks and midnights.
+func TestConcurrency(t *testing.T) {
+	d := analyticstest.Data{Calls: randomCalls(rand.New(rand.NewPCG(3, 3)), 200)}
+	for _, c := range d.Calls[:20] { // some go on over days
+		c["duration_ms"] = int64(100_000_000)
+	}
+	root := t.TempDir()
+	analyticstest.Write(t, root, 1, d)
+	for i, every := range []string{"", "hour", "minute"} {
+		w := open(t, root, zone(t, []string{"Australia/Lord_Howe", "Europe/Berlin", "Asia/Kathmandu"}[i]))
+		for _, p := range []analytics.Params{{Every: every}, {Every: every, By: "agent,call_type", Where: []string{"status=ended"}}} {
+			rows, err := w.Report(t.Context(), "concurrency", p)
+			if d := diff(oracle("concurrency", d, p, w.Location()), all(t, rows, err)); d != "" {
+				t.Errorf("%+v (-oracle +report):\n%s", p, d)
+			}
+		}
+	}
+	w := open(t, root, nil)
+	if _, err := w.Report(t.Context(), "concurrency", analytics.Params{Every: "second"}); err == nil {
+		t.Error("a step that there is not is taken")
+	}
+}

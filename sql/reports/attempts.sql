@@ -1,0 +1,66 @@
+-- attempts: how often outbound calls reach a person, at the first attempt, the second, and so on
+--
+-- An attempt is an outbound call that has a start. It reached a person if it
+-- connected, and not to a machine; the share is of the calls that are over and of
+-- which that is known. Attempts are numbered within the local day, and within the
+-- local week (from Monday on), among all calls to the same number: also those of
+-- other groups, and of the same day or week before --since. Numbers are compared
+-- as they were sent, masked ones too. Attempts that start at the same moment have
+-- the same number; 6 stands for all later ones.
+--
+-- The best hour and day of the week: --by hour, --by weekday, and the lines whose
+-- span is all.
+--
+-- Grain: one row per group, span and attempt that has calls
+-- Reads: surrounding
+-- Needs: end, words
+-- Shares: reached_percent of known_calls
+-- Columns:
+--   key             VARCHAR  -        the group that --by asks for
+--   span            VARCHAR  -        all; or within what attempts are numbered: day or week
+--   attempt         BIGINT   -        1 for the first attempt of the span, …, 6 for the sixth and later; null: of all, or no number is told
+--   calls           BIGINT   count    outbound calls that have a start
+--   known_calls     BIGINT   count    of them those that are over, and known whether they connected
+--   reached_calls   BIGINT   count    of them those that reached a person
+--   reached_percent  DOUBLE  percent of known  share of them
+--   low_percent     DOUBLE   percent  the least that this share is, with 95 % confidence (Wilson)
+--   high_percent    DOUBLE   percent  the most that it is
+--   voicemail_calls  BIGINT  count    known calls that a machine answered
+
+WITH outbound AS (
+    SELECT key, is_selected, is_connected, is_voicemail, local_date, week,
+        is_over AND is_connected IS NOT NULL AS is_known,
+        known_number(to_number) AS number,
+        epoch_ms(start_at) AS ms
+    FROM surrounding
+    WHERE call_type = 'outbound' AND start_at IS NOT NULL
+), numbered AS (
+    SELECT *,
+        CASE WHEN number IS NOT NULL THEN least(rank() OVER (PARTITION BY number, local_date ORDER BY ms), 6) END AS of_day,
+        CASE WHEN number IS NOT NULL THEN least(rank() OVER (PARTITION BY number, week ORDER BY ms), 6) END AS of_week
+    FROM outbound
+), alike AS (
+    SELECT key, of_day, of_week,
+        count(*) AS calls,
+        count(*) FILTER (is_known) AS known_calls,
+        count(*) FILTER (is_known AND is_connected AND NOT is_voicemail) AS reached_calls,
+        count(*) FILTER (is_known AND is_connected AND is_voicemail) AS voicemail_calls
+    FROM numbered
+    WHERE is_selected
+    GROUP BY key, of_day, of_week
+), counted AS (
+    SELECT key, span, CASE span WHEN 'day' THEN of_day WHEN 'week' THEN of_week END AS attempt,
+        total_of(calls) AS calls,
+        total_of(known_calls) AS known_calls,
+        total_of(reached_calls) AS reached_calls,
+        total_of(voicemail_calls) AS voicemail_calls
+    FROM alike, unnest(['all', 'day', 'week']) AS s(span)
+    GROUP BY ALL
+)
+SELECT key, span, attempt, calls, known_calls, reached_calls,
+    percent_of(reached_calls, known_calls) AS reached_percent,
+    wilson(reached_calls, known_calls, -1) AS low_percent,
+    wilson(reached_calls, known_calls, 1) AS high_percent,
+    voicemail_calls
+FROM counted
+ORDER BY group_rank(sum(calls) FILTER (span = 'all') OVER (PARTITION BY key)), key NULLS LAST, span, attempt NULLS LAST

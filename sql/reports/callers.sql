@@ -1,0 +1,91 @@
+-- callers: who calls again, and what was completed at the first contact
+--
+-- The caller is from_number of an inbound call, to_number of any other; numbers
+-- are compared as they were sent, masked ones too. Counted are contacts: inbound
+-- calls, and other calls that connected, as far as is known, but not to a machine.
+-- A caller repeats in a group if a call of it starts within 24 hours (7 days)
+-- after an earlier contact with the same caller.
+--
+-- First contact: the call was completed, and no contact with the same caller
+-- starts within 24 hours after it. Its share is of the judged calls: answered (as
+-- in outcomes), the caller known, and all 24 hours after its start listed. Calls
+-- of which these hours are not over yet are open, and left out.
+--
+-- Earlier and later contacts are looked for among all calls: with any agent, of
+-- any group, before --since and after --until. Of two that start at the same
+-- moment, each follows the other. What was before the first listed call is not
+-- known. Callers who talk to two groups count in both.
+--
+-- Grain: one row per group that has contacts
+-- Reads: surrounding
+-- Needs: end, words, transcripts
+-- Shares: repeat_24h_percent of callers, repeat_7d_percent of callers, completed_percent of judged_calls, first_contact_percent of judged_calls
+-- Columns:
+--   key                    VARCHAR  -        the group that --by asks for
+--   calls                  BIGINT   count    contacts: inbound calls, and others that reached a person as far as is known
+--   callers                BIGINT   count    different callers of them
+--   repeat_24h_callers     BIGINT   count    callers who were in contact in the 24 hours before a call
+--   repeat_24h_percent     DOUBLE   percent of callers  share of them
+--   repeat_7d_callers      BIGINT   count    callers who were in contact in the 7 days before a call
+--   repeat_7d_percent      DOUBLE   percent of callers  share of them
+--   judged_calls           BIGINT   count    answered calls of known callers of which the next 24 hours are listed
+--   completed_percent      DOUBLE   percent of judged  share of the completed calls
+--   first_contact_calls    BIGINT   count    completed calls without another contact in the next 24 hours
+--   first_contact_percent  DOUBLE   percent of judged  share of them
+--   low_percent            DOUBLE   percent  the least that this share is, with 95 % confidence (Wilson)
+--   high_percent           DOUBLE   percent  the most that it is
+--   open_calls             BIGINT   count    answered calls of known callers of which the next 24 hours are not listed yet
+--   anonymous_calls        BIGINT   count    contacts without a number (empty, anonymous, withheld): in no figure but calls
+
+WITH contacts AS (
+    SELECT key, is_selected, is_answered, is_completed,
+        caller_of(call_type, from_number, to_number) AS caller,
+        epoch_ms(start_at) AS ms
+    FROM surrounding
+    WHERE is_contact(start_at, call_type, is_connected, is_voicemail)
+), in_order AS (
+    SELECT *, lag(ms) OVER (PARTITION BY caller ORDER BY ms) AS before, lead(ms) OVER (PARTITION BY caller ORDER BY ms) AS after
+    FROM contacts
+), by_caller AS (
+    SELECT key, caller,
+        count(*) AS calls,
+        bool_or(ms - before <= 86400000 OR after = ms) AS in_day,
+        bool_or(ms - before <= 604800000 OR after = ms) AS in_week,
+        count(*) FILTER (is_answered) AS answered,
+        count(*) FILTER (is_answered AND is_judged) AS judged,
+        count(*) FILTER (is_completed AND is_judged) AS completed,
+        count(*) FILTER (is_completed AND is_judged AND NOT is_followed) AS first_contacts
+    FROM (
+        SELECT *, ms + 86400000 < getvariable('listed_until') AS is_judged,
+            coalesce(after - ms <= 86400000, false) OR coalesce(before = ms, false) AS is_followed
+        FROM in_order
+        WHERE is_selected
+    )
+    GROUP BY key, caller
+), counted AS (
+    SELECT key,
+        total_of(calls) AS calls,
+        count(caller) AS callers,
+        count(caller) FILTER (in_day) AS repeat_24h_callers,
+        count(caller) FILTER (in_week) AS repeat_7d_callers,
+        sum_if(judged, caller IS NOT NULL) AS judged_calls,
+        sum_if(completed, caller IS NOT NULL) AS completed_calls,
+        sum_if(first_contacts, caller IS NOT NULL) AS first_contact_calls,
+        sum_if(answered - judged, caller IS NOT NULL) AS open_calls,
+        sum_if(calls, caller IS NULL) AS anonymous_calls
+    FROM by_caller
+    GROUP BY key
+)
+SELECT key, calls, callers, repeat_24h_callers,
+    percent_of(repeat_24h_callers, callers) AS repeat_24h_percent,
+    repeat_7d_callers,
+    percent_of(repeat_7d_callers, callers) AS repeat_7d_percent,
+    judged_calls,
+    percent_of(completed_calls, judged_calls) AS completed_percent,
+    first_contact_calls,
+    percent_of(first_contact_calls, judged_calls) AS first_contact_percent,
+    wilson(first_contact_calls, judged_calls, -1) AS low_percent,
+    wilson(first_contact_calls, judged_calls, 1) AS high_percent,
+    open_calls, anonymous_calls
+FROM counted
+ORDER BY group_rank(calls), key NULLS LAST

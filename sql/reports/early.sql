@@ -1,0 +1,58 @@
+-- early: callers lost at the beginning: early hang-ups, silent calls, time to the agent's first word
+--
+-- Hang-ups and silent calls are of the answered calls, as in outcomes: over, by a
+-- person, and known whether the caller spoke. A hang-up is one of the caller
+-- (user_hangup); those within 5 seconds are counted among those within 10. Any
+-- other limit: query distribution --where disconnection_reason=user_hangup. A
+-- call is silent in which the caller never spoke, however it ended.
+--
+-- The first word is the beginning of the agent's first turn, from the call's start
+-- on; in all calls that have such a turn. pNN is as in durations: of a real call.
+--
+-- Grain: one row per group
+-- Reads: tallied, selected_turns
+-- Tallies: is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step
+-- Needs: end, words, transcripts
+-- Shares: hung_up_5s_percent of answered_calls, hung_up_10s_percent of answered_calls, silent_percent of answered_calls
+-- Columns:
+--   key                  VARCHAR  -        the group that --by asks for
+--   answered_calls       BIGINT   count    answered calls
+--   hung_up_5s_calls     BIGINT   count    of them those in which the caller hung up within 5 seconds
+--   hung_up_5s_percent   DOUBLE   percent of answered  share of them
+--   hung_up_10s_calls    BIGINT   count    of them those in which the caller hung up within 10 seconds
+--   hung_up_10s_percent  DOUBLE   percent of answered  share of them
+--   silent_calls         BIGINT   count    of them those in which the caller never spoke
+--   silent_percent       DOUBLE   percent of answered  share of them
+--   first_word_p50_ms    BIGINT   ms       from the call's start to the agent's first word, median
+--   first_word_p90_ms    BIGINT   ms       90th percentile of it
+--   first_word_p95_ms    BIGINT   ms       95th percentile of it
+--   first_word_calls     BIGINT   count    calls in which it is known
+
+WITH counted AS (
+    SELECT key,
+        sum_if(calls, is_answered) AS answered_calls,
+        sum_if(calls, is_answered AND disconnection_reason = 'user_hangup' AND short_step < 5000) AS hung_up_5s_calls,
+        sum_if(calls, is_answered AND disconnection_reason = 'user_hangup' AND short_step < 10000) AS hung_up_10s_calls,
+        sum_if(calls, is_answered AND NOT spoke) AS silent_calls
+    FROM tallied
+    GROUP BY key
+), first_words AS (
+    SELECT key, epoch_ms(min(start_at)) - epoch_ms(call_start_at) AS ms
+    FROM selected_turns
+    WHERE role = 'agent' AND start_at IS NOT NULL AND call_start_at IS NOT NULL
+    GROUP BY key, call_start_at, call_id
+), waited AS (
+    SELECT key, count(*) AS first_word_calls, quantile_disc(ms, [0.50, 0.90, 0.95]) AS p
+    FROM first_words
+    GROUP BY key
+)
+SELECT counted.key AS key, answered_calls, hung_up_5s_calls,
+    percent_of(hung_up_5s_calls, answered_calls) AS hung_up_5s_percent,
+    hung_up_10s_calls,
+    percent_of(hung_up_10s_calls, answered_calls) AS hung_up_10s_percent,
+    silent_calls,
+    percent_of(silent_calls, answered_calls) AS silent_percent,
+    p[1] AS first_word_p50_ms, p[2] AS first_word_p90_ms, p[3] AS first_word_p95_ms,
+    coalesce(first_word_calls, 0) AS first_word_calls
+FROM counted LEFT JOIN waited ON counted.key IS NOT DISTINCT FROM waited.key
+ORDER BY group_rank(answered_calls), counted.key NULLS LAST

@@ -1,0 +1,59 @@
+-- transfers: calls that were passed on: how many, after how long, and after which tool
+--
+-- Of the answered calls, as in outcomes: over, by a person, and known whether the
+-- caller spoke. Transferred is the outcome of calls that were passed on or ended
+-- by an operator. The service tells no time of it but the call's end: the time to
+-- transfer is the call's duration. The last tool is the one that the agent
+-- invoked last, which may be what transferred the call. A group without transfers
+-- has a line that says so. The times of all of them, without tools:
+-- query durations --where outcome=transferred.
+--
+-- Grain: one row per group that has answered calls, and last tool of its transferred calls
+-- Reads: tallied, selected, selected_turns
+-- Tallies: is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step
+-- Needs: end, words, transcripts
+-- Shares: answered_percent of answered_calls, transferred_percent of sum(transferred_calls)
+-- Columns:
+--   key                VARCHAR  -        the group that --by asks for
+--   last_tool          VARCHAR  -        the last tool before the transfer; null: none was used
+--   transferred_calls  BIGINT   count    answered calls that were transferred
+--   answered_percent   DOUBLE   percent of answered  share of them among the group's answered calls
+--   low_percent        DOUBLE   percent  the least that this share is, with 95 % confidence (Wilson)
+--   high_percent       DOUBLE   percent  the most that it is
+--   transferred_percent  DOUBLE  percent of transferred  share of them among the group's transferred calls
+--   p50_ms             BIGINT   ms       time to transfer, median
+--   p90_ms             BIGINT   ms       90th percentile of it
+--   answered_calls     BIGINT   number   the group's answered calls
+
+WITH answered AS (
+    SELECT key, sum_if(calls, is_answered) AS answered_calls
+    FROM tallied
+    GROUP BY key
+), ended AS ( -- what is a condition here would be asked of every call
+    SELECT key, call_id, duration_ms, outcome = 'transferred' AND is_answered AS is_transferred
+    FROM selected
+    WHERE disconnection_reason IN ('call_transfer', 'operator_hangup')
+), tools AS (
+    SELECT call_id, arg_max(tool_name, turn) AS last_tool
+    FROM selected_turns
+    WHERE role = 'tool_call_invocation' AND tool_name IS NOT NULL
+    GROUP BY call_id
+), counted AS (
+    SELECT key, last_tool,
+        count(*) FILTER (is_transferred) AS transferred_calls,
+        quantile_disc(duration_ms, [0.50, 0.90]) FILTER (is_transferred) AS p
+    FROM ended LEFT JOIN tools USING (call_id)
+    GROUP BY key, last_tool
+    HAVING transferred_calls > 0
+)
+SELECT a.key AS key, last_tool,
+    coalesce(transferred_calls, 0) AS transferred_calls,
+    percent_of(coalesce(transferred_calls, 0), answered_calls) AS answered_percent,
+    wilson(coalesce(transferred_calls, 0), answered_calls, -1) AS low_percent,
+    wilson(coalesce(transferred_calls, 0), answered_calls, 1) AS high_percent,
+    percent_of(transferred_calls, sum(transferred_calls) OVER (PARTITION BY a.key)) AS transferred_percent,
+    p[1] AS p50_ms, p[2] AS p90_ms,
+    answered_calls
+FROM answered a LEFT JOIN counted c ON a.key IS NOT DISTINCT FROM c.key
+WHERE answered_calls > 0
+ORDER BY group_rank(answered_calls), a.key NULLS LAST, transferred_calls DESC, last_tool NULLS LAST
