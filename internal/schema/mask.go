@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"hash"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -165,6 +166,14 @@ type masking struct {
 // callNumbers are the fields that hold a number of a call.
 var callNumbers = setOf(fFromNumber, fCallFrom, fToNumber, fCallTo, fPresentationNumber)
 
+// withheld are words in the place of a number that the caller keeps back. They tell of
+// nobody, and stay: masked, all who do so would look like one caller.
+var withheld = []string{"anonymous", "blocked", "private", "restricted", "unavailable", "unknown", "withheld"}
+
+func isWithheld(v val) bool {
+	return v.shape == isString && slices.ContainsFunc(withheld, func(w string) bool { return strings.EqualFold(w, string(keyText(v))) })
+}
+
 // callFrame are the fields that no number is looked for in: a call's life goes by
 // them.
 var callFrame = setOf(fID, fCallID, fAgent, fAgentID, fAgentVersion, fCallType, fStatus, fDisconnectionReason, fStartAt, fStartTimestamp,
@@ -176,7 +185,7 @@ func (m *masking) collect(text []byte) {
 		return
 	}
 	for field := range members(text) {
-		if f := findCall(field.name); f == numCallFields || !m.spread.has(f) {
+		if f := findCall(field.name); f == numCallFields || !m.spread.has(f) || isWithheld(field.v) {
 			continue
 		}
 		number := field.v.raw
@@ -263,10 +272,14 @@ func (m *masking) appendObject(dst, text []byte, at []*maskNode) (out []byte, ch
 			inner = n.member(inner, name)
 		}
 		var c bool
+		f := findCall(name)
+		isField := top && f != numCallFields
 		switch {
+		case isField && callNumbers.has(f) && isWithheld(v):
+			dst = append(dst, v.raw...)
 		case inner != nil:
 			dst, c = m.append(dst, v, inner)
-		case top && findCall(name) != numCallFields && callFrame.has(findCall(name)):
+		case isField && callFrame.has(f):
 			dst = append(dst, v.raw...)
 		default:
 			dst, c = m.appendRest(dst, v)

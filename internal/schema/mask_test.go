@@ -61,6 +61,8 @@ func TestMask(t *testing.T) {
 		{"wherever it stands, a number", "to_number", `{"call_to":15550001,"x":{"y":15550001},"from_number":"15550001"}`,
 			`{"call_to":<15550001>,"x":{"y":<15550001>},"from_number":<15550001>}`},
 		{"a short one is part of anything", "from_number", `{"from_number":"1588","metadata":"15881"}`, `{"from_number":<1588>,"metadata":"15881"}`},
+		{"a number withheld", "from_number,metadata.name", `{"from_number":"Anonymous","metadata":{"name":"anonymous","x":"anonymous"},"call_from":"anonymous bob"}`,
+			`{"from_number":"Anonymous","metadata":{"name":<anonymous>,"x":"anonymous"},"call_from":<anonymous bob>}`},
 		{"nothing there", "from_number,metadata.name", ` {"id" : "a", "metadata":{"x":1} } `, ` {"id" : "a", "metadata":{"x":1} } `},
 	} {
 		t.Run(c.name, func(t *testing.T) {
