@@ -13,7 +13,7 @@
 -- all is no sum of them.
 --
 -- Grain: one row per group and step of time
--- Reads: selected
+-- Reads: selected, tallied
 -- Flags: every
 -- Needs: end, duration
 -- Columns:
@@ -23,33 +23,36 @@
 --   peak_calls  BIGINT     count  most calls at once
 --   peak_at     TIMESTAMP WITH TIME ZONE  -  when so many were going for the first time; null: those that were going when the step began
 
-WITH lasting AS (
-    SELECT key, epoch_ms(start_at) AS ms, duration_ms
-    FROM selected
+WITH groups AS (
+    SELECT key, row_number() OVER () AS n
+    FROM (SELECT DISTINCT key FROM tallied)
+), lasting AS (
+    SELECT n, epoch_ms(start_at) AS ms, duration_ms
+    FROM selected JOIN groups ON selected.key IS NOT DISTINCT FROM groups.key
     WHERE start_at IS NOT NULL AND duration_ms > 0
 ), changes AS ( -- of two at the same moment an end comes before a start: it is the smaller number
-    SELECT key, 2 * ms + 1 AS change FROM lasting
+    SELECT n, 2 * ms + 1 AS change FROM lasting
     UNION ALL
-    SELECT key, 2 * (ms + duration_ms) FROM lasting
-), levels AS (
-    SELECT key, change, change & 1 = 1 AS is_start,
-        sum(CAST(CASE WHEN change & 1 = 1 THEN 1 ELSE -1 END AS TINYINT)) OVER (PARTITION BY key ORDER BY change ROWS UNBOUNDED PRECEDING) AS level
+    SELECT n, 2 * (ms + duration_ms) FROM lasting
+), levels AS ( -- at the end of a group the sum is 0 again. As partitions the groups take five times as long
+    SELECT n, change, change & 1 = 1 AS is_start,
+        sum(CAST(CASE WHEN change & 1 = 1 THEN 1 ELSE -1 END AS TINYINT)) OVER (ORDER BY n, change ROWS UNBOUNDED PRECEDING) AS level
     FROM changes
 ), heights AS ( -- what a start leads to, and what was until an end: that lasted at least the millisecond before
-    SELECT key,
+    SELECT n,
         date_trunc(getvariable('every'), local_time(make_timestamptz(1000 * CASE WHEN is_start THEN (change - 1) // 2 ELSE change // 2 - 1 END))) AS step,
         CASE WHEN is_start THEN level ELSE level + 1 END AS height,
         count(*) FILTER (is_start) AS calls,
         min(change) AS first
     FROM levels
-    GROUP BY key, step, height
+    GROUP BY n, step, height
 ), peaks AS (
-    SELECT key, step, total_of(calls) AS calls, max(height) AS peak, arg_max(first, height) AS first
+    SELECT n, step, total_of(calls) AS calls, max(height) AS peak, arg_max(first, height) AS first
     FROM heights
-    GROUP BY key, step
+    GROUP BY n, step
 )
 SELECT key, step, calls,
     CAST(peak AS BIGINT) AS peak_calls,
     CASE WHEN first & 1 = 1 THEN make_timestamptz(1000 * ((first - 1) // 2)) END AS peak_at
-FROM peaks
-ORDER BY group_rank(sum(calls) OVER (PARTITION BY key)), key NULLS LAST, step
+FROM peaks JOIN groups USING (n)
+ORDER BY group_rank(sum(calls) OVER (PARTITION BY n)), key NULLS LAST, step
