@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sort"
+	"strings"
 	"testing"
 	"time"
 
@@ -203,5 +204,41 @@ func TestConcurrency(t *testing.T) {
 	w := open(t, root, nil)
 	if _, err := w.Report(t.Context(), "concurrency", analytics.Params{Every: "second"}); err == nil {
 		t.Error("a step that there is not is taken")
+	}
+}
+
+// Where the limits lie: 5 and 10 seconds of a hang-up, attempts at the same moment and
+// on the next day, the last of several tools.
+func TestEarlyAttemptsAndTransfersByHand(t *testing.T) {
+	day := time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC).UnixMilli()
+	var d analyticstest.Data
+	call := func(kind, reason string, at, ms int64) any {
+		id := strings.Repeat("x", len(d.Calls)+1)
+		d.Calls = append(d.Calls, row{"call_id": id, "call_type": kind, "status": "ended", "disconnection_reason": reason, "user_turns": int64(1),
+			"to_number": "+821012345678", "start_at": day + at*hour, "duration_ms": ms})
+		return id
+	}
+	for i, ms := range []int64{4_999, 5_000, 9_999, 10_000} { // at the first moment twice
+		call("outbound", "user_hangup", []int64{0, 0, 1, 24}[i], ms)
+	}
+	id := call("inbound", "call_transfer", 0, 60_000)
+	for i, tool := range []string{"find", "book", "pass on", "", "about"} {
+		d.Turns = append(d.Turns, row{"call_id": id, "turn": int64(i), "role": "tool_call_invocation", "tool_name": tool, "call_start_at": day})
+	}
+	d.Turns[3]["tool_name"], d.Turns[4]["role"] = nil, "tool_call_result"
+	w := warehouse(t, d, nil)
+	for report, want := range map[string][][]any{
+		"early":     {{int64(5), int64(1), 20.0, int64(3), 60.0}},
+		"attempts":  {{"all", nil, int64(4)}, {"day", int64(1), int64(3)}, {"day", int64(3), int64(1)}, {"week", int64(1), int64(2)}, {"week", int64(3), int64(1)}, {"week", int64(4), int64(1)}},
+		"transfers": {{"pass on", int64(1), 20.0}},
+	} {
+		rows, err := w.Report(t.Context(), report, analytics.Params{})
+		got := all(t, rows, err)
+		for i, line := range got {
+			got[i] = line[:len(want[0])]
+		}
+		if d := diff(want, got); d != "" {
+			t.Errorf("%s (-want +got):\n%s", report, d)
+		}
 	}
 }
