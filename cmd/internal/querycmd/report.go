@@ -119,7 +119,12 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string) (e
 		return err
 	}
 	defer rows.Close()
-	r, err := a.writeUnder(ctx, a.heading(p, loc), format.Drawn(rows, f.Map), loc)
+	before, compares := p.Previous()
+	src := format.Drawn(rows, f.Map)
+	if compares {
+		src = format.Compared(rows)
+	}
+	r, err := a.writeUnder(ctx, a.heading(p, loc), src, loc)
 	if err != nil {
 		return err
 	}
@@ -130,8 +135,7 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string) (e
 	if !f.Selects() {
 		return nil
 	}
-	before, compares := p.Previous()
-	if kind, err := a.outputFormat(); err == nil && compares && kind != format.Table && kind != format.Markdown { // those say it in their heading
+	if kind, err := a.outputFormat(); err == nil && compares && kind.Exact() { // the others say it in their heading
 		words.Fprintln(a.stderr, periods(p, loc))
 	}
 	if err := a.coverage(ctx, w, f, "coverage", p, now); err != nil || !compares {

@@ -1,21 +1,31 @@
 package format
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
 	"math/big"
 	"slices"
 	"strings"
+	"time"
 
 	"callhouse/internal/analytics/value"
 )
 
-// comparison is a source whose rows people see as lines, one for each figure: what
-// it was, is, and how it changed. As columns all that is too wide for any terminal.
-type comparison struct {
+// comparison is a source of rows that compare.
+type comparison struct{ Source }
+
+// Compared returns src, of which tables show a line for each figure: what it was,
+// is, and how it changed. As columns all that is too wide for any terminal. A
+// figure is a column X that has its previous_X, and perhaps change_X,
+// change_low_X and change_high_X. Other formats are not affected.
+func Compared(src Source) Source { return comparison{src} }
+
+// lines is a comparison as people see it.
+type lines struct {
 	Source
-	o       Options
+	loc     *time.Location
 	keys    []int
 	figures []figure
 	row     []any
@@ -25,11 +35,9 @@ type comparison struct {
 // figure is where a figure and what belongs to it stand; -1: nowhere.
 type figure struct{ now, previous, change, low, high int }
 
-// compared returns src as people see it where it compares: where a column X is
-// followed by previous_X, and perhaps by change_X, change_low_X and change_high_X.
-func compared(src Source, o Options) Source {
-	c := &comparison{Source: src, o: o}
-	columns := src.Columns()
+func (c comparison) lines(loc *time.Location) Source {
+	l := &lines{Source: c.Source, loc: loc}
+	columns := c.Columns()
 	find := func(name string) int {
 		return slices.IndexFunc(columns, func(c value.Column) bool { return c.Name == name })
 	}
@@ -38,22 +46,19 @@ func compared(src Source, o Options) Source {
 		switch {
 		case f.previous >= 0 && f.change < 0 && col.Kind.Numeric(): // a bound: the change has its own
 		case f.previous >= 0:
-			c.figures = append(c.figures, f)
+			l.figures = append(l.figures, f)
 		case !strings.HasPrefix(col.Name, "previous_") && !strings.HasPrefix(col.Name, "change_"):
-			c.keys = append(c.keys, i)
+			l.keys = append(l.keys, i)
 		}
 	}
-	if len(c.figures) == 0 {
-		return src
-	}
-	return c
+	return l
 }
 
 // Columns are the keys, and what is told of each figure.
-func (c *comparison) Columns() []value.Column {
+func (l *lines) Columns() []value.Column {
 	var out []value.Column
-	for _, k := range c.keys {
-		col := c.Source.Columns()[k]
+	for _, k := range l.keys {
+		col := l.Source.Columns()[k]
 		col.Key = true
 		out = append(out, col)
 	}
@@ -65,55 +70,55 @@ func (c *comparison) Columns() []value.Column {
 }
 
 // Next returns the line of the next figure.
-func (c *comparison) Next(ctx context.Context) ([]any, error) {
-	for len(c.left) == 0 {
-		row, err := c.Source.Next(ctx)
+func (l *lines) Next(ctx context.Context) ([]any, error) {
+	for len(l.left) == 0 {
+		row, err := l.Source.Next(ctx)
 		if err != nil {
 			return nil, err
 		}
-		c.row = append(c.row[:0], row...)
-		for _, f := range c.figures {
+		l.row = append(l.row[:0], row...)
+		for _, f := range l.figures {
 			if row[f.now] != nil || row[f.previous] != nil {
-				c.left = append(c.left, f)
+				l.left = append(l.left, f)
 			}
 		}
 	}
-	columns := c.Source.Columns()
-	f := c.left[0]
-	c.left = c.left[1:]
+	columns := l.Source.Columns()
+	f := l.left[0]
+	l.left = l.left[1:]
 	var out []any
-	for _, k := range c.keys {
-		out = append(out, c.row[k])
+	for _, k := range l.keys {
+		out = append(out, l.row[k])
 	}
-	out = append(out, heading(columns[f.now]), c.cell(f.previous), c.cell(f.now), "", "", "")
+	out = append(out, heading(columns[f.now]), l.cell(f.previous), l.cell(f.now), "", "", "")
 	if f.change >= 0 {
-		out[len(out)-3] = c.signed(f.change)
+		out[len(out)-3] = l.signed(f.change)
 	}
-	if f.low >= 0 && c.row[f.low] != nil {
-		out[len(out)-2] = verdict(c.row[f.low], c.row[f.high])
-		out[len(out)-1] = c.signed(f.low) + " to " + c.signed(f.high)
+	if f.low >= 0 && l.row[f.low] != nil {
+		out[len(out)-2] = verdict(l.row[f.low], l.row[f.high])
+		out[len(out)-1] = l.signed(f.low) + " to " + l.signed(f.high)
 	}
 	return out, nil
 }
 
 // Skip drops the lines of a row, or what is left of them.
-func (c *comparison) Skip(ctx context.Context) (int, error) {
-	if _, err := c.Next(ctx); errors.Is(err, io.EOF) {
+func (l *lines) Skip(ctx context.Context) (int, error) {
+	if _, err := l.Next(ctx); errors.Is(err, io.EOF) {
 		return 0, nil
 	} else if err != nil {
 		return 0, err
 	}
-	n := 1 + len(c.left)
-	c.left = nil
+	n := 1 + len(l.left)
+	l.left = nil
 	return n, nil
 }
 
-func (c *comparison) cell(i int) string { return cell(c.row[i], c.Source.Columns()[i], c.o.Location) }
+func (l *lines) cell(i int) string { return cell(l.row[i], l.Source.Columns()[i], l.loc) }
 
 // signed is the cell of a difference, with the sign of a plus.
-func (c *comparison) signed(i int) string {
-	text := c.cell(i)
-	if sign(c.row[i]) > 0 && c.Source.Columns()[i].Unit != value.Points {
+func (l *lines) signed(i int) string {
+	text := l.cell(i)
+	if sign(l.row[i]) > 0 && l.Source.Columns()[i].Unit != value.Points {
 		return "+" + text
 	}
 	return text
@@ -128,7 +133,7 @@ func sign(v any) int {
 	case value.Decimal:
 		return v.Units.Sign()
 	case float64:
-		return big.NewFloat(v).Sign()
+		return cmp.Compare(v, 0)
 	}
 	return 0
 }

@@ -127,8 +127,8 @@ func Write(ctx context.Context, w io.Writer, f Format, src Source, o Options) (R
 	if o.Heading != "" && (f == Table || f == Markdown) {
 		_, _ = buf.WriteString(o.Heading + "\n\n") // Flush tells the error
 	}
-	if f == Table || f == Markdown {
-		src = compared(src, o)
+	if c, ok := src.(comparison); ok && !f.Exact() {
+		src = c.lines(o.Location)
 	}
 	switch f {
 	case Table:
