@@ -71,7 +71,8 @@ func TestReportsReadOnlyWhatIsProven(t *testing.T) {
 			p.By = "agent"
 		}
 		if slices.Contains(f.Flags, "field") {
-			p.Field = data.Items[0]["name"].(string) + "=true"
+			named := slices.IndexFunc(data.Items, func(i row) bool { return i["name"] != nil })
+			p.Field = data.Items[named]["name"].(string) + "=true"
 		}
 		proven := provenFiles{}
 		want := answer(f.Name, p, proven)
