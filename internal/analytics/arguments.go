@@ -168,5 +168,6 @@ func (w *Warehouse) Card(ctx context.Context, id string) (*Rows, error) {
 			rows.columns[i].Unit = value.Money
 		}
 	}
+	w.nameCurrency(rows.columns)
 	return rows, nil
 }

@@ -263,6 +263,8 @@ func linesOf(report string, groups []*group, d analyticstest.Data, p analytics.P
 			}
 		case "tools":
 			out = append(out, toolsOf(g, turns)...)
+		case "worst":
+			out = append(out, worstOf(g, turns)...)
 		case "success":
 			out = append(out, successOf(g, items, p)...)
 		case "numbers":
@@ -292,6 +294,8 @@ func sortGroups(groups []*group, report string, p analytics.Params, turns, items
 				}
 			case "tools":
 				n += len(usesOf(turns[c["call_id"]]))
+			case "worst":
+				n += len(marked(&group{calls: []row{c}}, turns))
 			case "success":
 				for _, line := range successOf(&group{calls: []row{c}}, items, p) {
 					n += int(line[3].(int64))

@@ -1,6 +1,7 @@
 package analytics
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -156,6 +157,7 @@ func (w *Warehouse) report(ctx context.Context, conn *duck.Conn, f *sqlfiles.Fil
 			r.columns[i].Key = true
 		}
 	}
+	w.nameCurrency(r.columns)
 	return r, nil
 }
 
@@ -169,6 +171,15 @@ func fielded(f *sqlfiles.File, p Params) *sqlfiles.File {
 	out.Columns = slices.DeleteFunc(slices.Clone(f.Columns), func(c sqlfiles.Column) bool { return slices.Contains(f.Fielded, c.Name) })
 	out.SQL = fmt.Sprintf("SELECT * EXCLUDE (%s) FROM (%s)", strings.Join(f.Fielded, ", "), f.SQL)
 	return &out
+}
+
+// nameCurrency puts the currency into the headings of money.
+func (w *Warehouse) nameCurrency(columns []value.Column) {
+	for i, c := range columns {
+		if c.Unit == value.Money && w.currency != "" {
+			columns[i].Label = cmp.Or(c.Label, c.Name) + " (" + w.currency + ")"
+		}
+	}
 }
 
 // keyName is the name of the group's column: that of its dimension, unless the

@@ -16,6 +16,8 @@ type Options struct {
 	// Location is the zone of local dates and hours, and of the times that SQL
 	// prints; nil is UTC.
 	Location *time.Location
+	// Currency is that of the costs, for headings; empty: not told.
+	Currency string
 	// Threads and MemoryLimit bound DuckDB, as in "4GB"; zero: its defaults.
 	Threads     int
 	MemoryLimit string
@@ -34,7 +36,9 @@ type Warehouse struct {
 	snap *layout.Snapshot
 	loc  *time.Location
 	db   *duck.DB
-	safe bool // only what safe lets pass is run
+	// currency is that of the costs; empty: not told.
+	currency string
+	safe     bool // only what safe lets pass is run
 
 	prover Prover
 	views  []View
@@ -74,7 +78,7 @@ func Open(ctx context.Context, root string, o Options) (*Warehouse, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Warehouse{snap: snap, loc: o.Location, db: db, safe: o.Safe != nil, prover: o.Prover,
+	w := &Warehouse{snap: snap, loc: o.Location, currency: o.Currency, db: db, safe: o.Safe != nil, prover: o.Prover,
 		localMicros: localMicros(o.Location, snap.Manifest), inQuarters: inQuarters(o.Location, snap.Manifest)}
 	if err := w.define(ctx, o.Safe); err != nil {
 		return nil, errors.Join(err, db.Close())

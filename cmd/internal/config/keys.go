@@ -102,6 +102,9 @@ var Keys = []Key{
 	{Name: "log_format", Kind: Text, For: Extract, Default: "text", About: "text or json, for the log on standard error"},
 	{Name: "quiet", Kind: Boolean, For: Extract, Default: "false", About: "say nothing but warnings and errors"},
 	{Name: "tz", Kind: Text, For: Query, Default: "UTC", About: "time zone of query's days, hours and printed times"},
+	{Name: "currency", Kind: Text, For: Query, Sample: "KRW",
+		About: "currency of the costs, by its ISO 4217 code: query shows it on the page and in the headings of tables"},
+	{Name: "lang", Kind: Text, For: Query, Default: "en", About: "language of query's morning page: en or ko"},
 	{Name: "format", Kind: Text, For: Query, Sample: "markdown",
 		About: "format of query's answers, where neither --format nor the ending of --output tells it"},
 }

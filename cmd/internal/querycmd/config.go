@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/text/currency"
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
@@ -59,6 +60,13 @@ func (a *app) configure(cmd *cobra.Command) error {
 	}
 	if cmd != cmd.Root() && cmd.Name() != "list" && profile == "" && file != nil && len(file.Profiles) > 0 && told.From("warehouse").Source == config.FromDefault {
 		return cli.Usage("name one with --profile", "%s has profiles, and none is named: %s", file.Path, strings.Join(file.Profiles, ", "))
+	}
+	if a.currency != "" {
+		unit, err := currency.ParseISO(a.currency)
+		if err != nil {
+			return cli.Usage("write its ISO 4217 code, as KRW or USD", "there is no currency %q (%s)", a.currency, told.From("currency"))
+		}
+		a.currency = unit.String()
 	}
 	// The ending of --output says more than the file.
 	if f := cmd.Flags().Lookup("format"); f != nil && !f.Changed {

@@ -16,6 +16,11 @@ func TestEverySettingIsAFlag(t *testing.T) {
 			continue
 		}
 		f := root.PersistentFlags().Lookup(k.Flag())
+		for _, cmd := range root.Commands() { // or of one command alone
+			if f == nil {
+				f = cmd.Flags().Lookup(k.Flag())
+			}
+		}
 		if f == nil || f.DefValue != k.Default || f.Annotations == nil {
 			t.Errorf("%s: flag %+v", k.Name, f)
 		}

@@ -132,5 +132,5 @@ func (a *app) open(ctx context.Context, loc *time.Location) (*analytics.Warehous
 	if w := a.kept(loc); w != nil {
 		return w, nil
 	}
-	return analytics.Open(ctx, a.warehouse, analytics.Options{Location: loc, Prover: proven.Open(a.warehouse, time.Now)})
+	return analytics.Open(ctx, a.warehouse, analytics.Options{Location: loc, Currency: a.currency, Prover: proven.Open(a.warehouse, time.Now)})
 }

@@ -5,11 +5,14 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/config"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/page"
 	"callhouse/internal/words"
@@ -20,7 +23,7 @@ const html = "html"
 
 // pageCommand makes the page that is looked at every morning.
 func (a *app) pageCommand() *cobra.Command {
-	var title string
+	var title, lang string
 	cmd := &cobra.Command{
 		Use:   "report",
 		Short: "Make the morning page: key numbers and charts, as one HTML file",
@@ -28,7 +31,10 @@ func (a *app) pageCommand() *cobra.Command {
 the period, each against the one before, and charts of volume, sentiment, reasons,
 durations, hours, costs, response latency, agents and coverage. It needs no network
 and no script, suits a phone, a desk and paper, light and dark, and can be mailed.
-HTML is its only format.
+HTML is its only format, and its languages are English and Korean (--lang ko).
+
+First comes what was found: the shares that changed by more than chance since the
+period before, tools that failed, and the calls of the last day to listen to.
 
 Its numbers are those of the other reports, and under each part stands the command
 that prints them. Its days are whole: --since and --until mean the beginning of
@@ -39,11 +45,12 @@ A file that is made anew can be read by its owner alone; one that is there keeps
 its mode.`,
 		Example: `  query report --output report.html
   query report --tz Asia/Seoul --since 90d --title "Support, Seoul" -o report.html
+  query report --tz Asia/Seoul --lang ko --currency KRW -o report.html
   query report --agent 0a7e1f60 --since 2026-10-01 --until 2026-11-01 -o october.html`,
 		GroupID: "more",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.runPage(cmd.Context(), title)
+			return a.runPage(cmd.Context(), page.Options{Title: title, Lang: lang, Currency: a.currency})
 		},
 	}
 	f := cmd.Flags()
@@ -51,16 +58,22 @@ its mode.`,
 	f.StringVar(&a.until, "until", "", "up to the day before that of `TIME`")
 	f.StringVar(&a.agent, "agent", "", "only calls of the agent whose `ID` this is, or begins with")
 	a.whereFlag(cmd)
-	f.StringVar(&title, "title", "Calls", "the page's `TITLE`")
+	f.StringVar(&title, "title", "", "the page's `TITLE`; default: Calls, in the page's language")
+	f.StringVar(&lang, "lang", "en", "the page's language `LANG`: "+strings.Join(page.Languages(), " or "))
+	config.Bind(f, config.Query)
+	complete(cmd, "lang", page.Languages())
 	return cmd
 }
 
-func (a *app) runPage(ctx context.Context, title string) (err error) {
+func (a *app) runPage(ctx context.Context, o page.Options) (err error) {
 	if a.format != "" && a.format != html {
 		return cli.Usage("other formats have the other reports: query list", "report makes html, not %s", a.format)
 	}
 	if a.output == "" && a.width() > 0 {
 		return cli.Usage("give it a file, as in --output report.html", "a page of html is not for a terminal")
+	}
+	if !slices.Contains(page.Languages(), o.Lang) {
+		return cli.Usage(cli.DidYouMean(analytics.Nearest(o.Lang, page.Languages()), "languages: "+strings.Join(page.Languages(), ", ")), "the page has no language %q", o.Lang)
 	}
 	loc, err := a.location()
 	if err != nil {
@@ -76,7 +89,8 @@ func (a *app) runPage(ctx context.Context, title string) (err error) {
 		return err
 	}
 	defer func() { err = firstOf(err, a.release(w)) }()
-	return a.writePage(ctx, w, page.Options{Since: p.Since, Until: p.Until, Agent: a.agent, Where: a.where, Title: title, Now: now, Version: cli.Version()})
+	o.Since, o.Until, o.Agent, o.Where, o.Now, o.Version = p.Since, p.Until, a.agent, a.where, now, cli.Version()
+	return a.writePage(ctx, w, o)
 }
 
 func (a *app) writePage(ctx context.Context, w *analytics.Warehouse, o page.Options) error {

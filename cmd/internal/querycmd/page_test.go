@@ -53,6 +53,11 @@ func scattered(t *testing.T, seed uint64, n int) {
 			c["total_cost"] = fmt.Sprintf("%d.%04d", r.IntN(300), r.IntN(10_000))
 		}
 		d.Calls = append(d.Calls, c)
+		if r.IntN(3) == 0 {
+			tool := pick(.1, "find", "book", "refund")
+			d.Turns = append(d.Turns, row{"call_id": id, "turn": int64(7), "role": "tool_call_invocation", "tool_call_id": "t", "tool_name": tool, "call_start_at": at},
+				row{"call_id": id, "turn": int64(8), "role": "tool_call_result", "tool_call_id": "t", "content": pick(.1, `{"ok":true}`, "error: refused"), "call_start_at": at})
+		}
 		for turn := range r.IntN(5) {
 			begins := at + int64(turn)*4_000
 			d.Turns = append(d.Turns, row{"call_id": id, "turn": int64(turn), "role": []string{"agent", "user"}[turn%2], "content": "so",
@@ -218,7 +223,7 @@ func TestPageEqualsTheReports(t *testing.T) {
 		n    int
 		args string
 	}{
-		{2, 300, "--since 2024-11-01 --until 2024-12-01 --tz Asia/Seoul"},
+		{2, 300, "--since 2024-11-01 --until 2024-12-01 --tz Asia/Seoul --lang ko --currency KRW"},
 		{3, 200, "--since 2024-06-01 --until 2024-12-15 --tz America/New_York"},
 		{5, 200, "--since 2022-01-01 --until 2025-01-01 --agent 1b7e --tz Europe/Berlin"},
 	}
@@ -249,12 +254,12 @@ func TestPageEqualsTheReports(t *testing.T) {
 			if compared < 100 {
 				t.Errorf("only %d numbers were compared", compared)
 			}
-			for _, report := range []string{"funnel", "sentiment", "disconnections", "distribution", "volume", "costs", "conversation", "agents", "coverage", "anomalies"} {
+			for _, report := range []string{"funnel", "sentiment", "disconnections", "distribution", "volume", "costs", "conversation", "agents", "coverage", "worst", "tools", "anomalies"} {
 				found := false
 				for command := range asked {
 					found = found || strings.HasPrefix(command, "query "+report+" ")
 				}
-				if !found && report != "anomalies" {
+				if !found && report != "anomalies" && report != "worst" { // of these there may be none
 					t.Errorf("the page shows nothing of %s", report)
 				}
 			}
@@ -294,7 +299,7 @@ func checkLines(t *testing.T, asked answers, lines []line) (compared int) {
 	for command, keys := range shown {
 		var total int64
 		for _, r := range asked[command] {
-			if strings.HasPrefix(command, "query anomalies") || strings.HasPrefix(command, "query distribution") {
+			if strings.HasPrefix(command, "query anomalies") || strings.HasPrefix(command, "query distribution") || strings.HasPrefix(command, "query worst") {
 				break
 			}
 			if !keys[r[keyColumn(command)]] && !summed[command] {
@@ -303,6 +308,11 @@ func checkLines(t *testing.T, asked answers, lines []line) (compared int) {
 		}
 		for _, r := range asked[command] {
 			total += number(t, or(r["calls"], "0"))
+		}
+		for i, r := range asked[command] { // the first five, and no others
+			if strings.HasPrefix(command, "query worst") && keys[r["call_id"]] != (i < 5) {
+				t.Errorf("%s has %s as number %d; on the page: %v", command, r["call_id"], i+1, keys[r["call_id"]])
+			}
 		}
 		if sums[command] != 0 && sums[command] != total {
 			t.Errorf("%s has %d calls, the page %d", command, total, sums[command])
@@ -429,6 +439,9 @@ func TestPageErrors(t *testing.T) {
 		{"report --format csv", cli.ExitUsage, "report makes html, not csv"},
 		{"report now", cli.ExitUsage, "report takes no arguments"},
 		{"report --by day", cli.ExitUsage, "unknown flag: --by"},
+		{"report --lang fr", cli.ExitUsage, `the page has no language "fr"`},
+		{"report --lang kr", cli.ExitUsage, "did you mean"},
+		{"report --currency WON", cli.ExitUsage, `there is no currency "WON" (flag --currency)`},
 		{"report --tz Europe/Berln", cli.ExitUsage, "Europe/Berlin"},
 		{"report --since soon", cli.ExitUsage, "write a date"},
 		{"report --agent 0c", cli.ExitUsage, `there is no agent "0c"`},
@@ -451,5 +464,33 @@ func TestPageGoldens(t *testing.T) {
 	for name, args := range map[string]string{"help-report": "report --help", "distribution": "distribution --by agent", "distribution-csv": "distribution --format csv"} {
 		r := run(t, "", strings.Fields(args)...)
 		golden.Check(t, filepath.Join(dir, name+".golden"), "query "+args+"\n"+r.String())
+	}
+}
+
+// Currency and language are settings as the others: the file's, the environment's
+// over it, and flags over all. Tables name the currency, programs' formats do not.
+func TestCurrencyAndLanguage(t *testing.T) {
+	house(t)
+	plain := run(t, "", "costs", "--format", "csv")
+	if err := os.WriteFile("callhouse.toml", []byte("currency = \"krw\"\nlang = \"ko\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	days := []string{"report", "--since", "2024-11-18", "--until", "2024-11-21"}
+	if r := run(t, "", days...); r.code != 0 || !strings.Contains(r.out, `<html lang="ko">`) || !strings.Contains(r.out, "₩") || !strings.Contains(r.out, "통화 현황") {
+		t.Errorf("the page of the file's settings: %d %s %.300s", r.code, r.stderr, r.out)
+	}
+	if r := run(t, "", "costs"); !strings.Contains(r.out, "total cost (KRW)") || !strings.Contains(r.out, "per call (KRW)") {
+		t.Errorf("the table does not name the currency: %s", r)
+	}
+	if r := run(t, "", "costs", "--format", "csv"); r.out != plain.out {
+		t.Errorf("CSV changed with the currency: %s", r)
+	}
+	t.Setenv("CALLHOUSE_LANG", "en")
+	if r := run(t, "", append(days, "--currency", "USD")...); !strings.Contains(r.out, `<html lang="en">`) || !strings.Contains(r.out, ">$") || strings.Contains(r.out, "₩") {
+		t.Errorf("neither the environment's language nor the flag's currency: %d %s %.300s", r.code, r.stderr, r.out)
+	}
+	t.Setenv("CALLHOUSE_CURRENCY", "money")
+	if r := run(t, "", "costs"); r.code != cli.ExitUsage || !strings.Contains(r.stderr, `there is no currency "money" (environment variable CALLHOUSE_CURRENCY)`) {
+		t.Error(r)
 	}
 }

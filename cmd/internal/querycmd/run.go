@@ -60,6 +60,7 @@ type app struct {
 	stdout, stderr io.Writer
 
 	warehouse, tz, format, output string // common
+	currency                      string
 	since, until, agent, compare  string // of reports
 	field, every                  string // of some reports
 	by, where                     []string
@@ -80,7 +81,9 @@ func Command() *cobra.Command { return (&app{stdout: io.Discard, stderr: io.Disc
 var usedFlags = map[string][]string{
 	"list":     {"format", "csv-excel", "output", "group-readable"},
 	"describe": {"format", "csv-excel", "output", "group-readable"},
-	"report":   {"warehouse", "tz", "output", "group-readable"},
+	"report":   {"warehouse", "tz", "currency", "output", "group-readable"},
+	"sql":      {"warehouse", "tz", "format", "csv-excel", "output", "group-readable"},
+	"check":    {"warehouse", "tz", "format", "csv-excel", "output", "group-readable"},
 	"catalog":  {"warehouse", "tz", "output", "group-readable"},
 	"init":     {"warehouse", "tz", "output"},
 	"export":   {"warehouse", "tz", "format", "csv-excel", "output", "group-readable"},
@@ -132,6 +135,7 @@ func (a *app) commonFlags(root *cobra.Command) {
 	f := root.PersistentFlags()
 	f.StringVar(&a.warehouse, "warehouse", "./warehouse", "the warehouse's `DIR`; CALLHOUSE_WAREHOUSE sets another default")
 	f.StringVar(&a.tz, "tz", "UTC", "time `ZONE` of days, hours and printed times, as in Asia/Seoul")
+	f.StringVar(&a.currency, "currency", "", "`CODE` of the costs' currency, as KRW or USD: for the page, and headings of tables")
 	f.StringVar(&a.format, "format", "", "`FORMAT`: "+strings.Join(formatNames(), ", ")+"; default: as --output ends, else table")
 	f.BoolVar(&a.excel, "csv-excel", false, "short for --format csv-excel: CSV for spreadsheets, in which no cell is a formula")
 	f.StringVarP(&a.output, "output", "o", "", "write to `FILE` instead, all of it or nothing")

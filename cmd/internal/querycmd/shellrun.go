@@ -208,7 +208,7 @@ func (s *session) open(ctx context.Context) error {
 	if err := s.close(); err != nil {
 		return err
 	}
-	w, err := analytics.Open(ctx, s.a.warehouse, analytics.Options{Location: loc, Prover: proven.Open(s.a.warehouse, time.Now)})
+	w, err := analytics.Open(ctx, s.a.warehouse, analytics.Options{Location: loc, Currency: s.a.currency, Prover: proven.Open(s.a.warehouse, time.Now)})
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package page
 
 import (
 	"context"
-	"fmt"
 	"math/big"
 	"sort"
 
@@ -19,13 +18,13 @@ func agents(ctx context.Context, r reader, p period) (*section, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &section{ID: "agents", Title: "Agents", Wide: true}
-	columns := []head{{Text: "calls", Column: "calls"}, {Text: "connected", Column: "connected_percent", Wide: true},
-		{Text: "completed", Column: "completed_percent"}, {Text: "at least", Column: "completed_low_percent", Wide: true},
-		{Text: "transferred", Column: "transferred_percent", Wide: true}, {Text: "negative", Column: "negative_percent"},
-		{Text: "handle time", Column: "handle_ms", Wide: true}, {Text: "cost", Column: "total_cost", Wide: true}}
-	t := &table{Command: a.Command, By: "agent", Heads: columns}
-	chosen, most := a.largest(namedAgents)
+	s := &section{ID: "agents", Title: r.l.say("agents.title"), Wide: true}
+	columns := []head{{Text: r.l.say("agents.calls"), Column: "calls"}, {Text: r.l.say("agents.connected"), Column: "connected_percent", Wide: true},
+		{Text: r.l.say("agents.completed"), Column: "completed_percent"}, {Text: r.l.say("agents.low"), Column: "completed_low_percent", Wide: true},
+		{Text: r.l.say("agents.transferred"), Column: "transferred_percent", Wide: true}, {Text: r.l.say("agents.negative"), Column: "negative_percent"},
+		{Text: r.l.say("agents.handle"), Column: "handle_ms", Wide: true}, {Text: r.l.say("agents.cost"), Column: "total_cost", Wide: true}}
+	t := &table{Command: a.Command, By: r.l.say("by.agent"), Heads: columns}
+	chosen := a.largest(namedAgents)
 	ids := a.shortNames()
 	others := 0
 	sum, cost := int64(0), value.Decimal{}
@@ -37,26 +36,23 @@ func agents(ctx context.Context, r reader, p period) (*section, error) {
 			cost = addDecimal(cost, row[a.index("total_cost")])
 			continue
 		}
-		l := a.named(row, 0)
+		l := a.named(row, 0, "")
 		if !l.Null {
 			l.Name = ids[i]
 		}
 		for _, h := range columns {
 			c := a.cell(row[a.index(h.Column)], h.Column)
-			switch h.Column {
-			case "calls":
-				c = c.withBar(100 * float64(n) / float64(most))
-			case "completed_percent", "negative_percent":
+			if h.Column == "completed_percent" || h.Column == "negative_percent" {
 				c = c.withBar(float(row[a.index(h.Column)]))
 			}
 			l.Cells = append(l.Cells, c)
 		}
 		t.Rows = append(t.Rows, l)
 	}
-	s.Lead = "Best completed share first, by what it is at least with 95 % confidence, so that a few lucky calls do not lead. Completed and transferred are shares of the answered calls: over, by a person, and known whether the caller spoke."
+	s.Lead = r.l.say("agents.lead")
 	if others > 0 {
-		s.Lead = fmt.Sprintf("The %d of %s agents with the most calls. ", len(t.Rows), grouped(len(a.rows))) + s.Lead
-		l := line{Name: fmt.Sprintf("%s others", grouped(others)), Sum: true}
+		s.Lead = r.l.say("agents.some", len(t.Rows), len(a.rows)) + " " + s.Lead
+		l := line{Name: r.l.say("count.others", others), Sum: true}
 		for _, h := range columns {
 			switch {
 			case h.Column == "calls":
@@ -73,8 +69,8 @@ func agents(ctx context.Context, r reader, p period) (*section, error) {
 	return s, nil
 }
 
-// largest returns the rows with the most calls, and how many calls the first has.
-func (a *asked) largest(n int) (chosen map[int]bool, most int64) {
+// largest returns the rows with the most calls.
+func (a *asked) largest(n int) map[int]bool {
 	of := func(i int) int64 {
 		v, _ := a.rows[i][a.index("calls")].(int64)
 		return v
@@ -84,31 +80,29 @@ func (a *asked) largest(n int) (chosen map[int]bool, most int64) {
 		order[i] = i
 	}
 	sort.SliceStable(order, func(i, j int) bool { return of(order[i]) > of(order[j]) })
-	chosen = map[int]bool{}
+	chosen := map[int]bool{}
 	if len(order) == n+1 { // one other is named as well
 		n++
 	}
 	for _, i := range order[:min(n, len(order))] {
 		chosen[i] = true
-		most = max(most, of(i))
 	}
-	return chosen, most
+	return chosen
 }
 
 // shortNames returns the agents' names as the board shows them: of ids as long
 // as UUIDs their beginning, as --agent takes it, where no other agent begins
 // alike; the title of the row has all of it.
 func (a *asked) shortNames() []string {
-	const begin, uuid = 8, 36
 	out := make([]string, len(a.rows))
 	alike := map[string]int{}
 	for i, row := range a.rows {
 		out[i] = a.text(row[0])
-		alike[clipBytes(out[i], begin)]++
+		alike[shortName(out[i])]++
 	}
 	for i, s := range out {
-		if len(s) == uuid && s[begin] == '-' && alike[s[:begin]] == 1 {
-			out[i] = s[:begin]
+		if short := shortName(s); alike[short] == 1 {
+			out[i] = short
 		} else {
 			out[i] = clipName(s, 40)
 		}
@@ -116,7 +110,15 @@ func (a *asked) shortNames() []string {
 	return out
 }
 
-func clipBytes(s string, most int) string { return s[:min(len(s), most)] }
+// shortName is the beginning of an id that is as long as a UUID, and of any other
+// name as much as there is room for.
+func shortName(s string) string {
+	const begin, uuid = 8, 36
+	if len(s) == uuid && s[begin] == '-' {
+		return s[:begin]
+	}
+	return clipName(s, 40)
+}
 
 // addDecimal adds a decimal, or nothing, to a sum of the same scale.
 func addDecimal(sum value.Decimal, v any) value.Decimal {

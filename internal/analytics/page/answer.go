@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"callhouse/internal/analytics"
-	"callhouse/internal/analytics/format"
 	"callhouse/internal/analytics/value"
 )
 
@@ -24,11 +23,13 @@ type asked struct {
 	columns []value.Column
 	rows    [][]any
 	loc     *time.Location
+	l       *lang
 }
 
 // reader runs reports over one warehouse, for one agent or all, under conditions.
 type reader struct {
 	w     *analytics.Warehouse
+	l     *lang
 	agent string
 	where []string
 }
@@ -51,13 +52,31 @@ func (r reader) ask(ctx context.Context, report string, p period, by string) (*a
 	return r.run(ctx, report, r.params(p, by), p.flags())
 }
 
+// compare is how a comparison with the period before is typed.
+const compare = " --compare previous"
+
+// compare runs a report over a period and the one before.
+func (r reader) compare(ctx context.Context, report string, p period) (*asked, error) {
+	both, err := r.w.Compare(report, r.params(p, ""), time.Time{})
+	if err != nil {
+		return nil, err
+	}
+	return r.run(ctx, report, both, compare[1:]+" "+p.flags())
+}
+
+// before is the period before one, as --compare previous has it.
+func (r reader) before(p period) (period, error) {
+	both, err := r.w.Compare("funnel", p.params(), time.Time{})
+	return period{since: analytics.DayOf(both.PreviousSince, p.loc), until: analytics.DayOf(both.PreviousUntil, p.loc), loc: p.loc}, err
+}
+
 func (r reader) run(ctx context.Context, report string, p analytics.Params, bounds string) (*asked, error) {
 	rows, err := r.w.Report(ctx, report, p)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	a := &asked{report: report, columns: slices.Clone(rows.Columns()), loc: r.w.Location()}
+	a := &asked{report: report, columns: slices.Clone(rows.Columns()), loc: r.w.Location(), l: r.l}
 	words := []string{"query", report}
 	if p.By != "" {
 		words = append(words, "--by", p.By)
@@ -144,7 +163,7 @@ func (a *asked) at(f field) any {
 func (a *asked) cell(v any, column string) cell {
 	c := a.columns[a.index(column)]
 	c.Null = "–"
-	return cell{Text: format.Cell(v, c, a.loc), Exact: a.text(v), Null: v == nil, Number: c.Kind.Numeric()}
+	return cell{Text: a.l.cell(v, c, a.loc), Exact: a.text(v), Null: v == nil, Number: c.Kind.Numeric()}
 }
 
 // cell is a value in a table: as people read it, and with every digit.
@@ -173,17 +192,4 @@ func float(v any) float64 {
 		return v.Float()
 	}
 	return math.NaN()
-}
-
-// calls counts calls in words.
-func calls(n int64) string {
-	if n == 1 {
-		return "1 call"
-	}
-	return grouped(n) + " calls"
-}
-
-// grouped writes n with separators between its thousands.
-func grouped[T int | int64](n T) string {
-	return format.Cell(int64(n), value.Column{Unit: value.Count, Kind: value.Integer}, time.UTC)
 }

@@ -76,8 +76,20 @@ func lively(t *testing.T) analyticstest.Data {
 		at := first.AddDate(0, 0, day).Add(7*time.Hour + time.Duration(r.ExpFloat64()*4*float64(time.Hour)))
 		c := row{"call_id": fmt.Sprint("c", i), "agent_id": fmt.Sprintf("%08x-0000-4000-8000-000000000000", r.IntN(40)), "status": "ended", "start_at": at.UnixMilli(),
 			"disconnection_reason": []string{"user_hangup", "agent_hangup", "dial_no_answer", "call_transfer", "a_reason_that_is_longer_than_any_other"}[r.IntN(5)],
-			"user_sentiment":       []string{"positive", "neutral", "negative", "a feeling nobody knows"}[r.IntN(4)], "duration_ms": int64(r.ExpFloat64() * 80_000), "total_cost": fmt.Sprintf("%d.5000", r.IntN(200))}
+			"user_sentiment":       []string{"positive", "neutral", "negative", "a feeling nobody knows"}[r.IntN(4)], "duration_ms": int64(r.ExpFloat64() * 80_000), "total_cost": fmt.Sprintf("%d.5000", r.IntN(200)),
+			"transcript_state": "present", "user_turns": int64(2), "settlement": []string{"settled", "settled", "ended", "open"}[r.IntN(4)]}
+		if day > 15 && r.IntN(5) == 0 { // the last weeks are worse
+			c["user_sentiment"] = "negative"
+		}
 		d.Calls = append(d.Calls, c)
+		if r.IntN(4) == 0 {
+			result := `{"ok":true}`
+			if r.IntN(4) == 0 {
+				result = `{"error":"no such customer"}`
+			}
+			d.Turns = append(d.Turns, row{"call_id": c["call_id"], "turn": int64(4), "role": "tool_call_invocation", "tool_call_id": "t", "tool_name": []string{"find_order", "book"}[r.IntN(2)], "call_start_at": at.UnixMilli()},
+				row{"call_id": c["call_id"], "turn": int64(5), "role": "tool_call_result", "tool_call_id": "t", "content": result, "call_start_at": at.UnixMilli()})
+		}
 		for turn := range 4 {
 			begin := at.UnixMilli() + int64(turn)*3_000
 			d.Turns = append(d.Turns, row{"call_id": c["call_id"], "turn": int64(turn), "role": []string{"agent", "user"}[turn%2], "content": "so",
@@ -96,17 +108,17 @@ func TestInABrowser(t *testing.T) {
 	// A page that does ask for something is found out, and the policy keeps it from it.
 	curious := filepath.Join(t.TempDir(), "curious.html")
 	const image = `<img src="http://page.test/x.png"/>`
-	write(t, curious, "<!DOCTYPE html><head></head><body>"+image+"</body>")
+	save(t, curious, "<!DOCTYPE html><head></head><body>"+image+"</body>")
 	if got := requests(t, curious); len(got) != 1 {
 		t.Fatalf("a page with an image asks for %s", got)
 	}
-	write(t, curious, "<!DOCTYPE html><head>"+policy+"</head><body>"+image+"</body>")
+	save(t, curious, "<!DOCTYPE html><head>"+policy+"</head><body>"+image+"</body>")
 	if got := requests(t, curious); len(got) > 0 {
 		t.Errorf("in spite of the policy a page asks for %s", got)
 	}
 	d := lively(t)
 	for name, o := range map[string]Options{
-		"weeks": {Since: instant(t, "2025-10-05T00:00:00Z")}, "days": {}, "one day": {Since: instant(t, "2026-11-10T00:00:00Z"), Until: instant(t, "2026-11-11T00:00:00Z")},
+		"korean": {Lang: "ko", Currency: "KRW"}, "weeks": {Since: instant(t, "2025-10-05T00:00:00Z")}, "days": {}, "one day": {Since: instant(t, "2026-11-10T00:00:00Z"), Until: instant(t, "2026-11-11T00:00:00Z")},
 		"nothing": {Until: instant(t, "2020-01-01T00:00:00Z")},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -114,15 +126,15 @@ func TestInABrowser(t *testing.T) {
 			_, text := made(t, d, o)
 			dir := t.TempDir()
 			file := filepath.Join(dir, "page.html")
-			write(t, file, text)
+			save(t, file, text)
 			if got := requests(t, file); len(got) > 0 {
 				t.Errorf("the page asks for %s", got)
 			}
-			if off := strings.Contains(text, `<data value="handle_ms">`) || strings.Contains(text, `<data value="calls">`); off != (name == "days" || name == "weeks") {
+			if off := strings.Contains(text, `<data value="handle_ms">`) || strings.Contains(text, `<data value="calls">`); off != (name == "days" || name == "weeks" || name == "korean") {
 				t.Errorf("a day off its past is shown: %v", off)
 			}
 			// Without its policy, so that the probe runs.
-			write(t, filepath.Join(dir, "probed.html"), strings.Replace(strings.Replace(text, policy, "", 1), "</body>", probe, 1))
+			save(t, filepath.Join(dir, "probed.html"), strings.Replace(strings.Replace(text, policy, "", 1), "</body>", probe, 1))
 			grounds := []string{"rgb(16, 19, 22)", "rgb(244, 245, 247)"} // dark, light
 			for i, width := range []int{1280, 800, 390, 320} {
 				for _, scheme := range []int{i % 2, 1 - i%2}[:1+i%2] {
@@ -139,7 +151,7 @@ func TestInABrowser(t *testing.T) {
 	}
 }
 
-func write(t *testing.T, path, text string) {
+func save(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -168,7 +180,7 @@ func requests(t *testing.T, file string) (out []string) {
 // phones, and returns what the probe tells.
 func look(t *testing.T, dir string, width, scheme int) (p probed) {
 	t.Helper()
-	write(t, filepath.Join(dir, "frame.html"), fmt.Sprintf(`<!DOCTYPE html><body><iframe src="probed.html" style="border:0;width:%dpx;height:900px"></iframe>
+	save(t, filepath.Join(dir, "frame.html"), fmt.Sprintf(`<!DOCTYPE html><body><iframe src="probed.html" style="border:0;width:%dpx;height:900px"></iframe>
 <script>onmessage = e => { document.body.textContent = JSON.stringify(e.data) }</script></body>`, width))
 	dom := chromium(t, filepath.Join(dir, "frame.html"), "--dump-dom", "--virtual-time-budget=10000", fmt.Sprintf("--blink-settings=preferredColorScheme=%d", scheme))
 	m := regexp.MustCompile(`(?s)<body>(\{.*\})</body>`).FindStringSubmatch(dom)

@@ -11,9 +11,8 @@ import (
 
 // coverage is how far the numbers can be trusted: those of the last day beside
 // those of the period.
-func coverage(last, whole *span) *section {
-	s := &section{ID: "coverage", Title: "How far to trust these numbers", Wide: true,
-		Lead: "Waiting: it comes with one of the next runs of extract, or is given up. Lost: it does not come."}
+func coverage(l *lang, last, whole *span) *section {
+	s := &section{ID: "coverage", Title: l.say("trust.title"), Wide: true, Lead: l.say("trust.lead")}
 	if last.calls() > 0 {
 		s.Boards = append(s.Boards, last.facts())
 	}
@@ -23,21 +22,29 @@ func coverage(last, whole *span) *section {
 	return s
 }
 
+// name is what texts call the span: its day, or how many days it has.
+func (s *span) name(l *lang) string {
+	if s.period.days() == 1 {
+		return l.period(s.period)
+	}
+	return l.length(s.period)
+}
+
 // facts are the rows of the report coverage.
 func (s *span) facts() *table {
-	a, name := s.reports["coverage"], s.period.length()
-	if s.period.days() == 1 {
-		name = s.period.String()
-	}
-	t := &table{Command: a.Command, By: "calls of " + name, Heads: []head{
-		{Text: "state", Column: "state", Words: true}, {Text: "share", Column: "share_percent"}, {Text: "calls", Column: "calls"}}}
+	a := s.reports["coverage"]
+	t := &table{Command: a.Command, By: a.l.say("trust.table", s.name(a.l)), Heads: []head{
+		{Text: a.l.say("trust.state"), Column: "state", Words: true}, {Text: a.l.say("trust.share"), Column: "share_percent"}, {Text: a.l.say("trust.calls"), Column: "calls"}}}
 	for _, row := range a.rows {
-		l := a.named(row, 0)
+		l := a.named(row, 0, "fact")
 		for _, h := range t.Heads {
 			v := row[a.index(h.Column)]
 			c := a.cell(v, h.Column)
-			if h.Column == "share_percent" {
+			switch h.Column {
+			case "share_percent":
 				c = c.withBar(float(v))
+			case "state":
+				c.Text = a.l.word("state", c.Exact)
 			}
 			l.Cells = append(l.Cells, c)
 		}
@@ -46,28 +53,33 @@ func (s *span) facts() *table {
 	return t
 }
 
-// trust says in a line how much of the last day is still to come.
-func trust(last *span) string {
-	a := last.reports["coverage"]
-	var parts []string
+// trust says in a line what of a span's calls is still to come, and what is lost.
+func (s *span) trust() string {
+	a := s.reports["coverage"]
+	missing := map[string][]string{}
 	for _, row := range a.rows {
-		state, _ := row[a.index("state")].(string)
-		if n, _ := row[a.index("calls")].(int64); state == "waiting" || state == "lost" {
-			share := ""
-			if v := row[a.index("share_percent")]; v != nil {
-				share = " (" + a.cell(v, "share_percent").Text + ")"
-			}
-			parts = append(parts, fmt.Sprintf("%s %s%s", a.text(row[a.index("fact")]), grouped(n), share))
+		fact, state := a.l.word("fact", a.text(row[a.index("fact")])), a.text(row[a.index("state")])
+		n, _ := row[a.index("calls")].(int64)
+		told := a.l.say("trust.fact_alone", fact, n)
+		if v := row[a.index("share_percent")]; v != nil {
+			told = a.l.say("trust.fact", fact, n, a.cell(v, "share_percent").Text)
+		}
+		missing[state] = append(missing[state], told)
+	}
+	n := s.calls()
+	var parts []string
+	for _, state := range []string{"waiting", "lost"} {
+		if len(missing[state]) > 0 {
+			parts = append(parts, a.l.say("trust."+state, strings.Join(missing[state], ", ")))
 		}
 	}
-	n := last.calls()
 	switch {
 	case n == 0:
 		return ""
 	case len(parts) == 0:
-		return fmt.Sprintf("Of %s of %s nothing is missing.", calls(n), last.period)
+		return a.l.say("trust.whole", a.l.calls(n), s.name(a.l))
 	}
-	return fmt.Sprintf("Of %s of %s: %s.", calls(n), last.period, strings.Join(parts, ", "))
+	return a.l.say("trust.line", a.l.calls(n), s.name(a.l), strings.Join(parts, "; "))
 }
 
 // recent is for how many days the page tells what was off.
@@ -84,7 +96,8 @@ func anomalies(ctx context.Context, r reader, p period) (*table, map[string]map[
 		return nil, nil, err
 	}
 	off := map[string]map[string][]string{}
-	t := &table{Command: a.Command, By: "day", Heads: []head{{Text: "measure", Column: "measure", Words: true}, {Text: "was", Column: "value"}, {Text: "usually", Column: "usual"}, {Text: "spreads off", Column: "score"}}}
+	t := &table{Command: a.Command, By: r.l.say("off.day"), Heads: []head{{Text: r.l.say("off.measure"), Column: "measure", Words: true},
+		{Text: r.l.say("off.value"), Column: "value"}, {Text: r.l.say("off.usual"), Column: "usual"}, {Text: r.l.say("off.score"), Column: "score"}}}
 	for _, row := range a.rows {
 		day, _ := row[0].(value.Date)
 		if time.Time(day).Before(p.since) {
@@ -92,23 +105,22 @@ func anomalies(ctx context.Context, r reader, p period) (*table, map[string]map[
 		}
 		measure := a.text(row[a.index("measure")])
 		c := a.cell(row[a.index("measure")], "measure")
-		c.Text = map[string]string{"calls": "calls", "connected_percent": "connect rate", "completed_percent": "completed of answered",
-			"negative_percent": "negative sentiment", "handle_ms": "average handle time"}[measure]
+		c.Text = r.l.say("off." + measure)
 		if off[measure] == nil {
 			off[measure] = map[string][]string{}
 		}
 		bin := p.binOf(time.Time(day))
-		off[measure][bin] = append(off[measure][bin], fmt.Sprintf("%s %s, usually %s (%s)", c.Text, measured(measure, float(row[a.index("value")])),
-			measured(measure, float(row[a.index("usual")])), dayName(time.Time(day))))
+		off[measure][bin] = append(off[measure][bin], r.l.say("off.told", c.Text, r.l.measured(measure, float(row[a.index("value")])),
+			r.l.measured(measure, float(row[a.index("usual")])), r.l.day(time.Time(day))))
 		if time.Time(day).Before(p.until.AddDate(0, 0, -recent)) {
 			continue
 		}
-		l := line{Name: dayName(time.Time(day)), Key: a.text(day), Cells: []cell{c}}
+		l := line{Name: r.l.day(time.Time(day)), Key: a.text(day), Cells: []cell{c}}
 		for _, h := range t.Heads[1:] {
 			v := row[a.index(h.Column)]
 			c := a.cell(v, h.Column)
 			if h.Column != "score" {
-				c.Text = measured(measure, float(v))
+				c.Text = r.l.measured(measure, float(v))
 			}
 			l.Cells = append(l.Cells, c)
 		}
@@ -118,12 +130,12 @@ func anomalies(ctx context.Context, r reader, p period) (*table, map[string]map[
 }
 
 // measured writes a value as its measure is written elsewhere.
-func measured(measure string, v float64) string {
+func (l *lang) measured(measure string, v float64) string {
 	switch measure {
 	case "calls":
-		return grouped(int64(v))
+		return l.grouped(int64(v))
 	case "handle_ms":
-		return duration(v)
+		return l.duration(v)
 	}
 	return fmt.Sprintf("%.1f%%", v)
 }

@@ -24,16 +24,16 @@ func distribution(ctx context.Context, r reader, p period, whole *span) (*sectio
 	if err != nil {
 		return nil, err
 	}
-	s := &section{ID: "durations", Title: "How long calls last"}
+	s := &section{ID: "durations", Title: r.l.say("durations.title")}
 	d := whole.reports["durations"]
 	if len(d.rows) > 0 && d.rows[0][d.index("p50_ms")] != nil {
 		at := func(c string) string { return d.cell(d.rows[0][d.index(c)], c).Text }
-		s.Lead = fmt.Sprintf("Half of the calls last up to %s, nine of ten up to %s, 99 of 100 up to %s; the longest %s. The last bar is of all longer ones.", at("p50_ms"), at("p90_ms"), at("p99_ms"), at("max_ms"))
+		s.Lead = r.l.say("durations.lead", at("p50_ms"), at("p90_ms"), at("p99_ms"), at("max_ms"))
 	} else {
-		s.Lead = "No duration is known."
+		s.Lead = r.l.say("durations.none")
 	}
-	c := &chart.Chart{ID: s.ID, Title: s.Title, Desc: s.Lead + " The numbers are in the table that follows.", Edges: true}
-	t := &table{Command: a.Command, By: "from", Heads: []head{{Text: "calls", Column: "calls"}, {Text: "connected", Column: "connected_calls"}}}
+	c := &chart.Chart{ID: s.ID, Title: s.Title, Desc: s.desc(r.l), Edges: true, NoData: r.l.say("page.no_data")}
+	t := &table{Command: a.Command, By: r.l.say("by.from"), Heads: []head{{Text: r.l.say("durations.calls"), Column: "calls"}, {Text: r.l.say("durations.connected"), Column: "connected_calls"}}}
 	var up, rest []float64
 	all := a.steps()
 	round := int64(reportStep)
@@ -43,16 +43,16 @@ func distribution(ctx context.Context, r reader, p period, whole *span) (*sectio
 	}
 	for _, st := range all {
 		up, rest = append(up, float64(st.connected)), append(rest, float64(st.calls-st.connected))
-		name := duration(float64(st.from)) + " to " + duration(float64(st.to))
+		name := r.l.say("durations.span", r.l.duration(float64(st.from)), r.l.duration(float64(st.to)))
 		if st.to == 0 {
-			name = duration(float64(st.from)) + " and longer"
+			name = r.l.say("durations.longer", r.l.duration(float64(st.from)))
 		}
-		c.Bins = append(c.Bins, chart.Bin{Label: chart.Millis.Label(float64(st.from), reportStep), Tick: st.from%round == 0,
-			Hover: fmt.Sprintf("%s\ncalls: %s\nconnected: %s", name, grouped(st.calls), grouped(st.connected))})
+		c.Bins = append(c.Bins, chart.Bin{Label: r.l.axis(chart.Millis)(float64(st.from), reportStep), Tick: st.from%round == 0,
+			Hover: fmt.Sprintf("%s\n%s: %s\n%s: %s", name, t.Heads[0].Text, r.l.grouped(st.calls), t.Heads[1].Text, r.l.grouped(st.connected))})
 		t.Rows = append(t.Rows, line{Name: name, Key: fmt.Sprint(st.from), Cells: []cell{a.cell(st.calls, "calls"), a.cell(st.connected, "connected_calls")}})
 	}
-	c.Panels = []chart.Panel{{Title: "Calls by duration", Kind: chart.Bars, Scale: chart.Count, Height: 190, Series: []chart.Series{
-		{Name: "connected", Color: 1, Values: up}, {Name: "not connected", Color: 4, Values: rest}}}}
+	c.Panels = []chart.Panel{{Title: r.l.say("durations.panel"), Kind: chart.Bars, Scale: chart.Count, Height: 190, Label: r.l.axis(chart.Count), Series: []chart.Series{
+		{Name: r.l.say("chart.connected"), Color: 1, Values: up}, {Name: r.l.say("chart.not_connected"), Color: 4, Values: rest}}}}
 	s.Details = []*table{t}
 	s.place(c)
 	return s, nil

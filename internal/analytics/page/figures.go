@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/big"
 	"slices"
 	"strings"
 
-	"callhouse/internal/analytics/format"
 	"callhouse/internal/analytics/value"
 )
 
@@ -36,21 +36,21 @@ const outbound = "outbound"
 
 // figures are the numbers at the top. What they mean is what their reports say.
 // dials says that there are outbound calls.
-func figures(dials bool) []figure {
-	rate, of := "funnel", "of the calls"
+func (l *lang) figures(dials bool) []figure {
+	rate, of := "funnel", l.say("figures.connect_what")
 	if dials {
-		rate, of = outbound, "of the outbound calls"
+		rate, of = outbound, l.say("figures.connect_outbound")
 	}
 	stage := func(s string) map[string]string { return map[string]string{"stage": s} }
 	return []figure{
-		{name: "Calls", what: "attempted", report: "funnel", field: field{"calls", stage("attempted")}, more: "more", less: "fewer"},
-		{name: "Connect rate", what: of, report: rate, field: field{"attempted_percent", stage("connected")},
+		{name: l.say("figures.calls"), what: l.say("figures.calls_what"), report: "funnel", field: field{"calls", stage("attempted")}, more: l.say("change.more"), less: l.say("change.fewer")},
+		{name: l.say("figures.connect"), what: of, report: rate, field: field{"attempted_percent", stage("connected")},
 			of: field{"calls", stage("attempted")}, sense: higherIsBetter},
-		{name: "Completed", what: "of the answered calls", report: "funnel", field: field{"answered_percent", stage("completed")},
+		{name: l.say("figures.completed"), what: l.say("figures.completed_what"), report: "funnel", field: field{"answered_percent", stage("completed")},
 			of: field{"answered_calls", stage("completed")}, sense: higherIsBetter},
-		{name: "Average handle time", what: "of the connected calls, without voicemail", report: "durations", field: field{"handle_ms", nil}, more: "longer", less: "shorter"},
-		{name: "Cost per call", what: "whose cost is known", report: "costs", field: field{"per_call", nil}, sense: lowerIsBetter},
-		{name: "Negative sentiment", what: "of the rated calls, without voicemail", report: "sentiment",
+		{name: l.say("figures.handle"), what: l.say("figures.handle_what"), report: "durations", field: field{"handle_ms", nil}, more: l.say("change.longer"), less: l.say("change.shorter")},
+		{name: l.say("figures.cost"), what: l.say("figures.cost_what"), report: "costs", field: field{"per_call", nil}, sense: lowerIsBetter},
+		{name: l.say("figures.negative"), what: l.say("figures.negative_what"), report: "sentiment",
 			field: field{"rated_percent", map[string]string{"user_sentiment": "negative"}}, sense: lowerIsBetter},
 	}
 }
@@ -154,43 +154,42 @@ const clearPart = .03
 
 // against compares a span with an earlier one; nil where one has no such figure.
 func (s *span) against(before *span, f figure) *change {
+	a := s.reports[f.report]
 	v, w := s.value(f), before.value(f)
 	if v == nil || w == nil || s.calls() == 0 || before.calls() == 0 {
 		return nil
 	}
 	is, was := float(v), float(w)
-	c := &change{Arrow: "▲", Class: "same"}
+	if n := s.whole(f); n > 0 {
+		return a.l.change(is, was, f, a.l.points(is-was), differs(is, n, was, before.whole(f), z), "change.not_clear")
+	}
+	by := sign(is-was) + a.l.magnitude(math.Abs(is-was), v, a.columns[a.index(f.field.column)])
+	if was != 0 && math.Abs(is-was) < 10*math.Abs(was) { // beyond, percents say nothing
+		by += fmt.Sprintf(" (%s%%)", signed(100*(is-was)/was))
+	}
+	return a.l.change(is, was, f, by, math.Abs(is-was) >= clearPart*math.Abs(was), "change.about_the_same")
+}
+
+// change says that a figure is something and was something else: by how much,
+// and whether that is clear.
+func (l *lang) change(is, was float64, f figure, by string, clear bool, unclear string) *change {
+	c := &change{Arrow: "▲", Class: "same", By: by}
 	if is < was {
 		c.Arrow = "▼"
-	} else if is == was {
-		return &change{Arrow: "=", Word: "the same", Class: "same"}
 	}
-	a := s.reports[f.report]
-	clear := math.Abs(is-was) >= clearPart*math.Abs(was)
-	if n := s.whole(f); n > 0 {
-		c.By = signed(is-was) + " points"
-		clear = differs(is, n, was, before.whole(f))
-	} else {
-		unit := a.columns[a.index(f.field.column)]
-		c.By = sign(is-was) + magnitude(math.Abs(is-was), v, unit)
-		if was != 0 && math.Abs(is-was) < 10*math.Abs(was) { // beyond, percents say nothing
-			c.By += fmt.Sprintf(" (%s%%)", signed(100*(is-was)/was))
-		}
-	}
-	better := (is > was) == (f.sense == higherIsBetter)
 	switch {
-	case !clear && s.whole(f) > 0:
-		c.Word = "no clear change"
+	case is == was:
+		return &change{Arrow: "=", Word: l.say("change.the_same"), Class: "same"}
 	case !clear:
-		c.Word = "about the same"
+		c.Word = l.say(unclear)
 	case f.sense == neither && is > was:
 		c.Word = f.more
 	case f.sense == neither:
 		c.Word = f.less
-	case better:
-		c.Word, c.Class = "better", "good"
+	case (is > was) == (f.sense == higherIsBetter):
+		c.Word, c.Class = l.say("change.better"), "good"
 	default:
-		c.Word, c.Class = "worse", "bad"
+		c.Word, c.Class = l.say("change.worse"), "bad"
 	}
 	return c
 }
@@ -205,11 +204,17 @@ func sign(f float64) string {
 // signed writes a difference with its sign and one decimal.
 func signed(f float64) string { return sign(f) + fmt.Sprintf("%.1f", math.Abs(f)) }
 
+// points writes a difference of shares.
+func (l *lang) points(f float64) string { return l.say("unit.points", signed(f)) }
+
 // magnitude writes a difference as its column writes values.
-func magnitude(f float64, like any, c value.Column) string {
+func (l *lang) magnitude(f float64, like any, c value.Column) string {
 	switch like.(type) {
 	case int64:
-		return format.Cell(int64(math.Round(f)), c, nil)
+		return l.cell(int64(math.Round(f)), c, nil)
+	}
+	if l.money != nil && c.Unit == value.Money {
+		return l.amount(value.Decimal{Units: big.NewInt(int64(math.Round(f * 1e4))), Scale: 4})
 	}
 	return fmt.Sprintf("%.2f", f)
 }
@@ -218,8 +223,8 @@ func magnitude(f float64, like any, c value.Column) string {
 const z = 1.959963984540054
 
 // wilson returns the interval within which a share seen as percent of n calls
-// lies with 95 % confidence, as parts of 1.
-func wilson(percent float64, n int64) (p, low, high float64) {
+// lies with the confidence of z, as parts of 1.
+func wilson(percent float64, n int64, z float64) (p, low, high float64) {
 	p = percent / 100
 	m := float64(n)
 	mid, half := p+z*z/(2*m), z*math.Sqrt(p*(1-p)/m+z*z/(4*m*m))
@@ -228,12 +233,12 @@ func wilson(percent float64, n int64) (p, low, high float64) {
 
 // differs says whether two shares differ by more than chance: whether Newcombe's
 // interval of the difference leaves out 0, as in the report versions.
-func differs(a float64, n int64, b float64, m int64) bool {
+func differs(a float64, n int64, b float64, m int64, z float64) bool {
 	if n == 0 || m == 0 {
 		return false
 	}
-	p, pLow, pHigh := wilson(a, n)
-	q, qLow, qHigh := wilson(b, m)
+	p, pLow, pHigh := wilson(a, n, z)
+	q, qLow, qHigh := wilson(b, m, z)
 	d := p - q
 	return d-math.Hypot(p-pLow, qHigh-q) > 0 || d+math.Hypot(pHigh-p, q-qLow) < 0
 }

@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"callhouse/internal/analytics"
 )
@@ -20,7 +21,9 @@ type Options struct {
 	Since, Until time.Time
 	Agent        string   // an agent's id, or the beginning of one agent's
 	Where        []string // conditions, as in call_type=outbound
-	Title        string   // empty: Calls
+	Title        string   // empty: the language's word for calls
+	Lang         string   // one of Languages; empty: English
+	Currency     string   // of the costs, by ISO 4217; empty: not told
 	Now          time.Time
 	Version      string // of the program, for the foot; may be empty
 }
@@ -35,16 +38,18 @@ var files embed.FS
 
 // document is what the template shows.
 type document struct {
+	Lang                       string
 	Title, Period, Zone, Agent string
 	Where                      []string
 	Style                      template.CSS
 	AsOf, Listed, Made         string
-	Trust                      string
+	Trust                      []string
 	Warnings                   []string
-	Empty                      string
 	Day, DayBefore             string
 	Whole, WholeBefore         string
 	Single                     bool // the period is one day: there is nothing beside it
+	Findings                   *findings
+	First                      []*section // what is found before the numbers
 	Figures                    []tile
 	Off                        *table
 	Sections                   []*section
@@ -64,11 +69,19 @@ type tile struct {
 // Write writes the page of an open warehouse. It returns a *PeriodError where
 // there is no day between the bounds, and what [analytics.Warehouse.Report] does.
 func Write(ctx context.Context, out io.Writer, w *analytics.Warehouse, o Options) (Summary, error) {
-	d, s, err := collect(ctx, w, o)
+	l, err := newLang(o.Lang, o.Currency)
+	if err != nil {
+		return Summary{}, err
+	}
+	return write(ctx, out, w, l, o)
+}
+
+func write(ctx context.Context, out io.Writer, w *analytics.Warehouse, l *lang, o Options) (Summary, error) {
+	d, s, err := collect(ctx, w, l, o)
 	if err != nil {
 		return s, err
 	}
-	t, err := template.New("page.html").Funcs(template.FuncMap{"heading": heading}).ParseFS(files, "page.html")
+	t, err := template.New("page.html").Funcs(template.FuncMap{"say": l.say}).ParseFS(files, "page.html")
 	if err != nil {
 		return s, fmt.Errorf("read the page's template: %w", err)
 	}
@@ -76,16 +89,19 @@ func Write(ctx context.Context, out io.Writer, w *analytics.Warehouse, o Options
 }
 
 // heading begins s with a capital letter.
-func heading(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+func heading(s string) string {
+	first, size := utf8.DecodeRuneInString(s)
+	return string(unicode.ToUpper(first)) + s[size:]
+}
 
-func collect(ctx context.Context, w *analytics.Warehouse, o Options) (*document, Summary, error) {
+func collect(ctx context.Context, w *analytics.Warehouse, l *lang, o Options) (*document, Summary, error) {
 	loc := w.Location()
 	listed := listedTo(w)
 	p, err := newPeriod(o.Since, o.Until, listed, o.Now, loc)
 	if err != nil {
 		return nil, Summary{}, err
 	}
-	r := reader{w: w, agent: o.Agent, where: o.Where}
+	r := reader{w: w, l: l, agent: o.Agent, where: o.Where}
 	if o.Since.IsZero() {
 		if p, err = r.begun(ctx, p); err != nil {
 			return nil, Summary{}, err
@@ -95,44 +111,81 @@ func collect(ctx context.Context, w *analytics.Warehouse, o Options) (*document,
 	if err != nil {
 		return nil, Summary{}, fmt.Errorf("read the page's style: %w", err)
 	}
-	d := &document{Title: o.Title, Period: p.String(), Agent: o.Agent, Where: o.Where, Style: template.CSS(style), Single: p.days() == 1} //nolint:gosec // our own file
+	d := &document{Lang: l.tag.String(), Title: o.Title, Period: l.period(p), Agent: o.Agent, Where: o.Where, Style: template.CSS(style), Single: p.days() == 1} //nolint:gosec // our own file
 	if d.Title == "" {
-		d.Title = "Calls"
+		d.Title = l.say("page.title")
+	}
+	before, err := r.before(p)
+	if err != nil {
+		return nil, Summary{}, err
 	}
 	last, over := p.last(known(listed, o.Now))
-	d.head(w, p, listed, o)
-	d.days(p, last, over, analytics.DayOf(o.Now, loc))
+	d.head(w, l, listed, o)
+	d.days(l, p, before, last, over, analytics.DayOf(o.Now, loc))
 	var spans [4]*span
-	for i, q := range []period{last, last.back(recent), p, p.back(p.days())} {
+	for i, q := range []period{last, last.back(recent), p, before} {
 		if spans[i], err = r.span(ctx, q); err != nil {
 			return nil, Summary{}, err
 		}
 	}
-	d.figures(spans)
-	d.Trust = trust(spans[0])
+	figures := l.figures(spans[2].dialed() > 0)
+	d.figures(figures, spans)
+	for _, s := range []*span{spans[0], spans[2]}[:min(p.days(), 2)] {
+		if told := s.trust(); told != "" {
+			d.Trust = append(d.Trust, told)
+		}
+	}
 	s := Summary{Calls: spans[2].calls()}
 	if s.Calls == 0 {
-		d.Empty = "There are no calls in this period."
+		empty := "empty.period"
 		if len(o.Where) > 0 {
-			d.Empty = "No calls of this period meet the conditions."
+			empty = "empty.where"
 		} else if o.Agent != "" {
-			d.Empty = "This agent has no calls in this period."
+			empty = "empty.agent"
 		}
+		d.Warnings = append(d.Warnings, l.say(empty))
 		return d, s, nil
 	}
 	gaps, err := w.Coverage(ctx, "coverage", r.params(p, ""), o.Now)
 	if err != nil {
 		return nil, s, err
 	}
-	if line := gaps.String(loc); line != "" {
-		d.Warnings = append(d.Warnings, heading(line)+".")
+	d.Warnings = append(d.Warnings, l.gaps(gaps, loc)...)
+	if d.Findings, err = r.findings(ctx, p, figures, spans[2], spans[3]); err != nil {
+		return nil, s, err
+	}
+	for _, find := range []func() (*section, error){
+		func() (*section, error) { return r.tools(ctx, p) },
+		func() (*section, error) { return r.worst(ctx, last) },
+	} {
+		found, err := find()
+		if err != nil {
+			return nil, s, err
+		}
+		d.First = append(d.First, found)
 	}
 	var off map[string]map[string][]string
 	if d.Off, off, err = anomalies(ctx, r, p); err != nil {
 		return nil, s, err
 	}
-	d.Sections, err = sections(ctx, r, p, drawer{unit: p.unit(), bins: p.bins(listed), off: off}, spans)
+	d.Sections, err = sections(ctx, r, p, drawer{l: l, unit: p.unit(), bins: p.bins(listed, l), before: before, past: before.bins(listed, l), off: off}, spans)
 	return d, s, err
+}
+
+// gaps tells which calls of the period are not listed, or left out.
+func (l *lang) gaps(c *analytics.Coverage, loc *time.Location) (out []string) {
+	if c.Undated > 0 {
+		out = append(out, l.say("warning.undated", c.Undated))
+	}
+	for _, g := range c.Unlisted {
+		from := l.time("minute", g.From.In(loc)) // the period has a beginning
+		if g.To.IsZero() {
+			out = append(out, l.say("warning.unlisted_from", from))
+		} else {
+			out = append(out, l.say("warning.unlisted", from, l.time("minute", g.To.In(loc))))
+		}
+	}
+	return out
 }
 
 // sections are the page's parts, in their order.
@@ -148,7 +201,7 @@ func sections(ctx context.Context, r reader, p period, draw drawer, spans [4]*sp
 		func() (*section, error) { return distribution(ctx, r, p, whole) },
 		func() (*section, error) { return heat(ctx, r, p) },
 		func() (*section, error) { return agents(ctx, r, p) },
-		func() (*section, error) { return coverage(last, whole), nil },
+		func() (*section, error) { return coverage(r.l, last, whole), nil },
 	} {
 		s, err := make()
 		if err != nil {
@@ -184,10 +237,8 @@ func listedTo(w *analytics.Warehouse) time.Time {
 	return time.UnixMilli(spans[len(spans)-1].To)
 }
 
-const minute = "2006-01-02 15:04"
-
 // head says what the page is of, and as of when.
-func (d *document) head(w *analytics.Warehouse, p period, listed time.Time, o Options) {
+func (d *document) head(w *analytics.Warehouse, l *lang, listed time.Time, o Options) {
 	loc := w.Location()
 	m := w.Snapshot().Manifest
 	now := o.Now.In(loc)
@@ -195,17 +246,16 @@ func (d *document) head(w *analytics.Warehouse, p period, listed time.Time, o Op
 	if offset := now.Format("-07:00"); d.Zone != "UTC" {
 		d.Zone += " (UTC" + offset + ")"
 	}
-	d.AsOf = fmt.Sprintf("snapshot %d, committed %s", m.Snapshot, m.CommittedAt.In(loc).Format(minute))
-	d.Made = now.Format(minute)
+	d.AsOf = l.say("page.as_of", fmt.Sprint(m.Snapshot), l.time("minute", m.CommittedAt.In(loc)))
+	d.Made = l.say("page.made", l.time("minute", now))
 	switch {
 	case listed.IsZero():
-		d.Warnings = append(d.Warnings, "No span of time is listed completely yet: calls may be missing everywhere.")
+		d.Warnings = append(d.Warnings, l.say("warning.no_list"))
 	case listed.Before(analytics.DayBegin(analytics.DayOf(o.Now, loc), loc)):
-		d.Warnings = append(d.Warnings, fmt.Sprintf("Calls are listed up to %s only: the newest whole day is %s. Has extract run since?",
-			listed.In(loc).Format(minute), dayName(analytics.DayOf(listed, loc).AddDate(0, 0, -1))))
+		d.Warnings = append(d.Warnings, l.say("warning.stale", l.time("minute", listed.In(loc)), l.day(analytics.DayOf(listed, loc).AddDate(0, 0, -1))))
 	}
 	if !listed.IsZero() {
-		d.Listed = "calls listed up to " + min(listed.In(loc).Format(minute), now.Format(minute))
+		d.Listed = l.say("page.listed", l.time("minute", known(listed, o.Now).In(loc)))
 	}
 	d.Foot = "callhouse"
 	if o.Version != "" {
@@ -215,24 +265,21 @@ func (d *document) head(w *analytics.Warehouse, p period, listed time.Time, o Op
 
 // days names the day and the period of the key figures, and what they are
 // compared with.
-func (d *document) days(p, last period, over bool, today time.Time) {
-	d.Day, d.DayBefore = last.String(), last.back(recent).String()
-	d.Whole, d.WholeBefore = p.length(), "the "+p.length()+" before"
-	if d.Single {
-		d.WholeBefore = "the day before"
-	}
+func (d *document) days(l *lang, p, before, last period, over bool, today time.Time) {
+	d.Day, d.DayBefore = l.period(last), l.period(last.back(recent))
+	d.Whole, d.WholeBefore = l.length(p), l.before(before)
 	switch {
 	case !over:
-		d.Day += ", of which only part is there,"
+		d.Day = l.say("figures.part_there", d.Day)
 	case last.since.Equal(today.AddDate(0, 0, -1)):
-		d.Day = "Yesterday, " + d.Day
+		d.Day = l.say("period.yesterday", d.Day)
 	}
 }
 
 // figures makes the tiles of the last day, the same day of the week before, the
 // period, and the period before.
-func (d *document) figures(s [4]*span) {
-	for _, f := range figures(s[2].dialed() > 0) {
+func (d *document) figures(all []figure, s [4]*span) {
+	for _, f := range all {
 		d.Figures = append(d.Figures, tile{Name: f.name, What: f.what,
 			Day: s[0].shown(f), DayBefore: s[1].shown(f), DayChange: s[0].against(s[1], f),
 			Whole: s[2].shown(f), WholeBefore: s[3].shown(f), WholeChange: s[2].against(s[3], f)})

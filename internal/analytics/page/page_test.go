@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"math"
 	"regexp"
@@ -19,6 +20,16 @@ import (
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/schema"
 )
+
+// english is the page's words in English.
+func english(t testing.TB) *lang {
+	t.Helper()
+	l, err := newLang("en", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -95,8 +106,8 @@ func TestLastDay(t *testing.T) {
 	} {
 		since, until := instant(t, c.since+"T00:00:00Z"), instant(t, c.until+"T00:00:00Z")
 		day, whole := period{since, until, time.UTC}.last(instant(t, c.at))
-		if day.String() != c.want || whole != c.whole {
-			t.Errorf("%s to %s: %s, %v, want %s, %v", c.since, c.until, day, whole, c.want, c.whole)
+		if english(t).period(day) != c.want || whole != c.whole {
+			t.Errorf("%s to %s: %s, %v, want %s, %v", c.since, c.until, english(t).period(day), whole, c.want, c.whole)
 		}
 	}
 }
@@ -147,7 +158,7 @@ func TestBins(t *testing.T) {
 		if c.listed != "" {
 			listed = instant(t, c.listed)
 		}
-		bins := c.p.bins(listed)
+		bins := c.p.bins(listed, english(t))
 		got := fmt.Sprintf("%s %d %s %s ", c.p.unit(), len(bins), bins[0].key, bins[len(bins)-1].key)
 		for _, b := range bins {
 			if b.part {
@@ -155,7 +166,7 @@ func TestBins(t *testing.T) {
 			}
 		}
 		if got != c.want {
-			t.Errorf("%s: %q, want %q", c.p, got, c.want)
+			t.Errorf("%s: %q, want %q", c.p.flags(), got, c.want)
 		}
 	}
 }
@@ -176,12 +187,12 @@ func TestDiffers(t *testing.T) {
 		// 10/10 against 0/20 is clear, 0/10 against 0/20 is not.
 		{100, 10, 0, 20, true}, {0, 10, 0, 20, false},
 	} {
-		if got := differs(c.a, c.n, c.b, c.m); got != c.want {
+		if got := differs(c.a, c.n, c.b, c.m, z); got != c.want {
 			t.Errorf("%v%% of %d against %v%% of %d differ: %v, want %v", c.a, c.n, c.b, c.m, got, c.want)
 		}
 	}
 	// Wilson (1927) as Newcombe's table I gives it: 81 of 263 is 0.2553 to 0.3662.
-	if _, low, high := wilson(100*81.0/263, 263); math.Abs(low-.2553) > 5e-5 || math.Abs(high-.3662) > 5e-5 {
+	if _, low, high := wilson(100*81.0/263, 263, z); math.Abs(low-.2553) > 5e-5 || math.Abs(high-.3662) > 5e-5 {
 		t.Errorf("81 of 263: %.4f to %.4f", low, high)
 	}
 }
@@ -282,7 +293,7 @@ func TestOneCall(t *testing.T) {
 	}, Options{Now: now, Title: nasty, Agent: nasty})
 	wellFormed(t, text)
 	alone(t, text)
-	for _, want := range []string{"Yesterday, Fri 2026-11-20", "<data value=\"1.5000\"", "Of 1 call of Fri 2026-11-20: status or reason not known 1 (100.0%)."} {
+	for _, want := range []string{"Yesterday, Fri 2026-11-20", "<data value=\"1.5000\"", "Of 1 call of Fri 2026-11-20, missing for good: a known word for how it ended 1 (100.0%)."} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -324,7 +335,7 @@ func TestManyNames(t *testing.T) {
 	if len(text) > 600_000 {
 		t.Errorf("the page has %d bytes", len(text))
 	}
-	for _, want := range []string{"Volume and connect rate by week", "The 20 of 200 agents with the most calls", "180 others", "28 others", ">others</text>"} {
+	for _, want := range []string{"Volume and rates by week", "The 20 of 200 agents with the most calls", "180 others", "28 others", ">others</text>"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -349,7 +360,7 @@ func TestSteps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := reader{w: w}.ask(t.Context(), "distribution", p, "")
+	a, err := reader{w: w, l: english(t)}.ask(t.Context(), "distribution", p, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -475,7 +486,7 @@ func TestChangeWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := reader{w: w}
+	r := reader{w: w, l: english(t)}
 	now, err := r.span(t.Context(), p)
 	if err != nil {
 		t.Fatal(err)
@@ -489,7 +500,7 @@ func TestChangeWords(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, f := range figures(false) {
+	for _, f := range english(t).figures(false) {
 		c := now.against(before, f)
 		got = append(got, fmt.Sprintf("%s: %s %s, %s (%s)", f.name, c.Arrow, c.By, c.Word, c.Class))
 		if c := now.against(nothing, f); c != nil {
@@ -556,7 +567,63 @@ func TestAnomaliesAreMarked(t *testing.T) {
 		}
 	}
 	_, text := made(t, analyticstest.Data{Calls: calls}, Options{Now: instant(t, "2026-11-20T06:00:00Z")})
-	if !strings.Contains(text, "None of the last 7.") || !strings.Contains(text, "▼ off its past: calls 90, usually 20 (Sat 2026-10-31)") || strings.Count(text, `class="mark"`) != 3 {
+	if !strings.Contains(text, "None of the last 7.") || !strings.Contains(text, "▼ unusual: calls 90, usually 20 (Sat 2026-10-31)") || strings.Count(text, `class="mark"`) != 3 {
 		t.Errorf("%d marks; %s", strings.Count(text, `class="mark"`), text[max(0, strings.Index(text, "off-h")-20):][:400])
+	}
+}
+
+// What changed beyond chance comes first, the clearest change first, and nothing
+// else: of many agents one fell, two only look like it.
+func TestFindings(t *testing.T) {
+	var calls []row
+	add := func(agent string, day time.Time, n, completed int) {
+		for i := range n {
+			c := row{"call_id": fmt.Sprint(agent, day.Unix(), "-", i), "agent_id": agent, "status": "ended", "disconnection_reason": "user_hangup", "user_turns": int64(1),
+				"start_at": day.UnixMilli(), "duration_ms": int64(60_000), "transcript_state": "present"}
+			if i >= completed {
+				c["disconnection_reason"] = "inactivity"
+			}
+			calls = append(calls, c)
+		}
+	}
+	before, now := instant(t, "2026-11-15T10:00:00Z"), instant(t, "2026-11-20T10:00:00Z")
+	add("falls", before, 100, 90)
+	add("falls", now, 100, 40)
+	for i := range 20 { // each by itself is beyond chance, among 21 it is not
+		drop := 0
+		if i < 2 {
+			drop = 12
+		}
+		add(fmt.Sprint("steady", i), before, 100, 90)
+		add(fmt.Sprint("steady", i), now, 100, 90-drop)
+	}
+	add("new", now, 50, 10)
+	if !differs(78, 100, 90, 100, z) {
+		t.Fatal("the case is too weak: one agent alone would not differ")
+	}
+	_, text := made(t, analyticstest.Data{Calls: calls}, Options{Now: instant(t, "2026-11-21T06:00:00Z"), Since: instant(t, "2026-11-17T00:00:00Z")})
+	_, found, _ := strings.Cut(text, `id="changes-h"`)
+	found, _, _ = strings.Cut(found, "</section>")
+	var got []string
+	for _, m := range regexp.MustCompile(`(?s)<tr><th scope="row">(.*?)</th>.*?>([\d.]+%)</data>.*?>([\d.]+%)</data>.*?</span> (.*?)</span>`).FindAllStringSubmatch(found, -1) {
+		got = append(got, html.UnescapeString(strings.Join(m[1:], " | ")))
+	}
+	want := []string{
+		"Completed <small>of the answered calls</small> | 90.0% | 84.9% | −5.1 points, worse",
+		"Agent falls: completed <small>of its answered calls</small> | 90.0% | 40.0% | −50.0 points, worse",
+		"Ended by inactivity <small>of the calls</small> | 10.0% | 15.1% | +5.1 points, more",
+		"Ended by user_hangup <small>of the calls</small> | 90.0% | 84.9% | −5.1 points, fewer",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("findings (-want +got):\n%s\n%s", d, found)
+	}
+	// Before a month comes a month, as --compare previous has it; what one period alone
+	// can meet is compared with nothing.
+	_, text = made(t, analyticstest.Data{Calls: calls}, Options{Now: instant(t, "2026-12-21T06:00:00Z"), Since: instant(t, "2026-11-01T00:00:00Z"),
+		Until: instant(t, "2026-12-01T00:00:00Z"), Where: []string{"month=2026-11"}})
+	for _, want := range []string{"against 2026-10-01 to 2026-10-31.", "30 days against the 31 days before", "No share changed by more than chance."} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page of a month lacks %q", want)
+		}
 	}
 }

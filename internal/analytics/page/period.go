@@ -79,24 +79,6 @@ func (p period) flags() string {
 	return "--since " + p.since.Format(time.DateOnly) + " --until " + p.until.Format(time.DateOnly)
 }
 
-// String names the days as people do: the last one is in it.
-func (p period) String() string {
-	if p.days() == 1 {
-		return dayName(p.since)
-	}
-	return p.since.Format(time.DateOnly) + " to " + p.until.AddDate(0, 0, -1).Format(time.DateOnly)
-}
-
-// length is how many days, in words.
-func (p period) length() string {
-	if p.days() == 1 {
-		return "1 day"
-	}
-	return grouped(p.days()) + " days"
-}
-
-func dayName(day time.Time) string { return day.Format("Mon 2006-01-02") }
-
 // bin is a day, week or month of the period, as the reports' groups are.
 type bin struct {
 	key   string // of the group: 2026-11-21, or 2026-11
@@ -132,7 +114,7 @@ func (p period) binOf(day time.Time) string {
 
 // bins returns all bins of the period, with calls or not. listed is up to when
 // calls are listed; zero: not known.
-func (p period) bins(listed time.Time) []bin {
+func (p period) bins(listed time.Time, l *lang) []bin {
 	var out []bin
 	unit := p.unit()
 	at := p.since
@@ -143,20 +125,20 @@ func (p period) bins(listed time.Time) []bin {
 		at = at.AddDate(0, 0, 1-at.Day())
 	}
 	for at.Before(p.until) {
-		b := bin{key: at.Format(time.DateOnly), name: dayName(at), label: at.Format("02"), group: at.Format("2006-01")}
+		b := bin{key: at.Format(time.DateOnly), name: l.day(at), label: at.Format("02"), group: l.time("month", at)}
 		next := at.AddDate(0, 0, 1)
 		switch unit {
 		case "day":
 			b.tick = p.days() > 14 && at.Weekday() == time.Monday
 		case "week":
 			next = at.AddDate(0, 0, 7)
-			b.name = "week of " + at.Format(time.DateOnly)
+			b.name = l.say("period.week", l.time("date", at))
 			if p.days() > 7*26 { // the months of the year suffice
-				b.label, b.group, b.tick = at.Format("01"), at.Format("2006"), at.Day() <= 7
+				b.label, b.group, b.tick = at.Format("01"), l.time("year", at), at.Day() <= 7
 			}
 		case "month":
 			next = at.AddDate(0, 1, 0)
-			b.key, b.name, b.label, b.group = at.Format("2006-01"), at.Format("2006-01"), at.Format("01"), at.Format("2006")
+			b.key, b.name, b.label, b.group = at.Format("2006-01"), l.time("month", at), at.Format("01"), l.time("year", at)
 		}
 		b.part = at.Before(p.since) || next.After(p.until) || !listed.IsZero() && analytics.DayBegin(next, p.loc).After(listed)
 		out = append(out, b)

@@ -9,7 +9,6 @@ import (
 	"sort"
 	"strings"
 
-	"callhouse/internal/analytics/format"
 	"callhouse/internal/analytics/page/chart"
 	"callhouse/internal/analytics/value"
 )
@@ -35,9 +34,12 @@ const (
 
 // drawer draws charts over the bins of the page's period.
 type drawer struct {
-	unit string
-	bins []bin
-	off  map[string]map[string][]string // by measure and bin: what was off
+	l      *lang
+	unit   string
+	bins   []bin
+	before period
+	past   []bin                          // of the period before
+	off    map[string]map[string][]string // by measure and bin: what was off
 }
 
 // marks returns the bins in which a measure was off.
@@ -68,35 +70,50 @@ func (s *section) add(svg string) {
 // chart returns a chart over the bins. Where one is pointed at it tells the
 // numbers of the table beside it.
 func (d drawer) chart(s *section, panels ...chart.Panel) *chart.Chart {
-	c := &chart.Chart{ID: s.ID, Title: s.Title, Desc: s.Lead + " The numbers are in the table that follows.", Panels: panels}
+	c := &chart.Chart{ID: s.ID, Title: s.Title, Panels: panels, NoData: d.l.say("page.no_data")}
 	for i, b := range d.bins {
 		hover := b.name
 		if b.part {
-			hover += " (in part)"
+			hover = d.l.say("period.part", b.name)
 		}
-		for _, t := range s.Details {
+		for n, t := range s.Details {
 			for j, h := range t.Heads {
-				hover += "\n" + h.Text + ": " + t.Rows[i].Cells[j].Text
+				if i >= len(t.Rows) {
+					continue
+				}
+				name := h.Text
+				if n > 0 { // of the period before
+					name = d.l.say("chart.behind_hover", h.Text)
+				}
+				hover += "\n" + name + ": " + t.Rows[i].Cells[j].Text
 			}
 		}
 		for _, m := range s.measures {
 			for _, what := range d.off[m][b.key] {
-				hover += "\n▼ off its past: " + what
+				hover += "\n" + d.l.say("off.hover", what)
 			}
 		}
 		c.Bins = append(c.Bins, chart.Bin{Label: b.label, Group: b.group, Tick: b.tick, Part: b.part, Hover: hover})
 	}
+	marked := false
 	for i := range panels {
-		if len(panels[i].Marks) > 0 && !strings.Contains(s.Lead, "▼") {
-			s.Lead += " ▼: off its own past, as the report anomalies tells."
-			c.Desc = s.Lead + " The numbers are in the table that follows."
-		}
+		panels[i].Label = d.l.axis(panels[i].Scale)
+		marked = marked || len(panels[i].Marks) > 0
 	}
+	if marked {
+		s.Lead += " " + d.l.say("off.lead")
+	}
+	c.Desc = s.desc(d.l)
 	return c
 }
 
-// each is how often the charts over time have a bin: "by day".
-func (d drawer) each() string { return "by " + d.unit }
+// desc is what a chart tells to who does not see it.
+func (s *section) desc(l *lang) string { return s.Lead + " " + l.say("page.table_follows") }
+
+// section begins a part of the page over time.
+func (d drawer) section(id string) *section {
+	return &section{ID: id, Title: d.l.say(id + ".title_" + d.unit)}
+}
 
 // most says in which bin a series is the largest.
 func (d drawer) most(values []float64) (bin, float64) {
@@ -114,42 +131,70 @@ func (d drawer) volume(ctx context.Context, r reader, p period, whole *span) (*s
 	if err != nil {
 		return nil, err
 	}
-	attempted := pick{"calls", "calls", "stage", "attempted"}
-	connected := pick{"connected", "calls", "stage", "connected"}
-	rate := pick{"connect rate", "attempted_percent", "stage", "connected"}
-	completed := pick{"completed of answered", "answered_percent", "stage", "completed"}
-	s := &section{ID: "volume", Title: "Volume and connect rate " + d.each(), Wide: true, measures: []string{"calls", "connected_percent", "completed_percent"}}
-	s.Details = []*table{a.overBins(d.unit, d.bins, []pick{attempted, connected, rate, completed})}
+	before, err := r.ask(ctx, "funnel", d.before, d.unit)
+	if err != nil {
+		return nil, err
+	}
+	attempted := pick{d.l.say("volume.calls"), "calls", "stage", "attempted"}
+	connected := pick{d.l.say("volume.connected"), "calls", "stage", "connected"}
+	rate := pick{d.l.say("volume.rate"), "attempted_percent", "stage", "connected"}
+	completed := pick{d.l.say("volume.completed"), "answered_percent", "stage", "completed"}
+	s := d.section("volume")
+	s.Wide, s.measures = true, []string{"calls", "connected_percent", "completed_percent"}
+	s.Details = []*table{a.overBins(d.unit, d.bins, []pick{attempted, connected, rate, completed}), d.behindTable(before, rate, completed)}
 	all, up := a.series(d.bins, attempted), a.series(d.bins, connected)
 	rest := make([]float64, len(all))
 	for i := range all {
 		rest[i] = all[i] - up[i]
 	}
+	s.Lead = d.l.say("volume.lead", heading(d.l.calls(whole.calls())))
 	if b, n := d.most(all); n > 0 {
-		s.Lead = fmt.Sprintf("%s. Most: %s, %s.", heading(calls(whole.calls())), b.name, grouped(int64(n)))
+		s.Lead += " " + d.l.say("chart.most", b.name, d.l.grouped(int64(n)))
 	}
 	if slices.ContainsFunc(d.bins, func(b bin) bool { return b.part }) {
-		s.Lead += " Lighter bars and hollow points: only part of the " + d.unit + " is in the period, or listed."
+		s.Lead += " " + d.l.say("chart.part_"+d.unit)
 	}
+	s.Lead += " " + d.behind()
 	s.place(d.chart(s,
-		chart.Panel{Title: "Calls", Kind: chart.Bars, Scale: chart.Count, Height: 140, Marks: d.marks("calls"), Series: []chart.Series{
-			{Name: "connected", Color: 1, Values: up}, {Name: "not connected", Color: 4, Values: rest}}},
-		chart.Panel{Title: "Connected of all calls, completed of the answered ones", Kind: chart.Lines, Scale: chart.Percent, Top: 100, Height: 100, Marks: d.marks("connected_percent", "completed_percent"), Series: []chart.Series{
-			{Name: "connect rate", Color: 1, Values: a.series(d.bins, rate)}, {Name: "completed", Color: 3, Values: a.series(d.bins, completed)}}}))
+		chart.Panel{Title: d.l.say("volume.panel"), Kind: chart.Bars, Scale: chart.Count, Height: 140, Marks: d.marks("calls"), Series: []chart.Series{
+			{Name: d.l.say("chart.connected"), Color: 1, Values: up}, {Name: d.l.say("chart.not_connected"), Color: 4, Values: rest}}},
+		d.rate(d.l.say("volume.panel_rate"), rate, a, before, 1, "connected_percent"),
+		d.rate(d.l.say("volume.panel_completed"), completed, a, before, 3, "completed_percent")))
 	return s, nil
 }
+
+// rate is a panel of a share on an axis on which its changes can be read, with the
+// period before behind it.
+func (d drawer) rate(title string, k pick, a, before *asked, color int, measure string) chart.Panel {
+	past := before.series(d.past, k)
+	for len(past) < len(d.bins) { // months and weeks are cut where they are
+		past = append(past, math.NaN())
+	}
+	return chart.Panel{Title: title, Kind: chart.Lines, Scale: chart.Percent, Zoom: true, Height: 100, Marks: d.marks(measure), Series: []chart.Series{
+		{Name: d.l.say("chart.behind_label"), Values: past[:len(d.bins)]}, {Name: k.text, Color: color, Values: a.series(d.bins, k)}}}
+}
+
+// behindTable is the table of what stands behind a chart.
+func (d drawer) behindTable(a *asked, picks ...pick) *table {
+	t := a.overBins(d.unit, d.past, picks)
+	t.By = d.l.before(d.before)
+	return t
+}
+
+// behind says what the grey line is.
+func (d drawer) behind() string { return d.l.say("chart.behind", d.l.before(d.before)) }
 
 // namedSentiments is how many sentiments the chart tells apart.
 const namedSentiments = 5
 
 // sentiments are the values of the period, in the order in which they are
 // stacked: negative lowest, since it is the one to compare; positive on top.
-func sentiments(whole *asked) []pick {
+func (l *lang) sentiments(whole *asked) []pick {
 	var out []pick
 	for _, r := range whole.rows {
 		if v := r[whole.index("user_sentiment")]; v != nil {
 			name := whole.text(v)
-			out = append(out, pick{clipName(name, 24), "rated_percent", "user_sentiment", name})
+			out = append(out, pick{clipName(l.word("sentiment", name), 24), "rated_percent", "user_sentiment", name})
 		}
 	}
 	rank := func(k pick) int {
@@ -181,11 +226,17 @@ func (d drawer) sentiment(ctx context.Context, r reader, p period, whole *span) 
 	if err != nil {
 		return nil, err
 	}
-	s := &section{ID: "sentiment", Title: "Sentiment " + d.each(), measures: []string{"negative_percent"}}
-	picks := sentiments(whole.reports["sentiment"])
-	s.Details = []*table{a.overBins(d.unit, d.bins, picks)}
-	panel := chart.Panel{Title: "Share of the rated calls, without voicemail", Kind: chart.Bars, Scale: chart.Percent, Top: 100, Height: 190, Marks: d.marks("negative_percent")}
-	others := chart.Series{Name: "others", Color: 3}
+	before, err := r.ask(ctx, "sentiment", d.before, d.unit)
+	if err != nil {
+		return nil, err
+	}
+	s := d.section("sentiment")
+	s.measures = []string{"negative_percent"}
+	picks := d.l.sentiments(whole.reports["sentiment"])
+	negative := pick{d.l.say("sentiment.negative"), "rated_percent", "user_sentiment", "negative"}
+	s.Details = []*table{a.overBins(d.unit, d.bins, picks), d.behindTable(before, negative)}
+	panel := chart.Panel{Title: d.l.say("sentiment.panel"), Kind: chart.Bars, Scale: chart.Percent, Top: 100, Height: 120}
+	others := chart.Series{Name: d.l.say("chart.others"), Color: 3}
 	unknown := 0
 	for _, k := range picks {
 		values := a.series(d.bins, k)
@@ -202,9 +253,8 @@ func (d drawer) sentiment(ctx context.Context, r reader, p period, whole *span) 
 	if others.Values != nil {
 		panel.Series = append(panel.Series, others)
 	}
-	n := whole.rated()
-	s.Lead = fmt.Sprintf("Of %s, %s %s a sentiment.", calls(whole.calls()), grouped(n), map[bool]string{true: "has", false: "have"}[n == 1])
-	s.place(d.chart(s, panel))
+	s.Lead = d.l.say("sentiment.lead", whole.rated(), d.l.calls(whole.calls())) + " " + d.behind()
+	s.place(d.chart(s, panel, d.rate(d.l.say("sentiment.panel_negative"), negative, a, before, 2, "negative_percent")))
 	return s, nil
 }
 
@@ -232,17 +282,17 @@ func (d drawer) latency(ctx context.Context, r reader, p period) (*section, erro
 	if err != nil {
 		return nil, err
 	}
-	p50, p95 := pick{text: "p50", column: "latency_p50_ms"}, pick{text: "p95", column: "latency_p95_ms"}
-	s := &section{ID: "latency", Title: "Agent response latency " + d.each()}
-	s.Details = []*table{a.overBins(d.unit, d.bins, []pick{p50, p95, {text: "responses", column: "responses"}})}
+	p50, p95 := pick{text: d.l.say("latency.p50"), column: "latency_p50_ms"}, pick{text: d.l.say("latency.p95"), column: "latency_p95_ms"}
+	s := d.section("latency")
+	s.Details = []*table{a.overBins(d.unit, d.bins, []pick{p50, p95, {text: d.l.say("latency.responses"), column: "responses"}})}
 	fast, slow := a.series(d.bins, p50), a.series(d.bins, p95)
 	if b, v := d.most(slow); !math.IsInf(v, 0) {
-		s.Lead = fmt.Sprintf("How long callers wait for the agent's answer. Slowest p95: %s, %s.", b.name, duration(v))
+		s.Lead = d.l.say("latency.lead", b.name, d.l.duration(v))
 	} else {
-		s.Lead = "No transcript tells it."
+		s.Lead = d.l.say("latency.none")
 	}
-	s.place(d.chart(s, chart.Panel{Title: "From the end of the caller's turn to the agent's", Kind: chart.Lines, Scale: chart.Millis, Height: 190,
-		Series: []chart.Series{{Name: "p50", Color: 1, Values: fast}, {Name: "p95", Color: 2, Values: slow}}}))
+	s.place(d.chart(s, chart.Panel{Title: d.l.say("latency.panel"), Kind: chart.Lines, Scale: chart.Millis, Height: 190,
+		Series: []chart.Series{{Name: p50.text, Color: 1, Values: fast}, {Name: p95.text, Color: 2, Values: slow}}}))
 	return s, nil
 }
 
@@ -251,21 +301,24 @@ func (d drawer) costs(ctx context.Context, r reader, p period) (*section, error)
 	if err != nil {
 		return nil, err
 	}
-	total := pick{text: "in all", column: "total_cost"}
-	call, minute := pick{text: "per call", column: "per_call"}, pick{text: "per minute", column: "per_minute"}
-	s := &section{ID: "costs", Title: "Cost " + d.each()}
-	s.Details = []*table{a.overBins(d.unit, d.bins, []pick{total, call, minute, {text: "per completed call", column: "per_completed_call"}})}
+	total := pick{text: d.l.say("costs.total"), column: "total_cost"}
+	call, minute := pick{text: d.l.say("costs.call"), column: "per_call"}, pick{text: d.l.say("costs.minute"), column: "per_minute"}
+	s := d.section("costs")
+	s.Details = []*table{a.overBins(d.unit, d.bins, []pick{total, call, minute, {text: d.l.say("costs.completed"), column: "per_completed_call"}})}
 	values := a.series(d.bins, total)
 	if b, n := d.most(values); n > 0 {
-		s.Lead = fmt.Sprintf("In the account's currency. Most: %s, %s.", b.name, a.cell(a.at(total.at(b.key, a)), "total_cost").Text)
+		s.Lead = d.l.say("costs.lead", b.name, a.cell(a.at(total.at(b.key, a)), "total_cost").Text)
+		if d.l.money == nil {
+			s.Lead = d.l.say("costs.currency") + " " + s.Lead
+		}
 	} else {
-		s.Lead = "No cost is known."
+		s.Lead = d.l.say("costs.none")
 	}
 	panel := func(k pick, title string, kind chart.Kind, color int) chart.Panel {
 		return chart.Panel{Title: title, Kind: kind, Scale: chart.Money, Height: 100, Series: []chart.Series{{Name: k.text, Color: color, Values: a.series(d.bins, k)}}}
 	}
-	s.place(d.chart(s, panel(total, "In all", chart.Bars, 1), panel(call, "Per call whose cost is known", chart.Lines, 1),
-		panel(minute, "Per connected minute", chart.Lines, 1)))
+	s.place(d.chart(s, panel(total, d.l.say("costs.panel_total"), chart.Bars, 1), panel(call, d.l.say("costs.panel_call"), chart.Lines, 1),
+		panel(minute, d.l.say("costs.panel_minute"), chart.Lines, 1)))
 	return s, nil
 }
 
@@ -275,13 +328,15 @@ func heat(ctx context.Context, r reader, p period) (*section, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &section{ID: "heat", Title: "When calls come"}
+	s := &section{ID: "heat", Title: r.l.say("heat.title"), Lead: r.l.say("heat.lead", a.loc)}
+	top := ""
 	h := &chart.Heat{ID: "heat", Title: s.Title, Every: 3}
-	t := &table{Command: a.Command, By: "hour"}
+	t := &table{Command: a.Command, By: r.l.say("by.hour")}
 	for _, day := range value.Weekdays {
-		h.Down = append(h.Down, day[:3])
+		short := r.l.say("weekday." + day[:3])
+		h.Down = append(h.Down, short)
 		h.Values = append(h.Values, make([]float64, 24))
-		t.Heads = append(t.Heads, head{Text: day[:3], Column: "calls", Where: "weekday=" + day})
+		t.Heads = append(t.Heads, head{Text: short, Column: "calls", Where: "weekday=" + day})
 	}
 	var most float64
 	for hour := range 24 {
@@ -294,12 +349,13 @@ func heat(ctx context.Context, r reader, p period) (*section, error) {
 			n, _ := v.(int64)
 			if h.Values[i][hour] = float64(n); h.Values[i][hour] > most {
 				most = h.Values[i][hour]
-				s.Lead = fmt.Sprintf("Calls by hour and day of the week, %s. Most: %s %s:00, %s.", a.loc, day, h.Across[hour], grouped(n))
+				top = " " + r.l.say("heat.most", r.l.say("weekday."+day), h.Across[hour], r.l.grouped(n))
 			}
 		}
 		t.Rows = append(t.Rows, l)
 	}
-	h.Desc = s.Lead + " The numbers are in the table that follows."
+	s.Lead += top
+	h.Desc = s.desc(r.l)
 	s.Details = []*table{t}
 	s.add(h.SVG("md", halfWidth, true))
 	s.add(h.SVG("sm", phoneWidth, false))
@@ -313,12 +369,9 @@ func reasons(ctx context.Context, r reader, p period) (*section, error) {
 		return nil, err
 	}
 	const named = 12
-	s := &section{ID: "reasons", Title: "Why calls ended", Lead: "By disconnection reason, connected or not."}
-	t := &table{Command: a.Command, By: "reason", Heads: []head{{Text: "share", Column: "share_percent"}, {Text: "calls", Column: "calls"}, {Text: "connected", Column: "connected_percent"}}}
-	most := 1.0
-	for _, row := range a.rows {
-		most = max(most, float(row[a.index("share_percent")]))
-	}
+	s := &section{ID: "reasons", Title: r.l.say("reasons.title"), Lead: r.l.say("reasons.lead")}
+	t := &table{Command: a.Command, By: r.l.say("by.reason"), Heads: []head{{Text: r.l.say("reasons.share"), Column: "share_percent"},
+		{Text: r.l.say("reasons.calls"), Column: "calls"}, {Text: r.l.say("reasons.connected"), Column: "connected_percent"}}}
 	var rest, restCalls int64
 	for i, row := range a.rows {
 		if n, _ := row[a.index("calls")].(int64); i >= named && len(a.rows) > named+1 {
@@ -326,26 +379,27 @@ func reasons(ctx context.Context, r reader, p period) (*section, error) {
 			restCalls += n
 			continue
 		}
-		l := a.named(row, 0)
+		l := a.named(row, 0, "reason")
 		share := row[a.index("share_percent")]
-		l.Cells = []cell{a.cell(share, "share_percent").withBar(100 * float(share) / most), a.cell(row[a.index("calls")], "calls"), a.cell(row[a.index("connected_percent")], "connected_percent")}
+		l.Cells = []cell{a.cell(share, "share_percent").withBar(float(share)), a.cell(row[a.index("calls")], "calls"), a.cell(row[a.index("connected_percent")], "connected_percent")}
 		t.Rows = append(t.Rows, l)
 	}
 	if rest > 0 {
-		t.Rows = append(t.Rows, line{Name: fmt.Sprintf("%s others", grouped(rest)), Sum: true, Cells: []cell{noNumber(), a.cell(restCalls, "calls"), noNumber()}})
+		t.Rows = append(t.Rows, line{Name: r.l.say("count.others", rest), Sum: true, Cells: []cell{noNumber(), a.cell(restCalls, "calls"), noNumber()}})
 	}
 	s.Boards = []*table{t}
 	return s, nil
 }
 
-// named begins a line with the value of a column.
-func (a *asked) named(row []any, column int) line {
+// named begins a line with the value of a column, by its name in a section of the
+// catalogue.
+func (a *asked) named(row []any, column int, section string) line {
 	v := row[column]
 	if v == nil {
-		return line{Name: "(none)", Null: true}
+		return line{Name: a.l.say("page.none"), Null: true}
 	}
-	name := a.text(v)
-	return line{Name: clipName(strings.ToValidUTF8(name, "�"), 40), Title: name, Key: name}
+	key := a.text(v)
+	return line{Name: clipName(strings.ToValidUTF8(a.l.word(section, key), "�"), 40), Title: key, Key: key}
 }
 
 // clipName shortens a name, in letters. Names that are alike often end otherwise.
@@ -355,9 +409,4 @@ func clipName(s string, most int) string {
 		return string(r[:most-1-end]) + "…" + string(r[len(r)-end:])
 	}
 	return s
-}
-
-// duration writes a time as tables do.
-func duration(ms float64) string {
-	return format.Cell(int64(math.Round(ms)), value.Column{Unit: value.Millis, Kind: value.Integer}, nil)
 }

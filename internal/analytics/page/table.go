@@ -25,6 +25,7 @@ type line struct {
 	Name, Title, Key string
 	Null, Sum        bool
 	Part             bool
+	Show             string // the command that shows what the row is of
 	Cells            []cell
 }
 
@@ -57,7 +58,7 @@ func (a *asked) series(bins []bin, k pick) []float64 {
 
 // overBins is a table of picks, a row a bin.
 func (a *asked) overBins(by string, bins []bin, picks []pick) *table {
-	t := &table{Command: a.Command, By: by}
+	t := &table{Command: a.Command, By: a.l.say("by." + by)}
 	for _, k := range picks {
 		h := head{Text: k.text, Column: k.column}
 		if k.split != "" {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -18,7 +19,7 @@ const (
 // Series is a row of numbers, one a bin. NaN is no number: nothing is drawn.
 type Series struct {
 	Name   string
-	Color  int // 1 to 6: the class c1 to c6
+	Color  int // 1 to 6: the class c1 to c6; 0: the one that others are compared with
 	Values []float64
 }
 
@@ -28,7 +29,10 @@ type Panel struct {
 	Kind   Kind
 	Scale  Scale
 	Top    float64 // the least upper end of the axis; 0: that of the data
+	Zoom   bool    // of shares as lines: the axis is as long as their changes can be read, and need not begin at 0
 	Height float64 // of the plot alone
+	// Label writes the values of the axis; nil: as its scale does.
+	Label  func(v, step float64) string
 	Series []Series
 	Marks  []int // bins that have a mark above the plot
 }
@@ -48,7 +52,8 @@ type Chart struct {
 	Title, Desc string
 	Bins        []Bin
 	Panels      []Panel
-	Edges       bool // labels stand at the beginning of their bins, not below their middle
+	NoData      string // what stands in a plot without numbers
+	Edges       bool   // labels stand at the beginning of their bins, not below their middle
 }
 
 const (
@@ -153,7 +158,19 @@ func (p *Panel) empty() bool {
 
 // ticks returns the values at which the panel's axis has lines.
 func (p *Panel) ticks() []float64 {
-	return p.Scale.Ticks(p.top(), max(2, min(ticksWant, int(p.Height/28))))
+	n := max(2, min(ticksWant, int(p.Height/28)))
+	if !p.Zoom || p.empty() {
+		return p.Scale.Ticks(p.top(), n)
+	}
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, s := range p.Series {
+		for _, v := range s.Values {
+			if !math.IsNaN(v) {
+				low, high = min(low, v), max(high, v)
+			}
+		}
+	}
+	return p.Scale.Between(low, high, n)
 }
 
 // labels returns the ticks as they are written.
@@ -161,7 +178,9 @@ func (p *Panel) labels() []string {
 	at := p.ticks()
 	out := make([]string, len(at))
 	for i, v := range at {
-		out[i] = p.Scale.Label(v, at[1]-at[0])
+		if out[i] = p.Scale.Label(v, at[1]-at[0]); p.Label != nil {
+			out[i] = p.Label(v, at[1]-at[0])
+		}
 	}
 	return out
 }
@@ -203,8 +222,8 @@ func (f *frame) hits(bottom float64) {
 func (f *frame) panel(p *Panel, y float64) {
 	f.text("pt", "start", 0, y-f.above(p)+13, p.Title)
 	ticks, labels := p.ticks(), p.labels()
-	top := ticks[len(ticks)-1]
-	at := func(v float64) float64 { return y + p.Height*(1-v/top) }
+	low, top := ticks[0], ticks[len(ticks)-1]
+	at := func(v float64) float64 { return y + p.Height*(1-(v-low)/(top-low)) }
 	for i, v := range ticks {
 		class := "grid"
 		if v == 0 {
@@ -214,7 +233,7 @@ func (f *frame) panel(p *Panel, y float64) {
 		f.text("tick", "end", f.left-gap, at(v)+4, labels[i])
 	}
 	if p.empty() {
-		f.text("none", "middle", (f.left+f.right)/2, y+p.Height/2+4, "no data")
+		f.text("none", "middle", (f.left+f.right)/2, y+p.Height/2+4, f.NoData)
 		return
 	}
 	if p.Kind == Bars {
@@ -251,12 +270,18 @@ func (f *frame) bars(p *Panel, at func(float64) float64) {
 	}
 }
 
+// class is that of the n-th series' line: the first of those with a colour is not dashed.
+func (p *Panel) class(n int) string {
+	class := fmt.Sprintf("s%d", p.Series[n].Color)
+	if slices.ContainsFunc(p.Series[:n], func(s Series) bool { return s.Color > 0 }) {
+		class += " dash"
+	}
+	return class
+}
+
 func (f *frame) lines(p *Panel, at func(float64) float64) {
 	for n, s := range p.Series {
-		class := fmt.Sprintf("s%d", s.Color)
-		if n > 0 {
-			class += " dash"
-		}
+		class := p.class(n)
 		x := func(i int) float64 { return f.left + (float64(i)+.5)*f.step }
 		for from := 0; from < len(s.Values); from++ {
 			if math.IsNaN(s.Values[from]) {

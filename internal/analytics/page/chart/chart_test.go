@@ -63,6 +63,31 @@ func TestTicks(t *testing.T) {
 	}
 }
 
+// An axis of shares that need not begin at 0 holds them all, stays within 0 and
+// 100, and does not make a wave of a ripple.
+func TestTicksBetween(t *testing.T) {
+	for _, c := range []struct {
+		low, high float64
+		want      []float64
+	}{
+		{61, 64, []float64{55, 60, 65, 70}}, {61, 61, []float64{55, 60, 65, 70}}, {0, 1, []float64{0, 2, 4, 6}}, {99, 100, []float64{90, 95, 100}},
+		{3, 97, []float64{0, 25, 50, 75, 100}}, {0, 100, []float64{0, 25, 50, 75, 100}},
+	} {
+		if d := cmp.Diff(c.want, Percent.Between(c.low, c.high, 4)); d != "" {
+			t.Errorf("%v to %v (-want +got):\n%s", c.low, c.high, d)
+		}
+	}
+	r := rand.New(rand.NewPCG(5, 6))
+	for range 2_000 {
+		low, high, n := 100*r.Float64(), 100*r.Float64(), 2+r.IntN(3)
+		low, high = min(low, high), max(low, high)
+		at := Percent.Between(low, high, n)
+		if first, last := at[0], at[len(at)-1]; first < 0 || first > low+1e-6 || last < high-1e-6 || last > 100+1e-6 || last-first < 5 || len(at) > n+3 {
+			t.Fatalf("%v to %v in %d: %v", low, high, n, at)
+		}
+	}
+}
+
 // Whatever the top is, ticks begin at 0, keep their distance, reach the top and
 // are few.
 func TestTicksReachTheTop(t *testing.T) {
@@ -93,7 +118,7 @@ var nan = math.NaN()
 // fixed is a chart with all that charts can have: gaps, a lone point, a bin in
 // part, names to escape, names that are too near each other.
 func fixed() *Chart {
-	c := &Chart{ID: "x", Title: `Volume & "rate"`, Desc: "What <it> tells.", Panels: []Panel{
+	c := &Chart{ID: "x", Title: `Volume & "rate"`, Desc: "What <it> tells.", NoData: "no data", Panels: []Panel{
 		{Title: "Calls", Kind: Bars, Scale: Count, Height: 100, Series: []Series{
 			{Name: "up", Color: 1, Values: []float64{3, 0, nan, 120, 80}}, {Name: "<down>", Color: 4, Values: []float64{1, 0, nan, 20, 8}}}},
 		{Title: "Rate", Kind: Lines, Scale: Percent, Top: 100, Height: 60, Series: []Series{
@@ -199,16 +224,20 @@ func TestTextsKeepApart(t *testing.T) {
 	names := []string{"positive", "neutral", "negative", "a sentiment that nobody has heard of", "기쁨", "others"}
 	for range 80 {
 		n := []int{0, 1, 2, 7, 30, 92, 110, 366}[r.IntN(8)]
-		c := &Chart{ID: "x", Title: "t", Desc: "d", Edges: r.IntN(4) == 0}
+		c := &Chart{ID: "x", Title: "t", Desc: "d", NoData: "no data", Edges: r.IntN(4) == 0}
 		for i := range n {
 			c.Bins = append(c.Bins, Bin{Label: fmt.Sprintf("%02d", i%28+1), Group: fmt.Sprintf("2026-%02d", i/28+1), Tick: n > 14 && i%7 == 0, Part: i == n-1})
 		}
 		for range 1 + r.IntN(3) {
 			p := Panel{Title: "Panel", Kind: Kind(r.IntN(2)), Scale: Scale(r.IntN(4)), Height: 60 + float64(r.IntN(140))}
+			p.Zoom = p.Kind == Lines && p.Scale == Percent
 			for s := range 1 + r.IntN(len(names)) {
 				values := make([]float64, n)
 				for i := range values {
 					values[i] = math.Exp(r.Float64() * 12)
+					if p.Zoom {
+						values[i] = 100 * r.Float64()
+					}
 					if r.IntN(5) == 0 {
 						values[i] = []float64{0, nan}[r.IntN(2)]
 					}

@@ -111,11 +111,7 @@ func (f *frame) name(p *Panel, n int, x, y float64, name string) {
 	if p.Kind == Bars {
 		f.rect(fmt.Sprintf("c%d", s.Color), x, y-swatch/2, swatch, swatch)
 	} else {
-		class := fmt.Sprintf("s%d", s.Color)
-		if n > 0 {
-			class += " dash"
-		}
-		f.line(class, x, y, x+swatch, y)
+		f.line(p.class(n), x, y, x+swatch, y)
 	}
 	f.text("name", "start", x+swatch+4, y+4, name)
 }

@@ -40,6 +40,26 @@ func (s Scale) Ticks(top float64, n int) []float64 {
 	}
 }
 
+// narrowestSpan is how many points an axis that need not begin at 0 spans at least.
+const narrowestSpan = 10.0
+
+// Between returns about n shares at round distances, the first not above low, the
+// last not below high.
+func (s Scale) Between(low, high float64, n int) []float64 {
+	if missing := narrowestSpan - (high - low); missing > 0 {
+		low, high = low-missing/2, high+missing/2
+	}
+	low = max(low, 0)
+	step := s.step((high - low) / float64(max(n, 1)))
+	var out []float64
+	for i := math.Floor(low/step + 1e-9); ; i++ {
+		out = append(out, i*step)
+		if i*step >= min(high, 100)*(1-1e-9) && len(out) > 1 {
+			return out
+		}
+	}
+}
+
 func (s Scale) least() float64 {
 	switch s {
 	case Percent:
@@ -87,14 +107,22 @@ func (s Scale) Label(v, step float64) string {
 	case Millis:
 		return span(v, step)
 	}
-	if v == 0 {
-		return "0"
-	}
-	if step >= 1e6 {
+	if v != 0 && step >= 1e6 {
 		return number(v/1e6, step/1e6) + "M"
 	}
-	if step >= 1e4 {
+	if v != 0 && step >= 1e4 {
 		return number(v/1e3, step/1e3) + "k"
+	}
+	return s.Full(v, step)
+}
+
+// Full is a label with all digits, where Label counts in thousands and millions.
+func (s Scale) Full(v, step float64) string {
+	if s == Percent || s == Millis {
+		return s.Label(v, step)
+	}
+	if v == 0 {
+		return "0"
 	}
 	return number(v, step)
 }

@@ -58,7 +58,7 @@ func textWidth(s string) float64 {
 	w := 0.0
 	for _, r := range s {
 		switch {
-		case r > 0x2e80: // CJK and its like are as wide as high
+		case r > 0x2e80 || r >= 0x20a0 && r <= 0x20cf: // CJK and its like are as wide as high, currencies' signs hardly less
 			w += fontSize
 		case strings.ContainsRune("iljtfr.,:;|!' ()-", r):
 			w += fontSize * .4

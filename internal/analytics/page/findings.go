@@ -1,0 +1,223 @@
+package page
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+
+	"callhouse/internal/analytics"
+)
+
+// finding is a share that changed by more than chance.
+type finding struct {
+	Name, What string
+	Now, Was   shown
+	Change     *change
+	Command    string  // that shows it
+	strength   float64 // of the change: how many times what chance gives
+}
+
+// namedFindings is how many changes of agents, reasons and tools are told.
+const namedFindings = 6
+
+// findings are the changes between two periods: of the key figures, and the
+// clearest of the many shares of agents, reasons and tools.
+type findings struct {
+	Lead, Left string
+	Rows       []finding
+	Commands   []string // that show these changes
+}
+
+// family is a share in the rows of a report, compared with the period before. It is
+// of the row's calls in one column without those in another, or of all rows' calls.
+type family struct {
+	report, key, share string
+	of, less           string
+	figure
+}
+
+func (l *lang) families() []family {
+	of := func(what string, s sense, name string) figure {
+		return figure{name: "findings." + name, what: l.say("findings." + what), sense: s, more: l.say("change.more"), less: l.say("change.fewer")}
+	}
+	return []family{
+		{"agents", "agent_id", "completed_percent", "answered_calls", "", of("of_answered", higherIsBetter, "agent")},
+		{"agents", "agent_id", "negative_percent", "rated_calls", "", of("of_rated", lowerIsBetter, "agent_negative")},
+		{"disconnections", "disconnection_reason", "share_percent", "", "", of("of_calls", neither, "reason")},
+		{"tools", "tool_name", "failed_percent", "uses", "unanswered_uses", of("of_uses", lowerIsBetter, "tool")},
+	}
+}
+
+// was is what a comparison calls a column of the period before.
+const was = "previous_"
+
+// whole is what a share of a row is of; prefix tells the period.
+func (f family) whole(a *asked, row []any, prefix string) (n int64) {
+	number := func(row []any, column string) int64 { n, _ := row[a.index(prefix+column)].(int64); return n }
+	switch {
+	case f.less != "":
+		return number(row, f.of) - number(row, f.less)
+	case f.of != "":
+		return number(row, f.of)
+	}
+	for _, row := range a.rows {
+		n += number(row, "calls")
+	}
+	return n
+}
+
+// changes are the rows of a family that differ by more than chance. Many are
+// compared, so that each must be the clearer: all of them together have 95 %.
+func (r reader) changes(f family, a *asked) (out []finding) {
+	type pair struct {
+		row     []any
+		name    string
+		is, was float64
+		n, m    int64
+	}
+	var pairs []pair
+	names := a.shortNames()
+	for i, row := range a.rows {
+		p := pair{row, names[i], float(row[a.index(f.share)]), float(row[a.index(was+f.share)]), f.whole(a, row, ""), f.whole(a, row, was)}
+		if row[a.index(f.key)] != nil && p.n > 0 && p.m > 0 {
+			pairs = append(pairs, p)
+		}
+	}
+	strict := math.Sqrt2 * math.Erfinv(1-.05/float64(max(len(pairs), 1)))
+	for _, p := range pairs {
+		if !differs(p.is, p.n, p.was, p.m, strict) {
+			continue
+		}
+		key := a.text(p.row[a.index(f.key)])
+		if f.report == "disconnections" {
+			p.name = clipName(r.l.word("reason", key), 40)
+		}
+		show := func(column string) shown {
+			return shown{cell: a.cell(p.row[a.index(column)], column), Command: a.Command, Column: column, Where: f.key + "=" + key}
+		}
+		both := (p.is*float64(p.n) + p.was*float64(p.m)) / float64(p.n+p.m) / 100
+		out = append(out, finding{Name: r.l.say(f.name, p.name), What: f.what, Now: show(f.share), Was: show(was + f.share),
+			Change: r.l.change(p.is, p.was, f.figure, r.l.points(p.is-p.was), true, ""), Command: a.Command,
+			strength: math.Abs(p.is-p.was) / 100 / math.Sqrt(both*(1-both)*(1/float64(p.n)+1/float64(p.m)))})
+	}
+	return out
+}
+
+// findings compares a period with the one before. Under a condition that one
+// period alone can meet there is nothing to compare.
+func (r reader) findings(ctx context.Context, p period, figures []figure, now, before *span) (*findings, error) {
+	out := &findings{Lead: r.l.say("findings.lead", r.l.period(p), r.l.period(before.period))}
+	for _, f := range figures {
+		if n, m := now.whole(f), before.whole(f); n > 0 && m > 0 {
+			if v, w := now.value(f), before.value(f); v != nil && w != nil && differs(float(v), n, float(w), m, z) {
+				out.Rows = append(out.Rows, finding{Name: f.name, What: f.what, Now: now.shown(f), Was: before.shown(f), Change: now.against(before, f),
+					Command: strings.Replace(now.reports[f.report].Command, " --since", compare+" --since", 1)})
+			}
+		}
+	}
+	var many []finding
+	answers := map[string]*asked{}
+	for _, f := range r.l.families() {
+		if answers[f.report] == nil {
+			a, err := r.compare(ctx, f.report, p)
+			var alone *analytics.GroupError
+			if errors.As(err, &alone) {
+				break
+			}
+			if err != nil {
+				return nil, err
+			}
+			answers[f.report] = a
+		}
+		many = append(many, r.changes(f, answers[f.report])...)
+	}
+	slices.SortStableFunc(many, func(a, b finding) int { return cmp.Compare(b.strength, a.strength) })
+	if left := len(many) - namedFindings; left > 0 {
+		many = many[:namedFindings]
+		out.Left = r.l.say("findings.left", left)
+	}
+	out.Rows = append(out.Rows, many...)
+	for _, f := range out.Rows {
+		if !slices.Contains(out.Commands, f.Command) {
+			out.Commands = append(out.Commands, f.Command)
+		}
+	}
+	return out, nil
+}
+
+// worst are the calls of a period to listen to.
+func (r reader) worst(ctx context.Context, p period) (*section, error) {
+	a, err := r.ask(ctx, "worst", p, "")
+	if err != nil {
+		return nil, err
+	}
+	s := &section{ID: "worst", Title: r.l.say("worst.title")}
+	if len(a.rows) == 0 {
+		s.Lead = r.l.say("worst.nothing", r.l.period(p))
+		return s, nil
+	}
+	s.Lead = r.l.say("worst.lead", r.l.period(p))
+	t := &table{Command: a.Command, By: r.l.say("worst.call"), Heads: []head{{Text: r.l.say("worst.reasons"), Column: "why", Words: true},
+		{Text: r.l.say("worst.time"), Column: "start_at", Words: true}, {Text: r.l.say("worst.agent"), Column: "agent_id", Words: true},
+		{Text: r.l.say("worst.duration"), Column: "duration_ms"}}}
+	for _, row := range a.rows[:min(len(a.rows), 5)] {
+		l := a.named(row, a.index("call_id"), "")
+		l.Show = "query call " + shellWord(l.Key)
+		for _, h := range t.Heads {
+			c := a.cell(row[a.index(h.Column)], h.Column)
+			switch h.Column {
+			case "why":
+				c.Text = a.l.why(c.Exact)
+			case "agent_id":
+				c.Text = shortName(c.Exact)
+			case "start_at":
+				c.Text = a.l.instant(row[a.index(h.Column)], a.loc)
+			}
+			l.Cells = append(l.Cells, c)
+		}
+		t.Rows = append(t.Rows, l)
+	}
+	s.Boards = []*table{t}
+	return s, nil
+}
+
+// tools are the tools whose results told of failures, the one with the most first.
+func (r reader) tools(ctx context.Context, p period) (*section, error) {
+	a, err := r.ask(ctx, "tools", p, "")
+	if err != nil {
+		return nil, err
+	}
+	s := &section{ID: "tools", Title: r.l.say("tools.title"), Lead: r.l.say("tools.lead")}
+	failures := func(row []any) int64 { n, _ := row[a.index("failed_uses")].(int64); return n }
+	rows := slices.Clone(a.rows)
+	slices.SortStableFunc(rows, func(x, y []any) int { return cmp.Compare(failures(y), failures(x)) })
+	t := &table{Command: a.Command, By: r.l.say("tools.tool"), Heads: []head{{Text: r.l.say("tools.share"), Column: "failed_percent"},
+		{Text: r.l.say("tools.failed"), Column: "failed_uses"}, {Text: r.l.say("tools.uses"), Column: "uses"}}}
+	const named = 5
+	var rest, restFailed, restUses int64
+	for i, row := range rows {
+		uses, _ := row[a.index("uses")].(int64)
+		if i >= named && len(rows) > named+1 || failures(row) == 0 {
+			rest, restFailed, restUses = rest+1, restFailed+failures(row), restUses+uses
+			continue
+		}
+		l, share := a.named(row, 0, ""), row[a.index("failed_percent")]
+		l.Cells = []cell{a.cell(share, "failed_percent").withBar(float(share)), a.cell(failures(row), "failed_uses"), a.cell(uses, "uses")}
+		t.Rows = append(t.Rows, l)
+	}
+	switch {
+	case len(rows) == 0:
+		s.Lead = r.l.say("tools.unused")
+		return s, nil
+	case len(t.Rows) == 0:
+		s.Lead = r.l.say("tools.nothing")
+	}
+	if rest > 0 {
+		t.Rows = append(t.Rows, line{Name: r.l.say("count.others", rest), Sum: true, Cells: []cell{noNumber(), a.cell(restFailed, "failed_uses"), a.cell(restUses, "uses")}})
+	}
+	s.Boards = []*table{t}
+	return s, nil
+}

@@ -1,0 +1,234 @@
+package page
+
+import (
+	"embed"
+	"fmt"
+	"math"
+	"math/big"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/pelletier/go-toml/v2"
+	"golang.org/x/text/currency"
+	"golang.org/x/text/feature/plural"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+	"golang.org/x/text/message/catalog"
+
+	"callhouse/internal/analytics/format"
+	"callhouse/internal/analytics/page/chart"
+	"callhouse/internal/analytics/value"
+)
+
+//go:embed lang/*.toml
+var catalogues embed.FS
+
+// Languages are those of the page: a file of texts each.
+func Languages() (out []string) {
+	files, _ := catalogues.ReadDir("lang") // it is embedded
+	for _, f := range files {
+		out = append(out, strings.TrimSuffix(f.Name(), ".toml"))
+	}
+	return out
+}
+
+// lang says everything that the page says, in one language and currency.
+type lang struct {
+	tag     language.Tag
+	texts   map[string]any // a string, or forms by plural category
+	printer *message.Printer
+	money   *currency.Unit // nil: not told
+}
+
+// newLang reads a language's texts.
+func newLang(name, money string) (*lang, error) {
+	if name == "" {
+		name = "en"
+	}
+	if !slices.Contains(Languages(), name) {
+		return nil, fmt.Errorf("the page has no language %q", name)
+	}
+	raw, err := catalogues.ReadFile(path.Join("lang", name+".toml"))
+	if err != nil {
+		return nil, fmt.Errorf("read the page's texts: %w", err)
+	}
+	return langOf(name, raw, money)
+}
+
+func langOf(name string, raw []byte, money string) (*lang, error) {
+	l := &lang{tag: language.Make(name)}
+	var sections map[string]map[string]any
+	if err := toml.Unmarshal(raw, &sections); err != nil {
+		return nil, fmt.Errorf("read the page's texts in %s: %w", name, err)
+	}
+	l.texts = map[string]any{}
+	for section, texts := range sections {
+		for key, text := range texts {
+			l.texts[section+"."+key] = text
+		}
+	}
+	all := catalog.NewBuilder(catalog.Fallback(l.tag))
+	for id, text := range l.texts {
+		said := catalog.String(fmt.Sprint(text))
+		if forms, ok := text.(map[string]any); ok {
+			said = plural.Selectf(1, "%d", plural.One, fmt.Sprint(forms["one"]), plural.Other, fmt.Sprint(forms["other"]))
+		}
+		if err := all.Set(l.tag, id, said); err != nil {
+			return nil, fmt.Errorf("read the page's text %s in %s: %w", id, name, err)
+		}
+	}
+	l.printer = message.NewPrinter(l.tag, message.Catalog(all))
+	if money != "" {
+		u, err := currency.ParseISO(money)
+		if err != nil {
+			return nil, fmt.Errorf("there is no currency %q", money)
+		}
+		l.money = &u
+	}
+	return l, nil
+}
+
+// say returns a text of the language. The ids are ours, so one that is not there
+// is a bug, which every test finds.
+func (l *lang) say(id string, args ...any) string {
+	if _, ok := l.texts[id]; !ok {
+		panic("the page has no text " + id)
+	}
+	return l.printer.Sprintf(id, args...)
+}
+
+// word returns the language's word for one of the service's or of a report's, or
+// that word itself, where it is not known.
+func (l *lang) word(section, word string) string {
+	if _, ok := l.texts[section+"."+word]; ok {
+		return l.say(section + "." + word)
+	}
+	return word
+}
+
+func (l *lang) day(t time.Time) string { return l.time("day", t) }
+
+// time writes a time by one of the catalogue's layouts.
+func (l *lang) time(layout string, t time.Time) string {
+	weekday := t.Weekday().String()[:3]
+	return strings.Replace(t.Format(l.say("date."+layout)), weekday, l.say("weekday."+weekday), 1)
+}
+
+// length is how many days a period has, in words.
+func (l *lang) length(p period) string { return l.say("count.days", p.days()) }
+
+// period names the days as people do: the last one is in it.
+func (l *lang) period(p period) string {
+	if p.days() == 1 {
+		return l.day(p.since)
+	}
+	return l.say("period.span", l.time("date", p.since), l.time("date", p.until.AddDate(0, 0, -1)))
+}
+
+// before names a period before another.
+func (l *lang) before(p period) string {
+	if p.days() == 1 {
+		return l.say("period.day_before")
+	}
+	return l.say("period.before", l.length(p))
+}
+
+// why are the marks of a call of the report worst.
+func (l *lang) why(marks string) string {
+	words := strings.Split(marks, ", ")
+	for i := range words {
+		words[i] = l.word("worst", strings.ReplaceAll(words[i], " ", "_"))
+	}
+	return strings.Join(words, ", ")
+}
+
+// instant writes a time of the report.
+func (l *lang) instant(v any, loc *time.Location) string {
+	if t, ok := v.(time.Time); ok {
+		return l.time("minute", t.In(loc))
+	}
+	return "–"
+}
+
+// grouped writes n with separators between its thousands.
+func (l *lang) grouped(n int64) string { return l.printer.Sprint(n) }
+
+func (l *lang) calls(n int64) string { return l.say("count.calls", n) }
+
+var unitRE = regexp.MustCompile(`(\d)(ms|h|m|s|k|M)\b`)
+
+// units puts the language's units into a text with those of English.
+func (l *lang) units(s string) string {
+	return unitRE.ReplaceAllStringFunc(s, func(m string) string { return m[:1] + l.say("unit."+m[1:]) })
+}
+
+// duration writes a time as tables do.
+func (l *lang) duration(ms float64) string {
+	return l.units(format.Cell(int64(math.Round(ms)), value.Column{Unit: value.Millis, Kind: value.Integer}, nil))
+}
+
+// cell writes a value of a column.
+func (l *lang) cell(v any, c value.Column, loc *time.Location) string {
+	text := format.Cell(v, c, loc)
+	d, ok := v.(value.Decimal)
+	switch {
+	case v == nil:
+	case c.Unit == value.Millis:
+		return l.units(text)
+	case c.Unit == value.Money && ok && l.money != nil:
+		return l.amount(d)
+	}
+	return text
+}
+
+// amount writes money with as many decimals as the currency has; less than one of
+// its units with two digits that count, since a minute may cost no more.
+func (l *lang) amount(d value.Decimal) string {
+	r := new(big.Rat).SetFrac(d.Units, new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(d.Scale)), nil))
+	places, _ := currency.Standard.Rounding(*l.money)
+	if f, _ := r.Float64(); f != 0 && math.Abs(f) < 1 {
+		places = max(places, min(1-int(math.Floor(math.Log10(math.Abs(f)))), int(d.Scale)))
+	}
+	digits := r.FloatString(places)
+	sign := ""
+	if strings.HasPrefix(digits, "-") {
+		sign, digits = "−", digits[1:]
+	}
+	whole, decimals, _ := strings.Cut(digits, ".")
+	n, _ := new(big.Int).SetString(whole, 10)
+	text := format.Cell(n, value.Column{Unit: value.Count, Kind: value.Integer}, nil)
+	if decimals != "" {
+		text += "." + decimals
+	}
+	return sign + l.symbol() + text
+}
+
+// symbol is the currency's, as it stands before a number; empty: not told.
+func (l *lang) symbol() string {
+	if l.money == nil {
+		return ""
+	}
+	s := l.printer.Sprint(currency.NarrowSymbol(*l.money))
+	if r := []rune(s); unicode.IsLetter(r[len(r)-1]) { // CHF, kr
+		s += "\u00a0"
+	}
+	return s
+}
+
+// axis returns how an axis writes its numbers.
+func (l *lang) axis(s chart.Scale) func(v, step float64) string {
+	return func(v, step float64) string {
+		text := s.Label(v, step)
+		if l.say("unit.k") == "" { // the language does not count in thousands
+			text = s.Full(v, step)
+		}
+		if text = l.units(text); s == chart.Money && v != 0 {
+			text = l.symbol() + text
+		}
+		return text
+	}
+}

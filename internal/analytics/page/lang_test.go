@@ -1,0 +1,246 @@
+package page
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/pelletier/go-toml/v2"
+
+	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/value"
+	"callhouse/internal/schema"
+	sqlfiles "callhouse/sql"
+)
+
+var placeholderRE = regexp.MustCompile(`%\[(\d+)\][a-z]|%%`)
+
+// holes are the placeholders of a text, in all its forms.
+func holes(text any) []string {
+	forms, ok := text.(map[string]any)
+	if !ok {
+		forms = map[string]any{"other": text}
+	}
+	var out []string
+	for _, form := range forms {
+		for _, m := range placeholderRE.FindAllString(fmt.Sprint(form), -1) {
+			if m != "%%" {
+				out = append(out, m)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Every language has the texts of English, with what is put into them, and every
+// fact of the report coverage.
+func TestLanguagesHaveTheSameTexts(t *testing.T) {
+	for _, name := range Languages() {
+		l, err := newLang(name, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for id, text := range english(t).texts {
+			other, ok := l.texts[id]
+			if !ok {
+				t.Errorf("%s lacks %s", name, id)
+			} else if d := cmp.Diff(holes(text), holes(other)); d != "" {
+				t.Errorf("%s: %s takes other values (-en +%s):\n%s", name, id, name, d)
+			}
+		}
+		for id := range l.texts {
+			if _, ok := english(t).texts[id]; !ok {
+				t.Errorf("%s has %s, English has not", name, id)
+			}
+		}
+		facts, _ := sqlfiles.Report("coverage")
+		for _, m := range regexp.MustCompile(`(?:'fact': |NULL, 2\d, )'([^']+)'`).FindAllStringSubmatch(facts.SQL, -1) {
+			if _, ok := l.texts["fact."+m[1]]; !ok {
+				t.Errorf("%s has no word for the fact %q", name, m[1])
+			}
+		}
+	}
+}
+
+// marked is a language with every piece of text between ⟦ and ⟧.
+func marked(t *testing.T, name string) *lang {
+	t.Helper()
+	raw, err := catalogues.ReadFile(path.Join("lang", name+".toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sections map[string]map[string]any
+	if err := toml.Unmarshal(raw, &sections); err != nil {
+		t.Fatal(err)
+	}
+	mark := func(text string) string {
+		out, at := "", 0
+		wrap := func(s string) {
+			if s != "" {
+				s = "⟦" + s + "⟧"
+			}
+			out += s
+		}
+		for _, m := range placeholderRE.FindAllStringIndex(text, -1) {
+			wrap(text[at:m[0]])
+			out, at = out+text[m[0]:m[1]], m[1]
+		}
+		wrap(text[at:])
+		return out
+	}
+	for section, texts := range sections {
+		for id, text := range texts {
+			if forms, ok := text.(map[string]any); ok {
+				for form := range forms {
+					forms[form] = mark(fmt.Sprint(forms[form]))
+				}
+			} else if section != "date" {
+				texts[id] = mark(fmt.Sprint(text))
+			}
+		}
+	}
+	if raw, err = toml.Marshal(sections); err != nil {
+		t.Fatal(err)
+	}
+	l, err := langOf(name, raw, "KRW")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// seen are the texts of a page for people: no commands, and no data but what its
+// tables name.
+func seen(t *testing.T, text string) (out []string) {
+	t.Helper()
+	d := xml.NewDecoder(strings.NewReader(text))
+	d.Entity = xml.HTMLEntity
+	hidden := 0
+	for {
+		tok, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return out
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch e := tok.(type) {
+		case xml.StartElement:
+			if e.Name.Local == "style" || e.Name.Local == "code" {
+				hidden++
+			}
+			for _, a := range e.Attr {
+				if a.Name.Local == "aria-label" {
+					out = append(out, a.Value)
+				}
+			}
+		case xml.EndElement:
+			if e.Name.Local == "style" || e.Name.Local == "code" {
+				hidden--
+			}
+		case xml.CharData:
+			if s := strings.TrimSpace(string(e)); s != "" && hidden == 0 {
+				out = append(out, s)
+			}
+		}
+	}
+}
+
+// Every text of a page is of the catalogue, and the Korean page says nothing in
+// English, but for names that the data, the service and our programs have.
+func TestEveryTextIsOfTheCatalogue(t *testing.T) {
+	data := regexp.MustCompile(`UTC|callhouse|\b[0-9a-f]{8}\b|a_reason_that_is_longer_than_any_other|a feeling nobody kno(ws|…)|a feelin…|find_order|\bbook\b|\d+(년|월|일)`)
+	theirs := regexp.MustCompile(`\bp50\b|\bp95\b|ms|%p|\bextract\b|\banomalies\b`)
+	piece, letters, latin := regexp.MustCompile(`⟦[^⟦⟧]*(⟧|$)`), regexp.MustCompile(`\pL`), regexp.MustCompile(`[A-Za-z]+`)
+	korean := marked(t, "ko")
+	now := instant(t, "2026-11-20T06:00:00Z")
+	millis := func(s string) int64 { return instant(t, s).UnixMilli() }
+	busy := lively(t)
+	busy.Coverage = []schema.Span{{From: 0, To: millis("2026-11-01T00:00:00Z")}, {From: millis("2026-11-01T03:00:00Z"), To: now.UnixMilli()}}
+	busy.Calls = append(busy.Calls, row{"call_id": "undated", "status": "queued"})
+	busy.Runs = []row{{"run_id": "20261119T000000Z-00000001", "started_at": int64(1), "calls_set_aside": int64(9), "total_count": int64(5)}}
+	quiet := analyticstest.Data{Coverage: []schema.Span{{From: 0, To: millis("2026-11-18T02:10:00Z")}},
+		Calls: []row{{"call_id": "c1", "status": "ended", "start_at": millis("2026-11-17T10:00:00Z")}}}
+	for name, c := range map[string]struct {
+		analyticstest.Data
+		o Options
+	}{"busy": {busy, Options{}}, "quiet": {quiet, Options{Since: instant(t, "2026-11-17T00:00:00Z")}}, "empty": {analyticstest.Data{Coverage: []schema.Span{}}, Options{}}} {
+		root := t.TempDir()
+		analyticstest.Write(t, root, 1, c.Data)
+		w, err := analytics.Open(t.Context(), root, analytics.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		c.o.Now = now
+		var out bytes.Buffer
+		if _, err := write(t.Context(), &out, w, korean, c.o); err != nil {
+			t.Fatal(err)
+		}
+		wellFormed(t, out.String())
+		all := seen(t, out.String())
+		if name == "busy" && len(all) < 1_000 || !strings.Contains(out.String(), `<html lang="ko">`) {
+			t.Errorf("%s: %d texts: %.200s", name, len(all), out.String())
+		}
+		for _, s := range all {
+			if rest := data.ReplaceAllString(piece.ReplaceAllString(s, ""), ""); letters.MatchString(rest) {
+				t.Errorf("%s: %q is not of the catalogue: %q", name, rest, s)
+			}
+			if rest := latin.FindString(theirs.ReplaceAllString(data.ReplaceAllString(strings.NewReplacer("⟦", "", "⟧", "").Replace(s), ""), "")); rest != "" {
+				t.Errorf("%s: the Korean page says %q in %q", name, rest, s)
+			}
+			if strings.Contains(s, "%!") {
+				t.Errorf("%s: a text lacks a value: %q", name, s)
+			}
+		}
+	}
+}
+
+// Money has the decimals of its currency, and prices below one as many as they need.
+func TestMoney(t *testing.T) {
+	for _, c := range []struct{ lang, currency, amount, want string }{
+		{"en", "", "1234.5000", "1,234.50"}, {"en", "USD", "1234.5000", "$1,234.50"}, {"ko", "KRW", "1234.5000", "₩1,235"}, {"en", "KRW", "78.4000", "₩78"},
+		{"en", "USD", "0.0712", "$0.071"}, {"en", "USD", "0.5000", "$0.50"}, {"ko", "KRW", "0.0712", "₩0.071"}, {"en", "JPY", "-1234.0000", "−¥1,234"}, {"en", "EUR", "9.9999", "€10.00"},
+		{"en", "BHD", "1.0000", "BHD\u00a01.000"}, {"en", "USD", "0.0000", "$0.00"}, {"ko", "KRW", "0.0000", "₩0"},
+	} {
+		l, err := newLang(c.lang, c.currency)
+		if err != nil {
+			t.Fatal(err)
+		}
+		units, _ := new(big.Int).SetString(strings.Replace(c.amount, ".", "", 1), 10)
+		if got := l.cell(value.Decimal{Units: units, Scale: 4}, value.Column{Unit: value.Money, Kind: value.Exact}, time.UTC); got != c.want {
+			t.Errorf("%s in %s, %s: %q, want %q", c.amount, c.currency, c.lang, got, c.want)
+		}
+	}
+}
+
+// Days are written as each language writes them.
+func TestDates(t *testing.T) {
+	at := instant(t, "2026-11-01T09:05:00Z")
+	for name, want := range map[string]string{
+		"en": "Sun 2026-11-01; 2026-11-01 09:05; 2026-11; 2026-11-01 to 2026-11-30; 30 days; 1m 30s",
+		"ko": "2026년 11월 1일 (일); 2026년 11월 1일 09:05; 2026년 11월; 2026년 11월 1일 ~ 2026년 11월 30일; 30일; 1분 30초",
+	} {
+		l, err := newLang(name, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := period{since: instant(t, "2026-11-01T00:00:00Z"), until: instant(t, "2026-12-01T00:00:00Z"), loc: time.UTC}
+		got := strings.Join([]string{l.day(at), l.time("minute", at), l.time("month", at), l.period(p), l.length(p), l.duration(90_000)}, "; ")
+		if got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}

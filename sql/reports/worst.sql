@@ -1,0 +1,45 @@
+-- worst: the calls to listen to: where the caller was unhappy, the call failed, or a tool did
+--
+-- Of the calls with a transcript in which the caller may have said something,
+-- those that have at least one of three marks: the caller's sentiment is
+-- negative; the outcome is failed; a tool's result tells of a failure. Those with
+-- the most marks come first; of as many the one with more failed tool calls, then
+-- the longer, then the later one. At most 20 of each group.
+--
+-- Grain: one row per group and call, the 20 worst of each group
+-- Reads: selected, selected_tool_calls
+-- Needs: end, transcripts, analysis
+-- Columns:
+--   key             VARCHAR  -      the group that --by asks for
+--   call_id         VARCHAR  -      the call: query call shows what was said
+--   why             VARCHAR  -      its marks: negative, failed, tool failed
+--   start_at        TIMESTAMP WITH TIME ZONE  -  when it started
+--   agent_id        VARCHAR  -      the agent
+--   duration_ms     BIGINT   ms     how long it lasted
+--   user_sentiment  VARCHAR  -      how the caller felt, by the service's analysis
+--   outcome         VARCHAR  -      how it ended
+--   failed_uses     BIGINT   count  tool calls in it whose result tells of a failure
+
+WITH failing AS (
+    SELECT call_id, count(*) AS failed_uses
+    FROM selected_tool_calls
+    WHERE failed
+    GROUP BY call_id
+), marked AS (
+    SELECT s.key, s.call_id, s.start_at, s.agent_id, s.duration_ms, s.user_sentiment, s.outcome,
+        coalesce(f.failed_uses, 0) AS failed_uses,
+        [CASE WHEN s.user_sentiment = 'negative' THEN 'negative' END, CASE WHEN s.outcome = 'failed' THEN 'failed' END,
+            CASE WHEN f.failed_uses > 0 THEN 'tool failed' END] AS marks
+    FROM selected s LEFT JOIN failing f USING (call_id)
+    WHERE s.transcript_state = 'present' AND s.is_conversed IS NOT FALSE
+), ranked AS (
+    SELECT *, list_count(marks) AS n, count(*) OVER (PARTITION BY key) AS group_calls,
+        row_number() OVER (PARTITION BY key
+            ORDER BY list_count(marks) DESC, failed_uses DESC, duration_ms DESC NULLS LAST, start_at DESC NULLS LAST, call_id) AS place
+    FROM marked
+    WHERE list_count(marks) > 0
+)
+SELECT key, call_id, array_to_string(marks, ', ') AS why, start_at, agent_id, duration_ms, user_sentiment, outcome, failed_uses
+FROM ranked
+WHERE place <= 20
+ORDER BY group_rank(group_calls), key NULLS LAST, place
