@@ -19,6 +19,7 @@ func TestTwoDimensionsAndConditions(t *testing.T) {
 	d := randomData(rand.New(rand.NewPCG(11, 6)), 120)
 	root := t.TempDir()
 	analyticstest.Write(t, root, 1, d)
+	first := rand.IntN(*everyQuestion)
 	for i, p := range []analytics.Params{
 		{By: "agent,day"},
 		{By: "hour,weekday", Where: []string{"agent=b-three"}},
@@ -26,6 +27,9 @@ func TestTwoDimensionsAndConditions(t *testing.T) {
 		{By: "outcome,call_type", Where: []string{"call_type=outbound", "call_type=", "user_sentiment=positive"}},
 		{By: "variant_label", Where: []string{"weekday=Sunday", "outcome=unknown"}, Since: time.Date(2026, 10, 25, 0, 15, 0, 0, time.UTC)},
 	} {
+		if i%*everyQuestion != first%5 {
+			continue
+		}
 		loc := zone(t, []string{"Australia/Lord_Howe", "Asia/Kathmandu", "America/St_Johns", "Europe/Berlin"}[i%4])
 		checkReports(t, root, loc, d, p)
 		w := open(t, root, loc)

@@ -65,7 +65,11 @@ func TestReportsReadOnlyWhatIsProven(t *testing.T) {
 		return all(t, rows, err)
 	}
 	unproven := 0
-	for _, f := range analytics.Reports() {
+	first := rand.IntN(*everyQuestion)
+	for i, f := range analytics.Reports() {
+		if i%*everyQuestion != first {
+			continue
+		}
 		p := analytics.Params{Call: data.Calls[0]["call_id"].(string), Words: []string{"a"}}
 		if f.Grouped() {
 			p.By = "agent"

@@ -52,14 +52,31 @@ WITH summed AS (
     SELECT duration_step, connected, percent, up_to - calls AS before, all_calls
     FROM reached, unnest([50, 90, 95, 99]) AS p(percent)
     WHERE 100 * up_to >= percent * all_calls AND 100 * (up_to - calls) < percent * all_calls
+), mixed AS ( -- steps in which some calls are connected and others are not
+    SELECT duration_step FROM counted GROUP BY duration_step HAVING min(calls) <> max(calls)
 ), lengths AS ( -- and how many calls of those steps last how long: a join over a dense range is quick
-    SELECT duration_ms, count(*) AS calls, count(*) FILTER (call_connected(start_at IS NOT NULL, status, disconnection_reason)) AS connected_calls
+    SELECT duration_ms, count(*) AS calls
     FROM selected_alone JOIN (SELECT DISTINCT unnest(generate_series(duration_step - 4999, duration_step + 4999)) AS ms FROM wanted) ON duration_ms = ms
     GROUP BY duration_ms
+), connected_lengths AS ( -- reads three more columns; where there is no such step, nothing at all
+    SELECT duration_ms, count(*) FILTER (call_connected(start_at IS NOT NULL, status, disconnection_reason)) AS calls
+    FROM selected_alone JOIN (
+        SELECT DISTINCT unnest(generate_series(duration_step - 4999, duration_step + 4999)) AS ms
+        FROM wanted JOIN mixed USING (duration_step)
+        WHERE connected
+    ) ON duration_ms = ms
+    GROUP BY duration_ms
+), each_length AS (
+    SELECT false AS connected, duration_ms, calls FROM lengths
+    UNION ALL
+    SELECT true, duration_ms, calls FROM lengths ANTI JOIN mixed ON duration_ms // 5000 * 5000 = duration_step
+    UNION ALL
+    SELECT true, duration_ms, calls FROM connected_lengths SEMI JOIN mixed ON duration_ms // 5000 * 5000 = duration_step
 ), ranked AS (
     SELECT connected, percent, all_calls, duration_ms,
-        before + sum(CASE WHEN connected THEN lengths.connected_calls ELSE lengths.calls END) OVER (PARTITION BY connected, percent ORDER BY duration_ms) AS so_far
-    FROM wanted JOIN lengths ON duration_ms // 5000 * 5000 = duration_step
+        before + sum(each_length.calls) OVER (PARTITION BY connected, percent ORDER BY duration_ms) AS so_far
+    FROM wanted JOIN each_length USING (connected)
+    WHERE duration_ms // 5000 * 5000 = duration_step
 ), found AS (
     SELECT connected, percent, min(duration_ms) AS ms
     FROM ranked

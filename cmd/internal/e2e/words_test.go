@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -364,7 +365,7 @@ func TestForeignWords(t *testing.T) {
 	})
 }
 
-// foulQueries asks every question that query knows, in all formats for people.
+// foulQueries asks some or every question that query knows, in all formats for people.
 func foulQueries(t *testing.T, h *foulHouse) {
 	ask := func(stdin string, args ...string) (string, string) {
 		t.Helper()
@@ -377,7 +378,11 @@ func foulQueries(t *testing.T, h *foulHouse) {
 		}
 		return out.String(), errs.String()
 	}
+	skip := func() bool { return rand.IntN(*every) > 0 }
 	for _, f := range analytics.Reports() {
+		if skip() {
+			continue
+		}
 		args := []string{f.Name}
 		switch f.Arguments {
 		case "":
@@ -390,11 +395,17 @@ func foulQueries(t *testing.T, h *foulHouse) {
 	}
 	for _, format := range []string{"table", "markdown"} {
 		for _, flags := range [][]string{{"--by", "agent"}, {"--by", "metadata." + steering + foulKey}, {"--by", foul}, {"--agent", "zz"}, {"--agent", word(1)[:2]}} {
+			if skip() {
+				continue
+			}
 			ask("", append([]string{"sentiment", "--format", format}, flags...)...)
 		}
 		for _, text := range []string{"FROM calls", "FROM transcript_turns", "FROM analysis_items", "FROM runs", "SELECT summary AS \"" + steering + "\" FROM calls",
 			"SELECT {'a': summary, 'b': [summary]} FROM calls", "SELECT encode(summary) FROM calls", "DESCRIBE SELECT 1 AS \"" + steering + "\"",
 			"EXPLAIN SELECT summary || '" + steering + "' FROM calls"} {
+			if skip() {
+				continue
+			}
 			if out, errs := ask("", "sql", text, "--format", format); out == "" {
 				t.Errorf("%q: no answer: %s", text, errs)
 			}
@@ -404,6 +415,9 @@ func foulQueries(t *testing.T, h *foulHouse) {
 	wrong := []string{"SELECT error(summary) FROM calls", "SELECT strptime(summary, '%Y') FROM calls", "SELECT CAST(summary AS INTEGER) FROM calls",
 		"SELECT \"" + steering + "\" FROM calls", "FROM \"" + steering + "\"", "SELECT '" + steering + "' FORM calls", "SELECT error(E'\\x9b31m')"}
 	for _, text := range wrong {
+		if skip() {
+			continue
+		}
 		if out, errs := ask("", "sql", text); out != "" || errs == "" {
 			t.Errorf("%q is no error: %s%s", text, out, errs)
 		}
@@ -417,12 +431,17 @@ func foulQueries(t *testing.T, h *foulHouse) {
 	}
 	for _, args := range [][]string{{"sentiment", "--agent", foul}, {foul}, {"call", foul}, {"describe", foul}, {"--" + steering}, {"list", "--format", foul},
 		{"sentiment", "--tz", foul}, {"check", foul}, {"sql", "FROM calls", "--param", foul}, {"sql", "-f", steering}, {"list", "--output", steering + "/x"}} {
+		if skip() {
+			continue
+		}
 		if _, errs := ask("", args...); errs == "" {
 			t.Errorf("%q is no error", args)
 		}
 	}
 	for _, line := range []string{".param " + steering + " x", ".format " + steering, ".read " + steering, ".schema " + steering, ".tz " + steering, "." + steering} {
-		ask(line+"\n.param\n", "shell")
+		if !skip() {
+			ask(line+"\n.param\n", "shell")
+		}
 	}
 }
 
