@@ -68,11 +68,11 @@ func TestWarehouseEqualsTheSandbox(t *testing.T) {
 		name string
 		opts sandbox.Options
 	}{
-		{"as observed", sandbox.Options{World: sandbox.Config{Seed: 1, Calls: 600, Days: 9}}},
-		{"contract only", sandbox.Options{World: sandbox.Config{Seed: 2, Calls: 350, Days: 40}, ContractOnly: true}},
-		{"thin list", sandbox.Options{World: sandbox.Config{Seed: 9, Calls: 300, Days: 30}, ThinList: true}},
-		{"thin list, contract only", sandbox.Options{World: sandbox.Config{Seed: 10, Calls: 300, Days: 6}, ThinList: true, ContractOnly: true}},
-		{"drifting", sandbox.Options{World: sandbox.Config{Seed: 3, Calls: 500, Days: 5, DriftRate: 0.2,
+		{"as observed", sandbox.Options{World: sandbox.Config{Seed: 1, Calls: 250, Days: 9}}},
+		{"contract only", sandbox.Options{World: sandbox.Config{Seed: 2, Calls: 150, Days: 20}, ContractOnly: true}},
+		{"thin list", sandbox.Options{World: sandbox.Config{Seed: 9, Calls: 150, Days: 15}, ThinList: true}},
+		{"thin list, contract only", sandbox.Options{World: sandbox.Config{Seed: 10, Calls: 150, Days: 6}, ThinList: true, ContractOnly: true}},
+		{"drifting", sandbox.Options{World: sandbox.Config{Seed: 3, Calls: 200, Days: 5, DriftRate: 0.2,
 			DriftFrom: time.Now().Add(-72 * time.Hour)}}},
 		{"empty", sandbox.Options{World: sandbox.Config{Seed: 4, Calls: 0, Days: 5}}},
 	} {

@@ -189,7 +189,7 @@ func (c *company) settledCall() string {
 func TestVerifyDeep(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 21, Calls: 80, Days: 12}})
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 21, Calls: 40, Days: 6}})
 	e := newEditor(c)
 	if r := e.extract(); r.code != cli.ExitOK {
 		t.Fatal(r.stderr)
