@@ -31,7 +31,7 @@ long: ## What the quick tests only sample, at greater length; .ci/run runs it, t
 	go test ./internal/sink -run 'TestEveryOperation|AgainstAMap|Pointwise|TestJournal' -timeout 15m -rapid.checks 100 -args -every 29
 	go test ./internal/analytics -run 'EqualTheOracle|EqualsTwoReports|TwoDimensions|OnlyWhatIsProven' -timeout 15m -args -every-question 1
 	go test ./cmd/internal/querycmd -run TestPageEqualsTheReports -timeout 15m -args -pages 3
-	go test ./cmd/internal/e2e -run 'TestForeignWords|TestLinksAreNotFollowed|TestDamageMatrix|TestTwoRunsAtOnce|TestNightCostsTheMinimum|BusyWarehouse|TestCatalogWhile|TestRealWarehouseInTrouble' \
+	go test ./cmd/internal/e2e -run 'TestGiantCalls|TestForeignWords|TestLinksAreNotFollowed|TestDamageMatrix|TestTwoRunsAtOnce|TestNightCostsTheMinimum|BusyWarehouse|TestCatalogWhile|TestRealWarehouseInTrouble' \
 	  -timeout 15m -rapid.checks 100 -args -every 1 -damage-cells 40 -double 10 -night-calls 20000 -read-for 5s -busy-queries 24 -catalog-commits 3
 
 .PHONY: race

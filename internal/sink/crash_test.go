@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	every = flag.Int("every", 151, "in tests that fail one operation after the other, try only every n-th; make long tries every 29th, make crash all")
+	every = flag.Int("every", 301, "in tests that fail one operation after the other, try only every n-th; make long tries every 29th, make crash all")
 )
 
 // The quick tests try less at random; make long tries rapid's usual 100 times.

@@ -24,7 +24,7 @@ var (
 	// readFor is how long TestReadersOfABusyWarehouse reads; make soak-readers has a minute.
 	readFor = flag.Duration("read-for", 0, "how long the readers of a busy warehouse read; 0: until some commits are made")
 	// busyQueries is how many questions TestQueriesOfABusyWarehouse asks.
-	busyQueries = flag.Int("busy-queries", 8, "how many questions are asked of a busy warehouse; make long has 24, make soak-readers 1,000")
+	busyQueries = flag.Int("busy-queries", 4, "how many questions are asked of a busy warehouse; make long has 24, make soak-readers 1,000")
 )
 
 // busyCommits is how many commits there are at least: more than a day of them,

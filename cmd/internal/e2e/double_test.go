@@ -15,7 +15,7 @@ import (
 )
 
 // double is how often TestTwoRunsAtOnce starts two runs; make long has 10, make double 100.
-var double = flag.Int("double", 4, "how often TestTwoRunsAtOnce starts two runs at once")
+var double = flag.Int("double", 2, "how often TestTwoRunsAtOnce starts two runs at once")
 
 // Of two runs that are started at once exactly one works. The other exits with 4
 // while the first has not had a single answer yet, and says who holds the warehouse.

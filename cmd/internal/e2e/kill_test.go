@@ -23,7 +23,7 @@ import (
 )
 
 // kills is how many runs TestKilledRuns kills; make crash has 300.
-var kills = flag.Int("kills", 4, "how many runs TestKilledRuns kills")
+var kills = flag.Int("kills", 2, "how many runs TestKilledRuns kills")
 
 // The real program is killed with SIGKILL at random moments of a run, night
 // after night. After each kill the warehouse opens and is whole, to the
@@ -94,7 +94,7 @@ func TestKilledRuns(t *testing.T) {
 }
 
 // maintenanceKills is how many commands TestKilledMaintenance kills; make crash has 200.
-var maintenanceKills = flag.Int("maintenance-kills", 4, "how many commands TestKilledMaintenance kills")
+var maintenanceKills = flag.Int("maintenance-kills", 2, "how many commands TestKilledMaintenance kills")
 
 // Commands that work on the files are killed with SIGKILL at random moments, with
 // nights in between. After each kill the warehouse opens and is whole, and no call
@@ -107,8 +107,9 @@ func TestKilledMaintenance(t *testing.T) {
 	old := filepath.Join(t.TempDir(), "old")
 	orders := [][]string{{"compact", "--all"}, {"forget", "--yes", "--call-id"}, {"rollback"}, {"migrate", "--warehouse", old}}
 	outcomes := map[string]int{}
+	first := rand.IntN(len(orders))
 	for n := range *maintenanceKills {
-		order := slices.Clone(orders[n%len(orders)])
+		order := slices.Clone(orders[(first+n)%len(orders)])
 		switch order[0] {
 		case "forget":
 			order = append(order, fmt.Sprint("nobody-", n)) // no call of that id: every snapshot is made anew all the same
