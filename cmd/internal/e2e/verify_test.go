@@ -331,6 +331,10 @@ func TestVerifyDeepFindsWhatIsLacking(t *testing.T) {
 	if !strings.Contains(r.stderr, "the warehouse lacks 1 call\n") || !strings.Contains(r.stderr, "extract run --full") {
 		t.Errorf("it says:\n%s", r.stderr)
 	}
+	// What a run would still wait for is not lacking yet.
+	if rep, r := e.verify("--deep=0", "--window", "20d"); r.code != cli.ExitOK || rep.Service.Lacking.Count != 0 {
+		t.Errorf("exit code %d: %+v\n%s", r.code, rep.Service, r.stderr)
+	}
 	// From a later date on nothing is lacking.
 	if rep, r := e.verify("--deep=0", "--since", "4d"); r.code != cli.ExitOK || rep.Service.Lacking.Count != 0 || rep.Service.Calls == 0 {
 		t.Errorf("exit code %d: %+v\n%s", r.code, rep.Service, r.stderr)

@@ -61,8 +61,8 @@ var always = []string{"warehouse", "config", "profile"}
 // usedFlags are the others of the inherited flags that a command uses. run and
 // config use all of them.
 var usedFlags = map[string][]string{
-	"plan":     {"base-url", "api-key-file", "api-key-env", "requests-per-second", "requests-per-minute", "share", "keep", "log-format", "quiet"},
-	"verify":   {"base-url", "api-key-file", "api-key-env", "requests-per-second", "requests-per-minute", "share", "log-format", "quiet", "mask", "mask-key-file", "keep"},
+	"plan":     {"base-url", "api-key-file", "api-key-env", "requests-per-second", "requests-per-minute", "share", "keep", "window", "log-format", "quiet"},
+	"verify":   {"base-url", "api-key-file", "api-key-env", "requests-per-second", "requests-per-minute", "share", "log-format", "quiet", "mask", "mask-key-file", "keep", "window"},
 	"import":   {"mask", "mask-key-file", "group-readable", "log-format", "quiet"},
 	"compact":  {"group-readable", "log-format", "quiet"},
 	"migrate":  {"group-readable", "log-format", "quiet"},
@@ -118,7 +118,6 @@ func newRoot(now func() time.Time, secrets *words.Secrets, stderr io.Writer) *co
 		f.SortFlags = false
 		f.StringVar(&s.since, "since", "", "leave calls alone that started before: 2026-11-01, 2026-11-01T08:00:00Z, 30d")
 		cli.SpanVar(f, &s.maxDuration, "max-duration", 0, "stop in good order after so long, as in 6h (exit code 3)")
-		cli.SpanVar(f, &s.window, "window", 3*24*time.Hour, "how far back calls may still appear or change")
 		cli.SpanVar(f, &s.relistEvery, "relist-every", 7*24*time.Hour, "how often all calls are listed again, a part a run; 0 for never")
 		f.BoolVar(&s.full, "full", false, "list all calls again, whatever was listed before")
 		f.StringVar(&s.metricsFile, "metrics-file", "", "write Prometheus metrics here for node_exporter, as in callhouse.prom; {profile} stands for the profile's name")

@@ -3,6 +3,7 @@ package extractcmd
 import (
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -20,6 +21,7 @@ func (s *settings) addConfigFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.mask, "mask", "", "fields whose values only keyed hashes are kept of, as in from_number,to_number")
 	f.StringVar(&s.maskKeyFile, "mask-key-file", "", "file with the key of these hashes; else the warehouse has one of its own")
 	f.StringVar(&s.keep, "keep", "", "erase calls that started longer ago, as in 400d, and do not fetch them any more")
+	cli.SpanVar(f, &s.window, "window", 3*24*time.Hour, "how far back calls may still appear or change")
 	f.BoolVar(&s.groupReadable, "group-readable", false, "let the warehouse's group read it: 0640 and 0750, not 0600 and 0700")
 	config.Bind(f, config.Extract)
 	f.StringVar(&s.configFile, "config", "", "configuration file ("+config.EnvFile+"); else callhouse.toml where it is looked for")
