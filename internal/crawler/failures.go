@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
+	"slices"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -57,7 +57,8 @@ const (
 // rule is what to do about a class of failure. Every attempt is charged to the
 // budget, whatever its class.
 type rule struct {
-	name string
+	name     string
+	statuses []int // the answers of this class; for those that none names see classOf
 	// pages and details are how many attempts a request of that kind gets before
 	// what follows; always: as many as it takes, since the request is not at fault.
 	pages, details int
@@ -68,6 +69,9 @@ type rule struct {
 	// outage: it may be the whole service that is down. Attempts that fail while
 	// it is are not held against the request: see outage.go.
 	outage bool
+	// budget is what the budget learns of it, and of how long the service asks to
+	// wait (0: it does not say); nil: nothing.
+	budget func(b *budget, t ticket, wait time.Duration)
 }
 
 const always = 0
@@ -77,25 +81,28 @@ const always = 0
 // (*UnreachableError), and where nothing answers well for long, it stops too
 // (*ServiceDownError).
 var rules = [classes]rule{
-	badRequest:   {"400 bad request", 1, 1, 0, goAround, setAside, false},
-	unauthorized: {"401 unauthorized", 1, 1, 0, badKey, badKey, false},
-	forbidden:    {"403 forbidden", 1, 1, 0, badKey, askAgain, false},
-	notFound:     {"404 not found", 1, 1, 0, badBase, gone, false},
-	conflict:     {"409 conflict", 5, 3, 2 * time.Second, endList, setAside, false},
-	rateLimited:  {"429 rate limited", always, always, 0, 0, 0, false},
-	serverError:  {"500 server error", 8, 4, time.Second, narrow, setAside, true},
-	unavailable:  {"502, 503 or 504 unavailable", 8, 5, 2 * time.Second, endList, setAside, true},
-	redirected:   {"3xx redirect", 1, 1, 0, badBase, setAside, false},
-	otherStatus:  {"unknown status", 1, 1, 0, badBase, setAside, false},
-	timedOut:     {"no answer in time", 6, 3, time.Second, narrow, setAside, true},
-	noConnection: {"no connection, or lost", 8, 4, time.Second, endList, setAside, true},
-	untrusted:    {"certificate not trusted", 1, 1, 0, endList, setAside, false},
-	cutShort:     {"body cut short", 6, 4, time.Second, narrow, setAside, true},
-	wrongBody:    {"200 with a wrong body", 5, 3, time.Second, badBase, setAside, false},
-	broken:       {"200 with a page that cannot be taken apart", 1, 3, time.Second, narrow, setAside, false},
-	tooLarge:     {fmt.Sprintf("body over %d MiB", maxBody>>20), 1, 1, 0, narrow, setAside, false},
-	canceled:     {"canceled", 1, 1, 0, 0, 0, false},
+	badRequest:   {"400 bad request", []int{400}, 1, 1, 0, goAround, setAside, false, nil},
+	unauthorized: {"401 unauthorized", []int{401}, 1, 1, 0, badKey, badKey, false, nil},
+	forbidden:    {"403 forbidden", []int{403}, 1, 1, 0, badKey, askAgain, false, nil},
+	notFound:     {"404 not found", []int{404}, 1, 1, 0, badBase, gone, false, nil},
+	conflict:     {"409 conflict", []int{409}, 5, 3, 2 * time.Second, endList, setAside, false, nil},
+	rateLimited:  {"429 rate limited", []int{429}, always, always, 0, 0, 0, false, (*budget).limited},
+	serverError:  {"500 server error", nil, 8, 4, time.Second, narrow, setAside, true, nil},
+	unavailable:  {"502, 503 or 504 unavailable", []int{502, 503, 504}, 8, 5, 2 * time.Second, endList, setAside, true, holdFor},
+	redirected:   {"3xx redirect", nil, 1, 1, 0, badBase, setAside, false, nil},
+	otherStatus:  {"unknown status", nil, 1, 1, 0, badBase, setAside, false, nil},
+	timedOut:     {"no answer in time", []int{408}, 6, 3, time.Second, narrow, setAside, true, nil},
+	noConnection: {"no connection, or lost", nil, 8, 4, time.Second, endList, setAside, true, nil},
+	untrusted:    {"certificate not trusted", nil, 1, 1, 0, endList, setAside, false, nil},
+	cutShort:     {"body cut short", nil, 6, 4, time.Second, narrow, setAside, true, nil},
+	wrongBody:    {"200 with a wrong body", nil, 5, 4, time.Second, badBase, setAside, false, nil},
+	broken:       {"200 with a page that cannot be taken apart", nil, 1, 3, time.Second, narrow, setAside, false, nil},
+	tooLarge:     {fmt.Sprintf("body over %d MiB", maxBody>>20), nil, 1, 1, 0, narrow, setAside, false, nil},
+	canceled:     {"canceled", nil, 1, 1, 0, 0, 0, false, nil},
 }
+
+// holdFor keeps all requests back for as long as the service asks.
+func holdFor(b *budget, _ ticket, wait time.Duration) { b.hold(wait) }
 
 // firstContact is how long, and how often, a service is tried that has not
 // answered at all: a wrong address should be said soon.
@@ -167,23 +174,10 @@ func (f *failure) Unwrap() error { return f.err }
 
 // classOf returns the class of a status that is not a success.
 func classOf(status int) class {
-	switch status {
-	case http.StatusBadRequest:
-		return badRequest
-	case http.StatusUnauthorized:
-		return unauthorized
-	case http.StatusForbidden:
-		return forbidden
-	case http.StatusNotFound:
-		return notFound
-	case http.StatusRequestTimeout:
-		return timedOut
-	case http.StatusConflict:
-		return conflict
-	case http.StatusTooManyRequests:
-		return rateLimited
-	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return unavailable
+	for c := range rules {
+		if slices.Contains(rules[c].statuses, status) {
+			return class(c)
+		}
 	}
 	switch status / 100 {
 	case 3:

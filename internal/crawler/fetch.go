@@ -55,14 +55,9 @@ func (c *Crawler) fetch(ctx context.Context, k kind, address string, toEnd bool,
 
 		rule := &rules[f.class]
 		limit := rule.attempts(k)
-		if f.class == rateLimited {
-			c.budget.limited(t, f.wait)
-			c.log.Info("the service is rate limiting", "wait", f.wait)
-		} else if f.class == unavailable && f.wait > 0 {
-			c.budget.hold(f.wait)
-		}
-		if limit == always {
-			continue
+		if rule.budget != nil {
+			rule.budget(c.budget, t, f.wait)
+			c.log.Info("the service asks to wait", "failure", rule.name, "wait", f.wait)
 		}
 		if rule.outage {
 			if down, err := c.outage(ctx); err != nil {
@@ -74,10 +69,15 @@ func (c *Crawler) fetch(ctx context.Context, k kind, address string, toEnd bool,
 		if err := ctx.Err(); err != nil {
 			return &failure{class: canceled, err: err}, nil
 		}
-		if attempt >= limit {
-			return f, nil
+		if limit != always {
+			if attempt >= limit {
+				return f, nil
+			}
+			attempt++
 		}
-		attempt++
+		if rule.first == 0 {
+			continue
+		}
 		if waits == nil {
 			waits = rule.waits()
 		}

@@ -76,8 +76,8 @@ func (c *Crawler) tryService(ctx context.Context) *failure {
 	ans, f := c.client.send(ctx, c.client.base+"/v3/calls?limit=1", false, func() { c.budget.answered(t) })
 	ans.done()
 	c.meter.ended(f)
-	if f != nil && f.class == rateLimited {
-		c.budget.limited(t, f.wait)
+	if f != nil && rules[f.class].budget != nil {
+		rules[f.class].budget(c.budget, t, f.wait)
 	}
 	return f
 }
