@@ -148,9 +148,8 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 	}
 	st.over = func() bool { return c.Progress().Phase == crawler.Finishing }
 	log.Info("run started", "run", n.id, "warehouse", n.warehouse, "service", cfg.BaseURL, "key_from", cfg.KeySource)
-	if w.Snapshot() == nil && !n.quiet {
-		words.Fprintf(n.screen.out, "first run: it may take %d requests a second and %d a minute, which the whole organisation shares, and makes room when others ask, too. "+
-			"--share 0.5 would leave half to them at all times.\n", cfg.PerSecond, cfg.PerMinute)
+	if w.Snapshot() == nil {
+		n.sayHow(&cfg)
 	}
 	poll := c.Progress
 	n.poll.Store(&poll)
@@ -196,6 +195,16 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 		return err
 	}
 	return explain(crawlErr)
+}
+
+// sayHow says, once in a warehouse's life, what a run may take of the budget.
+func (n *night) sayHow(cfg *crawler.Config) {
+	said := fmt.Sprintf("first run: it may take %d requests a second and %d a minute, which the whole organisation shares, and makes room when others ask; "+
+		"--share 0.5 would leave half to them at all times", cfg.PerSecond, cfg.PerMinute)
+	if n.screen.bars != nil {
+		words.Fprintf(n.screen.out, "%s\n", said) // where the log keeps to what goes wrong
+	}
+	n.log.Info(said)
 }
 
 var errNotReady = errors.New("the service has not answered yet")
