@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -23,6 +24,14 @@ const (
 	deaf     = "SELECT levenshtein(repeat('a', 1000000), repeat('b', 1000000))"
 	spilling = "SELECT count(DISTINCT s) FROM (SELECT repeat(CAST(hash(range) AS VARCHAR), 5) AS s FROM range(300000000))"
 )
+
+// heedHangups makes the programs that the test starts hear of a terminal that is
+// closed, also where the test itself runs under nohup.
+func heedHangups(t *testing.T) {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGHUP)
+	t.Cleanup(func() { signal.Stop(c) })
+}
 
 // process is the command in a process of its own, with a TMPDIR of its own.
 type process struct {
@@ -96,6 +105,7 @@ func endOf(err error) int {
 // TMPDIR; and the next one removes what a killed one has left.
 func TestEndingsLeaveNothing(t *testing.T) {
 	house(t)
+	heedHangups(t)
 	for _, c := range []struct {
 		name, args, statement string
 		signals               []syscall.Signal
@@ -182,6 +192,7 @@ func TestEndingsLeaveNothing(t *testing.T) {
 // A shell that a signal ends leaves nothing either, with or without its editor.
 func TestShellEndedBySignal(t *testing.T) {
 	house(t)
+	heedHangups(t)
 	for _, c := range []struct {
 		name, args, term string
 		running          bool
