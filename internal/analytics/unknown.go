@@ -17,8 +17,5 @@ type UnknownError struct {
 func (e *UnknownError) Error() string { return fmt.Sprintf("there is no %s %q", e.What, e.Name) }
 
 func unknown(what, name string, known []string) error {
-	return &UnknownError{What: what, Name: name, Nearest: Nearest(name, known), Known: known}
+	return &UnknownError{What: what, Name: name, Nearest: words.Nearest(name, known), Known: known}
 }
-
-// Nearest is [words.Nearest].
-func Nearest(name string, known []string) string { return words.Nearest(name, known) }

@@ -6,12 +6,13 @@ import (
 	"fmt"
 
 	"callhouse/internal/analytics/duck"
+	"callhouse/internal/words"
 )
 
 // NearestZone returns the time zone whose name is most like name, or "".
 func NearestZone(ctx context.Context, name string) (string, error) {
 	zones, err := Zones(ctx)
-	return Nearest(name, zones), err
+	return words.Nearest(name, zones), err
 }
 
 // Zones returns the names of all time zones that DuckDB knows.

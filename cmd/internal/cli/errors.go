@@ -52,6 +52,11 @@ func DidYouMean(near, hint string) string {
 	return strings.TrimSpace("did you mean: " + near + "? " + hint)
 }
 
+// Suggest puts that of the known names which was probably meant before a hint.
+func Suggest(name string, known []string, hint string) string {
+	return DidYouMean(words.Nearest(name, known), hint)
+}
+
 // Code returns the exit code that err carries; ExitFailed where it carries none,
 // and ExitOK for none at all.
 func Code(err error) int {

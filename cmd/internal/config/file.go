@@ -15,7 +15,6 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/internal/words"
 )
 
 // fileName is what the file is called where it is looked for.
@@ -303,7 +302,7 @@ func (f *File) wrong(line int, hint, format string, args ...any) error {
 }
 
 func (f *File) unknown(name string, line int, known []string) error {
-	hint := cli.DidYouMean(words.Nearest(name, known), "extract config --example prints all keys")
+	hint := cli.Suggest(name, known, "extract config --example prints all keys")
 	return f.wrong(line, hint, "unknown key %q", name)
 }
 

@@ -195,7 +195,7 @@ func Choose(f *File, named []string, all bool) ([]string, error) {
 			if len(f.Profiles) > 0 {
 				hint = "there are: " + strings.Join(f.Profiles, ", ")
 			}
-			return nil, cli.Usage(cli.DidYouMean(words.Nearest(name, f.Profiles), hint), "there is no profile %q in %s", name, f.Path)
+			return nil, cli.Usage(cli.Suggest(name, f.Profiles, hint), "there is no profile %q in %s", name, f.Path)
 		}
 		if slices.Contains(named[:i], name) {
 			return nil, cli.Usage("", "the profile %q is named twice", name)

@@ -8,7 +8,6 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
-	"callhouse/internal/words"
 )
 
 // maskNone, in place of fields, ends the masking of a warehouse.
@@ -102,7 +101,7 @@ func explainMask(err error) error {
 	}
 	hint := ""
 	if e.Known != nil {
-		hint = cli.DidYouMean(words.Nearest(e.Path, e.Known), "there are: "+strings.Join(e.Known, ", ")+", and extra.NAME")
+		hint = cli.Suggest(e.Path, e.Known, "there are: "+strings.Join(e.Known, ", ")+", and extra.NAME")
 	}
 	return cli.Usage(hint, "--%w", err)
 }

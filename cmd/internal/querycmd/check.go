@@ -176,7 +176,7 @@ func (c *checking) collect(names []string) ([]*verdict, error) {
 	for _, name := range names {
 		v, ok := by[name]
 		if !ok {
-			hint := cli.DidYouMean(analytics.Nearest(name, known), "there are: "+strings.Join(known, ", "))
+			hint := cli.Suggest(name, known, "there are: "+strings.Join(known, ", "))
 			return nil, cli.Usage(hint, "there is no test %q", name)
 		}
 		out = append(out, v)

@@ -10,6 +10,7 @@ import (
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/format"
 	"callhouse/internal/layout"
+	"callhouse/internal/words"
 )
 
 // explain turns an error into one that tells what to do about it.
@@ -98,14 +99,14 @@ func sqlHint(d *duck.Error) string {
 		for _, t := range analytics.Tables() {
 			known = append(known, t.Name)
 		}
-		return cli.DidYouMean(analytics.Nearest(missing, known), "tables: "+strings.Join(known, ", "))
+		return cli.Suggest(missing, known, "tables: "+strings.Join(known, ", "))
 	}
 	offered := d.Nearest
 	if table, missing, ok := d.MissingColumn(); ok {
 		if len(offered) == 0 {
 			offered = columnsOf(table)
 		}
-		if near := analytics.Nearest(missing, offered); near != "" {
+		if near := words.Nearest(missing, offered); near != "" {
 			offered = []string{near}
 		} else if len(d.Nearest) == 0 {
 			return "query describe lists the columns" // which are too many to name

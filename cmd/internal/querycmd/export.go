@@ -109,8 +109,8 @@ another, or of an empty folder, keeps the mode of that, and its files go by it.`
 	a.groupFlag(cmd, "one group of rows for each value of `GROUP`, in reports that have groups; two as in agent,day, or repeated")
 	a.whereFlag(cmd)
 	fl.StringVar(&a.agent, "agent", "", "only calls of the agent whose `ID` this is, or begins with")
-	complete(cmd, "tables", names(analytics.Tables()))
-	complete(cmd, "reports", names(exportable()))
+	cli.Complete(cmd, "tables", names(analytics.Tables())...)
+	cli.Complete(cmd, "reports", names(exportable())...)
 	return cmd
 }
 
@@ -126,7 +126,7 @@ func named(what string, asked []string, all []*sqlfiles.File) ([]*sqlfiles.File,
 		i := slices.IndexFunc(all, func(f *sqlfiles.File) bool { return f.Name == n })
 		if i < 0 {
 			known := names(all)
-			hint := cli.DidYouMean(analytics.Nearest(n, known), what+"s: "+strings.Join(known, ", "))
+			hint := cli.Suggest(n, known, what+"s: "+strings.Join(known, ", "))
 			return nil, cli.Usage(hint, "there is no %s %q to export", what, n)
 		}
 		if !slices.Contains(out, all[i]) {

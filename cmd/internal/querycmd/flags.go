@@ -53,7 +53,7 @@ func (a *app) outputFormat() (format.Format, error) {
 		return f, nil
 	}
 	names := formatNames()
-	hint := cli.DidYouMean(analytics.Nearest(wanted, names), "formats: "+strings.Join(names, ", "))
+	hint := cli.Suggest(wanted, names, "formats: "+strings.Join(names, ", "))
 	return "", cli.Usage(hint, "there is no format %q", wanted)
 }
 
@@ -68,12 +68,12 @@ func formatNames() []string {
 // groupFlag and whereFlag are the flags of reports that may be repeated.
 func (a *app) groupFlag(cmd *cobra.Command, usage string) {
 	cmd.Flags().StringArrayVar(&a.by, "by", nil, usage)
-	complete(cmd, "by", analytics.Dimensions())
+	cli.Complete(cmd, "by", analytics.Dimensions()...)
 }
 
 func (a *app) whereFlag(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&a.where, "where", nil, "only calls of which `NAME=VALUE` holds, as call_type=outbound; NAME as for --by; repeatable")
-	complete(cmd, "where", conditions())
+	cli.Complete(cmd, "where", conditions()...)
 }
 
 // conditions are how conditions begin.

@@ -55,7 +55,7 @@ outcomes.`,
 		},
 	}
 	cmd.Flags().StringVar(&engine, "dialect", engine, "`ENGINE` whose SQL it is: "+strings.Join(engines, ", "))
-	complete(cmd, "dialect", engines)
+	cli.Complete(cmd, "dialect", engines...)
 	return cmd
 }
 

@@ -61,7 +61,7 @@ its mode.`,
 	f.StringVar(&title, "title", "", "the page's `TITLE`; default: Calls, in the page's language")
 	f.StringVar(&lang, "lang", "en", "the page's language `LANG`: "+strings.Join(page.Languages(), " or "))
 	config.Bind(f, config.Query)
-	complete(cmd, "lang", page.Languages())
+	cli.Complete(cmd, "lang", page.Languages()...)
 	return cmd
 }
 
@@ -73,7 +73,7 @@ func (a *app) runPage(ctx context.Context, o page.Options) (err error) {
 		return cli.Usage("give it a file, as in --output report.html", "a page of html is not for a terminal")
 	}
 	if !slices.Contains(page.Languages(), o.Lang) {
-		return cli.Usage(cli.DidYouMean(analytics.Nearest(o.Lang, page.Languages()), "languages: "+strings.Join(page.Languages(), ", ")), "the page has no language %q", o.Lang)
+		return cli.Usage(cli.Suggest(o.Lang, page.Languages(), "languages: "+strings.Join(page.Languages(), ", ")), "the page has no language %q", o.Lang)
 	}
 	loc, err := a.location()
 	if err != nil {

@@ -42,7 +42,7 @@ func (a *app) reportCommand(f *sqlfiles.File) *cobra.Command {
 		a.whereFlag(cmd)
 	}
 	fl.StringVar(&a.compare, "compare", "", "beside each figure the same of the `PERIOD` before, and the change: previous; needs --since")
-	complete(cmd, "compare", []string{previous})
+	cli.Complete(cmd, "compare", previous)
 	if !f.Comparable() {
 		_ = fl.MarkHidden("compare") // it is told why not
 	}

@@ -111,7 +111,7 @@ func unknownInput(word string) error {
 			known = append(known, strings.ToLower(w))
 		}
 	}
-	return cli.Usage(cli.DidYouMean(analytics.Nearest(word, known), hint), "there is no %s %q", what, word)
+	return cli.Usage(cli.Suggest(word, known, hint), "there is no %s %q", what, word)
 }
 
 // plural counts: 1 row, 2,031 rows.
@@ -168,7 +168,7 @@ func (s *session) schema(ctx context.Context, words []string) error {
 
 func (s *session) namedReport(ctx context.Context, words []string) error {
 	if _, ok := sqlfiles.Report(words[0]); !ok {
-		hint := cli.DidYouMean(analytics.Nearest(words[0], names(analytics.Reports())), ".reports lists them")
+		hint := cli.Suggest(words[0], names(analytics.Reports()), ".reports lists them")
 		return cli.Usage(hint, "there is no report %q", words[0])
 	}
 	return s.report(ctx, words)

@@ -146,7 +146,7 @@ func (s *session) runSaved(ctx context.Context, words []string) error {
 		return err
 	}
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return cli.Usage(cli.DidYouMean(analytics.Nearest(words[0], savedNames()), ".saved lists them"), "no query is saved as %q", words[0])
+		return cli.Usage(cli.Suggest(words[0], savedNames(), ".saved lists them"), "no query is saved as %q", words[0])
 	}
 	return s.readFile(ctx, []string{path})
 }

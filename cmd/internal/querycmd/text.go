@@ -18,12 +18,6 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-func complete(cmd *cobra.Command, flag string, words []string) {
-	_ = cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return words, cobra.ShellCompDirectiveNoFileComp
-	})
-}
-
 func names(files []*sqlfiles.File) []string {
 	var out []string
 	for _, f := range files {
