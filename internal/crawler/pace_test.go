@@ -43,10 +43,13 @@ func (o others) live(t *testing.T, seed uint64, out *outcome) {
 			done.Go(func() {
 				for sleep(ctx, max(0, o.from)) == nil && sleep(ctx, o.every*9/10+random(o.every/5)) == nil {
 					o.from = 0
+					ok := g.allow()
+					mu.Lock()
 					out.theirs++
-					if !g.allow() {
+					if !ok {
 						out.shutOut++
 					}
+					mu.Unlock()
 				}
 			})
 			time.Sleep(max(0, -o.from))

@@ -58,7 +58,7 @@ WITH summed AS (
     SELECT duration_ms, count(*) AS calls
     FROM selected_alone JOIN (SELECT DISTINCT unnest(generate_series(duration_step - 4999, duration_step + 4999)) AS ms FROM wanted) ON duration_ms = ms
     GROUP BY duration_ms
-), connected_lengths AS ( -- reads three more columns; where there is no such step, nothing at all
+), connected_lengths AS ( -- reads three more columns, or nothing at all where there is no such step
     SELECT duration_ms, count(*) FILTER (call_connected(start_at IS NOT NULL, status, disconnection_reason)) AS calls
     FROM selected_alone JOIN (
         SELECT DISTINCT unnest(generate_series(duration_step - 4999, duration_step + 4999)) AS ms
