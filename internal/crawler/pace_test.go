@@ -41,8 +41,8 @@ func (o others) live(t *testing.T, seed uint64, out *outcome) {
 		var done sync.WaitGroup
 		if o.every > 0 {
 			done.Go(func() {
-				for sleep(ctx, max(0, o.from)) == nil && sleep(ctx, o.every*9/10+random(o.every/5)) == nil {
-					o.from = 0
+				_ = sleep(ctx, max(0, o.from))
+				for sleep(ctx, o.every*9/10+random(o.every/5)) == nil {
 					ok := g.allow()
 					mu.Lock()
 					out.theirs++
