@@ -128,10 +128,8 @@ func (w *Warehouse) wholeDays(p Params) (from, until string) {
 		from = day(p.Since, true)
 	}
 	end := p.Until
-	if spans := w.snap.Manifest.Coverage; len(spans) > 0 {
-		if to := time.UnixMilli(spans[len(spans)-1].To); end.IsZero() || to.Before(end) {
-			end = to
-		}
+	if to := w.snap.Manifest.ListedTo(); !to.IsZero() && (end.IsZero() || to.Before(end)) {
+		end = to
 	}
 	// Beyond what a date can say nothing is cut off.
 	if y := end.Year(); !end.IsZero() && y > 0 && y < 10_000 {
@@ -143,8 +141,8 @@ func (w *Warehouse) wholeDays(p Params) (from, until string) {
 // listedUntil returns, in ms, up to where all calls are known that have started:
 // where the list was read to or, if it never was, the last call.
 func (w *Warehouse) listedUntil() int64 {
-	if spans := w.snap.Manifest.Coverage; len(spans) > 0 {
-		return spans[len(spans)-1].To
+	if to := w.snap.Manifest.ListedTo(); !to.IsZero() {
+		return to.UnixMilli()
 	}
 	_, last := starts(w.snap.Manifest)
 	return last

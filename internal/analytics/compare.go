@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"callhouse/internal/analytics/value"
 	sqlfiles "callhouse/sql"
 )
 
@@ -30,10 +31,8 @@ func (w *Warehouse) Compare(report string, p Params, now time.Time) (Params, err
 	}
 	if p.Until.IsZero() {
 		p.Until = now
-		if spans := w.snap.Manifest.Coverage; len(spans) > 0 {
-			if listed := time.UnixMilli(spans[len(spans)-1].To); listed.Before(now) && listed.After(p.Since) {
-				p.Until = listed
-			}
+		if listed := w.snap.Manifest.ListedTo(); listed.Before(now) && listed.After(p.Since) {
+			p.Until = listed
 		}
 	}
 	if !p.Since.Before(p.Until) {
@@ -122,15 +121,6 @@ func mayCompare(f *sqlfiles.File, p Params) error {
 	return nil
 }
 
-// What the columns of a comparison are called: those of the report, and with
-// each figure the same of the period before, the change and its bounds.
-const (
-	previousOf = "previous_"
-	changeOf   = "change_"
-	lowOf      = "change_low_"
-	highOf     = "change_high_"
-)
-
 // compared returns the report of f's answers over two selections of calls, given
 // as lists for WITH, their rows joined on the keys.
 //
@@ -149,7 +139,7 @@ func compared(f *sqlfiles.File, now, previous string) *sqlfiles.File {
 			out.Columns = append(out.Columns, c)
 			continue
 		}
-		was, of, wasOf := ident(previousOf+c.Name), ident("whole_"+c.Name), ident("previous_whole_"+c.Name)
+		was, of, wasOf := ident(value.PreviousOf+c.Name), ident("whole_"+c.Name), ident("previous_whole_"+c.Name)
 		n, p := wholeOf(f, c, "n"), wholeOf(f, c, "p")
 		joined = append(joined, orZero(c, "n", "p", n)+" AS "+x, orZero(c, "p", "n", p)+" AS "+was, n+" AS "+of, p+" AS "+wasOf)
 		add := func(prefix, unit, expr string) {
@@ -157,16 +147,16 @@ func compared(f *sqlfiles.File, now, previous string) *sqlfiles.File {
 			out.Columns = append(out.Columns, sqlfiles.Column{Name: prefix + c.Name, Unit: unit, Of: c.Of})
 		}
 		add("", c.Unit, x)
-		add(previousOf, c.Unit, was)
+		add(value.PreviousOf, c.Unit, was)
 		switch {
 		case c.Unit == "percent" && c.Of != "":
-			add(changeOf, "points", x+" - "+was)
+			add(value.ChangeOf, "points", x+" - "+was)
 			if c.Whole != "" {
-				add(lowOf, "points", fmt.Sprintf("share_change(%s, %s, %s, %s, -1)", x, of, was, wasOf))
-				add(highOf, "points", fmt.Sprintf("share_change(%s, %s, %s, %s, 1)", x, of, was, wasOf))
+				add(value.ChangeLowOf, "points", fmt.Sprintf("share_change(%s, %s, %s, %s, -1)", x, of, was, wasOf))
+				add(value.ChangeHighOf, "points", fmt.Sprintf("share_change(%s, %s, %s, %s, 1)", x, of, was, wasOf))
 			}
 		case slices.Contains([]string{"count", "ms", "money", "number"}, c.Unit): // no word, and no bound of a share
-			add(changeOf, c.Unit, x+" - "+was)
+			add(value.ChangeOf, c.Unit, x+" - "+was)
 		}
 	}
 	out.SQL = fmt.Sprintf(`WITH now AS (SELECT row_number() OVER () AS place, * FROM (%s)),

@@ -3,6 +3,7 @@ package analytics
 import (
 	"context"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -18,16 +19,27 @@ type Prover interface {
 }
 
 // ask returns a connection on which the files that a statement may read are proven
-// before it runs.
+// before it runs, those of each table once.
 func (w *Warehouse) ask(ctx context.Context) (*duck.Conn, error) {
 	conn, err := w.connect(ctx)
 	if err == nil && w.prover != nil {
+		proven := map[*schema.Table]bool{}
 		conn.Before = func(ctx context.Context, text string) error {
+			tables := slices.DeleteFunc(tablesOf(text), func(t *schema.Table) bool { return proven[t] })
 			var files []*layout.File
-			for _, t := range tablesOf(text) {
+			for _, t := range tables {
 				files = append(files, w.snap.Manifest.FilesOf(t.Name)...)
 			}
-			return w.prover.Prove(ctx, w.snap, files)
+			if len(files) == 0 {
+				return nil
+			}
+			if err := w.prover.Prove(ctx, w.snap, files); err != nil {
+				return err
+			}
+			for _, t := range tables {
+				proven[t] = true
+			}
+			return nil
 		}
 	}
 	return conn, err
@@ -72,7 +84,7 @@ func tablesOf(text string) []*schema.Table {
 	add(text)
 	for _, name := range dynamic {
 		if words[name] {
-			return schema.AllTables
+			return slices.Clone(schema.AllTables)
 		}
 	}
 	var out []*schema.Table

@@ -2,7 +2,9 @@ package analytics
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,7 +33,7 @@ var dialects = map[string]dialect{
 		schema: "callhouse",
 		notes:  "-- For Spark: spark-sql -f FILE. Where Spark sees the warehouse elsewhere, change the paths.\n",
 		begin:  "CREATE DATABASE IF NOT EXISTS callhouse;\n",
-		table:  "\nDROP TABLE IF EXISTS %[1]s;\nCREATE TABLE %[1]s (\n%[2]s\n) USING PARQUET%[4]s\nLOCATION '%[3]s';\n",
+		table:  "\nDROP TABLE IF EXISTS %[1]s;\nCREATE TABLE %[1]s (\n%[2]s\n) USING PARQUET%[4]s\nLOCATION %[3]s;\n",
 
 		byMonth: "\nPARTITIONED BY (month)",
 		fill:    "MSCK REPAIR TABLE %s.%s;\n",
@@ -49,12 +51,21 @@ var dialects = map[string]dialect{
 			"-- and access to the files, as by fs.hadoop.enabled=true. Where Trino sees the warehouse elsewhere, change the paths.\n" +
 			"-- Times are in UTC, and have no zone of their own.\n",
 		begin: "CREATE SCHEMA IF NOT EXISTS hive.callhouse;\n",
-		table: "\nDROP TABLE IF EXISTS %[1]s;\nCREATE TABLE %[1]s (\n%[2]s\n) WITH (format = 'PARQUET', external_location = '%[3]s'%[4]s);\n",
+		table: "\nDROP TABLE IF EXISTS %[1]s;\nCREATE TABLE %[1]s (\n%[2]s\n) WITH (format = 'PARQUET', external_location = %[3]s%[4]s);\n",
 
 		byMonth: ", partitioned_by = ARRAY['month']",
 		fill:    "CALL hive.system.sync_partition_metadata('%s', '%s', 'FULL');\n",
 		instant: "TIMESTAMP '%s'",
 	},
+}
+
+// Engines are the engines for whom TablesScript writes.
+func Engines() []string { return slices.Sorted(maps.Keys(dialects)) }
+
+// ScriptHead says, as SQL comments, which snapshot a script is of, and what made it.
+func ScriptHead(snap *layout.Snapshot, command string) string {
+	return fmt.Sprintf("-- Snapshot %d of a warehouse of calls, committed %s.\n-- Made by: %s\n",
+		snap.Manifest.Snapshot, snap.Manifest.CommittedAt.UTC().Format(time.RFC3339), command)
 }
 
 // TablesScript returns the statements that make, in an engine other than DuckDB, a table of each folder of a snapshot, with the
@@ -66,9 +77,8 @@ func TablesScript(snap *layout.Snapshot, engine string) (script string, ok bool)
 	}
 	var b strings.Builder
 	m := snap.Manifest
-	fmt.Fprintf(&b, "-- Snapshot %d of a warehouse of calls, committed %s.\n-- Made by: query init --dialect %s\n%s"+
-		"-- The snapshot's files stay for 24 hours after the next commit: make the tables anew after every night.\n\n%s",
-		m.Snapshot, m.CommittedAt.UTC().Format(time.RFC3339), engine, d.notes, d.begin)
+	fmt.Fprintf(&b, "%s%s-- The snapshot's files stay for 24 hours after the next commit: make the tables anew after every night.\n\n%s",
+		ScriptHead(snap, "query init --dialect "+engine), d.notes, d.begin)
 	for _, t := range schema.Tables {
 		if len(snap.Manifest.FilesOf(t.Name)) == 0 {
 			fmt.Fprintf(&b, "\n-- %s: the snapshot has no rows of it.\n", t.Name)
@@ -87,7 +97,7 @@ func TablesScript(snap *layout.Snapshot, engine string) (script string, ok bool)
 			columns = append(columns, "  "+d.ident+schema.Month+d.ident+" "+d.types[schema.Text])
 			partitions = d.byMonth
 		}
-		fmt.Fprintf(&b, d.table, d.schema+"."+t.Name, strings.Join(columns, ",\n"), strings.ReplaceAll("file://"+filepath.Join(snap.Dir, t.Name), "'", "''"), partitions)
+		fmt.Fprintf(&b, d.table, d.schema+"."+t.Name, strings.Join(columns, ",\n"), quote("file://"+filepath.Join(snap.Dir, t.Name)), partitions)
 		if byMonth(t) {
 			fmt.Fprintf(&b, d.fill, "callhouse", t.Name)
 		}
@@ -99,14 +109,8 @@ func TablesScript(snap *layout.Snapshot, engine string) (script string, ok bool)
 // check returns a statement that tells whether the engine reads what was committed.
 func (d dialect) check(m *layout.Manifest) string {
 	first := ""
-	var earliest *int64
-	for _, f := range m.FilesOf(schema.Calls.Name) {
-		if f.MinStart != nil && (earliest == nil || *f.MinStart < *earliest) {
-			earliest = f.MinStart
-		}
-	}
-	if earliest != nil {
-		first = " AND date_trunc('second', min(start_at)) = " + fmt.Sprintf(d.instant, time.UnixMilli(*earliest).UTC().Format(time.DateTime))
+	if lo, hi := starts(m); lo < hi {
+		first = " AND date_trunc('second', min(start_at)) = " + fmt.Sprintf(d.instant, time.UnixMilli(lo).UTC().Format(time.DateTime))
 	}
 	return fmt.Sprintf("SELECT count(*) = %d%s AS as_committed FROM %s.%s;\n", m.Rows(schema.Calls.Name), first, d.schema, schema.Calls.Name)
 }

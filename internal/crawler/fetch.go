@@ -57,7 +57,9 @@ func (c *Crawler) fetch(ctx context.Context, k kind, address string, toEnd bool,
 		limit := rule.attempts(k)
 		if rule.budget != nil {
 			rule.budget(c.budget, t, f.wait)
-			c.log.Info("the service asks to wait", "failure", rule.name, "wait", f.wait)
+			if f.wait > 0 || f.class == rateLimited {
+				c.log.Info("the service holds us back", "failure", rule.name, "wait", f.wait)
+			}
 		}
 		if rule.outage {
 			if down, err := c.outage(ctx); err != nil {

@@ -167,6 +167,24 @@ func (m *Manifest) FilesOf(table string) []*File {
 	return out
 }
 
+// ListedTo returns up to when the list of calls was read; zero: it never was.
+func (m *Manifest) ListedTo() time.Time {
+	if len(m.Coverage) == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(m.Coverage[len(m.Coverage)-1].To)
+}
+
+// OlderFiles counts the data files of an older format than today's.
+func (m *Manifest) OlderFiles() (n int) {
+	for i := range m.Files {
+		if m.Files[i].Format < FormatVersion {
+			n++
+		}
+	}
+	return n
+}
+
 // Rows returns the number of rows of a table.
 func (m *Manifest) Rows(table string) int64 {
 	var n int64

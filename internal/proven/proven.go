@@ -130,11 +130,14 @@ func stamp(info fs.FileInfo, f *layout.File) string {
 // save writes the ledger. That it cannot be written only costs time.
 func (l *Ledger) save() error {
 	l.mu.Lock()
+	if l.path == "" || !l.added {
+		l.mu.Unlock()
+		return nil
+	}
 	raw, err := json.Marshal(l.seen)
-	added := l.added
 	l.added = false
 	l.mu.Unlock()
-	if err != nil || l.path == "" || !added {
+	if err != nil {
 		return err
 	}
 	if os.MkdirAll(filepath.Dir(l.path), 0o700) != nil {

@@ -139,10 +139,8 @@ func (out *health) measure(h *sink.History, now time.Time) {
 		}
 		out.Unsettled += f.Unsettled
 		out.UnheldCosts += f.UnheldCosts
-		if f.Format < layout.FormatVersion {
-			out.OlderFiles++
-		}
 	}
+	out.OlderFiles = m.OlderFiles()
 	if m.Watermark > 0 {
 		out.NewestCall = momentOf(m.Watermark, now)
 	}

@@ -201,10 +201,11 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 func (n *night) sayHow(cfg *crawler.Config) {
 	said := fmt.Sprintf("first run: it may take %d requests a second and %d a minute, which the whole organisation shares, and makes room when others ask; "+
 		"--share 0.5 would leave half to them at all times", cfg.PerSecond, cfg.PerMinute)
-	if n.screen.bars != nil {
-		words.Fprintf(n.screen.out, "%s\n", said) // where the log keeps to what goes wrong
+	if n.screen.bars != nil && n.logFormat == "text" { // then the log keeps to what goes wrong
+		words.Fprintf(n.screen.out, "%s\n", said)
+	} else {
+		n.log.Info(said)
 	}
-	n.log.Info(said)
 }
 
 var errNotReady = errors.New("the service has not answered yet")

@@ -4,17 +4,16 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/analytics"
-	"callhouse/internal/layout"
 )
 
 func (a *app) initCommand() *cobra.Command {
 	engine := "duckdb"
+	engines := append([]string{engine}, analytics.Engines()...)
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Print a script with which the stock duckdb shell, Spark or Trino opens the warehouse",
@@ -44,32 +43,18 @@ outcomes.`,
 				if !ok {
 					return cli.Usage("dialects: "+strings.Join(engines, ", "), "there is no dialect %q", engine)
 				}
-				if n := older(snap.Manifest); n > 0 {
+				if n := snap.Manifest.OlderFiles(); n > 0 {
 					return cli.Fail(cli.ExitFailed, fmt.Errorf("%d files are of an older format, whose times and costs %s would read wrongly", n, engine), "run: extract migrate")
 				}
 				return a.printScript(script)
 			}
-			head := fmt.Sprintf("-- Snapshot %d of a warehouse of calls, committed %s.\n-- Made by: query init\n\nSET TimeZone = '%s';\n\n",
-				snap.Manifest.Snapshot, snap.Manifest.CommittedAt.UTC().Format(time.RFC3339), strings.ReplaceAll(loc.String(), "'", "''"))
-			return a.printScript(head + analytics.CatalogScript(snap, loc))
+			zone := fmt.Sprintf("\nSET TimeZone = '%s';\n\n", strings.ReplaceAll(loc.String(), "'", "''"))
+			return a.printScript(analytics.ScriptHead(snap, "query init") + zone + analytics.CatalogScript(snap, loc))
 		},
 	}
 	cmd.Flags().StringVar(&engine, "dialect", engine, "`ENGINE` whose SQL it is: "+strings.Join(engines, ", "))
 	cli.Complete(cmd, "dialect", engines...)
 	return cmd
-}
-
-// engines are those for which init has a script.
-var engines = []string{"duckdb", "spark", "trino"}
-
-// older counts the files that are not of today's format.
-func older(m *layout.Manifest) (n int) {
-	for _, f := range m.Files {
-		if f.Format < layout.FormatVersion {
-			n++
-		}
-	}
-	return n
 }
 
 func (a *app) printScript(script string) error {

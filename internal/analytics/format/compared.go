@@ -42,12 +42,12 @@ func (c comparison) lines(loc *time.Location) Source {
 		return slices.IndexFunc(columns, func(c value.Column) bool { return c.Name == name })
 	}
 	for i, col := range columns {
-		f := figure{i, find("previous_" + col.Name), find("change_" + col.Name), find("change_low_" + col.Name), find("change_high_" + col.Name)}
+		f := figure{i, find(value.PreviousOf + col.Name), find(value.ChangeOf + col.Name), find(value.ChangeLowOf + col.Name), find(value.ChangeHighOf + col.Name)}
 		switch {
 		case f.previous >= 0 && f.change < 0 && col.Kind.Numeric(): // a bound: the change has its own
 		case f.previous >= 0:
 			l.figures = append(l.figures, f)
-		case !strings.HasPrefix(col.Name, "previous_") && !strings.HasPrefix(col.Name, "change_"):
+		case !strings.HasPrefix(col.Name, value.PreviousOf) && !strings.HasPrefix(col.Name, value.ChangeOf):
 			l.keys = append(l.keys, i)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/value"
 )
 
 // finding is a share that changed by more than chance.
@@ -51,8 +52,8 @@ func (l *lang) families() []family {
 	}
 }
 
-// was is what a comparison calls a column of the period before.
-const was = "previous_"
+// was begins what a comparison calls a column of the period before.
+const was = value.PreviousOf
 
 // whole is what a share of a row is of; prefix tells the period.
 func (f family) whole(a *asked, row []any, prefix string) (n int64) {

@@ -96,7 +96,7 @@ func heading(s string) string {
 
 func collect(ctx context.Context, w *analytics.Warehouse, l *lang, o Options) (*document, Summary, error) {
 	loc := w.Location()
-	listed := listedTo(w)
+	listed := w.Snapshot().Manifest.ListedTo()
 	p, err := newPeriod(o.Since, o.Until, listed, o.Now, loc)
 	if err != nil {
 		return nil, Summary{}, err
@@ -226,15 +226,6 @@ func (r reader) begun(ctx context.Context, p period) (period, error) {
 		}
 	}
 	return p, nil
-}
-
-// listedTo is up to when the service's calls were listed; zero: not known.
-func listedTo(w *analytics.Warehouse) time.Time {
-	spans := w.Snapshot().Manifest.Coverage
-	if len(spans) == 0 {
-		return time.Time{}
-	}
-	return time.UnixMilli(spans[len(spans)-1].To)
 }
 
 // head says what the page is of, and as of when.
