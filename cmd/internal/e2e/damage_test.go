@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -10,20 +9,14 @@ import (
 	"io/fs"
 	"maps"
 	"math/rand/v2"
-	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/layout"
-	"callhouse/internal/sandbox"
-	"callhouse/internal/schema"
 	"callhouse/internal/sink"
 )
 
@@ -32,79 +25,6 @@ var (
 	damageFlips = flag.Int("damage-flips", 6, "at how many places of each file a bit is flipped")
 	every       = flag.Int("every", 3, "of questions and links that are many of a kind, try one in so many, by chance; make long tries all")
 )
-
-// estate is a warehouse with every kind of file, and copies of it to break.
-type estate struct {
-	*company
-	template string
-	callID   string
-	dump     string // a file for import
-}
-
-func newEstate(t *testing.T) *estate {
-	t.Helper()
-	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	e := &estate{company: found(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 90, Days: 50}})}
-	for range 3 {
-		e.mustExtract("--mask=to_number")
-		e.clock.Advance(26 * time.Hour)
-	}
-	ids := e.sql("SELECT call_id FROM calls WHERE turn_count > 2 ORDER BY start_at LIMIT 2")
-	e.callID = ids[1]["call_id"].(string)
-	if r := e.run("forget", "--yes", "--call-id", ids[0]["call_id"].(string)); r.code != cli.ExitOK {
-		t.Fatal(r)
-	}
-	e.clock.Advance(26 * time.Hour)
-	e.mustExtract()
-	if r := e.query("catalog", "--output", filepath.Join(t.TempDir(), "calls.duckdb")); r.code != cli.ExitOK {
-		t.Fatal(r)
-	}
-	e.leaveJournal()
-	e.dump = filepath.Join(t.TempDir(), "dump.ndjson")
-	if err := os.WriteFile(e.dump, []byte(`{"id":"imported","status":"ended","start_at":1790000000000}`+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	e.template = e.warehouse + ".template"
-	copyTree(t, e.warehouse, e.template)
-	return e
-}
-
-// leaveJournal leaves what a killed run does: two segments that were not committed.
-func (e *estate) leaveJournal() {
-	e.t.Helper()
-	now := e.clock.Now()
-	w, err := sink.Open(sink.Options{Root: e.warehouse, RunID: layout.RunID(now, 7), Now: e.clock.Now})
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	for i := range 6 {
-		id := fmt.Sprintf("left-%d", i)
-		body := fmt.Sprintf(`{"id":%q,"status":"ended","start_at":%d,"end_at":%d}`, id, now.UnixMilli(), now.UnixMilli())
-		if err := w.Put(context.Background(), schema.Record{Kind: schema.KindItem, CallID: id, FetchedAt: now.UnixMilli(), Body: []byte(body)}); err != nil {
-			e.t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		e.t.Fatal(err)
-	}
-}
-
-// copyTree copies a folder with its hard links.
-func copyTree(t *testing.T, from, to string) {
-	t.Helper()
-	if err := os.RemoveAll(to); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command("cp", "-a", from, to).CombinedOutput(); err != nil {
-		t.Fatalf("cp: %v\n%s", err, out)
-	}
-}
-
-// run runs extract by the estate's clock, against its service.
-func (e *estate) run(args ...string) result {
-	e.t.Helper()
-	return e.extract(e.t.Context(), args...)
-}
 
 // order is a command of the matrix.
 type order struct {
@@ -461,224 +381,4 @@ func TestDamageMatrix(t *testing.T) {
 		})
 	}
 	t.Logf("outcomes: %v", outcomes)
-}
-
-// A bit in the middle of what a killed run left in the journal: the next run says
-// so, lists and fetches again what was lost, and ends with all of it. What the
-// journal says is covered is not believed then: the lost calls were on those pages.
-func TestBrokenJournalIsFetchedAgain(t *testing.T) {
-	t.Parallel()
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 21, Calls: 60, Days: 10}})
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.service.URL+"/v3/calls?limit=100", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+testKey)
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var page struct {
-		Items []json.RawMessage `json:"items"`
-	}
-	if err := errors.Join(json.NewDecoder(res.Body).Decode(&page), res.Body.Close()); err != nil || len(page.Items) == 0 {
-		t.Fatal(err, len(page.Items))
-	}
-	now := c.clock.Now()
-	w, err := sink.Open(sink.Options{Root: c.warehouse, RunID: layout.RunID(now.Add(-time.Hour), 1), Now: c.clock.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
-	put := func(r schema.Record) {
-		t.Helper()
-		if r.FetchedAt = now.UnixMilli(); err == nil {
-			err = w.Put(t.Context(), r)
-		}
-	}
-	for _, item := range page.Items {
-		var id struct {
-			ID string `json:"id"`
-		}
-		err = errors.Join(err, json.Unmarshal(item, &id))
-		put(schema.Record{Kind: schema.KindItem, CallID: id.ID, Body: item})
-	}
-	put(schema.Record{Kind: schema.KindCovered, Body: fmt.Appendf(nil, `{"from":0,"to":%d,"listed_at":%d}`, now.UnixMilli(), now.UnixMilli())})
-	if err := errors.Join(err, w.Close()); err != nil {
-		t.Fatal(err)
-	}
-	segments, err := filepath.Glob(filepath.Join(c.warehouse, "journal/*/*.zst"))
-	if err != nil || len(segments) != 1 {
-		t.Fatal(segments, err)
-	}
-	raw, err := os.ReadFile(segments[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw[len(raw)/2] ^= 0x10
-	if err := os.WriteFile(segments[0], raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	r := c.mustExtract("--quiet")
-	if !strings.Contains(r.stderr, "is damaged from byte") || !strings.Contains(r.stderr, "fetched again") {
-		t.Errorf("the run did not say what was damaged:\n%s", r.stderr)
-	}
-	sameAsTruth(t, c)
-	if r := c.mustExtract("--quiet"); r.stderr != "" {
-		t.Errorf("the next run says:\n%s", r.stderr)
-	}
-}
-
-// Links in the places of folders and files that a run writes or removes: what they
-// lead to is left alone.
-func TestLinksAreNotFollowed(t *testing.T) {
-	t.Parallel()
-	for name, plant := range map[string]func(root, away string) error{ // in any order
-		"lock": func(root, away string) error {
-			return errors.Join(os.Remove(filepath.Join(root, "lock")), os.Symlink(filepath.Join(away, "file"), filepath.Join(root, "lock")))
-		},
-		"lock inside": func(root, _ string) error {
-			return errors.Join(os.Remove(filepath.Join(root, "lock")), os.Symlink("current/manifest.json", filepath.Join(root, "lock")))
-		},
-		"snapshot in the making": func(root, away string) error {
-			return os.Symlink(away, filepath.Join(root, "snapshots", layout.TempName("000009", "0123456789abcdef")))
-		},
-		"snapshot in the making, inside": func(root, _ string) error {
-			return os.Symlink("000001", filepath.Join(root, "snapshots", layout.TempName("000009", "0123456789abcdef")))
-		},
-		"link in the making": func(root, away string) error {
-			return os.Symlink(filepath.Join(away, "file"), filepath.Join(root, layout.TempName("current", "0123456789abcdef")))
-		},
-		"superseded snapshot": func(root, away string) error {
-			return os.Symlink(away, filepath.Join(root, "snapshots", "000000"))
-		},
-		"journal of a run": func(root, away string) error {
-			return os.Symlink(away, filepath.Join(root, "journal", "20260101T000000Z-00000000"))
-		},
-		"journal": func(root, away string) error {
-			return errors.Join(os.Remove(filepath.Join(root, "journal")), os.Symlink(away, filepath.Join(root, "journal")))
-		},
-		"pins": func(root, away string) error { return os.Symlink(away, filepath.Join(root, "pins")) },
-	} {
-		if rand.IntN(*every) > 0 {
-			continue
-		}
-		t.Run(name, func(t *testing.T) {
-			c := found(t, sandbox.Options{World: sandbox.Config{Seed: 3, Calls: 20, Days: 5}})
-			c.mustExtract()
-			away := t.TempDir()
-			if err := os.WriteFile(filepath.Join(away, "file"), []byte("not ours"), 0o640); err != nil {
-				t.Fatal(err)
-			}
-			if err := plant(c.warehouse, away); err != nil {
-				t.Fatal(err)
-			}
-			first := filepath.Join(c.warehouse, "snapshots", "000001")
-			before, inFirst := tree(t, away), tree(t, first)
-			for range 3 {
-				r := c.extract(t.Context(), "--quiet")
-				if r.code != cli.ExitOK && (r.code != cli.ExitFailed || !strings.Contains(r.stderr, "damaged")) {
-					t.Fatalf("exit code %d\n%s", r.code, r.stderr)
-				}
-			}
-			c.query("catalog", "--output", filepath.Join(t.TempDir(), "c.duckdb"))
-			if now := tree(t, first); !slices.Equal(now, inFirst) {
-				t.Errorf("the first snapshot was %q, and is %q", inFirst, now)
-			}
-			c.clock.Advance(60 * time.Hour)
-			c.extract(t.Context(), "--quiet")
-			if now := tree(t, away); !slices.Equal(now, before) {
-				t.Errorf("what the link leads to was %q, and is %q", before, now)
-			}
-		})
-	}
-}
-
-// Files that belong to somebody else: the real program, as a user without rights,
-// says which file it may not read or write, and changes nothing.
-func TestForeignOwner(t *testing.T) {
-	if os.Getuid() != 0 {
-		t.Skip("only root can give files away")
-	}
-	const nobody = 65534
-	e := newEstate(t)
-	dir, err := os.MkdirTemp("", "callhouse-foreign-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	self, err := os.Executable() // which is a program when it is called by its name
-	if err == nil {
-		var out []byte
-		if out, err = exec.CommandContext(t.Context(), "cp", self, filepath.Join(dir, "extract")).CombinedOutput(); err != nil {
-			t.Fatalf("%s", out)
-		}
-		err = os.Link(filepath.Join(dir, "extract"), filepath.Join(dir, "query"))
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	root, key := filepath.Join(dir, "w"), filepath.Join(dir, "key")
-	copyTree(t, e.template, root)
-	if err := errors.Join(os.Chmod(dir, 0o755), os.WriteFile(key, []byte(testKey), 0o600), os.Chown(key, nobody, nobody)); err != nil {
-		t.Fatal(err)
-	}
-	give := func(to int, paths ...string) {
-		t.Helper()
-		for _, path := range paths {
-			if err := os.Lchown(path, to, to); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	if err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error { give(nobody, path); return err }); err != nil {
-		t.Fatal(err)
-	}
-	s, err := layout.Current(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	run := func(args ...string) result {
-		cmd := exec.CommandContext(t.Context(), filepath.Join(dir, args[0]), append(args[1:], "--warehouse", root)...)
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
-		cmd.Dir, cmd.Env = "/", []string{"HOME=/nonexistent", "PATH=/usr/bin:/bin"}
-		if args[0] == "extract" {
-			cmd.Args = append(cmd.Args, "--base-url", e.service.URL, "--api-key-file", key, "--requests-per-second", "2000", "--requests-per-minute", "100000")
-		}
-		var out, errs strings.Builder
-		cmd.Stdout, cmd.Stderr = &out, &errs
-		if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
-			t.Fatal(err)
-		}
-		return result{cmd.ProcessState.ExitCode(), out.String(), errs.String()}
-	}
-	if r := run("extract", "verify", "--all"); r.code != cli.ExitOK {
-		t.Fatalf("as the owner: %+v", r)
-	}
-	calls := s.Path(s.Manifest.FilesOf(schema.Calls.Name)[0])
-	for _, path := range []string{calls, filepath.Join(s.Dir, layout.ManifestName), filepath.Join(root, "snapshots"), filepath.Join(root, "lock"), root} {
-		give(0, path)
-		info, err := os.Lstat(path)
-		if err == nil {
-			err = os.Chmod(path, info.Mode().Perm()&0o700)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		before := tree(t, root)
-		for _, args := range [][]string{{"extract", "run", "--yes"}, {"extract", "plan"}, {"extract", "verify"}, {"extract", "compact"}, {"query", "sql", "SELECT count(DISTINCT summary) FROM calls"}} {
-			r := run(args...)
-			reads := args[1] == "plan" || args[1] == "verify" || args[0] == "query"
-			if r.code == cli.ExitOK && !(reads && (path == calls || strings.HasSuffix(path, "lock"))) && !(args[1] == "compact" && path == calls) {
-				t.Errorf("%s is root's, and %v went on:\n%s%s", path, args, r.stdout, r.stderr)
-			}
-			if r.code != cli.ExitOK && !strings.Contains(r.stderr+r.stdout, "permission denied") {
-				t.Errorf("%s is root's, and %v says:\n%s%s", path, args, r.stdout, r.stderr)
-			}
-		}
-		// A run may well commit what it does not need that file for.
-		if after := tree(t, root); path != calls && !slices.Equal(before, after) {
-			t.Errorf("%s is root's, and the warehouse was changed", path)
-		}
-		give(nobody, path)
-	}
 }

@@ -104,6 +104,8 @@ func TestKilledMaintenance(t *testing.T) {
 	bin := linkProgram(t, t.TempDir(), "extract")
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 14, Calls: 400, Days: 70}})
 	c.mustExtract()
+	c.clock.Advance(5 * time.Hour)
+	c.mustExtract() // rollback needs a snapshot before the current one
 	old := filepath.Join(t.TempDir(), "old")
 	orders := [][]string{{"compact", "--all"}, {"forget", "--yes", "--call-id"}, {"rollback"}, {"migrate", "--warehouse", old}}
 	outcomes := map[string]int{}
@@ -114,7 +116,7 @@ func TestKilledMaintenance(t *testing.T) {
 		case "forget":
 			order = append(order, fmt.Sprint("nobody-", n)) // no call of that id: every snapshot is made anew all the same
 		case "migrate":
-			copyTree(t, filepath.Join("..", "..", "..", "internal", "sink", "testdata", "format-1", "warehouse"), old)
+			copyTree(t, fixture("format-1"), old)
 		}
 		calls := c.one("SELECT count(*) FROM calls")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.Int64N(int64(250*time.Millisecond))))

@@ -4,7 +4,6 @@ import (
 	"database/sql"
 	"fmt"
 	"math/big"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -80,15 +79,18 @@ func TestCostsWithManyDecimals(t *testing.T) {
 	}
 }
 
+// fixture is the folder of a warehouse as an earlier program made it.
+func fixture(name string) string {
+	return filepath.Join("..", "..", "..", "internal", "sink", "testdata", name, "warehouse")
+}
+
 // A warehouse of format version 2 is queried as it is, beside files of today, and
 // once it is migrated: the costs that its columns could not hold are counted, in
 // months that have tallies as well, and then summed.
 func TestCostsOfAnOlderWarehouse(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join(t.TempDir(), "w")
-	if err := os.CopyFS(root, os.DirFS(filepath.Join("..", "..", "..", "internal", "sink", "testdata", "format-2-prices", "warehouse"))); err != nil {
-		t.Fatal(err)
-	}
+	copyTree(t, fixture("format-2-prices"), root)
 	c := &company{t: t, warehouse: root}
 	ask := func(when string, sum string, unheld int) {
 		t.Helper()
@@ -137,9 +139,7 @@ func TestCostsOfAnOlderWarehouse(t *testing.T) {
 func TestGlobOverTwoFormatVersions(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join(t.TempDir(), "w")
-	if err := os.CopyFS(root, os.DirFS(filepath.Join("..", "..", "..", "internal", "sink", "testdata", "format-2-prices", "warehouse"))); err != nil {
-		t.Fatal(err)
-	}
+	copyTree(t, fixture("format-2-prices"), root)
 	now := time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC)
 	w, err := sink.Open(sink.Options{Root: root, RunID: layout.RunID(now, 1), Now: func() time.Time { return now }})
 	if err != nil {

@@ -38,7 +38,7 @@ func (n *night) check(ctx context.Context, w *sink.Warehouse, before *layout.Sna
 	if len(n.failures) == 0 {
 		return nil
 	}
-	failed := fmt.Errorf("%s failed: %s", plural(int64(len(n.failures)), "data test"), n.failures[0])
+	failed := fmt.Errorf("%s failed: %s", cli.Plural(int64(len(n.failures)), "data test"), n.failures[0])
 	row := *n.row
 	if row.Error != "" {
 		row.Error += "; "
@@ -63,7 +63,7 @@ func dataTests(found *sink.CheckReport, now, before *layout.Snapshot, did sink.S
 		failed = append(failed, p.Kind+": "+p.String())
 	}
 	if more := found.Count - int64(len(found.Problems)); more > 0 {
-		failed = append(failed, plural(more, "more problem"))
+		failed = append(failed, cli.Plural(more, "more problem"))
 	}
 	if now == nil {
 		return failed
@@ -80,7 +80,7 @@ func dataTests(found *sink.CheckReport, now, before *layout.Snapshot, did sink.S
 	// A word that nobody knows is kept, but it must have been counted.
 	for _, column := range slices.Sorted(maps.Keys(found.Unknown)) {
 		if _, counted := rep.DriftFields[crawler.DriftKey{Path: column, Kind: schema.DriftUnknownValue}]; !counted {
-			failed = append(failed, fmt.Sprintf("words: %s with an unknown %s that the run did not count as drift", plural(found.Unknown[column], "call"), column))
+			failed = append(failed, fmt.Sprintf("words: %s with an unknown %s that the run did not count as drift", cli.Plural(found.Unknown[column], "call"), column))
 		}
 	}
 	// A run that says that it is done has listed up to its own beginning.

@@ -121,10 +121,10 @@ func tellErased(stderr io.Writer, plan *sink.Receipt, dry bool) {
 	if dry {
 		verb = "would erase"
 	}
-	words.Fprintf(stderr, "%s %s with %s and %s, and what older snapshots hold of them (%s)\n", verb, plural(calls, "call"),
-		plural(turns, "turn"), plural(items, "analysis item"), plural(int64(len(plan.Erased)), "snapshot"))
+	words.Fprintf(stderr, "%s %s with %s and %s, and what older snapshots hold of them (%s)\n", verb, cli.Plural(calls, "call"),
+		cli.Plural(turns, "turn"), cli.Plural(items, "analysis item"), cli.Plural(int64(len(plan.Erased)), "snapshot"))
 	if missing := int64(len(plan.Calls)) - calls; missing > 0 {
-		words.Fprintf(stderr, "not in the current snapshot: %s; such calls are kept out from now on\n", plural(missing, "call id"))
+		words.Fprintf(stderr, "not in the current snapshot: %s; such calls are kept out from now on\n", cli.Plural(missing, "call id"))
 	}
 }
 
@@ -161,10 +161,10 @@ func checkReceipt(ctx context.Context, s *settings, path string, stdin io.Reader
 		words.Fprintln(stdout, p)
 	}
 	if len(bad) > 0 {
-		return cli.Fail(cli.ExitFailed, fmt.Errorf("the receipt does not hold: %s", plural(int64(len(bad)), "problem")), "")
+		return cli.Fail(cli.ExitFailed, fmt.Errorf("the receipt does not hold: %s", cli.Plural(int64(len(bad)), "problem")), "")
 	}
 	words.Fprintf(stdout, "the receipt of %s holds: none of its %s is in any snapshot or in the journal\n",
-		r.ForgottenAt.Format(time.RFC3339), plural(int64(len(r.Calls)), "call"))
+		r.ForgottenAt.Format(time.RFC3339), cli.Plural(int64(len(r.Calls)), "call"))
 	return nil
 }
 

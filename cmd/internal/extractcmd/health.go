@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"callhouse/cmd/internal/cli"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
@@ -104,7 +105,7 @@ func examine(h *sink.History, now time.Time, maxAge time.Duration) *health {
 		out.Reasons = append(out.Reasons, fmt.Sprintf(format, args...))
 	}
 	if n := len(out.Gaps); n > 0 {
-		complain(notWhole, "%s of the list was never read", plural(int64(n), "span"))
+		complain(notWhole, "%s of the list was never read", cli.Plural(int64(n), "span"))
 	}
 	if last != nil && last.Outcome != schema.OutcomeDone {
 		text := "the last run: " + last.Outcome

@@ -271,7 +271,7 @@ func (i *importer) fill(ctx context.Context, sources []source, stdin io.Reader) 
 		return cli.Fail(code, cause, hint)
 	}
 	if n := i.in.SetAside(); n > 0 {
-		return cli.Fail(cli.ExitIncomplete, fmt.Errorf("%s set aside: no call", plural(n, "line")), "all others are committed")
+		return cli.Fail(cli.ExitIncomplete, fmt.Errorf("%s set aside: no call", cli.Plural(n, "line")), "all others are committed")
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"callhouse/cmd/internal/cli"
 	"callhouse/internal/sink"
 	"callhouse/internal/words"
 )
@@ -40,7 +41,7 @@ func migrate(ctx context.Context, s *settings, stderr io.Writer) error {
 		case periods == 0:
 			words.Fprintln(stderr, "nothing to migrate: all files have today's columns")
 		default:
-			words.Fprintf(stderr, "migrated %s of %s\n", plural(calls, "call"), plural(int64(periods), "file set"))
+			words.Fprintf(stderr, "migrated %s of %s\n", cli.Plural(calls, "call"), cli.Plural(int64(periods), "file set"))
 		}
 		return nil
 	})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"callhouse/cmd/internal/cli"
 	"callhouse/internal/crawler"
 	"callhouse/internal/schema"
 	"callhouse/internal/words"
@@ -43,13 +44,13 @@ func writeReport(w io.Writer, row *schema.Run, rep *crawler.Report, failures []s
 		line("missing", "%s listed calls have no record of their own (404)", n(row.CallsMissing))
 	}
 	if row.CallsSetAside > 0 {
-		line("set aside", "%s, which could not be had or read; they are tried again when they are listed again", plural(row.CallsSetAside, "call"))
+		line("set aside", "%s, which could not be had or read; they are tried again when they are listed again", cli.Plural(row.CallsSetAside, "call"))
 		for _, a := range rep.Aside[:min(len(rep.Aside), listedAside)] {
 			line("", "%s: %s", cmp.Or(a.CallID, "(no id)"), a.Reason)
 		}
 	}
 	if lost := rep.Unaccounted(); lost != 0 {
-		line("lost", "%s of those listed are neither stored nor set aside: a defect of callhouse", plural(lost, "call"))
+		line("lost", "%s of those listed are neither stored nor set aside: a defect of callhouse", cli.Plural(lost, "call"))
 	}
 	if row.Drift > 0 {
 		line("drift", "%s values were not as expected: %s", n(row.Drift), driftText(rep.DriftFields))

@@ -159,15 +159,15 @@ func (h *health) write(w io.Writer) error {
 	}
 	line("newest call", "%s", h.NewestCall.text())
 	line("listed", "%s", h.Listed.text())
-	line("pending", "%s without their transcript, %s not settled", plural(h.Pending, "call"), humanize.Comma(h.Unsettled))
+	line("pending", "%s without their transcript, %s not settled", cli.Plural(h.Pending, "call"), humanize.Comma(h.Unsettled))
 	if h.UnheldCosts > 0 {
-		line("costs", "%s with a cost that total_cost cannot hold, and no report sums (query coverage)", plural(h.UnheldCosts, "call"))
+		line("costs", "%s with a cost that total_cost cannot hold, and no report sums (query coverage)", cli.Plural(h.UnheldCosts, "call"))
 	}
 	if h.OlderFiles > 0 {
-		line("older files", "%s: costs of more than four decimals in them are not summed yet (extract migrate)", plural(int64(h.OlderFiles), "file"))
+		line("older files", "%s: costs of more than four decimals in them are not summed yet (extract migrate)", cli.Plural(int64(h.OlderFiles), "file"))
 	}
 	if r := h.LastRun; r != nil {
-		line("last night", "%s; %s new, %s changed, %s set aside; drift %s", plural(r.Requests, "request"), humanize.Comma(r.New),
+		line("last night", "%s; %s new, %s changed, %s set aside; drift %s", cli.Plural(r.Requests, "request"), humanize.Comma(r.New),
 			humanize.Comma(r.Changed), humanize.Comma(r.SetAside), humanize.Comma(r.Drift))
 	}
 	for _, g := range h.Gaps {
@@ -178,7 +178,7 @@ func (h *health) write(w io.Writer) error {
 	}
 	line("warehouse", "%s: snapshot %d of %s (%d kept), %s calls in %s, %s", h.Warehouse, h.Snapshot.Number,
 		h.Snapshot.CommittedAt.Format(time.DateTime), h.Snapshot.Kept, humanize.Comma(h.Snapshot.Calls),
-		plural(int64(h.Snapshot.Files), "file"), humanize.IBytes(uint64(h.Snapshot.Bytes)))
+		cli.Plural(int64(h.Snapshot.Files), "file"), humanize.IBytes(uint64(h.Snapshot.Bytes)))
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -23,7 +23,7 @@ func (n *night) report(stderr io.Writer) {
 	if n.logFormat != "json" {
 		writeReport(stderr, n.row, n.rep, n.failures, snapshot)
 		if n.aged > 0 {
-			words.Fprintf(stderr, "  %-12s %s that started before %s\n", "erased", plural(n.aged, "call"), n.kept.Format(time.DateOnly))
+			words.Fprintf(stderr, "  %-12s %s that started before %s\n", "erased", cli.Plural(n.aged, "call"), n.kept.Format(time.DateOnly))
 		}
 		return
 	}

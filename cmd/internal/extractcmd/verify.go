@@ -147,7 +147,7 @@ func verify(ctx context.Context, s *settings, deep howDeep, all bool, format str
 		writeCompared(v.Service, s.text(stdout))
 	}
 	if !r.Whole() {
-		return cli.Fail(cli.ExitFailed, fmt.Errorf("the warehouse is damaged: %s found", plural(r.Count, "problem")),
+		return cli.Fail(cli.ExitFailed, fmt.Errorf("the warehouse is damaged: %s found", cli.Plural(r.Count, "problem")),
 			"extract rollback goes back to a snapshot that is whole (extract verify --all looks at all of them)")
 	}
 	return v.Service.verdict()
@@ -165,23 +165,15 @@ func writeVerified(r *sink.VerifyReport, w io.Writer) {
 	if !r.Whole() {
 		verdict = "damaged"
 	}
-	words.Fprintf(w, "%s: %s, %s (%s): %s calls, %s turns, %s items, %s runs\n", verdict, plural(int64(len(r.Snapshots)), "snapshot"),
-		plural(int64(r.Files), "file"), humanize.IBytes(uint64(r.Bytes)), n(r.Calls), n(r.Turns), n(r.Items), n(r.Runs))
+	words.Fprintf(w, "%s: %s, %s (%s): %s calls, %s turns, %s items, %s runs\n", verdict, cli.Plural(int64(len(r.Snapshots)), "snapshot"),
+		cli.Plural(int64(r.Files), "file"), humanize.IBytes(uint64(r.Bytes)), n(r.Calls), n(r.Turns), n(r.Items), n(r.Runs))
 	if r.Journal > 0 {
-		words.Fprintf(w, "the journal holds %s that the next run commits\n", plural(r.Journal, "record"))
+		words.Fprintf(w, "the journal holds %s that the next run commits\n", cli.Plural(r.Journal, "record"))
 	}
 	if len(r.Leftovers) > 0 {
-		words.Fprintf(w, "a crash left %s behind that the next run removes\n", plural(int64(len(r.Leftovers)), "name"))
+		words.Fprintf(w, "a crash left %s behind that the next run removes\n", cli.Plural(int64(len(r.Leftovers)), "name"))
 	}
 	for _, note := range r.Notes {
 		words.Fprintln(w, note)
 	}
-}
-
-// plural counts things.
-func plural(n int64, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return humanize.Comma(n) + " " + thing + "s"
 }

@@ -93,7 +93,7 @@ func (r *serviceReport) verdict() error {
 	case r == nil:
 		return nil
 	case r.Lacking.Count > 0:
-		return cli.Fail(cli.ExitFailed, fmt.Errorf("the warehouse lacks %s", plural(r.Lacking.Count, "call")),
+		return cli.Fail(cli.ExitFailed, fmt.Errorf("the warehouse lacks %s", cli.Plural(r.Lacking.Count, "call")),
 			"extract run --full lists all calls again and takes them in")
 	case r.Different.Count > 0:
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("%s not what the service says", isAre(r.Different.Count, "transcript")),
@@ -111,16 +111,16 @@ func (r *serviceReport) verdict() error {
 
 func isAre(n int64, thing string) string {
 	if n == 1 {
-		return plural(n, thing) + " is"
+		return cli.Plural(n, thing) + " is"
 	}
-	return plural(n, thing) + " are"
+	return cli.Plural(n, thing) + " are"
 }
 
 func hasHave(n int64, thing string) string {
 	if n == 1 {
-		return plural(n, thing) + " has"
+		return cli.Plural(n, thing) + " has"
 	}
-	return plural(n, thing) + " have"
+	return cli.Plural(n, thing) + " have"
 }
 
 // writeCompared tells a person what asking the service brought.
@@ -149,7 +149,7 @@ func writeCompared(r *serviceReport, w io.Writer) {
 	}
 	n := humanize.Comma
 	words.Fprintf(w, "%s: %s compared, %s; asked with %s (%s pages, %s details, %s retries) in %s\n", verdict,
-		plural(r.Calls, "call"), plural(r.Transcripts, "transcript"), plural(r.Requests, "request"), n(r.Pages), n(r.Details),
+		cli.Plural(r.Calls, "call"), cli.Plural(r.Transcripts, "transcript"), cli.Plural(r.Requests, "request"), n(r.Pages), n(r.Details),
 		n(r.Retries), clock(time.Duration(r.Seconds*float64(time.Second))))
 	if r.New > 0 {
 		words.Fprintf(w, "%s new at the service since it was last listed\n", isAre(r.New, "call"))
@@ -170,7 +170,7 @@ func writeCompared(r *serviceReport, w io.Writer) {
 		words.Fprintf(w, "%s not compared\n", isAre(r.Skipped, "call"))
 	}
 	if r.SetAside > 0 {
-		words.Fprintf(w, "%s not be had\n", plural(r.SetAside, "record")+" could")
+		words.Fprintf(w, "%s not be had\n", cli.Plural(r.SetAside, "record")+" could")
 	}
 	if r.Stopped != "" {
 		words.Fprintln(w, r.Stopped)

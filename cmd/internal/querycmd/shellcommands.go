@@ -86,7 +86,7 @@ func (s *session) command(ctx context.Context, line string) error {
 			return refusedSafe(c.name)
 		}
 		if n := len(words) - 1; n < c.least || c.most >= 0 && n > c.most {
-			return cli.Usage(strings.TrimSpace(c.name+" "+c.takes)+": "+c.says, "%s does not take %s", c.name, plural(int64(n), "word"))
+			return cli.Usage(strings.TrimSpace(c.name+" "+c.takes)+": "+c.says, "%s does not take %s", c.name, cli.Plural(int64(n), "word"))
 		}
 		return c.run(s, ctx, words[1:])
 	}
@@ -112,14 +112,6 @@ func unknownInput(word string) error {
 		}
 	}
 	return cli.Usage(cli.Suggest(word, known, hint), "there is no %s %q", what, word)
-}
-
-// plural counts: 1 row, 2,031 rows.
-func plural(n int64, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return format.Thousands(n) + " " + what + "s"
 }
 
 func (s *session) tables(ctx context.Context, _ []string) error {
@@ -323,7 +315,7 @@ func (s *session) describeSnapshot(ctx context.Context, _ []string) error {
 		{"committed", m.CommittedAt.In(s.house.Location()).Format("2006-01-02 15:04:05 MST")},
 	}
 	for _, t := range []string{"calls", "transcript_turns", "analysis_items", "runs"} {
-		rows = append(rows, []any{t, plural(m.Rows(t), "row")})
+		rows = append(rows, []any{t, cli.Plural(m.Rows(t), "row")})
 	}
 	return s.facts(ctx, []string{"fact", "value"}, rows)
 }

@@ -189,7 +189,7 @@ func (p *parting) Write(b []byte) (int, error) {
 // took is the line below an answer. The time of one that was paged would be the
 // reader's own.
 func took(rows int64, d time.Duration, paged bool) string {
-	out := plural(rows, "row")
+	out := cli.Plural(rows, "row")
 	if !paged {
 		out += fmt.Sprintf(", %.3f s", d.Seconds())
 	}
@@ -255,7 +255,7 @@ func (s *session) greet(ctx context.Context) error {
 	}
 	m := s.house.Snapshot().Manifest
 	s.say("snapshot %s of %s, committed %s: %s", s.snapshot(), s.a.warehouse,
-		m.CommittedAt.In(s.house.Location()).Format("2006-01-02 15:04 MST"), plural(m.Rows("calls"), "call"))
+		m.CommittedAt.In(s.house.Location()).Format("2006-01-02 15:04 MST"), cli.Plural(m.Rows("calls"), "call"))
 	s.say("SQL ends with ; and reports run by name: sentiment --by week. More: .help")
 	return nil
 }

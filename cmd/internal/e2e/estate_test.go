@@ -1,0 +1,90 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/layout"
+	"callhouse/internal/sandbox"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink"
+)
+
+// estate is a warehouse with every kind of file, and copies of it to break.
+type estate struct {
+	*company
+	template string
+	callID   string
+	dump     string // a file for import
+}
+
+func newEstate(t *testing.T) *estate {
+	t.Helper()
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	e := &estate{company: found(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 90, Days: 50}})}
+	for range 3 {
+		e.mustExtract("--mask=to_number")
+		e.clock.Advance(26 * time.Hour)
+	}
+	ids := e.sql("SELECT call_id FROM calls WHERE turn_count > 2 ORDER BY start_at LIMIT 2")
+	e.callID = ids[1]["call_id"].(string)
+	if r := e.run("forget", "--yes", "--call-id", ids[0]["call_id"].(string)); r.code != cli.ExitOK {
+		t.Fatal(r)
+	}
+	e.clock.Advance(26 * time.Hour)
+	e.mustExtract()
+	if r := e.query("catalog", "--output", filepath.Join(t.TempDir(), "calls.duckdb")); r.code != cli.ExitOK {
+		t.Fatal(r)
+	}
+	e.leaveJournal()
+	e.dump = filepath.Join(t.TempDir(), "dump.ndjson")
+	if err := os.WriteFile(e.dump, []byte(`{"id":"imported","status":"ended","start_at":1790000000000}`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e.template = e.warehouse + ".template"
+	copyTree(t, e.warehouse, e.template)
+	return e
+}
+
+// leaveJournal leaves what a killed run does: two segments that were not committed.
+func (e *estate) leaveJournal() {
+	e.t.Helper()
+	now := e.clock.Now()
+	w, err := sink.Open(sink.Options{Root: e.warehouse, RunID: layout.RunID(now, 7), Now: e.clock.Now})
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	for i := range 6 {
+		id := fmt.Sprintf("left-%d", i)
+		body := fmt.Sprintf(`{"id":%q,"status":"ended","start_at":%d,"end_at":%d}`, id, now.UnixMilli(), now.UnixMilli())
+		if err := w.Put(context.Background(), schema.Record{Kind: schema.KindItem, CallID: id, FetchedAt: now.UnixMilli(), Body: []byte(body)}); err != nil {
+			e.t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+// copyTree copies a folder with its hard links.
+func copyTree(t *testing.T, from, to string) {
+	t.Helper()
+	if err := os.RemoveAll(to); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("cp", "-a", from, to).CombinedOutput(); err != nil {
+		t.Fatalf("cp: %v\n%s", err, out)
+	}
+}
+
+// run runs extract by the estate's clock, against its service.
+func (e *estate) run(args ...string) result {
+	e.t.Helper()
+	return e.extract(e.t.Context(), args...)
+}
