@@ -113,7 +113,7 @@ alerts: ## Try docs/alerts.yml on months of thirty good and bad nights, with Pro
 	[ -n "$(PROMTOOL)" ] || { mkdir -p build/promtool && cd build/promtool && rm -f go.mod go.sum && go mod init promtool && \
 	  go get github.com/prometheus/prometheus/cmd/promtool@$(PROMTOOL_VERSION) && \
 	  go build -o ../tools/promtool github.com/prometheus/prometheus/cmd/promtool; }
-	go test ./cmd/internal/extractcmd -run TestAlertsOfThirtyNights -v -timeout 30m -args -promtool $(or $(PROMTOOL),$(CURDIR)/build/tools/promtool)
+	go test ./cmd/internal/health -run TestAlertsOfThirtyNights -v -timeout 30m -args -promtool $(or $(PROMTOOL),$(CURDIR)/build/tools/promtool)
 
 .PHONY: golden
 golden: ## Rewrite the golden files from what the code does now; read the diff before you commit it

@@ -175,6 +175,17 @@ func (m *Manifest) ListedTo() time.Time {
 	return time.UnixMilli(m.Coverage[len(m.Coverage)-1].To)
 }
 
+// Gaps returns what the coverage leaves out between its first and last span:
+// spans that were never listed.
+func (m *Manifest) Gaps() (out []schema.Span) {
+	for i := 1; i < len(m.Coverage); i++ {
+		if last := m.Coverage[i-1].To; last < m.Coverage[i].From {
+			out = append(out, schema.Span{From: last, To: m.Coverage[i].From})
+		}
+	}
+	return out
+}
+
 // OlderFiles counts the data files of an older format than today's.
 func (m *Manifest) OlderFiles() (n int) {
 	for i := range m.Files {

@@ -123,3 +123,18 @@ func parseSpan(s string) (time.Duration, bool) {
 	d, err := time.ParseDuration(s)
 	return d, err == nil && d >= 0
 }
+
+// Clock writes a duration as a person reads it: 8s, 1m 05s, 2h 03m.
+func Clock(d time.Duration) string {
+	d = d.Round(time.Second)
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm %02ds", int(d.Minutes()), int(d.Seconds())%60)
+	}
+	return fmt.Sprintf("%dh %02dm", int(d.Hours()), int(d.Minutes())%60)
+}
+
+// Instant writes a time of ms since 1970 UTC.
+func Instant(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339) }

@@ -85,12 +85,9 @@ func dataTests(found *sink.CheckReport, now, before *layout.Snapshot, did sink.S
 	}
 	// A run that says that it is done has listed up to its own beginning.
 	if row.Outcome == schema.OutcomeDone && rep.Pages > 0 {
-		var listed int64
-		for _, s := range now.Manifest.Coverage {
-			listed = max(listed, s.To)
-		}
+		listed := max(0, now.Manifest.ListedTo().UnixMilli())
 		if listed < row.StartedAt {
-			failed = append(failed, fmt.Sprintf("freshness: the run is done, but the list on record ends at %s", instant(listed)))
+			failed = append(failed, fmt.Sprintf("freshness: the run is done, but the list on record ends at %s", cli.Instant(listed)))
 		}
 	}
 	return failed
@@ -105,7 +102,7 @@ func testTotal(now *layout.Snapshot, row *schema.Run) []string {
 		return nil
 	}
 	m := now.Manifest
-	if len(m.Coverage) == 0 || m.Coverage[0].From > 0 || len(gapsIn(m.Coverage)) > 0 {
+	if len(m.Coverage) == 0 || m.Coverage[0].From > 0 || len(m.Gaps()) > 0 {
 		return nil
 	}
 	has := m.Rows(schema.Calls.Name)
@@ -117,17 +114,6 @@ func testTotal(now *layout.Snapshot, row *schema.Run) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("total: the service says that it has %d calls, the warehouse has %d", total, has)}
-}
-
-// gapsIn returns what the coverage leaves out between its first and last span:
-// spans that were never listed.
-func gapsIn(coverage []schema.Span) (out []schema.Span) {
-	for i := 1; i < len(coverage); i++ {
-		if coverage[i-1].To < coverage[i].From {
-			out = append(out, schema.Span{From: coverage[i-1].To, To: coverage[i].From})
-		}
-	}
-	return out
 }
 
 // firstLine returns the first line of what an error says.

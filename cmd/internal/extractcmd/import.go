@@ -340,7 +340,7 @@ func (i *importer) report() {
 		return
 	}
 	r, n := &i.row, humanize.Comma
-	words.Fprintf(i.stderr, "import %s %s in %s\n", r.ID, r.Outcome, clock(time.Duration(r.EndedAt.V-r.StartedAt)*time.Millisecond))
+	words.Fprintf(i.stderr, "import %s %s in %s\n", r.ID, r.Outcome, cli.Clock(time.Duration(r.EndedAt.V-r.StartedAt)*time.Millisecond))
 	line := func(name, format string, args ...any) {
 		words.Fprintf(i.stderr, "  %-12s %s\n", name, fmt.Sprintf(format, args...))
 	}

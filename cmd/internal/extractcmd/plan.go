@@ -110,7 +110,7 @@ func plan(ctx context.Context, s *settings, asJSON bool, stdout, stderr io.Write
 func writePlan(w io.Writer, p *plannedRun, c *crawler.Crawler, limit time.Duration) {
 	n := humanize.Comma
 	line := func(what string, requests int64, note string) {
-		words.Fprintf(w, "  %-10s %10s requests  %8s  %s\n", what, n(requests), clock(c.Takes(requests)), note)
+		words.Fprintf(w, "  %-10s %10s requests  %8s  %s\n", what, n(requests), cli.Clock(c.Takes(requests)), note)
 	}
 	if p.Total >= 0 {
 		words.Fprintf(w, "The service has %s calls, the warehouse %s. A run would take, at the most:\n", n(p.Total), n(p.Known))
@@ -135,9 +135,9 @@ func writePlan(w io.Writer, p *plannedRun, c *crawler.Crawler, limit time.Durati
 	line("together", p.Requests, "")
 	if limit > 0 {
 		if p.Remaining == 0 {
-			words.Fprintf(w, "All of it fits into %s.\n", clock(limit))
+			words.Fprintf(w, "All of it fits into %s.\n", cli.Clock(limit))
 		} else {
-			words.Fprintf(w, "%s allow %s requests: %s would remain, the oldest transcripts.\n", clock(limit), n(p.Allowed), n(p.Remaining))
+			words.Fprintf(w, "%s allow %s requests: %s would remain, the oldest transcripts.\n", cli.Clock(limit), n(p.Allowed), n(p.Remaining))
 		}
 	}
 	words.Fprintf(w, "Planning took %s of the service's requests.\n", n(p.PlanningBy))

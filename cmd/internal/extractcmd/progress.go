@@ -134,11 +134,11 @@ func status(p crawler.Progress) string {
 	text := fmt.Sprintf(" %d of %d requests a minute", p.LastMinute, p.Allowed)
 	switch wait := time.Until(p.WaitingUntil); {
 	case wait > 0:
-		return text + ", told to wait " + clock(wait)
+		return text + ", told to wait " + cli.Clock(wait)
 	case p.TimeLeft > 0 && p.Phase == crawler.Listing:
-		return text + ", " + clock(p.TimeLeft) + " left of the list"
+		return text + ", " + cli.Clock(p.TimeLeft) + " left of the list"
 	case p.TimeLeft > 0:
-		return text + ", " + clock(p.TimeLeft) + " left"
+		return text + ", " + cli.Clock(p.TimeLeft) + " left"
 	}
 	return text
 }
@@ -156,9 +156,9 @@ func progressLine(p *crawler.Progress) []any {
 	switch {
 	case p.TimeLeft <= 0: // not known, or the total was too low
 	case p.Phase == crawler.Listing:
-		args = append(args, "list_left", clock(p.TimeLeft))
+		args = append(args, "list_left", cli.Clock(p.TimeLeft))
 	default:
-		args = append(args, "left", clock(p.TimeLeft))
+		args = append(args, "left", cli.Clock(p.TimeLeft))
 	}
 	return args
 }

@@ -27,7 +27,7 @@ func writeReport(w io.Writer, row *schema.Run, rep *crawler.Report, failures []s
 		rep = new(crawler.Report)
 	}
 	took := time.Duration(row.EndedAt.V-row.StartedAt) * time.Millisecond
-	words.Fprintf(w, "run %s %s in %s\n", row.ID, row.Outcome, clock(took))
+	words.Fprintf(w, "run %s %s in %s\n", row.ID, row.Outcome, cli.Clock(took))
 	line := func(name, format string, args ...any) {
 		words.Fprintf(w, "  %-12s %s\n", name, fmt.Sprintf(format, args...))
 	}
@@ -92,16 +92,4 @@ func driftText(fields map[crawler.DriftKey]int64) string {
 		texts = append(texts, c.text)
 	}
 	return strings.Join(texts, ", ")
-}
-
-// clock writes a duration as a person reads it: 8s, 1m 05s, 2h 03m.
-func clock(d time.Duration) string {
-	d = d.Round(time.Second)
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%dm %02ds", int(d.Minutes()), int(d.Seconds())%60)
-	}
-	return fmt.Sprintf("%dh %02dm", int(d.Hours()), int(d.Minutes())%60)
 }

@@ -2,20 +2,17 @@ package extractcmd
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/health"
 	"callhouse/internal/sink"
-	"callhouse/internal/words"
 )
 
 // nightly is how old a success may be where a run is to succeed every night.
@@ -57,7 +54,7 @@ func statusCommand(s *settings) *cobra.Command {
 }
 
 // health returns how the warehouse is.
-func (s *settings) health(maxAge time.Duration) (*health, error) {
+func (s *settings) health(maxAge time.Duration) (*health.State, error) {
 	if _, err := os.Stat(s.warehouse); errors.Is(err, fs.ErrNotExist) {
 		return nil, s.noWarehouse()
 	}
@@ -68,7 +65,7 @@ func (s *settings) health(maxAge time.Duration) (*health, error) {
 	if history.Snapshot == nil && len(history.Runs) == 0 && !history.Held {
 		return nil, s.noWarehouse()
 	}
-	h := examine(history, s.now(), maxAge)
+	h := health.Examine(history, s.now(), maxAge)
 	h.Warehouse, h.Profile = s.warehouse, s.profile
 	return h, nil
 }
@@ -81,20 +78,12 @@ func tellStatus(s *settings, maxAge time.Duration, format string, stdout io.Writ
 	if format == "json" {
 		err = writeJSON(stdout, h)
 	} else {
-		err = h.write(s.text(stdout))
+		err = h.Write(s.text(stdout))
 	}
 	if err != nil {
 		return err
 	}
-	return h.verdict()
-}
-
-// verdict makes the command's error of a verdict that the first line has told.
-func (h *health) verdict() error {
-	if h.Verdict == fine {
-		return nil
-	}
-	return cli.Told(cli.Fail(cli.ExitIncomplete, errors.New(h.headline()), ""))
+	return h.Err()
 }
 
 // tellStatuses tells of several profiles: each line with its profile's name, or
@@ -102,7 +91,7 @@ func (h *health) verdict() error {
 // the error is told. The exit code is the worst one.
 func tellStatuses(cmd *cobra.Command, s *settings, maxAge time.Duration, format string) error {
 	var mu sync.Mutex // prefixed wants one; nothing else writes
-	all, code := []*health{}, cli.ExitOK
+	all, code := []*health.State{}, cli.ExitOK
 	for _, name := range s.profiles {
 		p, err := s.of(cmd, name)
 		if err != nil {
@@ -113,11 +102,11 @@ func tellStatuses(cmd *cobra.Command, s *settings, maxAge time.Duration, format 
 		if err == nil {
 			all = append(all, h)
 			if format == "text" {
-				if err := h.write(p.text(&prefixed{mu: &mu, out: cmd.OutOrStdout(), prefix: prefix})); err != nil {
+				if err := h.Write(p.text(&prefixed{mu: &mu, out: cmd.OutOrStdout(), prefix: prefix})); err != nil {
 					return err
 				}
 			}
-			err = h.verdict()
+			err = h.Err()
 		}
 		code = worse(code, cli.Report(&prefixed{mu: &mu, out: cmd.ErrOrStderr(), prefix: prefix}, program, err))
 	}
@@ -130,86 +119,4 @@ func tellStatuses(cmd *cobra.Command, s *settings, maxAge time.Duration, format 
 		return nil
 	}
 	return cli.Told(cli.Fail(code, errors.New("not all profiles are fine"), "")) // each was told
-}
-
-// headline is the verdict in a line.
-func (h *health) headline() string {
-	if h.Verdict != fine {
-		return h.Verdict + ": " + strings.Join(h.Reasons, "; ")
-	}
-	return fmt.Sprintf("%s: last success %s ago, %s calls", fine, age(h.LastSuccess.Age), humanize.Comma(h.Snapshot.Calls))
-}
-
-// write tells a person.
-func (h *health) write(w io.Writer) error {
-	var b strings.Builder
-	words.Fprintln(&b, h.headline())
-	line := func(name, format string, args ...any) {
-		words.Fprintf(&b, "  %-12s  %s\n", name, fmt.Sprintf(format, args...))
-	}
-	if h.Profile != "" {
-		line("profile", "%s", h.Profile)
-	}
-	line("last success", "%s", h.LastSuccess.text())
-	if h.LastRun != nil && (h.LastSuccess == nil || h.LastRun.ID != h.LastSuccess.ID) {
-		line("last run", "%s", h.LastRun.text())
-	}
-	if r := h.Running; r != nil {
-		line("running", "process %d on %s since %s (%s)", r.PID, r.Host, r.Since.Format(time.DateTime), age(r.Age))
-	}
-	line("newest call", "%s", h.NewestCall.text())
-	line("listed", "%s", h.Listed.text())
-	line("pending", "%s without their transcript, %s not settled", cli.Plural(h.Pending, "call"), humanize.Comma(h.Unsettled))
-	if h.UnheldCosts > 0 {
-		line("costs", "%s with a cost that total_cost cannot hold, and no report sums (query coverage)", cli.Plural(h.UnheldCosts, "call"))
-	}
-	if h.OlderFiles > 0 {
-		line("older files", "%s: costs of more than four decimals in them are not summed yet (extract migrate)", cli.Plural(int64(h.OlderFiles), "file"))
-	}
-	if r := h.LastRun; r != nil {
-		line("last night", "%s; %s new, %s changed, %s set aside; drift %s", cli.Plural(r.Requests, "request"), humanize.Comma(r.New),
-			humanize.Comma(r.Changed), humanize.Comma(r.SetAside), humanize.Comma(r.Drift))
-	}
-	for _, g := range h.Gaps {
-		line("never listed", "%s to %s", g.From.Format(time.DateTime), g.To.Format(time.DateTime))
-	}
-	if h.Journal > 0 {
-		line("journal", "%s fetched and not committed", humanize.IBytes(uint64(h.Journal)))
-	}
-	line("warehouse", "%s: snapshot %d of %s (%d kept), %s calls in %s, %s", h.Warehouse, h.Snapshot.Number,
-		h.Snapshot.CommittedAt.Format(time.DateTime), h.Snapshot.Kept, humanize.Comma(h.Snapshot.Calls),
-		cli.Plural(int64(h.Snapshot.Files), "file"), humanize.IBytes(uint64(h.Snapshot.Bytes)))
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-func (r *runState) text() string {
-	if r == nil {
-		return "none"
-	}
-	at := r.StartedAt
-	if r.EndedAt != nil {
-		at = *r.EndedAt
-	}
-	text := fmt.Sprintf("%s, %s ago: %s", at.Format(time.DateTime), age(r.Age), r.Outcome)
-	if r.Error != "" {
-		text += " (" + r.Error + ")"
-	}
-	return text
-}
-
-func (m *moment) text() string {
-	if m == nil {
-		return "none"
-	}
-	return fmt.Sprintf("%s, %s ago", m.At.Format(time.DateTime), age(m.Age))
-}
-
-// age writes a span of seconds as a person reads it: 8s, 1m 05s, 2h 03m, 3d 04h.
-func age(seconds float64) string {
-	d := time.Duration(seconds) * time.Second
-	if d < 48*time.Hour {
-		return clock(d)
-	}
-	return fmt.Sprintf("%dd %02dh", int(d.Hours())/24, int(d.Hours())%24)
 }

@@ -67,6 +67,3 @@ func told(log *slog.Logger, err error) error {
 	log.Error(words.Error(err), args...)
 	return cli.Told(err)
 }
-
-// instant writes a time of ms since 1970 UTC.
-func instant(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339) }

@@ -150,7 +150,7 @@ func writeCompared(r *serviceReport, w io.Writer) {
 	n := humanize.Comma
 	words.Fprintf(w, "%s: %s compared, %s; asked with %s (%s pages, %s details, %s retries) in %s\n", verdict,
 		cli.Plural(r.Calls, "call"), cli.Plural(r.Transcripts, "transcript"), cli.Plural(r.Requests, "request"), n(r.Pages), n(r.Details),
-		n(r.Retries), clock(time.Duration(r.Seconds*float64(time.Second))))
+		n(r.Retries), cli.Clock(time.Duration(r.Seconds*float64(time.Second))))
 	if r.New > 0 {
 		words.Fprintf(w, "%s new at the service since it was last listed\n", isAre(r.New, "call"))
 	}

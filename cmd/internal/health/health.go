@@ -1,4 +1,4 @@
-package extractcmd
+package health
 
 import (
 	"cmp"
@@ -12,11 +12,11 @@ import (
 	"callhouse/internal/sink"
 )
 
-// health is how a warehouse and its runs are, as extract status tells it.
-type health struct {
+// State is how a warehouse and its runs are: what extract status prints.
+type State struct {
 	Warehouse string   `json:"warehouse"`
 	Profile   string   `json:"profile,omitempty"`
-	Verdict   string   `json:"verdict"` // fine, stale, not whole
+	Verdict   string   `json:"verdict"` // Fine, Stale or NotWhole
 	Reasons   []string `json:"reasons"` // why it is not fine
 
 	LastRun     *runState    `json:"last_run"`     // null: none has ended yet
@@ -83,15 +83,15 @@ type snapshotSize struct {
 
 // Verdicts of a warehouse that can be read.
 const (
-	fine     = "fine"
-	stale    = "stale"
-	notWhole = "not whole"
+	Fine     = "fine"
+	Stale    = "stale"
+	NotWhole = "not whole"
 )
 
-// examine tells how a warehouse is, whose newest success may be as old as
+// Examine tells how a warehouse is, whose newest success may be as old as
 // maxAge; 0: of any age.
-func examine(h *sink.History, now time.Time, maxAge time.Duration) *health {
-	out := &health{Verdict: fine, Reasons: []string{}, Gaps: []gapText{}, Journal: h.Journal}
+func Examine(h *sink.History, now time.Time, maxAge time.Duration) *State {
+	out := &State{Verdict: Fine, Reasons: []string{}, Gaps: []gapText{}, Journal: h.Journal}
 	last, success := lastRuns(h)
 	out.LastRun, out.LastSuccess = stateOf(last, now), stateOf(success, now)
 	if h.Held {
@@ -105,28 +105,28 @@ func examine(h *sink.History, now time.Time, maxAge time.Duration) *health {
 		out.Reasons = append(out.Reasons, fmt.Sprintf(format, args...))
 	}
 	if n := len(out.Gaps); n > 0 {
-		complain(notWhole, "%s of the list was never read", cli.Plural(int64(n), "span"))
+		complain(NotWhole, "%s of the list was never read", cli.Plural(int64(n), "span"))
 	}
 	if last != nil && last.Outcome != schema.OutcomeDone {
 		text := "the last run: " + last.Outcome
 		if last.Error != "" {
 			text += " (" + last.Error + ")"
 		}
-		complain(notWhole, "%s", text)
+		complain(NotWhole, "%s", text)
 	}
 	switch {
 	case success != nil && endOf(success) > now.Add(clockSlack).UnixMilli():
-		complain(stale, "the last success is of %s, which is yet to come: a clock was wrong", instant(endOf(success)))
+		complain(Stale, "the last success is of %s, which is yet to come: a clock was wrong", cli.Instant(endOf(success)))
 	case success == nil:
-		complain(stale, "no run has ended well yet")
+		complain(Stale, "no run has ended well yet")
 	case maxAge > 0 && out.LastSuccess.Age > maxAge.Seconds():
-		complain(stale, "the last success is %s ago", age(out.LastSuccess.Age))
+		complain(Stale, "the last success is %s ago", age(out.LastSuccess.Age))
 	}
 	return out
 }
 
 // measure takes in what the snapshot says.
-func (out *health) measure(h *sink.History, now time.Time) {
+func (out *State) measure(h *sink.History, now time.Time) {
 	m := h.Snapshot.Manifest
 	overdueBefore := layout.Day(now.Add(-overdueAfter).UnixMilli())
 	out.Snapshot = snapshotSize{Number: m.Snapshot, CommittedAt: m.CommittedAt, Kept: h.Kept, Files: len(m.Files),
@@ -145,14 +145,10 @@ func (out *health) measure(h *sink.History, now time.Time) {
 	if m.Watermark > 0 {
 		out.NewestCall = momentOf(m.Watermark, now)
 	}
-	var listed int64
-	for _, s := range m.Coverage {
-		listed = max(listed, s.To)
+	if listed := m.ListedTo(); !listed.IsZero() {
+		out.Listed = momentOf(listed.UnixMilli(), now)
 	}
-	if listed > 0 {
-		out.Listed = momentOf(listed, now)
-	}
-	for _, g := range gapsIn(m.Coverage) {
+	for _, g := range m.Gaps() {
 		out.Gaps = append(out.Gaps, gapText{time.UnixMilli(g.From).UTC(), time.UnixMilli(g.To).UTC()})
 	}
 }

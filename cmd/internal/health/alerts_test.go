@@ -1,4 +1,4 @@
-package extractcmd
+package health
 
 import (
 	"flag"
@@ -95,10 +95,10 @@ func (m *month) scrape(until time.Duration) {
 }
 
 // write replaces the file by the metrics of now.
-func (m *month) write(s *measured) {
+func (m *month) write(s *Metrics) {
 	m.t.Helper()
-	s.profile = m.profile
-	families, err := s.gather(&m.history).Gather()
+	s.Profile = m.profile
+	families, err := s.Gather(&m.history).Gather()
 	if err != nil {
 		m.t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func (m *month) night(n int, e event) {
 	var progress crawler.Progress
 	for spent := time.Duration(0); spent < e.lasts; spent += scrapeEvery {
 		progress.Requests += 1000
-		m.write(&measured{now: start.Add(spent), running: true, started: start, progress: &progress})
+		m.write(&Metrics{Now: start.Add(spent), Running: true, Started: start, Progress: &progress})
 		if spent > 0 {
 			m.history.Journal = 1000
 		}
@@ -156,8 +156,8 @@ func (m *month) night(n int, e event) {
 	if e.outcome == schema.OutcomeDone || e.outcome == schema.OutcomeIncomplete {
 		m.history.Snapshot = &layout.Snapshot{Manifest: m.manifest(id, start, end, e)}
 	}
-	m.write(&measured{now: end, started: start, ended: true, code: exitOf(e.outcome), last: &row, failures: e.failures,
-		rep: &crawler.Report{Progress: progress}})
+	m.write(&Metrics{Now: end, Started: start, Ended: true, Code: exitOf(e.outcome), Last: &row, Failures: e.failures,
+		Report: &crawler.Report{Progress: progress}})
 }
 
 // manifest is what the run committed.

@@ -1,0 +1,239 @@
+package health
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"go.yaml.in/yaml/v3"
+
+	"callhouse/internal/crawler"
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink"
+)
+
+// twoRuns is what a warehouse of two calls says after two runs.
+func twoRuns() *sink.History {
+	now := time.Now().UnixMilli()
+	m := &layout.Manifest{Snapshot: 2, RunID: "b", CommittedAt: time.Now(), Watermark: now,
+		Files: []layout.File{{Table: schema.Calls.Name, Rows: 2, Period: layout.Day(now)}}}
+	return &sink.History{Snapshot: &layout.Snapshot{Manifest: m}, Kept: 2,
+		Runs: []schema.Run{{ID: "a", StartedAt: now - 9000, Outcome: schema.OutcomeDone}, {ID: "b", StartedAt: now - 5000, Outcome: schema.OutcomeDone}}}
+}
+
+// allMetrics gathers the metrics of a run that had something of everything.
+func allMetrics(t *testing.T) *prometheus.Registry {
+	t.Helper()
+	h := twoRuns()
+	now := time.Now()
+	h.Snapshot.Manifest.Coverage = []schema.Span{{From: 1, To: 2, ListedAt: 3}, {From: 4, To: 5, ListedAt: 6}}
+	m := Metrics{Now: now, Started: now, Profile: "acme", Ended: true, Code: 3, Failures: 2, Report: new(crawler.Report),
+		Last: &schema.Run{ID: "new", StartedAt: now.UnixMilli(), EndedAt: schema.Some(now.UnixMilli() + 1500), Outcome: schema.OutcomeIncomplete,
+			BudgetUsedPercent: schema.Some[int64](437_500), DriftFields: []byte(`{"metadata.a: b: misfit":3,"status: unknown_value":2}`)}}
+	m.Report.Status4xx, m.Report.RateLimited, m.Report.DetailsTotal = 5, 4, 10
+	m.Progress = &m.Report.Progress
+	return m.Gather(h)
+}
+
+func TestMetricsFollowTheConventions(t *testing.T) {
+	problems, err := testutil.GatherAndLint(allMetrics(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Errorf("%s: %s", p.Metric, p.Text)
+	}
+}
+
+func TestMetricsTellOfTheRun(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "callhouse.prom")
+	if err := prometheus.WriteToTextfile(path, allMetrics(t)); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{
+		`callhouse_last_run_exit_code{profile="acme"} 3`,
+		`callhouse_last_run_outcome{outcome="done",profile="acme"} 0`,
+		`callhouse_last_run_outcome{outcome="incomplete",profile="acme"} 1`,
+		`callhouse_last_run_duration_seconds{profile="acme"} 1.5`,
+		`callhouse_last_run_budget_used_ratio{profile="acme"} 0.4375`,
+		`callhouse_last_run_responses{profile="acme",status="429"} 4`,
+		`callhouse_last_run_responses{profile="acme",status="4xx"} 1`,
+		`callhouse_last_run_drift_values{field="metadata.a: b",kind="misfit",profile="acme"} 3`,
+		`callhouse_last_run_data_test_failures{profile="acme"} 2`,
+		`callhouse_runs{outcome="done",profile="acme"} 2`,
+		`callhouse_runs{outcome="incomplete",profile="acme"} 1`,
+		`callhouse_coverage_gaps{profile="acme"} 1`,
+		`callhouse_calls{profile="acme"} 2`,
+	} {
+		if !slices.Contains(strings.Split(string(raw), "\n"), line) {
+			t.Errorf("there is no %s", line)
+		}
+	}
+	if t.Failed() {
+		t.Logf("%s", raw)
+	}
+}
+
+// names returns the names of all metrics that there are.
+func names(t *testing.T) (out []string) {
+	t.Helper()
+	families, err := allMetrics(t).Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		out = append(out, f.GetName())
+	}
+	return out
+}
+
+var metricRE = regexp.MustCompile(`\bcallhouse_[a-z_]+`)
+
+// The alert rules, the dashboard and the page about them speak of metrics that
+// there are, and the page of all.
+func TestDocsNameTheMetrics(t *testing.T) {
+	known := names(t)
+	docs := filepath.Join("..", "..", "..", "docs")
+	read := func(name string) string {
+		raw, err := os.ReadFile(filepath.Join(docs, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(raw)
+	}
+	for _, name := range []string{"alerts.yml", "grafana.json", "monitoring.md"} {
+		for _, metric := range metricRE.FindAllString(read(name), -1) {
+			if !slices.Contains(known, metric) {
+				t.Errorf("%s speaks of %s, which there is not", name, metric)
+			}
+		}
+	}
+	page := read("monitoring.md")
+	for _, metric := range known {
+		if !strings.Contains(page, "`"+metric+"`") {
+			t.Errorf("monitoring.md lacks %s", metric)
+		}
+	}
+	for _, m := range regexp.MustCompile("`(Callhouse[A-Za-z]+)`").FindAllStringSubmatch(page, -1) {
+		if !strings.Contains(read("alerts.yml"), "alert: "+m[1]+"\n") {
+			t.Errorf("monitoring.md speaks of the alert %s, which there is not", m[1])
+		}
+	}
+}
+
+func TestAlertRules(t *testing.T) {
+	raw, err := os.ReadFile("../../../docs/alerts.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Groups []struct {
+			Name  string
+			Rules []struct {
+				Alert, Expr, For    string
+				Labels, Annotations map[string]string
+			}
+		}
+	}
+	if err := yaml.Unmarshal(raw, &file); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, g := range file.Groups {
+		for _, r := range g.Rules {
+			if seen[r.Alert] || !metricRE.MatchString(r.Expr) || r.Annotations["summary"] == "" || r.Labels["severity"] == "" {
+				t.Errorf("alert %q is twice there, or lacks its expression, summary or severity", r.Alert)
+			}
+			seen[r.Alert] = true
+		}
+	}
+	if len(seen) < 10 {
+		t.Errorf("there are only the alerts %v", seen)
+	}
+}
+
+func TestDashboard(t *testing.T) {
+	raw, err := os.ReadFile("../../../docs/grafana.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var board struct {
+		Title  string
+		Panels []struct {
+			ID      int
+			Title   string
+			GridPos struct{ X, Y, W, H int }
+			Targets []struct{ Expr, RefID string }
+		}
+	}
+	if err := json.Unmarshal(raw, &board); err != nil {
+		t.Fatal(err)
+	}
+	ids, used := map[int]bool{}, map[[2]int]bool{}
+	for _, p := range board.Panels {
+		if ids[p.ID] || p.Title == "" || len(p.Targets) == 0 || p.GridPos.X+p.GridPos.W > 24 {
+			t.Errorf("panel %d %q is twice there, empty or too wide", p.ID, p.Title)
+		}
+		ids[p.ID] = true
+		for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
+			for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
+				if used[[2]int{x, y}] {
+					t.Fatalf("panel %q lies over another", p.Title)
+				}
+				used[[2]int{x, y}] = true
+			}
+		}
+		for _, q := range p.Targets {
+			if !metricRE.MatchString(q.Expr) {
+				t.Errorf("panel %q asks for %q", p.Title, q.Expr)
+			}
+		}
+	}
+	if len(ids) < 10 {
+		t.Errorf("there are only %d panels", len(ids))
+	}
+}
+
+// A run that began and one whose row could not be written are told as they are.
+func TestMetricsBetweenRuns(t *testing.T) {
+	h := twoRuns()
+	value := func(m *Metrics, name string) float64 {
+		families, err := m.Gather(h).Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range families {
+			if f.GetName() == name {
+				return f.Metric[0].GetGauge().GetValue()
+			}
+		}
+		return -1
+	}
+	h.Runs[1].Outcome = schema.OutcomeKilled
+	m := &Metrics{Now: time.Now(), Started: time.Now(), Running: true}
+	if on, code := value(m, "callhouse_run_in_progress"), value(m, "callhouse_last_run_exit_code"); on != 1 || code != 137 {
+		t.Errorf("of a run that begins after one that was killed: %v, exit code %v", on, code)
+	}
+	if n := value(m, "callhouse_last_run_data_test_failures"); n != -1 {
+		t.Errorf("nobody knows what the data tests of a run found that was killed: %v", n)
+	}
+	success := value(m, "callhouse_last_success_timestamp_seconds")
+	if want := seconds(endOf(&h.Runs[0])); success != want {
+		t.Errorf("the last success is of %v, want %v", success, want)
+	}
+	if got := exitOf(schema.OutcomeInterrupted); got != 130 {
+		t.Errorf("an interrupted run has the exit code %d", got)
+	}
+}
