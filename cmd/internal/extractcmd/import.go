@@ -22,6 +22,7 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/runreport"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
@@ -330,7 +331,7 @@ func (i *importer) runRow(did sink.Stats, commits int64) schema.Run {
 
 // tellAside names the first lines that are no calls.
 func (i *importer) tellAside(a sink.AsideError) {
-	if i.named++; i.named <= listedAside {
+	if i.named++; i.named <= runreport.Listed {
 		words.Fprintf(i.stderr, "set aside: %s\n", a.Error())
 	}
 }

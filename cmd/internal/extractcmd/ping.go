@@ -1,6 +1,7 @@
 package extractcmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -89,4 +90,10 @@ func hostOf(target string) string {
 		return ""
 	}
 	return u.Host
+}
+
+// firstLine returns the first line of what an error says.
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return cmp.Or(strings.TrimSpace(line), "failed")
 }

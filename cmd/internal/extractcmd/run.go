@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/runreport"
 	"callhouse/internal/crawler"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
@@ -144,7 +145,7 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 	}
 	st.row = func(did sink.Stats, commits int64) schema.Run {
 		p := c.Progress()
-		return n.runRow(n.id, cfg.Version, n.started, &p, nil, did, commits)
+		return runreport.Row(n.id, cfg.Version, n.started, &p, nil, did, commits, n.secrets)
 	}
 	st.over = func() bool { return c.Progress().Phase == crawler.Finishing }
 	log.Info("run started", "run", n.id, "warehouse", n.warehouse, "service", cfg.BaseURL, "key_from", cfg.KeySource)
@@ -167,7 +168,8 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 	if taken != nil {
 		return explain(taken)
 	}
-	outcome, crawlErr := judge(&report, crawlErr)
+	outcome, crawlErr := runreport.Judge(&report, crawlErr)
+	crawlErr = explain(crawlErr)
 	if crawlErr == nil && n.spared != nil {
 		outcome, crawlErr = schema.OutcomeIncomplete, n.spared
 	}
@@ -242,7 +244,7 @@ func (n *night) lastRow(outcome string, err error, did sink.Stats, commits int64
 	if n.rep != nil {
 		progress, drift = &n.rep.Progress, n.rep.DriftFields
 	}
-	row := n.runRow(n.id, cli.Version(), n.started, progress, drift, did, commits)
+	row := runreport.Row(n.id, cli.Version(), n.started, progress, drift, did, commits, n.secrets)
 	row.EndedAt = schema.Some(max(n.now().UnixMilli(), row.StartedAt)) // a clock may be set back
 	row.Outcome = outcome
 	if err != nil {
@@ -284,29 +286,6 @@ func remember(cfg *crawler.Config, w *sink.Warehouse, log *slog.Logger) {
 	}
 }
 
-// judge says what became of a crawl: its word for the table runs, and its error
-// with the exit code, nil when all was done.
-func judge(rep *crawler.Report, err error) (outcome string, _ error) {
-	switch {
-	case rep.Interrupted || errors.Is(err, context.Canceled):
-		return schema.OutcomeInterrupted, cli.Fail(cli.ExitInterrupted, errors.New("interrupted"),
-			"what was fetched is committed; run again to go on")
-	case err != nil:
-		return schema.OutcomeFailed, explain(err)
-	case rep.DeadlineHit:
-		return schema.OutcomeIncomplete, cli.Fail(cli.ExitIncomplete, errors.New("the time was up before all was fetched"),
-			"what was fetched is committed; the next run goes on")
-	case rep.Unaccounted() != 0:
-		return schema.OutcomeIncomplete, cli.Fail(cli.ExitIncomplete,
-			fmt.Errorf("of the calls that were listed, %d are neither stored nor set aside", rep.Unaccounted()),
-			"this is a defect of callhouse: please report it; what was fetched is committed")
-	case !rep.Complete():
-		return schema.OutcomeIncomplete, cli.Fail(cli.ExitIncomplete, errors.New("not everything could be fetched"),
-			"what was fetched is committed; the next run tries the rest again")
-	}
-	return schema.OutcomeDone, nil
-}
-
 // logger writes to out: warnings only when quiet. In text the handler makes words
 // visible by itself.
 func logger(out io.Writer, format string, quiet bool) *slog.Logger {
@@ -319,4 +298,39 @@ func logger(out io.Writer, format string, quiet bool) *slog.Logger {
 		return slog.New(slog.NewJSONHandler(out, opts))
 	}
 	return slog.New(slog.NewTextHandler(out, opts))
+}
+
+// check runs the data tests on what the run committed. Where one fails, the
+// run's row says so, and the run ends with exit code 3: what was committed stays.
+func (n *night) check(ctx context.Context, w *sink.Warehouse, before *layout.Snapshot) error {
+	did, _ := w.Totals()
+	found, err := w.Check(context.WithoutCancel(ctx), before)
+	if err != nil {
+		n.failures = []string{"unreadable: " + err.Error()}
+	} else {
+		n.failures = runreport.DataTests(found, w.Snapshot(), before, did, n.row, n.rep)
+	}
+	if n.cfg.Since.IsZero() {
+		n.failures = append(n.failures, runreport.TotalTest(w.Snapshot(), n.row)...)
+	}
+	if len(n.failures) == 0 {
+		return nil
+	}
+	failed := fmt.Errorf("%s failed: %s", cli.Plural(int64(len(n.failures)), "data test"), n.failures[0])
+	row := *n.row
+	if row.Error != "" {
+		row.Error += "; "
+	}
+	row.Error += n.secrets.Error(failed)
+	if row.Outcome == schema.OutcomeDone {
+		row.Outcome = schema.OutcomeIncomplete
+	}
+	n.row = &row
+	if err := w.Record(context.WithoutCancel(ctx), row); err != nil {
+		return explain(err)
+	}
+	if row.Outcome != schema.OutcomeIncomplete {
+		return nil // it has failed for another reason, which its caller tells
+	}
+	return cli.Fail(cli.ExitIncomplete, failed, "what was fetched is committed; extract verify looks at all of the warehouse, extract rollback undoes this run")
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/runreport"
 	"callhouse/internal/schema"
 	"callhouse/internal/words"
 )
@@ -181,7 +182,7 @@ func writeCompared(r *serviceReport, w io.Writer) {
 func fieldText(fields []difference) string {
 	var out []string
 	for i, f := range fields {
-		if i == listedAside {
+		if i == runreport.Listed {
 			out = append(out, fmt.Sprintf("and %d more", len(fields)-i))
 			break
 		}
@@ -197,7 +198,7 @@ func fieldText(fields []difference) string {
 func firstIDs(n *named) string {
 	var ids []string
 	for i, c := range n.Calls {
-		if i == listedAside {
+		if i == runreport.Listed {
 			return strings.Join(ids, ", ") + ", …"
 		}
 		ids = append(ids, fmt.Sprintf("%q", c.CallID))

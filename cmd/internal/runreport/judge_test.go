@@ -1,4 +1,4 @@
-package extractcmd
+package runreport
 
 import (
 	"bytes"
@@ -14,17 +14,17 @@ import (
 func TestLostCallsAreTold(t *testing.T) {
 	rep := &crawler.Report{}
 	rep.CallsListed, rep.ItemsStored, rep.ItemsRepeated, rep.ItemsBefore, rep.ItemsAside = 10, 5, 2, 1, 1
-	outcome, err := judge(rep, nil)
+	outcome, err := Judge(rep, nil)
 	if outcome != schema.OutcomeIncomplete || cli.Code(err) != cli.ExitIncomplete || !strings.Contains(err.Error(), "1 are neither stored nor set aside") {
 		t.Errorf("%s, %v", outcome, err)
 	}
 	var out bytes.Buffer
-	writeReport(&out, &schema.Run{}, rep, nil, "")
+	(&Report{Row: &schema.Run{}, Crawl: rep}).Write(&out)
 	if !strings.Contains(out.String(), "1 call of those listed") {
 		t.Errorf("the report says:\n%s", &out)
 	}
 	rep.ItemsStored++
-	if outcome, err := judge(rep, nil); outcome != schema.OutcomeDone || err != nil {
+	if outcome, err := Judge(rep, nil); outcome != schema.OutcomeDone || err != nil {
 		t.Errorf("%s, %v", outcome, err)
 	}
 }

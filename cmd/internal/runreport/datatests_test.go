@@ -1,4 +1,4 @@
-package extractcmd
+package runreport
 
 import (
 	"strings"
@@ -55,7 +55,7 @@ func TestDataTests(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			g := good()
 			c.make(g)
-			if got := strings.Join(dataTests(&g.found, g.now, g.before, g.did, &g.row, &g.rep), "; "); got != c.want {
+			if got := strings.Join(DataTests(&g.found, g.now, g.before, g.did, &g.row, &g.rep), "; "); got != c.want {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 		})
@@ -86,7 +86,7 @@ func TestTotalIsTakenForWhatItIs(t *testing.T) {
 		if c.lost > 0 {
 			m.Forgotten = &layout.Forgotten{Calls: c.lost}
 		}
-		failed := testTotal(&layout.Snapshot{Manifest: m}, &schema.Run{Outcome: schema.OutcomeDone, TotalCount: c.total})
+		failed := TotalTest(&layout.Snapshot{Manifest: m}, &schema.Run{Outcome: schema.OutcomeDone, TotalCount: c.total})
 		if (len(failed) > 0) != c.fails {
 			t.Errorf("%s: %q", c.name, failed)
 		}

@@ -1,12 +1,9 @@
-package extractcmd
+package runreport
 
 import (
-	"cmp"
-	"context"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/crawler"
@@ -22,43 +19,8 @@ const (
 	totalPercent = 1
 )
 
-// check runs the data tests on what the run committed. Where one fails, the
-// run's row says so, and the run ends with exit code 3: what was committed stays.
-func (n *night) check(ctx context.Context, w *sink.Warehouse, before *layout.Snapshot) error {
-	did, _ := w.Totals()
-	found, err := w.Check(context.WithoutCancel(ctx), before)
-	if err != nil {
-		n.failures = []string{"unreadable: " + err.Error()}
-	} else {
-		n.failures = dataTests(found, w.Snapshot(), before, did, n.row, n.rep)
-	}
-	if n.cfg.Since.IsZero() {
-		n.failures = append(n.failures, testTotal(w.Snapshot(), n.row)...)
-	}
-	if len(n.failures) == 0 {
-		return nil
-	}
-	failed := fmt.Errorf("%s failed: %s", cli.Plural(int64(len(n.failures)), "data test"), n.failures[0])
-	row := *n.row
-	if row.Error != "" {
-		row.Error += "; "
-	}
-	row.Error += n.secrets.Error(failed)
-	if row.Outcome == schema.OutcomeDone {
-		row.Outcome = schema.OutcomeIncomplete
-	}
-	n.row = &row
-	if err := w.Record(context.WithoutCancel(ctx), row); err != nil {
-		return explain(err)
-	}
-	if row.Outcome != schema.OutcomeIncomplete {
-		return nil // it has failed for another reason, which its caller tells
-	}
-	return cli.Fail(cli.ExitIncomplete, failed, "what was fetched is committed; extract verify looks at all of the warehouse, extract rollback undoes this run")
-}
-
-// dataTests returns what is wrong with what a run committed, a line each.
-func dataTests(found *sink.CheckReport, now, before *layout.Snapshot, did sink.Stats, row *schema.Run, rep *crawler.Report) (failed []string) {
+// DataTests returns what is wrong with what a run committed, a line each.
+func DataTests(found *sink.CheckReport, now, before *layout.Snapshot, did sink.Stats, row *schema.Run, rep *crawler.Report) (failed []string) {
 	for _, p := range found.Problems {
 		failed = append(failed, p.Kind+": "+p.String())
 	}
@@ -93,11 +55,11 @@ func dataTests(found *sink.CheckReport, now, before *layout.Snapshot, did sink.S
 	return failed
 }
 
-// testTotal compares the number of calls with what the service says that it
+// TotalTest compares the number of calls with what the service says that it
 // has, where it said so in this run and all of its list is on record. It may
 // have fewer: calls go there that stay here. A total of 0 says nothing: it is
 // what the field is where the service does not count.
-func testTotal(now *layout.Snapshot, row *schema.Run) []string {
+func TotalTest(now *layout.Snapshot, row *schema.Run) []string {
 	if now == nil || !row.TotalCount.OK || row.TotalCount.V == 0 || row.Outcome != schema.OutcomeDone {
 		return nil
 	}
@@ -114,10 +76,4 @@ func testTotal(now *layout.Snapshot, row *schema.Run) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("total: the service says that it has %d calls, the warehouse has %d", total, has)}
-}
-
-// firstLine returns the first line of what an error says.
-func firstLine(err error) string {
-	line, _, _ := strings.Cut(err.Error(), "\n")
-	return cmp.Or(strings.TrimSpace(line), "failed")
 }

@@ -1,4 +1,4 @@
-package extractcmd
+package runreport
 
 import (
 	"encoding/json"
@@ -8,12 +8,13 @@ import (
 	"callhouse/internal/crawler"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
+	"callhouse/internal/words"
 )
 
-// runRow makes the run's row of the table runs. What fields are called is the
-// service's word, and the row is for people and metrics.
-func (s *settings) runRow(id, version string, started time.Time, p *crawler.Progress, drift map[crawler.DriftKey]int64,
-	did sink.Stats, commits int64) schema.Run {
+// Row makes the row of a run in the table runs. The service names the fields of
+// drift, so secrets are taken out of their names.
+func Row(id, version string, started time.Time, p *crawler.Progress, drift map[crawler.DriftKey]int64,
+	did sink.Stats, commits int64, secrets *words.Secrets) schema.Run {
 	row := schema.Run{
 		ID: id, StartedAt: started.UnixMilli(), Outcome: schema.OutcomeRunning, Version: version,
 		Requests: p.Requests, PageRequests: p.PageRequests, DetailRequests: p.DetailRequests, Retries: p.Retries,
@@ -30,7 +31,7 @@ func (s *settings) runRow(id, version string, started time.Time, p *crawler.Prog
 	if len(drift) > 0 {
 		fields := make(map[string]int64, len(drift))
 		for k, n := range drift {
-			fields[s.secrets.Line(k.Path)+": "+k.Kind.String()] += n
+			fields[secrets.Line(k.Path)+": "+k.Kind.String()] += n
 		}
 		row.DriftFields, _ = json.Marshal(fields) // a map of strings to integers always encodes
 	}

@@ -1,9 +1,12 @@
-package extractcmd
+// Package runreport says what a run came to: its outcome, its row of the table
+// runs, the tests of what it committed, and the report of all that.
+package runreport
 
 import (
 	"cmp"
 	"fmt"
 	"io"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -16,13 +19,22 @@ import (
 	"callhouse/internal/words"
 )
 
-// listedAside is how many of the calls set aside the report names; the rest
-// are counted.
-const listedAside = 5
+// Listed is how many things of a kind are named; the rest are counted.
+const Listed = 5
 
-// writeReport tells a person what a run came to.
-// rep is nil for one that did not come to crawl.
-func writeReport(w io.Writer, row *schema.Run, rep *crawler.Report, failures []string, snapshot string) {
+// Report is what is told of a run at its end.
+type Report struct {
+	Row          *schema.Run     // of the table runs
+	Crawl        *crawler.Report // nil: it did not come to crawl
+	Failures     []string        // of the data tests
+	Snapshot     string          // the folder of the current one; empty: there is none
+	Erased       int64           // calls that are kept no longer
+	ErasedBefore time.Time       // and started before
+}
+
+// Write tells a person, in some lines.
+func (r *Report) Write(w io.Writer) {
+	row, rep := r.Row, r.Crawl
 	if rep == nil {
 		rep = new(crawler.Report)
 	}
@@ -45,7 +57,7 @@ func writeReport(w io.Writer, row *schema.Run, rep *crawler.Report, failures []s
 	}
 	if row.CallsSetAside > 0 {
 		line("set aside", "%s, which could not be had or read; they are tried again when they are listed again", cli.Plural(row.CallsSetAside, "call"))
-		for _, a := range rep.Aside[:min(len(rep.Aside), listedAside)] {
+		for _, a := range rep.Aside[:min(len(rep.Aside), Listed)] {
 			line("", "%s: %s", cmp.Or(a.CallID, "(no id)"), a.Reason)
 		}
 	}
@@ -58,18 +70,42 @@ func writeReport(w io.Writer, row *schema.Run, rep *crawler.Report, failures []s
 	for _, p := range rep.Problems {
 		line("problem", "%s", p)
 	}
-	for _, f := range failures[:min(len(failures), listedAside)] {
+	for _, f := range r.Failures[:min(len(r.Failures), Listed)] {
 		line("data test", "%s", f)
 	}
-	if more := len(failures) - listedAside; more > 0 {
+	if more := len(r.Failures) - Listed; more > 0 {
 		line("", "and %d more", more)
 	}
 	if rep.DeadlineHit {
 		line("deadline", "the time was up; the next run goes on from here")
 	}
-	if snapshot != "" {
-		line("warehouse", "%s", snapshot)
+	if r.Snapshot != "" {
+		line("warehouse", "%s", r.Snapshot)
 	}
+	if r.Erased > 0 {
+		line("erased", "%s that started before %s", cli.Plural(r.Erased, "call"), r.ErasedBefore.Format(time.DateOnly))
+	}
+}
+
+// Log tells it in one line of a log.
+func (r *Report) Log(log *slog.Logger) {
+	row := r.Row
+	args := []any{"run", row.ID, "outcome", row.Outcome, "seconds", float64(row.EndedAt.V-row.StartedAt) / 1000,
+		"requests", row.Requests, "page_requests", row.PageRequests, "detail_requests", row.DetailRequests, "retries", row.Retries,
+		"rate_limited", row.RateLimited, "server_errors", row.ServerErrors, "network_errors", row.NetworkErrors,
+		"budget_used_percent", float64(row.BudgetUsedPercent.V) / 10_000, "calls_listed", row.CallsListed, "calls_new", row.CallsNew,
+		"calls_changed", row.CallsChanged, "calls_settled", row.CallsSettled, "calls_pending", row.CallsPending,
+		"calls_missing", row.CallsMissing, "calls_set_aside", row.CallsSetAside, "transcripts", row.Transcripts, "turns", row.Turns,
+		"drift", row.Drift, "commits", row.Commits, "snapshot", r.Snapshot}
+	if r.Crawl != nil {
+		for _, p := range r.Crawl.Problems {
+			args = append(args, "problem", p)
+		}
+	}
+	for _, f := range r.Failures {
+		args = append(args, "data_test_failed", f)
+	}
+	log.Info("run ended", args...)
 }
 
 // driftText names the places where values departed most often.
@@ -85,7 +121,7 @@ func driftText(fields map[crawler.DriftKey]int64) string {
 	slices.SortFunc(all, func(a, b count) int { return cmp.Or(cmp.Compare(b.n, a.n), cmp.Compare(a.text, b.text)) })
 	var texts []string
 	for i, c := range all {
-		if i == listedAside {
+		if i == Listed {
 			texts = append(texts, fmt.Sprintf("and %d more", len(all)-i))
 			break
 		}
