@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/ping"
 	"callhouse/cmd/internal/runreport"
 	"callhouse/internal/crawler"
 	"callhouse/internal/layout"
@@ -64,7 +65,7 @@ func run(ctx context.Context, s *settings, stderr io.Writer) error {
 	n.logTo(stderr) // the bars take nothing more
 	n.report(stderr)
 	n.publish(err)
-	n.ping(ctx, err)
+	ping.Send(ctx, n.pingURL, err, n.secrets, n.log)
 	return n.told(err)
 }
 

@@ -1,9 +1,10 @@
-package extractcmd
+package ping
 
 import (
 	"bytes"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -42,8 +43,7 @@ func TestPing(t *testing.T) {
 			}))
 			defer server.Close()
 			var said bytes.Buffer
-			run := &night{settings: &settings{pingURL: server.URL + c.url}, log: logger(&said, "text", false)}
-			run.ping(t.Context(), c.err)
+			Send(t.Context(), server.URL+c.url, c.err, nil, slog.New(slog.NewTextHandler(&said, nil)))
 			if asked != c.asks || !strings.Contains(said.String(), c.says) || c.says == "" && said.Len() > 0 {
 				t.Errorf("it was asked for %q, want %q; the log says %q", asked, c.asks, said.String())
 			}
@@ -62,7 +62,7 @@ func TestPingNowhere(t *testing.T) {
 	for _, url := range []string{"http://127.0.0.1:1/secret", "://secret", "http://host/%zzsecret", "secret"} {
 		for _, err := range []error{nil, errors.New("x")} {
 			var said bytes.Buffer
-			(&night{settings: &settings{pingURL: url}, log: logger(&said, "json", false)}).ping(t.Context(), err)
+			Send(t.Context(), url, err, nil, slog.New(slog.NewJSONHandler(&said, nil)))
 			if !strings.Contains(said.String(), "cannot ping") || strings.Contains(said.String(), "secret") {
 				t.Errorf("%s: %s", url, said.String())
 			}

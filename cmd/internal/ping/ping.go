@@ -1,4 +1,5 @@
-package extractcmd
+// Package ping tells a dead man's switch what became of a run.
+package ping
 
 import (
 	"cmp"
@@ -6,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
@@ -14,45 +16,48 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/internal/words"
 )
 
 // How a ping is tried: so often, with a pause that doubles, and in all no longer
 // than a service manager waits for.
 const (
-	pingTries = 3
-	pingPause = 500 * time.Millisecond
-	pingTime  = 10 * time.Second
+	tries    = 3
+	pause    = 500 * time.Millisecond
+	patience = 10 * time.Second
 )
 
-// ping tells a dead man's switch what became of the run: GET on the URL when it
-// is done, POST on URL/fail otherwise, with the exit code and the first line of
-// the error as the body. It is no part of the run: where it fails, that is a
-// warning. A run that found the warehouse held says nothing: the other one will.
-func (n *night) ping(ctx context.Context, err error) {
+// Send asks for an address (GET) when all is done, and for address/fail (POST)
+// when not, with the exit code and the first line of the error as the body. It is
+// no part of the run: where it fails, that is a warning. A run that found the
+// warehouse held says nothing: the other one will.
+func Send(ctx context.Context, address string, err error, secrets *words.Secrets, log *slog.Logger) {
 	code := cli.Code(err)
-	if n.pingURL == "" || code == cli.ExitLocked {
+	if address == "" || code == cli.ExitLocked {
 		return
 	}
-	method, target, body := http.MethodGet, n.pingURL, ""
+	method, target, body := http.MethodGet, address, ""
 	if code != cli.ExitOK {
-		u, perr := url.Parse(n.pingURL)
+		u, perr := url.Parse(address)
 		if perr != nil {
-			n.log.Warn("cannot ping: --ping-url is no address")
+			log.Warn("cannot ping: --ping-url is no address")
 			return
 		}
-		method, target, body = http.MethodPost, u.JoinPath("fail").String(), fmt.Sprintf("exit code %d: %s\n", code, n.secrets.Line(firstLine(err)))
+		line, _, _ := strings.Cut(err.Error(), "\n")
+		line = cmp.Or(strings.TrimSpace(line), "failed")
+		method, target, body = http.MethodPost, u.JoinPath("fail").String(), fmt.Sprintf("exit code %d: %s\n", code, secrets.Line(line))
 	}
 	// Also when the run was interrupted.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pingTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
-	tries := 0
+	tried := 0
 	_, err = backoff.Retry(ctx, func() (struct{}, error) {
-		tries++
+		tried++
 		return struct{}{}, knock(ctx, method, target, body)
-	}, backoff.WithMaxTries(pingTries),
-		backoff.WithBackOff(&backoff.ExponentialBackOff{InitialInterval: pingPause, Multiplier: 2, MaxInterval: pingTime}))
+	}, backoff.WithMaxTries(tries),
+		backoff.WithBackOff(&backoff.ExponentialBackOff{InitialInterval: pause, Multiplier: 2, MaxInterval: patience}))
 	if err != nil {
-		n.log.Warn("cannot ping", "host", hostOf(target), "tries", tries, "error", err)
+		log.Warn("cannot ping", "host", hostOf(target), "tries", tried, "error", err)
 	}
 }
 
@@ -90,10 +95,4 @@ func hostOf(target string) string {
 		return ""
 	}
 	return u.Host
-}
-
-// firstLine returns the first line of what an error says.
-func firstLine(err error) string {
-	line, _, _ := strings.Cut(err.Error(), "\n")
-	return cmp.Or(strings.TrimSpace(line), "failed")
 }
