@@ -12,6 +12,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
+	"callhouse/cmd/internal/progress"
 	"callhouse/internal/layout"
 	"callhouse/internal/words"
 )
@@ -50,7 +51,7 @@ func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
 	if format, _ := root.PersistentFlags().GetString("log-format"); format == "json" {
-		err = told(logger(stderr, format, true), err)
+		err = told(progress.Logger(stderr, format, true), err)
 	}
 	return cli.Report(stderr, program, err)
 }
@@ -95,7 +96,7 @@ func newRoot(now func() time.Time, secrets *words.Secrets, stderr io.Writer) *co
 			if cmd.Flags().NFlag() == 0 && cli.IsTerminal(cmd.InOrStdin()) {
 				return cmd.Help()
 			}
-			logger(stderr, s.logFormat, s.quiet).Warn("extract without a command will show its help from the next release on: write extract run")
+			progress.Logger(stderr, s.logFormat, s.quiet).Warn("extract without a command will show its help from the next release on: write extract run")
 			return doRun(cmd, args)
 		},
 	}

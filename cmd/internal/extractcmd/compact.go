@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/progress"
 	"callhouse/internal/sink"
 	"callhouse/internal/words"
 )
@@ -67,9 +68,9 @@ func compact(ctx context.Context, s *settings, month string, all bool, stderr io
 		if month != "" {
 			months = []string{month}
 		}
-		b := s.bar(stderr)
-		done, err := w.Compact(ctx, months, b.show)
-		b.close()
+		b := progress.NewBar(stderr, s.logFormat, s.quiet)
+		done, err := w.Compact(ctx, months, b.Show)
+		b.Close()
 		if !s.quiet {
 			for _, m := range done {
 				words.Fprintf(stderr, "compacted %s: %s calls of %d days (%s)\n", m.Month, humanize.Comma(m.Calls), m.Days,

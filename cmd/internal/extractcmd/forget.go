@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/progress"
 	"callhouse/internal/sink"
 	"callhouse/internal/words"
 )
@@ -101,9 +102,9 @@ func forget(ctx context.Context, s *settings, o *forgetFlags, stdin io.Reader, s
 		if !o.yes && !agreed(stdin, stderr) {
 			return cli.Fail(cli.ExitFailed, fmt.Errorf("nothing was erased"), "")
 		}
-		b := s.bar(stderr)
-		receipt, err := w.Forget(ctx, sel, false, b.show)
-		b.close()
+		b := progress.NewBar(stderr, s.logFormat, s.quiet)
+		receipt, err := w.Forget(ctx, sel, false, b.Show)
+		b.Close()
 		if err != nil {
 			return err
 		}

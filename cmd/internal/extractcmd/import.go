@@ -18,10 +18,9 @@ import (
 	"github.com/DataDog/zstd"
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
-	"github.com/vbauerster/mpb/v8"
-	"github.com/vbauerster/mpb/v8/decor"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/progress"
 	"callhouse/cmd/internal/runreport"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
@@ -234,7 +233,11 @@ func (i *importer) fill(ctx context.Context, sources []source, stdin io.Reader) 
 		return explain(err)
 	}
 	i.in = i.w.NewImport(i.runRow, i.tellAside)
-	tell, done := i.progress(sources)
+	var total int64
+	for _, src := range sources {
+		total += max(src.size, 0)
+	}
+	tell, done := progress.Bytes(i.stderr, i.quiet, total, func() int64 { return i.in.Bytes + i.read.Load() })
 	err := i.add(ctx, sources, stdin, tell)
 	done()
 	i.outcome = schema.OutcomeDone
@@ -350,24 +353,5 @@ func (i *importer) report() {
 	line("transcripts", "%s read (%s turns), %s pending", n(r.Transcripts), n(r.Turns), n(r.CallsPending))
 	if snapshot, err := layout.Current(i.warehouse); err == nil {
 		line("warehouse", "%s", snapshot.Dir)
-	}
-}
-
-// progress returns what draws how far the import is, and what ends that.
-func (i *importer) progress(sources []source) (tell, done func()) {
-	var total int64
-	for _, src := range sources {
-		total += max(src.size, 0)
-	}
-	if i.quiet || !cli.CanDraw(i.stderr) {
-		return nil, func() {}
-	}
-	bars := mpb.New(mpb.WithOutput(cli.File(i.stderr)), mpb.WithWidth(32), mpb.WithRefreshRate(drawEvery))
-	bar := bars.New(total, mpb.BarStyle(), mpb.PrependDecorators(decor.Any(func(s decor.Statistics) string {
-		return fmt.Sprintf("%s of %s", humanize.Bytes(uint64(s.Current)), humanize.Bytes(uint64(total)))
-	})))
-	return func() { bar.SetCurrent(i.in.Bytes + i.read.Load()) }, func() {
-		bar.Abort(false)
-		bars.Wait()
 	}
 }

@@ -5,14 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"math/rand/v2"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
-	"github.com/vbauerster/mpb/v8"
-	"github.com/vbauerster/mpb/v8/decor"
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/layout"
@@ -67,62 +63,6 @@ func (s *settings) maintain(ctx context.Context, do func(*sink.Warehouse) error)
 		}
 		return do(w)
 	})
-}
-
-// bar shows the progress of work on files: drawn on a terminal, elsewhere as a
-// line of the log for every minute that it takes.
-type bar struct {
-	bars *mpb.Progress // nil: no terminal
-	bar  *mpb.Bar
-	what string
-
-	log  *slog.Logger // nil: nothing is said
-	told time.Time    // when it was last, or when the work began
-}
-
-// bar starts to show the progress of a piece of work.
-func (s *settings) bar(stderr io.Writer) *bar {
-	switch {
-	case s.quiet:
-		return &bar{}
-	case !cli.CanDraw(stderr):
-		return &bar{log: logger(stderr, s.logFormat, false), told: time.Now()}
-	}
-	return &bar{bars: mpb.New(mpb.WithOutput(cli.File(stderr)), mpb.WithWidth(32), mpb.WithRefreshRate(drawEvery))}
-}
-
-// show draws how far the work is. It is called by one goroutine at a time.
-func (b *bar) show(p sink.Progress) {
-	if b.log != nil && time.Since(b.told) >= tellEvery {
-		b.told = time.Now()
-		b.log.Info("progress", "of", p.What, "calls", p.Done, "total", p.Total)
-	}
-	if b.bars == nil {
-		return
-	}
-	if b.bar == nil || b.what != p.What {
-		b.end()
-		b.what = p.What
-		b.bar = b.bars.New(p.Total, mpb.BarStyle(), mpb.PrependDecorators(decor.Any(func(s decor.Statistics) string {
-			return fmt.Sprintf("%s  %s of %s calls", p.What, humanize.Comma(s.Current), humanize.Comma(s.Total))
-		})))
-	}
-	b.bar.SetCurrent(p.Done)
-}
-
-func (b *bar) end() {
-	if b.bar != nil {
-		b.bar.Abort(false) // a no-op where it is full
-		b.bar = nil
-	}
-}
-
-// close draws for the last time.
-func (b *bar) close() {
-	if b.bars != nil {
-		b.end()
-		b.bars.Wait()
-	}
 }
 
 // maintenance returns the commands that work on what the warehouse holds.

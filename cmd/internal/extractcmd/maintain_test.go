@@ -194,3 +194,22 @@ func newerFormat(t *testing.T, root string) {
 		t.Fatal(err)
 	}
 }
+
+// An interrupt keeps compact from making a file of a month, and costs nothing:
+// what was not compacted is as it was, and the next time it is.
+func TestCompactIsInterrupted(t *testing.T) {
+	root := tended(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var out, errs bytes.Buffer
+	code := Run(ctx, []string{"compact", "--all", "--warehouse", root}, strings.NewReader(""), &out, &errs)
+	if code != cli.ExitInterrupted || !strings.Contains(errs.String(), "interrupted") || strings.Contains(errs.String(), "compacted") {
+		t.Errorf("exit code %d: %s", code, errs.String())
+	}
+	if code, stdout, _ := call(t, "", "verify", "--all", "--warehouse", root); code != cli.ExitOK || !strings.Contains(stdout, "whole: 2 snapshots") {
+		t.Errorf("exit code %d: %s", code, stdout)
+	}
+	if code, _, stderr := call(t, "", "compact", "--all", "--warehouse", root); code != cli.ExitOK || !strings.Contains(stderr, "compacted") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}

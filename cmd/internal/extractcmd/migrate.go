@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/progress"
 	"callhouse/internal/sink"
 	"callhouse/internal/words"
 )
@@ -31,9 +32,9 @@ func migrateCommand(s *settings, stderr io.Writer) *cobra.Command {
 
 func migrate(ctx context.Context, s *settings, stderr io.Writer) error {
 	return s.maintain(ctx, func(w *sink.Warehouse) error {
-		b := s.bar(stderr)
-		periods, calls, err := w.Migrate(ctx, b.show)
-		b.close()
+		b := progress.NewBar(stderr, s.logFormat, s.quiet)
+		periods, calls, err := w.Migrate(ctx, b.Show)
+		b.Close()
 		switch {
 		case err != nil:
 			return err

@@ -12,6 +12,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/progress"
 	"callhouse/internal/crawler"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
@@ -48,7 +49,7 @@ func plan(ctx context.Context, s *settings, asJSON bool, stdout, stderr io.Write
 	if err != nil {
 		return err
 	}
-	s.warnPlain(logger(stderr, s.logFormat, s.quiet))
+	s.warnPlain(progress.Logger(stderr, s.logFormat, s.quiet))
 	opts := s.options(runIDAt(started))
 	opts.ReadOnly = true
 	w, err := sink.Open(opts)

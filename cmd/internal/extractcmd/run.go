@@ -13,6 +13,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/ping"
+	"callhouse/cmd/internal/progress"
 	"callhouse/cmd/internal/runreport"
 	"callhouse/internal/crawler"
 	"callhouse/internal/layout"
@@ -31,7 +32,7 @@ type night struct {
 	id      string
 	started time.Time
 	log     *slog.Logger
-	screen  *screen
+	screen  *progress.Screen
 	cfg     crawler.Config
 	kept    time.Time // calls that started before are erased; zero: none
 	aged    int64     // how many were
@@ -48,9 +49,9 @@ type night struct {
 // run fetches what is new or changed, and commits it; and it tells of that all
 // that is to know: a person, the metrics, the ping.
 func run(ctx context.Context, s *settings, stderr io.Writer) error {
-	n := &night{settings: s, started: s.now(), screen: newScreen(stderr, s.quiet)}
+	n := &night{settings: s, started: s.now(), screen: progress.NewScreen(stderr, s.quiet)}
 	n.id = runIDAt(n.started)
-	n.logTo(n.screen.out)
+	n.logTo(n.screen.Out)
 	cfg, err := s.crawl(n.started)
 	if err == nil {
 		n.kept, err = s.keepFrom(n.started)
@@ -61,7 +62,7 @@ func run(ctx context.Context, s *settings, stderr io.Writer) error {
 		n.warnRoot()
 		err = n.collect(ctx)
 	}
-	n.screen.close()
+	n.screen.Close()
 	n.logTo(stderr) // the bars take nothing more
 	n.report(stderr)
 	n.publish(err)
@@ -83,7 +84,7 @@ func (n *night) warnRoot() {
 // logTo sends the log there. Where bars tell how it goes, it keeps to what goes
 // wrong.
 func (n *night) logTo(out io.Writer) {
-	n.log = logger(out, n.logFormat, n.quiet || n.screen.bars != nil && n.logFormat == "text")
+	n.log = n.screen.Logger(out, n.logFormat, n.quiet)
 	if n.profile != "" && n.logFormat == "json" {
 		n.log = n.log.With("profile", n.profile)
 	}
@@ -155,9 +156,9 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 	}
 	poll := c.Progress
 	n.poll.Store(&poll)
-	watch := n.screen.watch(log, poll)
+	watch := n.screen.Watch(log, poll)
 	report, crawlErr := c.Run(ctx)
-	watch.stop()
+	watch.Stop()
 	n.rep = &report
 	var clock *crawler.ClockError
 	if errors.As(crawlErr, &clock) {
@@ -204,8 +205,8 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 func (n *night) sayHow(cfg *crawler.Config) {
 	said := fmt.Sprintf("first run: it may take %d requests a second and %d a minute, which the whole organisation shares, and makes room when others ask; "+
 		"--share 0.5 would leave half to them at all times", cfg.PerSecond, cfg.PerMinute)
-	if n.screen.bars != nil && n.logFormat == "text" { // then the log keeps to what goes wrong
-		words.Fprintf(n.screen.out, "%s\n", said)
+	if n.screen.Draws() && n.logFormat == "text" { // then the log keeps to what goes wrong
+		words.Fprintf(n.screen.Out, "%s\n", said)
 	} else {
 		n.log.Info(said)
 	}
@@ -240,12 +241,12 @@ func (n *night) commit(ctx context.Context, w *sink.Warehouse, outcome string, r
 
 // lastRow is the run's row at its end.
 func (n *night) lastRow(outcome string, err error, did sink.Stats, commits int64) schema.Run {
-	progress := &crawler.Progress{TotalCount: -1}
+	crawl := &crawler.Progress{TotalCount: -1}
 	var drift map[crawler.DriftKey]int64
 	if n.rep != nil {
-		progress, drift = &n.rep.Progress, n.rep.DriftFields
+		crawl, drift = &n.rep.Progress, n.rep.DriftFields
 	}
-	row := runreport.Row(n.id, cli.Version(), n.started, progress, drift, did, commits, n.secrets)
+	row := runreport.Row(n.id, cli.Version(), n.started, crawl, drift, did, commits, n.secrets)
 	row.EndedAt = schema.Some(max(n.now().UnixMilli(), row.StartedAt)) // a clock may be set back
 	row.Outcome = outcome
 	if err != nil {
@@ -285,20 +286,6 @@ func remember(cfg *crawler.Config, w *sink.Warehouse, log *slog.Logger) {
 			log.Warn("cannot note a request for the runs after this one", "error", err)
 		}
 	}
-}
-
-// logger writes to out: warnings only when quiet. In text the handler makes words
-// visible by itself.
-func logger(out io.Writer, format string, quiet bool) *slog.Logger {
-	opts := &slog.HandlerOptions{Level: slog.LevelInfo}
-	if quiet {
-		opts.Level = slog.LevelWarn
-	}
-	if format == "json" {
-		opts.ReplaceAttr = words.Attr
-		return slog.New(slog.NewJSONHandler(out, opts))
-	}
-	return slog.New(slog.NewTextHandler(out, opts))
 }
 
 // check runs the data tests on what the run committed. Where one fails, the

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/progress"
 	"callhouse/internal/layout"
 	"callhouse/internal/sink"
 	"callhouse/internal/words"
@@ -122,9 +123,9 @@ func verify(ctx context.Context, s *settings, deep howDeep, all bool, format str
 		}
 		q = &questions{settings: s, cfg: cfg, sample: deep.n, stderr: stderr}
 	}
-	b := s.bar(stderr)
-	r, err := sink.Verify(ctx, sink.VerifyOptions{Root: s.warehouse, All: all, Progress: b.show})
-	b.close()
+	b := progress.NewBar(stderr, s.logFormat, s.quiet)
+	r, err := sink.Verify(ctx, sink.VerifyOptions{Root: s.warehouse, All: all, Progress: b.Show})
+	b.Close()
 	if errors.Is(err, layout.ErrNoWarehouse) {
 		return s.noWarehouse()
 	}

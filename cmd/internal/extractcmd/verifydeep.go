@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/progress"
 	"callhouse/internal/crawler"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
@@ -89,9 +90,9 @@ func (q *questions) ask(ctx context.Context) (_ *serviceReport, err error) {
 
 // listen fills a warehouse with what the service says now.
 func (q *questions) listen(ctx context.Context, w, heard *sink.Warehouse) (rep crawler.Report, err error) {
-	screen := newScreen(q.stderr, q.quiet)
-	defer screen.close()
-	log := logger(screen.out, q.logFormat, q.quiet || screen.bars != nil && q.logFormat == "text")
+	screen := progress.NewScreen(q.stderr, q.quiet)
+	defer screen.Close()
+	log := screen.Logger(screen.Out, q.logFormat, q.quiet)
 	q.warnPlain(log)
 	cfg := q.cfg
 	remember(&cfg, w, log)
@@ -111,9 +112,9 @@ func (q *questions) listen(ctx context.Context, w, heard *sink.Warehouse) (rep c
 	}
 	st.over = func() bool { return c.Progress().Phase == crawler.Finishing }
 	log.Info("asking the service what the warehouse should hold", "service", cfg.BaseURL, "key_from", cfg.KeySource)
-	watch := screen.watch(log, c.Progress)
+	watch := screen.Watch(log, c.Progress)
 	rep, err = c.Run(ctx)
-	watch.stop()
+	watch.Stop()
 	if err = errors.Join(err, st.settle()); err != nil {
 		return rep, unanswered(err)
 	}

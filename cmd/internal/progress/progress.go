@@ -1,4 +1,6 @@
-package extractcmd
+// Package progress shows how long work goes: drawn on a terminal, and elsewhere as
+// a line of the log now and then.
+package progress
 
 import (
 	"fmt"
@@ -22,38 +24,51 @@ const (
 	tellEvery = time.Minute
 )
 
-// watcher shows how a run goes, until it is stopped.
-type watcher struct {
+// Watcher shows how a run goes, until it is stopped.
+type Watcher struct {
 	poll func() crawler.Progress
 	quit chan struct{}
 	done chan struct{}
 }
 
-// screen is where a run's messages go: on a terminal they stand above the
+// Screen is where a run's messages go: on a terminal they stand above the
 // bars, elsewhere there are no bars.
-type screen struct {
+type Screen struct {
 	bars *mpb.Progress // nil: no terminal
-	out  io.Writer
+	Out  io.Writer
 }
 
-func newScreen(stderr io.Writer, quiet bool) *screen {
+func NewScreen(stderr io.Writer, quiet bool) *Screen {
 	if quiet || !cli.CanDraw(stderr) {
-		return &screen{out: stderr}
+		return &Screen{Out: stderr}
 	}
-	bars := mpb.New(mpb.WithOutput(cli.File(stderr)), mpb.WithWidth(32), mpb.WithRefreshRate(drawEvery))
-	return &screen{bars: bars, out: words.Over(stderr, bars)}
+	bars := newBars(stderr)
+	return &Screen{bars: bars, Out: words.Over(stderr, bars)}
 }
 
-// close draws the bars for the last time.
-func (s *screen) close() {
+func newBars(stderr io.Writer) *mpb.Progress {
+	return mpb.New(mpb.WithOutput(cli.File(stderr)), mpb.WithWidth(32), mpb.WithRefreshRate(drawEvery))
+}
+
+// Draws says whether there are bars.
+func (s *Screen) Draws() bool { return s.bars != nil }
+
+// Logger is the function Logger for a run that has this screen: where bars tell
+// how it goes, a log in text keeps to what goes wrong.
+func (s *Screen) Logger(out io.Writer, format string, quiet bool) *slog.Logger {
+	return Logger(out, format, quiet || s.Draws() && format == "text")
+}
+
+// Close draws the bars for the last time.
+func (s *Screen) Close() {
 	if s.bars != nil {
 		s.bars.Wait()
 	}
 }
 
-// watch starts to show the progress that poll returns.
-func (s *screen) watch(log *slog.Logger, poll func() crawler.Progress) *watcher {
-	w := &watcher{poll: poll, quit: make(chan struct{}), done: make(chan struct{})}
+// Watch starts to show the progress that poll returns.
+func (s *Screen) Watch(log *slog.Logger, poll func() crawler.Progress) *Watcher {
+	w := &Watcher{poll: poll, quit: make(chan struct{}), done: make(chan struct{})}
 	if s.bars != nil {
 		go w.draw(s.bars)
 	} else {
@@ -62,14 +77,14 @@ func (s *screen) watch(log *slog.Logger, poll func() crawler.Progress) *watcher 
 	return w
 }
 
-// stop returns when nothing more will be shown.
-func (w *watcher) stop() {
+// Stop returns when nothing more will be shown.
+func (w *Watcher) Stop() {
 	close(w.quit)
 	<-w.done
 }
 
 // draw keeps one bar a phase.
-func (w *watcher) draw(bars *mpb.Progress) {
+func (w *Watcher) draw(bars *mpb.Progress) {
 	defer close(w.done)
 	var bar *mpb.Bar
 	var phase crawler.Phase
@@ -164,7 +179,7 @@ func progressLine(p *crawler.Progress) []any {
 }
 
 // tell writes a line at every phase, and one now and then.
-func (w *watcher) tell(log *slog.Logger) {
+func (w *Watcher) tell(log *slog.Logger) {
 	defer close(w.done)
 	tick := time.NewTicker(drawEvery)
 	defer tick.Stop()
@@ -183,4 +198,18 @@ func (w *watcher) tell(log *slog.Logger) {
 		phase, last = p.Phase, time.Now()
 		log.Info("progress", progressLine(&p)...)
 	}
+}
+
+// Logger writes to out: warnings only when quiet. In text the handler makes words
+// visible by itself.
+func Logger(out io.Writer, format string, quiet bool) *slog.Logger {
+	opts := &slog.HandlerOptions{Level: slog.LevelInfo}
+	if quiet {
+		opts.Level = slog.LevelWarn
+	}
+	if format == "json" {
+		opts.ReplaceAttr = words.Attr
+		return slog.New(slog.NewJSONHandler(out, opts))
+	}
+	return slog.New(slog.NewTextHandler(out, opts))
 }
