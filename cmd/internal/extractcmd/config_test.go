@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"callhouse/cmd/internal/config"
+	"callhouse/cmd/internal/intake"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
@@ -68,7 +69,7 @@ func TestMaskedInTheJournal(t *testing.T) {
 	if err := s.startMask(w, w); err != nil {
 		t.Fatal(err)
 	}
-	st := &store{Warehouse: w, now: time.Now}
+	st := intake.New(w, time.Now)
 	const number, name = "+15550009999", "Jo Doe"
 	body := `{"id":"a","from_number":"` + number + `","metadata":{"name":"` + name + `","plan":"gold"},"x":"` + number + `"}`
 	for _, kind := range []schema.Kind{schema.KindItem, schema.KindDetail} {

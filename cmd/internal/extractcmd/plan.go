@@ -12,6 +12,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/intake"
 	"callhouse/cmd/internal/progress"
 	"callhouse/internal/crawler"
 	"callhouse/internal/schema"
@@ -63,7 +64,7 @@ func plan(ctx context.Context, s *settings, asJSON bool, stdout, stderr io.Write
 	}()
 	cfg.Now, cfg.AnyClock = s.now, true // it stores nothing
 	remember(&cfg, w, slog.New(slog.DiscardHandler))
-	c, err := crawler.New(cfg, &store{Warehouse: w, now: s.now})
+	c, err := crawler.New(cfg, intake.New(w, s.now))
 	if err != nil {
 		return cli.Usage("", "%w", err)
 	}

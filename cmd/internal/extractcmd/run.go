@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/intake"
 	"callhouse/cmd/internal/ping"
 	"callhouse/cmd/internal/progress"
 	"callhouse/cmd/internal/runreport"
@@ -129,7 +130,7 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 	}
 	cfg := n.cfg
 	remember(&cfg, w, log)
-	cfg.Logger, cfg.Now, cfg.CheckpointEvery, cfg.AnyClock = log, n.now, offerEvery, n.yes
+	cfg.Logger, cfg.Now, cfg.CheckpointEvery, cfg.AnyClock = log, n.now, intake.OfferEvery, n.yes
 	// Nothing is committed, and no age counts, before the service's clock was seen.
 	var before *layout.Snapshot
 	taken := errNotReady
@@ -140,16 +141,17 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 		return taken
 	}
 
-	st := &store{Warehouse: w, gate: newGate(w, originOf(&cfg), n.adopt), now: n.now, last: n.started}
+	st := intake.New(w, n.now)
+	st.Gate = intake.NewGate(w, intake.OriginOf(&cfg), n.adopt)
 	c, err := crawler.New(cfg, st)
 	if err != nil {
 		return cli.Usage("", "%w", err)
 	}
-	st.row = func(did sink.Stats, commits int64) schema.Run {
+	st.Row = func(did sink.Stats, commits int64) schema.Run {
 		p := c.Progress()
 		return runreport.Row(n.id, cfg.Version, n.started, &p, nil, did, commits, n.secrets)
 	}
-	st.over = func() bool { return c.Progress().Phase == crawler.Finishing }
+	st.Over = func() bool { return c.Progress().Phase == crawler.Finishing }
 	log.Info("run started", "run", n.id, "warehouse", n.warehouse, "service", cfg.BaseURL, "key_from", cfg.KeySource)
 	if w.Snapshot() == nil {
 		n.sayHow(&cfg)
@@ -181,7 +183,7 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 		last = n.lastRow(outcome, crawlErr, did, commits)
 		return last
 	}
-	if err = st.settle(); err == nil {
+	if err = st.Settle(); err == nil {
 		err = n.commit(ctx, w, outcome, row)
 	}
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/intake"
 	"callhouse/cmd/internal/progress"
 	"callhouse/internal/crawler"
 	"callhouse/internal/layout"
@@ -96,29 +97,29 @@ func (q *questions) listen(ctx context.Context, w, heard *sink.Warehouse) (rep c
 	q.warnPlain(log)
 	cfg := q.cfg
 	remember(&cfg, w, log)
-	cfg.Logger, cfg.Now, cfg.CheckpointEvery, cfg.Full, cfg.AnyClock = log, q.now, offerEvery, true, true
+	cfg.Logger, cfg.Now, cfg.CheckpointEvery, cfg.Full, cfg.AnyClock = log, q.now, intake.OfferEvery, true, true
 
 	sample, err := q.choose(ctx, w.Snapshot())
 	if err != nil {
 		return rep, err
 	}
-	st := &store{Warehouse: heard, now: q.now, last: q.now()}
-	st.row = func(sink.Stats, int64) schema.Run {
+	st := intake.New(heard, q.now)
+	st.Row = func(sink.Stats, int64) schema.Run {
 		return schema.Run{ID: heard.RunID(), StartedAt: q.now().UnixMilli(), Outcome: schema.OutcomeRunning}
 	}
-	c, err := crawler.New(cfg, &listener{store: st, asked: w.Snapshot(), since: cfg.Since.UnixMilli(), all: q.sample == everything, sample: sample})
+	c, err := crawler.New(cfg, &listener{Store: st, asked: w.Snapshot(), since: cfg.Since.UnixMilli(), all: q.sample == everything, sample: sample})
 	if err != nil {
 		return rep, cli.Usage("", "%w", err)
 	}
-	st.over = func() bool { return c.Progress().Phase == crawler.Finishing }
+	st.Over = func() bool { return c.Progress().Phase == crawler.Finishing }
 	log.Info("asking the service what the warehouse should hold", "service", cfg.BaseURL, "key_from", cfg.KeySource)
 	watch := screen.Watch(log, c.Progress)
 	rep, err = c.Run(ctx)
 	watch.Stop()
-	if err = errors.Join(err, st.settle()); err != nil {
+	if err = errors.Join(err, st.Settle()); err != nil {
 		return rep, unanswered(err)
 	}
-	return rep, heard.Commit(context.WithoutCancel(ctx), st.row)
+	return rep, heard.Commit(context.WithoutCancel(ctx), st.Row)
 }
 
 // unanswered explains why the service could not be asked, where a run would say
@@ -173,7 +174,7 @@ func comparable(c *schema.Call, since int64) bool {
 // listener is the store of a crawler that only listens: what is due is what the
 // sample says.
 type listener struct {
-	*store
+	*intake.Store
 	asked  *layout.Snapshot
 	since  int64
 	all    bool

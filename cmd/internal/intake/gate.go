@@ -1,4 +1,4 @@
-package extractcmd
+package intake
 
 import (
 	"crypto/sha256"
@@ -15,17 +15,17 @@ import (
 	"callhouse/internal/sink"
 )
 
-// originOf tells a service and a key from others.
-func originOf(cfg *crawler.Config) layout.Origin {
+// OriginOf tells a service and a key from others.
+func OriginOf(cfg *crawler.Config) layout.Origin {
 	sum := sha256.Sum256([]byte("callhouse: which key is this?" + string(cfg.Key)))
 	return layout.Origin{Service: strings.TrimSuffix(strings.TrimRight(cfg.BaseURL, "/"), "/v3"), Key: hex.EncodeToString(sum[:8])}
 }
 
-// gate lets nothing of another organisation into the warehouse. The service does
+// Gate lets nothing of another organisation into the warehouse. The service does
 // not say in what a run asks for whose calls they are. So where the address or the
 // key is not that of the last run, the first items of the list must show that it
 // is the same organisation: by a call or an agent that the warehouse knows.
-type gate struct {
+type Gate struct {
 	house  *sink.Warehouse
 	now    layout.Origin
 	before *layout.Origin // nil: a warehouse of before origins were kept
@@ -35,8 +35,10 @@ type gate struct {
 	known *sink.Known // nil: not yet read
 }
 
-func newGate(w *sink.Warehouse, now layout.Origin, adopt bool) *gate {
-	g := &gate{house: w, now: now, open: true}
+// NewGate returns the gate of a warehouse for a service and a key; adopt opens it
+// to any.
+func NewGate(w *sink.Warehouse, now layout.Origin, adopt bool) *Gate {
+	g := &Gate{house: w, now: now, open: true}
 	if s := w.Snapshot(); s != nil {
 		g.before = s.Manifest.Origin
 		g.open = adopt || g.before != nil && *g.before == now || s.Manifest.Rows(schema.Calls.Name) == 0
@@ -49,7 +51,7 @@ func newGate(w *sink.Warehouse, now layout.Origin, adopt bool) *gate {
 
 // admit says whether records, of which Clean has taken what must not be kept, may
 // be put. Without a gate all may.
-func (g *gate) admit(recs []schema.Record) error {
+func (g *Gate) admit(recs []schema.Record) error {
 	if g == nil {
 		return nil
 	}
@@ -83,7 +85,7 @@ func (g *gate) admit(recs []schema.Record) error {
 	return nil // an empty list, and nothing says that this is another organisation
 }
 
-func (g *gate) knows(body []byte) bool {
+func (g *Gate) knows(body []byte) bool {
 	var d schema.Decoder
 	var c schema.Call
 	if d.Decode(body, schema.KindItem, &c) != nil {
@@ -92,7 +94,7 @@ func (g *gate) knows(body []byte) bool {
 	return g.known.Calls[string(c.ID)] || c.AgentID != nil && g.known.Agents[string(c.AgentID)]
 }
 
-func (g *gate) refuse() error {
+func (g *Gate) refuse() error {
 	what := "what the service lists has no call and no agent that the warehouse knows: it is another organisation's"
 	switch {
 	case g.before == nil:

@@ -1,4 +1,6 @@
-package extractcmd
+// Package intake joins the crawler with the warehouse: it withholds what must not
+// be kept, lets no other organisation's calls in, and decides when to commit.
+package intake
 
 import (
 	"context"
@@ -18,49 +20,46 @@ const (
 	mostRecords   = 2 * commitRecords
 	commitBytes   = 256 << 20
 	commitAge     = 15 * time.Minute
-	// offerEvery is how often a run asks whether to commit.
-	offerEvery = time.Second
+	// OfferEvery is how often a run asks whether to commit.
+	OfferEvery = time.Second
 )
 
-// store joins the crawler with the warehouse: it withholds what must not be
-// kept, and decides when to commit.
-type store struct {
+// Store is the crawler's store: a warehouse.
+type Store struct {
 	*sink.Warehouse
-	gate *gate
-	row  func(sink.Stats, int64) schema.Run // the run's row as of now
+	Gate *Gate                              // nil: all may come in
+	Row  func(sink.Stats, int64) schema.Run // the run's row as of now
+	Over func() bool                        // the crawl is over, and the run's own last commit follows
 	now  func() time.Time
-	// over says that the crawl is over, and the run's own last commit follows.
-	over func() bool
 
-	mu       sync.Mutex
-	last     time.Time     // of the last commit
-	busy     chan struct{} // closed when the commit in the background is over; nil: none
-	failed   error         // of a commit in the background
-	withheld int64         // bodies from which something was withheld
+	mu     sync.Mutex
+	last   time.Time     // of the last commit
+	busy   chan struct{} // closed when the commit in the background is over; nil: none
+	failed error         // of a commit in the background
+}
+
+// New returns the store of a run that begins.
+func New(w *sink.Warehouse, now func() time.Time) *Store {
+	return &Store{Warehouse: w, now: now, last: now()}
 }
 
 // Put implements crawler.Store.
-func (s *store) Put(ctx context.Context, recs ...schema.Record) error {
+func (s *Store) Put(ctx context.Context, recs ...schema.Record) error {
 	for i := range recs {
 		if recs[i].Kind != schema.KindItem && recs[i].Kind != schema.KindDetail {
 			continue
 		}
-		clean, changed, err := s.Clean(recs[i].Body)
+		clean, _, err := s.Clean(recs[i].Body)
 		if err != nil {
 			return err
 		}
-		if changed {
-			s.mu.Lock()
-			s.withheld++
-			s.mu.Unlock()
-		}
 		recs[i].Body = clean
 	}
-	if err := s.gate.admit(recs); err != nil {
+	if err := s.Gate.admit(recs); err != nil {
 		return err
 	}
 	if records, _ := s.Uncommitted(); records > mostRecords {
-		if err := s.settle(); err != nil {
+		if err := s.Settle(); err != nil {
 			return err
 		}
 	}
@@ -68,13 +67,13 @@ func (s *store) Put(ctx context.Context, recs ...schema.Record) error {
 }
 
 // Checkpoint implements crawler.Store.
-func (s *store) Checkpoint(ctx context.Context, wait bool) error {
+func (s *Store) Checkpoint(ctx context.Context, wait bool) error {
 	records, bytes := s.Uncommitted()
 	if wait {
-		if err := s.settle(); err != nil {
+		if err := s.Settle(); err != nil {
 			return err
 		}
-		if records == 0 || s.over() {
+		if records == 0 || s.Over() {
 			return nil
 		}
 		return s.commit(ctx)
@@ -101,8 +100,8 @@ func (s *store) Checkpoint(ctx context.Context, wait bool) error {
 	return nil
 }
 
-// settle waits for the commit in the background, if there is one.
-func (s *store) settle() error {
+// Settle waits for the commit in the background, if there is one.
+func (s *Store) Settle() error {
 	s.mu.Lock()
 	busy := s.busy
 	s.mu.Unlock()
@@ -114,8 +113,8 @@ func (s *store) settle() error {
 	return s.failed
 }
 
-func (s *store) commit(ctx context.Context) error {
-	err := s.Commit(ctx, s.row)
+func (s *Store) commit(ctx context.Context) error {
+	err := s.Commit(ctx, s.Row)
 	s.mu.Lock()
 	s.last = s.now()
 	s.mu.Unlock()
