@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/compare"
 	"callhouse/cmd/internal/progress"
 	"callhouse/internal/layout"
 	"callhouse/internal/sink"
@@ -33,9 +34,6 @@ service after they were settled, which a later run takes in; or not all could be
 // sampled is how many details are compared where nobody says how many.
 const sampled = 100
 
-// everything stands for all details.
-const everything = -1
-
 // howDeep is the value of --deep and --sample: how many details are compared.
 type howDeep struct {
 	on bool
@@ -47,7 +45,7 @@ func (h *howDeep) String() string {
 	switch {
 	case !h.on:
 		return ""
-	case h.n == everything:
+	case h.n == compare.Everything:
 		return "all"
 	}
 	return strconv.Itoa(h.n)
@@ -56,7 +54,7 @@ func (h *howDeep) String() string {
 // Set implements pflag.Value.
 func (h *howDeep) Set(s string) error {
 	if s == "all" {
-		*h = howDeep{on: true, n: everything}
+		*h = howDeep{on: true, n: compare.Everything}
 		return nil
 	}
 	n, err := strconv.Atoi(s)
@@ -74,7 +72,7 @@ func (h *howDeep) Type() string { return "N|all" }
 // at the service.
 type verification struct {
 	*sink.VerifyReport
-	Service *serviceReport `json:"service,omitempty"`
+	Service *compare.Report `json:"service,omitempty"`
 }
 
 func verifyCommand(s *settings, stderr io.Writer) *cobra.Command {
@@ -145,13 +143,13 @@ func verify(ctx context.Context, s *settings, deep howDeep, all bool, format str
 		}
 	} else {
 		writeVerified(r, s.text(stdout))
-		writeCompared(v.Service, s.text(stdout))
+		v.Service.Write(s.text(stdout))
 	}
 	if !r.Whole() {
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("the warehouse is damaged: %s found", cli.Plural(r.Count, "problem")),
 			"extract rollback goes back to a snapshot that is whole (extract verify --all looks at all of them)")
 	}
-	return v.Service.verdict()
+	return v.Service.Err()
 }
 
 func writeVerified(r *sink.VerifyReport, w io.Writer) {

@@ -1,4 +1,4 @@
-package extractcmd
+package compare
 
 import (
 	"errors"
@@ -18,8 +18,14 @@ import (
 // namedCalls is how many calls of a kind are named; the rest are counted.
 const namedCalls = 100
 
-// serviceReport is what verify found when it asked the service.
-type serviceReport struct {
+// What ended the questions early.
+const (
+	Interrupted = "interrupted"
+	TimeUp      = "the time was up"
+)
+
+// Report is what verify found when it asked the service.
+type Report struct {
 	Requests int64   `json:"requests"`
 	Pages    int64   `json:"page_requests"`
 	Details  int64   `json:"detail_requests"`
@@ -84,12 +90,12 @@ func (n *named) add(c *schema.Call, found []schema.Difference) {
 }
 
 // complete says that everything was asked and answered.
-func (r *serviceReport) complete() bool {
+func (r *Report) complete() bool {
 	return r.Stopped == "" && r.Skipped == 0 && r.SetAside == 0 && len(r.Problems) == 0
 }
 
-// verdict makes the command's error of what was found.
-func (r *serviceReport) verdict() error {
+// Err makes the command's error of what was found.
+func (r *Report) Err() error {
 	switch {
 	case r == nil:
 		return nil
@@ -99,8 +105,8 @@ func (r *serviceReport) verdict() error {
 	case r.Different.Count > 0:
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("%s not what the service says", isAre(r.Different.Count, "transcript")),
 			"a run fetches a transcript again only when the list shows that the call has changed")
-	case r.Stopped == interrupted:
-		return cli.Fail(cli.ExitInterrupted, errors.New(interrupted), "what had come in until then was compared")
+	case r.Stopped == Interrupted:
+		return cli.Fail(cli.ExitInterrupted, errors.New(Interrupted), "what had come in until then was compared")
 	case !r.complete():
 		return cli.Fail(cli.ExitIncomplete, errors.New("not all could be compared"), "nothing is wrong with what was")
 	case r.Changed.Count > 0:
@@ -124,8 +130,8 @@ func hasHave(n int64, thing string) string {
 	return cli.Plural(n, thing) + " have"
 }
 
-// writeCompared tells a person what asking the service brought.
-func writeCompared(r *serviceReport, w io.Writer) {
+// Write tells a person what asking the service brought; nil: it was not asked.
+func (r *Report) Write(w io.Writer) {
 	if r == nil {
 		return
 	}

@@ -1,4 +1,5 @@
-package extractcmd
+// Package compare compares a warehouse with what the service says now.
+package compare
 
 import (
 	"bytes"
@@ -7,6 +8,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"time"
 
 	"callhouse/internal/crawler"
 	"callhouse/internal/layout"
@@ -23,28 +25,30 @@ type comparison struct {
 	now         int64 // ms
 	sure        []schema.Span
 	forgot      func(id string) bool
-	report      serviceReport
+	report      Report
 
 	here, there map[string]*schema.Call // met on one side only; without a start: with all that they have
 }
 
-func newComparison(ours, heard *layout.Snapshot, cfg *crawler.Config, now int64) (*comparison, error) {
+// Run compares a warehouse with what was heard from its service when that was asked
+// for calls from since on; window is how far back calls may still appear there.
+func Run(ctx context.Context, ours, heard *layout.Snapshot, since time.Time, window time.Duration, now time.Time) (*Report, error) {
 	forgot, err := sink.Forgotten(ours)
 	if err != nil {
 		return nil, err
 	}
-	c := &comparison{ours: ours, heard: heard, now: now, forgot: forgot, here: map[string]*schema.Call{}, there: map[string]*schema.Call{}}
-	if !cfg.Since.IsZero() {
-		c.since = max(0, cfg.Since.UnixMilli())
+	c := &comparison{ours: ours, heard: heard, now: now.UnixMilli(), forgot: forgot, here: map[string]*schema.Call{}, there: map[string]*schema.Call{}}
+	if !since.IsZero() {
+		c.since = max(0, since.UnixMilli())
 	}
 	for _, span := range ours.Manifest.Coverage {
-		if span.To = crawler.SureUntil(span, cfg.Window); span.From < span.To {
+		if span.To = crawler.SureUntil(span, window); span.From < span.To {
 			c.sure = append(c.sure, span)
 		}
 	}
 	empty := func() named { return named{Calls: []namedCall{}} }
-	c.report = serviceReport{Gone: empty(), Emptied: empty(), Lacking: empty(), Different: empty(), Changed: empty(), Problems: []string{}}
-	return c, nil
+	c.report = Report{Gone: empty(), Emptied: empty(), Lacking: empty(), Different: empty(), Changed: empty(), Problems: []string{}}
+	return &c.report, c.run(ctx)
 }
 
 // run compares all there is.

@@ -1,0 +1,106 @@
+package compare
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"callhouse/cmd/internal/intake"
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink"
+)
+
+// choose draws the calls whose details are asked for, newest first: each of
+// those that have one is as likely as any other.
+func choose(ctx context.Context, s *layout.Snapshot, since int64, n int) (out []schema.Due, err error) {
+	if n <= 0 {
+		return nil, nil
+	}
+	var seen int64
+	for call, err := range sink.CallRows(ctx, s) {
+		if err != nil {
+			return nil, err
+		}
+		if !comparable(call, since) {
+			continue
+		}
+		seen++
+		at := len(out)
+		if at == n {
+			if at = int(rand.Int64N(seen)); at >= n {
+				continue
+			}
+		} else {
+			out = append(out, schema.Due{})
+		}
+		out[at] = schema.Due{CallID: string(call.ID), StartAt: call.StartAt}
+	}
+	slices.SortFunc(out, func(a, b schema.Due) int { return cmp.Compare(b.StartAt.V, a.StartAt.V) })
+	return out, nil
+}
+
+// comparable says whether the warehouse holds a call's own record, to compare.
+func comparable(c *schema.Call, since int64) bool {
+	known := c.TurnCount.OK && (c.TranscriptState == schema.Present || c.TranscriptState == schema.Empty)
+	return known && (!c.StartAt.OK || c.StartAt.V >= since)
+}
+
+// Listener is the store of a crawler that only listens: what is due is what the
+// sample says.
+type Listener struct {
+	*intake.Store
+	asked  *layout.Snapshot
+	since  int64
+	all    bool
+	sample []schema.Due
+}
+
+// Everything, in place of a number, stands for all records.
+const Everything = -1
+
+// Listen returns the store of a crawl whose records are those of a sample of so
+// many of the calls of a snapshot.
+func Listen(ctx context.Context, st *intake.Store, asked *layout.Snapshot, since time.Time, n int) (*Listener, error) {
+	l := &Listener{Store: st, asked: asked, since: since.UnixMilli(), all: n == Everything}
+	var err error
+	l.sample, err = choose(ctx, asked, l.since, n)
+	return l, err
+}
+
+// Due implements crawler.Store.
+func (l *Listener) Due(ctx context.Context, _ schema.DueScope) iter.Seq2[schema.Due, error] {
+	return func(yield func(schema.Due, error) bool) {
+		for _, d := range l.sample {
+			if !yield(d, nil) {
+				return
+			}
+		}
+		if !l.all {
+			return
+		}
+		for call, err := range sink.CallRows(ctx, l.asked) {
+			if err != nil {
+				yield(schema.Due{}, err)
+				return
+			}
+			if comparable(call, l.since) && !yield(schema.Due{CallID: string(call.ID), StartAt: call.StartAt}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// DueCount tells the progress how many there are, at the most.
+func (l *Listener) DueCount(schema.DueScope) int64 {
+	if l.all {
+		return l.asked.Manifest.Rows(schema.Calls.Name)
+	}
+	return int64(len(l.sample))
+}
+
+// Coverage implements crawler.Store: nothing is taken for listed.
+func (l *Listener) Coverage() []schema.Span { return nil }
