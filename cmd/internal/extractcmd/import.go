@@ -1,25 +1,22 @@
 package extractcmd
 
 import (
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
 	"os"
-	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"sync/atomic"
 	"time"
 
-	"github.com/DataDog/zstd"
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/dump"
 	"callhouse/cmd/internal/progress"
 	"callhouse/cmd/internal/runreport"
 	"callhouse/internal/layout"
@@ -84,14 +81,6 @@ type importer struct {
 	row     schema.Run
 }
 
-// source is one of the files.
-type source struct {
-	path string
-	file *os.File // nil: standard input
-	size int64
-	asOf int64
-}
-
 func importFiles(ctx context.Context, s *settings, o *importFlags, paths []string, stdin io.Reader, stderr io.Writer) error {
 	i := &importer{settings: s, importFlags: *o, started: s.now(), stderr: stderr, outcome: schema.OutcomeRunning}
 	i.id = runIDAt(i.started)
@@ -101,8 +90,8 @@ func importFiles(ctx context.Context, s *settings, o *importFlags, paths []strin
 	}
 	defer func() {
 		for _, src := range sources {
-			if src.file != nil {
-				_ = src.file.Close() // only read
+			if src.File != nil {
+				_ = src.File.Close() // only read
 			}
 		}
 	}()
@@ -128,7 +117,7 @@ func importFiles(ctx context.Context, s *settings, o *importFlags, paths []strin
 }
 
 // sources opens the files, so that a wrong name shows before anything is done.
-func (i *importer) sources(paths []string) (list []source, err error) {
+func (i *importer) sources(paths []string) (list []dump.Source, err error) {
 	given := time.Time{}
 	if i.asOf != "" {
 		if given, err = cli.ParseTime(i.asOf, time.UTC, i.started); err != nil {
@@ -136,80 +125,34 @@ func (i *importer) sources(paths []string) (list []source, err error) {
 		}
 	}
 	for _, path := range paths {
-		src := source{path: path, asOf: i.started.UnixMilli()}
+		src := dump.Source{Path: path, AsOf: i.started.UnixMilli()}
 		if path != "-" {
-			if err := src.open(); err != nil {
+			if err := src.Open(); err != nil {
 				return list, err
 			}
 		} else if i.strict {
 			return list, cli.Usage("write it to a file first", "--strict reads everything twice, which standard input does not allow")
 		}
 		if !given.IsZero() {
-			src.asOf = given.UnixMilli()
+			src.AsOf = given.UnixMilli()
 		}
-		src.asOf = min(src.asOf, i.started.UnixMilli())
+		src.AsOf = min(src.AsOf, i.started.UnixMilli())
 		list = append(list, src)
 	}
 	return list, nil
 }
 
-func (s *source) open() error {
-	f, err := os.Open(s.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return cli.Usage("", "there is no file %s", s.path)
-	}
-	if err != nil {
-		return cli.Usage("", "read a dump: %w", err)
-	}
-	st, err := f.Stat()
-	if err != nil || st.IsDir() {
-		_ = f.Close()
-		return cli.Usage("name the files in it: "+filepath.Join(s.path, "*.ndjson"), "%s is a folder", s.path)
-	}
-	s.file, s.size, s.asOf = f, st.Size(), st.ModTime().UnixMilli()
-	if !st.Mode().IsRegular() {
-		s.size = -1
-	}
-	return nil
-}
-
-// inPlace says whether a source is read where it is.
-func (s *source) inPlace() bool { return s.file != nil && s.size >= 0 && unpacker(s.path) == nil }
-
-// unpacker returns what unpacks a file; nil: it is plain.
-func unpacker(path string) func(io.Reader) (io.ReadCloser, error) {
-	switch filepath.Ext(path) {
-	case ".gz":
-		return func(r io.Reader) (io.ReadCloser, error) { return gzip.NewReader(r) }
-	case ".zst":
-		return func(r io.Reader) (io.ReadCloser, error) { return zstd.NewReader(r), nil }
-	}
-	return nil
-}
-
-// lines returns the lines of a source that is read from its beginning to its end.
-func (s *source) lines(in io.Reader) (io.ReadCloser, error) {
-	if unpack := unpacker(s.path); unpack != nil {
-		r, err := unpack(in)
-		if err != nil {
-			return nil, cli.Fail(cli.ExitFailed, fmt.Errorf("unpack %s: %w", s.path, err), "its name says that it is compressed")
-		}
-		return r, nil
-	}
-	return io.NopCloser(in), nil
-}
-
 // check reads the files through where nothing is to be taken in from bad ones.
-func (i *importer) check(ctx context.Context, sources []source) error {
+func (i *importer) check(ctx context.Context, sources []dump.Source) error {
 	if !i.strict {
 		return nil
 	}
 	for _, src := range sources {
-		r, err := src.lines(src.file)
+		r, err := src.Lines(src.File)
 		if err != nil {
 			return err
 		}
-		err = sink.CheckDump(ctx, src.path, r)
+		err = sink.CheckDump(ctx, src.Path, r)
 		var aside *sink.AsideError
 		if errors.As(err, &aside) {
 			return cli.Fail(cli.ExitFailed, err, "nothing was taken in; without --strict such lines are set aside")
@@ -218,7 +161,7 @@ func (i *importer) check(ctx context.Context, sources []source) error {
 			err = r.Close()
 		}
 		if err == nil {
-			_, err = src.file.Seek(0, io.SeekStart)
+			_, err = src.File.Seek(0, io.SeekStart)
 		}
 		if err != nil {
 			return explain(err)
@@ -228,14 +171,14 @@ func (i *importer) check(ctx context.Context, sources []source) error {
 }
 
 // fill takes the sources in and tells of it.
-func (i *importer) fill(ctx context.Context, sources []source, stdin io.Reader) error {
+func (i *importer) fill(ctx context.Context, sources []dump.Source, stdin io.Reader) error {
 	if _, err := i.w.Recover(ctx); err != nil {
 		return explain(err)
 	}
 	i.in = i.w.NewImport(i.runRow, i.tellAside)
 	var total int64
 	for _, src := range sources {
-		total += max(src.size, 0)
+		total += max(src.Size, 0)
 	}
 	tell, done := progress.Bytes(i.stderr, i.quiet, total, func() int64 { return i.in.Bytes + i.read.Load() })
 	err := i.add(ctx, sources, stdin, tell)
@@ -281,25 +224,25 @@ func (i *importer) fill(ctx context.Context, sources []source, stdin io.Reader) 
 }
 
 // add takes up one source after the other.
-func (i *importer) add(ctx context.Context, sources []source, stdin io.Reader, tell func()) error {
+func (i *importer) add(ctx context.Context, sources []dump.Source, stdin io.Reader, tell func()) error {
 	kind := schema.KindItem
 	if i.details {
 		kind = schema.KindDetail
 	}
 	for _, src := range sources {
-		d := &sink.Dump{Name: src.path, AsOf: src.asOf, Kind: kind}
-		if src.inPlace() {
-			d.File, d.Size = src.file, src.size
+		d := &sink.Dump{Name: src.Path, AsOf: src.AsOf, Kind: kind}
+		if src.InPlace() {
+			d.File, d.Size = src.File, src.Size
 			if err := i.in.Add(ctx, d, tell); err != nil {
 				return err
 			}
 			continue
 		}
 		in := stdin
-		if src.file != nil {
-			in = src.file
+		if src.File != nil {
+			in = src.File
 		}
-		r, err := src.lines(&counted{r: in, n: &i.read})
+		r, err := src.Lines(&dump.Counted{R: in, N: &i.read})
 		if err != nil {
 			return err
 		}
@@ -309,18 +252,6 @@ func (i *importer) add(ctx context.Context, sources []source, stdin io.Reader, t
 		}
 	}
 	return nil
-}
-
-// counted counts what is read.
-type counted struct {
-	r io.Reader
-	n *atomic.Int64
-}
-
-func (c *counted) Read(p []byte) (int, error) {
-	n, err := c.r.Read(p)
-	c.n.Add(int64(n))
-	return n, err
 }
 
 // runRow makes the import's row of the table runs.

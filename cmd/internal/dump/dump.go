@@ -1,0 +1,85 @@
+// Package dump reads the files of calls that somebody else fetched.
+package dump
+
+import (
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+
+	"github.com/DataDog/zstd"
+
+	"callhouse/cmd/internal/cli"
+)
+
+// Source is one of the files.
+type Source struct {
+	Path string
+	File *os.File // nil: standard input
+	Size int64    // -1: not known; 0 of standard input
+	AsOf int64    // when the calls were as it says
+}
+
+// Open opens the file.
+func (s *Source) Open() error {
+	f, err := os.Open(s.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return cli.Usage("", "there is no file %s", s.Path)
+	}
+	if err != nil {
+		return cli.Usage("", "read a dump: %w", err)
+	}
+	st, err := f.Stat()
+	if err != nil || st.IsDir() {
+		_ = f.Close()
+		return cli.Usage("name the files in it: "+filepath.Join(s.Path, "*.ndjson"), "%s is a folder", s.Path)
+	}
+	s.File, s.Size, s.AsOf = f, st.Size(), st.ModTime().UnixMilli()
+	if !st.Mode().IsRegular() {
+		s.Size = -1
+	}
+	return nil
+}
+
+// InPlace says whether a source is read where it is.
+func (s *Source) InPlace() bool { return s.File != nil && s.Size >= 0 && unpacker(s.Path) == nil }
+
+// unpacker returns what unpacks a file; nil: it is plain.
+func unpacker(path string) func(io.Reader) (io.ReadCloser, error) {
+	switch filepath.Ext(path) {
+	case ".gz":
+		return func(r io.Reader) (io.ReadCloser, error) { return gzip.NewReader(r) }
+	case ".zst":
+		return func(r io.Reader) (io.ReadCloser, error) { return zstd.NewReader(r), nil }
+	}
+	return nil
+}
+
+// Lines returns the lines of a source that is read from its beginning to its end.
+func (s *Source) Lines(in io.Reader) (io.ReadCloser, error) {
+	if unpack := unpacker(s.Path); unpack != nil {
+		r, err := unpack(in)
+		if err != nil {
+			return nil, cli.Fail(cli.ExitFailed, fmt.Errorf("unpack %s: %w", s.Path, err), "its name says that it is compressed")
+		}
+		return r, nil
+	}
+	return io.NopCloser(in), nil
+}
+
+// Counted counts what is read.
+type Counted struct {
+	R io.Reader
+	N *atomic.Int64
+}
+
+// Read implements io.Reader.
+func (c *Counted) Read(p []byte) (int, error) {
+	n, err := c.R.Read(p)
+	c.N.Add(int64(n))
+	return n, err
+}
