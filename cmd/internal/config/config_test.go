@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/spf13/pflag"
 
@@ -16,32 +15,13 @@ import (
 	"callhouse/internal/golden"
 )
 
-// flagsOf returns flags for all settings of a program, as its command has them.
+// flagsOf returns flags for all settings of a program, as its commands have them.
 func flagsOf(t *testing.T, program Program, args ...string) *pflag.FlagSet {
 	t.Helper()
+	var c Config
 	f := pflag.NewFlagSet("test", pflag.ContinueOnError)
-	for i := range Keys {
-		k := &Keys[i]
-		switch k.Kind {
-		case Integer:
-			f.Int(k.Flag(), 0, "")
-		case Number:
-			f.Float64(k.Flag(), 0, "")
-		case Boolean:
-			f.Bool(k.Flag(), false, "")
-		case Duration:
-			cli.SpanVar(f, new(time.Duration), k.Flag(), 0, "")
-		default:
-			f.String(k.Flag(), "", "")
-		}
-		if k.Default != "" {
-			if err := f.Lookup(k.Flag()).Value.Set(k.Default); err != nil {
-				t.Fatalf("the default of %s is none: %v", k.Name, err)
-			}
-			f.Lookup(k.Flag()).DefValue = k.Default
-		}
-	}
-	Bind(f, program)
+	c.add(f, program, false)
+	c.add(f, program, true)
 	if err := f.Parse(args); err != nil {
 		t.Fatal(err)
 	}
@@ -130,6 +110,9 @@ func TestPrecedence(t *testing.T) {
 	for i := range Keys {
 		k := &Keys[i]
 		v := values[k.Kind]
+		if w := k.Words; w != nil {
+			v = [5]string{w[0], w[1], w[0], w[1], w[0]}
+		}
 		if k.Default != "" {
 			v[FromDefault] = flagsOf(t, k.For).Lookup(k.Flag()).Value.String()
 		}
@@ -342,6 +325,9 @@ func TestKeysAreDistinct(t *testing.T) {
 			t.Errorf("%s: twice, or without a word about it", k.Name)
 		}
 		seen[k.Name] = true
+		if flag := flagsOf(t, k.For).Lookup(k.Flag()); k.Default != "" && flag.DefValue != k.Default {
+			t.Errorf("%s: the default is %q, and the flag has %q", k.Name, k.Default, flag.DefValue)
+		}
 	}
 }
 

@@ -71,7 +71,8 @@ func Table() string {
 		if k.For == Query {
 			program = "query "
 		}
-		fmt.Fprintf(&b, "| `%s` | %s`--%s` | `%s` | %s | %s |\n", k.Name, program, k.Flag(), k.Env(), def, k.About)
+		flag := strings.TrimSpace(k.Flag() + " " + k.Value)
+		fmt.Fprintf(&b, "| `%s` | %s`--%s` | `%s` | %s | %s |\n", k.Name, program, flag, k.Env(), def, k.About)
 	}
 	return b.String()
 }

@@ -1,6 +1,9 @@
 package config
 
-import "strings"
+import (
+	"strings"
+	"time"
+)
 
 // Kind is the type that a setting has in the file.
 type Kind uint8
@@ -41,19 +44,31 @@ const (
 	Query
 )
 
-// Key is one setting.
+// Key is one setting. All that is said of it anywhere comes from here: its flag,
+// its environment variable, its line in the file, its default and its help.
 type Key struct {
-	Name    string // in the file
-	Kind    Kind
-	For     Program
-	Default string // as the flag has it; empty: none
-	Sample  string // for one that has no default
+	Name string // in the file
+	Kind Kind
+	For  Program
+	// Uses names commands that use it, beside those that use all settings: extract's
+	// run and config, query's reports and shell. The help of others does not list it.
+	Uses string
+	// Own says that only commands which ask for it take it as a flag; others are
+	// refused. The rest of the settings any command takes, so that one set of
+	// arguments can serve several.
+	Own     bool
+	Letter  string   // of the short flag, if there is one
+	Value   string   // what the help calls its value; empty: its type
+	Words   []string // the values that it may have; nil: any
+	Default string   // as the flag has it; empty: none
+	Sample  string   // for one that has no default
 	About   string
 	// Whose says that it decides whose calls go where. What a profile's own table
 	// has of it no environment variable may change.
 	Whose bool
 	// Masked says that its value is not shown.
 	Masked bool
+	in     func(*Values) any // where its value is kept
 }
 
 // Flag returns the name of the flag.
@@ -69,44 +84,74 @@ const (
 	EnvKey     = "CALLHOUSE_API_KEY" // the API key itself
 )
 
+// Values are the values in force.
+type Values struct {
+	BaseURL, APIKeyFile, APIKeyEnv, Warehouse string
+	PerSecond, PerMinute                      int
+	Share                                     float64
+	Since, Mask, MaskKeyFile, Keep            string
+	MaxDuration, Window, RelistEvery          time.Duration
+	MetricsFile, PingURL, LogFormat           string
+	GroupReadable, Quiet                      bool
+	TZ, Currency, Lang, Format                string
+}
+
 // Keys are all settings, in the order in which they are told.
 var Keys = []Key{
-	{Name: "base_url", Kind: Text, For: Extract, Sample: "https://api.example.com", Whose: true,
-		About: "address of the service, the part before /v3"},
-	{Name: "api_key_file", Kind: Path, For: Extract, Sample: "/etc/callhouse/key", Whose: true,
-		About: "file that holds the API key, readable by its owner alone"},
-	{Name: "api_key_env", Kind: Text, For: Extract, Sample: "ACME_API_KEY", Whose: true,
-		About: "name of the environment variable that holds the API key, where it is not CALLHOUSE_API_KEY"},
-	{Name: "warehouse", Kind: Path, For: Extract | Query, Default: "./warehouse", Whose: true,
-		About: "folder of the warehouse"},
-	{Name: "requests_per_second", Kind: Integer, For: Extract, Default: "5", About: "requests that the service allows in a second"},
-	{Name: "requests_per_minute", Kind: Integer, For: Extract, Default: "120", About: "requests that the service allows in a minute"},
-	{Name: "share", Kind: Number, For: Extract, Default: "1", About: "part of both limits that a run may use; the rest is left to others"},
-	{Name: "since", Kind: Text, For: Extract, Sample: "2026-11-01",
-		About: "extract leaves calls alone that started before: a date, a time or a span back from now"},
-	{Name: "max_duration", Kind: Duration, For: Extract, Default: "0s", About: "a run stops in good order after so long; 0s for never"},
-	{Name: "window", Kind: Duration, For: Extract, Default: "3d", About: "how far back calls may still appear or change"},
-	{Name: "relist_every", Kind: Duration, For: Extract, Default: "7d",
-		About: "how often all calls are listed again, a part a run; 0s for never"},
-	{Name: "mask", Kind: List, For: Extract, Sample: "from_number,to_number",
-		About: "fields whose values are replaced by keyed hashes before anything is written"},
-	{Name: "mask_key_file", Kind: Path, For: Extract, Sample: "/etc/callhouse/mask.key",
-		About: "file with the key of these hashes, readable by its owner alone; where none is named, the warehouse has one of its own"},
-	{Name: "keep", Kind: Text, For: Extract, Sample: "400d", About: "calls that started longer ago are erased at the end of a run, and not fetched any more"},
+	{Name: "base_url", Kind: Text, For: Extract, Uses: "plan verify", Value: "URL", Sample: "https://api.example.com", Whose: true,
+		About: "address of the service, the part before /v3", in: func(v *Values) any { return &v.BaseURL }},
+	{Name: "api_key_file", Kind: Path, For: Extract, Uses: "plan verify", Value: "FILE", Sample: "/etc/callhouse/key", Whose: true,
+		About: "file that holds the API key, readable by its owner alone", in: func(v *Values) any { return &v.APIKeyFile }},
+	{Name: "api_key_env", Kind: Text, For: Extract, Uses: "plan verify", Value: "NAME", Sample: "ACME_API_KEY", Whose: true,
+		About: "name of the environment variable that holds the API key, if it is not CALLHOUSE_API_KEY",
+		in:    func(v *Values) any { return &v.APIKeyEnv }},
+	{Name: "warehouse", Kind: Path, For: Extract | Query, Value: "DIR", Default: "./warehouse", Whose: true,
+		Uses:  "plan verify import compact migrate rollback forget status show report sql check catalog init export",
+		About: "folder of the warehouse", in: func(v *Values) any { return &v.Warehouse }},
+	{Name: "requests_per_second", Kind: Integer, For: Extract, Uses: "plan verify", Value: "N", Default: "5",
+		About: "requests that the service allows in a second", in: func(v *Values) any { return &v.PerSecond }},
+	{Name: "requests_per_minute", Kind: Integer, For: Extract, Uses: "plan verify", Value: "N", Default: "120",
+		About: "requests that the service allows in a minute", in: func(v *Values) any { return &v.PerMinute }},
+	{Name: "share", Kind: Number, For: Extract, Uses: "plan verify", Value: "PART", Default: "1",
+		About: "part of both limits that a run may use; the rest is left to others", in: func(v *Values) any { return &v.Share }},
+	{Name: "since", Kind: Text, For: Extract, Uses: "plan", Own: true, Value: "TIME", Sample: "2026-11-01",
+		About: "leave out calls that started before: 2026-11-01, 2026-11-01T08:00:00Z or, back from now, 30d",
+		in:    func(v *Values) any { return &v.Since }},
+	{Name: "max_duration", Kind: Duration, For: Extract, Uses: "plan", Own: true, Default: "0s",
+		About: "stop in good order after so long, as in 6h (exit code 3); 0s for never", in: func(v *Values) any { return &v.MaxDuration }},
+	{Name: "window", Kind: Duration, For: Extract, Uses: "plan verify", Default: "3d",
+		About: "how far back calls may still appear or change", in: func(v *Values) any { return &v.Window }},
+	{Name: "relist_every", Kind: Duration, For: Extract, Uses: "plan", Own: true, Default: "7d",
+		About: "how often all calls are listed again, a part in each run; 0s for never", in: func(v *Values) any { return &v.RelistEvery }},
+	{Name: "mask", Kind: List, For: Extract, Uses: "verify import", Value: "FIELDS", Sample: "from_number,to_number",
+		About: "fields whose values are replaced by keyed hashes before anything is written", in: func(v *Values) any { return &v.Mask }},
+	{Name: "mask_key_file", Kind: Path, For: Extract, Uses: "verify import", Value: "FILE", Sample: "/etc/callhouse/mask.key",
+		About: "file with the key of these hashes, readable by its owner alone; without it the warehouse has a key of its own",
+		in:    func(v *Values) any { return &v.MaskKeyFile }},
+	{Name: "keep", Kind: Text, For: Extract, Uses: "plan verify", Value: "SPAN", Sample: "400d",
+		About: "erase calls that started longer ago, at the end of a run, and do not fetch them any more", in: func(v *Values) any { return &v.Keep }},
 	{Name: "group_readable", Kind: Boolean, For: Extract | Query, Default: "false",
-		About: "files 0640 and folders 0750 instead of 0600 and 0700, for analysts in the warehouse's group; also of what query makes"},
-	{Name: "metrics_file", Kind: Path, For: Extract, Sample: "/var/lib/node_exporter/callhouse-{profile}.prom",
-		About: "file of Prometheus metrics, written every minute of a run and at its end; {profile} stands for the profile's name"},
-	{Name: "ping_url", Kind: Text, For: Extract, Sample: "https://hc-ping.com/…", Masked: true,
-		About: "address that is asked for when a run is done, and with /fail behind it when it is not; who knows it can do so too"},
-	{Name: "log_format", Kind: Text, For: Extract, Default: "text", About: "text or json, for the log on standard error"},
-	{Name: "quiet", Kind: Boolean, For: Extract, Default: "false", About: "say nothing but warnings and errors"},
-	{Name: "tz", Kind: Text, For: Query, Default: "UTC", About: "time zone of query's days, hours and printed times"},
-	{Name: "currency", Kind: Text, For: Query, Sample: "KRW",
-		About: "currency of the costs, by its ISO 4217 code: query shows it on the page and in the headings of tables"},
-	{Name: "lang", Kind: Text, For: Query, Default: "en", About: "language of query's morning page: en or ko"},
-	{Name: "format", Kind: Text, For: Query, Sample: "markdown",
-		About: "format of query's answers, where neither --format nor the ending of --output tells it"},
+		Uses:  "import compact migrate rollback forget list describe report sql check catalog export",
+		About: "make files 0640 and folders 0750, for analysts in the warehouse's group, not 0600 and 0700",
+		in:    func(v *Values) any { return &v.GroupReadable }},
+	{Name: "metrics_file", Kind: Path, For: Extract, Own: true, Value: "FILE", Sample: "/var/lib/node_exporter/callhouse-{profile}.prom",
+		About: "file of Prometheus metrics, written every minute of a run and at its end; {profile} stands for the profile's name",
+		in:    func(v *Values) any { return &v.MetricsFile }},
+	{Name: "ping_url", Kind: Text, For: Extract, Own: true, Value: "URL", Sample: "https://hc-ping.com/…", Masked: true,
+		About: "address to ask for when a run is done, and with /fail behind it when it is not; it is a secret",
+		in:    func(v *Values) any { return &v.PingURL }},
+	{Name: "log_format", Kind: Text, For: Extract, Uses: "plan verify import compact migrate forget", Words: []string{"text", "json"}, Default: "text",
+		About: "text or json, for the log on standard error", in: func(v *Values) any { return &v.LogFormat }},
+	{Name: "quiet", Kind: Boolean, For: Extract, Uses: "plan verify import compact migrate rollback forget", Letter: "q", Default: "false",
+		About: "say nothing but warnings and errors", in: func(v *Values) any { return &v.Quiet }},
+	{Name: "tz", Kind: Text, For: Query, Uses: "report sql check catalog init export", Value: "ZONE", Default: "UTC",
+		About: "time zone of days, hours and printed times, as in Asia/Seoul", in: func(v *Values) any { return &v.TZ }},
+	{Name: "currency", Kind: Text, For: Query, Uses: "report", Value: "CODE", Sample: "KRW",
+		About: "currency of the costs, by its ISO 4217 code, for the page and the headings of tables", in: func(v *Values) any { return &v.Currency }},
+	{Name: "lang", Kind: Text, For: Query, Uses: "report", Own: true, Value: "LANG", Default: "en",
+		About: "language of the morning page: en or ko", in: func(v *Values) any { return &v.Lang }},
+	{Name: "format", Kind: Text, For: Query, Uses: "list describe sql check export", Value: "FORMAT", Sample: "markdown",
+		About: "format of answers; by default as --output ends, else table", in: func(v *Values) any { return &v.Format }},
 }
 
 // keyOf returns the key that a name in the file means, or nil.

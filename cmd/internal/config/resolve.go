@@ -65,17 +65,41 @@ func (s Settings) From(name string) Origin {
 	return Origin{}
 }
 
-// annotation marks the flags that are settings.
-const annotation = "callhouse_setting"
+// Config is what a command is told by its flags, the environment and the file: the
+// settings of one profile, or those at the file's top.
+type Config struct {
+	Values
+	Path    string   // of the file, as --config has it
+	Named   []string // the profiles that are asked for
+	Profile string   // whose settings these are; empty: the file's top
+	File    *File    // nil: there is none
+	Told    Settings
+}
 
-// Bind marks those flags of a set that are settings of a program. Only they
-// take their value from the environment and the file.
-func Bind(flags *pflag.FlagSet, program Program) {
-	for i := range Keys {
-		if f := flags.Lookup(Keys[i].Flag()); f != nil && Keys[i].For&program != 0 {
-			_ = flags.SetAnnotation(f.Name, annotation, []string{Keys[i].Name}) // it is there
-		}
+// Read reads the file, and finds out which profiles are asked for: with all, every
+// one that it has.
+func (c *Config) Read(all bool) (err error) {
+	if c.File, err = Open(c.Path); err != nil {
+		return err
 	}
+	c.Named, err = Choose(c.File, c.Named, all)
+	return err
+}
+
+// Take makes the values those of a profile; "" is the file's top.
+func (c *Config) Take(flags *pflag.FlagSet, program Program, profile string) (err error) {
+	c.Profile = profile
+	c.Told, err = Apply(flags, program, c.File, profile)
+	return err
+}
+
+// Whose refuses to guess: where a file has profiles, and none is named, and nothing
+// says which warehouse is meant, none is.
+func (c *Config) Whose() error {
+	if c.Profile != "" || c.File == nil || len(c.File.Profiles) == 0 || c.Told.From("warehouse").Source != FromDefault {
+		return nil
+	}
+	return cli.Usage("name one with --profile", "%s has profiles, and none is named: %s", c.File.Path, strings.Join(c.File.Profiles, ", "))
 }
 
 // Apply gives every setting that no argument set its value: from the
@@ -92,30 +116,34 @@ func Apply(flags *pflag.FlagSet, program Program, f *File, profile string) (Sett
 		if flag == nil || flag.Annotations[annotation] == nil {
 			continue
 		}
-		if flag.Changed {
-			out = append(out, Setting{k, flag.Value.String(), Origin{Source: FromFlag, Name: flag.Name}})
-			continue
-		}
-		text, from := flag.DefValue, Origin{}
-		if f != nil {
-			text, from = f.find(k, profile, text)
-		}
-		if env, ok := os.LookupEnv(k.Env()); ok && env != "" {
-			if from.Source == FromProfile && k.Whose && env != text {
-				return nil, f.overridden(k.Env(), profile, k.Name)
+		from := Origin{Source: FromFlag, Name: flag.Name}
+		if !flag.Changed {
+			var text string
+			text, from = f.find(k, profile, flag.DefValue)
+			if env := os.Getenv(k.Env()); env != "" {
+				if from.Source == FromProfile && k.Whose && env != text {
+					return nil, f.overridden(k.Env(), profile, k.Name)
+				}
+				text, from = env, Origin{Source: FromEnv, Name: k.Env()}
 			}
-			text, from = env, Origin{Source: FromEnv, Name: k.Env()}
+			if err := flag.Value.Set(text); err != nil {
+				return nil, cli.Usage("it must be "+k.Kind.String(), "%s: %s cannot have this value", from, k.Name)
+			}
 		}
-		if err := flag.Value.Set(text); err != nil {
-			return nil, cli.Usage("it must be "+k.Kind.String(), "%s: %s cannot have this value", from, k.Name)
+		value := flag.Value.String()
+		if k.Words != nil && !slices.Contains(k.Words, value) {
+			return nil, cli.Usage("--"+k.Flag()+" takes "+strings.Join(k.Words, " or "), "unknown %s %q", strings.ReplaceAll(k.Name, "_", " "), value)
 		}
-		out = append(out, Setting{k, flag.Value.String(), from})
+		out = append(out, Setting{k, value, from})
 	}
 	return out, nil
 }
 
 // find returns what the file says of a setting, or def.
 func (f *File) find(k *Key, profile, def string) (string, Origin) {
+	if f == nil {
+		return def, Origin{}
+	}
 	if v, ok := f.profiles[profile][k.Name]; ok {
 		return v.text, Origin{Source: FromProfile, Path: f.Path, Line: v.line}
 	}
@@ -144,9 +172,9 @@ func (f *File) overridden(env, profile, name string) error {
 		"%s is set, and the profile %q has a %s of its own (%s:%d)", env, profile, name, f.Path, f.profiles[profile][name].line)
 }
 
-// CheckKey refuses an environment that would give a profile another key than
+// checkKey refuses an environment that would give a profile another key than
 // its own.
-func (f *File) CheckKey(profile string) error {
+func (f *File) checkKey(profile string) error {
 	if f == nil || profile == "" || !f.namesKey(profile) {
 		return nil
 	}

@@ -23,7 +23,8 @@ const about = `extract copies an organisation's calls (transcripts, costs, analy
 local warehouse of Parquet files, within the service's request budget. It takes what is new or
 changed, and commits all tables at once or not at all. Started again, it goes on where it stopped.
 
-Settings come from flags, the environment and a file, in this order: extract config shows them.
+Settings come from flags, the environment (--base-url is CALLHOUSE_BASE_URL, and so on) and a file,
+in this order: extract config shows them.
 The API key comes from CALLHOUSE_API_KEY, a file or systemd, never from an argument.
 
 Exit codes: 0 done; 1 failed, nothing lost; 2 wrong use; 3 committed, but not all;
@@ -42,7 +43,7 @@ type Program struct{ Now func() time.Time }
 
 // Run is the function Run by the program's clock.
 func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	secrets := words.NewSecrets(os.Getenv(envKey))
+	secrets := words.NewSecrets(os.Getenv(config.EnvKey))
 	stderr = words.NewWriter(stderr, secrets)
 	root := newRoot(p.Now, secrets, stderr)
 	root.SetArgs(args)
@@ -50,27 +51,10 @@ func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
-	if format, _ := root.PersistentFlags().GetString("log-format"); format == "json" {
+	if format := root.PersistentFlags().Lookup("log-format").Value.String(); format == "json" {
 		err = told(progress.Logger(stderr, format, true), err)
 	}
 	return cli.Report(stderr, program, err)
-}
-
-// always are the flags that every command uses.
-var always = []string{"warehouse", "config", "profile"}
-
-// usedFlags are the others of the inherited flags that a command uses. run and
-// config use all of them.
-var usedFlags = map[string][]string{
-	"plan":     {"base-url", "api-key-file", "api-key-env", "requests-per-second", "requests-per-minute", "share", "keep", "window", "log-format", "quiet"},
-	"verify":   {"base-url", "api-key-file", "api-key-env", "requests-per-second", "requests-per-minute", "share", "log-format", "quiet", "mask", "mask-key-file", "keep", "window"},
-	"import":   {"mask", "mask-key-file", "group-readable", "log-format", "quiet"},
-	"compact":  {"group-readable", "log-format", "quiet"},
-	"migrate":  {"group-readable", "log-format", "quiet"},
-	"rollback": {"group-readable", "quiet"},
-	"forget":   {"group-readable", "log-format", "quiet"},
-	"status":   nil,
-	"show":     nil,
 }
 
 // Command returns the tree of commands, for the manual and the shells' completions.
@@ -96,42 +80,17 @@ func newRoot(now func() time.Time, secrets *words.Secrets, stderr io.Writer) *co
 			if cmd.Flags().NFlag() == 0 && cli.IsTerminal(cmd.InOrStdin()) {
 				return cmd.Help()
 			}
-			progress.Logger(stderr, s.logFormat, s.quiet).Warn("extract without a command will show its help from the next release on: write extract run")
+			progress.Logger(stderr, s.LogFormat, s.Quiet).Warn("extract without a command will show its help from the next release on: write extract run")
 			return doRun(cmd, args)
 		},
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(cli.FlagError)
-	f := root.PersistentFlags()
-	f.SortFlags = false
-	f.StringVar(&s.warehouse, "warehouse", "./warehouse", "folder of the warehouse ("+envWarehouse+")")
-	f.StringVar(&s.baseURL, "base-url", "", "address of the service, the part before /v3 ("+envBaseURL+")")
-	f.StringVar(&s.keyFile, "api-key-file", "", "file that holds the API key, readable by its owner alone")
-	f.StringVar(&s.keyEnv, "api-key-env", "", "name of the environment variable that holds the API key, if not CALLHOUSE_API_KEY")
-	f.IntVar(&s.perSecond, "requests-per-second", 5, "requests that the service allows in a second")
-	f.IntVar(&s.perMinute, "requests-per-minute", 120, "requests that the service allows in a minute")
-	f.Float64Var(&s.share, "share", 1, "part of both limits that this run may use; the rest is left to others")
-	f.StringVar(&s.logFormat, "log-format", "text", "text or json, for the log on standard error")
-	f.BoolVarP(&s.quiet, "quiet", "q", false, "say nothing but warnings and errors")
-	s.addConfigFlags(f)
-	addRunFlags := func(cmd *cobra.Command) {
-		f := cmd.Flags()
-		f.SortFlags = false
-		f.StringVar(&s.since, "since", "", "leave calls alone that started before: 2026-11-01, 2026-11-01T08:00:00Z, 30d")
-		cli.SpanVar(f, &s.maxDuration, "max-duration", 0, "stop in good order after so long, as in 6h (exit code 3)")
-		cli.SpanVar(f, &s.relistEvery, "relist-every", 7*24*time.Hour, "how often all calls are listed again, a part a run; 0 for never")
-		f.BoolVar(&s.full, "full", false, "list all calls again, whatever was listed before")
-		f.StringVar(&s.metricsFile, "metrics-file", "", "write Prometheus metrics here for node_exporter, as in callhouse.prom; {profile} stands for the profile's name")
-		f.StringVar(&s.pingURL, "ping-url", "", "address to ask for when a run is done, and with /fail behind it when it is not")
-		config.Bind(f, config.Extract)
-	}
-	addYes := func(cmd *cobra.Command) {
-		cmd.Flags().BoolVar(&s.yes, "yes", false, "do what a safety check refuses: erase much at once (--keep), or believe this machine's clock where the service's contradicts it")
-		cmd.Flags().BoolVar(&s.adopt, "adopt", false, "take the calls of this address and key into the warehouse, though they look like another organisation's")
-	}
-	addRunFlags(root)
-	addYes(root)
-	addAllFlag(s, root)
+	root.PersistentFlags().SortFlags = false
+	s.AddFlags(root, config.Extract)
+	s.runFlags(root)
+	s.yesFlags(root)
+	s.allFlag(root)
 	root.Flags().VisitAll(func(f *pflag.Flag) { f.Hidden = true }) // they are run's
 	root.PersistentPreRunE = s.prepare
 	runCmd := &cobra.Command{
@@ -141,9 +100,9 @@ func newRoot(now func() time.Time, secrets *words.Secrets, stderr io.Writer) *co
   extract run --all --quiet --metrics-file /var/lib/node_exporter/callhouse-{profile}.prom`,
 		Args: cobra.NoArgs, RunE: doRun,
 	}
-	addRunFlags(runCmd)
-	addYes(runCmd)
-	addAllFlag(s, runCmd)
+	s.runFlags(runCmd)
+	s.yesFlags(runCmd)
+	s.allFlag(runCmd)
 	var planFormat string
 	var planJSON bool
 	planCmd := &cobra.Command{
@@ -160,29 +119,22 @@ func newRoot(now func() time.Time, secrets *words.Secrets, stderr io.Writer) *co
 			return plan(cmd.Context(), s, planJSON || planFormat == "json", cmd.OutOrStdout(), stderr)
 		},
 	}
-	addRunFlags(planCmd)
+	s.runFlags(planCmd)
 	planCmd.Flags().StringVar(&planFormat, "format", "text", "text or json")
 	planCmd.Flags().BoolVar(&planJSON, "json", false, "print JSON")
 	_ = planCmd.Flags().MarkHidden("json") // --format json is how all commands say it
 	configCmd := configCommand(s)
-	addRunFlags(configCmd)
+	s.runFlags(configCmd)
 	root.AddCommand(runCmd, planCmd, configCmd)
 	root.AddCommand(maintenance(s, stderr)...)
-	cli.Complete(root, "log-format", "text", "json")
-	cli.CompleteFrom(root, "profile", func() []string { return config.ProfileNames(s.configFile) })
+	config.Uses(root, "warehouse", "config", "profile")
 	for _, cmd := range root.Commands() {
 		if cmd.Flags().Lookup("format") != nil {
 			cli.Complete(cmd, "format", "text", "json")
 		}
-	}
-	cli.Uses(root, always...)
-	for _, cmd := range root.Commands() {
-		if uses, ok := usedFlags[cmd.Name()]; ok {
-			cli.Uses(cmd, append(uses, always...)...)
+		if cmd != runCmd && cmd != configCmd { // they use all settings
+			config.Uses(cmd, "config", "profile")
 		}
-	}
-	for _, name := range []string{"metrics-file", "ping-url"} { // the settings of plan are those of run
-		planCmd.Flags().Lookup(name).Hidden = true
 	}
 	return root
 }

@@ -68,10 +68,10 @@ func compact(ctx context.Context, s *settings, month string, all bool, stderr io
 		if month != "" {
 			months = []string{month}
 		}
-		b := progress.NewBar(stderr, s.logFormat, s.quiet)
+		b := progress.NewBar(stderr, s.LogFormat, s.Quiet)
 		done, err := w.Compact(ctx, months, b.Show)
 		b.Close()
-		if !s.quiet {
+		if !s.Quiet {
 			for _, m := range done {
 				words.Fprintf(stderr, "compacted %s: %s calls of %d days (%s)\n", m.Month, humanize.Comma(m.Calls), m.Days,
 					humanize.IBytes(uint64(m.Bytes)))

@@ -45,7 +45,7 @@ func configCommand(s *settings) *cobra.Command {
 	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolVar(&example, "example", false, "print a file with all keys, commented, and nothing else")
 	cmd.Flags().StringVar(&format, "format", "text", "text or json")
-	addAllFlag(s, cmd)
+	s.allFlag(cmd)
 	return cmd
 }
 
@@ -67,7 +67,7 @@ type shownSetting struct {
 }
 
 func tellConfig(cmd *cobra.Command, s *settings, format string) error {
-	profiles := s.profiles
+	profiles := s.Named
 	if len(profiles) == 0 {
 		profiles = []string{""}
 	}
@@ -93,31 +93,31 @@ func tellConfig(cmd *cobra.Command, s *settings, format string) error {
 
 // shown returns the settings as they are told. Of the key nothing is read.
 func (s *settings) shown() shownConfig {
-	out := shownConfig{Profile: s.profile, APIKey: shownSetting{Name: "api_key", Value: "none", From: "nowhere", Kind: "none"}, Notes: config.StrayVariables()}
-	if s.file != nil {
-		out.File = s.file.Path
-		if s.profile == "" && len(s.file.Profiles) > 0 {
+	out := shownConfig{Profile: s.Profile, APIKey: shownSetting{Name: "api_key", Value: "none", From: "nowhere", Kind: "none"}, Notes: config.StrayVariables()}
+	if s.File != nil {
+		out.File = s.File.Path
+		if s.Profile == "" && len(s.File.Profiles) > 0 {
 			out.Notes = append(out.Notes, "the file has profiles, and none is named: --profile NAME shows one")
 		}
 	}
-	if p, err := s.keyPlace(); err != nil {
+	if p, err := s.KeyPlace(); err != nil {
 		out.Notes = append(out.Notes, err.Error())
-	} else if p.source() != "" {
+	} else if p.Source() != "" {
 		kind := "file"
 		switch {
-		case p.env != "":
+		case p.Env != "":
 			kind = "environment"
-		case p.credential:
+		case p.Systemd:
 			kind = "systemd"
 		}
-		from := p.source()
-		if p.env != "" {
-			from = "environment variable " + p.env
+		from := p.Source()
+		if p.Env != "" {
+			from = "environment variable " + p.Env
 		}
 		out.APIKey = shownSetting{Name: "api_key", Value: words.Masked, From: from, Kind: kind}
 	}
-	for i := range s.told {
-		t := &s.told[i]
+	for i := range s.Told {
+		t := &s.Told[i]
 		kind := [...]string{"default", "file", "file", "environment", "flag"}[t.From.Source]
 		out.Settings = append(out.Settings, shownSetting{Name: t.Key.Name, Value: shownValue(t), From: t.From.String(), Kind: kind, Line: t.From.Line})
 	}

@@ -3,10 +3,8 @@ package extractcmd
 import (
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
@@ -15,21 +13,21 @@ import (
 // manyProfiles marks the commands that take several profiles.
 const manyProfiles = "callhouse_many_profiles"
 
-// addConfigFlags adds the flags that say which file and which of its profiles,
-// and the settings that more commands than run need.
-func (s *settings) addConfigFlags(f *pflag.FlagSet) {
-	f.StringVar(&s.mask, "mask", "", "fields whose values only keyed hashes are kept of, as in from_number,to_number")
-	f.StringVar(&s.maskKeyFile, "mask-key-file", "", "file with the key of these hashes; else the warehouse has one of its own")
-	f.StringVar(&s.keep, "keep", "", "erase calls that started longer ago, as in 400d, and do not fetch them any more")
-	cli.SpanVar(f, &s.window, "window", 3*24*time.Hour, "how far back calls may still appear or change")
-	f.BoolVar(&s.groupReadable, "group-readable", false, "let the warehouse's group read it: 0640 and 0750, not 0600 and 0700")
-	config.Bind(f, config.Extract)
-	f.StringVar(&s.configFile, "config", "", "configuration file ("+config.EnvFile+"); else callhouse.toml where it is looked for")
-	f.StringSliceVar(&s.profiles, "profile", nil, "profile of the configuration file ("+config.EnvProfile+"); run and status take several: a,b")
+// runFlags adds the flags of run, which plan and config take as well.
+func (s *settings) runFlags(cmd *cobra.Command) {
+	cmd.Flags().SortFlags = false
+	s.AddOwnFlags(cmd, config.Extract)
+	cmd.Flags().BoolVar(&s.full, "full", false, "list all calls again, whatever was listed before")
 }
 
-// addAllFlag adds --all to a command that takes several profiles.
-func addAllFlag(s *settings, cmd *cobra.Command) {
+// yesFlags adds the flags that overrule a safety check.
+func (s *settings) yesFlags(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&s.yes, "yes", false, "do what a safety check refuses: erase much at once (--keep), or believe this machine's clock where the service's contradicts it")
+	cmd.Flags().BoolVar(&s.adopt, "adopt", false, "take the calls of this address and key into the warehouse, though they look like another organisation's")
+}
+
+// allFlag adds --all to a command that takes several profiles.
+func (s *settings) allFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&s.allProfiles, "all", false, "all profiles of the configuration file, side by side")
 	if cmd.Annotations == nil {
 		cmd.Annotations = map[string]string{}
@@ -48,35 +46,29 @@ func (s *settings) prepare(cmd *cobra.Command, _ []string) error {
 	if err := s.configure(cmd); err != nil {
 		return err
 	}
-	return s.whichProfile()
+	return s.Whose()
 }
 
 // configure reads the file, and takes from it and from the environment what no
 // flag says, before any command runs.
-func (s *settings) configure(cmd *cobra.Command) (err error) {
-	if s.file, err = config.Open(s.configFile); err != nil {
+func (s *settings) configure(cmd *cobra.Command) error {
+	if err := s.Read(s.allProfiles); err != nil {
 		return err
 	}
-	if s.profiles, err = config.Choose(s.file, s.profiles, s.allProfiles); err != nil {
-		return err
-	}
-	if len(s.profiles) > 1 && cmd.Annotations[manyProfiles] == "" {
+	switch {
+	case len(s.Named) > 1 && cmd.Annotations[manyProfiles] == "":
 		return cli.Usage("extract run, extract status and extract config take several", "%s takes one profile", cmd.CommandPath())
-	}
-	if len(s.profiles) > 0 {
-		return s.apply(cmd, s.profiles[0])
+	case len(s.Named) > 0:
+		return s.apply(cmd, s.Named[0])
 	}
 	return s.apply(cmd, "")
 }
 
 // apply makes these the settings of a profile, "" for those at the file's top.
-func (s *settings) apply(cmd *cobra.Command, profile string) (err error) {
-	if s.told, err = config.Apply(cmd.Flags(), config.Extract, s.file, profile); err != nil {
-		return err
-	}
-	s.profile = profile
-	s.secrets.AddURL(s.pingURL)
-	return nil
+func (s *settings) apply(cmd *cobra.Command, profile string) error {
+	err := s.Take(cmd.Flags(), config.Extract, profile)
+	s.secrets.AddURL(s.PingURL)
+	return err
 }
 
 // of returns the settings of a profile: a copy, which further calls leave alone.
@@ -88,21 +80,11 @@ func (s *settings) of(cmd *cobra.Command, profile string) (*settings, error) {
 	return &out, nil
 }
 
-// whichProfile refuses to guess: where a file has profiles, and none is named,
-// and nothing says which warehouse is meant, none is.
-func (s *settings) whichProfile() error {
-	if s.profile != "" || s.file == nil || len(s.file.Profiles) == 0 || s.told.From("warehouse").Source != config.FromDefault {
-		return nil
-	}
-	return cli.Usage("name one with --profile (run and status take several, and --all)", "%s has profiles, and none is named: %s",
-		s.file.Path, strings.Join(s.file.Profiles, ", "))
-}
-
 // place returns the warehouse's folder by the one name that it has.
 func (s *settings) place() string {
-	path, err := filepath.Abs(s.warehouse)
+	path, err := filepath.Abs(s.Warehouse)
 	if err != nil {
-		return s.warehouse
+		return s.Warehouse
 	}
 	// What is not there yet has no links; what it will stand in may have.
 	rest := ""

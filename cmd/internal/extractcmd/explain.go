@@ -50,15 +50,15 @@ func explain(err error) error {
 	case errors.As(err, &auth):
 		return cli.Fail(cli.ExitFailed, err, "check the key in the service's dashboard; what was fetched before is committed")
 	case errors.As(err, &unreach):
-		return cli.Fail(cli.ExitFailed, err, "check --base-url ("+envBaseURL+") and the network")
+		return cli.Fail(cli.ExitFailed, err, "check --base-url (CALLHOUSE_BASE_URL) and the network")
 	case errors.As(err, &address):
-		return cli.Fail(cli.ExitFailed, err, "set --base-url ("+envBaseURL+") to the part of the address before /v3")
+		return cli.Fail(cli.ExitFailed, err, "set --base-url (CALLHOUSE_BASE_URL) to the part of the address before /v3")
 	case errors.As(err, &down):
 		return cli.Fail(cli.ExitFailed, err, "what was fetched is committed; the next run goes on from there")
 	case errors.As(err, &clock):
 		return cli.Fail(cli.ExitFailed, err, "nothing was written or erased; set this machine's clock right, or run with --yes if it is the service's that is wrong")
 	case errors.As(err, &path):
-		return cli.Fail(cli.ExitFailed, err, "--warehouse ("+envWarehouse+") must name a folder that this user may write to")
+		return cli.Fail(cli.ExitFailed, err, "--warehouse (CALLHOUSE_WAREHOUSE) must name a folder that this user may write to")
 	case errors.Is(err, context.Canceled):
 		return cli.Fail(cli.ExitInterrupted, errors.New("interrupted"), "what was fetched is kept; run again to go on")
 	}

@@ -102,7 +102,7 @@ func forget(ctx context.Context, s *settings, o *forgetFlags, stdin io.Reader, s
 		if !o.yes && !agreed(stdin, stderr) {
 			return cli.Fail(cli.ExitFailed, fmt.Errorf("nothing was erased"), "")
 		}
-		b := progress.NewBar(stderr, s.logFormat, s.quiet)
+		b := progress.NewBar(stderr, s.LogFormat, s.Quiet)
 		receipt, err := w.Forget(ctx, sel, false, b.Show)
 		b.Close()
 		if err != nil {
@@ -154,7 +154,7 @@ func checkReceipt(ctx context.Context, s *settings, path string, stdin io.Reader
 	if err := json.NewDecoder(in).Decode(&r); err != nil || r.RunID == "" {
 		return cli.Usage("--check takes the file that forget's output was written to", "%s is no receipt of forget", path)
 	}
-	bad, err := sink.CheckReceipt(ctx, s.warehouse, &r)
+	bad, err := sink.CheckReceipt(ctx, s.Warehouse, &r)
 	if err != nil {
 		return explain(err)
 	}

@@ -180,7 +180,7 @@ func (i *importer) fill(ctx context.Context, sources []dump.Source, stdin io.Rea
 	for _, src := range sources {
 		total += max(src.Size, 0)
 	}
-	tell, done := progress.Bytes(i.stderr, i.quiet, total, func() int64 { return i.in.Bytes + i.read.Load() })
+	tell, done := progress.Bytes(i.stderr, i.Quiet, total, func() int64 { return i.in.Bytes + i.read.Load() })
 	err := i.add(ctx, sources, stdin, tell)
 	done()
 	i.outcome = schema.OutcomeDone
@@ -271,7 +271,7 @@ func (i *importer) tellAside(a sink.AsideError) {
 }
 
 func (i *importer) report() {
-	if i.quiet {
+	if i.Quiet {
 		return
 	}
 	r, n := &i.row, humanize.Comma
@@ -282,7 +282,7 @@ func (i *importer) report() {
 	line("lines", "%s read, %s set aside", n(r.CallsListed), n(r.CallsSetAside))
 	line("calls", "%s new, %s changed, %s settled", n(r.CallsNew), n(r.CallsChanged), n(r.CallsSettled))
 	line("transcripts", "%s read (%s turns), %s pending", n(r.Transcripts), n(r.Turns), n(r.CallsPending))
-	if snapshot, err := layout.Current(i.warehouse); err == nil {
+	if snapshot, err := layout.Current(i.Warehouse); err == nil {
 		line("warehouse", "%s", snapshot.Dir)
 	}
 }

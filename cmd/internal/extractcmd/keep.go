@@ -28,7 +28,7 @@ func (n *night) spare(w *sink.Warehouse) error {
 	}
 	w.Keep(time.Time{})
 	n.spared = cli.Fail(cli.ExitIncomplete, fmt.Errorf("--keep %s would erase %s of %s calls at once, those that started before %s; none was erased",
-		n.keep, humanize.Comma(aged), humanize.Comma(total), n.kept.Format(time.DateOnly)),
+		n.Keep, humanize.Comma(aged), humanize.Comma(total), n.kept.Format(time.DateOnly)),
 		"check this machine's clock and --keep; extract run --yes erases them")
 	return nil
 }
@@ -36,15 +36,15 @@ func (n *night) spare(w *sink.Warehouse) error {
 // keepFrom returns the instant from which on calls are kept, a UTC midnight, so
 // that whole days go; zero: all are.
 func (s *settings) keepFrom(now time.Time) (time.Time, error) {
-	if s.keep == "" {
+	if s.Keep == "" {
 		return time.Time{}, nil
 	}
-	span, err := cli.ParseSpan(s.keep)
+	span, err := cli.ParseSpan(s.Keep)
 	if err != nil {
 		return time.Time{}, cli.Usage("write a span as in 400d, 60w or 9600h", "--keep: %w", err)
 	}
 	if span < leastKeep {
-		return time.Time{}, cli.Usage("calls change for some days after their end", "--keep must be 7d or more, not %s", s.keep)
+		return time.Time{}, cli.Usage("calls change for some days after their end", "--keep must be 7d or more, not %s", s.Keep)
 	}
 	return now.Add(-span).UTC().Truncate(24 * time.Hour), nil
 }

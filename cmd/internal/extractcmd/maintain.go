@@ -18,12 +18,12 @@ import (
 
 // noWarehouse explains that there is nothing to work on.
 func (s *settings) noWarehouse() error {
-	return cli.Fail(cli.ExitFailed, fmt.Errorf("no warehouse at %s yet", s.warehouse), "run: extract run --warehouse "+s.warehouse)
+	return cli.Fail(cli.ExitFailed, fmt.Errorf("no warehouse at %s yet", s.Warehouse), "run: extract run --warehouse "+s.Warehouse)
 }
 
 // current returns the committed snapshot, for commands that only read.
 func (s *settings) current() (*layout.Snapshot, error) {
-	snapshot, err := layout.Current(s.warehouse)
+	snapshot, err := layout.Current(s.Warehouse)
 	if errors.Is(err, layout.ErrNoWarehouse) {
 		return nil, s.noWarehouse()
 	}

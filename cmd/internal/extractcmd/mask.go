@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/config"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
@@ -15,7 +16,7 @@ const maskNone = "none"
 
 // options are those with which any command opens the warehouse for writing.
 func (s *settings) options(runID string) sink.Options {
-	return sink.Options{Root: s.warehouse, RunID: runID, Now: s.now, Group: s.groupReadable}
+	return sink.Options{Root: s.Warehouse, RunID: runID, Now: s.now, Group: s.GroupReadable}
 }
 
 // maskFields returns the fields that are to be masked: those that the settings
@@ -23,7 +24,7 @@ func (s *settings) options(runID string) sink.Options {
 // started without the flag lets in what others keep out.
 func (s *settings) maskFields(was *layout.Mask) []string {
 	var fields []string
-	for f := range strings.SplitSeq(s.mask, ",") {
+	for f := range strings.SplitSeq(s.Mask, ",") {
 		if f = strings.TrimSpace(f); f != "" {
 			fields = append(fields, f)
 		}
@@ -72,13 +73,13 @@ func (s *settings) startMask(w, into *sink.Warehouse) error {
 // warehouse's own, which is made when the first value is to be masked. It must
 // be the one that was used before, or equal numbers would not stay equal.
 func (s *settings) maskKey(w *sink.Warehouse, was *layout.Mask) (key []byte, err error) {
-	if s.maskKeyFile != "" {
-		raw, err := readSecret(s.maskKeyFile, "mask key", "", false)
+	if s.MaskKeyFile != "" {
+		raw, err := config.ReadSecret(s.MaskKeyFile, "mask key", "", false)
 		if err != nil {
 			return nil, err
 		}
 		if key, err = sink.ParseMaskKey([]byte(raw)); err != nil {
-			return nil, cli.Usage("make one with: (umask 077; openssl rand -hex 32 > "+s.maskKeyFile+")", "the mask key file %s: %w", s.maskKeyFile, err)
+			return nil, cli.Usage("make one with: (umask 077; openssl rand -hex 32 > "+s.MaskKeyFile+")", "the mask key file %s: %w", s.MaskKeyFile, err)
 		}
 	} else if key, err = w.MaskKey(was == nil); err != nil {
 		return nil, explain(err)
@@ -86,9 +87,9 @@ func (s *settings) maskKey(w *sink.Warehouse, was *layout.Mask) (key []byte, err
 	switch {
 	case key == nil:
 		return nil, cli.Usage("name it with --mask-key-file, or put "+layout.MaskKeyName+" back into the warehouse",
-			"the key that masked %s is not there", s.warehouse)
+			"the key that masked %s is not there", s.Warehouse)
 	case was != nil && sink.MaskKeyHash(key) != was.Key:
-		return nil, cli.Usage("name the right one with --mask-key-file", "this is not the key that masked %s: equal values would not stay equal", s.warehouse)
+		return nil, cli.Usage("name the right one with --mask-key-file", "this is not the key that masked %s: equal values would not stay equal", s.Warehouse)
 	}
 	return key, nil
 }

@@ -14,7 +14,7 @@ import (
 
 // metricsPath returns where this profile's metrics go; empty: nowhere.
 func (s *settings) metricsPath() string {
-	return strings.ReplaceAll(s.metricsFile, "{profile}", s.profile)
+	return strings.ReplaceAll(s.MetricsFile, "{profile}", s.Profile)
 }
 
 // pulseEvery is how often the metrics are written anew while a run is on.
@@ -28,7 +28,7 @@ func (n *night) pulse() (stop func()) {
 		return func() {}
 	}
 	beat := func() {
-		m := &health.Metrics{Now: n.now(), Running: true, Started: n.started, Profile: n.profile, Secrets: n.secrets}
+		m := &health.Metrics{Now: n.now(), Running: true, Started: n.started, Profile: n.Profile, Secrets: n.secrets}
 		if poll := n.poll.Load(); poll != nil {
 			p := (*poll)()
 			m.Progress = &p
@@ -64,11 +64,11 @@ func (n *night) publish(err error) {
 		return
 	}
 	if !n.held {
-		if _, held, werr := sink.Who(n.warehouse); held || werr != nil {
+		if _, held, werr := sink.Who(n.Warehouse); held || werr != nil {
 			return
 		}
 	}
-	m := &health.Metrics{Now: n.now(), Profile: n.profile, Secrets: n.secrets, Started: n.started, Ended: true, Code: cli.Code(err), Last: n.row, Report: n.rep, Failures: len(n.failures)}
+	m := &health.Metrics{Now: n.now(), Profile: n.Profile, Secrets: n.secrets, Started: n.started, Ended: true, Code: cli.Code(err), Last: n.row, Report: n.rep, Failures: len(n.failures)}
 	if n.rep != nil {
 		m.Progress = &n.rep.Progress
 	}
@@ -80,7 +80,7 @@ func (n *night) publish(err error) {
 
 // write writes the file, all of it or nothing. Where it cannot, that is a warning.
 func (n *night) write(m *health.Metrics) {
-	h, err := sink.ReadHistory(n.warehouse)
+	h, err := sink.ReadHistory(n.Warehouse)
 	if err != nil {
 		h = new(sink.History) // a warehouse that cannot be read still has a last run
 	}

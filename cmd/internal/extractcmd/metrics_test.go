@@ -11,16 +11,21 @@ import (
 	"testing/synctest"
 	"time"
 
+	"callhouse/cmd/internal/config"
 	"callhouse/cmd/internal/health"
 	"callhouse/internal/crawler"
 )
+
+func withMetrics(warehouse, file string) config.Config {
+	return config.Config{Values: config.Values{Warehouse: warehouse, MetricsFile: file}}
+}
 
 // While a run is on the metrics tell every minute how it goes; with its end that
 // ends too.
 func TestMetricsWhileARunIsOn(t *testing.T) {
 	path, root := filepath.Join(t.TempDir(), "callhouse.prom"), tended(t)
 	synctest.Test(t, func(t *testing.T) {
-		n := &night{settings: &settings{warehouse: root, metricsFile: path, now: time.Now}, started: time.Now(), log: slog.New(slog.DiscardHandler)}
+		n := &night{settings: &settings{Config: withMetrics(root, path), now: time.Now}, started: time.Now(), log: slog.New(slog.DiscardHandler)}
 		read := func(line string) bool {
 			raw, err := os.ReadFile(path)
 			if err != nil {
@@ -61,7 +66,7 @@ func TestMetricsWhileARunIsOn(t *testing.T) {
 // Whoever reads the metrics while they are written sees a whole file, and nothing
 // is left beside it.
 func TestMetricsAreReplacedAsAWhole(t *testing.T) {
-	n := &night{settings: &settings{warehouse: tended(t), metricsFile: filepath.Join(t.TempDir(), "callhouse.prom"), now: time.Now},
+	n := &night{settings: &settings{Config: withMetrics(tended(t), filepath.Join(t.TempDir(), "callhouse.prom")), now: time.Now},
 		log: slog.New(slog.DiscardHandler)}
 	m := &health.Metrics{Now: time.Now(), Running: true, Started: time.Now()}
 	n.write(m)
@@ -72,7 +77,7 @@ func TestMetricsAreReplacedAsAWhole(t *testing.T) {
 			n.write(m)
 		}
 	}()
-	want, err := os.ReadFile(n.metricsFile)
+	want, err := os.ReadFile(n.MetricsFile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,11 +87,11 @@ func TestMetricsAreReplacedAsAWhole(t *testing.T) {
 			reading = false
 		default:
 		}
-		if got, err := os.ReadFile(n.metricsFile); err != nil || string(got) != string(want) {
+		if got, err := os.ReadFile(n.MetricsFile); err != nil || string(got) != string(want) {
 			t.Fatalf("a reader sees %d bytes of %d: %v", len(got), len(want), err)
 		}
 	}
-	if left, err := os.ReadDir(filepath.Dir(n.metricsFile)); err != nil || len(left) != 1 {
+	if left, err := os.ReadDir(filepath.Dir(n.MetricsFile)); err != nil || len(left) != 1 {
 		t.Errorf("beside the metrics there is %v (%v)", left, err)
 	}
 }

@@ -32,13 +32,13 @@ func migrateCommand(s *settings, stderr io.Writer) *cobra.Command {
 
 func migrate(ctx context.Context, s *settings, stderr io.Writer) error {
 	return s.maintain(ctx, func(w *sink.Warehouse) error {
-		b := progress.NewBar(stderr, s.logFormat, s.quiet)
+		b := progress.NewBar(stderr, s.LogFormat, s.Quiet)
 		periods, calls, err := w.Migrate(ctx, b.Show)
 		b.Close()
 		switch {
 		case err != nil:
 			return err
-		case s.quiet:
+		case s.Quiet:
 		case periods == 0:
 			words.Fprintln(stderr, "nothing to migrate: all files have today's columns")
 		default:

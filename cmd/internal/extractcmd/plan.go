@@ -50,7 +50,7 @@ func plan(ctx context.Context, s *settings, asJSON bool, stdout, stderr io.Write
 	if err != nil {
 		return err
 	}
-	s.warnPlain(progress.Logger(stderr, s.logFormat, s.quiet))
+	s.warnPlain(progress.Logger(stderr, s.LogFormat, s.Quiet))
 	opts := s.options(runIDAt(started))
 	opts.ReadOnly = true
 	w, err := sink.Open(opts)
@@ -95,8 +95,8 @@ func plan(ctx context.Context, s *settings, asJSON bool, stdout, stderr io.Write
 		}
 		out.Stretches = append(out.Stretches, ps)
 	}
-	if s.maxDuration > 0 {
-		out.Allowed = c.Within(s.maxDuration)
+	if s.MaxDuration > 0 {
+		out.Allowed = c.Within(s.MaxDuration)
 		out.Remaining = max(0, out.Requests-out.Allowed)
 	}
 	if asJSON {
@@ -104,7 +104,7 @@ func plan(ctx context.Context, s *settings, asJSON bool, stdout, stderr io.Write
 		enc.SetIndent("", "  ")
 		return enc.Encode(out)
 	}
-	writePlan(s.text(stdout), &out, c, s.maxDuration)
+	writePlan(s.text(stdout), &out, c, s.MaxDuration)
 	return nil
 }
 

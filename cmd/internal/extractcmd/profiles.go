@@ -31,11 +31,11 @@ func worse(a, b int) int { return slices.MinFunc([]int{a, b}, byWorst) }
 
 // runProfiles runs what was asked for: one profile, or several side by side.
 func runProfiles(cmd *cobra.Command, s *settings, stderr io.Writer) error {
-	if len(s.profiles) < 2 {
+	if len(s.Named) < 2 {
 		return run(cmd.Context(), s, stderr)
 	}
 	var all []*settings
-	for _, name := range s.profiles {
+	for _, name := range s.Named {
 		p, err := s.of(cmd, name)
 		if err != nil {
 			return err
@@ -63,29 +63,26 @@ func apart(all []*settings) error {
 	for _, s := range all {
 		place := s.place()
 		if other, ok := places[place]; ok {
-			return cli.Usage("give each a warehouse of its own", "the profiles %q and %q share a warehouse: %s", other, s.profile, place)
+			return cli.Usage("give each a warehouse of its own", "the profiles %q and %q share a warehouse: %s", other, s.Profile, place)
 		}
-		places[place] = s.profile
+		places[place] = s.Profile
 		if path := s.metricsPath(); path != "" {
 			if other, ok := metrics[path]; ok {
-				return cli.Usage("write {profile} into its name", "the profiles %q and %q share a metrics file: %s", other, s.profile, path)
+				return cli.Usage("write {profile} into its name", "the profiles %q and %q share a metrics file: %s", other, s.Profile, path)
 			}
-			metrics[path] = s.profile
+			metrics[path] = s.Profile
 		}
 		// What is wrong with a key or an address is told when its profile runs: it stops no other.
-		key, _, err := s.key()
-		if err != nil {
+		key, _, err := s.APIKey()
+		if err != nil || crawler.CheckBaseURL(s.BaseURL) != nil {
 			continue
 		}
-		if crawler.CheckBaseURL(s.baseURL) != nil {
-			continue
-		}
-		o := organisation{strings.TrimSuffix(strings.TrimRight(s.baseURL, "/"), "/v3"), sha256.Sum256([]byte(key))}
+		o := organisation{strings.TrimSuffix(strings.TrimRight(s.BaseURL, "/"), "/v3"), sha256.Sum256([]byte(key))}
 		if other, ok := organisations[o]; ok {
 			return cli.Usage("run them one after the other, or make one profile of them: the service counts requests by organisation",
-				"the profiles %q and %q have the same key for %s, and so one budget", other, s.profile, o.base)
+				"the profiles %q and %q have the same key for %s, and so one budget", other, s.Profile, o.base)
 		}
-		organisations[o] = s.profile
+		organisations[o] = s.Profile
 	}
 	return nil
 }
@@ -98,7 +95,7 @@ func sideBySide(ctx context.Context, all []*settings, stderr io.Writer, do func(
 	var work sync.WaitGroup
 	for i, s := range all {
 		work.Go(func() {
-			out := &prefixed{mu: &mu, out: stderr, prefix: "[" + s.profile + "] "}
+			out := &prefixed{mu: &mu, out: stderr, prefix: "[" + s.Profile + "] "}
 			err := do(ctx, s, out)
 			codes[i] = cli.Report(out, program, err)
 			out.flush()
@@ -109,7 +106,7 @@ func sideBySide(ctx context.Context, all []*settings, stderr io.Writer, do func(
 	var ended []string
 	for i, s := range all {
 		if codes[i] != cli.ExitOK {
-			ended = append(ended, fmt.Sprintf("%s (exit code %d)", s.profile, codes[i]))
+			ended = append(ended, fmt.Sprintf("%s (exit code %d)", s.Profile, codes[i]))
 		}
 	}
 	if len(ended) == 0 {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/config"
 )
 
 // The exit code of several is the worst of theirs, and each comes to its end.
@@ -23,7 +24,7 @@ func TestWorstExitCode(t *testing.T) {
 	} {
 		var all []*settings
 		for i := range c.codes {
-			all = append(all, &settings{profile: fmt.Sprint(i)})
+			all = append(all, &settings{Config: config.Config{Profile: fmt.Sprint(i)}})
 		}
 		var begun sync.WaitGroup
 		begun.Add(len(all))
@@ -32,7 +33,7 @@ func TestWorstExitCode(t *testing.T) {
 			begun.Done()
 			begun.Wait() // all of them at once
 			var n int
-			if _, err := fmt.Sscan(s.profile, &n); err != nil {
+			if _, err := fmt.Sscan(s.Profile, &n); err != nil {
 				return err
 			}
 			fmt.Fprint(stderr, "half of a line, ")

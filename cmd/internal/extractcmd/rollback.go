@@ -74,7 +74,7 @@ func rollback(ctx context.Context, s *settings, to int64, stderr io.Writer) erro
 		if err != nil {
 			return explainRollback(err)
 		}
-		if !s.quiet {
+		if !s.Quiet {
 			now := w.Snapshot().Manifest
 			words.Fprintf(stderr, "snapshot %d is what snapshot %d was: %s calls, committed %s; the next run goes on from there\n",
 				now.Snapshot, target.Manifest.Snapshot, humanize.Comma(now.Rows(schema.Calls.Name)),
@@ -132,7 +132,7 @@ func listSnapshots(s *settings, format string, stdout io.Writer) error {
 	} else if !adoptable(err) {
 		return err
 	}
-	all, err := sink.Retained(s.warehouse)
+	all, err := sink.Retained(s.Warehouse)
 	if err != nil {
 		return explain(err)
 	}

@@ -50,7 +50,7 @@ type night struct {
 // run fetches what is new or changed, and commits it; and it tells of that all
 // that is to know: a person, the metrics, the ping.
 func run(ctx context.Context, s *settings, stderr io.Writer) error {
-	n := &night{settings: s, started: s.now(), screen: progress.NewScreen(stderr, s.quiet)}
+	n := &night{settings: s, started: s.now(), screen: progress.NewScreen(stderr, s.Quiet)}
 	n.id = runIDAt(n.started)
 	n.logTo(n.screen.Out)
 	cfg, err := s.crawl(n.started)
@@ -67,7 +67,7 @@ func run(ctx context.Context, s *settings, stderr io.Writer) error {
 	n.logTo(stderr) // the bars take nothing more
 	n.report(stderr)
 	n.publish(err)
-	ping.Send(ctx, n.pingURL, err, n.secrets, n.log)
+	ping.Send(ctx, n.PingURL, err, n.secrets, n.log)
 	return n.told(err)
 }
 
@@ -76,18 +76,18 @@ func (n *night) warnRoot() {
 	if os.Geteuid() != 0 {
 		return
 	}
-	if owner, others := cli.OwnerOf(n.warehouse); others {
+	if owner, others := cli.OwnerOf(n.Warehouse); others {
 		n.log.Warn("the warehouse belongs to "+owner+", and what root makes in it will not: run this as "+owner+", or give it back afterwards (chown -R)",
-			"warehouse", n.warehouse)
+			"warehouse", n.Warehouse)
 	}
 }
 
 // logTo sends the log there. Where bars tell how it goes, it keeps to what goes
 // wrong.
 func (n *night) logTo(out io.Writer) {
-	n.log = n.screen.Logger(out, n.logFormat, n.quiet)
-	if n.profile != "" && n.logFormat == "json" {
-		n.log = n.log.With("profile", n.profile)
+	n.log = n.screen.Logger(out, n.LogFormat, n.Quiet)
+	if n.Profile != "" && n.LogFormat == "json" {
+		n.log = n.log.With("profile", n.Profile)
 	}
 }
 
@@ -152,7 +152,7 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 		return runreport.Row(n.id, cfg.Version, n.started, &p, nil, did, commits, n.secrets)
 	}
 	st.Over = func() bool { return c.Progress().Phase == crawler.Finishing }
-	log.Info("run started", "run", n.id, "warehouse", n.warehouse, "service", cfg.BaseURL, "key_from", cfg.KeySource)
+	log.Info("run started", "run", n.id, "warehouse", n.Warehouse, "service", cfg.BaseURL, "key_from", cfg.KeySource)
 	if w.Snapshot() == nil {
 		n.sayHow(&cfg)
 	}
@@ -207,7 +207,7 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 func (n *night) sayHow(cfg *crawler.Config) {
 	said := fmt.Sprintf("first run: it may take %d requests a second and %d a minute, which the whole organisation shares, and makes room when others ask; "+
 		"--share 0.5 would leave half to them at all times", cfg.PerSecond, cfg.PerMinute)
-	if n.screen.Draws() && n.logFormat == "text" { // then the log keeps to what goes wrong
+	if n.screen.Draws() && n.LogFormat == "text" { // then the log keeps to what goes wrong
 		words.Fprintf(n.screen.Out, "%s\n", said)
 	} else {
 		n.log.Info(said)

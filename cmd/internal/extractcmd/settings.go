@@ -16,76 +16,41 @@ import (
 	"callhouse/internal/words"
 )
 
-// Names of the environment variables that messages speak of.
-const (
-	envWarehouse = "CALLHOUSE_WAREHOUSE"
-	envBaseURL   = "CALLHOUSE_BASE_URL"
-	envKey       = config.EnvKey
-)
-
 // settings are what the flags, the environment and the file say.
 type settings struct {
+	config.Config
 	now         func() time.Time
 	secrets     *words.Secrets // what no message repeats
-	warehouse   string
-	baseURL     string
-	keyFile     string
-	perSecond   int
-	perMinute   int
-	share       float64
-	since       string
-	window      time.Duration
-	relistEvery time.Duration
-	full        bool
-	maxDuration time.Duration
-	logFormat   string
-	quiet       bool
-	yes         bool      // do what a safety check refuses
-	adopt       bool      // take another service or organisation for the warehouse's own
-	stderr      io.Writer // of commands that mend a warehouse as they open it
-
-	keyEnv        string
-	mask          string
-	maskKeyFile   string
-	keep          string
-	groupReadable bool
-	metricsFile   string
-	pingURL       string
-
-	configFile  string
-	profiles    []string // those that --profile names
+	stderr      io.Writer      // of commands that mend a warehouse as they open it
+	full        bool           // list all calls again
+	yes         bool           // do what a safety check refuses
+	adopt       bool           // take another service or organisation for the warehouse's own
 	allProfiles bool
-	profile     string // whose settings these are; empty: the file's top
-	file        *config.File
-	told        config.Settings // those that a file or the environment may say
 }
 
 // crawl returns what the crawler is asked to do.
 func (s *settings) crawl(now time.Time) (crawler.Config, error) {
 	cfg := crawler.Config{
-		BaseURL: s.baseURL, PerSecond: s.perSecond, PerMinute: s.perMinute, Share: s.share,
-		Window: s.window, RelistEvery: s.relistEvery, Full: s.full, MaxDuration: s.maxDuration,
+		BaseURL: s.BaseURL, PerSecond: s.PerSecond, PerMinute: s.PerMinute, Share: s.Share,
+		Window: s.Window, RelistEvery: s.RelistEvery, Full: s.full, MaxDuration: s.MaxDuration,
 	}
-	if s.baseURL == "" {
-		return cfg, cli.Usage("set "+envBaseURL+" or --base-url to the part of the address before /v3", "no service address")
+	if s.BaseURL == "" {
+		return cfg, cli.Usage("set CALLHOUSE_BASE_URL or --base-url to the part of the address before /v3", "no service address")
 	}
-	if err := crawler.CheckBaseURL(s.baseURL); err != nil {
-		return cfg, cli.Usage("set "+envBaseURL+" or --base-url to the part of the address before /v3; the API key is told in another way", "%w", err)
+	if err := crawler.CheckBaseURL(s.BaseURL); err != nil {
+		return cfg, cli.Usage("set CALLHOUSE_BASE_URL or --base-url to the part of the address before /v3; the API key is told in another way", "%w", err)
 	}
-	if s.perSecond < 1 || s.perMinute < 1 {
+	if s.PerSecond < 1 || s.PerMinute < 1 {
 		return cfg, cli.Usage("the service allows 5 a second and 120 a minute", "--requests-per-second and --requests-per-minute must be 1 or more")
 	}
-	if s.share <= 0 || s.share > 1 {
-		return cfg, cli.Usage("--share 0.5 leaves half of the budget to others", "--share must be above 0 and not above 1, not %v", s.share)
+	if s.Share <= 0 || s.Share > 1 {
+		return cfg, cli.Usage("--share 0.5 leaves half of the budget to others", "--share must be above 0 and not above 1, not %v", s.Share)
 	}
-	if s.relistEvery == 0 {
+	if s.RelistEvery == 0 {
 		cfg.RelistEvery = -1
 	}
-	if s.logFormat != "text" && s.logFormat != "json" {
-		return cfg, cli.Usage("--log-format takes text or json", "unknown log format %q", s.logFormat)
-	}
-	if s.since != "" {
-		t, err := cli.ParseTime(s.since, time.UTC, now)
+	if s.Since != "" {
+		t, err := cli.ParseTime(s.Since, time.UTC, now)
 		if err != nil {
 			return cfg, cli.Usage("write a date as in 2026-11-01, a time as in 2026-11-01T08:00:00Z, or a span back from now as in 30d", "--since: %w", err)
 		}
@@ -99,11 +64,10 @@ func (s *settings) crawl(now time.Time) (crawler.Config, error) {
 	} else if from.After(cfg.Since) {
 		cfg.Since = from // what is kept no longer is not listed either
 	}
-	var err error
-	if cfg.Key, cfg.KeySource, err = s.key(); err != nil {
-		return cfg, err
-	}
-	return cfg, nil
+	key, source, err := s.APIKey()
+	s.secrets.Add(key)
+	cfg.Key, cfg.KeySource = crawler.Secret(key), source
+	return cfg, err
 }
 
 // text returns what a command writes to that tells a person something.
@@ -112,7 +76,7 @@ func (s *settings) text(stdout io.Writer) io.Writer { return words.NewWriter(std
 // warnPlain warns where all that the service is asked and answers can be read on
 // the way.
 func (s *settings) warnPlain(log *slog.Logger) {
-	u, err := url.Parse(s.baseURL)
+	u, err := url.Parse(s.BaseURL)
 	if err != nil || u.Scheme != "http" {
 		return
 	}

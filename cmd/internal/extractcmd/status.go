@@ -40,7 +40,7 @@ func statusCommand(s *settings) *cobra.Command {
 			if err := oneOf("--format", format, "text", "json"); err != nil {
 				return err
 			}
-			if s.allProfiles || len(s.profiles) > 1 {
+			if s.allProfiles || len(s.Named) > 1 {
 				return tellStatuses(cmd, s, maxAge, format)
 			}
 			return tellStatus(s, maxAge, format, cmd.OutOrStdout())
@@ -49,16 +49,16 @@ func statusCommand(s *settings) *cobra.Command {
 	cmd.Flags().SortFlags = false
 	cli.SpanVar(cmd.Flags(), &maxAge, "max-age", nightly, "how old the last success may be; 0 for any age")
 	cmd.Flags().StringVar(&format, "format", "text", "text or json")
-	addAllFlag(s, cmd)
+	s.allFlag(cmd)
 	return cmd
 }
 
 // health returns how the warehouse is.
 func (s *settings) health(maxAge time.Duration) (*health.State, error) {
-	if _, err := os.Stat(s.warehouse); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(s.Warehouse); errors.Is(err, fs.ErrNotExist) {
 		return nil, s.noWarehouse()
 	}
-	history, err := sink.ReadHistory(s.warehouse)
+	history, err := sink.ReadHistory(s.Warehouse)
 	if err != nil {
 		return nil, explain(err)
 	}
@@ -66,7 +66,7 @@ func (s *settings) health(maxAge time.Duration) (*health.State, error) {
 		return nil, s.noWarehouse()
 	}
 	h := health.Examine(history, s.now(), maxAge)
-	h.Warehouse, h.Profile = s.warehouse, s.profile
+	h.Warehouse, h.Profile = s.Warehouse, s.Profile
 	return h, nil
 }
 
@@ -92,7 +92,7 @@ func tellStatus(s *settings, maxAge time.Duration, format string, stdout io.Writ
 func tellStatuses(cmd *cobra.Command, s *settings, maxAge time.Duration, format string) error {
 	var mu sync.Mutex // prefixed wants one; nothing else writes
 	all, code := []*health.State{}, cli.ExitOK
-	for _, name := range s.profiles {
+	for _, name := range s.Named {
 		p, err := s.of(cmd, name)
 		if err != nil {
 			return err

@@ -13,14 +13,14 @@ import (
 // report tells what the run came to: a person in some lines, a log of JSON in
 // one.
 func (n *night) report(stderr io.Writer) {
-	if n.row == nil || n.quiet {
+	if n.row == nil || n.Quiet {
 		return
 	}
 	r := runreport.Report{Row: n.row, Crawl: n.rep, Failures: n.failures, Erased: n.aged, ErasedBefore: n.kept}
-	if now, err := layout.Current(n.warehouse); err == nil {
+	if now, err := layout.Current(n.Warehouse); err == nil {
 		r.Snapshot = now.Dir
 	}
-	if n.logFormat == "json" {
+	if n.LogFormat == "json" {
 		r.Log(n.log)
 	} else {
 		r.Write(stderr)
@@ -30,7 +30,7 @@ func (n *night) report(stderr io.Writer) {
 // told says how the run ended where the log is JSON, so that every line of it is
 // an object; otherwise main does.
 func (n *night) told(err error) error {
-	if n.logFormat != "json" {
+	if n.LogFormat != "json" {
 		return err
 	}
 	return told(n.log, err)

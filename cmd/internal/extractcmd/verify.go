@@ -92,7 +92,7 @@ func verifyCommand(s *settings, stderr io.Writer) *cobra.Command {
 			switch {
 			case sample.on && !deep.on:
 				return cli.Usage("extract verify --deep --sample "+sample.String(), "--sample goes with --deep")
-			case !deep.on && (s.since != "" || s.maxDuration != 0):
+			case !deep.on && (s.Since != "" || s.MaxDuration != 0):
 				return cli.Usage("without --deep nothing is asked of the service", "--since and --max-duration go with --deep")
 			case sample.on:
 				deep = sample
@@ -107,8 +107,8 @@ func verifyCommand(s *settings, stderr io.Writer) *cobra.Command {
 	f.Var(&deep, "deep", "compare with the service: all calls, and so many of their records")
 	f.Lookup("deep").NoOptDefVal = strconv.Itoa(sampled)
 	f.Var(&sample, "sample", "with --deep: how many records to compare")
-	f.StringVar(&s.since, "since", "", "with --deep: leave calls alone that started before: 2026-11-01, 30d")
-	cli.SpanVar(f, &s.maxDuration, "max-duration", 0, "with --deep: stop asking after so long, as in 1h")
+	f.StringVar(&s.Since, "since", "", "with --deep: leave calls alone that started before: 2026-11-01, 30d")
+	cli.SpanVar(f, &s.MaxDuration, "max-duration", 0, "with --deep: stop asking after so long, as in 1h")
 	return cmd
 }
 
@@ -121,8 +121,8 @@ func verify(ctx context.Context, s *settings, deep howDeep, all bool, format str
 		}
 		q = &questions{settings: s, cfg: cfg, sample: deep.n, stderr: stderr}
 	}
-	b := progress.NewBar(stderr, s.logFormat, s.quiet)
-	r, err := sink.Verify(ctx, sink.VerifyOptions{Root: s.warehouse, All: all, Progress: b.Show})
+	b := progress.NewBar(stderr, s.LogFormat, s.Quiet)
+	r, err := sink.Verify(ctx, sink.VerifyOptions{Root: s.Warehouse, All: all, Progress: b.Show})
 	b.Close()
 	if errors.Is(err, layout.ErrNoWarehouse) {
 		return s.noWarehouse()

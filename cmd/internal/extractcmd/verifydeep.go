@@ -77,9 +77,9 @@ func (q *questions) ask(ctx context.Context) (_ *compare.Report, err error) {
 
 // listen fills a warehouse with what the service says now.
 func (q *questions) listen(ctx context.Context, w, heard *sink.Warehouse) (rep crawler.Report, err error) {
-	screen := progress.NewScreen(q.stderr, q.quiet)
+	screen := progress.NewScreen(q.stderr, q.Quiet)
 	defer screen.Close()
-	log := screen.Logger(screen.Out, q.logFormat, q.quiet)
+	log := screen.Logger(screen.Out, q.LogFormat, q.Quiet)
 	q.warnPlain(log)
 	cfg := q.cfg
 	remember(&cfg, w, log)

@@ -42,7 +42,7 @@ at it, and 24 hours after. Local days and hours are those of --tz.`,
 		GroupID: "more",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if a.format != "" {
+			if a.Format != "" {
 				return cli.Usage("query export writes tables in other formats", "a catalog is a DuckDB file, it takes no --format")
 			}
 			return a.makeCatalog(cmd.Context())
@@ -60,7 +60,7 @@ func (a *app) opened(ctx context.Context) (*layout.Snapshot, *time.Location, err
 	if err := analytics.CheckZone(ctx, loc); err != nil {
 		return nil, nil, err
 	}
-	snap, err := analytics.CurrentAbsolute(a.warehouse)
+	snap, err := analytics.CurrentAbsolute(a.Warehouse)
 	return snap, loc, err
 }
 
@@ -84,7 +84,7 @@ func (a *app) makeCatalog(ctx context.Context) error {
 	for i := range snap.Manifest.Files {
 		files = append(files, &snap.Manifest.Files[i])
 	}
-	if err := proven.Open(a.warehouse, time.Now).Prove(ctx, snap, files); err != nil {
+	if err := proven.Open(a.Warehouse, time.Now).Prove(ctx, snap, files); err != nil {
 		return err
 	}
 	// The pin comes before the catalog, so that at no time a catalog points at what

@@ -13,14 +13,11 @@ import (
 	"callhouse/internal/analytics/format"
 )
 
-// configFlags adds the flags that say which file holds settings, and has it read
-// before any command.
-func (a *app) configFlags(root *cobra.Command) {
-	f := root.PersistentFlags()
-	f.StringVar(&a.configFile, "config", "", "configuration `FILE`, as extract's; "+config.EnvFile+" names it too")
-	f.StringVar(&a.profile, "profile", "", "`NAME` of one of the file's profiles; "+config.EnvProfile+" names it too")
-	config.Bind(f, config.Query)
-	cli.CompleteFrom(root, "profile", func() []string { return config.ProfileNames(a.configFile) })
+// settingFlags adds the flags of the settings, and has the file read before any
+// command.
+func (a *app) settingFlags(root *cobra.Command) {
+	a.AddFlags(root, config.Query)
+	root.PersistentFlags().Lookup("format").Usage += "; one of " + strings.Join(formatNames(), ", ")
 	cli.CompleteFrom(root, "format", formatNames)
 	cli.CompleteFrom(root, "tz", func() []string {
 		zones, _ := analytics.Zones(context.Background())
@@ -36,47 +33,36 @@ func (a *app) configure(cmd *cobra.Command) error {
 			return nil
 		}
 	}
-	file, err := config.Open(a.configFile)
-	if err != nil {
+	if err := a.Read(false); err != nil {
 		return err
 	}
-	var named []string
-	if a.profile != "" {
-		named = []string{a.profile}
+	if len(a.Named) > 1 {
+		return cli.Usage("name one with --profile", "query reads one warehouse, not those of %s", strings.Join(a.Named, ", "))
 	}
-	if named, err = config.Choose(file, named, false); err != nil {
+	if err := a.Take(cmd.Flags(), config.Query, strings.Join(a.Named, "")); err != nil {
 		return err
 	}
-	profile := ""
-	switch {
-	case len(named) > 1:
-		return cli.Usage("name one with --profile", "query reads one warehouse, not those of %s", strings.Join(named, ", "))
-	case len(named) == 1:
-		profile = named[0]
-	}
-	told, err := config.Apply(cmd.Flags(), config.Query, file, profile)
-	if err != nil {
-		return err
-	}
-	if cmd != cmd.Root() && cmd.Name() != "list" && profile == "" && file != nil && len(file.Profiles) > 0 && told.From("warehouse").Source == config.FromDefault {
-		return cli.Usage("name one with --profile", "%s has profiles, and none is named: %s", file.Path, strings.Join(file.Profiles, ", "))
-	}
-	if a.currency != "" {
-		unit, err := currency.ParseISO(a.currency)
-		if err != nil {
-			return cli.Usage("write its ISO 4217 code, as KRW or USD", "there is no currency %q (%s)", a.currency, told.From("currency"))
+	if cmd != cmd.Root() && cmd.Name() != "list" {
+		if err := a.Whose(); err != nil {
+			return err
 		}
-		a.currency = unit.String()
+	}
+	if a.Currency != "" {
+		unit, err := currency.ParseISO(a.Currency)
+		if err != nil {
+			return cli.Usage("write its ISO 4217 code, as KRW or USD", "there is no currency %q (%s)", a.Currency, a.Told.From("currency"))
+		}
+		a.Currency = unit.String()
 	}
 	// The ending of --output says more than the file.
 	if f := cmd.Flags().Lookup("format"); f != nil && !f.Changed {
-		a.usual, a.format = a.format, ""
+		a.usual, a.Format = a.Format, ""
 	}
 	if a.excel {
-		if a.format != "" && a.format != string(format.CSV) && a.format != string(format.CSVExcel) {
-			return cli.Usage("leave out one of them", "--csv-excel and --format %s are given", a.format)
+		if a.Format != "" && a.Format != string(format.CSV) && a.Format != string(format.CSVExcel) {
+			return cli.Usage("leave out one of them", "--csv-excel and --format %s are given", a.Format)
 		}
-		a.format = string(format.CSVExcel)
+		a.Format = string(format.CSVExcel)
 	}
 	return nil
 }

@@ -29,8 +29,8 @@ func (a *app) explain(err error) error {
 	case err == nil, errors.As(err, &told):
 		return err
 	case errors.Is(err, layout.ErrNoWarehouse):
-		return cli.Fail(cli.ExitFailed, fmt.Errorf("no warehouse at %s yet", a.warehouse),
-			"run: extract run --warehouse "+a.warehouse+", or try: go run ./cmd/demo")
+		return cli.Fail(cli.ExitFailed, fmt.Errorf("no warehouse at %s yet", a.Warehouse),
+			"run: extract run --warehouse "+a.Warehouse+", or try: go run ./cmd/demo")
 	case errors.As(err, &lost):
 		return cli.Fail(cli.ExitFailed, err, lost.Hint())
 	case errors.As(err, &damage):
@@ -44,7 +44,7 @@ func (a *app) explain(err error) error {
 	case errors.As(err, &group):
 		return cli.Usage(group.Hint, "%v", err)
 	case errors.As(err, &zone):
-		return a.zoneError()
+		return zoneError(a.TZ)
 	case errors.Is(err, format.ErrSheetFull):
 		return cli.Usage("ask for fewer of them, or write csv-excel or parquet", "%v", err)
 	}

@@ -138,10 +138,10 @@ func named(what string, asked []string, all []*sqlfiles.File) ([]*sqlfiles.File,
 
 // exportFormat is the format of an export's files.
 func (a *app) exportFormat() (format.Format, error) {
-	if a.format == "" {
+	if a.Format == "" {
 		return format.Parquet, nil
 	}
-	if f, ok := format.Parse(a.format); ok && f.Exact() {
+	if f, ok := format.Parse(a.Format); ok && f.Exact() {
 		return f, nil
 	}
 	var names []string
@@ -150,7 +150,7 @@ func (a *app) exportFormat() (format.Format, error) {
 			names = append(names, string(f))
 		}
 	}
-	return "", cli.Usage("formats: "+strings.Join(names, ", "), "export writes no format %q", a.format)
+	return "", cli.Usage("formats: "+strings.Join(names, ", "), "export writes no format %q", a.Format)
 }
 
 func (a *app) export(ctx context.Context, tableNames, reportNames []string, chosen bool) (err error) {

@@ -19,25 +19,27 @@ const previous = "previous"
 
 // location returns the zone that --tz names. "Local" would make the answer
 // depend on the machine, and is refused.
-func (a *app) location() (*time.Location, error) {
-	loc, err := time.LoadLocation(a.tz)
-	if err != nil || a.tz == "" || strings.EqualFold(a.tz, "local") {
-		return nil, a.zoneError()
+func (a *app) location() (*time.Location, error) { return location(a.TZ) }
+
+func location(name string) (*time.Location, error) {
+	loc, err := time.LoadLocation(name)
+	if err != nil || name == "" || strings.EqualFold(name, "local") {
+		return nil, zoneError(name)
 	}
 	return loc, nil
 }
 
-func (a *app) zoneError() error {
+func zoneError(name string) error {
 	hint := "zones are spelled as in Asia/Seoul, Europe/Berlin, UTC"
-	if near, err := analytics.NearestZone(context.Background(), a.tz); err == nil {
+	if near, err := analytics.NearestZone(context.Background(), name); err == nil {
 		hint = cli.DidYouMean(near, hint)
 	}
-	return cli.Usage(hint, "there is no time zone %q", a.tz)
+	return cli.Usage(hint, "there is no time zone %q", name)
 }
 
 // outputFormat returns the format that --format names, or --output's ending.
 func (a *app) outputFormat() (format.Format, error) {
-	if a.format == "" {
+	if a.Format == "" {
 		if f, ok := format.OfFile(a.output); ok {
 			return f, nil
 		}
@@ -45,7 +47,7 @@ func (a *app) outputFormat() (format.Format, error) {
 			return format.Table, nil
 		}
 	}
-	wanted := cmp.Or(a.format, a.usual)
+	wanted := cmp.Or(a.Format, a.usual)
 	if f, ok := format.Parse(wanted); ok {
 		if f.Binary() && a.output == "" && a.width() > 0 {
 			return "", cli.Usage("give it a file, as in --output calls."+string(f), "--format %s is not for a terminal", f)
@@ -132,5 +134,5 @@ func (a *app) open(ctx context.Context, loc *time.Location) (*analytics.Warehous
 	if w := a.kept(loc); w != nil {
 		return w, nil
 	}
-	return analytics.Open(ctx, a.warehouse, analytics.Options{Location: loc, Currency: a.currency, Prover: proven.Open(a.warehouse, time.Now)})
+	return analytics.Open(ctx, a.Warehouse, analytics.Options{Location: loc, Currency: a.Currency, Prover: proven.Open(a.Warehouse, time.Now)})
 }

@@ -31,7 +31,7 @@ outcomes.`,
 		GroupID: "more",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if a.format != "" {
+			if a.Format != "" {
 				return cli.Usage("", "init prints SQL, it takes no --format")
 			}
 			snap, loc, err := a.opened(cmd.Context())

@@ -82,7 +82,7 @@ func (a *app) fileMode(path string) os.FileMode {
 	if info, err := os.Stat(path); err == nil {
 		return info.Mode().Perm()
 	}
-	if a.groupReadable {
+	if a.GroupReadable {
 		return 0o640
 	}
 	return 0o600
@@ -93,7 +93,7 @@ func (a *app) folderMode(path string) os.FileMode {
 	if info, err := os.Stat(path); err == nil {
 		return info.Mode().Perm()
 	}
-	if a.groupReadable {
+	if a.GroupReadable {
 		return 0o750
 	}
 	return 0o700

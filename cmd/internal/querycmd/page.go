@@ -23,7 +23,7 @@ const html = "html"
 
 // pageCommand makes the page that is looked at every morning.
 func (a *app) pageCommand() *cobra.Command {
-	var title, lang string
+	var title string
 	cmd := &cobra.Command{
 		Use:   "report",
 		Short: "Make the morning page: key numbers and charts, as one HTML file",
@@ -50,7 +50,7 @@ its mode.`,
 		GroupID: "more",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.runPage(cmd.Context(), page.Options{Title: title, Lang: lang, Currency: a.currency})
+			return a.runPage(cmd.Context(), page.Options{Title: title, Lang: a.Lang, Currency: a.Currency})
 		},
 	}
 	f := cmd.Flags()
@@ -59,15 +59,14 @@ its mode.`,
 	f.StringVar(&a.agent, "agent", "", "only calls of the agent whose `ID` this is, or begins with")
 	a.whereFlag(cmd)
 	f.StringVar(&title, "title", "", "the page's `TITLE`; default: Calls, in the page's language")
-	f.StringVar(&lang, "lang", "en", "the page's language `LANG`: "+strings.Join(page.Languages(), " or "))
-	config.Bind(f, config.Query)
+	a.AddOwnFlags(cmd, config.Query)
 	cli.Complete(cmd, "lang", page.Languages()...)
 	return cmd
 }
 
 func (a *app) runPage(ctx context.Context, o page.Options) (err error) {
-	if a.format != "" && a.format != html {
-		return cli.Usage("other formats have the other reports: query list", "report makes html, not %s", a.format)
+	if a.Format != "" && a.Format != html {
+		return cli.Usage("other formats have the other reports: query list", "report makes html, not %s", a.Format)
 	}
 	if a.output == "" && a.width() > 0 {
 		return cli.Usage("give it a file, as in --output report.html", "a page of html is not for a terminal")

@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 
 	_ "time/tzdata" // zones on machines that have none
@@ -18,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/config"
 	"callhouse/internal/analytics"
 	"callhouse/internal/words"
 )
@@ -59,15 +59,13 @@ type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 
-	warehouse, tz, format, output string // common
-	currency                      string
-	since, until, agent, compare  string // of reports
-	field, every                  string // of some reports
-	by, where                     []string
-	excel, groupReadable          bool
-
-	configFile, profile string // where else settings come from
-	usual               string // the format of the configuration
+	config.Config
+	output                       string
+	since, until, agent, compare string // of reports
+	field, every                 string // of some reports
+	by, where                    []string
+	excel                        bool
+	usual                        string // the format of the configuration
 
 	shared      *shared // of a shell; nil elsewhere
 	freeSignals func()  // lets a shell have the signals for itself
@@ -75,19 +73,6 @@ type app struct {
 
 // Command returns the tree of commands, for the manual and the shells' completions.
 func Command() *cobra.Command { return (&app{stdout: io.Discard, stderr: io.Discard}).root() }
-
-// usedFlags are those of the inherited flags that a command uses, for the ones
-// that do not use all of them.
-var usedFlags = map[string][]string{
-	"list":     {"format", "csv-excel", "output", "group-readable"},
-	"describe": {"format", "csv-excel", "output", "group-readable"},
-	"report":   {"warehouse", "tz", "currency", "output", "group-readable"},
-	"sql":      {"warehouse", "tz", "format", "csv-excel", "output", "group-readable"},
-	"check":    {"warehouse", "tz", "format", "csv-excel", "output", "group-readable"},
-	"catalog":  {"warehouse", "tz", "output", "group-readable"},
-	"init":     {"warehouse", "tz", "output"},
-	"export":   {"warehouse", "tz", "format", "csv-excel", "output", "group-readable"},
-}
 
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
@@ -124,21 +109,21 @@ one committed state of it, even while extract runs.`,
 	root.AddCommand(a.pageCommand(), a.sqlCommand(), a.checkCommand(), a.shellCommand(), a.listCommand(), a.describeCommand())
 	root.AddCommand(a.catalogCommand(), a.initCommand(), a.exportCommand(), a.safeChildCommand())
 	for _, cmd := range root.Commands() {
-		if uses, ok := usedFlags[cmd.Name()]; ok {
-			cli.Uses(cmd, append(uses, "config", "profile")...)
+		if cmd.GroupID == "reports" || cmd.Name() == "shell" {
+			continue // they use all settings
 		}
+		others := []string{"config", "profile", "output"}
+		if config.UsedBy("format", cmd) {
+			others = append(others, "csv-excel")
+		}
+		config.Uses(cmd, others...)
 	}
 	return root
 }
 
 func (a *app) commonFlags(root *cobra.Command) {
+	a.settingFlags(root)
 	f := root.PersistentFlags()
-	f.StringVar(&a.warehouse, "warehouse", "./warehouse", "the warehouse's `DIR`; CALLHOUSE_WAREHOUSE sets another default")
-	f.StringVar(&a.tz, "tz", "UTC", "time `ZONE` of days, hours and printed times, as in Asia/Seoul")
-	f.StringVar(&a.currency, "currency", "", "`CODE` of the costs' currency, as KRW or USD: for the page, and headings of tables")
-	f.StringVar(&a.format, "format", "", "`FORMAT`: "+strings.Join(formatNames(), ", ")+"; default: as --output ends, else table")
 	f.BoolVar(&a.excel, "csv-excel", false, "short for --format csv-excel: CSV for spreadsheets, in which no cell is a formula")
 	f.StringVarP(&a.output, "output", "o", "", "write to `FILE` instead, all of it or nothing")
-	f.BoolVar(&a.groupReadable, "group-readable", false, "make files 0640 and folders 0750 instead of 0600 and 0700")
-	a.configFlags(root)
 }

@@ -160,7 +160,7 @@ func (a *app) runJob(ctx context.Context, s *safeMode, job safeJob, loc *time.Lo
 		return nil, err
 	}
 	o := a.drawing(loc)
-	job.Warehouse, job.Zone, job.Memory, job.Temp = a.warehouse, loc.String(), int64(s.memory), int64(s.temp)
+	job.Warehouse, job.Zone, job.Memory, job.Temp = a.Warehouse, loc.String(), int64(s.memory), int64(s.temp)
 	job.Width, job.Rows, job.Records, job.Instead = o.Width, o.Rows, o.Records, o.Instead
 	r, err := a.deliver(func(w io.Writer) (r format.Result, err error) {
 		if said, err = s.run(ctx, job, w); err != nil {

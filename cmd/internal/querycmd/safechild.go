@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/config"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/format"
@@ -69,7 +70,7 @@ func (j *safeJob) run(ctx context.Context, out io.Writer) *safeReport {
 				"--memory and --temp give it more")
 		}
 	}
-	err = (&app{warehouse: j.Warehouse, tz: j.Zone}).explain(explainSQL(err))
+	err = (&app{Config: config.Config{Values: config.Values{Warehouse: j.Warehouse, TZ: j.Zone}}}).explain(explainSQL(err))
 	e := &cli.Error{Code: cli.ExitFailed}
 	errors.As(err, &e)
 	return &safeReport{Code: e.Code, Error: short(err.Error()), Hint: short(e.Hint)}
@@ -90,7 +91,7 @@ func (j *safeJob) write(ctx context.Context, out io.Writer) (said *safeReport, e
 		return nil, fmt.Errorf("limit the memory: %w", err)
 	}
 	if c := j.Checks; c != nil {
-		c.app = &app{stdout: out, stderr: io.Discard, format: string(j.Format), shared: &shared{width: j.Width, rows: j.Rows}}
+		c.app = &app{stdout: out, stderr: io.Discard, Config: config.Config{Values: config.Values{Format: string(j.Format)}}, shared: &shared{width: j.Width, rows: j.Rows}}
 		failed, err := c.check(ctx, w)
 		return &safeReport{Failed: failed}, err
 	}

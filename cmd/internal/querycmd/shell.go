@@ -105,7 +105,7 @@ type session struct {
 }
 
 func (a *app) newSession() (*session, error) {
-	s := &session{a: a, tz: a.tz, format: cmp.Or(a.format, a.usual), params: map[string]string{}, history: &shell.History{}}
+	s := &session{a: a, tz: a.TZ, format: cmp.Or(a.Format, a.usual), params: map[string]string{}, history: &shell.History{}}
 	if _, err := a.location(); err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/config"
 	"callhouse/cmd/internal/querycmd/shell"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/format"
@@ -171,7 +172,7 @@ func (s *session) setFormat(_ context.Context, words []string) error {
 		s.say("format: %s", cmp.Or(s.format, "table"))
 		return nil
 	}
-	a := &app{format: words[0], stdout: s.a.stdout}
+	a := &app{Config: config.Config{Values: config.Values{Format: words[0]}}, stdout: s.a.stdout}
 	if s.file != nil {
 		a.output = s.file.path // what a file can hold, a terminal need not
 	}
@@ -259,7 +260,7 @@ func (s *session) setZone(_ context.Context, words []string) error {
 		s.say("tz: %s", s.tz)
 		return nil
 	}
-	if _, err := (&app{tz: words[0]}).location(); err != nil {
+	if _, err := location(words[0]); err != nil {
 		return err
 	}
 	s.tz = words[0]

@@ -33,7 +33,7 @@ func (s *session) redirect(path string) {
 }
 
 func (f *outFile) add(a *app, do func(*app) error) error {
-	a.format = f.format
+	a.Format = f.format
 	fill := func(w io.Writer) error {
 		a.stdout = w
 		return do(a)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/config"
 	"callhouse/cmd/internal/querycmd/shell"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/format"
@@ -71,10 +72,10 @@ func (s *session) report(ctx context.Context, words []string) error {
 		}
 	}
 	return s.answer(ctx, func(a *app) error {
-		args := []string{words[0], "--warehouse", a.warehouse, "--tz", a.tz, "--config", s.a.configFile, "--profile", s.a.profile, fmt.Sprintf("--group-readable=%t", a.groupReadable)}
+		args := []string{words[0], "--warehouse", a.Warehouse, "--tz", a.TZ, "--config", s.a.Path, "--profile", s.a.Profile, fmt.Sprintf("--group-readable=%t", a.GroupReadable)}
 		toFile := slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, "--output") || strings.HasPrefix(w, "-o") })
-		if a.format != "" && !toFile { // a file's ending names the format
-			args = append(args, "--format", a.format)
+		if a.Format != "" && !toFile { // a file's ending names the format
+			args = append(args, "--format", a.Format)
 		}
 		root := a.root()
 		root.SetArgs(append(args, words[1:]...))
@@ -95,7 +96,7 @@ type shared struct {
 
 // kept returns the shell's warehouse, if it is what is asked for.
 func (a *app) kept(loc *time.Location) *analytics.Warehouse {
-	if s := a.shared; s != nil && s.root == a.warehouse && s.house.Location().String() == loc.String() {
+	if s := a.shared; s != nil && s.root == a.Warehouse && s.house.Location().String() == loc.String() {
 		return s.house
 	}
 	return nil
@@ -135,8 +136,8 @@ func (s *session) answer(ctx context.Context, do func(a *app) error) error {
 		return s.a.explain(err)
 	}
 	a := &app{stdin: strings.NewReader(""), stdout: s.a.stdout, stderr: s.a.stderr,
-		warehouse: s.a.warehouse, tz: s.tz, format: s.format, groupReadable: s.a.groupReadable,
-		shared: &shared{root: s.a.warehouse, house: s.house, width: terminalWidth(s.a.stdout), rows: s.limit, records: s.records}}
+		Config: config.Config{Values: config.Values{Warehouse: s.a.Warehouse, TZ: s.tz, Format: s.format, GroupReadable: s.a.GroupReadable}},
+		shared: &shared{root: s.a.Warehouse, house: s.house, width: terminalWidth(s.a.stdout), rows: s.limit, records: s.records}}
 	began := time.Now()
 	paged := false
 	var err error
@@ -161,7 +162,7 @@ func (s *session) answer(ctx context.Context, do func(a *app) error) error {
 
 // part parts tables from each other where no prompt does.
 func (s *session) part(a *app) {
-	kind := format.Format(a.format)
+	kind := format.Format(a.Format)
 	if !s.interactive && (kind == "" || kind == format.Table || kind == format.Markdown) {
 		a.stdout = &parting{w: a.stdout, above: &s.parted}
 	}
@@ -208,7 +209,7 @@ func (s *session) open(ctx context.Context) error {
 	if err := s.close(); err != nil {
 		return err
 	}
-	w, err := analytics.Open(ctx, s.a.warehouse, analytics.Options{Location: loc, Currency: s.a.currency, Prover: proven.Open(s.a.warehouse, time.Now)})
+	w, err := analytics.Open(ctx, s.a.Warehouse, analytics.Options{Location: loc, Currency: s.a.Currency, Prover: proven.Open(s.a.Warehouse, time.Now)})
 	if err != nil {
 		return err
 	}
@@ -224,7 +225,7 @@ func (s *session) open(ctx context.Context) error {
 }
 
 func (s *session) location() (*time.Location, error) {
-	return (&app{tz: s.tz}).location()
+	return location(s.tz)
 }
 
 // snapshot is the name of the one that is open, as in 000042.
@@ -232,7 +233,7 @@ func (s *session) snapshot() string { return filepath.Base(s.house.Snapshot().Di
 
 // currentSnapshot is the name of the one that is current; "" where that cannot be told.
 func (s *session) currentSnapshot() string {
-	target, err := os.Readlink(filepath.Join(s.a.warehouse, layout.CurrentName))
+	target, err := os.Readlink(filepath.Join(s.a.Warehouse, layout.CurrentName))
 	if err != nil {
 		return ""
 	}
@@ -254,7 +255,7 @@ func (s *session) greet(ctx context.Context) error {
 		return err
 	}
 	m := s.house.Snapshot().Manifest
-	s.say("snapshot %s of %s, committed %s: %s", s.snapshot(), s.a.warehouse,
+	s.say("snapshot %s of %s, committed %s: %s", s.snapshot(), s.a.Warehouse,
 		m.CommittedAt.In(s.house.Location()).Format("2006-01-02 15:04 MST"), cli.Plural(m.Rows("calls"), "call"))
 	s.say("SQL ends with ; and reports run by name: sentiment --by week. More: .help")
 	return nil

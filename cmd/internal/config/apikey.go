@@ -1,0 +1,148 @@
+package config
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"callhouse/cmd/internal/cli"
+)
+
+// credentialName is what systemd calls the API key; that of a profile ends in a
+// point and its name.
+const credentialName = "callhouse-api-key"
+
+const keyHint = "put the organisation's key into " + EnvKey + ", or name a file that holds it with --api-key-file"
+
+// KeyPlace is where the API key is.
+type KeyPlace struct {
+	Env, file string // one of them, or none
+	Systemd   bool   // the file is one that systemd laid down
+	from      string // what says so; empty for what says so itself
+}
+
+// Source names the place in messages.
+func (p KeyPlace) Source() string {
+	switch {
+	case p.Env != "":
+		return p.Env
+	case p.Systemd:
+		return "systemd credential " + filepath.Base(p.file)
+	case p.file != "":
+		return "file " + p.file
+	}
+	return ""
+}
+
+// KeyPlace returns where the API key is, or nothing where nobody says. It never
+// comes from an argument, which every user of the machine could read, nor from
+// the configuration file.
+func (c *Config) KeyPlace() (KeyPlace, error) {
+	if err := c.File.checkKey(c.Profile); err != nil {
+		return KeyPlace{}, err
+	}
+	file, env := c.Told.From("api_key_file"), c.Told.From("api_key_env")
+	own := FromDefault
+	if strings.TrimSpace(os.Getenv(EnvKey)) != "" {
+		own = FromEnv
+	}
+	best := max(file.Source, env.Source, own)
+	var places []KeyPlace
+	if best == FromDefault {
+		return c.credential(), nil
+	}
+	if own == best && c.APIKeyEnv != EnvKey {
+		places = append(places, KeyPlace{Env: EnvKey})
+	}
+	if file.Source == best && c.APIKeyFile != "" {
+		places = append(places, KeyPlace{file: c.APIKeyFile, from: file.String()})
+	}
+	if env.Source == best && c.APIKeyEnv != "" {
+		places = append(places, KeyPlace{Env: c.APIKeyEnv, from: env.String()})
+	}
+	switch len(places) {
+	case 0:
+		return KeyPlace{}, nil
+	case 1:
+		return places[0], nil
+	}
+	return KeyPlace{}, cli.Usage("say one of them", "two API keys are named: %s and %s", places[0].Source(), places[1].Source())
+}
+
+// credential returns the key that systemd laid down for the service, if it did.
+func (c *Config) credential() KeyPlace {
+	dir := os.Getenv("CREDENTIALS_DIRECTORY")
+	if dir == "" {
+		return KeyPlace{}
+	}
+	name := credentialName
+	if c.Profile != "" {
+		name += "." + c.Profile
+	}
+	path := filepath.Join(dir, name)
+	if _, err := os.Stat(path); err != nil {
+		return KeyPlace{}
+	}
+	return KeyPlace{file: path, Systemd: true}
+}
+
+// APIKey returns the API key and where it came from.
+func (c *Config) APIKey() (key, source string, err error) {
+	p, err := c.KeyPlace()
+	if err != nil {
+		return "", "", err
+	}
+	var raw string
+	switch {
+	case p.Env != "":
+		raw = os.Getenv(p.Env)
+		if strings.TrimSpace(raw) == "" {
+			return "", "", cli.Usage("it is to hold the organisation's key", "no API key: %s is not set (%s names it)", p.Env, p.from)
+		}
+	case p.file != "":
+		raw, err = ReadSecret(p.file, "API key", keyHint, p.Systemd)
+		if laid := c.credential(); err != nil && !p.Systemd && laid.file != "" {
+			// Not as a hint: that may be about the file's owner.
+			err = cli.Usage("", "%w; the %s is there, and not read, since %s names a file: take that away", err, laid.Source(), p.from)
+		}
+		if err != nil {
+			return "", "", err
+		}
+	case c.Profile != "":
+		return "", "", cli.Usage("give the profile an api_key_file or api_key_env, or systemd's service the credential "+credentialName+"."+c.Profile,
+			"no API key for the profile %q", c.Profile)
+	default:
+		return "", "", cli.Usage(keyHint, "no API key: %s is not set", EnvKey)
+	}
+	return strings.TrimSpace(raw), p.Source(), nil
+}
+
+// ReadSecret returns what a file holds that nobody else may read. Of those that
+// systemd lays down, which it guards by their folder, others must not read it.
+func ReadSecret(path, what, hint string, credential bool) (string, error) {
+	refused := fs.FileMode(0o077)
+	if credential {
+		refused = 0o007
+	}
+	st, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", cli.Usage(hint, "no %s: there is no file %s", what, path)
+	case err != nil:
+		return "", cli.Usage(hint, "no %s: %w", what, err)
+	case st.IsDir():
+		return "", cli.Usage(hint, "no %s: %s is a folder", what, path)
+	case st.Mode().Perm()&refused != 0:
+		return "", cli.Usage("chmod 600 "+path, "the %s file %s can be read by others (mode %04o)", what, path, st.Mode().Perm())
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return "", cli.Usage(hint, "no %s: %w", what, err)
+	}
+	if strings.TrimSpace(string(raw)) == "" {
+		return "", cli.Usage(hint, "no %s: the file %s is empty", what, path)
+	}
+	return string(raw), nil
+}

@@ -1,0 +1,100 @@
+package config
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"callhouse/cmd/internal/cli"
+)
+
+// annotation marks the flags that are settings. Only they take their value from
+// the environment and the file.
+const annotation = "callhouse_setting"
+
+// AddFlags adds to the root of a program the flags that all of its commands take.
+func (c *Config) AddFlags(root *cobra.Command, program Program) {
+	f := root.PersistentFlags()
+	c.add(f, program, false)
+	f.StringVar(&c.Path, "config", "", "configuration `FILE` ("+EnvFile+"); else callhouse.toml where it is looked for")
+	f.StringSliceVar(&c.Named, "profile", nil, "`NAME` of a profile in the configuration file ("+EnvProfile+"); a,b for several, where they are taken")
+	cli.CompleteFrom(root, "profile", func() []string { return ProfileNames(c.Path) })
+	for i := range Keys {
+		if words := Keys[i].Words; words != nil {
+			cli.Complete(root, Keys[i].Flag(), words...)
+		}
+	}
+}
+
+// AddOwnFlags adds the flags of a program's other settings, those with Own, to one
+// of its commands.
+func (c *Config) AddOwnFlags(cmd *cobra.Command, program Program) { c.add(cmd.Flags(), program, true) }
+
+func (c *Config) add(f *pflag.FlagSet, program Program, own bool) {
+	for i := range Keys {
+		k := &Keys[i]
+		if k.For&program == 0 || k.Own != own {
+			continue
+		}
+		switch into := k.in(&c.Values).(type) {
+		case *string:
+			f.StringVarP(into, k.Flag(), k.Letter, "", k.About)
+		case *int:
+			f.IntVarP(into, k.Flag(), k.Letter, 0, k.About)
+		case *float64:
+			f.Float64VarP(into, k.Flag(), k.Letter, 0, k.About)
+		case *bool:
+			f.BoolVarP(into, k.Flag(), k.Letter, false, k.About)
+		case *time.Duration:
+			cli.SpanVar(f, into, k.Flag(), 0, k.About)
+		}
+		flag := f.Lookup(k.Flag())
+		_ = flag.Value.Set(k.Default) // a test sets them all
+		flag.DefValue = flag.Value.String()
+		flag.Annotations = map[string][]string{annotation: {k.Name}}
+		if k.Value != "" {
+			flag.Value = named{flag.Value, k.Value}
+		}
+	}
+}
+
+// named is a flag's value with a name for the help.
+type named struct {
+	pflag.Value
+	name string
+}
+
+// Type implements pflag.Value.
+func (n named) Type() string { return n.name }
+
+// Uses hides from a command's help, manual page and completion those settings and
+// inherited flags that it makes no use of. The settings' own declarations say which
+// it uses; others names the rest. It still takes them, so that one set of arguments
+// can serve several commands.
+func Uses(cmd *cobra.Command, others ...string) {
+	unused := func(f *pflag.Flag) bool {
+		name := f.Annotations[annotation]
+		return !slices.Contains(others, f.Name) && (name == nil || !UsedBy(name[0], cmd))
+	}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if f.Annotations[annotation] != nil && unused(f) {
+			f.Hidden = true
+		}
+	})
+	cmd.Root().PersistentFlags().VisitAll(func(f *pflag.Flag) {
+		if !unused(f) || cmd.Flags().Lookup(f.Name) != nil {
+			return
+		}
+		hidden := *f // the same value, for this command alone
+		hidden.Hidden = true
+		cmd.Flags().AddFlag(&hidden)
+	})
+}
+
+// UsedBy says whether the declaration of a setting names a command.
+func UsedBy(name string, cmd *cobra.Command) bool {
+	return slices.Contains(strings.Fields(keyOf(name).Uses), cmd.Name())
+}
