@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -192,22 +193,17 @@ func (w *benchWriter) write(world *sandbox.World, p benchPeriod) (files []layout
 }
 
 func (w *benchWriter) add(c *schema.Call) error {
-	c.FirstSeenAt, c.FetchedAt, c.RunID = benchOrigin.UnixMilli(), benchOrigin.UnixMilli(), []byte("20261130T120000Z-00000001")
+	c.Fetched(benchOrigin.UnixMilli(), benchOrigin.UnixMilli(), []byte("20261130T120000Z-00000001"))
 	c.Settle(benchOrigin.UnixMilli())
-	w.row = schema.AppendCallRow(w.row[:0], c)
-	w.tables[0].add(w.row, c.StartAt)
-	for i := range c.Turns {
-		w.row = schema.AppendTurnRow(w.row[:0], c, i)
-		w.tables[1].add(w.row, c.StartAt)
-	}
-	for i := range c.Items {
-		w.row = schema.AppendItemRow(w.row[:0], c, i)
-		w.tables[2].add(w.row, c.StartAt)
+	c.Complete()
+	for table, row := range c.Rows() {
+		w.row = table.AppendRow(w.row[:0], row)
+		w.tables[slices.Index(schema.CallTables, table)].add(w.row, c.StartAt())
 	}
 	if w.tallies == nil {
 		return nil
 	}
-	return w.tallies.Add(c, c.UserTurns())
+	return w.tallies.Add(c)
 }
 
 func (w *benchWriter) flush() (err error) {

@@ -113,19 +113,30 @@ func TestOutcomesPartitionTheCalls(t *testing.T) {
 	}
 }
 
+// callWith returns a call with a word in one field.
+func callWith(t *testing.T, field, word string) *schema.Call {
+	t.Helper()
+	var d schema.Decoder
+	var c schema.Call
+	if err := d.Decode(fmt.Appendf(nil, `{"id":"a",%q:%q}`, field, word), schema.KindItem, &c); err != nil {
+		t.Fatal(err)
+	}
+	return c.Clone()
+}
+
 // The crawler and the reports know the same words.
 func TestVocabularyIsOne(t *testing.T) {
 	w := warehouse(t, analyticstest.Data{}, nil)
 	for _, word := range append(slices.Clone(allReasons[1:]), "max_limit_reached", "dial_", "", "user_hangup ") {
 		rows, err := w.SQL(t.Context(), "SELECT known_reason(?)", word.(string))
-		c := schema.Call{DisconnectionReason: []byte(word.(string))}
+		c := callWith(t, "disconnection_reason", word.(string))
 		if known := all(t, rows, err)[0][0]; known != (len(c.UnknownWords()) == 0) {
 			t.Errorf("the reason %q is known to SQL: %v, unknown to the crawler: %v", word, known, c.UnknownWords())
 		}
 	}
 	for _, word := range append(slices.Clone(allStatuses[1:]), "", "endedd") {
 		rows, err := w.SQL(t.Context(), "SELECT known_status(?)", word.(string))
-		c := schema.Call{Status: []byte(word.(string))}
+		c := callWith(t, "status", word.(string))
 		if known := all(t, rows, err)[0][0]; known != (len(c.UnknownWords()) == 0) {
 			t.Errorf("the status %q is known to SQL: %v, unknown to the crawler: %v", word, known, c.UnknownWords())
 		}

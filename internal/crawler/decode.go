@@ -28,7 +28,7 @@ func (c *Crawler) read(body []byte, k schema.Kind) (heading, error) {
 	if err := r.decoder.Decode(body, k, &r.call); err != nil {
 		return heading{}, err // it says what it is
 	}
-	if len(r.call.ID) == 0 {
+	if len(r.call.ID()) == 0 {
 		return heading{}, errNoID
 	}
 	c.meter.drifted(r.decoder.Drift)
@@ -39,5 +39,5 @@ func (c *Crawler) read(body []byte, k schema.Kind) (heading, error) {
 			c.thinItems.Add(1)
 		}
 	}
-	return heading{id: string(r.call.ID), start: r.call.StartAt}, nil
+	return heading{id: string(r.call.ID()), start: r.call.StartAt()}, nil
 }

@@ -70,9 +70,12 @@ type Column struct {
 
 // Columns returns the added columns that this program knows.
 func Columns() (out []Column) {
-	for _, a := range schema.Added {
-		c := a.Table.Columns[a.Table.Column(a.Column)]
-		out = append(out, Column{Table: a.Table.Name, Name: c.Name, ID: c.ID, Since: a.Since})
+	for _, t := range schema.AllTables {
+		for _, c := range t.Columns {
+			if c.Since != "" {
+				out = append(out, Column{Table: t.Name, Name: c.Name, ID: c.ID, Since: c.Since})
+			}
+		}
 	}
 	return out
 }

@@ -1,5 +1,12 @@
 package schema
 
+import (
+	"bytes"
+	"math"
+
+	"github.com/parquet-go/parquet-go"
+)
+
 // Opt is a value that may be null.
 type Opt[T any] struct {
 	V  T
@@ -51,66 +58,241 @@ const (
 	Expired
 )
 
+// CallResource is what a call's JSON becomes.
+var CallResource = func() *Resource {
+	r := resource(&Calls, &Turns, &Items)
+	turns := r.element(&slot{column: &Column{list: &Turns}})
+	spoken := turns.named("role", "content", "start_at", "end_at")
+	invocation := turns.named("role", "tool_call_id", "name", "arguments")
+	result := turns.named("role", "tool_call_id", "content")
+	turns.by = func(turn Row) fieldSet {
+		switch string(textOf(turn[colTurnRole])) {
+		case "agent", "user":
+			return spoken
+		case "tool_call_invocation":
+			return invocation
+		case "tool_call_result":
+			return result
+		}
+		return 0
+	}
+	return r
+}()
+
 // Call is one call as rows: the row of calls, and its rows of transcript_turns
-// and analysis_items. Byte slices are nil for null and may alias the body that
-// they were decoded from. Timestamps are milliseconds since 1970 UTC.
-type Call struct {
-	ID                  []byte
-	AgentID             []byte
-	AgentVersion        []byte
-	CallType            []byte
-	Status              []byte
-	DisconnectionReason []byte
-	FromNumber          []byte
-	ToNumber            []byte
-	PresentationNumber  []byte
-	StartAt             Opt[int64]
-	EndAt               Opt[int64]
-	DurationMS          Opt[int64]   // end - start where the service sends none
-	TotalCost           Opt[Decimal] // in the account's currency
-	CreditsUsed         Opt[Decimal]
-	BilledSeconds       Opt[Decimal]
-	Summary             []byte
-	UserSentiment       []byte
-	Evaluation          []byte // JSON
-	Metadata            []byte // JSON
-	DynamicVariables    []byte // JSON
-	VariantLabel        []byte
-	RecordingURL        []byte
-	OptOut              Opt[bool]
-	TurnCount           Opt[int32] // null: no detail of it was ever decoded
-	TranscriptState     TranscriptState
-	Settlement          Settlement
-	Source              Source
-	Extra               []byte // JSON object or nil: see extra.go
-	FirstSeenAt         int64
-	FetchedAt           int64
-	RunID               []byte
+// and analysis_items.
+type Call struct{ Object }
 
-	Turns []Turn
-	Items []Item
+// Positions of the columns that a call's life and its tallies go by.
+var (
+	colAgentID, colAgentVersion     = Calls.Column("agent_id"), Calls.Column("agent_version")
+	colCallType, colVariantLabel    = Calls.Column("call_type"), Calls.Column("variant_label")
+	colUserSentiment                = Calls.Column("user_sentiment")
+	colCallID, colStatus, colReason = Calls.Column("call_id"), Calls.Column("status"), Calls.Column("disconnection_reason")
+	colStartAt, colEndAt            = Calls.Column("start_at"), Calls.Column("end_at")
+	colDurationMS, colTotalCost     = Calls.Column("duration_ms"), Calls.Column("total_cost")
+	colRecordingURL, colOptOut      = Calls.Column("recording_url"), Calls.Column("opt_out_sensitive_data_storage")
+	colTurnCount, colUserTurns      = Calls.Column("turn_count"), Calls.Column("user_turns")
+	colTranscriptState              = Calls.Column("transcript_state")
+	colSettlement, colSource        = Calls.Column("settlement"), Calls.Column("source")
+	colExtra, colRunID              = Calls.Column("extra"), Calls.Column("run_id")
+	colFirstSeenAt, colFetchedAt    = Calls.Column("first_seen_at"), Calls.Column("fetched_at")
+	colTurnRole, colTurnContent     = Turns.Column("role"), Turns.Column("content")
+)
 
-	Lacks *Lacking // what the file had no columns for that it was read from
+// Positions in CallResource.Lists.
+const (
+	turnList = iota
+	itemList
+)
+
+// NewCall returns a call of which nothing but its id is known.
+func NewCall(id string) *Call {
+	c := new(Call)
+	c.begin(CallResource)
+	c.blank()
+	c.Row[colCallID] = textValue([]byte(id))
+	return c
 }
 
-// Turn is one item of a call's transcript.
-type Turn struct {
-	Role       []byte
-	Content    []byte
-	StartAt    Opt[int64]
-	EndAt      Opt[int64]
-	ToolCallID []byte
-	ToolName   []byte
-	Arguments  []byte // JSON
-	Extra      []byte // JSON
+// blank sets the columns that are ours to what stands for nothing known.
+func (c *Call) blank() {
+	c.SetTranscriptState(Pending)
+	c.SetSettlement(Open)
+	c.setSource(V3)
+	c.Fetched(0, 0, nil)
 }
 
-// Item is one item of a call's custom_analysis_data.
-type Item struct {
-	Name  []byte
-	Type  []byte
-	Value []byte // JSON
-	Extra []byte // JSON
+// ID returns the call's id, as the service spells it.
+func (c *Call) ID() []byte { return c.text(colCallID) }
+
+// Status returns the word of the column status; nil is null.
+func (c *Call) Status() []byte { return c.text(colStatus) }
+
+// Text returns the text in a column of calls; nil is null.
+func (c *Call) Text(column string) []byte { return c.text(Calls.Column(column)) }
+
+// StartAt returns when the call started, in ms since 1970 UTC.
+func (c *Call) StartAt() Opt[int64] { return c.millis(colStartAt) }
+
+// EndAt returns when the call ended, in ms since 1970 UTC.
+func (c *Call) EndAt() Opt[int64] { return c.millis(colEndAt) }
+
+// DurationMS returns how long the call was: end - start where the service sends
+// nothing else.
+func (c *Call) DurationMS() Opt[int64] { return c.long(colDurationMS) }
+
+// TotalCost returns the cost in the account's currency.
+func (c *Call) TotalCost() Opt[Decimal] { return c.exact(colTotalCost) }
+
+// OptedOut says whether the caller opted out of storage.
+func (c *Call) OptedOut() bool { return c.Row[colOptOut].Boolean() }
+
+// Turns returns the rows of transcript_turns.
+func (c *Call) Turns() *Rows { return &c.Lists[turnList] }
+
+// Items returns the rows of analysis_items.
+func (c *Call) Items() *Rows { return &c.Lists[itemList] }
+
+// TurnCount returns how many turns there are; null: no record of the call was ever
+// decoded.
+func (c *Call) TurnCount() Opt[int32] {
+	if v := c.Row[colTurnCount]; !v.IsNull() {
+		return Some(v.Int32())
+	}
+	return Opt[int32]{}
+}
+
+// setTurnCount counts the call's turns.
+func (c *Call) setTurnCount() {
+	c.Row[colTurnCount] = parquet.Int32Value(int32(min(c.Turns().Len(), math.MaxInt32)))
+}
+
+// TranscriptState returns what is known of the transcript.
+func (c *Call) TranscriptState() TranscriptState {
+	return wordIn[TranscriptState](transcriptWords[:], c.Row[colTranscriptState])
+}
+
+// SetTranscriptState sets what is known of the transcript.
+func (c *Call) SetTranscriptState(s TranscriptState) { c.Row[colTranscriptState] = transcriptValues[s] }
+
+// Settlement returns where the call stands in its life.
+func (c *Call) Settlement() Settlement {
+	return wordIn[Settlement](settlementWords[:], c.Row[colSettlement])
+}
+
+// SetSettlement sets where the call stands in its life.
+func (c *Call) SetSettlement(s Settlement) { c.Row[colSettlement] = settlementValues[s] }
+
+// Source returns which version of the API the call's JSON came from.
+func (c *Call) Source() Source { return c.Object.source() }
+
+// Extra returns the JSON object of what no other column holds, or nil: see extra.go.
+func (c *Call) Extra() []byte { return c.text(colExtra) }
+
+// FirstSeenAt returns when the call was first listed, in ms since 1970 UTC.
+func (c *Call) FirstSeenAt() int64 { return c.millis(colFirstSeenAt).V }
+
+// FetchedAt returns when what the row says was fetched, in ms since 1970 UTC.
+func (c *Call) FetchedAt() int64 { return c.millis(colFetchedAt).V }
+
+// RunID returns the run that fetched it.
+func (c *Call) RunID() []byte { return c.text(colRunID) }
+
+// Fetched sets when the call was first listed, when what its row says was fetched,
+// and by which run.
+func (c *Call) Fetched(firstSeen, fetched int64, run []byte) {
+	c.Row[colFirstSeenAt], c.Row[colFetchedAt], c.Row[colRunID] = instantValue(firstSeen), instantValue(fetched), textValue(notNil(run))
+}
+
+// Clone returns a copy that shares no memory with c, nor with the body, decoder or
+// file that c points at.
+func (c *Call) Clone() *Call {
+	out := *c
+	out.own()
+	return &out
+}
+
+// Copy returns a copy of the rows, which point at the same texts.
+func (c *Call) Copy() *Call {
+	out := new(Call)
+	out.Set(&c.Object)
+	return out
+}
+
+// Stub returns a call of which nothing is known but its id and its start.
+func (c *Call) Stub() *Call {
+	out := NewCall(string(c.ID()))
+	out.Row[colStartAt] = c.Row[colStartAt]
+	return out
+}
+
+// Transcript returns a call of which nothing is known but its transcript.
+func (c *Call) Transcript() *Call {
+	out := NewCall("")
+	out.Row[colTurnCount] = c.Row[colTurnCount]
+	out.Turns().set(c.Turns())
+	return out
+}
+
+// Same says whether two states of a call are the same to whoever reads the
+// warehouse: in all that the service says, and in the call's life. Not looked
+// at are when and by which run it was fetched, when it was first seen, and the
+// query of recording_url: signed links expire and change without their call.
+func Same(a, b *Call) bool { return sameObject(&a.Object, &b.Object) }
+
+// Complete sets the columns that follow from the call's others: user_turns, the
+// number of turns in which the caller says something, null where turn_count is; and
+// those of turns and items that repeat the call's.
+func (c *Call) Complete() {
+	c.complete()
+	c.Row[colUserTurns] = parquet.Value{}
+	if !c.TurnCount().OK {
+		return
+	}
+	n := int32(0)
+	for i := range c.Turns().Len() {
+		if ByUser(c.Turns().At(i)) {
+			n++
+		}
+	}
+	c.Row[colUserTurns] = parquet.Int32Value(n)
+}
+
+// UserTurns returns the number of turns in which the caller says something, as
+// Complete has counted it.
+func (c *Call) UserTurns() Opt[int32] {
+	if v := c.Row[colUserTurns]; !v.IsNull() {
+		return Some(v.Int32())
+	}
+	return Opt[int32]{}
+}
+
+// Keeps says whether the call's row holds what must not outlive an opt-out.
+func (c *Call) Keeps() bool {
+	for i := range Calls.Columns {
+		if Calls.Columns[i].Withheld && !c.Row[i].IsNull() {
+			return true
+		}
+	}
+	return false
+}
+
+// ByUser says whether the caller says something in a turn: its role is user, and
+// its content is not blank.
+func ByUser(turn Row) bool {
+	return string(textOf(turn[colTurnRole])) == "user" && len(bytes.TrimSpace(textOf(turn[colTurnContent]))) > 0
+}
+
+// UnknownWords names the columns of the call that hold a word which is not among
+// those known for them.
+func (c *Call) UnknownWords() (columns []string) {
+	for i := range Calls.Columns {
+		if col := &Calls.Columns[i]; col.Known != nil && !c.Row[i].IsNull() && !col.known(c.text(i)) {
+			columns = append(columns, col.Name)
+		}
+	}
+	return columns
 }
 
 // Kind says what a journalled record is.

@@ -1,6 +1,10 @@
 package schema
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/parquet-go/parquet-go"
+)
 
 // This file turns single values into columns. Each method takes the value of
 // field f of the object that p patches, sent as v and neither null nor absent,
@@ -20,6 +24,30 @@ func take(p *patch, f field, v *val, shown fieldSet) bool {
 	return true
 }
 
+// column turns a value into one of its column; null where it is none of these.
+func (d *Decoder) column(p *patch, f field, v *val, c *Column) parquet.Value {
+	switch c.Type {
+	case JSON:
+		if !c.AnyValue && v.shape != isObject {
+			d.drift(p.path(f), DriftConverted)
+		}
+		return textValue(d.json(p, f, v))
+	case Timestamp:
+		return millisValue(d.instant(p, f, v))
+	case Int64:
+		return longValue(d.integer(p, f, v))
+	case Exact:
+		return d.exact(p, f, v, c.Amount)
+	case Bool:
+		return boolValue(d.boolean(p, f, v))
+	}
+	word := d.text(p, f, v)
+	if word != nil && !c.known(word) {
+		d.drift(p.path(f), DriftUnknownValue)
+	}
+	return textValue(word)
+}
+
 // text is for columns of types Text and Word. A number becomes its text.
 func (d *Decoder) text(p *patch, f field, v *val) []byte {
 	switch v.shape {
@@ -30,27 +58,18 @@ func (d *Decoder) text(p *patch, f field, v *val) []byte {
 		}
 		if v.marks&lone != 0 {
 			p.keep(f, v)
-			d.drift(p.of.paths[f], DriftReplaced)
+			d.drift(p.path(f), DriftReplaced)
 		}
 		from := len(d.arena)
 		d.arena = appendUnescaped(d.arena, b)
 		return d.arena[from:len(d.arena):len(d.arena)]
 	case isNumber:
 		p.keep(f, v)
-		d.drift(p.of.paths[f], DriftConverted)
+		d.drift(p.path(f), DriftConverted)
 		return v.raw
 	}
 	d.misfit(p, f, v)
 	return nil
-}
-
-// word is text for a field whose words are known.
-func (d *Decoder) word(p *patch, f field, v *val, known func([]byte) bool) []byte {
-	w := d.text(p, f, v)
-	if w != nil && !known(w) {
-		d.drift(p.of.paths[f], DriftUnknownValue)
-	}
-	return w
 }
 
 // json is for columns of type JSON: any value, verbatim.
@@ -59,18 +78,10 @@ func (d *Decoder) json(p *patch, f field, v *val) []byte {
 		return v.raw
 	}
 	p.keep(f, v)
-	d.drift(p.of.paths[f], DriftReplaced)
+	d.drift(p.path(f), DriftReplaced)
 	from := len(d.arena)
 	d.arena = appendWhole(d.arena, v.raw)
 	return d.arena[from:len(d.arena):len(d.arena)]
-}
-
-// object is json for a field that is an object as a rule.
-func (d *Decoder) object(p *patch, f field, v *val) []byte {
-	if v.shape != isObject {
-		d.drift(p.of.paths[f], DriftConverted)
-	}
-	return d.json(p, f, v)
 }
 
 // instant is for columns of type Timestamp: a number of milliseconds; or a
@@ -94,7 +105,7 @@ func (d *Decoder) instant(p *patch, f field, v *val) Opt[int64] {
 	}
 	p.keep(f, v)
 	if v.shape == isString {
-		d.drift(p.of.paths[f], DriftConverted)
+		d.drift(p.path(f), DriftConverted)
 	}
 	return Some(n)
 }
@@ -121,26 +132,42 @@ func (d *Decoder) integer(p *patch, f field, v *val) Opt[int64] {
 }
 
 // exact is for columns of type Exact. The service sends a number, or a string
-// with an amount, as rule says; the other of the two converts.
-func (d *Decoder) exact(p *patch, f field, v *val, rule shape) Opt[Decimal] {
+// with an amount; the other of the two converts.
+func (d *Decoder) exact(p *patch, f field, v *val, amount bool) parquet.Value {
 	b, ok := d.numeral(p, f, v)
 	if !ok {
-		return Opt[Decimal]{}
+		return parquet.Value{}
 	}
 	n, ok := decimal(b, exactPlaces)
 	if !ok || !n.within(maxExact) {
 		d.misfit(p, f, v)
-		return Opt[Decimal]{}
+		return parquet.Value{}
 	}
 	var room [40]byte
-	spelled := room[:0]
-	if rule == isString {
-		spelled = appendMoney(spelled, n)
+	if amount {
+		d.respell(p, f, v, isString, appendMoney(room[:0], n), b)
 	} else {
-		spelled = appendPlain(spelled, n)
+		d.respell(p, f, v, isNumber, appendPlain(room[:0], n), b)
 	}
-	d.respell(p, f, v, rule, spelled, b)
-	return Some(n)
+	from := len(d.arena)
+	d.arena = n.append16(d.arena)
+	return parquet.FixedLenByteArrayValue(d.arena[from:len(d.arena):len(d.arena)])
+}
+
+// boolean is for columns of type Bool.
+func (d *Decoder) boolean(p *patch, f field, v *val) Opt[bool] {
+	switch v.shape {
+	case isTrue, isFalse:
+		return Some(v.shape == isTrue)
+	case isString:
+		if text := string(v.raw); text == `"true"` || text == `"false"` {
+			p.keep(f, v)
+			d.drift(p.path(f), DriftConverted)
+			return Some(text == `"true"`)
+		}
+	}
+	d.misfit(p, f, v)
+	return Opt[bool]{}
 }
 
 // numeral returns the text of a number, or of a string that is spelled as one.
@@ -162,41 +189,15 @@ func (d *Decoder) numeral(p *patch, f field, v *val) ([]byte, bool) {
 // sent: of another shape than the rule's, or spelled in another way.
 func (d *Decoder) respell(p *patch, f field, v *val, rule shape, spelled, sent []byte) {
 	if v.shape != rule {
-		d.drift(p.of.paths[f], DriftConverted)
+		d.drift(p.path(f), DriftConverted)
 	}
 	if v.shape != rule || string(spelled) != string(sent) {
 		p.keep(f, v)
 	}
 }
 
-// optOut is for opt_out_sensitive_data_storage. What is not plainly false
-// counts as true: data that was stored cannot be unstored.
-func (d *Decoder) optOut(p *patch, f field, v *val) Opt[bool] {
-	switch v.shape {
-	case isTrue:
-		return Some(true)
-	case isFalse:
-		return Some(false)
-	}
-	p.keep(f, v)
-	d.drift(p.of.paths[f], DriftConverted)
-	return Some(optedOut(v))
-}
-
-// optedOut says whether a value of opt_out_sensitive_data_storage forbids
-// storage: any but false, "false", null and none.
-func optedOut(v *val) bool {
-	switch v.shape {
-	case isAbsent, isNull, isFalse:
-		return false
-	case isString:
-		return string(v.raw) != `"false"`
-	}
-	return true
-}
-
 // misfit lets extra have a value that the column cannot hold.
 func (d *Decoder) misfit(p *patch, f field, v *val) {
 	p.keep(f, v)
-	d.drift(p.of.paths[f], DriftMisfit)
+	d.drift(p.path(f), DriftMisfit)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math/bits"
 	"unicode/utf8"
 )
 
@@ -17,7 +18,7 @@ import (
 // it as it is, and into the Decoder's own memory where it had to be made (text
 // without its escapes, extra). So a Call is good until its body is changed or
 // its Decoder is used again, whichever comes first; Clone makes it last.
-// Decode empties the Call that it is given and uses the room of its slices.
+// Decode empties the Call that it is given and uses the room of its rows.
 type Decoder struct {
 	// Drift counts what the last Decode found to depart from what the columns
 	// expect, and only that: how often for each place and kind. It is
@@ -28,40 +29,41 @@ type Decoder struct {
 	// the tables.
 	MaxParts int
 
-	s        scanner
-	valid    []byte // the body, where it had to be made UTF-8
-	arena    []byte
-	top      [numCallFields]val
-	agent    [numAgentFields]val
-	analysis [numAnalysisFields]val
-	cost     [numCostFields]val
-	turn     [numTurnFields]val
-	item     [numItemFields]val
+	s     scanner
+	valid []byte // the body, where it had to be made UTF-8
+	arena []byte
+	of    *Resource
+	o     *Object // that is being made
+	parts []part  // by the id of their node
+	spare Rows    // of the list that is kept apart
+	names map[driftName]string
 
-	call, agentPatch, analysisPatch, costPatch, part patch
-	tools                                            []Turn // of transcript_with_tool_calls
-	names                                            map[driftName]string
-
-	// follows says which field came behind another the last time, by object: a
-	// guess at what comes next, which spares it to be looked up.
-	follows [numObjects][numTurnFields + 1]field
-
-	parts  int  // turns, items and unknown fields met so far
+	count  int  // turns, items and unknown fields met so far
 	forced bool // the call is of source, whatever it looks like
 	source Source
+	kind   Kind
 }
 
-// The paths under which Drift counts what concerns no single field.
-const (
-	wholeBody = "(body)"
-)
+// part is one kind of object in the JSON that is being decoded.
+type part struct {
+	*node
+	vals  []val // by field, as met last
+	patch patch
+	// follows says which field came behind another the last time: a guess at what
+	// comes next, which spares it to be looked up. Objects of a kind have their fields
+	// in the same order as a rule.
+	follows []field
+}
+
+// wholeBody is the path under which Drift counts what concerns no single field.
+const wholeBody = "(body)"
 
 // Decode decodes body, the JSON object of one call, into c. kind is KindItem
 // for an item of a list and KindDetail for a call's own record; v3 and v2 are
 // told apart by the names in the object.
 //
 // It sets every column that comes from the service, Source, and what the body
-// says of TranscriptState; FirstSeenAt, FetchedAt and RunID are zero, and
+// says of TranscriptState; the columns of [Call.Fetched] are zero, and
 // Settlement waits for [Call.Settle].
 //
 // It fails, with a *DecodeError, only where body is not one JSON object of
@@ -77,77 +79,58 @@ func (d *Decoder) Decode(body []byte, kind Kind, c *Call) error {
 	if kind != KindItem && kind != KindDetail {
 		return errors.New("decode a call: neither a list item nor a detail")
 	}
-	*c = Call{Turns: c.Turns[:0], Items: c.Items[:0]}
+	if err := d.decode(CallResource, body, kind, &c.Object); err != nil {
+		return err
+	}
+	from := c.Source()
+	c.blank()
+	c.setSource(from)
+	c.SetTranscriptState(decodedState(c))
+	return nil
+}
+
+// decode decodes the JSON of one object of a resource.
+func (d *Decoder) decode(of *Resource, body []byte, kind Kind, o *Object) error {
+	if d.of != of {
+		d.of, d.parts = of, make([]part, len(of.nodes))
+		for i, n := range of.nodes {
+			d.parts[i] = part{node: n, vals: make([]val, len(n.slots)), follows: make([]field, len(n.slots)+1)}
+		}
+	}
+	o.begin(of)
+	d.o, d.kind, d.count = o, kind, 0
 	d.Drift = d.Drift[:0]
-	d.tools = d.tools[:0]
 	if d.arena = d.arena[:0]; d.arena == nil {
 		d.arena = make([]byte, 0, 1<<12) // so that no slice of it is ever nil
 	}
-	d.call.reset(callObject)
-	d.agentPatch.reset(agentObject)
-	d.analysisPatch.reset(analysisObject)
-	d.costPatch.reset(costObject)
-	d.part.reset(turnObject)
+	for i := range d.parts {
+		d.parts[i].patch.reset(d.parts[i].node)
+	}
 	replaced := !utf8.Valid(body)
 	if replaced {
 		d.valid = appendValid(d.valid[:0], body)
 		body = d.valid
 	}
-	if d.parts = 0; !d.scan(body, c) || d.tooMany() {
+	if !d.scan(body) || d.tooMany() {
 		return d.s.err()
 	}
 	if replaced {
 		d.drift(wholeBody, DriftReplaced)
 	}
-	return d.assemble(kind, replaced, c)
+	return d.whole(replaced)
 }
 
-// scan walks over the body once: it notes where the values of the call's own
-// fields stand, and makes turns and items on the way.
-func (d *Decoder) scan(body []byte, c *Call) bool {
+// scan walks over the body once: it notes where the values of the known fields
+// stand, and makes the rows of lists on the way.
+func (d *Decoder) scan(body []byte) bool {
 	s := &d.s
 	s.reset(body)
-	d.top = [numCallFields]val{}
 	s.space()
 	if s.p >= len(body) || body[s.p] != '{' {
 		return s.fail("not a JSON object")
 	}
-	s.p++
-	for first := true; ; first = false {
-		key, st := s.key(first)
-		switch st {
-		case stepEnd:
-			return s.end()
-		case stepFail:
-			return false
-		}
-		f := findCall(d.name(key))
-		var v val
-		var ok bool
-		switch f {
-		case fAgent:
-			v, ok = d.fields(&d.agentPatch, d.agent[:], 1)
-		case fCallAnalysis:
-			c.Items = c.Items[:0]
-			v, ok = d.analysisFields(c)
-		case fCallCost:
-			v, ok = d.fields(&d.costPatch, d.cost[:], 1)
-		case fTranscript:
-			v, ok = d.turns(&c.Turns)
-		case fTranscriptTools:
-			v, ok = d.turns(&d.tools)
-		default:
-			v, ok = s.value(1)
-		}
-		if !ok {
-			return false
-		}
-		if f < numCallFields {
-			d.top[f] = v
-		} else {
-			d.addUnknown(&d.call, key, v)
-		}
-	}
+	_, ok := d.object(&d.parts[0], 0)
+	return ok && s.end()
 }
 
 // name returns a key's text.
@@ -168,11 +151,11 @@ func (d *Decoder) name(key val) []byte {
 
 // another counts a part of the call, and says whether it may have so many.
 func (d *Decoder) another() bool {
-	d.parts++
+	d.count++
 	return !d.tooMany() || d.s.fail(fmt.Sprintf("more than %d turns, items and unknown fields", d.MaxParts))
 }
 
-func (d *Decoder) tooMany() bool { return d.MaxParts > 0 && d.parts > d.MaxParts }
+func (d *Decoder) tooMany() bool { return d.MaxParts > 0 && d.count > d.MaxParts }
 
 // addUnknown notes a field that no column is for.
 func (d *Decoder) addUnknown(p *patch, key, v val) {
@@ -182,118 +165,76 @@ func (d *Decoder) addUnknown(p *patch, key, v val) {
 	p.unknown = append(p.unknown, member{name: d.name(key), key: key, v: v})
 }
 
-// fields scans a value that is known to be an object with the fields of p.of,
-// and notes those in slots. Of another value, and of what an earlier value of
-// the same name said, nothing stays. depth is how deep the value lies.
-func (d *Decoder) fields(p *patch, slots []val, depth int) (v val, ok bool) {
+// object scans a value that should be an object, and notes its fields. Of another
+// value, and of what an earlier value of the same name said, nothing stays. depth
+// is how many objects and arrays the value lies in.
+func (d *Decoder) object(p *part, depth int) (v val, ok bool) {
 	s := &d.s
-	p.unknown = p.unknown[:0]
-	clear(slots)
+	p.patch.unknown = p.patch.unknown[:0]
+	clear(p.vals)
+	for lists := p.lists; lists != 0; lists &= lists - 1 {
+		d.rows(&p.slots[bits.TrailingZeros64(uint64(lists))]).Cut(0)
+	}
 	if s.p >= len(s.b) || s.b[s.p] != '{' {
 		return s.value(depth)
 	}
 	from, outer := s.p, s.marks
 	s.marks = 0
 	s.p++
-	last := 0 // behind which field of the object we are: 1 and its number, 0 for none
+	last := 0 // behind which field we are: 1 and its number, 0 for none
 	for first := true; ; first = false {
-		// Objects of a kind have their fields in the same order as a rule.
-		if f := d.follows[p.of.id][last]; s.expected(first, p.of.quoted[f]) {
-			m, ok := s.value(depth + 1)
-			if !ok {
+		f := p.follows[last]
+		if !s.expected(first, p.slots[f].quoted) {
+			key, st := s.key(first)
+			switch st {
+			case stepEnd:
+				v = val{s.b[from:s.p], isObject, s.marks}
+				s.marks |= outer
+				return v, true
+			case stepFail:
 				return v, false
 			}
-			slots[f] = m
-			last = int(f) + 1
-			continue
+			if f = p.find(d.name(key)); f == unknown {
+				m, ok := s.value(depth + 1)
+				if !ok {
+					return v, false
+				}
+				d.addUnknown(&p.patch, key, m)
+				continue
+			}
+			p.follows[last] = f
 		}
-		key, st := s.key(first)
-		switch st {
-		case stepEnd:
-			v = val{s.b[from:s.p], isObject, s.marks}
-			s.marks |= outer
-			return v, true
-		case stepFail:
+		if p.vals[f], ok = d.value(&p.slots[f], depth+1); !ok {
 			return v, false
 		}
-		f := p.of.find(d.name(key))
-		m, ok := s.value(depth + 1)
-		if !ok {
-			return v, false
-		}
-		if int(f) < len(slots) {
-			slots[f] = m
-			d.follows[p.of.id][last] = f
-			last = int(f) + 1
-		} else {
-			d.addUnknown(p, key, m)
-		}
+		last = int(f) + 1
 	}
 }
 
-// analysisFields is fields for call_analysis, whose custom_analysis_data become
-// items as they are met.
-func (d *Decoder) analysisFields(c *Call) (v val, ok bool) {
-	s, p := &d.s, &d.analysisPatch
-	if s.p >= len(s.b) || s.b[s.p] != '{' {
-		return d.fields(p, d.analysis[:], 1)
+// value scans the value of a known field.
+func (d *Decoder) value(s *slot, depth int) (val, bool) {
+	switch {
+	case s.list >= 0:
+		return d.array(s, depth)
+	case s.inner != nil:
+		return d.object(&d.parts[s.inner.id], depth)
 	}
-	p.unknown = p.unknown[:0]
-	clear(d.analysis[:])
-	from, outer := s.p, s.marks
-	s.marks = 0
-	s.p++
-	for first := true; ; first = false {
-		key, st := s.key(first)
-		switch st {
-		case stepEnd:
-			v = val{s.b[from:s.p], isObject, s.marks}
-			s.marks |= outer
-			return v, true
-		case stepFail:
-			return v, false
-		}
-		var m val
-		f := findAnalysis(d.name(key))
-		if f == nItems {
-			m, ok = d.items(&c.Items)
-		} else {
-			m, ok = s.value(2)
-		}
-		switch {
-		case !ok:
-			return v, false
-		case f < numAnalysisFields:
-			d.analysis[f] = m
-		default:
-			d.addUnknown(p, key, m)
-		}
+	return d.s.value(depth)
+}
+
+// rows returns where the rows of a list go.
+func (d *Decoder) rows(s *slot) *Rows {
+	if s.column.spare {
+		d.spare.width = d.o.Lists[s.list].width
+		return &d.spare
 	}
+	return &d.o.Lists[s.list]
 }
 
-// turns scans a value that is known to be a transcript, and makes its turns.
-func (d *Decoder) turns(list *[]Turn) (v val, ok bool) {
-	*list = (*list)[:0]
-	return d.array(1, turnObject, d.turn[:], func() {
-		*list = append(*list, Turn{})
-		d.makeTurn(&(*list)[len(*list)-1])
-	})
-}
-
-// items scans a value that is known to be custom_analysis_data, and makes its
-// items.
-func (d *Decoder) items(list *[]Item) (v val, ok bool) {
-	*list = (*list)[:0]
-	return d.array(2, itemObject, d.item[:], func() {
-		*list = append(*list, Item{})
-		d.makeItem(&(*list)[len(*list)-1])
-	})
-}
-
-// array scans a value that is known to be an array of objects, and calls add
-// after each, when its fields are in slots and the rest of it in d.part.
-func (d *Decoder) array(depth int, of *object, slots []val, add func()) (v val, ok bool) {
-	s := &d.s
+// array scans a value that should be an array of objects, and makes a row of each.
+func (d *Decoder) array(list *slot, depth int) (v val, ok bool) {
+	s, p, rows := &d.s, &d.parts[list.inner.id], d.rows(list)
+	rows.Cut(0)
 	if s.p >= len(s.b) || s.b[s.p] != '[' {
 		return s.value(depth)
 	}
@@ -312,17 +253,228 @@ func (d *Decoder) array(depth int, of *object, slots []val, add func()) (v val, 
 		if !d.another() {
 			return v, false
 		}
-		d.part.reset(of)
-		element, ok := d.fields(&d.part, slots, depth+1)
+		p.patch.reset(p.node)
+		element, ok := d.object(p, depth+1)
 		if !ok {
 			return v, false
 		}
+		row := rows.Add()
 		if element.shape != isObject {
-			d.part.is = element
-			d.drift(of.prefix[:len(of.prefix)-1], DriftMisfit)
+			p.patch.is = element
+			d.drift(p.prefix[:len(p.prefix)-1], DriftMisfit)
+		} else {
+			d.fields(p, row)
+			d.driftUnknown(&p.patch)
 		}
-		add()
+		d.setExtra(p, row)
 	}
+}
+
+// whole makes the row of the object out of what scan noted.
+func (d *Decoder) whole(replaced bool) error {
+	p := &d.parts[0]
+	if !d.forced {
+		d.source = d.guessSource(p)
+	}
+	d.o.setSource(d.source)
+	if d.optedOut() {
+		d.withhold(replaced)
+	}
+	d.driftUnknown(&p.patch)
+	if err := d.checkKey(p, replaced); err != nil {
+		return err
+	}
+	d.fields(p, d.o.Row)
+	d.setExtra(p, d.o.Row)
+	return nil
+}
+
+// fields makes columns of the known fields of an object.
+func (d *Decoder) fields(p *part, row Row) {
+	shown, renamed := p.shownIn(d.source, row), fieldSet(0)
+	for i := range p.slots {
+		f, s := field(i), &p.slots[i]
+		switch {
+		case s.plain: // most are
+			if v := &p.vals[i]; take(&p.patch, f, v, shown) {
+				row[s.col] = d.column(&p.patch, f, v, s.column)
+			}
+			if i == 0 && p.by != nil {
+				shown = p.by(row)
+			}
+			continue
+		case s.column != nil && s.column.custom != nil:
+			s.column.custom.decode(d, p, f)
+			continue
+		case s.group != 0 && !renamed.has(f):
+			renamed |= s.group
+			d.rename(p, s.group, &shown)
+		}
+		if s.in[d.source] || p.patch.as.has(f) {
+			d.field(p, f, row, shown)
+		}
+	}
+}
+
+// field makes columns of one field, as it was sent.
+func (d *Decoder) field(p *part, f field, row Row, shown fieldSet) {
+	s, v := &p.slots[f], &p.vals[f]
+	switch {
+	case s.list >= 0 && (v.shape == isArray || v.shape == isNull):
+		if v.shape == isNull { // the rule is []
+			p.patch.null |= 1 << f
+		}
+	case !take(&p.patch, f, v, shown):
+	case s.list >= 0, s.inner != nil && v.shape != isObject:
+		d.misfit(&p.patch, f, v)
+	case s.inner != nil:
+		in := &d.parts[s.inner.id]
+		d.fields(in, row)
+		d.driftUnknown(&in.patch)
+		// Extra has a patch for it where it departs from the rule, or where all that
+		// it holds is null.
+		if in.empty(d.o, row) || !in.patch.bare() {
+			p.patch.over = append(p.patch.over, override{f: f, sub: &in.patch})
+		}
+	default:
+		row[s.col] = d.column(&p.patch, f, v, s.column)
+	}
+}
+
+// rename deals with fields that tell the same under other names or in another
+// shape, of which a version of the API has some. Where only the others were sent,
+// these are taken; where both were, the others are unknown fields.
+func (d *Decoder) rename(p *part, group fieldSet, shown *fieldSet) {
+	own, others, fits := false, fieldSet(0), true
+	for g := group; g != 0; g &= g - 1 {
+		f := bits.TrailingZeros64(uint64(g))
+		switch s, v := &p.slots[f], &p.vals[f]; {
+		case v.shape == isAbsent:
+		case s.in[d.source]:
+			own = true
+		default:
+			others |= 1 << f
+			fits = fits && (s.inner == nil || v.shape == isObject)
+		}
+	}
+	for ; others != 0; others &= others - 1 {
+		f := field(bits.TrailingZeros64(uint64(others)))
+		if own || !fits {
+			d.demote(p, f)
+			continue
+		}
+		p.patch.as |= 1 << f
+		d.drift(p.slots[f].path, DriftRenamed)
+		*shown &^= group // of which nothing is absent
+	}
+}
+
+// demote makes a known field an unknown one. With an opted-out call it is lost,
+// like every other unknown field.
+func (d *Decoder) demote(p *part, f field) {
+	v, path := &p.vals[f], p.slots[f].path
+	if d.optedOut() {
+		if v.shape != isNull {
+			d.drift(path, DriftWithheld)
+		}
+		return
+	}
+	p.patch.unknown = append(p.patch.unknown, member{name: p.slots[f].name, v: *v})
+	d.drift(path, DriftUnknownField)
+}
+
+// guessSource tells v3 from v2: by the name of the key, and where that is v2's or
+// both are there, by how many of the other names belong to which. So one field
+// under its other name does not change what the whole is taken for.
+func (d *Decoder) guessSource(p *part) Source {
+	var sent fieldSet
+	for f := range p.vals {
+		if p.vals[f].shape != isAbsent {
+			sent |= 1 << f
+		}
+	}
+	key := p.slots[0].group
+	v3, v2 := (sent & p.only[V3]).count(), (sent & p.only[V2]).count()
+	if sent&key&p.only[V2] == 0 || v3 > v2 || v3 == v2 && sent&key&p.only[V3] != 0 {
+		return V3
+	}
+	return V2
+}
+
+// optedOut says whether the object is a call that may not be stored as a whole.
+func (d *Decoder) optedOut() bool {
+	return d.of == CallResource && optedOut(&d.parts[0].vals[optOutField])
+}
+
+// withhold drops what an opted-out call must not leave behind, as if the
+// service had sent null for it, and counts it.
+func (d *Decoder) withhold(replaced bool) {
+	d.Drift = d.Drift[:0] // it names what was inside
+	if replaced {
+		d.drift(wholeBody, DriftReplaced)
+	}
+	for i := range d.o.Lists {
+		d.o.Lists[i].Cut(0)
+	}
+	d.spare.Cut(0)
+	top := &d.parts[0]
+	for f := range top.slots {
+		if v := &top.vals[f]; top.slots[f].withheld && v.shape > isNull {
+			*v = val{shape: isNull}
+			d.drift(top.slots[f].path, DriftWithheld)
+		}
+	}
+	for i := range d.parts {
+		p := &d.parts[i]
+		if !p.withheld {
+			for range p.patch.unknown {
+				d.drift(p.prefix+otherFields, DriftWithheld)
+			}
+		}
+		p.patch.unknown = p.patch.unknown[:0]
+	}
+}
+
+// driftUnknown counts the fields that no column is for.
+func (d *Decoder) driftUnknown(p *patch) {
+	for i := range p.unknown {
+		if m := &p.unknown[i]; m.key.marks&lone != 0 {
+			d.drift(p.of.prefix+otherFields, DriftReplaced)
+		} else {
+			d.driftField(p.of.prefix, m.name, DriftUnknownField)
+		}
+	}
+}
+
+// checkKey fails where an object has no usable key.
+func (d *Decoder) checkKey(p *part, replaced bool) error {
+	v := &p.vals[0]
+	for f := range p.slots {
+		if s := &p.slots[f]; p.slots[0].group.has(field(f)) && p.vals[f].shape != isAbsent && (v.shape == isAbsent || s.in[d.source]) {
+			v = &p.vals[f]
+		}
+	}
+	switch {
+	case v.shape == isAbsent:
+		return errNoID("no id", d.s.b, v)
+	case v.shape != isString && v.shape != isNumber:
+		return errNoID("an id that is no text", d.s.b, v)
+	case v.marks&lone != 0, replaced && bytes.Contains(v.raw, []byte("\uFFFD")):
+		return errNoID("an id that is no Unicode", d.s.b, v)
+	case v.shape == isString && len(v.raw) == 2:
+		return errNoID("an empty id", d.s.b, v)
+	}
+	return nil
+}
+
+// setExtra sets the column for what no other one can hold.
+func (d *Decoder) setExtra(p *part, row Row) {
+	if p.patch.bare() {
+		return
+	}
+	from := len(d.arena)
+	d.arena = appendPatch(d.arena, &p.patch)
+	row[p.extra] = textValue(d.arena[from:len(d.arena):len(d.arena)])
 }
 
 // errNoID returns the error for a call without a usable id.

@@ -28,21 +28,15 @@ func Differences(a, b *Call) (out []Difference) {
 	if Same(a, b) {
 		return nil
 	}
-	x, y := *a, *b
-	x.FirstSeenAt, x.FetchedAt, x.RunID = y.FirstSeenAt, y.FetchedAt, y.RunID
-	x.RecordingURL, y.RecordingURL = link(x.RecordingURL), link(y.RecordingURL)
-	out = differing(out, "", &Calls, AppendCallRow(nil, &x), AppendCallRow(nil, &y))
-	x.StartAt = y.StartAt // in the other tables it is only repeated
-	for i := range min(len(x.Turns), len(y.Turns)) {
-		at := fmt.Sprintf("%s[%d].", Turns.Name, i)
-		out = differing(out, at, &Turns, AppendTurnRow(nil, &x, i), AppendTurnRow(nil, &y, i))
+	out = differing(nil, "", &Calls, a.Row, b.Row)
+	for l, t := range a.Of.Lists {
+		x, y := &a.Lists[l], &b.Lists[l]
+		for i := range min(x.Len(), y.Len()) {
+			out = differing(out, fmt.Sprintf("%s[%d].", t.Name, i), t, x.At(i), y.At(i))
+		}
+		out = lengths(out, t.Name, x.Len(), y.Len())
 	}
-	out = lengths(out, Turns.Name, len(x.Turns), len(y.Turns))
-	for i := range min(len(x.Items), len(y.Items)) {
-		at := fmt.Sprintf("%s[%d].", Items.Name, i)
-		out = differing(out, at, &Items, AppendItemRow(nil, &x, i), AppendItemRow(nil, &y, i))
-	}
-	return lengths(out, Items.Name, len(x.Items), len(y.Items))
+	return out
 }
 
 func lengths(out []Difference, table string, a, b int) []Difference {
@@ -54,8 +48,9 @@ func lengths(out []Difference, table string, a, b int) []Difference {
 
 // differing compares two rows of a table.
 func differing(out []Difference, at string, t *Table, a, b parquet.Row) []Difference {
-	for i, col := range t.Columns {
-		if sameValue(col.Type, a[i], b[i]) || t == &Calls && col.Name == userTurns { // which the turns tell
+	for i := range t.Columns {
+		col := &t.Columns[i]
+		if !col.compared() || sameValue(col.Type, col.comparable(a[i]), col.comparable(b[i])) {
 			continue
 		}
 		d := Difference{Field: at + col.Name}

@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -71,33 +70,7 @@ func TestDifferencesInJSON(t *testing.T) {
 // spelledOtherwise says that two calls are the same once their JSON is spelled
 // alike.
 func spelledOtherwise(a, b *Call) bool {
-	respell := func(c *Call) *Call {
-		c = c.Clone()
-		for _, text := range []*[]byte{&c.Evaluation, &c.Metadata, &c.DynamicVariables, &c.Extra} {
-			if *text == nil {
-				continue
-			}
-			if v, err := parseJSON(*text); err == nil {
-				*text, _ = json.Marshal(v)
-			}
-		}
-		for i := range c.Turns {
-			for _, text := range []*[]byte{&c.Turns[i].Arguments, &c.Turns[i].Extra} {
-				if v, err := parseJSON(*text); err == nil {
-					*text, _ = json.Marshal(v)
-				}
-			}
-		}
-		for i := range c.Items {
-			for _, text := range []*[]byte{&c.Items[i].Value, &c.Items[i].Extra} {
-				if v, err := parseJSON(*text); err == nil {
-					*text, _ = json.Marshal(v)
-				}
-			}
-		}
-		return c
-	}
-	return Same(respell(a), respell(b))
+	return Same(respelled(a), respelled(b))
 }
 
 // There are no differences where two states are the same, and some where they

@@ -31,11 +31,11 @@ import (
 //   - A name of the service's that begins with "$" has one more "$" before it.
 //
 // The order is fixed: "$" with its keys as above, the known fields in the order
-// of fields.go, the others by their names' bytes. So the same values, in
+// of tables.go, the others by their names' bytes. So the same values, in
 // whatever order they are sent, give the same extra. Values stand verbatim,
 // white space and repeated names inside of them included.
 //
-// As a rule means: fields.go lists for each object what is sent even when null;
+// As a rule means: tables.go says for each object what is sent even when null;
 // agent (v3), call_analysis and call_cost are null when all that they would
 // hold is null; custom_analysis_data is []; the transcript is left out where
 // turn_count is null, null where it is 0, and an array otherwise. v2 sends the
@@ -44,7 +44,7 @@ import (
 
 // patch is an extra in the making, for one object.
 type patch struct {
-	of      *object
+	of      *node
 	absent  fieldSet
 	null    fieldSet
 	empty   fieldSet
@@ -69,7 +69,7 @@ type member struct {
 	v    val
 }
 
-func (p *patch) reset(of *object) {
+func (p *patch) reset(of *node) {
 	p.of, p.absent, p.null, p.empty, p.as = of, 0, 0, 0, 0
 	p.is.shape = isAbsent
 	p.over, p.unknown = p.over[:0], p.unknown[:0]
@@ -79,6 +79,9 @@ func (p *patch) reset(of *object) {
 func (p *patch) bare() bool {
 	return p.absent|p.null|p.empty|p.as == 0 && p.is.shape == isAbsent && len(p.over)+len(p.unknown) == 0
 }
+
+// path returns the place of a field in the JSON.
+func (p *patch) path(f field) string { return p.of.slots[f].path }
 
 // keep lets extra hold the value of a known field.
 func (p *patch) keep(f field, v *val) { p.over = append(p.over, override{f: f, v: *v}) }
@@ -93,10 +96,10 @@ func appendPatch(dst []byte, p *patch) []byte {
 		o := &p.over[i]
 		switch {
 		case o.sub != nil:
-			dst = append(appendName(dst, from, p.of.names[o.f]), ':')
+			dst = append(appendName(dst, from, p.of.slots[o.f].name), ':')
 			dst = appendPatch(dst, o.sub)
 		case o.v.marks&lone == 0:
-			dst = append(appendName(dst, from, p.of.names[o.f]), ':')
+			dst = append(appendName(dst, from, p.of.slots[o.f].name), ':')
 			dst = append(dst, o.v.raw...)
 		}
 	}
@@ -127,9 +130,9 @@ func (p *patch) appendMarks(dst []byte) []byte {
 		dst = append(dst, m.name...)
 		dst = append(dst, `":[`...)
 		list := len(dst)
-		for f := range p.of.names {
+		for f := range p.of.slots {
 			if m.set.has(field(f)) {
-				dst = appendString(comma(dst, list), p.of.names[f])
+				dst = appendString(comma(dst, list), p.of.slots[f].name)
 			}
 		}
 		dst = append(dst, ']')
@@ -152,7 +155,7 @@ func (p *patch) appendRaw(dst []byte, from int) []byte {
 	list := len(dst)
 	for i := range p.over {
 		if o := &p.over[i]; o.sub == nil && o.v.marks&lone != 0 {
-			text := appendString(nil, p.of.names[o.f])
+			text := appendString(nil, p.of.slots[o.f].name)
 			dst = appendString(comma(dst, list), append(append(text, ':'), o.v.raw...))
 		}
 	}

@@ -5,14 +5,26 @@ import "bytes"
 // patchView is an extra read back.
 type patchView struct {
 	absent, null, empty, as fieldSet
-	is                      []byte             // JSON text, nil where there is none
-	over                    [numCallFields]val // by field, the patches of inner objects included
+	is                      []byte     // JSON text, nil where there is none
+	over                    []override // the patches of inner objects included
 	unknown                 []member
 }
 
+// at returns what extra has for a field.
+func (v *patchView) at(f field) *val {
+	for i := range v.over {
+		if v.over[i].f == f {
+			return &v.over[i].v
+		}
+	}
+	return &noVal
+}
+
+var noVal val // never written
+
 // readPatch reads an extra, or the part of it that patches an inner object. It
 // is lenient: what appendPatch did not write is skipped.
-func readPatch(text []byte, of *object) (v patchView) {
+func readPatch(text []byte, of *node) (v patchView) {
 	s := scanner{b: text}
 	s.space()
 	if s.p >= len(text) || text[s.p] != '{' {
@@ -41,15 +53,17 @@ func readPatch(text []byte, of *object) (v patchView) {
 }
 
 // add takes a member in: by its field, if the name is known.
-func (v *patchView) add(of *object, m member) {
-	if f := of.find(m.name); int(f) < len(of.names) {
-		v.over[f] = m.v
-		return
+func (v *patchView) add(of *node, m member) {
+	if f := of.find(m.name); f == unknown {
+		v.unknown = append(v.unknown, m)
+	} else if at := v.at(f); at.shape != isAbsent {
+		*at = m.v
+	} else {
+		v.over = append(v.over, override{f: f, v: m.v})
 	}
-	v.unknown = append(v.unknown, m)
 }
 
-func (v *patchView) readMarks(text []byte, of *object) {
+func (v *patchView) readMarks(text []byte, of *node) {
 	s := scanner{b: text}
 	if len(text) == 0 || text[0] != '{' {
 		return
@@ -82,7 +96,7 @@ func (v *patchView) readMarks(text []byte, of *object) {
 }
 
 // addRaw takes in the text of a member, "name":value.
-func (v *patchView) addRaw(text []byte, of *object) {
+func (v *patchView) addRaw(text []byte, of *node) {
 	s := scanner{b: append(append([]byte{'{'}, text...), '}'), p: 1}
 	key, st := s.key(true)
 	if st != stepNext {
@@ -100,9 +114,9 @@ func (v *patchView) addRaw(text []byte, of *object) {
 	v.add(of, m)
 }
 
-func readSet(list val, of *object) (set fieldSet) {
+func readSet(list val, of *node) (set fieldSet) {
 	eachString(list, func(name []byte) {
-		if f := of.find(name); int(f) < len(of.names) {
+		if f := of.find(name); f != unknown {
 			set |= 1 << f
 		}
 	})
@@ -136,14 +150,4 @@ func unquote(v val) []byte {
 		return b
 	}
 	return appendUnescaped(make([]byte, 0, len(b)), b)
-}
-
-// extraHas says whether an extra says something of a field of the call that is
-// not null: a value or, for an inner object, a patch.
-func extraHas(extra []byte, f field) bool {
-	if extra == nil {
-		return false
-	}
-	v := readPatch(extra, callObject)
-	return v.over[f].shape > isNull
 }

@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // objectJSON says what encoding/json thinks of a body: the yardstick for what is
@@ -78,9 +77,9 @@ func FuzzDecode(f *testing.F) {
 		checkFit(t, &c)
 		now := c.latestEnd() + 1
 		c.Settle(now)
-		if again := *c.Clone(); true {
+		if again := c.Clone(); true {
 			again.Settle(now)
-			if again.Settlement != c.Settlement || again.TranscriptState != c.TranscriptState {
+			if again.Settlement() != c.Settlement() || again.TranscriptState() != c.TranscriptState() {
 				t.Fatal("Settle is not idempotent")
 			}
 		}
@@ -102,15 +101,15 @@ func FuzzRebuild(f *testing.F) {
 			return
 		}
 		rebuilt := c.AppendJSON(nil)
-		if !c.OptOut.V {
+		if !c.OptedOut() {
 			got, want := value(t, rebuilt), value(t, body)
 			if !reflect.DeepEqual(got, want) {
-				t.Fatalf("%s\nbecomes %s\nextra   %s\n%s", body, rebuilt, c.Extra, cmp.Diff(want, got))
+				t.Fatalf("%s\nbecomes %s\nextra   %s\n%s", body, rebuilt, c.Extra(), cmp.Diff(want, got))
 			}
 		}
 		again := decoded(t, rebuilt, kind)
-		again.FirstSeenAt, again.FetchedAt, again.RunID = 0, 0, nil
-		if diff := cmp.Diff(&c, again, cmpopts.EquateEmpty()); diff != "" {
+		again.Fetched(0, 0, nil)
+		if diff := cmp.Diff(&c, again, sameRows); diff != "" {
 			t.Fatalf("%s\nbecomes %s\nand other rows: %s", body, rebuilt, diff)
 		}
 	})
@@ -163,8 +162,8 @@ func TestDecodeErrors(t *testing.T) {
 func TestNumberID(t *testing.T) {
 	t.Parallel()
 	c := decoded(t, []byte(`{"id":12}`), KindItem)
-	if string(c.ID) != "12" {
-		t.Errorf("id %q", c.ID)
+	if string(c.ID()) != "12" {
+		t.Errorf("id %q", c.ID())
 	}
 	if v := value(t, c.AppendJSON(nil)).(map[string]any)["id"]; v != json.Number("12") {
 		t.Errorf("comes back as %v", v)
@@ -182,7 +181,7 @@ func TestInvalidUTF8(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkFit(t, &c)
-	if got := string(c.Status); got != "e\uFFFD\uFFFDd" {
+	if got := string(c.Status()); got != "e\uFFFD\uFFFDd" {
 		t.Errorf("status %q", got)
 	}
 	if !reflect.DeepEqual(value(t, c.AppendJSON(nil)), value(t, body)) {
@@ -238,8 +237,8 @@ func TestHugeTranscript(t *testing.T) {
 	}
 	body.WriteString("]}")
 	c := decoded(t, body.Bytes(), KindDetail)
-	if len(c.Turns) != n || c.TurnCount != Some(int32(n)) {
-		t.Fatalf("%d turns of %d", len(c.Turns), n)
+	if c.Turns().Len() != n || c.TurnCount() != Some(int32(n)) {
+		t.Fatalf("%d turns of %d", c.Turns().Len(), n)
 	}
 	again := decoded(t, c.AppendJSON(nil), KindDetail)
 	if !Same(c, again) {

@@ -59,7 +59,7 @@ func decoded(t testing.TB, body []byte, kind Kind) *Call {
 	if err := d.Decode(body, kind, &c); err != nil {
 		t.Fatalf("%v in %s", err, body)
 	}
-	c.FirstSeenAt, c.FetchedAt, c.RunID = fetchedAt, fetchedAt, []byte("20261119T093000Z-00000001")
+	c.Fetched(fetchedAt, fetchedAt, []byte("20261119T093000Z-00000001"))
 	return &c
 }
 
@@ -73,7 +73,7 @@ func TestGolden(t *testing.T) {
 			if err := d.Decode(payload(t, name), kind, &c); err != nil {
 				t.Fatal(err)
 			}
-			c.FirstSeenAt, c.FetchedAt, c.RunID = fetchedAt, fetchedAt, []byte("20261119T093000Z-00000001")
+			c.Fetched(fetchedAt, fetchedAt, []byte("20261119T093000Z-00000001"))
 			c.Settle(settledAt)
 			got := rowsText(&c, d.Drift)
 			golden.Check(t, filepath.Join(testdata, "rows", name+".golden"), got)
@@ -109,20 +109,19 @@ func TestGoldenRebuild(t *testing.T) {
 // rowsText shows a call's rows, leaving nulls out.
 func rowsText(c *Call, drift []Drift) string {
 	var b strings.Builder
-	row := func(title string, table *Table, row parquet.Row) {
-		fmt.Fprintln(&b, title)
+	at := map[*Table]int{}
+	for table, row := range rows(c) {
+		if table == &Calls {
+			fmt.Fprintln(&b, table.Name)
+		} else {
+			fmt.Fprintln(&b, table.Name, at[table])
+		}
+		at[table]++
 		for i, v := range row {
 			if !v.IsNull() {
 				fmt.Fprintf(&b, "  %-30s  %s\n", table.Columns[i].Name, valueText(table.Columns[i].Type, v))
 			}
 		}
-	}
-	row("calls", &Calls, AppendCallRow(nil, c))
-	for i := range c.Turns {
-		row(fmt.Sprintf("transcript_turns %d", i), &Turns, AppendTurnRow(nil, c, i))
-	}
-	for i := range c.Items {
-		row(fmt.Sprintf("analysis_items %d", i), &Items, AppendItemRow(nil, c, i))
 	}
 	slices.SortFunc(drift, func(a, b Drift) int {
 		return cmp.Or(strings.Compare(a.Path, b.Path), int(a.Kind)-int(b.Kind))

@@ -1,83 +1,49 @@
 package schema
 
-// Lacking are the fields, by object, for which a file has no column though
-// today's tables have one: the program that wrote it did not know them. What was
-// sent for them stands in extra, and no rule says that they were sent as null.
-type Lacking [numObjects]fieldSet
+// Lacking are the fields, by the object that they are of, for which a file has no
+// column though today's tables have one: the program that wrote it did not know
+// them. What was sent for them stands in extra, and no rule says that they were
+// sent as null.
+type Lacking struct{ fields []fieldSet }
 
 // lacking returns what the file of a reader lacks; nil is nothing.
-func (r *RowReader) lacking() *Lacking {
+func (r *RowReader) lacking(of *Resource) *Lacking {
 	var out *Lacking
-	for _, o := range objectsOf(r.table) {
-		for f := range o.names {
-			col := r.table.Column(o.column(field(f)))
-			if col < 0 || r.Has(col) {
+	for _, n := range of.nodes {
+		for f := range n.slots {
+			col := n.slots[f].col
+			if n.table != r.table || col < 0 || r.Has(col) {
 				continue
 			}
 			if out == nil {
-				out = new(Lacking)
+				out = &Lacking{make([]fieldSet, len(of.nodes))}
 			}
-			out[o.id] |= 1 << f
+			out.fields[n.id] |= 1 << f
 		}
 	}
 	return out
 }
 
-// objectsOf returns the objects whose fields a table has columns for.
-func objectsOf(t *Table) []*object {
-	switch t {
-	case &Calls:
-		return []*object{callObject, agentObject, analysisObject, costObject}
-	case &Turns:
-		return []*object{turnObject}
-	case &Items:
-		return []*object{itemObject}
-	}
-	return nil
-}
-
-// column names the column of a field. What is no column's name has none.
-func (o *object) column(f field) string {
-	name := string(o.names[f])
+// Took notes that rows of the object come from the file of r.
+func (o *Object) Took(r *RowReader) {
 	switch {
-	case o == callObject && f == fCallFrom:
-		return "from_number"
-	case o == callObject && f == fCallTo:
-		return "to_number"
-	case o == callObject && f == fStartTimestamp:
-		return "start_at"
-	case o == callObject && f == fEndTimestamp:
-		return "end_at"
-	case o == costObject && f == kTotalCredits:
-		return "credits_used"
-	case o == costObject && f == kDurationSeconds:
-		return "billed_seconds"
-	case o == turnObject && f == tName:
-		return "tool_name"
-	}
-	return name
-}
-
-// Took notes that turns or items of the call come from the file of r.
-func (c *Call) Took(r *RowReader) {
-	switch {
-	case r.lacks == nil || r.lacks == c.Lacks:
-	case c.Lacks == nil:
-		c.Lacks = r.lacks
+	case r.lacks == nil || r.lacks == o.Lacks:
+	case o.Lacks == nil:
+		o.Lacks = r.lacks
 	default:
-		both := *c.Lacks
-		for o := range both {
-			both[o] |= r.lacks[o]
+		both := &Lacking{append([]fieldSet(nil), o.Lacks.fields...)}
+		for i := range both.fields {
+			both.fields[i] |= r.lacks.fields[i]
 		}
-		c.Lacks = &both
+		o.Lacks = both
 	}
 }
 
 // sent returns those of the fields of an object that the service sends even when
-// null, of which the call's file can tell.
-func (c *Call) sent(o *object, shown fieldSet) fieldSet {
-	if c.Lacks == nil {
+// null, of which the object's file can tell.
+func (o *Object) sent(n *node, shown fieldSet) fieldSet {
+	if o.Lacks == nil {
 		return shown
 	}
-	return shown &^ c.Lacks[o.id]
+	return shown &^ o.Lacks.fields[n.id]
 }

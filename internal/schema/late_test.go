@@ -38,15 +38,15 @@ func TestTranscriptMayComeLate(t *testing.T) {
 			var old *Call
 			if known {
 				old = decoded(t, fmt.Appendf(nil, `{"id":"a","status":"ended","call_analysis":null,"call_cost":null,"start_at":%d,"end_at":%d}`, noon, end), KindItem)
-				old.FirstSeenAt, old.FetchedAt = noon, noon
+				old.Fetched(noon, noon, nil)
 				old.Settle(noon)
 			}
 			c := decoded(t, []byte(body), tc.kind)
-			c.FirstSeenAt, c.FetchedAt = end+tc.after, end+tc.after
+			c.Fetched(end+tc.after, end+tc.after, nil)
 			Merge(old, c, tc.kind)
 			c.Settle(end + tc.after)
-			if c.TranscriptState != tc.want || c.DetailDue() != (tc.want == Pending) {
-				t.Errorf("%s, known %v: %v, detail due %v, want %v", tc.name, known, c.TranscriptState, c.DetailDue(), tc.want)
+			if c.TranscriptState() != tc.want || c.DetailDue() != (tc.want == Pending) {
+				t.Errorf("%s, known %v: %v, detail due %v, want %v", tc.name, known, c.TranscriptState(), c.DetailDue(), tc.want)
 			}
 		}
 	}
@@ -54,21 +54,21 @@ func TestTranscriptMayComeLate(t *testing.T) {
 	// What follows: listed again meanwhile, it still waits; then it comes, or the
 	// grace is over.
 	first := decoded(t, fmt.Appendf(nil, `{"id":"a","status":"ended","call_analysis":null,"call_cost":null,"start_at":%d,"end_at":%d,"transcript":null}`, noon, end), KindDetail)
-	first.FetchedAt = end
+	first.Fetched(first.FirstSeenAt(), end, nil)
 	Merge(nil, first, KindDetail)
 	listed := decoded(t, fmt.Appendf(nil, `{"id":"a","status":"ended","call_analysis":{"user_sentiment":"neutral"},"call_cost":null,"start_at":%d,"end_at":%d}`, noon, end), KindItem)
-	listed.FetchedAt = end + 24*hour
+	listed.Fetched(listed.FirstSeenAt(), end+24*hour, nil)
 	Merge(first, listed, KindItem)
-	listed.Settle(listed.FetchedAt)
-	if listed.TranscriptState != Pending || !listed.DetailDue() {
-		t.Errorf("listed again, the transcript is %v", listed.TranscriptState)
+	listed.Settle(listed.FetchedAt())
+	if listed.TranscriptState() != Pending || !listed.DetailDue() {
+		t.Errorf("listed again, the transcript is %v", listed.TranscriptState())
 	}
 	for text, want := range map[string]TranscriptState{`null`: Empty, `[{"role":"user","content":"Hi"}]`: Present} {
 		c := decoded(t, fmt.Appendf(nil, `{"id":"a","status":"ended","call_analysis":null,"call_cost":null,"start_at":%d,"end_at":%d,"transcript":%s}`, noon, end, text), KindDetail)
-		c.FetchedAt = end + int64(24*time.Hour/time.Millisecond)
+		c.Fetched(c.FirstSeenAt(), end+int64(24*time.Hour/time.Millisecond), nil)
 		Merge(listed, c, KindDetail)
-		if c.Settle(c.FetchedAt); c.TranscriptState != want {
-			t.Errorf("%s a day later: %v, want %v", text, c.TranscriptState, want)
+		if c.Settle(c.FetchedAt()); c.TranscriptState() != want {
+			t.Errorf("%s a day later: %v, want %v", text, c.TranscriptState(), want)
 		}
 	}
 }

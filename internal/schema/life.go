@@ -55,16 +55,16 @@ const (
 // connected after all.
 func (c *Call) Settle(now int64) {
 	never := c.neverConnected()
-	c.Settlement = c.settlement(now, never)
+	c.SetSettlement(c.settlement(now, never))
 	switch {
-	case c.OptOut.V:
-		c.TranscriptState = Withheld
-	case c.TranscriptState == Withheld:
-		c.TranscriptState = Pending
-	case never && c.TranscriptState == Pending:
-		c.TranscriptState = Empty
-	case !never && c.TranscriptState == Empty && !c.TurnCount.OK:
-		c.TranscriptState = Pending
+	case c.OptedOut():
+		c.SetTranscriptState(Withheld)
+	case c.TranscriptState() == Withheld:
+		c.SetTranscriptState(Pending)
+	case never && c.TranscriptState() == Pending:
+		c.SetTranscriptState(Empty)
+	case !never && c.TranscriptState() == Empty && !c.TurnCount().OK:
+		c.SetTranscriptState(Pending)
 	}
 }
 
@@ -75,7 +75,7 @@ func (c *Call) settlement(now int64, never bool) Settlement {
 		return Open
 	case !c.Over():
 		return Expired
-	case never, c.costed() && (c.OptOut.V || c.analyzed()):
+	case never, c.costed() && (c.OptedOut() || c.analyzed()):
 		return Settled
 	case now < expire:
 		return Ended
@@ -89,19 +89,19 @@ func (c *Call) ExpiresAt() int64 { return c.latestEnd() + ExpireAfter.Millisecon
 
 // latestEnd returns the time at which the call was over, or at the latest.
 func (c *Call) latestEnd() int64 {
-	start := c.FirstSeenAt
-	if c.StartAt.OK {
-		start = c.StartAt.V
+	start := c.FirstSeenAt()
+	if c.StartAt().OK {
+		start = c.StartAt().V
 	}
 	end := start + LongestCall.Milliseconds()
-	if c.EndAt.OK {
-		end = min(end, c.EndAt.V)
+	if c.EndAt().OK {
+		end = min(end, c.EndAt().V)
 	}
 	return end
 }
 
 // Over says whether the call has ended.
-func (c *Call) Over() bool { return c.EndAt.OK || finalStatus(c.Status) }
+func (c *Call) Over() bool { return c.EndAt().OK || finalStatus(c.Status()) }
 
 func finalStatus(status []byte) bool {
 	switch string(status) {
@@ -113,25 +113,25 @@ func finalStatus(status []byte) bool {
 
 // CanHaveTranscript says whether a transcript of the call may exist, now or
 // later, and may be stored.
-func (c *Call) CanHaveTranscript() bool { return !c.OptOut.V && !c.neverConnected() }
+func (c *Call) CanHaveTranscript() bool { return !c.OptedOut() && !c.neverConnected() }
 
 // DetailDue says whether the call's detail is to be fetched for its transcript:
 // the call is over, or the list does not tell where it stands.
 func (c *Call) DetailDue() bool {
-	return c.TranscriptState == Pending && (c.Over() || c.Status == nil) && c.CanHaveTranscript()
+	return c.TranscriptState() == Pending && (c.Over() || c.Status() == nil) && c.CanHaveTranscript()
 }
 
 // Unsettled says whether something is still to come: the call is open, or ended
 // and not settled.
-func (c *Call) Unsettled() bool { return c.Settlement == Open || c.Settlement == Ended }
+func (c *Call) Unsettled() bool { return c.Settlement() == Open || c.Settlement() == Ended }
 
 // neverConnected says whether no conversation can have taken place.
 func (c *Call) neverConnected() bool {
 	if !c.Over() || c.traced() || c.thin() {
 		return false
 	}
-	instantly := !c.StartAt.OK || !c.EndAt.OK || c.EndAt.V <= c.StartAt.V
-	switch string(c.Status) {
+	instantly := !c.StartAt().OK || !c.EndAt().OK || c.EndAt().V <= c.StartAt().V
+	switch string(c.Status()) {
 	case "not_connected":
 		return true
 	case "ended":
@@ -141,7 +141,7 @@ func (c *Call) neverConnected() bool {
 			return true
 		}
 	}
-	switch string(c.DisconnectionReason) {
+	switch string(c.text(colReason)) {
 	case "dial_no_answer", "dial_failed", "concurrency_limit_reached":
 		return true
 	case "insufficient_balance":
@@ -153,56 +153,64 @@ func (c *Call) neverConnected() bool {
 // thin says that all that is known of the call is a list item which tells
 // neither analysis nor cost, and perhaps little else: its own record has more.
 func (c *Call) thin() bool {
-	if c.Extra == nil || c.TurnCount.OK {
+	if c.Extra() == nil || c.TurnCount().OK {
 		return false
 	}
-	absent := readPatch(c.Extra, callObject).absent
-	return absent.has(fCallAnalysis) && absent.has(fCallCost)
+	absent := readPatch(c.Extra(), wholeCall).absent
+	return absent.has(analysisField) && absent.has(costField)
 }
 
 // traced says whether there is a trace of a conversation.
 func (c *Call) traced() bool {
-	return len(c.Turns) > 0 || c.TurnCount.V > 0 || c.RecordingURL != nil || c.analyzed()
+	return c.TurnCount().V > 0 || c.Turns().Len() > 0 || !c.Row[colRecordingURL].IsNull() || c.analyzed()
 }
 
 // analyzed says whether call_analysis is not null: a part of it is, or extra
 // says that it is an object of nulls or some other value.
 func (c *Call) analyzed() bool {
-	return c.Summary != nil || c.UserSentiment != nil || c.Evaluation != nil || len(c.Items) > 0 ||
-		extraHas(c.Extra, fCallAnalysis)
+	return !wholeCall.slots[analysisField].inner.empty(&c.Object, c.Row) || c.extraFor(analysisField).shape > isNull
 }
 
 // costed says whether call_cost has an amount, or a value that is no amount at
 // all. An object of nulls is no cost yet.
 func (c *Call) costed() bool {
-	if c.TotalCost.OK || c.CreditsUsed.OK || c.BilledSeconds.OK {
+	in := wholeCall.slots[costField].inner
+	if !in.empty(&c.Object, c.Row) {
 		return true
 	}
-	if c.Extra == nil {
-		return false
-	}
-	cost := readPatch(c.Extra, callObject).over[fCallCost]
+	cost := c.extraFor(costField)
 	if cost.shape != isObject {
 		return cost.shape > isNull
 	}
-	in := readPatch(cost.raw, costObject)
-	for f := range costObject.names {
-		if in.over[f].shape > isNull {
+	for _, o := range readPatch(cost.raw, in).over {
+		if o.v.shape > isNull {
 			return true
 		}
 	}
 	return false
 }
 
+// extraFor returns what extra has for a field of the call: a value or, for an
+// inner object, a patch.
+func (c *Call) extraFor(f field) val {
+	if text := c.Extra(); text != nil {
+		v := readPatch(text, wholeCall)
+		return *v.at(f)
+	}
+	return noVal
+}
+
 // CostUnheld says that the service sent a cost that total_cost cannot hold: it
 // stands in extra.
 func (c *Call) CostUnheld() bool {
-	if c.TotalCost.OK || c.Extra == nil {
+	if !c.Row[colTotalCost].IsNull() {
 		return false
 	}
-	cost := readPatch(c.Extra, callObject).over[fCallCost]
+	cost := c.extraFor(costField)
 	if cost.shape == isObject {
-		cost = readPatch(cost.raw, costObject).over[kTotalCost]
+		in := wholeCall.slots[costField].inner
+		v := readPatch(cost.raw, in)
+		cost = *v.at(in.byName["total_cost"])
 	}
 	return cost.shape > isNull && cost.marks&lone == 0
 }
@@ -211,11 +219,11 @@ func (c *Call) CostUnheld() bool {
 // time at which it was fetched, where that is known.
 func decodedState(c *Call) TranscriptState {
 	switch {
-	case c.OptOut.V:
+	case c.OptedOut():
 		return Withheld
-	case !c.TurnCount.OK || !c.Over():
+	case !c.TurnCount().OK || !c.Over():
 		return Pending
-	case c.TurnCount.V > 0:
+	case c.TurnCount().V > 0:
 		return Present
 	case c.early():
 		return Pending
@@ -228,17 +236,17 @@ func decodedState(c *Call) TranscriptState {
 // nobody spoke; the analysis, which is made of the transcript, is not there
 // either; and the call ended less than TranscriptGrace before.
 func (c *Call) early() bool {
-	if c.TurnCount.V > 0 || c.FetchedAt == 0 || c.analyzed() || c.neverConnected() {
+	if c.TurnCount().V > 0 || c.FetchedAt() == 0 || c.analyzed() || c.neverConnected() {
 		return false
 	}
-	if c.Extra != nil {
-		if empty := readPatch(c.Extra, callObject).empty; empty.has(fTranscript) || empty.has(fTranscriptTools) {
+	if c.Extra() != nil {
+		if empty := readPatch(c.Extra(), wholeCall).empty; empty.has(transcriptField) || empty.has(toolsField) {
 			return false
 		}
 	}
-	end := c.EndAt
+	end := c.EndAt()
 	if !end.OK {
-		end = c.StartAt
+		end = c.StartAt()
 	}
-	return end.OK && c.FetchedAt < end.V+TranscriptGrace.Milliseconds()
+	return end.OK && c.FetchedAt() < end.V+TranscriptGrace.Milliseconds()
 }

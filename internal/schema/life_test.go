@@ -91,9 +91,9 @@ func TestSettle(t *testing.T) {
 		c := decoded(t, []byte(body), tc.kind)
 		for range 2 { // settling again changes nothing
 			c.Settle(noon + tc.after*hour)
-			if c.Settlement != tc.settlement || c.TranscriptState != tc.transcript || c.DetailDue() != tc.due {
+			if c.Settlement() != tc.settlement || c.TranscriptState() != tc.transcript || c.DetailDue() != tc.due {
 				t.Errorf("%s: %v, transcript %v, detail due %v; want %v, %v, %v", tc.name,
-					c.Settlement, c.TranscriptState, c.DetailDue(), tc.settlement, tc.transcript, tc.due)
+					c.Settlement(), c.TranscriptState(), c.DetailDue(), tc.settlement, tc.transcript, tc.due)
 			}
 		}
 	}
@@ -105,18 +105,18 @@ func TestSettleThin(t *testing.T) {
 	t.Parallel()
 	item := `{"id":"a","status":"not_connected","start_at":1}`
 	c := decoded(t, []byte(item), KindItem)
-	if c.Settle(2); c.Settlement != Ended || !c.DetailDue() {
-		t.Errorf("a thin item: %v, detail due %v", c.Settlement, c.DetailDue())
+	if c.Settle(2); c.Settlement() != Ended || !c.DetailDue() {
+		t.Errorf("a thin item: %v, detail due %v", c.Settlement(), c.DetailDue())
 	}
 	detail := decoded(t, []byte(`{"id":"a","status":"not_connected","start_at":1,"call_analysis":null,"call_cost":null,"transcript":null}`), KindDetail)
 	Merge(c, detail, KindDetail)
-	if detail.Settle(2); detail.Settlement != Settled || detail.DetailDue() {
-		t.Errorf("with its detail: %v, detail due %v", detail.Settlement, detail.DetailDue())
+	if detail.Settle(2); detail.Settlement() != Settled || detail.DetailDue() {
+		t.Errorf("with its detail: %v, detail due %v", detail.Settlement(), detail.DetailDue())
 	}
 	again := decoded(t, []byte(item), KindItem)
 	Merge(detail, again, KindItem)
-	if again.Settle(2); again.Settlement != Settled || again.DetailDue() {
-		t.Errorf("listed again: %v, detail due %v", again.Settlement, again.DetailDue())
+	if again.Settle(2); again.Settlement() != Settled || again.DetailDue() {
+		t.Errorf("listed again: %v, detail due %v", again.Settlement(), again.DetailDue())
 	}
 }
 
@@ -124,10 +124,10 @@ func TestSettleThin(t *testing.T) {
 func TestSettleWithoutStart(t *testing.T) {
 	t.Parallel()
 	c := decoded(t, []byte(`{"id":"a","status":"queued"}`), KindItem)
-	c.FirstSeenAt = noon
+	c.Fetched(noon, noon, nil)
 	for after, want := range map[int64]Settlement{0: Open, 95: Open, 96: Expired} {
-		if c.Settle(noon + after*hour); c.Settlement != want {
-			t.Errorf("after %d hours: %v, want %v", after, c.Settlement, want)
+		if c.Settle(noon + after*hour); c.Settlement() != want {
+			t.Errorf("after %d hours: %v, want %v", after, c.Settlement(), want)
 		}
 	}
 }
@@ -137,13 +137,13 @@ func TestSettleBack(t *testing.T) {
 	t.Parallel()
 	c := decoded(t, []byte(`{"id":"a","status":"error","start_at":1795089600000,"call_analysis":null,"call_cost":null}`), KindItem)
 	c.Settle(noon + hour)
-	if c.TranscriptState != Empty {
-		t.Fatalf("transcript %v", c.TranscriptState)
+	if c.TranscriptState() != Empty {
+		t.Fatalf("transcript %v", c.TranscriptState())
 	}
-	c.RecordingURL = []byte("u")
+	set(c, "recording_url", "u")
 	c.Settle(noon + hour)
-	if !c.DetailDue() || c.Settlement != Ended {
-		t.Errorf("transcript %v, %v", c.TranscriptState, c.Settlement)
+	if !c.DetailDue() || c.Settlement() != Ended {
+		t.Errorf("transcript %v, %v", c.TranscriptState(), c.Settlement())
 	}
 }
 
@@ -160,13 +160,13 @@ func TestSettleMonotonic(t *testing.T) {
 		last := Open
 		for _, after := range []int64{0, 1, 24, 71, 72, 73, 96, 97, 1000} {
 			c.Settle(1_760_000_000_000 + after*hour)
-			if c.Settlement < last {
-				t.Fatalf("from %v to %v", last, c.Settlement)
+			if c.Settlement() < last {
+				t.Fatalf("from %v to %v", last, c.Settlement())
 			}
-			if last == Settled && c.Settlement != Settled {
-				t.Fatalf("from settled to %v", c.Settlement)
+			if last == Settled && c.Settlement() != Settled {
+				t.Fatalf("from settled to %v", c.Settlement())
 			}
-			last = c.Settlement
+			last = c.Settlement()
 		}
 	})
 }

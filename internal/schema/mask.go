@@ -68,8 +68,8 @@ func NewMask(paths []string, key []byte) (*Mask, error) {
 		}
 		for _, full := range maskSpellings(parts) {
 			m.root.add(full)
-			if f := findCall([]byte(full[0])); len(full) == 1 && callNumbers.has(f) {
-				m.spread |= setOf(f)
+			if f := wholeCall.find([]byte(full[0])); len(full) == 1 && f != unknown && wholeCall.slots[f].phone {
+				m.spread |= 1 << f
 			}
 		}
 	}
@@ -163,9 +163,6 @@ type masking struct {
 	numbers [][]byte // to be masked wherever they stand
 }
 
-// callNumbers are the fields that hold a number of a call.
-var callNumbers = setOf(fFromNumber, fCallFrom, fToNumber, fCallTo, fPresentationNumber)
-
 // withheld are words in the place of a number that the caller keeps back. They tell of
 // nobody, and stay: masked, all who do so would look like one caller.
 var withheld = []string{"anonymous", "blocked", "private", "restricted", "unavailable", "unknown", "withheld"}
@@ -174,18 +171,13 @@ func isWithheld(v val) bool {
 	return v.shape == isString && slices.ContainsFunc(withheld, func(w string) bool { return strings.EqualFold(w, string(keyText(v))) })
 }
 
-// callFrame are the fields that no number is looked for in: a call's life goes by
-// them.
-var callFrame = setOf(fID, fCallID, fAgent, fAgentID, fAgentVersion, fCallType, fStatus, fDisconnectionReason, fStartAt, fStartTimestamp,
-	fEndAt, fEndTimestamp, fDurationMS, fCallCost, fOptOut)
-
 // collect notes the numbers of a call that are to be masked wherever they stand.
 func (m *masking) collect(text []byte) {
 	if m.spread == 0 {
 		return
 	}
 	for field := range members(text) {
-		if f := findCall(field.name); f == numCallFields || !m.spread.has(f) || isWithheld(field.v) {
+		if f := wholeCall.find(field.name); f == unknown || !m.spread.has(f) || isWithheld(field.v) {
 			continue
 		}
 		number := field.v.raw
@@ -272,14 +264,16 @@ func (m *masking) appendObject(dst, text []byte, at []*maskNode) (out []byte, ch
 			inner = n.member(inner, name)
 		}
 		var c bool
-		f := findCall(name)
-		isField := top && f != numCallFields
+		var field slot // of the call
+		if f := wholeCall.find(name); top && f != unknown {
+			field = wholeCall.slots[f]
+		}
 		switch {
-		case isField && callNumbers.has(f) && isWithheld(v):
+		case field.phone && isWithheld(v):
 			dst = append(dst, v.raw...)
 		case inner != nil:
 			dst, c = m.append(dst, v, inner)
-		case isField && callFrame.has(f):
+		case field.name != nil && !field.maskable: // a call's life goes by it
 			dst = append(dst, v.raw...)
 		default:
 			dst, c = m.appendRest(dst, v)

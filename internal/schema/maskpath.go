@@ -6,19 +6,21 @@ import (
 )
 
 // maskSpellings returns the paths that a path stands for in v3 and in v2.
-func maskSpellings(parts []string) [][]string {
-	as := func(name string) []string { return append([]string{name}, parts[1:]...) }
-	switch parts[0] {
-	case "from_number":
-		return [][]string{parts, as("call_from")}
-	case "to_number":
-		return [][]string{parts, as("call_to")}
-	case "transcript":
-		return [][]string{parts, as("transcript_with_tool_calls")}
-	case "extra":
+func maskSpellings(parts []string) (out [][]string) {
+	if parts[0] == "extra" {
 		return [][]string{parts[1:]}
 	}
-	return [][]string{parts}
+	f := wholeCall.byName[parts[0]]
+	same := wholeCall.slots[f].group | 1<<f
+	if f == transcriptField {
+		same |= 1 << toolsField
+	}
+	for i := range wholeCall.slots {
+		if same.has(field(i)) {
+			out = append(out, append([]string{string(wholeCall.slots[i].name)}, parts[1:]...))
+		}
+	}
+	return out
 }
 
 // maskPath splits a path and checks that it is one.
@@ -27,65 +29,69 @@ func maskPath(path string) ([]string, error) {
 	if !ok {
 		return nil, &MaskPathError{Path: path, Why: "it is not written as a path"}
 	}
-	if full, ok := maskShort[parts[0]]; ok {
-		parts = append(slices.Clone(full), parts[1:]...)
+	known := maskable(CallResource.nodes[0], nil)
+	for _, place := range known {
+		// A column that lies deeper, or a name of v2.
+		if !slices.Contains(place.parts, "[]") && (parts[0] == place.column.Name || parts[0] == place.column.V2) {
+			parts = append(slices.Clone(place.parts), parts[1:]...)
+			break
+		}
 	}
 	if parts[0] == "extra" {
 		switch {
 		case len(parts) < 2 || parts[1] == "*" || parts[1] == "[]":
 			return nil, &MaskPathError{Path: path, Why: "extra.NAME is a field of the call that has no column"}
-		case findCall([]byte(parts[1])) < numCallFields:
+		case wholeCall.find([]byte(parts[1])) != unknown:
 			return nil, &MaskPathError{Path: path, Why: parts[1] + " is no field without a column"}
 		}
 		return parts, nil
 	}
-	for _, known := range maskable {
-		n := 0
-		for n < len(known.parts) && n < len(parts) && known.parts[n] == parts[n] {
-			n++
-		}
-		if n == len(known.parts) && (known.open || len(parts) == n) {
+	for _, place := range known {
+		n := len(place.parts)
+		if len(parts) >= n && slices.Equal(parts[:n], place.parts) && (place.column.Mask == MaskInside || len(parts) == n) {
 			return parts, nil
 		}
 	}
 	return nil, &MaskPathError{Path: path, Why: "there is no such field, or it is none that can be masked", Known: MaskNames()}
 }
 
-// maskShort are names of columns that are deeper in the JSON, and those of v2.
-var maskShort = map[string][]string{
-	"summary":    {"call_analysis", "summary"},
-	"evaluation": {"call_analysis", "evaluation"},
-	"call_from":  {"from_number"},
-	"call_to":    {"to_number"},
+// maskPlace is a place that may be masked: what a person may be known by, and
+// nothing that a call's life goes by.
+type maskPlace struct {
+	column *Column
+	parts  []string
 }
 
-// maskable are the places that may be masked: what a person may be known by, and
-// nothing that a call's life goes by. open ones may go on.
-var maskable = []struct {
-	parts []string
-	open  bool
-}{
-	{parts: []string{"from_number"}},
-	{parts: []string{"to_number"}},
-	{parts: []string{"presentation_number"}},
-	{parts: []string{"recording_url"}},
-	{parts: []string{"variant_label"}},
-	{parts: []string{"metadata"}, open: true},
-	{parts: []string{"dynamic_variables"}, open: true},
-	{parts: []string{"call_analysis", "summary"}},
-	{parts: []string{"call_analysis", "evaluation"}, open: true},
-	{parts: []string{"call_analysis", "custom_analysis_data", "[]", "value"}, open: true},
-	{parts: []string{"transcript", "[]", "content"}},
-	{parts: []string{"transcript", "[]", "arguments"}, open: true},
+// maskable returns the places of an object that may be masked, by their names in
+// v3. at is where the object lies.
+func maskable(n *node, at []string) (out []maskPlace) {
+	for f := range n.slots {
+		s := &n.slots[f]
+		parts := append(slices.Clone(at), string(s.name))
+		switch {
+		case !s.in[V3] || !s.maskable || s.column != nil && s.column.spare:
+		case s.list >= 0:
+			out = append(out, maskable(s.inner, append(parts, "[]"))...)
+		case s.inner != nil:
+			out = append(out, maskable(s.inner, parts)...)
+		default:
+			out = append(out, maskPlace{s.column, parts})
+		}
+	}
+	return out
 }
 
 // MaskNames returns the names of what may be masked, as paths spell them.
 func MaskNames() []string {
-	var out []string
-	for _, m := range maskable {
-		out = append(out, strings.ReplaceAll(strings.Join(m.parts, "."), ".[]", "[]"))
+	var out, short []string
+	for _, m := range maskable(wholeCall, nil) {
+		path := strings.ReplaceAll(strings.Join(m.parts, "."), ".[]", "[]")
+		out = append(out, path)
+		if !strings.Contains(path, "[]") && path != m.column.Name {
+			short = append(short, m.column.Name)
+		}
 	}
-	return append(out, "summary", "evaluation")
+	return append(out, short...)
 }
 
 // splitPath splits at points outside quotes; [] behind a name is a part of its own.

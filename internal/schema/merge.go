@@ -1,8 +1,11 @@
 package schema
 
 import (
+	"bytes"
 	"iter"
 	"slices"
+
+	"github.com/parquet-go/parquet-go"
 )
 
 // Merge folds what is known of a call into a newer response about it: new
@@ -45,110 +48,132 @@ func Merge(old, new *Call, kind Kind) {
 		return
 	}
 	if old == nil {
-		if new.TurnCount.OK {
-			new.TranscriptState = decodedState(new)
+		if new.TurnCount().OK {
+			new.SetTranscriptState(decodedState(new))
 		}
 		return
 	}
-	first, fetched, run := firstSeen(old, new), new.FetchedAt, new.RunID
-	told := new.TurnCount.OK
+	first, fetched, run := firstSeen(old, new), new.FetchedAt(), new.RunID()
+	told := new.TurnCount().OK
 	if plainMerge(old, new) {
 		mergePlain(old, new)
 	} else {
 		mergeJSON(old, new)
 	}
-	new.FirstSeenAt, new.FetchedAt, new.RunID = first, fetched, run
-	new.TranscriptState = mergedState(old, new, kind == KindDetail || told)
+	new.Fetched(first, fetched, run)
+	new.SetTranscriptState(mergedState(old, new, kind == KindDetail || told))
 }
 
 func firstSeen(old, new *Call) int64 {
-	if old.FirstSeenAt == 0 || new.FirstSeenAt != 0 && new.FirstSeenAt < old.FirstSeenAt {
-		return new.FirstSeenAt
+	a, b := old.FirstSeenAt(), new.FirstSeenAt()
+	if a == 0 || b != 0 && b < a {
+		return b
 	}
-	return old.FirstSeenAt
+	return a
 }
 
 func mergeMissing(old, new *Call) {
 	if old == nil {
-		new.TranscriptState = Missing
+		new.SetTranscriptState(Missing)
 		return
 	}
-	known := *old
-	known.Turns = append(new.Turns[:0], old.Turns...) // not old's own room
-	known.Items = append(new.Items[:0], old.Items...)
-	known.FirstSeenAt, known.FetchedAt, known.RunID = firstSeen(old, new), new.FetchedAt, new.RunID
-	if known.TranscriptState == Pending {
-		known.TranscriptState = Missing
-		if len(known.Turns) > 0 {
-			known.TranscriptState = Present
+	first, fetched, run := firstSeen(old, new), new.FetchedAt(), new.RunID()
+	new.Set(&old.Object)
+	new.Fetched(first, fetched, run)
+	if new.TranscriptState() == Pending {
+		new.SetTranscriptState(Missing)
+		if new.Turns().Len() > 0 {
+			new.SetTranscriptState(Present)
 		}
 	}
-	*new = known
 }
 
 // mergedState is the state of the transcript of the merged call. told says that
 // the newer response tells whether there is one.
 func mergedState(old, c *Call, told bool) TranscriptState {
-	changed := !equal(old.Status, c.Status) || old.StartAt != c.StartAt || old.EndAt != c.EndAt
+	changed := !equal(old.Status(), c.Status()) || old.StartAt() != c.StartAt() || old.EndAt() != c.EndAt()
 	switch {
-	case c.OptOut.V || told:
+	case c.OptedOut() || told:
 		return decodedState(c)
-	case old.TranscriptState == Withheld || changed:
+	case old.TranscriptState() == Withheld || changed:
 		return Pending
 	}
-	return old.TranscriptState
+	return old.TranscriptState()
 }
+
+// equal tells null from empty.
+func equal(a, b []byte) bool { return (a == nil) == (b == nil) && bytes.Equal(a, b) }
 
 // plainMerge says whether new stands for itself in every column: both calls are
 // as the v3 rule says, and no column that v3 leaves out when null is known.
 func plainMerge(old, new *Call) bool {
-	return old.Lacks == nil && old.Extra == nil && new.Extra == nil && old.Source == V3 && new.Source == V3 &&
-		old.Evaluation == nil && !old.CreditsUsed.OK && !old.BilledSeconds.OK &&
-		(new.OptOut.OK || !old.OptOut.V)
+	return old.Lacks == nil && old.Extra() == nil && new.Extra() == nil && old.Source() == V3 && new.Source() == V3 &&
+		(!new.Row[colOptOut].IsNull() || !old.OptedOut()) && old.Of.nodes[0].expected(old.Row)
+}
+
+// expected says whether all that is known of an object's columns is what v3 sends
+// even where it is null.
+func (n *node) expected(row Row) bool {
+	for f := range n.slots {
+		switch s := &n.slots[f]; {
+		case s.list >= 0, s.column != nil && s.column.custom != nil:
+		case s.inner != nil:
+			if !s.inner.expected(row) {
+				return false
+			}
+		case s.in[V3] && !n.shown[V3].has(field(f)) && !row[s.col].IsNull():
+			return false
+		}
+	}
+	return true
 }
 
 func mergePlain(old, new *Call) {
-	if !new.costed() {
-		new.TotalCost = old.TotalCost
+	n := new.Of.nodes[0]
+	for f := range n.slots {
+		if s := &n.slots[f]; s.inner != nil && s.later && s.list < 0 && s.inner.empty(&new.Object, new.Row) && !(s.withheld && new.OptedOut()) {
+			s.inner.keep(&old.Object, &new.Object)
+		}
 	}
-	if new.OptOut.V {
-		return
+	if !new.OptedOut() && new.Turns().Len() == 0 && (old.Turns().Len() > 0 || !new.TurnCount().OK) {
+		new.Turns().set(old.Turns())
+		new.Row[colTurnCount] = old.Row[colTurnCount]
 	}
-	if !new.analyzed() {
-		new.Summary, new.UserSentiment = old.Summary, old.UserSentiment
-		new.Items = append(new.Items[:0], old.Items...)
-	}
-	if len(new.Turns) == 0 && (len(old.Turns) > 0 || !new.TurnCount.OK) {
-		new.Turns = append(new.Turns[:0], old.Turns...)
-		new.TurnCount = old.TurnCount
+}
+
+// keep takes the columns and lists of an inner object over from an older state.
+func (n *node) keep(old, new *Object) {
+	for f := range n.slots {
+		if s := &n.slots[f]; s.list >= 0 {
+			new.Lists[s.list].set(&old.Lists[s.list])
+		} else {
+			new.Row[s.col] = old.Row[s.col]
+		}
 	}
 }
 
 // mergeJSON merges the general case as what it is about: two JSON objects.
 func mergeJSON(old, new *Call) {
 	turns := new
-	if len(new.Turns) == 0 && old.TurnCount.OK {
+	if new.Turns().Len() == 0 && old.TurnCount().OK {
 		turns = old
 	}
 	kind := KindItem
-	if turns.TurnCount.OK {
+	if turns.TurnCount().OK {
 		kind = KindDetail
 	}
 	known := old
-	if old.Source != new.Source {
+	if old.Source() != new.Source() {
 		// In the names of the newer source. What only its own extra could say
 		// of the old one is given up.
-		translated := *old
-		translated.Source, translated.Extra = new.Source, nil
-		if turns == old {
-			turns = &translated
-		}
-		known = &translated
+		known = old.Copy()
+		known.setSource(new.Source())
+		known.Row[colExtra] = parquet.Value{}
 	}
 	a, b := known.AppendJSON(nil), new.AppendJSON(nil)
-	m := merger{old: slices.Collect(members(a)), new: slices.Collect(members(b)), turnsOfOld: turns == known}
+	m := merger{old: slices.Collect(members(a)), new: slices.Collect(members(b)), turnsOfOld: turns == old}
 	body := m.call(make([]byte, 0, len(a)+len(b)))
-	d := Decoder{forced: true, source: new.Source}
+	d := Decoder{forced: true, source: new.Source()}
 	var c Call
 	if err := d.Decode(body, kind, &c); err != nil {
 		return // not of two calls with an id
@@ -186,42 +211,45 @@ func (m *merger) call(dst []byte) []byte {
 	dst = append(dst, '{')
 	from := len(dst)
 	sent := make(map[string]*val, len(m.new))
+	var fields fieldSet
 	for i := range m.new {
 		n := &m.new[i]
 		if transcribes(n.name) && m.turnsOfOld {
 			continue
 		}
-		sent[column(n.name)] = &n.v
+		sent[string(n.name)] = &n.v
+		if f := wholeCall.find(n.name); f != unknown {
+			fields |= 1 << f
+		}
 	}
-	optOut := sent["opt_out_sensitive_data_storage"]
+	optOut := sent[string(wholeCall.slots[optOutField].name)]
 	withheld := optOut != nil && optedOut(optOut)
 	for i := range m.old {
 		o := &m.old[i]
 		if transcribes(o.name) && !m.turnsOfOld {
 			continue
 		}
-		n := sent[column(o.name)]
-		switch f := findCall(o.name); {
-		case f == fAgent && (sent["agent_id"] != nil || sent["agent_version"] != nil),
-			(f == fAgentID || f == fAgentVersion) && sent["agent"] != nil: // the same in another form
+		n, f := sent[string(o.name)], wholeCall.find(o.name)
+		switch {
+		case f != unknown && wholeCall.slots[f].twins&fields != 0: // the same in another form
 		case n == nil:
 			dst = appendMember(dst, from, o, o.v.raw)
-		case f == fOptOut:
+		case f == optOutField:
 			if optedOut(&o.v) && n.shape == isNull {
 				*n = o.v
 			}
-		case f == fCallAnalysis || f == fCallCost:
-			if withheld && f == fCallCost {
+		case f == unknown || wholeCall.slots[f].inner == nil || wholeCall.slots[f].list >= 0:
+		default:
+			s := &wholeCall.slots[f]
+			if withheld && !s.withheld && s.later {
 				// What no column holds is about to go: nothing of it makes a cost.
-				o.v = knownCost(o.v)
+				o.v = known(o.v, s.inner)
 			}
-			if !hollow(&o.v) && hollow(n) {
+			if s.later && !hollow(&o.v) && hollow(n) {
 				*n = o.v
 			} else {
 				mergeInner(n, o)
 			}
-		case f == fAgent:
-			mergeInner(n, o)
 		}
 	}
 	for i := range m.new {
@@ -257,36 +285,19 @@ func appendMember(dst []byte, from int, m *member, raw []byte) []byte {
 	return append(dst, raw...)
 }
 
-// column names what a field is about, whichever spelling it has.
-func column(name []byte) string {
-	switch findCall(name) {
-	case fCallID:
-		return "id"
-	case fCallFrom:
-		return "from_number"
-	case fCallTo:
-		return "to_number"
-	case fStartTimestamp:
-		return "start_at"
-	case fEndTimestamp:
-		return "end_at"
-	}
-	return string(name)
-}
-
 func transcribes(name []byte) bool {
-	f := findCall(name)
-	return f == fTranscript || f == fTranscriptTools
+	f := wholeCall.find(name)
+	return f == transcriptField || f == toolsField
 }
 
-// knownCost returns a cost without what no column holds.
-func knownCost(v val) val {
+// known returns an object without what no column holds.
+func known(v val, n *node) val {
 	if v.shape != isObject {
 		return v
 	}
 	dst := []byte{'{'}
 	for m := range members(v.raw) {
-		if findCost(m.name) < numCostFields {
+		if n.find(m.name) != unknown {
 			dst = appendMember(dst, 1, &m, m.v.raw)
 		}
 	}

@@ -1,14 +1,13 @@
 package schema
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/parquet-go/parquet-go"
 	"pgregory.net/rapid"
 )
 
@@ -18,7 +17,7 @@ func merged(t rapid.TB, old, newer *Call, kind Kind) *Call {
 	t.Helper()
 	before, c := old.Clone(), newer.Clone()
 	Merge(old, c, kind)
-	if diff := cmp.Diff(before, old, cmpopts.EquateEmpty()); diff != "" {
+	if diff := cmp.Diff(before, old, sameRows); diff != "" {
 		t.Fatalf("Merge changed the older call: %s", diff)
 	}
 	return c.Clone()
@@ -27,7 +26,7 @@ func merged(t rapid.TB, old, newer *Call, kind Kind) *Call {
 func mustSame(t rapid.TB, what string, want, got *Call) {
 	t.Helper()
 	if !Same(want, got) {
-		t.Fatalf("%s: %s", what, cmp.Diff(want, got, cmpopts.EquateEmpty()))
+		t.Fatalf("%s: %s", what, cmp.Diff(want, got, sameRows))
 	}
 }
 
@@ -37,7 +36,7 @@ func drawDecoded(t *rapid.T, kind Kind, wild int) *Call {
 	for {
 		var c Call
 		if d.Decode(drawCall(t, kind, wild), kind, &c) == nil {
-			c.FirstSeenAt = int64(rapid.IntRange(1, 9).Draw(t, "seen"))
+			c.Fetched(int64(rapid.IntRange(1, 9).Draw(t, "seen")), 0, nil)
 			return c.Clone()
 		}
 	}
@@ -56,21 +55,21 @@ func TestMergeIdempotent(t *testing.T) {
 				newer := drawDecoded(t, kind, wild)
 				once := merged(t, old, newer, kind)
 				mustSame(t, "twice", once, merged(t, once, newer, kind))
-				if want := min(old.FirstSeenAt, newer.FirstSeenAt); once.FirstSeenAt != want {
-					t.Fatalf("first seen at %d, not %d", once.FirstSeenAt, want)
+				if want := min(old.FirstSeenAt(), newer.FirstSeenAt()); once.FirstSeenAt() != want {
+					t.Fatalf("first seen at %d, not %d", once.FirstSeenAt(), want)
 				}
 				checkFit(t, once)
 				var d Decoder
-				d.forced, d.source = true, once.Source
+				d.forced, d.source = true, once.Source()
 				k := KindItem
-				if once.TurnCount.OK {
+				if once.TurnCount().OK {
 					k = KindDetail
 				}
 				var again Call
 				if err := d.Decode(once.AppendJSON(nil), k, &again); err != nil {
 					t.Fatal(err)
 				}
-				again.TranscriptState = once.TranscriptState
+				again.SetTranscriptState(once.TranscriptState())
 				mustSame(t, "through JSON", once, &again)
 			})
 		})
@@ -80,16 +79,17 @@ func TestMergeIdempotent(t *testing.T) {
 // itemOf returns the list item of the call that a detail is of.
 func itemOf(t rapid.TB, detail *Call) *Call {
 	item := *detail.Clone()
-	item.Turns, item.TurnCount = nil, Opt[int32]{}
-	if string(item.Extra) == `{"$":{"empty":["transcript"]}}` {
-		item.Extra = nil
+	item.Turns().Cut(0)
+	item.Row[colTurnCount] = parquet.Value{}
+	if string(item.Extra()) == `{"$":{"empty":["transcript"]}}` {
+		item.Row[colExtra] = parquet.Value{}
 	}
 	var d Decoder
 	var c Call
 	if err := d.Decode(item.AppendJSON(nil), KindItem, &c); err != nil {
 		t.Fatal(err)
 	}
-	c.FirstSeenAt = detail.FirstSeenAt
+	c.Fetched(detail.FirstSeenAt(), 0, nil)
 	return c.Clone()
 }
 
@@ -119,7 +119,7 @@ func TestMergeThin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		old := drawDecoded(t, drawKind(t), 0)
 		name := "id"
-		if old.Source == V2 {
+		if old.Source() == V2 {
 			name = "call_id"
 		}
 		id, err := json.Marshal(value(t, old.AppendJSON(nil)).(map[string]any)[name])
@@ -211,8 +211,8 @@ func TestMergeRules(t *testing.T) {
 			if diff := cmp.Diff(value(t, []byte(tc.json)), value(t, got.AppendJSON(nil))); diff != "" {
 				t.Errorf("(-want +got): %s", diff)
 			}
-			if got.TranscriptState != tc.state || len(got.Turns) != tc.turns || (got.Summary != nil) != (tc.summaries > 0) {
-				t.Errorf("transcript %v with %d turns, summary %q", got.TranscriptState, len(got.Turns), got.Summary)
+			if got.TranscriptState() != tc.state || got.Turns().Len() != tc.turns || (got.Text("summary") != nil) != (tc.summaries > 0) {
+				t.Errorf("transcript %v with %d turns, summary %q", got.TranscriptState(), got.Turns().Len(), got.Text("summary"))
 			}
 		})
 	}
@@ -220,11 +220,11 @@ func TestMergeRules(t *testing.T) {
 
 func TestMergeMissing(t *testing.T) {
 	t.Parallel()
-	missing := func() *Call { return &Call{ID: []byte("a"), FirstSeenAt: 9, FetchedAt: 9, RunID: []byte("r")} }
+	missing := func() *Call { c := NewCall("a"); c.Fetched(9, 9, []byte("r")); return c }
 	if got := missing(); true {
 		Merge(nil, got, KindMissing)
-		if got.TranscriptState != Missing {
-			t.Errorf("unknown before: %v", got.TranscriptState)
+		if got.TranscriptState() != Missing {
+			t.Errorf("unknown before: %v", got.TranscriptState())
 		}
 	}
 	for _, tc := range []struct {
@@ -241,12 +241,13 @@ func TestMergeMissing(t *testing.T) {
 		{`{"id":"a","opt_out_sensitive_data_storage":true}`, KindItem, Withheld, Withheld},
 	} {
 		old := decodedIn(t, tc.json, tc.kind)
-		old.TranscriptState, old.FirstSeenAt = tc.was, 3
+		old.SetTranscriptState(tc.was)
+		old.Fetched(3, 0, nil)
 		got := merged(t, old, missing(), KindMissing)
-		if got.TranscriptState != tc.want || got.FirstSeenAt != 3 || got.FetchedAt != 9 || string(got.RunID) != "r" {
-			t.Errorf("%s, %v: %v, first seen %d", tc.json, tc.was, got.TranscriptState, got.FirstSeenAt)
+		if got.TranscriptState() != tc.want || got.FirstSeenAt() != 3 || got.FetchedAt() != 9 || string(got.RunID()) != "r" {
+			t.Errorf("%s, %v: %v, first seen %d", tc.json, tc.was, got.TranscriptState(), got.FirstSeenAt())
 		}
-		got.TranscriptState = old.TranscriptState
+		got.SetTranscriptState(old.TranscriptState())
 		mustSame(t, "the rest", old, got)
 	}
 }
@@ -260,7 +261,7 @@ func TestMergeOwnRoom(t *testing.T) {
 	var c Call
 	var d Decoder
 	for _, kind := range []Kind{KindMissing, KindItem} {
-		c = Call{ID: []byte("a"), Turns: c.Turns[:0], Items: c.Items[:0]}
+		c.Set(&NewCall("a").Object)
 		Merge(old, &c, kind)
 		if err := d.Decode([]byte(`{"id":"b","transcript":[1,2]}`), KindDetail, &c); err != nil {
 			t.Fatal(err)
@@ -278,25 +279,27 @@ func TestSame(t *testing.T) {
 	}
 	a := item(func(*Call) {})
 	for name, b := range map[string]*Call{
-		"fetched":    item(func(c *Call) { c.FetchedAt++ }),
-		"run":        item(func(c *Call) { c.RunID = []byte("other") }),
-		"first seen": item(func(c *Call) { c.FirstSeenAt++ }),
-		"signature":  item(func(c *Call) { c.RecordingURL = bytes.Replace(c.RecordingURL, []byte("3q2"), []byte("new"), 1) }),
+		"fetched":    item(func(c *Call) { c.Fetched(c.FirstSeenAt(), c.FetchedAt()+1, c.RunID()) }),
+		"run":        item(func(c *Call) { c.Fetched(c.FirstSeenAt(), c.FetchedAt(), []byte("other")) }),
+		"first seen": item(func(c *Call) { c.Fetched(c.FirstSeenAt()+1, c.FetchedAt(), c.RunID()) }),
+		"signature": item(func(c *Call) {
+			set(c, "recording_url", strings.Replace(string(c.Text("recording_url")), "3q2", "new", 1))
+		}),
 	} {
 		if !Same(a, b) {
 			t.Errorf("%s: changed", name)
 		}
 	}
 	for name, b := range map[string]*Call{
-		"recording":  item(func(c *Call) { c.RecordingURL = []byte("https://recordings.example.com/other.wav") }),
-		"status":     item(func(c *Call) { c.Status = nil }),
-		"empty":      item(func(c *Call) { c.VariantLabel = []byte{} }),
-		"cost":       item(func(c *Call) { c.TotalCost.V.lo++ }),
-		"settlement": item(func(c *Call) { c.Settlement++ }),
-		"turn":       item(func(c *Call) { c.Turns[1].Content = []byte("x") }),
-		"turns":      item(func(c *Call) { c.Turns = c.Turns[1:] }),
-		"item":       item(func(c *Call) { c.Items[0].Value = []byte("false") }),
-		"extra":      item(func(c *Call) { c.Extra = []byte(`{"x":1}`) }),
+		"recording":  item(func(c *Call) { set(c, "recording_url", "https://recordings.example.com/other.wav") }),
+		"status":     item(func(c *Call) { c.Row[colStatus] = parquet.Value{} }),
+		"empty":      item(func(c *Call) { set(c, "variant_label", "") }),
+		"cost":       item(func(c *Call) { c.Row[colTotalCost] = exactValue(Some(c.TotalCost().V.plus(Decimal{0, 1}))) }),
+		"settlement": item(func(c *Call) { c.SetSettlement(c.Settlement() + 1) }),
+		"turn":       item(func(c *Call) { c.Turns().At(1)[colTurnContent] = textValue([]byte("x")) }),
+		"turns":      item(func(c *Call) { c.Turns().Cut(c.Turns().Len() - 1) }),
+		"item":       item(func(c *Call) { c.Items().At(0)[Items.Column("value")] = textValue([]byte("false")) }),
+		"extra":      item(func(c *Call) { set(c, "extra", `{"x":1}`) }),
 	} {
 		if Same(a, b) {
 			t.Errorf("%s: no change", name)

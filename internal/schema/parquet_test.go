@@ -108,9 +108,12 @@ func TestRowReaderOtherFiles(t *testing.T) {
 	t.Parallel()
 	c := decoded(t, payload(t, "v3_detail"), KindDetail)
 	c.Settle(settledAt)
-	full := AppendCallRow(nil, c)
-	want := &Call{ID: c.ID, Status: c.Status, StartAt: c.StartAt, TotalCost: c.TotalCost, Settlement: c.Settlement}
-	missing := cmpopts.IgnoreFields(Call{}, "Lacks")
+	full := Calls.AppendRow(nil, c.Row)
+	want := NewCall("")
+	for _, col := range []int{colCallID, colStatus, colStartAt, colTotalCost, colSettlement} {
+		want.Row[col] = c.Row[col]
+	}
+	missing := cmpopts.IgnoreFields(Object{}, "Lacks")
 	for name, s := range map[string]func() (*parquet.Schema, []int){
 		"by id":   func() (*parquet.Schema, []int) { return subset(&Calls, true, "old_", 25, 9, 12, 0, 4) },
 		"by name": func() (*parquet.Schema, []int) { return subset(&Calls, false, "", 25, 9, 12, 0, 4) },
@@ -126,17 +129,18 @@ func TestRowReaderOtherFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := Call{Summary: []byte("left over")}
-		if err := r.Call(rows[0], &got); err != nil {
+		got := NewCall("a")
+		set(got, "summary", "left over")
+		if err := r.Call(rows[0], got); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want, &got, cmpopts.EquateEmpty(), missing); diff != "" {
+		if diff := cmp.Diff(want, got, sameRows, missing); diff != "" {
 			t.Errorf("%s (-want +got): %s", name, diff)
 		}
 	}
 	newer := Calls
-	newer.Columns = append(append([]Column(nil), Calls.Columns...), Column{"later", 99, Text, false})
-	file, rows := roundTrip(t, ParquetSchema(&newer), append(full.Clone(), text([]byte("x"), len(Calls.Columns))))
+	newer.Columns = append(append([]Column(nil), Calls.Columns...), Column{ID: 99, Name: "later", Type: Text})
+	file, rows := roundTrip(t, ParquetSchema(&newer), append(full.Clone(), textValue([]byte("x")).Level(0, 1, len(Calls.Columns))))
 	r, err := NewRowReader(file, &Calls)
 	if err != nil {
 		t.Fatal(err)
@@ -145,15 +149,15 @@ func TestRowReaderOtherFiles(t *testing.T) {
 	if err := r.Call(rows[0], &got); err != nil {
 		t.Fatal(err)
 	}
-	got.Turns, got.Items = c.Turns, c.Items
-	if diff := cmp.Diff(c, &got, cmpopts.EquateEmpty()); diff != "" {
+	got.Lists = c.Lists
+	if diff := cmp.Diff(c, &got, sameRows); diff != "" {
 		t.Errorf("newer file: %s", diff)
 	}
 }
 
 func TestRowReaderRefuses(t *testing.T) {
 	t.Parallel()
-	wrong := Table{Name: "calls", Columns: []Column{{"call_id", 1, Int64, true}}}
+	wrong := Table{Name: "calls", Columns: []Column{{ID: 1, Name: "call_id", Type: Int64, Required: true}}}
 	if _, err := NewRowReader(ParquetSchema(&wrong), &Calls); err == nil {
 		t.Error("takes a call_id that is a number")
 	}
@@ -166,13 +170,13 @@ func TestRowReaderRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	row := AppendCallRow(nil, &Call{ID: []byte("a")})
-	row[25] = requiredText([]byte("finished"), 25)
+	row := Calls.AppendRow(nil, NewCall("a").Row)
+	row[25] = textValue([]byte("finished")).Level(0, 0, 25)
 	if err := r.Call(row, new(Call)); err == nil {
 		t.Error("takes a settlement that is none")
 	}
-	row[25] = requiredText([]byte("ended"), 99)
-	if err := r.Call(row, new(Call)); err == nil {
+	row[25] = textValue([]byte("ended")).Level(0, 0, 99)
+	if err := r.Call(row[:26], new(Call)); err == nil {
 		t.Error("takes a value of no column")
 	}
 }
@@ -185,7 +189,7 @@ func TestRunRow(t *testing.T) {
 		*n = int64(100 + i)
 	}
 	for _, want := range []Run{want, {ID: "r"}} {
-		row := AppendRunRow(nil, &want)
+		row := Runs.AppendRow(nil, want.Row())
 		if len(row) != len(Runs.Columns) {
 			t.Fatalf("%d values for %d columns", len(row), len(Runs.Columns))
 		}
@@ -215,20 +219,13 @@ func TestNoAllocations(t *testing.T) { // not parallel: it counts them
 	item := payload(t, "v3_item")
 	var d Decoder
 	var c Call
-	var row parquet.Row
 	old := decoded(t, body, KindDetail)
 	n := testing.AllocsPerRun(100, func() {
 		if err := d.Decode(body, KindDetail, &c); err != nil {
 			t.Fatal(err)
 		}
 		c.Settle(settledAt)
-		row = AppendCallRow(row[:0], &c)
-		for i := range c.Turns {
-			row = AppendTurnRow(row[:0], &c, i)
-		}
-		for i := range c.Items {
-			row = AppendItemRow(row[:0], &c, i)
-		}
+		c.Complete()
 		if err := d.Decode(item, KindItem, &c); err != nil {
 			t.Fatal(err)
 		}
@@ -241,8 +238,8 @@ func TestNoAllocations(t *testing.T) { // not parallel: it counts them
 	if n > 1 {
 		t.Errorf("%v allocations", n)
 	}
-	if c.Extra != nil || len(d.Drift) != 0 {
-		t.Errorf("extra %s, drift %v", c.Extra, d.Drift)
+	if c.Extra() != nil || len(d.Drift) != 0 {
+		t.Errorf("extra %s, drift %v", c.Extra(), d.Drift)
 	}
 }
 
@@ -253,15 +250,16 @@ func TestClone(t *testing.T) {
 	c := decoded(t, body, KindDetail)
 	clone, want := c.Clone(), rowsText(c, nil)
 	clear(body)
-	clear(c.Extra)
-	c.Turns[0], c.Items[0] = Turn{}, Item{}
+	clear(c.Extra())
+	clear(c.Turns().At(0))
+	clear(c.Items().At(0))
 	if got := rowsText(clone, nil); got != want {
 		t.Error(cmp.Diff(want, got))
 	}
 	if n := clone.Size(); n < len(want)/4 || n > 1<<14 {
 		t.Errorf("size %d", n)
 	}
-	if e := (&Call{ID: []byte{}}).Clone(); e.ID == nil || e.Status != nil {
+	if e := NewCall("").Clone(); e.ID() == nil || e.Status() != nil {
 		t.Error("null and empty are not the same")
 	}
 }

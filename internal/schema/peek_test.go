@@ -46,8 +46,8 @@ func TestPeekAgrees(t *testing.T) {
 			continue
 		}
 		met++
-		if string(c.ID) != string(id) || c.StartAt != start {
-			t.Errorf("%s: Peek says %q, %v; Decode %q, %v", name, id, start, c.ID, c.StartAt)
+		if string(c.ID()) != string(id) || c.StartAt() != start {
+			t.Errorf("%s: Peek says %q, %v; Decode %q, %v", name, id, start, c.ID(), c.StartAt())
 		}
 	}
 	if met == 0 {

@@ -29,14 +29,14 @@ func Redact(body []byte) (clean []byte, changed bool, err error) {
 		if !ok {
 			return nil, false, s.err()
 		}
-		if findCall(keyText(key)) == fOptOut {
+		if wholeCall.find(keyText(key)) == optOutField {
 			optOut = v
 		}
 	}
 	if !optedOut(&optOut) {
 		return body, false, nil
 	}
-	clean, changed = redactObject(make([]byte, 0, len(body)), body, callObject)
+	clean, changed = redactObject(make([]byte, 0, len(body)), body, wholeCall)
 	if !changed {
 		return body, false, nil
 	}
@@ -44,7 +44,7 @@ func Redact(body []byte) (clean []byte, changed bool, err error) {
 }
 
 // redactObject appends what may be kept of an object that was scanned before.
-func redactObject(dst, text []byte, of *object) (out []byte, changed bool) {
+func redactObject(dst, text []byte, of *node) (out []byte, changed bool) {
 	s := scanner{b: text}
 	s.space()
 	s.p++
@@ -60,43 +60,23 @@ func redactObject(dst, text []byte, of *object) (out []byte, changed bool) {
 			return append(dst, '}'), true
 		}
 		f := of.find(keyText(key))
-		if int(f) >= len(of.names) {
+		if f == unknown {
 			changed = true
 			continue
 		}
 		dst = append(append(comma(dst, from), key.raw...), ':')
-		inner := innerObject(of, f)
-		switch {
-		case of == callObject && sensitive.has(f) && v.shape != isNull:
+		switch at := &of.slots[f]; {
+		case of == wholeCall && at.withheld && v.shape != isNull:
 			dst = append(dst, "null"...)
 			changed = true
-		case inner != nil && v.shape == isObject:
+		case at.inner != nil && at.list < 0 && v.shape == isObject:
 			var c bool
-			dst, c = redactObject(dst, v.raw, inner)
+			dst, c = redactObject(dst, v.raw, at.inner)
 			changed = changed || c
 		default:
 			dst = append(dst, v.raw...)
 		}
 	}
-}
-
-// sensitive are the fields of a call that must not outlive an opt-out.
-var sensitive = setOf(fTranscript, fTranscriptTools, fRecordingURL, fCallAnalysis)
-
-// innerObject returns what a field of the call is an object of, or nil.
-func innerObject(of *object, f field) *object {
-	if of != callObject {
-		return nil
-	}
-	switch f {
-	case fAgent:
-		return agentObject
-	case fCallAnalysis:
-		return analysisObject
-	case fCallCost:
-		return costObject
-	}
-	return nil
 }
 
 // keyText returns a key's text as Decoder.name does.

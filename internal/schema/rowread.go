@@ -17,6 +17,7 @@ import (
 type RowReader struct {
 	table  *Table
 	leaves []leaf
+	plain  bool // its rows are the table's
 	lacks  *Lacking
 }
 
@@ -32,9 +33,9 @@ type leaf struct {
 // file in which a column cannot be what the table declares, or which lacks the
 // table's first column, its key.
 func NewRowReader(file *parquet.Schema, t *Table) (*RowReader, error) {
-	r := &RowReader{table: t}
+	r := &RowReader{table: t, plain: len(file.Fields()) == len(t.Columns)}
 	keyed := false
-	for _, f := range file.Fields() {
+	for i, f := range file.Fields() {
 		if !f.Leaf() || f.Repeated() {
 			return nil, fmt.Errorf("read %s: the column %s is nested or repeated", t.Name, f.Name())
 		}
@@ -45,12 +46,13 @@ func NewRowReader(file *parquet.Schema, t *Table) (*RowReader, error) {
 			return nil, fmt.Errorf("read %s: the column %s is %v in the file, not %v", t.Name, f.Name(), f.Type(), leafOf(&t.Columns[l.to]).Type())
 		}
 		keyed = keyed || l.to == 0
+		r.plain = r.plain && l.to == i && l.perMilli != 1 && (l.places == 0 || l.places == exactPlaces)
 		r.leaves = append(r.leaves, l)
 	}
 	if !keyed {
 		return nil, fmt.Errorf("read %s: the file has no column %s", t.Name, t.Columns[0].Name)
 	}
-	r.lacks = r.lacking()
+	r.lacks = r.lacking(CallResource)
 	return r, nil
 }
 
@@ -117,14 +119,16 @@ func floorDiv(n, by int64) int64 {
 	return q
 }
 
-func (r *RowReader) instant(v parquet.Value) Opt[int64] { return Some(r.Millis(v.Column(), v)) }
-
-// decimal returns a number of a column of type Exact.
-func (r *RowReader) decimal(v parquet.Value) Opt[Decimal] {
-	if v.Kind() == parquet.Int64 {
-		return Some(DecimalFrom(v.Int64(), r.leaves[v.Column()].places))
+// today returns a value of the file as today's files have it.
+func (r *RowReader) today(v parquet.Value, col int) parquet.Value {
+	switch l := &r.leaves[v.Column()]; {
+	case v.IsNull():
+	case l.perMilli == 1:
+		return instantValue(v.Int64())
+	case r.table.Columns[col].Type == Exact && v.Kind() == parquet.Int64:
+		return exactValue(Some(DecimalFrom(v.Int64(), l.places)))
 	}
-	return Some(decimalIn(v.ByteArray()))
+	return v
 }
 
 // Same says whether a row of the file is what a row as it is written today
@@ -135,18 +139,7 @@ func (r *RowReader) Same(row, today parquet.Row) bool {
 		if err != nil {
 			return false
 		}
-		if col < 0 {
-			continue
-		}
-		if !v.IsNull() {
-			switch r.table.Columns[col].Type {
-			case Timestamp:
-				v = parquet.Int64Value(r.Millis(v.Column(), v) * micros)
-			case Exact:
-				v = parquet.FixedLenByteArrayValue(r.decimal(v).V.append16(nil))
-			}
-		}
-		if !sameValue(r.table.Columns[col].Type, v, today[col]) {
+		if col >= 0 && !sameValue(r.table.Columns[col].Type, r.today(v, col), today[col]) {
 			return false
 		}
 	}
@@ -165,92 +158,46 @@ func (t *Table) find(f parquet.Field) int {
 	return -1
 }
 
-// Call fills c from a row of calls. Turns and Items are emptied, everything
-// else is overwritten. Byte slices alias the row's values: Clone what is to
+// Call fills c from a row of calls. Turns and items are emptied, everything
+// else is overwritten. Texts are those of the row's values: Clone what is to
 // outlive the reader's buffers.
 func (r *RowReader) Call(row parquet.Row, c *Call) error {
-	*c = Call{Turns: c.Turns[:0], Items: c.Items[:0], Lacks: r.lacks}
-	for _, v := range row {
-		col, err := r.column(v)
-		if err != nil {
-			return err
-		}
-		if col < 0 || v.IsNull() {
-			continue
-		}
-		if err := r.setCall(c, col, v); err != nil {
-			return fmt.Errorf("read %s: %w", r.table.Name, err)
+	c.begin(CallResource)
+	c.blank()
+	c.Lacks = r.lacks
+	if err := r.read(row, c.Row); err != nil {
+		return err
+	}
+	for _, words := range [...]struct {
+		col  int
+		what []string
+	}{{colTranscriptState, transcriptWords[:]}, {colSettlement, settlementWords[:]}, {colSource, sourceWords[:]}} {
+		if v := c.Row[words.col]; !v.IsNull() && !slices.Contains(words.what, string(v.ByteArray())) {
+			return fmt.Errorf("read %s: %s has no such word: %q", r.table.Name, r.table.Columns[words.col].Name, v.ByteArray())
 		}
 	}
 	return nil
 }
 
-// Turn fills t from a row of transcript_turns, and returns which call's and
-// which turn it is. Byte slices alias the row's values.
-func (r *RowReader) Turn(row parquet.Row, t *Turn) (callID []byte, turn int32, err error) {
-	*t = Turn{}
-	for _, v := range row {
-		col, err := r.column(v)
-		if err != nil {
-			return nil, 0, err
-		}
-		if col < 0 || v.IsNull() {
-			continue
-		}
-		switch col {
-		case 0:
-			callID = bytesOf(v)
-		case 1:
-			turn = v.Int32()
-		case 2:
-			t.Role = bytesOf(v)
-		case 3:
-			t.Content = bytesOf(v)
-		case 4:
-			t.StartAt = r.instant(v)
-		case 5:
-			t.EndAt = r.instant(v)
-		case 6:
-			t.ToolCallID = bytesOf(v)
-		case 7:
-			t.ToolName = bytesOf(v)
-		case 8:
-			t.Arguments = bytesOf(v)
-		case 9:
-			t.Extra = bytesOf(v)
-		}
-	}
-	return callID, turn, nil
-}
+// Add adds a row of a list. Texts are those of the row's values.
+func (r *RowReader) Add(row parquet.Row, to *Rows) error { return r.read(row, to.Add()) }
 
-// Item fills t from a row of analysis_items, and returns which call's and
-// which item it is. Byte slices alias the row's values.
-func (r *RowReader) Item(row parquet.Row, t *Item) (callID []byte, position int32, err error) {
-	*t = Item{}
-	for _, v := range row {
+// read fills a row of the table from one of the file.
+func (r *RowReader) read(from parquet.Row, to Row) error {
+	if r.plain && len(from) == len(to) {
+		copy(to, from)
+		return nil
+	}
+	for _, v := range from {
 		col, err := r.column(v)
 		if err != nil {
-			return nil, 0, err
+			return err
 		}
-		if col < 0 || v.IsNull() {
-			continue
-		}
-		switch col {
-		case 0:
-			callID = bytesOf(v)
-		case 1:
-			position = v.Int32()
-		case 2:
-			t.Name = bytesOf(v)
-		case 3:
-			t.Type = bytesOf(v)
-		case 4:
-			t.Value = bytesOf(v)
-		case 5:
-			t.Extra = bytesOf(v)
+		if col >= 0 {
+			to[col] = r.today(v, col)
 		}
 	}
-	return callID, position, nil
+	return nil
 }
 
 // column returns the position in the table of a value's column, or -1.
@@ -260,80 +207,4 @@ func (r *RowReader) column(v parquet.Value) (int, error) {
 		return 0, fmt.Errorf("read %s: a row has a value for column %d of %d", r.table.Name, at, len(r.leaves))
 	}
 	return r.leaves[at].to, nil
-}
-
-func (r *RowReader) setCall(c *Call, col int, v parquet.Value) (err error) {
-	switch col {
-	case 0:
-		c.ID = bytesOf(v)
-	case 1:
-		c.AgentID = bytesOf(v)
-	case 2:
-		c.AgentVersion = bytesOf(v)
-	case 3:
-		c.CallType = bytesOf(v)
-	case 4:
-		c.Status = bytesOf(v)
-	case 5:
-		c.DisconnectionReason = bytesOf(v)
-	case 6:
-		c.FromNumber = bytesOf(v)
-	case 7:
-		c.ToNumber = bytesOf(v)
-	case 8:
-		c.PresentationNumber = bytesOf(v)
-	case 9:
-		c.StartAt = r.instant(v)
-	case 10:
-		c.EndAt = r.instant(v)
-	case 11:
-		c.DurationMS = Some(v.Int64())
-	case 12:
-		c.TotalCost = r.decimal(v)
-	case 13:
-		c.CreditsUsed = r.decimal(v)
-	case 14:
-		c.BilledSeconds = r.decimal(v)
-	case 15:
-		c.Summary = bytesOf(v)
-	case 16:
-		c.UserSentiment = bytesOf(v)
-	case 17:
-		c.Evaluation = bytesOf(v)
-	case 18:
-		c.Metadata = bytesOf(v)
-	case 19:
-		c.DynamicVariables = bytesOf(v)
-	case 20:
-		c.VariantLabel = bytesOf(v)
-	case 21:
-		c.RecordingURL = bytesOf(v)
-	case 22:
-		c.OptOut = Some(v.Boolean())
-	case 23:
-		c.TurnCount = Some(v.Int32())
-	case 24:
-		c.TranscriptState, err = parseWord[TranscriptState](transcriptWords[:], v.ByteArray(), "transcript state")
-	case 25:
-		c.Settlement, err = parseWord[Settlement](settlementWords[:], v.ByteArray(), "settlement")
-	case 26:
-		c.Source, err = parseWord[Source](sourceWords[:], v.ByteArray(), "source")
-	case 27:
-		c.Extra = bytesOf(v)
-	case 28:
-		c.FirstSeenAt = r.instant(v).V
-	case 29:
-		c.FetchedAt = r.instant(v).V
-	case 30:
-		c.RunID = bytesOf(v)
-	}
-	return err
-}
-
-// bytesOf returns a value's bytes, which are never nil: nil is null.
-func bytesOf(v parquet.Value) []byte {
-	if b := v.ByteArray(); b != nil {
-		return b
-	}
-	return []byte{}
 }

@@ -1,7 +1,7 @@
 package schema
 
 import (
-	"fmt"
+	"bytes"
 
 	"github.com/parquet-go/parquet-go"
 )
@@ -54,62 +54,36 @@ const (
 	lastCount  = 23
 )
 
-// AppendRunRow appends the run's row: one value for each of Runs.Columns.
-func AppendRunRow(dst parquet.Row, r *Run) parquet.Row {
-	dst = append(dst,
-		requiredText([]byte(r.ID), 0),
-		requiredInstant(r.StartedAt, 1),
-		instantValue(r.EndedAt, 2),
-		requiredText([]byte(r.Outcome), 3),
-		text(orNil(r.Error), 4),
-		text(orNil(r.Version), 5))
-	for i, n := range r.counts() {
-		dst = append(dst, requiredInt64(*n, firstCount+i))
+// Row returns the run's row of the table runs.
+func (r *Run) Row() Row {
+	row := Row{
+		textValue([]byte(r.ID)),
+		instantValue(r.StartedAt),
+		millisValue(r.EndedAt),
+		textValue([]byte(r.Outcome)),
+		textValue(orNil(r.Error)),
+		textValue(orNil(r.Version)),
 	}
-	return append(dst,
-		text(r.DriftFields, 24),
-		int64Value(r.TotalCount, 25),
-		int64Value(r.BudgetUsedPercent, 26),
-		requiredInt64(r.Commits, 27))
+	for _, n := range r.counts() {
+		row = append(row, parquet.Int64Value(*n))
+	}
+	return append(row, textValue(r.DriftFields), longValue(r.TotalCount), longValue(r.BudgetUsedPercent), parquet.Int64Value(r.Commits))
 }
 
 // Run fills run from a row of runs. Nothing in it aliases the row.
 func (r *RowReader) Run(row parquet.Row, run *Run) error {
-	*run = Run{}
-	for _, v := range row {
-		col, err := r.column(v)
-		if err != nil {
-			return err
-		}
-		if col < 0 || v.IsNull() {
-			continue
-		}
-		switch {
-		case col == 0:
-			run.ID = string(v.ByteArray())
-		case col == 1:
-			run.StartedAt = r.instant(v).V
-		case col == 2:
-			run.EndedAt = r.instant(v)
-		case col == 3:
-			run.Outcome = string(v.ByteArray())
-		case col == 4:
-			run.Error = string(v.ByteArray())
-		case col == 5:
-			run.Version = string(v.ByteArray())
-		case col >= firstCount && col <= lastCount:
-			*run.counts()[col-firstCount] = v.Int64()
-		case col == 24:
-			run.DriftFields = append([]byte{}, v.ByteArray()...)
-		case col == 25:
-			run.TotalCount = Some(v.Int64())
-		case col == 26:
-			run.BudgetUsedPercent = Some(v.Int64())
-		case col == 27:
-			run.Commits = v.Int64()
-		default:
-			return fmt.Errorf("read runs: no column %d", col)
-		}
+	today := make(Row, len(Runs.Columns))
+	if err := r.read(row, today); err != nil {
+		return err
+	}
+	o := Object{Row: today}
+	text := func(col int) string { return string(o.text(col)) }
+	*run = Run{
+		ID: text(0), StartedAt: o.millis(1).V, EndedAt: o.millis(2), Outcome: text(3), Error: text(4), Version: text(5),
+		DriftFields: bytes.Clone(o.text(24)), TotalCount: o.long(25), BudgetUsedPercent: o.long(26), Commits: o.long(27).V,
+	}
+	for i, n := range run.counts() {
+		*n = o.long(firstCount + i).V
 	}
 	return nil
 }

@@ -2,85 +2,6 @@ package schema
 
 import "slices"
 
-// Type is the logical type of a column. Types are declared here and never
-// inferred from data, so that no file's column can flip.
-type Type uint8
-
-const (
-	// Text is a UTF-8 string.
-	Text Type = iota + 1
-	// Word is a UTF-8 string out of few values, stored through a dictionary.
-	Word
-	// JSON is the text of one JSON value, as the service sent it.
-	JSON
-	// Int32 is a signed 32-bit integer.
-	Int32
-	// Int64 is a signed 64-bit integer.
-	Int64
-	// Bool is true or false.
-	Bool
-	// Timestamp is an instant, in microseconds since 1970-01-01 UTC. Here it is
-	// held in milliseconds.
-	Timestamp
-	// Exact is DECIMAL(38,18): a number with every digit that was sent.
-	Exact
-	// Percent is DECIMAL(18,4), held as an integer count of 1/10,000.
-	Percent
-)
-
-// DuckDB returns the type's name in DuckDB's SQL, as read_parquet reports it.
-func (t Type) DuckDB() string {
-	switch t {
-	case Text, Word:
-		return "VARCHAR"
-	case JSON:
-		return "JSON"
-	case Int32:
-		return "INTEGER"
-	case Int64:
-		return "BIGINT"
-	case Bool:
-		return "BOOLEAN"
-	case Timestamp:
-		return "TIMESTAMP WITH TIME ZONE"
-	case Exact:
-		return "DECIMAL(38,18)"
-	case Percent:
-		return "DECIMAL(18,4)"
-	}
-	return "VARCHAR"
-}
-
-// Column is one declared column of a table.
-type Column struct {
-	// Name is the API's v3 name of the field, or ours for what we derive.
-	Name string
-	// ID is the column's field id in Parquet. It is unique in its table and
-	// permanent: a number that was ever used is never given to another column.
-	ID int
-	// Type is the logical type.
-	Type Type
-	// Required columns are never null.
-	Required bool
-}
-
-// Table is one declared table: its rows live in files under a folder of the
-// same name in every snapshot.
-type Table struct {
-	Name    string
-	Columns []Column
-}
-
-// Column returns the position of the column called name, or -1.
-func (t *Table) Column(name string) int {
-	for i := range t.Columns {
-		if t.Columns[i].Name == name {
-			return i
-		}
-	}
-	return -1
-}
-
 // Month is the column that readers make of the name of the folder in which a file
 // of [CallTables] lies, as in month=2026-11: the UTC month of start_at, or of
 // first_seen_at for a call that has no start yet. The files themselves have it up
@@ -89,106 +10,116 @@ func (t *Table) Column(name string) int {
 const Month = "month"
 
 // Calls holds one row per call. Sorted by start_at (nulls last), then call_id.
-// user_turns is counted from the call's turns: see [Call.UserTurns].
-var Calls = Table{Name: "calls", Columns: []Column{
-	{"call_id", 1, Text, true},
-	{"agent_id", 2, Word, false},
-	{"agent_version", 3, Word, false},
-	{"call_type", 4, Word, false},
-	{"status", 5, Word, false},
-	{"disconnection_reason", 6, Word, false},
-	{"from_number", 7, Text, false},
-	{"to_number", 8, Text, false},
-	{"presentation_number", 9, Word, false},
-	{"start_at", 10, Timestamp, false},
-	{"end_at", 11, Timestamp, false},
-	{"duration_ms", 12, Int64, false},
-	{"total_cost", 13, Exact, false},
-	{"credits_used", 14, Exact, false},
-	{"billed_seconds", 15, Exact, false},
-	{"summary", 16, Text, false},
-	{"user_sentiment", 17, Word, false},
-	{"evaluation", 18, JSON, false},
-	{"metadata", 19, JSON, false},
-	{"dynamic_variables", 20, JSON, false},
-	{"variant_label", 21, Word, false},
-	{"recording_url", 22, Text, false},
-	{"opt_out_sensitive_data_storage", 23, Bool, false},
-	{"turn_count", 24, Int32, false},
-	{"transcript_state", 25, Word, true},
-	{"settlement", 26, Word, true},
-	{"source", 27, Word, true},
-	{"extra", 28, JSON, false},
-	{"first_seen_at", 29, Timestamp, true},
-	{"fetched_at", 30, Timestamp, true},
-	{"run_id", 31, Word, true},
-	{userTurns, 33, Int32, false},
-}}
+// user_turns counts the turns in which the caller says something: see
+// [Call.Complete].
+var Calls = table("calls",
+	Column{ID: 1, Name: "call_id", Type: Text, Required: true, V3: "id", V2: "call_id"},
+	Column{ID: 2, Name: "agent_id", Type: Word, V3: "agent.agent_id", V2: "agent_id"},
+	Column{ID: 3, Name: "agent_version", Type: Word, V3: "agent.agent_version", V2: "agent_version?"},
+	Column{ID: 4, Name: "call_type", Type: Word, V3: "call_type", V2: "call_type",
+		Known: []string{"web", "phone", "inbound", "outbound", "api", "unknown"}},
+	Column{ID: 5, Name: "status", Type: Word, V3: "status", V2: "status?",
+		Known: []string{"queued", "ongoing", "ended", "error", "canceled", "not_connected", "registered", "ringing", "initiated"}},
+	Column{ID: 6, Name: "disconnection_reason", Type: Word, V3: "disconnection_reason", V2: "disconnection_reason",
+		Known: []string{"user_hangup", "agent_hangup", "dial_no_answer", "dial_failed", "voicemail_reached",
+			"concurrency_limit_reached", "insufficient_balance", "error_voxai", "max_duration_reached", "inactivity", "flow_error",
+			"call_transfer", "dial_busy", "dial_declined", "orphaned_no_agent_pickup", "blocked_number", "operator_hangup",
+			"daily_call_limit_reached", "hourly_call_limit_reached"}},
+	Column{ID: 7, Name: "from_number", Type: Text, V3: "from_number", V2: "call_from", Mask: MaskWhole, Phone: true},
+	Column{ID: 8, Name: "to_number", Type: Text, V3: "to_number", V2: "call_to", Mask: MaskWhole, Phone: true},
+	Column{ID: 9, Name: "presentation_number", Type: Word, V3: "presentation_number", Mask: MaskWhole, Phone: true},
+	Column{ID: 10, Name: "start_at", Type: Timestamp, V3: "start_at", V2: "start_timestamp"},
+	Column{ID: 11, Name: "end_at", Type: Timestamp, V3: "end_at", V2: "end_timestamp"},
+	Column{ID: 12, Name: "duration_ms", Type: Int64, V2: "duration_ms", custom: duration{}},
+	Column{ID: 22, Name: "recording_url", Type: Text, V3: "recording_url", V2: "recording_url", Mask: MaskWhole, Withheld: true, Link: true},
+	Column{ID: 19, Name: "metadata", Type: JSON, V3: "metadata", V2: "metadata", Mask: MaskInside},
+	Column{ID: 20, Name: "dynamic_variables", Type: JSON, V3: "dynamic_variables", V2: "dynamic_variables", Mask: MaskInside},
+	Column{ID: 16, Name: "summary", Type: Text, V3: "call_analysis.summary", V2: "call_analysis.summary", Mask: MaskWhole, Withheld: true, Later: true},
+	Column{ID: 17, Name: "user_sentiment", Type: Word, V3: "call_analysis.user_sentiment", V2: "call_analysis.user_sentiment", Withheld: true, Later: true},
+	Column{list: &Items, V3: "call_analysis.custom_analysis_data", V2: "call_analysis.custom_analysis_data", Withheld: true, Later: true},
+	Column{ID: 18, Name: "evaluation", Type: JSON, V3: "call_analysis.evaluation?", V2: "call_analysis.evaluation?", Mask: MaskInside, Withheld: true, Later: true},
+	Column{ID: 13, Name: "total_cost", Type: Exact, V3: "call_cost.total_cost", V2: "call_cost.total_cost?", Amount: true, Later: true},
+	Column{ID: 14, Name: "credits_used", Type: Exact, V3: "call_cost.total_credits_used?", V2: "call_cost.total_credits_used", Later: true},
+	Column{ID: 15, Name: "billed_seconds", Type: Exact, V3: "call_cost.duration_seconds?", V2: "call_cost.duration_seconds", Later: true},
+	Column{ID: 21, Name: "variant_label", Type: Word, V3: "variant_label", Mask: MaskWhole},
+	Column{ID: 23, Name: "opt_out_sensitive_data_storage", Type: Bool, V3: "opt_out_sensitive_data_storage", V2: "opt_out_sensitive_data_storage",
+		custom: optOutFlag{}},
+	Column{list: &Turns, V3: "transcript?", V2: "transcript?", Withheld: true, custom: transcripts{}},
+	Column{list: &Turns, V2: "transcript_with_tool_calls?", Withheld: true, spare: true, custom: transcripts{}},
+	Column{ID: 24, Name: "turn_count", Type: Int32},
+	Column{ID: 25, Name: "transcript_state", Type: Word, Required: true},
+	Column{ID: 26, Name: "settlement", Type: Word, Required: true},
+	Column{ID: 27, Name: "source", Type: Word, Required: true},
+	Column{ID: 28, Name: "extra", Type: JSON},
+	Column{ID: 29, Name: "first_seen_at", Type: Timestamp, Required: true, Fetch: true},
+	Column{ID: 30, Name: "fetched_at", Type: Timestamp, Required: true, Fetch: true},
+	Column{ID: 31, Name: "run_id", Type: Word, Required: true, Fetch: true},
+	Column{ID: 33, Name: "user_turns", Type: Int32, Fetch: true},
+)
 
 // Turns holds one row per transcript item, in the order of its call's time
-// line. Sorted as Calls, then by turn. arguments and extra are JSON; a
-// tool result's content is kept as the service sent it, a string. fetched_at is
-// the call's.
-var Turns = Table{Name: "transcript_turns", Columns: []Column{
-	{"call_id", 1, Text, true},
-	{"turn", 2, Int32, true},
-	{"role", 3, Word, false},
-	{"content", 4, Text, false},
-	{"start_at", 5, Timestamp, false},
-	{"end_at", 6, Timestamp, false},
-	{"tool_call_id", 7, Text, false},
-	{"tool_name", 8, Word, false},
-	{"arguments", 9, JSON, false},
-	{"extra", 10, JSON, false},
-	{"call_start_at", 11, Timestamp, false},
-	{"fetched_at", 13, Timestamp, false},
-}}
+// line. Sorted as Calls, then by turn. A tool result's content is kept as the
+// service sent it, a string.
+var Turns = table("transcript_turns",
+	Column{ID: 1, Name: "call_id", Type: Text, Required: true, Parent: "call_id"},
+	Column{ID: 2, Name: "turn", Type: Int32, Required: true, Parent: Position},
+	Column{ID: 3, Name: "role", Type: Word, V3: "role", V2: "role", Known: []string{"agent", "user", "tool_call_invocation", "tool_call_result"}},
+	Column{ID: 4, Name: "content", Type: Text, V3: "content", V2: "content", Mask: MaskWhole},
+	Column{ID: 5, Name: "start_at", Type: Timestamp, V3: "start_at", V2: "start_at"},
+	Column{ID: 6, Name: "end_at", Type: Timestamp, V3: "end_at", V2: "end_at"},
+	Column{ID: 7, Name: "tool_call_id", Type: Text, V3: "tool_call_id", V2: "tool_call_id"},
+	Column{ID: 8, Name: "tool_name", Type: Word, V3: "name", V2: "name"},
+	Column{ID: 9, Name: "arguments", Type: JSON, V3: "arguments", V2: "arguments", Mask: MaskInside},
+	Column{ID: 10, Name: "extra", Type: JSON},
+	Column{ID: 11, Name: "call_start_at", Type: Timestamp, Parent: "start_at"},
+	Column{ID: 13, Name: "fetched_at", Type: Timestamp, Parent: "fetched_at"},
+)
 
 // Items holds one row per custom analysis item, in the order sent.
 // Sorted as Calls, then by position.
-var Items = Table{Name: "analysis_items", Columns: []Column{
-	{"call_id", 1, Text, true},
-	{"position", 2, Int32, true},
-	{"name", 3, Word, false},
-	{"type", 4, Word, false},
-	{"value", 5, JSON, false},
-	{"extra", 6, JSON, false},
-	{"call_start_at", 7, Timestamp, false},
-	{"fetched_at", 9, Timestamp, false},
-}}
+var Items = table("analysis_items",
+	Column{ID: 1, Name: "call_id", Type: Text, Required: true, Parent: "call_id"},
+	Column{ID: 2, Name: "position", Type: Int32, Required: true, Parent: Position},
+	Column{ID: 4, Name: "type", Type: Word, V3: "type", V2: "type", Known: []string{"string", "enum", "boolean", "number"}},
+	Column{ID: 3, Name: "name", Type: Word, V3: "name", V2: "name"},
+	Column{ID: 5, Name: "value", Type: JSON, V3: "value", V2: "value", AnyValue: true, Mask: MaskInside},
+	Column{ID: 6, Name: "extra", Type: JSON},
+	Column{ID: 7, Name: "call_start_at", Type: Timestamp, Parent: "start_at"},
+	Column{ID: 9, Name: "fetched_at", Type: Timestamp, Parent: "fetched_at"},
+)
 
 // Runs holds one row per run of extract, in the order in which they started.
 // It is one file, runs/runs.parquet, in every snapshot.
-var Runs = Table{Name: "runs", Columns: []Column{
-	{"run_id", 1, Text, true},
-	{"started_at", 2, Timestamp, true},
-	{"ended_at", 3, Timestamp, false},
-	{"outcome", 4, Word, true},
-	{"error", 5, Text, false},
-	{"version", 6, Word, false},
-	{"requests", 7, Int64, true},
-	{"page_requests", 8, Int64, true},
-	{"detail_requests", 9, Int64, true},
-	{"retries", 10, Int64, true},
-	{"rate_limited", 11, Int64, true},
-	{"server_errors", 12, Int64, true},
-	{"network_errors", 13, Int64, true},
-	{"pages", 14, Int64, true},
-	{"calls_listed", 15, Int64, true},
-	{"calls_new", 16, Int64, true},
-	{"calls_changed", 17, Int64, true},
-	{"calls_settled", 18, Int64, true},
-	{"calls_pending", 19, Int64, true},
-	{"calls_missing", 20, Int64, true},
-	{"calls_set_aside", 21, Int64, true},
-	{"transcripts", 22, Int64, true},
-	{"turns", 23, Int64, true},
-	{"drift", 24, Int64, true},
-	{"drift_fields", 25, JSON, false},
-	{"total_count", 26, Int64, false},
-	{"budget_used_percent", 27, Percent, false},
-	{"commits", 28, Int64, true},
-}}
+var Runs = table("runs",
+	Column{ID: 1, Name: "run_id", Type: Text, Required: true},
+	Column{ID: 2, Name: "started_at", Type: Timestamp, Required: true},
+	Column{ID: 3, Name: "ended_at", Type: Timestamp},
+	Column{ID: 4, Name: "outcome", Type: Word, Required: true},
+	Column{ID: 5, Name: "error", Type: Text},
+	Column{ID: 6, Name: "version", Type: Word},
+	Column{ID: 7, Name: "requests", Type: Int64, Required: true},
+	Column{ID: 8, Name: "page_requests", Type: Int64, Required: true},
+	Column{ID: 9, Name: "detail_requests", Type: Int64, Required: true},
+	Column{ID: 10, Name: "retries", Type: Int64, Required: true},
+	Column{ID: 11, Name: "rate_limited", Type: Int64, Required: true},
+	Column{ID: 12, Name: "server_errors", Type: Int64, Required: true},
+	Column{ID: 13, Name: "network_errors", Type: Int64, Required: true},
+	Column{ID: 14, Name: "pages", Type: Int64, Required: true},
+	Column{ID: 15, Name: "calls_listed", Type: Int64, Required: true},
+	Column{ID: 16, Name: "calls_new", Type: Int64, Required: true},
+	Column{ID: 17, Name: "calls_changed", Type: Int64, Required: true},
+	Column{ID: 18, Name: "calls_settled", Type: Int64, Required: true},
+	Column{ID: 19, Name: "calls_pending", Type: Int64, Required: true},
+	Column{ID: 20, Name: "calls_missing", Type: Int64, Required: true},
+	Column{ID: 21, Name: "calls_set_aside", Type: Int64, Required: true},
+	Column{ID: 22, Name: "transcripts", Type: Int64, Required: true},
+	Column{ID: 23, Name: "turns", Type: Int64, Required: true},
+	Column{ID: 24, Name: "drift", Type: Int64, Required: true},
+	Column{ID: 25, Name: "drift_fields", Type: JSON},
+	Column{ID: 26, Name: "total_count", Type: Int64},
+	Column{ID: 27, Name: "budget_used_percent", Type: Percent},
+	Column{ID: 28, Name: "commits", Type: Int64, Required: true},
+)
 
 // WordTallies holds, of one file of calls, how many there are for each
 // combination of these words, and sums over them. caller_spoke says whether
@@ -198,56 +129,56 @@ var Runs = Table{Name: "runs", Columns: []Column{
 // was summed; timed_cost is the cost of calls whose duration is known, costed_ms
 // the duration of those whose cost is. unheld_costs is [Call.CostUnheld]; files
 // before version 3 have none.
-var WordTallies = Table{Name: "word_tallies", Columns: append([]Column{
-	{"agent_id", 1, Word, false},
-	{"agent_version", 2, Word, false},
-	{"call_type", 3, Word, false},
-	{"status", 4, Word, false},
-	{"disconnection_reason", 5, Word, false},
-	{"user_sentiment", 6, Word, false},
-	{"variant_label", 7, Word, false},
-	{"transcript_state", 8, Word, true},
-	{"settlement", 9, Word, true},
-	{"opted_out", 10, Bool, true},
-	{"is_started", 11, Bool, true},
-	{"caller_spoke", 12, Bool, false},
-	{"short_step", 13, Int64, false},
-}, tallied...)}
+var WordTallies = table("word_tallies", append([]Column{
+	{ID: 1, Name: "agent_id", Type: Word},
+	{ID: 2, Name: "agent_version", Type: Word},
+	{ID: 3, Name: "call_type", Type: Word},
+	{ID: 4, Name: "status", Type: Word},
+	{ID: 5, Name: "disconnection_reason", Type: Word},
+	{ID: 6, Name: "user_sentiment", Type: Word},
+	{ID: 7, Name: "variant_label", Type: Word},
+	{ID: 8, Name: "transcript_state", Type: Word, Required: true},
+	{ID: 9, Name: "settlement", Type: Word, Required: true},
+	{ID: 10, Name: "opted_out", Type: Bool, Required: true},
+	{ID: 11, Name: "is_started", Type: Bool, Required: true},
+	{ID: 12, Name: "caller_spoke", Type: Bool},
+	{ID: 13, Name: "short_step", Type: Int64},
+}, tallied...)...)
 
 // QuarterTallies holds the same numbers for each quarter of an hour in which
 // calls started, and few words. start_at is its beginning; null: calls without a
 // start. Sorted by it, nulls last.
-var QuarterTallies = Table{Name: "quarter_tallies", Columns: append([]Column{
-	{"start_at", 1, Timestamp, false},
-	{"status", 2, Word, false},
-	{"disconnection_reason", 3, Word, false},
-	{"user_sentiment", 4, Word, false},
-	{"settlement", 5, Word, true},
-	{"transcript_state", 6, Word, true},
-	{"caller_spoke", 7, Bool, false},
-	{"short_step", 8, Int64, false},
-}, tallied...)}
+var QuarterTallies = table("quarter_tallies", append([]Column{
+	{ID: 1, Name: "start_at", Type: Timestamp},
+	{ID: 2, Name: "status", Type: Word},
+	{ID: 3, Name: "disconnection_reason", Type: Word},
+	{ID: 4, Name: "user_sentiment", Type: Word},
+	{ID: 5, Name: "settlement", Type: Word, Required: true},
+	{ID: 6, Name: "transcript_state", Type: Word, Required: true},
+	{ID: 7, Name: "caller_spoke", Type: Bool},
+	{ID: 8, Name: "short_step", Type: Int64},
+}, tallied...)...)
 
 // LengthTallies holds the same numbers for each step of 5 seconds that calls last.
 // duration_step is its beginning in ms; null: calls whose duration is not known.
-var LengthTallies = Table{Name: "length_tallies", Columns: append([]Column{
-	{"duration_step", 1, Int64, false},
-	{"status", 2, Word, false},
-	{"disconnection_reason", 3, Word, false},
-	{"is_started", 4, Bool, true},
-}, tallied...)}
+var LengthTallies = table("length_tallies", append([]Column{
+	{ID: 1, Name: "duration_step", Type: Int64},
+	{ID: 2, Name: "status", Type: Word},
+	{ID: 3, Name: "disconnection_reason", Type: Word},
+	{ID: 4, Name: "is_started", Type: Bool, Required: true},
+}, tallied...)...)
 
 // tallied are the numbers of a row of tallies.
 var tallied = []Column{
-	{"calls", 101, Int64, true},
-	{"timed_calls", 102, Int64, true},
-	{"total_ms", 103, Int64, false},
-	{"max_ms", 104, Int64, false},
-	{"costed_calls", 105, Int64, true},
-	{"total_cost", 106, Exact, false},
-	{"timed_cost", 107, Exact, false},
-	{"costed_ms", 108, Int64, false},
-	{"unheld_costs", 109, Int64, false},
+	{ID: 101, Name: "calls", Type: Int64, Required: true},
+	{ID: 102, Name: "timed_calls", Type: Int64, Required: true},
+	{ID: 103, Name: "total_ms", Type: Int64},
+	{ID: 104, Name: "max_ms", Type: Int64},
+	{ID: 105, Name: "costed_calls", Type: Int64, Required: true},
+	{ID: 106, Name: "total_cost", Type: Exact},
+	{ID: 107, Name: "timed_cost", Type: Exact},
+	{ID: 108, Name: "costed_ms", Type: Int64},
+	{ID: 109, Name: "unheld_costs", Type: Int64},
 }
 
 // CallTables are the tables whose files are partitioned by month and day, in
@@ -260,19 +191,6 @@ var TallyTables = []*Table{&WordTallies, &LengthTallies, &QuarterTallies}
 
 // Tables are all tables of a warehouse but for the tallies.
 var Tables = []*Table{&Calls, &Turns, &Items, &Runs}
-
-// Added are the columns that came after the format version of [Calls] and its like,
-// oldest first, each with the version of callhouse that it came with. A nullable
-// column may be added so: older files lack it, and older programs read the newer
-// files, but do not write.
-var Added []AddedColumn
-
-// AddedColumn is a column of a table that came later.
-type AddedColumn struct {
-	Table  *Table
-	Column string
-	Since  string
-}
 
 // PeriodTables are the tables with a file for each period, calls first; AllTables
 // are all that have files.

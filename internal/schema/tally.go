@@ -57,10 +57,11 @@ type speechKey struct {
 	step  Opt[int64]
 }
 
-func speechOf(c *Call, userTurns Opt[int32]) speechKey {
+func speechOf(c *Call) speechKey {
+	userTurns := c.UserTurns()
 	k := speechKey{spoke: Opt[bool]{V: userTurns.V > 0, OK: userTurns.OK}}
-	if c.DurationMS.OK {
-		k.step = Some(min(max(c.DurationMS.V/DurationStep*DurationStep, 0), LastShortStep))
+	if c.DurationMS().OK {
+		k.step = Some(min(max(c.DurationMS().V/DurationStep*DurationStep, 0), LastShortStep))
 	}
 	return k
 }
@@ -71,7 +72,7 @@ func (k speechKey) compare(o speechKey) int {
 }
 
 func (k speechKey) append(row parquet.Row) parquet.Row {
-	return append(row, boolValue(k.spoke, len(row)), int64Value(k.step, len(row)+1))
+	return append(row, boolValue(k.spoke), longValue(k.step))
 }
 
 type lengthKey struct {
@@ -103,34 +104,33 @@ func NewTallies(emit func(t *Table, row parquet.Row) error) *Tallies {
 // GivenUp says that a table is not to be had: what was emitted of it is of no use.
 func (t *Tallies) GivenUp(table *Table) bool { return t.givenUp[table] }
 
-// Add counts a call; userTurns is its user_turns. Calls come sorted by start,
-// those without one last.
-func (t *Tallies) Add(c *Call, userTurns Opt[int32]) error {
-	if q := quarterOf(c.StartAt); q != t.quarter {
+// Add counts a call. Calls come sorted by start, those without one last.
+func (t *Tallies) Add(c *Call) error {
+	if q := quarterOf(c.StartAt()); q != t.quarter {
 		if err := t.endQuarter(); err != nil {
 			return err
 		}
 		t.quarter = q
 	}
-	speech := speechOf(c, userTurns)
-	status, reason, sentiment := t.id(c.Status), t.id(c.DisconnectionReason), t.id(c.UserSentiment)
+	speech := speechOf(c)
+	status, reason, sentiment := t.id(c.Status()), t.id(c.text(colReason)), t.id(c.text(colUserSentiment))
 	if !t.givenUp[&WordTallies] {
 		count(t, &WordTallies, t.byWord, mostWordTallies, c, wordKey{
-			words: [...]uint32{t.id(c.AgentID), t.id(c.AgentVersion), t.id(c.CallType), status, reason, sentiment, t.id(c.VariantLabel)},
-			state: c.TranscriptState, settlement: c.Settlement, optedOut: c.OptOut.V, started: c.StartAt.OK,
+			words: [...]uint32{t.id(c.text(colAgentID)), t.id(c.text(colAgentVersion)), t.id(c.text(colCallType)), status, reason, sentiment, t.id(c.text(colVariantLabel))},
+			state: c.TranscriptState(), settlement: c.Settlement(), optedOut: c.OptedOut(), started: c.StartAt().OK,
 			speech: speech,
 		})
 	}
 	if !t.givenUp[&LengthTallies] {
-		k := lengthKey{words: [...]uint32{status, reason}, started: c.StartAt.OK}
-		if c.DurationMS.OK {
-			k.step = Some(c.DurationMS.V / DurationStep * DurationStep)
+		k := lengthKey{words: [...]uint32{status, reason}, started: c.StartAt().OK}
+		if c.DurationMS().OK {
+			k.step = Some(c.DurationMS().V / DurationStep * DurationStep)
 		}
 		count(t, &LengthTallies, t.byStep, mostLengthTallies, c, k)
 	}
 	if !t.givenUp[&QuarterTallies] {
 		count(t, &QuarterTallies, t.byTime, mostQuarterTallies, c,
-			quarterKey{words: [...]uint32{status, reason, sentiment}, settlement: c.Settlement, state: c.TranscriptState, speech: speech})
+			quarterKey{words: [...]uint32{status, reason, sentiment}, settlement: c.Settlement(), state: c.TranscriptState(), speech: speech})
 	}
 	return nil
 }
@@ -170,8 +170,8 @@ func (t *Tallies) Close() error {
 		return cmp.Or(compareBool(b.step.OK, a.step.OK), cmp.Compare(a.step.V, b.step.V),
 			t.compare(a.words[:], b.words[:]), compareBool(a.started, b.started))
 	}, func(row parquet.Row, k lengthKey) parquet.Row {
-		return append(t.texts(append(row, int64Value(k.step, 0)), k.words[:]),
-			parquet.BooleanValue(k.started).Level(0, 0, 3))
+		return append(t.texts(append(row, longValue(k.step)), k.words[:]),
+			parquet.BooleanValue(k.started))
 	})
 	if err != nil {
 		return err
@@ -181,10 +181,10 @@ func (t *Tallies) Close() error {
 			compareBool(a.optedOut, b.optedOut), compareBool(a.started, b.started), a.speech.compare(b.speech))
 	}, func(row parquet.Row, k wordKey) parquet.Row {
 		return k.speech.append(append(t.texts(row, k.words[:]),
-			requiredText(wordBytes(transcriptBytes[:], k.state), 7),
-			requiredText(wordBytes(settlementBytes[:], k.settlement), 8),
-			parquet.BooleanValue(k.optedOut).Level(0, 0, 9),
-			parquet.BooleanValue(k.started).Level(0, 0, 10)))
+			transcriptValues[k.state],
+			settlementValues[k.settlement],
+			parquet.BooleanValue(k.optedOut),
+			parquet.BooleanValue(k.started)))
 	})
 }
 
@@ -206,9 +206,9 @@ func (t *Tallies) endQuarter() error {
 		return cmp.Or(t.compare(a.words[:], b.words[:]), cmp.Compare(a.settlement, b.settlement), cmp.Compare(a.state, b.state),
 			a.speech.compare(b.speech))
 	}, func(row parquet.Row, k quarterKey) parquet.Row {
-		return k.speech.append(append(t.texts(append(row, instantValue(t.quarter, 0)), k.words[:]),
-			requiredText(wordBytes(settlementBytes[:], k.settlement), 4),
-			requiredText(wordBytes(transcriptBytes[:], k.state), 5)))
+		return k.speech.append(append(t.texts(append(row, millisValue(t.quarter)), k.words[:]),
+			settlementValues[k.settlement],
+			transcriptValues[k.state]))
 	})
 	if err != nil {
 		return err
@@ -223,7 +223,7 @@ func (t *Tallies) endQuarter() error {
 // texts appends words to a row.
 func (t *Tallies) texts(row parquet.Row, words []uint32) parquet.Row {
 	for _, id := range words {
-		row = append(row, text(t.words[id], len(row)))
+		row = append(row, textValue(t.words[id]))
 	}
 	return row
 }
@@ -251,17 +251,16 @@ func compareBool(a, b bool) int {
 // append appends the numbers' columns to a row.
 func (s *sums) append(row parquet.Row) parquet.Row {
 	sum := func(v, of int64) Opt[int64] { return Opt[int64]{V: v, OK: of > 0} }
-	col := len(row)
 	return append(row,
-		requiredInt64(s.calls, col),
-		requiredInt64(s.timed, col+1),
-		int64Value(sum(s.ms, s.timed), col+2),
-		int64Value(sum(s.longest, s.timed), col+3),
-		requiredInt64(s.costed, col+4),
-		exactValue(Opt[Decimal]{s.cost, s.costed > 0}, col+5),
-		exactValue(Opt[Decimal]{s.timedCost, s.both > 0}, col+6),
-		int64Value(sum(s.costedMS, s.both), col+7),
-		int64Value(Some(s.unheld), col+8),
+		parquet.Int64Value(s.calls),
+		parquet.Int64Value(s.timed),
+		longValue(sum(s.ms, s.timed)),
+		longValue(sum(s.longest, s.timed)),
+		parquet.Int64Value(s.costed),
+		exactValue(Opt[Decimal]{s.cost, s.costed > 0}),
+		exactValue(Opt[Decimal]{s.timedCost, s.both > 0}),
+		longValue(sum(s.costedMS, s.both)),
+		longValue(Some(s.unheld)),
 	)
 }
 
@@ -269,23 +268,23 @@ func (s *sums) append(row parquet.Row) parquet.Row {
 func (s *sums) add(c *Call) bool {
 	s.calls++
 	ok := true
-	if c.DurationMS.OK {
-		if s.timed++; s.timed == 1 || c.DurationMS.V > s.longest {
-			s.longest = c.DurationMS.V
+	if c.DurationMS().OK {
+		if s.timed++; s.timed == 1 || c.DurationMS().V > s.longest {
+			s.longest = c.DurationMS().V
 		}
-		ok = plus(&s.ms, c.DurationMS.V)
+		ok = plus(&s.ms, c.DurationMS().V)
 	}
-	if c.TotalCost.OK {
+	if c.TotalCost().OK {
 		s.costed++
-		s.cost = s.cost.plus(c.TotalCost.V)
+		s.cost = s.cost.plus(c.TotalCost().V)
 		ok = s.cost.within(maxSum) && ok
 	} else if c.CostUnheld() {
 		s.unheld++
 	}
-	if c.DurationMS.OK && c.TotalCost.OK {
+	if c.DurationMS().OK && c.TotalCost().OK {
 		s.both++
-		s.timedCost = s.timedCost.plus(c.TotalCost.V)
-		ok = s.timedCost.within(maxSum) && plus(&s.costedMS, c.DurationMS.V) && ok
+		s.timedCost = s.timedCost.plus(c.TotalCost().V)
+		ok = s.timedCost.within(maxSum) && plus(&s.costedMS, c.DurationMS().V) && ok
 	}
 	return ok
 }

@@ -1,168 +1,235 @@
 package schema
 
-// transcript reads the call's time line, which v3 sends as transcript. v2 sends
+import "github.com/parquet-go/parquet-go"
+
+// This file has the fields of a call that are more than a value in a column.
+
+// custom is how a field is decoded and rebuilt that no type describes.
+type custom interface {
+	decode(d *Decoder, p *part, f field)
+	rebuild(r *rebuild, f field)
+}
+
+// Fields of a call, by position.
+var (
+	wholeCall       = CallResource.nodes[0]
+	transcriptField = wholeCall.byName["transcript"]
+	toolsField      = wholeCall.byName["transcript_with_tool_calls"]
+	optOutField     = wholeCall.byName["opt_out_sensitive_data_storage"]
+	analysisField   = wholeCall.byName["call_analysis"]
+	costField       = wholeCall.byName["call_cost"]
+)
+
+// duration is duration_ms. v3 sends none, and then, as where v2 leaves it
+// out, it is the time from start to end.
+type duration struct{}
+
+func (duration) decode(d *Decoder, p *part, f field) {
+	v, row := &p.vals[f], d.o.Row
+	if take(&p.patch, f, v, p.shown[d.source]) {
+		if d.source == V3 {
+			p.patch.as |= 1 << f
+			d.drift(p.slots[f].path, DriftRenamed)
+		}
+		row[colDurationMS] = longValue(d.integer(&p.patch, f, v))
+		return
+	}
+	start, end := d.o.millis(colStartAt), d.o.millis(colEndAt)
+	if v.shape == isNull && d.source == V2 || !start.OK || !end.OK {
+		return
+	}
+	if end.V < start.V {
+		d.drift(p.slots[f].path, DriftMisfit)
+		return
+	}
+	row[colDurationMS] = parquet.Int64Value(end.V - start.V)
+}
+
+func (duration) rebuild(r *rebuild, f field) {
+	v := r.row[colDurationMS]
+	if r.source == V3 && !r.patch.as.has(f) {
+		v = parquet.Value{} // derived
+	}
+	r.leaf(f, v)
+}
+
+// optOutFlag is opt_out_sensitive_data_storage. What is not plainly false counts as
+// true: data that was stored cannot be unstored.
+type optOutFlag struct{}
+
+func (optOutFlag) decode(d *Decoder, p *part, f field) {
+	v := &p.vals[f]
+	if !take(&p.patch, f, v, p.shown[d.source]) {
+		return
+	}
+	if v.shape != isTrue && v.shape != isFalse {
+		p.patch.keep(f, v)
+		d.drift(p.slots[f].path, DriftConverted)
+	}
+	d.o.Row[colOptOut] = parquet.BooleanValue(optedOut(v))
+}
+
+func (optOutFlag) rebuild(r *rebuild, f field) { r.leaf(f, r.row[colOptOut]) }
+
+// optedOut says whether a value of opt_out_sensitive_data_storage forbids
+// storage: any but false, "false", null and none.
+func optedOut(v *val) bool {
+	switch v.shape {
+	case isAbsent, isNull, isFalse:
+		return false
+	case isString:
+		return string(v.raw) != `"false"`
+	}
+	return true
+}
+
+// transcripts is the call's time line, which v3 sends as transcript. v2 sends
 // it as transcript_with_tool_calls, and as transcript its spoken turns alone.
 //
 // turn_count is null where nothing is known of the transcript: nothing was
 // sent, or a v3 list item has null or [] for it. It is 0 where there is none.
-func (d *Decoder) transcript(kind Kind, c *Call) {
-	if c.Source == V2 {
-		d.transcriptV2(kind, c)
-	} else {
-		d.transcriptV3(kind, c)
+type transcripts struct{}
+
+func (transcripts) decode(d *Decoder, p *part, f field) {
+	if f != transcriptField {
+		return // both come together
 	}
-	if !c.TurnCount.OK {
-		c.Turns = c.Turns[:0]
+	c := Call{*d.o}
+	if d.source == V2 {
+		d.transcriptV2(p, &c)
+	} else {
+		d.transcriptV3(p, &c)
+	}
+	if !c.TurnCount().OK {
+		c.Turns().Cut(0)
 	}
 }
 
-func (d *Decoder) transcriptV3(kind Kind, c *Call) {
-	p := &d.call
-	f, v := d.pick(V3, fTranscript, fTranscriptTools)
-	if f == fTranscriptTools {
-		c.Turns, d.tools = d.tools, c.Turns
+// swap takes the turns of the list that is kept apart for the call's.
+func (d *Decoder) swap() {
+	turns := &d.o.Lists[turnList]
+	*turns, d.spare = d.spare, *turns
+}
+
+func (d *Decoder) transcriptV3(p *part, c *Call) {
+	f := transcriptField
+	switch {
+	case p.vals[toolsField].shape == isAbsent:
+	case p.vals[f].shape != isAbsent:
+		d.demote(p, toolsField)
+	default:
+		f = toolsField
+		p.patch.as |= 1 << f
+		d.drift(p.slots[f].path, DriftRenamed)
+		d.swap()
 	}
-	if len(c.Turns) > 0 || kind == KindDetail {
-		c.TurnCount = turnCount(c.Turns)
+	if c.Turns().Len() > 0 || d.kind == KindDetail {
+		c.setTurnCount()
 	}
-	switch v.shape {
+	switch v := &p.vals[f]; v.shape {
 	case isArray:
-		if len(c.Turns) == 0 {
-			p.empty |= 1 << f
+		if c.Turns().Len() == 0 {
+			p.patch.empty |= 1 << f
 		}
 	case isNull:
-		if kind == KindItem { // an item without a transcript leaves it out
-			p.null |= 1 << f &^ p.as
+		if d.kind == KindItem { // an item without a transcript leaves it out
+			p.patch.null |= 1 << f &^ p.patch.as
 		}
 	case isAbsent:
-		if kind == KindDetail {
-			p.absent |= 1 << f
+		if d.kind == KindDetail {
+			p.patch.absent |= 1 << f
 		}
 	default:
-		d.misfit(p, f, v)
+		d.misfit(&p.patch, f, v)
 	}
 }
 
-func (d *Decoder) transcriptV2(kind Kind, c *Call) {
-	whole, copied := &d.top[fTranscriptTools], &d.top[fTranscript]
-	if len(d.tools) > 0 {
-		c.Turns, d.tools = d.tools, c.Turns
-		c.TurnCount = turnCount(c.Turns)
-		spokenTwice := copied.shape == isArray && d.copies(c.Turns, d.tools)
-		d.other(fTranscript, copied, spokenTwice, len(d.tools))
+func (d *Decoder) transcriptV2(p *part, c *Call) {
+	whole, copied := &p.vals[toolsField], &p.vals[transcriptField]
+	if d.spare.Len() > 0 {
+		d.swap()
+		c.setTurnCount()
+		twice := copied.shape == isArray && copies(c.Turns(), &d.spare)
+		d.other(p, transcriptField, copied, twice, d.spare.Len())
 		return
 	}
-	if len(c.Turns) > 0 {
-		c.TurnCount = turnCount(c.Turns)
-		d.other(fTranscriptTools, whole, false, 0)
+	if c.Turns().Len() > 0 {
+		c.setTurnCount()
+		d.other(p, toolsField, whole, false, 0)
 		return
 	}
-	if kind == KindDetail || whole.shape != isAbsent || copied.shape != isAbsent {
-		c.TurnCount = Some[int32](0)
-		d.other(fTranscriptTools, whole, whole.shape == isNull, 0)
-		d.other(fTranscript, copied, copied.shape == isNull, 0)
+	if d.kind == KindDetail || whole.shape != isAbsent || copied.shape != isAbsent {
+		c.setTurnCount()
+		d.other(p, toolsField, whole, whole.shape == isNull, 0)
+		d.other(p, transcriptField, copied, copied.shape == isNull, 0)
 	}
 }
 
 // other has extra say what was sent as the one of v2's two transcripts that the
 // turns were not made of, unless it is what the rule makes of the turns. If it
 // is an array, n is its length.
-func (d *Decoder) other(f field, v *val, ruled bool, n int) {
-	p := &d.call
+func (d *Decoder) other(p *part, f field, v *val, ruled bool, n int) {
 	switch {
 	case ruled:
 	case v.shape == isAbsent:
-		p.absent |= 1 << f
+		p.patch.absent |= 1 << f
 	case v.shape == isNull:
-		p.null |= 1 << f
+		p.patch.null |= 1 << f
 	case v.shape == isArray && n == 0:
-		p.empty |= 1 << f
+		p.patch.empty |= 1 << f
 	case v.shape == isArray:
-		p.keep(f, v)
+		p.patch.keep(f, v)
 	default:
-		d.misfit(p, f, v)
+		d.misfit(&p.patch, f, v)
 	}
 }
 
 // copies says whether some turns are just the spoken ones of all.
-func (d *Decoder) copies(all, some []Turn) bool {
+func copies(all, some *Rows) bool {
 	n := 0
-	for i := range all {
-		if !all[i].spoken() {
+	for i := range all.Len() {
+		if !spoken(all.At(i)) {
 			continue
 		}
-		if n == len(some) || !sameTurn(&all[i], &some[n]) {
+		if n == some.Len() || !sameRow(&Turns, all.At(i), some.At(n)) {
 			return false
 		}
 		n++
 	}
-	return n == len(some)
+	return n == some.Len()
 }
 
-// makeTurn makes a turn of what array noted.
-func (d *Decoder) makeTurn(t *Turn) {
-	p := &d.part
-	if p.is.shape != isAbsent {
-		t.Extra = d.extra(p)
+// spoken says whether a turn is one that v2's transcript holds too.
+func spoken(turn Row) bool {
+	role := textOf(turn[colTurnRole])
+	return string(role) == "agent" || string(role) == "user"
+}
+
+// rebuild appends the time line, and for v2 its spoken turns once more.
+func (transcripts) rebuild(r *rebuild, f field) {
+	if f != transcriptField {
 		return
 	}
-	if v := &d.turn[tRole]; v.shape > isNull {
-		t.Role = d.text(p, tRole, v)
+	p := &r.patch
+	if !r.row[colTurnCount].IsNull() {
+		r.shown |= 1<<transcriptField | 1<<toolsField
 	}
-	shown := turnShown(t.Role)
-	if t.Role == nil {
-		take(p, tRole, &d.turn[tRole], shown)
-	} else if shown == 0 {
-		d.drift(p.of.paths[tRole], DriftUnknownValue)
-	}
-	if v := &d.turn[tContent]; take(p, tContent, v, shown) {
-		t.Content = d.text(p, tContent, v)
-	}
-	if v := &d.turn[tStartAt]; take(p, tStartAt, v, shown) {
-		t.StartAt = d.instant(p, tStartAt, v)
-	}
-	if v := &d.turn[tEndAt]; take(p, tEndAt, v, shown) {
-		t.EndAt = d.instant(p, tEndAt, v)
-	}
-	if v := &d.turn[tToolCallID]; take(p, tToolCallID, v, shown) {
-		t.ToolCallID = d.text(p, tToolCallID, v)
-	}
-	if v := &d.turn[tName]; take(p, tName, v, shown) {
-		t.ToolName = d.text(p, tName, v)
-	}
-	if v := &d.turn[tArguments]; take(p, tArguments, v, shown) {
-		t.Arguments = d.object(p, tArguments, v)
-	}
-	t.Extra = d.partExtra()
-}
-
-// makeItem makes an analysis item of what array noted.
-func (d *Decoder) makeItem(t *Item) {
-	p := &d.part
-	if p.is.shape != isAbsent {
-		t.Extra = d.extra(p)
+	if r.source == V3 {
+		if p.as.has(toolsField) {
+			f = toolsField
+		}
+		r.turns(f, false)
 		return
 	}
-	if v := &d.item[iType]; take(p, iType, v, itemShown) {
-		t.Type = d.word(p, iType, v, knownItemType)
-	}
-	if v := &d.item[iName]; take(p, iName, v, itemShown) {
-		t.Name = d.text(p, iName, v)
-	}
-	if v := &d.item[iValue]; take(p, iValue, v, itemShown) {
-		t.Value = d.json(p, iValue, v)
-	}
-	t.Extra = d.partExtra()
+	// The turns are those of transcript if the other one says it has none.
+	alone := (p.absent | p.null | p.empty).has(toolsField) || p.at(toolsField).shape != isAbsent
+	r.turns(toolsField, false)
+	r.turns(transcriptField, !alone)
 }
 
-// partExtra returns the extra of the turn or item that was just made.
-func (d *Decoder) partExtra() []byte {
-	p := &d.part
-	for i := range p.unknown {
-		d.driftUnknown(p, i, DriftUnknownField)
+// turns appends the turns, or just the spoken ones, as an array.
+func (r *rebuild) turns(f field, onlySpoken bool) {
+	if !r.special(f, r.o.Lists[turnList].Len() == 0) {
+		r.list(f, func(turn Row) bool { return !onlySpoken || spoken(turn) })
 	}
-	if p.bare() {
-		return nil
-	}
-	return d.extra(p)
 }

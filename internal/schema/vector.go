@@ -2,6 +2,7 @@ package schema
 
 import (
 	"bytes"
+	"errors"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/encoding"
@@ -104,6 +105,9 @@ func (v *vector) settle() {
 
 // null appends a null.
 func (v *vector) null() {
+	if v.required && v.err == nil {
+		v.err = errors.New("a required column has no value")
+	}
 	if !v.nulls || v.run == mostLevels {
 		v.settle()
 	}
@@ -184,60 +188,26 @@ func (v *vector) putLong(n int64) {
 	*v.bytes += 8
 }
 
-func (v *vector) putOptInt(o Opt[int32]) {
-	if !o.OK {
-		v.null()
-		return
-	}
-	v.putInt(o.V)
-}
-
-func (v *vector) putOptLong(o Opt[int64]) {
-	if !o.OK {
-		v.null()
-		return
-	}
-	v.putLong(o.V)
-}
-
-// putInstant appends an instant that is told in milliseconds.
-func (v *vector) putInstant(ms int64) { v.putLong(ms * micros) }
-
-func (v *vector) putOptInstant(o Opt[int64]) { v.putOptLong(Opt[int64]{o.V * micros, o.OK}) }
-
-func (v *vector) putOptExact(o Opt[Decimal]) {
-	if !o.OK {
-		v.null()
-		return
-	}
-	v.full()
-	v.text = o.V.append16(v.text)
-	*v.bytes += exactBytes
-}
-
-func (v *vector) putOptBool(o Opt[bool]) {
-	value := parquet.NullValue()
-	if o.OK {
-		value = parquet.BooleanValue(o.V).Level(0, 1, 0)
-	}
-	v.putValue(value)
-}
-
-// putValue appends a value as a file has it.
-func (v *vector) putValue(value parquet.Value) {
+// putValue appends a value of a row.
+func (v *vector) putValue(value *parquet.Value) {
 	switch {
 	case v.shape == shapeBool:
 		if v.err == nil {
-			_, v.err = v.w.WriteRowValues([]parquet.Value{value})
+			level := 1
+			if v.required || value.IsNull() {
+				level = 0
+			}
+			v.one[0] = value.Level(0, level, 0)
+			_, v.err = v.w.WriteRowValues(v.one[:])
 		}
-	case value.IsNull():
-		v.null()
 	case v.shape == shapeInt:
 		v.putInt(value.Int32())
 	case v.shape == shapeLong:
 		v.putLong(value.Int64())
 	case v.shape == shapeExact:
-		v.putOptExact(Some(decimalIn(value.ByteArray())))
+		v.full()
+		v.text = append(v.text, value.ByteArray()...)
+		*v.bytes += exactBytes
 	case v.shape == shapeWord:
 		v.putWord(notNil(value.ByteArray()))
 	default:

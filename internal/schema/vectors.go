@@ -59,76 +59,22 @@ func (vs *Vectors) Err() error {
 // encoded.
 func (vs *Vectors) Bytes() int64 { return vs.bytes }
 
-// AddRow adds a row as a file of the same columns has it.
-func (vs *Vectors) AddRow(row parquet.Row) {
+// AddRow adds a row of the table.
+func (vs *Vectors) AddRow(row parquet.Row) { vs.add(row) }
+
+// AddRows adds rows of the table.
+func (vs *Vectors) AddRows(rows *Rows) { vs.add(rows.cells) }
+
+// add adds the values of rows, a column at a time.
+func (vs *Vectors) add(cells []parquet.Value) {
 	for i := range vs.cols {
-		vs.cols[i].putValue(row[i])
+		v := &vs.cols[i]
+		for at := i; at < len(cells); at += len(vs.cols) {
+			if value := &cells[at]; value.IsNull() && v.shape != shapeBool {
+				v.null()
+			} else {
+				v.putValue(value)
+			}
+		}
 	}
-}
-
-// AddCall adds the row that AppendCallRow makes.
-func (vs *Vectors) AddCall(c *Call) {
-	v := vs.cols
-	v[0].putText(c.ID)
-	v[1].putWord(c.AgentID)
-	v[2].putWord(c.AgentVersion)
-	v[3].putWord(c.CallType)
-	v[4].putWord(c.Status)
-	v[5].putWord(c.DisconnectionReason)
-	v[6].putText(c.FromNumber)
-	v[7].putText(c.ToNumber)
-	v[8].putWord(c.PresentationNumber)
-	v[9].putOptInstant(c.StartAt)
-	v[10].putOptInstant(c.EndAt)
-	v[11].putOptLong(c.DurationMS)
-	v[12].putOptExact(c.TotalCost)
-	v[13].putOptExact(c.CreditsUsed)
-	v[14].putOptExact(c.BilledSeconds)
-	v[15].putText(c.Summary)
-	v[16].putWord(c.UserSentiment)
-	v[17].putText(c.Evaluation)
-	v[18].putText(c.Metadata)
-	v[19].putText(c.DynamicVariables)
-	v[20].putWord(c.VariantLabel)
-	v[21].putText(c.RecordingURL)
-	v[22].putOptBool(c.OptOut)
-	v[23].putOptInt(c.TurnCount)
-	v[24].putWord(wordBytes(transcriptBytes[:], c.TranscriptState))
-	v[25].putWord(wordBytes(settlementBytes[:], c.Settlement))
-	v[26].putWord(wordBytes(sourceBytes[:], c.Source))
-	v[27].putText(c.Extra)
-	v[28].putInstant(c.FirstSeenAt)
-	v[29].putInstant(c.FetchedAt)
-	v[30].putWord(c.RunID)
-	v[31].putOptInt(c.UserTurns())
-}
-
-// AddTurn adds the row that AppendTurnRow makes.
-func (vs *Vectors) AddTurn(c *Call, i int) {
-	t, v := &c.Turns[i], vs.cols
-	v[0].putWord(c.ID)
-	v[1].putInt(int32(i))
-	v[2].putWord(t.Role)
-	v[3].putText(t.Content)
-	v[4].putOptInstant(t.StartAt)
-	v[5].putOptInstant(t.EndAt)
-	v[6].putText(t.ToolCallID)
-	v[7].putWord(t.ToolName)
-	v[8].putText(t.Arguments)
-	v[9].putText(t.Extra)
-	v[10].putOptInstant(c.StartAt)
-	v[11].putInstant(c.FetchedAt)
-}
-
-// AddItem adds the row that AppendItemRow makes.
-func (vs *Vectors) AddItem(c *Call, i int) {
-	t, v := &c.Items[i], vs.cols
-	v[0].putWord(c.ID)
-	v[1].putInt(int32(i))
-	v[2].putWord(t.Name)
-	v[3].putWord(t.Type)
-	v[4].putText(t.Value)
-	v[5].putText(t.Extra)
-	v[6].putOptInstant(c.StartAt)
-	v[7].putInstant(c.FetchedAt)
 }

@@ -13,9 +13,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestVectors writes calls through vectors, added as calls and as rows, in small
-// pages and row groups, one file after the other through the same vectors, and
-// reads the rows that AppendCallRow and its like make.
+// TestVectors writes calls through vectors, in small pages and row groups, one
+// file after the other through the same vectors, and reads the same rows.
 func TestVectors(t *testing.T) {
 	t.Parallel()
 	used := map[*Table]*Vectors{}
@@ -23,15 +22,7 @@ func TestVectors(t *testing.T) {
 		used[table] = NewVectors(table)
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		var want [3][]parquet.Row
-		var add [3][]func(*Vectors)
-		row := func(table int, row parquet.Row, direct func(*Vectors)) {
-			want[table] = append(want[table], row)
-			if rapid.Bool().Draw(t, "as a row") {
-				direct = func(v *Vectors) { v.AddRow(row) }
-			}
-			add[table] = append(add[table], direct)
-		}
+		want := map[*Table][]parquet.Row{}
 		for n := range rapid.IntRange(0, 40).Draw(t, "calls") {
 			var d Decoder
 			var call Call
@@ -40,24 +31,20 @@ func TestVectors(t *testing.T) {
 				continue
 			}
 			c := call.Clone()
-			c.FirstSeenAt, c.FetchedAt, c.RunID = int64(n), int64(n+1), fmt.Appendf(nil, "run %d", n/7)
+			c.Fetched(int64(n), int64(n+1), fmt.Appendf(nil, "run %d", n/7))
 			c.Settle(settledAt)
-			row(0, AppendCallRow(nil, c), func(v *Vectors) { v.AddCall(c) })
-			for i := range c.Turns {
-				row(1, AppendTurnRow(nil, c, i), func(v *Vectors) { v.AddTurn(c, i) })
-			}
-			for i := range c.Items {
-				row(2, AppendItemRow(nil, c, i), func(v *Vectors) { v.AddItem(c, i) })
+			for table, row := range rows(c) {
+				want[table] = append(want[table], row)
 			}
 		}
 		page, group := rapid.SampledFrom([]int{64, 1 << 10, 1 << 20}).Draw(t, "page"), rapid.IntRange(1, 50).Draw(t, "group")
-		for i, table := range CallTables {
-			checkVectors(t, table, used[table], want[i], add[i], page, group)
+		for _, table := range CallTables {
+			checkVectors(t, table, used[table], want[table], page, group)
 		}
 	})
 }
 
-func checkVectors(t *rapid.T, table *Table, v *Vectors, want []parquet.Row, add []func(*Vectors), page, group int) {
+func checkVectors(t *rapid.T, table *Table, v *Vectors, want []parquet.Row, page, group int) {
 	t.Helper()
 	var file bytes.Buffer
 	options := []parquet.WriterOption{v.Schema(), parquet.PageBufferSize(page), parquet.BloomFilters(parquet.SplitBlockFilter(10, "call_id"))}
@@ -79,8 +66,8 @@ func checkVectors(t *rapid.T, table *Table, v *Vectors, want []parquet.Row, add 
 		v.Begin(g.ColumnWriters())
 	}
 	v.Begin(g.ColumnWriters())
-	for i, do := range add {
-		if do(v); i%group == group-1 {
+	for i, row := range want {
+		if v.AddRow(row); i%group == group-1 {
 			if v.Bytes() == 0 {
 				t.Fatal("rows of no bytes")
 			}

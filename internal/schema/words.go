@@ -1,6 +1,10 @@
 package schema
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/parquet-go/parquet-go"
+)
 
 // The words that the columns transcript_state, settlement and source hold,
 // indexed by their values. They are part of the warehouse's contract.
@@ -9,6 +13,30 @@ var (
 	settlementWords = [...]string{Open: "open", Ended: "ended", Settled: "settled", Expired: "expired"}
 	sourceWords     = [...]string{V3: "v3", V2: "v2"}
 )
+
+// The same words as values of rows.
+var (
+	transcriptValues = wordValues(transcriptWords[:])
+	settlementValues = wordValues(settlementWords[:])
+	sourceValues     = wordValues(sourceWords[:])
+)
+
+func wordValues(words []string) (values []parquet.Value) {
+	for _, w := range words {
+		values = append(values, textValue([]byte(w)))
+	}
+	return values
+}
+
+// wordIn returns which of the words a value is; of another one, the first.
+func wordIn[W ~uint8](words []string, v parquet.Value) W {
+	for i, w := range words {
+		if string(v.ByteArray()) == w {
+			return W(i)
+		}
+	}
+	return 0
+}
 
 // String returns the state's word, as in the column transcript_state.
 func (s TranscriptState) String() string { return word(transcriptWords[:], s, "TranscriptState") }

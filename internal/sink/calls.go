@@ -61,14 +61,14 @@ func each(ctx context.Context, in *periodReader, yield func(*schema.Call, error)
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
-		call, _, err := in.next()
+		call, err := in.next()
 		if err != nil {
 			return false, err
 		}
 		if call == nil {
 			return true, in.done()
 		}
-		if call, err = in.take(call); err != nil {
+		if err := in.take(call); err != nil {
 			return false, err
 		}
 		if !yield(call, nil) {

@@ -32,12 +32,12 @@ func (w *Warehouse) Check(ctx context.Context, before *layout.Snapshot) (*CheckR
 	v := &verifier{opts: VerifyOptions{Root: w.opts.Root, FS: w.opts.FS}, seen: newSeenFiles(), tombs: w.forgotten}
 	var odd oddities
 	v.each = func(at string, c *schema.Call) {
-		if string(c.RunID) != w.opts.RunID {
+		if string(c.RunID()) != w.opts.RunID {
 			return
 		}
 		r.Calls++ // one period is read after the other
 		if endsBeforeStart(c) {
-			v.bad.add("times", at, "call %s ends (%d) before it starts (%d)", c.ID, c.EndAt.V, c.StartAt.V)
+			v.bad.add("times", at, "call %s ends (%d) before it starts (%d)", c.ID(), c.EndAt().V, c.StartAt().V)
 		}
 		odd.look(at, c)
 	}

@@ -17,9 +17,10 @@ import (
 // added has a column be one that came after its format version, while a test runs.
 func added(t *testing.T, table *schema.Table, column, since string) {
 	t.Helper()
-	was := schema.Added
-	t.Cleanup(func() { schema.Added = was })
-	schema.Added = append(slices.Clone(was), schema.AddedColumn{Table: table, Column: column, Since: since})
+	c := &table.Columns[table.Column(column)]
+	was := c.Since
+	t.Cleanup(func() { c.Since = was })
+	c.Since = since
 }
 
 // refuses checks that a program which does not know a column says so.

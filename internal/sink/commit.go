@@ -259,7 +259,7 @@ func (c *commit) withRun(runs []schema.Run, run schema.Run) []schema.Run {
 func (c *commit) writeRuns(runs []schema.Run) error {
 	w := newRunsWriter(c.b, c.codec)
 	for i := range runs {
-		if err := w.add(schema.AppendRunRow(nil, &runs[i])); err != nil {
+		if err := w.add(runs[i].Row()); err != nil {
 			return errors.Join(err, w.discard())
 		}
 	}

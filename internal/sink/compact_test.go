@@ -187,7 +187,7 @@ func TestACompactedMonthTakesChanges(t *testing.T) {
 	if len(after) != 2 || after[0] != before[0] || after[1] == before[1] || !strings.Contains(after[1], "/2026-10.") {
 		t.Errorf("the files were %v, and are %v", before, after)
 	}
-	if got := len(readCalls(t, anywhere, w.Snapshot())["2026-10-a-5"].Turns); got != 3 {
+	if got := readCalls(t, anywhere, w.Snapshot())["2026-10-a-5"].Turns().Len(); got != 3 {
 		t.Errorf("the changed call has %d turns, want 3", got)
 	}
 }

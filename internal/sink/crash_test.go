@@ -148,23 +148,23 @@ func checkStory(t *testing.T, fsys FS, root string, kept told) {
 			t.Fatal(err)
 		}
 		for {
-			call, _, err := in.next()
+			call, err := in.next()
 			if err != nil {
 				t.Fatal(err)
 			}
 			if call == nil {
 				break
 			}
-			if call, err = in.take(call); err != nil {
+			if err := in.take(call); err != nil {
 				t.Fatal(err)
 			}
-			id := string(call.ID)
+			id := string(call.ID())
 			if found[id] {
 				t.Fatalf("call %s is there twice", id)
 			}
 			found[id] = true
 			// A put whose fate nobody was told may be there or not.
-			if got := len(call.Turns); got < kept[id] {
+			if got := call.Turns().Len(); got < kept[id] {
 				t.Fatalf("call %s has version %d, version %d was acknowledged", id, got, kept[id])
 			}
 		}

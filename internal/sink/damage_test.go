@@ -268,7 +268,7 @@ var damages = map[string]struct {
 		d.must(os.Remove(d.s.Path(f)))
 		w := newRunsWriter(&builder{fsys: anywhere, dir: d.s.Dir, dirs: map[string]bool{}}, newCodec())
 		for _, n := range []uint32{2, 1} {
-			d.must(w.add(schema.AppendRunRow(nil, &schema.Run{ID: layout.RunID(testDay, n), Outcome: schema.OutcomeDone})))
+			d.must(w.add((&schema.Run{ID: layout.RunID(testDay, n), Outcome: schema.OutcomeDone}).Row()))
 		}
 		now, err := w.close()
 		d.must(err)

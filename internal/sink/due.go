@@ -58,8 +58,8 @@ func (w *Warehouse) dueIn(ctx context.Context, s *layout.Snapshot, f *layout.Fil
 		if err := r.reader.Call(row, &call); err != nil {
 			return nil, closing(&DamageError{Path: r.path, What: err.Error()}, r.close)
 		}
-		if detailDue(&call) || scope == schema.DueUnsettled && call.Unsettled() && string(call.RunID) != w.opts.RunID {
-			due = append(due, schema.Due{CallID: string(call.ID), StartAt: call.StartAt})
+		if detailDue(&call) || scope == schema.DueUnsettled && call.Unsettled() && string(call.RunID()) != w.opts.RunID {
+			due = append(due, schema.Due{CallID: string(call.ID()), StartAt: call.StartAt()})
 		}
 	}
 }
@@ -68,7 +68,7 @@ func (w *Warehouse) dueIn(ctx context.Context, s *layout.Snapshot, f *layout.Fil
 // row of calls alone may be at hand: when it was written, Settle saw all of it,
 // and left it pending only where it may have connected.
 func detailDue(call *schema.Call) bool {
-	return call.TranscriptState == schema.Pending && (call.Over() || call.Status == nil)
+	return call.TranscriptState() == schema.Pending && (call.Over() || call.Status() == nil)
 }
 
 // DueCount returns how many calls Due will yield, at the most.

@@ -2,10 +2,7 @@ package sink
 
 import (
 	"errors"
-	"iter"
 	"sync/atomic"
-
-	"github.com/parquet-go/parquet-go"
 
 	"callhouse/internal/schema"
 )
@@ -17,7 +14,7 @@ const (
 	batches    = 3
 	// What a slot was once made larger for is not kept.
 	slotBytes = 1 << 20
-	flatRoom  = 1 << 16
+	rowBytes  = 768 // of a row of a list, about
 )
 
 // feed lets two goroutines share the work on a period: one reads and merges its
@@ -38,8 +35,6 @@ var errFed = errors.New("the calls could not be written")
 // handful is some calls in their order, and the memory in which they lie.
 type handful struct {
 	calls []fedCall
-	rows  []callSize      // of calls that are copied, in their order
-	flat  []parquet.Value // the values of these rows, end to end
 	slots []*decodeSlot
 	used  int // of slots
 	bytes int
@@ -48,32 +43,7 @@ type handful struct {
 // fedCall is a call to be written.
 type fedCall struct {
 	call *schema.Call
-	copy bool // as its rows are
-}
-
-// callSize is how many values the rows of a call have.
-type callSize struct{ call, turns, items int }
-
-// callRows are the rows of a call as its files have them, end to end.
-type callRows struct{ call, turns, items parquet.Row }
-
-// cut takes a call's rows from the values of several.
-func (n callSize) cut(flat []parquet.Value) (rows callRows, rest []parquet.Value) {
-	rows.call, flat = flat[:n.call], flat[n.call:]
-	rows.turns, flat = flat[:n.turns], flat[n.turns:]
-	rows.items, flat = flat[:n.items], flat[n.items:]
-	return rows, flat
-}
-
-// of takes the rows of a table apart.
-func (*callRows) of(rows parquet.Row, table *schema.Table) iter.Seq[parquet.Row] {
-	return func(yield func(parquet.Row) bool) {
-		for n := len(table.Columns); len(rows) > 0; rows = rows[n:] {
-			if !yield(rows[:n]) {
-				return
-			}
-		}
-	}
+	copy bool // its rows are as they were
 }
 
 func newFeed(w *periodWriter) *feed {
@@ -101,18 +71,11 @@ func (f *feed) drain() {
 }
 
 func (f *feed) apply(b *handful) error {
-	sizes, flat := b.rows, b.flat
 	for _, c := range b.calls {
-		var err error
-		if c.copy {
-			var rows callRows
-			rows, flat = sizes[0].cut(flat)
-			sizes = sizes[1:]
-			err = f.w.copy(c.call, &rows)
-		} else {
-			err = f.w.write(c.call)
+		if !c.copy {
+			c.call.Complete()
 		}
-		if err != nil {
+		if err := f.w.write(c.call); err != nil {
 			return err
 		}
 	}
@@ -137,24 +100,14 @@ func (f *feed) write(call *schema.Call) error {
 }
 
 // copy hands a call on whose rows are as they were.
-func (f *feed) copy(p *periodReader, call *schema.Call, row parquet.Row) error {
-	b := f.cur
-	n := callSize{call: len(row)}
-	b.flat = append(b.flat, row...)
-	err := p.each(call, func(row parquet.Row) error {
-		b.flat = append(b.flat, row...)
-		n.turns += len(row)
-		return nil
-	}, func(row parquet.Row) error {
-		b.flat = append(b.flat, row...)
-		n.items += len(row)
-		return nil
-	})
-	if err != nil {
+func (f *feed) copy(p *periodReader, call *schema.Call) error {
+	if err := p.take(call); err != nil {
 		return err
 	}
-	b.calls, b.rows = append(b.calls, fedCall{call: call, copy: true}), append(b.rows, n)
-	b.bytes += 64 * (n.turns + n.items)
+	f.cur.calls = append(f.cur.calls, fedCall{call: call, copy: true})
+	for i := range call.Lists {
+		f.cur.bytes += rowBytes * call.Lists[i].Len()
+	}
 	return f.next()
 }
 
@@ -183,15 +136,17 @@ func (f *feed) close() error {
 // pages of files in memory.
 func (b *handful) reset() {
 	for i, s := range b.slots[:b.used] {
-		clear(s.call.Turns)
-		clear(s.call.Items)
+		s.call.Release()
 		if cap(s.body) > slotBytes {
 			b.slots[i] = new(decodeSlot)
 		}
 	}
-	if clear(b.flat); cap(b.flat) > flatRoom {
-		b.flat = nil
+	for _, c := range b.calls {
+		if c.copy {
+			c.call.Release()
+			callPool.Put(c.call)
+		}
 	}
 	clear(b.calls)
-	b.calls, b.rows, b.flat, b.used, b.bytes = b.calls[:0], b.rows[:0], b.flat[:0], 0, 0
+	b.calls, b.used, b.bytes = b.calls[:0], 0, 0
 }

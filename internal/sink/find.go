@@ -43,25 +43,18 @@ func find(ctx context.Context, fsys FS, s *layout.Snapshot, id string) (*schema.
 // fill reads the turns and items of a call.
 func (p *proofs) fill(fsys FS, s *layout.Snapshot, period string, call *schema.Call) error {
 	c := &commit{fsys: fsys, old: s}
-	if f := c.fileOf(schema.Turns.Name, period); f != nil {
-		_, err := p.rowsOf(fsys, s, f, string(call.ID), call, func(r *schema.RowReader, row parquet.Row) error {
+	for i, table := range schema.CallResource.Lists {
+		f := c.fileOf(table.Name, period)
+		if f == nil {
+			continue
+		}
+		_, err := p.rowsOf(fsys, s, f, string(call.ID()), call, func(r *schema.RowReader, row parquet.Row) error {
 			call.Took(r)
-			call.Turns = append(call.Turns, schema.Turn{})
-			_, _, err := r.Turn(row.Clone(), &call.Turns[len(call.Turns)-1])
-			return err
+			return r.Add(row.Clone(), &call.Lists[i])
 		})
 		if err != nil {
 			return err
 		}
-	}
-	if f := c.fileOf(schema.Items.Name, period); f != nil {
-		_, err := p.rowsOf(fsys, s, f, string(call.ID), call, func(r *schema.RowReader, row parquet.Row) error {
-			call.Took(r)
-			call.Items = append(call.Items, schema.Item{})
-			_, _, err := r.Item(row.Clone(), &call.Items[len(call.Items)-1])
-			return err
-		})
-		return err
 	}
 	return nil
 }
@@ -105,7 +98,7 @@ func mayHoldCall(t *tableReader, g parquet.RowGroup, id string, of *schema.Call)
 		return filter.Check(parquet.ByteArrayValue([]byte(id)))
 	}
 	at := column(t.columns, "call_start_at")
-	if of == nil || !of.StartAt.OK || at < 0 {
+	if of == nil || !of.StartAt().OK || at < 0 {
 		return true, nil
 	}
 	chunk, ok := g.ColumnChunks()[at].(*parquet.FileColumnChunk)
@@ -113,7 +106,7 @@ func mayHoldCall(t *tableReader, g parquet.RowGroup, id string, of *schema.Call)
 		return true, nil
 	}
 	low, high, ok := chunk.Bounds()
-	return !ok || t.reader.Millis(at, low) <= of.StartAt.V && of.StartAt.V <= t.reader.Millis(at, high), nil
+	return !ok || t.reader.Millis(at, low) <= of.StartAt().V && of.StartAt().V <= t.reader.Millis(at, high), nil
 }
 
 // stretch returns where the rows of a call stand in a row group, one after the

@@ -40,7 +40,7 @@ func TestFindOverRowGroups(t *testing.T) {
 	}
 	mustCommit(t, w)
 	got, err := Find(context.Background(), w.Snapshot(), "b")
-	if err != nil || got == nil || len(got.Turns) != turns {
+	if err != nil || got == nil || got.Turns().Len() != turns {
 		t.Fatalf("%v, %v", got, err)
 	}
 	if !schema.Same(got, readCalls(t, anywhere, w.Snapshot())["b"]) {

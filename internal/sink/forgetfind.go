@@ -108,13 +108,13 @@ func (f *forgetting) selected(ctx context.Context, t *tableReader, sel Selection
 		if err := t.reader.Call(row, &call); err != nil {
 			return &DamageError{Path: t.path, What: err.Error()}
 		}
-		began := call.FirstSeenAt
-		if call.StartAt.OK {
-			began = call.StartAt.V
+		began := call.FirstSeenAt()
+		if call.StartAt().OK {
+			began = call.StartAt().V
 		}
-		if numbers[string(call.FromNumber)] || numbers[string(call.ToNumber)] ||
+		if numbers[string(call.Text("from_number"))] || numbers[string(call.Text("to_number"))] ||
 			!sel.Before.IsZero() && began < sel.Before.UnixMilli() {
-			f.ids[string(call.ID)] = true
+			f.ids[string(call.ID())] = true
 		}
 	}
 }
@@ -154,22 +154,20 @@ func countErased(ctx context.Context, c *commit, period string, held map[string]
 	}
 	defer func() { err = errors.Join(err, p.close()) }()
 	for {
-		call, _, err := p.next()
+		call, err := p.next()
 		if err == nil {
 			err = ctx.Err()
 		}
 		if err != nil || call == nil {
 			return n, err
 		}
-		var turns, items int64
-		err = p.each(call, func(parquet.Row) error { turns++; return nil }, func(parquet.Row) error { items++; return nil })
-		if err != nil {
+		if err := p.take(call); err != nil {
 			return n, err
 		}
-		if held[string(call.ID)] {
+		if held[string(call.ID())] {
 			n.Calls++
-			n.Turns += turns
-			n.Items += items
+			n.Turns += int64(call.Turns().Len())
+			n.Items += int64(call.Items().Len())
 		}
 	}
 }

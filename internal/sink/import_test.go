@@ -89,11 +89,11 @@ func TestImportMergesByAge(t *testing.T) {
 					t.Errorf("%d new, %d changed", did.New, did.Changed)
 				}
 				call := readCalls(t, m, w.Snapshot())["a"]
-				if call.StartAt.V != c.start || string(call.VariantLabel) != c.label || len(call.Turns) != c.turns || call.TranscriptState != c.state {
-					t.Errorf("start %d, label %s, %d turns, transcript %v", call.StartAt.V-day, call.VariantLabel, len(call.Turns), call.TranscriptState)
+				if call.StartAt().V != c.start || string(call.Text("variant_label")) != c.label || call.Turns().Len() != c.turns || call.TranscriptState() != c.state {
+					t.Errorf("start %d, label %s, %d turns, transcript %v", call.StartAt().V-day, call.Text("variant_label"), call.Turns().Len(), call.TranscriptState())
 				}
-				if (call.FetchedAt == rec.FetchedAt) != c.fetched5 {
-					t.Errorf("fetched at %d", call.FetchedAt)
+				if (call.FetchedAt() == rec.FetchedAt) != c.fetched5 {
+					t.Errorf("fetched at %d", call.FetchedAt())
 				}
 				// The same once more changes nothing.
 				if err := w.Close(); err != nil {
@@ -138,7 +138,7 @@ func TestImportSetsAside(t *testing.T) {
 		}
 		calls := readCalls(t, m, w.Snapshot())
 		for _, id := range []string{"a", "b", "c", "d", "twice", "v2"} {
-			if c := calls[id]; c == nil || c.StartAt.V != day {
+			if c := calls[id]; c == nil || c.StartAt().V != day {
 				t.Errorf("call %s is not there, or not where it should be", id)
 			}
 		}
@@ -172,7 +172,7 @@ func TestImportKeepsOut(t *testing.T) {
 	if calls["a"] != nil || calls["b"] == nil || len(calls) != 2 {
 		t.Errorf("%d calls: %v", len(calls), calls)
 	}
-	if c := calls["c"]; c == nil || c.TranscriptState != schema.Withheld || len(c.Turns) > 0 || bytes.Contains(c.AppendJSON(nil), []byte("secret")) {
+	if c := calls["c"]; c == nil || c.TranscriptState() != schema.Withheld || c.Turns().Len() > 0 || bytes.Contains(c.AppendJSON(nil), []byte("secret")) {
 		t.Errorf("of an opted-out call there is %s", c.AppendJSON(nil))
 	}
 }

@@ -116,7 +116,7 @@ func (in *intake) look(body []byte, kind schema.Kind) (id []byte, start schema.O
 	if err := in.dec.Decode(body, kind, &in.call); err != nil {
 		return nil, start, err
 	}
-	return in.call.ID, in.call.StartAt, nil
+	return in.call.ID(), in.call.StartAt(), nil
 }
 
 // add notes a record, unless its call was forgotten.

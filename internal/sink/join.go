@@ -68,11 +68,11 @@ func (m *merger) joinTable(u *unit, table *schema.Table) ([]layout.File, error) 
 // copyAll takes over the rows of one table.
 func copyAll(u *unit, old *sources, to *feed) error {
 	for {
-		call, row, err := old.next()
+		call, err := old.next()
 		if err != nil || call == nil {
 			return err
 		}
-		if err := to.copy(old.cur.periodReader, call, row); err != nil {
+		if err := to.copy(old.cur.periodReader, call); err != nil {
 			return err
 		}
 		if u.tell != nil && old.only == &schema.Turns { // they take the longest

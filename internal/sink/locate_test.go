@@ -102,7 +102,7 @@ func TestACallIsFoundAnywhere(t *testing.T) {
 	mustCommit(t, w)
 	calls := readCalls(t, anywhere, w.Snapshot())
 	for _, id := range []string{"2026-06-a-5", "2026-07-b-6"} {
-		if call := calls[id]; call == nil || call.StartAt.V != testDay.UnixMilli() {
+		if call := calls[id]; call == nil || call.StartAt().V != testDay.UnixMilli() {
 			t.Errorf("call %s did not move", id)
 		}
 	}

@@ -3,7 +3,6 @@ package sink
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
@@ -46,12 +45,12 @@ func (m *merger) rewrite(u *unit) (files []layout.File, unchanged bool, err erro
 func (m *merger) merge(u *unit, old *sources) (news int, err error) {
 	changes := u.changes
 	for {
-		was, row, err := old.next()
+		was, err := old.next()
 		if err != nil {
 			return news, err
 		}
 		for len(changes) > 0 && (was == nil ||
-			compareKey(changes[0].start, changes[0].id, was.StartAt, string(was.ID)) < 0) {
+			compareKey(changes[0].start, changes[0].id, was.StartAt(), string(was.ID())) < 0) {
 			call, err := m.fold(changes[0].old, changes[0])
 			if err != nil {
 				return news, err
@@ -66,7 +65,7 @@ func (m *merger) merge(u *unit, old *sources) (news int, err error) {
 			return news, nil
 		}
 		switch {
-		case len(changes) > 0 && changes[0].id == string(was.ID) && changes[0].start == was.StartAt:
+		case len(changes) > 0 && changes[0].id == string(was.ID()) && changes[0].start == was.StartAt():
 			before, err := m.take(old.cur, was)
 			if err != nil {
 				return news, err
@@ -87,7 +86,7 @@ func (m *merger) merge(u *unit, old *sources) (news int, err error) {
 				return news, err
 			}
 			changes = changes[1:]
-		case u.moved[string(was.ID)], m.c.aged(was):
+		case u.moved[string(was.ID())], m.c.aged(was):
 			if m.c.aged(was) {
 				m.stats.Aged++
 			}
@@ -108,7 +107,7 @@ func (m *merger) merge(u *unit, old *sources) (news int, err error) {
 				return news, err
 			}
 		default:
-			if err := m.feed.copy(old.cur.periodReader, was, row); err != nil {
+			if err := m.feed.copy(old.cur.periodReader, was); err != nil {
 				return news, err
 			}
 		}
@@ -121,8 +120,7 @@ func (m *merger) merge(u *unit, old *sources) (news int, err error) {
 // take reads the whole of a call from its source. What an older file has no
 // column for, and today's tables have, moves from extra into its column.
 func (m *merger) take(from *source, call *schema.Call) (*schema.Call, error) {
-	call, err := from.take(call)
-	if err != nil || from.current {
+	if err := from.take(call); err != nil || from.current {
 		return call, err
 	}
 	return promote(&m.dec, call), nil
@@ -163,24 +161,24 @@ func (m *merger) fold(old *schema.Call, ch *change) (*schema.Call, error) {
 				continue // no list named it: there is nothing to say of it
 			}
 			// Not in the slot: merged, it shares the slices of what is known.
-			next = &schema.Call{ID: []byte(ch.id)}
+			next = schema.NewCall(ch.id)
 			m.stats.Missing++
-		} else if err := dec.Decode(r.Body, e.kind, next); err != nil || string(next.ID) != ch.id && e.dumped() {
+		} else if err := dec.Decode(r.Body, e.kind, next); err != nil || string(next.ID()) != ch.id && e.dumped() {
 			if !m.c.in.exact {
 				err = errMisread
 			}
 			return nil, fmt.Errorf("read call %q anew: %w", ch.id, err)
 		}
-		next.FirstSeenAt, next.FetchedAt, next.RunID = r.FetchedAt, r.FetchedAt, []byte(ch.run)
-		if len(next.Turns) > 0 && (e.kind == schema.KindDetail || e.dumped()) {
+		next.Fetched(r.FetchedAt, r.FetchedAt, []byte(ch.run))
+		if next.Turns().Len() > 0 && (e.kind == schema.KindDetail || e.dumped()) {
 			m.stats.Transcripts++
-			m.stats.Turns += int64(len(next.Turns))
+			m.stats.Turns += int64(next.Turns().Len())
 		}
-		if cur != nil && e.dumped() && cur.FetchedAt > r.FetchedAt {
+		if cur != nil && e.dumped() && cur.FetchedAt() > r.FetchedAt {
 			next = addOlder(cur, next)
 		} else {
 			if e.kind != schema.KindMissing {
-				told = next.StartAt
+				told = next.StartAt()
 			}
 			schema.Merge(cur, next, e.kind)
 		}
@@ -195,10 +193,10 @@ func (m *merger) fold(old *schema.Call, ch *change) (*schema.Call, error) {
 		return nil, fmt.Errorf("read call %q from the journal: no record describes it", ch.id)
 	case old == nil:
 		m.stats.New++
-	case string(old.RunID) != ch.run && !schema.Same(old, cur):
+	case string(old.RunID()) != ch.run && !schema.Same(old, cur):
 		m.stats.Changed++ // once a run: not for the detail of a call that this run listed
 	}
-	if cur.Settlement == schema.Settled && (old == nil || old.Settlement != schema.Settled) {
+	if cur.Settlement() == schema.Settled && (old == nil || old.Settlement() != schema.Settled) {
 		m.stats.Settled++
 	}
 	return cur, nil
@@ -207,15 +205,15 @@ func (m *merger) fold(old *schema.Call, ch *change) (*schema.Call, error) {
 // addOlder returns what is known of a call with what an older state of it adds:
 // nothing that is known is overwritten.
 func addOlder(known, older *schema.Call) *schema.Call {
-	call := *known
-	call.Turns, call.Items = slices.Clone(known.Turns), slices.Clone(known.Items) // not known's own room
-	schema.Merge(older, &call, schema.KindItem)
-	call.FetchedAt = known.FetchedAt
-	if len(call.Turns) == len(known.Turns) {
-		call.TranscriptState = known.TranscriptState
+	call := known.Copy() // not known's own room
+	schema.Merge(older, call, schema.KindItem)
+	run := known.RunID()
+	if call.Turns().Len() == known.Turns().Len() {
+		call.SetTranscriptState(known.TranscriptState())
 	}
-	if !schema.Same(known, &call) {
-		call.RunID = older.RunID
+	if !schema.Same(known, call) {
+		run = older.RunID()
 	}
-	return &call
+	call.Fetched(call.FirstSeenAt(), known.FetchedAt(), run)
+	return call
 }

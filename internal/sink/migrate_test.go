@@ -193,8 +193,8 @@ func TestPromote(t *testing.T) {
 			}
 			withoutColumn(t, root, today, "variant_label")
 			w = night(t, nil, root, 1)
-			if call := readCalls(t, anywhere, w.Snapshot())["k1"]; call.VariantLabel != nil || call.Extra == nil {
-				t.Fatalf("the old file is none: %s in %s", call.VariantLabel, call.Extra)
+			if call := readCalls(t, anywhere, w.Snapshot())["k1"]; call.Text("variant_label") != nil || call.Extra() == nil {
+				t.Fatalf("the old file is none: %s in %s", call.Text("variant_label"), call.Extra())
 			}
 			if got := spoken(t, w.Snapshot()); got != want {
 				t.Errorf("read from the old file the calls are\n%s, want\n%s", got, want)
@@ -223,11 +223,11 @@ func TestPromote(t *testing.T) {
 				}
 			}
 			got := readCalls(t, anywhere, w.Snapshot())
-			if string(got["k1"].VariantLabel) != "of k1" || string(got["k2"].VariantLabel) != "of k2" || got["k3"].VariantLabel != nil {
-				t.Errorf("the column holds %q, %q, %q", got["k1"].VariantLabel, got["k2"].VariantLabel, got["k3"].VariantLabel)
+			if string(got["k1"].Text("variant_label")) != "of k1" || string(got["k2"].Text("variant_label")) != "of k2" || got["k3"].Text("variant_label") != nil {
+				t.Errorf("the column holds %q, %q, %q", got["k1"].Text("variant_label"), got["k2"].Text("variant_label"), got["k3"].Text("variant_label"))
 			}
-			if got["k1"].Extra != nil {
-				t.Errorf("extra still holds %s", got["k1"].Extra)
+			if got["k1"].Extra() != nil {
+				t.Errorf("extra still holds %s", got["k1"].Extra())
 			}
 			if now := spoken(t, w.Snapshot()); now != want {
 				t.Errorf("the calls became\n%s, want\n%s", now, want)

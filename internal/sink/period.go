@@ -2,6 +2,7 @@ package sink
 
 import (
 	"errors"
+	"sync"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -13,10 +14,27 @@ import (
 // the tables' common order. Values that it returns stay valid: the Parquet
 // reader never reuses the memory of byte arrays.
 type periodReader struct {
-	calls, turns, items *tableReader // turns and items are nil where there is no file
-	current             bool         // the rows may be copied as they are
-	turn, item          parquet.Row  // read, not yet taken
-	turnID, itemID      []byte
+	calls   *tableReader
+	lists   []listReader // as schema.CallResource.Lists
+	current bool         // the rows may be written again as they are
+}
+
+// listReader reads the rows of one list of a call after the other.
+type listReader struct {
+	*tableReader             // nil: the period has no such file
+	row          parquet.Row // read, not yet taken
+	id           []byte      // of its call
+}
+
+func (r *listReader) advance() (err error) {
+	r.row, r.id = nil, nil
+	if r.tableReader == nil {
+		return nil
+	}
+	if r.row, err = r.next(); err == nil && r.row != nil {
+		r.id = r.callID(r.row)
+	}
+	return err
 }
 
 // openPeriod opens the old snapshot's files of a period. It returns nil where
@@ -26,29 +44,34 @@ func (c *commit) openPeriod(period string) (*periodReader, error) { return c.ope
 // openTables is openPeriod for a reader of one table's rows; nil is all tables.
 // Of the calls to which the rows of another table belong it reads the key.
 func (c *commit) openTables(period string, only *schema.Table) (*periodReader, error) {
-	p := &periodReader{current: true}
-	for _, t := range []struct {
-		table *schema.Table
-		to    **tableReader
-	}{{&schema.Calls, &p.calls}, {&schema.Turns, &p.turns}, {&schema.Items, &p.items}} {
-		f := c.fileOf(t.table.Name, period)
-		if f == nil || only != nil && t.table != only && t.table != &schema.Calls {
+	p := &periodReader{current: true, lists: make([]listReader, len(schema.CallResource.Lists))}
+	for i, table := range schema.CallTables {
+		f := c.fileOf(table.Name, period)
+		if f == nil || only != nil && table != only && table != &schema.Calls {
 			continue
 		}
 		r, err := c.open(f)
 		if err != nil {
 			return nil, closing(err, p.close)
 		}
-		if only != nil && t.table != only {
+		if only != nil && table != only {
 			r.pick("call_id", "start_at")
 		}
-		*t.to = r
-		p.current = p.current && r.current
+		if p.current = p.current && r.current; i == 0 {
+			p.calls = r
+		} else {
+			p.lists[i-1].tableReader = r
+		}
 	}
 	if p.calls == nil {
 		return nil, p.close()
 	}
-	return p, errors.Join(p.advanceTurn(), p.advanceItem())
+	for i := range p.lists {
+		if err := p.lists[i].advance(); err != nil {
+			return nil, closing(err, p.close)
+		}
+	}
+	return p, nil
 }
 
 // lossless returns an error if the files have columns that would be lost if their
@@ -63,82 +86,50 @@ func (p *periodReader) lossless() error {
 }
 
 // next returns the next call and its row, or nil at the end. The call before
-// must have been taken, copied or skipped.
-func (p *periodReader) next() (*schema.Call, parquet.Row, error) {
+
+// callPool has memory of calls to use again.
+var callPool = sync.Pool{New: func() any { return new(schema.Call) }}
+
+// next returns the next call, without its lists, or nil at the end. The call before
+// must have been taken or skipped.
+func (p *periodReader) next() (*schema.Call, error) {
 	row, err := p.calls.next()
 	if err != nil || row == nil {
-		return nil, nil, err
+		return nil, err
 	}
-	call := new(schema.Call)
+	call, _ := callPool.Get().(*schema.Call)
 	if err := p.calls.reader.Call(row, call); err != nil {
-		return nil, nil, &DamageError{Path: p.calls.path, What: err.Error()}
+		return nil, &DamageError{Path: p.calls.path, What: err.Error()}
 	}
-	return call, row, nil
-}
-
-func (p *periodReader) advanceTurn() (err error) {
-	p.turn, p.turnID = nil, nil
-	if p.turns == nil {
-		return nil
-	}
-	if p.turn, err = p.turns.next(); err != nil || p.turn == nil {
-		return err
-	}
-	p.turnID = p.turns.callID(p.turn)
-	return nil
-}
-
-func (p *periodReader) advanceItem() (err error) {
-	p.item, p.itemID = nil, nil
-	if p.items == nil {
-		return nil
-	}
-	if p.item, err = p.items.next(); err != nil || p.item == nil {
-		return err
-	}
-	p.itemID = p.items.callID(p.item)
-	return nil
+	return call, nil
 }
 
 // take reads the call's turns and items into it.
-func (p *periodReader) take(call *schema.Call) (*schema.Call, error) {
-	err := p.each(call, func(row parquet.Row) error {
-		call.Turns = append(call.Turns, schema.Turn{})
-		_, _, err := p.turns.reader.Turn(row, &call.Turns[len(call.Turns)-1])
-		return err
-	}, func(row parquet.Row) error {
-		call.Items = append(call.Items, schema.Item{})
-		_, _, err := p.items.reader.Item(row, &call.Items[len(call.Items)-1])
-		return err
+func (p *periodReader) take(call *schema.Call) error {
+	err := p.each(call, func(list int, row parquet.Row) error {
+		return p.lists[list].reader.Add(row, &call.Lists[list])
 	})
 	for _, r := range p.tables() {
 		call.Took(r.reader)
 	}
-	return call, err
+	return err
 }
 
 // skip passes over the call's turns and items.
 func (p *periodReader) skip(call *schema.Call) error {
-	nothing := func(parquet.Row) error { return nil }
-	return p.each(call, nothing, nothing)
+	return p.each(call, func(int, parquet.Row) error { return nil })
 }
 
-// each calls turn and item for the rows of a call.
-func (p *periodReader) each(call *schema.Call, turn, item func(parquet.Row) error) error {
-	for p.turn != nil && string(p.turnID) == string(call.ID) {
-		if err := turn(p.turn); err != nil {
-			return err
-		}
-		if err := p.advanceTurn(); err != nil {
-			return err
-		}
-	}
-	for p.item != nil && string(p.itemID) == string(call.ID) {
-		if err := item(p.item); err != nil {
-			return err
-		}
-		if err := p.advanceItem(); err != nil {
-			return err
+// each visits the rows of a call's lists.
+func (p *periodReader) each(call *schema.Call, visit func(list int, row parquet.Row) error) error {
+	for i := range p.lists {
+		for r := &p.lists[i]; r.row != nil && string(r.id) == string(call.ID()); {
+			if err := visit(i, r.row); err != nil {
+				return err
+			}
+			if err := r.advance(); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -147,20 +138,22 @@ func (p *periodReader) each(call *schema.Call, turn, item func(parquet.Row) erro
 // done reports rows that belong to no call: then the order of the files is not
 // what it must be, and rewriting them would lose rows.
 func (p *periodReader) done() error {
-	if p.turn != nil {
-		return &DamageError{Path: p.turns.path, What: "it holds a turn whose call is not where it should be"}
-	}
-	if p.item != nil {
-		return &DamageError{Path: p.items.path, What: "it holds an analysis item whose call is not where it should be"}
+	for i := range p.lists {
+		if r := &p.lists[i]; r.row != nil {
+			return &DamageError{Path: r.path, What: "it holds a row whose call is not where it should be"}
+		}
 	}
 	return nil
 }
 
 // tables returns the files that the period has.
 func (p *periodReader) tables() (out []*tableReader) {
-	for _, r := range []*tableReader{p.calls, p.turns, p.items} {
-		if r != nil {
-			out = append(out, r)
+	if p.calls != nil {
+		out = append(out, p.calls)
+	}
+	for _, r := range p.lists {
+		if r.tableReader != nil {
+			out = append(out, r.tableReader)
 		}
 	}
 	return out

@@ -10,24 +10,22 @@ import (
 
 // periodWriter writes the files of one period.
 type periodWriter struct {
-	calls, turns, items *tableWriter
-	tallies             *tallyWriter
-	only                *schema.Table // what copy writes the rows of; nil: all tables
+	tables  []*tableWriter // as schema.CallTables
+	tallies *tallyWriter
+	only    *schema.Table // what write writes the rows of; nil: all tables
 }
 
 func newPeriodWriter(b *builder, codec *libzstd, period string) *periodWriter {
-	return &periodWriter{
-		calls: newTableWriter(b, codec, &schema.Calls, period),
-		turns: newTableWriter(b, codec, &schema.Turns, period),
-		items: newTableWriter(b, codec, &schema.Items, period),
-
-		tallies: newTallyWriter(b, codec, period),
+	w := &periodWriter{tallies: newTallyWriter(b, codec, period)}
+	for _, t := range schema.CallTables {
+		w.tables = append(w.tables, newTableWriter(b, codec, t, period))
 	}
+	return w
 }
 
 // countCall notes a call in the manifest's figures of a file of calls.
 func countCall(info *layout.File, call *schema.Call) {
-	span(info, call.StartAt)
+	span(info, call.StartAt())
 	if detailDue(call) {
 		info.Due++
 	}
@@ -38,10 +36,10 @@ func countCall(info *layout.File, call *schema.Call) {
 		return
 	}
 	info.Unsettled++
-	since := call.StartAt.V
-	if !call.StartAt.OK {
+	since := call.StartAt().V
+	if !call.StartAt().OK {
 		info.Unstarted++
-		since = call.FirstSeenAt
+		since = call.FirstSeenAt()
 	}
 	if info.OldestUnsettled == nil || since < *info.OldestUnsettled {
 		info.OldestUnsettled = &since
@@ -66,70 +64,36 @@ func span(info *layout.File, start schema.Opt[int64]) {
 	*info.MaxStart = max(*info.MaxStart, v)
 }
 
-// write writes a call with all its rows.
+// write writes a call, which is complete, with all its rows.
 func (w *periodWriter) write(call *schema.Call) error {
-	countCall(&w.calls.info, call)
-	if err := w.calls.ready(); err != nil {
-		return err
-	}
-	w.calls.rows.AddCall(call)
-	if w.tallies != nil {
-		if err := w.tallies.counts.Add(call, call.UserTurns()); err != nil {
-			return err
-		}
-	}
-	if len(call.Turns) > 0 {
-		span(&w.turns.info, call.StartAt)
-	}
-	for i := range call.Turns {
-		if err := w.turns.ready(); err != nil {
-			return err
-		}
-		w.turns.rows.AddTurn(call, i)
-	}
-	if len(call.Items) > 0 {
-		span(&w.items.info, call.StartAt)
-	}
-	for i := range call.Items {
-		if err := w.items.ready(); err != nil {
-			return err
-		}
-		w.items.rows.AddItem(call, i)
-	}
-	return nil
-}
-
-// copy takes a call over as it is, with its rows from files that are current.
-func (w *periodWriter) copy(call *schema.Call, rows *callRows) error {
 	if w.only == nil || w.only == &schema.Calls {
-		countCall(&w.calls.info, call)
-		if err := w.calls.add(rows.call); err != nil {
+		countCall(&w.tables[0].info, call)
+		if err := w.tables[0].add(call.Row); err != nil {
 			return err
 		}
 		if w.tallies != nil {
-			if err := w.tallies.counts.Add(call, userTurnsIn(rows.call, userTurns)); err != nil {
+			if err := w.tallies.counts.Add(call); err != nil {
 				return err
 			}
 		}
 	}
-	for row := range rows.of(rows.turns, &schema.Turns) {
-		span(&w.turns.info, call.StartAt)
-		if err := w.turns.add(row); err != nil {
+	for i := range call.Lists {
+		t, rows := w.tables[i+1], &call.Lists[i]
+		if rows.Len() == 0 {
+			continue
+		}
+		span(&t.info, call.StartAt())
+		if err := t.ready(rows.Len()); err != nil {
 			return err
 		}
-	}
-	for row := range rows.of(rows.items, &schema.Items) {
-		span(&w.items.info, call.StartAt)
-		if err := w.items.add(row); err != nil {
-			return err
-		}
+		t.rows.AddRows(rows)
 	}
 	return nil
 }
 
 // failed returns the first error of what was added.
 func (w *periodWriter) failed() error {
-	for _, t := range []*tableWriter{w.calls, w.turns, w.items} {
+	for _, t := range w.tables {
 		if t.w == nil {
 			continue
 		}
@@ -141,21 +105,22 @@ func (w *periodWriter) failed() error {
 }
 
 // close makes the files durable and returns their lines of the manifest.
-func (w *periodWriter) close() ([]layout.File, error) {
-	var out []layout.File
-	var errs []error
-	for _, t := range []*tableWriter{w.calls, w.turns, w.items} {
-		f, err := t.close()
-		if f != nil {
+func (w *periodWriter) close() (out []layout.File, err error) {
+	for _, t := range w.tables {
+		f, ferr := t.close()
+		if err = errors.Join(err, ferr); f != nil {
 			out = append(out, *f)
 		}
-		errs = append(errs, err)
 	}
-	counted, err := w.tallies.close()
-	return append(out, counted...), errors.Join(append(errs, err)...)
+	counted, terr := w.tallies.close()
+	return append(out, counted...), errors.Join(err, terr)
 }
 
 // discard removes the files.
 func (w *periodWriter) discard() error {
-	return errors.Join(w.calls.discard(), w.turns.discard(), w.items.discard(), w.tallies.discard())
+	err := w.tallies.discard()
+	for _, t := range w.tables {
+		err = errors.Join(err, t.discard())
+	}
+	return err
 }

@@ -149,8 +149,8 @@ func checkPrices(t *testing.T, s *layout.Snapshot) {
 		}
 		total := strings.Trim(strings.TrimSuffix(strings.TrimPrefix(prices[name], `{"total_cost":`), "}"), `"`)
 		want, _ := new(big.Rat).SetString(total)
-		if got, _ := new(big.Rat).SetString(call.TotalCost.V.String()); !call.TotalCost.OK || got.Cmp(want) != 0 {
-			t.Errorf("%s: the column holds %v, %s was sent", id, call.TotalCost, total)
+		if got, _ := new(big.Rat).SetString(call.TotalCost().V.String()); !call.TotalCost().OK || got.Cmp(want) != 0 {
+			t.Errorf("%s: the column holds %v, %s was sent", id, call.TotalCost(), total)
 		}
 	}
 	want := map[string]bool{"p-tiny": true, "p-huge": true, "p-words": true, "p-no-cost": true}

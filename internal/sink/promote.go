@@ -12,37 +12,21 @@ import (
 // call's JSON is rebuilt and decoded anew. Where that would not give back the
 // very same JSON, the call stays as it is: nothing is lost, only found in extra.
 func promote(dec *schema.Decoder, call *schema.Call) *schema.Call {
-	if !hasExtra(call) && call.Lacks == nil {
+	if !call.HasExtra() && call.Lacks == nil {
 		return call
 	}
 	kind := schema.KindItem
-	if call.TurnCount.OK {
+	if call.TurnCount().OK {
 		kind = schema.KindDetail
 	}
 	body := call.AppendJSON(nil)
 	now := new(schema.Call)
-	if err := dec.Decode(body, kind, now); err != nil || now.Source != call.Source || now.TurnCount != call.TurnCount ||
-		!bytes.Equal(now.ID, call.ID) || now.StartAt != call.StartAt || !bytes.Equal(now.AppendJSON(nil), body) {
+	if err := dec.Decode(body, kind, now); err != nil || now.Source() != call.Source() || now.TurnCount() != call.TurnCount() ||
+		!bytes.Equal(now.ID(), call.ID()) || now.StartAt() != call.StartAt() || !bytes.Equal(now.AppendJSON(nil), body) {
 		return call
 	}
-	now.FirstSeenAt, now.FetchedAt, now.RunID = call.FirstSeenAt, call.FetchedAt, call.RunID
-	now.TranscriptState, now.Settlement = call.TranscriptState, call.Settlement
+	now.Fetched(call.FirstSeenAt(), call.FetchedAt(), call.RunID())
+	now.SetTranscriptState(call.TranscriptState())
+	now.SetSettlement(call.Settlement())
 	return now.Clone() // the decoder's memory is used again
-}
-
-func hasExtra(call *schema.Call) bool {
-	if call.Extra != nil {
-		return true
-	}
-	for i := range call.Turns {
-		if call.Turns[i].Extra != nil {
-			return true
-		}
-	}
-	for i := range call.Items {
-		if call.Items[i].Extra != nil {
-			return true
-		}
-	}
-	return false
 }

@@ -95,10 +95,10 @@ func (c *commit) aged(call *schema.Call) bool {
 	if c.keepFrom == 0 || c.asIs {
 		return false
 	}
-	if call.StartAt.OK {
-		return call.StartAt.V < c.keepFrom
+	if call.StartAt().OK {
+		return call.StartAt().V < c.keepFrom
 	}
-	return call.FirstSeenAt < c.keepFrom
+	return call.FirstSeenAt() < c.keepFrom
 }
 
 // since returns what a coverage ledger says of the time from an instant on: of

@@ -57,7 +57,7 @@ func TestRollback(t *testing.T) {
 		t.Errorf("rolled back to snapshot %d as snapshot %d, want 1 as 4", target.Manifest.Snapshot, now.Manifest.Snapshot)
 	}
 	got := readCalls(t, anywhere, now)
-	if len(got) != 2 || len(got["a"].Turns) != 1 || len(got["b"].Turns) != 1 {
+	if len(got) != 2 || got["a"].Turns().Len() != 1 || got["b"].Turns().Len() != 1 {
 		t.Errorf("the calls are not those of the first run: %v", got)
 	}
 	if !slices.Equal(now.Manifest.Coverage, first.Manifest.Coverage) || now.Manifest.Watermark != first.Manifest.Watermark {
@@ -82,13 +82,13 @@ func TestRollback(t *testing.T) {
 	if _, err := w.Rollback(context.Background(), 0, rolledBack(w)); err != nil {
 		t.Fatal(err)
 	}
-	if got := readCalls(t, anywhere, w.Snapshot()); len(got) != 3 || len(got["a"].Turns) != 3 {
+	if got := readCalls(t, anywhere, w.Snapshot()); len(got) != 3 || got["a"].Turns().Len() != 3 {
 		t.Errorf("the calls are not those of the second run: %v", got)
 	}
 	put(w, storyRecord("c", 5))
 	mustCommit(t, w)
-	if got := readCalls(t, anywhere, w.Snapshot()); len(got["c"].Turns) != 5 {
-		t.Errorf("c has %d turns, want 5", len(got["c"].Turns))
+	if got := readCalls(t, anywhere, w.Snapshot()); got["c"].Turns().Len() != 5 {
+		t.Errorf("c has %d turns, want 5", got["c"].Turns().Len())
 	}
 }
 

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/parquet-go/parquet-go"
-
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 )
@@ -26,7 +24,6 @@ type sources struct {
 type source struct {
 	*periodReader
 	call *schema.Call
-	row  parquet.Row
 }
 
 func newSources(c *commit, periods []string, only *schema.Table) *sources {
@@ -50,28 +47,28 @@ func lowest(f *layout.File) schema.Opt[int64] {
 	return schema.Some(*f.MinStart)
 }
 
-// next returns the next call and its row, or nil at the end. The call before
-// must have been taken, copied or skipped.
-func (s *sources) next() (*schema.Call, parquet.Row, error) {
+// next returns the next call, or nil at the end. The call before must have been
+// taken, copied or skipped.
+func (s *sources) next() (*schema.Call, error) {
 	if s.cur != nil {
 		if err := s.advance(s.cur); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		s.cur = nil
 	}
 	for {
 		first := s.first()
-		if len(s.waiting) > 0 && (first == nil || compareKey(lowest(s.waiting[0]), "", first.call.StartAt, string(first.call.ID)) <= 0) {
+		if len(s.waiting) > 0 && (first == nil || compareKey(lowest(s.waiting[0]), "", first.call.StartAt(), string(first.call.ID())) <= 0) {
 			if err := s.openNext(); err != nil {
-				return nil, nil, err
+				return nil, err
 			}
 			continue
 		}
 		if first == nil {
-			return nil, nil, nil
+			return nil, nil
 		}
 		s.cur = first
-		return first.call, first.row, nil
+		return first.call, nil
 	}
 }
 
@@ -79,7 +76,7 @@ func (s *sources) next() (*schema.Call, parquet.Row, error) {
 func (s *sources) first() *source {
 	var low *source
 	for _, o := range s.open {
-		if low == nil || compareKey(o.call.StartAt, string(o.call.ID), low.call.StartAt, string(low.call.ID)) < 0 {
+		if low == nil || compareKey(o.call.StartAt(), string(o.call.ID()), low.call.StartAt(), string(low.call.ID())) < 0 {
 			low = o
 		}
 	}
@@ -102,7 +99,7 @@ func (s *sources) openNext() error {
 
 // advance reads a source's next call; at its end it is closed.
 func (s *sources) advance(o *source) (err error) {
-	if o.call, o.row, err = o.periodReader.next(); err != nil || o.call != nil {
+	if o.call, err = o.periodReader.next(); err != nil || o.call != nil {
 		return err
 	}
 	if err := o.done(); err != nil {

@@ -124,8 +124,8 @@ func giveVectors(t *schema.Table, v *schema.Vectors) {
 var unbounded = []string{"total_cost", "credits_used", "billed_seconds", "timed_cost", "summary", "evaluation", "metadata",
 	"dynamic_variables", "recording_url", "extra", "content", "tool_call_id", "arguments", "value"}
 
-// ready makes room for a row, which is added to rows next.
-func (t *tableWriter) ready() error {
+// ready makes room for n rows, which are added to rows next.
+func (t *tableWriter) ready(n int) error {
 	if t.w == nil {
 		if err := t.open(); err != nil {
 			return err
@@ -136,14 +136,14 @@ func (t *tableWriter) ready() error {
 			return err
 		}
 	}
-	t.info.Rows++
-	t.held++
+	t.info.Rows += int64(n)
+	t.held += int64(n)
 	return nil
 }
 
-// add adds a row as a file of the same columns has it.
+// add adds a row.
 func (t *tableWriter) add(row parquet.Row) error {
-	if err := t.ready(); err != nil {
+	if err := t.ready(1); err != nil {
 		return err
 	}
 	t.rows.AddRow(row)

@@ -33,18 +33,6 @@ func newTallyWriter(b *builder, codec *libzstd, period string) *tallyWriter {
 // tallied says whether the calls of a period are counted: those of a month.
 func tallied(period string) bool { return len(period) == len("2026-10") }
 
-// userTurns is where a row of calls of today's columns has its user_turns.
-var userTurns = schema.Calls.Column("user_turns")
-
-// userTurnsIn returns the user_turns of a row of calls, which stand at a position;
-// -1: it has none.
-func userTurnsIn(row parquet.Row, at int) schema.Opt[int32] {
-	if at < 0 || row[at].IsNull() {
-		return schema.Opt[int32]{}
-	}
-	return schema.Some(row[at].Int32())
-}
-
 // close makes the files durable and returns their lines of the manifest.
 func (w *tallyWriter) close() (out []layout.File, err error) {
 	if w == nil {

@@ -162,8 +162,8 @@ func (c *commit) placeDumped(found map[string]located) error {
 	}
 	for _, changes := range doubtful {
 		for _, ch := range changes {
-			if ch.old != nil && ch.old.FetchedAt > ch.asOf {
-				ch.start = ch.old.StartAt
+			if ch.old != nil && ch.old.FetchedAt() > ch.asOf {
+				ch.start = ch.old.StartAt()
 			}
 			ch.old = nil
 		}
@@ -196,12 +196,12 @@ func (c *commit) loadMoved(period string, changes []*change) error {
 		return err
 	}
 	for {
-		call, _, err := in.next()
+		call, err := in.next()
 		if err != nil || call == nil {
 			return closing(err, in.close)
 		}
-		if ch := byID[string(call.ID)]; ch != nil {
-			if ch.old, err = in.take(call); err != nil {
+		if ch := byID[string(call.ID())]; ch != nil {
+			if ch.old, err = call, in.take(call); err != nil {
 				return closing(err, in.close)
 			}
 			continue

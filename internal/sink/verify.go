@@ -159,7 +159,7 @@ func (o *oddities) notes() (out []string) {
 }
 
 func endsBeforeStart(c *schema.Call) bool {
-	return c.StartAt.OK && c.EndAt.OK && c.EndAt.V < c.StartAt.V
+	return c.StartAt().OK && c.EndAt().OK && c.EndAt().V < c.StartAt().V
 }
 
 // current reads the current snapshot's manifest; nil when that is broken.

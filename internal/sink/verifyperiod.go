@@ -126,19 +126,11 @@ func (v *verifier) rows(ctx context.Context, s *layout.Snapshot, files []*layout
 		}
 		switch f.Table {
 		case schema.Calls.Name:
-			p.calls, p.userTurns = c, column(c.r.columns, "user_turns")
+			p.calls = c
 		case schema.Turns.Name:
-			p.turns = childCheck{tableCheck: c, kind: "turn", read: func(row parquet.Row) (id []byte, n int32, byUser bool, err error) {
-				var t schema.Turn
-				id, n, err = c.r.reader.Turn(row, &t)
-				return id, n, t.ByUser(), err
-			}}
+			p.turns = childCheck{tableCheck: c, kind: "turn"}
 		case schema.Items.Name:
-			p.items = childCheck{tableCheck: c, kind: "item", read: func(row parquet.Row) (id []byte, n int32, _ bool, err error) {
-				var t schema.Item
-				id, n, err = c.r.reader.Item(row, &t)
-				return id, n, false, err
-			}}
+			p.items = childCheck{tableCheck: c, kind: "item"}
 		default:
 			p.tallies.files[tableOf(f.Table)] = c
 		}
@@ -155,7 +147,6 @@ type periodCheck struct {
 	calls        *tableCheck
 	turns, items childCheck
 	tallies      *tallyCheck
-	userTurns    int // position of user_turns in a row of calls; -1: none
 	ids          []uint64
 }
 
@@ -173,7 +164,7 @@ func (p *periodCheck) run(ctx context.Context) error {
 	if err := errors.Join(p.turns.advance(p.v), p.items.advance(p.v)); err != nil {
 		return err
 	}
-	var last schema.Call
+	call, last := new(schema.Call), new(schema.Call) // last has no row before the first one
 	for {
 		row, err := p.calls.next(p.v)
 		if err == nil && p.calls.is.Rows%1024 == 0 {
@@ -185,24 +176,23 @@ func (p *periodCheck) run(ctx context.Context) error {
 		if row == nil {
 			break
 		}
-		var call schema.Call
-		if err := p.calls.r.reader.Call(row, &call); err != nil {
+		if err := p.calls.r.reader.Call(row, call); err != nil {
 			return &DamageError{Path: p.calls.r.path, What: err.Error()}
 		}
-		if len(last.ID) > 0 {
-			p.order(&last, &call)
+		if last.Row != nil {
+			p.order(last, call)
 		}
-		if err := p.call(&call, row); err != nil {
+		if err := p.call(call); err != nil {
 			return err
 		}
-		if err := p.tallies.add(&call, row, p.userTurns); err != nil {
+		if err := p.tallies.add(call); err != nil {
 			return err
 		}
-		p.ids = append(p.ids, maphash.Bytes(idSeed, call.ID))
+		p.ids = append(p.ids, maphash.Bytes(idSeed, call.ID()))
 		if p.v.tell != nil {
 			p.v.tell(1)
 		}
-		last = call
+		call, last = last, call
 	}
 	for _, c := range []*childCheck{&p.turns, &p.items} {
 		if err := c.rest(p.v); err != nil {
@@ -218,11 +208,11 @@ func (p *periodCheck) run(ctx context.Context) error {
 }
 
 func (p *periodCheck) order(last, call *schema.Call) {
-	switch order := compareKey(last.StartAt, string(last.ID), call.StartAt, string(call.ID)); {
+	switch order := compareKey(last.StartAt(), string(last.ID()), call.StartAt(), string(call.ID())); {
 	case order == 0:
-		p.v.bad.add("twice", p.calls.at, "call %s stands there twice", call.ID)
+		p.v.bad.add("twice", p.calls.at, "call %s stands there twice", call.ID())
 	case order > 0:
-		p.v.bad.add("order", p.calls.at, "call %s stands behind %s", call.ID, last.ID)
+		p.v.bad.add("order", p.calls.at, "call %s stands behind %s", call.ID(), last.ID())
 	}
 }
 
@@ -230,21 +220,21 @@ func (p *periodCheck) order(last, call *schema.Call) {
 // white space: earlier ones knew that of ASCII alone.
 const blankVersion = 3
 
-// call verifies one call, whose row is given too, with its turns and items.
-func (p *periodCheck) call(call *schema.Call, row parquet.Row) error {
+// call verifies one call, with its turns and items.
+func (p *periodCheck) call(call *schema.Call) error {
 	bad := func(kind, format string, args ...any) { p.v.bad.add(kind, p.calls.at, format, args...) }
-	since := call.FirstSeenAt
-	if call.StartAt.OK {
-		since = call.StartAt.V
+	since := call.FirstSeenAt()
+	if call.StartAt().OK {
+		since = call.StartAt().V
 	}
 	if day := layout.Day(since); !strings.HasPrefix(day, p.calls.said.Period) {
-		bad("period", "call %s belongs to %s", call.ID, day)
+		bad("period", "call %s belongs to %s", call.ID(), day)
 	}
-	if call.FirstSeenAt > call.FetchedAt {
-		bad("times", "call %s was first seen (%d) after it was fetched (%d)", call.ID, call.FirstSeenAt, call.FetchedAt)
+	if call.FirstSeenAt() > call.FetchedAt() {
+		bad("times", "call %s was first seen (%d) after it was fetched (%d)", call.ID(), call.FirstSeenAt(), call.FetchedAt())
 	}
-	if p.v.tombs.forgot(string(call.ID)) {
-		bad("forgotten", "a call in it was forgotten: %s", p.v.tombs.of(call.ID))
+	if p.v.tombs.forgot(string(call.ID())) {
+		bad("forgotten", "a call in it was forgotten: %s", p.v.tombs.of(call.ID()))
 	}
 	if p.v.each != nil {
 		p.v.each(p.calls.at, call)
@@ -257,16 +247,16 @@ func (p *periodCheck) call(call *schema.Call, row parquet.Row) error {
 	if err != nil {
 		return err
 	}
-	if int32(turns) != call.TurnCount.V {
-		bad("count", "call %s has %d turns, and says %d", call.ID, turns, call.TurnCount.V)
+	if int32(turns) != call.TurnCount().V {
+		bad("count", "call %s has %d turns, and says %d", call.ID(), turns, call.TurnCount().V)
 	}
-	if p.userTurns >= 0 && p.calls.r.version >= blankVersion {
-		if says := userTurnsIn(row, p.userTurns); says.OK != call.TurnCount.OK || says.OK && int(says.V) != byUser {
-			bad("count", "call %s has %d turns in which the caller says something, and says %v", call.ID, byUser, row[p.userTurns])
+	if p.calls.r.version >= blankVersion && p.calls.r.reader.Has(schema.Calls.Column("user_turns")) {
+		if says := call.UserTurns(); says.OK != call.TurnCount().OK || says.OK && int(says.V) != byUser {
+			bad("count", "call %s has %d turns in which the caller says something, and says %v", call.ID(), byUser, says)
 		}
 	}
-	if call.OptOut.V && (turns > 0 || items > 0 || call.RecordingURL != nil || call.Summary != nil || call.UserSentiment != nil) {
-		bad("withheld", "call %s is opted out of storage, and has what must not be kept", call.ID)
+	if call.OptedOut() && (turns > 0 || items > 0 || call.Keeps()) {
+		bad("withheld", "call %s is opted out of storage, and has what must not be kept", call.ID())
 	}
 	countCall(&p.calls.is, call)
 	return nil
@@ -294,11 +284,11 @@ func (p *periodCheck) figures() {
 type childCheck struct {
 	*tableCheck // nil: the period has no such file
 	kind        string
-	read        func(parquet.Row) (id []byte, n int32, byUser bool, err error)
 	row         parquet.Row // read, not yet taken
 	id          []byte
 	n           int32
 	byUser      bool
+	rows        schema.Rows
 }
 
 func (c *childCheck) advance(v *verifier) (err error) {
@@ -309,22 +299,27 @@ func (c *childCheck) advance(v *verifier) (err error) {
 	if c.row, err = c.next(v); err != nil || c.row == nil {
 		return err
 	}
-	c.id, c.n, c.byUser, err = c.read(c.row)
-	return err
+	c.rows.Empty(tableOf(c.said.Table))
+	if err := c.r.reader.Add(c.row, &c.rows); err != nil {
+		return err
+	}
+	row := c.rows.At(0)
+	c.id, c.n, c.byUser = row[0].ByteArray(), row[1].Int32(), c.kind == "turn" && schema.ByUser(row)
+	return nil
 }
 
 // of passes over the rows of a call and counts them, and those by which the
 // caller says something. Those before it belong to no call.
 func (c *childCheck) of(v *verifier, call *schema.Call) (n, byUser int, err error) {
 	for c.row != nil {
-		if !bytes.Equal(c.id, call.ID) {
-			if compareKey(c.start(c.row), string(c.id), call.StartAt, string(call.ID)) > 0 {
+		if !bytes.Equal(c.id, call.ID()) {
+			if compareKey(c.start(c.row), string(c.id), call.StartAt(), string(call.ID())) > 0 {
 				return n, byUser, nil
 			}
 			v.bad.add("reference", c.at, "a %s of call %s stands where no such call is", c.kind, c.id)
 		} else {
-			if at := c.start(c.row); at != call.StartAt {
-				v.bad.add("reference", c.at, "a %s of call %s says that the call started at %d, not %d", c.kind, c.id, at.V, call.StartAt.V)
+			if at := c.start(c.row); at != call.StartAt() {
+				v.bad.add("reference", c.at, "a %s of call %s says that the call started at %d, not %d", c.kind, c.id, at.V, call.StartAt().V)
 			}
 			if int(c.n) != n {
 				v.bad.add("gap", c.at, "%s %d of call %s has the number %d", c.kind, n, c.id, c.n)

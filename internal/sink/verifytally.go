@@ -41,12 +41,12 @@ func (t *tallyCheck) bad(table *schema.Table, format string, args ...any) {
 	}
 }
 
-// add counts a call, whose row is given too.
-func (t *tallyCheck) add(call *schema.Call, row parquet.Row, userTurns int) error {
+// add counts a call.
+func (t *tallyCheck) add(call *schema.Call) error {
 	if len(t.files) == 0 {
 		return nil
 	}
-	return t.counts.Add(call, userTurnsIn(row, userTurns))
+	return t.counts.Add(call)
 }
 
 // end compares the last rows.

@@ -64,42 +64,42 @@ func readCalls(t testing.TB, fsys FS, s *layout.Snapshot) map[string]*schema.Cal
 		var last *schema.Call
 		var due, unsettled, unstarted int64
 		for {
-			call, _, err := in.next()
+			call, err := in.next()
 			if err != nil {
 				t.Fatal(err)
 			}
 			if call == nil {
 				break
 			}
-			if call, err = in.take(call); err != nil {
+			if err := in.take(call); err != nil {
 				t.Fatal(err)
 			}
-			if last != nil && compareKey(last.StartAt, string(last.ID), call.StartAt, string(call.ID)) >= 0 {
-				t.Fatalf("%s: call %s stands behind %s", f.Path, call.ID, last.ID)
+			if last != nil && compareKey(last.StartAt(), string(last.ID()), call.StartAt(), string(call.ID())) >= 0 {
+				t.Fatalf("%s: call %s stands behind %s", f.Path, call.ID(), last.ID())
 			}
-			if out[string(call.ID)] != nil {
-				t.Fatalf("%s: call %s is in the snapshot twice", f.Path, call.ID)
+			if out[string(call.ID())] != nil {
+				t.Fatalf("%s: call %s is in the snapshot twice", f.Path, call.ID())
 			}
-			since := call.FirstSeenAt
-			if call.StartAt.OK {
-				since = call.StartAt.V
+			since := call.FirstSeenAt()
+			if call.StartAt().OK {
+				since = call.StartAt().V
 			}
 			if day := layout.Day(since); !strings.HasPrefix(day, f.Period) {
-				t.Fatalf("%s holds call %s of %s", f.Path, call.ID, day)
+				t.Fatalf("%s holds call %s of %s", f.Path, call.ID(), day)
 			}
 			if call.DetailDue() {
 				due++
 			}
-			if call.Settlement == schema.Open || call.Settlement == schema.Ended {
+			if call.Unsettled() {
 				unsettled++
-				if !call.StartAt.OK {
+				if !call.StartAt().OK {
 					unstarted++
 				}
 			}
-			out[string(call.ID)], last = call, call
+			out[string(call.ID())], last = call, call
 			rows[schema.Calls.Name]++
-			rows[schema.Turns.Name] += int64(len(call.Turns))
-			rows[schema.Items.Name] += int64(len(call.Items))
+			rows[schema.Turns.Name] += int64(call.Turns().Len())
+			rows[schema.Items.Name] += int64(call.Items().Len())
 		}
 		if err := errors.Join(in.done(), in.close()); err != nil {
 			t.Fatal(err)
@@ -231,7 +231,7 @@ func TestWarehouseAgainstAMap(t *testing.T) {
 				if err := new(schema.Decoder).Decode(b, kind, next); err != nil {
 					rt.Fatal(err)
 				}
-				next.FirstSeenAt, next.FetchedAt, next.RunID = at, at, []byte(w.opts.RunID)
+				next.Fetched(at, at, []byte(w.opts.RunID))
 				schema.Merge(model[id], next, kind)
 				next.Settle(at)
 				model[id] = next
@@ -248,7 +248,8 @@ func TestWarehouseAgainstAMap(t *testing.T) {
 				if err := w.Put(context.Background(), schema.Record{Kind: schema.KindMissing, CallID: id, FetchedAt: at}); err != nil {
 					rt.Fatal(err)
 				}
-				next := &schema.Call{ID: []byte(id), FirstSeenAt: at, FetchedAt: at, RunID: []byte(w.opts.RunID)}
+				next := schema.NewCall(id)
+				next.Fetched(at, at, []byte(w.opts.RunID))
 				schema.Merge(model[id], next, schema.KindMissing)
 				next.Settle(at)
 				model[id] = next
@@ -318,7 +319,7 @@ func sameCalls(t *rapid.T, want, got map[string]*schema.Call) {
 		if g == nil {
 			t.Fatalf("call %s is lost", id)
 		}
-		if !schema.Same(w, g) || w.FirstSeenAt != g.FirstSeenAt {
+		if !schema.Same(w, g) || w.FirstSeenAt() != g.FirstSeenAt() {
 			t.Fatalf("call %s is not as last told:\nwant %s\n got %s\n%s", id, w.AppendJSON(nil), g.AppendJSON(nil),
 				cmp.Diff(fmt.Sprintf("%+v", w), fmt.Sprintf("%+v", g)))
 		}
@@ -372,11 +373,11 @@ func TestUnchangedDaysAreTakenOver(t *testing.T) {
 	if s, _ := w.Totals(); s.New != 0 || s.Changed != 1 {
 		t.Errorf("the second run counted %d new and %d changed, want 0 and 1", s.New, s.Changed)
 	}
-	if got := string(readCalls(t, anywhere, second)["b"].UserSentiment); got != "negative" {
+	if got := string(readCalls(t, anywhere, second)["b"].Text("user_sentiment")); got != "negative" {
 		t.Errorf("b is %q", got)
 	}
 	// The first snapshot still stands, for whoever reads it.
-	if got := string(readCalls(t, anywhere, first)["b"].UserSentiment); got != "positive" {
+	if got := string(readCalls(t, anywhere, first)["b"].Text("user_sentiment")); got != "positive" {
 		t.Errorf("b was %q", got)
 	}
 }

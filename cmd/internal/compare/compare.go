@@ -68,7 +68,7 @@ func (c *comparison) run(ctx context.Context) error {
 			call *schema.Call
 			of   *layout.Snapshot
 		}{{here, c.ours}, {there, c.heard}} {
-			if !side.call.StartAt.OK {
+			if !side.call.StartAt().OK {
 				continue
 			}
 			found, err := sink.Find(ctx, side.of, id)
@@ -111,9 +111,9 @@ func (c *comparison) join(ctx context.Context) error {
 		order := compareCalls(here, there)
 		switch {
 		case order < 0:
-			c.here[string(here.ID)] = stub(here)
+			c.here[string(here.ID())] = here.Stub()
 		case order > 0:
-			c.there[string(there.ID)] = stub(there)
+			c.there[string(there.ID())] = there.Stub()
 		default:
 			c.both(here, there)
 		}
@@ -139,9 +139,9 @@ func (c *comparison) advance(next func() (*schema.Call, error, bool), aside map[
 		switch {
 		case !ok || err != nil:
 			return nil, err
-		case !call.StartAt.OK:
-			aside[string(call.ID)] = call.Clone()
-		case call.StartAt.V >= c.since:
+		case !call.StartAt().OK:
+			aside[string(call.ID())] = call.Clone()
+		case call.StartAt().V >= c.since:
 			return call, nil
 		}
 	}
@@ -155,27 +155,22 @@ func compareCalls(a, b *schema.Call) int {
 	case b == nil:
 		return -1
 	}
-	return cmp.Or(cmp.Compare(a.StartAt.V, b.StartAt.V), bytes.Compare(a.ID, b.ID))
-}
-
-// stub keeps of a call what it is called and when it started.
-func stub(c *schema.Call) *schema.Call {
-	return &schema.Call{ID: slices.Clone(c.ID), StartAt: c.StartAt}
+	return cmp.Or(cmp.Compare(a.StartAt().V, b.StartAt().V), bytes.Compare(a.ID(), b.ID()))
 }
 
 // both compares what the two sides say of one call: whether a run that is told
 // what the service says now would change a row.
 func (c *comparison) both(here, there *schema.Call) {
 	c.report.Calls++
-	kind, told := schema.KindItem, there.TurnCount.OK
+	kind, told := schema.KindItem, there.TurnCount().OK
 	var turns []schema.Difference
 	if told {
 		kind = schema.KindDetail
 		c.report.Transcripts++
-		turns = inTranscript(here, there)
+		turns = schema.Differences(here.Transcript(), there.Transcript())
 	}
-	kept := told && len(there.Turns) == 0 && len(here.Turns) > 0
-	unsettled, withheld := here.Unsettled(), there.OptOut.V
+	kept := told && there.Turns().Len() == 0 && here.Turns().Len() > 0
+	unsettled, withheld := here.Unsettled(), there.OptedOut()
 	schema.Merge(here, there, kind)
 	there.Settle(c.now)
 	found := schema.Differences(here, there)
@@ -195,18 +190,12 @@ func (c *comparison) both(here, there *schema.Call) {
 	}
 }
 
-// inTranscript returns in what two transcripts differ.
-func inTranscript(here, there *schema.Call) []schema.Difference {
-	a, b := schema.Call{TurnCount: here.TurnCount, Turns: here.Turns}, schema.Call{TurnCount: there.TurnCount, Turns: there.Turns}
-	return schema.Differences(&a, &b)
-}
-
 // only judges a call that the service has and the warehouse has not.
 func (c *comparison) only(there *schema.Call) {
 	switch {
-	case c.forgot(string(there.ID)):
-	case there.StartAt.OK && slices.ContainsFunc(c.sure, func(s schema.Span) bool {
-		return s.From <= there.StartAt.V && there.StartAt.V < s.To
+	case c.forgot(string(there.ID())):
+	case there.StartAt().OK && slices.ContainsFunc(c.sure, func(s schema.Span) bool {
+		return s.From <= there.StartAt().V && there.StartAt().V < s.To
 	}):
 		c.report.Lacking.add(there, nil)
 	default:
@@ -218,8 +207,8 @@ func (c *comparison) only(there *schema.Call) {
 // call. One that has no start comes with the newest ones.
 func (c *comparison) listed(here *schema.Call) bool {
 	spans := c.heard.Manifest.Coverage
-	if !here.StartAt.OK {
+	if !here.StartAt().OK {
 		return len(spans) == 1 && spans[0].From <= c.since
 	}
-	return slices.ContainsFunc(spans, func(s schema.Span) bool { return s.From <= here.StartAt.V && here.StartAt.V < s.To })
+	return slices.ContainsFunc(spans, func(s schema.Span) bool { return s.From <= here.StartAt().V && here.StartAt().V < s.To })
 }

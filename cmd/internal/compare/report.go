@@ -78,9 +78,9 @@ func (n *named) add(c *schema.Call, found []schema.Difference) {
 	if len(n.Calls) == namedCalls {
 		return
 	}
-	call := namedCall{CallID: string(c.ID)}
-	if c.StartAt.OK {
-		at := time.UnixMilli(c.StartAt.V).UTC()
+	call := namedCall{CallID: string(c.ID())}
+	if c.StartAt().OK {
+		at := time.UnixMilli(c.StartAt().V).UTC()
 		call.Start = &at
 	}
 	for _, d := range found {

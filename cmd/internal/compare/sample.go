@@ -37,7 +37,7 @@ func choose(ctx context.Context, s *layout.Snapshot, since int64, n int) (out []
 		} else {
 			out = append(out, schema.Due{})
 		}
-		out[at] = schema.Due{CallID: string(call.ID), StartAt: call.StartAt}
+		out[at] = schema.Due{CallID: string(call.ID()), StartAt: call.StartAt()}
 	}
 	slices.SortFunc(out, func(a, b schema.Due) int { return cmp.Compare(b.StartAt.V, a.StartAt.V) })
 	return out, nil
@@ -45,8 +45,8 @@ func choose(ctx context.Context, s *layout.Snapshot, since int64, n int) (out []
 
 // comparable says whether the warehouse holds a call's own record, to compare.
 func comparable(c *schema.Call, since int64) bool {
-	known := c.TurnCount.OK && (c.TranscriptState == schema.Present || c.TranscriptState == schema.Empty)
-	return known && (!c.StartAt.OK || c.StartAt.V >= since)
+	known := c.TurnCount().OK && (c.TranscriptState() == schema.Present || c.TranscriptState() == schema.Empty)
+	return known && (!c.StartAt().OK || c.StartAt().V >= since)
 }
 
 // Listener is the store of a crawler that only listens: what is due is what the
@@ -87,7 +87,7 @@ func (l *Listener) Due(ctx context.Context, _ schema.DueScope) iter.Seq2[schema.
 				yield(schema.Due{}, err)
 				return
 			}
-			if comparable(call, l.since) && !yield(schema.Due{CallID: string(call.ID), StartAt: call.StartAt}, nil) {
+			if comparable(call, l.since) && !yield(schema.Due{CallID: string(call.ID()), StartAt: call.StartAt()}, nil) {
 				return
 			}
 		}

@@ -223,7 +223,7 @@ func state(t *testing.T, root string) map[string]string {
 		if err != nil {
 			return nil
 		}
-		out[string(call.ID)] = string(call.AppendJSON(nil))
+		out[string(call.ID())] = string(call.AppendJSON(nil))
 	}
 	return out
 }

@@ -196,7 +196,7 @@ func TestReadersAgree(t *testing.T) {
 	}
 	run := schema.Run{ID: id, StartedAt: now.UnixMilli(), Outcome: schema.OutcomeDone, Error: "a\x00b \"é\"", Requests: 1 << 53,
 		TotalCount: schema.Some[int64](-1), BudgetUsedPercent: schema.Some[int64](123456), DriftFields: []byte(`{"a.b: converted":3}`)}
-	want[&schema.Runs].addRow(t, &schema.Runs, schema.AppendRunRow(nil, &run))
+	want[&schema.Runs].addRow(t, &schema.Runs, schema.Runs.AppendRow(nil, run.Row()))
 	if err := w.Commit(t.Context(), func(sink.Stats, int64) schema.Run { return run }); err != nil {
 		t.Fatal(err)
 	}
@@ -237,15 +237,12 @@ func expect(t *testing.T, want map[*schema.Table]flat, rec schema.Record, run st
 	if err := d.Decode(rec.Body, rec.Kind, &c); err != nil {
 		t.Fatalf("%v in %s", err, rec.Body)
 	}
-	c.FirstSeenAt, c.FetchedAt, c.RunID = rec.FetchedAt, rec.FetchedAt, []byte(run)
+	c.Fetched(rec.FetchedAt, rec.FetchedAt, []byte(run))
 	schema.Merge(nil, &c, rec.Kind)
 	c.Settle(now.UnixMilli())
-	want[&schema.Calls].addRow(t, &schema.Calls, schema.AppendCallRow(nil, &c))
-	for i := range c.Turns {
-		want[&schema.Turns].addRow(t, &schema.Turns, schema.AppendTurnRow(nil, &c, i))
-	}
-	for i := range c.Items {
-		want[&schema.Items].addRow(t, &schema.Items, schema.AppendItemRow(nil, &c, i))
+	c.Complete()
+	for table, row := range c.Rows() {
+		want[table].addRow(t, table, table.AppendRow(nil, row))
 	}
 }
 

@@ -55,8 +55,8 @@ func TestOptOutAfterTheCall(t *testing.T) {
 	if err != nil || call == nil {
 		t.Fatalf("the call is gone: %v", err)
 	}
-	if call.TranscriptState != schema.Withheld || len(call.Turns)+len(call.Items) > 0 || call.Summary != nil || call.RecordingURL != nil ||
-		!call.TotalCost.OK || !call.EndAt.OK {
+	if call.TranscriptState() != schema.Withheld || call.Turns().Len()+call.Items().Len() > 0 || call.Keeps() ||
+		!call.TotalCost().OK || !call.EndAt().OK {
 		t.Errorf("of the call are kept %+v", call)
 	}
 	if now := c.holding(recent); now[n] || len(now) == 0 {
@@ -106,7 +106,7 @@ func (c *company) holding(id string) map[int64]bool {
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		if call != nil && len(call.Turns) > 0 {
+		if call != nil && call.Turns().Len() > 0 {
 			out[s.Manifest.Snapshot] = true
 		}
 	}

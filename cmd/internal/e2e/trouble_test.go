@@ -370,7 +370,7 @@ func (st *stand) differs(values bool) error {
 		if err != nil {
 			return err
 		}
-		here[string(call.ID)] = call.Clone()
+		here[string(call.ID())] = call.Clone()
 	}
 	var r sandbox.Renderer
 	var d schema.Decoder
@@ -385,7 +385,7 @@ func (st *stand) differs(values bool) error {
 		if got.DetailDue() {
 			return fmt.Errorf("the detail of call %s was not fetched", id)
 		}
-		if !values || st.opts.ThinList && got.Settlement == schema.Expired {
+		if !values || st.opts.ThinList && got.Settlement() == schema.Expired {
 			continue // what came after it was given up a thin list does not tell
 		}
 		body, _, err := schema.Redact(r.Detail(nil, v))
@@ -396,11 +396,12 @@ func (st *stand) differs(values bool) error {
 		if err := d.Decode(body, schema.KindDetail, want); err != nil {
 			return err
 		}
-		want.FirstSeenAt, want.FetchedAt = got.FirstSeenAt, got.FetchedAt
+		want.Fetched(got.FirstSeenAt(), got.FetchedAt(), nil)
 		schema.Merge(nil, want, schema.KindDetail)
 		want.Settle(now.UnixMilli())
-		if want.TurnCount.V == 0 && !got.TurnCount.OK { // it was never due
-			want.TurnCount = got.TurnCount
+		if want.TurnCount().V == 0 && !got.TurnCount().OK { // it was never due
+			n := schema.Calls.Column("turn_count")
+			want.Row[n] = got.Row[n]
 		}
 		if found := schema.Differences(want, got); len(found) > 0 {
 			return fmt.Errorf("call %s differs: %v", id, found)

@@ -91,7 +91,8 @@ func (g *Gate) knows(body []byte) bool {
 	if d.Decode(body, schema.KindItem, &c) != nil {
 		return false
 	}
-	return g.known.Calls[string(c.ID)] || c.AgentID != nil && g.known.Agents[string(c.AgentID)]
+	agent := c.Text("agent_id")
+	return g.known.Calls[string(c.ID())] || agent != nil && g.known.Agents[string(agent)]
 }
 
 func (g *Gate) refuse() error {

@@ -1,0 +1,338 @@
+package schema
+
+import (
+	"bytes"
+	"iter"
+	"unsafe"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// Row is one row of a table: a value for each of its columns, null where there is
+// none. Instants are in microseconds since 1970 UTC, as in files.
+type Row = parquet.Row
+
+// Rows are rows of one table, in their order.
+type Rows struct {
+	width int
+	cells []parquet.Value
+}
+
+// Len returns how many rows there are.
+func (r *Rows) Len() int {
+	if r.width == 0 {
+		return 0
+	}
+	return len(r.cells) / r.width
+}
+
+// At returns a row. It is good until a row is added.
+func (r *Rows) At(i int) Row { return Row(r.cells[i*r.width : (i+1)*r.width : (i+1)*r.width]) }
+
+// Add adds a row of nulls.
+func (r *Rows) Add() Row {
+	n := len(r.cells)
+	r.cells = append(r.cells, nulls[:r.width]...)
+	return Row(r.cells[n:len(r.cells):len(r.cells)])
+}
+
+// nulls are as many as a table may have columns.
+var nulls [64]parquet.Value
+
+// Cut leaves the first n rows.
+func (r *Rows) Cut(n int) { r.cells = r.cells[:n*r.width] }
+
+// Empty makes the rows none of a table's.
+func (r *Rows) Empty(t *Table) { r.width, r.cells = len(t.Columns), r.cells[:0] }
+
+// set makes the rows a copy of others.
+func (r *Rows) set(of *Rows) { r.width, r.cells = of.width, append(r.cells[:0], of.cells...) }
+
+// Object is one object of a resource: its row, and the rows of its lists. Texts
+// may alias the body that they were decoded from.
+type Object struct {
+	Of    *Resource
+	Row   Row
+	Lists []Rows // as Of.Lists
+	// Lacks is what the file that it was read from had no columns for.
+	Lacks *Lacking
+}
+
+// begin makes the object an empty one of a resource, in the room that it has.
+func (o *Object) begin(of *Resource) {
+	o.Of, o.Lacks = of, nil
+	if n := len(of.Table.Columns); cap(o.Row) < n {
+		o.Row = make(Row, n)
+	} else {
+		o.Row = o.Row[:n]
+		clear(o.Row)
+	}
+	if len(o.Lists) != len(of.Lists) {
+		o.Lists = make([]Rows, len(of.Lists))
+	}
+	for i, t := range of.Lists {
+		o.Lists[i].Empty(t)
+	}
+}
+
+// Set makes the object a copy of another, in the room that it has. Both point at
+// the same texts.
+func (o *Object) Set(of *Object) {
+	o.begin(of.Of)
+	o.Lacks = of.Lacks
+	copy(o.Row, of.Row)
+	for i := range o.Lists {
+		o.Lists[i].set(&of.Lists[i])
+	}
+}
+
+// Release lets go of the texts that the object points at.
+func (o *Object) Release() {
+	clear(o.Row)
+	for i := range o.Lists {
+		clear(o.Lists[i].cells[:cap(o.Lists[i].cells)])
+	}
+}
+
+// cells calls do for all values of the object.
+func (o *Object) cells(do func(values []parquet.Value)) {
+	do(o.Row)
+	for i := range o.Lists {
+		do(o.Lists[i].cells)
+	}
+}
+
+// own makes the object a copy that shares no memory with what it was. All its
+// bytes lie in one allocation.
+func (o *Object) own() {
+	n := 0
+	o.cells(func(values []parquet.Value) {
+		for _, v := range values {
+			n += textLen(v)
+		}
+	})
+	arena := make([]byte, 0, n)
+	o.Row = append(Row(nil), o.Row...)
+	lists := o.Lists
+	o.Lists = make([]Rows, len(lists))
+	for i := range lists {
+		o.Lists[i].set(&lists[i])
+	}
+	o.cells(func(values []parquet.Value) {
+		for i, v := range values {
+			from := len(arena)
+			switch v.Kind() {
+			case parquet.ByteArray:
+				arena = append(arena, v.ByteArray()...)
+				values[i] = textValue(arena[from:len(arena):len(arena)])
+			case parquet.FixedLenByteArray:
+				arena = append(arena, v.ByteArray()...)
+				values[i] = parquet.FixedLenByteArrayValue(arena[from:len(arena):len(arena)])
+			}
+		}
+	})
+}
+
+func textLen(v parquet.Value) int {
+	if v.Kind() == parquet.ByteArray || v.Kind() == parquet.FixedLenByteArray {
+		return len(v.ByteArray())
+	}
+	return 0
+}
+
+// Size returns how many bytes of memory a clone takes, but for what the allocator
+// adds.
+func (o *Object) Size() int {
+	n := int(unsafe.Sizeof(*o))
+	o.cells(func(values []parquet.Value) {
+		n += len(values) * int(unsafe.Sizeof(parquet.Value{}))
+		for _, v := range values {
+			n += textLen(v)
+		}
+	})
+	return n
+}
+
+// HasExtra says whether the object's rows hold what no column of theirs is for.
+func (o *Object) HasExtra() bool {
+	if !o.Row[o.Of.nodes[0].extra].IsNull() {
+		return true
+	}
+	for i, t := range o.Of.Lists {
+		extra := t.Column("extra")
+		for n := range o.Lists[i].Len() {
+			if !o.Lists[i].At(n)[extra].IsNull() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// sameObject says whether two objects are the same in all that their rows say of
+// them: not in what columns say of a fetch, nor in the query of a signed link.
+func sameObject(a, b *Object) bool {
+	for i := range a.Lists {
+		if a.Lists[i].Len() != b.Lists[i].Len() {
+			return false
+		}
+	}
+	if !sameRow(a.Of.Table, a.Row, b.Row) {
+		return false
+	}
+	for i, t := range a.Of.Lists {
+		for n := range a.Lists[i].Len() {
+			if !sameRow(t, a.Lists[i].At(n), b.Lists[i].At(n)) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func sameRow(t *Table, a, b Row) bool {
+	for i := range t.Columns {
+		if c := &t.Columns[i]; c.compared() && !parquet.Equal(c.comparable(a[i]), c.comparable(b[i])) {
+			return false
+		}
+	}
+	return true
+}
+
+// compared says whether a column is a part of what its row says.
+func (c *Column) compared() bool { return !c.Fetch && c.Parent == "" }
+
+// comparable returns the part of a value that is compared.
+func (c *Column) comparable(v parquet.Value) parquet.Value {
+	if c.Link && !v.IsNull() {
+		url, _, _ := bytes.Cut(v.ByteArray(), []byte("?"))
+		return textValue(url)
+	}
+	return v
+}
+
+// complete sets the columns of the lists' rows that repeat the object's own.
+func (o *Object) complete() {
+	for i, t := range o.Of.Lists {
+		for c := range t.Columns {
+			parent := t.Columns[c].Parent
+			if parent == "" {
+				continue
+			}
+			from := o.Of.Table.Column(parent)
+			for n := range o.Lists[i].Len() {
+				if from >= 0 {
+					o.Lists[i].At(n)[c] = o.Row[from]
+				} else {
+					o.Lists[i].At(n)[c] = parquet.Int32Value(int32(n))
+				}
+			}
+		}
+	}
+}
+
+// Rows yields the rows of the object, each with its table.
+func (o *Object) Rows() iter.Seq2[*Table, Row] {
+	return func(yield func(*Table, Row) bool) {
+		if !yield(o.Of.Table, o.Row) {
+			return
+		}
+		for i, t := range o.Of.Lists {
+			for n := range o.Lists[i].Len() {
+				if !yield(t, o.Lists[i].At(n)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// AppendRow appends the values of a row with their levels and columns, as the
+// Parquet library wants them.
+func (t *Table) AppendRow(dst, row Row) Row {
+	for i, v := range row {
+		level := 1
+		if v.IsNull() || t.Columns[i].Required {
+			level = 0
+		}
+		dst = append(dst, v.Level(0, level, i))
+	}
+	return dst
+}
+
+// text returns the text in a column; nil is null.
+func (o *Object) text(col int) []byte { return textOf(o.Row[col]) }
+
+// long returns the integer in a column.
+func (o *Object) long(col int) Opt[int64] {
+	if v := o.Row[col]; !v.IsNull() {
+		return Some(v.Int64())
+	}
+	return Opt[int64]{}
+}
+
+// millis returns the instant in a column in milliseconds since 1970 UTC.
+func (o *Object) millis(col int) Opt[int64] {
+	n := o.long(col)
+	n.V = floorDiv(n.V, micros)
+	return n
+}
+
+// exact returns the number in a column.
+func (o *Object) exact(col int) Opt[Decimal] {
+	if v := o.Row[col]; !v.IsNull() {
+		return Some(decimalIn(v.ByteArray()))
+	}
+	return Opt[Decimal]{}
+}
+
+// Values of cells.
+
+// micros are the microseconds of a millisecond.
+const micros = 1000
+
+// textValue returns a text, which may be empty; nil is null.
+func textValue(b []byte) parquet.Value {
+	if b == nil {
+		return parquet.Value{}
+	}
+	return parquet.ByteArrayValue(b)
+}
+
+// textOf returns the text of a value; nil is null.
+func textOf(v parquet.Value) []byte {
+	if v.IsNull() {
+		return nil
+	}
+	return notNil(v.ByteArray())
+}
+
+func instantValue(ms int64) parquet.Value { return parquet.Int64Value(ms * micros) }
+
+func longValue(o Opt[int64]) parquet.Value {
+	if !o.OK {
+		return parquet.Value{}
+	}
+	return parquet.Int64Value(o.V)
+}
+
+func millisValue(o Opt[int64]) parquet.Value {
+	if !o.OK {
+		return parquet.Value{}
+	}
+	return instantValue(o.V)
+}
+
+func boolValue(o Opt[bool]) parquet.Value {
+	if !o.OK {
+		return parquet.Value{}
+	}
+	return parquet.BooleanValue(o.V)
+}
+
+func exactValue(o Opt[Decimal]) parquet.Value {
+	if !o.OK {
+		return parquet.Value{}
+	}
+	return parquet.FixedLenByteArrayValue(o.V.append16(make([]byte, 0, exactBytes)))
+}
