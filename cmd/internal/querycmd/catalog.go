@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/analytics"
 	"callhouse/internal/layout"
 	"callhouse/internal/proven"
@@ -53,7 +54,7 @@ at it, and 24 hours after. Local days and hours are those of --tz.`,
 // opened resolves the warehouse for a file that outlives this process: its
 // snapshot by an absolute path, and the zone.
 func (a *app) opened(ctx context.Context) (*layout.Snapshot, *time.Location, error) {
-	loc, err := a.location()
+	loc, err := a.Location()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -69,12 +70,12 @@ func (a *app) makeCatalog(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	path := a.output
+	path := a.Output
 	if path == "" {
 		path = catalogName
 	}
 	if path, err = filepath.Abs(path); err != nil {
-		return unwritable(a.output, err)
+		return answer.Unwritable(a.Output, err)
 	}
 	house := root(snap)
 	if err := replaceable(ctx, house, path); err != nil {
@@ -92,7 +93,7 @@ func (a *app) makeCatalog(ctx context.Context) error {
 	pin, err := sink.Pin(house, path, snap.Manifest.Snapshot, time.Now())
 	switch {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
-		words.Fprintln(a.stderr, "the warehouse cannot be written to, so the snapshot is not pinned: it stays for 24 hours after the next commit")
+		words.Fprintln(a.Stderr, "the warehouse cannot be written to, so the snapshot is not pinned: it stays for 24 hours after the next commit")
 	case err != nil:
 		return err
 	default:
@@ -106,7 +107,7 @@ func (a *app) makeCatalog(ctx context.Context) error {
 			return err
 		}
 	}
-	words.Fprintf(a.stderr, "%s: views of snapshot %d, committed %s, days of %s\n", path, snap.Manifest.Snapshot,
+	words.Fprintf(a.Stderr, "%s: views of snapshot %d, committed %s, days of %s\n", path, snap.Manifest.Snapshot,
 		snap.Manifest.CommittedAt.UTC().Format(time.RFC3339), loc)
 	return nil
 }
@@ -115,7 +116,7 @@ func (a *app) makeCatalog(ctx context.Context) error {
 func swapCatalog(ctx context.Context, snap *layout.Snapshot, loc *time.Location, path string) error {
 	dir, err := os.MkdirTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
 	if err != nil {
-		return unwritable(path, err)
+		return answer.Unwritable(path, err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	made := filepath.Join(dir, filepath.Base(path))
@@ -123,10 +124,10 @@ func swapCatalog(ctx context.Context, snap *layout.Snapshot, loc *time.Location,
 		return err
 	}
 	if err := durable(made, 0o644); err != nil {
-		return unwritable(path, err)
+		return answer.Unwritable(path, err)
 	}
 	if err := os.Rename(made, path); err != nil {
-		return unwritable(path, err)
+		return answer.Unwritable(path, err)
 	}
 	return syncDir(filepath.Dir(path))
 }
@@ -159,14 +160,14 @@ func replaceable(ctx context.Context, root, path string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return unwritable(path, err)
+		return answer.Unwritable(path, err)
 	case info.IsDir():
 		return foreign("is a folder")
 	case !info.Mode().IsRegular():
 		return foreign("is no regular file")
 	}
 	if ok, err := isDuckDB(path); err != nil {
-		return unwritable(path, err)
+		return answer.Unwritable(path, err)
 	} else if !ok {
 		return foreign("is no DuckDB file")
 	}

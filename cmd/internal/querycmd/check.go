@@ -1,7 +1,9 @@
 package querycmd
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/querycmd/answer"
+	"callhouse/cmd/internal/querycmd/safe"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/value"
@@ -21,9 +25,9 @@ import (
 
 // checking is one run of query check.
 type checking struct {
-	*app `json:"-"`
-	dir  string // of the user's tests; empty: none
-	safe safeMode
+	*answer.Command `json:"-"`
+	dir             string // of the user's tests; empty: none
+	safe            safe.Mode
 
 	// What a process of their own is told of them, in safe mode.
 	Show    int // rows to show of each test that found something
@@ -33,7 +37,7 @@ type checking struct {
 }
 
 func (a *app) checkCommand() *cobra.Command {
-	c := &checking{app: a}
+	c := &checking{Command: &a.Command}
 	cmd := &cobra.Command{
 		Use:   "check [NAME...]",
 		Short: "Test the data, by tests of ours and of your own",
@@ -54,7 +58,7 @@ test is no SELECT that DuckDB understands; the file and the line are named.`,
 		GroupID: "more",
 		RunE:    func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args) },
 	}
-	c.safe.flags(cmd)
+	c.safe.Flags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&c.dir, "checks", "", "`DIR` of tests of your own")
 	f.IntVar(&c.Show, "show", 3, "rows to show of each test that found something, `N`; 0 for none")
@@ -79,23 +83,23 @@ func (v *verdict) severity() string {
 }
 
 func (c *checking) run(ctx context.Context, names []string) (err error) {
-	if err := c.safe.read(); err != nil {
+	if err := c.safe.Read(); err != nil {
 		return err
 	}
 	if c.Show < 0 || c.MaxAge < 0 {
 		return cli.Usage("run: query check --help", "--show and --max-age must not be negative")
 	}
-	loc, err := c.location()
+	loc, err := c.Location()
 	if err != nil {
 		return err
 	}
-	if _, err := c.outputFormat(); err != nil {
+	if _, err := c.OutputFormat(); err != nil {
 		return err
 	}
 	if c.Tests, err = c.collect(names); err != nil {
 		return err
 	}
-	c.Summary = c.output != ""
+	c.Summary = c.Output != ""
 	failed, err := c.answer(ctx, loc)
 	if err != nil {
 		return err
@@ -108,18 +112,22 @@ func (c *checking) run(ctx context.Context, names []string) (err error) {
 
 // answer runs the tests, tells what they found, and returns those that failed.
 func (c *checking) answer(ctx context.Context, loc *time.Location) (failed []string, err error) {
-	if c.safe.on {
-		said, err := c.runJob(ctx, &c.safe, safeJob{Checks: c}, loc)
+	if c.safe.On {
+		raw, err := json.Marshal(c)
+		if err != nil {
+			return nil, err
+		}
+		said, err := c.safe.RunJob(ctx, c.Command, safe.Job{Checks: raw}, loc)
 		if err != nil {
 			return nil, err
 		}
 		return said.Failed, nil
 	}
-	w, err := c.open(ctx, loc)
+	w, err := c.Open(ctx, loc)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = firstOf(err, w.Close()) }()
+	defer func() { err = cmp.Or(err, w.Close()) }()
 	return c.check(ctx, w)
 }
 
@@ -135,6 +143,15 @@ func (c *checking) check(ctx context.Context, w *analytics.Warehouse) (failed []
 		}
 	}
 	return failed, c.tell(ctx, c.Tests, w.Location())
+}
+
+// checkAll is check in a process of its own, for what that is told.
+func checkAll(ctx context.Context, a *answer.Command, w *analytics.Warehouse, raw json.RawMessage) ([]string, error) {
+	c := &checking{Command: a}
+	if err := json.Unmarshal(raw, c); err != nil {
+		return nil, err
+	}
+	return c.check(ctx, w)
 }
 
 // collect returns the tests to run, by name: ours, and over them the user's.
@@ -153,7 +170,7 @@ func (c *checking) collect(names []string) ([]*verdict, error) {
 			return nil, cli.Usage(hint, "there is no test in %s", c.dir)
 		}
 		for _, file := range files {
-			text, err := readFile(file)
+			text, err := answer.ReadFile(file)
 			if err != nil {
 				return nil, cli.Usage(hint, "read the tests: %v", err)
 			}
@@ -191,7 +208,7 @@ func escapeGlob(path string) string {
 
 // test runs one test: it counts its rows, and keeps the first.
 func (c *checking) test(ctx context.Context, w *analytics.Warehouse, v *verdict, now time.Time) error {
-	rows, err := answer(ctx, w, v.SQL, map[string]string{
+	rows, err := ask(ctx, w, v.SQL, map[string]string{
 		"now": now.UTC().Format(time.RFC3339Nano), "max_age": fmt.Sprint(int64(c.MaxAge.Seconds()))})
 	if err != nil {
 		return v.explain(err)
@@ -221,8 +238,8 @@ func (c *checking) test(ctx context.Context, w *analytics.Warehouse, v *verdict,
 	}
 }
 
-// answer runs a statement with those of the values that it has parameters for.
-func answer(ctx context.Context, w *analytics.Warehouse, text string, values map[string]string) (*analytics.Rows, error) {
+// ask runs a statement with those of the values that it has parameters for.
+func ask(ctx context.Context, w *analytics.Warehouse, text string, values map[string]string) (*analytics.Rows, error) {
 	rows, err := w.SQLWith(ctx, text, values)
 	var p *analytics.ParamError
 	if !errors.As(err, &p) || len(p.Unused) == 0 {
@@ -248,7 +265,7 @@ func (v *verdict) explain(err error) error {
 		if d.Line > 0 {
 			place = fmt.Sprintf("%s:%d:%d", place, d.Line, d.Column)
 		}
-		return cli.Usage(sqlHint(d), "%s: %s", place, d.Text())
+		return cli.Usage(answer.SQLHint(d), "%s: %s", place, d.Text())
 	case errors.As(err, &u):
 		return cli.Usage("a test may read the tables that query list names, and nothing else", "%s: %v", place, err)
 	case errors.As(err, &p):

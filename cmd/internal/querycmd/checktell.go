@@ -17,7 +17,7 @@ import (
 // rows of each test that found something; as JSON all of it; in other formats
 // the table.
 func (c *checking) tell(ctx context.Context, tests []*verdict, loc *time.Location) error {
-	kind, err := c.outputFormat()
+	kind, err := c.OutputFormat()
 	if err != nil {
 		return err
 	}
@@ -32,11 +32,11 @@ func (c *checking) tell(ctx context.Context, tests []*verdict, loc *time.Locatio
 	for _, v := range tests {
 		rows = append(rows, []any{v.Name, v.severity(), v.count, v.About})
 	}
-	r, err := c.write(ctx, format.NewStatic(columns, rows), loc)
+	r, err := c.Write(ctx, format.NewStatic(columns, rows), loc)
 	if err != nil {
 		return err
 	}
-	c.notes(r)
+	c.Notes(r)
 	if kind != format.Table || c.Summary {
 		return nil
 	}
@@ -44,8 +44,8 @@ func (c *checking) tell(ctx context.Context, tests []*verdict, loc *time.Locatio
 		if len(v.rows) == 0 {
 			continue
 		}
-		words.Fprintf(c.stdout, "\n%s: the first %d of %d\n", v.Name, len(v.rows), v.count)
-		if _, err := c.write(ctx, format.NewStatic(v.columns, v.rows), loc); err != nil {
+		words.Fprintf(c.Stdout, "\n%s: the first %d of %d\n", v.Name, len(v.rows), v.count)
+		if _, err := c.Write(ctx, format.NewStatic(v.columns, v.rows), loc); err != nil {
 			return err
 		}
 	}
@@ -74,11 +74,11 @@ func (c *checking) tellJSON(ctx context.Context, tests []*verdict, loc *time.Loc
 		return fmt.Errorf("encode what the tests found: %w", err)
 	}
 	text = append(text, '\n')
-	if c.output == "" {
-		_, err = c.stdout.Write(text)
+	if c.Output == "" {
+		_, err = c.Stdout.Write(text)
 		return err
 	}
-	return c.writeFile(c.output, func(w io.Writer) error {
+	return c.WriteFile(c.Output, func(w io.Writer) error {
 		_, err := w.Write(text)
 		return err
 	})

@@ -9,6 +9,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
+	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/format"
 )
@@ -17,8 +18,8 @@ import (
 // command.
 func (a *app) settingFlags(root *cobra.Command) {
 	a.AddFlags(root, config.Query)
-	root.PersistentFlags().Lookup("format").Usage += "; one of " + strings.Join(formatNames(), ", ")
-	cli.CompleteFrom(root, "format", formatNames)
+	root.PersistentFlags().Lookup("format").Usage += "; one of " + strings.Join(answer.FormatNames(), ", ")
+	cli.CompleteFrom(root, "format", answer.FormatNames)
 	cli.CompleteFrom(root, "tz", func() []string {
 		zones, _ := analytics.Zones(context.Background())
 		return zones
@@ -56,7 +57,7 @@ func (a *app) configure(cmd *cobra.Command) error {
 	}
 	// The ending of --output says more than the file.
 	if f := cmd.Flags().Lookup("format"); f != nil && !f.Changed {
-		a.usual, a.Format = a.Format, ""
+		a.Usual, a.Format = a.Format, ""
 	}
 	if a.excel {
 		if a.Format != "" && a.Format != string(format.CSV) && a.Format != string(format.CSVExcel) {

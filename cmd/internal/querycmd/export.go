@@ -1,6 +1,7 @@
 package querycmd
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -17,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/format"
 	"callhouse/internal/layout"
@@ -92,11 +94,11 @@ another, or of an empty folder, keeps the mode of that, and its files go by it.`
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 && a.output != "" || len(args) == 0 && a.output == "" {
+			if len(args) == 1 && a.Output != "" || len(args) == 0 && a.Output == "" {
 				return cli.Usage("write it as in: query export calls-export", "export needs one folder to write to")
 			}
 			if len(args) == 1 {
-				a.output = args[0]
+				a.Output = args[0]
 			}
 			return a.export(cmd.Context(), tables, reports, cmd.Flags().Changed("tables") || cmd.Flags().Changed("reports"))
 		},
@@ -109,8 +111,8 @@ another, or of an empty folder, keeps the mode of that, and its files go by it.`
 	a.groupFlag(cmd, "one group of rows for each value of `GROUP`, in reports that have groups; two as in agent,day, or repeated")
 	a.whereFlag(cmd)
 	fl.StringVar(&a.agent, "agent", "", "only calls of the agent whose `ID` this is, or begins with")
-	cli.Complete(cmd, "tables", names(analytics.Tables())...)
-	cli.Complete(cmd, "reports", names(exportable())...)
+	cli.Complete(cmd, "tables", answer.Names(analytics.Tables())...)
+	cli.Complete(cmd, "reports", answer.Names(exportable())...)
 	return cmd
 }
 
@@ -125,7 +127,7 @@ func named(what string, asked []string, all []*sqlfiles.File) ([]*sqlfiles.File,
 	for _, n := range asked {
 		i := slices.IndexFunc(all, func(f *sqlfiles.File) bool { return f.Name == n })
 		if i < 0 {
-			known := names(all)
+			known := answer.Names(all)
 			hint := cli.Suggest(n, known, what+"s: "+strings.Join(known, ", "))
 			return nil, cli.Usage(hint, "there is no %s %q to export", what, n)
 		}
@@ -154,7 +156,7 @@ func (a *app) exportFormat() (format.Format, error) {
 }
 
 func (a *app) export(ctx context.Context, tableNames, reportNames []string, chosen bool) (err error) {
-	loc, err := a.location()
+	loc, err := a.Location()
 	if err != nil {
 		return err
 	}
@@ -167,7 +169,7 @@ func (a *app) export(ctx context.Context, tableNames, reportNames []string, chos
 		return err
 	}
 	if !chosen {
-		tableNames = names(analytics.Tables())
+		tableNames = answer.Names(analytics.Tables())
 	}
 	if e.tables, err = named("table", tableNames, analytics.Tables()); err != nil {
 		return err
@@ -175,13 +177,13 @@ func (a *app) export(ctx context.Context, tableNames, reportNames []string, chos
 	if e.reports, err = named("report", reportNames, exportable()); err != nil {
 		return err
 	}
-	if err := exportTarget(a.output); err != nil {
+	if err := exportTarget(a.Output); err != nil {
 		return err
 	}
-	if e.w, err = a.open(ctx, loc); err != nil {
+	if e.w, err = a.Open(ctx, loc); err != nil {
 		return err
 	}
-	defer func() { err = firstOf(err, e.w.Close()) }()
+	defer func() { err = cmp.Or(err, e.w.Close()) }()
 	m, err := e.run(ctx)
 	if err != nil {
 		return err
@@ -190,7 +192,7 @@ func (a *app) export(ctx context.Context, tableNames, reportNames []string, chos
 	for _, f := range m.Files {
 		rows, bytes = rows+f.Rows, bytes+f.Bytes
 	}
-	words.Fprintf(a.stderr, "%s: %d files, %d rows, %d bytes, of snapshot %d\n", a.output, len(m.Files), rows, bytes, m.Snapshot)
+	words.Fprintf(a.Stderr, "%s: %d files, %d rows, %d bytes, of snapshot %d\n", a.Output, len(m.Files), rows, bytes, m.Snapshot)
 	return nil
 }
 
@@ -202,7 +204,7 @@ func exportTarget(dir string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return unwritable(dir, err)
+		return answer.Unwritable(dir, err)
 	case len(entries) == 0:
 		return nil
 	}
@@ -238,25 +240,25 @@ type exporter struct {
 
 // run writes everything into a folder beside the target, and swaps it in.
 func (e *exporter) run(ctx context.Context) (m *exported, err error) {
-	target, err := filepath.Abs(e.output)
+	target, err := filepath.Abs(e.Output)
 	if err != nil {
-		return nil, unwritable(e.output, err)
+		return nil, answer.Unwritable(e.Output, err)
 	}
-	mode := e.folderMode(target)
+	mode := e.FolderMode(target)
 	e.mode = mode &^ 0o111
 	dir, err := os.MkdirTemp(filepath.Dir(target), "."+filepath.Base(target)+".*.tmp")
 	if err != nil {
-		return nil, unwritable(e.output, err)
+		return nil, answer.Unwritable(e.Output, err)
 	}
-	defer func() { err = firstOf(err, os.RemoveAll(dir)) }() // the old export, if it was swapped
+	defer func() { err = cmp.Or(err, os.RemoveAll(dir)) }() // the old export, if it was swapped
 	if m, err = e.fill(ctx, dir); err != nil {
-		return nil, unwritable(e.output, err)
+		return nil, answer.Unwritable(e.Output, err)
 	}
 	if err := os.Chmod(dir, mode); err != nil {
-		return nil, unwritable(e.output, err)
+		return nil, answer.Unwritable(e.Output, err)
 	}
 	if err := errors.Join(syncDir(dir), swapFolder(dir, target), syncDir(filepath.Dir(target))); err != nil {
-		return nil, unwritable(e.output, err)
+		return nil, answer.Unwritable(e.Output, err)
 	}
 	return m, nil
 }
@@ -351,7 +353,7 @@ func (e *exporter) file(ctx context.Context, dir, name string, rows *analytics.R
 		return nil, err
 	}
 	for _, n := range r.Notes {
-		words.Fprintln(e.stderr, f.Path+": "+n)
+		words.Fprintln(e.Stderr, f.Path+": "+n)
 	}
 	f.Rows, f.Bytes, f.SHA256 = r.Rows, info.Size(), hex.EncodeToString(sum.Sum(nil))
 	return f, nil

@@ -1,8 +1,6 @@
 package querycmd
 
 import (
-	"cmp"
-	"context"
 	"strings"
 	"time"
 
@@ -10,62 +8,10 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/analytics"
-	"callhouse/internal/analytics/format"
-	"callhouse/internal/proven"
 )
 
 // previous is what --compare takes.
 const previous = "previous"
-
-// location returns the zone that --tz names. "Local" would make the answer
-// depend on the machine, and is refused.
-func (a *app) location() (*time.Location, error) { return location(a.TZ) }
-
-func location(name string) (*time.Location, error) {
-	loc, err := time.LoadLocation(name)
-	if err != nil || name == "" || strings.EqualFold(name, "local") {
-		return nil, zoneError(name)
-	}
-	return loc, nil
-}
-
-func zoneError(name string) error {
-	hint := "zones are spelled as in Asia/Seoul, Europe/Berlin, UTC"
-	if near, err := analytics.NearestZone(context.Background(), name); err == nil {
-		hint = cli.DidYouMean(near, hint)
-	}
-	return cli.Usage(hint, "there is no time zone %q", name)
-}
-
-// outputFormat returns the format that --format names, or --output's ending.
-func (a *app) outputFormat() (format.Format, error) {
-	if a.Format == "" {
-		if f, ok := format.OfFile(a.output); ok {
-			return f, nil
-		}
-		if a.usual == "" {
-			return format.Table, nil
-		}
-	}
-	wanted := cmp.Or(a.Format, a.usual)
-	if f, ok := format.Parse(wanted); ok {
-		if f.Binary() && a.output == "" && a.width() > 0 {
-			return "", cli.Usage("give it a file, as in --output calls."+string(f), "--format %s is not for a terminal", f)
-		}
-		return f, nil
-	}
-	names := formatNames()
-	hint := cli.Suggest(wanted, names, "formats: "+strings.Join(names, ", "))
-	return "", cli.Usage(hint, "there is no format %q", wanted)
-}
-
-func formatNames() []string {
-	var names []string
-	for _, f := range format.All() {
-		names = append(names, string(f))
-	}
-	return names
-}
 
 // groupFlag and whereFlag are the flags of reports that may be repeated.
 func (a *app) groupFlag(cmd *cobra.Command, usage string) {
@@ -127,12 +73,4 @@ func (a *app) params(loc *time.Location, now time.Time) (analytics.Params, error
 			"--since %s is not before --until %s", a.since, a.until)
 	}
 	return p, nil
-}
-
-// open opens the warehouse in a zone. What it returns is to be given to release.
-func (a *app) open(ctx context.Context, loc *time.Location) (*analytics.Warehouse, error) {
-	if w := a.kept(loc); w != nil {
-		return w, nil
-	}
-	return analytics.Open(ctx, a.Warehouse, analytics.Options{Location: loc, Currency: a.Currency, Prover: proven.Open(a.Warehouse, time.Now)})
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/analytics"
 )
 
@@ -62,8 +63,8 @@ func (a *app) printScript(script string) error {
 		_, err := io.WriteString(w, script)
 		return err
 	}
-	if a.output != "" {
-		return writeFileMode(a.output, 0o644, print) // it holds no data
+	if a.Output != "" {
+		return answer.WriteFileMode(a.Output, 0o644, print) // it holds no data
 	}
-	return print(a.stdout)
+	return print(a.Stdout)
 }

@@ -4,14 +4,13 @@ import (
 	"context"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/format"
-	"callhouse/internal/analytics/value"
 	"callhouse/internal/words"
 	sqlfiles "callhouse/sql"
 )
@@ -30,7 +29,7 @@ func (a *app) listCommand() *cobra.Command {
 			for _, f := range analytics.Tables() {
 				rows = append(rows, []any{f.Name, "table", f.Answers})
 			}
-			return a.writeStatic(cmd.Context(), []string{"name", "kind", "answers"}, rows)
+			return a.WriteStatic(cmd.Context(), []string{"name", "kind", "answers"}, rows)
 		},
 	}
 }
@@ -49,7 +48,7 @@ all tables.`,
 			}
 			return nil
 		},
-		ValidArgs: append(names(analytics.Reports()), names(analytics.Tables())...),
+		ValidArgs: append(answer.Names(analytics.Reports()), answer.Names(analytics.Tables())...),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return a.describeAll(cmd.Context())
@@ -70,34 +69,34 @@ func (a *app) describeAll(ctx context.Context) error {
 			rows = append(rows, append([]any{f.Name}, columnRow(c)...))
 		}
 	}
-	return a.writeStatic(ctx, []string{"table", "column", "type", "null", "unit", "meaning"}, rows)
+	return a.WriteStatic(ctx, []string{"table", "column", "type", "null", "unit", "meaning"}, rows)
 }
 
 // describe prints a definition, or those of a report and a table of one name:
 // for people with their texts, in other formats the columns alone.
 func (a *app) describe(ctx context.Context, found []*sqlfiles.File) error {
-	kind, err := a.outputFormat()
+	kind, err := a.OutputFormat()
 	if err != nil {
 		return err
 	}
-	if kind != format.Table || a.output != "" {
+	if kind != format.Table || a.Output != "" {
 		var rows [][]any
 		for _, f := range found {
 			rows = append(rows, columnRows(f, len(found) == 1 && isReport(f))...)
 		}
-		return a.writeStatic(ctx, heads(len(found) == 1 && isReport(found[0])), rows)
+		return a.WriteStatic(ctx, heads(len(found) == 1 && isReport(found[0])), rows)
 	}
 	for i, f := range found {
 		if i > 0 {
-			words.Fprintln(a.stdout)
+			words.Fprintln(a.Stdout)
 		}
 		if len(found) > 1 {
-			words.Fprintf(a.stdout, "%s ", map[bool]string{true: "REPORT", false: "TABLE"}[isReport(f)])
+			words.Fprintf(a.Stdout, "%s ", map[bool]string{true: "REPORT", false: "TABLE"}[isReport(f)])
 		}
-		if _, err := io.WriteString(a.stdout, longText(f)+"\n\n"+sentence(f.Grain)+".\n\n"); err != nil {
+		if _, err := io.WriteString(a.Stdout, longText(f)+"\n\n"+sentence(f.Grain)+".\n\n"); err != nil {
 			return err
 		}
-		if err := a.writeStatic(ctx, heads(isReport(f)), columnRows(f, isReport(f))); err != nil {
+		if err := a.WriteStatic(ctx, heads(isReport(f)), columnRows(f, isReport(f))); err != nil {
 			return err
 		}
 	}
@@ -140,17 +139,4 @@ func columnRow(c sqlfiles.Column) []any {
 	// DuckDB's short name of the type, since lines are short.
 	typ := strings.ReplaceAll(c.Type, "TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ")
 	return []any{c.Name, typ, null, unit, c.Meaning}
-}
-
-// writeStatic writes rows of text that need no warehouse.
-func (a *app) writeStatic(ctx context.Context, heads []string, rows [][]any) error {
-	columns := make([]value.Column, len(heads))
-	for i, h := range heads {
-		columns[i] = value.Column{Name: h, Type: "VARCHAR", Kind: value.Text, Wrap: i == len(heads)-1}
-	}
-	r, err := a.write(ctx, format.NewStatic(columns, rows), time.UTC)
-	if err == nil {
-		a.notes(r)
-	}
-	return err
 }

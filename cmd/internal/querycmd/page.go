@@ -2,6 +2,7 @@ package querycmd
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -68,13 +69,13 @@ func (a *app) runPage(ctx context.Context, o page.Options) (err error) {
 	if a.Format != "" && a.Format != html {
 		return cli.Usage("other formats have the other reports: query list", "report makes html, not %s", a.Format)
 	}
-	if a.output == "" && a.width() > 0 {
+	if a.Output == "" && a.Width() > 0 {
 		return cli.Usage("give it a file, as in --output report.html", "a page of html is not for a terminal")
 	}
 	if !slices.Contains(page.Languages(), o.Lang) {
 		return cli.Usage(cli.Suggest(o.Lang, page.Languages(), "languages: "+strings.Join(page.Languages(), ", ")), "the page has no language %q", o.Lang)
 	}
-	loc, err := a.location()
+	loc, err := a.Location()
 	if err != nil {
 		return err
 	}
@@ -83,11 +84,11 @@ func (a *app) runPage(ctx context.Context, o page.Options) (err error) {
 	if err != nil {
 		return err
 	}
-	w, err := a.open(ctx, loc)
+	w, err := a.Open(ctx, loc)
 	if err != nil {
 		return err
 	}
-	defer func() { err = firstOf(err, a.release(w)) }()
+	defer func() { err = cmp.Or(err, a.Release(w)) }()
 	o.Since, o.Until, o.Agent, o.Where, o.Now, o.Version = p.Since, p.Until, a.agent, a.where, now, cli.Version()
 	return a.writePage(ctx, w, o)
 }
@@ -99,18 +100,18 @@ func (a *app) writePage(ctx context.Context, w *analytics.Warehouse, o page.Opti
 		return err
 	}
 	var err error
-	if a.output == "" {
-		buffered := bufio.NewWriter(a.stdout)
-		err = firstOf(write(buffered), buffered.Flush())
+	if a.Output == "" {
+		buffered := bufio.NewWriter(a.Stdout)
+		err = cmp.Or(write(buffered), buffered.Flush())
 	} else {
-		err = a.writeFile(a.output, write)
+		err = a.WriteFile(a.Output, write)
 	}
 	var none *page.PeriodError
 	if errors.As(err, &none) {
 		return cli.Usage("days are whole, and the last one is over and listed: give --since an earlier day, or --until a later one", "%v", none)
 	}
 	if err == nil && made.Calls == 0 {
-		words.Fprintln(a.stderr, "no calls match")
+		words.Fprintln(a.Stderr, "no calls match")
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package querycmd
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -82,7 +83,7 @@ func reportArgs(f *sqlfiles.File) cobra.PositionalArgs {
 }
 
 func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string) (err error) {
-	loc, err := a.location()
+	loc, err := a.Location()
 	if err != nil {
 		return err
 	}
@@ -91,14 +92,14 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string) (e
 	if err != nil {
 		return err
 	}
-	if _, err := a.outputFormat(); err != nil {
+	if _, err := a.OutputFormat(); err != nil {
 		return err
 	}
-	w, err := a.open(ctx, loc)
+	w, err := a.Open(ctx, loc)
 	if err != nil {
 		return err
 	}
-	defer func() { err = firstOf(err, a.release(w)) }()
+	defer func() { err = cmp.Or(err, a.Release(w)) }()
 	if f.Arguments == "CALL_ID" {
 		if p.Call, err = w.FindCall(ctx, args[0]); err != nil {
 			return err
@@ -124,19 +125,19 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string) (e
 	if compares {
 		src = format.Compared(rows)
 	}
-	r, err := a.writeUnder(ctx, a.heading(p, loc), src, loc)
+	r, err := a.WriteUnder(ctx, a.heading(p, loc), src, loc)
 	if err != nil {
 		return err
 	}
-	a.notes(r)
+	a.Notes(r)
 	if r.Rows == 0 {
-		words.Fprintln(a.stderr, nothing(f))
+		words.Fprintln(a.Stderr, nothing(f))
 	}
 	if !f.Selects() {
 		return nil
 	}
-	if kind, err := a.outputFormat(); err == nil && compares && kind.Exact() { // the others say it in their heading
-		words.Fprintln(a.stderr, periods(p, loc))
+	if kind, err := a.OutputFormat(); err == nil && compares && kind.Exact() { // the others say it in their heading
+		words.Fprintln(a.Stderr, periods(p, loc))
 	}
 	if err := a.coverage(ctx, w, f, "coverage", p, now); err != nil || !compares {
 		return err
@@ -157,7 +158,7 @@ func (a *app) coverage(ctx context.Context, w *analytics.Warehouse, f *sqlfiles.
 		return err
 	}
 	if line := c.String(w.Location()); line != "" {
-		words.Fprintln(a.stderr, of+": "+line)
+		words.Fprintln(a.Stderr, of+": "+line)
 	}
 	return nil
 }
@@ -181,7 +182,7 @@ func nothing(f *sqlfiles.File) string {
 
 // card writes above a conversation, for people, what the call is.
 func (a *app) card(ctx context.Context, w *analytics.Warehouse, id string, loc *time.Location) error {
-	if kind, err := a.outputFormat(); err != nil || kind != format.Table || a.output != "" {
+	if kind, err := a.OutputFormat(); err != nil || kind != format.Table || a.Output != "" {
 		return err
 	}
 	rows, err := w.Card(ctx, id)
@@ -189,19 +190,9 @@ func (a *app) card(ctx context.Context, w *analytics.Warehouse, id string, loc *
 		return err
 	}
 	defer rows.Close()
-	if err := format.WriteCard(ctx, a.stdout, rows, a.drawing(loc)); err != nil {
+	if err := format.WriteCard(ctx, a.Stdout, rows, a.Drawing(loc)); err != nil {
 		return err
 	}
-	_, err = words.Fprintln(a.stdout)
+	_, err = words.Fprintln(a.Stdout)
 	return err
-}
-
-// firstOf returns the first error: what failed later is of no interest then.
-func firstOf(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -18,6 +18,8 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
+	"callhouse/cmd/internal/querycmd/answer"
+	"callhouse/cmd/internal/querycmd/safe"
 	"callhouse/internal/analytics"
 	"callhouse/internal/words"
 )
@@ -35,10 +37,10 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	defer signal.Stop(pipe)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	free := signals(cancel)
+	free := cli.Signals(cancel)
 	defer free()
 	stderr = words.NewWriter(stderr, nil)
-	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, freeSignals: free}
+	a := &app{Command: answer.Command{Stdin: stdin, Stdout: stdout, Stderr: stderr}, freeSignals: free}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(stdin)
@@ -51,28 +53,24 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	case err != nil && ctx.Err() != nil:
 		return cli.Report(stderr, Name, cli.Fail(cli.ExitInterrupted, errors.New("interrupted"), ""))
 	}
-	return cli.Report(stderr, Name, a.explain(err))
+	return cli.Report(stderr, Name, a.Explain(err))
 }
 
-// app is one run of the command: where it reads and writes, and its flags.
+// app is one run of the program: its flags beside those of all commands.
 type app struct {
-	stdin          io.Reader
-	stdout, stderr io.Writer
-
-	config.Config
-	output                       string
+	answer.Command
 	since, until, agent, compare string // of reports
 	field, every                 string // of some reports
 	by, where                    []string
 	excel                        bool
-	usual                        string // the format of the configuration
-
-	shared      *shared // of a shell; nil elsewhere
-	freeSignals func()  // lets a shell have the signals for itself
+	freeSignals                  func() // lets a shell have the signals for itself
 }
 
 // Command returns the tree of commands, for the manual and the shells' completions.
-func Command() *cobra.Command { return (&app{stdout: io.Discard, stderr: io.Discard}).root() }
+func Command() *cobra.Command { return over(answer.Command{Stdout: io.Discard, Stderr: io.Discard}) }
+
+// over returns the tree of commands over what one of them was told.
+func over(c answer.Command) *cobra.Command { return (&app{Command: c}).root() }
 
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
@@ -107,7 +105,7 @@ one committed state of it, even while extract runs.`,
 		root.AddCommand(a.reportCommand(f))
 	}
 	root.AddCommand(a.pageCommand(), a.sqlCommand(), a.checkCommand(), a.shellCommand(), a.listCommand(), a.describeCommand())
-	root.AddCommand(a.catalogCommand(), a.initCommand(), a.exportCommand(), a.safeChildCommand())
+	root.AddCommand(a.catalogCommand(), a.initCommand(), a.exportCommand(), safe.ChildCommand(&a.Command, checkAll))
 	for _, cmd := range root.Commands() {
 		if cmd.GroupID == "reports" || cmd.Name() == "shell" {
 			continue // they use all settings
@@ -125,5 +123,5 @@ func (a *app) commonFlags(root *cobra.Command) {
 	a.settingFlags(root)
 	f := root.PersistentFlags()
 	f.BoolVar(&a.excel, "csv-excel", false, "short for --format csv-excel: CSV for spreadsheets, in which no cell is a formula")
-	f.StringVarP(&a.output, "output", "o", "", "write to `FILE` instead, all of it or nothing")
+	f.StringVarP(&a.Output, "output", "o", "", "write to `FILE` instead, all of it or nothing")
 }

@@ -17,6 +17,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/querycmd"
+	"callhouse/cmd/internal/querycmd/safe"
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/golden"
 	"callhouse/internal/layout"
@@ -25,7 +26,7 @@ import (
 
 // Safe mode runs statements in a process of this program: here, of the test.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == querycmd.SafeCommand {
+	if len(os.Args) > 1 && os.Args[1] == safe.Name {
 		os.Exit(querycmd.Run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	if os.Getenv("CALLHOUSE_TEST_SHELL") != "" { // a test runs this binary

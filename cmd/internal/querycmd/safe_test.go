@@ -13,6 +13,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/querycmd"
+	"callhouse/cmd/internal/querycmd/safe"
 	"callhouse/internal/analytics"
 )
 
@@ -340,7 +341,7 @@ func TestSafeChecks(t *testing.T) {
 // Whoever adds a command decides whether it runs SQL that the user brings, and
 // then gives it --safe.
 func TestCommandsThatRunForeignSQL(t *testing.T) {
-	own := map[string]bool{"report": true, "list": true, "describe": true, "catalog": true, "init": true, "export": true, querycmd.SafeCommand: true, "help": true, "completion": true}
+	own := map[string]bool{"report": true, "list": true, "describe": true, "catalog": true, "init": true, "export": true, safe.Name: true, "help": true, "completion": true}
 	for _, f := range analytics.Reports() {
 		own[f.Name] = true
 	}
@@ -354,10 +355,10 @@ func TestCommandsThatRunForeignSQL(t *testing.T) {
 // The hidden command is for query itself.
 func TestSafeCommandAlone(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if r := run(t, "", querycmd.SafeCommand); r.code != cli.ExitUsage {
+	if r := run(t, "", safe.Name); r.code != cli.ExitUsage {
 		t.Error(r)
 	}
-	if r := run(t, "", "--help"); strings.Contains(r.out, querycmd.SafeCommand) {
+	if r := run(t, "", "--help"); strings.Contains(r.out, safe.Name) {
 		t.Error("the help shows it")
 	}
 	if left, err := filepath.Glob("*"); err != nil || len(left) > 0 {

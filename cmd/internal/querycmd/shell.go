@@ -1,28 +1,15 @@
 package querycmd
 
 import (
-	"cmp"
-	"context"
-	"errors"
-	"fmt"
-	"io"
-	"os"
-	"os/signal"
-	"path/filepath"
-	"time"
-
 	"github.com/spf13/cobra"
 
-	"callhouse/cmd/internal/cli"
-	"callhouse/cmd/internal/querycmd/shell"
-	"callhouse/internal/analytics"
-	"callhouse/internal/scratch"
-	"callhouse/internal/words"
+	"callhouse/cmd/internal/querycmd/safe"
+	"callhouse/cmd/internal/querycmd/session"
 )
 
 func (a *app) shellCommand() *cobra.Command {
 	var noHistory bool
-	var safe safeMode
+	var mode safe.Mode
 	cmd := &cobra.Command{
 		Use:   "shell",
 		Short: "Ask in an interactive SQL shell",
@@ -40,208 +27,17 @@ first error.`,
 		GroupID: "more",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := safe.read(); err != nil {
+			if err := mode.Read(); err != nil {
 				return err
 			}
-			s, err := a.newSession()
+			s, err := session.New(&a.Command, mode, over)
 			if err != nil {
 				return err
 			}
-			s.safe = safe
-			if !cli.IsTerminal(a.stdin) {
-				return firstOf(s.script(cmd.Context(), a.stdin, ""), s.close())
-			}
-			file := historyFile()
-			if noHistory {
-				file = ""
-			}
-			return firstOf(s.interact(cmd.Context(), file), s.close())
+			return s.Run(cmd.Context(), noHistory, a.freeSignals)
 		},
 	}
-	safe.flags(cmd)
+	mode.Flags(cmd)
 	cmd.Flags().BoolVar(&noHistory, "no-history", false, "keep what is typed in no file")
 	return cmd
-}
-
-// historyFile is where what is typed is kept: in the user's state folder, as the
-// XDG base directories say. "" where there is none.
-func historyFile() string {
-	dir := os.Getenv("XDG_STATE_HOME")
-	if !filepath.IsAbs(dir) {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return ""
-		}
-		dir = filepath.Join(home, ".local", "state")
-	}
-	return filepath.Join(dir, "callhouse", "query_history")
-}
-
-// session is one run of the shell: what its commands set, and the warehouse that
-// is open.
-type session struct {
-	a *app // as the command was started
-
-	safe       safeMode
-	tz, format string
-	file       *outFile // nil: answers go to stdout
-	params     map[string]string
-	limit      int // rows of a table; 0: the default, below 0: all
-	timer      bool
-	pages      bool
-	records    bool   // a table's rows are shown as lines of name and value
-	last       string // the statement or report that was run last
-	views      []analytics.View
-
-	house   *analytics.Warehouse // nil: not open yet
-	news    string               // the snapshot that the user knows of
-	history *shell.History
-	parted  bool // an answer stands above: a blank line parts the next from it
-
-	interactive bool
-	interrupts  chan os.Signal
-	depth       int // of files that .read reads
-	over        bool
-}
-
-func (a *app) newSession() (*session, error) {
-	s := &session{a: a, tz: a.TZ, format: cmp.Or(a.Format, a.usual), params: map[string]string{}, history: &shell.History{}}
-	if _, err := a.location(); err != nil {
-		return nil, err
-	}
-	if _, err := a.outputFormat(); err != nil {
-		return nil, err
-	}
-	if a.output != "" {
-		s.redirect(a.output)
-	}
-	return s, nil
-}
-
-// interact reads from the terminal until the user leaves. Errors are told, and
-// end nothing.
-func (s *session) interact(ctx context.Context, historyFile string) error {
-	s.interactive, s.timer, s.pages = true, true, true
-	s.interrupts = make(chan os.Signal, 1)
-	signal.Notify(s.interrupts, os.Interrupt)
-	defer signal.Stop(s.interrupts)
-	var err error
-	if s.history, err = shell.OpenHistory(historyFile); err != nil {
-		words.Fprintln(s.a.stderr, "note:", err)
-	}
-	if err := s.greet(ctx); err != nil {
-		return err
-	}
-	// From here on Ctrl-C is the statement's affair; what ctx knows of it does not
-	// count. The other signals are the reader's.
-	ctx = context.WithoutCancel(ctx)
-	read, stop := s.reader(ctx)
-	defer stop()
-	s.a.freeSignals()
-	for !s.over {
-		s.tellNews()
-		text, err := read()
-		switch {
-		case errors.Is(err, shell.ErrInterrupted):
-			continue
-		case errors.Is(err, io.EOF):
-			words.Fprintln(s.a.stderr)
-			return nil
-		case err != nil:
-			return fmt.Errorf("read the terminal: %w", err)
-		}
-		if err := s.history.Add(text); err != nil {
-			words.Fprintln(s.a.stderr, "note:", err)
-		}
-		s.typed(ctx, text)
-	}
-	return nil
-}
-
-// typed runs what was typed, up to the first error.
-func (s *session) typed(ctx context.Context, text string) {
-	inputs, rest := shell.Split(text, isCommand)
-	if rest.Text != "" {
-		inputs = append(inputs, rest)
-	}
-	for _, in := range inputs {
-		if err := s.cancellable(ctx, func(ctx context.Context) error { return s.run(ctx, in) }); err != nil {
-			s.tell(err, in)
-			return
-		}
-	}
-}
-
-// errInterrupted is why a statement ends that the user has cancelled.
-var errInterrupted = errors.New("cancelled")
-
-// patience is how long a statement may take to stop before the user is told how
-// to leave it.
-const patience = 2 * time.Second
-
-// cancellable runs do, which Ctrl-C cancels. Where that takes long another one
-// ends the program.
-func (s *session) cancellable(ctx context.Context, do func(context.Context) error) error {
-	for len(s.interrupts) > 0 { // of before
-		<-s.interrupts
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	done, stopped := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(stopped)
-		select {
-		case <-done:
-			return
-		case <-s.interrupts:
-			cancel(errInterrupted)
-		}
-		select {
-		case <-done:
-			return
-		case <-time.After(patience):
-			words.Fprintln(s.a.stderr, "still stopping it; Ctrl-C leaves the shell")
-		}
-		for len(s.interrupts) > 0 {
-			<-s.interrupts
-		}
-		select {
-		case <-done:
-		case <-s.interrupts:
-			scratch.Clear()
-			os.Exit(cli.ExitInterrupted)
-		}
-	}()
-	err := do(ctx)
-	close(done)
-	<-stopped
-	return err
-}
-
-// restored makes sure that a signal which ends the program leaves the terminal
-// as it was. The returned function ends that.
-func restored(restore func()) (stop func()) {
-	signals, done := make(chan os.Signal, 1), make(chan struct{})
-	signal.Notify(signals, terminating()...)
-	go func() {
-		select {
-		case <-done:
-		case sig := <-signals:
-			restore()
-			endBy(sig)
-		}
-	}()
-	return func() {
-		signal.Stop(signals)
-		close(done)
-	}
-}
-
-func (s *session) close() error {
-	if s.house == nil {
-		return nil
-	}
-	err := s.house.Close()
-	s.house = nil
-	return err
 }

@@ -1,6 +1,8 @@
 package querycmd
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -8,12 +10,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/querycmd/answer"
+	"callhouse/cmd/internal/querycmd/safe"
 )
 
 func (a *app) sqlCommand() *cobra.Command {
 	var file string
 	var params []string
-	var safe safeMode
+	var mode safe.Mode
 	cmd := &cobra.Command{
 		Use:   "sql [STATEMENT | -]",
 		Short: "Run one SELECT over the warehouse's tables",
@@ -45,16 +49,13 @@ every digit of decimals and big integers, times as RFC 3339, JSON columns as JSO
 			if err != nil {
 				return err
 			}
-			if err := safe.read(); err != nil {
+			if err := mode.Read(); err != nil {
 				return err
 			}
-			if safe.on {
-				return a.runSQLSafe(cmd.Context(), &safe, text, values)
-			}
-			return a.runSQL(cmd, text, values)
+			return a.runSQL(cmd.Context(), &mode, text, values)
 		},
 	}
-	safe.flags(cmd)
+	mode.Flags(cmd)
 	cmd.Flags().StringVarP(&file, "file", "f", "", "read the statement from `FILE`; - is stdin")
 	cmd.Flags().StringArrayVarP(&params, "param", "p", nil, "`NAME=VALUE`: the value of the parameter $NAME; once for each")
 	return cmd
@@ -81,16 +82,16 @@ func (a *app) statement(args []string, file string) (string, error) {
 	case len(args) == 1 && args[0] != "-":
 		return args[0], nil
 	case file != "" && file != "-":
-		text, err := readFile(file)
+		text, err := answer.ReadFile(file)
 		if err != nil {
 			return "", cli.Usage("", "read the statement: %v", err)
 		}
 		return text, nil
-	case len(args) == 0 && file == "" && cli.IsTerminal(a.stdin):
+	case len(args) == 0 && file == "" && cli.IsTerminal(a.Stdin):
 		return "", cli.Usage("try: query sql 'SELECT count(*) FROM calls'", "there is no statement")
 	}
-	text, err := readText(a.stdin)
-	if errors.Is(err, errLongText) {
+	text, err := answer.ReadText(a.Stdin)
+	if errors.Is(err, answer.ErrLongText) {
 		return "", cli.Usage("", "read the statement: %v", err)
 	}
 	if err != nil {
@@ -99,29 +100,32 @@ func (a *app) statement(args []string, file string) (string, error) {
 	return text, nil
 }
 
-func (a *app) runSQL(cmd *cobra.Command, text string, values map[string]string) (err error) {
-	ctx := cmd.Context()
-	loc, err := a.location()
+func (a *app) runSQL(ctx context.Context, mode *safe.Mode, text string, values map[string]string) (err error) {
+	loc, err := a.Location()
 	if err != nil {
 		return err
 	}
-	if _, err := a.outputFormat(); err != nil {
+	if mode.On {
+		_, err := mode.RunJob(ctx, &a.Command, safe.Job{Statement: text, Params: values}, loc)
 		return err
 	}
-	w, err := a.open(ctx, loc)
+	if _, err := a.OutputFormat(); err != nil {
+		return err
+	}
+	w, err := a.Open(ctx, loc)
 	if err != nil {
 		return err
 	}
-	defer func() { err = firstOf(err, w.Close()) }()
+	defer func() { err = cmp.Or(err, w.Close()) }()
 	rows, err := w.SQLWith(ctx, text, values)
 	if err != nil {
-		return explainSQL(err)
+		return answer.ExplainSQL(err)
 	}
 	defer rows.Close()
-	r, err := a.write(ctx, rows, loc)
+	r, err := a.Write(ctx, rows, loc)
 	if err != nil {
-		return explainSQL(err)
+		return answer.ExplainSQL(err)
 	}
-	a.notes(r)
+	a.Notes(r)
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/querycmd/answer"
 	sqlfiles "callhouse/sql"
 )
 
@@ -18,14 +19,6 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-func names(files []*sqlfiles.File) []string {
-	var out []string
-	for _, f := range files {
-		out = append(out, f.Name)
-	}
-	return out
-}
-
 // sentence begins s with a capital letter.
 func sentence(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
@@ -34,33 +27,13 @@ func longText(f *sqlfiles.File) string {
 	out := f.Name + ": " + f.Answers
 	for _, p := range strings.Split(f.Text, "\n\n") {
 		if p != "" {
-			out += "\n\n" + wrapWords(strings.Fields(p), textWidth)
+			out += "\n\n" + answer.Wrap(strings.Fields(p), textWidth)
 		}
 	}
 	return out
 }
 
 func wrapList(words []string) string {
-	out := wrapWords(strings.Fields("Groups for --by: "+strings.Join(words, ", ")), textWidth)
+	out := answer.Wrap(strings.Fields("Groups for --by: "+strings.Join(words, ", ")), textWidth)
 	return strings.TrimPrefix(out, "Groups for --by: ")
-}
-
-func wrapWords(words []string, width int) string {
-	var b strings.Builder
-	at := 0
-	for i, w := range words {
-		n := len([]rune(w))
-		switch {
-		case i == 0:
-		case at+1+n > width:
-			b.WriteByte('\n')
-			at = 0
-		default:
-			b.WriteByte(' ')
-			at++
-		}
-		b.WriteString(w)
-		at += n
-	}
-	return b.String()
 }

@@ -1,4 +1,4 @@
-package querycmd
+package session
 
 import (
 	"bufio"
@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/cmd/internal/querycmd/shell"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/duck"
@@ -16,7 +17,7 @@ import (
 
 // script runs what r holds, statement by statement as it comes, up to the first
 // error. name is the file's, "" for stdin.
-func (s *session) script(ctx context.Context, r io.Reader, name string) error {
+func (s *Session) script(ctx context.Context, r io.Reader, name string) error {
 	limited := &io.LimitedReader{R: r}
 	in := bufio.NewReader(limited)
 	text, line := "", 1
@@ -28,7 +29,7 @@ func (s *session) script(ctx context.Context, r io.Reader, name string) error {
 		}
 		text += more
 		if len(text) > analytics.MaxText {
-			return located(cli.Usage("", "%v", errLongText), shell.Input{Line: line}, name)
+			return located(cli.Usage("", "%v", answer.ErrLongText), shell.Input{Line: line}, name)
 		}
 		if !eof && strings.TrimSpace(text) != strings.TrimSpace(more) && !strings.Contains(more, ";") {
 			continue // it ends no statement, nor begins one
@@ -68,7 +69,7 @@ func located(err error, in shell.Input, name string) error {
 	} else {
 		name += ", line"
 	}
-	line, told := in.Line, explainSQL(err)
+	line, told := in.Line, answer.ExplainSQL(err)
 	code, hint := cli.Code(told), cli.Hint(told)
 	var d *duck.Error
 	if errors.As(err, &d) && d.Line > 0 { // where the script has it, not the statement

@@ -1,4 +1,4 @@
-package querycmd
+package session
 
 import (
 	"context"
@@ -13,6 +13,8 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
+	"callhouse/cmd/internal/querycmd/answer"
+	"callhouse/cmd/internal/querycmd/safe"
 	"callhouse/cmd/internal/querycmd/shell"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/format"
@@ -22,7 +24,7 @@ import (
 )
 
 // run runs one input. Its error is not told yet.
-func (s *session) run(ctx context.Context, in shell.Input) error {
+func (s *Session) run(ctx context.Context, in shell.Input) error {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
@@ -33,19 +35,20 @@ func (s *session) run(ctx context.Context, in shell.Input) error {
 	if done, err := s.view(ctx, in.Text); done {
 		return err
 	}
-	return s.answer(ctx, func(a *app) error { return s.statement(ctx, a, in.Text) })
+	return s.answer(ctx, func(a *answer.Command) error { return s.statement(ctx, a, in.Text) })
 }
 
 // statement runs SQL.
-func (s *session) statement(ctx context.Context, a *app, text string) error {
+func (s *Session) statement(ctx context.Context, a *answer.Command, text string) error {
 	values := map[string]string{}
 	for name := range shell.Params(text) {
 		if v, ok := s.params[name]; ok {
 			values[name] = v
 		}
 	}
-	if s.safe.on {
-		return a.runSafe(ctx, &s.safe, text, values, s.house.Location())
+	if s.safe.On {
+		_, err := s.safe.RunJob(ctx, a, safe.Job{Statement: text, Params: values}, s.house.Location())
+		return err
 	}
 	rows, err := s.house.SQLWith(ctx, text, values)
 	var p *analytics.ParamError
@@ -56,115 +59,74 @@ func (s *session) statement(ctx context.Context, a *app, text string) error {
 		return err
 	}
 	defer rows.Close()
-	r, err := a.write(ctx, rows, s.house.Location())
+	r, err := a.Write(ctx, rows, s.house.Location())
 	if err != nil {
 		return err
 	}
-	a.notes(r)
+	a.Notes(r)
 	return nil
 }
 
-// report runs a report as its command would be run, over the session's settings.
-func (s *session) report(ctx context.Context, words []string) error {
-	if s.safe.on {
-		if err := staysInside(words[1:]); err != nil {
+// report runs a report.
+func (s *Session) report(ctx context.Context, words []string) error {
+	if s.safe.On {
+		if err := safe.StaysInside(words[1:]); err != nil {
 			return err
 		}
 	}
-	return s.answer(ctx, func(a *app) error {
-		args := []string{words[0], "--warehouse", a.Warehouse, "--tz", a.TZ, "--config", s.a.Path, "--profile", s.a.Profile, fmt.Sprintf("--group-readable=%t", a.GroupReadable)}
-		toFile := slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, "--output") || strings.HasPrefix(w, "-o") })
-		if a.Format != "" && !toFile { // a file's ending names the format
-			args = append(args, "--format", a.Format)
-		}
-		root := a.root()
-		root.SetArgs(append(args, words[1:]...))
-		root.SetOut(a.stdout)
-		root.SetErr(a.stderr)
-		return a.explain(root.ExecuteContext(ctx))
-	})
+	return s.answer(ctx, func(a *answer.Command) error { return s.invoke(ctx, a, words...) })
 }
 
-// shared is what a shell lends to what it runs.
-type shared struct {
-	root        string
-	house       *analytics.Warehouse // open, at one snapshot
-	width, rows int                  // of the terminal that the answer ends on; of a table
-	records     bool
-	wrote       *format.Result
-}
-
-// kept returns the shell's warehouse, if it is what is asked for.
-func (a *app) kept(loc *time.Location) *analytics.Warehouse {
-	if s := a.shared; s != nil && s.root == a.Warehouse && s.house.Location().String() == loc.String() {
-		return s.house
+// invoke runs one of query's commands over the session's settings.
+func (s *Session) invoke(ctx context.Context, a *answer.Command, words ...string) error {
+	args := []string{words[0], "--warehouse", a.Warehouse, "--tz", a.TZ, "--config", s.a.Path, "--profile", s.a.Profile, fmt.Sprintf("--group-readable=%t", a.GroupReadable)}
+	toFile := slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, "--output") || strings.HasPrefix(w, "-o") })
+	if a.Format != "" && !toFile { // a file's ending names the format
+		args = append(args, "--format", a.Format)
 	}
-	return nil
-}
-
-// release closes a warehouse, unless a shell goes on with it.
-func (a *app) release(w *analytics.Warehouse) error {
-	if a.shared != nil && a.shared.house == w {
-		return nil
-	}
-	return w.Close()
-}
-
-// drawing says how an answer is written: on stdout for whom it meets there.
-func (a *app) drawing(loc *time.Location) format.Options {
-	if a.output != "" {
-		return format.Options{Location: loc}
-	}
-	o := format.Options{Location: loc, Width: a.width()}
-	if a.shared != nil {
-		o.Rows, o.Records, o.Instead = a.shared.rows, a.shared.records, ".format csv"
-	}
-	return o
-}
-
-// wrote tells a shell what was written.
-func (a *app) wrote(r format.Result) {
-	if a.shared != nil {
-		a.shared.wrote = &r
-	}
+	root := s.commands(*a)
+	root.SetArgs(append(args, words[1:]...))
+	root.SetOut(a.Stdout)
+	root.SetErr(a.Stderr)
+	return a.Explain(root.ExecuteContext(ctx))
 }
 
 // answer lets do write an answer to where the session's answers go. All of it
 // comes from the snapshot that is current now.
-func (s *session) answer(ctx context.Context, do func(a *app) error) error {
+func (s *Session) answer(ctx context.Context, do func(a *answer.Command) error) error {
 	if err := s.open(ctx); err != nil {
-		return s.a.explain(err)
+		return s.a.Explain(err)
 	}
-	a := &app{stdin: strings.NewReader(""), stdout: s.a.stdout, stderr: s.a.stderr,
+	a := &answer.Command{Stdin: strings.NewReader(""), Stdout: s.a.Stdout, Stderr: s.a.Stderr,
 		Config: config.Config{Values: config.Values{Warehouse: s.a.Warehouse, TZ: s.tz, Format: s.format, GroupReadable: s.a.GroupReadable}},
-		shared: &shared{root: s.a.Warehouse, house: s.house, width: terminalWidth(s.a.stdout), rows: s.limit, records: s.records}}
+		Shell:  &answer.Shell{Root: s.a.Warehouse, House: s.house, Width: answer.TerminalWidth(s.a.Stdout), Rows: s.limit, Records: s.records}}
 	began := time.Now()
 	paged := false
 	var err error
 	switch {
 	case s.file != nil:
-		a.shared.width = 0
+		a.Shell.Width = 0
 		err = s.file.add(a, do)
-	case s.pages && a.shared.width > 0:
+	case s.pages && a.Shell.Width > 0:
 		if s.limit == 0 && pagerCommand() != "" {
-			a.shared.rows = -1 // who pages needs no limit
+			a.Shell.Rows = -1 // who pages needs no limit
 		}
 		paged, err = s.paged(ctx, a, do)
 	default:
 		s.part(a)
 		err = do(a)
 	}
-	if err == nil && s.timer && a.shared.wrote != nil {
-		words.Fprintln(s.a.stderr, took(a.shared.wrote.Rows, time.Since(began), paged))
+	if err == nil && s.timer && a.Shell.Wrote != nil {
+		words.Fprintln(s.a.Stderr, took(a.Shell.Wrote.Rows, time.Since(began), paged))
 	}
 	return err
 }
 
 // part parts tables from each other where no prompt does.
-func (s *session) part(a *app) {
+func (s *Session) part(a *answer.Command) {
 	kind := format.Format(a.Format)
 	if !s.interactive && (kind == "" || kind == format.Table || kind == format.Markdown) {
-		a.stdout = &parting{w: a.stdout, above: &s.parted}
+		a.Stdout = &parting{w: a.Stdout, above: &s.parted}
 	}
 }
 
@@ -198,7 +160,7 @@ func took(rows int64, d time.Duration, paged bool) string {
 }
 
 // open opens the warehouse, or its new snapshot after a commit, or in another zone.
-func (s *session) open(ctx context.Context) error {
+func (s *Session) open(ctx context.Context) error {
 	loc, err := s.location()
 	if err != nil {
 		return err
@@ -224,15 +186,15 @@ func (s *session) open(ctx context.Context) error {
 	return nil
 }
 
-func (s *session) location() (*time.Location, error) {
-	return location(s.tz)
+func (s *Session) location() (*time.Location, error) {
+	return answer.Zone(s.tz)
 }
 
 // snapshot is the name of the one that is open, as in 000042.
-func (s *session) snapshot() string { return filepath.Base(s.house.Snapshot().Dir) }
+func (s *Session) snapshot() string { return filepath.Base(s.house.Snapshot().Dir) }
 
 // currentSnapshot is the name of the one that is current; "" where that cannot be told.
-func (s *session) currentSnapshot() string {
+func (s *Session) currentSnapshot() string {
 	target, err := os.Readlink(filepath.Join(s.a.Warehouse, layout.CurrentName))
 	if err != nil {
 		return ""
@@ -241,16 +203,16 @@ func (s *session) currentSnapshot() string {
 }
 
 // tellNews says once that there is a new commit.
-func (s *session) tellNews() {
+func (s *Session) tellNews() {
 	now := s.currentSnapshot()
 	if now == "" || now == s.news {
 		return
 	}
-	words.Fprintf(s.a.stderr, "snapshot %s is committed: from now on statements read it\n", now)
+	words.Fprintf(s.a.Stderr, "snapshot %s is committed: from now on statements read it\n", now)
 	s.news = now
 }
 
-func (s *session) greet(ctx context.Context) error {
+func (s *Session) greet(ctx context.Context) error {
 	if err := s.open(ctx); err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package querycmd
+package session
 
 import (
 	"cmp"
@@ -14,6 +14,8 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
+	"callhouse/cmd/internal/querycmd/answer"
+	"callhouse/cmd/internal/querycmd/safe"
 	"callhouse/cmd/internal/querycmd/shell"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/format"
@@ -28,35 +30,35 @@ type dotCommand struct {
 	completes         []shell.Candidate
 	file              bool // it takes a file's name
 	outside           bool // it reaches files or programs, and is refused in safe mode
-	run               func(s *session, ctx context.Context, words []string) error
+	run               func(s *Session, ctx context.Context, words []string) error
 }
 
 func dotCommands() []dotCommand {
 	onOff := candidates([]string{"on", "off"}, "values")
-	tables := candidates(names(analytics.Tables()), "tables")
-	reports := candidates(names(analytics.Reports()), "reports")
+	tables := candidates(answer.Names(analytics.Tables()), "tables")
+	reports := candidates(answer.Names(analytics.Reports()), "reports")
 	return []dotCommand{
-		{name: ".tables", says: "the tables that SQL can read", run: (*session).tables},
-		{name: ".schema", takes: "[TABLE]", says: "columns, with type, unit and meaning; .describe is the same", most: 1, completes: tables, run: (*session).schema},
-		{name: ".reports", says: "the reports", run: (*session).reports},
-		{name: ".report", takes: "NAME [FLAGS]", says: "run a report; its name alone will do: sentiment --by day", least: 1, most: -1, completes: reports, run: (*session).namedReport},
-		{name: ".format", takes: "[FORMAT]", says: strings.Join(formatNames(), ", "), most: 1, completes: candidates(formatNames(), "formats"), run: (*session).setFormat},
-		{name: ".output", takes: "[FILE]", says: "answers go to a file; without one, to the terminal again", most: 1, file: true, outside: true, run: (*session).setOutput},
-		{name: ".limit", takes: "[N | all]", says: "rows that a table on the terminal shows; the others are counted", most: 1, run: (*session).setLimit},
-		{name: ".expanded", takes: "[on | off]", says: "each row as lines of name and value; alone, or as \\x, the other way round", most: 1, completes: onOff, run: (*session).setExpanded},
-		{name: ".pager", takes: "[on | off]", says: "long answers through PAGER, or less", most: 1, completes: onOff, run: (*session).setPager},
-		{name: ".timer", takes: "[on | off]", says: "rows and seconds below each answer", most: 1, completes: onOff, run: (*session).setTimer},
-		{name: ".tz", takes: "[ZONE]", says: "zone of days, hours and printed times", most: 1, run: (*session).setZone},
-		{name: ".param", takes: "[NAME [VALUE]]", says: "value of the parameter $NAME; without one it is dropped", most: 2, run: (*session).setParam},
-		{name: ".read", takes: "FILE", says: "run the statements and commands in a file", least: 1, most: 1, file: true, outside: true, run: (*session).readFile},
-		{name: ".edit", says: "write the last statement anew in EDITOR, and run it; \\e is the same", outside: true, run: (*session).edit},
-		{name: ".save", takes: "NAME", says: "keep the last statement under a name", least: 1, most: 1, outside: true, run: (*session).save},
-		{name: ".run", takes: "NAME", says: "run what was kept", least: 1, most: 1, completes: candidates(savedNames(), "saved"), outside: true, run: (*session).runSaved},
-		{name: ".saved", says: "what was kept, and where", outside: true, run: (*session).saved},
-		{name: ".snapshot", says: "the commit that statements read", run: (*session).describeSnapshot},
-		{name: ".history", takes: "[N]", says: "what was typed lately", most: 1, run: (*session).listHistory},
-		{name: ".help", says: "this list", run: (*session).help},
-		{name: ".quit", says: "leave; as Ctrl-D does", run: (*session).quit},
+		{name: ".tables", says: "the tables that SQL can read", run: (*Session).tables},
+		{name: ".schema", takes: "[TABLE]", says: "columns, with type, unit and meaning; .describe is the same", most: 1, completes: tables, run: (*Session).schema},
+		{name: ".reports", says: "the reports", run: (*Session).reports},
+		{name: ".report", takes: "NAME [FLAGS]", says: "run a report; its name alone will do: sentiment --by day", least: 1, most: -1, completes: reports, run: (*Session).namedReport},
+		{name: ".format", takes: "[FORMAT]", says: strings.Join(answer.FormatNames(), ", "), most: 1, completes: candidates(answer.FormatNames(), "formats"), run: (*Session).setFormat},
+		{name: ".output", takes: "[FILE]", says: "answers go to a file; without one, to the terminal again", most: 1, file: true, outside: true, run: (*Session).setOutput},
+		{name: ".limit", takes: "[N | all]", says: "rows that a table on the terminal shows; the others are counted", most: 1, run: (*Session).setLimit},
+		{name: ".expanded", takes: "[on | off]", says: "each row as lines of name and value; alone, or as \\x, the other way round", most: 1, completes: onOff, run: (*Session).setExpanded},
+		{name: ".pager", takes: "[on | off]", says: "long answers through PAGER, or less", most: 1, completes: onOff, run: (*Session).setPager},
+		{name: ".timer", takes: "[on | off]", says: "rows and seconds below each answer", most: 1, completes: onOff, run: (*Session).setTimer},
+		{name: ".tz", takes: "[ZONE]", says: "zone of days, hours and printed times", most: 1, run: (*Session).setZone},
+		{name: ".param", takes: "[NAME [VALUE]]", says: "value of the parameter $NAME; without one it is dropped", most: 2, run: (*Session).setParam},
+		{name: ".read", takes: "FILE", says: "run the statements and commands in a file", least: 1, most: 1, file: true, outside: true, run: (*Session).readFile},
+		{name: ".edit", says: "write the last statement anew in EDITOR, and run it; \\e is the same", outside: true, run: (*Session).edit},
+		{name: ".save", takes: "NAME", says: "keep the last statement under a name", least: 1, most: 1, outside: true, run: (*Session).save},
+		{name: ".run", takes: "NAME", says: "run what was kept", least: 1, most: 1, completes: candidates(savedNames(), "saved"), outside: true, run: (*Session).runSaved},
+		{name: ".saved", says: "what was kept, and where", outside: true, run: (*Session).saved},
+		{name: ".snapshot", says: "the commit that statements read", run: (*Session).describeSnapshot},
+		{name: ".history", takes: "[N]", says: "what was typed lately", most: 1, run: (*Session).listHistory},
+		{name: ".help", says: "this list", run: (*Session).help},
+		{name: ".quit", says: "leave; as Ctrl-D does", run: (*Session).quit},
 	}
 }
 
@@ -68,7 +70,7 @@ func otherNames() map[string]string {
 }
 
 // command runs a line that is no SQL: a command of the shell, or a report.
-func (s *session) command(ctx context.Context, line string) error {
+func (s *Session) command(ctx context.Context, line string) error {
 	words := shell.Words(line)
 	if len(words) == 0 {
 		return nil
@@ -83,8 +85,8 @@ func (s *session) command(ctx context.Context, line string) error {
 		if c.name != name {
 			continue
 		}
-		if c.outside && s.safe.on {
-			return refusedSafe(c.name)
+		if c.outside && s.safe.On {
+			return safe.Refused(c.name)
 		}
 		if n := len(words) - 1; n < c.least || c.most >= 0 && n > c.most {
 			return cli.Usage(strings.TrimSpace(c.name+" "+c.takes)+": "+c.says, "%s does not take %s", c.name, cli.Plural(int64(n), "word"))
@@ -99,7 +101,7 @@ func (s *session) command(ctx context.Context, line string) error {
 }
 
 func unknownInput(word string) error {
-	known := names(analytics.Reports())
+	known := answer.Names(analytics.Reports())
 	what := "statement or report"
 	hint := "SQL begins with SELECT, FROM, WITH …; .reports lists the reports, .help the rest"
 	if word[0] == '.' || word[0] == '\\' {
@@ -115,15 +117,15 @@ func unknownInput(word string) error {
 	return cli.Usage(cli.Suggest(word, known, hint), "there is no %s %q", what, word)
 }
 
-func (s *session) tables(ctx context.Context, _ []string) error {
+func (s *Session) tables(ctx context.Context, _ []string) error {
 	return s.list(ctx, analytics.Tables(), "table")
 }
 
-func (s *session) reports(ctx context.Context, _ []string) error {
+func (s *Session) reports(ctx context.Context, _ []string) error {
 	return s.list(ctx, analytics.Reports(), "report")
 }
 
-func (s *session) list(ctx context.Context, files []*sqlfiles.File, head string) error {
+func (s *Session) list(ctx context.Context, files []*sqlfiles.File, head string) error {
 	var rows [][]any
 	for _, f := range files {
 		rows = append(rows, []any{f.Name, f.Answers})
@@ -137,46 +139,40 @@ func (s *session) list(ctx context.Context, files []*sqlfiles.File, head string)
 }
 
 // facts writes rows of text, without a line below them.
-func (s *session) facts(ctx context.Context, heads []string, rows [][]any) error {
-	return s.answer(ctx, func(a *app) error {
-		err := a.writeStatic(ctx, heads, rows)
-		a.shared.wrote = nil
+func (s *Session) facts(ctx context.Context, heads []string, rows [][]any) error {
+	return s.answer(ctx, func(a *answer.Command) error {
+		err := a.WriteStatic(ctx, heads, rows)
+		a.Shell.Wrote = nil
 		return err
 	})
 }
 
-func (s *session) schema(ctx context.Context, words []string) error {
-	return s.answer(ctx, func(a *app) error {
-		defer func() { a.shared.wrote = nil }()
-		if len(words) == 0 {
-			return a.describeAll(ctx)
-		}
-		found, err := analytics.Describe(strings.ToLower(words[0]))
-		if err != nil {
-			return err
-		}
-		return a.describe(ctx, found)
+func (s *Session) schema(ctx context.Context, words []string) error {
+	return s.answer(ctx, func(a *answer.Command) error {
+		err := s.invoke(ctx, a, append([]string{"describe"}, words...)...)
+		a.Shell.Wrote = nil
+		return err
 	})
 }
 
-func (s *session) namedReport(ctx context.Context, words []string) error {
+func (s *Session) namedReport(ctx context.Context, words []string) error {
 	if _, ok := sqlfiles.Report(words[0]); !ok {
-		hint := cli.Suggest(words[0], names(analytics.Reports()), ".reports lists them")
+		hint := cli.Suggest(words[0], answer.Names(analytics.Reports()), ".reports lists them")
 		return cli.Usage(hint, "there is no report %q", words[0])
 	}
 	return s.report(ctx, words)
 }
 
-func (s *session) setFormat(_ context.Context, words []string) error {
+func (s *Session) setFormat(_ context.Context, words []string) error {
 	if len(words) == 0 {
 		s.say("format: %s", cmp.Or(s.format, "table"))
 		return nil
 	}
-	a := &app{Config: config.Config{Values: config.Values{Format: words[0]}}, stdout: s.a.stdout}
+	a := &answer.Command{Config: config.Config{Values: config.Values{Format: words[0]}}, Stdout: s.a.Stdout}
 	if s.file != nil {
-		a.output = s.file.path // what a file can hold, a terminal need not
+		a.Output = s.file.path // what a file can hold, a terminal need not
 	}
-	f, err := a.outputFormat()
+	f, err := a.OutputFormat()
 	if err != nil {
 		return err
 	}
@@ -187,7 +183,7 @@ func (s *session) setFormat(_ context.Context, words []string) error {
 	return nil
 }
 
-func (s *session) setOutput(_ context.Context, words []string) error {
+func (s *Session) setOutput(_ context.Context, words []string) error {
 	if len(words) == 0 {
 		s.file = nil
 		return nil
@@ -197,7 +193,7 @@ func (s *session) setOutput(_ context.Context, words []string) error {
 	return nil
 }
 
-func (s *session) setLimit(_ context.Context, words []string) error {
+func (s *Session) setLimit(_ context.Context, words []string) error {
 	if len(words) == 0 {
 		if s.limit < 0 {
 			s.say("limit: all")
@@ -222,7 +218,7 @@ func (s *session) setLimit(_ context.Context, words []string) error {
 	return nil
 }
 
-func (s *session) setPager(_ context.Context, words []string) error {
+func (s *Session) setPager(_ context.Context, words []string) error {
 	if err := s.toggle("pager", &s.pages, words); err != nil {
 		return err
 	}
@@ -232,18 +228,18 @@ func (s *session) setPager(_ context.Context, words []string) error {
 	return nil
 }
 
-func (s *session) setTimer(_ context.Context, words []string) error {
+func (s *Session) setTimer(_ context.Context, words []string) error {
 	return s.toggle("timer", &s.timer, words)
 }
 
-func (s *session) setExpanded(_ context.Context, words []string) error {
+func (s *Session) setExpanded(_ context.Context, words []string) error {
 	if len(words) == 0 {
 		s.records = !s.records
 	}
 	return s.toggle("expanded", &s.records, words)
 }
 
-func (s *session) toggle(name string, on *bool, words []string) error {
+func (s *Session) toggle(name string, on *bool, words []string) error {
 	switch {
 	case len(words) == 0:
 		s.say("%s: %s", name, map[bool]string{true: "on", false: "off"}[*on])
@@ -255,19 +251,19 @@ func (s *session) toggle(name string, on *bool, words []string) error {
 	return nil
 }
 
-func (s *session) setZone(_ context.Context, words []string) error {
+func (s *Session) setZone(_ context.Context, words []string) error {
 	if len(words) == 0 {
 		s.say("tz: %s", s.tz)
 		return nil
 	}
-	if _, err := location(words[0]); err != nil {
+	if _, err := answer.Zone(words[0]); err != nil {
 		return err
 	}
 	s.tz = words[0]
 	return nil
 }
 
-func (s *session) setParam(ctx context.Context, words []string) error {
+func (s *Session) setParam(ctx context.Context, words []string) error {
 	switch len(words) {
 	case 0:
 		var rows [][]any
@@ -286,7 +282,7 @@ func (s *session) setParam(ctx context.Context, words []string) error {
 // mostDeep bounds files that read files.
 const mostDeep = 16
 
-func (s *session) readFile(ctx context.Context, words []string) (err error) {
+func (s *Session) readFile(ctx context.Context, words []string) (err error) {
 	if s.depth == mostDeep {
 		return cli.Usage("does one read itself?", "%d files read each other", mostDeep)
 	}
@@ -304,9 +300,9 @@ func (s *session) readFile(ctx context.Context, words []string) (err error) {
 	return s.script(ctx, f, words[0])
 }
 
-func (s *session) describeSnapshot(ctx context.Context, _ []string) error {
+func (s *Session) describeSnapshot(ctx context.Context, _ []string) error {
 	if err := s.open(ctx); err != nil {
-		return s.a.explain(err)
+		return s.a.Explain(err)
 	}
 	snap := s.house.Snapshot()
 	m := snap.Manifest
@@ -321,7 +317,7 @@ func (s *session) describeSnapshot(ctx context.Context, _ []string) error {
 	return s.facts(ctx, []string{"fact", "value"}, rows)
 }
 
-func (s *session) listHistory(ctx context.Context, args []string) error {
+func (s *Session) listHistory(ctx context.Context, args []string) error {
 	n := 20
 	if len(args) > 0 {
 		var err error
@@ -330,9 +326,9 @@ func (s *session) listHistory(ctx context.Context, args []string) error {
 		}
 	}
 	entries := s.history.Entries()
-	return s.answer(ctx, func(a *app) error {
+	return s.answer(ctx, func(a *answer.Command) error {
 		for _, e := range entries[max(len(entries)-n, 0):] {
-			if _, err := io.WriteString(a.stdout, words.Lines(e)+"\n"); err != nil {
+			if _, err := io.WriteString(a.Stdout, words.Lines(e)+"\n"); err != nil {
 				return err
 			}
 		}
@@ -340,23 +336,23 @@ func (s *session) listHistory(ctx context.Context, args []string) error {
 	})
 }
 
-func (s *session) help(ctx context.Context, _ []string) error {
-	return s.answer(ctx, func(a *app) error {
+func (s *Session) help(ctx context.Context, _ []string) error {
+	return s.answer(ctx, func(a *answer.Command) error {
 		const head = "SQL ends with a semicolon. A report is run by its name: sentiment --by week --since 4w\n\n"
 		out := head
 		for _, c := range dotCommands() {
 			out += fmt.Sprintf("  %-22s %s\n", strings.TrimSpace(c.name+" "+c.takes), c.says)
 		}
 		out += "\nTab completes, Ctrl-R searches what was typed, Ctrl-C cancels, Ctrl-D leaves.\n"
-		_, err := io.WriteString(a.stdout, out)
+		_, err := io.WriteString(a.Stdout, out)
 		return err
 	})
 }
 
-func (s *session) quit(context.Context, []string) error {
+func (s *Session) quit(context.Context, []string) error {
 	s.over = true
 	return nil
 }
 
 // say tells what is no data.
-func (s *session) say(text string, args ...any) { words.Fprintf(s.a.stderr, text+"\n", args...) }
+func (s *Session) say(text string, args ...any) { words.Fprintf(s.a.Stderr, text+"\n", args...) }

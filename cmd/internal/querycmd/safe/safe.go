@@ -1,7 +1,10 @@
-package querycmd
+// Package safe runs statements that somebody else wrote, each in a process of its
+// own with limits.
+package safe
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,9 +17,11 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/analytics/format"
 	"callhouse/internal/scratch"
 )
@@ -24,38 +29,38 @@ import (
 // Of the environment a statement's process sees nothing but this: no keys.
 var safeEnv = []string{"MALLOC_ARENA_MAX=2", "LANG=C.UTF-8"}
 
-// safeMode are the flags for statements that somebody else wrote.
-type safeMode struct {
-	on           bool
+// Mode is the flags for statements that somebody else wrote.
+type Mode struct {
+	On           bool
 	memory, temp size
 	output       size
 	timeout      time.Duration
 	cmd          *cobra.Command
 }
 
-// flags adds them to a command. CALLHOUSE_SAFE sets the default of --safe.
-func (s *safeMode) flags(cmd *cobra.Command) {
+// Flags adds them to a command. CALLHOUSE_SAFE sets the default of --safe.
+func (s *Mode) Flags(cmd *cobra.Command) {
 	s.cmd, s.memory, s.temp, s.output = cmd, 1<<30, 1<<30, 64<<20
 	f := cmd.Flags()
-	f.BoolVar(&s.on, "safe", false, "for SQL that somebody else wrote: the warehouse's tables and nothing else, in a process with limits;\nCALLHOUSE_SAFE=1 makes it the default")
+	f.BoolVar(&s.On, "safe", false, "for SQL that somebody else wrote: the warehouse's tables and nothing else, in a process with limits;\nCALLHOUSE_SAFE=1 makes it the default")
 	f.Var(&s.memory, "memory", "with --safe: the most memory, as `SIZE`")
 	f.Var(&s.temp, "temp", "with --safe: the most space for what does not fit in memory, as `SIZE`")
 	f.Var(&s.output, "max-output", "with --safe: the most that an answer may have, as `SIZE`")
 	cli.SpanVar(f, &s.timeout, "timeout", 30*time.Second, "with --safe: the most `TIME`, as 30s or 5m")
 }
 
-// read checks the flags, once they are parsed.
-func (s *safeMode) read() error {
+// Read checks the flags, once they are parsed.
+func (s *Mode) Read() error {
 	env := os.Getenv("CALLHOUSE_SAFE")
 	if env != "" && !s.cmd.Flags().Changed("safe") {
 		on, err := strconv.ParseBool(env)
 		if err != nil { // not taken for "no": somebody meant to be safe
 			return cli.Usage("write 1 or 0", "CALLHOUSE_SAFE is %q", env)
 		}
-		s.on = on
+		s.On = on
 	}
 	for _, name := range []string{"memory", "temp", "max-output", "timeout"} {
-		if !s.on && s.cmd.Flags().Changed(name) {
+		if !s.On && s.cmd.Flags().Changed(name) {
 			return cli.Usage("add --safe", "--%s is a limit of --safe", name)
 		}
 	}
@@ -73,17 +78,11 @@ type size int64
 
 // Set implements pflag.Value.
 func (s *size) Set(text string) error {
-	number, unit := text, int64(1)
-	for suffix, n := range map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12} {
-		if head, ok := strings.CutSuffix(text, suffix); ok {
-			number, unit = head, n
-		}
+	n, err := humanize.ParseBytes(text)
+	if err != nil || n > 1<<50 {
+		return errors.New("write a size as in 512MiB or 4GB")
 	}
-	n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
-	if err != nil || n < 0 || n > (1<<50)/unit {
-		return fmt.Errorf("write a size as in 512MiB or 4GB")
-	}
-	*s = size(n * unit)
+	*s = size(n)
 	return nil
 }
 
@@ -102,13 +101,13 @@ func (s *size) String() string {
 	return strconv.FormatInt(int64(*s), 10)
 }
 
-// safeJob is what the process of a statement is told, on stdin.
-type safeJob struct {
+// Job is what the process of a statement is told, on stdin.
+type Job struct {
 	Warehouse string
 	Zone      string
 	Statement string
 	Params    map[string]string
-	Checks    *checking // instead of a statement
+	Checks    json.RawMessage `json:",omitempty"` // instead of a statement
 	Format    format.Format
 	Width     int
 	Rows      int // of a table; 0: the default, below 0: all
@@ -118,8 +117,8 @@ type safeJob struct {
 	Temp      int64
 }
 
-// safeReport is what that process tells, beside the rows.
-type safeReport struct {
+// Report is what that process tells, beside the rows.
+type Report struct {
 	Rows   int64
 	Notes  []string
 	Failed []string // tests that found something
@@ -139,62 +138,49 @@ func short(text string) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
-func (a *app) runSQLSafe(ctx context.Context, s *safeMode, text string, values map[string]string) error {
-	loc, err := a.location()
-	if err != nil {
-		return err
-	}
-	return a.runSafe(ctx, s, text, values, loc)
-}
-
-// runSafe runs a statement in a process of its own, and writes its rows as the
+// RunJob does a job in a process of its own, and writes what comes of it as the
 // flags say. That process may die of it; this one tells why.
-func (a *app) runSafe(ctx context.Context, s *safeMode, text string, values map[string]string, loc *time.Location) error {
-	_, err := a.runJob(ctx, s, safeJob{Statement: text, Params: values}, loc)
-	return err
-}
-
-// runJob does a job in a process of its own, and writes what comes of it.
-func (a *app) runJob(ctx context.Context, s *safeMode, job safeJob, loc *time.Location) (said *safeReport, err error) {
-	if job.Format, err = a.outputFormat(); err != nil {
+func (s *Mode) RunJob(ctx context.Context, a *answer.Command, job Job, loc *time.Location) (said *Report, err error) {
+	if job.Format, err = a.OutputFormat(); err != nil {
 		return nil, err
 	}
-	o := a.drawing(loc)
+	o := a.Drawing(loc)
 	job.Warehouse, job.Zone, job.Memory, job.Temp = a.Warehouse, loc.String(), int64(s.memory), int64(s.temp)
 	job.Width, job.Rows, job.Records, job.Instead = o.Width, o.Rows, o.Records, o.Instead
-	r, err := a.deliver(func(w io.Writer) (r format.Result, err error) {
+	r, err := a.Deliver(func(w io.Writer) (r format.Result, err error) {
 		if said, err = s.run(ctx, job, w); err != nil {
 			return r, err
 		}
 		return format.Result{Rows: said.Rows, Notes: said.Notes}, nil
 	})
 	if err == nil {
-		a.notes(r)
+		a.Notes(r)
 	}
 	return said, err
 }
 
-// staysInside returns nil for a report's words, as a shell's script has them, that
+// StaysInside returns nil for a report's words, as a shell's script has them, that
 // name no file and no other warehouse.
-func staysInside(words []string) error {
+func StaysInside(words []string) error {
 	for _, w := range words {
 		for _, flag := range []string{"--output", "-o", "--warehouse", "--config", "--profile"} {
 			if strings.HasPrefix(w, flag) {
-				return refusedSafe(flag)
+				return Refused(flag)
 			}
 		}
 	}
 	return nil
 }
 
-func refusedSafe(what string) error {
+// Refused says that something is not done in safe mode.
+func Refused(what string) error {
 	return cli.Usage("leave it out, or leave out --safe", "%s is refused in safe mode", what)
 }
 
 // errTooLong ends a statement's process.
 var errTooLong = errors.New("too long")
 
-func (s *safeMode) run(ctx context.Context, job safeJob, out io.Writer) (said *safeReport, err error) {
+func (s *Mode) run(ctx context.Context, job Job, out io.Writer) (said *Report, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.timeout, errTooLong)
 	defer cancel()
 	// In its own folder, since a process that is killed leaves its files behind.
@@ -202,7 +188,7 @@ func (s *safeMode) run(ctx context.Context, job safeJob, out io.Writer) (said *s
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for what does not fit in memory: %w", err)
 	}
-	defer func() { err = firstOf(err, temp.Remove()) }()
+	defer func() { err = cmp.Or(err, temp.Remove()) }()
 	said, trace, err := s.exec(ctx, job, temp.Path, out)
 	var told *cli.Error
 	switch {
@@ -247,7 +233,7 @@ func diedOfMemory(trace string) bool {
 // exec starts this program again, as the hidden command, and streams what it
 // writes to out. It returns what the process told at its end, if it told
 // anything, and what it printed when it died.
-func (s *safeMode) exec(ctx context.Context, job safeJob, temp string, out io.Writer) (said *safeReport, trace string, err error) {
+func (s *Mode) exec(ctx context.Context, job Job, temp string, out io.Writer) (said *Report, trace string, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, "", err
@@ -263,7 +249,7 @@ func (s *safeMode) exec(ctx context.Context, job safeJob, temp string, out io.Wr
 	defer told.Close()
 	defer tell.Close()
 	var died head
-	cmd := exec.CommandContext(ctx, self, SafeCommand)
+	cmd := exec.CommandContext(ctx, self, Name)
 	cmd.Env = append([]string{"TMPDIR=" + temp}, safeEnv...)
 	through := &onward{w: out, left: int64(s.output), most: s.output}
 	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = through, &died, []*os.File{tell}
@@ -279,9 +265,9 @@ func (s *safeMode) exec(ctx context.Context, job safeJob, temp string, out io.Wr
 	_ = tell.Close()
 	// The process ends itself when its stdin ends: so it outlives this one in no case.
 	_, err = stdin.Write(append(raw, '\n'))
-	report := make(chan *safeReport, 1)
+	report := make(chan *Report, 1)
 	go func() {
-		r := new(safeReport)
+		r := new(Report)
 		if json.NewDecoder(io.LimitReader(told, 1<<20)).Decode(r) != nil {
 			r = nil
 		}

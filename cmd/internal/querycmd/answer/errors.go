@@ -1,4 +1,4 @@
-package querycmd
+package answer
 
 import (
 	"errors"
@@ -13,8 +13,8 @@ import (
 	"callhouse/internal/words"
 )
 
-// explain turns an error into one that tells what to do about it.
-func (a *app) explain(err error) error {
+// Explain turns an error into one that tells what to do about it.
+func (c *Command) Explain(err error) error {
 	var (
 		told      *cli.Error
 		version   *layout.VersionError
@@ -29,8 +29,8 @@ func (a *app) explain(err error) error {
 	case err == nil, errors.As(err, &told):
 		return err
 	case errors.Is(err, layout.ErrNoWarehouse):
-		return cli.Fail(cli.ExitFailed, fmt.Errorf("no warehouse at %s yet", a.Warehouse),
-			"run: extract run --warehouse "+a.Warehouse+", or try: go run ./cmd/demo")
+		return cli.Fail(cli.ExitFailed, fmt.Errorf("no warehouse at %s yet", c.Warehouse),
+			"run: extract run --warehouse "+c.Warehouse+", or try: go run ./cmd/demo")
 	case errors.As(err, &lost):
 		return cli.Fail(cli.ExitFailed, err, lost.Hint())
 	case errors.As(err, &damage):
@@ -44,7 +44,7 @@ func (a *app) explain(err error) error {
 	case errors.As(err, &group):
 		return cli.Usage(group.Hint, "%v", err)
 	case errors.As(err, &zone):
-		return zoneError(a.TZ)
+		return zoneError(c.TZ)
 	case errors.Is(err, format.ErrSheetFull):
 		return cli.Usage("ask for fewer of them, or write csv-excel or parquet", "%v", err)
 	}
@@ -66,8 +66,8 @@ func unknownHint(e *analytics.UnknownError) string {
 	return cli.DidYouMean(e.Nearest, hint)
 }
 
-// explainSQL explains an error of a statement that the user wrote.
-func explainSQL(err error) error {
+// ExplainSQL explains an error of a statement that the user wrote.
+func ExplainSQL(err error) error {
 	var d *duck.Error
 	var p *analytics.ParamError
 	var u *analytics.UnsafeError
@@ -87,13 +87,13 @@ func explainSQL(err error) error {
 	case errors.Is(err, duck.ErrManyStatements):
 		return cli.Usage("run them one by one", "%v", err)
 	case errors.As(err, &d) && d.Wrong():
-		return cli.Usage(sqlHint(d), "%v", d)
+		return cli.Usage(SQLHint(d), "%v", d)
 	}
 	return err
 }
 
-// sqlHint offers names like the one that DuckDB does not know.
-func sqlHint(d *duck.Error) string {
+// SQLHint offers names like the one that DuckDB does not know.
+func SQLHint(d *duck.Error) string {
 	if missing, ok := d.MissingTable(); ok {
 		var known []string
 		for _, t := range analytics.Tables() {

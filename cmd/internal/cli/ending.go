@@ -1,4 +1,4 @@
-package querycmd
+package cli
 
 import (
 	"os"
@@ -9,12 +9,12 @@ import (
 	"callhouse/internal/scratch"
 )
 
-// signals calls cancel at the first signal that asks the program to end; that its
+// Signals calls cancel at the first signal that asks the program to end; that its
 // terminal was closed is one, unless nohup lets it outlive that. A second one ends
 // it at once. free, which may be called more than once, gives the signals back.
-func signals(cancel func()) (free func()) {
+func Signals(cancel func()) (free func()) {
 	came, done := make(chan os.Signal, 2), make(chan struct{})
-	signal.Notify(came, append(terminating(), os.Interrupt)...)
+	signal.Notify(came, append(Terminating(), os.Interrupt)...)
 	go func() {
 		select {
 		case <-came:
@@ -24,7 +24,7 @@ func signals(cancel func()) (free func()) {
 		}
 		select {
 		case sig := <-came:
-			endBy(sig)
+			EndBy(sig)
 		case <-done:
 		}
 	}()
@@ -34,17 +34,17 @@ func signals(cancel func()) (free func()) {
 	})
 }
 
-// terminating are the signals that are to end the program, whatever it does.
-func terminating() []os.Signal {
+// Terminating are the signals that are to end the program, whatever it does.
+func Terminating() []os.Signal {
 	if signal.Ignored(syscall.SIGHUP) {
 		return []os.Signal{syscall.SIGTERM}
 	}
 	return []os.Signal{syscall.SIGTERM, syscall.SIGHUP}
 }
 
-// endBy ends the program as the signal does by itself, but with nothing left in
+// EndBy ends the program as the signal does by itself, but with nothing left in
 // the temporary folder.
-func endBy(sig os.Signal) {
+func EndBy(sig os.Signal) {
 	scratch.Clear()
 	signal.Reset(sig)
 	if p, err := os.FindProcess(os.Getpid()); err == nil {

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package querycmd
+package safe
 
 const safeHeadroom = 0
 

@@ -1,4 +1,4 @@
-package querycmd
+package session
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"github.com/mattn/go-runewidth"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/cmd/internal/querycmd/shell"
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/words"
@@ -16,15 +17,15 @@ import (
 
 // tell says what is wrong with an input that was typed: where DuckDB knows the
 // place, with the line and a mark below it.
-func (s *session) tell(err error, in shell.Input) {
+func (s *Session) tell(err error, in shell.Input) {
 	if ctxEnded(err) {
-		words.Fprintf(s.a.stderr, "\ncancelled\n") // the terminal has shown ^C
+		words.Fprintf(s.a.Stderr, "\ncancelled\n") // the terminal has shown ^C
 		return
 	}
-	width := max(cmp.Or(terminalWidth(s.a.stderr), 80), 40)
+	width := max(cmp.Or(answer.TerminalWidth(s.a.Stderr), 80), 40)
 	var d *duck.Error
 	known := errors.As(err, &d) && d.Line > 0 && d.Line <= 1+strings.Count(in.Text, "\n")
-	err = explainSQL(s.a.explain(err))
+	err = answer.ExplainSQL(s.a.Explain(err))
 	hint := strings.NewReplacer("run: query ", "type: ", "query describe", ".schema").Replace(cli.Hint(err))
 	if !known {
 		s.lines("error: ", err.Error(), width)
@@ -37,20 +38,20 @@ func (s *session) tell(err error, in shell.Input) {
 	if cells().StringWidth(mark+hint) > width {
 		mark, hint = mark+"\n", "  "+wrapIndented(hint, width)
 	}
-	_, _ = io.WriteString(s.a.stderr, "  "+line+"\n"+strings.TrimRight(mark+hint, " ")+"\n") // of visible parts
+	_, _ = io.WriteString(s.a.Stderr, "  "+line+"\n"+strings.TrimRight(mark+hint, " ")+"\n") // of visible parts
 }
 
 // lines tells a text that may need several.
-func (s *session) lines(head, text string, width int) {
+func (s *Session) lines(head, text string, width int) {
 	if text != "" {
-		_, _ = io.WriteString(s.a.stderr, head+wrapIndented(text, width-len(head)+2)+"\n") // made visible there
+		_, _ = io.WriteString(s.a.Stderr, head+wrapIndented(text, width-len(head)+2)+"\n") // made visible there
 	}
 }
 
 // wrapIndented breaks a text into lines for a terminal, those after the first
 // two further in.
 func wrapIndented(text string, width int) string {
-	return strings.ReplaceAll(wrapWords(strings.Fields(words.Line(text)), width-3), "\n", "\n  ")
+	return strings.ReplaceAll(answer.Wrap(strings.Fields(words.Line(text)), width-3), "\n", "\n  ")
 }
 
 // excerpt returns the part of a line around a column, counted from 1, that has

@@ -1,4 +1,4 @@
-package querycmd
+package session
 
 import (
 	"bufio"
@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/term"
 
+	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/cmd/internal/querycmd/shell"
 	"callhouse/internal/analytics"
 	"callhouse/internal/words"
@@ -23,8 +24,8 @@ const (
 
 // reader returns what reads the next input: the line editor, or where stdout is
 // no terminal, or one that can do nothing, a plain prompt on stderr.
-func (s *session) reader(ctx context.Context) (read func() (string, error), stop func()) {
-	if s.a.stdin != os.Stdin || s.a.stdout != os.Stdout || terminalWidth(s.a.stdout) == 0 {
+func (s *Session) reader(ctx context.Context) (read func() (string, error), stop func()) {
+	if s.a.Stdin != os.Stdin || s.a.Stdout != os.Stdout || answer.TerminalWidth(s.a.Stdout) == 0 {
 		return s.plainReader(), restored(func() {})
 	}
 	stop = func() {}
@@ -48,12 +49,12 @@ func whole(text string) bool {
 	return rest.Text == ""
 }
 
-func (s *session) plainReader() func() (string, error) {
-	in := bufio.NewReader(s.a.stdin)
+func (s *Session) plainReader() func() (string, error) {
+	in := bufio.NewReader(s.a.Stdin)
 	return func() (string, error) {
 		text := ""
 		for p := prompt; ; p = promptMore {
-			words.Fprintf(s.a.stderr, "%s", p)
+			words.Fprintf(s.a.Stderr, "%s", p)
 			line, err := in.ReadString('\n')
 			text += line
 			if err != nil {
@@ -67,7 +68,7 @@ func (s *session) plainReader() func() (string, error) {
 }
 
 // vocabulary is what Tab completes.
-func (s *session) vocabulary(ctx context.Context) *shell.Vocabulary {
+func (s *Session) vocabulary(ctx context.Context) *shell.Vocabulary {
 	v := &shell.Vocabulary{Keywords: keywords(), Starts: reading(), OtherNames: otherNames(), IsCommand: isCommand, Glob: glob}
 	for _, f := range analytics.Tables() {
 		t := shell.Table{Name: f.Name, Says: f.Answers}
@@ -115,7 +116,7 @@ func reportCompletion(f *sqlfiles.File) shell.Command {
 		flag("--until", "calls that start before a time", "today", "yesterday")
 		flag("--agent", "calls of an agent, by its id or the beginning of it")
 	}
-	flag("--format", "how the answer is written", formatNames()...)
+	flag("--format", "how the answer is written", answer.FormatNames()...)
 	flag("--output", "the file that it is written to")
 	flag("--tz", "the zone of days, hours and times")
 	flag("--help", "what the report counts")
@@ -132,7 +133,7 @@ func candidates(words []string, group string) (out []shell.Candidate) {
 
 // functions are those that DuckDB has, and our own macros. Without them
 // completion knows less, and that is all.
-func (s *session) functions(ctx context.Context) (out []string) {
+func (s *Session) functions(ctx context.Context) (out []string) {
 	rows, err := s.house.SQL(ctx, `SELECT DISTINCT function_name FROM duckdb_functions()
 		WHERE regexp_full_match(function_name, '[a-z][a-z0-9_]*') AND (function_type IN ('scalar', 'aggregate', 'macro') OR function_name IN ('range', 'generate_series', 'unnest')) ORDER BY 1`)
 	if err != nil {

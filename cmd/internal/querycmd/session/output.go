@@ -1,4 +1,4 @@
-package querycmd
+package session
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/analytics/format"
 )
 
@@ -25,30 +26,30 @@ type outFile struct {
 
 // redirect sends the answers to a file, in the format that its ending names, or
 // else the session's.
-func (s *session) redirect(path string) {
+func (s *Session) redirect(path string) {
 	s.file = &outFile{path: path, format: s.format}
 	if f, ok := format.OfFile(path); ok {
 		s.file.format = string(f)
 	}
 }
 
-func (f *outFile) add(a *app, do func(*app) error) error {
+func (f *outFile) add(a *answer.Command, do func(*answer.Command) error) error {
 	a.Format = f.format
 	fill := func(w io.Writer) error {
-		a.stdout = w
+		a.Stdout = w
 		return do(a)
 	}
 	if !f.begun {
-		err := a.writeFile(f.path, fill)
+		err := a.WriteFile(f.path, fill)
 		f.begun = err == nil
 		return err
 	}
 	if format.Format(f.format).Binary() {
 		return cli.Usage(".output FILE names another, .output alone is the terminal", "%s holds an answer, and %s files hold one", f.path, f.format)
 	}
-	file, err := os.OpenFile(f.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, a.fileMode(f.path))
+	file, err := os.OpenFile(f.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, a.FileMode(f.path))
 	if err != nil {
-		return unwritable(f.path, err)
+		return answer.Unwritable(f.path, err)
 	}
 	info, err := file.Stat()
 	if err == nil {
@@ -61,19 +62,19 @@ func (f *outFile) add(a *app, do func(*app) error) error {
 
 // paged lets do write to the terminal, through a pager where it is more than
 // fits. paged says whether it was.
-func (s *session) paged(ctx context.Context, a *app, do func(*app) error) (paged bool, err error) {
-	p := &pager{ctx: ctx, out: s.a.stdout, width: a.shared.width, room: terminalHeight() - 2, command: pagerCommand()}
+func (s *Session) paged(ctx context.Context, a *answer.Command, do func(*answer.Command) error) (paged bool, err error) {
+	p := &pager{ctx: ctx, out: s.a.Stdout, width: a.Shell.Width, room: terminalHeight() - 2, command: pagerCommand()}
 	var notes bytes.Buffer
-	a.stdout, a.stderr = p, &notes
+	a.Stdout, a.Stderr = p, &notes
 	err = do(a)
 	if e := p.close(); err == nil {
 		err = e
 	}
 	if p.cmd != nil && errors.Is(err, syscall.EPIPE) {
 		err = nil // who left the pager has seen enough
-		a.shared.wrote = nil
+		a.Shell.Wrote = nil
 	}
-	_, _ = notes.WriteTo(s.a.stderr)
+	_, _ = notes.WriteTo(s.a.Stderr)
 	return p.cmd != nil, err
 }
 

@@ -1,7 +1,8 @@
-package querycmd
+package safe
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,43 +17,49 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
+	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/format"
 	"callhouse/internal/proven"
 )
 
-// SafeCommand is the hidden command that runs one statement under limits. It is
-// told what to do on stdin, writes rows to stdout, and its end to file 3.
-const SafeCommand = "safe-statement"
+// Name is the hidden command that runs one statement under limits. It is told what
+// to do on stdin, writes rows to stdout, and its end to file 3.
+const Name = "safe-statement"
 
-func (a *app) safeChildCommand() *cobra.Command {
+// ChildCommand makes that command. checks runs what a job has in Checks over a
+// warehouse that is open, and returns the tests that failed.
+func ChildCommand(a *answer.Command, checks Checks) *cobra.Command {
 	return &cobra.Command{
-		Use: SafeCommand, Hidden: true, Args: noArgs,
+		Use: Name, Hidden: true, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			tell := os.NewFile(3, "report")
-			in := bufio.NewReader(a.stdin)
-			var job safeJob
+			in := bufio.NewReader(a.Stdin)
+			var job Job
 			line, err := in.ReadBytes('\n')
 			if err == nil {
 				err = json.Unmarshal(line, &job)
 			}
 			if tell == nil || err != nil {
-				return cli.Usage("run: query sql --safe", "%s is run by query itself", SafeCommand)
+				return cli.Usage("run: query sql --safe", "%s is run by query itself", Name)
 			}
 			go func() { // the end of stdin is the end of the process that wants the answer
 				_, _ = io.Copy(io.Discard, in)
 				os.Exit(cli.ExitFailed)
 			}()
-			report := job.run(cmd.Context(), a.stdout)
+			report := job.run(cmd.Context(), a.Stdout, checks)
 			return errors.Join(json.NewEncoder(tell).Encode(report), tell.Close())
 		},
 	}
 }
 
+// Checks runs tests of data in a process of their own.
+type Checks func(ctx context.Context, a *answer.Command, w *analytics.Warehouse, checks json.RawMessage) (failed []string, err error)
+
 // run runs the statement, and tells how it went.
-func (j *safeJob) run(ctx context.Context, out io.Writer) *safeReport {
-	said, err := j.write(ctx, out)
+func (j *Job) run(ctx context.Context, out io.Writer, checks Checks) *Report {
+	said, err := j.write(ctx, out, checks)
 	if err == nil {
 		return said
 	}
@@ -70,13 +77,13 @@ func (j *safeJob) run(ctx context.Context, out io.Writer) *safeReport {
 				"--memory and --temp give it more")
 		}
 	}
-	err = (&app{Config: config.Config{Values: config.Values{Warehouse: j.Warehouse, TZ: j.Zone}}}).explain(explainSQL(err))
+	err = j.command(nil).Explain(answer.ExplainSQL(err))
 	e := &cli.Error{Code: cli.ExitFailed}
 	errors.As(err, &e)
-	return &safeReport{Code: e.Code, Error: short(err.Error()), Hint: short(e.Hint)}
+	return &Report{Code: e.Code, Error: short(err.Error()), Hint: short(e.Hint)}
 }
 
-func (j *safeJob) write(ctx context.Context, out io.Writer) (said *safeReport, err error) {
+func (j *Job) write(ctx context.Context, out io.Writer, checks Checks) (said *Report, err error) {
 	loc, err := time.LoadLocation(j.Zone)
 	if err != nil {
 		return nil, err
@@ -85,15 +92,14 @@ func (j *safeJob) write(ctx context.Context, out io.Writer) (said *safeReport, e
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = firstOf(err, w.Close()) }()
+	defer func() { err = cmp.Or(err, w.Close()) }()
 	// DuckDB does not hold its limit everywhere, and a sheet's rows wait in a file of their own: so the system does.
 	if err := limit(j.Memory+safeHeadroom, j.Temp); err != nil {
 		return nil, fmt.Errorf("limit the memory: %w", err)
 	}
-	if c := j.Checks; c != nil {
-		c.app = &app{stdout: out, stderr: io.Discard, Config: config.Config{Values: config.Values{Format: string(j.Format)}}, shared: &shared{width: j.Width, rows: j.Rows}}
-		failed, err := c.check(ctx, w)
-		return &safeReport{Failed: failed}, err
+	if j.Checks != nil {
+		failed, err := checks(ctx, j.command(out), w, j.Checks)
+		return &Report{Failed: failed}, err
 	}
 	rows, err := w.SQLWith(ctx, j.Statement, j.Params)
 	if err != nil {
@@ -101,5 +107,11 @@ func (j *safeJob) write(ctx context.Context, out io.Writer) (said *safeReport, e
 	}
 	defer rows.Close()
 	r, err := format.Write(ctx, out, j.Format, rows, format.Options{Location: loc, Width: j.Width, Rows: j.Rows, Records: j.Records, Instead: j.Instead})
-	return &safeReport{Rows: r.Rows, Notes: r.Notes}, err
+	return &Report{Rows: r.Rows, Notes: r.Notes}, err
+}
+
+// command returns what answers in this process.
+func (j *Job) command(out io.Writer) *answer.Command {
+	return &answer.Command{Config: config.Config{Values: config.Values{Warehouse: j.Warehouse, TZ: j.Zone, Format: string(j.Format)}},
+		Stdout: out, Stderr: io.Discard, Shell: &answer.Shell{Width: j.Width, Rows: j.Rows}}
 }

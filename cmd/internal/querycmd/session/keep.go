@@ -1,4 +1,4 @@
-package querycmd
+package session
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/scratch"
@@ -26,14 +27,14 @@ var (
 )
 
 // view does what text says of a view of the session, and reports whether it says such a thing.
-func (s *session) view(ctx context.Context, text string) (bool, error) {
-	if s.safe.on {
+func (s *Session) view(ctx context.Context, text string) (bool, error) {
+	if s.safe.On {
 		return false, nil // there it is a statement like others, and refused
 	}
 	views, name := slices.Clone(s.views), ""
 	if m := viewRE.FindStringSubmatch(text); m != nil {
 		name = strings.ToLower(m[1])
-		if slices.Contains(names(analytics.Tables()), name) {
+		if slices.Contains(answer.Names(analytics.Tables()), name) {
 			return true, cli.Usage("choose another name", "%s is a table of the warehouse", name)
 		}
 		views = append(slices.DeleteFunc(views, func(v analytics.View) bool { return v.Name == name }), analytics.View{Name: name, SQL: m[2]})
@@ -47,7 +48,7 @@ func (s *session) view(ctx context.Context, text string) (bool, error) {
 		return false, nil
 	}
 	if err := s.open(ctx); err != nil {
-		return true, s.a.explain(err)
+		return true, s.a.Explain(err)
 	}
 	if err := s.house.Define(ctx, views); err != nil {
 		var d *duck.Error
@@ -61,8 +62,8 @@ func (s *session) view(ctx context.Context, text string) (bool, error) {
 }
 
 // edit opens the last statement in the user's editor, and runs what that leaves.
-func (s *session) edit(ctx context.Context, _ []string) error {
-	if !s.interactive || !cli.IsTerminal(s.a.stdin) {
+func (s *Session) edit(ctx context.Context, _ []string) error {
+	if !s.interactive || !cli.IsTerminal(s.a.Stdin) {
 		return cli.Usage("leave it out of scripts", ".edit needs a terminal")
 	}
 	dir, err := scratch.Make("callhouse-edit-")
@@ -86,7 +87,7 @@ func (s *session) edit(ctx context.Context, _ []string) error {
 	if err := cmd.Run(); err != nil {
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("the editor %s: %w; nothing is run", editor, err), "EDITOR names another one")
 	}
-	text, err := readFile(path)
+	text, err := answer.ReadFile(path)
 	if err != nil {
 		return err
 	}
@@ -119,7 +120,7 @@ func savedFile(name string) (string, error) {
 	return filepath.Join(dir, name+".sql"), nil
 }
 
-func (s *session) save(_ context.Context, words []string) error {
+func (s *Session) save(_ context.Context, words []string) error {
 	path, err := savedFile(words[0])
 	if err != nil {
 		return err
@@ -128,9 +129,9 @@ func (s *session) save(_ context.Context, words []string) error {
 		return cli.Usage("run it first, then save it", "there is no statement to save yet")
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return unwritable(path, err)
+		return answer.Unwritable(path, err)
 	}
-	err = writeFileMode(path, 0o600, func(w io.Writer) error {
+	err = answer.WriteFileMode(path, 0o600, func(w io.Writer) error {
 		_, err := io.WriteString(w, s.last+"\n")
 		return err
 	})
@@ -140,7 +141,7 @@ func (s *session) save(_ context.Context, words []string) error {
 	return err
 }
 
-func (s *session) runSaved(ctx context.Context, words []string) error {
+func (s *Session) runSaved(ctx context.Context, words []string) error {
 	path, err := savedFile(words[0])
 	if err != nil {
 		return err
@@ -151,14 +152,14 @@ func (s *session) runSaved(ctx context.Context, words []string) error {
 	return s.readFile(ctx, []string{path})
 }
 
-func (s *session) saved(ctx context.Context, _ []string) error {
+func (s *Session) saved(ctx context.Context, _ []string) error {
 	dir, err := savedFile("")
 	if err != nil {
 		return err
 	}
 	var rows [][]any
 	for _, name := range savedNames() {
-		text, err := readFile(filepath.Join(dir, name+".sql"))
+		text, err := answer.ReadFile(filepath.Join(dir, name+".sql"))
 		if err != nil {
 			return err
 		}

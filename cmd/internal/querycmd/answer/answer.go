@@ -1,0 +1,145 @@
+// Package answer is what query's commands have in common: which warehouse they ask,
+// in which zone, and how and where the answer is written.
+package answer
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"strings"
+	"time"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/config"
+	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/format"
+	"callhouse/internal/analytics/value"
+	"callhouse/internal/proven"
+)
+
+// Command is a command that answers: its settings, and where it reads and writes.
+type Command struct {
+	config.Config
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Output         string // the file to write to; empty: stdout
+	Usual          string // the format where no flag and no ending says one
+	Shell          *Shell // that runs the command; nil elsewhere
+}
+
+// Shell is what a shell lends to the commands that it runs.
+type Shell struct {
+	Root        string
+	House       *analytics.Warehouse // open, at one snapshot
+	Width, Rows int                  // of the terminal that the answer ends on; of a table
+	Records     bool
+	Wrote       *format.Result
+}
+
+// kept returns the shell's warehouse, if it is what is asked for.
+func (c *Command) kept(loc *time.Location) *analytics.Warehouse {
+	if s := c.Shell; s != nil && s.Root == c.Warehouse && s.House.Location().String() == loc.String() {
+		return s.House
+	}
+	return nil
+}
+
+// Release closes a warehouse, unless a shell goes on with it.
+func (c *Command) Release(w *analytics.Warehouse) error {
+	if c.Shell != nil && c.Shell.House == w {
+		return nil
+	}
+	return w.Close()
+}
+
+// Drawing says how an answer is written: on stdout for whom it meets there.
+func (c *Command) Drawing(loc *time.Location) format.Options {
+	if c.Output != "" {
+		return format.Options{Location: loc}
+	}
+	o := format.Options{Location: loc, Width: c.Width()}
+	if c.Shell != nil {
+		o.Rows, o.Records, o.Instead = c.Shell.Rows, c.Shell.Records, ".format csv"
+	}
+	return o
+}
+
+// wrote tells a shell what was written.
+func (c *Command) wrote(r format.Result) {
+	if c.Shell != nil {
+		c.Shell.Wrote = &r
+	}
+}
+
+// Location returns the zone that --tz names. "Local" would make the answer
+// depend on the machine, and is refused.
+func (c *Command) Location() (*time.Location, error) { return Zone(c.TZ) }
+
+// Zone returns the time zone of a name.
+func Zone(name string) (*time.Location, error) {
+	loc, err := time.LoadLocation(name)
+	if err != nil || name == "" || strings.EqualFold(name, "local") {
+		return nil, zoneError(name)
+	}
+	return loc, nil
+}
+
+func zoneError(name string) error {
+	hint := "zones are spelled as in Asia/Seoul, Europe/Berlin, UTC"
+	if near, err := analytics.NearestZone(context.Background(), name); err == nil {
+		hint = cli.DidYouMean(near, hint)
+	}
+	return cli.Usage(hint, "there is no time zone %q", name)
+}
+
+// OutputFormat returns the format that --format names, or --output's ending.
+func (c *Command) OutputFormat() (format.Format, error) {
+	if c.Format == "" {
+		if f, ok := format.OfFile(c.Output); ok {
+			return f, nil
+		}
+		if c.Usual == "" {
+			return format.Table, nil
+		}
+	}
+	wanted := cmp.Or(c.Format, c.Usual)
+	if f, ok := format.Parse(wanted); ok {
+		if f.Binary() && c.Output == "" && c.Width() > 0 {
+			return "", cli.Usage("give it a file, as in --output calls."+string(f), "--format %s is not for a terminal", f)
+		}
+		return f, nil
+	}
+	names := FormatNames()
+	hint := cli.Suggest(wanted, names, "formats: "+strings.Join(names, ", "))
+	return "", cli.Usage(hint, "there is no format %q", wanted)
+}
+
+// FormatNames are the names of the formats.
+func FormatNames() []string {
+	var names []string
+	for _, f := range format.All() {
+		names = append(names, string(f))
+	}
+	return names
+}
+
+// Open opens the warehouse in a zone. What it returns is to be given to Release.
+func (c *Command) Open(ctx context.Context, loc *time.Location) (*analytics.Warehouse, error) {
+	if w := c.kept(loc); w != nil {
+		return w, nil
+	}
+	return analytics.Open(ctx, c.Warehouse, analytics.Options{Location: loc, Currency: c.Currency, Prover: proven.Open(c.Warehouse, time.Now)})
+}
+
+// WriteStatic writes rows of text that need no warehouse.
+func (c *Command) WriteStatic(ctx context.Context, heads []string, rows [][]any) error {
+	columns := make([]value.Column, len(heads))
+	for i, h := range heads {
+		columns[i] = value.Column{Name: h, Type: "VARCHAR", Kind: value.Text, Wrap: i == len(heads)-1}
+	}
+	r, err := c.Write(ctx, format.NewStatic(columns, rows), time.UTC)
+	if err == nil {
+		c.Notes(r)
+	}
+	return err
+}

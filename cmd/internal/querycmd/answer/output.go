@@ -1,0 +1,153 @@
+package answer
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/term"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/analytics/format"
+	"callhouse/internal/words"
+)
+
+// Write writes rows in the format asked for, to stdout or to --output.
+func (c *Command) Write(ctx context.Context, src format.Source, loc *time.Location) (format.Result, error) {
+	return c.WriteUnder(ctx, "", src, loc)
+}
+
+// WriteUnder is write with a heading, in formats that people read.
+func (c *Command) WriteUnder(ctx context.Context, heading string, src format.Source, loc *time.Location) (format.Result, error) {
+	f, err := c.OutputFormat()
+	if err != nil {
+		return format.Result{}, err
+	}
+	return c.Deliver(func(w io.Writer) (format.Result, error) {
+		o := c.Drawing(loc)
+		o.Heading = heading
+		return format.Write(ctx, w, f, src, o)
+	})
+}
+
+// Deliver lets fill write an answer to stdout or to --output.
+func (c *Command) Deliver(fill func(io.Writer) (format.Result, error)) (r format.Result, err error) {
+	if c.Output == "" {
+		r, err = fill(c.Stdout)
+	} else {
+		err = c.WriteFile(c.Output, func(w io.Writer) error {
+			r, err = fill(w)
+			return err
+		})
+	}
+	c.wrote(r)
+	return r, err
+}
+
+// Width returns the width of the terminal that stdout is; 0 for none.
+func (c *Command) Width() int {
+	if c.Shell != nil {
+		return c.Shell.Width
+	}
+	return TerminalWidth(c.Stdout)
+}
+
+// TerminalWidth returns the width of the terminal that w is; 0 for none.
+func TerminalWidth(w io.Writer) int {
+	if !cli.CanDraw(w) {
+		return 0
+	}
+	width, _, err := term.GetSize(int(cli.File(w).Fd()))
+	if err != nil || width < 20 {
+		return 80
+	}
+	return width
+}
+
+// WriteFile makes the file at path of what fill writes: under another name
+// first, so that path never holds half of it. A path that is no regular file,
+// as /dev/null, is written to as it is.
+func (c *Command) WriteFile(path string, fill func(io.Writer) error) error {
+	return WriteFileMode(path, c.FileMode(path), fill)
+}
+
+// FileMode is the mode of a file with data: that of the one that is there, or
+// readable by its owner alone, since answers tell about a company.
+func (c *Command) FileMode(path string) os.FileMode {
+	if info, err := os.Stat(path); err == nil {
+		return info.Mode().Perm()
+	}
+	if c.GroupReadable {
+		return 0o640
+	}
+	return 0o600
+}
+
+// FolderMode is fileMode for a folder.
+func (c *Command) FolderMode(path string) os.FileMode {
+	if info, err := os.Stat(path); err == nil {
+		return info.Mode().Perm()
+	}
+	if c.GroupReadable {
+		return 0o750
+	}
+	return 0o700
+}
+
+// WriteFileMode is writeFile for a file of another mode.
+func WriteFileMode(path string, mode os.FileMode, fill func(io.Writer) error) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return writeDevice(path, fill)
+	} else if err == nil && info.IsDir() {
+		return cli.Fail(cli.ExitFailed, fmt.Errorf("write %s: it is a folder", path), "--output names a file")
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
+	if err != nil {
+		return Unwritable(path, err)
+	}
+	err = fill(f)
+	if err == nil {
+		err = f.Chmod(mode)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(Unwritable(path, err), os.Remove(f.Name()))
+	}
+	return nil
+}
+
+func writeDevice(path string, fill func(io.Writer) error) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return Unwritable(path, err)
+	}
+	w := bufio.NewWriter(f)
+	return errors.Join(fill(w), w.Flush(), f.Close())
+}
+
+// Unwritable says so of errors of the file system, and passes on others.
+func Unwritable(path string, err error) error {
+	var p *os.PathError
+	if !errors.As(err, &p) {
+		return err
+	}
+	return cli.Fail(cli.ExitFailed, fmt.Errorf("write %s: %w", path, p.Err), "--output names a file in a folder that can be written to")
+}
+
+// Notes tells on stderr what a table does not show.
+func (c *Command) Notes(r format.Result) {
+	for _, n := range r.Notes {
+		words.Fprintln(c.Stderr, n)
+	}
+}
