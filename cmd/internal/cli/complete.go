@@ -1,6 +1,12 @@
 package cli
 
-import "github.com/spf13/cobra"
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
 
 // Complete offers words as the values of a command's flag.
 func Complete(cmd *cobra.Command, flag string, words ...string) {
@@ -13,3 +19,31 @@ func CompleteFrom(cmd *cobra.Command, flag string, words func() []string) {
 		return words(), cobra.ShellCompDirectiveNoFileComp
 	}) // it fails where the flag is not there
 }
+
+// Choice adds a flag that takes one of some words, the first where it is not given.
+func Choice(cmd *cobra.Command, into *string, flag, usage string, words ...string) {
+	*into = words[0]
+	cmd.Flags().Var(&choice{into, flag, words}, flag, strings.Join(words, " or ")+usage)
+	Complete(cmd, flag, words...)
+}
+
+type choice struct {
+	value *string
+	flag  string
+	words []string
+}
+
+// Set implements pflag.Value.
+func (c *choice) Set(s string) error {
+	if !slices.Contains(c.words, s) {
+		return errors.New("--" + c.flag + " takes " + strings.Join(c.words, " or "))
+	}
+	*c.value = s
+	return nil
+}
+
+// String implements pflag.Value.
+func (c *choice) String() string { return *c.value }
+
+// Type implements pflag.Value.
+func (c *choice) Type() string { return "string" }

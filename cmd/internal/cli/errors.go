@@ -82,10 +82,22 @@ func Told(err error) error {
 // WasTold reports whether err was said already.
 func WasTold(err error) bool { return err != nil && of(err).Told }
 
-// of returns err as an Error. Where a file was not allowed to this user, its hint
+// Is says whether err is, or wraps, an error of a type.
+func Is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
+// of returns err as an Error, with the hint that it may have itself. Where a file was not allowed to this user, its hint
 // is whose file that is.
 func of(err error) *Error {
 	e := &Error{Code: ExitFailed, Err: err}
+	if hinted, ok := errors.AsType[interface {
+		error
+		Hint() string
+	}](err); ok {
+		e.Hint = hinted.Hint()
+	}
 	errors.As(err, &e)
 	if hint := deniedHint(err); hint != "" {
 		e = &Error{Code: e.Code, Err: e.Err, Hint: hint, Told: e.Told}

@@ -4,7 +4,10 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
+
+	"callhouse/internal/scratch"
 )
 
 // Context returns a context that the first SIGINT or SIGTERM cancels. From then
@@ -14,4 +17,47 @@ func Context() (context.Context, context.CancelFunc) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	return ctx, stop
+}
+
+// Signals calls cancel at the first signal that asks the program to end; that its
+// terminal was closed is one, unless nohup lets it outlive that. A second one ends
+// it at once. free, which may be called more than once, gives the signals back.
+func Signals(cancel func()) (free func()) {
+	came, done := make(chan os.Signal, 2), make(chan struct{})
+	signal.Notify(came, append(Terminating(), os.Interrupt)...)
+	go func() {
+		select {
+		case <-came:
+			cancel()
+		case <-done:
+			return
+		}
+		select {
+		case sig := <-came:
+			EndBy(sig)
+		case <-done:
+		}
+	}()
+	return sync.OnceFunc(func() {
+		signal.Stop(came)
+		close(done)
+	})
+}
+
+// Terminating are the signals that are to end the program, whatever it does.
+func Terminating() []os.Signal {
+	if signal.Ignored(syscall.SIGHUP) {
+		return []os.Signal{syscall.SIGTERM}
+	}
+	return []os.Signal{syscall.SIGTERM, syscall.SIGHUP}
+}
+
+// EndBy ends the program as the signal does by itself, but with nothing left in
+// the temporary folder.
+func EndBy(sig os.Signal) {
+	scratch.Clear()
+	signal.Reset(sig)
+	if p, err := os.FindProcess(os.Getpid()); err == nil {
+		_ = p.Signal(sig)
+	}
 }

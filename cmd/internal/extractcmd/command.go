@@ -113,14 +113,11 @@ func newRoot(now func() time.Time, secrets *words.Secrets, stderr io.Writer) *co
 			"the sizes of the parts of its list that a run would go over: a request each, usually one or two.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := oneOf("--format", planFormat, "text", "json"); err != nil {
-				return err
-			}
 			return plan(cmd.Context(), s, planJSON || planFormat == "json", cmd.OutOrStdout(), stderr)
 		},
 	}
 	s.runFlags(planCmd)
-	planCmd.Flags().StringVar(&planFormat, "format", "text", "text or json")
+	cli.Choice(planCmd, &planFormat, "format", "", "text", "json")
 	planCmd.Flags().BoolVar(&planJSON, "json", false, "print JSON")
 	_ = planCmd.Flags().MarkHidden("json") // --format json is how all commands say it
 	configCmd := configCommand(s)
@@ -129,9 +126,6 @@ func newRoot(now func() time.Time, secrets *words.Secrets, stderr io.Writer) *co
 	root.AddCommand(maintenance(s, stderr)...)
 	config.Uses(root, "warehouse", "config", "profile")
 	for _, cmd := range root.Commands() {
-		if cmd.Flags().Lookup("format") != nil {
-			cli.Complete(cmd, "format", "text", "json")
-		}
 		if cmd != runCmd && cmd != configCmd { // they use all settings
 			config.Uses(cmd, "config", "profile")
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
 	"callhouse/internal/crawler"
 	"callhouse/internal/words"
@@ -25,9 +26,6 @@ func configCommand(s *settings) *cobra.Command {
   extract config --all --format json
   extract config --example > callhouse.toml`,
 		Args: noArgs, RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := oneOf("--format", format, "text", "json"); err != nil {
-				return err
-			}
 			return tellConfig(cmd, s, format)
 		},
 	}
@@ -44,7 +42,7 @@ func configCommand(s *settings) *cobra.Command {
 	}
 	cmd.Flags().SortFlags = false
 	cmd.Flags().BoolVar(&example, "example", false, "print a file with all keys, commented, and nothing else")
-	cmd.Flags().StringVar(&format, "format", "text", "text or json")
+	cli.Choice(cmd, &format, "format", "", "text", "json")
 	s.allFlag(cmd)
 	return cmd
 }

@@ -17,47 +17,30 @@ func explain(err error) error {
 	if err == nil {
 		return nil
 	}
-	var (
-		done    *cli.Error
-		locked  *sink.LockedError
-		damage  *layout.DamageError
-		lost    *layout.CurrentError
-		full    *sink.NoSpaceError
-		version *layout.VersionError
-		column  *layout.ColumnError
-		auth    *crawler.AuthError
-		unreach *crawler.UnreachableError
-		address *crawler.AddressError
-		down    *crawler.ServiceDownError
-		clock   *crawler.ClockError
-		path    *fs.PathError
-	)
 	switch {
-	case errors.As(err, &done):
+	case cli.Is[*cli.Error](err):
 		return err
-	case errors.As(err, &locked):
+	case cli.Is[*sink.LockedError](err):
 		return cli.Fail(cli.ExitLocked, err, "wait for it to end; the lock goes with its process, so there is never one to remove by hand")
-	case errors.As(err, &version):
+	case cli.Is[*layout.VersionError](err):
 		return cli.Fail(cli.ExitFailed, err, "nothing was changed")
-	case errors.As(err, &lost):
-		return cli.Fail(cli.ExitFailed, err, lost.Hint())
-	case errors.As(err, &column):
+	case cli.Is[*layout.ColumnError](err):
 		return cli.Fail(cli.ExitFailed, err, "nothing was changed; query, status and verify read it as it is")
-	case errors.As(err, &damage):
-		return cli.Fail(cli.ExitFailed, err, damage.Hint())
-	case errors.As(err, &full):
+	case cli.Hint(err) != "": // it says so itself
+		return err
+	case cli.Is[*sink.NoSpaceError](err):
 		return cli.Fail(cli.ExitFailed, err, "free some space and run again: nothing fetched is lost")
-	case errors.As(err, &auth):
+	case cli.Is[*crawler.AuthError](err):
 		return cli.Fail(cli.ExitFailed, err, "check the key in the service's dashboard; what was fetched before is committed")
-	case errors.As(err, &unreach):
+	case cli.Is[*crawler.UnreachableError](err):
 		return cli.Fail(cli.ExitFailed, err, "check --base-url (CALLHOUSE_BASE_URL) and the network")
-	case errors.As(err, &address):
+	case cli.Is[*crawler.AddressError](err):
 		return cli.Fail(cli.ExitFailed, err, "set --base-url (CALLHOUSE_BASE_URL) to the part of the address before /v3")
-	case errors.As(err, &down):
+	case cli.Is[*crawler.ServiceDownError](err):
 		return cli.Fail(cli.ExitFailed, err, "what was fetched is committed; the next run goes on from there")
-	case errors.As(err, &clock):
+	case cli.Is[*crawler.ClockError](err):
 		return cli.Fail(cli.ExitFailed, err, "nothing was written or erased; set this machine's clock right, or run with --yes if it is the service's that is wrong")
-	case errors.As(err, &path):
+	case cli.Is[*fs.PathError](err):
 		return cli.Fail(cli.ExitFailed, err, "--warehouse (CALLHOUSE_WAREHOUSE) must name a folder that this user may write to")
 	case errors.Is(err, context.Canceled):
 		return cli.Fail(cli.ExitInterrupted, errors.New("interrupted"), "what was fetched is kept; run again to go on")

@@ -153,8 +153,7 @@ func (i *importer) check(ctx context.Context, sources []dump.Source) error {
 			return err
 		}
 		err = sink.CheckDump(ctx, src.Path, r)
-		var aside *sink.AsideError
-		if errors.As(err, &aside) {
+		if cli.Is[*sink.AsideError](err) {
 			return cli.Fail(cli.ExitFailed, err, "nothing was taken in; without --strict such lines are set aside")
 		}
 		if err == nil {

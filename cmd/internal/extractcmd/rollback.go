@@ -49,7 +49,7 @@ func rollbackCommand(s *settings, stderr io.Writer) *cobra.Command {
 	cmd.Flags().SortFlags = false
 	cmd.Flags().Int64Var(&to, "to", 0, "number of the snapshot to go back to")
 	cmd.Flags().BoolVar(&list, "list", false, "list the snapshots that are there, and change nothing")
-	cmd.Flags().StringVar(&format, "format", "text", "text or json, for --list")
+	cli.Choice(cmd, &format, "format", ", for --list", "text", "json")
 	return cmd
 }
 
@@ -90,9 +90,7 @@ func rollback(ctx context.Context, s *settings, to int64, stderr io.Writer) erro
 // adoptable says whether a rollback mends what keeps the current snapshot from
 // being read.
 func adoptable(err error) bool {
-	var lost *layout.CurrentError
-	var damage *layout.DamageError
-	return errors.As(err, &lost) || errors.As(err, &damage)
+	return cli.Is[*layout.CurrentError](err) || cli.Is[*layout.DamageError](err)
 }
 
 func explainRollback(err error) error {
@@ -123,9 +121,6 @@ type snapshotLine struct {
 }
 
 func listSnapshots(s *settings, format string, stdout io.Writer) error {
-	if err := oneOf("--format", format, "text", "json"); err != nil {
-		return err
-	}
 	var number int64 // 0: none is the current one
 	if current, err := s.current(); err == nil {
 		number = current.Manifest.Snapshot
@@ -156,14 +151,4 @@ func listSnapshots(s *settings, format string, stdout io.Writer) error {
 			humanize.Comma(l.Calls), humanize.Comma(l.Turns), mark)
 	}
 	return w.Flush()
-}
-
-// oneOf refuses a flag's value that is none of the words.
-func oneOf(flag, value string, words ...string) error {
-	for _, w := range words {
-		if value == w {
-			return nil
-		}
-	}
-	return cli.Usage(flag+" takes "+strings.Join(words, " or "), "%s: unknown word %q", flag, value)
 }

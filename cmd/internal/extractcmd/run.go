@@ -109,9 +109,8 @@ func (n *night) collect(ctx context.Context) (err error) {
 	n.held = true
 	defer n.pulse()()
 	err = n.fill(ctx, w)
-	var clock *crawler.ClockError
 	switch {
-	case errors.As(err, &clock):
+	case cli.Is[*crawler.ClockError](err):
 		w.Unrecorded() // its times would be wrong too
 	case err != nil && n.row == nil:
 		n.record(w, err)
@@ -162,8 +161,7 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 	report, crawlErr := c.Run(ctx)
 	watch.Stop()
 	n.rep = &report
-	var clock *crawler.ClockError
-	if errors.As(crawlErr, &clock) {
+	if cli.Is[*crawler.ClockError](crawlErr) {
 		return explain(crawlErr)
 	}
 	if errors.Is(taken, errNotReady) { // the service did not answer: what is there is taken in all the same

@@ -37,9 +37,6 @@ func statusCommand(s *settings) *cobra.Command {
   extract status --max-age 2d --format json
   extract status --all`,
 		Args: noArgs, RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := oneOf("--format", format, "text", "json"); err != nil {
-				return err
-			}
 			if s.allProfiles || len(s.Named) > 1 {
 				return tellStatuses(cmd, s, maxAge, format)
 			}
@@ -48,7 +45,7 @@ func statusCommand(s *settings) *cobra.Command {
 	}
 	cmd.Flags().SortFlags = false
 	cli.SpanVar(cmd.Flags(), &maxAge, "max-age", nightly, "how old the last success may be; 0 for any age")
-	cmd.Flags().StringVar(&format, "format", "text", "text or json")
+	cli.Choice(cmd, &format, "format", "", "text", "json")
 	s.allFlag(cmd)
 	return cmd
 }

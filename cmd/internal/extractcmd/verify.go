@@ -32,41 +32,22 @@ listed, or a transcript is another one; each problem is one line. 3: calls have 
 service after they were settled, which a later run takes in; or not all could be compared.`
 
 // sampled is how many details are compared where nobody says how many.
-const sampled = 100
+const sampled = "100"
 
-// howDeep is the value of --deep and --sample: how many details are compared.
-type howDeep struct {
-	on bool
-	n  int
-}
-
-// String implements pflag.Value.
-func (h *howDeep) String() string {
-	switch {
-	case !h.on:
-		return ""
-	case h.n == compare.Everything:
-		return "all"
-	}
-	return strconv.Itoa(h.n)
-}
-
-// Set implements pflag.Value.
-func (h *howDeep) Set(s string) error {
-	if s == "all" {
-		*h = howDeep{on: true, n: compare.Everything}
+// records reads the value of --deep or --sample, how many details are compared,
+// into n.
+func records(n **int) func(string) error {
+	return func(s string) error {
+		many, err := compare.Everything, error(nil)
+		if s != "all" {
+			if many, err = strconv.Atoi(s); err != nil || many < 0 {
+				return errors.New("it takes a number of calls, or all")
+			}
+		}
+		*n = &many
 		return nil
 	}
-	n, err := strconv.Atoi(s)
-	if err != nil || n < 0 {
-		return errors.New("it takes a number of calls, or all")
-	}
-	*h = howDeep{on: true, n: n}
-	return nil
 }
-
-// Type implements pflag.Value.
-func (h *howDeep) Type() string { return "N|all" }
 
 // verification is what verify found: within the warehouse, and, if it was asked,
 // at the service.
@@ -78,7 +59,7 @@ type verification struct {
 func verifyCommand(s *settings, stderr io.Writer) *cobra.Command {
 	var all bool
 	var format string
-	var deep, sample howDeep
+	var deep, sample *int
 	cmd := &cobra.Command{
 		Use: "verify", Short: "Prove the warehouse whole", Long: verifyAbout,
 		Example: `  extract verify
@@ -86,15 +67,12 @@ func verifyCommand(s *settings, stderr io.Writer) *cobra.Command {
   extract verify --deep --since 30d
   extract verify --deep=all --max-duration 8h`,
 		Args: noArgs, RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := oneOf("--format", format, "text", "json"); err != nil {
-				return err
-			}
 			switch {
-			case sample.on && !deep.on:
-				return cli.Usage("extract verify --deep --sample "+sample.String(), "--sample goes with --deep")
-			case !deep.on && (s.Since != "" || s.MaxDuration != 0):
+			case sample != nil && deep == nil:
+				return cli.Usage("extract verify --deep --sample N", "--sample goes with --deep")
+			case deep == nil && (s.Since != "" || s.MaxDuration != 0):
 				return cli.Usage("without --deep nothing is asked of the service", "--since and --max-duration go with --deep")
-			case sample.on:
+			case sample != nil:
 				deep = sample
 			}
 			return verify(cmd.Context(), s, deep, all, format, cmd.OutOrStdout(), stderr)
@@ -103,23 +81,23 @@ func verifyCommand(s *settings, stderr io.Writer) *cobra.Command {
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.BoolVar(&all, "all", false, "the older snapshots as well")
-	f.StringVar(&format, "format", "text", "text or json")
-	f.Var(&deep, "deep", "compare with the service: all calls, and so many of their records")
-	f.Lookup("deep").NoOptDefVal = strconv.Itoa(sampled)
-	f.Var(&sample, "sample", "with --deep: how many records to compare")
+	cli.Choice(cmd, &format, "format", "", "text", "json")
+	f.Func("deep", "compare with the service: all calls, and `N|all` of their records", records(&deep))
+	f.Lookup("deep").NoOptDefVal = sampled
+	f.Func("sample", "with --deep: compare `N|all` records", records(&sample))
 	f.StringVar(&s.Since, "since", "", "with --deep: leave calls alone that started before: 2026-11-01, 30d")
 	cli.SpanVar(f, &s.MaxDuration, "max-duration", 0, "with --deep: stop asking after so long, as in 1h")
 	return cmd
 }
 
-func verify(ctx context.Context, s *settings, deep howDeep, all bool, format string, stdout, stderr io.Writer) error {
+func verify(ctx context.Context, s *settings, deep *int, all bool, format string, stdout, stderr io.Writer) error {
 	var q *questions
-	if deep.on {
+	if deep != nil {
 		cfg, err := s.crawl(s.now())
 		if err != nil {
 			return err // before the long work
 		}
-		q = &questions{settings: s, cfg: cfg, sample: deep.n, stderr: stderr}
+		q = &questions{settings: s, cfg: cfg, sample: *deep, stderr: stderr}
 	}
 	b := progress.NewBar(stderr, s.LogFormat, s.Quiet)
 	r, err := sink.Verify(ctx, sink.VerifyOptions{Root: s.Warehouse, All: all, Progress: b.Show})

@@ -111,12 +111,10 @@ func (q *questions) listen(ctx context.Context, w, heard *sink.Warehouse) (rep c
 // unanswered explains why the service could not be asked, where a run would say
 // what became of its calls.
 func unanswered(err error) error {
-	var auth *crawler.AuthError
-	var down *crawler.ServiceDownError
 	switch {
-	case errors.As(err, &auth):
+	case cli.Is[*crawler.AuthError](err):
 		return cli.Fail(cli.ExitFailed, err, "check the key in the service's dashboard; the warehouse itself is whole")
-	case errors.As(err, &down):
+	case cli.Is[*crawler.ServiceDownError](err):
 		return cli.Fail(cli.ExitFailed, err, "try again later; the warehouse itself is whole")
 	}
 	return err

@@ -1,3 +1,5 @@
+// Package health tells how a warehouse and its runs are, to people, programs and
+// Prometheus.
 package health
 
 import (

@@ -38,6 +38,7 @@ type Screen struct {
 	Out  io.Writer
 }
 
+// NewScreen returns the screen of a run that begins.
 func NewScreen(stderr io.Writer, quiet bool) *Screen {
 	if quiet || !cli.CanDraw(stderr) {
 		return &Screen{Out: stderr}

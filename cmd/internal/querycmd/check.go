@@ -258,17 +258,15 @@ func (v *verdict) explain(err error) error {
 		place = v.Name
 	}
 	var d *duck.Error
-	var p *analytics.ParamError
-	var u *analytics.UnsafeError
 	switch {
 	case errors.As(err, &d) && d.Kind != "IO" && d.Kind != "Out of Memory":
 		if d.Line > 0 {
 			place = fmt.Sprintf("%s:%d:%d", place, d.Line, d.Column)
 		}
 		return cli.Usage(answer.SQLHint(d), "%s: %s", place, d.Text())
-	case errors.As(err, &u):
+	case cli.Is[*analytics.UnsafeError](err):
 		return cli.Usage("a test may read the tables that query list names, and nothing else", "%s: %v", place, err)
-	case errors.As(err, &p):
+	case cli.Is[*analytics.ParamError](err):
 		return cli.Usage("a test has the parameters $now and $max_age", "%s: %v", place, err)
 	case errors.Is(err, analytics.ErrNotReading), errors.Is(err, duck.ErrNoStatement), errors.Is(err, duck.ErrManyStatements):
 		return cli.Usage("a test is one SELECT", "%s: %v", place, err)

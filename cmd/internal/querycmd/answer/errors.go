@@ -15,35 +15,22 @@ import (
 
 // Explain turns an error into one that tells what to do about it.
 func (c *Command) Explain(err error) error {
-	var (
-		told      *cli.Error
-		version   *layout.VersionError
-		damage    *layout.DamageError
-		lost      *layout.CurrentError
-		unknown   *analytics.UnknownError
-		ambiguous *analytics.AmbiguousError
-		zone      *analytics.ZoneError
-		group     *analytics.GroupError
-	)
+	var unknown *analytics.UnknownError
+	var ambiguous *analytics.AmbiguousError
+	var group *analytics.GroupError
 	switch {
-	case err == nil, errors.As(err, &told):
+	case err == nil, cli.Is[*cli.Error](err):
 		return err
 	case errors.Is(err, layout.ErrNoWarehouse):
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("no warehouse at %s yet", c.Warehouse),
 			"run: extract run --warehouse "+c.Warehouse+", or try: go run ./cmd/demo")
-	case errors.As(err, &lost):
-		return cli.Fail(cli.ExitFailed, err, lost.Hint())
-	case errors.As(err, &damage):
-		return cli.Fail(cli.ExitFailed, err, damage.Hint())
-	case errors.As(err, &version):
-		return cli.Fail(cli.ExitFailed, err, "")
 	case errors.As(err, &unknown):
 		return cli.Usage(unknownHint(unknown), "%v", err)
 	case errors.As(err, &ambiguous):
 		return cli.Usage("they are: "+strings.Join(ambiguous.IDs, ", "), "%v", err)
 	case errors.As(err, &group):
 		return cli.Usage(group.Hint, "%v", err)
-	case errors.As(err, &zone):
+	case cli.Is[*analytics.ZoneError](err):
 		return zoneError(c.TZ)
 	case errors.Is(err, format.ErrSheetFull):
 		return cli.Usage("ask for fewer of them, or write csv-excel or parquet", "%v", err)
@@ -70,9 +57,8 @@ func unknownHint(e *analytics.UnknownError) string {
 func ExplainSQL(err error) error {
 	var d *duck.Error
 	var p *analytics.ParamError
-	var u *analytics.UnsafeError
 	switch {
-	case errors.As(err, &u):
+	case cli.Is[*analytics.UnsafeError](err):
 		return cli.Usage("a statement may read the tables that query list names, and nothing else", "%v", err)
 	case errors.As(err, &d) && d.Kind == "Parser" && strings.HasPrefix(d.Message, "memory exhausted"), errors.Is(err, analytics.ErrTooDeep):
 		return cli.Usage("write it with WITH, or with lists", "%v", analytics.ErrTooDeep) // the parser's stack is what is full

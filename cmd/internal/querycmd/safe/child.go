@@ -78,9 +78,7 @@ func (j *Job) run(ctx context.Context, out io.Writer, checks Checks) *Report {
 		}
 	}
 	err = j.command(nil).Explain(answer.ExplainSQL(err))
-	e := &cli.Error{Code: cli.ExitFailed}
-	errors.As(err, &e)
-	return &Report{Code: e.Code, Error: short(err.Error()), Hint: short(e.Hint)}
+	return &Report{Code: cli.Code(err), Error: short(err.Error()), Hint: short(cli.Hint(err))}
 }
 
 func (j *Job) write(ctx context.Context, out io.Writer, checks Checks) (said *Report, err error) {

@@ -190,7 +190,6 @@ func (s *Mode) run(ctx context.Context, job Job, out io.Writer) (said *Report, e
 	}
 	defer func() { err = cmp.Or(err, temp.Remove()) }()
 	said, trace, err := s.exec(ctx, job, temp.Path, out)
-	var told *cli.Error
 	switch {
 	case said != nil && said.Code == 0 && err == nil:
 		return said, nil
@@ -200,14 +199,13 @@ func (s *Mode) run(ctx context.Context, job Job, out io.Writer) (said *Report, e
 		return nil, cli.Fail(cli.ExitFailed, fmt.Errorf("the statement was stopped after %s", s.timeout), "--timeout 5m gives it more time")
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
-	case errors.Is(err, syscall.EPIPE), errors.Is(err, io.ErrClosedPipe), errors.As(err, &told):
+	case errors.Is(err, syscall.EPIPE), errors.Is(err, io.ErrClosedPipe), cli.Is[*cli.Error](err):
 		return nil, err
 	}
-	var exit *exec.ExitError
 	switch {
 	case err == nil:
 		err = errors.New("it ended without a word")
-	case !errors.As(err, &exit):
+	case !cli.Is[*exec.ExitError](err):
 		return nil, fmt.Errorf("run the statement in a process of its own: %w", err)
 	case diedOfMemory(trace):
 		return nil, tooMuch(s.memory)

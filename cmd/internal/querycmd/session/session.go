@@ -24,7 +24,7 @@ import (
 	"callhouse/internal/words"
 )
 
-// session is one run of the shell: what its commands set, and the warehouse that
+// Session is one run of the shell: what its commands set, and the warehouse that
 // is open.
 type Session struct {
 	a        *answer.Command // as the command was started
