@@ -22,6 +22,9 @@
 //	   of its row or, with an aggregate, of its group's rows (reports)
 //	-- Incomparable: why a period cannot be compared with another; without this line
 //	   all can, but those whose keys are calls or times (reports)
+//	-- Empty: what it means that there are no rows; without this line no calls match
+//	   (reports)
+//	-- Example: a command line, for its help (reports)
 //	-- Map: down, across, number: columns drawn as a heat map (reports)
 //	-- Columns:
 //	--   name  TYPE  unit  meaning; two spaces or more between the fields,

@@ -31,6 +31,8 @@ type File struct {
 	Keys []string
 	// Incomparable says why periods cannot be compared; empty: they can.
 	Incomparable string
+	Empty        string // what it means that there are no rows
+	Example      string // a command line
 	Columns      []Column
 	SQL          string // the SELECT, without the header
 }
@@ -90,39 +92,24 @@ func Parse(name, text string) (*File, error) {
 	if f.Name != name || !nameRE.MatchString(name) || f.Answers == "" {
 		return nil, fmt.Errorf("parse header: the first line is not %q", "-- "+name+": what it answers")
 	}
-	inColumns := false
 	var shares []string
+	lists := map[string]*[]string{"Reads": &f.Reads, "Needs": &f.Needs, "Tallies": &f.Tallies, "Flags": &f.Flags, "With field": &f.Fielded,
+		"Map": &f.Map, "Keys": &f.Keys, "Shares": &shares}
+	texts := map[string]*string{"Grain": &f.Grain, "Arguments": &f.Arguments, "Incomparable": &f.Incomparable, "Empty": &f.Empty, "Example": &f.Example}
+	inColumns := false
 	for i, line := range header[1:] {
-		key, rest, isField := strings.Cut(line, ":")
+		key, rest, _ := strings.Cut(line, ":")
 		switch {
 		case inColumns:
 			if err := f.column(line); err != nil {
 				return nil, fmt.Errorf("parse header, line %d: %w", i+2, err)
 			}
-		case isField && key == "Columns":
+		case key == "Columns":
 			inColumns = true
-		case isField && key == "Grain":
-			f.Grain = strings.TrimSpace(rest)
-		case isField && key == "Reads":
-			f.Reads = list(rest)
-		case isField && key == "Needs":
-			f.Needs = list(rest)
-		case isField && key == "Tallies":
-			f.Tallies = list(rest)
-		case isField && key == "Arguments":
-			f.Arguments = strings.TrimSpace(rest)
-		case isField && key == "Flags":
-			f.Flags = list(rest)
-		case isField && key == "With field":
-			f.Fielded = list(rest)
-		case isField && key == "Map":
-			f.Map = list(rest)
-		case isField && key == "Keys":
-			f.Keys = list(rest)
-		case isField && key == "Shares":
-			shares = list(rest)
-		case isField && key == "Incomparable":
-			f.Incomparable = strings.TrimSpace(rest)
+		case lists[key] != nil:
+			*lists[key] = list(rest)
+		case texts[key] != nil:
+			*texts[key] = strings.TrimSpace(rest)
 		default:
 			f.text(line)
 		}

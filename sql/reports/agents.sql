@@ -19,6 +19,7 @@
 -- Flags: field
 -- With field: known_calls, success_percent, success_low_percent, per_success
 -- Shares: success_percent of known_calls, connected_percent of calls, completed_percent of answered_calls, transferred_percent of answered_calls, positive_percent of rated_calls, negative_percent of rated_calls
+-- Example: query agents --since 30d
 -- Columns:
 --   key                    VARCHAR        -        the group that --by asks for
 --   agent_id               VARCHAR        -        the agent; null: the service named none

@@ -19,6 +19,8 @@
 -- Reads: tallied
 -- Tallies: local_date, user_sentiment, is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step
 -- Needs: end, words, transcripts, duration, analysis
+-- Empty: no day is off its past
+-- Example: query anomalies --by agent --since 30d
 -- Columns:
 --   key      VARCHAR  -      the group that --by asks for
 --   day      DATE     -      the day, in the zone of --tz

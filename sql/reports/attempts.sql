@@ -15,6 +15,7 @@
 -- Reads: surrounding
 -- Needs: end, words
 -- Shares: reached_percent of known_calls
+-- Example: query attempts --since 30d
 -- Columns:
 --   key             VARCHAR  -        the group that --by asks for
 --   span            VARCHAR  -        all; or within what attempts are numbered: day or week

@@ -8,6 +8,8 @@
 -- Grain: one row per item of the call's transcript
 -- Reads: calls, transcript_turns
 -- Arguments: CALL_ID
+-- Empty: the call has no transcript
+-- Example: query call 0014e571-6a1e-4ac3-8f7e-3c1f6e7f2a10
 -- Columns:
 --   turn   INTEGER  -      position in the time line, from 0
 --   at_ms  BIGINT   ms     when it began, since the start of the call; null for tools

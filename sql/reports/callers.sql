@@ -20,6 +20,7 @@
 -- Reads: surrounding
 -- Needs: end, words, transcripts
 -- Shares: repeat_24h_percent of callers, repeat_7d_percent of callers, completed_percent of judged_calls, first_contact_percent of judged_calls
+-- Example: query callers --since 7d
 -- Columns:
 --   key                    VARCHAR  -        the group that --by asks for
 --   calls                  BIGINT   count    contacts: inbound calls, and others that reached a person as far as is known

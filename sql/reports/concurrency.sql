@@ -16,6 +16,7 @@
 -- Reads: selected, tallied
 -- Flags: every
 -- Needs: end, duration
+-- Example: query concurrency --every hour --since 7d
 -- Columns:
 --   key         VARCHAR    -      the group that --by asks for
 --   step        TIMESTAMP  -      the day (hour, minute) by the wall clock: its beginning

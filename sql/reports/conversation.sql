@@ -15,6 +15,7 @@
 -- Reads: selected, selected_turns
 -- Needs: end, transcripts
 -- Shares: interrupted_percent of calls
+-- Example: query conversation --by agent
 -- Columns:
 --   key                     VARCHAR  -        the group that --by asks for
 --   calls                   BIGINT   count    calls with a spoken turn of known times

@@ -18,6 +18,7 @@
 -- Needs: end, words, transcripts, cost
 -- Flags: field
 -- With field: successes, per_success
+-- Example: query costs --by month
 -- Columns:
 --   key                 VARCHAR        -        the group that --by asks for
 --   calls               BIGINT         count    calls

@@ -11,6 +11,7 @@
 -- Reads: tallied, runs
 -- Tallies: is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, user_sentiment, opted_out
 -- Shares: share_percent of sum(calls) FILTER (fact = 'listed')
+-- Example: query coverage
 -- Columns:
 --   key            VARCHAR  -        the group that --by asks for
 --   fact           VARCHAR  -        what is known or missing

@@ -8,6 +8,7 @@
 -- Tallies: is_started, status, disconnection_reason
 -- Needs: end, words
 -- Shares: share_percent of sum(calls), connected_percent of calls
+-- Example: query disconnections --since 7d --by agent
 -- Columns:
 --   key                   VARCHAR  -        the group that --by asks for
 --   disconnection_reason  VARCHAR  -        user_hangup, agent_hangup, dial_no_answer …; null: none

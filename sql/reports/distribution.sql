@@ -9,6 +9,7 @@
 -- Needs: end, words, duration
 -- Keys: from_ms
 -- Shares: share_percent of sum(calls)
+-- Example: query distribution --by agent
 -- Columns:
 --   key              VARCHAR  -        the group that --by asks for
 --   from_ms          BIGINT   ms       the least that calls of the step last

@@ -10,6 +10,7 @@
 -- Reads: tallied, selected_alone, selected_grouped
 -- Tallies: duration_step, is_started, status, disconnection_reason
 -- Needs: end, words, duration
+-- Example: query durations --by metadata.campaign --format csv --output durations.csv
 -- Columns:
 --   key              VARCHAR  -      the group that --by asks for
 --   calls            BIGINT   count  calls

@@ -14,6 +14,7 @@
 -- Tallies: is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step
 -- Needs: end, words, transcripts
 -- Shares: hung_up_5s_percent of answered_calls, hung_up_10s_percent of answered_calls, silent_percent of answered_calls
+-- Example: query early --since 7d
 -- Columns:
 --   key                  VARCHAR  -        the group that --by asks for
 --   answered_calls       BIGINT   count    answered calls

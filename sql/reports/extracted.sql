@@ -9,6 +9,8 @@
 -- Reads: selected, selected_items
 -- Needs: end, analysis
 -- Incomparable: its rows are the most frequent values of one period; success --field NAME=VALUE compares a value
+-- Empty: no extracted fields match
+-- Example: query extracted --since 30d
 -- Columns:
 --   key            VARCHAR  -        the group that --by asks for
 --   name           VARCHAR  -        the field

@@ -10,6 +10,8 @@
 -- Grain: one row per group and field that has numbers
 -- Reads: selected, selected_items
 -- Needs: end, analysis
+-- Empty: no extracted fields match
+-- Example: query numbers --since 30d
 -- Columns:
 --   key       VARCHAR         -       the group that --by asks for
 --   field     VARCHAR         -       the extracted field

@@ -14,6 +14,7 @@
 -- Tallies: is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step
 -- Needs: end, words, transcripts
 -- Shares: share_percent of sum(calls), answered_percent of sum(answered_calls)
+-- Example: query outcomes --since 30d --compare previous
 -- Columns:
 --   key               VARCHAR  -        the group that --by asks for
 --   outcome           VARCHAR  -        completed, transferred, abandoned, failed, voicemail, not_connected or unknown

@@ -9,6 +9,8 @@
 -- Reads: selected, selected_turns
 -- Needs: transcripts
 -- Arguments: WORD...
+-- Empty: no turn has all the words
+-- Example: query search refund --since 7d
 -- Columns:
 --   call_id   VARCHAR                   -      the call: query call shows all of it
 --   found     BOOLEAN                   -      the words stand in it; false: context

@@ -10,6 +10,7 @@
 -- Tallies: user_sentiment, disconnection_reason
 -- Needs: end, analysis
 -- Shares: share_percent of sum(calls), rated_percent of sum(rated_calls)
+-- Example: query sentiment --by week
 -- Columns:
 --   key             VARCHAR  -        the group that --by asks for
 --   user_sentiment  VARCHAR  -        positive, neutral, negative, or what else the service says; null: none

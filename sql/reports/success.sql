@@ -11,6 +11,7 @@
 -- Flags: field
 -- Needs: end, analysis, cost
 -- Shares: success_percent of known_calls
+-- Example: query success --field resolved=true --by agent
 -- Columns:
 --   key              VARCHAR  -        the group that --by asks for
 --   field            VARCHAR  -        the extracted field

@@ -8,6 +8,8 @@
 -- Reads: selected, selected_tool_calls
 -- Needs: end, transcripts
 -- Shares: share_percent of sum(uses), failed_percent of uses - unanswered_uses
+-- Empty: no tool calls match
+-- Example: query tools --since 7d
 -- Columns:
 --   key              VARCHAR  -        the group that --by asks for
 --   tool_name        VARCHAR  -        the tool; null: a result without its invocation

@@ -13,6 +13,7 @@
 -- Tallies: is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step
 -- Needs: end, words, transcripts
 -- Shares: answered_percent of answered_calls, transferred_percent of sum(transferred_calls)
+-- Example: query transfers --since 7d
 -- Columns:
 --   key                VARCHAR  -        the group that --by asks for
 --   last_tool          VARCHAR  -        the last tool before the transfer; null: none was used

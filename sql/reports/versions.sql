@@ -23,6 +23,7 @@
 -- Flags: field
 -- With field: known_calls, success_percent, success_low_percent, success_high_percent
 -- Shares: success_percent of known_calls, completed_percent of answered_calls, positive_percent of rated_calls
+-- Example: query versions --field resolved=true
 -- Columns:
 --   key                     VARCHAR  -        the group that --by asks for
 --   agent_id                VARCHAR  -        the agent

@@ -10,6 +10,7 @@
 -- Needs: words
 -- Map: hour, weekday, calls
 -- Shares: share_percent of sum(calls)
+-- Example: query volume --by agent --tz Asia/Seoul
 -- Columns:
 --   key              VARCHAR  -        the group that --by asks for
 --   weekday          ENUM     -        day of the week, Monday first

@@ -9,6 +9,7 @@
 -- Grain: one row per group and call, the 20 worst of each group
 -- Reads: selected, selected_tool_calls
 -- Needs: end, transcripts, analysis
+-- Example: query worst --since 1d
 -- Columns:
 --   key             VARCHAR  -      the group that --by asks for
 --   call_id         VARCHAR  -      the call: query call shows what was said

@@ -38,11 +38,14 @@ const sampled = "100"
 // into n.
 func records(n **int) func(string) error {
 	return func(s string) error {
-		many, err := compare.Everything, error(nil)
-		if s != "all" {
-			if many, err = strconv.Atoi(s); err != nil || many < 0 {
-				return errors.New("it takes a number of calls, or all")
-			}
+		many, err := strconv.Atoi(s)
+		if s == "all" {
+			many, err = compare.Everything, nil
+		} else if many < 0 {
+			err = strconv.ErrRange
+		}
+		if err != nil {
+			return errors.New("it takes a number of calls, or all")
 		}
 		*n = &many
 		return nil

@@ -23,6 +23,7 @@ func (a *app) reportCommand(f *sqlfiles.File) *cobra.Command {
 		Use:     strings.TrimSpace(f.Name + " " + f.Arguments),
 		Short:   sentence(f.Answers),
 		Long:    longText(f),
+		Example: "  " + f.Example,
 		GroupID: "reports",
 		Args:    reportArgs(f),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -131,7 +132,7 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string) (e
 	}
 	a.Notes(r)
 	if r.Rows == 0 {
-		words.Fprintln(a.Stderr, nothing(f))
+		words.Fprintln(a.Stderr, cmp.Or(f.Empty, "no calls match"))
 	}
 	if !f.Selects() {
 		return nil
@@ -161,23 +162,6 @@ func (a *app) coverage(ctx context.Context, w *analytics.Warehouse, f *sqlfiles.
 		words.Fprintln(a.Stderr, of+": "+line)
 	}
 	return nil
-}
-
-// nothing says what it means that a report has no rows.
-func nothing(f *sqlfiles.File) string {
-	switch f.Name {
-	case "call":
-		return "the call has no transcript"
-	case "search":
-		return "no turn has all the words"
-	case "anomalies":
-		return "no day is off its past"
-	case "tools":
-		return "no tool calls match"
-	case "extracted", "numbers":
-		return "no extracted fields match"
-	}
-	return "no calls match"
 }
 
 // card writes above a conversation, for people, what the call is.
