@@ -1,65 +1,25 @@
 package crawler
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"io"
-	"log/slog"
-	"math"
-	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
-	"callhouse/internal/words"
+	"callhouse/internal/api"
 )
 
-// Secret is a text that no printing, logging or encoding shows.
-type Secret string
-
-const masked = words.Masked
-
-// String returns a mask.
-func (Secret) String() string { return masked }
-
-// GoString returns a mask.
-func (Secret) GoString() string { return masked }
-
-// Format writes a mask, whatever the verb.
-func (Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, masked) }
-
-// LogValue returns a mask.
-func (Secret) LogValue() slog.Value { return slog.StringValue(masked) }
-
-// MarshalText returns a mask.
-func (Secret) MarshalText() ([]byte, error) { return []byte(masked), nil }
-
 // Config is what a run is asked to do. The zero value of a field means its
-// default; BaseURL and Key have none.
+// default.
 type Config struct {
-	BaseURL   string // the service's address, the part before /v3
-	Key       Secret // the organisation's API key
-	KeySource string // where Key came from, for messages: "CALLHOUSE_API_KEY"
-
-	PerSecond int     // requests a second (5)
-	PerMinute int     // requests a minute (120)
-	Share     float64 // the part of both that this run may use (1)
-	Workers   int     // details in flight; by default what the limits can use
-
-	// Recall is what runs before this one spent, in any order; old spends do no
-	// harm. Note is told of every spend, twice: when it is about to be sent, and
-	// when its answer began; the zero Spend takes one back. It is called with
-	// slots in [0, Slots(cfg)), before the request goes out, concurrently for
-	// different slots, and what it keeps is to be the next run's Recall.
-	Recall []Spend
-	Note   func(slot int, s Spend)
+	api.Config
 
 	Since    time.Time     // calls that started before it are left alone
 	Window   time.Duration // how far back calls may still appear or change (72 h)
 	Lookback time.Duration // how far back unsettled calls are looked at (30 days)
 	Full     bool          // list everything, whatever was listed before
-	// RelistEvery is how often all of the list is gone over again, a part a run
+	// RelistEvery is how often the whole list is listed again, a part in each run
 	// (7 days); negative: never.
 	RelistEvery time.Duration
 
@@ -68,122 +28,27 @@ type Config struct {
 	// CheckpointEvery is how often a long run offers the store to commit (2 min).
 	CheckpointEvery time.Duration
 
-	// The service is taken for down after DownAfter without one good answer, and
-	// at least DownFailures bad ones in a row (10 min, 20).
-	DownAfter    time.Duration
-	DownFailures int
-
 	// Ready is called once, after the service has answered for the first time and its
 	// clock has been found to agree with ours, and before anything is asked of the
 	// store or put into it. Its error ends the run. nil: nothing.
 	Ready func(context.Context) error
-	// AnyClock goes on where the service's clock and ours are far apart.
-	AnyClock bool
-
-	Version   string            // for the User-Agent
-	Transport http.RoundTripper // nil: ours
-	Now       func() time.Time  // nil: time.Now
-	Logger    *slog.Logger      // nil: none
 }
 
 const defaultWindow = 72 * time.Hour
 
-// Slots returns how many slots the ledger of a run with cfg has: what Note may
-// be told of.
-func Slots(cfg Config) int {
-	cfg = cfg.withDefaults()
-	second, minute := cfg.limits()
-	return slots(second, minute, len(cfg.Recall))
-}
-
 func (cfg Config) withDefaults() Config {
-	set(&cfg.PerSecond, 5)
-	set(&cfg.PerMinute, 120)
-	set(&cfg.Share, 1)
-	set(&cfg.Window, defaultWindow)
-	set(&cfg.Lookback, 30*24*time.Hour)
-	set(&cfg.RelistEvery, 7*24*time.Hour)
-	set(&cfg.CheckpointEvery, 2*time.Minute)
-	set(&cfg.DownAfter, 10*time.Minute)
-	set(&cfg.DownFailures, 20)
-	set(&cfg.Version, "dev")
-	second, _ := cfg.limits()
-	// A request in flight holds a slot of the second, so more than perSecond never
-	// fly; as many again read bodies and store results.
-	set(&cfg.Workers, min(2*second, 128))
-	if cfg.Now == nil {
-		cfg.Now = time.Now
-	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.SetDefaults()
+	cfg.Window = cmp.Or(cfg.Window, defaultWindow)
+	cfg.Lookback = cmp.Or(cfg.Lookback, 30*24*time.Hour)
+	cfg.RelistEvery = cmp.Or(cfg.RelistEvery, 7*24*time.Hour)
+	cfg.CheckpointEvery = cmp.Or(cfg.CheckpointEvery, 2*time.Minute)
+	cfg.Probe = api.Request{Path: callsPath, Query: url.Values{"limit": {"1"}}}
 	return cfg
 }
 
-func set[T comparable](field *T, def T) {
-	var zero T
-	if *field == zero {
-		*field = def
-	}
-}
-
-// limits returns this run's part of the limits: at least one request in each.
-func (cfg *Config) limits() (second, minute int) {
-	part := func(limit int) int { return max(1, int(math.Floor(float64(limit)*cfg.Share+1e-9))) }
-	return part(cfg.PerSecond), part(cfg.PerMinute)
-}
-
 func (cfg *Config) check() error {
-	if cfg.Key == "" {
-		return errors.New("the API key is empty")
-	}
-	if strings.ContainsFunc(string(cfg.Key), func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return errors.New("the API key holds a space, a line break or a character that no key has")
-	}
-	if cfg.PerSecond < 0 || cfg.PerMinute < 0 || cfg.Workers < 0 {
-		return errors.New("limits and workers cannot be negative")
-	}
-	if cfg.PerSecond > maxLimit || cfg.PerMinute > maxLimit {
-		return fmt.Errorf("no limit can be over %d requests", maxLimit)
-	}
-	if cfg.Share < 0 || cfg.Share > 1 || math.IsNaN(cfg.Share) {
-		return fmt.Errorf("the share %v is not between 0 and 1", cfg.Share)
-	}
 	if cfg.Window < 0 || cfg.Lookback < 0 || cfg.MaxDuration < 0 {
 		return errors.New("durations cannot be negative")
 	}
 	return nil
-}
-
-const maxLimit = 1_000_000
-
-// CheckBaseURL returns what is wrong with the service's address, or nil. It does
-// not repeat one that may hold a secret.
-func CheckBaseURL(s string) error {
-	_, err := parseBase(s)
-	return err
-}
-
-// HoldsMore reports whether an address has parts that the service's must not
-// have, and that may be secrets: a user, a password, a query.
-func HoldsMore(s string) bool { return strings.ContainsAny(s, "@?#") }
-
-// parseBase reads the service's address. The path may be a prefix; a /v3 at its
-// end, which is easily pasted along, is left off.
-func parseBase(s string) (string, error) {
-	u, err := url.Parse(s)
-	scheme, _, _ := strings.Cut(strings.ToLower(s), "://")
-	var wrong *url.Error
-	switch {
-	case HoldsMore(s):
-		return "", errors.New("base URL: it must not hold a user, a password, a query (?) or a fragment (#)")
-	case scheme != "http" && scheme != "https":
-		return "", fmt.Errorf("base URL %q: it must start with https:// or http://", s)
-	case errors.As(err, &wrong):
-		return "", fmt.Errorf("base URL %q: it is no address: %w", s, wrong.Err)
-	case u.Host == "":
-		return "", fmt.Errorf("base URL %q: it names no host", s)
-	}
-	base := strings.TrimRight(u.String(), "/")
-	return strings.TrimRight(strings.TrimSuffix(base, "/v3"), "/"), nil
 }

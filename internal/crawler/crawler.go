@@ -9,7 +9,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"callhouse/internal/api"
 	"callhouse/internal/schema"
+	"callhouse/internal/words"
 )
 
 // commitTimeout bounds the last commit of a run that was stopped.
@@ -17,21 +19,18 @@ const commitTimeout = 15 * time.Minute
 
 // Crawler is one run. Run is called once; Progress at any time.
 type Crawler struct {
-	cfg    Config
-	store  Store
-	log    *slog.Logger
-	client *client
-	budget *budget
-	health *health
-	meter  *meter
+	cfg     Config
+	store   Store
+	log     *slog.Logger
+	api     *api.Client
+	meter   *meter
+	secrets *words.Secrets // what reports and messages do not repeat
 
 	second, minute int   // our part of the limits
 	since          int64 // ms; 0: no bound
 	filters        filters
 	readers        sync.Pool
-	probes         chan probe // holds one: the last probe
 	stopping       atomic.Bool
-	clockSeen      atomic.Bool // the service's clock was compared with ours
 	// Items listed without and with a key for what the service fills in later.
 	thinItems, fullItems atomic.Int64
 
@@ -39,28 +38,28 @@ type Crawler struct {
 	offeredMu sync.Mutex
 }
 
+// maxParts is how many turns, items and unknown fields a call may have.
+const maxParts = 100_000
+
 // New prepares a run. It asks for nothing yet.
 func New(cfg Config, store Store) (*Crawler, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.check(); err != nil {
 		return nil, fmt.Errorf("crawler: %w", err)
 	}
-	base, err := parseBase(cfg.BaseURL)
+	client, err := api.New(cfg.Config)
 	if err != nil {
 		return nil, fmt.Errorf("crawler: %w", err)
 	}
 	c := &Crawler{
-		cfg:    cfg,
-		store:  store,
-		log:    cfg.Logger,
-		client: newClient(&cfg, base),
-		health: newHealth(),
+		cfg:     cfg,
+		store:   store,
+		log:     cfg.Logger,
+		api:     client,
+		secrets: words.NewSecrets(string(cfg.Key)),
 	}
-	c.meter = newMeter(c.client.secrets)
-	c.second, c.minute = cfg.limits()
-	c.budget = newBudget(c.second, c.minute, cfg.Recall, cfg.Note)
-	c.probes = make(chan probe, 1)
-	c.probes <- probe{}
+	c.meter = newMeter(c.secrets)
+	c.second, c.minute = cfg.Limits()
 	c.readers.New = func() any { return &reader{decoder: schema.Decoder{MaxParts: maxParts}} }
 	if !cfg.Since.IsZero() {
 		c.since = max(0, cfg.Since.UnixMilli())
@@ -75,18 +74,15 @@ var errDeadline = errors.New("the run's time is over")
 // (Interrupted, DeadlineHit). So do calls and pages that could not be had
 // (SetAside, Problems); see [Report.Complete].
 //
-// An error is an [*AuthError], [*UnreachableError], [*AddressError],
-// [*ServiceDownError], [*ClockError] or [*StoreError], perhaps joined with another,
+// An error is one of package api or a [*StoreError], perhaps joined with another,
 // or what Config.Ready returned. What was fetched before it is committed too.
 func (c *Crawler) Run(ctx context.Context) (Report, error) {
 	started := c.cfg.Now()
 	c.meter.mu.Lock()
 	c.meter.start = time.Now()
 	c.meter.mu.Unlock()
-	c.health = newHealth()
 	c.offered = time.Now()
-	defer c.budget.close()
-	defer c.client.close()
+	defer c.api.Close()
 
 	rctx, cancel := ctx, context.CancelFunc(func() {})
 	if c.cfg.MaxDuration > 0 {
@@ -96,7 +92,7 @@ func (c *Crawler) Run(ctx context.Context) (Report, error) {
 
 	err := c.crawl(rctx)
 	c.meter.update(func(p *Progress) { p.Phase = Finishing })
-	if clock := (*ClockError)(nil); errors.As(err, &clock) {
+	if clock := (*api.ClockError)(nil); errors.As(err, &clock) {
 		return c.meter.report(c.Progress()), err // there is nothing to commit, nor should there be
 	}
 	cctx, done := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
@@ -143,27 +139,14 @@ func (c *Crawler) crawl(ctx context.Context) error {
 		return err
 	}
 	if ctx.Err() == nil {
-		return c.health.verdict()
+		return c.api.Verdict()
 	}
 	return nil
 }
 
 // Progress returns the run's present state. It may be called at any time, from
 // any goroutine.
-func (c *Crawler) Progress() Progress { return c.meter.now(c.budget, c.second, c.minute) }
-
-// fatal returns the error that ends the run because of f, or nil.
-func (c *Crawler) fatal(k kind, f *failure) error {
-	switch rules[f.class].after(k) {
-	case badKey:
-		return &AuthError{Status: f.status, Code: f.code, KeySource: c.cfg.KeySource}
-	case badBase:
-		if !c.health.everWorked() {
-			return &AddressError{BaseURL: c.client.base, Status: f.status, Target: f.target, Err: f.err}
-		}
-	}
-	return nil
-}
+func (c *Crawler) Progress() Progress { return c.meter.now(c.api, c.second, c.minute) }
 
 // put hands records to the store; what has arrived is kept even when the run is
 // being stopped.

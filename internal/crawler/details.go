@@ -7,6 +7,7 @@ import (
 
 	"github.com/sourcegraph/conc/pool"
 
+	"callhouse/internal/api"
 	"callhouse/internal/schema"
 )
 
@@ -70,15 +71,15 @@ func (c *Crawler) fetchDetail(ctx context.Context, id string) error {
 		return nil
 	}
 	var failed error // of the store
-	f, err := c.fetch(ctx, detail, c.client.callURL(id), false, func(a answer) error {
-		h, err := c.read(a.body, schema.KindDetail)
+	f, err := c.api.Do(ctx, callRequest(id), func(a *api.Answer) error {
+		h, err := c.read(a.Body, schema.KindDetail)
 		if err != nil {
 			return err
 		}
 		if h.id != id {
-			return fmt.Errorf("%w: %q", errOtherCall, c.client.secrets.Clip(h.id, 80))
+			return fmt.Errorf("%w: %q", errOtherCall, c.secrets.Clip(h.id, 80))
 		}
-		failed = c.put(ctx, schema.Record{Kind: schema.KindDetail, CallID: id, FetchedAt: a.at.UnixMilli(), Body: a.body})
+		failed = c.put(ctx, schema.Record{Kind: schema.KindDetail, CallID: id, FetchedAt: a.At.UnixMilli(), Body: a.Body})
 		return nil
 	})
 	switch {
@@ -87,36 +88,13 @@ func (c *Crawler) fetchDetail(ctx context.Context, id string) error {
 	case f == nil:
 		c.meter.update(func(p *Progress) { p.DetailsFetched++ })
 		return failed
-	case f.class == canceled:
+	case f.Canceled():
 		return nil
+	case f.Then == api.Missing:
+		c.meter.update(func(p *Progress) { p.Missing++ })
+		return c.put(ctx, schema.Record{Kind: schema.KindMissing, CallID: id, FetchedAt: c.nowMS()})
 	}
-	return c.detailFailed(ctx, id, f)
-}
-
-// detailFailed does what the table says about a call's record that could not be
-// had.
-func (c *Crawler) detailFailed(ctx context.Context, id string, f *failure) error {
-	if err := c.fatal(detail, f); err != nil {
-		return err
-	}
-	switch rules[f.class].ofDetail {
-	case gone:
-		// Only in the contract's own form does it speak of the call. Anything else may
-		// be a proxy that does not know the way.
-		if f.shaped {
-			c.health.good()
-			c.meter.update(func(p *Progress) { p.Missing++ })
-			return c.put(ctx, schema.Record{Kind: schema.KindMissing, CallID: id, FetchedAt: c.nowMS()})
-		}
-	case askAgain:
-		// A refused key stops the run. One refused call must not, every night anew.
-		if f := c.tryService(ctx); f != nil && f.class != canceled {
-			if err := c.fatal(page, f); err != nil {
-				return err
-			}
-		}
-	}
-	c.log.Warn("a call is set aside", "call", c.client.secrets.Clip(id, 200), "failure", f)
+	c.log.Warn("a call is set aside", "call", c.secrets.Clip(id, 200), "failure", f)
 	c.meter.setAside(id, f.Error())
 	return nil
 }

@@ -1,14 +1,20 @@
 package crawler
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"callhouse/internal/api"
 )
 
 // Every row of the table, for a page and for a detail: how often it is asked
@@ -42,8 +48,8 @@ func TestFailureTable(t *testing.T) {
 	ends := func(n int) outcome { return outcome{attempts: n, problem: true} }
 	// A part of the page can be had, and so all of it.
 	narrows := func(n int) outcome { return outcome{attempts: n} }
-	auth := outcome{attempts: 1, err: new(*AuthError)}
-	address := func(n int) outcome { return outcome{attempts: n, err: new(*AddressError)} }
+	auth := outcome{attempts: 1, err: new(*api.AuthError)}
+	address := func(n int) outcome { return outcome{attempts: n, err: new(*api.AddressError)} }
 	rows := []struct {
 		name         string
 		fail         func(http.ResponseWriter)
@@ -70,16 +76,16 @@ func TestFailureTable(t *testing.T) {
 		{"200 and another thing", body(`{"id":"another","items":7}`), address(5), aside(4)},
 		{"200 and JSON cut short", body(`{"items":[{"id":"a`), narrows(3), aside(4)},
 		{"cut short", short, narrows(18), aside(4)},
-		{"reset", reset, outcome{attempts: 4, err: new(*UnreachableError)}, aside(4)},
+		{"reset", reset, outcome{attempts: 4, err: new(*api.UnreachableError)}, aside(4)},
 	}
 	for _, row := range rows {
-		for kind, want := range map[kind]outcome{page: row.page, detail: row.detail} {
+		for kind, want := range map[api.Kind]outcome{api.Page: row.page, api.Record: row.detail} {
 			t.Run(fmt.Sprintf("%s on a %v", row.name, kind), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s := &service{calls: someCalls(3, time.Hour)}
 					attempts := 0
 					s.answer = func(_ int, w http.ResponseWriter, r *http.Request) bool {
-						if kind == page && r.URL.Query().Get("limit") == "100" || kind == detail && strings.HasSuffix(r.URL.Path, "/call-000002") {
+						if kind == api.Page && r.URL.Query().Get("limit") == "100" || kind == api.Record && strings.HasSuffix(r.URL.Path, "/call-000002") {
 							attempts++
 							row.fail(w)
 							return true
@@ -91,12 +97,12 @@ func TestFailureTable(t *testing.T) {
 					if attempts != want.attempts {
 						t.Errorf("%d attempts, want %d", attempts, want.attempts)
 					}
-					switch down := (*ServiceDownError)(nil); {
+					switch down := (*api.ServiceDownError)(nil); {
 					case want.err != nil:
 						if !errors.As(err, want.err) {
 							t.Errorf("error %v, want a %T", err, want.err)
 						}
-					case kind == page && want.problem: // nothing ever worked
+					case kind == api.Page && want.problem: // nothing ever worked
 						if !errors.As(err, &down) {
 							t.Errorf("error %v", err)
 						}
@@ -112,7 +118,7 @@ func TestFailureTable(t *testing.T) {
 					if got := store.missing["call-000002"] == 1; got != want.missing {
 						t.Errorf("missing %v", store.missing)
 					}
-					if kind == detail && want.err == nil && store.details["call-000001"]+store.details["call-000003"] != 2 {
+					if kind == api.Record && want.err == nil && store.details["call-000001"]+store.details["call-000003"] != 2 {
 						t.Errorf("the other calls were not fetched: %v", store.details)
 					}
 					if r.Requests != int64(s.n) {
@@ -121,31 +127,6 @@ func TestFailureTable(t *testing.T) {
 				})
 			})
 		}
-	}
-}
-
-func TestTimeouts(t *testing.T) {
-	for name, hang := range map[string]func(w http.ResponseWriter){
-		"before the answer":   func(http.ResponseWriter) {},
-		"in the body's midst": func(w http.ResponseWriter) { fmt.Fprint(w, `{"id":`); w.(http.Flusher).Flush() },
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var n atomic.Int64
-				tr, stop := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					n.Add(1)
-					hang(w)
-					<-r.Context().Done()
-				}))
-				defer stop()
-				c := tester(t, tr, nil, nil)
-				c.health.good()
-				f, err := c.fetch(t.Context(), detail, "http://calls.test/", false, ok)
-				if err != nil || f == nil || f.class != timedOut || n.Load() != 3 {
-					t.Errorf("%d attempts, %v, %v", n.Load(), f, err)
-				}
-			})
-		})
 	}
 }
 
@@ -167,7 +148,7 @@ func TestServiceDown(t *testing.T) {
 		}
 		store := newMemStore()
 		r, err := s.visit(t, store, nil)
-		down, isDown := errorAs[*ServiceDownError](err)
+		down, isDown := errorAs[*api.ServiceDownError](err)
 		if !isDown || down.Failures < 20 {
 			t.Fatalf("error %v", err)
 		}
@@ -210,7 +191,7 @@ func TestUnreachable(t *testing.T) {
 		start := time.Now()
 		c := tester(t, tr, newMemStore(), nil)
 		_, err := c.Run(t.Context())
-		e, isIt := errorAs[*UnreachableError](err)
+		e, isIt := errorAs[*api.UnreachableError](err)
 		if !isIt || e.Tries > 5 || !strings.Contains(err.Error(), "connection refused") {
 			t.Errorf("error %v", err)
 		}
@@ -233,7 +214,7 @@ func TestKeyRevoked(t *testing.T) {
 			}
 			store := newMemStore()
 			r, err := s.visit(t, store, func(cfg *Config) { cfg.Workers = 4 })
-			e, isIt := errorAs[*AuthError](err)
+			e, isIt := errorAs[*api.AuthError](err)
 			if !isIt || e.Status != code || e.Code != "REVOKED" || e.KeySource != "TEST_KEY" {
 				t.Fatalf("error %v", err)
 			}
@@ -244,5 +225,45 @@ func TestKeyRevoked(t *testing.T) {
 				t.Errorf("%d details kept, %d commits", got, store.commits)
 			}
 		})
+	}
+}
+
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	var n atomic.Int64
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n.Add(1)
+		http.Redirect(w, r, "https://login.example/in?next=secret", http.StatusFound)
+	}))
+	defer s.Close()
+	c := tester(t, nil, newMemStore(), func(cfg *Config) { cfg.BaseURL = s.URL })
+	_, err := c.Run(t.Context())
+	if _, ok := errorAs[*api.AddressError](err); !ok || !strings.Contains(err.Error(), "https://login.example/in") {
+		t.Errorf("error %v", err)
+	}
+	if n.Load() != 1 {
+		t.Errorf("%d requests", n.Load())
+	}
+}
+
+func TestNoKeyInLogsOrErrors(t *testing.T) {
+	var log bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		refuse(w, http.StatusUnauthorized, "INVALID_KEY", nil)
+	}))
+	defer s.Close()
+	var texts []string
+	for _, base := range []string{s.URL, "http://127.0.0.1:1"} {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		c := tester(t, nil, newMemStore(), func(cfg *Config) { cfg.BaseURL, cfg.Logger = base, logger })
+		_, err := c.Run(ctx)
+		cancel()
+		texts = append(texts, fmt.Sprintf("%v %+v", err, err))
+	}
+	if text := log.String() + strings.Join(texts, ""); strings.Contains(text, "0123456789") {
+		t.Errorf("the key shows: %s", text)
+	}
+	if !strings.Contains(texts[0], "TEST_KEY") {
+		t.Errorf("the key's source does not show: %s", texts[0])
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"callhouse/internal/api"
 )
 
 // FuzzHostileService lets a run meet a service that says something else in place
@@ -47,7 +49,7 @@ const (
 func meetHostile(t *testing.T, item, record []byte, place int, how uint8) {
 	if how&padded != 0 {
 		how &^= cutItem // dozens of bodies of that size would take longer than a fuzzer waits
-		pad := []byte(strings.Repeat("x", maxBody))
+		pad := []byte(strings.Repeat("x", api.MaxBody))
 		item, record = slices.Concat(item, pad), slices.Concat(record, pad) // the fuzzer's own memory stays as it is
 	}
 	calls := someCalls(256, time.Hour)
@@ -97,7 +99,7 @@ func meetHostile(t *testing.T, item, record []byte, place int, how uint8) {
 	// An item that ends the list itself says that there is nothing behind it, and one
 	// that cannot be had by any means has no way around it in the contract.
 	whole := splitter{b: fmt.Appendf(nil, "[%s]", item)}
-	if (&envelope{}).readItems(&whole) && !whole.over() || how&cutItem != 0 && how&contract != 0 {
+	if (&pageData{}).readItems(&whole) && !whole.over() || how&cutItem != 0 && how&contract != 0 {
 		return
 	}
 	if len(r.Problems) > 0 {

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"callhouse/internal/api"
 )
 
 // One bad item hides no other: it is set aside with its place, the rest of its
@@ -53,8 +55,8 @@ func TestBadItemOnAPage(t *testing.T) {
 		{name: "a bracket too few", item: `{"id":"ID","x":[1,2}`, more: 3},
 		{name: "a bracket too few, with the contract's parameters alone", item: `{"id":"ID","x":[1,2}`, more: 4,
 			set: func(s *service) { s.plain = true }},
-		{name: "too large", item: `{"id":"ID","x":"` + strings.Repeat("x", maxBody) + `"}`, more: 3},
-		{name: "too large, and the cursor stands before the items", item: `{"id":"ID","x":"` + strings.Repeat("x", maxBody) + `"}`, more: 3,
+		{name: "too large", item: `{"id":"ID","x":"` + strings.Repeat("x", api.MaxBody) + `"}`, more: 3},
+		{name: "too large, and the cursor stands before the items", item: `{"id":"ID","x":"` + strings.Repeat("x", api.MaxBody) + `"}`, more: 3,
 			rawPage: func(_ []string, body []byte) []byte {
 				items, rest, _ := strings.Cut(string(body), `],"next_cursor"`)
 				return []byte(`{"next_cursor"` + strings.TrimSuffix(rest, "}") + "," + items[1:] + "]}")
@@ -211,13 +213,13 @@ func TestServiceWithoutProgress(t *testing.T) {
 						c := tester(t, tr, store, func(cfg *Config) { cfg.MaxDuration = limit })
 						r, err := c.Run(t.Context())
 						took := time.Since(began)
-						down, isDown := errorAs[*ServiceDownError](err)
-						if _, unreachable := errorAs[*UnreachableError](err); unreachable && good == 0 {
+						down, isDown := errorAs[*api.ServiceDownError](err)
+						if _, unreachable := errorAs[*api.UnreachableError](err); unreachable && good == 0 {
 							return // it never answered at all, and that is said soon
 						}
 						switch {
 						case limit > 0:
-							if took > limit+graceTimeout || !r.DeadlineHit && !isDown {
+							if took > limit+api.GraceTimeout || !r.DeadlineHit && !isDown {
 								t.Errorf("it took %v; %v", took, err)
 							}
 						case !isDown || took > 25*time.Minute:
@@ -264,7 +266,7 @@ func TestClocksThatContradict(t *testing.T) {
 				cfg.AnyClock = tc.yes
 				cfg.Ready = func(context.Context) error { ready++; return nil }
 			})
-			var clock *ClockError
+			var clock *api.ClockError
 			if errors.As(err, &clock) != tc.refused || !tc.refused && err != nil {
 				t.Errorf("%+v: %v", tc, err)
 			}

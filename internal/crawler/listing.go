@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/maphash"
-	"net/http"
 
+	"callhouse/internal/api"
 	"callhouse/internal/schema"
 )
 
@@ -88,7 +88,7 @@ func (l *listing) walk(ctx context.Context) (interrupted bool, err error) {
 		}
 		asked := *q
 		var p pageData
-		var f *failure
+		var f *api.Failure
 		if l.ahead != nil {
 			q, p, f, l.ahead = l.ahead.q, l.ahead.page, l.ahead.failure, nil
 		} else {
@@ -97,21 +97,22 @@ func (l *listing) walk(ctx context.Context) (interrupted bool, err error) {
 		switch {
 		case err != nil:
 			return false, err
-		case f != nil && f.class == canceled:
+		case f != nil && f.Canceled():
 			return true, nil
-		case f != nil && q.cursor != "" && lostCursor(f):
+		case f != nil && q.cursor != "" && f.CursorLost:
 			l.c.log.Info("a cursor is no longer accepted", "failure", f)
 			if q = l.again("a cursor was refused: " + f.Error()); q == nil {
 				return false, nil
 			}
 			continue
-		case f != nil && rules[f.class].ofPage == narrow && (f.listed || f.class != tooLarge):
-			if q, err = l.narrow(ctx, q, f); q == nil || err != nil {
+		case f != nil && f.Then == api.Narrow && (p.list || !f.TooLarge()):
+			if q, err = l.narrow(ctx, q, &p, f); q == nil || err != nil {
 				return ctx.Err() != nil, err
 			}
 			continue
 		case f != nil:
-			return false, l.failed(f)
+			l.failed(f)
+			return false, nil
 		}
 		if q.before != asked.before { // the filter was refused: this is the top
 			l.fromTop()
@@ -148,12 +149,6 @@ func (l *listing) fromTop() {
 	l.seen.clear()
 	l.cursors.clear()
 	l.from, l.to, l.covered, l.most = l.lowest, forever, l.c.nowMS(), 0
-}
-
-// lostCursor says that a failure may mean that the service has forgotten a
-// cursor that it gave.
-func lostCursor(f *failure) bool {
-	return f.class == badRequest || f.class == notFound || f.status == http.StatusGone
 }
 
 // take puts a page on record and says which one is next; nil: the stretch is
@@ -370,13 +365,7 @@ func (l *listing) cover(recs []schema.Record, from, at int64) []schema.Record {
 }
 
 // failed ends the listing because a page could not be had.
-func (l *listing) failed(f *failure) error {
-	if err := l.c.fatal(page, f); err != nil {
-		return err
-	}
-	l.problem("a page could not be had: " + f.Error())
-	return nil
-}
+func (l *listing) failed(f *api.Failure) { l.problem("a page could not be had: " + f.Error()) }
 
 func (l *listing) problem(why string) {
 	l.c.log.Warn("part of the list is left for the next run", "reason", why)

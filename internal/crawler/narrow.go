@@ -3,10 +3,9 @@ package crawler
 import (
 	"context"
 	"fmt"
-)
 
-// partAttempts is how often a part of a page is tried.
-const partAttempts = 2
+	"callhouse/internal/api"
+)
 
 // maxAround is how often one listing goes around an item by time.
 const maxAround = 3
@@ -19,11 +18,11 @@ const maxAround = 3
 //
 // This takes two requests more where the body told where the trouble is, and else
 // at most twice the logarithm of the page's size.
-func (l *listing) narrow(ctx context.Context, q *query, f *failure) (*query, error) {
+func (l *listing) narrow(ctx context.Context, q *query, p *pageData, f *api.Failure) (*query, error) {
 	n := *q
 	n.room, n.limit = q.size(), q.size()/2
-	if f.listed && f.sound < q.size() {
-		n.room, n.limit = f.sound+1, max(1, f.sound)
+	if sound := len(p.items); p.list && sound < q.size() {
+		n.room, n.limit = sound+1, max(1, sound)
 	}
 	if q.size() > 1 {
 		l.c.log.Info("asking for a part of a page", "items", n.limit, "failure", f)
@@ -31,8 +30,8 @@ func (l *listing) narrow(ctx context.Context, q *query, f *failure) (*query, err
 	}
 	l.c.meter.update(func(p *Progress) { p.CallsListed++; p.ItemsAside++ })
 	l.c.meter.setAside("", fmt.Sprintf("it cannot be had, %s: %s", l.place(0), f))
-	if f.told && !l.c.filters.greedy {
-		return l.take(ctx, q, &pageData{next: f.next, total: -1, at: l.c.nowMS()})
+	if p.nextKnown && !l.c.filters.greedy {
+		return l.take(ctx, q, &pageData{next: p.next, total: -1, at: l.c.nowMS()})
 	}
 	return l.around(ctx, f)
 }
@@ -49,9 +48,10 @@ func (l *listing) place(i int) string {
 // around finds the next item down in time behind one that cannot be had. The
 // millisecond of that item, at least, is not put on record: the next run tries
 // it again, for two requests.
-func (l *listing) around(ctx context.Context, f *failure) (*query, error) {
+func (l *listing) around(ctx context.Context, f *api.Failure) (*query, error) {
 	if l.arounds++; l.arounds > maxAround || !l.canAnchor() {
-		return nil, l.failed(f)
+		l.failed(f)
+		return nil, nil
 	}
 	// What starts before bad begins with the item; what starts before good does not.
 	bad, good := l.low+1, l.from
@@ -95,25 +95,25 @@ func (l *listing) around(ctx context.Context, f *failure) (*query, error) {
 }
 
 // probe asks for the first item of q; nil: it cannot be had either.
-func (l *listing) probe(ctx context.Context, q *query) (*pageData, *failure, error) {
+func (l *listing) probe(ctx context.Context, q *query) (*pageData, *api.Failure, error) {
 	q.sorted, q.limit = true, 1
 	asked := *q
 	p, f, err := l.c.fetchPage(ctx, q)
 	switch {
 	case err != nil:
 		return nil, f, err
-	case f != nil && rules[f.class].ofPage == narrow:
+	case f != nil && f.Then == api.Narrow:
 		return nil, nil, nil
 	case f == nil && (q.before != asked.before || q.after != asked.after):
-		return nil, &failure{class: badRequest}, nil // it takes no such filter
+		return nil, new(api.Failure), nil // 400: it takes no such filter
 	}
 	return &p, f, nil
 }
 
 // stopped ends the listing because of what befell while going around an item.
-func (l *listing) stopped(f *failure, err error) error {
-	if err != nil || f.class == canceled {
-		return err
+func (l *listing) stopped(f *api.Failure, err error) error {
+	if err == nil && !f.Canceled() {
+		l.failed(f)
 	}
-	return l.failed(f)
+	return err
 }

@@ -2,11 +2,12 @@ package crawler
 
 import (
 	"context"
-	"errors"
 	"math"
 	"net/url"
 	"slices"
 	"strconv"
+
+	"callhouse/internal/api"
 )
 
 // pageSize is the largest page that the contract allows.
@@ -33,6 +34,23 @@ func (q *query) size() int {
 		return pageSize
 	}
 	return q.limit
+}
+
+// callsPath is where the list of calls is.
+const callsPath = "/v3/calls"
+
+// callRequest asks for a call's own record.
+func callRequest(id string) api.Request {
+	return api.Request{Path: callsPath + "/" + api.Segment(id), Kind: api.Record}
+}
+
+// request asks for the page.
+func (q *query) request() api.Request {
+	r := api.Request{Path: callsPath, Query: q.values(), WantEnd: q.size() == 1 && q.room > 0}
+	if q.size() < pageSize {
+		r.Kind = api.Part
+	}
+	return r
 }
 
 func (q *query) values() url.Values {
@@ -93,11 +111,11 @@ func (fs *filters) worked(q *query) {
 
 // learn draws the conclusion from a 400 to q; it says whether to ask again with
 // fewer parameters.
-func (fs *filters) learn(q *query, f *failure) bool {
+func (fs *filters) learn(q *query, f *api.Failure) bool {
 	was := *fs
 	drop := func(k *known, used bool, name string) {
-		if len(f.allowed) > 0 {
-			if !slices.Contains(f.allowed, name) {
+		if len(f.Allowed) > 0 {
+			if !slices.Contains(f.Allowed, name) {
 				*k = refused
 			}
 		} else if used && *k == untried {
@@ -114,19 +132,14 @@ func (fs *filters) learn(q *query, f *failure) bool {
 
 // fetchPage asks for one page, with as many of q's parameters as the service
 // takes; q is left as what was asked for in the end.
-func (c *Crawler) fetchPage(ctx context.Context, q *query) (pageData, *failure, error) {
+func (c *Crawler) fetchPage(ctx context.Context, q *query) (pageData, *api.Failure, error) {
 	for {
 		c.filters.apply(q)
 		var p pageData
-		var told, listed bool
-		k := page
-		if q.size() < pageSize {
-			k = part
-		}
-		f, err := c.fetch(ctx, k, c.client.listURL(q.values()), q.size() == 1 && q.room > 0, func(a answer) error {
+		f, err := c.api.Do(ctx, q.request(), func(a *api.Answer) error {
 			var err error
-			p, told, err = parsePage(a.body, a.tail)
-			p.at, listed = a.at.UnixMilli(), !errors.Is(err, errNoList)
+			p, err = parsePage(a.Body, a.Tail)
+			p.at = a.At.UnixMilli()
 			return err
 		})
 		if err != nil {
@@ -143,11 +156,10 @@ func (c *Crawler) fetchPage(ctx context.Context, q *query) (pageData, *failure, 
 			})
 			return p, nil, nil
 		}
-		if f.class == badRequest && c.filters.learn(q, f) {
+		if f.Then == api.Simplify && c.filters.learn(q, f) {
 			c.log.Info("the service refuses a query parameter; going on without", "failure", f)
 			continue
 		}
-		f.listed, f.sound, f.told, f.next = listed, len(p.items), told, p.next
 		return p, f, nil
 	}
 }

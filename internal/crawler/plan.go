@@ -52,8 +52,7 @@ func (c *Crawler) Takes(n int64) time.Duration {
 // the parts of its list that a run would go over, one item each. known is how
 // many calls the store has. A Crawler that has planned does not run.
 func (c *Crawler) Plan(ctx context.Context, known int64) (Plan, error) {
-	defer c.budget.close()
-	defer c.client.close()
+	defer c.api.Close()
 	p := Plan{Known: known, Total: -1}
 	size := func(q *query) (int64, error) {
 		q.limit = 1
@@ -61,12 +60,9 @@ func (c *Crawler) Plan(ctx context.Context, known int64) (Plan, error) {
 		switch {
 		case err != nil:
 			return -1, err
-		case f != nil && f.class == canceled:
+		case f != nil && f.Canceled():
 			return -1, ctx.Err()
 		case f != nil:
-			if err := c.fatal(page, f); err != nil {
-				return -1, err
-			}
 			return -1, f
 		}
 		for _, item := range got.items {

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"callhouse/internal/api"
 	"callhouse/internal/schema"
 	"callhouse/internal/words"
 )
@@ -26,20 +27,7 @@ func (p Phase) String() string { return phaseWords[p] }
 
 // Counts are a run's running numbers.
 type Counts struct {
-	Requests       int64 // attempts sent, each charged to the budget
-	PageRequests   int64
-	DetailRequests int64
-	Retries        int64 // attempts after a failed one, those after a 429 among them
-
-	Status2xx int64
-	Status3xx int64
-	Status4xx int64
-	Status5xx int64
-
-	RateLimited   int64 // 429
-	ServerErrors  int64 // 5xx
-	NetworkErrors int64 // no answer, or not a whole one
-	WrongBodies   int64 // 200, whole, and not what was asked for
+	api.Counts
 
 	Pages          int64 // good ones
 	CallsListed    int64 // items on pages, repeated ones too
@@ -143,49 +131,6 @@ func (m *meter) update(f func(p *Progress)) {
 	f(&m.progress)
 }
 
-func (m *meter) sent(k kind, retry bool) {
-	m.update(func(p *Progress) {
-		p.Requests++
-		if k == detail {
-			p.DetailRequests++
-		} else {
-			p.PageRequests++
-		}
-		if retry {
-			p.Retries++
-		}
-	})
-}
-
-// ended counts an attempt's end; f is nil for a good one.
-func (m *meter) ended(f *failure) {
-	m.update(func(p *Progress) {
-		if f == nil {
-			p.Status2xx++
-			return
-		}
-		switch f.status / 100 {
-		case 2:
-			p.Status2xx++
-		case 3:
-			p.Status3xx++
-		case 4:
-			p.Status4xx++
-		case 5:
-			p.Status5xx++
-			p.ServerErrors++
-		}
-		switch f.class {
-		case rateLimited:
-			p.RateLimited++
-		case wrongBody, broken, tooLarge:
-			p.WrongBodies++
-		case timedOut, noConnection, untrusted, cutShort:
-			p.NetworkErrors++
-		}
-	})
-}
-
 func (m *meter) setAside(id, reason string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -219,12 +164,12 @@ func (m *meter) drifted(ds []schema.Drift) {
 }
 
 // now returns the present state.
-func (m *meter) now(b *budget, second, minute int) Progress {
-	held, allowed := b.use()
-	closed := b.closedFor()
+func (m *meter) now(client *api.Client, second, minute int) Progress {
+	held, allowed, closed := client.Use()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p := m.progress
+	p.Counts.Counts = client.Counts()
 	p.LastMinute, p.Allowed = held, allowed
 	if closed > 0 {
 		p.WaitingUntil = time.Now().Add(closed)

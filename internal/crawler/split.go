@@ -6,6 +6,8 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+
+	"callhouse/internal/api"
 )
 
 // pageData is a page as the service sent it.
@@ -14,11 +16,13 @@ type pageData struct {
 	next  string   // empty: it was the last one
 	total int64    // -1: not said
 	at    int64    // when it arrived, ms
+	// Of a page that is not whole:
+	list      bool // it is one: its items have begun
+	nextKnown bool // next is known all the same
 }
 
 var (
 	errNoList = errors.New("not a page of a list: no items")
-	errBroken = errors.New("the page cannot be taken apart")
 )
 
 // parsePage takes the envelope of a page apart. It is strict about where values
@@ -27,38 +31,27 @@ var (
 // an item like them, which the decoder will refuse.
 //
 // Where the items cannot be told apart, or the body is not whole, it returns
-// errBroken with those items that came before. told then says that the cursor is
-// known all the same: it stood before the items, or at the end of tail, which is
+// api.ErrBroken with those items that came before. nextKnown then says that the
+// cursor is known all the same: it stood before the items, or at the end of tail, which is
 // the end of the body. A cursor is opaque; a number is passed on as it is written.
-func parsePage(body, tail []byte) (p pageData, told bool, err error) {
+func parsePage(body, tail []byte) (pageData, error) {
 	s := splitter{b: body}
-	e := envelope{pageData: pageData{total: -1}}
-	if s.space(); !s.take('{') {
-		return e.pageData, false, errNoList
+	p := pageData{total: -1}
+	s.space()
+	whole := s.take('{') && p.members(&s)
+	switch p.list = p.items != nil; {
+	case !p.list:
+		return p, errNoList
+	case whole:
+		return p, nil
+	case !p.nextKnown:
+		p.readTail(tail)
 	}
-	if !e.members(&s) {
-		if e.items == nil {
-			return e.pageData, false, errNoList
-		}
-		if !e.told {
-			e.readTail(tail)
-		}
-		return e.pageData, e.told, errBroken
-	}
-	if e.items == nil {
-		return e.pageData, false, errNoList
-	}
-	return e.pageData, true, nil
-}
-
-// envelope is what is known of a page.
-type envelope struct {
-	pageData
-	told bool // next was there
+	return p, api.ErrBroken
 }
 
 // members reads the members of the envelope, up to the end of the text.
-func (e *envelope) members(s *splitter) bool {
+func (p *pageData) members(s *splitter) bool {
 	if s.space(); s.take('}') {
 		return s.over()
 	}
@@ -68,11 +61,11 @@ func (e *envelope) members(s *splitter) bool {
 			return false
 		}
 		if name, _ := unquote(key); name == "items" && s.at() == '[' {
-			ok = e.readItems(s)
+			ok = p.readItems(s)
 		} else {
 			from := s.p
 			if ok = s.value(); ok {
-				e.set(name, s.b[from:s.p])
+				p.set(name, s.b[from:s.p])
 			}
 		}
 		if !ok {
@@ -88,10 +81,10 @@ func (e *envelope) members(s *splitter) bool {
 }
 
 // readItems notes where each item lies. Nothing is lost of a second list of items.
-func (e *envelope) readItems(s *splitter) bool {
+func (p *pageData) readItems(s *splitter) bool {
 	s.p++
-	if e.items == nil {
-		e.items = [][]byte{}
+	if p.items == nil {
+		p.items = [][]byte{}
 	}
 	if s.space(); s.take(']') {
 		return true
@@ -102,7 +95,7 @@ func (e *envelope) readItems(s *splitter) bool {
 		if !s.value() {
 			return false
 		}
-		e.items = append(e.items, s.b[from:s.p:s.p])
+		p.items = append(p.items, s.b[from:s.p:s.p])
 		switch s.space(); {
 		case s.take(']'):
 			return true
@@ -112,25 +105,25 @@ func (e *envelope) readItems(s *splitter) bool {
 	}
 }
 
-func (e *envelope) set(name string, v []byte) {
+func (p *pageData) set(name string, v []byte) {
 	switch name {
 	case "next_cursor":
-		e.next, e.told = "", true
+		p.next, p.nextKnown = "", true
 		if text, ok := unquote(v); ok {
-			e.next = text
+			p.next = text
 		} else if string(v) != "null" {
-			e.next = string(v)
+			p.next = string(v)
 		}
 	case "total_count":
 		if n, err := strconv.ParseInt(string(bytes.Trim(v, `"`)), 10, 64); err == nil && n >= 0 {
-			e.total = n
+			p.total = n
 		}
 	}
 }
 
 // readTail reads what stands behind the items. Any closing bracket may be theirs,
 // the last one first; behind it nothing but members of the envelope may follow.
-func (e *envelope) readTail(tail []byte) {
+func (p *pageData) readTail(tail []byte) {
 	const most = 64
 	end := len(tail)
 	for range most {
@@ -138,9 +131,9 @@ func (e *envelope) readTail(tail []byte) {
 			return
 		}
 		s := splitter{b: tail, p: end + 1}
-		behind := envelope{pageData: pageData{total: -1}}
-		if s.space(); s.take(',') && behind.members(&s) && behind.told {
-			e.next, e.total, e.told = behind.next, behind.total, true
+		behind := pageData{total: -1}
+		if s.space(); s.take(',') && behind.members(&s) && behind.nextKnown {
+			p.next, p.total, p.nextKnown = behind.next, behind.total, true
 			return
 		}
 	}

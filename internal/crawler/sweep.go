@@ -1,9 +1,11 @@
 package crawler
 
 import (
+	"cmp"
 	"context"
 	"time"
 
+	"callhouse/internal/api"
 	"callhouse/internal/schema"
 )
 
@@ -16,7 +18,7 @@ const lateShare = 2.0 / 3
 // listed for good: a call that started before it and is not known does not wait
 // for a run to list it. window is that of the runs ([Config]); 0 is the default.
 func SureUntil(span schema.Span, window time.Duration) int64 {
-	set(&window, defaultWindow)
+	window = cmp.Or(window, defaultWindow)
 	return min(span.To, span.ListedAt-int64(float64(window.Milliseconds())*lateShare))
 }
 
@@ -68,7 +70,7 @@ func plan(cfg *Config, now, since int64, coverage []schema.Span, unsettled int64
 type ahead struct {
 	q       *query
 	page    pageData
-	failure *failure
+	failure *api.Failure
 }
 
 // sweep lists what the plan says. Its first page is the same whatever the store
@@ -78,13 +80,8 @@ func (c *Crawler) sweep(ctx context.Context) (interrupted bool, err error) {
 	if top.page, top.failure, err = c.fetchPage(ctx, top.q); err != nil {
 		return false, err
 	}
-	if f := top.failure; f != nil {
-		if f.class == canceled {
-			return true, nil
-		}
-		if err := c.fatal(page, f); err != nil {
-			return false, err
-		}
+	if f := top.failure; f != nil && f.Canceled() {
+		return true, nil
 	}
 	if c.cfg.Ready != nil {
 		if err := c.cfg.Ready(ctx); err != nil {

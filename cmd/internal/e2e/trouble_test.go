@@ -15,6 +15,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"callhouse/internal/api"
+	"callhouse/internal/api/apitest"
 	"callhouse/internal/crawler"
 	"callhouse/internal/layout"
 	"callhouse/internal/sandbox"
@@ -269,7 +271,7 @@ func (st *stand) inject(_ int64, r sandbox.Request) sandbox.FaultKind {
 
 // run is one run, which perhaps is interrupted or dies.
 func (st *stand) run(t *testing.T, r troubledRun, full bool) (rep crawler.Report, err error) {
-	transport, stop := serve(t, st.server)
+	transport, stop := apitest.Serve(t, st.server)
 	defer stop()
 	st.n++
 	folder, err := sink.OpenDisk(filepath.Dir(st.root), false)
@@ -287,8 +289,11 @@ func (st *stand) run(t *testing.T, r troubledRun, full bool) (rep crawler.Report
 	}
 	store := &realStore{Warehouse: w, kept: st.kept}
 	c, err := crawler.New(crawler.Config{
-		BaseURL: "http://calls.test", Key: "sandbox-key", KeySource: "test", Transport: transport, Now: st.clock.Now,
-		PerSecond: 50, PerMinute: 2000, Workers: st.workers, CheckpointEvery: time.Second, Full: full,
+		Config: api.Config{
+			BaseURL: "http://calls.test", Key: "sandbox-key", KeySource: "test", Transport: transport, Now: st.clock.Now,
+			PerSecond: 50, PerMinute: 2000, Workers: st.workers,
+		},
+		CheckpointEvery: time.Second, Full: full,
 	}, store)
 	if err != nil {
 		return rep, err

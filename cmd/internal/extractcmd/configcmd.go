@@ -8,7 +8,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
-	"callhouse/internal/crawler"
+	"callhouse/internal/api"
 	"callhouse/internal/words"
 )
 
@@ -128,7 +128,7 @@ func shownValue(t *config.Setting) string {
 	if t.Value == "" {
 		return ""
 	}
-	if t.Key.Masked || t.Key.Name == "base_url" && crawler.HoldsMore(t.Value) {
+	if t.Key.Masked || t.Key.Name == "base_url" && api.HoldsMore(t.Value) {
 		return words.Masked
 	}
 	return t.Value

@@ -6,7 +6,7 @@ import (
 	"io/fs"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/internal/crawler"
+	"callhouse/internal/api"
 	"callhouse/internal/layout"
 	"callhouse/internal/sink"
 )
@@ -30,15 +30,15 @@ func explain(err error) error {
 		return err
 	case cli.Is[*sink.NoSpaceError](err):
 		return cli.Fail(cli.ExitFailed, err, "free some space and run again: nothing fetched is lost")
-	case cli.Is[*crawler.AuthError](err):
+	case cli.Is[*api.AuthError](err):
 		return cli.Fail(cli.ExitFailed, err, "check the key in the service's dashboard; what was fetched before is committed")
-	case cli.Is[*crawler.UnreachableError](err):
+	case cli.Is[*api.UnreachableError](err):
 		return cli.Fail(cli.ExitFailed, err, "check --base-url (CALLHOUSE_BASE_URL) and the network")
-	case cli.Is[*crawler.AddressError](err):
+	case cli.Is[*api.AddressError](err):
 		return cli.Fail(cli.ExitFailed, err, "set --base-url (CALLHOUSE_BASE_URL) to the part of the address before /v3")
-	case cli.Is[*crawler.ServiceDownError](err):
+	case cli.Is[*api.ServiceDownError](err):
 		return cli.Fail(cli.ExitFailed, err, "what was fetched is committed; the next run goes on from there")
-	case cli.Is[*crawler.ClockError](err):
+	case cli.Is[*api.ClockError](err):
 		return cli.Fail(cli.ExitFailed, err, "nothing was written or erased; set this machine's clock right, or run with --yes if it is the service's that is wrong")
 	case cli.Is[*fs.PathError](err):
 		return cli.Fail(cli.ExitFailed, err, "--warehouse (CALLHOUSE_WAREHOUSE) must name a folder that this user may write to")

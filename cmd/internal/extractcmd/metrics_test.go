@@ -13,6 +13,7 @@ import (
 
 	"callhouse/cmd/internal/config"
 	"callhouse/cmd/internal/health"
+	"callhouse/internal/api"
 	"callhouse/internal/crawler"
 )
 
@@ -40,7 +41,7 @@ func TestMetricsWhileARunIsOn(t *testing.T) {
 		requests := int64(0)
 		poll := func() crawler.Progress {
 			requests += 100
-			return crawler.Progress{Counts: crawler.Counts{PageRequests: requests, RateLimited: 7, Status4xx: 7}, DetailsTotal: -1}
+			return crawler.Progress{Counts: crawler.Counts{Counts: api.Counts{PageRequests: requests, RateLimited: 7, Status4xx: 7}}, DetailsTotal: -1}
 		}
 		n.poll.Store(&poll)
 		for minute := range 3 {

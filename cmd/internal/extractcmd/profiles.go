@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/internal/crawler"
+	"callhouse/internal/api"
 )
 
 // worst orders exit codes of profiles that ran side by side: what needs a person
@@ -74,7 +74,7 @@ func apart(all []*settings) error {
 		}
 		// What is wrong with a key or an address is told when its profile runs: it stops no other.
 		key, _, err := s.APIKey()
-		if err != nil || crawler.CheckBaseURL(s.BaseURL) != nil {
+		if err != nil || api.CheckBaseURL(s.BaseURL) != nil {
 			continue
 		}
 		o := organisation{strings.TrimSuffix(strings.TrimRight(s.BaseURL, "/"), "/v3"), sha256.Sum256([]byte(key))}

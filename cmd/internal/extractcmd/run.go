@@ -16,6 +16,7 @@ import (
 	"callhouse/cmd/internal/ping"
 	"callhouse/cmd/internal/progress"
 	"callhouse/cmd/internal/runreport"
+	"callhouse/internal/api"
 	"callhouse/internal/crawler"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
@@ -110,7 +111,7 @@ func (n *night) collect(ctx context.Context) (err error) {
 	defer n.pulse()()
 	err = n.fill(ctx, w)
 	switch {
-	case cli.Is[*crawler.ClockError](err):
+	case cli.Is[*api.ClockError](err):
 		w.Unrecorded() // its times would be wrong too
 	case err != nil && n.row == nil:
 		n.record(w, err)
@@ -161,7 +162,7 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 	report, crawlErr := c.Run(ctx)
 	watch.Stop()
 	n.rep = &report
-	if cli.Is[*crawler.ClockError](crawlErr) {
+	if cli.Is[*api.ClockError](crawlErr) {
 		return explain(crawlErr)
 	}
 	if errors.Is(taken, errNotReady) { // the service did not answer: what is there is taken in all the same
@@ -279,9 +280,9 @@ func runIDAt(now time.Time) string { return layout.RunID(now, rand.Uint32()) }
 func remember(cfg *crawler.Config, w *sink.Warehouse, log *slog.Logger) {
 	cfg.Version = cli.Version()
 	for _, sp := range w.Recall() {
-		cfg.Recall = append(cfg.Recall, crawler.Spend(sp))
+		cfg.Recall = append(cfg.Recall, api.Spend(sp))
 	}
-	cfg.Note = func(slot int, sp crawler.Spend) {
+	cfg.Note = func(slot int, sp api.Spend) {
 		if err := w.Note(slot, sink.Spend(sp)); err != nil {
 			log.Warn("cannot note a request for the runs after this one", "error", err)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
+	"callhouse/internal/api"
 	"callhouse/internal/crawler"
 	"callhouse/internal/schema"
 	"callhouse/internal/words"
@@ -31,13 +32,13 @@ type settings struct {
 // crawl returns what the crawler is asked to do.
 func (s *settings) crawl(now time.Time) (crawler.Config, error) {
 	cfg := crawler.Config{
-		BaseURL: s.BaseURL, PerSecond: s.PerSecond, PerMinute: s.PerMinute, Share: s.Share,
+		Config: api.Config{BaseURL: s.BaseURL, PerSecond: s.PerSecond, PerMinute: s.PerMinute, Share: s.Share},
 		Window: s.Window, RelistEvery: s.RelistEvery, Full: s.full, MaxDuration: s.MaxDuration,
 	}
 	if s.BaseURL == "" {
 		return cfg, cli.Usage("set CALLHOUSE_BASE_URL or --base-url to the part of the address before /v3", "no service address")
 	}
-	if err := crawler.CheckBaseURL(s.BaseURL); err != nil {
+	if err := api.CheckBaseURL(s.BaseURL); err != nil {
 		return cfg, cli.Usage("set CALLHOUSE_BASE_URL or --base-url to the part of the address before /v3; the API key is told in another way", "%w", err)
 	}
 	if s.PerSecond < 1 || s.PerMinute < 1 {
@@ -66,7 +67,7 @@ func (s *settings) crawl(now time.Time) (crawler.Config, error) {
 	}
 	key, source, err := s.APIKey()
 	s.secrets.Add(key)
-	cfg.Key, cfg.KeySource = crawler.Secret(key), source
+	cfg.Key, cfg.KeySource = api.Secret(key), source
 	return cfg, err
 }
 

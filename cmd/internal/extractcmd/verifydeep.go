@@ -11,6 +11,7 @@ import (
 	"callhouse/cmd/internal/compare"
 	"callhouse/cmd/internal/intake"
 	"callhouse/cmd/internal/progress"
+	"callhouse/internal/api"
 	"callhouse/internal/crawler"
 	"callhouse/internal/schema"
 	"callhouse/internal/scratch"
@@ -112,9 +113,9 @@ func (q *questions) listen(ctx context.Context, w, heard *sink.Warehouse) (rep c
 // what became of its calls.
 func unanswered(err error) error {
 	switch {
-	case cli.Is[*crawler.AuthError](err):
+	case cli.Is[*api.AuthError](err):
 		return cli.Fail(cli.ExitFailed, err, "check the key in the service's dashboard; the warehouse itself is whole")
-	case cli.Is[*crawler.ServiceDownError](err):
+	case cli.Is[*api.ServiceDownError](err):
 		return cli.Fail(cli.ExitFailed, err, "try again later; the warehouse itself is whole")
 	}
 	return err

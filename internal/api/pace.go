@@ -1,4 +1,4 @@
-package crawler
+package api
 
 import (
 	"math"
@@ -33,9 +33,8 @@ const (
 	// A run begins with half of the limits for so long, since others may be there.
 	beginning = 15 * time.Second
 	// holdFirst is how long nothing is sent after a refusal that does not say how
-	// long. It doubles while requests are only refused, up to holdMost.
+	// long. It doubles while requests are only refused, up to maxPause.
 	holdFirst = time.Second
-	holdMost  = time.Minute
 	// inARow is how many requests may be accepted between two refusals of a row.
 	// After every third one of a row we go down to half of what fitted.
 	inARow = 3
@@ -65,7 +64,7 @@ func newPace(perSecond, perMinute int) pace {
 func (p *pace) refused(sent, now instant, wait time.Duration, second, minute int) {
 	fresh := sent >= p.cutAt
 	if fresh {
-		if p.hold = min(2*p.hold, holdMost); p.accepted > 0 || p.hold == 0 {
+		if p.hold = min(2*p.hold, maxPause); p.accepted > 0 || p.hold == 0 {
 			p.hold = holdFirst
 		}
 		if p.row++; p.accepted > inARow {

@@ -1,4 +1,4 @@
-package crawler
+package api
 
 import (
 	"context"
@@ -39,7 +39,7 @@ func tryBudget(t *testing.T, algorithm string, workers int, low, high time.Durat
 	g := newGate(algorithm, 5, 120)
 	rnd := rand.New(rand.NewPCG(1, uint64(workers)))
 	var rmu sync.Mutex
-	tr, stop := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	tr := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		rmu.Lock()
 		latency, part := low, rnd.Float64()
 		if high > low {
@@ -53,8 +53,7 @@ func tryBudget(t *testing.T, algorithm string, workers int, low, high time.Durat
 		}
 		time.Sleep(latency - until)
 	}))
-	defer stop()
-	c := tester(t, tr, nil, nil)
+	c := tester(t, tr, nil)
 	start := time.Now()
 	ctx, cancel := context.WithDeadline(t.Context(), start.Add(minutes*time.Minute))
 	defer cancel()
@@ -62,12 +61,12 @@ func tryBudget(t *testing.T, algorithm string, workers int, low, high time.Durat
 	for range workers {
 		wg.Go(func() {
 			for ctx.Err() == nil {
-				_, _ = c.fetch(ctx, detail, "http://calls.test/", false, ok)
+				_, _ = c.Do(ctx, Request{Path: "/", Kind: Record}, ok)
 			}
 		})
 	}
 	wg.Wait()
-	if n := c.meter.progress.RateLimited; g.over > 0 || n > 0 {
+	if n := c.Counts().RateLimited; g.over > 0 || n > 0 {
 		t.Errorf("%d requests over a limit, %d answers 429", g.over, n)
 	}
 	used := g.between(start, time.Minute, minutes*time.Minute)
@@ -273,8 +272,9 @@ func TestShare(t *testing.T) {
 		share          float64
 		second, minute int
 	}{{1, 5, 120}, {0.5, 2, 60}, {0.1, 1, 12}, {0.001, 1, 1}, {0.6, 3, 72}} {
-		cfg := Config{Share: tc.share}.withDefaults()
-		if s, m := cfg.limits(); s != tc.second || m != tc.minute {
+		cfg := Config{Share: tc.share}
+		cfg.SetDefaults()
+		if s, m := cfg.Limits(); s != tc.second || m != tc.minute {
 			t.Errorf("share %v: %d and %d", tc.share, s, m)
 		}
 	}

@@ -1,4 +1,4 @@
-package crawler
+package api
 
 // waiter is a request that waits for its turn. Waiters are used again, so that
 // waiting allocates nothing.

@@ -1,4 +1,4 @@
-package crawler
+package api
 
 import (
 	"context"
@@ -168,7 +168,7 @@ func TestBudgetClosesOnRefusal(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var asked []time.Time
-				tr, stop := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				tr := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 					asked = append(asked, time.Now())
 					if len(asked) > 1 {
 						return
@@ -181,16 +181,15 @@ func TestBudgetClosesOnRefusal(t *testing.T) {
 					}
 					w.WriteHeader(http.StatusTooManyRequests)
 				}))
-				defer stop()
-				c := tester(t, tr, nil, func(cfg *Config) { cfg.DownAfter = time.Hour })
-				if f, err := c.fetch(t.Context(), detail, "http://calls.test/", false, ok); f != nil || err != nil {
+				c := tester(t, tr, func(cfg *Config) { cfg.DownAfter = time.Hour })
+				if f, err := c.Do(t.Context(), Request{Path: "/", Kind: Record}, ok); f != nil || err != nil {
 					t.Fatal(f, err)
 				}
 				if waited := asked[1].Sub(asked[0]); waited < tc.least || waited > tc.most {
 					t.Errorf("waited %v", waited)
 				}
-				if p := c.meter.progress; p.RateLimited != 1 || p.Retries != 1 || p.Requests != 2 {
-					t.Errorf("%+v", p.Counts)
+				if p := c.Counts(); p.RateLimited != 1 || p.Retries != 1 || p.Requests != 2 {
+					t.Errorf("%+v", p)
 				}
 			})
 		})
@@ -201,15 +200,14 @@ func TestBudgetClosesOnRefusal(t *testing.T) {
 func TestRefusalsSpendNoAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := 0
-		tr, stop := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		tr := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			if n++; n <= 15 {
 				w.Header().Set("Retry-After", "2")
 				w.WriteHeader(http.StatusTooManyRequests)
 			}
 		}))
-		defer stop()
-		c := tester(t, tr, nil, nil)
-		if f, err := c.fetch(t.Context(), detail, "http://calls.test/", false, ok); f != nil || err != nil || n != 16 {
+		c := tester(t, tr, nil)
+		if f, err := c.Do(t.Context(), Request{Path: "/", Kind: Record}, ok); f != nil || err != nil || n != 16 {
 			t.Errorf("%v, %v after %d requests", f, err, n)
 		}
 	})

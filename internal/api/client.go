@@ -1,15 +1,17 @@
-package crawler
+package api
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
+	"sync/atomic"
 	"time"
 
 	"callhouse/internal/words"
@@ -21,7 +23,9 @@ const (
 	headerTimeout  = 60 * time.Second // from sending to the answer's beginning
 	pieceTimeout   = 30 * time.Second // for each piece of a body
 	requestTimeout = 5 * time.Minute
-	graceTimeout   = 2 * time.Second // for what is in flight when a run is stopped
+
+	// GraceTimeout is for what is in flight when a run is stopped.
+	GraceTimeout = 2 * time.Second
 )
 
 // piece is how much of a body must arrive in each pieceTimeout, or all that is
@@ -30,65 +34,89 @@ const (
 const piece = 32 << 10
 
 const (
-	// maxBody bounds what is kept of a body: one call, or one page.
-	maxBody      = 8 << 20
-	maxParts     = 100_000 // turns, items and unknown fields of a call
 	maxErrorBody = 64 << 10
-	// Of a longer body that holds one item the end is read too, where it tells
-	// how to go on; but no more than maxSkipped of it, and maxTail is kept.
+	// Where the end of a larger body is wanted, no more than maxSkipped of it is
+	// read, and maxTail is kept.
 	maxSkipped = 256 << 20
 	maxTail    = 64 << 10
 	// Bodies over largeBody are read, and kept, one at a time, so that many workers
-	// cannot hold maxBody each.
+	// cannot hold MaxBody each.
 	largeBody = 1 << 20
 )
 
 var errTimeout = errors.New("no answer in time")
 
-// kind is what a request asks for.
-type kind uint8
+// Client sends requests. It is safe for concurrent use.
+type Client struct {
+	cfg       Config
+	log       *slog.Logger
+	base      string // without a slash at its end
+	http      *http.Client
+	closeIdle func()
+	secrets   *words.Secrets // what failures do not repeat
+	large     chan struct{}  // held while a large body is
 
-const (
-	page kind = iota
-	part      // of a page that could not be had as a whole
-	detail
-)
-
-func (k kind) String() string { return [...]string{"page", "part of a page", "detail"}[k] }
-
-// client sends single attempts.
-type client struct {
-	http    *http.Client
-	base    string // without a slash at its end
-	key     Secret
-	secrets *words.Secrets // what failures do not repeat
-	agent   string
-	now     func() time.Time
-	large   chan struct{} // held while a large body is
-	ownIdle func()
+	budget    *budget
+	health    *health
+	looks     chan look // holds one: the last look at the service
+	clockSeen atomic.Bool
+	counter   counter
 }
 
-func newClient(cfg *Config, base string) *client {
-	c := &client{
-		base:    base,
-		key:     cfg.Key,
-		secrets: words.NewSecrets(string(cfg.Key)),
-		agent:   "callhouse/" + cfg.Version,
-		now:     cfg.Now,
-		large:   make(chan struct{}, 1),
-		ownIdle: func() {},
+// New prepares a client. It asks for nothing yet.
+func New(cfg Config) (*Client, error) {
+	cfg.SetDefaults()
+	if err := cfg.check(); err != nil {
+		return nil, err
 	}
+	base, err := parseBase(cfg.BaseURL)
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{
+		cfg:       cfg,
+		log:       cfg.Logger,
+		base:      base,
+		closeIdle: func() {},
+		secrets:   words.NewSecrets(string(cfg.Key)),
+		large:     make(chan struct{}, 1),
+		health:    newHealth(),
+		looks:     make(chan look, 1),
+	}
+	c.looks <- look{}
 	rt := cfg.Transport
 	if rt == nil {
 		t := newTransport(cfg.Workers)
-		rt, c.ownIdle = t, t.CloseIdleConnections
+		rt, c.closeIdle = t, t.CloseIdleConnections
 	}
 	c.http = &http.Client{
 		Transport: rt,
 		// Each hop would be a request that nobody counted.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	return c
+	second, minute := cfg.Limits()
+	c.budget = newBudget(second, minute, cfg.Recall, cfg.Note)
+	return c, nil
+}
+
+// Close drops the connections that are kept for later. The client sends nothing
+// any more.
+func (c *Client) Close() {
+	c.budget.close()
+	c.closeIdle()
+}
+
+// Counts returns what was sent so far, and what came of it.
+func (c *Client) Counts() Counts { return c.counter.now() }
+
+// Verdict returns the error of a client to which nothing ever was a good answer.
+func (c *Client) Verdict() error { return c.health.verdict() }
+
+// Use says how many of the requests that a minute allows are held now, and for
+// how long nothing may be sent because the service asked for it.
+func (c *Client) Use() (held, allowed int, closed time.Duration) {
+	held, allowed = c.budget.use()
+	return held, allowed, c.budget.closedFor()
 }
 
 // newTransport returns a transport that sends each request once. HTTP/2 is off:
@@ -107,55 +135,11 @@ func newTransport(workers int) *http.Transport {
 	}
 }
 
-// close drops the connections that are kept for later.
-func (c *client) close() { c.ownIdle() }
-
-// callURL returns the address of a call's own record. An id is opaque: whatever
-// it holds, it stays one segment of the path.
-func (c *client) callURL(id string) string {
-	escaped := url.PathEscape(id)
-	if strings.Trim(id, ".") == "" { // "." and ".." would be walked away
-		escaped = strings.ReplaceAll(id, ".", "%2E")
-	}
-	return c.base + "/v3/calls/" + escaped
-}
-
-// listURL returns the address of a page.
-func (c *client) listURL(q url.Values) string { return c.base + "/v3/calls?" + q.Encode() }
-
-// emptyBody is a body that ends at once. The transport sends nothing of it, no
-// header either; but since it cannot rewind it, it does not send the request a
-// second time by itself when a kept connection breaks. Such a request would be
-// one that the budget knows nothing of.
-type emptyBody struct{}
-
-func (emptyBody) Read([]byte) (int, error) { return 0, io.EOF }
-func (emptyBody) Close() error             { return nil }
-
-// answer is what came of a request: a good answer, whole, or with a failure as
-// much of it as arrived.
-type answer struct {
-	status int
-	body   []byte
-	tail   []byte    // its end, also of one that was too large to keep; nil: not known
-	at     time.Time // when it had arrived
-	date   time.Time // by the service's clock; zero: it does not say
-	free   func()    // to be called when the body is no longer needed; nil: it need not be
-}
-
-// done lets the next large body in.
-func (a *answer) done() {
-	if a.free != nil {
-		a.free()
-	}
-}
-
-// send makes one attempt. toEnd says that the end of a body is wanted which is
-// too large to keep. began is called exactly once, as soon as the service
+// send makes one attempt. began is called exactly once, as soon as the service
 // cannot count the request any more: when its answer has begun, or when the
 // attempt has ended without one. When ctx is done, the request in flight has
-// graceTimeout to finish.
-func (c *client) send(ctx context.Context, address string, toEnd bool, began func()) (answer, *failure) {
+// GraceTimeout to finish.
+func (c *Client) send(ctx context.Context, r *Request, began func()) (Answer, *Failure) {
 	rctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	idle := time.AfterFunc(headerTimeout, func() { cancel(errTimeout) })
@@ -163,26 +147,22 @@ func (c *client) send(ctx context.Context, address string, toEnd bool, began fun
 	total := time.AfterFunc(requestTimeout, func() { cancel(errTimeout) })
 	defer total.Stop()
 	defer context.AfterFunc(ctx, func() {
-		grace := time.AfterFunc(graceTimeout, func() { cancel(context.Cause(ctx)) })
+		grace := time.AfterFunc(GraceTimeout, func() { cancel(context.Cause(ctx)) })
 		context.AfterFunc(rctx, func() { grace.Stop() })
 	})()
 
-	req, err := http.NewRequestWithContext(rctx, http.MethodGet, address, emptyBody{})
+	req, err := c.request(rctx, r)
 	if err != nil {
 		began()
-		return answer{}, &failure{class: otherStatus, err: err}
+		return Answer{}, &Failure{class: otherStatus, Err: err}
 	}
-	req.Header.Set("Authorization", "Bearer "+string(c.key))
-	req.Header.Set("User-Agent", c.agent)
-	req.Header.Set("Accept", "application/json")
-
 	res, err := c.http.Do(req)
 	began()
 	if err != nil {
-		return answer{}, c.failed(ctx, rctx, err, false)
+		return Answer{}, c.failed(ctx, rctx, err, false)
 	}
 	defer func() { _ = res.Body.Close() }()
-	ans := answer{status: res.StatusCode}
+	ans := Answer{Status: res.StatusCode}
 	if date, err := http.ParseTime(res.Header.Get("Date")); err == nil {
 		ans.date = date
 	}
@@ -192,39 +172,61 @@ func (c *client) send(ctx context.Context, address string, toEnd bool, began fun
 		raw, _ := io.ReadAll(io.LimitReader(body, maxErrorBody))
 		return ans, c.refused(res, raw)
 	}
-	err = c.read(rctx, &ans, body, res.ContentLength, toEnd)
-	ans.at = c.now()
+	limit := cmp.Or(r.MaxBody, MaxBody)
+	err = c.read(rctx, &ans, body, int(res.ContentLength), limit, r.WantEnd)
+	ans.At = c.cfg.Now()
 	switch {
 	case errors.Is(err, errTooLarge):
-		return ans, &failure{class: tooLarge, status: res.StatusCode}
+		return ans, &Failure{class: tooLarge, Status: res.StatusCode, limit: limit}
 	case err != nil:
 		f := c.failed(ctx, rctx, err, true)
-		f.status = res.StatusCode
+		f.Status = res.StatusCode
 		return ans, f
 	}
-	ans.tail = ans.body[max(0, len(ans.body)-maxTail):]
+	ans.Tail = ans.Body[max(0, len(ans.Body)-maxTail):]
 	return ans, nil
+}
+
+func (c *Client) request(ctx context.Context, r *Request) (*http.Request, error) {
+	address := c.base + r.Path
+	if len(r.Query) > 0 {
+		address += "?" + r.Query.Encode()
+	}
+	// The transport cannot rewind this body, also an empty one. So it does not send
+	// the request a second time by itself when a kept connection breaks: the budget
+	// would know nothing of that. Of an empty body nothing is sent, no header either.
+	req, err := http.NewRequestWithContext(ctx, cmp.Or(r.Method, http.MethodGet), address, io.NopCloser(bytes.NewReader(r.Body)))
+	if err != nil {
+		return nil, err
+	}
+	if req.ContentLength = int64(len(r.Body)); r.Body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	req.Header.Set("Authorization", "Bearer "+string(c.cfg.Key))
+	req.Header.Set("User-Agent", "callhouse/"+c.cfg.Version)
+	req.Header.Set("Accept", "application/json")
+	return req, nil
 }
 
 // failed makes a failure of an error of net/http. began says that the answer had
 // begun.
-func (c *client) failed(ctx, rctx context.Context, err error, began bool) *failure {
+func (c *Client) failed(ctx, rctx context.Context, err error, began bool) *Failure {
 	var in *url.Error
 	if errors.As(err, &in) {
 		err = in.Err // without the address: it stands elsewhere already
 	}
 	if cause := context.Cause(rctx); cause != nil {
 		if ctx.Err() != nil && !errors.Is(cause, errTimeout) {
-			return &failure{class: canceled, err: ctx.Err()}
+			return &Failure{class: canceled, Err: ctx.Err()}
 		}
 		err = cause
 	}
-	return &failure{class: classOfError(err, began), err: err}
+	return &Failure{class: classOfError(err, began), Err: err}
 }
 
 // refused makes a failure of an answer that is not a success.
-func (c *client) refused(res *http.Response, raw []byte) *failure {
-	f := &failure{class: classOf(res.StatusCode), status: res.StatusCode, wait: retryAfter(res.Header, c.now())}
+func (c *Client) refused(res *http.Response, raw []byte) *Failure {
+	f := &Failure{class: classOf(res.StatusCode), Status: res.StatusCode, wait: retryAfter(res.Header, c.cfg.Now())}
 	if f.class == redirected {
 		if to, err := res.Location(); err == nil {
 			to.User, to.RawQuery = nil, ""
@@ -239,39 +241,39 @@ func (c *client) refused(res *http.Response, raw []byte) *failure {
 		} `json:"error"`
 	}
 	if json.Unmarshal(raw, &envelope) == nil && envelope.Error != nil {
-		f.shaped = true
+		f.contract = true
 		f.code, f.message = c.secrets.Clip(envelope.Error.Code, 80), c.secrets.Clip(envelope.Error.Message, 200)
 		var details struct {
 			Allowed []string `json:"allowed_query_parameters"`
 		}
 		if json.Unmarshal(envelope.Error.Details, &details) == nil {
-			f.allowed = details.Allowed
+			f.Allowed = details.Allowed
 		}
 	}
 	return f
 }
 
-var errTooLarge = fmt.Errorf("the body is over %d MiB", maxBody>>20)
+var errTooLarge = errors.New("the body is too large")
 
 // read reads a body, of the given size if that is not below zero.
-func (c *client) read(ctx context.Context, a *answer, r *deadlineReader, size int64, toEnd bool) (err error) {
-	if a.body, err = readTo(nil, r, 16<<10, largeBody); err != nil || len(a.body) < largeBody {
+func (c *Client) read(ctx context.Context, a *Answer, r *deadlineReader, size, limit int, wantEnd bool) (err error) {
+	if a.Body, err = readTo(nil, r, 16<<10, min(largeBody, limit+1)); err != nil || len(a.Body) < largeBody && len(a.Body) <= limit {
 		return err
 	}
 	r.timer.Stop()
 	select {
 	case c.large <- struct{}{}:
-		a.free = func() { <-c.large }
+		a.release = func() { <-c.large }
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 	r.timer.Reset(pieceTimeout)
-	a.body, err = readTo(a.body, r, int(min(max(size, 0), maxBody))+1, maxBody+1)
-	if err != nil || len(a.body) <= maxBody {
+	a.Body, err = readTo(a.Body, r, min(max(size, 0), limit)+1, limit+1)
+	if err != nil || len(a.Body) <= limit {
 		return err
 	}
-	if toEnd {
-		a.tail = readTail(r)
+	if wantEnd {
+		a.Tail = readTail(r)
 	}
 	return errTooLarge
 }

@@ -1,4 +1,4 @@
-package crawler
+package api
 
 import (
 	"context"
@@ -199,13 +199,14 @@ func (b *budget) use() (held, allowed int) {
 
 // limited says that t's request was refused with 429, and for how long the
 // service asks to wait (zero: it does not say).
-func (b *budget) limited(t ticket, wait time.Duration) {
+func (b *budget) limited(t ticket, wait time.Duration) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Since(b.base)
 	b.pace.accepted--
 	b.pace.refused(t.at, now, wait, t.second, t.minute)
 	b.dispatch(now)
+	return b.pace.closed - now
 }
 
 // hold closes the budget for a while without lowering the pace.

@@ -1,10 +1,9 @@
-package crawler
+package api
 
 import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -15,7 +14,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 )
 
 // net/http sends a GET again by itself when a kept connection breaks under it.
@@ -32,18 +30,18 @@ func TestBrokenConnectionIsNotSentTwiceUnseen(t *testing.T) {
 			go answerOnceThenHangUp(l, &got)
 			tr := newTransport(1)
 			defer tr.CloseIdleConnections()
-			c := tester(t, tr, nil, func(cfg *Config) { cfg.BaseURL = "http://" + l.Addr().String() })
-			send := func() *failure {
+			c := tester(t, tr, func(cfg *Config) { cfg.BaseURL = "http://" + l.Addr().String() })
+			send := func() *Failure {
 				if plain {
-					res, err := (&http.Client{Transport: tr}).Get(c.client.base)
+					res, err := (&http.Client{Transport: tr}).Get(c.base)
 					if err != nil {
-						return &failure{err: err}
+						return &Failure{Err: err}
 					}
 					_, _ = io.Copy(io.Discard, res.Body)
 					_ = res.Body.Close()
 					return nil
 				}
-				_, f := c.client.send(t.Context(), c.client.base, false, func() {})
+				_, f := c.send(t.Context(), &Request{}, func() {})
 				return f
 			}
 			if f := send(); f != nil {
@@ -99,7 +97,7 @@ func TestRequestsAreWellFormed(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen = r }))
 	defer s.Close()
 	for _, base := range []string{s.URL, s.URL + "/", s.URL + "/v3", s.URL + "/v3/", s.URL + "/voice/eu/"} {
-		c := tester(t, http.DefaultTransport, nil, func(cfg *Config) { cfg.BaseURL, cfg.Version = base, "1.2" })
+		c := tester(t, http.DefaultTransport, func(cfg *Config) { cfg.BaseURL, cfg.Version = base, "1.2" })
 		defer http.DefaultTransport.(*http.Transport).CloseIdleConnections()
 		prefix := ""
 		if strings.Contains(base, "voice") {
@@ -116,7 +114,7 @@ func TestRequestsAreWellFormed(t *testing.T) {
 			"a%2Fb":       "/v3/calls/a%252Fb",
 			"a;b\r\nHost": "/v3/calls/a%3Bb%0D%0AHost",
 		} {
-			if _, f := c.client.send(t.Context(), c.client.callURL(id), false, func() {}); f != nil {
+			if _, f := c.send(t.Context(), &Request{Path: "/v3/calls/" + Segment(id)}, func() {}); f != nil {
 				t.Fatal(id, f)
 			}
 			if seen.RequestURI != prefix+want {
@@ -132,25 +130,8 @@ func TestRequestsAreWellFormed(t *testing.T) {
 	}
 }
 
-func TestRedirectsAreNotFollowed(t *testing.T) {
-	var n atomic.Int64
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		n.Add(1)
-		http.Redirect(w, r, "https://login.example/in?next=secret", http.StatusFound)
-	}))
-	defer s.Close()
-	c := tester(t, nil, newMemStore(), func(cfg *Config) { cfg.BaseURL = s.URL })
-	_, err := c.Run(t.Context())
-	if _, ok := errorAs[*AddressError](err); !ok || !strings.Contains(err.Error(), "https://login.example/in") {
-		t.Errorf("error %v", err)
-	}
-	if n.Load() != 1 {
-		t.Errorf("%d requests", n.Load())
-	}
-}
-
 func TestBodies(t *testing.T) {
-	big := bytes.Repeat([]byte("0123456789abcdef"), (maxBody>>4)+1)
+	big := bytes.Repeat([]byte("0123456789abcdef"), (MaxBody>>4)+1)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/gzip":
@@ -159,7 +140,7 @@ func TestBodies(t *testing.T) {
 			_, _ = z.Write([]byte(`{"a":1}`))
 			_ = z.Close()
 		case "/full":
-			_, _ = w.Write(big[:maxBody])
+			_, _ = w.Write(big[:MaxBody])
 		case "/over":
 			_, _ = w.Write(big)
 		case "/bomb":
@@ -175,22 +156,22 @@ func TestBodies(t *testing.T) {
 	defer s.Close()
 	tr := newTransport(1)
 	defer tr.CloseIdleConnections()
-	c := tester(t, tr, nil, func(cfg *Config) { cfg.BaseURL = s.URL })
+	c := tester(t, tr, func(cfg *Config) { cfg.BaseURL = s.URL })
 	for path, want := range map[string]struct {
 		size  int
 		class class
 	}{
 		"/gzip":  {size: 7},
-		"/full":  {size: maxBody},
+		"/full":  {size: MaxBody},
 		"/over":  {class: tooLarge},
 		"/bomb":  {class: tooLarge},
 		"/short": {class: cutShort},
 	} {
-		a, f := c.client.send(t.Context(), s.URL+path, false, func() {})
+		a, f := c.send(t.Context(), &Request{Path: path}, func() {})
 		a.done()
 		switch {
-		case want.size > 0 && (f != nil || len(a.body) != want.size):
-			t.Errorf("%s: %d bytes, %v", path, len(a.body), f)
+		case want.size > 0 && (f != nil || len(a.Body) != want.size):
+			t.Errorf("%s: %d bytes, %v", path, len(a.Body), f)
 		case want.size == 0 && (f == nil || f.class != want.class):
 			t.Errorf("%s: %v", path, f)
 		}
@@ -229,28 +210,5 @@ func TestSecretIsNeverShown(t *testing.T) {
 		if strings.Contains(text, s) {
 			t.Errorf("the key shows: %s", text)
 		}
-	}
-}
-
-func TestNoKeyInLogsOrErrors(t *testing.T) {
-	var log bytes.Buffer
-	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		refuse(w, http.StatusUnauthorized, "INVALID_KEY", nil)
-	}))
-	defer s.Close()
-	var texts []string
-	for _, base := range []string{s.URL, "http://127.0.0.1:1"} {
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		c := tester(t, nil, newMemStore(), func(cfg *Config) { cfg.BaseURL, cfg.Logger = base, logger })
-		_, err := c.Run(ctx)
-		cancel()
-		texts = append(texts, fmt.Sprintf("%v %+v", err, err))
-	}
-	if text := log.String() + strings.Join(texts, ""); strings.Contains(text, "0123456789") {
-		t.Errorf("the key shows: %s", text)
-	}
-	if !strings.Contains(texts[0], "TEST_KEY") {
-		t.Errorf("the key's source does not show: %s", texts[0])
 	}
 }

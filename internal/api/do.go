@@ -1,0 +1,126 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+// Do sends a request until there is a good answer, or until the table of failures
+// says that it is enough. accept looks at a good answer and says what is wrong
+// with it. Of pages and their parts, accept also sees what there is of a body
+// that did not come whole.
+//
+// Do returns the failure that it ended with, or an error that ends the run.
+func (c *Client) Do(ctx context.Context, r Request, accept func(*Answer) error) (*Failure, error) {
+	var waits backoff.BackOff
+	for attempt, retry := 1, false; ; retry = true {
+		f, err := c.attempt(ctx, &r, retry, accept)
+		switch {
+		case err != nil:
+			return f, err
+		case f == nil:
+			c.health.good()
+			return nil, nil
+		case f.Canceled():
+			return f, nil
+		}
+		if err := c.health.bad(f, &c.cfg, c.base); err != nil {
+			return f, err
+		}
+		c.log.Debug("attempt failed", "kind", r.Kind, "attempt", attempt, "failure", f)
+		rule := &rules[f.class]
+		if rule.outage {
+			if down, err := c.outage(ctx); err != nil {
+				return f, err
+			} else if down {
+				continue
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			return &Failure{class: canceled, Err: err}, nil
+		}
+		if tries := rule.attempts(r.Kind); tries != always {
+			if attempt >= tries {
+				return f, c.conclude(ctx, &r, f)
+			}
+			attempt++
+		}
+		if rule.pause == 0 {
+			continue
+		}
+		if waits == nil {
+			waits = pauses(rule.pause)
+		}
+		if err := sleep(ctx, waits.NextBackOff()); err != nil {
+			return &Failure{class: canceled, Err: err}, nil
+		}
+	}
+}
+
+// attempt sends a request once.
+func (c *Client) attempt(ctx context.Context, r *Request, retry bool, accept func(*Answer) error) (*Failure, error) {
+	t, err := c.budget.acquire(ctx)
+	if err != nil {
+		return &Failure{class: canceled, Err: err}, nil
+	}
+	c.counter.sent(r.Kind, retry)
+	a, f := c.send(ctx, r, func() { c.budget.answered(t) })
+	defer a.done()
+	err = c.checkClock(&a, f)
+	if err == nil && accept != nil && (f == nil || r.Kind != Record && len(a.Body) > 0) {
+		if wrong := accept(&a); f == nil && wrong != nil {
+			f = wrongBodyOf(&a, wrong)
+		}
+	}
+	c.counter.ended(f)
+	if f != nil && rules[f.class].budget != nil {
+		if wait := rules[f.class].budget(c.budget, t, f.wait); wait > 0 {
+			c.log.Info("the service holds us back", "failure", f, "wait", wait)
+		}
+	}
+	return f, err
+}
+
+// conclude says what follows from a failure that is not tried again. Its error
+// ends the run.
+func (c *Client) conclude(ctx context.Context, r *Request, f *Failure) error {
+	f.Then, f.CursorLost = rules[f.class].after(r.Kind), rules[f.class].cursor
+	switch f.Then {
+	case stopKey:
+		return &AuthError{Status: f.Status, Code: f.code, KeySource: c.cfg.KeySource}
+	case stopAddress:
+		if !c.health.everWorked() {
+			return &AddressError{BaseURL: c.base, Path: r.Path, Status: f.Status, Target: f.target, Err: f.Err}
+		}
+		f.Then = EndList
+	case Missing:
+		// Only in the contract's own form does it speak of this record. Anything else
+		// may be a proxy that does not know the way.
+		if !f.contract {
+			f.Then = SetAside
+			break
+		}
+		c.health.good()
+	case askList:
+		// A refused key stops the run. One refused record must not, every night anew.
+		f.Then = SetAside
+		if probe := c.probe(ctx); probe != nil && rules[probe.class].after(Page) == stopKey {
+			return c.conclude(ctx, &c.cfg.Probe, probe)
+		}
+	}
+	return nil
+}
+
+// sleep waits, or returns ctx's error.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}

@@ -1,0 +1,94 @@
+package api
+
+import (
+	"fmt"
+	"time"
+)
+
+// AuthError says that the service refuses the key. The run stopped at once.
+type AuthError struct {
+	Status    int    // 401 or 403
+	Code      string // the service's own error code, if it sent one
+	KeySource string // where the key came from
+}
+
+func (e *AuthError) Error() string {
+	what := "does not accept"
+	if e.Status == 403 {
+		what = "does not allow this with"
+	}
+	return fmt.Sprintf("the service %s the API key from %s (status %d%s)", what, e.KeySource, e.Status, codeText(e.Code))
+}
+
+// UnreachableError says that nothing ever answered at the service's address.
+type UnreachableError struct {
+	BaseURL string
+	Tries   int
+	Err     error
+}
+
+func (e *UnreachableError) Error() string {
+	return fmt.Sprintf("nothing answers at %s (%d tries): %v", e.BaseURL, e.Tries, e.Err)
+}
+
+func (e *UnreachableError) Unwrap() error { return e.Err }
+
+// AddressError says that something answers at the base URL which is not the
+// service.
+type AddressError struct {
+	BaseURL string
+	Path    string // what it was asked for
+	Status  int
+	Target  string // where a redirect points
+	Err     error
+}
+
+func (e *AddressError) Error() string {
+	switch {
+	case e.Target != "":
+		return fmt.Sprintf("%s redirects to %s: is the base URL right?", e.BaseURL, e.Target)
+	case e.Status != 0:
+		return fmt.Sprintf("%s has no %s (status %d): is the base URL right?", e.BaseURL, e.Path, e.Status)
+	}
+	return fmt.Sprintf("%s%s does not answer as the service does: is the base URL right? %v", e.BaseURL, e.Path, e.Err)
+}
+
+func (e *AddressError) Unwrap() error { return e.Err }
+
+// ServiceDownError says that requests kept failing for so long that the run
+// ended; what was fetched before is committed.
+type ServiceDownError struct {
+	Failures int           // in a row
+	For      time.Duration // since the last good answer
+	// Wait is how long the service asks to wait, if that is what is too long, and
+	// Patience how long the run goes on at the most without a good answer.
+	Wait, Patience time.Duration
+	Err            error // the last failure
+}
+
+func (e *ServiceDownError) Error() string {
+	if e.Wait > 0 {
+		return fmt.Sprintf("the service asks to wait for %v, and a run goes on for %v at the most without a good answer: %v",
+			e.Wait.Round(time.Second), e.Patience, e.Err)
+	}
+	return fmt.Sprintf("the service fails: %d requests in a row, for %v, the last with: %v",
+		e.Failures, e.For.Round(time.Second), e.Err)
+}
+
+func (e *ServiceDownError) Unwrap() error { return e.Err }
+
+func codeText(code string) string {
+	if code == "" {
+		return ""
+	}
+	return ", " + code
+}
+
+// ClockError says that the service's clock and ours are more than a day apart.
+// Nothing was stored.
+type ClockError struct{ Ours, Theirs time.Time }
+
+func (e *ClockError) Error() string {
+	return fmt.Sprintf("this machine's clock says %s, the service's says %s: they are more than a day apart, and times would be stored wrong",
+		e.Ours.UTC().Format(time.RFC3339), e.Theirs.UTC().Format(time.RFC3339))
+}

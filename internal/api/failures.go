@@ -1,0 +1,241 @@
+package api
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+// class is a kind of failed attempt.
+type class uint8
+
+const (
+	badRequest class = iota
+	unauthorized
+	forbidden
+	notFound
+	conflict
+	cursorGone
+	rateLimited
+	serverError
+	unavailable
+	redirected
+	otherStatus
+	timedOut
+	noConnection
+	untrusted
+	cutShort
+	wrongBody
+	broken
+	tooLarge
+	canceled
+)
+
+// Then is what follows from a failure that is not tried again.
+type Then uint8
+
+// What follows. Of a page, EndList, Narrow and Simplify; of a record, SetAside
+// and Missing.
+const (
+	_           Then = iota
+	SetAside         // report it and go on; the next run tries again
+	Missing          // the thing is listed and has no record
+	EndList          // leave the rest of the list to the next run
+	Narrow           // ask for a smaller part; one item that fails alone is set aside
+	Simplify         // ask with fewer parameters; else EndList
+	stopAddress      // stop the run, *AddressError; or EndList, where the service answered well before
+	stopKey          // stop the run: *AuthError
+	askList          // stopKey if the list is refused too, or else SetAside
+)
+
+// rule is what to do about a class of failure. Every attempt is charged to the
+// budget, whatever its class.
+type rule struct {
+	name     string // empty: its status says it
+	statuses []int  // the answers of this class; for those that none names see classOf
+	// Where two values stand, the first is for pages, the second for records.
+	tries [2]int // attempts before what follows; always: as many as it takes, since the request is not at fault
+	then  [2]Then
+	// pause is the wait before the second attempt: see pauses. It holds no slot of
+	// the budget.
+	pause time.Duration
+	// outage: it may be the whole service that is down. Attempts that fail while
+	// it is are not held against the request: see health.go.
+	outage bool
+	cursor bool // of a page that a cursor led to: the service may have forgotten the cursor
+	// budget is what the budget learns of it, and of how long the service asks to
+	// wait (0: it does not say). It returns how long all requests are held back.
+	budget func(b *budget, t ticket, asked time.Duration) time.Duration
+	count  func(*Counts) *int64 // where it is counted beside its status
+}
+
+const always = 0
+
+// rules is the one table of failures; docs/crawler.md has it in words. Two things
+// stand above it: where nothing ever answered, the run soon stops
+// (*UnreachableError), and where nothing answers well for long, it stops too
+// (*ServiceDownError).
+var rules = []rule{
+	badRequest:   {name: "400 bad request", statuses: []int{400}, tries: [2]int{1, 1}, then: [2]Then{Simplify, SetAside}, cursor: true},
+	unauthorized: {name: "401 unauthorized", statuses: []int{401}, tries: [2]int{1, 1}, then: [2]Then{stopKey, stopKey}},
+	forbidden:    {name: "403 forbidden", statuses: []int{403}, tries: [2]int{1, 1}, then: [2]Then{stopKey, askList}},
+	notFound:     {name: "404 not found", statuses: []int{404}, tries: [2]int{1, 1}, then: [2]Then{stopAddress, Missing}, cursor: true},
+	conflict:     {name: "409 conflict", statuses: []int{409}, tries: [2]int{5, 3}, then: [2]Then{EndList, SetAside}, pause: 2 * time.Second},
+	cursorGone:   {statuses: []int{410}, tries: [2]int{1, 1}, then: [2]Then{stopAddress, SetAside}, cursor: true},
+	rateLimited:  {name: "429 rate limited", statuses: []int{429}, tries: [2]int{always, always}, budget: (*budget).limited, count: limited},
+	serverError:  {name: "500 server error", tries: [2]int{8, 4}, then: [2]Then{Narrow, SetAside}, pause: time.Second, outage: true},
+	unavailable:  {statuses: []int{502, 503, 504}, tries: [2]int{8, 5}, then: [2]Then{EndList, SetAside}, pause: 2 * time.Second, outage: true, budget: hold(0)},
+	redirected:   {tries: [2]int{1, 1}, then: [2]Then{stopAddress, SetAside}},
+	otherStatus:  {tries: [2]int{1, 1}, then: [2]Then{stopAddress, SetAside}},
+	timedOut:     {name: "no answer in time", statuses: []int{408}, tries: [2]int{6, 3}, then: [2]Then{Narrow, SetAside}, pause: time.Second, outage: true, count: network},
+	noConnection: {name: "no connection, or lost", tries: [2]int{8, 4}, then: [2]Then{EndList, SetAside}, pause: time.Second, outage: true, count: network},
+	untrusted:    {name: "certificate not trusted", tries: [2]int{1, 1}, then: [2]Then{EndList, SetAside}, count: network},
+	cutShort:     {name: "body cut short", tries: [2]int{6, 4}, then: [2]Then{Narrow, SetAside}, pause: time.Second, outage: true, count: network},
+	wrongBody:    {name: "200 with a wrong body", tries: [2]int{5, 4}, then: [2]Then{stopAddress, SetAside}, pause: time.Second, count: wrong},
+	broken:       {name: "200 with a page that cannot be taken apart", tries: [2]int{1, 3}, then: [2]Then{Narrow, SetAside}, pause: time.Second, count: wrong},
+	tooLarge:     {name: "body too large", tries: [2]int{1, 1}, then: [2]Then{Narrow, SetAside}, count: wrong},
+	canceled:     {name: "canceled", tries: [2]int{1, 1}},
+}
+
+func limited(n *Counts) *int64 { return &n.RateLimited }
+func network(n *Counts) *int64 { return &n.NetworkErrors }
+func wrong(n *Counts) *int64   { return &n.WrongBodies }
+
+// hold keeps all requests back for as long as the service asks, and for least.
+func hold(least time.Duration) func(*budget, ticket, time.Duration) time.Duration {
+	return func(b *budget, _ ticket, asked time.Duration) time.Duration {
+		wait := max(asked, least)
+		b.hold(wait)
+		return wait
+	}
+}
+
+// partAttempts is how often a part of a page is tried.
+const partAttempts = 2
+
+// attempts returns how often a request of this kind is tried.
+func (r *rule) attempts(k Kind) int {
+	switch k {
+	case Page:
+		return r.tries[0]
+	case Part:
+		return min(r.tries[0], partAttempts)
+	}
+	return r.tries[1]
+}
+
+func (r *rule) after(k Kind) Then {
+	if k == Record {
+		return r.then[1]
+	}
+	return r.then[0]
+}
+
+// maxPause is the longest pause after a failure, where the service asks for none.
+const maxPause = time.Minute
+
+// pauses returns the pauses after one failure and the next: each is about twice
+// the one before.
+func pauses(first time.Duration) backoff.BackOff {
+	b := backoff.NewExponentialBackOff()
+	b.InitialInterval, b.Multiplier, b.MaxInterval = first, 2, maxPause
+	return b
+}
+
+// Failure is an attempt that brought no good answer.
+type Failure struct {
+	Then       Then     // what follows
+	Status     int      // 0: none
+	Allowed    []string // the query parameters that the service says it knows
+	CursorLost bool     // of a page that a cursor led to: the service may have forgotten the cursor
+	Err        error
+
+	class    class
+	code     string // the service's error code
+	message  string // and message, cut short
+	contract bool   // the body was the contract's error envelope
+	target   string // where a redirect points
+	limit    int    // of a body that is too large
+	wait     time.Duration
+}
+
+func (f *Failure) Error() string {
+	s := rules[f.class].name
+	switch {
+	case f.TooLarge():
+		s = fmt.Sprintf("body over %d MiB", f.limit>>20)
+	case s == "":
+		s = fmt.Sprintf("status %d", f.Status)
+	}
+	s += codeText(f.code)
+	if f.message != "" {
+		s += ": " + f.message
+	}
+	if f.Err != nil {
+		s += ": " + f.Err.Error()
+	}
+	return s
+}
+
+func (f *Failure) Unwrap() error { return f.Err }
+
+// Canceled says that the attempt ended because its context did.
+func (f *Failure) Canceled() bool { return f.class == canceled }
+
+// TooLarge says that the body was larger than is kept.
+func (f *Failure) TooLarge() bool { return f.class == tooLarge }
+
+// ErrBroken is the error of a page that cannot be taken apart into its items.
+var ErrBroken = errors.New("the page cannot be taken apart")
+
+// wrongBodyOf makes a failure of an answer that is not what was asked for.
+func wrongBodyOf(a *Answer, err error) *Failure {
+	if errors.Is(err, ErrBroken) {
+		return &Failure{class: broken, Status: a.Status, Err: err}
+	}
+	return &Failure{class: wrongBody, Status: a.Status, Err: err}
+}
+
+// classOf returns the class of a status that is not a success.
+func classOf(status int) class {
+	for c := range rules {
+		if slices.Contains(rules[c].statuses, status) {
+			return class(c)
+		}
+	}
+	switch status / 100 {
+	case 3:
+		return redirected
+	case 5:
+		return serverError
+	}
+	return otherStatus
+}
+
+// classOfError returns the class of an attempt that ended without a whole
+// answer; began says that an answer had begun.
+func classOfError(err error, began bool) class {
+	var cert *tls.CertificateVerificationError
+	var authority x509.UnknownAuthorityError
+	var record tls.RecordHeaderError
+	var network net.Error
+	switch {
+	case errors.Is(err, errTimeout), errors.Is(err, context.DeadlineExceeded):
+		return timedOut
+	case errors.As(err, &cert), errors.As(err, &authority), errors.As(err, &record):
+		return untrusted
+	case errors.As(err, &network) && network.Timeout():
+		return timedOut
+	case began, errors.Is(err, io.ErrUnexpectedEOF):
+		return cutShort
+	}
+	return noConnection
+}

@@ -1,0 +1,62 @@
+package api
+
+import (
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Kind is what a request asks for. Requests are counted by it, and the table of
+// failures treats a list and a record differently.
+type Kind uint8
+
+// The kinds of requests.
+const (
+	Page   Kind = iota // a page of a list
+	Part               // a part of a page that could not be had as a whole
+	Record             // one thing's own record
+)
+
+func (k Kind) String() string { return [...]string{"page", "part of a page", "detail"}[k] }
+
+// Request is one thing to ask the service for.
+type Request struct {
+	Method  string // empty: GET
+	Path    string // below the base URL, escaped: see Segment
+	Query   url.Values
+	Body    []byte // JSON; nil: none
+	Kind    Kind
+	MaxBody int  // the largest body of an answer that is kept; 0: MaxBody
+	WantEnd bool // of a larger one the end is wanted all the same: see Answer.Tail
+}
+
+// MaxBody is the largest body of an answer that is kept, where a request does
+// not say another.
+const MaxBody = 8 << 20
+
+// Segment escapes a text for a path. Whatever it holds, it stays one segment.
+func Segment(text string) string {
+	escaped := url.PathEscape(text)
+	if strings.Trim(text, ".") == "" { // "." and ".." would mean another path
+		escaped = strings.ReplaceAll(text, ".", "%2E")
+	}
+	return escaped
+}
+
+// Answer is what came of a request: a good answer, whole, or with a failure as
+// much of it as arrived.
+type Answer struct {
+	Status int
+	Body   []byte
+	Tail   []byte    // its end, also of one that was too large to keep; nil: not known
+	At     time.Time // when it had arrived
+
+	date    time.Time // by the service's clock; zero: it does not say
+	release func()    // lets the next large body in; nil: this one is not large
+}
+
+func (a *Answer) done() {
+	if a.release != nil {
+		a.release()
+	}
+}
