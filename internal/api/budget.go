@@ -27,24 +27,29 @@ type instant = time.Duration
 // long as the window holds more than limit counts. A fixed window is such a
 // stretch; a token bucket of that size and rate never runs dry either.
 //
-// Requests are admitted in the order in which they asked. Every operation takes
-// constant time, and none allocates once the budget is warm.
+// Requests are admitted in the order in which they asked.
 type budget struct {
-	mu     sync.Mutex
-	base   time.Time
-	second window
-	minute window
-	free   []int32 // slots of the ledger that no held request occupies
-	note   func(slot int, s Spend)
-	pace   pace
+	turn    chan struct{} // full while somebody is the next to be admitted; the others wait here
+	changed chan struct{} // tells the next one to look again
+	note    func(slot int, s Spend)
+	base    time.Time
 
-	head, tail *waiter // who waits, in order
-	spare      *waiter // waiters to use again
-	timer      *time.Timer
+	mu             sync.Mutex
+	second, minute time.Duration // the windows, with their margins
+	inFlight       int
+	answered       []answered // less than a minute ago, in their order
+	past           int        // so many of these were answered more than a second ago
+	free           []int32    // slots of the ledger that no request holds
+	pace           pace
 }
 
-// ticket is the right to send one request. It is given back exactly once, by
-// answered, ended or unused.
+// answered is a request whose answer has begun, and the slot that it still holds.
+type answered struct {
+	at   instant
+	slot int32
+}
+
+// ticket is the right to send one request. It is given back once, by answered.
 type ticket struct {
 	slot int32
 	at   instant
@@ -53,24 +58,34 @@ type ticket struct {
 	second, minute int
 }
 
+// margin is added to a window of the given length, against clocks that tick
+// unlike ours: two milliseconds for a service that counts in whole ones, and
+// 500 millionths, the fastest that a system slews its clock.
+func margin(window time.Duration) time.Duration { return 2*time.Millisecond + window/2000 }
+
+// slots is enough for all requests in flight beside those recalled.
+func slots(perSecond, perMinute, recalled int) int { return max(perMinute, recalled) + perSecond }
+
 // newBudget makes a budget of perSecond and perMinute. recall is what was spent
-// before; note, which may be nil, is told of every spend.
+// before; note, which may be nil, is called for every spend.
 func newBudget(perSecond, perMinute int, recall []Spend, note func(int, Spend)) *budget {
-	b := &budget{base: time.Now(), note: note}
+	b := &budget{
+		turn:    make(chan struct{}, 1),
+		changed: make(chan struct{}, 1),
+		note:    note,
+		base:    time.Now(),
+		second:  time.Second + margin(time.Second),
+		minute:  time.Minute + margin(time.Minute),
+		free:    make([]int32, slots(perSecond, perMinute, len(recall))),
+		pace:    newPace(perSecond, perMinute),
+	}
 	if b.note == nil {
 		b.note = func(int, Spend) {}
 	}
-	slots := slots(perSecond, perMinute, len(recall))
-	b.second = newWindow(time.Second, perSecond)
-	b.minute = newWindow(time.Minute, perMinute)
-	b.pace = newPace(perSecond, perMinute)
-	b.free = make([]int32, slots)
 	for i := range b.free {
-		b.free[i] = int32(slots - 1 - i) // the lowest is taken first
+		b.free[i] = int32(len(b.free) - 1 - i) // the lowest is taken first
 	}
 	b.recall(recall)
-	b.timer = time.AfterFunc(time.Hour, b.wake)
-	b.timer.Stop()
 	return b
 }
 
@@ -95,7 +110,7 @@ func (b *budget) recall(spends []Spend) {
 		if last.After(now) {
 			last = now
 		}
-		if now.Sub(last) < b.minute.span {
+		if now.Sub(last) < b.minute {
 			live = append(live, held{s, last})
 		}
 	}
@@ -103,199 +118,156 @@ func (b *budget) recall(spends []Spend) {
 	for _, h := range live {
 		slot := b.take()
 		b.note(int(slot), h.Spend)
-		b.second.give(h.last.Sub(now), slot) // before the budget's time: below zero
-		b.minute.give(h.last.Sub(now), slot)
+		b.give(h.last.Sub(now), slot) // before the budget's time: below zero
 	}
 }
 
 // acquire waits until a request may be sent. Whoever gets a ticket must give it
 // back. The wait ends early, with ctx's error, when ctx is done.
 func (b *budget) acquire(ctx context.Context) (ticket, error) {
-	if err := ctx.Err(); err != nil {
-		return ticket{}, err
-	}
-	b.mu.Lock()
-	now := time.Since(b.base)
-	if b.head == nil && b.admits(now) {
-		t := b.grant(now)
-		b.mu.Unlock()
-		return b.noted(t), nil
-	}
-	w := b.enqueue()
-	b.dispatch(now)
-	b.mu.Unlock()
-
 	select {
-	case <-w.ch:
+	case b.turn <- struct{}{}:
 	case <-ctx.Done():
-		b.mu.Lock()
-		if !w.granted {
-			b.unlink(w)
-			b.recycle(w)
-			b.dispatch(time.Since(b.base)) // the wait of the next one may be another
-			b.mu.Unlock()
-			return ticket{}, ctx.Err()
-		}
-		b.mu.Unlock()
-		b.unused(b.collect(w))
 		return ticket{}, ctx.Err()
 	}
-	return b.noted(b.collect(w)), nil
-}
-
-// collect takes the ticket that a waiter was granted.
-func (b *budget) collect(w *waiter) ticket {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	select {
-	case <-w.ch: // if nobody has read it
-	default:
+	t, err := b.admit(ctx)
+	<-b.turn
+	if err == nil {
+		t.sent = time.Now()
+		b.note(int(t.slot), Spend{Sent: t.sent}) // into the ledger, before the request goes out
 	}
-	t := w.ticket
-	b.recycle(w)
-	return t
+	return t, err
 }
 
-// noted puts a ticket into the ledger, before its request goes out.
-func (b *budget) noted(t ticket) ticket {
-	t.sent = time.Now()
-	b.note(int(t.slot), Spend{Sent: t.sent})
-	return t
+// admit is acquire for the one whose turn it is.
+func (b *budget) admit(ctx context.Context) (ticket, error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return ticket{}, err
+		}
+		b.mu.Lock()
+		now := b.now()
+		wait := b.opens(now) - now
+		if wait <= 0 {
+			second, minute := b.held()
+			t := ticket{at: now, second: second, minute: minute, slot: b.take()}
+			b.pace.spread(now, minute+1)
+			b.mu.Unlock()
+			return t, nil
+		}
+		b.mu.Unlock()
+		select {
+		case <-b.changed:
+		case <-time.After(wait):
+		case <-ctx.Done():
+		}
+	}
 }
 
-// answered says that the answer to t's request has begun, or that the attempt
+// answer says that the answer to t's request has begun, or that the attempt
 // ended without one: from now on the service cannot count it any more. The slots
 // are free one window from now.
-func (b *budget) answered(t ticket) {
+func (b *budget) answer(t ticket) {
 	b.note(int(t.slot), Spend{Sent: t.sent, Answered: time.Now()})
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	now := time.Since(b.base)
-	b.second.give(now, t.slot)
-	b.minute.give(now, t.slot)
-	b.pace.accepted++ // until limited says otherwise
-	b.dispatch(now)
-}
-
-// unused gives back a ticket whose request was never sent.
-func (b *budget) unused(t ticket) {
-	b.note(int(t.slot), Spend{})
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.second.held--
-	b.minute.held--
-	b.free = append(b.free, t.slot)
-	b.dispatch(time.Since(b.base))
-}
-
-// use says how many of the requests that a minute allows are held now.
-func (b *budget) use() (held, allowed int) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	now := time.Since(b.base)
-	b.expire(now)
-	return b.minute.held, b.pace.minute.told(now)
+	b.update(func(now instant) {
+		b.give(now, t.slot)
+		b.pace.accepted++ // until limited says otherwise
+	})
 }
 
 // limited says that t's request was refused with 429, and for how long the
-// service asks to wait (zero: it does not say).
-func (b *budget) limited(t ticket, wait time.Duration) time.Duration {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	now := time.Since(b.base)
-	b.pace.accepted--
-	b.pace.refused(t.at, now, wait, t.second, t.minute)
-	b.dispatch(now)
-	return b.pace.closed - now
+// service asks to wait (zero: it does not say). It returns for how long nothing
+// will be sent.
+func (b *budget) limited(t ticket, asked time.Duration) (wait time.Duration) {
+	b.update(func(now instant) {
+		b.pace.accepted--
+		b.pace.refused(t.at, now, asked, t.second, t.minute)
+		wait = b.pace.closed - now
+	})
+	return wait
 }
 
 // hold closes the budget for a while without lowering the pace.
 func (b *budget) hold(wait time.Duration) {
+	b.update(func(now instant) { b.pace.closed = max(b.pace.closed, now+wait) })
+}
+
+// use says how many of the requests that a minute allows are held now, and for
+// how long nothing may be sent because the service asked for it.
+func (b *budget) use() (held, allowed int, closed time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	now := time.Since(b.base)
-	b.pace.closed = max(b.pace.closed, now+wait)
-	b.dispatch(now)
+	now := b.now()
+	b.expire(now)
+	_, held = b.held()
+	return held, b.pace.minute.shown(now), max(0, b.pace.closed-now)
 }
 
-// close stops the budget's timer.
-func (b *budget) close() { b.timer.Stop() }
-
-func (b *budget) wake() {
+// update changes the budget, and lets whoever is next look again.
+func (b *budget) update(change func(now instant)) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.dispatch(time.Since(b.base))
+	change(b.now())
+	b.mu.Unlock()
+	select {
+	case b.changed <- struct{}{}:
+	default:
+	}
 }
 
-// grant lets a request in.
-func (b *budget) grant(now instant) ticket {
-	t := ticket{at: now, second: b.second.held, minute: b.minute.held}
-	t.slot = b.take()
-	b.pace.spread(now, b.minute.held)
-	return t
+func (b *budget) now() instant { return time.Since(b.base) }
+
+// held says how many slots of the second and of the minute are held.
+func (b *budget) held() (second, minute int) {
+	minute = b.inFlight + len(b.answered)
+	return minute - b.past, minute
 }
 
-// take holds a slot in both windows.
 func (b *budget) take() int32 {
-	b.second.held++
-	b.minute.held++
+	b.inFlight++
 	slot := b.free[len(b.free)-1]
 	b.free = b.free[:len(b.free)-1]
 	return slot
 }
 
+func (b *budget) give(at instant, slot int32) {
+	b.inFlight--
+	b.answered = append(b.answered, answered{at, slot})
+}
+
 // expire frees the slots whose window is over. The minute outlasts the second,
 // so it is the minute that frees the ledger's slots.
 func (b *budget) expire(now instant) {
-	for b.second.n > 0 && b.second.at(0).at <= now {
-		b.second.pop()
+	for b.past < len(b.answered) && b.answered[b.past].at+b.second <= now {
+		b.past++
 	}
-	for b.minute.n > 0 && b.minute.at(0).at <= now {
-		b.free = append(b.free, b.minute.pop())
+	for len(b.answered) > 0 && b.answered[0].at+b.minute <= now {
+		b.free = append(b.free, b.answered[0].slot)
+		b.answered = b.answered[1:]
+		b.past--
 	}
 }
 
-// admits says whether a request may be sent now.
-func (b *budget) admits(now instant) bool {
-	b.expire(now)
-	return now >= b.pace.closed && now >= b.pace.next &&
-		b.second.held < b.pace.second.at(now) &&
-		b.minute.held < b.pace.minute.at(now)
-}
-
-// dispatch lets in whoever may be let in, and sets the timer for the next one.
-func (b *budget) dispatch(now instant) {
-	for b.head != nil && b.admits(now) {
-		w := b.head
-		b.unlink(w)
-		w.ticket, w.granted = b.grant(now), true
-		w.ch <- struct{}{}
-	}
-	if b.head == nil {
-		b.timer.Stop()
-		return
-	}
-	b.timer.Reset(b.opens(now) - now)
-}
-
-// opens says when to look again whether a request may be sent: when slots are
-// free, as far as is known, or sooner, since the ceiling may rise.
+// opens says when a request may be sent: now, when slots are free, as far as is
+// known, or sooner, to look again, since the ceiling may rise.
 func (b *budget) opens(now instant) instant {
-	at := now + recheck
-	second, known := b.second.opens(b.pace.second.at(now))
-	minute, too := b.minute.opens(b.pace.minute.at(now))
-	if known && too {
-		at = min(at, max(second, minute))
+	b.expire(now)
+	_, held := b.held()
+	at := now
+	for _, w := range []struct {
+		span  time.Duration
+		first int // of the answered requests, the first that the window holds
+		last  int // this one, and those before it, must come free
+	}{
+		{b.second, b.past, held - b.pace.second.at(now)},
+		{b.minute, 0, held - b.pace.minute.at(now)},
+	} {
+		switch {
+		case w.last < w.first: // there is room
+		case w.last < len(b.answered):
+			at = max(at, min(now+recheck, b.answered[w.last].at+w.span))
+		default:
+			at = now + recheck
+		}
 	}
 	return max(at, b.pace.closed, b.pace.next)
-}
-
-// slots is enough for all requests in flight beside those recalled.
-func slots(perSecond, perMinute, recalled int) int { return max(perMinute, recalled) + perSecond }
-
-// closedFor says how long nothing may be sent because the service asked for it.
-func (b *budget) closedFor() time.Duration {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return max(0, b.pace.closed-time.Since(b.base))
 }

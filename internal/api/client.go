@@ -99,12 +99,8 @@ func New(cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// Close drops the connections that are kept for later. The client sends nothing
-// any more.
-func (c *Client) Close() {
-	c.budget.close()
-	c.closeIdle()
-}
+// Close drops the connections that are kept for later.
+func (c *Client) Close() { c.closeIdle() }
 
 // Counts returns what was sent so far, and what came of it.
 func (c *Client) Counts() Counts { return c.counter.now() }
@@ -115,8 +111,7 @@ func (c *Client) Verdict() error { return c.health.verdict() }
 // Use says how many of the requests that a minute allows are held now, and for
 // how long nothing may be sent because the service asked for it.
 func (c *Client) Use() (held, allowed int, closed time.Duration) {
-	held, allowed = c.budget.use()
-	return held, allowed, c.budget.closedFor()
+	return c.budget.use()
 }
 
 // newTransport returns a transport that sends each request once. HTTP/2 is off:

@@ -49,7 +49,7 @@ type Config struct {
 
 	// Recall is what runs before this one spent, in any order; old spends do no
 	// harm. Note is called twice for every spend: when it is about to be sent, and
-	// when its answer began; the zero Spend takes one back. It is called with
+	// when its answer began. It is called with
 	// slots in [0, Slots(cfg)), before the request goes out, concurrently for
 	// different slots, and what it keeps is to be the next run's Recall.
 	Recall []Spend

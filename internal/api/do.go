@@ -66,7 +66,7 @@ func (c *Client) attempt(ctx context.Context, r *Request, retry bool, accept fun
 		return &Failure{class: canceled, Err: err}, nil
 	}
 	c.counter.sent(r.Kind, retry)
-	a, f := c.send(ctx, r, func() { c.budget.answered(t) })
+	a, f := c.send(ctx, r, func() { c.budget.answer(t) })
 	defer a.done()
 	err = c.checkClock(&a, f)
 	if err == nil && accept != nil && (f == nil || r.Kind != Record && len(a.Body) > 0) {

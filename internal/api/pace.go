@@ -137,9 +137,9 @@ func (c *ceiling) at(now instant) int {
 	return min(c.limit, c.limit-c.spare()+int(used))
 }
 
-// told is the ceiling as people are told of it: less than the limit only while
+// shown is the ceiling as reports show it: less than the limit only while
 // others spend.
-func (c *ceiling) told(now instant) int {
+func (c *ceiling) shown(now instant) int {
 	if n := c.at(now); c.steady > 0 && n < c.limit-c.spare() {
 		return n
 	}

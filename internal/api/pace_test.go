@@ -28,7 +28,6 @@ func (o others) live(t *testing.T, seed uint64, out *outcome) {
 		g := newGate(o.algorithm, 5, 120)
 		g.strict = false
 		b := newBudget(5, 120, nil, nil)
-		defer b.close()
 		rnd := rand.New(rand.NewPCG(seed, 7))
 		ctx, cancel := context.WithTimeout(t.Context(), 16*time.Minute)
 		defer cancel()
@@ -64,7 +63,7 @@ func (o others) live(t *testing.T, seed uint64, out *outcome) {
 					time.Sleep(random(150 * time.Millisecond))
 					ok := g.allow() && float64(random(time.Hour)) >= o.faults*float64(time.Hour)
 					time.Sleep(random(150 * time.Millisecond))
-					b.answered(tk)
+					b.answer(tk)
 					if !ok {
 						b.limited(tk, 0)
 					}
@@ -122,7 +121,6 @@ func TestPaceComesBack(t *testing.T) {
 		g := newGate("sliding log", 5, 120)
 		g.strict = false
 		b := newBudget(5, 120, nil, nil)
-		defer b.close()
 		start := time.Now()
 		go func() {
 			for time.Since(start) < 10*time.Minute {
@@ -217,7 +215,6 @@ func TestRefusalsSpendNoAttempt(t *testing.T) {
 func TestPaceFallsOnceForOneRefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBudget(5, 120, nil, nil)
-		defer b.close()
 		batch := func(n int) {
 			var tickets []ticket
 			for range n {
@@ -229,7 +226,7 @@ func TestPaceFallsOnceForOneRefusal(t *testing.T) {
 			}
 			for _, tk := range tickets {
 				time.Sleep(10 * time.Millisecond)
-				b.answered(tk)
+				b.answer(tk)
 				b.limited(tk, 2*time.Second)
 			}
 		}

@@ -1,0 +1,74 @@
+package api
+
+import (
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A failure that the table does not know yet takes one row, and nothing else.
+func TestFailureIsOneRow(t *testing.T) {
+	was := rules
+	defer func() { rules = was }()
+	for _, tc := range []struct {
+		name  string
+		row   rule
+		pause time.Duration
+		tries int // that the service sees before it answers well
+		fails bool
+		count int64 // of 429
+	}{
+		{name: "wait 30 s, go on", row: rule{budget: hold(30 * time.Second)}, pause: 30 * time.Second, tries: 9},
+		{name: "wait, count, go on", row: rule{budget: hold(time.Minute), count: limited}, pause: time.Minute, tries: 2, count: 2},
+		{name: "four tries", row: rule{tries: [2]int{4, 4}, pause: time.Second}, pause: time.Second / 2, tries: 3},
+		{name: "set aside", row: rule{tries: [2]int{3, 3}, then: [2]Then{EndList, SetAside}, pause: time.Second}, pause: time.Second / 2, tries: 3, fails: true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			tc.row.name, tc.row.statuses = "423 locked", []int{423}
+			rules = append(was[:len(was):len(was)], tc.row)
+			var asked []time.Time
+			c := tester(t, serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				if asked = append(asked, time.Now()); len(asked) <= tc.tries {
+					w.WriteHeader(423)
+				}
+			})), nil)
+			f, err := c.Do(t.Context(), Request{Path: "/x", Kind: Record}, ok)
+			if err != nil || (f != nil) != tc.fails || f != nil && (f.Then != SetAside || f.Error() != "423 locked") {
+				t.Errorf("%s: %v, %v", tc.name, f, err)
+			}
+			for i := range len(asked) - 1 {
+				if pause := asked[i+1].Sub(asked[i]); pause < tc.pause {
+					t.Errorf("%s: a pause of %v, want %v", tc.name, pause, tc.pause)
+				}
+			}
+			if n := c.Counts(); n.RateLimited != tc.count || n.Requests != int64(len(asked)) {
+				t.Errorf("%s: %+v", tc.name, n)
+			}
+		})
+	}
+}
+
+// A request may have a method, a body and a limit of its own.
+func TestRequestWithBody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got []string
+		c := tester(t, serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body := make([]byte, 20)
+			n, _ := r.Body.Read(body)
+			got = append(got, r.Method+" "+r.URL.String()+" "+r.Header.Get("Content-Type")+" "+string(body[:n]))
+			_, _ = w.Write([]byte(`{"items":[]}`))
+		})), nil)
+		for limit, class := range map[int]class{11: tooLarge, 12: canceled} {
+			f, err := c.Do(t.Context(), Request{Method: http.MethodPost, Path: "/v2/things", Body: []byte(`{"limit":500}`), MaxBody: limit}, ok)
+			if err != nil || (f != nil) != (class == tooLarge) || f != nil && f.class != class {
+				t.Errorf("limit %d: %v, %v", limit, f, err)
+			}
+		}
+		for _, g := range got {
+			if g != `POST /v2/things application/json {"limit":500}` {
+				t.Errorf("the service got %s", g)
+			}
+		}
+	})
+}
