@@ -187,7 +187,7 @@ func (c *Crawler) nowMS() int64 { return c.cfg.Now().UnixMilli() }
 // seeTotal estimates how many pages the run will ask for, where the service's
 // total speaks of the stretch that is being listed.
 func (c *Crawler) seeTotal(l *listing, p *pageData) {
-	if p.total < 0 || l.count > 1 || l.to == forever && l.from > l.since {
+	if p.total < 0 || l.pages > 1 || l.to == forever && l.from > l.since {
 		return
 	}
 	c.meter.update(func(pr *Progress) {

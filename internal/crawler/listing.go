@@ -12,8 +12,8 @@ import (
 
 // Bounds against lists that never end.
 const (
-	maxBarren   = 50 // pages in a row that bring nothing new
-	maxRestarts = 3  // times that a list is begun again from its top
+	maxNothingNew = 50 // pages in a row that bring nothing new
+	maxRestarts   = 3  // times that a list is begun again from its top
 )
 
 // orderProof is how many pages must come in descending order before it is
@@ -22,91 +22,92 @@ const orderProof = 3
 
 // earliest is the first start_at, ms, that is believed: of the year 2000. An
 // earlier one is no time of a call (-1, or seconds for milliseconds). Such a call
-// is stored as it was sent, and its place on the list tells nothing of the order.
+// is stored as it was sent, and its place on the list says nothing of the order.
 const earliest = 946_684_800_000
 
-// listing goes over one stretch of the list: the calls with from <= start_at < to,
-// newest first, page by page.
+// listing lists one stretch: the calls with from <= start_at < to, newest first,
+// page by page.
 //
 // It believes nothing about the list that it does not see. While start_at never
 // rises from page to page, everything above the lowest one seen has been listed;
-// that is put on record as it goes. The lowest millisecond itself is complete
+// that is put on record page by page. The lowest millisecond itself is complete
 // only when a page has gone below it, since the next page may begin with more
 // calls of the same millisecond.
 type listing struct {
 	c        *Crawler
-	from, to int64 // to may be forever
-	lowest   int64 // where from goes if to cannot be asked for
-	since    int64 // items that started before it are dropped
+	from, to int64  // to may be forever
+	bottom   int64  // what from becomes if the service takes no bound above
+	since    int64  // items that started before it are dropped
+	maxPages int    // 0: as many as it takes
+	top      *asked // the first page, where it was asked for before
 
-	low     int64 // the lowest start_at seen; forever: none
-	covered int64 // on record down to here
-	pages   int   // in this order, since one was out of order in itself
-	shuffle bool  // there was one that was out of order in itself
-	rising  bool  // start_at rose from one page to the next: this is not the order that we asked for
-	doubt   bool  // a call may have been passed over
-	anchor  bool  // each page starts at the lowest start_at, not at a cursor
-	total   int64 // of the last page, for the same query; -1: none
-	barren  int
-	count   int // pages of this listing
-	most    int // pages that it may have; 0: as many as it takes
+	pages    int   // taken so far
+	lowest   int64 // start_at seen; forever: none
+	covered  int64 // on record down to here
+	ordered  int   // pages since the last one whose items were out of order
+	shuffled bool  // there was such a page
+	rising   bool  // start_at rose from one page to the next: this is not the order that we asked for
+	gap      bool  // a call may have been passed over
+	byTime   bool  // pages are asked for by the lowest start_at, not by a cursor
+	total    int64 // that the last page said, for the same query; -1: none
 
-	seen     *lately // ids on the last pages, with what was sent for them
-	cursors  *lately
-	restarts int
-	arounds  int
-	againAt  int64 // the lowest start_at at the last restart; 0: there was none
+	// Against lists that lead nowhere.
+	seen        *recent // ids on the last pages, with a hash of what was sent for them
+	cursors     map[string]bool
+	nothingNew  int   // pages in a row
+	restarts    int   // because a cursor led nowhere
+	restartedAt int64 // the lowest start_at at the last restart; 0: there was none
+	skips       int   // items that were skipped by time
 
-	ahead *ahead // the first page, where it was asked for before
-
-	// A list that goes round with ever new cursors is found by the first call of
-	// one page, kept until twice as many pages have gone by.
+	// The first call of one page. It is kept until twice as many pages have gone by,
+	// so it comes again in a list that goes round with ever new cursors.
 	mark   string
 	markAt int
 }
 
-func (c *Crawler) newListing(from, to, lowest int64) *listing {
-	return &listing{
-		c: c, from: from, to: to, lowest: lowest, since: c.since,
-		low: forever, total: -1,
-		seen: newLately(1 << 15), cursors: newLately(1 << 16),
+func (c *Crawler) newListing(from, to, bottom int64) *listing {
+	l := &listing{c: c, from: from, to: to, bottom: bottom, since: c.since, covered: to}
+	if to == forever {
+		l.covered = c.nowMS()
 	}
+	l.forget()
+	return l
+}
+
+// forget drops what was learned from the pages so far.
+func (l *listing) forget() {
+	l.lowest, l.total, l.ordered, l.nothingNew = forever, -1, 0, 0
+	l.rising, l.shuffled = false, false
+	l.seen, l.cursors = newRecent(), map[string]bool{}
 }
 
 // walk lists to the end. A problem that ends it early is reported, and is no
 // error: what was not listed is not on record and will be listed by the next
 // run. An error ends the run; interrupted is true when ctx was done.
 func (l *listing) walk(ctx context.Context) (interrupted bool, err error) {
-	l.covered = l.to
-	if l.to == forever {
-		l.covered = l.c.nowMS()
-	}
 	q := l.first()
 	for {
 		if err := ctx.Err(); err != nil {
 			return true, nil
 		}
-		asked := *q
-		var p pageData
-		var f *api.Failure
-		if l.ahead != nil {
-			q, p, f, l.ahead = l.ahead.q, l.ahead.page, l.ahead.failure, nil
-		} else {
-			p, f, err = l.c.fetchPage(ctx, q)
+		a := l.top
+		if l.top = nil; a == nil {
+			if a, err = l.c.ask(ctx, *q); err != nil {
+				return false, err
+			}
 		}
+		f := a.failure
 		switch {
-		case err != nil:
-			return false, err
 		case f != nil && f.Canceled():
 			return true, nil
 		case f != nil && q.cursor != "" && f.CursorLost:
 			l.c.log.Info("a cursor is no longer accepted", "failure", f)
-			if q = l.again("a cursor was refused: " + f.Error()); q == nil {
+			if q = l.restart("a cursor was refused: " + f.Error()); q == nil {
 				return false, nil
 			}
 			continue
-		case f != nil && f.Then == api.Narrow && (p.list || !f.TooLarge()):
-			if q, err = l.narrow(ctx, q, &p, f); q == nil || err != nil {
+		case f != nil && f.Then == api.Narrow && (a.page.list || !f.TooLarge()):
+			if q, err = l.narrow(ctx, a); q == nil || err != nil {
 				return ctx.Err() != nil, err
 			}
 			continue
@@ -114,17 +115,15 @@ func (l *listing) walk(ctx context.Context) (interrupted bool, err error) {
 			l.failed(f)
 			return false, nil
 		}
-		if q.before != asked.before { // the filter was refused: this is the top
+		if a.query.before != q.before { // the filter was refused: this is the top
 			l.fromTop()
 		}
-		next, err := l.take(ctx, q, &p)
-		if err != nil || next == nil {
+		if q, err = l.take(ctx, &a.query, &a.page); err != nil || q == nil {
 			return false, err
 		}
 		if err := l.c.offerCheckpoint(ctx); err != nil {
 			return false, err
 		}
-		q = next
 	}
 }
 
@@ -144,42 +143,37 @@ func (l *listing) first() *query {
 
 // fromTop begins anew, with the whole list.
 func (l *listing) fromTop() {
-	l.low, l.pages, l.total, l.barren = forever, 0, -1, 0
-	l.rising, l.shuffle = false, false
-	l.seen.clear()
-	l.cursors.clear()
-	l.from, l.to, l.covered, l.most = l.lowest, forever, l.c.nowMS(), 0
+	l.forget()
+	l.from, l.to, l.covered, l.maxPages = l.bottom, forever, l.c.nowMS(), 0
 }
 
 // take puts a page on record and says which one is next; nil: the stretch is
 // listed, or cannot be.
 func (l *listing) take(ctx context.Context, q *query, p *pageData) (*query, error) {
-	before := l.low
+	above := l.lowest
 	recs, fresh, repeated, err := l.records(p)
 	if err != nil {
 		return nil, err
 	}
+	l.ordered++
 	l.pages++
-	l.count++
 	shrunk := p.total >= 0 && p.total < l.total
 	l.total = p.total
-	if fresh > 0 {
-		l.barren = 0
-	} else {
-		l.barren++
+	if l.nothingNew++; fresh > 0 {
+		l.nothingNew = 0
 	}
 	redo := false
 	if q.cursor != "" && shrunk {
 		// Calls vanished, and if pages are counted from the top, as many others were
 		// passed over: look again from where the page before ended.
-		redo = l.reanchor(before)
-		l.doubt = l.doubt || !redo
+		redo = l.goBack(above)
+		l.gap = l.gap || !redo
 	} else if q.cursor != "" && repeated {
-		l.anchor = l.canAnchor() // pages shift under the cursor: do without
+		l.byTime = l.canAskByTime() // pages shift under the cursor: do without
 	}
 
 	end := p.next == "" && !redo
-	below := l.ordered() && l.low < l.from
+	below := l.inOrder() && l.lowest < l.from
 	stored := int64(len(recs))
 	recs = l.record(recs, p.at, end)
 	if err := l.c.put(ctx, recs...); err != nil {
@@ -188,24 +182,24 @@ func (l *listing) take(ctx context.Context, q *query, p *pageData) (*query, erro
 	l.c.meter.update(func(pr *Progress) { pr.ItemsStored += stored })
 	l.c.seeTotal(l, p)
 	switch {
-	case end && l.doubt:
+	case end && l.gap:
 		l.problem("calls vanished between pages, and the service takes no start_at_before to look again")
 		return nil, nil
-	case end, below, l.count == l.most:
+	case end, below, l.pages == l.maxPages:
 		return nil, nil
-	case l.round(p):
+	case l.goesRound(p):
 		l.problem("the list goes round")
 		return nil, nil
-	case l.barren >= maxBarren:
-		l.problem(fmt.Sprintf("%d pages in a row brought nothing new", l.barren))
+	case l.nothingNew >= maxNothingNew:
+		l.problem(fmt.Sprintf("%d pages in a row brought nothing new", l.nothingNew))
 		return nil, nil
 	}
 	return l.next(q, p), nil
 }
 
-// round says that a list whose order is lost has come back to a page that it
+// goesRound says that a list whose order is lost has come back to a page that it
 // began with before.
-func (l *listing) round(p *pageData) bool {
+func (l *listing) goesRound(p *pageData) bool {
 	if len(p.items) == 0 {
 		return false
 	}
@@ -213,20 +207,21 @@ func (l *listing) round(p *pageData) bool {
 	if l.rising && first == l.mark {
 		return true
 	}
-	if l.count >= 2*l.markAt {
-		l.mark, l.markAt = first, l.count
+	if l.pages >= 2*l.markAt {
+		l.mark, l.markAt = first, l.pages
 	}
 	return false
 }
 
 // next returns the page after p.
 func (l *listing) next(q *query, p *pageData) *query {
-	if q.room == 0 && l.anchor && l.canAnchor() && l.low+1 < q.before {
-		return l.anchored()
+	if q.room == 0 && l.byTime && l.canAskByTime() && l.lowest+1 < q.before {
+		return l.nextByTime()
 	}
-	if !l.cursors.add(p.next, 0) {
-		return l.again("a cursor came twice")
+	if l.cursors[p.next] {
+		return l.restart("a cursor came twice")
 	}
+	l.cursors[p.next] = true
 	n := *q
 	n.cursor = p.next
 	if n.room -= len(p.items); len(p.items) == 0 {
@@ -237,40 +232,40 @@ func (l *listing) next(q *query, p *pageData) *query {
 	return &n
 }
 
-// canAnchor says whether a page can be asked for by start_at.
-func (l *listing) canAnchor() bool {
-	return l.c.filters.before != refused && l.ordered() && l.low != forever && l.low > 0
+// canAskByTime says whether a page can be asked for by start_at.
+func (l *listing) canAskByTime() bool {
+	return l.c.filters.before != refused && l.inOrder() && l.lowest != forever && l.lowest > 0
 }
 
-// anchored asks for what lies at and below the lowest start_at seen. Its
+// nextByTime asks for what lies at and below the lowest start_at seen. Its
 // millisecond is asked for again, in case it holds more calls than were seen.
-func (l *listing) anchored() *query {
+func (l *listing) nextByTime() *query {
 	l.total = -1
-	q := &query{sorted: true, before: l.low + 1}
+	q := &query{sorted: true, before: l.lowest + 1}
 	if l.to != forever {
 		q.after = max(0, l.from-1)
 	}
 	return q
 }
 
-// reanchor goes back to low, the lowest start_at before the last page.
-func (l *listing) reanchor(low int64) bool {
-	if low == forever || !l.canAnchor() {
+// goBack goes back to the lowest start_at before the last page.
+func (l *listing) goBack(lowest int64) bool {
+	if lowest == forever || !l.canAskByTime() {
 		return false
 	}
-	l.low, l.anchor = low, true
+	l.lowest, l.byTime = lowest, true
 	return true
 }
 
-// again goes on after a cursor that leads nowhere: from the lowest start_at
+// restart goes on after a cursor that leads nowhere: from the lowest start_at
 // seen, or from the top; nil when that was tried often enough.
-func (l *listing) again(why string) *query {
+func (l *listing) restart(why string) *query {
 	l.restarts++
 	switch {
-	case l.low == l.againAt: // we have been here: it is a cursor within one millisecond
-	case l.canAnchor():
-		l.anchor, l.againAt = l.restarts > 1, l.low // once may happen
-		return l.anchored()
+	case l.lowest == l.restartedAt: // we have been here: it is a cursor within one millisecond
+	case l.canAskByTime():
+		l.byTime, l.restartedAt = l.restarts > 1, l.lowest // a first time may be chance
+		return l.nextByTime()
 	case l.restarts > maxRestarts:
 	case l.to == forever:
 		l.fromTop()
@@ -280,9 +275,9 @@ func (l *listing) again(why string) *query {
 	return nil
 }
 
-// ordered says whether the list may be taken for descending.
-func (l *listing) ordered() bool {
-	return !l.rising && (l.c.filters.sort == accepted && !l.shuffle || l.pages >= orderProof)
+// inOrder says whether the list may be taken for descending.
+func (l *listing) inOrder() bool {
+	return !l.rising && (l.c.filters.sort == accepted && !l.shuffled || l.ordered >= orderProof)
 }
 
 // records makes the page's items into records, and follows the order. fresh
@@ -290,13 +285,13 @@ func (l *listing) ordered() bool {
 // one that they did, other than of the lowest millisecond.
 func (l *listing) records(p *pageData) (recs []schema.Record, fresh int, repeated bool, err error) {
 	recs = make([]schema.Record, 0, len(p.items)+1)
-	above, last := l.low, l.low
+	above, last := l.lowest, l.lowest
 	var again, before, aside int64
 	for i, item := range p.items {
 		sum := maphash.Bytes(l.seen.seed, item)
 		h, err := l.c.read(item, schema.KindItem)
 		if err != nil {
-			if !l.seen.add(fmt.Sprintf("\x00%x", sum), sum) { // no id begins so
+			if _, known := l.seen.put(fmt.Sprintf("\x00%x", sum), sum); known { // no id begins so
 				again++
 				continue
 			}
@@ -304,19 +299,18 @@ func (l *listing) records(p *pageData) (recs []schema.Record, fresh int, repeate
 			l.c.meter.setAside(idOf(item), fmt.Sprintf("%v (%s)", err, l.place(i)))
 			continue
 		}
-		was, known := l.seen.get(h.id)
-		l.seen.put(h.id, sum)
+		was, known := l.seen.put(h.id, sum)
 		if known {
 			repeated = repeated || h.start.OK
 		} else {
 			fresh++
 		}
 		if h.start.OK && h.start.V >= earliest {
-			l.low = min(l.low, h.start.V)
+			l.lowest = min(l.lowest, h.start.V)
 			if !known {
 				l.rising = l.rising || h.start.V > above
 				if h.start.V > last {
-					l.shuffle, l.pages = true, -1 // take counts this page
+					l.shuffled, l.ordered = true, -1 // take counts this page
 				}
 				last = h.start.V
 			}
@@ -340,14 +334,14 @@ func (l *listing) records(p *pageData) (recs []schema.Record, fresh int, repeate
 // record adds to recs what the pages so far have completed.
 func (l *listing) record(recs []schema.Record, at int64, end bool) []schema.Record {
 	switch {
-	case l.doubt:
+	case l.gap:
 		return recs
 	case end && l.to == forever: // asked for without a lower bound too
 		return l.cover(recs, l.since, at)
 	case end:
 		return l.cover(recs, l.from, at)
-	case l.ordered() && l.low != forever:
-		return l.cover(recs, max(l.low+1, l.from), at)
+	case l.inOrder() && l.lowest != forever:
+		return l.cover(recs, max(l.lowest+1, l.from), at)
 	}
 	return recs
 }

@@ -82,7 +82,7 @@ const (
 // filters is what the service accepts beside the contract's cursor and limit.
 type filters struct {
 	sort, after, before known
-	greedy              bool // it sends more items than it was asked for
+	oversized           bool // it sends more items than it was asked for
 }
 
 // apply leaves the parameters out of q that are known to be refused.
@@ -96,8 +96,10 @@ func (fs *filters) apply(q *query) {
 	}
 }
 
-// worked notes that the service took q.
-func (fs *filters) worked(q *query) {
+// worked notes that the service took a query.
+func (fs *filters) worked(a *asked) {
+	q := &a.query
+	fs.oversized = fs.oversized || len(a.page.items) > q.size()
 	if q.sorted {
 		fs.sort = accepted
 	}
@@ -130,36 +132,41 @@ func (fs *filters) learn(q *query, f *api.Failure) bool {
 	return left != *q && *fs != was
 }
 
-// fetchPage asks for one page, with as many of q's parameters as the service
-// takes; q is left as what was asked for in the end.
-func (c *Crawler) fetchPage(ctx context.Context, q *query) (pageData, *api.Failure, error) {
+// asked is a page that was asked for, and what came of it.
+type asked struct {
+	query   query // as it was asked for in the end
+	page    pageData
+	failure *api.Failure // nil: none
+}
+
+// ask asks for one page, with as many of q's parameters as the service takes.
+func (c *Crawler) ask(ctx context.Context, q query) (*asked, error) {
+	a := &asked{query: q}
 	for {
-		c.filters.apply(q)
-		var p pageData
-		f, err := c.api.Do(ctx, q.request(), func(a *api.Answer) error {
-			var err error
-			p, err = parsePage(a.Body, a.Tail)
-			p.at = a.At.UnixMilli()
+		c.filters.apply(&a.query)
+		var err error
+		a.failure, err = c.api.Do(ctx, a.query.request(), func(answer *api.Answer) (err error) {
+			a.page, err = parsePage(answer.Body, answer.Tail)
+			a.page.at = answer.At.UnixMilli()
 			return err
 		})
 		if err != nil {
-			return p, f, err
+			return nil, err
 		}
-		if f == nil {
-			c.filters.worked(q)
-			c.filters.greedy = c.filters.greedy || len(p.items) > q.size()
-			c.meter.update(func(pr *Progress) {
-				pr.Pages++
-				if p.total >= 0 && q.after == 0 && q.before == forever {
-					pr.TotalCount = p.total
-				}
-			})
-			return p, nil, nil
+		if f := a.failure; f != nil {
+			if f.Then == api.Simplify && c.filters.learn(&a.query, f) {
+				c.log.Info("the service refuses a query parameter; going on without", "failure", f)
+				continue
+			}
+			return a, nil
 		}
-		if f.Then == api.Simplify && c.filters.learn(q, f) {
-			c.log.Info("the service refuses a query parameter; going on without", "failure", f)
-			continue
-		}
-		return p, f, nil
+		c.filters.worked(a)
+		c.meter.update(func(p *Progress) {
+			p.Pages++
+			if a.page.total >= 0 && a.query.after == 0 && a.query.before == forever {
+				p.TotalCount = a.page.total
+			}
+		})
+		return a, nil
 	}
 }

@@ -267,11 +267,11 @@ func TestNoOrderNothingOnRecord(t *testing.T) {
 func TestListThatGoesRound(t *testing.T) {
 	const length = 777
 	l := &listing{rising: true}
-	for l.count = 1; l.count < 4*length; l.count++ {
-		p := &pageData{items: [][]byte{fmt.Appendf(nil, `{"id":"%d"}`, l.count%length)}}
-		if l.round(p) {
-			if l.count < length {
-				t.Errorf("found after %d pages", l.count)
+	for l.pages = 1; l.pages < 4*length; l.pages++ {
+		p := &pageData{items: [][]byte{fmt.Appendf(nil, `{"id":"%d"}`, l.pages%length)}}
+		if l.goesRound(p) {
+			if l.pages < length {
+				t.Errorf("found after %d pages", l.pages)
 			}
 			return
 		}

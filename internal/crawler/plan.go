@@ -54,36 +54,37 @@ func (c *Crawler) Takes(n int64) time.Duration {
 func (c *Crawler) Plan(ctx context.Context, known int64) (Plan, error) {
 	defer c.api.Close()
 	p := Plan{Known: known, Total: -1}
-	size := func(q *query) (int64, error) {
+	size := func(q query) (*asked, error) {
 		q.limit = 1
-		got, f, err := c.fetchPage(ctx, q)
+		a, err := c.ask(ctx, q)
 		switch {
 		case err != nil:
-			return -1, err
-		case f != nil && f.Canceled():
-			return -1, ctx.Err()
-		case f != nil:
-			return -1, f
+			return nil, err
+		case a.failure != nil && a.failure.Canceled():
+			return nil, ctx.Err()
+		case a.failure != nil:
+			return nil, a.failure
 		}
-		for _, item := range got.items {
-			_, _ = c.read(item, schema.KindItem) // to see whether items are thin
+		for _, item := range a.page.items {
+			_, _ = c.read(item, schema.KindItem) // to see what items hold
 		}
-		return got.total, nil
+		return a, nil
 	}
-	var err error
-	if p.Total, err = size(&query{sorted: true, before: forever}); err != nil {
+	whole, err := size(query{sorted: true, before: forever})
+	if err != nil {
 		return p, err
 	}
+	p.Total = whole.page.total
 	oldest, open := c.store.OldestUnsettled()
 	todo := plan(&c.cfg, c.nowMS(), c.since, c.store.Coverage(), oldest, open)
 	for _, s := range todo {
 		planned := Planned{From: s.from, To: s.to, Calls: p.Total}
 		if s.from > 0 || s.to != forever {
-			q := &query{sorted: true, before: s.to, after: max(0, s.from-1)}
-			if planned.Calls, err = size(q); err != nil {
+			a, err := size(query{sorted: true, before: s.to, after: max(0, s.from-1)})
+			if err != nil {
 				return p, err
 			}
-			if q.after == 0 && s.from > 0 || q.before != s.to { // refused: the run will list everything
+			if planned.Calls = a.page.total; a.query.after == 0 && s.from > 0 || a.query.before != s.to { // refused: the run will list everything
 				planned = Planned{To: forever, Calls: p.Total}
 			}
 		}

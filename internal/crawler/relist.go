@@ -58,11 +58,11 @@ func (c *Crawler) relist(ctx context.Context) (listed bool, err error) {
 			break
 		}
 		l := c.newListing(span.From, span.To, span.From)
-		l.most = left
+		l.maxPages = left
 		if err := c.list(ctx, l); err != nil {
 			return true, err
 		}
-		left -= l.count
+		left -= l.pages
 	}
 	return true, nil
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"time"
 
-	"callhouse/internal/api"
 	"callhouse/internal/schema"
 )
 
@@ -66,18 +65,11 @@ func plan(cfg *Config, now, since int64, coverage []schema.Span, unsettled int64
 	return out
 }
 
-// ahead is a page that was asked for before it was known what to list.
-type ahead struct {
-	q       *query
-	page    pageData
-	failure *api.Failure
-}
-
 // sweep lists what the plan says. Its first page is the same whatever the store
 // has, and is asked for before the store is: it shows whether our clock is right.
 func (c *Crawler) sweep(ctx context.Context) (interrupted bool, err error) {
-	top := &ahead{q: &query{sorted: true, before: forever}}
-	if top.page, top.failure, err = c.fetchPage(ctx, top.q); err != nil {
+	top, err := c.ask(ctx, query{sorted: true, before: forever})
+	if err != nil {
 		return false, err
 	}
 	if f := top.failure; f != nil && f.Canceled() {
@@ -94,7 +86,7 @@ func (c *Crawler) sweep(ctx context.Context) (interrupted bool, err error) {
 	for i, s := range todo {
 		l := c.newListing(s.from, s.to, lowest)
 		if s.to == forever {
-			l.ahead = top
+			l.top = top
 		}
 		if c.filters.before == refused { // no stretch can be asked for: all in one go
 			l.fromTop()
