@@ -47,7 +47,9 @@ func (c *Client) Do(ctx context.Context, r Request, accept func(*Answer) error) 
 			}
 			attempt++
 		}
-		if rule.pause == 0 {
+		// While a page is awaited nothing else goes on. So where the service did answer,
+		// the page is asked for again at once.
+		if rule.pause == 0 || attempt == 2 && r.Kind != Record && f.Status != 0 {
 			continue
 		}
 		if waits == nil {

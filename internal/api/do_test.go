@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 func TestTimeouts(t *testing.T) {
@@ -28,6 +29,29 @@ func TestTimeouts(t *testing.T) {
 					t.Errorf("%d attempts, %v, %v", n.Load(), f, err)
 				}
 			})
+		})
+	}
+}
+
+// Nothing else goes on while a page is awaited: it is asked for again at once. A
+// record waits, and so does a page that failed twice.
+func TestPageIsRepeatedAtOnce(t *testing.T) {
+	for kind, pauses := range map[Kind][]bool{Page: {false, true, true}, Part: {false}, Record: {true, true, true}} {
+		synctest.Test(t, func(t *testing.T) {
+			var asked []time.Time
+			c := tester(t, serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				if asked = append(asked, time.Now()); len(asked) <= len(pauses) {
+					w.WriteHeader(500)
+				}
+			})), func(cfg *Config) { cfg.PerSecond = 100 })
+			if f, err := c.Do(t.Context(), Request{Path: "/x", Kind: kind}, ok); f != nil || err != nil {
+				t.Fatal(f, err)
+			}
+			for i, want := range pauses {
+				if pause := asked[i+1].Sub(asked[i]); (pause > 0) != want {
+					t.Errorf("%v: pause %d is %v", kind, i+1, pause)
+				}
+			}
 		})
 	}
 }

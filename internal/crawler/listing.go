@@ -131,12 +131,18 @@ func (l *listing) walk(ctx context.Context) (interrupted bool, err error) {
 // asked for without bounds: calls that have no start yet come with the newest
 // pages, and a bound may hide them.
 func (l *listing) first() *query {
-	q := &query{sorted: true, before: l.to}
-	if l.to != forever {
-		q.after = max(0, l.from-1)
-	}
+	q := l.upTo(l.to)
 	if l.to-1 == l.from { // what an item left that could not be had: it alone is tried
 		q.limit, q.room = 1, 1
+	}
+	return q
+}
+
+// upTo asks for what started before a time.
+func (l *listing) upTo(before int64) *query {
+	q := &query{sorted: true, before: before}
+	if l.to != forever {
+		q.after = max(0, l.from-1)
 	}
 	return q
 }
@@ -241,11 +247,7 @@ func (l *listing) canAskByTime() bool {
 // millisecond is asked for again, in case it holds more calls than were seen.
 func (l *listing) nextByTime() *query {
 	l.total = -1
-	q := &query{sorted: true, before: l.lowest + 1}
-	if l.to != forever {
-		q.after = max(0, l.from-1)
-	}
-	return q
+	return l.upTo(l.lowest + 1)
 }
 
 // goBack goes back to the lowest start_at before the last page.

@@ -86,7 +86,7 @@ func (l *listing) skip(ctx context.Context, f *api.Failure) (*query, error) {
 		}
 	}
 	l.covered, l.total = min(l.covered, good), -1
-	return &query{sorted: true, before: good, after: l.first().after}, nil
+	return l.upTo(good), nil
 }
 
 // firstOf asks for the first item of q. Where it cannot be had either, the page is
