@@ -110,9 +110,7 @@ func (c *Client) Verdict() error { return c.health.verdict() }
 
 // Use says how many of the requests that a minute allows are held now, and for
 // how long nothing may be sent because the service asked for it.
-func (c *Client) Use() (held, allowed int, closed time.Duration) {
-	return c.budget.use()
-}
+func (c *Client) Use() (held, allowed int, closed time.Duration) { return c.budget.use() }
 
 // newTransport returns a transport that sends each request once. HTTP/2 is off:
 // it repeats requests by itself, and at a handful a second it brings nothing.
@@ -182,6 +180,7 @@ func (c *Client) send(ctx context.Context, r *Request, began func()) (Answer, *F
 	return ans, nil
 }
 
+// request makes the request of net/http.
 func (c *Client) request(ctx context.Context, r *Request) (*http.Request, error) {
 	address := c.base + r.Path
 	if len(r.Query) > 0 {
@@ -251,8 +250,15 @@ func (c *Client) refused(res *http.Response, raw []byte) *Failure {
 var errTooLarge = errors.New("the body is too large")
 
 // read reads a body, of the given size if that is not below zero.
-func (c *Client) read(ctx context.Context, a *Answer, r *deadlineReader, size, limit int, wantEnd bool) (err error) {
-	if a.Body, err = readTo(nil, r, 16<<10, min(largeBody, limit+1)); err != nil || len(a.Body) < largeBody && len(a.Body) <= limit {
+func (c *Client) read(ctx context.Context, a *Answer, r *deadlineReader, size, limit int, wantEnd bool) error {
+	var body bytes.Buffer
+	read := func(upTo int) (more bool, err error) {
+		_, err = body.ReadFrom(io.LimitReader(r, int64(upTo-body.Len())))
+		a.Body = body.Bytes()
+		return body.Len() == upTo, err
+	}
+	body.Grow(16 << 10)
+	if more, err := read(min(largeBody, limit+1)); err != nil || !more {
 		return err
 	}
 	r.timer.Stop()
@@ -263,33 +269,14 @@ func (c *Client) read(ctx context.Context, a *Answer, r *deadlineReader, size, l
 		return context.Cause(ctx)
 	}
 	r.timer.Reset(pieceTimeout)
-	a.Body, err = readTo(a.Body, r, min(max(size, 0), limit)+1, limit+1)
-	if err != nil || len(a.Body) <= limit {
+	body.Grow(max(0, min(size, limit)-body.Len()) + bytes.MinRead)
+	if more, err := read(limit + 1); err != nil || !more {
 		return err
 	}
 	if wantEnd {
 		a.Tail = readTail(r)
 	}
 	return errTooLarge
-}
-
-// readTo reads on, until raw has most bytes or the body ends. room is how many it
-// may have.
-func readTo(raw []byte, r io.Reader, room, most int) ([]byte, error) {
-	for len(raw) < most {
-		if len(raw) == cap(raw) {
-			room = min(max(room, 2*len(raw)), most)
-			raw = append(make([]byte, 0, room), raw...)
-		}
-		n, err := r.Read(raw[len(raw):min(cap(raw), most)])
-		raw = raw[:len(raw)+n]
-		if errors.Is(err, io.EOF) {
-			return raw, nil
-		} else if err != nil {
-			return raw, err
-		}
-	}
-	return raw, nil
 }
 
 // readTail reads a body to its end, and returns its last bytes; nil where the end

@@ -65,7 +65,7 @@ func (c *counter) ended(f *Failure) {
 		c.n.Status5xx++
 		c.n.ServerErrors++
 	}
-	if count := rules[f.class].count; count != nil {
+	if count := f.rule().count; count != nil {
 		*count(&c.n)++
 	}
 }

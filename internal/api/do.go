@@ -30,7 +30,7 @@ func (c *Client) Do(ctx context.Context, r Request, accept func(*Answer) error) 
 			return f, err
 		}
 		c.log.Debug("attempt failed", "kind", r.Kind, "attempt", attempt, "failure", f)
-		rule := &rules[f.class]
+		rule := f.rule()
 		if rule.outage {
 			if down, err := c.outage(ctx); err != nil {
 				return f, err
@@ -77,8 +77,8 @@ func (c *Client) attempt(ctx context.Context, r *Request, retry bool, accept fun
 		}
 	}
 	c.counter.ended(f)
-	if f != nil && rules[f.class].budget != nil {
-		if wait := rules[f.class].budget(c.budget, t, f.wait); wait > 0 {
+	if f != nil && f.rule().budget != nil {
+		if wait := f.rule().budget(c.budget, t, f.wait); wait > 0 {
 			c.log.Info("the service holds us back", "failure", f, "wait", wait)
 		}
 	}
@@ -88,7 +88,7 @@ func (c *Client) attempt(ctx context.Context, r *Request, retry bool, accept fun
 // conclude says what follows from a failure that is not tried again. Its error
 // ends the run.
 func (c *Client) conclude(ctx context.Context, r *Request, f *Failure) error {
-	f.Then, f.CursorLost = rules[f.class].after(r.Kind), rules[f.class].cursor
+	f.Then, f.CursorLost = f.rule().after(r.Kind), f.rule().cursor
 	switch f.Then {
 	case stopKey:
 		return &AuthError{Status: f.Status, Code: f.code, KeySource: c.cfg.KeySource}
@@ -108,7 +108,7 @@ func (c *Client) conclude(ctx context.Context, r *Request, f *Failure) error {
 	case askList:
 		// A refused key stops the run. One refused record must not, every night anew.
 		f.Then = SetAside
-		if probe := c.probe(ctx); probe != nil && rules[probe.class].after(Page) == stopKey {
+		if probe := c.probe(ctx); probe != nil && probe.rule().after(Page) == stopKey {
 			return c.conclude(ctx, &c.cfg.Probe, probe)
 		}
 	}

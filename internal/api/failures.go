@@ -167,8 +167,10 @@ type Failure struct {
 	wait     time.Duration
 }
 
+func (f *Failure) rule() *rule { return &rules[f.class] }
+
 func (f *Failure) Error() string {
-	s := rules[f.class].name
+	s := f.rule().name
 	switch {
 	case f.TooLarge():
 		s = fmt.Sprintf("body over %d MiB", f.limit>>20)

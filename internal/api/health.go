@@ -57,7 +57,7 @@ func (h *health) bad(f *Failure, cfg *Config, base string) error {
 	h.heard = h.heard || f.Status != 0
 	if !h.heard {
 		long := now.Sub(h.began) >= firstContact && h.failures > 1
-		if rules[f.class].attempts(Page) == 1 || h.failures >= firstContactTries || long {
+		if f.rule().attempts(Page) == 1 || h.failures >= firstContactTries || long {
 			return &UnreachableError{BaseURL: base, Tries: h.failures, Err: f.Err}
 		}
 	}
@@ -127,7 +127,7 @@ func (c *Client) outage(ctx context.Context) (bool, error) {
 	waits := pauses(2 * time.Second)
 	for down := false; ; down = true {
 		f := c.probe(ctx)
-		if f == nil || !rules[f.class].outage {
+		if f == nil || !f.rule().outage {
 			last = look{time.Now(), down}
 			return down, nil
 		}
@@ -158,7 +158,7 @@ func (c *Client) checkClock(a *Answer, f *Failure) error {
 	if a.date.IsZero() {
 		return nil
 	}
-	if f != nil && (rules[f.class].after(Page) == stopAddress || rules[f.class].after(Page) == stopKey) {
+	if f != nil && (f.rule().after(Page) == stopAddress || f.rule().after(Page) == stopKey) {
 		return nil
 	}
 	if !c.clockSeen.CompareAndSwap(false, true) {

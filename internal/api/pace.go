@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"math"
 	"net/http"
 	"strconv"
@@ -8,36 +9,36 @@ import (
 	"time"
 )
 
-// Others spend the same limits, and a run cannot see them. All that tells of them
-// is a 429 to a request of ours: what we held of a window at that moment is what
-// fits beside them. The numbers below were chosen by simulation: see
-// TestNeighbours and docs/crawler.md.
+// Others spend the same limits, and a run cannot see them. All that shows them is
+// a 429 to a request of ours: what we held of a window at that moment is what fits
+// beside them. The numbers below were chosen by simulation: see TestNeighbours and
+// docs/crawler.md.
 const (
-	// A part of each window, 1/spare, is left free every spareEvery, and used up
+	// A part of each window, 1/sparePart, is left free every spareEvery, and used up
 	// again within spareFor. So somebody who was kept out gets in; then one of our
 	// requests is refused, and we know of them.
-	spare      = 20
+	sparePart  = 20
 	spareEvery = 20 * time.Second
 	spareFor   = 10 * time.Second
-	// After a refusal we hold less than what fitted, by 1/below of it, for
+	// After a refusal we hold less than what fitted, by 1/backOff of it, for
 	// steadyFirst; and twice as long each time that the next refusal finds the same,
 	// up to steadyMost. Then the ceiling rises: by the spare part within the first
 	// rise, and by twice as much in each that follows.
-	below       = 14
+	backOff     = 14
 	steadyFirst = 4 * time.Second
 	steadyMost  = 64 * time.Second
 	rise        = 5 * time.Second
-	// A single refusal below what fitted is let off if there was none for so long:
-	// it is often a mere fault.
-	doubt = 20 * time.Second
+	// A single refusal below what fitted is ignored if none was for so long: it is
+	// often a mere fault.
+	ignoreAfter = 20 * time.Second
 	// A run begins with half of the limits for so long, since others may be there.
-	beginning = 15 * time.Second
-	// holdFirst is how long nothing is sent after a refusal that does not say how
+	warmUp = 15 * time.Second
+	// closeFirst is how long nothing is sent after a refusal that does not say how
 	// long. It doubles while requests are only refused, up to maxPause.
-	holdFirst = time.Second
-	// inARow is how many requests may be accepted between two refusals of a row.
+	closeFirst = time.Second
+	// rowGap is how many requests may be accepted between two refusals of a row.
 	// After every third one of a row we go down to half of what fitted.
-	inARow = 3
+	rowGap = 3
 	// recheck is how soon a waiting request looks whether the ceiling has risen.
 	recheck = time.Second
 )
@@ -48,45 +49,42 @@ type pace struct {
 	next           instant // nor before: requests are spread over the minute
 	second, minute ceiling
 
-	cutAt    instant // when the last refusal was taken in
-	accepted int     // requests since
-	row      int     // refusals in a row
-	hold     time.Duration
+	lastRefusal instant // that changed the pace
+	accepted    int     // requests since
+	row         int     // refusals in a row
+	closing     time.Duration
 }
 
 func newPace(perSecond, perMinute int) pace {
-	return pace{cutAt: -1, second: newCeiling(time.Second, perSecond), minute: newCeiling(time.Minute, perMinute)}
+	return pace{lastRefusal: -1, second: newCeiling(time.Second, perSecond), minute: newCeiling(time.Minute, perMinute)}
 }
 
 // refused says that a request was refused which was sent when second and minute
-// others held slots. wait is how long the service asks to wait; 0: it does not say.
-// Requests that were sent before the last refusal was known tell nothing new.
-func (p *pace) refused(sent, now instant, wait time.Duration, second, minute int) {
-	fresh := sent >= p.cutAt
-	if fresh {
-		if p.hold = min(2*p.hold, maxPause); p.accepted > 0 || p.hold == 0 {
-			p.hold = holdFirst
+// others held slots. asked is how long the service asks to wait; 0: it does not say.
+// Requests that were sent before the last refusal was known say nothing new.
+func (p *pace) refused(sent, now instant, asked time.Duration, second, minute int) {
+	news := sent >= p.lastRefusal
+	if news {
+		if p.closing = min(2*p.closing, maxPause); p.accepted > 0 || p.closing == 0 {
+			p.closing = closeFirst
 		}
-		if p.row++; p.accepted > inARow {
+		if p.row++; p.accepted > rowGap {
 			p.row = 1
 		}
-		p.accepted, p.cutAt = 0, now
+		p.accepted, p.lastRefusal = 0, now
 	}
-	if wait == 0 {
-		wait = p.hold
-	}
-	p.closed = max(p.closed, now+wait)
-	if !fresh {
+	p.closed = max(p.closed, now+cmp.Or(asked, p.closing))
+	if !news {
 		return
 	}
 	// Which window was full? The one in which we are above what fitted last time;
 	// else the one that is nearer to its ceiling.
 	c, fitted := &p.minute, minute
-	full, too := p.second.probes(now, second), p.minute.probes(now, minute)
-	if full && !too || full == too && second*p.minute.at(now) > minute*p.second.at(now) {
+	inSecond, inMinute := p.second.exceeds(now, second), p.minute.exceeds(now, minute)
+	if inSecond && !inMinute || inSecond == inMinute && second*p.minute.at(now) > minute*p.second.at(now) {
 		c, fitted = &p.second, second
 	}
-	c.cut(now, p.closed, fitted, p.row)
+	c.lower(now, p.closed, fitted, p.row)
 }
 
 // spread says that a request was let in: when the minute is half used, the next
@@ -100,19 +98,19 @@ func (p *pace) spread(now instant, held int) {
 
 // ceiling is how many slots of a window we may hold.
 type ceiling struct {
-	span    time.Duration
-	limit   int
-	level   int           // until rises; from then on more
-	rises   instant       // when it begins to rise
-	steady  time.Duration // how long it stayed after the last refusal; 0: there was none
-	fitted  int           // what fitted then
-	doubted instant       // when there was a refusal that may mean nothing
-	known   bool          // the row of refusals began with one that we provoked
+	span     time.Duration
+	limit    int
+	level    int           // until rises; from then on more
+	rises    instant       // when it begins to rise
+	steady   time.Duration // how long it stayed after the last refusal; 0: there was none
+	fitted   int           // what fitted then
+	ignored  instant       // when there was a refusal that may mean nothing
+	provoked bool          // the row of refusals began when we tried more than what fitted
 }
 
 func newCeiling(span time.Duration, limit int) ceiling {
 	half := max(1, limit/2)
-	return ceiling{span: span, limit: limit, level: half, fitted: half, rises: min(span, beginning), doubted: -doubt}
+	return ceiling{span: span, limit: limit, level: half, fitted: half, rises: min(span, warmUp), ignored: -ignoreAfter}
 }
 
 // spare is the spare part in slots; the smallest windows have none.
@@ -120,7 +118,7 @@ func (c *ceiling) spare() int {
 	if c.limit < 5 {
 		return 0
 	}
-	return (c.limit + spare - 1) / spare
+	return (c.limit + sparePart - 1) / sparePart
 }
 
 // at returns the ceiling at now.
@@ -146,26 +144,26 @@ func (c *ceiling) shown(now instant) int {
 	return c.limit
 }
 
-// probes says whether a request beside fitted others tried more than what fitted
+// exceeds says whether a request beside held others tried more than what fitted
 // last time.
-func (c *ceiling) probes(now instant, fitted int) bool { return now > c.rises && fitted >= c.level }
+func (c *ceiling) exceeds(now instant, held int) bool { return now > c.rises && held >= c.level }
 
-// cut lowers the ceiling after a refusal. fitted is what we held, opens when
+// lower lowers the ceiling after a refusal. fitted is what we held, opens when
 // something may be sent again, and row how many refusals came in a row.
-func (c *ceiling) cut(now, opens instant, fitted, row int) {
-	less := fitted / below
+func (c *ceiling) lower(now, opens instant, fitted, row int) {
+	less := fitted / backOff
 	level, steady := fitted-less, steadyFirst
-	probed := c.probes(now, fitted)
+	exceeded := c.exceeds(now, fitted)
 	switch {
-	case row == 1 && !probed && now-c.doubted >= doubt:
-		c.doubted = now
+	case row == 1 && !exceeded && now-c.ignored >= ignoreAfter:
+		c.ignored = now
 		return
-	case row == 1 && probed && fitted-c.fitted <= less && c.fitted-fitted <= less:
-		c.known, steady = true, min(max(2*c.steady, steadyFirst), steadyMost)
-	case row%3 == 0 && !c.known:
+	case row == 1 && exceeded && fitted-c.fitted <= less && c.fitted-fitted <= less:
+		c.provoked, steady = true, min(max(2*c.steady, steadyFirst), steadyMost)
+	case row%3 == 0 && !c.provoked:
 		level, opens = fitted/2, opens+c.span-steady
 	case row == 1:
-		c.known = false
+		c.provoked = false
 	}
 	c.level = max(1, c.spare(), min(level, c.at(now)))
 	c.rises, c.steady, c.fitted = opens+steady, steady, fitted
