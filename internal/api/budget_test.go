@@ -153,7 +153,7 @@ func TestBudgetRemembersAcrossRuns(t *testing.T) {
 		var recall []Spend
 		start := time.Now()
 		for run := range 12 {
-			r := &ring{spends: make([]Spend, Slots(Config{Recall: recall}))}
+			r := &ring{spends: make([]Spend, slots(5, 120, len(recall)))}
 			b := newBudget(5, 120, recall, r.note)
 			killed := run%3 == 1
 			spend(t.Context(), b, time.Now().Add(time.Duration(run+1)*3*time.Second), 8, func() bool {
@@ -269,8 +269,7 @@ func TestShare(t *testing.T) {
 		share          float64
 		second, minute int
 	}{{1, 5, 120}, {0.5, 2, 60}, {0.1, 1, 12}, {0.001, 1, 1}, {0.6, 3, 72}} {
-		cfg := Config{Share: tc.share}
-		cfg.SetDefaults()
+		cfg := Config{PerSecond: 5, PerMinute: 120, Share: tc.share}
 		if s, m := cfg.Limits(); s != tc.second || m != tc.minute {
 			t.Errorf("share %v: %d and %d", tc.share, s, m)
 		}

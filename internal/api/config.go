@@ -35,28 +35,26 @@ func (Secret) LogValue() slog.Value { return slog.StringValue(masked) }
 // MarshalText returns a mask.
 func (Secret) MarshalText() ([]byte, error) { return []byte(masked), nil }
 
-// Config says which service to ask, with which key and within which limits. The
-// zero value of a field means its default; BaseURL and Key have none.
+// Config says which service to ask, with which key and within which limits.
 type Config struct {
 	BaseURL   string // the service's address, the part before /v3
 	Key       Secret // the organisation's API key
 	KeySource string // where Key came from, for messages: "CALLHOUSE_API_KEY"
 
-	PerSecond int     // requests a second (5)
-	PerMinute int     // requests a minute (120)
-	Share     float64 // the part of both that may be used (1)
-	Workers   int     // requests in flight; by default what the limits can use
+	PerSecond int     // requests a second that the service allows
+	PerMinute int     // and a minute
+	Share     float64 // the part of both that may be used, above 0 and at most 1
+	Workers   int     // requests in flight; 0: what the limits can use
 
 	// Recall is what runs before this one spent, in any order; old spends do no
-	// harm. Note is called twice for every spend: when it is about to be sent, and
-	// when its answer began. It is called with
-	// slots in [0, Slots(cfg)), before the request goes out, concurrently for
-	// different slots, and what it keeps is to be the next run's Recall.
+	// harm. Note is called twice for every spend, with the number of its slot: before
+	// it is sent, and when its answer began; concurrently for different slots. What
+	// it keeps is to be the next run's Recall.
 	Recall []Spend
 	Note   func(slot int, s Spend)
 
 	// The service is taken for down after DownAfter without one good answer, and
-	// at least DownFailures bad ones in a row (10 min, 20).
+	// at least DownFailures bad ones in a row. 0: 10 minutes, 20.
 	DownAfter    time.Duration
 	DownFailures int
 	// Probe is a small request that the service always answers while it works.
@@ -71,18 +69,8 @@ type Config struct {
 	Logger    *slog.Logger      // nil: none
 }
 
-// Slots returns how many slots Note may be called with.
-func Slots(cfg Config) int {
-	cfg.SetDefaults()
-	second, minute := cfg.Limits()
-	return slots(second, minute, len(cfg.Recall))
-}
-
-// SetDefaults fills in what is zero.
+// SetDefaults fills in what may be left out.
 func (cfg *Config) SetDefaults() {
-	cfg.PerSecond = cmp.Or(cfg.PerSecond, 5)
-	cfg.PerMinute = cmp.Or(cfg.PerMinute, 120)
-	cfg.Share = cmp.Or(cfg.Share, 1)
 	cfg.DownAfter = cmp.Or(cfg.DownAfter, 10*time.Minute)
 	cfg.DownFailures = cmp.Or(cfg.DownFailures, 20)
 	cfg.Version = cmp.Or(cfg.Version, "dev")
@@ -111,14 +99,11 @@ func (cfg *Config) check() error {
 	if strings.ContainsFunc(string(cfg.Key), func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return errors.New("the API key holds a space, a line break or a character that no key has")
 	}
-	if cfg.PerSecond < 0 || cfg.PerMinute < 0 || cfg.Workers < 0 {
-		return errors.New("limits and workers cannot be negative")
+	if min(cfg.PerSecond, cfg.PerMinute) < 1 || max(cfg.PerSecond, cfg.PerMinute) > maxLimit {
+		return fmt.Errorf("limits must be from 1 to %d requests", maxLimit)
 	}
-	if cfg.PerSecond > maxLimit || cfg.PerMinute > maxLimit {
-		return fmt.Errorf("no limit can be over %d requests", maxLimit)
-	}
-	if cfg.Share < 0 || cfg.Share > 1 || math.IsNaN(cfg.Share) {
-		return fmt.Errorf("the share %v is not between 0 and 1", cfg.Share)
+	if !(cfg.Share > 0 && cfg.Share <= 1) { // NaN is neither
+		return fmt.Errorf("the share %v is not above 0 and at most 1", cfg.Share)
 	}
 	return nil
 }

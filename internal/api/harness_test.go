@@ -29,6 +29,7 @@ func tester(t testing.TB, tr http.RoundTripper, change func(*Config)) *Client {
 	t.Helper()
 	cfg := Config{
 		BaseURL: "http://calls.test", Key: "k-0123456789", KeySource: "TEST_KEY", Transport: tr,
+		PerSecond: 5, PerMinute: 120, Share: 1,
 		AnyClock: true, // a bubble's time is another
 	}
 	if change != nil {

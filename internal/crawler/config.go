@@ -10,22 +10,21 @@ import (
 	"callhouse/internal/api"
 )
 
-// Config is what a run is asked to do. The zero value of a field means its
-// default.
+// Config is what a run is asked to do.
 type Config struct {
 	api.Config
 
 	Since    time.Time     // calls that started before it are left alone
-	Window   time.Duration // how far back calls may still appear or change (72 h)
-	Lookback time.Duration // how far back unsettled calls are looked at (30 days)
+	Window   time.Duration // how far back calls may still appear or change
+	Lookback time.Duration // how far back unsettled calls are looked at (0: 30 days)
 	Full     bool          // list everything, whatever was listed before
-	// RelistEvery is how often the whole list is listed again, a part in each run
-	// (7 days); negative: never.
+	// RelistEvery is how often the whole list is listed again, a part in each run;
+	// zero: never.
 	RelistEvery time.Duration
 
 	// MaxDuration ends the run in good order after so long; zero: never.
 	MaxDuration time.Duration
-	// CheckpointEvery is how often a long run offers the store to commit (2 min).
+	// CheckpointEvery is how often a long run offers the store to commit (0: 2 minutes).
 	CheckpointEvery time.Duration
 
 	// Ready is called once, after the service has answered for the first time and its
@@ -34,20 +33,16 @@ type Config struct {
 	Ready func(context.Context) error
 }
 
-const defaultWindow = 72 * time.Hour
-
 func (cfg Config) withDefaults() Config {
 	cfg.SetDefaults()
-	cfg.Window = cmp.Or(cfg.Window, defaultWindow)
 	cfg.Lookback = cmp.Or(cfg.Lookback, 30*24*time.Hour)
-	cfg.RelistEvery = cmp.Or(cfg.RelistEvery, 7*24*time.Hour)
 	cfg.CheckpointEvery = cmp.Or(cfg.CheckpointEvery, 2*time.Minute)
 	cfg.Probe = api.Request{Path: callsPath, Query: url.Values{"limit": {"1"}}}
 	return cfg
 }
 
 func (cfg *Config) check() error {
-	if cfg.Window < 0 || cfg.Lookback < 0 || cfg.MaxDuration < 0 {
+	if min(cfg.Window, cfg.Lookback, cfg.RelistEvery, cfg.MaxDuration) < 0 {
 		return errors.New("durations cannot be negative")
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -30,7 +31,13 @@ func serve(t testing.TB, h http.Handler) (tr *http.Transport, stop func()) {
 // tester returns a crawler on a transport, for tests of its parts.
 func tester(t testing.TB, tr http.RoundTripper, store Store, change func(*Config)) *Crawler {
 	t.Helper()
-	cfg := Config{Config: api.Config{BaseURL: "http://calls.test", Key: "k-0123456789", KeySource: "TEST_KEY", Transport: tr}}
+	cfg := Config{
+		Config: api.Config{
+			BaseURL: "http://calls.test", Key: "k-0123456789", KeySource: "TEST_KEY", Transport: tr,
+			PerSecond: 5, PerMinute: 120, Share: 1,
+		},
+		Window: 72 * time.Hour, RelistEvery: 7 * 24 * time.Hour,
+	}
 	if change != nil {
 		change(&cfg)
 	}

@@ -38,7 +38,7 @@ func stale(coverage []schema.Span, since, limit int64) []schema.Span {
 // Calls change after they are settled, too: an analysis is run again, a customer
 // opts out. Only the list can tell.
 func (c *Crawler) relist(ctx context.Context) (listed bool, err error) {
-	if c.cfg.RelistEvery < 0 || c.cfg.Full || ctx.Err() != nil {
+	if c.cfg.RelistEvery == 0 || c.cfg.Full || ctx.Err() != nil {
 		return false, nil
 	}
 	old := stale(c.store.Coverage(), c.since, c.nowMS()-(c.cfg.RelistEvery-relistSlack).Milliseconds())

@@ -254,6 +254,7 @@ func TestPlan(t *testing.T) {
 		{name: "listed by a clock ahead of ours", coverage: []schema.Span{span(0, 200, 200)}, oldest: -1, want: []stretch{{97 * day, forever}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
+			tc.cfg.Window = 72 * time.Hour
 			cfg := tc.cfg.withDefaults()
 			got := plan(&cfg, now, tc.since, tc.coverage, tc.oldest, tc.oldest >= 0)
 			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(stretch{})); diff != "" {

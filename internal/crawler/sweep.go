@@ -1,7 +1,6 @@
 package crawler
 
 import (
-	"cmp"
 	"context"
 	"time"
 
@@ -15,9 +14,8 @@ const lateShare = 2.0 / 3
 
 // SureUntil returns the instant, ms, up to which a span on record has been
 // listed for good: a call that started before it and is not known does not wait
-// for a run to list it. window is that of the runs ([Config]); 0 is the default.
+// for a run to list it. window is that of the runs: see [Config].
 func SureUntil(span schema.Span, window time.Duration) int64 {
-	window = cmp.Or(window, defaultWindow)
 	return min(span.To, span.ListedAt-int64(float64(window.Milliseconds())*lateShare))
 }
 

@@ -291,9 +291,9 @@ func (st *stand) run(t *testing.T, r troubledRun, full bool) (rep crawler.Report
 	c, err := crawler.New(crawler.Config{
 		Config: api.Config{
 			BaseURL: "http://calls.test", Key: "sandbox-key", KeySource: "test", Transport: transport, Now: st.clock.Now,
-			PerSecond: 50, PerMinute: 2000, Workers: st.workers,
+			PerSecond: 50, PerMinute: 2000, Share: 1, Workers: st.workers,
 		},
-		CheckpointEvery: time.Second, Full: full,
+		Window: 72 * time.Hour, RelistEvery: 7 * 24 * time.Hour, CheckpointEvery: time.Second, Full: full,
 	}, store)
 	if err != nil {
 		return rep, err

@@ -47,9 +47,6 @@ func (s *settings) crawl(now time.Time) (crawler.Config, error) {
 	if s.Share <= 0 || s.Share > 1 {
 		return cfg, cli.Usage("--share 0.5 leaves half of the budget to others", "--share must be above 0 and not above 1, not %v", s.Share)
 	}
-	if s.RelistEvery == 0 {
-		cfg.RelistEvery = -1
-	}
 	if s.Since != "" {
 		t, err := cli.ParseTime(s.Since, time.UTC, now)
 		if err != nil {
