@@ -31,8 +31,8 @@ type Crawler struct {
 	filters        filters
 	readers        sync.Pool
 	stopping       atomic.Bool
-	// Items listed without and with a key for what the service fills in later.
-	thinItems, fullItems atomic.Int64
+	// Items listed with and without call_analysis or call_cost.
+	itemsWith, itemsWithout atomic.Int64
 
 	offered   time.Time // when the store was last offered to commit
 	offeredMu sync.Mutex
@@ -93,7 +93,7 @@ func (c *Crawler) Run(ctx context.Context) (Report, error) {
 	err := c.crawl(rctx)
 	c.meter.update(func(p *Progress) { p.Phase = Finishing })
 	if clock := (*api.ClockError)(nil); errors.As(err, &clock) {
-		return c.meter.report(c.Progress()), err // there is nothing to commit, nor should there be
+		return c.meter.report(c.Progress()), err // nothing is to be committed
 	}
 	cctx, done := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
 	defer done()
@@ -112,7 +112,7 @@ func (c *Crawler) Run(ctx context.Context) (Report, error) {
 	return r, err
 }
 
-// crawl does a run's work, but for the last commit.
+// crawl does all the work of a run but the last commit.
 func (c *Crawler) crawl(ctx context.Context) error {
 	c.meter.update(func(p *Progress) { p.Phase = Listing })
 	interrupted, err := c.sweep(ctx)
@@ -128,9 +128,9 @@ func (c *Crawler) crawl(ctx context.Context) error {
 	if err := c.fetchDetails(ctx); err != nil {
 		return err
 	}
-	// What is new comes first; what was listed long ago, when there is time left.
-	again, err := c.relist(ctx)
-	if err == nil && again && ctx.Err() == nil {
+	// New calls come first. What was listed long ago is listed again in what time is left.
+	listed, err := c.relist(ctx)
+	if err == nil && listed && ctx.Err() == nil {
 		if err = c.checkpoint(ctx, true); err == nil {
 			err = c.fetchDetails(ctx)
 		}
@@ -148,7 +148,7 @@ func (c *Crawler) crawl(ctx context.Context) error {
 // any goroutine.
 func (c *Crawler) Progress() Progress { return c.meter.now(c.api, c.second, c.minute) }
 
-// put hands records to the store; what has arrived is kept even when the run is
+// put hands records to the store. What has arrived is kept, also when the run is
 // being stopped.
 func (c *Crawler) put(ctx context.Context, recs ...schema.Record) error {
 	if len(recs) == 0 {
@@ -182,11 +182,15 @@ func (c *Crawler) offerCheckpoint(ctx context.Context) error {
 	return c.checkpoint(ctx, false)
 }
 
+// briefList says that the items of the list carry neither analyses nor costs, so
+// that calls are settled by their own records.
+func (c *Crawler) briefList() bool { return c.itemsWithout.Load() > 0 && c.itemsWith.Load() == 0 }
+
 func (c *Crawler) nowMS() int64 { return c.cfg.Now().UnixMilli() }
 
-// seeTotal estimates how many pages the run will ask for, where the service's
-// total speaks of the stretch that is being listed.
-func (c *Crawler) seeTotal(l *listing, p *pageData) {
+// estimatePages estimates how many pages the run will ask for, where the service's
+// total is that of the stretch that is being listed.
+func (c *Crawler) estimatePages(l *listing, p *pageData) {
 	if p.total < 0 || l.pages > 1 || l.to == forever && l.from > l.since {
 		return
 	}

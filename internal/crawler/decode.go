@@ -34,9 +34,9 @@ func (c *Crawler) read(body []byte, k schema.Kind) (heading, error) {
 	c.meter.drifted(r.decoder.Drift)
 	if k == schema.KindItem {
 		if bytes.Contains(body, []byte(`"call_analysis"`)) || bytes.Contains(body, []byte(`"call_cost"`)) {
-			c.fullItems.Add(1)
+			c.itemsWith.Add(1)
 		} else {
-			c.thinItems.Add(1)
+			c.itemsWithout.Add(1)
 		}
 	}
 	return heading{id: string(r.call.ID()), start: r.call.StartAt()}, nil

@@ -13,14 +13,11 @@ import (
 
 var errOtherCall = errors.New("it is another call's record")
 
-// fetchDetails fetches what is due, newest first, many at a time. The list of
-// what is due is never held: the pool takes the next call when a worker is free.
-//
-// Where the list does not tell what the service fills in later, calls are
-// settled by their details.
+// fetchDetails fetches what is due, newest first, many at a time. What is due is
+// never held as a whole: the pool takes the next call when a worker is free.
 func (c *Crawler) fetchDetails(ctx context.Context) error {
 	scope := schema.DueTranscripts
-	if c.thinItems.Load() > 0 && c.fullItems.Load() == 0 {
+	if c.briefList() {
 		scope = schema.DueUnsettled
 		c.log.Info("the list tells neither analyses nor costs: calls are settled by their own records")
 	}

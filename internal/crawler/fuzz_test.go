@@ -98,7 +98,7 @@ func meetHostile(t *testing.T, item, record []byte, place int, how uint8) {
 	}
 	// An item that ends the list itself says that there is nothing behind it, and one
 	// that cannot be had by any means has no way around it in the contract.
-	whole := splitter{b: fmt.Appendf(nil, "[%s]", item)}
+	whole := splitter{b: fmt.Appendf(nil, "%s]", item)}
 	if (&pageData{}).readItems(&whole) && !whole.over() || how&cutItem != 0 && how&contract != 0 {
 		return
 	}

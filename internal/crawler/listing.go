@@ -81,9 +81,9 @@ func (l *listing) forget() {
 	l.seen, l.cursors = newRecent(), map[string]bool{}
 }
 
-// walk lists to the end. A problem that ends it early is reported, and is no
-// error: what was not listed is not on record and will be listed by the next
-// run. An error ends the run; interrupted is true when ctx was done.
+// walk lists the stretch to its end. A problem that ends it early is reported, and
+// is no error: what was not listed is not on record, and the next run lists it. An
+// error ends the run; interrupted is true when ctx was done.
 func (l *listing) walk(ctx context.Context) (interrupted bool, err error) {
 	q := l.first()
 	for {
@@ -132,8 +132,8 @@ func (l *listing) walk(ctx context.Context) (interrupted bool, err error) {
 // pages, and a bound may hide them.
 func (l *listing) first() *query {
 	q := l.upTo(l.to)
-	if l.to-1 == l.from { // what an item left that could not be had: it alone is tried
-		q.limit, q.room = 1, 1
+	if l.to-1 == l.from { // the millisecond of an item that could not be had: try it alone
+		q.limit, q.suspect = 1, 1
 	}
 	return q
 }
@@ -153,7 +153,7 @@ func (l *listing) fromTop() {
 	l.from, l.to, l.covered, l.maxPages = l.bottom, forever, l.c.nowMS(), 0
 }
 
-// take puts a page on record and says which one is next; nil: the stretch is
+// take stores a page and returns the next one to ask for; nil: the stretch is
 // listed, or cannot be.
 func (l *listing) take(ctx context.Context, q *query, p *pageData) (*query, error) {
 	above := l.lowest
@@ -186,7 +186,7 @@ func (l *listing) take(ctx context.Context, q *query, p *pageData) (*query, erro
 		return nil, err
 	}
 	l.c.meter.update(func(pr *Progress) { pr.ItemsStored += stored })
-	l.c.seeTotal(l, p)
+	l.c.estimatePages(l, p)
 	switch {
 	case end && l.gap:
 		l.problem("calls vanished between pages, and the service takes no start_at_before to look again")
@@ -221,7 +221,7 @@ func (l *listing) goesRound(p *pageData) bool {
 
 // next returns the page after p.
 func (l *listing) next(q *query, p *pageData) *query {
-	if q.room == 0 && l.byTime && l.canAskByTime() && l.lowest+1 < q.before {
+	if q.suspect == 0 && l.byTime && l.canAskByTime() && l.lowest+1 < q.before {
 		return l.nextByTime()
 	}
 	if l.cursors[p.next] {
@@ -230,11 +230,11 @@ func (l *listing) next(q *query, p *pageData) *query {
 	l.cursors[p.next] = true
 	n := *q
 	n.cursor = p.next
-	if n.room -= len(p.items); len(p.items) == 0 {
-		n.room = 0
+	if n.suspect -= len(p.items); len(p.items) == 0 {
+		n.suspect = 0
 	}
-	n.room = max(n.room, 0)
-	n.limit = min(n.limit, n.room)
+	n.suspect = max(n.suspect, 0)
+	n.limit = min(n.limit, n.suspect)
 	return &n
 }
 
@@ -282,9 +282,9 @@ func (l *listing) inOrder() bool {
 	return !l.rising && (l.c.filters.sort == accepted && !l.shuffled || l.ordered >= orderProof)
 }
 
-// records makes the page's items into records, and follows the order. fresh
-// counts the items that earlier pages did not hold; repeated says that there was
-// one that they did, other than of the lowest millisecond.
+// records makes records of the page's items, and checks their order. fresh counts
+// the items that earlier pages did not have; repeated says that they had one of
+// these.
 func (l *listing) records(p *pageData) (recs []schema.Record, fresh int, repeated bool, err error) {
 	recs = make([]schema.Record, 0, len(p.items)+1)
 	above, last := l.lowest, l.lowest
@@ -333,7 +333,7 @@ func (l *listing) records(p *pageData) (recs []schema.Record, fresh int, repeate
 	return recs, fresh, repeated, nil
 }
 
-// record adds to recs what the pages so far have completed.
+// record adds to recs which time the pages so far have listed completely.
 func (l *listing) record(recs []schema.Record, at int64, end bool) []schema.Record {
 	switch {
 	case l.gap:

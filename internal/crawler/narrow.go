@@ -22,9 +22,9 @@ func (l *listing) narrow(ctx context.Context, a *asked) (*query, error) {
 	size, sound := a.query.size(), len(a.page.items)
 	if size > 1 {
 		n := a.query
-		n.room, n.limit = size, size/2
+		n.suspect, n.limit = size, size/2
 		if a.page.list && sound < size {
-			n.room, n.limit = sound+1, max(1, sound)
+			n.suspect, n.limit = sound+1, max(1, sound)
 		}
 		l.c.log.Info("asking for a part of a page", "items", n.limit, "failure", a.failure)
 		return &n, nil

@@ -23,9 +23,8 @@ type query struct {
 	before int64  // ask for start_at under before only; forever: no upper bound
 	cursor string // empty: the first page
 	limit  int    // ask for so many items; 0: pageSize
-	// room is how many items, from here on, are known to hold one that cannot be
-	// had; 0: none is known.
-	room int
+	// suspect: one of so many items, from here on, cannot be had; 0: none is known.
+	suspect int
 }
 
 // size is how many items are asked for.
@@ -46,7 +45,7 @@ func callRequest(id string) api.Request {
 
 // request asks for the page.
 func (q *query) request() api.Request {
-	r := api.Request{Path: callsPath, Query: q.values(), WantEnd: q.size() == 1 && q.room > 0}
+	r := api.Request{Path: callsPath, Query: q.values(), WantEnd: q.size() == 1 && q.suspect > 0}
 	if q.size() < pageSize {
 		r.Kind = api.Part
 	}
@@ -111,8 +110,7 @@ func (fs *filters) worked(a *asked) {
 	}
 }
 
-// learn draws the conclusion from a 400 to q; it says whether to ask again with
-// fewer parameters.
+// learn learns from a 400 to q. It says whether to ask again with fewer parameters.
 func (fs *filters) learn(q *query, f *api.Failure) bool {
 	was := *fs
 	drop := func(k *known, used bool, name string) {

@@ -7,14 +7,14 @@ import (
 	"callhouse/internal/schema"
 )
 
-// Plan is what a run would ask for, as far as can be told before it.
+// Plan is what a run would ask for, as far as it is known beforehand.
 type Plan struct {
 	Total     int64 // calls that the service has; -1: it does not say
 	Known     int64 // calls that the store has
 	Stretches []Planned
 	Pages     int64 // of all stretches
 	Due       int64 // details that are due as of the last commit
-	Unsettled int64 // details to settle calls with, where the list does not tell: at the most
+	Unsettled int64 // details that settle calls, where the list does not: at the most
 	New       int64 // calls that the store does not know: their details, at the most
 	Asked     int64 // requests that planning itself took
 }
@@ -33,19 +33,19 @@ func (p *Plan) Requests() int64 { return p.Pages + p.Details() }
 // Details is how many details the run would fetch, at the most.
 func (p *Plan) Details() int64 { return p.Due + p.Unsettled + p.New }
 
-// usual is the part of a minute's requests that a run sends which has the limits
-// to itself. The rest stays free for others: see pace.go.
-const usual = 29. / 30
+// usable is the part of a minute's requests that a run sends while nobody else
+// does. The rest stays free for others: see api/pace.go.
+const usable = 29. / 30
 
 // Within says how many requests a run sends in d, when it starts with nothing
 // spent and nobody else spends.
 func (c *Crawler) Within(d time.Duration) int64 {
-	return int64(min(float64(c.second)*d.Seconds(), usual*float64(c.minute)*d.Minutes()))
+	return int64(min(float64(c.second)*d.Seconds(), usable*float64(c.minute)*d.Minutes()))
 }
 
 // Takes says how long n requests take when nobody else spends.
 func (c *Crawler) Takes(n int64) time.Duration {
-	return time.Duration(max(float64(n)/float64(c.second), 60*float64(n)/(usual*float64(c.minute))) * float64(time.Second))
+	return time.Duration(max(float64(n)/float64(c.second), 60*float64(n)/(usable*float64(c.minute))) * float64(time.Second))
 }
 
 // Plan works out what Run would ask for. It asks the service for the sizes of
@@ -97,7 +97,7 @@ func (c *Crawler) Plan(ctx context.Context, known int64) (Plan, error) {
 	}
 	if s, ok := c.store.(dueCounter); ok {
 		p.Due = s.DueCount(schema.DueTranscripts)
-		if c.thinItems.Load() > 0 && c.fullItems.Load() == 0 {
+		if c.briefList() {
 			p.Unsettled = s.DueCount(schema.DueUnsettled) - p.Due
 		}
 	}

@@ -9,18 +9,17 @@ import (
 	"callhouse/internal/schema"
 )
 
-// What a run lists again of what was listed long ago is a seventh of the list,
-// or a few pages of a short one: in a week of nights all of it comes by, and no
-// night is eaten.
+// A run lists a seventh of the list again, or all of a short one. So a week of
+// nights lists it all, and no single night takes long.
 const (
-	relistShare = 7
-	relistLeast = 10 // pages
-	// A run that begins a little earlier than the one a week before is a week on.
+	relistParts    = 7
+	relistMinPages = 10
+	// A run may begin a little earlier than the one a week before.
 	relistSlack = 12 * time.Hour
 )
 
 // stale returns the spans of coverage from since on that were last listed before
-// the instant limit, those listed longest ago first.
+// limit, those listed longest ago first.
 func stale(coverage []schema.Span, since, limit int64) []schema.Span {
 	var out []schema.Span
 	for _, s := range coverage {
@@ -32,11 +31,11 @@ func stale(coverage []schema.Span, since, limit int64) []schema.Span {
 	return out
 }
 
-// relist lists a part of what was listed longer than RelistEvery ago anew. It
-// reports whether it listed anything.
+// relist lists again a part of what was last listed longer than RelistEvery ago.
+// It says whether it listed anything.
 //
 // Calls change after they are settled, too: an analysis is run again, a customer
-// opts out. Only the list can tell.
+// opts out. Only the list shows it.
 func (c *Crawler) relist(ctx context.Context) (listed bool, err error) {
 	if c.cfg.RelistEvery == 0 || c.cfg.Full || ctx.Err() != nil {
 		return false, nil
@@ -47,11 +46,11 @@ func (c *Crawler) relist(ctx context.Context) (listed bool, err error) {
 	}
 	c.meter.update(func(p *Progress) { p.Phase = Listing })
 	if c.filters.before == refused {
-		// No part of the list can be asked for, so it is all of it, once a week.
+		// No part of the list can be asked for, so all of it is listed, once a week.
 		return true, c.list(ctx, c.newListing(c.since, forever, c.since))
 	}
 	total := c.Progress().TotalCount
-	left := max(relistLeast, int((total/pageSize+relistShare)/relistShare))
+	left := max(relistMinPages, int((total/pageSize+relistParts)/relistParts))
 	c.meter.update(func(p *Progress) { p.PagesTotal = p.Pages + int64(left) })
 	for _, span := range old {
 		if left <= 0 || ctx.Err() != nil {
@@ -67,7 +66,7 @@ func (c *Crawler) relist(ctx context.Context) (listed bool, err error) {
 	return true, nil
 }
 
-// list goes over one listing, and says so.
+// list lists one stretch again.
 func (c *Crawler) list(ctx context.Context, l *listing) error {
 	c.log.Info("listing again what was listed long ago", "from", showMS(l.from), "to", showMS(l.to))
 	_, err := l.walk(ctx)

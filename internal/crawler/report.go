@@ -31,29 +31,29 @@ type Counts struct {
 
 	Pages          int64 // good ones
 	CallsListed    int64 // items on pages, repeated ones too
-	ItemsStored    int64 // of those: what the store has taken, news or not
+	ItemsStored    int64 // of those: what the store has taken
 	ItemsRepeated  int64 // an earlier page of the same listing had the same
 	ItemsBefore    int64 // started before Since
 	ItemsAside     int64 // set aside
 	DetailsFetched int64
-	Missing        int64 // details that answer 404
+	Missing        int64 // calls whose own record the service does not have
 	SetAside       int64 // calls and items that kept failing
-	Drift          int64 // departures of the payloads from what the columns expect
+	Drift          int64 // places where payloads differ from what the columns expect
 }
 
 // Progress is a run's state at one moment.
 type Progress struct {
 	Counts
 	Phase Phase
-	// Waiting says that the service asked to wait, and until when.
+	// WaitingUntil is when the wait that the service asked for ends; zero: there is none.
 	WaitingUntil time.Time
 
 	TotalCount   int64 // calls of the organisation, as the service last said; -1: it did not
 	PagesTotal   int64 // pages that this run will ask for, about; -1: not known
-	DetailsTotal int64 // details due; -1: not known
+	DetailsTotal int64 // details that are due; -1: not known
 
 	LastMinute int           // requests that the budget holds now
-	Allowed    int           // of so many: the limit, or less while somebody else spends
+	Allowed    int           // how many it may hold: the limit, or less while somebody else spends
 	Elapsed    time.Duration // since Run began
 	TimeLeft   time.Duration // of this phase, about; -1: not known
 	// BudgetUsed is how much of what the budget allowed in this time was used, in percent.
@@ -73,7 +73,7 @@ const (
 	maxProblems  = 20
 )
 
-// DriftKey is a place in a call's JSON, and how it departs.
+// DriftKey is a place in a call's JSON, and how it differs.
 type DriftKey struct {
 	Path string
 	Kind schema.DriftKind
@@ -99,13 +99,13 @@ func (r *Report) Complete() bool {
 }
 
 // Unaccounted is how many of the listed items are neither stored, nor left out
-// for a reason that is known, nor set aside. Anything but 0 is a defect of ours.
+// for a known reason, nor set aside. Anything but 0 is a defect of the program.
 // It means something once the run is over, and did not end with a [*StoreError].
 func (c *Counts) Unaccounted() int64 {
 	return c.CallsListed - c.ItemsStored - c.ItemsRepeated - c.ItemsBefore - c.ItemsAside
 }
 
-// meter counts, for whoever looks at a run from outside.
+// meter keeps the numbers of a run.
 type meter struct {
 	secrets  *words.Secrets
 	mu       sync.Mutex
@@ -178,8 +178,8 @@ func (m *meter) now(client *api.Client, second, minute int) Progress {
 		return p
 	}
 	p.Elapsed = time.Since(m.start)
-	// What the limits allow in so long, when the first second and the first
-	// minute may be spent at once.
+	// What the limits allow in that time. The first second and the first minute may
+	// be spent at once.
 	t := p.Elapsed.Seconds()
 	could := min(float64(second)*max(t, 1), float64(minute)*max(t/60, 1))
 	p.BudgetUsed = min(100, 100*float64(p.Requests)/could)
@@ -187,8 +187,7 @@ func (m *meter) now(client *api.Client, second, minute int) Progress {
 	return p
 }
 
-// timeLeft is what the requests that are left take at the rate that the limits
-// leave us.
+// timeLeft is how long the requests that are left take at the rate that is allowed.
 func timeLeft(p *Progress, second, allowed int) time.Duration {
 	left, known := int64(0), true
 	add := func(total, done int64) {

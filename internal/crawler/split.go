@@ -21,19 +21,18 @@ type pageData struct {
 	nextKnown bool // next is known all the same
 }
 
-var (
-	errNoList = errors.New("not a page of a list: no items")
-)
+var errNoList = errors.New("not a page of a list: no items")
 
 // parsePage takes the envelope of a page apart. It is strict about where values
-// begin and end, and about nothing inside them, so an item that is no JSON (a
+// begin and end, and about nothing inside them. So an item that is not JSON (a
 // control character in a text, NaN, any depth) does not hide the others: it is
 // an item like them, which the decoder will refuse.
 //
 // Where the items cannot be told apart, or the body is not whole, it returns
 // api.ErrBroken with those items that came before. nextKnown then says that the
-// cursor is known all the same: it stood before the items, or at the end of tail, which is
-// the end of the body. A cursor is opaque; a number is passed on as it is written.
+// cursor is known all the same: it stood before the items, or at the end of tail,
+// which is the end of the body. A cursor is opaque; a number is passed on as it is
+// written.
 func parsePage(body, tail []byte) (pageData, error) {
 	s := splitter{b: body}
 	p := pageData{total: -1}
@@ -52,57 +51,30 @@ func parsePage(body, tail []byte) (pageData, error) {
 
 // members reads the members of the envelope, up to the end of the text.
 func (p *pageData) members(s *splitter) bool {
-	if s.space(); s.take('}') {
-		return s.over()
-	}
-	for {
-		key, ok := s.key()
-		if !ok {
-			return false
+	return s.members(func(name string) bool {
+		if name == "items" && s.take('[') {
+			return p.readItems(s)
 		}
-		if name, _ := unquote(key); name == "items" && s.at() == '[' {
-			ok = p.readItems(s)
-		} else {
-			from := s.p
-			if ok = s.value(); ok {
-				p.set(name, s.b[from:s.p])
-			}
+		v, ok := s.value()
+		if ok {
+			p.set(name, v)
 		}
-		if !ok {
-			return false
-		}
-		switch s.space(); {
-		case s.take('}'):
-			return s.over()
-		case !s.take(','):
-			return false
-		}
-	}
+		return ok
+	}) && s.over()
 }
 
-// readItems notes where each item lies. Nothing is lost of a second list of items.
+// readItems notes where each item is. A second list of items adds to the first.
 func (p *pageData) readItems(s *splitter) bool {
-	s.p++
 	if p.items == nil {
 		p.items = [][]byte{}
 	}
-	if s.space(); s.take(']') {
-		return true
-	}
-	for {
-		s.space()
-		from := s.p
-		if !s.value() {
-			return false
+	return s.each(']', func() bool {
+		item, ok := s.value()
+		if ok {
+			p.items = append(p.items, item)
 		}
-		p.items = append(p.items, s.b[from:s.p:s.p])
-		switch s.space(); {
-		case s.take(']'):
-			return true
-		case !s.take(','):
-			return false
-		}
-	}
+		return ok
+	})
 }
 
 func (p *pageData) set(name string, v []byte) {
@@ -121,31 +93,31 @@ func (p *pageData) set(name string, v []byte) {
 	}
 }
 
-// readTail reads what stands behind the items. Any closing bracket may be theirs,
-// the last one first; behind it nothing but members of the envelope may follow.
+// readTail reads what follows the items. Any closing bracket may be theirs, so it
+// tries the last one first; after it there must be members of the envelope alone.
 func (p *pageData) readTail(tail []byte) {
-	const most = 64
+	const maxTries = 64
 	end := len(tail)
-	for range most {
+	for range maxTries {
 		if end = bytes.LastIndexByte(tail[:end], ']'); end < 0 {
 			return
 		}
 		s := splitter{b: tail, p: end + 1}
-		behind := pageData{total: -1}
-		if s.space(); s.take(',') && behind.members(&s) && behind.nextKnown {
-			p.next, p.total, p.nextKnown = behind.next, behind.total, true
+		rest := pageData{total: -1}
+		if s.space(); s.take(',') && rest.members(&s) && rest.nextKnown {
+			p.next, p.total, p.nextKnown = rest.next, rest.total, true
 			return
 		}
 	}
 }
 
-// splitter finds where JSON values begin and end. It wants their structure to be
-// right: names, colons, commas, brackets in pairs, texts that end. Words and the
-// inside of texts may be anything.
+// splitter finds where JSON values begin and end. Their structure must be right:
+// names, colons, commas, brackets in pairs, texts that end. Words and the inside of
+// texts may be anything.
 type splitter struct {
 	b    []byte
 	p    int
-	open []byte // the brackets that have to come
+	open []byte // the closing brackets that must follow
 }
 
 func (s *splitter) at() byte {
@@ -173,6 +145,42 @@ func (s *splitter) space() {
 func (s *splitter) over() bool {
 	s.space()
 	return s.p == len(s.b)
+}
+
+// each goes over the parts of a list or an object, up to its end. part moves behind
+// one of them.
+func (s *splitter) each(end byte, part func() bool) bool {
+	if s.space(); s.take(end) {
+		return true
+	}
+	for {
+		s.space()
+		if !part() {
+			return false
+		}
+		switch s.space(); {
+		case s.take(end):
+			return true
+		case !s.take(','):
+			return false
+		}
+	}
+}
+
+// members goes over the members of an object. member moves behind the value.
+func (s *splitter) members(member func(name string) bool) bool {
+	return s.each('}', func() bool {
+		key, ok := s.key()
+		name, _ := unquote(key)
+		return ok && member(name)
+	})
+}
+
+// value moves behind a value, and returns it.
+func (s *splitter) value() ([]byte, bool) {
+	from := s.p
+	ok := s.skip()
+	return s.b[from:s.p:s.p], ok
 }
 
 // key moves behind a member's name and its colon.
@@ -218,8 +226,8 @@ func (s *splitter) word() bool {
 	return s.p > from
 }
 
-// value moves behind a value, whatever its depth.
-func (s *splitter) value() bool {
+// skip moves behind a value, whatever its depth.
+func (s *splitter) skip() bool {
 	s.open = s.open[:0]
 	for {
 		s.space()
@@ -289,23 +297,17 @@ func unquote(v []byte) (string, bool) {
 }
 
 // idOf finds an id in an item that could not be decoded, for the report.
-func idOf(item []byte) string {
+func idOf(item []byte) (id string) {
 	s := splitter{b: item}
-	if s.space(); !s.take('{') {
-		return ""
+	if s.space(); s.take('{') {
+		s.members(func(name string) bool {
+			v, ok := s.value()
+			if ok && (name == "id" || name == "call_id") {
+				id, _ = unquote(v)
+				return false
+			}
+			return ok
+		})
 	}
-	for {
-		key, ok := s.key()
-		from := s.p
-		if !ok || !s.value() {
-			return ""
-		}
-		if name, _ := unquote(key); name == "id" || name == "call_id" {
-			id, _ := unquote(s.b[from:s.p])
-			return id
-		}
-		if s.space(); !s.take(',') {
-			return ""
-		}
-	}
+	return id
 }

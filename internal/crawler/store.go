@@ -7,10 +7,10 @@ import (
 	"callhouse/internal/schema"
 )
 
-// Store is where calls are kept, as far as the crawler needs to know.
+// Store keeps calls. It is all that the crawler knows of a warehouse.
 type Store interface {
-	// Put hands over records, in this order. It returns once they are durable, or
-	// are no news. It is safe for concurrent use.
+	// Put keeps records, in this order. It returns once they are durable, or were
+	// there before. It is safe for concurrent use.
 	Put(ctx context.Context, recs ...schema.Record) error
 
 	// Checkpoint says that this is a good moment to commit what was put. With wait
@@ -31,8 +31,8 @@ type Store interface {
 	OldestUnsettled() (ms int64, ok bool)
 }
 
-// A Store may also know how many details are due as of the last commit; then
-// Progress can say how much is left.
+// dueCounter is a Store that also knows how many details are due as of the last
+// commit. Then Progress says how much is left.
 type dueCounter interface {
 	DueCount(scope schema.DueScope) int64
 }

@@ -7,14 +7,14 @@ import (
 	"callhouse/internal/schema"
 )
 
-// lateShare is the part of the window after which a call that has not appeared
-// in the list is no longer waited for. Since it is a day less than the window of
-// three, a run every night lists each stretch once at that age, in its window.
+// lateShare is the part of the window in which a call may still appear in the list
+// after its start. It is two of the usual three days, so a run every night lists
+// each stretch once more when it is older than that and still in the window.
 const lateShare = 2.0 / 3
 
-// SureUntil returns the instant, ms, up to which a span on record has been
-// listed for good: a call that started before it and is not known does not wait
-// for a run to list it. window is that of the runs: see [Config].
+// SureUntil returns the time, ms, up to which a span on record needs no listing
+// any more: a call that started before it would have appeared. window is that of
+// the runs: see [Config].
 func SureUntil(span schema.Span, window time.Duration) int64 {
 	return min(span.To, span.ListedAt-int64(float64(window.Milliseconds())*lateShare))
 }
@@ -37,7 +37,7 @@ func plan(cfg *Config, now, since int64, coverage []schema.Span, unsettled int64
 	from = max(from, since, 0)
 
 	out := []stretch{{from, forever}}
-	add := func(gap stretch) { // upwards is downwards here: gaps come newest first
+	add := func(gap stretch) { // below all that were added before, or next to the last one
 		last := &out[len(out)-1]
 		if gap.to >= last.from {
 			last.from = gap.from
@@ -45,7 +45,7 @@ func plan(cfg *Config, now, since int64, coverage []schema.Span, unsettled int64
 		}
 		out = append(out, gap)
 	}
-	at := from // everything from here on is in a stretch, or listed
+	at := from // all that is later is in a stretch, or listed
 	for i := len(coverage) - 1; i >= 0 && at > since; i-- {
 		span := coverage[i]
 		end := SureUntil(span, cfg.Window)
