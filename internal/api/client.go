@@ -132,7 +132,7 @@ func newTransport(workers int) *http.Transport {
 // cannot count the request any more: when its answer has begun, or when the
 // attempt has ended without one. When ctx is done, the request in flight has
 // GraceTimeout to finish.
-func (c *Client) send(ctx context.Context, r *Request, began func()) (Answer, *Failure) {
+func (c *Client) send(ctx context.Context, r *Request, began func()) (Answer, *RequestError) {
 	rctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	idle := time.AfterFunc(headerTimeout, func() { cancel(errTimeout) })
@@ -147,7 +147,7 @@ func (c *Client) send(ctx context.Context, r *Request, began func()) (Answer, *F
 	req, err := c.request(rctx, r)
 	if err != nil {
 		began()
-		return Answer{}, &Failure{class: otherStatus, Err: err}
+		return Answer{}, &RequestError{class: otherStatus, Err: err}
 	}
 	res, err := c.http.Do(req)
 	began()
@@ -170,7 +170,7 @@ func (c *Client) send(ctx context.Context, r *Request, began func()) (Answer, *F
 	ans.At = c.cfg.Now()
 	switch {
 	case errors.Is(err, errTooLarge):
-		return ans, &Failure{class: tooLarge, Status: res.StatusCode, limit: limit}
+		return ans, &RequestError{class: tooLarge, Status: res.StatusCode, limit: limit}
 	case err != nil:
 		f := c.failed(ctx, rctx, err, true)
 		f.Status = res.StatusCode
@@ -204,23 +204,23 @@ func (c *Client) request(ctx context.Context, r *Request) (*http.Request, error)
 
 // failed makes a failure of an error of net/http. began says that the answer had
 // begun.
-func (c *Client) failed(ctx, rctx context.Context, err error, began bool) *Failure {
+func (c *Client) failed(ctx, rctx context.Context, err error, began bool) *RequestError {
 	var in *url.Error
 	if errors.As(err, &in) {
 		err = in.Err // without the address: it stands elsewhere already
 	}
 	if cause := context.Cause(rctx); cause != nil {
 		if ctx.Err() != nil && !errors.Is(cause, errTimeout) {
-			return &Failure{class: canceled, Err: ctx.Err()}
+			return &RequestError{class: canceled, Err: ctx.Err()}
 		}
 		err = cause
 	}
-	return &Failure{class: classOfError(err, began), Err: err}
+	return &RequestError{class: classOfError(err, began), Err: err}
 }
 
 // refused makes a failure of an answer that is not a success.
-func (c *Client) refused(res *http.Response, raw []byte) *Failure {
-	f := &Failure{class: classOf(res.StatusCode), Status: res.StatusCode, wait: retryAfter(res.Header, c.cfg.Now())}
+func (c *Client) refused(res *http.Response, raw []byte) *RequestError {
+	f := &RequestError{class: classOf(res.StatusCode), Status: res.StatusCode, wait: retryAfter(res.Header, c.cfg.Now())}
 	if f.class == redirected {
 		if to, err := res.Location(); err == nil {
 			to.User, to.RawQuery = nil, ""

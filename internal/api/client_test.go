@@ -31,11 +31,11 @@ func TestBrokenConnectionIsNotSentTwiceUnseen(t *testing.T) {
 			tr := newTransport(1)
 			defer tr.CloseIdleConnections()
 			c := tester(t, tr, func(cfg *Config) { cfg.BaseURL = "http://" + l.Addr().String() })
-			send := func() *Failure {
+			send := func() *RequestError {
 				if plain {
 					res, err := (&http.Client{Transport: tr}).Get(c.base)
 					if err != nil {
-						return &Failure{Err: err}
+						return &RequestError{Err: err}
 					}
 					_, _ = io.Copy(io.Discard, res.Body)
 					_ = res.Body.Close()

@@ -47,7 +47,7 @@ func (c *counter) sent(k Kind, retry bool) {
 }
 
 // ended counts the end of an attempt; f is nil for a good one.
-func (c *counter) ended(f *Failure) {
+func (c *counter) ended(f *RequestError) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if f == nil {

@@ -13,7 +13,7 @@ import (
 // that did not come whole.
 //
 // Do returns the failure that it ended with, or an error that ends the run.
-func (c *Client) Do(ctx context.Context, r Request, accept func(*Answer) error) (*Failure, error) {
+func (c *Client) Do(ctx context.Context, r Request, accept func(*Answer) error) (*RequestError, error) {
 	var waits backoff.BackOff
 	for attempt, retry := 1, false; ; retry = true {
 		f, err := c.attempt(ctx, &r, retry, accept)
@@ -39,7 +39,7 @@ func (c *Client) Do(ctx context.Context, r Request, accept func(*Answer) error) 
 			}
 		}
 		if err := ctx.Err(); err != nil {
-			return &Failure{class: canceled, Err: err}, nil
+			return &RequestError{class: canceled, Err: err}, nil
 		}
 		if tries := rule.attempts(r.Kind); tries != always {
 			if attempt >= tries {
@@ -56,16 +56,16 @@ func (c *Client) Do(ctx context.Context, r Request, accept func(*Answer) error) 
 			waits = pauses(rule.pause)
 		}
 		if err := sleep(ctx, waits.NextBackOff()); err != nil {
-			return &Failure{class: canceled, Err: err}, nil
+			return &RequestError{class: canceled, Err: err}, nil
 		}
 	}
 }
 
 // attempt sends a request once.
-func (c *Client) attempt(ctx context.Context, r *Request, retry bool, accept func(*Answer) error) (*Failure, error) {
+func (c *Client) attempt(ctx context.Context, r *Request, retry bool, accept func(*Answer) error) (*RequestError, error) {
 	t, err := c.budget.acquire(ctx)
 	if err != nil {
-		return &Failure{class: canceled, Err: err}, nil
+		return &RequestError{class: canceled, Err: err}, nil
 	}
 	c.counter.sent(r.Kind, retry)
 	a, f := c.send(ctx, r, func() { c.budget.answer(t) })
@@ -87,7 +87,7 @@ func (c *Client) attempt(ctx context.Context, r *Request, retry bool, accept fun
 
 // conclude says what follows from a failure that is not tried again. Its error
 // ends the run.
-func (c *Client) conclude(ctx context.Context, r *Request, f *Failure) error {
+func (c *Client) conclude(ctx context.Context, r *Request, f *RequestError) error {
 	f.Then, f.CursorLost = f.rule().after(r.Kind), f.rule().cursor
 	switch f.Then {
 	case stopKey:

@@ -150,8 +150,8 @@ func pauses(first time.Duration) backoff.BackOff {
 	return b
 }
 
-// Failure is an attempt that brought no good answer.
-type Failure struct {
+// RequestError is an attempt that brought no good answer.
+type RequestError struct {
 	Then       Then     // what follows
 	Status     int      // 0: none
 	Allowed    []string // the query parameters that the service says it knows
@@ -167,9 +167,9 @@ type Failure struct {
 	wait     time.Duration
 }
 
-func (f *Failure) rule() *rule { return &rules[f.class] }
+func (f *RequestError) rule() *rule { return &rules[f.class] }
 
-func (f *Failure) Error() string {
+func (f *RequestError) Error() string {
 	s := f.rule().name
 	switch {
 	case f.TooLarge():
@@ -187,23 +187,23 @@ func (f *Failure) Error() string {
 	return s
 }
 
-func (f *Failure) Unwrap() error { return f.Err }
+func (f *RequestError) Unwrap() error { return f.Err }
 
 // Canceled says that the attempt ended because its context did.
-func (f *Failure) Canceled() bool { return f.class == canceled }
+func (f *RequestError) Canceled() bool { return f.class == canceled }
 
 // TooLarge says that the body was larger than is kept.
-func (f *Failure) TooLarge() bool { return f.class == tooLarge }
+func (f *RequestError) TooLarge() bool { return f.class == tooLarge }
 
 // ErrBroken is the error of a page that cannot be taken apart into its items.
 var ErrBroken = errors.New("the page cannot be taken apart")
 
 // wrongBodyOf makes a failure of an answer that is not what was asked for.
-func wrongBodyOf(a *Answer, err error) *Failure {
+func wrongBodyOf(a *Answer, err error) *RequestError {
 	if errors.Is(err, ErrBroken) {
-		return &Failure{class: broken, Status: a.Status, Err: err}
+		return &RequestError{class: broken, Status: a.Status, Err: err}
 	}
-	return &Failure{class: wrongBody, Status: a.Status, Err: err}
+	return &RequestError{class: wrongBody, Status: a.Status, Err: err}
 }
 
 // classOf returns the class of a status that is not a success.

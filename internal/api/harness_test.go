@@ -1,7 +1,6 @@
 package api
 
 import (
-	"errors"
 	"flag"
 	"net/http"
 	"sync"
@@ -159,8 +158,3 @@ func (g *gate) between(start time.Time, from, to time.Duration) (n int) {
 }
 
 func ok(*Answer) error { return nil }
-
-func errorAs[E error](err error) (e E, ok bool) {
-	ok = errors.As(err, &e)
-	return e, ok
-}

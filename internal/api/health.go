@@ -22,7 +22,7 @@ type health struct {
 	failures int       // since then
 	heard    bool      // something has answered, well or not
 	worked   bool      // there was a good answer
-	last     *Failure
+	last     *RequestError
 }
 
 func newHealth() *health {
@@ -45,7 +45,7 @@ func (h *health) everWorked() bool {
 
 // bad counts a failed attempt. It returns the error that ends the run when the
 // service is taken for unreachable or down.
-func (h *health) bad(f *Failure, cfg *Config, base string) error {
+func (h *health) bad(f *RequestError, cfg *Config, base string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := time.Now()
@@ -142,7 +142,7 @@ func (c *Client) outage(ctx context.Context) (bool, error) {
 
 // probe sends the probe, once. A good answer says nothing of the requests that
 // fail, so it does not count among the good ones.
-func (c *Client) probe(ctx context.Context) *Failure {
+func (c *Client) probe(ctx context.Context) *RequestError {
 	f, _ := c.attempt(ctx, &c.cfg.Probe, false, nil) // the clock was checked before
 	return f
 }
@@ -154,7 +154,7 @@ const clockApart = 24 * time.Hour
 // service's, before anything that came is stored: a call that is seen at a wrong
 // time would have it for ever, and what is due, over or old goes by it too. An
 // answer that ends the run anyway, and may not be the service's, does not count.
-func (c *Client) checkClock(a *Answer, f *Failure) error {
+func (c *Client) checkClock(a *Answer, f *RequestError) error {
 	if a.date.IsZero() {
 		return nil
 	}

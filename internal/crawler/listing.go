@@ -361,7 +361,7 @@ func (l *listing) cover(recs []schema.Record, from, at int64) []schema.Record {
 }
 
 // failed ends the listing because a page could not be had.
-func (l *listing) failed(f *api.Failure) { l.problem("a page could not be had: " + f.Error()) }
+func (l *listing) failed(f *api.RequestError) { l.problem("a page could not be had: " + f.Error()) }
 
 func (l *listing) problem(why string) {
 	l.c.log.Warn("part of the list is left for the next run", "reason", why)

@@ -49,7 +49,7 @@ func (l *listing) place(i int) string {
 // skip goes on behind an item that cannot be had: it looks for the next item down
 // in time. The millisecond of the lost item, at least, is not put on record: the
 // next run tries it again, for two requests.
-func (l *listing) skip(ctx context.Context, f *api.Failure) (*query, error) {
+func (l *listing) skip(ctx context.Context, f *api.RequestError) (*query, error) {
 	if l.skips++; l.skips > maxSkips || !l.canAskByTime() {
 		l.failed(f)
 		return nil, nil
@@ -106,7 +106,7 @@ func (l *listing) firstOf(ctx context.Context, q query) (*pageData, error) {
 		l.failed(f)
 		return nil, nil
 	case a.query.before != q.before || a.query.after != q.after:
-		l.failed(new(api.Failure)) // 400: the service takes no such filter
+		l.failed(new(api.RequestError)) // 400: the service takes no such filter
 		return nil, nil
 	}
 	return &a.page, nil

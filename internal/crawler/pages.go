@@ -111,7 +111,7 @@ func (fs *filters) worked(a *asked) {
 }
 
 // learn learns from a 400 to q. It says whether to ask again with fewer parameters.
-func (fs *filters) learn(q *query, f *api.Failure) bool {
+func (fs *filters) learn(q *query, f *api.RequestError) bool {
 	was := *fs
 	drop := func(k *known, used bool, name string) {
 		if len(f.Allowed) > 0 {
@@ -134,7 +134,7 @@ func (fs *filters) learn(q *query, f *api.Failure) bool {
 type asked struct {
 	query   query // as it was asked for in the end
 	page    pageData
-	failure *api.Failure // nil: none
+	failure *api.RequestError // nil: none
 }
 
 // ask asks for one page, with as many of q's parameters as the service takes.
