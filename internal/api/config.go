@@ -117,9 +117,9 @@ func CheckBaseURL(s string) error {
 	return err
 }
 
-// HoldsMore reports whether an address has parts that the service's must not
+// MayHoldSecrets says whether an address has parts that the service's must not
 // have, and that may be secrets: a user, a password, a query.
-func HoldsMore(s string) bool { return strings.ContainsAny(s, "@?#") }
+func MayHoldSecrets(s string) bool { return strings.ContainsAny(s, "@?#") }
 
 // parseBase reads the service's address. The path may be a prefix; a /v3 at its
 // end, which is easily pasted along, is left off.
@@ -128,7 +128,7 @@ func parseBase(s string) (string, error) {
 	scheme, _, _ := strings.Cut(strings.ToLower(s), "://")
 	var wrong *url.Error
 	switch {
-	case HoldsMore(s):
+	case MayHoldSecrets(s):
 		return "", errors.New("base URL: it must not hold a user, a password, a query (?) or a fragment (#)")
 	case scheme != "http" && scheme != "https":
 		return "", fmt.Errorf("base URL %q: it must start with https:// or http://", s)

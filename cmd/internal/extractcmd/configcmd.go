@@ -128,7 +128,7 @@ func shownValue(t *config.Setting) string {
 	if t.Value == "" {
 		return ""
 	}
-	if t.Key.Masked || t.Key.Name == "base_url" && api.HoldsMore(t.Value) {
+	if t.Key.Masked || t.Key.Name == "base_url" && api.MayHoldSecrets(t.Value) {
 		return words.Masked
 	}
 	return t.Value
