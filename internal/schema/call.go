@@ -241,11 +241,9 @@ func (c *Call) Transcript() *Call {
 // query of recording_url: signed links expire and change without their call.
 func Same(a, b *Call) bool { return sameObject(&a.Object, &b.Object) }
 
-// Complete sets the columns that follow from the call's others: user_turns, the
-// number of turns in which the caller says something, null where turn_count is; and
-// those of turns and items that repeat the call's.
+// Complete sets user_turns, which follows from the turns: the number of those in
+// which the caller says something, null where turn_count is.
 func (c *Call) Complete() {
-	c.complete()
 	c.Row[colUserTurns] = parquet.Value{}
 	if !c.TurnCount().OK {
 		return

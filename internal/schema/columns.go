@@ -27,6 +27,12 @@ func take(p *patch, f field, v *val, shown fieldSet) bool {
 // column turns a value into one of its column; null where it is none of these.
 func (d *Decoder) column(p *patch, f field, v *val, c *Column) parquet.Value {
 	switch c.Type {
+	case Text, Word:
+		word := d.text(p, f, v)
+		if word != nil && c.Known != nil && !c.known(word) {
+			d.drift(p.path(f), DriftUnknownValue)
+		}
+		return textValue(word)
 	case JSON:
 		if !c.AnyValue && v.shape != isObject {
 			d.drift(p.path(f), DriftConverted)
@@ -41,11 +47,7 @@ func (d *Decoder) column(p *patch, f field, v *val, c *Column) parquet.Value {
 	case Bool:
 		return boolValue(d.boolean(p, f, v))
 	}
-	word := d.text(p, f, v)
-	if word != nil && !c.known(word) {
-		d.drift(p.path(f), DriftUnknownValue)
-	}
-	return textValue(word)
+	panic("schema: no value of the service's has the type of " + c.Name)
 }
 
 // text is for columns of types Text and Word. A number becomes its text.

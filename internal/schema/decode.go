@@ -47,7 +47,9 @@ type Decoder struct {
 // part is one kind of object in the JSON that is being decoded.
 type part struct {
 	*node
-	vals  []val // by field, as met last
+	vals  []val    // by field, as met last
+	has   fieldSet // those with a value
+	nulls fieldSet
 	patch patch
 	// follows says which field came behind another the last time: a guess at what
 	// comes next, which spares it to be looked up. Objects of a kind have their fields
@@ -172,6 +174,7 @@ func (d *Decoder) object(p *part, depth int) (v val, ok bool) {
 	s := &d.s
 	p.patch.unknown = p.patch.unknown[:0]
 	clear(p.vals)
+	p.has, p.nulls = 0, 0
 	for lists := p.lists; lists != 0; lists &= lists - 1 {
 		d.rows(&p.slots[bits.TrailingZeros64(uint64(lists))]).Cut(0)
 	}
@@ -206,6 +209,11 @@ func (d *Decoder) object(p *part, depth int) (v val, ok bool) {
 		}
 		if p.vals[f], ok = d.value(&p.slots[f], depth+1); !ok {
 			return v, false
+		}
+		if p.vals[f].shape == isNull {
+			p.has, p.nulls = p.has&^(1<<f), p.nulls|1<<f
+		} else {
+			p.has, p.nulls = p.has|1<<f, p.nulls&^(1<<f)
 		}
 		last = int(f) + 1
 	}
@@ -291,17 +299,25 @@ func (d *Decoder) whole(replaced bool) error {
 
 // fields makes columns of the known fields of an object.
 func (d *Decoder) fields(p *part, row Row) {
-	shown, renamed := p.shownIn(d.source, row), fieldSet(0)
-	for i := range p.slots {
-		f, s := field(i), &p.slots[i]
+	shown, renamed := p.shown[d.source], fieldSet(0)
+	if p.by != nil {
+		if p.has.has(0) {
+			row[p.slots[0].col] = d.column(&p.patch, 0, &p.vals[0], p.slots[0].column)
+		}
+		shown = p.by(row)
+	}
+	p.patch.absent |= p.plain & shown &^ (p.has | p.nulls)
+	p.patch.null |= p.plain & p.nulls &^ shown
+	todo := p.has | ^p.plain&(1<<len(p.slots)-1)
+	if p.by != nil {
+		todo &^= 1
+	}
+	for ; todo != 0; todo &= todo - 1 {
+		f := field(bits.TrailingZeros64(uint64(todo)))
+		s := &p.slots[f]
 		switch {
-		case s.plain: // most are
-			if v := &p.vals[i]; take(&p.patch, f, v, shown) {
-				row[s.col] = d.column(&p.patch, f, v, s.column)
-			}
-			if i == 0 && p.by != nil {
-				shown = p.by(row)
-			}
+		case p.plain.has(f): // most are
+			row[s.col] = d.column(&p.patch, f, &p.vals[f], s.column)
 			continue
 		case s.column != nil && s.column.custom != nil:
 			s.column.custom.decode(d, p, f)
@@ -421,6 +437,7 @@ func (d *Decoder) withhold(replaced bool) {
 	for f := range top.slots {
 		if v := &top.vals[f]; top.slots[f].withheld && v.shape > isNull {
 			*v = val{shape: isNull}
+			top.has, top.nulls = top.has&^(1<<f), top.nulls|1<<f
 			d.drift(top.slots[f].path, DriftWithheld)
 		}
 	}

@@ -173,6 +173,7 @@ func TestMaskedCalls(t *testing.T) {
 		if err := d2.Decode(c.AppendJSON(nil), kind, &again); err != nil {
 			t.Fatal(err)
 		}
+		again.repeat()
 		if diff := cmp.Diff(c, again, sameRows); diff != "" {
 			t.Fatalf("rebuilt (-was +is):\n%s", diff)
 		}

@@ -42,6 +42,7 @@ type node struct {
 	extra    int    // the column for what no other one can hold
 	byName   map[string]field
 	lists    fieldSet
+	plain    fieldSet           // columns by their type, under one name
 	shown    [2]fieldSet        // by source: what is sent even where it is null
 	only     [2]fieldSet        // by source: what the other one does not have
 	withheld bool               // it must not outlive an opt-out
@@ -61,7 +62,6 @@ type slot struct {
 	// API, under another name or in another shape. Empty: there is one name.
 	group                            fieldSet
 	twins                            fieldSet // those of group that only the other version has
-	plain                            bool     // a column by its type, under one name
 	later, withheld, maskable, phone bool
 }
 
@@ -134,7 +134,9 @@ func (r *Resource) node(t *Table, prefix string, fields []Column, inner []place)
 				s.maskable = s.maskable || s.inner.slots[i].maskable
 			}
 		}
-		s.plain = s.list < 0 && s.column.custom == nil && s.group == 0
+		if s.list < 0 && s.column.custom == nil && s.group == 0 {
+			n.plain |= 1 << f
+		}
 		s.later, s.withheld, s.phone = s.column.Later, s.column.Withheld, s.column.Phone
 		s.maskable = s.maskable || s.column.Mask != NeverMasked
 	}

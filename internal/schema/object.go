@@ -211,8 +211,8 @@ func (c *Column) comparable(v parquet.Value) parquet.Value {
 	return v
 }
 
-// complete sets the columns of the lists' rows that repeat the object's own.
-func (o *Object) complete() {
+// repeat sets the columns of the lists' rows that repeat the object's own.
+func (o *Object) repeat() {
 	for i, t := range o.Of.Lists {
 		for c := range t.Columns {
 			parent := t.Columns[c].Parent
@@ -233,6 +233,7 @@ func (o *Object) complete() {
 
 // Rows yields the rows of the object, each with its table.
 func (o *Object) Rows() iter.Seq2[*Table, Row] {
+	o.repeat()
 	return func(yield func(*Table, Row) bool) {
 		if !yield(o.Of.Table, o.Row) {
 			return

@@ -126,25 +126,15 @@ func (v *vector) full() {
 	v.count++
 }
 
-// putText appends a text; nil is null.
 func (v *vector) putText(b []byte) {
-	if b == nil && !v.required {
-		v.null()
-		return
-	}
 	v.full()
 	v.text = append(v.text, b...)
 	v.offsets = append(v.offsets, uint32(len(v.text)))
 	*v.bytes += int64(len(b)) + 4
 }
 
-// putWord appends a text to a column with a dictionary; nil is null.
-func (v *vector) putWord(b []byte) {
-	if b == nil && !v.required {
-		v.null()
-		return
-	}
-	index := v.lookUp(b)
+// putWord appends a word of the dictionary.
+func (v *vector) putWord(index int32) {
 	v.full()
 	v.ints = append(v.ints, index)
 	*v.bytes += 4
@@ -200,18 +190,34 @@ func (v *vector) putValue(value *parquet.Value) {
 			v.one[0] = value.Level(0, level, 0)
 			_, v.err = v.w.WriteRowValues(v.one[:])
 		}
-	case v.shape == shapeInt:
-		v.putInt(value.Int32())
+	case value.IsNull():
+		v.null()
+	case v.shape == shapeText:
+		v.putText(value.ByteArray())
+	case v.shape == shapeWord:
+		v.putWord(v.lookUp(value.ByteArray()))
 	case v.shape == shapeLong:
 		v.putLong(value.Int64())
-	case v.shape == shapeExact:
+	case v.shape == shapeInt:
+		v.putInt(value.Int32())
+	default:
 		v.full()
 		v.text = append(v.text, value.ByteArray()...)
 		*v.bytes += exactBytes
-	case v.shape == shapeWord:
-		v.putWord(notNil(value.ByteArray()))
-	default:
-		v.putText(notNil(value.ByteArray()))
+	}
+}
+
+// repeat appends a value n times.
+func (v *vector) repeat(value *parquet.Value, n int) {
+	if v.shape != shapeWord || value.IsNull() || n == 0 {
+		for range n {
+			v.putValue(value)
+		}
+		return
+	}
+	index := v.lookUp(value.ByteArray())
+	for range n {
+		v.putWord(index)
 	}
 }
 

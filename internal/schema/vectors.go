@@ -60,20 +60,28 @@ func (vs *Vectors) Err() error {
 func (vs *Vectors) Bytes() int64 { return vs.bytes }
 
 // AddRow adds a row of the table.
-func (vs *Vectors) AddRow(row parquet.Row) { vs.add(row) }
+func (vs *Vectors) AddRow(row parquet.Row) {
+	for i := range vs.cols {
+		vs.cols[i].putValue(&row[i])
+	}
+}
 
-// AddRows adds rows of the table.
-func (vs *Vectors) AddRows(rows *Rows) { vs.add(rows.cells) }
-
-// add adds the values of rows, a column at a time.
-func (vs *Vectors) add(cells []parquet.Value) {
+// AddList adds the rows of one of an object's lists, a column at a time. Columns
+// that repeat the object's own are taken from there.
+func (vs *Vectors) AddList(o *Object, list int) {
+	rows := &o.Lists[list]
 	for i := range vs.cols {
 		v := &vs.cols[i]
-		for at := i; at < len(cells); at += len(vs.cols) {
-			if value := &cells[at]; value.IsNull() && v.shape != shapeBool {
-				v.null()
-			} else {
-				v.putValue(value)
+		switch parent := o.Of.Lists[list].Columns[i].Parent; {
+		case parent == Position:
+			for n := range rows.Len() {
+				v.putInt(int32(n))
+			}
+		case parent != "":
+			v.repeat(&o.Row[o.Of.Table.Column(parent)], rows.Len())
+		default:
+			for at := i; at < len(rows.cells); at += len(vs.cols) {
+				v.putValue(&rows.cells[at])
 			}
 		}
 	}

@@ -86,7 +86,7 @@ func (w *periodWriter) write(call *schema.Call) error {
 		if err := t.ready(rows.Len()); err != nil {
 			return err
 		}
-		t.rows.AddRows(rows)
+		t.rows.AddList(&call.Object, i)
 	}
 	return nil
 }
