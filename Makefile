@@ -28,7 +28,7 @@ test: ## Run the quick tests (what the README's second command runs)
 
 .PHONY: long
 long: ## What the quick tests only sample, at greater length; .ci/run runs it, too
-	go test ./internal/sink -run 'TestEveryOperation|AgainstAMap|Pointwise|TestJournal' -timeout 15m -rapid.checks 100 -args -every 29
+	go test ./internal/sink -run 'TestEveryOperation|AgainstAMap|Pointwise' -timeout 15m -rapid.checks 100 -args -every 29
 	go test ./internal/analytics -run 'EqualTheOracle|EqualsTwoReports|TwoDimensions|OnlyWhatIsProven' -timeout 15m -args -every-question 1
 	go test ./cmd/internal/querycmd -run TestPageEqualsTheReports -timeout 15m -args -pages 3
 	go test ./cmd/internal/e2e -run 'TestGiantCalls|TestForeignWords|TestLinksAreNotFollowed|TestDamageMatrix|TestTwoRunsAtOnce|TestNightCostsTheMinimum|BusyWarehouse|TestCatalogWhile|TestRealWarehouseInTrouble' \
@@ -74,7 +74,7 @@ bench-query: ## Time the reports over 1 M calls and 10 M turns; CALLS=10000000 D
 fuzz: ## Fuzz the decoder, its way back, the journal, what is made visible and a hostile service, FUZZTIME each (1m)
 	go test ./internal/schema -run '^$$' -fuzz '^FuzzDecode$$' -fuzztime $(FUZZTIME)
 	go test ./internal/schema -run '^$$' -fuzz '^FuzzRebuild$$' -fuzztime $(FUZZTIME)
-	go test ./internal/sink -run '^$$' -fuzz '^FuzzSegment$$' -fuzztime $(FUZZTIME)
+	go test ./internal/sink/journal -run '^$$' -fuzz '^FuzzSegment$$' -fuzztime $(FUZZTIME)
 	go test ./internal/words -run '^$$' -fuzz '^FuzzWords$$' -fuzztime $(FUZZTIME)
 	go test ./internal/crawler -run '^$$' -fuzz '^FuzzHostileService$$' -fuzztime $(FUZZTIME)
 

@@ -159,6 +159,16 @@ type File struct {
 	NextExpiry      *int64 `json:"next_expiry,omitempty"`
 }
 
+// FileOf returns the file of a table and period, or nil.
+func (m *Manifest) FileOf(table, period string) *File {
+	for i := range m.Files {
+		if f := &m.Files[i]; f.Table == table && f.Period == period {
+			return f
+		}
+	}
+	return nil
+}
+
 // FilesOf returns the files of a table, in the manifest's order: by period.
 func (m *Manifest) FilesOf(table string) []*File {
 	var out []*File

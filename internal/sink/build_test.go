@@ -20,6 +20,7 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/schema"
+	"callhouse/internal/sink/commit"
 )
 
 var (
@@ -181,8 +182,8 @@ func buildWithSink(t *testing.T, input, root string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := w.NewImport(doneRow(w), func(a AsideError) { t.Error(a.Error()) })
-	if err := i.Add(t.Context(), &Dump{Name: input, File: f, Size: st.Size(), AsOf: now.UnixMilli(), Kind: schema.KindDetail}, nil); err != nil {
+	i := w.NewImport(doneRow(w), func(a commit.AsideError) { t.Error(a.Error()) })
+	if err := i.Add(t.Context(), &commit.Dump{Name: input, File: f, Size: st.Size(), AsOf: now.UnixMilli(), Kind: schema.KindDetail}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := i.Finish(t.Context(), doneRow(w)); err != nil {

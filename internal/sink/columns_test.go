@@ -12,6 +12,8 @@ import (
 
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
+	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/sink/verify"
 )
 
 // added has a column be one that came after its format version, while a test runs.
@@ -51,7 +53,7 @@ func TestAddedColumn(t *testing.T) {
 		t.Fatal(err)
 	}
 	withoutColumn(t, root, today, "variant_label")
-	r, err := Verify(context.Background(), VerifyOptions{Root: root})
+	r, err := verify.Warehouse(context.Background(), verify.Options{Root: root})
 	if err != nil || !r.Whole() {
 		t.Errorf("a file that lacks the column: %+v, %v", r, err)
 	}
@@ -66,7 +68,7 @@ func TestAddedColumn(t *testing.T) {
 	if now := spoken(t, w.Snapshot()); strings.Count(now, `"variant_label":null`) != strings.Count(before, `"variant_label":null`) {
 		t.Errorf("the calls became\n%s, they were\n%s", now, before)
 	}
-	if r, err := Verify(context.Background(), VerifyOptions{Root: root, All: true}); err != nil || !r.Whole() {
+	if r, err := verify.Warehouse(context.Background(), verify.Options{Root: root, All: true}); err != nil || !r.Whole() {
 		t.Errorf("verify: %+v, %v", r, err)
 	}
 }
@@ -104,7 +106,7 @@ func TestColumnOfANewerProgram(t *testing.T) {
 	if now := spoken(t, s); now != before {
 		t.Errorf("the calls are read as\n%s, they were\n%s", now, before)
 	}
-	if r, err := Verify(context.Background(), VerifyOptions{Root: root}); err != nil || !r.Whole() {
+	if r, err := verify.Warehouse(context.Background(), verify.Options{Root: root}); err != nil || !r.Whole() {
 		t.Errorf("verify: %+v, %v", r, err)
 	}
 	w, err := Open(Options{Root: root, RunID: layout.RunID(testDay, 9)})
@@ -117,7 +119,7 @@ func TestColumnOfANewerProgram(t *testing.T) {
 	// A manifest that does not say so: nothing is lost either.
 	root = sound(t)
 	write(root, false)
-	if r, err := Verify(context.Background(), VerifyOptions{Root: root}); err != nil || r.Whole() {
+	if r, err := verify.Warehouse(context.Background(), verify.Options{Root: root}); err != nil || r.Whole() {
 		t.Errorf("verify finds nothing: %v", err)
 	}
 	w = night(t, nil, root, 1)
@@ -136,7 +138,7 @@ func TestRollbackToAColumnOfANewerProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := damageTo(t, w.opts.Root)
-	all, err := Retained(w.opts.Root)
+	all, err := snapshot.Retained(w.opts.Root)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,11 @@ import (
 
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
+	"callhouse/internal/sink/disk"
+	"callhouse/internal/sink/erase"
+	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/sink/table"
+	"callhouse/internal/sink/verify"
 )
 
 // putCall puts the detail of a call that started at the given time, and was
@@ -105,27 +110,27 @@ func TestAnInterruptedNightCommits(t *testing.T) {
 }
 
 // tallies returns the numbers of a column of a month's tallies, added up.
-func tallies(t *testing.T, s *layout.Snapshot, table *schema.Table, month, name string) (total int64) {
+func tallies(t *testing.T, s *layout.Snapshot, of *schema.Table, month, name string) (total int64) {
 	t.Helper()
-	for _, f := range s.Manifest.FilesOf(table.Name) {
+	for _, f := range s.Manifest.FilesOf(of.Name) {
 		if f.Period != month {
 			continue
 		}
-		r, err := openTable(anywhere, s.Path(f), table)
+		r, err := table.Open(anywhere, s.Path(f), of)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for {
-			row, err := r.next()
+			row, err := r.Next()
 			if err != nil {
 				t.Fatal(err)
 			}
 			if row == nil {
 				break
 			}
-			total += row[table.Column(name)].Int64()
+			total += row[of.Column(name)].Int64()
 		}
-		if err := r.close(); err != nil {
+		if err := r.Close(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -158,8 +163,8 @@ func TestTalliesFollowTheirCalls(t *testing.T) {
 	if got := w.Snapshot().Manifest.FilesOf(schema.WordTallies.Name)[0].Path; got != september {
 		t.Errorf("the tallies of a month that did not change were written anew, as %s", got)
 	}
-	mustForget(t, w, Selection{CallIDs: []string{"2026-10-b-5"}})
-	r, err := Verify(t.Context(), VerifyOptions{Root: w.opts.Root, All: true})
+	mustForget(t, w, erase.Selection{CallIDs: []string{"2026-10-b-5"}})
+	r, err := verify.Warehouse(t.Context(), verify.Options{Root: w.opts.Root, All: true})
 	if err != nil || !r.Whole() || len(r.Snapshots) < 2 {
 		t.Errorf("verify: %+v, %v", r, err)
 	}
@@ -211,12 +216,12 @@ func TestCompactTellsWhyNot(t *testing.T) {
 			t.Errorf("Compact(%s) = %v, want %s", month, err, want)
 		}
 	}
-	var told []Progress
-	done, err := w.Compact(context.Background(), []string{"2026-10"}, func(p Progress) { told = append(told, p) })
+	var told []snapshot.Progress
+	done, err := w.Compact(context.Background(), []string{"2026-10"}, func(p snapshot.Progress) { told = append(told, p) })
 	if err != nil || len(done) != 1 || done[0].Calls != 4 || done[0].Days != 2 {
 		t.Errorf("Compact = %+v, %v", done, err)
 	}
-	if want := (Progress{What: "2026-10", Done: 4, Total: 4}); len(told) != 1 || told[0] != want {
+	if want := (snapshot.Progress{What: "2026-10", Done: 4, Total: 4}); len(told) != 1 || told[0] != want {
 		t.Errorf("told %v, want once %v", told, want)
 	}
 }
@@ -237,7 +242,7 @@ func TestCompactionLosesNoRow(t *testing.T) {
 				return rows
 			})
 			w = night(t, nil, root, 1)
-			var damaged *DamageError
+			var damaged *disk.DamageError
 			if _, err := w.Compact(context.Background(), []string{"2026-10"}, nil); !errors.As(err, &damaged) {
 				t.Errorf("Compact = %v, want a DamageError", err)
 			}

@@ -15,6 +15,11 @@ import (
 	"callhouse/internal/golden"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
+	"callhouse/internal/sink/commit"
+	"callhouse/internal/sink/disk"
+	"callhouse/internal/sink/erase"
+	"callhouse/internal/sink/journal"
+	"callhouse/internal/sink/snapshot"
 )
 
 var (
@@ -44,7 +49,7 @@ const (
 // call that is forgotten and comes in again.
 // It stops at the first error, as extract does, and returns it; what was
 // acknowledged until then is in kept.
-func story(fsys FS, root string, workers int, kept told) error {
+func story(fsys disk.FS, root string, workers int, kept told) error {
 	ctx := context.Background()
 	for n := range 2 {
 		// The second run comes two days later, so that the first one's snapshots are
@@ -72,20 +77,20 @@ func story(fsys FS, root string, workers int, kept told) error {
 					}
 					kept[id] = version + 10*n
 				}
-				err := w.commitRun(ctx, doneRow(w), func(c *commit) {
+				err := w.commitRun(ctx, doneRow(w), nil, func(c *commit.Commit) {
 					if n == 0 && version == 2 {
-						c.months = []string{"2026-11"}
+						c.Months = []string{"2026-11"}
 					}
 				})
 				if err == nil && n == 1 && version == 2 {
 					kept["f"] = inDoubt
-					if _, err = w.Forget(ctx, Selection{CallIDs: []string{"f"}}, false, nil); err == nil {
+					if _, err = w.Forget(ctx, erase.Selection{CallIDs: []string{"f"}}, false, nil); err == nil {
 						kept["f"] = isForgotten
 						err = w.Put(ctx, storyRecord("f", 99))
 					}
 				}
 				if err == nil && n == 1 && version == 1 {
-					err = w.maintain(ctx, func(c *commit) { c.months = []string{"2026-10"} })
+					err = w.maintain(ctx, func(c *commit.Commit) { c.Months = []string{"2026-10"} })
 				}
 				if err != nil {
 					return err
@@ -116,7 +121,7 @@ func storyRecord(id string, v int) schema.Record {
 
 // checkStory opens the warehouse as the next run would, and checks that all
 // that was acknowledged is there, once, whole, and nothing that was never put.
-func checkStory(t *testing.T, fsys FS, root string, kept told) {
+func checkStory(t *testing.T, fsys disk.FS, root string, kept told) {
 	t.Helper()
 	now := testDay.AddDate(0, 0, 4)
 	w, err := Open(Options{Root: root, RunID: layout.RunID(now, 99), FS: fsys, Now: func() time.Time { return now }})
@@ -131,7 +136,7 @@ func checkStory(t *testing.T, fsys FS, root string, kept told) {
 		t.Fatalf("the next commit fails: %v", err)
 	}
 	if kept["f"] == inDoubt {
-		if _, err := w.Forget(context.Background(), Selection{CallIDs: []string{"f"}}, false, nil); err != nil {
+		if _, err := w.Forget(context.Background(), erase.Selection{CallIDs: []string{"f"}}, false, nil); err != nil {
 			t.Fatalf("what may have been forgotten cannot be forgotten again: %v", err)
 		}
 		kept["f"] = isForgotten
@@ -141,21 +146,21 @@ func checkStory(t *testing.T, fsys FS, root string, kept told) {
 		delete(kept, "f")
 	}
 	found := map[string]bool{}
-	c := &commit{fsys: fsys, old: w.Snapshot()}
-	for _, f := range c.oldFiles(schema.Calls.Name) {
-		in, err := c.openPeriod(f.Period)
+	r := snapshot.NewReader(fsys, w.Snapshot(), nil)
+	for _, f := range r.Files(schema.Calls.Name) {
+		in, err := r.Period(f.Period, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for {
-			call, err := in.next()
+			call, err := in.Next()
 			if err != nil {
 				t.Fatal(err)
 			}
 			if call == nil {
 				break
 			}
-			if err := in.take(call); err != nil {
+			if err := in.Take(call); err != nil {
 				t.Fatal(err)
 			}
 			id := string(call.ID())
@@ -168,7 +173,7 @@ func checkStory(t *testing.T, fsys FS, root string, kept told) {
 				t.Fatalf("call %s has version %d, version %d was acknowledged", id, got, kept[id])
 			}
 		}
-		if err := errors.Join(in.done(), in.close()); err != nil {
+		if err := errors.Join(in.Done(), in.Close()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -177,24 +182,24 @@ func checkStory(t *testing.T, fsys FS, root string, kept told) {
 			t.Fatalf("call %s was acknowledged and is lost", id)
 		}
 	}
-	if refs, _, err := listJournal(fsys, root); err != nil || len(refs) > 0 {
+	if refs, _, err := journal.List(fsys, root); err != nil || len(refs) > 0 {
 		t.Fatalf("the journal holds %v after a commit (%v)", refs, err)
 	}
 }
 
 // checkForgotten looks for a call in every snapshot on the disk.
-func checkForgotten(t *testing.T, fsys FS, root string, current *layout.Snapshot, id string) {
+func checkForgotten(t *testing.T, fsys disk.FS, root string, current *layout.Snapshot, id string) {
 	t.Helper()
-	numbers, err := snapshotNumbers(fsys, root)
+	numbers, err := snapshot.Numbers(fsys, root)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, n := range numbers {
-		s, err := readSnapshot(fsys, root, layout.SnapshotName(n))
+		s, err := snapshot.Open(fsys, root, layout.SnapshotName(n))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if call, err := find(context.Background(), fsys, s, id); err != nil || call != nil {
+		if call, err := snapshot.NewReader(fsys, s, new(snapshot.Proofs)).Find(context.Background(), id); err != nil || call != nil {
 			t.Fatalf("snapshot %d of %d holds call %s, which was forgotten (%v)", n, current.Manifest.Snapshot, id, err)
 		}
 	}
@@ -247,7 +252,7 @@ func TestEveryOperationFailsOnce(t *testing.T) {
 					t.Logf("%d operations, %d of them failed", f.n, tried-1)
 					break
 				}
-				if errors.Is(c.err, syscall.ENOSPC) && err != nil && !isNoSpace(err) {
+				if errors.Is(c.err, syscall.ENOSPC) && err != nil && !disk.IsNoSpace(err) {
 					t.Fatalf("operation %d: a full disk is reported as %v", k, err)
 				}
 				after := m

@@ -13,6 +13,9 @@ import (
 	"time"
 
 	"callhouse/internal/layout"
+	"callhouse/internal/sink/disk"
+	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/sink/verify"
 )
 
 // load copies a folder of the disk into a file system in memory, all of it
@@ -54,7 +57,7 @@ func (m *memFS) load(t *testing.T, from, to string) {
 // walk does something to a warehouse again and again: each time another one of
 // the operations on the disk fails (in the quick tests: of some of them), or the
 // process dies at it, or the power is cut. Then check looks at what is left.
-func walk(t *testing.T, from string, least int, act func(FS, string) error, check func(*testing.T, FS, string)) {
+func walk(t *testing.T, from string, least int, act func(disk.FS, string) error, check func(*testing.T, disk.FS, string)) {
 	for _, c := range []struct {
 		name     string
 		err      error
@@ -97,16 +100,16 @@ func walk(t *testing.T, from string, least int, act func(FS, string) error, chec
 }
 
 // at opens a warehouse of a walk.
-func at(fsys FS, root string, days int) (*Warehouse, error) {
+func at(fsys disk.FS, root string, days int) (*Warehouse, error) {
 	now := testDay.AddDate(0, 0, days)
 	return Open(Options{Root: root, RunID: layout.RunID(now, uint32(days)), FS: fsys, Workers: 2, Now: func() time.Time { return now }})
 }
 
 // wholeOn verifies a warehouse on any file system, but for problems of the given
 // kinds.
-func wholeOn(t *testing.T, fsys FS, root string, but ...string) {
+func wholeOn(t *testing.T, fsys disk.FS, root string, but ...string) {
 	t.Helper()
-	r, err := Verify(context.Background(), VerifyOptions{Root: root, All: true, FS: fsys})
+	r, err := verify.Warehouse(context.Background(), verify.Options{Root: root, All: true, FS: fsys})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +138,7 @@ func TestEveryOperationOfAMigration(t *testing.T) {
 	for _, day := range []string{today, yesterday} {
 		withoutColumn(t, from, day, "variant_label")
 	}
-	walk(t, from, 30, func(fsys FS, root string) error {
+	walk(t, from, 30, func(fsys disk.FS, root string) error {
 		w, err := at(fsys, root, 1)
 		if err != nil {
 			return err
@@ -145,7 +148,7 @@ func TestEveryOperationOfAMigration(t *testing.T) {
 			err = errors.New("not all was migrated")
 		}
 		return errors.Join(err, w.Close())
-	}, func(t *testing.T, fsys FS, root string) {
+	}, func(t *testing.T, fsys disk.FS, root string) {
 		w, err := at(fsys, root, 2)
 		if err != nil {
 			t.Fatalf("the warehouse does not open: %v", err)
@@ -160,7 +163,7 @@ func TestEveryOperationOfAMigration(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if batches, _, err := outdated(context.Background(), fsys, w.Snapshot()); err != nil || len(batches) > 0 {
+		if batches, _, err := outdated(context.Background(), snapshot.NewReader(fsys, w.Snapshot(), nil)); err != nil || len(batches) > 0 {
 			t.Fatalf("still outdated: %v, %v", batches, err)
 		}
 		wholeOn(t, fsys, root, "columns")
@@ -195,10 +198,10 @@ func TestEveryOperationOfARecovery(t *testing.T) {
 	// that never became current.
 	first := damageTo(t, from).s
 	copySnapshot(t, first, 2)
-	if err := os.CopyFS(filepath.Join(from, layout.SnapshotsName, layout.TempName("000003", newID())), os.DirFS(first.Dir)); err != nil {
+	if err := os.CopyFS(filepath.Join(from, layout.SnapshotsName, layout.TempName("000003", disk.NewID())), os.DirFS(first.Dir)); err != nil {
 		t.Fatal(err)
 	}
-	walk(t, from, 60, func(fsys FS, root string) error {
+	walk(t, from, 60, func(fsys disk.FS, root string) error {
 		w, err := at(fsys, root, 2)
 		if err != nil {
 			return err
@@ -208,7 +211,7 @@ func TestEveryOperationOfARecovery(t *testing.T) {
 		}
 		_, err = w.Recover(context.Background())
 		return errors.Join(err, w.Close())
-	}, func(t *testing.T, fsys FS, root string) {
+	}, func(t *testing.T, fsys disk.FS, root string) {
 		acknowledged := told{}
 		for id, v := range kept {
 			acknowledged[id] = v
@@ -219,7 +222,7 @@ func TestEveryOperationOfARecovery(t *testing.T) {
 }
 
 // spokenOn is spoken on any file system.
-func spokenOn(t *testing.T, fsys FS, s *layout.Snapshot) string {
+func spokenOn(t *testing.T, fsys disk.FS, s *layout.Snapshot) string {
 	t.Helper()
 	return jsonOf(readCalls(t, fsys, s))
 }

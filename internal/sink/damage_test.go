@@ -12,6 +12,9 @@ import (
 
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
+	"callhouse/internal/sink/disk"
+	"callhouse/internal/sink/journal"
+	"callhouse/internal/sink/table"
 )
 
 // damage opens a snapshot for tampering.
@@ -59,30 +62,44 @@ func (d *damage) file(table, period string) *layout.File {
 }
 
 // rows writes a file anew with other rows, and has the manifest say what it is.
-func (d *damage) rows(f *layout.File, table *schema.Table, edit func([]parquet.Row) []parquet.Row) {
+func (d *damage) rows(f *layout.File, of *schema.Table, edit func([]parquet.Row) []parquet.Row) {
 	d.t.Helper()
-	r, err := openTable(anywhere, d.s.Path(f), tableOf(f.Table))
+	r, err := table.Open(anywhere, d.s.Path(f), table.ByName(f.Table))
 	d.must(err)
 	var rows []parquet.Row
 	for {
-		row, err := r.next()
+		row, err := r.Next()
 		d.must(err)
 		if row == nil {
 			break
 		}
 		rows = append(rows, row.Clone())
 	}
-	d.must(r.close())
-	b := &builder{fsys: anywhere, dir: d.s.Dir, dirs: map[string]bool{}}
-	w := newTableWriter(b, newCodec(), table, f.Period)
+	d.must(r.Close())
+	w := table.NewWriter(folder(d.s.Dir), of, f.Period)
 	for _, row := range edit(rows) {
-		d.must(w.add(row))
+		d.must(w.Add(row))
 	}
-	now, err := w.close()
+	now, err := w.Close()
 	d.must(err)
 	d.must(os.Remove(d.s.Path(f)))
 	d.manifest(func(*layout.Manifest) { f.Path, f.Rows, f.Bytes, f.SHA256 = now.Path, now.Rows, now.Bytes, now.SHA256 })
 }
+
+// folder makes data files in a folder that is there.
+type folder string
+
+func (f folder) Create(path string) (disk.File, error) {
+	to := filepath.Join(string(f), path)
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return nil, err
+	}
+	return anywhere.Create(to)
+}
+
+func (f folder) Remove(path string) error { return os.Remove(filepath.Join(string(f), path)) }
+
+func (folder) PageBytes() int { return table.PageBytes }
 
 // copySnapshot makes another snapshot that holds what one holds.
 func copySnapshot(t *testing.T, s *layout.Snapshot, number int64) {
@@ -225,7 +242,7 @@ var damages = map[string]struct {
 		d.manifest(func(m *layout.Manifest) {
 			f := *d.file("calls", "2026-10")
 			f.Period = "2026-10-26"
-			f.Path = layout.DataFile("calls", f.Period, newID())
+			f.Path = layout.DataFile("calls", f.Period, disk.NewID())
 			m.Files = append(m.Files, f)
 		})
 	}},
@@ -245,7 +262,7 @@ var damages = map[string]struct {
 		d.manifest(func(m *layout.Manifest) {
 			f := *d.file("word_tallies", "2026-10")
 			f.Period = "2026-09"
-			f.Path = layout.DataFile("word_tallies", f.Period, newID())
+			f.Path = layout.DataFile("word_tallies", f.Period, disk.NewID())
 			m.Files = append(m.Files, f)
 		})
 	}},
@@ -261,23 +278,23 @@ var damages = map[string]struct {
 	}},
 	"file-unreferenced": {"unreferenced", func(d *damage) {
 		f := d.file("calls", today)
-		d.must(os.Link(d.s.Path(f), filepath.Join(d.s.Dir, layout.DataFile("calls", today, newID()))))
+		d.must(os.Link(d.s.Path(f), filepath.Join(d.s.Dir, layout.DataFile("calls", today, disk.NewID()))))
 	}},
 	"runs-out-of-order": {"order", func(d *damage) {
 		f := d.s.Manifest.FilesOf("runs")[0]
 		d.must(os.Remove(d.s.Path(f)))
-		w := newRunsWriter(&builder{fsys: anywhere, dir: d.s.Dir, dirs: map[string]bool{}}, newCodec())
+		w := table.NewRunsWriter(folder(d.s.Dir))
 		for _, n := range []uint32{2, 1} {
-			d.must(w.add((&schema.Run{ID: layout.RunID(testDay, n), Outcome: schema.OutcomeDone}).Row()))
+			d.must(w.Add((&schema.Run{ID: layout.RunID(testDay, n), Outcome: schema.OutcomeDone}).Row()))
 		}
-		now, err := w.close()
+		now, err := w.Close()
 		d.must(err)
 		d.manifest(func(*layout.Manifest) { *f = *now })
 	}},
 	"journal-broken": {"journal", func(d *damage) {
-		refs, _, err := listJournal(anywhere, d.root)
+		refs, _, err := journal.List(anywhere, d.root)
 		d.must(err)
-		d.bytes(refs[0].path(d.root), func(b []byte) []byte {
+		d.bytes(journal.Path(d.root, refs[0]), func(b []byte) []byte {
 			bad := slices.Clone(b)
 			bad[len(bad)-3] ^= 1
 			return append(bad, b...) // a whole frame stands behind the broken one

@@ -6,6 +6,10 @@
 // durable and swaps the link current to it: all tables at once, or not at all.
 // internal/layout says where what lies.
 //
+// This package is the warehouse as its users see it: open, put, commit, read. Its
+// rooms are below it, and their arrows run one way: commit, verify and erase use
+// snapshot and journal, snapshot uses table, and all use disk.
+//
 // The package knows nothing of the network and asks the service for nothing.
 // It never changes a file that a committed snapshot holds, and it removes only
 // names that it made itself.

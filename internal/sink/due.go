@@ -3,11 +3,14 @@ package sink
 import (
 	"cmp"
 	"context"
+	"errors"
 	"iter"
 	"slices"
 
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
+	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/sink/table"
 )
 
 // Due yields the calls of the last commit whose detail is to be fetched, newest
@@ -40,35 +43,28 @@ func (w *Warehouse) Due(ctx context.Context, scope schema.DueScope) iter.Seq2[sc
 }
 
 func (w *Warehouse) dueIn(ctx context.Context, s *layout.Snapshot, f *layout.File, scope schema.DueScope) (due []schema.Due, err error) {
-	r, err := w.proofs.open(w.opts.FS, s, f)
+	r, err := snapshot.NewReader(w.opts.FS, s, w.proofs).Open(f)
 	if err != nil {
 		return nil, err
 	}
-	r.pick("call_id", "status", "start_at", "end_at", "transcript_state", "settlement", "run_id")
+	r.Pick("call_id", "status", "start_at", "end_at", "transcript_state", "settlement", "run_id")
 	var call schema.Call
 	for {
-		row, err := r.next()
+		row, err := r.Next()
 		if err == nil {
 			err = ctx.Err()
 		}
 		if err != nil || row == nil {
 			slices.Reverse(due)
-			return due, closing(err, r.close)
+			return due, errors.Join(err, r.Close())
 		}
-		if err := r.reader.Call(row, &call); err != nil {
-			return nil, closing(&DamageError{Path: r.path, What: err.Error()}, r.close)
+		if err := r.Call(row, &call); err != nil {
+			return nil, errors.Join(err, r.Close())
 		}
-		if detailDue(&call) || scope == schema.DueUnsettled && call.Unsettled() && string(call.RunID()) != w.opts.RunID {
+		if table.DetailDue(&call) || scope == schema.DueUnsettled && call.Unsettled() && string(call.RunID()) != w.opts.RunID {
 			due = append(due, schema.Due{CallID: string(call.ID()), StartAt: call.StartAt()})
 		}
 	}
-}
-
-// detailDue is [schema.Call.DetailDue] for a call as it is stored, of which the
-// row of calls alone may be at hand: when it was written, Settle saw all of it,
-// and left it pending only where it may have connected.
-func detailDue(call *schema.Call) bool {
-	return call.TranscriptState() == schema.Pending && (call.Over() || call.Status() == nil)
 }
 
 // DueCount returns how many calls Due will yield, at the most.

@@ -5,13 +5,15 @@ import (
 	"path/filepath"
 	"regexp"
 	"sync"
+
+	"callhouse/internal/sink/disk"
 )
 
 // faultFS passes operations that change the disk on to another file system,
 // logs them, and lets the k-th fail, or all from the k-th on: a process that
 // died there changed nothing more.
 type faultFS struct {
-	FS
+	disk.FS
 	root string
 	err  error // what the failing operation returns
 	at   int   // which one fails; negative: none
@@ -49,7 +51,7 @@ func (f *faultFS) plain(path string) string {
 	return randomID.ReplaceAllString(filepath.ToSlash(path), "<id>")
 }
 
-func (f *faultFS) Create(name string) (File, error) {
+func (f *faultFS) Create(name string) (disk.File, error) {
 	if err := f.op("create", name); err != nil {
 		return nil, err
 	}
@@ -100,7 +102,7 @@ func (f *faultFS) SyncDir(name string) error {
 }
 
 type faultFile struct {
-	File
+	disk.File
 	fs   *faultFS
 	name string
 }

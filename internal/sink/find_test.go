@@ -7,6 +7,8 @@ import (
 
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
+	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/sink/table"
 )
 
 // Every call is found with all that belongs to it, wherever it lies; and a call
@@ -18,7 +20,7 @@ func TestFind(t *testing.T) {
 		t.Fatal(err)
 	}
 	for id, want := range readCalls(t, anywhere, s) {
-		got, err := Find(context.Background(), s, id)
+		got, err := snapshot.Find(context.Background(), s, id)
 		if err != nil || got == nil {
 			t.Fatalf("call %s: %v, %v", id, got, err)
 		}
@@ -26,7 +28,7 @@ func TestFind(t *testing.T) {
 			t.Errorf("call %s is\n%s, want\n%s", id, got.AppendJSON(nil), want.AppendJSON(nil))
 		}
 	}
-	if got, err := Find(context.Background(), s, "nobody"); got != nil || err != nil {
+	if got, err := snapshot.Find(context.Background(), s, "nobody"); got != nil || err != nil {
 		t.Errorf("nobody: %v, %v", got, err)
 	}
 }
@@ -34,12 +36,12 @@ func TestFind(t *testing.T) {
 // A call with more turns than a row group has rows is found whole.
 func TestFindOverRowGroups(t *testing.T) {
 	w := night(t, nil, filepath.Join(t.TempDir(), "w"), 0)
-	const turns = rowGroupRows + 1000
+	const turns = table.RowGroupRows + 1000
 	if err := w.Put(context.Background(), storyRecord("a", 5), storyRecord("b", turns), storyRecord("c", 5)); err != nil {
 		t.Fatal(err)
 	}
 	mustCommit(t, w)
-	got, err := Find(context.Background(), w.Snapshot(), "b")
+	got, err := snapshot.Find(context.Background(), w.Snapshot(), "b")
 	if err != nil || got == nil || got.Turns().Len() != turns {
 		t.Fatalf("%v, %v", got, err)
 	}

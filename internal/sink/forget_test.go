@@ -12,6 +12,9 @@ import (
 
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
+	"callhouse/internal/sink/erase"
+	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/sink/verify"
 )
 
 // older makes a warehouse of three runs, whose snapshots hold the calls a, b, y
@@ -39,7 +42,7 @@ func older(t *testing.T) *Warehouse {
 	return w
 }
 
-func mustForget(t *testing.T, w *Warehouse, sel Selection) *Receipt {
+func mustForget(t *testing.T, w *Warehouse, sel erase.Selection) *erase.Receipt {
 	t.Helper()
 	r, err := w.Forget(context.Background(), sel, false, nil)
 	if err != nil {
@@ -62,11 +65,11 @@ func holds(t *testing.T, s *layout.Snapshot) string {
 func TestForget(t *testing.T) {
 	w := older(t)
 	root := w.opts.Root
-	plan, err := w.Forget(context.Background(), Selection{CallIDs: []string{"a"}}, true, nil)
+	plan, err := w.Forget(context.Background(), erase.Selection{CallIDs: []string{"a"}}, true, nil)
 	if err != nil || len(plan.Erased) != 3 || plan.Erased[2].Turns != 3 || plan.Snapshot != 3 {
 		t.Fatalf("the dry run says %+v, %v", plan, err)
 	}
-	r := mustForget(t, w, Selection{CallIDs: []string{"a", "nobody"}})
+	r := mustForget(t, w, erase.Selection{CallIDs: []string{"a", "nobody"}})
 	if r.Snapshot != 6 || len(r.Calls) != 2 || len(r.Erased) != 3 || r.Tombstones.Calls != 2 {
 		t.Fatalf("the receipt is %+v", r)
 	}
@@ -76,7 +79,7 @@ func TestForget(t *testing.T) {
 		}
 	}
 	// Every snapshot that is left knows nothing of it, and says the truth about itself.
-	all, err := Retained(root)
+	all, err := snapshot.Retained(root)
 	if err != nil || len(all) != 3 {
 		t.Fatalf("retained %v, %v", all, err)
 	}
@@ -85,11 +88,11 @@ func TestForget(t *testing.T) {
 			t.Errorf("snapshot %d holds %s, want %s", all[i].Manifest.Snapshot, got, want)
 		}
 	}
-	if v, err := Verify(context.Background(), VerifyOptions{Root: root, All: true}); err != nil || !v.Whole() {
+	if v, err := verify.Warehouse(context.Background(), verify.Options{Root: root, All: true}); err != nil || !v.Whole() {
 		t.Errorf("verify: %+v, %v", v, err)
 	}
 	noTrace(t, root, "a", "nobody")
-	if bad, err := CheckReceipt(context.Background(), root, r); err != nil || len(bad) > 0 {
+	if bad, err := erase.CheckReceipt(context.Background(), root, r); err != nil || len(bad) > 0 {
 		t.Errorf("the receipt does not hold: %v, %v", bad, err)
 	}
 	// What the service says of it from now on is dropped, by this run and others.
@@ -118,15 +121,15 @@ func TestForget(t *testing.T) {
 		t.Errorf("after a rollback there are %s", got)
 	}
 	// Once more, and another one.
-	again := mustForget(t, w, Selection{CallIDs: []string{"a"}})
+	again := mustForget(t, w, erase.Selection{CallIDs: []string{"a"}})
 	if again.Snapshot != w.Snapshot().Manifest.Snapshot || again.Erased[0].Calls != 0 || again.Calls[0] == "" {
 		t.Errorf("forgetting it again: %+v", again)
 	}
-	mustForget(t, w, Selection{CallIDs: []string{"c"}})
+	mustForget(t, w, erase.Selection{CallIDs: []string{"c"}})
 	if got := holds(t, w.Snapshot()); got != "b" {
 		t.Errorf("then there are %s", got)
 	}
-	if bad, err := CheckReceipt(context.Background(), root, r); err != nil || len(bad) > 0 {
+	if bad, err := erase.CheckReceipt(context.Background(), root, r); err != nil || len(bad) > 0 {
 		t.Errorf("the first receipt does not hold any more: %v, %v", bad, err)
 	}
 }
@@ -154,16 +157,16 @@ func noTrace(t *testing.T, root string, ids ...string) {
 func TestForgetByNumberAndTime(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		sel  Selection
+		sel  erase.Selection
 		left string
 	}{
-		{"caller", Selection{Numbers: []string{"1"}}, ""}, // every call of the story is from 1 to 2
-		{"callee", Selection{Numbers: []string{"2"}}, ""},
-		{"another number", Selection{Numbers: []string{"12"}}, "abyz"},
-		{"a month", Selection{Before: time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)}, "ab"},
-		{"in the middle of a month", Selection{Before: testDay.AddDate(0, 0, -24)}, "aby"},
-		{"at its very start", Selection{Before: testDay}, "a"},
-		{"long ago", Selection{Before: testDay.AddDate(-1, 0, 0)}, "abyz"},
+		{"caller", erase.Selection{Numbers: []string{"1"}}, ""}, // every call of the story is from 1 to 2
+		{"callee", erase.Selection{Numbers: []string{"2"}}, ""},
+		{"another number", erase.Selection{Numbers: []string{"12"}}, "abyz"},
+		{"a month", erase.Selection{Before: time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)}, "ab"},
+		{"in the middle of a month", erase.Selection{Before: testDay.AddDate(0, 0, -24)}, "aby"},
+		{"at its very start", erase.Selection{Before: testDay}, "a"},
+		{"long ago", erase.Selection{Before: testDay.AddDate(-1, 0, 0)}, "abyz"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := older(t)
@@ -174,7 +177,7 @@ func TestForgetByNumberAndTime(t *testing.T) {
 			if len(r.Calls) != 4-len(c.left) {
 				t.Errorf("the receipt has %d calls", len(r.Calls))
 			}
-			if v, err := Verify(context.Background(), VerifyOptions{Root: w.opts.Root, All: true}); err != nil || !v.Whole() {
+			if v, err := verify.Warehouse(context.Background(), verify.Options{Root: w.opts.Root, All: true}); err != nil || !v.Whole() {
 				t.Errorf("verify: %+v, %v", v, err)
 			}
 		})
@@ -185,27 +188,27 @@ func TestForgetByNumberAndTime(t *testing.T) {
 func TestCheckReceipt(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind string
-		do   func(*damage, *Receipt)
+		do   func(*damage, *erase.Receipt)
 	}{
-		"of-another-warehouse": {"tombstone", func(_ *damage, r *Receipt) { r.Calls = append(r.Calls, strings.Repeat("0", 32)) }},
-		"call-came-back": {"not forgotten", func(d *damage, r *Receipt) {
-			t, err := readTombstones(anywhere, d.s)
+		"of-another-warehouse": {"tombstone", func(_ *damage, r *erase.Receipt) { r.Calls = append(r.Calls, strings.Repeat("0", 32)) }},
+		"call-came-back": {"not forgotten", func(d *damage, r *erase.Receipt) {
+			t, err := snapshot.ReadTombstones(anywhere, d.s)
 			d.must(err)
-			t = t.with([]tombstone{t.of([]byte("b"))})
-			raw, line, err := t.encode()
+			t = t.With([]snapshot.Tombstone{t.Of([]byte("b"))})
+			raw, line, err := t.Encode()
 			d.must(err)
 			d.must(os.WriteFile(filepath.Join(d.s.Dir, line.Path), raw, 0o600))
 			d.manifest(func(m *layout.Manifest) { m.Forgotten = line })
-			r.Calls = append(r.Calls, t.of([]byte("b")).String())
+			r.Calls = append(r.Calls, t.Of([]byte("b")).String())
 		}},
-		"old-snapshot-kept": {"kept", func(d *damage, _ *Receipt) {
+		"old-snapshot-kept": {"kept", func(d *damage, _ *erase.Receipt) {
 			copySnapshot(d.t, d.s, 1)
 		}},
-		"another-file": {"checksum", func(_ *damage, r *Receipt) { r.Erased[2].Files[0].SHA256 = "00" }},
+		"another-file": {"checksum", func(_ *damage, r *erase.Receipt) { r.Erased[2].Files[0].SHA256 = "00" }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := older(t)
-			r := mustForget(t, w, Selection{CallIDs: []string{"a", "y"}})
+			r := mustForget(t, w, erase.Selection{CallIDs: []string{"a", "y"}})
 			if err := w.Close(); err != nil {
 				t.Fatal(err)
 			}
@@ -213,16 +216,16 @@ func TestCheckReceipt(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r = new(Receipt)
+			r = new(erase.Receipt)
 			if err := json.Unmarshal(raw, r); err != nil {
 				t.Fatal(err)
 			}
-			if bad, err := CheckReceipt(context.Background(), w.opts.Root, r); err != nil || len(bad) > 0 {
+			if bad, err := erase.CheckReceipt(context.Background(), w.opts.Root, r); err != nil || len(bad) > 0 {
 				t.Fatalf("before: %v, %v", bad, err)
 			}
 			c.do(damageTo(t, w.opts.Root), r)
-			bad, err := CheckReceipt(context.Background(), w.opts.Root, r)
-			if err != nil || !slices.ContainsFunc(bad, func(p Problem) bool { return p.Kind == c.kind }) {
+			bad, err := erase.CheckReceipt(context.Background(), w.opts.Root, r)
+			if err != nil || !slices.ContainsFunc(bad, func(p verify.Problem) bool { return p.Kind == c.kind }) {
 				t.Errorf("found %v, %v, want a problem of the kind %q", bad, err, c.kind)
 			}
 		})

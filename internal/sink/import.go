@@ -13,6 +13,10 @@ import (
 
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
+	"callhouse/internal/sink/commit"
+	"callhouse/internal/sink/disk"
+	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/sink/table"
 )
 
 // An import commits when it has taken up so many lines (they bound the memory of
@@ -23,47 +27,15 @@ const (
 	spoolBytes  = 1 << 30
 )
 
-// Dump is a file of calls, one JSON object a line, as somebody else fetched
-// them: details or list items of the API's v3, or objects of its v2.
-type Dump struct {
-	Name string // for messages
-	// File is a plain file, read where it is. Its size must not shrink until the
-	// import is over.
-	File io.ReaderAt
-	Size int64
-	// Lines is what can be read only once, where File is nil: it is spooled.
-	Lines io.Reader
-	// AsOf is when the calls were as the dump says, ms UTC, at the latest. What
-	// the warehouse fetched later than that is not overwritten, only added to.
-	AsOf int64
-	// Kind is KindDetail where the objects are calls' own records, so that an
-	// empty transcript says that there is none; and else KindItem.
-	Kind schema.Kind
-}
-
-// part is a stretch of a dump that one commit takes in.
-type part struct {
-	name     string
-	file     io.ReaderAt
-	from, to int64
-	line     int64 // number of the line before
-	asOf     int64
-	kind     schema.Kind
-	close    func() error // nil: the file is the caller's
-	// Lines that are no calls: by what its lines say, and those that were not even
-	// spooled.
-	aside, refused []AsideError
-}
-
 // Import commits the calls of dumps. They do not go through the journal: a dump
 // is on the disk already. Each commit is all or nothing, and a second import of
 // the same dump changes no call.
 type Import struct {
 	w      *Warehouse
-	row    func(Stats, int64) schema.Run
-	in     *intake
+	row    func(commit.Stats, int64) schema.Run
+	in     *commit.Intake
 	taken  int64 // lines in it
-	report func(AsideError)
+	report func(commit.AsideError)
 
 	Lines int64 // read so far, but for empty ones
 	Bytes int64 // read so far of plain files
@@ -74,43 +46,43 @@ type Import struct {
 // looks like one shows when it is committed.
 func (i *Import) SetAside() int64 {
 	n := i.aside
-	for _, p := range i.in.parts {
-		n += int64(len(p.refused) + len(p.aside))
+	for _, p := range i.in.Parts {
+		n += int64(len(p.Refused) + len(p.Aside))
 	}
 	return n
 }
 
 // NewImport begins an import. row is that of Commit; aside is called for every
 // line that is no call, before its part is committed.
-func (w *Warehouse) NewImport(row func(total Stats, commits int64) schema.Run, aside func(AsideError)) *Import {
-	return &Import{w: w, row: row, report: aside, in: newIntake(w.forgotten, false)}
+func (w *Warehouse) NewImport(row func(total commit.Stats, commits int64) schema.Run, aside func(commit.AsideError)) *Import {
+	return &Import{w: w, row: row, report: aside, in: commit.NewIntake(w.forgotten, false)}
 }
 
 // Add takes up a dump, and commits whenever enough has come together. tell is
 // called now and then.
-func (i *Import) Add(ctx context.Context, d *Dump, tell func()) error {
+func (i *Import) Add(ctx context.Context, d *commit.Dump, tell func()) error {
 	if d.File == nil {
 		return i.spool(ctx, d, tell)
 	}
-	_, err := i.scan(ctx, &part{name: d.Name, file: d.File, to: d.Size, asOf: d.AsOf, kind: d.Kind}, tell)
+	_, err := i.scan(ctx, &commit.Part{Name: d.Name, File: d.File, To: d.Size, AsOf: d.AsOf, Kind: d.Kind}, tell)
 	return err
 }
 
 // Finish commits what was taken up since the last commit, and the import's last
 // row.
-func (i *Import) Finish(ctx context.Context, row func(total Stats, commits int64) schema.Run) error {
+func (i *Import) Finish(ctx context.Context, row func(total commit.Stats, commits int64) schema.Run) error {
 	return errors.Join(i.commit(ctx, row), i.closeParts())
 }
 
 // scan takes up a stretch of a dump; whole says that it was committed to its
 // end.
-func (i *Import) scan(ctx context.Context, p *part, tell func()) (whole bool, err error) {
+func (i *Import) scan(ctx context.Context, p *commit.Part, tell func()) (whole bool, err error) {
 	for {
 		next, err := i.take(ctx, p, tell)
 		if err != nil {
 			return false, err
 		}
-		if i.taken < importLines && len(i.in.parts) < importParts {
+		if i.taken < importLines && len(i.in.Parts) < importParts {
 			return false, nil
 		}
 		if err := i.commit(ctx, i.row); err != nil {
@@ -125,11 +97,11 @@ func (i *Import) scan(ctx context.Context, p *part, tell func()) (whole bool, er
 
 // take takes up a part until it ends or enough has come together, and returns
 // the rest.
-func (i *Import) take(ctx context.Context, p *part, tell func()) (rest *part, err error) {
-	i.in.parts = append(i.in.parts, p)
-	began := p.line
-	r, err := i.in.read(p, i.w.opts.RunID, func(r *lineReader) (bool, error) {
-		if r.number%tellEvery == 0 {
+func (i *Import) take(ctx context.Context, p *commit.Part, tell func()) (rest *commit.Part, err error) {
+	i.in.Parts = append(i.in.Parts, p)
+	began := p.Line
+	r, err := i.in.Read(p, i.w.opts.RunID, func(r *commit.LineReader) (bool, error) {
+		if r.Number%snapshot.ProgressEvery == 0 {
 			if tell != nil {
 				tell()
 			}
@@ -137,101 +109,52 @@ func (i *Import) take(ctx context.Context, p *part, tell func()) (rest *part, er
 				return false, err
 			}
 		}
-		return i.taken+r.number-began >= importLines, nil
+		return i.taken+r.Number-began >= importLines, nil
 	})
-	i.Lines += r.lines
-	i.taken += r.lines
-	i.Bytes += r.at - p.from
-	end := p.to
-	p.to = r.at
-	if err != nil || r.at >= end {
+	i.Lines += r.Lines
+	i.taken += r.Lines
+	i.Bytes += r.At - p.From
+	end := p.To
+	p.To = r.At
+	if err != nil || r.At >= end {
 		return nil, err
 	}
 	next := *p
-	next.from, next.to, next.line = r.at, end, r.number
+	next.From, next.To, next.Line = r.At, end, r.Number
 	return &next, nil
 }
 
-// reading is how far a part was read.
-type reading struct {
-	lines  int64 // that were not empty
-	number int64 // of the last line
-	at     int64 // behind it
-}
-
-// read notes the calls of the last part of the intake. enough is asked before
-// every line.
-func (in *intake) read(p *part, run string, enough func(*lineReader) (bool, error)) (done reading, err error) {
-	p.aside = nil
-	index := ^int32(len(in.parts) - 1)
-	r := &lineReader{in: io.NewSectionReader(p.file, p.from, p.to-p.from), offset: p.from, number: p.line}
-	for {
-		done.number, done.at = r.number, r.offset
-		if stop, err := enough(r); stop || err != nil {
-			return done, err
-		}
-		line, at, err := r.next()
-		if errors.Is(err, io.EOF) {
-			done.at = p.to
-			return done, nil
-		}
-		if err != nil && !errors.Is(err, errLongLine) {
-			return done, fmt.Errorf("read %s: %w", p.name, err)
-		}
-		if err == nil && len(bytes.TrimSpace(line)) == 0 {
-			continue
-		}
-		done.lines++
-		var id []byte
-		var start schema.Opt[int64]
-		if err == nil {
-			id, start, err = in.lookAtLine(line, p.kind)
-		}
-		if err != nil {
-			p.aside = append(p.aside, AsideError{Dump: p.name, Line: r.number, Err: err})
-			continue
-		}
-		in.add(entry{at: at, in: index, line: int32(len(line)), kind: p.kind}, id, start, p.asOf, run)
-	}
-}
-
-// lookAtLine is look for a line that nobody has checked. Most of what is
-// damaged was cut off, so what does not end as an object is decoded at once.
-func (in *intake) lookAtLine(line []byte, kind schema.Kind) (id []byte, start schema.Opt[int64], err error) {
-	if !bytes.HasSuffix(bytes.TrimRight(line, " \t\r"), []byte("}")) {
-		if err := in.dec.Decode(line, kind, &in.call); err != nil {
-			return nil, start, err
-		}
-	}
-	return in.look(line, kind)
-}
-
 // commit commits what was taken up.
-func (i *Import) commit(ctx context.Context, row func(Stats, int64) schema.Run) error {
-	err := i.w.commitRun(ctx, row, func(c *commit) { c.taken, c.again = i.in, i.again })
-	if err != nil {
+func (i *Import) commit(ctx context.Context, row func(commit.Stats, int64) schema.Run) error {
+	read := func(exact bool) (*commit.Intake, error) {
+		if exact {
+			return i.again()
+		}
+		return i.in, nil
+	}
+	if err := i.w.commitRun(ctx, row, read, func(c *commit.Commit) { c.PageSize = table.ImportPageBytes }); err != nil {
 		return err
 	}
-	for _, p := range i.in.parts {
-		aside := append(p.refused, p.aside...)
-		slices.SortFunc(aside, func(a, b AsideError) int { return cmp.Compare(a.Line, b.Line) })
+	for _, p := range i.in.Parts {
+		aside := append(p.Refused, p.Aside...)
+		slices.SortFunc(aside, func(a, b commit.AsideError) int { return cmp.Compare(a.Line, b.Line) })
 		for _, a := range aside {
 			i.report(a)
 			i.aside++
 		}
 	}
-	err = i.closeParts()
-	i.taken, i.in = 0, newIntake(i.w.forgotten, false)
+	err := i.closeParts()
+	i.taken, i.in = 0, commit.NewIntake(i.w.forgotten, false)
 	return err
 }
 
 // again reads the parts anew, and decodes every line.
-func (i *Import) again() (*intake, error) {
-	in := newIntake(i.w.forgotten, true)
-	for _, p := range i.in.parts {
-		in.parts = append(in.parts, p)
-		never := func(*lineReader) (bool, error) { return false, nil }
-		if _, err := in.read(p, i.w.opts.RunID, never); err != nil {
+func (i *Import) again() (*commit.Intake, error) {
+	in := commit.NewIntake(i.w.forgotten, true)
+	for _, p := range i.in.Parts {
+		in.Parts = append(in.Parts, p)
+		never := func(*commit.LineReader) (bool, error) { return false, nil }
+		if _, err := in.Read(p, i.w.opts.RunID, never); err != nil {
 			return nil, err
 		}
 	}
@@ -240,10 +163,10 @@ func (i *Import) again() (*intake, error) {
 
 func (i *Import) closeParts() error {
 	var errs []error
-	for _, p := range i.in.parts {
-		if p.close != nil {
-			errs = append(errs, p.close())
-			p.close = nil
+	for _, p := range i.in.Parts {
+		if p.Close != nil {
+			errs = append(errs, p.Close())
+			p.Close = nil
 		}
 	}
 	return errors.Join(errs...)
@@ -251,15 +174,15 @@ func (i *Import) closeParts() error {
 
 // spool takes up a dump that can be read only once: it writes what may be kept
 // of it to a file without a name, which is gone when it is closed.
-func (i *Import) spool(ctx context.Context, d *Dump, tell func()) error {
-	r := &lineReader{in: d.Lines}
+func (i *Import) spool(ctx context.Context, d *commit.Dump, tell func()) error {
+	r := commit.NewLineReader(d.Lines)
 	for ended := false; !ended; {
-		p := &part{name: d.Name, asOf: d.AsOf, kind: d.Kind, line: r.number}
+		p := &commit.Part{Name: d.Name, AsOf: d.AsOf, Kind: d.Kind, Line: r.Number}
 		file, err := i.nameless()
 		if err != nil {
 			return err
 		}
-		p.file, p.close = file, file.Close
+		p.File, p.Close = file, file.Close
 		ended, err = i.fillSpool(ctx, p, file, r, tell)
 		if err != nil {
 			return errors.Join(err, file.Close())
@@ -280,8 +203,8 @@ func (i *Import) spool(ctx context.Context, d *Dump, tell func()) error {
 }
 
 // nameless makes a file that nobody else can open and no crash leaves behind.
-func (i *Import) nameless() (File, error) {
-	path := filepath.Join(i.w.opts.Root, layout.TempName(layout.CurrentName, newID()))
+func (i *Import) nameless() (disk.File, error) {
+	path := filepath.Join(i.w.opts.Root, layout.TempName(layout.CurrentName, disk.NewID()))
 	f, err := i.w.opts.FS.Create(path)
 	if err == nil {
 		err = i.w.opts.FS.Remove(path)
@@ -294,10 +217,10 @@ func (i *Import) nameless() (File, error) {
 
 // fillSpool writes lines to a part's file until they are enough for a commit.
 // A line that is no call leaves an empty one, so that the numbers stay right.
-func (i *Import) fillSpool(ctx context.Context, p *part, file File, r *lineReader, tell func()) (ended bool, err error) {
-	out := bufio.NewWriterSize(file, dumpRoom)
-	for lines := int64(0); i.taken+lines < importLines && p.to < spoolBytes; lines++ {
-		if r.number%tellEvery == 0 {
+func (i *Import) fillSpool(ctx context.Context, p *commit.Part, file disk.File, r *commit.LineReader, tell func()) (ended bool, err error) {
+	out := bufio.NewWriterSize(file, commit.DumpRoom)
+	for lines := int64(0); i.taken+lines < importLines && p.To < spoolBytes; lines++ {
+		if r.Number%snapshot.ProgressEvery == 0 {
 			if tell != nil {
 				tell()
 			}
@@ -305,13 +228,13 @@ func (i *Import) fillSpool(ctx context.Context, p *part, file File, r *lineReade
 				return false, err
 			}
 		}
-		line, _, err := r.next()
+		line, _, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			ended = true
 			break
 		}
-		if err != nil && !errors.Is(err, errLongLine) {
-			return false, fmt.Errorf("read %s: %w", p.name, err)
+		if err != nil && !errors.Is(err, commit.ErrLongLine) {
+			return false, fmt.Errorf("read %s: %w", p.Name, err)
 		}
 		clean := line
 		if err == nil && len(bytes.TrimSpace(line)) > 0 {
@@ -319,20 +242,20 @@ func (i *Import) fillSpool(ctx context.Context, p *part, file File, r *lineReade
 		}
 		if err != nil {
 			i.Lines++
-			p.refused = append(p.refused, AsideError{Dump: p.name, Line: r.number, Err: err})
+			p.Refused = append(p.Refused, commit.AsideError{Dump: p.Name, Line: r.Number, Err: err})
 			clean = nil
 		}
 		n, err := out.Write(clean)
 		if err == nil {
 			err = out.WriteByte('\n')
 		}
-		p.to += int64(n) + 1
+		p.To += int64(n) + 1
 		if err != nil {
-			return false, fmt.Errorf("spool %s: %w", p.name, err)
+			return false, fmt.Errorf("spool %s: %w", p.Name, err)
 		}
 	}
 	if err := out.Flush(); err != nil {
-		return false, fmt.Errorf("spool %s: %w", p.name, err)
+		return false, fmt.Errorf("spool %s: %w", p.Name, err)
 	}
 	return ended, nil
 }

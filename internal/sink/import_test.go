@@ -2,20 +2,21 @@ package sink
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"testing"
 
 	"callhouse/internal/schema"
+	"callhouse/internal/sink/commit"
+	"callhouse/internal/sink/erase"
 )
 
 // dumpOf makes a dump of lines, as of so many hours after the tests' first run:
 // read in place, or in a stream.
-func dumpOf(name string, hour int, kind schema.Kind, streamed bool, lines ...string) *Dump {
+func dumpOf(name string, hour int, kind schema.Kind, streamed bool, lines ...string) *commit.Dump {
 	text := strings.Join(lines, "\n")
-	d := &Dump{Name: name, AsOf: testDay.UnixMilli() + int64(hour)*3_600_000, Kind: kind}
+	d := &commit.Dump{Name: name, AsOf: testDay.UnixMilli() + int64(hour)*3_600_000, Kind: kind}
 	if streamed {
 		d.Lines = io.MultiReader(strings.NewReader(text[:len(text)/2]), strings.NewReader(text[len(text)/2:]))
 	} else {
@@ -26,9 +27,9 @@ func dumpOf(name string, hour int, kind schema.Kind, streamed bool, lines ...str
 
 // imported imports dumps into w, and returns what was set aside and what the
 // commits did.
-func imported(t *testing.T, w *Warehouse, dumps ...*Dump) (aside []string, did Stats) {
+func imported(t *testing.T, w *Warehouse, dumps ...*commit.Dump) (aside []string, did commit.Stats) {
 	t.Helper()
-	i := w.NewImport(doneRow(w), func(a AsideError) { aside = append(aside, a.Error()) })
+	i := w.NewImport(doneRow(w), func(a commit.AsideError) { aside = append(aside, a.Error()) })
 	for _, d := range dumps {
 		if err := i.Add(t.Context(), d, nil); err != nil {
 			t.Fatal(err)
@@ -163,7 +164,7 @@ func TestImportKeepsOut(t *testing.T) {
 	m, root := storyRoot(t)
 	w := night(t, m, root, 1)
 	imported(t, w, dumpOf("d", 0, schema.KindDetail, false, line("a", day, ""), line("b", day, "")))
-	if _, err := w.Forget(t.Context(), Selection{CallIDs: []string{"a"}}, false, nil); err != nil {
+	if _, err := w.Forget(t.Context(), erase.Selection{CallIDs: []string{"a"}}, false, nil); err != nil {
 		t.Fatal(err)
 	}
 	imported(t, w, dumpOf("d", 0, schema.KindDetail, false, line("a", day, ""), line("b", day, ""),
@@ -194,67 +195,4 @@ func TestImportLeavesTheJournal(t *testing.T) {
 	if calls := readCalls(t, m, w.Snapshot()); len(calls) != 2 {
 		t.Errorf("%d calls after the run's commit", len(calls))
 	}
-}
-
-// TestLineReader reads lines in pieces of all sizes.
-func TestLineReader(t *testing.T) {
-	const text = "one\n\nthree\r\n" + "four"
-	for size := 1; size <= len(text); size++ {
-		r := lineReader{in: &pieces{text, size}}
-		var got []string
-		for {
-			line, at, err := r.next()
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			got = append(got, fmt.Sprintf("%d@%d %s", r.number, at, line))
-		}
-		if want := "1@0 one|2@4 |3@5 three\r|4@12 four"; strings.Join(got, "|") != want {
-			t.Fatalf("in pieces of %d: %q, want %q", size, got, want)
-		}
-	}
-}
-
-// pieces is a reader that gives a few bytes at a time.
-type pieces struct {
-	rest string
-	size int
-}
-
-func (p *pieces) Read(b []byte) (int, error) {
-	if p.rest == "" {
-		return 0, io.EOF
-	}
-	n := copy(b, p.rest[:min(p.size, len(p.rest))])
-	p.rest = p.rest[n:]
-	return n, nil
-}
-
-// TestLineReaderPassesOverGiants gives one error for a line that is too long, and
-// goes on behind it.
-func TestLineReaderPassesOverGiants(t *testing.T) {
-	r := lineReader{in: io.MultiReader(strings.NewReader("a\n"), io.LimitReader(endless{}, maxLine+3*dumpRoom), strings.NewReader("\nb\n"))}
-	var got []string
-	for {
-		line, _, err := r.next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		got = append(got, fmt.Sprintf("%d %s %v", r.number, line, err))
-	}
-	if want := fmt.Sprintf("1 a <nil>|2  %v|3 b <nil>", errLongLine); strings.Join(got, "|") != want {
-		t.Errorf("%q, want %q", strings.Join(got, "|"), want)
-	}
-}
-
-type endless struct{}
-
-func (endless) Read(b []byte) (int, error) {
-	for i := range b {
-		b[i] = 'x'
-	}
-	return len(b), nil
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"callhouse/internal/schema"
+	"callhouse/internal/sink/disk"
+	"callhouse/internal/sink/table"
 )
 
 // The filters of a file say of nearly every foreign id that it is not there,
@@ -31,12 +33,12 @@ func TestFiltersPrune(t *testing.T) {
 	}
 	mustCommit(t, w)
 	file := w.Snapshot().Manifest.FilesOf(schema.Calls.Name)[0]
-	r, err := openTable(anywhere, w.Snapshot().Path(file), &schema.Calls)
+	r, err := table.Open(anywhere, w.Snapshot().Path(file), &schema.Calls)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.close()
-	filter := r.groups[0].ColumnChunks()[r.id].BloomFilter()
+	defer r.Close()
+	filter := r.Groups[0].ColumnChunks()[r.Column("call_id")].BloomFilter()
 	passed := 0
 	for i := range calls {
 		if may, err := filter.Check(parquet.ByteArrayValue([]byte(fmt.Sprint("own-", i)))); err != nil || !may {
@@ -68,7 +70,7 @@ func TestAnEmptyFilterIsDamage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := p.Metadata().RowGroups[0].Columns[column(p.Schema(), "call_id")].MetaData.BloomFilterOffset
+	at := p.Metadata().RowGroups[0].Columns[schema.Calls.Column("call_id")].MetaData.BloomFilterOffset
 	if raw[at] != 0x15 || raw[at+1] >= 0x80 { // the first field, an i32: the size as a varint of one byte
 		t.Fatalf("the filter's header begins with % x", raw[at:at+2])
 	}
@@ -76,15 +78,15 @@ func TestAnEmptyFilterIsDamage(t *testing.T) {
 	if err := os.WriteFile(path, raw, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r, err := openTable(anywhere, path, &schema.Calls)
+	r, err := table.Open(anywhere, path, &schema.Calls)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.close()
-	var ids sought
-	ids.add("any")
-	var damage *DamageError
-	if _, err := ids.mayBeIn(r, r.groups[0]); !errors.As(err, &damage) {
+	defer r.Close()
+	var ids table.IDs
+	ids.Add("any")
+	var damage *disk.DamageError
+	if _, err := ids.MayBeIn(r, r.Groups[0]); !errors.As(err, &damage) {
 		t.Errorf("asked, it answers %v", err)
 	}
 }

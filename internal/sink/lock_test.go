@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"callhouse/internal/layout"
+	"callhouse/internal/sink/disk"
 )
 
 func TestSecondRunFindsTheWarehouseHeld(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "w")
 	w := night(t, nil, root, 0)
 	_, err := Open(Options{Root: root, RunID: layout.RunID(testDay, 9)})
-	var held *LockedError
+	var held *disk.LockedError
 	if !errors.As(err, &held) {
 		t.Fatalf("a second Open gave %v, want a LockedError", err)
 	}
@@ -32,7 +33,7 @@ func TestSpendsAreRemembered(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "w")
 	w := night(t, nil, root, 0)
 	sent := time.Unix(0, 1_700_000_000_123_456_789)
-	want := []Spend{{Sent: sent, Answered: sent.Add(time.Second)}, {Sent: sent.Add(time.Minute)}}
+	want := []disk.Spend{{Sent: sent, Answered: sent.Add(time.Second)}, {Sent: sent.Add(time.Minute)}}
 	for i, s := range want {
 		if err := w.Note(i, s); err != nil {
 			t.Fatal(err)
@@ -46,7 +47,7 @@ func TestSpendsAreRemembered(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	same := func(a, b Spend) bool { return a.Sent.Equal(b.Sent) && a.Answered.Equal(b.Answered) }
+	same := func(a, b disk.Spend) bool { return a.Sent.Equal(b.Sent) && a.Answered.Equal(b.Answered) }
 	if !slices.EqualFunc(want, got, same) {
 		t.Errorf("recalled %v, want %v", got, want)
 	}

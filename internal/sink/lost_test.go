@@ -13,10 +13,12 @@ import (
 
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
+	"callhouse/internal/sink/commit"
+	"callhouse/internal/sink/disk"
 )
 
 // aRun opens a warehouse as the n-th run, which is to have a row.
-func aRun(t *testing.T, fsys FS, root string, n int) *Warehouse {
+func aRun(t *testing.T, fsys disk.FS, root string, n int) *Warehouse {
 	t.Helper()
 	w, err := openRun(fsys, root, n)
 	if err != nil {
@@ -25,7 +27,7 @@ func aRun(t *testing.T, fsys FS, root string, n int) *Warehouse {
 	return w
 }
 
-func openRun(fsys FS, root string, n int) (*Warehouse, error) {
+func openRun(fsys disk.FS, root string, n int) (*Warehouse, error) {
 	now := testDay.Add(time.Duration(n) * time.Hour)
 	return Open(Options{Root: root, FS: fsys, RunID: layout.RunID(now, uint32(n)), Now: func() time.Time { return now }, Records: true})
 }
@@ -51,7 +53,7 @@ func mustClose(t *testing.T, w *Warehouse) {
 // die lets go of the warehouse as a killed process does.
 func die(t *testing.T, w *Warehouse) {
 	t.Helper()
-	if err := errors.Join(w.lock.file.Close(), w.lock.fl.Unlock()); err != nil {
+	if err := w.lock.Drop(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -92,7 +94,7 @@ func TestRecordAlone(t *testing.T) {
 	w = aRun(t, fsys, root, 1)
 	fetchOne(t, w, "one")
 	fsys.at = fsys.n
-	var full *NoSpaceError
+	var full *disk.NoSpaceError
 	if err := w.Commit(t.Context(), doneRow(w)); !errors.As(err, &full) {
 		t.Fatalf("the commit gave %v", err)
 	}
@@ -148,7 +150,7 @@ func TestRowsOfAFullDisk(t *testing.T) {
 	if s, err := layout.Current(root); err != nil || s.Manifest.Rows(schema.Runs.Name) != 4 {
 		t.Errorf("the table runs has %d rows, %v", s.Manifest.Rows(schema.Runs.Name), err)
 	}
-	if h, _, err := Who(root); err != nil || len(h.Lost) != 0 || !h.Released {
+	if h, _, err := disk.Who(root); err != nil || len(h.Lost) != 0 || !h.Released {
 		t.Errorf("the lock says %+v, %v", h, err)
 	}
 }
@@ -190,7 +192,7 @@ func TestKilledBeforeItPutAnything(t *testing.T) {
 
 	// One that was killed between two commits, with nothing in the journal.
 	w = aRun(t, nil, root, 3)
-	running := func(Stats, int64) schema.Run {
+	running := func(commit.Stats, int64) schema.Run {
 		return schema.Run{ID: w.opts.RunID, StartedAt: w.opts.Now().UnixMilli(), Outcome: schema.OutcomeRunning}
 	}
 	if err := w.Commit(context.Background(), running); err != nil {
@@ -220,7 +222,7 @@ func TestDamageIsOnRecord(t *testing.T) {
 	if err := os.WriteFile(manifest, sound[:len(sound)/2], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var damaged *DamageError
+	var damaged *disk.DamageError
 	if _, err := openRun(nil, root, 1); !errors.As(err, &damaged) {
 		t.Fatalf("Open gave %v", err)
 	}
@@ -241,15 +243,15 @@ func TestDamageIsOnRecord(t *testing.T) {
 // Who says who holds a warehouse, and keeps nobody from taking it.
 func TestWho(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "w")
-	if h, held, err := Who(root); err != nil || held || h.PID != 0 {
+	if h, held, err := disk.Who(root); err != nil || held || h.PID != 0 {
 		t.Errorf("of no warehouse: %+v, %v, %v", h, held, err)
 	}
 	w := aRun(t, nil, root, 0)
-	if h, held, err := Who(root); err != nil || !held || h.PID != os.Getpid() || h.RunID != w.opts.RunID {
+	if h, held, err := disk.Who(root); err != nil || !held || h.PID != os.Getpid() || h.RunID != w.opts.RunID {
 		t.Errorf("of one that is held: %+v, %v, %v", h, held, err)
 	}
 	mustClose(t, w)
-	if h, held, err := Who(root); err != nil || held || !h.Released {
+	if h, held, err := disk.Who(root); err != nil || held || !h.Released {
 		t.Errorf("of one that was: %+v, %v, %v", h, held, err)
 	}
 	stop, asked := make(chan struct{}), make(chan struct{})
@@ -260,7 +262,7 @@ func TestWho(t *testing.T) {
 			case <-stop:
 				return
 			default:
-				_, _, _ = Who(root)
+				_, _, _ = disk.Who(root)
 			}
 		}
 	}()

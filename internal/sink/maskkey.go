@@ -13,13 +13,14 @@ import (
 
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
+	"callhouse/internal/sink/disk"
 )
 
 // MaskKey returns the key of the warehouse's own masks; nil where it has none
 // and none is to be made.
 func (w *Warehouse) MaskKey(make bool) ([]byte, error) {
 	path := filepath.Join(w.opts.Root, layout.MaskKeyName)
-	raw, err := readFile(w.opts.FS, path)
+	raw, err := disk.ReadFile(w.opts.FS, path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && make:
 		return w.newMaskKey(path)
@@ -30,7 +31,7 @@ func (w *Warehouse) MaskKey(make bool) ([]byte, error) {
 	}
 	key, err := ParseMaskKey(raw)
 	if err != nil {
-		return nil, &DamageError{Path: path, What: err.Error()}
+		return nil, &disk.DamageError{Path: path, What: err.Error()}
 	}
 	return key, nil
 }
@@ -48,34 +49,11 @@ func ParseMaskKey(raw []byte) ([]byte, error) {
 func (w *Warehouse) newMaskKey(path string) ([]byte, error) {
 	key := make([]byte, schema.MaskKeyBytes)
 	_, _ = rand.Read(key) // never fails
-	fsys, tmp := w.opts.FS, filepath.Join(w.opts.Root, layout.TempName(layout.MaskKeyName, newID()))
-	err := writeFile(fsys, tmp, append(hex.AppendEncode(nil, key), '\n'))
-	if err == nil {
-		err = w.private(tmp)
-	}
-	if err == nil {
-		err = fsys.Rename(tmp, path)
-	}
-	if err == nil {
-		err = fsys.SyncDir(w.opts.Root)
-	}
-	if err != nil {
+	tmp := filepath.Join(w.opts.Root, layout.TempName(layout.MaskKeyName, disk.NewID()))
+	if err := disk.Replace(w.opts.FS, tmp, path, append(hex.AppendEncode(nil, key), '\n'), true); err != nil {
 		return nil, fmt.Errorf("make the key of the masks: %w", err)
 	}
 	return key, nil
-}
-
-// private takes a file or folder from the group again, which may read the rest.
-func (w *Warehouse) private(path string) error {
-	d, ok := w.opts.FS.(*Disk)
-	if !ok || !d.group {
-		return nil
-	}
-	st, err := d.Lstat(path)
-	if err == nil {
-		err = d.dir.Root.Chmod(d.dir.In(path), st.Mode()&^0o077)
-	}
-	return err
 }
 
 // MaskKeyHash returns the hash by which a key of masks is known again.

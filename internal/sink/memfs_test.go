@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"callhouse/internal/sink/disk"
 )
 
 // memFS is a file system in memory that knows what a power cut would leave:
@@ -99,7 +101,7 @@ func (m *memFS) put(op, name string, n *memNode) error {
 	return nil
 }
 
-func (m *memFS) Create(name string) (File, error) {
+func (m *memFS) Create(name string) (disk.File, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	n := &memNode{}
@@ -109,7 +111,7 @@ func (m *memFS) Create(name string) (File, error) {
 	return &memFile{fs: m, n: n, name: name}, nil
 }
 
-func (m *memFS) Open(name string) (File, error) {
+func (m *memFS) Open(name string) (disk.File, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	_, n, _ := m.look(name)

@@ -15,6 +15,9 @@ import (
 
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
+	"callhouse/internal/sink/commit"
+	"callhouse/internal/sink/erase"
+	"callhouse/internal/sink/verify"
 )
 
 var fixture = flag.Bool("fixture", false, "keep a warehouse of today's format version in testdata, unless there is one")
@@ -54,7 +57,7 @@ func TestKeepFormat(t *testing.T) {
 	if _, err := w.Recover(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	mustForget(t, w, Selection{CallIDs: []string{"a1"}})
+	mustForget(t, w, erase.Selection{CallIDs: []string{"a1"}})
 	want := spoken(t, w.Snapshot())
 	if err := w.Put(context.Background(), storyRecord("left", 1)); err != nil {
 		t.Fatal(err)
@@ -96,7 +99,7 @@ func TestEveryFormatVersion(t *testing.T) {
 			root, want := kept(t, formatDir(version))
 			whole := func() {
 				t.Helper()
-				r, err := Verify(context.Background(), VerifyOptions{Root: root, All: true})
+				r, err := verify.Warehouse(context.Background(), verify.Options{Root: root, All: true})
 				if err != nil || !r.Whole() {
 					t.Fatalf("%+v, %v", r, err)
 				}
@@ -199,7 +202,7 @@ func TestPromote(t *testing.T) {
 			if got := spoken(t, w.Snapshot()); got != want {
 				t.Errorf("read from the old file the calls are\n%s, want\n%s", got, want)
 			}
-			batches, calls, err := outdated(context.Background(), anywhere, w.Snapshot())
+			batches, calls, err := outdated(context.Background(), w.reader())
 			if err != nil || !slices.Equal(slices.Concat(batches...), []string{today}) || calls != 4 {
 				t.Errorf("outdated are %v with %d calls, %v", batches, calls, err)
 			}
@@ -216,9 +219,9 @@ func TestPromote(t *testing.T) {
 					t.Fatal(err)
 				}
 				mustCommit(t, w)
-				mustForget(t, w, Selection{CallIDs: []string{"a"}})
+				mustForget(t, w, erase.Selection{CallIDs: []string{"a"}})
 			case "compaction":
-				if err := w.maintain(context.Background(), func(c *commit) { c.months = []string{"2026-11"} }); err != nil {
+				if err := w.maintain(context.Background(), func(c *commit.Commit) { c.Months = []string{"2026-11"} }); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -232,10 +235,10 @@ func TestPromote(t *testing.T) {
 			if now := spoken(t, w.Snapshot()); now != want {
 				t.Errorf("the calls became\n%s, want\n%s", now, want)
 			}
-			if batches, _, err := outdated(context.Background(), anywhere, w.Snapshot()); err != nil || len(batches) > 0 {
+			if batches, _, err := outdated(context.Background(), w.reader()); err != nil || len(batches) > 0 {
 				t.Errorf("still outdated: %v, %v", batches, err)
 			}
-			if r, err := Verify(context.Background(), VerifyOptions{Root: root}); err != nil || !r.Whole() {
+			if r, err := verify.Warehouse(context.Background(), verify.Options{Root: root}); err != nil || !r.Whole() {
 				t.Errorf("verify: %+v, %v", r, err)
 			}
 		})

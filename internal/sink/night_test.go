@@ -17,6 +17,8 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/schema"
+	"callhouse/internal/sink/commit"
+	"callhouse/internal/sink/snapshot"
 )
 
 var (
@@ -136,15 +138,15 @@ func TestNightBuild(t *testing.T) {
 		_, err := writeDetails(to, world, nightNow)
 		to.CloseWithError(err)
 	}()
-	i := w.NewImport(doneRow(w), func(a AsideError) { t.Error(a.Error()) })
-	if err := i.Add(t.Context(), &Dump{Name: "calls", Lines: from, AsOf: nightNow.UnixMilli(), Kind: schema.KindDetail}, nil); err != nil {
+	i := w.NewImport(doneRow(w), func(a commit.AsideError) { t.Error(a.Error()) })
+	if err := i.Add(t.Context(), &commit.Dump{Name: "calls", Lines: from, AsOf: nightNow.UnixMilli(), Kind: schema.KindDetail}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := i.Finish(t.Context(), doneRow(w)); err != nil {
 		t.Fatal(err)
 	}
 	var months []string
-	for _, m := range Months(w.Snapshot(), nightNow) {
+	for _, m := range snapshot.Months(w.Snapshot(), nightNow) {
 		if m.Waits == "" {
 			months = append(months, m.Month)
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"callhouse/internal/schema"
+	"callhouse/internal/sink/verify"
 )
 
 // What the service tells that makes no sense is kept, and told of; it is no
@@ -31,7 +32,7 @@ func TestVerifyTellsWhatIsOdd(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	r, err := Verify(context.Background(), VerifyOptions{Root: root})
+	r, err := verify.Warehouse(context.Background(), verify.Options{Root: root})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
+	"callhouse/internal/sink/table"
 )
 
 // Belong makes commits say whose calls the warehouse holds.
@@ -27,12 +28,9 @@ const knownRows = 10_000
 // Newest returns the ids of the newest calls and of their agents.
 func (w *Warehouse) Newest() (*Known, error) {
 	k := &Known{map[string]bool{}, map[string]bool{}}
-	s := w.Snapshot()
-	if s == nil {
-		return k, nil
-	}
-	for _, f := range slices.Backward(s.Manifest.FilesOf(schema.Calls.Name)) {
-		t, err := w.proofs.open(w.opts.FS, s, f)
+	r := w.reader()
+	for _, f := range slices.Backward(r.Files(schema.Calls.Name)) {
+		t, err := r.Open(f)
 		if err == nil {
 			err = k.read(t)
 		}
@@ -46,19 +44,12 @@ func (w *Warehouse) Newest() (*Known, error) {
 	return k, nil
 }
 
-func (k *Known) read(t *tableReader) (err error) {
-	defer func() { err = errors.Join(err, t.close()) }()
-	for _, g := range t.groups {
-		err := eachRow(g, []int{t.id, column(t.columns, "agent_id")}, func(_ int64, row []parquet.Value) bool {
-			k.Calls[string(row[0].ByteArray())] = true
-			if !row[1].IsNull() {
-				k.Agents[string(row[1].ByteArray())] = true
-			}
-			return true
-		})
-		if err != nil {
-			return &DamageError{Path: t.path, What: err.Error()}
+func (k *Known) read(t *table.Reader) (err error) {
+	err = t.Each([]string{"call_id", "agent_id"}, func(row []parquet.Value) {
+		k.Calls[string(row[0].ByteArray())] = true
+		if !row[1].IsNull() {
+			k.Agents[string(row[1].ByteArray())] = true
 		}
-	}
-	return nil
+	})
+	return errors.Join(err, t.Close())
 }

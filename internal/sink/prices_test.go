@@ -14,6 +14,8 @@ import (
 
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
+	"callhouse/internal/sink/commit"
+	"callhouse/internal/sink/verify"
 )
 
 // prices are costs as a service may send them, by the call's id. Those of the
@@ -69,7 +71,7 @@ func TestKeepPrices(t *testing.T) {
 	}
 	mustCommit(t, w)
 	first := w.Snapshot().Dir
-	if err := w.maintain(context.Background(), func(c *commit) { c.months = []string{"2026-10"} }); err != nil {
+	if err := w.maintain(context.Background(), func(c *commit.Commit) { c.Months = []string{"2026-10"} }); err != nil {
 		t.Fatal(err)
 	}
 	want := spoken(t, w.Snapshot())
@@ -98,7 +100,7 @@ func TestPricesOfEveryVersion(t *testing.T) {
 			root, want := kept(t, pricesDir(version))
 			whole := func() {
 				t.Helper()
-				if r, err := Verify(context.Background(), VerifyOptions{Root: root, All: true}); err != nil || !r.Whole() {
+				if r, err := verify.Warehouse(context.Background(), verify.Options{Root: root, All: true}); err != nil || !r.Whole() {
 					t.Fatalf("%+v, %v", r, err)
 				}
 			}

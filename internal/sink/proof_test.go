@@ -5,6 +5,8 @@ import (
 	"errors"
 	"path/filepath"
 	"testing"
+
+	"callhouse/internal/sink/disk"
 )
 
 // A file that an earlier commit of the same run linked is compared with its
@@ -30,7 +32,7 @@ func TestLinkedFilesAreProven(t *testing.T) {
 	put(w, "a", 2)
 	mustCommit(t, w)
 	put(w, "b", 2)
-	var damage *DamageError
+	var damage *disk.DamageError
 	if err := w.Commit(context.Background(), doneRow(w)); !errors.As(err, &damage) || damage.What != "its checksum is not the one in the manifest" {
 		t.Errorf("the commit that rewrites a damaged file gave %v", err)
 	}

@@ -13,10 +13,14 @@ import (
 
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
+	"callhouse/internal/sink/commit"
+	"callhouse/internal/sink/disk"
+	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/sink/verify"
 )
 
 // keeping opens a warehouse again, as the n-th run, which keeps calls from on.
-func keeping(t testing.TB, fsys FS, root string, n int, from time.Time) *Warehouse {
+func keeping(t testing.TB, fsys disk.FS, root string, n int, from time.Time) *Warehouse {
 	t.Helper()
 	now := testDay.Add(time.Duration(n) * time.Hour)
 	w, err := Open(Options{Root: root, FS: fsys, RunID: layout.RunID(now, uint32(n)), Now: func() time.Time { return now }, KeepFrom: from})
@@ -88,7 +92,7 @@ func TestKeep(t *testing.T) {
 	if d := cmp.Diff([]schema.Span{{From: from.UnixMilli(), To: testDay.UnixMilli(), ListedAt: testDay.UnixMilli()}}, s.Manifest.Coverage); d != "" {
 		t.Errorf("coverage (-want +got):\n%s", d)
 	}
-	r, err := Verify(t.Context(), VerifyOptions{Root: w.opts.Root, All: true})
+	r, err := verify.Warehouse(t.Context(), verify.Options{Root: w.opts.Root, All: true})
 	if err != nil || !r.Whole() {
 		t.Errorf("verify: %+v, %v", r, err)
 	}
@@ -149,8 +153,8 @@ func keepSome(t *testing.T, draw *rand.Rand) {
 	}
 	put("a")
 	mustCommit(t, w)
-	if draw.IntN(2) == 0 && slices.ContainsFunc(Months(w.Snapshot(), testDay), func(m Month) bool { return m.Month == "2026-08" }) {
-		if err := w.maintain(context.Background(), func(c *commit) { c.months = []string{"2026-08"} }); err != nil {
+	if draw.IntN(2) == 0 && slices.ContainsFunc(snapshot.Months(w.Snapshot(), testDay), func(m snapshot.Month) bool { return m.Month == "2026-08" }) {
+		if err := w.maintain(context.Background(), func(c *commit.Commit) { c.Months = []string{"2026-08"} }); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
+	"callhouse/internal/sink/snapshot"
 )
 
 func rolledBack(w *Warehouse) func(*layout.Snapshot) schema.Run {
@@ -94,7 +95,7 @@ func TestRollback(t *testing.T) {
 
 func TestRollbackKnowsWhatIsThere(t *testing.T) {
 	w := night(t, nil, filepath.Join(t.TempDir(), "w"), 0)
-	var missing *NotRetainedError
+	var missing *snapshot.NotRetainedError
 	if _, err := w.Rollback(context.Background(), 0, rolledBack(w)); !errors.As(err, &missing) {
 		t.Errorf("before any commit: %v", err)
 	}

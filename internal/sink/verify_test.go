@@ -12,6 +12,8 @@ import (
 
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
+	"callhouse/internal/sink/disk"
+	"callhouse/internal/sink/verify"
 )
 
 // sound makes a warehouse with a compacted month, two days and older snapshots,
@@ -53,11 +55,11 @@ func TestVerifyFindsEveryDamage(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.do(damageTo(t, root))
-			r, err := Verify(context.Background(), VerifyOptions{Root: root})
+			r, err := verify.Warehouse(context.Background(), verify.Options{Root: root})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.Kind == c.kind }) {
+			if !slices.ContainsFunc(r.Problems, func(p verify.Problem) bool { return p.Kind == c.kind }) {
 				t.Errorf("found %v, want a problem of the kind %q", r.Problems, c.kind)
 			}
 			if r.Whole() || r.Count < int64(len(r.Problems)) {
@@ -76,7 +78,7 @@ func TestVerifyOfAWholeWarehouse(t *testing.T) {
 	root := sound(t)
 	before := listing(t, root)
 	for _, all := range []bool{false, true} {
-		r, err := Verify(context.Background(), VerifyOptions{Root: root, All: all})
+		r, err := verify.Warehouse(context.Background(), verify.Options{Root: root, All: all})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +109,7 @@ func TestVerifyOlderSnapshots(t *testing.T) {
 	f := d.file("calls", "2026-10-25") // compacted since
 	d.bytes(old.Path(f), func(b []byte) []byte { b[len(b)/2] ^= 4; return b })
 	for all, want := range map[bool]int64{false: 0, true: 1} {
-		r, err := Verify(context.Background(), VerifyOptions{Root: root, All: all})
+		r, err := verify.Warehouse(context.Background(), verify.Options{Root: root, All: all})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +120,7 @@ func TestVerifyOlderSnapshots(t *testing.T) {
 	if err := os.Remove(filepath.Join(old.Dir, layout.ManifestName)); err != nil {
 		t.Fatal(err)
 	}
-	r, err := Verify(context.Background(), VerifyOptions{Root: root, All: true})
+	r, err := verify.Warehouse(context.Background(), verify.Options{Root: root, All: true})
 	if err != nil || r.Count != 1 || r.Problems[0].Kind != "manifest" {
 		t.Errorf("without its manifest: found %v, %v", r.Problems, err)
 	}
@@ -128,33 +130,33 @@ func TestVerifyOlderSnapshots(t *testing.T) {
 func TestVerifyTellsLeftoversFromDamage(t *testing.T) {
 	root := sound(t)
 	for _, dir := range []string{
-		filepath.Join(layout.SnapshotsName, layout.TempName("000003", newID())), filepath.Join(layout.SnapshotsName, "000003"),
+		filepath.Join(layout.SnapshotsName, layout.TempName("000003", disk.NewID())), filepath.Join(layout.SnapshotsName, "000003"),
 	} {
 		if err := os.Mkdir(filepath.Join(root, dir), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Symlink("snapshots/000003", filepath.Join(root, layout.TempName("current", newID()))); err != nil {
+	if err := os.Symlink("snapshots/000003", filepath.Join(root, layout.TempName("current", disk.NewID()))); err != nil {
 		t.Fatal(err)
 	}
-	r, err := Verify(context.Background(), VerifyOptions{Root: root})
+	r, err := verify.Warehouse(context.Background(), verify.Options{Root: root})
 	if err != nil || !r.Whole() || len(r.Leftovers) != 2 || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "snapshot 3") {
 		t.Errorf("%+v, %v", r, err)
 	}
 	w := night(t, nil, root, 5)
-	r, err = Verify(context.Background(), VerifyOptions{Root: root})
+	r, err = verify.Warehouse(context.Background(), verify.Options{Root: root})
 	if err != nil || len(r.Notes) != 1 || r.Journal != 0 {
 		t.Errorf("while a run holds it: %+v, %v", r, err)
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Verify(context.Background(), VerifyOptions{Root: t.TempDir()}); !errors.Is(err, layout.ErrNoWarehouse) {
+	if _, err := verify.Warehouse(context.Background(), verify.Options{Root: t.TempDir()}); !errors.Is(err, layout.ErrNoWarehouse) {
 		t.Errorf("of an empty folder: %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := Verify(ctx, VerifyOptions{Root: root}); !errors.Is(err, context.Canceled) {
+	if _, err := verify.Warehouse(ctx, verify.Options{Root: root}); !errors.Is(err, context.Canceled) {
 		t.Errorf("when cancelled: %v", err)
 	}
 }
@@ -188,7 +190,7 @@ func TestVerifyOfANewerFormat(t *testing.T) {
 			}
 			d := &damage{t, root, s}
 			d.manifest(func(m *layout.Manifest) { m.FormatVersion = 99 })
-			r, err := Verify(context.Background(), VerifyOptions{Root: root, All: c.all})
+			r, err := verify.Warehouse(context.Background(), verify.Options{Root: root, All: c.all})
 			var version *layout.VersionError
 			if !errors.As(err, &version) || version.Got != 99 || r != nil {
 				t.Errorf("got %+v and %v, want the error that tells of version 99", r, err)

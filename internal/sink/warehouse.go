@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -14,13 +13,17 @@ import (
 
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
+	"callhouse/internal/sink/commit"
+	"callhouse/internal/sink/disk"
+	"callhouse/internal/sink/journal"
+	"callhouse/internal/sink/snapshot"
 )
 
 // Options says how a warehouse is opened for writing.
 type Options struct {
 	Root  string           // the warehouse's folder; made when it is not there
 	RunID string           // the run that writes: layout.RunID
-	FS    FS               // nil: the disk
+	FS    disk.FS          // nil: the disk
 	Group bool             // the group may read what is made on the disk: 0640 and 0750
 	Now   func() time.Time // nil: time.Now
 	// ReadOnly opens the warehouse for a command that only looks: the lock is held,
@@ -42,23 +45,25 @@ type Options struct {
 	Records bool
 }
 
+// Stats counts what commits did.
+type Stats = commit.Stats
+
 // maxWorkers bounds the memory of a commit: each worker holds open row groups.
 const maxWorkers = 4
 
 // Warehouse is a warehouse open for writing, by one run at a time.
 type Warehouse struct {
 	opts    Options
-	lock    *lock
-	spent   []Spend
-	journal *journal
-	codec   *libzstd
+	lock    *disk.Lock
+	spent   []disk.Spend
+	journal *journal.Journal
 
 	mu        sync.Mutex
-	current   *layout.Snapshot // nil: nothing committed yet
-	forgotten *tombstones      // of current
-	sealed    []segmentRef     // durable, not yet committed
-	leftover  []segmentRef     // those of sealed that runs before this one left
-	total     Stats            // of all commits of this run
+	current   *layout.Snapshot     // nil: nothing committed yet
+	forgotten *snapshot.Tombstones // of current
+	sealed    []layout.Segment     // durable, not yet committed
+	leftover  []layout.Segment     // those of sealed that runs before this one left
+	total     Stats                // of all commits of this run
 	commits   int64
 	masker    *schema.Mask // nil: nothing is masked
 	mask      *layout.Mask // what commits say of masks; nil: what the last one said
@@ -67,9 +72,9 @@ type Warehouse struct {
 	lost     []schema.Run   // rows of runs before this one that could not write them
 	recorded bool           // the run's last row is committed
 
-	proofs   *proofs         // the files that were compared with their checksums
-	notices  []string        // what was found wrong and mended, for the run's report
-	distrust map[string]bool // runs of whose journals a part was lost, so that what they say is covered may not be
+	proofs   *snapshot.Proofs // the files that were compared with their checksums
+	notices  []string         // what was found wrong and mended, for the run's report
+	distrust map[string]bool  // runs of whose journals a part was lost, so that what they say is covered may not be
 
 	committing sync.Mutex // one commit at a time
 	noting     sync.Mutex
@@ -89,45 +94,30 @@ func Open(opts Options) (_ *Warehouse, err error) {
 	if _, ok := layout.ParseRunID(opts.RunID); !ok {
 		return nil, fmt.Errorf("open the warehouse: %q is no run id", opts.RunID)
 	}
-	if err := os.MkdirAll(filepath.Dir(opts.Root), 0o700); err != nil {
-		return nil, fmt.Errorf("open the warehouse: %w", err)
-	}
-	if err := makeRoot(opts.Root); err != nil {
+	if err := disk.MakeRoot(opts.Root); err != nil {
 		return nil, fmt.Errorf("open the warehouse: %w", err)
 	}
 	if opts.FS == nil {
-		if opts.FS, err = OpenDisk(opts.Root, opts.Group); err != nil {
+		if opts.FS, err = disk.Open(opts.Root, opts.Group); err != nil {
 			return nil, fmt.Errorf("open the warehouse: %w", err)
 		}
 	}
 	if opts.ReadOnly {
-		opts.FS = readOnly{opts.FS}
+		opts.FS = disk.ReadOnly(opts.FS)
 	}
-	w := &Warehouse{opts: opts, codec: newCodec(), proofs: new(proofs)}
+	w := &Warehouse{opts: opts, proofs: new(snapshot.Proofs)}
 	host, _ := os.Hostname() // a courtesy to whoever meets the lock
-	w.lock, w.spent, err = takeLock(opts.Root, Holder{PID: os.Getpid(), Host: host, RunID: opts.RunID, Since: opts.Now().UTC(),
+	w.lock, w.spent, err = disk.TakeLock(opts.Root, disk.Holder{PID: os.Getpid(), Host: host, RunID: opts.RunID, Since: opts.Now().UTC(),
 		Records: opts.Records})
 	if err != nil {
 		return nil, err
 	}
-	w.lost = lostRuns(w.lock.holder.Lost)
+	w.lost = commit.LostRuns(w.lock.Lost())
 	if err := w.recover(); err != nil {
-		return nil, errors.Join(err, w.lose(err), w.lock.release())
+		return nil, errors.Join(err, w.lose(err), w.lock.Release())
 	}
-	w.journal = newJournal(opts.FS, opts.Root, opts.RunID)
+	w.journal = journal.New(opts.FS, opts.Root, opts.RunID)
 	return w, nil
-}
-
-// makeRoot makes the warehouse's folder unless it is there.
-func makeRoot(root string) error {
-	err := os.Mkdir(root, 0o700)
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	if err == nil {
-		err = syncDir(filepath.Dir(root))
-	}
-	return err
 }
 
 // recover brings the warehouse to what its last commit and its journal say.
@@ -136,7 +126,7 @@ func (w *Warehouse) recover() (err error) {
 	if w.current, err = w.findCurrent(); err != nil {
 		return err
 	}
-	if w.forgotten, err = readTombstones(fsys, w.current); err != nil {
+	if w.forgotten, err = snapshot.ReadTombstones(fsys, w.current); err != nil {
 		return err
 	}
 	if !w.opts.ReadOnly {
@@ -146,83 +136,67 @@ func (w *Warehouse) recover() (err error) {
 			}
 		}
 		for _, name := range []string{layout.SnapshotsName, layout.JournalName} {
-			if err := ensureDir(fsys, filepath.Join(root, name)); err != nil {
+			if err := disk.EnsureDir(fsys, filepath.Join(root, name)); err != nil {
 				return fmt.Errorf("open the warehouse: %w", err)
 			}
 		}
-		if err := w.settleModes(); err != nil {
+		if err := disk.SettleModes(fsys, root); err != nil {
 			return err
 		}
-		if err := sweep(fsys, root, w.current); err != nil {
+		if err := snapshot.Sweep(fsys, root, w.current); err != nil {
 			return err
 		}
 	}
-	refs, odd, err := listJournal(fsys, root)
+	refs, odd, err := journal.List(fsys, root)
 	if err != nil {
 		return err
 	}
-	var journal []layout.Segment
+	var committed []layout.Segment
 	if w.current != nil {
-		journal = w.current.Manifest.Journal
+		committed = w.current.Manifest.Journal
 	}
 	// The commit that took these in was cut short before it removed them.
-	var done []segmentRef
-	refs = slices.DeleteFunc(refs, func(ref segmentRef) bool {
-		in := slices.Contains(journal, layout.Segment{Run: ref.run, Number: ref.n})
+	var done []layout.Segment
+	refs = slices.DeleteFunc(refs, func(ref layout.Segment) bool {
+		in := slices.Contains(committed, ref)
 		if in {
 			done = append(done, ref)
 		}
 		return in
 	})
 	w.sealed, w.leftover = refs, slices.Clone(refs)
-	for _, l := range append(odd, missingSegments(refs, w.current)...) {
+	for _, l := range append(odd, journal.Missing(refs, w.current)...) {
 		w.lostJournal(l)
 	}
 	if w.opts.ReadOnly {
 		return nil
 	}
-	if err := dropSegments(fsys, root, done, ""); err != nil {
+	if err := journal.Remove(fsys, root, done, ""); err != nil {
 		return err
 	}
-	return w.dropEmptyRuns()
+	return journal.RemoveEmpty(w.opts.FS, w.opts.Root)
 }
 
 // findCurrent returns the snapshot to go on from, or nil when there is none yet.
 func (w *Warehouse) findCurrent() (*layout.Snapshot, error) {
 	fsys, root := w.opts.FS, w.opts.Root
-	s, err := readCurrent(fsys, root)
+	s, err := snapshot.Current(fsys, root)
 	var lost *layout.CurrentError
-	var damage *DamageError
+	var damage *disk.DamageError
 	switch {
 	case errors.As(err, &lost) && w.opts.Adopt && lost.Newest > 0:
-		return readSnapshot(fsys, root, layout.SnapshotName(lost.Newest))
+		return snapshot.Open(fsys, root, layout.SnapshotName(lost.Newest))
 	case errors.As(err, &damage) && w.opts.Adopt:
-		return newestComplete(fsys, root)
+		return snapshot.NewestComplete(fsys, root)
 	case !errors.As(err, &lost) || !lost.FirstCommit() || w.opts.ReadOnly:
 		return s, err
 	}
 	// The very first commit was cut short between its last two renames.
-	if s, err = readSnapshot(fsys, root, layout.SnapshotName(1)); err != nil {
+	if s, err = snapshot.Open(fsys, root, layout.SnapshotName(1)); err != nil {
 		return nil, err
 	}
 	w.notice("the link current was missing, as after a crash in the first commit; it leads to snapshot 1, the only one, again")
-	return s, swap(fsys, root, s)
-}
-
-// newestComplete returns the newest snapshot whose manifest is sound and whose
-// files are there.
-func newestComplete(fsys FS, root string) (*layout.Snapshot, error) {
-	numbers, err := snapshotNumbers(fsys, root)
-	if err != nil {
-		return nil, err
-	}
-	for _, n := range slices.Backward(numbers) {
-		s, err := readSnapshot(fsys, root, layout.SnapshotName(n))
-		if err == nil && layout.Complete(files{fsys}, s) == nil {
-			return s, nil
-		}
-	}
-	return nil, &NotRetainedError{}
+	return s, snapshot.MakeCurrent(fsys, root, s)
 }
 
 // notice remembers what was found wrong and mended.
@@ -235,14 +209,14 @@ func (w *Warehouse) notice(format string, args ...any) {
 }
 
 // lostJournal notes that a part of a run's journal cannot be read.
-func (w *Warehouse) lostJournal(l loss) {
-	w.notice("%s; what it held is listed and fetched again", l.what)
+func (w *Warehouse) lostJournal(l journal.Loss) {
+	w.notice("%s; what it held is listed and fetched again", l.What)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.distrust == nil {
 		w.distrust = map[string]bool{}
 	}
-	w.distrust[l.run] = true
+	w.distrust[l.Run] = true
 }
 
 // trusts says whether all of a run's journal could be read.
@@ -258,27 +232,6 @@ func (w *Warehouse) Notices() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.notices)
-}
-
-// dropEmptyRuns removes the journal folders of runs that left nothing.
-func (w *Warehouse) dropEmptyRuns() error {
-	dir := filepath.Join(w.opts.Root, layout.JournalName)
-	entries, err := w.opts.FS.ReadDir(dir)
-	if err != nil {
-		return fmt.Errorf("list the journal: %w", err)
-	}
-	for _, e := range entries {
-		if _, ok := layout.ParseRunID(e.Name()); !ok || !e.IsDir() {
-			continue
-		}
-		path := filepath.Join(dir, e.Name())
-		if left, err := w.opts.FS.ReadDir(path); err == nil && len(left) == 0 {
-			if err := w.opts.FS.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("remove an empty journal: %w", err)
-			}
-		}
-	}
-	return nil
 }
 
 // Keep sets Options.KeepFrom for the commits to come.
@@ -298,23 +251,23 @@ func (w *Warehouse) Leftover() []string {
 	defer w.mu.Unlock()
 	var runs []string
 	for _, ref := range w.leftover {
-		if !slices.Contains(runs, ref.run) {
-			runs = append(runs, ref.run)
+		if !slices.Contains(runs, ref.Run) {
+			runs = append(runs, ref.Run)
 		}
 	}
 	return runs
 }
 
 // Recall returns the requests that the runs before this one sent lately.
-func (w *Warehouse) Recall() []Spend { return w.spent }
+func (w *Warehouse) Recall() []disk.Spend { return w.spent }
 
 // Note remembers a request for the runs after this one, in place slot of a ring.
-func (w *Warehouse) Note(slot int, s Spend) error {
+func (w *Warehouse) Note(slot int, s disk.Spend) error {
 	// One at a time: where the disk makes them wait, each would hold a thread, which
 	// stays.
 	w.noting.Lock()
 	defer w.noting.Unlock()
-	return w.lock.note(slot, s)
+	return w.lock.Note(slot, s)
 }
 
 // Put makes records durable. It is safe for concurrent use, and cheap in
@@ -326,16 +279,16 @@ func (w *Warehouse) Put(ctx context.Context, recs ...schema.Record) error {
 	w.mu.Unlock()
 	if forgotten != nil {
 		recs = slices.DeleteFunc(slices.Clone(recs), func(r schema.Record) bool {
-			return r.Kind != schema.KindCovered && forgotten.forgot(r.CallID)
+			return r.Kind != schema.KindCovered && forgotten.Forgot(r.CallID)
 		})
 	}
 	if len(recs) == 0 {
 		return nil
 	}
-	if err := w.journal.put(ctx, recs); err != nil {
-		if isNoSpace(err) {
-			_, held := w.journal.size()
-			return &NoSpaceError{Root: w.opts.Root, Wants: held, Err: err}
+	if err := w.journal.Put(ctx, recs); err != nil {
+		if disk.IsNoSpace(err) {
+			_, held := w.journal.Size()
+			return &disk.NoSpaceError{Root: w.opts.Root, Wants: held, Err: err}
 		}
 		return err
 	}
@@ -344,13 +297,18 @@ func (w *Warehouse) Put(ctx context.Context, recs ...schema.Record) error {
 
 // Uncommitted returns how many records were put since the last commit, and
 // their size in bytes, uncompressed.
-func (w *Warehouse) Uncommitted() (records, bytes int64) { return w.journal.size() }
+func (w *Warehouse) Uncommitted() (records, bytes int64) { return w.journal.Size() }
 
 // Snapshot returns the committed snapshot, or nil when there is none yet.
 func (w *Warehouse) Snapshot() *layout.Snapshot {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.current
+}
+
+// reader reads the committed snapshot; nil when there is none yet.
+func (w *Warehouse) reader() *snapshot.Reader {
+	return snapshot.NewReader(w.opts.FS, w.Snapshot(), w.proofs)
 }
 
 // Totals returns what all commits of this run did, and how many they were.
@@ -364,7 +322,7 @@ func (w *Warehouse) Totals() (Stats, int64) {
 // the totals of the run including this commit, and returns the run's row of
 // the table runs. On failure the last snapshot stands and the journal stays.
 func (w *Warehouse) Commit(ctx context.Context, row func(total Stats, commits int64) schema.Run) error {
-	return w.commitRun(ctx, row, func(*commit) {})
+	return w.commitRun(ctx, row, nil, func(*commit.Commit) {})
 }
 
 // Finish is Commit for the end of a run that was not interrupted: it also makes
@@ -372,17 +330,19 @@ func (w *Warehouse) Commit(ctx context.Context, row func(total Stats, commits in
 // be spent on. Where an interrupt or a full disk keeps it from that, it commits
 // without.
 func (w *Warehouse) Finish(ctx context.Context, row func(total Stats, commits int64) schema.Run) error {
-	err := w.commitRun(ctx, row, func(c *commit) { c.nightly = true })
-	if err != nil && (ctx.Err() != nil || isNoSpace(err)) {
+	err := w.commitRun(ctx, row, nil, func(c *commit.Commit) { c.Nightly = true })
+	if err != nil && (ctx.Err() != nil || disk.IsNoSpace(err)) {
 		return w.Commit(context.WithoutCancel(ctx), row)
 	}
 	return err
 }
 
-func (w *Warehouse) commitRun(ctx context.Context, row func(Stats, int64) schema.Run, prepare func(*commit)) error {
+// commitRun makes a commit of this run. read returns what comes in, nil is the journal:
+// first by a look at each record, then, where that misled, exactly.
+func (w *Warehouse) commitRun(ctx context.Context, row func(Stats, int64) schema.Run, read func(exact bool) (*commit.Intake, error), prepare func(*commit.Commit)) error {
 	w.committing.Lock()
 	defer w.committing.Unlock()
-	ref, ok, err := w.journal.seal()
+	ref, ok, err := w.journal.Seal()
 	if err != nil {
 		return err
 	}
@@ -392,68 +352,98 @@ func (w *Warehouse) commitRun(ctx context.Context, row func(Stats, int64) schema
 	}
 	refs, before, commits := slices.Clone(w.sealed), w.total, w.commits+1
 	w.mu.Unlock()
-	c := w.newCommit()
-	prepare(c)
-	if c.taken != nil {
+	if read == nil {
+		read = func(exact bool) (*commit.Intake, error) { return w.readJournal(refs, exact) }
+	} else {
 		refs = nil // the journal waits for its own commit
 	}
-	snapshot, err := c.run(ctx, w.opts.RunID, refs, func(s Stats) schema.Run { return row(before.add(s), commits) })
+	var c *commit.Commit
+	var made *layout.Snapshot
+	for _, exact := range []bool{false, true} {
+		in, rerr := read(exact)
+		if rerr != nil {
+			return fmt.Errorf("commit: %w", rerr)
+		}
+		c = w.newCommit()
+		prepare(c)
+		made, err = c.Run(ctx, w.opts.RunID, in, refs, func(s Stats) schema.Run { return row(before.Add(s), commits) })
+		if err = errors.Join(err, in.Close()); !errors.Is(err, commit.ErrMisread) {
+			break
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}
 	w.mu.Lock()
-	w.current, w.total, w.commits = snapshot, before.add(c.stats), commits
+	w.total, w.commits = before.Add(c.Stats), commits
 	if w.sealed = w.sealed[len(refs):]; len(w.sealed) == 0 {
 		w.leftover = nil
 	}
 	w.mu.Unlock()
-	w.proofs.add(c.made) // not what it linked, which nobody compared
-	w.found(c.wrote)
-	// The commit stands. What follows only tidies, and is done again at the next
-	// opening if it fails now.
-	if err := dropSegments(w.opts.FS, w.opts.Root, refs, w.opts.RunID); err != nil {
-		return err
-	}
-	return retire(w.opts.FS, w.opts.Root, snapshot, w.opts.Now())
+	w.proofs.Add(c.Made) // not what it linked, which nobody compared
+	w.found(c.Wrote)
+	return w.goOn(made, refs)
 }
 
-func (w *Warehouse) newCommit() *commit {
-	c := &commit{fsys: w.opts.FS, root: w.opts.Root, old: w.Snapshot(), now: w.opts.Now(), codec: w.codec,
-		lostJournal: w.lostJournal, trusts: w.trusts,
-		proofs: w.proofs, workers: w.opts.Workers, forgotten: w.forgotten, lost: w.lost, masker: w.masker, mask: w.mask}
+// readJournal reads segments, and notes what of them cannot be read.
+func (w *Warehouse) readJournal(refs []layout.Segment, exact bool) (*commit.Intake, error) {
+	in, err := commit.ReadIntake(w.opts.FS, w.opts.Root, refs, w.forgotten, exact)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range in.Broken {
+		w.lostJournal(l)
+	}
+	// What was lost may have been on the pages that these stand for.
+	in.Covered = slices.DeleteFunc(in.Covered, func(s commit.Covered) bool { return !w.trusts(s.Run) })
+	return in, nil
+}
+
+// goOn goes on from a snapshot that was just published with these segments. The commit
+// stands: what fails here only tidies, and is done again at the next opening.
+func (w *Warehouse) goOn(made *layout.Snapshot, refs []layout.Segment) error {
 	w.mu.Lock()
-	c.origin = w.origin
+	w.current = made
 	w.mu.Unlock()
+	if err := journal.Remove(w.opts.FS, w.opts.Root, refs, w.opts.RunID); err != nil {
+		return err
+	}
+	return snapshot.Retire(w.opts.FS, w.opts.Root, made, w.opts.Now())
+}
+
+func (w *Warehouse) newCommit() *commit.Commit {
+	w.mu.Lock()
+	origin := w.origin
+	w.mu.Unlock()
+	c := &commit.Commit{FS: w.opts.FS, Root: w.opts.Root, Old: w.reader(), Now: w.opts.Now(), Workers: w.opts.Workers,
+		Forgotten: w.forgotten, Lost: w.lost, Masker: w.masker, Mask: w.mask, Origin: origin}
 	if !w.opts.KeepFrom.IsZero() {
-		c.keepFrom = w.opts.KeepFrom.UnixMilli()
+		c.KeepFrom = w.opts.KeepFrom.UnixMilli()
 	}
 	return c
 }
 
 // maintain commits a change of the files, not of what they say: it takes in
 // nothing of the journal, and is no run's.
-func (w *Warehouse) maintain(ctx context.Context, prepare func(*commit)) error {
+func (w *Warehouse) maintain(ctx context.Context, prepare func(*commit.Commit)) error {
 	w.committing.Lock()
 	defer w.committing.Unlock()
 	c := w.newCommit()
-	c.asIs = true
+	c.AsIs = true
 	prepare(c)
-	snapshot, err := c.run(ctx, w.opts.RunID, nil, nil)
+	made, err := c.Run(ctx, w.opts.RunID, new(commit.Intake), nil, nil)
 	if err != nil {
 		return err
 	}
-	w.mu.Lock()
-	w.current = snapshot
-	w.mu.Unlock()
-	return retire(w.opts.FS, w.opts.Root, snapshot, w.opts.Now())
+	return w.goOn(made, nil)
 }
 
 // Close lets the warehouse go. What was put and not committed stays in the
 // journal for the next run.
 func (w *Warehouse) Close() error {
 	if w.opts.ReadOnly {
-		return w.lock.release()
+		return w.lock.Release()
 	}
-	_, _, err := w.journal.seal()
-	return errors.Join(err, w.dropEmptyRuns(), w.lose(nil), w.lock.release())
+	_, _, err := w.journal.Seal()
+	return errors.Join(err, journal.RemoveEmpty(w.opts.FS, w.opts.Root), w.lose(nil), w.lock.Release())
 }

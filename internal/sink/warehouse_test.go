@@ -18,13 +18,17 @@ import (
 
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
+	"callhouse/internal/sink/commit"
+	"callhouse/internal/sink/disk"
+	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/sink/table"
 )
 
 // testDay is when the tests' first run starts.
 var testDay = time.Date(2026, 11, 19, 2, 0, 0, 0, time.UTC)
 
 // night opens a warehouse at root as the n-th run, an hour after the one before.
-func night(t testing.TB, fsys FS, root string, n int) *Warehouse {
+func night(t testing.TB, fsys disk.FS, root string, n int) *Warehouse {
 	t.Helper()
 	now := testDay.Add(time.Duration(n) * time.Hour)
 	w, err := Open(Options{Root: root, FS: fsys, RunID: layout.RunID(now, uint32(n)), Now: func() time.Time { return now }})
@@ -35,8 +39,8 @@ func night(t testing.TB, fsys FS, root string, n int) *Warehouse {
 	return w
 }
 
-func doneRow(w *Warehouse) func(Stats, int64) schema.Run {
-	return func(s Stats, commits int64) schema.Run {
+func doneRow(w *Warehouse) func(commit.Stats, int64) schema.Run {
+	return func(s commit.Stats, commits int64) schema.Run {
 		return schema.Run{ID: w.opts.RunID, StartedAt: w.opts.Now().UnixMilli(), Outcome: schema.OutcomeDone,
 			CallsNew: s.New, CallsChanged: s.Changed, Commits: commits}
 	}
@@ -51,30 +55,30 @@ func mustCommit(t testing.TB, w *Warehouse) {
 
 // readCalls reads every call of a snapshot back from its files, and fails the
 // test if the files are not what the manifest and FORMAT.md say of them.
-func readCalls(t testing.TB, fsys FS, s *layout.Snapshot) map[string]*schema.Call {
+func readCalls(t testing.TB, fsys disk.FS, s *layout.Snapshot) map[string]*schema.Call {
 	t.Helper()
 	out := map[string]*schema.Call{}
 	rows := map[string]int64{}
-	c := &commit{fsys: fsys, old: s}
+	r := snapshot.NewReader(fsys, s, nil)
 	for _, f := range s.Manifest.FilesOf(schema.Calls.Name) {
-		in, err := c.openPeriod(f.Period)
+		in, err := r.Period(f.Period, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var last *schema.Call
 		var due, unsettled, unstarted int64
 		for {
-			call, err := in.next()
+			call, err := in.Next()
 			if err != nil {
 				t.Fatal(err)
 			}
 			if call == nil {
 				break
 			}
-			if err := in.take(call); err != nil {
+			if err := in.Take(call); err != nil {
 				t.Fatal(err)
 			}
-			if last != nil && compareKey(last.StartAt(), string(last.ID()), call.StartAt(), string(call.ID())) >= 0 {
+			if last != nil && table.CompareKey(last.StartAt(), string(last.ID()), call.StartAt(), string(call.ID())) >= 0 {
 				t.Fatalf("%s: call %s stands behind %s", f.Path, call.ID(), last.ID())
 			}
 			if out[string(call.ID())] != nil {
@@ -101,7 +105,7 @@ func readCalls(t testing.TB, fsys FS, s *layout.Snapshot) map[string]*schema.Cal
 			rows[schema.Turns.Name] += int64(call.Turns().Len())
 			rows[schema.Items.Name] += int64(call.Items().Len())
 		}
-		if err := errors.Join(in.done(), in.close()); err != nil {
+		if err := errors.Join(in.Done(), in.Close()); err != nil {
 			t.Fatal(err)
 		}
 		if due != f.Due || unsettled != f.Unsettled || unstarted != f.Unstarted {
@@ -119,7 +123,7 @@ func readCalls(t testing.TB, fsys FS, s *layout.Snapshot) map[string]*schema.Cal
 }
 
 // checkFiles compares the snapshot's folder with its manifest, to the byte.
-func checkFiles(t testing.TB, fsys FS, s *layout.Snapshot) {
+func checkFiles(t testing.TB, fsys disk.FS, s *layout.Snapshot) {
 	t.Helper()
 	want := []string{layout.ManifestName}
 	if f := s.Manifest.Forgotten; f != nil {
@@ -128,7 +132,7 @@ func checkFiles(t testing.TB, fsys FS, s *layout.Snapshot) {
 	for i := range s.Manifest.Files {
 		f := &s.Manifest.Files[i]
 		want = append(want, f.Path)
-		raw, err := readFile(fsys, s.Path(f))
+		raw, err := disk.ReadFile(fsys, s.Path(f))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -259,9 +263,9 @@ func TestWarehouseAgainstAMap(t *testing.T) {
 				sameCalls(rt, model, readCalls(t, disk, w.Snapshot()))
 			case "compact":
 				months := []string{rapid.SampledFrom([]string{"2026-10", "2026-11"}).Draw(rt, "month")}
-				compact := func(c *commit) { c.months = months }
+				compact := func(c *commit.Commit) { c.Months = months }
 				if rapid.Bool().Draw(rt, "with changes") {
-					err := w.commitRun(context.Background(), doneRow(w), compact)
+					err := w.commitRun(context.Background(), doneRow(w), nil, compact)
 					if err != nil {
 						rt.Fatal(err)
 					}
@@ -383,8 +387,8 @@ func TestUnchangedDaysAreTakenOver(t *testing.T) {
 }
 
 // anywhere is the disk for tests that look at several folders.
-var anywhere = func() FS {
-	disk, err := OpenDisk("/", false)
+var anywhere = func() disk.FS {
+	disk, err := disk.Open("/", false)
 	if err != nil {
 		panic(err)
 	}

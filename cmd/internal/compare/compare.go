@@ -13,7 +13,7 @@ import (
 	"callhouse/internal/crawler"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
-	"callhouse/internal/sink"
+	"callhouse/internal/sink/snapshot"
 )
 
 // comparison goes over two snapshots side by side: the warehouse's, and what
@@ -33,7 +33,7 @@ type comparison struct {
 // Run compares a warehouse with what was heard from its service when that was asked
 // for calls from since on; window is how far back calls may still appear there.
 func Run(ctx context.Context, ours, heard *layout.Snapshot, since time.Time, window time.Duration, now time.Time) (*Report, error) {
-	forgot, err := sink.Forgotten(ours)
+	forgot, err := snapshot.Forgotten(ours)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (c *comparison) run(ctx context.Context) error {
 			if !side.call.StartAt().OK {
 				continue
 			}
-			found, err := sink.Find(ctx, side.of, id)
+			found, err := snapshot.Find(ctx, side.of, id)
 			if err != nil {
 				return err
 			}
@@ -95,9 +95,9 @@ func (c *comparison) run(ctx context.Context) error {
 // join meets the calls that have the same start on both sides. The others it
 // leaves in here and there.
 func (c *comparison) join(ctx context.Context) error {
-	ours, stopOurs := iter.Pull2(sink.Calls(ctx, c.ours))
+	ours, stopOurs := iter.Pull2(snapshot.Calls(ctx, c.ours))
 	defer stopOurs()
-	heard, stopHeard := iter.Pull2(sink.Calls(ctx, c.heard))
+	heard, stopHeard := iter.Pull2(snapshot.Calls(ctx, c.heard))
 	defer stopHeard()
 	here, err := c.advance(ours, c.here)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"callhouse/cmd/internal/intake"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
-	"callhouse/internal/sink"
+	"callhouse/internal/sink/snapshot"
 )
 
 // choose draws the calls whose details are asked for, newest first: each of
@@ -21,7 +21,7 @@ func choose(ctx context.Context, s *layout.Snapshot, since int64, n int) (out []
 		return nil, nil
 	}
 	var seen int64
-	for call, err := range sink.CallRows(ctx, s) {
+	for call, err := range snapshot.CallRows(ctx, s) {
 		if err != nil {
 			return nil, err
 		}
@@ -82,7 +82,7 @@ func (l *Listener) Due(ctx context.Context, _ schema.DueScope) iter.Seq2[schema.
 		if !l.all {
 			return
 		}
-		for call, err := range sink.CallRows(ctx, l.asked) {
+		for call, err := range snapshot.CallRows(ctx, l.asked) {
 			if err != nil {
 				yield(schema.Due{}, err)
 				return

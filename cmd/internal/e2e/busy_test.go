@@ -18,6 +18,7 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
+	"callhouse/internal/sink/snapshot"
 )
 
 var (
@@ -131,7 +132,7 @@ func (b *busy) commit() error {
 // compact makes one file of a month that may be, as a night without new calls
 // for it does.
 func (b *busy) compact() error {
-	for _, m := range sink.Months(b.w.Snapshot(), b.now) {
+	for _, m := range snapshot.Months(b.w.Snapshot(), b.now) {
 		if m.Waits == "" {
 			done, err := b.w.Compact(context.Background(), []string{m.Month}, nil)
 			b.months += len(done)

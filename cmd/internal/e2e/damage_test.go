@@ -17,7 +17,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/layout"
-	"callhouse/internal/sink"
+	"callhouse/internal/sink/snapshot"
 )
 
 var (
@@ -219,7 +219,7 @@ func state(t *testing.T, root string) map[string]string {
 		return nil
 	}
 	out := map[string]string{}
-	for call, err := range sink.Calls(context.Background(), s) {
+	for call, err := range snapshot.Calls(context.Background(), s) {
 		if err != nil {
 			return nil
 		}

@@ -9,7 +9,7 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/schema"
-	"callhouse/internal/sink"
+	"callhouse/internal/sink/snapshot"
 )
 
 // A caller who opts out after the call was copied: the next run that lists the
@@ -51,7 +51,7 @@ func TestOptOutAfterTheCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := current.Manifest.Snapshot
-	call, err := sink.Find(t.Context(), current, recent)
+	call, err := snapshot.Find(t.Context(), current, recent)
 	if err != nil || call == nil {
 		t.Fatalf("the call is gone: %v", err)
 	}
@@ -102,7 +102,7 @@ func (c *company) holding(id string) map[int64]bool {
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		call, err := sink.Find(c.t.Context(), s, id)
+		call, err := snapshot.Find(c.t.Context(), s, id)
 		if err != nil {
 			c.t.Fatal(err)
 		}

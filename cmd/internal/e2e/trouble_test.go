@@ -22,6 +22,9 @@ import (
 	"callhouse/internal/sandbox"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
+	"callhouse/internal/sink/disk"
+	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/sink/verify"
 )
 
 var errKilled = errors.New("killed")
@@ -29,7 +32,7 @@ var errKilled = errors.New("killed")
 // mortal is the disk of a process that dies: from the k-th change on nothing
 // changes any more.
 type mortal struct {
-	*sink.Disk
+	*disk.Disk
 	mu   sync.Mutex
 	left int // changes until it dies; negative: it lives
 }
@@ -44,7 +47,7 @@ func (m *mortal) op() error {
 	return nil
 }
 
-func (m *mortal) Create(name string) (sink.File, error) {
+func (m *mortal) Create(name string) (disk.File, error) {
 	if err := m.op(); err != nil {
 		return nil, err
 	}
@@ -88,7 +91,7 @@ func (m *mortal) Remove(name string) error {
 }
 
 type mortalFile struct {
-	sink.File
+	disk.File
 	m *mortal
 }
 
@@ -274,7 +277,7 @@ func (st *stand) run(t *testing.T, r troubledRun, full bool) (rep crawler.Report
 	transport, stop := apitest.Serve(t, st.server)
 	defer stop()
 	st.n++
-	folder, err := sink.OpenDisk(filepath.Dir(st.root), false)
+	folder, err := disk.Open(filepath.Dir(st.root), false)
 	if err != nil {
 		return rep, err
 	}
@@ -351,7 +354,7 @@ func (st *stand) try(t *testing.T) error {
 
 // whole verifies the warehouse against itself, as far as there is one.
 func (st *stand) whole() error {
-	r, err := sink.Verify(context.Background(), sink.VerifyOptions{Root: st.root})
+	r, err := verify.Warehouse(context.Background(), verify.Options{Root: st.root})
 	if errors.Is(err, layout.ErrNoWarehouse) {
 		return nil
 	}
@@ -371,7 +374,7 @@ func (st *stand) differs(values bool) error {
 	}
 	now := st.clock.Now()
 	here := map[string]*schema.Call{}
-	for call, err := range sink.Calls(context.Background(), s) {
+	for call, err := range snapshot.Calls(context.Background(), s) {
 		if err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/progress"
 	"callhouse/internal/sink"
+	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/words"
 )
 
@@ -57,7 +58,7 @@ func compact(ctx context.Context, s *settings, month string, all bool, stderr io
 	}
 	return s.maintain(ctx, func(w *sink.Warehouse) error {
 		months, waiting := []string{}, 0
-		for _, m := range sink.Months(w.Snapshot(), time.Now()) {
+		for _, m := range snapshot.Months(w.Snapshot(), time.Now()) {
 			switch {
 			case m.Waits != "":
 				waiting++

@@ -8,7 +8,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/api"
 	"callhouse/internal/layout"
-	"callhouse/internal/sink"
+	"callhouse/internal/sink/disk"
 )
 
 // explain gives an error of the parts its exit code and the line that says what
@@ -20,7 +20,7 @@ func explain(err error) error {
 	switch {
 	case cli.Is[*cli.Error](err):
 		return err
-	case cli.Is[*sink.LockedError](err):
+	case cli.Is[*disk.LockedError](err):
 		return cli.Fail(cli.ExitLocked, err, "wait for it to end; the lock goes with its process, so there is never one to remove by hand")
 	case cli.Is[*layout.VersionError](err):
 		return cli.Fail(cli.ExitFailed, err, "nothing was changed")
@@ -28,7 +28,7 @@ func explain(err error) error {
 		return cli.Fail(cli.ExitFailed, err, "nothing was changed; query, status and verify read it as it is")
 	case cli.Hint(err) != "": // it says so itself
 		return err
-	case cli.Is[*sink.NoSpaceError](err):
+	case cli.Is[*disk.NoSpaceError](err):
 		return cli.Fail(cli.ExitFailed, err, "free some space and run again: nothing fetched is lost")
 	case cli.Is[*api.AuthError](err):
 		return cli.Fail(cli.ExitFailed, err, "check the key in the service's dashboard; what was fetched before is committed")

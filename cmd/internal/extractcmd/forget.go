@@ -15,6 +15,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/progress"
 	"callhouse/internal/sink"
+	"callhouse/internal/sink/erase"
 	"callhouse/internal/words"
 )
 
@@ -61,8 +62,8 @@ func forgetCommand(s *settings, stderr io.Writer) *cobra.Command {
 	return cmd
 }
 
-func (o *forgetFlags) selection(now time.Time) (sel sink.Selection, err error) {
-	sel = sink.Selection{CallIDs: o.ids, Numbers: o.numbers}
+func (o *forgetFlags) selection(now time.Time) (sel erase.Selection, err error) {
+	sel = erase.Selection{CallIDs: o.ids, Numbers: o.numbers}
 	for _, text := range append(append([]string{}, o.ids...), o.numbers...) {
 		if strings.TrimSpace(text) == "" {
 			return sel, cli.Usage("", "--call-id and --number must not be empty")
@@ -113,7 +114,7 @@ func forget(ctx context.Context, s *settings, o *forgetFlags, stdin io.Reader, s
 }
 
 // tellErased says what is erased, or would be.
-func tellErased(stderr io.Writer, plan *sink.Receipt, dry bool) {
+func tellErased(stderr io.Writer, plan *erase.Receipt, dry bool) {
 	var calls, turns, items int64
 	if n := len(plan.Erased); n > 0 {
 		calls, turns, items = plan.Erased[n-1].Calls, plan.Erased[n-1].Turns, plan.Erased[n-1].Items
@@ -150,11 +151,11 @@ func checkReceipt(ctx context.Context, s *settings, path string, stdin io.Reader
 		defer f.Close()
 		in = f
 	}
-	var r sink.Receipt
+	var r erase.Receipt
 	if err := json.NewDecoder(in).Decode(&r); err != nil || r.RunID == "" {
 		return cli.Usage("--check takes the file that forget's output was written to", "%s is no receipt of forget", path)
 	}
-	bad, err := sink.CheckReceipt(ctx, s.Warehouse, &r)
+	bad, err := erase.CheckReceipt(ctx, s.Warehouse, &r)
 	if err != nil {
 		return explain(err)
 	}

@@ -22,6 +22,7 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
+	"callhouse/internal/sink/commit"
 	"callhouse/internal/words"
 )
 
@@ -152,8 +153,8 @@ func (i *importer) check(ctx context.Context, sources []dump.Source) error {
 		if err != nil {
 			return err
 		}
-		err = sink.CheckDump(ctx, src.Path, r)
-		if cli.Is[*sink.AsideError](err) {
+		err = commit.CheckDump(ctx, src.Path, r)
+		if cli.Is[*commit.AsideError](err) {
 			return cli.Fail(cli.ExitFailed, err, "nothing was taken in; without --strict such lines are set aside")
 		}
 		if err == nil {
@@ -229,7 +230,7 @@ func (i *importer) add(ctx context.Context, sources []dump.Source, stdin io.Read
 		kind = schema.KindDetail
 	}
 	for _, src := range sources {
-		d := &sink.Dump{Name: src.Path, AsOf: src.AsOf, Kind: kind}
+		d := &commit.Dump{Name: src.Path, AsOf: src.AsOf, Kind: kind}
 		if src.InPlace() {
 			d.File, d.Size = src.File, src.Size
 			if err := i.in.Add(ctx, d, tell); err != nil {
@@ -263,7 +264,7 @@ func (i *importer) runRow(did sink.Stats, commits int64) schema.Run {
 }
 
 // tellAside names the first lines that are no calls.
-func (i *importer) tellAside(a sink.AsideError) {
+func (i *importer) tellAside(a commit.AsideError) {
 	if i.named++; i.named <= runreport.Listed {
 		words.Fprintf(i.stderr, "set aside: %s\n", a.Error())
 	}

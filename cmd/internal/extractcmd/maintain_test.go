@@ -15,6 +15,7 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
+	"callhouse/internal/sink/verify"
 )
 
 // tended makes a warehouse of two runs: two calls long ago, one of them changed
@@ -161,7 +162,7 @@ func TestVerifyTellsDamage(t *testing.T) {
 		t.Errorf("exit code %d\n%s\n%s", code, stdout, stderr)
 	}
 	code, stdout, _ = call(t, "", "verify", "--warehouse", root, "--format", "json")
-	var report sink.VerifyReport
+	var report verify.Report
 	if err := json.Unmarshal([]byte(stdout), &report); err != nil || code != cli.ExitFailed || report.Count != 1 || report.Problems[0].Kind != "missing" {
 		t.Errorf("exit code %d, %v\n%s", code, err, stdout)
 	}

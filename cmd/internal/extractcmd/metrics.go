@@ -10,6 +10,7 @@ import (
 	"callhouse/cmd/internal/health"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
+	"callhouse/internal/sink/disk"
 )
 
 // metricsPath returns where this profile's metrics go; empty: nowhere.
@@ -64,7 +65,7 @@ func (n *night) publish(err error) {
 		return
 	}
 	if !n.held {
-		if _, held, werr := sink.Who(n.Warehouse); held || werr != nil {
+		if _, held, werr := disk.Who(n.Warehouse); held || werr != nil {
 			return
 		}
 	}

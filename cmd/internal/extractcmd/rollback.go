@@ -16,6 +16,7 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
+	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/words"
 )
 
@@ -94,7 +95,7 @@ func adoptable(err error) bool {
 }
 
 func explainRollback(err error) error {
-	var missing *sink.NotRetainedError
+	var missing *snapshot.NotRetainedError
 	if !errors.As(err, &missing) {
 		return err
 	}
@@ -127,7 +128,7 @@ func listSnapshots(s *settings, format string, stdout io.Writer) error {
 	} else if !adoptable(err) {
 		return err
 	}
-	all, err := sink.Retained(s.Warehouse)
+	all, err := snapshot.Retained(s.Warehouse)
 	if err != nil {
 		return explain(err)
 	}

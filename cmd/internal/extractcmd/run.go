@@ -21,6 +21,7 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
+	"callhouse/internal/sink/disk"
 	"callhouse/internal/words"
 )
 
@@ -283,7 +284,7 @@ func remember(cfg *crawler.Config, w *sink.Warehouse, log *slog.Logger) {
 		cfg.Recall = append(cfg.Recall, api.Spend(sp))
 	}
 	cfg.Note = func(slot int, sp api.Spend) {
-		if err := w.Note(slot, sink.Spend(sp)); err != nil {
+		if err := w.Note(slot, disk.Spend(sp)); err != nil {
 			log.Warn("cannot note a request for the runs after this one", "error", err)
 		}
 	}

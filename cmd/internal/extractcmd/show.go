@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/internal/sink"
+	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/words"
 )
 
@@ -41,16 +41,16 @@ func showCommand(s *settings) *cobra.Command {
 }
 
 func show(ctx context.Context, s *settings, id string, pretty bool, stdout io.Writer) error {
-	snapshot, err := s.current()
+	current, err := s.current()
 	if err != nil {
 		return err
 	}
-	call, err := sink.Find(ctx, snapshot, id)
+	call, err := snapshot.Find(ctx, current, id)
 	if err != nil {
 		return explain(err)
 	}
 	if call == nil {
-		return cli.Fail(cli.ExitFailed, fmt.Errorf("there is no call %q in snapshot %d", id, snapshot.Manifest.Snapshot),
+		return cli.Fail(cli.ExitFailed, fmt.Errorf("there is no call %q in snapshot %d", id, current.Manifest.Snapshot),
 			"query sql 'SELECT call_id FROM calls' lists the ids")
 	}
 	text := call.AppendJSON(nil)

@@ -14,7 +14,7 @@ import (
 	"callhouse/cmd/internal/compare"
 	"callhouse/cmd/internal/progress"
 	"callhouse/internal/layout"
-	"callhouse/internal/sink"
+	"callhouse/internal/sink/verify"
 	"callhouse/internal/words"
 )
 
@@ -55,7 +55,7 @@ func records(n **int) func(string) error {
 // verification is what verify found: within the warehouse, and, if it was asked,
 // at the service.
 type verification struct {
-	*sink.VerifyReport
+	*verify.Report
 	Service *compare.Report `json:"service,omitempty"`
 }
 
@@ -78,7 +78,7 @@ func verifyCommand(s *settings, stderr io.Writer) *cobra.Command {
 			case sample != nil:
 				deep = sample
 			}
-			return verify(cmd.Context(), s, deep, all, format, cmd.OutOrStdout(), stderr)
+			return runVerify(cmd.Context(), s, deep, all, format, cmd.OutOrStdout(), stderr)
 		},
 	}
 	f := cmd.Flags()
@@ -93,7 +93,7 @@ func verifyCommand(s *settings, stderr io.Writer) *cobra.Command {
 	return cmd
 }
 
-func verify(ctx context.Context, s *settings, deep *int, all bool, format string, stdout, stderr io.Writer) error {
+func runVerify(ctx context.Context, s *settings, deep *int, all bool, format string, stdout, stderr io.Writer) error {
 	var q *questions
 	if deep != nil {
 		cfg, err := s.crawl(s.now())
@@ -103,7 +103,7 @@ func verify(ctx context.Context, s *settings, deep *int, all bool, format string
 		q = &questions{settings: s, cfg: cfg, sample: *deep, stderr: stderr}
 	}
 	b := progress.NewBar(stderr, s.LogFormat, s.Quiet)
-	r, err := sink.Verify(ctx, sink.VerifyOptions{Root: s.Warehouse, All: all, Progress: b.Show})
+	r, err := verify.Warehouse(ctx, verify.Options{Root: s.Warehouse, All: all, Progress: b.Show})
 	b.Close()
 	if errors.Is(err, layout.ErrNoWarehouse) {
 		return s.noWarehouse()
@@ -111,7 +111,7 @@ func verify(ctx context.Context, s *settings, deep *int, all bool, format string
 	if err != nil {
 		return explain(err)
 	}
-	v := verification{VerifyReport: r}
+	v := verification{Report: r}
 	// Requests are not spent on what is broken anyway.
 	if q != nil && r.Whole() {
 		if v.Service, err = q.ask(ctx); err != nil {
@@ -133,7 +133,7 @@ func verify(ctx context.Context, s *settings, deep *int, all bool, format string
 	return v.Service.Err()
 }
 
-func writeVerified(r *sink.VerifyReport, w io.Writer) {
+func writeVerified(r *verify.Report, w io.Writer) {
 	for _, p := range r.Problems {
 		words.Fprintln(w, p)
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"callhouse/internal/crawler"
-	"callhouse/internal/sink"
+	"callhouse/internal/sink/snapshot"
 )
 
 // Where nobody can draw, long work says once a minute how far it is, in the
@@ -25,13 +25,13 @@ func TestProgressOffTheTerminal(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		b := NewBar(&out, tc.format, tc.quiet)
-		b.Show(sink.Progress{What: "2026-09", Done: 5, Total: 5})
+		b.Show(snapshot.Progress{What: "2026-09", Done: 5, Total: 5})
 		if out.Len() > 0 {
 			t.Errorf("short work says %q", out.String())
 		}
 		b.told = b.told.Add(-2 * time.Minute)
 		for range 2 {
-			b.Show(sink.Progress{What: "2026-10", Done: 4096, Total: 9000})
+			b.Show(snapshot.Progress{What: "2026-10", Done: 4096, Total: 9000})
 		}
 		b.Close()
 		if got := out.String(); !strings.HasSuffix(strings.TrimSpace(got), tc.want) || strings.Count(got, "\n") != min(1, len(tc.want)) {

@@ -11,7 +11,7 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/internal/sink"
+	"callhouse/internal/sink/snapshot"
 )
 
 // Bar shows the progress of work on files: drawn on a terminal, elsewhere as a
@@ -37,7 +37,7 @@ func NewBar(stderr io.Writer, format string, quiet bool) *Bar {
 }
 
 // Show draws how far the work is. It is called by one goroutine at a time.
-func (b *Bar) Show(p sink.Progress) {
+func (b *Bar) Show(p snapshot.Progress) {
 	if b.log != nil && time.Since(b.told) >= tellEvery {
 		b.told = time.Now()
 		b.log.Info("progress", "of", p.What, "calls", p.Done, "total", p.Total)

@@ -19,7 +19,7 @@ import (
 	"callhouse/internal/analytics"
 	"callhouse/internal/layout"
 	"callhouse/internal/proven"
-	"callhouse/internal/sink"
+	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/words"
 )
 
@@ -90,7 +90,7 @@ func (a *app) makeCatalog(ctx context.Context) error {
 	}
 	// The pin comes before the catalog, so that at no time a catalog points at what
 	// may be removed.
-	pin, err := sink.Pin(house, path, snap.Manifest.Snapshot, time.Now())
+	pin, err := snapshot.Pin(house, path, snap.Manifest.Snapshot, time.Now())
 	switch {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		words.Fprintln(a.Stderr, "the warehouse cannot be written to, so the snapshot is not pinned: it stays for 24 hours after the next commit")
@@ -175,7 +175,7 @@ func replaceable(ctx context.Context, root, path string) error {
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return err
-	case err != nil && !sink.Pinned(root, path): // somebody else has it open for writing, or it is newer
+	case err != nil && !snapshot.Pinned(root, path): // somebody else has it open for writing, or it is newer
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("look into %s: %w", path, err), "remove it, or close what has it open, if it is a catalog")
 	case err == nil && !only:
 		return foreign("holds tables of somebody's")

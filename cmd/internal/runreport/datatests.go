@@ -10,6 +10,7 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
+	"callhouse/internal/sink/verify"
 )
 
 // Where the service says that it has more calls than the warehouse, so many may
@@ -20,7 +21,7 @@ const (
 )
 
 // DataTests returns what is wrong with what a run committed, a line each.
-func DataTests(found *sink.CheckReport, now, before *layout.Snapshot, did sink.Stats, row *schema.Run, rep *crawler.Report) (failed []string) {
+func DataTests(found *verify.RunReport, now, before *layout.Snapshot, did sink.Stats, row *schema.Run, rep *crawler.Report) (failed []string) {
 	for _, p := range found.Problems {
 		failed = append(failed, p.Kind+": "+p.String())
 	}

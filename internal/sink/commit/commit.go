@@ -1,0 +1,374 @@
+// Package commit folds what came in, from the journal or from dumps, into the files
+// of the snapshot before, and makes a snapshot of them.
+package commit
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/sourcegraph/conc/pool"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink/disk"
+	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/sink/table"
+)
+
+// Stats counts what a commit did.
+type Stats struct {
+	New         int64 // calls that were not known
+	Changed     int64 // calls known before the run that are not what they were
+	Settled     int64 // calls that became settled
+	Missing     int64 // calls whose detail answered 404
+	Transcripts int64 // details with a transcript
+	Turns       int64 // their turns
+	Details     int64 // details taken in
+	Due         int64 // calls over that wait for their detail, in the whole warehouse
+	Unsettled   int64 // calls neither settled nor expired, in the whole warehouse
+	Written     int   // data files written
+	Linked      int   // data files taken over
+	Aged        int64 // calls left out since they are kept no longer
+	Bytes       int64 // size of the data files written
+}
+
+// Add sums what two commits did; the figures of the whole warehouse are the
+// later one's.
+func (s Stats) Add(o Stats) Stats {
+	o.New += s.New
+	o.Changed += s.Changed
+	o.Settled += s.Settled
+	o.Missing += s.Missing
+	o.Transcripts += s.Transcripts
+	o.Turns += s.Turns
+	o.Details += s.Details
+	o.Written += s.Written
+	o.Linked += s.Linked
+	o.Aged += s.Aged
+	o.Bytes += s.Bytes
+	return o
+}
+
+// Commit is one commit in the making.
+type Commit struct {
+	FS       disk.FS
+	Root     string
+	Old      *snapshot.Reader // nil: the first commit
+	Now      time.Time
+	Workers  int // how many periods are written side by side; 0 is 1
+	PageSize int // see snapshot.Builder
+
+	Nightly  bool            // compact months that are over and settled, as many as a night may
+	Months   []string        // compact these, whatever they hold
+	Rewrites []string        // write these periods anew, whatever they hold
+	AsIs     bool            // calls stay in their state, also when their time has come
+	KeepFrom int64           // calls that started before are left out, ms UTC; 0: none
+	dropped  map[string]bool // periods of the old snapshot that are left out whole
+	Progress func(rows int64)
+
+	Forgotten *snapshot.Tombstones // their calls stay out
+	Masker    *schema.Mask         // of what did not go through Clean
+	Mask      *layout.Mask         // what is masked since now; nil: as before
+	Origin    *layout.Origin       // whose calls these are since now; nil: as before
+	Lost      []schema.Run         // rows of runs that could not write them
+	Wrote     schema.Run           // the row that this commit wrote
+	keeper    *layout.Snapshot     // whose tombstones the new snapshot takes over; nil: old
+
+	in    *Intake
+	b     *snapshot.Builder
+	Stats Stats
+	files []layout.File
+	Made  []layout.File // those of files that it wrote
+}
+
+// Run folds what came in, from these segments or elsewhere, into a new snapshot and
+// publishes it. row is called with what the commit did, and returns the row of the
+// table runs for the run that commits; it is nil for a commit that is no run's.
+func (c *Commit) Run(ctx context.Context, id string, in *Intake, refs []layout.Segment, row func(Stats) schema.Run) (*layout.Snapshot, error) {
+	c.in = in
+	return c.publish(func() (*layout.Manifest, error) { return c.build(ctx, id, refs, row) })
+}
+
+// publish makes the current snapshot of what build makes.
+func (c *Commit) publish(build func() (*layout.Manifest, error)) (made *layout.Snapshot, err error) {
+	next, err := snapshot.NextNumber(c.FS, c.Root)
+	if err != nil {
+		return nil, err
+	}
+	var m *layout.Manifest
+	if c.b, err = snapshot.NewBuilder(c.FS, c.Root, next); err == nil {
+		c.b.PageSize = c.PageSize
+		m, err = build()
+	}
+	if err == nil {
+		m.Snapshot = next
+		made, err = c.b.Publish(m)
+	}
+	if err != nil {
+		c.b.Discard()
+		if disk.IsNoSpace(err) {
+			err = &disk.NoSpaceError{Root: c.Root, Wants: c.wants(), Err: err}
+		}
+		return nil, err
+	}
+	return made, nil
+}
+
+// GoBack publishes a snapshot that holds what an older one holds, but for the table
+// runs, which keeps its rows and gains one, and for what is forgotten.
+func (c *Commit) GoBack(target *snapshot.Reader, run schema.Run) (*layout.Snapshot, error) {
+	runs, err := c.Old.Runs()
+	if err != nil {
+		return nil, err
+	}
+	now := c.Old.Snapshot
+	c.Old, c.keeper, c.in = target, now, new(Intake)
+	return c.publish(func() (*layout.Manifest, error) {
+		if err := c.linkRest(func(f *layout.File) bool { return f.Table == schema.Runs.Name }); err != nil {
+			return nil, err
+		}
+		if err := c.writeRuns(c.withRun(runs, run)); err != nil {
+			return nil, err
+		}
+		m := c.manifest(nil, run.ID)
+		m.Journal = now.Manifest.Journal
+		return m, nil
+	})
+}
+
+// Without writes into b the periods of the old snapshot that calls, by their periods,
+// are to leave, and returns the files.
+func (c *Commit) Without(ctx context.Context, b *snapshot.Builder, calls map[string]map[string]bool) ([]layout.File, error) {
+	c.AsIs, c.in, c.b = true, new(Intake), b
+	var units []*unit
+	for _, period := range slices.Sorted(maps.Keys(calls)) {
+		units = append(units, &unit{period: period, from: []string{period}, moved: calls[period], always: true})
+	}
+	_, err := c.rewriteAll(ctx, units)
+	return c.files, err
+}
+
+// build makes the files of the new snapshot, and returns its manifest.
+func (c *Commit) build(ctx context.Context, id string, refs []layout.Segment, row func(Stats) schema.Run) (*layout.Manifest, error) {
+	units, err := c.planUnits()
+	if err != nil {
+		return nil, err
+	}
+	gone, err := c.rewriteAll(ctx, units)
+	if err != nil {
+		return nil, err
+	}
+	newRuns := row != nil || len(c.Rewrites) > 0
+	if err := c.linkRest(func(f *layout.File) bool {
+		return gone[f.Period] || c.dropped[f.Period] || f.Table == schema.Runs.Name && newRuns
+	}); err != nil {
+		return nil, err
+	}
+	for _, f := range c.files {
+		c.Stats.Due += f.Due
+		c.Stats.Unsettled += f.Unsettled
+	}
+	c.Stats.Details = c.in.details
+	if !newRuns {
+		return c.manifest(refs, id), nil
+	}
+	runs, err := c.Old.Runs()
+	if err != nil {
+		return nil, err
+	}
+	if row != nil {
+		run := row(c.Stats)
+		c.Wrote, id = run, run.ID
+		runs = c.withRun(runs, run)
+	}
+	if err := c.writeRuns(runs); err != nil {
+		return nil, err
+	}
+	return c.manifest(refs, id), nil
+}
+
+// rewriteAll writes the units, several at a time, and returns the periods of
+// the old snapshot that they replace.
+func (c *Commit) rewriteAll(ctx context.Context, units []*unit) (gone map[string]bool, err error) {
+	gone = map[string]bool{}
+	var mu sync.Mutex
+	work := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError().WithMaxGoroutines(max(1, c.Workers))
+	for _, u := range units {
+		work.Go(func(ctx context.Context) error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			m := &merger{c: c}
+			files, unchanged, err := m.rewrite(u)
+			mu.Lock()
+			defer mu.Unlock()
+			c.Stats = c.Stats.Add(m.stats)
+			if err != nil || unchanged {
+				return err
+			}
+			for _, period := range u.from {
+				gone[period] = true
+			}
+			c.written(files...)
+			return nil
+		})
+	}
+	return gone, work.Wait()
+}
+
+// linkRest takes over the files of the old snapshot, but for those that were
+// replaced.
+func (c *Commit) linkRest(replaced func(*layout.File) bool) error {
+	if c.Old == nil {
+		return nil
+	}
+	files, err := c.b.LinkAll(c.Old.Snapshot, replaced)
+	if err != nil {
+		return err
+	}
+	c.files = append(c.files, files...)
+	c.Stats.Linked += len(files)
+	keeper := cmp.Or(c.keeper, c.Old.Snapshot)
+	if f := keeper.Manifest.Forgotten; f != nil {
+		return c.b.Link(keeper, f.Path, f.Bytes)
+	}
+	return nil
+}
+
+func (c *Commit) written(files ...layout.File) {
+	for _, f := range files {
+		c.Stats.Written++
+		c.Stats.Bytes += f.Bytes
+	}
+	c.files, c.Made = append(c.files, files...), append(c.Made, files...)
+}
+
+// manifest describes the new snapshot, but for its number.
+func (c *Commit) manifest(refs []layout.Segment, runID string) *layout.Manifest {
+	m := &layout.Manifest{
+		FormatVersion: layout.FormatVersion, RunID: runID, CommittedAt: c.Now.UTC(),
+		Coverage: []schema.Span{}, Columns: layout.Columns(), Files: c.files,
+	}
+	if c.Old != nil {
+		m.Coverage, m.Mask, m.Origin = c.Old.Manifest.Coverage, c.Old.Manifest.Mask, c.Old.Manifest.Origin
+		if c.AsIs {
+			m.Journal = c.Old.Manifest.Journal // whatever of it is still to be removed
+		}
+		keeper := cmp.Or(c.keeper, c.Old.Snapshot).Manifest
+		m.Oldest, m.Forgotten = keeper.Oldest, keeper.Forgotten
+	}
+	if c.Mask != nil {
+		m.Mask = c.Mask
+	}
+	if c.Origin != nil {
+		m.Origin = c.Origin
+	}
+	for _, s := range c.in.Covered {
+		m.Coverage = snapshot.Cover(m.Coverage, s.Span)
+	}
+	if c.KeepFrom > 0 && !c.AsIs {
+		m.Coverage = snapshot.Since(m.Coverage, c.KeepFrom)
+	}
+	m.Journal = append(m.Journal, refs...)
+	snapshot.SortFiles(m)
+	return m
+}
+
+// wants guesses how many bytes the commit needs: what the files that it touches
+// have now, and the journal twice, or a quarter of the dumps.
+func (c *Commit) wants() int64 {
+	var n int64
+	for _, s := range c.in.frames.Segments {
+		n += 2 * s.Size
+	}
+	for _, p := range c.in.Parts {
+		n += (p.To - p.From) / 4
+	}
+	touched := map[string]bool{}
+	for _, ch := range c.in.changes {
+		if ch.start.OK {
+			day := layout.Day(ch.start.V)
+			touched[day], touched[day[:7]] = true, true
+		}
+	}
+	for _, t := range schema.CallTables {
+		for _, f := range c.Old.Files(t.Name) {
+			if touched[f.Period] {
+				n += f.Bytes
+			}
+		}
+	}
+	return n
+}
+
+// withRun returns the rows of the table runs with that of the committing run.
+func (c *Commit) withRun(runs []schema.Run, run schema.Run) []schema.Run {
+	runs = CloseRuns(runs, c.Lost, "")
+	runs = append(slices.DeleteFunc(runs, func(r schema.Run) bool { return r.ID == run.ID }), run)
+	slices.SortStableFunc(runs, func(a, b schema.Run) int { return cmp.Compare(a.ID, b.ID) })
+	return runs
+}
+
+// writeRuns writes the table runs.
+func (c *Commit) writeRuns(runs []schema.Run) error {
+	w := table.NewRunsWriter(c.b)
+	for i := range runs {
+		if err := w.Add(runs[i].Row()); err != nil {
+			return errors.Join(err, w.Discard())
+		}
+	}
+	f, err := w.Close()
+	if err != nil || f == nil {
+		return err
+	}
+	c.written(*f)
+	return nil
+}
+
+// LostRuns makes the rows of runs that could not write them.
+func LostRuns(lost []disk.Lost) (out []schema.Run) {
+	for _, l := range lost {
+		started, ok := layout.ParseRunID(l.RunID)
+		if !ok {
+			continue
+		}
+		run := schema.Run{ID: l.RunID, StartedAt: started.UnixMilli(), Outcome: schema.OutcomeFailed, Error: l.Error}
+		if l.Error == "" {
+			run.Outcome, run.Error = schema.OutcomeKilled, "killed before it had committed anything"
+		}
+		out = append(out, run)
+	}
+	return out
+}
+
+// killedLater is the error of a run that was killed after a commit.
+const killedLater = "killed; what it had committed stays"
+
+// CloseRuns adds to the rows of runs those of the lost ones, and closes those of
+// runs that never ended, but for the one that still goes on ("": none does): they
+// were killed.
+func CloseRuns(runs, lost []schema.Run, goesOn string) []schema.Run {
+	for _, l := range lost {
+		i := slices.IndexFunc(runs, func(r schema.Run) bool { return r.ID == l.ID })
+		switch {
+		case i < 0:
+			runs = append(runs, l)
+		case runs[i].Outcome == schema.OutcomeRunning:
+			runs[i].Outcome, runs[i].Error = l.Outcome, l.Error
+			if l.Outcome == schema.OutcomeKilled {
+				runs[i].Error = killedLater
+			}
+		}
+	}
+	for i := range runs {
+		if r := &runs[i]; r.Outcome == schema.OutcomeRunning && r.ID != goesOn {
+			r.Outcome, r.Error = schema.OutcomeKilled, killedLater
+		}
+	}
+	return runs
+}

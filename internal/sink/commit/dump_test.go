@@ -1,0 +1,72 @@
+package commit
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+)
+
+// TestLineReader reads lines in pieces of all sizes.
+func TestLineReader(t *testing.T) {
+	const text = "one\n\nthree\r\n" + "four"
+	for size := 1; size <= len(text); size++ {
+		r := NewLineReader(&pieces{text, size})
+		var got []string
+		for {
+			line, at, err := r.Next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, fmt.Sprintf("%d@%d %s", r.Number, at, line))
+		}
+		if want := "1@0 one|2@4 |3@5 three\r|4@12 four"; strings.Join(got, "|") != want {
+			t.Fatalf("in pieces of %d: %q, want %q", size, got, want)
+		}
+	}
+}
+
+// pieces is a reader that gives a few bytes at a time.
+type pieces struct {
+	rest string
+	size int
+}
+
+func (p *pieces) Read(b []byte) (int, error) {
+	if p.rest == "" {
+		return 0, io.EOF
+	}
+	n := copy(b, p.rest[:min(p.size, len(p.rest))])
+	p.rest = p.rest[n:]
+	return n, nil
+}
+
+// TestLineReaderPassesOverGiants gives one error for a line that is too long, and
+// goes on behind it.
+func TestLineReaderPassesOverGiants(t *testing.T) {
+	r := NewLineReader(io.MultiReader(strings.NewReader("a\n"), io.LimitReader(endless{}, maxLine+3*DumpRoom), strings.NewReader("\nb\n")))
+	var got []string
+	for {
+		line, _, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		got = append(got, fmt.Sprintf("%d %s %v", r.Number, line, err))
+	}
+	if want := fmt.Sprintf("1 a <nil>|2  %v|3 b <nil>", ErrLongLine); strings.Join(got, "|") != want {
+		t.Errorf("%q, want %q", strings.Join(got, "|"), want)
+	}
+}
+
+type endless struct{}
+
+func (endless) Read(b []byte) (int, error) {
+	for i := range b {
+		b[i] = 'x'
+	}
+	return len(b), nil
+}

@@ -1,0 +1,181 @@
+package commit
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink/disk"
+	"callhouse/internal/sink/journal"
+	"callhouse/internal/sink/snapshot"
+)
+
+// cachedLines bounds the decoded journal frames that a commit keeps.
+const cachedLines = 4 << 20
+
+// Intake is what came in for one commit, sorted out by call. It keeps places,
+// not bodies, so its size goes with the number of records.
+type Intake struct {
+	frames  journal.Frames // of the journal
+	Parts   []*Part        // of dumps
+	changes map[string]*change
+	Covered []Covered
+	Broken  []journal.Loss
+	details int64
+
+	forgotten *snapshot.Tombstones
+	// exact says that every body is decoded to learn its start. Otherwise a look
+	// at it is enough, and the merge, which decodes it, says where that misled.
+	exact bool
+	dec   schema.Decoder
+	call  schema.Call
+	slab  []change
+}
+
+// Covered is a span of the list that a run says it has listed completely.
+type Covered struct {
+	schema.Span
+	Run string
+}
+
+// ErrMisread says that a record is not what a look at it made of it: the
+// commit begins anew, with an exact intake.
+var ErrMisread = errors.New("a record is not what it looked like")
+
+// change is what came in for one call.
+type change struct {
+	id      string
+	run     string
+	first   int64             // the first record's fetched_at
+	start   schema.Opt[int64] // start_at as last told
+	told    bool              // whether any record told a start_at, null or not
+	asOf    int64             // of dumps: when start was as told, at the latest; 0: a run told it
+	entries []entry           // in the order in which they came
+	room    [1]entry          // for entries, as long as there is one
+	old     *schema.Call      // the row that it replaces, when that lies elsewhere
+}
+
+// entry is the place of a record: in the journal, or in a dump.
+type entry struct {
+	at   int64 // where its frame starts in the segment, or its line in the dump
+	in   int32 // which segment; of a dump, ^in is which part
+	line int32 // where its line starts in the frame, or how long it is
+	kind schema.Kind
+}
+
+// NewIntake returns an empty intake, which takes nothing of calls that are forgotten.
+func NewIntake(forgotten *snapshot.Tombstones, exact bool) *Intake {
+	return &Intake{changes: map[string]*change{}, frames: journal.Frames{Limit: cachedLines}, forgotten: forgotten, exact: exact}
+}
+
+// ReadIntake reads the given sealed segments, without what they say of calls
+// that were forgotten.
+func ReadIntake(fsys disk.FS, root string, refs []layout.Segment, forgotten *snapshot.Tombstones, exact bool) (*Intake, error) {
+	in := NewIntake(forgotten, exact)
+	for i, ref := range refs {
+		s, err := journal.OpenSegment(fsys, root, ref)
+		if err != nil {
+			return nil, errors.Join(err, in.Close())
+		}
+		in.frames.Segments = append(in.frames.Segments, s)
+		broken, err := s.Scan(journal.IsLast(refs, i), func(frame int64, line int, r *schema.Record) error {
+			if r.Kind == schema.KindCovered {
+				var span schema.Span
+				if err := json.Unmarshal(r.Body, &span); err != nil {
+					return fmt.Errorf("%w: a covered span: %w", journal.ErrUnreadable, err)
+				}
+				in.Covered = append(in.Covered, Covered{span, ref.Run})
+				return nil
+			}
+			at := entry{at: frame, in: int32(i), line: int32(line), kind: r.Kind}
+			if r.Kind == schema.KindMissing {
+				in.add(at, []byte(r.CallID), schema.Opt[int64]{}, r.FetchedAt, ref.Run)
+				return nil
+			}
+			_, start, err := in.look(r.Body, r.Kind)
+			if err != nil {
+				return fmt.Errorf("%w: call %q: %w", journal.ErrUnreadable, r.CallID, err)
+			}
+			in.add(at, []byte(r.CallID), start, r.FetchedAt, ref.Run)
+			return nil
+		})
+		if err != nil {
+			return nil, errors.Join(err, in.Close())
+		}
+		for _, what := range broken {
+			in.Broken = append(in.Broken, journal.Loss{Run: ref.Run, What: what})
+		}
+	}
+	return in, nil
+}
+
+// look returns the id and the start of a call from its JSON.
+func (in *Intake) look(body []byte, kind schema.Kind) (id []byte, start schema.Opt[int64], err error) {
+	if !in.exact {
+		if id, start, ok := schema.Peek(body); ok {
+			return id, start, nil
+		}
+	}
+	if err := in.dec.Decode(body, kind, &in.call); err != nil {
+		return nil, start, err
+	}
+	return in.call.ID(), in.call.StartAt(), nil
+}
+
+// add notes a record, unless its call was forgotten.
+func (in *Intake) add(e entry, id []byte, start schema.Opt[int64], fetched int64, run string) {
+	c := in.changes[string(id)]
+	if c == nil {
+		text := string(id)
+		if in.forgotten.Forgot(text) {
+			return
+		}
+		if len(in.slab) == 0 {
+			in.slab = make([]change, 256)
+		}
+		c, in.slab = &in.slab[0], in.slab[1:]
+		c.id, c.first = text, fetched
+		c.entries = c.room[:0]
+		in.changes[text] = c
+	}
+	c.run = run
+	if e.dumped() && fetched < c.asOf {
+		c.entries = append(c.entries, e) // what it tells is older
+		return
+	}
+	if e.kind == schema.KindItem || e.kind == schema.KindDetail {
+		c.start, c.told = start, true
+	}
+	if e.dumped() {
+		c.asOf = fetched
+	}
+	if e.kind == schema.KindDetail {
+		in.details++
+	}
+	c.entries = append(c.entries, e)
+}
+
+// record returns the record at a place. Its body lies in room, where that is
+// the body of a dump, and else in the frames' memory, which stays as it is.
+func (in *Intake) record(e entry, id string, room *[]byte) (schema.Record, error) {
+	if e.in >= 0 {
+		return in.frames.Record(journal.Place{Segment: e.in, Offset: e.at}, e.line)
+	}
+	p := in.Parts[^e.in]
+	if cap(*room) < int(e.line) {
+		*room = make([]byte, int(e.line)+int(e.line)/4)
+	}
+	body := (*room)[:e.line]
+	if _, err := p.File.ReadAt(body, e.at); err != nil {
+		return schema.Record{}, fmt.Errorf("read %s: %w", p.Name, err)
+	}
+	return schema.Record{Kind: e.kind, CallID: id, FetchedAt: p.AsOf, Body: body}, nil
+}
+
+// dumped says whether a record is of a dump, and not of a run's journal.
+func (e entry) dumped() bool { return e.in < 0 }
+
+// Close closes the journal's segments; the dumps are their owner's.
+func (in *Intake) Close() error { return in.frames.Close() }

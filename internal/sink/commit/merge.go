@@ -1,0 +1,287 @@
+package commit
+
+import (
+	"errors"
+	"fmt"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/sink/table"
+)
+
+// merger rewrites units, one after the other. It holds one call at a time (and
+// the Parquet writers' open row groups), whatever the size of a period.
+type merger struct {
+	c     *Commit
+	stats Stats
+	feed  *table.Feed
+	dec   schema.Decoder // of rows from older files
+}
+
+// rewrite merges a unit's changes into its period. It returns unchanged true,
+// and leaves no file, when the merge came out as what was there.
+func (m *merger) rewrite(u *unit) (files []layout.File, unchanged bool, err error) {
+	if copies, err := m.c.copies(u); err != nil {
+		return nil, true, err
+	} else if copies {
+		files, err = m.join(u)
+		return files, false, err
+	}
+	old := snapshot.NewSources(m.c.Old, u.from, nil)
+	w := table.NewPeriodWriter(m.c.b, u.period)
+	m.feed = table.NewFeed(w)
+	news, err := m.merge(u, old)
+	if werr := m.feed.Close(); werr != nil {
+		err = werr
+	}
+	err = errors.Join(err, old.Close())
+	if err != nil || news == 0 && len(u.from) > 0 && !u.always {
+		return nil, true, errors.Join(err, w.Discard())
+	}
+	files, err = w.Close()
+	return files, false, err
+}
+
+// merge returns how many rows differ from what was there.
+func (m *merger) merge(u *unit, old *snapshot.Sources) (news int, err error) {
+	changes := u.changes
+	for {
+		was, err := old.Next()
+		if err != nil {
+			return news, err
+		}
+		for len(changes) > 0 && (was == nil ||
+			table.CompareKey(changes[0].start, changes[0].id, was.StartAt(), string(was.ID())) < 0) {
+			call, err := m.fold(changes[0].old, changes[0])
+			if err != nil {
+				return news, err
+			}
+			if err := m.feed.Write(call); err != nil {
+				return news, err
+			}
+			news++
+			changes = changes[1:]
+		}
+		if was == nil {
+			return news, nil
+		}
+		switch {
+		case len(changes) > 0 && changes[0].id == string(was.ID()) && changes[0].start == was.StartAt():
+			before, err := m.take(old.Current, was)
+			if err != nil {
+				return news, err
+			}
+			after, err := m.fold(before, changes[0])
+			if err != nil {
+				return news, err
+			}
+			if schema.Same(before, after) {
+				after = before
+			} else {
+				news++
+			}
+			if m.c.aged(after) {
+				m.stats.Aged++
+				news++
+			} else if err := m.feed.Write(after); err != nil {
+				return news, err
+			}
+			changes = changes[1:]
+		case u.moved[string(was.ID())], m.c.aged(was):
+			if m.c.aged(was) {
+				m.stats.Aged++
+			}
+			news++
+			if err := old.Current.Skip(was); err != nil {
+				return news, err
+			}
+		case m.c.overdue(was), !old.Current.Current:
+			call, err := m.take(old.Current, was)
+			if err != nil {
+				return news, err
+			}
+			if m.c.overdue(call) {
+				call.Settle(m.c.Now.UnixMilli())
+				news++
+			}
+			if err := m.feed.Write(call); err != nil {
+				return news, err
+			}
+		default:
+			if err := m.feed.Copy(old.Current.Period, was); err != nil {
+				return news, err
+			}
+		}
+		if u.progress != nil {
+			u.progress(1)
+		}
+	}
+}
+
+// take reads the whole of a call from its source. What an older file has no
+// column for, and today's tables have, moves from extra into its column.
+func (m *merger) take(from *snapshot.Source, call *schema.Call) (*schema.Call, error) {
+	if err := from.Take(call); err != nil || from.Current {
+		return call, err
+	}
+	return table.Upgrade(&m.dec, call), nil
+}
+
+// overdue says whether time alone moves a call on in its life.
+func (c *Commit) overdue(call *schema.Call) bool {
+	return !c.AsIs && call.Unsettled() && call.ExpiresAt() <= c.Now.UnixMilli()
+}
+
+// fold applies what came in for a call to what is known of it, which may be
+// nil, and counts it.
+func (m *merger) fold(old *schema.Call, ch *change) (*schema.Call, error) {
+	cur, told := old, ch.start
+	for _, e := range ch.entries {
+		slot := m.feed.Slot()
+		next, dec := &slot.Call, &slot.Dec
+		r, err := m.c.in.record(e, ch.id, &slot.Body)
+		m.feed.Grow(len(r.Body))
+		if err == nil && m.c.Masker != nil && e.kind != schema.KindMissing {
+			// Dumps are read where they are; and a journal may be older than the mask.
+			if r.Body, _, err = m.c.Masker.Apply(r.Body); err != nil && !m.c.in.exact {
+				err = ErrMisread
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		if e.kind == schema.KindMissing {
+			if cur == nil {
+				continue // no list named it: there is nothing to say of it
+			}
+			// Not in the slot: merged, it shares the slices of what is known.
+			next = schema.NewCall(ch.id)
+			m.stats.Missing++
+		} else if err := dec.Decode(r.Body, e.kind, next); err != nil || string(next.ID()) != ch.id && e.dumped() {
+			if !m.c.in.exact {
+				err = ErrMisread
+			}
+			return nil, fmt.Errorf("read call %q anew: %w", ch.id, err)
+		}
+		next.Fetched(r.FetchedAt, r.FetchedAt, []byte(ch.run))
+		if next.Turns().Len() > 0 && (e.kind == schema.KindDetail || e.dumped()) {
+			m.stats.Transcripts++
+			m.stats.Turns += int64(next.Turns().Len())
+		}
+		if cur != nil && e.dumped() && cur.FetchedAt() > r.FetchedAt {
+			next = addOlder(cur, next)
+		} else {
+			if e.kind != schema.KindMissing {
+				told = next.StartAt()
+			}
+			schema.Merge(cur, next, e.kind)
+		}
+		next.Settle(m.c.Now.UnixMilli())
+		cur = next
+	}
+	if told != ch.start {
+		return nil, fmt.Errorf("read the start of call %q anew: %w", ch.id, ErrMisread)
+	}
+	switch {
+	case cur == nil:
+		return nil, fmt.Errorf("read call %q from the journal: no record describes it", ch.id)
+	case old == nil:
+		m.stats.New++
+	case string(old.RunID()) != ch.run && !schema.Same(old, cur):
+		m.stats.Changed++ // once a run: not for the detail of a call that this run listed
+	}
+	if cur.Settlement() == schema.Settled && (old == nil || old.Settlement() != schema.Settled) {
+		m.stats.Settled++
+	}
+	return cur, nil
+}
+
+// addOlder returns what is known of a call with what an older state of it adds:
+// nothing that is known is overwritten.
+func addOlder(known, older *schema.Call) *schema.Call {
+	call := known.Copy() // not known's own room
+	schema.Merge(older, call, schema.KindItem)
+	run := known.RunID()
+	if call.Turns().Len() == known.Turns().Len() {
+		call.SetTranscriptState(known.TranscriptState())
+	}
+	if !schema.Same(known, call) {
+		run = older.RunID()
+	}
+	call.Fetched(call.FirstSeenAt(), known.FetchedAt(), run)
+	return call
+}
+
+// copies says whether a unit makes one file a table of several, and nothing else:
+// no call of it changes (a month that is compacted is settled, and of its days
+// those that are kept no longer are left out whole), and all rows may be copied
+// as they are.
+func (c *Commit) copies(u *unit) (bool, error) {
+	if !u.always || len(u.from) < 2 || len(u.changes) > 0 || len(u.moved) > 0 {
+		return false, nil
+	}
+	for _, period := range u.from {
+		for _, table := range schema.CallTables {
+			f := c.Old.File(table.Name, period)
+			if f == nil {
+				continue
+			}
+			r, err := c.Old.OpenAsIs(f)
+			if err != nil {
+				return false, err
+			}
+			if err := r.Close(); err != nil {
+				return false, fmt.Errorf("close a data file: %w", err)
+			}
+			if !r.Current {
+				return false, nil
+			}
+		}
+	}
+	return true, nil
+}
+
+// join writes such a unit a table at a time: a month's pages of all tables at
+// once, read and written, would be more than anything else that a run holds.
+func (m *merger) join(u *unit) (files []layout.File, err error) {
+	for _, table := range schema.CallTables {
+		f, err := m.joinTable(u, table)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, f...)
+	}
+	return files, nil
+}
+
+func (m *merger) joinTable(u *unit, of *schema.Table) ([]layout.File, error) {
+	old := snapshot.NewSources(m.c.Old, u.from, of)
+	w := table.NewPeriodWriter(m.c.b, u.period)
+	w.Only = of
+	feed := table.NewFeed(w)
+	err := copyAll(u, old, feed)
+	if werr := feed.Close(); werr != nil {
+		err = werr
+	}
+	if err = errors.Join(err, old.Close()); err != nil {
+		return nil, errors.Join(err, w.Discard())
+	}
+	return w.Close()
+}
+
+// copyAll takes over the rows of one table.
+func copyAll(u *unit, old *snapshot.Sources, to *table.Feed) error {
+	for {
+		call, err := old.Next()
+		if err != nil || call == nil {
+			return err
+		}
+		if err := to.Copy(old.Current.Period, call); err != nil {
+			return err
+		}
+		if u.progress != nil && old.Only == &schema.Turns { // they take the longest
+			u.progress(1)
+		}
+	}
+}

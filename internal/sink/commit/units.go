@@ -1,0 +1,275 @@
+package commit
+
+import (
+	"cmp"
+	"errors"
+	"maps"
+	"slices"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/sink/table"
+)
+
+// unit is the part of a commit that writes one period: a day, or a month that
+// is compacted. Its files of all tables are written together.
+type unit struct {
+	period   string
+	from     []string        // the periods of the old snapshot that go into it
+	changes  []*change       // sorted as the table calls
+	moved    map[string]bool // rows that leave for another place, or for good
+	always   bool            // write it, also if no row changes
+	progress func(rows int64)
+}
+
+// periodOf returns the period whose file holds the calls of a UTC day: the
+// month, where it was compacted, and else the day.
+func periodOf(periods map[string]bool, day string) string {
+	if month := day[:7]; periods[month] {
+		return month
+	}
+	return day
+}
+
+// planner says which periods a commit writes, and out of what.
+type planner struct {
+	c        *Commit
+	periods  map[string]bool // of the old snapshot
+	becoming map[string]bool // the same after the commit, as far as months go
+	units    map[string]*unit
+}
+
+// at returns the unit that writes a period of the old snapshot, or a day's.
+func (p *planner) at(period string) *unit {
+	period = periodOf(p.becoming, period)
+	u := p.units[period]
+	if u == nil {
+		u = &unit{period: period, moved: map[string]bool{}}
+		if p.periods[period] {
+			u.from = append(u.from, period)
+		}
+		p.units[period] = u
+	}
+	return u
+}
+
+// compact makes one period of a month's days.
+func (p *planner) compact(month string) {
+	p.becoming[month] = true
+	u := p.at(month)
+	for day := range p.periods {
+		if len(day) > len(month) && day[:len(month)] == month {
+			u.from = append(u.from, day)
+			u.always = true
+		}
+	}
+}
+
+// planUnits says which periods a commit writes, and with what.
+func (c *Commit) planUnits() ([]*unit, error) {
+	p := &planner{c: c, periods: map[string]bool{}, units: map[string]*unit{}}
+	for _, f := range c.Old.Files(schema.Calls.Name) {
+		p.periods[f.Period] = true
+	}
+	p.becoming = maps.Clone(p.periods)
+	found, err := c.locate(p.periods)
+	if err != nil {
+		return nil, err
+	}
+	for _, month := range c.monthsToCompact(found) {
+		p.compact(month)
+	}
+	if err := p.place(found); err != nil {
+		return nil, err
+	}
+	for _, f := range c.Old.Files(schema.Calls.Name) {
+		if !c.AsIs && f.NextExpiry != nil && *f.NextExpiry <= c.Now.UnixMilli() {
+			p.at(f.Period)
+		}
+	}
+	for _, period := range c.Rewrites {
+		p.at(period).always = true
+	}
+	c.ageOut(p)
+	out := slices.Collect(maps.Values(p.units))
+	for _, u := range out {
+		u.progress = c.Progress
+		slices.SortFunc(u.changes, func(a, b *change) int { return table.CompareKey(a.start, a.id, b.start, b.id) })
+	}
+	slices.SortFunc(out, func(a, b *unit) int { return cmp.Compare(a.period, b.period) })
+	return out, nil
+}
+
+// place puts every change into the unit of the period where it belongs, and
+// takes the rows of those that lay elsewhere from there.
+func (p *planner) place(found map[string]located) error {
+	if err := p.c.placeDumped(found); err != nil {
+		return err
+	}
+	leaving := map[string][]*change{}
+	for id, ch := range p.c.in.changes {
+		was, known := found[id]
+		if !ch.told {
+			if !known {
+				continue // a call that answers 404 and that no list named: nothing to say
+			}
+			ch.start = was.start
+		}
+		if p.c.KeepFrom > 0 && ch.start.OK && ch.start.V < p.c.KeepFrom {
+			if known {
+				p.at(was.period).moved[id] = true
+			}
+			continue
+		}
+		var u *unit
+		switch {
+		case ch.start.OK:
+			u = p.at(layout.Day(ch.start.V))
+		case known && !was.start.OK:
+			u = p.at(was.period)
+		default:
+			u = p.at(layout.Day(ch.first))
+		}
+		u.changes = append(u.changes, ch)
+		if known && (p.at(was.period) != u || was.start != ch.start) {
+			p.at(was.period).moved[id] = true
+			leaving[was.period] = append(leaving[was.period], ch)
+		}
+	}
+	return p.c.loadAll(leaving)
+}
+
+// loadAll reads the rows of the calls that leave their periods.
+func (c *Commit) loadAll(leaving map[string][]*change) error {
+	for period, changes := range leaving {
+		if err := c.loadMoved(period, changes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// placeDumped settles where calls of dumps belong whose start is not what the
+// snapshot says: where it says, if what it holds of them is newer.
+func (c *Commit) placeDumped(found map[string]located) error {
+	doubtful := map[string][]*change{}
+	for id, was := range found {
+		if ch := c.in.changes[id]; ch.asOf > 0 && ch.start != was.start {
+			doubtful[was.period] = append(doubtful[was.period], ch)
+		}
+	}
+	if err := c.loadAll(doubtful); err != nil {
+		return err
+	}
+	for _, changes := range doubtful {
+		for _, ch := range changes {
+			if ch.old != nil && ch.old.FetchedAt() > ch.asOf {
+				ch.start = ch.old.StartAt()
+			}
+			ch.old = nil
+		}
+	}
+	return nil
+}
+
+// loadMoved reads the rows of the calls that leave a period.
+func (c *Commit) loadMoved(period string, changes []*change) error {
+	byID := map[string]*change{}
+	for _, ch := range changes {
+		byID[ch.id] = ch
+	}
+	in, err := c.Old.Period(period, nil)
+	if err != nil {
+		return err
+	}
+	for {
+		call, err := in.Next()
+		if err != nil || call == nil {
+			return errors.Join(err, in.Close())
+		}
+		if ch := byID[string(call.ID())]; ch != nil {
+			if ch.old, err = call, in.Take(call); err != nil {
+				return errors.Join(err, in.Close())
+			}
+			continue
+		}
+		if err := in.Skip(call); err != nil {
+			return errors.Join(err, in.Close())
+		}
+	}
+}
+
+// A night compacts no more than so many months or bytes, but always one.
+const (
+	nightMonths = 3
+	nightBytes  = 1 << 30
+)
+
+// monthsToCompact says which months this commit makes one file of. By itself
+// it leaves those alone that anything came in for.
+func (c *Commit) monthsToCompact(found map[string]located) []string {
+	if !c.Nightly || c.Old == nil {
+		return c.Months
+	}
+	busy := map[string]bool{}
+	for id, ch := range c.in.changes {
+		if ch.start.OK {
+			busy[layout.Day(ch.start.V)[:7]] = true
+		} else {
+			busy[layout.Day(ch.first)[:7]] = true
+		}
+		if was, ok := found[id]; ok {
+			busy[was.period[:7]] = true
+		}
+	}
+	var out []string
+	var bytes int64
+	for _, m := range snapshot.Months(c.Old.Snapshot, c.Now) {
+		if m.Waits != "" || busy[m.Month] {
+			continue
+		}
+		if bytes += m.Bytes; len(out) > 0 && (len(out) == nightMonths || bytes > nightBytes) {
+			break
+		}
+		out = append(out, m.Month)
+	}
+	return out
+}
+
+// ageOut leaves the calls out that are kept no longer: the files of whole days
+// and months are not taken over, and a month that the time goes through is
+// written anew without them.
+func (c *Commit) ageOut(p *planner) {
+	c.dropped = map[string]bool{}
+	if c.KeepFrom == 0 || c.AsIs {
+		return
+	}
+	for _, f := range c.Old.Files(schema.Calls.Name) {
+		switch {
+		case snapshot.EndOf(f.Period) <= c.KeepFrom:
+			c.dropped[f.Period] = true
+			c.Stats.Aged += f.Rows
+		case f.MinStart != nil && *f.MinStart < c.KeepFrom:
+			p.at(f.Period).always = true
+		}
+	}
+	for period, u := range p.units {
+		if snapshot.EndOf(period) <= c.KeepFrom {
+			delete(p.units, period)
+		}
+		u.from = slices.DeleteFunc(u.from, func(from string) bool { return c.dropped[from] })
+	}
+}
+
+// aged says whether a call is kept no longer: by its start, or else by when it
+// was first seen.
+func (c *Commit) aged(call *schema.Call) bool {
+	if c.KeepFrom == 0 || c.AsIs {
+		return false
+	}
+	if call.StartAt().OK {
+		return call.StartAt().V < c.KeepFrom
+	}
+	return call.FirstSeenAt() < c.KeepFrom
+}

@@ -1,0 +1,368 @@
+// Package disk is the file system under a warehouse: durable writes, the lock, and
+// which modes files have. It follows no link out of the warehouse.
+package disk
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"callhouse/internal/layout"
+)
+
+// FS is the file layer under a warehouse: what the sink needs of a POSIX file
+// system, and nothing else. Tests put one under it that fails or stops at the
+// n-th operation, or that forgets what was not synced.
+type FS interface {
+	// Create makes a new file for writing; it fails if the name exists.
+	Create(name string) (File, error)
+	// Open opens a regular file for reading.
+	Open(name string) (File, error)
+	Mkdir(name string) error
+	Rename(from, to string) error
+	Link(from, to string) error
+	Symlink(target, name string) error
+	Readlink(name string) (string, error)
+	// Lstat describes a name, and does not follow a link.
+	Lstat(name string) (fs.FileInfo, error)
+	Remove(name string) error
+	ReadDir(name string) ([]fs.DirEntry, error)
+	// SyncDir makes the names in a folder durable.
+	SyncDir(name string) error
+}
+
+// File is an open file.
+type File interface {
+	io.Writer
+	io.ReaderAt
+	io.Closer
+	Sync() error
+	Stat() (fs.FileInfo, error)
+}
+
+// Disk is the real file system, of one warehouse. Files are made 0600 and
+// folders 0700, whatever the umask: calls are nobody else's business. No link is
+// followed out of the warehouse, and only regular files are opened.
+type Disk struct {
+	dir   *layout.Dir
+	group bool
+}
+
+// Open returns the file system of the warehouse at root, which must be
+// there. group lets the group read: 0640 and 0750.
+func Open(root string, group bool) (*Disk, error) {
+	dir, err := layout.OpenDir(root)
+	if err != nil {
+		return nil, err
+	}
+	return &Disk{dir: dir, group: group}, nil
+}
+
+func (d *Disk) modes() (file, folder fs.FileMode) {
+	if d.group {
+		return 0o640, 0o750
+	}
+	return 0o600, 0o700
+}
+
+// Create implements FS.
+func (d *Disk) Create(name string) (File, error) {
+	mode, _ := d.modes()
+	f, err := d.dir.Root.OpenFile(d.dir.In(name), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, d.dir.Told(name, err)
+	}
+	if err := f.Chmod(mode); err != nil {
+		return nil, errors.Join(err, f.Close(), d.Remove(name))
+	}
+	return f, nil
+}
+
+// Open implements FS.
+func (d *Disk) Open(name string) (File, error) {
+	f, err := d.dir.Open(name)
+	if err != nil {
+		return nil, err // and no *os.File that is nil
+	}
+	return f, nil
+}
+
+// Mkdir implements FS.
+func (d *Disk) Mkdir(name string) error {
+	if err := d.dir.Root.Mkdir(d.dir.In(name), 0o700); err != nil {
+		return d.dir.Told(name, err)
+	}
+	_, mode := d.modes()
+	return d.chmodDir(name, mode)
+}
+
+// chmodDir sets a folder's mode, but for the bit by which what is made in it
+// gets its group.
+func (d *Disk) chmodDir(name string, mode fs.FileMode) error {
+	st, err := d.dir.Lstat(name)
+	if err != nil {
+		return err
+	}
+	if !st.IsDir() {
+		return &DamageError{Path: name, What: "it is not a folder"}
+	}
+	return d.dir.Told(name, d.dir.Root.Chmod(d.dir.In(name), mode|st.Mode()&fs.ModeSetgid))
+}
+
+// Rename implements FS.
+func (d *Disk) Rename(from, to string) error {
+	return d.dir.Told(to, d.dir.Root.Rename(d.dir.In(from), d.dir.In(to)))
+}
+
+// Link implements FS.
+func (d *Disk) Link(from, to string) error {
+	return d.dir.Told(from, d.dir.Root.Link(d.dir.In(from), d.dir.In(to)))
+}
+
+// Symlink implements FS.
+func (d *Disk) Symlink(target, name string) error {
+	return d.dir.Told(name, d.dir.Root.Symlink(target, d.dir.In(name)))
+}
+
+// Readlink implements FS.
+func (d *Disk) Readlink(name string) (string, error) { return d.dir.Readlink(name) }
+
+// Lstat implements FS.
+func (d *Disk) Lstat(name string) (fs.FileInfo, error) { return d.dir.Lstat(name) }
+
+// Remove implements FS.
+func (d *Disk) Remove(name string) error { return d.dir.Told(name, d.dir.Root.Remove(d.dir.In(name))) }
+
+// ReadDir implements FS.
+func (d *Disk) ReadDir(name string) ([]fs.DirEntry, error) { return d.dir.ReadDir(name) }
+
+// SyncDir implements FS.
+func (d *Disk) SyncDir(name string) error {
+	f, err := d.dir.Root.Open(d.dir.In(name))
+	if err != nil {
+		return d.dir.Told(name, err)
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// ReadOnly returns a file system that nothing can be changed on.
+func ReadOnly(fsys FS) FS { return readOnly{fsys} }
+
+type readOnly struct{ FS }
+
+// errReadOnly says that a command that only looks tried to write.
+var errReadOnly = errors.New("the warehouse is open for reading only")
+
+func (readOnly) Create(string) (File, error)  { return nil, errReadOnly }
+func (readOnly) Mkdir(string) error           { return errReadOnly }
+func (readOnly) Rename(string, string) error  { return errReadOnly }
+func (readOnly) Link(string, string) error    { return errReadOnly }
+func (readOnly) Symlink(string, string) error { return errReadOnly }
+func (readOnly) Remove(string) error          { return errReadOnly }
+func (readOnly) SyncDir(string) error         { return errReadOnly }
+
+// OpenToRead returns the file system of a warehouse for a command that only looks.
+func OpenToRead(root string) (FS, error) {
+	disk, err := Open(root, false)
+	if err != nil {
+		return nil, err
+	}
+	return ReadOnly(disk), nil
+}
+
+// EnsureDir makes a folder unless it is there, and its name durable.
+func EnsureDir(fsys FS, name string) error {
+	err := fsys.Mkdir(name)
+	if errors.Is(err, fs.ErrExist) {
+		info, err := fsys.Lstat(name)
+		if err == nil && !info.IsDir() {
+			err = &DamageError{Path: name, What: "it is not a folder"}
+		}
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	return fsys.SyncDir(filepath.Dir(name))
+}
+
+// RemoveTree removes a folder of ours with all that is in it.
+func RemoveTree(fsys FS, name string) error {
+	entries, err := fsys.ReadDir(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		path := filepath.Join(name, e.Name())
+		if e.IsDir() {
+			err = RemoveTree(fsys, path)
+		} else {
+			err = fsys.Remove(path)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return fsys.Remove(name)
+}
+
+// ReadFile returns what a file holds.
+func ReadFile(fsys FS, name string) ([]byte, error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(io.NewSectionReader(f, 0, st.Size()))
+}
+
+// WriteFile makes a new file with the given content, durable but for its name.
+func WriteFile(fsys FS, name string, content []byte) error {
+	f, err := fsys.Create(name)
+	if err != nil {
+		return err
+	}
+	if _, err = f.Write(content); err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		// What could not be made durable is no file: never leave it behind.
+		_ = fsys.Remove(name)
+	}
+	return err
+}
+
+// NewID returns 16 random hex digits.
+func NewID() string {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
+
+// Replace puts a small file in the place of what has its name, whole and durable, or
+// not at all. It is made under the name tmp, in the same folder; private keeps it
+// from the group.
+func Replace(fsys FS, tmp, name string, content []byte, private bool) error {
+	if err := fsys.Remove(tmp); err != nil && !IsGone(err) { // of one that was killed
+		return err
+	}
+	err := WriteFile(fsys, tmp, content)
+	if err == nil && private {
+		err = Private(fsys, tmp)
+	}
+	if err == nil {
+		err = fsys.Rename(tmp, name)
+	}
+	if err != nil {
+		_ = fsys.Remove(tmp)
+		return err
+	}
+	return fsys.SyncDir(filepath.Dir(name))
+}
+
+// Private takes a file or folder of a Disk from the group again, which may read the rest.
+func Private(fsys FS, path string) error {
+	d, ok := fsys.(*Disk)
+	if !ok || !d.group {
+		return nil
+	}
+	st, err := d.Lstat(path)
+	if err == nil {
+		err = d.dir.Root.Chmod(d.dir.In(path), st.Mode()&^0o077)
+	}
+	return err
+}
+
+// MakeRoot makes a warehouse's folder unless it is there.
+func MakeRoot(root string) error {
+	if err := os.MkdirAll(filepath.Dir(root), 0o700); err != nil {
+		return err
+	}
+	err := os.Mkdir(root, 0o700)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	parent, err := os.Open(filepath.Dir(root))
+	if err != nil {
+		return err
+	}
+	return errors.Join(parent.Sync(), parent.Close())
+}
+
+// SettleModes gives what earlier runs wrote the modes that this one is told to
+// write with, where they differ. The group never reads the journal, the lock and
+// the key of the masks.
+func SettleModes(fsys FS, root string) error {
+	d, ok := fsys.(*Disk)
+	if !ok {
+		return nil
+	}
+	file, folder := d.modes()
+	snapshots := filepath.Join(root, layout.SnapshotsName)
+	st, err := d.Lstat(snapshots)
+	if err == nil {
+		err = Private(d, filepath.Join(root, layout.JournalName))
+	}
+	if err != nil {
+		return fmt.Errorf("set the warehouse's modes: %w", err)
+	}
+	// Who made the root may have given it another mode: it changes with the rest.
+	if st.Mode().Perm() == folder {
+		return admit(root, d.group)
+	}
+	if err := d.chmodDir(root, folder); err != nil {
+		return fmt.Errorf("set the warehouse's modes: %w", err)
+	}
+	// The folder that tells comes last: a walk that was cut short is begun again.
+	err = fs.WalkDir(d.dir.Root.FS(), layout.SnapshotsName, func(name string, e fs.DirEntry, err error) error {
+		path := filepath.Join(root, name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
+		case e.IsDir() && path != snapshots:
+			return d.chmodDir(path, folder)
+		case e.Type().IsRegular():
+			return d.dir.Root.Chmod(name, file)
+		}
+		return nil
+	})
+	if err == nil {
+		err = d.chmodDir(snapshots, folder)
+	}
+	if err != nil {
+		return fmt.Errorf("set the warehouse's modes: %w", err)
+	}
+	return nil
+}
+
+// admit lets the group into a root that was there before and shuts it out.
+func admit(root string, group bool) error {
+	st, err := os.Stat(root)
+	if err == nil && group && st.Mode()&0o050 != 0o050 {
+		err = os.Chmod(root, st.Mode()|0o050)
+	}
+	if err != nil {
+		return fmt.Errorf("set the warehouse's modes: %w", err)
+	}
+	return nil
+}

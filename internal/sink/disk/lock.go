@@ -1,0 +1,274 @@
+package disk
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"callhouse/internal/layout"
+)
+
+// Holder says who writes to a warehouse, or who did last.
+type Holder struct {
+	PID   int       `json:"pid"`
+	Host  string    `json:"host"`
+	RunID string    `json:"run_id"`
+	Since time.Time `json:"since"`
+	// Records says that the table runs is to have a row of this holder.
+	Records bool `json:"records,omitempty"`
+	// Released says that it let the warehouse go; one that did not was killed.
+	Released bool `json:"released,omitempty"`
+	// Lost are runs that could not write their rows, oldest first.
+	Lost []Lost `json:"lost,omitempty"`
+}
+
+// Lost is a run that has no row in the table runs yet, since it could write none.
+type Lost struct {
+	RunID string `json:"run_id"`
+	Error string `json:"error,omitempty"` // empty: it was killed
+}
+
+// LockedError says that another run holds the warehouse.
+type LockedError struct {
+	Root   string
+	Holder Holder // zero where the holder had not yet written who it is
+}
+
+func (e *LockedError) Error() string {
+	if e.Holder.PID == 0 {
+		return fmt.Sprintf("another run holds %s", e.Root)
+	}
+	return fmt.Sprintf("another run holds %s: process %d on %s since %s", e.Root, e.Holder.PID, e.Holder.Host,
+		e.Holder.Since.Format(time.RFC3339))
+}
+
+// Spend is one request as the budget remembers it across runs: when it was
+// sent, and when the first byte of its answer came (zero: not yet).
+type Spend struct{ Sent, Answered time.Time }
+
+// The lock file is text: one line of JSON that says who holds it, padded to
+// holderBytes (so that it can still be written when the disk is full), then a
+// ring of lines of spendBytes, one a request: sent and answered, in ns since
+// 1970, 20 digits each. It is advisory and never synced: after a power cut
+// nobody's minute is still running.
+const (
+	holderBytes = 512
+	spendBytes  = 42
+	lostError   = 120 // bytes of an error that the line has room for
+)
+
+// A probe that reads who holds the warehouse takes the lock for an instant, and a
+// holder takes a moment to write who it is: so long the lock is asked again.
+const (
+	lockTries = 50
+	lockPause = 2 * time.Millisecond
+)
+
+// Lock is the hold on a warehouse. It dies with its process.
+type Lock struct {
+	fl     *flock.Flock
+	file   *os.File
+	holder Holder
+}
+
+// TakeLock takes the warehouse's lock, or returns a *LockedError at once.
+// It returns what the runs before it lately spent. A run before it that ended
+// without its row in the table runs is among the new holder's Lost.
+func TakeLock(root string, h Holder) (*Lock, []Spend, error) {
+	path := filepath.Join(root, layout.LockName)
+	fsys, err := Open(root, false)
+	if err == nil {
+		err = CheckPlain(fsys, path)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("lock the warehouse: %w", err)
+	}
+	fl := flock.New(path, flock.SetPermissions(0o600))
+	var before Holder
+	for try := 0; ; try++ {
+		ok, err := fl.TryLock()
+		if err != nil {
+			return nil, nil, fmt.Errorf("lock the warehouse: %w", err)
+		}
+		before = readHolder(path)
+		if ok {
+			break
+		}
+		if !before.stale() {
+			return nil, nil, &LockedError{Root: root, Holder: before}
+		}
+		if try == lockTries {
+			return nil, nil, &LockedError{Root: root}
+		}
+		time.Sleep(lockPause)
+	}
+	h.Lost = before.Lost
+	if before.Records && !before.Released {
+		h.Lost = append(h.Lost, Lost{RunID: before.RunID})
+	}
+	f, err := fsys.dir.OpenFile(path, os.O_RDWR)
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("open the lock: %w", err), fl.Unlock())
+	}
+	l := &Lock{fl: fl, file: f, holder: h}
+	spent, err := l.recall()
+	if err == nil {
+		err = l.write()
+	}
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("write the lock: %w", err), l.Release())
+	}
+	return l, spent, nil
+}
+
+// CheckPlain checks that a name is free, or a regular file: nothing is written
+// through a link.
+func CheckPlain(disk *Disk, path string) error {
+	info, err := disk.Lstat(path)
+	if IsGone(err) {
+		return nil
+	}
+	if err == nil && !info.Mode().IsRegular() {
+		err = &DamageError{Path: path, What: "it is not a regular file"}
+	}
+	return err
+}
+
+// readHolder returns what the lock file says; the zero Holder where it says
+// nothing.
+func readHolder(path string) (h Holder) {
+	if raw, err := os.ReadFile(path); err == nil {
+		line, _, _ := bytes.Cut(raw, []byte("\n"))
+		if json.Unmarshal(line, &h) != nil {
+			return Holder{}
+		}
+	}
+	return h
+}
+
+// Who returns who holds the warehouse at root, or did last, and whether it
+// still does. It changes nothing.
+func Who(root string) (h Holder, held bool, err error) {
+	path := filepath.Join(root, layout.LockName)
+	fsys, err := Open(root, false)
+	if err == nil {
+		err = CheckPlain(fsys, path)
+	}
+	if IsGone(err) {
+		return Holder{}, false, nil
+	}
+	if err != nil {
+		return Holder{}, false, fmt.Errorf("read the lock: %w", err)
+	}
+	probe := flock.New(path, flock.SetFlag(os.O_RDONLY))
+	free, err := probe.TryRLock()
+	if errors.Is(err, fs.ErrNotExist) {
+		return Holder{}, false, nil
+	}
+	if err == nil && free {
+		err = probe.Unlock()
+	}
+	if err != nil {
+		return Holder{}, false, fmt.Errorf("read the lock: %w", err)
+	}
+	return readHolder(path), !free, nil
+}
+
+// stale says that the holder's process is no more, as far as can be told from
+// here. What the lock file says of it is then not of who holds it now.
+func (h *Holder) stale() bool {
+	if host, _ := os.Hostname(); h.PID == 0 || h.Released || host != h.Host {
+		return h.PID == 0 || h.Released
+	}
+	return errors.Is(syscall.Kill(h.PID, 0), syscall.ESRCH)
+}
+
+// recall reads the ring of the holders before. A damaged line is no spend, and
+// one that stands in two places, which a holder noted anew, is one.
+func (l *Lock) recall() ([]Spend, error) {
+	raw, err := io.ReadAll(l.file)
+	if err != nil {
+		return nil, err
+	}
+	var out []Spend
+	seen := map[int64]int{}
+	for at := holderBytes; at+spendBytes <= len(raw); at += spendBytes {
+		var sent, answered int64
+		if n, _ := fmt.Sscanf(string(raw[at:at+spendBytes]), "%d %d", &sent, &answered); n == 2 && sent > 0 {
+			s := Spend{Sent: time.Unix(0, sent)}
+			if answered > 0 {
+				s.Answered = time.Unix(0, answered)
+			}
+			if i, ok := seen[sent]; ok {
+				if out[i].Answered.IsZero() {
+					out[i] = s
+				}
+				continue
+			}
+			seen[sent] = len(out)
+			out = append(out, s)
+		}
+	}
+	return out, nil
+}
+
+// write says who holds the lock now. The ring stays: until the new holder has
+// noted what still counts, a kill must not make it forgotten.
+func (l *Lock) write() error {
+	h := l.holder
+	for i := range h.Lost {
+		h.Lost[i].Error = h.Lost[i].Error[:min(len(h.Lost[i].Error), lostError)]
+	}
+	line, err := json.Marshal(h)
+	for err == nil && len(line) >= holderBytes && len(h.Lost) > 0 {
+		h.Lost = h.Lost[1:] // the newest tell most
+		line, err = json.Marshal(h)
+	}
+	if err != nil {
+		return err
+	}
+	if len(line) >= holderBytes {
+		line = []byte("{}")
+	}
+	line = append(line, bytes.Repeat([]byte(" "), holderBytes-1-len(line))...)
+	_, err = l.file.WriteAt(append(line, '\n'), 0)
+	return err
+}
+
+// Lost returns the runs that have no row yet.
+func (l *Lock) Lost() []Lost { return l.holder.Lost }
+
+// SetLost says which runs have no row yet.
+func (l *Lock) SetLost(lost []Lost) error {
+	l.holder.Lost = lost
+	return l.write()
+}
+
+// Note writes one spend into the ring.
+func (l *Lock) Note(slot int, s Spend) error {
+	var answered int64
+	if !s.Answered.IsZero() {
+		answered = s.Answered.UnixNano()
+	}
+	line := fmt.Sprintf("%020d %020d\n", s.Sent.UnixNano(), answered)
+	_, err := l.file.WriteAt([]byte(line), int64(holderBytes+slot*spendBytes))
+	return err
+}
+
+// Release lets the warehouse go. The file stays: its ring outlives the run.
+func (l *Lock) Release() error {
+	l.holder.Released = true
+	return errors.Join(l.write(), l.Drop())
+}
+
+// Drop lets the warehouse go without a word of it, as the end of the process does.
+func (l *Lock) Drop() error { return errors.Join(l.file.Close(), l.fl.Unlock()) }

@@ -1,0 +1,175 @@
+package erase
+
+import (
+	"context"
+	"errors"
+
+	"github.com/parquet-go/parquet-go"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/sink/table"
+)
+
+// find looks up the selected calls in all snapshots; a file that they share is
+// read once. A call that is selected in one of them is forgotten in all.
+func (f *forgetting) find(ctx context.Context, sel Selection) error {
+	for _, id := range sel.CallIDs {
+		f.ids[id] = true
+	}
+	if len(sel.Numbers) > 0 || !sel.Before.IsZero() {
+		err := f.eachFile(ctx, func(t *table.Reader, file *layout.File) error {
+			if len(sel.Numbers) == 0 && !beginsBefore(file.Period, sel) {
+				return nil
+			}
+			return f.selected(ctx, t, sel)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if len(f.ids) == 0 {
+		return nil
+	}
+	ids := new(table.IDs)
+	for id := range f.ids {
+		ids.Add(id)
+	}
+	return f.eachFile(ctx, func(t *table.Reader, file *layout.File) error {
+		held := map[string]bool{}
+		for _, g := range t.Groups {
+			may, err := ids.MayBeIn(t, g)
+			if err != nil {
+				return err
+			}
+			if !may {
+				continue
+			}
+			err = t.EachOf(g, []string{"call_id"}, func(_ int64, row []parquet.Value) bool {
+				if id := row[0].ByteArray(); f.ids[string(id)] {
+					held[string(id)] = true
+				}
+				return true
+			})
+			if err != nil {
+				return err
+			}
+		}
+		f.where[file.Path] = held
+		return nil
+	})
+}
+
+// beginsBefore says whether a period, which is a call's by its start or else by
+// when it was first seen, begins before the selection's time.
+func beginsBefore(period string, sel Selection) bool {
+	day := layout.Day(sel.Before.UnixMilli())
+	return period <= day[:min(len(period), len(day))]
+}
+
+// eachFile visits every file of calls of every snapshot once.
+func (f *forgetting) eachFile(ctx context.Context, visit func(*table.Reader, *layout.File) error) error {
+	seen := map[string]bool{}
+	for _, s := range f.all {
+		for _, file := range s.Manifest.FilesOf(schema.Calls.Name) {
+			if seen[file.Path] {
+				continue
+			}
+			seen[file.Path] = true
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			t, err := snapshot.NewReader(f.w.FS, s, f.w.Proofs).Open(file)
+			if err != nil {
+				return err
+			}
+			if err := errors.Join(visit(t, file), t.Close()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// selected adds the calls of a file that the selection is about.
+func (f *forgetting) selected(ctx context.Context, t *table.Reader, sel Selection) error {
+	numbers := map[string]bool{}
+	for _, n := range sel.Numbers {
+		numbers[n] = true
+	}
+	var call schema.Call
+	for {
+		row, err := t.Next()
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil || row == nil {
+			return err
+		}
+		if err := t.Call(row, &call); err != nil {
+			return err
+		}
+		began := call.FirstSeenAt()
+		if call.StartAt().OK {
+			began = call.StartAt().V
+		}
+		if numbers[string(call.Text("from_number"))] || numbers[string(call.Text("to_number"))] ||
+			!sel.Before.IsZero() && began < sel.Before.UnixMilli() {
+			f.ids[string(call.ID())] = true
+		}
+	}
+}
+
+// tally counts what every snapshot is about to lose.
+func (f *forgetting) tally(ctx context.Context) error {
+	counted := map[string]Erased{}
+	for _, s := range f.all {
+		sum := Erased{Was: s.Manifest.Snapshot, Files: []layout.File{}}
+		r := snapshot.NewReader(f.w.FS, s, f.w.Proofs)
+		for _, file := range s.Manifest.FilesOf(schema.Calls.Name) {
+			held := f.where[file.Path]
+			if len(held) == 0 {
+				continue
+			}
+			n, ok := counted[file.Path]
+			if !ok {
+				var err error
+				if n, err = countErased(ctx, r, file.Period, held); err != nil {
+					return err
+				}
+				counted[file.Path] = n
+			}
+			sum.Calls += n.Calls
+			sum.Turns += n.Turns
+			sum.Items += n.Items
+		}
+		f.erased = append(f.erased, sum)
+	}
+	return nil
+}
+
+func countErased(ctx context.Context, r *snapshot.Reader, period string, held map[string]bool) (n Erased, err error) {
+	p, err := r.Period(period, nil)
+	if err != nil {
+		return n, err
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	for {
+		call, err := p.Next()
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil || call == nil {
+			return n, err
+		}
+		if err := p.Take(call); err != nil {
+			return n, err
+		}
+		if held[string(call.ID())] {
+			n.Calls++
+			n.Turns += int64(call.Turns().Len())
+			n.Items += int64(call.Items().Len())
+		}
+	}
+}

@@ -1,0 +1,284 @@
+// Package erase takes calls out of every snapshot for good, and proves that it did.
+package erase
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink/commit"
+	"callhouse/internal/sink/disk"
+	"callhouse/internal/sink/snapshot"
+)
+
+// Selection says which calls are to be forgotten: those that any of it names.
+type Selection struct {
+	CallIDs []string
+	Numbers []string  // calls from or to one of these numbers, as the service spells them
+	Before  time.Time // calls that started before; of those without a start, first seen before
+}
+
+// Receipt says what was forgotten. It names no call and no number: the hashes
+// are made with a key that stays in the warehouse.
+type Receipt struct {
+	FormatVersion int               `json:"format_version"`
+	ForgottenAt   time.Time         `json:"forgotten_at"`
+	RunID         string            `json:"run_id"`
+	Snapshot      int64             `json:"snapshot"`   // the current one since then
+	Calls         []string          `json:"calls"`      // their hashes
+	Erased        []Erased          `json:"erased"`     // by snapshot, oldest first
+	Tombstones    *layout.Forgotten `json:"tombstones"` // nil: nothing was ever forgotten
+}
+
+// Erased is what one snapshot lost, and what stands in its place.
+type Erased struct {
+	Was   int64         `json:"was"` // its number before
+	Now   int64         `json:"now"` // and since
+	Calls int64         `json:"calls"`
+	Turns int64         `json:"transcript_turns"`
+	Items int64         `json:"analysis_items"`
+	Files []layout.File `json:"files"` // those that were written anew
+}
+
+// Held is what Forget needs of a warehouse that is held.
+type Held struct {
+	FS      disk.FS
+	Root    string
+	RunID   string
+	Now     func() time.Time
+	Workers int
+	Proofs  *snapshot.Proofs
+
+	Current    *layout.Snapshot     // after Forget the new one
+	Tombstones *snapshot.Tombstones // of the current one
+}
+
+// Forget erases calls from every snapshot and leaves tombstones. With dry nothing is
+// changed: then the receipt says what would be erased.
+//
+// All snapshots are made anew, under new numbers, in their order; one rename of
+// current commits them, and the tombstones with them. The old ones are removed
+// at once: a reader that is in the middle of one of them may fail, and finds
+// the new one when it tries again. When the removal is cut short, the next
+// opening of the warehouse ends it.
+func (w *Held) Forget(ctx context.Context, sel Selection, dry bool, progress func(snapshot.Progress)) (*Receipt, error) {
+	all, damage, err := snapshot.ListRetained(w.FS, w.Root, w.Current)
+	if err = cmp.Or(err, damage); err != nil { // nobody can tell what a damaged one holds
+		return nil, err
+	}
+	f := &forgetting{w: w, all: all, ids: map[string]bool{}, where: map[string]map[string]bool{}}
+	if err := f.find(ctx, sel); err != nil {
+		return nil, err
+	}
+	if err := f.tally(ctx); err != nil {
+		return nil, err
+	}
+	f.addTombstones()
+	if !dry && !f.done() {
+		if err := f.run(ctx, progress); err != nil {
+			if disk.IsNoSpace(err) {
+				err = &disk.NoSpaceError{Root: w.Root, Wants: f.wants(), Err: err}
+			}
+			return nil, err
+		}
+	}
+	return f.receipt(), nil
+}
+
+// forgetting is one Forget in the making.
+type forgetting struct {
+	w     *Held
+	all   []*layout.Snapshot
+	ids   map[string]bool            // calls to forget, those not in the warehouse included
+	where map[string]map[string]bool // by path of a file of calls, those that it holds
+	tombs *snapshot.Tombstones       // after it
+	added int                        // how many of them are new
+	gone  []snapshot.Tombstone       // of ids
+
+	erased []Erased
+	made   []*layout.Snapshot // the snapshots made anew
+}
+
+// addTombstones makes the tombstones.
+func (f *forgetting) addTombstones() {
+	was := f.w.Tombstones
+	if was == nil {
+		was = snapshot.NewTombstones()
+	}
+	for id := range f.ids {
+		t := was.Of([]byte(id))
+		f.gone = append(f.gone, t)
+		if !was.Has(t) {
+			f.added++
+		}
+	}
+	f.tombs = was.With(f.gone)
+}
+
+// done says that there is nothing to erase, and nothing to remember.
+func (f *forgetting) done() bool {
+	for _, e := range f.erased {
+		if e.Calls > 0 {
+			return false
+		}
+	}
+	return f.added == 0
+}
+
+// run makes the snapshots anew, commits them and removes the old ones.
+func (f *forgetting) run(ctx context.Context, progress func(snapshot.Progress)) error {
+	w := f.w
+	first, err := snapshot.NextNumber(w.FS, w.Root)
+	if err != nil {
+		return err
+	}
+	content, line, err := f.tombs.Encode()
+	if err != nil {
+		return err
+	}
+	var total int64
+	for _, e := range f.erased {
+		total += e.Calls
+	}
+	tell := snapshot.Counter(progress, "forgotten", total)
+	for i, s := range f.all {
+		if err := f.remake(ctx, i, first, content, line); err != nil {
+			f.discard()
+			return fmt.Errorf("make snapshot %d anew: %w", s.Manifest.Snapshot, err)
+		}
+		if tell != nil {
+			tell(f.erased[i].Calls)
+		}
+	}
+	last := f.made[len(f.made)-1]
+	// When this fails nobody can tell which snapshot is the current one, so all stay:
+	// opening the warehouse reads current, and removes what must not be.
+	if err := snapshot.MakeCurrent(w.FS, w.Root, last); err != nil {
+		return err
+	}
+	w.Current, w.Tombstones = last, f.tombs
+	if err := snapshot.Sweep(w.FS, w.Root, last); err != nil {
+		return fmt.Errorf("the calls are forgotten, but the snapshots that held them are still on the disk (the next command that writes removes them): %w", err)
+	}
+	return nil
+}
+
+// remake makes the i-th snapshot anew, without the calls.
+func (f *forgetting) remake(ctx context.Context, i int, first int64, content []byte, line *layout.Forgotten) (err error) {
+	w, s := f.w, f.all[i]
+	number := first + int64(i)
+	b, err := snapshot.NewBuilder(w.FS, w.Root, number)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			b.Discard()
+		}
+	}()
+	var files []layout.File
+	gone, calls := map[string]bool{}, map[string]map[string]bool{}
+	for _, file := range s.Manifest.FilesOf(schema.Calls.Name) {
+		if len(f.where[file.Path]) == 0 {
+			continue
+		}
+		gone[file.Period] = true
+		made, err := f.again(b, i, file)
+		if err != nil {
+			return err
+		}
+		if files = append(files, made...); made == nil {
+			calls[file.Period] = f.where[file.Path]
+		}
+	}
+	c := &commit.Commit{FS: w.FS, Root: w.Root, Old: snapshot.NewReader(w.FS, s, w.Proofs), Now: w.Now(), Workers: w.Workers}
+	made, err := c.Without(ctx, b, calls)
+	if err != nil {
+		return err
+	}
+	files = append(files, made...)
+	f.erased[i].Now, f.erased[i].Files = number, slices.Clone(files)
+	linked, err := b.LinkAll(s, func(file *layout.File) bool { return gone[file.Period] })
+	if err != nil {
+		return err
+	}
+	if i > 0 {
+		err = b.Link(f.made[0], line.Path, line.Bytes)
+	} else {
+		err = b.Write(line.Path, content)
+	}
+	if err != nil {
+		return err
+	}
+	m := *s.Manifest
+	m.FormatVersion, m.Snapshot, m.Oldest, m.Forgotten, m.Files = layout.FormatVersion, number, first, line, append(files, linked...)
+	snapshot.SortFiles(&m)
+	sealed, err := b.Seal(&m)
+	if err != nil {
+		return err
+	}
+	f.made = append(f.made, sealed)
+	return nil
+}
+
+// again links the files of a period that were made for an earlier snapshot, and returns
+// them; nil: there are none.
+func (f *forgetting) again(b *snapshot.Builder, i int, calls *layout.File) (files []layout.File, err error) {
+	for j := range i {
+		if before := f.all[j].Manifest.FileOf(schema.Calls.Name, calls.Period); before == nil || before.Path != calls.Path {
+			continue
+		}
+		files = []layout.File{}
+		for _, t := range schema.PeriodTables {
+			if file := f.made[j].Manifest.FileOf(t.Name, calls.Period); file != nil {
+				if err := b.Link(f.made[j], file.Path, file.Bytes); err != nil {
+					return nil, err
+				}
+				files = append(files, *file)
+			}
+		}
+		return files, nil
+	}
+	return nil, nil
+}
+
+// discard removes what was made, before any of it was committed.
+func (f *forgetting) discard() {
+	for _, s := range f.made {
+		_ = snapshot.Remove(f.w.FS, s.Dir) // or the next opening does
+	}
+}
+
+// wants guesses how many bytes it takes: what the files to be rewritten have.
+func (f *forgetting) wants() (n int64) {
+	seen := map[string]bool{}
+	for _, s := range f.all {
+		for _, file := range s.Manifest.FilesOf(schema.Calls.Name) {
+			if len(f.where[file.Path]) > 0 && !seen[file.Path] {
+				seen[file.Path] = true
+				n += file.Bytes
+				for _, t := range schema.CallTables[1:] {
+					if other := s.Manifest.FileOf(t.Name, file.Period); other != nil {
+						n += other.Bytes
+					}
+				}
+			}
+		}
+	}
+	return n
+}
+
+func (f *forgetting) receipt() *Receipt {
+	now := f.w.Current.Manifest
+	r := &Receipt{FormatVersion: layout.FormatVersion, ForgottenAt: f.w.Now().UTC(), RunID: f.w.RunID,
+		Snapshot: now.Snapshot, Calls: []string{}, Erased: f.erased, Tombstones: now.Forgotten}
+	for _, t := range f.gone {
+		r.Calls = append(r.Calls, t.String())
+	}
+	slices.Sort(r.Calls)
+	return r
+}

@@ -1,0 +1,182 @@
+package erase
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/sourcegraph/conc/pool"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink/disk"
+	"callhouse/internal/sink/journal"
+	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/sink/table"
+	"callhouse/internal/sink/verify"
+)
+
+// CheckReceipt proves that what a receipt says holds: that none of its calls is
+// in any table of any snapshot, nor in the journal; that their tombstones are
+// there; that the snapshots which held them are gone; and that the files made
+// in their place, as far as they are still kept, are those that were made.
+func CheckReceipt(ctx context.Context, root string, r *Receipt) ([]verify.Problem, error) {
+	if r.FormatVersion > layout.FormatVersion {
+		return nil, &layout.VersionError{Got: r.FormatVersion}
+	}
+	current, err := layout.Current(root)
+	if err != nil {
+		return nil, err
+	}
+	fsys, err := disk.OpenToRead(root)
+	if err != nil {
+		return nil, err
+	}
+	tombs, err := snapshot.ReadTombstones(fsys, current)
+	if err != nil {
+		return nil, err
+	}
+	c := &receiptCheck{fsys: fsys, root: root, tombs: tombs, calls: map[snapshot.Tombstone]bool{}}
+	for _, s := range r.Calls {
+		t, err := snapshot.ParseTombstone(s)
+		if err != nil {
+			return nil, fmt.Errorf("read the receipt: %w", err)
+		}
+		if tombs == nil || !tombs.Has(t) {
+			c.bad.Add("tombstone", layout.CurrentName, "call %s has no tombstone: this is another warehouse, or an older state of it", s)
+		}
+		c.calls[t] = true
+	}
+	if tombs != nil && len(c.calls) > 0 {
+		if err := c.snapshots(ctx, r); err != nil {
+			return nil, err
+		}
+		if err := c.journal(); err != nil {
+			return nil, err
+		}
+	}
+	return c.bad.List(), nil
+}
+
+type receiptCheck struct {
+	fsys  disk.FS
+	root  string
+	tombs *snapshot.Tombstones
+	calls map[snapshot.Tombstone]bool
+	bad   verify.Problems
+}
+
+// snapshots looks at every snapshot on the disk, those included that should be
+// gone.
+func (c *receiptCheck) snapshots(ctx context.Context, r *Receipt) error {
+	numbers, err := snapshot.Numbers(c.fsys, c.root)
+	if err != nil {
+		return err
+	}
+	work := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError().WithMaxGoroutines(runtime.GOMAXPROCS(0))
+	seen := map[string]bool{}
+	for _, n := range numbers {
+		at := layout.SnapshotsName + "/" + layout.SnapshotName(n)
+		if slices.ContainsFunc(r.Erased, func(e Erased) bool { return e.Was == n && e.Now > 0 }) {
+			c.bad.Add("kept", at, "it held the calls, and is still there: any command that writes removes it")
+		}
+		s, err := layout.Open(c.root, layout.SnapshotName(n))
+		if errors.Is(err, layout.ErrNoWarehouse) || disk.IsGone(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		c.sums(s, r)
+		for i := range s.Manifest.Files {
+			f := &s.Manifest.Files[i]
+			if t := table.ByName(f.Table); t == nil || t.Column("call_id") < 0 || seen[f.Path] {
+				continue
+			}
+			seen[f.Path] = true
+			work.Go(func(ctx context.Context) error {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				return c.file(s, f)
+			})
+		}
+	}
+	return work.Wait()
+}
+
+// sums compares the files that were written anew with the manifest.
+func (c *receiptCheck) sums(s *layout.Snapshot, r *Receipt) {
+	for _, e := range r.Erased {
+		if e.Now != s.Manifest.Snapshot {
+			continue
+		}
+		for _, f := range e.Files {
+			i := slices.IndexFunc(s.Manifest.Files, func(o layout.File) bool { return o.Path == f.Path })
+			if i < 0 || s.Manifest.Files[i].SHA256 != f.SHA256 {
+				c.bad.Add("checksum", layout.SnapshotsName+"/"+filepath.Base(s.Dir)+"/"+f.Path, "it is not the file that was made without the calls")
+			}
+		}
+	}
+}
+
+// file reads the call ids of a file.
+func (c *receiptCheck) file(s *layout.Snapshot, f *layout.File) error {
+	t, err := table.Open(c.fsys, s.Path(f), table.ByName(f.Table))
+	if disk.IsGone(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	at := strings.TrimPrefix(filepath.ToSlash(s.Path(f)), filepath.ToSlash(c.root)+"/")
+	last := ""
+	err = t.Each([]string{"call_id"}, func(row []parquet.Value) {
+		// The rows of a call follow each other.
+		if id := row[0].ByteArray(); string(id) != last {
+			last = string(id)
+			if t := c.tombs.Of(id); c.calls[t] {
+				c.bad.Add("not forgotten", at, "call %s is in it", t)
+			}
+		}
+	})
+	return errors.Join(err, t.Close())
+}
+
+// journal looks for records of the calls that are still to be committed.
+func (c *receiptCheck) journal() error {
+	refs, odd, err := journal.List(c.fsys, c.root)
+	if err != nil {
+		return err
+	}
+	for _, l := range odd {
+		c.bad.Add("journal", layout.JournalName, "%s", l.What)
+	}
+	for i, ref := range refs {
+		s, err := journal.OpenSegment(c.fsys, c.root, ref)
+		if disk.IsGone(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		broken, err := s.Scan(journal.IsLast(refs, i), func(_ int64, _ int, r *schema.Record) error {
+			if t := c.tombs.Of([]byte(r.CallID)); c.calls[t] {
+				c.bad.Add("not forgotten", layout.JournalName+"/"+ref.Run, "a record of call %s is in it", t)
+			}
+			return nil
+		})
+		for _, what := range broken {
+			c.bad.Add("journal", layout.JournalName+"/"+ref.Run, "%s", what)
+		}
+		if err := errors.Join(err, s.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,258 @@
+package journal
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"strconv"
+	"sync"
+
+	"callhouse/internal/schema"
+	"callhouse/internal/sink/disk"
+	"callhouse/internal/sink/zstd"
+)
+
+// A journal segment is a sequence of frames. A frame is a zstd skippable frame
+// of 24 bytes, which carries the lengths and checksums, and a zstd frame of
+// newline-delimited JSON, one line a record; so `zstdcat` reads a segment as it
+// stands. Integers are little-endian.
+//
+//	 0  4  0x184D2A5C, the magic of a skippable frame
+//	 4  4  16, the length of what follows
+//	 8  4  length of the lines, uncompressed
+//	12  4  length of the zstd frame
+//	16  4  CRC-32C of the zstd frame
+//	20  4  CRC-32C of the 20 bytes before
+const (
+	frameMagic  = 0x184D2A5C
+	frameHeader = 24
+	// maxFrame bounds what a header may claim: a batch holds at least one record,
+	// and a record's body may have 64 MiB.
+	maxFrame = 256 << 20
+	// journalLevel trades size for speed: the journal lives for minutes.
+	journalLevel = 1
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// errTorn says that no whole frame starts here.
+var errTorn = errors.New("no whole frame")
+
+// makeFrame compresses lines into a frame, in the memory of room where that is
+// enough.
+func makeFrame(room, lines []byte) ([]byte, error) {
+	if need := frameHeader + zstd.Bound(len(lines)); cap(room) < need {
+		room = make([]byte, need)
+	}
+	room = room[:cap(room)]
+	body, err := zstd.Compress(room[frameHeader:], lines, journalLevel)
+	if err != nil {
+		return nil, fmt.Errorf("compress a journal frame: %w", err)
+	}
+	h := room[:frameHeader]
+	le := binary.LittleEndian
+	le.PutUint32(h[0:], frameMagic)
+	le.PutUint32(h[4:], frameHeader-8)
+	le.PutUint32(h[8:], uint32(len(lines)))
+	le.PutUint32(h[12:], uint32(len(body)))
+	le.PutUint32(h[16:], crc32.Checksum(body, castagnoli))
+	le.PutUint32(h[20:], crc32.Checksum(h[:20], castagnoli))
+	return room[:frameHeader+len(body)], nil
+}
+
+// frameAt describes the frame whose header is h.
+type frameAt struct{ raw, packed int }
+
+func parseHeader(h []byte) (frameAt, error) {
+	le := binary.LittleEndian
+	if len(h) < frameHeader || le.Uint32(h) != frameMagic || le.Uint32(h[4:]) != frameHeader-8 ||
+		le.Uint32(h[20:]) != crc32.Checksum(h[:20], castagnoli) {
+		return frameAt{}, errTorn
+	}
+	f := frameAt{raw: int(le.Uint32(h[8:])), packed: int(le.Uint32(h[12:]))}
+	if f.raw > maxFrame || f.packed > maxFrame {
+		return frameAt{}, errTorn
+	}
+	return f, nil
+}
+
+// packedRoom is memory for compressed frames while they are unpacked.
+var packedRoom = sync.Pool{New: func() any { return new([]byte) }}
+
+// readFrame reads the frame at offset of a segment of the given size, and
+// returns its lines and where the next one starts. It returns errTorn where no
+// whole frame stands.
+func readFrame(f disk.File, offset, size int64, dst []byte) (lines []byte, next int64, err error) {
+	var h [frameHeader]byte
+	if offset+frameHeader > size {
+		return nil, 0, errTorn
+	}
+	if _, err := f.ReadAt(h[:], offset); err != nil {
+		return nil, 0, fmt.Errorf("read the journal: %w", err)
+	}
+	at, err := parseHeader(h[:])
+	if err != nil {
+		return nil, 0, err
+	}
+	next = offset + frameHeader + int64(at.packed)
+	if next > size {
+		return nil, 0, errTorn
+	}
+	room := packedRoom.Get().(*[]byte)
+	defer packedRoom.Put(room)
+	if cap(*room) < at.packed {
+		*room = make([]byte, at.packed)
+	}
+	packed := (*room)[:at.packed]
+	if _, err := f.ReadAt(packed, offset+frameHeader); err != nil {
+		return nil, 0, fmt.Errorf("read the journal: %w", err)
+	}
+	if crc32.Checksum(packed, castagnoli) != binary.LittleEndian.Uint32(h[16:]) {
+		return nil, 0, errTorn
+	}
+	if cap(dst) < at.raw {
+		dst = make([]byte, at.raw)
+	}
+	n, err := zstd.DecompressInto(dst[:at.raw], packed)
+	if err != nil || n != at.raw {
+		return nil, 0, errTorn
+	}
+	return dst[:at.raw], next, nil
+}
+
+// laterFrame returns where the next whole frame behind offset starts, or the
+// segment's size when there is none.
+func laterFrame(f disk.File, offset, size int64) (int64, error) {
+	rest := make([]byte, size-offset)
+	if _, err := f.ReadAt(rest, offset); err != nil {
+		return 0, fmt.Errorf("read the journal: %w", err)
+	}
+	var magic [4]byte
+	binary.LittleEndian.PutUint32(magic[:], frameMagic)
+	for i := 1; ; i++ {
+		j := bytes.Index(rest[min(i, len(rest)):], magic[:])
+		if j < 0 {
+			return size, nil
+		}
+		i += j
+		if _, _, err := readFrame(f, offset+int64(i), size, nil); err == nil {
+			return offset + int64(i), nil
+		} else if !errors.Is(err, errTorn) {
+			return 0, err
+		}
+	}
+}
+
+// wholeFrame says whether a frame was written to its end at offset: what is
+// broken in it then was whole once.
+func wholeFrame(f disk.File, offset, size int64) bool {
+	var h [frameHeader]byte
+	if _, err := f.ReadAt(h[:], offset); err != nil {
+		return false
+	}
+	at, err := parseHeader(h[:])
+	return err == nil && offset+frameHeader+int64(at.packed) <= size
+}
+
+// A record is one line: {"kind":"item","at":1700000000000,"id":"…","body":{…}}.
+// The members stand in this order; body is the response's JSON with its line
+// ends, which can only stand between tokens, made spaces.
+var kindWords = [...]string{
+	schema.KindItem: "item", schema.KindDetail: "detail", schema.KindMissing: "missing", schema.KindCovered: "covered",
+}
+
+const (
+	atMember   = `","at":`
+	idMember   = `,"id":`
+	bodyMember = `,"body":`
+)
+
+func appendRecord(dst []byte, r *schema.Record) ([]byte, error) {
+	id, err := json.Marshal(r.CallID)
+	if err != nil {
+		return dst, fmt.Errorf("encode a call id: %w", err)
+	}
+	dst = append(append(append(dst, `{"kind":"`...), kindWords[r.Kind]...), atMember...)
+	dst = append(append(strconv.AppendInt(dst, r.FetchedAt, 10), idMember...), id...)
+	if r.Body != nil {
+		dst = append(dst, bodyMember...)
+		start := len(dst)
+		dst = append(dst, r.Body...)
+		for _, end := range []byte{'\n', '\r'} {
+			for rest := dst[start:]; ; {
+				i := bytes.IndexByte(rest, end)
+				if i < 0 {
+					break
+				}
+				rest[i] = ' '
+				rest = rest[i+1:]
+			}
+		}
+	}
+	return append(dst, '}', '\n'), nil
+}
+
+// parseRecord takes one line apart; the body aliases it.
+func parseRecord(line []byte) (schema.Record, error) {
+	var r schema.Record
+	bad := func(what string) (schema.Record, error) {
+		return r, fmt.Errorf("parse a journal record: %s in %.60q", what, line)
+	}
+	rest, ok := bytes.CutPrefix(line, []byte(`{"kind":"`))
+	if !ok {
+		return bad("no kind")
+	}
+	word, rest, ok := bytes.Cut(rest, []byte(atMember))
+	if !ok {
+		return bad("no time")
+	}
+	for k, w := range kindWords {
+		if w != "" && w == string(word) {
+			r.Kind = schema.Kind(k)
+		}
+	}
+	if r.Kind == 0 {
+		return bad("an unknown kind")
+	}
+	at, rest, ok := bytes.Cut(rest, []byte(idMember))
+	if !ok {
+		return bad("no id")
+	}
+	var err error
+	if r.FetchedAt, err = strconv.ParseInt(string(at), 10, 64); err != nil {
+		return bad("a bad time")
+	}
+	end := stringEnd(rest)
+	if end < 0 || json.Unmarshal(rest[:end], &r.CallID) != nil {
+		return bad("a bad id")
+	}
+	rest = rest[end:]
+	if body, ok := bytes.CutPrefix(rest, []byte(bodyMember)); ok {
+		if len(body) < 2 || body[len(body)-1] != '}' {
+			return bad("a cut body")
+		}
+		r.Body = body[:len(body)-1]
+	} else if string(rest) != "}" {
+		return bad("no end")
+	}
+	return r, nil
+}
+
+// stringEnd returns the index behind the JSON string that b starts with, or -1.
+func stringEnd(b []byte) int {
+	if len(b) == 0 || b[0] != '"' {
+		return -1
+	}
+	for i := 1; i < len(b); i++ {
+		switch b[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return -1
+}

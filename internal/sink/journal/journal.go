@@ -1,0 +1,211 @@
+// Package journal keeps what a run has fetched and not committed yet: frames of
+// records in numbered segments, durable before Put returns.
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink/disk"
+)
+
+// maxBatch is how many bytes of records may wait for the disk: a Put that
+// would go beyond it waits. One larger record still goes through, alone.
+const maxBatch = 512 << 10
+
+// Path returns where a segment of the journal lies.
+func Path(root string, s layout.Segment) string {
+	return filepath.Join(root, layout.JournalName, s.Run, layout.SegmentName(s.Number))
+}
+
+// Journal appends records to segments of one run. Many goroutines may put at
+// once: what comes while a batch is being synced goes into the next batch, so
+// the fsyncs are as few as the disk makes them and no timer is needed.
+type Journal struct {
+	fsys disk.FS
+	root string
+	run  string
+
+	mu      sync.Mutex
+	room    *sync.Cond // signalled when the waiting batch was taken
+	batch   *batch     // collects records; nil when there are none
+	writing bool       // somebody is writing a batch
+	sealing bool       // no new batch until the segment is closed
+	failed  error      // final: a journal whose fsync failed is not written again
+	made    bool       // the run's folder is there
+	file    disk.File  // the open segment, nil when none
+	next    int64      // number of the next segment to open
+	spare   []byte     // memory for the lines of a batch
+	frame   []byte     // memory for a frame; only drain uses it
+	records int64      // in the open segment, and its bytes uncompressed
+	bytes   int64
+}
+
+type batch struct {
+	lines   []byte
+	records int64
+	done    chan struct{}
+	err     error
+}
+
+// New returns the journal of a run. Its folder is made with its first record.
+func New(fsys disk.FS, root, run string) *Journal {
+	j := &Journal{fsys: fsys, root: root, run: run, next: 1}
+	j.room = sync.NewCond(&j.mu)
+	return j
+}
+
+// lineRoom is memory for the lines of one put.
+var lineRoom = sync.Pool{New: func() any { return new([]byte) }}
+
+// Put returns when the records are durable. On a cancelled context it returns
+// at once, and the records may or may not become durable.
+func (j *Journal) Put(ctx context.Context, recs []schema.Record) error {
+	room := lineRoom.Get().(*[]byte)
+	defer lineRoom.Put(room)
+	lines := (*room)[:0]
+	for i := range recs {
+		var err error
+		if lines, err = appendRecord(lines, &recs[i]); err != nil {
+			return err
+		}
+	}
+	*room = lines
+	j.mu.Lock()
+	for j.failed == nil && (j.sealing || j.batch != nil && len(j.batch.lines)+len(lines) > maxBatch) {
+		j.room.Wait()
+	}
+	if j.failed != nil {
+		defer j.mu.Unlock()
+		return j.failed
+	}
+	if j.batch == nil {
+		j.batch = &batch{done: make(chan struct{}), lines: j.spare}
+		j.spare = nil
+	}
+	b := j.batch
+	b.lines = append(b.lines, lines...)
+	b.records += int64(len(recs))
+	if !j.writing {
+		j.writing = true
+		go j.drain()
+	}
+	j.mu.Unlock()
+	select {
+	case <-b.done:
+		return b.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// drain writes batches until none is left.
+func (j *Journal) drain() {
+	for {
+		j.mu.Lock()
+		b := j.batch
+		j.batch = nil
+		if b == nil {
+			j.writing = false
+			j.room.Broadcast()
+			j.mu.Unlock()
+			return
+		}
+		err := j.failed
+		j.mu.Unlock()
+		if err == nil {
+			err = j.write(b)
+		}
+		j.mu.Lock()
+		j.failed = err
+		j.room.Broadcast()
+		j.mu.Unlock()
+		b.err = err
+		close(b.done)
+	}
+}
+
+// write appends one batch to the open segment and makes it durable. Only drain
+// calls it, so one goroutine at a time.
+func (j *Journal) write(b *batch) error {
+	frame, err := makeFrame(j.frame, b.lines)
+	if err != nil {
+		return err
+	}
+	if j.frame = frame; cap(frame) > 2*maxBatch {
+		j.frame = nil
+	}
+	if j.file == nil {
+		if err := j.openSegment(); err != nil {
+			return fmt.Errorf("open a journal segment: %w", err)
+		}
+	}
+	if _, err := j.file.Write(frame); err != nil {
+		return fmt.Errorf("write the journal: %w", err)
+	}
+	if err := j.file.Sync(); err != nil {
+		return fmt.Errorf("sync the journal: %w", err)
+	}
+	j.mu.Lock()
+	j.records += b.records
+	j.bytes += int64(len(b.lines))
+	if cap(b.lines) <= 2*maxBatch {
+		j.spare = b.lines[:0]
+	}
+	j.mu.Unlock()
+	return nil
+}
+
+func (j *Journal) openSegment() error {
+	dir := filepath.Join(j.root, layout.JournalName, j.run)
+	if !j.made {
+		if err := disk.EnsureDir(j.fsys, dir); err != nil {
+			return err
+		}
+		j.made = true
+	}
+	f, err := j.fsys.Create(filepath.Join(dir, layout.SegmentName(j.next)))
+	if err != nil {
+		return err
+	}
+	if err := j.fsys.SyncDir(dir); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	j.next++
+	j.file = f
+	return nil
+}
+
+// Size returns how much lies in the open segment.
+func (j *Journal) Size() (records, bytes int64) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.records, j.bytes
+}
+
+// Seal waits for what was put, closes the open segment and returns it; ok is
+// false when there is none. Records put from now on go to a new one.
+func (j *Journal) Seal() (s layout.Segment, ok bool, err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.sealing = true
+	for j.writing {
+		j.room.Wait()
+	}
+	j.sealing = false
+	j.room.Broadcast()
+	if j.file == nil {
+		return layout.Segment{}, false, nil
+	}
+	err = j.file.Close()
+	j.file, j.records, j.bytes = nil, 0, 0
+	if err != nil {
+		return layout.Segment{}, false, fmt.Errorf("close a journal segment: %w", err)
+	}
+	return layout.Segment{Run: j.run, Number: j.next - 1}, true, nil
+}

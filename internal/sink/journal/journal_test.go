@@ -1,0 +1,274 @@
+package journal
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink/disk"
+)
+
+const testRun = "20261119T020000Z-0000002a"
+
+func diskAt(t *testing.T, root string) *disk.Disk {
+	t.Helper()
+	d, err := disk.Open(root, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// journalIn makes a folder with an open journal in it.
+func journalIn(t *testing.T) (root string, j *Journal) {
+	t.Helper()
+	root = t.TempDir()
+	if err := os.Mkdir(filepath.Join(root, layout.JournalName), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return root, New(diskAt(t, root), root, testRun)
+}
+
+func readAll(t *testing.T, root string, ref layout.Segment) ([]schema.Record, error) {
+	t.Helper()
+	s, err := OpenSegment(diskAt(t, root), root, ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.file.Close()
+	var out []schema.Record
+	broken, err := s.Scan(true, func(_ int64, _ int, r *schema.Record) error {
+		c := *r
+		c.Body = bytes.Clone(r.Body)
+		out = append(out, c)
+		return nil
+	})
+	if len(broken) > 0 {
+		err = errors.New(strings.Join(broken, "; "))
+	}
+	return out, err
+}
+
+func TestJournalGivesBackWhatWasPut(t *testing.T) {
+	root, j := journalIn(t)
+	want := []schema.Record{
+		{Kind: schema.KindItem, CallID: "a", FetchedAt: 1, Body: []byte(`{"id":"a"}`)},
+		{Kind: schema.KindDetail, CallID: `b"\` + "\n\x00é", FetchedAt: 2, Body: []byte(`{"id":"b","x":["}\n",1]}`)},
+		{Kind: schema.KindMissing, CallID: "c", FetchedAt: 3},
+		{Kind: schema.KindCovered, FetchedAt: 4, Body: []byte(`{"from":1,"to":2,"listed_at":4}`)},
+	}
+	for _, r := range want {
+		if err := j.Put(context.Background(), []schema.Record{r}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ref, ok, err := j.Seal()
+	if err != nil || !ok {
+		t.Fatalf("seal: %v, %v", ok, err)
+	}
+	got, err := readAll(t, root, ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("records differ (-put +read):\n%s", d)
+	}
+	if _, ok, _ := j.Seal(); ok {
+		t.Error("a second seal found a segment with nothing in it")
+	}
+}
+
+func TestJournalKeepsLineEndsOutOfBodies(t *testing.T) {
+	root, j := journalIn(t)
+	body := "{\r\n \"id\": \"a\\n\"\n}"
+	if err := j.Put(context.Background(), []schema.Record{{Kind: schema.KindItem, CallID: "a", Body: []byte(body)}}); err != nil {
+		t.Fatal(err)
+	}
+	ref, _, _ := j.Seal()
+	got, err := readAll(t, root, ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "{   \"id\": \"a\\n\" }"; string(got[0].Body) != want {
+		t.Errorf("body is %q, want %q", got[0].Body, want)
+	}
+}
+
+func TestJournalUnderManyPutters(t *testing.T) {
+	root, j := journalIn(t)
+	const putters, each = 16, 50
+	var wg sync.WaitGroup
+	var refs []layout.Segment
+	for p := range putters {
+		wg.Go(func() {
+			for i := range each {
+				r := schema.Record{Kind: schema.KindItem, CallID: fmt.Sprint(p, "/", i), FetchedAt: int64(i),
+					Body: []byte(`{"x":"` + strings.Repeat("y", i*100) + `"}`)}
+				if err := j.Put(context.Background(), []schema.Record{r}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for range 5 {
+		if ref, ok, err := j.Seal(); err != nil {
+			t.Error(err)
+		} else if ok {
+			refs = append(refs, ref)
+		}
+	}
+	wg.Wait()
+	if ref, ok, _ := j.Seal(); ok {
+		refs = append(refs, ref)
+	}
+	next := map[string]int64{}
+	var n int
+	for _, ref := range refs {
+		recs, err := readAll(t, root, ref)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range recs {
+			who, _, _ := strings.Cut(r.CallID, "/")
+			if r.FetchedAt != next[who] {
+				t.Fatalf("putter %s: record %d came where %d was due", who, r.FetchedAt, next[who])
+			}
+			next[who]++
+			n++
+		}
+	}
+	if n != putters*each {
+		t.Errorf("%d records came back, %d were put", n, putters*each)
+	}
+}
+
+// Every prefix of a segment gives back whole records only, in order, and all of
+// those whose frame lies in it.
+func TestJournalCutAtAnyByte(t *testing.T) {
+	root, j := journalIn(t)
+	ends := []int64{0}
+	for i := range 6 {
+		r := schema.Record{Kind: schema.KindItem, CallID: fmt.Sprint(i), Body: []byte(`{"n":` + strings.Repeat("1", i*7+1) + `}`)}
+		if err := j.Put(context.Background(), []schema.Record{r}); err != nil {
+			t.Fatal(err)
+		}
+		st, err := j.file.Stat()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ends = append(ends, st.Size())
+	}
+	ref, _, _ := j.Seal()
+	whole, err := os.ReadFile(Path(root, ref))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for cut := range len(whole) {
+		if err := os.WriteFile(Path(root, ref), whole[:cut], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		recs, err := readAll(t, root, ref)
+		if err != nil {
+			t.Fatalf("cut at %d: %v", cut, err)
+		}
+		want := 0
+		for _, end := range ends[1:] {
+			if int64(cut) >= end {
+				want++
+			}
+		}
+		if len(recs) != want {
+			t.Fatalf("cut at %d of %d: %d records, want %d", cut, len(whole), len(recs), want)
+		}
+	}
+	// Damage with whole frames behind it is not the torn end of a write.
+	broken := bytes.Clone(whole)
+	broken[ends[2]+frameHeader+3] ^= 1
+	if err := os.WriteFile(Path(root, ref), broken, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	recs, err := readAll(t, root, ref)
+	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("damaged from byte %d to byte %d", ends[2], ends[3])) || len(recs) != 5 {
+		t.Errorf("a broken frame in the middle gave %d records and %v, want the 5 others and where it is", len(recs), err)
+	}
+}
+
+func TestJournalIsReadableWithZstd(t *testing.T) {
+	if _, err := exec.LookPath("zstd"); err != nil {
+		t.Skip("no zstd on this machine")
+	}
+	root, j := journalIn(t)
+	r := schema.Record{Kind: schema.KindItem, CallID: "a", FetchedAt: 7, Body: []byte(`{"id":"a"}`)}
+	for range 2 {
+		if err := j.Put(context.Background(), []schema.Record{r}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ref, _, _ := j.Seal()
+	out, err := exec.Command("zstd", "-dcq", Path(root, ref)).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := `{"kind":"item","at":7,"id":"a","body":{"id":"a"}}` + "\n"
+	if string(out) != line+line {
+		t.Errorf("zstd prints %q", out)
+	}
+}
+
+func TestRecordLines(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := schema.Record{
+			Kind:      rapid.SampledFrom([]schema.Kind{schema.KindItem, schema.KindDetail}).Draw(t, "kind"),
+			CallID:    rapid.String().Draw(t, "id"),
+			FetchedAt: rapid.Int64().Draw(t, "at"),
+			Body:      []byte(`{"a":` + fmt.Sprintf("%q", rapid.StringMatching(`[a-z",:{}]*`).Draw(t, "text")) + `}`),
+		}
+		line, err := appendRecord(nil, &want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := parseRecord(line[:len(line)-1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Fatal(d)
+		}
+	})
+}
+
+func FuzzSegment(f *testing.F) {
+	frame, err := makeFrame(nil, []byte(`{"kind":"item","at":7,"id":"a","body":{"id":"a"}}`+"\n"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(frame)
+	f.Add(append(frame, frame...))
+	f.Add(frame[:20])
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		path := filepath.Join(t.TempDir(), "000001.zst")
+		if err := os.WriteFile(path, raw, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		file, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		s := &Segment{Path: path, file: file, Size: int64(len(raw))}
+		// Any outcome but a panic, or hanging.
+		_, _ = s.Scan(true, func(int64, int, *schema.Record) error { return nil })
+	})
+}

@@ -1,0 +1,312 @@
+package journal
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink/disk"
+)
+
+// Segment is a sealed segment, open for reading.
+type Segment struct {
+	Path string
+	file disk.File
+	Size int64
+}
+
+// OpenSegment opens a segment.
+func OpenSegment(fsys disk.FS, root string, ref layout.Segment) (*Segment, error) {
+	path := Path(root, ref)
+	f, err := fsys.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("open the journal: %w", err)
+	}
+	st, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open the journal: %w", err), f.Close())
+	}
+	return &Segment{Path: path, file: f, Size: st.Size()}, nil
+}
+
+// Close closes the segment.
+func (s *Segment) Close() error { return s.file.Close() }
+
+// Scan calls visit for every record of the segment, in the order in which they
+// were put: where its frame starts in the file, where its line starts in the
+// frame, and the record, which is valid during the call. What cannot be read, or
+// visit calls ErrUnreadable, is passed over; broken says what that was. A torn end
+// of a segment that was the last one of its run is no damage: nobody was told
+// that what stood there is durable.
+func (s *Segment) Scan(last bool, visit func(frame int64, line int, r *schema.Record) error) (broken []string, err error) {
+	var buf []byte
+	for at := int64(0); at < s.Size; {
+		lines, next, err := readFrame(s.file, at, s.Size, buf)
+		if errors.Is(err, errTorn) {
+			if next, err = laterFrame(s.file, at, s.Size); err != nil {
+				return broken, err
+			}
+			if next == s.Size && last && !wholeFrame(s.file, at, s.Size) {
+				return broken, nil
+			}
+			broken = append(broken, fmt.Sprintf("%s is damaged from byte %d to byte %d", s.Path, at, next))
+			at = next
+			continue
+		}
+		if err != nil {
+			return broken, err
+		}
+		for pos := 0; pos < len(lines); {
+			end := bytes.IndexByte(lines[pos:], '\n')
+			if end < 0 {
+				end = len(lines) - pos
+			}
+			r, err := parseRecord(lines[pos : pos+end])
+			if err == nil {
+				err = visit(at, pos, &r)
+			} else {
+				err = fmt.Errorf("%w: %w", ErrUnreadable, err)
+			}
+			if errors.Is(err, ErrUnreadable) {
+				broken = append(broken, fmt.Sprintf("%s: %v", s.Path, err))
+			} else if err != nil {
+				return broken, err
+			}
+			pos += end + 1
+		}
+		buf, at = lines, next
+	}
+	return broken, nil
+}
+
+// ErrUnreadable says that a record of the journal makes no sense.
+var ErrUnreadable = errors.New("a record cannot be read")
+
+// Frames gives random access to the records of several segments. It keeps
+// a few decoded frames, since neighbours in time are neighbours in the journal.
+// It is safe for concurrent use.
+type Frames struct {
+	Segments []*Segment
+	Limit    int // bytes of lines to keep
+
+	mu     sync.Mutex
+	size   int
+	frames map[Place][]byte
+	order  []Place // least lately used first
+}
+
+// Place is where a frame starts.
+type Place struct {
+	Segment int32
+	Offset  int64
+}
+
+func (c *Frames) lines(k Place) ([]byte, error) {
+	if lines := c.kept(k); lines != nil {
+		return lines, nil
+	}
+	s := c.Segments[k.Segment]
+	lines, _, err := readFrame(s.file, k.Offset, s.Size, nil)
+	if errors.Is(err, errTorn) {
+		return nil, &disk.DamageError{Path: s.Path, What: fmt.Sprintf("the journal frame at byte %d changed while it was read", k.Offset)}
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.keep(k, lines)
+	return lines, nil
+}
+
+// kept returns a frame that is in the cache, or nil.
+func (c *Frames) kept(k Place) []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	lines, ok := c.frames[k]
+	if ok && c.order[len(c.order)-1] != k {
+		i := slices.Index(c.order, k)
+		c.order = append(append(c.order[:i:i], c.order[i+1:]...), k)
+	}
+	return lines
+}
+
+func (c *Frames) keep(k Place, lines []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, ok := c.frames[k]; ok {
+		return // somebody else was faster
+	}
+	for len(c.order) > 0 && c.size+len(lines) > c.Limit {
+		c.size -= len(c.frames[c.order[0]])
+		delete(c.frames, c.order[0])
+		c.order = c.order[1:]
+	}
+	if c.frames == nil {
+		c.frames = map[Place][]byte{}
+	}
+	c.frames[k] = lines
+	c.order = append(c.order, k)
+	c.size += len(lines)
+}
+
+// Record returns the record whose line starts at pos of frame k.
+func (c *Frames) Record(k Place, pos int32) (schema.Record, error) {
+	lines, err := c.lines(k)
+	if err != nil {
+		return schema.Record{}, err
+	}
+	line := lines[pos:]
+	if end := bytes.IndexByte(line, '\n'); end >= 0 {
+		line = line[:end]
+	}
+	return parseRecord(line)
+}
+
+// Close closes the segments.
+func (c *Frames) Close() error {
+	var errs []error
+	for _, s := range c.Segments {
+		errs = append(errs, s.file.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Loss is a part of a run's journal that cannot be read.
+type Loss struct{ Run, What string }
+
+// List returns the segments on disk, oldest run first, and what has the
+// name of a run's folder or a segment and is none. Other names are left alone.
+func List(fsys disk.FS, root string) (refs []layout.Segment, odd []Loss, err error) {
+	dir := filepath.Join(root, layout.JournalName)
+	runs, err := fsys.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("list the journal: %w", err)
+	}
+	for _, run := range runs {
+		path := filepath.Join(dir, run.Name())
+		if _, ok := layout.ParseRunID(run.Name()); !ok {
+			continue
+		}
+		if !run.IsDir() {
+			odd = append(odd, Loss{run.Name(), path + " is not a folder, and was left alone"})
+			continue
+		}
+		segments, err := fsys.ReadDir(path)
+		if err != nil {
+			return nil, nil, fmt.Errorf("list the journal: %w", err)
+		}
+		for _, f := range segments {
+			n, ok := layout.ParseSegmentName(f.Name())
+			switch {
+			case !ok:
+			case !f.Type().IsRegular():
+				odd = append(odd, Loss{run.Name(), filepath.Join(path, f.Name()) + " is not a regular file, and was left alone"})
+			default:
+				refs = append(refs, layout.Segment{Run: run.Name(), Number: n})
+			}
+		}
+	}
+	slices.SortFunc(refs, compareSegments)
+	return refs, odd, nil
+}
+
+// Missing says which segments are not there, of runs that have others:
+// they are numbered from 1 on without a gap, and a commit takes in all that there
+// are. current is the snapshot that was committed last.
+func Missing(refs []layout.Segment, current *layout.Snapshot) (out []Loss) {
+	next := map[string]int64{}
+	if current != nil {
+		for _, s := range current.Manifest.Journal {
+			next[s.Run] = max(next[s.Run], s.Number+1)
+		}
+	}
+	for _, ref := range refs {
+		want, ok := next[ref.Run]
+		// Where a run's last commit took in nothing, nobody knows how far it was.
+		if !ok && current != nil && current.Manifest.RunID == ref.Run {
+			want = ref.Number
+		}
+		if ref.Number > max(want, 1) {
+			out = append(out, Loss{ref.Run, fmt.Sprintf("segment %d of the journal of run %s is missing", ref.Number-1, ref.Run)})
+		}
+		next[ref.Run] = ref.Number + 1
+	}
+	return out
+}
+
+// IsLast says whether a segment is the last one of its run.
+func IsLast(refs []layout.Segment, i int) bool {
+	return i+1 == len(refs) || refs[i+1].Run != refs[i].Run
+}
+
+func compareSegments(a, b layout.Segment) int {
+	return cmp.Or(cmp.Compare(a.Run, b.Run), cmp.Compare(a.Number, b.Number))
+}
+
+// Remove removes segments that a snapshot holds, and the folders of runs
+// that are empty then, but for the run keep.
+func Remove(fsys disk.FS, root string, refs []layout.Segment, keep string) error {
+	runs := map[string]bool{}
+	for _, ref := range refs {
+		if err := fsys.Remove(Path(root, ref)); err != nil {
+			return fmt.Errorf("remove a committed journal segment: %w", err)
+		}
+		runs[ref.Run] = true
+	}
+	for run := range runs {
+		if run == keep {
+			continue
+		}
+		dir := filepath.Join(root, layout.JournalName, run)
+		if left, err := fsys.ReadDir(dir); err == nil && len(left) == 0 {
+			if err := fsys.Remove(dir); err != nil {
+				return fmt.Errorf("remove a committed journal: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// RemoveEmpty removes the folders of runs that left nothing.
+func RemoveEmpty(fsys disk.FS, root string) error {
+	dir := filepath.Join(root, layout.JournalName)
+	entries, err := fsys.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("list the journal: %w", err)
+	}
+	for _, e := range entries {
+		if _, ok := layout.ParseRunID(e.Name()); !ok || !e.IsDir() {
+			continue
+		}
+		path := filepath.Join(dir, e.Name())
+		if left, err := fsys.ReadDir(path); err == nil && len(left) == 0 {
+			if err := fsys.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("remove an empty journal: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// Size returns how many bytes the journal has on the disk.
+func Size(fsys disk.FS, root string) (bytes int64, err error) {
+	refs, _, err := List(fsys, root)
+	if err != nil && !disk.IsGone(err) {
+		return 0, err
+	}
+	for _, ref := range refs { // one that is not there was committed just now
+		if st, err := fsys.Lstat(Path(root, ref)); err == nil {
+			bytes += st.Size()
+		}
+	}
+	return bytes, nil
+}

@@ -1,0 +1,187 @@
+package sink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink/commit"
+	"callhouse/internal/sink/erase"
+	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/sink/verify"
+)
+
+// Compact makes one file a table of each of the months, in a commit of its own
+// each, and returns those that it compacted. A month that has no files of days,
+// or that waits, is an error.
+func (w *Warehouse) Compact(ctx context.Context, months []string, progress func(snapshot.Progress)) (done []snapshot.Month, err error) {
+	for _, name := range months {
+		all := snapshot.Months(w.Snapshot(), w.opts.Now())
+		i := slices.IndexFunc(all, func(m snapshot.Month) bool { return m.Month == name })
+		if i < 0 {
+			return done, fmt.Errorf("compact %s: it has no files of days", name)
+		}
+		if all[i].Waits != "" {
+			return done, fmt.Errorf("compact %s: %s", name, all[i].Waits)
+		}
+		err := w.maintain(ctx, func(c *commit.Commit) {
+			c.Months = []string{name}
+			c.Progress = snapshot.Counter(progress, name, all[i].Calls)
+		})
+		if err != nil {
+			return done, fmt.Errorf("compact %s: %w", name, err)
+		}
+		done = append(done, all[i])
+	}
+	return done, nil
+}
+
+// Check is [verify.CheckRun] for this run. before is the snapshot that it found.
+func (w *Warehouse) Check(ctx context.Context, before *layout.Snapshot) (*verify.RunReport, error) {
+	s := w.Snapshot()
+	if s == nil {
+		return new(verify.RunReport), nil
+	}
+	return verify.CheckRun(ctx, w.opts.FS, s, before, w.opts.RunID, w.forgotten)
+}
+
+// Forget is [erase.Held.Forget]. From then on Put drops what comes in for the calls. It
+// fails when the journal holds anything: that must be committed before.
+func (w *Warehouse) Forget(ctx context.Context, sel erase.Selection, dry bool, progress func(snapshot.Progress)) (*erase.Receipt, error) {
+	w.committing.Lock()
+	defer w.committing.Unlock()
+	if records, _ := w.Uncommitted(); records > 0 || len(w.sealed) > 0 {
+		return nil, errors.New("forget calls: the journal holds records that are not committed yet")
+	}
+	if w.Snapshot() == nil {
+		return nil, fmt.Errorf("forget calls: %w", layout.ErrNoWarehouse)
+	}
+	h := &erase.Held{FS: w.opts.FS, Root: w.opts.Root, RunID: w.opts.RunID, Now: w.opts.Now, Workers: w.opts.Workers, Proofs: w.proofs,
+		Current: w.Snapshot(), Tombstones: w.forgotten}
+	r, err := h.Forget(ctx, sel, dry, progress)
+	w.mu.Lock()
+	w.current, w.forgotten = h.Current, h.Tombstones
+	w.mu.Unlock()
+	if err != nil {
+		return nil, fmt.Errorf("forget calls: %w", err)
+	}
+	return r, nil
+}
+
+// Rollback commits a new snapshot that holds what an older one holds: hard links
+// to its files, its coverage, and so what is due. The table runs keeps its
+// rows, and gains row. What is forgotten stays forgotten, and what the
+// journal holds stays there. to 0 is the snapshot that Before returns. Of a
+// warehouse that was opened with Adopt, to must be said, and may be the newest.
+func (w *Warehouse) Rollback(ctx context.Context, to int64, row func(target *layout.Snapshot) schema.Run) (*layout.Snapshot, error) {
+	w.committing.Lock()
+	defer w.committing.Unlock()
+	c := w.newCommit()
+	if c.Old == nil {
+		return nil, &snapshot.NotRetainedError{Snapshot: to}
+	}
+	target, err := w.rollbackTarget(c.Old.Snapshot, to)
+	if err == nil {
+		err = snapshot.Complete(w.opts.FS, target)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := target.Manifest.Writable(); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	made, err := c.GoBack(snapshot.NewReader(w.opts.FS, target, w.proofs), row(target))
+	if err != nil {
+		return nil, fmt.Errorf("roll back: %w", err)
+	}
+	return target, w.goOn(made, nil)
+}
+
+// rollbackTarget finds the snapshot to go back to. Of a warehouse that was opened with
+// Adopt none is the current one.
+func (w *Warehouse) rollbackTarget(current *layout.Snapshot, to int64) (*layout.Snapshot, error) {
+	all, _, err := snapshot.ListRetained(w.opts.FS, w.opts.Root, current)
+	if err != nil {
+		return nil, err
+	}
+	e := &snapshot.NotRetainedError{Snapshot: to}
+	switch {
+	case to == 0 && !w.opts.Adopt:
+		return snapshot.Before(all)
+	case !w.opts.Adopt:
+		all = all[:len(all)-1]
+	}
+	for _, s := range all {
+		if s.Manifest.Snapshot == to {
+			return s, nil
+		}
+		e.Have = append(e.Have, s.Manifest.Snapshot)
+	}
+	return nil, e
+}
+
+// migrateBytes is how much one commit of Migrate writes anew, about: it needs
+// as much room on the disk, and so much work is lost when it is cut short.
+const migrateBytes = 2 << 30
+
+// outdated returns the periods of a snapshot with files whose columns are not
+// those of today, sorted into what one commit takes, and how many calls they
+// hold. It reads the files' footers.
+func outdated(ctx context.Context, in *snapshot.Reader) (batches [][]string, calls int64, err error) {
+	var bytes int64
+	for _, f := range in.Files(schema.Calls.Name) {
+		if err := ctx.Err(); err != nil {
+			return nil, 0, err
+		}
+		old, size := false, int64(0)
+		for _, t := range schema.CallTables {
+			file := in.File(t.Name, f.Period)
+			if file == nil {
+				continue
+			}
+			r, err := in.OpenAsIs(file)
+			if err != nil {
+				return nil, 0, err
+			}
+			old = old || !r.Current
+			size += file.Bytes
+			if err := r.Close(); err != nil {
+				return nil, 0, fmt.Errorf("close %s: %w", file.Path, err)
+			}
+		}
+		if !old {
+			continue
+		}
+		if len(batches) == 0 || bytes+size > migrateBytes {
+			batches, bytes = append(batches, nil), 0
+		}
+		bytes += size
+		calls += f.Rows
+		batches[len(batches)-1] = append(batches[len(batches)-1], f.Period)
+	}
+	return batches, calls, nil
+}
+
+// Migrate writes the files of older formats as today's: with all columns, and
+// with what had none until now moved from extra into its column. It asks the
+// service for nothing. Cut short, it goes on where it stopped.
+func (w *Warehouse) Migrate(ctx context.Context, progress func(snapshot.Progress)) (periods int, calls int64, err error) {
+	batches, calls, err := outdated(ctx, w.reader())
+	if err != nil {
+		return 0, 0, fmt.Errorf("migrate: %w", err)
+	}
+	tell := snapshot.Counter(progress, "migrated", calls)
+	for _, batch := range batches {
+		if err := w.maintain(ctx, func(c *commit.Commit) { c.Rewrites, c.Progress = batch, tell }); err != nil {
+			return periods, calls, fmt.Errorf("migrate: %w", err)
+		}
+		periods += len(batch)
+	}
+	return periods, calls, nil
+}

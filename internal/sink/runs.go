@@ -1,0 +1,124 @@
+package sink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink/commit"
+	"callhouse/internal/sink/disk"
+)
+
+// Record commits the run's row of the table runs and nothing else, for a run
+// that cannot commit what it fetched, or whose row turned out to be wrong; what
+// was fetched stays in the journal. Where not even the row can be written, as on
+// a full disk, the lock keeps a note of the run, from which the next one makes
+// its row, without counts.
+func (w *Warehouse) Record(ctx context.Context, run schema.Run) error {
+	w.committing.Lock()
+	defer w.committing.Unlock()
+	c := w.newCommit()
+	c.AsIs = true
+	made, err := c.Run(ctx, w.opts.RunID, new(commit.Intake), nil, func(s commit.Stats) schema.Run {
+		run.CallsPending = s.Due
+		return run
+	})
+	if err != nil {
+		cause := err
+		if run.Error != "" {
+			cause = errors.New(run.Error)
+		}
+		return errors.Join(err, w.lose(cause))
+	}
+	w.found(run)
+	return w.goOn(made, nil)
+}
+
+// Unrecorded says that this run is to have no row, as if it had never been.
+func (w *Warehouse) Unrecorded() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.recorded = true
+}
+
+// lose notes in the lock that this run has no row, and why.
+func (w *Warehouse) lose(cause error) error {
+	if !w.opts.Records || w.recorded {
+		return nil
+	}
+	text := "it ended without a word"
+	if cause != nil {
+		text = cause.Error()
+	}
+	w.recorded = true // as far as it can be
+	return w.lock.SetLost(append(w.lock.Lost(), disk.Lost{RunID: w.opts.RunID, Error: text}))
+}
+
+// found says that a commit wrote a row, and those of the lost runs with it.
+func (w *Warehouse) found(run schema.Run) {
+	w.mu.Lock()
+	w.lost = nil
+	w.recorded = w.recorded || run.ID == w.opts.RunID && run.Outcome != schema.OutcomeRunning
+	w.mu.Unlock()
+	if len(w.lock.Lost()) > 0 {
+		_ = w.lock.SetLost(nil) // a row that is there is not written twice
+	}
+}
+
+// Runs returns the rows of the table runs as of the last commit.
+func (w *Warehouse) Runs() ([]schema.Run, error) {
+	return w.reader().Runs()
+}
+
+// Recover commits what killed runs left in the journal, each record under its
+// own run's id, and gives the last of those runs its row: killed, with the
+// counts that its traces show, which may be lower than what it did. A run that
+// failed before it could commit keeps its outcome, and has its counts. It does
+// nothing when no run left anything. What it did does not count for this run.
+func (w *Warehouse) Recover(ctx context.Context) (commit.Stats, error) {
+	killed := w.Leftover()
+	if len(killed) == 0 {
+		return commit.Stats{}, nil
+	}
+	id := killed[len(killed)-1]
+	runs, err := w.Runs()
+	if err != nil {
+		return commit.Stats{}, err
+	}
+	err = w.Commit(ctx, func(s commit.Stats, _ int64) schema.Run {
+		runs := commit.CloseRuns(runs, w.lost, "")
+		i := slices.IndexFunc(runs, func(r schema.Run) bool { return r.ID == id })
+		run := schema.Run{ID: id}
+		if i >= 0 {
+			run = runs[i]
+		} else if t, ok := layout.ParseRunID(id); ok {
+			run.StartedAt = t.UnixMilli()
+		}
+		if run.Outcome == "" || run.Outcome == schema.OutcomeKilled {
+			run.Outcome = schema.OutcomeKilled
+			run.Error = "killed; what it had fetched was committed by the next run"
+		}
+		run.Requests += s.Details
+		run.DetailRequests += s.Details
+		run.CallsNew += s.New
+		run.CallsChanged += s.Changed
+		run.CallsSettled += s.Settled
+		run.CallsMissing += s.Missing
+		run.CallsPending = s.Due
+		run.Transcripts += s.Transcripts
+		run.Turns += s.Turns
+		run.Commits++
+		return run
+	})
+	if err != nil {
+		return commit.Stats{}, fmt.Errorf("take in what killed runs left: %w", err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	did := w.total
+	w.total, w.commits = commit.Stats{}, 0
+	return did, nil
+}

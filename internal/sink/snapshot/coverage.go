@@ -1,0 +1,59 @@
+package snapshot
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"callhouse/internal/schema"
+)
+
+// listedTogether is how far apart two neighbouring spans may have been listed
+// and still be kept as one: the ledger stays short, and says the older time.
+const listedTogether = 12 * time.Hour
+
+// Cover adds a span, listed after all that the ledger holds, to a coverage
+// ledger. The ledger is ascending and disjoint, and stays so.
+func Cover(ledger []schema.Span, s schema.Span) []schema.Span {
+	if s.From >= s.To {
+		return ledger
+	}
+	out := make([]schema.Span, 0, len(ledger)+2)
+	for _, l := range ledger {
+		if l.From < s.From {
+			out = append(out, schema.Span{From: l.From, To: min(l.To, s.From), ListedAt: l.ListedAt})
+		}
+		if l.To > s.To {
+			out = append(out, schema.Span{From: max(l.From, s.To), To: l.To, ListedAt: l.ListedAt})
+		}
+	}
+	return tidy(append(out, s))
+}
+
+// tidy sorts spans and joins neighbours that were listed together.
+func tidy(spans []schema.Span) []schema.Span {
+	slices.SortFunc(spans, func(a, b schema.Span) int { return cmp.Compare(a.From, b.From) })
+	out := spans[:0]
+	for _, s := range spans {
+		if n := len(out); n > 0 && out[n-1].To == s.From &&
+			max(s.ListedAt, out[n-1].ListedAt)-min(s.ListedAt, out[n-1].ListedAt) <= listedTogether.Milliseconds() {
+			out[n-1].To = s.To
+			out[n-1].ListedAt = min(out[n-1].ListedAt, s.ListedAt)
+			continue
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// Since returns what a coverage ledger says of the time from an instant on: of
+// what was before it nothing is known any more.
+func Since(ledger []schema.Span, from int64) []schema.Span {
+	out := []schema.Span{}
+	for _, s := range ledger {
+		if s.From = max(s.From, from); s.From < s.To {
+			out = append(out, s)
+		}
+	}
+	return out
+}

@@ -1,0 +1,79 @@
+package snapshot
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+)
+
+// compactAfter is how long after its end a month still gets calls as a rule:
+// those that appear late, and details that failed and are tried again.
+const compactAfter = 5 * 24 * time.Hour
+
+// Month is a month of a snapshot whose calls still lie in files of days.
+type Month struct {
+	Month string // as in "2026-10"
+	Days  int    // how many days have files
+	Calls int64
+	Bytes int64 // of the files of all tables
+	// Waits says why it stays as it is for now; empty: it may be compacted.
+	Waits string
+}
+
+// Months returns the months of a snapshot that are not compacted, oldest first.
+func Months(s *layout.Snapshot, now time.Time) []Month {
+	if s == nil {
+		return nil
+	}
+	by := map[string]*Month{}
+	var open, due = map[string]int64{}, map[string]int64{}
+	for i := range s.Manifest.Files {
+		f := &s.Manifest.Files[i]
+		if len(f.Period) <= len("2026-10") {
+			continue
+		}
+		name := f.Period[:7]
+		m := by[name]
+		if m == nil {
+			m = &Month{Month: name}
+			by[name] = m
+		}
+		m.Bytes += f.Bytes
+		if f.Table == schema.Calls.Name {
+			m.Days++
+			m.Calls += f.Rows
+			open[name] += f.Unsettled
+			due[name] += f.Due
+		}
+	}
+	var out []Month
+	for name, m := range by {
+		switch start, err := time.Parse("2006-01", name); {
+		case err != nil || now.Before(start.AddDate(0, 1, 0).Add(compactAfter)):
+			m.Waits = "it is not long enough over"
+		case open[name] > 0:
+			m.Waits = fmt.Sprintf("%d of its calls are not settled", open[name])
+		case due[name] > 0:
+			m.Waits = fmt.Sprintf("%d of its calls wait for their transcript", due[name])
+		}
+		out = append(out, *m)
+	}
+	slices.SortFunc(out, func(a, b Month) int { return cmp.Compare(a.Month, b.Month) })
+	return out
+}
+
+// EndOf returns the first instant after a period, ms UTC.
+func EndOf(period string) int64 {
+	if t, err := time.Parse("2006-01", period); err == nil {
+		return t.AddDate(0, 1, 0).UnixMilli()
+	}
+	t, err := time.Parse(time.DateOnly, period)
+	if err != nil {
+		return 1<<63 - 1 // no name of ours: it stays
+	}
+	return t.AddDate(0, 0, 1).UnixMilli()
+}

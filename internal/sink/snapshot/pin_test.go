@@ -1,0 +1,186 @@
+package snapshot
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/sink/disk"
+)
+
+// firstDay is the day before the first snapshot's.
+var firstDay = time.Date(2026, 11, 19, 2, 0, 0, 0, time.UTC)
+
+// wholeDisk is the file system of all folders.
+var wholeDisk = func() disk.FS {
+	fsys, err := disk.Open("/", false)
+	if err != nil {
+		panic(err)
+	}
+	return fsys
+}()
+
+// nightly makes the folders of snapshots that were committed a day apart, and
+// returns what stands after retention at the hour after the last.
+func nightly(t *testing.T, root string, from, to int64) (left []int64, now time.Time) {
+	t.Helper()
+	for n := from; n <= to; n++ {
+		dir := filepath.Join(root, layout.SnapshotsName, layout.SnapshotName(n))
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		now = firstDay.AddDate(0, 0, int(n))
+		m := layout.Manifest{FormatVersion: layout.FormatVersion, Snapshot: n, CommittedAt: now}
+		raw, err := m.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, layout.ManifestName), raw, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		now = now.Add(time.Hour)
+		current, err := Open(wholeDisk, root, layout.SnapshotName(n))
+		if err == nil {
+			err = Retire(wholeDisk, root, current, now)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	left, err := Numbers(wholeDisk, root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return left, now
+}
+
+func mustPin(t *testing.T, root, catalog string, n int64, now time.Time) {
+	t.Helper()
+	p, err := Pin(root, catalog, n, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(catalog, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Settle(now); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantLeft(t *testing.T, got []int64, want ...int64) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Fatalf("snapshots %v are left, want %v", got, want)
+	}
+}
+
+// What a catalog points at stays, until the catalog moves on or is gone.
+func TestPinnedSnapshotsStay(t *testing.T) {
+	root, catalog := t.TempDir(), filepath.Join(t.TempDir(), "callhouse.duckdb")
+	left, now := nightly(t, root, 1, 5)
+	wantLeft(t, left, 3, 4, 5)
+	mustPin(t, root, catalog, 5, now)
+	left, now = nightly(t, root, 6, 40)
+	wantLeft(t, left, 5, 38, 39, 40)
+	if !Pinned(root, catalog) || Pinned(root, catalog+"x") {
+		t.Error("Pinned does not know which catalogs are the warehouse's")
+	}
+
+	// The catalog moves on: who has the old one open keeps its snapshot for a day.
+	mustPin(t, root, catalog, 40, now)
+	current, err := Open(wholeDisk, root, layout.SnapshotName(40))
+	if err == nil {
+		err = Retire(wholeDisk, root, current, now.Add(keepAge-time.Minute))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	left, err = Numbers(wholeDisk, root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantLeft(t, left, 5, 38, 39, 40)
+	left, _ = nightly(t, root, 41, 41)
+	wantLeft(t, left, 39, 40, 41)
+
+	left, _ = nightly(t, root, 42, 50)
+	wantLeft(t, left, 40, 48, 49, 50)
+	if err := os.Remove(catalog); err != nil {
+		t.Fatal(err)
+	}
+	left, _ = nightly(t, root, 51, 51)
+	wantLeft(t, left, 49, 50, 51)
+	if Pinned(root, catalog) {
+		t.Error("the pin outlives its catalog")
+	}
+}
+
+// Between the pin and the swap both snapshots are kept, for ever if need be: the
+// program may have been killed there.
+func TestPinBeforeSwap(t *testing.T) {
+	root, catalog := t.TempDir(), filepath.Join(t.TempDir(), "callhouse.duckdb")
+	_, now := nightly(t, root, 1, 3)
+	mustPin(t, root, catalog, 3, now)
+	left, now := nightly(t, root, 4, 9)
+	wantLeft(t, left, 3, 7, 8, 9)
+	p, err := Pin(root, catalog, 9, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	left, _ = nightly(t, root, 10, 20)
+	wantLeft(t, left, 3, 9, 18, 19, 20)
+}
+
+// A catalog on another host cannot be seen from here: its pin holds for 30 days.
+func TestPinOfAnotherHost(t *testing.T) {
+	root := t.TempDir()
+	_, now := nightly(t, root, 1, 3)
+	pin := layout.Pin{FormatVersion: layout.FormatVersion, Host: "elsewhere.invalid", Catalog: "/no/such/file", RenewedAt: now, Snapshots: []layout.Pinned{{Snapshot: 3}}}
+	raw, err := json.Marshal(pin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(root, layout.PinsName, layout.PinName(pin.Host, pin.Catalog))
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	left, _ := nightly(t, root, 4, 32)
+	wantLeft(t, left, 3, 30, 31, 32)
+	left, _ = nightly(t, root, 33, 33)
+	wantLeft(t, left, 31, 32, 33)
+}
+
+// A pin that cannot be read may pin anything, so nothing is removed.
+func TestUnreadablePin(t *testing.T) {
+	for name, content := range map[string]string{"damaged": "{", "later": `{"format_version":99}`} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			nightly(t, root, 1, 3)
+			if err := os.MkdirAll(filepath.Join(root, layout.PinsName), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(root, layout.PinsName, layout.PinName("h", "/c"))
+			if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			left, _ := nightly(t, root, 4, 6)
+			wantLeft(t, left, 1, 2, 3, 4, 5, 6)
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+			left, _ = nightly(t, root, 7, 7)
+			wantLeft(t, left, 5, 6, 7)
+		})
+	}
+}

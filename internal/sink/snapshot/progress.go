@@ -1,0 +1,30 @@
+package snapshot
+
+import "sync"
+
+// Progress tells how far a piece of work on the files is.
+type Progress struct {
+	What        string // as in "2026-10"
+	Done, Total int64  // calls
+}
+
+// tellEvery is how many calls pass between two words about the progress.
+const ProgressEvery = 4096
+
+// Counter returns what units report their rows to, from any goroutine, or nil
+// where nobody listens. progress is called by one at a time.
+func Counter(progress func(Progress), what string, total int64) func(rows int64) {
+	if progress == nil {
+		return nil
+	}
+	var mu sync.Mutex
+	var done int64
+	return func(rows int64) {
+		mu.Lock()
+		defer mu.Unlock()
+		was := done
+		if done += rows; done == total || done/ProgressEvery != was/ProgressEvery {
+			progress(Progress{What: what, Done: done, Total: total})
+		}
+	}
+}

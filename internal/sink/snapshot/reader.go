@@ -1,0 +1,231 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink/disk"
+	"callhouse/internal/sink/table"
+)
+
+// Reader reads the tables of a snapshot. A nil one stands for a warehouse to which
+// nothing was committed, and has no files.
+type Reader struct {
+	*layout.Snapshot
+	fsys   disk.FS
+	proofs *Proofs
+}
+
+// NewReader returns the reader of a snapshot; nil where there is none. With nil
+// proofs files are read as they are.
+func NewReader(fsys disk.FS, s *layout.Snapshot, p *Proofs) *Reader {
+	if s == nil {
+		return nil
+	}
+	return &Reader{s, fsys, p}
+}
+
+// readOf returns the reader of a snapshot on the disk.
+func readOf(s *layout.Snapshot) (*Reader, error) {
+	fsys, err := disk.OpenToRead(s.Root())
+	return NewReader(fsys, s, new(Proofs)), err
+}
+
+// Files returns the files of a table.
+func (r *Reader) Files(table string) []*layout.File {
+	if r == nil {
+		return nil
+	}
+	return r.Manifest.FilesOf(table)
+}
+
+// File returns the file of a table and period, or nil.
+func (r *Reader) File(table, period string) *layout.File {
+	if r == nil {
+		return nil
+	}
+	return r.Manifest.FileOf(table, period)
+}
+
+// Open opens a file, once it is proven.
+func (r *Reader) Open(f *layout.File) (*table.Reader, error) {
+	if err := r.Prove(f); err != nil {
+		return nil, err
+	}
+	return r.OpenAsIs(f)
+}
+
+// OpenAsIs opens a file that nobody compared with its checksum, for its columns and
+// its filters.
+func (r *Reader) OpenAsIs(f *layout.File) (*table.Reader, error) {
+	return table.Open(r.fsys, r.Path(f), table.ByName(f.Table))
+}
+
+// Prove compares a file with its checksum, once.
+func (r *Reader) Prove(f *layout.File) error { return r.proofs.prove(r.fsys, r.Snapshot, f) }
+
+// Period opens the files of a period; nil where there are none. only is the one
+// table whose rows are read; nil is all of them.
+func (r *Reader) Period(period string, only *schema.Table) (*table.Period, error) {
+	return table.OpenPeriod(only, func(t *schema.Table) (*table.Reader, error) {
+		if f := r.File(t.Name, period); f != nil {
+			return r.Open(f)
+		}
+		return nil, nil
+	})
+}
+
+// Runs returns the rows of the table runs.
+func (r *Reader) Runs() (out []schema.Run, err error) {
+	for _, f := range r.Files(schema.Runs.Name) {
+		t, err := r.Open(f)
+		if err != nil {
+			return nil, err
+		}
+		for {
+			row, err := t.Next()
+			if err != nil || row == nil {
+				if err := errors.Join(err, t.Close()); err != nil {
+					return nil, err
+				}
+				break
+			}
+			var run schema.Run
+			if err := t.Row.Run(row, &run); err != nil {
+				return nil, errors.Join(&disk.DamageError{Path: t.Path, What: err.Error()}, t.Close())
+			}
+			out = append(out, run)
+		}
+	}
+	return out, nil
+}
+
+// Proofs compares data files with the checksums in the manifest before what they
+// hold is believed, and remembers which it has compared: files never change
+// under their names. Without it (nil) files are read as they are.
+type Proofs struct {
+	mu   sync.Mutex
+	done map[proof]bool
+}
+
+// proof is a file that was compared. The one of the runs has the same path in
+// every snapshot.
+type proof struct{ path, sum string }
+
+// Add notes files that this process has just written.
+func (p *Proofs) Add(files []layout.File) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.done == nil {
+		p.done = map[proof]bool{}
+	}
+	for i := range files {
+		p.done[proof{files[i].Path, files[i].SHA256}] = true
+	}
+}
+
+// prove reads the whole of a file and compares it with its checksum, once.
+func (p *Proofs) prove(fsys disk.FS, s *layout.Snapshot, f *layout.File) error {
+	if p == nil {
+		return nil
+	}
+	p.mu.Lock()
+	known := p.done[proof{f.Path, f.SHA256}]
+	p.mu.Unlock()
+	if known {
+		return nil
+	}
+	path := s.Path(f)
+	file, err := fsys.Open(path)
+	if disk.IsGone(err) {
+		return &disk.DamageError{Path: path, What: "it is not there"}
+	}
+	if err != nil {
+		return fmt.Errorf("open a data file: %w", err)
+	}
+	if err := errors.Join(layout.Prove(file, path, f), file.Close()); err != nil {
+		return err
+	}
+	p.Add([]layout.File{*f})
+	return nil
+}
+
+// Calls yields the calls of a snapshot with their turns and items, as the files
+// hold them: by period, in each by start, those without one last. A call is
+// valid until the next one is asked for.
+func Calls(ctx context.Context, s *layout.Snapshot) iter.Seq2[*schema.Call, error] {
+	return callsOf(ctx, s, nil)
+}
+
+// CallRows yields the calls of a snapshot in the same order, without their turns
+// and items: the table calls alone is read.
+func CallRows(ctx context.Context, s *layout.Snapshot) iter.Seq2[*schema.Call, error] {
+	return callsOf(ctx, s, &schema.Calls)
+}
+
+// callsOf yields the calls of a snapshot, out of one table or all.
+func callsOf(ctx context.Context, s *layout.Snapshot, only *schema.Table) iter.Seq2[*schema.Call, error] {
+	return func(yield func(*schema.Call, error) bool) {
+		r, err := readOf(s)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for _, f := range s.Manifest.FilesOf(schema.Calls.Name) {
+			in, err := r.Period(f.Period, only)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			on, err := each(ctx, in, yield)
+			if err = errors.Join(err, in.Close()); err != nil {
+				yield(nil, err)
+				return
+			}
+			if !on {
+				return
+			}
+		}
+	}
+}
+
+// each yields the calls of one period, and says whether to go on.
+func each(ctx context.Context, in *table.Period, yield func(*schema.Call, error) bool) (on bool, err error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		call, err := in.Next()
+		if err != nil {
+			return false, err
+		}
+		if call == nil {
+			return true, in.Done()
+		}
+		if err := in.Take(call); err != nil {
+			return false, err
+		}
+		if !yield(call, nil) {
+			return false, nil
+		}
+	}
+}
+
+// Forgotten returns what tells whether a snapshot's warehouse was asked to
+// forget a call.
+func Forgotten(s *layout.Snapshot) (func(id string) bool, error) {
+	fsys, err := disk.OpenToRead(s.Root())
+	if err != nil {
+		return nil, err
+	}
+	t, err := ReadTombstones(fsys, s)
+	if err != nil {
+		return nil, err
+	}
+	return t.Forgot, nil
+}

@@ -1,0 +1,138 @@
+package snapshot
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/sink/disk"
+)
+
+// Tombstone stands for a forgotten call: the first half of the HMAC-SHA-256 of
+// its id. Without the key nobody can tell which call it is, and with it only
+// who knows the id.
+type Tombstone [16]byte
+
+func (t Tombstone) String() string { return hex.EncodeToString(t[:]) }
+
+// ParseTombstone reads a tombstone as its String says it.
+func ParseTombstone(s string) (t Tombstone, err error) {
+	raw, err := hex.DecodeString(s)
+	if err == nil && len(raw) != len(t) {
+		err = fmt.Errorf("%q is no hash of a call id", s)
+	}
+	copy(t[:], raw)
+	return t, err
+}
+
+// Tombstones are the calls that must not come back. A nil one knows of none.
+type Tombstones struct {
+	key  []byte
+	list []Tombstone // ascending
+}
+
+// forgottenHeader is the first line of the file.
+type forgottenHeader struct {
+	FormatVersion int    `json:"format_version"`
+	Key           string `json:"key"`
+}
+
+// NewTombstones returns none, with a new key.
+func NewTombstones() *Tombstones {
+	t := &Tombstones{key: make([]byte, sha256.Size)}
+	_, _ = rand.Read(t.key) // never fails
+	return t
+}
+
+// Of returns the tombstone that a call has, or would have.
+func (t *Tombstones) Of(id []byte) (out Tombstone) {
+	h := hmac.New(sha256.New, t.key)
+	h.Write(id)
+	copy(out[:], h.Sum(nil))
+	return out
+}
+
+// Has says whether a tombstone is among them.
+func (t *Tombstones) Has(s Tombstone) bool {
+	_, ok := slices.BinarySearchFunc(t.list, s, func(a, b Tombstone) int { return bytes.Compare(a[:], b[:]) })
+	return ok
+}
+
+// Forgot says whether a call was forgotten.
+func (t *Tombstones) Forgot(id string) bool {
+	return t != nil && len(t.list) > 0 && t.Has(t.Of([]byte(id)))
+}
+
+// With returns the tombstones with others added.
+func (t *Tombstones) With(more []Tombstone) *Tombstones {
+	list := append(slices.Clone(t.list), more...)
+	slices.SortFunc(list, func(a, b Tombstone) int { return bytes.Compare(a[:], b[:]) })
+	return &Tombstones{key: t.key, list: slices.Compact(list)}
+}
+
+// Encode returns the file that holds the tombstones, and its line in a manifest.
+func (t *Tombstones) Encode() ([]byte, *layout.Forgotten, error) {
+	out, err := json.Marshal(forgottenHeader{FormatVersion: layout.FormatVersion, Key: hex.EncodeToString(t.key)})
+	if err != nil {
+		return nil, nil, fmt.Errorf("encode the tombstones: %w", err)
+	}
+	out = append(out, '\n')
+	for _, s := range t.list {
+		out = append(hex.AppendEncode(out, s[:]), '\n')
+	}
+	sum := sha256.Sum256(out)
+	return out, &layout.Forgotten{
+		Path: layout.ForgottenFile(disk.NewID()), Calls: int64(len(t.list)), Bytes: int64(len(out)), SHA256: hex.EncodeToString(sum[:]),
+	}, nil
+}
+
+// ReadTombstones returns those of a snapshot; nil where it has none.
+func ReadTombstones(fsys disk.FS, s *layout.Snapshot) (*Tombstones, error) {
+	if s == nil || s.Manifest.Forgotten == nil {
+		return nil, nil
+	}
+	f := s.Manifest.Forgotten
+	path := filepath.Join(s.Dir, filepath.FromSlash(f.Path))
+	bad := func(what string) error { return &disk.DamageError{Path: path, What: what} }
+	if !layout.IsForgottenFile(f.Path) {
+		return nil, &disk.DamageError{Path: filepath.Join(s.Dir, layout.ManifestName), What: fmt.Sprintf("%q is no path of a file of tombstones", f.Path)}
+	}
+	raw, err := disk.ReadFile(fsys, path)
+	if err != nil {
+		return nil, fmt.Errorf("read the tombstones: %w", err)
+	}
+	if sum := sha256.Sum256(raw); hex.EncodeToString(sum[:]) != f.SHA256 {
+		return nil, bad("the checksum differs")
+	}
+	first, rest, _ := bytes.Cut(raw, []byte("\n"))
+	var h forgottenHeader
+	if err := json.Unmarshal(first, &h); err != nil {
+		return nil, bad(err.Error())
+	}
+	if h.FormatVersion > layout.FormatVersion {
+		return nil, &layout.VersionError{Got: h.FormatVersion}
+	}
+	t := &Tombstones{}
+	if t.key, err = hex.DecodeString(h.Key); err != nil || len(t.key) != sha256.Size {
+		return nil, bad("its key is none")
+	}
+	const line = 2*len(Tombstone{}) + 1
+	for ; len(rest) >= line; rest = rest[line:] {
+		s, err := ParseTombstone(string(rest[:line-1]))
+		if err != nil {
+			return nil, bad(err.Error())
+		}
+		t.list = append(t.list, s)
+	}
+	if len(rest) > 0 || int64(len(t.list)) != f.Calls {
+		return nil, bad(fmt.Sprintf("it has %d tombstones, the manifest says %d", len(t.list), f.Calls))
+	}
+	return t, nil
+}

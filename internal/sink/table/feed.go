@@ -1,0 +1,163 @@
+package table
+
+import (
+	"errors"
+	"sync/atomic"
+
+	"callhouse/internal/schema"
+)
+
+// A batch is handed over when it has so many calls, or so many bytes of them.
+const (
+	batchCalls = 32
+	batchBytes = 1 << 20
+	batches    = 3
+	// What a slot was once made larger for is not kept.
+	slotBytes = 1 << 20
+	rowBytes  = 768 // of a row of a list, about
+)
+
+// Feed lets two goroutines share the work on a period: one reads and merges its
+// calls, and hands them in batches to the other, which encodes and writes them.
+type Feed struct {
+	w     *PeriodWriter
+	cur   *batch
+	free  chan *batch
+	full  chan *batch
+	done  chan struct{}
+	err   error // of the writing side; set when failed is, or done is closed
+	fails atomic.Bool
+}
+
+// Slot is memory to decode a record into.
+type Slot struct {
+	Call schema.Call
+	Dec  schema.Decoder
+	Body []byte // of a dump's record
+}
+
+// errFed says that the writing side failed, whose own error says why.
+var errFed = errors.New("the calls could not be written")
+
+// batch is some calls in their order, and the memory in which they lie.
+type batch struct {
+	calls []fedCall
+	slots []*Slot
+	used  int // of slots
+	bytes int
+}
+
+// fedCall is a call to be written.
+type fedCall struct {
+	call *schema.Call
+	copy bool // its rows are as they were
+}
+
+// NewFeed returns a feed into w.
+func NewFeed(w *PeriodWriter) *Feed {
+	f := &Feed{w: w, free: make(chan *batch, batches), full: make(chan *batch, batches), done: make(chan struct{})}
+	for range batches - 1 {
+		f.free <- new(batch)
+	}
+	f.cur = new(batch)
+	go f.drain()
+	return f
+}
+
+// drain writes what is handed over; after a failure it only takes it.
+func (f *Feed) drain() {
+	defer close(f.done)
+	for b := range f.full {
+		if f.err == nil {
+			if f.err = f.apply(b); f.err != nil {
+				f.fails.Store(true)
+			}
+		}
+		b.reset()
+		f.free <- b
+	}
+}
+
+func (f *Feed) apply(b *batch) error {
+	for _, c := range b.calls {
+		if !c.copy {
+			c.call.Complete()
+		}
+		if err := f.w.write(c.call); err != nil {
+			return err
+		}
+	}
+	return f.w.failed()
+}
+
+// Slot returns memory for a record, which stands until the call that was made of
+// it is written.
+func (f *Feed) Slot() *Slot {
+	b := f.cur
+	if b.used == len(b.slots) {
+		b.slots = append(b.slots, new(Slot))
+	}
+	b.used++
+	return b.slots[b.used-1]
+}
+
+// Grow says how many bytes the next call takes.
+func (f *Feed) Grow(bytes int) { f.cur.bytes += bytes }
+
+// Write hands a call on.
+func (f *Feed) Write(call *schema.Call) error {
+	f.cur.calls = append(f.cur.calls, fedCall{call: call})
+	return f.next()
+}
+
+// Copy hands a call on whose rows are as they were.
+func (f *Feed) Copy(p *Period, call *schema.Call) error {
+	if err := p.Take(call); err != nil {
+		return err
+	}
+	f.cur.calls = append(f.cur.calls, fedCall{call: call, copy: true})
+	for i := range call.Lists {
+		f.cur.bytes += rowBytes * call.Lists[i].Len()
+	}
+	return f.next()
+}
+
+// next hands the batch over when it is full.
+func (f *Feed) next() error {
+	if len(f.cur.calls) < batchCalls && f.cur.bytes < batchBytes {
+		return nil
+	}
+	f.full <- f.cur
+	f.cur = <-f.free
+	if f.fails.Load() {
+		return errFed
+	}
+	return nil
+}
+
+// Close returns when all is written, with the writing side's error.
+func (f *Feed) Close() error {
+	f.full <- f.cur
+	close(f.full)
+	<-f.done
+	return f.err
+}
+
+// reset makes a batch empty. What it holds on to would keep journal frames and
+// pages of files in memory.
+func (b *batch) reset() {
+	for i, s := range b.slots[:b.used] {
+		s.Call.Release()
+		if cap(s.Body) > slotBytes {
+			b.slots[i] = new(Slot)
+		}
+	}
+	for _, c := range b.calls {
+		if c.copy {
+			c.call.Release()
+			callPool.Put(c.call)
+		}
+	}
+	clear(b.calls)
+	b.calls, b.used, b.bytes = b.calls[:0], 0, 0
+}

@@ -1,0 +1,164 @@
+package table
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/parquet-go/parquet-go"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink/disk"
+)
+
+// Period reads the calls of one period with their turns and items, in
+// the tables' common order. Values that it returns stay valid: the Parquet
+// reader never reuses the memory of byte arrays.
+type Period struct {
+	calls   *Reader
+	lists   []listReader // as schema.CallResource.Lists
+	Current bool         // the rows may be written again as they are
+}
+
+// listReader reads the rows of one list of a call after the other.
+type listReader struct {
+	*Reader             // nil: the period has no such file
+	row     parquet.Row // read, not yet taken
+	id      []byte      // of its call
+}
+
+func (r *listReader) advance() (err error) {
+	r.row, r.id = nil, nil
+	if r.Reader == nil {
+		return nil
+	}
+	if r.row, err = r.Next(); err == nil && r.row != nil {
+		r.id = r.callID(r.row)
+	}
+	return err
+}
+
+// OpenPeriod opens the files of a period; nil where there are none. open opens that
+// of a table, or returns nil. only is the one table whose rows are read, of the others
+// the calls' keys; nil is all tables.
+func OpenPeriod(only *schema.Table, open func(*schema.Table) (*Reader, error)) (*Period, error) {
+	p := &Period{Current: true, lists: make([]listReader, len(schema.CallResource.Lists))}
+	for i, table := range schema.CallTables {
+		if only != nil && table != only && table != &schema.Calls {
+			continue
+		}
+		r, err := open(table)
+		if err != nil {
+			return nil, errors.Join(err, p.Close())
+		}
+		if r == nil {
+			continue
+		}
+		if only != nil && table != only {
+			r.Pick("call_id", "start_at")
+		}
+		if p.Current = p.Current && r.Current; i == 0 {
+			p.calls = r
+		} else {
+			p.lists[i-1].Reader = r
+		}
+	}
+	if p.calls == nil {
+		return nil, p.Close()
+	}
+	for i := range p.lists {
+		if err := p.lists[i].advance(); err != nil {
+			return nil, errors.Join(err, p.Close())
+		}
+	}
+	return p, nil
+}
+
+// Lossless returns an error if the files have columns that would be lost if their
+// rows were written anew.
+func (p *Period) Lossless() error {
+	for _, r := range p.tables() {
+		if len(r.Unknown) > 0 {
+			return errors.Join(&layout.ColumnError{Column: layout.Column{Table: r.table.Name, Name: r.Unknown[0], Since: "what wrote it"}}, p.Close())
+		}
+	}
+	return nil
+}
+
+// callPool has memory of calls to use again.
+var callPool = sync.Pool{New: func() any { return new(schema.Call) }}
+
+// Next returns the next call, without its lists, or nil at the end. The call before
+// must have been taken or skipped.
+func (p *Period) Next() (*schema.Call, error) {
+	row, err := p.calls.Next()
+	if err != nil || row == nil {
+		return nil, err
+	}
+	call, _ := callPool.Get().(*schema.Call)
+	return call, p.calls.Call(row, call)
+}
+
+// Take reads the call's turns and items into it.
+func (p *Period) Take(call *schema.Call) error {
+	err := p.each(call, func(list int, row parquet.Row) error {
+		return p.lists[list].Row.Add(row, &call.Lists[list])
+	})
+	for _, r := range p.tables() {
+		call.Took(r.Row)
+	}
+	return err
+}
+
+// Skip passes over the call's turns and items.
+func (p *Period) Skip(call *schema.Call) error {
+	return p.each(call, func(int, parquet.Row) error { return nil })
+}
+
+// each visits the rows of a call's lists.
+func (p *Period) each(call *schema.Call, visit func(list int, row parquet.Row) error) error {
+	for i := range p.lists {
+		for r := &p.lists[i]; r.row != nil && string(r.id) == string(call.ID()); {
+			if err := visit(i, r.row); err != nil {
+				return err
+			}
+			if err := r.advance(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Done reports rows that belong to no call: then the order of the files is not
+// what it must be, and rewriting them would lose rows.
+func (p *Period) Done() error {
+	for i := range p.lists {
+		if r := &p.lists[i]; r.row != nil {
+			return &disk.DamageError{Path: r.Path, What: "it holds a row whose call is not where it should be"}
+		}
+	}
+	return nil
+}
+
+// tables returns the files that the period has.
+func (p *Period) tables() (out []*Reader) {
+	if p.calls != nil {
+		out = append(out, p.calls)
+	}
+	for _, r := range p.lists {
+		if r.Reader != nil {
+			out = append(out, r.Reader)
+		}
+	}
+	return out
+}
+
+// Close closes the files.
+func (p *Period) Close() error {
+	var errs []error
+	for _, r := range p.tables() {
+		errs = append(errs, r.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,193 @@
+package table
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/parquet-go/parquet-go"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+)
+
+// PeriodWriter writes the files of one period.
+type PeriodWriter struct {
+	tables  []*Writer // as schema.CallTables
+	tallies *tallyWriter
+	Only    *schema.Table // what write writes the rows of; nil: all tables
+}
+
+// NewPeriodWriter returns the writer of a period into a folder.
+func NewPeriodWriter(in Folder, period string) *PeriodWriter {
+	w := &PeriodWriter{tallies: newTallyWriter(in, period)}
+	for _, t := range schema.CallTables {
+		w.tables = append(w.tables, NewWriter(in, t, period))
+	}
+	return w
+}
+
+// DetailDue is [schema.Call.DetailDue] for a call as it is stored, of which the
+// row of calls alone may be at hand: when it was written, Settle saw all of it,
+// and left it pending only where it may have connected.
+func DetailDue(call *schema.Call) bool {
+	return call.TranscriptState() == schema.Pending && (call.Over() || call.Status() == nil)
+}
+
+// CountCall notes a call in the manifest's figures of a file of calls.
+func CountCall(info *layout.File, call *schema.Call) {
+	Span(info, call.StartAt())
+	if DetailDue(call) {
+		info.Due++
+	}
+	if call.CostUnheld() {
+		info.UnheldCosts++
+	}
+	if !call.Unsettled() {
+		return
+	}
+	info.Unsettled++
+	since := call.StartAt().V
+	if !call.StartAt().OK {
+		info.Unstarted++
+		since = call.FirstSeenAt()
+	}
+	if info.OldestUnsettled == nil || since < *info.OldestUnsettled {
+		info.OldestUnsettled = &since
+	}
+	if expiry := call.ExpiresAt(); info.NextExpiry == nil || expiry < *info.NextExpiry {
+		info.NextExpiry = &expiry
+	}
+}
+
+// Span widens a file's bounds of start_at.
+func Span(info *layout.File, start schema.Opt[int64]) {
+	if !start.OK {
+		return
+	}
+	v := start.V
+	if info.MinStart == nil {
+		lo, hi := v, v
+		info.MinStart, info.MaxStart = &lo, &hi
+		return
+	}
+	*info.MinStart = min(*info.MinStart, v)
+	*info.MaxStart = max(*info.MaxStart, v)
+}
+
+// write writes a call, which is complete, with all its rows.
+func (w *PeriodWriter) write(call *schema.Call) error {
+	if w.Only == nil || w.Only == &schema.Calls {
+		CountCall(&w.tables[0].info, call)
+		if err := w.tables[0].Add(call.Row); err != nil {
+			return err
+		}
+		if w.tallies != nil {
+			if err := w.tallies.counts.Add(call); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range call.Lists {
+		t, rows := w.tables[i+1], &call.Lists[i]
+		if rows.Len() == 0 {
+			continue
+		}
+		Span(&t.info, call.StartAt())
+		if err := t.ready(rows.Len()); err != nil {
+			return err
+		}
+		t.rows.AddList(&call.Object, i)
+	}
+	return nil
+}
+
+// failed returns the first error of what was added.
+func (w *PeriodWriter) failed() error {
+	for _, t := range w.tables {
+		if t.w == nil {
+			continue
+		}
+		if err := t.rows.Err(); err != nil {
+			return fmt.Errorf("write %s: %w", t.info.Path, err)
+		}
+	}
+	return nil
+}
+
+// close makes the files durable and returns their lines of the manifest.
+func (w *PeriodWriter) Close() (out []layout.File, err error) {
+	for _, t := range w.tables {
+		f, ferr := t.Close()
+		if err = errors.Join(err, ferr); f != nil {
+			out = append(out, *f)
+		}
+	}
+	counted, terr := w.tallies.close()
+	return append(out, counted...), errors.Join(err, terr)
+}
+
+// discard removes the files.
+func (w *PeriodWriter) Discard() error {
+	err := w.tallies.discard()
+	for _, t := range w.tables {
+		err = errors.Join(err, t.Discard())
+	}
+	return err
+}
+
+// tallyWriter writes the tallies of a month's calls, which it counts, beside
+// them. A nil one has nothing to write.
+type tallyWriter struct {
+	counts *schema.Tallies
+	files  map[*schema.Table]*Writer
+}
+
+// newTallyWriter returns the writer of a period's tallies; nil for a day, whose
+// calls are few.
+func newTallyWriter(in Folder, period string) *tallyWriter {
+	if !tallied(period) {
+		return nil
+	}
+	w := &tallyWriter{files: map[*schema.Table]*Writer{}}
+	for _, t := range schema.TallyTables {
+		w.files[t] = NewWriter(in, t, period)
+	}
+	w.counts = schema.NewTallies(func(t *schema.Table, row parquet.Row) error { return w.files[t].Add(row) })
+	return w
+}
+
+// tallied says whether the calls of a period are counted: those of a month.
+func tallied(period string) bool { return len(period) == len("2026-10") }
+
+// close makes the files durable and returns their lines of the manifest.
+func (w *tallyWriter) close() (out []layout.File, err error) {
+	if w == nil {
+		return nil, nil
+	}
+	if err := w.counts.Close(); err != nil {
+		return nil, errors.Join(err, w.discard())
+	}
+	for _, t := range schema.TallyTables {
+		if w.counts.GivenUp(t) {
+			err = errors.Join(err, w.files[t].Discard())
+			continue
+		}
+		f, ferr := w.files[t].Close()
+		if err = errors.Join(err, ferr); f != nil {
+			out = append(out, *f)
+		}
+	}
+	return out, err
+}
+
+// discard removes the files.
+func (w *tallyWriter) discard() error {
+	if w == nil {
+		return nil
+	}
+	var errs []error
+	for _, t := range schema.TallyTables {
+		errs = append(errs, w.files[t].Discard())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,314 @@
+// Package table reads and writes the Parquet files of a snapshot: one file, and the
+// files of a period side by side. It knows nothing of snapshots.
+package table
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/bloom"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink/disk"
+)
+
+// readAhead is how many rows a Reader decodes at a time.
+const ReadAhead = 64
+
+// Reader streams the rows of one data file in their order.
+type Reader struct {
+	file   disk.File
+	table  *schema.Table
+	Groups []parquet.RowGroup
+	rows   parquet.RowReadSeekCloser
+	Row    *schema.RowReader
+	id     int   // position of call_id in a row that next returns; -1: none
+	picked []int // the columns that are read; nil: all
+	// current says that the file's columns are those of today, so that its rows
+	// may be copied as they are.
+	Current bool
+	Unknown []string // columns that this program does not know
+	Version int      // the format version that the file says; 0: none
+	schema  *parquet.Schema
+	buf     []parquet.Row
+	n, at   int
+	Path    string
+}
+
+// Open opens a data file. A file of a later format is refused.
+func Open(fsys disk.FS, path string, table *schema.Table) (*Reader, error) {
+	f, err := fsys.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("open a data file: %w", err)
+	}
+	t := &Reader{file: f, table: table, Path: path, buf: make([]parquet.Row, ReadAhead)}
+	if err := t.init(table); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return t, nil
+}
+
+func (t *Reader) init(table *schema.Table) error {
+	st, err := t.file.Stat()
+	if err != nil {
+		return fmt.Errorf("open a data file: %w", err)
+	}
+	p, err := parquet.OpenFile(t.file, st.Size(), parquet.SkipPageIndex(true))
+	if err != nil {
+		return &disk.DamageError{Path: t.Path, What: err.Error()}
+	}
+	if v, ok := p.Lookup(layout.FormatKey); ok {
+		if t.Version, err = strconv.Atoi(v); err != nil || t.Version > layout.FormatVersion {
+			return &layout.VersionError{Got: t.Version}
+		}
+	}
+	if t.Row, err = schema.NewRowReader(p.Schema(), table); err != nil {
+		return &disk.DamageError{Path: t.Path, What: err.Error()}
+	}
+	t.schema = p.Schema()
+	t.id = t.Column("call_id")
+	t.Groups = p.RowGroups()
+	t.Unknown = t.Row.Unknown(p.Schema())
+	t.Current = t.Version == layout.FormatVersion && sameColumns(p.Schema(), schema.ParquetSchema(table))
+	return nil
+}
+
+// sameColumns says whether a file has just the declared columns: their names,
+// field ids and types, in their order.
+func sameColumns(file, declared *parquet.Schema) bool {
+	return slices.EqualFunc(file.Fields(), declared.Fields(), func(a, b parquet.Field) bool {
+		return a.Name() == b.Name() && a.ID() == b.ID() && a.Leaf() && a.Optional() == b.Optional() &&
+			a.Repeated() == b.Repeated() && typeName(a.Type()) == typeName(b.Type())
+	})
+}
+
+// typeName names a type the same whether it was declared or read from a file,
+// where plain integers have their logical type written out.
+func typeName(t parquet.Type) string {
+	switch s := t.String(); s {
+	case "INT32":
+		return "INT(32,true)"
+	case "INT64":
+		return "INT(64,true)"
+	default:
+		return s
+	}
+}
+
+// Pick narrows what next returns to these columns of the file, in this order,
+// call_id first: then no page of the others is read, nor held.
+func (t *Reader) Pick(names ...string) {
+	t.picked = make([]int, 0, len(names))
+	for _, name := range names {
+		if at := t.Column(name); at >= 0 {
+			t.picked = append(t.picked, at)
+		}
+	}
+	t.id = 0
+}
+
+// open begins to read a row group.
+func (t *Reader) open(g parquet.RowGroup) parquet.RowReadSeekCloser {
+	if t.picked == nil {
+		return g.Rows()
+	}
+	all := g.ColumnChunks()
+	chunks := make([]parquet.ColumnChunk, len(t.picked))
+	for i, at := range t.picked {
+		chunks[i] = all[at]
+	}
+	return parquet.NewColumnChunkRowReader(chunks)
+}
+
+// Next returns the next row, or nil at the end. The row is valid until next is
+// called again; the bytes that its values point at stay valid after that, since
+// the Parquet reader never uses the memory of byte arrays again.
+func (t *Reader) Next() (parquet.Row, error) {
+	for t.at == t.n {
+		if t.rows == nil {
+			if len(t.Groups) == 0 {
+				return nil, nil
+			}
+			t.rows, t.Groups = t.open(t.Groups[0]), t.Groups[1:]
+		}
+		n, err := t.rows.ReadRows(t.buf)
+		t.at, t.n = 0, n
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, &disk.DamageError{Path: t.Path, What: err.Error()}
+		}
+		if n == 0 {
+			if err := t.rows.Close(); err != nil {
+				return nil, fmt.Errorf("read %s: %w", t.Path, err)
+			}
+			t.rows = nil
+		}
+	}
+	row := t.buf[t.at]
+	t.at++
+	return row, nil
+}
+
+// Each visits the values of some columns, row by row. They are valid until visit
+// returns.
+func (t *Reader) Each(columns []string, visit func(row []parquet.Value)) error {
+	for _, g := range t.Groups {
+		if err := t.EachOf(g, columns, func(_ int64, row []parquet.Value) bool { visit(row); return true }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// EachOf is each for one row group, until visit says to stop.
+func (t *Reader) EachOf(g parquet.RowGroup, columns []string, visit func(at int64, row []parquet.Value) (on bool)) error {
+	at := make([]int, len(columns))
+	for i, name := range columns {
+		at[i] = t.Column(name)
+	}
+	if err := eachRow(g, at, visit); err != nil {
+		return &disk.DamageError{Path: t.Path, What: err.Error()}
+	}
+	return nil
+}
+
+func eachRow(g parquet.RowGroup, columns []int, visit func(at int64, row []parquet.Value) (on bool)) (err error) {
+	const ahead = 512
+	readers := make([]parquet.ColumnChunkValueReader, len(columns))
+	bufs := make([][]parquet.Value, len(columns))
+	for i, c := range columns {
+		readers[i] = parquet.NewColumnChunkValueReader(g.ColumnChunks()[c])
+		defer func() { err = errors.Join(err, readers[i].Close()) }()
+		bufs[i] = make([]parquet.Value, ahead)
+	}
+	row := make([]parquet.Value, len(columns))
+	for at, rows := int64(0), g.NumRows(); at < rows; {
+		n := int(min(rows-at, ahead))
+		for i, r := range readers {
+			if err := readFull(r, bufs[i][:n]); err != nil {
+				return err
+			}
+		}
+		for j := range n {
+			for i := range bufs {
+				row[i] = bufs[i][j]
+			}
+			if !visit(at+int64(j), row) {
+				return nil
+			}
+		}
+		at += int64(n)
+	}
+	return nil
+}
+
+func readFull(r parquet.ValueReader, values []parquet.Value) error {
+	for len(values) > 0 {
+		n, err := r.ReadValues(values)
+		if n == 0 {
+			if err == nil || errors.Is(err, io.EOF) {
+				err = io.ErrUnexpectedEOF
+			}
+			return err
+		}
+		values = values[n:]
+	}
+	return nil
+}
+
+// Column returns the position of a column in the rows of the file, or -1.
+func (t *Reader) Column(name string) int {
+	if leaf, ok := t.schema.Lookup(name); ok {
+		return leaf.ColumnIndex
+	}
+	return -1
+}
+
+// Instant returns the time, ms UTC, that a row has in the column at a position.
+func (t *Reader) Instant(at int, v parquet.Value) schema.Opt[int64] {
+	if v.IsNull() {
+		return schema.Opt[int64]{}
+	}
+	return schema.Some(t.Row.Millis(at, v))
+}
+
+// Call reads a row of calls.
+func (t *Reader) Call(row parquet.Row, to *schema.Call) error {
+	if err := t.Row.Call(row, to); err != nil {
+		return &disk.DamageError{Path: t.Path, What: err.Error()}
+	}
+	return nil
+}
+
+// callID returns the id of the call that a row belongs to.
+func (t *Reader) callID(row parquet.Row) []byte { return row[t.id].ByteArray() }
+
+// Close closes the file.
+func (t *Reader) Close() error {
+	var err error
+	if t.rows != nil {
+		err = t.rows.Close()
+	}
+	return errors.Join(err, t.file.Close())
+}
+
+// CompareKey orders calls as the tables are sorted: by start, nulls last, then
+// by id.
+func CompareKey(aStart schema.Opt[int64], aID string, bStart schema.Opt[int64], bID string) int {
+	switch {
+	case aStart.OK && !bStart.OK:
+		return -1
+	case !aStart.OK && bStart.OK:
+		return 1
+	case aStart.V != bStart.V && aStart.OK:
+		return cmp.Compare(aStart.V, bStart.V)
+	}
+	return strings.Compare(aID, bID)
+}
+
+// ByName returns a table, or nil.
+func ByName(name string) *schema.Table {
+	for _, t := range schema.AllTables {
+		if t.Name == name {
+			return t
+		}
+	}
+	return nil
+}
+
+// IDs are calls that are looked for in many row groups, as the filters of
+// these know them.
+type IDs struct {
+	hashes []uint64
+	room   []byte // for a filter
+}
+
+// Add adds a call.
+func (s *IDs) Add(id string) { s.hashes = append(s.hashes, bloom.XXH64{}.Sum64([]byte(id))) }
+
+// MayBeIn asks the filter of a row group, read at once, whether any of the calls
+// may be in it. Without a filter any may.
+func (s *IDs) MayBeIn(t *Reader, g parquet.RowGroup) (bool, error) {
+	filter := g.ColumnChunks()[t.Column("call_id")].BloomFilter()
+	if filter == nil {
+		return true, nil
+	}
+	size := int(filter.Size())
+	s.room = slices.Grow(s.room[:0], size)[:size]
+	n, err := filter.ReadAt(s.room, 0)
+	if err == nil || errors.Is(err, io.EOF) {
+		if err = nil; n < max(size, bloom.BlockSize) { // an empty one cannot be asked
+			err = io.ErrUnexpectedEOF
+		}
+	}
+	if err != nil {
+		return false, &disk.DamageError{Path: t.Path, What: err.Error()}
+	}
+	return slices.ContainsFunc(s.hashes, bloom.MakeSplitBlockFilter(s.room).Check), nil
+}

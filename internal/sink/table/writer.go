@@ -1,0 +1,199 @@
+package table
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"strconv"
+	"sync"
+
+	"github.com/parquet-go/parquet-go"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink/disk"
+	"callhouse/internal/sink/zstd"
+)
+
+// A row group is closed when it has rowGroupRows rows or rowGroupBytes bytes of
+// values: the first suits readers, the second bounds the writer's memory.
+const (
+	RowGroupRows  = 122_880
+	rowGroupBytes = 32 << 20
+	// A page of a column is as large as this when it is encoded, and a writer holds
+	// one for each column; in an import, which need not be sparing with memory, it is
+	// as large as that, which takes 8 % less on the disk.
+	PageBytes       = 512 << 10
+	ImportPageBytes = 2 << 20
+	// filterBits is what a call's place in the filter of call_id takes. One id in
+	// some hundred thousand passes by mistake, so that of the files that do not
+	// hold a night's new calls a commit reads hardly any; look-ups gain as well.
+	filterBits = 40
+)
+
+// Folder is where the data files of a snapshot are made, by their paths inside of it.
+type Folder interface {
+	Create(path string) (disk.File, error)
+	Remove(path string) error
+	// PageBytes is how large the pages of their columns are.
+	PageBytes() int
+}
+
+// Writer writes one data file of a snapshot. The file is made at the
+// first row; a table without rows has no file.
+type Writer struct {
+	in    Folder
+	table *schema.Table
+	info  layout.File // Table, Period and Path are set; the rest as rows come
+
+	file  disk.File
+	hash  hash.Hash
+	w     *parquet.GenericWriter[any]
+	group *parquet.ConcurrentRowGroupWriter
+	rows  *schema.Vectors
+	held  int64 // rows in group
+}
+
+// NewWriter returns the writer of a table of a period into a folder.
+func NewWriter(in Folder, table *schema.Table, period string) *Writer {
+	return &Writer{in: in, table: table, info: layout.File{
+		Table: table.Name, Format: layout.FormatVersion, Period: period, Path: layout.DataFile(table.Name, period, disk.NewID()),
+	}}
+}
+
+// NewRunsWriter writes the table runs, which is not partitioned.
+func NewRunsWriter(in Folder) *Writer {
+	return &Writer{in: in, table: &schema.Runs, info: layout.File{
+		Table: schema.Runs.Name, Format: layout.FormatVersion, Path: layout.RunsFile,
+	}}
+}
+
+// Write implements io.Writer for the Parquet writer: to the file, the checksum
+// and the count.
+func (t *Writer) Write(p []byte) (int, error) {
+	n, err := t.file.Write(p)
+	t.hash.Write(p[:n])
+	t.info.Bytes += int64(n)
+	return n, err
+}
+
+func (t *Writer) open() error {
+	var err error
+	if t.file, err = t.in.Create(t.info.Path); err != nil {
+		return fmt.Errorf("make %s: %w", t.info.Path, err)
+	}
+	t.hash = sha256.New()
+	t.rows = takeVectors(t.table)
+	options := []parquet.WriterOption{
+		t.rows.Schema(),
+		parquet.Compression(zstd.PageCodec{}),
+		parquet.PageBufferSize(t.in.PageBytes()),
+		parquet.CreatedBy("callhouse", strconv.Itoa(layout.FormatVersion), ""),
+		parquet.KeyValueMetadata(layout.FormatKey, strconv.Itoa(layout.FormatVersion)),
+	}
+	if t.table == &schema.Calls {
+		options = append(options, parquet.BloomFilters(parquet.SplitBlockFilter(filterBits, "call_id")))
+	}
+	for _, column := range unbounded {
+		if t.table.Column(column) >= 0 {
+			options = append(options, parquet.SkipPageBounds(column))
+		}
+	}
+	t.w = parquet.NewGenericWriter[any](t, options...)
+	t.group = t.w.BeginRowGroup()
+	t.rows.Begin(t.group.ColumnWriters())
+	return nil
+}
+
+// vectors are memory for rows to use again, by table.
+var vectors sync.Map
+
+func takeVectors(t *schema.Table) *schema.Vectors {
+	pool, _ := vectors.LoadOrStore(t, new(sync.Pool))
+	if v, ok := pool.(*sync.Pool).Get().(*schema.Vectors); ok {
+		return v
+	}
+	return schema.NewVectors(t)
+}
+
+func giveVectors(t *schema.Table, v *schema.Vectors) {
+	if pool, ok := vectors.Load(t); ok {
+		pool.(*sync.Pool).Put(v)
+	}
+}
+
+// unbounded are the columns of whose row groups no least and greatest value is
+// told: long texts, and decimals, which the library compares as if none were
+// negative. Of their pages schema.Vectors tells bounds.
+var unbounded = []string{"total_cost", "credits_used", "billed_seconds", "timed_cost", "summary", "evaluation", "metadata",
+	"dynamic_variables", "recording_url", "extra", "content", "tool_call_id", "arguments", "value"}
+
+// ready makes room for n rows, which are added to rows next.
+func (t *Writer) ready(n int) error {
+	if t.w == nil {
+		if err := t.open(); err != nil {
+			return err
+		}
+	}
+	if t.held >= RowGroupRows || t.rows.Bytes() >= rowGroupBytes {
+		if err := t.closeGroup(); err != nil {
+			return err
+		}
+	}
+	t.info.Rows += int64(n)
+	t.held += int64(n)
+	return nil
+}
+
+// Add adds a row.
+func (t *Writer) Add(row parquet.Row) error {
+	if err := t.ready(1); err != nil {
+		return err
+	}
+	t.rows.AddRow(row)
+	return nil
+}
+
+func (t *Writer) closeGroup() error {
+	err := t.rows.Settle()
+	if err == nil {
+		_, err = t.group.Commit()
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", t.info.Path, err)
+	}
+	t.rows.Begin(t.group.ColumnWriters())
+	t.held = 0
+	return nil
+}
+
+// Close makes the file durable and returns its line of the manifest, or nil
+// when it has no rows.
+func (t *Writer) Close() (*layout.File, error) {
+	if t.w == nil {
+		return nil, nil
+	}
+	err := t.closeGroup()
+	if err == nil {
+		err = t.w.Close()
+	}
+	if err == nil {
+		err = t.file.Sync()
+	}
+	if err = errors.Join(err, t.file.Close()); err != nil {
+		return nil, fmt.Errorf("write %s: %w", t.info.Path, err)
+	}
+	giveVectors(t.table, t.rows)
+	t.info.SHA256 = hex.EncodeToString(t.hash.Sum(nil))
+	return &t.info, nil
+}
+
+// Discard removes the file: it turned out to hold nothing new.
+func (t *Writer) Discard() error {
+	if t.w == nil {
+		return nil
+	}
+	return errors.Join(t.file.Close(), t.in.Remove(t.info.Path))
+}

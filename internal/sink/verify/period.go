@@ -1,0 +1,351 @@
+package verify
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"hash/maphash"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/parquet-go/parquet-go"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink/disk"
+	"callhouse/internal/sink/table"
+)
+
+// idSeed makes the hashes by which call ids are compared over all files.
+var idSeed = maphash.MakeSeed()
+
+// period verifies the files of one period, or that of runs.
+func (v *verifier) period(ctx context.Context, s *layout.Snapshot, files []*layout.File) error {
+	readable, anew := true, false
+	for _, f := range files {
+		fresh, sound, err := v.file(ctx, s, f)
+		if err != nil {
+			return err
+		}
+		readable, anew = readable && sound, anew || fresh
+	}
+	if !readable || !anew {
+		return nil
+	}
+	if files[0].Table == schema.Runs.Name {
+		return v.runs(s, files[0])
+	}
+	err := v.rows(ctx, s, files)
+	var damage *disk.DamageError
+	if errors.As(err, &damage) {
+		v.bad.Add("unreadable", v.rel(damage.Path), "%s", damage.What)
+		return nil
+	}
+	return err
+}
+
+// tableCheck is one file of a period while its rows go by.
+type tableCheck struct {
+	r    *table.Reader
+	said *layout.File
+	at   string
+	key  int         // position of the call's start
+	is   layout.File // what the rows say
+}
+
+func (v *verifier) openCheck(s *layout.Snapshot, f *layout.File) (*tableCheck, error) {
+	of := table.ByName(f.Table)
+	r, err := table.Open(v.opts.FS, s.Path(f), of)
+	if err != nil {
+		return nil, err
+	}
+	c := &tableCheck{r: r, said: f, at: v.rel(s.Path(f)), key: r.Column("start_at")}
+	if of != &schema.Calls {
+		c.key = r.Column("call_start_at") // tallies have none
+	}
+	if f.Format > 0 && f.Format != r.Version {
+		v.bad.Add("version", c.at, "it has format version %d, the manifest says %d", r.Version, f.Format)
+	}
+	v.columns(s, c)
+	return c, nil
+}
+
+// columns verifies which columns a file has: those of its format version, and of
+// those that came later any that the manifest knows.
+func (v *verifier) columns(s *layout.Snapshot, c *tableCheck) {
+	if c.r.Version != layout.FormatVersion {
+		return
+	}
+	table := table.ByName(c.said.Table)
+	later := map[string]bool{}
+	for _, col := range slices.Concat(s.Manifest.Columns, layout.Columns()) {
+		later[col.Name] = later[col.Name] || col.Table == table.Name
+	}
+	for i, col := range table.Columns {
+		if !c.r.Row.Has(i) && !later[col.Name] {
+			v.bad.Add("columns", c.at, "it lacks the column %s", col.Name)
+		}
+	}
+	for _, name := range c.r.Unknown {
+		if !later[name] {
+			v.bad.Add("columns", c.at, "its column %s is none that the manifest knows", name)
+		}
+	}
+}
+
+// next returns the next row, and counts it.
+func (c *tableCheck) next(v *verifier) (parquet.Row, error) {
+	row, err := c.r.Next()
+	if err != nil || row == nil {
+		return nil, err
+	}
+	c.is.Rows++
+	return row, nil
+}
+
+// start returns the start of the call that a row belongs to.
+func (c *tableCheck) start(row parquet.Row) schema.Opt[int64] {
+	if c.key < 0 {
+		return schema.Opt[int64]{}
+	}
+	return c.r.Instant(c.key, row[c.key])
+}
+
+// rows verifies the rows of a period, all tables side by side.
+func (v *verifier) rows(ctx context.Context, s *layout.Snapshot, files []*layout.File) (err error) {
+	p := &periodCheck{v: v, tallies: newTallyCheck(v)}
+	defer func() {
+		for _, c := range p.tables() {
+			err = errors.Join(err, c.r.Close())
+		}
+	}()
+	for _, f := range files {
+		c, err := v.openCheck(s, f)
+		if err != nil {
+			return err
+		}
+		switch f.Table {
+		case schema.Calls.Name:
+			p.calls = c
+		case schema.Turns.Name:
+			p.turns = childCheck{tableCheck: c, kind: "turn"}
+		case schema.Items.Name:
+			p.items = childCheck{tableCheck: c, kind: "item"}
+		default:
+			p.tallies.files[table.ByName(f.Table)] = c
+		}
+	}
+	if p.calls == nil {
+		return nil // the manifest's check said so
+	}
+	return p.run(ctx)
+}
+
+// periodCheck walks over the calls of a period.
+type periodCheck struct {
+	v            *verifier
+	calls        *tableCheck
+	turns, items childCheck
+	tallies      *tallyCheck
+	ids          []uint64
+}
+
+// tables returns the files that the period has.
+func (p *periodCheck) tables() (out []*tableCheck) {
+	for _, c := range []*tableCheck{p.calls, p.turns.tableCheck, p.items.tableCheck} {
+		if c != nil {
+			out = append(out, c)
+		}
+	}
+	return slices.AppendSeq(out, maps.Values(p.tallies.files))
+}
+
+func (p *periodCheck) run(ctx context.Context) error {
+	if err := errors.Join(p.turns.advance(p.v), p.items.advance(p.v)); err != nil {
+		return err
+	}
+	call, last := new(schema.Call), new(schema.Call) // last has no row before the first one
+	for {
+		row, err := p.calls.next(p.v)
+		if err == nil && p.calls.is.Rows%1024 == 0 {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		if row == nil {
+			break
+		}
+		if err := p.calls.r.Call(row, call); err != nil {
+			return err
+		}
+		if last.Row != nil {
+			p.order(last, call)
+		}
+		if err := p.call(call); err != nil {
+			return err
+		}
+		if err := p.tallies.add(call); err != nil {
+			return err
+		}
+		p.ids = append(p.ids, maphash.Bytes(idSeed, call.ID()))
+		if p.v.tell != nil {
+			p.v.tell(1)
+		}
+		call, last = last, call
+	}
+	for _, c := range []*childCheck{&p.turns, &p.items} {
+		if err := c.rest(p.v); err != nil {
+			return err
+		}
+	}
+	if err := p.tallies.end(); err != nil {
+		return err
+	}
+	p.v.seen.keepIDs(p.calls.said.Path, p.ids)
+	p.figures()
+	return nil
+}
+
+func (p *periodCheck) order(last, call *schema.Call) {
+	switch order := table.CompareKey(last.StartAt(), string(last.ID()), call.StartAt(), string(call.ID())); {
+	case order == 0:
+		p.v.bad.Add("twice", p.calls.at, "call %s stands there twice", call.ID())
+	case order > 0:
+		p.v.bad.Add("order", p.calls.at, "call %s stands behind %s", call.ID(), last.ID())
+	}
+}
+
+// blankVersion is the lowest format version whose user_turns leave out turns of any
+// white space: earlier ones knew that of ASCII alone.
+const blankVersion = 3
+
+// call verifies one call, with its turns and items.
+func (p *periodCheck) call(call *schema.Call) error {
+	bad := func(kind, format string, args ...any) { p.v.bad.Add(kind, p.calls.at, format, args...) }
+	since := call.FirstSeenAt()
+	if call.StartAt().OK {
+		since = call.StartAt().V
+	}
+	if day := layout.Day(since); !strings.HasPrefix(day, p.calls.said.Period) {
+		bad("period", "call %s belongs to %s", call.ID(), day)
+	}
+	if call.FirstSeenAt() > call.FetchedAt() {
+		bad("times", "call %s was first seen (%d) after it was fetched (%d)", call.ID(), call.FirstSeenAt(), call.FetchedAt())
+	}
+	if p.v.tombs.Forgot(string(call.ID())) {
+		bad("forgotten", "a call in it was forgotten: %s", p.v.tombs.Of(call.ID()))
+	}
+	if p.v.each != nil {
+		p.v.each(p.calls.at, call)
+	}
+	turns, byUser, err := p.turns.of(p.v, call)
+	if err != nil {
+		return err
+	}
+	items, _, err := p.items.of(p.v, call)
+	if err != nil {
+		return err
+	}
+	if int32(turns) != call.TurnCount().V {
+		bad("count", "call %s has %d turns, and says %d", call.ID(), turns, call.TurnCount().V)
+	}
+	if p.calls.r.Version >= blankVersion && p.calls.r.Row.Has(schema.Calls.Column("user_turns")) {
+		if says := call.UserTurns(); says.OK != call.TurnCount().OK || says.OK && int(says.V) != byUser {
+			bad("count", "call %s has %d turns in which the caller says something, and says %v", call.ID(), byUser, says)
+		}
+	}
+	if call.OptedOut() && (turns > 0 || items > 0 || call.Keeps()) {
+		bad("withheld", "call %s is opted out of storage, and has what must not be kept", call.ID())
+	}
+	table.CountCall(&p.calls.is, call)
+	return nil
+}
+
+// figures compares what the manifest says of the files with what they hold.
+func (p *periodCheck) figures() {
+	for _, c := range p.tables() {
+		if c.is.Rows != c.said.Rows {
+			p.v.bad.Add("rows", c.at, "it has %d rows, the manifest says %d", c.is.Rows, c.said.Rows)
+		}
+		said := *c.said
+		said.Table, said.Format, said.Path, said.Period, said.Rows, said.Bytes, said.SHA256 = "", 0, "", "", 0, 0, ""
+		c.is.Rows = 0
+		if c.said.Format == 0 {
+			c.is.UnheldCosts = 0 // it does not tell
+		}
+		if !reflect.DeepEqual(&said, &c.is) {
+			p.v.bad.Add("figures", c.at, "the manifest's figures are not those of its rows: %s", differ(&said, &c.is))
+		}
+	}
+}
+
+// childCheck is a file of rows that belong to calls.
+type childCheck struct {
+	*tableCheck // nil: the period has no such file
+	kind        string
+	row         parquet.Row // read, not yet taken
+	id          []byte
+	n           int32
+	byUser      bool
+	rows        schema.Rows
+}
+
+func (c *childCheck) advance(v *verifier) (err error) {
+	c.row, c.id = nil, nil
+	if c.tableCheck == nil {
+		return nil
+	}
+	if c.row, err = c.next(v); err != nil || c.row == nil {
+		return err
+	}
+	c.rows.Empty(table.ByName(c.said.Table))
+	if err := c.r.Row.Add(c.row, &c.rows); err != nil {
+		return err
+	}
+	row := c.rows.At(0)
+	c.id, c.n, c.byUser = row[0].ByteArray(), row[1].Int32(), c.kind == "turn" && schema.ByUser(row)
+	return nil
+}
+
+// of passes over the rows of a call and counts them, and those by which the
+// caller says something. Those before it belong to no call.
+func (c *childCheck) of(v *verifier, call *schema.Call) (n, byUser int, err error) {
+	for c.row != nil {
+		if !bytes.Equal(c.id, call.ID()) {
+			if table.CompareKey(c.start(c.row), string(c.id), call.StartAt(), string(call.ID())) > 0 {
+				return n, byUser, nil
+			}
+			v.bad.Add("reference", c.at, "a %s of call %s stands where no such call is", c.kind, c.id)
+		} else {
+			if at := c.start(c.row); at != call.StartAt() {
+				v.bad.Add("reference", c.at, "a %s of call %s says that the call started at %d, not %d", c.kind, c.id, at.V, call.StartAt().V)
+			}
+			if int(c.n) != n {
+				v.bad.Add("gap", c.at, "%s %d of call %s has the number %d", c.kind, n, c.id, c.n)
+			}
+			if n++; c.byUser {
+				byUser++
+			}
+		}
+		table.Span(&c.is, c.start(c.row))
+		if err := c.advance(v); err != nil {
+			return n, byUser, err
+		}
+	}
+	return n, byUser, nil
+}
+
+// rest reports the rows behind those of the last call.
+func (c *childCheck) rest(v *verifier) error {
+	for c.row != nil {
+		v.bad.Add("reference", c.at, "a %s of call %s stands where no such call is", c.kind, c.id)
+		table.Span(&c.is, c.start(c.row))
+		if err := c.advance(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}

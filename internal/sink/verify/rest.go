@@ -1,0 +1,221 @@
+package verify
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/gofrs/flock"
+	"github.com/parquet-go/parquet-go"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink/disk"
+	"callhouse/internal/sink/journal"
+	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/sink/table"
+)
+
+// differ names the figures of a file that are not the same.
+func differ(said, is *layout.File) string {
+	var out []string
+	num := func(name string, a, b int64) {
+		if a != b {
+			out = append(out, fmt.Sprintf("%s %d, not %d", name, b, a))
+		}
+	}
+	time := func(name string, a, b *int64) {
+		text := func(v *int64) string {
+			if v == nil {
+				return "null"
+			}
+			return fmt.Sprint(*v)
+		}
+		if text(a) != text(b) {
+			out = append(out, fmt.Sprintf("%s %s, not %s", name, text(b), text(a)))
+		}
+	}
+	time("min_start", said.MinStart, is.MinStart)
+	time("max_start", said.MaxStart, is.MaxStart)
+	num("unheld_costs", said.UnheldCosts, is.UnheldCosts)
+	num("unsettled", said.Unsettled, is.Unsettled)
+	num("unstarted", said.Unstarted, is.Unstarted)
+	num("due", said.Due, is.Due)
+	time("oldest_unsettled", said.OldestUnsettled, is.OldestUnsettled)
+	time("next_expiry", said.NextExpiry, is.NextExpiry)
+	return strings.Join(out, ", ")
+}
+
+// unique verifies that no call stands in two places of a snapshot. Files are
+// compared by hashes of 8 bytes a call; where two hashes are the same, the ids
+// themselves are read.
+func (v *verifier) unique(s *layout.Snapshot) error {
+	var all []uint64
+	files := s.Manifest.FilesOf(schema.Calls.Name)
+	for _, f := range files {
+		all = append(all, v.seen.ids[f.Path]...)
+	}
+	slices.Sort(all)
+	again := map[uint64]bool{}
+	for i := 1; i < len(all); i++ {
+		if all[i] == all[i-1] {
+			again[all[i]] = true
+		}
+	}
+	if len(again) == 0 {
+		return nil
+	}
+	where := map[string]string{}
+	for _, f := range files {
+		hashes := v.seen.ids[f.Path]
+		if !slices.ContainsFunc(hashes, func(h uint64) bool { return again[h] }) {
+			continue
+		}
+		t, err := table.Open(v.opts.FS, s.Path(f), &schema.Calls)
+		if err != nil {
+			return err
+		}
+		row := 0
+		err = t.Each([]string{"call_id"}, func(values []parquet.Value) {
+			id := values[0].ByteArray()
+			if again[hashes[row]] {
+				if first, ok := where[string(id)]; ok && first != f.Path {
+					v.bad.Add("twice", v.rel(s.Path(f)), "call %s stands in %s as well", id, first)
+				}
+				where[string(id)] = f.Path
+			}
+			row++
+		})
+		if err := errors.Join(err, t.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tombstones reads those of the current snapshot.
+func (v *verifier) tombstones(s *layout.Snapshot) (*snapshot.Tombstones, error) {
+	t, err := snapshot.ReadTombstones(v.opts.FS, s)
+	var damage *disk.DamageError
+	switch {
+	case isNewer(err):
+		return nil, err
+	case errors.As(err, &damage):
+		v.bad.Add("tombstones", v.rel(damage.Path), "%s", damage.What)
+	case err != nil:
+		v.bad.Add("tombstones", v.rel(s.Dir), "%v", err)
+	}
+	return t, nil
+}
+
+// runs verifies the table runs.
+func (v *verifier) runs(s *layout.Snapshot, f *layout.File) error {
+	at := v.rel(s.Path(f))
+	rows, err := snapshot.NewReader(v.opts.FS, s, nil).Runs()
+	if isNewer(err) {
+		return err
+	}
+	if err != nil {
+		v.bad.Add("unreadable", at, "%v", err)
+		return nil
+	}
+	if int64(len(rows)) != f.Rows {
+		v.bad.Add("rows", at, "it has %d rows, the manifest says %d", len(rows), f.Rows)
+	}
+	for i, r := range rows {
+		if _, ok := layout.ParseRunID(r.ID); !ok {
+			v.bad.Add("runs", at, "%q is no run id", r.ID)
+		}
+		if i > 0 && rows[i-1].ID >= r.ID {
+			v.bad.Add("order", at, "run %s stands behind %s", r.ID, rows[i-1].ID)
+		}
+		if r.EndedAt.OK && r.EndedAt.V < r.StartedAt {
+			v.bad.Add("times", at, "run %s ended before it began", r.ID)
+		}
+	}
+	return nil
+}
+
+// outside verifies what lies outside of the snapshots: the journal, and what a
+// crash left. While a run writes, neither says anything.
+func (v *verifier) outside(current *layout.Snapshot) error {
+	path := filepath.Join(v.opts.Root, layout.LockName)
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		v.bad.Add("lock", layout.LockName, "it is not a regular file")
+		return nil
+	}
+	lock := flock.New(path, flock.SetFlag(os.O_RDONLY)) // makes no file
+	free, err := lock.TryRLock()
+	if err != nil && !disk.IsGone(err) {
+		v.report.Notes = append(v.report.Notes, fmt.Sprintf("the journal was not looked at: %v", err))
+		return nil
+	}
+	if err == nil && !free {
+		v.report.Notes = append(v.report.Notes, "a run holds the warehouse: its journal was not looked at")
+		return nil
+	}
+	defer func() { _ = lock.Unlock() }()
+	refs, odd, err := journal.List(v.opts.FS, v.opts.Root)
+	if err != nil {
+		return err
+	}
+	var committed []layout.Segment
+	if current != nil {
+		committed = current.Manifest.Journal
+	}
+	for _, l := range append(odd, journal.Missing(refs, current)...) {
+		v.bad.Add("journal", layout.JournalName, "%s", l.What)
+	}
+	for i, ref := range refs {
+		path := v.rel(journal.Path(v.opts.Root, ref))
+		if slices.Contains(committed, ref) {
+			v.report.Leftovers = append(v.report.Leftovers, path)
+			continue
+		}
+		if err := v.segment(ref, journal.IsLast(refs, i)); err != nil {
+			v.bad.Add("journal", path, "%v", err)
+		}
+	}
+	for _, dir := range []string{"", layout.SnapshotsName} {
+		entries, err := v.opts.FS.ReadDir(filepath.Join(v.opts.Root, dir))
+		if err != nil {
+			return fmt.Errorf("list the warehouse: %w", err)
+		}
+		for _, e := range entries {
+			n, named := layout.ParseSnapshotName(e.Name())
+			if layout.IsTempName(e.Name()) || dir != "" && named && current != nil && n < current.Manifest.Oldest {
+				v.report.Leftovers = append(v.report.Leftovers, filepath.ToSlash(filepath.Join(dir, e.Name())))
+			} else if dir != "" && named && current != nil && n > filepathNumber(current) {
+				v.report.Notes = append(v.report.Notes, fmt.Sprintf("snapshot %d is newer than the current one: a commit was cut short, or the link was moved; "+
+					"it stays for as long as older ones do", n))
+			}
+		}
+	}
+	return nil
+}
+
+// segment reads a segment of the journal, and decodes every record.
+func (v *verifier) segment(ref layout.Segment, last bool) error {
+	s, err := journal.OpenSegment(v.opts.FS, v.opts.Root, ref)
+	if err != nil {
+		return err
+	}
+	var dec schema.Decoder
+	var call schema.Call
+	broken, err := s.Scan(last, func(_ int64, _ int, r *schema.Record) error {
+		v.report.Journal++
+		if r.Kind == schema.KindItem || r.Kind == schema.KindDetail {
+			if err := dec.Decode(r.Body, r.Kind, &call); err != nil {
+				return fmt.Errorf("%w: %w", journal.ErrUnreadable, err)
+			}
+		}
+		return nil
+	})
+	for _, what := range broken {
+		v.bad.Add("journal", v.rel(s.Path), "%s", strings.TrimPrefix(what, s.Path))
+	}
+	return errors.Join(err, s.Close())
+}

@@ -1,0 +1,80 @@
+package verify
+
+import (
+	"github.com/parquet-go/parquet-go"
+
+	"callhouse/internal/schema"
+)
+
+// tallyCheck counts the calls of a period anew beside its tallies.
+type tallyCheck struct {
+	v      *verifier
+	files  map[*schema.Table]*tableCheck
+	counts *schema.Tallies
+	wrong  map[*schema.Table]bool // told already
+}
+
+func newTallyCheck(v *verifier) *tallyCheck {
+	t := &tallyCheck{v: v, files: map[*schema.Table]*tableCheck{}, wrong: map[*schema.Table]bool{}}
+	t.counts = schema.NewTallies(t.row)
+	return t
+}
+
+// row compares a row with the one in the file.
+func (t *tallyCheck) row(table *schema.Table, want parquet.Row) error {
+	c := t.files[table]
+	if c == nil || !c.r.Current {
+		return nil
+	}
+	got, err := c.next(t.v)
+	if err == nil && (got == nil || !c.r.Row.Same(got, want)) {
+		t.bad(table, "its row %d is not what the calls add up to", c.is.Rows)
+	}
+	return err
+}
+
+// bad reports a file once: one call more shifts all rows.
+func (t *tallyCheck) bad(table *schema.Table, format string, args ...any) {
+	if !t.wrong[table] {
+		t.wrong[table] = true
+		t.v.bad.Add("tally", t.files[table].at, format, args...)
+	}
+}
+
+// add counts a call.
+func (t *tallyCheck) add(call *schema.Call) error {
+	if len(t.files) == 0 {
+		return nil
+	}
+	return t.counts.Add(call)
+}
+
+// end compares the last rows.
+func (t *tallyCheck) end() error {
+	if len(t.files) == 0 {
+		return nil
+	}
+	if err := t.counts.Close(); err != nil {
+		return err
+	}
+	for table, c := range t.files {
+		if !c.r.Current { // counted by other columns: nobody reads it
+			c.is.Rows = c.said.Rows
+			continue
+		}
+		if t.counts.GivenUp(table) {
+			t.bad(table, "its calls are too many kinds to be counted")
+		}
+		for {
+			row, err := c.next(t.v)
+			if err != nil {
+				return err
+			}
+			if row == nil {
+				break
+			}
+			t.bad(table, "its row %d is not what the calls add up to", c.is.Rows)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,283 @@
+// Package verify proves a warehouse against itself, whole or what one run wrote.
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/sourcegraph/conc/pool"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink/disk"
+	"callhouse/internal/sink/snapshot"
+)
+
+// Options says what is verified.
+type Options struct {
+	Root     string
+	All      bool // the older snapshots as well, and not only the current one
+	Progress func(snapshot.Progress)
+	FS       disk.FS // nil: Disk
+}
+
+// Report is what Warehouse found. Calls, Turns, Items and Runs are the rows
+// of the current snapshot.
+type Report struct {
+	Snapshots []int64   `json:"snapshots"`
+	Files     int       `json:"files"`
+	Bytes     int64     `json:"bytes"`
+	Calls     int64     `json:"calls"`
+	Turns     int64     `json:"transcript_turns"`
+	Items     int64     `json:"analysis_items"`
+	Runs      int64     `json:"runs"`
+	Journal   int64     `json:"journal_records"` // fetched, not yet committed
+	Leftovers []string  `json:"leftovers"`       // of a crash; the next run removes them
+	Notes     []string  `json:"notes"`           // what could not be looked at, and why; what is odd and no damage
+	Count     int64     `json:"problems"`
+	Problems  []Problem `json:"problem_list"`
+}
+
+// Whole says that nothing is wrong.
+func (r *Report) Whole() bool { return r.Count == 0 }
+
+// verifier proves a warehouse against itself.
+type verifier struct {
+	opts   Options
+	bad    Problems
+	report Report
+	seen   *seenFiles
+	tell   func(int64)
+	tombs  *snapshot.Tombstones               // of the current snapshot
+	each   func(at string, call *schema.Call) // where set, is shown every call
+}
+
+// Warehouse reads a whole warehouse and compares it with what it says of itself:
+// names, checksums, columns, every row. It takes no lock and changes nothing,
+// so it may run beside a run; its memory goes with the size of a row group, and
+// with 8 bytes a call. The error is for what kept it from looking; what it
+// found is in the report. What a newer callhouse wrote it cannot judge: that is a
+// *layout.VersionError.
+func Warehouse(ctx context.Context, opts Options) (*Report, error) {
+	if opts.FS == nil {
+		fsys, err := disk.OpenToRead(opts.Root)
+		if disk.IsGone(err) {
+			return nil, fmt.Errorf("%s: %w", opts.Root, layout.ErrNoWarehouse)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("open the warehouse: %w", err)
+		}
+		opts.FS = fsys
+	}
+	v := &verifier{opts: opts, seen: newSeenFiles()}
+	v.report.Leftovers, v.report.Notes = []string{}, []string{}
+	current, err := v.current()
+	if err != nil {
+		return nil, err
+	}
+	if current != nil {
+		if v.tombs, err = v.tombstones(current); err != nil {
+			return nil, err
+		}
+	}
+	snapshots, err := v.snapshots(current)
+	if err != nil {
+		return nil, err
+	}
+	if len(snapshots) > 0 {
+		var total int64
+		for _, s := range snapshots {
+			total += s.Manifest.Rows(schema.Calls.Name)
+		}
+		v.tell = snapshot.Counter(opts.Progress, "verified", total)
+		var odd oddities
+		for _, s := range snapshots {
+			if v.each = nil; s == current {
+				v.each = odd.look
+			}
+			if err := v.snapshot(ctx, s); err != nil {
+				return nil, err
+			}
+			v.report.Snapshots = append(v.report.Snapshots, s.Manifest.Snapshot)
+		}
+		v.report.Notes = append(v.report.Notes, odd.notes()...)
+	}
+	if current != nil {
+		m := current.Manifest
+		v.report.Calls, v.report.Turns = m.Rows(schema.Calls.Name), m.Rows(schema.Turns.Name)
+		v.report.Items, v.report.Runs = m.Rows(schema.Items.Name), m.Rows(schema.Runs.Name)
+	}
+	if err := v.outside(current); err != nil {
+		return nil, err
+	}
+	v.report.Files, v.report.Bytes = v.seen.files, v.seen.bytes
+	v.report.Count, v.report.Problems = v.bad.count, v.bad.List()
+	if v.report.Problems == nil {
+		v.report.Problems = []Problem{}
+	}
+	return &v.report, nil
+}
+
+// oddities counts what the service tells that makes no sense. It is kept as it
+// was told, and no damage.
+type oddities struct {
+	mu       sync.Mutex
+	reversed int64            // calls that end before they start
+	words    map[string]int64 // calls with an unknown word, by column
+}
+
+func (o *oddities) look(_ string, c *schema.Call) {
+	words := c.UnknownWords()
+	reversed := endsBeforeStart(c)
+	if len(words) == 0 && !reversed {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if reversed {
+		o.reversed++
+	}
+	for _, column := range words {
+		if o.words == nil {
+			o.words = map[string]int64{}
+		}
+		o.words[column]++
+	}
+}
+
+func (o *oddities) notes() (out []string) {
+	if o.reversed > 0 {
+		out = append(out, fmt.Sprintf("calls that end before they start, as the service tells it: %d", o.reversed))
+	}
+	for _, column := range slices.Sorted(maps.Keys(o.words)) {
+		out = append(out, fmt.Sprintf("calls with a %s that this version does not know, kept as told: %d", column, o.words[column]))
+	}
+	return out
+}
+
+func endsBeforeStart(c *schema.Call) bool {
+	return c.StartAt().OK && c.EndAt().OK && c.EndAt().V < c.StartAt().V
+}
+
+// current reads the current snapshot's manifest; nil when that is broken.
+func (v *verifier) current() (*layout.Snapshot, error) {
+	s, err := snapshot.Current(v.opts.FS, v.opts.Root)
+	var damage *disk.DamageError
+	var lost *layout.CurrentError
+	switch {
+	case err == nil && s == nil:
+		return nil, fmt.Errorf("%s: %w", v.opts.Root, layout.ErrNoWarehouse)
+	case err == nil:
+		return s, nil
+	case errors.As(err, &damage):
+		v.bad.Add("manifest", v.rel(damage.Path), "%s", damage.What)
+	case errors.As(err, &lost) && lost.FirstCommit():
+		v.report.Notes = append(v.report.Notes, "the link current is missing, as after a crash in the first commit: the next run makes snapshot 1 the current one")
+		return snapshot.Open(v.opts.FS, v.opts.Root, layout.SnapshotName(1))
+	case errors.As(err, &lost):
+		v.bad.Add("current", layout.CurrentName, "it %s; %s", lost.What, lost.Hint())
+	default:
+		return nil, err
+	}
+	return nil, nil
+}
+
+// snapshots returns the ones to look at, the current one first, if there is one.
+func (v *verifier) snapshots(current *layout.Snapshot) (out []*layout.Snapshot, _ error) {
+	if current != nil {
+		out = append(out, current)
+	}
+	if !v.opts.All {
+		return out, nil
+	}
+	numbers, err := snapshot.Numbers(v.opts.FS, v.opts.Root)
+	if err != nil {
+		v.bad.Add("manifest", layout.SnapshotsName, "%v", err)
+	}
+	for _, n := range slices.Backward(numbers) {
+		if current != nil && (n >= filepathNumber(current) || n < current.Manifest.Oldest) {
+			continue
+		}
+		s, err := snapshot.Open(v.opts.FS, v.opts.Root, layout.SnapshotName(n))
+		if disk.IsGone(err) {
+			if _, gone := v.opts.FS.Lstat(filepath.Join(v.opts.Root, layout.SnapshotsName, layout.SnapshotName(n))); disk.IsGone(gone) {
+				continue // removed just now
+			}
+		}
+		switch {
+		case isNewer(err):
+			return nil, err
+		case err != nil:
+			v.bad.Add("manifest", filepath.ToSlash(filepath.Join(layout.SnapshotsName, layout.SnapshotName(n))), "%v", err)
+		default:
+			out = append(out, s)
+		}
+	}
+	return out, nil
+}
+
+// isNewer reports whether err says that a newer callhouse wrote something. That
+// is no damage: this program cannot judge it.
+func isNewer(err error) bool {
+	var version *layout.VersionError
+	return errors.As(err, &version)
+}
+
+// filepathNumber returns the number in the name of a snapshot's folder.
+func filepathNumber(s *layout.Snapshot) int64 {
+	n, _ := layout.ParseSnapshotName(filepath.Base(s.Dir))
+	return n
+}
+
+// snapshot verifies one snapshot. What an earlier one shares with it, by hard
+// links, is not read again.
+func (v *verifier) snapshot(ctx context.Context, s *layout.Snapshot) error {
+	if !v.manifest(s) {
+		return nil
+	}
+	work := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError().WithMaxGoroutines(runtime.GOMAXPROCS(0))
+	for _, files := range byPeriod(s.Manifest) {
+		work.Go(func(ctx context.Context) error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			return v.period(ctx, s, files)
+		})
+	}
+	if err := work.Wait(); err != nil {
+		return err
+	}
+	v.unreferenced(s)
+	return v.unique(s)
+}
+
+// byPeriod sorts a snapshot's files by what they hold: runs, and each period.
+func byPeriod(m *layout.Manifest) [][]*layout.File {
+	at := map[string]int{}
+	var out [][]*layout.File
+	for i := range m.Files {
+		f := &m.Files[i]
+		j, ok := at[f.Period]
+		if !ok {
+			j = len(out)
+			at[f.Period] = j
+			out = append(out, nil)
+		}
+		out[j] = append(out[j], f)
+	}
+	return out
+}
+
+// rel names a file inside of the warehouse.
+func (v *verifier) rel(path string) string {
+	if rel, err := filepath.Rel(v.opts.Root, path); err == nil {
+		path = rel
+	}
+	return filepath.ToSlash(path)
+}

@@ -1,0 +1,75 @@
+// Package zstd compresses with the C library, which is half as fast again as the
+// Go one at the same size.
+package zstd
+
+import (
+	"sync"
+
+	"github.com/DataDog/zstd"
+	"github.com/parquet-go/parquet-go/compress"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// The contexts are used again. They hold megabytes of C memory, which a sync.Pool
+// would free at every collection, only for them to be made anew; and libc keeps
+// what was freed for the thread that freed it.
+var (
+	contextsMu sync.Mutex
+	contexts   []zstd.Ctx
+)
+
+// withContext runs f with a context that nobody else uses meanwhile.
+func withContext[T any](f func(zstd.Ctx) (T, error)) (T, error) {
+	contextsMu.Lock()
+	var ctx zstd.Ctx
+	if n := len(contexts); n > 0 {
+		ctx, contexts = contexts[n-1], contexts[:n-1]
+	} else {
+		ctx = zstd.NewCtx()
+	}
+	contextsMu.Unlock()
+	defer func() {
+		contextsMu.Lock()
+		defer contextsMu.Unlock()
+		contexts = append(contexts, ctx)
+	}()
+	return f(ctx)
+}
+
+// Bound returns how large n bytes can become.
+func Bound(n int) int { return zstd.CompressBound(n) }
+
+// Compress compresses src, into dst if that is large enough.
+func Compress(dst, src []byte, level int) ([]byte, error) {
+	return withContext(func(c zstd.Ctx) ([]byte, error) { return c.CompressLevel(dst, src, level) })
+}
+
+// DecompressInto decompresses src into dst, and returns how many bytes it had.
+func DecompressInto(dst, src []byte) (int, error) {
+	return withContext(func(c zstd.Ctx) (int, error) { return c.DecompressInto(dst, src) })
+}
+
+// pageLevel is the level of Parquet pages: level 3 costs a third more CPU time for
+// 5 % less size.
+const pageLevel = 2
+
+// PageCodec compresses Parquet pages.
+type PageCodec struct{}
+
+var _ compress.Codec = PageCodec{}
+
+// String implements compress.Codec.
+func (PageCodec) String() string { return "ZSTD" }
+
+// CompressionCodec implements compress.Codec.
+func (PageCodec) CompressionCodec() format.CompressionCodec { return format.Zstd }
+
+// Encode implements compress.Codec.
+func (PageCodec) Encode(dst, src []byte) ([]byte, error) {
+	return Compress(dst[:cap(dst)], src, pageLevel)
+}
+
+// Decode implements compress.Codec.
+func (PageCodec) Decode(dst, src []byte) ([]byte, error) {
+	return withContext(func(c zstd.Ctx) ([]byte, error) { return c.Decompress(dst[:cap(dst)], src) })
+}
