@@ -7,6 +7,8 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/parquet-go/parquet-go"
+
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/snapshot"
@@ -49,22 +51,17 @@ func (w *Warehouse) dueIn(ctx context.Context, s *layout.Snapshot, f *layout.Fil
 	}
 	r.Pick("call_id", "status", "start_at", "end_at", "transcript_state", "settlement", "run_id")
 	var call schema.Call
-	for {
-		row, err := r.Next()
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err != nil || row == nil {
-			slices.Reverse(due)
-			return due, errors.Join(err, r.Close())
-		}
-		if err := r.Call(row, &call); err != nil {
-			return nil, errors.Join(err, r.Close())
+	err = r.All(func(row parquet.Row) error {
+		if err := errors.Join(ctx.Err(), r.Call(row, &call)); err != nil {
+			return err
 		}
 		if table.DetailDue(&call) || scope == schema.DueUnsettled && call.Unsettled() && string(call.RunID()) != w.opts.RunID {
 			due = append(due, schema.Due{CallID: string(call.ID()), StartAt: call.StartAt()})
 		}
-	}
+		return nil
+	})
+	slices.Reverse(due)
+	return due, errors.Join(err, r.Close())
 }
 
 // DueCount returns how many calls Due will yield, at the most.

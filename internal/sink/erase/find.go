@@ -99,15 +99,8 @@ func (f *forgetting) selected(ctx context.Context, t *table.Reader, sel Selectio
 		numbers[n] = true
 	}
 	var call schema.Call
-	for {
-		row, err := t.Next()
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err != nil || row == nil {
-			return err
-		}
-		if err := t.Call(row, &call); err != nil {
+	return t.All(func(row parquet.Row) error {
+		if err := errors.Join(ctx.Err(), t.Call(row, &call)); err != nil {
 			return err
 		}
 		began := call.FirstSeenAt()
@@ -118,7 +111,8 @@ func (f *forgetting) selected(ctx context.Context, t *table.Reader, sel Selectio
 			!sel.Before.IsZero() && began < sel.Before.UnixMilli() {
 			f.ids[string(call.ID())] = true
 		}
-	}
+		return nil
+	})
 }
 
 // tally counts what every snapshot is about to lose.

@@ -158,14 +158,7 @@ func (c *receiptCheck) journal() error {
 		c.bad.Add("journal", layout.JournalName, "%s", l.What)
 	}
 	for i, ref := range refs {
-		s, err := journal.OpenSegment(c.fsys, c.root, ref)
-		if disk.IsGone(err) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		broken, err := s.Scan(journal.IsLast(refs, i), func(_ int64, _ int, r *schema.Record) error {
+		broken, err := journal.Read(c.fsys, c.root, ref, journal.IsLast(refs, i), func(r *schema.Record) error {
 			if t := c.tombs.Of([]byte(r.CallID)); c.calls[t] {
 				c.bad.Add("not forgotten", layout.JournalName+"/"+ref.Run, "a record of call %s is in it", t)
 			}
@@ -174,7 +167,7 @@ func (c *receiptCheck) journal() error {
 		for _, what := range broken {
 			c.bad.Add("journal", layout.JournalName+"/"+ref.Run, "%s", what)
 		}
-		if err := errors.Join(err, s.Close()); err != nil {
+		if err != nil && !disk.IsGone(err) {
 			return err
 		}
 	}

@@ -36,9 +36,6 @@ func OpenSegment(fsys disk.FS, root string, ref layout.Segment) (*Segment, error
 	return &Segment{Path: path, file: f, Size: st.Size()}, nil
 }
 
-// Close closes the segment.
-func (s *Segment) Close() error { return s.file.Close() }
-
 // Scan calls visit for every record of the segment, in the order in which they
 // were put: where its frame starts in the file, where its line starts in the
 // frame, and the record, which is valid during the call. What cannot be read, or
@@ -86,6 +83,16 @@ func (s *Segment) Scan(last bool, visit func(frame int64, line int, r *schema.Re
 	return broken, nil
 }
 
+// Read is [Segment.Scan] of one segment; last says that it is the last one of its run.
+func Read(fsys disk.FS, root string, ref layout.Segment, last bool, visit func(*schema.Record) error) (broken []string, err error) {
+	s, err := OpenSegment(fsys, root, ref)
+	if err != nil {
+		return nil, err
+	}
+	broken, err = s.Scan(last, func(_ int64, _ int, r *schema.Record) error { return visit(r) })
+	return broken, errors.Join(err, s.file.Close())
+}
+
 // ErrUnreadable says that a record of the journal makes no sense.
 var ErrUnreadable = errors.New("a record cannot be read")
 
@@ -96,10 +103,15 @@ type Frames struct {
 	Segments []*Segment
 	Limit    int // bytes of lines to keep
 
-	mu     sync.Mutex
-	size   int
-	frames map[Place][]byte
-	order  []Place // least lately used first
+	mu   sync.Mutex
+	size int
+	kept []frame // least lately used first
+}
+
+// frame is a frame's lines.
+type frame struct {
+	Place
+	lines []byte
 }
 
 // Place is where a frame starts.
@@ -109,7 +121,7 @@ type Place struct {
 }
 
 func (c *Frames) lines(k Place) ([]byte, error) {
-	if lines := c.kept(k); lines != nil {
+	if lines := c.cached(k); lines != nil {
 		return lines, nil
 	}
 	s := c.Segments[k.Segment]
@@ -120,39 +132,28 @@ func (c *Frames) lines(k Place) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.keep(k, lines)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for len(c.kept) > 0 && c.size+len(lines) > c.Limit {
+		c.size -= len(c.kept[0].lines)
+		c.kept = slices.Delete(c.kept, 0, 1)
+	}
+	c.kept = append(c.kept, frame{k, lines})
+	c.size += len(lines)
 	return lines, nil
 }
 
-// kept returns a frame that is in the cache, or nil.
-func (c *Frames) kept(k Place) []byte {
+// cached returns the lines of a frame that is kept, or nil.
+func (c *Frames) cached(k Place) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	lines, ok := c.frames[k]
-	if ok && c.order[len(c.order)-1] != k {
-		i := slices.Index(c.order, k)
-		c.order = append(append(c.order[:i:i], c.order[i+1:]...), k)
+	i := slices.IndexFunc(c.kept, func(f frame) bool { return f.Place == k })
+	if i < 0 {
+		return nil
 	}
-	return lines
-}
-
-func (c *Frames) keep(k Place, lines []byte) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if _, ok := c.frames[k]; ok {
-		return // somebody else was faster
-	}
-	for len(c.order) > 0 && c.size+len(lines) > c.Limit {
-		c.size -= len(c.frames[c.order[0]])
-		delete(c.frames, c.order[0])
-		c.order = c.order[1:]
-	}
-	if c.frames == nil {
-		c.frames = map[Place][]byte{}
-	}
-	c.frames[k] = lines
-	c.order = append(c.order, k)
-	c.size += len(lines)
+	f := c.kept[i]
+	c.kept = append(slices.Delete(c.kept, i, i+1), f)
+	return f.lines
 }
 
 // Record returns the record whose line starts at pos of frame k.

@@ -7,6 +7,8 @@ import (
 	"iter"
 	"sync"
 
+	"github.com/parquet-go/parquet-go"
+
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
@@ -66,9 +68,6 @@ func (r *Reader) OpenAsIs(f *layout.File) (*table.Reader, error) {
 	return table.Open(r.fsys, r.Path(f), table.ByName(f.Table))
 }
 
-// Prove compares a file with its checksum, once.
-func (r *Reader) Prove(f *layout.File) error { return r.proofs.prove(r.fsys, r.Snapshot, f) }
-
 // Period opens the files of a period; nil where there are none. only is the one
 // table whose rows are read; nil is all of them.
 func (r *Reader) Period(period string, only *schema.Table) (*table.Period, error) {
@@ -87,31 +86,24 @@ func (r *Reader) Runs() (out []schema.Run, err error) {
 		if err != nil {
 			return nil, err
 		}
-		for {
-			row, err := t.Next()
-			if err != nil || row == nil {
-				if err := errors.Join(err, t.Close()); err != nil {
-					return nil, err
-				}
-				break
-			}
+		err = t.All(func(row parquet.Row) error {
 			var run schema.Run
 			if err := t.Row.Run(row, &run); err != nil {
-				return nil, errors.Join(&disk.DamageError{Path: t.Path, What: err.Error()}, t.Close())
+				return &disk.DamageError{Path: t.Path, What: err.Error()}
 			}
 			out = append(out, run)
+			return nil
+		})
+		if err := errors.Join(err, t.Close()); err != nil {
+			return nil, err
 		}
 	}
 	return out, nil
 }
 
-// Proofs compares data files with the checksums in the manifest before what they
-// hold is believed, and remembers which it has compared: files never change
-// under their names. Without it (nil) files are read as they are.
-type Proofs struct {
-	mu   sync.Mutex
-	done map[proof]bool
-}
+// Proofs remembers which data files were compared with the checksums in the manifest,
+// before what they hold is believed: files never change under their names.
+type Proofs struct{ done sync.Map }
 
 // proof is a file that was compared. The one of the runs has the same path in
 // every snapshot.
@@ -119,29 +111,21 @@ type proof struct{ path, sum string }
 
 // Add notes files that this process has just written.
 func (p *Proofs) Add(files []layout.File) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.done == nil {
-		p.done = map[proof]bool{}
-	}
 	for i := range files {
-		p.done[proof{files[i].Path, files[i].SHA256}] = true
+		p.done.Store(proof{files[i].Path, files[i].SHA256}, true)
 	}
 }
 
-// prove reads the whole of a file and compares it with its checksum, once.
-func (p *Proofs) prove(fsys disk.FS, s *layout.Snapshot, f *layout.File) error {
-	if p == nil {
+// Prove compares a file with its checksum, once.
+func (r *Reader) Prove(f *layout.File) error {
+	if r.proofs == nil {
 		return nil
 	}
-	p.mu.Lock()
-	known := p.done[proof{f.Path, f.SHA256}]
-	p.mu.Unlock()
-	if known {
+	if _, known := r.proofs.done.Load(proof{f.Path, f.SHA256}); known {
 		return nil
 	}
-	path := s.Path(f)
-	file, err := fsys.Open(path)
+	path := r.Path(f)
+	file, err := r.fsys.Open(path)
 	if disk.IsGone(err) {
 		return &disk.DamageError{Path: path, What: "it is not there"}
 	}
@@ -151,7 +135,7 @@ func (p *Proofs) prove(fsys disk.FS, s *layout.Snapshot, f *layout.File) error {
 	if err := errors.Join(layout.Prove(file, path, f), file.Close()); err != nil {
 		return err
 	}
-	p.Add([]layout.File{*f})
+	r.proofs.Add([]layout.File{*f})
 	return nil
 }
 

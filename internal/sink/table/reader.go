@@ -155,6 +155,19 @@ func (t *Reader) Next() (parquet.Row, error) {
 	return row, nil
 }
 
+// All calls visit for the rows that are left.
+func (t *Reader) All(visit func(parquet.Row) error) error {
+	for {
+		row, err := t.Next()
+		if err == nil && row != nil {
+			err = visit(row)
+		}
+		if err != nil || row == nil {
+			return err
+		}
+	}
+}
+
 // Each visits the values of some columns, row by row. They are valid until visit
 // returns.
 func (t *Reader) Each(columns []string, visit func(row []parquet.Value)) error {

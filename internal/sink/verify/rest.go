@@ -199,13 +199,9 @@ func (v *verifier) outside(current *layout.Snapshot) error {
 
 // segment reads a segment of the journal, and decodes every record.
 func (v *verifier) segment(ref layout.Segment, last bool) error {
-	s, err := journal.OpenSegment(v.opts.FS, v.opts.Root, ref)
-	if err != nil {
-		return err
-	}
 	var dec schema.Decoder
 	var call schema.Call
-	broken, err := s.Scan(last, func(_ int64, _ int, r *schema.Record) error {
+	broken, err := journal.Read(v.opts.FS, v.opts.Root, ref, last, func(r *schema.Record) error {
 		v.report.Journal++
 		if r.Kind == schema.KindItem || r.Kind == schema.KindDetail {
 			if err := dec.Decode(r.Body, r.Kind, &call); err != nil {
@@ -215,7 +211,8 @@ func (v *verifier) segment(ref layout.Segment, last bool) error {
 		return nil
 	})
 	for _, what := range broken {
-		v.bad.Add("journal", v.rel(s.Path), "%s", strings.TrimPrefix(what, s.Path))
+		path := journal.Path(v.opts.Root, ref)
+		v.bad.Add("journal", v.rel(path), "%s", strings.TrimPrefix(what, path))
 	}
-	return errors.Join(err, s.Close())
+	return err
 }
