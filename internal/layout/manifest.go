@@ -169,6 +169,16 @@ func (m *Manifest) FileOf(table, period string) *File {
 	return nil
 }
 
+// BytesOf returns the size of the files of a period's calls.
+func (m *Manifest) BytesOf(period string) (n int64) {
+	for _, t := range schema.CallTables {
+		if f := m.FileOf(t.Name, period); f != nil {
+			n += f.Bytes
+		}
+	}
+	return n
+}
+
 // FilesOf returns the files of a table, in the manifest's order: by period.
 func (m *Manifest) FilesOf(table string) []*File {
 	var out []*File

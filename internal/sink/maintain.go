@@ -139,25 +139,14 @@ func outdated(ctx context.Context, in *snapshot.Reader) (batches [][]string, cal
 		if err := ctx.Err(); err != nil {
 			return nil, 0, err
 		}
-		old, size := false, int64(0)
-		for _, t := range schema.CallTables {
-			file := in.File(t.Name, f.Period)
-			if file == nil {
-				continue
-			}
-			r, err := in.OpenAsIs(file)
-			if err != nil {
-				return nil, 0, err
-			}
-			old = old || !r.Current
-			size += file.Bytes
-			if err := r.Close(); err != nil {
-				return nil, 0, fmt.Errorf("close %s: %w", file.Path, err)
-			}
+		current, err := in.UpToDate(f.Period)
+		if err != nil {
+			return nil, 0, err
 		}
-		if !old {
+		if current {
 			continue
 		}
+		size := in.Manifest.BytesOf(f.Period)
 		if len(batches) == 0 || bytes+size > migrateBytes {
 			batches, bytes = append(batches, nil), 0
 		}

@@ -32,7 +32,7 @@ var errKilled = errors.New("killed")
 // mortal is the disk of a process that dies: from the k-th change on nothing
 // changes any more.
 type mortal struct {
-	*disk.Disk
+	disk.FS
 	mu   sync.Mutex
 	left int // changes until it dies; negative: it lives
 }
@@ -51,7 +51,7 @@ func (m *mortal) Create(name string) (disk.File, error) {
 	if err := m.op(); err != nil {
 		return nil, err
 	}
-	f, err := m.Disk.Create(name)
+	f, err := m.FS.Create(name)
 	return &mortalFile{f, m}, err
 }
 
@@ -59,35 +59,35 @@ func (m *mortal) Mkdir(name string) error {
 	if err := m.op(); err != nil {
 		return err
 	}
-	return m.Disk.Mkdir(name)
+	return m.FS.Mkdir(name)
 }
 
 func (m *mortal) Rename(from, to string) error {
 	if err := m.op(); err != nil {
 		return err
 	}
-	return m.Disk.Rename(from, to)
+	return m.FS.Rename(from, to)
 }
 
 func (m *mortal) Link(from, to string) error {
 	if err := m.op(); err != nil {
 		return err
 	}
-	return m.Disk.Link(from, to)
+	return m.FS.Link(from, to)
 }
 
 func (m *mortal) Symlink(target, name string) error {
 	if err := m.op(); err != nil {
 		return err
 	}
-	return m.Disk.Symlink(target, name)
+	return m.FS.Symlink(target, name)
 }
 
 func (m *mortal) Remove(name string) error {
 	if err := m.op(); err != nil {
 		return err
 	}
-	return m.Disk.Remove(name)
+	return m.FS.Remove(name)
 }
 
 type mortalFile struct {
@@ -281,7 +281,7 @@ func (st *stand) run(t *testing.T, r troubledRun, full bool) (rep crawler.Report
 	if err != nil {
 		return rep, err
 	}
-	disk := &mortal{Disk: folder, left: r.dieAfter}
+	disk := &mortal{FS: folder, left: r.dieAfter}
 	w, err := sink.Open(sink.Options{Root: st.root, RunID: layout.RunID(st.clock.Now(), st.n), Now: st.clock.Now, FS: disk, Workers: 2})
 	if err != nil {
 		return rep, err

@@ -296,11 +296,9 @@ func (c *Commit) wants() int64 {
 			touched[day], touched[day[:7]] = true, true
 		}
 	}
-	for _, t := range schema.CallTables {
-		for _, f := range c.Old.Files(t.Name) {
-			if touched[f.Period] {
-				n += f.Bytes
-			}
+	for _, f := range c.Old.Files(schema.Calls.Name) {
+		if touched[f.Period] {
+			n += c.Old.Manifest.BytesOf(f.Period)
 		}
 	}
 	return n

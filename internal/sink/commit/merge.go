@@ -222,21 +222,8 @@ func (c *Commit) copies(u *unit) (bool, error) {
 		return false, nil
 	}
 	for _, period := range u.from {
-		for _, table := range schema.CallTables {
-			f := c.Old.File(table.Name, period)
-			if f == nil {
-				continue
-			}
-			r, err := c.Old.OpenAsIs(f)
-			if err != nil {
-				return false, err
-			}
-			if err := r.Close(); err != nil {
-				return false, fmt.Errorf("close a data file: %w", err)
-			}
-			if !r.Current {
-				return false, nil
-			}
+		if current, err := c.Old.UpToDate(period); err != nil || !current {
+			return false, err
 		}
 	}
 	return true, nil

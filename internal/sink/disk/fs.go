@@ -45,33 +45,34 @@ type File interface {
 	Stat() (fs.FileInfo, error)
 }
 
-// Disk is the real file system, of one warehouse. Files are made 0600 and
+// disk is the real file system, of one warehouse. Files are made 0600 and
 // folders 0700, whatever the umask: calls are nobody else's business. No link is
 // followed out of the warehouse, and only regular files are opened.
-type Disk struct {
+type disk struct {
 	dir   *layout.Dir
 	group bool
 }
 
 // Open returns the file system of the warehouse at root, which must be
 // there. group lets the group read: 0640 and 0750.
-func Open(root string, group bool) (*Disk, error) {
+func Open(root string, group bool) (FS, error) { return open(root, group) }
+
+func open(root string, group bool) (*disk, error) {
 	dir, err := layout.OpenDir(root)
 	if err != nil {
 		return nil, err
 	}
-	return &Disk{dir: dir, group: group}, nil
+	return &disk{dir: dir, group: group}, nil
 }
 
-func (d *Disk) modes() (file, folder fs.FileMode) {
+func (d *disk) modes() (file, folder fs.FileMode) {
 	if d.group {
 		return 0o640, 0o750
 	}
 	return 0o600, 0o700
 }
 
-// Create implements FS.
-func (d *Disk) Create(name string) (File, error) {
+func (d *disk) Create(name string) (File, error) {
 	mode, _ := d.modes()
 	f, err := d.dir.Root.OpenFile(d.dir.In(name), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
@@ -83,8 +84,7 @@ func (d *Disk) Create(name string) (File, error) {
 	return f, nil
 }
 
-// Open implements FS.
-func (d *Disk) Open(name string) (File, error) {
+func (d *disk) Open(name string) (File, error) {
 	f, err := d.dir.Open(name)
 	if err != nil {
 		return nil, err // and no *os.File that is nil
@@ -92,8 +92,7 @@ func (d *Disk) Open(name string) (File, error) {
 	return f, nil
 }
 
-// Mkdir implements FS.
-func (d *Disk) Mkdir(name string) error {
+func (d *disk) Mkdir(name string) error {
 	if err := d.dir.Root.Mkdir(d.dir.In(name), 0o700); err != nil {
 		return d.dir.Told(name, err)
 	}
@@ -103,7 +102,7 @@ func (d *Disk) Mkdir(name string) error {
 
 // chmodDir sets a folder's mode, but for the bit by which what is made in it
 // gets its group.
-func (d *Disk) chmodDir(name string, mode fs.FileMode) error {
+func (d *disk) chmodDir(name string, mode fs.FileMode) error {
 	st, err := d.dir.Lstat(name)
 	if err != nil {
 		return err
@@ -114,35 +113,27 @@ func (d *Disk) chmodDir(name string, mode fs.FileMode) error {
 	return d.dir.Told(name, d.dir.Root.Chmod(d.dir.In(name), mode|st.Mode()&fs.ModeSetgid))
 }
 
-// Rename implements FS.
-func (d *Disk) Rename(from, to string) error {
+func (d *disk) Rename(from, to string) error {
 	return d.dir.Told(to, d.dir.Root.Rename(d.dir.In(from), d.dir.In(to)))
 }
 
-// Link implements FS.
-func (d *Disk) Link(from, to string) error {
+func (d *disk) Link(from, to string) error {
 	return d.dir.Told(from, d.dir.Root.Link(d.dir.In(from), d.dir.In(to)))
 }
 
-// Symlink implements FS.
-func (d *Disk) Symlink(target, name string) error {
+func (d *disk) Symlink(target, name string) error {
 	return d.dir.Told(name, d.dir.Root.Symlink(target, d.dir.In(name)))
 }
 
-// Readlink implements FS.
-func (d *Disk) Readlink(name string) (string, error) { return d.dir.Readlink(name) }
+func (d *disk) Readlink(name string) (string, error) { return d.dir.Readlink(name) }
 
-// Lstat implements FS.
-func (d *Disk) Lstat(name string) (fs.FileInfo, error) { return d.dir.Lstat(name) }
+func (d *disk) Lstat(name string) (fs.FileInfo, error) { return d.dir.Lstat(name) }
 
-// Remove implements FS.
-func (d *Disk) Remove(name string) error { return d.dir.Told(name, d.dir.Root.Remove(d.dir.In(name))) }
+func (d *disk) Remove(name string) error { return d.dir.Told(name, d.dir.Root.Remove(d.dir.In(name))) }
 
-// ReadDir implements FS.
-func (d *Disk) ReadDir(name string) ([]fs.DirEntry, error) { return d.dir.ReadDir(name) }
+func (d *disk) ReadDir(name string) ([]fs.DirEntry, error) { return d.dir.ReadDir(name) }
 
-// SyncDir implements FS.
-func (d *Disk) SyncDir(name string) error {
+func (d *disk) SyncDir(name string) error {
 	f, err := d.dir.Root.Open(d.dir.In(name))
 	if err != nil {
 		return d.dir.Told(name, err)
@@ -275,9 +266,9 @@ func Replace(fsys FS, tmp, name string, content []byte, private bool) error {
 	return fsys.SyncDir(filepath.Dir(name))
 }
 
-// Private takes a file or folder of a Disk from the group again, which may read the rest.
+// Private takes a file or folder of a disk from the group again, which may read the rest.
 func Private(fsys FS, path string) error {
-	d, ok := fsys.(*Disk)
+	d, ok := fsys.(*disk)
 	if !ok || !d.group {
 		return nil
 	}
@@ -311,7 +302,7 @@ func MakeRoot(root string) error {
 // write with, where they differ. The group never reads the journal, the lock and
 // the key of the masks.
 func SettleModes(fsys FS, root string) error {
-	d, ok := fsys.(*Disk)
+	d, ok := fsys.(*disk)
 	if !ok {
 		return nil
 	}

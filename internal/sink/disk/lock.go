@@ -85,10 +85,7 @@ type Lock struct {
 // without its row in the table runs is among the new holder's Lost.
 func TakeLock(root string, h Holder) (*Lock, []Spend, error) {
 	path := filepath.Join(root, layout.LockName)
-	fsys, err := Open(root, false)
-	if err == nil {
-		err = CheckPlain(fsys, path)
-	}
+	fsys, err := openPlain(root, path)
 	if err != nil {
 		return nil, nil, fmt.Errorf("lock the warehouse: %w", err)
 	}
@@ -130,10 +127,19 @@ func TakeLock(root string, h Holder) (*Lock, []Spend, error) {
 	return l, spent, nil
 }
 
+// openPlain opens a warehouse's folder, if what lies at path in it is plain.
+func openPlain(root, path string) (*disk, error) {
+	d, err := open(root, false)
+	if err == nil {
+		err = CheckPlain(d, path)
+	}
+	return d, err
+}
+
 // CheckPlain checks that a name is free, or a regular file: nothing is written
 // through a link.
-func CheckPlain(disk *Disk, path string) error {
-	info, err := disk.Lstat(path)
+func CheckPlain(fsys FS, path string) error {
+	info, err := fsys.Lstat(path)
 	if IsGone(err) {
 		return nil
 	}
@@ -159,10 +165,7 @@ func readHolder(path string) (h Holder) {
 // still does. It changes nothing.
 func Who(root string) (h Holder, held bool, err error) {
 	path := filepath.Join(root, layout.LockName)
-	fsys, err := Open(root, false)
-	if err == nil {
-		err = CheckPlain(fsys, path)
-	}
+	_, err = openPlain(root, path)
 	if IsGone(err) {
 		return Holder{}, false, nil
 	}

@@ -260,12 +260,7 @@ func (f *forgetting) wants() (n int64) {
 		for _, file := range s.Manifest.FilesOf(schema.Calls.Name) {
 			if len(f.where[file.Path]) > 0 && !seen[file.Path] {
 				seen[file.Path] = true
-				n += file.Bytes
-				for _, t := range schema.CallTables[1:] {
-					if other := s.Manifest.FileOf(t.Name, file.Period); other != nil {
-						n += other.Bytes
-					}
-				}
+				n += s.Manifest.BytesOf(file.Period)
 			}
 		}
 	}

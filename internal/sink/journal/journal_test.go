@@ -22,7 +22,7 @@ import (
 
 const testRun = "20261119T020000Z-0000002a"
 
-func diskAt(t *testing.T, root string) *disk.Disk {
+func diskAt(t *testing.T, root string) disk.FS {
 	t.Helper()
 	d, err := disk.Open(root, false)
 	if err != nil {

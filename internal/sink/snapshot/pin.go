@@ -24,7 +24,7 @@ const farPinAge = 30 * 24 * time.Hour
 // are made one after the other.
 type Pinning struct {
 	root string
-	disk *disk.Disk
+	disk disk.FS
 	lock *flock.Flock
 	pin  *layout.Pin
 	at   int64

@@ -79,6 +79,25 @@ func (r *Reader) Period(period string, only *schema.Table) (*table.Period, error
 	})
 }
 
+// UpToDate says whether the files of a period's calls have the columns of today. It
+// reads their footers.
+func (r *Reader) UpToDate(period string) (bool, error) {
+	for _, of := range schema.CallTables {
+		f := r.File(of.Name, period)
+		if f == nil {
+			continue
+		}
+		t, err := r.OpenAsIs(f)
+		if err == nil {
+			err = t.Close()
+		}
+		if err != nil || !t.Current {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
 // Runs returns the rows of the table runs.
 func (r *Reader) Runs() (out []schema.Run, err error) {
 	for _, f := range r.Files(schema.Runs.Name) {

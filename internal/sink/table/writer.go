@@ -88,7 +88,7 @@ func (t *Writer) open() error {
 	t.rows = takeVectors(t.table)
 	options := []parquet.WriterOption{
 		t.rows.Schema(),
-		parquet.Compression(zstd.PageCodec{}),
+		parquet.Compression(zstd.PageCodec),
 		parquet.PageBufferSize(t.in.PageBytes()),
 		parquet.CreatedBy("callhouse", strconv.Itoa(layout.FormatVersion), ""),
 		parquet.KeyValueMetadata(layout.FormatKey, strconv.Itoa(layout.FormatVersion)),

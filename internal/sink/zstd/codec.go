@@ -54,22 +54,18 @@ func DecompressInto(dst, src []byte) (int, error) {
 const pageLevel = 2
 
 // PageCodec compresses Parquet pages.
-type PageCodec struct{}
+var PageCodec compress.Codec = codec{}
 
-var _ compress.Codec = PageCodec{}
+type codec struct{}
 
-// String implements compress.Codec.
-func (PageCodec) String() string { return "ZSTD" }
+func (codec) String() string { return "ZSTD" }
 
-// CompressionCodec implements compress.Codec.
-func (PageCodec) CompressionCodec() format.CompressionCodec { return format.Zstd }
+func (codec) CompressionCodec() format.CompressionCodec { return format.Zstd }
 
-// Encode implements compress.Codec.
-func (PageCodec) Encode(dst, src []byte) ([]byte, error) {
+func (codec) Encode(dst, src []byte) ([]byte, error) {
 	return Compress(dst[:cap(dst)], src, pageLevel)
 }
 
-// Decode implements compress.Codec.
-func (PageCodec) Decode(dst, src []byte) ([]byte, error) {
+func (codec) Decode(dst, src []byte) ([]byte, error) {
 	return withContext(func(c zstd.Ctx) ([]byte, error) { return c.Decompress(dst[:cap(dst)], src) })
 }

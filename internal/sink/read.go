@@ -102,3 +102,81 @@ func (w *Warehouse) Coverage() []schema.Span {
 	}
 	return nil
 }
+
+// Belong makes commits say whose calls the warehouse holds.
+func (w *Warehouse) Belong(o layout.Origin) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.origin = &o
+}
+
+// Known are calls and agents that a warehouse knows.
+type Known struct{ Calls, Agents map[string]bool }
+
+// knownRows is about how many of the newest calls tell an organisation by its
+// calls and agents.
+const knownRows = 10_000
+
+// Newest returns the ids of the newest calls and of their agents.
+func (w *Warehouse) Newest() (*Known, error) {
+	k := &Known{map[string]bool{}, map[string]bool{}}
+	r := w.reader()
+	for _, f := range slices.Backward(r.Files(schema.Calls.Name)) {
+		t, err := r.Open(f)
+		if err != nil {
+			return nil, err
+		}
+		err = t.Each([]string{"call_id", "agent_id"}, func(row []parquet.Value) {
+			k.Calls[string(row[0].ByteArray())] = true
+			if !row[1].IsNull() {
+				k.Agents[string(row[1].ByteArray())] = true
+			}
+		})
+		if err = errors.Join(err, t.Close()); err != nil {
+			return nil, err
+		}
+		if len(k.Calls) >= knownRows {
+			break
+		}
+	}
+	return k, nil
+}
+
+// Aging returns how many calls of the last commit started before Options.KeepFrom,
+// and so would be left out of the next one, and how many there are. A call without
+// a start counts as one that stays.
+func (w *Warehouse) Aging() (aged, total int64, err error) {
+	s := w.Snapshot()
+	if s == nil || w.opts.KeepFrom.IsZero() {
+		return 0, 0, nil
+	}
+	from := w.opts.KeepFrom.UnixMilli()
+	for _, f := range s.Manifest.FilesOf(schema.Calls.Name) {
+		total += f.Rows
+		switch {
+		case snapshot.EndOf(f.Period) <= from:
+			aged += f.Rows
+		case f.MinStart != nil && *f.MinStart < from:
+			n, err := w.startedBefore(s, f, from)
+			if err != nil {
+				return 0, 0, err
+			}
+			aged += n
+		}
+	}
+	return aged, total, nil
+}
+
+func (w *Warehouse) startedBefore(s *layout.Snapshot, f *layout.File, from int64) (n int64, err error) {
+	t, err := snapshot.NewReader(w.opts.FS, s, w.proofs).Open(f)
+	if err != nil {
+		return 0, err
+	}
+	at := t.Column("start_at")
+	err = t.Each([]string{"start_at"}, func(row []parquet.Value) {
+		if start := t.Instant(at, row[0]); start.OK && start.V < from {
+			n++
+		}
+	})
+	return n, errors.Join(err, t.Close())
+}
