@@ -20,7 +20,7 @@ import (
 // Deadlines of one attempt. requestTimeout bounds them all together.
 const (
 	connectTimeout = 10 * time.Second
-	headerTimeout  = 60 * time.Second // from sending to the answer's beginning
+	headerTimeout  = 60 * time.Second // until the answer begins
 	pieceTimeout   = 30 * time.Second // for each piece of a body
 	requestTimeout = 5 * time.Minute
 
@@ -29,8 +29,8 @@ const (
 )
 
 // piece is how much of a body must arrive in each pieceTimeout, or all that is
-// left of it: about a kilobyte a second. Silence is no measure: a byte now and
-// then breaks it.
+// left of it: about a kilobyte a second. Waiting for silence is not enough, since a
+// byte now and then breaks it.
 const piece = 32 << 10
 
 const (
@@ -112,8 +112,8 @@ func (c *Client) Verdict() error { return c.health.verdict() }
 // how long nothing may be sent because the service asked for it.
 func (c *Client) Use() (held, allowed int, closed time.Duration) { return c.budget.use() }
 
-// newTransport returns a transport that sends each request once. HTTP/2 is off:
-// it repeats requests by itself, and at a handful a second it brings nothing.
+// newTransport returns a transport that sends each request once. HTTP/2 is off: it
+// repeats requests by itself, and at a few requests a second it gains nothing.
 func newTransport(workers int) *http.Transport {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
@@ -279,8 +279,8 @@ func (c *Client) read(ctx context.Context, a *Answer, r *deadlineReader, size, l
 	return errTooLarge
 }
 
-// readTail reads a body to its end, and returns its last bytes; nil where the end
-// does not come.
+// readTail reads a body to its end, and returns its last bytes; nil if the end does
+// not come.
 func readTail(r io.Reader) []byte {
 	room := make([]byte, 2*maxTail)
 	have := 0
@@ -301,7 +301,7 @@ func readTail(r io.Reader) []byte {
 	return nil
 }
 
-// deadlineReader puts off a timer at every piece that it has read.
+// deadlineReader resets a timer at every piece that it has read.
 type deadlineReader struct {
 	r     io.Reader
 	timer *time.Timer

@@ -110,8 +110,8 @@ func (cfg *Config) check() error {
 
 const maxLimit = 1_000_000
 
-// CheckBaseURL returns what is wrong with the service's address, or nil. It does
-// not repeat one that may hold a secret.
+// CheckBaseURL returns what is wrong with the service's address, or nil. The error
+// does not repeat an address that may hold a secret.
 func CheckBaseURL(s string) error {
 	_, err := parseBase(s)
 	return err
@@ -121,8 +121,8 @@ func CheckBaseURL(s string) error {
 // have, and that may be secrets: a user, a password, a query.
 func MayHoldSecrets(s string) bool { return strings.ContainsAny(s, "@?#") }
 
-// parseBase reads the service's address. The path may be a prefix; a /v3 at its
-// end, which is easily pasted along, is left off.
+// parseBase reads the service's address. It may have a path, and a /v3 at its end
+// is left off, because it is easily pasted along.
 func parseBase(s string) (string, error) {
 	u, err := url.Parse(s)
 	scheme, _, _ := strings.Cut(strings.ToLower(s), "://")
@@ -133,7 +133,7 @@ func parseBase(s string) (string, error) {
 	case scheme != "http" && scheme != "https":
 		return "", fmt.Errorf("base URL %q: it must start with https:// or http://", s)
 	case errors.As(err, &wrong):
-		return "", fmt.Errorf("base URL %q: it is no address: %w", s, wrong.Err)
+		return "", fmt.Errorf("base URL %q: it is not an address: %w", s, wrong.Err)
 	case u.Host == "":
 		return "", fmt.Errorf("base URL %q: it names no host", s)
 	}

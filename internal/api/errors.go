@@ -55,20 +55,20 @@ func (e *AddressError) Error() string {
 
 func (e *AddressError) Unwrap() error { return e.Err }
 
-// ServiceDownError says that requests kept failing for so long that the run
-// ended; what was fetched before is committed.
+// ServiceDownError says that requests failed for too long, and the run ended. What
+// was fetched before is committed.
 type ServiceDownError struct {
 	Failures int           // in a row
 	For      time.Duration // since the last good answer
-	// Wait is how long the service asks to wait, if that is what is too long, and
-	// Patience how long the run goes on at the most without a good answer.
+	// Wait is how long the service asks to wait, if that is too long. Patience is how
+	// long a run goes on at most without a good answer.
 	Wait, Patience time.Duration
 	Err            error // the last failure
 }
 
 func (e *ServiceDownError) Error() string {
 	if e.Wait > 0 {
-		return fmt.Sprintf("the service asks to wait for %v, and a run goes on for %v at the most without a good answer: %v",
+		return fmt.Sprintf("the service asks to wait for %v, and a run goes on for at most %v without a good answer: %v",
 			e.Wait.Round(time.Second), e.Patience, e.Err)
 	}
 	return fmt.Sprintf("the service fails: %d requests in a row, for %v, the last with: %v",

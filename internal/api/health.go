@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// firstContact is how long, and how often, a service is tried that has not
-// answered at all: a wrong address should be said soon.
+// firstContact is how long, and how often, a service is tried that never
+// answered: a wrong address should be noticed soon.
 const (
 	firstContact      = 15 * time.Second
 	firstContactTries = 4
@@ -150,10 +150,10 @@ func (c *Client) probe(ctx context.Context) *RequestError {
 // clockApart is how far apart our clock and the service's may be.
 const clockApart = 24 * time.Hour
 
-// checkClock compares our clock with that of the first answer that tells the
-// service's, before anything that came is stored: a call that is seen at a wrong
-// time would have it for ever, and what is due, over or old goes by it too. An
-// answer that ends the run anyway, and may not be the service's, does not count.
+// checkClock compares our clock with that of the first answer that has the
+// service's, before anything is stored. A call that is seen at a wrong time would
+// keep that time for ever, and it decides what is due, over or old. An answer that
+// ends the run anyway, and may not be the service's, does not count.
 func (c *Client) checkClock(a *Answer, f *RequestError) error {
 	if a.date.IsZero() {
 		return nil

@@ -28,10 +28,10 @@ const (
 	steadyFirst = 4 * time.Second
 	steadyMost  = 64 * time.Second
 	rise        = 5 * time.Second
-	// A single refusal below what fitted is ignored if none was for so long: it is
-	// often a mere fault.
+	// A single refusal below what fitted is ignored if none came in this time before
+	// it: it is often a mere fault.
 	ignoreAfter = 20 * time.Second
-	// A run begins with half of the limits for so long, since others may be there.
+	// A run begins with half of the limits for this time, since others may be there.
 	warmUp = 15 * time.Second
 	// closeFirst is how long nothing is sent after a refusal that does not say how
 	// long. It doubles while requests are only refused, up to maxPause.
@@ -174,7 +174,7 @@ func (c *ceiling) lower(now, opens instant, fitted, row int) {
 const maxRetryAfter = time.Hour
 
 // retryAfter reads how long a service asks to wait: a count of seconds, or a
-// date, which is read against the service's own clock where the answer tells it.
+// date, which is compared with the service's own clock if the answer has it.
 // Zero means that it does not say, or nothing that makes sense. An answer never
 // comes out shorter than a second.
 func retryAfter(h http.Header, now time.Time) time.Duration {

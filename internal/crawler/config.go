@@ -22,7 +22,7 @@ type Config struct {
 	// zero: never.
 	RelistEvery time.Duration
 
-	// MaxDuration ends the run in good order after so long; zero: never.
+	// MaxDuration ends the run in good order after this time; zero: never.
 	MaxDuration time.Duration
 	// CheckpointEvery is how often a long run offers the store to commit (0: 2 minutes).
 	CheckpointEvery time.Duration

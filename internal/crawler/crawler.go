@@ -167,7 +167,7 @@ func (c *Crawler) checkpoint(ctx context.Context, wait bool) error {
 	return nil
 }
 
-// offerCheckpoint tells the store now and then that it may commit.
+// offerCheckpoint offers the store to commit, once in CheckpointEvery.
 func (c *Crawler) offerCheckpoint(ctx context.Context) error {
 	c.offeredMu.Lock()
 	now := time.Now()

@@ -19,7 +19,7 @@ func (c *Crawler) fetchDetails(ctx context.Context) error {
 	scope := schema.DueTranscripts
 	if c.briefList() {
 		scope = schema.DueUnsettled
-		c.log.Info("the list tells neither analyses nor costs: calls are settled by their own records")
+		c.log.Info("the list has neither analyses nor costs: calls are settled by their own records")
 	}
 	c.meter.update(func(p *Progress) {
 		p.Phase = Details

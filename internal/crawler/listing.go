@@ -21,8 +21,8 @@ const (
 const orderProof = 3
 
 // earliest is the first start_at, ms, that is believed: of the year 2000. An
-// earlier one is no time of a call (-1, or seconds for milliseconds). Such a call
-// is stored as it was sent, and its place on the list says nothing of the order.
+// earlier one is not the time of a call (-1, or seconds for milliseconds). Such a
+// call is stored as it was sent, and its place says nothing about the order.
 const earliest = 946_684_800_000
 
 // listing lists one stretch: the calls with from <= start_at < to, newest first,

@@ -89,8 +89,9 @@ func (l *listing) skip(ctx context.Context, f *api.RequestError) (*query, error)
 	return l.upTo(good), nil
 }
 
-// firstOf asks for the first item of q. Where it cannot be had either, the page is
-// no list. Where nothing can be learned so, there is no page, and the listing ends.
+// firstOf asks for the first item of q. If it cannot be had either, the page is
+// not a list. If the service does not answer the question, there is no page, and the
+// listing ends.
 func (l *listing) firstOf(ctx context.Context, q query) (*pageData, error) {
 	q.sorted, q.limit = true, 1
 	a, err := l.c.ask(ctx, q)

@@ -14,8 +14,8 @@ type Plan struct {
 	Stretches []Planned
 	Pages     int64 // of all stretches
 	Due       int64 // details that are due as of the last commit
-	Unsettled int64 // details that settle calls, where the list does not: at the most
-	New       int64 // calls that the store does not know: their details, at the most
+	Unsettled int64 // details that settle calls, where the list does not: at most
+	New       int64 // calls that the store does not know, and so details: at most
 	Asked     int64 // requests that planning itself took
 }
 
@@ -27,10 +27,10 @@ type Planned struct {
 	Pages    int64
 }
 
-// Requests is what the run would take, at the most.
+// Requests is how many requests the run would take, at most.
 func (p *Plan) Requests() int64 { return p.Pages + p.Details() }
 
-// Details is how many details the run would fetch, at the most.
+// Details is how many details the run would fetch, at most.
 func (p *Plan) Details() int64 { return p.Due + p.Unsettled + p.New }
 
 // usable is the part of a minute's requests that a run sends while nobody else
