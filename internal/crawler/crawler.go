@@ -135,13 +135,13 @@ func (c *Crawler) crawl(ctx context.Context) error {
 			err = c.fetchDetails(ctx)
 		}
 	}
-	if err != nil && ctx.Err() == nil {
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case err != nil:
 		return err
 	}
-	if ctx.Err() == nil {
-		return c.api.Verdict()
-	}
-	return nil
+	return c.api.Verdict()
 }
 
 // Progress returns the run's present state. It may be called at any time, from

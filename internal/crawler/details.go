@@ -28,7 +28,6 @@ func (c *Crawler) fetchDetails(ctx context.Context) error {
 		}
 	})
 	workers := pool.New().WithMaxGoroutines(c.cfg.Workers).WithContext(ctx).WithCancelOnError().WithFirstError()
-	stopped := false
 	for due, err := range c.store.Due(ctx, scope) {
 		if err != nil {
 			if ctx.Err() == nil {
@@ -39,7 +38,7 @@ func (c *Crawler) fetchDetails(ctx context.Context) error {
 		if due.StartAt.OK && due.StartAt.V < c.since && c.since > 0 {
 			continue
 		}
-		if stopped = ctx.Err() != nil || c.stopping.Load(); stopped {
+		if ctx.Err() != nil || c.stopping.Load() {
 			break
 		}
 		workers.Go(func(ctx context.Context) error {
