@@ -36,3 +36,13 @@ type Store interface {
 type dueCounter interface {
 	DueCount(scope schema.DueScope) int64
 }
+
+// StoreError says that the store failed: nothing more can be kept.
+type StoreError struct {
+	Op  string
+	Err error
+}
+
+func (e *StoreError) Error() string { return e.Op + ": " + e.Err.Error() }
+
+func (e *StoreError) Unwrap() error { return e.Err }
