@@ -43,3 +43,11 @@ func FlagError(cmd *cobra.Command, err error) error {
 	}
 	return Usage(hint, "%w", err)
 }
+
+// NoArgs refuses arguments.
+func NoArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return Usage("run: "+cmd.CommandPath()+" --help", "%s takes no arguments, %q is given", cmd.Name(), args[0])
+	}
+	return nil
+}

@@ -98,7 +98,7 @@ func newRoot(now func() time.Time, secrets *words.Secrets, stderr io.Writer) *co
 		Example: `  extract run --base-url https://api.example.com --api-key-file /etc/callhouse/key
   extract run --since 30d --max-duration 6h
   extract run --all --quiet --metrics-file /var/lib/node_exporter/callhouse-{profile}.prom`,
-		Args: cobra.NoArgs, RunE: doRun,
+		Args: cli.NoArgs, RunE: doRun,
 	}
 	s.runFlags(runCmd)
 	s.yesFlags(runCmd)
@@ -111,7 +111,7 @@ func newRoot(now func() time.Time, secrets *words.Secrets, stderr io.Writer) *co
   extract plan --max-duration 6h --format json`,
 		Long: "plan says what run would cost at the most, and what --max-duration would leave over. It asks the service for\n" +
 			"the sizes of the parts of its list that a run would go over: a request each, usually one or two.",
-		Args: cobra.NoArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return plan(cmd.Context(), s, planJSON || planFormat == "json", cmd.OutOrStdout(), stderr)
 		},

@@ -2,7 +2,6 @@ package extractcmd
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"time"
 
@@ -29,7 +28,7 @@ func compactCommand(s *settings, stderr io.Writer) *cobra.Command {
 		Example: `  extract compact
   extract compact --month 2026-10
   extract compact --all`,
-		Args: noArgs, RunE: func(cmd *cobra.Command, _ []string) error {
+		Args: cli.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
 			return compact(cmd.Context(), s, month, all, stderr)
 		},
 	}
@@ -37,14 +36,6 @@ func compactCommand(s *settings, stderr io.Writer) *cobra.Command {
 	cmd.Flags().StringVar(&month, "month", "", "only this month, as in 2026-10")
 	cmd.Flags().BoolVar(&all, "all", false, "all months that may be compacted, not only the oldest one")
 	return cmd
-}
-
-// noArgs refuses arguments.
-func noArgs(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usageOf(cmd.CommandPath(), fmt.Errorf("unexpected argument %q", args[0]))
-	}
-	return nil
 }
 
 func compact(ctx context.Context, s *settings, month string, all bool, stderr io.Writer) error {

@@ -25,7 +25,7 @@ func configCommand(s *settings) *cobra.Command {
 		Example: `  extract config
   extract config --all --format json
   extract config --example > callhouse.toml`,
-		Args: noArgs, RunE: func(cmd *cobra.Command, _ []string) error {
+		Args: cli.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
 			return tellConfig(cmd, s, format)
 		},
 	}

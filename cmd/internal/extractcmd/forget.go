@@ -44,7 +44,7 @@ func forgetCommand(s *settings, stderr io.Writer) *cobra.Command {
   extract forget --call-id 0014e571-6a1e-4ac3-8f7e-3c1f6e7f2a10 > receipt.json
   extract forget --before 365d --yes > receipt.json
   extract forget --check receipt.json`,
-		Args: noArgs, RunE: func(cmd *cobra.Command, _ []string) error {
+		Args: cli.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.check != "" {
 				return checkReceipt(cmd.Context(), s, o.check, cmd.InOrStdin(), cmd.OutOrStdout())
 			}

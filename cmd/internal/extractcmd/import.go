@@ -51,7 +51,7 @@ func importCommand(s *settings, stderr io.Writer) *cobra.Command {
   jq -c '.items[]' pages/*.json | extract import -`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usageOf(cmd.CommandPath(), errors.New("which files? - is standard input"))
+				return cli.Usage("extract import FILE..., or - for standard input", "which files?")
 			}
 			return nil
 		},

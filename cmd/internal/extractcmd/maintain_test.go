@@ -72,7 +72,7 @@ func TestMaintenance(t *testing.T) {
 		{"verify all", "verify --all", 0, "whole: 2 snapshots, ", ""},
 		{"verify as JSON", "verify --format json", 0, `"problem_list": []`, ""},
 		{"verify in another format", "verify --format xml", 2, "", "--format takes text or json"},
-		{"verify with an argument", "verify it", 2, "", `unexpected argument "it"`},
+		{"verify with an argument", "verify it", 2, "", `takes no arguments, "it" is given`},
 		{"show", "show two", 0, `"content":"run 1"`, ""},
 		{"show, indented", "show two --pretty", 0, "\n  \"id\": \"two\"", ""},
 		{"show nobody", "show three", 1, "", `there is no call "three" in snapshot 2`},

@@ -8,6 +8,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/health"
+	"callhouse/cmd/internal/progress"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
 	"callhouse/internal/sink/disk"
@@ -37,24 +38,7 @@ func (n *night) pulse() (stop func()) {
 		n.write(m)
 	}
 	beat()
-	quit, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		tick := time.NewTicker(pulseEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case <-quit:
-				return
-			case <-tick.C:
-				beat()
-			}
-		}
-	}()
-	return func() {
-		close(quit)
-		<-done
-	}
+	return progress.Every(pulseEvery, beat)
 }
 
 // publish writes the metrics of a run that has ended, with err. A run that found

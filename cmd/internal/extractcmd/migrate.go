@@ -26,7 +26,7 @@ func migrateCommand(s *settings, stderr io.Writer) *cobra.Command {
 		Use: "migrate", Short: "Write older files with today's columns", Long: migrateAbout,
 		Example: `  extract migrate
   extract migrate --warehouse /var/lib/callhouse --quiet`,
-		Args: noArgs, RunE: func(cmd *cobra.Command, _ []string) error { return migrate(cmd.Context(), s, stderr) },
+		Args: cli.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return migrate(cmd.Context(), s, stderr) },
 	}
 }
 

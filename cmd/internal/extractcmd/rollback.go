@@ -37,7 +37,7 @@ func rollbackCommand(s *settings, stderr io.Writer) *cobra.Command {
 		Example: `  extract rollback --list
   extract rollback
   extract rollback --to 42`,
-		Args: noArgs, RunE: func(cmd *cobra.Command, _ []string) error {
+		Args: cli.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
 			if list {
 				return listSnapshots(s, format, cmd.OutOrStdout())
 			}

@@ -159,9 +159,9 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 	}
 	poll := c.Progress
 	n.poll.Store(&poll)
-	watch := n.screen.Watch(log, poll)
+	stop := n.screen.Watch(log, poll)
 	report, crawlErr := c.Run(ctx)
-	watch.Stop()
+	stop()
 	n.rep = &report
 	if cli.Is[*api.ClockError](crawlErr) {
 		return explain(crawlErr)

@@ -1,7 +1,6 @@
 package extractcmd
 
 import (
-	"fmt"
 	"io"
 	"log/slog"
 	"net/netip"
@@ -83,9 +82,4 @@ func (s *settings) warnPlain(log *slog.Logger) {
 		return
 	}
 	log.Warn("the API key and the calls are not encrypted on their way: use https", "host", u.Host)
-}
-
-// usageOf makes an error of flag parsing one of wrong use.
-func usageOf(program string, err error) error {
-	return cli.Usage(fmt.Sprintf("%s --help lists the flags", program), "%w", err)
 }

@@ -36,7 +36,7 @@ func statusCommand(s *settings) *cobra.Command {
 		Example: `  extract status
   extract status --max-age 2d --format json
   extract status --all`,
-		Args: noArgs, RunE: func(cmd *cobra.Command, _ []string) error {
+		Args: cli.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
 			if s.allProfiles || len(s.Named) > 1 {
 				return tellStatuses(cmd, s, maxAge, format)
 			}

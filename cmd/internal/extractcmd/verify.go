@@ -69,7 +69,7 @@ func verifyCommand(s *settings, stderr io.Writer) *cobra.Command {
   extract verify --all --format json
   extract verify --deep --since 30d
   extract verify --deep=all --max-duration 8h`,
-		Args: noArgs, RunE: func(cmd *cobra.Command, _ []string) error {
+		Args: cli.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case sample != nil && deep == nil:
 				return cli.Usage("extract verify --deep --sample N", "--sample goes with --deep")

@@ -100,9 +100,9 @@ func (q *questions) listen(ctx context.Context, w, heard *sink.Warehouse) (rep c
 	}
 	st.Over = func() bool { return c.Progress().Phase == crawler.Finishing }
 	log.Info("asking the service what the warehouse should hold", "service", cfg.BaseURL, "key_from", cfg.KeySource)
-	watch := screen.Watch(log, c.Progress)
+	stop := screen.Watch(log, c.Progress)
 	rep, err = c.Run(ctx)
-	watch.Stop()
+	stop()
 	if err = errors.Join(err, st.Settle()); err != nil {
 		return rep, unanswered(err)
 	}

@@ -24,11 +24,26 @@ const (
 	tellEvery = time.Minute
 )
 
-// Watcher shows how a run goes, until it is stopped.
-type Watcher struct {
-	poll func() crawler.Progress
-	quit chan struct{}
-	done chan struct{}
+// Every does something at intervals, until stop is called, which waits for it.
+func Every(interval time.Duration, do func()) (stop func()) {
+	quit, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(interval)
+		defer tick.Stop()
+		for {
+			select {
+			case <-quit:
+				return
+			case <-tick.C:
+				do()
+			}
+		}
+	}()
+	return func() {
+		close(quit)
+		<-done
+	}
 }
 
 // Screen is where a run's messages go: on a terminal they stand above the
@@ -67,63 +82,58 @@ func (s *Screen) Close() {
 	}
 }
 
-// Watch starts to show the progress that poll returns.
-func (s *Screen) Watch(log *slog.Logger, poll func() crawler.Progress) *Watcher {
-	w := &Watcher{poll: poll, quit: make(chan struct{}), done: make(chan struct{})}
-	if s.bars != nil {
-		go w.draw(s.bars)
-	} else {
-		go w.tell(log)
+// Watch shows the progress that poll returns, until stop is called.
+func (s *Screen) Watch(log *slog.Logger, poll func() crawler.Progress) (stop func()) {
+	if s.bars == nil {
+		return Every(drawEvery, teller(log, poll))
 	}
-	return w
+	d := &drawing{bars: s.bars, poll: poll}
+	stop = Every(drawEvery, d.draw)
+	return func() {
+		stop()
+		d.end()
+	}
 }
 
-// Stop returns when nothing more will be shown.
-func (w *Watcher) Stop() {
-	close(w.quit)
-	<-w.done
+// drawing keeps one bar a phase.
+type drawing struct {
+	bars  *mpb.Progress
+	poll  func() crawler.Progress
+	bar   *mpb.Bar // nil: there is none
+	phase crawler.Phase
 }
 
-// draw keeps one bar a phase.
-func (w *Watcher) draw(bars *mpb.Progress) {
-	defer close(w.done)
-	var bar *mpb.Bar
-	var phase crawler.Phase
-	tick := time.NewTicker(drawEvery)
-	defer tick.Stop()
-	for quit := false; !quit; {
-		select {
-		case <-w.quit:
-			quit = true
-		case <-tick.C:
-		}
-		p := w.poll()
-		if p.Phase != phase || quit {
-			if bar != nil {
-				bar.Abort(false) // a no-op where it is full
-				bar = nil
+func (d *drawing) draw() {
+	p := d.poll()
+	if p.Phase != d.phase {
+		d.end()
+		d.phase = p.Phase
+	}
+	done, total, what := work(&p)
+	if what == "" {
+		return
+	}
+	if d.bar == nil {
+		// Of no known length, so that SetTotal may change it.
+		d.bar = d.bars.New(0, mpb.BarStyle(), mpb.PrependDecorators(decor.Any(func(s decor.Statistics) string {
+			return fmt.Sprintf("%-11s %9s %-11s", what, humanize.Comma(s.Current), ofTotal(s.Total))
+		})), mpb.AppendDecorators(decor.Any(func(s decor.Statistics) string {
+			if s.Completed || s.Aborted {
+				return ""
 			}
-			phase = p.Phase
-		}
-		done, total, what := work(&p)
-		if what == "" || quit {
-			continue
-		}
-		if bar == nil {
-			// Of no known length, so that SetTotal may change it.
-			bar = bars.New(0, mpb.BarStyle(), mpb.PrependDecorators(decor.Any(func(s decor.Statistics) string {
-				return fmt.Sprintf("%-11s %9s %-11s", what, humanize.Comma(s.Current), ofTotal(s.Total))
-			})), mpb.AppendDecorators(decor.Any(func(s decor.Statistics) string {
-				if s.Completed || s.Aborted {
-					return ""
-				}
-				return status(w.poll())
-			})))
-		}
-		if total > 0 {
-			bar.SetTotal(total, false)
-		}
-		bar.SetCurrent(done)
+			return status(d.poll())
+		})))
+	}
+	if total > 0 {
+		d.bar.SetTotal(total, false)
+	}
+	d.bar.SetCurrent(done)
+}
+
+func (d *drawing) end() {
+	if d.bar != nil {
+		d.bar.Abort(false) // a no-op where it is full
+		d.bar = nil
 	}
 }
 
@@ -179,22 +189,14 @@ func progressLine(p *crawler.Progress) []any {
 	return args
 }
 
-// tell writes a line at every phase, and one now and then.
-func (w *Watcher) tell(log *slog.Logger) {
-	defer close(w.done)
-	tick := time.NewTicker(drawEvery)
-	defer tick.Stop()
+// teller writes a line at every phase, and one now and then.
+func teller(log *slog.Logger, poll func() crawler.Progress) func() {
 	var phase crawler.Phase
 	last := time.Now()
-	for {
-		select {
-		case <-w.quit:
-			return
-		case <-tick.C:
-		}
-		p := w.poll()
+	return func() {
+		p := poll()
 		if _, _, what := work(&p); what == "" || (p.Phase == phase && time.Since(last) < tellEvery) {
-			continue
+			return
 		}
 		phase, last = p.Phase, time.Now()
 		log.Info("progress", progressLine(&p)...)

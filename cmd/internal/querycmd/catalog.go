@@ -41,7 +41,7 @@ at it, and 24 hours after. Local days and hours are those of --tz.`,
 		Example: `  extract run && query catalog --output /srv/bi/callhouse.duckdb
   python3 -c "import duckdb; print(duckdb.connect('callhouse.duckdb', read_only=True).sql('FROM snapshot'))"`,
 		GroupID: "more",
-		Args:    noArgs,
+		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if a.Format != "" {
 				return cli.Usage("query export writes tables in other formats", "a catalog is a DuckDB file, it takes no --format")

@@ -156,13 +156,8 @@ func (a *app) exportFormat() (format.Format, error) {
 }
 
 func (a *app) export(ctx context.Context, tableNames, reportNames []string, chosen bool) (err error) {
-	loc, err := a.Location()
-	if err != nil {
-		return err
-	}
-	now := time.Now()
-	e := &exporter{app: a, loc: loc, now: now}
-	if e.params, err = a.params(loc, now); err != nil {
+	e := &exporter{app: a}
+	if e.loc, e.now, e.params, err = a.asked(); err != nil {
 		return err
 	}
 	if e.format, err = a.exportFormat(); err != nil {
@@ -180,7 +175,7 @@ func (a *app) export(ctx context.Context, tableNames, reportNames []string, chos
 	if err := exportTarget(a.Output); err != nil {
 		return err
 	}
-	if e.w, err = a.Open(ctx, loc); err != nil {
+	if e.w, err = a.Open(ctx, e.loc); err != nil {
 		return err
 	}
 	defer func() { err = cmp.Or(err, e.w.Close()) }()

@@ -48,6 +48,15 @@ func (a *app) heading(p analytics.Params, loc *time.Location) string {
 	return strings.Join(parts, "; ")
 }
 
+// asked reads the flags of reports: the zone, and which calls are asked for.
+func (a *app) asked() (loc *time.Location, now time.Time, p analytics.Params, err error) {
+	now = time.Now()
+	if loc, err = a.Location(); err == nil {
+		p, err = a.params(loc, now)
+	}
+	return loc, now, p, err
+}
+
 // params reads the flags of reports.
 func (a *app) params(loc *time.Location, now time.Time) (analytics.Params, error) {
 	if a.compare != "" && a.compare != previous {

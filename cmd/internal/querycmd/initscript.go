@@ -30,7 +30,7 @@ outcomes.`,
   query init --dialect spark --output calls.sql && spark-sql -f calls.sql
   query init --dialect trino --output calls.sql && trino --file calls.sql`,
 		GroupID: "more",
-		Args:    noArgs,
+		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if a.Format != "" {
 				return cli.Usage("", "init prints SQL, it takes no --format")

@@ -20,7 +20,7 @@ func (a *app) listCommand() *cobra.Command {
 		Use:     "list",
 		Short:   "List the reports, and the tables that sql can read",
 		GroupID: "more",
-		Args:    noArgs,
+		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var rows [][]any
 			for _, f := range analytics.Reports() {

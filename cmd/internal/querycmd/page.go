@@ -8,7 +8,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -49,7 +48,7 @@ its mode.`,
   query report --tz Asia/Seoul --lang ko --currency KRW -o report.html
   query report --agent 0a7e1f60 --since 2026-10-01 --until 2026-11-01 -o october.html`,
 		GroupID: "more",
-		Args:    noArgs,
+		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.runPage(cmd.Context(), page.Options{Title: title, Lang: a.Lang, Currency: a.Currency})
 		},
@@ -75,12 +74,7 @@ func (a *app) runPage(ctx context.Context, o page.Options) (err error) {
 	if !slices.Contains(page.Languages(), o.Lang) {
 		return cli.Usage(cli.Suggest(o.Lang, page.Languages(), "languages: "+strings.Join(page.Languages(), ", ")), "the page has no language %q", o.Lang)
 	}
-	loc, err := a.Location()
-	if err != nil {
-		return err
-	}
-	now := time.Now()
-	p, err := a.params(loc, now)
+	loc, now, p, err := a.asked()
 	if err != nil {
 		return err
 	}

@@ -64,7 +64,7 @@ func (a *app) reportCommand(f *sqlfiles.File) *cobra.Command {
 // reportArgs checks the arguments that a report asks for.
 func reportArgs(f *sqlfiles.File) cobra.PositionalArgs {
 	if f.Arguments == "" {
-		return noArgs
+		return cli.NoArgs
 	}
 	many := strings.HasSuffix(f.Arguments, "...")
 	return func(cmd *cobra.Command, args []string) error {
@@ -84,12 +84,7 @@ func reportArgs(f *sqlfiles.File) cobra.PositionalArgs {
 }
 
 func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string) (err error) {
-	loc, err := a.Location()
-	if err != nil {
-		return err
-	}
-	now := time.Now()
-	p, err := a.params(loc, now)
+	loc, now, p, err := a.asked()
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package querycmd
 import (
 	"github.com/spf13/cobra"
 
+	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/querycmd/safe"
 	"callhouse/cmd/internal/querycmd/session"
 )
@@ -25,7 +26,7 @@ first error.`,
 		Example: `  query shell --tz Asia/Seoul
   query shell --format csv < month.sql > month.csv`,
 		GroupID: "more",
-		Args:    noArgs,
+		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := mode.Read(); err != nil {
 				return err

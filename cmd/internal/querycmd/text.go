@@ -3,21 +3,11 @@ package querycmd
 import (
 	"strings"
 
-	"github.com/spf13/cobra"
-
-	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/querycmd/answer"
 	sqlfiles "callhouse/sql"
 )
 
 const textWidth = 79
-
-func noArgs(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return cli.Usage("run: "+cmd.CommandPath()+" --help", "%s takes no arguments, %q is given", cmd.Name(), args[0])
-	}
-	return nil
-}
 
 // sentence begins s with a capital letter.
 func sentence(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

@@ -90,15 +90,7 @@ func (s *size) Set(text string) error {
 func (s *size) Type() string { return "size" }
 
 func (s *size) String() string {
-	for _, u := range []struct {
-		name string
-		n    size
-	}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
-		if *s >= u.n && *s%u.n == 0 {
-			return fmt.Sprintf("%d%s", *s/u.n, u.name)
-		}
-	}
-	return strconv.FormatInt(int64(*s), 10)
+	return strings.NewReplacer(".0 ", "", " ", "").Replace(humanize.IBytes(uint64(*s)))
 }
 
 // Job is what the process of a statement is told, on stdin.
