@@ -41,6 +41,18 @@ func ParseTime(s string, loc *time.Location, now time.Time) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%q is no date, time or span", s)
 }
 
+// TimeOf reads the instant that a flag says; zero where it says none.
+func TimeOf(flag, s string, loc *time.Location, now time.Time) (time.Time, error) {
+	if s == "" {
+		return time.Time{}, nil
+	}
+	t, err := ParseTime(s, loc, now)
+	if err != nil {
+		err = Usage("write a date (2026-11-01), a time (2026-11-01T09:00:00Z) or a span back from now (7d, 24h)", "--%s: %w", flag, err)
+	}
+	return t, err
+}
+
 // wallClock returns when the clocks of a zone show what t does in UTC: the first
 // time, where they show it twice; when they go on, where they skip it.
 func wallClock(t time.Time, loc *time.Location) time.Time {

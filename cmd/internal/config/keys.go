@@ -1,3 +1,8 @@
+// Package config holds the settings of extract and query: what they are called, and
+// their values, from flags, environment variables and the file callhouse.toml with
+// its profiles. It says of every setting where its value came from.
+//
+// What a setting means only the commands know.
 package config
 
 import (
@@ -53,9 +58,9 @@ type Key struct {
 	// Uses names commands that use it, beside those that use all settings: extract's
 	// run and config, query's reports and shell. The help of others does not list it.
 	Uses string
-	// Own says that only commands which ask for it take it as a flag; others are
-	// refused. The rest of the settings any command takes, so that one set of
-	// arguments can serve several.
+	// Own: only run, plan and config take its flag, and of query only report. The flags
+	// of the other settings any command takes, so that one set of arguments can serve
+	// several.
 	Own     bool
 	Letter  string   // of the short flag, if there is one
 	Value   string   // what the help calls its value; empty: its type

@@ -69,10 +69,8 @@ func (o *forgetFlags) selection(now time.Time) (sel erase.Selection, err error) 
 			return sel, cli.Usage("", "--call-id and --number must not be empty")
 		}
 	}
-	if o.before != "" {
-		if sel.Before, err = cli.ParseTime(o.before, time.UTC, now); err != nil {
-			return sel, cli.Usage("write a date as in 2026-11-01, a time as in 2026-11-01T08:00:00Z, or a span back from now as in 365d", "--before: %w", err)
-		}
+	if sel.Before, err = cli.TimeOf("before", o.before, time.UTC, now); err != nil {
+		return sel, err
 	}
 	if len(sel.CallIDs) == 0 && len(sel.Numbers) == 0 && sel.Before.IsZero() {
 		return sel, cli.Usage("name them with --call-id, --number or --before", "which calls are to be forgotten?")

@@ -119,11 +119,9 @@ func importFiles(ctx context.Context, s *settings, o *importFlags, paths []strin
 
 // sources opens the files, so that a wrong name shows before anything is done.
 func (i *importer) sources(paths []string) (list []dump.Source, err error) {
-	given := time.Time{}
-	if i.asOf != "" {
-		if given, err = cli.ParseTime(i.asOf, time.UTC, i.started); err != nil {
-			return nil, cli.Usage("write a date as in 2026-11-01, a time as in 2026-11-01T08:00:00Z, or a span back from now as in 30d", "--as-of: %w", err)
-		}
+	given, err := cli.TimeOf("as-of", i.asOf, time.UTC, i.started)
+	if err != nil {
+		return nil, err
 	}
 	for _, path := range paths {
 		src := dump.Source{Path: path, AsOf: i.started.UnixMilli()}

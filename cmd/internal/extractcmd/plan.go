@@ -2,7 +2,6 @@ package extractcmd
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -86,12 +85,10 @@ func plan(ctx context.Context, s *settings, asJSON bool, stdout, stderr io.Write
 	for _, st := range p.Stretches {
 		ps := plannedStretch{Calls: st.Calls, Pages: st.Pages}
 		if st.From > 0 {
-			t := time.UnixMilli(st.From).UTC()
-			ps.From = &t
+			ps.From = new(time.UnixMilli(st.From).UTC())
 		}
 		if st.To != math.MaxInt64 {
-			t := time.UnixMilli(st.To).UTC()
-			ps.To = &t
+			ps.To = new(time.UnixMilli(st.To).UTC())
 		}
 		out.Stretches = append(out.Stretches, ps)
 	}
@@ -100,9 +97,7 @@ func plan(ctx context.Context, s *settings, asJSON bool, stdout, stderr io.Write
 		out.Remaining = max(0, out.Requests-out.Allowed)
 	}
 	if asJSON {
-		enc := json.NewEncoder(stdout)
-		enc.SetIndent("", "  ")
-		return enc.Encode(out)
+		return writeJSON(stdout, out)
 	}
 	writePlan(s.text(stdout), &out, c, s.MaxDuration)
 	return nil

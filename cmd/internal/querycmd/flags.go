@@ -67,15 +67,10 @@ func (a *app) params(loc *time.Location, now time.Time) (analytics.Params, error
 		flag, text string
 		into       *time.Time
 	}{{"since", a.since, &p.Since}, {"until", a.until, &p.Until}} {
-		if b.text == "" {
-			continue
+		var err error
+		if *b.into, err = cli.TimeOf(b.flag, b.text, loc, now); err != nil {
+			return p, err
 		}
-		t, err := cli.ParseTime(b.text, loc, now)
-		if err != nil {
-			return p, cli.Usage("write a date (2026-11-01), a time (2026-11-01T09:00:00Z) or a span back from now (7d, 24h)",
-				"--%s: %v", b.flag, err)
-		}
-		*b.into = t
 	}
 	if !p.Since.IsZero() && !p.Until.IsZero() && !p.Since.Before(p.Until) {
 		return p, cli.Usage("--until is exclusive: --since 2026-11-01 --until 2026-12-01 is November",

@@ -5,9 +5,12 @@ package answer
 import (
 	"cmp"
 	"context"
+	"errors"
 	"io"
+	"os"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
@@ -15,6 +18,7 @@ import (
 	"callhouse/internal/analytics/format"
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/proven"
+	sqlfiles "callhouse/sql"
 )
 
 // Command is a command that answers: its settings, and where it reads and writes.
@@ -142,4 +146,53 @@ func (c *Command) WriteStatic(ctx context.Context, heads []string, rows [][]any)
 		c.Notes(r)
 	}
 	return err
+}
+
+// ErrLongText says that what is given as a statement is too long to be one.
+var ErrLongText = errors.New("it has more than 1 MiB, and a statement may not")
+
+// ReadText reads a statement. It stops at what is too long.
+func ReadText(r io.Reader) (string, error) {
+	raw, err := io.ReadAll(io.LimitReader(r, analytics.MaxText+1))
+	if err == nil && len(raw) > analytics.MaxText {
+		err = ErrLongText
+	}
+	return string(raw), err
+}
+
+// ReadFile is readText for a file.
+func ReadFile(name string) (string, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	text, err := ReadText(f)
+	if err != nil {
+		return "", &os.PathError{Op: "read", Path: name, Err: err}
+	}
+	return text, nil
+}
+
+// Names are the names of definitions.
+func Names(files []*sqlfiles.File) []string {
+	var out []string
+	for _, f := range files {
+		out = append(out, f.Name)
+	}
+	return out
+}
+
+// Wrap joins words to lines that are no longer than width.
+func Wrap(words []string, width int) string {
+	var lines []string
+	for _, w := range words {
+		last := len(lines) - 1
+		if last >= 0 && utf8.RuneCountInString(lines[last])+1+utf8.RuneCountInString(w) <= width {
+			lines[last] += " " + w
+		} else {
+			lines = append(lines, w)
+		}
+	}
+	return strings.Join(lines, "\n")
 }

@@ -78,25 +78,19 @@ func (c *Command) WriteFile(path string, fill func(io.Writer) error) error {
 
 // FileMode is the mode of a file with data: that of the one that is there, or
 // readable by its owner alone, since answers tell about a company.
-func (c *Command) FileMode(path string) os.FileMode {
-	if info, err := os.Stat(path); err == nil {
-		return info.Mode().Perm()
-	}
-	if c.GroupReadable {
-		return 0o640
-	}
-	return 0o600
-}
+func (c *Command) FileMode(path string) os.FileMode { return c.mode(path, 0o600, 0o640) }
 
-// FolderMode is fileMode for a folder.
-func (c *Command) FolderMode(path string) os.FileMode {
+// FolderMode is FileMode for a folder.
+func (c *Command) FolderMode(path string) os.FileMode { return c.mode(path, 0o700, 0o750) }
+
+func (c *Command) mode(path string, own, group os.FileMode) os.FileMode {
 	if info, err := os.Stat(path); err == nil {
 		return info.Mode().Perm()
 	}
 	if c.GroupReadable {
-		return 0o750
+		return group
 	}
-	return 0o700
+	return own
 }
 
 // WriteFileMode is writeFile for a file of another mode.
