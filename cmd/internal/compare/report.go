@@ -103,31 +103,25 @@ func (r *Report) Err() error {
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("the warehouse lacks %s", cli.Plural(r.Lacking.Count, "call")),
 			"extract run --full lists all calls again and takes them in")
 	case r.Different.Count > 0:
-		return cli.Fail(cli.ExitFailed, fmt.Errorf("%s not what the service says", isAre(r.Different.Count, "transcript")),
+		return cli.Fail(cli.ExitFailed, fmt.Errorf("%s not what the service says", plural(r.Different.Count, "transcript", "is", "are")),
 			"a run fetches a transcript again only when the list shows that the call has changed")
 	case r.Stopped == Interrupted:
 		return cli.Fail(cli.ExitInterrupted, errors.New(Interrupted), "what had come in until then was compared")
 	case !r.complete():
 		return cli.Fail(cli.ExitIncomplete, errors.New("not all could be compared"), "nothing is wrong with what was")
 	case r.Changed.Count > 0:
-		return cli.Fail(cli.ExitIncomplete, fmt.Errorf("%s changed at the service after being settled", hasHave(r.Changed.Count, "call")),
+		return cli.Fail(cli.ExitIncomplete, fmt.Errorf("%s changed at the service after being settled", plural(r.Changed.Count, "call", "has", "have")),
 			"runs list old calls again in the course of a week; extract run --full does it now")
 	}
 	return nil
 }
 
-func isAre(n int64, thing string) string {
+// plural counts things with the verb that goes with them.
+func plural(n int64, thing, one, many string) string {
 	if n == 1 {
-		return cli.Plural(n, thing) + " is"
+		many = one
 	}
-	return cli.Plural(n, thing) + " are"
-}
-
-func hasHave(n int64, thing string) string {
-	if n == 1 {
-		return cli.Plural(n, thing) + " has"
-	}
-	return cli.Plural(n, thing) + " have"
+	return cli.Plural(n, thing) + " " + many
 }
 
 // Write tells a person what asking the service brought; nil: it was not asked.
@@ -159,22 +153,22 @@ func (r *Report) Write(w io.Writer) {
 		cli.Plural(r.Calls, "call"), cli.Plural(r.Transcripts, "transcript"), cli.Plural(r.Requests, "request"), n(r.Pages), n(r.Details),
 		n(r.Retries), cli.Clock(time.Duration(r.Seconds*float64(time.Second))))
 	if r.New > 0 {
-		words.Fprintf(w, "%s new at the service since it was last listed\n", isAre(r.New, "call"))
+		words.Fprintf(w, "%s new at the service since it was last listed\n", plural(r.New, "call", "is", "are"))
 	}
 	if r.Moved > 0 {
-		words.Fprintf(w, "%s changed that was not settled; the next run takes it in\n", hasHave(r.Moved, "call"))
+		words.Fprintf(w, "%s changed that was not settled; the next run takes it in\n", plural(r.Moved, "call", "has", "have"))
 	}
 	if r.Gone.Count > 0 {
-		words.Fprintf(w, "%s no longer at the service: %s\n", isAre(r.Gone.Count, "call"), firstIDs(&r.Gone))
+		words.Fprintf(w, "%s no longer at the service: %s\n", plural(r.Gone.Count, "call", "is", "are"), firstIDs(&r.Gone))
 	}
 	if r.Emptied.Count > 0 {
-		words.Fprintf(w, "%s no longer at the service: %s\n", isAre(r.Emptied.Count, "transcript"), firstIDs(&r.Emptied))
+		words.Fprintf(w, "%s no longer at the service: %s\n", plural(r.Emptied.Count, "transcript", "is", "are"), firstIDs(&r.Emptied))
 	}
 	for _, p := range r.Problems {
 		words.Fprintf(w, "a part of the list was not compared: %s\n", p)
 	}
 	if r.Skipped > 0 {
-		words.Fprintf(w, "%s not compared\n", isAre(r.Skipped, "call"))
+		words.Fprintf(w, "%s not compared\n", plural(r.Skipped, "call", "is", "are"))
 	}
 	if r.SetAside > 0 {
 		words.Fprintf(w, "%s not be had\n", cli.Plural(r.SetAside, "record")+" could")
@@ -187,18 +181,14 @@ func (r *Report) Write(w io.Writer) {
 // fieldText writes fields that differ: with both values, where they are short.
 func fieldText(fields []difference) string {
 	var out []string
-	for i, f := range fields {
-		if i == runreport.Listed {
-			out = append(out, fmt.Sprintf("and %d more", len(fields)-i))
-			break
-		}
+	for _, f := range fields {
 		text := f.Field
 		if f.Warehouse != "" || f.Service != "" {
 			text += fmt.Sprintf(" is %s here and %s there", f.Warehouse, f.Service)
 		}
 		out = append(out, text)
 	}
-	return strings.Join(out, ", ")
+	return runreport.First(out)
 }
 
 func firstIDs(n *named) string {

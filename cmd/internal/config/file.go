@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -213,7 +214,7 @@ func (f *File) read(p *unstable.Parser, prefix []string, e *unstable.Node) error
 	}
 	text, ok := textOf(v, k.Kind)
 	if !ok {
-		return f.wrong(line, "", "%s must be %s, not %s", name, k.Kind, describe(v.Kind))
+		return f.wrong(line, "", "%s must be %s, not %s", name, k.Kind, cmp.Or(described[v.Kind], "a date or time"))
 	}
 	if k.Kind == Path {
 		text = f.resolve(text)
@@ -276,21 +277,8 @@ func textOf(v *unstable.Node, kind Kind) (text string, ok bool) {
 	return strings.Join(parts, ","), v.Kind == unstable.Array
 }
 
-func describe(k unstable.Kind) string {
-	switch k {
-	case unstable.String:
-		return "this string"
-	case unstable.Integer:
-		return "this integer"
-	case unstable.Float:
-		return "a number with a point"
-	case unstable.Bool:
-		return "true or false"
-	case unstable.Array:
-		return "this list"
-	}
-	return "a date or time"
-}
+var described = map[unstable.Kind]string{unstable.String: "this string", unstable.Integer: "this integer", unstable.Float: "a number with a point",
+	unstable.Bool: "true or false", unstable.Array: "this list"}
 
 // wrong returns an error of wrong use about a line of the file; 0 is none.
 func (f *File) wrong(line int, hint, format string, args ...any) error {

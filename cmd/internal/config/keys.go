@@ -25,19 +25,8 @@ const (
 )
 
 func (k Kind) String() string {
-	switch k {
-	case Integer:
-		return "an integer"
-	case Number:
-		return "a number"
-	case Boolean:
-		return "true or false"
-	case Duration:
-		return `a duration in quotes, as in "6h" or "7d"`
-	case List:
-		return `a list of strings, as in ["a", "b"]`
-	}
-	return "a string"
+	return [...]string{Text: "a string", Path: "a string", Integer: "an integer", Number: "a number", Boolean: "true or false",
+		Duration: `a duration in quotes, as in "6h" or "7d"`, List: `a list of strings, as in ["a", "b"]`}[k]
 }
 
 // Program says which commands a setting is for.

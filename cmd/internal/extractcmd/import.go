@@ -105,16 +105,13 @@ func importFiles(ctx context.Context, s *settings, o *importFlags, paths []strin
 	}
 	opts := s.options(i.id)
 	opts.Records, opts.Workers = true, runtime.GOMAXPROCS(0)
-	if i.w, err = sink.Open(opts); err != nil {
-		return explain(err)
-	}
-	if err = s.startMask(i.w, i.w); err == nil {
-		err = i.fill(ctx, sources, stdin)
-	}
-	if cerr := i.w.Close(); err == nil && cerr != nil {
-		err = explain(cerr)
-	}
-	return err
+	return s.openWith(opts, func(w *sink.Warehouse) error {
+		i.w = w
+		if err := s.startMask(w, w); err != nil {
+			return err
+		}
+		return i.fill(ctx, sources, stdin)
+	})
 }
 
 // sources opens the files, so that a wrong name shows before anything is done.

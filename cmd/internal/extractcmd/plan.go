@@ -43,7 +43,7 @@ type plannedStretch struct {
 }
 
 // plan says what run would cost.
-func plan(ctx context.Context, s *settings, asJSON bool, stdout, stderr io.Writer) (err error) {
+func plan(ctx context.Context, s *settings, asJSON bool, stdout, stderr io.Writer) error {
 	started := s.now()
 	cfg, err := s.crawl(started)
 	if err != nil {
@@ -52,55 +52,48 @@ func plan(ctx context.Context, s *settings, asJSON bool, stdout, stderr io.Write
 	s.warnPlain(progress.Logger(stderr, s.LogFormat, s.Quiet))
 	opts := s.options(runIDAt(started))
 	opts.ReadOnly = true
-	w, err := sink.Open(opts)
-	if err != nil {
-		return explain(err)
-	}
-	defer func() {
-		if cerr := w.Close(); cerr != nil && err == nil {
-			err = explain(cerr)
+	return s.openWith(opts, func(w *sink.Warehouse) error {
+		cfg.Now, cfg.AnyClock = s.now, true // it stores nothing
+		remember(&cfg, w, slog.New(slog.DiscardHandler))
+		c, err := crawler.New(cfg, intake.New(w, s.now))
+		if err != nil {
+			return cli.Usage("", "%w", err)
 		}
-	}()
-	cfg.Now, cfg.AnyClock = s.now, true // it stores nothing
-	remember(&cfg, w, slog.New(slog.DiscardHandler))
-	c, err := crawler.New(cfg, intake.New(w, s.now))
-	if err != nil {
-		return cli.Usage("", "%w", err)
-	}
-	var known int64
-	if snapshot := w.Snapshot(); snapshot != nil {
-		known = snapshot.Manifest.Rows(schema.Calls.Name)
-	}
-	p, err := c.Plan(ctx, known)
-	if err != nil {
-		return explain(err)
-	}
-	if left := w.Leftover(); len(left) > 0 {
-		words.Fprintf(stderr, "a killed run left records in the journal; the next run takes them in first, so it needs less than this\n")
-	}
-	out := plannedRun{
-		Total: p.Total, Known: p.Known, Pages: p.Pages, Due: p.Due, Unsettled: p.Unsettled, New: p.New,
-		Requests: p.Requests(), Minutes: math.Ceil(c.Takes(p.Requests()).Minutes()*10) / 10, PlanningBy: p.Asked,
-	}
-	for _, st := range p.Stretches {
-		ps := plannedStretch{Calls: st.Calls, Pages: st.Pages}
-		if st.From > 0 {
-			ps.From = new(time.UnixMilli(st.From).UTC())
+		var known int64
+		if snapshot := w.Snapshot(); snapshot != nil {
+			known = snapshot.Manifest.Rows(schema.Calls.Name)
 		}
-		if st.To != math.MaxInt64 {
-			ps.To = new(time.UnixMilli(st.To).UTC())
+		p, err := c.Plan(ctx, known)
+		if err != nil {
+			return explain(err)
 		}
-		out.Stretches = append(out.Stretches, ps)
-	}
-	if s.MaxDuration > 0 {
-		out.Allowed = c.Within(s.MaxDuration)
-		out.Remaining = max(0, out.Requests-out.Allowed)
-	}
-	if asJSON {
-		return writeJSON(stdout, out)
-	}
-	writePlan(s.text(stdout), &out, c, s.MaxDuration)
-	return nil
+		if left := w.Leftover(); len(left) > 0 {
+			words.Fprintf(stderr, "a killed run left records in the journal; the next run takes them in first, so it needs less than this\n")
+		}
+		out := plannedRun{
+			Total: p.Total, Known: p.Known, Pages: p.Pages, Due: p.Due, Unsettled: p.Unsettled, New: p.New,
+			Requests: p.Requests(), Minutes: math.Ceil(c.Takes(p.Requests()).Minutes()*10) / 10, PlanningBy: p.Asked,
+		}
+		for _, st := range p.Stretches {
+			ps := plannedStretch{Calls: st.Calls, Pages: st.Pages}
+			if st.From > 0 {
+				ps.From = new(time.UnixMilli(st.From).UTC())
+			}
+			if st.To != math.MaxInt64 {
+				ps.To = new(time.UnixMilli(st.To).UTC())
+			}
+			out.Stretches = append(out.Stretches, ps)
+		}
+		if s.MaxDuration > 0 {
+			out.Allowed = c.Within(s.MaxDuration)
+			out.Remaining = max(0, out.Requests-out.Allowed)
+		}
+		if asJSON {
+			return writeJSON(stdout, out)
+		}
+		writePlan(s.text(stdout), &out, c, s.MaxDuration)
+		return nil
+	})
 }
 
 // writePlan prints a plan for a person.

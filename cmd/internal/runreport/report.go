@@ -120,12 +120,16 @@ func driftText(fields map[crawler.DriftKey]int64) string {
 	}
 	slices.SortFunc(all, func(a, b count) int { return cmp.Or(cmp.Compare(b.n, a.n), cmp.Compare(a.text, b.text)) })
 	var texts []string
-	for i, c := range all {
-		if i == Listed {
-			texts = append(texts, fmt.Sprintf("and %d more", len(all)-i))
-			break
-		}
+	for _, c := range all {
 		texts = append(texts, c.text)
+	}
+	return First(texts)
+}
+
+// First joins the first of some texts, and counts the rest.
+func First(texts []string) string {
+	if more := len(texts) - Listed; more > 0 {
+		texts = append(texts[:Listed:Listed], fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(texts, ", ")
 }
