@@ -39,8 +39,10 @@ import (
 	"embed"
 	"fmt"
 	"path"
+	"slices"
 	"sort"
 	"strings"
+	"sync"
 )
 
 //go:embed *.sql views/*.sql reports/*.sql checks/*.sql
@@ -49,17 +51,23 @@ var files embed.FS
 // Macros returns the statements that every view and report builds on.
 func Macros() string { return mustRead("macros.sql") }
 
+// The files are read once. Nobody may change what they say.
+var (
+	views   = sync.OnceValue(func() []*File { return inOrder(mustParseAll("views")) })
+	reports = sync.OnceValue(func() []*File { return mustParseAll("reports") })
+)
+
 // Views returns the views, each after those that it reads.
-func Views() []*File { return inOrder(mustParseAll("views")) }
+func Views() []*File { return slices.Clone(views()) }
 
 // Reports returns the named reports, by name.
-func Reports() []*File { return mustParseAll("reports") }
+func Reports() []*File { return slices.Clone(reports()) }
 
 // Report returns the report called name.
-func Report(name string) (*File, bool) { return find(Reports(), name) }
+func Report(name string) (*File, bool) { return find(reports(), name) }
 
 // View returns the view called name.
-func View(name string) (*File, bool) { return find(Views(), name) }
+func View(name string) (*File, bool) { return find(views(), name) }
 
 func find(in []*File, name string) (*File, bool) {
 	for _, f := range in {

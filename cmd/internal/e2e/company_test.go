@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +18,10 @@ import (
 )
 
 const testKey = "a-key-that-must-never-show"
+
+// worlds says how large the companies are whose size matters to a test; make long
+// makes them four times as large.
+var worlds = flag.Int64("worlds", 1, "how many times as many calls the tests of nights have as in the quick tests")
 
 // company is a sandbox on a clock of its own, and a warehouse for its calls.
 type company struct {

@@ -32,7 +32,7 @@ var kills = flag.Int("kills", 2, "how many runs TestKilledRuns kills")
 func TestKilledRuns(t *testing.T) {
 	bin := linkProgram(t, t.TempDir(), "extract")
 	const workers = 64
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 12, Calls: 1500, Days: 10}, Latency: 2 * time.Millisecond, Jitter: 6 * time.Millisecond})
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 12, Calls: 375 * *worlds, Days: 10}, Latency: 2 * time.Millisecond, Jitter: 6 * time.Millisecond})
 	run := func(ctx context.Context) error {
 		cmd := exec.CommandContext(ctx, bin, "run", "--warehouse", c.warehouse, "--base-url", c.service.URL, "--api-key-file", c.keyFile,
 			"--requests-per-second", "800", "--requests-per-minute", "40000", "--quiet",
@@ -45,11 +45,14 @@ func TestKilledRuns(t *testing.T) {
 		return err
 	}
 	killed, committed := 0, int64(0)
+	length := time.Duration(*worlds) * 600 * time.Millisecond // about that of a run
 	for killed < *kills {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.Int64N(int64(2500*time.Millisecond))))
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.Int64N(int64(length)*5/4)))
 		if run(ctx) != nil {
 			killed++
 		} else {
+			length = time.Since(began)
 			c.clock.Advance(30 * time.Minute) // it came to its end: make new work
 		}
 		cancel()

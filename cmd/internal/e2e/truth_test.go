@@ -24,14 +24,14 @@ func sameAsTruth(t *testing.T, c *company) {
 		want map[string]int64
 		sql  string
 	}{
-		{"status", truth.ByStatus, "SELECT status AS key, count(*) AS n FROM calls GROUP BY 1"},
-		{"call type", truth.ByType, "SELECT call_type AS key, count(*) AS n FROM calls GROUP BY 1"},
-		{"reason", truth.ByReason, "SELECT disconnection_reason AS key, count(*) AS n FROM calls GROUP BY 1"},
-		{"sentiment", truth.BySentiment, "SELECT user_sentiment AS key, count(*) AS n FROM calls GROUP BY 1"},
-		{"agent", truth.ByAgent, "SELECT agent_id AS key, count(*) AS n FROM calls GROUP BY 1"},
-		{"version", truth.ByVersion, "SELECT agent_version AS key, count(*) AS n FROM calls GROUP BY 1"},
-		{"variant", truth.ByVariant, "SELECT variant_label AS key, count(*) AS n FROM calls GROUP BY 1"},
-		{"UTC day", truth.ByDay, "SELECT strftime(start_at AT TIME ZONE 'UTC', '%Y-%m-%d') AS key, count(*) AS n FROM calls GROUP BY 1"},
+		{"status", truth.ByStatus, "SELECT status AS key, count(*) AS n FROM c GROUP BY 1"},
+		{"call type", truth.ByType, "SELECT call_type AS key, count(*) AS n FROM c GROUP BY 1"},
+		{"reason", truth.ByReason, "SELECT disconnection_reason AS key, count(*) AS n FROM c GROUP BY 1"},
+		{"sentiment", truth.BySentiment, "SELECT user_sentiment AS key, count(*) AS n FROM c GROUP BY 1"},
+		{"agent", truth.ByAgent, "SELECT agent_id AS key, count(*) AS n FROM c GROUP BY 1"},
+		{"version", truth.ByVersion, "SELECT agent_version AS key, count(*) AS n FROM c GROUP BY 1"},
+		{"variant", truth.ByVariant, "SELECT variant_label AS key, count(*) AS n FROM c GROUP BY 1"},
+		{"UTC day", truth.ByDay, "SELECT strftime(start_at AT TIME ZONE 'UTC', '%Y-%m-%d') AS key, count(*) AS n FROM c GROUP BY 1"},
 		{"turns by role", truth.TurnsByRole, "SELECT role AS key, count(*) AS n FROM transcript_turns GROUP BY 1"},
 		{"custom items", truth.CustomItems, "SELECT name AS key, count(*) AS n FROM analysis_items GROUP BY 1"},
 		{"sums", map[string]int64{
@@ -39,17 +39,18 @@ func sameAsTruth(t *testing.T, c *company) {
 			"recordings": truth.WithRecording,
 		}, `SELECT unnest(['calls', 'duration', 'costs', 'opted out', 'recordings']) AS key,
 		    unnest([count(*), coalesce(sum(duration_ms), 0)::BIGINT, count(total_cost), count(*) FILTER (opt_out_sensitive_data_storage),
-		            count(recording_url)]) AS n FROM calls`},
-		{"total cost", map[string]int64{truth.TotalCost: 1}, "SELECT coalesce(sum(total_cost), 0)::DECIMAL(38,2)::VARCHAR AS key, 1 AS n FROM calls"},
-		{"calls that have another number of turns than turn_count says", map[string]int64{"calls": 0}, `SELECT 'calls' AS key, count(*) AS n FROM calls
-		    WHERE coalesce(turn_count, 0) <> (SELECT count(*) FROM transcript_turns t WHERE t.call_id = calls.call_id)`},
+		            count(recording_url)]) AS n FROM c`},
+		{"total cost", map[string]int64{truth.TotalCost: 1}, "SELECT coalesce(sum(total_cost), 0)::DECIMAL(38,2)::VARCHAR AS key, 1 AS n FROM c"},
+		{"calls that have another number of turns than turn_count says", map[string]int64{"calls": 0}, `SELECT 'calls' AS key, count(*) AS n FROM c
+		    WHERE coalesce(turn_count, 0) <> (SELECT count(*) FROM transcript_turns t WHERE t.call_id = c.call_id)`},
 	}
 	var parts []string // in one statement: to open the warehouse costs more than to ask
 	for _, q := range questions {
 		parts = append(parts, fmt.Sprintf("SELECT '%s' AS what, key, n FROM (%s)", q.what, q.sql))
 	}
 	got := map[string]map[string]int64{}
-	for _, row := range c.sql(strings.Join(parts, " UNION ALL ")) {
+	// The calls once: to plan their view costs more than to count them.
+	for _, row := range c.sql("WITH c AS MATERIALIZED (FROM calls) " + strings.Join(parts, " UNION ALL ")) {
 		what := fmt.Sprint(row["what"])
 		if got[what] == nil {
 			got[what] = map[string]int64{}
