@@ -107,7 +107,7 @@ func (w *Warehouse) tallyOne(ctx context.Context, conn *duck.Conn, names, column
 
 // one reads the numbers of a result's one row.
 func one(ctx context.Context, conn *duck.Conn, text string, into ...*int64) error {
-	rows, err := conn.Query(ctx, text)
+	rows, err := conn.QuerySmall(ctx, text)
 	if err != nil {
 		return fmt.Errorf("read the coverage: %w", err)
 	}

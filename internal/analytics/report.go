@@ -135,7 +135,11 @@ func (w *Warehouse) report(ctx context.Context, conn *duck.Conn, f *sqlfiles.Fil
 			return nil, err
 		}
 	}
-	rows, err := conn.Query(ctx, text)
+	run := conn.QuerySmall
+	if !p.Small {
+		run = func(ctx context.Context, text string) (*duck.Rows, error) { return conn.Query(ctx, text) }
+	}
+	rows, err := run(ctx, text)
 	if err != nil {
 		return nil, fmt.Errorf("run report %s: %w", f.Name, err)
 	}

@@ -181,3 +181,27 @@ func (c *Conn) Query(ctx context.Context, text string, args ...any) (*Rows, erro
 	}
 	return rows, nil
 }
+
+// QuerySmall runs a text of ours whose result is small. DuckDB plans it once, but
+// holds the result as a whole; what [Conn.Query] streams it plans twice where it
+// reads files.
+func (c *Conn) QuerySmall(ctx context.Context, text string) (*Rows, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := c.before(ctx, text); err != nil {
+		return nil, err
+	}
+	defer c.watch(ctx)()
+	rows := &Rows{stmt: &Stmt{conn: c}}
+	if bindings.Query(c.conn, text, &rows.res) == bindings.StateError {
+		err := parseError(bindings.ResultError(&rows.res)).in(text)
+		bindings.DestroyResult(&rows.res)
+		return nil, cancelled(ctx, err)
+	}
+	if err := rows.describe(); err != nil {
+		bindings.DestroyResult(&rows.res)
+		return nil, err
+	}
+	return rows, nil
+}

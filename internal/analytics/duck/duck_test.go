@@ -3,8 +3,10 @@ package duck_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -254,13 +256,44 @@ func TestParameters(t *testing.T) {
 	}
 }
 
+func stream(c *duck.Conn) func(context.Context, string) (*duck.Rows, error) {
+	return func(ctx context.Context, text string) (*duck.Rows, error) { return c.Query(ctx, text) }
+}
+
+// What is held as a whole is what is streamed; so are the errors.
+func TestSmall(t *testing.T) {
+	conn := connect(t)
+	for _, text := range []string{"SELECT i, repeat('x', i % 50), [i], {'a': i} FROM range(5000) r(i)", "SELECT 1 WHERE false", "SELECT 1,\n  nothing", "SELECT )", "SELECT CAST('x' AS INTEGER)"} {
+		told := func(run func(context.Context, string) (*duck.Rows, error)) string {
+			rows, err := run(t.Context(), text)
+			if err != nil {
+				return err.Error()
+			}
+			defer rows.Close()
+			var b strings.Builder
+			fmt.Fprintln(&b, rows.Columns())
+			for {
+				row, err := rows.Next(t.Context())
+				if err != nil {
+					fmt.Fprintln(&b, err)
+					return b.String()
+				}
+				fmt.Fprintln(&b, row...)
+			}
+		}
+		if a, b := told(stream(conn)), told(conn.QuerySmall); a != b {
+			t.Errorf("%s: streamed\n%.500s\nas a whole\n%.500s", text, a, b)
+		}
+	}
+}
+
 // A cancelled statement stops, and its connection goes on to work.
 func TestCancel(t *testing.T) {
 	conn := connect(t)
 	const endless = "SELECT count(*) FROM range(10000000) a, range(10000000) b WHERE a.range * b.range % 7 = 3"
-	for range 3 {
+	for _, run := range []func(context.Context, string) (*duck.Rows, error){stream(conn), conn.QuerySmall, stream(conn)} {
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
-		rows, err := conn.Query(ctx, endless)
+		rows, err := run(ctx, endless)
 		if err == nil {
 			_, err = rows.Next(ctx)
 			rows.Close()
