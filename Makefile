@@ -28,11 +28,13 @@ test: ## Run the quick tests (what the README's second command runs)
 
 .PHONY: long
 long: ## What the quick tests only sample, at greater length; .ci/run runs it, too
-	go test ./internal/sink -run 'TestEveryOperation|AgainstAMap|Pointwise' -timeout 15m -rapid.checks 100 -args -every 29
-	go test ./internal/analytics -run 'EqualTheOracle|EqualsTwoReports|TwoDimensions|OnlyWhatIsProven' -timeout 15m -args -every-question 1
+	go test ./internal/sink -run 'TestEveryOperation|AgainstAMap' -timeout 15m -rapid.checks 100 -args -every 29
+	go test ./internal/sink/journal ./internal/sink/snapshot -run 'TestJournal|Pointwise' -timeout 15m -rapid.checks 100
+	go test ./internal/crawler -run TestSandboxInTrouble -timeout 15m -rapid.checks 100
+	go test ./internal/analytics -run 'EqualTheOracle|EqualsTwoReports|TwoDimensions|OnlyWhatIsProven|WhileSnapshotsChange|TestSafeReaches' -timeout 15m -args -every-question 1 -every-form 2
 	go test ./cmd/internal/querycmd -run TestPageEqualsTheReports -timeout 15m -args -pages 3
-	go test ./cmd/internal/e2e -run 'TestGiantCalls|TestForeignWords|TestLinksAreNotFollowed|TestDamageMatrix|TestTwoRunsAtOnce|TestNightCostsTheMinimum|BusyWarehouse|TestCatalogWhile|TestRealWarehouseInTrouble' \
-	  -timeout 15m -rapid.checks 100 -args -every 1 -damage-cells 40 -double 10 -night-calls 20000 -read-for 5s -busy-queries 24 -catalog-commits 3
+	go test ./cmd/internal/e2e -run 'TestGiantCalls|TestForeignWords|TestLinksAreNotFollowed|TestDamageMatrix|TestTwoRunsAtOnce|TestNightCostsTheMinimum|BusyWarehouse|TestCatalogWhile|TestRealWarehouseInTrouble|TestKilledRuns|TestPlanForetells|ComesLate' \
+	  -timeout 15m -rapid.checks 100 -args -worlds 4 -every 1 -damage-cells 40 -double 10 -night-calls 20000 -read-for 5s -busy-queries 24 -catalog-commits 3
 
 .PHONY: race
 race: ## Run the quick tests under the race detector
@@ -81,7 +83,7 @@ fuzz: ## Fuzz the decoder, its way back, the journal, what is made visible and a
 .PHONY: crash
 crash: ## Fail every disk operation once, and kill -9 the real program 1,000 times
 	go test ./internal/sink -run Operation -timeout 60m -args -every 1
-	go test ./cmd/internal/e2e -run TestKilledRuns -timeout 120m -v -args -kills 800
+	go test ./cmd/internal/e2e -run TestKilledRuns -timeout 120m -v -args -kills 800 -worlds 4
 	go test ./cmd/internal/e2e -run TestKilledMaintenance -timeout 60m -v -args -maintenance-kills 200
 
 .PHONY: damage
@@ -147,7 +149,7 @@ catalog: ## Python's and Node's DuckDB read the catalog while extract run commit
 	python3 -m venv build/catalog && build/catalog/bin/pip install -q duckdb
 	npm install --silent --prefix build/catalog/node @duckdb/node-api
 	CALLHOUSE_PYTHON=$(CURDIR)/build/catalog/bin/python CALLHOUSE_NODE_MODULES=$(CURDIR)/build/catalog/node \
-	  go test ./cmd/internal/e2e -run TestCatalogWhileCommitting -v -timeout 30m -args -catalog-commits 20
+	  go test ./cmd/internal/e2e -run TestCatalogWhileCommitting -v -timeout 30m -args -catalog-commits 20 -worlds 4
 
 .PHONY: look
 look: ## Open the morning page in a headless browser: no request, no text over another; BROWSER=…

@@ -65,9 +65,10 @@ func TestReportsReadOnlyWhatIsProven(t *testing.T) {
 		return all(t, rows, err)
 	}
 	unproven := 0
-	first := rand.IntN(*everyQuestion)
+	every := min(*everyQuestion, 10)
+	first := rand.IntN(every)
 	for i, f := range analytics.Reports() {
-		if i%*everyQuestion != first {
+		if i%every != first {
 			continue
 		}
 		p := analytics.Params{Call: data.Calls[0]["call_id"].(string), Words: []string{"a"}}

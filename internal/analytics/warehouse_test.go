@@ -293,7 +293,7 @@ func TestAnswersWhileSnapshotsChange(t *testing.T) {
 	})
 	for range 2 {
 		readers.Go(func() {
-			for range 15 {
+			for range max(4, 30 / *everyQuestion) {
 				if err := consistent(t.Context(), root); err != nil {
 					t.Error(err)
 				}

@@ -15,7 +15,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	_ = flag.Set("rapid.checks", "40") // a flag on the command line still wins
+	_ = flag.Set("rapid.checks", "20") // a flag on the command line still wins; make long has 100
 	goleak.VerifyTestMain(m)
 }
 

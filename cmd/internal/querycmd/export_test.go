@@ -194,7 +194,7 @@ func TestModesOfWhatIsMade(t *testing.T) {
 	try("q.json", "640", "sql", "FROM calls", "--output", "q.json", "--group-readable")
 	try("open.csv", "644", "sql", "FROM calls", "--output", "open.csv")
 	try("s.csv", "600", "sentiment", "--output", "s.csv")
-	try("r.html", "640", "report", "--since", "2024-11-18", "--until", "2024-11-21", "--output", "r.html", "--group-readable")
+	try("r.html", "640", "report", "--since", "2024-11-02", "--until", "2024-11-03", "--output", "r.html", "--group-readable")
 	if r := run(t, "SELECT 1 AS a;\nSELECT 2 AS a;\nsentiment --output t.csv", "shell", "--output", "shell.csv"); r.code != 0 || modes(t, "shell.csv") != "600" || modes(t, "t.csv") != "600" {
 		t.Errorf("%v; modes %s, %s", r, modes(t, "shell.csv"), modes(t, "t.csv"))
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -32,9 +33,10 @@ func TestMain(m *testing.M) {
 	if os.Getenv("CALLHOUSE_TEST_SHELL") != "" { // a test runs this binary
 		goleak.VerifyTestMain(m)
 	}
-	dir, err := os.MkdirTemp("", "callhouse-tests-") // instead of the user's cache
+	dir, err := os.MkdirTemp("", "callhouse-tests-")
+	houseDir = filepath.Join(dir, "house")
 	if err == nil {
-		err = os.Setenv("XDG_CACHE_HOME", dir)
+		err = os.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache")) // instead of the user's
 	}
 	if err != nil {
 		panic(err)
@@ -47,11 +49,25 @@ func TestMain(m *testing.M) {
 
 type row = analyticstest.Row
 
-// house makes a small warehouse in a new working folder: ./warehouse.
+// house copies a small warehouse into a new working folder: ./warehouse.
 func house(t *testing.T) {
 	t.Helper()
 	t.Chdir(t.TempDir())
 	t.Setenv("CALLHOUSE_WAREHOUSE", "")
+	built.Do(func() { buildHouse(t) })
+	if err := os.CopyFS("warehouse", os.DirFS(houseDir)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// houseDir is where the warehouse is that house copies, once it is built.
+var (
+	houseDir string
+	built    sync.Once
+)
+
+func buildHouse(t *testing.T) {
+	t.Helper()
 	at := func(s string) int64 {
 		v, err := time.Parse(time.RFC3339, s)
 		if err != nil {
@@ -73,7 +89,7 @@ func house(t *testing.T) {
 		}
 		return r
 	}
-	analyticstest.Write(t, "warehouse", 1, analyticstest.Data{
+	analyticstest.Write(t, houseDir, 1, analyticstest.Data{
 		Calls: []row{
 			call("c1", ann, "2024-11-18T09:00:00Z", "user_hangup", "positive", 61_000, row{"user_turns": int64(1)}),
 			call("c2", ann, "2024-11-18T10:00:00Z", "agent_hangup", "neutral", 83_211, nil),
