@@ -6,6 +6,8 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
+
+	"callhouse/internal/schema/decimal"
 )
 
 // A file tells for each page of a column between which values its values lie, and
@@ -69,14 +71,14 @@ func (v *vector) bounds() (low, high []byte) {
 // at returns the i-th value of a page of texts or decimals.
 func (v *vector) at(i int) []byte {
 	if v.shape == shapeExact {
-		return v.text[i*exactBytes : (i+1)*exactBytes]
+		return v.text[i*decimal.Bytes : (i+1)*decimal.Bytes]
 	}
 	return v.text[v.offsets[i]:v.offsets[i+1]]
 }
 
 func (v *vector) compare(a, b []byte) int {
 	if v.shape == shapeExact {
-		return decimalIn(a).compare(decimalIn(b))
+		return decimal.FromBytes(a).Compare(decimal.FromBytes(b))
 	}
 	return bytes.Compare(a, b)
 }

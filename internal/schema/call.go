@@ -5,6 +5,8 @@ import (
 	"math"
 
 	"github.com/parquet-go/parquet-go"
+
+	"callhouse/internal/schema/decimal"
 )
 
 // Opt is a value that may be null.
@@ -143,7 +145,7 @@ func (c *Call) EndAt() Opt[int64] { return c.millis(colEndAt) }
 func (c *Call) DurationMS() Opt[int64] { return c.long(colDurationMS) }
 
 // TotalCost returns the cost in the account's currency.
-func (c *Call) TotalCost() Opt[Decimal] { return c.exact(colTotalCost) }
+func (c *Call) TotalCost() Opt[decimal.Number] { return c.exact(colTotalCost) }
 
 // OptedOut says whether the caller opted out of storage.
 func (c *Call) OptedOut() bool { return c.Row[colOptOut].Boolean() }

@@ -4,6 +4,8 @@ import (
 	"strconv"
 
 	"github.com/parquet-go/parquet-go"
+
+	"callhouse/internal/schema/decimal"
 )
 
 // This file turns single values into columns. Each method takes the value of
@@ -140,19 +142,19 @@ func (d *Decoder) exact(p *patch, f field, v *val, amount bool) parquet.Value {
 	if !ok {
 		return parquet.Value{}
 	}
-	n, ok := decimal(b, exactPlaces)
-	if !ok || !n.within(maxExact) {
+	n, ok := decimal.Parse(b, decimal.Places)
+	if !ok || !n.Within(decimal.Max) {
 		d.misfit(p, f, v)
 		return parquet.Value{}
 	}
 	var room [40]byte
 	if amount {
-		d.respell(p, f, v, isString, appendMoney(room[:0], n), b)
+		d.respell(p, f, v, isString, decimal.AppendAmount(room[:0], n), b)
 	} else {
-		d.respell(p, f, v, isNumber, appendPlain(room[:0], n), b)
+		d.respell(p, f, v, isNumber, decimal.Append(room[:0], n), b)
 	}
 	from := len(d.arena)
-	d.arena = n.append16(d.arena)
+	d.arena = n.AppendBytes(d.arena)
 	return parquet.FixedLenByteArrayValue(d.arena[from:len(d.arena):len(d.arena)])
 }
 

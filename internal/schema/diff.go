@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/parquet-go/parquet-go"
+
+	"callhouse/internal/schema/decimal"
 )
 
 // Difference is one value in which two states of a call differ.
@@ -95,7 +97,7 @@ func shown(t Type, v parquet.Value) string {
 	case Timestamp:
 		return time.UnixMicro(v.Int64()).UTC().Format("2006-01-02T15:04:05.000Z07:00")
 	case Exact:
-		return string(appendPlain(nil, decimalIn(v.ByteArray())))
+		return string(decimal.Append(nil, decimal.FromBytes(v.ByteArray())))
 	}
 	return v.String()
 }

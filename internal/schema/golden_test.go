@@ -13,6 +13,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"callhouse/internal/golden"
+	"callhouse/internal/schema/decimal"
 )
 
 const testdata = "../../testdata"
@@ -138,7 +139,7 @@ func valueText(t Type, v parquet.Value) string {
 	case Timestamp:
 		return time.UnixMicro(v.Int64()).UTC().Format("2006-01-02T15:04:05.000Z")
 	case Exact:
-		return string(appendDecimal(nil, decimalIn(v.ByteArray()), 4))
+		return string(decimal.AppendPlaces(nil, decimal.FromBytes(v.ByteArray()), 4))
 	case Text, Word:
 		return fmt.Sprintf("%q", v.ByteArray())
 	case JSON:

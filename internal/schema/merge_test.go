@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
 	"pgregory.net/rapid"
+
+	"callhouse/internal/schema/decimal"
 )
 
 // merged returns what Merge makes of two calls, and checks that it leaves the
@@ -294,7 +296,7 @@ func TestSame(t *testing.T) {
 		"recording":  item(func(c *Call) { set(c, "recording_url", "https://recordings.example.com/other.wav") }),
 		"status":     item(func(c *Call) { c.Row[colStatus] = parquet.Value{} }),
 		"empty":      item(func(c *Call) { set(c, "variant_label", "") }),
-		"cost":       item(func(c *Call) { c.Row[colTotalCost] = exactValue(Some(c.TotalCost().V.plus(Decimal{0, 1}))) }),
+		"cost":       item(func(c *Call) { c.Row[colTotalCost] = exactValue(Some(c.TotalCost().V.Plus(decimal.FromUnits(1, decimal.Places)))) }),
 		"settlement": item(func(c *Call) { c.SetSettlement(c.Settlement() + 1) }),
 		"turn":       item(func(c *Call) { c.Turns().At(1)[colTurnContent] = textValue([]byte("x")) }),
 		"turns":      item(func(c *Call) { c.Turns().Cut(c.Turns().Len() - 1) }),

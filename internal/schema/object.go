@@ -6,6 +6,8 @@ import (
 	"unsafe"
 
 	"github.com/parquet-go/parquet-go"
+
+	"callhouse/internal/schema/decimal"
 )
 
 // Row is one row of a table: a value for each of its columns, null where there is
@@ -280,11 +282,11 @@ func (o *Object) millis(col int) Opt[int64] {
 }
 
 // exact returns the number in a column.
-func (o *Object) exact(col int) Opt[Decimal] {
+func (o *Object) exact(col int) Opt[decimal.Number] {
 	if v := o.Row[col]; !v.IsNull() {
-		return Some(decimalIn(v.ByteArray()))
+		return Some(decimal.FromBytes(v.ByteArray()))
 	}
-	return Opt[Decimal]{}
+	return Opt[decimal.Number]{}
 }
 
 // Values of cells.
@@ -331,9 +333,9 @@ func boolValue(o Opt[bool]) parquet.Value {
 	return parquet.BooleanValue(o.V)
 }
 
-func exactValue(o Opt[Decimal]) parquet.Value {
+func exactValue(o Opt[decimal.Number]) parquet.Value {
 	if !o.OK {
 		return parquet.Value{}
 	}
-	return parquet.FixedLenByteArrayValue(o.V.append16(make([]byte, 0, exactBytes)))
+	return parquet.FixedLenByteArrayValue(o.V.AppendBytes(make([]byte, 0, decimal.Bytes)))
 }

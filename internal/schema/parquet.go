@@ -6,6 +6,8 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress"
 	"github.com/parquet-go/parquet-go/encoding"
+
+	"callhouse/internal/schema/decimal"
 )
 
 // ParquetSchema returns the Parquet schema of a table: its columns in declared
@@ -61,7 +63,7 @@ func leafOf(c *Column) parquet.Node {
 	case Timestamp:
 		return parquet.Encoded(parquet.TimestampAdjusted(parquet.Microsecond, true), &parquet.DeltaBinaryPacked)
 	case Exact:
-		return parquet.Decimal(exactPlaces, 38, parquet.FixedLenByteArrayType(exactBytes))
+		return parquet.Decimal(decimal.Places, 38, parquet.FixedLenByteArrayType(decimal.Bytes))
 	case Percent:
 		return parquet.Encoded(parquet.Decimal(4, 18, parquet.Int64Type), &parquet.DeltaBinaryPacked)
 	}

@@ -4,6 +4,8 @@ import (
 	"strconv"
 
 	"github.com/parquet-go/parquet-go"
+
+	"callhouse/internal/schema/decimal"
 )
 
 // AppendJSON appends the JSON object that the rows stand for: that which
@@ -123,10 +125,10 @@ func (r *rebuild) leaf(f field, v parquet.Value) {
 	case Bool:
 		r.dst = strconv.AppendBool(r.dst, v.Boolean())
 	case Exact:
-		if n := decimalIn(v.ByteArray()); c.Amount {
-			r.dst = append(appendMoney(append(r.dst, '"'), n), '"')
+		if n := decimal.FromBytes(v.ByteArray()); c.Amount {
+			r.dst = append(decimal.AppendAmount(append(r.dst, '"'), n), '"')
 		} else {
-			r.dst = appendPlain(r.dst, n)
+			r.dst = decimal.Append(r.dst, n)
 		}
 	default:
 		r.dst = appendString(r.dst, v.ByteArray())

@@ -6,6 +6,8 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
+
+	"callhouse/internal/schema/decimal"
 )
 
 // RowReader turns the rows of one file back into calls, turns, items and runs.
@@ -46,7 +48,7 @@ func NewRowReader(file *parquet.Schema, t *Table) (*RowReader, error) {
 			return nil, fmt.Errorf("read %s: the column %s is %v in the file, not %v", t.Name, f.Name(), f.Type(), leafOf(&t.Columns[l.to]).Type())
 		}
 		keyed = keyed || l.to == 0
-		r.plain = r.plain && l.to == i && l.perMilli != 1 && (l.places == 0 || l.places == exactPlaces)
+		r.plain = r.plain && l.to == i && l.perMilli != 1 && (l.places == 0 || l.places == decimal.Places)
 		r.leaves = append(r.leaves, l)
 	}
 	if !keyed {
@@ -80,11 +82,11 @@ func (l *leaf) fit(is parquet.Type, t Type) bool {
 			return false
 		}
 		of, ok := logical.Value.(*format.DecimalType)
-		if !ok || of.Scale < 0 || of.Scale > exactPlaces {
+		if !ok || of.Scale < 0 || of.Scale > decimal.Places {
 			return false
 		}
 		l.places = int(of.Scale)
-		return is.Kind() == parquet.Int64 || is.Kind() == parquet.FixedLenByteArray && is.Length() == exactBytes && l.places == exactPlaces
+		return is.Kind() == parquet.Int64 || is.Kind() == parquet.FixedLenByteArray && is.Length() == decimal.Bytes && l.places == decimal.Places
 	}
 	return is.Kind() == leafOf(&Column{Type: t}).Type().Kind()
 }
@@ -126,7 +128,7 @@ func (r *RowReader) today(v parquet.Value, col int) parquet.Value {
 	case l.perMilli == 1:
 		return instantValue(v.Int64())
 	case r.table.Columns[col].Type == Exact && v.Kind() == parquet.Int64:
-		return exactValue(Some(DecimalFrom(v.Int64(), l.places)))
+		return exactValue(Some(decimal.FromUnits(v.Int64(), l.places)))
 	}
 	return v
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/parquet-go/parquet-go"
+
+	"callhouse/internal/schema/decimal"
 )
 
 const (
@@ -91,7 +93,7 @@ type quarterKey struct {
 // sums are the numbers of a row.
 type sums struct {
 	calls, timed, ms, longest, costed, both, costedMS, unheld int64
-	cost, timedCost                                           Decimal
+	cost, timedCost                                           decimal.Number
 }
 
 // NewTallies returns tallies that hand on their rows in the order of their
@@ -257,8 +259,8 @@ func (s *sums) append(row parquet.Row) parquet.Row {
 		longValue(sum(s.ms, s.timed)),
 		longValue(sum(s.longest, s.timed)),
 		parquet.Int64Value(s.costed),
-		exactValue(Opt[Decimal]{s.cost, s.costed > 0}),
-		exactValue(Opt[Decimal]{s.timedCost, s.both > 0}),
+		exactValue(Opt[decimal.Number]{s.cost, s.costed > 0}),
+		exactValue(Opt[decimal.Number]{s.timedCost, s.both > 0}),
 		longValue(sum(s.costedMS, s.both)),
 		longValue(Some(s.unheld)),
 	)
@@ -276,15 +278,15 @@ func (s *sums) add(c *Call) bool {
 	}
 	if c.TotalCost().OK {
 		s.costed++
-		s.cost = s.cost.plus(c.TotalCost().V)
-		ok = s.cost.within(maxSum) && ok
+		s.cost = s.cost.Plus(c.TotalCost().V)
+		ok = s.cost.Within(decimal.MaxSum) && ok
 	} else if c.CostUnheld() {
 		s.unheld++
 	}
 	if c.DurationMS().OK && c.TotalCost().OK {
 		s.both++
-		s.timedCost = s.timedCost.plus(c.TotalCost().V)
-		ok = s.timedCost.within(maxSum) && plus(&s.costedMS, c.DurationMS().V) && ok
+		s.timedCost = s.timedCost.Plus(c.TotalCost().V)
+		ok = s.timedCost.Within(decimal.MaxSum) && plus(&s.costedMS, c.DurationMS().V) && ok
 	}
 	return ok
 }

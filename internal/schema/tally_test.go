@@ -12,7 +12,19 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
 	"pgregory.net/rapid"
+
+	"callhouse/internal/schema/decimal"
 )
+
+// units returns a number as an integer of units of 10^-18.
+func units(n decimal.Number) *big.Int {
+	b := n.AppendBytes(nil)
+	u := new(big.Int).SetBytes(b)
+	if b[0]&0x80 != 0 {
+		u.Sub(u, new(big.Int).Lsh(big.NewInt(1), uint(8*len(b))))
+	}
+	return u
+}
 
 // told is a row of tallies as text: what it counts, and its numbers.
 func told(table *Table, row parquet.Row) (key, numbers string) {
@@ -24,7 +36,7 @@ func told(table *Table, row parquet.Row) (key, numbers string) {
 			continue
 		}
 		if table.Columns[i].Type == Exact {
-			parts = append(parts, decimalIn(v.ByteArray()).units().String())
+			parts = append(parts, units(decimal.FromBytes(v.ByteArray())).String())
 			continue
 		}
 		parts = append(parts, v.String())
@@ -74,7 +86,7 @@ func (n *counted) numbers() string {
 		return total.String()
 	}
 	ms := func(c *Call) *big.Int { return big.NewInt(c.DurationMS().V) }
-	cost := func(c *Call) *big.Int { return c.TotalCost().V.units() }
+	cost := func(c *Call) *big.Int { return units(c.TotalCost().V) }
 	longest := "null"
 	if len(n.timed) > 0 {
 		longest = fmt.Sprint(ms(slices.MaxFunc(n.timed, func(a, b *Call) int { return ms(a).Cmp(ms(b)) })))
@@ -160,9 +172,9 @@ func TestTallies(t *testing.T) {
 		number := func(name string, values ...int64) Opt[int64] {
 			return Opt[int64]{V: rapid.SampledFrom(values).Draw(t, name), OK: rapid.Bool().Draw(t, name+" known")}
 		}
-		money := func(name string, values ...string) Opt[Decimal] {
-			n, ok := decimal([]byte(rapid.SampledFrom(values).Draw(t, name)), exactPlaces)
-			return Opt[Decimal]{V: n, OK: ok && rapid.Bool().Draw(t, name+" known")}
+		money := func(name string, values ...string) Opt[decimal.Number] {
+			n, ok := decimal.Parse([]byte(rapid.SampledFrom(values).Draw(t, name)), decimal.Places)
+			return Opt[decimal.Number]{V: n, OK: ok && rapid.Bool().Draw(t, name+" known")}
 		}
 		var calls []*Call
 		for range rapid.IntRange(0, 60).Draw(t, "calls") {
@@ -262,9 +274,9 @@ func TestTalliesGivenUp(t *testing.T) {
 		}, []*Table{&WordTallies, &LengthTallies}},
 		{"a time too long", 2, func(_ int, c *Call) { c.Row[colDurationMS] = longValue(Some(int64(math.MaxInt64))) }, TallyTables},
 		{"a time too short", 2, func(_ int, c *Call) { c.Row[colDurationMS] = longValue(Some(int64(math.MinInt64))) }, TallyTables},
-		{"a fortune", 2, func(_ int, c *Call) { c.Row[colTotalCost] = exactValue(Some(maxSum)) }, TallyTables},
+		{"a fortune", 2, func(_ int, c *Call) { c.Row[colTotalCost] = exactValue(Some(decimal.MaxSum)) }, TallyTables},
 		{"what fits", 2, func(i int, c *Call) {
-			c.Row[colTotalCost], c.Row[colDurationMS] = exactValue([]Opt[Decimal]{Some(Decimal{}), Some(maxSum)}[i]), longValue(Some(int64(i)*math.MaxInt64))
+			c.Row[colTotalCost], c.Row[colDurationMS] = exactValue([]Opt[decimal.Number]{Some(decimal.Number{}), Some(decimal.MaxSum)}[i]), longValue(Some(int64(i)*math.MaxInt64))
 		}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -6,6 +6,8 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/encoding"
+
+	"callhouse/internal/schema/decimal"
 )
 
 // vector is one column of a file in the making: the values of the page that is
@@ -203,7 +205,7 @@ func (v *vector) putValue(value *parquet.Value) {
 	default:
 		v.full()
 		v.text = append(v.text, value.ByteArray()...)
-		*v.bytes += exactBytes
+		*v.bytes += decimal.Bytes
 	}
 }
 
@@ -242,7 +244,7 @@ func (v *vector) values() encoding.Values {
 	case shapeInt, shapeWord:
 		return encoding.Int32Values(v.ints)
 	case shapeExact:
-		return encoding.FixedLenByteArrayValues(v.text, exactBytes)
+		return encoding.FixedLenByteArrayValues(v.text, decimal.Bytes)
 	}
 	return encoding.ByteArrayValues(v.text, v.offsets)
 }

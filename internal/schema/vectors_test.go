@@ -11,6 +11,8 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
 	"pgregory.net/rapid"
+
+	"callhouse/internal/schema/decimal"
 )
 
 // TestVectors writes calls through vectors, in small pages and row groups, one
@@ -122,7 +124,7 @@ func checkBounds(t *rapid.T, table *Table, f *parquet.File) {
 		kind := chunk.Type().Kind()
 		compare := func(v parquet.Value, bound []byte) int {
 			if exact {
-				return decimalIn(v.ByteArray()).compare(decimalIn(bound))
+				return decimal.FromBytes(v.ByteArray()).Compare(decimal.FromBytes(bound))
 			}
 			return chunk.Type().Compare(v, kind.Value(bound))
 		}

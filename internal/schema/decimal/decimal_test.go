@@ -1,6 +1,7 @@
-package schema
+package decimal
 
 import (
+	"encoding/json"
 	"math/big"
 	"testing"
 
@@ -8,7 +9,7 @@ import (
 )
 
 // units returns a decimal as an integer of units of 10^-18.
-func (d Decimal) units() *big.Int {
+func (d Number) units() *big.Int {
 	n := new(big.Int).Lsh(big.NewInt(d.hi), 64)
 	return n.Add(n, new(big.Int).SetUint64(d.lo))
 }
@@ -16,7 +17,7 @@ func (d Decimal) units() *big.Int {
 // A number is read exactly or not at all, and written as it is.
 func TestDecimal(t *testing.T) {
 	t.Parallel()
-	unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(exactPlaces), nil)
+	unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(Places), nil)
 	for text, fits := range map[string]bool{
 		"0": true, "-0.00": true, "0.05": true, "0.04213": true, "0.1234567": true, "0.30000000000000004": true,
 		"0.12345678901234567": true, "99999999999999.9999": true, "-999999999999999.999999999999999999": true,
@@ -25,8 +26,8 @@ func TestDecimal(t *testing.T) {
 		"12345678901234567890": false, "1e400": false, "1e-400": false, "340282366920938463463374607431768211456": false,
 		"170141183460469231731687303715884105728e-18": false,
 	} {
-		n, ok := decimal([]byte(text), exactPlaces)
-		if ok = ok && n.within(maxExact); ok != fits {
+		n, ok := Parse([]byte(text), Places)
+		if ok = ok && n.Within(Max); ok != fits {
 			t.Errorf("%s fits: %v, want %v", text, ok, fits)
 			continue
 		}
@@ -34,8 +35,8 @@ func TestDecimal(t *testing.T) {
 		if got := new(big.Rat).SetFrac(n.units(), unit); ok && got.Cmp(want) != 0 {
 			t.Errorf("%s is read as %v", text, got)
 		}
-		for _, spelled := range [][]byte{appendMoney(nil, n), appendPlain(nil, n)} {
-			if again, ok := decimal(spelled, exactPlaces); ok != isJSONNumber(spelled) || again != n && fits {
+		for _, spelled := range [][]byte{AppendAmount(nil, n), Append(nil, n)} {
+			if again, ok := Parse(spelled, Places); ok != json.Valid(spelled) || again != n && fits {
 				t.Errorf("%s is written as %s", text, spelled)
 			}
 		}
@@ -45,17 +46,17 @@ func TestDecimal(t *testing.T) {
 func TestDecimalSums(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		a, b := DecimalFrom(rapid.Int64().Draw(t, "a"), 4), DecimalFrom(rapid.Int64().Draw(t, "b"), 0)
-		if got, want := a.plus(b).units(), new(big.Int).Add(a.units(), b.units()); got.Cmp(want) != 0 {
+		a, b := FromUnits(rapid.Int64().Draw(t, "a"), 4), FromUnits(rapid.Int64().Draw(t, "b"), 0)
+		if got, want := a.Plus(b).units(), new(big.Int).Add(a.units(), b.units()); got.Cmp(want) != 0 {
 			t.Fatalf("the sum is %v, want %v", got, want)
 		}
 		if got, want := a.minus().units(), new(big.Int).Neg(a.units()); got.Cmp(want) != 0 {
 			t.Fatalf("the negative is %v, want %v", got, want)
 		}
-		if got, want := a.within(b.abs()), a.units().CmpAbs(b.units()) <= 0; got != want {
+		if got, want := a.Within(b.abs()), a.units().CmpAbs(b.units()) <= 0; got != want {
 			t.Fatalf("%v within %v: %v", a.units(), b.units(), got)
 		}
-		if decimalIn(a.append16(nil)) != a {
+		if FromBytes(a.AppendBytes(nil)) != a {
 			t.Fatal("its bytes are not its own")
 		}
 	})
