@@ -25,31 +25,18 @@ var noVal val // never written
 // readPatch reads an extra, or the part of it that patches an inner object. It
 // is lenient: what appendPatch did not write is skipped.
 func readPatch(text []byte, of *node) (v patchView) {
-	s := scanner{b: text}
-	s.space()
-	if s.p >= len(text) || text[s.p] != '{' {
-		return v
-	}
-	s.p++
-	for first := true; ; first = false {
-		key, st := s.key(first)
-		if st != stepNext {
-			return v
-		}
-		value, ok := s.value(1)
-		if !ok {
-			return v
-		}
-		name := unquote(key)
+	for m := range members(text) {
+		name := unquote(m.key)
 		switch {
 		case string(name) == "$":
-			v.readMarks(value.raw, of)
+			v.readMarks(m.v.raw, of)
 		case bytes.HasPrefix(name, []byte("$$")):
-			v.unknown = append(v.unknown, member{name: name[1:], v: value})
+			v.unknown = append(v.unknown, member{name: name[1:], v: m.v})
 		default:
-			v.add(of, member{name: name, v: value})
+			v.add(of, member{name: name, v: m.v})
 		}
 	}
+	return v
 }
 
 // add takes a member in: by its field, if the name is known.
@@ -64,80 +51,45 @@ func (v *patchView) add(of *node, m member) {
 }
 
 func (v *patchView) readMarks(text []byte, of *node) {
-	s := scanner{b: text}
-	if len(text) == 0 || text[0] != '{' {
-		return
-	}
-	s.p++
-	for first := true; ; first = false {
-		key, st := s.key(first)
-		if st != stepNext {
-			return
-		}
-		value, ok := s.value(1)
-		if !ok {
-			return
-		}
-		switch string(unquote(key)) {
+	for m := range members(text) {
+		switch string(m.name) {
 		case "absent":
-			v.absent = readSet(value, of)
+			v.absent = readSet(m.v, of)
 		case "null":
-			v.null = readSet(value, of)
+			v.null = readSet(m.v, of)
 		case "empty":
-			v.empty = readSet(value, of)
+			v.empty = readSet(m.v, of)
 		case "as":
-			v.as = readSet(value, of)
+			v.as = readSet(m.v, of)
 		case "is":
-			v.is = unquote(value)
+			v.is = unquote(m.v)
 		case "raw":
-			eachString(value, func(text []byte) { v.addRaw(text, of) })
+			for text := range elements(m.v.raw) {
+				v.addRaw(unquote(text), of)
+			}
 		}
 	}
 }
 
 // addRaw takes in the text of a member, "name":value.
 func (v *patchView) addRaw(text []byte, of *node) {
-	s := scanner{b: append(append([]byte{'{'}, text...), '}'), p: 1}
-	key, st := s.key(true)
-	if st != stepNext {
-		return
+	for m := range members(append(append([]byte{'{'}, text...), '}')) {
+		m.name = unquote(m.key)
+		if m.key.marks&lone != 0 {
+			v.unknown = append(v.unknown, m)
+		} else {
+			v.add(of, m)
+		}
 	}
-	value, ok := s.value(1)
-	if !ok {
-		return
-	}
-	m := member{name: unquote(key), key: key, v: value}
-	if key.marks&lone != 0 {
-		v.unknown = append(v.unknown, m)
-		return
-	}
-	v.add(of, m)
 }
 
 func readSet(list val, of *node) (set fieldSet) {
-	eachString(list, func(name []byte) {
-		if f := of.find(name); f != unknown {
+	for name := range elements(list.raw) {
+		if f := of.find(unquote(name)); f != unknown {
 			set |= 1 << f
 		}
-	})
+	}
 	return set
-}
-
-// eachString calls do with every string of an array.
-func eachString(list val, do func([]byte)) {
-	if list.shape != isArray {
-		return
-	}
-	s := scanner{b: list.raw, p: 1}
-	for first := true; s.element(first) == stepNext; first = false {
-		v, ok := s.value(1)
-		if !ok {
-			return
-		}
-		if v.shape == isString {
-			do(unquote(v))
-		}
-	}
 }
 
 // unquote returns the text of a string.

@@ -111,7 +111,7 @@ func (m *Mask) Value(text string) string { return string(m.appendValue(nil, []by
 
 func (m *Mask) appendValue(dst, text []byte) []byte {
 	if masked(text) {
-		return append(dst, text...) // twice is once
+		return append(dst, text...)
 	}
 	h, _ := m.sums.Get().(hash.Hash)
 	defer m.sums.Put(h)
@@ -241,33 +241,24 @@ func (m *masking) append(dst []byte, v val, at []*maskNode) (out []byte, changed
 }
 
 func (m *masking) appendObject(dst, text []byte, at []*maskNode) (out []byte, changed bool) {
-	s := scanner{b: text, p: 1}
 	dst = append(dst, '{')
 	from, top := len(dst), m.top
 	m.top = false
-	for first := true; ; first = false {
-		key, st := s.key(first)
-		if st != stepNext {
-			return append(dst, '}'), changed
-		}
-		v, ok := s.value(1)
-		if !ok {
-			return append(dst, '}'), true
-		}
-		dst = append(append(comma(dst, from), key.raw...), ':')
-		name := keyText(key)
+	for member := range members(text) {
+		dst = appendMember(dst, from, &member, nil)
+		v := member.v
 		var inner []*maskNode
 		for _, n := range at {
 			if n.each != nil && !n.all { // an object where the path says that there are several
 				n = n.each
 			}
-			inner = n.member(inner, name)
+			inner = n.member(inner, member.name)
 		}
-		var c bool
 		var field slot // of the call
-		if f := wholeCall.find(name); top && f != unknown {
+		if f := wholeCall.find(member.name); top && f != unknown {
 			field = wholeCall.slots[f]
 		}
+		var c bool
 		switch {
 		case field.phone && isWithheld(v):
 			dst = append(dst, v.raw...)
@@ -280,6 +271,7 @@ func (m *masking) appendObject(dst, text []byte, at []*maskNode) (out []byte, ch
 		}
 		changed = changed || c
 	}
+	return append(dst, '}'), changed
 }
 
 // member appends the nodes of a member of the object that n is.
@@ -306,18 +298,9 @@ func (m *masking) appendArray(dst, text []byte, at []*maskNode) (out []byte, cha
 			inner = append(inner, n) // several where the path says that there is one
 		}
 	}
-	s := scanner{b: text, p: 1}
 	dst = append(dst, '[')
 	from := len(dst)
-	for first := true; ; first = false {
-		if s.element(first) != stepNext {
-			return append(dst, ']'), changed
-		}
-		s.space()
-		v, ok := s.value(1)
-		if !ok {
-			return append(dst, ']'), true
-		}
+	for v := range elements(text) {
 		var c bool
 		if dst = comma(dst, from); inner != nil {
 			dst, c = m.append(dst, v, inner)
@@ -326,4 +309,5 @@ func (m *masking) appendArray(dst, text []byte, at []*maskNode) (out []byte, cha
 		}
 		changed = changed || c
 	}
+	return append(dst, ']'), changed
 }

@@ -2,7 +2,6 @@ package schema
 
 import (
 	"bytes"
-	"iter"
 	"slices"
 
 	"github.com/parquet-go/parquet-go"
@@ -185,25 +184,6 @@ func mergeJSON(old, new *Call) {
 type merger struct {
 	old, new   []member
 	turnsOfOld bool
-}
-
-// members yields the members of an object that was scanned before.
-func members(text []byte) iter.Seq[member] {
-	return func(yield func(member) bool) {
-		s := scanner{b: text}
-		s.space()
-		s.p++
-		for first := true; ; first = false {
-			key, st := s.key(first)
-			if st != stepNext {
-				return
-			}
-			v, ok := s.value(1)
-			if !ok || !yield(member{name: keyText(key), key: key, v: v}) {
-				return
-			}
-		}
-	}
 }
 
 // call appends the merged call.

@@ -293,10 +293,12 @@ func TestSame(t *testing.T) {
 		}
 	}
 	for name, b := range map[string]*Call{
-		"recording":  item(func(c *Call) { set(c, "recording_url", "https://recordings.example.com/other.wav") }),
-		"status":     item(func(c *Call) { c.Row[colStatus] = parquet.Value{} }),
-		"empty":      item(func(c *Call) { set(c, "variant_label", "") }),
-		"cost":       item(func(c *Call) { c.Row[colTotalCost] = exactValue(Some(c.TotalCost().V.Plus(decimal.FromUnits(1, decimal.Places)))) }),
+		"recording": item(func(c *Call) { set(c, "recording_url", "https://recordings.example.com/other.wav") }),
+		"status":    item(func(c *Call) { c.Row[colStatus] = parquet.Value{} }),
+		"empty":     item(func(c *Call) { set(c, "variant_label", "") }),
+		"cost": item(func(c *Call) {
+			c.Row[colTotalCost] = exactValue(Some(c.TotalCost().V.Plus(decimal.FromUnits(1, decimal.Places))))
+		}),
 		"settlement": item(func(c *Call) { c.SetSettlement(c.Settlement() + 1) }),
 		"turn":       item(func(c *Call) { c.Turns().At(1)[colTurnContent] = textValue([]byte("x")) }),
 		"turns":      item(func(c *Call) { c.Turns().Cut(c.Turns().Len() - 1) }),

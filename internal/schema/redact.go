@@ -45,48 +45,25 @@ func Redact(body []byte) (clean []byte, changed bool, err error) {
 
 // redactObject appends what may be kept of an object that was scanned before.
 func redactObject(dst, text []byte, of *node) (out []byte, changed bool) {
-	s := scanner{b: text}
-	s.space()
-	s.p++
 	dst = append(dst, '{')
 	from := len(dst)
-	for first := true; ; first = false {
-		key, st := s.key(first)
-		if st != stepNext {
-			return append(dst, '}'), changed
-		}
-		v, ok := s.value(1)
-		if !ok {
-			return append(dst, '}'), true
-		}
-		f := of.find(keyText(key))
+	for m := range members(text) {
+		f := of.find(m.name)
 		if f == unknown {
 			changed = true
 			continue
 		}
-		dst = append(append(comma(dst, from), key.raw...), ':')
 		switch at := &of.slots[f]; {
-		case of == wholeCall && at.withheld && v.shape != isNull:
-			dst = append(dst, "null"...)
+		case of == wholeCall && at.withheld && m.v.shape != isNull:
+			dst = appendMember(dst, from, &m, nullText)
 			changed = true
-		case at.inner != nil && at.list < 0 && v.shape == isObject:
-			var c bool
-			dst, c = redactObject(dst, v.raw, at.inner)
-			changed = changed || c
+		case at.inner != nil && at.list < 0 && m.v.shape == isObject:
+			var inner bool
+			dst, inner = redactObject(appendMember(dst, from, &m, nil), m.v.raw, at.inner)
+			changed = changed || inner
 		default:
-			dst = append(dst, v.raw...)
+			dst = appendMember(dst, from, &m, m.v.raw)
 		}
 	}
-}
-
-// keyText returns a key's text as Decoder.name does.
-func keyText(key val) []byte {
-	b := key.raw[1 : len(key.raw)-1]
-	switch {
-	case key.marks&lone != 0:
-		return appendApart(nil, b)
-	case key.marks&escaped != 0:
-		return appendUnescaped(nil, b)
-	}
-	return b
+	return append(dst, '}'), changed
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"iter"
 	"math/bits"
 )
 
@@ -193,6 +194,56 @@ func (s *scanner) element(first bool) step {
 }
 
 func failed(bool) step { return stepFail }
+
+// members yields the members of an object, as far as the text is one.
+func members(text []byte) iter.Seq[member] {
+	return func(yield func(member) bool) {
+		s := scanner{b: text}
+		if s.space(); s.p == len(text) || text[s.p] != '{' {
+			return
+		}
+		s.p++
+		for first := true; ; first = false {
+			key, st := s.key(first)
+			if st != stepNext {
+				return
+			}
+			v, ok := s.value(1)
+			if !ok || !yield(member{name: keyText(key), key: key, v: v}) {
+				return
+			}
+		}
+	}
+}
+
+// elements yields the elements of an array, as far as the text is one.
+func elements(text []byte) iter.Seq[val] {
+	return func(yield func(val) bool) {
+		s := scanner{b: text}
+		if len(text) == 0 || text[0] != '[' {
+			return
+		}
+		s.p++
+		for first := true; s.element(first) == stepNext; first = false {
+			s.space()
+			if v, ok := s.value(1); !ok || !yield(v) {
+				return
+			}
+		}
+	}
+}
+
+// keyText returns a key's text as Decoder.name does.
+func keyText(key val) []byte {
+	b := key.raw[1 : len(key.raw)-1]
+	switch {
+	case key.marks&lone != 0:
+		return appendApart(nil, b)
+	case key.marks&escaped != 0:
+		return appendUnescaped(nil, b)
+	}
+	return b
+}
 
 // value scans the value that the scanner is before. depth is how many objects
 // and arrays it lies in.
