@@ -9,9 +9,9 @@ import (
 const dictionaryHead = `# Data dictionary
 
 Every table that SQL can read, and every column. ` + "`query describe TABLE`" + ` prints the same.
-Made from the headers of the files in sql/views; do not edit it: ` + "`go test ./sql -update`" + ` writes it anew.
+Made from the tables in internal/schema and the headers of the files in sql/views; do not edit it: ` + "`go test ./sql -update`" + ` writes it anew.
 
-- **TIMESTAMP WITH TIME ZONE** is an instant, stored in ms, UTC; it is printed in the zone of ` + "`--tz`" + ` (UTC unless given).
+- **TIMESTAMP WITH TIME ZONE** is an instant, stored in UTC; it is printed in the zone of ` + "`--tz`" + ` (UTC unless given).
 - **TIMESTAMP**, **DATE** and hours are wall clock and calendar in the zone of ` + "`--tz`" + `; in files that other programs read there are only instants.
 - **Unit**: ms and s are times, percent is 0 to 100, money is in the account's currency, count is a number of things.
 - **Null** says no where a value is always there.

@@ -29,10 +29,12 @@
 //	-- Columns:
 //	--   name  TYPE  unit  meaning; two spaces or more between the fields,
 //	--       and a deeper indent where the meaning goes on
+//	--   *  the columns of the stored table that the view reads (views)
 //
 // The unit of a share names its whole, as in "percent of calls": tables show it in the heading.
 // A column of a view that is never null says NOT NULL behind its type. The
-// package runs nothing and knows no database.
+// package runs nothing and knows no database; what the stored tables hold it takes from
+// package schema.
 package sqlfiles
 
 import (

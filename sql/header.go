@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"callhouse/internal/schema"
 )
 
 // File is a view or a report.
@@ -187,9 +189,31 @@ func (f *File) text(line string) {
 	}
 }
 
-// column reads "  name  TYPE  unit  meaning", or more of the meaning before.
+// stored adds the columns of the table that the view reads, as they are declared.
+func (f *File) stored() error {
+	for _, t := range schema.Tables {
+		if !slices.Contains(f.Reads, "stored."+t.Name) {
+			continue
+		}
+		for _, c := range t.Columns {
+			f.Columns = append(f.Columns, Column{Name: c.Name, Type: c.Type.DuckDB(), Unit: c.Unit, NotNull: c.Required, Meaning: c.Doc})
+		}
+		if slices.Contains(schema.CallTables, t) {
+			f.Columns = append(f.Columns, Column{Name: schema.Month, Type: schema.Text.DuckDB(), NotNull: true,
+				Meaning: "the partition that it lies in: UTC month of the call's start, as in 2026-11"})
+		}
+		return nil
+	}
+	return fmt.Errorf("it reads no stored table: %v", f.Reads)
+}
+
+// column reads "  name  TYPE  unit  meaning", or more of the meaning before; or "*",
+// which stands for the columns of the stored table.
 func (f *File) column(line string) error {
 	trimmed := strings.TrimLeft(line, " ")
+	if trimmed == "*" {
+		return f.stored()
+	}
 	if indent := len(line) - len(trimmed); indent > 2 && len(f.Columns) > 0 {
 		last := &f.Columns[len(f.Columns)-1]
 		last.Meaning += " " + trimmed

@@ -68,6 +68,9 @@ type Column struct {
 	Type Type
 	// Required columns are never null.
 	Required bool
+	// Doc says what the column means, and Unit what it counts: ms, s, money, count,
+	// percent, or nothing.
+	Doc, Unit string
 	// Since is the version of callhouse that the column came with, where that is
 	// later than the format version of its table: then older files lack it. Only a
 	// nullable column may be added so; older programs read the newer files, but do

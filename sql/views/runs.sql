@@ -3,34 +3,7 @@
 -- Grain: one row per run
 -- Reads: stored.runs
 -- Columns:
---   run_id               VARCHAR NOT NULL    -        when the run started, and 8 random digits
---   started_at           TIMESTAMP WITH TIME ZONE NOT NULL  -  when it started
---   ended_at             TIMESTAMP WITH TIME ZONE  -  when it ended; null: cut off
---   outcome              VARCHAR NOT NULL    -        how it ended
---   error                VARCHAR             -        what stopped it, if anything did
---   version              VARCHAR             -        version of extract
---   requests             BIGINT NOT NULL     count    requests sent, every attempt counted
---   page_requests        BIGINT NOT NULL     count    of them for pages of the list
---   detail_requests      BIGINT NOT NULL     count    of them for single calls
---   retries              BIGINT NOT NULL     count    of them repeating one that failed
---   rate_limited         BIGINT NOT NULL     count    answers 429
---   server_errors        BIGINT NOT NULL     count    answers 5xx
---   network_errors       BIGINT NOT NULL     count    requests without an answer
---   pages                BIGINT NOT NULL     count    pages read
---   calls_listed         BIGINT NOT NULL     count    calls on them
---   calls_new            BIGINT NOT NULL     count    of them not known before
---   calls_changed        BIGINT NOT NULL     count    of them known, and changed
---   calls_settled        BIGINT NOT NULL     count    calls that became settled
---   calls_pending        BIGINT NOT NULL     count    calls that wait for their transcript
---   calls_missing        BIGINT NOT NULL     count    calls listed whose detail is gone
---   calls_set_aside      BIGINT NOT NULL     count    calls that could not be read
---   transcripts          BIGINT NOT NULL     count    transcripts fetched
---   turns                BIGINT NOT NULL     count    items in them
---   drift                BIGINT NOT NULL     count    values that did not fit their column
---   drift_fields         JSON                -        the same by field
---   total_count          BIGINT              count    calls that the service said it has
---   budget_used_percent  DECIMAL(18,4)       percent  share of the allowed requests that were sent
---   commits              BIGINT NOT NULL     count    snapshots made
+--   *
 --   duration_ms          BIGINT              ms       from start to end
 
 SELECT stored.*, epoch_ms(ended_at) - epoch_ms(started_at) AS duration_ms
