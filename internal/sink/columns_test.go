@@ -45,7 +45,7 @@ func TestAddedColumn(t *testing.T) {
 	}
 	mustCommit(t, w)
 	want := layout.Column{Table: "calls", Name: "variant_label", ID: 21, Since: "9.8.7"}
-	if got := w.Snapshot().Manifest.Columns; !slices.Equal(got, []layout.Column{want}) {
+	if got := w.Snapshot().Manifest.Columns; !slices.Contains(got, want) {
 		t.Errorf("the manifest knows %v", got)
 	}
 	before := spoken(t, w.Snapshot())
@@ -77,7 +77,7 @@ func TestAddedColumn(t *testing.T) {
 // over the snapshot that has it nor back to it.
 func TestColumnOfANewerProgram(t *testing.T) {
 	newer := schema.Calls
-	newer.Columns = append(slices.Clone(newer.Columns), schema.Column{Name: "language", ID: 99, Type: schema.Text})
+	newer.Columns = append(slices.Clone(newer.Columns), schema.Column{Name: "made_up", ID: 99, Type: schema.Text})
 	write := func(root string, known bool) {
 		t.Helper()
 		d := damageTo(t, root)
@@ -89,7 +89,7 @@ func TestColumnOfANewerProgram(t *testing.T) {
 		})
 		if known {
 			d.manifest(func(m *layout.Manifest) {
-				m.Columns = append(m.Columns, layout.Column{Table: "calls", Name: "language", ID: 99, Since: "9.8.7"})
+				m.Columns = append(m.Columns, layout.Column{Table: "calls", Name: "made_up", ID: 99, Since: "9.8.7"})
 			})
 		}
 	}
@@ -110,7 +110,7 @@ func TestColumnOfANewerProgram(t *testing.T) {
 		t.Errorf("verify: %+v, %v", r, err)
 	}
 	w, err := Open(Options{Root: root, RunID: layout.RunID(testDay, 9)})
-	if refuses(t, err, "language"); err == nil {
+	if refuses(t, err, "made_up"); err == nil {
 		_ = w.Close()
 	} else if !strings.Contains(err.Error(), "upgrade callhouse to 9.8.7 or newer") {
 		t.Error(err)
@@ -126,7 +126,7 @@ func TestColumnOfANewerProgram(t *testing.T) {
 	if err := w.Put(context.Background(), storyRecord("a", 7)); err != nil {
 		t.Fatal(err)
 	}
-	refuses(t, w.Commit(context.Background(), doneRow(w)), "language")
+	refuses(t, w.Commit(context.Background(), doneRow(w)), "made_up")
 }
 
 // Nobody goes back to a snapshot with a column that he does not know.
@@ -144,13 +144,13 @@ func TestRollbackToAColumnOfANewerProgram(t *testing.T) {
 	}
 	d.s = all[0]
 	d.manifest(func(m *layout.Manifest) {
-		m.Columns = append(m.Columns, layout.Column{Table: "calls", Name: "language", ID: 99, Since: "9.8.7"})
+		m.Columns = append(m.Columns, layout.Column{Table: "calls", Name: "made_up", ID: 99, Since: "9.8.7"})
 	})
 	w = night(t, nil, w.opts.Root, 5)
 	_, err = w.Rollback(context.Background(), all[0].Manifest.Snapshot, func(*layout.Snapshot) schema.Run {
 		return schema.Run{ID: w.opts.RunID, Outcome: schema.OutcomeRolledBack}
 	})
-	if refuses(t, err, "language"); w.Snapshot().Dir != dir || w.Snapshot().Manifest.Snapshot != number {
+	if refuses(t, err, "made_up"); w.Snapshot().Dir != dir || w.Snapshot().Manifest.Snapshot != number {
 		t.Error("it went back")
 	}
 }
