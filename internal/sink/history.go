@@ -11,16 +11,14 @@ import (
 	"callhouse/internal/sink/snapshot"
 )
 
-// History is what can be told of a warehouse without its lock, and without a
-// look into its calls.
+// History is what is known of a warehouse without its lock and without reading calls.
 type History struct {
 	Snapshot *layout.Snapshot // nil: nothing is committed yet
 	Kept     int              // snapshots on the disk
 	Runs     []schema.Run     // the table runs, and those that could not write their rows into it
 	Holder   disk.Holder      // who has the warehouse, or had it last
 	Held     bool
-	// Journal is how many bytes are fetched and not committed, as they lie on the
-	// disk.
+	// Journal is how many bytes on the disk are fetched and not committed.
 	Journal int64
 	lost    []disk.Lost
 }
@@ -62,21 +60,21 @@ func ReadHistory(root string) (*History, error) {
 			return nil, err
 		}
 	}
-	h.tellLost()
+	h.addLost()
 	return h, nil
 }
 
-// tellLost adds the rows that runs could not write, and closes those of runs
+// addLost adds the rows that runs could not write, and closes those of runs
 // that were killed.
-func (h *History) tellLost() {
+func (h *History) addLost() {
 	lost := h.Holder.Lost
 	if h.Holder.Records && !h.Holder.Released && !h.Held {
 		lost = append(lost, disk.Lost{RunID: h.Holder.RunID})
 	}
-	goesOn := ""
+	running := ""
 	if h.Held {
-		goesOn = h.Holder.RunID
+		running = h.Holder.RunID
 	}
 	h.lost = lost
-	h.Runs = commit.CloseRuns(h.Runs, commit.LostRuns(lost), goesOn)
+	h.Runs = commit.CloseRuns(h.Runs, commit.LostRuns(lost), running)
 }

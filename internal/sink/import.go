@@ -42,8 +42,8 @@ type Import struct {
 	aside int64 // lines that were reported
 }
 
-// SetAside returns how many lines are no calls, as far as is known: a line that
-// looks like one shows when it is committed.
+// SetAside returns how many lines are known not to be calls. Some are found only when
+// they are committed.
 func (i *Import) SetAside() int64 {
 	n := i.aside
 	for _, p := range i.in.Parts {
@@ -58,8 +58,8 @@ func (w *Warehouse) NewImport(row func(total commit.Stats, commits int64) schema
 	return &Import{w: w, row: row, report: aside, in: commit.NewIntake(w.forgotten, false)}
 }
 
-// Add takes up a dump, and commits whenever enough has come together. tell is
-// called now and then.
+// Add takes up a dump, and commits whenever there is enough. tell is called from time
+// to time.
 func (i *Import) Add(ctx context.Context, d *commit.Dump, tell func()) error {
 	if d.File == nil {
 		return i.spool(ctx, d, tell)
@@ -126,13 +126,7 @@ func (i *Import) take(ctx context.Context, p *commit.Part, tell func()) (rest *c
 
 // commit commits what was taken up.
 func (i *Import) commit(ctx context.Context, row func(commit.Stats, int64) schema.Run) error {
-	read := func(exact bool) (*commit.Intake, error) {
-		if exact {
-			return i.again()
-		}
-		return i.in, nil
-	}
-	if err := i.w.commitRun(ctx, row, read, func(c *commit.Commit) { c.PageSize = table.ImportPageBytes }); err != nil {
+	if err := i.w.commitRun(ctx, row, i.intake, func(c *commit.Commit) { c.PageSize = table.ImportPageBytes }); err != nil {
 		return err
 	}
 	for _, p := range i.in.Parts {
@@ -148,8 +142,12 @@ func (i *Import) commit(ctx context.Context, row func(commit.Stats, int64) schem
 	return err
 }
 
-// again reads the parts anew, and decodes every line.
-func (i *Import) again() (*commit.Intake, error) {
+// intake returns what was taken up; if exact, it reads the parts again and decodes
+// every line.
+func (i *Import) intake(exact bool) (*commit.Intake, error) {
+	if !exact {
+		return i.in, nil
+	}
 	in := commit.NewIntake(i.w.forgotten, true)
 	for _, p := range i.in.Parts {
 		in.Parts = append(in.Parts, p)
@@ -202,7 +200,7 @@ func (i *Import) spool(ctx context.Context, d *commit.Dump, tell func()) error {
 	return nil
 }
 
-// nameless makes a file that nobody else can open and no crash leaves behind.
+// nameless makes a file without a name, which no crash leaves behind.
 func (i *Import) nameless() (disk.File, error) {
 	path := filepath.Join(i.w.opts.Root, layout.TempName(layout.CurrentName, disk.NewID()))
 	f, err := i.w.opts.FS.Create(path)

@@ -14,9 +14,9 @@ import (
 	"callhouse/internal/sink/verify"
 )
 
-// Compact makes one file a table of each of the months, in a commit of its own
-// each, and returns those that it compacted. A month that has no files of days,
-// or that waits, is an error.
+// Compact makes one file a table of each month, each in its own commit, and returns
+// the months that it compacted. A month without files of days, or that must wait, is
+// an error.
 func (w *Warehouse) Compact(ctx context.Context, months []string, progress func(snapshot.Progress)) (done []snapshot.Month, err error) {
 	for _, name := range months {
 		all := snapshot.Months(w.Snapshot(), w.opts.Now())
@@ -48,8 +48,8 @@ func (w *Warehouse) Check(ctx context.Context, before *layout.Snapshot) (*verify
 	return verify.CheckRun(ctx, w.opts.FS, s, before, w.opts.RunID, w.forgotten)
 }
 
-// Forget is [erase.Held.Forget]. From then on Put drops what comes in for the calls. It
-// fails when the journal holds anything: that must be committed before.
+// Forget is [erase.Held.Forget]. From then on Put drops records of these calls. It fails
+// if the journal holds anything: that must be committed first.
 func (w *Warehouse) Forget(ctx context.Context, sel erase.Selection, dry bool, progress func(snapshot.Progress)) (*erase.Receipt, error) {
 	w.committing.Lock()
 	defer w.committing.Unlock()
@@ -71,11 +71,10 @@ func (w *Warehouse) Forget(ctx context.Context, sel erase.Selection, dry bool, p
 	return r, nil
 }
 
-// Rollback commits a new snapshot that holds what an older one holds: hard links
-// to its files, its coverage, and so what is due. The table runs keeps its
-// rows, and gains row. What is forgotten stays forgotten, and what the
-// journal holds stays there. to 0 is the snapshot that Before returns. Of a
-// warehouse that was opened with Adopt, to must be said, and may be the newest.
+// Rollback commits a new snapshot that holds what an older one holds, by hard links to
+// its files. The table runs keeps its rows, and gains row. What is forgotten stays
+// forgotten, and the journal stays as it is. to 0 is the snapshot that Before returns.
+// If the warehouse was opened with Adopt, to must be given, and may be the newest.
 func (w *Warehouse) Rollback(ctx context.Context, to int64, row func(target *layout.Snapshot) schema.Run) (*layout.Snapshot, error) {
 	w.committing.Lock()
 	defer w.committing.Unlock()
@@ -103,8 +102,8 @@ func (w *Warehouse) Rollback(ctx context.Context, to int64, row func(target *lay
 	return target, w.goOn(made, nil)
 }
 
-// rollbackTarget finds the snapshot to go back to. Of a warehouse that was opened with
-// Adopt none is the current one.
+// rollbackTarget finds the snapshot to go back to. With Adopt, no snapshot is the
+// current one.
 func (w *Warehouse) rollbackTarget(current *layout.Snapshot, to int64) (*layout.Snapshot, error) {
 	all, _, err := snapshot.ListRetained(w.opts.FS, w.opts.Root, current)
 	if err != nil {
@@ -126,13 +125,12 @@ func (w *Warehouse) rollbackTarget(current *layout.Snapshot, to int64) (*layout.
 	return nil, e
 }
 
-// migrateBytes is how much one commit of Migrate writes anew, about: it needs
-// as much room on the disk, and so much work is lost when it is cut short.
+// migrateBytes is about how much one commit of Migrate rewrites. It needs as much room
+// on the disk, and that much work is lost if it is interrupted.
 const migrateBytes = 2 << 30
 
-// outdated returns the periods of a snapshot with files whose columns are not
-// those of today, sorted into what one commit takes, and how many calls they
-// hold. It reads the files' footers.
+// outdated returns the periods whose files do not have today's columns, in batches of
+// one commit each, and how many calls they hold.
 func outdated(ctx context.Context, in *snapshot.Reader) (batches [][]string, calls int64, err error) {
 	var bytes int64
 	for _, f := range in.Files(schema.Calls.Name) {
@@ -157,9 +155,9 @@ func outdated(ctx context.Context, in *snapshot.Reader) (batches [][]string, cal
 	return batches, calls, nil
 }
 
-// Migrate writes the files of older formats as today's: with all columns, and
-// with what had none until now moved from extra into its column. It asks the
-// service for nothing. Cut short, it goes on where it stopped.
+// Migrate rewrites the files of older formats with today's columns, and moves values
+// from extra into their new columns. It asks the service for nothing. If interrupted,
+// it goes on where it stopped.
 func (w *Warehouse) Migrate(ctx context.Context, progress func(snapshot.Progress)) (periods int, calls int64, err error) {
 	batches, calls, err := outdated(ctx, w.reader())
 	if err != nil {

@@ -15,10 +15,9 @@ import (
 	"callhouse/internal/sink/table"
 )
 
-// Due yields the calls of the last commit whose detail is to be fetched, newest
-// start first, those without a start before all others of their period. It
-// holds one period's calls at a time. Commits meanwhile do not disturb it: it
-// reads the snapshot that was current when it began.
+// Due yields the calls of the last commit whose detail should be fetched, newest
+// start first; calls without a start come before the others of their period. It
+// holds one period at a time, and reads the snapshot that was current when it began.
 func (w *Warehouse) Due(ctx context.Context, scope schema.DueScope) iter.Seq2[schema.Due, error] {
 	return func(yield func(schema.Due, error) bool) {
 		snapshot := w.Snapshot()
@@ -142,9 +141,8 @@ func (w *Warehouse) Newest() (*Known, error) {
 	return k, nil
 }
 
-// Aging returns how many calls of the last commit started before Options.KeepFrom,
-// and so would be left out of the next one, and how many there are. A call without
-// a start counts as one that stays.
+// Aging returns how many calls the next commit would leave out, since they started
+// before Options.KeepFrom, and how many there are. A call without a start stays.
 func (w *Warehouse) Aging() (aged, total int64, err error) {
 	s := w.Snapshot()
 	if s == nil || w.opts.KeepFrom.IsZero() {

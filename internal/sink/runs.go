@@ -12,11 +12,10 @@ import (
 	"callhouse/internal/sink/disk"
 )
 
-// Record commits the run's row of the table runs and nothing else, for a run
-// that cannot commit what it fetched, or whose row turned out to be wrong; what
-// was fetched stays in the journal. Where not even the row can be written, as on
-// a full disk, the lock keeps a note of the run, from which the next one makes
-// its row, without counts.
+// Record commits only the run's row of the table runs: for a run that cannot commit
+// what it fetched, or whose row was wrong. What was fetched stays in the journal. If
+// even the row cannot be written, as on a full disk, the lock file keeps a note of the
+// run, and the next run writes its row, without counts.
 func (w *Warehouse) Record(ctx context.Context, run schema.Run) error {
 	w.committing.Lock()
 	defer w.committing.Unlock()
@@ -31,21 +30,21 @@ func (w *Warehouse) Record(ctx context.Context, run schema.Run) error {
 		if run.Error != "" {
 			cause = errors.New(run.Error)
 		}
-		return errors.Join(err, w.lose(cause))
+		return errors.Join(err, w.noteUnrecorded(cause))
 	}
-	w.found(run)
+	w.noteRecorded(run)
 	return w.goOn(made, nil)
 }
 
-// Unrecorded says that this run is to have no row, as if it had never been.
+// Unrecorded says that this run gets no row.
 func (w *Warehouse) Unrecorded() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.recorded = true
 }
 
-// lose notes in the lock that this run has no row, and why.
-func (w *Warehouse) lose(cause error) error {
+// noteUnrecorded notes in the lock file that this run has no row, and why.
+func (w *Warehouse) noteUnrecorded(cause error) error {
 	if !w.opts.Records || w.recorded {
 		return nil
 	}
@@ -57,10 +56,10 @@ func (w *Warehouse) lose(cause error) error {
 	return w.lock.SetLost(append(w.lock.Lost(), disk.Lost{RunID: w.opts.RunID, Error: text}))
 }
 
-// found says that a commit wrote a row, and those of the lost runs with it.
-func (w *Warehouse) found(run schema.Run) {
+// noteRecorded notes that a commit wrote a row, and with it those that were missing.
+func (w *Warehouse) noteRecorded(run schema.Run) {
 	w.mu.Lock()
-	w.lost = nil
+	w.unrecorded = nil
 	w.recorded = w.recorded || run.ID == w.opts.RunID && run.Outcome != schema.OutcomeRunning
 	w.mu.Unlock()
 	if len(w.lock.Lost()) > 0 {
@@ -73,11 +72,10 @@ func (w *Warehouse) Runs() ([]schema.Run, error) {
 	return w.reader().Runs()
 }
 
-// Recover commits what killed runs left in the journal, each record under its
-// own run's id, and gives the last of those runs its row: killed, with the
-// counts that its traces show, which may be lower than what it did. A run that
-// failed before it could commit keeps its outcome, and has its counts. It does
-// nothing when no run left anything. What it did does not count for this run.
+// Recover commits what killed runs left in the journal, each record under its own
+// run's id. The last of those runs gets a row: killed, with counts that may be lower
+// than what it did. A run that failed before it could commit keeps its outcome, and
+// gets its counts. None of this counts for the present run.
 func (w *Warehouse) Recover(ctx context.Context) (commit.Stats, error) {
 	killed := w.Leftover()
 	if len(killed) == 0 {
@@ -89,7 +87,7 @@ func (w *Warehouse) Recover(ctx context.Context) (commit.Stats, error) {
 		return commit.Stats{}, err
 	}
 	err = w.Commit(ctx, func(s commit.Stats, _ int64) schema.Run {
-		runs := commit.CloseRuns(runs, w.lost, "")
+		runs := commit.CloseRuns(runs, w.unrecorded, "")
 		i := slices.IndexFunc(runs, func(r schema.Run) bool { return r.ID == id })
 		run := schema.Run{ID: id}
 		if i >= 0 {

@@ -26,22 +26,20 @@ type Options struct {
 	FS    disk.FS          // nil: the disk
 	Group bool             // the group may read what is made on the disk: 0640 and 0750
 	Now   func() time.Time // nil: time.Now
-	// ReadOnly opens the warehouse for a command that only looks: the lock is held,
-	// and nothing else is written, made or removed. What writes then fails.
+	// ReadOnly is for a command that only reads: it holds the lock, and whatever else
+	// it tries to write fails.
 	ReadOnly bool
-	// Adopt takes the newest complete snapshot for the one to go on from, where the
-	// link current leads to none, and where its manifest is damaged. It is for
-	// Rollback alone.
+	// Adopt goes on from the newest complete snapshot if the link current is lost or the
+	// manifest of the current one is damaged. Only Rollback uses it.
 	Adopt bool
-	// Workers is how many periods are written side by side, by two goroutines each;
-	// 0: half as many as there are processors, but at most maxWorkers. More of
-	// them are a little faster, and take more memory.
+	// Workers is how many periods are written at the same time, by two goroutines each.
+	// 0 is half the number of processors, but at most maxWorkers.
 	Workers int
-	// KeepFrom is the instant, a UTC midnight, from which on calls are kept: every
-	// commit leaves those that started before out; zero: all are kept.
+	// KeepFrom is a UTC midnight: a commit leaves out calls that started before it. Zero
+	// keeps all.
 	KeepFrom time.Time
-	// Records says that this is a run, which is to have a row in the table runs,
-	// whatever becomes of it: where it can write none, the next run does.
+	// Records says that this is a run, and gets a row in the table runs. If it cannot
+	// write the row, the next run does.
 	Records bool
 }
 
@@ -68,13 +66,13 @@ type Warehouse struct {
 	masker    *schema.Mask // nil: nothing is masked
 	mask      *layout.Mask // what commits say of masks; nil: what the last one said
 
-	origin   *layout.Origin // what commits say of it; nil: what the last one said
-	lost     []schema.Run   // rows of runs before this one that could not write them
-	recorded bool           // the run's last row is committed
+	origin     *layout.Origin // what commits say of it; nil: what the last one said
+	unrecorded []schema.Run   // rows of runs before this one that could not write them
+	recorded   bool           // the run's last row is committed
 
-	proofs   *snapshot.Proofs // the files that were compared with their checksums
-	notices  []string         // what was found wrong and mended, for the run's report
-	distrust map[string]bool  // runs of whose journals a part was lost, so that what they say is covered may not be
+	proofs     *snapshot.Proofs // the files that were compared with their checksums
+	notices    []string         // what was found wrong and mended, for the run's report
+	incomplete map[string]bool  // runs of whose journals a part was lost, so that what they say is covered may not be
 
 	committing sync.Mutex // one commit at a time
 	noting     sync.Mutex
@@ -112,15 +110,15 @@ func Open(opts Options) (_ *Warehouse, err error) {
 	if err != nil {
 		return nil, err
 	}
-	w.lost = commit.LostRuns(w.lock.Lost())
+	w.unrecorded = commit.LostRuns(w.lock.Lost())
 	if err := w.recover(); err != nil {
-		return nil, errors.Join(err, w.lose(err), w.lock.Release())
+		return nil, errors.Join(err, w.noteUnrecorded(err), w.lock.Release())
 	}
 	w.journal = journal.New(opts.FS, opts.Root, opts.RunID)
 	return w, nil
 }
 
-// recover brings the warehouse to what its last commit and its journal say.
+// recover finds the current snapshot and what the journal still holds.
 func (w *Warehouse) recover() (err error) {
 	fsys, root := w.opts.FS, w.opts.Root
 	if w.current, err = w.findCurrent(); err != nil {
@@ -191,7 +189,7 @@ func (w *Warehouse) findCurrent() (*layout.Snapshot, error) {
 	case !errors.As(err, &lost) || !lost.FirstCommit() || w.opts.ReadOnly:
 		return s, err
 	}
-	// The very first commit was cut short between its last two renames.
+	// The first commit of all was cut short between its last two renames.
 	if s, err = snapshot.Open(fsys, root, layout.SnapshotName(1)); err != nil {
 		return nil, err
 	}
@@ -199,7 +197,7 @@ func (w *Warehouse) findCurrent() (*layout.Snapshot, error) {
 	return s, snapshot.MakeCurrent(fsys, root, s)
 }
 
-// notice remembers what was found wrong and mended.
+// notice remembers a fault that was found and repaired.
 func (w *Warehouse) notice(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -213,21 +211,21 @@ func (w *Warehouse) lostJournal(l journal.Loss) {
 	w.notice("%s; what it held is listed and fetched again", l.What)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.distrust == nil {
-		w.distrust = map[string]bool{}
+	if w.incomplete == nil {
+		w.incomplete = map[string]bool{}
 	}
-	w.distrust[l.Run] = true
+	w.incomplete[l.Run] = true
 }
 
-// trusts says whether all of a run's journal could be read.
-func (w *Warehouse) trusts(run string) bool {
+// hasAll says whether all of a run's journal could be read.
+func (w *Warehouse) hasAll(run string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return !w.distrust[run]
+	return !w.incomplete[run]
 }
 
-// Notices returns what was found wrong with the warehouse since it was opened,
-// and mended: sentences for the run's report and its log.
+// Notices returns the faults that were found and repaired since the warehouse was
+// opened, as sentences for the run's report and its log.
 func (w *Warehouse) Notices() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -258,21 +256,19 @@ func (w *Warehouse) Leftover() []string {
 	return runs
 }
 
-// Recall returns the requests that the runs before this one sent lately.
+// Recall returns the recent requests of earlier runs.
 func (w *Warehouse) Recall() []disk.Spend { return w.spent }
 
-// Note remembers a request for the runs after this one, in place slot of a ring.
+// Note remembers a request for later runs, in one slot of a ring.
 func (w *Warehouse) Note(slot int, s disk.Spend) error {
-	// One at a time: where the disk makes them wait, each would hold a thread, which
-	// stays.
+	// One at a time: each that waits for the disk would hold a thread, for good.
 	w.noting.Lock()
 	defer w.noting.Unlock()
 	return w.lock.Note(slot, s)
 }
 
-// Put makes records durable. It is safe for concurrent use, and cheap in
-// company: what comes while the disk is busy is synced together. Records of
-// calls that were forgotten are dropped.
+// Put makes records durable. It is safe for concurrent use, and what comes while the
+// disk is busy is synced together. Records of forgotten calls are dropped.
 func (w *Warehouse) Put(ctx context.Context, recs ...schema.Record) error {
 	w.mu.Lock()
 	forgotten := w.forgotten
@@ -325,10 +321,9 @@ func (w *Warehouse) Commit(ctx context.Context, row func(total Stats, commits in
 	return w.commitRun(ctx, row, nil, func(*commit.Commit) {})
 }
 
-// Finish is Commit for the end of a run that was not interrupted: it also makes
-// one file a table of months that are over and settled, as many as a night may
-// be spent on. Where an interrupt or a full disk keeps it from that, it commits
-// without.
+// Finish is Commit for the end of a run that was not interrupted. It also compacts
+// months that are over and settled, a few a night. If an interrupt or a full disk
+// stops it, it commits without compacting.
 func (w *Warehouse) Finish(ctx context.Context, row func(total Stats, commits int64) schema.Run) error {
 	err := w.commitRun(ctx, row, nil, func(c *commit.Commit) { c.Nightly = true })
 	if err != nil && (ctx.Err() != nil || disk.IsNoSpace(err)) {
@@ -337,8 +332,8 @@ func (w *Warehouse) Finish(ctx context.Context, row func(total Stats, commits in
 	return err
 }
 
-// commitRun makes a commit of this run. read returns what comes in, nil is the journal:
-// first by a look at each record, then, where that misled, exactly.
+// commitRun makes a commit of this run. read returns what comes in; nil reads the
+// journal. It peeks at each record first; if that misled, all are decoded.
 func (w *Warehouse) commitRun(ctx context.Context, row func(Stats, int64) schema.Run, read func(exact bool) (*commit.Intake, error), prepare func(*commit.Commit)) error {
 	w.committing.Lock()
 	defer w.committing.Unlock()
@@ -381,7 +376,7 @@ func (w *Warehouse) commitRun(ctx context.Context, row func(Stats, int64) schema
 	}
 	w.mu.Unlock()
 	w.proofs.Add(c.Made) // not what it linked, which nobody compared
-	w.found(c.Wrote)
+	w.noteRecorded(c.Wrote)
 	return w.goOn(made, refs)
 }
 
@@ -395,12 +390,12 @@ func (w *Warehouse) readJournal(refs []layout.Segment, exact bool) (*commit.Inta
 		w.lostJournal(l)
 	}
 	// What was lost may have been on the pages that these stand for.
-	in.Covered = slices.DeleteFunc(in.Covered, func(s commit.Covered) bool { return !w.trusts(s.Run) })
+	in.Covered = slices.DeleteFunc(in.Covered, func(s commit.Covered) bool { return !w.hasAll(s.Run) })
 	return in, nil
 }
 
-// goOn goes on from a snapshot that was just published with these segments. The commit
-// stands: what fails here only tidies, and is done again at the next opening.
+// goOn goes on from a snapshot that was just published, and removes the segments that
+// it holds. The commit stands: if tidying fails, the next opening does it again.
 func (w *Warehouse) goOn(made *layout.Snapshot, refs []layout.Segment) error {
 	w.mu.Lock()
 	w.current = made
@@ -416,15 +411,15 @@ func (w *Warehouse) newCommit() *commit.Commit {
 	origin := w.origin
 	w.mu.Unlock()
 	c := &commit.Commit{FS: w.opts.FS, Root: w.opts.Root, Old: w.reader(), Now: w.opts.Now(), Workers: w.opts.Workers,
-		Forgotten: w.forgotten, Lost: w.lost, Masker: w.masker, Mask: w.mask, Origin: origin}
+		Forgotten: w.forgotten, Lost: w.unrecorded, Masker: w.masker, Mask: w.mask, Origin: origin}
 	if !w.opts.KeepFrom.IsZero() {
 		c.KeepFrom = w.opts.KeepFrom.UnixMilli()
 	}
 	return c
 }
 
-// maintain commits a change of the files, not of what they say: it takes in
-// nothing of the journal, and is no run's.
+// maintain commits a change of the files that changes no call. It leaves the journal
+// alone, and adds no row to the table runs.
 func (w *Warehouse) maintain(ctx context.Context, prepare func(*commit.Commit)) error {
 	w.committing.Lock()
 	defer w.committing.Unlock()
@@ -438,12 +433,12 @@ func (w *Warehouse) maintain(ctx context.Context, prepare func(*commit.Commit)) 
 	return w.goOn(made, nil)
 }
 
-// Close lets the warehouse go. What was put and not committed stays in the
-// journal for the next run.
+// Close gives the warehouse back. What was not committed stays in the journal for the
+// next run.
 func (w *Warehouse) Close() error {
 	if w.opts.ReadOnly {
 		return w.lock.Release()
 	}
 	_, _, err := w.journal.Seal()
-	return errors.Join(err, journal.RemoveEmpty(w.opts.FS, w.opts.Root), w.lose(nil), w.lock.Release())
+	return errors.Join(err, journal.RemoveEmpty(w.opts.FS, w.opts.Root), w.noteUnrecorded(nil), w.lock.Release())
 }

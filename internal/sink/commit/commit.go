@@ -68,16 +68,16 @@ type Commit struct {
 	Rewrites []string        // write these periods anew, whatever they hold
 	AsIs     bool            // calls stay in their state, also when their time has come
 	KeepFrom int64           // calls that started before are left out, ms UTC; 0: none
-	dropped  map[string]bool // periods of the old snapshot that are left out whole
+	leftOut  map[string]bool // periods of the old snapshot that are left out whole
 	Progress func(rows int64)
 
-	Forgotten *snapshot.Tombstones // their calls stay out
-	Masker    *schema.Mask         // of what did not go through Clean
-	Mask      *layout.Mask         // what is masked since now; nil: as before
-	Origin    *layout.Origin       // whose calls these are since now; nil: as before
-	Lost      []schema.Run         // rows of runs that could not write them
-	Wrote     schema.Run           // the row that this commit wrote
-	keeper    *layout.Snapshot     // whose tombstones the new snapshot takes over; nil: old
+	Forgotten    *snapshot.Tombstones // their calls stay out
+	Masker       *schema.Mask         // of what did not go through Clean
+	Mask         *layout.Mask         // what is masked since now; nil: as before
+	Origin       *layout.Origin       // whose calls these are since now; nil: as before
+	Lost         []schema.Run         // rows of runs that could not write them
+	Wrote        schema.Run           // the row that this commit wrote
+	tombstonesOf *layout.Snapshot     // whose tombstones the new snapshot takes over; nil: old
 
 	in    *Intake
 	b     *snapshot.Builder
@@ -86,9 +86,8 @@ type Commit struct {
 	Made  []layout.File // those of files that it wrote
 }
 
-// Run folds what came in, from these segments or elsewhere, into a new snapshot and
-// publishes it. row is called with what the commit did, and returns the row of the
-// table runs for the run that commits; it is nil for a commit that is no run's.
+// Run merges what came in, from these segments or elsewhere, into a new snapshot and
+// publishes it. row returns the run's row of the table runs; nil: the commit adds none.
 func (c *Commit) Run(ctx context.Context, id string, in *Intake, refs []layout.Segment, row func(Stats) schema.Run) (*layout.Snapshot, error) {
 	c.in = in
 	return c.publish(func() (*layout.Manifest, error) { return c.build(ctx, id, refs, row) })
@@ -119,15 +118,15 @@ func (c *Commit) publish(build func() (*layout.Manifest, error)) (made *layout.S
 	return made, nil
 }
 
-// GoBack publishes a snapshot that holds what an older one holds, but for the table
-// runs, which keeps its rows and gains one, and for what is forgotten.
+// GoBack publishes a snapshot that holds what an older one holds. But the table runs
+// keeps its rows and gains one, and what is forgotten stays forgotten.
 func (c *Commit) GoBack(target *snapshot.Reader, run schema.Run) (*layout.Snapshot, error) {
 	runs, err := c.Old.Runs()
 	if err != nil {
 		return nil, err
 	}
 	now := c.Old.Snapshot
-	c.Old, c.keeper, c.in = target, now, new(Intake)
+	c.Old, c.tombstonesOf, c.in = target, now, new(Intake)
 	return c.publish(func() (*layout.Manifest, error) {
 		if err := c.linkRest(func(f *layout.File) bool { return f.Table == schema.Runs.Name }); err != nil {
 			return nil, err
@@ -141,13 +140,13 @@ func (c *Commit) GoBack(target *snapshot.Reader, run schema.Run) (*layout.Snapsh
 	})
 }
 
-// Without writes into b the periods of the old snapshot that calls, by their periods,
-// are to leave, and returns the files.
+// Without rewrites periods of the old snapshot into b, each without the given calls,
+// and returns the files.
 func (c *Commit) Without(ctx context.Context, b *snapshot.Builder, calls map[string]map[string]bool) ([]layout.File, error) {
 	c.AsIs, c.in, c.b = true, new(Intake), b
 	var units []*unit
 	for _, period := range slices.Sorted(maps.Keys(calls)) {
-		units = append(units, &unit{period: period, from: []string{period}, moved: calls[period], always: true})
+		units = append(units, &unit{period: period, from: []string{period}, leaving: calls[period], always: true})
 	}
 	_, err := c.rewriteAll(ctx, units)
 	return c.files, err
@@ -165,7 +164,7 @@ func (c *Commit) build(ctx context.Context, id string, refs []layout.Segment, ro
 	}
 	newRuns := row != nil || len(c.Rewrites) > 0
 	if err := c.linkRest(func(f *layout.File) bool {
-		return gone[f.Period] || c.dropped[f.Period] || f.Table == schema.Runs.Name && newRuns
+		return gone[f.Period] || c.leftOut[f.Period] || f.Table == schema.Runs.Name && newRuns
 	}); err != nil {
 		return nil, err
 	}
@@ -233,7 +232,7 @@ func (c *Commit) linkRest(replaced func(*layout.File) bool) error {
 	}
 	c.files = append(c.files, files...)
 	c.Stats.Linked += len(files)
-	keeper := cmp.Or(c.keeper, c.Old.Snapshot)
+	keeper := cmp.Or(c.tombstonesOf, c.Old.Snapshot)
 	if f := keeper.Manifest.Forgotten; f != nil {
 		return c.b.Link(keeper, f.Path, f.Bytes)
 	}
@@ -259,7 +258,7 @@ func (c *Commit) manifest(refs []layout.Segment, runID string) *layout.Manifest 
 		if c.AsIs {
 			m.Journal = c.Old.Manifest.Journal // whatever of it is still to be removed
 		}
-		keeper := cmp.Or(c.keeper, c.Old.Snapshot).Manifest
+		keeper := cmp.Or(c.tombstonesOf, c.Old.Snapshot).Manifest
 		m.Oldest, m.Forgotten = keeper.Oldest, keeper.Forgotten
 	}
 	if c.Mask != nil {
@@ -347,10 +346,9 @@ func LostRuns(lost []disk.Lost) (out []schema.Run) {
 // killedLater is the error of a run that was killed after a commit.
 const killedLater = "killed; what it had committed stays"
 
-// CloseRuns adds to the rows of runs those of the lost ones, and closes those of
-// runs that never ended, but for the one that still goes on ("": none does): they
-// were killed.
-func CloseRuns(runs, lost []schema.Run, goesOn string) []schema.Run {
+// CloseRuns adds the rows of the lost runs. Runs that never ended were killed, except
+// for running, which still goes on ("": none does).
+func CloseRuns(runs, lost []schema.Run, running string) []schema.Run {
 	for _, l := range lost {
 		i := slices.IndexFunc(runs, func(r schema.Run) bool { return r.ID == l.ID })
 		switch {
@@ -364,7 +362,7 @@ func CloseRuns(runs, lost []schema.Run, goesOn string) []schema.Run {
 		}
 	}
 	for i := range runs {
-		if r := &runs[i]; r.Outcome == schema.OutcomeRunning && r.ID != goesOn {
+		if r := &runs[i]; r.Outcome == schema.OutcomeRunning && r.ID != running {
 			r.Outcome, r.Error = schema.OutcomeKilled, killedLater
 		}
 	}

@@ -135,8 +135,7 @@ type Part struct {
 	AsOf     int64
 	Kind     schema.Kind
 	Close    func() error // nil: the file is the caller's
-	// Lines that are no calls: by what its lines say, and those that were not even
-	// spooled.
+	// Lines that are no calls; refused ones were not even spooled.
 	Aside, Refused []AsideError
 }
 
@@ -174,7 +173,7 @@ func (in *Intake) Read(p *Part, run string, enough func(*LineReader) (bool, erro
 		var id []byte
 		var start schema.Opt[int64]
 		if err == nil {
-			id, start, err = in.lookAtLine(line, p.Kind)
+			id, start, err = in.peekLine(line, p.Kind)
 		}
 		if err != nil {
 			p.Aside = append(p.Aside, AsideError{Dump: p.Name, Line: r.Number, Err: err})
@@ -184,13 +183,13 @@ func (in *Intake) Read(p *Part, run string, enough func(*LineReader) (bool, erro
 	}
 }
 
-// lookAtLine is look for a line that nobody has checked. Most of what is
-// damaged was cut off, so what does not end as an object is decoded at once.
-func (in *Intake) lookAtLine(line []byte, kind schema.Kind) (id []byte, start schema.Opt[int64], err error) {
+// peekLine is peek for a line that nobody has checked. Most damaged lines are cut off,
+// so a line that does not end as an object is decoded at once.
+func (in *Intake) peekLine(line []byte, kind schema.Kind) (id []byte, start schema.Opt[int64], err error) {
 	if !bytes.HasSuffix(bytes.TrimRight(line, " \t\r"), []byte("}")) {
 		if err := in.dec.Decode(line, kind, &in.call); err != nil {
 			return nil, start, err
 		}
 	}
-	return in.look(line, kind)
+	return in.peek(line, kind)
 }

@@ -16,10 +16,9 @@ type located struct {
 	start  schema.Opt[int64]
 }
 
-// locate finds where the old snapshot holds the changed calls. It reads the
-// ids of the files that they belong to by their start, then, for those that
-// are not there, of the files with calls whose start may well change. What is
-// found in none of them is new, or its start changed after all: the filters of
+// locate finds where the old snapshot holds the changed calls. It reads the ids in the
+// files where they belong by their start, then in files with calls whose start may still
+// change. What is not there is new, or its start changed all the same: the filters of
 // the other files say which of them to read.
 func (c *Commit) locate(periods map[string]bool) (map[string]located, error) {
 	found := map[string]located{}
@@ -28,7 +27,7 @@ func (c *Commit) locate(periods map[string]bool) (map[string]located, error) {
 	}
 	home := map[string]bool{}
 	for _, ch := range c.in.changes {
-		if ch.told && ch.start.OK {
+		if ch.startSent && ch.start.OK {
 			home[periodOf(periods, layout.Day(ch.start.V))] = true
 		}
 	}
@@ -71,9 +70,8 @@ func (c *Commit) missing(found map[string]located) *table.IDs {
 	return out
 }
 
-// search notes where a file of calls holds changed ones. Of a file that hardly holds
-// one, it first asks the filter of every row group for those that are missing; nil:
-// it reads them all.
+// search finds changed calls in a file. If missing is given, it reads only the row groups
+// whose filter says that one of these calls may be there.
 func (c *Commit) search(f *layout.File, missing *table.IDs, found map[string]located) (err error) {
 	open := c.Old.Open
 	if missing != nil {

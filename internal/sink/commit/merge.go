@@ -19,8 +19,8 @@ type merger struct {
 	dec   schema.Decoder // of rows from older files
 }
 
-// rewrite merges a unit's changes into its period. It returns unchanged true,
-// and leaves no file, when the merge came out as what was there.
+// rewrite merges a unit's changes into its period. If nothing changed, it returns
+// unchanged true and leaves no file.
 func (m *merger) rewrite(u *unit) (files []layout.File, unchanged bool, err error) {
 	if copies, err := m.c.copies(u); err != nil {
 		return nil, true, err
@@ -88,7 +88,7 @@ func (m *merger) merge(u *unit, old *snapshot.Sources) (news int, err error) {
 				return news, err
 			}
 			changes = changes[1:]
-		case u.moved[string(was.ID())], m.c.aged(was):
+		case u.leaving[string(was.ID())], m.c.aged(was):
 			if m.c.aged(was) {
 				m.stats.Aged++
 			}
@@ -128,15 +128,15 @@ func (m *merger) take(from *snapshot.Source, call *schema.Call) (*schema.Call, e
 	return table.Upgrade(&m.dec, call), nil
 }
 
-// overdue says whether time alone moves a call on in its life.
+// overdue says whether a call has expired since it was written.
 func (c *Commit) overdue(call *schema.Call) bool {
 	return !c.AsIs && call.Unsettled() && call.ExpiresAt() <= c.Now.UnixMilli()
 }
 
-// fold applies what came in for a call to what is known of it, which may be
-// nil, and counts it.
+// fold merges what came in for a call into what is known of it, which may be nil, and
+// counts it.
 func (m *merger) fold(old *schema.Call, ch *change) (*schema.Call, error) {
-	cur, told := old, ch.start
+	cur, start := old, ch.start
 	for _, e := range ch.entries {
 		slot := m.feed.Slot()
 		next, dec := &slot.Call, &slot.Dec
@@ -173,14 +173,14 @@ func (m *merger) fold(old *schema.Call, ch *change) (*schema.Call, error) {
 			next = addOlder(cur, next)
 		} else {
 			if e.kind != schema.KindMissing {
-				told = next.StartAt()
+				start = next.StartAt()
 			}
 			schema.Merge(cur, next, e.kind)
 		}
 		next.Settle(m.c.Now.UnixMilli())
 		cur = next
 	}
-	if told != ch.start {
+	if start != ch.start {
 		return nil, fmt.Errorf("read the start of call %q anew: %w", ch.id, ErrMisread)
 	}
 	switch {
@@ -213,12 +213,10 @@ func addOlder(known, older *schema.Call) *schema.Call {
 	return call
 }
 
-// copies says whether a unit makes one file a table of several, and nothing else:
-// no call of it changes (a month that is compacted is settled, and of its days
-// those that are kept no longer are left out whole), and all rows may be copied
-// as they are.
+// copies says whether a unit only joins several files into one: no call changes, and
+// all rows may be copied as they are.
 func (c *Commit) copies(u *unit) (bool, error) {
-	if !u.always || len(u.from) < 2 || len(u.changes) > 0 || len(u.moved) > 0 {
+	if !u.always || len(u.from) < 2 || len(u.changes) > 0 || len(u.leaving) > 0 {
 		return false, nil
 	}
 	for _, period := range u.from {
@@ -229,8 +227,8 @@ func (c *Commit) copies(u *unit) (bool, error) {
 	return true, nil
 }
 
-// join writes such a unit a table at a time: a month's pages of all tables at
-// once, read and written, would be more than anything else that a run holds.
+// join writes such a unit one table after the other: all tables of a month at once
+// would take more memory than anything else in a run.
 func (m *merger) join(u *unit) (files []layout.File, err error) {
 	for _, table := range schema.CallTables {
 		f, err := m.joinTable(u, table)

@@ -18,7 +18,7 @@ type unit struct {
 	period   string
 	from     []string        // the periods of the old snapshot that go into it
 	changes  []*change       // sorted as the table calls
-	moved    map[string]bool // rows that leave for another place, or for good
+	leaving  map[string]bool // rows that leave for another place, or for good
 	always   bool            // write it, also if no row changes
 	progress func(rows int64)
 }
@@ -34,18 +34,18 @@ func periodOf(periods map[string]bool, day string) string {
 
 // planner says which periods a commit writes, and out of what.
 type planner struct {
-	c        *Commit
-	periods  map[string]bool // of the old snapshot
-	becoming map[string]bool // the same after the commit, as far as months go
-	units    map[string]*unit
+	c       *Commit
+	periods map[string]bool // of the old snapshot
+	after   map[string]bool // the same after the commit, as far as months go
+	units   map[string]*unit
 }
 
-// at returns the unit that writes a period of the old snapshot, or a day's.
-func (p *planner) at(period string) *unit {
-	period = periodOf(p.becoming, period)
+// unitOf returns the unit that writes a period of the old snapshot, or a day's.
+func (p *planner) unitOf(period string) *unit {
+	period = periodOf(p.after, period)
 	u := p.units[period]
 	if u == nil {
-		u = &unit{period: period, moved: map[string]bool{}}
+		u = &unit{period: period, leaving: map[string]bool{}}
 		if p.periods[period] {
 			u.from = append(u.from, period)
 		}
@@ -56,8 +56,8 @@ func (p *planner) at(period string) *unit {
 
 // compact makes one period of a month's days.
 func (p *planner) compact(month string) {
-	p.becoming[month] = true
-	u := p.at(month)
+	p.after[month] = true
+	u := p.unitOf(month)
 	for day := range p.periods {
 		if len(day) > len(month) && day[:len(month)] == month {
 			u.from = append(u.from, day)
@@ -72,7 +72,7 @@ func (c *Commit) planUnits() ([]*unit, error) {
 	for _, f := range c.Old.Files(schema.Calls.Name) {
 		p.periods[f.Period] = true
 	}
-	p.becoming = maps.Clone(p.periods)
+	p.after = maps.Clone(p.periods)
 	found, err := c.locate(p.periods)
 	if err != nil {
 		return nil, err
@@ -85,11 +85,11 @@ func (c *Commit) planUnits() ([]*unit, error) {
 	}
 	for _, f := range c.Old.Files(schema.Calls.Name) {
 		if !c.AsIs && f.NextExpiry != nil && *f.NextExpiry <= c.Now.UnixMilli() {
-			p.at(f.Period)
+			p.unitOf(f.Period)
 		}
 	}
 	for _, period := range c.Rewrites {
-		p.at(period).always = true
+		p.unitOf(period).always = true
 	}
 	c.ageOut(p)
 	out := slices.Collect(maps.Values(p.units))
@@ -110,7 +110,7 @@ func (p *planner) place(found map[string]located) error {
 	leaving := map[string][]*change{}
 	for id, ch := range p.c.in.changes {
 		was, known := found[id]
-		if !ch.told {
+		if !ch.startSent {
 			if !known {
 				continue // a call that answers 404 and that no list named: nothing to say
 			}
@@ -118,22 +118,22 @@ func (p *planner) place(found map[string]located) error {
 		}
 		if p.c.KeepFrom > 0 && ch.start.OK && ch.start.V < p.c.KeepFrom {
 			if known {
-				p.at(was.period).moved[id] = true
+				p.unitOf(was.period).leaving[id] = true
 			}
 			continue
 		}
 		var u *unit
 		switch {
 		case ch.start.OK:
-			u = p.at(layout.Day(ch.start.V))
+			u = p.unitOf(layout.Day(ch.start.V))
 		case known && !was.start.OK:
-			u = p.at(was.period)
+			u = p.unitOf(was.period)
 		default:
-			u = p.at(layout.Day(ch.first))
+			u = p.unitOf(layout.Day(ch.first))
 		}
 		u.changes = append(u.changes, ch)
-		if known && (p.at(was.period) != u || was.start != ch.start) {
-			p.at(was.period).moved[id] = true
+		if known && (p.unitOf(was.period) != u || was.start != ch.start) {
+			p.unitOf(was.period).leaving[id] = true
 			leaving[was.period] = append(leaving[was.period], ch)
 		}
 	}
@@ -150,8 +150,8 @@ func (c *Commit) loadAll(leaving map[string][]*change) error {
 	return nil
 }
 
-// placeDumped settles where calls of dumps belong whose start is not what the
-// snapshot says: where it says, if what it holds of them is newer.
+// placeDumped corrects the start of calls of dumps: if the snapshot has a newer state
+// of a call, its start counts.
 func (c *Commit) placeDumped(found map[string]located) error {
 	doubtful := map[string][]*change{}
 	for id, was := range found {
@@ -200,14 +200,14 @@ func (c *Commit) loadMoved(period string, changes []*change) error {
 	}
 }
 
-// A night compacts no more than so many months or bytes, but always one.
+// A night compacts at most so many months or bytes, but always one month.
 const (
 	nightMonths = 3
 	nightBytes  = 1 << 30
 )
 
-// monthsToCompact says which months this commit makes one file of. By itself
-// it leaves those alone that anything came in for.
+// monthsToCompact returns the months that this commit compacts. A nightly commit
+// leaves out months that anything came in for.
 func (c *Commit) monthsToCompact(found map[string]located) []string {
 	if !c.Nightly || c.Old == nil {
 		return c.Months
@@ -237,33 +237,32 @@ func (c *Commit) monthsToCompact(found map[string]located) []string {
 	return out
 }
 
-// ageOut leaves the calls out that are kept no longer: the files of whole days
-// and months are not taken over, and a month that the time goes through is
-// written anew without them.
+// ageOut leaves out calls that are no longer kept. Files of whole days and months are
+// not taken over; a month that is partly kept is rewritten.
 func (c *Commit) ageOut(p *planner) {
-	c.dropped = map[string]bool{}
+	c.leftOut = map[string]bool{}
 	if c.KeepFrom == 0 || c.AsIs {
 		return
 	}
 	for _, f := range c.Old.Files(schema.Calls.Name) {
 		switch {
 		case snapshot.EndOf(f.Period) <= c.KeepFrom:
-			c.dropped[f.Period] = true
+			c.leftOut[f.Period] = true
 			c.Stats.Aged += f.Rows
 		case f.MinStart != nil && *f.MinStart < c.KeepFrom:
-			p.at(f.Period).always = true
+			p.unitOf(f.Period).always = true
 		}
 	}
 	for period, u := range p.units {
 		if snapshot.EndOf(period) <= c.KeepFrom {
 			delete(p.units, period)
 		}
-		u.from = slices.DeleteFunc(u.from, func(from string) bool { return c.dropped[from] })
+		u.from = slices.DeleteFunc(u.from, func(from string) bool { return c.leftOut[from] })
 	}
 }
 
-// aged says whether a call is kept no longer: by its start, or else by when it
-// was first seen.
+// aged says whether a call is no longer kept: by its start, or else by when it was
+// first seen.
 func (c *Commit) aged(call *schema.Call) bool {
 	if c.KeepFrom == 0 || c.AsIs {
 		return false

@@ -266,7 +266,7 @@ func Replace(fsys FS, tmp, name string, content []byte, private bool) error {
 	return fsys.SyncDir(filepath.Dir(name))
 }
 
-// Private takes a file or folder of a disk from the group again, which may read the rest.
+// Private makes a file or folder unreadable for the group, which may read the rest.
 func Private(fsys FS, path string) error {
 	d, ok := fsys.(*disk)
 	if !ok || !d.group {
@@ -298,9 +298,8 @@ func MakeRoot(root string) error {
 	return errors.Join(parent.Sync(), parent.Close())
 }
 
-// SettleModes gives what earlier runs wrote the modes that this one is told to
-// write with, where they differ. The group never reads the journal, the lock and
-// the key of the masks.
+// SettleModes gives the files of earlier runs the modes of this one. The group never
+// reads the journal, the lock and the key of the masks.
 func SettleModes(fsys FS, root string) error {
 	d, ok := fsys.(*disk)
 	if !ok {
@@ -315,14 +314,14 @@ func SettleModes(fsys FS, root string) error {
 	if err != nil {
 		return fmt.Errorf("set the warehouse's modes: %w", err)
 	}
-	// Who made the root may have given it another mode: it changes with the rest.
+	// The root may have been made with another mode: it changes with the rest.
 	if st.Mode().Perm() == folder {
 		return admit(root, d.group)
 	}
 	if err := d.chmodDir(root, folder); err != nil {
 		return fmt.Errorf("set the warehouse's modes: %w", err)
 	}
-	// The folder that tells comes last: a walk that was cut short is begun again.
+	// The folder that is looked at above comes last: an interrupted walk starts again.
 	err = fs.WalkDir(d.dir.Root.FS(), layout.SnapshotsName, func(name string, e fs.DirEntry, err error) error {
 		path := filepath.Join(root, name)
 		switch {
@@ -346,7 +345,7 @@ func SettleModes(fsys FS, root string) error {
 	return nil
 }
 
-// admit lets the group into a root that was there before and shuts it out.
+// admit lets the group into a root that was made without it.
 func admit(root string, group bool) error {
 	st, err := os.Stat(root)
 	if err == nil && group && st.Mode()&0o050 != 0o050 {

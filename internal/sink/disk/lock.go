@@ -66,8 +66,8 @@ const (
 	lostError   = 120 // bytes of an error that the line has room for
 )
 
-// A probe that reads who holds the warehouse takes the lock for an instant, and a
-// holder takes a moment to write who it is: so long the lock is asked again.
+// Who takes the lock for an instant, and a new holder takes a moment to write who it
+// is: for that long TakeLock tries again.
 const (
 	lockTries = 50
 	lockPause = 2 * time.Millisecond
@@ -81,8 +81,8 @@ type Lock struct {
 }
 
 // TakeLock takes the warehouse's lock, or returns a *LockedError at once.
-// It returns what the runs before it lately spent. A run before it that ended
-// without its row in the table runs is among the new holder's Lost.
+// It also returns the recent requests of earlier runs. A run that ended without a row
+// in the table runs is added to the new holder's Lost.
 func TakeLock(root string, h Holder) (*Lock, []Spend, error) {
 	path := filepath.Join(root, layout.LockName)
 	fsys, err := openPlain(root, path)
@@ -186,8 +186,8 @@ func Who(root string) (h Holder, held bool, err error) {
 	return readHolder(path), !free, nil
 }
 
-// stale says that the holder's process is no more, as far as can be told from
-// here. What the lock file says of it is then not of who holds it now.
+// stale says that the holder's process is gone, as far as can be seen from here: the
+// lock file does not yet name the new holder.
 func (h *Holder) stale() bool {
 	if host, _ := os.Hostname(); h.PID == 0 || h.Released || host != h.Host {
 		return h.PID == 0 || h.Released
@@ -195,8 +195,8 @@ func (h *Holder) stale() bool {
 	return errors.Is(syscall.Kill(h.PID, 0), syscall.ESRCH)
 }
 
-// recall reads the ring of the holders before. A damaged line is no spend, and
-// one that stands in two places, which a holder noted anew, is one.
+// recall reads the ring. A damaged line is skipped, and a request that stands there
+// twice counts once.
 func (l *Lock) recall() ([]Spend, error) {
 	raw, err := io.ReadAll(l.file)
 	if err != nil {
@@ -224,8 +224,8 @@ func (l *Lock) recall() ([]Spend, error) {
 	return out, nil
 }
 
-// write says who holds the lock now. The ring stays: until the new holder has
-// noted what still counts, a kill must not make it forgotten.
+// write writes who holds the lock now. The ring stays, so that a kill forgets nothing
+// before the new holder has noted what still counts.
 func (l *Lock) write() error {
 	h := l.holder
 	for i := range h.Lost {
@@ -267,11 +267,11 @@ func (l *Lock) Note(slot int, s Spend) error {
 	return err
 }
 
-// Release lets the warehouse go. The file stays: its ring outlives the run.
+// Release gives the warehouse back. The file stays: its ring outlives the run.
 func (l *Lock) Release() error {
 	l.holder.Released = true
 	return errors.Join(l.write(), l.Drop())
 }
 
-// Drop lets the warehouse go without a word of it, as the end of the process does.
+// Drop gives the warehouse back without writing so, as the end of a process does.
 func (l *Lock) Drop() error { return errors.Join(l.file.Close(), l.fl.Unlock()) }

@@ -14,7 +14,7 @@ import (
 
 // find looks up the selected calls in all snapshots; a file that they share is
 // read once. A call that is selected in one of them is forgotten in all.
-func (f *forgetting) find(ctx context.Context, sel Selection) error {
+func (f *erasure) find(ctx context.Context, sel Selection) error {
 	for _, id := range sel.CallIDs {
 		f.ids[id] = true
 	}
@@ -56,20 +56,19 @@ func (f *forgetting) find(ctx context.Context, sel Selection) error {
 				return err
 			}
 		}
-		f.where[file.Path] = held
+		f.held[file.Path] = held
 		return nil
 	})
 }
 
-// beginsBefore says whether a period, which is a call's by its start or else by
-// when it was first seen, begins before the selection's time.
+// beginsBefore says whether a period begins before the selection's time.
 func beginsBefore(period string, sel Selection) bool {
 	day := layout.Day(sel.Before.UnixMilli())
 	return period <= day[:min(len(period), len(day))]
 }
 
 // eachFile visits every file of calls of every snapshot once.
-func (f *forgetting) eachFile(ctx context.Context, visit func(*table.Reader, *layout.File) error) error {
+func (f *erasure) eachFile(ctx context.Context, visit func(*table.Reader, *layout.File) error) error {
 	seen := map[string]bool{}
 	for _, s := range f.all {
 		for _, file := range s.Manifest.FilesOf(schema.Calls.Name) {
@@ -93,7 +92,7 @@ func (f *forgetting) eachFile(ctx context.Context, visit func(*table.Reader, *la
 }
 
 // selected adds the calls of a file that the selection is about.
-func (f *forgetting) selected(ctx context.Context, t *table.Reader, sel Selection) error {
+func (f *erasure) selected(ctx context.Context, t *table.Reader, sel Selection) error {
 	numbers := map[string]bool{}
 	for _, n := range sel.Numbers {
 		numbers[n] = true
@@ -115,14 +114,14 @@ func (f *forgetting) selected(ctx context.Context, t *table.Reader, sel Selectio
 	})
 }
 
-// tally counts what every snapshot is about to lose.
-func (f *forgetting) tally(ctx context.Context) error {
+// tally counts what every snapshot will lose.
+func (f *erasure) tally(ctx context.Context) error {
 	counted := map[string]Erased{}
 	for _, s := range f.all {
 		sum := Erased{Was: s.Manifest.Snapshot, Files: []layout.File{}}
 		r := snapshot.NewReader(f.w.FS, s, f.w.Proofs)
 		for _, file := range s.Manifest.FilesOf(schema.Calls.Name) {
-			held := f.where[file.Path]
+			held := f.held[file.Path]
 			if len(held) == 0 {
 				continue
 			}

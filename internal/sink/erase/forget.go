@@ -44,7 +44,7 @@ type Erased struct {
 	Files []layout.File `json:"files"` // those that were written anew
 }
 
-// Held is what Forget needs of a warehouse that is held.
+// Held is a warehouse whose lock is held.
 type Held struct {
 	FS      disk.FS
 	Root    string
@@ -70,7 +70,7 @@ func (w *Held) Forget(ctx context.Context, sel Selection, dry bool, progress fun
 	if err = cmp.Or(err, damage); err != nil { // nobody can tell what a damaged one holds
 		return nil, err
 	}
-	f := &forgetting{w: w, all: all, ids: map[string]bool{}, where: map[string]map[string]bool{}}
+	f := &erasure{w: w, all: all, ids: map[string]bool{}, held: map[string]map[string]bool{}}
 	if err := f.find(ctx, sel); err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func (w *Held) Forget(ctx context.Context, sel Selection, dry bool, progress fun
 		return nil, err
 	}
 	f.addTombstones()
-	if !dry && !f.done() {
+	if !dry && !f.nothingToDo() {
 		if err := f.run(ctx, progress); err != nil {
 			if disk.IsNoSpace(err) {
 				err = &disk.NoSpaceError{Root: w.Root, Wants: f.wants(), Err: err}
@@ -89,54 +89,54 @@ func (w *Held) Forget(ctx context.Context, sel Selection, dry bool, progress fun
 	return f.receipt(), nil
 }
 
-// forgetting is one Forget in the making.
-type forgetting struct {
-	w     *Held
-	all   []*layout.Snapshot
-	ids   map[string]bool            // calls to forget, those not in the warehouse included
-	where map[string]map[string]bool // by path of a file of calls, those that it holds
-	tombs *snapshot.Tombstones       // after it
-	added int                        // how many of them are new
-	gone  []snapshot.Tombstone       // of ids
+// erasure is one Forget.
+type erasure struct {
+	w          *Held
+	all        []*layout.Snapshot
+	ids        map[string]bool            // calls to forget, those not in the warehouse included
+	held       map[string]map[string]bool // by path of a file of calls, those that it holds
+	tombstones *snapshot.Tombstones       // after it
+	news       int                        // how many of them are new
+	added      []snapshot.Tombstone       // of ids
 
 	erased []Erased
 	made   []*layout.Snapshot // the snapshots made anew
 }
 
 // addTombstones makes the tombstones.
-func (f *forgetting) addTombstones() {
+func (f *erasure) addTombstones() {
 	was := f.w.Tombstones
 	if was == nil {
 		was = snapshot.NewTombstones()
 	}
 	for id := range f.ids {
 		t := was.Of([]byte(id))
-		f.gone = append(f.gone, t)
+		f.added = append(f.added, t)
 		if !was.Has(t) {
-			f.added++
+			f.news++
 		}
 	}
-	f.tombs = was.With(f.gone)
+	f.tombstones = was.With(f.added)
 }
 
-// done says that there is nothing to erase, and nothing to remember.
-func (f *forgetting) done() bool {
+// nothingToDo says that no call is to be erased, and none to be remembered.
+func (f *erasure) nothingToDo() bool {
 	for _, e := range f.erased {
 		if e.Calls > 0 {
 			return false
 		}
 	}
-	return f.added == 0
+	return f.news == 0
 }
 
 // run makes the snapshots anew, commits them and removes the old ones.
-func (f *forgetting) run(ctx context.Context, progress func(snapshot.Progress)) error {
+func (f *erasure) run(ctx context.Context, progress func(snapshot.Progress)) error {
 	w := f.w
 	first, err := snapshot.NextNumber(w.FS, w.Root)
 	if err != nil {
 		return err
 	}
-	content, line, err := f.tombs.Encode()
+	content, line, err := f.tombstones.Encode()
 	if err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (f *forgetting) run(ctx context.Context, progress func(snapshot.Progress)) 
 	if err := snapshot.MakeCurrent(w.FS, w.Root, last); err != nil {
 		return err
 	}
-	w.Current, w.Tombstones = last, f.tombs
+	w.Current, w.Tombstones = last, f.tombstones
 	if err := snapshot.Sweep(w.FS, w.Root, last); err != nil {
 		return fmt.Errorf("the calls are forgotten, but the snapshots that held them are still on the disk (the next command that writes removes them): %w", err)
 	}
@@ -168,7 +168,7 @@ func (f *forgetting) run(ctx context.Context, progress func(snapshot.Progress)) 
 }
 
 // remake makes the i-th snapshot anew, without the calls.
-func (f *forgetting) remake(ctx context.Context, i int, first int64, content []byte, line *layout.Forgotten) (err error) {
+func (f *erasure) remake(ctx context.Context, i int, first int64, content []byte, line *layout.Forgotten) (err error) {
 	w, s := f.w, f.all[i]
 	number := first + int64(i)
 	b, err := snapshot.NewBuilder(w.FS, w.Root, number)
@@ -183,16 +183,16 @@ func (f *forgetting) remake(ctx context.Context, i int, first int64, content []b
 	var files []layout.File
 	gone, calls := map[string]bool{}, map[string]map[string]bool{}
 	for _, file := range s.Manifest.FilesOf(schema.Calls.Name) {
-		if len(f.where[file.Path]) == 0 {
+		if len(f.held[file.Path]) == 0 {
 			continue
 		}
 		gone[file.Period] = true
-		made, err := f.again(b, i, file)
+		made, err := f.reuse(b, i, file)
 		if err != nil {
 			return err
 		}
 		if files = append(files, made...); made == nil {
-			calls[file.Period] = f.where[file.Path]
+			calls[file.Period] = f.held[file.Path]
 		}
 	}
 	c := &commit.Commit{FS: w.FS, Root: w.Root, Old: snapshot.NewReader(w.FS, s, w.Proofs), Now: w.Now(), Workers: w.Workers}
@@ -225,9 +225,9 @@ func (f *forgetting) remake(ctx context.Context, i int, first int64, content []b
 	return nil
 }
 
-// again links the files of a period that were made for an earlier snapshot, and returns
+// reuse links the files of a period that were made for an earlier snapshot, and returns
 // them; nil: there are none.
-func (f *forgetting) again(b *snapshot.Builder, i int, calls *layout.File) (files []layout.File, err error) {
+func (f *erasure) reuse(b *snapshot.Builder, i int, calls *layout.File) (files []layout.File, err error) {
 	for j := range i {
 		if before := f.all[j].Manifest.FileOf(schema.Calls.Name, calls.Period); before == nil || before.Path != calls.Path {
 			continue
@@ -247,18 +247,18 @@ func (f *forgetting) again(b *snapshot.Builder, i int, calls *layout.File) (file
 }
 
 // discard removes what was made, before any of it was committed.
-func (f *forgetting) discard() {
+func (f *erasure) discard() {
 	for _, s := range f.made {
 		_ = snapshot.Remove(f.w.FS, s.Dir) // or the next opening does
 	}
 }
 
 // wants guesses how many bytes it takes: what the files to be rewritten have.
-func (f *forgetting) wants() (n int64) {
+func (f *erasure) wants() (n int64) {
 	seen := map[string]bool{}
 	for _, s := range f.all {
 		for _, file := range s.Manifest.FilesOf(schema.Calls.Name) {
-			if len(f.where[file.Path]) > 0 && !seen[file.Path] {
+			if len(f.held[file.Path]) > 0 && !seen[file.Path] {
 				seen[file.Path] = true
 				n += s.Manifest.BytesOf(file.Period)
 			}
@@ -267,11 +267,11 @@ func (f *forgetting) wants() (n int64) {
 	return n
 }
 
-func (f *forgetting) receipt() *Receipt {
+func (f *erasure) receipt() *Receipt {
 	now := f.w.Current.Manifest
 	r := &Receipt{FormatVersion: layout.FormatVersion, ForgottenAt: f.w.Now().UTC(), RunID: f.w.RunID,
 		Snapshot: now.Snapshot, Calls: []string{}, Erased: f.erased, Tombstones: now.Forgotten}
-	for _, t := range f.gone {
+	for _, t := range f.added {
 		r.Calls = append(r.Calls, t.String())
 	}
 	slices.Sort(r.Calls)

@@ -41,7 +41,7 @@ func CheckReceipt(ctx context.Context, root string, r *Receipt) ([]verify.Proble
 	if err != nil {
 		return nil, err
 	}
-	c := &receiptCheck{fsys: fsys, root: root, tombs: tombs, calls: map[snapshot.Tombstone]bool{}}
+	c := &receiptCheck{fsys: fsys, root: root, tombstones: tombs, calls: map[snapshot.Tombstone]bool{}}
 	for _, s := range r.Calls {
 		t, err := snapshot.ParseTombstone(s)
 		if err != nil {
@@ -64,11 +64,11 @@ func CheckReceipt(ctx context.Context, root string, r *Receipt) ([]verify.Proble
 }
 
 type receiptCheck struct {
-	fsys  disk.FS
-	root  string
-	tombs *snapshot.Tombstones
-	calls map[snapshot.Tombstone]bool
-	bad   verify.Problems
+	fsys       disk.FS
+	root       string
+	tombstones *snapshot.Tombstones
+	calls      map[snapshot.Tombstone]bool
+	bad        verify.Problems
 }
 
 // snapshots looks at every snapshot on the disk, those included that should be
@@ -140,7 +140,7 @@ func (c *receiptCheck) file(s *layout.Snapshot, f *layout.File) error {
 		// The rows of a call follow each other.
 		if id := row[0].ByteArray(); string(id) != last {
 			last = string(id)
-			if t := c.tombs.Of(id); c.calls[t] {
+			if t := c.tombstones.Of(id); c.calls[t] {
 				c.bad.Add("not forgotten", at, "call %s is in it", t)
 			}
 		}
@@ -159,7 +159,7 @@ func (c *receiptCheck) journal() error {
 	}
 	for i, ref := range refs {
 		broken, err := journal.Read(c.fsys, c.root, ref, journal.IsLast(refs, i), func(r *schema.Record) error {
-			if t := c.tombs.Of([]byte(r.CallID)); c.calls[t] {
+			if t := c.tombstones.Of([]byte(r.CallID)); c.calls[t] {
 				c.bad.Add("not forgotten", layout.JournalName+"/"+ref.Run, "a record of call %s is in it", t)
 			}
 			return nil

@@ -86,7 +86,7 @@ func (r *Reader) rowsOf(f *layout.File, id string, of *schema.Call,
 		if err := r.Prove(f); err != nil {
 			return n, err
 		}
-		first, count, err := stretch(t, g, id)
+		first, count, err := rowRange(t, g, id)
 		if err != nil {
 			return n, err
 		}
@@ -115,9 +115,9 @@ func mayHoldCall(t *table.Reader, g parquet.RowGroup, id string, of *schema.Call
 	return !ok || t.Row.Millis(at, low) <= of.StartAt().V && of.StartAt().V <= t.Row.Millis(at, high), nil
 }
 
-// stretch returns where the rows of a call stand in a row group, one after the
+// rowRange returns where the rows of a call stand in a row group, one after the
 // other, and how many.
-func stretch(t *table.Reader, g parquet.RowGroup, id string) (first, count int64, err error) {
+func rowRange(t *table.Reader, g parquet.RowGroup, id string) (first, count int64, err error) {
 	err = t.EachOf(g, []string{"call_id"}, func(at int64, row []parquet.Value) bool {
 		if string(row[0].ByteArray()) != id {
 			return count == 0

@@ -10,8 +10,8 @@ import (
 	"callhouse/internal/schema"
 )
 
-// compactAfter is how long after its end a month still gets calls as a rule:
-// those that appear late, and details that failed and are tried again.
+// compactAfter is how long after its end a month usually still gets calls: late ones,
+// and details that are tried again.
 const compactAfter = 5 * 24 * time.Hour
 
 // Month is a month of a snapshot whose calls still lie in files of days.

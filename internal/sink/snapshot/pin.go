@@ -16,8 +16,8 @@ import (
 	"callhouse/internal/sink/disk"
 )
 
-// farPinAge is how long a pin holds without being renewed whose catalog lies on
-// another host: from here nobody can see whether it is still there.
+// farPinAge is how long a pin of a catalog on another host holds if it is not renewed:
+// from here nobody can see whether the catalog is still there.
 const farPinAge = 30 * 24 * time.Hour
 
 // Pinning is a catalog's pin in the making. It holds a lock, so that catalogs

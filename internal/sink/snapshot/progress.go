@@ -8,11 +8,11 @@ type Progress struct {
 	Done, Total int64  // calls
 }
 
-// tellEvery is how many calls pass between two words about the progress.
+// ProgressEvery is how many calls pass between two reports of progress.
 const ProgressEvery = 4096
 
-// Counter returns what units report their rows to, from any goroutine, or nil
-// where nobody listens. progress is called by one at a time.
+// Counter returns a function that counts calls, from any goroutine, and reports to
+// progress now and then; nil if progress is nil.
 func Counter(progress func(Progress), what string, total int64) func(rows int64) {
 	if progress == nil {
 		return nil

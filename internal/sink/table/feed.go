@@ -20,13 +20,13 @@ const (
 // Feed lets two goroutines share the work on a period: one reads and merges its
 // calls, and hands them in batches to the other, which encodes and writes them.
 type Feed struct {
-	w     *PeriodWriter
-	cur   *batch
-	free  chan *batch
-	full  chan *batch
-	done  chan struct{}
-	err   error // of the writing side; set when failed is, or done is closed
-	fails atomic.Bool
+	w       *PeriodWriter
+	filling *batch
+	free    chan *batch
+	full    chan *batch
+	done    chan struct{}
+	err     error // of the writing side; set when failed is, or done is closed
+	failed  atomic.Bool
 }
 
 // Slot is memory to decode a record into.
@@ -36,19 +36,19 @@ type Slot struct {
 	Body []byte // of a dump's record
 }
 
-// errFed says that the writing side failed, whose own error says why.
-var errFed = errors.New("the calls could not be written")
+// errWriter says that the writing side failed, whose own error says why.
+var errWriter = errors.New("the calls could not be written")
 
 // batch is some calls in their order, and the memory in which they lie.
 type batch struct {
-	calls []fedCall
+	calls []queued
 	slots []*Slot
 	used  int // of slots
 	bytes int
 }
 
-// fedCall is a call to be written.
-type fedCall struct {
+// queued is a call to be written.
+type queued struct {
 	call *schema.Call
 	copy bool // its rows are as they were
 }
@@ -59,7 +59,7 @@ func NewFeed(w *PeriodWriter) *Feed {
 	for range batches - 1 {
 		f.free <- new(batch)
 	}
-	f.cur = new(batch)
+	f.filling = new(batch)
 	go f.drain()
 	return f
 }
@@ -70,7 +70,7 @@ func (f *Feed) drain() {
 	for b := range f.full {
 		if f.err == nil {
 			if f.err = f.apply(b); f.err != nil {
-				f.fails.Store(true)
+				f.failed.Store(true)
 			}
 		}
 		b.reset()
@@ -93,7 +93,7 @@ func (f *Feed) apply(b *batch) error {
 // Slot returns memory for a record, which stands until the call that was made of
 // it is written.
 func (f *Feed) Slot() *Slot {
-	b := f.cur
+	b := f.filling
 	if b.used == len(b.slots) {
 		b.slots = append(b.slots, new(Slot))
 	}
@@ -102,11 +102,11 @@ func (f *Feed) Slot() *Slot {
 }
 
 // Grow says how many bytes the next call takes.
-func (f *Feed) Grow(bytes int) { f.cur.bytes += bytes }
+func (f *Feed) Grow(bytes int) { f.filling.bytes += bytes }
 
 // Write hands a call on.
 func (f *Feed) Write(call *schema.Call) error {
-	f.cur.calls = append(f.cur.calls, fedCall{call: call})
+	f.filling.calls = append(f.filling.calls, queued{call: call})
 	return f.next()
 }
 
@@ -115,29 +115,29 @@ func (f *Feed) Copy(p *Period, call *schema.Call) error {
 	if err := p.Take(call); err != nil {
 		return err
 	}
-	f.cur.calls = append(f.cur.calls, fedCall{call: call, copy: true})
+	f.filling.calls = append(f.filling.calls, queued{call: call, copy: true})
 	for i := range call.Lists {
-		f.cur.bytes += rowBytes * call.Lists[i].Len()
+		f.filling.bytes += rowBytes * call.Lists[i].Len()
 	}
 	return f.next()
 }
 
 // next hands the batch over when it is full.
 func (f *Feed) next() error {
-	if len(f.cur.calls) < batchCalls && f.cur.bytes < batchBytes {
+	if len(f.filling.calls) < batchCalls && f.filling.bytes < batchBytes {
 		return nil
 	}
-	f.full <- f.cur
-	f.cur = <-f.free
-	if f.fails.Load() {
-		return errFed
+	f.full <- f.filling
+	f.filling = <-f.free
+	if f.failed.Load() {
+		return errWriter
 	}
 	return nil
 }
 
 // Close returns when all is written, with the writing side's error.
 func (f *Feed) Close() error {
-	f.full <- f.cur
+	f.full <- f.filling
 	close(f.full)
 	<-f.done
 	return f.err

@@ -48,11 +48,11 @@ func (v *verifier) period(ctx context.Context, s *layout.Snapshot, files []*layo
 
 // tableCheck is one file of a period while its rows go by.
 type tableCheck struct {
-	r    *table.Reader
-	said *layout.File
-	at   string
-	key  int         // position of the call's start
-	is   layout.File // what the rows say
+	r       *table.Reader
+	listed  *layout.File
+	at      string
+	key     int         // position of the call's start
+	counted layout.File // what the rows say
 }
 
 func (v *verifier) openCheck(s *layout.Snapshot, f *layout.File) (*tableCheck, error) {
@@ -61,7 +61,7 @@ func (v *verifier) openCheck(s *layout.Snapshot, f *layout.File) (*tableCheck, e
 	if err != nil {
 		return nil, err
 	}
-	c := &tableCheck{r: r, said: f, at: v.rel(s.Path(f)), key: r.Column("start_at")}
+	c := &tableCheck{r: r, listed: f, at: v.rel(s.Path(f)), key: r.Column("start_at")}
 	if of != &schema.Calls {
 		c.key = r.Column("call_start_at") // tallies have none
 	}
@@ -78,7 +78,7 @@ func (v *verifier) columns(s *layout.Snapshot, c *tableCheck) {
 	if c.r.Version != layout.FormatVersion {
 		return
 	}
-	table := table.ByName(c.said.Table)
+	table := table.ByName(c.listed.Table)
 	later := map[string]bool{}
 	for _, col := range slices.Concat(s.Manifest.Columns, layout.Columns()) {
 		later[col.Name] = later[col.Name] || col.Table == table.Name
@@ -101,7 +101,7 @@ func (c *tableCheck) next(v *verifier) (parquet.Row, error) {
 	if err != nil || row == nil {
 		return nil, err
 	}
-	c.is.Rows++
+	c.counted.Rows++
 	return row, nil
 }
 
@@ -169,7 +169,7 @@ func (p *periodCheck) run(ctx context.Context) error {
 	call, last := new(schema.Call), new(schema.Call) // last has no row before the first one
 	for {
 		row, err := p.calls.next(p.v)
-		if err == nil && p.calls.is.Rows%1024 == 0 {
+		if err == nil && p.calls.counted.Rows%1024 == 0 {
 			err = ctx.Err()
 		}
 		if err != nil {
@@ -191,8 +191,8 @@ func (p *periodCheck) run(ctx context.Context) error {
 			return err
 		}
 		p.ids = append(p.ids, maphash.Bytes(idSeed, call.ID()))
-		if p.v.tell != nil {
-			p.v.tell(1)
+		if p.v.progress != nil {
+			p.v.progress(1)
 		}
 		call, last = last, call
 	}
@@ -204,7 +204,7 @@ func (p *periodCheck) run(ctx context.Context) error {
 	if err := p.tallies.end(); err != nil {
 		return err
 	}
-	p.v.seen.keepIDs(p.calls.said.Path, p.ids)
+	p.v.seen.keepIDs(p.calls.listed.Path, p.ids)
 	p.figures()
 	return nil
 }
@@ -229,14 +229,14 @@ func (p *periodCheck) call(call *schema.Call) error {
 	if call.StartAt().OK {
 		since = call.StartAt().V
 	}
-	if day := layout.Day(since); !strings.HasPrefix(day, p.calls.said.Period) {
+	if day := layout.Day(since); !strings.HasPrefix(day, p.calls.listed.Period) {
 		bad("period", "call %s belongs to %s", call.ID(), day)
 	}
 	if call.FirstSeenAt() > call.FetchedAt() {
 		bad("times", "call %s was first seen (%d) after it was fetched (%d)", call.ID(), call.FirstSeenAt(), call.FetchedAt())
 	}
-	if p.v.tombs.Forgot(string(call.ID())) {
-		bad("forgotten", "a call in it was forgotten: %s", p.v.tombs.Of(call.ID()))
+	if p.v.tombstones.Forgot(string(call.ID())) {
+		bad("forgotten", "a call in it was forgotten: %s", p.v.tombstones.Of(call.ID()))
 	}
 	if p.v.each != nil {
 		p.v.each(p.calls.at, call)
@@ -260,24 +260,24 @@ func (p *periodCheck) call(call *schema.Call) error {
 	if call.OptedOut() && (turns > 0 || items > 0 || call.Keeps()) {
 		bad("withheld", "call %s is opted out of storage, and has what must not be kept", call.ID())
 	}
-	table.CountCall(&p.calls.is, call)
+	table.CountCall(&p.calls.counted, call)
 	return nil
 }
 
 // figures compares what the manifest says of the files with what they hold.
 func (p *periodCheck) figures() {
 	for _, c := range p.tables() {
-		if c.is.Rows != c.said.Rows {
-			p.v.bad.Add("rows", c.at, "it has %d rows, the manifest says %d", c.is.Rows, c.said.Rows)
+		if c.counted.Rows != c.listed.Rows {
+			p.v.bad.Add("rows", c.at, "it has %d rows, the manifest says %d", c.counted.Rows, c.listed.Rows)
 		}
-		said := *c.said
+		said := *c.listed
 		said.Table, said.Format, said.Path, said.Period, said.Rows, said.Bytes, said.SHA256 = "", 0, "", "", 0, 0, ""
-		c.is.Rows = 0
-		if c.said.Format == 0 {
-			c.is.UnheldCosts = 0 // it does not tell
+		c.counted.Rows = 0
+		if c.listed.Format == 0 {
+			c.counted.UnheldCosts = 0 // it does not tell
 		}
-		if !reflect.DeepEqual(&said, &c.is) {
-			p.v.bad.Add("figures", c.at, "the manifest's figures are not those of its rows: %s", differ(&said, &c.is))
+		if !reflect.DeepEqual(&said, &c.counted) {
+			p.v.bad.Add("figures", c.at, "the manifest's figures are not those of its rows: %s", differ(&said, &c.counted))
 		}
 	}
 }
@@ -301,7 +301,7 @@ func (c *childCheck) advance(v *verifier) (err error) {
 	if c.row, err = c.next(v); err != nil || c.row == nil {
 		return err
 	}
-	c.rows.Empty(table.ByName(c.said.Table))
+	c.rows.Empty(table.ByName(c.listed.Table))
 	if err := c.r.Row.Add(c.row, &c.rows); err != nil {
 		return err
 	}
@@ -330,7 +330,7 @@ func (c *childCheck) of(v *verifier, call *schema.Call) (n, byUser int, err erro
 				byUser++
 			}
 		}
-		table.Span(&c.is, c.start(c.row))
+		table.Span(&c.counted, c.start(c.row))
 		if err := c.advance(v); err != nil {
 			return n, byUser, err
 		}
@@ -342,7 +342,7 @@ func (c *childCheck) of(v *verifier, call *schema.Call) (n, byUser int, err erro
 func (c *childCheck) rest(v *verifier) error {
 	for c.row != nil {
 		v.bad.Add("reference", c.at, "a %s of call %s stands where no such call is", c.kind, c.id)
-		table.Span(&c.is, c.start(c.row))
+		table.Span(&c.counted, c.start(c.row))
 		if err := c.advance(v); err != nil {
 			return err
 		}

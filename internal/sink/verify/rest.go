@@ -20,32 +20,29 @@ import (
 )
 
 // differ names the figures of a file that are not the same.
-func differ(said, is *layout.File) string {
+func differ(listed, counted *layout.File) string {
+	text := func(v any) string {
+		if t, ok := v.(*int64); ok && t != nil {
+			return fmt.Sprint(*t)
+		} else if ok {
+			return "null"
+		}
+		return fmt.Sprint(v)
+	}
 	var out []string
-	num := func(name string, a, b int64) {
-		if a != b {
-			out = append(out, fmt.Sprintf("%s %d, not %d", name, b, a))
+	for _, f := range []struct {
+		name            string
+		listed, counted any
+	}{
+		{"min_start", listed.MinStart, counted.MinStart}, {"max_start", listed.MaxStart, counted.MaxStart},
+		{"unheld_costs", listed.UnheldCosts, counted.UnheldCosts}, {"unsettled", listed.Unsettled, counted.Unsettled},
+		{"unstarted", listed.Unstarted, counted.Unstarted}, {"due", listed.Due, counted.Due},
+		{"oldest_unsettled", listed.OldestUnsettled, counted.OldestUnsettled}, {"next_expiry", listed.NextExpiry, counted.NextExpiry},
+	} {
+		if was, is := text(f.listed), text(f.counted); was != is {
+			out = append(out, fmt.Sprintf("%s %s, not %s", f.name, is, was))
 		}
 	}
-	time := func(name string, a, b *int64) {
-		text := func(v *int64) string {
-			if v == nil {
-				return "null"
-			}
-			return fmt.Sprint(*v)
-		}
-		if text(a) != text(b) {
-			out = append(out, fmt.Sprintf("%s %s, not %s", name, text(b), text(a)))
-		}
-	}
-	time("min_start", said.MinStart, is.MinStart)
-	time("max_start", said.MaxStart, is.MaxStart)
-	num("unheld_costs", said.UnheldCosts, is.UnheldCosts)
-	num("unsettled", said.Unsettled, is.Unsettled)
-	num("unstarted", said.Unstarted, is.Unstarted)
-	num("due", said.Due, is.Due)
-	time("oldest_unsettled", said.OldestUnsettled, is.OldestUnsettled)
-	time("next_expiry", said.NextExpiry, is.NextExpiry)
 	return strings.Join(out, ", ")
 }
 
@@ -96,8 +93,8 @@ func (v *verifier) unique(s *layout.Snapshot) error {
 	return nil
 }
 
-// tombstones reads those of the current snapshot.
-func (v *verifier) tombstones(s *layout.Snapshot) (*snapshot.Tombstones, error) {
+// readTombstones reads those of the current snapshot.
+func (v *verifier) readTombstones(s *layout.Snapshot) (*snapshot.Tombstones, error) {
 	t, err := snapshot.ReadTombstones(v.opts.FS, s)
 	var damage *disk.DamageError
 	switch {

@@ -9,24 +9,22 @@ import (
 	"callhouse/internal/sink/snapshot"
 )
 
-// RunReport is what Check found.
+// RunReport is what CheckRun found.
 type RunReport struct {
 	Files    int
 	Calls    int64 // rows that the run wrote
 	Count    int64 // of problems
 	Problems []Problem
-	// Unknown counts, by column, the words that are not known for it, in the rows
-	// that the run wrote.
+	// Unknown counts unknown words by column, in the rows that the run wrote.
 	Unknown map[string]int64
 }
 
-// CheckRun proves what one run wrote: the manifest of a snapshot by itself, and every file of the periods that are not as they were before. It
-// does for them what Verify does for all; and in the rows of calls that the run
-// wrote it looks at their times and words. before is the snapshot that the run
-// found, nil for none. What the run did not touch is not read.
+// CheckRun proves what one run wrote: the manifest of its snapshot, and every file of
+// the periods that it changed. In the rows of calls that it wrote, it also looks at
+// times and words. before is the snapshot that the run found; nil: none.
 func CheckRun(ctx context.Context, fsys disk.FS, s, before *layout.Snapshot, run string, forgotten *snapshot.Tombstones) (*RunReport, error) {
 	r := new(RunReport)
-	v := &verifier{opts: Options{Root: s.Root(), FS: fsys}, seen: newSeenFiles(), tombs: forgotten}
+	v := &verifier{opts: Options{Root: s.Root(), FS: fsys}, seen: newSeenFiles(), tombstones: forgotten}
 	var odd oddities
 	v.each = func(at string, c *schema.Call) {
 		if string(c.RunID()) != run {

@@ -8,14 +8,14 @@ import (
 
 // tallyCheck counts the calls of a period anew beside its tallies.
 type tallyCheck struct {
-	v      *verifier
-	files  map[*schema.Table]*tableCheck
-	counts *schema.Tallies
-	wrong  map[*schema.Table]bool // told already
+	v        *verifier
+	files    map[*schema.Table]*tableCheck
+	counts   *schema.Tallies
+	reported map[*schema.Table]bool // told already
 }
 
 func newTallyCheck(v *verifier) *tallyCheck {
-	t := &tallyCheck{v: v, files: map[*schema.Table]*tableCheck{}, wrong: map[*schema.Table]bool{}}
+	t := &tallyCheck{v: v, files: map[*schema.Table]*tableCheck{}, reported: map[*schema.Table]bool{}}
 	t.counts = schema.NewTallies(t.row)
 	return t
 }
@@ -28,15 +28,15 @@ func (t *tallyCheck) row(table *schema.Table, want parquet.Row) error {
 	}
 	got, err := c.next(t.v)
 	if err == nil && (got == nil || !c.r.Row.Same(got, want)) {
-		t.bad(table, "its row %d is not what the calls add up to", c.is.Rows)
+		t.bad(table, "its row %d is not what the calls add up to", c.counted.Rows)
 	}
 	return err
 }
 
 // bad reports a file once: one call more shifts all rows.
 func (t *tallyCheck) bad(table *schema.Table, format string, args ...any) {
-	if !t.wrong[table] {
-		t.wrong[table] = true
+	if !t.reported[table] {
+		t.reported[table] = true
 		t.v.bad.Add("tally", t.files[table].at, format, args...)
 	}
 }
@@ -59,7 +59,7 @@ func (t *tallyCheck) end() error {
 	}
 	for table, c := range t.files {
 		if !c.r.Current { // counted by other columns: nobody reads it
-			c.is.Rows = c.said.Rows
+			c.counted.Rows = c.listed.Rows
 			continue
 		}
 		if t.counts.GivenUp(table) {
@@ -73,7 +73,7 @@ func (t *tallyCheck) end() error {
 			if row == nil {
 				break
 			}
-			t.bad(table, "its row %d is not what the calls add up to", c.is.Rows)
+			t.bad(table, "its row %d is not what the calls add up to", c.counted.Rows)
 		}
 	}
 	return nil

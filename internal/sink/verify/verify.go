@@ -49,13 +49,13 @@ func (r *Report) Whole() bool { return r.Count == 0 }
 
 // verifier proves a warehouse against itself.
 type verifier struct {
-	opts   Options
-	bad    Problems
-	report Report
-	seen   *seenFiles
-	tell   func(int64)
-	tombs  *snapshot.Tombstones               // of the current snapshot
-	each   func(at string, call *schema.Call) // where set, is shown every call
+	opts       Options
+	bad        Problems
+	report     Report
+	seen       *seenFiles
+	progress   func(int64)
+	tombstones *snapshot.Tombstones               // of the current snapshot
+	each       func(at string, call *schema.Call) // where set, is shown every call
 }
 
 // Warehouse reads a whole warehouse and compares it with what it says of itself:
@@ -82,7 +82,7 @@ func Warehouse(ctx context.Context, opts Options) (*Report, error) {
 		return nil, err
 	}
 	if current != nil {
-		if v.tombs, err = v.tombstones(current); err != nil {
+		if v.tombstones, err = v.readTombstones(current); err != nil {
 			return nil, err
 		}
 	}
@@ -95,7 +95,7 @@ func Warehouse(ctx context.Context, opts Options) (*Report, error) {
 		for _, s := range snapshots {
 			total += s.Manifest.Rows(schema.Calls.Name)
 		}
-		v.tell = snapshot.Counter(opts.Progress, "verified", total)
+		v.progress = snapshot.Counter(opts.Progress, "verified", total)
 		var odd oddities
 		for _, s := range snapshots {
 			if v.each = nil; s == current {
@@ -124,8 +124,8 @@ func Warehouse(ctx context.Context, opts Options) (*Report, error) {
 	return &v.report, nil
 }
 
-// oddities counts what the service tells that makes no sense. It is kept as it
-// was told, and no damage.
+// oddities counts what the service says that makes no sense. It is kept as it came,
+// and is no damage.
 type oddities struct {
 	mu       sync.Mutex
 	reversed int64            // calls that end before they start
@@ -222,8 +222,8 @@ func (v *verifier) snapshots(current *layout.Snapshot) (out []*layout.Snapshot, 
 	return out, nil
 }
 
-// isNewer reports whether err says that a newer callhouse wrote something. That
-// is no damage: this program cannot judge it.
+// isNewer reports whether err says that a newer callhouse wrote something: that is no
+// damage.
 func isNewer(err error) bool {
 	var version *layout.VersionError
 	return errors.As(err, &version)
