@@ -114,7 +114,7 @@ func (w *PeriodWriter) failed() error {
 	return nil
 }
 
-// close makes the files durable and returns their lines of the manifest.
+// Close makes the files durable and returns their lines of the manifest.
 func (w *PeriodWriter) Close() (out []layout.File, err error) {
 	for _, t := range w.tables {
 		f, ferr := t.Close()
@@ -126,7 +126,7 @@ func (w *PeriodWriter) Close() (out []layout.File, err error) {
 	return append(out, counted...), errors.Join(err, terr)
 }
 
-// discard removes the files.
+// Discard removes the files.
 func (w *PeriodWriter) Discard() error {
 	err := w.tallies.discard()
 	for _, t := range w.tables {
