@@ -13,14 +13,14 @@ func Complete(cmd *cobra.Command, flag string, words ...string) {
 	CompleteFrom(cmd, flag, func() []string { return words })
 }
 
-// CompleteFrom offers as a flag's values what words returns when it is asked.
+// CompleteFrom offers the words that a function returns as the values of a flag.
 func CompleteFrom(cmd *cobra.Command, flag string, words func() []string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return words(), cobra.ShellCompDirectiveNoFileComp
 	}) // it fails where the flag is not there
 }
 
-// Choice adds a flag that takes one of some words, the first where it is not given.
+// Choice adds a flag that takes one of some words. The first is the default.
 func Choice(cmd *cobra.Command, into *string, flag, usage string, words ...string) {
 	*into = words[0]
 	cmd.Flags().Var(&choice{into, flag, words}, flag, strings.Join(words, " or ")+usage)

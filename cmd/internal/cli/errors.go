@@ -26,10 +26,10 @@ const (
 // Error is an error as a user meets it: what is wrong, what to do about it,
 // and the exit code.
 type Error struct {
-	Code int
-	Err  error
-	Hint string // what to do; may be empty
-	Told bool   // it was said already: Report only returns its code
+	Code     int
+	Err      error
+	Hint     string // what to do; may be empty
+	Reported bool   // it was printed already: Report only returns its code
 }
 
 func (e *Error) Error() string { return e.Err.Error() }
@@ -44,7 +44,7 @@ func Usage(hint, format string, args ...any) error {
 	return &Error{Code: ExitUsage, Err: fmt.Errorf(format, args...), Hint: hint}
 }
 
-// DidYouMean puts a name that may have been meant before a hint; "" is none.
+// DidYouMean puts the name that was probably meant before a hint; "" is none.
 func DidYouMean(near, hint string) string {
 	if near == "" {
 		return hint
@@ -52,13 +52,13 @@ func DidYouMean(near, hint string) string {
 	return strings.TrimSpace("did you mean: " + near + "? " + hint)
 }
 
-// Suggest puts that of the known names which was probably meant before a hint.
+// Suggest puts the known name that was probably meant before a hint.
 func Suggest(name string, known []string, hint string) string {
 	return DidYouMean(words.Nearest(name, known), hint)
 }
 
-// Code returns the exit code that err carries; ExitFailed where it carries none,
-// and ExitOK for none at all.
+// Code returns the exit code of err: ExitFailed if it carries none, ExitOK if it is
+// nil.
 func Code(err error) int {
 	if err == nil {
 		return ExitOK
@@ -69,18 +69,18 @@ func Code(err error) int {
 // Hint returns what to do about err; it may be empty.
 func Hint(err error) string { return of(err).Hint }
 
-// Told returns err as one that was said already, elsewhere than Report does.
-func Told(err error) error {
+// Reported marks err as printed already, so that Report does not print it again.
+func Reported(err error) error {
 	if err == nil {
 		return nil
 	}
 	e := *of(err)
-	e.Told = true
+	e.Reported = true
 	return &e
 }
 
-// WasTold reports whether err was said already.
-func WasTold(err error) bool { return err != nil && of(err).Told }
+// WasReported says whether err was printed already.
+func WasReported(err error) bool { return err != nil && of(err).Reported }
 
 // Is says whether err is, or wraps, an error of a type.
 func Is[E error](err error) bool {
@@ -88,8 +88,8 @@ func Is[E error](err error) bool {
 	return ok
 }
 
-// of returns err as an Error, with the hint that it may have itself. Where a file was not allowed to this user, its hint
-// is whose file that is.
+// of returns err as an Error. Its hint may be the error's own. For a file that this
+// user may not read or write, the hint says whose file it is.
 func of(err error) *Error {
 	e := &Error{Code: ExitFailed, Err: err}
 	if hinted, ok := errors.AsType[interface {
@@ -100,7 +100,7 @@ func of(err error) *Error {
 	}
 	errors.As(err, &e)
 	if hint := deniedHint(err); hint != "" {
-		e = &Error{Code: e.Code, Err: e.Err, Hint: hint, Told: e.Told}
+		e = &Error{Code: e.Code, Err: e.Err, Hint: hint, Reported: e.Reported}
 	}
 	return e
 }
@@ -112,7 +112,7 @@ func Report(stderr io.Writer, program string, err error) int {
 		return ExitOK
 	}
 	e := of(err)
-	if e.Told {
+	if e.Reported {
 		return e.Code
 	}
 	words.Fprintf(stderr, "%s: %v\n", program, err)

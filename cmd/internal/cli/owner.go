@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// OwnerOf returns the name of the user whom a file belongs to, and whether that
-// is another one than who runs this.
+// OwnerOf returns the name of the user who owns a file, and whether that is
+// somebody else than the user who runs this program.
 func OwnerOf(path string) (owner string, others bool) {
 	st, err := os.Stat(path)
 	if err != nil {
@@ -33,8 +33,8 @@ func userName(uid int) string {
 	return "the user " + id
 }
 
-// deniedHint says what to do about a file that another user made; empty where
-// err is of something else.
+// deniedHint says what to do about a file of another user; empty if err is about
+// something else.
 func deniedHint(err error) string {
 	var at *fs.PathError
 	if !errors.Is(err, fs.ErrPermission) || !errors.As(err, &at) {
@@ -44,8 +44,8 @@ func deniedHint(err error) string {
 	if err != nil {
 		return ""
 	}
-	// What lies in a folder that may not be entered cannot be looked at: the folder
-	// is what is wrong.
+	// A file in a folder that may not be entered cannot be looked at: then the
+	// folder is the problem.
 	for _, err := os.Stat(path); err != nil && path != filepath.Dir(path); _, err = os.Stat(path) {
 		path = filepath.Dir(path)
 	}

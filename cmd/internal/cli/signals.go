@@ -19,9 +19,10 @@ func Context() (context.Context, context.CancelFunc) {
 	return ctx, stop
 }
 
-// Signals calls cancel at the first signal that asks the program to end; that its
-// terminal was closed is one, unless nohup lets it outlive that. A second one ends
-// it at once. free, which may be called more than once, gives the signals back.
+// Signals calls cancel at the first signal that asks the program to end. A closed
+// terminal sends one too, unless nohup blocks it. A second signal ends the program
+// at once. free, which may be called more than once, restores the usual effect of
+// signals.
 func Signals(cancel func()) (free func()) {
 	came, done := make(chan os.Signal, 2), make(chan struct{})
 	signal.Notify(came, append(Terminating(), os.Interrupt)...)
@@ -44,7 +45,7 @@ func Signals(cancel func()) (free func()) {
 	})
 }
 
-// Terminating are the signals that are to end the program, whatever it does.
+// Terminating are the signals that end the program, whatever it is doing.
 func Terminating() []os.Signal {
 	if signal.Ignored(syscall.SIGHUP) {
 		return []os.Signal{syscall.SIGTERM}
@@ -52,8 +53,8 @@ func Terminating() []os.Signal {
 	return []os.Signal{syscall.SIGTERM, syscall.SIGHUP}
 }
 
-// EndBy ends the program as the signal does by itself, but with nothing left in
-// the temporary folder.
+// EndBy ends the program as the signal would, but removes its temporary folders
+// first.
 func EndBy(sig os.Signal) {
 	scratch.Clear()
 	signal.Reset(sig)

@@ -15,8 +15,8 @@ func IsTerminal(r io.Reader) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// File returns the file that w writes to, also where it does so through a writer
-// that makes words visible; nil where it is none. What is drawn goes there.
+// File returns the file that w writes to, also through a words.Writer; nil if it
+// writes to none. Bars are drawn there.
 func File(w io.Writer) *os.File {
 	if guard, ok := w.(*words.Writer); ok {
 		w = guard.Unwrap()

@@ -41,7 +41,7 @@ func ParseTime(s string, loc *time.Location, now time.Time) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%q is no date, time or span", s)
 }
 
-// TimeOf reads the instant that a flag says; zero where it says none.
+// TimeOf reads the instant that a flag names; zero if the flag is empty.
 func TimeOf(flag, s string, loc *time.Location, now time.Time) (time.Time, error) {
 	if s == "" {
 		return time.Time{}, nil
@@ -53,8 +53,8 @@ func TimeOf(flag, s string, loc *time.Location, now time.Time) (time.Time, error
 	return t, err
 }
 
-// wallClock returns when the clocks of a zone show what t does in UTC: the first
-// time, where they show it twice; when they go on, where they skip it.
+// wallClock returns the instant at which the clocks of a zone show what t shows in
+// UTC: the first one if they show it twice, the end of the gap if they skip it.
 func wallClock(t time.Time, loc *time.Location) time.Time {
 	shown := func(at time.Time) bool {
 		_, offset := at.Zone()
@@ -62,7 +62,8 @@ func wallClock(t time.Time, loc *time.Location) time.Time {
 	}
 	var first, next time.Time
 	for at, end := t.Add(-36*time.Hour).In(loc), t.Add(36*time.Hour); at.Before(end); at = next {
-		// Up to the next change there is one offset, and so one such time at most.
+		// The offset stays the same up to the next change, so there is one such time at
+		// most.
 		_, offset := at.Zone()
 		first = t.Add(-time.Duration(offset) * time.Second).In(loc)
 		if _, next = at.ZoneBounds(); next.IsZero() {

@@ -9,8 +9,8 @@ import (
 	"callhouse/internal/words"
 )
 
-// UnknownCommand explains that root has no command of that name; what says what
-// the names are.
+// UnknownCommand is the error of a name that no command of root has; what says what
+// the names stand for.
 func UnknownCommand(root *cobra.Command, what, name, hint string) error {
 	var known []string
 	for _, c := range root.Commands() {
@@ -24,8 +24,8 @@ func UnknownCommand(root *cobra.Command, what, name, hint string) error {
 	return Usage(hint, "there is no %s %q", what, name)
 }
 
-// FlagError explains an error of flag parsing, and names the flag that an
-// unknown one is most like.
+// FlagError explains an error of flag parsing, and suggests the flag that was
+// probably meant.
 func FlagError(cmd *cobra.Command, err error) error {
 	hint := "run: " + cmd.CommandPath() + " --help"
 	if _, name, ok := strings.Cut(err.Error(), "unknown flag: --"); ok {

@@ -16,9 +16,9 @@ import (
 	"callhouse/internal/sink/snapshot"
 )
 
-// comparison goes over two snapshots side by side: the warehouse's, and what
-// the service said just now. It holds the calls without a start, and an id for
-// each call that only one side has in its place.
+// comparison reads two snapshots side by side: the warehouse's, and one of what the
+// service said just now. It keeps in memory the calls without a start, and the id
+// of each call that only one side has at this start.
 type comparison struct {
 	ours, heard *layout.Snapshot
 	since       int64 // calls that started before it are left alone
@@ -30,8 +30,8 @@ type comparison struct {
 	here, there map[string]*schema.Call // met on one side only; without a start: with all that they have
 }
 
-// Run compares a warehouse with what was heard from its service when that was asked
-// for calls from since on; window is how far back calls may still appear there.
+// Run compares a warehouse with a snapshot of what its service said when asked for
+// calls from since on. window is how far back calls may still appear there.
 func Run(ctx context.Context, ours, heard *layout.Snapshot, since time.Time, window time.Duration, now time.Time) (*Report, error) {
 	forgot, err := snapshot.Forgotten(ours)
 	if err != nil {
@@ -62,7 +62,7 @@ func (c *comparison) run(ctx context.Context) error {
 			c.only(there)
 			continue
 		}
-		// Both have it, in different places: its start has changed, or there is none.
+		// Both have it, at different starts: the start has changed, or one has none.
 		delete(c.here, id)
 		for _, side := range []struct {
 			call *schema.Call
@@ -92,8 +92,8 @@ func (c *comparison) run(ctx context.Context) error {
 	return nil
 }
 
-// join meets the calls that have the same start on both sides. The others it
-// leaves in here and there.
+// join compares the calls that have the same start on both sides. It leaves the
+// others in here and there.
 func (c *comparison) join(ctx context.Context) error {
 	ours, stopOurs := iter.Pull2(snapshot.Calls(ctx, c.ours))
 	defer stopOurs()
@@ -158,8 +158,8 @@ func compareCalls(a, b *schema.Call) int {
 	return cmp.Or(cmp.Compare(a.StartAt().V, b.StartAt().V), bytes.Compare(a.ID(), b.ID()))
 }
 
-// both compares what the two sides say of one call: whether a run that is told
-// what the service says now would change a row.
+// both compares what the two sides say of one call: would a run that gets what the
+// service says now change a row?
 func (c *comparison) both(here, there *schema.Call) {
 	c.report.Calls++
 	kind, told := schema.KindItem, there.TurnCount().OK
@@ -203,8 +203,8 @@ func (c *comparison) only(there *schema.Call) {
 	}
 }
 
-// listed says that the list, as it was gone over just now, would have shown a
-// call. One that has no start comes with the newest ones.
+// listed says whether the list, as it was read just now, would have shown a call. A
+// call without a start is among the newest ones.
 func (c *comparison) listed(here *schema.Call) bool {
 	spans := c.heard.Manifest.Coverage
 	if !here.StartAt().OK {

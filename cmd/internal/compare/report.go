@@ -18,7 +18,7 @@ import (
 // namedCalls is how many calls of a kind are named; the rest are counted.
 const namedCalls = 100
 
-// What ended the questions early.
+// Why the comparison stopped early.
 const (
 	Interrupted = "interrupted"
 	TimeUp      = "the time was up"
@@ -34,12 +34,12 @@ type Report struct {
 
 	Calls       int64 `json:"calls_compared"`
 	Transcripts int64 `json:"transcripts_compared"`
-	// New and Moved are no differences: calls that no run was to have listed yet,
-	// and calls that were not settled and of which the service now says more.
+	// New and Moved are not differences: calls that no run could have listed yet,
+	// and calls that were not settled and about which the service now says more.
 	New   int64 `json:"new_at_the_service"`
 	Moved int64 `json:"not_settled_and_changed"`
-	// Gone are calls that the service lists no more, Emptied those of whose
-	// transcript it has nothing any more. The warehouse keeps both.
+	// Gone are calls that the service no longer lists, Emptied those whose
+	// transcript it no longer has. The warehouse keeps both.
 	Gone    named `json:"no_longer_at_the_service"`
 	Emptied named `json:"transcripts_no_longer_at_the_service"`
 
@@ -58,15 +58,15 @@ type named struct {
 	Calls []namedCall `json:"calls"`
 }
 
-// namedCall is a call with what is to be said of it.
+// namedCall is a call, and the fields in which it differs.
 type namedCall struct {
 	CallID string       `json:"call_id"`
 	Start  *time.Time   `json:"start_at"`
 	Fields []difference `json:"fields,omitempty"`
 }
 
-// difference is a value that the service tells differently. The values are
-// empty where they are texts, which are nobody's business.
+// difference is a field with another value at the service. The values are left out
+// if they are texts, which are private.
 type difference struct {
 	Field     string `json:"field"`
 	Warehouse string `json:"warehouse,omitempty"`
@@ -89,12 +89,12 @@ func (n *named) add(c *schema.Call, found []schema.Difference) {
 	n.Calls = append(n.Calls, call)
 }
 
-// complete says that everything was asked and answered.
+// complete says that everything could be compared.
 func (r *Report) complete() bool {
 	return r.Stopped == "" && r.Skipped == 0 && r.SetAside == 0 && len(r.Problems) == 0
 }
 
-// Err makes the command's error of what was found.
+// Err returns the command's error for what was found.
 func (r *Report) Err() error {
 	switch {
 	case r == nil:
@@ -124,7 +124,8 @@ func plural(n int64, thing, one, many string) string {
 	return cli.Plural(n, thing) + " " + many
 }
 
-// Write tells a person what asking the service brought; nil: it was not asked.
+// Write prints it for a person. A nil report, of a service that was not asked,
+// prints nothing.
 func (r *Report) Write(w io.Writer) {
 	if r == nil {
 		return
@@ -178,7 +179,7 @@ func (r *Report) Write(w io.Writer) {
 	}
 }
 
-// fieldText writes fields that differ: with both values, where they are short.
+// fieldText names the fields that differ, with both values if there are any.
 func fieldText(fields []difference) string {
 	var out []string
 	for _, f := range fields {

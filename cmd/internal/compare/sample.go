@@ -14,8 +14,8 @@ import (
 	"callhouse/internal/sink/snapshot"
 )
 
-// choose draws the calls whose details are asked for, newest first: each of
-// those that have one is as likely as any other.
+// choose draws at random the calls whose details are fetched, and sorts them,
+// newest first.
 func choose(ctx context.Context, s *layout.Snapshot, since int64, n int) (out []schema.Due, err error) {
 	if n <= 0 {
 		return nil, nil
@@ -43,14 +43,13 @@ func choose(ctx context.Context, s *layout.Snapshot, since int64, n int) (out []
 	return out, nil
 }
 
-// comparable says whether the warehouse holds a call's own record, to compare.
+// comparable says whether the warehouse has a call's own record to compare.
 func comparable(c *schema.Call, since int64) bool {
 	known := c.TurnCount().OK && (c.TranscriptState() == schema.Present || c.TranscriptState() == schema.Empty)
 	return known && (!c.StartAt().OK || c.StartAt().V >= since)
 }
 
-// Listener is the store of a crawler that only listens: what is due is what the
-// sample says.
+// Listener is a store whose due calls are those of the sample.
 type Listener struct {
 	*intake.Store
 	asked  *layout.Snapshot
@@ -94,7 +93,7 @@ func (l *Listener) Due(ctx context.Context, _ schema.DueScope) iter.Seq2[schema.
 	}
 }
 
-// DueCount tells the progress how many there are, at the most.
+// DueCount returns how many there are at the most, for the progress.
 func (l *Listener) DueCount(schema.DueScope) int64 {
 	if l.all {
 		return l.asked.Manifest.Rows(schema.Calls.Name)
@@ -102,5 +101,5 @@ func (l *Listener) DueCount(schema.DueScope) int64 {
 	return int64(len(l.sample))
 }
 
-// Coverage implements crawler.Store: nothing is taken for listed.
+// Coverage implements crawler.Store: nothing counts as listed.
 func (l *Listener) Coverage() []schema.Span { return nil }

@@ -10,8 +10,8 @@ import (
 	"callhouse/cmd/internal/cli"
 )
 
-// credentialName is what systemd calls the API key; that of a profile ends in a
-// point and its name.
+// credentialName is the name of the API key as a systemd credential. That of a
+// profile ends in a dot and the profile's name.
 const credentialName = "callhouse-api-key"
 
 const keyHint = "put the organisation's key into " + EnvKey + ", or name a file that holds it with --api-key-file"
@@ -36,14 +36,14 @@ func (p KeyPlace) Source() string {
 	return ""
 }
 
-// KeyPlace returns where the API key is, or nothing where nobody says. It never
-// comes from an argument, which every user of the machine could read, nor from
-// the configuration file.
+// KeyPlace returns where the API key is; an empty place if nothing says so. The key
+// never comes from an argument, which every user of the machine could read, nor
+// from the configuration file.
 func (c *Config) KeyPlace() (KeyPlace, error) {
 	if err := c.File.checkKey(c.Profile); err != nil {
 		return KeyPlace{}, err
 	}
-	file, env := c.Told.From("api_key_file"), c.Told.From("api_key_env")
+	file, env := c.Settings.From("api_key_file"), c.Settings.From("api_key_env")
 	own := FromDefault
 	if strings.TrimSpace(os.Getenv(EnvKey)) != "" {
 		own = FromEnv
@@ -71,7 +71,7 @@ func (c *Config) KeyPlace() (KeyPlace, error) {
 	return KeyPlace{}, cli.Usage("say one of them", "two API keys are named: %s and %s", places[0].Source(), places[1].Source())
 }
 
-// credential returns the key that systemd laid down for the service, if it did.
+// credential returns the key that systemd provides to the service, if it does.
 func (c *Config) credential() KeyPlace {
 	dir := os.Getenv("CREDENTIALS_DIRECTORY")
 	if dir == "" {
@@ -104,7 +104,7 @@ func (c *Config) APIKey() (key, source string, err error) {
 	case p.file != "":
 		raw, err = ReadSecret(p.file, "API key", keyHint, p.Systemd)
 		if laid := c.credential(); err != nil && !p.Systemd && laid.file != "" {
-			// Not as a hint: that may be about the file's owner.
+			// Not in the hint, which may be about the file's owner.
 			err = cli.Usage("", "%w; the %s is there, and not read, since %s names a file: take that away", err, laid.Source(), p.from)
 		}
 		if err != nil {
@@ -119,8 +119,8 @@ func (c *Config) APIKey() (key, source string, err error) {
 	return strings.TrimSpace(raw), p.Source(), nil
 }
 
-// ReadSecret returns what a file holds that nobody else may read. Of those that
-// systemd lays down, which it guards by their folder, others must not read it.
+// ReadSecret reads a file that nobody but its owner may read. A credential of
+// systemd may be readable by its group, since its folder protects it.
 func ReadSecret(path, what, hint string, credential bool) (string, error) {
 	refused := fs.FileMode(0o077)
 	if credential {

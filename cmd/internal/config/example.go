@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Example returns a file that has every key in it: those with a default say it,
+// Example returns a file with every key in it. Keys with a default have that value,
 // and change nothing; the others are commented out.
 func Example() string {
 	var b strings.Builder

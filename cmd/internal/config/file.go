@@ -18,7 +18,7 @@ import (
 	"callhouse/cmd/internal/cli"
 )
 
-// fileName is what the file is called where it is looked for.
+// fileName is the name by which the file is looked for.
 const fileName = "callhouse.toml"
 
 // File is a configuration file that was read.
@@ -32,7 +32,7 @@ type File struct {
 // table is the settings of the file's top, or of one profile, by name.
 type table map[string]value
 
-// value is a setting's value as its flag takes it, and the line where it stands.
+// value is a setting's value, in the form that its flag takes, and its line.
 type value struct {
 	text string
 	line int
@@ -49,9 +49,9 @@ func Places() []string {
 	return append(out, filepath.Join("/etc/callhouse", fileName))
 }
 
-// Open reads the file that named says, or else the one that CALLHOUSE_CONFIG
-// says, or else the first of Places that is there. It returns nil where there is
-// none, and an error of wrong use where something is wrong with it.
+// Open reads the file called named, or else the one that CALLHOUSE_CONFIG names, or
+// else the first of Places that exists. It returns nil if there is none, and an
+// error of wrong use if the file is wrong.
 func Open(named string) (*File, error) {
 	path, must := named, "--config"
 	if path == "" {
@@ -80,14 +80,14 @@ func Open(named string) (*File, error) {
 	return nil, nil
 }
 
-// visible reports whether a file is known to be there: one in a folder that may
-// not be entered is not.
+// visible reports whether a file is known to exist. A file in a folder that may not
+// be entered is not.
 func visible(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }
 
-// whole returns an error of a file with the file's whole path.
+// whole returns an error about a file with the file's absolute path.
 func whole(err error) error {
 	var at *fs.PathError
 	if errors.As(err, &at) {
@@ -98,8 +98,8 @@ func whole(err error) error {
 	return err
 }
 
-// parse reads a file. Its errors say where, and never what: a key may have been
-// written where none belongs.
+// parse reads a file. Its errors name the line and never repeat the value, which
+// may be an API key in the wrong place.
 func parse(path string, raw []byte) (*File, error) {
 	f := &File{Path: path, top: table{}, profiles: map[string]table{}}
 	var all map[string]any
@@ -161,7 +161,7 @@ func (f *File) section(path []string, line int) error {
 	return f.profile(path[1], line)
 }
 
-// profile begins a profile, unless it is there.
+// profile adds a profile, unless it is there already.
 func (f *File) profile(name string, line int) error {
 	if !profileRE.MatchString(name) {
 		return f.wrong(line, "letters, digits, and . _ - after the first", "%q is no name for a profile", name)
@@ -173,7 +173,7 @@ func (f *File) profile(name string, line int) error {
 	return nil
 }
 
-// read takes in one key of the file, or the table that stands in its place.
+// read reads one key of the file, or the inline table in its place.
 func (f *File) read(p *unstable.Parser, prefix []string, e *unstable.Node) error {
 	parts, line := keyPath(p, e.Key())
 	path := append(slices.Clone(prefix), parts...)
@@ -223,7 +223,7 @@ func (f *File) read(p *unstable.Parser, prefix []string, e *unstable.Node) error
 	return nil
 }
 
-// looksLikeKey says whether a name is one that people give to a key itself.
+// looksLikeKey says whether a name is one that people give to an API key.
 func looksLikeKey(name string) bool {
 	switch strings.NewReplacer("-", "", "_", "", ".", "").Replace(strings.ToLower(name)) {
 	case "apikey", "key", "token", "apitoken", "secret", "bearer", "authorization", "callhouseapikey":
@@ -246,7 +246,7 @@ func (f *File) resolve(path string) string {
 	return filepath.Join(filepath.Dir(f.Path), path)
 }
 
-// textOf returns a value as the flag of its kind takes it.
+// textOf returns a value in the form that a flag of its kind takes.
 func textOf(v *unstable.Node, kind Kind) (text string, ok bool) {
 	text = string(v.Data)
 	switch kind {

@@ -15,7 +15,7 @@ import (
 // the environment and the file.
 const annotation = "callhouse_setting"
 
-// AddFlags adds to the root of a program the flags that all of its commands take.
+// AddFlags adds to the root command of a program the flags that all commands take.
 func (c *Config) AddFlags(root *cobra.Command, program Program) {
 	f := root.PersistentFlags()
 	c.add(f, program, false)
@@ -61,7 +61,7 @@ func (c *Config) add(f *pflag.FlagSet, program Program, own bool) {
 	}
 }
 
-// named is a flag's value with a name for the help.
+// named is a flag's value with a name that the help shows for it.
 type named struct {
 	pflag.Value
 	name string
@@ -70,10 +70,10 @@ type named struct {
 // Type implements pflag.Value.
 func (n named) Type() string { return n.name }
 
-// Uses hides from a command's help, manual page and completion those settings and
-// inherited flags that it makes no use of. The settings' own declarations say which
-// it uses; others names the rest. It still takes them, so that one set of arguments
-// can serve several commands.
+// Uses hides flags that a command does not use from its help, manual page and
+// completion. It uses the settings whose declaration names it, and the flags in
+// others. It still accepts the hidden ones, so that one set of arguments can serve
+// several commands.
 func Uses(cmd *cobra.Command, others ...string) {
 	unused := func(f *pflag.Flag) bool {
 		name := f.Annotations[annotation]

@@ -38,18 +38,19 @@ const (
 	Query
 )
 
-// Key is one setting. All that is said of it anywhere comes from here: its flag,
-// its environment variable, its line in the file, its default and its help.
+// Key declares one setting. Its flag, its environment variable, its line in the
+// file, its default, its help and its line in the docs all come from here.
 type Key struct {
 	Name string // in the file
 	Kind Kind
 	For  Program
-	// Uses names commands that use it, beside those that use all settings: extract's
-	// run and config, query's reports and shell. The help of others does not list it.
+	// Uses names the commands that use it. Some commands use all settings:
+	// extract's run and config, query's reports and shell. The help of other
+	// commands does not list it.
 	Uses string
-	// Own: only run, plan and config take its flag, and of query only report. The flags
-	// of the other settings any command takes, so that one set of arguments can serve
-	// several.
+	// Own: only run, plan and config accept its flag, and in query only report.
+	// Every command accepts the flags of the other settings, so that one set of
+	// arguments can serve several commands.
 	Own     bool
 	Letter  string   // of the short flag, if there is one
 	Value   string   // what the help calls its value; empty: its type
@@ -57,8 +58,8 @@ type Key struct {
 	Default string   // as the flag has it; empty: none
 	Sample  string   // for one that has no default
 	About   string
-	// Whose says that it decides whose calls go where. What a profile's own table
-	// has of it no environment variable may change.
+	// Whose says that it decides whose calls go where. If a profile's own table has
+	// it, no environment variable may change it.
 	Whose bool
 	// Masked says that its value is not shown.
 	Masked bool
@@ -90,7 +91,7 @@ type Values struct {
 	TZ, Currency, Lang, Format                string
 }
 
-// Keys are all settings, in the order in which they are told.
+// Keys are all settings, in the order in which they are listed.
 var Keys = []Key{
 	{Name: "base_url", Kind: Text, For: Extract, Uses: "plan verify", Value: "URL", Sample: "https://api.example.com", Whose: true,
 		About: "address of the service, the part before /v3", in: func(v *Values) any { return &v.BaseURL }},
@@ -148,7 +149,7 @@ var Keys = []Key{
 		About: "format of answers; by default as --output ends, else table", in: func(v *Values) any { return &v.Format }},
 }
 
-// keyOf returns the key that a name in the file means, or nil.
+// keyOf returns the key with a name, or nil.
 func keyOf(name string) *Key {
 	for i := range Keys {
 		if Keys[i].Name == name {

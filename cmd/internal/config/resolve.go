@@ -13,7 +13,7 @@ import (
 	"callhouse/internal/words"
 )
 
-// Source is where a setting's value came from, from the weakest up.
+// Source is where a value came from, from the weakest to the strongest.
 type Source uint8
 
 // Sources.
@@ -65,19 +65,19 @@ func (s Settings) From(name string) Origin {
 	return Origin{}
 }
 
-// Config is what a command is told by its flags, the environment and the file: the
-// settings of one profile, or those at the file's top.
+// Config is the configuration of a command, from its flags, the environment and the
+// file: the settings of one profile, or those at the top of the file.
 type Config struct {
 	Values
-	Path    string   // of the file, as --config has it
-	Named   []string // the profiles that are asked for
-	Profile string   // whose settings these are; empty: the file's top
-	File    *File    // nil: there is none
-	Told    Settings
+	Path     string   // of the file, as --config has it
+	Named    []string // the profiles that are asked for
+	Profile  string   // whose settings these are; empty: the file's top
+	File     *File    // nil: there is none
+	Settings Settings
 }
 
-// Read reads the file, and finds out which profiles are asked for: with all, every
-// one that it has.
+// Read reads the file, and finds the profiles that are asked for; with all, every
+// profile of the file.
 func (c *Config) Read(all bool) (err error) {
 	if c.File, err = Open(c.Path); err != nil {
 		return err
@@ -86,25 +86,25 @@ func (c *Config) Read(all bool) (err error) {
 	return err
 }
 
-// Take makes the values those of a profile; "" is the file's top.
+// Take sets the values to those of a profile; "" means the top of the file.
 func (c *Config) Take(flags *pflag.FlagSet, program Program, profile string) (err error) {
 	c.Profile = profile
-	c.Told, err = Apply(flags, program, c.File, profile)
+	c.Settings, err = Apply(flags, program, c.File, profile)
 	return err
 }
 
-// Whose refuses to guess: where a file has profiles, and none is named, and nothing
-// says which warehouse is meant, none is.
+// Whose returns an error if the file has profiles, none is named, and nothing else
+// says which warehouse is meant. It does not guess.
 func (c *Config) Whose() error {
-	if c.Profile != "" || c.File == nil || len(c.File.Profiles) == 0 || c.Told.From("warehouse").Source != FromDefault {
+	if c.Profile != "" || c.File == nil || len(c.File.Profiles) == 0 || c.Settings.From("warehouse").Source != FromDefault {
 		return nil
 	}
 	return cli.Usage("name one with --profile", "%s has profiles, and none is named: %s", c.File.Path, strings.Join(c.File.Profiles, ", "))
 }
 
-// Apply gives every setting that no argument set its value: from the
-// environment, the file (which may be nil) with a profile of it (which may be
-// ""), or its default. It may be called again, for another profile.
+// Apply gives a value to every setting that no argument sets: from the environment,
+// from a profile of the file (which may be nil) or its top, or the default. It may
+// be called again for another profile.
 func Apply(flags *pflag.FlagSet, program Program, f *File, profile string) (Settings, error) {
 	var out Settings
 	for i := range Keys {
@@ -147,7 +147,7 @@ func (f *File) find(k *Key, profile, def string) (string, Origin) {
 	if v, ok := f.profiles[profile][k.Name]; ok {
 		return v.text, Origin{Source: FromProfile, Path: f.Path, Line: v.line}
 	}
-	// A profile that says in one way where its key is has not said it in the other.
+	// A profile that names its key in one way does not inherit the other way.
 	if strings.HasPrefix(k.Name, "api_key_") && f.namesKey(profile) {
 		return def, Origin{}
 	}
@@ -165,7 +165,7 @@ func (f *File) namesKey(profile string) bool {
 	return file || env
 }
 
-// overridden explains that the environment would change whose calls a profile
+// overridden is the error of an environment that would change whose calls a profile
 // gets, or where they go.
 func (f *File) overridden(env, profile, name string) error {
 	return cli.Usage("unset it, or say it with a flag: this decides whose calls go where, and is never guessed",
@@ -192,7 +192,7 @@ func (f *File) checkKey(profile string) error {
 }
 
 // Choose returns the profiles that are asked for: by name, all, or by
-// CALLHOUSE_PROFILE. None is asked for where it returns none.
+// CALLHOUSE_PROFILE; nil if none are.
 func Choose(f *File, named []string, all bool) ([]string, error) {
 	if all && len(named) > 0 {
 		return nil, cli.Usage("give one of them", "--all and --profile exclude each other")
@@ -232,8 +232,8 @@ func Choose(f *File, named []string, all bool) ([]string, error) {
 	return named, nil
 }
 
-// ProfileNames returns the profiles of the file that named says or that is found,
-// for the completion: none where it cannot be read.
+// ProfileNames returns the profiles of the file, for the completion; none if it
+// cannot be read.
 func ProfileNames(named string) []string {
 	f, err := Open(named)
 	if err != nil || f == nil {
@@ -242,8 +242,8 @@ func ProfileNames(named string) []string {
 	return f.Profiles
 }
 
-// StrayVariables returns the environment variables that look like settings and
-// are none, each with the name that it may have been meant to be.
+// StrayVariables returns a note for each environment variable that looks like a
+// setting and is not one, with the name that was probably meant.
 func StrayVariables() (out []string) {
 	known := []string{EnvFile, EnvProfile, EnvKey, "CALLHOUSE_SAFE"} // the last one is of query's sql and shell
 	for i := range Keys {

@@ -45,10 +45,10 @@ func (s *Source) Open() error {
 	return nil
 }
 
-// InPlace says whether a source is read where it is.
+// InPlace says whether a source is a plain file, which several readers can share.
 func (s *Source) InPlace() bool { return s.File != nil && s.Size >= 0 && unpacker(s.Path) == nil }
 
-// unpacker returns what unpacks a file; nil: it is plain.
+// unpacker returns the function that unpacks a file; nil for a plain one.
 func unpacker(path string) func(io.Reader) (io.ReadCloser, error) {
 	switch filepath.Ext(path) {
 	case ".gz":
@@ -59,7 +59,7 @@ func unpacker(path string) func(io.Reader) (io.ReadCloser, error) {
 	return nil
 }
 
-// Lines returns the lines of a source that is read from its beginning to its end.
+// Lines returns the content of a source, unpacked.
 func (s *Source) Lines(in io.Reader) (io.ReadCloser, error) {
 	if unpack := unpacker(s.Path); unpack != nil {
 		r, err := unpack(in)

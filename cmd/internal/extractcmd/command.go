@@ -1,8 +1,7 @@
-// Package extractcmd is the command extract: it reads the settings, joins the
-// crawler with the warehouse, and tells how a run goes and what became of it.
+// Package extractcmd holds the commands of extract. They read the settings, and
+// join the crawler with the warehouse.
 //
-// It decides nothing about what to fetch (internal/crawler) or how to keep it
-// (internal/sink).
+// What to fetch is decided in internal/crawler, how to keep it in internal/sink.
 package extractcmd
 
 import (
@@ -41,12 +40,12 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return Program{Now: time.Now}.Run(ctx, args, stdin, stdout, stderr)
 }
 
-// Program is extract by a clock that tells what the time is for calls: whether
-// they are over, settled, or to be listed again. How fast requests may follow
-// each other goes by the real one.
+// Program is extract with a clock of its own for the age of calls: whether they are
+// over, settled, or to be listed again. The pace of requests goes by the real
+// clock.
 type Program struct{ Now func() time.Time }
 
-// Run is the function Run by the program's clock.
+// Run is the function Run with the program's clock.
 func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	secrets := words.NewSecrets(os.Getenv(config.EnvKey))
 	stderr = words.NewWriter(stderr, secrets)
@@ -57,7 +56,7 @@ func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
 	if format := root.PersistentFlags().Lookup("log-format").Value.String(); format == "json" {
-		err = told(progress.Logger(stderr, format, true), err)
+		err = logError(progress.Logger(stderr, format, true), err)
 	}
 	return cli.Report(stderr, program, err)
 }

@@ -26,10 +26,10 @@ func configCommand(s *settings) *cobra.Command {
   extract config --all --format json
   extract config --example > callhouse.toml`,
 		Args: cli.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
-			return tellConfig(cmd, s, format)
+			return printConfig(cmd, s, format)
 		},
 	}
-	// The example is of use above all where the file is broken.
+	// The example must work even if the file is broken.
 	cmd.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		if example {
 			cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -64,7 +64,7 @@ type shownSetting struct {
 	Line  int    `json:"line,omitempty"`
 }
 
-func tellConfig(cmd *cobra.Command, s *settings, format string) error {
+func printConfig(cmd *cobra.Command, s *settings, format string) error {
 	profiles := s.Named
 	if len(profiles) == 0 {
 		profiles = []string{""}
@@ -89,7 +89,7 @@ func tellConfig(cmd *cobra.Command, s *settings, format string) error {
 	return nil
 }
 
-// shown returns the settings as they are told. Of the key nothing is read.
+// shown returns the settings as they are printed. It does not read the API key.
 func (s *settings) shown() shownConfig {
 	out := shownConfig{Profile: s.Profile, APIKey: shownSetting{Name: "api_key", Value: "none", From: "nowhere", Kind: "none"}, Notes: config.StrayVariables()}
 	if s.File != nil {
@@ -114,16 +114,16 @@ func (s *settings) shown() shownConfig {
 		}
 		out.APIKey = shownSetting{Name: "api_key", Value: words.Masked, From: from, Kind: kind}
 	}
-	for i := range s.Told {
-		t := &s.Told[i]
+	for i := range s.Settings {
+		t := &s.Settings[i]
 		kind := [...]string{"default", "file", "file", "environment", "flag"}[t.From.Source]
 		out.Settings = append(out.Settings, shownSetting{Name: t.Key.Name, Value: shownValue(t), From: t.From.String(), Kind: kind, Line: t.From.Line})
 	}
 	return out
 }
 
-// shownValue returns a value as it may be shown: no address that holds more than
-// an address of the service does.
+// shownValue returns a value as it may be shown. An address that may contain a
+// password is masked.
 func shownValue(t *config.Setting) string {
 	if t.Value == "" {
 		return ""

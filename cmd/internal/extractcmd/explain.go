@@ -11,8 +11,7 @@ import (
 	"callhouse/internal/sink/disk"
 )
 
-// explain gives an error of the parts its exit code and the line that says what
-// to do about it.
+// explain gives an error its exit code and a hint that says what to do about it.
 func explain(err error) error {
 	if err == nil {
 		return nil

@@ -94,7 +94,7 @@ func forget(ctx context.Context, s *settings, o *forgetFlags, stdin io.Reader, s
 		if err != nil {
 			return err
 		}
-		tellErased(stderr, plan, o.dryRun)
+		printErased(stderr, plan, o.dryRun)
 		if o.dryRun {
 			return nil
 		}
@@ -111,8 +111,8 @@ func forget(ctx context.Context, s *settings, o *forgetFlags, stdin io.Reader, s
 	})
 }
 
-// tellErased says what is erased, or would be.
-func tellErased(stderr io.Writer, plan *erase.Receipt, dry bool) {
+// printErased says what is erased, or would be.
+func printErased(stderr io.Writer, plan *erase.Receipt, dry bool) {
 	var calls, turns, items int64
 	if n := len(plan.Erased); n > 0 {
 		calls, turns, items = plan.Erased[n-1].Calls, plan.Erased[n-1].Turns, plan.Erased[n-1].Items

@@ -100,7 +100,7 @@ func importFiles(ctx context.Context, s *settings, o *importFlags, paths []strin
 		return err
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
-		// A run has time, an import has none to wait for.
+		// A run waits for the service anyway; an import should be fast.
 		defer debug.SetMemoryLimit(debug.SetMemoryLimit(math.MaxInt64))
 	}
 	opts := s.options(i.id)
@@ -114,7 +114,7 @@ func importFiles(ctx context.Context, s *settings, o *importFlags, paths []strin
 	})
 }
 
-// sources opens the files, so that a wrong name shows before anything is done.
+// sources opens the files, so that a wrong name is noticed before anything is done.
 func (i *importer) sources(paths []string) (list []dump.Source, err error) {
 	given, err := cli.TimeOf("as-of", i.asOf, time.UTC, i.started)
 	if err != nil {
@@ -138,7 +138,7 @@ func (i *importer) sources(paths []string) (list []dump.Source, err error) {
 	return list, nil
 }
 
-// check reads the files through where nothing is to be taken in from bad ones.
+// check reads all files first, for --strict.
 func (i *importer) check(ctx context.Context, sources []dump.Source) error {
 	if !i.strict {
 		return nil
@@ -165,12 +165,12 @@ func (i *importer) check(ctx context.Context, sources []dump.Source) error {
 	return nil
 }
 
-// fill takes the sources in and tells of it.
+// fill takes in the sources, and reports that.
 func (i *importer) fill(ctx context.Context, sources []dump.Source, stdin io.Reader) error {
 	if _, err := i.w.Recover(ctx); err != nil {
 		return explain(err)
 	}
-	i.in = i.w.NewImport(i.runRow, i.tellAside)
+	i.in = i.w.NewImport(i.runRow, i.nameAside)
 	var total int64
 	for _, src := range sources {
 		total += max(src.Size, 0)
@@ -218,7 +218,7 @@ func (i *importer) fill(ctx context.Context, sources []dump.Source, stdin io.Rea
 	return nil
 }
 
-// add takes up one source after the other.
+// add takes in one source after the other.
 func (i *importer) add(ctx context.Context, sources []dump.Source, stdin io.Reader, tell func()) error {
 	kind := schema.KindItem
 	if i.details {
@@ -258,8 +258,8 @@ func (i *importer) runRow(did sink.Stats, commits int64) schema.Run {
 	}
 }
 
-// tellAside names the first lines that are no calls.
-func (i *importer) tellAside(a commit.AsideError) {
+// nameAside names the first lines that are not calls.
+func (i *importer) nameAside(a commit.AsideError) {
 	if i.named++; i.named <= runreport.Listed {
 		words.Fprintf(i.stderr, "set aside: %s\n", a.Error())
 	}

@@ -10,15 +10,15 @@ import (
 	"callhouse/internal/sink"
 )
 
-// leastKeep is the shortest time that calls may be kept: below it calls would be
-// erased that are not settled yet.
+// leastKeep is the shortest time for which calls may be kept. With less, calls
+// would be erased before they are settled.
 const leastKeep = 7 * 24 * time.Hour
 
-// mostErased is the part of all calls that a run erases at once without being
-// told to: a clock or a --keep that is wrong would erase more.
+// mostErased is the share of all calls that a run erases at once without --yes. A
+// wrong clock or a wrong --keep would erase more.
 const mostErased = 1.0 / 5
 
-// spare lets commits erase what is kept no longer, but not more than mostErased
+// spare lets commits erase calls past their retention, but not more than mostErased
 // at once.
 func (n *night) spare(w *sink.Warehouse) error {
 	w.Keep(n.kept)
@@ -33,8 +33,8 @@ func (n *night) spare(w *sink.Warehouse) error {
 	return nil
 }
 
-// keepFrom returns the instant from which on calls are kept, a UTC midnight, so
-// that whole days go; zero: all are.
+// keepFrom returns the start of the calls that are kept, a UTC midnight, so that
+// whole days are erased; zero if all are kept.
 func (s *settings) keepFrom(now time.Time) (time.Time, error) {
 	if s.Keep == "" {
 		return time.Time{}, nil

@@ -16,7 +16,7 @@ import (
 	"callhouse/internal/words"
 )
 
-// noWarehouse explains that there is nothing to work on.
+// noWarehouse is the error of a warehouse that does not exist yet.
 func (s *settings) noWarehouse() error {
 	return cli.Fail(cli.ExitFailed, fmt.Errorf("no warehouse at %s yet", s.Warehouse), "run: extract run --warehouse "+s.Warehouse)
 }
@@ -30,7 +30,7 @@ func (s *settings) current() (*layout.Snapshot, error) {
 	return snapshot, explain(err)
 }
 
-// open opens the warehouse for a command that works on what is there.
+// open opens the warehouse for a command that needs one to be there.
 func (s *settings) open(do func(*sink.Warehouse) error) error {
 	if _, err := s.current(); err != nil {
 		return err
@@ -54,8 +54,8 @@ func (s *settings) openWith(opts sink.Options, do func(*sink.Warehouse) error) (
 	return explain(do(w))
 }
 
-// maintain is open for commands that need all that was fetched to be committed:
-// it takes in what a killed run left.
+// maintain is open for commands that need everything committed: it first takes in
+// what a killed run left.
 func (s *settings) maintain(ctx context.Context, do func(*sink.Warehouse) error) error {
 	return s.open(func(w *sink.Warehouse) error {
 		if _, err := w.Recover(ctx); err != nil {

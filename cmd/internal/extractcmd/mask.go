@@ -11,17 +11,17 @@ import (
 	"callhouse/internal/sink"
 )
 
-// maskNone, in place of fields, ends the masking of a warehouse.
+// maskNone, instead of fields, ends the masking of a warehouse.
 const maskNone = "none"
 
-// options are those with which any command opens the warehouse for writing.
+// options are the options with which every command opens the warehouse for writing.
 func (s *settings) options(runID string) sink.Options {
 	return sink.Options{Root: s.Warehouse, RunID: runID, Now: s.now, Group: s.GroupReadable}
 }
 
-// maskFields returns the fields that are to be masked: those that the settings
-// name, or else those that the warehouse's last commit did. So no run that was
-// started without the flag lets in what others keep out.
+// maskFields returns the fields to mask: those that the settings name, or else
+// those that the warehouse's last commit masked. So a run without the flag does not
+// let in what other runs keep out.
 func (s *settings) maskFields(was *layout.Mask) []string {
 	var fields []string
 	for f := range strings.SplitSeq(s.Mask, ",") {
@@ -38,7 +38,7 @@ func (s *settings) maskFields(was *layout.Mask) []string {
 	return fields
 }
 
-// maskOf returns what the last commit says is masked; nil: nothing ever was.
+// maskOf returns what the last commit masked; nil if nothing ever was.
 func maskOf(w *sink.Warehouse) *layout.Mask {
 	if snapshot := w.Snapshot(); snapshot != nil {
 		return snapshot.Manifest.Mask
@@ -46,8 +46,8 @@ func maskOf(w *sink.Warehouse) *layout.Mask {
 	return nil
 }
 
-// startMask makes an open warehouse, into, mask what the settings and the
-// warehouse w, mostly the same, say. It comes before anything is put or committed.
+// startMask makes the warehouse into mask what the settings and the warehouse w,
+// usually the same one, say. It must come before anything is put or committed.
 func (s *settings) startMask(w, into *sink.Warehouse) error {
 	was := maskOf(w)
 	fields := s.maskFields(was)
@@ -69,9 +69,9 @@ func (s *settings) startMask(w, into *sink.Warehouse) error {
 	return nil
 }
 
-// maskKey returns the key of the masks: the one that is named, or the
-// warehouse's own, which is made when the first value is to be masked. It must
-// be the one that was used before, or equal numbers would not stay equal.
+// maskKey returns the key for the masks: the one in --mask-key-file, or the
+// warehouse's own, which is made when masking begins. It must be the key that was
+// used before, or equal numbers would not stay equal.
 func (s *settings) maskKey(w *sink.Warehouse, was *layout.Mask) (key []byte, err error) {
 	if s.MaskKeyFile != "" {
 		raw, err := config.ReadSecret(s.MaskKeyFile, "mask key", "", false)
@@ -94,7 +94,7 @@ func (s *settings) maskKey(w *sink.Warehouse, was *layout.Mask) (key []byte, err
 	return key, nil
 }
 
-// explainMask names the field that an unknown one is most like.
+// explainMask suggests the field that was probably meant by an unknown one.
 func explainMask(err error) error {
 	var e *schema.MaskPathError
 	if !errors.As(err, &e) {
@@ -107,8 +107,7 @@ func explainMask(err error) error {
 	return cli.Usage(hint, "--%w", err)
 }
 
-// asMasked returns the numbers as the warehouse has them: where it masks, also
-// by their hashes.
+// asMasked returns the numbers and, if the warehouse masks, their hashes.
 func (s *settings) asMasked(w *sink.Warehouse, numbers []string) ([]string, error) {
 	was := maskOf(w)
 	if was == nil || len(numbers) == 0 {

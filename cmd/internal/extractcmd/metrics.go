@@ -14,7 +14,7 @@ import (
 	"callhouse/internal/sink/disk"
 )
 
-// metricsPath returns where this profile's metrics go; empty: nowhere.
+// metricsPath returns the file of this profile's metrics; empty if there is none.
 func (s *settings) metricsPath() string {
 	return strings.ReplaceAll(s.MetricsFile, "{profile}", s.Profile)
 }
@@ -22,9 +22,8 @@ func (s *settings) metricsPath() string {
 // pulseEvery is how often the metrics are written anew while a run is on.
 const pulseEvery = time.Minute
 
-// pulse writes the metrics of a run that is on, now and every minute, until stop
-// is called: those of the run before it, and how this one goes. A run that is
-// killed leaves them as they were last.
+// pulse writes the metrics of a run that is going on, now and every minute until
+// stop is called: those of the run before it, and the progress of this one.
 func (n *night) pulse() (stop func()) {
 	if n.metricsPath() == "" {
 		return func() {}
@@ -41,9 +40,9 @@ func (n *night) pulse() (stop func()) {
 	return progress.Every(pulseEvery, beat)
 }
 
-// publish writes the metrics of a run that has ended, with err. A run that found
-// the warehouse held leaves alone what the other one wrote; and so does one that
-// was refused for its settings, while there is another.
+// publish writes the metrics of a run that ended with err. A run that found the
+// warehouse locked does not overwrite what the other run wrote, nor does a run
+// whose settings were refused while another is going on.
 func (n *night) publish(err error) {
 	if n.metricsPath() == "" || cli.Code(err) == cli.ExitLocked {
 		return
@@ -63,7 +62,7 @@ func (n *night) publish(err error) {
 	n.write(m)
 }
 
-// write writes the file, all of it or nothing. Where it cannot, that is a warning.
+// write writes the file, all of it or nothing. An error is a warning only.
 func (n *night) write(m *health.Metrics) {
 	h, err := sink.ReadHistory(n.Warehouse)
 	if err != nil {

@@ -19,11 +19,11 @@ import (
 	"callhouse/internal/api"
 )
 
-// worst orders exit codes of profiles that ran side by side: what needs a person
-// before what the next run mends by itself.
+// worst orders the exit codes of profiles that ran side by side: what needs a
+// person comes before what the next run solves by itself.
 var worst = []int{cli.ExitUsage, cli.ExitFailed, cli.ExitLocked, cli.ExitInterrupted, cli.ExitIncomplete, cli.ExitOK}
 
-// byWorst compares two exit codes: the worse one is the lesser.
+// byWorst compares two exit codes: the worse one comes first.
 func byWorst(a, b int) int { return slices.Index(worst, a) - slices.Index(worst, b) }
 
 // worse returns the worse of two exit codes.
@@ -45,15 +45,15 @@ func runProfiles(cmd *cobra.Command, s *settings, stderr io.Writer) error {
 	if err := apart(all); err != nil {
 		return err
 	}
-	// What is little memory for one is too little for several.
+	// A limit for one profile is too low for several.
 	if limit := debug.SetMemoryLimit(-1); os.Getenv("GOMEMLIMIT") == "" && limit < math.MaxInt64/int64(len(all)) {
 		defer debug.SetMemoryLimit(debug.SetMemoryLimit(limit * int64(len(all))))
 	}
 	return sideBySide(cmd.Context(), all, stderr, run)
 }
 
-// apart refuses profiles that would get in each other's way: that share a
-// warehouse, or an organisation's budget.
+// apart refuses profiles that would disturb each other, because they share a
+// warehouse, a metrics file or an organisation's budget.
 func apart(all []*settings) error {
 	type organisation struct {
 		base string
@@ -72,7 +72,8 @@ func apart(all []*settings) error {
 			}
 			metrics[path] = s.Profile
 		}
-		// What is wrong with a key or an address is told when its profile runs: it stops no other.
+		// A wrong key or address is reported when its profile runs; it does not stop the
+		// others.
 		key, _, err := s.APIKey()
 		if err != nil || api.CheckBaseURL(s.BaseURL) != nil {
 			continue
@@ -87,8 +88,8 @@ func apart(all []*settings) error {
 	return nil
 }
 
-// sideBySide does the same for several profiles at once, each to its own end,
-// whatever becomes of the others. Its error carries the worst exit code.
+// sideBySide calls do for several profiles at once. Each runs to its own end,
+// whatever happens to the others. The error carries the worst exit code.
 func sideBySide(ctx context.Context, all []*settings, stderr io.Writer, do func(context.Context, *settings, io.Writer) error) error {
 	var mu sync.Mutex
 	codes := make([]int, len(all))
@@ -115,9 +116,8 @@ func sideBySide(ctx context.Context, all []*settings, stderr io.Writer, do func(
 	return cli.Fail(code, fmt.Errorf("%d of %d profiles did not end well: %s", len(ended), len(all), strings.Join(ended, ", ")), "")
 }
 
-// prefixed writes whole lines, each with a prefix, to a writer that others
-// write to as well. Lines of JSON, which name their profile themselves, stay as
-// they are.
+// prefixed writes whole lines, each with a prefix, to a shared writer. Lines of
+// JSON get no prefix, since they name their profile themselves.
 type prefixed struct {
 	mu     *sync.Mutex // of out
 	out    io.Writer
@@ -156,7 +156,7 @@ func (p *prefixed) put(line []byte) error {
 	return err
 }
 
-// flush writes a line that was not ended.
+// flush writes what is left of an unfinished line.
 func (p *prefixed) flush() {
 	p.own.Lock()
 	defer p.own.Unlock()

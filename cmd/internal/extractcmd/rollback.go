@@ -57,7 +57,7 @@ func rollbackCommand(s *settings, stderr io.Writer) *cobra.Command {
 func rollback(ctx context.Context, s *settings, to int64, stderr io.Writer) error {
 	opts := s.options(runIDAt(time.Now()))
 	if _, err := s.current(); err != nil {
-		// Without --to it goes back from the current one, which then must be there.
+		// Without --to it goes back from the current snapshot, which must be readable then.
 		if opts.Adopt = to > 0 && adoptable(err); !opts.Adopt {
 			return err
 		}
@@ -88,8 +88,8 @@ func rollback(ctx context.Context, s *settings, to int64, stderr io.Writer) erro
 	})
 }
 
-// adoptable says whether a rollback mends what keeps the current snapshot from
-// being read.
+// adoptable says whether a rollback would solve the problem with the current
+// snapshot.
 func adoptable(err error) bool {
 	return cli.Is[*layout.CurrentError](err) || cli.Is[*layout.DamageError](err)
 }

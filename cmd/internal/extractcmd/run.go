@@ -29,7 +29,7 @@ import (
 // stops a run usually waits 90 seconds before it kills; the ping needs some too.
 const commitGrace = 75 * time.Second
 
-// night is one run, and what is told of it when it is over.
+// night is one run, and what is reported of it when it is over.
 type night struct {
 	*settings
 	id      string
@@ -49,8 +49,8 @@ type night struct {
 	poll atomic.Pointer[func() crawler.Progress] // how the crawl goes; nil: it has not begun
 }
 
-// run fetches what is new or changed, and commits it; and it tells of that all
-// that is to know: a person, the metrics, the ping.
+// run fetches what is new or changed, and commits it. Then it reports: to a person,
+// to the metrics, to the ping.
 func run(ctx context.Context, s *settings, stderr io.Writer) error {
 	n := &night{settings: s, started: s.now(), screen: progress.NewScreen(stderr, s.Quiet)}
 	n.id = runIDAt(n.started)
@@ -70,7 +70,7 @@ func run(ctx context.Context, s *settings, stderr io.Writer) error {
 	n.report(stderr)
 	n.publish(err)
 	ping.Send(ctx, n.PingURL, err, n.secrets, n.log)
-	return n.told(err)
+	return n.logged(err)
 }
 
 // warnRoot warns where root is about to make files in another user's warehouse.
@@ -84,8 +84,7 @@ func (n *night) warnRoot() {
 	}
 }
 
-// logTo sends the log there. Where bars tell how it goes, it keeps to what goes
-// wrong.
+// logTo sends the log to out.
 func (n *night) logTo(out io.Writer) {
 	n.log = n.screen.Logger(out, n.LogFormat, n.Quiet)
 	if n.Profile != "" && n.LogFormat == "json" {
@@ -93,9 +92,9 @@ func (n *night) logTo(out io.Writer) {
 	}
 }
 
-// collect opens the warehouse, lets the crawler fill it, and makes the last
-// commit, whatever became of the crawl. Whatever becomes of it all, the table
-// runs has a row of it, or gets one from the next run.
+// collect opens the warehouse, lets the crawler fill it, and makes the last commit,
+// even if the crawl failed. The table runs always gets a row of the run, at the
+// latest from the next run.
 func (n *night) collect(ctx context.Context) (err error) {
 	opts := n.options(n.id)
 	opts.Records = true
@@ -132,7 +131,8 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 	cfg := n.cfg
 	remember(&cfg, w, log)
 	cfg.Logger, cfg.Now, cfg.CheckpointEvery, cfg.AnyClock = log, n.now, intake.OfferEvery, n.yes
-	// Nothing is committed, and no age counts, before the service's clock was seen.
+	// Before the service's clock is known, nothing is committed, and no age is
+	// computed.
 	var before *layout.Snapshot
 	taken := errNotReady
 	cfg.Ready = func(ctx context.Context) error {
@@ -203,7 +203,8 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 	return explain(crawlErr)
 }
 
-// sayHow says, once in a warehouse's life, what a run may take of the budget.
+// sayHow says, in the first run of a warehouse, how much of the budget a run may
+// use.
 func (n *night) sayHow(cfg *crawler.Config) {
 	said := fmt.Sprintf("first run: it may take %d requests a second and %d a minute, which the whole organisation shares, and makes room when others ask; "+
 		"--share 0.5 would leave half to them at all times", cfg.PerSecond, cfg.PerMinute)
@@ -217,7 +218,7 @@ func (n *night) sayHow(cfg *crawler.Config) {
 var errNotReady = errors.New("the service has not answered yet")
 
 // takeIn commits what killed runs had fetched, and returns the snapshot that this
-// run goes on from.
+// run starts from.
 func (n *night) takeIn(ctx context.Context, w *sink.Warehouse) (*layout.Snapshot, error) {
 	if killed := w.Leftover(); len(killed) > 0 {
 		did, err := w.Recover(ctx)
@@ -257,7 +258,7 @@ func (n *night) lastRow(outcome string, err error, did sink.Stats, commits int64
 	return row
 }
 
-// record leaves the mark of a run that could not make its last commit.
+// record writes the row of a run that could not make its last commit.
 func (n *night) record(w *sink.Warehouse, err error) {
 	outcome := schema.OutcomeFailed
 	if cli.Code(err) == cli.ExitInterrupted {
@@ -276,8 +277,8 @@ func (n *night) record(w *sink.Warehouse, err error) {
 // runIDAt names a run that starts at now.
 func runIDAt(now time.Time) string { return layout.RunID(now, rand.Uint32()) }
 
-// remember lets the budget go on from what the runs before this one spent, and
-// keeps for the next one what this one spends.
+// remember gives the budget what earlier runs spent, and keeps what this run spends
+// for the next one.
 func remember(cfg *crawler.Config, w *sink.Warehouse, log *slog.Logger) {
 	cfg.Version = cli.Version()
 	for _, sp := range w.Recall() {

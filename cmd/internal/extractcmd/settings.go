@@ -70,8 +70,7 @@ func (s *settings) crawl(now time.Time) (crawler.Config, error) {
 // text returns what a command writes to that tells a person something.
 func (s *settings) text(stdout io.Writer) io.Writer { return words.NewWriter(stdout, s.secrets) }
 
-// warnPlain warns where all that the service is asked and answers can be read on
-// the way.
+// warnPlain warns if requests and answers go over the network unencrypted.
 func (s *settings) warnPlain(log *slog.Logger) {
 	u, err := url.Parse(s.BaseURL)
 	if err != nil || u.Scheme != "http" {
@@ -109,8 +108,8 @@ func (s *settings) allFlag(cmd *cobra.Command) {
 	cmd.Annotations[manyProfiles] = "yes"
 }
 
-// prepare is configure for commands that go to a warehouse: all but config and
-// those that are cobra's own.
+// prepare is configure for commands that use a warehouse: all but config and
+// cobra's own.
 func (s *settings) prepare(cmd *cobra.Command, _ []string) error {
 	for c := cmd; c != nil; c = c.Parent() {
 		if c.Name() == "completion" || strings.HasPrefix(c.Name(), "__complete") {
@@ -123,8 +122,8 @@ func (s *settings) prepare(cmd *cobra.Command, _ []string) error {
 	return s.Whose()
 }
 
-// configure reads the file, and takes from it and from the environment what no
-// flag says, before any command runs.
+// configure sets what no flag sets, from the environment and the file, before any
+// command runs.
 func (s *settings) configure(cmd *cobra.Command) error {
 	if err := s.Read(s.allProfiles); err != nil {
 		return err
@@ -138,14 +137,14 @@ func (s *settings) configure(cmd *cobra.Command) error {
 	return s.apply(cmd, "")
 }
 
-// apply makes these the settings of a profile, "" for those at the file's top.
+// apply sets the settings to those of a profile; "" means the top of the file.
 func (s *settings) apply(cmd *cobra.Command, profile string) error {
 	err := s.Take(cmd.Flags(), config.Extract, profile)
 	s.secrets.AddURL(s.PingURL)
 	return err
 }
 
-// of returns the settings of a profile: a copy, which further calls leave alone.
+// of returns a copy with the settings of a profile.
 func (s *settings) of(cmd *cobra.Command, profile string) (*settings, error) {
 	if err := s.apply(cmd, profile); err != nil {
 		return nil, err
@@ -154,13 +153,13 @@ func (s *settings) of(cmd *cobra.Command, profile string) (*settings, error) {
 	return &out, nil
 }
 
-// place returns the warehouse's folder by the one name that it has.
+// place returns the path of the warehouse's folder, with all links resolved.
 func (s *settings) place() string {
 	path, err := filepath.Abs(s.Warehouse)
 	if err != nil {
 		return s.Warehouse
 	}
-	// What is not there yet has no links; what it will stand in may have.
+	// What does not exist yet has no links, but its parent may have.
 	rest := ""
 	for {
 		if real, err := filepath.EvalSymlinks(path); err == nil {

@@ -15,7 +15,7 @@ import (
 	"callhouse/internal/sink"
 )
 
-// nightly is how old a success may be where a run is to succeed every night.
+// nightly is how old the last success may be if a run should succeed every night.
 const nightly = 26 * time.Hour
 
 const statusAbout = `status tells how the warehouse and its runs are: the last success, the last run and what became of
@@ -38,9 +38,9 @@ func statusCommand(s *settings) *cobra.Command {
   extract status --all`,
 		Args: cli.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
 			if s.allProfiles || len(s.Named) > 1 {
-				return tellStatuses(cmd, s, maxAge, format)
+				return printStatuses(cmd, s, maxAge, format)
 			}
-			return tellStatus(s, maxAge, format, cmd.OutOrStdout())
+			return printStatus(s, maxAge, format, cmd.OutOrStdout())
 		},
 	}
 	cmd.Flags().SortFlags = false
@@ -67,7 +67,7 @@ func (s *settings) health(maxAge time.Duration) (*health.State, error) {
 	return h, nil
 }
 
-func tellStatus(s *settings, maxAge time.Duration, format string, stdout io.Writer) error {
+func printStatus(s *settings, maxAge time.Duration, format string, stdout io.Writer) error {
 	h, err := s.health(maxAge)
 	if err != nil {
 		return err
@@ -83,10 +83,10 @@ func tellStatus(s *settings, maxAge time.Duration, format string, stdout io.Writ
 	return h.Err()
 }
 
-// tellStatuses tells of several profiles: each line with its profile's name, or
-// as one list in JSON. Of one that has no warehouse, or none that can be read,
-// the error is told. The exit code is the worst one.
-func tellStatuses(cmd *cobra.Command, s *settings, maxAge time.Duration, format string) error {
+// printStatuses prints the status of several profiles: lines with the profile's
+// name, or one list in JSON. If a warehouse cannot be read, the error is printed.
+// The exit code is the worst one.
+func printStatuses(cmd *cobra.Command, s *settings, maxAge time.Duration, format string) error {
 	var mu sync.Mutex // prefixed wants one; nothing else writes
 	all, code := []*health.State{}, cli.ExitOK
 	for _, name := range s.Named {
@@ -115,5 +115,5 @@ func tellStatuses(cmd *cobra.Command, s *settings, maxAge time.Duration, format 
 	if code == cli.ExitOK {
 		return nil
 	}
-	return cli.Told(cli.Fail(code, errors.New("not all profiles are fine"), "")) // each was told
+	return cli.Reported(cli.Fail(code, errors.New("not all profiles are fine"), "")) // each was told
 }

@@ -31,11 +31,11 @@ Exit code 0: whole, and as the service says. 1: damaged, or it lacks a call that
 listed, or a transcript is another one; each problem is one line. 3: calls have changed at the
 service after they were settled, which a later run takes in; or not all could be compared.`
 
-// sampled is how many details are compared where nobody says how many.
+// sampled is how many details are compared by default.
 const sampled = "100"
 
-// records reads the value of --deep or --sample, how many details are compared,
-// into n.
+// records reads the value of --deep or --sample into n: how many details are
+// compared.
 func records(n **int) func(string) error {
 	return func(s string) error {
 		many, err := strconv.Atoi(s)
@@ -52,8 +52,8 @@ func records(n **int) func(string) error {
 	}
 }
 
-// verification is what verify found: within the warehouse, and, if it was asked,
-// at the service.
+// verification is what verify found: in the warehouse and, with --deep, at the
+// service.
 type verification struct {
 	*verify.Report
 	Service *compare.Report `json:"service,omitempty"`
@@ -112,7 +112,7 @@ func runVerify(ctx context.Context, s *settings, deep *int, all bool, format str
 		return explain(err)
 	}
 	v := verification{Report: r}
-	// Requests are not spent on what is broken anyway.
+	// No requests are spent on a damaged warehouse.
 	if q != nil && r.Whole() {
 		if v.Service, err = q.ask(ctx); err != nil {
 			return explain(err)

@@ -26,12 +26,12 @@ type questions struct {
 	stderr io.Writer
 }
 
-// ask lists the calls anew, fetches the sample, and compares. What the service
-// says becomes a warehouse of its own, in a temporary folder: so it takes no
-// more memory than a run, and both are read in one order, side by side.
+// ask lists all calls again, fetches the sample, and compares. What the service
+// says becomes a second warehouse in a temporary folder. So it takes no more memory
+// than a run, and both can be read side by side, in the same order.
 //
-// It holds the warehouse from beginning to end: two programs must not spend one
-// budget, and this one remembers what the last one spent.
+// It locks the warehouse from beginning to end: two programs must not spend the
+// same budget, and this one needs to know what the last one spent.
 func (q *questions) ask(ctx context.Context) (_ *compare.Report, err error) {
 	started := q.now()
 	opts := q.options(runIDAt(started))
@@ -59,7 +59,7 @@ func (q *questions) ask(ctx context.Context) (_ *compare.Report, err error) {
 	if err != nil {
 		return nil, err
 	}
-	// Also when it was interrupted: what has come in was paid for.
+	// Also after an interrupt: the requests are spent.
 	r, err := compare.Run(context.WithoutCancel(ctx), w.Snapshot(), heard.Snapshot(), q.cfg.Since, q.cfg.Window, q.now())
 	if err != nil {
 		return nil, err
@@ -109,8 +109,8 @@ func (q *questions) listen(ctx context.Context, w, heard *sink.Warehouse) (rep c
 	return rep, heard.Commit(context.WithoutCancel(ctx), st.Row)
 }
 
-// unanswered explains why the service could not be asked, where a run would say
-// what became of its calls.
+// unanswered explains why the service could not be asked. Unlike in a run, no calls
+// are affected.
 func unanswered(err error) error {
 	switch {
 	case cli.Is[*api.AuthError](err):

@@ -96,8 +96,8 @@ const (
 	NotWhole = "not whole"
 )
 
-// Examine tells how a warehouse is, whose newest success may be as old as
-// maxAge; 0: of any age.
+// Examine judges a warehouse. Its last success may be as old as maxAge; 0 means any
+// age.
 func Examine(h *sink.History, now time.Time, maxAge time.Duration) *State {
 	out := &State{Verdict: Fine, Reasons: []string{}, Gaps: []gapText{}, Journal: h.Journal}
 	last, success := lastRuns(h)
@@ -133,46 +133,46 @@ func Examine(h *sink.History, now time.Time, maxAge time.Duration) *State {
 	return out
 }
 
-// measure takes in what the snapshot says.
-func (out *State) measure(h *sink.History, now time.Time) {
-	m := h.Snapshot.Manifest
+// measure adds the numbers of the snapshot.
+func (h *State) measure(was *sink.History, now time.Time) {
+	m := was.Snapshot.Manifest
 	overdueBefore := layout.Day(now.Add(-overdueAfter).UnixMilli())
-	out.Snapshot = snapshotSize{Number: m.Snapshot, CommittedAt: m.CommittedAt, Kept: h.Kept, Files: len(m.Files),
+	h.Snapshot = snapshotSize{Number: m.Snapshot, CommittedAt: m.CommittedAt, Kept: was.Kept, Files: len(m.Files),
 		Calls: m.Rows(schema.Calls.Name), Turns: m.Rows(schema.Turns.Name), Items: m.Rows(schema.Items.Name), Runs: m.Rows(schema.Runs.Name)}
 	for i := range m.Files {
 		f := &m.Files[i]
-		out.Snapshot.Bytes += f.Bytes
-		out.Pending += f.Due
+		h.Snapshot.Bytes += f.Bytes
+		h.Pending += f.Due
 		if f.Due > 0 && f.Period < overdueBefore {
-			out.Overdue += f.Due
+			h.Overdue += f.Due
 		}
-		out.Unsettled += f.Unsettled
-		out.UnheldCosts += f.UnheldCosts
+		h.Unsettled += f.Unsettled
+		h.UnheldCosts += f.UnheldCosts
 	}
-	out.OlderFiles = m.OlderFiles()
+	h.OlderFiles = m.OlderFiles()
 	if m.Watermark > 0 {
-		out.NewestCall = momentOf(m.Watermark, now)
+		h.NewestCall = momentOf(m.Watermark, now)
 	}
 	if listed := m.ListedTo(); !listed.IsZero() {
-		out.Listed = momentOf(listed.UnixMilli(), now)
+		h.Listed = momentOf(listed.UnixMilli(), now)
 	}
 	for _, g := range m.Gaps() {
-		out.Gaps = append(out.Gaps, gapText{time.UnixMilli(g.From).UTC(), time.UnixMilli(g.To).UTC()})
+		h.Gaps = append(h.Gaps, gapText{time.UnixMilli(g.From).UTC(), time.UnixMilli(g.To).UTC()})
 	}
 }
 
-// overdueAfter is how old a call is, to the day, whose transcript should have
-// been fetched: every night leaves some calls of its own day pending, since they
-// ended while it went on, or their transcripts were not there yet.
+// overdueAfter is the age, to the day, at which a call's transcript should have
+// been fetched. Every night leaves some calls of its own day pending: they ended
+// during the run, or their transcripts were not there yet.
 const overdueAfter = 48 * time.Hour
 
-// clockSlack is how far ahead of now a run may have ended, by a clock that is a
-// little off.
+// clockSlack is how far in the future the end of a run may lie, for clocks that are
+// a little off.
 const clockSlack = time.Hour
 
-// lastRuns returns the last run that has ended, and the last that was done; nil
-// where there is none. What a rollback left in the table is no run. The last is
-// not always the one with the latest time: clocks jump.
+// lastRuns returns the last run that has ended, and the last that was done; nil if
+// there is none. The row of a rollback is not a run. The last run is not always the
+// one with the latest time, since clocks jump.
 func lastRuns(h *sink.History) (last, success *schema.Run) {
 	latest := func(than, r *schema.Run) *schema.Run {
 		if than == nil || endOf(than) < endOf(r) {
@@ -203,7 +203,7 @@ func lastRuns(h *sink.History) (last, success *schema.Run) {
 	return last, success
 }
 
-// endOf returns when a run ended, or where that is not known when it began.
+// endOf returns when a run ended, or when it began if that is not known.
 func endOf(r *schema.Run) int64 {
 	if r.EndedAt.OK {
 		return r.EndedAt.V
@@ -236,16 +236,17 @@ func momentOf(ms int64, now time.Time) *moment {
 	return &moment{at, since(at, now)}
 }
 
-// since returns how long ago a time is, in seconds; a clock that was set back
-// makes nothing younger than now.
+// since returns how long ago a time is, in seconds; 0 for a time in the future,
+// which a clock that was set back makes.
 func since(at, now time.Time) float64 { return max(0, now.Sub(at).Round(time.Second).Seconds()) }
 
-// Err makes the command's error of a verdict that the first line has told.
+// Err returns the command's error for a verdict. The first line has printed it
+// already.
 func (h *State) Err() error {
 	if h.Verdict == Fine {
 		return nil
 	}
-	return cli.Told(cli.Fail(cli.ExitIncomplete, errors.New(h.Headline()), ""))
+	return cli.Reported(cli.Fail(cli.ExitIncomplete, errors.New(h.Headline()), ""))
 }
 
 // Headline is the verdict in a line.
@@ -256,7 +257,7 @@ func (h *State) Headline() string {
 	return fmt.Sprintf("%s: last success %s ago, %s calls", Fine, age(h.LastSuccess.Age), humanize.Comma(h.Snapshot.Calls))
 }
 
-// Write tells a person.
+// Write prints it for a person.
 func (h *State) Write(w io.Writer) error {
 	var b strings.Builder
 	words.Fprintln(&b, h.Headline())

@@ -14,25 +14,25 @@ import (
 	"callhouse/internal/words"
 )
 
-// outcomes are the words that a run ends with.
+// outcomes are the words for the end of a run.
 var outcomes = []string{schema.OutcomeDone, schema.OutcomeFailed, schema.OutcomeIncomplete, schema.OutcomeInterrupted, schema.OutcomeKilled}
 
-// Metrics are what the metrics tell of, beside the warehouse itself.
+// Metrics are what the metrics show, beside the warehouse itself.
 type Metrics struct {
 	Now     time.Time
 	Profile string // becomes a label; empty: none
 	Secrets *words.Secrets
 	Running bool
 	Started time.Time // of the run that writes
-	// Ended says that the rest is known: of the run that has just ended. Otherwise
-	// the last run is taken from the table runs.
+	// Ended says that the run has just ended, and that the fields below are about
+	// it. Otherwise the last run is taken from the table runs.
 	Ended    bool
 	Code     int
 	Last     *schema.Run
 	Report   *crawler.Report // nil: it did not come to crawl
 	Failures int             // of the data tests
-	// Progress is of the run that writes, whether it is on or has ended; nil: it
-	// has not come to crawl.
+	// Progress is that of the run that writes, going on or ended; nil if it has not
+	// begun to crawl.
 	Progress *crawler.Progress
 }
 
@@ -123,7 +123,7 @@ func (m *Metrics) lastGood(h *sink.History, success *schema.Run) *schema.Run {
 	return good
 }
 
-// thisRun makes the metrics of how the run goes that writes them, or has gone.
+// thisRun adds the metrics of the run that writes them.
 func (m *Metrics) thisRun(g gauges) {
 	p := m.Progress
 	g.each("run_requests", "Requests of the run that is on, or of the last one.", "kind",
@@ -142,7 +142,7 @@ func answersOf(c *crawler.Counts) map[string]float64 {
 		"429": float64(c.RateLimited), "5xx": float64(c.ServerErrors), "none": float64(c.NetworkErrors)}
 }
 
-// lastRun makes the metrics of the last run that has ended.
+// lastRun adds the metrics of the last run that has ended.
 func (m *Metrics) lastRun(g gauges, r *schema.Run) {
 	g.set("last_run_timestamp_seconds", "When the last run ended; of one that was killed, when it started.", seconds(endOf(r)))
 	g.set("last_run_duration_seconds", "How long the last run took.", float64(endOf(r)-r.StartedAt)/1000)
@@ -175,7 +175,7 @@ func (m *Metrics) lastRun(g gauges, r *schema.Run) {
 		if at < 0 {
 			continue
 		}
-		// Rows of older versions have the service's words as they were.
+		// Rows of older versions have the service's words unchanged.
 		drift.WithLabelValues(m.Secrets.Line(place[:at]), words.Line(place[at+2:])).Add(float64(n))
 	}
 	g.MustRegister(drift)
@@ -184,7 +184,7 @@ func (m *Metrics) lastRun(g gauges, r *schema.Run) {
 	}
 }
 
-// warehouse makes the metrics of what the warehouse holds.
+// warehouse adds the metrics of what the warehouse holds.
 func (m *Metrics) warehouse(g gauges, h *State) {
 	g.set("calls", "Calls in the warehouse.", float64(h.Snapshot.Calls))
 	g.set("calls_pending", "Calls that are over and wait for their transcript.", float64(h.Pending))
@@ -212,10 +212,10 @@ func bit(b bool) float64 {
 	return 0
 }
 
-// seconds returns an instant of ms since 1970 UTC as Prometheus has it.
+// seconds returns an instant of ms since 1970 UTC in the unit of Prometheus.
 func seconds(ms int64) float64 { return float64(ms) / 1000 }
 
-// exitOf returns the exit code of a run that ended so.
+// exitOf returns the exit code of a run with this outcome.
 func exitOf(outcome string) int {
 	switch outcome {
 	case schema.OutcomeDone:

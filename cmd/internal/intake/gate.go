@@ -15,16 +15,16 @@ import (
 	"callhouse/internal/sink"
 )
 
-// OriginOf tells a service and a key from others.
+// OriginOf identifies a service and a key.
 func OriginOf(cfg *crawler.Config) layout.Origin {
 	sum := sha256.Sum256([]byte("callhouse: which key is this?" + string(cfg.Key)))
 	return layout.Origin{Service: strings.TrimSuffix(strings.TrimRight(cfg.BaseURL, "/"), "/v3"), Key: hex.EncodeToString(sum[:8])}
 }
 
-// Gate lets nothing of another organisation into the warehouse. The service does
-// not say in what a run asks for whose calls they are. So where the address or the
-// key is not that of the last run, the first items of the list must show that it
-// is the same organisation: by a call or an agent that the warehouse knows.
+// Gate keeps calls of another organisation out of the warehouse. The service's
+// answers do not say whose calls they are. So if the address or the key is not that
+// of the last run, the first items of the list must contain a call or an agent that
+// the warehouse knows.
 type Gate struct {
 	house  *sink.Warehouse
 	now    layout.Origin
@@ -49,8 +49,8 @@ func NewGate(w *sink.Warehouse, now layout.Origin, adopt bool) *Gate {
 	return g
 }
 
-// admit says whether records, of which Clean has taken what must not be kept, may
-// be put. Without a gate all may.
+// admit returns an error if records, which Clean has been over, must not come in.
+// Without a gate all may.
 func (g *Gate) admit(recs []schema.Record) error {
 	if g == nil {
 		return nil

@@ -11,10 +11,10 @@ import (
 	"callhouse/internal/sink"
 )
 
-// A long run commits in the background when so much has come in since the last
-// commit: the first two bound what a commit has to hold, the third how old the
-// warehouse may look from outside. Where records come faster than commits take
-// them, putting waits at mostRecords.
+// A long run commits in the background when this much has come in since the last
+// commit. The first two limit the size of a commit, the third how old the warehouse
+// may look to readers. If records come faster than commits take them, Put waits at
+// mostRecords.
 const (
 	commitRecords = 10_000
 	mostRecords   = 2 * commitRecords
@@ -87,7 +87,7 @@ func (s *Store) Checkpoint(ctx context.Context, wait bool) error {
 		records < commitRecords && bytes < commitBytes && s.now().Sub(s.last) < commitAge {
 		return nil
 	}
-	// In the background, so that the commit costs the run no request.
+	// In the background, so that the run goes on sending requests.
 	busy := make(chan struct{})
 	s.busy = busy
 	go func() {

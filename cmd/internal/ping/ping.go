@@ -19,18 +19,18 @@ import (
 	"callhouse/internal/words"
 )
 
-// How a ping is tried: so often, with a pause that doubles, and in all no longer
-// than a service manager waits for.
+// A ping is tried this often, with a pause that doubles, and for no longer than a
+// service manager waits.
 const (
 	tries    = 3
 	pause    = 500 * time.Millisecond
 	patience = 10 * time.Second
 )
 
-// Send asks for an address (GET) when all is done, and for address/fail (POST)
-// when not, with the exit code and the first line of the error as the body. It is
-// no part of the run: where it fails, that is a warning. A run that found the
-// warehouse held says nothing: the other one will.
+// Send requests an address (GET) when the run is done, and address/fail (POST)
+// otherwise, with the exit code and the first line of the error as the body. If
+// that fails, it is a warning only. A run that found the warehouse locked sends
+// nothing: the other run will.
 func Send(ctx context.Context, address string, err error, secrets *words.Secrets, log *slog.Logger) {
 	code := cli.Code(err)
 	if address == "" || code == cli.ExitLocked {
@@ -61,8 +61,8 @@ func Send(ctx context.Context, address string, err error, secrets *words.Secrets
 	}
 }
 
-// knock sends one ping. Its error is permanent where another try makes no sense,
-// and does not name the address: who knows it can ping in our name.
+// knock sends one ping. Its error is permanent if another try makes no sense, and
+// does not contain the address: anybody who knows it could ping in our name.
 func knock(ctx context.Context, method, target, body string) error {
 	req, err := http.NewRequestWithContext(ctx, method, target, strings.NewReader(body))
 	if err != nil {

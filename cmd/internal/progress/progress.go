@@ -17,14 +17,15 @@ import (
 	"callhouse/internal/words"
 )
 
-// How often the terminal is drawn anew, and how often a log tells where the
-// run is.
+// How often the terminal is redrawn, and how often the log gets a line about the
+// progress.
 const (
 	drawEvery = 200 * time.Millisecond
 	tellEvery = time.Minute
 )
 
-// Every does something at intervals, until stop is called, which waits for it.
+// Every calls do at intervals, until stop is called. stop waits for a call that is
+// going on.
 func Every(interval time.Duration, do func()) (stop func()) {
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -46,8 +47,8 @@ func Every(interval time.Duration, do func()) (stop func()) {
 	}
 }
 
-// Screen is where a run's messages go: on a terminal they stand above the
-// bars, elsewhere there are no bars.
+// Screen is where a run's messages go. On a terminal they stand above progress
+// bars; elsewhere there are no bars.
 type Screen struct {
 	bars *mpb.Progress // nil: no terminal
 	Out  io.Writer
@@ -69,8 +70,8 @@ func newBars(stderr io.Writer) *mpb.Progress {
 // Draws says whether there are bars.
 func (s *Screen) Draws() bool { return s.bars != nil }
 
-// Logger is the function Logger for a run that has this screen: where bars tell
-// how it goes, a log in text keeps to what goes wrong.
+// Logger is the function Logger for a run with this screen. Where bars show the
+// progress, a log in text has warnings only.
 func (s *Screen) Logger(out io.Writer, format string, quiet bool) *slog.Logger {
 	return Logger(out, format, quiet || s.Draws() && format == "text")
 }
@@ -85,7 +86,7 @@ func (s *Screen) Close() {
 // Watch shows the progress that poll returns, until stop is called.
 func (s *Screen) Watch(log *slog.Logger, poll func() crawler.Progress) (stop func()) {
 	if s.bars == nil {
-		return Every(drawEvery, teller(log, poll))
+		return Every(drawEvery, logProgress(log, poll))
 	}
 	d := &drawing{bars: s.bars, poll: poll}
 	stop = Every(drawEvery, d.draw)
@@ -95,7 +96,7 @@ func (s *Screen) Watch(log *slog.Logger, poll func() crawler.Progress) (stop fun
 	}
 }
 
-// drawing keeps one bar a phase.
+// drawing keeps one bar for each phase.
 type drawing struct {
 	bars  *mpb.Progress
 	poll  func() crawler.Progress
@@ -114,7 +115,7 @@ func (d *drawing) draw() {
 		return
 	}
 	if d.bar == nil {
-		// Of no known length, so that SetTotal may change it.
+		// The length is not known yet, so that SetTotal may change it.
 		d.bar = d.bars.New(0, mpb.BarStyle(), mpb.PrependDecorators(decor.Any(func(s decor.Statistics) string {
 			return fmt.Sprintf("%-11s %9s %-11s", what, humanize.Comma(s.Current), ofTotal(s.Total))
 		})), mpb.AppendDecorators(decor.Any(func(s decor.Statistics) string {
@@ -144,7 +145,7 @@ func ofTotal(total int64) string {
 	return "of " + humanize.Comma(total)
 }
 
-// work returns what a phase has done, of how much, and of what.
+// work returns how much a phase has done, of how much, and of what.
 func work(p *crawler.Progress) (done, total int64, what string) {
 	switch p.Phase {
 	case crawler.Listing:
@@ -169,9 +170,9 @@ func status(p crawler.Progress) string {
 	return text
 }
 
-// progressLine is what the log tells of a run's progress. How many transcripts
-// follow is known when the list was read, so the time that it says until then is
-// that of the list alone.
+// progressLine is the log line about a run's progress. While the list is being
+// read, nobody knows how many transcripts will follow, so the time left is that of
+// the list alone.
 func progressLine(p *crawler.Progress) []any {
 	done, total, _ := work(p)
 	args := []any{"phase", p.Phase.String(), "done", done}
@@ -189,8 +190,8 @@ func progressLine(p *crawler.Progress) []any {
 	return args
 }
 
-// teller writes a line at every phase, and one now and then.
-func teller(log *slog.Logger, poll func() crawler.Progress) func() {
+// logProgress writes a line when a phase begins, and one every minute.
+func logProgress(log *slog.Logger, poll func() crawler.Progress) func() {
 	var phase crawler.Phase
 	last := time.Now()
 	return func() {
@@ -203,8 +204,8 @@ func teller(log *slog.Logger, poll func() crawler.Progress) func() {
 	}
 }
 
-// Logger writes to out: warnings only when quiet. In text the handler makes words
-// visible by itself.
+// Logger writes to out; when quiet, only warnings. The text handler escapes what
+// could steer a terminal by itself.
 func Logger(out io.Writer, format string, quiet bool) *slog.Logger {
 	opts := &slog.HandlerOptions{Level: slog.LevelInfo}
 	if quiet {

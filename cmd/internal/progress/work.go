@@ -14,8 +14,8 @@ import (
 	"callhouse/internal/sink/snapshot"
 )
 
-// Bar shows the progress of work on files: drawn on a terminal, elsewhere as a
-// line of the log for every minute that it takes.
+// Bar shows the progress of work on files: a bar on a terminal, elsewhere a log
+// line for every minute.
 type Bar struct {
 	bars *mpb.Progress // nil: no terminal
 	bar  *mpb.Bar
@@ -70,8 +70,8 @@ func (b *Bar) Close() {
 	}
 }
 
-// Bytes returns what draws how many bytes of all are read, and what ends that; nil
-// where nothing is drawn.
+// Bytes returns functions that draw how many bytes are read, and that end the
+// drawing; tell is nil if nothing is drawn.
 func Bytes(stderr io.Writer, quiet bool, total int64, read func() int64) (tell, done func()) {
 	if quiet || !cli.CanDraw(stderr) {
 		return nil, func() {}

@@ -51,7 +51,7 @@ func (a *app) configure(cmd *cobra.Command) error {
 	if a.Currency != "" {
 		unit, err := currency.ParseISO(a.Currency)
 		if err != nil {
-			return cli.Usage("write its ISO 4217 code, as KRW or USD", "there is no currency %q (%s)", a.Currency, a.Told.From("currency"))
+			return cli.Usage("write its ISO 4217 code, as KRW or USD", "there is no currency %q (%s)", a.Currency, a.Settings.From("currency"))
 		}
 		a.Currency = unit.String()
 	}

@@ -63,14 +63,12 @@ func (a *app) params(loc *time.Location, now time.Time) (analytics.Params, error
 		return analytics.Params{}, cli.Usage("write --compare previous", "there is no period %q to compare with", a.compare)
 	}
 	p := analytics.Params{By: strings.Join(a.by, ","), Agent: a.agent, Where: a.where, Field: a.field, Every: a.every}
-	for _, b := range []struct {
-		flag, text string
-		into       *time.Time
-	}{{"since", a.since, &p.Since}, {"until", a.until, &p.Until}} {
-		var err error
-		if *b.into, err = cli.TimeOf(b.flag, b.text, loc, now); err != nil {
-			return p, err
-		}
+	var err error
+	if p.Since, err = cli.TimeOf("since", a.since, loc, now); err != nil {
+		return p, err
+	}
+	if p.Until, err = cli.TimeOf("until", a.until, loc, now); err != nil {
+		return p, err
 	}
 	if !p.Since.IsZero() && !p.Until.IsZero() && !p.Since.Before(p.Until) {
 		return p, cli.Usage("--until is exclusive: --since 2026-11-01 --until 2026-12-01 is November",

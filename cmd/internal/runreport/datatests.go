@@ -13,8 +13,8 @@ import (
 	"callhouse/internal/sink/verify"
 )
 
-// Where the service says that it has more calls than the warehouse, so many may
-// have come while it was being listed: a page, or a hundredth.
+// The service may have this many more calls than the warehouse, since new ones come
+// while it is being listed: a page, or one percent.
 const (
 	totalSlack   = 100
 	totalPercent = 1
@@ -31,7 +31,7 @@ func DataTests(found *verify.RunReport, now, before *layout.Snapshot, did sink.S
 	if now == nil {
 		return failed
 	}
-	// Nothing goes but what is kept no longer, and nothing comes that was not counted.
+	// Only calls past their retention may go, and only counted calls may come.
 	var had int64
 	if before != nil {
 		had = before.Manifest.Rows(schema.Calls.Name)
@@ -40,13 +40,13 @@ func DataTests(found *verify.RunReport, now, before *layout.Snapshot, did sink.S
 		failed = append(failed, fmt.Sprintf("rows: there are %d calls; there were %d, and the run counted %d new ones and %d that it erased",
 			has, had, did.New, did.Aged))
 	}
-	// A word that nobody knows is kept, but it must have been counted.
+	// Unknown words are kept, but they must have been counted.
 	for _, column := range slices.Sorted(maps.Keys(found.Unknown)) {
 		if _, counted := rep.DriftFields[crawler.DriftKey{Path: column, Kind: schema.DriftUnknownValue}]; !counted {
 			failed = append(failed, fmt.Sprintf("words: %s with an unknown %s that the run did not count as drift", cli.Plural(found.Unknown[column], "call"), column))
 		}
 	}
-	// A run that says that it is done has listed up to its own beginning.
+	// A run that is done has listed everything up to its own start.
 	if row.Outcome == schema.OutcomeDone && rep.Pages > 0 {
 		listed := max(0, now.Manifest.ListedTo().UnixMilli())
 		if listed < row.StartedAt {
@@ -56,10 +56,10 @@ func DataTests(found *verify.RunReport, now, before *layout.Snapshot, did sink.S
 	return failed
 }
 
-// TotalTest compares the number of calls with what the service says that it
-// has, where it said so in this run and all of its list is on record. It may
-// have fewer: calls go there that stay here. A total of 0 says nothing: it is
-// what the field is where the service does not count.
+// TotalTest compares the number of calls with the total that the service gives, if
+// it gave one in this run and its whole list is on record. It may have fewer, since
+// calls that it deletes stay here. A total of 0 says nothing: services that do not
+// count send it.
 func TotalTest(now *layout.Snapshot, row *schema.Run) []string {
 	if now == nil || !row.TotalCount.OK || row.TotalCount.V == 0 || row.Outcome != schema.OutcomeDone {
 		return nil

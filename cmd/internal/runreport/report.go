@@ -22,7 +22,7 @@ import (
 // Listed is how many things of a kind are named; the rest are counted.
 const Listed = 5
 
-// Report is what is told of a run at its end.
+// Report is what is reported of a run at its end.
 type Report struct {
 	Row          *schema.Run     // of the table runs
 	Crawl        *crawler.Report // nil: it did not come to crawl
@@ -32,7 +32,7 @@ type Report struct {
 	ErasedBefore time.Time       // and started before
 }
 
-// Write tells a person, in some lines.
+// Write prints it for a person, in several lines.
 func (r *Report) Write(w io.Writer) {
 	row, rep := r.Row, r.Crawl
 	if rep == nil {
@@ -87,7 +87,7 @@ func (r *Report) Write(w io.Writer) {
 	}
 }
 
-// Log tells it in one line of a log.
+// Log writes it as one line of a log.
 func (r *Report) Log(log *slog.Logger) {
 	row := r.Row
 	args := []any{"run", row.ID, "outcome", row.Outcome, "seconds", float64(row.EndedAt.V-row.StartedAt) / 1000,
@@ -108,7 +108,7 @@ func (r *Report) Log(log *slog.Logger) {
 	log.Info("run ended", args...)
 }
 
-// driftText names the places where values departed most often.
+// driftText names the places with the most unexpected values.
 func driftText(fields map[crawler.DriftKey]int64) string {
 	type count struct {
 		text string

@@ -42,8 +42,8 @@ func Row(id, version string, started time.Time, p *crawler.Progress, drift map[c
 	return row
 }
 
-// Judge says what became of a crawl: its word for the table runs, and its error
-// with the exit code, nil when all was done.
+// Judge returns the outcome of a crawl for the table runs, and its error with the
+// exit code; nil when all was done.
 func Judge(rep *crawler.Report, err error) (outcome string, _ error) {
 	switch {
 	case rep.Interrupted || errors.Is(err, context.Canceled):

@@ -10,8 +10,8 @@ import (
 	"callhouse/internal/words"
 )
 
-// report tells what the run came to: a person in some lines, a log of JSON in
-// one.
+// report writes what the run came to: several lines for a person, or one line of
+// JSON in a log.
 func (n *night) report(stderr io.Writer) {
 	if n.row == nil || n.Quiet {
 		return
@@ -27,18 +27,18 @@ func (n *night) report(stderr io.Writer) {
 	}
 }
 
-// told says how the run ended where the log is JSON, so that every line of it is
-// an object; otherwise main does.
-func (n *night) told(err error) error {
+// logged writes the run's error to the log if that is JSON, so that every line is
+// an object; otherwise main prints it.
+func (n *night) logged(err error) error {
 	if n.LogFormat != "json" {
 		return err
 	}
-	return told(n.log, err)
+	return logError(n.log, err)
 }
 
-// told logs an error, unless it was said before, and returns it as one that was.
-func told(log *slog.Logger, err error) error {
-	if err == nil || cli.WasTold(err) {
+// logError logs an error, unless it was reported before, and marks it as reported.
+func logError(log *slog.Logger, err error) error {
+	if err == nil || cli.WasReported(err) {
 		return err
 	}
 	args := []any{"exit_code", cli.Code(err)}
@@ -46,5 +46,5 @@ func told(log *slog.Logger, err error) error {
 		args = append(args, "hint", hint)
 	}
 	log.Error(words.Error(err), args...)
-	return cli.Told(err)
+	return cli.Reported(err)
 }
