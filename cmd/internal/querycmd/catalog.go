@@ -23,7 +23,7 @@ import (
 	"callhouse/internal/words"
 )
 
-// catalogName is the catalog that is made where --output names none.
+// catalogName is the file of the catalog if --output does not name one.
 const catalogName = "callhouse.duckdb"
 
 func (a *app) catalogCommand() *cobra.Command {
@@ -88,8 +88,8 @@ func (a *app) makeCatalog(ctx context.Context) error {
 	if err := proven.Open(a.Warehouse, time.Now).Prove(ctx, snap, files); err != nil {
 		return err
 	}
-	// The pin comes before the catalog, so that at no time a catalog points at what
-	// may be removed.
+	// The pin comes before the catalog, so that a catalog never points at a
+	// snapshot that may be removed.
 	pin, err := snapshot.Pin(house, path, snap.Manifest.Snapshot, time.Now())
 	switch {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
@@ -132,7 +132,7 @@ func swapCatalog(ctx context.Context, snap *layout.Snapshot, loc *time.Location,
 	return syncDir(filepath.Dir(path))
 }
 
-// durable syncs a file that is made, and gives it its mode.
+// durable sets the mode of a new file, and syncs it.
 func durable(path string, mode os.FileMode) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -149,8 +149,8 @@ func syncDir(path string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// replaceable returns nil where a catalog may be put in the place of what is at
-// path: nothing, an older catalog, but no file of somebody's.
+// replaceable returns nil if a catalog may replace what is at path: nothing or an
+// older catalog, but not some other file.
 func replaceable(ctx context.Context, root, path string) error {
 	foreign := func(what string) error {
 		return cli.Usage("give another name, as in --output callhouse.duckdb, or remove it first", "%s %s, which a catalog would replace", path, what)
@@ -183,7 +183,7 @@ func replaceable(ctx context.Context, root, path string) error {
 	return nil
 }
 
-// isDuckDB reports whether a file begins as DuckDB's do.
+// isDuckDB reports whether a file begins like a DuckDB file.
 func isDuckDB(path string) (bool, error) {
 	f, err := os.Open(path)
 	if err != nil {

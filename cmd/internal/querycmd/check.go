@@ -32,7 +32,7 @@ type checking struct {
 	dir             string // of the user's tests; empty: none
 	safe            safe.Mode
 
-	// What a process of their own is told of them, in safe mode.
+	// In safe mode, a process of its own gets these fields as JSON.
 	Show    int // rows to show of each test that found something
 	MaxAge  time.Duration
 	Tests   []*verdict
@@ -113,7 +113,7 @@ func (c *checking) run(ctx context.Context, names []string) (err error) {
 	return nil
 }
 
-// answer runs the tests, tells what they found, and returns those that failed.
+// answer runs the tests, prints what they found, and returns those that failed.
 func (c *checking) answer(ctx context.Context, loc *time.Location) (failed []string, err error) {
 	if c.safe.On {
 		raw, err := json.Marshal(c)
@@ -148,7 +148,7 @@ func (c *checking) check(ctx context.Context, w *analytics.Warehouse) (failed []
 	return failed, c.tell(ctx, c.Tests, w.Location())
 }
 
-// checkAll is check in a process of its own, for what that is told.
+// checkAll is check in a process of its own; raw is the JSON of the tests.
 func checkAll(ctx context.Context, a *answer.Command, w *analytics.Warehouse, raw json.RawMessage) ([]string, error) {
 	c := &checking{Command: a}
 	if err := json.Unmarshal(raw, c); err != nil {
@@ -157,7 +157,8 @@ func checkAll(ctx context.Context, a *answer.Command, w *analytics.Warehouse, ra
 	return c.check(ctx, w)
 }
 
-// collect returns the tests to run, by name: ours, and over them the user's.
+// collect returns the tests to run, by name: ours, and the user's, which replace
+// ours of the same name.
 func (c *checking) collect(names []string) ([]*verdict, error) {
 	by := map[string]*verdict{}
 	for _, t := range sqlfiles.Checks() {
@@ -204,12 +205,12 @@ func (c *checking) collect(names []string) ([]*verdict, error) {
 	return out, nil
 }
 
-// escapeGlob makes a pattern that stands for a path itself.
+// escapeGlob makes a pattern that matches only the path itself.
 func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// test runs one test: it counts its rows, and keeps the first.
+// test runs one test: it counts the rows, and keeps the first ones.
 func (c *checking) test(ctx context.Context, w *analytics.Warehouse, v *verdict, now time.Time) error {
 	rows, err := ask(ctx, w, v.SQL, map[string]string{
 		"now": now.UTC().Format(time.RFC3339Nano), "max_age": fmt.Sprint(int64(c.MaxAge.Seconds()))})
@@ -241,7 +242,7 @@ func (c *checking) test(ctx context.Context, w *analytics.Warehouse, v *verdict,
 	}
 }
 
-// ask runs a statement with those of the values that it has parameters for.
+// ask runs a statement with the values for which it has parameters.
 func ask(ctx context.Context, w *analytics.Warehouse, text string, values map[string]string) (*analytics.Rows, error) {
 	rows, err := w.SQLWith(ctx, text, values)
 	var p *analytics.ParamError
@@ -254,7 +255,7 @@ func ask(ctx context.Context, w *analytics.Warehouse, text string, values map[st
 	return w.SQLWith(ctx, text, values)
 }
 
-// explain names the place of a test's error.
+// explain adds to a test's error where it is.
 func (v *verdict) explain(err error) error {
 	place := v.File
 	if place == "" {
@@ -277,9 +278,9 @@ func (v *verdict) explain(err error) error {
 	return fmt.Errorf("%s: %w", place, err)
 }
 
-// tell writes what the tests found: for people a table, and below it the first
-// rows of each test that found something; as JSON all of it; in other formats
-// the table.
+// tell writes what the tests found: for people a table, and below it the first rows
+// of each test that found something; in JSON everything; in other formats the
+// table.
 func (c *checking) tell(ctx context.Context, tests []*verdict, loc *time.Location) error {
 	kind, err := c.OutputFormat()
 	if err != nil {

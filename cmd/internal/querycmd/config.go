@@ -27,7 +27,7 @@ func (a *app) settingFlags(root *cobra.Command) {
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return a.configure(cmd) }
 }
 
-// configure takes from the environment and the file what no flag says.
+// configure sets what no flag sets, from the environment and the file.
 func (a *app) configure(cmd *cobra.Command) error {
 	for c := cmd; c != nil; c = c.Parent() {
 		if c.Hidden || c.Name() == "completion" || strings.HasPrefix(c.Name(), "__complete") {
@@ -55,7 +55,7 @@ func (a *app) configure(cmd *cobra.Command) error {
 		}
 		a.Currency = unit.String()
 	}
-	// The ending of --output says more than the file.
+	// The ending of --output comes before the file's format.
 	if f := cmd.Flags().Lookup("format"); f != nil && !f.Changed {
 		a.Usual, a.Format = a.Format, ""
 	}

@@ -26,7 +26,7 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// exportName is the file of an export that tells what the others are.
+// exportName is the file of an export that describes the others.
 const exportName = "manifest.json"
 
 // exportVersion is the version of that file.
@@ -59,7 +59,7 @@ type exportedFile struct {
 	Bytes   int64            `json:"bytes"`
 	SHA256  string           `json:"sha256"`
 	Columns []exportedColumn `json:"columns"`
-	// Coverage says what a report lacks; empty: nothing.
+	// Coverage says what a report lacks; empty if nothing.
 	Coverage string `json:"coverage,omitempty"`
 }
 
@@ -191,8 +191,8 @@ func (a *app) export(ctx context.Context, tableNames, reportNames []string, chos
 	return nil
 }
 
-// exportTarget returns nil where an export may be put: where nothing is, an
-// empty folder, or an earlier export.
+// exportTarget returns nil if an export may be written to a folder: if it does not
+// exist, is empty, or holds an earlier export.
 func exportTarget(dir string) error {
 	entries, err := os.ReadDir(dir)
 	switch {

@@ -5,8 +5,8 @@ import (
 	"os"
 )
 
-// swapInTwo exchanges two folders by renames: target is never half there, but
-// for a moment it is away.
+// swapInTwo exchanges two folders by renames. target is never incomplete, but for a
+// moment it does not exist.
 func swapInTwo(made, target string) error {
 	old := made + ".old"
 	if err := os.Rename(target, old); err != nil {

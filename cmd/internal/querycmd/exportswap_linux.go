@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// swapFolder puts the folder made in the place of target: by one rename, or,
-// where target is, by exchanging the two, so that made is the old one then.
+// swapFolder replaces target by the folder made: by one rename or, if target
+// exists, by exchanging the two, so that made is the old folder afterwards.
 func swapFolder(made, target string) error {
 	err := unix.Renameat2(unix.AT_FDCWD, made, unix.AT_FDCWD, target, unix.RENAME_EXCHANGE)
 	switch {

@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// swapFolder puts the folder made in the place of target. Where target is, it
-// is away for a moment, since this system cannot exchange two names.
+// swapFolder replaces target by the folder made. If target exists, it is missing
+// for a moment, since this system cannot exchange two names.
 func swapFolder(made, target string) error {
 	if _, err := os.Lstat(target); errors.Is(err, fs.ErrNotExist) {
 		return os.Rename(made, target)

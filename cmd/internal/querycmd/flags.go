@@ -24,7 +24,7 @@ func (a *app) whereFlag(cmd *cobra.Command) {
 	cli.Complete(cmd, "where", conditions()...)
 }
 
-// conditions are how conditions begin.
+// conditions are the possible beginnings of a condition.
 func conditions() []string {
 	out := analytics.Dimensions()
 	for i := range out {

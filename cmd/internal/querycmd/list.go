@@ -72,8 +72,8 @@ func (a *app) describeAll(ctx context.Context) error {
 	return a.WriteStatic(ctx, []string{"table", "column", "type", "null", "unit", "meaning"}, rows)
 }
 
-// describe prints a definition, or those of a report and a table of one name:
-// for people with their texts, in other formats the columns alone.
+// describe prints a definition, or two if a report and a table have the same name:
+// for people with their texts, in other formats only the columns.
 func (a *app) describe(ctx context.Context, found []*sqlfiles.File) error {
 	kind, err := a.OutputFormat()
 	if err != nil {
@@ -108,8 +108,8 @@ func isReport(f *sqlfiles.File) bool {
 	return ok && r.SQL == f.SQL
 }
 
-// heads are the headings of a description; the headers of reports do not tell
-// of nulls.
+// heads are the headings of a description. The headers of reports do not say which
+// columns can be null.
 func heads(report bool) []string {
 	if report {
 		return []string{"column", "type", "unit", "meaning"}
@@ -136,7 +136,7 @@ func columnRow(c sqlfiles.Column) []any {
 	if c.Unit == "" {
 		unit = nil
 	}
-	// DuckDB's short name of the type, since lines are short.
+	// DuckDB's short name of the type, to save space.
 	typ := strings.ReplaceAll(c.Type, "TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ")
 	return []any{c.Name, typ, null, unit, c.Meaning}
 }

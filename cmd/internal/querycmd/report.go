@@ -141,13 +141,13 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string) (e
 	return a.coverage(ctx, w, f, "coverage before", before, now)
 }
 
-// periods names the two that an answer compares.
+// periods names the two periods that an answer compares.
 func periods(p analytics.Params, loc *time.Location) string {
 	at := func(t time.Time) string { return t.In(loc).Format("2006-01-02 15:04") }
 	return "now: " + at(p.Since) + " to " + at(p.Until) + "; before: " + at(p.PreviousSince) + " to " + at(p.PreviousUntil)
 }
 
-// coverage tells on stderr, in a line, what the answer lacks.
+// coverage prints a line on stderr that says what the answer lacks.
 func (a *app) coverage(ctx context.Context, w *analytics.Warehouse, f *sqlfiles.File, of string, p analytics.Params, now time.Time) error {
 	c, err := w.Coverage(ctx, f.Name, p, now)
 	if err != nil {
@@ -159,7 +159,7 @@ func (a *app) coverage(ctx context.Context, w *analytics.Warehouse, f *sqlfiles.
 	return nil
 }
 
-// card writes above a conversation, for people, what the call is.
+// card writes the call's facts above its conversation, for people.
 func (a *app) card(ctx context.Context, w *analytics.Warehouse, id string, loc *time.Location) error {
 	if kind, err := a.OutputFormat(); err != nil || kind != format.Table || a.Output != "" {
 		return err

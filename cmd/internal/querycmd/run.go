@@ -1,7 +1,7 @@
-// Package querycmd is the command query: it reads flags, asks
-// internal/analytics, and writes the answer. Data goes to stdout or to
-// --output, everything else to stderr. It holds no SQL and changes no warehouse,
-// but for the pins that catalogs leave in it.
+// Package querycmd holds the commands of query. They read flags, ask
+// internal/analytics, and write the answer. Data goes to stdout or to --output,
+// everything else to stderr. There is no SQL here, and nothing changes a warehouse
+// except the pins of catalogs.
 package querycmd
 
 import (
@@ -30,8 +30,8 @@ const Name = "query"
 // Run runs the command with args, without the program's name, and returns its
 // exit code. Cancelling ctx stops the query.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	// Without it the signal of a reader that went away ends the process at once,
-	// and its temporary files stay.
+	// Without it the signal that the reader is gone would end the process at once,
+	// and leave its temporary files.
 	pipe := make(chan os.Signal, 1)
 	signal.Notify(pipe, syscall.SIGPIPE)
 	defer signal.Stop(pipe)
@@ -56,7 +56,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return cli.Report(stderr, Name, a.Explain(err))
 }
 
-// app is one run of the program: its flags beside those of all commands.
+// app is one run of the program, with the flags of its commands.
 type app struct {
 	answer.Command
 	since, until, agent, compare string // of reports
@@ -69,7 +69,7 @@ type app struct {
 // Command returns the tree of commands, for the manual and the shells' completions.
 func Command() *cobra.Command { return over(answer.Command{Stdout: io.Discard, Stderr: io.Discard}) }
 
-// over returns the tree of commands over what one of them was told.
+// over returns the tree of commands with the settings of one of them.
 func over(c answer.Command) *cobra.Command { return (&app{Command: c}).root() }
 
 func (a *app) root() *cobra.Command {

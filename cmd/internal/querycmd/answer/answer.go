@@ -40,7 +40,7 @@ type Shell struct {
 	Wrote       *format.Result
 }
 
-// kept returns the shell's warehouse, if it is what is asked for.
+// kept returns the shell's warehouse, if it is the one that is asked for.
 func (c *Command) kept(loc *time.Location) *analytics.Warehouse {
 	if s := c.Shell; s != nil && s.Root == c.Warehouse && s.House.Location().String() == loc.String() {
 		return s.House
@@ -48,7 +48,7 @@ func (c *Command) kept(loc *time.Location) *analytics.Warehouse {
 	return nil
 }
 
-// Release closes a warehouse, unless a shell goes on with it.
+// Release closes a warehouse, unless it belongs to a shell.
 func (c *Command) Release(w *analytics.Warehouse) error {
 	if c.Shell != nil && c.Shell.House == w {
 		return nil
@@ -56,7 +56,7 @@ func (c *Command) Release(w *analytics.Warehouse) error {
 	return w.Close()
 }
 
-// Drawing says how an answer is written: on stdout for whom it meets there.
+// Drawing says how an answer is written; on stdout that depends on the terminal.
 func (c *Command) Drawing(loc *time.Location) format.Options {
 	if c.Output != "" {
 		return format.Options{Location: loc}
@@ -68,7 +68,7 @@ func (c *Command) Drawing(loc *time.Location) format.Options {
 	return o
 }
 
-// wrote tells a shell what was written.
+// wrote lets a shell know what was written.
 func (c *Command) wrote(r format.Result) {
 	if c.Shell != nil {
 		c.Shell.Wrote = &r
@@ -79,7 +79,7 @@ func (c *Command) wrote(r format.Result) {
 // depend on the machine, and is refused.
 func (c *Command) Location() (*time.Location, error) { return Zone(c.TZ) }
 
-// Zone returns the time zone of a name.
+// Zone returns the time zone with a name.
 func Zone(name string) (*time.Location, error) {
 	loc, err := time.LoadLocation(name)
 	if err != nil || name == "" || strings.EqualFold(name, "local") {
@@ -96,7 +96,7 @@ func zoneError(name string) error {
 	return cli.Usage(hint, "there is no time zone %q", name)
 }
 
-// OutputFormat returns the format that --format names, or --output's ending.
+// OutputFormat returns the format that --format or the ending of --output names.
 func (c *Command) OutputFormat() (format.Format, error) {
 	if c.Format == "" {
 		if f, ok := format.OfFile(c.Output); ok {
@@ -127,7 +127,7 @@ func FormatNames() []string {
 	return names
 }
 
-// Open opens the warehouse in a zone. What it returns is to be given to Release.
+// Open opens the warehouse in a zone. Give what it returns to Release.
 func (c *Command) Open(ctx context.Context, loc *time.Location) (*analytics.Warehouse, error) {
 	if w := c.kept(loc); w != nil {
 		return w, nil
@@ -148,10 +148,10 @@ func (c *Command) WriteStatic(ctx context.Context, heads []string, rows [][]any)
 	return err
 }
 
-// ErrLongText says that what is given as a statement is too long to be one.
+// ErrLongText says that a text is too long for a statement.
 var ErrLongText = errors.New("it has more than 1 MiB, and a statement may not")
 
-// ReadText reads a statement. It stops at what is too long.
+// ReadText reads a statement, but no more than a statement may have.
 func ReadText(r io.Reader) (string, error) {
 	raw, err := io.ReadAll(io.LimitReader(r, analytics.MaxText+1))
 	if err == nil && len(raw) > analytics.MaxText {
@@ -160,7 +160,7 @@ func ReadText(r io.Reader) (string, error) {
 	return string(raw), err
 }
 
-// ReadFile is readText for a file.
+// ReadFile is ReadText for a file.
 func ReadFile(name string) (string, error) {
 	f, err := os.Open(name)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"callhouse/internal/words"
 )
 
-// Explain turns an error into one that tells what to do about it.
+// Explain turns an error into one that says what to do about it.
 func (c *Command) Explain(err error) error {
 	var unknown *analytics.UnknownError
 	var ambiguous *analytics.AmbiguousError
@@ -101,8 +101,8 @@ func SQLHint(d *duck.Error) string {
 	return cli.DidYouMean(strings.Join(offered, ", "), "")
 }
 
-// columnsOf returns the columns of the table of that name, or of all where it is
-// an alias.
+// columnsOf returns the columns of a table, or of all tables if the name is an
+// alias.
 func columnsOf(table string) (out []string) {
 	for _, t := range analytics.Tables() {
 		if t.Name == table {

@@ -22,7 +22,7 @@ func (c *Command) Write(ctx context.Context, src format.Source, loc *time.Locati
 	return c.WriteUnder(ctx, "", src, loc)
 }
 
-// WriteUnder is write with a heading, in formats that people read.
+// WriteUnder is Write with a heading, in formats for people.
 func (c *Command) WriteUnder(ctx context.Context, heading string, src format.Source, loc *time.Location) (format.Result, error) {
 	f, err := c.OutputFormat()
 	if err != nil {
@@ -49,7 +49,7 @@ func (c *Command) Deliver(fill func(io.Writer) (format.Result, error)) (r format
 	return r, err
 }
 
-// Width returns the width of the terminal that stdout is; 0 for none.
+// Width returns the width of the terminal on stdout; 0 if it is not a terminal.
 func (c *Command) Width() int {
 	if c.Shell != nil {
 		return c.Shell.Width
@@ -57,7 +57,7 @@ func (c *Command) Width() int {
 	return TerminalWidth(c.Stdout)
 }
 
-// TerminalWidth returns the width of the terminal that w is; 0 for none.
+// TerminalWidth returns the width of the terminal w; 0 if it is not a terminal.
 func TerminalWidth(w io.Writer) int {
 	if !cli.CanDraw(w) {
 		return 0
@@ -69,15 +69,15 @@ func TerminalWidth(w io.Writer) int {
 	return width
 }
 
-// WriteFile makes the file at path of what fill writes: under another name
-// first, so that path never holds half of it. A path that is no regular file,
-// as /dev/null, is written to as it is.
+// WriteFile writes what fill writes to a file: first under another name, so that
+// path is never incomplete. A path that is not a regular file, such as /dev/null,
+// is written to directly.
 func (c *Command) WriteFile(path string, fill func(io.Writer) error) error {
 	return WriteFileMode(path, c.FileMode(path), fill)
 }
 
-// FileMode is the mode of a file with data: that of the one that is there, or
-// readable by its owner alone, since answers tell about a company.
+// FileMode is the mode for a file with data: that of the existing file, or readable
+// by its owner only, since answers are private.
 func (c *Command) FileMode(path string) os.FileMode { return c.mode(path, 0o600, 0o640) }
 
 // FolderMode is FileMode for a folder.
@@ -93,7 +93,7 @@ func (c *Command) mode(path string, own, group os.FileMode) os.FileMode {
 	return own
 }
 
-// WriteFileMode is writeFile for a file of another mode.
+// WriteFileMode is WriteFile with another mode.
 func WriteFileMode(path string, mode os.FileMode, fill func(io.Writer) error) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 		return writeDevice(path, fill)
@@ -130,7 +130,7 @@ func writeDevice(path string, fill func(io.Writer) error) error {
 	return errors.Join(fill(w), w.Flush(), f.Close())
 }
 
-// Unwritable says so of errors of the file system, and passes on others.
+// Unwritable explains errors of the file system, and returns others unchanged.
 func Unwritable(path string, err error) error {
 	var p *os.PathError
 	if !errors.As(err, &p) {
@@ -139,7 +139,7 @@ func Unwritable(path string, err error) error {
 	return cli.Fail(cli.ExitFailed, fmt.Errorf("write %s: %w", path, p.Err), "--output names a file in a folder that can be written to")
 }
 
-// Notes tells on stderr what a table does not show.
+// Notes prints on stderr what a table does not show.
 func (c *Command) Notes(r format.Result) {
 	for _, n := range r.Notes {
 		words.Fprintln(c.Stderr, n)

@@ -24,12 +24,11 @@ import (
 	"callhouse/internal/proven"
 )
 
-// Name is the hidden command that runs one statement under limits. It is told what
-// to do on stdin, writes rows to stdout, and its end to file 3.
+// Name is the hidden command that runs one statement with limits. It reads a job
+// from stdin, writes rows to stdout, and a report to file descriptor 3.
 const Name = "safe-statement"
 
-// ChildCommand makes that command. checks runs what a job has in Checks over a
-// warehouse that is open, and returns the tests that failed.
+// ChildCommand makes that command. checks runs the tests of a job.
 func ChildCommand(a *answer.Command, checks Checks) *cobra.Command {
 	return &cobra.Command{
 		Use: Name, Hidden: true, Args: cobra.NoArgs,
@@ -54,10 +53,10 @@ func ChildCommand(a *answer.Command, checks Checks) *cobra.Command {
 	}
 }
 
-// Checks runs tests of data in a process of their own.
+// Checks runs data tests over an open warehouse, and returns those that failed.
 type Checks func(ctx context.Context, a *answer.Command, w *analytics.Warehouse, checks json.RawMessage) (failed []string, err error)
 
-// run runs the statement, and tells how it went.
+// run runs the statement, and reports how it went.
 func (j *Job) run(ctx context.Context, out io.Writer, checks Checks) *Report {
 	said, err := j.write(ctx, out, checks)
 	if err == nil {
@@ -91,7 +90,8 @@ func (j *Job) write(ctx context.Context, out io.Writer, checks Checks) (said *Re
 		return nil, err
 	}
 	defer func() { err = cmp.Or(err, w.Close()) }()
-	// DuckDB does not hold its limit everywhere, and a sheet's rows wait in a file of their own: so the system does.
+	// DuckDB does not keep its limit everywhere, and a sheet's rows go to a file of
+	// their own, so the system limits both.
 	if err := limit(j.Memory+safeHeadroom, j.Temp); err != nil {
 		return nil, fmt.Errorf("limit the memory: %w", err)
 	}
@@ -108,7 +108,7 @@ func (j *Job) write(ctx context.Context, out io.Writer, checks Checks) (said *Re
 	return &Report{Rows: r.Rows, Notes: r.Notes}, err
 }
 
-// command returns what answers in this process.
+// command returns the command that answers in this process.
 func (j *Job) command(out io.Writer) *answer.Command {
 	return &answer.Command{Config: config.Config{Values: config.Values{Warehouse: j.Warehouse, TZ: j.Zone, Format: string(j.Format)}},
 		Stdout: out, Stderr: io.Discard, Shell: &answer.Shell{Width: j.Width, Rows: j.Rows}}

@@ -7,12 +7,12 @@ import (
 	"syscall"
 )
 
-// safeHeadroom is the address space that a statement's process may take on top
-// of its memory: stacks of threads, Go's own heap, what allocators keep back.
+// safeHeadroom is the address space that a statement's process may take besides its
+// memory: for stacks of threads, Go's heap, and what allocators hold back.
 const safeHeadroom = 768 << 20
 
-// limit lets this process take so many bytes of address space more than it has,
-// and write files up to a size, and leaves no core when it dies of that.
+// limit lets this process take that many more bytes of address space, and write
+// files up to a size. It writes no core if that kills it.
 func limit(more, file int64) error {
 	var pages int64
 	raw, err := os.ReadFile("/proc/self/statm")

@@ -4,6 +4,6 @@ package safe
 
 const safeHeadroom = 0
 
-// limit does nothing: this system has no limit of address space that
-// holds. What is left are DuckDB's own limits, the time, and the process.
+// limit does nothing, since this system has no reliable limit of address space.
+// DuckDB's own limits, the time limit and the separate process remain.
 func limit(_, _ int64) error { return nil }

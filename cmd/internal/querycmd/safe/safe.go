@@ -26,7 +26,7 @@ import (
 	"callhouse/internal/scratch"
 )
 
-// Of the environment a statement's process sees nothing but this: no keys.
+// A statement's process gets no other environment variables, and so no keys.
 var safeEnv = []string{"MALLOC_ARENA_MAX=2", "LANG=C.UTF-8"}
 
 // Mode is the flags for statements that somebody else wrote.
@@ -49,7 +49,7 @@ func (s *Mode) Flags(cmd *cobra.Command) {
 	cli.SpanVar(f, &s.timeout, "timeout", 30*time.Second, "with --safe: the most `TIME`, as 30s or 5m")
 }
 
-// Read checks the flags, once they are parsed.
+// Read checks the flags after they are parsed.
 func (s *Mode) Read() error {
 	env := os.Getenv("CALLHOUSE_SAFE")
 	if env != "" && !s.cmd.Flags().Changed("safe") {
@@ -93,7 +93,7 @@ func (s *size) String() string {
 	return strings.NewReplacer(".0 ", "", " ", "").Replace(humanize.IBytes(uint64(*s)))
 }
 
-// Job is what the process of a statement is told, on stdin.
+// Job is what the process of a statement reads from stdin.
 type Job struct {
 	Warehouse string
 	Zone      string
@@ -109,7 +109,7 @@ type Job struct {
 	Temp      int64
 }
 
-// Report is what that process tells, beside the rows.
+// Report is what that process says at its end, besides the rows.
 type Report struct {
 	Rows   int64
 	Notes  []string
@@ -119,8 +119,8 @@ type Report struct {
 	Hint   string
 }
 
-// most is the most that a text of a report may have: DuckDB repeats what a
-// statement holds in its errors, however long it is.
+// most limits the texts of a report: DuckDB repeats parts of a statement in its
+// errors, however long they are.
 const most = 4 << 10
 
 func short(text string) string {
@@ -130,8 +130,8 @@ func short(text string) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
-// RunJob does a job in a process of its own, and writes what comes of it as the
-// flags say. That process may die of it; this one tells why.
+// RunJob does a job in a process of its own, and writes the answer as the flags
+// say. If that process dies, this one says why.
 func (s *Mode) RunJob(ctx context.Context, a *answer.Command, job Job, loc *time.Location) (said *Report, err error) {
 	if job.Format, err = a.OutputFormat(); err != nil {
 		return nil, err
@@ -151,8 +151,8 @@ func (s *Mode) RunJob(ctx context.Context, a *answer.Command, job Job, loc *time
 	return said, err
 }
 
-// StaysInside returns nil for a report's words, as a shell's script has them, that
-// name no file and no other warehouse.
+// StaysInside returns an error if the words of a report, in a shell's script, name
+// a file or another warehouse.
 func StaysInside(words []string) error {
 	for _, w := range words {
 		for _, flag := range []string{"--output", "-o", "--warehouse", "--config", "--profile"} {
@@ -164,18 +164,18 @@ func StaysInside(words []string) error {
 	return nil
 }
 
-// Refused says that something is not done in safe mode.
+// Refused is the error of something that safe mode does not do.
 func Refused(what string) error {
 	return cli.Usage("leave it out, or leave out --safe", "%s is refused in safe mode", what)
 }
 
-// errTooLong ends a statement's process.
+// errTooLong is why a statement's process was stopped.
 var errTooLong = errors.New("too long")
 
 func (s *Mode) run(ctx context.Context, job Job, out io.Writer) (said *Report, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.timeout, errTooLong)
 	defer cancel()
-	// In its own folder, since a process that is killed leaves its files behind.
+	// It gets a folder of its own, since a killed process leaves its files behind.
 	temp, err := scratch.Make("callhouse-safe-")
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for what does not fit in memory: %w", err)
@@ -209,7 +209,7 @@ func tooMuch(memory size) error {
 	return cli.Fail(cli.ExitFailed, fmt.Errorf("the statement was stopped: it takes more memory than %s", memory.String()), "--memory 4GiB gives it more")
 }
 
-// diedOfMemory reports whether a process that printed trace died for want of memory.
+// diedOfMemory reports whether a process that printed trace ran out of memory.
 func diedOfMemory(trace string) bool {
 	trace = strings.ToLower(trace)
 	for _, mark := range []string{"out of memory", "cannot allocate memory", "bad_alloc", "pthread_create failed", "memory exhausted", "failed to allocate"} {
@@ -220,9 +220,9 @@ func diedOfMemory(trace string) bool {
 	return false
 }
 
-// exec starts this program again, as the hidden command, and streams what it
-// writes to out. It returns what the process told at its end, if it told
-// anything, and what it printed when it died.
+// exec starts this program again as the hidden command, and streams its answer to
+// out. It returns the report, if there is one, and what the process printed when it
+// died.
 func (s *Mode) exec(ctx context.Context, job Job, temp string, out io.Writer) (said *Report, trace string, err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -253,7 +253,7 @@ func (s *Mode) exec(ctx context.Context, job Job, temp string, out io.Writer) (s
 		return nil, "", err
 	}
 	_ = tell.Close()
-	// The process ends itself when its stdin ends: so it outlives this one in no case.
+	// The process ends when its stdin ends, so it never outlives this one.
 	_, err = stdin.Write(append(raw, '\n'))
 	report := make(chan *Report, 1)
 	go func() {
@@ -273,8 +273,8 @@ func (s *Mode) exec(ctx context.Context, job Job, temp string, out io.Writer) (s
 	return said, died.String(), errors.Join(werr, ignoreEPIPE(err))
 }
 
-// onward passes on what a process writes, up to a limit, and remembers why it
-// could not.
+// onward passes on what a process writes, up to a limit, and keeps the error if it
+// cannot.
 type onward struct {
 	w    io.Writer
 	left int64
@@ -295,8 +295,8 @@ func (o *onward) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// ignoreEPIPE drops the error of a process that died before it was told anything:
-// that is told by how it died.
+// ignoreEPIPE drops the error of a process that died before it read its job: how it
+// died says more.
 func ignoreEPIPE(err error) error {
 	if errors.Is(err, syscall.EPIPE) {
 		return nil

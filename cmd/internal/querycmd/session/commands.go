@@ -23,7 +23,7 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// dotCommand is a command of the shell's own.
+// dotCommand is a command of the shell itself.
 type dotCommand struct {
 	name, takes, says string
 	least, most       int // words that it takes; most below 0: any number
@@ -62,14 +62,14 @@ func dotCommands() []dotCommand {
 	}
 }
 
-// otherNames are what people type who come from other shells.
+// otherNames are names that people know from other shells.
 func otherNames() map[string]string {
 	return map[string]string{".describe": ".schema", ".desc": ".schema", ".mode": ".format", ".once": ".output", ".parameter": ".param", ".exit": ".quit", ".q": ".quit", ".timing": ".timer",
 		`\q`: ".quit", `\d`: ".schema", `\dt`: ".tables", `\dv`: ".tables", `\?`: ".help", `\h`: ".help", `\i`: ".read", `\o`: ".output", `\timing`: ".timer", `\pset`: ".format", `\x`: ".expanded", `\e`: ".edit",
 		"help": ".help", "quit": ".quit", "exit": ".quit"}
 }
 
-// command runs a line that is no SQL: a command of the shell, or a report.
+// command runs a line that is not SQL: a command of the shell, or a report.
 func (s *Session) command(ctx context.Context, line string) error {
 	words := shell.Words(line)
 	if len(words) == 0 {
@@ -279,7 +279,7 @@ func (s *Session) setParam(ctx context.Context, words []string) error {
 	return nil
 }
 
-// mostDeep bounds files that read files.
+// mostDeep limits how deep files may read files.
 const mostDeep = 16
 
 func (s *Session) readFile(ctx context.Context, words []string) (err error) {
@@ -354,5 +354,5 @@ func (s *Session) quit(context.Context, []string) error {
 	return nil
 }
 
-// say tells what is no data.
+// say prints what is not data.
 func (s *Session) say(text string, args ...any) { words.Fprintf(s.a.Stderr, text+"\n", args...) }

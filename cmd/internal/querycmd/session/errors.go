@@ -15,9 +15,9 @@ import (
 	"callhouse/internal/words"
 )
 
-// tell says what is wrong with an input that was typed: where DuckDB knows the
+// showError prints what is wrong with an input that was typed; if DuckDB knows the
 // place, with the line and a mark below it.
-func (s *Session) tell(err error, in shell.Input) {
+func (s *Session) showError(err error, in shell.Input) {
 	if ctxEnded(err) {
 		words.Fprintf(s.a.Stderr, "\ncancelled\n") // the terminal has shown ^C
 		return
@@ -41,21 +41,21 @@ func (s *Session) tell(err error, in shell.Input) {
 	_, _ = io.WriteString(s.a.Stderr, "  "+line+"\n"+strings.TrimRight(mark+hint, " ")+"\n") // of visible parts
 }
 
-// lines tells a text that may need several.
+// lines prints a text that may need several lines.
 func (s *Session) lines(head, text string, width int) {
 	if text != "" {
 		_, _ = io.WriteString(s.a.Stderr, head+wrapIndented(text, width-len(head)+2)+"\n") // made visible there
 	}
 }
 
-// wrapIndented breaks a text into lines for a terminal, those after the first
-// two further in.
+// wrapIndented breaks a text into lines for a terminal, and indents all but the
+// first by two.
 func wrapIndented(text string, width int) string {
 	return strings.ReplaceAll(answer.Wrap(strings.Fields(words.Line(text)), width-3), "\n", "\n  ")
 }
 
-// excerpt returns the part of a line around a column, counted from 1, that has
-// room in width, and the space that leads to the column below it.
+// excerpt returns the part of a line around a column, counted from 1, that fits
+// into width, and the spaces that lead to that column in the line below.
 func excerpt(line string, column, width int) (part, space string) {
 	runes := []rune(strings.ReplaceAll(strings.TrimRight(line, "\r"), "\t", " "))
 	at := min(column-1, len(runes))
@@ -72,5 +72,5 @@ func excerpt(line string, column, width int) (part, space string) {
 	return cells().Truncate(part, width, "…"), strings.Repeat(" ", cells().StringWidth(string(runes[from:at])))
 }
 
-// cells measures text as terminals show it. It does not ask the environment.
+// cells measures the width of text on a terminal, whatever the environment says.
 func cells() *runewidth.Condition { return &runewidth.Condition{StrictEmojiNeutral: true} }

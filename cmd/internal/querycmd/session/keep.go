@@ -20,13 +20,14 @@ import (
 	"callhouse/internal/scratch"
 )
 
-// What the shell makes a view of, and forgets one by.
+// Statements that make a view of the session, or drop one.
 var (
 	viewRE = regexp.MustCompile(`(?is)^create\s+(?:or\s+replace\s+)?temp(?:orary)?\s+view\s+([a-z_][a-z0-9_]*)\s+as\s+(.+)$`)
 	dropRE = regexp.MustCompile(`(?is)^drop\s+view\s+(?:if\s+exists\s+)?([a-z_][a-z0-9_]*)\s*$`)
 )
 
-// view does what text says of a view of the session, and reports whether it says such a thing.
+// view makes or drops a view of the session if text says so, and reports whether it
+// does.
 func (s *Session) view(ctx context.Context, text string) (bool, error) {
 	if s.safe.On {
 		return false, nil // there it is a statement like others, and refused
@@ -61,7 +62,7 @@ func (s *Session) view(ctx context.Context, text string) (bool, error) {
 	return true, nil
 }
 
-// edit opens the last statement in the user's editor, and runs what that leaves.
+// edit opens the last statement in the user's editor, and runs the result.
 func (s *Session) edit(ctx context.Context, _ []string) error {
 	if !s.interactive || !cli.IsTerminal(s.a.Stdin) {
 		return cli.Usage("leave it out of scripts", ".edit needs a terminal")
@@ -81,7 +82,7 @@ func (s *Session) edit(ctx context.Context, _ []string) error {
 			editor = v
 		}
 	}
-	// Its own Ctrl-C is for the editor to make something of.
+	// Ctrl-C is the editor's while it runs.
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), "sh", "-c", editor+` "$1"`, "sh", path)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	if err := cmd.Run(); err != nil {
@@ -101,10 +102,11 @@ func (s *Session) edit(ctx context.Context, _ []string) error {
 	return s.script(ctx, strings.NewReader(text), "")
 }
 
-// savedName is what a saved query may be called: its file is in one folder, whatever the system.
+// savedName is what a saved query may be called, so that every system can have such
+// a file.
 var savedName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 
-// savedFile is the file of a saved query; of "", the folder of all.
+// savedFile is the file of a saved query; "" gives the folder of all.
 func savedFile(name string) (string, error) {
 	if name != "" && !savedName.MatchString(name) {
 		return "", cli.Usage("use letters, digits, - and _, 64 at the most", "%q is no name for a query", name)

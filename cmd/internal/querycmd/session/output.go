@@ -17,15 +17,15 @@ import (
 	"callhouse/internal/analytics/format"
 )
 
-// outFile is the file that .output names. The first answer replaces it, others
-// are added; each is in it whole or not at all.
+// outFile is the file that .output names. The first answer replaces it, others are
+// appended. Each is written completely or not at all.
 type outFile struct {
 	path, format string
 	begun        bool
 }
 
-// redirect sends the answers to a file, in the format that its ending names, or
-// else the session's.
+// redirect sends the answers to a file, in the format of its ending, or else of the
+// session.
 func (s *Session) redirect(path string) {
 	s.file = &outFile{path: path, format: s.format}
 	if f, ok := format.OfFile(path); ok {
@@ -60,8 +60,8 @@ func (f *outFile) add(a *answer.Command, do func(*answer.Command) error) error {
 	return errors.Join(err, file.Close())
 }
 
-// paged lets do write to the terminal, through a pager where it is more than
-// fits. paged says whether it was.
+// paged lets do write to the terminal, through a pager if the answer does not fit.
+// It returns whether there was a pager.
 func (s *Session) paged(ctx context.Context, a *answer.Command, do func(*answer.Command) error) (paged bool, err error) {
 	p := &pager{ctx: ctx, out: s.a.Stdout, width: a.Shell.Width, room: terminalHeight() - 2, command: pagerCommand()}
 	var notes bytes.Buffer
@@ -78,7 +78,7 @@ func (s *Session) paged(ctx context.Context, a *answer.Command, do func(*answer.
 	return p.cmd != nil, err
 }
 
-// pagerCommand is PAGER, or less, if there is one; "" for none.
+// pagerCommand is PAGER, or less if it is installed; "" for none.
 func pagerCommand() string {
 	if command, ok := os.LookupEnv("PAGER"); ok {
 		if command == "cat" {
@@ -99,8 +99,8 @@ func terminalHeight() int {
 	return 24
 }
 
-// pager holds what is written as long as it fits on the terminal, and hands it
-// to the command once it does not.
+// pager holds back what is written while it fits on the terminal, and starts the
+// command when it no longer does.
 type pager struct {
 	ctx         context.Context
 	out         io.Writer
@@ -137,7 +137,7 @@ func (p *pager) Write(b []byte) (int, error) {
 }
 
 func (p *pager) start() error {
-	// Ctrl-C is for the pager to make something of; the statement's end is not its.
+	// Ctrl-C is the pager's, and the end of the statement does not end it.
 	cmd := exec.CommandContext(context.WithoutCancel(p.ctx), "sh", "-c", p.command)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	cmd.Env = os.Environ()

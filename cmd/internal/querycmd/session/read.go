@@ -22,8 +22,8 @@ const (
 	promptMore = "  ...> "
 )
 
-// reader returns what reads the next input: the line editor, or where stdout is
-// no terminal, or one that can do nothing, a plain prompt on stderr.
+// reader returns the function that reads the next input: the line editor or,
+// without a capable terminal, a plain prompt on stderr.
 func (s *Session) reader(ctx context.Context) (read func() (string, error), stop func()) {
 	if s.a.Stdin != os.Stdin || s.a.Stdout != os.Stdout || answer.TerminalWidth(s.a.Stdout) == 0 {
 		return s.plainReader(), restored(func() {})
@@ -42,7 +42,7 @@ func (s *Session) reader(ctx context.Context) (read func() (string, error), stop
 	}).Read, stop
 }
 
-// whole reports whether text can be run: all of it are commands, and statements
+// whole reports whether text can be run: it consists of commands, and of statements
 // with their semicolons.
 func whole(text string) bool {
 	_, rest := shell.Split(text, isCommand)
@@ -77,7 +77,7 @@ func (s *Session) vocabulary(ctx context.Context) *shell.Vocabulary {
 		}
 		v.Tables = append(v.Tables, t)
 	}
-	// What most questions are about comes first.
+	// calls, which most questions are about, comes first.
 	if at := slices.IndexFunc(v.Tables, func(t shell.Table) bool { return t.Name == "calls" }); at > 0 {
 		calls := v.Tables[at]
 		copy(v.Tables[1:], v.Tables[:at])
@@ -131,8 +131,8 @@ func candidates(words []string, group string) (out []shell.Candidate) {
 	return out
 }
 
-// functions are those that DuckDB has, and our own macros. Without them
-// completion knows less, and that is all.
+// functions are DuckDB's functions and our own macros. Without them completion only
+// offers less.
 func (s *Session) functions(ctx context.Context) (out []string) {
 	rows, err := s.house.SQL(ctx, `SELECT DISTINCT function_name FROM duckdb_functions()
 		WHERE regexp_full_match(function_name, '[a-z][a-z0-9_]*') AND (function_type IN ('scalar', 'aggregate', 'macro') OR function_name IN ('range', 'generate_series', 'unnest')) ORDER BY 1`)
@@ -175,7 +175,7 @@ func glob(start string) (out []string) {
 	return out
 }
 
-// keywords are those of DuckDB's that questions are made of.
+// keywords are the keywords of DuckDB that occur in questions.
 func keywords() []string {
 	return strings.Fields(`ALL AND ANTI ANY AS ASC ASOF BETWEEN BY CASE CAST COLUMNS CROSS CUBE CURRENT DATE DESC DISTINCT ELSE END EXCEPT
 		EXCLUDE EXISTS EXPLAIN EXTRACT FALSE FILTER FIRST FOLLOWING FROM FULL GROUP GROUPING HAVING ILIKE IN INNER INTERSECT INTERVAL IS JOIN

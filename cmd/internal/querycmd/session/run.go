@@ -25,7 +25,7 @@ import (
 	"callhouse/internal/words"
 )
 
-// run runs one input. Its error is not told yet.
+// run runs one input. It does not print the error.
 func (s *Session) run(ctx context.Context, in shell.Input) error {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
@@ -79,7 +79,7 @@ func (s *Session) report(ctx context.Context, words []string) error {
 	return s.answer(ctx, func(a *answer.Command) error { return s.invoke(ctx, a, words...) })
 }
 
-// invoke runs one of query's commands over the session's settings.
+// invoke runs one of query's commands with the session's settings.
 func (s *Session) invoke(ctx context.Context, a *answer.Command, words ...string) error {
 	args := []string{words[0], "--warehouse", a.Warehouse, "--tz", a.TZ, "--config", s.a.Path, "--profile", s.a.Profile, fmt.Sprintf("--group-readable=%t", a.GroupReadable)}
 	toFile := slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, "--output") || strings.HasPrefix(w, "-o") })
@@ -93,8 +93,8 @@ func (s *Session) invoke(ctx context.Context, a *answer.Command, words ...string
 	return a.Explain(root.ExecuteContext(ctx))
 }
 
-// answer lets do write an answer to where the session's answers go. All of it
-// comes from the snapshot that is current now.
+// answer lets do write an answer where the session's answers go. All of it comes
+// from the snapshot that is current now.
 func (s *Session) answer(ctx context.Context, do func(a *answer.Command) error) error {
 	if err := s.open(ctx); err != nil {
 		return s.a.Explain(err)
@@ -124,7 +124,7 @@ func (s *Session) answer(ctx context.Context, do func(a *answer.Command) error) 
 	return err
 }
 
-// part parts tables from each other where no prompt does.
+// part puts an empty line between tables if there is no prompt between them.
 func (s *Session) part(a *answer.Command) {
 	kind := format.Format(a.Format)
 	if !s.interactive && (kind == "" || kind == format.Table || kind == format.Markdown) {
@@ -151,8 +151,8 @@ func (p *parting) Write(b []byte) (int, error) {
 	return p.w.Write(b)
 }
 
-// took is the line below an answer. The time of one that was paged would be the
-// reader's own.
+// took is the line below an answer. Without a time if it was paged, since that
+// would be the reader's time.
 func took(rows int64, d time.Duration, paged bool) string {
 	out := cli.Plural(rows, "row")
 	if !paged {
@@ -192,10 +192,10 @@ func (s *Session) location() (*time.Location, error) {
 	return answer.Zone(s.tz)
 }
 
-// snapshot is the name of the one that is open, as in 000042.
+// snapshot is the name of the open snapshot, as in 000042.
 func (s *Session) snapshot() string { return filepath.Base(s.house.Snapshot().Dir) }
 
-// currentSnapshot is the name of the one that is current; "" where that cannot be told.
+// currentSnapshot is the name of the current snapshot; "" if it is not known.
 func (s *Session) currentSnapshot() string {
 	target, err := os.Readlink(filepath.Join(s.a.Warehouse, layout.CurrentName))
 	if err != nil {
@@ -204,7 +204,7 @@ func (s *Session) currentSnapshot() string {
 	return filepath.Base(target)
 }
 
-// tellNews says once that there is a new commit.
+// tellNews says, once for each commit, that there is a new one.
 func (s *Session) tellNews() {
 	now := s.currentSnapshot()
 	if now == "" || now == s.news {
@@ -225,7 +225,7 @@ func (s *Session) greet(ctx context.Context) error {
 	return nil
 }
 
-// isCommand reports whether a line that begins with word is no SQL.
+// isCommand reports whether a line that begins with word is not SQL.
 func isCommand(word string) bool { return !slices.Contains(starts(), strings.ToUpper(word)) }
 
 // starts are the words that statements of DuckDB begin with: those that read,
@@ -242,8 +242,8 @@ func reading() []string {
 	return []string{"SELECT", "FROM", "WITH", "VALUES", "DESCRIBE", "SHOW", "SUMMARIZE", "EXPLAIN", "PIVOT"}
 }
 
-// script runs what r holds, statement by statement as it comes, up to the first
-// error. name is the file's, "" for stdin.
+// script runs the content of r statement by statement, up to the first error. name
+// is that of the file; "" for stdin.
 func (s *Session) script(ctx context.Context, r io.Reader, name string) error {
 	limited := &io.LimitedReader{R: r}
 	in := bufio.NewReader(limited)
@@ -286,7 +286,7 @@ func (s *Session) script(ctx context.Context, r io.Reader, name string) error {
 	return nil
 }
 
-// located says where in a script the error is.
+// located adds to an error where in the script it is.
 func located(err error, in shell.Input, name string) error {
 	if ctxEnded(err) {
 		return err

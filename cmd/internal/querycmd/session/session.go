@@ -1,5 +1,5 @@
-// Package session is query's interactive shell: what is typed, or comes as a script,
-// is run statement by statement.
+// Package session is query's shell. It runs what is typed, or a script, statement
+// by statement.
 package session
 
 import (
@@ -52,8 +52,8 @@ type Session struct {
 	over        bool
 }
 
-// New returns a session over a command. commands makes query's own commands over
-// what one of them is told.
+// New returns a session with the settings of a command. commands makes query's
+// commands with such settings.
 func New(a *answer.Command, safe safe.Mode, commands func(answer.Command) *cobra.Command) (*Session, error) {
 	s := &Session{a: a, safe: safe, commands: commands, tz: a.TZ, format: cmp.Or(a.Format, a.Usual), params: map[string]string{}, history: &shell.History{}}
 	if _, err := a.Location(); err != nil {
@@ -68,9 +68,10 @@ func New(a *answer.Command, safe safe.Mode, commands func(answer.Command) *cobra
 	return s, nil
 }
 
-// Run reads from the terminal until the user leaves, or runs a script where stdin
-// is none. What is typed is kept in a file, unless noHistory says otherwise. For a
-// terminal freeSignals gives the signals back that the program has for itself.
+// Run reads from the terminal until the user leaves, or runs stdin as a script if
+// it is not a terminal. It keeps what is typed in a file, unless noHistory is set.
+// On a terminal it calls freeSignals, so that signals have their usual effect
+// again.
 func (s *Session) Run(ctx context.Context, noHistory bool, freeSignals func()) error {
 	if !cli.IsTerminal(s.a.Stdin) {
 		return cmp.Or(s.script(ctx, s.a.Stdin, ""), s.close())
@@ -82,8 +83,8 @@ func (s *Session) Run(ctx context.Context, noHistory bool, freeSignals func()) e
 	return cmp.Or(s.interact(ctx, file, freeSignals), s.close())
 }
 
-// interact reads from the terminal until the user leaves. Errors are told, and
-// end nothing.
+// interact reads from the terminal until the user leaves. It prints errors and goes
+// on.
 func (s *Session) interact(ctx context.Context, historyFile string, freeSignals func()) error {
 	s.interactive, s.timer, s.pages = true, true, true
 	s.interrupts = make(chan os.Signal, 1)
@@ -96,8 +97,8 @@ func (s *Session) interact(ctx context.Context, historyFile string, freeSignals 
 	if err := s.greet(ctx); err != nil {
 		return err
 	}
-	// From here on Ctrl-C is the statement's affair; what ctx knows of it does not
-	// count. The other signals are the reader's.
+	// From here on Ctrl-C cancels a statement only, and not ctx. The reader handles
+	// the other signals.
 	ctx = context.WithoutCancel(ctx)
 	read, stop := s.reader(ctx)
 	defer stop()
@@ -130,20 +131,20 @@ func (s *Session) typed(ctx context.Context, text string) {
 	}
 	for _, in := range inputs {
 		if err := s.cancellable(ctx, func(ctx context.Context) error { return s.run(ctx, in) }); err != nil {
-			s.tell(err, in)
+			s.showError(err, in)
 			return
 		}
 	}
 }
 
-// errInterrupted is why a statement ends that the user has cancelled.
+// errInterrupted is the error of a statement that the user cancelled.
 var errInterrupted = errors.New("cancelled")
 
 // patience is how long a statement may take to stop before the user is told how
 // to leave it.
 const patience = 2 * time.Second
 
-// cancellable runs do, which Ctrl-C cancels. Where that takes long another one
+// cancellable runs do, which Ctrl-C cancels. If that takes long, a second Ctrl-C
 // ends the program.
 func (s *Session) cancellable(ctx context.Context, do func(context.Context) error) error {
 	for len(s.interrupts) > 0 { // of before
@@ -182,8 +183,8 @@ func (s *Session) cancellable(ctx context.Context, do func(context.Context) erro
 	return err
 }
 
-// restored makes sure that a signal which ends the program leaves the terminal
-// as it was. The returned function ends that.
+// restored calls restore, which resets the terminal, if a signal ends the program.
+// stop ends that.
 func restored(restore func()) (stop func()) {
 	signals, done := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(signals, cli.Terminating()...)
@@ -210,8 +211,8 @@ func (s *Session) close() error {
 	return err
 }
 
-// historyFile is where what is typed is kept: in the user's state folder, as the
-// XDG base directories say. "" where there is none.
+// historyFile is the file for what is typed, in the user's state folder (XDG); ""
+// if there is none.
 func historyFile() string {
 	dir := os.Getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(dir) {
