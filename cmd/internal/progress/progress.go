@@ -90,9 +90,9 @@ func (s *Screen) Watch(log *slog.Logger, poll func() crawler.Progress) (stop fun
 		return Every(drawEvery, logProgress(log, poll))
 	}
 	d := &drawing{bars: s.bars, poll: poll}
-	stop = Every(drawEvery, d.draw)
+	drawn := Every(drawEvery, d.draw)
 	return func() {
-		stop()
+		drawn()
 		d.end()
 	}
 }
