@@ -111,7 +111,7 @@ func TestOperationsMessages(t *testing.T) {
 		t.Fatal(err)
 	}
 	var source strings.Builder
-	for _, pattern := range []string{"../*/*.go", "../../../internal/*/*.go"} {
+	for _, pattern := range []string{"../*/*.go", "../*/*/*.go", "../../../internal/*/*.go", "../../../internal/*/*/*.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

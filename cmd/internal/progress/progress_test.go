@@ -3,9 +3,14 @@ package progress
 import (
 	"bytes"
 	"fmt"
+	"io"
+	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/vbauerster/mpb/v8"
 
 	"callhouse/internal/crawler"
 	"callhouse/internal/sink/snapshot"
@@ -65,5 +70,20 @@ func TestProgressTellsWhatIsLeft(t *testing.T) {
 		if screen := strings.TrimPrefix(status(p), " 0 of 0 requests a minute"); line != tc.line || screen != tc.screen {
 			t.Errorf("%s, %s left: %q and %q", tc.phase, tc.left, line, screen)
 		}
+	}
+}
+
+// Watching ends when it is stopped, with bars and without.
+func TestWatchStops(t *testing.T) {
+	for _, screen := range []*Screen{{Out: io.Discard}, {Out: io.Discard, bars: mpb.New(mpb.WithOutput(io.Discard))}} {
+		polled := make(chan struct{})
+		once := sync.OnceFunc(func() { close(polled) })
+		stop := screen.Watch(slog.New(slog.DiscardHandler), func() crawler.Progress {
+			once()
+			return crawler.Progress{Phase: crawler.Listing, PagesTotal: 9}
+		})
+		<-polled
+		stop()
+		screen.Close()
 	}
 }
