@@ -37,7 +37,7 @@ func zone(t testing.TB, name string) *time.Location {
 
 func open(t testing.TB, root string, loc *time.Location) *analytics.Warehouse {
 	t.Helper()
-	w, err := analytics.Open(t.Context(), root, analytics.Options{Location: loc})
+	w, err := analytics.Open(t.Context(), root, analytics.Options{Location: loc, Threads: 1}) // to wake a second one costs more than it gains
 	if err != nil {
 		t.Fatal(err)
 	}

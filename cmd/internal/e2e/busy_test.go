@@ -23,9 +23,8 @@ import (
 
 var (
 	// readFor is how long TestReadersOfABusyWarehouse reads; make soak-readers has a minute.
-	readFor = flag.Duration("read-for", 0, "how long the readers of a busy warehouse read; 0: until some commits are made")
-	// busyQueries is how many questions TestQueriesOfABusyWarehouse asks.
-	busyQueries = flag.Int("busy-queries", 4, "how many questions are asked of a busy warehouse; make long has 24, make soak-readers 1,000")
+	readFor     = flag.Duration("read-for", 0, "how long the readers of a busy warehouse read; 0: until some commits are made")
+	busyQueries = flag.Int("busy-queries", 4, "how many questions TestReadersOfABusyWarehouse asks; make long has 24, make soak-readers 1,000")
 )
 
 // busyCommits is how many commits there are at least: more than a day of them,
@@ -248,14 +247,24 @@ func (b *busy) check(seen []saw) {
 	}
 }
 
-// DuckDB readers (two in the quick tests, else four) over resolved snapshots, while commits, compaction and
-// retention go on: no error, and what they read adds up to what one commit put
-// there, always.
+// While commits, compaction and retention go on, DuckDB reads resolved snapshots
+// (two readers in the quick tests, else four), and questions are asked by SQL and by
+// a report: no error, and what is read adds up to what one commit put there, always.
 func TestReadersOfABusyWarehouse(t *testing.T) {
 	b := newBusy(t)
 	var seen []saw
 	var mu sync.Mutex
-	var readers sync.WaitGroup
+	var readers, askers sync.WaitGroup
+	see := func(s saw, err error) bool {
+		if err != nil {
+			t.Error(err)
+			return false
+		}
+		mu.Lock()
+		seen = append(seen, s)
+		mu.Unlock()
+		return true
+	}
 	count := 4
 	if *readFor == 0 {
 		count = 2
@@ -271,28 +280,35 @@ func TestReadersOfABusyWarehouse(t *testing.T) {
 			last := int64(0) // without a pause when there is time, else each snapshot once
 			for b.await(last) {
 				s, err := b.read(db)
-				if err != nil {
-					t.Error(err)
+				if !see(s, err) {
 					return
 				}
 				if *readFor == 0 {
 					last = s.snapshot
 				}
-				mu.Lock()
-				seen = append(seen, s)
-				mu.Unlock()
+			}
+		})
+	}
+	for range 2 {
+		askers.Go(func() {
+			for range *busyQueries / 4 { // two questions each
+				if !see(b.ask(t.Context())) {
+					return
+				}
 			}
 		})
 	}
 	enough := make(chan struct{})
-	if *readFor > 0 {
-		time.AfterFunc(*readFor, func() { close(enough) })
-	} else {
+	pause := time.After(*readFor)
+	go func() {
+		<-pause
+		askers.Wait()
 		close(enough)
-	}
+	}()
 	_, err := b.run(enough, busyCommits)
 	b.end()
 	readers.Wait()
+	askers.Wait()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -316,39 +332,6 @@ func (b *busy) read(db *sql.DB) (out saw, err error) {
 		return out, fmt.Errorf("read snapshot %d: %w", out.snapshot, err)
 	}
 	return out, nil
-}
-
-// Questions by SQL and by a report, while a run commits in a loop: each answer
-// is one commit's.
-func TestQueriesOfABusyWarehouse(t *testing.T) {
-	b := newBusy(t)
-	stop := make(chan struct{})
-	var seen []saw
-	var mu sync.Mutex
-	var askers sync.WaitGroup
-	for range 2 {
-		askers.Go(func() {
-			for range *busyQueries / 4 { // two questions each
-				s, err := b.ask(t.Context())
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				mu.Lock()
-				seen = append(seen, s)
-				mu.Unlock()
-			}
-		})
-	}
-	go func() {
-		askers.Wait()
-		close(stop)
-	}()
-	if _, err := b.run(stop, busyCommits); err != nil {
-		t.Fatal(err)
-	}
-	askers.Wait()
-	b.check(seen)
 }
 
 // ask asks the same of the analytics, by SQL and by a report.

@@ -179,7 +179,7 @@ func TestEveryTextIsOfTheCatalogue(t *testing.T) {
 	}{"busy": {busy, Options{}}, "quiet": {quiet, Options{Since: instant(t, "2026-11-17T00:00:00Z")}}, "empty": {analyticstest.Data{Coverage: []schema.Span{}}, Options{}}} {
 		root := t.TempDir()
 		analyticstest.Write(t, root, 1, c.Data)
-		w, err := analytics.Open(t.Context(), root, analytics.Options{})
+		w, err := analytics.Open(t.Context(), root, analytics.Options{Threads: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
