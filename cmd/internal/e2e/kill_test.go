@@ -105,7 +105,7 @@ var maintenanceKills = flag.Int("maintenance-kills", 2, "how many commands TestK
 func TestKilledMaintenance(t *testing.T) {
 	t.Parallel()
 	bin := linkProgram(t, t.TempDir(), "extract")
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 14, Calls: 400, Days: 70}})
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 14, Calls: 100 * *worlds, Days: 70}})
 	c.mustExtract()
 	c.clock.Advance(5 * time.Hour)
 	c.mustExtract() // rollback needs a snapshot before the current one

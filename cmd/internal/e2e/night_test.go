@@ -11,7 +11,7 @@ import (
 
 // nightCalls is how many calls are known before the night that is counted;
 // make long has 20,000, make soak a million.
-var nightCalls = flag.Int64("night-calls", 3000, "calls known before the night of TestNightCostsTheMinimum")
+var nightCalls = flag.Int64("night-calls", 1200, "calls known before the night of TestNightCostsTheMinimum")
 
 // instant returns the instant, in milliseconds, that a statement answers with.
 func (c *company) instant(statement string) int64 {
