@@ -18,7 +18,6 @@ type Agent struct {
 	Presentation string // the number shown to the callee; empty for none
 	Variants     bool   // its traffic is split between A and B
 
-	id         string // ID as text
 	scenario   *scenario
 	weight     [3]float64 // share of the calls by night, at work, in the evening
 	connect    float64    // share of dialled calls that somebody answers
@@ -54,13 +53,12 @@ func newAgents(key uint64, n int) ([]*Agent, error) {
 		language := [2]string{"ko", "en"}[i%2]
 		all := scenarios[language]
 		sc := all[(i/2*5+i%2*3)%len(all)]
-		d := dice{state: hash(key, uint64(i))}
+		d := newDice(hash(key, uint64(i)))
 		a := &Agent{
 			Number: i, ID: newUUID(d.next(), d.next()), Language: language, scenario: sc,
 			Scenario: sc.name, Direction: sc.direction,
 			Company: sc.companies[i/len(all)%len(sc.companies)],
 		}
-		a.id = a.ID.String()
 		if language == "ko" {
 			a.Persona = personasKO[d.below(len(personasKO))]
 			a.Line = fmt.Sprintf("0200000%03d", 100+i)

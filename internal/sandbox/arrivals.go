@@ -46,7 +46,7 @@ type arrivals struct {
 
 func newArrivals(key uint64, perDay, tieRate float64) *arrivals {
 	a := &arrivals{key: key, perPeriod: perDay * periodDays, tieRate: tieRate}
-	d := dice{state: hash(key, 1)}
+	d := newDice(hash(key, 1))
 	var sum float64
 	for day := range periodDays {
 		weight := daily[day%7] * (.88 + .24*d.unit())

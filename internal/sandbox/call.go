@@ -69,7 +69,7 @@ func (c *Call) Connected() bool { return c.Status == "ended" || c.Status == "err
 // call works out call k of the arrival curve.
 func (w *World) call(c *Call, k int64) {
 	*c = Call{Index: k - w.base, ID: w.id(k), key: hash(w.key, uint64(k)), StartAt: w.arrivals.start(k)}
-	d := dice{state: c.key}
+	d := newDice(c.key)
 	a := w.roster.at(c.StartAt, d.unit())
 	c.Agent, c.scenario = a, a.scenario
 	c.customer = d.below(customers)

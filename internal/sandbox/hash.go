@@ -31,6 +31,8 @@ func pick(h uint64, n int) int {
 // dice is a sequence of draws, fixed by its seed.
 type dice struct{ state uint64 }
 
+func newDice(seed uint64) dice { return dice{seed} }
+
 func (d *dice) next() uint64 {
 	d.state += golden
 	return mix(d.state)

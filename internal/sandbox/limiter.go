@@ -125,6 +125,13 @@ type rolling struct {
 
 func (r *rolling) add(t time.Time) { r.times = append(r.times, t) }
 
+// count adds now and returns how many there are in the window that ends with it.
+func (r *rolling) count(now time.Time) int {
+	r.drop(now)
+	r.add(now)
+	return r.len()
+}
+
 func (r *rolling) drop(now time.Time) {
 	for r.head < len(r.times) && now.Sub(r.times[r.head]) >= r.span {
 		r.head++

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"iter"
 	"sync"
+	"time"
 )
 
 // page is one answer of GET /v3/calls before it is written.
@@ -25,20 +26,20 @@ type list struct {
 // span returns the indexes lo <= i < hi that a query can concern at t.
 func (l *list) span(q *query, t int64) (lo, hi int64) {
 	w := l.world
-	hi = w.top(t)
+	hi = w.Top(t)
 	if !q.timed {
 		return 0, hi
 	}
 	// A start_at that does not show yet is in no span of time, and none is older
 	// than the first call's.
-	least, most := min(w.arrivals.start(w.base), t)-1, t+1
+	least, most := min(w.Start(0), t)-1, t+1
 	after := min(max(q.after, least), most)
 	before := min(max(q.before, least), most)
 	if l.opts.InclusiveBounds {
 		after, before = max(after-1, least), min(before+1, most)
 	}
-	lo = max(0, w.arrivals.before(after)-w.base)
-	hi = max(lo, min(hi, w.arrivals.before(before-1)-w.base))
+	lo = w.Started(time.UnixMilli(after))
+	hi = max(lo, min(hi, w.Started(time.UnixMilli(before-1))))
 	return lo, hi
 }
 
@@ -86,32 +87,17 @@ func (l *list) page(q *query, t int64) (*page, *refusal) {
 // view is overwritten by the next one.
 func (l *list) walk(q *query, t, lo, hi int64) iter.Seq[*View] {
 	return func(yield func(*View) bool) {
-		var v View
-		for n := range max(hi-lo, 0) {
-			i := hi - 1 - n
-			if q.ascending {
-				i = lo + n
-			}
-			if l.world.Call(&v.Call, i); !v.Call.shows(t) {
-				continue
-			}
-			v.show(t)
-			if q.attributes && !q.matches(&v) {
-				continue
-			}
-			if !yield(&v) {
+		for v := range l.world.Walk(t, lo, hi, q.ascending) {
+			if q.matches(v) && !yield(v) {
 				return
 			}
 		}
 	}
 }
 
-// total counts the calls that match. Where it has to look at each of them, the
+// total counts the calls that match. It may have to look at each of them, so the
 // answer is kept for the next page of the same list at the same instant.
 func (l *list) total(q *query, list uint64, t, lo, hi int64) int64 {
-	if !q.attributes && !l.world.hides {
-		return l.world.count(t, lo, hi)
-	}
 	if n, ok := l.totals.get(list, t); ok {
 		return n
 	}
@@ -121,7 +107,7 @@ func (l *list) total(q *query, list uint64, t, lo, hi int64) int64 {
 			n++
 		}
 	} else {
-		n = l.world.count(t, lo, hi)
+		n = l.world.CountIn(t, lo, hi)
 	}
 	l.totals.put(list, t, n)
 	return n

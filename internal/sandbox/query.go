@@ -139,13 +139,12 @@ func (q *query) set(name, value string) *refusal {
 // matches reports whether v has the attributes asked for. Its start is not
 // looked at.
 func (q *query) matches(v *View) bool {
-	var number [24]byte
 	return (q.status == "" || q.status == v.Status) &&
 		(q.callType == "" || q.callType == v.Type) &&
-		(q.agentID == "" || q.agentID == v.Agent.id) &&
+		(q.agentID == "" || q.agentID == v.Agent.ID.String()) &&
 		(q.reason == "" || q.reason == v.Reason) &&
-		(q.from == "" || `"`+q.from+`"` == string(v.appendFrom(number[:0]))) &&
-		(q.to == "" || `"`+q.to+`"` == string(v.appendTo(number[:0])))
+		(q.from == "" || q.from == v.From()) &&
+		(q.to == "" || q.to == v.To())
 }
 
 // fingerprint is a number that differs between queries whose lists differ, the

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// appendSlot writes what fills a slot in call c. It depends on nothing but the
+// AppendSlot writes what fills a slot in the call. It depends on nothing but the
 // call, so a name or an amount is the same wherever the call mentions it.
-func appendSlot(dst []byte, c *Call, s slot) []byte {
+func (c *Call) AppendSlot(dst []byte, s slot) []byte {
 	h := hash(c.key, 100+uint64(s))
 	korean := c.Agent.Language == "ko"
 	switch s {

@@ -51,7 +51,7 @@ type account struct {
 // fetched is what is known of a call's details that were sent.
 type fetched struct {
 	times uint16
-	state uint8 // see View.state
+	state uint8 // see stateOf
 }
 
 func newLedger(o *Options) *ledger {
@@ -105,13 +105,6 @@ type verdict struct {
 	wait    time.Duration
 }
 
-// count adds now and returns how many there are in the window that ends with it.
-func (r *rolling) count(now time.Time) int {
-	r.drop(now)
-	r.add(now)
-	return r.len()
-}
-
 // answered counts an answer. A status of 0 is none.
 func (l *ledger) answered(status int, bytes int64, fault FaultKind) {
 	l.mu.Lock()
@@ -127,6 +120,18 @@ func (l *ledger) answered(status int, bytes int64, fault FaultKind) {
 	}
 }
 
+// stateOf changes exactly when the JSON of a call does, the ageing of the
+// recording's link apart.
+func stateOf(v *View) uint8 {
+	var s uint8
+	for i, b := range []bool{v.Started, v.Over, v.Analysis, v.CostKnown} {
+		if b {
+			s |= 1 << i
+		}
+	}
+	return s
+}
+
 // sent notes that a call's detail was answered whole.
 func (l *ledger) sent(v *View) {
 	l.mu.Lock()
@@ -135,7 +140,7 @@ func (l *ledger) sent(v *View) {
 	switch {
 	case f.times == 0:
 		l.stats.DetailsDistinct++
-	case f.state == v.state():
+	case f.state == stateOf(v):
 		l.stats.DetailsUnchanged++
 		fallthrough
 	default:
@@ -144,7 +149,7 @@ func (l *ledger) sent(v *View) {
 	if f.times < 1<<16-1 {
 		f.times++
 	}
-	f.state = v.state()
+	f.state = stateOf(v)
 	l.details[v.Index] = f
 }
 

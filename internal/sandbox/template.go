@@ -83,9 +83,14 @@ func parseTemplate(text string) (template, error) {
 	return t, nil
 }
 
-// append writes the text of t for call c, escaped for the inside of a JSON
+// caller fills the slots of a text.
+type caller interface {
+	AppendSlot(dst []byte, s slot) []byte
+}
+
+// append writes the text of t for a caller, escaped for the inside of a JSON
 // string or plain.
-func (t *template) append(dst []byte, c *Call, escaped bool) []byte {
+func (t *template) append(dst []byte, c caller, escaped bool) []byte {
 	for i := range t.parts {
 		p := &t.parts[i]
 		if escaped {
@@ -94,7 +99,7 @@ func (t *template) append(dst []byte, c *Call, escaped bool) []byte {
 			dst = append(dst, p.text...)
 		}
 		if p.slot != slotNone {
-			dst = appendSlot(dst, c, p.slot)
+			dst = c.AppendSlot(dst, p.slot)
 		}
 	}
 	return dst

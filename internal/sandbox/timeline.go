@@ -20,16 +20,17 @@ func plain(text string) template {
 	return template{parts: []part{{text: text, escaped: string(appendEscaped(nil, text))}}}
 }
 
-// timeline lays out what is said and done in call c, in order.
+// Timeline lays out what is said and done in the call, in order. It overwrites
+// items.
 //
 // What is said gets its times from its length and the pauses between from who
 // the agent is: first at the usual speed, then stretched evenly so that it fills
 // the call. A user turn may begin before the agent has finished; the other way
 // round never. Tool items have no times of their own: they make the next pause
 // longer.
-func timeline(c *Call, items []item) []item {
+func (c *Call) Timeline(items []item) []item {
 	items = items[:0]
-	d := dice{state: hash(c.key, 20)}
+	d := newDice(hash(c.key, 20))
 	var (
 		latency = c.latency()
 		t       float64 // offset of the latest end so far
@@ -118,11 +119,11 @@ func (c *Call) Turns() []Turn {
 		return nil
 	}
 	turns := []Turn{}
-	for _, it := range timeline(c, nil) {
+	for _, it := range c.Timeline(nil) {
 		text := string(it.text.append(nil, c, false))
 		t := Turn{Role: roleNames[it.role], StartAt: it.start, EndAt: it.end, Tool: it.tool}
 		if it.call > 0 {
-			t.ToolCallID = string(c.appendToolCallID(nil, it.call))
+			t.ToolCallID = string(c.AppendToolCallID(nil, it.call))
 		}
 		if it.role == roleInvocation {
 			t.Arguments = text
@@ -134,7 +135,8 @@ func (c *Call) Turns() []Turn {
 	return turns
 }
 
-func (c *Call) appendToolCallID(dst []byte, n int) []byte {
+// AppendToolCallID writes the id of the n-th use of a tool.
+func (c *Call) AppendToolCallID(dst []byte, n int) []byte {
 	return appendHex(append(dst, "call_"...), hash(c.key, 5000+uint64(n)))
 }
 
@@ -149,26 +151,20 @@ type CustomItem struct {
 func (c *Call) CustomItems() []CustomItem {
 	var all []CustomItem
 	for i := range c.scenario.extracts {
-		if e := &c.scenario.extracts[i]; c.extracts>>i&1 != 0 {
-			all = append(all, CustomItem{Type: e.kind, Name: e.name, Value: string(c.appendExtract(nil, e, i))})
+		if c.extracts>>i&1 == 0 {
+			continue
 		}
+		e := &c.scenario.extracts[i]
+		values := e.bad
+		if c.good {
+			values = e.good
+		}
+		escaped := e.kind == "string" || e.kind == "enum"
+		value := values.of(hash(c.key, 40+uint64(i))).append(nil, c, escaped)
+		if escaped {
+			value = append(append([]byte{'"'}, value...), '"')
+		}
+		all = append(all, CustomItem{Type: e.kind, Name: e.name, Value: string(value)})
 	}
 	return all
-}
-
-// appendExtract writes the value of an extraction.
-func (c *Call) appendExtract(dst []byte, e *extract, i int) []byte {
-	values := e.bad
-	if c.good {
-		values = e.good
-	}
-	text := e.kind == "string" || e.kind == "enum"
-	if text {
-		dst = append(dst, '"')
-	}
-	dst = values.of(hash(c.key, 40+uint64(i))).append(dst, c, true)
-	if text {
-		dst = append(dst, '"')
-	}
-	return dst
 }

@@ -94,7 +94,7 @@ func (w *World) Truth(at time.Time) *Truth {
 	}
 	for i, n := range byAgent {
 		if n > 0 {
-			t.ByAgent[w.agents[i].id] = n
+			t.ByAgent[w.agents[i].ID.String()] = n
 		}
 	}
 	for day, n := range byDay {

@@ -59,15 +59,3 @@ func (v *View) show(t int64) {
 		v.Cost = c.Cost
 	}
 }
-
-// state is a fingerprint of the view that changes exactly when its JSON does,
-// the ageing of the recording's link apart.
-func (v *View) state() uint8 {
-	var s uint8
-	for i, b := range []bool{v.Started, v.Over, v.Analysis, v.CostKnown} {
-		if b {
-			s |= 1 << i
-		}
-	}
-	return s
-}

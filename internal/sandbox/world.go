@@ -100,17 +100,18 @@ func (w *World) View(index int64, at time.Time) (*View, bool) {
 	return v, true
 }
 
+// Start returns when call index starts.
+func (w *World) Start(index int64) int64 { return w.arrivals.start(w.base + index) }
+
 // Started returns how many calls have started at or before t, those that are
 // hidden included: they have the indexes below it.
-func (w *World) Started(t time.Time) int64 {
-	return max(0, w.arrivals.before(t.UnixMilli())-w.base)
-}
+func (w *World) Started(t time.Time) int64 { return w.started(t.UnixMilli()) }
 
-// top returns the index after the last call that can show at t: some calls are
+func (w *World) started(t int64) int64 { return max(0, w.arrivals.before(t)-w.base) }
+
+// Top returns the index after the last call that can show at t: some calls are
 // queued before they start.
-func (w *World) top(t int64) int64 {
-	return max(0, w.arrivals.before(t+maxQueue)-w.base)
-}
+func (w *World) Top(t int64) int64 { return w.started(t + maxQueue) }
 
 // shows reports whether the API shows call index at t. Of the calls below
 // started it needs no more than a glance.
@@ -133,14 +134,19 @@ func (w *World) shows(index, t, started int64) bool {
 // copy it to keep it.
 func (w *World) Visible(at time.Time) iter.Seq[*View] {
 	t := at.UnixMilli()
-	return w.visible(t, 0, w.top(t))
+	return w.Walk(t, 0, w.Top(t), false)
 }
 
-// visible yields the calls of lo <= index < hi that show at t, newest first.
-func (w *World) visible(t, lo, hi int64) iter.Seq[*View] {
+// Walk yields the calls of lo <= index < hi that show at t, newest first or
+// oldest first. The view is overwritten by the next one.
+func (w *World) Walk(t, lo, hi int64, ascending bool) iter.Seq[*View] {
 	return func(yield func(*View) bool) {
 		var v View
-		for i := hi - 1; i >= lo; i-- {
+		for n := range max(hi-lo, 0) {
+			i := hi - 1 - n
+			if ascending {
+				i = lo + n
+			}
 			if w.Call(&v.Call, i); !v.Call.shows(t) {
 				continue
 			}
@@ -155,12 +161,12 @@ func (w *World) visible(t, lo, hi int64) iter.Seq[*View] {
 // Count returns how many calls the API shows at an instant.
 func (w *World) Count(at time.Time) int64 {
 	t := at.UnixMilli()
-	return w.count(t, 0, w.top(t))
+	return w.CountIn(t, 0, w.Top(t))
 }
 
-// count returns how many of the calls lo <= index < hi show at t.
-func (w *World) count(t, lo, hi int64) int64 {
-	started := max(0, w.arrivals.before(t)-w.base)
+// CountIn returns how many of the calls lo <= index < hi show at t.
+func (w *World) CountIn(t, lo, hi int64) int64 {
+	started := w.started(t)
 	var n int64
 	if !w.hides {
 		n = max(0, min(hi, started)-lo)
