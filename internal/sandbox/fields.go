@@ -60,12 +60,13 @@ func appendMetadata(dst []byte, c *Call) []byte {
 
 func appendVariables(dst []byte, c *Call) []byte {
 	dst = append(dst, '{')
-	for i, v := range c.Variables() {
-		if i > 0 {
+	begun := len(dst)
+	for name, value := range c.Variables() {
+		if len(dst) > begun {
 			dst = append(dst, ',')
 		}
-		dst = append(appendString(dst, v[0]), ':')
-		dst = appendString(dst, v[1])
+		dst = append(appendString(dst, name), `:"`...)
+		dst = append(value.append(dst, c, true), '"')
 	}
 	return append(dst, '}')
 }

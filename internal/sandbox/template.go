@@ -105,6 +105,9 @@ func (t *template) append(dst []byte, c caller, escaped bool) []byte {
 	return dst
 }
 
+// of returns the text of t for a caller.
+func (t *template) of(c caller) string { return string(t.append(make([]byte, 0, 2*t.runes), c, false)) }
+
 // choices are the ways to say one thing.
 type choices []template
 

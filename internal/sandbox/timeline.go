@@ -120,7 +120,7 @@ func (c *Call) Turns() []Turn {
 	}
 	turns := []Turn{}
 	for _, it := range c.Timeline(nil) {
-		text := string(it.text.append(nil, c, false))
+		text := it.text.of(c)
 		t := Turn{Role: roleNames[it.role], StartAt: it.start, EndAt: it.end, Tool: it.tool}
 		if it.call > 0 {
 			t.ToolCallID = string(c.AppendToolCallID(nil, it.call))
@@ -159,12 +159,11 @@ func (c *Call) CustomItems() []CustomItem {
 		if c.good {
 			values = e.good
 		}
-		escaped := e.kind == "string" || e.kind == "enum"
-		value := values.of(hash(c.key, 40+uint64(i))).append(nil, c, escaped)
-		if escaped {
-			value = append(append([]byte{'"'}, value...), '"')
+		value := values.of(hash(c.key, 40+uint64(i))).of(c)
+		if e.kind == "string" || e.kind == "enum" {
+			value = string(appendString(nil, value))
 		}
-		all = append(all, CustomItem{Type: e.kind, Name: e.name, Value: string(value)})
+		all = append(all, CustomItem{Type: e.kind, Name: e.name, Value: value})
 	}
 	return all
 }

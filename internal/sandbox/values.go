@@ -1,5 +1,7 @@
 package sandbox
 
+import "iter"
+
 // From is from_number; empty for null.
 func (c *Call) From() string {
 	switch {
@@ -41,13 +43,15 @@ func (c *Call) Campaign() string {
 	return all[pick(hash(c.key, 18), len(all))]
 }
 
-// Variables returns the names and values of dynamic_variables.
-func (c *Call) Variables() [][2]string {
-	var all [][2]string
-	for i, v := range c.scenario.variables {
-		all = append(all, [2]string{v.key, string(v.value.of(hash(c.key, 60+uint64(i))).append(nil, c, false))})
+// Variables yields the names and values of dynamic_variables.
+func (c *Call) Variables() iter.Seq2[string, *template] {
+	return func(yield func(string, *template) bool) {
+		for i, v := range c.scenario.variables {
+			if !yield(v.key, v.value.of(hash(c.key, 60+uint64(i)))) {
+				return
+			}
+		}
 	}
-	return all
 }
 
 // Summary is call_analysis.summary, once there is an analysis.
@@ -56,5 +60,5 @@ func (c *Call) Summary() string {
 	if all == nil {
 		return "" // the service broke off: there is never an analysis
 	}
-	return string(all.of(hash(c.key, 19)).append(nil, c, false))
+	return all.of(hash(c.key, 19)).of(c)
 }
