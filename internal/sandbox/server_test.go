@@ -234,3 +234,13 @@ func TestRecordingLinksAge(t *testing.T) {
 		t.Errorf("%v\n%v\n%v", first, same, later)
 	}
 }
+
+func TestEmptyWorld(t *testing.T) {
+	s := newServer(t, Options{World: Config{Calls: 0, Origin: busy}})
+	if e := getPage(t, s, "limit=10", ""); len(e.Items) != 0 || e.NextCursor != nil || e.TotalCount != 0 {
+		t.Errorf("an empty world lists %+v", e)
+	}
+	if truth := s.Truth(); truth.Calls != 0 || truth.TotalCost != "0.00" {
+		t.Errorf("an empty world has %+v", truth)
+	}
+}

@@ -1,13 +1,11 @@
 package sandbox
 
 import (
-	"slices"
 	"testing"
 	"time"
 )
 
-// TestTheCompanyLooksLikeOne keeps the world's shares where a company's are and
-// its bodies as large as the service's.
+// TestTheCompanyLooksLikeOne keeps the world's shares where a company's are.
 func TestTheCompanyLooksLikeOne(t *testing.T) {
 	w := newWorld(t, Config{Seed: 1, Calls: 20_000})
 	at := busy.Add(24 * time.Hour)
@@ -18,12 +16,9 @@ func TestTheCompanyLooksLikeOne(t *testing.T) {
 	tools := float64(turns["tool_call_invocation"] + turns["tool_call_result"])
 	all := tools + float64(turns["agent"]+turns["user"])
 
-	var r Renderer
-	var sizes []int
 	type mood struct{ positive, negative, n float64 }
 	var good, early mood
 	for v := range w.Visible(at) {
-		sizes = append(sizes, len(r.Detail(nil, v)))
 		m := &mood{}
 		switch {
 		case v.Reason == "agent_hangup":
@@ -39,8 +34,6 @@ func TestTheCompanyLooksLikeOne(t *testing.T) {
 			m.negative++
 		}
 	}
-	slices.Sort(sizes)
-	median := float64(sizes[len(sizes)/2])
 	for _, c := range []struct {
 		name       string
 		is, lo, hi float64
@@ -59,9 +52,6 @@ func TestTheCompanyLooksLikeOne(t *testing.T) {
 		{"positive after a good end", good.positive / good.n, .35, .65},
 		{"negative after an early end", early.negative / early.n, .35, .65},
 		{"analysed after a day", float64(truth.WithAnalysis) / connected, .96, .999},
-		{"body, median", median, 5500, 8500},
-		{"body, least", float64(sizes[0]), 1500, 2500},
-		{"body, most", float64(sizes[len(sizes)-1]), 20_000, 42_000},
 	} {
 		if !(c.is >= c.lo && c.is <= c.hi) {
 			t.Errorf("%s: %.4g, want %v to %v", c.name, c.is, c.lo, c.hi)

@@ -105,8 +105,13 @@ func (t *template) append(dst []byte, c caller, escaped bool) []byte {
 	return dst
 }
 
-// of returns the text of t for a caller.
-func (t *template) of(c caller) string { return string(t.append(make([]byte, 0, 2*t.runes), c, false)) }
+// plain is a text without slots.
+func plain(text string) template {
+	return template{parts: []part{{text: text, escaped: string(appendEscaped(nil, text))}}}
+}
+
+// text returns the text of t for a caller.
+func (t *template) text(c caller) string { return string(t.append(make([]byte, 0, 2*t.runes), c, false)) }
 
 // choices are the ways to say one thing.
 type choices []template

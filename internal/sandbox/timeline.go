@@ -16,10 +16,6 @@ var failures = choices{
 	plain("Error: connection refused"),
 }
 
-func plain(text string) template {
-	return template{parts: []part{{text: text, escaped: string(appendEscaped(nil, text))}}}
-}
-
 // Timeline lays out what is said and done in the call, in order. It overwrites
 // items.
 //
@@ -120,7 +116,7 @@ func (c *Call) Turns() []Turn {
 	}
 	turns := []Turn{}
 	for _, it := range c.Timeline(nil) {
-		text := it.text.of(c)
+		text := it.text.text(c)
 		t := Turn{Role: roleNames[it.role], StartAt: it.start, EndAt: it.end, Tool: it.tool}
 		if it.call > 0 {
 			t.ToolCallID = string(c.AppendToolCallID(nil, it.call))
@@ -159,7 +155,7 @@ func (c *Call) CustomItems() []CustomItem {
 		if c.good {
 			values = e.good
 		}
-		value := values.of(hash(c.key, 40+uint64(i))).of(c)
+		value := values.of(hash(c.key, 40+uint64(i))).text(c)
 		if e.kind == "string" || e.kind == "enum" {
 			value = string(appendString(nil, value))
 		}

@@ -60,5 +60,5 @@ func (c *Call) Summary() string {
 	if all == nil {
 		return "" // the service broke off: there is never an analysis
 	}
-	return all.of(hash(c.key, 19)).of(c)
+	return all.of(hash(c.key, 19)).text(c)
 }
