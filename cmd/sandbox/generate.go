@@ -13,12 +13,13 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/internal/sandbox"
+	"callhouse/internal/sandbox/render"
+	"callhouse/internal/sandbox/world"
 )
 
 func newGenerate() *cobra.Command {
 	var (
-		world       worldFlags
+		company     worldFlags
 		now         instant
 		details, v2 bool
 		output      string
@@ -31,25 +32,25 @@ func newGenerate() *cobra.Command {
 			if now.IsZero() {
 				now.Time = defaultNow
 			}
-			w, err := sandbox.NewWorld(world.world(now.Time))
+			w, err := world.New(company.world(now.Time))
 			if err != nil {
 				return cli.Usage("see sandbox generate --help", "%w", err)
 			}
-			render := (*sandbox.Renderer).Item
+			write := (*render.Renderer).Item
 			if v2 {
-				render = (*sandbox.Renderer).V2
+				write = (*render.Renderer).V2
 			} else if details {
-				render = (*sandbox.Renderer).Detail
+				write = (*render.Renderer).Detail
 			}
 			if err := writeTo(output, c.OutOrStdout(), func(out io.Writer) error {
-				return generate(c.Context(), w, world.config.Calls, now.Time, render, out)
+				return generate(c.Context(), w, company.config.Calls, now.Time, write, out)
 			}); err != nil {
 				return cli.Fail(cli.ExitFailed, err, "what was written is not complete; choose another --output or make room")
 			}
 			return nil
 		},
 	}
-	world.add(c)
+	company.add(c)
 	c.Flags().BoolVar(&details, "details", false, "write details, transcript included, instead of list items")
 	c.Flags().BoolVar(&v2, "v2", false, "write the objects of the deprecated v2 API")
 	c.Flags().StringVar(&output, "output", "-", "file to write; - is standard output")
@@ -76,8 +77,8 @@ func writeTo(name string, stdout io.Writer, write func(io.Writer) error) error {
 // generate writes the first n calls as they show at now. Blocks of calls are
 // rendered on all processors and written in order; no more than a few blocks are
 // in memory.
-func generate(ctx context.Context, w *sandbox.World, n int64, now time.Time,
-	render func(*sandbox.Renderer, []byte, *sandbox.View) []byte, out io.Writer,
+func generate(ctx context.Context, w *world.World, n int64, now time.Time,
+	write func(*render.Renderer, []byte, *world.View) []byte, out io.Writer,
 ) error {
 	const block = 512
 	type job struct {
@@ -105,7 +106,7 @@ func generate(ctx context.Context, w *sandbox.World, n int64, now time.Time,
 	})
 	for range workers {
 		g.Go(func() error {
-			var r sandbox.Renderer
+			var r render.Renderer
 			for j := range jobs {
 				var b []byte
 				select {
@@ -114,7 +115,7 @@ func generate(ctx context.Context, w *sandbox.World, n int64, now time.Time,
 				}
 				for i := j.from; i < min(j.from+block, n); i++ {
 					if v, ok := w.View(i, now); ok {
-						b = append(render(&r, b, v), '\n')
+						b = append(write(&r, b, v), '\n')
 					}
 				}
 				j.done <- b

@@ -12,6 +12,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/sandbox"
+	"callhouse/internal/sandbox/limit"
 )
 
 // serveFlags are the flags of the server.
@@ -49,7 +50,7 @@ Apart from the API, without key or limit:
 	fs.StringArrayVar(&o.Keys, "key", []string{"sandbox-key"}, "API key that is let in; each one has its own limits (repeatable)")
 	fs.IntVar(&o.PerSecond, "requests-per-second", 5, "limit for each key; 0 for none")
 	fs.IntVar(&o.PerMinute, "requests-per-minute", 120, "limit for each key; 0 for none")
-	fs.StringVar(&f.limiter, "limiter", string(sandbox.SlidingLog), "how they are counted: sliding-log, fixed-window or token-bucket")
+	fs.StringVar(&f.limiter, "limiter", string(limit.SlidingLog), "how they are counted: sliding-log, fixed-window or token-bucket")
 	fs.BoolVar(&o.NoRetryAfter, "no-retry-after", false, "answer 429 without the header Retry-After")
 	fs.BoolVar(&o.ContractOnly, "contract-only", false, "accept only cursor and limit, no filter and no order")
 	fs.BoolVar(&o.ThinList, "thin-list", false, "list items hold only id, status and start_at")
@@ -69,7 +70,7 @@ Apart from the API, without key or limit:
 // prepare turns flags into options.
 func (f *serveFlags) prepare(now time.Time) (sandbox.Options, error) {
 	o := f.options
-	o.Limiter = sandbox.Algorithm(f.limiter)
+	o.Limiter = limit.Algorithm(f.limiter)
 	// The data's clock may be frozen, far from now; an extract that goes by the real
 	// one would take that for a wrong clock.
 	o.DateNow = time.Now
@@ -136,7 +137,7 @@ func (f *serveFlags) greet(w io.Writer, r *sandbox.Running, o sandbox.Options) {
 	if o.Clock != nil {
 		clock = "clock frozen, POST /sandbox/clock moves it"
 	}
-	limits := fmt.Sprintf("%s requests a second, %s a minute for each key, by %s", limit(o.PerSecond), limit(o.PerMinute), o.Limiter)
+	limits := fmt.Sprintf("%s requests a second, %s a minute for each key, by %s", perKey(o.PerSecond), perKey(o.PerMinute), o.Limiter)
 	if o.PerSecond < 0 && o.PerMinute < 0 {
 		limits = "none"
 	}
@@ -152,7 +153,7 @@ func (f *serveFlags) greet(w io.Writer, r *sandbox.Running, o sandbox.Options) {
 	fmt.Fprintf(w, "\nFor extract, in another terminal:\n\n  export CALLHOUSE_BASE_URL=%s\n  export CALLHOUSE_API_KEY=%s\n\nCtrl-C stops.\n", r.URL, o.Keys[0])
 }
 
-func limit(n int) string {
+func perKey(n int) string {
 	if n < 0 {
 		return "unlimited"
 	}

@@ -18,7 +18,8 @@ import (
 
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/layout"
-	"callhouse/internal/sandbox"
+	"callhouse/internal/sandbox/render"
+	"callhouse/internal/sandbox/world"
 	"callhouse/internal/schema"
 )
 
@@ -47,18 +48,18 @@ func benchWarehouse(b testing.TB) string {
 	if _, err := os.Stat(filepath.Join(root, layout.CurrentName)); err == nil {
 		return root
 	}
-	world, err := sandbox.NewWorld(sandbox.Config{Seed: 1, Calls: *benchCalls, Days: 364, Origin: benchOrigin})
+	company, err := world.New(world.Config{Seed: 1, Calls: *benchCalls, Days: 364, Origin: benchOrigin})
 	if err != nil {
 		b.Fatal(err)
 	}
 	dir := filepath.Join(root, layout.SnapshotsName, layout.SnapshotName(1))
-	periods := benchPeriods(world)
+	periods := benchPeriods(company)
 	files := make([][]layout.File, len(periods))
 	var g errgroup.Group
 	g.SetLimit(2)
 	for i, p := range periods {
 		g.Go(func() (err error) {
-			files[i], err = newBenchWriter(dir, i, p.name).write(world, p)
+			files[i], err = newBenchWriter(dir, i, p.name).write(company, p)
 			return err
 		})
 	}
@@ -87,14 +88,14 @@ type benchPeriod struct {
 	from, to int64
 }
 
-func benchPeriods(world *sandbox.World) (out []benchPeriod) {
+func benchPeriods(company *world.World) (out []benchPeriod) {
 	last := time.Date(benchOrigin.Year(), benchOrigin.Month(), 1, 0, 0, 0, 0, time.UTC)
 	for at, from := last.AddDate(-1, 0, 0), int64(0); at.Before(benchOrigin); {
 		name, next := at.Format("2006-01"), at.AddDate(0, 1, 0)
 		if !at.Before(last) {
 			name, next = at.Format(time.DateOnly), at.AddDate(0, 0, 1)
 		}
-		to := world.Started(next.Add(-time.Millisecond))
+		to := company.Started(next.Add(-time.Millisecond))
 		if next.After(benchOrigin) {
 			to = *benchCalls
 		}
@@ -114,7 +115,7 @@ type benchWriter struct {
 	tables  []*benchTable
 	tallies *schema.Tallies // of a month; nil for a day
 	byTally map[*schema.Table]*benchTable
-	render  sandbox.Renderer
+	render  render.Renderer
 	held    [benchHeld]struct {
 		dec  schema.Decoder
 		call schema.Call
@@ -146,10 +147,10 @@ func newBenchWriter(dir string, n int, period string) *benchWriter {
 	return w
 }
 
-func (w *benchWriter) write(world *sandbox.World, p benchPeriod) (files []layout.File, err error) {
+func (w *benchWriter) write(company *world.World, p benchPeriod) (files []layout.File, err error) {
 	n := 0
 	for i := p.from; i < p.to; i++ {
-		v, ok := world.View(i, benchOrigin)
+		v, ok := company.View(i, benchOrigin)
 		if !ok {
 			continue
 		}

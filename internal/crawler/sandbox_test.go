@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"callhouse/internal/sandbox"
+	"callhouse/internal/sandbox/limit"
 )
 
 // stand is the sandbox behind a transport, in a bubble.
@@ -83,7 +84,7 @@ var origin = time.Date(2026, 11, 20, 9, 30, 0, 0, time.UTC)
 // second one, with nothing changed, costs its window's pages. Whatever way the
 // sandbox counts, it counts no request too many.
 func TestSandboxFirstAndSecondRun(t *testing.T) {
-	for _, algorithm := range []sandbox.Algorithm{sandbox.SlidingLog, sandbox.FixedWindow, sandbox.TokenBucket} {
+	for _, algorithm := range []limit.Algorithm{limit.SlidingLog, limit.FixedWindow, limit.TokenBucket} {
 		for _, contractOnly := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
 				st, err := newStand(sandbox.Options{

@@ -3,6 +3,10 @@ package sandbox
 import (
 	"net/http"
 	"strconv"
+
+	"callhouse/internal/sandbox/dice"
+	"callhouse/internal/sandbox/render"
+	"callhouse/internal/sandbox/wire"
 )
 
 // codes are the values of error.code, by status. The contract names only
@@ -21,7 +25,7 @@ func failure(x *scratch, status int, message, details string) answer {
 	b := append(x.body[:0], `{"error":{"code":"`...)
 	b = append(b, codes[status]...)
 	b = append(b, `","message":`...)
-	b = appendString(b, message)
+	b = wire.AppendString(b, message)
 	b = append(b, `,"details":`...)
 	b = append(b, details...)
 	x.body = append(b, "}}"...)
@@ -55,12 +59,12 @@ func (s *Server) answerPage(r *http.Request, x *scratch, fault FaultKind, number
 	if refusal != nil {
 		return failure(x, http.StatusBadRequest, refusal.message, refusal.details)
 	}
-	s.distort(p, q, fault, hash(s.world.key+6, uint64(number)))
+	s.distort(p, q, fault, dice.Hash(s.world.Key+6, uint64(number)))
 	x.body = s.appendPage(x.body[:0], &x.renderer, p)
 	return answer{status: http.StatusOK, body: x.body}
 }
 
-func (s *Server) appendPage(b []byte, r *Renderer, p *page) []byte {
+func (s *Server) appendPage(b []byte, r *render.Renderer, p *page) []byte {
 	b = append(b, `{"items":[`...)
 	for i := range p.views {
 		if i > 0 {
@@ -73,7 +77,7 @@ func (s *Server) appendPage(b []byte, r *Renderer, p *page) []byte {
 		}
 	}
 	b = append(b, `],"next_cursor":`...)
-	b = appendOptional(b, p.next)
+	b = wire.AppendOptional(b, p.next)
 	b = append(b, `,"total_count":`...)
 	b = strconv.AppendInt(b, p.total, 10)
 	return append(b, '}')

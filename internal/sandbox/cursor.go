@@ -3,6 +3,8 @@ package sandbox
 import (
 	"encoding/base64"
 	"encoding/binary"
+
+	"callhouse/internal/sandbox/dice"
 )
 
 // cursor is a position in a list. To clients it is opaque: 43 characters that
@@ -16,11 +18,11 @@ type cursor struct {
 // from alone, so the list's fingerprint is part of its signature.
 func (c cursor) seal(key, list uint64) string {
 	var b [32]byte
-	sign := hash(hash(hash(key, uint64(c.position)), uint64(c.issued)), list)
+	sign := dice.Hash(dice.Hash(dice.Hash(key, uint64(c.position)), uint64(c.issued)), list)
 	binary.BigEndian.PutUint64(b[0:], sign)
-	binary.BigEndian.PutUint64(b[8:], uint64(c.position)^hash(key, sign))
-	binary.BigEndian.PutUint64(b[16:], uint64(c.issued)^hash(key, sign+1))
-	binary.BigEndian.PutUint64(b[24:], hash(key, sign+2))
+	binary.BigEndian.PutUint64(b[8:], uint64(c.position)^dice.Hash(key, sign))
+	binary.BigEndian.PutUint64(b[16:], uint64(c.issued)^dice.Hash(key, sign+1))
+	binary.BigEndian.PutUint64(b[24:], dice.Hash(key, sign+2))
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
@@ -31,7 +33,7 @@ func openCursor(text string, key, list uint64) (cursor, bool) {
 		return c, false
 	}
 	sign := binary.BigEndian.Uint64(b)
-	c.position = int64(binary.BigEndian.Uint64(b[8:]) ^ hash(key, sign))
-	c.issued = int64(binary.BigEndian.Uint64(b[16:]) ^ hash(key, sign+1))
+	c.position = int64(binary.BigEndian.Uint64(b[8:]) ^ dice.Hash(key, sign))
+	c.issued = int64(binary.BigEndian.Uint64(b[16:]) ^ dice.Hash(key, sign+1))
 	return c, c.seal(key, list) == text
 }

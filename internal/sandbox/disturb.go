@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"callhouse/internal/sandbox/dice"
 )
 
 const webPage = "<!DOCTYPE html>\n<html><head><title>%</title></head>\n<body><center><h1>%</h1></center><hr><center>edge proxy</center></body></html>\n"
@@ -130,11 +132,11 @@ func (s *Server) distort(p *page, q *query, fault FaultKind, h uint64) {
 			p.views = slices.Insert(p.views, 0, *v)
 			return
 		}
-		p.views = append(p.views, p.views[pick(mix(h), n)])
+		p.views = append(p.views, p.views[dice.Pick(dice.Mix(h), n)])
 	case FaultShort, FaultEmpty:
 		keep := 0
 		if fault == FaultShort && n > 1 {
-			keep = 1 + pick(h, n-1)
+			keep = 1 + dice.Pick(h, n-1)
 		}
 		s.shorten(p, q, keep)
 	case FaultLoop:
@@ -142,10 +144,10 @@ func (s *Server) distort(p *page, q *query, fault FaultKind, h uint64) {
 			p.next = q.cursor
 		}
 	case FaultTotal:
-		p.total = max(0, p.total+int64(pick(h, 2001))-1000)
+		p.total = max(0, p.total+int64(dice.Pick(h, 2001))-1000)
 	case FaultDisorder:
 		for i := range p.views {
-			j := i + pick(hash(h, uint64(i)), n-i)
+			j := i + dice.Pick(dice.Hash(h, uint64(i)), n-i)
 			p.views[i], p.views[j] = p.views[j], p.views[i]
 		}
 	}

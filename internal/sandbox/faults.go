@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"callhouse/internal/sandbox/dice"
 )
 
 // FaultKind names one way for a request to go wrong.
@@ -111,7 +113,7 @@ func (fs Faults) check() error {
 
 // draw returns the fault of a request; empty for none.
 func (fs Faults) draw(h uint64, page bool) FaultKind {
-	u := unit(h)
+	u := dice.Unit(h)
 	for _, f := range fs {
 		if u -= f.Rate; u < 0 {
 			if f.Kind.ofPages() && !page {

@@ -5,11 +5,15 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// busy is a Thursday, 18:30 in the company's zone: things are going on.
+var busy = time.Date(2026, 11, 19, 9, 30, 0, 0, time.UTC)
 
 // newServer serves without limits unless told otherwise, on a frozen clock.
 func newServer(t testing.TB, o Options) *Server {

@@ -4,11 +4,13 @@ import (
 	"iter"
 	"sync"
 	"time"
+
+	"callhouse/internal/sandbox/world"
 )
 
 // page is one answer of GET /v3/calls before it is written.
 type page struct {
-	views []View
+	views []world.View
 	next  string // empty: the last page
 	total int64
 }
@@ -17,7 +19,7 @@ type page struct {
 // a call that is still queued starts after all that have started, so it comes
 // first. Equal starts are ordered by index, so the order is total.
 type list struct {
-	world  *World
+	world  *world.World
 	opts   *Options
 	key    uint64
 	totals totals
@@ -85,8 +87,8 @@ func (l *list) page(q *query, t int64) (*page, *refusal) {
 
 // walk yields the calls of lo <= index < hi that q asks for, in its order. The
 // view is overwritten by the next one.
-func (l *list) walk(q *query, t, lo, hi int64) iter.Seq[*View] {
-	return func(yield func(*View) bool) {
+func (l *list) walk(q *query, t, lo, hi int64) iter.Seq[*world.View] {
+	return func(yield func(*world.View) bool) {
 		for v := range l.world.Walk(t, lo, hi, q.ascending) {
 			if q.matches(v) && !yield(v) {
 				return

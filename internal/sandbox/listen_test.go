@@ -7,13 +7,15 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"callhouse/internal/sandbox/limit"
 )
 
 // TestServerLimitsOverHTTP runs a client against the server in simulated time:
 // 5 requests a second are let in, the 6th gets 429 with a time to wait, and a
 // client that keeps to it is never refused again.
 func TestServerLimitsOverHTTP(t *testing.T) {
-	for _, algorithm := range []Algorithm{SlidingLog, FixedWindow, TokenBucket} {
+	for _, algorithm := range []limit.Algorithm{limit.SlidingLog, limit.FixedWindow, limit.TokenBucket} {
 		synctest.Test(t, func(t *testing.T) {
 			s, err := New(Options{World: Config{Calls: 50, Origin: busy}, Limiter: algorithm})
 			if err != nil {

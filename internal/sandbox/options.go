@@ -3,7 +3,13 @@ package sandbox
 import (
 	"fmt"
 	"time"
+
+	"callhouse/internal/sandbox/limit"
+	"callhouse/internal/sandbox/world"
 )
+
+// Config says which world a server shows.
+type Config = world.Config
 
 // Options says how a [Server] behaves. The zero value but for World.Origin is
 // the service as it is seen live, at its documented limits.
@@ -26,7 +32,7 @@ type Options struct {
 	// PerSecond and PerMinute are the limits for each key; 0 is the documented
 	// one (5 and 120), negative is none. Limiter is how they are counted.
 	PerSecond, PerMinute int
-	Limiter              Algorithm
+	Limiter              limit.Algorithm
 	// NoRetryAfter leaves the header Retry-After out of the limiter's answers.
 	NoRetryAfter bool
 
@@ -94,7 +100,7 @@ func (o *Options) setDefaults() error {
 		o.PerMinute = 120
 	}
 	if o.Limiter == "" {
-		o.Limiter = SlidingLog
+		o.Limiter = limit.SlidingLog
 	}
 	if o.SlowFor == 0 {
 		o.SlowFor = 5 * time.Second
@@ -105,7 +111,7 @@ func (o *Options) setDefaults() error {
 	if o.Latency < 0 || o.Jitter < 0 {
 		return fmt.Errorf("latency and jitter must not be negative")
 	}
-	if _, err := newLimiter(o.Limiter, 1, 1); err != nil {
+	if _, err := limit.New(o.Limiter, 1, 1); err != nil {
 		return err
 	}
 	return o.Faults.check()

@@ -5,6 +5,10 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+
+	"callhouse/internal/sandbox/dice"
+	"callhouse/internal/sandbox/wire"
+	"callhouse/internal/sandbox/world"
 )
 
 // allowedParameters are the query parameters of GET /v3/calls; the first two
@@ -85,7 +89,7 @@ func refuseParameter(name string, allowed []string) *refusal {
 		if i > 0 {
 			details = append(details, ',')
 		}
-		details = appendString(details, a)
+		details = wire.AppendString(details, a)
 	}
 	return &refusal{fmt.Sprintf("unknown query parameter %q", name), string(append(details, "]}"...))}
 }
@@ -138,7 +142,7 @@ func (q *query) set(name, value string) *refusal {
 
 // matches reports whether v has the attributes asked for. Its start is not
 // looked at.
-func (q *query) matches(v *View) bool {
+func (q *query) matches(v *world.View) bool {
 	return (q.status == "" || q.status == v.Status) &&
 		(q.callType == "" || q.callType == v.Type) &&
 		(q.agentID == "" || q.agentID == v.Agent.ID.String()) &&
@@ -150,15 +154,15 @@ func (q *query) matches(v *View) bool {
 // fingerprint is a number that differs between queries whose lists differ, the
 // position and size of the page apart.
 func (q *query) fingerprint(key uint64) uint64 {
-	h := hash(key, uint64(q.after))
-	h = hash(h, uint64(q.before))
+	h := dice.Hash(key, uint64(q.after))
+	h = dice.Hash(h, uint64(q.before))
 	if q.ascending {
-		h = hash(h, 1)
+		h = dice.Hash(h, 1)
 	}
 	for _, s := range []string{q.status, q.callType, q.agentID, q.reason, q.from, q.to} {
-		h = hash(h, uint64(len(s)))
+		h = dice.Hash(h, uint64(len(s)))
 		for i := range len(s) {
-			h = hash(h, uint64(s[i]))
+			h = dice.Hash(h, uint64(s[i]))
 		}
 	}
 	return h

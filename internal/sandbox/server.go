@@ -9,12 +9,16 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"callhouse/internal/sandbox/dice"
+	"callhouse/internal/sandbox/render"
+	"callhouse/internal/sandbox/world"
 )
 
 // Server is the call API over a [World], as an http.Handler.
 type Server struct {
 	opts    Options
-	world   *World
+	world   *world.World
 	list    *list
 	ledger  *ledger
 	begun   atomic.Int64 // requests, in the order of their coming
@@ -23,7 +27,7 @@ type Server struct {
 
 // scratch is what one answer is written with.
 type scratch struct {
-	renderer Renderer
+	renderer render.Renderer
 	body     []byte
 }
 
@@ -32,25 +36,25 @@ func New(opts Options) (*Server, error) {
 	if err := opts.setDefaults(); err != nil {
 		return nil, fmt.Errorf("check sandbox: %w", err)
 	}
-	world, err := NewWorld(opts.World)
+	world, err := world.New(opts.World)
 	if err != nil {
 		return nil, err
 	}
 	s := &Server{opts: opts, world: world}
-	s.list = &list{world: world, opts: &s.opts, key: hash(world.key, 2)}
+	s.list = &list{world: world, opts: &s.opts, key: dice.Hash(world.Key, 2)}
 	s.ledger = newLedger(&s.opts)
 	s.scratch.New = func() any { return &scratch{} }
 	return s, nil
 }
 
 // World returns the data that the server shows.
-func (s *Server) World() *World { return s.world }
+func (s *Server) World() *world.World { return s.world }
 
 // Now returns what the data's clock shows.
 func (s *Server) Now() time.Time { return s.opts.Now() }
 
 // Truth counts what the server shows now.
-func (s *Server) Truth() *Truth { return s.world.Truth(s.Now()) }
+func (s *Server) Truth() *world.Truth { return s.world.Truth(s.Now()) }
 
 // Stats returns what the server has been asked so far.
 func (s *Server) Stats() *Stats { return s.ledger.snapshot() }
@@ -94,7 +98,7 @@ type answer struct {
 	header [2]string // one more header; empty for none
 	kind   string    // content type; empty for JSON
 	body   []byte
-	view   *View // the call, of a detail
+	view   *world.View // the call, of a detail
 }
 
 func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, x *scratch) {
@@ -139,7 +143,7 @@ func (s *Server) fault(number int64, req Request) FaultKind {
 			return k
 		}
 	}
-	return s.opts.Faults.draw(hash(s.world.key+4, uint64(number)), req.Kind == "page")
+	return s.opts.Faults.draw(dice.Hash(s.world.Key+4, uint64(number)), req.Kind == "page")
 }
 
 // send writes an answer and counts it.
@@ -184,11 +188,11 @@ func bearer(r *http.Request) string {
 // latency returns how long the n-th request takes to arrive and to be answered.
 func (s *Server) latency(n int64) (before, after time.Duration) {
 	total := s.opts.Latency
-	h := hash(s.world.key+5, uint64(n))
+	h := dice.Hash(s.world.Key+5, uint64(n))
 	if s.opts.Jitter > 0 {
-		total += time.Duration(unit(h) * float64(s.opts.Jitter))
+		total += time.Duration(dice.Unit(h) * float64(s.opts.Jitter))
 	}
-	before = time.Duration(unit(mix(h)) * float64(total))
+	before = time.Duration(dice.Unit(dice.Mix(h)) * float64(total))
 	return before, total - before
 }
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"callhouse/internal/sandbox/world"
 )
 
 func TestContract(t *testing.T) {
@@ -15,7 +17,7 @@ func TestContract(t *testing.T) {
 	plain := newServer(t, opts)
 	opts.ContractOnly = true
 	strict := newServer(t, opts)
-	var some View
+	var some world.View
 	for v := range plain.World().Visible(busy) {
 		some = *v
 	}
@@ -112,7 +114,7 @@ func TestPagesAreCompleteAndDisjoint(t *testing.T) {
 	for name, cfg := range worlds {
 		for _, mode := range []string{"keyset", "offset", "inclusive"} {
 			s := newServer(t, Options{World: cfg, ThinList: true, OffsetPaging: mode == "offset", InclusiveBounds: mode == "inclusive"})
-			var all []View
+			var all []world.View
 			for v := range s.World().Visible(busy) {
 				all = append(all, *v)
 			}
@@ -138,7 +140,7 @@ func TestPagesAreCompleteAndDisjoint(t *testing.T) {
 func itoa(n int64) string { b, _ := json.Marshal(n); return string(b) }
 
 // brute picks and orders the calls of a query the slow way.
-func brute(all []View, query string, inclusive bool) []string {
+func brute(all []world.View, query string, inclusive bool) []string {
 	values, _ := url.ParseQuery(query)
 	number := func(name string) (n int64) {
 		_ = json.Unmarshal([]byte(values.Get(name)), &n)

@@ -5,6 +5,9 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"callhouse/internal/sandbox/limit"
+	"callhouse/internal/sandbox/world"
 )
 
 // Stats is what a server has been asked so far. Requests under /sandbox are not
@@ -43,8 +46,8 @@ type ledger struct {
 
 // account is one key's.
 type account struct {
-	limiter        *limiter
-	second, minute rolling
+	limiter        *limit.Limiter
+	second, minute limit.Rolling
 	revoked        bool
 }
 
@@ -60,14 +63,14 @@ func newLedger(o *Options) *ledger {
 	l.stats.ByStatus = map[string]int64{}
 	l.stats.Faults = map[FaultKind]int64{}
 	for _, k := range o.Keys {
-		limiter, err := newLimiter(o.Limiter, o.PerSecond, o.PerMinute)
+		limiter, err := limit.New(o.Limiter, o.PerSecond, o.PerMinute)
 		if err != nil {
 			panic("sandbox: " + err.Error()) // the options were checked
 		}
 		l.keys[k] = &account{
 			limiter: limiter,
-			second:  rolling{span: time.Second},
-			minute:  rolling{span: time.Minute},
+			second:  limit.Rolling{Span: time.Second},
+			minute:  limit.Rolling{Span: time.Minute},
 		}
 	}
 	return l
@@ -85,13 +88,13 @@ func (l *ledger) arrive(kind, key string) (number int64, v verdict) {
 		return number, verdict{unknown: true}
 	}
 	now := l.opts.LimitNow()
-	inSecond, inMinute := a.second.count(now), a.minute.count(now)
+	inSecond, inMinute := a.second.Count(now), a.minute.Count(now)
 	l.stats.MaxPerSecond = max(l.stats.MaxPerSecond, inSecond)
 	l.stats.MaxPerMinute = max(l.stats.MaxPerMinute, inMinute)
 	if l.opts.PerSecond >= 0 && inSecond > l.opts.PerSecond || l.opts.PerMinute >= 0 && inMinute > l.opts.PerMinute {
 		l.stats.AboveLimit++
 	}
-	ok, wait := a.limiter.allow(now)
+	ok, wait := a.limiter.Allow(now)
 	if !ok {
 		l.stats.RateLimited++
 	}
@@ -122,7 +125,7 @@ func (l *ledger) answered(status int, bytes int64, fault FaultKind) {
 
 // stateOf changes exactly when the JSON of a call does, the ageing of the
 // recording's link apart.
-func stateOf(v *View) uint8 {
+func stateOf(v *world.View) uint8 {
 	var s uint8
 	for i, b := range []bool{v.Started, v.Over, v.Analysis, v.CostKnown} {
 		if b {
@@ -133,7 +136,7 @@ func stateOf(v *View) uint8 {
 }
 
 // sent notes that a call's detail was answered whole.
-func (l *ledger) sent(v *View) {
+func (l *ledger) sent(v *world.View) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	f := l.details[v.Index]

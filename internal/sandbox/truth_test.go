@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"callhouse/internal/sandbox/world"
 )
 
 // TestTruthIsWhatTheAPIServes fetches every page and every detail over HTTP,
@@ -30,7 +32,7 @@ func TestTruthIsWhatTheAPIServes(t *testing.T) {
 		at := c.cfg.Origin.Add(c.wait)
 		s := newServer(t, Options{World: c.cfg, Clock: NewManualClock(at)})
 		w := do(s, "GET", "/sandbox/truth")
-		var want Truth
+		var want world.Truth
 		decode(t, w.Body.Bytes(), &want)
 		got := count(t, s, at)
 		if diff := cmp.Diff(&want, got); diff != "" {
@@ -40,8 +42,8 @@ func TestTruthIsWhatTheAPIServes(t *testing.T) {
 }
 
 // count makes a Truth from JSON.
-func count(t *testing.T, s *Server, at time.Time) *Truth {
-	truth := &Truth{
+func count(t *testing.T, s *Server, at time.Time) *world.Truth {
+	truth := &world.Truth{
 		At:       at.UnixMilli(),
 		ByStatus: map[string]int64{}, ByType: map[string]int64{}, ByReason: map[string]int64{},
 		BySentiment: map[string]int64{}, ByAgent: map[string]int64{}, ByVersion: map[string]int64{},
@@ -122,7 +124,7 @@ func itoaFloat(f float64) string { return new(big.Rat).SetFloat64(f).FloatString
 
 func TestTruthAtAnotherTime(t *testing.T) {
 	s := newServer(t, Options{World: Config{Calls: 300}})
-	var early Truth
+	var early world.Truth
 	decode(t, do(s, "GET", "/sandbox/truth?at=2026-11-01T00:00:00Z").Body.Bytes(), &early)
 	if want := s.World().Count(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)); early.Calls != want || want == 0 || want > 290 {
 		t.Errorf("%d calls then, %d counted", early.Calls, want)

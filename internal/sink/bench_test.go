@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"callhouse/internal/layout"
-	"callhouse/internal/sandbox"
+	"callhouse/internal/sandbox/render"
+	"callhouse/internal/sandbox/world"
 	"callhouse/internal/schema"
 )
 
@@ -16,11 +17,11 @@ import (
 func details(b *testing.B, calls int64, days int) (recs []schema.Record, size int64, now time.Time) {
 	b.Helper()
 	now = time.Date(2026, 11, 19, 12, 0, 0, 0, time.UTC)
-	w, err := sandbox.NewWorld(sandbox.Config{Seed: 1, Calls: calls, Days: days, Origin: now})
+	w, err := world.New(world.Config{Seed: 1, Calls: calls, Days: days, Origin: now})
 	if err != nil {
 		b.Fatal(err)
 	}
-	var r sandbox.Renderer
+	var r render.Renderer
 	for v := range w.Visible(now) {
 		body := r.Detail(nil, v)
 		recs = append(recs, schema.Record{Kind: schema.KindDetail, CallID: v.ID.String(), FetchedAt: now.UnixMilli(), Body: body})

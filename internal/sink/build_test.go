@@ -18,7 +18,8 @@ import (
 	_ "github.com/duckdb/duckdb-go/v2"
 
 	"callhouse/internal/layout"
-	"callhouse/internal/sandbox"
+	"callhouse/internal/sandbox/render"
+	"callhouse/internal/sandbox/world"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/commit"
 )
@@ -83,7 +84,7 @@ func TestBuildBesideDuckDB(t *testing.T) {
 func writeInput(t *testing.T, path string) (size int64) {
 	t.Helper()
 	now := time.Date(2026, 11, 19, 12, 0, 0, 0, time.UTC)
-	w, err := sandbox.NewWorld(sandbox.Config{Seed: 1, Calls: *buildCalls, Days: *buildDays, Origin: now})
+	w, err := world.New(world.Config{Seed: 1, Calls: *buildCalls, Days: *buildDays, Origin: now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,9 +102,9 @@ func writeInput(t *testing.T, path string) (size int64) {
 }
 
 // writeDetails writes the details of a company's calls as NDJSON, newest first.
-func writeDetails(to io.Writer, w *sandbox.World, now time.Time) (size int64, err error) {
+func writeDetails(to io.Writer, w *world.World, now time.Time) (size int64, err error) {
 	out := bufio.NewWriterSize(to, 1<<20)
-	var r sandbox.Renderer
+	var r render.Renderer
 	var line []byte
 	for v := range w.Visible(now) {
 		line = append(r.Detail(line[:0], v), '\n')

@@ -15,7 +15,8 @@ import (
 	"time"
 
 	"callhouse/internal/layout"
-	"callhouse/internal/sandbox"
+	"callhouse/internal/sandbox/render"
+	"callhouse/internal/sandbox/world"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/commit"
 	"callhouse/internal/sink/snapshot"
@@ -37,7 +38,7 @@ const (
 var nightNow = time.Date(2026, 11, 19, 12, 0, 0, 0, time.UTC)
 
 // nightWorld returns the calls of the warehouse that this process is to work on.
-func nightWorld(t *testing.T) *sandbox.World {
+func nightWorld(t *testing.T) *world.World {
 	t.Helper()
 	if *nightSide == "" {
 		t.Skip("TestNightIsFlat runs it")
@@ -46,7 +47,7 @@ func nightWorld(t *testing.T) *sandbox.World {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := sandbox.NewWorld(sandbox.Config{Seed: 1, Calls: calls, Days: max(1, int(calls/callsADay)), Origin: nightNow})
+	w, err := world.New(world.Config{Seed: 1, Calls: calls, Days: max(1, int(calls/callsADay)), Origin: nightNow})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +169,7 @@ func TestNightSide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var r sandbox.Renderer
+	var r render.Renderer
 	var recs []schema.Record
 	n := 0
 	for v := range world.Visible(nightNow) {

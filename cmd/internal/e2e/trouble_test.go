@@ -20,6 +20,7 @@ import (
 	"callhouse/internal/crawler"
 	"callhouse/internal/layout"
 	"callhouse/internal/sandbox"
+	"callhouse/internal/sandbox/render"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
 	"callhouse/internal/sink/disk"
@@ -380,7 +381,7 @@ func (st *stand) differs(values bool) error {
 		}
 		here[string(call.ID())] = call.Clone()
 	}
-	var r sandbox.Renderer
+	var r render.Renderer
 	var d schema.Decoder
 	world := st.server.World()
 	for v := range world.Visible(now) {

@@ -1,0 +1,175 @@
+package render
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"callhouse/internal/sandbox/world"
+)
+
+// busy is a Thursday, 18:30 in the company's zone: things are going on.
+var busy = time.Date(2026, 11, 19, 9, 30, 0, 0, time.UTC)
+
+func newWorld(t testing.TB, cfg world.Config) *world.World {
+	t.Helper()
+	cfg.Origin = busy
+	w, err := world.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func decode(t testing.TB, body []byte, into any) {
+	t.Helper()
+	if err := json.Unmarshal(body, into); err != nil {
+		t.Fatalf("%v in %s", err, body)
+	}
+}
+
+// TestJSONSaysTheSame compares what is rendered, by hand and by appending, with
+// what the Go API says.
+func TestJSONSaysTheSame(t *testing.T) {
+	type item struct {
+		Role       string          `json:"role"`
+		Content    string          `json:"content"`
+		StartAt    int64           `json:"start_at"`
+		EndAt      int64           `json:"end_at"`
+		ToolCallID string          `json:"tool_call_id"`
+		Name       string          `json:"name"`
+		Arguments  json.RawMessage `json:"arguments"`
+	}
+	type detail struct {
+		ID         string  `json:"id"`
+		From       *string `json:"from_number"`
+		To         *string `json:"to_number"`
+		Metadata   map[string]any
+		Transcript []item
+		Analysis   *struct {
+			Summary   string
+			Sentiment *string `json:"user_sentiment"`
+			Items     []struct {
+				Type, Name string
+				Value      json.RawMessage
+			} `json:"custom_analysis_data"`
+		} `json:"call_analysis"`
+	}
+	type v2 struct {
+		CallID   string `json:"call_id"`
+		Duration *int64 `json:"duration_ms"`
+		Spoken   []item `json:"transcript"`
+		All      []item `json:"transcript_with_tool_calls"`
+	}
+	text := func(s *string) string {
+		if s == nil {
+			return ""
+		}
+		return *s
+	}
+	w := newWorld(t, world.Config{Seed: 6, Calls: 300, DriftRate: .1})
+	var r Renderer
+	for v := range w.Visible(busy) {
+		var d detail
+		decode(t, r.Detail(nil, v), &d)
+		var old v2
+		decode(t, r.V2(nil, v), &old)
+		campaign, _ := d.Metadata["campaign"].(string)
+		if d.ID != v.ID.String() || old.CallID != d.ID || campaign != v.Campaign() || text(d.From) != v.From() || text(d.To) != v.To() {
+			t.Fatalf("%s: %+v", v.ID, d)
+		}
+		if (d.Analysis != nil) != v.Analysis {
+			t.Fatalf("%s: analysis %v", v.ID, d.Analysis)
+		}
+		if v.Analysis {
+			var got []world.CustomItem
+			for _, it := range d.Analysis.Items {
+				got = append(got, world.CustomItem{Type: it.Type, Name: it.Name, Value: string(it.Value)})
+			}
+			if diff := cmp.Diff(v.CustomItems(), got); diff != "" || d.Analysis.Summary != v.Summary() || text(d.Analysis.Sentiment) != v.Sentiment {
+				t.Fatalf("%s: %+v %s", v.ID, *d.Analysis, diff)
+			}
+		}
+		if !v.Transcript {
+			if d.Transcript != nil || old.All != nil || old.Spoken != nil {
+				t.Fatalf("%s: transcript shows too early", v.ID)
+			}
+			continue
+		}
+		if old.Duration == nil || *old.Duration != v.EndAt-v.StartAt {
+			t.Fatalf("%s: v2 duration %v", v.ID, old.Duration)
+		}
+		got, spoken := []world.Turn{}, []item{}
+		for _, it := range d.Transcript {
+			got = append(got, world.Turn{
+				Role: it.Role, Content: it.Content, StartAt: it.StartAt, EndAt: it.EndAt,
+				ToolCallID: it.ToolCallID, Tool: it.Name, Arguments: string(it.Arguments),
+			})
+			if it.ToolCallID == "" {
+				spoken = append(spoken, it)
+			}
+		}
+		if diff := cmp.Diff(v.Turns(), got); diff != "" {
+			t.Fatalf("%s: %s", v.ID, diff)
+		}
+		if diff := cmp.Diff(d.Transcript, old.All) + cmp.Diff(spoken, old.Spoken); diff != "" {
+			t.Fatalf("%s: v2 %s", v.ID, diff)
+		}
+	}
+}
+
+func TestSameSeedSameBytes(t *testing.T) {
+	render := func() []byte {
+		w := newWorld(t, world.Config{Seed: 9, Calls: 300, DriftRate: .1})
+		var r Renderer
+		var b []byte
+		for v := range w.Visible(busy) {
+			b = r.Detail(b, v)
+			b = r.Item(b, v)
+			b = r.V2(b, v)
+		}
+		return b
+	}
+	if a, b := render(), render(); !bytes.Equal(a, b) {
+		t.Error("two worlds of one seed differ")
+	}
+}
+
+// TestBodiesAreAsLargeAsTheServices keeps details as large as those seen live.
+func TestBodiesAreAsLargeAsTheServices(t *testing.T) {
+	w := newWorld(t, world.Config{Seed: 1, Calls: 5_000})
+	var r Renderer
+	var sizes []int
+	for v := range w.Visible(busy.Add(24 * time.Hour)) {
+		sizes = append(sizes, len(r.Detail(nil, v)))
+	}
+	slices.Sort(sizes)
+	least, median, most := sizes[0], sizes[len(sizes)/2], sizes[len(sizes)-1]
+	if least < 1500 || least > 2500 || median < 5500 || median > 8500 || most < 20_000 || most > 42_000 {
+		t.Errorf("bodies have %d to %d bytes, half of them fewer than %d", least, most, median)
+	}
+}
+
+func BenchmarkDetail(b *testing.B) { benchRender(b, (*Renderer).Detail) }
+func BenchmarkItem(b *testing.B)   { benchRender(b, (*Renderer).Item) }
+func BenchmarkV2(b *testing.B)     { benchRender(b, (*Renderer).V2) }
+
+func benchRender(b *testing.B, render func(*Renderer, []byte, *world.View) []byte) {
+	w := newWorld(b, world.Config{Seed: 1, Calls: 100_000})
+	var r Renderer
+	var body []byte
+	bytes := 0
+	for i := range b.N {
+		v, ok := w.View(int64(i%90_000), busy)
+		if !ok {
+			b.Fatal("not shown")
+		}
+		body = render(&r, body[:0], v)
+		bytes += len(body)
+	}
+	b.SetBytes(int64(bytes / b.N))
+}

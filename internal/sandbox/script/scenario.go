@@ -1,0 +1,141 @@
+package script
+
+import (
+	"fmt"
+	"strings"
+)
+
+// newScenario puts a script and its language's common one together: a beat that
+// the script has not, it takes from the common one.
+func newScenario(name, language string, own, common *script) (*Scenario, error) {
+	sc := &Scenario{Name: name, language: language, Summaries: map[string]Choices{}}
+	for _, s := range []*script{common, own} {
+		for _, f := range s.fields {
+			if err := sc.set(f[0], f[1]); err != nil {
+				return nil, fmt.Errorf("%s: %w", f[0], err)
+			}
+		}
+	}
+	for _, b := range own.beats {
+		sc.add(b)
+	}
+	for _, b := range common.beats {
+		sc.add(b)
+	}
+	find := func(name string) int {
+		for i := range sc.Beats {
+			if sc.Beats[i].name == name {
+				return i
+			}
+		}
+		return -1
+	}
+	for heading, at := range map[string]*int{
+		"hello": &sc.Hello, "open": &sc.Open, "close good": &sc.CloseGood, "close bad": &sc.CloseBad,
+		"transfer": &sc.Transfer, "voicemail": &sc.Voicemail, "silence": &sc.Silence,
+	} {
+		if *at = find(heading); *at < 0 {
+			return nil, fmt.Errorf("no beat [%s]", heading)
+		}
+	}
+	if len(sc.Steps) == 0 || len(sc.Asides) == 0 || len(sc.Beats) > 255 {
+		return nil, fmt.Errorf("%d steps, %d asides, %d beats", len(sc.Steps), len(sc.Asides), len(sc.Beats))
+	}
+	for _, k := range []string{"good", "bad", "early", "transfer", "voicemail", "silence", "limit"} {
+		if sc.Summaries[k] == nil {
+			return nil, fmt.Errorf("no summary %s", k)
+		}
+	}
+	return sc, nil
+}
+
+func (sc *Scenario) set(key, value string) error {
+	all, err := parseChoices(value)
+	if err != nil {
+		return err
+	}
+	word, arg, _ := strings.Cut(key, " ")
+	switch word {
+	case "direction":
+		sc.Direction = value
+	case "companies":
+		sc.Companies = strings.Split(value, " | ")
+	case "campaigns":
+		sc.Campaigns = strings.Split(value, " | ")
+	case "products":
+		sc.Products = all
+	case "staff":
+		sc.Staff = all
+	case "var":
+		sc.Variables = append(sc.Variables, pair{arg, all})
+	case "summary":
+		sc.Summaries[arg] = all
+	case "extract":
+		// extract KIND NAME : values when it went well : values when not
+		kind, name, _ := strings.Cut(arg, " ")
+		good, bad, _ := strings.Cut(value, " : ")
+		e := extract{Kind: kind, Name: name}
+		if e.Good, err = parseChoices(good); err != nil {
+			return err
+		}
+		if e.Bad, err = parseChoices(bad); err != nil {
+			return err
+		}
+		sc.Extracts = append(sc.Extracts, e)
+	default:
+		return fmt.Errorf("unknown key")
+	}
+	return nil
+}
+
+// add numbers a beat and works out what it amounts to. Steps and asides begin
+// with the agent's flow moving to the node of their name.
+func (sc *Scenario) add(b beat) {
+	kind, node, _ := strings.Cut(b.name, " ")
+	if kind == "step" || kind == "aside" {
+		move, err := appendLine(nil, fmt.Sprintf(
+			`T transition_to_node {"node":"%s","reason":"%s"} => {"status":"ok","node":"%s"}`, node, kind, node))
+		if err != nil {
+			panic("script: " + err.Error()) // the text is ours
+		}
+		b.Lines = append(move, b.Lines...)
+	}
+	last := Roles
+	for i := range b.Lines {
+		l := &b.Lines[i]
+		b.Count[l.Role]++
+		b.MS += sc.usualTime(l.Role, l.Text.runes())
+		if l.Role == RoleAgent && last == RoleUser {
+			b.Turns++
+		}
+		if l.Role <= RoleUser {
+			last = l.Role
+		}
+	}
+	n := len(sc.Beats)
+	sc.Beats = append(sc.Beats, b)
+	switch kind {
+	case "step":
+		sc.Steps = append(sc.Steps, n)
+	case "aside":
+		sc.Asides = append(sc.Asides, n)
+	}
+}
+
+// usualTime is how long an item of that many characters takes, with the usual
+// pause before it: English runs at about 15 characters a second, Korean at 7.
+func (sc *Scenario) usualTime(r Role, runes float64) float64 {
+	perRune := 66.0
+	if sc.language == "ko" {
+		perRune = 140
+	}
+	switch r {
+	case RoleAgent:
+		return 150 + runes*perRune
+	case RoleUser:
+		return 600 + runes*perRune*1.1
+	case RoleInvocation:
+		return 260
+	}
+	return 0
+}

@@ -1,0 +1,146 @@
+package script
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"callhouse/internal/sandbox/dice"
+	"callhouse/internal/sandbox/wire"
+)
+
+// Slot is a place in a text that each call fills in its own way.
+type Slot uint8
+
+const (
+	slotNone Slot = iota
+	SlotName
+	SlotFirst
+	SlotPersona
+	SlotCompany
+	SlotStaff
+	SlotProduct
+	SlotPhone
+	SlotCustomer
+	SlotOrder
+	SlotTicket
+	SlotLast4
+	SlotAmount
+	SlotAmountNumber
+	SlotBalance
+	SlotParty
+	SlotMinutes
+	SlotScore
+	SlotDate
+	SlotDate2
+	SlotISODate
+	SlotISODate2
+	SlotISOPast
+	SlotTime
+	SlotTime2
+	SlotISOTime
+	SlotISOTime2
+	SlotAddress
+)
+
+var slotNames = map[string]Slot{
+	"name": SlotName, "first": SlotFirst, "persona": SlotPersona, "company": SlotCompany,
+	"staff": SlotStaff, "product": SlotProduct, "phone": SlotPhone, "customer": SlotCustomer,
+	"order": SlotOrder, "ticket": SlotTicket, "last4": SlotLast4, "amount": SlotAmount,
+	"amount_number": SlotAmountNumber, "balance": SlotBalance, "party": SlotParty,
+	"minutes": SlotMinutes, "score": SlotScore, "date": SlotDate, "date2": SlotDate2,
+	"iso_date": SlotISODate, "iso_date2": SlotISODate2, "iso_past": SlotISOPast, "time": SlotTime, "time2": SlotTime2,
+	"iso_time": SlotISOTime, "iso_time2": SlotISOTime2, "address": SlotAddress,
+}
+
+// Template is a text with slots, written <name> in the scripts. It keeps each
+// literal part twice, plain and escaped for JSON, so that writing one is copying.
+// What fills a slot never needs escaping.
+type Template struct {
+	parts []part
+	Runes int // its usual length, for the time that saying it takes
+}
+
+type part struct {
+	text, escaped string
+	slot          Slot // follows the text
+}
+
+func parseTemplate(text string) (Template, error) {
+	var t Template
+	for text != "" {
+		lit, rest, found := strings.Cut(text, "<")
+		p := part{text: lit, escaped: string(wire.AppendEscaped(nil, lit))}
+		t.Runes += utf8.RuneCountInString(lit)
+		text = rest
+		if found {
+			name, after, ok := strings.Cut(rest, ">")
+			if p.slot = slotNames[name]; !ok || p.slot == slotNone {
+				return t, fmt.Errorf("no slot is called <%s>", name)
+			}
+			t.Runes += 6
+			text = after
+		}
+		t.parts = append(t.parts, p)
+	}
+	return t, nil
+}
+
+// caller fills the slots of a text.
+type caller interface {
+	AppendSlot(dst []byte, s Slot) []byte
+}
+
+// Append writes the text of t for a caller, escaped for the inside of a JSON
+// string or plain.
+func (t *Template) Append(dst []byte, c caller, escaped bool) []byte {
+	for i := range t.parts {
+		p := &t.parts[i]
+		if escaped {
+			dst = append(dst, p.escaped...)
+		} else {
+			dst = append(dst, p.text...)
+		}
+		if p.slot != slotNone {
+			dst = c.AppendSlot(dst, p.slot)
+		}
+	}
+	return dst
+}
+
+// Plain is a text without slots.
+func Plain(text string) Template {
+	return Template{parts: []part{{text: text, escaped: string(wire.AppendEscaped(nil, text))}}}
+}
+
+// Text returns the text of t for a caller.
+func (t *Template) Text(c caller) string {
+	return string(t.Append(make([]byte, 0, 2*t.Runes), c, false))
+}
+
+// Choices are the ways to say one thing.
+type Choices []Template
+
+func parseChoices(text string) (Choices, error) {
+	var all Choices
+	for _, s := range strings.Split(text, " | ") {
+		t, err := parseTemplate(strings.TrimSpace(s))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, t)
+	}
+	return all, nil
+}
+
+// Of returns the choice that the scrambled number h falls on.
+func (cs Choices) Of(h uint64) *Template { return &cs[dice.Pick(h, len(cs))] }
+
+// runes is the mean length.
+func (cs Choices) runes() float64 {
+	var sum int
+	for i := range cs {
+		sum += cs[i].Runes
+	}
+	return float64(sum) / float64(len(cs))
+}

@@ -1,0 +1,145 @@
+package world
+
+import (
+	"fmt"
+	"sort"
+
+	"callhouse/internal/sandbox/dice"
+	"callhouse/internal/sandbox/script"
+)
+
+// Agent is one of the company's voice agents: what it does, how much, how well.
+type Agent struct {
+	Number       int // 0 is the first
+	ID           UUID
+	Language     string // en or ko
+	Scenario     string // appointment_reminder, delivery, …
+	Direction    string // inbound or outbound
+	Company      string
+	Persona      string // the name it gives itself
+	Line         string // its telephone number, digits
+	Presentation string // the number shown to the callee; empty for none
+	Variants     bool   // its traffic is split between A and B
+
+	scenario   *script.Scenario
+	weight     [3]float64 // share of the calls by night, at work, in the evening
+	connect    float64    // share of dialled calls that somebody answers
+	voicemail  float64    // share of the answered ones that a machine answers
+	transfer   float64    // shares of conversations
+	early      float64
+	success    float64
+	mood       float64 // -1 to 1
+	latency    float64 // ms until it answers
+	interrupts float64 // share of user turns that cut it short
+	toolErrors float64 // share of calls in which a tool fails once
+	rate       int64   // won a minute
+	extracts   bool    // its author configured extractions
+	versions   [3]version
+}
+
+// version is a released state of an agent. A higher lift performs better.
+type version struct {
+	label string
+	share float64
+	lift  float64
+}
+
+// newAgents makes n agents, half of them Korean, over all scenarios, with a few
+// large ones and many small ones.
+func newAgents(key uint64, n int) ([]*Agent, error) {
+	scenarios, err := script.Load()
+	if err != nil {
+		return nil, err
+	}
+	agents := make([]*Agent, n)
+	for i := range agents {
+		language := [2]string{"ko", "en"}[i%2]
+		all := scenarios[language]
+		sc := all[(i/2*5+i%2*3)%len(all)]
+		d := dice.New(dice.Hash(key, uint64(i)))
+		a := &Agent{
+			Number: i, ID: newUUID(d.Next(), d.Next()), Language: language, scenario: sc,
+			Scenario: sc.Name, Direction: sc.Direction,
+			Company: sc.Companies[i/len(all)%len(sc.Companies)],
+		}
+		if language == "ko" {
+			a.Persona = personasKO[d.Below(len(personasKO))]
+			a.Line = fmt.Sprintf("0200000%03d", 100+i)
+		} else {
+			a.Persona = personasEN[d.Below(len(personasEN))]
+			a.Line = fmt.Sprintf("80055501%02d", i%100)
+		}
+		if d.Chance(.4) {
+			a.Presentation = fmt.Sprintf("15880%03d", 100+i)
+		}
+		// Volume falls off with a draw's square; outbound agents keep office hours.
+		volume := .08 + d.Unit()*d.Unit()
+		a.weight = [3]float64{volume, volume, volume}
+		if sc.Direction == "outbound" {
+			a.weight = [3]float64{0, volume, volume * .35}
+		} else if sc.Name != "card_lost" && sc.Name != "internet_outage" {
+			a.weight[0] *= .2
+		}
+		a.connect = .52 + .3*d.Unit()
+		a.voicemail = .08 + .22*d.Unit()
+		a.transfer = .02 + .16*d.Unit()*d.Unit()
+		a.early = .06 + .16*d.Unit()
+		a.success = .62 + .28*d.Unit()
+		a.mood = -.5 + 1.0*d.Unit()
+		a.latency = 620 + 900*d.Unit()
+		a.interrupts = .02 + .08*d.Unit()
+		a.toolErrors = .05 + .4*d.Unit()*d.Unit()
+		a.rate = []int64{90, 100, 120, 120, 150, 200}[d.Below(6)]
+		a.extracts = d.Chance(.65)
+		a.Variants = d.Chance(.25)
+		newest := 120 + d.Below(150)
+		a.versions = [3]version{
+			{"production", .72, 0},
+			{fmt.Sprintf("v%d", newest-1-d.Below(6)), .16, -.04},
+			{"current", .12, .05},
+		}
+		if i%3 == 0 { // pinned by number, the newer one taking over
+			a.versions[0].label, a.versions[0].lift = fmt.Sprintf("v%d", newest), .04
+			a.versions[2].label, a.versions[2].lift = "production", 0
+		}
+		agents[i] = a
+	}
+	return agents, nil
+}
+
+// roster draws the agent of a call by the time of day.
+type roster struct {
+	agents []*Agent
+	cum    [3][]float64
+}
+
+func newRoster(agents []*Agent) *roster {
+	r := &roster{agents: agents}
+	for part := range r.cum {
+		var sum float64
+		for _, a := range agents {
+			sum += a.weight[part]
+			r.cum[part] = append(r.cum[part], sum)
+		}
+		for i := range r.cum[part] {
+			if sum > 0 {
+				r.cum[part][i] /= sum
+			}
+		}
+	}
+	return r
+}
+
+func (r *roster) at(start int64, u float64) *Agent {
+	hour := (start + zoneOffset) % msDay / msHour
+	part := 0
+	switch {
+	case hour >= 8 && hour < 18:
+		part = 1
+	case hour >= 18 && hour < 21:
+		part = 2
+	}
+	cum := r.cum[part]
+	i := sort.Search(len(cum)-1, func(i int) bool { return cum[i] > u })
+	return r.agents[i]
+}

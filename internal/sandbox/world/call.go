@@ -1,0 +1,194 @@
+package world
+
+import (
+	"callhouse/internal/sandbox/dice"
+	"callhouse/internal/sandbox/script"
+)
+
+// Call is everything that will ever be true of one call, apart from its words.
+// What the API shows of it at an instant is a [View].
+type Call struct {
+	Index    int64 // 0 is the company's oldest call
+	ID       UUID
+	Agent    *Agent
+	Version  string // the agent's
+	Variant  string // A, B, or empty for null
+	Type     string // inbound, outbound, web, phone, api
+	Status   string // the last one: ended, error, canceled, not_connected
+	Reason   string // the disconnection reason; empty for null
+	QueuedAt int64  // when it first shows; StartAt where it is never queued
+	StartAt  int64
+	EndAt    int64
+
+	VisibleAt int64 // when the API first shows it
+	DeletedAt int64 // when it vanishes; 0 for never
+
+	Sentiment  string // empty where there is never an analysis
+	AnalysisAt int64  // when it is filled in; 0 for never
+	CostAt     int64
+	Cost       int64 // hundredths of a won
+	OptedOut   bool
+
+	Drift    driftKind
+	Key      uint64 // seed of every further draw
+	scenario *script.Scenario
+	customer int
+	summary  string // which kind
+	Good     bool   // it reached its purpose
+	extracts uint16 // which of the scenario's extractions found something
+	talked   bool   // it has a transcript
+	beats    [maxBeats]uint8
+	beatN    uint8
+	retry    uint8 // which tool call fails once, counted from 1; 0 for none
+	counts   [script.Roles]int
+	lift     float64 // how much better than usual the agent's version is
+}
+
+// maxBeats bounds a conversation, and so a body, to about 40 KB.
+const maxBeats = 40
+
+// maxDuration is where the service cuts every conversation off.
+const maxDuration = 7 * msMinute
+
+// maxQueue bounds the time from a call's queueing to its start.
+const maxQueue = 50 * msSecond
+
+type driftKind uint8
+
+const (
+	driftNone driftKind = iota
+	driftReason
+	DriftField
+	DriftNumber
+)
+
+// Items returns how many transcript items of each role the call will have:
+// agent, user, tool_call_invocation, tool_call_result.
+func (c *Call) Items() (agent, user, invocations, results int) {
+	return c.counts[script.RoleAgent], c.counts[script.RoleUser], c.counts[script.RoleInvocation], c.counts[script.RoleResult]
+}
+
+// Connected reports whether somebody, or a machine, answered.
+func (c *Call) Connected() bool { return c.Status == "ended" || c.Status == "error" }
+
+// call works out call k of the arrival curve.
+func (w *World) call(c *Call, k int64) {
+	*c = Call{Index: k - w.base, ID: w.id(k), Key: dice.Hash(w.Key, uint64(k)), StartAt: w.arrivals.start(k)}
+	d := dice.New(c.Key)
+	a := w.roster.at(c.StartAt, d.Unit())
+	c.Agent, c.scenario = a, a.scenario
+	c.customer = d.Below(customers)
+
+	v := &a.versions[2]
+	if u := d.Unit(); u < a.versions[0].share {
+		v = &a.versions[0]
+	} else if u < a.versions[0].share+a.versions[1].share {
+		v = &a.versions[1]
+	}
+	c.Version, c.lift = v.label, v.lift
+	if a.Variants {
+		c.Variant = "A"
+		if d.Chance(.5) {
+			c.Variant = "B"
+			c.lift += .06 * (a.success - .6) / .3 // not every B is a better one
+		}
+	}
+	c.Type = callType(a.Direction, d.Unit())
+	c.OptedOut = d.Chance(.007)
+	w.settle(c, &d)
+	w.hide(c, k)
+	if w.cfg.DriftRate > 0 && c.StartAt >= w.driftFrom {
+		if h := dice.Hash(c.Key, 7); dice.Unit(h) < w.cfg.DriftRate {
+			c.Drift = driftReason + driftKind(dice.Pick(dice.Mix(h), 3))
+			if c.Drift == driftReason && c.Status == "ended" {
+				c.Reason = "assistant_forwarded"
+			}
+		}
+	}
+}
+
+func callType(direction string, u float64) string {
+	if direction == "inbound" {
+		switch {
+		case u < .84:
+			return "inbound"
+		case u < .96:
+			return "web"
+		}
+		return "phone"
+	}
+	switch {
+	case u < .78:
+		return "outbound"
+	case u < .93:
+		return "api"
+	}
+	return "phone"
+}
+
+// settle draws how the call goes, and when.
+func (w *World) settle(c *Call, d *dice.Dice) {
+	w.outcome(c, d)
+	if c.Status != "ended" {
+		c.Sentiment = ""
+		return
+	}
+	if c.OptedOut {
+		c.Sentiment = ""
+	} else {
+		c.AnalysisAt = c.EndAt + delay(d, 25*msSecond, 6*msHour)
+	}
+	c.CostAt = c.EndAt + delay(d, 90*msSecond, 12*msHour)
+	seconds := (c.EndAt - c.StartAt + 999) / 1000
+	c.Cost = (seconds*c.Agent.rate*100 + 59) / 60
+	if w.cfg.LateFillRate > 0 && dice.Unit(dice.Hash(c.Key, 5)) < w.cfg.LateFillRate {
+		late := c.EndAt + 12*msHour + int64(dice.Pick(dice.Hash(c.Key, 6), int(48*msHour)))
+		c.CostAt = late
+		if c.AnalysisAt > 0 {
+			c.AnalysisAt = late
+		}
+	}
+	if w.cfg.StuckRate > 0 && dice.Unit(dice.Hash(c.Key, 8)) < w.cfg.StuckRate {
+		c.AnalysisAt, c.CostAt, c.Cost = 0, 0, 0
+		c.Sentiment = ""
+	}
+}
+
+// delay draws from least to most, mostly near the lower end: the sixth power of
+// a draw has a median of a 64th of the span.
+func delay(d *dice.Dice, least, most int64) int64 {
+	u := d.Unit()
+	u *= u * u
+	return least + int64(u*u*float64(most-least))
+}
+
+// hide works out when the API shows the call and when it stops to.
+func (w *World) hide(c *Call, k int64) {
+	c.VisibleAt, c.DeletedAt = w.hidden(k, c.StartAt)
+	if c.VisibleAt == 0 {
+		c.VisibleAt = c.QueuedAt
+	}
+}
+
+// hidden returns when call k first shows if that is later than usual, and when
+// it vanishes; 0 for neither.
+func (w *World) hidden(k, start int64) (shows, vanishes int64) {
+	if !w.hides {
+		return 0, 0
+	}
+	key := dice.Hash(w.Key+9, uint64(k))
+	if dice.Unit(key) < w.cfg.LateVisibleRate {
+		shows = start + msMinute + int64(dice.Pick(dice.Hash(key, 1), int(w.cfg.LateVisibleWithin.Milliseconds()-msMinute+1)))
+	}
+	if dice.Unit(dice.Hash(key, 2)) < w.cfg.DeleteRate {
+		vanishes = start + msMinute + int64(dice.Pick(dice.Hash(key, 3), int(w.cfg.DeleteWithin.Milliseconds()-msMinute+1)))
+	}
+	if w.cfg.DeletedAt != nil {
+		if at, ok := w.cfg.DeletedAt(k - w.base); ok {
+			if ms := at.UnixMilli(); vanishes == 0 || ms < vanishes {
+				vanishes = ms
+			}
+		}
+	}
+	return shows, vanishes
+}

@@ -1,0 +1,93 @@
+package world
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Config says which world to compute. The zero value of every rate means none,
+// except TieRate.
+type Config struct {
+	// Seed chooses the world. Worlds that differ in Seed, Calls, Days or Agents
+	// share no call.
+	Seed uint64
+	// Calls is how many calls have started by Origin, not counting any that a
+	// rate below hides. A company with none gets its first ones after Origin.
+	Calls int64
+	// Days is about how long these calls took to arrive: the world goes on at
+	// Calls/Days a day after Origin, for ever. Default 30.
+	Days int
+	// Agents is how many voice agents the company runs, 1 to 200. Default 30.
+	Agents int
+	// Origin is the instant by which Calls calls have started; required.
+	// Worlds that differ in nothing else agree on every call that both have:
+	// a later Origin drops old calls and never renames or moves one.
+	Origin time.Time
+
+	// TieRate is the share of calls that start on the same millisecond as the
+	// one before. Default 0.002; negative for none.
+	TieRate float64
+	// LateVisibleRate is the share of calls that the API shows only some time
+	// (1 minute to LateVisibleWithin, default 6 h) after their start.
+	LateVisibleRate   float64
+	LateVisibleWithin time.Duration
+	// DeleteRate is the share of calls that vanish 1 minute to DeleteWithin
+	// (default 10 days) after their start.
+	DeleteRate   float64
+	DeleteWithin time.Duration
+	// DeletedAt, where set, says which further calls vanish, and when. It must be
+	// a pure function.
+	DeletedAt func(index int64) (at time.Time, deleted bool)
+	// LateFillRate is the share of connected calls whose analysis and cost arrive
+	// only 12 to 60 hours after their end; StuckRate of those that never get them.
+	LateFillRate float64
+	StuckRate    float64
+	// DriftRate is the share of calls, from DriftFrom on, that the service sends
+	// in a shape of tomorrow: a new disconnection reason, a new field, a number
+	// where it used to send a decimal string.
+	DriftRate float64
+	DriftFrom time.Time
+}
+
+func (c *Config) setDefaults() error {
+	if c.Days == 0 {
+		c.Days = 30
+	}
+	if c.Agents == 0 {
+		c.Agents = 30
+	}
+	if c.TieRate == 0 {
+		c.TieRate = .002
+	}
+	if c.LateVisibleWithin == 0 {
+		c.LateVisibleWithin = 6 * time.Hour
+	}
+	if c.DeleteWithin == 0 {
+		c.DeleteWithin = 10 * 24 * time.Hour
+	}
+	switch {
+	case c.Calls < 0 || c.Calls > 1e9:
+		return fmt.Errorf("calls must be 0 to 1,000,000,000, not %d", c.Calls)
+	case c.Days < 0 || c.Days > 3650:
+		return fmt.Errorf("days must be 1 to 3650, not %d", c.Days)
+	case c.Agents < 0 || c.Agents > 200:
+		return fmt.Errorf("agents must be 1 to 200, not %d", c.Agents)
+	case c.Origin.IsZero():
+		return errors.New("origin is not set")
+	case c.LateVisibleWithin < time.Minute || c.DeleteWithin < time.Minute:
+		return errors.New("late-visible and delete spans must be a minute or longer")
+	}
+	for _, r := range []struct {
+		name string
+		rate float64
+	}{
+		{"tie", max(c.TieRate, 0)}, {"late-visible", c.LateVisibleRate}, {"delete", c.DeleteRate},
+		{"late-fill", c.LateFillRate}, {"stuck", c.StuckRate}, {"drift", c.DriftRate},
+	} {
+		if !(r.rate >= 0 && r.rate <= 1) {
+			return fmt.Errorf("%s rate must be 0 to 1, not %v", r.name, r.rate)
+		}
+	}
+	return nil
+}
