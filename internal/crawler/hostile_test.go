@@ -45,7 +45,7 @@ func TestBadItemOnAPage(t *testing.T) {
 		{name: "nested deeper", item: `{"id":"ID","x":` + strings.Repeat(`{"a":`, 200_000) + "1" + strings.Repeat("}", 200_000) + `}`},
 		{name: "a control character", item: "{\"id\":\"ID\",\"x\":\"a\x01\nb\"}"},
 		{name: "NaN", item: `{"id":"ID","x":NaN,"y":-Infinity}`},
-		{name: "an escape that is none", item: `{"id":"ID","x":"\q"}`},
+		{name: "an unknown escape", item: `{"id":"ID","x":"\q"}`},
 		{name: "a number", item: `7`},
 		{name: "null", item: `null`},
 		{name: "no id", item: `{"start_at":1}`},

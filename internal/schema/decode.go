@@ -349,7 +349,7 @@ func (d *Decoder) field(p *part, f field, row Row, shown fieldSet) {
 		d.driftUnknown(&in.patch)
 		// Extra has a patch for it where it departs from the rule, or where all that
 		// it holds is null.
-		if in.empty(d.o, row) || !in.patch.bare() {
+		if in.empty(d.o, row) || !in.patch.isEmpty() {
 			p.patch.over = append(p.patch.over, override{f: f, sub: &in.patch})
 		}
 	default:
@@ -486,7 +486,7 @@ func (d *Decoder) checkKey(p *part, replaced bool) error {
 
 // setExtra sets the column for what no other one can hold.
 func (d *Decoder) setExtra(p *part, row Row) {
-	if p.patch.bare() {
+	if p.patch.isEmpty() {
 		return
 	}
 	from := len(d.arena)

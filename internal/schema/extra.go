@@ -75,8 +75,8 @@ func (p *patch) reset(of *node) {
 	p.over, p.unknown = p.over[:0], p.unknown[:0]
 }
 
-// bare says that the patch says nothing.
-func (p *patch) bare() bool {
+// isEmpty says whether the patch says nothing.
+func (p *patch) isEmpty() bool {
 	return p.absent|p.null|p.empty|p.as == 0 && p.is.shape == isAbsent && len(p.over)+len(p.unknown) == 0
 }
 

@@ -131,7 +131,7 @@ func TestDecodeErrors(t *testing.T) {
 		{` [1]`, "not a JSON object", 1},
 		{`{"id":"a"} x`, "text after the value", 11},
 		{`{"id":"a","b":01}`, "a number with a leading zero", 14},
-		{`{"id":"a","b":"\q"}`, "an escape that is none", 15},
+		{`{"id":"a","b":"\q"}`, "an unknown escape", 15},
 		{"{\"id\":\"a\",\"b\":\"\n\"}", "a control character in a string", 15},
 		{`{"id":"a"`, "unfinished object", 9},
 		{`{"id":"a`, "unfinished string", 6},

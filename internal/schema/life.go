@@ -127,7 +127,7 @@ func (c *Call) Unsettled() bool { return c.Settlement() == Open || c.Settlement(
 
 // neverConnected says whether no conversation can have taken place.
 func (c *Call) neverConnected() bool {
-	if !c.Over() || c.traced() || c.thin() {
+	if !c.Over() || c.showsConversation() || c.listedOnly() {
 		return false
 	}
 	instantly := !c.StartAt().OK || !c.EndAt().OK || c.EndAt().V <= c.StartAt().V
@@ -150,9 +150,9 @@ func (c *Call) neverConnected() bool {
 	return false
 }
 
-// thin says that all that is known of the call is a list item which tells
+// listedOnly says that all that is known of the call is a list item which tells
 // neither analysis nor cost, and perhaps little else: its own record has more.
-func (c *Call) thin() bool {
+func (c *Call) listedOnly() bool {
 	if c.Extra() == nil || c.TurnCount().OK {
 		return false
 	}
@@ -160,8 +160,8 @@ func (c *Call) thin() bool {
 	return absent.has(analysisField) && absent.has(costField)
 }
 
-// traced says whether there is a trace of a conversation.
-func (c *Call) traced() bool {
+// showsConversation says whether there is a trace of a conversation.
+func (c *Call) showsConversation() bool {
 	return c.TurnCount().V > 0 || c.Turns().Len() > 0 || !c.Row[colRecordingURL].IsNull() || c.analyzed()
 }
 

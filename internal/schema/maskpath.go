@@ -52,7 +52,7 @@ func maskPath(path string) ([]string, error) {
 			return parts, nil
 		}
 	}
-	return nil, &MaskPathError{Path: path, Why: "there is no such field, or it is none that can be masked", Known: MaskNames()}
+	return nil, &MaskPathError{Path: path, Why: "there is no such field, or it cannot be masked", Known: MaskNames()}
 }
 
 // maskPlace is a place that may be masked: what a person may be known by, and
@@ -128,7 +128,7 @@ func splitPath(path string) (parts []string, ok bool) {
 	}
 }
 
-// MaskPathError says why a path is none that can be masked.
+// MaskPathError says why a path cannot be masked.
 type MaskPathError struct {
 	Path  string
 	Why   string

@@ -225,7 +225,7 @@ func (m *merger) call(dst []byte) []byte {
 				// What no column holds is about to go: nothing of it makes a cost.
 				o.v = known(o.v, s.inner)
 			}
-			if s.later && !hollow(&o.v) && hollow(n) {
+			if s.later && !onlyNulls(&o.v) && onlyNulls(n) {
 				*n = o.v
 			} else {
 				mergeInner(n, o)
@@ -285,8 +285,8 @@ func known(v val, n *node) val {
 	return v
 }
 
-// hollow says whether a value is null or an object of nulls and empty arrays.
-func hollow(v *val) bool {
+// onlyNulls says whether a value is null or an object of nulls and empty arrays.
+func onlyNulls(v *val) bool {
 	if v.shape != isObject {
 		return v.shape == isNull
 	}

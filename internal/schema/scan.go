@@ -396,7 +396,7 @@ func (s *scanner) str() bool {
 			n, half := escape(b[p:])
 			if n == 0 {
 				s.p = p
-				return s.fail("an escape that is none")
+				return s.fail("an unknown escape")
 			}
 			s.marks |= escaped
 			if half {
