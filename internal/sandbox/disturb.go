@@ -1,11 +1,13 @@
 package sandbox
 
 import (
+	"bytes"
 	"io"
 	"net"
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"callhouse/internal/sandbox/dice"
@@ -65,14 +67,7 @@ func (s *Server) disturb(w http.ResponseWriter, r *http.Request, fault FaultKind
 }
 
 func webAnswer(status int, title string) answer {
-	var body []byte
-	for _, c := range []byte(webPage) {
-		if c == '%' {
-			body = append(body, title...)
-		} else {
-			body = append(body, c)
-		}
-	}
+	body := []byte(strings.ReplaceAll(webPage, "%", title))
 	return answer{status: status, kind: "text/html; charset=utf-8", body: body}
 }
 
@@ -106,10 +101,7 @@ func (s *Server) huge(w http.ResponseWriter) {
 	s.ledger.answered(http.StatusOK, block*blocks, FaultHuge)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusOK)
-	spaces := make([]byte, block)
-	for i := range spaces {
-		spaces[i] = ' '
-	}
+	spaces := bytes.Repeat([]byte{' '}, block)
 	for range blocks {
 		if _, err := w.Write(spaces); err != nil {
 			return
@@ -127,7 +119,7 @@ func (s *Server) distort(p *page, q *query, fault FaultKind, h uint64) {
 		if n == 0 {
 			return
 		}
-		plain := q.cursor != "" && !q.ascending && !q.attributes && !q.timed
+		plain := q.cursor != "" && !q.ascending && len(q.attributes) == 0 && !q.timed
 		if v, ok := s.world.View(p.views[0].Index+1, s.Now()); ok && plain && h%2 == 0 {
 			p.views = slices.Insert(p.views, 0, *v)
 			return

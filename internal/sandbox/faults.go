@@ -41,24 +41,18 @@ const (
 	FaultDisorder  FaultKind = "disorder"    // the items come in another order
 )
 
-var faultKinds = []FaultKind{
-	"400", "401", "403", "404", "409", "429", "500", "503",
-	Fault429Bare, Fault429Date, Fault429Malformed, Fault503HTML, FaultReset, FaultCut, FaultTruncated,
-	FaultNonJSON, FaultHuge, FaultSlow, FaultHang,
+var pageFaults = []FaultKind{
 	FaultDuplicate, FaultShort, FaultEmpty, FaultLoop, FaultExpired, FaultTotal, FaultDisorder,
 }
 
-// FaultKinds returns every kind there is.
-func FaultKinds() []FaultKind { return slices.Clone(faultKinds) }
+var faultKinds = append([]FaultKind{
+	"400", "401", "403", "404", "409", "429", "500", "503",
+	Fault429Bare, Fault429Date, Fault429Malformed, Fault503HTML, FaultReset, FaultCut, FaultTruncated,
+	FaultNonJSON, FaultHuge, FaultSlow, FaultHang,
+}, pageFaults...)
 
 // ofPages reports whether only pages have such faults.
-func (k FaultKind) ofPages() bool {
-	switch k {
-	case FaultDuplicate, FaultShort, FaultEmpty, FaultLoop, FaultExpired, FaultTotal, FaultDisorder:
-		return true
-	}
-	return false
-}
+func (k FaultKind) ofPages() bool { return slices.Contains(pageFaults, k) }
 
 // FaultRate is the share of requests that go wrong in one way.
 type FaultRate struct {

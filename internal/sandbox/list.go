@@ -19,10 +19,14 @@ type page struct {
 // a call that is still queued starts after all that have started, so it comes
 // first. Equal starts are ordered by index, so the order is total.
 type list struct {
-	world  *world.World
-	opts   *Options
-	key    uint64
-	totals totals
+	world   *world.World
+	opts    *Options
+	key     uint64
+	counted struct { // the last total
+		sync.Mutex
+		list  uint64
+		at, n int64
+	}
 }
 
 // span returns the indexes lo <= i < hi that a query can concern at t.
@@ -100,37 +104,17 @@ func (l *list) walk(q *query, t, lo, hi int64) iter.Seq[*world.View] {
 // total counts the calls that match. It may have to look at each of them, so the
 // answer is kept for the next page of the same list at the same instant.
 func (l *list) total(q *query, list uint64, t, lo, hi int64) int64 {
-	if n, ok := l.totals.get(list, t); ok {
-		return n
-	}
-	var n int64
-	if q.attributes {
-		for range l.walk(q, t, lo, hi) {
-			n++
+	l.counted.Lock()
+	defer l.counted.Unlock()
+	if c := &l.counted; c.list != list || c.at != t {
+		c.list, c.at, c.n = list, t, 0
+		if len(q.attributes) == 0 {
+			c.n = l.world.CountIn(t, lo, hi)
+		} else {
+			for range l.walk(q, t, lo, hi) {
+				c.n++
+			}
 		}
-	} else {
-		n = l.world.CountIn(t, lo, hi)
 	}
-	l.totals.put(list, t, n)
-	return n
-}
-
-// totals keeps the last total that was counted.
-type totals struct {
-	mu   sync.Mutex
-	list uint64
-	at   int64
-	n    int64
-}
-
-func (s *totals) get(list uint64, at int64) (int64, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.n, s.list == list && s.at == at
-}
-
-func (s *totals) put(list uint64, at, n int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.list, s.at, s.n = list, at, n
+	return l.counted.n
 }

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -93,18 +94,10 @@ func (o *Options) setDefaults() error {
 	if o.DateNow == nil {
 		o.DateNow = o.Now
 	}
-	if o.PerSecond == 0 {
-		o.PerSecond = 5
-	}
-	if o.PerMinute == 0 {
-		o.PerMinute = 120
-	}
-	if o.Limiter == "" {
-		o.Limiter = limit.SlidingLog
-	}
-	if o.SlowFor == 0 {
-		o.SlowFor = 5 * time.Second
-	}
+	o.PerSecond = cmp.Or(o.PerSecond, 5)
+	o.PerMinute = cmp.Or(o.PerMinute, 120)
+	o.Limiter = cmp.Or(o.Limiter, limit.SlidingLog)
+	o.SlowFor = cmp.Or(o.SlowFor, 5*time.Second)
 	if o.World.Origin.IsZero() {
 		o.World.Origin = o.Now()
 	}

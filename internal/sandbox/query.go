@@ -11,16 +11,14 @@ import (
 	"callhouse/internal/sandbox/world"
 )
 
-// allowedParameters are the query parameters of GET /v3/calls; the first two
-// are the contract's.
-var allowedParameters = []string{
-	"cursor", "limit", "sort_order", "start_at_after", "start_at_before",
-	"status", "call_type", "agent_id", "disconnection_reason", "call_from", "call_to",
-}
-
-const contractParameters = 2
-
+// The query parameters of GET /v3/calls: those of the contract, those that the
+// service takes besides, and those that name what a call must have.
 var (
+	contractParameters  = []string{"cursor", "limit"}
+	attributeParameters = []string{"status", "call_type", "agent_id", "disconnection_reason", "call_from", "call_to"}
+	allowedParameters   = slices.Concat(contractParameters,
+		[]string{"sort_order", "start_at_after", "start_at_before"}, attributeParameters)
+
 	allStatuses = []string{"queued", "ongoing", "ended", "error", "canceled", "not_connected"}
 	allTypes    = []string{"web", "phone", "inbound", "outbound", "api"}
 )
@@ -34,15 +32,10 @@ type query struct {
 	cursor     string
 	limit      int
 	ascending  bool
-	after      int64 // start_at_after: calls that start later than this
-	before     int64 // start_at_before: calls that start earlier than this
-	timed      bool  // one of the two is given: calls without a start are left out
-	status     string
-	callType   string
-	agentID    string
-	reason     string
-	from, to   string
-	attributes bool // one of the six above is given
+	after      int64             // start_at_after: calls that start later than this
+	before     int64             // start_at_before: calls that start earlier than this
+	timed      bool              // one of the two is given: calls without a start are left out
+	attributes map[string]string // the other parameters, by name
 }
 
 // refusal is an answer of 400.
@@ -64,14 +57,14 @@ func parseQuery(raw string, contractOnly bool) (*query, *refusal) {
 	}
 	allowed := allowedParameters
 	if contractOnly {
-		allowed = allowed[:contractParameters]
+		allowed = contractParameters
 	}
 	for name := range values {
 		if !slices.Contains(allowed, name) {
 			return nil, refuseParameter(name, allowed)
 		}
 	}
-	q := &query{limit: defaultLimit, after: -1 << 62, before: 1 << 62}
+	q := &query{limit: defaultLimit, after: -1 << 62, before: 1 << 62, attributes: map[string]string{}}
 	for name, all := range values {
 		if len(all) != 1 || all[0] == "" {
 			return nil, refuse("%s must have exactly one value", name)
@@ -122,20 +115,13 @@ func (q *query) set(name, value string) *refusal {
 		if !slices.Contains(allStatuses, value) {
 			return refuse("status must be one of %v", allStatuses)
 		}
-		q.status, q.attributes = value, true
 	case "call_type":
 		if !slices.Contains(allTypes, value) {
 			return refuse("call_type must be one of %v", allTypes)
 		}
-		q.callType, q.attributes = value, true
-	case "agent_id":
-		q.agentID, q.attributes = value, true
-	case "disconnection_reason":
-		q.reason, q.attributes = value, true
-	case "call_from":
-		q.from, q.attributes = value, true
-	case "call_to":
-		q.to, q.attributes = value, true
+	}
+	if slices.Contains(attributeParameters, name) {
+		q.attributes[name] = value
 	}
 	return nil
 }
@@ -143,12 +129,27 @@ func (q *query) set(name, value string) *refusal {
 // matches reports whether v has the attributes asked for. Its start is not
 // looked at.
 func (q *query) matches(v *world.View) bool {
-	return (q.status == "" || q.status == v.Status) &&
-		(q.callType == "" || q.callType == v.Type) &&
-		(q.agentID == "" || q.agentID == v.Agent.ID.String()) &&
-		(q.reason == "" || q.reason == v.Reason) &&
-		(q.from == "" || q.from == v.From()) &&
-		(q.to == "" || q.to == v.To())
+	for name, want := range q.attributes {
+		var is string
+		switch name {
+		case "status":
+			is = v.Status
+		case "call_type":
+			is = v.Type
+		case "agent_id":
+			is = v.Agent.ID.String()
+		case "disconnection_reason":
+			is = v.Reason
+		case "call_from":
+			is = v.From()
+		case "call_to":
+			is = v.To()
+		}
+		if is != want {
+			return false
+		}
+	}
+	return true
 }
 
 // fingerprint is a number that differs between queries whose lists differ, the
@@ -159,7 +160,8 @@ func (q *query) fingerprint(key uint64) uint64 {
 	if q.ascending {
 		h = dice.Hash(h, 1)
 	}
-	for _, s := range []string{q.status, q.callType, q.agentID, q.reason, q.from, q.to} {
+	for _, name := range attributeParameters {
+		s := q.attributes[name]
 		h = dice.Hash(h, uint64(len(s)))
 		for i := range len(s) {
 			h = dice.Hash(h, uint64(s[i]))

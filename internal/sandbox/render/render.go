@@ -58,7 +58,7 @@ func (r *Renderer) attributes(dst []byte, v *world.View) []byte {
 	dst = append(dst, `,"to_number":`...)
 	dst = wire.AppendOptional(dst, v.To())
 	dst = append(dst, `,"presentation_number":`...)
-	dst = wire.AppendOptional(dst, v.Presentation())
+	dst = wire.AppendOptional(dst, v.Agent.Presentation)
 	dst = append(dst, `,"disconnection_reason":`...)
 	dst = wire.AppendOptional(dst, v.Reason)
 	dst = append(dst, `,"start_at":`...)

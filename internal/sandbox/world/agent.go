@@ -69,7 +69,7 @@ func newAgents(key uint64, n int) ([]*Agent, error) {
 			a.Persona = personasEN[d.Below(len(personasEN))]
 			a.Line = fmt.Sprintf("80055501%02d", i%100)
 		}
-		if d.Chance(.4) {
+		if d.Chance(.4) && sc.Direction == "outbound" {
 			a.Presentation = fmt.Sprintf("15880%03d", 100+i)
 		}
 		// Volume falls off with a draw's square; outbound agents keep office hours.

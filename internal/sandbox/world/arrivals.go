@@ -1,6 +1,7 @@
 package world
 
 import (
+	"math"
 	"sort"
 
 	"callhouse/internal/sandbox/dice"
@@ -80,10 +81,7 @@ func (a *arrivals) start(k int64) int64 {
 		}
 	}
 	x := (float64(k) + dice.Unit(dice.Hash(a.key+3, uint64(k)))) / a.perPeriod
-	n := int64(x)
-	if float64(n) > x {
-		n--
-	}
+	n := int64(math.Floor(x))
 	x -= float64(n)
 	h := sort.Search(periodHours-1, func(h int) bool { return a.cum[h+1] > x })
 	in := (x - a.cum[h]) / (a.cum[h+1] - a.cum[h])

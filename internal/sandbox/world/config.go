@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -51,21 +52,11 @@ type Config struct {
 }
 
 func (c *Config) setDefaults() error {
-	if c.Days == 0 {
-		c.Days = 30
-	}
-	if c.Agents == 0 {
-		c.Agents = 30
-	}
-	if c.TieRate == 0 {
-		c.TieRate = .002
-	}
-	if c.LateVisibleWithin == 0 {
-		c.LateVisibleWithin = 6 * time.Hour
-	}
-	if c.DeleteWithin == 0 {
-		c.DeleteWithin = 10 * 24 * time.Hour
-	}
+	c.Days = cmp.Or(c.Days, 30)
+	c.Agents = cmp.Or(c.Agents, 30)
+	c.TieRate = cmp.Or(c.TieRate, .002)
+	c.LateVisibleWithin = cmp.Or(c.LateVisibleWithin, 6*time.Hour)
+	c.DeleteWithin = cmp.Or(c.DeleteWithin, 10*24*time.Hour)
 	switch {
 	case c.Calls < 0 || c.Calls > 1e9:
 		return fmt.Errorf("calls must be 0 to 1,000,000,000, not %d", c.Calls)

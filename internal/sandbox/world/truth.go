@@ -1,7 +1,6 @@
 package world
 
 import (
-	"math/big"
 	"time"
 
 	"callhouse/internal/sandbox/script"
@@ -47,7 +46,7 @@ func (w *World) Truth(at time.Time) *Truth {
 		ByVariant: map[string]int64{}, ByDay: map[string]int64{},
 		TurnsByRole: map[string]int64{}, CustomItems: map[string]int64{},
 	}
-	var cost big.Int
+	var cost int64 // hundredths
 	var turns [script.Roles]int64
 	byAgent := make([]int64, len(w.agents))
 	byDay := map[int64]int64{}
@@ -69,7 +68,7 @@ func (w *World) Truth(at time.Time) *Truth {
 		}
 		if v.CostKnown {
 			t.WithCost++
-			cost.Add(&cost, big.NewInt(v.Cost))
+			cost += v.Cost
 		}
 		if v.OptedOut {
 			t.OptedOut++
@@ -108,7 +107,7 @@ func (w *World) Truth(at time.Time) *Truth {
 			t.TurnsByRole[script.RoleNames[r]] = n
 		}
 	}
-	t.TotalCost = decimal(&cost)
+	t.TotalCost = string(wire.AppendDecimal(nil, cost))
 	return t
 }
 
@@ -117,11 +116,4 @@ func orNull(s string) string {
 		return "null"
 	}
 	return s
-}
-
-// decimal writes hundredths with two places.
-func decimal(hundredths *big.Int) string {
-	var whole, rest big.Int
-	whole.QuoRem(hundredths, big.NewInt(100), &rest)
-	return string(wire.AppendPadded(append(whole.Append(nil, 10), '.'), int(rest.Int64()), 2))
 }

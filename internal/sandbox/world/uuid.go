@@ -1,7 +1,9 @@
 package world
 
 import (
+	"encoding/binary"
 	"encoding/hex"
+	"strings"
 
 	"callhouse/internal/sandbox/dice"
 )
@@ -26,28 +28,13 @@ func (u UUID) Append(dst []byte) []byte {
 
 // parseUUID accepts exactly what String writes: an id is opaque to callers, so
 // another spelling of the same number is another, unknown, id.
-func parseUUID(s string) (UUID, bool) {
-	var u UUID
-	if len(s) != 36 || s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' {
+func parseUUID(s string) (u UUID, ok bool) {
+	digits := strings.ReplaceAll(s, "-", "")
+	if len(digits) != 2*len(u) {
 		return u, false
 	}
-	var digits [32]byte
-	n := 0
-	for i := range len(s) {
-		if i == 8 || i == 13 || i == 18 || i == 23 {
-			continue
-		}
-		c := s[i]
-		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return u, false
-		}
-		digits[n] = c
-		n++
-	}
-	if _, err := hex.Decode(u[:], digits[:]); err != nil {
-		return u, false
-	}
-	return u, true
+	_, err := hex.Decode(u[:], []byte(digits))
+	return u, err == nil && u.String() == s
 }
 
 // newUUID packs 122 bits, 64 of body and 58 of tag, around the six fixed ones.
@@ -55,20 +42,14 @@ func newUUID(body, tag uint64) UUID {
 	var u UUID
 	hi := body&^0xf000 | 0x4000                    // version 4
 	lo := tag&(1<<58-1) | body>>12&0xf<<58 | 1<<63 // variant 10, and the four bits displaced above
-	for i := range 8 {
-		u[i] = byte(hi >> (56 - 8*i))
-		u[8+i] = byte(lo >> (56 - 8*i))
-	}
+	binary.BigEndian.PutUint64(u[:8], hi)
+	binary.BigEndian.PutUint64(u[8:], lo)
 	return u
 }
 
 // body is the inverse of newUUID's packing of its first argument.
 func (u UUID) body() uint64 {
-	var hi, lo uint64
-	for i := range 8 {
-		hi = hi<<8 | uint64(u[i])
-		lo = lo<<8 | uint64(u[8+i])
-	}
+	hi, lo := binary.BigEndian.Uint64(u[:8]), binary.BigEndian.Uint64(u[8:])
 	return hi&^0xf000 | lo>>58&0xf<<12
 }
 

@@ -31,14 +31,6 @@ func (c *Call) To() string {
 	return string(appendPhone(nil, c.Agent.Language, c.customer))
 }
 
-// Presentation is presentation_number; empty for null.
-func (c *Call) Presentation() string {
-	if c.Agent.Direction == "inbound" {
-		return ""
-	}
-	return c.Agent.Presentation
-}
-
 // Campaign is metadata.campaign; empty where the metadata is an empty object.
 func (c *Call) Campaign() string {
 	if dice.Unit(dice.Hash(c.Key, 17)) < .06 {
