@@ -17,12 +17,9 @@ func appendRecording(dst []byte, v *world.View) []byte {
 		return append(dst, "null"...)
 	}
 	hour := v.At / time.Hour.Milliseconds()
-	dst = append(dst, `"https://recordings.voice.example/v1/objects/calls/`...)
-	dst = v.ID.Append(dst)
-	dst = append(dst, `/mixed.mp3?response-content-type=audio%2Fmpeg&key-id=VREC`...)
-	dst = wire.AppendHex(dst, dice.Hash(v.Key, 12))
-	dst = append(dst, `&expires=`...)
-	dst = strconv.AppendInt(dst, (hour+2)*3600, 10)
+	dst = v.ID.Append(append(dst, `"https://recordings.voice.example/v1/objects/calls/`...))
+	dst = wire.AppendHex(append(dst, `/mixed.mp3?response-content-type=audio%2Fmpeg&key-id=VREC`...), dice.Hash(v.Key, 12))
+	dst = strconv.AppendInt(append(dst, `&expires=`...), (hour+2)*3600, 10)
 	dst = append(dst, `&signature=`...)
 	for i := range uint64(4) {
 		dst = wire.AppendHex(dst, dice.Hash(v.Key^uint64(hour), 13+i))
@@ -38,16 +35,13 @@ func appendMetadata(dst []byte, c *world.Call) []byte {
 	}
 	h := dice.Hash(c.Key, 17)
 	u := dice.Unit(h)
-	dst = append(dst, `{"campaign":`...)
-	dst = wire.AppendString(dst, campaign)
+	dst = wire.AppendString(append(dst, `{"campaign":`...), campaign)
 	dst = append(dst, `,"customer_id":"`...)
-	dst = c.AppendSlot(dst, script.SlotCustomer)
+	dst = c.AppendSlot(dst, script.SlotOf("customer"))
 	dst = append(dst, '"')
 	if u < .4 {
-		dst = append(dst, `,"source":{"system":"crm","batch":`...)
-		dst = strconv.AppendInt(dst, c.StartAt/(24*time.Hour).Milliseconds()%1000, 10)
-		dst = append(dst, `,"row":`...)
-		dst = strconv.AppendInt(dst, int64(dice.Pick(dice.Mix(h), 5000)), 10)
+		dst = strconv.AppendInt(append(dst, `,"source":{"system":"crm","batch":`...), c.StartAt/(24*time.Hour).Milliseconds()%1000, 10)
+		dst = strconv.AppendInt(append(dst, `,"row":`...), int64(dice.Pick(dice.Mix(h), 5000)), 10)
 		dst = append(dst, `,"tags":["`...)
 		dst = append(dst, c.Agent.Language...)
 		dst = append(dst, `","`...)
@@ -55,10 +49,8 @@ func appendMetadata(dst []byte, c *world.Call) []byte {
 		dst = append(dst, `"]}`...)
 	}
 	if u > .8 {
-		dst = append(dst, `,"priority":`...)
-		dst = strconv.AppendInt(dst, int64(1+dice.Pick(dice.Mix(h), 3)), 10)
-		dst = append(dst, `,"is-vip":`...)
-		dst = strconv.AppendBool(dst, u > .95)
+		dst = strconv.AppendInt(append(dst, `,"priority":`...), int64(1+dice.Pick(dice.Mix(h), 3)), 10)
+		dst = strconv.AppendBool(append(dst, `,"is-vip":`...), u > .95)
 	}
 	return append(dst, '}')
 }
@@ -80,10 +72,8 @@ func appendAnalysis(dst []byte, v *world.View, evaluation bool) []byte {
 	if !v.Analysis {
 		return append(dst, "null"...)
 	}
-	dst = append(dst, `{"summary":`...)
-	dst = wire.AppendString(dst, v.Summary())
-	dst = append(dst, `,"user_sentiment":`...)
-	dst = wire.AppendOptional(dst, v.Sentiment)
+	dst = wire.AppendString(append(dst, `{"summary":`...), v.Summary())
+	dst = wire.AppendOptional(append(dst, `,"user_sentiment":`...), v.Sentiment)
 	dst = append(dst, `,"custom_analysis_data":[`...)
 	for i, it := range v.CustomItems() {
 		if i > 0 {
@@ -99,8 +89,7 @@ func appendAnalysis(dst []byte, v *world.View, evaluation bool) []byte {
 	}
 	dst = append(dst, ']')
 	if evaluation {
-		dst = append(dst, `,"evaluation":{"task_completed":`...)
-		dst = strconv.AppendBool(dst, v.Good)
+		dst = strconv.AppendBool(append(dst, `,"evaluation":{"task_completed":`...), v.Good)
 		dst = append(dst, '}')
 	}
 	return append(dst, '}')

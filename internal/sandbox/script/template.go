@@ -2,6 +2,7 @@ package script
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -9,49 +10,20 @@ import (
 	"callhouse/internal/sandbox/wire"
 )
 
-// Slot is a place in a text that each call fills in its own way.
+// Slot is a place in a text that each call fills in its own way. Its number is
+// part of the draws that fill it: new names go to the end.
 type Slot uint8
 
-const (
-	slotNone Slot = iota
-	SlotName
-	SlotFirst
-	SlotPersona
-	SlotCompany
-	SlotStaff
-	SlotProduct
-	SlotPhone
-	SlotCustomer
-	SlotOrder
-	SlotTicket
-	SlotLast4
-	SlotAmount
-	SlotAmountNumber
-	SlotBalance
-	SlotParty
-	SlotMinutes
-	SlotScore
-	SlotDate
-	SlotDate2
-	SlotISODate
-	SlotISODate2
-	SlotISOPast
-	SlotTime
-	SlotTime2
-	SlotISOTime
-	SlotISOTime2
-	SlotAddress
-)
-
-var slotNames = map[string]Slot{
-	"name": SlotName, "first": SlotFirst, "persona": SlotPersona, "company": SlotCompany,
-	"staff": SlotStaff, "product": SlotProduct, "phone": SlotPhone, "customer": SlotCustomer,
-	"order": SlotOrder, "ticket": SlotTicket, "last4": SlotLast4, "amount": SlotAmount,
-	"amount_number": SlotAmountNumber, "balance": SlotBalance, "party": SlotParty,
-	"minutes": SlotMinutes, "score": SlotScore, "date": SlotDate, "date2": SlotDate2,
-	"iso_date": SlotISODate, "iso_date2": SlotISODate2, "iso_past": SlotISOPast, "time": SlotTime, "time2": SlotTime2,
-	"iso_time": SlotISOTime, "iso_time2": SlotISOTime2, "address": SlotAddress,
+var slots = []string{
+	"", "name", "first", "persona", "company", "staff", "product", "phone", "customer", "order", "ticket", "last4",
+	"amount", "amount_number", "balance", "party", "minutes", "score", "date", "date2", "iso_date", "iso_date2",
+	"iso_past", "time", "time2", "iso_time", "iso_time2", "address",
 }
+
+// SlotOf returns the slot of a name; 0 for none.
+func SlotOf(name string) Slot { return Slot(max(0, slices.Index(slots, name))) }
+
+func (s Slot) String() string { return slots[s] }
 
 // Template is a text with slots, written <name> in the scripts. It keeps each
 // literal part twice, plain and escaped for JSON, so that writing one is copying.
@@ -75,7 +47,7 @@ func parseTemplate(text string) (Template, error) {
 		text = rest
 		if found {
 			name, after, ok := strings.Cut(rest, ">")
-			if p.slot = slotNames[name]; !ok || p.slot == slotNone {
+			if p.slot = SlotOf(name); !ok || p.slot == 0 {
 				return t, fmt.Errorf("no slot is called <%s>", name)
 			}
 			t.Runes += 6
@@ -101,7 +73,7 @@ func (t *Template) Append(dst []byte, c caller, escaped bool) []byte {
 		} else {
 			dst = append(dst, p.text...)
 		}
-		if p.slot != slotNone {
+		if p.slot != 0 {
 			dst = c.AppendSlot(dst, p.slot)
 		}
 	}

@@ -2,6 +2,7 @@ package world
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	"callhouse/internal/sandbox/dice"
@@ -14,50 +15,50 @@ import (
 func (c *Call) AppendSlot(dst []byte, s script.Slot) []byte {
 	h := dice.Hash(c.Key, 100+uint64(s))
 	korean := c.Agent.Language == "ko"
-	switch s {
-	case script.SlotName:
+	switch name := s.String(); name {
+	case "name":
 		return appendName(dst, c.Agent.Language, c.customer)
-	case script.SlotFirst:
+	case "first":
 		if korean {
 			return appendName(dst, "ko", c.customer)
 		}
 		return append(dst, firstNamesEN[c.customer%len(firstNamesEN)]...)
-	case script.SlotPersona:
+	case "persona":
 		return append(dst, c.Agent.Persona...)
-	case script.SlotCompany:
+	case "company":
 		return append(dst, c.Agent.Company...)
-	case script.SlotStaff:
+	case "staff":
 		return c.scenario.Staff.Of(h).Append(dst, c, false)
-	case script.SlotProduct:
+	case "product":
 		return c.scenario.Products.Of(h).Append(dst, c, false)
-	case script.SlotPhone:
+	case "phone":
 		return appendPhone(dst, c.Agent.Language, c.customer)
-	case script.SlotCustomer:
+	case "customer":
 		return wire.AppendPadded(append(dst, "C-"...), 100000+c.customer*37, 6)
-	case script.SlotOrder:
+	case "order":
 		return wire.AppendPadded(dst, 40000000+dice.Pick(h, 59999999), 8)
-	case script.SlotTicket:
+	case "ticket":
 		return wire.AppendPadded(append(dst, "T-"...), dice.Pick(h, 1000000), 6)
-	case script.SlotLast4:
+	case "last4":
 		return wire.AppendPadded(dst, dice.Pick(dice.Mix(uint64(c.customer)), 10000), 4)
-	case script.SlotAmount, script.SlotBalance:
-		return appendAmount(dst, korean, c.amount(s))
-	case script.SlotAmountNumber:
+	case "amount", "balance":
+		return appendAmount(dst, korean, c.amount(name))
+	case "amount_number":
 		if korean {
-			return wire.AppendDecimal(dst, c.amount(script.SlotAmount)*100)
+			return wire.AppendDecimal(dst, c.amount("amount")*100)
 		}
-		return wire.AppendDecimal(dst, c.amount(script.SlotAmount))
-	case script.SlotParty:
+		return wire.AppendDecimal(dst, c.amount("amount"))
+	case "party":
 		return strconv.AppendInt(dst, int64(2+dice.Pick(h, 7)), 10)
-	case script.SlotMinutes:
+	case "minutes":
 		return strconv.AppendInt(dst, int64(5*(1+dice.Pick(h, 9))), 10)
-	case script.SlotScore:
+	case "score":
 		return strconv.AppendInt(dst, int64(c.score(h)), 10)
-	case script.SlotDate, script.SlotDate2, script.SlotISODate, script.SlotISODate2, script.SlotISOPast:
-		return appendDate(dst, c, s, korean)
-	case script.SlotTime, script.SlotTime2, script.SlotISOTime, script.SlotISOTime2:
-		return appendClock(dst, c, s, korean)
-	case script.SlotAddress:
+	case "date", "date2", "iso_date", "iso_date2", "iso_past":
+		return appendDate(dst, c, name, korean)
+	case "time", "time2", "iso_time", "iso_time2":
+		return appendClock(dst, c, name, korean)
+	case "address":
 		n := int64(1 + dice.Pick(h, 180))
 		if korean {
 			dst = append(dst, streetsKO[dice.Pick(dice.Mix(h), len(streetsKO))]...)
@@ -69,14 +70,11 @@ func (c *Call) AppendSlot(dst []byte, s script.Slot) []byte {
 	return dst
 }
 
+// draw returns what fills a slot in this call.
+func (c *Call) draw(slot string) uint64 { return dice.Hash(c.Key, 100+uint64(script.SlotOf(slot))) }
+
 // amount is a sum of money in won, or in cents for callers in English.
-func (c *Call) amount(s script.Slot) int64 {
-	if s == script.SlotAmountNumber {
-		s = script.SlotAmount
-	}
-	n := int64(dice.Pick(dice.Hash(c.Key, 100+uint64(s)), 960))
-	return (40 + n) * 100
-}
+func (c *Call) amount(slot string) int64 { return (40 + int64(dice.Pick(c.draw(slot), 960))) * 100 }
 
 // score is the caller's grade for the service, 1 to 10: it goes with the mood.
 func (c *Call) score(h uint64) int {
@@ -98,16 +96,17 @@ func appendAmount(dst []byte, korean bool, n int64) []byte {
 	return append(dst, "원"...)
 }
 
-func appendDate(dst []byte, c *Call, s script.Slot, korean bool) []byte {
-	first := 1 + dice.Pick(dice.Hash(c.Key, 100+uint64(script.SlotDate)), 9)
-	if s == script.SlotDate2 || s == script.SlotISODate2 {
-		first += 1 + dice.Pick(dice.Hash(c.Key, 100+uint64(script.SlotDate2)), 6)
+func appendDate(dst []byte, c *Call, slot string, korean bool) []byte {
+	plain, iso := strings.CutPrefix(slot, "iso_")
+	days := 1 + dice.Pick(c.draw("date"), 9)
+	switch plain {
+	case "date2":
+		days += 1 + dice.Pick(c.draw("date2"), 6)
+	case "past":
+		days = -2 - 3*days
 	}
-	if s == script.SlotISOPast {
-		first = -2 - 3*first
-	}
-	t := time.UnixMilli(c.StartAt + zoneOffset + int64(first)*msDay).UTC()
-	if s == script.SlotISODate || s == script.SlotISODate2 || s == script.SlotISOPast {
+	t := time.UnixMilli(c.StartAt + zoneOffset + int64(days)*msDay).UTC()
+	if iso {
 		return t.AppendFormat(dst, "2006-01-02")
 	}
 	if !korean {
@@ -118,14 +117,11 @@ func appendDate(dst []byte, c *Call, s script.Slot, korean bool) []byte {
 	return append(append(dst, "일 "...), weekdaysKO[t.Weekday()]...)
 }
 
-func appendClock(dst []byte, c *Call, s script.Slot, korean bool) []byte {
-	base := script.SlotTime
-	if s == script.SlotTime2 || s == script.SlotISOTime2 {
-		base = script.SlotTime2
-	}
-	h := dice.Hash(c.Key, 100+uint64(base))
+func appendClock(dst []byte, c *Call, slot string, korean bool) []byte {
+	plain, iso := strings.CutPrefix(slot, "iso_")
+	h := c.draw(plain)
 	hour, minute := 9+dice.Pick(h, 10), 15*dice.Pick(dice.Mix(h), 4)
-	if s == script.SlotISOTime || s == script.SlotISOTime2 {
+	if iso {
 		return wire.AppendPadded(append(wire.AppendPadded(dst, hour, 2), ':'), minute, 2)
 	}
 	shown := (hour+11)%12 + 1
