@@ -10,6 +10,7 @@ import (
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/duck"
+	"callhouse/internal/analytics/guard"
 )
 
 func safeWarehouse(t *testing.T) *analytics.Warehouse {
@@ -65,7 +66,7 @@ func TestSafeRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := w.Snapshot().Path(w.Snapshot().Manifest.FilesOf("calls")[0])
-	var unsafe *analytics.UnsafeError
+	var unsafe *guard.UnsafeError
 	for _, text := range []string{
 		// Files and addresses.
 		"FROM '/etc/passwd'", `FROM "/etc/passwd"`, "FROM './calls.csv'", "FROM 'x.parquet'", "FROM '" + link + "'", "FROM '" + file + "'",
@@ -105,12 +106,12 @@ func TestSafeRefuses(t *testing.T) {
 		"DELETE FROM calls", "MERGE INTO calls USING runs ON true WHEN MATCHED THEN DELETE", "BEGIN", "VACUUM", "ANALYZE", "CHECKPOINT", "COMMENT ON VIEW calls IS 'x'", "EXPLAIN COPY calls TO '" + out + "'",
 		"EXPLAIN ANALYZE COPY calls TO '" + out + "'", "/* SELECT */ COPY calls TO '" + out + "'", "-- SELECT 1\nATTACH '" + out + "' AS x", "PIVOT calls ON status",
 	} {
-		if _, err := w.SQL(t.Context(), text); !errors.Is(err, analytics.ErrNotReading) {
+		if _, err := w.SQL(t.Context(), text); !errors.Is(err, guard.ErrNotReading) {
 			t.Errorf("SQL(%q): %v, want ErrNotReading", text, err)
 		}
 	}
 	for _, text := range []string{"SELECT 1; SELECT 2", "SELECT 1; COPY calls TO '" + out + "'", "SELECT 1;;ATTACH '" + out + "' AS x;"} {
-		if _, err := w.SQL(t.Context(), text); !errors.Is(err, duck.ErrManyStatements) && !errors.Is(err, analytics.ErrNotReading) {
+		if _, err := w.SQL(t.Context(), text); !errors.Is(err, duck.ErrManyStatements) && !errors.Is(err, guard.ErrNotReading) {
 			t.Errorf("SQL(%q): %v, want it refused", text, err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/duck"
+	"callhouse/internal/analytics/guard"
 )
 
 var everyForm = flag.Int("every-form", 8, "write each of DuckDB's relations in every n-th form only; make long tries every second, make doors all")
@@ -188,7 +189,7 @@ func TestSafeReachesNothingElse(t *testing.T) {
 			}
 			text := r.in(form)
 			statements++
-			err := reads(t.Context(), held, text, true)
+			err := guard.Reads(t.Context(), held, text, true)
 			if err != nil {
 				refused++
 			}
@@ -226,8 +227,8 @@ var tableFunctionForms = []string{`FROM "F"(A)`, `FROM system.main."F"(A)`, `FRO
 func TestSafeRefusesFunctionsInEveryForm(t *testing.T) {
 	held, judge := pair(t)
 	refused := func(text string) bool {
-		var unsafe *UnsafeError
-		return errors.As(reads(t.Context(), held, text, true), &unsafe)
+		var unsafe *guard.UnsafeError
+		return errors.As(guard.Reads(t.Context(), held, text, true), &unsafe)
 	}
 	statements := 0
 	for _, row := range answers(t, judge, `SELECT DISTINCT function_name, function_type FROM duckdb_functions() WHERE internal AND function_type <> 'pragma'

@@ -11,6 +11,7 @@ import (
 
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/duck"
+	"callhouse/internal/analytics/guard"
 	"callhouse/internal/golden"
 )
 
@@ -58,9 +59,9 @@ func TestSafeKnowsEveryFunction(t *testing.T) {
 		if strings.HasPrefix(kind, "table") {
 			text = "FROM " + fn + "()"
 		}
-		var unsafe *UnsafeError
+		var unsafe *guard.UnsafeError
 		verdict := "passes"
-		if errors.As(reads(t.Context(), conn, text, true), &unsafe) {
+		if errors.As(guard.Reads(t.Context(), conn, text, true), &unsafe) {
 			verdict = "refused"
 		}
 		b.WriteString(kind + " " + fn + " " + verdict + "\n")

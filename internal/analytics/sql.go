@@ -5,6 +5,7 @@ import (
 	"sort"
 
 	"callhouse/internal/analytics/duck"
+	"callhouse/internal/analytics/guard"
 	"callhouse/internal/analytics/value"
 )
 
@@ -28,7 +29,7 @@ func (w *Warehouse) Define(ctx context.Context, views []View) error {
 	}
 	defer conn.Close()
 	for _, v := range views {
-		if err := reads(ctx, conn, v.SQL, w.safe); err != nil {
+		if err := guard.Reads(ctx, conn, v.SQL, w.safe); err != nil {
 			return err
 		}
 		if err := conn.Exec(ctx, v.create()); err != nil {
@@ -101,7 +102,7 @@ func (w *Warehouse) runSQL(ctx context.Context, text string, arguments func(*duc
 			return nil, err
 		}
 	}
-	if err := reads(ctx, conn, text, w.safe); err != nil {
+	if err := guard.Reads(ctx, conn, text, w.safe); err != nil {
 		return nil, err
 	}
 	stmt, err := conn.Prepare(ctx, text)
@@ -125,7 +126,7 @@ func (w *Warehouse) runSQL(ctx context.Context, text string, arguments func(*duc
 
 func query(ctx context.Context, stmt *duck.Stmt, arguments func(*duck.Stmt) ([]any, error)) (*duck.Rows, error) {
 	if stmt.Kind() == duck.Changes { // the tree said otherwise; nothing is run on one opinion
-		return nil, ErrNotReading
+		return nil, guard.ErrNotReading
 	}
 	args, err := arguments(stmt)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/duck"
+	"callhouse/internal/analytics/guard"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	sqlfiles "callhouse/sql"
@@ -177,7 +178,7 @@ func TestOnlyReadingIsRun(t *testing.T) {
 		if err == nil {
 			rows.Close()
 		}
-		if !errors.Is(err, analytics.ErrNotReading) {
+		if !errors.Is(err, guard.ErrNotReading) {
 			t.Errorf("SQL(%q): error %v, want ErrNotReading", text, err)
 		}
 		if _, err := os.Stat(out); !errors.Is(err, os.ErrNotExist) {

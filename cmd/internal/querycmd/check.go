@@ -21,6 +21,7 @@ import (
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/format"
+	"callhouse/internal/analytics/guard"
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/words"
 	sqlfiles "callhouse/sql"
@@ -268,11 +269,11 @@ func (v *verdict) explain(err error) error {
 			place = fmt.Sprintf("%s:%d:%d", place, d.Line, d.Column)
 		}
 		return cli.Usage(answer.SQLHint(d), "%s: %s", place, d.Text())
-	case cli.Is[*analytics.UnsafeError](err):
+	case cli.Is[*guard.UnsafeError](err):
 		return cli.Usage("a test may read the tables that query list names, and nothing else", "%s: %v", place, err)
 	case cli.Is[*analytics.ParamError](err):
 		return cli.Usage("a test has the parameters $now and $max_age", "%s: %v", place, err)
-	case errors.Is(err, analytics.ErrNotReading), errors.Is(err, duck.ErrNoStatement), errors.Is(err, duck.ErrManyStatements):
+	case errors.Is(err, guard.ErrNotReading), errors.Is(err, duck.ErrNoStatement), errors.Is(err, duck.ErrManyStatements):
 		return cli.Usage("a test is one SELECT", "%s: %v", place, err)
 	}
 	return fmt.Errorf("%s: %w", place, err)

@@ -16,6 +16,7 @@ import (
 	"callhouse/cmd/internal/config"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/format"
+	"callhouse/internal/analytics/guard"
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/proven"
 	sqlfiles "callhouse/sql"
@@ -153,8 +154,8 @@ var ErrLongText = errors.New("it has more than 1 MiB, and a statement may not")
 
 // ReadText reads a statement, but no more than a statement may have.
 func ReadText(r io.Reader) (string, error) {
-	raw, err := io.ReadAll(io.LimitReader(r, analytics.MaxText+1))
-	if err == nil && len(raw) > analytics.MaxText {
+	raw, err := io.ReadAll(io.LimitReader(r, guard.MaxText+1))
+	if err == nil && len(raw) > guard.MaxText {
 		err = ErrLongText
 	}
 	return string(raw), err

@@ -9,6 +9,7 @@ import (
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/format"
+	"callhouse/internal/analytics/guard"
 	"callhouse/internal/layout"
 	"callhouse/internal/words"
 )
@@ -58,15 +59,15 @@ func ExplainSQL(err error) error {
 	var d *duck.Error
 	var p *analytics.ParamError
 	switch {
-	case cli.Is[*analytics.UnsafeError](err):
+	case cli.Is[*guard.UnsafeError](err):
 		return cli.Usage("a statement may read the tables that query list names, and nothing else", "%v", err)
-	case errors.As(err, &d) && d.Kind == "Parser" && strings.HasPrefix(d.Message, "memory exhausted"), errors.Is(err, analytics.ErrTooDeep):
-		return cli.Usage("write it with WITH, or with lists", "%v", analytics.ErrTooDeep) // the parser's stack is what is full
+	case errors.As(err, &d) && d.Kind == "Parser" && strings.HasPrefix(d.Message, "memory exhausted"), errors.Is(err, guard.ErrTooDeep):
+		return cli.Usage("write it with WITH, or with lists", "%v", guard.ErrTooDeep) // the parser's stack is what is full
 	case errors.As(err, &p) && len(p.Missing) > 0:
 		return cli.Usage("give it as --param "+p.Missing[0]+"=VALUE", "%v", err)
 	case errors.As(err, &p):
 		return cli.Usage("write it into the statement as $"+p.Unused[0], "%v", err)
-	case errors.Is(err, analytics.ErrNotReading):
+	case errors.Is(err, guard.ErrNotReading):
 		return cli.Usage("the warehouse is changed by extract alone", "%v", err)
 	case errors.Is(err, duck.ErrNoStatement):
 		return cli.Usage("try: query sql 'SELECT count(*) FROM calls'", "%v", err)

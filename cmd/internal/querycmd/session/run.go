@@ -20,6 +20,7 @@ import (
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/format"
+	"callhouse/internal/analytics/guard"
 	"callhouse/internal/layout"
 	"callhouse/internal/proven"
 	"callhouse/internal/words"
@@ -249,13 +250,13 @@ func (s *Session) script(ctx context.Context, r io.Reader, name string) error {
 	in := bufio.NewReader(limited)
 	text, line := "", 1
 	for eof := false; !eof && !s.over; {
-		limited.N = int64(analytics.MaxText + 1 - len(text))
+		limited.N = int64(guard.MaxText + 1 - len(text))
 		more, err := in.ReadString('\n')
 		if eof = errors.Is(err, io.EOF); err != nil && !eof {
 			return fmt.Errorf("read the statements: %w", err)
 		}
 		text += more
-		if len(text) > analytics.MaxText {
+		if len(text) > guard.MaxText {
 			return located(cli.Usage("", "%v", answer.ErrLongText), shell.Input{Line: line}, name)
 		}
 		if !eof && strings.TrimSpace(text) != strings.TrimSpace(more) && !strings.Contains(more, ";") {

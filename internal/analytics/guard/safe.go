@@ -1,4 +1,4 @@
-package analytics
+package guard
 
 import (
 	"encoding/json"

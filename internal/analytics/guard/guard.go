@@ -1,4 +1,6 @@
-package analytics
+// Package guard says whether a statement only reads and, where somebody else
+// wrote it, whether it reads the warehouse and nothing else.
+package guard
 
 import (
 	"context"
@@ -20,11 +22,11 @@ var ErrNotReading = errors.New("only statements that read are run: SELECT, FROM,
 var explainRE = regexp.MustCompile(`(?is)^(?:\s|--[^\n]*\n|/\*.*?\*/)*EXPLAIN\b(?:\s|--[^\n]*\n|/\*.*?\*/)*` +
 	`(?:ANALY[ZS]E\b(?:\s|--[^\n]*\n|/\*.*?\*/)*)?(?:\([^()]*\))?`)
 
-// reads returns nil for the text of one statement that only reads, possibly
+// Reads returns nil for the text of one statement that only reads, possibly
 // under EXPLAIN, whose ANALYZE runs what it explains. It decides from the parse
 // tree alone and before DuckDB plans anything: planning EXPORT DATABASE already
 // makes a folder. With isSafe it must also read nothing but the warehouse.
-func reads(ctx context.Context, conn *duck.Conn, text string, isSafe bool) error {
+func Reads(ctx context.Context, conn *duck.Conn, text string, isSafe bool) error {
 	if strings.IndexByte(text, 0) >= 0 { // where C would take the text to end
 		return &duck.Error{Kind: "Parser", Message: "there is a zero byte in the statement"}
 	}
