@@ -94,34 +94,44 @@ func viewMacros(localTime string) string {
 func fixedTime(loc *time.Location, m *layout.Manifest) string {
 	lo, hi := starts(m)
 	offsets := offsetsOf(loc, lo, hi)
-	var b strings.Builder
-	b.WriteString("CREATE MACRO local_time(instant) AS ")
+	text := ""
 	switch {
 	case len(offsets) > 0:
-		b.WriteString("make_timestamp(epoch_us(instant)")
-		if len(offsets) == 1 {
-			fmt.Fprintf(&b, " + %d)", offsets[0].seconds*1_000_000)
-			break
-		}
-		b.WriteString(" + CASE")
-		for _, o := range offsets[:len(offsets)-1] {
-			fmt.Fprintf(&b, " WHEN epoch_ms(instant) < %d THEN %d", o.until, o.seconds*1_000_000)
-		}
-		fmt.Fprintf(&b, " ELSE %d END)", offsets[len(offsets)-1].seconds*1_000_000)
+		text = "make_timestamp(" + wallMicros("instant", offsets, func(until int64) string { return fmt.Sprint("epoch_ms(instant) < ", until) }) + ")"
 	case lo > hi: // no call has a start
-		b.WriteString("make_timestamp(epoch_us(instant))")
+		text = "make_timestamp(epoch_us(instant))"
 	default: // more than 100 years of summer times: this one needs a calendar
-		b.WriteString("timezone(" + quote(loc.String()) + ", instant)")
+		text = "timezone(" + quote(loc.String()) + ", instant)"
 	}
-	return b.String()
+	return "CREATE MACRO local_time(instant) AS " + text
 }
 
 // WriteCatalog makes at path, where nothing may be, a DuckDB database with the
 // views of a snapshot, and leaves it closed.
-func WriteCatalog(ctx context.Context, snap *layout.Snapshot, loc *time.Location, path string) (err error) {
+func WriteCatalog(ctx context.Context, snap *layout.Snapshot, loc *time.Location, path string) error {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) { // DuckDB would go on in a database that is there
 		return &os.PathError{Op: "make the catalog", Path: path, Err: fs.ErrExist}
 	}
+	return inMemory(func(conn *duck.Conn) error {
+		for _, text := range []string{
+			"ATTACH " + quote(path) + " AS catalog_file (STORAGE_VERSION " + quote(catalogStorage) + ")",
+			"USE catalog_file",
+			"BEGIN", // as one commit, which is one write to the disk
+			CatalogScript(snap, loc),
+			"COMMIT",
+			"USE memory",
+			"DETACH catalog_file", // which writes all of it, and leaves no log beside it
+		} {
+			if err := conn.Exec(ctx, text); err != nil {
+				return fmt.Errorf("make the catalog: %w", err)
+			}
+		}
+		return nil
+	})
+}
+
+// inMemory gives do a connection to a DuckDB that holds nothing.
+func inMemory(do func(*duck.Conn) error) (err error) {
 	db, err := duck.Open(duck.Config{Threads: 1})
 	if err != nil {
 		return err
@@ -132,40 +142,21 @@ func WriteCatalog(ctx context.Context, snap *layout.Snapshot, loc *time.Location
 		return err
 	}
 	defer conn.Close()
-	for _, text := range []string{
-		"ATTACH " + quote(path) + " AS catalog_file (STORAGE_VERSION " + quote(catalogStorage) + ")",
-		"USE catalog_file",
-		"BEGIN", // as one commit, which is one write to the disk
-		CatalogScript(snap, loc),
-		"COMMIT",
-		"USE memory",
-		"DETACH catalog_file", // which writes all of it, and leaves no log beside it
-	} {
-		if err := conn.Exec(ctx, text); err != nil {
-			return fmt.Errorf("make the catalog: %w", err)
-		}
-	}
-	return nil
+	return do(conn)
 }
 
 // OnlyViews reports whether the DuckDB database at path holds nothing that a
 // catalog does not: no tables.
 func OnlyViews(ctx context.Context, path string) (ok bool, err error) {
-	db, err := duck.Open(duck.Config{Threads: 1})
-	if err != nil {
-		return false, err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	conn, err := db.Connect()
-	if err != nil {
-		return false, err
-	}
-	defer conn.Close()
-	if err := conn.Exec(ctx, "ATTACH "+quote(path)+" AS there (READ_ONLY)"); err != nil {
-		return false, err
-	}
-	names, err := column(ctx, conn, "SELECT table_name FROM duckdb_tables() WHERE database_name = 'there' LIMIT 1")
-	return len(names) == 0, err
+	err = inMemory(func(conn *duck.Conn) error {
+		if err := conn.Exec(ctx, "ATTACH "+quote(path)+" AS there (READ_ONLY)"); err != nil {
+			return err
+		}
+		names, err := column(ctx, conn, "SELECT table_name FROM duckdb_tables() WHERE database_name = 'there' LIMIT 1")
+		ok = len(names) == 0
+		return err
+	})
+	return ok, err
 }
 
 // CurrentAbsolute returns the current snapshot of the warehouse at root, its
@@ -179,16 +170,6 @@ func CurrentAbsolute(root string) (*layout.Snapshot, error) {
 }
 
 // CheckZone returns a *ZoneError for a zone that DuckDB does not know.
-func CheckZone(ctx context.Context, loc *time.Location) (err error) {
-	db, err := duck.Open(duck.Config{Threads: 1})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	conn, err := (&Warehouse{db: db, loc: loc}).connect(ctx)
-	if err != nil {
-		return err
-	}
-	conn.Close()
-	return nil
+func CheckZone(ctx context.Context, loc *time.Location) error {
+	return inMemory(func(conn *duck.Conn) error { return setZone(ctx, conn, loc) })
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"callhouse/internal/analytics/duck"
 )
 
@@ -163,28 +165,21 @@ func (w *Warehouse) unlisted(p Params, now time.Time) []Gap {
 // nothing is missing.
 func (c *Coverage) String(loc *time.Location) string {
 	var parts []string
-	say := func(n int64, one, many string) {
-		switch n {
-		case 0:
-		case 1:
-			parts = append(parts, "1 "+one)
-		default:
-			parts = append(parts, grouped(n)+" "+many)
-		}
-	}
 	for i, f := range c.facts {
-		say(c.counts[i], f.one, f.many)
+		if n := c.counts[i]; n == 1 {
+			parts = append(parts, "1 "+f.one)
+		} else if n > 1 {
+			parts = append(parts, humanize.Comma(n)+" "+f.many)
+		}
 	}
 	var out []string
 	if len(parts) > 0 {
 		out = append(out, "of "+calls(c.Calls)+", "+strings.Join(parts, ", "))
 	}
-	switch c.Undated {
-	case 0:
-	case 1:
+	if c.Undated == 1 {
 		out = append(out, "1 call without a start is left out")
-	default:
-		out = append(out, grouped(c.Undated)+" calls without a start are left out")
+	} else if c.Undated > 1 {
+		out = append(out, humanize.Comma(c.Undated)+" calls without a start are left out")
 	}
 	for _, g := range c.Unlisted {
 		out = append(out, g.text(loc)+" listed completely yet")
@@ -209,14 +204,5 @@ func calls(n int64) string {
 	if n == 1 {
 		return "1 call"
 	}
-	return grouped(n) + " calls"
-}
-
-// grouped writes n with separators between its thousands.
-func grouped(n int64) string {
-	s := fmt.Sprint(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
+	return humanize.Comma(n) + " calls"
 }

@@ -39,19 +39,25 @@ func localTime(loc *time.Location, m *layout.Manifest) string {
 func localMicros(loc *time.Location, m *layout.Manifest) string {
 	lo, hi := starts(m)
 	offsets := offsetsOf(loc, lo, hi)
-	switch len(offsets) {
-	case 0:
+	if len(offsets) == 0 {
 		return "epoch_us(local_time(start_at))"
-	case 1:
-		return fmt.Sprintf("epoch_us(start_at) + %d", offsets[0].seconds*1_000_000)
 	}
-	var b strings.Builder
-	b.WriteString("epoch_us(start_at) + CASE")
+	return wallMicros("start_at", offsets, func(until int64) string { return "start_at < " + instant(time.UnixMilli(until)) })
+}
+
+// wallMicros returns, as SQL, the wall clock's time at an instant that one of the
+// offsets holds for. before is the condition that the instant lies before until.
+func wallMicros(at string, offsets []offset, before func(until int64) string) string {
+	text := "epoch_us(" + at + ") + "
+	last := offsets[len(offsets)-1].seconds * 1_000_000
+	if len(offsets) == 1 {
+		return text + fmt.Sprint(last)
+	}
+	text += "CASE"
 	for _, o := range offsets[:len(offsets)-1] {
-		fmt.Fprintf(&b, " WHEN start_at < %s THEN %d", instant(time.UnixMilli(o.until)), o.seconds*1_000_000)
+		text += fmt.Sprintf(" WHEN %s THEN %d", before(o.until), o.seconds*1_000_000)
 	}
-	fmt.Fprintf(&b, " ELSE %d END", offsets[len(offsets)-1].seconds*1_000_000)
-	return b.String()
+	return text + fmt.Sprintf(" ELSE %d END", last)
 }
 
 // inQuarters says whether all calls that start in the same quarter of an hour

@@ -59,15 +59,14 @@ func Tables() []*sqlfiles.File { return sqlfiles.Views() }
 // or an *UnknownError.
 func Describe(name string) ([]*sqlfiles.File, error) {
 	var found []*sqlfiles.File
-	var known []string
-	for _, f := range append(Reports(), Tables()...) {
+	all := append(Reports(), Tables()...)
+	for _, f := range all {
 		if f.Name == name {
 			found = append(found, f)
 		}
-		known = append(known, f.Name)
 	}
 	if len(found) == 0 {
-		return nil, unknown("report or table", name, known)
+		return nil, unknown("report or table", name, names(all))
 	}
 	return found, nil
 }
@@ -94,11 +93,14 @@ func reportCalled(name string) (*sqlfiles.File, error) {
 	if f, ok := sqlfiles.Report(name); ok {
 		return f, nil
 	}
-	var known []string
-	for _, r := range Reports() {
-		known = append(known, r.Name)
+	return nil, unknown("report", name, names(Reports()))
+}
+
+func names(files []*sqlfiles.File) (out []string) {
+	for _, f := range files {
+		out = append(out, f.Name)
 	}
-	return nil, unknown("report", name, known)
+	return out
 }
 
 func (w *Warehouse) report(ctx context.Context, conn *duck.Conn, f *sqlfiles.File, p Params) (*Rows, error) {

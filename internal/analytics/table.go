@@ -14,11 +14,7 @@ import (
 func (w *Warehouse) Table(ctx context.Context, name string, p Params) (*Rows, error) {
 	f, ok := sqlfiles.View(name)
 	if !ok {
-		var known []string
-		for _, t := range Tables() {
-			known = append(known, t.Name)
-		}
-		return nil, unknown("table", name, known)
+		return nil, unknown("table", name, names(Tables()))
 	}
 	conn, err := w.ask(ctx)
 	if err != nil {

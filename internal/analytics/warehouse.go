@@ -30,6 +30,10 @@ type Options struct {
 	Prover Prover
 }
 
+// EngineVersion returns the version of the DuckDB that is linked in, as in
+// "v1.5.5".
+func EngineVersion() string { return duck.Version() }
+
 // Warehouse is one snapshot, open for questions. It may be used by several
 // goroutines at once.
 type Warehouse struct {
@@ -137,17 +141,25 @@ func (w *Warehouse) connect(ctx context.Context) (*duck.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	zone := w.loc.String()
-	if err := conn.Exec(ctx, "SET TimeZone = "+quote(zone)); err != nil {
+	if err := setZone(ctx, conn, w.loc); err != nil {
 		conn.Close()
-		if ctx.Err() != nil {
-			return nil, err
-		}
-		return nil, &ZoneError{Name: zone, Err: err}
-	}
-	if err := conn.Exec(ctx, "SET VARIABLE tz = "+quote(zone)); err != nil {
-		conn.Close()
-		return nil, fmt.Errorf("set the zone: %w", err)
+		return nil, err
 	}
 	return conn, nil
+}
+
+// setZone makes a connection live in a zone. It returns a *ZoneError for one that
+// DuckDB does not know.
+func setZone(ctx context.Context, conn *duck.Conn, loc *time.Location) error {
+	zone := quote(loc.String())
+	if err := conn.Exec(ctx, "SET TimeZone = "+zone); err != nil {
+		if ctx.Err() != nil {
+			return err
+		}
+		return &ZoneError{Name: loc.String(), Err: err}
+	}
+	if err := conn.Exec(ctx, "SET VARIABLE tz = "+zone); err != nil {
+		return fmt.Errorf("set the zone: %w", err)
+	}
+	return nil
 }

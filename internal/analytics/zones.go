@@ -2,7 +2,6 @@ package analytics
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"callhouse/internal/analytics/duck"
@@ -17,19 +16,12 @@ func NearestZone(ctx context.Context, name string) (string, error) {
 
 // Zones returns the names of all time zones that DuckDB knows.
 func Zones(ctx context.Context) (zones []string, err error) {
-	db, err := duck.Open(duck.Config{})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	conn, err := db.Connect()
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close()
-	zones, err = column(ctx, conn, "SELECT name FROM pg_timezone_names() ORDER BY name")
-	if err != nil {
-		return nil, fmt.Errorf("list the time zones: %w", err)
-	}
-	return zones, nil
+	err = inMemory(func(conn *duck.Conn) error {
+		zones, err = column(ctx, conn, "SELECT name FROM pg_timezone_names() ORDER BY name")
+		if err != nil {
+			return fmt.Errorf("list the time zones: %w", err)
+		}
+		return nil
+	})
+	return zones, err
 }

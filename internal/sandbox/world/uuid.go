@@ -14,6 +14,7 @@ type UUID [16]byte
 // String is the usual form: 36 characters, lower case.
 func (u UUID) String() string { return string(u.Append(nil)) }
 
+// Append writes the usual form.
 func (u UUID) Append(dst []byte) []byte {
 	dst = hex.AppendEncode(dst, u[0:4])
 	dst = append(dst, '-')

@@ -37,7 +37,7 @@ type World struct {
 	driftFrom int64
 }
 
-// NewWorld checks cfg and prepares its world.
+// New checks cfg and prepares its world.
 func New(cfg Config) (*World, error) {
 	if err := cfg.setDefaults(); err != nil {
 		return nil, fmt.Errorf("check world: %w", err)
