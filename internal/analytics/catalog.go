@@ -94,7 +94,7 @@ func viewMacros(localTime string) string {
 func fixedTime(loc *time.Location, m *layout.Manifest) string {
 	lo, hi := starts(m)
 	offsets := offsetsOf(loc, lo, hi)
-	text := ""
+	var text string
 	switch {
 	case len(offsets) > 0:
 		text = "make_timestamp(" + wallMicros("instant", offsets, func(until int64) string { return fmt.Sprint("epoch_ms(instant) < ", until) }) + ")"
