@@ -143,3 +143,78 @@ func TestAColumnMore(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// madeUp are two resources that no service has: what is declared of them is all
+// that decode, compare, clone, files and the way back need.
+func madeUp() []*Resource {
+	voices := table("agent_voices",
+		Column{ID: 1, Name: "agent_id", Type: Text, Required: true, Parent: "agent_id"},
+		Column{ID: 2, Name: "position", Type: Int32, Required: true, Parent: Position},
+		Column{ID: 3, Name: "name", Type: Word, V3: "name", V2: "name"},
+		Column{ID: 4, Name: "speed", Type: Exact, V3: "speed?", V2: "speed?"},
+		Column{ID: 5, Name: "extra", Type: JSON})
+	agents := table("agents",
+		Column{ID: 1, Name: "agent_id", Type: Text, Required: true, V3: "id", V2: "agent_id"},
+		Column{ID: 2, Name: "name", Type: Text, V3: "name", V2: "name"},
+		Column{ID: 3, Name: "model", Type: Word, V3: "settings.model", V2: "settings.model"},
+		Column{ID: 4, Name: "tools", Type: JSON, V3: "settings.tools", V2: "settings.tools", AnyValue: true},
+		Column{list: &voices, V3: "settings.voices", V2: "settings.voices"},
+		Column{ID: 5, Name: "is_live", Type: Bool, V3: "is_live", V2: "is_live"},
+		Column{ID: 6, Name: "changed_at", Type: Timestamp, V3: "updated_at", V2: "updated_at"},
+		Column{ID: 7, Name: "source", Type: Word, Required: true},
+		Column{ID: 8, Name: "extra", Type: JSON})
+	numbers := table("numbers",
+		Column{ID: 1, Name: "number", Type: Text, Required: true, V3: "number", V2: "number"},
+		Column{ID: 2, Name: "agent_id", Type: Text, V3: "agent?", V2: "agent?"},
+		Column{ID: 3, Name: "monthly_cost", Type: Exact, V3: "cost", V2: "cost", Amount: true},
+		Column{ID: 4, Name: "calls", Type: Int64, V3: "calls", V2: "calls"},
+		Column{ID: 5, Name: "extra", Type: JSON})
+	return []*Resource{resource(&agents, &voices), resource(&numbers)}
+}
+
+// What is declared of a resource gives back what was sent, from files as well.
+func TestResources(t *testing.T) {
+	t.Parallel()
+	all := madeUp()
+	for body, of := range map[string]*Resource{
+		`{"id":"a","name":"Haru","settings":{"model":"m1","tools":["x",{"y":1.50}],"voices":[{"name":"v","speed":1.25},{"name":null,"new":1},7]},"is_live":true,"updated_at":1795079700000}`: all[0],
+		`{"agent_id":"a","name":"Haru","settings":null,"is_live":"true","updated_at":null}`:                                                                                                  all[0],
+		`{"id":"a","settings":{"voices":null},"is_live":"yes","name":7,"updated_at":"2026-11-19T09:15:00.000Z"}`:                                                                             all[0],
+		`{"number":"+821012345678","cost":"150.1234","calls":12}`:                                                                                                                            all[1],
+		`{"number":821012345678,"cost":150,"calls":1.5,"agent":null,"region":"KR"}`:                                                                                                          all[1],
+	} {
+		var d Decoder
+		var o Object
+		if err := d.decode(of, []byte(body), KindItem, &o); err != nil {
+			t.Fatal(err)
+		}
+		o.own()
+		back := Object{}
+		back.begin(of)
+		for at, in := range o.Rows() {
+			file, rows := roundTrip(t, ParquetSchema(at), at.AppendRow(nil, in))
+			r, err := NewRowReader(file, at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if at == of.Table {
+				err = r.read(rows[0], back.Row)
+			} else {
+				err = r.Add(rows[0], &back.Lists[slices.Index(of.Lists, at)])
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !sameObject(&o, &back) {
+			t.Errorf("%s: the files hold another object", body)
+		}
+		if diff := cmp.Diff(value(t, []byte(body)), value(t, back.AppendJSON(nil))); diff != "" {
+			t.Errorf("%s comes back as %s (-want +got):\n%s", body, back.AppendJSON(nil), diff)
+		}
+	}
+	var d Decoder
+	if err := d.decode(all[1], []byte(`{"cost":"1.00"}`), KindItem, new(Object)); err == nil {
+		t.Error("a number without its key is taken")
+	}
+}
