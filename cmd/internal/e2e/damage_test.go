@@ -21,9 +21,9 @@ import (
 )
 
 var (
-	damageCells = flag.Int("damage-cells", 4, "how many cells of the damage matrix are tried, 0 for all; make long tries 40, make damage all")
+	damageCells = flag.Int("damage-cells", 3, "how many cells of the damage matrix are tried, 0 for all; make long tries 40, make damage all")
 	damageFlips = flag.Int("damage-flips", 6, "at how many places of each file a bit is flipped")
-	every       = flag.Int("every", 3, "of questions and links that are many of a kind, try one in so many, by chance; make long tries all")
+	every       = flag.Int("every", 6, "of questions and links that are many of a kind, try one in so many, by chance; make long tries all")
 )
 
 // order is a command of the matrix.
