@@ -5,6 +5,7 @@ import (
 	"flag"
 	"log/slog"
 	"net/http"
+	"runtime/debug"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 
 func TestMain(m *testing.M) {
 	_ = flag.Set("rapid.checks", "20") // a flag on the command line still wins; make long has 100
+	debug.SetGCPercent(400)            // the tests hold little, and collecting it took a quarter of their time
 	goleak.VerifyTestMain(m)
 }
 
