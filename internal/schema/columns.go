@@ -41,6 +41,11 @@ func (d *Decoder) column(p *patch, f field, v *val, c *Column) parquet.Value {
 		}
 		return textValue(d.json(p, f, v))
 	case Timestamp:
+		if v.shape == isNumber { // as nearly all are
+			if n, ok := plainInt(v.raw); ok && n >= minInstant && n <= maxInstant {
+				return instantValue(n)
+			}
+		}
 		return millisValue(d.instant(p, f, v))
 	case Int64:
 		return longValue(d.integer(p, f, v))
@@ -91,11 +96,6 @@ func (d *Decoder) json(p *patch, f field, v *val) []byte {
 // instant is for columns of type Timestamp: a number of milliseconds; or a
 // string of the same, or of an RFC 3339 date and time.
 func (d *Decoder) instant(p *patch, f field, v *val) Opt[int64] {
-	if v.shape == isNumber {
-		if n, ok := plainInt(v.raw); ok && n >= minInstant && n <= maxInstant {
-			return Some(n)
-		}
-	}
 	n, ok := int64(0), false
 	switch v.shape {
 	case isNumber:

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/bits"
 	"unicode/utf8"
+
+	"github.com/parquet-go/parquet-go"
 )
 
 // Decoder decodes the JSON of calls. Its zero value is ready for use, and it is
@@ -173,7 +175,9 @@ func (d *Decoder) addUnknown(p *patch, key, v val) {
 func (d *Decoder) object(p *part, depth int) (v val, ok bool) {
 	s := &d.s
 	p.patch.unknown = p.patch.unknown[:0]
-	clear(p.vals)
+	for met := p.has | p.nulls; met != 0; met &= met - 1 {
+		p.vals[bits.TrailingZeros64(uint64(met))].shape = isAbsent
+	}
 	p.has, p.nulls = 0, 0
 	for lists := p.lists; lists != 0; lists &= lists - 1 {
 		d.rows(&p.slots[bits.TrailingZeros64(uint64(lists))]).Cut(0)
@@ -261,7 +265,9 @@ func (d *Decoder) array(list *slot, depth int) (v val, ok bool) {
 		if !d.another() {
 			return v, false
 		}
-		p.patch.reset(p.node)
+		if !p.patch.isEmpty() {
+			p.patch.reset(p.node)
+		}
 		element, ok := d.object(p, depth+1)
 		if !ok {
 			return v, false
@@ -316,8 +322,12 @@ func (d *Decoder) fields(p *part, row Row) {
 		f := field(bits.TrailingZeros64(uint64(todo)))
 		s := &p.slots[f]
 		switch {
-		case p.plain.has(f): // most are
-			row[s.col] = d.column(&p.patch, f, &p.vals[f], s.column)
+		case p.plain.has(f): // most are, and of these most are simple texts
+			if v := &p.vals[f]; v.shape == isString && v.marks == 0 && s.simple {
+				row[s.col] = parquet.ByteArrayValue(v.raw[1 : len(v.raw)-1])
+			} else {
+				row[s.col] = d.column(&p.patch, f, v, s.column)
+			}
 			continue
 		case s.column != nil && s.column.custom != nil:
 			s.column.custom.decode(d, p, f)

@@ -23,14 +23,36 @@ type Resource struct {
 
 	nodes  []*node // the objects of its JSON; the first one is the whole
 	source int     // the column for the version of the API that it came from, or -1
+	// parents are, for each list and each of its columns, the column of Table that it
+	// repeats; ownPlace for the row's position, or ownValue.
+	parents [][]int
 }
 
 // resource compiles what the fields of a table say of the JSON.
 func resource(t *Table, lists ...*Table) *Resource {
 	r := &Resource{Table: t, Lists: lists, source: t.Column("source")}
 	r.node(t, "", t.fields, nil)
+	for _, l := range lists {
+		from := make([]int, len(l.Columns))
+		for i, c := range l.Columns {
+			switch c.Parent {
+			case "":
+				from[i] = ownValue
+			case Position:
+				from[i] = ownPlace
+			default:
+				from[i] = t.Column(c.Parent)
+			}
+		}
+		r.parents = append(r.parents, from)
+	}
 	return r
 }
+
+const (
+	ownValue = -1
+	ownPlace = -2
+)
 
 // node describes one kind of object in the JSON of a resource: its fields, by
 // whatever name, and where the object stands.
@@ -51,13 +73,15 @@ type node struct {
 
 // slot is a field of an object: a column, an object, or a list of objects.
 type slot struct {
-	name, quoted []byte
-	path         string
-	col          int     // in the table, or -1
-	column       *Column // of a column or list
-	inner        *node   // of an object; of a list, its elements
-	list         int     // in Resource.Lists, or -1
-	in           [2]bool // by source: this is the name that it has there
+	quoted []byte  // as the JSON has it, with quotes and colon
+	col    int     // in the table, or -1
+	column *Column // of a column or list
+	inner  *node   // of an object; of a list, its elements
+	list   int     // in Resource.Lists, or -1
+	simple bool    // a column of texts, of whatever words
+	name   []byte
+	path   string
+	in     [2]bool // by source: this is the name that it has there
 	// group are this field and those which tell the same: in the other version of the
 	// API, under another name or in another shape. Empty: there is one name.
 	group                            fieldSet
@@ -136,6 +160,7 @@ func (r *Resource) node(t *Table, prefix string, fields []Column, inner []place)
 		}
 		if s.list < 0 && s.column.custom == nil && s.group == 0 {
 			n.plain |= 1 << f
+			s.simple = (s.column.Type == Text || s.column.Type == Word) && s.column.Known == nil
 		}
 		s.later, s.withheld, s.phone = s.column.Later, s.column.Withheld, s.column.Phone
 		s.maskable = s.maskable || s.column.Mask != NeverMasked

@@ -92,7 +92,7 @@ func (o *Object) Set(of *Object) {
 func (o *Object) Release() {
 	clear(o.Row)
 	for i := range o.Lists {
-		clear(o.Lists[i].cells[:cap(o.Lists[i].cells)])
+		clear(o.Lists[i].cells)
 	}
 }
 
@@ -215,18 +215,16 @@ func (c *Column) comparable(v parquet.Value) parquet.Value {
 
 // repeat sets the columns of the lists' rows that repeat the object's own.
 func (o *Object) repeat() {
-	for i, t := range o.Of.Lists {
-		for c := range t.Columns {
-			parent := t.Columns[c].Parent
-			if parent == "" {
-				continue
-			}
-			from := o.Of.Table.Column(parent)
-			for n := range o.Lists[i].Len() {
-				if from >= 0 {
-					o.Lists[i].At(n)[c] = o.Row[from]
-				} else {
-					o.Lists[i].At(n)[c] = parquet.Int32Value(int32(n))
+	for l, parents := range o.Of.parents {
+		rows := &o.Lists[l]
+		for col, from := range parents {
+			for n := range rows.Len() {
+				switch from {
+				default:
+					rows.At(n)[col] = o.Row[from]
+				case ownPlace:
+					rows.At(n)[col] = parquet.Int32Value(int32(n))
+				case ownValue:
 				}
 			}
 		}

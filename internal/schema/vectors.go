@@ -70,16 +70,16 @@ func (vs *Vectors) AddRow(row parquet.Row) {
 // that repeat the object's own are taken from there.
 func (vs *Vectors) AddList(o *Object, list int) {
 	rows := &o.Lists[list]
-	for i := range vs.cols {
+	for i, from := range o.Of.parents[list] {
 		v := &vs.cols[i]
-		switch parent := o.Of.Lists[list].Columns[i].Parent; {
-		case parent == Position:
+		switch from {
+		default:
+			v.repeat(&o.Row[from], rows.Len())
+		case ownPlace:
 			for n := range rows.Len() {
 				v.putInt(int32(n))
 			}
-		case parent != "":
-			v.repeat(&o.Row[o.Of.Table.Column(parent)], rows.Len())
-		default:
+		case ownValue:
 			for at := i; at < len(rows.cells); at += len(vs.cols) {
 				v.putValue(&rows.cells[at])
 			}
