@@ -413,12 +413,7 @@ func (d *Decoder) demote(p *part, f field) {
 // both are there, by how many of the other names belong to which. So one field
 // under its other name does not change what the whole is taken for.
 func (d *Decoder) guessSource(p *part) Source {
-	var sent fieldSet
-	for f := range p.vals {
-		if p.vals[f].shape != isAbsent {
-			sent |= 1 << f
-		}
-	}
+	sent := p.has | p.nulls
 	key := p.slots[0].group
 	v3, v2 := (sent & p.only[V3]).count(), (sent & p.only[V2]).count()
 	if sent&key&p.only[V2] == 0 || v3 > v2 || v3 == v2 && sent&key&p.only[V3] != 0 {

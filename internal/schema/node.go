@@ -229,7 +229,12 @@ func (r *Resource) element(s *slot) *node {
 			return n
 		}
 	}
-	return r.node(s.column.list, s.path+"[].", s.column.list.fields, nil)
+	n := r.node(s.column.list, s.path+"[].", s.column.list.fields, nil)
+	if n.lists != 0 || n.shown[V3] != n.shown[V2] {
+		// Its rows are made before the version is known, and an element ends no other's list.
+		panic("schema: " + s.column.list.Name + " has lists of its own, or fields that differ by version")
+	}
+	return n
 }
 
 // find returns the field of a name; of an unknown one, a number that no field has.
