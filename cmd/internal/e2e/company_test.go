@@ -32,12 +32,34 @@ type company struct {
 	keyFile   string
 }
 
-// found starts a company. Its service has no limits unless the options set them.
+// workday returns the last Wednesday afternoon in Seoul, where the company's calls come
+// from: at night and on Sundays there are few, and at times none that goes on.
+func workday() time.Time {
+	day := time.Now().UTC().Truncate(24 * time.Hour).Add(5*time.Hour + 30*time.Minute)
+	for day.After(time.Now()) || day.Weekday() != time.Wednesday {
+		day = day.AddDate(0, 0, -1)
+	}
+	return day
+}
+
+// found starts a company on a workday. Its service has no limits unless the options
+// set them.
 func found(t *testing.T, opts sandbox.Options) *company {
+	t.Helper()
+	return foundAt(t, workday(), opts)
+}
+
+// foundNow starts one for programs, which go by this machine's clock.
+func foundNow(t *testing.T, opts sandbox.Options) *company {
+	t.Helper()
+	return foundAt(t, time.Now().Truncate(time.Millisecond), opts)
+}
+
+func foundAt(t *testing.T, now time.Time, opts sandbox.Options) *company {
 	t.Helper()
 	dir := t.TempDir()
 	c := &company{t: t, warehouse: filepath.Join(dir, "warehouse"), keyFile: filepath.Join(dir, "key"),
-		clock: sandbox.NewManualClock(time.Now().Truncate(time.Millisecond))}
+		clock: sandbox.NewManualClock(now)}
 	if err := os.WriteFile(c.keyFile, []byte(testKey+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ type host struct {
 }
 
 func newHost(t *testing.T) *host {
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 4, Calls: 200, Days: 10}, PerSecond: 5000, PerMinute: 100_000})
+	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 4, Calls: 200, Days: 10}, PerSecond: 5000, PerMinute: 100_000})
 	h := &host{c, t.TempDir()}
 	linkProgram(t, h.root, "extract")
 	linkProgram(t, h.root, "query")

@@ -22,7 +22,7 @@ var double = flag.Int("double", 2, "how often TestTwoRunsAtOnce starts two runs 
 func TestTwoRunsAtOnce(t *testing.T) {
 	bin := linkProgram(t, t.TempDir(), "extract")
 	gate := make(chan struct{})
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 13, Calls: 20, Days: 10}, Inject: func(int64, sandbox.Request) sandbox.FaultKind {
+	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 13, Calls: 20, Days: 10}, Inject: func(int64, sandbox.Request) sandbox.FaultKind {
 		<-gate
 		return ""
 	}})

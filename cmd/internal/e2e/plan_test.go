@@ -52,6 +52,7 @@ func TestPlanForetellsTheRun(t *testing.T) {
 				}
 				c.clock.Advance(24 * time.Hour)
 			}
+			c.clock.Advance(72 * time.Hour)
 			r := c.extract(t.Context(), "plan", "--max-duration", "10ms")
 			if r.code != cli.ExitOK || !strings.Contains(r.stdout, "would remain") {
 				t.Errorf("exit code %d:\n%s%s", r.code, r.stdout, r.stderr)

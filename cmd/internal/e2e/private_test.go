@@ -277,7 +277,7 @@ func TestModes(t *testing.T) {
 // nothing of the key; and the program leaves no core.
 func TestKeyNotInADump(t *testing.T) {
 	bin := linkProgram(t, t.TempDir(), "extract")
-	c := found(t, sandbox.Options{World: sandbox.Config{Calls: 300, Days: 3}, Latency: 20 * time.Millisecond})
+	c := foundNow(t, sandbox.Options{World: sandbox.Config{Calls: 300, Days: 3}, Latency: 20 * time.Millisecond})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, bin, "run", "--warehouse", c.warehouse, "--base-url", c.service.URL, "--requests-per-second=50", "--requests-per-minute=3000")

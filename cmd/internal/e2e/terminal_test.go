@@ -16,7 +16,7 @@ import (
 // On a terminal a run draws bars, and ends: done, and interrupted.
 func TestBarsOnATerminal(t *testing.T) {
 	var interrupt context.CancelFunc
-	c := found(t, sandbox.Options{
+	c := foundNow(t, sandbox.Options{
 		World: sandbox.Config{Seed: 6, Calls: 600, Days: 12},
 		Inject: func(number int64, _ sandbox.Request) sandbox.FaultKind {
 			if number == 200 {

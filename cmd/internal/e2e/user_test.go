@@ -77,7 +77,7 @@ func TestAnotherUsersFiles(t *testing.T) {
 		t.Skip("only root can act as another user")
 	}
 	u := newServiceUser(t)
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 30, Days: 3}})
+	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 30, Days: 3}})
 	c.warehouse = filepath.Join(u.root, "w")
 	c.mustExtract()
 	home, key := filepath.Join(u.root, "home"), filepath.Join(u.root, "key")

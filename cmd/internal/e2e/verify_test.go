@@ -321,7 +321,7 @@ func TestVerifyDeepFindsWhatIsLacking(t *testing.T) {
 	if r := e.extract("forget", "--call-id", forgotten, "--yes"); r.code != cli.ExitOK {
 		t.Fatal(r.stderr)
 	}
-	c.clock.Advance(12 * time.Hour)
+	c.clock.Advance(36 * time.Hour) // in which there are calls, whatever the day
 	e.edit = nil
 	rep, r := e.verify("--deep", "--sample", "5")
 	if s := rep.Service; r.code != cli.ExitFailed || s.Lacking.Count != 1 || s.Lacking.Calls[0].ID != hidden || s.New == 0 || s.Turns != 5 ||

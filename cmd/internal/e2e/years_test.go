@@ -122,7 +122,7 @@ func TestThirtyNights(t *testing.T) {
 	n := new(nights)
 	began := time.Now().Truncate(time.Millisecond)
 	day := func(d int) time.Time { return began.Add(time.Duration(d) * 24 * time.Hour) }
-	n.company = found(t, sandbox.Options{
+	n.company = foundNow(t, sandbox.Options{
 		World: sandbox.Config{Seed: 30, Calls: 360, Days: 30, Agents: 5, LateFillRate: .2, LateVisibleRate: .02,
 			DriftRate: 1, DriftFrom: day(26)},
 		Faults: sandbox.Faults{{Kind: sandbox.FaultShort, Rate: .02}, {Kind: sandbox.FaultDuplicate, Rate: .02}},
