@@ -26,14 +26,13 @@ var noVal val // never written
 // is lenient: what appendPatch did not write is skipped.
 func readPatch(text []byte, of *node) (v patchView) {
 	for m := range members(text) {
-		name := unquote(m.key)
 		switch {
-		case string(name) == "$":
+		case string(m.name) == "$":
 			v.readMarks(m.v.raw, of)
-		case bytes.HasPrefix(name, []byte("$$")):
-			v.unknown = append(v.unknown, member{name: name[1:], v: m.v})
+		case bytes.HasPrefix(m.name, []byte("$$")):
+			v.unknown = append(v.unknown, member{name: m.name[1:], v: m.v})
 		default:
-			v.add(of, member{name: name, v: m.v})
+			v.add(of, member{name: m.name, v: m.v})
 		}
 	}
 	return v
@@ -74,7 +73,6 @@ func (v *patchView) readMarks(text []byte, of *node) {
 // addRaw takes in the text of a member, "name":value.
 func (v *patchView) addRaw(text []byte, of *node) {
 	for m := range members(append(append([]byte{'{'}, text...), '}')) {
-		m.name = unquote(m.key)
 		if m.key.marks&lone != 0 {
 			v.unknown = append(v.unknown, m)
 		} else {

@@ -183,21 +183,21 @@ func TestWords(t *testing.T) {
 		}
 	}
 	for s := Pending; s <= Missing; s++ {
-		if got, err := ParseTranscriptState(s.String()); got != s || err != nil {
-			t.Errorf("%v becomes %v: %v", s, got, err)
+		if got, ok := parseWord[TranscriptState](transcriptWords[:], []byte(s.String())); got != s || !ok {
+			t.Errorf("%v becomes %v: %v", s, got, ok)
 		}
 	}
 	for s := Open; s <= Expired; s++ {
-		if got, err := ParseSettlement(s.String()); got != s || err != nil {
-			t.Errorf("%v becomes %v: %v", s, got, err)
+		if got, ok := parseWord[Settlement](settlementWords[:], []byte(s.String())); got != s || !ok {
+			t.Errorf("%v becomes %v: %v", s, got, ok)
 		}
 	}
 	for s := V3; s <= V2; s++ {
-		if got, err := ParseSource(s.String()); got != s || err != nil {
-			t.Errorf("%v becomes %v: %v", s, got, err)
+		if got, ok := parseWord[Source](sourceWords[:], []byte(s.String())); got != s || !ok {
+			t.Errorf("%v becomes %v: %v", s, got, ok)
 		}
 	}
-	if _, err := ParseSettlement("Open"); err == nil {
+	if _, ok := parseWord[Settlement](settlementWords[:], []byte("Open")); ok {
 		t.Error("a word is spelled in one way")
 	}
 }

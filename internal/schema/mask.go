@@ -254,17 +254,19 @@ func (m *masking) appendObject(dst, text []byte, at []*maskNode) (out []byte, ch
 			}
 			inner = n.member(inner, member.name)
 		}
-		var field slot // of the call
-		if f := wholeCall.find(member.name); top && f != unknown {
-			field = wholeCall.slots[f]
+		var field *slot // of the call
+		if top {
+			if f := wholeCall.find(member.name); f != unknown {
+				field = &wholeCall.slots[f]
+			}
 		}
 		var c bool
 		switch {
-		case field.phone && isWithheld(v):
+		case field != nil && field.phone && isWithheld(v):
 			dst = append(dst, v.raw...)
 		case inner != nil:
 			dst, c = m.append(dst, v, inner)
-		case field.name != nil && !field.maskable: // a call's life goes by it
+		case field != nil && !field.maskable: // a call's life goes by it
 			dst = append(dst, v.raw...)
 		default:
 			dst, c = m.appendRest(dst, v)

@@ -231,7 +231,8 @@ func (r *Resource) element(s *slot) *node {
 	}
 	n := r.node(s.column.list, s.path+"[].", s.column.list.fields, nil)
 	if n.lists != 0 || n.shown[V3] != n.shown[V2] {
-		// Its rows are made before the version is known, and an element ends no other's list.
+		// The rows of a list are made before the version is known; and a list inside would
+		// be emptied at each element.
 		panic("schema: " + s.column.list.Name + " has lists of its own, or fields that differ by version")
 	}
 	return n

@@ -231,7 +231,8 @@ func (o *Object) repeat() {
 	}
 }
 
-// Rows yields the rows of the object, each with its table.
+// Rows yields the rows of the object, each with its table. It first fills the columns
+// of the lists that repeat the object's own.
 func (o *Object) Rows() iter.Seq2[*Table, Row] {
 	o.repeat()
 	return func(yield func(*Table, Row) bool) {

@@ -170,12 +170,13 @@ func (r *RowReader) Call(row parquet.Row, c *Call) error {
 	if err := r.read(row, c.Row); err != nil {
 		return err
 	}
-	for _, words := range [...]struct {
-		col  int
-		what []string
+	for _, of := range [...]struct {
+		col   int
+		words []string
 	}{{colTranscriptState, transcriptWords[:]}, {colSettlement, settlementWords[:]}, {colSource, sourceWords[:]}} {
-		if v := c.Row[words.col]; !v.IsNull() && !slices.Contains(words.what, string(v.ByteArray())) {
-			return fmt.Errorf("read %s: %s has no such word: %q", r.table.Name, r.table.Columns[words.col].Name, v.ByteArray())
+		v := c.Row[of.col]
+		if _, ok := parseWord[uint8](of.words, v.ByteArray()); !ok && !v.IsNull() {
+			return fmt.Errorf("read %s: %s has no such word: %q", r.table.Name, r.table.Columns[of.col].Name, v.ByteArray())
 		}
 	}
 	return nil

@@ -30,12 +30,18 @@ func wordValues(words []string) (values []parquet.Value) {
 
 // wordIn returns which of the words a value is; of another one, the first.
 func wordIn[W ~uint8](words []string, v parquet.Value) W {
-	for i, w := range words {
-		if string(v.ByteArray()) == w {
-			return W(i)
+	w, _ := parseWord[W](words, v.ByteArray())
+	return w
+}
+
+// parseWord returns which of the words a text is.
+func parseWord[W ~uint8](words []string, text []byte) (w W, ok bool) {
+	for i, word := range words {
+		if string(text) == word {
+			return W(i), true
 		}
 	}
-	return 0
+	return 0, false
 }
 
 // String returns the state's word, as in the column transcript_state.
@@ -47,33 +53,9 @@ func (s Settlement) String() string { return word(settlementWords[:], s, "Settle
 // String returns the source's word, as in the column source.
 func (s Source) String() string { return word(sourceWords[:], s, "Source") }
 
-// ParseTranscriptState returns the state that a word of transcript_state names.
-func ParseTranscriptState(s string) (TranscriptState, error) {
-	return parseWord[TranscriptState](transcriptWords[:], []byte(s), "transcript state")
-}
-
-// ParseSettlement returns the settlement that a word of settlement names.
-func ParseSettlement(s string) (Settlement, error) {
-	return parseWord[Settlement](settlementWords[:], []byte(s), "settlement")
-}
-
-// ParseSource returns the source that a word of source names.
-func ParseSource(s string) (Source, error) {
-	return parseWord[Source](sourceWords[:], []byte(s), "source")
-}
-
 func word[W ~uint8](words []string, w W, what string) string {
 	if int(w) < len(words) {
 		return words[w]
 	}
 	return fmt.Sprintf("%s(%d)", what, w)
-}
-
-func parseWord[W ~uint8](words []string, s []byte, what string) (W, error) {
-	for i, w := range words {
-		if string(s) == w {
-			return W(i), nil
-		}
-	}
-	return 0, fmt.Errorf("parse %s: no such word: %q", what, s)
 }

@@ -101,14 +101,9 @@ func (w *Warehouse) Recover(ctx context.Context) (commit.Stats, error) {
 		}
 		run.Requests += s.Details
 		run.DetailRequests += s.Details
-		run.CallsNew += s.New
-		run.CallsChanged += s.Changed
-		run.CallsSettled += s.Settled
 		run.CallsMissing += s.Missing
-		run.CallsPending = s.Due
-		run.Transcripts += s.Transcripts
-		run.Turns += s.Turns
 		run.Commits++
+		s.AddTo(&run)
 		return run
 	})
 	if err != nil {

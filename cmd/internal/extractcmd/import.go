@@ -251,11 +251,12 @@ func (i *importer) add(ctx context.Context, sources []dump.Source, stdin io.Read
 
 // runRow makes the import's row of the table runs.
 func (i *importer) runRow(did sink.Stats, commits int64) schema.Run {
-	return schema.Run{
+	row := schema.Run{
 		ID: i.id, StartedAt: i.started.UnixMilli(), Outcome: i.outcome, Version: cli.Version(),
-		CallsListed: i.in.Lines, CallsNew: did.New, CallsChanged: did.Changed, CallsSettled: did.Settled,
-		CallsPending: did.Due, CallsSetAside: i.in.SetAside(), Transcripts: did.Transcripts, Turns: did.Turns, Commits: commits,
+		CallsListed: i.in.Lines, CallsSetAside: i.in.SetAside(), Commits: commits,
 	}
+	did.AddTo(&row)
+	return row
 }
 
 // nameAside names the first lines that are not calls.

@@ -24,11 +24,10 @@ func Row(id, version string, started time.Time, p *crawler.Progress, drift map[c
 		Requests: p.Requests, PageRequests: p.PageRequests, DetailRequests: p.DetailRequests, Retries: p.Retries,
 		RateLimited: p.RateLimited, ServerErrors: p.ServerErrors, NetworkErrors: p.NetworkErrors,
 		Pages: p.Pages, CallsListed: p.CallsListed,
-		CallsNew: did.New, CallsChanged: did.Changed, CallsSettled: did.Settled, CallsPending: did.Due,
-		CallsMissing: p.Missing, CallsSetAside: p.SetAside, Transcripts: did.Transcripts, Turns: did.Turns,
-		Drift: p.Drift, Commits: commits,
+		CallsMissing: p.Missing, CallsSetAside: p.SetAside, Drift: p.Drift, Commits: commits,
 		BudgetUsedPercent: schema.Some(int64(math.Round(p.BudgetUsed * 10_000))),
 	}
+	did.AddTo(&row)
 	if p.TotalCount >= 0 {
 		row.TotalCount = schema.Some(p.TotalCount)
 	}

@@ -153,6 +153,18 @@ func (c *Conn) watch(ctx context.Context) (stop func()) {
 	}
 }
 
+// begin tells Before of a text, unless ctx is done already. Until end is called,
+// ctx interrupts what runs.
+func (c *Conn) begin(ctx context.Context, text string) (end func(), err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := c.before(ctx, text); err != nil {
+		return nil, err
+	}
+	return c.watch(ctx), nil
+}
+
 // Exec runs statements for their effect.
 func (c *Conn) Exec(ctx context.Context, text string) error {
 	if err := c.before(ctx, text); err != nil {
@@ -186,13 +198,11 @@ func (c *Conn) Query(ctx context.Context, text string, args ...any) (*Rows, erro
 // holds the result as a whole; what [Conn.Query] streams it plans twice where it
 // reads files.
 func (c *Conn) QuerySmall(ctx context.Context, text string) (*Rows, error) {
-	if err := ctx.Err(); err != nil {
+	end, err := c.begin(ctx, text)
+	if err != nil {
 		return nil, err
 	}
-	if err := c.before(ctx, text); err != nil {
-		return nil, err
-	}
-	defer c.watch(ctx)()
+	defer end()
 	rows := &Rows{stmt: &Stmt{conn: c}}
 	if bindings.Query(c.conn, text, &rows.res) == bindings.StateError {
 		err := parseError(bindings.ResultError(&rows.res)).in(text)

@@ -56,13 +56,11 @@ func (c *Conn) extract(text string) (bindings.ExtractedStatements, error) {
 // Prepare parses and plans the one statement in text. Planning some statements
 // (EXPORT DATABASE) already changes something.
 func (c *Conn) Prepare(ctx context.Context, text string) (*Stmt, error) {
-	if err := ctx.Err(); err != nil {
+	end, err := c.begin(ctx, text)
+	if err != nil {
 		return nil, err
 	}
-	if err := c.before(ctx, text); err != nil {
-		return nil, err
-	}
-	defer c.watch(ctx)()
+	defer end()
 	all, err := c.extract(text)
 	defer bindings.DestroyExtracted(&all)
 	if err != nil {

@@ -54,6 +54,16 @@ func (s Stats) Add(o Stats) Stats {
 	return o
 }
 
+// AddTo adds what was done to the row of a run.
+func (s Stats) AddTo(run *schema.Run) {
+	run.CallsNew += s.New
+	run.CallsChanged += s.Changed
+	run.CallsSettled += s.Settled
+	run.CallsPending = s.Due
+	run.Transcripts += s.Transcripts
+	run.Turns += s.Turns
+}
+
 // Commit is one commit in the making.
 type Commit struct {
 	FS       disk.FS

@@ -105,8 +105,10 @@ func (p *Period) Take(call *schema.Call) error {
 	err := p.each(call, func(list int, row parquet.Row) error {
 		return p.lists[list].Row.Add(row, &call.Lists[list])
 	})
-	for _, r := range p.tables() {
-		call.Took(r.Row)
+	for _, r := range p.lists {
+		if r.Reader != nil {
+			call.Took(r.Row)
+		}
 	}
 	return err
 }
