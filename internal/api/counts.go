@@ -7,6 +7,7 @@ type Counts struct {
 	Requests       int64 // attempts sent, each charged to the budget
 	PageRequests   int64
 	DetailRequests int64
+	SideRequests   int64 // of lists beside that of calls
 	Retries        int64 // attempts after a failed one, those after a 429 among them
 
 	Status2xx int64
@@ -36,9 +37,12 @@ func (c *counter) sent(k Kind, retry bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.n.Requests++
-	if k == Record {
+	switch k {
+	case Record:
 		c.n.DetailRequests++
-	} else {
+	case Side:
+		c.n.SideRequests++
+	default:
 		c.n.PageRequests++
 	}
 	if retry {

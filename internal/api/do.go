@@ -49,7 +49,7 @@ func (c *Client) Do(ctx context.Context, r Request, accept func(*Answer) error) 
 		}
 		// While a page is awaited nothing else goes on. So where the service did answer,
 		// the page is asked for again at once.
-		if rule.pause == 0 || attempt == 2 && r.Kind != Record && f.Status != 0 {
+		if rule.pause == 0 || attempt == 2 && !r.Kind.alone() && f.Status != 0 {
 			continue
 		}
 		if waits == nil {
@@ -71,7 +71,7 @@ func (c *Client) attempt(ctx context.Context, r *Request, retry bool, accept fun
 	a, f := c.send(ctx, r, func() { c.budget.answer(t) })
 	defer a.done()
 	err = c.checkClock(&a, f)
-	if err == nil && accept != nil && (f == nil || r.Kind != Record && len(a.Body) > 0) {
+	if err == nil && accept != nil && (f == nil || !r.Kind.alone() && len(a.Body) > 0) {
 		if wrong := accept(&a); f == nil && wrong != nil {
 			f = wrongBodyOf(&a, wrong)
 		}

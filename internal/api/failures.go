@@ -133,7 +133,7 @@ func (r *rule) attempts(k Kind) int {
 }
 
 func (r *rule) after(k Kind) Then {
-	if k == Record {
+	if k.alone() {
 		return r.then[1]
 	}
 	return r.then[0]

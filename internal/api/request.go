@@ -15,9 +15,14 @@ const (
 	Page   Kind = iota // a page of a list
 	Part               // a part of a page that could not be had as a whole
 	Record             // one thing's own record
+	Side               // a page of another list than that of calls; a run can do without it
 )
 
-func (k Kind) String() string { return [...]string{"page", "part of a page", "detail"}[k] }
+func (k Kind) String() string { return [...]string{"page", "part of a page", "detail", "page beside"}[k] }
+
+// alone says that nothing else waits for the answer: other requests go on meanwhile, and
+// it may be left for another night.
+func (k Kind) alone() bool { return k == Record || k == Side }
 
 // Request is one thing to ask the service for.
 type Request struct {

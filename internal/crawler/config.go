@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"callhouse/internal/api"
+	"callhouse/internal/resource"
 )
 
 // Config is what a run is asked to do.
@@ -21,6 +22,10 @@ type Config struct {
 	// RelistEvery is how often the whole list is listed again, a part in each run;
 	// zero: never.
 	RelistEvery time.Duration
+
+	// Resources are what is fetched beside calls, a parent before its children. The store
+	// must be an ObjectStore then.
+	Resources []*resource.Resource
 
 	// MaxDuration ends the run in good order after this time; zero: never.
 	MaxDuration time.Duration

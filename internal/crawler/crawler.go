@@ -119,10 +119,16 @@ func (c *Crawler) crawl(ctx context.Context) error {
 	if err != nil || interrupted {
 		return err
 	}
+	if err := c.lists(ctx); err != nil {
+		return err
+	}
 	if err := c.checkpoint(ctx, true); err != nil {
 		if ctx.Err() != nil {
 			return nil // the last commit will do
 		}
+		return err
+	}
+	if err := c.parts(ctx); err != nil {
 		return err
 	}
 	if err := c.fetchDetails(ctx); err != nil {

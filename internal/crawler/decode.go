@@ -19,6 +19,7 @@ var errNoID = errors.New("it has no id")
 type reader struct {
 	decoder schema.Decoder
 	call    schema.Call
+	object  schema.Object
 }
 
 // read decodes a body, counts its drift, and returns its heading.

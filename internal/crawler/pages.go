@@ -144,7 +144,7 @@ func (c *Crawler) ask(ctx context.Context, q query) (*asked, error) {
 		c.filters.apply(&a.query)
 		var err error
 		a.failure, err = c.api.Do(ctx, a.query.request(), func(answer *api.Answer) (err error) {
-			a.page, err = parsePage(answer.Body, answer.Tail)
+			a.page, err = parsePage("items", answer.Body, answer.Tail)
 			a.page.at = answer.At.UnixMilli()
 			return err
 		})

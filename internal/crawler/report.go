@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"callhouse/internal/api"
+	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	"callhouse/internal/words"
 )
@@ -86,6 +87,8 @@ type Report struct {
 
 	Aside       []Aside            // the first of those that were set aside
 	DriftFields map[DriftKey]int64 // Drift by place and kind
+	// Resources tells what was asked for beside calls, in that order.
+	Resources []ResourceReport
 	// Problems says why parts of the list were not listed to their end.
 	Problems []string
 
@@ -114,6 +117,8 @@ type meter struct {
 	aside    []Aside
 	drift    map[DriftKey]int64
 	problems []string
+	sides    []ResourceReport
+	bad      map[*resource.Resource]int // lists that failed in a row
 }
 
 func newMeter(secrets *words.Secrets) *meter {
@@ -121,6 +126,7 @@ func newMeter(secrets *words.Secrets) *meter {
 		secrets:  secrets,
 		progress: Progress{TotalCount: -1, PagesTotal: -1, DetailsTotal: -1, TimeLeft: -1},
 		drift:    make(map[DriftKey]int64),
+		bad:      make(map[*resource.Resource]int),
 	}
 }
 
@@ -218,6 +224,7 @@ func (m *meter) report(p Progress) Report {
 	r := Report{Progress: p, DriftFields: make(map[DriftKey]int64, len(m.drift))}
 	r.Aside = append(r.Aside, m.aside...)
 	r.Problems = append(r.Problems, m.problems...)
+	r.Resources = append(r.Resources, m.sides...)
 	for k, n := range m.drift {
 		r.DriftFields[k] = n
 	}

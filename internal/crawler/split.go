@@ -12,6 +12,7 @@ import (
 
 // pageData is a page as the service sent it.
 type pageData struct {
+	name  string   // of the member that has the items
 	items [][]byte // as sent; whether each is a call is for the decoder to say
 	next  string   // empty: it was the last one
 	total int64    // -1: not said
@@ -23,7 +24,7 @@ type pageData struct {
 
 var errNoList = errors.New("not a page of a list: no items")
 
-// parsePage takes the envelope of a page apart. It is strict about where values
+// parsePage takes the envelope of a page apart, whose items stand under a name. It is strict about where values
 // begin and end, and about nothing inside them. So an item that is not JSON (a
 // control character in a text, NaN, any depth) does not hide the others: it is
 // an item like them, which the decoder will refuse.
@@ -33,9 +34,9 @@ var errNoList = errors.New("not a page of a list: no items")
 // cursor is known all the same: it stood before the items, or at the end of tail,
 // which is the end of the body. A cursor is opaque; a number is passed on as it is
 // written.
-func parsePage(body, tail []byte) (pageData, error) {
+func parsePage(name string, body, tail []byte) (pageData, error) {
 	s := splitter{b: body}
-	p := pageData{total: -1}
+	p := pageData{name: name, total: -1}
 	s.space()
 	whole := s.take('{') && p.members(&s)
 	switch p.list = p.items != nil; {
@@ -52,7 +53,7 @@ func parsePage(body, tail []byte) (pageData, error) {
 // members reads the members of the envelope, up to the end of the text.
 func (p *pageData) members(s *splitter) bool {
 	return s.members(func(name string) bool {
-		if name == "items" && s.take('[') {
+		if name == p.name && s.take('[') {
 			return p.readItems(s)
 		}
 		v, ok := s.value()
@@ -103,7 +104,7 @@ func (p *pageData) readTail(tail []byte) {
 			return
 		}
 		s := splitter{b: tail, p: end + 1}
-		rest := pageData{total: -1}
+		rest := pageData{name: p.name, total: -1}
 		if s.space(); s.take(',') && rest.members(&s) && rest.nextKnown {
 			p.next, p.total, p.nextKnown = rest.next, rest.total, true
 			return

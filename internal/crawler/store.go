@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 
+	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 )
 
@@ -35,6 +36,20 @@ type Store interface {
 // commit. Then Progress says how much is left.
 type dueCounter interface {
 	DueCount(scope schema.DueScope) int64
+}
+
+// ObjectStore is a Store that also keeps objects of resources.
+type ObjectStore interface {
+	Store
+
+	// Listed returns when the list of a resource was last complete, in ms since 1970 UTC,
+	// as of the last commit; 0: never.
+	Listed(of *resource.Resource) int64
+
+	// Incomplete yields the keys of the objects whose own record and lists are to be
+	// fetched, as of the last commit: those that changed since these were, or of which they
+	// were fetched before a time, in ms since 1970 UTC.
+	Incomplete(of *resource.Resource, before int64) iter.Seq2[string, error]
 }
 
 // StoreError says that the store failed: nothing more can be kept.

@@ -34,7 +34,7 @@ const forgottenDir = "forgotten"
 var (
 	snapshotRE  = regexp.MustCompile(`^[0-9]{6,18}$`)
 	tempRE      = regexp.MustCompile(`^\.tmp-(current|mask\.key|[0-9]{6,18})-[0-9a-f]{16}$`)
-	dataRE      = regexp.MustCompile(`^([0-9]{4}-[0-9]{2}(?:-[0-9]{2})?)\.([0-9a-f]{16})\.parquet$`)
+	dataRE      = regexp.MustCompile(`^(?:([0-9]{4}-[0-9]{2}(?:-[0-9]{2})?)\.)?([0-9a-f]{16})\.parquet$`)
 	forgottenRE = regexp.MustCompile(`^forgotten/[0-9a-f]{16}\.txt$`)
 	segmentRE   = regexp.MustCompile(`^([0-9]{6,18})\.zst$`)
 	runRE       = regexp.MustCompile(`^[0-9]{8}T[0-9]{6}Z-[0-9a-f]{8}$`)
@@ -60,9 +60,12 @@ func TempName(target, id string) string { return tempPrefix + target + "-" + id 
 func IsTempName(name string) bool { return tempRE.MatchString(name) }
 
 // DataFile returns the path inside a snapshot of a table's file for period, a
-// UTC day "2026-11-19" or month "2026-11". id is 16 hex digits never used
-// before: a file, once written, never changes under its name.
+// UTC day "2026-11-19" or month "2026-11"; "" is that of a table that has one file. id is
+// 16 hex digits never used before: a file, once written, never changes under its name.
 func DataFile(table, period, id string) string {
+	if period == "" {
+		return table + "/" + id + ".parquet"
+	}
 	return table + "/month=" + period[:7] + "/" + period + "." + id + ".parquet"
 }
 

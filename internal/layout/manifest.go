@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"time"
 
+	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 )
 
@@ -54,10 +55,19 @@ type Manifest struct {
 	Mask *Mask `json:"mask,omitempty"`
 	// Origin says whose calls these are; nil: nothing told it yet.
 	Origin *Origin `json:"origin,omitempty"`
+	// Lists says when which list of the organisation's was last complete, by the names of
+	// resources.
+	Lists map[string]List `json:"lists,omitempty"`
 	// Columns are those that came after the format version and that the writer knew:
 	// who does not know one of them must not write, or it would be lost.
 	Columns []Column `json:"columns,omitempty"`
 	Files   []File   `json:"files"`
+}
+
+// List is what is known of a resource's list.
+type List struct {
+	ListedAt int64 `json:"listed_at"`          // when the last complete one was begun, ms UTC
+	EmptyAt  int64 `json:"empty_at,omitempty"` // when it was empty and was not believed yet, ms UTC
 }
 
 // Column is a column that was added to a table without a new format version.
@@ -70,7 +80,7 @@ type Column struct {
 
 // Columns returns the added columns that this program knows.
 func Columns() (out []Column) {
-	for _, t := range schema.AllTables {
+	for _, t := range resource.AllTables {
 		for _, c := range t.Columns {
 			if c.Since != "" {
 				out = append(out, Column{Table: t.Name, Name: c.Name, ID: c.ID, Since: c.Since})
@@ -372,7 +382,7 @@ func (f *File) misnamed() string {
 		return "there is no table " + strconv.Quote(f.Table)
 	case !ok || f.Path != DataFile(f.Table, period, id):
 		return "that is no path of a data file"
-	case period != f.Period:
+	case period != f.Period || (period == "") == slices.ContainsFunc(schema.PeriodTables, func(t *schema.Table) bool { return t.Name == f.Table }):
 		return "its period is said to be " + strconv.Quote(f.Period)
 	}
 	return ""

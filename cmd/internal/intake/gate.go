@@ -68,6 +68,9 @@ func (g *Gate) admit(recs []schema.Record) error {
 	}
 	items := false
 	for i := range recs {
+		if recs[i].Resource != "" {
+			continue
+		}
 		switch recs[i].Kind {
 		case schema.KindItem:
 			items = true

@@ -35,6 +35,8 @@ type Stats struct {
 	Linked      int   // data files taken over
 	Aged        int64 // calls left out since they are kept no longer
 	Bytes       int64 // size of the data files written
+
+	ObjectsChanged int64 // objects of other resources that are new, changed, deleted or there again
 }
 
 // Add sums what two commits did; the figures of the whole warehouse are the
@@ -51,6 +53,7 @@ func (s Stats) Add(o Stats) Stats {
 	o.Linked += s.Linked
 	o.Aged += s.Aged
 	o.Bytes += s.Bytes
+	o.ObjectsChanged += s.ObjectsChanged
 	return o
 }
 
@@ -87,6 +90,7 @@ type Commit struct {
 	Origin       *layout.Origin       // whose calls these are since now; nil: as before
 	Lost         []schema.Run         // rows of runs that could not write them
 	Wrote        schema.Run           // the row that this commit wrote
+	Doubted      []string             // resources whose list was empty, and was not believed
 	tombstonesOf *layout.Snapshot     // whose tombstones the new snapshot takes over; nil: old
 
 	in    *Intake
@@ -172,9 +176,13 @@ func (c *Commit) build(ctx context.Context, id string, refs []layout.Segment, ro
 	if err != nil {
 		return nil, err
 	}
+	replaced, err := c.objects()
+	if err != nil {
+		return nil, err
+	}
 	newRuns := row != nil || len(c.Rewrites) > 0
 	if err := c.linkRest(func(f *layout.File) bool {
-		return gone[f.Period] || c.leftOut[f.Period] || f.Table == schema.Runs.Name && newRuns
+		return gone[f.Period] || replaced[f.Table] || c.leftOut[f.Period] || f.Table == schema.Runs.Name && newRuns
 	}); err != nil {
 		return nil, err
 	}
@@ -283,6 +291,7 @@ func (c *Commit) manifest(refs []layout.Segment, runID string) *layout.Manifest 
 	if c.KeepFrom > 0 && !c.AsIs {
 		m.Coverage = snapshot.Since(m.Coverage, c.KeepFrom)
 	}
+	m.Lists = c.lists()
 	m.Journal = append(m.Journal, refs...)
 	snapshot.SortFiles(m)
 	return m

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"callhouse/internal/layout"
+	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
 	"callhouse/internal/sink/journal"
@@ -24,6 +25,8 @@ type Intake struct {
 	Covered []Covered
 	Broken  []journal.Loss
 	details int64
+	// arrivals are what came in for the other resources.
+	arrivals map[*resource.Resource]*arrivals
 
 	forgotten *snapshot.Tombstones
 	// exact says that every body is decoded to learn its start. Otherwise peek reads
@@ -68,7 +71,7 @@ type entry struct {
 
 // NewIntake returns an empty intake, which takes nothing of calls that are forgotten.
 func NewIntake(forgotten *snapshot.Tombstones, exact bool) *Intake {
-	return &Intake{changes: map[string]*change{}, frames: journal.Frames{Limit: cachedLines}, forgotten: forgotten, exact: exact}
+	return &Intake{changes: map[string]*change{}, arrivals: map[*resource.Resource]*arrivals{}, frames: journal.Frames{Limit: cachedLines}, forgotten: forgotten, exact: exact}
 }
 
 // ReadIntake reads the given sealed segments, without what they say of calls
@@ -91,6 +94,9 @@ func ReadIntake(fsys disk.FS, root string, refs []layout.Segment, forgotten *sna
 				return nil
 			}
 			at := entry{at: frame, in: int32(i), line: int32(line), kind: r.Kind}
+			if r.Resource != "" {
+				return in.addObject(at, r, ref.Run)
+			}
 			if r.Kind == schema.KindMissing {
 				in.add(at, []byte(r.CallID), schema.Opt[int64]{}, r.FetchedAt, ref.Run)
 				return nil

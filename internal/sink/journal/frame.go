@@ -159,9 +159,11 @@ func wholeFrame(f disk.File, offset, size int64) bool {
 
 // A record is one line: {"kind":"item","at":1700000000000,"id":"…","body":{…}}.
 // The members stand in this order; body is the response's JSON with its line
-// ends, which can only stand between tokens, made spaces.
+// ends, which can only stand between tokens, made spaces. What is of a resource has
+// its name before the kind, as in "agents.item".
 var kindWords = [...]string{
 	schema.KindItem: "item", schema.KindDetail: "detail", schema.KindMissing: "missing", schema.KindCovered: "covered",
+	schema.KindListed: "listed",
 }
 
 const (
@@ -175,7 +177,11 @@ func appendRecord(dst []byte, r *schema.Record) ([]byte, error) {
 	if err != nil {
 		return dst, fmt.Errorf("encode a call id: %w", err)
 	}
-	dst = append(append(append(dst, `{"kind":"`...), kindWords[r.Kind]...), atMember...)
+	dst = append(dst, `{"kind":"`...)
+	if r.Resource != "" {
+		dst = append(append(dst, r.Resource...), '.')
+	}
+	dst = append(append(dst, kindWords[r.Kind]...), atMember...)
 	dst = append(append(strconv.AppendInt(dst, r.FetchedAt, 10), idMember...), id...)
 	if r.Body != nil {
 		dst = append(dst, bodyMember...)
@@ -208,6 +214,9 @@ func parseRecord(line []byte) (schema.Record, error) {
 	word, rest, ok := bytes.Cut(rest, []byte(atMember))
 	if !ok {
 		return bad("no time")
+	}
+	if of, kind, ok := bytes.Cut(word, []byte(".")); ok {
+		r.Resource, word = string(of), kind
 	}
 	for k, w := range kindWords {
 		if w != "" && w == string(word) {

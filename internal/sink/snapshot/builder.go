@@ -15,6 +15,7 @@ import (
 	"sync"
 
 	"callhouse/internal/layout"
+	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
 	"callhouse/internal/sink/table"
@@ -123,7 +124,7 @@ func (b *Builder) Link(from *layout.Snapshot, rel string, size int64) error {
 // SortFiles puts a manifest's files in order, and takes the watermark from them.
 func SortFiles(m *layout.Manifest) {
 	order := map[string]int{}
-	for i, t := range schema.AllTables {
+	for i, t := range resource.AllTables {
 		order[t.Name] = i
 	}
 	slices.SortFunc(m.Files, func(a, b layout.File) int {

@@ -10,6 +10,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"callhouse/internal/layout"
+	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
 	"callhouse/internal/sink/table"
@@ -73,6 +74,16 @@ func (r *Reader) OpenAsIs(f *layout.File) (*table.Reader, error) {
 func (r *Reader) Period(period string, only *schema.Table) (*table.Period, error) {
 	return table.OpenPeriod(only, func(t *schema.Table) (*table.Reader, error) {
 		if f := r.File(t.Name, period); f != nil {
+			return r.Open(f)
+		}
+		return nil, nil
+	})
+}
+
+// Objects opens the files of a resource; nil where there are none.
+func (r *Reader) Objects(of *resource.Resource) (*table.Objects, error) {
+	return table.OpenObjects(of, func(t *schema.Table) (*table.Reader, error) {
+		if f := r.File(t.Name, ""); f != nil {
 			return r.Open(f)
 		}
 		return nil, nil

@@ -15,6 +15,7 @@ import (
 	"github.com/parquet-go/parquet-go/bloom"
 
 	"callhouse/internal/layout"
+	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
 )
@@ -287,7 +288,7 @@ func CompareKey(aStart schema.Opt[int64], aID string, bStart schema.Opt[int64], 
 
 // ByName returns a table, or nil.
 func ByName(name string) *schema.Table {
-	for _, t := range schema.AllTables {
+	for _, t := range resource.AllTables {
 		if t.Name == name {
 			return t
 		}

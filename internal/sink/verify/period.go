@@ -37,7 +37,11 @@ func (v *verifier) period(ctx context.Context, s *layout.Snapshot, files []*layo
 	if files[0].Table == schema.Runs.Name {
 		return v.runs(s, files[0])
 	}
-	err := v.rows(ctx, s, files)
+	rows := v.rows
+	if files[0].Period == "" {
+		rows = v.whole
+	}
+	err := rows(ctx, s, files)
 	var damage *disk.DamageError
 	if errors.As(err, &damage) {
 		v.bad.Add("unreadable", v.rel(damage.Path), "%s", damage.What)

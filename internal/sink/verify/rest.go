@@ -12,6 +12,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"callhouse/internal/layout"
+	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
 	"callhouse/internal/sink/journal"
@@ -198,8 +199,21 @@ func (v *verifier) outside(current *layout.Snapshot) error {
 func (v *verifier) segment(ref layout.Segment, last bool) error {
 	var dec schema.Decoder
 	var call schema.Call
+	var object schema.Object
 	broken, err := journal.Read(v.opts.FS, v.opts.Root, ref, last, func(r *schema.Record) error {
 		v.report.Journal++
+		if r.Resource != "" {
+			of := resource.ByName(r.Resource)
+			if of == nil {
+				return fmt.Errorf("%w: there is no resource %q", journal.ErrUnreadable, r.Resource)
+			}
+			if len(r.Body) > 0 && r.Kind != schema.KindListed {
+				if err := dec.DecodeObject(of.Resource, r.Body, &object); err != nil {
+					return fmt.Errorf("%w: %w", journal.ErrUnreadable, err)
+				}
+			}
+			return nil
+		}
 		if r.Kind == schema.KindItem || r.Kind == schema.KindDetail {
 			if err := dec.Decode(r.Body, r.Kind, &call); err != nil {
 				return fmt.Errorf("%w: %w", journal.ErrUnreadable, err)

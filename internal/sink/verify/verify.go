@@ -14,6 +14,7 @@ import (
 	"github.com/sourcegraph/conc/pool"
 
 	"callhouse/internal/layout"
+	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
 	"callhouse/internal/sink/snapshot"
@@ -257,16 +258,23 @@ func (v *verifier) snapshot(ctx context.Context, s *layout.Snapshot) error {
 	return v.unique(s)
 }
 
-// byPeriod sorts a snapshot's files by what they hold: runs, and each period.
+// byPeriod sorts a snapshot's files by what they hold: each period, each resource, and
+// the other tables that have one file.
 func byPeriod(m *layout.Manifest) [][]*layout.File {
 	at := map[string]int{}
 	var out [][]*layout.File
 	for i := range m.Files {
 		f := &m.Files[i]
-		j, ok := at[f.Period]
+		what := f.Period
+		if of := resource.Owner(f.Table); of != nil {
+			what = of.Name
+		} else if what == "" {
+			what = f.Table
+		}
+		j, ok := at[what]
 		if !ok {
 			j = len(out)
-			at[f.Period] = j
+			at[what] = j
 			out = append(out, nil)
 		}
 		out[j] = append(out[j], f)

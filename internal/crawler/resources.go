@@ -1,0 +1,289 @@
+package crawler
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sourcegraph/conc/pool"
+
+	"callhouse/internal/api"
+	"callhouse/internal/resource"
+	"callhouse/internal/schema"
+)
+
+// ResourceReport tells what a run asked for of one resource, and what came of it.
+type ResourceReport struct {
+	Name     string
+	Requests int64 // attempts that failed and were tried again are not counted
+	Lists    int64 // complete ones
+	Items    int64 // on them, and on those that were not complete
+	Records  int64 // objects' own
+	Aside    int64 // items that could not be read
+	Problem  string
+}
+
+// badLists is how many lists of a resource may fail in a row, until the rest of them is
+// left to another night.
+const badLists = 3
+
+// lists lists the resources that have a list of the whole. What fails is reported, and
+// does not end the run.
+func (c *Crawler) lists(ctx context.Context) error {
+	for _, of := range c.cfg.Resources {
+		if of.Parent != nil || ctx.Err() != nil {
+			continue
+		}
+		if of.Every > 0 && c.nowMS()-c.objects().Listed(of) < (of.Every-relistSlack).Milliseconds() {
+			continue
+		}
+		if _, err := c.listObjects(ctx, of, ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parts fetches what is told of objects by records and lists of their own, for those
+// that changed, and for those whose lists are old.
+func (c *Crawler) parts(ctx context.Context) error {
+	for _, of := range c.cfg.Resources {
+		if of.Parent != nil || !of.Parts() || ctx.Err() != nil {
+			continue
+		}
+		before := int64(0)
+		for _, child := range of.Children() {
+			if child.Every > 0 {
+				before = max(before, c.nowMS()-(child.Every-relistSlack).Milliseconds())
+			}
+		}
+		workers := pool.New().WithMaxGoroutines(c.cfg.Workers).WithContext(ctx).WithCancelOnError().WithFirstError()
+		for key, err := range c.objects().Incomplete(of, before) {
+			if err != nil {
+				workers.Go(func(context.Context) error { return &StoreError{"read what is to be fetched", err} })
+			}
+			if err != nil || ctx.Err() != nil {
+				break
+			}
+			workers.Go(func(ctx context.Context) error { return c.fetchParts(ctx, of, key) })
+		}
+		if err := workers.Wait(); err != nil && ctx.Err() == nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Crawler) objects() ObjectStore { return c.store.(ObjectStore) }
+
+// fetchParts fetches an object's lists and its own record. When it has all of them, it
+// says so to the store.
+func (c *Crawler) fetchParts(ctx context.Context, of *resource.Resource, key string) error {
+	for _, child := range of.Children() {
+		if !slices.Contains(c.cfg.Resources, child) {
+			continue
+		}
+		complete, err := c.listObjects(ctx, child, key)
+		if err != nil || !complete {
+			return err
+		}
+	}
+	rec := schema.Record{Resource: of.Name, Kind: schema.KindDetail, CallID: key, FetchedAt: c.nowMS()}
+	if of.Record == "" {
+		return c.put(ctx, rec)
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	c.meter.side(of, func(r *ResourceReport) { r.Requests++ })
+	f, err := c.api.Do(ctx, api.Request{Path: path(of.Record, key), Kind: api.Record}, func(a *api.Answer) error {
+		body, is, err := c.readObject(of, "", a.Body)
+		if err == nil && is != key {
+			err = fmt.Errorf("it is another object's record: %q", c.secrets.Clip(is, 80))
+		}
+		rec.Body, rec.FetchedAt = body, a.At.UnixMilli()
+		return err
+	})
+	switch {
+	case err != nil:
+		return err
+	case f == nil:
+		c.meter.side(of, func(r *ResourceReport) { r.Records++ })
+	case f.Canceled():
+		return nil
+	case f.Then == api.Missing:
+		rec.Kind = schema.KindMissing
+	default:
+		c.sideProblem(of, fmt.Sprintf("the record of %s: %v", c.secrets.Clip(key, 80), f))
+		return nil
+	}
+	return c.put(ctx, rec)
+}
+
+// path puts a key in the place of "{}".
+func path(of, key string) string {
+	raw, _ := url.PathUnescape(key) // as resource.KeyOf escaped it
+	return strings.Replace(of, "{}", api.Segment(raw), 1)
+}
+
+// errCircle says that a cursor leads back to a page that was there before.
+var errCircle = errors.New("its pages go round in a circle")
+
+// listObjects lists a resource, or that of one parent, and puts its items. complete says
+// that the list came to its end, and that all of its items could be read. Only what ends
+// the run is an error.
+func (c *Crawler) listObjects(ctx context.Context, of *resource.Resource, parent string) (complete bool, err error) {
+	if c.meter.failing(of) >= badLists {
+		return false, nil
+	}
+	begun, items, good := c.nowMS(), int64(0), true
+	queries := of.Queries
+	if queries == nil {
+		queries = []url.Values{{}}
+	}
+	for _, query := range queries {
+		cursors := map[string]bool{"": true}
+		for cursor := ""; ; {
+			page, failure, err := c.sidePage(ctx, of, parent, query, cursor)
+			if err != nil || ctx.Err() != nil {
+				return false, err
+			}
+			if failure == nil && page.next != "" && cursors[page.next] {
+				failure = errCircle
+			}
+			if failure != nil {
+				c.sideProblem(of, failure.Error())
+				return false, nil
+			}
+			n, whole, err := c.putObjects(ctx, of, parent, &page)
+			if err != nil {
+				return false, err
+			}
+			items, good = items+n, good && whole
+			if cursor = page.next; cursor == "" || of.Unpaged {
+				break
+			}
+			cursors[cursor] = true
+		}
+	}
+	if !good {
+		return false, nil
+	}
+	c.meter.side(of, func(r *ResourceReport) { r.Lists++ })
+	c.meter.listed(of)
+	body, _ := json.Marshal(schema.Listed{Begun: begun, Items: items}) // two numbers always encode
+	return true, c.put(ctx, schema.Record{Resource: of.Name, Kind: schema.KindListed, CallID: parent, FetchedAt: c.nowMS(), Body: body})
+}
+
+// sidePage asks for one page of a resource's list.
+func (c *Crawler) sidePage(ctx context.Context, of *resource.Resource, parent string, query url.Values, cursor string) (page pageData, failure, err error) {
+	q := maps.Clone(query)
+	if !of.Unpaged {
+		q.Set("limit", strconv.Itoa(pageSize))
+	}
+	if cursor != "" {
+		q.Set("cursor", cursor)
+	}
+	c.meter.side(of, func(r *ResourceReport) { r.Requests++ })
+	f, err := c.api.Do(ctx, api.Request{Path: path(of.Path, parent), Query: q, Kind: api.Side}, func(a *api.Answer) (err error) {
+		page, err = parsePage(cmp.Or(of.Items, "items"), a.Body, a.Tail)
+		page.at = a.At.UnixMilli()
+		return err
+	})
+	if f != nil {
+		failure = f
+	}
+	return page, failure, err
+}
+
+// putObjects puts the items of a page. whole says that all of them could be read.
+func (c *Crawler) putObjects(ctx context.Context, of *resource.Resource, parent string, page *pageData) (n int64, whole bool, err error) {
+	var recs []schema.Record
+	whole = true
+	for _, item := range page.items {
+		body, key, err := c.readObject(of, parent, item)
+		if err != nil {
+			whole = false
+			c.meter.side(of, func(r *ResourceReport) { r.Aside++ })
+			c.sideProblem(of, "an item of its list: "+err.Error())
+			continue
+		}
+		recs = append(recs, schema.Record{Resource: of.Name, Kind: schema.KindItem, CallID: key, FetchedAt: page.at, Body: body})
+	}
+	c.meter.side(of, func(r *ResourceReport) { r.Items += int64(len(page.items)) })
+	return int64(len(page.items)), whole, c.put(ctx, recs...)
+}
+
+// readObject takes the secrets out of an object's JSON, and returns it with its key.
+func (c *Crawler) readObject(of *resource.Resource, parent string, body []byte) (clean []byte, key string, err error) {
+	if clean, err = of.Scrub(body); err != nil {
+		return nil, "", err
+	}
+	r := c.readers.Get().(*reader)
+	defer c.readers.Put(r)
+	if err := r.decoder.DecodeObject(of.Resource, clean, &r.object); err != nil {
+		return nil, "", err
+	}
+	of.SetParent(&r.object, parent)
+	for i, d := range r.decoder.Drift {
+		r.decoder.Drift[i].Path = of.Name + ": " + d.Path
+	}
+	c.meter.drifted(r.decoder.Drift)
+	return clean, of.KeyOf(r.object.Row), nil
+}
+
+// sideProblem notes why a resource could not be fetched; the first reason is told.
+func (c *Crawler) sideProblem(of *resource.Resource, why string) {
+	why = c.secrets.Clip(why, 300)
+	if c.meter.sideProblem(of, why) {
+		c.log.Warn("what the service has beside calls could not be fetched as a whole; another run tries again", "resource", of.Name, "failure", why)
+	}
+}
+
+// side changes the numbers of a resource.
+func (m *meter) side(of *resource.Resource, f func(*ResourceReport)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f(m.sideOf(of))
+}
+
+func (m *meter) sideOf(of *resource.Resource) *ResourceReport {
+	i := slices.IndexFunc(m.sides, func(r ResourceReport) bool { return r.Name == of.Name })
+	if i < 0 {
+		i = len(m.sides)
+		m.sides = append(m.sides, ResourceReport{Name: of.Name})
+	}
+	return &m.sides[i]
+}
+
+// sideProblem notes a problem, and says whether it is the resource's first.
+func (m *meter) sideProblem(of *resource.Resource, why string) (first bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.bad[of]++
+	r := m.sideOf(of)
+	if first = r.Problem == ""; first {
+		r.Problem = why
+	}
+	return first
+}
+
+// failing returns how many lists of a resource failed in a row.
+func (m *meter) failing(of *resource.Resource) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.bad[of]
+}
+
+func (m *meter) listed(of *resource.Resource) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.bad[of] = 0
+}

@@ -1,0 +1,30 @@
+package resource
+
+import "callhouse/internal/schema"
+
+// Agents are the agents that speak in calls. What an agent says and does, data and
+// flow, is told by its own record alone, which is asked for when the list shows a change.
+var Agents = declare(Resource{
+	Name: "agents", Doc: "agents, as they are now",
+	Path: "/v3/agents", Key: []string{"agent_id"},
+	Record: "/v3/agents/{}", Own: []string{"data", "flow", "version"},
+},
+	schema.Column{ID: 1, Name: "agent_id", Type: schema.Text, Required: true, V3: "id", V2: "agent_id",
+		Doc: "the agent, as in calls"},
+	schema.Column{ID: 2, Name: "name", Type: schema.Text, V3: "name",
+		Doc: "its name"},
+	schema.Column{ID: 3, Name: "type", Type: schema.Word, V3: "type", Known: []string{"single_prompt", "flow"},
+		Doc: "single_prompt or flow"},
+	schema.Column{ID: 4, Name: "created_at", Type: schema.Timestamp, V3: "created_at",
+		Doc: "when it was made"},
+	schema.Column{ID: 5, Name: "updated_at", Type: schema.Timestamp, V3: "updated_at",
+		Doc: "when it was last edited"},
+	schema.Column{ID: 6, Name: "production_version", Type: schema.Word, V3: "production_version",
+		Doc: "the version that production stands for; null: none was published"},
+	schema.Column{ID: 7, Name: "data", Type: schema.JSON, V3: "data?",
+		Doc: "prompt, voice, model and all other settings"},
+	schema.Column{ID: 8, Name: "flow", Type: schema.JSON, V3: "flow?", AnyValue: true,
+		Doc: "the nodes and edges of a flow agent"},
+	schema.Column{ID: 9, Name: "version", Type: schema.JSON, V3: "version?", AnyValue: true,
+		Doc: "the version that data and flow are of; null: the current one"},
+)

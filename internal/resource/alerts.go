@@ -1,0 +1,72 @@
+package resource
+
+import "callhouse/internal/schema"
+
+// AlertRules say when the service raises an incident. Whom it tells, which may be a
+// secret address, is withheld.
+var AlertRules = declare(Resource{
+	Name: "alert_rules", Doc: "rules by which the service raises incidents, as they are now",
+	Path: "/v3/alert-rules", Key: []string{"alert_rule_id"}, Secrets: []string{"notification_channels"},
+},
+	schema.Column{ID: 1, Name: "alert_rule_id", Type: schema.Text, Required: true, V3: "id", V2: "alert_rule_id",
+		Doc: "the rule"},
+	schema.Column{ID: 2, Name: "name", Type: schema.Text, V3: "name",
+		Doc: "its name"},
+	schema.Column{ID: 3, Name: "description", Type: schema.Text, V3: "description?",
+		Doc: "what it is for"},
+	schema.Column{ID: 4, Name: "metric_type", Type: schema.Word, V3: "metric_type",
+		Known: []string{"call_count", "concurrency", "tool_call_count", "api_call_count"},
+		Doc:   "what it measures"},
+	schema.Column{ID: 5, Name: "labels", Type: schema.JSON, V3: "labels?", AnyValue: true,
+		Doc: "of what it measures it"},
+	schema.Column{ID: 6, Name: "threshold_type", Type: schema.Word, V3: "threshold_type", Known: []string{"absolute", "relative"},
+		Doc: "absolute or relative"},
+	schema.Column{ID: 7, Name: "comparison_op", Type: schema.Word, V3: "comparison_op", Known: []string{"gt", "gte", "lt", "lte"},
+		Doc: "gt, gte, lt or lte"},
+	schema.Column{ID: 8, Name: "threshold_value", Type: schema.Exact, V3: "threshold_value",
+		Doc: "what it is compared with"},
+	schema.Column{ID: 9, Name: "time_window", Type: schema.Word, V3: "time_window?",
+		Doc: "over what time it measures, as in 5m"},
+	schema.Column{ID: 10, Name: "evaluation_frequency", Type: schema.Word, V3: "evaluation_frequency?",
+		Doc: "how often"},
+	schema.Column{ID: 11, Name: "status", Type: schema.Word, V3: "status?", Known: []string{"active", "disabled", "paused"},
+		Doc: "active, disabled or paused"},
+	schema.Column{ID: 12, Name: "is_enabled", Type: schema.Bool, V3: "enabled?",
+		Doc: "whether it is switched on"},
+	schema.Column{ID: 13, Name: "is_paused", Type: schema.Bool, V3: "paused?",
+		Doc: "whether it rests"},
+	schema.Column{ID: 14, Name: "active_schedule", Type: schema.JSON, V3: "active_schedule?", AnyValue: true,
+		Doc: "the hours in which it is active"},
+	schema.Column{ID: 15, Name: "notification_channels", Type: schema.JSON, V3: "notification_channels?", AnyValue: true,
+		Doc: "how many it tells; who they are is withheld"},
+	schema.Column{ID: 16, Name: "paused_until", Type: schema.Timestamp, V3: "paused_until?",
+		Doc: "until when it rests"},
+	schema.Column{ID: 17, Name: "last_notified_at", Type: schema.Timestamp, V3: "last_notified_at?",
+		Doc: "when it last told anybody"},
+	schema.Column{ID: 18, Name: "created_at", Type: schema.Timestamp, V3: "created_at",
+		Doc: "when it was made"},
+	schema.Column{ID: 19, Name: "updated_at", Type: schema.Timestamp, V3: "updated_at",
+		Doc: "when it was last edited"},
+)
+
+// Incidents are the alerts that were raised. Their status changes until they are
+// resolved.
+var Incidents = declare(Resource{
+	Name: "incidents", Doc: "alerts that the service raised, as they are now",
+	Path: "/v3/incidents", Key: []string{"incident_id"},
+},
+	schema.Column{ID: 1, Name: "incident_id", Type: schema.Text, Required: true, V3: "id", V2: "incident_id",
+		Doc: "the incident"},
+	schema.Column{ID: 2, Name: "alert_rule_id", Type: schema.Text, V3: "alert_rule_id",
+		Doc: "the rule that raised it"},
+	schema.Column{ID: 3, Name: "status", Type: schema.Word, V3: "status", Known: []string{"triggered", "active", "resolved"},
+		Doc: "triggered, active or resolved"},
+	schema.Column{ID: 4, Name: "metric_value", Type: schema.Exact, V3: "metric_value",
+		Doc: "what was measured"},
+	schema.Column{ID: 5, Name: "threshold_value", Type: schema.Exact, V3: "threshold_value",
+		Doc: "the rule's threshold at that time"},
+	schema.Column{ID: 6, Name: "change_rate", Type: schema.Exact, V3: "change_rate",
+		Doc: "the change that a relative rule measured"},
+	schema.Column{ID: 7, Name: "created_at", Type: schema.Timestamp, V3: "created_at",
+		Doc: "when it was raised"},
+)

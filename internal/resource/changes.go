@@ -1,0 +1,111 @@
+package resource
+
+import (
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
+
+	"callhouse/internal/schema"
+	"callhouse/internal/schema/decimal"
+)
+
+// Changes holds one row for each change of an object, in the order in which they were
+// seen. Rows are only ever added.
+var Changes = schema.NewTable("changes",
+	schema.Column{ID: 1, Name: "resource", Type: schema.Word, Required: true,
+		Doc: "the table of the object"},
+	schema.Column{ID: 2, Name: "key", Type: schema.Text, Required: true,
+		Doc: "its key: the columns that tell it from others, joined by a slash"},
+	schema.Column{ID: 3, Name: "seen_at", Type: schema.Timestamp, Required: true,
+		Doc: "when it was first seen so"},
+	schema.Column{ID: 4, Name: "since_at", Type: schema.Timestamp,
+		Doc: "when its list was last complete before: it changed in between, perhaps more than once; null: this was the first list"},
+	schema.Column{ID: 5, Name: "run_id", Type: schema.Word, Required: true,
+		Doc: "the run that saw it, as in the table runs"},
+	schema.Column{ID: 6, Name: "kind", Type: schema.Word, Required: true,
+		Doc: "created, changed, deleted (its list no longer has it) or returned"},
+	schema.Column{ID: 7, Name: "fields", Type: schema.JSON, Required: true,
+		Doc: "the columns that changed, as an array of their names"},
+	schema.Column{ID: 8, Name: "before", Type: schema.JSON,
+		Doc: "an object of their values before; null for a new object"},
+	schema.Column{ID: 9, Name: "after", Type: schema.JSON, Required: true,
+		Doc: "an object of their values since; all that are not null, for a new object"},
+)
+
+// Change returns the row of [Changes] for what became of an object; nil where nothing
+// did. old is nil for a new one. since is when the list was last complete before, ms UTC;
+// 0: never.
+func (r *Resource) Change(old, now *schema.Object, f Fetched, since int64) schema.Row {
+	kind, cols := "changed", []int(nil)
+	if old == nil {
+		kind = "created"
+		for i := range r.Table.Columns {
+			if c := &r.Table.Columns[i]; c.Compared() && !now.Row[i].IsNull() {
+				cols = append(cols, i)
+			}
+		}
+	} else if cols = r.differing(old, now); r.Deleted(old) != r.Deleted(now) {
+		if kind = "deleted"; r.Deleted(old) {
+			kind = "returned"
+		}
+	}
+	if len(cols) == 0 {
+		return nil
+	}
+	row := make(schema.Row, len(Changes.Columns))
+	set := func(name, text string) { row[Changes.Column(name)] = schema.TextValue([]byte(text)) }
+	set("resource", r.Name)
+	set("key", r.KeyOf(now.Row))
+	set("run_id", f.Run)
+	set("kind", kind)
+	names := make([]string, len(cols))
+	for i, col := range cols {
+		names[i] = r.Table.Columns[col].Name
+	}
+	fields, _ := json.Marshal(names) // texts always encode
+	set("fields", string(fields))
+	if old != nil {
+		set("before", string(r.values(old, cols)))
+	}
+	set("after", string(r.values(now, cols)))
+	row[Changes.Column("seen_at")] = schema.InstantValue(f.At)
+	if since > 0 {
+		row[Changes.Column("since_at")] = schema.InstantValue(since)
+	}
+	return row
+}
+
+// values returns the values of some columns as a JSON object. Times are texts of UTC.
+func (r *Resource) values(o *schema.Object, cols []int) []byte {
+	dst := []byte{'{'}
+	for i, col := range cols {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		c := &r.Table.Columns[col]
+		dst = append(strconv.AppendQuote(dst, c.Name), ':')
+		dst = appendValue(dst, c.Type, o.Row[col])
+	}
+	return append(dst, '}')
+}
+
+func appendValue(dst []byte, t schema.Type, v parquet.Value) []byte {
+	switch {
+	case v.IsNull():
+		return append(dst, "null"...)
+	case t == schema.JSON:
+		return append(dst, v.ByteArray()...)
+	case t == schema.Text, t == schema.Word:
+		text, _ := json.Marshal(string(v.ByteArray()))
+		return append(dst, text...)
+	case t == schema.Timestamp:
+		return append(dst, time.UnixMicro(v.Int64()).UTC().Format(`"2006-01-02T15:04:05.000Z"`)...)
+	case t == schema.Exact:
+		return decimal.Append(dst, decimal.FromBytes(v.ByteArray()))
+	case t == schema.Bool:
+		return strconv.AppendBool(dst, v.Boolean())
+	}
+	return strconv.AppendInt(dst, v.Int64(), 10)
+}

@@ -1,0 +1,48 @@
+package resource
+
+import "callhouse/internal/schema"
+
+// Customers are the people and companies that the organisation has told the service
+// of. extract forget reaches them by number and by id.
+var Customers = declare(Resource{
+	Name: "customers", Doc: "customers whom the organisation has told the service of",
+	Path: "/v3/customers", Key: []string{"customer_id"}, Contact: []string{"identifiers"},
+},
+	schema.Column{ID: 1, Name: "customer_id", Type: schema.Text, Required: true, V3: "id", V2: "customer_id",
+		Doc: "the customer"},
+	schema.Column{ID: 2, Name: "name", Type: schema.Text, V3: "name?",
+		Doc: "the name"},
+	schema.Column{ID: 3, Name: "note", Type: schema.Text, V3: "note?",
+		Doc: "what somebody noted"},
+	schema.Column{ID: 4, Name: "identifiers", Type: schema.JSON, V3: "identifiers?", AnyValue: true,
+		Doc: "numbers, addresses and ids by which the customer is known"},
+	schema.Column{ID: 5, Name: "attributes", Type: schema.JSON, V3: "attributes?", AnyValue: true,
+		Doc: "values by the names in customer_attributes"},
+	schema.Column{ID: 6, Name: "metadata", Type: schema.JSON, V3: "metadata?", AnyValue: true,
+		Doc: "free keys"},
+	schema.Column{ID: 7, Name: "created_at", Type: schema.Timestamp, V3: "created_at?",
+		Doc: "when it was added"},
+	schema.Column{ID: 8, Name: "updated_at", Type: schema.Timestamp, V3: "updated_at?",
+		Doc: "when it was last edited"},
+)
+
+// CustomerAttributes say which attributes customers may have.
+var CustomerAttributes = declare(Resource{
+	Name: "customer_attributes", Doc: "attributes that customers may have",
+	Path: "/v3/customer-attribute-definitions", Key: []string{"attribute_id"},
+},
+	schema.Column{ID: 1, Name: "attribute_id", Type: schema.Text, Required: true, V3: "id", V2: "definition_id",
+		Doc: "the attribute"},
+	schema.Column{ID: 2, Name: "name", Type: schema.Text, V3: "name",
+		Doc: "its name"},
+	schema.Column{ID: 3, Name: "type", Type: schema.Word, V3: "type", Known: []string{"string", "number", "boolean", "enum", "date"},
+		Doc: "string, number, boolean, enum or date"},
+	schema.Column{ID: 4, Name: "description", Type: schema.Text, V3: "description?",
+		Doc: "what it means"},
+	schema.Column{ID: 5, Name: "enum_options", Type: schema.JSON, V3: "enum_options?", AnyValue: true,
+		Doc: "the values of an enum"},
+	schema.Column{ID: 6, Name: "conflict_mode", Type: schema.Word, V3: "conflict_mode?", Known: []string{"overwrite", "fill_if_empty"},
+		Doc: "overwrite or fill_if_empty"},
+	schema.Column{ID: 7, Name: "is_active", Type: schema.Bool, V3: "is_active?",
+		Doc: "whether it is in use"},
+)

@@ -1,0 +1,162 @@
+package resource
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/parquet-go/parquet-go"
+
+	"callhouse/internal/schema"
+)
+
+// Fetched says when something was fetched, and by which run.
+type Fetched struct {
+	At  int64 // ms UTC
+	Run string
+}
+
+// MergeItem makes item, as it was decoded from a list, the object as it is known now.
+// old is what was known, nil for nothing; it is not changed. It returns false where item
+// says nothing new; then old stands.
+func (r *Resource) MergeItem(old, item *schema.Object, f Fetched) (changed bool) {
+	row := item.Row
+	r.touch(row, f)
+	if row[r.firstSeen] = row[r.changed]; old == nil {
+		return true
+	}
+	row[r.firstSeen] = old.Row[r.firstSeen]
+	for _, col := range r.own {
+		row[col] = old.Row[col]
+	}
+	return !r.Same(old, item)
+}
+
+// MergeRecord adds to an object what its own record tells, or nil where there is
+// none (any more): what only the record has is taken from there. It returns false where
+// that is what was known. Either way the object is complete.
+func (r *Resource) MergeRecord(o, record *schema.Object, f Fetched) (changed bool) {
+	if record != nil {
+		record.Row[r.ownExtra] = record.Row[r.extra]
+		for _, col := range r.own {
+			t := r.Table.Columns[col].Type
+			changed = changed || !schema.SameValue(t, o.Row[col], record.Row[col])
+			o.Row[col] = record.Row[col]
+		}
+	}
+	if changed {
+		r.touch(o.Row, f)
+	}
+	o.Row[r.completedAt] = schema.InstantValue(f.At)
+	return changed
+}
+
+// MergeGone notes that a complete list no longer has an object. It returns false where
+// that was known.
+func (r *Resource) MergeGone(o *schema.Object, f Fetched) (changed bool) {
+	if !o.Row[r.deleted].IsNull() {
+		return false
+	}
+	r.touch(o.Row, f)
+	o.Row[r.deleted] = o.Row[r.changed]
+	return true
+}
+
+func (r *Resource) touch(row schema.Row, f Fetched) {
+	row[r.changed], row[r.run] = schema.InstantValue(f.At), schema.TextValue([]byte(f.Run))
+}
+
+// Deleted says whether the lists no longer have an object.
+func (r *Resource) Deleted(o *schema.Object) bool { return !o.Row[r.deleted].IsNull() }
+
+// Complete says when an object's own record and lists were last fetched, ms UTC; 0:
+// they are still to be.
+func (r *Resource) Complete(o *schema.Object) int64 { return schema.MillisOf(o.Row[r.completedAt]) }
+
+// Parts says whether there is more to fetch of an object than its item.
+func (r *Resource) Parts() bool { return r.Record != "" || len(r.Children()) > 0 }
+
+// Same says whether two states of an object are the same to whoever reads the
+// warehouse.
+func (r *Resource) Same(a, b *schema.Object) bool { return len(r.differing(a, b)) == 0 }
+
+// differing returns the columns in which two states differ; a list of rows is named
+// by the first of its columns that does.
+func (r *Resource) differing(a, b *schema.Object) (cols []int) {
+	for i := range r.Table.Columns {
+		c := &r.Table.Columns[i]
+		if (c.Compared() || i == r.ownExtra) && !schema.SameValue(c.Type, a.Row[i], b.Row[i]) {
+			cols = append(cols, i)
+		}
+	}
+	return cols
+}
+
+// SameItem says whether an object says what an item of a list does.
+func (r *Resource) SameItem(o, item *schema.Object) bool {
+	for i := range r.Table.Columns {
+		c := &r.Table.Columns[i]
+		if r.ofItem(i) && !schema.SameValue(c.Type, o.Row[i], item.Row[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// ofItem says whether a column comes from the items of lists.
+func (r *Resource) ofItem(col int) bool {
+	c := &r.Table.Columns[col]
+	return c.Name == "extra" || c.Name == "source" || c.V3 != "" && !slices.Contains(r.own, col)
+}
+
+// ItemJSON returns the JSON of the list's item that an object was made of.
+func (r *Resource) ItemJSON(o *schema.Object) []byte {
+	var item schema.Object
+	item.Set(o)
+	for _, col := range r.own {
+		item.Row[col] = parquet.Value{}
+	}
+	return item.AppendJSON(nil)
+}
+
+// RecordJSON returns the JSON of an object's own record, as far as it is known.
+func (r *Resource) RecordJSON(o *schema.Object) []byte {
+	var record schema.Object
+	record.Set(o)
+	record.Row[r.extra] = o.Row[r.ownExtra]
+	return record.AppendJSON(nil)
+}
+
+// Scrub returns the JSON of an object without what must not be kept: secrets, by the
+// names of their members, and the queries of addresses, which sign or hold a key.
+func (r *Resource) Scrub(body []byte) ([]byte, error) {
+	clean, _, err := schema.Scrub(body, func(name []byte) schema.Secrecy {
+		name = bytes.ToLower(name)
+		for _, s := range r.Secrets {
+			if string(name) == s {
+				return schema.Hide
+			}
+		}
+		for _, s := range shapes {
+			if string(name) == s {
+				return schema.KeepWhole
+			}
+		}
+		for _, s := range secrets {
+			if bytes.Contains(name, []byte(s)) {
+				return schema.Hide
+			}
+		}
+		if bytes.Contains(name, []byte("url")) {
+			return schema.HideQuery
+		}
+		return schema.LookInside
+	})
+	return clean, err
+}
+
+// shapes are members that say which shape values have, and hold none.
+var shapes = []string{"input_schema", "schema", "custom_schema"}
+
+// secrets are parts of the names of members that hold secrets.
+var secrets = []string{"secret", "password", "credential", "authorization", "api_key", "apikey", "api-key", "access_token", "auth_token", "bearer",
+	"headers", "webhookurl", "webhook_url"}

@@ -1,0 +1,46 @@
+package resource
+
+import (
+	"time"
+
+	"callhouse/internal/schema"
+)
+
+// catalogue is how long a list of what the service offers to all is good for.
+const catalogue = 7 * 24 * time.Hour
+
+// LLMs are the language models that the service offers.
+var LLMs = declare(Resource{
+	Name: "llms", Doc: "language models that the service offers",
+	Path: "/v3/models/llms", Every: catalogue, Key: []string{"model"},
+},
+	schema.Column{ID: 1, Name: "model", Type: schema.Text, Required: true, V3: "id", V2: "name",
+		Doc: "the model, as in provider/name"},
+	schema.Column{ID: 2, Name: "capabilities", Type: schema.JSON, V3: "capabilities?", AnyValue: true,
+		Doc: "what it can do, as the ranges of its settings"},
+)
+
+// Voices are the voices that the service offers. Two providers may use one id.
+var Voices = declare(Resource{
+	Name: "voices", Doc: "voices that the service offers",
+	Path: "/v3/models/voices", Every: catalogue, Key: []string{"provider", "voice_id"},
+},
+	schema.Column{ID: 2, Name: "voice_id", Type: schema.Text, Required: true, V3: "id", V2: "voice_id",
+		Doc: "the provider's name for the voice"},
+	schema.Column{ID: 1, Name: "provider", Type: schema.Text, Required: true, V3: "provider",
+		Doc: "who provides it"},
+	schema.Column{ID: 3, Name: "name", Type: schema.Text, V3: "name",
+		Doc: "its name"},
+	schema.Column{ID: 4, Name: "language", Type: schema.JSON, V3: "language?", AnyValue: true,
+		Doc: "its language or languages"},
+	schema.Column{ID: 5, Name: "gender", Type: schema.Word, V3: "gender?",
+		Doc: "what it sounds like"},
+	schema.Column{ID: 6, Name: "model", Type: schema.Word, V3: "model?",
+		Doc: "the provider's model"},
+	schema.Column{ID: 7, Name: "description", Type: schema.Text, V3: "description?",
+		Doc: "what the service says of it"},
+	schema.Column{ID: 8, Name: "sample_url", Type: schema.Text, V3: "sample_url?",
+		Doc: "where it can be heard"},
+	schema.Column{ID: 9, Name: "capabilities", Type: schema.JSON, V3: "capabilities?", AnyValue: true,
+		Doc: "what it can do"},
+)

@@ -1,0 +1,48 @@
+package resource
+
+import (
+	"net/url"
+
+	"callhouse/internal/schema"
+)
+
+// Numbers are the organisation's own telephone numbers. The list has the active ones
+// alone, unless each status is asked for.
+var Numbers = declare(Resource{
+	Name: "telephone_numbers", Doc: "the organisation's own telephone numbers, as they are now",
+	Path: "/v3/organization-telephone-numbers", Key: []string{"number_id"},
+	Queries: []url.Values{{"status": {"active"}}, {"status": {"scheduled"}}, {"status": {"cancel_requested"}}, {"status": {"expired"}}},
+},
+	schema.Column{ID: 1, Name: "number_id", Type: schema.Text, Required: true, V3: "id", V2: "organization_telephone_number_id",
+		Doc: "the number's id"},
+	schema.Column{ID: 2, Name: "number", Type: schema.Text, V3: "number",
+		Doc: "the number, as in from_number, to_number and presentation_number of calls"},
+	schema.Column{ID: 3, Name: "provider", Type: schema.Word, V3: "provider", Known: []string{"vox", "custom"},
+		Doc: "vox or custom"},
+	schema.Column{ID: 4, Name: "status", Type: schema.Word, V3: "status", Known: []string{"active", "scheduled", "cancel_requested", "expired"},
+		Doc: "active, scheduled, cancel_requested or expired"},
+	schema.Column{ID: 5, Name: "monthly_fee", Type: schema.Exact, V3: "monthly_fee?", Unit: "money",
+		Doc: "what it costs a month"},
+	schema.Column{ID: 6, Name: "memo", Type: schema.Text, V3: "memo?",
+		Doc: "what somebody noted of it"},
+	schema.Column{ID: 7, Name: "inbound_agent_id", Type: schema.Word, V3: "inbound_agent.agent_id?",
+		Doc: "the agent that answers it"},
+	schema.Column{ID: 8, Name: "inbound_agent_version", Type: schema.Word, V3: "inbound_agent.agent_version?",
+		Doc: "its version"},
+	schema.Column{ID: 9, Name: "outbound_agent_id", Type: schema.Word, V3: "outbound_agent.agent_id?",
+		Doc: "the agent that calls from it"},
+	schema.Column{ID: 10, Name: "outbound_agent_version", Type: schema.Word, V3: "outbound_agent.agent_version?",
+		Doc: "its version"},
+	schema.Column{ID: 11, Name: "address", Type: schema.Text, V3: "address?",
+		Doc: "its SIP address"},
+	schema.Column{ID: 12, Name: "start_at", Type: schema.Timestamp, V3: "start_at?",
+		Doc: "since when it is the organisation's"},
+	schema.Column{ID: 13, Name: "end_at", Type: schema.Timestamp, V3: "end_at?",
+		Doc: "until when"},
+	schema.Column{ID: 14, Name: "cancel_requested_at", Type: schema.Timestamp, V3: "cancel_requested_at?",
+		Doc: "when it was asked to end"},
+	schema.Column{ID: 15, Name: "created_at", Type: schema.Timestamp, V3: "created_at",
+		Doc: "when it was added"},
+	schema.Column{ID: 16, Name: "updated_at", Type: schema.Timestamp, V3: "updated_at",
+		Doc: "when it was last edited"},
+)

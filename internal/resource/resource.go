@@ -1,0 +1,178 @@
+// Package resource declares what the organisation has beside its calls: agents,
+// campaigns, tools and so on. One file says all that there is to say of one resource:
+// where it is listed, what of it is kept in which column, and when a record of its own
+// is worth a request. The crawler, the sink and the queries loop over [All].
+//
+// It declares, and does no input or output.
+package resource
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"callhouse/internal/schema"
+)
+
+// Resource is one kind of object, how the service is asked for it, and what is kept.
+// There is one row for each object that was ever listed, also for those that are gone
+// since.
+type Resource struct {
+	*schema.Resource
+	Name string // of its table
+	Doc  string // what it holds, in a few words
+	Text string // what else a reader should know; may be empty
+	// Path is where the list is. With a Parent, each of the parent's objects has a list,
+	// and "{}" stands for its key.
+	Path   string
+	Parent *Resource
+	// Queries are asked one after the other, and make up the list together; nil: it is
+	// asked for without parameters of its own.
+	Queries []url.Values
+	// Items is the name of the list's items in the answer; empty: "items".
+	Items string
+	// Unpaged says that the answer is the whole list, whatever its length.
+	Unpaged bool
+	// Every is how long a complete list is good for; 0: it is asked for every night. Of a
+	// resource with a parent: how long that of one parent is good for, unless the parent
+	// itself changes; 0: for ever.
+	Every time.Duration
+	// Record is where an object has a record of its own, in which "{}" stands for its key,
+	// and Own are the columns that this record alone tells. It is asked for when the
+	// object is new or its item changes. Empty: the list tells all.
+	Record string
+	Own    []string
+	// Key are the columns that tell one object from all others; that of the parent comes
+	// first. The table is sorted by them.
+	Key []string
+	// Secrets are names of members, at any depth, whose values are never kept, beside
+	// those that [Scrub] knows.
+	Secrets []string
+	// Contact are the JSON columns that may hold a person's number or name: see
+	// extract forget.
+	Contact []string
+
+	keys, own                                                      []int // positions of columns
+	extra, ownExtra, firstSeen, changed, run, deleted, completedAt int
+}
+
+// common are the columns that every resource has behind its own.
+var common = []schema.Column{
+	{ID: 101, Name: "source", Type: schema.Word, Required: true,
+		Doc: "v3: its key was sent as id; v2: it was sent under its longer name"},
+	{ID: 102, Name: "extra", Type: schema.JSON,
+		Doc: "fields of the list's item that no other column holds"},
+	{ID: 103, Name: "own_extra", Type: schema.JSON, Fetch: true,
+		Doc: "the same of the object's own record, where it has one"},
+	{ID: 104, Name: "first_seen_at", Type: schema.Timestamp, Required: true, Fetch: true,
+		Doc: "when it was first listed"},
+	{ID: 105, Name: "changed_at", Type: schema.Timestamp, Required: true, Fetch: true,
+		Doc: "when it was first fetched as it stands here"},
+	{ID: 106, Name: "run_id", Type: schema.Word, Required: true, Fetch: true,
+		Doc: "the run that fetched it so, as in the table runs"},
+	{ID: 107, Name: "deleted_at", Type: schema.Timestamp,
+		Doc: "when a complete list no longer had it; null: it is there"},
+	{ID: 108, Name: "completed_at", Type: schema.Timestamp, Fetch: true,
+		Doc: "when its own record and its own lists were fetched, since it last changed; null: that is still to come, or it has none"},
+}
+
+// declare completes a resource by its fields, in the order of the service's JSON.
+func declare(r Resource, fields ...schema.Column) *Resource {
+	for i := range fields {
+		if c := &fields[i]; c.V2 == "" {
+			c.V2 = c.V3 // one shape, but for the name of the key
+		}
+	}
+	fields = append(fields, common...)
+	t := schema.NewTable(r.Name, fields...)
+	r.Resource = schema.NewResource(&t)
+	for _, name := range r.Key {
+		r.keys = append(r.keys, t.Column(name))
+	}
+	for _, name := range append(r.Own, "own_extra") {
+		r.own = append(r.own, t.Column(name))
+	}
+	r.extra, r.ownExtra = t.Column("extra"), t.Column("own_extra")
+	r.firstSeen, r.changed, r.run = t.Column("first_seen_at"), t.Column("changed_at"), t.Column("run_id")
+	r.deleted, r.completedAt = t.Column("deleted_at"), t.Column("completed_at")
+	return &r
+}
+
+// KeyOf returns the key of an object: the texts of its columns, escaped as in a
+// path and joined by slashes. A key begins with that of the parent.
+func (r *Resource) KeyOf(row schema.Row) string {
+	parts := make([]string, len(r.keys))
+	for i, col := range r.keys {
+		parts[i] = url.PathEscape(string(schema.TextOf(row[col])))
+	}
+	return strings.Join(parts, "/")
+}
+
+// All are the resources beside calls, in the order in which they are asked for: a
+// parent stands before its children.
+var All = []*Resource{Agents, AgentVersions, Campaigns, Knowledges, KnowledgeDocuments, Tools, LLMs, Voices, Schemas, Numbers,
+	AlertRules, Incidents, Customers, CustomerAttributes}
+
+// Children returns the resources of which each object of this one has a list.
+func (r *Resource) Children() (out []*Resource) {
+	for _, c := range All {
+		if c.Parent == r {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// ByName returns a resource, or nil.
+func ByName(name string) *Resource {
+	if i := slices.IndexFunc(All, func(r *Resource) bool { return r.Name == name }); i >= 0 {
+		return All[i]
+	}
+	return nil
+}
+
+// ParentOf returns the part of a key that is the parent's; empty where there is none.
+func (r *Resource) ParentOf(key string) string {
+	if r.Parent == nil {
+		return ""
+	}
+	return key[:strings.LastIndexByte(key, '/')]
+}
+
+// SetParent sets the column of the parent's key, where the service's JSON may not tell it.
+func (r *Resource) SetParent(o *schema.Object, parent string) {
+	if r.Parent != nil {
+		raw, _ := url.PathUnescape(parent) // what KeyOf escaped
+		o.Row[r.keys[0]] = schema.TextValue([]byte(raw))
+	}
+}
+
+// Owner returns the resource that a table is of, as its own or as one of its lists; nil
+// is none.
+func Owner(table string) *Resource {
+	for _, r := range All {
+		if slices.ContainsFunc(r.Tables(), func(t *schema.Table) bool { return t.Name == table }) {
+			return r
+		}
+	}
+	return nil
+}
+
+// IsKey says whether a column is a part of the key.
+func (r *Resource) IsKey(col int) bool { return slices.Contains(r.keys, col) }
+
+// Tables returns the tables of a resource: its own and those of its lists.
+func (r *Resource) Tables() []*schema.Table { return append([]*schema.Table{r.Table}, r.Lists...) }
+
+// Tables are all tables of a warehouse but for the tallies; AllTables are all that have
+// files.
+var Tables, AllTables = tables(schema.Tables), tables(schema.AllTables)
+
+func tables(of []*schema.Table) []*schema.Table {
+	out := slices.Clone(of)
+	for _, r := range All {
+		out = append(out, r.Tables()...)
+	}
+	return append(out, &Changes)
+}

@@ -1,0 +1,33 @@
+package resource
+
+import "callhouse/internal/schema"
+
+// Schemas are the service's own descriptions of agents, flows, evaluations and tools.
+// Their bodies are not asked for.
+var Schemas = declare(Resource{
+	Name: "schemas", Doc: "the service's descriptions of agents, flows, evaluations and tools",
+	Path: "/v3/schemas", Every: catalogue, Key: []string{"namespace", "schema_type"},
+},
+	schema.Column{ID: 2, Name: "schema_type", Type: schema.Text, Required: true, V3: "schema_type",
+		Doc: "what it describes"},
+	schema.Column{ID: 1, Name: "namespace", Type: schema.Text, Required: true, V3: "namespace",
+		Doc: "agent-schema, flow-schema, eval-schema or tool-schema"},
+	schema.Column{ID: 3, Name: "schema_id", Type: schema.Text, V3: "id?",
+		Doc: "its id"},
+	schema.Column{ID: 4, Name: "version", Type: schema.Word, V3: "version",
+		Doc: "its version"},
+	schema.Column{ID: 5, Name: "name", Type: schema.Text, V3: "name",
+		Doc: "its name"},
+	schema.Column{ID: 6, Name: "from_source", Type: schema.Word, V3: "source?",
+		Doc: "where it comes from: db, code or override"},
+	schema.Column{ID: 7, Name: "is_active", Type: schema.Bool, V3: "is_active",
+		Doc: "whether it is in force"},
+	schema.Column{ID: 8, Name: "category", Type: schema.Word, V3: "category?",
+		Doc: "its category"},
+	schema.Column{ID: 9, Name: "description", Type: schema.Text, V3: "description?",
+		Doc: "what it is for"},
+	schema.Column{ID: 10, Name: "created_at", Type: schema.Timestamp, V3: "created_at",
+		Doc: "when it was made"},
+	schema.Column{ID: 11, Name: "updated_at", Type: schema.Timestamp, V3: "updated_at",
+		Doc: "when it was last edited"},
+)

@@ -1,0 +1,351 @@
+package commit
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/resource"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink/journal"
+	"callhouse/internal/sink/table"
+)
+
+// arrivals are what came in for the objects of one resource.
+type arrivals struct {
+	objects map[string]*arrival
+	listed  map[string]listed // complete lists, by the key of the parent
+	kept    []listed          // of them those that were empty and are not believed yet
+}
+
+// arrival is what came in for one object.
+type arrival struct {
+	run     string
+	entries []entry // in the order in which they came
+	seen    int64   // when a list last named it, ms UTC
+}
+
+// listed is a complete list.
+type listed struct {
+	schema.Listed
+	resource.Fetched
+}
+
+// addObject notes a record of a resource, unless its object was forgotten.
+func (in *Intake) addObject(at entry, r *schema.Record, run string) error {
+	of := resource.ByName(r.Resource)
+	if of == nil {
+		return fmt.Errorf("%w: there is no resource %q", journal.ErrUnreadable, r.Resource)
+	}
+	a := in.arrivals[of]
+	if a == nil {
+		a = &arrivals{objects: map[string]*arrival{}, listed: map[string]listed{}}
+		in.arrivals[of] = a
+	}
+	if r.Kind == schema.KindListed {
+		l := listed{Fetched: resource.Fetched{At: r.FetchedAt, Run: run}}
+		if err := json.Unmarshal(r.Body, &l.Listed); err != nil {
+			return fmt.Errorf("%w: a complete list: %w", journal.ErrUnreadable, err)
+		}
+		a.listed[r.CallID] = l
+		return nil
+	}
+	if in.forgotten.Forgot(r.CallID) {
+		return nil
+	}
+	o := a.objects[r.CallID]
+	if o == nil {
+		o = new(arrival)
+		a.objects[r.CallID] = o
+	}
+	o.run = run
+	if o.entries = append(o.entries, at); r.Kind == schema.KindItem {
+		o.seen = r.FetchedAt
+	}
+	return nil
+}
+
+// objects merges what came in for the resources. It returns the tables whose files are
+// replaced.
+func (c *Commit) objects() (replaced map[string]bool, err error) {
+	replaced = map[string]bool{}
+	var changes []schema.Row
+	for _, of := range resource.All {
+		a := c.in.arrivals[of]
+		if a == nil {
+			continue
+		}
+		m := &objectMerge{c: c, of: of, a: a, since: c.listOf(of).ListedAt}
+		files, err := m.rewrite()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", of.Name, err)
+		}
+		if len(m.changes) == 0 && m.completed == 0 {
+			continue // what was written is as it was
+		}
+		c.written(files...)
+		changes = append(changes, m.changes...)
+		for _, t := range of.Tables() {
+			replaced[t.Name] = true
+		}
+	}
+	if len(changes) > 0 {
+		replaced[resource.Changes.Name] = true
+		err = c.addChanges(changes)
+	}
+	c.Stats.ObjectsChanged += int64(len(changes))
+	return replaced, err
+}
+
+// listOf returns what the snapshot before says of a resource's list.
+func (c *Commit) listOf(of *resource.Resource) layout.List {
+	if c.Old == nil {
+		return layout.List{}
+	}
+	return c.Old.Manifest.Lists[of.Name]
+}
+
+// lists returns what the new snapshot says of the lists.
+func (c *Commit) lists() map[string]layout.List {
+	out := map[string]layout.List{}
+	if c.Old != nil {
+		maps.Copy(out, c.Old.Manifest.Lists)
+	}
+	for of, a := range c.in.arrivals {
+		for _, l := range a.listed {
+			now := out[of.Name]
+			if now.ListedAt = max(now.ListedAt, l.Begun); of.Parent == nil {
+				now.EmptyAt = 0
+			}
+			out[of.Name] = now
+		}
+		for _, l := range a.kept {
+			now := out[of.Name]
+			now.EmptyAt = l.Begun
+			out[of.Name] = now
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
+}
+
+// addChanges adds rows to the table of changes.
+func (c *Commit) addChanges(rows []schema.Row) error {
+	w := table.NewWriter(c.b, &resource.Changes, "")
+	add := func() error {
+		for _, f := range c.Old.Files(resource.Changes.Name) {
+			r, err := c.Old.Open(f)
+			if err != nil {
+				return err
+			}
+			var old schema.Rows
+			err = r.All(func(row schema.Row) error {
+				old.Empty(&resource.Changes)
+				if err := r.Row.Add(row, &old); err != nil {
+					return err
+				}
+				return w.Add(old.At(0))
+			})
+			if err = errors.Join(err, r.Close()); err != nil {
+				return err
+			}
+		}
+		for _, row := range rows {
+			if err := w.Add(row); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := add(); err != nil {
+		return errors.Join(err, w.Discard())
+	}
+	f, err := w.Close()
+	if err == nil {
+		c.written(*f)
+	}
+	return err
+}
+
+// objectMerge merges what came in for one resource into its files.
+type objectMerge struct {
+	c         *Commit
+	of        *resource.Resource
+	a         *arrivals
+	since     int64 // when the list was last complete, ms UTC; 0: never
+	w         *table.ObjectsWriter
+	dec       schema.Decoder
+	changes   []schema.Row
+	completed int // objects of which nothing changed but that all was fetched of them
+}
+
+func (m *objectMerge) rewrite() (files []layout.File, err error) {
+	if err := m.doubtEmpty(); err != nil {
+		return nil, err
+	}
+	m.w = table.NewObjectsWriter(m.c.b, m.of)
+	if err := m.merge(); err != nil {
+		return nil, errors.Join(err, m.w.Discard())
+	}
+	if len(m.changes) == 0 && m.completed == 0 {
+		return nil, m.w.Discard()
+	}
+	return m.w.Close()
+}
+
+// doubtEmpty takes out lists that are empty though objects were known: the service may
+// be wrong. A list of the whole is believed when it is empty again in another run.
+func (m *objectMerge) doubtEmpty() error {
+	empty := map[string]listed{}
+	for parent, l := range m.a.listed {
+		if l.Items == 0 && (m.of.Parent != nil || m.c.listOf(m.of).EmptyAt == 0) {
+			empty[parent] = l
+		}
+	}
+	if len(empty) == 0 {
+		return nil
+	}
+	return m.each(func(o *schema.Object) error {
+		if m.of.Deleted(o) {
+			return nil
+		}
+		parent := m.of.ParentOf(m.of.KeyOf(o.Row))
+		if l, ok := empty[parent]; ok {
+			delete(empty, parent)
+			delete(m.a.listed, parent)
+			m.c.Doubted = append(m.c.Doubted, m.of.Name)
+			if m.of.Parent == nil {
+				m.a.kept = append(m.a.kept, l)
+			}
+		}
+		return nil
+	})
+}
+
+// each visits the objects of the snapshot before.
+func (m *objectMerge) each(visit func(*schema.Object) error) (err error) {
+	in, err := m.c.Old.Objects(m.of)
+	if err != nil || in == nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	for {
+		o := new(schema.Object)
+		if more, err := in.Next(o); err != nil || !more {
+			return errors.Join(err, in.Done())
+		}
+		if err := visit(o); err != nil {
+			return err
+		}
+	}
+}
+
+// merge writes the objects as they are now, in the order of their keys.
+func (m *objectMerge) merge() error {
+	keys := slices.Sorted(maps.Keys(m.a.objects))
+	news := func(before string, all bool) error {
+		for len(keys) > 0 && (all || keys[0] < before) {
+			if err := m.fold(nil, keys[0]); err != nil {
+				return err
+			}
+			keys = keys[1:]
+		}
+		return nil
+	}
+	err := m.each(func(old *schema.Object) error {
+		key := m.of.KeyOf(old.Row)
+		if err := news(key, false); err != nil {
+			return err
+		}
+		if len(keys) > 0 && keys[0] == key {
+			keys = keys[1:]
+		}
+		return m.fold(old, key)
+	})
+	if err != nil {
+		return err
+	}
+	return news("", true)
+}
+
+// fold writes what is now known of an object; old is nil for a new one.
+func (m *objectMerge) fold(old *schema.Object, key string) error {
+	now, at := old, resource.Fetched{}
+	changed, completed := false, false
+	a := m.a.objects[key]
+	if a != nil {
+		for _, e := range a.entries {
+			r, err := m.c.in.record(e, key, nil)
+			if err != nil {
+				return err
+			}
+			at = resource.Fetched{At: r.FetchedAt, Run: a.run}
+			if r.Kind == schema.KindItem {
+				item, err := m.decode(&r, key)
+				if err != nil {
+					return err
+				}
+				if m.of.MergeItem(now, item, at) {
+					now, changed = item, true
+				}
+				continue
+			}
+			if now == nil {
+				continue // nobody listed it
+			}
+			var record *schema.Object
+			if len(r.Body) > 0 {
+				if record, err = m.decode(&r, key); err != nil {
+					return err
+				}
+			}
+			if now == old {
+				now = new(schema.Object)
+				now.Set(old)
+			}
+			changed = m.of.MergeRecord(now, record, at) || changed
+			completed = true
+		}
+	}
+	if now == nil {
+		return nil
+	}
+	if l, ok := m.a.listed[m.of.ParentOf(key)]; ok && (a == nil || a.seen < l.Begun) {
+		if now == old {
+			now = new(schema.Object)
+			now.Set(old)
+		}
+		if m.of.MergeGone(now, l.Fetched) {
+			at, changed = l.Fetched, true
+		}
+	}
+	if changed {
+		if row := m.of.Change(old, now, at, m.since); row != nil {
+			m.changes = append(m.changes, row)
+		}
+	} else if completed {
+		m.completed++
+	}
+	return m.w.Write(now)
+}
+
+// decode decodes a record, whose key it must have.
+func (m *objectMerge) decode(r *schema.Record, key string) (*schema.Object, error) {
+	o := new(schema.Object)
+	body := slices.Clone(r.Body) // the journal's memory is used again
+	if err := m.dec.DecodeObject(m.of.Resource, body, o); err != nil {
+		return nil, fmt.Errorf("read %q anew: %w", key, err)
+	}
+	m.of.SetParent(o, m.of.ParentOf(key))
+	o.Own()
+	if is := m.of.KeyOf(o.Row); is != key {
+		return nil, fmt.Errorf("read %q anew: it is %q", key, strings.ToValidUTF8(is, "?"))
+	}
+	return o, nil
+}

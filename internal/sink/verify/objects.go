@@ -1,0 +1,129 @@
+package verify
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/parquet-go/parquet-go"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/resource"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink/disk"
+	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/sink/table"
+)
+
+// whole verifies the files of one table that has no periods, or of a resource with its
+// lists.
+func (v *verifier) whole(_ context.Context, s *layout.Snapshot, files []*layout.File) (err error) {
+	of := resource.Owner(files[0].Table)
+	checks := map[string]*tableCheck{}
+	defer func() {
+		for _, c := range checks {
+			err = errors.Join(err, c.r.Close())
+		}
+	}()
+	for _, f := range files {
+		if checks[f.Table], err = v.openCheck(s, f); err != nil {
+			return err
+		}
+	}
+	for _, c := range checks {
+		if err := v.cells(s, c); err != nil {
+			return err
+		}
+		if c.counted.Rows != c.listed.Rows {
+			v.bad.Add("rows", c.at, "it has %d rows, the manifest says %d", c.counted.Rows, c.listed.Rows)
+		}
+	}
+	if of == nil {
+		return nil
+	}
+	at := v.rel(s.Path(files[0]))
+	if checks[of.Name] == nil {
+		v.bad.Add("reference", at, "%s has a file, %s has none", files[0].Table, of.Name)
+		return nil
+	}
+	return v.objects(s, of, checks[of.Name].at)
+}
+
+// cells verifies each row of a file by itself.
+func (v *verifier) cells(s *layout.Snapshot, c *tableCheck) error {
+	t := table.ByName(c.listed.Table)
+	r, err := snapshot.NewReader(v.opts.FS, s, nil).OpenAsIs(c.listed)
+	if err != nil {
+		return err
+	}
+	run := t.Column("run_id")
+	var room schema.Rows
+	err = r.All(func(in parquet.Row) error {
+		c.counted.Rows++
+		room.Empty(t)
+		if err := r.Row.Add(in, &room); err != nil {
+			return err
+		}
+		row := room.At(0)
+		for i := range t.Columns {
+			switch col := &t.Columns[i]; {
+			case row[i].IsNull() && col.Required && r.Row.Has(i):
+				v.bad.Add("null", c.at, "row %d has no %s", c.counted.Rows, col.Name)
+			case col.Type == schema.JSON && !row[i].IsNull() && !json.Valid(row[i].ByteArray()):
+				v.bad.Add("json", c.at, "%s in row %d is no JSON", col.Name, c.counted.Rows)
+			}
+		}
+		if run >= 0 {
+			if _, ok := layout.ParseRunID(string(row[run].ByteArray())); !ok {
+				v.bad.Add("runs", c.at, "%q is no run id", row[run].ByteArray())
+			}
+		}
+		return nil
+	})
+	return errors.Join(err, r.Close())
+}
+
+// objects verifies the objects of a resource: their order, and that what was sent can
+// be made of them again.
+func (v *verifier) objects(s *layout.Snapshot, of *resource.Resource, at string) (err error) {
+	in, err := snapshot.NewReader(v.opts.FS, s, nil).Objects(of)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	var dec schema.Decoder
+	last := ""
+	for first := true; ; first = false {
+		var o, again schema.Object
+		if more, err := in.Next(&o); err != nil || !more {
+			if err == nil {
+				err = in.Done()
+			}
+			var damage *disk.DamageError
+			if errors.As(err, &damage) {
+				v.bad.Add("reference", v.rel(damage.Path), "%s", damage.What)
+				return nil
+			}
+			return err
+		}
+		key := of.KeyOf(o.Row)
+		switch {
+		case first || key > last:
+		case key == last:
+			v.bad.Add("twice", at, "%s stands there twice", key)
+		default:
+			v.bad.Add("order", at, "%s stands behind %s", key, last)
+		}
+		last = key
+		if v.tombstones.Forgot(key) {
+			v.bad.Add("forgotten", at, "an object in it was forgotten: %s", v.tombstones.Of([]byte(key)))
+		}
+		if err := dec.DecodeObject(of.Resource, of.ItemJSON(&o), &again); err != nil {
+			v.bad.Add("rebuild", at, "%s: %v", key, err)
+			continue
+		}
+		if !of.SameItem(&o, &again) {
+			v.bad.Add("rebuild", at, "%s does not give back what was sent", key)
+		}
+	}
+}
