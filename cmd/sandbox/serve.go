@@ -13,6 +13,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/sandbox/limit"
+	"callhouse/internal/sandbox/organisation"
 )
 
 // serveFlags are the flags of the server.
@@ -21,6 +22,7 @@ type serveFlags struct {
 	options            sandbox.Options
 	addr, clock, fault string
 	limiter            string
+	size, wrong        string
 	now, origin        instant
 }
 
@@ -31,7 +33,9 @@ func newServe() *cobra.Command {
 		Short: "Serve a made-up company's calls through the call API",
 		Long: `Serve a made-up company's calls through the call API: GET /v3/calls and
 GET /v3/calls/{call_id}, with the service's key, limits, cursors and filters, and
-with faults on demand. Calls are computed from the seed, never stored.
+with faults on demand. Calls are computed from the seed, never stored. So is the
+rest of the company, which lives with the clock: its agents and their versions,
+as GET /v3/agents, /v3/agents/{agent_id} and /v3/agents/{agent_id}/versions.
 
 Apart from the API, without key or limit:
   GET  /sandbox/truth   exact counts of what is served now (?at=TIME: then)
@@ -58,6 +62,9 @@ Apart from the API, without key or limit:
 	fs.BoolVar(&o.InclusiveBounds, "inclusive-bounds", false, "start_at_after and start_at_before include their instant")
 	fs.DurationVar(&o.CursorTTL, "cursor-ttl", 0, "how long a cursor is good; 0 for ever")
 	fs.StringVar(&f.fault, "faults", "", "shares of requests that go wrong, as KIND=RATE,…; an unknown KIND lists them all")
+	fs.StringVar(&f.size, "organisation", "small", "how much there is besides calls: small, or large as seen of a real company")
+	fs.Float64Var(&o.Organisation.Pace, "pace", 1, "how much is edited, published and deleted there, times the usual; 0 for nothing")
+	fs.StringVar(&f.wrong, "resource-faults", "", "what is wrong there for ever, as RESOURCE=KIND,…; an unknown RESOURCE or KIND lists them all")
 	fs.DurationVar(&o.SlowFor, "slow-for", 5*time.Second, "how long the fault slow takes")
 	fs.DurationVar(&o.Latency, "latency", 0, "time that every answer takes")
 	fs.DurationVar(&o.Jitter, "jitter", 0, "up to how much longer some take")
@@ -95,6 +102,21 @@ func (f *serveFlags) prepare(now time.Time) (sandbox.Options, error) {
 	var err error
 	if o.Faults, err = sandbox.ParseFaults(f.fault); err != nil {
 		return o, err
+	}
+	if o.ResourceFaults, err = sandbox.ParseResourceFaults(f.wrong); err != nil {
+		return o, err
+	}
+	switch f.size {
+	case "small":
+	case "large":
+		o.Organisation.Sizes = organisation.Large
+	default:
+		return o, fmt.Errorf("--organisation must be small or large, not %q", f.size)
+	}
+	if o.Organisation.Pace == 0 {
+		o.Organisation.Pace = -1
+	} else if o.Organisation.Pace < 0 {
+		return o, errors.New("--pace must not be negative")
 	}
 	for _, limit := range []*int{&o.PerSecond, &o.PerMinute} {
 		if *limit < 0 {

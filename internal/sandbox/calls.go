@@ -7,6 +7,7 @@ import (
 	"callhouse/internal/sandbox/dice"
 	"callhouse/internal/sandbox/render"
 	"callhouse/internal/sandbox/wire"
+	"callhouse/internal/sandbox/world"
 )
 
 // codes are the values of error.code, by status. The contract names only
@@ -37,6 +38,8 @@ func (s *Server) answer(r *http.Request, req Request, x *scratch, fault FaultKin
 	switch {
 	case req.Kind == "other":
 		return failure(x, http.StatusNotFound, "no such resource", "")
+	case req.Resource != "":
+		return s.answerResource(r, req, x, fault, number)
 	case r.Method != http.MethodGet:
 		a := failure(x, http.StatusMethodNotAllowed, r.Method+" is not allowed here", "")
 		a.header = [2]string{"Allow", "GET"}
@@ -52,28 +55,37 @@ func (s *Server) answerPage(r *http.Request, x *scratch, fault FaultKind, number
 	if refusal == nil && fault == FaultExpired && q.cursor != "" {
 		refusal = refuse("cursor has expired")
 	}
-	var p *page
+	var p *page[world.View]
 	if refusal == nil {
 		p, refusal = s.list.page(q, s.Now().UnixMilli())
 	}
 	if refusal != nil {
 		return failure(x, http.StatusBadRequest, refusal.message, refusal.details)
 	}
-	s.distort(p, q, fault, dice.Hash(s.world.Key+6, uint64(number)))
+	p.distort(fault, dice.Hash(s.world.Key+6, uint64(number)), q.cursor, s.opts.OffsetPaging, func() (v world.View, ok bool) {
+		if q.cursor == "" || q.ascending || len(q.attributes) > 0 || q.timed {
+			return v, false
+		}
+		before, ok := s.world.View(p.items[0].Index+1, s.Now())
+		if ok {
+			v = *before
+		}
+		return v, ok
+	})
 	x.body = s.appendPage(x.body[:0], &x.renderer, p)
 	return answer{status: http.StatusOK, body: x.body}
 }
 
-func (s *Server) appendPage(b []byte, r *render.Renderer, p *page) []byte {
+func (s *Server) appendPage(b []byte, r *render.Renderer, p *page[world.View]) []byte {
 	b = append(b, `{"items":[`...)
-	for i := range p.views {
+	for i := range p.items {
 		if i > 0 {
 			b = append(b, ',')
 		}
 		if s.opts.ThinList {
-			b = r.Thin(b, &p.views[i])
+			b = r.Thin(b, &p.items[i])
 		} else {
-			b = r.Item(b, &p.views[i])
+			b = r.Item(b, &p.items[i])
 		}
 	}
 	b = append(b, `],"next_cursor":`...)

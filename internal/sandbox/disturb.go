@@ -111,54 +111,53 @@ func (s *Server) huge(w http.ResponseWriter) {
 }
 
 // distort makes a right page go wrong. Following its next_cursor with care still
-// leads to every call.
-func (s *Server) distort(p *page, q *query, fault FaultKind, h uint64) {
-	n := len(p.views)
+// leads to every item. cursor is the one that the page was asked for with, offset
+// whether cursors count items; before returns the item before the first one,
+// where it can be repeated.
+func (p *page[T]) distort(fault FaultKind, h uint64, cursor string, offset bool, before func() (T, bool)) {
+	n := len(p.items)
 	switch fault {
 	case FaultDuplicate:
 		if n == 0 {
 			return
 		}
-		plain := q.cursor != "" && !q.ascending && len(q.attributes) == 0 && !q.timed
-		if v, ok := s.world.View(p.views[0].Index+1, s.Now()); ok && plain && h%2 == 0 {
-			p.views = slices.Insert(p.views, 0, *v)
+		if it, ok := before(); ok && h%2 == 0 {
+			p.items = slices.Insert(p.items, 0, it)
 			return
 		}
-		p.views = append(p.views, p.views[dice.Pick(dice.Mix(h), n)])
+		p.items = append(p.items, p.items[dice.Pick(dice.Mix(h), n)])
 	case FaultShort, FaultEmpty:
 		keep := 0
 		if fault == FaultShort && n > 1 {
 			keep = 1 + dice.Pick(h, n-1)
 		}
-		s.shorten(p, q, keep)
+		if !offset {
+			p.shorten(keep)
+		}
 	case FaultLoop:
-		if q.cursor != "" {
-			p.next = q.cursor
+		if cursor != "" {
+			p.next = cursor
 		}
 	case FaultTotal:
 		p.total = max(0, p.total+int64(dice.Pick(h, 2001))-1000)
 	case FaultDisorder:
-		for i := range p.views {
+		for i := range p.items {
 			j := i + dice.Pick(dice.Hash(h, uint64(i)), n-i)
-			p.views[i], p.views[j] = p.views[j], p.views[i]
+			p.items[i], p.items[j] = p.items[j], p.items[i]
 		}
 	}
 }
 
 // shorten leaves the first keep items of a page; the rest come with the next
 // cursor.
-func (s *Server) shorten(p *page, q *query, keep int) {
-	if s.opts.OffsetPaging || len(p.views) == 0 || keep >= len(p.views) {
+func (p *page[T]) shorten(keep int) {
+	if len(p.items) == 0 || keep >= len(p.items) {
 		return
 	}
-	// The cursor names the last call that was sent, or the place before the first.
-	position := p.views[0].Index + 1
-	if q.ascending {
-		position = p.views[0].Index - 1
-	}
+	position := p.start
 	if keep > 0 {
-		position = p.views[keep-1].Index
+		position = p.at(&p.items[keep-1])
 	}
-	p.views = slices.Clip(p.views[:keep])
-	p.next = cursor{position: position, issued: s.Now().UnixMilli()}.seal(s.list.key, q.fingerprint(s.list.key))
+	p.items = slices.Clip(p.items[:keep])
+	p.next = p.seal(position)
 }

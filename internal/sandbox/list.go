@@ -8,11 +8,15 @@ import (
 	"callhouse/internal/sandbox/world"
 )
 
-// page is one answer of GET /v3/calls before it is written.
-type page struct {
-	views []world.View
+// page is one answer of a list before it is written.
+type page[T any] struct {
+	items []T
 	next  string // empty: the last page
 	total int64
+
+	start int64              // a cursor's position before the first item
+	at    func(*T) int64     // a cursor's position after an item
+	seal  func(int64) string // the cursor of a position
 }
 
 // list answers a query at an instant. Newest start first means by falling index:
@@ -50,10 +54,14 @@ func (l *list) span(q *query, t int64) (lo, hi int64) {
 }
 
 // page returns one page of a query at t.
-func (l *list) page(q *query, t int64) (*page, *refusal) {
+func (l *list) page(q *query, t int64) (*page[world.View], *refusal) {
 	list := q.fingerprint(l.key)
 	lo, hi := l.span(q, t)
-	p := &page{total: l.total(q, list, t, lo, hi)}
+	p := &page[world.View]{
+		total: l.total(q, list, t, lo, hi),
+		at:    func(v *world.View) int64 { return v.Index },
+		seal:  func(position int64) string { return cursor{position: position, issued: t}.seal(l.key, list) },
+	}
 	skip := int64(0)
 	if q.cursor != "" {
 		c, ok := openCursor(q.cursor, l.key, list)
@@ -76,15 +84,21 @@ func (l *list) page(q *query, t int64) (*page, *refusal) {
 			skip--
 			continue
 		}
-		if len(p.views) == q.limit {
-			c := cursor{position: p.views[q.limit-1].Index, issued: t}
+		if len(p.items) == q.limit {
+			position := p.at(&p.items[q.limit-1])
 			if l.opts.OffsetPaging {
-				c.position = offset + int64(q.limit)
+				position = offset + int64(q.limit)
 			}
-			p.next = c.seal(l.key, list)
+			p.next = p.seal(position)
 			break
 		}
-		p.views = append(p.views, *v)
+		p.items = append(p.items, *v)
+	}
+	if len(p.items) > 0 {
+		p.start = p.items[0].Index + 1
+		if q.ascending {
+			p.start = p.items[0].Index - 1
+		}
 	}
 	return p, nil
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"callhouse/internal/sandbox/limit"
+	"callhouse/internal/sandbox/organisation"
 	"callhouse/internal/sandbox/world"
 )
 
@@ -16,6 +17,8 @@ type Config = world.Config
 // the service as it is seen live, at its documented limits.
 type Options struct {
 	World Config
+	// Organisation is what there is besides calls.
+	Organisation organisation.Config
 
 	// Keys are the API keys that are let in, each an organisation's own, with its
 	// own budget; all see the same calls. Default "sandbox-key".
@@ -55,6 +58,8 @@ type Options struct {
 	// Faults are drawn for every request that has a known key and is within the
 	// limits, from Seed and the number of the request.
 	Faults Faults
+	// ResourceFaults are what is wrong with resources other than calls, for ever.
+	ResourceFaults ResourceFaults
 	// Inject, where set, is asked before Faults are drawn, with the number of the
 	// request (from 1); an empty answer leaves it to Faults. It may move Clock,
 	// so that calls arrive and vanish between any two requests.
@@ -68,9 +73,10 @@ type Options struct {
 
 // Request is what an injected fault may depend on.
 type Request struct {
-	Kind  string // page, detail, other
-	ID    string // of a detail
-	Query string // of a page, as sent
+	Kind     string // page or detail of calls, list or object of another resource, other
+	Resource string // of a list or an object
+	ID       string // of a detail or an object; of the agent or the knowledge base that a list belongs to
+	Query    string // of a page or a list, as sent
 }
 
 func (o *Options) setDefaults() error {
@@ -105,6 +111,9 @@ func (o *Options) setDefaults() error {
 		return fmt.Errorf("latency and jitter must not be negative")
 	}
 	if _, err := limit.New(o.Limiter, 1, 1); err != nil {
+		return err
+	}
+	if err := o.ResourceFaults.check(); err != nil {
 		return err
 	}
 	return o.Faults.check()

@@ -11,18 +11,21 @@ import (
 	"time"
 
 	"callhouse/internal/sandbox/dice"
+	"callhouse/internal/sandbox/organisation"
 	"callhouse/internal/sandbox/render"
 	"callhouse/internal/sandbox/world"
 )
 
 // Server is the call API over a [World], as an http.Handler.
 type Server struct {
-	opts    Options
-	world   *world.World
-	list    *list
-	ledger  *ledger
-	begun   atomic.Int64 // requests, in the order of their coming
-	scratch sync.Pool    // of *scratch
+	opts         Options
+	world        *world.World
+	organisation *organisation.Organisation
+	list         *list
+	ledger       *ledger
+	faulty       ResourceFaults // under ledger.mu
+	begun        atomic.Int64   // requests, in the order of their coming
+	scratch      sync.Pool      // of *scratch
 }
 
 // scratch is what one answer is written with.
@@ -40,7 +43,11 @@ func New(opts Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{opts: opts, world: world}
+	company, err := organisation.New(opts.Organisation, world)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{opts: opts, world: world, organisation: company, faulty: opts.ResourceFaults}
 	s.list = &list{world: world, opts: &s.opts, key: dice.Hash(world.Key, 2)}
 	s.ledger = newLedger(&s.opts)
 	s.scratch.New = func() any { return &scratch{} }
@@ -49,6 +56,9 @@ func New(opts Options) (*Server, error) {
 
 // World returns the data that the server shows.
 func (s *Server) World() *world.World { return s.world }
+
+// Organisation returns what the server shows besides calls.
+func (s *Server) Organisation() *organisation.Organisation { return s.organisation }
 
 // Now returns what the data's clock shows.
 func (s *Server) Now() time.Time { return s.opts.Now() }
@@ -106,11 +116,11 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, x *scratch) {
 	w.Header().Set("Date", s.opts.DateNow().UTC().Format(http.TimeFormat))
 	before, after := s.latency(s.begun.Add(1))
 	if !sleep(r, before) {
-		s.ledger.arrive(req.Kind, bearer(r))
+		s.ledger.arrive(req, bearer(r))
 		s.ledger.answered(0, 0, "")
 		return
 	}
-	number, verdict := s.ledger.arrive(req.Kind, bearer(r))
+	number, verdict := s.ledger.arrive(req, bearer(r))
 	if !sleep(r, after) {
 		s.ledger.answered(0, 0, "")
 		return
@@ -143,7 +153,7 @@ func (s *Server) fault(number int64, req Request) FaultKind {
 			return k
 		}
 	}
-	return s.opts.Faults.draw(dice.Hash(s.world.Key+4, uint64(number)), req.Kind == "page")
+	return s.opts.Faults.draw(dice.Hash(s.world.Key+4, uint64(number)), req.Kind == "page" || req.Kind == "list")
 }
 
 // send writes an answer and counts it.
@@ -173,6 +183,11 @@ func requestOf(r *http.Request) Request {
 	}
 	if id, ok := strings.CutPrefix(r.URL.Path, "/v3/calls/"); ok {
 		return Request{Kind: "detail", ID: id}
+	}
+	if resource, parent, id, ok := organisation.Route(r.URL.Path); ok && id != "" {
+		return Request{Kind: "object", Resource: resource.Name, ID: id}
+	} else if ok {
+		return Request{Kind: "list", Resource: resource.Name, ID: parent, Query: r.URL.RawQuery}
 	}
 	return Request{Kind: "other"}
 }

@@ -58,7 +58,7 @@ func TestContract(t *testing.T) {
 		{name: "unknown call", target: "/v3/calls/00000000-0000-4000-8000-000000000000", status: 404, code: "NOT_FOUND"},
 		{name: "no id at all", target: "/v3/calls/x%2Fy", status: 404, code: "NOT_FOUND"},
 		{name: "call to come", target: unborn, status: 404, code: "NOT_FOUND"},
-		{name: "unknown path", target: "/v3/agents", status: 404, code: "NOT_FOUND"},
+		{name: "unknown path", target: "/v3/nothing", status: 404, code: "NOT_FOUND"},
 		{name: "v2", method: "POST", target: "/v2/calls/list", status: 404, code: "NOT_FOUND"},
 		{name: "create", method: "POST", target: "/v3/calls", status: 405, code: "METHOD_NOT_ALLOWED"},
 		{name: "delete", method: "DELETE", target: detail, status: 405, code: "METHOD_NOT_ALLOWED"},

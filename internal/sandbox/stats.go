@@ -14,9 +14,11 @@ import (
 // counted.
 type Stats struct {
 	Requests int64            `json:"requests"`
-	ByKind   map[string]int64 `json:"by_kind"`   // page, detail, other
+	ByKind   map[string]int64 `json:"by_kind"`   // page, detail, list, object, other
 	ByStatus map[string]int64 `json:"by_status"` // "aborted": a connection that ended without a whole answer
 	Bytes    int64            `json:"bytes"`     // of bodies
+	// ByResource are the requests for everything but calls.
+	ByResource map[string]int64 `json:"by_resource,omitempty"`
 
 	// The most requests of one key in any rolling window, whatever the limiter
 	// made of them, and how many found their window full already.
@@ -77,11 +79,17 @@ func newLedger(o *Options) *ledger {
 }
 
 // arrive counts a request and asks its key's limiter.
-func (l *ledger) arrive(kind, key string) (number int64, v verdict) {
+func (l *ledger) arrive(req Request, key string) (number int64, v verdict) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.stats.Requests++
-	l.stats.ByKind[kind]++
+	l.stats.ByKind[req.Kind]++
+	if req.Resource != "" {
+		if l.stats.ByResource == nil {
+			l.stats.ByResource = map[string]int64{}
+		}
+		l.stats.ByResource[req.Resource]++
+	}
 	number = l.stats.Requests
 	a := l.keys[key]
 	if a == nil || a.revoked {
@@ -162,6 +170,7 @@ func (l *ledger) snapshot() *Stats {
 	defer l.mu.Unlock()
 	s := l.stats
 	s.ByKind = maps.Clone(s.ByKind)
+	s.ByResource = maps.Clone(s.ByResource)
 	s.ByStatus = maps.Clone(s.ByStatus)
 	s.Faults = maps.Clone(s.Faults)
 	return &s

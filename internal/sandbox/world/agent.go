@@ -2,6 +2,7 @@ package world
 
 import (
 	"fmt"
+	"iter"
 	"sort"
 
 	"callhouse/internal/sandbox/dice"
@@ -20,6 +21,7 @@ type Agent struct {
 	Line         string // its telephone number, digits
 	Presentation string // the number shown to the callee; empty for none
 	Variants     bool   // its traffic is split between A and B
+	Newest       int    // the number of its newest version at Epoch; calls name it and older ones
 
 	scenario   *script.Scenario
 	weight     [3]float64 // share of the calls by night, at work, in the evening
@@ -93,6 +95,7 @@ func newAgents(key uint64, n int) ([]*Agent, error) {
 		a.extracts = d.Chance(.65)
 		a.Variants = d.Chance(.25)
 		newest := 120 + d.Below(150)
+		a.Newest = newest
 		a.versions = [3]version{
 			{"production", .72, 0},
 			{fmt.Sprintf("v%d", newest-1-d.Below(6)), .16, -.04},
@@ -105,6 +108,18 @@ func newAgents(key uint64, n int) ([]*Agent, error) {
 		agents[i] = a
 	}
 	return agents, nil
+}
+
+// Extractions yields the kind and the name of every fact that the agent's author
+// configured to be taken out of conversations.
+func (a *Agent) Extractions() iter.Seq2[string, string] {
+	return func(yield func(kind, name string) bool) {
+		for i := range a.scenario.Extracts {
+			if e := &a.scenario.Extracts[i]; a.extracts && !yield(e.Kind, e.Name) {
+				return
+			}
+		}
+	}
 }
 
 // roster draws the agent of a call by the time of day.

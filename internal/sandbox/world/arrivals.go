@@ -23,9 +23,9 @@ const (
 	tieBlock = 512
 )
 
-// epoch is a Monday, midnight in the company's zone (2026-01-05). Call 0 of the
+// Epoch is a Monday, midnight in the company's zone (2026-01-05). Call 0 of the
 // arrival curve starts there, and calls before it have negative numbers.
-const epoch = int64(1767538800000)
+const Epoch = int64(1767538800000)
 
 // hourly is how many calls start in each hour of an ordinary working day, in
 // the company's zone, as weights.
@@ -37,7 +37,7 @@ var hourly = [24]float64{
 // daily is the weight of each day of the week, Monday first.
 var daily = [7]float64{1.18, 1.06, 1.0, 1.02, .94, .42, .26}
 
-// arrivals says when calls start. The number of calls since the epoch grows
+// arrivals says when calls start. The number of calls since Epoch grows
 // with a cumulative curve that is linear inside each hour and repeats every 13
 // weeks; call k starts where the curve reaches k + a draw from [0, 1). So the
 // start is a non-decreasing function of k, for ever in both directions, and both
@@ -86,20 +86,20 @@ func (a *arrivals) start(k int64) int64 {
 	h := sort.Search(periodHours-1, func(h int) bool { return a.cum[h+1] > x })
 	in := (x - a.cum[h]) / (a.cum[h+1] - a.cum[h])
 	ms := min(max(int64(in*float64(msHour)), 0), msHour-1)
-	return epoch + n*period + int64(h)*msHour + ms
+	return Epoch + n*period + int64(h)*msHour + ms
 }
 
 // before returns how many calls have started at or before t, as the number of
 // the first call that starts after it.
 func (a *arrivals) before(t int64) int64 {
-	t -= epoch
+	t -= Epoch
 	n := floorDiv(t, period)
 	t -= n * period
 	h := t / msHour
 	in := float64(t%msHour) / float64(msHour)
 	share := float64(n) + a.cum[h] + in*(a.cum[h+1]-a.cum[h])
 	guess := int64(share * a.perPeriod)
-	t += epoch + n*period
+	t += Epoch + n*period
 	// The guess is off by the draw, by rounding, and by a run of ties.
 	lo := guess - 4
 	hi := guess + 4

@@ -38,6 +38,9 @@ func parseUUID(s string) (u UUID, ok bool) {
 	return u, err == nil && u.String() == s
 }
 
+// NewUUID makes an identifier out of a scrambled number.
+func NewUUID(h uint64) UUID { return newUUID(h, dice.Mix(h)) }
+
 // newUUID packs 122 bits, 64 of body and 58 of tag, around the six fixed ones.
 func newUUID(body, tag uint64) UUID {
 	var u UUID

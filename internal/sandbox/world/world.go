@@ -67,6 +67,9 @@ func New(cfg Config) (*World, error) {
 // Agents returns the company's agents, in order of their numbers; not to be changed.
 func (w *World) Agents() []*Agent { return w.agents }
 
+// Origin is the instant by which Config.Calls calls have started.
+func (w *World) Origin() time.Time { return w.cfg.Origin }
+
 // PerDay is the mean number of calls that start in a day.
 func (w *World) PerDay() float64 { return w.arrivals.perPeriod / periodDays }
 

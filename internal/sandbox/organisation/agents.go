@@ -1,0 +1,224 @@
+package organisation
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"callhouse/internal/sandbox/dice"
+	"callhouse/internal/sandbox/world"
+)
+
+// agents are those of the calls, who never vanish of themselves, and drafts that
+// make no calls, come and go.
+var agents = &Resource{
+	Name: "agents", Own: "agent_id", List: "/v3/agents", Item: "/v3/agents/{}",
+	Inside:  []string{"data", "flow"},
+	Filters: []Filter{holds("q", "name"), is("type", true, "single_prompt", "flow")},
+	Version: agentAt, ID: own, lives: agentLives,
+}
+
+// agentVersions are an agent's versions, newest first. A version never changes,
+// apart from being the one in production.
+var agentVersions = &Resource{
+	Name: "agent_versions", List: "/v3/agents/{}/versions", Items: "versions", Unpaged: true, Parent: "agents",
+	ID:    func(o Object) string { return o["version"].(string) },
+	lives: versionLives,
+}
+
+// publication is a version of an agent: the state that it had then.
+type publication struct {
+	at          int64
+	description any // string or nil
+}
+
+// publications returns when an agent's versions were made, the first of them
+// first. Those that calls name by number were made before world.Epoch.
+func (o *Organisation) publications(a *profile, until int64) []publication {
+	var all []publication
+	gap := (world.Epoch - msDay - a.born) / int64(max(a.newest, 1))
+	for n := range a.newest {
+		all = append(all, publication{at: a.born + int64(n+1)*gap})
+	}
+	if a.newest > 0 { // drafts are not published of themselves
+		o.edits(&life{born: a.born}, dice.Hash(a.key, 7), 24, until, func(h uint64, at int64) {
+			p := publication{at: at}
+			if h%8 == 0 {
+				p.description = "Reviewed with " + a.staff()
+			}
+			all = append(all, p)
+		})
+	}
+	all = append(all, o.published[a.id]...)
+	slices.SortStableFunc(all, func(a, b publication) int { return int(min(max(a.at-b.at, -1), 1)) })
+	return all
+}
+
+// Publish makes a version of an agent now, and puts it into production. It
+// returns the version's name.
+func (o *Organisation) Publish(now time.Time, id, description string) (string, error) {
+	if o.Find(Named("agents"), "", id, now) == nil {
+		return "", fmt.Errorf("publish agent %s: it is not there", id)
+	}
+	p := publication{at: now.UnixMilli()}
+	if description != "" {
+		p.description = description
+	}
+	o.mu.Lock()
+	o.published[id] = append(o.published[id], p)
+	clear(o.histories)
+	o.mu.Unlock()
+	name, _ := o.Find(Named("agents"), "", id, now)["production_version"].(string)
+	return name, nil
+}
+
+// agentLives are those of the world's agents, in the order of their numbers, and
+// of drafts.
+func agentLives(o *Organisation, _ string, until int64) []*life {
+	var all []*life
+	for _, a := range o.world.Agents() {
+		h := dice.Hash(o.key("agents"), uint64(a.Number))
+		p := newProfile(a, a.ID.String(), h, world.Epoch-span(h, 400)-100*msDay)
+		p.newest = a.Newest
+		p.long = a.Number%7 == 3 && a.Number/7 < o.cfg.Sizes.LongPrompts
+		l := &life{serial: int64(a.Number), born: p.born, first: p.object()}
+		o.edits(l, dice.Hash(h, 1), 14, until, func(h uint64, at int64) { l.steps = append(l.steps, p.edit(h, at)) })
+		o.publish(l, p, until)
+		all = append(all, l)
+	}
+	drafts := o.lives("drafts", population{
+		places: o.cfg.Sizes.Drafts, lifetime: 20, every: 3,
+		born: func(d *draw) Object { return o.draft(d).object() },
+		edit: func(d *draw, was Object) Object { return o.draft(d).edit(d.Next(), d.at).do(was) },
+	}, until)
+	for _, l := range drafts {
+		l.serial |= 1 << 50
+		o.publish(l, &profile{id: own(l.first), born: l.born}, until)
+	}
+	return append(all, drafts...)
+}
+
+func (o *Organisation) draft(d *draw) *profile {
+	all := o.world.Agents()
+	h := dice.Hash(o.key(d.id), 0)
+	p := newProfile(all[dice.Pick(h, len(all))], d.id, h, d.at)
+	p.name += " (draft)"
+	return p
+}
+
+// publish lets an agent show its newest version.
+func (o *Organisation) publish(l *life, p *profile, until int64) {
+	for n, v := range o.publications(p, until) {
+		s := set(v.at, Object{"production_version": versionName(n)})
+		s.quiet = !o.cfg.PublishTouches
+		l.steps = append(l.steps, s)
+	}
+}
+
+func versionName(n int) string { return fmt.Sprintf("v%d", n+1) }
+
+func versionLives(o *Organisation, parent string, until int64) []*life {
+	agent := o.history(Named("agents"), "", until).byID[parent]
+	if agent == nil {
+		return nil
+	}
+	var all []*life
+	for n, v := range o.publications(o.profileOf(agent), until) {
+		l := &life{serial: int64(n), born: v.at, first: Object{
+			"version": versionName(n), "is_production": true, "created_at": v.at, "description": v.description,
+		}}
+		if n > 0 {
+			all[n-1].steps = append(all[n-1].steps, set(v.at, Object{"is_production": false}))
+		}
+		all = append(all, l)
+	}
+	return all
+}
+
+// profileOf is as much of an agent's profile as its publications depend on.
+func (o *Organisation) profileOf(l *life) *profile {
+	for _, a := range o.world.Agents() {
+		if a.ID.String() == l.id {
+			p := newProfile(a, l.id, dice.Hash(o.key("agents"), uint64(a.Number)), l.born)
+			p.newest = a.Newest
+			return p
+		}
+	}
+	return &profile{id: l.id, born: l.born}
+}
+
+// agentAt returns an agent with its field version: current, production, or vN.
+func agentAt(o *Organisation, id, version string, t int64) Object {
+	o.mu.Lock()
+	h := o.history(Named("agents"), "", t)
+	l := h.byID[id]
+	if l == nil || l.at(t) == nil {
+		o.mu.Unlock()
+		return nil
+	}
+	versions := o.history(Named("agent_versions"), id, t).byID
+	o.mu.Unlock()
+	now := l.at(t)
+	if version == "" || version == "current" {
+		now["version"] = nil
+		return now
+	}
+	if version == "production" {
+		version, _ = now["production_version"].(string)
+	}
+	v := versions[version]
+	if v == nil || v.at(t) == nil {
+		return nil
+	}
+	then := l.at(v.born)
+	now["data"], now["flow"], now["version"] = then["data"], then["flow"], v.at(t)
+	return now
+}
+
+// profile is what an agent's settings are made from.
+type profile struct {
+	*world.Agent
+	id     string
+	key    uint64
+	born   int64
+	name   string
+	newest int // version at world.Epoch
+	long   bool
+}
+
+func newProfile(a *world.Agent, id string, key uint64, born int64) *profile {
+	words := strings.ReplaceAll(a.Scenario, "_", " ")
+	p := &profile{Agent: a, id: id, key: key, born: born}
+	// The same task for the same company gives the same name: some agents share one.
+	p.name = a.Company + " " + words
+	return p
+}
+
+func (p *profile) staff() string {
+	return [...]string{"operations", "legal", "the call centre", "sales"}[p.key%4]
+}
+
+func (p *profile) object() Object {
+	kind, flow := "single_prompt", any(nil)
+	if p.key%4 == 0 {
+		kind, flow = "flow", p.flow()
+	}
+	return Object{
+		"id": p.id, "name": p.name, "type": kind, "created_at": p.born, "updated_at": p.born,
+		"production_version": nil, "data": p.data(p.key), "flow": flow,
+	}
+}
+
+// edit is what an author changes of an agent: mostly what it is told to do.
+func (p *profile) edit(h uint64, at int64) step {
+	return step{at: at, do: func(Object) Object {
+		switch {
+		case h%10 == 0:
+			return Object{"name": fmt.Sprintf("%s %d", p.name, 2+h>>8%8)}
+		case h%10 < 3:
+			return Object{"name": p.name, "data": p.data(h)}
+		}
+		return Object{"data": p.data(h)}
+	}}
+}

@@ -1,0 +1,334 @@
+// Package organisation is what a company has besides its calls: agents and their
+// versions, campaigns, knowledge, tools, numbers and so on, computed from the
+// world's seed and alive over its clock.
+//
+// Every resource is one declaration of [Resource]; what an object is at an
+// instant, what was edited when, and which objects there were follow from the
+// seed and the time alone, and from what a test edits by [Organisation.Edit],
+// [Organisation.Delete] and [Organisation.Publish]. Nothing is computed until it
+// is asked for.
+//
+// As in package world, times are unix milliseconds, UTC.
+package organisation
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"callhouse/internal/sandbox/dice"
+	"callhouse/internal/sandbox/world"
+)
+
+// Config says how large an organisation is and how much happens in it. The zero
+// value is a small one.
+type Config struct {
+	Sizes Sizes
+	// Pace multiplies how often things happen: edits, publications, deletions,
+	// incidents. Default 1; negative: nothing happens of itself, and the campaigns
+	// that run go on.
+	Pace float64
+	// PublishTouches makes the publication of a version move the agent's
+	// updated_at. Whether it does is not known of the service.
+	PublishTouches bool
+}
+
+// Sizes are how many objects there are, or about as many: some come and go. 0 is
+// what Small has.
+type Sizes struct {
+	Drafts        int // agents that make no calls, besides those of the world
+	Knowledges    int
+	Documents     int // of each knowledge base
+	Tools         int
+	LLMs          int
+	Voices        int
+	Schemas       int
+	SpareNumbers  int // besides the numbers of agents
+	AlertRules    int
+	Incidents     int // by the world's origin
+	Customers     int
+	Attributes    int // definitions of customers' attributes
+	LongPrompts   int // agents whose prompt has 32,000 characters
+	SecretHeaders int // one tool in so many has a header that holds a secret
+}
+
+// Small is an organisation whose lists mostly fit on a page; Large has the sizes
+// that were seen of a real one.
+var (
+	Small = Sizes{
+		Drafts: 1, Knowledges: 2, Documents: 3, Tools: 8, LLMs: 4, Voices: 6, Schemas: 5, SpareNumbers: 2,
+		AlertRules: 2, Incidents: 4, Customers: 12, Attributes: 3, LongPrompts: 1, SecretHeaders: 3,
+	}
+	Large = Sizes{
+		Drafts: 2, Knowledges: 15, Documents: 8, Tools: 1325, LLMs: 24, Voices: 389, Schemas: 41, SpareNumbers: 4,
+		AlertRules: 6, Incidents: 26, Customers: 240, Attributes: 9, LongPrompts: 3, SecretHeaders: 3,
+	}
+)
+
+// setDefaults fills what is not set from Small.
+func (s *Sizes) setDefaults() error {
+	for _, f := range []struct {
+		n    *int
+		name string
+		or   int
+	}{
+		{&s.Drafts, "drafts", Small.Drafts}, {&s.Knowledges, "knowledges", Small.Knowledges}, {&s.Documents, "documents", Small.Documents},
+		{&s.Tools, "tools", Small.Tools}, {&s.LLMs, "LLMs", Small.LLMs}, {&s.Voices, "voices", Small.Voices},
+		{&s.Schemas, "schemas", Small.Schemas}, {&s.SpareNumbers, "spare numbers", Small.SpareNumbers},
+		{&s.AlertRules, "alert rules", Small.AlertRules}, {&s.Incidents, "incidents", Small.Incidents},
+		{&s.Customers, "customers", Small.Customers}, {&s.Attributes, "attributes", Small.Attributes},
+		{&s.LongPrompts, "long prompts", Small.LongPrompts}, {&s.SecretHeaders, "secret headers", Small.SecretHeaders},
+	} {
+		*f.n = cmp.Or(*f.n, f.or)
+		if *f.n < 0 || *f.n > 100_000 {
+			return fmt.Errorf("%s must be 0 to 100,000, not %d", f.name, *f.n)
+		}
+	}
+	return nil
+}
+
+// Organisation is safe for use from many goroutines.
+type Organisation struct {
+	cfg    Config
+	world  *world.World
+	origin int64
+
+	mu        sync.Mutex
+	histories map[string]*history
+	edited    map[string][]edited // by list: what tests did
+	published map[string][]publication
+}
+
+// history is a list's objects until some time, with everything that happens to them.
+type history struct {
+	until int64
+	lives []*life
+	byID  map[string]*life
+}
+
+// edited is an edit or, where fields is nil, a deletion that a test made.
+type edited struct {
+	id     string
+	at     int64
+	fields Object
+}
+
+// New prepares an organisation.
+func New(cfg Config, w *world.World) (*Organisation, error) {
+	cfg.Pace = max(cmp.Or(cfg.Pace, 1), 0)
+	if err := cfg.Sizes.setDefaults(); err != nil {
+		return nil, fmt.Errorf("check organisation: %w", err)
+	}
+	return &Organisation{
+		cfg: cfg, world: w, origin: w.Origin().UnixMilli(),
+		histories: map[string]*history{}, edited: map[string][]edited{}, published: map[string][]publication{},
+	}, nil
+}
+
+// ID is the organisation's own.
+func (o *Organisation) ID() string { return world.NewUUID(o.key("organisation")).String() }
+
+func (o *Organisation) key(name string) uint64 {
+	h := dice.Hash(o.world.Key, 30)
+	for i := range len(name) {
+		h = dice.Hash(h, uint64(name[i]))
+	}
+	return h
+}
+
+// listName names one list: of a resource, or of what belongs to one parent.
+func listName(r *Resource, parent string) string { return r.Name + "/" + parent }
+
+// history returns what happens in a list until t or later; o.mu is held.
+func (o *Organisation) history(r *Resource, parent string, t int64) *history {
+	name := listName(r, parent)
+	if h := o.histories[name]; h != nil && h.until >= t {
+		return h
+	}
+	h := &history{until: t + 30*msDay, byID: map[string]*life{}}
+	h.lives = r.lives(o, parent, h.until)
+	for _, l := range h.lives {
+		if l.id == "" {
+			l.id = r.ID(l.first)
+		}
+		h.byID[l.id] = l
+	}
+	if r.Parent != "" { // what belongs to an object vanishes with it
+		if p := o.history(Named(r.Parent), "", t).byID[parent]; p != nil && p.died > 0 {
+			for _, l := range h.lives {
+				l.died = p.died
+			}
+		}
+	}
+	for _, e := range o.edited[name] {
+		l := h.byID[e.id]
+		switch {
+		case l == nil:
+		case e.fields != nil:
+			l.steps = append(l.steps, set(e.at, e.fields))
+		case l.died == 0 || e.at < l.died:
+			l.died = e.at
+		}
+	}
+	for _, l := range h.lives {
+		l.live()
+	}
+	o.histories[name] = h
+	return h
+}
+
+// Entry is an object of a list, with its place there.
+type Entry struct {
+	ID     string
+	Serial int64 // the same for ever
+	Object Object
+}
+
+// List returns the objects of a list at an instant, in no order of meaning; parent is empty except for what belongs to another object.
+func (o *Organisation) List(r *Resource, parent string, at time.Time) []Entry {
+	t := at.UnixMilli()
+	o.mu.Lock()
+	lives := o.history(r, parent, t).lives
+	o.mu.Unlock()
+	var all []Entry
+	for _, l := range lives {
+		if obj := l.at(t); obj != nil {
+			all = append(all, Entry{l.id, l.serial, obj})
+		}
+	}
+	return all
+}
+
+// Serial returns the object of a place in a list as it was at an instant, or as
+// it was last where it had vanished by then.
+func (o *Organisation) Serial(r *Resource, parent string, serial int64, at time.Time) (Entry, bool) {
+	t := at.UnixMilli()
+	o.mu.Lock()
+	lives := o.history(r, parent, t).lives
+	o.mu.Unlock()
+	i := slices.IndexFunc(lives, func(l *life) bool { return l.serial == serial })
+	if i < 0 {
+		return Entry{}, false
+	}
+	l := lives[i]
+	if l.died > 0 {
+		t = min(t, l.died-1)
+	}
+	was := l.at(t)
+	return Entry{l.id, serial, was}, was != nil
+}
+
+// Find returns an object at an instant; nil where it is not there.
+func (o *Organisation) Find(r *Resource, parent, id string, at time.Time) Object {
+	t := at.UnixMilli()
+	o.mu.Lock()
+	l := o.history(r, parent, t).byID[id]
+	o.mu.Unlock()
+	if l == nil {
+		return nil
+	}
+	return l.at(t)
+}
+
+// Record is an object as it should be stored.
+type Record struct {
+	ID     string // among its parent's, or in its resource; provider/id of a voice
+	Parent string // id of the agent of a version, of the knowledge base of a document
+	Object Object
+}
+
+// Truth returns every object of a resource at an instant, whole, as its detail
+// shows it, whatever faults the server has.
+func (o *Organisation) Truth(resource string, at time.Time) []Record {
+	r := Named(resource)
+	var all []Record
+	for _, parent := range o.parents(r, at, at) {
+		for _, e := range o.List(r, parent, at) {
+			all = append(all, Record{e.ID, parent, e.Object})
+		}
+	}
+	return all
+}
+
+// parents returns the objects that a resource's lists belong to and that were
+// there at some time of a span; one empty id for a list of its own.
+func (o *Organisation) parents(r *Resource, after, until time.Time) []string {
+	if r.Parent == "" {
+		return []string{""}
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var ids []string
+	for _, l := range o.history(Named(r.Parent), "", until.UnixMilli()).lives {
+		if l.born <= until.UnixMilli() && (l.died == 0 || l.died > after.UnixMilli()) {
+			ids = append(ids, l.id)
+		}
+	}
+	return ids
+}
+
+// Edit is one thing that happened to an object.
+type Edit struct {
+	Resource, Parent, ID string
+	At                   int64
+	Fields               []string // those that changed, in order; nil where it came or vanished
+	Before, After        Object   // of these fields; the whole object where it came (no Before) or vanished (no After)
+}
+
+// Edits returns what happened to a resource's objects after one instant and until
+// another, in the order of time.
+func (o *Organisation) Edits(resource string, after, until time.Time) []Edit {
+	r := Named(resource)
+	from, to := after.UnixMilli(), until.UnixMilli()
+	var all []Edit
+	for _, parent := range o.parents(r, after, until) {
+		o.mu.Lock()
+		lives := o.history(r, parent, to).lives
+		o.mu.Unlock()
+		for _, l := range lives {
+			if within(l.born, from, to) {
+				all = append(all, Edit{r.Name, parent, l.id, l.born, nil, nil, l.at(l.born)})
+			}
+			for _, c := range l.changes[l.changed(from):l.changed(to)] {
+				all = append(all, Edit{r.Name, parent, l.id, c.at, slices.Sorted(maps.Keys(c.after)), c.before, c.after})
+			}
+			if l.died > 0 && within(l.died, from, to) {
+				all = append(all, Edit{r.Name, parent, l.id, l.died, nil, l.at(l.died - 1), nil})
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Edit) int { return cmp.Compare(a.At, b.At) })
+	return all
+}
+
+func within(t, after, until int64) bool { return after < t && t <= until }
+
+// Edit sets fields of an object from now on, as its author would, and moves its
+// updated_at where it has one.
+func (o *Organisation) Edit(now time.Time, resource, parent, id string, fields Object) error {
+	if len(fields) == 0 {
+		return fmt.Errorf("edit %s %s: no field is given", resource, id)
+	}
+	return o.change(now, resource, parent, edited{id, now.UnixMilli(), fields})
+}
+
+// Delete makes an object vanish now.
+func (o *Organisation) Delete(now time.Time, resource, parent, id string) error {
+	return o.change(now, resource, parent, edited{id: id, at: now.UnixMilli()})
+}
+
+func (o *Organisation) change(now time.Time, resource, parent string, e edited) error {
+	r := Named(resource)
+	if o.Find(r, parent, e.id, now) == nil {
+		return fmt.Errorf("edit %s %s: it is not there", resource, e.id)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	name := listName(r, parent)
+	o.edited[name] = append(o.edited[name], e)
+	clear(o.histories) // others may follow from it, as an agent's versions do
+	return nil
+}

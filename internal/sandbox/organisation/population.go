@@ -1,0 +1,112 @@
+package organisation
+
+import (
+	"callhouse/internal/sandbox/dice"
+	"callhouse/internal/sandbox/world"
+)
+
+const (
+	msMinute = int64(60_000)
+	msHour   = 60 * msMinute
+	msDay    = 24 * msHour
+)
+
+// draw is what an object is made from: dice that are its own, and what tells it
+// from all others.
+type draw struct {
+	dice.Dice
+	n  int // place in the population
+	at int64
+	id string // a UUID
+}
+
+// population is a number of places, each with one object at a time: where one
+// vanishes, another comes some time later.
+type population struct {
+	places   int
+	lifetime float64 // mean, in days; 0: for ever
+	every    float64 // mean days between two edits; 0: never edited
+	born     func(d *draw) Object
+	edit     func(d *draw, was Object) Object // the fields that change
+}
+
+// lives returns everybody who is there until some time. The first of each place
+// came before world.Epoch. A prefix of the result does not depend on until.
+func (o *Organisation) lives(name string, p population, until int64) []*life {
+	var all []*life
+	key := o.key(name)
+	for place := range p.places {
+		at := world.Epoch - span(dice.Hash(key, uint64(place)), 300)
+		for generation := int64(0); at <= until; generation++ {
+			h := dice.Hash(dice.Hash(key, uint64(place)), uint64(generation))
+			d := &draw{Dice: dice.New(h), n: place, at: at, id: world.NewUUID(h).String()}
+			l := &life{serial: int64(place)<<20 | generation, born: at, first: p.born(d)}
+			all = append(all, l)
+			if p.lifetime > 0 && o.cfg.Pace > 0 {
+				l.died = max(at, world.Epoch) + span(dice.Hash(h, 1), p.lifetime/o.cfg.Pace)
+			}
+			if p.edit != nil {
+				o.edits(l, dice.Hash(h, 2), p.every, until, func(x uint64, at int64) {
+					e := &draw{Dice: dice.New(x), n: place, at: at, id: d.id}
+					l.steps = append(l.steps, step{at: at, do: func(was Object) Object { return p.edit(e, was) }})
+				})
+			}
+			if l.died == 0 {
+				break
+			}
+			at = l.died + span(dice.Hash(h, 3), 2)
+		}
+	}
+	return all
+}
+
+// edits calls do for each time at which something happens to an object, every so
+// many days on average.
+func (o *Organisation) edits(l *life, key uint64, every float64, until int64, do func(h uint64, at int64)) {
+	if every <= 0 || o.cfg.Pace <= 0 {
+		return
+	}
+	at := max(l.born, world.Epoch)
+	for n := uint64(0); ; n++ {
+		h := dice.Hash(key, n)
+		if at += span(h, every/o.cfg.Pace); at > until || l.died > 0 && at >= l.died {
+			return
+		}
+		do(dice.Mix(h), at)
+	}
+}
+
+// span draws a time around a mean number of days: a quarter of it to seven.
+func span(h uint64, days float64) int64 {
+	return int64((.25 + 1.5*dice.Unit(h)) * days * float64(msDay))
+}
+
+// stream is objects that come one after the other, for ever: n of them by the
+// organisation's origin, and one every so often thereafter.
+type stream struct {
+	n     int
+	every int64
+	born  func(d *draw) *life
+}
+
+func (o *Organisation) flow(name string, s stream, until int64) []*life {
+	key := o.key(name)
+	begin := func(i int64) int64 {
+		return world.Epoch + i*s.every + int64(dice.Pick(dice.Hash(key, uint64(i)), int(s.every)))
+	}
+	last := (o.origin - world.Epoch) / s.every
+	for begin(last) > o.origin {
+		last--
+	}
+	var all []*life
+	for i := last - int64(s.n) + 1; begin(i) <= until; i++ {
+		if i > last && o.cfg.Pace <= 0 {
+			break
+		}
+		h := dice.Hash(key^1, uint64(i))
+		l := s.born(&draw{Dice: dice.New(h), n: int(i), at: begin(i), id: world.NewUUID(h).String()})
+		l.serial, l.born = i+1<<40, begin(i)
+		all = append(all, l)
+	}
+	return all
+}

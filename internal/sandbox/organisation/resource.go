@@ -1,0 +1,138 @@
+package organisation
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Resource declares one kind of object: where it is served, what may be asked
+// for, and how its objects come about.
+type Resource struct {
+	Name string // plural, as in options, truth and log
+	Own  string // what some crawls of the service called its own key; empty: it has no key to rename
+
+	// List and Item are paths, with {} for what names an object. Either may be empty.
+	List, Item string
+	Items      string // name of the list in its envelope; empty: items
+	Unpaged    bool   // the list takes neither cursor nor limit and has no next_cursor
+	Parent     string // of what resource {} in List names an object
+
+	// Inside are fields that only the item has, and lists where Include is asked
+	// for with true.
+	Inside  []string
+	Include string
+
+	Filters []Filter
+	Sorts   []string // fields to sort by; the first is usual. nil: by created_at, and no such parameter
+
+	// Version, where set, makes Item take the parameter version, and returns the
+	// object as it is then; nil where there is no such version.
+	Version func(o *Organisation, id, version string, t int64) Object
+
+	// ID names an object within its list.
+	ID    func(Object) string
+	lives func(o *Organisation, parent string, until int64) []*life
+}
+
+// Filter is a query parameter that leaves objects out.
+type Filter struct {
+	Name    string
+	Many    bool     // may be given several times
+	Values  []string // nil: any
+	Time    bool     // it is a time: milliseconds, or seconds
+	Default string   // where it is not given
+	Match   func(o Object, value string) bool
+}
+
+// All are the resources, in the order of the documentation.
+var All []*Resource
+
+func init() {
+	All = []*Resource{agents, agentVersions}
+}
+
+// Named returns a resource; it panics if there is none of that name.
+func Named(name string) *Resource {
+	i := slices.IndexFunc(All, func(r *Resource) bool { return r.Name == name })
+	if i < 0 {
+		panic(fmt.Sprintf("sandbox: no resource is called %q", name))
+	}
+	return All[i]
+}
+
+// Route finds the resource of a path: its list, with the id of the object that the
+// list belongs to, or one of its objects.
+func Route(path string) (r *Resource, parent, id string, ok bool) {
+	for _, r := range All {
+		if id, ok := match(r.List, path); ok {
+			return r, id, "", true
+		}
+	}
+	for _, r := range All {
+		if id, ok := match(r.Item, path); ok && id != "" {
+			return r, "", id, true
+		}
+	}
+	return nil, "", "", false
+}
+
+// match compares a path with a pattern; what stands for {} is returned, joined by
+// slashes.
+func match(pattern, path string) (id string, ok bool) {
+	want, got := strings.Split(pattern, "/"), strings.Split(path, "/")
+	if pattern == "" || len(want) != len(got) {
+		return "", false
+	}
+	var ids []string
+	for i := range want {
+		if want[i] == "{}" && got[i] != "" {
+			ids = append(ids, got[i])
+		} else if want[i] != got[i] {
+			return "", false
+		}
+	}
+	return strings.Join(ids, "/"), true
+}
+
+func own(o Object) string { return fmt.Sprint(o["id"]) }
+
+// is keeps objects whose field is the value.
+func is(field string, many bool, values ...string) Filter {
+	return Filter{Name: field, Many: many, Values: values, Match: func(o Object, value string) bool {
+		return fmt.Sprint(o[field]) == value
+	}}
+}
+
+// holds keeps objects with the value, in whatever case, in one of the fields.
+func holds(name string, fields ...string) Filter {
+	return Filter{Name: name, Match: func(o Object, value string) bool {
+		return slices.ContainsFunc(fields, func(f string) bool {
+			return strings.Contains(strings.ToLower(fmt.Sprint(o[f])), strings.ToLower(value))
+		})
+	}}
+}
+
+// since and till keep objects by a time of theirs, the instant included.
+func since(name, field string) Filter {
+	return Filter{Name: name, Time: true, Match: func(o Object, value string) bool { return at(o, field) >= instant(value) }}
+}
+
+func till(name, field string) Filter {
+	return Filter{Name: name, Time: true, Match: func(o Object, value string) bool { return at(o, field) <= instant(value) }}
+}
+
+func at(o Object, field string) int64 {
+	t, _ := o[field].(int64)
+	return t
+}
+
+// instant reads milliseconds, or seconds where they can be nothing else.
+func instant(value string) int64 {
+	n, err := strconv.ParseInt(value, 10, 64)
+	if err == nil && len(value) <= 11 {
+		n *= 1000
+	}
+	return n
+}

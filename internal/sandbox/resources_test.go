@@ -1,0 +1,472 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"callhouse/internal/sandbox/organisation"
+)
+
+const day = 24 * time.Hour
+
+// lists returns the paths of a resource's lists, by the id of their parent.
+func lists(s *Server, r *organisation.Resource) map[string]string {
+	if r.List == "" {
+		return nil
+	}
+	if r.Parent == "" {
+		return map[string]string{"": r.List}
+	}
+	all := map[string]string{}
+	for _, p := range s.Organisation().Truth(r.Parent, s.Now()) {
+		all[p.ID] = strings.Replace(r.List, "{}", p.ID, 1)
+	}
+	return all
+}
+
+// crawl follows next_cursor through a list.
+func crawl(t *testing.T, s *Server, r *organisation.Resource, path, query string) []map[string]any {
+	t.Helper()
+	var all []map[string]any
+	for cursor := ""; ; {
+		target := path
+		if !r.Unpaged {
+			target += "?limit=7&" + query + cursor
+		}
+		w := do(s, "GET", target)
+		if w.Code != 200 {
+			t.Fatalf("GET %s: %d %s", target, w.Code, w.Body)
+		}
+		var body map[string]any
+		decode(t, w.Body.Bytes(), &body)
+		name := "items"
+		if r.Items != "" {
+			name = r.Items
+		}
+		for _, it := range body[name].([]any) {
+			all = append(all, it.(map[string]any))
+		}
+		next, more := body["next_cursor"].(string)
+		if _, there := body["next_cursor"]; there == r.Unpaged {
+			t.Fatalf("%s: next_cursor is there: %v", target, there)
+		}
+		if !more {
+			if total := int(body["total_count"].(float64)); total != len(all) {
+				t.Fatalf("%s: total_count %d, %d items", target, total, len(all))
+			}
+			return all
+		}
+		cursor = "&cursor=" + next
+	}
+}
+
+// plain is an object as its JSON has it.
+func plain(t *testing.T, o any) map[string]any {
+	t.Helper()
+	body, err := json.Marshal(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m map[string]any
+	decode(t, body, &m)
+	return m
+}
+
+// lively is an organisation in which much happens.
+func lively() Options {
+	return Options{World: Config{Calls: 400, Agents: 6}, Organisation: organisation.Config{Pace: 5}}
+}
+
+// TestResourcesAddUpToTheirTruth crawls every list and every object of every
+// resource, and compares them with what the Go API says is there.
+func TestResourcesAddUpToTheirTruth(t *testing.T) {
+	for _, wait := range []time.Duration{0, 9 * day} {
+		s := newServer(t, lively())
+		s.opts.Clock.Advance(wait)
+		for _, r := range organisation.All {
+			want, got := map[string]map[string]any{}, map[string]map[string]any{}
+			for _, rec := range s.Organisation().Truth(r.Name, s.Now()) {
+				o := plain(t, rec.Object)
+				want[rec.Parent+"/"+rec.ID] = o
+				if r.Item == "" {
+					continue
+				}
+				w := do(s, "GET", itemPath(r, rec.ID))
+				var detail map[string]any
+				decode(t, w.Body.Bytes(), &detail)
+				if r.Version != nil {
+					if v, ok := detail["version"]; !ok || v != nil {
+						t.Errorf("%s %s: version %v", r.Name, rec.ID, v)
+					}
+					delete(detail, "version")
+				}
+				if diff := cmp.Diff(o, detail); w.Code != 200 || diff != "" {
+					t.Errorf("%s %s: %d, truth (-) is not what is served (+):\n%s", r.Name, rec.ID, w.Code, diff)
+				}
+			}
+			if len(want) == 0 {
+				t.Errorf("there are no %s", r.Name)
+			}
+			all := ""
+			for _, f := range r.Filters {
+				if f.Default != "" { // ask for each value
+					all = "&" + f.Name + "=" + strings.Join(f.Values, "&"+f.Name+"=")
+				}
+			}
+			for parent, path := range lists(s, r) {
+				for _, it := range crawl(t, s, r, path, all) {
+					id := parent + "/" + r.ID(it)
+					if got[id] != nil {
+						t.Errorf("%s: %s is listed twice", r.Name, id)
+					}
+					got[id] = it
+				}
+			}
+			if r.List == "" {
+				continue
+			}
+			for _, o := range want {
+				for _, name := range r.Inside {
+					delete(o, name)
+				}
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s: truth (-) is not what is listed (+):\n%s", r.Name, diff)
+			}
+		}
+	}
+}
+
+func itemPath(r *organisation.Resource, id string) string {
+	path := r.Item
+	for part := range strings.SplitSeq(id, "/") {
+		path = strings.Replace(path, "{}", part, 1)
+	}
+	return path
+}
+
+// state is a resource's truth by parent and id.
+func state(s *Server, resource string, at time.Time) map[string]organisation.Object {
+	all := map[string]organisation.Object{}
+	for _, rec := range s.Organisation().Truth(resource, at) {
+		all[rec.Parent+"/"+rec.ID] = rec.Object
+	}
+	return all
+}
+
+// TestEditsExplainEveryDifference applies the log of edits to the truth of one
+// instant and compares with the truth of another.
+func TestEditsExplainEveryDifference(t *testing.T) {
+	s := newServer(t, lively())
+	happened := map[string]int{}
+	for _, r := range organisation.All {
+		for n := range 8 {
+			from, to := busy.Add(time.Duration(n)*31*time.Hour), busy.Add(time.Duration(n+1)*31*time.Hour)
+			now := state(s, r.Name, from)
+			for _, e := range s.Organisation().Edits(r.Name, from, to) {
+				id := e.Parent + "/" + e.ID
+				was := now[id]
+				switch {
+				case e.Before == nil:
+					if was != nil {
+						t.Fatalf("%s %s came twice", r.Name, id)
+					}
+					now[id] = e.After
+					happened["came"]++
+				case e.After == nil:
+					if diff := cmp.Diff(was, e.Before); diff != "" {
+						t.Fatalf("%s %s vanished as something else: %s", r.Name, id, diff)
+					}
+					delete(now, id)
+					happened["vanished"]++
+				default:
+					is := maps.Clone(was)
+					for _, f := range e.Fields {
+						if diff := cmp.Diff(was[f], e.Before[f]); diff != "" {
+							t.Fatalf("%s %s: %s was something else: %s", r.Name, id, f, diff)
+						}
+						is[f] = e.After[f]
+					}
+					if at, ok := is["updated_at"]; ok && at != e.At && !cmp.Equal(e.Fields, []string{"production_version"}) {
+						t.Fatalf("%s %s: %v was edited at %d, and says %v", r.Name, id, e.Fields, e.At, at)
+					}
+					now[id] = is
+					happened[r.Name]++
+				}
+			}
+			if diff := cmp.Diff(state(s, r.Name, to), now); diff != "" {
+				t.Fatalf("%s: truth (-) is not what the log says (+):\n%s", r.Name, diff)
+			}
+		}
+		if happened[r.Name] == 0 && !slices.Contains([]string{"organizations", "schemas", "llms", "voices"}, r.Name) {
+			t.Errorf("nothing happened to %s", r.Name)
+		}
+	}
+	if happened["came"] == 0 || happened["vanished"] == 0 {
+		t.Errorf("%v", happened)
+	}
+}
+
+// TestOrganisationIsAFunctionOfSeedAndTime asks two servers of one seed in
+// different orders.
+func TestOrganisationIsAFunctionOfSeedAndTime(t *testing.T) {
+	a, b := newServer(t, lively()), newServer(t, lively())
+	b.Organisation().Truth("agents", busy.Add(400*day))
+	for _, r := range organisation.All {
+		for _, at := range []time.Time{busy.Add(40 * day), busy, busy.Add(-20 * day)} {
+			if diff := cmp.Diff(state(a, r.Name, at), state(b, r.Name, at)); diff != "" {
+				t.Errorf("%s: %s", r.Name, diff)
+			}
+		}
+	}
+	o := lively()
+	o.World.Seed = 2
+	if cmp.Equal(state(a, "agents", busy), state(newServer(t, o), "agents", busy)) {
+		t.Error("two seeds have the same agents")
+	}
+}
+
+// TestTestsEdit edits, publishes and deletes at once.
+func TestTestsEdit(t *testing.T) {
+	o := lively()
+	o.Organisation.Pace = -1
+	s := newServer(t, o)
+	org := s.Organisation()
+	before := state(s, "agents", busy)
+	id := s.World().Agents()[1].ID.String()
+	now := s.opts.Clock.Advance(time.Hour)
+	if err := org.Edit(now, "agents", "", id, organisation.Object{"name": "Bookings"}); err != nil {
+		t.Fatal(err)
+	}
+	now = s.opts.Clock.Advance(time.Hour)
+	version, err := org.Publish(now, id, "said otherwise")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := s.World().Agents()[2].ID.String()
+	if err := org.Delete(now, "agents", "", gone); err != nil {
+		t.Fatal(err)
+	}
+	if org.Edit(now, "agents", "", gone, organisation.Object{"name": "x"}) == nil || org.Delete(now, "agents", "", "x") == nil {
+		t.Error("what is not there was edited")
+	}
+	want := before
+	want["/"+id] = maps.Clone(want["/"+id])
+	want["/"+id]["name"], want["/"+id]["updated_at"] = "Bookings", busy.Add(time.Hour).UnixMilli()
+	want["/"+id]["production_version"] = version
+	delete(want, "/"+gone)
+	if diff := cmp.Diff(want, state(s, "agents", now)); diff != "" {
+		t.Error(diff)
+	}
+	edits := org.Edits("agents", busy, now)
+	if len(edits) != 3 || edits[0].After["name"] != "Bookings" || edits[1].After["production_version"] != version || edits[2].After != nil {
+		t.Errorf("%v", edits)
+	}
+	var list struct {
+		Versions []struct {
+			Version      string
+			IsProduction bool `json:"is_production"`
+		}
+	}
+	decode(t, do(s, "GET", "/v3/agents/"+id+"/versions").Body.Bytes(), &list)
+	if v := list.Versions; v[0].Version != version || !v[0].IsProduction || v[1].IsProduction {
+		t.Errorf("%+v", v[:2])
+	}
+	for _, path := range []string{"/v3/agents/" + gone, "/v3/agents/" + gone + "/versions", "/v3/agents/" + id + "?version=v9999"} {
+		if w := do(s, "GET", path); w.Code != 404 {
+			t.Errorf("%s: %d", path, w.Code)
+		}
+	}
+	var detail map[string]any
+	for _, v := range []string{"production", version} {
+		decode(t, do(s, "GET", "/v3/agents/"+id+"?version="+v).Body.Bytes(), &detail)
+		if got := detail["version"].(map[string]any); got["version"] != version || got["description"] != "said otherwise" {
+			t.Errorf("%v", got)
+		}
+	}
+}
+
+// TestListsOfResources are asked in every order, with every filter, and across
+// changes between two pages.
+func TestListsOfResources(t *testing.T) {
+	s := newServer(t, lively())
+	for _, r := range organisation.All {
+		for _, path := range lists(s, r) {
+			if r.Unpaged {
+				continue
+			}
+			down := crawl(t, s, r, path, "")
+			up := crawl(t, s, r, path, "sort_order=asc")
+			slices.Reverse(up)
+			if diff := cmp.Diff(down, up); diff != "" {
+				t.Errorf("%s: %s", path, diff)
+			}
+			for _, by := range r.Sorts {
+				if got := crawl(t, s, r, path, "sort_by="+by); len(got) != len(down) {
+					t.Errorf("%s by %s: %d of %d", path, by, len(got), len(down))
+				}
+			}
+			for _, f := range r.Filters {
+				for _, v := range f.Values {
+					for _, it := range crawl(t, s, r, path, f.Name+"="+v) {
+						if fmt.Sprint(it[f.Name]) != v {
+							t.Errorf("%s?%s=%s: %v", path, f.Name, v, it)
+						}
+					}
+				}
+				if f.Values != nil || f.Time {
+					if w := do(s, "GET", path+"?"+f.Name+"=nonsense"); w.Code != 400 {
+						t.Errorf("%s?%s=nonsense: %d", path, f.Name, w.Code)
+					}
+				}
+			}
+			w := do(s, "GET", path+"?page=1")
+			if w.Code != 400 || !strings.Contains(w.Body.String(), `"allowed_query_parameters":["cursor","limit"`) {
+				t.Errorf("%s: %d %s", path, w.Code, w.Body)
+			}
+			break // one parent is enough
+		}
+	}
+	if w := do(s, "POST", "/v3/agents"); w.Code != 405 {
+		t.Errorf("POST: %d", w.Code)
+	}
+}
+
+// TestPagesOfResourcesGoOn follows a list while its objects come and vanish: what
+// was there all the time is seen once.
+func TestPagesOfResourcesGoOn(t *testing.T) {
+	s := newServer(t, lively())
+	org := s.Organisation()
+	first := s.World().Agents()
+	path, cursor, seen := "/v3/agents", "", map[string]int{}
+	for n := 0; ; n++ {
+		w := do(s, "GET", path+"?limit=2&sort_order=asc"+cursor)
+		var e envelope
+		decode(t, w.Body.Bytes(), &e)
+		for _, id := range ids(e.Items) {
+			seen[id]++
+		}
+		if n == 0 { // the last of this page vanishes: the next one goes on behind it
+			if err := org.Delete(s.Now(), "agents", "", ids(e.Items)[1]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.opts.Clock.Advance(time.Minute)
+		if e.NextCursor == nil {
+			break
+		}
+		cursor = "&cursor=" + *e.NextCursor
+	}
+	for _, a := range first {
+		if seen[a.ID.String()] != 1 {
+			t.Errorf("agent %d was seen %d times", a.Number, seen[a.ID.String()])
+		}
+	}
+}
+
+// TestResourceFaults sets each fault of a resource.
+func TestResourceFaults(t *testing.T) {
+	s := newServer(t, lively())
+	get := func(target string) (int, map[string]any) {
+		w := do(s, "GET", target)
+		var body map[string]any
+		decode(t, w.Body.Bytes(), &body)
+		return w.Code, body
+	}
+	object := "/v3/agents/" + s.World().Agents()[0].ID.String()
+	_, whole := get("/v3/agents")
+	items := func(body map[string]any) []any { all, _ := body["items"].([]any); return all }
+	set := func(kinds ...ResourceFault) {
+		t.Helper()
+		if err := s.SetResourceFaults("agents", kinds...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, status := range []int{403, 404, 500} {
+		set(ResourceFault(fmt.Sprint(status)))
+		for _, target := range []string{"/v3/agents", object} {
+			if code, _ := get(target); code != status {
+				t.Errorf("%s: %d, want %d", target, code, status)
+			}
+		}
+	}
+	set(ResourceNoList)
+	if code, _ := get("/v3/agents"); code != 404 {
+		t.Errorf("no list: %d", code)
+	}
+	if code, _ := get(object); code != 200 {
+		t.Errorf("no list: object %d", code)
+	}
+	set(ResourceEmpty)
+	if _, body := get("/v3/agents"); len(items(body)) != 0 || body["total_count"] != 0.0 || body["next_cursor"] != nil {
+		t.Errorf("empty: %v", body)
+	}
+	set(ResourceCut)
+	_, body := get("/v3/agents")
+	if n := len(items(body)); n != len(items(whole))/2 {
+		t.Errorf("cut: %d items of %d", n, len(items(whole)))
+	}
+	if code, _ := get("/v3/agents?cursor=" + body["next_cursor"].(string)); code != 500 {
+		t.Errorf("cut: %d", code)
+	}
+	set(ResourceLoop)
+	_, one := get("/v3/agents?limit=3")
+	_, two := get("/v3/agents?limit=3&cursor=" + one["next_cursor"].(string))
+	if diff := cmp.Diff(one, two); diff != "" {
+		t.Errorf("loop: %s", diff)
+	}
+	set(ResourceRenamed, ResourceField, ResourceDrift)
+	_, body = get("/v3/agents")
+	was, is := items(whole)[0].(map[string]any), items(body)[0].(map[string]any)
+	if is["agent_id"] != was["id"] || is["id"] != nil || is["x_tomorrow"] == nil ||
+		is["created_at"] != fmt.Sprintf("%.0f", was["created_at"]) || is["name"].(map[string]any)["text"] != was["name"] {
+		t.Errorf("%v", is)
+	}
+	set()
+	if _, body = get("/v3/agents"); !cmp.Equal(body, whole) {
+		t.Error("the faults are still there")
+	}
+	for text, want := range map[string]string{
+		"agents": "want RESOURCE=KIND", "agent=404": `no resource is called "agent"; there are all, agents,`, "agents=418": `no fault of resources is called "418"`,
+	} {
+		if _, err := ParseResourceFaults(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// TestResourcesShareTheDoor asks for resources without a key, above the limit and
+// with a fault drawn for every request.
+func TestResourcesShareTheDoor(t *testing.T) {
+	o := lively()
+	o.PerSecond, o.PerMinute = 2, 100
+	still := NewManualClock(busy)
+	o.LimitNow = still.Now
+	s := newServer(t, o)
+	var codes []int
+	for range 4 {
+		codes = append(codes, do(s, "GET", "/v3/agents").Code)
+		do(s, "GET", "/sandbox/stats")
+	}
+	if !cmp.Equal(codes, []int{200, 200, 429, 429}) || s.Stats().ByResource["agents"] != 4 || s.Stats().ByKind["list"] != 4 {
+		t.Errorf("%v %+v", codes, s.Stats())
+	}
+	o = lively()
+	o.Inject = func(_ int64, r Request) FaultKind {
+		if r.Resource == "agents" && r.Kind == "list" && !strings.Contains(r.Query, "cursor") {
+			return FaultEmpty
+		}
+		return ""
+	}
+	s = newServer(t, o)
+	if n := len(crawl(t, s, organisation.Named("agents"), "/v3/agents", "")); n < 6 {
+		t.Errorf("after an empty page: %d agents", n)
+	}
+}
