@@ -2,6 +2,7 @@ package sqlfiles
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -23,10 +24,10 @@ func Dictionary() string {
 	var b strings.Builder
 	b.WriteString(dictionaryHead)
 	b.WriteString("| Table | Holds | One row for each |\n| --- | --- | --- |\n")
-	for _, v := range mustParseAll("views") {
+	for _, v := range byName() {
 		fmt.Fprintf(&b, "| [%s](#%s) | %s | %s |\n", code(v.Name), v.Name, cell(v.Answers), cell(strings.TrimPrefix(v.Grain, "one row per ")))
 	}
-	for _, v := range mustParseAll("views") {
+	for _, v := range byName() {
 		fmt.Fprintf(&b, "\n## %s\n\n%s.\n", v.Name, strings.ToUpper(v.Answers[:1])+v.Answers[1:])
 		for _, p := range strings.Split(v.Text, "\n\n") {
 			if p != "" {
@@ -43,6 +44,12 @@ func Dictionary() string {
 		}
 	}
 	return b.String()
+}
+
+func byName() []*File {
+	all := Views()
+	slices.SortFunc(all, func(a, b *File) int { return strings.Compare(a.Name, b.Name) })
+	return all
 }
 
 func code(s string) string { return "`" + s + "`" }

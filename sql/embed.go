@@ -55,7 +55,7 @@ func Macros() string { return mustRead("macros.sql") }
 
 // The files are read once. Nobody may change what they say.
 var (
-	views   = sync.OnceValue(func() []*File { return inOrder(mustParseAll("views")) })
+	views   = sync.OnceValue(func() []*File { return inOrder(append(mustParseAll("views"), resourceViews()...)) })
 	reports = sync.OnceValue(func() []*File { return mustParseAll("reports") })
 )
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 )
 
@@ -191,7 +192,7 @@ func (f *File) text(line string) {
 
 // stored adds the columns of the table that the view reads, as they are declared.
 func (f *File) stored() error {
-	for _, t := range schema.Tables {
+	for _, t := range resource.Tables {
 		if !slices.Contains(f.Reads, "stored."+t.Name) {
 			continue
 		}

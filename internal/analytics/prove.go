@@ -9,6 +9,7 @@ import (
 
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/layout"
+	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	sqlfiles "callhouse/sql"
 )
@@ -53,7 +54,7 @@ var defined = sync.OnceValue(func() map[string]string {
 	for _, v := range sqlfiles.Views() {
 		out[v.Name] = v.SQL
 	}
-	all := sqlfiles.Macros()
+	all := sqlfiles.Macros() + sqlfiles.PastMacros()
 	at := definitionRE.FindAllStringSubmatchIndex(all, -1)
 	for i, m := range at {
 		end := len(all)
@@ -84,11 +85,11 @@ func tablesOf(text string) []*schema.Table {
 	add(text)
 	for _, name := range dynamic {
 		if words[name] {
-			return slices.Clone(schema.AllTables)
+			return slices.Clone(resource.AllTables)
 		}
 	}
 	var out []*schema.Table
-	for _, t := range schema.AllTables {
+	for _, t := range resource.AllTables {
 		if words[t.Name] {
 			out = append(out, t)
 		}

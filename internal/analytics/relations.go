@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"callhouse/internal/layout"
+	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 )
 
@@ -15,7 +16,7 @@ import (
 func storedRelations(snap *layout.Snapshot, portable bool) string {
 	var b strings.Builder
 	b.WriteString("CREATE SCHEMA stored;\n")
-	for _, t := range schema.Tables {
+	for _, t := range resource.Tables {
 		fmt.Fprintf(&b, "CREATE VIEW stored.%s AS %s;\n", t.Name, relation(snap, snap.Manifest.FilesOf(t.Name), t, portable))
 	}
 	return b.String()

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"callhouse/internal/analytics/duck"
-	"callhouse/internal/schema"
+	"callhouse/internal/resource"
 )
 
 // Limits bound what statements may take on a warehouse that is opened safe.
@@ -22,7 +22,7 @@ type Limits struct {
 // that a link beside them leads nowhere.
 func (w *Warehouse) seal(ctx context.Context, conn *duck.Conn, l *Limits) error {
 	var files []string
-	for _, t := range schema.AllTables {
+	for _, t := range resource.AllTables {
 		for _, f := range w.snap.Manifest.FilesOf(t.Name) {
 			files = append(files, quote(w.snap.Path(f)))
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"callhouse/internal/layout"
+	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 )
 
@@ -79,7 +80,7 @@ func TablesScript(snap *layout.Snapshot, engine string) (script string, ok bool)
 	m := snap.Manifest
 	fmt.Fprintf(&b, "%s%s-- The snapshot's files stay for 24 hours after the next commit: make the tables anew after every night.\n\n%s",
 		ScriptHead(snap, "query init --dialect "+engine), d.notes, d.begin)
-	for _, t := range schema.Tables {
+	for _, t := range resource.Tables {
 		if len(snap.Manifest.FilesOf(t.Name)) == 0 {
 			fmt.Fprintf(&b, "\n-- %s: the snapshot has no rows of it.\n", t.Name)
 			continue

@@ -128,6 +128,9 @@ func (w *Warehouse) define(ctx context.Context, limits *Limits) error {
 			return fmt.Errorf("define view %s: %w", v.Name, err)
 		}
 	}
+	if err := conn.Exec(ctx, sqlfiles.PastMacros()); err != nil {
+		return fmt.Errorf("define macros of the past: %w", err)
+	}
 	if limits != nil {
 		return w.seal(ctx, conn, limits)
 	}

@@ -18,7 +18,9 @@ const (
 	Side               // a page of another list than that of calls; a run can do without it
 )
 
-func (k Kind) String() string { return [...]string{"page", "part of a page", "detail", "page beside"}[k] }
+func (k Kind) String() string {
+	return [...]string{"page", "part of a page", "detail", "page beside"}[k]
+}
 
 // alone says that nothing else waits for the answer: other requests go on meanwhile, and
 // it may be left for another night.

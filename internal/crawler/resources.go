@@ -243,7 +243,7 @@ func (c *Crawler) readObject(of *resource.Resource, parent string, body []byte) 
 func (c *Crawler) sideProblem(of *resource.Resource, why string) {
 	why = c.secrets.Clip(why, 300)
 	if c.meter.sideProblem(of, why) {
-		c.log.Warn("what the service has beside calls could not be fetched as a whole; another run tries again", "resource", of.Name, "failure", why)
+		c.log.Info("not all of a resource could be fetched; the next run tries again", "resource", of.Name, "failure", why)
 	}
 }
 

@@ -2,6 +2,7 @@ package resource
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"time"
 
@@ -25,7 +26,7 @@ var Changes = schema.NewTable("changes",
 	schema.Column{ID: 5, Name: "run_id", Type: schema.Word, Required: true,
 		Doc: "the run that saw it, as in the table runs"},
 	schema.Column{ID: 6, Name: "kind", Type: schema.Word, Required: true,
-		Doc: "created, changed, deleted (its list no longer has it) or returned"},
+		Doc: "created, completed (its own record was fetched for the first time), changed, deleted (its list no longer has it) or returned"},
 	schema.Column{ID: 7, Name: "fields", Type: schema.JSON, Required: true,
 		Doc: "the columns that changed, as an array of their names"},
 	schema.Column{ID: 8, Name: "before", Type: schema.JSON,
@@ -46,9 +47,15 @@ func (r *Resource) Change(old, now *schema.Object, f Fetched, since int64) schem
 				cols = append(cols, i)
 			}
 		}
-	} else if cols = r.differing(old, now); r.Deleted(old) != r.Deleted(now) {
-		if kind = "deleted"; r.Deleted(old) {
+	} else {
+		cols = r.differing(old, now)
+		switch first := r.Complete(old) == 0 && r.Bare(old); {
+		case r.Deleted(old):
 			kind = "returned"
+		case r.Deleted(now):
+			kind = "deleted"
+		case first && !slices.ContainsFunc(cols, r.ofItem):
+			kind = "completed"
 		}
 	}
 	if len(cols) == 0 {

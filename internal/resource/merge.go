@@ -72,6 +72,11 @@ func (r *Resource) Deleted(o *schema.Object) bool { return !o.Row[r.deleted].IsN
 // they are still to be.
 func (r *Resource) Complete(o *schema.Object) int64 { return schema.MillisOf(o.Row[r.completedAt]) }
 
+// Bare says whether nothing is known of an object but its list's item.
+func (r *Resource) Bare(o *schema.Object) bool {
+	return !slices.ContainsFunc(r.own, func(col int) bool { return !o.Row[col].IsNull() })
+}
+
 // Parts says whether there is more to fetch of an object than its item.
 func (r *Resource) Parts() bool { return r.Record != "" || len(r.Children()) > 0 }
 

@@ -55,3 +55,10 @@ func (w *Warehouse) Incomplete(of *resource.Resource, before int64) iter.Seq2[st
 		}
 	}
 }
+
+// Masks says whether values of calls are masked.
+func (w *Warehouse) Masks() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.masker != nil
+}

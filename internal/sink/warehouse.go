@@ -375,6 +375,9 @@ func (w *Warehouse) commitRun(ctx context.Context, row func(Stats, int64) schema
 		w.leftover = nil
 	}
 	w.mu.Unlock()
+	for _, name := range c.Doubted {
+		w.notice("the service's list of %s is empty, and was not before: what is known of them stays, until another run finds it empty too", name)
+	}
 	w.proofs.Add(c.Made) // not what it linked, which nobody compared
 	w.noteRecorded(c.Wrote)
 	return w.goOn(made, refs)

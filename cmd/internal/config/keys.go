@@ -86,6 +86,7 @@ type Values struct {
 	Share                                     float64
 	Since, Mask, MaskKeyFile, Keep            string
 	MaxDuration, Window, RelistEvery          time.Duration
+	Resources                                 string
 	MetricsFile, PingURL, LogFormat           string
 	GroupReadable, Quiet                      bool
 	TZ, Currency, Lang, Format                string
@@ -118,6 +119,9 @@ var Keys = []Key{
 		About: "how far back calls may still appear or change", in: func(v *Values) any { return &v.Window }},
 	{Name: "relist_every", Kind: Duration, For: Extract, Uses: "plan", Own: true, Default: "7d",
 		About: "how often all calls are listed again, a part in each run; 0s for never", in: func(v *Values) any { return &v.RelistEvery }},
+	{Name: "resources", Kind: List, For: Extract, Uses: "plan", Own: true, Value: "NAMES", Default: "all",
+		About: "what is fetched beside calls: all, none, or names as in agents,campaigns; extract run --help lists them",
+		in:    func(v *Values) any { return &v.Resources }},
 	{Name: "mask", Kind: List, For: Extract, Uses: "verify import", Value: "FIELDS", Sample: "from_number,to_number",
 		About: "fields whose values are replaced by keyed hashes before anything is written", in: func(v *Values) any { return &v.Mask }},
 	{Name: "mask_key_file", Kind: Path, For: Extract, Uses: "verify import", Value: "FILE", Sample: "/etc/callhouse/mask.key",

@@ -39,6 +39,7 @@ type night struct {
 	cfg     crawler.Config
 	kept    time.Time // calls that started before are erased; zero: none
 	aged    int64     // how many were
+	objects int64     // of other resources, how many changed
 	spared  error     // why they were not, where that would have been too many at once
 
 	held     bool            // it got the lock
@@ -129,6 +130,7 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 		return err
 	}
 	cfg := n.cfg
+	cfg.Resources = n.unmasked(cfg.Resources, w)
 	remember(&cfg, w, log)
 	cfg.Logger, cfg.Now, cfg.CheckpointEvery, cfg.AnyClock = log, n.now, intake.OfferEvery, n.yes
 	// Before the service's clock is known, nothing is committed, and no age is
@@ -193,7 +195,9 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 		return explain(err)
 	}
 	n.row = &last
-	if did, _ := w.Totals(); did.Aged > 0 {
+	did, _ := w.Totals()
+	n.objects = did.ObjectsChanged
+	if did.Aged > 0 {
 		n.aged = did.Aged
 		log.Info("erased calls that are kept no longer", "calls", n.aged, "started_before", n.kept)
 	}

@@ -56,6 +56,9 @@ func (s *settings) crawl(now time.Time) (crawler.Config, error) {
 	if _, err = schema.NewMask(s.maskFields(nil), nil); err != nil {
 		return cfg, explainMask(err)
 	}
+	if cfg.Resources, err = s.resources(); err != nil {
+		return cfg, err
+	}
 	if from, err := s.keepFrom(now); err != nil {
 		return cfg, err
 	} else if from.After(cfg.Since) {

@@ -28,6 +28,7 @@ type Report struct {
 	Crawl        *crawler.Report // nil: it did not come to crawl
 	Failures     []string        // of the data tests
 	Snapshot     string          // the folder of the current one; empty: there is none
+	Objects      int64           // of other resources: new, changed, deleted or there again
 	Erased       int64           // calls that are kept no longer
 	ErasedBefore time.Time       // and started before
 }
@@ -50,6 +51,7 @@ func (r *Report) Write(w io.Writer) {
 	if bad := row.ServerErrors + row.NetworkErrors; bad > 0 {
 		line("failures", "%s by the service (5xx), %s on the way", n(row.ServerErrors), n(row.NetworkErrors))
 	}
+	r.resources(line)
 	line("calls", "%s listed: %s new, %s changed, %s settled", n(row.CallsListed), n(row.CallsNew), n(row.CallsChanged), n(row.CallsSettled))
 	line("transcripts", "%s fetched (%s turns), %s pending", n(row.Transcripts), n(row.Turns), n(row.CallsPending))
 	if row.CallsMissing > 0 {
@@ -87,6 +89,24 @@ func (r *Report) Write(w io.Writer) {
 	}
 }
 
+// resources prints what was fetched beside calls, and what could not be.
+func (r *Report) resources(line func(name, format string, args ...any)) {
+	if r.Crawl == nil || len(r.Crawl.Resources) == 0 {
+		return
+	}
+	var sum crawler.ResourceReport
+	for _, of := range r.Crawl.Resources {
+		sum.Requests, sum.Lists, sum.Items, sum.Records = sum.Requests+of.Requests, sum.Lists+of.Lists, sum.Items+of.Items, sum.Records+of.Records
+	}
+	line("beside", "%s in %s, %s; %s, %s new or changed", cli.Plural(sum.Items, "object"), cli.Plural(sum.Lists, "complete list"),
+		cli.Plural(sum.Records, "record"), cli.Plural(sum.Requests, "request"), humanize.Comma(r.Objects))
+	for _, of := range r.Crawl.Resources {
+		if of.Problem != "" {
+			line("", "%s: %s", of.Name, of.Problem)
+		}
+	}
+}
+
 // Log writes it as one line of a log.
 func (r *Report) Log(log *slog.Logger) {
 	row := r.Row
@@ -98,6 +118,9 @@ func (r *Report) Log(log *slog.Logger) {
 		"calls_missing", row.CallsMissing, "calls_set_aside", row.CallsSetAside, "transcripts", row.Transcripts, "turns", row.Turns,
 		"drift", row.Drift, "commits", row.Commits, "snapshot", r.Snapshot}
 	if r.Crawl != nil {
+		for _, of := range r.Crawl.Resources {
+			args = append(args, of.Name, slog.GroupValue(slog.Int64("requests", of.Requests), slog.Int64("items", of.Items), slog.String("problem", of.Problem)))
+		}
 		for _, p := range r.Crawl.Problems {
 			args = append(args, "problem", p)
 		}

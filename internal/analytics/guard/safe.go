@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"strings"
 
-	"callhouse/internal/schema"
+	"callhouse/internal/resource"
 	sqlfiles "callhouse/sql"
 )
 
@@ -59,7 +59,7 @@ func relations() map[relationName]bool {
 			out[n] = true
 		}
 	}
-	for _, t := range schema.Tables {
+	for _, t := range resource.Tables {
 		out[relationName{"", "stored", t.Name}] = true
 		out[relationName{"memory", "stored", t.Name}] = true
 	}

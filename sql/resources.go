@@ -1,0 +1,62 @@
+package sqlfiles
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+
+	"callhouse/internal/resource"
+	"callhouse/internal/schema"
+)
+
+// resourceViews returns the views of what the organisation has beside calls, and of
+// its changes, as their declarations say.
+func resourceViews() []*File {
+	var out []*File
+	for _, r := range resource.All {
+		out = append(out, storedView(r.Table.Name, r.Doc,
+			"There is one row for each that was ever listed: deleted_at says which are gone. "+r.Name+"_at(TIME) has them as they were then, as far as callhouse saw it.\n\n"+r.Text,
+			"one row per object"))
+		for _, l := range r.Lists {
+			out = append(out, storedView(l.Name, "lists in "+r.Name, "", "one row per element"))
+		}
+	}
+	return append(out, storedView(resource.Changes.Name, "what changed of all that the organisation has beside calls, and when it was seen",
+		"A change is seen by the next run: it came after since_at, and no later than seen_at. Changes that were undone in between were not seen.",
+		"one row per change of an object"))
+}
+
+func storedView(name, answers, text, grain string) *File {
+	f := &File{Name: name, Answers: answers, Text: strings.TrimSpace(text), Grain: grain, Reads: []string{"stored." + name},
+		SQL: fmt.Sprintf("SELECT stored.*\nFROM stored.%s AS stored", name)}
+	if err := f.stored(); err != nil {
+		panic(err) // the first test finds it
+	}
+	return f
+}
+
+// PastMacros returns the macros over the views that tell how the resources were at a
+// time.
+var PastMacros = sync.OnceValue(pastMacros)
+
+func pastMacros() string {
+	var b strings.Builder
+	for _, r := range resource.All {
+		fmt.Fprintf(&b, "\n-- %s_at returns %s as they were at a time: those that were there, as callhouse had seen them by then.\n"+
+			"CREATE MACRO %s_at(instant) AS TABLE\nSELECT ", r.Name, r.Name, r.Name)
+		for i := range r.Table.Columns {
+			c := &r.Table.Columns[i]
+			if !c.Compared() || c.Name == "deleted_at" {
+				continue
+			}
+			value := fmt.Sprintf("CAST(after ->> '$.%s' AS %s)", c.Name, c.Type.DuckDB())
+			if c.Type == schema.JSON {
+				value = fmt.Sprintf("nullif(after -> '$.%s', 'null')", c.Name)
+			}
+			fmt.Fprintf(&b, "last(%s ORDER BY seen_at) FILTER (WHERE json_exists(after, '$.%s')) AS %s,\n    ", value, c.Name, c.Name)
+		}
+		fmt.Fprintf(&b, "max(seen_at) AS changed_at\nFROM changes\nWHERE resource = '%s' AND seen_at <= instant\nGROUP BY key\n"+
+			"HAVING last(kind ORDER BY seen_at) <> 'deleted';\n", r.Name)
+	}
+	return b.String()
+}
