@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"callhouse/internal/resource"
 )
 
 const example = `-- waits: how long callers wait
@@ -79,6 +81,9 @@ func TestParseErrors(t *testing.T) {
 func TestFiles(t *testing.T) {
 	relations := map[string]bool{"selected": true, "selected_alone": true, "selected_grouped": true, "surrounding": true, "tallied": true, "selected_turns": true, "selected_tool_calls": true, "selected_items": true,
 		"stored.calls": true, "stored.transcript_turns": true, "stored.analysis_items": true, "stored.runs": true}
+	for _, t := range resource.Tables {
+		relations["stored."+t.Name] = true
+	}
 	for _, v := range Views() {
 		for _, r := range v.Reads {
 			if !relations[r] {

@@ -96,7 +96,7 @@ func TestCatalogAnswersAsTheWarehouse(t *testing.T) {
 			{"call_id": "c1", "turn": int64(1), "role": "tool_call_result", "tool_call_id": "t", "content": `{"status":"error"}`},
 			{"call_id": "c1", "turn": int64(2), "role": "user", "content": "it's", "start_at": at("2026-03-29T01:00:00Z"), "end_at": at("2026-03-29T01:00:01Z")}},
 		Items: []row{{"call_id": "c1", "position": int64(0), "name": "n", "value": `"x"`}},
-		Runs:  []row{{"run_id": "r"}},
+		Runs:  []row{{"run_id": "r"}}, Others: analyticstest.One(),
 	}
 	for name, d := range map[string]analyticstest.Data{"full": full, "empty": {}} {
 		// A quote in the path must not end a text of SQL.

@@ -30,7 +30,7 @@ func TestViewsAreAsDescribed(t *testing.T) {
 		Calls: []row{call, {"call_id": "c2"}},
 		Turns: []row{{"call_id": "c1", "turn": int64(0), "role": "tool_call_invocation"}},
 		Items: []row{{"call_id": "c1", "position": int64(0), "value": `"x"`}},
-		Runs:  []row{{"run_id": "r"}},
+		Runs:  []row{{"run_id": "r"}}, Others: analyticstest.One(),
 	}
 	for name, d := range map[string]analyticstest.Data{"filled": full, "empty": {}} {
 		w := warehouse(t, d, nil)

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"callhouse/cmd/internal/cli"
+	sqlfiles "callhouse/sql"
 )
 
 type exportManifest struct {
@@ -68,11 +69,15 @@ func names(m exportManifest) string {
 
 func TestExport(t *testing.T) {
 	house(t)
-	if r := run(t, "", "export", "out"); r.code != 0 || r.out != "" || !strings.Contains(r.stderr, "6 files") {
+	if r := run(t, "", "export", "out"); r.code != 0 || r.out != "" || !strings.Contains(r.stderr, "21 files") {
 		t.Fatal(r)
 	}
 	m := exportOf(t, "out")
-	if got, want := names(m), "table analysis_items.parquet, table calls.parquet, table costs.parquet, table runs.parquet, table transcript_turns.parquet, table tool_calls.parquet"; got != want {
+	var want []string
+	for _, v := range sqlfiles.Views() {
+		want = append(want, "table "+v.Name+".parquet")
+	}
+	if got := names(m); got != strings.Join(want, ", ") {
 		t.Errorf("the export holds %s, want %s", got, want)
 	}
 	if m.Snapshot != 1 || m.Format != "parquet" {

@@ -36,7 +36,7 @@ func TestShellInATerminal(t *testing.T) {
 	x.typed(", count(*) as n")
 	x.press(enter)
 	x.see("└")
-	x.typed("from ca")
+	x.typed("from cal")
 	x.press(tab)
 	x.see("from calls")
 	x.typed(" group by all order by n, 1;")

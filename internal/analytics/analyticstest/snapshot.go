@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"testing"
@@ -18,6 +19,7 @@ import (
 
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/layout"
+	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 )
 
@@ -28,6 +30,8 @@ type Row map[string]any
 // Data is what a snapshot holds, by table.
 type Data struct {
 	Calls, Turns, Items, Runs []Row
+	// Others are the rows of what the organisation has beside calls.
+	Others map[*schema.Table][]Row
 	// Lacking are columns of calls that the files do not have, as files of an
 	// older version would not.
 	Lacking []string
@@ -36,6 +40,25 @@ type Data struct {
 	Compacted func(month string) bool
 	// Coverage goes to the manifest; nil: everything is listed.
 	Coverage []schema.Span
+}
+
+// One is a row of each table of what the organisation has beside calls, with values in
+// all columns.
+func One() map[*schema.Table][]Row {
+	out := map[*schema.Table][]Row{}
+	for _, t := range resource.Tables {
+		if slices.Contains(schema.Tables, t) {
+			continue
+		}
+		row := Row{}
+		for _, c := range t.Columns {
+			if row[c.Name] = usual(c); c.Type == schema.JSON {
+				row[c.Name] = `{"a":1.50}`
+			}
+		}
+		out[t] = []Row{row}
+	}
+	return out
 }
 
 // Write makes snapshot n of the warehouse at root and swaps current to it.
@@ -64,6 +87,11 @@ func Write(t testing.TB, root string, n int64, d Data) {
 	m.Files = append(m.Files, w.table(&schema.Turns, d.Turns, nil)...)
 	m.Files = append(m.Files, w.table(&schema.Items, d.Items, nil)...)
 	m.Files = append(m.Files, w.table(&schema.Runs, d.Runs, nil)...)
+	for _, table := range resource.Tables {
+		if rows := d.Others[table]; len(rows) > 0 {
+			m.Files = append(m.Files, w.table(table, rows, nil)...)
+		}
+	}
 	raw, err := m.Encode()
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +152,7 @@ func (w *writer) table(t *schema.Table, rows []Row, lacking []string) []layout.F
 	byDay := map[string][]Row{}
 	for _, r := range rows {
 		period := day(t, r)
-		if t != &schema.Runs && w.compacted != nil && w.compacted(period[:7]) {
+		if period != "" && w.compacted != nil && w.compacted(period[:7]) {
 			period = period[:7]
 		}
 		byDay[period] = append(byDay[period], r)
@@ -198,7 +226,7 @@ func (w *writer) sum(path string, f *layout.File) {
 }
 
 func day(t *schema.Table, r Row) string {
-	if t == &schema.Runs {
+	if !slices.Contains(schema.CallTables, t) {
 		return ""
 	}
 	if ms, ok := start(t, r); ok {

@@ -1,0 +1,103 @@
+// Package resourcetest makes JSON of any resource out of its declaration, for tests.
+// Only tests use it.
+package resourcetest
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"callhouse/internal/resource"
+	"callhouse/internal/schema"
+)
+
+// Item returns an item of a resource's list: that of its n-th object, in its v-th
+// version. All its fields have values; those that are no part of the key change with v.
+func Item(of *resource.Resource, n, v int) []byte { return object(of, n, v, false) }
+
+// Record returns the object's own record.
+func Record(of *resource.Resource, n, v int) []byte { return object(of, n, v, true) }
+
+// Key returns the key of the n-th object; parent is the key of what it is listed below.
+func Key(of *resource.Resource, parent string, n int) string {
+	var parts []string
+	if of.Parent != nil {
+		parts = append(parts, parent)
+	}
+	for _, name := range of.Key[len(parts):] {
+		parts = append(parts, text(name, n))
+	}
+	return strings.Join(parts, "/")
+}
+
+// List returns a page of a list that holds these items and names the next page.
+func List(of *resource.Resource, items [][]byte, next string) []byte {
+	name := of.Items
+	if name == "" {
+		name = "items"
+	}
+	raw := []json.RawMessage{}
+	for _, item := range items {
+		raw = append(raw, item)
+	}
+	page := map[string]any{name: raw, "total_count": len(items), "next_cursor": nil}
+	if next != "" {
+		page["next_cursor"] = next
+	}
+	body, err := json.Marshal(page)
+	if err != nil {
+		panic(err)
+	}
+	return body
+}
+
+func text(column string, n int) string { return fmt.Sprintf("%s-%03d", column, n) }
+
+func object(of *resource.Resource, n, v int, whole bool) []byte {
+	root := map[string]any{}
+	for i := range of.Table.Columns {
+		c := &of.Table.Columns[i]
+		path := strings.Split(strings.TrimSuffix(c.V3, "?"), ".")
+		if c.V3 == "" || !whole && slices.Contains(of.Own, c.Name) || of.Parent != nil && c.Name == of.Key[0] {
+			continue
+		}
+		at := root
+		for _, name := range path[:len(path)-1] {
+			inner, _ := at[name].(map[string]any)
+			if inner == nil {
+				inner = map[string]any{}
+				at[name] = inner
+			}
+			at = inner
+		}
+		at[path[len(path)-1]] = value(c, slices.Contains(of.Key, c.Name), n, v)
+	}
+	body, err := json.Marshal(root)
+	if err != nil {
+		panic(err)
+	}
+	return body
+}
+
+func value(c *schema.Column, key bool, n, v int) any {
+	switch {
+	case key:
+		return text(c.Name, n)
+	case c.Known != nil:
+		return c.Known[(n+v)%len(c.Known)]
+	}
+	switch c.Type {
+	case schema.Timestamp:
+		return int64(1_790_000_000_000) + int64(n)*1000 + int64(v)
+	case schema.Int64:
+		return n + 100*v
+	case schema.Exact:
+		return json.Number(fmt.Sprintf("%d.%02d", n, v))
+	case schema.Bool:
+		return (n+v)%2 == 0
+	case schema.JSON:
+		return map[string]any{"version": v, "of": n, "list": []any{"x", 1.5, nil}}
+	}
+	return fmt.Sprintf("%s %d.%d", c.Name, n, v)
+}
