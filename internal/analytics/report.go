@@ -20,6 +20,12 @@ type Rows struct {
 	hidden  int  // leading columns that are not shown
 	isPair  bool // the first column is a pair of keys, which are shown as two
 	buf     []any
+
+	// Where the agents have names: the column of their ids, and where the names go.
+	names   map[string]string
+	agent   int
+	inPlace bool
+	told    []any
 }
 
 // Columns returns the answer's columns.
@@ -35,9 +41,9 @@ func (r *Rows) Next(ctx context.Context) ([]any, error) {
 	if r.isPair {
 		pair, _ := row[0].(value.Struct)
 		r.buf = append(append(r.buf[:0], pair.Values...), row[1:]...)
-		return r.buf, nil
+		return r.tell(r.buf), nil
 	}
-	return row[r.hidden:], nil
+	return r.tell(row[r.hidden:]), nil
 }
 
 // Skip drops some rows unread, and returns how many; 0 after the last.
@@ -137,6 +143,10 @@ func (w *Warehouse) report(ctx context.Context, conn *duck.Conn, f *sqlfiles.Fil
 			return nil, err
 		}
 	}
+	agents, err := w.namesFor(ctx, conn, f, p)
+	if err != nil {
+		return nil, err
+	}
 	run := conn.QuerySmall
 	if !p.Small {
 		run = func(ctx context.Context, text string) (*duck.Rows, error) { return conn.Query(ctx, text) }
@@ -164,6 +174,7 @@ func (w *Warehouse) report(ctx context.Context, conn *duck.Conn, f *sqlfiles.Fil
 		}
 	}
 	w.nameCurrency(r.columns)
+	r.nameAgents(agents, p)
 	return r, nil
 }
 

@@ -1,6 +1,7 @@
 package analytics
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,8 +36,12 @@ type Params struct {
 	// Every is the step of time of the report concurrency: day (empty as well), hour or
 	// minute.
 	Every string
-	// Agent is an agent's id, or the beginning of one agent's.
+	// Agent is an agent's id, or the beginning of one agent's; or its name, or a part of
+	// one agent's.
 	Agent string
+	// NamesInPlace has the answer tell agents by their names, where these are known, and not
+	// by their ids. Without it the names are in a column of their own, the last.
+	NamesInPlace bool
 	// Call is the call that the report call shows: its id or, with FindCall, the
 	// beginning of it. Words are what the report search looks for.
 	Call  string
@@ -230,9 +235,13 @@ type AmbiguousError struct {
 	What   string // agent, call
 	Prefix string
 	IDs    []string // some of them
+	Names  bool     // Prefix is a part of their names
 }
 
 func (e *AmbiguousError) Error() string {
+	if e.Names {
+		return fmt.Sprintf("several %ss have %q in their names", e.What, e.Prefix)
+	}
 	return fmt.Sprintf("several %ss' ids begin with %q", e.What, e.Prefix)
 }
 
@@ -250,10 +259,26 @@ func (w *Warehouse) agent(ctx context.Context, conn *duck.Conn, prefix string) (
 	case len(ids) > 1:
 		return "", &AmbiguousError{What: "agent", Prefix: prefix, IDs: ids}
 	}
+	names, err := w.agentNames(ctx, conn)
+	if err != nil {
+		return "", err
+	}
+	switch ids = named(names, prefix); {
+	case len(ids) == 1:
+		return ids[0], nil
+	case len(ids) > 1:
+		for i, id := range ids {
+			ids[i] = names[id] + ": " + id
+		}
+		return "", &AmbiguousError{What: "agent", Prefix: prefix, IDs: ids[:min(len(ids), 6)], Names: true}
+	}
 	known, err := column(ctx, conn, `SELECT agent_id FROM `+agents+` WHERE agent_id IS NOT NULL
 		GROUP BY agent_id ORDER BY sum(calls) DESC, agent_id LIMIT 50`)
 	if err != nil {
 		return "", fmt.Errorf("find the agent: %w", err)
+	}
+	for i, id := range known {
+		known[i] = cmp.Or(names[id], id)
 	}
 	return "", unknown("agent", prefix, known)
 }

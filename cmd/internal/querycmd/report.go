@@ -111,6 +111,9 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string) (e
 			return err
 		}
 	}
+	if kind, err := a.OutputFormat(); err == nil {
+		p.NamesInPlace = !kind.Exact()
+	}
 	rows, err := w.Report(ctx, f.Name, p)
 	if err != nil {
 		return err

@@ -71,6 +71,7 @@ func (r reader) before(p period) (period, error) {
 }
 
 func (r reader) run(ctx context.Context, report string, p analytics.Params, bounds string) (*asked, error) {
+	p.NamesInPlace = true
 	rows, err := r.w.Report(ctx, report, p)
 	if err != nil {
 		return nil, err
