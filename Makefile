@@ -74,8 +74,8 @@ bench-query: ## Time the reports over 1 M calls and 10 M turns; CALLS=10000000 D
 
 .PHONY: fuzz
 fuzz: ## Fuzz the decoder, its way back, the journal, what is made visible and a hostile service, FUZZTIME each (1m)
-	go test ./internal/schema -run '^$$' -fuzz '^FuzzDecode$$' -fuzztime $(FUZZTIME)
-	go test ./internal/schema -run '^$$' -fuzz '^FuzzRebuild$$' -fuzztime $(FUZZTIME)
+	go test ./internal/calls -run '^$$' -fuzz '^FuzzDecode$$' -fuzztime $(FUZZTIME)
+	go test ./internal/calls -run '^$$' -fuzz '^FuzzRebuild$$' -fuzztime $(FUZZTIME)
 	go test ./internal/sink/journal -run '^$$' -fuzz '^FuzzSegment$$' -fuzztime $(FUZZTIME)
 	go test ./internal/words -run '^$$' -fuzz '^FuzzWords$$' -fuzztime $(FUZZTIME)
 	go test ./internal/crawler -run '^$$' -fuzz '^FuzzHostileService$$' -fuzztime $(FUZZTIME)
@@ -122,7 +122,7 @@ alerts: $(if $(PROMTOOL),,promtool) ## Try docs/alerts.yml on months of thirty g
 
 .PHONY: golden
 golden: ## Rewrite the golden files from what the code does now; read the diff before you commit it
-	go test ./sql ./internal/schema ./internal/sink ./internal/analytics ./internal/analytics/format ./internal/analytics/page/chart ./cmd/internal/querycmd -args -update
+	go test ./sql ./internal/calls ./internal/sink ./internal/analytics ./internal/analytics/format ./internal/analytics/page/chart ./cmd/internal/querycmd -args -update
 
 .PHONY: notices
 notices: ## Write THIRD_PARTY_NOTICES.txt: the licences of all that is linked in; .ci/run compares it

@@ -17,10 +17,12 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/calls"
 	"callhouse/internal/layout"
 	"callhouse/internal/sandbox/render"
 	"callhouse/internal/sandbox/world"
 	"callhouse/internal/schema"
+	"callhouse/internal/schema/columnar"
 )
 
 // What the sink's files are like: the benchmarks' are the same.
@@ -113,12 +115,12 @@ const benchHeld = 64
 // benchWriter writes the files of a period.
 type benchWriter struct {
 	tables  []*benchTable
-	tallies *schema.Tallies // of a month; nil for a day
+	tallies *calls.Tallies // of a month; nil for a day
 	byTally map[*schema.Table]*benchTable
 	render  render.Renderer
 	held    [benchHeld]struct {
-		dec  schema.Decoder
-		call schema.Call
+		dec  calls.Decoder
+		call calls.Call
 		body []byte
 	}
 	row parquet.Row
@@ -140,7 +142,7 @@ func newBenchWriter(dir string, n int, period string) *benchWriter {
 		w.byTally[t] = table(t)
 		w.tables = append(w.tables, w.byTally[t])
 	}
-	w.tallies = schema.NewTallies(func(t *schema.Table, row parquet.Row) error {
+	w.tallies = calls.NewTallies(func(t *schema.Table, row parquet.Row) error {
 		w.byTally[t].add(row, schema.Opt[int64]{})
 		return nil
 	})
@@ -193,7 +195,7 @@ func (w *benchWriter) write(company *world.World, p benchPeriod) (files []layout
 	return files, nil
 }
 
-func (w *benchWriter) add(c *schema.Call) error {
+func (w *benchWriter) add(c *calls.Call) error {
 	c.Fetched(benchOrigin.UnixMilli(), benchOrigin.UnixMilli(), []byte("20261130T120000Z-00000001"))
 	c.Settle(benchOrigin.UnixMilli())
 	c.Complete()
@@ -279,7 +281,7 @@ func (t *benchTable) open() (err error) {
 	if t.file, err = os.Create(t.path); err != nil {
 		return err
 	}
-	t.w = parquet.NewGenericWriter[any](t.file, schema.ParquetSchema(t.table), parquet.Compression(benchCodec{}), parquet.PageBufferSize(benchPageBytes),
+	t.w = parquet.NewGenericWriter[any](t.file, columnar.ParquetSchema(t.table), parquet.Compression(benchCodec{}), parquet.PageBufferSize(benchPageBytes),
 		parquet.KeyValueMetadata(layout.FormatKey, strconv.Itoa(layout.FormatVersion)))
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/calls"
 	"callhouse/internal/schema"
 )
 
@@ -114,10 +115,10 @@ func TestOutcomesPartitionTheCalls(t *testing.T) {
 }
 
 // callWith returns a call with a word in one field.
-func callWith(t *testing.T, field, word string) *schema.Call {
+func callWith(t *testing.T, field, word string) *calls.Call {
 	t.Helper()
-	var d schema.Decoder
-	var c schema.Call
+	var d calls.Decoder
+	var c calls.Call
 	if err := d.Decode(fmt.Appendf(nil, `{"id":"a",%q:%q}`, field, word), schema.KindItem, &c); err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"callhouse/internal/api"
+	"callhouse/internal/calls"
 	"callhouse/internal/schema"
+	"callhouse/internal/wire"
 	"callhouse/internal/words"
 )
 
@@ -60,7 +62,7 @@ func New(cfg Config, store Store) (*Crawler, error) {
 	}
 	c.meter = newMeter(c.secrets)
 	c.second, c.minute = cfg.Limits()
-	c.readers.New = func() any { return &reader{decoder: schema.Decoder{MaxParts: maxParts}} }
+	c.readers.New = func() any { return &reader{decoder: calls.Decoder{Decoder: wire.Decoder{MaxParts: maxParts}}} }
 	if !cfg.Since.IsZero() {
 		c.since = max(0, cfg.Since.UnixMilli())
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 
+	"callhouse/internal/calls"
 	"callhouse/internal/schema"
 )
 
@@ -17,8 +18,8 @@ var errNoID = errors.New("it has no id")
 
 // reader decodes calls, one at a time.
 type reader struct {
-	decoder schema.Decoder
-	call    schema.Call
+	decoder calls.Decoder
+	call    calls.Call
 	object  schema.Object
 }
 

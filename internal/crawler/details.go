@@ -8,6 +8,7 @@ import (
 	"github.com/sourcegraph/conc/pool"
 
 	"callhouse/internal/api"
+	"callhouse/internal/calls"
 	"callhouse/internal/schema"
 )
 
@@ -16,9 +17,9 @@ var errOtherCall = errors.New("it is another call's record")
 // fetchDetails fetches what is due, newest first, many at a time. What is due is
 // never held as a whole: the pool takes the next call when a worker is free.
 func (c *Crawler) fetchDetails(ctx context.Context) error {
-	scope := schema.DueTranscripts
+	scope := calls.DueTranscripts
 	if c.briefList() {
-		scope = schema.DueUnsettled
+		scope = calls.DueUnsettled
 		c.log.Info("the list has neither analyses nor costs: calls are settled by their own records")
 	}
 	c.meter.update(func(p *Progress) {

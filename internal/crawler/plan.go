@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"callhouse/internal/calls"
 	"callhouse/internal/schema"
 )
 
@@ -96,9 +97,9 @@ func (c *Crawler) Plan(ctx context.Context, known int64) (Plan, error) {
 		}
 	}
 	if s, ok := c.store.(dueCounter); ok {
-		p.Due = s.DueCount(schema.DueTranscripts)
+		p.Due = s.DueCount(calls.DueTranscripts)
 		if c.briefList() {
-			p.Unsettled = s.DueCount(schema.DueUnsettled) - p.Due
+			p.Unsettled = s.DueCount(calls.DueUnsettled) - p.Due
 		}
 	}
 	if p.Total >= 0 {

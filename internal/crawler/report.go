@@ -6,7 +6,7 @@ import (
 
 	"callhouse/internal/api"
 	"callhouse/internal/resource"
-	"callhouse/internal/schema"
+	"callhouse/internal/wire"
 	"callhouse/internal/words"
 )
 
@@ -77,7 +77,7 @@ const (
 // DriftKey is a place in a call's JSON, and how it differs.
 type DriftKey struct {
 	Path string
-	Kind schema.DriftKind
+	Kind wire.DriftKind
 }
 
 // Report is what a run came to.
@@ -154,7 +154,7 @@ func (m *meter) problem(text string) {
 	}
 }
 
-func (m *meter) drifted(ds []schema.Drift) {
+func (m *meter) drifted(ds []wire.Drift) {
 	if len(ds) == 0 {
 		return
 	}

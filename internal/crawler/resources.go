@@ -228,7 +228,7 @@ func (c *Crawler) readObject(of *resource.Resource, parent string, body []byte) 
 	}
 	r := c.readers.Get().(*reader)
 	defer c.readers.Put(r)
-	if err := r.decoder.DecodeObject(of.Resource, clean, &r.object); err != nil {
+	if err := r.decoder.Decoder.Decode(of.Resource, clean, schema.KindItem, &r.object); err != nil {
 		return nil, "", err
 	}
 	of.SetParent(&r.object, parent)

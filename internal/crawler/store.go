@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 
+	"callhouse/internal/calls"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 )
@@ -21,7 +22,7 @@ type Store interface {
 
 	// Due yields the calls whose detail is to be fetched as of the last commit,
 	// newest start first, those without a start before all others.
-	Due(ctx context.Context, scope schema.DueScope) iter.Seq2[schema.Due, error]
+	Due(ctx context.Context, scope calls.DueScope) iter.Seq2[calls.Due, error]
 
 	// Coverage returns the spans of start_at that have been listed completely,
 	// ascending and disjoint.
@@ -35,7 +36,7 @@ type Store interface {
 // dueCounter is a Store that also knows how many details are due as of the last
 // commit. Then Progress says how much is left.
 type dueCounter interface {
-	DueCount(scope schema.DueScope) int64
+	DueCount(scope calls.DueScope) int64
 }
 
 // ObjectStore is a Store that also keeps objects of resources.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	"callhouse/internal/calls"
 	"callhouse/internal/schema"
 )
 
@@ -20,8 +21,8 @@ type memStore struct {
 	details     map[string]int // how often each was put
 	missing     map[string]int
 	spans       []schema.Span
-	due         []schema.Due // as of the last commit
-	checkpoints int          // offered, not waited for
+	due         []calls.Due // as of the last commit
+	checkpoints int         // offered, not waited for
 	commits     int
 	failPut     error
 	onPut       func()
@@ -105,10 +106,10 @@ func (s *memStore) Checkpoint(_ context.Context, wait bool) error {
 	s.due = s.due[:0]
 	for id, c := range s.items {
 		if c.Status != "queued" && c.Status != "ongoing" && s.details[id] == 0 && s.missing[id] == 0 {
-			s.due = append(s.due, schema.Due{CallID: id, StartAt: opt(c.Start)})
+			s.due = append(s.due, calls.Due{CallID: id, StartAt: opt(c.Start)})
 		}
 	}
-	slices.SortFunc(s.due, func(a, b schema.Due) int {
+	slices.SortFunc(s.due, func(a, b calls.Due) int {
 		return cmp.Or(cmp.Compare(b.StartAt.V, a.StartAt.V), cmp.Compare(a.CallID, b.CallID))
 	})
 	return nil
@@ -121,11 +122,11 @@ func opt(ms *int64) schema.Opt[int64] {
 	return schema.Some(*ms)
 }
 
-func (s *memStore) Due(context.Context, schema.DueScope) iter.Seq2[schema.Due, error] {
+func (s *memStore) Due(context.Context, calls.DueScope) iter.Seq2[calls.Due, error] {
 	s.mu.Lock()
 	due := slices.Clone(s.due)
 	s.mu.Unlock()
-	return func(yield func(schema.Due, error) bool) {
+	return func(yield func(calls.Due, error) bool) {
 		for _, d := range due {
 			if !yield(d, nil) {
 				return

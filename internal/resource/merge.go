@@ -7,6 +7,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"callhouse/internal/schema"
+	"callhouse/internal/wire"
 )
 
 // Fetched says when something was fetched, and by which run.
@@ -70,7 +71,7 @@ func (r *Resource) Deleted(o *schema.Object) bool { return !o.Row[r.deleted].IsN
 
 // Complete says when an object's own record and lists were last fetched, ms UTC; 0:
 // they are still to be.
-func (r *Resource) Complete(o *schema.Object) int64 { return schema.MillisOf(o.Row[r.completedAt]) }
+func (r *Resource) Complete(o *schema.Object) int64 { return schema.MillisOf(o.Row[r.completedAt]).V }
 
 // Bare says whether nothing is known of an object but its list's item.
 func (r *Resource) Bare(o *schema.Object) bool {
@@ -120,7 +121,7 @@ func (r *Resource) ItemJSON(o *schema.Object) []byte {
 	for _, col := range r.own {
 		item.Row[col] = parquet.Value{}
 	}
-	return item.AppendJSON(nil)
+	return wire.AppendJSON(nil, &item)
 }
 
 // RecordJSON returns the JSON of an object's own record, as far as it is known.
@@ -128,33 +129,33 @@ func (r *Resource) RecordJSON(o *schema.Object) []byte {
 	var record schema.Object
 	record.Set(o)
 	record.Row[r.extra] = o.Row[r.ownExtra]
-	return record.AppendJSON(nil)
+	return wire.AppendJSON(nil, &record)
 }
 
 // Scrub returns the JSON of an object without what must not be kept: secrets, by the
 // names of their members, and the queries of addresses, which sign or hold a key.
 func (r *Resource) Scrub(body []byte) ([]byte, error) {
-	clean, _, err := schema.Scrub(body, func(name []byte) schema.Secrecy {
+	clean, _, err := wire.Scrub(body, func(name []byte) wire.Secrecy {
 		name = bytes.ToLower(name)
 		for _, s := range r.Secrets {
 			if string(name) == s {
-				return schema.Hide
+				return wire.Hide
 			}
 		}
 		for _, s := range shapes {
 			if string(name) == s {
-				return schema.KeepWhole
+				return wire.KeepWhole
 			}
 		}
 		for _, s := range secrets {
 			if bytes.Contains(name, []byte(s)) {
-				return schema.Hide
+				return wire.Hide
 			}
 		}
 		if bytes.Contains(name, []byte("url")) {
-			return schema.HideQuery
+			return wire.HideQuery
 		}
-		return schema.LookInside
+		return wire.LookInside
 	})
 	return clean, err
 }

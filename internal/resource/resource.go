@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"callhouse/internal/schema"
+	"callhouse/internal/wire"
 )
 
 // Resource is one kind of object, how the service is asked for it, and what is kept.
@@ -87,6 +88,7 @@ func declare(r Resource, fields ...schema.Column) *Resource {
 	fields = append(fields, common...)
 	t := schema.NewTable(r.Name, fields...)
 	r.Resource = schema.NewResource(&t)
+	wire.Check(r.Resource)
 	for _, name := range r.Key {
 		r.keys = append(r.keys, t.Column(name))
 	}

@@ -104,13 +104,27 @@ type Column struct {
 	// is the row's own place among its parent's.
 	Parent string
 
-	list   *Table // the field is a list of objects, each a row of this table, and no column
-	spare  bool   // that list is kept apart
-	custom custom // how the field is decoded and rebuilt; nil: by its type
+	// List says that the field is a list of objects, each a row of this table. It is
+	// no column.
+	List *Table
+	// Count is the column that counts the rows of a list; null: nothing is known of it.
+	// A list with one may be sent twice: as a whole, and under this name once more with
+	// none but the objects whose first field is one of Only.
+	Count string
+	Only  []string
+	// With are the words of the table's first field with which the service sends this
+	// one even where it is null. Nil: with any.
+	With []string
+	// Between are two columns with instants: where nothing is sent, the value is the
+	// time from one to the other.
+	Between [2]string
+	// OptOut is the flag by which a caller forbids to store what is Withheld. What is
+	// not plainly false counts as true: data that was stored cannot be unstored.
+	OptOut bool
 }
 
-// known says whether a word is among those known for the field.
-func (c *Column) known(word []byte) bool {
+// Knows says whether a word is among those known for the field.
+func (c *Column) Knows(word []byte) bool {
 	if c.Known == nil {
 		return true
 	}
@@ -143,12 +157,13 @@ type Table struct {
 	Name    string
 	Columns []Column
 
-	fields []Column // in the order of the JSON, with the lists that are no columns
+	// Fields are the columns in the order of the JSON, with the lists that are none.
+	Fields []Column
 }
 
-// table declares a table by its fields in the order of the service's JSON.
-func table(name string, fields ...Column) Table {
-	t := Table{Name: name, fields: fields}
+// NewTable declares a table by its fields in the order of the service's JSON.
+func NewTable(name string, fields ...Column) Table {
+	t := Table{Name: name, Fields: fields}
 	for _, c := range fields {
 		if c.ID > 0 {
 			t.Columns = append(t.Columns, c)
@@ -157,6 +172,9 @@ func table(name string, fields ...Column) Table {
 	slices.SortStableFunc(t.Columns, func(a, b Column) int { return cmp.Compare(a.ID, b.ID) })
 	return t
 }
+
+// ListOf is the field of an object that holds a list of objects, each a row of t.
+func ListOf(t *Table, path string) Column { return Column{List: t, V3: path, V2: path} }
 
 // Column returns the position of the column called name, or -1.
 func (t *Table) Column(name string) int {

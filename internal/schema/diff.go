@@ -13,9 +13,9 @@ import (
 	"callhouse/internal/schema/decimal"
 )
 
-// Difference is one value in which two states of a call differ.
+// Difference is one value in which two states of an object differ.
 type Difference struct {
-	// Field is a column of calls, or of another table, as in
+	// Field is a column of the object's table, or of another one, as in
 	// "transcript_turns[3].content".
 	Field string
 	// A and B are the values as text, "null" where there is none; both are empty
@@ -23,14 +23,14 @@ type Difference struct {
 	A, B string
 }
 
-// Differences lists in which columns two states of a call differ. It goes by the
-// rules of [Same], but that JSON which says the same in another spelling, as in
+// Differences lists in which columns two states of an object differ. It goes by the
+// rules of [SameObject], but that JSON which says the same in another spelling, as in
 // another order of an object's members, is no difference.
-func Differences(a, b *Call) (out []Difference) {
-	if Same(a, b) {
+func Differences(a, b *Object) (out []Difference) {
+	if SameObject(a, b) {
 		return nil
 	}
-	out = differing(nil, "", &Calls, a.Row, b.Row)
+	out = differing(nil, "", a.Of.Table, a.Row, b.Row)
 	for l, t := range a.Of.Lists {
 		x, y := &a.Lists[l], &b.Lists[l]
 		for i := range min(x.Len(), y.Len()) {
@@ -52,7 +52,7 @@ func lengths(out []Difference, table string, a, b int) []Difference {
 func differing(out []Difference, at string, t *Table, a, b parquet.Row) []Difference {
 	for i := range t.Columns {
 		col := &t.Columns[i]
-		if !col.compared() || sameValue(col.Type, col.comparable(a[i]), col.comparable(b[i])) {
+		if !col.Compared() || SameValue(col.Type, col.comparable(a[i]), col.comparable(b[i])) {
 			continue
 		}
 		d := Difference{Field: at + col.Name}
@@ -64,7 +64,7 @@ func differing(out []Difference, at string, t *Table, a, b parquet.Row) []Differ
 	return out
 }
 
-func sameValue(t Type, a, b parquet.Value) bool {
+func SameValue(t Type, a, b parquet.Value) bool {
 	if a.IsNull() || b.IsNull() {
 		return a.IsNull() && b.IsNull()
 	}

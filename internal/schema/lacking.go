@@ -1,49 +1,43 @@
 package schema
 
-// Lacking are the fields, by the object that they are of, for which a file has no
-// column though today's tables have one: the program that wrote it did not know
-// them. What was sent for them stands in extra, and no rule says that they were
-// sent as null.
-type Lacking struct{ fields []fieldSet }
-
-// lacking returns what the file of a reader lacks; nil is nothing.
-func (r *RowReader) lacking(of *Resource) *Lacking {
-	var out *Lacking
-	for _, n := range of.nodes {
-		for f := range n.slots {
-			col := n.slots[f].col
-			if n.table != r.table || col < 0 || r.Has(col) {
-				continue
-			}
-			if out == nil {
-				out = &Lacking{make([]fieldSet, len(of.nodes))}
-			}
-			out.fields[n.id] |= 1 << f
-		}
-	}
-	return out
+// Lacking are the columns with a place in the JSON that today's tables have, and
+// the files of an object's rows have not: the programs that wrote these did not
+// know them. What was sent for them stands in extra, and no rule says that they
+// were sent as null.
+type Lacking struct {
+	columns map[*Table]uint64 // a bit for each column
 }
 
-// Took notes that rows of the object come from the file of r.
-func (o *Object) Took(r *RowReader) {
+// newLacking returns what a file lacks of a table, by what it has; nil is nothing.
+func NewLacking(t *Table, has func(column int) bool) *Lacking {
+	set := uint64(0)
+	for i := range t.Columns {
+		if c := &t.Columns[i]; (c.V3 != "" || c.V2 != "") && !has(i) {
+			set |= 1 << i
+		}
+	}
+	if set == 0 {
+		return nil
+	}
+	return &Lacking{map[*Table]uint64{t: set}}
+}
+
+// Has says whether a column is among them.
+func (l *Lacking) Has(t *Table, column int) bool { return l.columns[t]>>column&1 != 0 }
+
+// Took notes that rows of the object come from a file that lacks columns.
+func (o *Object) Took(lacks *Lacking) {
 	switch {
-	case r.lacks == nil || r.lacks == o.Lacks:
+	case lacks == nil || lacks == o.Lacks:
 	case o.Lacks == nil:
-		o.Lacks = r.lacks
+		o.Lacks = lacks
 	default:
-		both := &Lacking{append([]fieldSet(nil), o.Lacks.fields...)}
-		for i := range both.fields {
-			both.fields[i] |= r.lacks.fields[i]
+		both := &Lacking{map[*Table]uint64{}}
+		for _, l := range []*Lacking{o.Lacks, lacks} {
+			for t, set := range l.columns {
+				both.columns[t] |= set
+			}
 		}
 		o.Lacks = both
 	}
-}
-
-// sent returns those of the fields of an object that the service sends even when
-// null, of which the object's file can tell.
-func (o *Object) sent(n *node, shown fieldSet) fieldSet {
-	if o.Lacks == nil {
-		return shown
-	}
-	return shown &^ o.Lacks.fields[n.id]
 }

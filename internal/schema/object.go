@@ -3,11 +3,8 @@ package schema
 import (
 	"bytes"
 	"iter"
-	"unsafe"
 
 	"github.com/parquet-go/parquet-go"
-
-	"callhouse/internal/schema/decimal"
 )
 
 // Row is one row of a table: a value for each of its columns, null where there is
@@ -41,14 +38,17 @@ func (r *Rows) Add() Row {
 // nulls are as many as a table may have columns.
 var nulls [64]parquet.Value
 
+// Cells returns the values of all rows, one row behind the other.
+func (r *Rows) Cells() []parquet.Value { return r.cells }
+
 // Cut leaves the first n rows.
 func (r *Rows) Cut(n int) { r.cells = r.cells[:n*r.width] }
 
 // Empty makes the rows none of a table's.
 func (r *Rows) Empty(t *Table) { r.width, r.cells = len(t.Columns), r.cells[:0] }
 
-// set makes the rows a copy of others.
-func (r *Rows) set(of *Rows) { r.width, r.cells = of.width, append(r.cells[:0], of.cells...) }
+// Set makes the rows a copy of others.
+func (r *Rows) Set(of *Rows) { r.width, r.cells = of.width, append(r.cells[:0], of.cells...) }
 
 // Object is one object of a resource: its row, and the rows of its lists. Texts
 // may alias the body that they were decoded from.
@@ -60,8 +60,8 @@ type Object struct {
 	Lacks *Lacking
 }
 
-// begin makes the object an empty one of a resource, in the room that it has.
-func (o *Object) begin(of *Resource) {
+// Begin makes the object an empty one of a resource, in the room that it has.
+func (o *Object) Begin(of *Resource) {
 	o.Of, o.Lacks = of, nil
 	if n := len(of.Table.Columns); cap(o.Row) < n {
 		o.Row = make(Row, n)
@@ -80,11 +80,11 @@ func (o *Object) begin(of *Resource) {
 // Set makes the object a copy of another, in the room that it has. Both point at
 // the same texts.
 func (o *Object) Set(of *Object) {
-	o.begin(of.Of)
+	o.Begin(of.Of)
 	o.Lacks = of.Lacks
 	copy(o.Row, of.Row)
 	for i := range o.Lists {
-		o.Lists[i].set(&of.Lists[i])
+		o.Lists[i].Set(&of.Lists[i])
 	}
 }
 
@@ -104,9 +104,9 @@ func (o *Object) cells(do func(values []parquet.Value)) {
 	}
 }
 
-// own makes the object a copy that shares no memory with what it was. All its
+// Own makes the object a copy that shares no memory with what it was. All its
 // bytes lie in one allocation.
-func (o *Object) own() {
+func (o *Object) Own() {
 	n := 0
 	o.cells(func(values []parquet.Value) {
 		for _, v := range values {
@@ -118,7 +118,7 @@ func (o *Object) own() {
 	lists := o.Lists
 	o.Lists = make([]Rows, len(lists))
 	for i := range lists {
-		o.Lists[i].set(&lists[i])
+		o.Lists[i].Set(&lists[i])
 	}
 	o.cells(func(values []parquet.Value) {
 		for i, v := range values {
@@ -126,7 +126,7 @@ func (o *Object) own() {
 			switch v.Kind() {
 			case parquet.ByteArray:
 				arena = append(arena, v.ByteArray()...)
-				values[i] = textValue(arena[from:len(arena):len(arena)])
+				values[i] = TextValue(arena[from:len(arena):len(arena)])
 			case parquet.FixedLenByteArray:
 				arena = append(arena, v.ByteArray()...)
 				values[i] = parquet.FixedLenByteArrayValue(arena[from:len(arena):len(arena)])
@@ -142,22 +142,9 @@ func textLen(v parquet.Value) int {
 	return 0
 }
 
-// Size returns how many bytes of memory a clone takes, but for what the allocator
-// adds.
-func (o *Object) Size() int {
-	n := int(unsafe.Sizeof(*o))
-	o.cells(func(values []parquet.Value) {
-		n += len(values) * int(unsafe.Sizeof(parquet.Value{}))
-		for _, v := range values {
-			n += textLen(v)
-		}
-	})
-	return n
-}
-
 // HasExtra says whether the object's rows hold what no column of theirs is for.
 func (o *Object) HasExtra() bool {
-	if !o.Row[o.Of.nodes[0].extra].IsNull() {
+	if !o.Row[o.Of.Table.Column("extra")].IsNull() {
 		return true
 	}
 	for i, t := range o.Of.Lists {
@@ -171,20 +158,20 @@ func (o *Object) HasExtra() bool {
 	return false
 }
 
-// sameObject says whether two objects are the same in all that their rows say of
+// SameObject says whether two objects are the same in all that their rows say of
 // them: not in what columns say of a fetch, nor in the query of a signed link.
-func sameObject(a, b *Object) bool {
+func SameObject(a, b *Object) bool {
 	for i := range a.Lists {
 		if a.Lists[i].Len() != b.Lists[i].Len() {
 			return false
 		}
 	}
-	if !sameRow(a.Of.Table, a.Row, b.Row) {
+	if !SameRow(a.Of.Table, a.Row, b.Row) {
 		return false
 	}
 	for i, t := range a.Of.Lists {
 		for n := range a.Lists[i].Len() {
-			if !sameRow(t, a.Lists[i].At(n), b.Lists[i].At(n)) {
+			if !SameRow(t, a.Lists[i].At(n), b.Lists[i].At(n)) {
 				return false
 			}
 		}
@@ -192,39 +179,39 @@ func sameObject(a, b *Object) bool {
 	return true
 }
 
-func sameRow(t *Table, a, b Row) bool {
+func SameRow(t *Table, a, b Row) bool {
 	for i := range t.Columns {
-		if c := &t.Columns[i]; c.compared() && !parquet.Equal(c.comparable(a[i]), c.comparable(b[i])) {
+		if c := &t.Columns[i]; c.Compared() && !parquet.Equal(c.comparable(a[i]), c.comparable(b[i])) {
 			return false
 		}
 	}
 	return true
 }
 
-// compared says whether a column is a part of what its row says.
-func (c *Column) compared() bool { return !c.Fetch && c.Parent == "" }
+// Compared says whether a column is a part of what its row says.
+func (c *Column) Compared() bool { return !c.Fetch && c.Parent == "" }
 
 // comparable returns the part of a value that is compared.
 func (c *Column) comparable(v parquet.Value) parquet.Value {
 	if c.Link && !v.IsNull() {
 		url, _, _ := bytes.Cut(v.ByteArray(), []byte("?"))
-		return textValue(url)
+		return TextValue(url)
 	}
 	return v
 }
 
 // repeat sets the columns of the lists' rows that repeat the object's own.
 func (o *Object) repeat() {
-	for l, parents := range o.Of.parents {
+	for l, parents := range o.Of.repeats {
 		rows := &o.Lists[l]
 		for col, from := range parents {
 			for n := range rows.Len() {
 				switch from {
 				default:
 					rows.At(n)[col] = o.Row[from]
-				case ownPlace:
+				case OwnPlace:
 					rows.At(n)[col] = parquet.Int32Value(int32(n))
-				case ownValue:
+				case OwnValue:
 				}
 			}
 		}
@@ -260,81 +247,4 @@ func (t *Table) AppendRow(dst, row Row) Row {
 		dst = append(dst, v.Level(0, level, i))
 	}
 	return dst
-}
-
-// text returns the text in a column; nil is null.
-func (o *Object) text(col int) []byte { return textOf(o.Row[col]) }
-
-// long returns the integer in a column.
-func (o *Object) long(col int) Opt[int64] {
-	if v := o.Row[col]; !v.IsNull() {
-		return Some(v.Int64())
-	}
-	return Opt[int64]{}
-}
-
-// millis returns the instant in a column in milliseconds since 1970 UTC.
-func (o *Object) millis(col int) Opt[int64] {
-	n := o.long(col)
-	n.V = floorDiv(n.V, micros)
-	return n
-}
-
-// exact returns the number in a column.
-func (o *Object) exact(col int) Opt[decimal.Number] {
-	if v := o.Row[col]; !v.IsNull() {
-		return Some(decimal.FromBytes(v.ByteArray()))
-	}
-	return Opt[decimal.Number]{}
-}
-
-// Values of cells.
-
-// micros are the microseconds of a millisecond.
-const micros = 1000
-
-// textValue returns a text, which may be empty; nil is null.
-func textValue(b []byte) parquet.Value {
-	if b == nil {
-		return parquet.Value{}
-	}
-	return parquet.ByteArrayValue(b)
-}
-
-// textOf returns the text of a value; nil is null.
-func textOf(v parquet.Value) []byte {
-	if v.IsNull() {
-		return nil
-	}
-	return notNil(v.ByteArray())
-}
-
-func instantValue(ms int64) parquet.Value { return parquet.Int64Value(ms * micros) }
-
-func longValue(o Opt[int64]) parquet.Value {
-	if !o.OK {
-		return parquet.Value{}
-	}
-	return parquet.Int64Value(o.V)
-}
-
-func millisValue(o Opt[int64]) parquet.Value {
-	if !o.OK {
-		return parquet.Value{}
-	}
-	return instantValue(o.V)
-}
-
-func boolValue(o Opt[bool]) parquet.Value {
-	if !o.OK {
-		return parquet.Value{}
-	}
-	return parquet.BooleanValue(o.V)
-}
-
-func exactValue(o Opt[decimal.Number]) parquet.Value {
-	if !o.OK {
-		return parquet.Value{}
-	}
-	return parquet.FixedLenByteArrayValue(o.V.AppendBytes(make([]byte, 0, decimal.Bytes)))
 }

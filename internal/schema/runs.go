@@ -57,35 +57,29 @@ const (
 // Row returns the run's row of the table runs.
 func (r *Run) Row() Row {
 	row := Row{
-		textValue([]byte(r.ID)),
-		instantValue(r.StartedAt),
-		millisValue(r.EndedAt),
-		textValue([]byte(r.Outcome)),
-		textValue(orNil(r.Error)),
-		textValue(orNil(r.Version)),
+		TextValue([]byte(r.ID)),
+		InstantValue(r.StartedAt),
+		MillisValue(r.EndedAt),
+		TextValue([]byte(r.Outcome)),
+		TextValue(orNil(r.Error)),
+		TextValue(orNil(r.Version)),
 	}
 	for _, n := range r.counts() {
 		row = append(row, parquet.Int64Value(*n))
 	}
-	return append(row, textValue(r.DriftFields), longValue(r.TotalCount), longValue(r.BudgetUsedPercent), parquet.Int64Value(r.Commits))
+	return append(row, TextValue(r.DriftFields), LongValue(r.TotalCount), LongValue(r.BudgetUsedPercent), parquet.Int64Value(r.Commits))
 }
 
-// Run fills run from a row of runs. Nothing in it aliases the row.
-func (r *RowReader) Run(row parquet.Row, run *Run) error {
-	today := make(Row, len(Runs.Columns))
-	if err := r.read(row, today); err != nil {
-		return err
+// Set makes the run what a row of runs says. Nothing in it aliases the row.
+func (r *Run) Set(row Row) {
+	text := func(col int) string { return string(TextOf(row[col])) }
+	*r = Run{
+		ID: text(0), StartedAt: MillisOf(row[1]).V, EndedAt: MillisOf(row[2]), Outcome: text(3), Error: text(4), Version: text(5),
+		DriftFields: bytes.Clone(TextOf(row[24])), TotalCount: LongOf(row[25]), BudgetUsedPercent: LongOf(row[26]), Commits: LongOf(row[27]).V,
 	}
-	o := Object{Row: today}
-	text := func(col int) string { return string(o.text(col)) }
-	*run = Run{
-		ID: text(0), StartedAt: o.millis(1).V, EndedAt: o.millis(2), Outcome: text(3), Error: text(4), Version: text(5),
-		DriftFields: bytes.Clone(o.text(24)), TotalCount: o.long(25), BudgetUsedPercent: o.long(26), Commits: o.long(27).V,
+	for i, n := range r.counts() {
+		*n = LongOf(row[firstCount+i]).V
 	}
-	for i, n := range run.counts() {
-		*n = o.long(firstCount + i).V
-	}
-	return nil
 }
 
 func orNil(s string) []byte {

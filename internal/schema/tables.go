@@ -12,7 +12,7 @@ const Month = "month"
 // Calls holds one row per call. Sorted by start_at (nulls last), then call_id.
 // user_turns counts the turns in which the caller says something: see
 // [Call.Complete].
-var Calls = table("calls",
+var Calls = NewTable("calls",
 	Column{ID: 1, Name: "call_id", Type: Text, Required: true, V3: "id", V2: "call_id",
 		Doc: "the call"},
 	Column{ID: 2, Name: "agent_id", Type: Word, V3: "agent.agent_id", V2: "agent_id",
@@ -41,7 +41,7 @@ var Calls = table("calls",
 		Doc: "when the call started"},
 	Column{ID: 11, Name: "end_at", Type: Timestamp, V3: "end_at", V2: "end_timestamp",
 		Doc: "when it ended; null while it goes on"},
-	Column{ID: 12, Name: "duration_ms", Type: Int64, V2: "duration_ms", custom: duration{},
+	Column{ID: 12, Name: "duration_ms", Type: Int64, V2: "duration_ms", Between: [2]string{"start_at", "end_at"},
 		Unit: "ms", Doc: "from start to end"},
 	Column{ID: 22, Name: "recording_url", Type: Text, V3: "recording_url", V2: "recording_url", Mask: MaskWhole, Withheld: true, Link: true,
 		Doc: "a signed link to the recording, which expires"},
@@ -53,7 +53,7 @@ var Calls = table("calls",
 		Doc: "what the call was about, by the service's analysis"},
 	Column{ID: 17, Name: "user_sentiment", Type: Word, V3: "call_analysis.user_sentiment", V2: "call_analysis.user_sentiment", Withheld: true, Later: true,
 		Doc: "how the caller felt, by the service's analysis"},
-	Column{list: &Items, V3: "call_analysis.custom_analysis_data", V2: "call_analysis.custom_analysis_data", Withheld: true, Later: true},
+	Column{List: &Items, V3: "call_analysis.custom_analysis_data", V2: "call_analysis.custom_analysis_data", Withheld: true, Later: true},
 	Column{ID: 18, Name: "evaluation", Type: JSON, V3: "call_analysis.evaluation?", V2: "call_analysis.evaluation?", Mask: MaskInside, Withheld: true, Later: true,
 		Doc: "the service's evaluation; calls read through the v2 API only"},
 	Column{ID: 13, Name: "total_cost", Type: Exact, V3: "call_cost.total_cost", V2: "call_cost.total_cost?", Amount: true, Later: true,
@@ -66,9 +66,9 @@ var Calls = table("calls",
 		Doc: "the variant that the call fell to in a split test"},
 	Column{ID: 23, Name: "opt_out_sensitive_data_storage", Type: Bool, V3: "opt_out_sensitive_data_storage", V2: "opt_out_sensitive_data_storage",
 		Doc:    "true: transcript, recording and analysis are never stored",
-		custom: optOutFlag{}},
-	Column{list: &Turns, V3: "transcript?", V2: "transcript?", Withheld: true, custom: transcripts{}},
-	Column{list: &Turns, V2: "transcript_with_tool_calls?", Withheld: true, spare: true, custom: transcripts{}},
+		OptOut: true},
+	Column{List: &Turns, V3: "transcript?", V2: "transcript?", Withheld: true, Count: "turn_count", Only: []string{"agent", "user"}},
+	Column{List: &Turns, V2: "transcript_with_tool_calls?", Withheld: true, Count: "turn_count"},
 	Column{ID: 24, Name: "turn_count", Type: Int32,
 		Unit: "count", Doc: "items of its transcript; null: never fetched"},
 	Column{ID: 25, Name: "transcript_state", Type: Word, Required: true,
@@ -92,24 +92,24 @@ var Calls = table("calls",
 // Turns holds one row per transcript item, in the order of its call's time
 // line. Sorted as Calls, then by turn. A tool result's content is kept as the
 // service sent it, a string.
-var Turns = table("transcript_turns",
+var Turns = NewTable("transcript_turns",
 	Column{ID: 1, Name: "call_id", Type: Text, Required: true, Parent: "call_id",
 		Doc: "the call"},
 	Column{ID: 2, Name: "turn", Type: Int32, Required: true, Parent: Position,
 		Doc: "position in the call's time line, from 0"},
-	Column{ID: 3, Name: "role", Type: Word, V3: "role", V2: "role", Known: []string{"agent", "user", "tool_call_invocation", "tool_call_result"},
+	Column{ID: 3, Name: "role", Type: Word, V3: "role", V2: "role", With: []string{"agent", "user", "tool_call_invocation", "tool_call_result"}, Known: []string{"agent", "user", "tool_call_invocation", "tool_call_result"},
 		Doc: "agent, user, tool_call_invocation or tool_call_result"},
-	Column{ID: 4, Name: "content", Type: Text, V3: "content", V2: "content", Mask: MaskWhole,
+	Column{ID: 4, Name: "content", Type: Text, V3: "content", V2: "content", With: []string{"agent", "user", "tool_call_result"}, Mask: MaskWhole,
 		Doc: "what was said, or what the tool answered"},
-	Column{ID: 5, Name: "start_at", Type: Timestamp, V3: "start_at", V2: "start_at",
+	Column{ID: 5, Name: "start_at", Type: Timestamp, V3: "start_at", V2: "start_at", With: []string{"agent", "user"},
 		Doc: "when the turn began; null for tool calls"},
-	Column{ID: 6, Name: "end_at", Type: Timestamp, V3: "end_at", V2: "end_at",
+	Column{ID: 6, Name: "end_at", Type: Timestamp, V3: "end_at", V2: "end_at", With: []string{"agent", "user"},
 		Doc: "when the turn ended; null for tool calls"},
-	Column{ID: 7, Name: "tool_call_id", Type: Text, V3: "tool_call_id", V2: "tool_call_id",
+	Column{ID: 7, Name: "tool_call_id", Type: Text, V3: "tool_call_id", V2: "tool_call_id", With: []string{"tool_call_invocation", "tool_call_result"},
 		Doc: "joins a tool's invocation to its result"},
-	Column{ID: 8, Name: "tool_name", Type: Word, V3: "name", V2: "name",
+	Column{ID: 8, Name: "tool_name", Type: Word, V3: "name", V2: "name", With: []string{"tool_call_invocation"},
 		Doc: "the tool; null on its result"},
-	Column{ID: 9, Name: "arguments", Type: JSON, V3: "arguments", V2: "arguments", Mask: MaskInside,
+	Column{ID: 9, Name: "arguments", Type: JSON, V3: "arguments", V2: "arguments", With: []string{"tool_call_invocation"}, Mask: MaskInside,
 		Doc: "what the tool was called with"},
 	Column{ID: 10, Name: "extra", Type: JSON,
 		Doc: "fields of the item that no other column holds"},
@@ -121,7 +121,7 @@ var Turns = table("transcript_turns",
 
 // Items holds one row per custom analysis item, in the order sent.
 // Sorted as Calls, then by position.
-var Items = table("analysis_items",
+var Items = NewTable("analysis_items",
 	Column{ID: 1, Name: "call_id", Type: Text, Required: true, Parent: "call_id",
 		Doc: "the call"},
 	Column{ID: 2, Name: "position", Type: Int32, Required: true, Parent: Position,
@@ -142,7 +142,7 @@ var Items = table("analysis_items",
 
 // Runs holds one row per run of extract, in the order in which they started.
 // It is one file, runs/runs.parquet, in every snapshot.
-var Runs = table("runs",
+var Runs = NewTable("runs",
 	Column{ID: 1, Name: "run_id", Type: Text, Required: true,
 		Doc: "when the run started, and 8 random digits"},
 	Column{ID: 2, Name: "started_at", Type: Timestamp, Required: true,
@@ -201,6 +201,17 @@ var Runs = table("runs",
 		Unit: "count", Doc: "snapshots made"},
 )
 
+// Steps of the tallies.
+const (
+	// Quarter is the quarter of an hour of QuarterTallies in ms. Every zone has been
+	// ahead of UTC, or behind it, by a multiple of it since 1972.
+	Quarter = 15 * 60 * 1000
+	// DurationStep is the step of LengthTallies in ms.
+	DurationStep = 5000
+	// LastShortStep is the last short_step.
+	LastShortStep = 2 * DurationStep
+)
+
 // WordTallies holds, of one file of calls, how many there are for each
 // combination of these words, and sums over them. caller_spoke says whether
 // user_turns is above 0, and is null where that is. short_step is the step of 5
@@ -209,7 +220,7 @@ var Runs = table("runs",
 // was summed; timed_cost is the cost of calls whose duration is known, costed_ms
 // the duration of those whose cost is. unheld_costs is [Call.CostUnheld]; files
 // before version 3 have none.
-var WordTallies = table("word_tallies", append([]Column{
+var WordTallies = NewTable("word_tallies", append([]Column{
 	{ID: 1, Name: "agent_id", Type: Word},
 	{ID: 2, Name: "agent_version", Type: Word},
 	{ID: 3, Name: "call_type", Type: Word},
@@ -228,7 +239,7 @@ var WordTallies = table("word_tallies", append([]Column{
 // QuarterTallies holds the same numbers for each quarter of an hour in which
 // calls started, and few words. start_at is its beginning; null: calls without a
 // start. Sorted by it, nulls last.
-var QuarterTallies = table("quarter_tallies", append([]Column{
+var QuarterTallies = NewTable("quarter_tallies", append([]Column{
 	{ID: 1, Name: "start_at", Type: Timestamp},
 	{ID: 2, Name: "status", Type: Word},
 	{ID: 3, Name: "disconnection_reason", Type: Word},
@@ -241,7 +252,7 @@ var QuarterTallies = table("quarter_tallies", append([]Column{
 
 // LengthTallies holds the same numbers for each step of 5 seconds that calls last.
 // duration_step is its beginning in ms; null: calls whose duration is not known.
-var LengthTallies = table("length_tallies", append([]Column{
+var LengthTallies = NewTable("length_tallies", append([]Column{
 	{ID: 1, Name: "duration_step", Type: Int64},
 	{ID: 2, Name: "status", Type: Word},
 	{ID: 3, Name: "disconnection_reason", Type: Word},

@@ -6,56 +6,38 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// The words that the columns transcript_state, settlement and source hold,
-// indexed by their values. They are part of the warehouse's contract.
-var (
-	transcriptWords = [...]string{Pending: "pending", Present: "present", Empty: "empty", Withheld: "withheld", Missing: "missing"}
-	settlementWords = [...]string{Open: "open", Ended: "ended", Settled: "settled", Expired: "expired"}
-	sourceWords     = [...]string{V3: "v3", V2: "v2"}
-)
+// words are the words that a column holds, by the numbers that stand for them here.
+// They are part of the warehouse's contract.
+type Words []string
 
-// The same words as values of rows.
-var (
-	transcriptValues = wordValues(transcriptWords[:])
-	settlementValues = wordValues(settlementWords[:])
-	sourceValues     = wordValues(sourceWords[:])
-)
-
-func wordValues(words []string) (values []parquet.Value) {
-	for _, w := range words {
-		values = append(values, textValue([]byte(w)))
+// values returns the words as values of rows.
+func (w Words) Values() (values []parquet.Value) {
+	for _, word := range w {
+		values = append(values, TextValue([]byte(word)))
 	}
 	return values
 }
 
-// wordIn returns which of the words a value is; of another one, the first.
-func wordIn[W ~uint8](words []string, v parquet.Value) W {
-	w, _ := parseWord[W](words, v.ByteArray())
-	return w
-}
-
-// parseWord returns which of the words a text is.
-func parseWord[W ~uint8](words []string, text []byte) (w W, ok bool) {
-	for i, word := range words {
+// find returns which of the words a text is.
+func (w Words) Find(text []byte) (n int, ok bool) {
+	for i, word := range w {
 		if string(text) == word {
-			return W(i), true
+			return i, true
 		}
 	}
 	return 0, false
 }
 
-// String returns the state's word, as in the column transcript_state.
-func (s TranscriptState) String() string { return word(transcriptWords[:], s, "TranscriptState") }
+// of returns which of the words a value is; of another one, the first.
+func (w Words) Of(v parquet.Value) int {
+	n, _ := w.Find(v.ByteArray())
+	return n
+}
 
-// String returns the settlement's word, as in the column settlement.
-func (s Settlement) String() string { return word(settlementWords[:], s, "Settlement") }
-
-// String returns the source's word, as in the column source.
-func (s Source) String() string { return word(sourceWords[:], s, "Source") }
-
-func word[W ~uint8](words []string, w W, what string) string {
-	if int(w) < len(words) {
-		return words[w]
+// text returns a word; of a number that has none, the number as one of what.
+func (w Words) Text(n int, what string) string {
+	if n < len(w) {
+		return w[n]
 	}
-	return fmt.Sprintf("%s(%d)", what, w)
+	return fmt.Sprintf("%s(%d)", what, n)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"callhouse/internal/calls"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
@@ -86,7 +87,7 @@ func TestANightCompactsWhatIsOverAndSettled(t *testing.T) {
 	}
 	after := readCalls(t, anywhere, w.Snapshot())
 	for id, call := range before {
-		if !schema.Same(call, after[id]) {
+		if !calls.Same(call, after[id]) {
 			t.Errorf("compaction changed call %s", id)
 		}
 	}

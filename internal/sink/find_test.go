@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"callhouse/internal/calls"
 	"callhouse/internal/layout"
-	"callhouse/internal/schema"
 	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/sink/table"
 )
@@ -45,7 +45,7 @@ func TestFindOverRowGroups(t *testing.T) {
 	if err != nil || got == nil || got.Turns().Len() != turns {
 		t.Fatalf("%v, %v", got, err)
 	}
-	if !schema.Same(got, readCalls(t, anywhere, w.Snapshot())["b"]) {
+	if !calls.Same(got, readCalls(t, anywhere, w.Snapshot())["b"]) {
 		t.Error("the call is not what it is")
 	}
 }

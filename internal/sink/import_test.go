@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"callhouse/internal/calls"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/commit"
 	"callhouse/internal/sink/erase"
@@ -60,16 +61,16 @@ func TestImportMergesByAge(t *testing.T) {
 		start    int64
 		label    string
 		turns    int
-		state    schema.TranscriptState
+		state    calls.TranscriptState
 		changed  bool
 		fetched5 bool // the call is as the run fetched it
 	}{
-		{"newer wins", line("a", day+1, `,"variant_label":"dump"`), 6, day + 1, "dump", 0, schema.Pending, true, false},
-		{"newer, another day", line("a", day-90_000_000, `,"variant_label":"dump"`), 6, day - 90_000_000, "dump", 0, schema.Pending, true, false},
-		{"older loses", line("a", day+1, `,"variant_label":"dump"`), 4, day, "run", 0, schema.Pending, false, true},
-		{"older, another day", line("a", day-90_000_000, `,"variant_label":"dump"`), 4, day, "run", 0, schema.Pending, false, true},
-		{"older adds what lacks", line("a", day, `,"variant_label":"dump"`+spoken), 4, day, "run", 1, schema.Present, true, true},
-		{"the same", line("a", day, `,"variant_label":"run"`), 5, day, "run", 0, schema.Pending, false, true},
+		{"newer wins", line("a", day+1, `,"variant_label":"dump"`), 6, day + 1, "dump", 0, calls.Pending, true, false},
+		{"newer, another day", line("a", day-90_000_000, `,"variant_label":"dump"`), 6, day - 90_000_000, "dump", 0, calls.Pending, true, false},
+		{"older loses", line("a", day+1, `,"variant_label":"dump"`), 4, day, "run", 0, calls.Pending, false, true},
+		{"older, another day", line("a", day-90_000_000, `,"variant_label":"dump"`), 4, day, "run", 0, calls.Pending, false, true},
+		{"older adds what lacks", line("a", day, `,"variant_label":"dump"`+spoken), 4, day, "run", 1, calls.Present, true, true},
+		{"the same", line("a", day, `,"variant_label":"run"`), 5, day, "run", 0, calls.Pending, false, true},
 	} {
 		for _, streamed := range []bool{false, true} {
 			t.Run(fmt.Sprint(c.name, streamed), func(t *testing.T) {
@@ -169,11 +170,11 @@ func TestImportKeepsOut(t *testing.T) {
 	}
 	imported(t, w, dumpOf("d", 0, schema.KindDetail, false, line("a", day, ""), line("b", day, ""),
 		line("c", day, `,"opt_out_sensitive_data_storage":true,"transcript":[{"role":"user","content":"secret"}],"x":"secret"`)))
-	calls := readCalls(t, m, w.Snapshot())
-	if calls["a"] != nil || calls["b"] == nil || len(calls) != 2 {
-		t.Errorf("%d calls: %v", len(calls), calls)
+	got := readCalls(t, m, w.Snapshot())
+	if got["a"] != nil || got["b"] == nil || len(got) != 2 {
+		t.Errorf("%d calls: %v", len(got), got)
 	}
-	if c := calls["c"]; c == nil || c.TranscriptState() != schema.Withheld || c.Turns().Len() > 0 || bytes.Contains(c.AppendJSON(nil), []byte("secret")) {
+	if c := got["c"]; c == nil || c.TranscriptState() != calls.Withheld || c.Turns().Len() > 0 || bytes.Contains(c.AppendJSON(nil), []byte("secret")) {
 		t.Errorf("of an opted-out call there is %s", c.AppendJSON(nil))
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
+	"callhouse/internal/wire"
+	"callhouse/internal/wire/mask"
 )
 
 // MaskKey returns the key of the warehouse's own masks; nil where it has none
@@ -39,7 +41,7 @@ func (w *Warehouse) MaskKey(make bool) ([]byte, error) {
 // ParseMaskKey reads a key of masks as its file has it: 64 hex digits.
 func ParseMaskKey(raw []byte) ([]byte, error) {
 	key, err := hex.DecodeString(string(bytes.TrimSpace(raw)))
-	if err != nil || len(key) != schema.MaskKeyBytes {
+	if err != nil || len(key) != mask.KeyBytes {
 		return nil, errors.New("it does not hold 64 hex digits")
 	}
 	return key, nil
@@ -47,7 +49,7 @@ func ParseMaskKey(raw []byte) ([]byte, error) {
 
 // newMaskKey makes a key, durable before anything is masked by it.
 func (w *Warehouse) newMaskKey(path string) ([]byte, error) {
-	key := make([]byte, schema.MaskKeyBytes)
+	key := make([]byte, mask.KeyBytes)
 	_, _ = rand.Read(key) // never fails
 	tmp := filepath.Join(w.opts.Root, layout.TempName(layout.MaskKeyName, disk.NewID()))
 	if err := disk.Replace(w.opts.FS, tmp, path, append(hex.AppendEncode(nil, key), '\n'), true); err != nil {
@@ -65,7 +67,7 @@ func MaskKeyHash(key []byte) string {
 
 // Mask makes Clean and commits mask what m says, by a key, and the manifest say
 // so. It is called before anything is put.
-func (w *Warehouse) Mask(m *schema.Mask, key []byte) {
+func (w *Warehouse) Mask(m *mask.Mask, key []byte) {
 	w.masker, w.mask = m, &layout.Mask{Key: MaskKeyHash(key), Fields: m.Paths()}
 }
 
@@ -73,7 +75,7 @@ func (w *Warehouse) Mask(m *schema.Mask, key []byte) {
 // leaves, masked. It must come before Put. changed says whether Redact took
 // anything out. It fails with a *schema.DecodeError.
 func (w *Warehouse) Clean(body []byte) (clean []byte, changed bool, err error) {
-	if clean, changed, err = schema.Redact(body); err == nil && w.masker != nil {
+	if clean, changed, err = wire.Redact(schema.CallResource, body); err == nil && w.masker != nil {
 		clean, _, err = w.masker.Apply(clean)
 	}
 	return clean, changed, err

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
 
+	"callhouse/internal/calls"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/commit"
@@ -32,7 +33,7 @@ func spoken(t *testing.T, s *layout.Snapshot) string {
 }
 
 // jsonOf returns the JSON of calls, a line each, by id.
-func jsonOf(calls map[string]*schema.Call) string {
+func jsonOf(calls map[string]*calls.Call) string {
 	var ids []string
 	for id := range calls {
 		ids = append(ids, id)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"callhouse/internal/calls"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/snapshot"
@@ -18,20 +19,20 @@ import (
 // Due yields the calls of the last commit whose detail should be fetched, newest
 // start first; calls without a start come before the others of their period. It
 // holds one period at a time, and reads the snapshot that was current when it began.
-func (w *Warehouse) Due(ctx context.Context, scope schema.DueScope) iter.Seq2[schema.Due, error] {
-	return func(yield func(schema.Due, error) bool) {
+func (w *Warehouse) Due(ctx context.Context, scope calls.DueScope) iter.Seq2[calls.Due, error] {
+	return func(yield func(calls.Due, error) bool) {
 		snapshot := w.Snapshot()
 		if snapshot == nil {
 			return
 		}
 		files := slices.DeleteFunc(snapshot.Manifest.FilesOf(schema.Calls.Name), func(f *layout.File) bool {
-			return f.Due == 0 && (f.Unsettled == 0 || scope != schema.DueUnsettled)
+			return f.Due == 0 && (f.Unsettled == 0 || scope != calls.DueUnsettled)
 		})
 		slices.SortFunc(files, func(a, b *layout.File) int { return cmp.Compare(b.Period, a.Period) })
 		for _, f := range files {
 			due, err := w.dueIn(ctx, snapshot, f, scope)
 			if err != nil {
-				yield(schema.Due{}, err)
+				yield(calls.Due{}, err)
 				return
 			}
 			for _, d := range due {
@@ -43,19 +44,19 @@ func (w *Warehouse) Due(ctx context.Context, scope schema.DueScope) iter.Seq2[sc
 	}
 }
 
-func (w *Warehouse) dueIn(ctx context.Context, s *layout.Snapshot, f *layout.File, scope schema.DueScope) (due []schema.Due, err error) {
+func (w *Warehouse) dueIn(ctx context.Context, s *layout.Snapshot, f *layout.File, scope calls.DueScope) (due []calls.Due, err error) {
 	r, err := snapshot.NewReader(w.opts.FS, s, w.proofs).Open(f)
 	if err != nil {
 		return nil, err
 	}
 	r.Pick("call_id", "status", "start_at", "end_at", "transcript_state", "settlement", "run_id")
-	var call schema.Call
+	var call calls.Call
 	err = r.All(func(row parquet.Row) error {
 		if err := errors.Join(ctx.Err(), r.Call(row, &call)); err != nil {
 			return err
 		}
-		if table.DetailDue(&call) || scope == schema.DueUnsettled && call.Unsettled() && string(call.RunID()) != w.opts.RunID {
-			due = append(due, schema.Due{CallID: string(call.ID()), StartAt: call.StartAt()})
+		if table.DetailDue(&call) || scope == calls.DueUnsettled && call.Unsettled() && string(call.RunID()) != w.opts.RunID {
+			due = append(due, calls.Due{CallID: string(call.ID()), StartAt: call.StartAt()})
 		}
 		return nil
 	})
@@ -64,12 +65,12 @@ func (w *Warehouse) dueIn(ctx context.Context, s *layout.Snapshot, f *layout.Fil
 }
 
 // DueCount returns how many calls Due will yield, at the most.
-func (w *Warehouse) DueCount(scope schema.DueScope) int64 {
+func (w *Warehouse) DueCount(scope calls.DueScope) int64 {
 	var n int64
 	if s := w.Snapshot(); s != nil {
 		for _, f := range s.Manifest.FilesOf(schema.Calls.Name) {
 			n += f.Due
-			if scope == schema.DueUnsettled {
+			if scope == calls.DueUnsettled {
 				n += f.Unsettled
 			}
 		}

@@ -17,6 +17,7 @@ import (
 	"callhouse/internal/sink/disk"
 	"callhouse/internal/sink/journal"
 	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/wire/mask"
 )
 
 // Options says how a warehouse is opened for writing.
@@ -63,7 +64,7 @@ type Warehouse struct {
 	leftover  []layout.Segment     // those of sealed that runs before this one left
 	total     Stats                // of all commits of this run
 	commits   int64
-	masker    *schema.Mask // nil: nothing is masked
+	masker    *mask.Mask   // nil: nothing is masked
 	mask      *layout.Mask // what commits say of masks; nil: what the last one said
 
 	origin     *layout.Origin // what commits say of it; nil: what the last one said

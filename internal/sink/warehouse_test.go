@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"callhouse/internal/calls"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/commit"
@@ -55,9 +56,9 @@ func mustCommit(t testing.TB, w *Warehouse) {
 
 // readCalls reads every call of a snapshot back from its files, and fails the
 // test if the files are not what the manifest and FORMAT.md say of them.
-func readCalls(t testing.TB, fsys disk.FS, s *layout.Snapshot) map[string]*schema.Call {
+func readCalls(t testing.TB, fsys disk.FS, s *layout.Snapshot) map[string]*calls.Call {
 	t.Helper()
-	out := map[string]*schema.Call{}
+	out := map[string]*calls.Call{}
 	rows := map[string]int64{}
 	r := snapshot.NewReader(fsys, s, nil)
 	for _, f := range s.Manifest.FilesOf(schema.Calls.Name) {
@@ -65,7 +66,7 @@ func readCalls(t testing.TB, fsys disk.FS, s *layout.Snapshot) map[string]*schem
 		if err != nil {
 			t.Fatal(err)
 		}
-		var last *schema.Call
+		var last *calls.Call
 		var due, unsettled, unstarted int64
 		for {
 			call, err := in.Next()
@@ -197,7 +198,7 @@ func TestWarehouseAgainstAMap(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		disk, root := storyRoot(t)
 		w := night(t, disk, root, 0)
-		model := map[string]*schema.Call{}
+		model := map[string]*calls.Call{}
 		n := 0
 		settle := func() {
 			for _, c := range model {
@@ -231,12 +232,12 @@ func TestWarehouseAgainstAMap(t *testing.T) {
 				if err := w.Put(context.Background(), schema.Record{Kind: kind, CallID: id, FetchedAt: at, Body: b}); err != nil {
 					rt.Fatal(err)
 				}
-				next := &schema.Call{}
-				if err := new(schema.Decoder).Decode(b, kind, next); err != nil {
+				next := &calls.Call{}
+				if err := new(calls.Decoder).Decode(b, kind, next); err != nil {
 					rt.Fatal(err)
 				}
 				next.Fetched(at, at, []byte(w.opts.RunID))
-				schema.Merge(model[id], next, kind)
+				calls.Merge(model[id], next, kind)
 				next.Settle(at)
 				model[id] = next
 			case "missing":
@@ -252,9 +253,9 @@ func TestWarehouseAgainstAMap(t *testing.T) {
 				if err := w.Put(context.Background(), schema.Record{Kind: schema.KindMissing, CallID: id, FetchedAt: at}); err != nil {
 					rt.Fatal(err)
 				}
-				next := schema.NewCall(id)
+				next := calls.NewCall(id)
 				next.Fetched(at, at, []byte(w.opts.RunID))
-				schema.Merge(model[id], next, schema.KindMissing)
+				calls.Merge(model[id], next, schema.KindMissing)
 				next.Settle(at)
 				model[id] = next
 			case "commit":
@@ -313,7 +314,7 @@ func checkCompacted(t *rapid.T, s *layout.Snapshot, month string) {
 	}
 }
 
-func sameCalls(t *rapid.T, want, got map[string]*schema.Call) {
+func sameCalls(t *rapid.T, want, got map[string]*calls.Call) {
 	t.Helper()
 	if len(want) != len(got) {
 		t.Fatalf("%d calls, want %d", len(got), len(want))
@@ -323,7 +324,7 @@ func sameCalls(t *rapid.T, want, got map[string]*schema.Call) {
 		if g == nil {
 			t.Fatalf("call %s is lost", id)
 		}
-		if !schema.Same(w, g) || w.FirstSeenAt() != g.FirstSeenAt() {
+		if !calls.Same(w, g) || w.FirstSeenAt() != g.FirstSeenAt() {
 			t.Fatalf("call %s is not as last told:\nwant %s\n got %s\n%s", id, w.AppendJSON(nil), g.AppendJSON(nil),
 				cmp.Diff(fmt.Sprintf("%+v", w), fmt.Sprintf("%+v", g)))
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"callhouse/internal/calls"
 	"callhouse/internal/crawler"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
@@ -27,7 +28,7 @@ type comparison struct {
 	forgot      func(id string) bool
 	report      Report
 
-	here, there map[string]*schema.Call // met on one side only; without a start: with all that they have
+	here, there map[string]*calls.Call // met on one side only; without a start: with all that they have
 }
 
 // Run compares a warehouse with a snapshot of what its service said when asked for
@@ -37,7 +38,7 @@ func Run(ctx context.Context, ours, heard *layout.Snapshot, since time.Time, win
 	if err != nil {
 		return nil, err
 	}
-	c := &comparison{ours: ours, heard: heard, now: now.UnixMilli(), forgot: forgot, here: map[string]*schema.Call{}, there: map[string]*schema.Call{}}
+	c := &comparison{ours: ours, heard: heard, now: now.UnixMilli(), forgot: forgot, here: map[string]*calls.Call{}, there: map[string]*calls.Call{}}
 	if !since.IsZero() {
 		c.since = max(0, since.UnixMilli())
 	}
@@ -65,7 +66,7 @@ func (c *comparison) run(ctx context.Context) error {
 		// Both have it, at different starts: the start has changed, or one has none.
 		delete(c.here, id)
 		for _, side := range []struct {
-			call *schema.Call
+			call *calls.Call
 			of   *layout.Snapshot
 		}{{here, c.ours}, {there, c.heard}} {
 			if !side.call.StartAt().OK {
@@ -133,7 +134,7 @@ func (c *comparison) join(ctx context.Context) error {
 
 // advance returns the next call with a start, nil at the end, and puts those
 // without one aside.
-func (c *comparison) advance(next func() (*schema.Call, error, bool), aside map[string]*schema.Call) (*schema.Call, error) {
+func (c *comparison) advance(next func() (*calls.Call, error, bool), aside map[string]*calls.Call) (*calls.Call, error) {
 	for {
 		call, err, ok := next()
 		switch {
@@ -148,7 +149,7 @@ func (c *comparison) advance(next func() (*schema.Call, error, bool), aside map[
 }
 
 // compareCalls orders calls by start and id; nil comes last.
-func compareCalls(a, b *schema.Call) int {
+func compareCalls(a, b *calls.Call) int {
 	switch {
 	case a == nil:
 		return 1
@@ -160,20 +161,20 @@ func compareCalls(a, b *schema.Call) int {
 
 // both compares what the two sides say of one call: would a run that gets what the
 // service says now change a row?
-func (c *comparison) both(here, there *schema.Call) {
+func (c *comparison) both(here, there *calls.Call) {
 	c.report.Calls++
 	kind, told := schema.KindItem, there.TurnCount().OK
 	var turns []schema.Difference
 	if told {
 		kind = schema.KindDetail
 		c.report.Transcripts++
-		turns = schema.Differences(here.Transcript(), there.Transcript())
+		turns = schema.Differences(&here.Transcript().Object, &there.Transcript().Object)
 	}
 	kept := told && there.Turns().Len() == 0 && here.Turns().Len() > 0
 	unsettled, withheld := here.Unsettled(), there.OptedOut()
-	schema.Merge(here, there, kind)
+	calls.Merge(here, there, kind)
 	there.Settle(c.now)
-	found := schema.Differences(here, there)
+	found := schema.Differences(&here.Object, &there.Object)
 	asked := slices.ContainsFunc(found, func(d schema.Difference) bool {
 		return d.Field == "status" || d.Field == "start_at" || d.Field == "end_at" // it is fetched anew for that
 	})
@@ -191,7 +192,7 @@ func (c *comparison) both(here, there *schema.Call) {
 }
 
 // only judges a call that the service has and the warehouse has not.
-func (c *comparison) only(there *schema.Call) {
+func (c *comparison) only(there *calls.Call) {
 	switch {
 	case c.forgot(string(there.ID())):
 	case there.StartAt().OK && slices.ContainsFunc(c.sure, func(s schema.Span) bool {
@@ -205,7 +206,7 @@ func (c *comparison) only(there *schema.Call) {
 
 // listed says whether the list, as it was read just now, would have shown a call. A
 // call without a start is among the newest ones.
-func (c *comparison) listed(here *schema.Call) bool {
+func (c *comparison) listed(here *calls.Call) bool {
 	spans := c.heard.Manifest.Coverage
 	if !here.StartAt().OK {
 		return len(spans) == 1 && spans[0].From <= c.since

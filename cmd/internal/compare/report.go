@@ -11,6 +11,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/runreport"
+	"callhouse/internal/calls"
 	"callhouse/internal/schema"
 	"callhouse/internal/words"
 )
@@ -73,7 +74,7 @@ type difference struct {
 	Service   string `json:"service,omitempty"`
 }
 
-func (n *named) add(c *schema.Call, found []schema.Difference) {
+func (n *named) add(c *calls.Call, found []schema.Difference) {
 	n.Count++
 	if len(n.Calls) == namedCalls {
 		return

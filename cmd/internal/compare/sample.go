@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"callhouse/cmd/internal/intake"
+	"callhouse/internal/calls"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/snapshot"
@@ -16,7 +17,7 @@ import (
 
 // choose draws at random the calls whose details are fetched, and sorts them,
 // newest first.
-func choose(ctx context.Context, s *layout.Snapshot, since int64, n int) (out []schema.Due, err error) {
+func choose(ctx context.Context, s *layout.Snapshot, since int64, n int) (out []calls.Due, err error) {
 	if n <= 0 {
 		return nil, nil
 	}
@@ -35,17 +36,17 @@ func choose(ctx context.Context, s *layout.Snapshot, since int64, n int) (out []
 				continue
 			}
 		} else {
-			out = append(out, schema.Due{})
+			out = append(out, calls.Due{})
 		}
-		out[at] = schema.Due{CallID: string(call.ID()), StartAt: call.StartAt()}
+		out[at] = calls.Due{CallID: string(call.ID()), StartAt: call.StartAt()}
 	}
-	slices.SortFunc(out, func(a, b schema.Due) int { return cmp.Compare(b.StartAt.V, a.StartAt.V) })
+	slices.SortFunc(out, func(a, b calls.Due) int { return cmp.Compare(b.StartAt.V, a.StartAt.V) })
 	return out, nil
 }
 
 // comparable says whether the warehouse has a call's own record to compare.
-func comparable(c *schema.Call, since int64) bool {
-	known := c.TurnCount().OK && (c.TranscriptState() == schema.Present || c.TranscriptState() == schema.Empty)
+func comparable(c *calls.Call, since int64) bool {
+	known := c.TurnCount().OK && (c.TranscriptState() == calls.Present || c.TranscriptState() == calls.Empty)
 	return known && (!c.StartAt().OK || c.StartAt().V >= since)
 }
 
@@ -55,7 +56,7 @@ type Listener struct {
 	asked  *layout.Snapshot
 	since  int64
 	all    bool
-	sample []schema.Due
+	sample []calls.Due
 }
 
 // Everything, in place of a number, stands for all records.
@@ -71,8 +72,8 @@ func Listen(ctx context.Context, st *intake.Store, asked *layout.Snapshot, since
 }
 
 // Due implements crawler.Store.
-func (l *Listener) Due(ctx context.Context, _ schema.DueScope) iter.Seq2[schema.Due, error] {
-	return func(yield func(schema.Due, error) bool) {
+func (l *Listener) Due(ctx context.Context, _ calls.DueScope) iter.Seq2[calls.Due, error] {
+	return func(yield func(calls.Due, error) bool) {
 		for _, d := range l.sample {
 			if !yield(d, nil) {
 				return
@@ -83,10 +84,10 @@ func (l *Listener) Due(ctx context.Context, _ schema.DueScope) iter.Seq2[schema.
 		}
 		for call, err := range snapshot.CallRows(ctx, l.asked) {
 			if err != nil {
-				yield(schema.Due{}, err)
+				yield(calls.Due{}, err)
 				return
 			}
-			if comparable(call, l.since) && !yield(schema.Due{CallID: string(call.ID()), StartAt: call.StartAt()}, nil) {
+			if comparable(call, l.since) && !yield(calls.Due{CallID: string(call.ID()), StartAt: call.StartAt()}, nil) {
 				return
 			}
 		}
@@ -94,7 +95,7 @@ func (l *Listener) Due(ctx context.Context, _ schema.DueScope) iter.Seq2[schema.
 }
 
 // DueCount returns how many there are at the most, for the progress.
-func (l *Listener) DueCount(schema.DueScope) int64 {
+func (l *Listener) DueCount(calls.DueScope) int64 {
 	if l.all {
 		return l.asked.Manifest.Rows(schema.Calls.Name)
 	}

@@ -25,9 +25,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
 
+	"callhouse/internal/calls"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
+	"callhouse/internal/wire"
 )
 
 // hostile makes JSON that nobody would send.
@@ -181,7 +183,7 @@ func TestReadersAgree(t *testing.T) {
 		start := now.AddDate(0, 0, -h.IntN(45)).UnixMilli() - h.Int64N(1e7)
 		quoted := strconv.Quote(fmt.Sprintf("call %d 한 %s", i, h.one("/..", "%2F", "'", ";", "")))
 		body := h.detail(quoted, start)
-		clean, _, err := schema.Redact([]byte(body))
+		clean, _, err := wire.Redact(schema.CallResource, []byte(body))
 		if err != nil {
 			t.Fatalf("%v in %s", err, body)
 		}
@@ -232,13 +234,13 @@ func TestReadersAgree(t *testing.T) {
 // expect adds the rows that a record must become.
 func expect(t *testing.T, want map[*schema.Table]flat, rec schema.Record, run string, now time.Time) {
 	t.Helper()
-	var d schema.Decoder
-	var c schema.Call
+	var d calls.Decoder
+	var c calls.Call
 	if err := d.Decode(rec.Body, rec.Kind, &c); err != nil {
 		t.Fatalf("%v in %s", err, rec.Body)
 	}
 	c.Fetched(rec.FetchedAt, rec.FetchedAt, []byte(run))
-	schema.Merge(nil, &c, rec.Kind)
+	calls.Merge(nil, &c, rec.Kind)
 	c.Settle(now.UnixMilli())
 	c.Complete()
 	for table, row := range c.Rows() {

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/internal/calls"
 	"callhouse/internal/layout"
 	"callhouse/internal/sandbox"
-	"callhouse/internal/schema"
 	"callhouse/internal/sink/snapshot"
 )
 
@@ -55,7 +55,7 @@ func TestOptOutAfterTheCall(t *testing.T) {
 	if err != nil || call == nil {
 		t.Fatalf("the call is gone: %v", err)
 	}
-	if call.TranscriptState() != schema.Withheld || call.Turns().Len()+call.Items().Len() > 0 || call.Keeps() ||
+	if call.TranscriptState() != calls.Withheld || call.Turns().Len()+call.Items().Len() > 0 || call.Keeps() ||
 		!call.TotalCost().OK || !call.EndAt().OK {
 		t.Errorf("of the call are kept %+v", call)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"callhouse/internal/api"
 	"callhouse/internal/api/apitest"
+	"callhouse/internal/calls"
 	"callhouse/internal/crawler"
 	"callhouse/internal/layout"
 	"callhouse/internal/sandbox"
@@ -26,6 +27,7 @@ import (
 	"callhouse/internal/sink/disk"
 	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/sink/verify"
+	"callhouse/internal/wire"
 )
 
 var errKilled = errors.New("killed")
@@ -116,7 +118,7 @@ type realStore struct {
 func (s *realStore) Put(ctx context.Context, recs ...schema.Record) error {
 	for i := range recs {
 		if recs[i].Kind == schema.KindItem || recs[i].Kind == schema.KindDetail {
-			clean, _, err := schema.Redact(recs[i].Body)
+			clean, _, err := wire.Redact(schema.CallResource, recs[i].Body)
 			if err != nil {
 				return err
 			}
@@ -374,7 +376,7 @@ func (st *stand) differs(values bool) error {
 		return err
 	}
 	now := st.clock.Now()
-	here := map[string]*schema.Call{}
+	here := map[string]*calls.Call{}
 	for call, err := range snapshot.Calls(context.Background(), s) {
 		if err != nil {
 			return err
@@ -382,7 +384,7 @@ func (st *stand) differs(values bool) error {
 		here[string(call.ID())] = call.Clone()
 	}
 	var r render.Renderer
-	var d schema.Decoder
+	var d calls.Decoder
 	world := st.server.World()
 	for v := range world.Visible(now) {
 		id := world.ID(v.Index).String()
@@ -394,25 +396,25 @@ func (st *stand) differs(values bool) error {
 		if got.DetailDue() {
 			return fmt.Errorf("the detail of call %s was not fetched", id)
 		}
-		if !values || st.opts.ThinList && got.Settlement() == schema.Expired {
+		if !values || st.opts.ThinList && got.Settlement() == calls.Expired {
 			continue // what came after it was given up a thin list does not tell
 		}
-		body, _, err := schema.Redact(r.Detail(nil, v))
+		body, _, err := wire.Redact(schema.CallResource, r.Detail(nil, v))
 		if err != nil {
 			return err
 		}
-		want := new(schema.Call)
+		want := new(calls.Call)
 		if err := d.Decode(body, schema.KindDetail, want); err != nil {
 			return err
 		}
 		want.Fetched(got.FirstSeenAt(), got.FetchedAt(), nil)
-		schema.Merge(nil, want, schema.KindDetail)
+		calls.Merge(nil, want, schema.KindDetail)
 		want.Settle(now.UnixMilli())
 		if want.TurnCount().V == 0 && !got.TurnCount().OK { // it was never due
 			n := schema.Calls.Column("turn_count")
 			want.Row[n] = got.Row[n]
 		}
-		if found := schema.Differences(want, got); len(found) > 0 {
+		if found := schema.Differences(&want.Object, &got.Object); len(found) > 0 {
 			return fmt.Errorf("call %s differs: %v", id, found)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
 	"callhouse/internal/layout"
-	"callhouse/internal/schema"
 	"callhouse/internal/sink"
+	"callhouse/internal/wire/mask"
 )
 
 // maskNone, instead of fields, ends the masking of a warehouse.
@@ -54,14 +54,14 @@ func (s *settings) startMask(w, into *sink.Warehouse) error {
 	if len(fields) == 0 && was == nil {
 		return nil
 	}
-	if _, err := schema.NewMask(fields, nil); err != nil {
+	if _, err := mask.New(fields, nil); err != nil {
 		return explainMask(err)
 	}
 	key, err := s.maskKey(w, was)
 	if err != nil {
 		return err
 	}
-	m, err := schema.NewMask(fields, key)
+	m, err := mask.New(fields, key)
 	if err != nil {
 		return explainMask(err)
 	}
@@ -96,7 +96,7 @@ func (s *settings) maskKey(w *sink.Warehouse, was *layout.Mask) (key []byte, err
 
 // explainMask suggests the field that was probably meant by an unknown one.
 func explainMask(err error) error {
-	var e *schema.MaskPathError
+	var e *mask.PathError
 	if !errors.As(err, &e) {
 		return err
 	}
@@ -117,7 +117,7 @@ func (s *settings) asMasked(w *sink.Warehouse, numbers []string) ([]string, erro
 	if err != nil {
 		return nil, err
 	}
-	m, err := schema.NewMask(nil, key)
+	m, err := mask.New(nil, key)
 	if err != nil {
 		return nil, err
 	}

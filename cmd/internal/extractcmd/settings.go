@@ -15,7 +15,7 @@ import (
 	"callhouse/cmd/internal/config"
 	"callhouse/internal/api"
 	"callhouse/internal/crawler"
-	"callhouse/internal/schema"
+	"callhouse/internal/wire/mask"
 	"callhouse/internal/words"
 )
 
@@ -53,7 +53,7 @@ func (s *settings) crawl(now time.Time) (crawler.Config, error) {
 	if cfg.Since, err = cli.TimeOf("since", s.Since, time.UTC, now); err != nil {
 		return cfg, err
 	}
-	if _, err = schema.NewMask(s.maskFields(nil), nil); err != nil {
+	if _, err = mask.New(s.maskFields(nil), nil); err != nil {
 		return cfg, explainMask(err)
 	}
 	if cfg.Resources, err = s.resources(); err != nil {

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/internal/calls"
 	"callhouse/internal/crawler"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
@@ -89,8 +90,8 @@ func (g *Gate) admit(recs []schema.Record) error {
 }
 
 func (g *Gate) knows(body []byte) bool {
-	var d schema.Decoder
-	var c schema.Call
+	var d calls.Decoder
+	var c calls.Call
 	if d.Decode(body, schema.KindItem, &c) != nil {
 		return false
 	}

@@ -13,6 +13,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/calls"
 	"callhouse/internal/schema"
 	sqlfiles "callhouse/sql"
 )
@@ -107,8 +108,8 @@ func TestChecksKnowTheCallTypes(t *testing.T) {
 	c := sqlfiles.Checks()[slices.IndexFunc(sqlfiles.Checks(), func(c *sqlfiles.Check) bool { return c.Name == "unknown_call_type" })]
 	words := strings.Split(regexp.MustCompile(`'([a-z_|]+)'`).FindStringSubmatch(c.SQL)[1], "|")
 	for _, word := range words {
-		var d schema.Decoder
-		var c schema.Call
+		var d calls.Decoder
+		var c calls.Call
 		if err := d.Decode(fmt.Appendf(nil, `{"id":"a","call_type":%q}`, word), schema.KindItem, &c); err != nil || len(c.UnknownWords()) > 0 {
 			t.Errorf("extract does not know %q", word)
 		}

@@ -11,6 +11,7 @@ import (
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
 	"callhouse/internal/sink/verify"
+	"callhouse/internal/wire"
 )
 
 // The service may have this many more calls than the warehouse, since new ones come
@@ -42,7 +43,7 @@ func DataTests(found *verify.RunReport, now, before *layout.Snapshot, did sink.S
 	}
 	// Unknown words are kept, but they must have been counted.
 	for _, column := range slices.Sorted(maps.Keys(found.Unknown)) {
-		if _, counted := rep.DriftFields[crawler.DriftKey{Path: column, Kind: schema.DriftUnknownValue}]; !counted {
+		if _, counted := rep.DriftFields[crawler.DriftKey{Path: column, Kind: wire.DriftUnknownValue}]; !counted {
 			failed = append(failed, fmt.Sprintf("words: %s with an unknown %s that the run did not count as drift", cli.Plural(found.Unknown[column], "call"), column))
 		}
 	}

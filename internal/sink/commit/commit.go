@@ -18,6 +18,7 @@ import (
 	"callhouse/internal/sink/disk"
 	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/sink/table"
+	"callhouse/internal/wire/mask"
 )
 
 // Stats counts what a commit did.
@@ -85,7 +86,7 @@ type Commit struct {
 	Progress func(rows int64)
 
 	Forgotten    *snapshot.Tombstones // their calls stay out
-	Masker       *schema.Mask         // of what did not go through Clean
+	Masker       *mask.Mask           // of what did not go through Clean
 	Mask         *layout.Mask         // what is masked since now; nil: as before
 	Origin       *layout.Origin       // whose calls these are since now; nil: as before
 	Lost         []schema.Run         // rows of runs that could not write them

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 
+	"callhouse/internal/calls"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/snapshot"
 )
@@ -84,8 +85,8 @@ func (a *AsideError) Unwrap() error { return a.Err }
 // is no call.
 func CheckDump(ctx context.Context, name string, in io.Reader) error {
 	r := NewLineReader(in)
-	var dec schema.Decoder
-	var call schema.Call
+	var dec calls.Decoder
+	var call calls.Call
 	for {
 		line, _, err := r.Next()
 		switch {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"callhouse/internal/calls"
 	"callhouse/internal/layout"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
@@ -33,8 +34,8 @@ type Intake struct {
 	// only as far as it must, which saves an import an eighth of its processor time,
 	// and the merge, which decodes all, returns ErrMisread if that misled.
 	exact bool
-	dec   schema.Decoder
-	call  schema.Call
+	dec   calls.Decoder
+	call  calls.Call
 	slab  []change
 }
 
@@ -58,7 +59,7 @@ type change struct {
 	asOf      int64             // of dumps: when start was as told, at the latest; 0: a run told it
 	entries   []entry           // in the order in which they came
 	room      [1]entry          // for entries, as long as there is one
-	old       *schema.Call      // the row that it replaces, when that lies elsewhere
+	old       *calls.Call       // the row that it replaces, when that lies elsewhere
 }
 
 // entry is the place of a record: in the journal, or in a dump.
@@ -121,7 +122,7 @@ func ReadIntake(fsys disk.FS, root string, refs []layout.Segment, forgotten *sna
 // peek returns the id and the start of a call from its JSON.
 func (in *Intake) peek(body []byte, kind schema.Kind) (id []byte, start schema.Opt[int64], err error) {
 	if !in.exact {
-		if id, start, ok := schema.Peek(body); ok {
+		if id, start, ok := calls.Peek(body); ok {
 			return id, start, nil
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"callhouse/internal/calls"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/snapshot"
@@ -16,7 +17,7 @@ type merger struct {
 	c     *Commit
 	stats Stats
 	feed  *table.Feed
-	dec   schema.Decoder // of rows from older files
+	dec   calls.Decoder // of rows from older files
 }
 
 // rewrite merges a unit's changes into its period. If nothing changed, it returns
@@ -76,7 +77,7 @@ func (m *merger) merge(u *unit, old *snapshot.Sources) (news int, err error) {
 			if err != nil {
 				return news, err
 			}
-			if schema.Same(before, after) {
+			if calls.Same(before, after) {
 				after = before
 			} else {
 				news++
@@ -121,7 +122,7 @@ func (m *merger) merge(u *unit, old *snapshot.Sources) (news int, err error) {
 
 // take reads the whole of a call from its source. What an older file has no
 // column for, and today's tables have, moves from extra into its column.
-func (m *merger) take(from *snapshot.Source, call *schema.Call) (*schema.Call, error) {
+func (m *merger) take(from *snapshot.Source, call *calls.Call) (*calls.Call, error) {
 	if err := from.Take(call); err != nil || from.Current {
 		return call, err
 	}
@@ -129,13 +130,13 @@ func (m *merger) take(from *snapshot.Source, call *schema.Call) (*schema.Call, e
 }
 
 // overdue says whether a call has expired since it was written.
-func (c *Commit) overdue(call *schema.Call) bool {
+func (c *Commit) overdue(call *calls.Call) bool {
 	return !c.AsIs && call.Unsettled() && call.ExpiresAt() <= c.Now.UnixMilli()
 }
 
 // fold merges what came in for a call into what is known of it, which may be nil, and
 // counts it.
-func (m *merger) fold(old *schema.Call, ch *change) (*schema.Call, error) {
+func (m *merger) fold(old *calls.Call, ch *change) (*calls.Call, error) {
 	cur, start := old, ch.start
 	for _, e := range ch.entries {
 		slot := m.feed.Slot()
@@ -156,7 +157,7 @@ func (m *merger) fold(old *schema.Call, ch *change) (*schema.Call, error) {
 				continue // no list named it: there is nothing to say of it
 			}
 			// Not in the slot: merged, it shares the slices of what is known.
-			next = schema.NewCall(ch.id)
+			next = calls.NewCall(ch.id)
 			m.stats.Missing++
 		} else if err := dec.Decode(r.Body, e.kind, next); err != nil || string(next.ID()) != ch.id && e.dumped() {
 			if !m.c.in.exact {
@@ -175,7 +176,7 @@ func (m *merger) fold(old *schema.Call, ch *change) (*schema.Call, error) {
 			if e.kind != schema.KindMissing {
 				start = next.StartAt()
 			}
-			schema.Merge(cur, next, e.kind)
+			calls.Merge(cur, next, e.kind)
 		}
 		next.Settle(m.c.Now.UnixMilli())
 		cur = next
@@ -188,10 +189,10 @@ func (m *merger) fold(old *schema.Call, ch *change) (*schema.Call, error) {
 		return nil, fmt.Errorf("read call %q from the journal: no record describes it", ch.id)
 	case old == nil:
 		m.stats.New++
-	case string(old.RunID()) != ch.run && !schema.Same(old, cur):
+	case string(old.RunID()) != ch.run && !calls.Same(old, cur):
 		m.stats.Changed++ // once a run: not for the detail of a call that this run listed
 	}
-	if cur.Settlement() == schema.Settled && (old == nil || old.Settlement() != schema.Settled) {
+	if cur.Settlement() == calls.Settled && (old == nil || old.Settlement() != calls.Settled) {
 		m.stats.Settled++
 	}
 	return cur, nil
@@ -199,14 +200,14 @@ func (m *merger) fold(old *schema.Call, ch *change) (*schema.Call, error) {
 
 // addOlder returns what is known of a call with what an older state of it adds:
 // nothing that is known is overwritten.
-func addOlder(known, older *schema.Call) *schema.Call {
+func addOlder(known, older *calls.Call) *calls.Call {
 	call := known.Copy() // not known's own room
-	schema.Merge(older, call, schema.KindItem)
+	calls.Merge(older, call, schema.KindItem)
 	run := known.RunID()
 	if call.Turns().Len() == known.Turns().Len() {
 		call.SetTranscriptState(known.TranscriptState())
 	}
-	if !schema.Same(known, call) {
+	if !calls.Same(known, call) {
 		run = older.RunID()
 	}
 	call.Fetched(call.FirstSeenAt(), known.FetchedAt(), run)

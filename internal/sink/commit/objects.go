@@ -13,6 +13,7 @@ import (
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/journal"
 	"callhouse/internal/sink/table"
+	"callhouse/internal/wire"
 )
 
 // arrivals are what came in for the objects of one resource.
@@ -180,7 +181,7 @@ type objectMerge struct {
 	a         *arrivals
 	since     int64 // when the list was last complete, ms UTC; 0: never
 	w         *table.ObjectsWriter
-	dec       schema.Decoder
+	dec       wire.Decoder
 	changes   []schema.Row
 	completed int // objects of which nothing changed but that all was fetched of them
 }
@@ -339,7 +340,7 @@ func (m *objectMerge) fold(old *schema.Object, key string) error {
 func (m *objectMerge) decode(r *schema.Record, key string) (*schema.Object, error) {
 	o := new(schema.Object)
 	body := slices.Clone(r.Body) // the journal's memory is used again
-	if err := m.dec.DecodeObject(m.of.Resource, body, o); err != nil {
+	if err := m.dec.Decode(m.of.Resource, body, schema.KindItem, o); err != nil {
 		return nil, fmt.Errorf("read %q anew: %w", key, err)
 	}
 	m.of.SetParent(o, m.of.ParentOf(key))

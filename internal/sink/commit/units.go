@@ -8,6 +8,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"callhouse/internal/calls"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/snapshot"
@@ -265,7 +266,7 @@ func (c *Commit) ageOut(p *planner) {
 
 // aged says whether a call is no longer kept: by its start, or else by when it was
 // first seen.
-func (c *Commit) aged(call *schema.Call) bool {
+func (c *Commit) aged(call *calls.Call) bool {
 	if c.KeepFrom == 0 || c.AsIs {
 		return false
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"callhouse/internal/calls"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/snapshot"
@@ -97,7 +98,7 @@ func (f *erasure) selected(ctx context.Context, t *table.Reader, sel Selection) 
 	for _, n := range sel.Numbers {
 		numbers[n] = true
 	}
-	var call schema.Call
+	var call calls.Call
 	return t.All(func(row parquet.Row) error {
 		if err := errors.Join(ctx.Err(), t.Call(row, &call)); err != nil {
 			return err

@@ -7,15 +7,17 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"callhouse/internal/calls"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
+	"callhouse/internal/schema/columnar"
 	"callhouse/internal/sink/disk"
 	"callhouse/internal/sink/table"
 )
 
 // Find reads one call of a snapshot with all its turns and items; nil when the
 // snapshot has no such call. The filters of the files say which of them to read.
-func Find(ctx context.Context, s *layout.Snapshot, id string) (*schema.Call, error) {
+func Find(ctx context.Context, s *layout.Snapshot, id string) (*calls.Call, error) {
 	r, err := readOf(s)
 	if err != nil {
 		return nil, err
@@ -24,13 +26,13 @@ func Find(ctx context.Context, s *layout.Snapshot, id string) (*schema.Call, err
 }
 
 // Find is the function Find on a reader.
-func (r *Reader) Find(ctx context.Context, id string) (*schema.Call, error) {
+func (r *Reader) Find(ctx context.Context, id string) (*calls.Call, error) {
 	for _, f := range r.Files(schema.Calls.Name) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		call := new(schema.Call)
-		n, err := r.rowsOf(f, id, nil, func(in *schema.RowReader, row parquet.Row) error { return in.Call(row.Clone(), call) })
+		call := new(calls.Call)
+		n, err := r.rowsOf(f, id, nil, func(in *columnar.RowReader, row parquet.Row) error { return call.Read(in, row.Clone()) })
 		if err != nil {
 			return nil, err
 		}
@@ -48,14 +50,14 @@ func (r *Reader) Find(ctx context.Context, id string) (*schema.Call, error) {
 }
 
 // fill reads the turns and items of a call.
-func (r *Reader) fill(period string, call *schema.Call) error {
+func (r *Reader) fill(period string, call *calls.Call) error {
 	for i, list := range schema.CallResource.Lists {
 		f := r.File(list.Name, period)
 		if f == nil {
 			continue
 		}
-		_, err := r.rowsOf(f, string(call.ID()), call, func(in *schema.RowReader, row parquet.Row) error {
-			call.Took(in)
+		_, err := r.rowsOf(f, string(call.ID()), call, func(in *columnar.RowReader, row parquet.Row) error {
+			call.Took(in.Lacks())
 			return in.Add(row.Clone(), &call.Lists[i])
 		})
 		if err != nil {
@@ -68,8 +70,8 @@ func (r *Reader) fill(period string, call *schema.Call) error {
 // rowsOf visits the rows of one call in a file, and returns how many there are.
 // of is the call, where that is known, so that its start leads to them. What is
 // read is proven before.
-func (r *Reader) rowsOf(f *layout.File, id string, of *schema.Call,
-	visit func(*schema.RowReader, parquet.Row) error) (n int64, err error) {
+func (r *Reader) rowsOf(f *layout.File, id string, of *calls.Call,
+	visit func(*columnar.RowReader, parquet.Row) error) (n int64, err error) {
 	t, err := r.OpenAsIs(f)
 	if err != nil {
 		return 0, err
@@ -99,7 +101,7 @@ func (r *Reader) rowsOf(f *layout.File, id string, of *schema.Call,
 }
 
 // mayHoldCall asks the filter of a row group, or else its bounds.
-func mayHoldCall(t *table.Reader, g parquet.RowGroup, id string, of *schema.Call) (bool, error) {
+func mayHoldCall(t *table.Reader, g parquet.RowGroup, id string, of *calls.Call) (bool, error) {
 	if filter := g.ColumnChunks()[t.Column("call_id")].BloomFilter(); filter != nil {
 		return filter.Check(parquet.ByteArrayValue([]byte(id)))
 	}
@@ -132,7 +134,7 @@ func rowRange(t *table.Reader, g parquet.RowGroup, id string) (first, count int6
 }
 
 // readRows visits count rows of a row group.
-func readRows(t *table.Reader, g parquet.RowGroup, first, count int64, visit func(*schema.RowReader, parquet.Row) error) (err error) {
+func readRows(t *table.Reader, g parquet.RowGroup, first, count int64, visit func(*columnar.RowReader, parquet.Row) error) (err error) {
 	if count == 0 {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"callhouse/internal/calls"
 	"callhouse/internal/layout"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
@@ -117,10 +118,12 @@ func (r *Reader) Runs() (out []schema.Run, err error) {
 			return nil, err
 		}
 		err = t.All(func(row parquet.Row) error {
-			var run schema.Run
-			if err := t.Row.Run(row, &run); err != nil {
+			today := make(schema.Row, len(schema.Runs.Columns))
+			if err := t.Row.Read(row, today); err != nil {
 				return &disk.DamageError{Path: t.Path, What: err.Error()}
 			}
+			var run schema.Run
+			run.Set(today)
 			out = append(out, run)
 			return nil
 		})
@@ -172,19 +175,19 @@ func (r *Reader) Prove(f *layout.File) error {
 // Calls yields the calls of a snapshot with their turns and items, as the files
 // hold them: by period, in each by start, those without one last. A call is
 // valid until the next one is asked for.
-func Calls(ctx context.Context, s *layout.Snapshot) iter.Seq2[*schema.Call, error] {
+func Calls(ctx context.Context, s *layout.Snapshot) iter.Seq2[*calls.Call, error] {
 	return callsOf(ctx, s, nil)
 }
 
 // CallRows yields the calls of a snapshot in the same order, without their turns
 // and items: the table calls alone is read.
-func CallRows(ctx context.Context, s *layout.Snapshot) iter.Seq2[*schema.Call, error] {
+func CallRows(ctx context.Context, s *layout.Snapshot) iter.Seq2[*calls.Call, error] {
 	return callsOf(ctx, s, &schema.Calls)
 }
 
 // callsOf yields the calls of a snapshot, out of one table or all.
-func callsOf(ctx context.Context, s *layout.Snapshot, only *schema.Table) iter.Seq2[*schema.Call, error] {
-	return func(yield func(*schema.Call, error) bool) {
+func callsOf(ctx context.Context, s *layout.Snapshot, only *schema.Table) iter.Seq2[*calls.Call, error] {
+	return func(yield func(*calls.Call, error) bool) {
 		r, err := readOf(s)
 		if err != nil {
 			yield(nil, err)
@@ -209,7 +212,7 @@ func callsOf(ctx context.Context, s *layout.Snapshot, only *schema.Table) iter.S
 }
 
 // each yields the calls of one period, and says whether to go on.
-func each(ctx context.Context, in *table.Period, yield func(*schema.Call, error) bool) (on bool, err error) {
+func each(ctx context.Context, in *table.Period, yield func(*calls.Call, error) bool) (on bool, err error) {
 	for {
 		if err := ctx.Err(); err != nil {
 			return false, err

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"callhouse/internal/calls"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/table"
@@ -24,7 +25,7 @@ type Sources struct {
 // Source is one period with its next call.
 type Source struct {
 	*table.Period
-	call *schema.Call
+	call *calls.Call
 }
 
 // NewSources reads these periods of a snapshot; only is the one table whose rows are
@@ -52,7 +53,7 @@ func lowest(f *layout.File) schema.Opt[int64] {
 
 // Next returns the next call, or nil at the end. The call before must have been
 // taken, copied or skipped.
-func (s *Sources) Next() (*schema.Call, error) {
+func (s *Sources) Next() (*calls.Call, error) {
 	if s.Current != nil {
 		if err := s.advance(s.Current); err != nil {
 			return nil, err

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"sync/atomic"
 
-	"callhouse/internal/schema"
+	"callhouse/internal/calls"
 )
 
 // A batch is handed over when it has so many calls, or so many bytes of them.
@@ -31,8 +31,8 @@ type Feed struct {
 
 // Slot is memory to decode a record into.
 type Slot struct {
-	Call schema.Call
-	Dec  schema.Decoder
+	Call calls.Call
+	Dec  calls.Decoder
 	Body []byte // of a dump's record
 }
 
@@ -49,7 +49,7 @@ type batch struct {
 
 // queued is a call to be written.
 type queued struct {
-	call *schema.Call
+	call *calls.Call
 	copy bool // its rows are as they were
 }
 
@@ -105,13 +105,13 @@ func (f *Feed) Slot() *Slot {
 func (f *Feed) Grow(bytes int) { f.filling.bytes += bytes }
 
 // Write hands a call on.
-func (f *Feed) Write(call *schema.Call) error {
+func (f *Feed) Write(call *calls.Call) error {
 	f.filling.calls = append(f.filling.calls, queued{call: call})
 	return f.next()
 }
 
 // Copy hands a call on whose rows are as they were.
-func (f *Feed) Copy(p *Period, call *schema.Call) error {
+func (f *Feed) Copy(p *Period, call *calls.Call) error {
 	if err := p.Take(call); err != nil {
 		return err
 	}

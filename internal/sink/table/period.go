@@ -7,6 +7,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"callhouse/internal/calls"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
@@ -87,39 +88,39 @@ func (p *Period) Lossless() error {
 }
 
 // callPool has memory of calls to use again.
-var callPool = sync.Pool{New: func() any { return new(schema.Call) }}
+var callPool = sync.Pool{New: func() any { return new(calls.Call) }}
 
 // Next returns the next call, without its lists, or nil at the end. The call before
 // must have been taken or skipped.
-func (p *Period) Next() (*schema.Call, error) {
+func (p *Period) Next() (*calls.Call, error) {
 	row, err := p.calls.Next()
 	if err != nil || row == nil {
 		return nil, err
 	}
-	call, _ := callPool.Get().(*schema.Call)
+	call, _ := callPool.Get().(*calls.Call)
 	return call, p.calls.Call(row, call)
 }
 
 // Take reads the call's turns and items into it.
-func (p *Period) Take(call *schema.Call) error {
+func (p *Period) Take(call *calls.Call) error {
 	err := p.each(call, func(list int, row parquet.Row) error {
 		return p.lists[list].Row.Add(row, &call.Lists[list])
 	})
 	for _, r := range p.lists {
 		if r.Reader != nil {
-			call.Took(r.Row)
+			call.Took(r.Row.Lacks())
 		}
 	}
 	return err
 }
 
 // Skip passes over the call's turns and items.
-func (p *Period) Skip(call *schema.Call) error {
+func (p *Period) Skip(call *calls.Call) error {
 	return p.each(call, func(int, parquet.Row) error { return nil })
 }
 
 // each visits the rows of a call's lists.
-func (p *Period) each(call *schema.Call, visit func(list int, row parquet.Row) error) error {
+func (p *Period) each(call *calls.Call, visit func(list int, row parquet.Row) error) error {
 	for i := range p.lists {
 		for r := &p.lists[i]; r.row != nil && string(r.id) == string(call.ID()); {
 			if err := visit(i, r.row); err != nil {
@@ -171,7 +172,7 @@ func (p *Period) Close() error {
 // column. It asks nobody: extra holds the values as they were sent, so the
 // call's JSON is rebuilt and decoded anew. Where that would not give back the
 // very same JSON, the call stays as it is: nothing is lost, only found in extra.
-func Upgrade(dec *schema.Decoder, call *schema.Call) *schema.Call {
+func Upgrade(dec *calls.Decoder, call *calls.Call) *calls.Call {
 	if !call.HasExtra() && call.Lacks == nil {
 		return call
 	}
@@ -180,7 +181,7 @@ func Upgrade(dec *schema.Decoder, call *schema.Call) *schema.Call {
 		kind = schema.KindDetail
 	}
 	body := call.AppendJSON(nil)
-	now := new(schema.Call)
+	now := new(calls.Call)
 	if err := dec.Decode(body, kind, now); err != nil || now.Source() != call.Source() || now.TurnCount() != call.TurnCount() ||
 		!bytes.Equal(now.ID(), call.ID()) || now.StartAt() != call.StartAt() || !bytes.Equal(now.AppendJSON(nil), body) {
 		return call

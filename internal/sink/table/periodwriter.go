@@ -6,6 +6,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"callhouse/internal/calls"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 )
@@ -29,12 +30,12 @@ func NewPeriodWriter(in Folder, period string) *PeriodWriter {
 // DetailDue is [schema.Call.DetailDue] for a call as it is stored, of which the
 // row of calls alone may be at hand: when it was written, Settle saw all of it,
 // and left it pending only where it may have connected.
-func DetailDue(call *schema.Call) bool {
-	return call.TranscriptState() == schema.Pending && (call.Over() || call.Status() == nil)
+func DetailDue(call *calls.Call) bool {
+	return call.TranscriptState() == calls.Pending && (call.Over() || call.Status() == nil)
 }
 
 // CountCall notes a call in the manifest's figures of a file of calls.
-func CountCall(info *layout.File, call *schema.Call) {
+func CountCall(info *layout.File, call *calls.Call) {
 	Span(info, call.StartAt())
 	if DetailDue(call) {
 		info.Due++
@@ -75,7 +76,7 @@ func Span(info *layout.File, start schema.Opt[int64]) {
 }
 
 // write writes a call, which is complete, with all its rows.
-func (w *PeriodWriter) write(call *schema.Call) error {
+func (w *PeriodWriter) write(call *calls.Call) error {
 	if w.Only == nil || w.Only == &schema.Calls {
 		CountCall(&w.tables[0].info, call)
 		if err := w.tables[0].Add(call.Row); err != nil {
@@ -138,7 +139,7 @@ func (w *PeriodWriter) Discard() error {
 // tallyWriter writes the tallies of a month's calls, which it counts, beside
 // them. A nil one has nothing to write.
 type tallyWriter struct {
-	counts *schema.Tallies
+	counts *calls.Tallies
 	files  map[*schema.Table]*Writer
 }
 
@@ -152,7 +153,7 @@ func newTallyWriter(in Folder, period string) *tallyWriter {
 	for _, t := range schema.TallyTables {
 		w.files[t] = NewWriter(in, t, period)
 	}
-	w.counts = schema.NewTallies(func(t *schema.Table, row parquet.Row) error { return w.files[t].Add(row) })
+	w.counts = calls.NewTallies(func(t *schema.Table, row parquet.Row) error { return w.files[t].Add(row) })
 	return w
 }
 

@@ -14,9 +14,11 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/bloom"
 
+	"callhouse/internal/calls"
 	"callhouse/internal/layout"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
+	"callhouse/internal/schema/columnar"
 	"callhouse/internal/sink/disk"
 )
 
@@ -29,7 +31,7 @@ type Reader struct {
 	table  *schema.Table
 	Groups []parquet.RowGroup
 	rows   parquet.RowReadSeekCloser
-	Row    *schema.RowReader
+	Row    *columnar.RowReader
 	id     int   // position of call_id in a row that next returns; -1: none
 	picked []int // the columns that are read; nil: all
 	// current says that the file's columns are those of today, so that its rows
@@ -70,14 +72,14 @@ func (t *Reader) init(table *schema.Table) error {
 			return &layout.VersionError{Got: t.Version}
 		}
 	}
-	if t.Row, err = schema.NewRowReader(p.Schema(), table); err != nil {
+	if t.Row, err = columnar.NewRowReader(p.Schema(), table); err != nil {
 		return &disk.DamageError{Path: t.Path, What: err.Error()}
 	}
 	t.schema = p.Schema()
 	t.id = t.Column("call_id")
 	t.Groups = p.RowGroups()
 	t.Unknown = t.Row.Unknown(p.Schema())
-	t.Current = t.Version == layout.FormatVersion && sameColumns(p.Schema(), schema.ParquetSchema(table))
+	t.Current = t.Version == layout.FormatVersion && sameColumns(p.Schema(), columnar.ParquetSchema(table))
 	return nil
 }
 
@@ -253,8 +255,8 @@ func (t *Reader) Instant(at int, v parquet.Value) schema.Opt[int64] {
 }
 
 // Call reads a row of calls.
-func (t *Reader) Call(row parquet.Row, to *schema.Call) error {
-	if err := t.Row.Call(row, to); err != nil {
+func (t *Reader) Call(row parquet.Row, to *calls.Call) error {
+	if err := to.Read(t.Row, row); err != nil {
 		return &disk.DamageError{Path: t.Path, What: err.Error()}
 	}
 	return nil

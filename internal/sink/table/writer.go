@@ -13,6 +13,7 @@ import (
 
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
+	"callhouse/internal/schema/columnar"
 	"callhouse/internal/sink/disk"
 	"callhouse/internal/sink/zstd"
 )
@@ -52,7 +53,7 @@ type Writer struct {
 	hash  hash.Hash
 	w     *parquet.GenericWriter[any]
 	group *parquet.ConcurrentRowGroupWriter
-	rows  *schema.Vectors
+	rows  *columnar.Vectors
 	held  int64 // rows in group
 }
 
@@ -110,15 +111,15 @@ func (t *Writer) open() error {
 // vectors are memory for rows to use again, by table.
 var vectors sync.Map
 
-func takeVectors(t *schema.Table) *schema.Vectors {
+func takeVectors(t *schema.Table) *columnar.Vectors {
 	pool, _ := vectors.LoadOrStore(t, new(sync.Pool))
-	if v, ok := pool.(*sync.Pool).Get().(*schema.Vectors); ok {
+	if v, ok := pool.(*sync.Pool).Get().(*columnar.Vectors); ok {
 		return v
 	}
-	return schema.NewVectors(t)
+	return columnar.NewVectors(t)
 }
 
-func giveVectors(t *schema.Table, v *schema.Vectors) {
+func giveVectors(t *schema.Table, v *columnar.Vectors) {
 	if pool, ok := vectors.Load(t); ok {
 		pool.(*sync.Pool).Put(v)
 	}

@@ -13,6 +13,7 @@ import (
 	"callhouse/internal/sink/disk"
 	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/sink/table"
+	"callhouse/internal/wire"
 )
 
 // whole verifies the files of one table that has no periods, or of a resource with its
@@ -91,7 +92,7 @@ func (v *verifier) objects(s *layout.Snapshot, of *resource.Resource, at string)
 		return err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	var dec schema.Decoder
+	var dec wire.Decoder
 	last := ""
 	for first := true; ; first = false {
 		var o, again schema.Object
@@ -118,7 +119,7 @@ func (v *verifier) objects(s *layout.Snapshot, of *resource.Resource, at string)
 		if v.tombstones.Forgot(key) {
 			v.bad.Add("forgotten", at, "an object in it was forgotten: %s", v.tombstones.Of([]byte(key)))
 		}
-		if err := dec.DecodeObject(of.Resource, of.ItemJSON(&o), &again); err != nil {
+		if err := dec.Decode(of.Resource, of.ItemJSON(&o), schema.KindItem, &again); err != nil {
 			v.bad.Add("rebuild", at, "%s: %v", key, err)
 			continue
 		}

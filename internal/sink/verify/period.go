@@ -12,6 +12,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"callhouse/internal/calls"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
@@ -170,7 +171,7 @@ func (p *periodCheck) run(ctx context.Context) error {
 	if err := errors.Join(p.turns.advance(p.v), p.items.advance(p.v)); err != nil {
 		return err
 	}
-	call, last := new(schema.Call), new(schema.Call) // last has no row before the first one
+	call, last := new(calls.Call), new(calls.Call) // last has no row before the first one
 	for {
 		row, err := p.calls.next(p.v)
 		if err == nil && p.calls.counted.Rows%1024 == 0 {
@@ -213,7 +214,7 @@ func (p *periodCheck) run(ctx context.Context) error {
 	return nil
 }
 
-func (p *periodCheck) order(last, call *schema.Call) {
+func (p *periodCheck) order(last, call *calls.Call) {
 	switch order := table.CompareKey(last.StartAt(), string(last.ID()), call.StartAt(), string(call.ID())); {
 	case order == 0:
 		p.v.bad.Add("twice", p.calls.at, "call %s stands there twice", call.ID())
@@ -227,7 +228,7 @@ func (p *periodCheck) order(last, call *schema.Call) {
 const blankVersion = 3
 
 // call verifies one call, with its turns and items.
-func (p *periodCheck) call(call *schema.Call) error {
+func (p *periodCheck) call(call *calls.Call) error {
 	bad := func(kind, format string, args ...any) { p.v.bad.Add(kind, p.calls.at, format, args...) }
 	since := call.FirstSeenAt()
 	if call.StartAt().OK {
@@ -310,13 +311,13 @@ func (c *childCheck) advance(v *verifier) (err error) {
 		return err
 	}
 	row := c.rows.At(0)
-	c.id, c.n, c.byUser = row[0].ByteArray(), row[1].Int32(), c.kind == "turn" && schema.ByUser(row)
+	c.id, c.n, c.byUser = row[0].ByteArray(), row[1].Int32(), c.kind == "turn" && calls.ByUser(row)
 	return nil
 }
 
 // of passes over the rows of a call and counts them, and those by which the
 // caller says something. Those before it belong to no call.
-func (c *childCheck) of(v *verifier, call *schema.Call) (n, byUser int, err error) {
+func (c *childCheck) of(v *verifier, call *calls.Call) (n, byUser int, err error) {
 	for c.row != nil {
 		if !bytes.Equal(c.id, call.ID()) {
 			if table.CompareKey(c.start(c.row), string(c.id), call.StartAt(), string(call.ID())) > 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/gofrs/flock"
 	"github.com/parquet-go/parquet-go"
 
+	"callhouse/internal/calls"
 	"callhouse/internal/layout"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
@@ -197,8 +198,8 @@ func (v *verifier) outside(current *layout.Snapshot) error {
 
 // segment reads a segment of the journal, and decodes every record.
 func (v *verifier) segment(ref layout.Segment, last bool) error {
-	var dec schema.Decoder
-	var call schema.Call
+	var dec calls.Decoder
+	var call calls.Call
 	var object schema.Object
 	broken, err := journal.Read(v.opts.FS, v.opts.Root, ref, last, func(r *schema.Record) error {
 		v.report.Journal++
@@ -208,7 +209,7 @@ func (v *verifier) segment(ref layout.Segment, last bool) error {
 				return fmt.Errorf("%w: there is no resource %q", journal.ErrUnreadable, r.Resource)
 			}
 			if len(r.Body) > 0 && r.Kind != schema.KindListed {
-				if err := dec.DecodeObject(of.Resource, r.Body, &object); err != nil {
+				if err := dec.Decoder.Decode(of.Resource, r.Body, schema.KindItem, &object); err != nil {
 					return fmt.Errorf("%w: %w", journal.ErrUnreadable, err)
 				}
 			}

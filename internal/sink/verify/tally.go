@@ -3,6 +3,7 @@ package verify
 import (
 	"github.com/parquet-go/parquet-go"
 
+	"callhouse/internal/calls"
 	"callhouse/internal/schema"
 )
 
@@ -10,13 +11,13 @@ import (
 type tallyCheck struct {
 	v        *verifier
 	files    map[*schema.Table]*tableCheck
-	counts   *schema.Tallies
+	counts   *calls.Tallies
 	reported map[*schema.Table]bool // told already
 }
 
 func newTallyCheck(v *verifier) *tallyCheck {
 	t := &tallyCheck{v: v, files: map[*schema.Table]*tableCheck{}, reported: map[*schema.Table]bool{}}
-	t.counts = schema.NewTallies(t.row)
+	t.counts = calls.NewTallies(t.row)
 	return t
 }
 
@@ -42,7 +43,7 @@ func (t *tallyCheck) bad(table *schema.Table, format string, args ...any) {
 }
 
 // add counts a call.
-func (t *tallyCheck) add(call *schema.Call) error {
+func (t *tallyCheck) add(call *calls.Call) error {
 	if len(t.files) == 0 {
 		return nil
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sourcegraph/conc/pool"
 
+	"callhouse/internal/calls"
 	"callhouse/internal/layout"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
@@ -55,8 +56,8 @@ type verifier struct {
 	report     Report
 	seen       *seenFiles
 	progress   func(int64)
-	tombstones *snapshot.Tombstones               // of the current snapshot
-	each       func(at string, call *schema.Call) // where set, is shown every call
+	tombstones *snapshot.Tombstones              // of the current snapshot
+	each       func(at string, call *calls.Call) // where set, is shown every call
 }
 
 // Warehouse reads a whole warehouse and compares it with what it says of itself:
@@ -133,7 +134,7 @@ type oddities struct {
 	words    map[string]int64 // calls with an unknown word, by column
 }
 
-func (o *oddities) look(_ string, c *schema.Call) {
+func (o *oddities) look(_ string, c *calls.Call) {
 	words := c.UnknownWords()
 	reversed := endsBeforeStart(c)
 	if len(words) == 0 && !reversed {
@@ -162,7 +163,7 @@ func (o *oddities) notes() (out []string) {
 	return out
 }
 
-func endsBeforeStart(c *schema.Call) bool {
+func endsBeforeStart(c *calls.Call) bool {
 	return c.StartAt().OK && c.EndAt().OK && c.EndAt().V < c.StartAt().V
 }
 
@@ -307,7 +308,7 @@ func CheckRun(ctx context.Context, fsys disk.FS, s, before *layout.Snapshot, run
 	r := new(RunReport)
 	v := &verifier{opts: Options{Root: s.Root(), FS: fsys}, seen: newSeenFiles(), tombstones: forgotten}
 	var odd oddities
-	v.each = func(at string, c *schema.Call) {
+	v.each = func(at string, c *calls.Call) {
 		if string(c.RunID()) != run {
 			return
 		}

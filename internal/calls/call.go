@@ -1,0 +1,248 @@
+package calls
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/parquet-go/parquet-go"
+
+	"callhouse/internal/schema"
+	"callhouse/internal/schema/columnar"
+	"callhouse/internal/schema/decimal"
+	"callhouse/internal/wire"
+)
+
+// Call is one call as rows: the row of calls, and its rows of transcript_turns
+// and analysis_items.
+type Call struct{ schema.Object }
+
+// Positions of the columns that a call's life and its tallies go by.
+var (
+	colAgentID, colAgentVersion     = schema.Calls.Column("agent_id"), schema.Calls.Column("agent_version")
+	colCallType, colVariantLabel    = schema.Calls.Column("call_type"), schema.Calls.Column("variant_label")
+	colUserSentiment                = schema.Calls.Column("user_sentiment")
+	colCallID, colStatus, colReason = schema.Calls.Column("call_id"), schema.Calls.Column("status"), schema.Calls.Column("disconnection_reason")
+	colStartAt, colEndAt            = schema.Calls.Column("start_at"), schema.Calls.Column("end_at")
+	colDurationMS, colTotalCost     = schema.Calls.Column("duration_ms"), schema.Calls.Column("total_cost")
+	colRecordingURL, colOptOut      = schema.Calls.Column("recording_url"), schema.Calls.Column("opt_out_sensitive_data_storage")
+	colTurnCount, colUserTurns      = schema.Calls.Column("turn_count"), schema.Calls.Column("user_turns")
+	colTranscriptState              = schema.Calls.Column("transcript_state")
+	colSettlement, colSource        = schema.Calls.Column("settlement"), schema.Calls.Column("source")
+	colExtra, colRunID              = schema.Calls.Column("extra"), schema.Calls.Column("run_id")
+	colFirstSeenAt, colFetchedAt    = schema.Calls.Column("first_seen_at"), schema.Calls.Column("fetched_at")
+	colTurnRole, colTurnContent     = schema.Turns.Column("role"), schema.Turns.Column("content")
+)
+
+// Positions in CallResource.Lists.
+const (
+	turnList = iota
+	itemList
+)
+
+// NewCall returns a call of which nothing but its id is known.
+func NewCall(id string) *Call {
+	c := new(Call)
+	c.Begin(schema.CallResource)
+	c.SetSource(schema.V3)
+	c.begin()
+	c.Row[colCallID] = schema.TextValue([]byte(id))
+	return c
+}
+
+// begin sets the columns that are ours to what stands for nothing known.
+func (c *Call) begin() {
+	c.SetTranscriptState(Pending)
+	c.SetSettlement(Open)
+	c.Fetched(0, 0, nil)
+}
+
+// Read makes the call one of which a file has the row. It has no turns and items
+// yet. Texts are those of the row's values: Clone what is to outlive the reader's
+// buffers.
+func (c *Call) Read(from *columnar.RowReader, row schema.Row) error {
+	c.Begin(schema.CallResource)
+	c.SetSource(schema.V3)
+	c.begin()
+	c.Took(from.Lacks())
+	if err := from.Read(row, c.Row); err != nil {
+		return err
+	}
+	for _, of := range [...]struct {
+		col   int
+		words schema.Words
+	}{{colTranscriptState, transcriptWords}, {colSettlement, settlementWords}, {colSource, schema.SourceWords}} {
+		v := c.Row[of.col]
+		if _, ok := of.words.Find(v.ByteArray()); !ok && !v.IsNull() {
+			return fmt.Errorf("read %s: %s has no such word: %q", schema.Calls.Name, schema.Calls.Columns[of.col].Name, v.ByteArray())
+		}
+	}
+	return nil
+}
+
+// text returns the text in a column; nil is null.
+func (c *Call) text(col int) []byte { return schema.TextOf(c.Row[col]) }
+
+// ID returns the call's id, as the service spells it.
+func (c *Call) ID() []byte { return c.text(colCallID) }
+
+// Status returns the word of the column status; nil is null.
+func (c *Call) Status() []byte { return c.text(colStatus) }
+
+// Text returns the text in a column of calls; nil is null.
+func (c *Call) Text(column string) []byte { return c.text(schema.Calls.Column(column)) }
+
+// StartAt returns when the call started, in ms since 1970 UTC.
+func (c *Call) StartAt() schema.Opt[int64] { return schema.MillisOf(c.Row[colStartAt]) }
+
+// EndAt returns when the call ended, in ms since 1970 UTC.
+func (c *Call) EndAt() schema.Opt[int64] { return schema.MillisOf(c.Row[colEndAt]) }
+
+// DurationMS returns how long the call was: end - start where the service sends
+// nothing else.
+func (c *Call) DurationMS() schema.Opt[int64] { return schema.LongOf(c.Row[colDurationMS]) }
+
+// TotalCost returns the cost in the account's currency.
+func (c *Call) TotalCost() schema.Opt[decimal.Number] { return schema.ExactOf(c.Row[colTotalCost]) }
+
+// OptedOut says whether the caller opted out of storage.
+func (c *Call) OptedOut() bool { return c.Row[colOptOut].Boolean() }
+
+// Turns returns the rows of transcript_turns.
+func (c *Call) Turns() *schema.Rows { return &c.Lists[turnList] }
+
+// Items returns the rows of analysis_items.
+func (c *Call) Items() *schema.Rows { return &c.Lists[itemList] }
+
+// TurnCount returns how many turns there are; null: no record of the call was ever
+// decoded.
+func (c *Call) TurnCount() schema.Opt[int32] {
+	if v := c.Row[colTurnCount]; !v.IsNull() {
+		return schema.Some(v.Int32())
+	}
+	return schema.Opt[int32]{}
+}
+
+// TranscriptState returns what is known of the transcript.
+func (c *Call) TranscriptState() TranscriptState {
+	return TranscriptState(transcriptWords.Of(c.Row[colTranscriptState]))
+}
+
+// SetTranscriptState sets what is known of the transcript.
+func (c *Call) SetTranscriptState(s TranscriptState) { c.Row[colTranscriptState] = transcriptValues[s] }
+
+// Settlement returns where the call stands in its life.
+func (c *Call) Settlement() Settlement {
+	return Settlement(settlementWords.Of(c.Row[colSettlement]))
+}
+
+// SetSettlement sets where the call stands in its life.
+func (c *Call) SetSettlement(s Settlement) { c.Row[colSettlement] = settlementValues[s] }
+
+// Extra returns the JSON object of what no other column holds, or nil: see extra.go.
+func (c *Call) Extra() []byte { return c.text(colExtra) }
+
+// FirstSeenAt returns when the call was first listed, in ms since 1970 UTC.
+func (c *Call) FirstSeenAt() int64 { return schema.MillisOf(c.Row[colFirstSeenAt]).V }
+
+// FetchedAt returns when what the row says was fetched, in ms since 1970 UTC.
+func (c *Call) FetchedAt() int64 { return schema.MillisOf(c.Row[colFetchedAt]).V }
+
+// RunID returns the run that fetched it.
+func (c *Call) RunID() []byte { return c.text(colRunID) }
+
+// Fetched sets when the call was first listed, when what its row says was fetched,
+// and by which run.
+func (c *Call) Fetched(firstSeen, fetched int64, run []byte) {
+	c.Row[colFirstSeenAt], c.Row[colFetchedAt], c.Row[colRunID] = schema.InstantValue(firstSeen), schema.InstantValue(fetched), schema.TextValue(schema.NotNil(run))
+}
+
+// Clone returns a copy that shares no memory with c, nor with the body, decoder or
+// file that c points at.
+func (c *Call) Clone() *Call {
+	out := *c
+	out.Own()
+	return &out
+}
+
+// Copy returns a copy of the rows, which point at the same texts.
+func (c *Call) Copy() *Call {
+	out := new(Call)
+	out.Set(&c.Object)
+	return out
+}
+
+// Stub returns a call of which nothing is known but its id and its start.
+func (c *Call) Stub() *Call {
+	out := NewCall(string(c.ID()))
+	out.Row[colStartAt] = c.Row[colStartAt]
+	return out
+}
+
+// Transcript returns a call of which nothing is known but its transcript.
+func (c *Call) Transcript() *Call {
+	out := NewCall("")
+	out.Row[colTurnCount] = c.Row[colTurnCount]
+	out.Turns().Set(c.Turns())
+	return out
+}
+
+// AppendJSON appends the JSON object that the call's rows stand for: see [wire.AppendJSON].
+func (c *Call) AppendJSON(dst []byte) []byte { return wire.AppendJSON(dst, &c.Object) }
+
+// Same says whether two states of a call are the same to whoever reads the
+// warehouse: in all that the service says, and in the call's life. Not looked
+// at are when and by which run it was fetched, when it was first seen, and the
+// query of recording_url: signed links expire and change without their call.
+func Same(a, b *Call) bool { return schema.SameObject(&a.Object, &b.Object) }
+
+// Complete sets user_turns, which follows from the turns: the number of those in
+// which the caller says something, null where turn_count is.
+func (c *Call) Complete() {
+	c.Row[colUserTurns] = parquet.Value{}
+	if !c.TurnCount().OK {
+		return
+	}
+	n := int32(0)
+	for i := range c.Turns().Len() {
+		if ByUser(c.Turns().At(i)) {
+			n++
+		}
+	}
+	c.Row[colUserTurns] = parquet.Int32Value(n)
+}
+
+// UserTurns returns the number of turns in which the caller says something, as
+// Complete has counted it.
+func (c *Call) UserTurns() schema.Opt[int32] {
+	if v := c.Row[colUserTurns]; !v.IsNull() {
+		return schema.Some(v.Int32())
+	}
+	return schema.Opt[int32]{}
+}
+
+// Keeps says whether the call's row holds what must not outlive an opt-out.
+func (c *Call) Keeps() bool {
+	for i := range schema.Calls.Columns {
+		if schema.Calls.Columns[i].Withheld && !c.Row[i].IsNull() {
+			return true
+		}
+	}
+	return false
+}
+
+// ByUser says whether the caller says something in a turn: its role is user, and
+// its content is not blank.
+func ByUser(turn schema.Row) bool {
+	return string(schema.TextOf(turn[colTurnRole])) == "user" && len(bytes.TrimSpace(schema.TextOf(turn[colTurnContent]))) > 0
+}
+
+// UnknownWords names the columns of the call that hold a word which is not among
+// those known for them.
+func (c *Call) UnknownWords() (columns []string) {
+	for i := range schema.Calls.Columns {
+		if col := &schema.Calls.Columns[i]; col.Known != nil && !c.Row[i].IsNull() && !col.Knows(c.text(i)) {
+			columns = append(columns, col.Name)
+		}
+	}
+	return columns
+}

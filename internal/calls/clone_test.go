@@ -1,0 +1,80 @@
+package calls
+
+import (
+	"callhouse/internal/schema"
+	"callhouse/internal/schema/columnar"
+	"callhouse/internal/wire/wiretest"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// In the steady state nothing is allocated: neither by decoding a call that is
+// as observed, nor by merging it, nor by making its rows, but for the bytes of its
+// cost.
+func TestNoAllocations(t *testing.T) { // not parallel: it counts them
+	body := wiretest.ObservedDetail(t)
+	item := wiretest.Payload(t, "v3_item")
+	var d Decoder
+	var c Call
+	old := decoded(t, body, schema.KindDetail)
+	n := testing.AllocsPerRun(100, func() {
+		if err := d.Decode(body, schema.KindDetail, &c); err != nil {
+			t.Fatal(err)
+		}
+		c.Settle(settledAt)
+		c.Complete()
+		if err := d.Decode(item, schema.KindItem, &c); err != nil {
+			t.Fatal(err)
+		}
+		Merge(old, &c, schema.KindItem)
+		c.Settle(settledAt)
+		if Same(old, &c) {
+			t.Fatal("the item has another cost")
+		}
+	})
+	if n > 1 {
+		t.Errorf("%v allocations", n)
+	}
+	if c.Extra() != nil || len(d.Drift) != 0 {
+		t.Errorf("extra %s, drift %v", c.Extra(), d.Drift)
+	}
+}
+
+// A clone is the same call in memory of its own.
+func TestClone(t *testing.T) {
+	t.Parallel()
+	body := wiretest.Payload(t, "v3_detail_unknown_fields")
+	c := decoded(t, body, schema.KindDetail)
+	clone, want := c.Clone(), rowsText(c, nil)
+	clear(body)
+	clear(c.Extra())
+	clear(c.Turns().At(0))
+	clear(c.Items().At(0))
+	if got := rowsText(clone, nil); got != want {
+		t.Error(cmp.Diff(want, got))
+	}
+	if e := NewCall("").Clone(); e.ID() == nil || e.Status() != nil {
+		t.Error("null and empty are not the same")
+	}
+}
+
+// A call is read over what was in its room, and only with words that are known.
+func TestRead(t *testing.T) {
+	t.Parallel()
+	r, err := columnar.NewRowReader(columnar.ParquetSchema(&schema.Calls), &schema.Calls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := schema.Calls.AppendRow(nil, NewCall("a").Row)
+	got := NewCall("b")
+	set(got, "summary", "left over")
+	got.Turns().Add()
+	if err := got.Read(r, row); err != nil || !Same(got, NewCall("a")) {
+		t.Errorf("read %v, %v", got.Row, err)
+	}
+	row[25] = schema.TextValue([]byte("finished")).Level(0, 0, 25)
+	if err := got.Read(r, row); err == nil {
+		t.Error("takes a settlement that is none")
+	}
+}

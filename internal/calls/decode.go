@@ -1,0 +1,22 @@
+package calls
+
+import (
+	"callhouse/internal/schema"
+	"callhouse/internal/wire"
+)
+
+// CallDecoder decodes the JSON of calls. What Decoder says of ownership holds for it.
+type Decoder struct{ wire.Decoder }
+
+// Decode decodes body, the JSON object of one call, into c: see [Decoder.Decode].
+//
+// It sets TranscriptState as far as the body tells; the columns of [Call.Fetched] are
+// zero, and Settlement waits for [Call.Settle].
+func (d *Decoder) Decode(body []byte, kind schema.Kind, c *Call) error {
+	if err := d.Decoder.Decode(schema.CallResource, body, kind, &c.Object); err != nil {
+		return err
+	}
+	c.begin()
+	c.SetTranscriptState(decodedState(c))
+	return nil
+}

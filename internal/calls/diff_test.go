@@ -1,0 +1,104 @@
+package calls
+
+import (
+	"callhouse/internal/schema"
+	"callhouse/internal/wire/wiretest"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// What differs is named, with values where they are short, and without those
+// that may be private.
+func TestDifferences(t *testing.T) {
+	t.Parallel()
+	const before = `{"id":"a","status":"ended","from_number":"1","start_at":1795089600000,"end_at":1795089660000,` +
+		`"recording_url":"u?1","call_cost":{"total_cost":"1.50"},"call_analysis":{"summary":"s","user_sentiment":"neutral",` +
+		`"custom_analysis_data":[{"type":"string","name":"n","value":"v"}]},"transcript":[{"role":"user","content":"Hi"},{"role":"agent","content":"Yes"}]}`
+	for _, tc := range []struct{ name, old, new, want string }{
+		{"nothing", `"status"`, `"status"`, ""},
+		{"a link that was signed anew", `u?1`, `u?2`, ""},
+		{"another link", `u?1`, `w?1`, "recording_url: / "},
+		{"a word", `"ended"`, `"error"`, "status: ended/error "},
+		{"a number is nobody's business", `"from_number":"1"`, `"from_number":"2"`, "from_number: / "},
+		{"a number is gone", `"from_number":"1"`, `"from_number":null`, "from_number: / "},
+		{"a time", `"end_at":1795089660000`, `"end_at":null`, "end_at: 2026-11-19T12:01:00.000Z/null duration_ms: 60000/null "},
+		{"money", `"1.50"`, `"1.5001"`, "total_cost: 1.5/1.5001 "},
+		{"a turn's text", `"Yes"`, `"No"`, "transcript_turns[1].content: / "},
+		{"a turn's role", `"role":"user"`, `"role":"agent"`, "transcript_turns[0].role: user/agent "},
+		{"a turn more", `"content":"Yes"}`, `"content":"Yes"},{"role":"user","content":"So"}`, "turn_count: 2/3 transcript_turns: 2/3 "},
+		{"an item's value", `"v"`, `"w"`, "analysis_items[0].value: / "},
+		{"an item less", `{"type":"string","name":"n","value":"v"}`, ``, "analysis_items: 1/0 "},
+		{"an unknown field", `"id":"a"`, `"id":"a","new":1`, "extra: / "},
+		{"a field that was not there", `"id":"a"`, `"metadata":{"y":2,"x":1},"id":"a"`, "metadata: / extra: / "},
+		{"the start alone", `"start_at":1795089600000`, `"start_at":1795089600001`, "start_at: 2026-11-19T12:00:00.000Z/2026-11-19T12:00:00.001Z duration_ms: 60000/59999 "},
+	} {
+		a := decoded(t, []byte(before), schema.KindDetail)
+		b := decoded(t, []byte(strings.Replace(before, tc.old, tc.new, 1)), schema.KindDetail)
+		got := ""
+		for _, d := range schema.Differences(&a.Object, &b.Object) {
+			got += d.Field + ": " + d.A + "/" + d.B + " "
+		}
+		if got != tc.want {
+			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
+		}
+	}
+}
+
+// The order of an object's members is no difference, its numbers' spelling is.
+func TestDifferencesInJSON(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ a, b, want string }{
+		{`{"x":1,"y":["é"]}`, `{ "y" : ["\u00e9"], "x" : 1 }`, ""},
+		{`{"x":1,"y":2}`, `{"x":2,"y":1}`, "metadata"},
+		{`{"x":1}`, `{"x":1.0}`, "metadata"},
+		{`{"x":12345678901234567890}`, `{"x":12345678901234567891}`, "metadata"},
+		{`{"x":[1,2]}`, `{"x":[2,1]}`, "metadata"},
+	} {
+		a := decoded(t, []byte(`{"id":"a","metadata":`+tc.a+`}`), schema.KindItem)
+		b := decoded(t, []byte(`{"id":"a","metadata":`+tc.b+`}`), schema.KindItem)
+		got := ""
+		for _, d := range schema.Differences(&a.Object, &b.Object) {
+			got += d.Field
+		}
+		if got != tc.want {
+			t.Errorf("%s and %s differ in %q, want %q", tc.a, tc.b, got, tc.want)
+		}
+	}
+}
+
+// spelledOtherwise says that two calls are the same once their JSON is spelled
+// alike.
+func spelledOtherwise(a, b *Call) bool {
+	return Same(respelled(a), respelled(b))
+}
+
+// There are no differences where two states are the same, and some where they
+// are not, but for the spelling of JSON.
+func TestDifferencesAgreeWithSame(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		kind := wiretest.DrawKind(t)
+		body := wiretest.DrawCall(t, kind, 20)
+		other := body
+		if rapid.Bool().Draw(t, "other") {
+			other = wiretest.DrawCall(t, kind, 20)
+		}
+		var d, e Decoder
+		var a, b Call
+		if d.Decode(body, kind, &a) != nil || e.Decode(other, kind, &b) != nil {
+			return
+		}
+		a.Settle(noon)
+		b.Settle(noon + rapid.SampledFrom([]int64{0, 100 * hour}).Draw(t, "later"))
+		found := schema.Differences(&a.Object, &b.Object)
+		if len(found) > 0 == Same(&a, &b) && !spelledOtherwise(&a, &b) {
+			t.Fatalf("same: %v; differences: %v", Same(&a, &b), found)
+		}
+		if slices.ContainsFunc(found, func(d schema.Difference) bool { return d.Field == "" }) {
+			t.Fatalf("a difference in nothing: %v", found)
+		}
+	})
+}

@@ -1,0 +1,216 @@
+package calls
+
+import (
+	"bytes"
+	"callhouse/internal/schema"
+	"callhouse/internal/wire"
+	"callhouse/internal/wire/scan"
+	"callhouse/internal/wire/wiretest"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// objectJSON says what encoding/json thinks of a body: the yardstick for what is
+// JSON. It nests ten times deeper than Decode.
+func objectJSON(body []byte) bool {
+	text := bytes.TrimLeft(body, " \t\r\n")
+	return json.Valid(body) && len(text) > 0 && text[0] == '{'
+}
+
+func addPayloads(f *testing.F) {
+	for name, kind := range wiretest.Payloads(f) {
+		f.Add(wiretest.Payload(f, name), kind == schema.KindDetail)
+	}
+	for _, s := range wiretest.Hostile {
+		f.Add([]byte(s), false)
+		f.Add([]byte(s), true)
+	}
+}
+
+// FuzzDecode: no input makes Decode panic, and it takes exactly what is a JSON
+// object with an id.
+func FuzzDecode(f *testing.F) {
+	addPayloads(f)
+	f.Fuzz(func(t *testing.T, body []byte, detail bool) {
+		kind := schema.KindItem
+		if detail {
+			kind = schema.KindDetail
+		}
+		var d Decoder
+		var c Call
+		before := bytes.Clone(body)
+		err := d.Decode(body, kind, &c)
+		if !bytes.Equal(body, before) {
+			t.Fatal("Decode changed the body")
+		}
+		if wrong := (*scan.Error)(nil); err != nil && !errors.As(err, &wrong) {
+			t.Fatalf("not a Error: %v", err)
+		}
+		if err == nil && !objectJSON(body) {
+			t.Fatalf("not JSON: %q", body)
+		}
+		_, _, redactErr := wire.Redact(schema.CallResource, body)
+		if err == nil && redactErr != nil {
+			t.Fatalf("Redact refuses what Decode takes: %v", redactErr)
+		}
+		if err != nil {
+			if redactErr == nil && !objectJSON(body) {
+				t.Fatalf("Redact takes what is not JSON: %q", body)
+			}
+			return
+		}
+		checkFit(t, &c)
+		now := c.latestEnd() + 1
+		c.Settle(now)
+		if again := c.Clone(); true {
+			again.Settle(now)
+			if again.Settlement() != c.Settlement() || again.TranscriptState() != c.TranscriptState() {
+				t.Fatal("Settle is not idempotent")
+			}
+		}
+	})
+}
+
+// FuzzRebuild: what Decode takes comes back from the rows, value for value;
+// and decoding what came back gives the same rows.
+func FuzzRebuild(f *testing.F) {
+	addPayloads(f)
+	f.Fuzz(func(t *testing.T, body []byte, detail bool) {
+		kind := schema.KindItem
+		if detail {
+			kind = schema.KindDetail
+		}
+		var d Decoder
+		var c Call
+		if d.Decode(body, kind, &c) != nil || !utf8.Valid(body) {
+			return
+		}
+		rebuilt := c.AppendJSON(nil)
+		if !c.OptedOut() {
+			got, want := wiretest.Value(t, rebuilt), wiretest.Value(t, body)
+			if !reflect.DeepEqual(got, want) {
+				t.Fatalf("%s\nbecomes %s\nextra   %s\n%s", body, rebuilt, c.Extra(), cmp.Diff(want, got))
+			}
+		}
+		again := decoded(t, rebuilt, kind)
+		again.Fetched(0, 0, nil)
+		if diff := cmp.Diff(&c, again, wiretest.SameRows); diff != "" {
+			t.Fatalf("%s\nbecomes %s\nand other rows: %s", body, rebuilt, diff)
+		}
+	})
+}
+
+// deepest is how deep objects and arrays may nest.
+const deepest = 1000
+
+// nested returns a body with depth arrays around nothing.
+func nested(depth int) []byte {
+	body := append([]byte(`{"id":"a","deep":`), bytes.Repeat([]byte("["), depth)...)
+	return append(append(body, bytes.Repeat([]byte("]"), depth)...), '}')
+}
+
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		body, reason string
+		offset       int
+	}{
+		{``, "not a JSON object", 0},
+		{` [1]`, "not a JSON object", 1},
+		{`{"id":"a"} x`, "text after the value", 11},
+		{`{"id":"a","b":01}`, "a number with a leading zero", 14},
+		{`{"id":"a","b":"\q"}`, "an unknown escape", 15},
+		{"{\"id\":\"a\",\"b\":\"\n\"}", "a control character in a string", 15},
+		{`{"id":"a"`, "unfinished object", 9},
+		{`{"id":"a`, "unfinished string", 6},
+		{`{"status":"ended"}`, "no id", 0},
+		{`{"status":"ended","id":null}`, "an id that is no text", 23},
+		{`{"id":["a"]}`, "an id that is no text", 6},
+		{`{"id":""}`, "an empty id", 6},
+		{`{"id":"a\ud800"}`, "an id that is no Unicode", 6},
+		{string(nested(deepest)), "nested too deep", 17 + deepest - 1},
+	} {
+		var d Decoder
+		err := d.Decode([]byte(tc.body), schema.KindItem, new(Call))
+		var got *scan.Error
+		if !errors.As(err, &got) || got.Reason != tc.reason || got.Offset != tc.offset {
+			t.Errorf("%.60s: %v, want %s at byte %d", tc.body, err, tc.reason, tc.offset)
+		}
+	}
+	var d Decoder
+	if err := d.Decode(nested(deepest-1), schema.KindItem, new(Call)); err != nil {
+		t.Errorf("just deep enough: %v", err)
+	}
+	if err := d.Decode([]byte(`{}`), schema.KindMissing, new(Call)); err == nil {
+		t.Error("a missing call has no body to decode")
+	}
+}
+
+// A number as id becomes its text, and comes back as a number.
+func TestNumberID(t *testing.T) {
+	t.Parallel()
+	c := decoded(t, []byte(`{"id":12}`), schema.KindItem)
+	if string(c.ID()) != "12" {
+		t.Errorf("id %q", c.ID())
+	}
+	if v := wiretest.Value(t, c.AppendJSON(nil)).(map[string]any)["id"]; v != json.Number("12") {
+		t.Errorf("comes back as %v", v)
+	}
+}
+
+// Bytes that are no UTF-8 are the one thing that is lost: each is replaced, in
+// every column, and the call says so.
+func TestInvalidUTF8(t *testing.T) {
+	t.Parallel()
+	var d Decoder
+	var c Call
+	body := []byte("{\"id\":\"a\",\"status\":\"e\xff\xfed\",\"k\xc3\":\"\xe2\x82\",\"metadata\":{\"x\":\"\xed\xa0\x80\"}}")
+	if err := d.Decode(body, schema.KindItem, &c); err != nil {
+		t.Fatal(err)
+	}
+	checkFit(t, &c)
+	if got := string(c.Status()); got != "e\uFFFD\uFFFDd" {
+		t.Errorf("status %q", got)
+	}
+	if !reflect.DeepEqual(wiretest.Value(t, c.AppendJSON(nil)), wiretest.Value(t, body)) {
+		t.Errorf("%s", c.AppendJSON(nil))
+	}
+	if got := d.Drift[0]; got != (wire.Drift{Path: "(body)", Kind: wire.DriftReplaced, Count: 1}) {
+		t.Errorf("drift %+v", d.Drift)
+	}
+	if err := d.Decode([]byte("{\"id\":\"a\xff\"}"), schema.KindItem, &c); err == nil {
+		t.Error("an id that is no UTF-8 could be another call's")
+	}
+}
+
+// A body of 20 MB decodes, and comes back, in one piece.
+func TestHugeTranscript(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("20 MB")
+	}
+	var body bytes.Buffer
+	body.WriteString(`{"id":"a","status":"ended","end_at":1795079700000,"transcript":[`)
+	turn := `{"role":"agent","content":"` + string(bytes.Repeat([]byte("안녕 \\n"), 1000)) + `","start_at":1,"end_at":2}`
+	n := 0
+	for ; body.Len() < 20<<20; n++ {
+		if n > 0 {
+			body.WriteByte(',')
+		}
+		body.WriteString(turn)
+	}
+	body.WriteString("]}")
+	c := decoded(t, body.Bytes(), schema.KindDetail)
+	if c.Turns().Len() != n || c.TurnCount() != schema.Some(int32(n)) {
+		t.Fatalf("%d turns of %d", c.Turns().Len(), n)
+	}
+	again := decoded(t, c.AppendJSON(nil), schema.KindDetail)
+	if !Same(c, again) {
+		t.Error("does not come back")
+	}
+}

@@ -1,0 +1,124 @@
+package calls
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
+
+	"callhouse/internal/golden"
+	"callhouse/internal/schema"
+	"callhouse/internal/schema/decimal"
+	"callhouse/internal/wire"
+	"callhouse/internal/wire/wiretest"
+)
+
+const testdata = "../../testdata"
+
+// fetchedAt is when the payloads were fetched, and settledAt when their calls'
+// life is looked at: two hours later.
+var (
+	fetchedAt = time.Date(2026, 11, 19, 9, 30, 0, 0, time.UTC).UnixMilli()
+	settledAt = fetchedAt + 2*time.Hour.Milliseconds()
+)
+
+// decoded returns the call that a body becomes, on its own.
+func decoded(t testing.TB, body []byte, kind schema.Kind) *Call {
+	t.Helper()
+	var d Decoder
+	var c Call
+	if err := d.Decode(body, kind, &c); err != nil {
+		t.Fatalf("%v in %s", err, body)
+	}
+	c.Fetched(fetchedAt, fetchedAt, []byte("20261119T093000Z-00000001"))
+	return &c
+}
+
+// Every payload becomes the rows in its golden file.
+func TestGolden(t *testing.T) {
+	t.Parallel()
+	for name, kind := range wiretest.Payloads(t) {
+		t.Run(name, func(t *testing.T) {
+			var d Decoder
+			var c Call
+			if err := d.Decode(wiretest.Payload(t, name), kind, &c); err != nil {
+				t.Fatal(err)
+			}
+			c.Fetched(fetchedAt, fetchedAt, []byte("20261119T093000Z-00000001"))
+			c.Settle(settledAt)
+			got := rowsText(&c, d.Drift)
+			golden.Check(t, filepath.Join(testdata, "rows", name+".golden"), got)
+		})
+	}
+}
+
+// Every golden file has its payload.
+func TestGoldenOrphans(t *testing.T) {
+	t.Parallel()
+	paths, err := filepath.Glob(filepath.Join(testdata, "rows", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := wiretest.Payloads(t)
+	for _, path := range paths {
+		if _, ok := kinds[strings.TrimSuffix(filepath.Base(path), ".golden")]; !ok {
+			t.Errorf("%s has no payload", path)
+		}
+	}
+}
+
+// Every payload comes back from its rows.
+func TestGoldenRebuild(t *testing.T) {
+	t.Parallel()
+	var d Decoder
+	var c Call
+	for name, kind := range wiretest.Payloads(t) {
+		checkRebuild(t, &d, wiretest.Payload(t, name), kind, &c)
+	}
+}
+
+// rowsText shows a call's rows, leaving nulls out.
+func rowsText(c *Call, drift []wire.Drift) string {
+	var b strings.Builder
+	at := map[*schema.Table]int{}
+	for table, row := range rows(c) {
+		if table == &schema.Calls {
+			fmt.Fprintln(&b, table.Name)
+		} else {
+			fmt.Fprintln(&b, table.Name, at[table])
+		}
+		at[table]++
+		for i, v := range row {
+			if !v.IsNull() {
+				fmt.Fprintf(&b, "  %-30s  %s\n", table.Columns[i].Name, valueText(table.Columns[i].Type, v))
+			}
+		}
+	}
+	slices.SortFunc(drift, func(a, b wire.Drift) int {
+		return cmp.Or(strings.Compare(a.Path, b.Path), int(a.Kind)-int(b.Kind))
+	})
+	fmt.Fprintln(&b, "drift")
+	for _, d := range drift {
+		fmt.Fprintf(&b, "  %-30s  %s %d\n", d.Path, d.Kind, d.Count)
+	}
+	return b.String()
+}
+
+func valueText(t schema.Type, v parquet.Value) string {
+	switch t {
+	case schema.Timestamp:
+		return time.UnixMicro(v.Int64()).UTC().Format("2006-01-02T15:04:05.000Z")
+	case schema.Exact:
+		return string(decimal.AppendPlaces(nil, decimal.FromBytes(v.ByteArray()), 4))
+	case schema.Text, schema.Word:
+		return fmt.Sprintf("%q", v.ByteArray())
+	case schema.JSON:
+		return string(v.ByteArray())
+	}
+	return v.String()
+}

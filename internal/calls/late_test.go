@@ -1,0 +1,75 @@
+package calls
+
+import (
+	"callhouse/internal/schema"
+	"fmt"
+	"testing"
+	"time"
+)
+
+// A transcript that is null soon after its call's end may still come: the call
+// stays pending, and its record is asked for again, until the grace is over or
+// something shows that there will be none.
+func TestTranscriptMayComeLate(t *testing.T) {
+	t.Parallel()
+	const end = noon + 60_000
+	grace := TranscriptGrace.Milliseconds()
+	for _, tc := range []struct {
+		name  string
+		json  string // of the record, beside id, start and end
+		kind  schema.Kind
+		after int64 // ms after the call's end
+		want  TranscriptState
+	}{
+		{"at once", `"status":"ended","transcript":null`, schema.KindDetail, 0, Pending},
+		{"left out", `"status":"ended"`, schema.KindDetail, 0, Pending},
+		{"in the last moment", `"status":"ended","transcript":null`, schema.KindDetail, grace - 1, Pending},
+		{"the grace is over", `"status":"ended","transcript":null`, schema.KindDetail, grace, Empty},
+		{"nobody spoke", `"status":"ended","transcript":[]`, schema.KindDetail, 0, Empty},
+		{"nobody spoke, v2", `"status":"ended","transcript_with_tool_calls":[]`, schema.KindDetail, 0, Empty},
+		{"it is there", `"status":"ended","transcript":[{"role":"user","content":"Hi"}]`, schema.KindDetail, 0, Present},
+		{"the analysis is there", `"status":"ended","transcript":null,"call_analysis":{"user_sentiment":"neutral"}`, schema.KindDetail, 0, Empty},
+		{"the cost is there", `"status":"ended","transcript":null,"call_cost":{"total_cost":"1.00"}`, schema.KindDetail, 0, Pending},
+		{"never connected", `"status":"not_connected","transcript":null`, schema.KindDetail, 0, Empty},
+		{"opted out", `"status":"ended","transcript":null,"opt_out_sensitive_data_storage":true`, schema.KindDetail, 0, Withheld},
+		{"a list item says nothing of it", `"status":"ended"`, schema.KindItem, grace, Pending},
+	} {
+		body := fmt.Sprintf(`{"id":"a","call_analysis":null,"call_cost":null,"start_at":%d,"end_at":%d,%s}`, noon, end, tc.json)
+		for _, known := range []bool{false, true} {
+			var old *Call
+			if known {
+				old = decoded(t, fmt.Appendf(nil, `{"id":"a","status":"ended","call_analysis":null,"call_cost":null,"start_at":%d,"end_at":%d}`, noon, end), schema.KindItem)
+				old.Fetched(noon, noon, nil)
+				old.Settle(noon)
+			}
+			c := decoded(t, []byte(body), tc.kind)
+			c.Fetched(end+tc.after, end+tc.after, nil)
+			Merge(old, c, tc.kind)
+			c.Settle(end + tc.after)
+			if c.TranscriptState() != tc.want || c.DetailDue() != (tc.want == Pending) {
+				t.Errorf("%s, known %v: %v, detail due %v, want %v", tc.name, known, c.TranscriptState(), c.DetailDue(), tc.want)
+			}
+		}
+	}
+
+	// What follows: listed again meanwhile, it still waits; then it comes, or the
+	// grace is over.
+	first := decoded(t, fmt.Appendf(nil, `{"id":"a","status":"ended","call_analysis":null,"call_cost":null,"start_at":%d,"end_at":%d,"transcript":null}`, noon, end), schema.KindDetail)
+	first.Fetched(first.FirstSeenAt(), end, nil)
+	Merge(nil, first, schema.KindDetail)
+	listed := decoded(t, fmt.Appendf(nil, `{"id":"a","status":"ended","call_analysis":{"user_sentiment":"neutral"},"call_cost":null,"start_at":%d,"end_at":%d}`, noon, end), schema.KindItem)
+	listed.Fetched(listed.FirstSeenAt(), end+24*hour, nil)
+	Merge(first, listed, schema.KindItem)
+	listed.Settle(listed.FetchedAt())
+	if listed.TranscriptState() != Pending || !listed.DetailDue() {
+		t.Errorf("listed again, the transcript is %v", listed.TranscriptState())
+	}
+	for text, want := range map[string]TranscriptState{`null`: Empty, `[{"role":"user","content":"Hi"}]`: Present} {
+		c := decoded(t, fmt.Appendf(nil, `{"id":"a","status":"ended","call_analysis":null,"call_cost":null,"start_at":%d,"end_at":%d,"transcript":%s}`, noon, end, text), schema.KindDetail)
+		c.Fetched(c.FirstSeenAt(), end+int64(24*time.Hour/time.Millisecond), nil)
+		Merge(listed, c, schema.KindDetail)
+		if c.Settle(c.FetchedAt()); c.TranscriptState() != want {
+			t.Errorf("%s a day later: %v, want %v", text, c.TranscriptState(), want)
+		}
+	}
+}

@@ -1,0 +1,206 @@
+package calls
+
+import (
+	"callhouse/internal/schema"
+	"callhouse/internal/wire"
+	"callhouse/internal/wire/wiretest"
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+const (
+	hour = int64(time.Hour / time.Millisecond)
+	noon = int64(1795089600000) // 2026-11-19T12:00Z, when the calls below started
+)
+
+// The table of a call's life. Each call is given by what its JSON has beyond an
+// id and a start, and looked at some time after that.
+func TestSettle(t *testing.T) {
+	t.Parallel()
+	const (
+		end      = `,"end_at":1795089660000`
+		ended    = `,"status":"ended"` + end
+		analysis = `,"call_analysis":{"summary":null,"user_sentiment":"neutral","custom_analysis_data":[]}`
+		hollow   = `,"call_analysis":{"summary":null,"user_sentiment":null,"custom_analysis_data":[]}`
+		cost     = `,"call_cost":{"total_cost":"1.00"}`
+		optOut   = `,"opt_out_sensitive_data_storage":true`
+		turns    = `,"transcript":[{"role":"user","content":"Hi"}]`
+	)
+	instantly := fmt.Sprintf(`,"end_at":%d`, noon)
+	for _, tc := range []struct {
+		name       string
+		json       string
+		kind       schema.Kind
+		after      int64 // hours after the start
+		settlement Settlement
+		transcript TranscriptState
+		due        bool
+	}{
+		{"not over", `,"status":"ongoing"`, schema.KindItem, 1, Open, Pending, false},
+		{"not over, old", `,"status":"ongoing"`, schema.KindItem, 95, Open, Pending, false},
+		{"not over, too old", `,"status":"queued"`, schema.KindItem, 96, Expired, Pending, false},
+		{"v2 words", `,"status":"ringing"`, schema.KindItem, 1, Open, Pending, false},
+		{"unknown status", `,"status":"paused"`, schema.KindItem, 1, Open, Pending, false},
+		{"unknown status with an end", `,"status":"paused"` + end, schema.KindItem, 1, Ended, Pending, true},
+		{"no status", ``, schema.KindItem, 1, Open, Pending, true},
+		{"no status, but an end", end, schema.KindItem, 1, Ended, Pending, true},
+		{"starts later", `,"status":"queued"`, schema.KindItem, -500, Open, Pending, false},
+
+		{"ended", ended, schema.KindItem, 1, Ended, Pending, true},
+		{"ended, no end", `,"status":"ended"`, schema.KindItem, 1, Ended, Pending, true},
+		{"analysis alone", ended + analysis, schema.KindItem, 1, Ended, Pending, true},
+		{"cost alone", ended + cost, schema.KindItem, 1, Ended, Pending, true},
+		{"both", ended + analysis + cost, schema.KindItem, 1, Settled, Pending, true},
+		{"an analysis of nulls is one", ended + hollow + cost, schema.KindItem, 1, Settled, Pending, true},
+		{"an analysis of another shape is one", ended + `,"call_analysis":"none"` + cost, schema.KindItem, 1, Settled, Pending, true},
+		{"a cost of nulls is none", ended + analysis + `,"call_cost":{"total_cost":null}`, schema.KindItem, 1, Ended, Pending, true},
+		{"a cost that is no amount is one", ended + analysis + `,"call_cost":{"total_cost":"free"}`, schema.KindItem, 1, Settled, Pending, true},
+		{"given up", ended + cost, schema.KindItem, 73, Expired, Pending, true},
+		{"given up without an end", `,"status":"ended"`, schema.KindItem, 96, Expired, Pending, true},
+		{"not yet given up without an end", `,"status":"ended"`, schema.KindItem, 95, Ended, Pending, true},
+		{"an end years ahead", `,"status":"ended","end_at":4000000000000`, schema.KindItem, 96, Expired, Pending, true},
+		{"present", ended + analysis + cost + turns, schema.KindDetail, 1, Settled, Present, false},
+		{"empty", ended + analysis + cost + `,"transcript":null`, schema.KindDetail, 1, Settled, Empty, false},
+		{"ongoing, some turns", `,"status":"ongoing"` + turns, schema.KindDetail, 1, Open, Pending, false},
+
+		{"not connected", `,"status":"not_connected"`, schema.KindItem, 1, Settled, Empty, false},
+		{"not connected, but a recording", `,"status":"not_connected","recording_url":"u"`, schema.KindItem, 1, Ended, Pending, true},
+		{"not connected, but turns", `,"status":"not_connected"` + turns, schema.KindDetail, 1, Ended, Present, false},
+		{"canceled at once", `,"status":"canceled"`, schema.KindItem, 1, Settled, Empty, false},
+		{"canceled at its start", `,"status":"canceled"` + instantly, schema.KindItem, 1, Settled, Empty, false},
+		{"canceled after a minute", `,"status":"canceled"` + end, schema.KindItem, 1, Ended, Pending, true},
+		{"error without an end", `,"status":"error"`, schema.KindItem, 1, Settled, Empty, false},
+		{"error after a minute", `,"status":"error"` + end, schema.KindItem, 1, Ended, Pending, true},
+		{"no answer", `,"status":"error","disconnection_reason":"dial_no_answer"` + end, schema.KindItem, 1, Settled, Empty, false},
+		{"no answer, but ended", `,"disconnection_reason":"dial_no_answer"` + ended, schema.KindItem, 1, Ended, Pending, true},
+		{"dial failed, no status", `,"disconnection_reason":"dial_failed"` + end, schema.KindItem, 1, Settled, Empty, false},
+		{"dial failed, not over", `,"status":"ongoing","disconnection_reason":"dial_failed"`, schema.KindItem, 1, Open, Pending, false},
+		{"no line free", `,"status":"error","disconnection_reason":"concurrency_limit_reached"` + end, schema.KindItem, 1, Settled, Empty, false},
+		{"no money", `,"status":"error","disconnection_reason":"insufficient_balance"` + instantly, schema.KindItem, 1, Settled, Empty, false},
+		{"money ran out", `,"status":"error","disconnection_reason":"insufficient_balance"` + end, schema.KindItem, 1, Ended, Pending, true},
+		{"voicemail", `,"disconnection_reason":"voicemail_reached"` + ended, schema.KindItem, 1, Ended, Pending, true},
+
+		{"opted out", ended + optOut, schema.KindItem, 1, Ended, Withheld, false},
+		{"opted out, cost there", ended + optOut + cost, schema.KindItem, 1, Settled, Withheld, false},
+		{"opted out, given up", ended + optOut, schema.KindItem, 80, Expired, Withheld, false},
+		{"opted out, not over", `,"status":"ongoing"` + optOut, schema.KindItem, 1, Open, Withheld, false},
+	} {
+		// As full items say it: null until it is there. Of a name that comes twice
+		// the last one counts.
+		body := fmt.Sprintf(`{"id":"a","call_analysis":null,"call_cost":null,"start_at":%d%s}`, noon, tc.json)
+		c := decoded(t, []byte(body), tc.kind)
+		for range 2 { // settling again changes nothing
+			c.Settle(noon + tc.after*hour)
+			if c.Settlement() != tc.settlement || c.TranscriptState() != tc.transcript || c.DetailDue() != tc.due {
+				t.Errorf("%s: %v, transcript %v, detail due %v; want %v, %v, %v", tc.name,
+					c.Settlement(), c.TranscriptState(), c.DetailDue(), tc.settlement, tc.transcript, tc.due)
+			}
+		}
+	}
+}
+
+// A list item that tells neither analysis nor cost says too little to do
+// without the call's own record, even of a call that never connected.
+func TestSettleThin(t *testing.T) {
+	t.Parallel()
+	item := `{"id":"a","status":"not_connected","start_at":1}`
+	c := decoded(t, []byte(item), schema.KindItem)
+	if c.Settle(2); c.Settlement() != Ended || !c.DetailDue() {
+		t.Errorf("a thin item: %v, detail due %v", c.Settlement(), c.DetailDue())
+	}
+	detail := decoded(t, []byte(`{"id":"a","status":"not_connected","start_at":1,"call_analysis":null,"call_cost":null,"transcript":null}`), schema.KindDetail)
+	Merge(c, detail, schema.KindDetail)
+	if detail.Settle(2); detail.Settlement() != Settled || detail.DetailDue() {
+		t.Errorf("with its detail: %v, detail due %v", detail.Settlement(), detail.DetailDue())
+	}
+	again := decoded(t, []byte(item), schema.KindItem)
+	Merge(detail, again, schema.KindItem)
+	if again.Settle(2); again.Settlement() != Settled || again.DetailDue() {
+		t.Errorf("listed again: %v, detail due %v", again.Settlement(), again.DetailDue())
+	}
+}
+
+// A call without a start counts from when it was first seen.
+func TestSettleWithoutStart(t *testing.T) {
+	t.Parallel()
+	c := decoded(t, []byte(`{"id":"a","status":"queued"}`), schema.KindItem)
+	c.Fetched(noon, noon, nil)
+	for after, want := range map[int64]Settlement{0: Open, 95: Open, 96: Expired} {
+		if c.Settle(noon + after*hour); c.Settlement() != want {
+			t.Errorf("after %d hours: %v, want %v", after, c.Settlement(), want)
+		}
+	}
+}
+
+// What turns out to have connected is due after all.
+func TestSettleBack(t *testing.T) {
+	t.Parallel()
+	c := decoded(t, []byte(`{"id":"a","status":"error","start_at":1795089600000,"call_analysis":null,"call_cost":null}`), schema.KindItem)
+	c.Settle(noon + hour)
+	if c.TranscriptState() != Empty {
+		t.Fatalf("transcript %v", c.TranscriptState())
+	}
+	set(c, "recording_url", "u")
+	c.Settle(noon + hour)
+	if !c.DetailDue() || c.Settlement() != Ended {
+		t.Errorf("transcript %v, %v", c.TranscriptState(), c.Settlement())
+	}
+}
+
+// Time alone only ever moves a call forward, and what is settled stays so.
+func TestSettleMonotonic(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var d Decoder
+		var c Call
+		kind := wiretest.DrawKind(t)
+		if d.Decode(wiretest.DrawCall(t, kind, 20), kind, &c) != nil {
+			return
+		}
+		last := Open
+		for _, after := range []int64{0, 1, 24, 71, 72, 73, 96, 97, 1000} {
+			c.Settle(1_760_000_000_000 + after*hour)
+			if c.Settlement() < last {
+				t.Fatalf("from %v to %v", last, c.Settlement())
+			}
+			if last == Settled && c.Settlement() != Settled {
+				t.Fatalf("from settled to %v", c.Settlement())
+			}
+			last = c.Settlement()
+		}
+	})
+}
+
+func TestWords(t *testing.T) {
+	t.Parallel()
+	for want, s := range map[string]fmt.Stringer{
+		"pending": Pending, "present": Present, "empty": Empty, "withheld": Withheld, "missing": Missing,
+		"open": Open, "ended": Ended, "settled": Settled, "expired": Expired, "v3": schema.V3, "v2": schema.V2,
+		"Settlement(9)": Settlement(9), "converted": wire.DriftConverted, "replaced": wire.DriftReplaced,
+	} {
+		if s.String() != want {
+			t.Errorf("%s, want %s", s, want)
+		}
+	}
+	for s := Pending; s <= Missing; s++ {
+		if got, ok := transcriptWords.Find([]byte(s.String())); got != int(s) || !ok {
+			t.Errorf("%v becomes %v: %v", s, got, ok)
+		}
+	}
+	for s := Open; s <= Expired; s++ {
+		if got, ok := settlementWords.Find([]byte(s.String())); got != int(s) || !ok {
+			t.Errorf("%v becomes %v: %v", s, got, ok)
+		}
+	}
+	for s := schema.V3; s <= schema.V2; s++ {
+		if got, ok := schema.SourceWords.Find([]byte(s.String())); got != int(s) || !ok {
+			t.Errorf("%v becomes %v: %v", s, got, ok)
+		}
+	}
+	if _, ok := settlementWords.Find([]byte("Open")); ok {
+		t.Error("a word is spelled in one way")
+	}
+}

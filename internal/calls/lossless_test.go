@@ -1,0 +1,174 @@
+package calls
+
+import (
+	"bytes"
+	"callhouse/internal/schema"
+	"callhouse/internal/schema/columnar"
+	"callhouse/internal/wire/wiretest"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
+	"pgregory.net/rapid"
+)
+
+// viaRows writes calls into Parquet files of the three tables, and reads them
+// back.
+func viaRows(t rapid.TB, calls []*Call) []*Call {
+	t.Helper()
+	files := map[*schema.Table]*bytes.Buffer{}
+	writers := map[*schema.Table]*parquet.GenericWriter[any]{}
+	for _, table := range schema.CallTables {
+		files[table] = new(bytes.Buffer)
+		writers[table] = parquet.NewGenericWriter[any](files[table], columnar.ParquetSchema(table))
+	}
+	for _, c := range calls {
+		for table, row := range rows(c) {
+			if len(row) != len(table.Columns) {
+				t.Fatalf("%s: a row of %d values", table.Name, len(row))
+			}
+			if _, err := writers[table].WriteRows([]parquet.Row{row}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	var out []*Call
+	read := func(table *schema.Table, do func(*columnar.RowReader, parquet.Row)) {
+		if err := writers[table].Close(); err != nil {
+			t.Fatal(err)
+		}
+		f, err := parquet.OpenFile(bytes.NewReader(files[table].Bytes()), int64(files[table].Len()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := columnar.NewRowReader(f.Schema(), table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, g := range f.RowGroups() {
+			rows := g.Rows()
+			buf := make([]parquet.Row, 1)
+			for {
+				n, err := rows.ReadRows(buf)
+				if n == 1 {
+					do(r, buf[0])
+				}
+				if errors.Is(err, io.EOF) {
+					break
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := rows.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	read(&schema.Calls, func(r *columnar.RowReader, row parquet.Row) {
+		var c Call
+		if err := c.Read(r, row); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, c.Clone())
+	})
+	for l, table := range schema.CallResource.Lists {
+		at := 0
+		read(table, func(r *columnar.RowReader, row parquet.Row) {
+			var one Call
+			one.Begin(schema.CallResource)
+			if err := r.Add(row, &one.Lists[l]); err != nil {
+				t.Fatal(err)
+			}
+			for calls[at].Lists[l].Len() == out[at].Lists[l].Len() {
+				at++
+			}
+			got, to := one.Clone().Lists[l].At(0), &out[at].Lists[l]
+			if position := got[1].Int32(); string(got[0].ByteArray()) != string(out[at].ID()) || int(position) != to.Len() {
+				t.Fatalf("%s: row %d of %q stands where row %d of %q should", table.Name, position, got[0].ByteArray(), to.Len(), out[at].ID())
+			}
+			copy(to.Add(), got)
+		})
+	}
+	return out
+}
+
+// checkRebuild decodes body and checks that the call gives it back, and that
+// what the call holds is fit for files.
+func checkRebuild(t rapid.TB, d *Decoder, body []byte, kind schema.Kind, c *Call) {
+	t.Helper()
+	if err := d.Decode(body, kind, c); err != nil {
+		t.Fatalf("%v in %s", err, body)
+	}
+	checkFit(t, c)
+	if c.OptedOut() {
+		return // see TestOptOut
+	}
+	got, want := wiretest.Value(t, c.AppendJSON(nil)), wiretest.Value(t, body)
+	if !reflect.DeepEqual(got, want) {
+		t.Fatalf("%s\nbecomes %s\nextra   %s\n%s", body, c.AppendJSON(nil), c.Extra(), cmp.Diff(want, got))
+	}
+}
+
+// checkFit checks what every reader of the files relies on: valid UTF-8, and
+// JSON columns that any JSON parser accepts.
+func checkFit(t rapid.TB, c *Call) {
+	t.Helper()
+	eachText(c, func(text *parquet.Value, isJSON bool) {
+		b := text.ByteArray()
+		switch {
+		case !utf8.Valid(b):
+			t.Fatalf("not UTF-8: %q", b)
+		case isJSON && !json.Valid(b):
+			t.Fatalf("not JSON: %s", b)
+		case isJSON && !bytes.Equal(wiretest.SpellHalves(b), b):
+			t.Fatalf("half a surrogate pair in %s", b)
+		}
+	})
+}
+
+// Whatever the service sends comes back from the rows, value for value.
+func TestLossless(t *testing.T) {
+	t.Parallel()
+	for _, wild := range []int{0, 20, 60} {
+		t.Run(fmt.Sprint(wild), func(t *testing.T) {
+			t.Parallel()
+			rapid.Check(t, func(t *rapid.T) {
+				var d Decoder
+				var bodies [][]byte
+				var calls []*Call
+				for range rapid.IntRange(1, 4).Draw(t, "calls") {
+					kind := wiretest.DrawKind(t)
+					body := wiretest.DrawCall(t, kind, wild)
+					c := new(Call)
+					if err := d.Decode(body, kind, c); err != nil {
+						continue // a wild call may have no id
+					}
+					checkRebuild(t, &d, body, kind, c)
+					bodies, calls = append(bodies, body), append(calls, c.Clone())
+				}
+				if len(calls) == 0 {
+					return
+				}
+				for i, c := range viaRows(t, calls) {
+					if diff := cmp.Diff(calls[i], c, wiretest.SameRows); diff != "" {
+						t.Fatalf("from the files: %s", diff)
+					}
+					if c.OptedOut() {
+						continue
+					}
+					got, want := wiretest.Value(t, c.AppendJSON(nil)), wiretest.Value(t, bodies[i])
+					if !reflect.DeepEqual(got, want) {
+						t.Fatalf("from the files: %s", cmp.Diff(want, got))
+					}
+				}
+			})
+		})
+	}
+}

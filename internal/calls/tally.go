@@ -1,0 +1,309 @@
+package calls
+
+import (
+	"bytes"
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/parquet-go/parquet-go"
+
+	"callhouse/internal/schema"
+	"callhouse/internal/schema/decimal"
+)
+
+const (
+	// A table is given up that would have more rows than this: of words or lengths
+	// in all, of quarters in one of them. Its calls are not alike enough to gain
+	// from it, and these bound the memory.
+	mostWordTallies    = 1 << 16
+	mostLengthTallies  = 1 << 14
+	mostQuarterTallies = 1 << 12
+)
+
+// Tallies count the calls of one file, which come in their order, into the rows
+// of TallyTables. Its memory goes with how many kinds of calls there are in all
+// and in a quarter of an hour, up to a bound, not with how many calls.
+type Tallies struct {
+	emit    func(t *schema.Table, row parquet.Row) error
+	ids     map[string]uint32 // of words seen, from 1
+	words   [][]byte          // by id; 0 is null
+	byWord  map[wordKey]*sums
+	byStep  map[lengthKey]*sums
+	quarter schema.Opt[int64]
+	byTime  map[quarterKey]*sums
+	givenUp map[*schema.Table]bool
+	row     parquet.Row
+}
+
+// wordKey is what calls have in common that a row of WordTallies counts.
+type wordKey struct {
+	words      [7]uint32
+	state      TranscriptState
+	settlement Settlement
+	optedOut   bool
+	started    bool
+	speech     speechKey
+}
+
+// speechKey is what tells whether the caller said something.
+type speechKey struct {
+	spoke schema.Opt[bool]
+	step  schema.Opt[int64]
+}
+
+func speechOf(c *Call) speechKey {
+	userTurns := c.UserTurns()
+	k := speechKey{spoke: schema.Opt[bool]{V: userTurns.V > 0, OK: userTurns.OK}}
+	if c.DurationMS().OK {
+		k.step = schema.Some(min(max(c.DurationMS().V/schema.DurationStep*schema.DurationStep, 0), schema.LastShortStep))
+	}
+	return k
+}
+
+func (k speechKey) compare(o speechKey) int {
+	return cmp.Or(compareBool(k.spoke.OK, o.spoke.OK), compareBool(k.spoke.V, o.spoke.V),
+		compareBool(k.step.OK, o.step.OK), cmp.Compare(k.step.V, o.step.V))
+}
+
+func (k speechKey) append(row parquet.Row) parquet.Row {
+	return append(row, schema.BoolValue(k.spoke), schema.LongValue(k.step))
+}
+
+type lengthKey struct {
+	step    schema.Opt[int64]
+	words   [2]uint32
+	started bool
+}
+
+type quarterKey struct {
+	words      [3]uint32
+	settlement Settlement
+	state      TranscriptState
+	speech     speechKey
+}
+
+// sums are the numbers of a row.
+type sums struct {
+	calls, timed, ms, longest, costed, both, costedMS, unheld int64
+	cost, timedCost                                           decimal.Number
+}
+
+// NewTallies returns tallies that hand on their rows in the order of their
+// table. A row is valid until emit returns.
+func NewTallies(emit func(t *schema.Table, row parquet.Row) error) *Tallies {
+	return &Tallies{emit: emit, ids: map[string]uint32{}, words: [][]byte{nil}, byWord: map[wordKey]*sums{}, byStep: map[lengthKey]*sums{},
+		byTime: map[quarterKey]*sums{}, givenUp: map[*schema.Table]bool{}}
+}
+
+// GivenUp says that a table is not to be had: what was emitted of it is of no use.
+func (t *Tallies) GivenUp(table *schema.Table) bool { return t.givenUp[table] }
+
+// Add counts a call. Calls come sorted by start, those without one last.
+func (t *Tallies) Add(c *Call) error {
+	if q := quarterOf(c.StartAt()); q != t.quarter {
+		if err := t.endQuarter(); err != nil {
+			return err
+		}
+		t.quarter = q
+	}
+	speech := speechOf(c)
+	status, reason, sentiment := t.id(c.Status()), t.id(c.text(colReason)), t.id(c.text(colUserSentiment))
+	if !t.givenUp[&schema.WordTallies] {
+		count(t, &schema.WordTallies, t.byWord, mostWordTallies, c, wordKey{
+			words: [...]uint32{t.id(c.text(colAgentID)), t.id(c.text(colAgentVersion)), t.id(c.text(colCallType)), status, reason, sentiment, t.id(c.text(colVariantLabel))},
+			state: c.TranscriptState(), settlement: c.Settlement(), optedOut: c.OptedOut(), started: c.StartAt().OK,
+			speech: speech,
+		})
+	}
+	if !t.givenUp[&schema.LengthTallies] {
+		k := lengthKey{words: [...]uint32{status, reason}, started: c.StartAt().OK}
+		if c.DurationMS().OK {
+			k.step = schema.Some(c.DurationMS().V / schema.DurationStep * schema.DurationStep)
+		}
+		count(t, &schema.LengthTallies, t.byStep, mostLengthTallies, c, k)
+	}
+	if !t.givenUp[&schema.QuarterTallies] {
+		count(t, &schema.QuarterTallies, t.byTime, mostQuarterTallies, c,
+			quarterKey{words: [...]uint32{status, reason, sentiment}, settlement: c.Settlement(), state: c.TranscriptState(), speech: speech})
+	}
+	return nil
+}
+
+// count counts a call among those of a key, or gives the table up.
+func count[K comparable](t *Tallies, table *schema.Table, groups map[K]*sums, most int, c *Call, key K) {
+	s := groups[key]
+	if s == nil {
+		s = new(sums)
+		groups[key] = s
+	}
+	if !s.add(c) || len(groups) > most {
+		t.givenUp[table] = true
+		clear(groups)
+	}
+}
+
+// handOn hands on the rows of a table, in the order of their keys, and forgets
+// them. key appends to a row what a key says.
+func handOn[K comparable](t *Tallies, table *schema.Table, groups map[K]*sums, compare func(a, b K) int, key func(row parquet.Row, k K) parquet.Row) error {
+	for _, k := range slices.SortedFunc(maps.Keys(groups), compare) {
+		t.row = groups[k].append(key(t.row[:0], k))
+		if err := t.emit(table, t.row); err != nil {
+			return err
+		}
+	}
+	clear(groups)
+	return nil
+}
+
+// Close hands on the last rows.
+func (t *Tallies) Close() error {
+	if err := t.endQuarter(); err != nil {
+		return err
+	}
+	err := handOn(t, &schema.LengthTallies, t.byStep, func(a, b lengthKey) int {
+		return cmp.Or(compareBool(b.step.OK, a.step.OK), cmp.Compare(a.step.V, b.step.V),
+			t.compare(a.words[:], b.words[:]), compareBool(a.started, b.started))
+	}, func(row parquet.Row, k lengthKey) parquet.Row {
+		return append(t.texts(append(row, schema.LongValue(k.step)), k.words[:]),
+			parquet.BooleanValue(k.started))
+	})
+	if err != nil {
+		return err
+	}
+	return handOn(t, &schema.WordTallies, t.byWord, func(a, b wordKey) int {
+		return cmp.Or(t.compare(a.words[:], b.words[:]), cmp.Compare(a.state, b.state), cmp.Compare(a.settlement, b.settlement),
+			compareBool(a.optedOut, b.optedOut), compareBool(a.started, b.started), a.speech.compare(b.speech))
+	}, func(row parquet.Row, k wordKey) parquet.Row {
+		return k.speech.append(append(t.texts(row, k.words[:]),
+			transcriptValues[k.state],
+			settlementValues[k.settlement],
+			parquet.BooleanValue(k.optedOut),
+			parquet.BooleanValue(k.started)))
+	})
+}
+
+// quarterOf returns when the quarter of an hour began that a call started in.
+func quarterOf(start schema.Opt[int64]) schema.Opt[int64] {
+	if !start.OK {
+		return schema.Opt[int64]{}
+	}
+	past := start.V % schema.Quarter
+	if past < 0 {
+		past += schema.Quarter
+	}
+	return schema.Some(start.V - past)
+}
+
+// endQuarter hands on the rows of a quarter of an hour.
+func (t *Tallies) endQuarter() error {
+	err := handOn(t, &schema.QuarterTallies, t.byTime, func(a, b quarterKey) int {
+		return cmp.Or(t.compare(a.words[:], b.words[:]), cmp.Compare(a.settlement, b.settlement), cmp.Compare(a.state, b.state),
+			a.speech.compare(b.speech))
+	}, func(row parquet.Row, k quarterKey) parquet.Row {
+		return k.speech.append(append(t.texts(append(row, schema.MillisValue(t.quarter)), k.words[:]),
+			settlementValues[k.settlement],
+			transcriptValues[k.state]))
+	})
+	if err != nil {
+		return err
+	}
+	if t.givenUp[&schema.WordTallies] && t.givenUp[&schema.LengthTallies] { // no more need to know the words of other quarters
+		clear(t.ids)
+		t.words = t.words[:1]
+	}
+	return nil
+}
+
+// texts appends words to a row.
+func (t *Tallies) texts(row parquet.Row, words []uint32) parquet.Row {
+	for _, id := range words {
+		row = append(row, schema.TextValue(t.words[id]))
+	}
+	return row
+}
+
+// compare orders words, null first.
+func (t *Tallies) compare(a, b []uint32) int {
+	return slices.CompareFunc(a, b, func(x, y uint32) int {
+		if x == y {
+			return 0
+		}
+		return cmp.Or(cmp.Compare(min(x, 1), min(y, 1)), bytes.Compare(t.words[x], t.words[y]))
+	})
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+// append appends the numbers' columns to a row.
+func (s *sums) append(row parquet.Row) parquet.Row {
+	sum := func(v, of int64) schema.Opt[int64] { return schema.Opt[int64]{V: v, OK: of > 0} }
+	return append(row,
+		parquet.Int64Value(s.calls),
+		parquet.Int64Value(s.timed),
+		schema.LongValue(sum(s.ms, s.timed)),
+		schema.LongValue(sum(s.longest, s.timed)),
+		parquet.Int64Value(s.costed),
+		schema.ExactValue(schema.Opt[decimal.Number]{V: s.cost, OK: s.costed > 0}),
+		schema.ExactValue(schema.Opt[decimal.Number]{V: s.timedCost, OK: s.both > 0}),
+		schema.LongValue(sum(s.costedMS, s.both)),
+		schema.LongValue(schema.Some(s.unheld)),
+	)
+}
+
+// add counts a call; false: a sum is too large for its column.
+func (s *sums) add(c *Call) bool {
+	s.calls++
+	ok := true
+	if c.DurationMS().OK {
+		if s.timed++; s.timed == 1 || c.DurationMS().V > s.longest {
+			s.longest = c.DurationMS().V
+		}
+		ok = plus(&s.ms, c.DurationMS().V)
+	}
+	if c.TotalCost().OK {
+		s.costed++
+		s.cost = s.cost.Plus(c.TotalCost().V)
+		ok = s.cost.Within(decimal.MaxSum) && ok
+	} else if c.CostUnheld() {
+		s.unheld++
+	}
+	if c.DurationMS().OK && c.TotalCost().OK {
+		s.both++
+		s.timedCost = s.timedCost.Plus(c.TotalCost().V)
+		ok = s.timedCost.Within(decimal.MaxSum) && plus(&s.costedMS, c.DurationMS().V) && ok
+	}
+	return ok
+}
+
+// plus adds v to a sum, unless that would go beyond what its column holds.
+func plus(sum *int64, v int64) bool {
+	if v > 0 && *sum > math.MaxInt64-v || v < 0 && *sum < -math.MaxInt64-v {
+		return false
+	}
+	*sum += v
+	return true
+}
+
+// id numbers a word.
+func (t *Tallies) id(word []byte) uint32 {
+	if word == nil {
+		return 0
+	}
+	id := t.ids[string(word)]
+	if id == 0 {
+		id = uint32(len(t.words))
+		t.words = append(t.words, slices.Clone(word))
+		t.ids[string(word)] = id
+	}
+	return id
+}

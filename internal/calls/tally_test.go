@@ -1,0 +1,305 @@
+package calls
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/big"
+	"slices"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
+	"pgregory.net/rapid"
+
+	"callhouse/internal/schema"
+	"callhouse/internal/schema/decimal"
+)
+
+// units returns a number as an integer of units of 10^-18.
+func units(n decimal.Number) *big.Int {
+	b := n.AppendBytes(nil)
+	u := new(big.Int).SetBytes(b)
+	if b[0]&0x80 != 0 {
+		u.Sub(u, new(big.Int).Lsh(big.NewInt(1), uint(8*len(b))))
+	}
+	return u
+}
+
+// told is a row of tallies as text: what it counts, and its numbers.
+func told(table *schema.Table, row parquet.Row) (key, numbers string) {
+	keys := slices.IndexFunc(table.Columns, func(c schema.Column) bool { return c.Name == "calls" })
+	var parts []string
+	for i, v := range row {
+		if v.IsNull() {
+			parts = append(parts, "null")
+			continue
+		}
+		if table.Columns[i].Type == schema.Exact {
+			parts = append(parts, units(decimal.FromBytes(v.ByteArray())).String())
+			continue
+		}
+		parts = append(parts, v.String())
+	}
+	return strings.Join(parts[:keys], "|"), strings.Join(parts[keys:], " ")
+}
+
+// tally returns the rows that calls add up to, and the keys in their order.
+func tally(t rapid.TB, calls []*Call) (rows map[*schema.Table]map[string]string, order map[*schema.Table][]string, tallies *Tallies) {
+	rows, order = map[*schema.Table]map[string]string{}, map[*schema.Table][]string{}
+	for _, table := range schema.TallyTables {
+		rows[table] = map[string]string{}
+	}
+	tallies = NewTallies(func(table *schema.Table, row parquet.Row) error {
+		key, numbers := told(table, row)
+		if _, twice := rows[table][key]; twice {
+			t.Fatalf("%s has two rows of %s", table.Name, key)
+		}
+		rows[table][key] = numbers
+		order[table] = append(order[table], key)
+		return nil
+	})
+	for _, c := range calls {
+		if err := tallies.Add(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := tallies.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return rows, order, tallies
+}
+
+// counted are the calls of a kind.
+type counted struct{ calls, timed, costed, both, unheld []*Call }
+
+// numbers adds the calls up, each number by itself.
+func (n *counted) numbers() string {
+	sum := func(calls []*Call, of func(*Call) *big.Int) string {
+		if len(calls) == 0 {
+			return "null"
+		}
+		total := new(big.Int)
+		for _, c := range calls {
+			total.Add(total, of(c))
+		}
+		return total.String()
+	}
+	ms := func(c *Call) *big.Int { return big.NewInt(c.DurationMS().V) }
+	cost := func(c *Call) *big.Int { return units(c.TotalCost().V) }
+	longest := "null"
+	if len(n.timed) > 0 {
+		longest = fmt.Sprint(ms(slices.MaxFunc(n.timed, func(a, b *Call) int { return ms(a).Cmp(ms(b)) })))
+	}
+	return fmt.Sprint(len(n.calls), " ", len(n.timed), " ", sum(n.timed, ms), " ", longest, " ", len(n.costed), " ", sum(n.costed, cost), " ",
+		sum(n.both, cost), " ", sum(n.both, ms), " ", len(n.unheld))
+}
+
+// countAll sorts calls out, by what key says of them.
+func countAll(calls []*Call, key func(*Call) []string) map[string]string {
+	kinds := map[string]*counted{}
+	for _, c := range calls {
+		k := strings.Join(key(c), "|")
+		n := kinds[k]
+		if n == nil {
+			n = new(counted)
+			kinds[k] = n
+		}
+		n.calls = append(n.calls, c)
+		if c.DurationMS().OK {
+			n.timed = append(n.timed, c)
+		}
+		if c.TotalCost().OK {
+			n.costed = append(n.costed, c)
+		}
+		if c.DurationMS().OK && c.TotalCost().OK {
+			n.both = append(n.both, c)
+		}
+		if !c.TotalCost().OK && strings.Contains(string(c.Extra()), "call_cost") {
+			n.unheld = append(n.unheld, c)
+		}
+	}
+	out := map[string]string{}
+	for k, n := range kinds {
+		out[k] = n.numbers()
+	}
+	return out
+}
+
+// spoke is caller_spoke, short short_step.
+func spoke(c *Call) string {
+	if !c.TurnCount().OK {
+		return "null"
+	}
+	for i := range c.Turns().Len() {
+		turn := c.Turns().At(i)
+		if string(schema.TextOf(turn[colTurnRole])) == "user" && strings.TrimSpace(string(schema.TextOf(turn[colTurnContent]))) != "" {
+			return "true"
+		}
+	}
+	return "false"
+}
+
+func short(c *Call) string {
+	switch ms := c.DurationMS(); {
+	case !ms.OK:
+		return "null"
+	case ms.V < 5_000:
+		return "0"
+	case ms.V < 10_000:
+		return "5000"
+	}
+	return "10000"
+}
+
+func orNull(word []byte) string {
+	if word == nil {
+		return "null"
+	}
+	return string(word)
+}
+
+// The tallies of any calls are what counting them one kind after the other gives.
+func TestTallies(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		word := func(name string, words ...string) []byte {
+			w := rapid.SampledFrom(append(words, "null")).Draw(t, name)
+			if w == "null" {
+				return nil
+			}
+			return []byte(w)
+		}
+		number := func(name string, values ...int64) schema.Opt[int64] {
+			return schema.Opt[int64]{V: rapid.SampledFrom(values).Draw(t, name), OK: rapid.Bool().Draw(t, name+" known")}
+		}
+		money := func(name string, values ...string) schema.Opt[decimal.Number] {
+			n, ok := decimal.Parse([]byte(rapid.SampledFrom(values).Draw(t, name)), decimal.Places)
+			return schema.Opt[decimal.Number]{V: n, OK: ok && rapid.Bool().Draw(t, name+" known")}
+		}
+		var calls []*Call
+		for range rapid.IntRange(0, 60).Draw(t, "calls") {
+			c := NewCall("")
+			for col, v := range map[int]parquet.Value{
+				colAgentID: schema.TextValue(word("agent", "a", "b")), colAgentVersion: schema.TextValue(word("version", "v1", "")), colCallType: schema.TextValue(word("type", "a", "phone")),
+				colStatus: schema.TextValue(word("status", "ended", "v1")), colReason: schema.TextValue(word("reason", "x")), colUserSentiment: schema.TextValue(word("sentiment", "positive")),
+				colVariantLabel: schema.TextValue(word("variant", "a", "B")),
+				colStartAt:      schema.MillisValue(number("start", -1, 0, 1, schema.Quarter-1, schema.Quarter, 5*schema.Quarter, 5*schema.Quarter+7, -schema.Quarter, -schema.Quarter-1)),
+				colDurationMS:   schema.LongValue(number("duration", 0, 1, 4_999, 5_000, 9_999, 10_000, 15_000, -3, -5_001)),
+				colTotalCost:    schema.ExactValue(money("cost", "0", "12.5", "-0.0001", "0.000000000000000001", "-999999999999999")),
+				colOptOut:       parquet.BooleanValue(rapid.Bool().Draw(t, "opted out")),
+			} {
+				c.Row[col] = v
+			}
+			c.SetTranscriptState(TranscriptState(rapid.IntRange(0, 4).Draw(t, "state")))
+			c.SetSettlement(Settlement(rapid.IntRange(0, 3).Draw(t, "settlement")))
+			for range rapid.IntRange(0, 2).Draw(t, "turns") {
+				turn := c.Turns().Add()
+				turn[colTurnRole], turn[colTurnContent] = schema.TextValue(word("role", "user", "agent")), schema.TextValue(word("content", " \n", "\u3000\u00a0", "Hi", "\t."))
+				c.Row[colTurnCount] = parquet.Int32Value(int32(c.Turns().Len()))
+			}
+			c.Row[colExtra] = schema.TextValue(word("extra", `{"x":"5"}`, `{"call_cost":{"total_cost":"five"}}`, `{"call_cost":"free"}`))
+			c.Complete()
+			calls = append(calls, c)
+		}
+		slices.SortStableFunc(calls, func(a, b *Call) int {
+			return cmp.Or(compareBool(b.StartAt().OK, a.StartAt().OK), cmp.Compare(a.StartAt().V, b.StartAt().V))
+		})
+		rows, order, tallies := tally(t, calls)
+		want := countAll(calls, func(c *Call) []string {
+			return []string{orNull(c.Text("agent_id")), orNull(c.Text("agent_version")), orNull(c.Text("call_type")), orNull(c.Status()), orNull(c.Text("disconnection_reason")),
+				orNull(c.Text("user_sentiment")), orNull(c.Text("variant_label")), c.TranscriptState().String(), c.Settlement().String(),
+				fmt.Sprint(c.OptedOut()), fmt.Sprint(c.StartAt().OK), spoke(c), short(c)}
+		})
+		if d := gocmp.Diff(want, rows[&schema.WordTallies]); d != "" {
+			t.Fatalf("word_tallies (-want +got):\n%s", d)
+		}
+		want = countAll(calls, func(c *Call) []string {
+			quarter := "null"
+			if c.StartAt().OK {
+				quarter = fmt.Sprint(int64(math.Floor(float64(c.StartAt().V)/schema.Quarter)) * schema.Quarter * 1000)
+			}
+			return []string{quarter, orNull(c.Status()), orNull(c.Text("disconnection_reason")), orNull(c.Text("user_sentiment")), c.Settlement().String(),
+				c.TranscriptState().String(), spoke(c), short(c)}
+		})
+		if d := gocmp.Diff(want, rows[&schema.QuarterTallies]); d != "" {
+			t.Fatalf("quarter_tallies (-want +got):\n%s", d)
+		}
+		want = countAll(calls, func(c *Call) []string {
+			step := "null"
+			if c.DurationMS().OK {
+				step = fmt.Sprint(c.DurationMS().V - c.DurationMS().V%5000)
+			}
+			return []string{step, orNull(c.Status()), orNull(c.Text("disconnection_reason")), fmt.Sprint(c.StartAt().OK)}
+		})
+		if d := gocmp.Diff(want, rows[&schema.LengthTallies]); d != "" {
+			t.Fatalf("length_tallies (-want +got):\n%s", d)
+		}
+		for _, table := range schema.TallyTables {
+			if tallies.GivenUp(table) {
+				t.Fatalf("%s was given up", table.Name)
+			}
+		}
+		// The same calls in another order among ties give the same rows in the same order.
+		for from := 0; from < len(calls); {
+			to := from + 1
+			for to < len(calls) && calls[to].StartAt() == calls[from].StartAt() {
+				to++
+			}
+			slices.Reverse(calls[from:to])
+			from = to
+		}
+		if _, again, _ := tally(t, calls); !gocmp.Equal(order, again) {
+			t.Fatal("the order of the rows depends on that of calls that start at once")
+		}
+	})
+}
+
+// Tallies are given up, and hold no more memory, where calls are all unlike, or
+// a sum is too large for its column.
+func TestTalliesGivenUp(t *testing.T) {
+	reason := func(i int, c *Call) { set(c, "disconnection_reason", fmt.Sprint(i)) }
+	for _, tt := range []struct {
+		name string
+		n    int
+		make func(i int, c *Call)
+		want []*schema.Table
+	}{
+		{"agents", mostWordTallies + 1, func(i int, c *Call) { set(c, "agent_id", fmt.Sprint(i)) }, []*schema.Table{&schema.WordTallies}},
+		{"as many agents as there may be", mostWordTallies, func(i int, c *Call) { set(c, "agent_id", fmt.Sprint(i)) }, nil},
+		{"reasons at once", mostQuarterTallies + 1, reason, []*schema.Table{&schema.QuarterTallies}},
+		{"lengths", mostLengthTallies + 1, func(i int, c *Call) {
+			c.Row[colDurationMS] = schema.LongValue(schema.Some(int64(i) * schema.DurationStep))
+		}, []*schema.Table{&schema.LengthTallies}},
+		{"reasons over a day", mostWordTallies + 1, func(i int, c *Call) {
+			reason(i, c)
+			c.Row[colStartAt] = schema.InstantValue(int64(i) * 86_400_000 / mostWordTallies)
+		}, []*schema.Table{&schema.WordTallies, &schema.LengthTallies}},
+		{"a time too long", 2, func(_ int, c *Call) { c.Row[colDurationMS] = schema.LongValue(schema.Some(int64(math.MaxInt64))) }, schema.TallyTables},
+		{"a time too short", 2, func(_ int, c *Call) { c.Row[colDurationMS] = schema.LongValue(schema.Some(int64(math.MinInt64))) }, schema.TallyTables},
+		{"a fortune", 2, func(_ int, c *Call) { c.Row[colTotalCost] = schema.ExactValue(schema.Some(decimal.MaxSum)) }, schema.TallyTables},
+		{"what fits", 2, func(i int, c *Call) {
+			c.Row[colTotalCost], c.Row[colDurationMS] = schema.ExactValue([]schema.Opt[decimal.Number]{schema.Some(decimal.Number{}), schema.Some(decimal.MaxSum)}[i]), schema.LongValue(schema.Some(int64(i)*math.MaxInt64))
+		}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var calls []*Call
+			for i := range tt.n {
+				c := NewCall("")
+				set(c, "status", "ended")
+				c.Row[colStartAt] = schema.InstantValue(0)
+				tt.make(i, c)
+				calls = append(calls, c)
+			}
+			_, _, tallies := tally(t, calls)
+			for _, table := range schema.TallyTables {
+				if got, want := tallies.GivenUp(table), slices.Contains(tt.want, table); got != want {
+					t.Errorf("%s given up: %v, want %v", table.Name, got, want)
+				}
+			}
+			if n := len(tallies.words); slices.Contains(tt.want, &schema.LengthTallies) && n > mostQuarterTallies {
+				t.Errorf("%d words are kept", n)
+			}
+		})
+	}
+}

@@ -1,0 +1,11 @@
+package schema
+
+import "testing"
+
+// The plain counts of a run stand where they are said to.
+func TestCountsOfRuns(t *testing.T) {
+	t.Parallel()
+	if Runs.Columns[firstCount].Name != "requests" || Runs.Columns[lastCount].Name != "drift" || lastCount-firstCount+1 != len(new(Run).counts()) {
+		t.Error("the counts are not where they are said to be")
+	}
+}

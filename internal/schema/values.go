@@ -1,0 +1,119 @@
+package schema
+
+import (
+	"github.com/parquet-go/parquet-go"
+
+	"callhouse/internal/schema/decimal"
+)
+
+// Opt is a value that may be null.
+type Opt[T any] struct {
+	V  T
+	OK bool // false: null
+}
+
+// Some returns a value that is not null.
+func Some[T any](v T) Opt[T] { return Opt[T]{V: v, OK: true} }
+
+// micros are the microseconds of a millisecond.
+const micros = 1000
+
+// Bounds of what the columns take. An instant outside of the years 1 to 9999
+// would have no day to lie under, and DuckDB, which counts microseconds, could
+// not read the file at all.
+const (
+	MinInstant = -62135596800000 // 0001-01-01T00:00:00.000Z
+	MaxInstant = 253402300799999 // 9999-12-31T23:59:59.999Z
+)
+
+// TextValue returns a text, which may be empty; nil is null.
+func TextValue(b []byte) parquet.Value {
+	if b == nil {
+		return parquet.Value{}
+	}
+	return parquet.ByteArrayValue(b)
+}
+
+// TextOf returns the text of a value; nil is null.
+func TextOf(v parquet.Value) []byte {
+	if v.IsNull() {
+		return nil
+	}
+	return NotNil(v.ByteArray())
+}
+
+// InstantValue returns an instant, from milliseconds.
+func InstantValue(ms int64) parquet.Value { return parquet.Int64Value(ms * micros) }
+
+// longOf returns the integer of a value.
+func LongOf(v parquet.Value) Opt[int64] {
+	if v.IsNull() {
+		return Opt[int64]{}
+	}
+	return Some(v.Int64())
+}
+
+// MillisOf returns the instant of a value in milliseconds since 1970 UTC.
+func MillisOf(v parquet.Value) Opt[int64] {
+	if v.IsNull() {
+		return Opt[int64]{}
+	}
+	return Some(floorDiv(v.Int64(), micros))
+}
+
+// exactOf returns the number of a value.
+func ExactOf(v parquet.Value) Opt[decimal.Number] {
+	if v.IsNull() {
+		return Opt[decimal.Number]{}
+	}
+	return Some(decimal.FromBytes(v.ByteArray()))
+}
+
+// longValue returns an integer.
+func LongValue(o Opt[int64]) parquet.Value {
+	if !o.OK {
+		return parquet.Value{}
+	}
+	return parquet.Int64Value(o.V)
+}
+
+// millisValue returns an instant, from milliseconds.
+func MillisValue(o Opt[int64]) parquet.Value {
+	if !o.OK {
+		return parquet.Value{}
+	}
+	return InstantValue(o.V)
+}
+
+// boolValue returns true or false.
+func BoolValue(o Opt[bool]) parquet.Value {
+	if !o.OK {
+		return parquet.Value{}
+	}
+	return parquet.BooleanValue(o.V)
+}
+
+// exactValue returns a number.
+func ExactValue(o Opt[decimal.Number]) parquet.Value {
+	if !o.OK {
+		return parquet.Value{}
+	}
+	return parquet.FixedLenByteArrayValue(o.V.AppendBytes(make([]byte, 0, decimal.Bytes)))
+}
+
+// floorDiv divides, and rounds down.
+func floorDiv(n, by int64) int64 {
+	q := n / by
+	if n%by < 0 {
+		q--
+	}
+	return q
+}
+
+// notNil returns a text that is not null.
+func NotNil(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}

@@ -1,0 +1,209 @@
+package wire
+
+import (
+	"strconv"
+
+	"github.com/parquet-go/parquet-go"
+
+	"callhouse/internal/schema"
+	"callhouse/internal/schema/decimal"
+	"callhouse/internal/wire/scan"
+)
+
+// This file turns single values into columns. Each method takes the value of
+// field f of the object that p patches, sent as v and neither null nor absent,
+// and lets p keep whatever the column cannot give back.
+
+// take says whether v is a value, and has p say what is not plain otherwise.
+// shown are the fields that the service sends even when null.
+func take(p *patch, f Field, v *scan.Value, shown fieldSet) bool {
+	switch v.Shape {
+	case scan.IsAbsent:
+		p.absent |= 1 << f & shown
+		return false
+	case scan.IsNull:
+		p.null |= 1 << f &^ shown &^ p.as
+		return false
+	}
+	return true
+}
+
+// column turns a value into one of its column; null where it is none of these.
+func (d *Decoder) column(p *patch, f Field, v *scan.Value, c *schema.Column) parquet.Value {
+	switch c.Type {
+	case schema.Text, schema.Word:
+		word := d.text(p, f, v)
+		if word != nil && c.Known != nil && !c.Knows(word) {
+			d.drift(p.path(f), DriftUnknownValue)
+		}
+		return schema.TextValue(word)
+	case schema.JSON:
+		if !c.AnyValue && v.Shape != scan.IsObject {
+			d.drift(p.path(f), DriftConverted)
+		}
+		return schema.TextValue(d.json(p, f, v))
+	case schema.Timestamp:
+		if v.Shape == scan.IsNumber { // as nearly all are
+			if n, ok := scan.PlainInt(v.Raw); ok && n >= schema.MinInstant && n <= schema.MaxInstant {
+				return schema.InstantValue(n)
+			}
+		}
+		return schema.MillisValue(d.instant(p, f, v))
+	case schema.Int64:
+		return schema.LongValue(d.integer(p, f, v))
+	case schema.Exact:
+		return d.exact(p, f, v, c.Amount)
+	case schema.Bool:
+		return schema.BoolValue(d.boolean(p, f, v))
+	}
+	panic("schema: no value of the service's has the type of " + c.Name)
+}
+
+// text is for columns of types Text and Word. A number becomes its text.
+func (d *Decoder) text(p *patch, f Field, v *scan.Value) []byte {
+	switch v.Shape {
+	case scan.IsString:
+		b := v.Raw[1 : len(v.Raw)-1]
+		if v.Marks == 0 {
+			return b
+		}
+		if v.Marks&scan.Lone != 0 {
+			p.keep(f, v)
+			d.drift(p.path(f), DriftReplaced)
+		}
+		from := len(d.arena)
+		d.arena = scan.AppendUnescaped(d.arena, b)
+		return d.arena[from:len(d.arena):len(d.arena)]
+	case scan.IsNumber:
+		p.keep(f, v)
+		d.drift(p.path(f), DriftConverted)
+		return v.Raw
+	}
+	d.misfit(p, f, v)
+	return nil
+}
+
+// json is for columns of type JSON: any value, verbatim.
+func (d *Decoder) json(p *patch, f Field, v *scan.Value) []byte {
+	if v.Marks&scan.Lone == 0 {
+		return v.Raw
+	}
+	p.keep(f, v)
+	d.drift(p.path(f), DriftReplaced)
+	from := len(d.arena)
+	d.arena = scan.AppendWhole(d.arena, v.Raw)
+	return d.arena[from:len(d.arena):len(d.arena)]
+}
+
+// instant is for columns of type Timestamp: a number of milliseconds; or a
+// string of the same, or of an RFC 3339 date and time.
+func (d *Decoder) instant(p *patch, f Field, v *scan.Value) schema.Opt[int64] {
+	n, ok := int64(0), false
+	switch v.Shape {
+	case scan.IsNumber:
+		n, ok = integer(v.Raw)
+	case scan.IsString:
+		n, ok = instant(v.Raw[1 : len(v.Raw)-1])
+	}
+	if !ok || n < schema.MinInstant || n > schema.MaxInstant {
+		d.misfit(p, f, v)
+		return schema.Opt[int64]{}
+	}
+	p.keep(f, v)
+	if v.Shape == scan.IsString {
+		d.drift(p.path(f), DriftConverted)
+	}
+	return schema.Some(n)
+}
+
+// integer is for columns of type Int64.
+func (d *Decoder) integer(p *patch, f Field, v *scan.Value) schema.Opt[int64] {
+	if v.Shape == scan.IsNumber {
+		if n, ok := scan.PlainInt(v.Raw); ok {
+			return schema.Some(n)
+		}
+	}
+	b, ok := d.numeral(p, f, v)
+	if !ok {
+		return schema.Opt[int64]{}
+	}
+	n, ok := integer(b)
+	if !ok {
+		d.misfit(p, f, v)
+		return schema.Opt[int64]{}
+	}
+	var room [24]byte
+	d.respell(p, f, v, scan.IsNumber, strconv.AppendInt(room[:0], n, 10), b)
+	return schema.Some(n)
+}
+
+// exact is for columns of type Exact. The service sends a number, or a string
+// with an amount; the other of the two converts.
+func (d *Decoder) exact(p *patch, f Field, v *scan.Value, amount bool) parquet.Value {
+	b, ok := d.numeral(p, f, v)
+	if !ok {
+		return parquet.Value{}
+	}
+	n, ok := decimal.Parse(b, decimal.Places)
+	if !ok || !n.Within(decimal.Max) {
+		d.misfit(p, f, v)
+		return parquet.Value{}
+	}
+	var room [40]byte
+	if amount {
+		d.respell(p, f, v, scan.IsString, decimal.AppendAmount(room[:0], n), b)
+	} else {
+		d.respell(p, f, v, scan.IsNumber, decimal.Append(room[:0], n), b)
+	}
+	from := len(d.arena)
+	d.arena = n.AppendBytes(d.arena)
+	return parquet.FixedLenByteArrayValue(d.arena[from:len(d.arena):len(d.arena)])
+}
+
+// boolean is for columns of type Bool.
+func (d *Decoder) boolean(p *patch, f Field, v *scan.Value) schema.Opt[bool] {
+	switch v.Shape {
+	case scan.IsTrue, scan.IsFalse:
+		return schema.Some(v.Shape == scan.IsTrue)
+	case scan.IsString:
+		if text := string(v.Raw); text == `"true"` || text == `"false"` {
+			p.keep(f, v)
+			d.drift(p.path(f), DriftConverted)
+			return schema.Some(text == `"true"`)
+		}
+	}
+	d.misfit(p, f, v)
+	return schema.Opt[bool]{}
+}
+
+// numeral returns the text of a number, or of a string that is spelled as one.
+// Of any other value it says that it does not fit.
+func (d *Decoder) numeral(p *patch, f Field, v *scan.Value) ([]byte, bool) {
+	switch v.Shape {
+	case scan.IsNumber:
+		return v.Raw, true
+	case scan.IsString:
+		if b := v.Raw[1 : len(v.Raw)-1]; scan.IsJSONNumber(b) {
+			return b, true
+		}
+	}
+	d.misfit(p, f, v)
+	return nil, false
+}
+
+// respell has extra keep a number that the column would not give back as it was
+// sent: of another shape than the rule's, or spelled in another way.
+func (d *Decoder) respell(p *patch, f Field, v *scan.Value, rule scan.Shape, spelled, sent []byte) {
+	if v.Shape != rule {
+		d.drift(p.path(f), DriftConverted)
+	}
+	if v.Shape != rule || string(spelled) != string(sent) {
+		p.keep(f, v)
+	}
+}
+
+// misfit lets extra have a value that the column cannot hold.
+func (d *Decoder) misfit(p *patch, f Field, v *scan.Value) {
+	p.keep(f, v)
+	d.drift(p.path(f), DriftMisfit)
+}

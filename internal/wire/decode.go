@@ -1,0 +1,493 @@
+package wire
+
+import (
+	"bytes"
+	"callhouse/internal/schema"
+	"callhouse/internal/wire/scan"
+	"errors"
+	"fmt"
+	"math/bits"
+	"unicode/utf8"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// Decoder decodes the JSON of calls. Its zero value is ready for use, and it is
+// meant to be used again and again, by one goroutine at a time: in the steady
+// state it allocates nothing.
+//
+// # Ownership
+//
+// The byte slices of a decoded Call point into the body where a value stands in
+// it as it is, and into the Decoder's own memory where it had to be made (text
+// without its escapes, extra). So a Call is good until its body is changed or
+// its Decoder is used again, whichever comes first; Clone makes it last.
+// Decode empties the Call that it is given and uses the room of its rows.
+type Decoder struct {
+	// Drift counts what the last Decode found to depart from what the columns
+	// expect, and only that: how often for each place and kind. It is
+	// overwritten by the next Decode; its strings are not.
+	Drift []Drift
+	// MaxParts is how many turns, analysis items and unknown fields together a call
+	// may have; 0: any number. Each takes up to a kilobyte of memory on its way into
+	// the tables.
+	MaxParts int
+
+	s     scan.Scanner
+	valid []byte // the body, where it had to be made UTF-8
+	arena []byte
+	of    *codec
+	o     *schema.Object // that is being made
+	parts []part         // by the id of their node
+	spare schema.Rows    // of the list that is kept apart
+	names map[driftName]string
+
+	count  int  // turns, items and unknown fields met so far
+	forced bool // the call is of source, whatever it looks like
+	source schema.Source
+	kind   schema.Kind
+}
+
+// part is one kind of object in the JSON that is being decoded.
+type part struct {
+	*node
+	vals  []scan.Value // by field, as met last
+	has   fieldSet     // those with a value
+	nulls fieldSet
+	patch patch
+	// follows says which field came behind another the last time: a guess at what
+	// comes next, which spares it to be looked up. Objects of a kind have their fields
+	// in the same order as a rule.
+	follows []Field
+}
+
+// wholeBody is the path under which Drift counts what concerns no single field.
+const wholeBody = "(body)"
+
+// Decode decodes body, the JSON object of one object of a resource, into o. kind is
+// KindItem for an item of a list and KindDetail for an object's own record; v3 and
+// v2 are told apart by the names in the object.
+//
+// It sets every column that comes from the service, and the source. The other
+// columns are null.
+//
+// It fails, with a *scan.Error inside, only where body is not one JSON object of
+// valid syntax (RFC 8259, no deeper than 1,000 levels), has more than MaxParts
+// parts, or has no usable id: a string that is not empty, or a number, which
+// becomes its text. Anything else
+// that departs from what is expected is counted in Drift. Of a repeated name
+// the last value counts, as everywhere in encoding/json.
+//
+// Where the flag of [Column.OptOut] is anything but false, null or absent, then
+// what is Withheld and unknown fields are dropped.
+func (d *Decoder) Decode(of *schema.Resource, body []byte, kind schema.Kind, o *schema.Object) error {
+	if kind != schema.KindItem && kind != schema.KindDetail {
+		return errors.New("decode a call: neither a list item nor a detail")
+	}
+	if d.of == nil || d.of.of != of {
+		d.of = codecOf(of)
+		d.parts = make([]part, len(d.of.nodes))
+		for i, n := range d.of.nodes {
+			d.parts[i] = part{node: n, vals: make([]scan.Value, len(n.slots)), follows: make([]Field, len(n.slots)+1)}
+		}
+	}
+	o.Begin(of)
+	d.o, d.kind, d.count = o, kind, 0
+	d.Drift = d.Drift[:0]
+	if d.arena = d.arena[:0]; d.arena == nil {
+		d.arena = make([]byte, 0, 1<<12) // so that no slice of it is ever nil
+	}
+	for i := range d.parts {
+		d.parts[i].patch.reset(d.parts[i].node)
+	}
+	replaced := !utf8.Valid(body)
+	if replaced {
+		d.valid = scan.AppendValid(d.valid[:0], body)
+		body = d.valid
+	}
+	if !d.scan(body) || d.tooMany() {
+		return undecodable(d.s.Err())
+	}
+	if replaced {
+		d.drift(wholeBody, DriftReplaced)
+	}
+	return d.whole(replaced)
+}
+
+// scan walks over the body once: it notes where the values of the known fields
+// stand, and makes the rows of lists on the way.
+func (d *Decoder) scan(body []byte) bool {
+	d.s.Reset(body)
+	d.s.Space()
+	if !d.s.Before('{') {
+		return d.s.Fail("not a JSON object")
+	}
+	_, ok := d.object(&d.parts[0], 0)
+	return ok && d.s.End()
+}
+
+// name returns a key's text.
+func (d *Decoder) name(key scan.Value) []byte {
+	b := key.Raw[1 : len(key.Raw)-1]
+	switch {
+	case key.Marks&scan.Escaped == 0:
+		return b
+	case key.Marks&scan.Lone == 0:
+		from := len(d.arena)
+		d.arena = scan.AppendUnescaped(d.arena, b)
+		return d.arena[from:]
+	}
+	from := len(d.arena)
+	d.arena = scan.AppendApart(d.arena, b)
+	return d.arena[from:]
+}
+
+// another counts a part of the call, and says whether it may have so many.
+func (d *Decoder) another() bool {
+	d.count++
+	return !d.tooMany() || d.s.Fail(fmt.Sprintf("more than %d turns, items and unknown fields", d.MaxParts))
+}
+
+func (d *Decoder) tooMany() bool { return d.MaxParts > 0 && d.count > d.MaxParts }
+
+// addUnknown notes a field that no column is for.
+func (d *Decoder) addUnknown(p *patch, key, v scan.Value) {
+	if !d.another() {
+		return // the call is refused
+	}
+	p.unknown = append(p.unknown, scan.Member{Name: d.name(key), Key: key, V: v})
+}
+
+// object scans a value that should be an object, and notes its fields. Of another
+// value, and of what an earlier value of the same name said, nothing stays. depth
+// is how many objects and arrays the value lies in.
+func (d *Decoder) object(p *part, depth int) (v scan.Value, ok bool) {
+	s := &d.s
+	p.patch.unknown = p.patch.unknown[:0]
+	for met := p.has | p.nulls; met != 0; met &= met - 1 {
+		p.vals[bits.TrailingZeros64(uint64(met))].Shape = scan.IsAbsent
+	}
+	p.has, p.nulls = 0, 0
+	for lists := p.lists; lists != 0; lists &= lists - 1 {
+		d.rows(&p.slots[bits.TrailingZeros64(uint64(lists))]).Cut(0)
+	}
+	o, ok := s.Open('{')
+	if !ok {
+		return s.Value(depth)
+	}
+	last := 0 // behind which field we are: 1 and its number, 0 for none
+	for first := true; ; first = false {
+		f := p.follows[last]
+		if !s.Expected(first, p.slots[f].quoted) {
+			key, st := s.Key(first)
+			switch st {
+			case scan.StepEnd:
+				return s.Closed(o, scan.IsObject), true
+			case scan.StepFail:
+				return v, false
+			}
+			if f = p.find(d.name(key)); f == unknown {
+				m, ok := s.Value(depth + 1)
+				if !ok {
+					return v, false
+				}
+				d.addUnknown(&p.patch, key, m)
+				continue
+			}
+			p.follows[last] = f
+		}
+		if p.vals[f], ok = d.value(&p.slots[f], depth+1); !ok {
+			return v, false
+		}
+		if p.vals[f].Shape == scan.IsNull {
+			p.has, p.nulls = p.has&^(1<<f), p.nulls|1<<f
+		} else {
+			p.has, p.nulls = p.has|1<<f, p.nulls&^(1<<f)
+		}
+		last = int(f) + 1
+	}
+}
+
+// value scans the value of a known field.
+func (d *Decoder) value(s *slot, depth int) (scan.Value, bool) {
+	switch {
+	case s.list >= 0:
+		return d.array(s, depth)
+	case s.inner != nil:
+		return d.object(&d.parts[s.inner.id], depth)
+	}
+	return d.s.Value(depth)
+}
+
+// rows returns where the rows of a list go, which has none yet.
+func (d *Decoder) rows(s *slot) *schema.Rows {
+	if s.spare {
+		d.spare.Empty(d.of.of.Lists[s.list])
+		return &d.spare
+	}
+	return &d.o.Lists[s.list]
+}
+
+// array scans a value that should be an array of objects, and makes a row of each.
+func (d *Decoder) array(list *slot, depth int) (v scan.Value, ok bool) {
+	s, p, rows := &d.s, &d.parts[list.inner.id], d.rows(list)
+	rows.Cut(0)
+	o, ok := s.Open('[')
+	if !ok {
+		return s.Value(depth)
+	}
+	for first := true; ; first = false {
+		switch s.Element(first) {
+		case scan.StepEnd:
+			return s.Closed(o, scan.IsArray), true
+		case scan.StepFail:
+			return v, false
+		}
+		if !d.another() {
+			return v, false
+		}
+		if !p.patch.isEmpty() {
+			p.patch.reset(p.node)
+		}
+		element, ok := d.object(p, depth+1)
+		if !ok {
+			return v, false
+		}
+		row := rows.Add()
+		if element.Shape != scan.IsObject {
+			p.patch.is = element
+			d.drift(p.prefix[:len(p.prefix)-1], DriftMisfit)
+		} else {
+			d.fields(p, row)
+			d.driftUnknown(&p.patch)
+		}
+		d.setExtra(p, row)
+	}
+}
+
+// whole makes the row of the object out of what scan noted.
+func (d *Decoder) whole(replaced bool) error {
+	p := &d.parts[0]
+	if !d.forced {
+		d.source = d.guessSource(p)
+	}
+	d.o.SetSource(d.source)
+	if d.optedOut() {
+		d.withhold(replaced)
+	}
+	d.driftUnknown(&p.patch)
+	if err := d.checkKey(p, replaced); err != nil {
+		return err
+	}
+	d.fields(p, d.o.Row)
+	d.setExtra(p, d.o.Row)
+	return nil
+}
+
+// fields makes columns of the known fields of an object.
+func (d *Decoder) fields(p *part, row schema.Row) {
+	shown, renamed := p.shown[d.source], fieldSet(0)
+	if p.with != nil {
+		if p.has.has(0) {
+			row[p.slots[0].col] = d.column(&p.patch, 0, &p.vals[0], p.slots[0].column)
+		}
+		shown = p.shownWith(row)
+	}
+	p.patch.absent |= p.plain & shown &^ (p.has | p.nulls)
+	p.patch.null |= p.plain & p.nulls &^ shown
+	todo := p.has | ^p.plain&(1<<len(p.slots)-1)
+	if p.with != nil {
+		todo &^= 1
+	}
+	for ; todo != 0; todo &= todo - 1 {
+		f := Field(bits.TrailingZeros64(uint64(todo)))
+		s := &p.slots[f]
+		switch {
+		case p.plain.has(f): // most are, and of these most are simple texts
+			if v := &p.vals[f]; v.Shape == scan.IsString && v.Marks == 0 && s.simple {
+				row[s.col] = parquet.ByteArrayValue(v.Raw[1 : len(v.Raw)-1])
+			} else {
+				row[s.col] = d.column(&p.patch, f, v, s.column)
+			}
+			continue
+		case s.custom != nil:
+			s.custom.decode(d, p, f)
+			continue
+		case s.group != 0 && !renamed.has(f):
+			renamed |= s.group
+			d.rename(p, s.group, &shown)
+		}
+		if s.in[d.source] || p.patch.as.has(f) {
+			d.field(p, f, row, shown)
+		}
+	}
+}
+
+// field makes columns of one field, as it was sent.
+func (d *Decoder) field(p *part, f Field, row schema.Row, shown fieldSet) {
+	s, v := &p.slots[f], &p.vals[f]
+	switch {
+	case s.list >= 0 && (v.Shape == scan.IsArray || v.Shape == scan.IsNull):
+		if v.Shape == scan.IsNull { // the rule is []
+			p.patch.null |= 1 << f
+		}
+	case !take(&p.patch, f, v, shown):
+	case s.list >= 0, s.inner != nil && v.Shape != scan.IsObject:
+		d.misfit(&p.patch, f, v)
+	case s.inner != nil:
+		in := &d.parts[s.inner.id]
+		d.fields(in, row)
+		d.driftUnknown(&in.patch)
+		// Extra has a patch for it where it departs from the rule, or where all that
+		// it holds is null.
+		if in.empty(d.o, row) || !in.patch.isEmpty() {
+			p.patch.over = append(p.patch.over, override{f: f, sub: &in.patch})
+		}
+	default:
+		row[s.col] = d.column(&p.patch, f, v, s.column)
+	}
+}
+
+// rename deals with fields that tell the same under other names or in another
+// shape, of which a version of the API has some. Where only the others were sent,
+// these are taken; where both were, the others are unknown fields.
+func (d *Decoder) rename(p *part, group fieldSet, shown *fieldSet) {
+	own, others, fits := false, fieldSet(0), true
+	for g := group; g != 0; g &= g - 1 {
+		f := bits.TrailingZeros64(uint64(g))
+		switch s, v := &p.slots[f], &p.vals[f]; {
+		case v.Shape == scan.IsAbsent:
+		case s.in[d.source]:
+			own = true
+		default:
+			others |= 1 << f
+			fits = fits && (s.inner == nil || v.Shape == scan.IsObject)
+		}
+	}
+	for ; others != 0; others &= others - 1 {
+		f := Field(bits.TrailingZeros64(uint64(others)))
+		if own || !fits {
+			d.demote(p, f)
+			continue
+		}
+		p.patch.as |= 1 << f
+		d.drift(p.slots[f].path, DriftRenamed)
+		*shown &^= group // of which nothing is absent
+	}
+}
+
+// demote makes a known field an unknown one. With an opted-out call it is lost,
+// like every other unknown field.
+func (d *Decoder) demote(p *part, f Field) {
+	v, path := &p.vals[f], p.slots[f].path
+	if d.optedOut() {
+		if v.Shape != scan.IsNull {
+			d.drift(path, DriftWithheld)
+		}
+		return
+	}
+	p.patch.unknown = append(p.patch.unknown, scan.Member{Name: p.slots[f].name, V: *v})
+	d.drift(path, DriftUnknownField)
+}
+
+// guessSource tells v3 from v2: by the name of the key, and where that is v2's or
+// both are there, by how many of the other names belong to which. So one field
+// under its other name does not change what the whole is taken for.
+func (d *Decoder) guessSource(p *part) schema.Source {
+	sent := p.has | p.nulls
+	key := p.slots[0].group
+	v3, v2 := (sent & p.only[schema.V3]).count(), (sent & p.only[schema.V2]).count()
+	if sent&key&p.only[schema.V2] == 0 || v3 > v2 || v3 == v2 && sent&key&p.only[schema.V3] != 0 {
+		return schema.V3
+	}
+	return schema.V2
+}
+
+// optedOut says whether the object may not be stored as a whole.
+func (d *Decoder) optedOut() bool {
+	return d.of.optOut != unknown && optedOut(&d.parts[0].vals[d.of.optOut])
+}
+
+// withhold drops what an opted-out call must not leave behind, as if the
+// service had sent null for it, and counts it.
+func (d *Decoder) withhold(replaced bool) {
+	d.Drift = d.Drift[:0] // it names what was inside
+	if replaced {
+		d.drift(wholeBody, DriftReplaced)
+	}
+	for i := range d.o.Lists {
+		d.o.Lists[i].Cut(0)
+	}
+	d.spare.Cut(0)
+	top := &d.parts[0]
+	for f := range top.slots {
+		if v := &top.vals[f]; top.slots[f].withheld && v.Shape > scan.IsNull {
+			*v = scan.Value{Shape: scan.IsNull}
+			top.has, top.nulls = top.has&^(1<<f), top.nulls|1<<f
+			d.drift(top.slots[f].path, DriftWithheld)
+		}
+	}
+	for i := range d.parts {
+		p := &d.parts[i]
+		if !p.withheld {
+			for range p.patch.unknown {
+				d.drift(p.prefix+otherFields, DriftWithheld)
+			}
+		}
+		p.patch.unknown = p.patch.unknown[:0]
+	}
+}
+
+// driftUnknown counts the fields that no column is for.
+func (d *Decoder) driftUnknown(p *patch) {
+	for i := range p.unknown {
+		if m := &p.unknown[i]; m.Key.Marks&scan.Lone != 0 {
+			d.drift(p.of.prefix+otherFields, DriftReplaced)
+		} else {
+			d.driftField(p.of.prefix, m.Name, DriftUnknownField)
+		}
+	}
+}
+
+// checkKey fails where an object has no usable key.
+func (d *Decoder) checkKey(p *part, replaced bool) error {
+	v := &p.vals[0]
+	for f := range p.slots {
+		if s := &p.slots[f]; p.slots[0].group.has(Field(f)) && p.vals[f].Shape != scan.IsAbsent && (v.Shape == scan.IsAbsent || s.in[d.source]) {
+			v = &p.vals[f]
+		}
+	}
+	switch {
+	case v.Shape == scan.IsAbsent:
+		return errNoID("no id", d.s.Text(), v)
+	case v.Shape != scan.IsString && v.Shape != scan.IsNumber:
+		return errNoID("an id that is no text", d.s.Text(), v)
+	case v.Marks&scan.Lone != 0, replaced && bytes.Contains(v.Raw, []byte("\uFFFD")):
+		return errNoID("an id that is no Unicode", d.s.Text(), v)
+	case v.Shape == scan.IsString && len(v.Raw) == 2:
+		return errNoID("an empty id", d.s.Text(), v)
+	}
+	return nil
+}
+
+// setExtra sets the column for what no other one can hold.
+func (d *Decoder) setExtra(p *part, row schema.Row) {
+	if p.patch.isEmpty() {
+		return
+	}
+	from := len(d.arena)
+	d.arena = appendPatch(d.arena, &p.patch)
+	row[p.extra] = schema.TextValue(d.arena[from:len(d.arena):len(d.arena)])
+}
+
+// undecodable says of what the error is.
+func undecodable(err error) error { return fmt.Errorf("decode a call: %w", err) }
+
+// errNoID returns the error for a call without a usable id.
+func errNoID(reason string, body []byte, v *scan.Value) error {
+	at := 0
+	if v.Shape != scan.IsAbsent {
+		at = max(0, bytes.Index(body, v.Raw))
+	}
+	return undecodable(&scan.Error{Reason: reason, Offset: at})
+}

@@ -1,0 +1,97 @@
+package wire
+
+import "callhouse/internal/schema"
+
+// DriftKind says how something that the service sent departs from what the
+// columns expect. None of it is an error, and nothing of it is lost, except
+// what DriftWithheld and DriftReplaced say.
+type DriftKind uint8
+
+const (
+	// DriftConverted is a value of another JSON type that is exactly the same as
+	// one of the column's: the column has it, extra has the text as sent.
+	DriftConverted DriftKind = iota + 1
+	// DriftMisfit is a value that is the same as none of the column's: the column
+	// is null, extra has the text as sent.
+	DriftMisfit
+	// DriftUnknownField is a field that no column is for: it is in extra.
+	DriftUnknownField
+	// DriftUnknownValue is a word that is not among those known for the field:
+	// the column has it as sent.
+	DriftUnknownValue
+	// DriftRenamed is a field under the name that it has in the API's other version.
+	DriftRenamed
+	// DriftWithheld was sent although the caller opted out of storage: it is dropped.
+	DriftWithheld
+	// DriftReplaced is text that is no Unicode (a byte that is no UTF-8, half of
+	// a surrogate pair): the column has U+FFFD in its place. Escaped halves are
+	// kept in extra; raw bytes that are no UTF-8 are the one thing that is lost.
+	DriftReplaced
+)
+
+var driftWords = schema.Words{
+	DriftConverted: "converted", DriftMisfit: "misfit", DriftUnknownField: "unknown_field",
+	DriftUnknownValue: "unknown_value", DriftRenamed: "renamed", DriftWithheld: "withheld",
+	DriftReplaced: "replaced",
+}
+
+// String returns the kind's word, as run reports show it.
+func (k DriftKind) String() string { return driftWords.Text(int(k), "DriftKind") }
+
+// Drift counts one kind of departure at one place of a call's JSON.
+type Drift struct {
+	// Path is the field's place, as in "status" or "transcript[].role".
+	Path  string
+	Kind  DriftKind
+	Count int
+}
+
+// Bounds on what hostile field names may cost: beyond them an unknown field is
+// counted under the path otherFields of its parent.
+const (
+	maxDriftName  = 64
+	maxDriftNames = 256
+	otherFields   = "*"
+)
+
+// drift counts one departure at path in the Drift of the present decode.
+func (d *Decoder) drift(path string, kind DriftKind) {
+	for i := range d.Drift {
+		if r := &d.Drift[i]; r.Kind == kind && r.Path == path {
+			r.Count++
+			return
+		}
+	}
+	d.Drift = append(d.Drift, Drift{path, kind, 1})
+}
+
+// driftField counts an unknown field called name below prefix.
+func (d *Decoder) driftField(prefix string, name []byte, kind DriftKind) {
+	if d.names == nil {
+		d.names = make(map[driftName]string)
+	}
+	if len(name) > maxDriftName {
+		d.drift(prefix+otherFields, kind)
+		return
+	}
+	key := driftName{prefix: prefix, len: len(name)}
+	copy(key.name[:], name)
+	path, ok := d.names[key]
+	if !ok {
+		if len(d.names) >= maxDriftNames {
+			d.drift(prefix+otherFields, kind)
+			return
+		}
+		path = prefix + string(name)
+		d.names[key] = path
+	}
+	d.drift(path, kind)
+}
+
+// driftName is an unknown field's name as a map key that costs no allocation
+// to look up.
+type driftName struct {
+	prefix string
+	len    int
+	name   [maxDriftName]byte
+}

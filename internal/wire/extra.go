@@ -1,0 +1,197 @@
+package wire
+
+import (
+	"bytes"
+	"callhouse/internal/wire/scan"
+	"slices"
+)
+
+// The column extra holds what the other columns of its row cannot: together
+// they give back the object that the service sent, value for value. It is null
+// where there is nothing to say, which is the ordinary case.
+//
+// It is a JSON object, read as a patch on the object that the columns alone
+// would give (rebuild.go):
+//
+//   - A field that no column is for stands under its own name, as sent.
+//   - A field whose column is null for want of a fitting value, or holds a
+//     converted one, stands under the name that it was sent with, as sent.
+//   - agent, call_analysis and call_cost, where they were sent as objects, are
+//     patches themselves, with the same rules inside. Such a patch, even an
+//     empty one, also says that an object was sent and not null.
+//   - The one reserved key "$" comes first and says what has no value to keep:
+//     "absent" the fields not sent, though the service sends them as a rule;
+//     "null"   the fields sent as null, though they are left out as a rule, or
+//     their column holds what was derived;
+//     "empty"  the arrays sent empty where the rule is null;
+//     "as"     the fields sent under the name of the API's other version;
+//     "is"     the JSON text of a transcript or analysis item that is no object;
+//     "raw"    the JSON texts of members, "name":value, that are no Unicode
+//     (half of a surrogate pair), which many readers would refuse.
+//     The texts of is and raw are strings, so extra is JSON for any reader.
+//   - A name of the service's that begins with "$" has one more "$" before it.
+//
+// The order is fixed: "$" with its keys as above, the known fields in the order
+// of tables.go, the others by their names' bytes. So the same values, in
+// whatever order they are sent, give the same extra. Values stand verbatim,
+// white space and repeated names inside of them included.
+//
+// As a rule means: tables.go says for each object what is sent even when null;
+// agent (v3), call_analysis and call_cost are null when all that they would
+// hold is null; custom_analysis_data is []; the transcript is left out where
+// turn_count is null, null where it is 0, and an array otherwise. v2 sends the
+// time line as transcript_with_tool_calls and its spoken turns once more as
+// transcript; v3 sends no duration_ms.
+
+// patch is an extra in the making, for one object.
+type patch struct {
+	of      *node
+	absent  fieldSet
+	null    fieldSet
+	empty   fieldSet
+	as      fieldSet
+	is      scan.Value
+	over    []override
+	unknown []scan.Member
+}
+
+// override is a known field's value that its column cannot give back: as sent,
+// or a patch of its own.
+type override struct {
+	f   Field
+	v   scan.Value
+	sub *patch
+}
+
+func (p *patch) reset(of *node) {
+	p.of, p.absent, p.null, p.empty, p.as = of, 0, 0, 0, 0
+	p.is.Shape = scan.IsAbsent
+	p.over, p.unknown = p.over[:0], p.unknown[:0]
+}
+
+// isEmpty says whether the patch says nothing.
+func (p *patch) isEmpty() bool {
+	return p.absent|p.null|p.empty|p.as == 0 && p.is.Shape == scan.IsAbsent && len(p.over)+len(p.unknown) == 0
+}
+
+// path returns the place of a field in the JSON.
+func (p *patch) path(f Field) string { return p.of.slots[f].path }
+
+// keep lets extra hold the value of a known field.
+func (p *patch) keep(f Field, v *scan.Value) { p.over = append(p.over, override{f: f, v: *v}) }
+
+// appendPatch appends the text of a patch.
+func appendPatch(dst []byte, p *patch) []byte {
+	p.sort()
+	dst = append(dst, '{')
+	from := len(dst)
+	dst = p.appendMarks(dst)
+	for i := range p.over {
+		o := &p.over[i]
+		switch {
+		case o.sub != nil:
+			dst = append(appendName(dst, from, p.of.slots[o.f].name), ':')
+			dst = appendPatch(dst, o.sub)
+		case o.v.Marks&scan.Lone == 0:
+			dst = append(appendName(dst, from, p.of.slots[o.f].name), ':')
+			dst = append(dst, o.v.Raw...)
+		}
+	}
+	for i := range p.unknown {
+		m := &p.unknown[i]
+		if m.Lone() {
+			continue
+		}
+		dst = append(appendName(dst, from, m.Name), ':')
+		dst = append(dst, m.V.Raw...)
+	}
+	return append(dst, '}')
+}
+
+// appendMarks appends the member "$", if there is anything to put into it.
+func (p *patch) appendMarks(dst []byte) []byte {
+	whole := len(dst)
+	dst = append(dst, `"$":{`...)
+	from := len(dst)
+	for _, m := range [...]struct {
+		name string
+		set  fieldSet
+	}{{"absent", p.absent}, {"null", p.null}, {"empty", p.empty}, {"as", p.as}} {
+		if m.set == 0 {
+			continue
+		}
+		dst = append(scan.Comma(dst, from), '"')
+		dst = append(dst, m.name...)
+		dst = append(dst, `":[`...)
+		list := len(dst)
+		for f := range p.of.slots {
+			if m.set.has(Field(f)) {
+				dst = scan.AppendString(scan.Comma(dst, list), p.of.slots[f].name)
+			}
+		}
+		dst = append(dst, ']')
+	}
+	if p.is.Shape != scan.IsAbsent {
+		dst = append(scan.Comma(dst, from), `"is":`...)
+		dst = scan.AppendString(dst, p.is.Raw)
+	}
+	dst = p.appendRaw(dst, from)
+	if len(dst) == from {
+		return dst[:whole]
+	}
+	return append(dst, '}')
+}
+
+// appendRaw appends the list of members that are no Unicode.
+func (p *patch) appendRaw(dst []byte, from int) []byte {
+	whole := len(dst)
+	dst = append(scan.Comma(dst, from), `"raw":[`...)
+	list := len(dst)
+	for i := range p.over {
+		if o := &p.over[i]; o.sub == nil && o.v.Marks&scan.Lone != 0 {
+			text := scan.AppendString(nil, p.of.slots[o.f].name)
+			dst = scan.AppendString(scan.Comma(dst, list), append(append(text, ':'), o.v.Raw...))
+		}
+	}
+	for i := range p.unknown {
+		if m := &p.unknown[i]; m.Lone() {
+			text := append([]byte(nil), m.Key.Raw...)
+			if text == nil {
+				text = scan.AppendString(nil, m.Name)
+			}
+			dst = scan.AppendString(scan.Comma(dst, list), append(append(text, ':'), m.V.Raw...))
+		}
+	}
+	if len(dst) == list {
+		return dst[:whole]
+	}
+	return append(dst, ']')
+}
+
+// sort puts the unknown fields in order and keeps only the last of each name.
+func (p *patch) sort() {
+	if len(p.unknown) < 2 {
+		return
+	}
+	slices.SortStableFunc(p.unknown, func(a, b scan.Member) int { return bytes.Compare(a.Name, b.Name) })
+	n := 0
+	for i := range p.unknown {
+		if n > 0 && bytes.Equal(p.unknown[n-1].Name, p.unknown[i].Name) {
+			n--
+		}
+		p.unknown[n] = p.unknown[i]
+		n++
+	}
+	p.unknown = p.unknown[:n]
+}
+
+// appendName appends a member's name, with the comma and the "$" that it needs.
+func appendName(dst []byte, from int, name []byte) []byte {
+	dst = scan.Comma(dst, from)
+	at := len(dst)
+	dst = scan.AppendString(dst, name)
+	if len(name) > 0 && name[0] == '$' {
+		dst = slices.Insert(dst, at+1, '$')
+	}
+	return dst
+}

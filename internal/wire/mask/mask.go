@@ -1,0 +1,311 @@
+// Package mask replaces values of a call's JSON by keyed hashes, before anything of it is
+// written.
+package mask
+
+import (
+	"bytes"
+	"callhouse/internal/wire/scan"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// MaskPrefix begins every masked value; 32 hex digits follow.
+const Prefix = "masked:"
+
+// MaskKeyBytes is the length of a key for masks.
+const KeyBytes = sha256.Size
+
+const maskDigits = 32
+
+// Mask replaces values of a call's JSON by keyed hashes: the first half of the
+// HMAC-SHA-256 of a string's text, or of a number's or boolean's as it is
+// written. Equal values stay equal, wherever they stand; who has the key can
+// tell whether a value is a given one. Null and the empty string stay.
+//
+// A number of the call that is masked (from_number, to_number and
+// presentation_number) is masked wherever else it stands in the call as well: as
+// a value, or inside a text.
+//
+// It is safe for concurrent use.
+type Mask struct {
+	root   *maskNode
+	spread map[string]bool // the numbers that are masked wherever they stand
+	sums   sync.Pool       // of hash.Hash
+	paths  []string
+}
+
+// leastSpread is the shortest number that is looked for elsewhere: shorter ones
+// are parts of anything.
+const leastSpread = 7
+
+// maskNode is a place in a call's JSON. Nodes form a tree, as paths do.
+type maskNode struct {
+	all     bool // everything here is masked
+	members map[string]*maskNode
+	any     *maskNode // every member
+	each    *maskNode // every element
+}
+
+// NewMask returns the mask of the values at paths, by a key of MaskKeyBytes.
+// It fails with a *MaskPathError.
+//
+// A path is a field of a call by its name in v3, and stands for that in v2 as
+// well: from_number. Of metadata, dynamic_variables, evaluation and other
+// objects it may go on: metadata.customer_name, metadata."a.b", metadata.* for
+// every member, items[] for every element of an array. A path that ends at an
+// object or array means every value in it. Where the JSON is not as the path
+// says (a string where it says there are members), all that is there is masked.
+func New(paths []string, key []byte) (*Mask, error) {
+	m := &Mask{root: &maskNode{}, spread: map[string]bool{}, paths: slices.Sorted(slices.Values(paths))}
+	m.sums.New = func() any { return hmac.New(sha256.New, key) }
+	for _, p := range paths {
+		parts, err := maskPath(p)
+		if err != nil {
+			return nil, err
+		}
+		for _, full := range maskSpellings(parts) {
+			m.root.add(full)
+			if f := maskFields[full[0]]; len(full) == 1 && f != nil && f.phone {
+				m.spread[full[0]] = true
+			}
+		}
+	}
+	return m, nil
+}
+
+// Paths returns what the mask was made of, sorted.
+func (m *Mask) Paths() []string { return m.paths }
+
+func (n *maskNode) add(parts []string) {
+	for _, p := range parts {
+		var next **maskNode
+		switch p {
+		case "[]":
+			next = &n.each
+		case "*":
+			next = &n.any
+		default:
+			if n.members == nil {
+				n.members = map[string]*maskNode{}
+			}
+			at := n.members[p]
+			if at == nil {
+				at = &maskNode{}
+				n.members[p] = at
+			}
+			next = &at
+		}
+		if *next == nil {
+			*next = &maskNode{}
+		}
+		n = *next
+	}
+	n.all = true
+}
+
+// Value returns what stands for a text: MaskPrefix and 32 hex digits.
+func (m *Mask) Value(text string) string { return string(m.appendValue(nil, []byte(text))) }
+
+func (m *Mask) appendValue(dst, text []byte) []byte {
+	if masked(text) {
+		return append(dst, text...)
+	}
+	h, _ := m.sums.Get().(hash.Hash)
+	defer m.sums.Put(h)
+	h.Reset()
+	h.Write(text)
+	var sum [sha256.Size]byte
+	return hex.AppendEncode(append(dst, Prefix...), h.Sum(sum[:0])[:maskDigits/2])
+}
+
+// masked says whether a text is one that a mask made.
+func masked(text []byte) bool {
+	if len(text) != len(Prefix)+maskDigits || string(text[:len(Prefix)]) != Prefix {
+		return false
+	}
+	for _, c := range text[len(Prefix):] {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}
+
+// Apply returns body, the JSON of a call, with the values masked; body itself,
+// not copied, where there are none. It is for what Redact has left.
+// It fails with a *scan.Error inside where body is not one JSON object.
+func (m *Mask) Apply(body []byte) (clean []byte, changed bool, err error) {
+	v, err := scan.Whole(body)
+	if err != nil {
+		return nil, false, fmt.Errorf("decode a call: %w", err)
+	}
+	one := masking{Mask: m, top: true}
+	one.collect(v.Raw)
+	if clean, changed = one.append(make([]byte, 0, len(body)+64), v, []*maskNode{m.root}); !changed {
+		return body, false, nil
+	}
+	return clean, true, nil
+}
+
+// masking is the masking of one call.
+type masking struct {
+	*Mask
+	top     bool     // at the call's own members
+	numbers [][]byte // to be masked wherever they stand
+}
+
+// withheld are words in the place of a number that the caller keeps back. They tell of
+// nobody, and stay: masked, all who do so would look like one caller.
+var withheld = []string{"anonymous", "blocked", "private", "restricted", "unavailable", "unknown", "withheld"}
+
+func isWithheld(v scan.Value) bool {
+	return v.Shape == scan.IsString && slices.ContainsFunc(withheld, func(w string) bool { return strings.EqualFold(w, string(scan.KeyText(v))) })
+}
+
+// collect notes the numbers of a call that are to be masked wherever they stand.
+func (m *masking) collect(text []byte) {
+	if len(m.spread) == 0 {
+		return
+	}
+	for field := range scan.Members(text) {
+		if !m.spread[string(field.Name)] || isWithheld(field.V) {
+			continue
+		}
+		number := field.V.Raw
+		if field.V.Shape == scan.IsString {
+			number = scan.KeyText(field.V)
+		} else if field.V.Shape != scan.IsNumber {
+			continue
+		}
+		if len(number) >= leastSpread && !masked(number) {
+			m.numbers = append(m.numbers, number)
+		}
+	}
+}
+
+// appendRest appends a value that no path means, without the call's numbers.
+func (m *masking) appendRest(dst []byte, v scan.Value) (out []byte, changed bool) {
+	switch {
+	case len(m.numbers) == 0:
+	case v.Shape == scan.IsObject:
+		return m.appendObject(dst, v.Raw, nil)
+	case v.Shape == scan.IsArray:
+		return m.appendArray(dst, v.Raw, nil)
+	case v.Shape == scan.IsNumber:
+		for _, n := range m.numbers {
+			if bytes.Equal(n, v.Raw) {
+				return append(m.appendValue(append(dst, '"'), n), '"'), true
+			}
+		}
+	case v.Shape == scan.IsString:
+		text := scan.KeyText(v)
+		for _, n := range m.numbers {
+			if bytes.Contains(text, n) {
+				text, changed = bytes.ReplaceAll(text, n, m.appendValue(nil, n)), true
+			}
+		}
+		if changed {
+			quoted, _ := json.Marshal(string(text)) // a string always encodes
+			return append(dst, quoted...), true
+		}
+	}
+	return append(dst, v.Raw...), false
+}
+
+// append appends a value that was scanned before, with what the nodes mask of it.
+func (m *masking) append(dst []byte, v scan.Value, at []*maskNode) (out []byte, changed bool) {
+	switch v.Shape {
+	case scan.IsObject:
+		return m.appendObject(dst, v.Raw, at)
+	case scan.IsArray:
+		return m.appendArray(dst, v.Raw, at)
+	case scan.IsNull:
+		return append(dst, v.Raw...), false
+	case scan.IsString:
+		text := scan.KeyText(v)
+		if len(text) == 0 || masked(text) {
+			return append(dst, v.Raw...), false
+		}
+		return append(m.appendValue(append(dst, '"'), text), '"'), true
+	}
+	return append(m.appendValue(append(dst, '"'), v.Raw), '"'), true
+}
+
+func (m *masking) appendObject(dst, text []byte, at []*maskNode) (out []byte, changed bool) {
+	dst = append(dst, '{')
+	from, top := len(dst), m.top
+	m.top = false
+	for member := range scan.Members(text) {
+		dst = scan.AppendMember(dst, from, &member, nil)
+		v := member.V
+		var inner []*maskNode
+		for _, n := range at {
+			if n.each != nil && !n.all { // an object where the path says that there are several
+				n = n.each
+			}
+			inner = n.member(inner, member.Name)
+		}
+		var field *maskField // of the call
+		if top {
+			field = maskFields[string(member.Name)]
+		}
+		var c bool
+		switch {
+		case field != nil && field.phone && isWithheld(v):
+			dst = append(dst, v.Raw...)
+		case inner != nil:
+			dst, c = m.append(dst, v, inner)
+		case field != nil && !field.maskable: // a call's life goes by it
+			dst = append(dst, v.Raw...)
+		default:
+			dst, c = m.appendRest(dst, v)
+		}
+		changed = changed || c
+	}
+	return append(dst, '}'), changed
+}
+
+// member appends the nodes of a member of the object that n is.
+func (n *maskNode) member(to []*maskNode, name []byte) []*maskNode {
+	if n.all {
+		return append(to, n)
+	}
+	if m := n.members[string(name)]; m != nil {
+		to = append(to, m)
+	}
+	if n.any != nil {
+		to = append(to, n.any)
+	}
+	return to
+}
+
+func (m *masking) appendArray(dst, text []byte, at []*maskNode) (out []byte, changed bool) {
+	var inner []*maskNode
+	for _, n := range at {
+		if n.each != nil {
+			inner = append(inner, n.each)
+		}
+		if n.all || n.members != nil || n.any != nil {
+			inner = append(inner, n) // several where the path says that there is one
+		}
+	}
+	dst = append(dst, '[')
+	from := len(dst)
+	for v := range scan.Elements(text) {
+		var c bool
+		if dst = scan.Comma(dst, from); inner != nil {
+			dst, c = m.append(dst, v, inner)
+		} else {
+			dst, c = m.appendRest(dst, v)
+		}
+		changed = changed || c
+	}
+	return append(dst, ']'), changed
+}

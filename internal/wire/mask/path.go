@@ -1,0 +1,172 @@
+package mask
+
+import (
+	"callhouse/internal/schema"
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// maskField is a field of a call.
+type maskField struct {
+	names    []string // its own, and those of the fields which tell the same
+	phone    bool
+	maskable bool // something in it may be masked
+}
+
+// maskFields are the fields of a call, by each of their names.
+var maskFields = func() map[string]*maskField {
+	fields := map[string]*maskField{}
+	lists := map[*schema.Table]*maskField{}
+	for i := range schema.Calls.Fields {
+		c := &schema.Calls.Fields[i]
+		f := &maskField{phone: c.Phone, maskable: len(maskPlaces([]schema.Column{*c}, nil)) > 0}
+		if c.List != nil && lists[c.List] != nil { // the same rows once more
+			f = lists[c.List]
+		}
+		for _, path := range []string{c.V3, c.V2} {
+			name := namesIn(path)[0]
+			switch known := fields[name]; {
+			case name == "" || known == f:
+			case known == nil:
+				f.names, fields[name] = append(f.names, name), f
+			default:
+				f.names, f.maskable = append(f.names, known.names...), f.maskable || known.maskable
+				for _, n := range known.names {
+					fields[n] = f
+				}
+			}
+		}
+		if c.List != nil {
+			lists[c.List] = f
+		}
+	}
+	return fields
+}()
+
+// namesIn returns the names in a place of the JSON.
+func namesIn(place string) []string { return strings.Split(strings.TrimSuffix(place, "?"), ".") }
+
+// maskSpellings returns the paths that a path stands for in v3 and in v2.
+func maskSpellings(parts []string) (out [][]string) {
+	if parts[0] == "extra" {
+		return [][]string{parts[1:]}
+	}
+	for _, name := range maskFields[parts[0]].names {
+		out = append(out, append([]string{name}, parts[1:]...))
+	}
+	return out
+}
+
+// maskPath splits a path and checks that it is one.
+func maskPath(path string) ([]string, error) {
+	parts, ok := splitPath(path)
+	if !ok {
+		return nil, &PathError{Path: path, Why: "it is not written as a path"}
+	}
+	known := maskPlaces(schema.Calls.Fields, nil)
+	for _, place := range known {
+		// A column that lies deeper, or a name of v2.
+		if !slices.Contains(place.parts, "[]") && (parts[0] == place.column.Name || parts[0] == place.column.V2) {
+			parts = append(slices.Clone(place.parts), parts[1:]...)
+			break
+		}
+	}
+	if parts[0] == "extra" {
+		switch {
+		case len(parts) < 2 || parts[1] == "*" || parts[1] == "[]":
+			return nil, &PathError{Path: path, Why: "extra.NAME is a field of the call that has no column"}
+		case maskFields[parts[1]] != nil:
+			return nil, &PathError{Path: path, Why: parts[1] + " is no field without a column"}
+		}
+		return parts, nil
+	}
+	for _, place := range known {
+		n := len(place.parts)
+		if len(parts) >= n && slices.Equal(parts[:n], place.parts) && (place.column.Mask == schema.MaskInside || len(parts) == n) {
+			return parts, nil
+		}
+	}
+	return nil, &PathError{Path: path, Why: "there is no such field, or it cannot be masked", Known: Names()}
+}
+
+// maskPlace is a place that may be masked: what a person may be known by, and
+// nothing that a call's life goes by.
+type maskPlace struct {
+	column *schema.Column
+	parts  []string
+}
+
+// maskPlaces returns the places that may be masked of an object with these fields, by
+// their names in v3. at is where the object lies.
+func maskPlaces(fields []schema.Column, at []string) (out []maskPlace) {
+	seen := map[*schema.Table]bool{}
+	for i := range fields {
+		c := &fields[i]
+		parts := append(slices.Clone(at), namesIn(cmp.Or(c.V3, c.V2))...)
+		switch {
+		case c.List != nil && !seen[c.List]:
+			seen[c.List] = true
+			out = append(out, maskPlaces(c.List.Fields, append(parts, "[]"))...)
+		case c.List == nil && c.Mask != schema.NeverMasked:
+			out = append(out, maskPlace{c, parts})
+		}
+	}
+	return out
+}
+
+// MaskNames returns the names of what may be masked, as paths spell them.
+func Names() []string {
+	var out, short []string
+	for _, m := range maskPlaces(schema.Calls.Fields, nil) {
+		path := strings.ReplaceAll(strings.Join(m.parts, "."), ".[]", "[]")
+		out = append(out, path)
+		if !strings.Contains(path, "[]") && path != m.column.Name {
+			short = append(short, m.column.Name)
+		}
+	}
+	return append(out, short...)
+}
+
+// splitPath splits at points outside quotes; [] behind a name is a part of its own.
+func splitPath(path string) (parts []string, ok bool) {
+	for rest := path; ; {
+		var name string
+		if strings.HasPrefix(rest, `"`) {
+			end := strings.IndexByte(rest[1:], '"')
+			if end < 0 {
+				return nil, false
+			}
+			name, rest = rest[1:end+1], rest[end+2:]
+		} else {
+			end := strings.IndexAny(rest, `.["`)
+			if end < 0 {
+				end = len(rest)
+			}
+			name, rest = rest[:end], rest[end:]
+		}
+		if name == "" {
+			return nil, false
+		}
+		parts = append(parts, name)
+		for strings.HasPrefix(rest, "[]") {
+			parts, rest = append(parts, "[]"), rest[2:]
+		}
+		if rest == "" {
+			return parts, true
+		}
+		if !strings.HasPrefix(rest, ".") {
+			return nil, false
+		}
+		rest = rest[1:]
+	}
+}
+
+// MaskPathError says why a path cannot be masked.
+type PathError struct {
+	Path  string
+	Why   string
+	Known []string // those that can; nil: that is not what is wrong
+}
+
+func (e *PathError) Error() string { return "mask " + e.Path + ": " + e.Why }

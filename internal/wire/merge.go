@@ -1,0 +1,237 @@
+package wire
+
+import (
+	"callhouse/internal/schema"
+	"callhouse/internal/wire/scan"
+	"slices"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// mergeObjects folds what is known of an object into a newer response about it: new
+// becomes the object as it is known now. old is not changed. Afterwards new aliases what
+// old and new aliased, or memory of its own, and its columns that stand in no JSON are
+// not to be relied on.
+//
+//   - A field that new carries wins, also when null. A field that new does not carry
+//     at all keeps what is known, also inside of objects, and in extra.
+//   - But an object whose fields are all [Column.Later] never takes back one that is
+//     known, if it is null or holds nothing but nulls and empty lists. One with anything
+//     in it wins as a whole, as above.
+//   - Nor does a list with a [Column.Count] that is null or empty.
+//   - What is [Column.Withheld] and unknown fields, known ones as well, go with the
+//     flag of [Column.OptOut]. It stands until false is sent.
+func Merge(old, new *schema.Object) {
+	c := codecOf(new.Of)
+	if c.plainMerge(old, new) {
+		c.mergePlain(old, new)
+	} else {
+		c.mergeJSON(old, new)
+	}
+}
+
+// flagged says whether the flag that forbids storage is set.
+func (c *codec) flagged(o *schema.Object) bool {
+	if c.optOut == unknown {
+		return false
+	}
+	return o.Row[c.nodes[0].slots[c.optOut].col].Boolean()
+}
+
+// plainMerge says whether new stands for itself in every column: both objects are
+// as the v3 rule says, and no column that v3 leaves out when null is known.
+func (c *codec) plainMerge(old, new *schema.Object) bool {
+	top := c.nodes[0]
+	return old.Lacks == nil && old.Row[top.extra].IsNull() && new.Row[top.extra].IsNull() && old.Source() == schema.V3 && new.Source() == schema.V3 &&
+		(c.optOut == unknown || !new.Row[top.slots[c.optOut].col].IsNull() || !c.flagged(old)) && top.expected(old.Row)
+}
+
+// expected says whether all that is known of an object's columns is what v3 sends
+// even where it is null.
+func (n *node) expected(row schema.Row) bool {
+	for f := range n.slots {
+		switch s := &n.slots[f]; {
+		case s.list >= 0, s.custom != nil:
+		case s.inner != nil:
+			if !s.inner.expected(row) {
+				return false
+			}
+		case s.in[schema.V3] && !n.shown[schema.V3].has(Field(f)) && !row[s.col].IsNull():
+			return false
+		}
+	}
+	return true
+}
+
+func (c *codec) mergePlain(old, new *schema.Object) {
+	n, optedOut := c.nodes[0], c.flagged(new)
+	for f := range n.slots {
+		if s := &n.slots[f]; s.inner != nil && s.later && s.list < 0 && s.inner.empty(new, new.Row) && !(s.withheld && optedOut) {
+			s.inner.keep(old, new)
+		}
+	}
+	if t := c.twice; t != nil && !optedOut && t.rows(new).Len() == 0 && (t.rows(old).Len() > 0 || new.Row[t.count].IsNull()) {
+		t.rows(new).Set(t.rows(old))
+		new.Row[t.count] = old.Row[t.count]
+	}
+}
+
+// keep takes the columns and lists of an inner object over from an older state.
+func (n *node) keep(old, new *schema.Object) {
+	for f := range n.slots {
+		if s := &n.slots[f]; s.list >= 0 {
+			new.Lists[s.list].Set(&old.Lists[s.list])
+		} else {
+			new.Row[s.col] = old.Row[s.col]
+		}
+	}
+}
+
+// mergeJSON merges the general case as what it is about: two JSON objects.
+func (c *codec) mergeJSON(old, new *schema.Object) {
+	m := merger{codec: c, top: c.nodes[0]}
+	kind := schema.KindDetail
+	if t := c.twice; t != nil {
+		m.rowsOfOld = t.rows(new).Len() == 0 && !old.Row[t.count].IsNull()
+		if !m.rowsOfOld && new.Row[t.count].IsNull() {
+			kind = schema.KindItem
+		}
+	}
+	known := old
+	if old.Source() != new.Source() {
+		// In the names of the newer source. What only its own extra could say
+		// of the old one is given up.
+		known = &schema.Object{}
+		known.Set(old)
+		known.SetSource(new.Source())
+		known.Row[m.top.extra] = parquet.Value{}
+	}
+	a, b := AppendJSON(nil, known), AppendJSON(nil, new)
+	m.old, m.new = slices.Collect(scan.Members(a)), slices.Collect(scan.Members(b))
+	body := m.object(make([]byte, 0, len(a)+len(b)))
+	d := Decoder{forced: true, source: new.Source()}
+	var o schema.Object
+	if err := d.Decode(new.Of, body, kind, &o); err != nil {
+		return // not of two objects with an id
+	}
+	*new = o
+}
+
+// merger merges the members of two objects.
+type merger struct {
+	*codec
+	top       *node
+	old, new  []scan.Member
+	rowsOfOld bool // of the list that is sent twice
+}
+
+// object appends the merged object.
+func (m *merger) object(dst []byte) []byte {
+	dst = append(dst, '{')
+	from := len(dst)
+	sent := make(map[string]*scan.Value, len(m.new))
+	var fields fieldSet
+	for i := range m.new {
+		n := &m.new[i]
+		if m.sentTwice(n.Name) && m.rowsOfOld {
+			continue
+		}
+		sent[string(n.Name)] = &n.V
+		if f := m.top.find(n.Name); f != unknown {
+			fields |= 1 << f
+		}
+	}
+	withheld := false
+	if m.optOut != unknown {
+		flag := sent[string(m.top.slots[m.optOut].name)]
+		withheld = flag != nil && optedOut(flag)
+	}
+	for i := range m.old {
+		o := &m.old[i]
+		if m.sentTwice(o.Name) && !m.rowsOfOld {
+			continue
+		}
+		n, f := sent[string(o.Name)], m.top.find(o.Name)
+		switch {
+		case f != unknown && m.top.slots[f].twins&fields != 0: // the same in another form
+		case n == nil:
+			dst = scan.AppendMember(dst, from, o, o.V.Raw)
+		case f == m.optOut && f != unknown:
+			if optedOut(&o.V) && n.Shape == scan.IsNull {
+				*n = o.V
+			}
+		case f == unknown || m.top.slots[f].inner == nil || m.top.slots[f].list >= 0:
+		default:
+			s := &m.top.slots[f]
+			if withheld && !s.withheld && s.later {
+				// What no column holds is about to go: nothing of it makes a cost.
+				o.V = known(o.V, s.inner)
+			}
+			if s.later && !onlyNulls(&o.V) && onlyNulls(n) {
+				*n = o.V
+			} else {
+				mergeInner(n, o)
+			}
+		}
+	}
+	for i := range m.new {
+		n := &m.new[i]
+		if !m.sentTwice(n.Name) || !m.rowsOfOld {
+			dst = scan.AppendMember(dst, from, n, n.V.Raw)
+		}
+	}
+	return append(dst, '}')
+}
+
+// mergeInner merges an inner object of the older call into that of the newer.
+func mergeInner(n *scan.Value, o *scan.Member) {
+	if n.Shape != scan.IsObject || o.V.Shape != scan.IsObject {
+		return
+	}
+	dst := []byte{'{'}
+	sent := map[string]bool{}
+	for m := range scan.Members(n.Raw) {
+		sent[string(m.Name)] = true
+		dst = scan.AppendMember(dst, 1, &m, m.V.Raw)
+	}
+	for m := range scan.Members(o.V.Raw) {
+		if !sent[string(m.Name)] {
+			dst = scan.AppendMember(dst, 1, &m, m.V.Raw)
+		}
+	}
+	n.Raw = append(dst, '}')
+}
+
+// sentTwice says whether a name is one of the list that is sent twice.
+func (m *merger) sentTwice(name []byte) bool {
+	f := m.top.find(name)
+	return m.twice != nil && (f == m.twice.some || f == m.twice.whole)
+}
+
+// known returns an object without what no column holds.
+func known(v scan.Value, n *node) scan.Value {
+	if v.Shape != scan.IsObject {
+		return v
+	}
+	dst := []byte{'{'}
+	for m := range scan.Members(v.Raw) {
+		if n.find(m.Name) != unknown {
+			dst = scan.AppendMember(dst, 1, &m, m.V.Raw)
+		}
+	}
+	v.Raw = append(dst, '}')
+	return v
+}
+
+// onlyNulls says whether a value is null or an object of nulls and empty arrays.
+func onlyNulls(v *scan.Value) bool {
+	if v.Shape != scan.IsObject {
+		return v.Shape == scan.IsNull
+	}
+	for m := range scan.Members(v.Raw) {
+		if m.V.Shape != scan.IsNull && string(m.V.Raw) != "[]" {
+			return false
+		}
+	}
+	return true
+}

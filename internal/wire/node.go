@@ -1,0 +1,323 @@
+package wire
+
+import (
+	"callhouse/internal/schema"
+	"math/bits"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// field is the position of a field in its object: see node.
+type Field uint8
+
+// fieldSet is a set of fields of one object.
+type fieldSet uint64
+
+func (s fieldSet) has(f Field) bool { return s>>f&1 != 0 }
+
+func (s fieldSet) count() int { return bits.OnesCount64(uint64(s)) }
+
+// codec is how a resource's JSON is read and written, as its columns say.
+type codec struct {
+	of     *schema.Resource
+	nodes  []*node // the objects of its JSON; the first one is the whole
+	optOut Field   // the flag that forbids storage, or unknown
+	twice  *twice  // the list that is sent twice, or nil
+}
+
+var codecs sync.Map // of *codec, by *Resource
+
+// Check panics where the JSON of a resource could not be read as it is declared, so that
+// no program starts with it.
+func Check(of *schema.Resource) { codecOf(of) }
+
+// codecOf returns the codec of a resource.
+func codecOf(of *schema.Resource) *codec {
+	if c, ok := codecs.Load(of); ok {
+		return c.(*codec)
+	}
+	r := &codec{of: of, optOut: unknown}
+	top := r.node(of.Table, "", of.Table.Fields, nil)
+	for f := range top.slots {
+		if c := top.slots[f].column; c != nil && c.OptOut {
+			r.optOut = Field(f)
+		}
+	}
+	codecs.Store(of, r)
+	return r
+}
+
+// node describes one kind of object in the JSON of a resource: its fields, by
+// whatever name, and where the object stands.
+type node struct {
+	id       int
+	prefix   string // of the paths of its fields
+	slots    []slot
+	table    *schema.Table // whose row its columns are of
+	extra    int           // the column for what no other one can hold
+	byName   map[string]Field
+	lists    fieldSet
+	plain    fieldSet    // columns by their type, under one name
+	shown    [2]fieldSet // by source: what is sent even where it is null
+	only     [2]fieldSet // by source: what the other one does not have
+	withheld bool        // it must not outlive an opt-out
+	// with is, instead of shown, by the word in the first field.
+	with []withWord
+}
+
+// withWord are the fields that are sent with a word in the first one.
+type withWord struct {
+	word   string
+	fields fieldSet
+}
+
+// slot is a field of an object: a column, an object, or a list of objects.
+type slot struct {
+	quoted []byte         // as the JSON has it, with quotes and colon
+	col    int            // in the table, or -1
+	column *schema.Column // of a column or list
+	inner  *node          // of an object; of a list, its elements
+	list   int            // in Resource.Lists, or -1
+	spare  bool           // the second list of the same rows, which is kept apart
+	custom custom         // how it is decoded and rebuilt; nil: by its type
+	simple bool           // a column of texts, of whatever words
+	name   []byte
+	path   string
+	in     [2]bool // by source: this is the name that it has there
+	// group are this field and those which tell the same: in the other version of the
+	// API, under another name or in another shape. Empty: there is one name.
+	group                            fieldSet
+	twins                            fieldSet // those of group that only the other version has
+	later, withheld, maskable, phone bool
+}
+
+var sources = [...]schema.Source{schema.V3, schema.V2}
+
+// place is where a column stands below an object, by source.
+type place struct {
+	column *schema.Column
+	path   [2]string
+}
+
+// node adds the node of an object. Its fields are columns of t, or lists.
+func (r *codec) node(t *schema.Table, prefix string, fields []schema.Column, inner []place) *node {
+	n := &node{id: len(r.nodes), prefix: prefix, table: t, extra: t.Column("extra"), byName: map[string]Field{}}
+	r.nodes = append(r.nodes, n)
+	for i := range fields {
+		if c := &fields[i]; c.V3 != "" || c.V2 != "" {
+			inner = append(inner, place{c, [2]string{c.V3, c.V2}})
+		}
+	}
+	below := map[Field][]place{}
+	for _, p := range inner {
+		var group fieldSet
+		for _, source := range sources {
+			path := p.path[source]
+			if path == "" {
+				continue
+			}
+			name, rest, _ := strings.Cut(path, ".")
+			shown := !strings.HasSuffix(name, "?")
+			f := n.slot(strings.TrimSuffix(name, "?"))
+			s := &n.slots[f]
+			s.in[source] = true
+			n.only[source] |= 1 << f
+			if group |= 1 << f; shown {
+				n.shown[source] |= 1 << f
+			}
+			if rest == "" {
+				s.column, s.col = p.column, t.Column(p.column.Name)
+				for _, word := range p.column.With {
+					n.addWith(word, f)
+				}
+				continue
+			}
+			places := below[f]
+			if len(places) == 0 || places[len(places)-1].column != p.column {
+				places = append(places, place{column: p.column})
+			}
+			places[len(places)-1].path[source] = rest
+			below[f] = places
+		}
+		n.join(group, p)
+	}
+	for f := range n.slots {
+		s := &n.slots[f]
+		switch {
+		case below[Field(f)] != nil:
+			s.inner = r.node(t, s.path+".", nil, below[Field(f)])
+			s.later, s.withheld = true, true
+			for i := range s.inner.slots {
+				in := &s.inner.slots[i]
+				s.later, s.withheld, s.maskable = s.later && in.later, s.withheld && in.withheld, s.maskable || in.maskable
+			}
+			if s.in[schema.V3] != s.in[schema.V2] { // it is as in the version that has it
+				s.inner.shown[schema.V3] |= s.inner.shown[schema.V2]
+				s.inner.shown[schema.V2] = s.inner.shown[schema.V3]
+			}
+			continue
+		case s.column.List != nil:
+			s.list, s.spare, s.inner = r.list(s.column.List), r.has(s.column.List), r.element(s)
+			n.lists |= 1 << f
+			for i := range s.inner.slots {
+				s.maskable = s.maskable || s.inner.slots[i].maskable
+			}
+		}
+		s.custom = r.customOf(t, Field(f), s)
+		if s.list < 0 && s.custom == nil && s.group == 0 {
+			n.plain |= 1 << f
+			s.simple = (s.column.Type == schema.Text || s.column.Type == schema.Word) && s.column.Known == nil
+		}
+		s.later, s.withheld, s.phone = s.column.Later, s.column.Withheld, s.column.Phone
+		s.maskable = s.maskable || s.column.Mask != schema.NeverMasked
+	}
+	for f := range n.slots {
+		s := &n.slots[f]
+		if s.inner != nil {
+			s.inner.withheld = s.withheld
+		}
+		for g := range n.slots {
+			if s.group.has(Field(g)) && n.slots[g].in != s.in {
+				s.twins |= 1 << g
+			}
+		}
+	}
+	n.only[schema.V3], n.only[schema.V2] = n.only[schema.V3]&^n.only[schema.V2], n.only[schema.V2]&^n.only[schema.V3]
+	return n
+}
+
+// slot returns the field of a name, which it adds.
+func (n *node) slot(name string) Field {
+	f, ok := n.byName[name]
+	if !ok {
+		f = Field(len(n.slots))
+		n.byName[name] = f
+		n.slots = append(n.slots, slot{name: []byte(name), quoted: []byte(`"` + name + `":`), path: n.prefix + name, col: -1, list: -1})
+	}
+	return f
+}
+
+// join notes that fields tell the same. One that has a name in one version alone
+// is taken under that name in the other as well.
+func (n *node) join(group fieldSet, p place) {
+	if group.count() == 1 {
+		if p.path[schema.V3] == "" || p.path[schema.V2] == "" {
+			n.slots[bits.TrailingZeros64(uint64(group))].in = [2]bool{true, true}
+		}
+		return
+	}
+	for f := range n.slots {
+		if group.has(Field(f)) {
+			group |= n.slots[f].group
+		}
+	}
+	for f := range n.slots {
+		if group.has(Field(f)) {
+			n.slots[f].group = group
+		}
+	}
+}
+
+// list returns the position of a table among the resource's lists.
+func (r *codec) list(t *schema.Table) int {
+	for i, l := range r.of.Lists {
+		if l == t {
+			return i
+		}
+	}
+	panic("schema: " + t.Name + " is no list of " + r.of.Table.Name)
+}
+
+// has says whether there is a node of a table already.
+func (r *codec) has(t *schema.Table) bool {
+	return slices.ContainsFunc(r.nodes, func(n *node) bool { return n.table == t })
+}
+
+// element returns the node of a list's elements; lists of one table share it.
+func (r *codec) element(s *slot) *node {
+	for _, n := range r.nodes {
+		if n.table == s.column.List {
+			return n
+		}
+	}
+	n := r.node(s.column.List, s.path+"[].", s.column.List.Fields, nil)
+	if n.lists != 0 || n.shown[schema.V3] != n.shown[schema.V2] {
+		// The rows of a list are made before the version is known; and a list inside would
+		// be emptied at each element.
+		panic("schema: " + s.column.List.Name + " has lists of its own, or fields that differ by version")
+	}
+	return n
+}
+
+// find returns the field of a name; of an unknown one, a number that no field has.
+func (n *node) find(name []byte) Field {
+	if f, ok := n.byName[string(name)]; ok {
+		return f
+	}
+	return unknown
+}
+
+const unknown Field = 255
+
+// shownIn returns the fields that the service sends even where they are null: by
+// the source of the object, or by what else is in its row.
+func (n *node) shownIn(source schema.Source, row schema.Row) fieldSet {
+	if n.with != nil {
+		return n.shownWith(row)
+	}
+	return n.shown[source]
+}
+
+// shownWith returns them by the word in the first field.
+func (n *node) shownWith(row schema.Row) fieldSet {
+	word := schema.TextOf(row[n.slots[0].col])
+	for i := range n.with {
+		if w := &n.with[i]; w.word == string(word) {
+			return w.fields
+		}
+	}
+	return 0
+}
+
+// addWith notes that a field is sent with a word in the first one.
+func (n *node) addWith(word string, f Field) {
+	i := slices.IndexFunc(n.with, func(w withWord) bool { return w.word == word })
+	if i < 0 {
+		i = len(n.with)
+		n.with = append(n.with, withWord{word: word})
+	}
+	n.with[i].fields |= 1 << f
+}
+
+// empty says whether a row has nothing in the columns and lists of an object.
+func (n *node) empty(o *schema.Object, row schema.Row) bool {
+	for i := range n.slots {
+		switch s := &n.slots[i]; {
+		case s.list >= 0:
+			if o.Lists[s.list].Len() > 0 {
+				return false
+			}
+		case s.inner != nil:
+			if !s.inner.empty(o, row) {
+				return false
+			}
+		case !row[s.col].IsNull():
+			return false
+		}
+	}
+	return true
+}
+
+// toldOf returns those of the fields of an object that the service sends even when
+// null, of which the object's file can tell.
+func (n *node) toldOf(o *schema.Object, shown fieldSet) fieldSet {
+	if o.Lacks != nil {
+		for f := range n.slots {
+			if col := n.slots[f].col; col >= 0 && o.Lacks.Has(n.table, col) {
+				shown &^= 1 << f
+			}
+		}
+	}
+	return shown
+}

@@ -1,0 +1,74 @@
+package wire
+
+import (
+	"callhouse/internal/schema"
+	"callhouse/internal/wire/scan"
+)
+
+// Redact returns what may be kept of body, the JSON of an object, before any of it
+// is decoded: body itself, unchanged and not copied, unless the caller opted out
+// of storage and the service sent something all the same. Then it is a copy in
+// which the fields are null that are Withheld (of a call transcript,
+// transcript_with_tool_calls, recording_url and call_analysis), and unknown
+// fields, also those of objects inside, are gone. Decode makes the same rows of either.
+//
+// It fails with a *scan.Error inside where body is not one JSON object.
+func Redact(of *schema.Resource, body []byte) (clean []byte, changed bool, err error) {
+	c := codecOf(of)
+	top := c.nodes[0]
+	var s scan.Scanner
+	if !s.Object(body) {
+		return nil, false, undecodable(s.Err())
+	}
+	var optOut scan.Value
+	for first := true; ; first = false {
+		key, st := s.Key(first)
+		if st == scan.StepEnd && s.End() {
+			break
+		}
+		if st != scan.StepNext {
+			return nil, false, undecodable(s.Err())
+		}
+		v, ok := s.Value(1)
+		if !ok {
+			return nil, false, undecodable(s.Err())
+		}
+		if f := top.find(scan.KeyText(key)); f != unknown && f == c.optOut {
+			optOut = v
+		}
+	}
+	if !optedOut(&optOut) {
+		return body, false, nil
+	}
+	clean, changed = redactObject(make([]byte, 0, len(body)), body, top, true)
+	if !changed {
+		return body, false, nil
+	}
+	return clean, true, nil
+}
+
+// redactObject appends what may be kept of an object that was scanned before: of the
+// whole, or of one inside.
+func redactObject(dst, text []byte, of *node, whole bool) (out []byte, changed bool) {
+	dst = append(dst, '{')
+	from := len(dst)
+	for m := range scan.Members(text) {
+		f := of.find(m.Name)
+		if f == unknown {
+			changed = true
+			continue
+		}
+		switch at := &of.slots[f]; {
+		case whole && at.withheld && m.V.Shape != scan.IsNull:
+			dst = scan.AppendMember(dst, from, &m, nullText)
+			changed = true
+		case at.inner != nil && at.list < 0 && m.V.Shape == scan.IsObject:
+			var inner bool
+			dst, inner = redactObject(scan.AppendMember(dst, from, &m, nil), m.V.Raw, at.inner, false)
+			changed = changed || inner
+		default:
+			dst = scan.AppendMember(dst, from, &m, m.V.Raw)
+		}
+	}
+	return append(dst, '}'), changed
+}

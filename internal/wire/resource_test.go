@@ -1,0 +1,170 @@
+package wire
+
+import (
+	"bytes"
+	"callhouse/internal/schema"
+	"callhouse/internal/schema/columnar"
+	"callhouse/internal/wire/wiretest"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A column more is one line: it is decoded, compared, cloned, written, read and
+// rebuilt; files that lack it are read, and rebuild what was sent.
+func TestAColumnMore(t *testing.T) {
+	t.Parallel()
+	more := schema.NewTable("calls", append(slices.Clone(schema.Calls.Fields), schema.Column{ID: 99, Name: "made_up", Type: schema.Word, V3: "made_up?", V2: "made_up?", Since: "9.9.9"})...)
+	resource := schema.NewResource(&more, &schema.Turns, &schema.Items)
+	at := more.Column("made_up")
+	var d Decoder
+	decode := func(body string) *schema.Object {
+		var o schema.Object
+		if err := d.Decode(resource, []byte(body), schema.KindItem, &o); err != nil {
+			t.Fatal(err)
+		}
+		o.Own()
+		return &o
+	}
+	const body = `{"id":"a","made_up":"ko"}`
+	a, b := decode(body), decode(`{"id":"a","made_up":"en"}`)
+	if string(schema.TextOf(a.Row[at])) != "ko" || schema.SameObject(a, b) {
+		t.Fatalf("the row is %v", a.Row)
+	}
+	if diff := cmp.Diff(wiretest.Value(t, []byte(body)), wiretest.Value(t, AppendJSON(nil, a))); diff != "" {
+		t.Error(diff)
+	}
+	if none := decode(`{"id":"a"}`); !none.Row[at].IsNull() || !strings.Contains(string(AppendJSON(nil, none)), `"id":"a"`) || strings.Contains(string(AppendJSON(nil, none)), "made_up") {
+		t.Errorf("without it: %s", AppendJSON(nil, none))
+	}
+
+	// Who does not know the column keeps it in extra, and its file lacks it.
+	var known schema.Object
+	if err := d.Decode(schema.CallResource, []byte(body), schema.KindItem, &known); err != nil {
+		t.Fatal(err)
+	}
+	for _, ours := range []string{"transcript_state", "settlement", "first_seen_at", "fetched_at", "run_id"} {
+		known.Row[schema.Calls.Column(ours)] = schema.TextValue([]byte{})
+		if schema.Calls.Columns[schema.Calls.Column(ours)].Type == schema.Timestamp {
+			known.Row[schema.Calls.Column(ours)] = schema.InstantValue(0)
+		}
+	}
+	file, rows := wiretest.RoundTrip(t, columnar.ParquetSchema(&schema.Calls), schema.Calls.AppendRow(nil, known.Row))
+	r, err := columnar.NewRowReader(file, &more)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var o schema.Object
+	o.Begin(resource)
+	if o.Lacks = r.Lacks(); o.Lacks == nil || r.Has(at) {
+		t.Fatal("the file is not said to lack it")
+	}
+	if err := r.Read(rows[0], o.Row); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(wiretest.Value(t, []byte(body)), wiretest.Value(t, AppendJSON(nil, &o))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// madeUp are two resources that no service has: what is declared of them is all
+// that decode, compare, clone, files and the way back need.
+func madeUp() []*schema.Resource {
+	voices := schema.NewTable("agent_voices",
+		schema.Column{ID: 1, Name: "agent_id", Type: schema.Text, Required: true, Parent: "agent_id"},
+		schema.Column{ID: 2, Name: "position", Type: schema.Int32, Required: true, Parent: schema.Position},
+		schema.Column{ID: 3, Name: "name", Type: schema.Word, V3: "name", V2: "name"},
+		schema.Column{ID: 4, Name: "speed", Type: schema.Exact, V3: "speed?", V2: "speed?"},
+		schema.Column{ID: 5, Name: "extra", Type: schema.JSON})
+	agents := schema.NewTable("agents",
+		schema.Column{ID: 1, Name: "agent_id", Type: schema.Text, Required: true, V3: "id", V2: "agent_id"},
+		schema.Column{ID: 2, Name: "name", Type: schema.Text, V3: "name", V2: "name"},
+		schema.Column{ID: 3, Name: "model", Type: schema.Word, V3: "settings.model", V2: "settings.model"},
+		schema.Column{ID: 4, Name: "tools", Type: schema.JSON, V3: "settings.tools", V2: "settings.tools", AnyValue: true},
+		schema.Column{List: &voices, V3: "settings.voices", V2: "settings.voices"},
+		schema.Column{ID: 5, Name: "is_live", Type: schema.Bool, V3: "is_live", V2: "is_live"},
+		schema.Column{ID: 6, Name: "changed_at", Type: schema.Timestamp, V3: "updated_at", V2: "updated_at"},
+		schema.Column{ID: 7, Name: "source", Type: schema.Word, Required: true},
+		schema.Column{ID: 8, Name: "extra", Type: schema.JSON})
+	numbers := schema.NewTable("numbers",
+		schema.Column{ID: 1, Name: "number", Type: schema.Text, Required: true, V3: "number", V2: "number"},
+		schema.Column{ID: 2, Name: "agent_id", Type: schema.Text, V3: "agent?", V2: "agent?"},
+		schema.Column{ID: 3, Name: "monthly_cost", Type: schema.Exact, V3: "cost", V2: "cost", Amount: true},
+		schema.Column{ID: 4, Name: "calls", Type: schema.Int64, V3: "calls", V2: "calls"},
+		schema.Column{ID: 5, Name: "extra", Type: schema.JSON})
+	return []*schema.Resource{schema.NewResource(&agents, &voices), schema.NewResource(&numbers)}
+}
+
+// What is declared of a resource gives back what was sent, from files as well.
+func TestResources(t *testing.T) {
+	t.Parallel()
+	all := madeUp()
+	for body, of := range map[string]*schema.Resource{
+		`{"id":"a","name":"Haru","settings":{"model":"m1","tools":["x",{"y":1.50}],"voices":[{"name":"v","speed":1.25},{"name":null,"new":1},7]},"is_live":true,"updated_at":1795079700000}`: all[0],
+		`{"agent_id":"a","name":"Haru","settings":null,"is_live":"true","updated_at":null}`:                                                                                                  all[0],
+		`{"id":"a","settings":{"voices":null},"is_live":"yes","name":7,"updated_at":"2026-11-19T09:15:00.000Z"}`:                                                                             all[0],
+		`{"number":"+821012345678","cost":"150.1234","calls":12}`:                                                                                                                            all[1],
+		`{"number":821012345678,"cost":150,"calls":1.5,"agent":null,"region":"KR"}`:                                                                                                          all[1],
+	} {
+		var d Decoder
+		var o schema.Object
+		if err := d.Decode(of, []byte(body), schema.KindItem, &o); err != nil {
+			t.Fatal(err)
+		}
+		o.Own()
+		back := schema.Object{}
+		back.Begin(of)
+		for at, in := range o.Rows() {
+			file, rows := wiretest.RoundTrip(t, columnar.ParquetSchema(at), at.AppendRow(nil, in))
+			r, err := columnar.NewRowReader(file, at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if at == of.Table {
+				err = r.Read(rows[0], back.Row)
+			} else {
+				err = r.Add(rows[0], &back.Lists[slices.Index(of.Lists, at)])
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !schema.SameObject(&o, &back) {
+			t.Errorf("%s: the files hold another object", body)
+		}
+		if diff := cmp.Diff(wiretest.Value(t, []byte(body)), wiretest.Value(t, AppendJSON(nil, &back))); diff != "" {
+			t.Errorf("%s comes back as %s (-want +got):\n%s", body, AppendJSON(nil, &back), diff)
+		}
+	}
+	var d Decoder
+	if err := d.Decode(all[1], []byte(`{"cost":"1.00"}`), schema.KindItem, new(schema.Object)); err == nil {
+		t.Error("a number without its key is taken")
+	}
+}
+
+// Whatever a hostile body holds, the Drift of it stays small.
+func TestDriftBounded(t *testing.T) {
+	t.Parallel()
+	var d Decoder
+	var o schema.Object
+	for round := range 3 {
+		body := []byte(`{"id":"a"`)
+		for i := range 2000 {
+			name, _ := json.Marshal(string(bytes.Repeat([]byte{'a' + byte(i%26)}, 1+i%100)) + string(rune('A'+round)))
+			body = append(append(append(body, ','), name...), ":1"...)
+		}
+		if err := d.Decode(schema.CallResource, append(body, '}'), schema.KindItem, &o); err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, r := range d.Drift {
+			n += r.Count
+		}
+		if len(d.Drift) > maxDriftNames+1 || n != 2000 {
+			t.Errorf("%d paths for %d unknown fields", len(d.Drift), n)
+		}
+	}
+}

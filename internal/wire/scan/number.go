@@ -1,0 +1,29 @@
+package scan
+
+// plainInt returns the value of digits with at most a sign: the spelling in
+// which nearly every integer comes, and which strconv gives back.
+func PlainInt(text []byte) (n int64, ok bool) {
+	d := text
+	if d[0] == '-' {
+		d = d[1:]
+	}
+	if len(d) > 18 || len(d) < len(text) && d[0] == '0' {
+		return 0, false
+	}
+	for _, c := range d {
+		if c -= '0'; c > 9 {
+			return 0, false
+		}
+		n = n*10 + int64(c)
+	}
+	if len(d) < len(text) {
+		n = -n
+	}
+	return n, true
+}
+
+// isJSONNumber says whether text is spelled as a JSON number.
+func IsJSONNumber(text []byte) bool {
+	s := Scanner{b: text}
+	return s.number() && s.p == len(text)
+}

@@ -1,0 +1,507 @@
+package scan
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"iter"
+	"math/bits"
+)
+
+// maxDepth is how deep objects and arrays may nest.
+const maxDepth = 1000
+
+// Error says why a text is not JSON, or not what was asked for.
+type Error struct {
+	Reason string
+	// Offset is the place in the text, in bytes. In a text that holds bytes
+	// which are no UTF-8, each of those counts as three.
+	Offset int
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("%s at byte %d", e.Reason, e.Offset) }
+
+// shape is the JSON type of a value. Its zero value is no value at all.
+type Shape uint8
+
+const (
+	IsAbsent Shape = iota
+	IsNull
+	IsString
+	IsNumber
+	IsTrue
+	IsFalse
+	IsObject
+	IsArray
+)
+
+// marks say what was met inside a value.
+type marks uint8
+
+const (
+	Escaped marks = 1 << iota // a string with a backslash
+	Lone                      // an escaped half of a surrogate pair
+)
+
+// val is one value found in the JSON: its text, verbatim, and what it is.
+type Value struct {
+	Raw   []byte
+	Shape Shape
+	Marks marks
+}
+
+// member is one member of an object.
+type Member struct {
+	Name []byte // without quotes and escapes; half a surrogate pair as the bytes it would have
+	Key  Value  // as sent, or nothing: then name tells it all
+	V    Value
+}
+
+// scanner walks over JSON text, once and strictly: what RFC 8259 does not
+// allow stops it. It takes for granted that the text is valid UTF-8. It keeps
+// the first error and never recurses deeper than maxDepth.
+type Scanner struct {
+	b     []byte
+	p     int
+	marks marks // of everything since they were last cleared
+	why   string
+	at    int
+}
+
+// reset begins with a text.
+func (s *Scanner) Reset(b []byte) { *s = Scanner{b: b} }
+
+// text returns the whole text.
+func (s *Scanner) Text() []byte { return s.b }
+
+// object begins with a text that should be one object, and moves into it.
+func (s *Scanner) Object(b []byte) bool {
+	s.Reset(b)
+	s.Space()
+	_, ok := s.Open('{')
+	return ok || s.Fail("not a JSON object")
+}
+
+// before says whether the scanner is before a byte.
+func (s *Scanner) Before(b byte) bool { return s.p < len(s.b) && s.b[s.p] == b }
+
+// opened is where an object or array began.
+type opened struct {
+	from  int
+	outer marks
+}
+
+// open moves into the object or array that the scanner is before, by its brace or
+// bracket.
+func (s *Scanner) Open(bracket byte) (o opened, ok bool) {
+	if !s.Before(bracket) {
+		return o, false
+	}
+	o = opened{s.p, s.marks}
+	s.marks = 0
+	s.p++
+	return o, true
+}
+
+// closed returns the object or array behind which the scanner is.
+func (s *Scanner) Closed(o opened, is Shape) Value {
+	v := Value{s.b[o.from:s.p], is, s.marks}
+	s.marks |= o.outer
+	return v
+}
+
+// fail notes the first error, at the present place, and returns false.
+func (s *Scanner) Fail(why string) bool {
+	if s.why == "" {
+		s.why, s.at = why, s.p
+	}
+	return false
+}
+
+// err returns the first error.
+func (s *Scanner) Err() error {
+	if s.why == "" {
+		return nil
+	}
+	return &Error{Reason: s.why, Offset: s.at}
+}
+
+// space moves behind white space.
+func (s *Scanner) Space() {
+	for s.p < len(s.b) {
+		switch s.b[s.p] {
+		case ' ', '\t', '\n', '\r':
+			s.p++
+		default:
+			return
+		}
+	}
+}
+
+// end demands that nothing but space is left.
+func (s *Scanner) End() bool {
+	s.Space()
+	return s.p == len(s.b) || s.Fail("text after the value")
+}
+
+// step is what a scanner finds between the elements of an object or array.
+type step uint8
+
+const (
+	StepFail step = iota
+	StepNext      // there is another element
+	StepEnd       // the object or array is over, and the scanner behind it
+)
+
+// key moves to the next member of the object that the scanner is in: behind
+// its opening brace (first) or behind the last member's value. It returns the
+// member's name with its quotes, and leaves the scanner before the value.
+func (s *Scanner) Key(first bool) (name Value, st step) {
+	s.Space()
+	if s.p >= len(s.b) {
+		return name, failed(s.Fail("unfinished object"))
+	}
+	switch c := s.b[s.p]; {
+	case c == '}':
+		s.p++
+		return name, StepEnd
+	case first:
+	case c == ',':
+		s.p++
+		s.Space()
+	default:
+		return name, failed(s.Fail("no comma or brace after a member"))
+	}
+	if s.p >= len(s.b) || s.b[s.p] != '"' {
+		return name, failed(s.Fail("no name of a member"))
+	}
+	if end := unescaped(s.b, s.p); end > 0 {
+		name = Value{Raw: s.b[s.p:end], Shape: IsString}
+		if s.p = end; end+1 < len(s.b) && s.b[end] == ':' && s.b[end+1] > ' ' {
+			s.p++
+			return name, StepNext
+		}
+	} else {
+		from, outer := s.p, s.marks
+		s.marks = 0
+		if !s.str() {
+			return name, StepFail
+		}
+		name = Value{s.b[from:s.p], IsString, s.marks}
+		s.marks |= outer
+	}
+	s.Space()
+	if s.p >= len(s.b) || s.b[s.p] != ':' {
+		return name, failed(s.Fail("no colon after a name"))
+	}
+	s.p++
+	s.Space()
+	return name, StepNext
+}
+
+// expected moves as key does if the next member has just the given name, with
+// its quotes and colon, no space around it, and its value behind it; else it
+// does not move.
+func (s *Scanner) Expected(first bool, quoted []byte) bool {
+	p := s.p
+	if !first {
+		if p >= len(s.b) || s.b[p] != ',' {
+			return false
+		}
+		p++
+	}
+	if !bytes.HasPrefix(s.b[p:], quoted) {
+		return false
+	}
+	if p += len(quoted); p >= len(s.b) || s.b[p] <= ' ' {
+		return false
+	}
+	s.p = p
+	return true
+}
+
+// element moves to the next element of the array that the scanner is in.
+func (s *Scanner) Element(first bool) step {
+	s.Space()
+	if s.p >= len(s.b) {
+		return failed(s.Fail("unfinished array"))
+	}
+	switch c := s.b[s.p]; {
+	case c == ']':
+		s.p++
+		return StepEnd
+	case first:
+	case c == ',':
+		s.p++
+		s.Space()
+	default:
+		return failed(s.Fail("no comma or bracket after an element"))
+	}
+	return StepNext
+}
+
+func failed(bool) step { return StepFail }
+
+// lone says whether half a surrogate pair is in it.
+func (m *Member) Lone() bool { return (m.Key.Marks|m.V.Marks)&Lone != 0 }
+
+// whole scans a text that should be one object.
+func Whole(text []byte) (v Value, err error) {
+	s := Scanner{b: text}
+	s.Space()
+	v, ok := s.Value(0)
+	if ok && v.Shape != IsObject {
+		s.p = 0
+		ok = s.Fail("not a JSON object")
+	}
+	if !ok || !s.End() {
+		return v, s.Err()
+	}
+	return v, nil
+}
+
+// members yields the members of an object, as far as the text is one.
+func Members(text []byte) iter.Seq[Member] {
+	return func(yield func(Member) bool) {
+		var s Scanner
+		if !s.Object(text) {
+			return
+		}
+		for first := true; ; first = false {
+			key, st := s.Key(first)
+			if st != StepNext {
+				return
+			}
+			v, ok := s.Value(1)
+			if !ok || !yield(Member{Name: KeyText(key), Key: key, V: v}) {
+				return
+			}
+		}
+	}
+}
+
+// elements yields the elements of an array, as far as the text is one.
+func Elements(text []byte) iter.Seq[Value] {
+	return func(yield func(Value) bool) {
+		s := Scanner{b: text}
+		if _, ok := s.Open('['); !ok {
+			return
+		}
+		for first := true; s.Element(first) == StepNext; first = false {
+			s.Space()
+			if v, ok := s.Value(1); !ok || !yield(v) {
+				return
+			}
+		}
+	}
+}
+
+// keyText returns a key's text.
+func KeyText(key Value) []byte {
+	b := key.Raw[1 : len(key.Raw)-1]
+	switch {
+	case key.Marks&Lone != 0:
+		return AppendApart(nil, b)
+	case key.Marks&Escaped != 0:
+		return AppendUnescaped(nil, b)
+	}
+	return b
+}
+
+// value scans the value that the scanner is before. depth is how many objects
+// and arrays it lies in.
+func (s *Scanner) Value(depth int) (v Value, ok bool) {
+	if s.p < len(s.b) && s.b[s.p] == '"' {
+		if end := unescaped(s.b, s.p); end > 0 {
+			v = Value{Raw: s.b[s.p:end], Shape: IsString}
+			s.p = end
+			return v, true
+		}
+	}
+	from, outer := s.p, s.marks
+	s.marks = 0
+	if !s.skip(depth, &v.Shape) {
+		return v, false
+	}
+	v.Raw, v.Marks = s.b[from:s.p], s.marks
+	s.marks |= outer
+	return v, true
+}
+
+// skip moves behind a value and says of what type it is.
+func (s *Scanner) skip(depth int, is *Shape) bool {
+	if s.p >= len(s.b) {
+		return s.Fail("no value")
+	}
+	switch s.b[s.p] {
+	case '"':
+		*is = IsString
+		return s.str()
+	case '{':
+		*is = IsObject
+		if !s.deeper(depth) {
+			return false
+		}
+		var inner Shape
+		for first := true; ; first = false {
+			switch _, st := s.Key(first); st {
+			case StepEnd:
+				return true
+			case StepFail:
+				return false
+			}
+			if !s.skip(depth+1, &inner) {
+				return false
+			}
+		}
+	case '[':
+		*is = IsArray
+		if !s.deeper(depth) {
+			return false
+		}
+		var inner Shape
+		for first := true; ; first = false {
+			switch s.Element(first) {
+			case StepEnd:
+				return true
+			case StepFail:
+				return false
+			}
+			if !s.skip(depth+1, &inner) {
+				return false
+			}
+		}
+	case 't':
+		*is = IsTrue
+		return s.literal("true")
+	case 'f':
+		*is = IsFalse
+		return s.literal("false")
+	case 'n':
+		*is = IsNull
+		return s.literal("null")
+	}
+	*is = IsNumber
+	return s.number()
+}
+
+// deeper moves behind an opening brace or bracket.
+func (s *Scanner) deeper(depth int) bool {
+	if depth >= maxDepth {
+		return s.Fail("nested too deep")
+	}
+	s.p++
+	return true
+}
+
+func (s *Scanner) literal(word string) bool {
+	if len(s.b)-s.p < len(word) || string(s.b[s.p:s.p+len(word)]) != word {
+		return s.Fail("no value")
+	}
+	s.p += len(word)
+	return true
+}
+
+// number moves behind a number: -?(0|[1-9][0-9]*)(.[0-9]+)?([eE][+-]?[0-9]+)?
+func (s *Scanner) number() bool {
+	b, p := s.b, s.p
+	if p < len(b) && b[p] == '-' {
+		p++
+	}
+	from := p
+	p = digits(b, p)
+	switch {
+	case p == from:
+		return s.Fail("no value")
+	case b[from] == '0' && p > from+1:
+		return s.Fail("a number with a leading zero")
+	}
+	if p < len(b) && b[p] == '.' {
+		from = p + 1
+		if p = digits(b, from); p == from {
+			return s.Fail("a number without digits after its point")
+		}
+	}
+	if p < len(b) && (b[p] == 'e' || b[p] == 'E') {
+		p++
+		if p < len(b) && (b[p] == '+' || b[p] == '-') {
+			p++
+		}
+		from = p
+		if p = digits(b, from); p == from {
+			return s.Fail("a number without digits in its exponent")
+		}
+	}
+	s.p = p
+	return true
+}
+
+func digits(b []byte, p int) int {
+	for p < len(b) && b[p]-'0' <= 9 {
+		p++
+	}
+	return p
+}
+
+// str moves behind the string whose opening quote the scanner is at.
+func (s *Scanner) str() bool {
+	b, p := s.b, s.p+1
+	for {
+		p = plain(b, p)
+		if p >= len(b) {
+			return s.Fail("unfinished string")
+		}
+		switch b[p] {
+		case '"':
+			s.p = p + 1
+			return true
+		case '\\':
+			n, half := Escape(b[p:])
+			if n == 0 {
+				s.p = p
+				return s.Fail("an unknown escape")
+			}
+			s.marks |= Escaped
+			if half {
+				s.marks |= Lone
+			}
+			p += n
+		default:
+			s.p = p
+			return s.Fail("a control character in a string")
+		}
+	}
+}
+
+// unescaped returns where the string that begins at b[p] ends, or 0 where it is
+// not as simple as most strings are.
+func unescaped(b []byte, p int) int {
+	if p = plain(b, p+1); p < len(b) && b[p] == '"' {
+		return p + 1
+	}
+	return 0
+}
+
+// plain returns the first place from p on that holds a quote, a backslash or a
+// control character. It looks at eight bytes at a time: in each lane the top
+// bit of m is set where the byte is one of these. A borrow can set the bit of a
+// lane above such a byte, never of one below, so the lowest one is right.
+func plain(b []byte, p int) int {
+	const (
+		low  = 0x0101010101010101
+		high = 0x8080808080808080
+	)
+	for p+8 <= len(b) {
+		w := binary.LittleEndian.Uint64(b[p:])
+		quote, slash := w^'"'*low, w^'\\'*low
+		m := ((w-' '*low)&^w | (quote-low)&^quote | (slash-low)&^slash) & high
+		if m != 0 {
+			return p + bits.TrailingZeros64(m)>>3
+		}
+		p += 8
+	}
+	for p < len(b) && b[p] >= ' ' && b[p] != '"' && b[p] != '\\' {
+		p++
+	}
+	return p
+}

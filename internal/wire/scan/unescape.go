@@ -1,0 +1,181 @@
+package scan
+
+import (
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// escape measures the escape that b begins with: n bytes, 0 where it is none.
+// half says that it is one half of a surrogate pair without the other.
+func Escape(b []byte) (n int, half bool) {
+	if len(b) < 2 {
+		return 0, false
+	}
+	switch b[1] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return 2, false
+	case 'u':
+	default:
+		return 0, false
+	}
+	r, ok := hex4(b)
+	if !ok {
+		return 0, false
+	}
+	if !utf16.IsSurrogate(r) {
+		return 6, false
+	}
+	if low, ok := hex4(b[6:]); ok && utf16.DecodeRune(r, low) != utf8.RuneError {
+		return 12, false
+	}
+	return 6, true
+}
+
+// hex4 returns the number in an escape of the form \uXXXX at b's beginning.
+func hex4(b []byte) (r rune, ok bool) {
+	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
+		return 0, false
+	}
+	for _, c := range b[2:6] {
+		switch {
+		case c >= '0' && c <= '9':
+			c -= '0'
+		case c >= 'a' && c <= 'f':
+			c -= 'a' - 10
+		case c >= 'A' && c <= 'F':
+			c -= 'A' - 10
+		default:
+			return 0, false
+		}
+		r = r<<4 | rune(c)
+	}
+	return r, true
+}
+
+// appendUnescaped appends the text of a string, given between its quotes and
+// already scanned. Each escaped half of a surrogate pair becomes U+FFFD.
+func AppendUnescaped(dst, b []byte) []byte { return unescapeWith(dst, b, utf8.AppendRune) }
+
+// appendApart does the same, but gives each half of a surrogate pair the three
+// bytes that it would have if it were a character: no UTF-8, but no two names
+// become one.
+func AppendApart(dst, b []byte) []byte {
+	return unescapeWith(dst, b, func(dst []byte, r rune) []byte {
+		if utf16.IsSurrogate(r) {
+			return append(dst, 0xE0|byte(r>>12), 0x80|byte(r>>6)&0x3F, 0x80|byte(r)&0x3F)
+		}
+		return utf8.AppendRune(dst, r)
+	})
+}
+
+func unescapeWith(dst, b []byte, appendRune func([]byte, rune) []byte) []byte {
+	for p := 0; p < len(b); {
+		if b[p] != '\\' {
+			from := p
+			p = plain(b, p)
+			dst = append(dst, b[from:p]...)
+			continue
+		}
+		n, _ := Escape(b[p:])
+		switch c := b[p+1]; c {
+		case 'b':
+			dst = append(dst, '\b')
+		case 'f':
+			dst = append(dst, '\f')
+		case 'n':
+			dst = append(dst, '\n')
+		case 'r':
+			dst = append(dst, '\r')
+		case 't':
+			dst = append(dst, '\t')
+		case 'u':
+			r, _ := hex4(b[p:])
+			if n == 12 {
+				low, _ := hex4(b[p+6:])
+				r = utf16.DecodeRune(r, low)
+			}
+			dst = appendRune(dst, r)
+		default:
+			dst = append(dst, c)
+		}
+		p += n
+	}
+	return dst
+}
+
+// appendWhole appends JSON text, already scanned, with every escaped half of a
+// surrogate pair replaced by an escaped U+FFFD, so that any reader accepts it.
+func AppendWhole(dst, b []byte) []byte {
+	for p := 0; p < len(b); {
+		if b[p] != '\\' {
+			dst = append(dst, b[p])
+			p++
+			continue
+		}
+		n, half := Escape(b[p:])
+		if half {
+			dst = append(dst, `\ufffd`...)
+		} else {
+			dst = append(dst, b[p:p+n]...)
+		}
+		p += n
+	}
+	return dst
+}
+
+// appendValid appends b with every byte that is no UTF-8 replaced by U+FFFD.
+func AppendValid(dst, b []byte) []byte {
+	for p := 0; p < len(b); {
+		if b[p] < utf8.RuneSelf {
+			dst = append(dst, b[p])
+			p++
+			continue
+		}
+		r, n := utf8.DecodeRune(b[p:])
+		dst = utf8.AppendRune(dst, r)
+		p += n
+	}
+	return dst
+}
+
+// appendString appends text as a JSON string. What need not be escaped is not.
+func AppendString(dst, text []byte) []byte {
+	const hex = "0123456789abcdef"
+	dst = append(dst, '"')
+	for p := 0; p < len(text); {
+		from := p
+		p = plain(text, p)
+		dst = append(dst, text[from:p]...)
+		if p == len(text) {
+			break
+		}
+		switch c := text[p]; c {
+		case '"', '\\':
+			dst = append(dst, '\\', c)
+		case '\n':
+			dst = append(dst, '\\', 'n')
+		case '\r':
+			dst = append(dst, '\\', 'r')
+		case '\t':
+			dst = append(dst, '\\', 't')
+		default:
+			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		}
+		p++
+	}
+	return append(dst, '"')
+}
+
+// comma appends a comma unless dst ends where a list or object begins.
+func Comma(dst []byte, from int) []byte {
+	if len(dst) == from {
+		return dst
+	}
+	return append(dst, ',')
+}
+
+// appendMember appends a member, with a value in place of its own.
+func AppendMember(dst []byte, from int, m *Member, raw []byte) []byte {
+	dst = append(append(Comma(dst, from), m.Key.Raw...), ':')
+	return append(dst, raw...)
+}

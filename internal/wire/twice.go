@@ -1,0 +1,268 @@
+package wire
+
+import (
+	"callhouse/internal/schema"
+	"callhouse/internal/wire/scan"
+	"math"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// custom is how a field is decoded and rebuilt that is more than a value in a
+// column.
+type custom interface {
+	decode(d *Decoder, p *part, f Field)
+	rebuild(r *rebuild, f Field)
+}
+
+// customOf returns what a field of an object of table t needs; nil: its type says all.
+func (r *codec) customOf(t *schema.Table, f Field, s *slot) custom {
+	switch c := s.column; {
+	case c.Between[0] != "":
+		return duration{col: s.col, from: t.Column(c.Between[0]), to: t.Column(c.Between[1])}
+	case c.OptOut:
+		return optOutFlag{s.col}
+	case c.Count != "":
+		if r.twice == nil {
+			r.twice = &twice{table: c.List, list: s.list, count: t.Column(c.Count), role: s.inner.slots[0].col}
+		}
+		if c.Only != nil {
+			r.twice.some, r.twice.only = f, c.Only
+		} else {
+			r.twice.whole = f
+		}
+		return r.twice
+	}
+	return nil
+}
+
+// duration is a field of Column.Between. v3 sends none, and then, as where v2 leaves
+// it out, it is the time from the one column to the other.
+type duration struct{ col, from, to int }
+
+func (c duration) decode(d *Decoder, p *part, f Field) {
+	v, row := &p.vals[f], d.o.Row
+	if take(&p.patch, f, v, p.shown[d.source]) {
+		if d.source == schema.V3 {
+			p.patch.as |= 1 << f
+			d.drift(p.slots[f].path, DriftRenamed)
+		}
+		row[c.col] = schema.LongValue(d.integer(&p.patch, f, v))
+		return
+	}
+	start, end := schema.MillisOf(row[c.from]), schema.MillisOf(row[c.to])
+	if v.Shape == scan.IsNull && d.source == schema.V2 || !start.OK || !end.OK {
+		return
+	}
+	if end.V < start.V {
+		d.drift(p.slots[f].path, DriftMisfit)
+		return
+	}
+	row[c.col] = parquet.Int64Value(end.V - start.V)
+}
+
+func (c duration) rebuild(r *rebuild, f Field) {
+	v := r.row[c.col]
+	if r.source == schema.V3 && !r.patch.as.has(f) {
+		v = parquet.Value{} // derived
+	}
+	r.leaf(f, v)
+}
+
+// optOutFlag is a field of Column.OptOut.
+type optOutFlag struct{ col int }
+
+func (c optOutFlag) decode(d *Decoder, p *part, f Field) {
+	v := &p.vals[f]
+	if !take(&p.patch, f, v, p.shown[d.source]) {
+		return
+	}
+	if v.Shape != scan.IsTrue && v.Shape != scan.IsFalse {
+		p.patch.keep(f, v)
+		d.drift(p.slots[f].path, DriftConverted)
+	}
+	d.o.Row[c.col] = parquet.BooleanValue(optedOut(v))
+}
+
+func (c optOutFlag) rebuild(r *rebuild, f Field) { r.leaf(f, r.row[c.col]) }
+
+// optedOut says whether a value of such a flag forbids storage: any but false, "false", null and none.
+func optedOut(v *scan.Value) bool {
+	switch v.Shape {
+	case scan.IsAbsent, scan.IsNull, scan.IsFalse:
+		return false
+	case scan.IsString:
+		return string(v.Raw) != `"false"`
+	}
+	return true
+}
+
+// twice is a list with Column.Count, as the transcript of a call. v3 sends it under
+// one name. v2 sends the whole under another, and under this one some of its objects
+// once more.
+//
+// The count is null where nothing is known of the list: nothing was sent, or a v3
+// list item has null or [] for it. It is 0 where there is none.
+type twice struct {
+	table       *schema.Table
+	list        int // in Resource.Lists
+	count       int // the column
+	role        int // the column of the first field of the list's objects
+	only        []string
+	some, whole Field
+}
+
+func (t *twice) decode(d *Decoder, p *part, f Field) {
+	if f != t.some {
+		return // both come together
+	}
+	if d.source == schema.V2 {
+		t.decodeV2(d, p)
+	} else {
+		t.decodeV3(d, p)
+	}
+	if d.o.Row[t.count].IsNull() {
+		t.rows(d.o).Cut(0)
+	}
+}
+
+func (t *twice) rows(o *schema.Object) *schema.Rows { return &o.Lists[t.list] }
+
+// setCount counts the rows of the list.
+func (t *twice) setCount(o *schema.Object) {
+	o.Row[t.count] = parquet.Int32Value(int32(min(t.rows(o).Len(), math.MaxInt32)))
+}
+
+// swap takes the rows of the list that is kept apart for the object's.
+func (t *twice) swap(d *Decoder) {
+	rows := t.rows(d.o)
+	*rows, d.spare = d.spare, *rows
+}
+
+func (t *twice) decodeV3(d *Decoder, p *part) {
+	f := t.some
+	switch {
+	case p.vals[t.whole].Shape == scan.IsAbsent:
+	case p.vals[f].Shape != scan.IsAbsent:
+		d.demote(p, t.whole)
+	default:
+		f = t.whole
+		p.patch.as |= 1 << f
+		d.drift(p.slots[f].path, DriftRenamed)
+		t.swap(d)
+	}
+	if t.rows(d.o).Len() > 0 || d.kind == schema.KindDetail {
+		t.setCount(d.o)
+	}
+	switch v := &p.vals[f]; v.Shape {
+	case scan.IsArray:
+		if t.rows(d.o).Len() == 0 {
+			p.patch.empty |= 1 << f
+		}
+	case scan.IsNull:
+		if d.kind == schema.KindItem { // an item without the list leaves it out
+			p.patch.null |= 1 << f &^ p.patch.as
+		}
+	case scan.IsAbsent:
+		if d.kind == schema.KindDetail {
+			p.patch.absent |= 1 << f
+		}
+	default:
+		d.misfit(&p.patch, f, v)
+	}
+}
+
+func (t *twice) decodeV2(d *Decoder, p *part) {
+	whole, some := &p.vals[t.whole], &p.vals[t.some]
+	if d.spare.Len() > 0 {
+		t.swap(d)
+		t.setCount(d.o)
+		ruled := some.Shape == scan.IsArray && t.copies(t.rows(d.o), &d.spare)
+		d.other(p, t.some, some, ruled, d.spare.Len())
+		return
+	}
+	if t.rows(d.o).Len() > 0 {
+		t.setCount(d.o)
+		d.other(p, t.whole, whole, false, 0)
+		return
+	}
+	if d.kind == schema.KindDetail || whole.Shape != scan.IsAbsent || some.Shape != scan.IsAbsent {
+		t.setCount(d.o)
+		d.other(p, t.whole, whole, whole.Shape == scan.IsNull, 0)
+		d.other(p, t.some, some, some.Shape == scan.IsNull, 0)
+	}
+}
+
+// other has extra say what was sent as the one of v2's two lists that the rows
+// were not made of, unless it is what the rule makes of the rows. If it is an
+// array, n is its length.
+func (d *Decoder) other(p *part, f Field, v *scan.Value, ruled bool, n int) {
+	switch {
+	case ruled:
+	case v.Shape == scan.IsAbsent:
+		p.patch.absent |= 1 << f
+	case v.Shape == scan.IsNull:
+		p.patch.null |= 1 << f
+	case v.Shape == scan.IsArray && n == 0:
+		p.patch.empty |= 1 << f
+	case v.Shape == scan.IsArray:
+		p.patch.keep(f, v)
+	default:
+		d.misfit(&p.patch, f, v)
+	}
+}
+
+// copies says whether some rows are just those of all that are sent twice.
+func (t *twice) copies(all, some *schema.Rows) bool {
+	n := 0
+	for i := range all.Len() {
+		if !t.again(all.At(i)) {
+			continue
+		}
+		if n == some.Len() || !schema.SameRow(t.table, all.At(i), some.At(n)) {
+			return false
+		}
+		n++
+	}
+	return n == some.Len()
+}
+
+// again says whether a row is one of those that v2 sends twice.
+func (t *twice) again(row schema.Row) bool {
+	word := schema.TextOf(row[t.role])
+	for _, w := range t.only {
+		if w == string(word) {
+			return true
+		}
+	}
+	return false
+}
+
+// rebuild appends the list, and for v2 some of its rows once more.
+func (t *twice) rebuild(r *rebuild, f Field) {
+	if f != t.some {
+		return
+	}
+	p := &r.patch
+	if !r.row[t.count].IsNull() {
+		r.shown |= 1<<t.some | 1<<t.whole
+	}
+	if r.source == schema.V3 {
+		if p.as.has(t.whole) {
+			f = t.whole
+		}
+		t.append(r, f, false)
+		return
+	}
+	// The rows are those of the short list if the whole one says it has none.
+	alone := (p.absent | p.null | p.empty).has(t.whole) || p.at(t.whole).Shape != scan.IsAbsent
+	t.append(r, t.whole, false)
+	t.append(r, t.some, !alone)
+}
+
+// append appends the rows, or just those that are sent twice, as an array.
+func (t *twice) append(r *rebuild, f Field, some bool) {
+	if !r.special(f, t.rows(r.o).Len() == 0) {
+		r.list(f, func(row schema.Row) bool { return !some || t.again(row) })
+	}
+}

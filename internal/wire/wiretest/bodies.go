@@ -1,0 +1,175 @@
+package wiretest
+
+import (
+	"bytes"
+	"callhouse/internal/schema"
+	"callhouse/internal/wire/scan"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/parquet-go/parquet-go"
+	"pgregory.net/rapid"
+)
+
+// hostile are bodies that a service under siege might send.
+var Hostile = []string{
+	``, `null`, `[]`, `{}`, `{"id":""}`, `{"id":null}`, `{"id":"a"}x`, `{"id":"a",}`, `{"id" "a"}`, `{"id":"a"`,
+	`{"id":01}`, `{"id":-}`, `{"id":1.}`, `{"id":1e}`, `{"id":"\x"}`, `{"id":"\u12"}`, "{\"id\":\"\x01\"}",
+	`{"id":tru}`, `{"id":"a","id":"b","status":1,"status":"ended"}`, "{\"id\":\"a\",\"x\xff\":\"\xc3\x28\"}",
+	`{"id":"\ud800"}`, `{"id":"a","\ud800":1,"\ud801":2,"\ud800":3}`, `{"id":"a","start_at":1e400}`,
+	`{"id":"a","$":{"absent":["id"]},"$$":1,"agent":{"$":1}}`, `{"id":"a","transcript":[[],{},null,1]}`,
+	`{"id":"a","call_id":"b","call_from":1,"call_to":2,"start_timestamp":3,"agent":{"agent_id":"c"}}`,
+	`{"call_id":"a","transcript":[{"role":"user"}],"transcript_with_tool_calls":[{"role":"user"},{"role":"x"}]}`,
+	`{"call_id":"a","transcript":[[]],"transcript_with_tool_calls":[]}`,
+	`{"id":"a","opt_out_sensitive_data_storage":1,"transcript":"SECRET","call_analysis":{},"x":"SECRET"}`,
+	`{"id":"a","call_analysis":{"custom_analysis_data":null,"evaluation":null},"call_cost":{"total_cost":"1e2"}}`,
+}
+
+// folder returns the project's testdata.
+func folder(t testing.TB) string {
+	t.Helper()
+	for at := "testdata"; len(at) < 60; at = filepath.Join("..", at) {
+		if _, err := os.Stat(filepath.Join(at, "payloads")); err == nil {
+			return at
+		}
+	}
+	t.Fatal("no testdata")
+	return ""
+}
+
+// payloads returns the names of testdata/payloads, and what kind each is.
+func Payloads(t testing.TB) map[string]schema.Kind {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(folder(t), "payloads", "*.json"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no payloads: %v", err)
+	}
+	kinds := map[string]schema.Kind{}
+	for _, path := range paths {
+		name := strings.TrimSuffix(filepath.Base(path), ".json")
+		kinds[name] = schema.KindItem
+		if strings.Contains(name, "_detail") {
+			kinds[name] = schema.KindDetail
+		}
+	}
+	return kinds
+}
+
+func Payload(t testing.TB, name string) []byte {
+	t.Helper()
+	body, err := os.ReadFile(filepath.Join(folder(t), "payloads", name+".json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
+
+// observedDetail returns the JSON of a detail shaped as observed, without any
+// white space between its tokens, and about 7 KB long.
+func ObservedDetail(t testing.TB) []byte {
+	t.Helper()
+	var small bytes.Buffer
+	if err := json.Compact(&small, Payload(t, "v3_detail")); err != nil {
+		t.Fatal(err)
+	}
+	list := []byte(`"transcript":[`)
+	at := bytes.Index(small.Bytes(), list) + len(list)
+	head, turns := small.Bytes()[:at], bytes.TrimSuffix(small.Bytes()[at:], []byte("]}"))
+	body := append([]byte(nil), head...)
+	for i := range 8 {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		body = append(body, turns...)
+	}
+	return append(body, "]}"...)
+}
+
+// observed is a call for encoding/json, to compare with.
+type Observed struct {
+	ID    string `json:"id"`
+	Agent *struct {
+		AgentID      *string `json:"agent_id"`
+		AgentVersion *string `json:"agent_version"`
+	} `json:"agent"`
+	CallType            *string         `json:"call_type"`
+	Status              *string         `json:"status"`
+	FromNumber          *string         `json:"from_number"`
+	ToNumber            *string         `json:"to_number"`
+	PresentationNumber  *string         `json:"presentation_number"`
+	DisconnectionReason *string         `json:"disconnection_reason"`
+	StartAt             *int64          `json:"start_at"`
+	EndAt               *int64          `json:"end_at"`
+	RecordingURL        *string         `json:"recording_url"`
+	Metadata            json.RawMessage `json:"metadata"`
+	DynamicVariables    json.RawMessage `json:"dynamic_variables"`
+	CallAnalysis        *struct {
+		Summary       *string `json:"summary"`
+		UserSentiment *string `json:"user_sentiment"`
+		Items         []struct {
+			Type  *string         `json:"type"`
+			Name  *string         `json:"name"`
+			Value json.RawMessage `json:"value"`
+		} `json:"custom_analysis_data"`
+	} `json:"call_analysis"`
+	CallCost *struct {
+		TotalCost *string `json:"total_cost"`
+	} `json:"call_cost"`
+	VariantLabel *string `json:"variant_label"`
+	OptOut       *bool   `json:"opt_out_sensitive_data_storage"`
+	Transcript   []struct {
+		Role       *string         `json:"role"`
+		Content    *string         `json:"content"`
+		StartAt    *int64          `json:"start_at"`
+		EndAt      *int64          `json:"end_at"`
+		ToolCallID *string         `json:"tool_call_id"`
+		Name       *string         `json:"name"`
+		Arguments  json.RawMessage `json:"arguments"`
+	} `json:"transcript"`
+}
+
+// value parses JSON into what it says, by encoding/json: numbers as they are
+// spelled, of a repeated name the last value. Escaped halves of surrogate pairs,
+// which encoding/json all makes the same, are told apart first.
+func Value(t rapid.TB, text []byte) any {
+	t.Helper()
+	d := json.NewDecoder(bytes.NewReader(SpellHalves(text)))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		t.Fatalf("parse %q: %v", text, err)
+	}
+	return v
+}
+
+func SpellHalves(text []byte) []byte {
+	var out []byte
+	for p := 0; p < len(text); {
+		n, half := 1, false
+		if text[p] == '\\' {
+			n, half = scan.Escape(text[p:])
+		}
+		if half {
+			out = fmt.Appendf(out, "<half %s>", bytes.ToLower(text[p+2:p+6]))
+		} else {
+			out = append(out, text[p:p+n]...)
+		}
+		p += n
+	}
+	return out
+}
+
+// sameRows compares calls by the values of their rows.
+var SameRows = cmp.Options{
+	cmp.Comparer(func(a, b schema.Rows) bool {
+		return cmp.Equal(a.Cells(), b.Cells(), cmpopts.EquateEmpty(), cmp.Comparer(parquet.Equal))
+	}),
+	cmp.Comparer(func(a, b parquet.Row) bool { return slices.EqualFunc(a, b, parquet.Equal) }), cmpopts.IgnoreFields(schema.Object{}, "Of"), cmp.AllowUnexported(schema.Lacking{}),
+}

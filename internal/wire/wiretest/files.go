@@ -1,0 +1,49 @@
+package wiretest
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// roundTrip writes rows into a file of a schema, and returns the schema and the
+// rows that are read from it.
+func RoundTrip(t *testing.T, s *parquet.Schema, rows ...parquet.Row) (*parquet.Schema, []parquet.Row) {
+	t.Helper()
+	var b bytes.Buffer
+	w := parquet.NewGenericWriter[any](&b, s)
+	if _, err := w.WriteRows(rows); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f, err := parquet.OpenFile(bytes.NewReader(b.Bytes()), int64(b.Len()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []parquet.Row
+	for _, g := range f.RowGroups() {
+		r := g.Rows()
+		buf := make([]parquet.Row, 1)
+		for {
+			n, err := r.ReadRows(buf)
+			if n == 1 {
+				out = append(out, buf[0].Clone())
+			}
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return f.Schema(), out
+}
