@@ -4,7 +4,7 @@ import "callhouse/internal/schema"
 
 // AgentVersions are the published versions of agents. The list of an agent's versions
 // has no pages, and is asked for when the agent changes.
-var AgentVersions = declare(Resource{
+var AgentVersions = Declare(Resource{
 	Name: "agent_versions", Doc: "published versions of agents",
 	Path: "/v3/agents/{}/versions", Parent: Agents, Items: "versions", Unpaged: true,
 	Key: []string{"agent_id", "version"},

@@ -4,7 +4,7 @@ import "callhouse/internal/schema"
 
 // Agents are the agents that speak in calls. What an agent says and does, data and
 // flow, is told by its own record alone, which is asked for when the list shows a change.
-var Agents = declare(Resource{
+var Agents = Declare(Resource{
 	Name: "agents", Doc: "agents, as they are now",
 	Path: "/v3/agents", Key: []string{"agent_id"},
 	Record: "/v3/agents/{}", Own: []string{"data", "flow", "version"},

@@ -4,7 +4,7 @@ import "callhouse/internal/schema"
 
 // AlertRules say when the service raises an incident. Whom it tells, which may be a
 // secret address, is withheld.
-var AlertRules = declare(Resource{
+var AlertRules = Declare(Resource{
 	Name: "alert_rules", Doc: "rules by which the service raises incidents, as they are now",
 	Path: "/v3/alert-rules", Key: []string{"alert_rule_id"}, Secrets: []string{"notification_channels"},
 },
@@ -51,7 +51,7 @@ var AlertRules = declare(Resource{
 
 // Incidents are the alerts that were raised. Their status changes until they are
 // resolved.
-var Incidents = declare(Resource{
+var Incidents = Declare(Resource{
 	Name: "incidents", Doc: "alerts that the service raised, as they are now",
 	Path: "/v3/incidents", Key: []string{"incident_id"},
 },

@@ -3,7 +3,7 @@ package resource
 import "callhouse/internal/schema"
 
 // Campaigns place calls from a list of numbers. Their numbers move while they run.
-var Campaigns = declare(Resource{
+var Campaigns = Declare(Resource{
 	Name: "campaigns", Doc: "campaigns of outbound calls, as they are now",
 	Path: "/v3/campaigns", Key: []string{"campaign_id"},
 },

@@ -43,8 +43,13 @@ func (r *Resource) Change(old, now *schema.Object, f Fetched, since int64) schem
 	if old == nil {
 		kind = "created"
 		for i := range r.Table.Columns {
-			if c := &r.Table.Columns[i]; c.Compared() && !now.Row[i].IsNull() {
+			if r.compared(i) && !now.Row[i].IsNull() {
 				cols = append(cols, i)
+			}
+		}
+		for i := range r.Lists {
+			if now.Lists[i].Len() > 0 {
+				cols = append(cols, ^i)
 			}
 		}
 	} else {
@@ -69,7 +74,7 @@ func (r *Resource) Change(old, now *schema.Object, f Fetched, since int64) schem
 	set("kind", kind)
 	names := make([]string, len(cols))
 	for i, col := range cols {
-		names[i] = r.Table.Columns[col].Name
+		names[i] = r.nameOf(col)
 	}
 	fields, _ := json.Marshal(names) // texts always encode
 	set("fields", string(fields))
@@ -91,11 +96,48 @@ func (r *Resource) values(o *schema.Object, cols []int) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		c := &r.Table.Columns[col]
-		dst = append(strconv.AppendQuote(dst, c.Name), ':')
-		dst = appendValue(dst, c.Type, o.Row[col])
+		dst = append(strconv.AppendQuote(dst, r.nameOf(col)), ':')
+		if col >= 0 {
+			dst = appendValue(dst, r.Table.Columns[col].Type, o.Row[col])
+		} else {
+			dst = appendRows(dst, r.Lists[^col], &o.Lists[^col])
+		}
 	}
 	return append(dst, '}')
+}
+
+// nameOf returns the name of a field: that of its column, or of the table of a list.
+func (r *Resource) nameOf(field int) string {
+	if field < 0 {
+		return r.Lists[^field].Name
+	}
+	return r.Table.Columns[field].Name
+}
+
+// appendRows appends the rows of a list as an array of objects.
+func appendRows(dst []byte, t *schema.Table, rows *schema.Rows) []byte {
+	dst = append(dst, '[')
+	for n := range rows.Len() {
+		if n > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, '{')
+		first := true
+		for i := range t.Columns {
+			c := &t.Columns[i]
+			if !c.Compared() {
+				continue
+			}
+			if !first {
+				dst = append(dst, ',')
+			}
+			first = false
+			dst = append(strconv.AppendQuote(dst, c.Name), ':')
+			dst = appendValue(dst, c.Type, rows.At(n)[i])
+		}
+		dst = append(dst, '}')
+	}
+	return append(dst, ']')
 }
 
 func appendValue(dst []byte, t schema.Type, v parquet.Value) []byte {

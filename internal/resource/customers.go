@@ -4,7 +4,7 @@ import "callhouse/internal/schema"
 
 // Customers are the people and companies that the organisation has told the service
 // of. extract forget reaches them by number and by id.
-var Customers = declare(Resource{
+var Customers = Declare(Resource{
 	Name: "customers", Doc: "customers whom the organisation has told the service of",
 	Path: "/v3/customers", Key: []string{"customer_id"}, Contact: []string{"identifiers"},
 },
@@ -27,7 +27,7 @@ var Customers = declare(Resource{
 )
 
 // CustomerAttributes say which attributes customers may have.
-var CustomerAttributes = declare(Resource{
+var CustomerAttributes = Declare(Resource{
 	Name: "customer_attributes", Doc: "attributes that customers may have",
 	Path: "/v3/customer-attribute-definitions", Key: []string{"attribute_id"},
 },

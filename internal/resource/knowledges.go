@@ -8,7 +8,7 @@ import (
 
 // Knowledges are knowledge bases. Their items say little, and not when a document came;
 // so the documents are listed anew every few days.
-var Knowledges = declare(Resource{
+var Knowledges = Declare(Resource{
 	Name: "knowledges", Doc: "knowledge bases",
 	Path: "/v3/knowledges", Key: []string{"knowledge_id"},
 },
@@ -22,14 +22,14 @@ var Knowledges = declare(Resource{
 
 // KnowledgeDocuments are the documents of knowledge bases. No operation of the service
 // tells their text.
-var KnowledgeDocuments = declare(Resource{
+var KnowledgeDocuments = Declare(Resource{
 	Name: "knowledge_documents", Doc: "documents of knowledge bases, without their text",
 	Path: "/v3/knowledges/{}/documents", Parent: Knowledges, Every: 3 * 24 * time.Hour,
 	Key: []string{"knowledge_id", "document_id"},
 },
 	schema.Column{ID: 2, Name: "document_id", Type: schema.Text, Required: true, V3: "id", V2: "document_id",
 		Doc: "the document"},
-	schema.Column{ID: 1, Name: "knowledge_id", Type: schema.Text, Required: true, V3: "knowledge_id?",
+	schema.Column{ID: 1, Name: "knowledge_id", Type: schema.Text, Required: true, V3: "knowledge_id",
 		Doc: "the knowledge base that it is of"},
 	schema.Column{ID: 3, Name: "name", Type: schema.Text, V3: "name",
 		Doc: "its name"},

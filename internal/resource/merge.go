@@ -85,16 +85,39 @@ func (r *Resource) Parts() bool { return r.Record != "" || len(r.Children()) > 0
 // warehouse.
 func (r *Resource) Same(a, b *schema.Object) bool { return len(r.differing(a, b)) == 0 }
 
-// differing returns the columns in which two states differ; a list of rows is named
-// by the first of its columns that does.
-func (r *Resource) differing(a, b *schema.Object) (cols []int) {
+// differing returns the fields in which two states differ: positions of columns, and
+// ^i for the i-th list.
+func (r *Resource) differing(a, b *schema.Object) (fields []int) {
 	for i := range r.Table.Columns {
-		c := &r.Table.Columns[i]
-		if (c.Compared() || i == r.ownExtra) && !schema.SameValue(c.Type, a.Row[i], b.Row[i]) {
-			cols = append(cols, i)
+		if r.compared(i) && !schema.SameValue(r.Table.Columns[i].Type, a.Row[i], b.Row[i]) {
+			fields = append(fields, i)
 		}
 	}
-	return cols
+	for i, t := range r.Lists {
+		if !sameRows(t, &a.Lists[i], &b.Lists[i]) {
+			fields = append(fields, ^i)
+		}
+	}
+	return fields
+}
+
+// compared says whether a column is a part of what the service says.
+func (r *Resource) compared(col int) bool {
+	return r.Table.Columns[col].Compared() || col == r.ownExtra
+}
+
+func sameRows(t *schema.Table, a, b *schema.Rows) bool {
+	if a.Len() != b.Len() {
+		return false
+	}
+	for n := range a.Len() {
+		for i := range t.Columns {
+			if c := &t.Columns[i]; c.Compared() && !schema.SameValue(c.Type, a.At(n)[i], b.At(n)[i]) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // SameItem says whether an object says what an item of a list does.
@@ -105,11 +128,19 @@ func (r *Resource) SameItem(o, item *schema.Object) bool {
 			return false
 		}
 	}
+	for i, t := range r.Lists {
+		if !sameRows(t, &o.Lists[i], &item.Lists[i]) {
+			return false
+		}
+	}
 	return true
 }
 
-// ofItem says whether a column comes from the items of lists.
+// ofItem says whether a field comes from the items of lists.
 func (r *Resource) ofItem(col int) bool {
+	if col < 0 {
+		return true
+	}
 	c := &r.Table.Columns[col]
 	return c.Name == "extra" || c.Name == "source" || c.V3 != "" && !slices.Contains(r.own, col)
 }

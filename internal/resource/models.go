@@ -10,7 +10,7 @@ import (
 const catalogue = 7 * 24 * time.Hour
 
 // LLMs are the language models that the service offers.
-var LLMs = declare(Resource{
+var LLMs = Declare(Resource{
 	Name: "llms", Doc: "language models that the service offers",
 	Path: "/v3/models/llms", Every: catalogue, Key: []string{"model"},
 },
@@ -21,7 +21,7 @@ var LLMs = declare(Resource{
 )
 
 // Voices are the voices that the service offers. Two providers may use one id.
-var Voices = declare(Resource{
+var Voices = Declare(Resource{
 	Name: "voices", Doc: "voices that the service offers",
 	Path: "/v3/models/voices", Every: catalogue, Key: []string{"provider", "voice_id"},
 },

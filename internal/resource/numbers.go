@@ -8,7 +8,7 @@ import (
 
 // Numbers are the organisation's own telephone numbers. The list has the active ones
 // alone, unless each status is asked for.
-var Numbers = declare(Resource{
+var Numbers = Declare(Resource{
 	Name: "telephone_numbers", Doc: "the organisation's own telephone numbers, as they are now",
 	Path: "/v3/organization-telephone-numbers", Key: []string{"number_id"},
 	Queries: []url.Values{{"status": {"active"}}, {"status": {"scheduled"}}, {"status": {"cancel_requested"}}, {"status": {"expired"}}},

@@ -78,16 +78,28 @@ var common = []schema.Column{
 		Doc: "when its own record and its own lists were fetched, since it last changed; null: that is still to come, or it has none"},
 }
 
-// declare completes a resource by its fields, in the order of the service's JSON.
-func declare(r Resource, fields ...schema.Column) *Resource {
+// Register adds resources to All. Only tests do.
+func Register(more ...*Resource) {
+	All = append(All, more...)
+	Tables, AllTables = tables(schema.Tables), tables(schema.AllTables)
+}
+
+// Declare completes a resource by its fields, in the order of the service's JSON. A
+// field that is a list of objects names the table of its rows: see [schema.ListOf].
+func Declare(r Resource, fields ...schema.Column) *Resource {
+	var lists []*schema.Table
 	for i := range fields {
-		if c := &fields[i]; c.V2 == "" {
+		c := &fields[i]
+		if c.V2 == "" {
 			c.V2 = c.V3 // one shape, but for the name of the key
+		}
+		if c.List != nil {
+			lists = append(lists, c.List)
 		}
 	}
 	fields = append(fields, common...)
 	t := schema.NewTable(r.Name, fields...)
-	r.Resource = schema.NewResource(&t)
+	r.Resource = schema.NewResource(&t, lists...)
 	wire.Check(r.Resource)
 	for _, name := range r.Key {
 		r.keys = append(r.keys, t.Column(name))

@@ -4,7 +4,7 @@ import "callhouse/internal/schema"
 
 // Schemas are the service's own descriptions of agents, flows, evaluations and tools.
 // Their bodies are not asked for.
-var Schemas = declare(Resource{
+var Schemas = Declare(Resource{
 	Name: "schemas", Doc: "the service's descriptions of agents, flows, evaluations and tools",
 	Path: "/v3/schemas", Every: catalogue, Key: []string{"namespace", "schema_type"},
 },

@@ -4,7 +4,7 @@ import "callhouse/internal/schema"
 
 // Tools are what agents may call. Headers, which may hold keys, are withheld, and so
 // are the queries of addresses.
-var Tools = declare(Resource{
+var Tools = Declare(Resource{
 	Name: "tools", Doc: "tools that agents may call, as they are now",
 	Path: "/v3/tools", Key: []string{"tool_id"},
 },

@@ -12,6 +12,9 @@ import (
 	"callhouse/internal/schema"
 )
 
+// ParentNumber is the number of the parent that items tell, if they tell it.
+const ParentNumber = 7
+
 // Item returns an item of a resource's list: that of its n-th object, in its v-th
 // version. All its fields have values; those that are no part of the key change with v.
 func Item(of *resource.Resource, n, v int) []byte { return object(of, n, v, false) }
@@ -56,10 +59,14 @@ func text(column string, n int) string { return fmt.Sprintf("%s-%03d", column, n
 
 func object(of *resource.Resource, n, v int, whole bool) []byte {
 	root := map[string]any{}
-	for i := range of.Table.Columns {
-		c := &of.Table.Columns[i]
+	for i := range of.Table.Fields {
+		c := &of.Table.Fields[i]
 		path := strings.Split(strings.TrimSuffix(c.V3, "?"), ".")
-		if c.V3 == "" || !whole && slices.Contains(of.Own, c.Name) || of.Parent != nil && c.Name == of.Key[0] {
+		if c.V3 == "" || !whole && slices.Contains(of.Own, c.Name) {
+			continue
+		}
+		if of.Parent != nil && c.Name == of.Key[0] {
+			root[c.V3] = text(c.Name, ParentNumber)
 			continue
 		}
 		at := root
@@ -71,13 +78,33 @@ func object(of *resource.Resource, n, v int, whole bool) []byte {
 			}
 			at = inner
 		}
-		at[path[len(path)-1]] = value(c, slices.Contains(of.Key, c.Name), n, v)
+		name := path[len(path)-1]
+		if c.List == nil {
+			at[name] = value(c, slices.Contains(of.Key, c.Name), n, v)
+			continue
+		}
+		var list []any
+		for e := range 1 + (n+v)%3 {
+			list = append(list, fields(c.List, e, v))
+		}
+		at[name] = list
 	}
 	body, err := json.Marshal(root)
 	if err != nil {
 		panic(err)
 	}
 	return body
+}
+
+// fields returns an element of a list.
+func fields(t *schema.Table, n, v int) map[string]any {
+	out := map[string]any{}
+	for i := range t.Fields {
+		if c := &t.Fields[i]; c.V3 != "" {
+			out[strings.TrimSuffix(c.V3, "?")] = value(c, false, n, v)
+		}
+	}
+	return out
 }
 
 func value(c *schema.Column, key bool, n, v int) any {
@@ -93,6 +120,9 @@ func value(c *schema.Column, key bool, n, v int) any {
 	case schema.Int64:
 		return n + 100*v
 	case schema.Exact:
+		if c.Amount {
+			return fmt.Sprintf("%d.%02d", n, v)
+		}
 		return json.Number(fmt.Sprintf("%d.%02d", n, v))
 	case schema.Bool:
 		return (n+v)%2 == 0
@@ -101,3 +131,34 @@ func value(c *schema.Column, key bool, n, v int) any {
 	}
 	return fmt.Sprintf("%s %d.%d", c.Name, n, v)
 }
+
+// MadeUp are two resources that no service has: one with a record of its own and a list
+// of objects inside, and one of which each object of the first has a list. They prove
+// that what is declared is all that it takes.
+var MadeUp = func() []*resource.Resource {
+	parts := schema.NewTable("gadget_parts",
+		schema.Column{ID: 1, Name: "gadget_id", Type: schema.Text, Required: true, Parent: "gadget_id", Doc: "the gadget"},
+		schema.Column{ID: 2, Name: "position", Type: schema.Int32, Required: true, Parent: schema.Position, Doc: "its place"},
+		schema.Column{ID: 3, Name: "name", Type: schema.Word, V3: "name", V2: "name", Doc: "its name"},
+		schema.Column{ID: 4, Name: "weight", Type: schema.Exact, V3: "weight?", V2: "weight?", Doc: "its weight"},
+		schema.Column{ID: 5, Name: "extra", Type: schema.JSON, Doc: "the rest"})
+	gadgets := resource.Declare(resource.Resource{
+		Name: "gadgets", Doc: "gadgets", Path: "/v3/gadgets", Key: []string{"gadget_id"}, Record: "/v3/gadgets/{}", Own: []string{"plan"},
+	},
+		schema.Column{ID: 1, Name: "gadget_id", Type: schema.Text, Required: true, V3: "id", V2: "gadget_id", Doc: "the gadget"},
+		schema.Column{ID: 2, Name: "name", Type: schema.Text, V3: "name", Doc: "its name"},
+		schema.ListOf(&parts, "inside.parts"),
+		schema.Column{ID: 3, Name: "colour", Type: schema.Word, V3: "inside.colour", Doc: "its colour"},
+		schema.Column{ID: 4, Name: "plan", Type: schema.JSON, V3: "plan?", AnyValue: true, Doc: "how it is made"})
+	notes := resource.Declare(resource.Resource{
+		Name: "gadget_notes", Doc: "notes on gadgets", Path: "/v3/gadgets/{}/notes", Parent: gadgets, Items: "notes", Unpaged: true,
+		Key: []string{"gadget_id", "note"},
+	},
+		schema.Column{ID: 2, Name: "note", Type: schema.Text, Required: true, V3: "note", Doc: "its number"},
+		schema.Column{ID: 1, Name: "gadget_id", Type: schema.Text, Required: true, Doc: "the gadget"},
+		schema.Column{ID: 3, Name: "cost", Type: schema.Exact, V3: "cost", Amount: true, Doc: "what it cost"})
+	return []*resource.Resource{gadgets, notes}
+}()
+
+// Register makes the made-up resources known to the program that the tests are.
+func Register() { resource.Register(MadeUp...) }

@@ -123,6 +123,7 @@ func (v *verifier) objects(s *layout.Snapshot, of *resource.Resource, at string)
 			v.bad.Add("rebuild", at, "%s: %v", key, err)
 			continue
 		}
+		of.SetParent(&again, of.ParentOf(key))
 		if !of.SameItem(&o, &again) {
 			v.bad.Add("rebuild", at, "%s does not give back what was sent", key)
 		}

@@ -1,0 +1,368 @@
+package sink
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"callhouse/internal/resource"
+	"callhouse/internal/resource/resourcetest"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink/disk"
+	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/sink/verify"
+)
+
+func TestMain(m *testing.M) {
+	resourcetest.Register()
+	os.Exit(m.Run())
+}
+
+// things is one resource in a warehouse of a test.
+type things struct {
+	*testing.T
+	of     *resource.Resource
+	root   string
+	fsys   disk.FS
+	parent string
+	runs   int
+	killed string
+	w      *Warehouse
+}
+
+// open begins the next run.
+func (x *things) open() {
+	x.Helper()
+	x.runs++
+	x.w = night(x, x.fsys, x.root, x.runs)
+}
+
+// put puts items of a list: n-th objects in their v-th version.
+func (x *things) put(v int, ns ...int) {
+	x.Helper()
+	for _, n := range ns {
+		x.record(schema.KindItem, n, resourcetest.Item(x.of, n, v))
+	}
+}
+
+func (x *things) record(kind schema.Kind, n int, body []byte) {
+	x.Helper()
+	at := x.w.opts.Now().UnixMilli() + 1000
+	if err := x.w.Put(context.Background(), schema.Record{Resource: x.of.Name, Kind: kind, CallID: resourcetest.Key(x.of, x.parent, n), FetchedAt: at, Body: body}); err != nil {
+		x.Fatal(err)
+	}
+}
+
+// listed says that the list was complete, with so many items.
+func (x *things) listed(items int) {
+	x.Helper()
+	now := x.w.opts.Now().UnixMilli()
+	body, _ := json.Marshal(schema.Listed{Begun: now, Items: int64(items)})
+	if err := x.w.Put(context.Background(), schema.Record{Resource: x.of.Name, Kind: schema.KindListed, CallID: x.parent, FetchedAt: now + 2000, Body: body}); err != nil {
+		x.Fatal(err)
+	}
+}
+
+// commit ends the run, and verifies the warehouse.
+func (x *things) commit() {
+	x.Helper()
+	mustCommit(x, x.w)
+	x.close()
+	x.whole()
+}
+
+func (x *things) close() {
+	x.Helper()
+	if err := x.w.Close(); err != nil {
+		x.Fatal(err)
+	}
+}
+
+func (x *things) whole() {
+	x.Helper()
+	r, err := verify.Warehouse(context.Background(), verify.Options{Root: x.root, FS: x.fsys, All: true})
+	if err != nil {
+		x.Fatal(err)
+	}
+	if !r.Whole() || len(r.Notes) > 0 {
+		x.Fatalf("verify finds %v, %v", r.Problems, r.Notes)
+	}
+}
+
+// state returns the objects by key.
+func (x *things) state() map[string]*schema.Object {
+	x.Helper()
+	in, err := snapshot.NewReader(x.fsys, x.w.Snapshot(), nil).Objects(x.of)
+	if err != nil {
+		x.Fatal(err)
+	}
+	out := map[string]*schema.Object{}
+	for in != nil {
+		o := new(schema.Object)
+		if more, err := in.Next(o); err != nil {
+			x.Fatal(err)
+		} else if !more {
+			break
+		}
+		out[x.of.KeyOf(o.Row)] = o
+	}
+	return out
+}
+
+// is checks that an object is there as its n-th item was sent in version v.
+func (x *things) is(n, v int, deleted bool) {
+	x.Helper()
+	key := resourcetest.Key(x.of, x.parent, n)
+	o := x.state()[key]
+	if o == nil {
+		x.Fatalf("%s is not there", key)
+	}
+	if x.of.Deleted(o) != deleted {
+		x.Errorf("%s: deleted is %v", key, !deleted)
+	}
+	x.same(resourcetest.Item(x.of, n, v), x.of.ItemJSON(o))
+}
+
+func (x *things) same(want, got []byte) {
+	x.Helper()
+	var a, b any
+	for to, text := range map[*any][]byte{&a: want, &b: got} {
+		d := json.NewDecoder(strings.NewReader(string(text)))
+		d.UseNumber()
+		if err := d.Decode(to); err != nil {
+			x.Fatalf("%v in %s", err, text)
+		}
+	}
+	if diff := cmp.Diff(a, b); diff != "" {
+		x.Errorf("(-sent +rebuilt)\n%s", diff)
+	}
+}
+
+// changes returns the changes that the last run saw, or the run before, if that was
+// killed.
+func (x *things) changes() (out []string) {
+	x.Helper()
+	runs := []string{x.w.RunID(), x.killed}
+	r := snapshot.NewReader(x.fsys, x.w.Snapshot(), nil)
+	for _, f := range r.Files(resource.Changes.Name) {
+		t, err := r.Open(f)
+		if err != nil {
+			x.Fatal(err)
+		}
+		err = t.All(func(row schema.Row) error {
+			at := func(name string) string { return string(row[resource.Changes.Column(name)].ByteArray()) }
+			if slices.Contains(runs, at("run_id")) && at("resource") == x.of.Name {
+				out = append(out, at("kind")+" "+at("key"))
+				for _, name := range []string{"before", "after"} {
+					if text := at(name); text != "" && !json.Valid([]byte(text)) {
+						x.Errorf("%s is no JSON: %s", name, text)
+					}
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			x.Fatal(err)
+		}
+		if err := t.Close(); err != nil {
+			x.Fatal(err)
+		}
+	}
+	return out
+}
+
+func (x *things) wantChanges(want ...string) {
+	x.Helper()
+	for i, w := range want {
+		kind, n, _ := strings.Cut(w, " ")
+		var number int
+		if _, err := fmt.Sscan(n, &number); err != nil {
+			x.Fatal(err)
+		}
+		want[i] = kind + " " + resourcetest.Key(x.of, x.parent, number)
+	}
+	if diff := cmp.Diff(want, x.changes()); diff != "" {
+		x.Errorf("changes (-want +got)\n%s", diff)
+	}
+}
+
+// due returns how many objects are incomplete.
+func (x *things) due() (n int) {
+	x.Helper()
+	for _, err := range x.w.Incomplete(x.of, 0) {
+		if err != nil {
+			x.Fatal(err)
+		}
+		n++
+	}
+	return n
+}
+
+// Every resource is kept by its declaration alone: what is listed is journalled, merged,
+// committed, verified, given back as it was sent, and its changes are told. Two that no
+// service has are among them.
+func TestEveryResource(t *testing.T) {
+	t.Parallel()
+	if len(resource.All) < 16 {
+		t.Fatalf("only %d resources", len(resource.All))
+	}
+	for _, of := range resource.All {
+		t.Run(of.Name, func(t *testing.T) {
+			t.Parallel()
+			x := &things{T: t, of: of, root: t.TempDir()}
+			var err error
+			if x.fsys, err = disk.Open(x.root, false); err != nil {
+				t.Fatal(err)
+			}
+			if of.Parent != nil {
+				x.parent = resourcetest.Key(of.Parent, "", resourcetest.ParentNumber)
+			}
+			x.open()
+			x.put(0, 0, 1, 2, 3, 4)
+			x.listed(5)
+			x.commit()
+			for n := range 5 {
+				x.is(n, 0, false)
+			}
+			x.wantChanges("created 0", "created 1", "created 2", "created 3", "created 4")
+			if want := map[bool]int{true: 5, false: 0}[of.Parts()]; x.due() != want && of.Parts() {
+				t.Errorf("%d objects are incomplete, want %d", x.due(), want)
+			}
+
+			// The same again writes no file.
+			paths := func() (out []string) {
+				for _, f := range x.w.Snapshot().Manifest.Files {
+					if f.Period == "" && f.Table != schema.Runs.Name {
+						out = append(out, f.Path)
+					}
+				}
+				return out
+			}
+			before := paths()
+			x.open()
+			x.put(0, 0, 1, 2, 3, 4)
+			x.listed(5)
+			x.commit()
+			if diff := cmp.Diff(before, paths()); diff != "" {
+				t.Errorf("files were written anew for the same list: %s", diff)
+			}
+			x.wantChanges()
+
+			// A record of its own is asked for once, until the item changes.
+			if of.Record != "" {
+				x.open()
+				for n := range 4 {
+					x.record(schema.KindDetail, n, resourcetest.Record(of, n, 0))
+				}
+				x.record(schema.KindMissing, 4, nil)
+				x.commit()
+				for n := range 4 {
+					x.is(n, 0, false)
+					x.same(resourcetest.Record(of, n, 0), of.RecordJSON(x.state()[resourcetest.Key(of, "", n)]))
+				}
+				x.wantChanges("completed 0", "completed 1", "completed 2", "completed 3")
+				if x.due() != 0 {
+					t.Errorf("%d objects are still incomplete", x.due())
+				}
+			}
+
+			// One changes, one goes, one comes; a run that was killed had fetched them.
+			x.open()
+			x.put(0, 0, 1, 3)
+			x.put(1, 2)
+			x.put(0, 5)
+			x.listed(5)
+			x.killed = x.w.RunID()
+			x.close()
+			x.open()
+			x.commit()
+			x.is(2, 1, false)
+			x.is(4, 0, true)
+			x.is(5, 0, false)
+			x.wantChanges("changed 2", "deleted 4", "created 5")
+			if of.Record != "" && x.due() != 2 {
+				t.Errorf("%d objects are incomplete, want those that changed", x.due())
+			}
+
+			// An empty list is not believed at once; that of one parent never is.
+			for _, believed := range []bool{false, of.Parent == nil} {
+				x.open()
+				x.listed(0)
+				mustCommit(t, x.w)
+				if !believed && len(x.w.Notices()) != 1 {
+					t.Errorf("it is said: %q", x.w.Notices())
+				}
+				x.close()
+				x.whole()
+				x.is(0, 0, believed)
+			}
+
+			// What was gone comes back; what the service sends in another shape is kept.
+			x.open()
+			x.put(0, 0, 1, 2, 3)
+			odd := strings.Replace(string(resourcetest.Item(of, 6, 0)), "{", `{"brand_new":{"a":[1,2.50]},`, 1)
+			x.record(schema.KindItem, 6, []byte(odd))
+			x.listed(5)
+			x.commit()
+			x.is(0, 0, false)
+			o := x.state()[resourcetest.Key(of, x.parent, 6)]
+			x.same([]byte(odd), of.ItemJSON(o))
+			if of.Parent == nil && !slices.Contains(x.changes(), "returned "+resourcetest.Key(of, "", 0)) {
+				t.Errorf("changes are %q", x.changes())
+			}
+
+			// Its key under the longer name.
+			key := of.Table.Fields[0]
+			if key.V2 != key.V3 {
+				renamed := strings.Replace(string(resourcetest.Item(of, 0, 0)), `"`+key.V3+`":`, `"`+key.V2+`":`, 1)
+				x.open()
+				x.record(schema.KindItem, 0, []byte(renamed))
+				x.commit()
+				x.same([]byte(renamed), of.ItemJSON(x.state()[resourcetest.Key(of, x.parent, 0)]))
+			}
+
+			// The parent's key, which the list's path told, is left out of an item.
+			if of.Parent != nil {
+				var item map[string]json.RawMessage
+				if err := json.Unmarshal(resourcetest.Item(of, 0, 0), &item); err != nil {
+					t.Fatal(err)
+				}
+				delete(item, of.Key[0])
+				thin, _ := json.Marshal(item)
+				x.open()
+				x.record(schema.KindItem, 0, thin)
+				x.commit()
+				x.same(thin, of.ItemJSON(x.state()[resourcetest.Key(of, x.parent, 0)]))
+			}
+
+			// Damage is found.
+			for _, f := range x.w.Snapshot().Manifest.Files {
+				if f.Table != of.Name {
+					continue
+				}
+				path := x.w.Snapshot().Path(&f)
+				raw, err := disk.ReadFile(x.fsys, path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				raw[len(raw)/2] ^= 0x10
+				if err := x.fsys.Remove(path); err != nil {
+					t.Fatal(err)
+				}
+				if err := disk.WriteFile(x.fsys, path, raw); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r, err := verify.Warehouse(context.Background(), verify.Options{Root: x.root, FS: x.fsys})
+			if err != nil || r.Whole() {
+				t.Errorf("a flipped bit is not found: %v", err)
+			}
+		})
+	}
+}
