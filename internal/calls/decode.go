@@ -5,10 +5,10 @@ import (
 	"callhouse/internal/wire"
 )
 
-// CallDecoder decodes the JSON of calls. What Decoder says of ownership holds for it.
+// Decoder decodes the JSON of calls. What [wire.Decoder] says of ownership holds for it.
 type Decoder struct{ wire.Decoder }
 
-// Decode decodes body, the JSON object of one call, into c: see [Decoder.Decode].
+// Decode decodes body, the JSON object of one call, into c: see [wire.Decoder.Decode].
 //
 // It sets TranscriptState as far as the body tells; the columns of [Call.Fetched] are
 // zero, and Settlement waits for [Call.Settle].

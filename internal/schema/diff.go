@@ -64,6 +64,8 @@ func differing(out []Difference, at string, t *Table, a, b parquet.Row) []Differ
 	return out
 }
 
+// SameValue says whether two values of a type say the same; JSON does where it is
+// spelled in another way.
 func SameValue(t Type, a, b parquet.Value) bool {
 	if a.IsNull() || b.IsNull() {
 		return a.IsNull() && b.IsNull()

@@ -8,7 +8,7 @@ type Lacking struct {
 	columns map[*Table]uint64 // a bit for each column
 }
 
-// newLacking returns what a file lacks of a table, by what it has; nil is nothing.
+// NewLacking returns what a file lacks of a table, by what it has; nil is nothing.
 func NewLacking(t *Table, has func(column int) bool) *Lacking {
 	set := uint64(0)
 	for i := range t.Columns {

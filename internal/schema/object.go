@@ -179,6 +179,7 @@ func SameObject(a, b *Object) bool {
 	return true
 }
 
+// SameRow says whether two rows of a table are the same in the columns that are compared.
 func SameRow(t *Table, a, b Row) bool {
 	for i := range t.Columns {
 		if c := &t.Columns[i]; c.Compared() && !parquet.Equal(c.comparable(a[i]), c.comparable(b[i])) {

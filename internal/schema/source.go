@@ -10,6 +10,7 @@ const (
 	V2
 )
 
+// SourceWords are the words of the column source.
 var SourceWords = Words{V3: "v3", V2: "v2"}
 
 var sourceValues = SourceWords.Values()

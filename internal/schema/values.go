@@ -45,7 +45,7 @@ func TextOf(v parquet.Value) []byte {
 // InstantValue returns an instant, from milliseconds.
 func InstantValue(ms int64) parquet.Value { return parquet.Int64Value(ms * micros) }
 
-// longOf returns the integer of a value.
+// LongOf returns the integer of a value.
 func LongOf(v parquet.Value) Opt[int64] {
 	if v.IsNull() {
 		return Opt[int64]{}
@@ -61,7 +61,7 @@ func MillisOf(v parquet.Value) Opt[int64] {
 	return Some(floorDiv(v.Int64(), micros))
 }
 
-// exactOf returns the number of a value.
+// ExactOf returns the number of a value.
 func ExactOf(v parquet.Value) Opt[decimal.Number] {
 	if v.IsNull() {
 		return Opt[decimal.Number]{}
@@ -69,7 +69,7 @@ func ExactOf(v parquet.Value) Opt[decimal.Number] {
 	return Some(decimal.FromBytes(v.ByteArray()))
 }
 
-// longValue returns an integer.
+// LongValue returns an integer.
 func LongValue(o Opt[int64]) parquet.Value {
 	if !o.OK {
 		return parquet.Value{}
@@ -77,7 +77,7 @@ func LongValue(o Opt[int64]) parquet.Value {
 	return parquet.Int64Value(o.V)
 }
 
-// millisValue returns an instant, from milliseconds.
+// MillisValue returns an instant, from milliseconds.
 func MillisValue(o Opt[int64]) parquet.Value {
 	if !o.OK {
 		return parquet.Value{}
@@ -85,7 +85,7 @@ func MillisValue(o Opt[int64]) parquet.Value {
 	return InstantValue(o.V)
 }
 
-// boolValue returns true or false.
+// BoolValue returns true or false.
 func BoolValue(o Opt[bool]) parquet.Value {
 	if !o.OK {
 		return parquet.Value{}
@@ -93,7 +93,7 @@ func BoolValue(o Opt[bool]) parquet.Value {
 	return parquet.BooleanValue(o.V)
 }
 
-// exactValue returns a number.
+// ExactValue returns a number.
 func ExactValue(o Opt[decimal.Number]) parquet.Value {
 	if !o.OK {
 		return parquet.Value{}
@@ -110,7 +110,7 @@ func floorDiv(n, by int64) int64 {
 	return q
 }
 
-// notNil returns a text that is not null.
+// NotNil returns a text that is not null.
 func NotNil(b []byte) []byte {
 	if b == nil {
 		return []byte{}

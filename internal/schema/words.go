@@ -6,11 +6,11 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// words are the words that a column holds, by the numbers that stand for them here.
+// Words are the words that a column holds, by the numbers that stand for them here.
 // They are part of the warehouse's contract.
 type Words []string
 
-// values returns the words as values of rows.
+// Values returns the words as values of rows.
 func (w Words) Values() (values []parquet.Value) {
 	for _, word := range w {
 		values = append(values, TextValue([]byte(word)))
@@ -18,7 +18,7 @@ func (w Words) Values() (values []parquet.Value) {
 	return values
 }
 
-// find returns which of the words a text is.
+// Find returns which of the words a text is.
 func (w Words) Find(text []byte) (n int, ok bool) {
 	for i, word := range w {
 		if string(text) == word {
@@ -28,13 +28,13 @@ func (w Words) Find(text []byte) (n int, ok bool) {
 	return 0, false
 }
 
-// of returns which of the words a value is; of another one, the first.
+// Of returns which of the words a value is; of another one, the first.
 func (w Words) Of(v parquet.Value) int {
 	n, _ := w.Find(v.ByteArray())
 	return n
 }
 
-// text returns a word; of a number that has none, the number as one of what.
+// Text returns a word; of a number that has none, the number as one of what.
 func (w Words) Text(n int, what string) string {
 	if n < len(w) {
 		return w[n]

@@ -73,7 +73,7 @@ func (w *Warehouse) Mask(m *mask.Mask, key []byte) {
 
 // Clean returns what may be kept of body, the JSON of a call: what [schema.Redact]
 // leaves, masked. It must come before Put. changed says whether Redact took
-// anything out. It fails with a *schema.DecodeError.
+// anything out. It fails with a *scan.Error inside.
 func (w *Warehouse) Clean(body []byte) (clean []byte, changed bool, err error) {
 	if clean, changed, err = wire.Redact(schema.CallResource, body); err == nil && w.masker != nil {
 		clean, _, err = w.masker.Apply(clean)

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// fieldOf returns the field of a resource's JSON at a path: of the whole, or of an
+// FieldOf returns the field of a resource's JSON at a path: of the whole, or of an
 // object inside.
 func FieldOf(of *schema.Resource, path string) Field {
 	n := codecOf(of).nodes[0]
@@ -25,7 +25,7 @@ func FieldOf(of *schema.Resource, path string) Field {
 	}
 }
 
-// isEmpty says whether the columns and lists of a field, which is an object, have
+// IsEmpty says whether the columns and lists of a field, which is an object, have
 // nothing.
 func IsEmpty(o *schema.Object, f Field) bool {
 	return codecOf(o.Of).nodes[0].slots[f].inner.empty(o, o.Row)
@@ -37,7 +37,7 @@ type Extra struct {
 	patchView
 }
 
-// readExtra reads it.
+// ReadExtra reads it.
 func ReadExtra(o *schema.Object) Extra {
 	n := codecOf(o.Of).nodes[0]
 	extra := o.Row[n.extra]

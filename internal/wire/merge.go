@@ -8,7 +8,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// mergeObjects folds what is known of an object into a newer response about it: new
+// Merge folds what is known of an object into a newer response about it: new
 // becomes the object as it is known now. old is not changed. Afterwards new aliases what
 // old and new aliased, or memory of its own, and its columns that stand in no JSON are
 // not to be relied on.

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// field is the position of a field in its object: see node.
+// Field is the position of a field in its object: see node.
 type Field uint8
 
 // fieldSet is a set of fields of one object.

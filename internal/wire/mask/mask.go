@@ -16,10 +16,10 @@ import (
 	"sync"
 )
 
-// MaskPrefix begins every masked value; 32 hex digits follow.
+// Prefix begins every masked value; 32 hex digits follow.
 const Prefix = "masked:"
 
-// MaskKeyBytes is the length of a key for masks.
+// KeyBytes is the length of a key for masks.
 const KeyBytes = sha256.Size
 
 const maskDigits = 32
@@ -53,8 +53,8 @@ type maskNode struct {
 	each    *maskNode // every element
 }
 
-// NewMask returns the mask of the values at paths, by a key of MaskKeyBytes.
-// It fails with a *MaskPathError.
+// New returns the mask of the values at paths, by a key of KeyBytes.
+// It fails with a *PathError.
 //
 // A path is a field of a call by its name in v3, and stands for that in v2 as
 // well: from_number. Of metadata, dynamic_variables, evaluation and other
@@ -110,7 +110,7 @@ func (n *maskNode) add(parts []string) {
 	n.all = true
 }
 
-// Value returns what stands for a text: MaskPrefix and 32 hex digits.
+// Value returns what stands for a text: Prefix and 32 hex digits.
 func (m *Mask) Value(text string) string { return string(m.appendValue(nil, []byte(text))) }
 
 func (m *Mask) appendValue(dst, text []byte) []byte {

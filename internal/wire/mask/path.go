@@ -115,7 +115,7 @@ func maskPlaces(fields []schema.Column, at []string) (out []maskPlace) {
 	return out
 }
 
-// MaskNames returns the names of what may be masked, as paths spell them.
+// Names returns the names of what may be masked, as paths spell them.
 func Names() []string {
 	var out, short []string
 	for _, m := range maskPlaces(schema.Calls.Fields, nil) {
@@ -162,7 +162,7 @@ func splitPath(path string) (parts []string, ok bool) {
 	}
 }
 
-// MaskPathError says why a path cannot be masked.
+// PathError says why a path cannot be masked.
 type PathError struct {
 	Path  string
 	Why   string

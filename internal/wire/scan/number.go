@@ -1,6 +1,6 @@
 package scan
 
-// plainInt returns the value of digits with at most a sign: the spelling in
+// PlainInt returns the value of digits with at most a sign: the spelling in
 // which nearly every integer comes, and which strconv gives back.
 func PlainInt(text []byte) (n int64, ok bool) {
 	d := text
@@ -22,7 +22,7 @@ func PlainInt(text []byte) (n int64, ok bool) {
 	return n, true
 }
 
-// isJSONNumber says whether text is spelled as a JSON number.
+// IsJSONNumber says whether text is spelled as a JSON number.
 func IsJSONNumber(text []byte) bool {
 	s := Scanner{b: text}
 	return s.number() && s.p == len(text)

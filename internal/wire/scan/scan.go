@@ -21,7 +21,7 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("%s at byte %d", e.Reason, e.Offset) }
 
-// shape is the JSON type of a value. Its zero value is no value at all.
+// Shape is the JSON type of a value. Its zero value is no value at all.
 type Shape uint8
 
 const (
@@ -43,21 +43,21 @@ const (
 	Lone                      // an escaped half of a surrogate pair
 )
 
-// val is one value found in the JSON: its text, verbatim, and what it is.
+// Value is one value found in the JSON: its text, verbatim, and what it is.
 type Value struct {
 	Raw   []byte
 	Shape Shape
 	Marks marks
 }
 
-// member is one member of an object.
+// Member is one member of an object.
 type Member struct {
 	Name []byte // without quotes and escapes; half a surrogate pair as the bytes it would have
 	Key  Value  // as sent, or nothing: then name tells it all
 	V    Value
 }
 
-// scanner walks over JSON text, once and strictly: what RFC 8259 does not
+// Scanner walks over JSON text, once and strictly: what RFC 8259 does not
 // allow stops it. It takes for granted that the text is valid UTF-8. It keeps
 // the first error and never recurses deeper than maxDepth.
 type Scanner struct {
@@ -68,13 +68,13 @@ type Scanner struct {
 	at    int
 }
 
-// reset begins with a text.
+// Reset begins with a text.
 func (s *Scanner) Reset(b []byte) { *s = Scanner{b: b} }
 
-// text returns the whole text.
+// Text returns the whole text.
 func (s *Scanner) Text() []byte { return s.b }
 
-// object begins with a text that should be one object, and moves into it.
+// Object begins with a text that should be one object, and moves into it.
 func (s *Scanner) Object(b []byte) bool {
 	s.Reset(b)
 	s.Space()
@@ -82,7 +82,7 @@ func (s *Scanner) Object(b []byte) bool {
 	return ok || s.Fail("not a JSON object")
 }
 
-// before says whether the scanner is before a byte.
+// Before says whether the scanner is before a byte.
 func (s *Scanner) Before(b byte) bool { return s.p < len(s.b) && s.b[s.p] == b }
 
 // opened is where an object or array began.
@@ -91,7 +91,7 @@ type opened struct {
 	outer marks
 }
 
-// open moves into the object or array that the scanner is before, by its brace or
+// Open moves into the object or array that the scanner is before, by its brace or
 // bracket.
 func (s *Scanner) Open(bracket byte) (o opened, ok bool) {
 	if !s.Before(bracket) {
@@ -103,14 +103,14 @@ func (s *Scanner) Open(bracket byte) (o opened, ok bool) {
 	return o, true
 }
 
-// closed returns the object or array behind which the scanner is.
+// Closed returns the object or array behind which the scanner is.
 func (s *Scanner) Closed(o opened, is Shape) Value {
 	v := Value{s.b[o.from:s.p], is, s.marks}
 	s.marks |= o.outer
 	return v
 }
 
-// fail notes the first error, at the present place, and returns false.
+// Fail notes the first error, at the present place, and returns false.
 func (s *Scanner) Fail(why string) bool {
 	if s.why == "" {
 		s.why, s.at = why, s.p
@@ -118,7 +118,7 @@ func (s *Scanner) Fail(why string) bool {
 	return false
 }
 
-// err returns the first error.
+// Err returns the first error.
 func (s *Scanner) Err() error {
 	if s.why == "" {
 		return nil
@@ -126,7 +126,7 @@ func (s *Scanner) Err() error {
 	return &Error{Reason: s.why, Offset: s.at}
 }
 
-// space moves behind white space.
+// Space moves behind white space.
 func (s *Scanner) Space() {
 	for s.p < len(s.b) {
 		switch s.b[s.p] {
@@ -138,7 +138,7 @@ func (s *Scanner) Space() {
 	}
 }
 
-// end demands that nothing but space is left.
+// End demands that nothing but space is left.
 func (s *Scanner) End() bool {
 	s.Space()
 	return s.p == len(s.b) || s.Fail("text after the value")
@@ -153,7 +153,7 @@ const (
 	StepEnd       // the object or array is over, and the scanner behind it
 )
 
-// key moves to the next member of the object that the scanner is in: behind
+// Key moves to the next member of the object that the scanner is in: behind
 // its opening brace (first) or behind the last member's value. It returns the
 // member's name with its quotes, and leaves the scanner before the value.
 func (s *Scanner) Key(first bool) (name Value, st step) {
@@ -199,7 +199,7 @@ func (s *Scanner) Key(first bool) (name Value, st step) {
 	return name, StepNext
 }
 
-// expected moves as key does if the next member has just the given name, with
+// Expected moves as key does if the next member has just the given name, with
 // its quotes and colon, no space around it, and its value behind it; else it
 // does not move.
 func (s *Scanner) Expected(first bool, quoted []byte) bool {
@@ -220,7 +220,7 @@ func (s *Scanner) Expected(first bool, quoted []byte) bool {
 	return true
 }
 
-// element moves to the next element of the array that the scanner is in.
+// Element moves to the next element of the array that the scanner is in.
 func (s *Scanner) Element(first bool) step {
 	s.Space()
 	if s.p >= len(s.b) {
@@ -242,10 +242,10 @@ func (s *Scanner) Element(first bool) step {
 
 func failed(bool) step { return StepFail }
 
-// lone says whether half a surrogate pair is in it.
+// Lone says whether half a surrogate pair is in it.
 func (m *Member) Lone() bool { return (m.Key.Marks|m.V.Marks)&Lone != 0 }
 
-// whole scans a text that should be one object.
+// Whole scans a text that should be one object.
 func Whole(text []byte) (v Value, err error) {
 	s := Scanner{b: text}
 	s.Space()
@@ -260,7 +260,7 @@ func Whole(text []byte) (v Value, err error) {
 	return v, nil
 }
 
-// members yields the members of an object, as far as the text is one.
+// Members yields the members of an object, as far as the text is one.
 func Members(text []byte) iter.Seq[Member] {
 	return func(yield func(Member) bool) {
 		var s Scanner
@@ -280,7 +280,7 @@ func Members(text []byte) iter.Seq[Member] {
 	}
 }
 
-// elements yields the elements of an array, as far as the text is one.
+// Elements yields the elements of an array, as far as the text is one.
 func Elements(text []byte) iter.Seq[Value] {
 	return func(yield func(Value) bool) {
 		s := Scanner{b: text}
@@ -296,7 +296,7 @@ func Elements(text []byte) iter.Seq[Value] {
 	}
 }
 
-// keyText returns a key's text.
+// KeyText returns a key's text.
 func KeyText(key Value) []byte {
 	b := key.Raw[1 : len(key.Raw)-1]
 	switch {
@@ -308,7 +308,7 @@ func KeyText(key Value) []byte {
 	return b
 }
 
-// value scans the value that the scanner is before. depth is how many objects
+// Value scans the value that the scanner is before. depth is how many objects
 // and arrays it lies in.
 func (s *Scanner) Value(depth int) (v Value, ok bool) {
 	if s.p < len(s.b) && s.b[s.p] == '"' {

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// escape measures the escape that b begins with: n bytes, 0 where it is none.
+// Escape measures the escape that b begins with: n bytes, 0 where it is none.
 // half says that it is one half of a surrogate pair without the other.
 func Escape(b []byte) (n int, half bool) {
 	if len(b) < 2 {
@@ -52,11 +52,11 @@ func hex4(b []byte) (r rune, ok bool) {
 	return r, true
 }
 
-// appendUnescaped appends the text of a string, given between its quotes and
+// AppendUnescaped appends the text of a string, given between its quotes and
 // already scanned. Each escaped half of a surrogate pair becomes U+FFFD.
 func AppendUnescaped(dst, b []byte) []byte { return unescapeWith(dst, b, utf8.AppendRune) }
 
-// appendApart does the same, but gives each half of a surrogate pair the three
+// AppendApart does the same, but gives each half of a surrogate pair the three
 // bytes that it would have if it were a character: no UTF-8, but no two names
 // become one.
 func AppendApart(dst, b []byte) []byte {
@@ -103,7 +103,7 @@ func unescapeWith(dst, b []byte, appendRune func([]byte, rune) []byte) []byte {
 	return dst
 }
 
-// appendWhole appends JSON text, already scanned, with every escaped half of a
+// AppendWhole appends JSON text, already scanned, with every escaped half of a
 // surrogate pair replaced by an escaped U+FFFD, so that any reader accepts it.
 func AppendWhole(dst, b []byte) []byte {
 	for p := 0; p < len(b); {
@@ -123,7 +123,7 @@ func AppendWhole(dst, b []byte) []byte {
 	return dst
 }
 
-// appendValid appends b with every byte that is no UTF-8 replaced by U+FFFD.
+// AppendValid appends b with every byte that is no UTF-8 replaced by U+FFFD.
 func AppendValid(dst, b []byte) []byte {
 	for p := 0; p < len(b); {
 		if b[p] < utf8.RuneSelf {
@@ -138,7 +138,7 @@ func AppendValid(dst, b []byte) []byte {
 	return dst
 }
 
-// appendString appends text as a JSON string. What need not be escaped is not.
+// AppendString appends text as a JSON string. What need not be escaped is not.
 func AppendString(dst, text []byte) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')
@@ -166,7 +166,7 @@ func AppendString(dst, text []byte) []byte {
 	return append(dst, '"')
 }
 
-// comma appends a comma unless dst ends where a list or object begins.
+// Comma appends a comma unless dst ends where a list or object begins.
 func Comma(dst []byte, from int) []byte {
 	if len(dst) == from {
 		return dst
@@ -174,7 +174,7 @@ func Comma(dst []byte, from int) []byte {
 	return append(dst, ',')
 }
 
-// appendMember appends a member, with a value in place of its own.
+// AppendMember appends a member, with a value in place of its own.
 func AppendMember(dst []byte, from int, m *Member, raw []byte) []byte {
 	dst = append(append(Comma(dst, from), m.Key.Raw...), ':')
 	return append(dst, raw...)

@@ -18,7 +18,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// hostile are bodies that a service under siege might send.
+// Hostile are bodies that a service under siege might send.
 var Hostile = []string{
 	``, `null`, `[]`, `{}`, `{"id":""}`, `{"id":null}`, `{"id":"a"}x`, `{"id":"a",}`, `{"id" "a"}`, `{"id":"a"`,
 	`{"id":01}`, `{"id":-}`, `{"id":1.}`, `{"id":1e}`, `{"id":"\x"}`, `{"id":"\u12"}`, "{\"id\":\"\x01\"}",
@@ -44,7 +44,7 @@ func folder(t testing.TB) string {
 	return ""
 }
 
-// payloads returns the names of testdata/payloads, and what kind each is.
+// Payloads returns the names of testdata/payloads, and what kind each is.
 func Payloads(t testing.TB) map[string]schema.Kind {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(folder(t), "payloads", "*.json"))
@@ -62,6 +62,7 @@ func Payloads(t testing.TB) map[string]schema.Kind {
 	return kinds
 }
 
+// Payload returns one of them.
 func Payload(t testing.TB, name string) []byte {
 	t.Helper()
 	body, err := os.ReadFile(filepath.Join(folder(t), "payloads", name+".json"))
@@ -71,7 +72,7 @@ func Payload(t testing.TB, name string) []byte {
 	return body
 }
 
-// observedDetail returns the JSON of a detail shaped as observed, without any
+// ObservedDetail returns the JSON of a detail shaped as observed, without any
 // white space between its tokens, and about 7 KB long.
 func ObservedDetail(t testing.TB) []byte {
 	t.Helper()
@@ -92,7 +93,7 @@ func ObservedDetail(t testing.TB) []byte {
 	return append(body, "]}"...)
 }
 
-// observed is a call for encoding/json, to compare with.
+// Observed is a call for encoding/json, to compare with.
 type Observed struct {
 	ID    string `json:"id"`
 	Agent *struct {
@@ -135,7 +136,7 @@ type Observed struct {
 	} `json:"transcript"`
 }
 
-// value parses JSON into what it says, by encoding/json: numbers as they are
+// Value parses JSON into what it says, by encoding/json: numbers as they are
 // spelled, of a repeated name the last value. Escaped halves of surrogate pairs,
 // which encoding/json all makes the same, are told apart first.
 func Value(t rapid.TB, text []byte) any {
@@ -149,6 +150,7 @@ func Value(t rapid.TB, text []byte) any {
 	return v
 }
 
+// SpellHalves writes the escaped halves of surrogate pairs as plain text.
 func SpellHalves(text []byte) []byte {
 	var out []byte
 	for p := 0; p < len(text); {
@@ -166,7 +168,7 @@ func SpellHalves(text []byte) []byte {
 	return out
 }
 
-// sameRows compares calls by the values of their rows.
+// SameRows compares calls by the values of their rows.
 var SameRows = cmp.Options{
 	cmp.Comparer(func(a, b schema.Rows) bool {
 		return cmp.Equal(a.Cells(), b.Cells(), cmpopts.EquateEmpty(), cmp.Comparer(parquet.Equal))

@@ -9,7 +9,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// roundTrip writes rows into a file of a schema, and returns the schema and the
+// RoundTrip writes rows into a file of a schema, and returns the schema and the
 // rows that are read from it.
 func RoundTrip(t *testing.T, s *parquet.Schema, rows ...parquet.Row) (*parquet.Schema, []parquet.Row) {
 	t.Helper()

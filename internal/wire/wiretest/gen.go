@@ -292,7 +292,7 @@ func (g *gen) v2(schema.Kind) {
 	)
 }
 
-// drawCall returns a random call's JSON: as observed (wild 0) or stranger.
+// DrawCall returns a random call's JSON: as observed (wild 0) or stranger.
 func DrawCall(t *rapid.T, kind schema.Kind, wild int) []byte {
 	g := &gen{t: t, wild: wild}
 	if rapid.IntRange(0, 2).Draw(t, "version") > 0 {
@@ -303,14 +303,14 @@ func DrawCall(t *rapid.T, kind schema.Kind, wild int) []byte {
 	return g.b
 }
 
-// drawV3 returns a random call's JSON as observed, as v3 sends it.
+// DrawV3 returns a random call's JSON as observed, as v3 sends it.
 func DrawV3(t *rapid.T, kind schema.Kind) []byte {
 	g := &gen{t: t}
 	g.v3(kind)
 	return g.b
 }
 
-// drawKind returns one of the two kinds.
+// DrawKind returns one of the two kinds.
 func DrawKind(t *rapid.T) schema.Kind {
 	return rapid.SampledFrom([]schema.Kind{schema.KindItem, schema.KindDetail}).Draw(t, "kind")
 }
