@@ -2,12 +2,13 @@ package calls
 
 import (
 	"bytes"
-	"callhouse/internal/schema"
-	"callhouse/internal/wire"
-	"callhouse/internal/wire/wiretest"
 	"encoding/json"
 	"fmt"
 	"testing"
+
+	"callhouse/internal/schema"
+	"callhouse/internal/wire"
+	"callhouse/internal/wire/wiretest"
 )
 
 func BenchmarkDecode(b *testing.B) {

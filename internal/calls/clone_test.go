@@ -1,12 +1,13 @@
 package calls
 
 import (
-	"callhouse/internal/schema"
-	"callhouse/internal/schema/columnar"
-	"callhouse/internal/wire/wiretest"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"callhouse/internal/schema"
+	"callhouse/internal/schema/columnar"
+	"callhouse/internal/wire/wiretest"
 )
 
 // In the steady state nothing is allocated: neither by decoding a call that is

@@ -1,13 +1,14 @@
 package calls
 
 import (
-	"callhouse/internal/schema"
-	"callhouse/internal/wire/wiretest"
 	"slices"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"callhouse/internal/schema"
+	"callhouse/internal/wire/wiretest"
 )
 
 // What differs is named, with values where they are short, and without those

@@ -1,8 +1,6 @@
 package calls
 
 import (
-	"callhouse/internal/schema"
-	"callhouse/internal/wire/wiretest"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
+
+	"callhouse/internal/schema"
+	"callhouse/internal/wire/wiretest"
 )
 
 // sent returns the JSON of a call of which only one field is more than null: the

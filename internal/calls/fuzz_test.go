@@ -2,10 +2,6 @@ package calls
 
 import (
 	"bytes"
-	"callhouse/internal/schema"
-	"callhouse/internal/wire"
-	"callhouse/internal/wire/scan"
-	"callhouse/internal/wire/wiretest"
 	"encoding/json"
 	"errors"
 	"reflect"
@@ -13,6 +9,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"callhouse/internal/schema"
+	"callhouse/internal/wire"
+	"callhouse/internal/wire/scan"
+	"callhouse/internal/wire/wiretest"
 )
 
 // objectJSON says what encoding/json thinks of a body: the yardstick for what is

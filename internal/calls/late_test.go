@@ -1,10 +1,11 @@
 package calls
 
 import (
-	"callhouse/internal/schema"
 	"fmt"
 	"testing"
 	"time"
+
+	"callhouse/internal/schema"
 )
 
 // A transcript that is null soon after its call's end may still come: the call

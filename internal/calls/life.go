@@ -1,10 +1,11 @@
 package calls
 
 import (
+	"time"
+
 	"callhouse/internal/schema"
 	"callhouse/internal/wire"
 	"callhouse/internal/wire/scan"
-	"time"
 )
 
 // How long the service is waited for.

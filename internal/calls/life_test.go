@@ -1,14 +1,15 @@
 package calls
 
 import (
-	"callhouse/internal/schema"
-	"callhouse/internal/wire"
-	"callhouse/internal/wire/wiretest"
 	"fmt"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
+
+	"callhouse/internal/schema"
+	"callhouse/internal/wire"
+	"callhouse/internal/wire/wiretest"
 )
 
 const (

@@ -2,9 +2,6 @@ package calls
 
 import (
 	"bytes"
-	"callhouse/internal/schema"
-	"callhouse/internal/schema/columnar"
-	"callhouse/internal/wire/wiretest"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +13,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
 	"pgregory.net/rapid"
+
+	"callhouse/internal/schema"
+	"callhouse/internal/schema/columnar"
+	"callhouse/internal/wire/wiretest"
 )
 
 // viaRows writes calls into Parquet files of the three tables, and reads them

@@ -2,6 +2,7 @@ package calls
 
 import (
 	"bytes"
+
 	"callhouse/internal/schema"
 	"callhouse/internal/wire"
 )

@@ -2,14 +2,15 @@ package calls
 
 import (
 	"bytes"
-	"callhouse/internal/schema"
-	"callhouse/internal/wire"
-	"callhouse/internal/wire/wiretest"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
 	"pgregory.net/rapid"
+
+	"callhouse/internal/schema"
+	"callhouse/internal/wire"
+	"callhouse/internal/wire/wiretest"
 )
 
 // Nothing of an opted-out call's conversation gets past Decode or Redact, and

@@ -1,9 +1,10 @@
 package calls
 
 import (
+	"testing"
+
 	"callhouse/internal/schema"
 	"callhouse/internal/wire/wiretest"
-	"testing"
 )
 
 func TestPeek(t *testing.T) {

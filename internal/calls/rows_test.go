@@ -2,11 +2,12 @@ package calls
 
 import (
 	"bytes"
-	"callhouse/internal/schema"
 	"encoding/json"
 	"iter"
 
 	"github.com/parquet-go/parquet-go"
+
+	"callhouse/internal/schema"
 )
 
 // rows yields the rows of a call, with their levels.

@@ -11,7 +11,7 @@ const Month = "month"
 
 // Calls holds one row per call. Sorted by start_at (nulls last), then call_id.
 // user_turns counts the turns in which the caller says something: see
-// [Call.Complete].
+// calls.Call.Complete.
 var Calls = NewTable("calls",
 	Column{ID: 1, Name: "call_id", Type: Text, Required: true, V3: "id", V2: "call_id",
 		Doc: "the call"},
@@ -218,7 +218,7 @@ const (
 // seconds that a call lasted, from 0 to 10 seconds, which stands for all longer
 // ones; null where the duration is not known. Sums are null where nothing
 // was summed; timed_cost is the cost of calls whose duration is known, costed_ms
-// the duration of those whose cost is. unheld_costs is [Call.CostUnheld]; files
+// the duration of those whose cost is. unheld_costs is calls.Call.CostUnheld; files
 // before version 3 have none.
 var WordTallies = NewTable("word_tallies", append([]Column{
 	{ID: 1, Name: "agent_id", Type: Word},
@@ -277,7 +277,7 @@ var tallied = []Column{
 var CallTables = []*Table{&Calls, &Turns, &Items}
 
 // TallyTables are counted from the calls of a month when it is compacted, so that
-// reports need not read these: see [Tallies].
+// reports need not read these: see calls.Tallies.
 var TallyTables = []*Table{&WordTallies, &LengthTallies, &QuarterTallies}
 
 // Tables are all tables of a warehouse but for the tallies.

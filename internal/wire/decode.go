@@ -2,14 +2,15 @@ package wire
 
 import (
 	"bytes"
-	"callhouse/internal/schema"
-	"callhouse/internal/wire/scan"
 	"errors"
 	"fmt"
 	"math/bits"
 	"unicode/utf8"
 
 	"github.com/parquet-go/parquet-go"
+
+	"callhouse/internal/schema"
+	"callhouse/internal/wire/scan"
 )
 
 // Decoder decodes the JSON of calls. Its zero value is ready for use, and it is
@@ -78,7 +79,7 @@ const wholeBody = "(body)"
 // that departs from what is expected is counted in Drift. Of a repeated name
 // the last value counts, as everywhere in encoding/json.
 //
-// Where the flag of [Column.OptOut] is anything but false, null or absent, then
+// Where the flag of [schema.Column.OptOut] is anything but false, null or absent, then
 // what is Withheld and unknown fields are dropped.
 func (d *Decoder) Decode(of *schema.Resource, body []byte, kind schema.Kind, o *schema.Object) error {
 	if kind != schema.KindItem && kind != schema.KindDetail {

@@ -2,8 +2,9 @@ package wire
 
 import (
 	"bytes"
-	"callhouse/internal/wire/scan"
 	"slices"
+
+	"callhouse/internal/wire/scan"
 )
 
 // The column extra holds what the other columns of its row cannot: together

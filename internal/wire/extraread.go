@@ -2,10 +2,11 @@ package wire
 
 import (
 	"bytes"
-	"callhouse/internal/schema"
-	"callhouse/internal/wire/scan"
 	"slices"
 	"strings"
+
+	"callhouse/internal/schema"
+	"callhouse/internal/wire/scan"
 )
 
 // FieldOf returns the field of a resource's JSON at a path: of the whole, or of an

@@ -1,11 +1,12 @@
 package wire
 
 import (
-	"callhouse/internal/schema"
-	"callhouse/internal/wire/scan"
 	"slices"
 
 	"github.com/parquet-go/parquet-go"
+
+	"callhouse/internal/schema"
+	"callhouse/internal/wire/scan"
 )
 
 // Merge folds what is known of an object into a newer response about it: new
@@ -15,12 +16,12 @@ import (
 //
 //   - A field that new carries wins, also when null. A field that new does not carry
 //     at all keeps what is known, also inside of objects, and in extra.
-//   - But an object whose fields are all [Column.Later] never takes back one that is
+//   - But an object whose fields are all [schema.Column.Later] never takes back one that is
 //     known, if it is null or holds nothing but nulls and empty lists. One with anything
 //     in it wins as a whole, as above.
-//   - Nor does a list with a [Column.Count] that is null or empty.
-//   - What is [Column.Withheld] and unknown fields, known ones as well, go with the
-//     flag of [Column.OptOut]. It stands until false is sent.
+//   - Nor does a list with a [schema.Column.Count] that is null or empty.
+//   - What is [schema.Column.Withheld] and unknown fields, known ones as well, go with the
+//     flag of [schema.Column.OptOut]. It stands until false is sent.
 func Merge(old, new *schema.Object) {
 	c := codecOf(new.Of)
 	if c.plainMerge(old, new) {

@@ -1,11 +1,12 @@
 package wire
 
 import (
-	"callhouse/internal/schema"
 	"math/bits"
 	"slices"
 	"strings"
 	"sync"
+
+	"callhouse/internal/schema"
 )
 
 // Field is the position of a field in its object: see node.

@@ -2,15 +2,16 @@ package wire
 
 import (
 	"bytes"
-	"callhouse/internal/schema"
-	"callhouse/internal/schema/columnar"
-	"callhouse/internal/wire/wiretest"
 	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"callhouse/internal/schema"
+	"callhouse/internal/schema/columnar"
+	"callhouse/internal/wire/wiretest"
 )
 
 // A column more is one line: it is decoded, compared, cloned, written, read and

@@ -1,11 +1,12 @@
 package wire
 
 import (
-	"callhouse/internal/schema"
-	"callhouse/internal/wire/scan"
 	"math"
 
 	"github.com/parquet-go/parquet-go"
+
+	"callhouse/internal/schema"
+	"callhouse/internal/wire/scan"
 )
 
 // custom is how a field is decoded and rebuilt that is more than a value in a

@@ -1,10 +1,11 @@
 package columnar
 
 import (
+	"testing"
+
 	"callhouse/internal/schema"
 	"callhouse/internal/wire"
 	"callhouse/internal/wire/wiretest"
-	"testing"
 )
 
 func BenchmarkRows(b *testing.B) {

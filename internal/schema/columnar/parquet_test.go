@@ -1,15 +1,16 @@
 package columnar
 
 import (
-	"callhouse/internal/schema"
-	"callhouse/internal/wire"
-	"callhouse/internal/wire/wiretest"
 	"fmt"
 	"reflect"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
+
+	"callhouse/internal/schema"
+	"callhouse/internal/wire"
+	"callhouse/internal/wire/wiretest"
 )
 
 // Every table's file has the declared columns, in declared order, with their

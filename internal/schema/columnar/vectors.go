@@ -1,8 +1,9 @@
 package columnar
 
 import (
-	"callhouse/internal/schema"
 	"github.com/parquet-go/parquet-go"
+
+	"callhouse/internal/schema"
 )
 
 // Vectors take the rows of one file of a table, a column at a time. They belong

@@ -4,7 +4,6 @@ package mask
 
 import (
 	"bytes"
-	"callhouse/internal/wire/scan"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
@@ -14,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"callhouse/internal/wire/scan"
 )
 
 // Prefix begins every masked value; 32 hex digits follow.
@@ -22,7 +23,7 @@ const Prefix = "masked:"
 // KeyBytes is the length of a key for masks.
 const KeyBytes = sha256.Size
 
-const maskDigits = 32
+const digits = 32
 
 // Mask replaces values of a call's JSON by keyed hashes: the first half of the
 // HMAC-SHA-256 of a string's text, or of a number's or boolean's as it is
@@ -35,7 +36,7 @@ const maskDigits = 32
 //
 // It is safe for concurrent use.
 type Mask struct {
-	root   *maskNode
+	root   *node
 	spread map[string]bool // the numbers that are masked wherever they stand
 	sums   sync.Pool       // of hash.Hash
 	paths  []string
@@ -45,12 +46,12 @@ type Mask struct {
 // are parts of anything.
 const leastSpread = 7
 
-// maskNode is a place in a call's JSON. Nodes form a tree, as paths do.
-type maskNode struct {
+// node is a place in a call's JSON. Nodes form a tree, as paths do.
+type node struct {
 	all     bool // everything here is masked
-	members map[string]*maskNode
-	any     *maskNode // every member
-	each    *maskNode // every element
+	members map[string]*node
+	any     *node // every member
+	each    *node // every element
 }
 
 // New returns the mask of the values at paths, by a key of KeyBytes.
@@ -63,16 +64,16 @@ type maskNode struct {
 // object or array means every value in it. Where the JSON is not as the path
 // says (a string where it says there are members), all that is there is masked.
 func New(paths []string, key []byte) (*Mask, error) {
-	m := &Mask{root: &maskNode{}, spread: map[string]bool{}, paths: slices.Sorted(slices.Values(paths))}
+	m := &Mask{root: &node{}, spread: map[string]bool{}, paths: slices.Sorted(slices.Values(paths))}
 	m.sums.New = func() any { return hmac.New(sha256.New, key) }
 	for _, p := range paths {
-		parts, err := maskPath(p)
+		parts, err := parsePath(p)
 		if err != nil {
 			return nil, err
 		}
-		for _, full := range maskSpellings(parts) {
+		for _, full := range spellings(parts) {
 			m.root.add(full)
-			if f := maskFields[full[0]]; len(full) == 1 && f != nil && f.phone {
+			if f := callFields[full[0]]; len(full) == 1 && f != nil && f.phone {
 				m.spread[full[0]] = true
 			}
 		}
@@ -83,9 +84,9 @@ func New(paths []string, key []byte) (*Mask, error) {
 // Paths returns what the mask was made of, sorted.
 func (m *Mask) Paths() []string { return m.paths }
 
-func (n *maskNode) add(parts []string) {
+func (n *node) add(parts []string) {
 	for _, p := range parts {
-		var next **maskNode
+		var next **node
 		switch p {
 		case "[]":
 			next = &n.each
@@ -93,17 +94,17 @@ func (n *maskNode) add(parts []string) {
 			next = &n.any
 		default:
 			if n.members == nil {
-				n.members = map[string]*maskNode{}
+				n.members = map[string]*node{}
 			}
 			at := n.members[p]
 			if at == nil {
-				at = &maskNode{}
+				at = &node{}
 				n.members[p] = at
 			}
 			next = &at
 		}
 		if *next == nil {
-			*next = &maskNode{}
+			*next = &node{}
 		}
 		n = *next
 	}
@@ -122,12 +123,12 @@ func (m *Mask) appendValue(dst, text []byte) []byte {
 	h.Reset()
 	h.Write(text)
 	var sum [sha256.Size]byte
-	return hex.AppendEncode(append(dst, Prefix...), h.Sum(sum[:0])[:maskDigits/2])
+	return hex.AppendEncode(append(dst, Prefix...), h.Sum(sum[:0])[:digits/2])
 }
 
 // masked says whether a text is one that a mask made.
 func masked(text []byte) bool {
-	if len(text) != len(Prefix)+maskDigits || string(text[:len(Prefix)]) != Prefix {
+	if len(text) != len(Prefix)+digits || string(text[:len(Prefix)]) != Prefix {
 		return false
 	}
 	for _, c := range text[len(Prefix):] {
@@ -148,7 +149,7 @@ func (m *Mask) Apply(body []byte) (clean []byte, changed bool, err error) {
 	}
 	one := masking{Mask: m, top: true}
 	one.collect(v.Raw)
-	if clean, changed = one.append(make([]byte, 0, len(body)+64), v, []*maskNode{m.root}); !changed {
+	if clean, changed = one.append(make([]byte, 0, len(body)+64), v, []*node{m.root}); !changed {
 		return body, false, nil
 	}
 	return clean, true, nil
@@ -220,7 +221,7 @@ func (m *masking) appendRest(dst []byte, v scan.Value) (out []byte, changed bool
 }
 
 // append appends a value that was scanned before, with what the nodes mask of it.
-func (m *masking) append(dst []byte, v scan.Value, at []*maskNode) (out []byte, changed bool) {
+func (m *masking) append(dst []byte, v scan.Value, at []*node) (out []byte, changed bool) {
 	switch v.Shape {
 	case scan.IsObject:
 		return m.appendObject(dst, v.Raw, at)
@@ -238,31 +239,31 @@ func (m *masking) append(dst []byte, v scan.Value, at []*maskNode) (out []byte, 
 	return append(m.appendValue(append(dst, '"'), v.Raw), '"'), true
 }
 
-func (m *masking) appendObject(dst, text []byte, at []*maskNode) (out []byte, changed bool) {
+func (m *masking) appendObject(dst, text []byte, at []*node) (out []byte, changed bool) {
 	dst = append(dst, '{')
 	from, top := len(dst), m.top
 	m.top = false
 	for member := range scan.Members(text) {
 		dst = scan.AppendMember(dst, from, &member, nil)
 		v := member.V
-		var inner []*maskNode
+		var inner []*node
 		for _, n := range at {
 			if n.each != nil && !n.all { // an object where the path says that there are several
 				n = n.each
 			}
 			inner = n.member(inner, member.Name)
 		}
-		var field *maskField // of the call
+		var of *field // of the call
 		if top {
-			field = maskFields[string(member.Name)]
+			of = callFields[string(member.Name)]
 		}
 		var c bool
 		switch {
-		case field != nil && field.phone && isWithheld(v):
+		case of != nil && of.phone && isWithheld(v):
 			dst = append(dst, v.Raw...)
 		case inner != nil:
 			dst, c = m.append(dst, v, inner)
-		case field != nil && !field.maskable: // a call's life goes by it
+		case of != nil && !of.maskable: // a call's life goes by it
 			dst = append(dst, v.Raw...)
 		default:
 			dst, c = m.appendRest(dst, v)
@@ -273,7 +274,7 @@ func (m *masking) appendObject(dst, text []byte, at []*maskNode) (out []byte, ch
 }
 
 // member appends the nodes of a member of the object that n is.
-func (n *maskNode) member(to []*maskNode, name []byte) []*maskNode {
+func (n *node) member(to []*node, name []byte) []*node {
 	if n.all {
 		return append(to, n)
 	}
@@ -286,8 +287,8 @@ func (n *maskNode) member(to []*maskNode, name []byte) []*maskNode {
 	return to
 }
 
-func (m *masking) appendArray(dst, text []byte, at []*maskNode) (out []byte, changed bool) {
-	var inner []*maskNode
+func (m *masking) appendArray(dst, text []byte, at []*node) (out []byte, changed bool) {
+	var inner []*node
 	for _, n := range at {
 		if n.each != nil {
 			inner = append(inner, n.each)

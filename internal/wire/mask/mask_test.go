@@ -2,10 +2,6 @@ package mask
 
 import (
 	"bytes"
-	"callhouse/internal/calls"
-	"callhouse/internal/schema"
-	"callhouse/internal/wire"
-	"callhouse/internal/wire/wiretest"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -14,6 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
 	"pgregory.net/rapid"
+
+	"callhouse/internal/calls"
+	"callhouse/internal/schema"
+	"callhouse/internal/wire"
+	"callhouse/internal/wire/wiretest"
 )
 
 var maskTestKey = bytes.Repeat([]byte{7}, KeyBytes)

@@ -1,26 +1,27 @@
 package mask
 
 import (
-	"callhouse/internal/schema"
 	"cmp"
 	"slices"
 	"strings"
+
+	"callhouse/internal/schema"
 )
 
-// maskField is a field of a call.
-type maskField struct {
+// field is a field of a call.
+type field struct {
 	names    []string // its own, and those of the fields which tell the same
 	phone    bool
 	maskable bool // something in it may be masked
 }
 
-// maskFields are the fields of a call, by each of their names.
-var maskFields = func() map[string]*maskField {
-	fields := map[string]*maskField{}
-	lists := map[*schema.Table]*maskField{}
+// callFields are the fields of a call, by each of their names.
+var callFields = func() map[string]*field {
+	fields := map[string]*field{}
+	lists := map[*schema.Table]*field{}
 	for i := range schema.Calls.Fields {
 		c := &schema.Calls.Fields[i]
-		f := &maskField{phone: c.Phone, maskable: len(maskPlaces([]schema.Column{*c}, nil)) > 0}
+		f := &field{phone: c.Phone, maskable: len(placesIn([]schema.Column{*c}, nil)) > 0}
 		if c.List != nil && lists[c.List] != nil { // the same rows once more
 			f = lists[c.List]
 		}
@@ -47,24 +48,24 @@ var maskFields = func() map[string]*maskField {
 // namesIn returns the names in a place of the JSON.
 func namesIn(place string) []string { return strings.Split(strings.TrimSuffix(place, "?"), ".") }
 
-// maskSpellings returns the paths that a path stands for in v3 and in v2.
-func maskSpellings(parts []string) (out [][]string) {
+// spellings returns the paths that a path stands for in v3 and in v2.
+func spellings(parts []string) (out [][]string) {
 	if parts[0] == "extra" {
 		return [][]string{parts[1:]}
 	}
-	for _, name := range maskFields[parts[0]].names {
+	for _, name := range callFields[parts[0]].names {
 		out = append(out, append([]string{name}, parts[1:]...))
 	}
 	return out
 }
 
-// maskPath splits a path and checks that it is one.
-func maskPath(path string) ([]string, error) {
+// parsePath splits a path and checks that it is one.
+func parsePath(path string) ([]string, error) {
 	parts, ok := splitPath(path)
 	if !ok {
 		return nil, &PathError{Path: path, Why: "it is not written as a path"}
 	}
-	known := maskPlaces(schema.Calls.Fields, nil)
+	known := placesIn(schema.Calls.Fields, nil)
 	for _, place := range known {
 		// A column that lies deeper, or a name of v2.
 		if !slices.Contains(place.parts, "[]") && (parts[0] == place.column.Name || parts[0] == place.column.V2) {
@@ -76,7 +77,7 @@ func maskPath(path string) ([]string, error) {
 		switch {
 		case len(parts) < 2 || parts[1] == "*" || parts[1] == "[]":
 			return nil, &PathError{Path: path, Why: "extra.NAME is a field of the call that has no column"}
-		case maskFields[parts[1]] != nil:
+		case callFields[parts[1]] != nil:
 			return nil, &PathError{Path: path, Why: parts[1] + " is no field without a column"}
 		}
 		return parts, nil
@@ -90,16 +91,16 @@ func maskPath(path string) ([]string, error) {
 	return nil, &PathError{Path: path, Why: "there is no such field, or it cannot be masked", Known: Names()}
 }
 
-// maskPlace is a place that may be masked: what a person may be known by, and
+// place is a place that may be masked: what a person may be known by, and
 // nothing that a call's life goes by.
-type maskPlace struct {
+type place struct {
 	column *schema.Column
 	parts  []string
 }
 
-// maskPlaces returns the places that may be masked of an object with these fields, by
+// placesIn returns the places that may be masked of an object with these fields, by
 // their names in v3. at is where the object lies.
-func maskPlaces(fields []schema.Column, at []string) (out []maskPlace) {
+func placesIn(fields []schema.Column, at []string) (out []place) {
 	seen := map[*schema.Table]bool{}
 	for i := range fields {
 		c := &fields[i]
@@ -107,9 +108,9 @@ func maskPlaces(fields []schema.Column, at []string) (out []maskPlace) {
 		switch {
 		case c.List != nil && !seen[c.List]:
 			seen[c.List] = true
-			out = append(out, maskPlaces(c.List.Fields, append(parts, "[]"))...)
+			out = append(out, placesIn(c.List.Fields, append(parts, "[]"))...)
 		case c.List == nil && c.Mask != schema.NeverMasked:
-			out = append(out, maskPlace{c, parts})
+			out = append(out, place{c, parts})
 		}
 	}
 	return out
@@ -118,7 +119,7 @@ func maskPlaces(fields []schema.Column, at []string) (out []maskPlace) {
 // Names returns the names of what may be masked, as paths spell them.
 func Names() []string {
 	var out, short []string
-	for _, m := range maskPlaces(schema.Calls.Fields, nil) {
+	for _, m := range placesIn(schema.Calls.Fields, nil) {
 		path := strings.ReplaceAll(strings.Join(m.parts, "."), ".[]", "[]")
 		out = append(out, path)
 		if !strings.Contains(path, "[]") && path != m.column.Name {

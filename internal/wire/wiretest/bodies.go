@@ -2,8 +2,6 @@ package wiretest
 
 import (
 	"bytes"
-	"callhouse/internal/schema"
-	"callhouse/internal/wire/scan"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -16,6 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/parquet-go/parquet-go"
 	"pgregory.net/rapid"
+
+	"callhouse/internal/schema"
+	"callhouse/internal/wire/scan"
 )
 
 // Hostile are bodies that a service under siege might send.

@@ -1,11 +1,12 @@
 package wiretest
 
 import (
-	"callhouse/internal/schema"
 	"strconv"
 	"strings"
 
 	"pgregory.net/rapid"
+
+	"callhouse/internal/schema"
 )
 
 // gen makes random call JSON. Its methods append text, so that spelling, white
