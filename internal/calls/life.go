@@ -183,7 +183,7 @@ func (c *Call) showsConversation() bool {
 // analyzed says whether call_analysis is not null: a part of it is, or extra
 // says that it is an object of nulls or some other value.
 func (c *Call) analyzed() bool {
-	return !wire.IsEmpty(&c.Object, analysisField) || c.extraFor(analysisField).Shape > scan.IsNull
+	return !wire.IsEmpty(&c.Object, analysisField) || wire.ReadExtra(&c.Object).Value(analysisField).Shape > scan.IsNull
 }
 
 // costed says whether call_cost has an amount, or a value that is no amount at
@@ -196,8 +196,7 @@ func (c *Call) costed() bool {
 	if cost := extra.Value(costField); cost.Shape != scan.IsObject {
 		return cost.Shape > scan.IsNull
 	}
-	inside := extra.Inside(costField)
-	return inside.Told()
+	return extra.Inside(costField).Told()
 }
 
 // CostUnheld says that the service sent a cost that total_cost cannot hold: it
@@ -209,17 +208,9 @@ func (c *Call) CostUnheld() bool {
 	extra := wire.ReadExtra(&c.Object)
 	cost := extra.Value(costField)
 	if cost.Shape == scan.IsObject {
-		inside := extra.Inside(costField)
-		cost = inside.Value(totalCostField)
+		cost = extra.Inside(costField).Value(totalCostField)
 	}
 	return cost.Shape > scan.IsNull && cost.Marks&scan.Lone == 0
-}
-
-// extraFor returns what extra has for a field of the call: a value or, for an
-// inner object, a patch.
-func (c *Call) extraFor(f wire.Field) *scan.Value {
-	extra := wire.ReadExtra(&c.Object)
-	return extra.Value(f)
 }
 
 // decodedState is the transcript's state as far as one response tells, at the

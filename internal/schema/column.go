@@ -107,19 +107,20 @@ type Column struct {
 	// List says that the field is a list of objects, each a row of this table. It is
 	// no column.
 	List *Table
-	// Count is the column that counts the rows of a list; null: nothing is known of it.
-	// A list with one may be sent twice: as a whole, and under this name once more with
-	// none but the objects whose first field is one of Only.
+	// Count is set on two fields with the same List, which v2 sends twice: as a whole, and
+	// once more with none but the objects whose first field is one of Only. v3 sends the
+	// whole under the name of the field that has Only. The column Count has the number of
+	// rows; null: nothing is known of the list.
 	Count string
 	Only  []string
-	// With are the words of the table's first field with which the service sends this
+	// With are the words of the object's first field with which the service sends this
 	// one even where it is null. Nil: with any.
 	With []string
 	// Between are two columns with instants: where nothing is sent, the value is the
-	// time from one to the other.
+	// time from the first to the second.
 	Between [2]string
-	// OptOut is the flag by which a caller forbids to store what is Withheld. What is
-	// not plainly false counts as true: data that was stored cannot be unstored.
+	// OptOut is the flag by which a caller forbids that what is Withheld is stored. What
+	// is not plainly false counts as true: data that was stored cannot be unstored.
 	OptOut bool
 }
 

@@ -32,56 +32,51 @@ func IsEmpty(o *schema.Object, f Field) bool {
 	return codecOf(o.Of).nodes[0].slots[f].inner.empty(o, o.Row)
 }
 
-// Extra is what the column extra of an object says.
+// Extra is what the column extra of an object says, or the part of it that patches an
+// object inside.
 type Extra struct {
-	of *node
-	patchView
-}
-
-// ReadExtra reads it.
-func ReadExtra(o *schema.Object) Extra {
-	n := codecOf(o.Of).nodes[0]
-	extra := o.Row[n.extra]
-	if extra.IsNull() {
-		return Extra{of: n}
-	}
-	return Extra{n, readPatch(extra.ByteArray(), n)}
-}
-
-// Absent says that a field was not sent, though the service sends it as a rule.
-func (e *Extra) Absent(f Field) bool { return e.absent.has(f) }
-
-// Empty says that a list was sent empty where the rule is null.
-func (e *Extra) Empty(f Field) bool { return e.empty.has(f) }
-
-// Value returns what extra has for a field: a value as sent, what it says of an
-// object inside, or nothing.
-func (e *Extra) Value(f Field) *scan.Value { return e.at(f) }
-
-// Inside returns what extra says of an object inside.
-func (e *Extra) Inside(f Field) Extra {
-	in := e.of.slots[f].inner
-	return Extra{in, readPatch(e.at(f).Raw, in)}
-}
-
-// Told says whether a field that columns are for was sent as more than null.
-func (e *Extra) Told() bool {
-	return slices.ContainsFunc(e.over, func(o override) bool { return o.v.Shape > scan.IsNull })
-}
-
-// patchView is an extra read back.
-type patchView struct {
+	of                      *node
 	absent, null, empty, as fieldSet
 	is                      []byte     // JSON text, nil where there is none
 	over                    []override // the patches of inner objects included
 	unknown                 []scan.Member
 }
 
+// ReadExtra reads the extra of an object.
+func ReadExtra(o *schema.Object) Extra {
+	n := codecOf(o.Of).nodes[0]
+	extra := o.Row[n.extra]
+	if extra.IsNull() {
+		return Extra{of: n}
+	}
+	return readPatch(extra.ByteArray(), n)
+}
+
+// Absent says that a field was not sent, though the service sends it as a rule.
+func (e Extra) Absent(f Field) bool { return e.absent.has(f) }
+
+// Empty says that a list was sent empty where the rule is null.
+func (e Extra) Empty(f Field) bool { return e.empty.has(f) }
+
+// Value returns what extra has for a field: a value as sent, what it says of an
+// object inside, or nothing.
+func (e Extra) Value(f Field) scan.Value { return *e.at(f) }
+
+// Inside returns what extra says of an object inside.
+func (e Extra) Inside(f Field) Extra {
+	return readPatch(e.at(f).Raw, e.of.slots[f].inner)
+}
+
+// Told says whether a field that columns are for was sent as more than null.
+func (e Extra) Told() bool {
+	return slices.ContainsFunc(e.over, func(o override) bool { return o.v.Shape > scan.IsNull })
+}
+
 // at returns what extra has for a field.
-func (v *patchView) at(f Field) *scan.Value {
-	for i := range v.over {
-		if v.over[i].f == f {
-			return &v.over[i].v
+func (e *Extra) at(f Field) *scan.Value {
+	for i := range e.over {
+		if e.over[i].f == f {
+			return &e.over[i].v
 		}
 	}
 	return &noVal
@@ -91,59 +86,60 @@ var noVal scan.Value // never written
 
 // readPatch reads an extra, or the part of it that patches an inner object. It
 // is lenient: what appendPatch did not write is skipped.
-func readPatch(text []byte, of *node) (v patchView) {
+func readPatch(text []byte, of *node) Extra {
+	e := Extra{of: of}
 	for m := range scan.Members(text) {
 		switch {
 		case string(m.Name) == "$":
-			v.readMarks(m.V.Raw, of)
+			e.readMarks(m.V.Raw)
 		case bytes.HasPrefix(m.Name, []byte("$$")):
-			v.unknown = append(v.unknown, scan.Member{Name: m.Name[1:], V: m.V})
+			e.unknown = append(e.unknown, scan.Member{Name: m.Name[1:], V: m.V})
 		default:
-			v.add(of, scan.Member{Name: m.Name, V: m.V})
+			e.add(scan.Member{Name: m.Name, V: m.V})
 		}
 	}
-	return v
+	return e
 }
 
 // add takes a member in: by its field, if the name is known.
-func (v *patchView) add(of *node, m scan.Member) {
-	if f := of.find(m.Name); f == unknown {
-		v.unknown = append(v.unknown, m)
-	} else if at := v.at(f); at.Shape != scan.IsAbsent {
+func (e *Extra) add(m scan.Member) {
+	if f := e.of.find(m.Name); f == unknown {
+		e.unknown = append(e.unknown, m)
+	} else if at := e.at(f); at.Shape != scan.IsAbsent {
 		*at = m.V
 	} else {
-		v.over = append(v.over, override{f: f, v: m.V})
+		e.over = append(e.over, override{f: f, v: m.V})
 	}
 }
 
-func (v *patchView) readMarks(text []byte, of *node) {
+func (e *Extra) readMarks(text []byte) {
 	for m := range scan.Members(text) {
 		switch string(m.Name) {
 		case "absent":
-			v.absent = readSet(m.V, of)
+			e.absent = readSet(m.V, e.of)
 		case "null":
-			v.null = readSet(m.V, of)
+			e.null = readSet(m.V, e.of)
 		case "empty":
-			v.empty = readSet(m.V, of)
+			e.empty = readSet(m.V, e.of)
 		case "as":
-			v.as = readSet(m.V, of)
+			e.as = readSet(m.V, e.of)
 		case "is":
-			v.is = unquote(m.V)
+			e.is = unquote(m.V)
 		case "raw":
 			for text := range scan.Elements(m.V.Raw) {
-				v.addRaw(unquote(text), of)
+				e.addRaw(unquote(text))
 			}
 		}
 	}
 }
 
 // addRaw takes in the text of a member, "name":value.
-func (v *patchView) addRaw(text []byte, of *node) {
+func (e *Extra) addRaw(text []byte) {
 	for m := range scan.Members(append(append([]byte{'{'}, text...), '}')) {
 		if m.Key.Marks&scan.Lone != 0 {
-			v.unknown = append(v.unknown, m)
+			e.unknown = append(e.unknown, m)
 		} else {
-			v.add(of, m)
+			e.add(m)
 		}
 	}
 }

@@ -38,15 +38,18 @@ func codecOf(of *schema.Resource) *codec {
 	if c, ok := codecs.Load(of); ok {
 		return c.(*codec)
 	}
-	r := &codec{of: of, optOut: unknown}
-	top := r.node(of.Table, "", of.Table.Fields, nil)
+	c := &codec{of: of, optOut: unknown}
+	top := c.node(of.Table, "", of.Table.Fields, nil)
 	for f := range top.slots {
-		if c := top.slots[f].column; c != nil && c.OptOut {
-			r.optOut = Field(f)
+		if col := top.slots[f].column; col != nil && col.OptOut {
+			c.optOut = Field(f)
 		}
 	}
-	codecs.Store(of, r)
-	return r
+	if c.twice != nil && (c.twice.some == unknown || c.twice.whole == unknown) {
+		panic("wire: " + c.twice.table.Name + " is counted, and sent but once")
+	}
+	codecs.Store(of, c)
+	return c
 }
 
 // node describes one kind of object in the JSON of a resource: its fields, by
@@ -88,9 +91,9 @@ type slot struct {
 	in     [2]bool // by source: this is the name that it has there
 	// group are this field and those which tell the same: in the other version of the
 	// API, under another name or in another shape. Empty: there is one name.
-	group                            fieldSet
-	twins                            fieldSet // those of group that only the other version has
-	later, withheld, maskable, phone bool
+	group           fieldSet
+	twins           fieldSet // those of group that only the other version has
+	later, withheld bool
 }
 
 var sources = [...]schema.Source{schema.V3, schema.V2}
@@ -102,9 +105,9 @@ type place struct {
 }
 
 // node adds the node of an object. Its fields are columns of t, or lists.
-func (r *codec) node(t *schema.Table, prefix string, fields []schema.Column, inner []place) *node {
-	n := &node{id: len(r.nodes), prefix: prefix, table: t, extra: t.Column("extra"), byName: map[string]Field{}}
-	r.nodes = append(r.nodes, n)
+func (c *codec) node(t *schema.Table, prefix string, fields []schema.Column, inner []place) *node {
+	n := &node{id: len(c.nodes), prefix: prefix, table: t, extra: t.Column("extra"), byName: map[string]Field{}}
+	c.nodes = append(c.nodes, n)
 	for i := range fields {
 		if c := &fields[i]; c.V3 != "" || c.V2 != "" {
 			inner = append(inner, place{c, [2]string{c.V3, c.V2}})
@@ -147,11 +150,11 @@ func (r *codec) node(t *schema.Table, prefix string, fields []schema.Column, inn
 		s := &n.slots[f]
 		switch {
 		case below[Field(f)] != nil:
-			s.inner = r.node(t, s.path+".", nil, below[Field(f)])
+			s.inner = c.node(t, s.path+".", nil, below[Field(f)])
 			s.later, s.withheld = true, true
 			for i := range s.inner.slots {
 				in := &s.inner.slots[i]
-				s.later, s.withheld, s.maskable = s.later && in.later, s.withheld && in.withheld, s.maskable || in.maskable
+				s.later, s.withheld = s.later && in.later, s.withheld && in.withheld
 			}
 			if s.in[schema.V3] != s.in[schema.V2] { // it is as in the version that has it
 				s.inner.shown[schema.V3] |= s.inner.shown[schema.V2]
@@ -159,19 +162,15 @@ func (r *codec) node(t *schema.Table, prefix string, fields []schema.Column, inn
 			}
 			continue
 		case s.column.List != nil:
-			s.list, s.spare, s.inner = r.list(s.column.List), r.has(s.column.List), r.element(s)
+			s.list, s.spare, s.inner = c.list(s.column.List), c.has(s.column.List), c.element(s)
 			n.lists |= 1 << f
-			for i := range s.inner.slots {
-				s.maskable = s.maskable || s.inner.slots[i].maskable
-			}
 		}
-		s.custom = r.customOf(t, Field(f), s)
+		s.custom = c.customOf(t, Field(f), s)
 		if s.list < 0 && s.custom == nil && s.group == 0 {
 			n.plain |= 1 << f
 			s.simple = (s.column.Type == schema.Text || s.column.Type == schema.Word) && s.column.Known == nil
 		}
-		s.later, s.withheld, s.phone = s.column.Later, s.column.Withheld, s.column.Phone
-		s.maskable = s.maskable || s.column.Mask != schema.NeverMasked
+		s.later, s.withheld = s.column.Later, s.column.Withheld
 	}
 	for f := range n.slots {
 		s := &n.slots[f]
@@ -221,32 +220,32 @@ func (n *node) join(group fieldSet, p place) {
 }
 
 // list returns the position of a table among the resource's lists.
-func (r *codec) list(t *schema.Table) int {
-	for i, l := range r.of.Lists {
+func (c *codec) list(t *schema.Table) int {
+	for i, l := range c.of.Lists {
 		if l == t {
 			return i
 		}
 	}
-	panic("schema: " + t.Name + " is no list of " + r.of.Table.Name)
+	panic("wire: " + t.Name + " is no list of " + c.of.Table.Name)
 }
 
 // has says whether there is a node of a table already.
-func (r *codec) has(t *schema.Table) bool {
-	return slices.ContainsFunc(r.nodes, func(n *node) bool { return n.table == t })
+func (c *codec) has(t *schema.Table) bool {
+	return slices.ContainsFunc(c.nodes, func(n *node) bool { return n.table == t })
 }
 
 // element returns the node of a list's elements; lists of one table share it.
-func (r *codec) element(s *slot) *node {
-	for _, n := range r.nodes {
+func (c *codec) element(s *slot) *node {
+	for _, n := range c.nodes {
 		if n.table == s.column.List {
 			return n
 		}
 	}
-	n := r.node(s.column.List, s.path+"[].", s.column.List.Fields, nil)
+	n := c.node(s.column.List, s.path+"[].", s.column.List.Fields, nil)
 	if n.lists != 0 || n.shown[schema.V3] != n.shown[schema.V2] {
 		// The rows of a list are made before the version is known; and a list inside would
 		// be emptied at each element.
-		panic("schema: " + s.column.List.Name + " has lists of its own, or fields that differ by version")
+		panic("wire: " + s.column.List.Name + " has lists of its own, or fields that differ by version")
 	}
 	return n
 }

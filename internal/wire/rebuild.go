@@ -28,7 +28,7 @@ type rebuild struct {
 	source schema.Source
 	node   *node
 	row    schema.Row
-	patch  patchView
+	patch  Extra
 	shown  fieldSet // fields that are there even when null
 	done   fieldSet // of patch.over
 	dst    []byte

@@ -146,6 +146,32 @@ func TestResources(t *testing.T) {
 	}
 }
 
+// A resource whose JSON could not be read as it is declared is refused when the
+// program starts.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	inner := schema.NewTable("inner", schema.Column{ID: 1, Name: "word", Type: schema.Text, V3: "word", V2: "word"})
+	nested := schema.NewTable("nested", inner.Columns[0], schema.ListOf(&inner, "inner"))
+	key := schema.Column{ID: 1, Name: "key", Type: schema.Text, V3: "id", V2: "id"}
+	counted := schema.Column{List: &inner, V3: "some", V2: "some", Count: "key", Only: []string{"a"}}
+	for what, fields := range map[string][]schema.Column{
+		"a list sent twice without a count": {key, schema.ListOf(&inner, "one"), schema.ListOf(&inner, "two")},
+		"a list counted and sent once":      {key, counted},
+		"a list inside a list":              {key, schema.ListOf(&nested, "nested")},
+		"a list that is none of its own":    {key, schema.ListOf(&schema.Runs, "other")},
+	} {
+		table := schema.NewTable("outer", fields...)
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s is taken", what)
+				}
+			}()
+			Check(schema.NewResource(&table, &inner, &nested))
+		}()
+	}
+}
+
 // Whatever a hostile body holds, the Drift of it stays small.
 func TestDriftBounded(t *testing.T) {
 	t.Parallel()

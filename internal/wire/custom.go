@@ -1,0 +1,100 @@
+package wire
+
+import (
+	"github.com/parquet-go/parquet-go"
+
+	"callhouse/internal/schema"
+	"callhouse/internal/wire/scan"
+)
+
+// custom is how a field is decoded and rebuilt that is more than a value in a
+// column.
+type custom interface {
+	decode(d *Decoder, p *part, f Field)
+	rebuild(r *rebuild, f Field)
+}
+
+// customOf returns what a field of an object of table t needs; nil: its type says all.
+func (c *codec) customOf(t *schema.Table, f Field, s *slot) custom {
+	switch col := s.column; {
+	case col.Between[0] != "":
+		return duration{col: s.col, from: t.Column(col.Between[0]), to: t.Column(col.Between[1])}
+	case col.OptOut:
+		return optOutFlag{s.col}
+	case col.Count != "":
+		if c.twice == nil {
+			c.twice = &twice{table: col.List, list: s.list, count: t.Column(col.Count), role: s.inner.slots[0].col, some: unknown, whole: unknown}
+		}
+		if col.Only != nil {
+			c.twice.some, c.twice.only = f, col.Only
+		} else {
+			c.twice.whole = f
+		}
+		return c.twice
+	case s.spare:
+		panic("wire: " + col.List.Name + " is sent twice, and has no count")
+	}
+	return nil
+}
+
+// duration is a field with [schema.Column.Between]. v3 sends none, and then, as where v2
+// leaves it out, it is the time from the one column to the other.
+type duration struct{ col, from, to int }
+
+func (c duration) decode(d *Decoder, p *part, f Field) {
+	v, row := &p.vals[f], d.o.Row
+	if take(&p.patch, f, v, p.shown[d.source]) {
+		if d.source == schema.V3 {
+			p.patch.as |= 1 << f
+			d.drift(p.slots[f].path, DriftRenamed)
+		}
+		row[c.col] = schema.LongValue(d.integer(&p.patch, f, v))
+		return
+	}
+	start, end := schema.MillisOf(row[c.from]), schema.MillisOf(row[c.to])
+	if v.Shape == scan.IsNull && d.source == schema.V2 || !start.OK || !end.OK {
+		return
+	}
+	if end.V < start.V {
+		d.drift(p.slots[f].path, DriftMisfit)
+		return
+	}
+	row[c.col] = parquet.Int64Value(end.V - start.V)
+}
+
+func (c duration) rebuild(r *rebuild, f Field) {
+	v := r.row[c.col]
+	if r.source == schema.V3 && !r.patch.as.has(f) {
+		v = parquet.Value{} // derived
+	}
+	r.leaf(f, v)
+}
+
+// optOutFlag is a field with [schema.Column.OptOut].
+type optOutFlag struct{ col int }
+
+func (c optOutFlag) decode(d *Decoder, p *part, f Field) {
+	v := &p.vals[f]
+	if !take(&p.patch, f, v, p.shown[d.source]) {
+		return
+	}
+	if v.Shape != scan.IsTrue && v.Shape != scan.IsFalse {
+		p.patch.keep(f, v)
+		d.drift(p.slots[f].path, DriftConverted)
+	}
+	d.o.Row[c.col] = parquet.BooleanValue(optedOut(v))
+}
+
+func (c optOutFlag) rebuild(r *rebuild, f Field) { r.leaf(f, r.row[c.col]) }
+
+// optedOut says whether a value of such a flag forbids storage: any but false,
+// "false", null and none.
+func optedOut(v *scan.Value) bool {
+	switch v.Shape {
+	case scan.IsAbsent, scan.IsNull, scan.IsFalse:
+		return false
+	case scan.IsString:
+		return string(v.Raw) != `"false"`
+	}
+	return true
+}

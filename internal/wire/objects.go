@@ -1,0 +1,175 @@
+package wire
+
+import (
+	"fmt"
+	"math/bits"
+
+	"callhouse/internal/schema"
+	"callhouse/internal/wire/scan"
+)
+
+// This file walks over a body: it notes where the values of the known fields stand, and
+// makes the rows of lists on the way.
+
+// part is one kind of object in the JSON that is being decoded.
+type part struct {
+	*node
+	vals  []scan.Value // by field, as met last
+	has   fieldSet     // those with a value
+	nulls fieldSet
+	patch patch
+	// follows says which field came behind another the last time: a guess at what
+	// comes next, which spares it to be looked up. Objects of a kind have their fields
+	// in the same order as a rule.
+	follows []Field
+}
+
+// scan walks over the body once.
+func (d *Decoder) scan(body []byte) bool {
+	d.s.Reset(body)
+	d.s.Space()
+	if !d.s.Before('{') {
+		return d.s.Fail("not a JSON object")
+	}
+	_, ok := d.object(&d.parts[0], 0)
+	return ok && d.s.End()
+}
+
+// name returns a key's text.
+func (d *Decoder) name(key scan.Value) []byte {
+	b := key.Raw[1 : len(key.Raw)-1]
+	switch {
+	case key.Marks&scan.Escaped == 0:
+		return b
+	case key.Marks&scan.Lone == 0:
+		from := len(d.arena)
+		d.arena = scan.AppendUnescaped(d.arena, b)
+		return d.arena[from:]
+	}
+	from := len(d.arena)
+	d.arena = scan.AppendApart(d.arena, b)
+	return d.arena[from:]
+}
+
+// another counts a part of the call, and says whether it may have so many.
+func (d *Decoder) another() bool {
+	d.count++
+	return !d.tooMany() || d.s.Fail(fmt.Sprintf("more than %d turns, items and unknown fields", d.MaxParts))
+}
+
+func (d *Decoder) tooMany() bool { return d.MaxParts > 0 && d.count > d.MaxParts }
+
+// addUnknown notes a field that no column is for.
+func (d *Decoder) addUnknown(p *patch, key, v scan.Value) {
+	if !d.another() {
+		return // the call is refused
+	}
+	p.unknown = append(p.unknown, scan.Member{Name: d.name(key), Key: key, V: v})
+}
+
+// object scans a value that should be an object, and notes its fields. Of another
+// value, and of what an earlier value of the same name said, nothing stays. depth
+// is how many objects and arrays the value lies in.
+func (d *Decoder) object(p *part, depth int) (v scan.Value, ok bool) {
+	s := &d.s
+	p.patch.unknown = p.patch.unknown[:0]
+	for met := p.has | p.nulls; met != 0; met &= met - 1 {
+		p.vals[bits.TrailingZeros64(uint64(met))].Shape = scan.IsAbsent
+	}
+	p.has, p.nulls = 0, 0
+	for lists := p.lists; lists != 0; lists &= lists - 1 {
+		d.rows(&p.slots[bits.TrailingZeros64(uint64(lists))]).Cut(0)
+	}
+	o, ok := s.Open('{')
+	if !ok {
+		return s.Value(depth)
+	}
+	last := 0 // behind which field we are: 1 and its number, 0 for none
+	for first := true; ; first = false {
+		f := p.follows[last]
+		if !s.Expected(first, p.slots[f].quoted) {
+			key, st := s.Key(first)
+			switch st {
+			case scan.StepEnd:
+				return s.Closed(o, scan.IsObject), true
+			case scan.StepFail:
+				return v, false
+			}
+			if f = p.find(d.name(key)); f == unknown {
+				m, ok := s.Value(depth + 1)
+				if !ok {
+					return v, false
+				}
+				d.addUnknown(&p.patch, key, m)
+				continue
+			}
+			p.follows[last] = f
+		}
+		if p.vals[f], ok = d.value(&p.slots[f], depth+1); !ok {
+			return v, false
+		}
+		if p.vals[f].Shape == scan.IsNull {
+			p.has, p.nulls = p.has&^(1<<f), p.nulls|1<<f
+		} else {
+			p.has, p.nulls = p.has|1<<f, p.nulls&^(1<<f)
+		}
+		last = int(f) + 1
+	}
+}
+
+// value scans the value of a known field.
+func (d *Decoder) value(s *slot, depth int) (scan.Value, bool) {
+	switch {
+	case s.list >= 0:
+		return d.array(s, depth)
+	case s.inner != nil:
+		return d.object(&d.parts[s.inner.id], depth)
+	}
+	return d.s.Value(depth)
+}
+
+// rows returns where the rows of a list go, which has none yet.
+func (d *Decoder) rows(s *slot) *schema.Rows {
+	if s.spare {
+		d.spare.Empty(d.of.of.Lists[s.list])
+		return &d.spare
+	}
+	return &d.o.Lists[s.list]
+}
+
+// array scans a value that should be an array of objects, and makes a row of each.
+func (d *Decoder) array(list *slot, depth int) (v scan.Value, ok bool) {
+	s, p, rows := &d.s, &d.parts[list.inner.id], d.rows(list)
+	rows.Cut(0)
+	o, ok := s.Open('[')
+	if !ok {
+		return s.Value(depth)
+	}
+	for first := true; ; first = false {
+		switch s.Element(first) {
+		case scan.StepEnd:
+			return s.Closed(o, scan.IsArray), true
+		case scan.StepFail:
+			return v, false
+		}
+		if !d.another() {
+			return v, false
+		}
+		if !p.patch.isEmpty() {
+			p.patch.reset(p.node)
+		}
+		element, ok := d.object(p, depth+1)
+		if !ok {
+			return v, false
+		}
+		row := rows.Add()
+		if element.Shape != scan.IsObject {
+			p.patch.is = element
+			d.drift(p.prefix[:len(p.prefix)-1], DriftMisfit)
+		} else {
+			d.fields(p, row)
+			d.driftUnknown(&p.patch)
+		}
+		d.setExtra(p, row)
+	}
+}
