@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"callhouse/internal/sandbox/dice"
+	"callhouse/internal/sandbox/organisation"
 	"callhouse/internal/sandbox/render"
 	"callhouse/internal/sandbox/wire"
 	"callhouse/internal/sandbox/world"
@@ -38,6 +39,8 @@ func (s *Server) answer(r *http.Request, req Request, x *scratch, fault FaultKin
 	switch {
 	case req.Kind == "other":
 		return failure(x, http.StatusNotFound, "no such resource", "")
+	case req.Resource == v2Campaigns || req.Resource == v2Knowledges:
+		return s.answerV2(r, req, x)
 	case req.Resource != "":
 		return s.answerResource(r, req, x, fault, number)
 	case r.Method != http.MethodGet:
@@ -51,7 +54,7 @@ func (s *Server) answer(r *http.Request, req Request, x *scratch, fault FaultKin
 }
 
 func (s *Server) answerPage(r *http.Request, x *scratch, fault FaultKind, number int64) answer {
-	q, refusal := parseQuery(r.URL.RawQuery, s.opts.ContractOnly)
+	q, refusal := parseQuery(r.URL.RawQuery, &s.opts)
 	if refusal == nil && fault == FaultExpired && q.cursor != "" {
 		refusal = refuse("cursor has expired")
 	}
@@ -85,7 +88,7 @@ func (s *Server) appendPage(b []byte, r *render.Renderer, p *page[world.View]) [
 		if s.opts.ThinList {
 			b = r.Thin(b, &p.items[i])
 		} else {
-			b = r.Item(b, &p.items[i])
+			b = s.withCampaign(r.Item(b, &p.items[i]), &p.items[i])
 		}
 	}
 	b = append(b, `],"next_cursor":`...)
@@ -105,6 +108,19 @@ func (s *Server) answerDetail(r *http.Request, id string, x *scratch) answer {
 	if !ok {
 		return failure(x, http.StatusNotFound, "there is no such call", "")
 	}
-	x.body = x.renderer.Detail(x.body[:0], v)
+	x.body = s.withCampaign(x.renderer.Detail(x.body[:0], v), v)
 	return answer{status: http.StatusOK, body: x.body, view: v}
+}
+
+// withCampaign adds campaign_id to a call's JSON where the service has it there.
+func (s *Server) withCampaign(b []byte, v *world.View) []byte {
+	if !s.opts.CampaignInCalls {
+		return b
+	}
+	id := ""
+	if c := s.world.CampaignOf(&v.Call); c != nil {
+		id = organisation.CampaignID(c)
+	}
+	b = append(b[:len(b)-1], `,"campaign_id":`...)
+	return append(wire.AppendOptional(b, id), '}')
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"callhouse/internal/sandbox/organisation"
 	"callhouse/internal/sandbox/world"
 )
 
@@ -23,10 +24,11 @@ type page[T any] struct {
 // a call that is still queued starts after all that have started, so it comes
 // first. Equal starts are ordered by index, so the order is total.
 type list struct {
-	world   *world.World
-	opts    *Options
-	key     uint64
-	counted struct { // the last total
+	world        *world.World
+	organisation *organisation.Organisation
+	opts         *Options
+	key          uint64
+	counted      struct { // the last total
 		sync.Mutex
 		list  uint64
 		at, n int64
@@ -37,8 +39,11 @@ type list struct {
 func (l *list) span(q *query, t int64) (lo, hi int64) {
 	w := l.world
 	hi = w.Top(t)
+	if q.campaign != nil { // its calls lie between its first and its last day
+		lo, hi = w.Started(time.UnixMilli(q.campaign.Begin-1)), min(hi, w.Started(time.UnixMilli(q.campaign.Stop)))
+	}
 	if !q.timed {
-		return 0, hi
+		return lo, hi
 	}
 	// A start_at that does not show yet is in no span of time, and none is older
 	// than the first call's.
@@ -48,7 +53,7 @@ func (l *list) span(q *query, t int64) (lo, hi int64) {
 	if l.opts.InclusiveBounds {
 		after, before = max(after-1, least), min(before+1, most)
 	}
-	lo = w.Started(time.UnixMilli(after))
+	lo = max(lo, w.Started(time.UnixMilli(after)))
 	hi = max(lo, min(hi, w.Started(time.UnixMilli(before-1))))
 	return lo, hi
 }
@@ -56,6 +61,12 @@ func (l *list) span(q *query, t int64) (lo, hi int64) {
 // page returns one page of a query at t.
 func (l *list) page(q *query, t int64) (*page[world.View], *refusal) {
 	list := q.fingerprint(l.key)
+	if id, ok := q.attributes["campaign_id"]; ok {
+		q.campaign = l.organisation.Campaign(id, t)
+	}
+	if id, ok := q.attributes["customer_id"]; ok {
+		q.phones = l.organisation.Phones(id, t)
+	}
 	lo, hi := l.span(q, t)
 	p := &page[world.View]{
 		total: l.total(q, list, t, lo, hi),
@@ -108,7 +119,7 @@ func (l *list) page(q *query, t int64) (*page[world.View], *refusal) {
 func (l *list) walk(q *query, t, lo, hi int64) iter.Seq[*world.View] {
 	return func(yield func(*world.View) bool) {
 		for v := range l.world.Walk(t, lo, hi, q.ascending) {
-			if q.matches(v) && !yield(v) {
+			if q.matches(l.world, v) && !yield(v) {
 				return
 			}
 		}

@@ -43,7 +43,14 @@ type Options struct {
 	// ContractOnly refuses every query parameter but cursor and limit, as a
 	// service that keeps to its contract and no more may do.
 	ContractOnly bool
-	// ThinList leaves only id, status and start_at in list items.
+	// OldFilters refuses the filters campaign_id and customer_id of calls, as the
+	// service did before it had them.
+	OldFilters bool
+	// CampaignInCalls gives calls the field campaign_id. The service is not known to
+	// have it.
+	CampaignInCalls bool
+	// ThinList leaves only id, status and start_at in list items, and ids and times
+	// in those of other resources.
 	ThinList bool
 	// OffsetPaging makes cursors count items from the top, so that calls that
 	// arrive or vanish between two pages shift all later ones. Otherwise a

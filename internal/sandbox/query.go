@@ -15,9 +15,11 @@ import (
 // service takes besides, and those that name what a call must have.
 var (
 	contractParameters  = []string{"cursor", "limit"}
-	attributeParameters = []string{"status", "call_type", "agent_id", "disconnection_reason", "call_from", "call_to"}
+	attributeParameters = []string{"status", "call_type", "agent_id", "disconnection_reason", "call_from", "call_to", "campaign_id", "customer_id"}
 	allowedParameters   = slices.Concat(contractParameters,
 		[]string{"sort_order", "start_at_after", "start_at_before"}, attributeParameters)
+	// newerParameters are those that the service did not take at first.
+	newerParameters = []string{"campaign_id", "customer_id"}
 
 	allStatuses = []string{"queued", "ongoing", "ended", "error", "canceled", "not_connected"}
 	allTypes    = []string{"web", "phone", "inbound", "outbound", "api"}
@@ -36,6 +38,9 @@ type query struct {
 	before     int64             // start_at_before: calls that start earlier than this
 	timed      bool              // one of the two is given: calls without a start are left out
 	attributes map[string]string // the other parameters, by name
+
+	campaign *world.Campaign // that campaign_id names
+	phones   []string        // of whom customer_id names
 }
 
 // refusal is an answer of 400.
@@ -50,14 +55,17 @@ func refuse(format string, args ...any) *refusal {
 
 // parseQuery reads the parameters of a page, as strict as the service: each at
 // most once, none unknown, none empty.
-func parseQuery(raw string, contractOnly bool) (*query, *refusal) {
+func parseQuery(raw string, opts *Options) (*query, *refusal) {
 	values, err := url.ParseQuery(raw)
 	if err != nil {
 		return nil, refuse("the query string is malformed")
 	}
 	allowed := allowedParameters
-	if contractOnly {
+	switch {
+	case opts.ContractOnly:
 		allowed = contractParameters
+	case opts.OldFilters:
+		allowed = allowedParameters[:len(allowedParameters)-len(newerParameters)]
 	}
 	for name := range values {
 		if !slices.Contains(allowed, name) {
@@ -128,7 +136,7 @@ func (q *query) set(name, value string) *refusal {
 
 // matches reports whether v has the attributes asked for. Its start is not
 // looked at.
-func (q *query) matches(v *world.View) bool {
+func (q *query) matches(w *world.World, v *world.View) bool {
 	for name, want := range q.attributes {
 		var is string
 		switch name {
@@ -144,6 +152,14 @@ func (q *query) matches(v *world.View) bool {
 			is = v.From()
 		case "call_to":
 			is = v.To()
+		case "campaign_id":
+			if q.campaign != nil && w.CampaignOf(&v.Call) == q.campaign {
+				is = want
+			}
+		case "customer_id":
+			if slices.Contains(q.phones, v.From()) || slices.Contains(q.phones, v.To()) {
+				is = want
+			}
 		}
 		if is != want {
 			return false

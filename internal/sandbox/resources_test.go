@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -114,19 +115,24 @@ func TestResourcesAddUpToTheirTruth(t *testing.T) {
 			if len(want) == 0 {
 				t.Errorf("there are no %s", r.Name)
 			}
-			all := ""
+			queries := []string{""}
 			for _, f := range r.Filters {
 				if f.Default != "" { // ask for each value
-					all = "&" + f.Name + "=" + strings.Join(f.Values, "&"+f.Name+"=")
+					queries = nil
+					for _, v := range f.Values {
+						queries = append(queries, f.Name+"="+v)
+					}
 				}
 			}
 			for parent, path := range lists(s, r) {
-				for _, it := range crawl(t, s, r, path, all) {
-					id := parent + "/" + r.ID(it)
-					if got[id] != nil {
-						t.Errorf("%s: %s is listed twice", r.Name, id)
+				for _, query := range queries {
+					for _, it := range crawl(t, s, r, path, query) {
+						id := parent + "/" + r.ID(it)
+						if got[id] != nil {
+							t.Errorf("%s: %s is listed twice", r.Name, id)
+						}
+						got[id] = it
 					}
-					got[id] = it
 				}
 			}
 			if r.List == "" {
@@ -468,5 +474,215 @@ func TestResourcesShareTheDoor(t *testing.T) {
 	s = newServer(t, o)
 	if n := len(crawl(t, s, organisation.Named("agents"), "/v3/agents", "")); n < 6 {
 		t.Errorf("after an empty page: %d agents", n)
+	}
+}
+
+// TestCampaignsMakeCalls compares what campaigns count with the calls that are
+// listed for them, and these with their windows.
+func TestCampaignsMakeCalls(t *testing.T) {
+	o := Options{World: Config{Calls: 4000, Campaigns: 5, Redial: true}, CampaignInCalls: true}
+	s := newServer(t, o)
+	seen := map[string]bool{}
+	for _, wait := range []time.Duration{-8 * time.Hour, 90 * time.Hour} { // the morning of a Thursday, noon of a Monday
+		s.opts.Clock.Set(busy.Add(wait))
+		campaignsAndCalls(t, s, seen)
+	}
+	if !seen["again"] || !seen["calls"] {
+		t.Error("nobody was called, or nobody again")
+	}
+	// Over five months every state is passed through.
+	for _, e := range s.Organisation().Edits("campaigns", busy.Add(-30*day), busy.Add(120*day)) {
+		if e.Before == nil || slices.Contains(e.Fields, "status") {
+			seen[e.After["status"].(string)] = true
+		}
+		if e.Before != nil && slices.Contains(e.Fields, "paused_by") && e.After["paused_by"] != nil {
+			seen[e.After["paused_by"].(string)] = true
+		}
+	}
+	for _, status := range []string{"pending", "ongoing", "paused", "success", "canceled", "user", "system"} {
+		if !seen[status] {
+			t.Errorf("no campaign was ever %s", status)
+		}
+	}
+	o.OldFilters = true
+	if w := do(newServer(t, o), "GET", "/v3/calls?campaign_id=1"); w.Code != 400 || strings.Contains(w.Body.String(), "customer_id") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+func campaignsAndCalls(t *testing.T, s *Server, seen map[string]bool) {
+	byItem := map[string]int{}
+	for _, c := range getAll(t, s, "limit=100&call_type=outbound") {
+		if id, ok := c["campaign_id"].(string); ok {
+			byItem[id]++
+		}
+	}
+	for _, rec := range s.Organisation().Truth("campaigns", s.Now()) {
+		c := plain(t, rec.Object)
+		window := c["call_time_window"].(map[string]any)["windows"].([]any)[0].(map[string]any)
+		zone, err := time.LoadLocation(c["call_time_window"].(map[string]any)["timezone"].(string))
+		if err != nil {
+			t.Fatal(err)
+		}
+		calls := getAll(t, s, "limit=100&sort_order=asc&campaign_id="+rec.ID)
+		if byItem[rec.ID] != len(calls) {
+			t.Errorf("campaign %s: %d calls, %d say so", rec.ID, len(calls), byItem[rec.ID])
+		}
+		seen["calls"] = seen["calls"] || len(calls) > 0
+		var completed, failed, active float64
+		dialled := map[string]int{}
+		for _, call := range calls {
+			if !cmp.Equal(call["agent"].(map[string]any)["agent_id"], c["agent"].(map[string]any)["agent_id"]) || call["from_number"] != c["from_number"] {
+				t.Fatalf("campaign %s: %v", rec.ID, call)
+			}
+			if dialled[call["to_number"].(string)]++; dialled[call["to_number"].(string)] == 2 {
+				seen["again"] = true
+			}
+			switch call["status"] {
+			case "queued":
+				continue
+			case "ongoing":
+				active++
+			case "ended":
+				completed++
+			default:
+				failed++
+			}
+			start := time.UnixMilli(int64(call["start_at"].(float64))).In(zone)
+			minute := float64(start.Hour()*60 + start.Minute())
+			if !slices.Contains(window["days"].([]any), any(start.Weekday().String())) || minute < window["start_min"].(float64) || minute >= window["end_min"].(float64) {
+				t.Errorf("campaign %s calls at %s, outside %v", rec.ID, start, window)
+			}
+		}
+		want := []float64{completed, failed, active}
+		if got := []float64{c["completed_calls"].(float64), c["failed_calls"].(float64), c["active_concurrency"].(float64)}; !cmp.Equal(want, got) {
+			t.Errorf("campaign %s: counted %v, and its calls are %v", rec.ID, got, want)
+		}
+		total := c["total_calls"].(float64)
+		if done := completed + failed; done > total || c["status"] == "success" && done != total || active > c["concurrency"].(float64) {
+			t.Errorf("campaign %s: %v of %v calls, %v", rec.ID, done, total, c["status"])
+		}
+	}
+}
+
+// TestCallsNameWhatIsThere looks up the agents, versions, numbers and customers of
+// calls.
+func TestCallsNameWhatIsThere(t *testing.T) {
+	s := newServer(t, Options{World: Config{Calls: 300}})
+	at := s.Now()
+	agents, versions, numbers := state(s, "agents", at), state(s, "agent_versions", at), map[any]bool{}
+	for _, n := range state(s, "numbers", at) {
+		numbers[n["number"]] = true
+	}
+	names := map[any]int{}
+	for _, a := range agents {
+		names[a["name"]]++
+	}
+	if len(names) == len(agents) {
+		t.Error("no two agents have one name")
+	}
+	for _, c := range getAll(t, s, "limit=100") {
+		agent := c["agent"].(map[string]any)
+		id, version := agent["agent_id"].(string), agent["agent_version"].(string)
+		if agents["/"+id] == nil {
+			t.Fatalf("no agent %s", id)
+		}
+		if version != "production" && version != "current" && versions[id+"/"+version] == nil {
+			t.Errorf("agent %s has no version %s", id, version)
+		}
+		line := c["from_number"]
+		if kind := c["call_type"]; kind == "inbound" {
+			line = c["to_number"]
+		}
+		if c["call_type"] != "phone" && line != nil && !numbers[line] {
+			t.Errorf("no number %v", line)
+		}
+	}
+	found := 0
+	for _, rec := range s.Organisation().Truth("customers", at) {
+		for _, c := range getAll(t, s, "limit=100&customer_id="+rec.ID) {
+			found++
+			text := fmt.Sprint(rec.Object["identifiers"])
+			from, _ := c["from_number"].(string)
+			to, _ := c["to_number"].(string)
+			if !strings.Contains(text, from) && !strings.Contains(text, to) {
+				t.Errorf("%s is no party of %v", text, c)
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no customer took part in a call")
+	}
+}
+
+// TestV2 reads campaigns and knowledge bases by the deprecated operations.
+func TestV2(t *testing.T) {
+	s := newServer(t, Options{World: Config{Calls: 500, Campaigns: 7}})
+	list := func(body string) (int, map[string]any) {
+		r := httptest.NewRequest("POST", "/v2/campaigns/list", strings.NewReader(body))
+		r.Header.Set("Authorization", "Bearer sandbox-key")
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		var answer map[string]any
+		decode(t, w.Body.Bytes(), &answer)
+		return w.Code, answer
+	}
+	truth := s.Organisation().Truth("campaigns", s.Now())
+	for _, order := range []string{"ascending", "descending"} {
+		var got []map[string]any
+		for key := "null"; key != ""; {
+			code, page := list(fmt.Sprintf(`{"limit":3,"sort_order":%q,"pagination_key":%s}`, order, key))
+			if code != 200 || page["total_count"] != float64(len(truth)) {
+				t.Fatalf("%d %v", code, page)
+			}
+			for _, c := range page["campaigns"].([]any) {
+				got = append(got, c.(map[string]any))
+			}
+			next, more := page["next_cursor"].(string)
+			if key = fmt.Sprintf("%q", next); !more {
+				key = ""
+			}
+		}
+		if order == "descending" {
+			slices.Reverse(got)
+		}
+		if len(got) != len(truth) {
+			t.Fatalf("%d campaigns of %d", len(got), len(truth))
+		}
+		for i, c := range truth {
+			created := time.UnixMilli(c.Object["created_at"].(int64)).UTC().Format("2006-01-02T15:04:05.000Z")
+			agent := c.Object["agent"].(organisation.Object)["agent_id"]
+			if got[i]["id"] != c.ID || got[i]["created_at"] != created || got[i]["agent_id"] != agent || got[i]["organization_id"] != s.Organisation().ID() {
+				t.Errorf("%v is not %v", got[i], c.Object)
+			}
+		}
+	}
+	if _, page := list(`{"filter_criteria":{"status":["success"],"start_timestamp":{"lower_threshold":1}}}`); len(page["campaigns"].([]any)) == len(truth) || page["total_count"] == 0.0 {
+		t.Errorf("%v", page["total_count"])
+	}
+	for _, body := range []string{"", "[]", `{"limit":501}`, `{"sort_order":"up"}`, `{"pagination_key":"1"}`, `{"page":1}`} {
+		if code, answer := list(body); code != 422 || answer["detail"] == nil {
+			t.Errorf("%s: %d %v", body, code, answer)
+		}
+	}
+	for _, rec := range s.Organisation().Truth("knowledges", s.Now()) {
+		w := do(s, "GET", "/v2/knowledge/"+rec.ID)
+		var base map[string]any
+		decode(t, w.Body.Bytes(), &base)
+		want := len(s.Organisation().List(organisation.Named("knowledge_documents"), rec.ID, s.Now()))
+		if base["knowledge_base_id"] != rec.ID || base["knowledge_base_name"] != rec.Object["name"] || len(base["knowledge_documents"].([]any)) != want {
+			t.Errorf("%v", base)
+		}
+	}
+	if err := s.SetResourceFaults("campaigns", "404"); err != nil {
+		t.Fatal(err)
+	}
+	if code, _ := list("{}"); code != 200 {
+		t.Errorf("without v3's list: %d", code)
+	}
+	for target, want := range map[string]int{"/v2/campaigns/" + truth[0].ID: 200, "/v2/campaigns/1": 404, "/v2/knowledge/1": 404, "/v2/campaigns/list": 405} {
+		if w := do(s, "GET", target); w.Code != want {
+			t.Errorf("%s: %d", target, w.Code)
+		}
 	}
 }

@@ -48,7 +48,7 @@ func New(opts Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{opts: opts, world: world, organisation: company, faulty: opts.ResourceFaults}
-	s.list = &list{world: world, opts: &s.opts, key: dice.Hash(world.Key, 2)}
+	s.list = &list{world: world, organisation: company, opts: &s.opts, key: dice.Hash(world.Key, 2)}
 	s.ledger = newLedger(&s.opts)
 	s.scratch.New = func() any { return &scratch{} }
 	return s, nil
@@ -91,7 +91,7 @@ func (s *Server) setRevoked(key string, revoked bool) {
 	}
 }
 
-// ServeHTTP answers /v3 as the service does, and /sandbox.
+// ServeHTTP answers /v3 and /v2 as the service does, and /sandbox.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if strings.HasPrefix(r.URL.Path, "/sandbox/") {
 		s.serveControl(w, r)
@@ -188,6 +188,11 @@ func requestOf(r *http.Request) Request {
 		return Request{Kind: "object", Resource: resource.Name, ID: id}
 	} else if ok {
 		return Request{Kind: "list", Resource: resource.Name, ID: parent, Query: r.URL.RawQuery}
+	}
+	if resource, id := routeV2(r.URL.Path); id != "" {
+		return Request{Kind: "object", Resource: resource, ID: id}
+	} else if resource != "" {
+		return Request{Kind: "list", Resource: resource}
 	}
 	return Request{Kind: "other"}
 }

@@ -45,7 +45,7 @@ func TestContract(t *testing.T) {
 		{name: "cursor made up", target: "/v3/calls?cursor=abc", status: 400, code: "VALIDATION_ERROR"},
 		{name: "query malformed", target: "/v3/calls?limit=%zz", status: 400, code: "VALIDATION_ERROR"},
 		{name: "unknown parameter", target: "/v3/calls?page=2", status: 400, code: "VALIDATION_ERROR",
-			holds: `"allowed_query_parameters":["cursor","limit","sort_order","start_at_after","start_at_before","status","call_type","agent_id","disconnection_reason","call_from","call_to"]`},
+			holds: `"allowed_query_parameters":["cursor","limit","sort_order","start_at_after","start_at_before","status","call_type","agent_id","disconnection_reason","call_from","call_to","campaign_id","customer_id"]`},
 		{name: "strict parameter", target: "/v3/calls?sort_order=asc", strict: true, status: 400, code: "VALIDATION_ERROR",
 			holds: `"allowed_query_parameters":["cursor","limit"]`},
 		{name: "strict page", target: "/v3/calls?limit=3", strict: true, status: 200},

@@ -15,9 +15,10 @@ const (
 // from all others.
 type draw struct {
 	dice.Dice
-	n  int // place in the population
-	at int64
-	id string // a UUID
+	n          int // place in the population
+	generation int // how many were there before
+	at         int64
+	id         string // a UUID
 }
 
 // population is a number of places, each with one object at a time: where one
@@ -28,6 +29,7 @@ type population struct {
 	every    float64 // mean days between two edits; 0: never edited
 	born     func(d *draw) Object
 	edit     func(d *draw, was Object) Object // the fields that change
+	grow     func(d *draw, l *life)           // what else happens to it
 }
 
 // lives returns everybody who is there until some time. The first of each place
@@ -39,7 +41,7 @@ func (o *Organisation) lives(name string, p population, until int64) []*life {
 		at := world.Epoch - span(dice.Hash(key, uint64(place)), 300)
 		for generation := int64(0); at <= until; generation++ {
 			h := dice.Hash(dice.Hash(key, uint64(place)), uint64(generation))
-			d := &draw{Dice: dice.New(h), n: place, at: at, id: world.NewUUID(h).String()}
+			d := &draw{Dice: dice.New(h), n: place, generation: int(generation), at: at, id: world.NewUUID(h).String()}
 			l := &life{serial: int64(place)<<20 | generation, born: at, first: p.born(d)}
 			all = append(all, l)
 			if p.lifetime > 0 && o.cfg.Pace > 0 {
@@ -47,9 +49,12 @@ func (o *Organisation) lives(name string, p population, until int64) []*life {
 			}
 			if p.edit != nil {
 				o.edits(l, dice.Hash(h, 2), p.every, until, func(x uint64, at int64) {
-					e := &draw{Dice: dice.New(x), n: place, at: at, id: d.id}
+					e := &draw{Dice: dice.New(x), n: place, generation: d.generation, at: at, id: d.id}
 					l.steps = append(l.steps, step{at: at, do: func(was Object) Object { return p.edit(e, was) }})
 				})
+			}
+			if p.grow != nil {
+				p.grow(d, l)
 			}
 			if l.died == 0 {
 				break
@@ -86,7 +91,7 @@ func span(h uint64, days float64) int64 {
 type stream struct {
 	n     int
 	every int64
-	born  func(d *draw) *life
+	born  func(d *draw) *life // nil for none
 }
 
 func (o *Organisation) flow(name string, s stream, until int64) []*life {
@@ -105,6 +110,9 @@ func (o *Organisation) flow(name string, s stream, until int64) []*life {
 		}
 		h := dice.Hash(key^1, uint64(i))
 		l := s.born(&draw{Dice: dice.New(h), n: int(i), at: begin(i), id: world.NewUUID(h).String()})
+		if l == nil {
+			continue
+		}
 		l.serial, l.born = i+1<<40, begin(i)
 		all = append(all, l)
 	}

@@ -50,7 +50,10 @@ type Filter struct {
 var All []*Resource
 
 func init() {
-	All = []*Resource{agents, agentVersions}
+	All = []*Resource{
+		agents, agentVersions, campaigns, knowledges, knowledgeDocuments, tools, llms, voices, schemas,
+		numbers, alertRules, incidents, customers, customerAttributes, organizations,
+	}
 }
 
 // Named returns a resource; it panics if there is none of that name.
@@ -108,10 +111,12 @@ func is(field string, many bool, values ...string) Filter {
 // holds keeps objects with the value, in whatever case, in one of the fields.
 func holds(name string, fields ...string) Filter {
 	return Filter{Name: name, Match: func(o Object, value string) bool {
-		return slices.ContainsFunc(fields, func(f string) bool {
-			return strings.Contains(strings.ToLower(fmt.Sprint(o[f])), strings.ToLower(value))
-		})
+		return slices.ContainsFunc(fields, func(f string) bool { return contains(fmt.Sprint(o[f]), value) })
 	}}
+}
+
+func contains(text, part string) bool {
+	return strings.Contains(strings.ToLower(text), strings.ToLower(part))
 }
 
 // since and till keep objects by a time of theirs, the instant included.

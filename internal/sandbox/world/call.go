@@ -73,6 +73,14 @@ func (c *Call) Connected() bool { return c.Status == "ended" || c.Status == "err
 
 // call works out call k of the arrival curve.
 func (w *World) call(c *Call, k int64) {
+	w.draw(c, k)
+	if w.cfg.Redial {
+		w.redial(c)
+	}
+}
+
+// draw works out call k, apart from whom a campaign calls.
+func (w *World) draw(c *Call, k int64) {
 	*c = Call{Index: k - w.base, ID: w.id(k), Key: dice.Hash(w.Key, uint64(k)), StartAt: w.arrivals.start(k)}
 	d := dice.New(c.Key)
 	a := w.roster.at(c.StartAt, d.Unit())

@@ -26,6 +26,15 @@ type Config struct {
 	// a later Origin drops old calls and never renames or moves one.
 	Origin time.Time
 
+	// Campaigns is about how many campaigns there are by Origin; another one comes
+	// every five days. Default 3, negative for none. They change no call.
+	Campaigns int
+	// Redial lets campaigns call people again who did not answer, up to three times
+	// in all. Other calls stay as they are; so do all outcomes.
+	Redial bool
+	// Lines is how many telephone numbers the agents share; 0: each has its own.
+	Lines int
+
 	// TieRate is the share of calls that start on the same millisecond as the
 	// one before. Default 0.002; negative for none.
 	TieRate float64
@@ -54,6 +63,7 @@ type Config struct {
 func (c *Config) setDefaults() error {
 	c.Days = cmp.Or(c.Days, 30)
 	c.Agents = cmp.Or(c.Agents, 30)
+	c.Campaigns = cmp.Or(c.Campaigns, 3)
 	c.TieRate = cmp.Or(c.TieRate, .002)
 	c.LateVisibleWithin = cmp.Or(c.LateVisibleWithin, 6*time.Hour)
 	c.DeleteWithin = cmp.Or(c.DeleteWithin, 10*24*time.Hour)
@@ -64,6 +74,10 @@ func (c *Config) setDefaults() error {
 		return fmt.Errorf("days must be 1 to 3650, not %d", c.Days)
 	case c.Agents < 0 || c.Agents > 200:
 		return fmt.Errorf("agents must be 1 to 200, not %d", c.Agents)
+	case c.Campaigns > 1000:
+		return fmt.Errorf("campaigns must be 0 to 1000, not %d", c.Campaigns)
+	case c.Lines < 0:
+		return fmt.Errorf("lines must not be negative, not %d", c.Lines)
 	case c.Origin.IsZero():
 		return errors.New("origin is not set")
 	case c.LateVisibleWithin < time.Minute || c.DeleteWithin < time.Minute:

@@ -8,6 +8,28 @@ import (
 // customers is how many people the company knows; the same ones call again.
 const customers = 4000
 
+// Customer is which of them takes part in the call.
+func (c *Call) Customer() int { return c.customer }
+
+// CustomerName and CustomerPhone are how agents of a language know somebody.
+func CustomerName(language string, customer int) string {
+	return string(appendName(nil, language, customer))
+}
+
+// CustomerPhone is in digits.
+func CustomerPhone(language string, customer int) string {
+	return string(appendPhone(nil, language, customer))
+}
+
+// CustomerNumber is how the company's own records name somebody.
+func CustomerNumber(customer int) string {
+	return string(appendNumber(nil, customer))
+}
+
+func appendNumber(dst []byte, customer int) []byte {
+	return wire.AppendPadded(append(dst, "C-"...), 100000+customer*37, 6)
+}
+
 var (
 	firstNamesEN = [...]string{
 		"Amelia", "Ben", "Carla", "Daniel", "Elena", "Felix", "Grace", "Hassan", "Irene", "Jonas",

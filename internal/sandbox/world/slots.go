@@ -34,7 +34,7 @@ func (c *Call) AppendSlot(dst []byte, s script.Slot) []byte {
 	case "phone":
 		return appendPhone(dst, c.Agent.Language, c.customer)
 	case "customer":
-		return wire.AppendPadded(append(dst, "C-"...), 100000+c.customer*37, 6)
+		return appendNumber(dst, c.customer)
 	case "order":
 		return wire.AppendPadded(dst, 40000000+dice.Pick(h, 59999999), 8)
 	case "ticket":

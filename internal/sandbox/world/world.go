@@ -14,6 +14,7 @@ package world
 import (
 	"fmt"
 	"iter"
+	"sync"
 	"time"
 
 	"callhouse/internal/sandbox/dice"
@@ -35,6 +36,9 @@ type World struct {
 	ids       cipher
 	hides     bool // some calls show late or vanish
 	driftFrom int64
+
+	firstCampaign int64
+	campaigns     sync.Map // of *Campaign by its number
 }
 
 // New checks cfg and prepares its world.
@@ -61,6 +65,12 @@ func New(cfg Config) (*World, error) {
 		return nil, fmt.Errorf("make agents: %w", err)
 	}
 	w.agents, w.roster = agents, newRoster(agents)
+	for i := range agents {
+		if cfg.Lines > 0 {
+			agents[i].Line = agents[i%cfg.Lines].Line
+		}
+	}
+	w.firstCampaign = floorDiv(cfg.Origin.UnixMilli()-Epoch, campaignEvery) - int64(cfg.Campaigns) + 1
 	return w, nil
 }
 

@@ -1,0 +1,56 @@
+package organisation
+
+import (
+	"fmt"
+
+	"callhouse/internal/sandbox/dice"
+)
+
+// tools are the API tools that agents call. Their headers may hold secrets.
+var tools = &Resource{
+	Name: "tools", Own: "tool_id", List: "/v3/tools", Item: "/v3/tools/{}",
+	ID: own, lives: func(o *Organisation, _ string, until int64) []*life {
+		return o.lives("tools", population{
+			places: o.cfg.Sizes.Tools, lifetime: 600, every: 240,
+			born: func(d *draw) Object {
+				name := fmt.Sprintf("%s_%d", pick(&d.Dice, "lookup_order", "book_slot", "send_link", "get_balance", "open_ticket"), d.n+10_000*d.generation)
+				return Object{
+					"id": d.id, "name": name, "description": "Asks the company's own system", "created_at": d.at, "updated_at": d.at,
+					"input_schema": Object{
+						"type": "object", "required": []any{"customer"},
+						"properties": Object{"customer": Object{"type": "string"}, "count": Object{"type": "integer", "minimum": d.Below(3)}},
+					},
+					"api_configuration":                   o.apiConfiguration(d, name),
+					"speak_during_execution":              Object{"enabled": d.Chance(.5), "messages": []any{"One moment, please."}},
+					"response_mode":                       "wait",
+					"allow_interruption_during_execution": d.Chance(.5),
+				}
+			},
+			edit: func(d *draw, was Object) Object {
+				switch d.Below(3) {
+				case 0:
+					return Object{"description": fmt.Sprintf("Asks the company's own system, revision %d", d.Below(1000))}
+				case 1:
+					return Object{"api_configuration": o.apiConfiguration(d, fmt.Sprint(was["name"]))}
+				}
+				return Object{"allow_interruption_during_execution": was["allow_interruption_during_execution"] != true}
+			},
+		}, until)
+	},
+}
+
+// apiConfiguration is where a tool's calls go. A new one has a new secret.
+func (o *Organisation) apiConfiguration(d *draw, name string) Object {
+	headers := Object{"Accept": "application/json"}
+	guarded := d.n%o.cfg.Sizes.SecretHeaders == 0
+	auth := any(nil)
+	if guarded {
+		headers["X-Api-Key"] = secret(d.Next())
+		headers["Authorization"] = "Bearer " + secret(dice.Mix(d.Next()))
+		auth = "bearer"
+	}
+	return Object{
+		"url": "https://backend.example/" + name, "method": pick(&d.Dice, "GET", "POST"), "headers": headers,
+		"auth_type": auth, "has_auth_credentials": guarded, "timeout_seconds": 5 + d.Below(20),
+	}
+}
