@@ -49,6 +49,9 @@ func (w *worldFlags) add(c *cobra.Command) {
 	f.IntVar(&cfg.Days, "days", 30, "over about how many days they are spread; new ones go on arriving at this pace")
 	f.Uint64Var(&cfg.Seed, "seed", 1, "which company")
 	f.IntVar(&cfg.Agents, "agents", 30, "how many voice agents it runs")
+	f.IntVar(&cfg.Campaigns, "campaigns", 3, "how many campaigns its agents have had so far; they are some of the calls, and add none")
+	f.BoolVar(&cfg.Redial, "redial", false, "campaigns call people again who did not answer, up to three times")
+	f.IntVar(&cfg.Lines, "lines", 0, "how many telephone numbers the agents share; 0: each has its own")
 	f.Float64Var(&cfg.TieRate, "tie-rate", 0.002, "share of calls that start on the same millisecond as the one before")
 	f.Float64Var(&cfg.DeleteRate, "delete-rate", 0, "share of calls that vanish within 10 days")
 	f.Float64Var(&cfg.LateVisibleRate, "late-visible-rate", 0, "share of calls that are listed only up to 6 hours after their start")
@@ -64,6 +67,9 @@ func (w *worldFlags) world(origin time.Time) sandbox.Config {
 	cfg.Origin, cfg.DriftFrom = origin, w.driftFrom.Time
 	if cfg.TieRate == 0 {
 		cfg.TieRate = -1
+	}
+	if cfg.Campaigns == 0 {
+		cfg.Campaigns = -1
 	}
 	return cfg
 }

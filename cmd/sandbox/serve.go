@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -34,14 +35,15 @@ func newServe() *cobra.Command {
 		Long: `Serve a made-up company's calls through the call API: GET /v3/calls and
 GET /v3/calls/{call_id}, with the service's key, limits, cursors and filters, and
 with faults on demand. Calls are computed from the seed, never stored. So is the
-rest of the company, which lives with the clock: its agents and their versions,
-as GET /v3/agents, /v3/agents/{agent_id} and /v3/agents/{agent_id}/versions.
-
+rest of the company, which lives with the clock:
+` + resourceList() + `
 Apart from the API, without key or limit:
-  GET  /sandbox/truth   exact counts of what is served now (?at=TIME: then)
-  GET  /sandbox/stats   what was asked, and whether a limit was passed
-  GET  /sandbox/clock   the data's clock; with --clock frozen,
-  POST /sandbox/clock   {"advance":"24h"} or {"set":"2026-11-19T12:00:00Z"} moves it`,
+  GET  /sandbox/truth            exact counts of the calls that are served now (?at=TIME: then)
+  GET  /sandbox/truth/RESOURCE   every object of a resource now (?at=TIME: then)
+  GET  /sandbox/edits/RESOURCE   what happened to its objects (?after=TIME&until=TIME)
+  GET  /sandbox/stats            what was asked, and whether a limit was passed
+  GET  /sandbox/clock            the data's clock; with --clock frozen,
+  POST /sandbox/clock            {"advance":"24h"} or {"set":"2026-11-19T12:00:00Z"} moves it`,
 		Example: `  sandbox --calls 5000
   sandbox --calls 200000 --clock frozen --faults 500=0.05,429=0.01,reset=0.01
   sandbox generate --calls 1000 --details --output calls.ndjson`,
@@ -57,7 +59,10 @@ Apart from the API, without key or limit:
 	fs.StringVar(&f.limiter, "limiter", string(limit.SlidingLog), "how they are counted: sliding-log, fixed-window or token-bucket")
 	fs.BoolVar(&o.NoRetryAfter, "no-retry-after", false, "answer 429 without the header Retry-After")
 	fs.BoolVar(&o.ContractOnly, "contract-only", false, "accept only cursor and limit, no filter and no order")
-	fs.BoolVar(&o.ThinList, "thin-list", false, "list items hold only id, status and start_at")
+	fs.BoolVar(&o.ThinList, "thin-list", false, "list items hold only id, status and start_at, or ids and times")
+	fs.BoolVar(&o.OldFilters, "old-filters", false, "refuse the filters campaign_id and customer_id of calls")
+	fs.BoolVar(&o.CampaignInCalls, "campaign-in-calls", false, "calls have the field campaign_id")
+	fs.BoolVar(&o.NamedVersions, "named-versions", false, "calls name the version in production by its number, and some versions do better than others")
 	fs.BoolVar(&o.OffsetPaging, "offset-paging", false, "pages shift when calls arrive or vanish")
 	fs.BoolVar(&o.InclusiveBounds, "inclusive-bounds", false, "start_at_after and start_at_before include their instant")
 	fs.DurationVar(&o.CursorTTL, "cursor-ttl", 0, "how long a cursor is good; 0 for ever")
@@ -72,6 +77,18 @@ Apart from the API, without key or limit:
 	fs.Var(&f.now, "now", "what a frozen clock shows (RFC 3339; default "+defaultNow.Format(time.RFC3339)+"); implies --clock frozen")
 	fs.Var(&f.origin, "origin", "by when --calls have been made (RFC 3339; default last midnight UTC, or what a frozen clock shows)")
 	return c
+}
+
+// resourceList is the help's list of what is served besides calls.
+func resourceList() string {
+	var b strings.Builder
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, r := range organisation.All {
+		fmt.Fprintf(t, "  %s\t%s\n", r.Name, strings.Join(r.Paths(), ", "))
+	}
+	fmt.Fprintf(t, "  v2_campaigns\tPOST /v2/campaigns/list, /v2/campaigns/{}\n  v2_knowledges\t/v2/knowledge/{}\n")
+	_ = t.Flush() // into memory
+	return b.String()
 }
 
 // prepare turns flags into options.
@@ -187,6 +204,9 @@ func summarise(w io.Writer, s *sandbox.Stats) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "\nrequests\t%d\t%d pages, %d details (%d calls, %d again, %d of these for nothing new)\n",
 		s.Requests, s.ByKind["page"], s.ByKind["detail"], s.DetailsDistinct, s.DetailsAgain, s.DetailsUnchanged)
+	if lists, objects := s.ByKind["list"], s.ByKind["object"]; lists+objects > 0 {
+		fmt.Fprintf(t, "\t\t%d lists and %d objects of other resources\n", lists, objects)
+	}
 	fmt.Fprintf(t, "above a limit\t%d\tat most %d in a second, %d in a minute\n", s.AboveLimit, s.MaxPerSecond, s.MaxPerMinute)
 	fmt.Fprintf(t, "answered 429\t%d\t%d by the limiter\n", s.ByStatus["429"], s.RateLimited)
 	var faults int64

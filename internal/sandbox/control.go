@@ -1,11 +1,16 @@
 package sandbox
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
+
+	"callhouse/internal/sandbox/organisation"
 )
 
 // serveControl answers what is apart from the API: no key, no limit, no fault.
@@ -13,16 +18,16 @@ func (s *Server) serveControl(w http.ResponseWriter, r *http.Request) {
 	get := r.Method == http.MethodGet
 	switch {
 	case r.URL.Path == "/sandbox/truth" && get:
-		at := s.Now()
-		if text := r.URL.Query().Get("at"); text != "" {
-			t, err := parseInstant(text)
-			if err != nil {
-				http.Error(w, err.Error(), http.StatusBadRequest)
-				return
-			}
-			at = t
+		at, err := instantOf(r, "at", s.Now())
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
 		}
 		writeJSON(w, s.world.Truth(at))
+	case strings.HasPrefix(r.URL.Path, "/sandbox/truth/") && get:
+		s.writeResource(w, r, strings.TrimPrefix(r.URL.Path, "/sandbox/truth/"), false)
+	case strings.HasPrefix(r.URL.Path, "/sandbox/edits/") && get:
+		s.writeResource(w, r, strings.TrimPrefix(r.URL.Path, "/sandbox/edits/"), true)
 	case r.URL.Path == "/sandbox/stats" && get:
 		writeJSON(w, s.Stats())
 	case r.URL.Path == "/sandbox/clock" && get:
@@ -34,7 +39,7 @@ func (s *Server) serveControl(w http.ResponseWriter, r *http.Request) {
 		}
 		s.writeClock(w)
 	default:
-		http.Error(w, "there are GET /sandbox/truth, GET /sandbox/stats, and GET and POST /sandbox/clock", http.StatusNotFound)
+		http.Error(w, "there are GET /sandbox/truth, /sandbox/truth/RESOURCE, /sandbox/edits/RESOURCE and /sandbox/stats, and GET and POST /sandbox/clock", http.StatusNotFound)
 	}
 }
 
@@ -73,6 +78,39 @@ func (s *Server) moveClock(r *http.Request) error {
 		return fmt.Errorf("move clock: want either advance or set")
 	}
 	return nil
+}
+
+// writeResource answers with the objects of a resource at an instant, or with what
+// happened to them in a span of time: all of it until now, unless told otherwise.
+func (s *Server) writeResource(w http.ResponseWriter, r *http.Request, name string, edits bool) {
+	i := slices.IndexFunc(organisation.All, func(r *organisation.Resource) bool { return r.Name == name })
+	if i < 0 {
+		http.Error(w, fmt.Sprintf("no resource is called %q", name), http.StatusNotFound)
+		return
+	}
+	var failed error
+	instant := func(parameter string, usual time.Time) time.Time {
+		t, err := instantOf(r, parameter, usual)
+		failed = cmp.Or(failed, err)
+		return t
+	}
+	at, after, until := instant("at", s.Now()), instant("after", time.Unix(0, 0)), instant("until", s.Now())
+	switch {
+	case failed != nil:
+		http.Error(w, failed.Error(), http.StatusBadRequest)
+	case edits:
+		writeJSON(w, s.organisation.Edits(name, after, until))
+	default:
+		writeJSON(w, s.organisation.Truth(name, at))
+	}
+}
+
+// instantOf reads a parameter that holds an instant.
+func instantOf(r *http.Request, parameter string, usual time.Time) (time.Time, error) {
+	if text := r.URL.Query().Get(parameter); text != "" {
+		return parseInstant(text)
+	}
+	return usual, nil
 }
 
 // parseInstant reads RFC 3339 or unix milliseconds.

@@ -49,6 +49,9 @@ type Options struct {
 	// CampaignInCalls gives calls the field campaign_id. The service is not known to
 	// have it.
 	CampaignInCalls bool
+	// NamedVersions makes calls name the version in production by its number, and
+	// some versions better than others.
+	NamedVersions bool
 	// ThinList leaves only id, status and start_at in list items, and ids and times
 	// in those of other resources.
 	ThinList bool

@@ -686,3 +686,74 @@ func TestV2(t *testing.T) {
 		}
 	}
 }
+
+// TestCallsNameTheVersionInProduction publishes a version between two calls.
+func TestCallsNameTheVersionInProduction(t *testing.T) {
+	o := Options{World: Config{Calls: 400, Agents: 4}, NamedVersions: true}
+	s := newServer(t, o)
+	id := s.World().Agents()[1].ID.String()
+	s.opts.Clock.Advance(12 * time.Hour)
+	published := s.Now()
+	version, err := s.Organisation().Publish(published, id, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.opts.Clock.Advance(5 * day)
+	versions := s.Organisation().Truth("agent_versions", s.Now())
+	newest := func(start int64) string { // in production then, by its own list
+		name := ""
+		for _, v := range versions {
+			if v.Parent == id && v.Object["created_at"].(int64) <= start {
+				name = v.ID
+			}
+		}
+		return name
+	}
+	before, after := 0, 0
+	for _, c := range getAll(t, s, "limit=100&agent_id="+id) {
+		got := c["agent"].(map[string]any)["agent_version"].(string)
+		start, ok := c["start_at"].(float64)
+		if !ok || got == "current" {
+			continue
+		}
+		if got == "production" {
+			t.Fatalf("%v", c)
+		}
+		switch {
+		case got == version && int64(start) < published.UnixMilli():
+			t.Errorf("%s at %v, before it was published", got, start)
+		case got == newest(int64(start)) && int64(start) < published.UnixMilli():
+			before++
+		case got == newest(int64(start)):
+			after++
+		}
+	}
+	if before == 0 || after == 0 {
+		t.Errorf("%d and %d calls name the version in production", before, after)
+	}
+}
+
+// TestControlTellsTruthAndEdits reads them over HTTP.
+func TestControlTellsTruthAndEdits(t *testing.T) {
+	s := newServer(t, lively())
+	get := func(path string, into any) int {
+		w := do(s, "GET", path)
+		if w.Code == 200 {
+			decode(t, w.Body.Bytes(), into)
+		}
+		return w.Code
+	}
+	var records []organisation.Record
+	if code := get("/sandbox/truth/tools", &records); code != 200 || len(records) != len(s.Organisation().Truth("tools", busy)) {
+		t.Errorf("%d, %d tools", code, len(records))
+	}
+	var edits []organisation.Edit
+	if code := get("/sandbox/edits/agents?after=2026-11-01T00:00:00Z", &edits); code != 200 || len(edits) != len(s.Organisation().Edits("agents", busy.Truncate(day).Add(-18*day), busy)) || len(edits) == 0 {
+		t.Errorf("%d, %d edits", code, len(edits))
+	}
+	for path, want := range map[string]int{"/sandbox/truth/cats": 404, "/sandbox/truth/tools?at=noon": 400, "/sandbox/edits/tools?until=x": 400} {
+		if code := get(path, nil); code != want {
+			t.Errorf("%s: %d", path, code)
+		}
+	}
+}

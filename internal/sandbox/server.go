@@ -39,11 +39,15 @@ func New(opts Options) (*Server, error) {
 	if err := opts.setDefaults(); err != nil {
 		return nil, fmt.Errorf("check sandbox: %w", err)
 	}
+	var company *organisation.Organisation
+	if opts.NamedVersions {
+		opts.World.VersionOf = func(agent int, start int64) (int, float64) { return company.VersionOf(agent, start) }
+	}
 	world, err := world.New(opts.World)
 	if err != nil {
 		return nil, err
 	}
-	company, err := organisation.New(opts.Organisation, world)
+	company, err = organisation.New(opts.Organisation, world)
 	if err != nil {
 		return nil, err
 	}

@@ -67,7 +67,7 @@ func (p *profile) data(h uint64) Object {
 			"thinkingBudget": nil, "reasoningEffort": nil,
 		},
 		"voice": Object{
-			"id": fmt.Sprintf("voice-%03d", d.Below(6)), "provider": "vox", "model": "natural-2", "speed": 1, "volume": 1,
+			"id": fmt.Sprintf("voice-%03d", d.Below((p.o.cfg.Sizes.Voices+1)/2)), "provider": "vox", "model": "natural-2", "speed": 1, "volume": 1,
 			"language": p.Language, "temperature": .7,
 		},
 		"speech": Object{"responsiveness": float64(d.Below(11)) / 10, "boostedKeywords": p.Company + "," + p.Persona},
@@ -77,8 +77,8 @@ func (p *profile) data(h uint64) Object {
 			"dtmfTerminationEnabled": false, "dtmfTerminationKey": nil, "dtmfTimeoutSeconds": nil,
 		},
 		"postCall": Object{"actions": list(actions)}, "security": Object{"optOutSensitiveDataStorage": false},
-		"webhookSettings": webhooks, "knowledge": Object{"ragEnabled": true, "knowledgeIds": []any{int64(1001)}},
-		"presetDynamicVariables": Object{"company": p.Company}, "toolIds": []any{}, "builtInTools": list(tools),
+		"webhookSettings": webhooks, "knowledge": Object{"ragEnabled": true, "knowledgeIds": []any{knowledgeID(d.Below(p.o.cfg.Sizes.Knowledges))}},
+		"presetDynamicVariables": Object{"company": p.Company}, "toolIds": []any{p.o.firstID("tools", d.Below(p.o.cfg.Sizes.Tools))}, "builtInTools": list(tools),
 	}
 }
 

@@ -1,6 +1,7 @@
 package organisation
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 // make no calls, come and go.
 var agents = &Resource{
 	Name: "agents", Own: "agent_id", List: "/v3/agents", Item: "/v3/agents/{}",
+	From:    "contract: paths, `data`, `flow`; documented: the rest",
 	Inside:  []string{"data", "flow"},
 	Filters: []Filter{holds("q", "name"), is("type", true, "single_prompt", "flow")},
 	Version: agentAt, ID: own, lives: agentLives,
@@ -23,6 +25,7 @@ var agents = &Resource{
 // apart from being the one in production.
 var agentVersions = &Resource{
 	Name: "agent_versions", List: "/v3/agents/{}/versions", Items: "versions", Unpaged: true, Parent: "agents",
+	From:  "documented, and observed",
 	ID:    func(o Object) string { return o["version"].(string) },
 	lives: versionLives,
 }
@@ -36,6 +39,12 @@ type publication struct {
 // publications returns when an agent's versions were made, the first of them
 // first. Those that calls name by number were made before world.Epoch.
 func (o *Organisation) publications(a *profile, until int64) []publication {
+	o.publishing.Lock()
+	defer o.publishing.Unlock()
+	return o.publicationsLocked(a, until)
+}
+
+func (o *Organisation) publicationsLocked(a *profile, until int64) []publication {
 	var all []publication
 	gap := (world.Epoch - msDay - a.born) / int64(max(a.newest, 1))
 	for n := range a.newest {
@@ -51,7 +60,7 @@ func (o *Organisation) publications(a *profile, until int64) []publication {
 		})
 	}
 	all = append(all, o.published[a.id]...)
-	slices.SortStableFunc(all, func(a, b publication) int { return int(min(max(a.at-b.at, -1), 1)) })
+	slices.SortStableFunc(all, func(a, b publication) int { return cmp.Compare(a.at, b.at) })
 	return all
 }
 
@@ -65,12 +74,40 @@ func (o *Organisation) Publish(now time.Time, id, description string) (string, e
 	if description != "" {
 		p.description = description
 	}
-	o.mu.Lock()
+	o.publishing.Lock()
 	o.published[id] = append(o.published[id], p)
+	clear(o.released)
+	o.publishing.Unlock()
+	o.mu.Lock()
 	clear(o.histories)
 	o.mu.Unlock()
 	name, _ := o.Find(Named("agents"), "", id, now)["production_version"].(string)
 	return name, nil
+}
+
+// released is what is known of an agent's versions until some time.
+type released struct {
+	until int64
+	key   uint64
+	times []int64
+}
+
+// VersionOf returns the number of the version that an agent has in production at
+// t, and by how much it performs better than others: at most a sixteenth.
+func (o *Organisation) VersionOf(agent int, t int64) (number int, lift float64) {
+	o.publishing.Lock()
+	defer o.publishing.Unlock()
+	r := o.released[agent]
+	if r == nil || r.until < t {
+		p := o.caller(o.world.Agents()[agent])
+		r = &released{until: t + 30*msDay, key: p.key}
+		for _, v := range o.publicationsLocked(p, r.until) {
+			r.times = append(r.times, v.at)
+		}
+		o.released[agent] = r
+	}
+	number, _ = slices.BinarySearch(r.times, t+1)
+	return number, (dice.Unit(dice.Hash(r.key, uint64(number)+50)) - .5) / 8
 }
 
 // agentLives are those of the world's agents, in the order of their numbers, and
@@ -78,12 +115,9 @@ func (o *Organisation) Publish(now time.Time, id, description string) (string, e
 func agentLives(o *Organisation, _ string, until int64) []*life {
 	var all []*life
 	for _, a := range o.world.Agents() {
-		h := dice.Hash(o.key("agents"), uint64(a.Number))
-		p := newProfile(a, a.ID.String(), h, world.Epoch-span(h, 400)-100*msDay)
-		p.newest = a.Newest
-		p.long = a.Number%7 == 3 && a.Number/7 < o.cfg.Sizes.LongPrompts
+		p := o.caller(a)
 		l := &life{serial: int64(a.Number), born: p.born, first: p.object()}
-		o.edits(l, dice.Hash(h, 1), 14, until, func(h uint64, at int64) { l.steps = append(l.steps, p.edit(h, at)) })
+		o.edits(l, dice.Hash(p.key, 1), 14, until, func(h uint64, at int64) { l.steps = append(l.steps, p.edit(h, at)) })
 		o.publish(l, p, until)
 		all = append(all, l)
 	}
@@ -99,10 +133,19 @@ func agentLives(o *Organisation, _ string, until int64) []*life {
 	return append(all, drafts...)
 }
 
+// caller is the profile of an agent that makes calls.
+func (o *Organisation) caller(a *world.Agent) *profile {
+	h := dice.Hash(o.key("agents"), uint64(a.Number))
+	p := o.profile(a, a.ID.String(), h, world.Epoch-span(h, 400)-100*msDay)
+	p.newest = a.Newest
+	p.long = a.Number%7 == 3 && a.Number/7 < o.cfg.Sizes.LongPrompts
+	return p
+}
+
 func (o *Organisation) draft(d *draw) *profile {
 	all := o.world.Agents()
 	h := dice.Hash(o.key(d.id), 0)
-	p := newProfile(all[dice.Pick(h, len(all))], d.id, h, d.at)
+	p := o.profile(all[dice.Pick(h, len(all))], d.id, h, d.at)
 	p.name += " (draft)"
 	return p
 }
@@ -140,9 +183,7 @@ func versionLives(o *Organisation, parent string, until int64) []*life {
 func (o *Organisation) profileOf(l *life) *profile {
 	for _, a := range o.world.Agents() {
 		if a.ID.String() == l.id {
-			p := newProfile(a, l.id, dice.Hash(o.key("agents"), uint64(a.Number)), l.born)
-			p.newest = a.Newest
-			return p
+			return o.caller(a)
 		}
 	}
 	return &profile{id: l.id, born: l.born}
@@ -179,6 +220,7 @@ func agentAt(o *Organisation, id, version string, t int64) Object {
 // profile is what an agent's settings are made from.
 type profile struct {
 	*world.Agent
+	o      *Organisation
 	id     string
 	key    uint64
 	born   int64
@@ -187,9 +229,9 @@ type profile struct {
 	long   bool
 }
 
-func newProfile(a *world.Agent, id string, key uint64, born int64) *profile {
+func (o *Organisation) profile(a *world.Agent, id string, key uint64, born int64) *profile {
 	words := strings.ReplaceAll(a.Scenario, "_", " ")
-	p := &profile{Agent: a, id: id, key: key, born: born}
+	p := &profile{Agent: a, o: o, id: id, key: key, born: born}
 	// The same task for the same company gives the same name: some agents share one.
 	p.name = a.Company + " " + words
 	return p

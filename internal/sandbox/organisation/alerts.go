@@ -5,6 +5,7 @@ import "fmt"
 // alertRules watch over calls. Their channels may hold secrets.
 var alertRules = &Resource{
 	Name: "alert_rules", Own: "alert_rule_id", List: "/v3/alert-rules", Item: "/v3/alert-rules/{}",
+	From:  "documented; observed to answer 500",
 	Sorts: []string{"created_at", "updated_at", "name"},
 	ID:    own, lives: func(o *Organisation, _ string, until int64) []*life {
 		return o.lives("alert rules", population{
@@ -37,6 +38,7 @@ var alertRules = &Resource{
 // incidents open, are looked after and close.
 var incidents = &Resource{
 	Name: "incidents", Own: "incident_id", List: "/v3/incidents",
+	From:    "documented",
 	Filters: []Filter{is("status", true, "triggered", "active", "resolved")},
 	Sorts:   []string{"created_at"},
 	ID:      own, lives: func(o *Organisation, _ string, until int64) []*life {

@@ -11,6 +11,7 @@ import (
 // status with their windows and with what users do.
 var campaigns = &Resource{
 	Name: "campaigns", Own: "campaign_id", List: "/v3/campaigns", Item: "/v3/campaigns/{}",
+	From: "contract: the object path; documented: the list and the fields",
 	Filters: []Filter{
 		is("status", true, "draft", "pending", "ongoing", "paused", "success", "fail", "canceled"),
 		{Name: "agent_id", Many: true, Match: func(o Object, value string) bool { return o["agent"].(Object)["agent_id"] == value }},

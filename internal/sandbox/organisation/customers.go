@@ -11,6 +11,7 @@ import (
 // calls of both languages.
 var customers = &Resource{
 	Name: "customers", Own: "customer_id", List: "/v3/customers", Item: "/v3/customers/{}",
+	From:    "invented: paths, times; documented: the other fields, as inputs",
 	Filters: []Filter{{Name: "q", Match: func(o Object, value string) bool { return contains(fmt.Sprint(o["name"], o["identifiers"]), value) }}},
 	ID:      own, lives: func(o *Organisation, _ string, until int64) []*life {
 		return o.lives("customers", population{
@@ -51,7 +52,8 @@ func (o *Organisation) Phones(id string, t int64) []string {
 // customerAttributes are the definitions of what is kept of customers.
 var customerAttributes = &Resource{
 	Name: "customer_attributes", Own: "definition_id", List: "/v3/customer-attribute-definitions",
-	ID: own, lives: func(o *Organisation, _ string, until int64) []*life {
+	From: "invented: path, times; documented: the other fields, as inputs",
+	ID:   own, lives: func(o *Organisation, _ string, until int64) []*life {
 		return o.lives("customer attributes", population{
 			places: o.cfg.Sizes.Attributes, every: 90,
 			born: func(d *draw) Object {
@@ -77,7 +79,8 @@ var customerAttributes = &Resource{
 // organizations is the one organisation that the key belongs to.
 var organizations = &Resource{
 	Name: "organizations", Own: "organization_id", Item: "/v3/organizations/{}",
-	ID: own, lives: func(o *Organisation, _ string, until int64) []*life {
+	From: "documented",
+	ID:   own, lives: func(o *Organisation, _ string, until int64) []*life {
 		return o.lives("organizations", population{
 			places: 1, every: 150,
 			born: func(d *draw) Object {

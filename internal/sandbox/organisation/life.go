@@ -1,6 +1,7 @@
 package organisation
 
 import (
+	"cmp"
 	"maps"
 	"reflect"
 	"slices"
@@ -42,7 +43,7 @@ func set(at int64, fields Object) step {
 
 // live lets everything happen that happens to the object, in the order of time.
 func (l *life) live() {
-	slices.SortStableFunc(l.steps, func(a, b step) int { return int(min(max(a.at-b.at, -1), 1)) })
+	slices.SortStableFunc(l.steps, func(a, b step) int { return cmp.Compare(a.at, b.at) })
 	now := maps.Clone(l.first)
 	_, dated := now["updated_at"]
 	for _, s := range l.steps {

@@ -11,6 +11,7 @@ import (
 // spare ones, which are booked, given up and expire.
 var numbers = &Resource{
 	Name: "numbers", Own: "telephone_number_id", List: "/v3/organization-telephone-numbers",
+	From:    "documented",
 	Filters: []Filter{is("provider", false, "vox", "custom"), status("active", "active", "scheduled", "cancel_requested", "expired")},
 	Sorts:   []string{"created_at"},
 	ID:      own,

@@ -99,7 +99,10 @@ type Organisation struct {
 	mu        sync.Mutex
 	histories map[string]*history
 	edited    map[string][]edited // by list: what tests did
-	published map[string][]publication
+
+	publishing sync.Mutex               // mu may be held
+	published  map[string][]publication // by agent: what tests did
+	released   map[int]*released        // by agent's number
 }
 
 // history is a list's objects until some time, with everything that happens to them.
@@ -125,6 +128,7 @@ func New(cfg Config, w *world.World) (*Organisation, error) {
 	return &Organisation{
 		cfg: cfg, world: w, origin: w.Origin().UnixMilli(),
 		histories: map[string]*history{}, edited: map[string][]edited{}, published: map[string][]publication{},
+		released: map[int]*released{},
 	}, nil
 }
 
@@ -235,9 +239,9 @@ func (o *Organisation) Find(r *Resource, parent, id string, at time.Time) Object
 
 // Record is an object as it should be stored.
 type Record struct {
-	ID     string // among its parent's, or in its resource; provider/id of a voice
-	Parent string // id of the agent of a version, of the knowledge base of a document
-	Object Object
+	ID     string `json:"id"`               // among its parent's, or in its resource; provider/id of a voice
+	Parent string `json:"parent,omitempty"` // id of the agent of a version, of the knowledge base of a document
+	Object Object `json:"object"`
 }
 
 // Truth returns every object of a resource at an instant, whole, as its detail
@@ -272,10 +276,14 @@ func (o *Organisation) parents(r *Resource, after, until time.Time) []string {
 
 // Edit is one thing that happened to an object.
 type Edit struct {
-	Resource, Parent, ID string
-	At                   int64
-	Fields               []string // those that changed, in order; nil where it came or vanished
-	Before, After        Object   // of these fields; the whole object where it came (no Before) or vanished (no After)
+	Resource string   `json:"resource"`
+	Parent   string   `json:"parent,omitempty"`
+	ID       string   `json:"id"`
+	At       int64    `json:"at"`
+	Fields   []string `json:"fields"` // those that changed, in order; nil where it came or vanished
+	// Of these fields; the whole object where it came (no Before) or vanished (no After).
+	Before Object `json:"before"`
+	After  Object `json:"after"`
 }
 
 // Edits returns what happened to a resource's objects after one instant and until

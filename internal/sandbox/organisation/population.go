@@ -65,6 +65,11 @@ func (o *Organisation) lives(name string, p population, until int64) []*life {
 	return all
 }
 
+// firstID is the id of the first object of a place.
+func (o *Organisation) firstID(name string, place int) string {
+	return world.NewUUID(dice.Hash(dice.Hash(o.key(name), uint64(place)), 0)).String()
+}
+
 // edits calls do for each time at which something happens to an object, every so
 // many days on average.
 func (o *Organisation) edits(l *life, key uint64, every float64, until int64, do func(h uint64, at int64)) {

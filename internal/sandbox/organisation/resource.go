@@ -11,6 +11,9 @@ import (
 // for, and how its objects come about.
 type Resource struct {
 	Name string // plural, as in options, truth and log
+	// From is where its path and its fields are taken from: the contract, what is
+	// documented elsewhere or was observed, or nothing.
+	From string
 	Own  string // what some crawls of the service called its own key; empty: it has no key to rename
 
 	// List and Item are paths, with {} for what names an object. Either may be empty.
@@ -34,6 +37,11 @@ type Resource struct {
 	// ID names an object within its list.
 	ID    func(Object) string
 	lives func(o *Organisation, parent string, until int64) []*life
+}
+
+// Paths are where the resource is served.
+func (r *Resource) Paths() []string {
+	return slices.DeleteFunc([]string{r.List, r.Item}, func(p string) bool { return p == "" })
 }
 
 // Filter is a query parameter that leaves objects out.

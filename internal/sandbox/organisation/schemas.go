@@ -9,6 +9,7 @@ import (
 // asked for; an entry is asked for by namespace and type.
 var schemas = &Resource{
 	Name: "schemas", Own: "schema_id", List: "/v3/schemas", Item: "/v3/schemas/{}/{}",
+	From:   "contract: paths and parameters; documented: the fields",
 	Inside: []string{"schema"}, Include: "include_schema",
 	Filters: []Filter{is("namespace", false, "agent-schema", "flow-schema", "eval-schema", "tool-schema"), is("category", false)},
 	ID:      func(o Object) string { return fmt.Sprintf("%v/%v", o["namespace"], o["schema_type"]) },

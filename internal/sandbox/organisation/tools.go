@@ -9,7 +9,8 @@ import (
 // tools are the API tools that agents call. Their headers may hold secrets.
 var tools = &Resource{
 	Name: "tools", Own: "tool_id", List: "/v3/tools", Item: "/v3/tools/{}",
-	ID: own, lives: func(o *Organisation, _ string, until int64) []*life {
+	From: "documented: the object; invented: that list items are whole",
+	ID:   own, lives: func(o *Organisation, _ string, until int64) []*life {
 		return o.lives("tools", population{
 			places: o.cfg.Sizes.Tools, lifetime: 600, every: 240,
 			born: func(d *draw) Object {

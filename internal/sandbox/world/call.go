@@ -1,6 +1,8 @@
 package world
 
 import (
+	"strconv"
+
 	"callhouse/internal/sandbox/dice"
 	"callhouse/internal/sandbox/script"
 )
@@ -94,6 +96,10 @@ func (w *World) draw(c *Call, k int64) {
 		v = &a.versions[1]
 	}
 	c.Version, c.lift = v.label, v.lift
+	if w.cfg.VersionOf != nil && (v.label == "production" || v == &a.versions[0]) {
+		number, lift := w.cfg.VersionOf(a.Number, c.StartAt)
+		c.Version, c.lift = "v"+strconv.Itoa(number), lift
+	}
 	if a.Variants {
 		c.Variant = "A"
 		if d.Chance(.5) {

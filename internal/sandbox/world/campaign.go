@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"sync"
@@ -213,7 +214,7 @@ func (w *World) redial(c *Call) {
 		return
 	}
 	dials := w.Dials(m)
-	i, ok := slices.BinarySearchFunc(dials, c.Index, func(d Dial, index int64) int { return int(min(max(d.Index-index, -1), 1)) })
+	i, ok := slices.BinarySearchFunc(dials, c.Index, func(d Dial, index int64) int { return cmp.Compare(d.Index, index) })
 	if ok {
 		c.customer = dials[i].customer
 	}

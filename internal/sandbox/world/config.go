@@ -53,6 +53,10 @@ type Config struct {
 	// only 12 to 60 hours after their end; StuckRate of those that never get them.
 	LateFillRate float64
 	StuckRate    float64
+	// VersionOf, where set, names the version that an agent has in production when a
+	// call starts, and how much better than others it is: calls then name it by number
+	// instead of "production". It must be a pure function.
+	VersionOf func(agent int, start int64) (number int, lift float64)
 	// DriftRate is the share of calls, from DriftFrom on, that the service sends
 	// in a shape of tomorrow: a new disconnection reason, a new field, a number
 	// where it used to send a decimal string.
