@@ -59,7 +59,7 @@ Apart from the API, without key or limit:
 	fs.StringVar(&f.limiter, "limiter", string(limit.SlidingLog), "how they are counted: sliding-log, fixed-window or token-bucket")
 	fs.BoolVar(&o.NoRetryAfter, "no-retry-after", false, "answer 429 without the header Retry-After")
 	fs.BoolVar(&o.ContractOnly, "contract-only", false, "accept only cursor and limit, no filter and no order")
-	fs.BoolVar(&o.ThinList, "thin-list", false, "list items hold only id, status and start_at, or ids and times")
+	fs.BoolVar(&o.ThinList, "thin-list", false, "list items hold only id, status and start_at")
 	fs.BoolVar(&o.OldFilters, "old-filters", false, "refuse the filters campaign_id and customer_id of calls")
 	fs.BoolVar(&o.CampaignInCalls, "campaign-in-calls", false, "calls have the field campaign_id")
 	fs.BoolVar(&o.NamedVersions, "named-versions", false, "calls name the version in production by its number, and some versions do better than others")

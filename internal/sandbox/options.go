@@ -52,8 +52,7 @@ type Options struct {
 	// NamedVersions makes calls name the version in production by its number, and
 	// some versions better than others.
 	NamedVersions bool
-	// ThinList leaves only id, status and start_at in list items, and ids and times
-	// in those of other resources.
+	// ThinList leaves only id, status and start_at in list items.
 	ThinList bool
 	// OffsetPaging makes cursors count items from the top, so that calls that
 	// arrive or vanish between two pages shift all later ones. Otherwise a

@@ -276,7 +276,7 @@ func (s *Server) answerResource(r *http.Request, req Request, x *scratch, fault 
 				delete(items[i], name)
 			}
 		}
-		if s.opts.ThinList || faults[ResourceThin] {
+		if faults[ResourceThin] {
 			items[i] = thin(items[i])
 		}
 	}

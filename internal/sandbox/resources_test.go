@@ -210,6 +210,7 @@ func TestEditsExplainEveryDifference(t *testing.T) {
 			if diff := cmp.Diff(state(s, r.Name, to), now); diff != "" {
 				t.Fatalf("%s: truth (-) is not what the log says (+):\n%s", r.Name, diff)
 			}
+			seenAsTold(t, s, r.Name, from, to)
 		}
 		if happened[r.Name] == 0 && !slices.Contains([]string{"organizations", "schemas", "llms", "voices"}, r.Name) {
 			t.Errorf("nothing happened to %s", r.Name)
@@ -217,6 +218,39 @@ func TestEditsExplainEveryDifference(t *testing.T) {
 	}
 	if happened["came"] == 0 || happened["vanished"] == 0 {
 		t.Errorf("%v", happened)
+	}
+}
+
+// seenAsTold compares what Seen tells with the truth at both instants.
+func seenAsTold(t *testing.T, s *Server, resource string, from, to time.Time) {
+	was, is := state(s, resource, from), state(s, resource, to)
+	want := map[string]organisation.Edit{}
+	for id := range was {
+		if is[id] == nil {
+			want[id] = organisation.Edit{Before: was[id]}
+		}
+	}
+	for id, now := range is {
+		e := organisation.Edit{After: now}
+		if was[id] != nil {
+			e = organisation.Edit{Before: organisation.Object{}, After: organisation.Object{}}
+			for _, name := range slices.Sorted(maps.Keys(now)) {
+				if !cmp.Equal(was[id][name], now[name]) {
+					e.Fields, e.Before[name], e.After[name] = append(e.Fields, name), was[id][name], now[name]
+				}
+			}
+			if e.Fields == nil {
+				continue
+			}
+		}
+		want[id] = e
+	}
+	got := map[string]organisation.Edit{}
+	for _, e := range s.Organisation().Seen(resource, from, to) {
+		got[e.Parent+"/"+e.ID] = organisation.Edit{Fields: e.Fields, Before: e.Before, After: e.After}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatalf("%s: the difference of two truths (-) is not what is told (+):\n%s", resource, diff)
 	}
 }
 
@@ -464,16 +498,42 @@ func TestResourcesShareTheDoor(t *testing.T) {
 	if !cmp.Equal(codes, []int{200, 200, 429, 429}) || s.Stats().ByResource["agents"] != 4 || s.Stats().ByKind["list"] != 4 {
 		t.Errorf("%v %+v", codes, s.Stats())
 	}
-	o = lively()
-	o.Inject = func(_ int64, r Request) FaultKind {
-		if r.Resource == "agents" && r.Kind == "list" && !strings.Contains(r.Query, "cursor") {
-			return FaultEmpty
+}
+
+// TestPageFaultsOfResourcesLoseNothing lets every other page of a list go wrong,
+// and follows it with care.
+func TestPageFaultsOfResourcesLoseNothing(t *testing.T) {
+	for _, kind := range pageFaults {
+		o := lively()
+		o.Inject = func(n int64, r Request) FaultKind {
+			if r.Resource == "tools" && n%2 == 1 {
+				return kind
+			}
+			return ""
 		}
-		return ""
-	}
-	s = newServer(t, o)
-	if n := len(crawl(t, s, organisation.Named("agents"), "/v3/agents", "")); n < 6 {
-		t.Errorf("after an empty page: %d agents", n)
+		s := newServer(t, o)
+		seen := map[string]bool{}
+		for cursor, n := "", 0; ; n++ {
+			w := do(s, "GET", "/v3/tools?limit=3"+cursor)
+			if n == 50 {
+				t.Fatalf("%s: no end", kind)
+			}
+			if w.Code == 400 && kind == FaultExpired {
+				continue
+			}
+			var e envelope
+			decode(t, w.Body.Bytes(), &e)
+			for _, id := range ids(e.Items) {
+				seen[id] = true
+			}
+			if e.NextCursor == nil {
+				break
+			}
+			cursor = "&cursor=" + *e.NextCursor
+		}
+		if want := len(s.Organisation().Truth("tools", busy)); len(seen) != want || s.Stats().Faults[kind] == 0 {
+			t.Errorf("%s: %d tools of %d, %v", kind, len(seen), want, s.Stats().Faults)
+		}
 	}
 }
 
@@ -755,5 +815,44 @@ func TestControlTellsTruthAndEdits(t *testing.T) {
 		if code := get(path, nil); code != want {
 			t.Errorf("%s: %d", path, code)
 		}
+	}
+}
+
+// TestLargeOrganisation has the sizes that it says.
+func TestLargeOrganisation(t *testing.T) {
+	o := Options{World: Config{Calls: 300, Campaigns: 6, Lines: 3}, Organisation: organisation.Config{Sizes: organisation.Large}}
+	s := newServer(t, o)
+	for name, want := range map[string]int{
+		"agents": 30, "campaigns": 6, "knowledges": 15, "tools": 1325, "llms": 24, "voices": 389, "schemas": 41, "incidents": 26, "customers": 240,
+	} {
+		if got := len(s.Organisation().Truth(name, busy)); got < want-want/10 || got > want+want/10 {
+			t.Errorf("%d %s, not about %d", got, name, want)
+		}
+	}
+	used := map[any]bool{}
+	for _, c := range getAll(t, s, "limit=100&call_type=outbound") {
+		used[c["from_number"]] = true
+	}
+	if len(used) == 0 || len(used) > 3 {
+		t.Errorf("agents call from %v", used)
+	}
+	for _, n := range crawl(t, s, organisation.Named("numbers"), "/v3/organization-telephone-numbers", "") {
+		if n["status"] != "active" {
+			t.Errorf("%v", n)
+		}
+	}
+	for _, e := range crawl(t, s, organisation.Named("schemas"), "/v3/schemas", "include_schema=true") {
+		if e["schema"] == nil {
+			t.Errorf("%v", e)
+		}
+	}
+	o.Organisation.Sizes.Tools, o.Organisation.Sizes.SecretHeaders, o.Organisation.Sizes.Knowledges = -1, -1, -1
+	s = newServer(t, o)
+	if n := len(s.Organisation().Truth("tools", busy)) + len(s.Organisation().Truth("knowledges", busy)); n != 0 || len(s.Organisation().Truth("agents", busy)) == 0 {
+		t.Errorf("%d objects of what there should be none", n)
+	}
+	o.Organisation.Sizes.Tools = 100_001
+	if _, err := New(o); err == nil || !strings.Contains(err.Error(), "tools must be at most 100,000") {
+		t.Error(err)
 	}
 }

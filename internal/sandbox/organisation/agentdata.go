@@ -55,6 +55,13 @@ func (p *profile) data(h uint64) Object {
 			"inboundCallWebhookUrl": nil, "webhookVersion": "v2",
 		}
 	}
+	knowledge, apis := []any{}, []any{}
+	if n := p.o.cfg.Sizes.Knowledges; n > 0 {
+		knowledge = append(knowledge, knowledgeID(d.Below(n)))
+	}
+	if n := p.o.cfg.Sizes.Tools; n > 0 {
+		apis = append(apis, p.o.firstID("tools", d.Below(n)))
+	}
 	return Object{
 		"prompt": Object{
 			"prompt":    p.prompt(&d),
@@ -77,8 +84,8 @@ func (p *profile) data(h uint64) Object {
 			"dtmfTerminationEnabled": false, "dtmfTerminationKey": nil, "dtmfTimeoutSeconds": nil,
 		},
 		"postCall": Object{"actions": list(actions)}, "security": Object{"optOutSensitiveDataStorage": false},
-		"webhookSettings": webhooks, "knowledge": Object{"ragEnabled": true, "knowledgeIds": []any{knowledgeID(d.Below(p.o.cfg.Sizes.Knowledges))}},
-		"presetDynamicVariables": Object{"company": p.Company}, "toolIds": []any{p.o.firstID("tools", d.Below(p.o.cfg.Sizes.Tools))}, "builtInTools": list(tools),
+		"webhookSettings": webhooks, "knowledge": Object{"ragEnabled": true, "knowledgeIds": knowledge},
+		"presetDynamicVariables": Object{"company": p.Company}, "toolIds": apis, "builtInTools": list(tools),
 	}
 }
 
@@ -93,9 +100,9 @@ func (p *profile) prompt(d *dice.Dice) string {
 	return b.String()
 }
 
-// flow is the graph of a flow agent.
-func (p *profile) flow() Object {
-	d := dice.New(dice.Hash(p.key, 9))
+// flow is the graph of a flow agent in one revision, chosen by h.
+func (p *profile) flow(h uint64) Object {
+	d := dice.New(dice.Hash(h, 9))
 	nodes, edges := []any{}, []any{}
 	names := []string{"start", "verify", "ask", "offer", "end"}
 	for i, name := range names {

@@ -3,6 +3,7 @@ package organisation
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -78,6 +79,7 @@ func (o *Organisation) Publish(now time.Time, id, description string) (string, e
 	o.published[id] = append(o.published[id], p)
 	clear(o.released)
 	o.publishing.Unlock()
+	o.world.Forget() // campaigns to come may go otherwise
 	o.mu.Lock()
 	clear(o.histories)
 	o.mu.Unlock()
@@ -117,6 +119,11 @@ func agentLives(o *Organisation, _ string, until int64) []*life {
 	for _, a := range o.world.Agents() {
 		p := o.caller(a)
 		l := &life{serial: int64(a.Number), born: p.born, first: p.object()}
+		for n, v := range o.publications(p, world.Epoch) {
+			if n%10 == 9 { // so that not all versions are the same
+				l.steps = append(l.steps, p.edit(dice.Hash(p.key, uint64(n)+1000), v.at-msHour))
+			}
+		}
 		o.edits(l, dice.Hash(p.key, 1), 14, until, func(h uint64, at int64) { l.steps = append(l.steps, p.edit(h, at)) })
 		o.publish(l, p, until)
 		all = append(all, l)
@@ -138,6 +145,9 @@ func (o *Organisation) caller(a *world.Agent) *profile {
 	h := dice.Hash(o.key("agents"), uint64(a.Number))
 	p := o.profile(a, a.ID.String(), h, world.Epoch-span(h, 400)-100*msDay)
 	p.newest = a.Newest
+	if a.Number%8 == 5 { // names need not differ
+		p.name = o.caller(o.world.Agents()[a.Number-2]).name
+	}
 	p.long = a.Number%7 == 3 && a.Number/7 < o.cfg.Sizes.LongPrompts
 	return p
 }
@@ -230,11 +240,8 @@ type profile struct {
 }
 
 func (o *Organisation) profile(a *world.Agent, id string, key uint64, born int64) *profile {
-	words := strings.ReplaceAll(a.Scenario, "_", " ")
-	p := &profile{Agent: a, o: o, id: id, key: key, born: born}
-	// The same task for the same company gives the same name: some agents share one.
-	p.name = a.Company + " " + words
-	return p
+	name := a.Company + " " + strings.ReplaceAll(a.Scenario, "_", " ")
+	return &profile{Agent: a, o: o, id: id, key: key, born: born, name: name}
 }
 
 func (p *profile) staff() string {
@@ -244,7 +251,7 @@ func (p *profile) staff() string {
 func (p *profile) object() Object {
 	kind, flow := "single_prompt", any(nil)
 	if p.key%4 == 0 {
-		kind, flow = "flow", p.flow()
+		kind, flow = "flow", p.flow(p.key)
 	}
 	return Object{
 		"id": p.id, "name": p.name, "type": kind, "created_at": p.born, "updated_at": p.born,
@@ -252,15 +259,26 @@ func (p *profile) object() Object {
 	}
 }
 
-// edit is what an author changes of an agent: mostly what it is told to do.
+// edit is what an author changes of an agent: mostly one of its settings.
 func (p *profile) edit(h uint64, at int64) step {
-	return step{at: at, do: func(Object) Object {
-		switch {
-		case h%10 == 0:
-			return Object{"name": fmt.Sprintf("%s %d", p.name, 2+h>>8%8)}
-		case h%10 < 3:
-			return Object{"name": p.name, "data": p.data(h)}
+	return step{at: at, do: func(was Object) Object {
+		if h%10 == 0 {
+			if n := h >> 8 % 4; n > 1 {
+				return Object{"name": fmt.Sprintf("%s %d", p.name, n)}
+			}
+			return Object{"name": p.name}
 		}
-		return Object{"data": p.data(h)}
+		if h%10 == 1 && was["flow"] != nil {
+			return Object{"flow": p.flow(h)}
+		}
+		d := dice.New(h)
+		section := pick(&d, "prompt", "prompt", "prompt", "prompt", "llm", "voice", "stt", "speech", "callSettings", "builtInTools")
+		data, _ := was["data"].(Object)
+		data = maps.Clone(data)
+		if data == nil {
+			data = Object{}
+		}
+		data[section] = p.data(h)[section]
+		return Object{"data": data}
 	}}
 }

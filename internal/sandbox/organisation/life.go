@@ -10,7 +10,7 @@ import (
 
 // Object is a resource's object, or some of its fields: what its JSON holds.
 // It must not be changed.
-type Object map[string]any
+type Object = map[string]any
 
 // life is one object from when it came to when it vanished.
 type life struct {

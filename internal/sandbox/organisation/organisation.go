@@ -15,6 +15,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -37,7 +38,7 @@ type Config struct {
 }
 
 // Sizes are how many objects there are, or about as many: some come and go. 0 is
-// what Small has.
+// what Small has, negative none.
 type Sizes struct {
 	Drafts        int // agents that make no calls, besides those of the world
 	Knowledges    int
@@ -82,9 +83,8 @@ func (s *Sizes) setDefaults() error {
 		{&s.Customers, "customers", Small.Customers}, {&s.Attributes, "attributes", Small.Attributes},
 		{&s.LongPrompts, "long prompts", Small.LongPrompts}, {&s.SecretHeaders, "secret headers", Small.SecretHeaders},
 	} {
-		*f.n = cmp.Or(*f.n, f.or)
-		if *f.n < 0 || *f.n > 100_000 {
-			return fmt.Errorf("%s must be 0 to 100,000, not %d", f.name, *f.n)
+		if *f.n = max(cmp.Or(*f.n, f.or), 0); *f.n > 100_000 {
+			return fmt.Errorf("%s must be at most 100,000, not %d", f.name, *f.n)
 		}
 	}
 	return nil
@@ -309,6 +309,42 @@ func (o *Organisation) Edits(resource string, after, until time.Time) []Edit {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Edit) int { return cmp.Compare(a.At, b.At) })
+	return all
+}
+
+// Seen returns how a resource's objects differ between two instants, as somebody
+// sees it who looked at both and never between: one edit an object at most, at the
+// time of the last thing that happened to it.
+func (o *Organisation) Seen(resource string, after, until time.Time) []Edit {
+	was, is := map[[2]string]Object{}, map[[2]string]Object{}
+	for _, r := range o.Truth(resource, after) {
+		was[[2]string{r.Parent, r.ID}] = r.Object
+	}
+	for _, r := range o.Truth(resource, until) {
+		is[[2]string{r.Parent, r.ID}] = r.Object
+	}
+	edits := o.Edits(resource, after, until)
+	slices.Reverse(edits)
+	var all []Edit
+	for _, e := range edits {
+		id := [2]string{e.Parent, e.ID}
+		e.Fields, e.Before, e.After = nil, was[id], is[id]
+		if e.Before != nil && e.After != nil {
+			e.Before, e.After = Object{}, Object{}
+			for name, now := range is[id] {
+				if then := was[id][name]; !reflect.DeepEqual(then, now) {
+					e.Fields, e.Before[name], e.After[name] = append(e.Fields, name), then, now
+				}
+			}
+			slices.Sort(e.Fields)
+		}
+		if len(e.Before)+len(e.After) > 0 { // otherwise it is as it was, or came and vanished
+			all = append(all, e)
+		}
+		delete(was, id)
+		delete(is, id)
+	}
+	slices.Reverse(all)
 	return all
 }
 

@@ -90,6 +90,10 @@ func (w *World) campaign(n int64) *Campaign {
 	return c.(*Campaign)
 }
 
+// Forget makes campaigns anew when they are asked for: to be called when what
+// Config.VersionOf answers has changed.
+func (w *World) Forget() { w.campaigns.Clear() }
+
 func (w *World) newCampaign(n int64) *Campaign {
 	var outbound []*Agent
 	for _, a := range w.agents {
