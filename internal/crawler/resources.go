@@ -17,6 +17,7 @@ import (
 	"callhouse/internal/api"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
+	"callhouse/internal/wire"
 )
 
 // ResourceReport tells what a run asked for of one resource, and what came of it.
@@ -149,7 +150,7 @@ func (c *Crawler) listObjects(ctx context.Context, of *resource.Resource, parent
 		queries = []url.Values{{}}
 	}
 	for _, query := range queries {
-		cursors := map[string]bool{"": true}
+		cursors, had := map[string]bool{"": true}, items
 		for cursor := ""; ; {
 			page, failure, err := c.sidePage(ctx, of, parent, query, cursor)
 			if err != nil || ctx.Err() != nil {
@@ -168,6 +169,10 @@ func (c *Crawler) listObjects(ctx context.Context, of *resource.Resource, parent
 			}
 			items, good = items+n, good && whole
 			if cursor = page.next; cursor == "" || of.Unpaged {
+				if page.total > items-had {
+					c.sideProblem(of, fmt.Sprintf("its list has %d objects, and the service says that there are %d", items-had, page.total))
+					good = false
+				}
 				break
 			}
 			cursors[cursor] = true
@@ -232,10 +237,14 @@ func (c *Crawler) readObject(of *resource.Resource, parent string, body []byte) 
 		return nil, "", err
 	}
 	of.SetParent(&r.object, parent)
-	for i, d := range r.decoder.Drift {
-		r.decoder.Drift[i].Path = of.Name + ": " + d.Path
+	var drift []wire.Drift
+	for _, d := range r.decoder.Drift {
+		if d.Kind != wire.DriftConverted || !of.IsKeyPath(d.Path) { // some keys are numbers
+			d.Path = of.Name + ": " + d.Path
+			drift = append(drift, d)
+		}
 	}
-	c.meter.drifted(r.decoder.Drift)
+	c.meter.drifted(drift)
 	return clean, of.KeyOf(r.object.Row), nil
 }
 

@@ -89,6 +89,17 @@ func (r *Resource) Change(old, now *schema.Object, f Fetched, since int64) schem
 	return row
 }
 
+// Edits counts the changes that were not made by looking closer.
+func Edits(rows []schema.Row) (n int64) {
+	kind := Changes.Column("kind")
+	for _, row := range rows {
+		if string(schema.TextOf(row[kind])) != "completed" {
+			n++
+		}
+	}
+	return n
+}
+
 // values returns the values of some columns as a JSON object. Times are texts of UTC.
 func (r *Resource) values(o *schema.Object, cols []int) []byte {
 	dst := []byte{'{'}

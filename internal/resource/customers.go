@@ -45,4 +45,8 @@ var CustomerAttributes = Declare(Resource{
 		Doc: "overwrite or fill_if_empty"},
 	schema.Column{ID: 7, Name: "is_active", Type: schema.Bool, V3: "is_active?",
 		Doc: "whether it is in use"},
+	schema.Column{ID: 8, Name: "created_at", Type: schema.Timestamp, V3: "created_at?",
+		Doc: "when it was made"},
+	schema.Column{ID: 9, Name: "updated_at", Type: schema.Timestamp, V3: "updated_at?",
+		Doc: "when it was last edited"},
 )

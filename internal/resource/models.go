@@ -14,8 +14,10 @@ var LLMs = Declare(Resource{
 	Name: "llms", Doc: "language models that the service offers",
 	Path: "/v3/models/llms", Every: catalogue, Key: []string{"model"},
 },
-	schema.Column{ID: 1, Name: "model", Type: schema.Text, Required: true, V3: "id", V2: "name",
+	schema.Column{ID: 1, Name: "model", Type: schema.Text, Required: true, V3: "id", V2: "model",
 		Doc: "the model, as in provider/name"},
+	schema.Column{ID: 3, Name: "name", Type: schema.Text, V3: "name?",
+		Doc: "its name"},
 	schema.Column{ID: 2, Name: "capabilities", Type: schema.JSON, V3: "capabilities?", AnyValue: true,
 		Doc: "what it can do, as the ranges of its settings"},
 )

@@ -162,6 +162,14 @@ func (r *Resource) SetParent(o *schema.Object, parent string) {
 	}
 }
 
+// IsKeyPath says whether a place in the JSON is that of a part of the key.
+func (r *Resource) IsKeyPath(path string) bool {
+	return slices.ContainsFunc(r.keys, func(col int) bool {
+		c := &r.Table.Columns[col]
+		return c.V3 == path || c.V2 == path
+	})
+}
+
 // Owner returns the resource that a table is of, as its own or as one of its lists; nil
 // is none.
 func Owner(table string) *Resource {

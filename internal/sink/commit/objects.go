@@ -98,7 +98,7 @@ func (c *Commit) objects() (replaced map[string]bool, err error) {
 		replaced[resource.Changes.Name] = true
 		err = c.addChanges(changes)
 	}
-	c.Stats.ObjectsChanged += int64(len(changes))
+	c.Stats.ObjectsChanged += resource.Edits(changes)
 	return replaced, err
 }
 
