@@ -1,10 +1,13 @@
 package sink
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +18,7 @@ import (
 	"callhouse/internal/resource/resourcetest"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
+	"callhouse/internal/sink/erase"
 	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/sink/verify"
 )
@@ -364,5 +368,61 @@ func TestEveryResource(t *testing.T) {
 				t.Errorf("a flipped bit is not found: %v", err)
 			}
 		})
+	}
+}
+
+// A customer who is forgotten by a number, in whatever spelling, is in no snapshot any
+// more, nor in the table of changes, and does not come back.
+func TestForgetReachesCustomers(t *testing.T) {
+	t.Parallel()
+	x := &things{T: t, of: resource.Customers, root: t.TempDir()}
+	var err error
+	if x.fsys, err = disk.Open(x.root, false); err != nil {
+		t.Fatal(err)
+	}
+	customer := func(n int, identifiers string) {
+		x.record(schema.KindItem, n, fmt.Appendf(nil, `{"id":%q,"name":"secret %d","identifiers":%s}`, resourcetest.Key(x.of, "", n), n, identifiers))
+	}
+	all := func(name string) {
+		customer(0, `[{"type":"phone","value":"010-1234-5678"}]`)
+		customer(1, `[{"type":"email","value":"a@b.example"},{"type":"phone","value":"821012345678"}]`)
+		customer(2, `[{"type":"phone","value":"01087654321"},{"type":"external_id","value":"12345678"}]`)
+		customer(3, `[{"type":"external_id","value":"`+name+`"}]`)
+		x.listed(4)
+	}
+	for _, name := range []string{"C-1", "C-2"} { // two snapshots
+		x.open()
+		all(name)
+		x.commit()
+	}
+	x.open()
+	receipt, err := x.w.Forget(context.Background(), erase.Selection{Numbers: []string{"+821012345678"}, Customers: []string{resourcetest.Key(x.of, "", 3)}}, false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(receipt.Calls) != 3 || receipt.Erased[len(receipt.Erased)-1].Customers != 3 {
+		t.Errorf("the receipt says %+v", receipt)
+	}
+	x.close()
+	x.whole()
+	if bad, err := erase.CheckReceipt(context.Background(), x.root, receipt); err != nil || len(bad) > 0 {
+		t.Errorf("the receipt does not hold: %v, %v", bad, err)
+	}
+	x.open()
+	all("C-3") // the service still has them
+	x.commit()
+	for n, there := range []bool{false, false, true, false} {
+		if is := x.state()[resourcetest.Key(x.of, "", n)] != nil; is != there {
+			t.Errorf("customer %d is there: %v", n, is)
+		}
+	}
+	err = filepath.WalkDir(x.root, func(path string, _ fs.DirEntry, err error) error {
+		if raw, rerr := os.ReadFile(path); rerr == nil && (bytes.Contains(raw, []byte("secret 0")) || bytes.Contains(raw, []byte("secret 3"))) {
+			t.Errorf("%s still tells of a forgotten customer", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,20 +21,21 @@ import (
 )
 
 const forgetAbout = `forget erases calls for good: their rows in every snapshot that is kept, and what the journal holds of
-them. A keyed hash of each call id stays behind, so that no later run brings the call back.
+them; with --number also the customers who have it, and with --customer-id others. A keyed hash of each id
+stays behind, so that no later run brings the call or customer back.
 
 It writes a receipt (JSON) to standard output. Keep it: forget --check RECEIPT proves at any later time that
-what it says still holds. The receipt names no call and no number.
+what it says still holds. The receipt names no call, customer or number.
 
 Queries that are running may fail; started again, they find the warehouse without the calls. Copies of the
 warehouse elsewhere are not touched.`
 
 // forgetFlags are the flags of forget.
 type forgetFlags struct {
-	ids, numbers []string
-	before       string
-	dryRun, yes  bool
-	check        string
+	ids, customers, numbers []string
+	before                  string
+	dryRun, yes             bool
+	check                   string
 }
 
 func forgetCommand(s *settings, stderr io.Writer) *cobra.Command {
@@ -54,7 +56,8 @@ func forgetCommand(s *settings, stderr io.Writer) *cobra.Command {
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringArrayVar(&o.ids, "call-id", nil, "a call to forget; may be given several times")
-	f.StringArrayVar(&o.numbers, "number", nil, "forget the calls from and to this number, as the service spells it; may be given several times")
+	f.StringArrayVar(&o.numbers, "number", nil, "forget the calls from and to this number, as the service spells it, and customers who have it; may be given several times")
+	f.StringArrayVar(&o.customers, "customer-id", nil, "a customer to forget; may be given several times")
 	f.StringVar(&o.before, "before", "", "forget the calls that started before: 2026-11-01, 2026-11-01T08:00:00Z, 365d")
 	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be erased, and change nothing")
 	f.BoolVar(&o.yes, "yes", false, "do not ask")
@@ -63,17 +66,17 @@ func forgetCommand(s *settings, stderr io.Writer) *cobra.Command {
 }
 
 func (o *forgetFlags) selection(now time.Time) (sel erase.Selection, err error) {
-	sel = erase.Selection{CallIDs: o.ids, Numbers: o.numbers}
-	for _, text := range append(append([]string{}, o.ids...), o.numbers...) {
+	sel = erase.Selection{CallIDs: o.ids, Customers: o.customers, Numbers: o.numbers}
+	for _, text := range slices.Concat(o.ids, o.customers, o.numbers) {
 		if strings.TrimSpace(text) == "" {
-			return sel, cli.Usage("", "--call-id and --number must not be empty")
+			return sel, cli.Usage("", "--call-id, --customer-id and --number must not be empty")
 		}
 	}
 	if sel.Before, err = cli.TimeOf("before", o.before, time.UTC, now); err != nil {
 		return sel, err
 	}
-	if len(sel.CallIDs) == 0 && len(sel.Numbers) == 0 && sel.Before.IsZero() {
-		return sel, cli.Usage("name them with --call-id, --number or --before", "which calls are to be forgotten?")
+	if len(sel.CallIDs) == 0 && len(sel.Customers) == 0 && len(sel.Numbers) == 0 && sel.Before.IsZero() {
+		return sel, cli.Usage("name them with --call-id, --customer-id, --number or --before", "which calls are to be forgotten?")
 	}
 	return sel, nil
 }
@@ -113,18 +116,22 @@ func forget(ctx context.Context, s *settings, o *forgetFlags, stdin io.Reader, s
 
 // printErased says what is erased, or would be.
 func printErased(stderr io.Writer, plan *erase.Receipt, dry bool) {
-	var calls, turns, items int64
+	var last erase.Erased
 	if n := len(plan.Erased); n > 0 {
-		calls, turns, items = plan.Erased[n-1].Calls, plan.Erased[n-1].Turns, plan.Erased[n-1].Items
+		last = plan.Erased[n-1]
+	}
+	people := ""
+	if last.Customers > 0 {
+		people = ", " + cli.Plural(last.Customers, "customer")
 	}
 	verb := "erasing"
 	if dry {
 		verb = "would erase"
 	}
-	words.Fprintf(stderr, "%s %s with %s and %s, and what older snapshots hold of them (%s)\n", verb, cli.Plural(calls, "call"),
-		cli.Plural(turns, "turn"), cli.Plural(items, "analysis item"), cli.Plural(int64(len(plan.Erased)), "snapshot"))
-	if missing := int64(len(plan.Calls)) - calls; missing > 0 {
-		words.Fprintf(stderr, "not in the current snapshot: %s; such calls are kept out from now on\n", cli.Plural(missing, "call id"))
+	words.Fprintf(stderr, "%s %s with %s and %s%s, and what older snapshots hold of them (%s)\n", verb, cli.Plural(last.Calls, "call"),
+		cli.Plural(last.Turns, "turn"), cli.Plural(last.Items, "analysis item"), people, cli.Plural(int64(len(plan.Erased)), "snapshot"))
+	if missing := int64(len(plan.Calls)) - last.Calls - last.Customers; missing > 0 {
+		words.Fprintf(stderr, "not in the current snapshot: %s; what they are of is kept out from now on\n", cli.Plural(missing, "id"))
 	}
 }
 
@@ -163,8 +170,8 @@ func checkReceipt(ctx context.Context, s *settings, path string, stdin io.Reader
 	if len(bad) > 0 {
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("the receipt does not hold: %s", cli.Plural(int64(len(bad)), "problem")), "")
 	}
-	words.Fprintf(stdout, "the receipt of %s holds: none of its %s is in any snapshot or in the journal\n",
-		r.ForgottenAt.Format(time.RFC3339), cli.Plural(int64(len(r.Calls)), "call"))
+	words.Fprintf(stdout, "the receipt of %s holds: none of what it names (%s) is in any snapshot or in the journal\n",
+		r.ForgottenAt.Format(time.RFC3339), cli.Plural(int64(len(r.Calls)), "id"))
 	return nil
 }
 

@@ -93,7 +93,7 @@ func TestMaintenance(t *testing.T) {
 		{"forget without a yes", "forget --call-id one", 2, "", "no terminal to ask on"},
 		{"forget, to see", "forget --call-id one --dry-run", 0, "", "would erase 1 call with 1 turn"},
 		{"forget a number", "forget --number +5550100 --yes", 0, `"calls": 2`, "erasing 2 calls"},
-		{"forget what is not there", "forget --call-id nobody --yes", 0, `"calls": 0`, "not in the current snapshot: 1 call id"},
+		{"forget what is not there", "forget --call-id nobody --yes", 0, `"calls": 0`, "not in the current snapshot: 1 id"},
 		{"forget before a bad date", "forget --before someday --yes", 2, "", "--before: "},
 		{"check what is no receipt", "forget --check -", 2, "", "is no receipt"},
 		{"check what is not there", "forget --check nowhere.json", 2, "", "read the receipt"},

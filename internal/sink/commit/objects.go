@@ -96,7 +96,7 @@ func (c *Commit) objects() (replaced map[string]bool, err error) {
 	}
 	if len(changes) > 0 {
 		replaced[resource.Changes.Name] = true
-		err = c.addChanges(changes)
+		err = c.rewriteChanges(changes, func(schema.Row) bool { return false })
 	}
 	c.Stats.ObjectsChanged += resource.Edits(changes)
 	return replaced, err
@@ -136,8 +136,9 @@ func (c *Commit) lists() map[string]layout.List {
 	return out
 }
 
-// addChanges adds rows to the table of changes.
-func (c *Commit) addChanges(rows []schema.Row) error {
+// rewriteChanges writes the table of changes without some of its rows, and with others
+// added.
+func (c *Commit) rewriteChanges(rows []schema.Row, gone func(schema.Row) bool) error {
 	w := table.NewWriter(c.b, &resource.Changes, "")
 	add := func() error {
 		for _, f := range c.Old.Files(resource.Changes.Name) {
@@ -150,6 +151,9 @@ func (c *Commit) addChanges(rows []schema.Row) error {
 				old.Empty(&resource.Changes)
 				if err := r.Row.Add(row, &old); err != nil {
 					return err
+				}
+				if gone(old.At(0)) {
+					return nil
 				}
 				return w.Add(old.At(0))
 			})
@@ -168,10 +172,40 @@ func (c *Commit) addChanges(rows []schema.Row) error {
 		return errors.Join(err, w.Discard())
 	}
 	f, err := w.Close()
-	if err == nil {
+	if err == nil && f != nil {
 		c.written(*f)
 	}
 	return err
+}
+
+// WithoutObjects writes the files of resources, and of the table of changes, of the old
+// snapshot anew into c's builder, without the objects that have these keys.
+func (c *Commit) WithoutObjects(all []*resource.Resource, keys map[string]bool) ([]layout.File, error) {
+	from := len(c.files)
+	for _, of := range all {
+		m := &objectMerge{c: c, of: of, w: table.NewObjectsWriter(c.b, of)}
+		err := m.each(func(o *schema.Object) error {
+			if keys[of.KeyOf(o.Row)] {
+				return nil
+			}
+			return m.w.Write(o)
+		})
+		if err != nil {
+			return nil, errors.Join(err, m.w.Discard())
+		}
+		files, err := m.w.Close()
+		if err != nil {
+			return nil, err
+		}
+		c.written(files...)
+	}
+	resourceOf, keyOf := resource.Changes.Column("resource"), resource.Changes.Column("key")
+	err := c.rewriteChanges(nil, func(row schema.Row) bool {
+		return keys[string(schema.TextOf(row[keyOf]))] && slices.ContainsFunc(all, func(of *resource.Resource) bool {
+			return of.Name == string(schema.TextOf(row[resourceOf]))
+		})
+	})
+	return c.files[from:], err
 }
 
 // objectMerge merges what came in for one resource into its files.

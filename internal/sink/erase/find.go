@@ -30,6 +30,9 @@ func (f *erasure) find(ctx context.Context, sel Selection) error {
 			return err
 		}
 	}
+	if err := f.findPeople(ctx, sel); err != nil {
+		return err
+	}
 	if len(f.ids) == 0 {
 		return nil
 	}
@@ -137,6 +140,16 @@ func (f *erasure) tally(ctx context.Context) error {
 			sum.Calls += n.Calls
 			sum.Turns += n.Turns
 			sum.Items += n.Items
+		}
+		for _, of := range people {
+			err := eachObject(ctx, r, of, func(o *schema.Object) {
+				if f.ids[of.KeyOf(o.Row)] {
+					sum.Customers++
+				}
+			})
+			if err != nil {
+				return err
+			}
 		}
 		f.erased = append(f.erased, sum)
 	}

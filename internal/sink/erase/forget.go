@@ -9,39 +9,45 @@ import (
 	"time"
 
 	"callhouse/internal/layout"
+	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/commit"
 	"callhouse/internal/sink/disk"
 	"callhouse/internal/sink/snapshot"
 )
 
-// Selection says which calls are to be forgotten: those that any of it names.
+// Selection says which calls and customers are to be forgotten: those that any of it
+// names.
 type Selection struct {
-	CallIDs []string
-	Numbers []string  // calls from or to one of these numbers, as the service spells them
+	CallIDs   []string
+	Customers []string // by their keys
+	// Numbers are calls from or to one of these numbers, as the service spells them, and
+	// customers who have one of them in any spelling.
+	Numbers []string
 	Before  time.Time // calls that started before; of those without a start, first seen before
 }
 
-// Receipt says what was forgotten. It names no call and no number: the hashes
+// Receipt says what was forgotten. It names no call, customer or number: the hashes
 // are made with a key that stays in the warehouse.
 type Receipt struct {
 	FormatVersion int               `json:"format_version"`
 	ForgottenAt   time.Time         `json:"forgotten_at"`
 	RunID         string            `json:"run_id"`
 	Snapshot      int64             `json:"snapshot"`   // the current one since then
-	Calls         []string          `json:"calls"`      // their hashes
+	Calls         []string          `json:"calls"`      // their hashes, and those of customers
 	Erased        []Erased          `json:"erased"`     // by snapshot, oldest first
 	Tombstones    *layout.Forgotten `json:"tombstones"` // nil: nothing was ever forgotten
 }
 
 // Erased is what one snapshot lost, and what stands in its place.
 type Erased struct {
-	Was   int64         `json:"was"` // its number before
-	Now   int64         `json:"now"` // and since
-	Calls int64         `json:"calls"`
-	Turns int64         `json:"transcript_turns"`
-	Items int64         `json:"analysis_items"`
-	Files []layout.File `json:"files"` // those that were written anew
+	Was       int64         `json:"was"` // its number before
+	Now       int64         `json:"now"` // and since
+	Calls     int64         `json:"calls"`
+	Turns     int64         `json:"transcript_turns"`
+	Items     int64         `json:"analysis_items"`
+	Customers int64         `json:"customers"`
+	Files     []layout.File `json:"files"` // those that were written anew
 }
 
 // Held is a warehouse whose lock is held.
@@ -93,7 +99,7 @@ func (w *Held) Forget(ctx context.Context, sel Selection, dry bool, progress fun
 type erasure struct {
 	w          *Held
 	all        []*layout.Snapshot
-	ids        map[string]bool            // calls to forget, those not in the warehouse included
+	ids        map[string]bool            // calls and customers to forget, those not in the warehouse included
 	held       map[string]map[string]bool // by path of a file of calls, those that it holds
 	tombstones *snapshot.Tombstones       // after it
 	news       int                        // how many of them are new
@@ -122,7 +128,7 @@ func (f *erasure) addTombstones() {
 // nothingToDo says that no call is to be erased, and none to be remembered.
 func (f *erasure) nothingToDo() bool {
 	for _, e := range f.erased {
-		if e.Calls > 0 {
+		if e.Calls > 0 || e.Customers > 0 {
 			return false
 		}
 	}
@@ -201,8 +207,20 @@ func (f *erasure) remake(ctx context.Context, i int, first int64, content []byte
 		return err
 	}
 	files = append(files, made...)
+	tables := map[string]bool{}
+	if f.erased[i].Customers > 0 {
+		made, err := c.WithoutObjects(people, f.ids)
+		if err != nil {
+			return err
+		}
+		files = append(files, made...)
+		for _, of := range people {
+			tables[of.Name] = true
+		}
+		tables[resource.Changes.Name] = true
+	}
 	f.erased[i].Now, f.erased[i].Files = number, slices.Clone(files)
-	linked, err := b.LinkAll(s, func(file *layout.File) bool { return gone[file.Period] })
+	linked, err := b.LinkAll(s, func(file *layout.File) bool { return gone[file.Period] || tables[file.Table] })
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/sourcegraph/conc/pool"
 
 	"callhouse/internal/layout"
+	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
 	"callhouse/internal/sink/journal"
@@ -95,7 +96,8 @@ func (c *receiptCheck) snapshots(ctx context.Context, r *Receipt) error {
 		c.sums(s, r)
 		for i := range s.Manifest.Files {
 			f := &s.Manifest.Files[i]
-			if t := table.ByName(f.Table); t == nil || t.Column("call_id") < 0 || seen[f.Path] {
+			column := idColumn(f.Table)
+			if column == "" || seen[f.Path] {
 				continue
 			}
 			seen[f.Path] = true
@@ -103,7 +105,7 @@ func (c *receiptCheck) snapshots(ctx context.Context, r *Receipt) error {
 				if err := ctx.Err(); err != nil {
 					return err
 				}
-				return c.file(s, f)
+				return c.file(s, f, column)
 			})
 		}
 	}
@@ -125,8 +127,25 @@ func (c *receiptCheck) sums(s *layout.Snapshot, r *Receipt) {
 	}
 }
 
-// file reads the call ids of a file.
-func (c *receiptCheck) file(s *layout.Snapshot, f *layout.File) error {
+// idColumn returns the column of a table that tells whose its rows are; empty: they are
+// of nobody.
+func idColumn(name string) string {
+	if t := table.ByName(name); t != nil && t.Column("call_id") >= 0 {
+		return "call_id"
+	}
+	for _, of := range people {
+		if of.Name == name {
+			return of.Key[0]
+		}
+	}
+	if name == resource.Changes.Name {
+		return "key"
+	}
+	return ""
+}
+
+// file reads the ids of the calls or customers of a file.
+func (c *receiptCheck) file(s *layout.Snapshot, f *layout.File, column string) error {
 	t, err := table.Open(c.fsys, s.Path(f), table.ByName(f.Table))
 	if disk.IsGone(err) {
 		return nil
@@ -136,12 +155,12 @@ func (c *receiptCheck) file(s *layout.Snapshot, f *layout.File) error {
 	}
 	at := strings.TrimPrefix(filepath.ToSlash(s.Path(f)), filepath.ToSlash(c.root)+"/")
 	last := ""
-	err = t.Each([]string{"call_id"}, func(row []parquet.Value) {
+	err = t.Each([]string{column}, func(row []parquet.Value) {
 		// The rows of a call follow each other.
 		if id := row[0].ByteArray(); string(id) != last {
 			last = string(id)
 			if t := c.tombstones.Of(id); c.calls[t] {
-				c.bad.Add("not forgotten", at, "call %s is in it", t)
+				c.bad.Add("not forgotten", at, "%s %s is in it", strings.TrimSuffix(column, "_id"), t)
 			}
 		}
 	})
