@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"regexp"
 	"strings"
 	"time"
 
@@ -29,7 +28,7 @@ const catalogStorage = "v1.0.0"
 func CatalogScript(snap *layout.Snapshot, loc *time.Location) string {
 	var b strings.Builder
 	b.WriteString(viewMacros(fixedTime(loc, snap.Manifest)))
-	b.WriteString("\n" + storedRelations(snap, true))
+	b.WriteString("\n" + storedRelations(snap))
 	for _, v := range sqlfiles.Views() {
 		fmt.Fprintf(&b, "\nCREATE VIEW %s AS\n%s;\n", v.Name, v.SQL)
 		fmt.Fprintf(&b, "COMMENT ON VIEW %s IS %s;\n", v.Name, quote(v.Answers+"; "+v.Grain))
@@ -59,30 +58,18 @@ COMMENT ON VIEW snapshot IS 'the commit that all views read, the zone of local d
 `, m.Snapshot, quote(m.RunID), m.CommittedAt.UnixMicro(), quote(loc.String()), quote(snap.Dir))
 }
 
-var definitionRE = regexp.MustCompile(`(?m)^CREATE (?:MACRO|TYPE) (\w+)`)
-
 // viewMacros returns the definitions that the views need, with another one of
 // local_time. Those of the reports stay out: they need variables, and clients
 // from DuckDB 1.1 on.
 func viewMacros(localTime string) string {
-	all := sqlfiles.Macros()
-	at := definitionRE.FindAllStringSubmatchIndex(all, -1)
-	needed := ""
+	var views []string
 	for _, v := range sqlfiles.Views() {
-		needed += v.SQL + "\n"
+		views = append(views, v.SQL)
 	}
-	// A definition builds on those before it, so the last one is looked at first.
-	out := ""
-	for i, end := len(at)-1, len(all); i >= 0; i-- {
-		name, text := all[at[i][2]:at[i][3]], all[at[i][0]:end]
-		end = at[i][0]
-		text = text[:strings.LastIndexByte(text, ';')+1] + "\n" // without the next one's comment
-		if name == "local_time" {
-			text = localTime + ";\n"
-		}
-		if regexp.MustCompile(`\b` + name + `\b`).MatchString(needed) {
-			needed += text
-			out = text + out
+	needed, out := namesIn(views...), ""
+	for _, d := range withLocalTime(localTime) {
+		if needed[d.name] {
+			out += d.sql + "\n"
 		}
 	}
 	return out

@@ -15,6 +15,9 @@ func (w *Warehouse) Exec(ctx context.Context, text string) error {
 		return err
 	}
 	defer conn.Close()
+	if err := w.defineAll(ctx, conn); err != nil {
+		return err
+	}
 	return conn.Exec(ctx, text)
 }
 

@@ -11,13 +11,12 @@ import (
 )
 
 // storedRelations returns the statements that make the tables of a snapshot
-// known to DuckDB, as stored.calls and so on, with exactly the declared columns.
-// With portable they are understood by DuckDB before 1.5 too.
-func storedRelations(snap *layout.Snapshot, portable bool) string {
+// known to any DuckDB, as stored.calls and so on, with exactly the declared columns.
+func storedRelations(snap *layout.Snapshot) string {
 	var b strings.Builder
 	b.WriteString("CREATE SCHEMA stored;\n")
 	for _, t := range resource.Tables {
-		fmt.Fprintf(&b, "CREATE VIEW stored.%s AS %s;\n", t.Name, relation(snap, snap.Manifest.FilesOf(t.Name), t, portable))
+		fmt.Fprintf(&b, "CREATE VIEW stored.%s AS %s;\n", t.Name, relation(snap, snap.Manifest.FilesOf(t.Name), t, true))
 	}
 	return b.String()
 }

@@ -142,6 +142,9 @@ func pair(t *testing.T) (held, judge *duck.Conn) {
 			t.Fatal(err)
 		}
 		conn, err := w.connect(t.Context())
+		if err == nil {
+			err = w.defineAll(t.Context(), conn)
+		}
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -92,7 +93,7 @@ func (w *Warehouse) selected(ctx context.Context, conn *duck.Conn, f *sqlfiles.F
 	}
 	calls := fmt.Sprintf("SELECT %s AS key, calls.* FROM calls WHERE %s", keyExpr(keys, dimension.inCalls), s.ofCalls())
 	none := "SELECT CAST(NULL AS VARCHAR) AS key, * FROM (" + emptyRelation(&schema.Calls) + ")" // costs nothing to plan
-	with := []string{"selected AS NOT MATERIALIZED (" + calls + ")"}
+	var with []string
 	for _, r := range f.Reads {
 		of, ok := related()[r]
 		switch {
@@ -113,8 +114,14 @@ func (w *Warehouse) selected(ctx context.Context, conn *duck.Conn, f *sqlfiles.F
 			with = append(with, "tallied AS "+kept+" ("+w.tallied(f.Tallies, keys, s)+")")
 		}
 	}
-	return strings.Join(with, ",\n"), nil
+	list := strings.Join(with, ",\n")
+	if !readsSelected.MatchString(f.SQL + "\n" + list) {
+		return list, nil
+	}
+	return strings.Join(append([]string{"selected AS NOT MATERIALIZED (" + calls + ")"}, with...), ",\n"), nil
 }
+
+var readsSelected = regexp.MustCompile(`\b(FROM|JOIN) selected\b`)
 
 // withList returns a statement with further relations before its own.
 func withList(with, text string) string {

@@ -28,6 +28,9 @@ func (w *Warehouse) Define(ctx context.Context, views []View) error {
 		return err
 	}
 	defer conn.Close()
+	if err := w.defineAll(ctx, conn); err != nil {
+		return err
+	}
 	for _, v := range views {
 		if err := guard.Reads(ctx, conn, v.SQL, w.safe); err != nil {
 			return err
@@ -97,6 +100,9 @@ func (w *Warehouse) runSQL(ctx context.Context, text string, arguments func(*duc
 			conn.Close()
 		}
 	}()
+	if err := w.defineAll(ctx, conn); err != nil {
+		return nil, err
+	}
 	for _, v := range w.views {
 		if err := conn.Exec(ctx, v.create()); err != nil {
 			return nil, err

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/layout"
-	sqlfiles "callhouse/sql"
 )
 
 // Options say how a warehouse is opened. The zero value is ready to use.
@@ -43,6 +43,9 @@ type Warehouse struct {
 	// currency is that of the costs; empty: not told.
 	currency string
 	safe     bool // only what safe lets pass is run
+
+	defining  sync.Mutex
+	undefined []definition // what DuckDB does not know yet, in order; see define.go
 
 	prover Prover
 	views  []View
@@ -83,8 +86,9 @@ func Open(ctx context.Context, root string, o Options) (*Warehouse, error) {
 		return nil, err
 	}
 	w := &Warehouse{snap: snap, loc: o.Location, currency: o.Currency, db: db, safe: o.Safe != nil, prover: o.Prover,
+		undefined:   definitions(snap, localTime(o.Location, snap.Manifest)),
 		localMicros: localMicros(o.Location, snap.Manifest), inQuarters: inQuarters(o.Location, snap.Manifest)}
-	if err := w.define(ctx, o.Safe); err != nil {
+	if err := w.prepare(ctx, o.Safe); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return w, nil
@@ -99,42 +103,32 @@ func (w *Warehouse) Snapshot() *layout.Snapshot { return w.snap }
 // Location returns the zone of local times.
 func (w *Warehouse) Location() *time.Location { return w.loc }
 
-// define makes the macros, the stored tables and the views over them.
-func (w *Warehouse) define(ctx context.Context, limits *Limits) error {
+// prepare makes the database ready for definitions, which come when a statement needs
+// them. One that is safe has all of them, and is shut.
+func (w *Warehouse) prepare(ctx context.Context, limits *Limits) error {
 	conn, err := w.connect(ctx)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	// A file never changes under its name, so what is known of it stays true.
-	if err := conn.Exec(ctx, "SET GLOBAL parquet_metadata_cache = true"); err != nil {
-		return fmt.Errorf("keep the files' metadata: %w", err)
-	}
-	// It makes a join of a sum over a whole group, and so of one scan two.
-	if err := conn.Exec(ctx, "SET GLOBAL disabled_optimizers = 'window_self_join'"); err != nil {
-		return fmt.Errorf("choose the optimizers: %w", err)
-	}
-	if err := conn.Exec(ctx, sqlfiles.Macros()); err != nil {
-		return fmt.Errorf("define macros: %w", err)
-	}
-	if err := conn.Exec(ctx, localTime(w.loc, w.snap.Manifest)); err != nil {
-		return fmt.Errorf("define local time: %w", err)
-	}
-	if err := conn.Exec(ctx, storedRelations(w.snap, false)); err != nil {
-		return fmt.Errorf("read the snapshot %s: %w", w.snap.Dir, err)
-	}
-	for _, v := range sqlfiles.Views() {
-		if err := conn.Exec(ctx, "CREATE VIEW "+v.Name+" AS "+v.SQL); err != nil {
-			return fmt.Errorf("define view %s: %w", v.Name, err)
+	for _, text := range []string{
+		// A file never changes under its name, so what is known of it stays true.
+		"SET GLOBAL parquet_metadata_cache = true",
+		// It makes a join of a sum over a whole group, and so of one scan two.
+		"SET GLOBAL disabled_optimizers = 'window_self_join'",
+		"CREATE SCHEMA stored",
+	} {
+		if err := conn.Exec(ctx, text); err != nil {
+			return fmt.Errorf("prepare DuckDB: %w", err)
 		}
 	}
-	if err := conn.Exec(ctx, sqlfiles.PastMacros()); err != nil {
-		return fmt.Errorf("define macros of the past: %w", err)
+	if limits == nil {
+		return nil
 	}
-	if limits != nil {
-		return w.seal(ctx, conn, limits)
+	if err := w.defineAll(ctx, conn); err != nil {
+		return err
 	}
-	return nil
+	return w.seal(ctx, conn, limits)
 }
 
 // connect returns a connection that lives in the warehouse's zone, so that no

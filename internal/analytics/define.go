@@ -1,0 +1,131 @@
+package analytics
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"callhouse/internal/analytics/duck"
+	"callhouse/internal/layout"
+	"callhouse/internal/resource"
+	sqlfiles "callhouse/sql"
+)
+
+// definition is a type, a macro, a stored table or a view: its name, and the statement
+// that makes it.
+type definition struct{ name, sql string }
+
+var definitionRE = regexp.MustCompile(`(?m)^CREATE (?:MACRO|TYPE) (\w+)`)
+
+// macros are the types and macros, each after those that it is made of; pastMacros are
+// those over the views.
+var (
+	macros     = sync.OnceValue(func() []definition { return split(sqlfiles.Macros()) })
+	pastMacros = sync.OnceValue(func() []definition { return split(sqlfiles.PastMacros()) })
+)
+
+// split returns the definitions of a text.
+func split(all string) (out []definition) {
+	at := definitionRE.FindAllStringSubmatchIndex(all, -1)
+	for i, m := range at {
+		end := len(all)
+		if i+1 < len(at) {
+			end = at[i+1][0]
+		}
+		text := all[m[0]:end]
+		out = append(out, definition{all[m[2]:m[3]], text[:strings.LastIndexByte(text, ';')+1]}) // without the next one's comment
+	}
+	return out
+}
+
+// withLocalTime returns the types and macros, with another definition of local_time.
+func withLocalTime(text string) []definition {
+	out := slices.Clone(macros())
+	for i := range out {
+		if out[i].name == "local_time" {
+			out[i].sql = text + ";"
+		}
+	}
+	return out
+}
+
+// definitions returns all that statements may name in a snapshot, each after those that
+// it is made of.
+func definitions(snap *layout.Snapshot, localTime string) []definition {
+	out := withLocalTime(localTime)
+	for _, t := range resource.Tables {
+		name := "stored." + t.Name
+		out = append(out, definition{name, "CREATE VIEW " + name + " AS " + relation(snap, snap.Manifest.FilesOf(t.Name), t, false)})
+	}
+	for _, v := range sqlfiles.Views() {
+		out = append(out, definition{v.Name, "CREATE VIEW " + v.Name + " AS " + v.SQL})
+	}
+	return append(out, pastMacros()...)
+}
+
+// madeOf returns the SQL of the macros and views by their names.
+var madeOf = sync.OnceValue(func() map[string]string {
+	out := map[string]string{}
+	for _, d := range slices.Concat(macros(), pastMacros()) {
+		out[d.name] = d.sql
+	}
+	for _, v := range sqlfiles.Views() {
+		out[v.Name] = v.SQL
+	}
+	return out
+})
+
+var nameRE = regexp.MustCompile(`(?i)(\b(?:from|join)[\s(]+)?([a-z_][a-z0-9_.]*)`)
+
+// namesIn returns the names of the definitions that a text of ours names, and of those that
+// these are made of. A view is named where rows come from: calls is a column, too.
+func namesIn(texts ...string) map[string]bool {
+	out := map[string]bool{}
+	var add func(text string)
+	add = func(text string) {
+		for _, m := range nameRE.FindAllStringSubmatch(text, -1) {
+			name := m[2]
+			if _, isView := sqlfiles.View(name); isView && m[1] == "" || out[name] {
+				continue
+			}
+			out[name] = true
+			add(madeOf()[name])
+		}
+	}
+	for _, text := range texts {
+		add(text)
+	}
+	return out
+}
+
+// define makes those of the definitions known to DuckDB that are wanted, and are not made
+// yet. What it has begun it ends, whatever becomes of ctx: it takes milliseconds.
+func (w *Warehouse) define(ctx context.Context, conn *duck.Conn, wanted func(name string) bool) error {
+	ctx = context.WithoutCancel(ctx)
+	bare := *conn // for which no definition has to be made before
+	bare.Before = nil
+	w.defining.Lock()
+	defer w.defining.Unlock()
+	var left []definition
+	for i, d := range w.undefined {
+		if !wanted(d.name) {
+			left = append(left, d)
+			continue
+		}
+		if err := bare.Exec(ctx, d.sql); err != nil {
+			w.undefined = append(left, w.undefined[i:]...)
+			return fmt.Errorf("define %s of the snapshot %s: %w", d.name, w.snap.Dir, err)
+		}
+	}
+	w.undefined = left
+	return nil
+}
+
+// defineAll makes all definitions. Statements that somebody else wrote need it: they name
+// them in ways that namesIn does not see, and may ask which there are.
+func (w *Warehouse) defineAll(ctx context.Context, conn *duck.Conn) error {
+	return w.define(ctx, conn, func(string) bool { return true })
+}
