@@ -1,96 +1,19 @@
-// Command manual writes what a release carries beside the programs, from their
-// own commands: a man page for each, and completions for bash, zsh and fish. It
-// holds no text of its own.
+// Command manual writes what a release carries beside the programs:
 //
 //	go run ./cmd/internal/manual DIR
 package main
 
 import (
-	"io"
 	"os"
-	"path/filepath"
-	"strconv"
-	"time"
-
-	"github.com/spf13/cobra"
-	"github.com/spf13/cobra/doc"
 
 	"callhouse/cmd/internal/cli"
-	"callhouse/cmd/internal/extractcmd"
-	"callhouse/cmd/internal/querycmd"
+	"callhouse/cmd/internal/manual/pages"
 	"callhouse/internal/words"
 )
 
 func main() {
 	stderr := words.NewWriter(os.Stderr, nil)
-	root := command()
+	root := pages.Command()
 	root.SetErr(stderr)
 	os.Exit(cli.Report(stderr, "manual", root.Execute()))
-}
-
-func command() *cobra.Command {
-	root := &cobra.Command{
-		Use: "manual DIR", Short: "Write man pages and completions of extract and query into DIR",
-		Long:         "Write man pages and completions of extract and query into DIR: man/NAME.1, completions/NAME.bash, .zsh and .fish.",
-		SilenceUsage: true, SilenceErrors: true,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 || args[0] == "" {
-				return cli.Usage("go run ./cmd/internal/manual DIR", "manual takes one folder")
-			}
-			return nil
-		},
-		RunE: func(_ *cobra.Command, args []string) error { return write(args[0], released()) },
-	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		return cli.Usage("go run ./cmd/internal/manual DIR", "%w", err)
-	})
-	return root
-}
-
-// released is the day that the pages bear: that of the commit where
-// SOURCE_DATE_EPOCH says so, or else one build would differ from the next.
-func released() time.Time {
-	if seconds, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64); err == nil {
-		return time.Unix(seconds, 0).UTC()
-	}
-	return time.Now().UTC()
-}
-
-// write fills dir with man/NAME.1, completions/NAME.bash, NAME.zsh and NAME.fish.
-func write(dir string, date time.Time) error {
-	man, completions := filepath.Join(dir, "man"), filepath.Join(dir, "completions")
-	for _, d := range []string{man, completions} {
-		if err := os.MkdirAll(d, 0o755); err != nil {
-			return err
-		}
-	}
-	for _, root := range []*cobra.Command{extractcmd.Command(), querycmd.Command()} {
-		root.DisableAutoGenTag = true
-		header := &doc.GenManHeader{Section: "1", Date: &date, Source: "callhouse " + cli.Version(), Manual: "callhouse"}
-		if err := doc.GenManTree(root, header, man); err != nil {
-			return err
-		}
-		for shell, generate := range map[string]func(io.Writer) error{
-			"bash": func(w io.Writer) error { return root.GenBashCompletionV2(w, true) },
-			"zsh":  root.GenZshCompletion,
-			"fish": func(w io.Writer) error { return root.GenFishCompletion(w, true) },
-		} {
-			if err := complete(filepath.Join(completions, root.Name()+"."+shell), generate); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func complete(path string, generate func(io.Writer) error) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	if err := generate(f); err != nil {
-		_ = f.Close()
-		return err
-	}
-	return f.Close()
 }
