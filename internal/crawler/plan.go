@@ -18,6 +18,10 @@ type Plan struct {
 	Unsettled int64 // details that settle calls, where the list does not: at most
 	New       int64 // calls that the store does not know, and so details: at most
 	Asked     int64 // requests that planning itself took
+	// Side are the requests for other resources, where their lists are as long as they
+	// were; Unlisted are those of them that were never listed.
+	Side     int64
+	Unlisted int64
 }
 
 // Planned is a part of the list that a run would go over: the calls with
@@ -29,7 +33,7 @@ type Planned struct {
 }
 
 // Requests is how many requests the run would take, at most.
-func (p *Plan) Requests() int64 { return p.Pages + p.Details() }
+func (p *Plan) Requests() int64 { return p.Pages + p.Side + p.Details() }
 
 // Details is how many details the run would fetch, at most.
 func (p *Plan) Details() int64 { return p.Due + p.Unsettled + p.New }
@@ -101,6 +105,9 @@ func (c *Crawler) Plan(ctx context.Context, known int64) (Plan, error) {
 		if c.briefList() {
 			p.Unsettled = s.DueCount(calls.DueUnsettled) - p.Due
 		}
+	}
+	if err := c.planSide(&p); err != nil {
+		return p, err
 	}
 	if p.Total >= 0 {
 		p.New = max(0, p.Total-known)

@@ -35,14 +35,57 @@ type ResourceReport struct {
 // left to another night.
 const badLists = 3
 
+// planSide adds what the resources would take, as far as it is known without asking.
+func (c *Crawler) planSide(p *Plan) error {
+	for _, of := range c.cfg.Resources {
+		if of.Parent != nil {
+			continue
+		}
+		known := c.objects().Objects(of)
+		if c.dueList(of) {
+			p.Side += max(1, int64(len(of.Queries)), (known+pageSize-1)/pageSize)
+		}
+		if c.objects().Listed(of) == 0 {
+			p.Unlisted++
+		}
+		if !of.Parts() {
+			continue
+		}
+		each := int64(len(of.Children()))
+		if of.Record != "" {
+			each++
+		}
+		for _, err := range c.objects().Incomplete(of, c.olderThan(of)) {
+			if err != nil {
+				return &StoreError{"read what is to be fetched", err}
+			}
+			p.Side += each
+		}
+	}
+	return nil
+}
+
+// dueList says whether a list of the whole is to be asked for in this run.
+func (c *Crawler) dueList(of *resource.Resource) bool {
+	return of.Every == 0 || c.nowMS()-c.objects().Listed(of) >= (of.Every-relistSlack).Milliseconds()
+}
+
+// olderThan returns the time, ms UTC, before which the lists of a resource's objects are
+// too old; 0: none is.
+func (c *Crawler) olderThan(of *resource.Resource) (before int64) {
+	for _, child := range of.Children() {
+		if child.Every > 0 {
+			before = max(before, c.nowMS()-(child.Every-relistSlack).Milliseconds())
+		}
+	}
+	return before
+}
+
 // lists lists the resources that have a list of the whole. What fails is reported, and
 // does not end the run.
 func (c *Crawler) lists(ctx context.Context) error {
 	for _, of := range c.cfg.Resources {
-		if of.Parent != nil || ctx.Err() != nil {
-			continue
-		}
-		if of.Every > 0 && c.nowMS()-c.objects().Listed(of) < (of.Every-relistSlack).Milliseconds() {
+		if of.Parent != nil || ctx.Err() != nil || !c.dueList(of) {
 			continue
 		}
 		if _, err := c.listObjects(ctx, of, ""); err != nil {
@@ -59,14 +102,8 @@ func (c *Crawler) parts(ctx context.Context) error {
 		if of.Parent != nil || !of.Parts() || ctx.Err() != nil {
 			continue
 		}
-		before := int64(0)
-		for _, child := range of.Children() {
-			if child.Every > 0 {
-				before = max(before, c.nowMS()-(child.Every-relistSlack).Milliseconds())
-			}
-		}
 		workers := pool.New().WithMaxGoroutines(c.cfg.Workers).WithContext(ctx).WithCancelOnError().WithFirstError()
-		for key, err := range c.objects().Incomplete(of, before) {
+		for key, err := range c.objects().Incomplete(of, c.olderThan(of)) {
 			if err != nil {
 				workers.Go(func(context.Context) error { return &StoreError{"read what is to be fetched", err} })
 			}

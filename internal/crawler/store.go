@@ -47,6 +47,10 @@ type ObjectStore interface {
 	// as of the last commit; 0: never.
 	Listed(of *resource.Resource) int64
 
+	// Objects returns how many objects of a resource are known as of the last commit, those
+	// that are gone as well.
+	Objects(of *resource.Resource) int64
+
 	// Incomplete yields the keys of the objects whose own record and lists are to be
 	// fetched, as of the last commit: those that changed since these were, or of which they
 	// were fetched before a time, in ms since 1970 UTC.

@@ -17,6 +17,14 @@ func (w *Warehouse) Listed(of *resource.Resource) int64 {
 	return 0
 }
 
+// Objects returns how many objects of a resource the last commit has.
+func (w *Warehouse) Objects(of *resource.Resource) int64 {
+	if s := w.Snapshot(); s != nil {
+		return s.Manifest.Rows(of.Name)
+	}
+	return 0
+}
+
 // Incomplete yields the keys of the objects of the last commit whose own record and
 // lists are to be fetched: those that changed since these were, or of which they were
 // fetched before a time, in ms since 1970 UTC.

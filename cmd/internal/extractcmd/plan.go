@@ -28,6 +28,8 @@ type plannedRun struct {
 	Due        int64            `json:"details_due"`
 	Unsettled  int64            `json:"details_to_settle_at_most"`
 	New        int64            `json:"details_of_new_calls_at_most"`
+	Side       int64            `json:"resources"`
+	Unlisted   int64            `json:"resources_never_listed"`
 	Requests   int64            `json:"requests_at_most"`
 	Minutes    float64          `json:"minutes_at_most"`
 	Allowed    int64            `json:"requests_in_max_duration,omitempty"`
@@ -71,7 +73,7 @@ func plan(ctx context.Context, s *settings, asJSON bool, stdout, stderr io.Write
 			words.Fprintf(stderr, "a killed run left records in the journal; the next run takes them in first, so it needs less than this\n")
 		}
 		out := plannedRun{
-			Total: p.Total, Known: p.Known, Pages: p.Pages, Due: p.Due, Unsettled: p.Unsettled, New: p.New,
+			Total: p.Total, Known: p.Known, Pages: p.Pages, Due: p.Due, Unsettled: p.Unsettled, New: p.New, Side: p.Side, Unlisted: p.Unlisted,
 			Requests: p.Requests(), Minutes: math.Ceil(c.Takes(p.Requests()).Minutes()*10) / 10, PlanningBy: p.Asked,
 		}
 		for _, st := range p.Stretches {
@@ -122,6 +124,13 @@ func writePlan(w io.Writer, p *plannedRun, c *crawler.Crawler, limit time.Durati
 		line("", p.Unsettled, "to settle calls: the list tells neither analyses nor costs")
 	}
 	line("", p.New, "new calls; those that never connected need none")
+	if p.Side > 0 {
+		note := "agents, campaigns and what else the service has beside calls"
+		if p.Unlisted > 0 {
+			note += "; at the least, since " + cli.Plural(p.Unlisted, "list") + " nobody has seen yet"
+		}
+		line("beside", p.Side, note)
+	}
 	line("together", p.Requests, "")
 	if limit > 0 {
 		if p.Remaining == 0 {

@@ -15,6 +15,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/layout"
+	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
 	"callhouse/internal/words"
@@ -37,6 +38,7 @@ type State struct {
 	Unsettled   int64        `json:"calls_unsettled"`
 	UnheldCosts int64        `json:"costs_unheld"`          // costs that the column total_cost cannot hold
 	OlderFiles  int          `json:"files_of_older_format"` // what migrate writes anew
+	Resources   []listState  `json:"resources"`             // beside calls, those that were listed
 	Gaps        []gapText    `json:"coverage_gaps"`
 	Journal     int64        `json:"journal_bytes"`
 	Snapshot    snapshotSize `json:"snapshot"`
@@ -89,6 +91,13 @@ type snapshotSize struct {
 	Runs        int64     `json:"runs"`
 }
 
+// listState is what is known of a resource beside calls.
+type listState struct {
+	Name    string  `json:"name"`
+	Objects int64   `json:"objects"`
+	Listed  *moment `json:"listed"` // when its list was last complete
+}
+
 // Verdicts of a warehouse that can be read.
 const (
 	Fine     = "fine"
@@ -99,7 +108,7 @@ const (
 // Examine judges a warehouse. Its last success may be as old as maxAge; 0 means any
 // age.
 func Examine(h *sink.History, now time.Time, maxAge time.Duration) *State {
-	out := &State{Verdict: Fine, Reasons: []string{}, Gaps: []gapText{}, Journal: h.Journal}
+	out := &State{Verdict: Fine, Reasons: []string{}, Gaps: []gapText{}, Resources: []listState{}, Journal: h.Journal}
 	last, success := lastRuns(h)
 	out.LastRun, out.LastSuccess = stateOf(last, now), stateOf(success, now)
 	if h.Held {
@@ -155,6 +164,11 @@ func (h *State) measure(was *sink.History, now time.Time) {
 	}
 	if listed := m.ListedTo(); !listed.IsZero() {
 		h.Listed = momentOf(listed.UnixMilli(), now)
+	}
+	for _, of := range resource.All {
+		if at := m.Lists[of.Name].ListedAt; at > 0 {
+			h.Resources = append(h.Resources, listState{of.Name, m.Rows(of.Name), momentOf(at, now)})
+		}
 	}
 	for _, g := range m.Gaps() {
 		h.Gaps = append(h.Gaps, gapText{time.UnixMilli(g.From).UTC(), time.UnixMilli(g.To).UTC()})
@@ -276,6 +290,16 @@ func (h *State) Write(w io.Writer) error {
 	}
 	line("newest call", "%s", h.NewestCall.text())
 	line("listed", "%s", h.Listed.text())
+	if n := len(h.Resources); n > 0 {
+		oldest, objects := h.Resources[0], int64(0)
+		for _, r := range h.Resources {
+			if objects += r.Objects; r.Listed.Age > oldest.Listed.Age {
+				oldest = r
+			}
+		}
+		line("beside", "%s of %s; listed longest ago: %s, %s ago", cli.Plural(objects, "object"), cli.Plural(int64(n), "kind"),
+			oldest.Name, age(oldest.Listed.Age))
+	}
 	line("pending", "%s without their transcript, %s not settled", cli.Plural(h.Pending, "call"), humanize.Comma(h.Unsettled))
 	if h.UnheldCosts > 0 {
 		line("costs", "%s with a cost that total_cost cannot hold, and no report sums (query coverage)", cli.Plural(h.UnheldCosts, "call"))
