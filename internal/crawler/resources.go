@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -171,9 +170,6 @@ func path(of, key string) string {
 	return strings.Replace(of, "{}", api.Segment(raw), 1)
 }
 
-// errCircle says that a cursor leads back to a page that was there before.
-var errCircle = errors.New("its pages go round in a circle")
-
 // listObjects lists a resource, or that of one parent, and puts its items. complete says
 // that the list came to its end, and that all of its items could be read. Only what ends
 // the run is an error.
@@ -193,9 +189,6 @@ func (c *Crawler) listObjects(ctx context.Context, of *resource.Resource, parent
 			if err != nil || ctx.Err() != nil {
 				return false, err
 			}
-			if failure == nil && page.next != "" && cursors[page.next] {
-				failure = errCircle
-			}
 			if failure != nil {
 				c.sideProblem(of, failure.Error())
 				return false, nil
@@ -205,6 +198,10 @@ func (c *Crawler) listObjects(ctx context.Context, of *resource.Resource, parent
 				return false, err
 			}
 			items, good = items+n, good && whole
+			if page.next != "" && cursors[page.next] {
+				c.sideProblem(of, "its pages go round in a circle")
+				return false, nil
+			}
 			if cursor = page.next; cursor == "" || of.Unpaged {
 				if page.total > items-had {
 					c.sideProblem(of, fmt.Sprintf("its list has %d objects, and the service says that there are %d", items-had, page.total))

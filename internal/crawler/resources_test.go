@@ -1,0 +1,241 @@
+package crawler
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"callhouse/internal/resource"
+	"callhouse/internal/resource/resourcetest"
+	"callhouse/internal/schema"
+)
+
+// objectStore keeps what a crawl puts of resources.
+type objectStore struct {
+	*memStore
+	mu     sync.Mutex
+	put    []string // "kind key" of records
+	bodies map[string]string
+	listed schema.Listed
+	due    []string
+}
+
+func (s *objectStore) Put(ctx context.Context, recs ...schema.Record) error {
+	var rest []schema.Record
+	s.mu.Lock()
+	for _, r := range recs {
+		if r.Resource == "" {
+			rest = append(rest, r)
+			continue
+		}
+		kind := map[schema.Kind]string{schema.KindItem: "item", schema.KindDetail: "record", schema.KindMissing: "missing", schema.KindListed: "listed"}[r.Kind]
+		s.put = append(s.put, strings.TrimSpace(r.Resource+" "+kind+" "+r.CallID))
+		s.bodies[r.CallID] = string(r.Body)
+		if r.Kind == schema.KindListed {
+			if err := json.Unmarshal(r.Body, &s.listed); err != nil {
+				return err
+			}
+		}
+	}
+	s.mu.Unlock()
+	return s.memStore.Put(ctx, rest...)
+}
+
+func (s *objectStore) Listed(*resource.Resource) int64  { return 0 }
+func (s *objectStore) Objects(*resource.Resource) int64 { return 0 }
+
+func (s *objectStore) Incomplete(*resource.Resource, int64) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for _, key := range s.due {
+			if !yield(key, nil) {
+				return
+			}
+		}
+	}
+}
+
+// aService serves one resource, whose list has five objects, two on a page.
+type aService struct {
+	of       *resource.Resource
+	parent   string
+	fault    string
+	mu       sync.Mutex
+	requests []string
+}
+
+func (s *aService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	s.requests = append(s.requests, r.URL.Path+"?"+r.URL.Query().Get("cursor"))
+	s.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	refuse := func(status int, code string) {
+		w.WriteHeader(status)
+		fmt.Fprintf(w, `{"error":{"code":%q,"message":"no"}}`, code)
+	}
+	top := s.of
+	if top.Parent != nil {
+		top = top.Parent
+	}
+	switch r.URL.Path {
+	case "/v3/calls":
+		fmt.Fprint(w, `{"items":[],"total_count":0,"next_cursor":null}`)
+		return
+	case path(s.of.Path, s.parent):
+	case path(top.Record, resourcetest.Key(top, "", resourcetest.ParentNumber)):
+		if s.fault == "no record" {
+			refuse(404, "NOT_FOUND")
+			return
+		}
+		_, _ = w.Write(resourcetest.Record(top, resourcetest.ParentNumber, 0))
+		return
+	default: // of other resources there is nothing
+		_, _ = w.Write(resourcetest.List(top, nil, ""))
+		return
+	}
+	switch s.fault {
+	case "404":
+		refuse(404, "NOT_FOUND")
+		return
+	case "403":
+		refuse(403, "FORBIDDEN")
+		return
+	case "500":
+		refuse(500, "INTERNAL")
+		return
+	case "empty":
+		_, _ = w.Write(resourcetest.List(s.of, nil, ""))
+		return
+	}
+	at, _ := strconv.Atoi(r.URL.Query().Get("cursor"))
+	size := 2
+	if s.of.Unpaged {
+		size = 5
+	}
+	var items [][]byte
+	for n := at; n < min(at+size, 5); n++ {
+		item := resourcetest.Item(s.of, n, 0)
+		switch {
+		case s.fault == "bad item" && n == 3:
+			item = []byte(`{"no":"key"}`)
+		case s.fault == "secret":
+			item = []byte(strings.Replace(string(item), "{", `{"api_configuration":{"headers":{"X-Key":"geheim"},"url":"https://x.example/a?key=geheim"},"webhook_url":"https://geheim.example","other":{"client_secret":"geheim","tokens":3},`, 1))
+		}
+		items = append(items, item)
+	}
+	next := ""
+	if at+size < 5 {
+		next = strconv.Itoa(at + size)
+	}
+	if s.fault == "circle" && next == "4" {
+		next = "2"
+	}
+	if s.fault == "cut" && at == 2 {
+		refuse(404, "NOT_FOUND")
+		return
+	}
+	_, _ = w.Write(resourcetest.List(s.of, items, next))
+}
+
+// Every resource is crawled by its declaration alone. What fails is told once, ends
+// neither the run nor the crawl of calls, and makes no list complete.
+func TestEveryResourceIsCrawled(t *testing.T) {
+	t.Parallel()
+	for _, of := range resource.All {
+		if len(of.Queries) > 0 {
+			of = new(*of)
+			of.Queries = nil // the service of the test knows no parameters
+		}
+		for _, c := range []struct {
+			fault    string
+			items    int // that are put
+			complete bool
+			problem  string
+		}{
+			{"", 5, true, ""},
+			{"secret", 5, true, ""},
+			{"empty", 0, true, ""},
+			{"404", 0, false, "404"},
+			{"403", 0, false, "403"},
+			{"500", 0, false, "500"},
+			{"bad item", 4, false, "no id"},
+			{"circle", 4, false, "circle"},
+			{"cut", 2, false, "404"},
+			{"no record", 5, true, ""},
+		} {
+			if of.Unpaged && (c.fault == "circle" || c.fault == "cut") || c.fault == "no record" && of.Record == "" {
+				continue
+			}
+			t.Run(of.Name+" "+c.fault, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s := &aService{of: of, fault: c.fault}
+					store := &objectStore{memStore: newMemStore(), bodies: map[string]string{}}
+					all := []*resource.Resource{of}
+					if of.Parent != nil {
+						s.parent = resourcetest.Key(of.Parent, "", resourcetest.ParentNumber)
+						all = []*resource.Resource{of.Parent, of}
+					}
+					if of.Parent != nil || of.Record != "" {
+						store.due = []string{resourcetest.Key(all[0], "", resourcetest.ParentNumber)}
+					}
+					rep := crawlObjects(t, s, store, all)
+					i := slices.IndexFunc(rep.Resources, func(r ResourceReport) bool { return r.Name == of.Name })
+					if i < 0 {
+						t.Fatalf("it was not asked for: %v", s.requests)
+					}
+					r := rep.Resources[i]
+					if (c.problem == "") != (r.Problem == "") || !strings.Contains(r.Problem, c.problem) {
+						t.Errorf("the problem is %q, want %q", r.Problem, c.problem)
+					}
+					items := 0
+					for _, p := range store.put {
+						if strings.HasPrefix(p, of.Name+" item ") {
+							items++
+						}
+					}
+					complete := slices.Contains(store.put, strings.TrimSpace(of.Name+" listed "+s.parent))
+					if items != c.items || complete != c.complete || (r.Lists == 1) != c.complete {
+						t.Errorf("%d items were put, want %d; complete %v, want %v: %q", items, c.items, complete, c.complete, store.put)
+					}
+					if complete && store.listed.Items != int64(c.items) && of.Parent == nil {
+						t.Errorf("the list is said to have %d items", store.listed.Items)
+					}
+					for key, body := range store.bodies {
+						if strings.Contains(body, "geheim") {
+							t.Errorf("the record of %s has a secret: %s", key, body)
+						}
+					}
+					if of.Parent == nil && of.Record != "" {
+						kind := map[bool]string{true: " missing ", false: " record "}[c.fault == "no record"]
+						if !slices.Contains(store.put, of.Name+kind+store.due[0]) {
+							t.Errorf("its own record was not put: %q", store.put)
+						}
+					}
+					if !rep.Complete() {
+						t.Errorf("the run is not complete: %v", rep.Problems)
+					}
+				})
+			})
+		}
+	}
+}
+
+// crawlObjects runs a crawl of an organisation without calls.
+func crawlObjects(t *testing.T, h http.Handler, store Store, all []*resource.Resource) Report {
+	t.Helper()
+	tr, stop := serve(t, h)
+	defer stop()
+	c := tester(t, tr, store, func(cfg *Config) { cfg.Resources = all })
+	rep, err := c.Run(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rep
+}
