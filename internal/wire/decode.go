@@ -13,23 +13,23 @@ import (
 	"callhouse/internal/wire/scan"
 )
 
-// Decoder decodes the JSON of calls. Its zero value is ready for use, and it is
+// Decoder decodes the JSON of objects. Its zero value is ready for use, and it is
 // meant to be used again and again, by one goroutine at a time: in the steady
 // state it allocates nothing.
 //
 // # Ownership
 //
-// The byte slices of a decoded Call point into the body where a value stands in
+// The texts of a decoded object point into the body where a value stands in
 // it as it is, and into the Decoder's own memory where it had to be made (text
-// without its escapes, extra). So a Call is good until its body is changed or
-// its Decoder is used again, whichever comes first; Clone makes it last.
-// Decode empties the Call that it is given and uses the room of its rows.
+// without its escapes, extra). So an object is good until its body is changed or
+// its Decoder is used again, whichever comes first; Own makes it last.
+// Decode empties the object that it is given and uses the room of its rows.
 type Decoder struct {
 	// Drift counts what the last Decode found to depart from what the columns
 	// expect, and only that: how often for each place and kind. It is
 	// overwritten by the next Decode; its strings are not.
 	Drift []Drift
-	// MaxParts is how many turns, analysis items and unknown fields together a call
+	// MaxParts is how many objects of lists and unknown fields together an object
 	// may have; 0: any number. Each takes up to a kilobyte of memory on its way into
 	// the tables.
 	MaxParts int
@@ -43,8 +43,8 @@ type Decoder struct {
 	spare schema.Rows    // of the list that is kept apart
 	names map[driftName]string
 
-	count  int  // turns, items and unknown fields met so far
-	forced bool // the call is of source, whatever it looks like
+	count  int  // objects of lists and unknown fields met so far
+	forced bool // the object is of source, whatever it looks like
 	source schema.Source
 	kind   schema.Kind
 }
@@ -62,9 +62,9 @@ const wholeBody = "(body)"
 // It fails, with a *scan.Error inside, only where body is not one JSON object of
 // valid syntax (RFC 8259, no deeper than 1,000 levels), has more than MaxParts
 // parts, or has no usable id: a string that is not empty, or a number, which
-// becomes its text. Anything else
-// that departs from what is expected is counted in Drift. Of a repeated name
-// the last value counts, as everywhere in encoding/json.
+// becomes its text. Anything else that departs from what is expected is counted
+// in Drift. Of a repeated name the last value counts, as everywhere in
+// encoding/json.
 //
 // Where the flag of [schema.Column.OptOut] is anything but false, null or absent, then
 // what is Withheld and unknown fields are dropped.
@@ -213,7 +213,7 @@ func (d *Decoder) rename(p *part, group fieldSet, shown *fieldSet) {
 	}
 }
 
-// demote makes a known field an unknown one. With an opted-out call it is lost,
+// demote makes a known field an unknown one. Of an opted-out object it is lost,
 // like every other unknown field.
 func (d *Decoder) demote(p *part, f Field) {
 	v, path := &p.vals[f], p.slots[f].path
@@ -245,7 +245,7 @@ func (d *Decoder) optedOut() bool {
 	return d.of.optOut != unknown && optedOut(&d.parts[0].vals[d.of.optOut])
 }
 
-// withhold drops what an opted-out call must not leave behind, as if the
+// withhold drops what an opted-out object must not leave behind, as if the
 // service had sent null for it, and counts it.
 func (d *Decoder) withhold(replaced bool) {
 	d.Drift = d.Drift[:0] // it names what was inside
@@ -320,7 +320,7 @@ func (d *Decoder) setExtra(p *part, row schema.Row) {
 // undecodable says of what the error is.
 func undecodable(err error) error { return fmt.Errorf("decode a call: %w", err) }
 
-// errNoID returns the error for a call without a usable id.
+// errNoID returns the error for an object without a usable id.
 func errNoID(reason string, body []byte, v *scan.Value) error {
 	at := 0
 	if v.Shape != scan.IsAbsent {

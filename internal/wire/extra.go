@@ -17,32 +17,31 @@ import (
 //   - A field that no column is for stands under its own name, as sent.
 //   - A field whose column is null for want of a fitting value, or holds a
 //     converted one, stands under the name that it was sent with, as sent.
-//   - agent, call_analysis and call_cost, where they were sent as objects, are
-//     patches themselves, with the same rules inside. Such a patch, even an
-//     empty one, also says that an object was sent and not null.
+//   - An object inside (of a call: agent, call_analysis and call_cost), where it was
+//     sent as one, is a patch itself, with the same rules inside. Such a patch, even
+//     an empty one, also says that an object was sent and not null.
 //   - The one reserved key "$" comes first and says what has no value to keep:
 //     "absent" the fields not sent, though the service sends them as a rule;
 //     "null"   the fields sent as null, though they are left out as a rule, or
 //     their column holds what was derived;
 //     "empty"  the arrays sent empty where the rule is null;
 //     "as"     the fields sent under the name of the API's other version;
-//     "is"     the JSON text of a transcript or analysis item that is no object;
+//     "is"     the JSON text of a list's element that is no object;
 //     "raw"    the JSON texts of members, "name":value, that are no Unicode
 //     (half of a surrogate pair), which many readers would refuse.
 //     The texts of is and raw are strings, so extra is JSON for any reader.
 //   - A name of the service's that begins with "$" has one more "$" before it.
 //
 // The order is fixed: "$" with its keys as above, the known fields in the order
-// of tables.go, the others by their names' bytes. So the same values, in
+// of their declaration, the others by their names' bytes. So the same values, in
 // whatever order they are sent, give the same extra. Values stand verbatim,
 // white space and repeated names inside of them included.
 //
-// As a rule means: tables.go says for each object what is sent even when null;
-// agent (v3), call_analysis and call_cost are null when all that they would
-// hold is null; custom_analysis_data is []; the transcript is left out where
-// turn_count is null, null where it is 0, and an array otherwise. v2 sends the
-// time line as transcript_with_tool_calls and its spoken turns once more as
-// transcript; v3 sends no duration_ms.
+// As a rule means: it is declared for each object what is sent even when null; an
+// object inside is null when all that it would hold is null; a list is []. Of a call,
+// the transcript is left out where turn_count is null, null where it is 0, and an
+// array otherwise. v2 sends it as transcript_with_tool_calls and its spoken turns once
+// more as transcript; v3 sends no duration_ms.
 
 // patch is an extra in the making, for one object.
 type patch struct {

@@ -184,7 +184,7 @@ func (m *merger) object(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// mergeInner merges an inner object of the older call into that of the newer.
+// mergeInner merges an inner object of the older object into that of the newer.
 func mergeInner(n *scan.Value, o *scan.Member) {
 	if n.Shape != scan.IsObject || o.V.Shape != scan.IsObject {
 		return

@@ -51,7 +51,7 @@ func (d *Decoder) name(key scan.Value) []byte {
 	return d.arena[from:]
 }
 
-// another counts a part of the call, and says whether it may have so many.
+// another counts a part of the object, and says whether it may have so many.
 func (d *Decoder) another() bool {
 	d.count++
 	return !d.tooMany() || d.s.Fail(fmt.Sprintf("more than %d turns, items and unknown fields", d.MaxParts))
@@ -62,7 +62,7 @@ func (d *Decoder) tooMany() bool { return d.MaxParts > 0 && d.count > d.MaxParts
 // addUnknown notes a field that no column is for.
 func (d *Decoder) addUnknown(p *patch, key, v scan.Value) {
 	if !d.another() {
-		return // the call is refused
+		return // the object is refused
 	}
 	p.unknown = append(p.unknown, scan.Member{Name: d.name(key), Key: key, V: v})
 }
