@@ -37,7 +37,7 @@ type Decoder struct {
 	s     scan.Scanner
 	valid []byte // the body, where it had to be made UTF-8
 	arena []byte
-	of    *codec
+	codec *codec
 	o     *schema.Object // that is being made
 	parts []part         // by the id of their node
 	spare schema.Rows    // of the list that is kept apart
@@ -72,10 +72,10 @@ func (d *Decoder) Decode(of *schema.Resource, body []byte, kind schema.Kind, o *
 	if kind != schema.KindItem && kind != schema.KindDetail {
 		return errors.New("decode a call: neither a list item nor a detail")
 	}
-	if d.of == nil || d.of.of != of {
-		d.of = codecOf(of)
-		d.parts = make([]part, len(d.of.nodes))
-		for i, n := range d.of.nodes {
+	if d.codec == nil || d.codec.of != of {
+		d.codec = codecOf(of)
+		d.parts = make([]part, len(d.codec.nodes))
+		for i, n := range d.codec.nodes {
 			d.parts[i] = part{node: n, vals: make([]scan.Value, len(n.slots)), follows: make([]Field, len(n.slots)+1)}
 		}
 	}
@@ -223,7 +223,7 @@ func (d *Decoder) demote(p *part, f Field) {
 		}
 		return
 	}
-	p.patch.unknown = append(p.patch.unknown, scan.Member{Name: p.slots[f].name, V: *v})
+	p.patch.unknown = append(p.patch.unknown, scan.Member{Name: p.slots[f].name, Value: *v})
 	d.drift(path, DriftUnknownField)
 }
 
@@ -242,7 +242,7 @@ func (d *Decoder) guessSource(p *part) schema.Source {
 
 // optedOut says whether the object may not be stored as a whole.
 func (d *Decoder) optedOut() bool {
-	return d.of.optOut != unknown && optedOut(&d.parts[0].vals[d.of.optOut])
+	return d.codec.optOut != unknown && optedOut(&d.parts[0].vals[d.codec.optOut])
 }
 
 // withhold drops what an opted-out object must not leave behind, as if the

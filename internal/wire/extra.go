@@ -103,7 +103,7 @@ func appendPatch(dst []byte, p *patch) []byte {
 			continue
 		}
 		dst = append(appendName(dst, from, m.Name), ':')
-		dst = append(dst, m.V.Raw...)
+		dst = append(dst, m.Value.Raw...)
 	}
 	return append(dst, '}')
 }
@@ -159,7 +159,7 @@ func (p *patch) appendRaw(dst []byte, from int) []byte {
 			if text == nil {
 				text = scan.AppendString(nil, m.Name)
 			}
-			dst = scan.AppendString(scan.Comma(dst, list), append(append(text, ':'), m.V.Raw...))
+			dst = scan.AppendString(scan.Comma(dst, list), append(append(text, ':'), m.Value.Raw...))
 		}
 	}
 	if len(dst) == list {

@@ -91,11 +91,11 @@ func readPatch(text []byte, of *node) Extra {
 	for m := range scan.Members(text) {
 		switch {
 		case string(m.Name) == "$":
-			e.readMarks(m.V.Raw)
+			e.readMarks(m.Value.Raw)
 		case bytes.HasPrefix(m.Name, []byte("$$")):
-			e.unknown = append(e.unknown, scan.Member{Name: m.Name[1:], V: m.V})
+			e.unknown = append(e.unknown, scan.Member{Name: m.Name[1:], Value: m.Value})
 		default:
-			e.add(scan.Member{Name: m.Name, V: m.V})
+			e.add(scan.Member{Name: m.Name, Value: m.Value})
 		}
 	}
 	return e
@@ -106,9 +106,9 @@ func (e *Extra) add(m scan.Member) {
 	if f := e.of.find(m.Name); f == unknown {
 		e.unknown = append(e.unknown, m)
 	} else if at := e.at(f); at.Shape != scan.IsAbsent {
-		*at = m.V
+		*at = m.Value
 	} else {
-		e.over = append(e.over, override{f: f, v: m.V})
+		e.over = append(e.over, override{f: f, v: m.Value})
 	}
 }
 
@@ -116,17 +116,17 @@ func (e *Extra) readMarks(text []byte) {
 	for m := range scan.Members(text) {
 		switch string(m.Name) {
 		case "absent":
-			e.absent = readSet(m.V, e.of)
+			e.absent = readSet(m.Value, e.of)
 		case "null":
-			e.null = readSet(m.V, e.of)
+			e.null = readSet(m.Value, e.of)
 		case "empty":
-			e.empty = readSet(m.V, e.of)
+			e.empty = readSet(m.Value, e.of)
 		case "as":
-			e.as = readSet(m.V, e.of)
+			e.as = readSet(m.Value, e.of)
 		case "is":
-			e.is = unquote(m.V)
+			e.is = unquote(m.Value)
 		case "raw":
-			for text := range scan.Elements(m.V.Raw) {
+			for text := range scan.Elements(m.Value.Raw) {
 				e.addRaw(unquote(text))
 			}
 		}

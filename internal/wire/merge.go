@@ -137,7 +137,7 @@ func (m *merger) object(dst []byte) []byte {
 		if m.sentTwice(n.Name) && m.rowsOfOld {
 			continue
 		}
-		sent[string(n.Name)] = &n.V
+		sent[string(n.Name)] = &n.Value
 		if f := m.top.find(n.Name); f != unknown {
 			fields |= 1 << f
 		}
@@ -156,20 +156,20 @@ func (m *merger) object(dst []byte) []byte {
 		switch {
 		case f != unknown && m.top.slots[f].twins&fields != 0: // the same in another form
 		case n == nil:
-			dst = scan.AppendMember(dst, from, o, o.V.Raw)
+			dst = scan.AppendMember(dst, from, o, o.Value.Raw)
 		case f == m.optOut && f != unknown:
-			if optedOut(&o.V) && n.Shape == scan.IsNull {
-				*n = o.V
+			if optedOut(&o.Value) && n.Shape == scan.IsNull {
+				*n = o.Value
 			}
 		case f == unknown || m.top.slots[f].inner == nil || m.top.slots[f].list >= 0:
 		default:
 			s := &m.top.slots[f]
 			if withheld && !s.withheld && s.later {
 				// What no column holds is about to go: nothing of it makes a cost.
-				o.V = known(o.V, s.inner)
+				o.Value = known(o.Value, s.inner)
 			}
-			if s.later && !onlyNulls(&o.V) && onlyNulls(n) {
-				*n = o.V
+			if s.later && !onlyNulls(&o.Value) && onlyNulls(n) {
+				*n = o.Value
 			} else {
 				mergeInner(n, o)
 			}
@@ -178,7 +178,7 @@ func (m *merger) object(dst []byte) []byte {
 	for i := range m.new {
 		n := &m.new[i]
 		if !m.sentTwice(n.Name) || !m.rowsOfOld {
-			dst = scan.AppendMember(dst, from, n, n.V.Raw)
+			dst = scan.AppendMember(dst, from, n, n.Value.Raw)
 		}
 	}
 	return append(dst, '}')
@@ -186,18 +186,18 @@ func (m *merger) object(dst []byte) []byte {
 
 // mergeInner merges an inner object of the older object into that of the newer.
 func mergeInner(n *scan.Value, o *scan.Member) {
-	if n.Shape != scan.IsObject || o.V.Shape != scan.IsObject {
+	if n.Shape != scan.IsObject || o.Value.Shape != scan.IsObject {
 		return
 	}
 	dst := []byte{'{'}
 	sent := map[string]bool{}
 	for m := range scan.Members(n.Raw) {
 		sent[string(m.Name)] = true
-		dst = scan.AppendMember(dst, 1, &m, m.V.Raw)
+		dst = scan.AppendMember(dst, 1, &m, m.Value.Raw)
 	}
-	for m := range scan.Members(o.V.Raw) {
+	for m := range scan.Members(o.Value.Raw) {
 		if !sent[string(m.Name)] {
-			dst = scan.AppendMember(dst, 1, &m, m.V.Raw)
+			dst = scan.AppendMember(dst, 1, &m, m.Value.Raw)
 		}
 	}
 	n.Raw = append(dst, '}')
@@ -217,7 +217,7 @@ func known(v scan.Value, n *node) scan.Value {
 	dst := []byte{'{'}
 	for m := range scan.Members(v.Raw) {
 		if n.find(m.Name) != unknown {
-			dst = scan.AppendMember(dst, 1, &m, m.V.Raw)
+			dst = scan.AppendMember(dst, 1, &m, m.Value.Raw)
 		}
 	}
 	v.Raw = append(dst, '}')
@@ -230,7 +230,7 @@ func onlyNulls(v *scan.Value) bool {
 		return v.Shape == scan.IsNull
 	}
 	for m := range scan.Members(v.Raw) {
-		if m.V.Shape != scan.IsNull && string(m.V.Raw) != "[]" {
+		if m.Value.Shape != scan.IsNull && string(m.Value.Raw) != "[]" {
 			return false
 		}
 	}

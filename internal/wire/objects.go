@@ -64,7 +64,7 @@ func (d *Decoder) addUnknown(p *patch, key, v scan.Value) {
 	if !d.another() {
 		return // the object is refused
 	}
-	p.unknown = append(p.unknown, scan.Member{Name: d.name(key), Key: key, V: v})
+	p.unknown = append(p.unknown, scan.Member{Name: d.name(key), Key: key, Value: v})
 }
 
 // object scans a value that should be an object, and notes its fields. Of another
@@ -131,7 +131,7 @@ func (d *Decoder) value(s *slot, depth int) (scan.Value, bool) {
 // rows returns where the rows of a list go, which has none yet.
 func (d *Decoder) rows(s *slot) *schema.Rows {
 	if s.spare {
-		d.spare.Empty(d.of.of.Lists[s.list])
+		d.spare.Empty(d.codec.of.Lists[s.list])
 		return &d.spare
 	}
 	return &d.o.Lists[s.list]

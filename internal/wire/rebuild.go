@@ -169,6 +169,6 @@ func (r *rebuild) rest() {
 		} else {
 			r.dst = scan.AppendString(r.dst, m.Name)
 		}
-		r.dst = append(append(r.dst, ':'), m.V.Raw...)
+		r.dst = append(append(r.dst, ':'), m.Value.Raw...)
 	}
 }

@@ -59,15 +59,15 @@ func redactObject(dst, text []byte, of *node, whole bool) (out []byte, changed b
 			continue
 		}
 		switch at := &of.slots[f]; {
-		case whole && at.withheld && m.V.Shape != scan.IsNull:
+		case whole && at.withheld && m.Value.Shape != scan.IsNull:
 			dst = scan.AppendMember(dst, from, &m, nullText)
 			changed = true
-		case at.inner != nil && at.list < 0 && m.V.Shape == scan.IsObject:
+		case at.inner != nil && at.list < 0 && m.Value.Shape == scan.IsObject:
 			var inner bool
-			dst, inner = redactObject(scan.AppendMember(dst, from, &m, nil), m.V.Raw, at.inner, false)
+			dst, inner = redactObject(scan.AppendMember(dst, from, &m, nil), m.Value.Raw, at.inner, false)
 			changed = changed || inner
 		default:
-			dst = scan.AppendMember(dst, from, &m, m.V.Raw)
+			dst = scan.AppendMember(dst, from, &m, m.Value.Raw)
 		}
 	}
 	return append(dst, '}'), changed

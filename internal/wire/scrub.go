@@ -51,7 +51,7 @@ func (b *scrubber) append(dst []byte, v scan.Value, as Secrecy) []byte {
 			if as != Hide {
 				inner = b.secrecy(m.Name)
 			}
-			dst = b.append(scan.AppendMember(dst, from, &m, nil), m.V, inner)
+			dst = b.append(scan.AppendMember(dst, from, &m, nil), m.Value, inner)
 		}
 		return append(dst, '}')
 	case v.Shape == scan.IsArray:

@@ -176,13 +176,13 @@ func (m *masking) collect(text []byte) {
 		return
 	}
 	for field := range scan.Members(text) {
-		if !m.spread[string(field.Name)] || isWithheld(field.V) {
+		if !m.spread[string(field.Name)] || isWithheld(field.Value) {
 			continue
 		}
-		number := field.V.Raw
-		if field.V.Shape == scan.IsString {
-			number = scan.KeyText(field.V)
-		} else if field.V.Shape != scan.IsNumber {
+		number := field.Value.Raw
+		if field.Value.Shape == scan.IsString {
+			number = scan.KeyText(field.Value)
+		} else if field.Value.Shape != scan.IsNumber {
 			continue
 		}
 		if len(number) >= leastSpread && !masked(number) {
@@ -245,7 +245,7 @@ func (m *masking) appendObject(dst, text []byte, at []*node) (out []byte, change
 	m.top = false
 	for member := range scan.Members(text) {
 		dst = scan.AppendMember(dst, from, &member, nil)
-		v := member.V
+		v := member.Value
 		var inner []*node
 		for _, n := range at {
 			if n.each != nil && !n.all { // an object where the path says that there are several

@@ -24,6 +24,7 @@ func (e *Error) Error() string { return fmt.Sprintf("%s at byte %d", e.Reason, e
 // Shape is the JSON type of a value. Its zero value is no value at all.
 type Shape uint8
 
+// The JSON types.
 const (
 	IsAbsent Shape = iota
 	IsNull
@@ -35,11 +36,12 @@ const (
 	IsArray
 )
 
-// marks say what was met inside a value.
-type marks uint8
+// Marks say what was met inside a value.
+type Marks uint8
 
+// What may be met inside a value.
 const (
-	Escaped marks = 1 << iota // a string with a backslash
+	Escaped Marks = 1 << iota // a string with a backslash
 	Lone                      // an escaped half of a surrogate pair
 )
 
@@ -47,14 +49,14 @@ const (
 type Value struct {
 	Raw   []byte
 	Shape Shape
-	Marks marks
+	Marks Marks
 }
 
 // Member is one member of an object.
 type Member struct {
-	Name []byte // without quotes and escapes; half a surrogate pair as the bytes it would have
-	Key  Value  // as sent, or nothing: then name tells it all
-	V    Value
+	Name  []byte // without quotes and escapes; half a surrogate pair as the bytes it would have
+	Key   Value  // as sent, or nothing: then Name tells it all
+	Value Value
 }
 
 // Scanner walks over JSON text, once and strictly: what RFC 8259 does not
@@ -63,7 +65,7 @@ type Member struct {
 type Scanner struct {
 	b     []byte
 	p     int
-	marks marks // of everything since they were last cleared
+	marks Marks // of everything since they were last cleared
 	why   string
 	at    int
 }
@@ -85,26 +87,26 @@ func (s *Scanner) Object(b []byte) bool {
 // Before says whether the scanner is before a byte.
 func (s *Scanner) Before(b byte) bool { return s.p < len(s.b) && s.b[s.p] == b }
 
-// opened is where an object or array began.
-type opened struct {
+// Opened is where an object or array began.
+type Opened struct {
 	from  int
-	outer marks
+	outer Marks
 }
 
 // Open moves into the object or array that the scanner is before, by its brace or
 // bracket.
-func (s *Scanner) Open(bracket byte) (o opened, ok bool) {
+func (s *Scanner) Open(bracket byte) (o Opened, ok bool) {
 	if !s.Before(bracket) {
 		return o, false
 	}
-	o = opened{s.p, s.marks}
+	o = Opened{s.p, s.marks}
 	s.marks = 0
 	s.p++
 	return o, true
 }
 
 // Closed returns the object or array behind which the scanner is.
-func (s *Scanner) Closed(o opened, is Shape) Value {
+func (s *Scanner) Closed(o Opened, is Shape) Value {
 	v := Value{s.b[o.from:s.p], is, s.marks}
 	s.marks |= o.outer
 	return v
@@ -144,11 +146,11 @@ func (s *Scanner) End() bool {
 	return s.p == len(s.b) || s.Fail("text after the value")
 }
 
-// step is what a scanner finds between the elements of an object or array.
-type step uint8
+// Step is what a scanner finds between the elements of an object or array.
+type Step uint8
 
 const (
-	StepFail step = iota
+	StepFail Step = iota
 	StepNext      // there is another element
 	StepEnd       // the object or array is over, and the scanner behind it
 )
@@ -156,7 +158,7 @@ const (
 // Key moves to the next member of the object that the scanner is in: behind
 // its opening brace (first) or behind the last member's value. It returns the
 // member's name with its quotes, and leaves the scanner before the value.
-func (s *Scanner) Key(first bool) (name Value, st step) {
+func (s *Scanner) Key(first bool) (name Value, st Step) {
 	s.Space()
 	if s.p >= len(s.b) {
 		return name, failed(s.Fail("unfinished object"))
@@ -221,7 +223,7 @@ func (s *Scanner) Expected(first bool, quoted []byte) bool {
 }
 
 // Element moves to the next element of the array that the scanner is in.
-func (s *Scanner) Element(first bool) step {
+func (s *Scanner) Element(first bool) Step {
 	s.Space()
 	if s.p >= len(s.b) {
 		return failed(s.Fail("unfinished array"))
@@ -240,10 +242,10 @@ func (s *Scanner) Element(first bool) step {
 	return StepNext
 }
 
-func failed(bool) step { return StepFail }
+func failed(bool) Step { return StepFail }
 
 // Lone says whether half a surrogate pair is in it.
-func (m *Member) Lone() bool { return (m.Key.Marks|m.V.Marks)&Lone != 0 }
+func (m *Member) Lone() bool { return (m.Key.Marks|m.Value.Marks)&Lone != 0 }
 
 // Whole scans a text that should be one object.
 func Whole(text []byte) (v Value, err error) {
@@ -273,7 +275,7 @@ func Members(text []byte) iter.Seq[Member] {
 				return
 			}
 			v, ok := s.Value(1)
-			if !ok || !yield(Member{Name: KeyText(key), Key: key, V: v}) {
+			if !ok || !yield(Member{Name: KeyText(key), Key: key, Value: v}) {
 				return
 			}
 		}
