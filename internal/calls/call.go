@@ -42,11 +42,16 @@ const (
 // NewCall returns a call of which nothing but its id is known.
 func NewCall(id string) *Call {
 	c := new(Call)
+	c.forget()
+	c.Row[colCallID] = schema.TextValue([]byte(id))
+	return c
+}
+
+// forget makes the call one of which nothing is known.
+func (c *Call) forget() {
 	c.Begin(schema.CallResource)
 	c.SetSource(schema.V3)
 	c.begin()
-	c.Row[colCallID] = schema.TextValue([]byte(id))
-	return c
 }
 
 // begin sets the columns that are ours to what stands for nothing known.
@@ -60,9 +65,7 @@ func (c *Call) begin() {
 // yet. Texts are those of the row's values: Clone what is to outlive the reader's
 // buffers.
 func (c *Call) Read(from *columnar.RowReader, row schema.Row) error {
-	c.Begin(schema.CallResource)
-	c.SetSource(schema.V3)
-	c.begin()
+	c.forget()
 	c.Took(from.Lacks())
 	if err := from.Read(row, c.Row); err != nil {
 		return err

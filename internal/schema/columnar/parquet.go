@@ -102,8 +102,8 @@ type orderedField struct {
 
 func (f *orderedField) Name() string { return f.name }
 
-// Value serves the library's reflection over Go structs and maps; rows are
-// made by AppendCallRow and its like, which never come here.
+// Value serves the library's reflection over Go structs and maps, which nothing
+// here uses.
 func (f *orderedField) Value(base reflect.Value) reflect.Value {
 	if base.Kind() == reflect.Map {
 		return base.MapIndex(reflect.ValueOf(f.name))
