@@ -84,6 +84,7 @@ func (q *questions) listen(ctx context.Context, w, heard *sink.Warehouse) (rep c
 	q.warnPlain(log)
 	cfg := q.cfg
 	remember(&cfg, w, log)
+	cfg.Resources = nil // calls are compared, and nothing else
 	cfg.Logger, cfg.Now, cfg.CheckpointEvery, cfg.Full, cfg.AnyClock = log, q.now, intake.OfferEvery, true, true
 
 	st := intake.New(heard, q.now)
