@@ -631,7 +631,7 @@ func TestCallsNameWhatIsThere(t *testing.T) {
 	s := newServer(t, Options{World: Config{Calls: 300}})
 	at := s.Now()
 	agents, versions, numbers := state(s, "agents", at), state(s, "agent_versions", at), map[any]bool{}
-	for _, n := range state(s, "numbers", at) {
+	for _, n := range state(s, "telephone_numbers", at) {
 		numbers[n["number"]] = true
 	}
 	names := map[any]int{}
@@ -836,7 +836,7 @@ func TestLargeOrganisation(t *testing.T) {
 	if len(used) == 0 || len(used) > 3 {
 		t.Errorf("agents call from %v", used)
 	}
-	for _, n := range crawl(t, s, organisation.Named("numbers"), "/v3/organization-telephone-numbers", "") {
+	for _, n := range crawl(t, s, organisation.Named("telephone_numbers"), "/v3/organization-telephone-numbers", "") {
 		if n["status"] != "active" {
 			t.Errorf("%v", n)
 		}

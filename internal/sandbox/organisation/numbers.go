@@ -10,7 +10,7 @@ import (
 // numbers are the organisation's own: those that agents call from or answer, and
 // spare ones, which are booked, given up and expire.
 var numbers = &Resource{
-	Name: "numbers", Own: "telephone_number_id", List: "/v3/organization-telephone-numbers",
+	Name: "telephone_numbers", Own: "organization_telephone_number_id", List: "/v3/organization-telephone-numbers",
 	From:    "documented",
 	Filters: []Filter{is("provider", false, "vox", "custom"), status("active", "active", "scheduled", "cancel_requested", "expired")},
 	Sorts:   []string{"created_at"},
