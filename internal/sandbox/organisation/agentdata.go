@@ -2,6 +2,7 @@ package organisation
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	"callhouse/internal/sandbox/dice"
@@ -29,64 +30,122 @@ var advice = [...]string{
 	"When a tool fails, try it once more, then go on without it.",
 }
 
-// data are an agent's settings in one revision, chosen by h.
-func (p *profile) data(h uint64) Object {
-	d := dice.New(h)
-	var actions []any
-	for kind, name := range p.Extractions() {
-		a := Object{"name": name, "type": kind, "isNullable": d.Chance(.3), "description": "What the caller said about " + strings.ReplaceAll(name, "_", " ")}
-		if kind == "enum" {
-			a["enumOptions"] = []any{"yes", "no", "unclear"}
-		}
-		actions = append(actions, a)
-	}
-	var tools []any
-	for range d.Below(3) {
-		tools = append(tools, Object{
-			"toolType": "transfer_call", "name": "transfer_call", "description": "Hand the caller over to " + p.staff(),
-			"transferType": "cold", "displayedCallerId": "agent", "speakDuringExecution": Object{"enabled": true, "messages": []any{"One moment."}},
-			"allowInterruptionDuringExecution": false, "responseMode": "wait",
-		})
-	}
-	webhooks := any(nil)
-	if p.key%3 == 0 {
-		webhooks = Object{
-			"callDataWebhookUrl":    "https://hooks.example/calls?token=" + secret(p.key),
-			"inboundCallWebhookUrl": nil, "webhookVersion": "v2",
-		}
-	}
-	knowledge, apis := []any{}, []any{}
-	if n := p.o.cfg.Sizes.Knowledges; n > 0 {
-		knowledge = append(knowledge, knowledgeID(d.Below(n)))
-	}
-	if n := p.o.cfg.Sizes.Tools; n > 0 {
-		apis = append(apis, p.o.firstID("tools", d.Below(n)))
-	}
-	return Object{
-		"prompt": Object{
-			"prompt":    p.prompt(&d),
+// section is a part of an agent's settings: its name in data, and how it is drawn.
+type section struct {
+	name  string
+	draw  func(p *profile, d *dice.Dice) any
+	often int // how often an author changes it, as a weight
+}
+
+var sections = []section{
+	{"prompt", func(p *profile, d *dice.Dice) any {
+		return Object{
+			"prompt":    p.prompt(d),
 			"firstLine": fmt.Sprintf("This is %s from %s.", p.Persona, p.Company), "firstLineType": "aiFirstStatic",
 			"pauseBeforeSpeakingSeconds": float64(d.Below(6)) / 2, "isFirstMessageInterruptible": d.Chance(.5),
-		},
-		"stt": Object{"languages": []any{p.Language}, "speed": pick(&d, "low", "medium", "high")},
-		"llm": Object{
-			"model": pick(&d, "acme/large-3", "acme/small-3", "borealis/turbo"), "temperature": float64(d.Below(11)) / 10,
+		}
+	}, 5},
+	{"stt", func(p *profile, d *dice.Dice) any {
+		return Object{"languages": []any{p.Language}, "speed": pick(d, "low", "medium", "high")}
+	}, 1},
+	{"llm", func(_ *profile, d *dice.Dice) any {
+		return Object{
+			"model": pick(d, "acme/large-1", "acme/small-1", "borealis/turbo-1"), "temperature": float64(d.Below(11)) / 10,
 			"thinkingBudget": nil, "reasoningEffort": nil,
-		},
-		"voice": Object{
+		}
+	}, 1},
+	{"voice", func(p *profile, d *dice.Dice) any {
+		return Object{
 			"id": fmt.Sprintf("voice-%03d", d.Below((p.o.cfg.Sizes.Voices+1)/2)), "provider": "vox", "model": "natural-2", "speed": 1, "volume": 1,
 			"language": p.Language, "temperature": .7,
-		},
-		"speech": Object{"responsiveness": float64(d.Below(11)) / 10, "boostedKeywords": p.Company + "," + p.Persona},
-		"callSettings": Object{
+		}
+	}, 1},
+	{"speech", func(p *profile, d *dice.Dice) any {
+		return Object{"responsiveness": float64(d.Below(11)) / 10, "boostedKeywords": p.Company + "," + p.Persona}
+	}, 1},
+	{"callSettings", func(_ *profile, d *dice.Dice) any {
+		return Object{
 			"backgroundMusic": nil, "backgroundMusicVolume": 0, "noiseCancellation": true, "activationThreshold": .5,
 			"callTimeoutInSeconds": 420, "silenceCallTimeoutInSeconds": 20 + d.Below(20), "ringDurationInSeconds": 45,
 			"dtmfTerminationEnabled": false, "dtmfTerminationKey": nil, "dtmfTimeoutSeconds": nil,
-		},
-		"postCall": Object{"actions": list(actions)}, "security": Object{"optOutSensitiveDataStorage": false},
-		"webhookSettings": webhooks, "knowledge": Object{"ragEnabled": true, "knowledgeIds": knowledge},
-		"presetDynamicVariables": Object{"company": p.Company}, "toolIds": apis, "builtInTools": list(tools),
+		}
+	}, 1},
+	{"postCall", func(p *profile, d *dice.Dice) any {
+		actions := []any{}
+		for kind, name := range p.Extractions() {
+			a := Object{"name": name, "type": kind, "isNullable": d.Chance(.3), "description": "What the caller said about " + strings.ReplaceAll(name, "_", " ")}
+			if kind == "enum" {
+				a["enumOptions"] = []any{"yes", "no", "unclear"}
+			}
+			actions = append(actions, a)
+		}
+		return Object{"actions": actions}
+	}, 0},
+	{"security", func(*profile, *dice.Dice) any { return Object{"optOutSensitiveDataStorage": false} }, 0},
+	{"webhookSettings", func(p *profile, d *dice.Dice) any {
+		if p.key%3 != 0 {
+			return nil
+		}
+		return Object{
+			"callDataWebhookUrl":    "https://hooks.example/calls?token=" + secret(d.Next()),
+			"inboundCallWebhookUrl": nil, "webhookVersion": "v2",
+		}
+	}, 1},
+	{"knowledge", func(p *profile, d *dice.Dice) any {
+		ids := []any{}
+		if n := p.o.cfg.Sizes.Knowledges; n > 0 {
+			ids = append(ids, knowledgeID(d.Below(n)))
+		}
+		return Object{"ragEnabled": true, "knowledgeIds": ids}
+	}, 1},
+	{"presetDynamicVariables", func(p *profile, _ *dice.Dice) any { return Object{"company": p.Company} }, 0},
+	{"toolIds", func(p *profile, d *dice.Dice) any {
+		ids := []any{}
+		if n := p.o.cfg.Sizes.Tools; n > 0 {
+			ids = append(ids, p.o.firstID("tools", d.Below(n)))
+		}
+		return ids
+	}, 1},
+	{"builtInTools", func(p *profile, d *dice.Dice) any {
+		tools := []any{}
+		if d.Chance(.6) {
+			tools = append(tools, Object{
+				"toolType": "transfer_call", "name": "transfer_call", "description": "Hand the caller over to " + p.staff(),
+				"transferType": "cold", "displayedCallerId": pick(d, "agent", "user"), "responseMode": "wait",
+				"speakDuringExecution": Object{"enabled": true, "messages": []any{"One moment."}}, "allowInterruptionDuringExecution": false,
+			})
+		}
+		return tools
+	}, 1},
+}
+
+// data are an agent's settings when it is made.
+func (p *profile) data() Object {
+	data := Object{}
+	for i, s := range sections {
+		d := dice.New(dice.Hash(p.key, 200+uint64(i)))
+		data[s.name] = s.draw(p, &d)
 	}
+	return data
+}
+
+// changed are an agent's settings with one section drawn anew.
+func (p *profile) changed(data Object, d *dice.Dice) Object {
+	sum := 0
+	for _, s := range sections {
+		sum += s.often
+	}
+	n := d.Below(sum)
+	for _, s := range sections {
+		if n -= s.often; n < 0 {
+			if data = maps.Clone(data); data == nil {
+				data = Object{}
+			}
+			data[s.name] = s.draw(p, d)
+			break
+		}
+	}
+	return data
 }
 
 // prompt tells the agent what to do. A long one has 32,000 characters, as seen of
@@ -95,7 +154,7 @@ func (p *profile) prompt(d *dice.Dice) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "You are %s and work for %s. Your task: %s.\n", p.Persona, p.Company, strings.ReplaceAll(p.Scenario, "_", " "))
 	for n := 6 + d.Below(8); n > 0 || p.long && b.Len() < 32_000; n-- {
-		fmt.Fprintf(&b, "- %s\n", advice[d.Below(len(advice))])
+		b.WriteString("- " + advice[d.Below(len(advice))] + "\n")
 	}
 	return b.String()
 }
@@ -118,11 +177,3 @@ func (p *profile) flow(h uint64) Object {
 }
 
 func pick(d *dice.Dice, of ...string) string { return of[d.Below(len(of))] }
-
-// list is an array that is empty rather than null.
-func list(all []any) []any {
-	if all == nil {
-		return []any{}
-	}
-	return all
-}

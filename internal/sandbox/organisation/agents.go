@@ -3,8 +3,8 @@ package organisation
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -33,6 +33,7 @@ var agentVersions = &Resource{
 
 // publication is a version of an agent: the state that it had then.
 type publication struct {
+	number      int
 	at          int64
 	description any // string or nil
 }
@@ -47,8 +48,9 @@ func (o *Organisation) publications(a *profile, until int64) []publication {
 
 func (o *Organisation) publicationsLocked(a *profile, until int64) []publication {
 	var all []publication
+	old := min(o.cfg.Sizes.OldVersions, a.newest) // the rest of them is not kept
 	gap := (world.Epoch - msDay - a.born) / int64(max(a.newest, 1))
-	for n := range a.newest {
+	for n := a.newest - old; n < a.newest; n++ {
 		all = append(all, publication{at: a.born + int64(n+1)*gap})
 	}
 	if a.newest > 0 { // drafts are not published of themselves
@@ -62,6 +64,9 @@ func (o *Organisation) publicationsLocked(a *profile, until int64) []publication
 	}
 	all = append(all, o.published[a.id]...)
 	slices.SortStableFunc(all, func(a, b publication) int { return cmp.Compare(a.at, b.at) })
+	for i := range all {
+		all[i].number = a.newest - old + 1 + i
+	}
 	return all
 }
 
@@ -91,7 +96,7 @@ func (o *Organisation) Publish(now time.Time, id, description string) (string, e
 type released struct {
 	until int64
 	key   uint64
-	times []int64
+	all   []publication
 }
 
 // VersionOf returns the number of the version that an agent has in production at
@@ -103,12 +108,11 @@ func (o *Organisation) VersionOf(agent int, t int64) (number int, lift float64) 
 	if r == nil || r.until < t {
 		p := o.caller(o.world.Agents()[agent])
 		r = &released{until: t + 30*msDay, key: p.key}
-		for _, v := range o.publicationsLocked(p, r.until) {
-			r.times = append(r.times, v.at)
-		}
+		r.all = o.publicationsLocked(p, r.until)
 		o.released[agent] = r
 	}
-	number, _ = slices.BinarySearch(r.times, t+1)
+	i := sort.Search(len(r.all), func(i int) bool { return r.all[i].at > t })
+	number = r.all[max(i-1, 0)].number
 	return number, (dice.Unit(dice.Hash(r.key, uint64(number)+50)) - .5) / 8
 }
 
@@ -119,9 +123,9 @@ func agentLives(o *Organisation, _ string, until int64) []*life {
 	for _, a := range o.world.Agents() {
 		p := o.caller(a)
 		l := &life{serial: int64(a.Number), born: p.born, first: p.object()}
-		for n, v := range o.publications(p, world.Epoch) {
-			if n%10 == 9 { // so that not all versions are the same
-				l.steps = append(l.steps, p.edit(dice.Hash(p.key, uint64(n)+1000), v.at-msHour))
+		for _, v := range o.publications(p, world.Epoch) {
+			if v.number%5 == 0 { // so that not all versions are the same
+				l.steps = append(l.steps, p.edit(dice.Hash(p.key, uint64(v.number)+1000), v.at-msHour))
 			}
 		}
 		o.edits(l, dice.Hash(p.key, 1), 14, until, func(h uint64, at int64) { l.steps = append(l.steps, p.edit(h, at)) })
@@ -162,14 +166,14 @@ func (o *Organisation) draft(d *draw) *profile {
 
 // publish lets an agent show its newest version.
 func (o *Organisation) publish(l *life, p *profile, until int64) {
-	for n, v := range o.publications(p, until) {
-		s := set(v.at, Object{"production_version": versionName(n)})
+	for _, v := range o.publications(p, until) {
+		s := set(v.at, Object{"production_version": v.name()})
 		s.quiet = !o.cfg.PublishTouches
 		l.steps = append(l.steps, s)
 	}
 }
 
-func versionName(n int) string { return fmt.Sprintf("v%d", n+1) }
+func (p publication) name() string { return fmt.Sprintf("v%d", p.number) }
 
 func versionLives(o *Organisation, parent string, until int64) []*life {
 	agent := o.history(Named("agents"), "", until).byID[parent]
@@ -178,8 +182,8 @@ func versionLives(o *Organisation, parent string, until int64) []*life {
 	}
 	var all []*life
 	for n, v := range o.publications(o.profileOf(agent), until) {
-		l := &life{serial: int64(n), born: v.at, first: Object{
-			"version": versionName(n), "is_production": true, "created_at": v.at, "description": v.description,
+		l := &life{serial: int64(v.number), born: v.at, first: Object{
+			"version": v.name(), "is_production": true, "created_at": v.at, "description": v.description,
 		}}
 		if n > 0 {
 			all[n-1].steps = append(all[n-1].steps, set(v.at, Object{"is_production": false}))
@@ -255,7 +259,7 @@ func (p *profile) object() Object {
 	}
 	return Object{
 		"id": p.id, "name": p.name, "type": kind, "created_at": p.born, "updated_at": p.born,
-		"production_version": nil, "data": p.data(p.key), "flow": flow,
+		"production_version": nil, "data": p.data(), "flow": flow,
 	}
 }
 
@@ -272,13 +276,7 @@ func (p *profile) edit(h uint64, at int64) step {
 			return Object{"flow": p.flow(h)}
 		}
 		d := dice.New(h)
-		section := pick(&d, "prompt", "prompt", "prompt", "prompt", "llm", "voice", "stt", "speech", "callSettings", "builtInTools")
 		data, _ := was["data"].(Object)
-		data = maps.Clone(data)
-		if data == nil {
-			data = Object{}
-		}
-		data[section] = p.data(h)[section]
-		return Object{"data": data}
+		return Object{"data": p.changed(data, &d)}
 	}}
 }

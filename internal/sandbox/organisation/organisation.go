@@ -41,6 +41,7 @@ type Config struct {
 // what Small has, negative none.
 type Sizes struct {
 	Drafts        int // agents that make no calls, besides those of the world
+	OldVersions   int // versions of an agent that were made before world.Epoch and are kept, at least 8
 	Knowledges    int
 	Documents     int // of each knowledge base
 	Tools         int
@@ -60,11 +61,11 @@ type Sizes struct {
 // that were seen of a real one.
 var (
 	Small = Sizes{
-		Drafts: 1, Knowledges: 2, Documents: 3, Tools: 8, LLMs: 4, Voices: 6, Schemas: 5, SpareNumbers: 2,
+		Drafts: 1, OldVersions: 8, Knowledges: 2, Documents: 3, Tools: 8, LLMs: 4, Voices: 6, Schemas: 5, SpareNumbers: 2,
 		AlertRules: 2, Incidents: 4, Customers: 12, Attributes: 3, LongPrompts: 1, SecretHeaders: 3,
 	}
 	Large = Sizes{
-		Drafts: 2, Knowledges: 15, Documents: 8, Tools: 1325, LLMs: 24, Voices: 389, Schemas: 41, SpareNumbers: 4,
+		Drafts: 2, OldVersions: 1000, Knowledges: 15, Documents: 8, Tools: 1325, LLMs: 24, Voices: 389, Schemas: 41, SpareNumbers: 4,
 		AlertRules: 6, Incidents: 26, Customers: 240, Attributes: 9, LongPrompts: 3, SecretHeaders: 3,
 	}
 )
@@ -76,7 +77,7 @@ func (s *Sizes) setDefaults() error {
 		name string
 		or   int
 	}{
-		{&s.Drafts, "drafts", Small.Drafts}, {&s.Knowledges, "knowledges", Small.Knowledges}, {&s.Documents, "documents", Small.Documents},
+		{&s.Drafts, "drafts", Small.Drafts}, {&s.OldVersions, "old versions", Small.OldVersions}, {&s.Knowledges, "knowledges", Small.Knowledges}, {&s.Documents, "documents", Small.Documents},
 		{&s.Tools, "tools", Small.Tools}, {&s.LLMs, "LLMs", Small.LLMs}, {&s.Voices, "voices", Small.Voices},
 		{&s.Schemas, "schemas", Small.Schemas}, {&s.SpareNumbers, "spare numbers", Small.SpareNumbers},
 		{&s.AlertRules, "alert rules", Small.AlertRules}, {&s.Incidents, "incidents", Small.Incidents},
@@ -87,6 +88,7 @@ func (s *Sizes) setDefaults() error {
 			return fmt.Errorf("%s must be at most 100,000, not %d", f.name, *f.n)
 		}
 	}
+	s.OldVersions = max(s.OldVersions, 8) // calls name them
 	return nil
 }
 
@@ -191,7 +193,8 @@ type Entry struct {
 	Object Object
 }
 
-// List returns the objects of a list at an instant, in no order of meaning; parent is empty except for what belongs to another object.
+// List returns the objects of a list at an instant, in no order of meaning; parent
+// is empty except for what belongs to another object.
 func (o *Organisation) List(r *Resource, parent string, at time.Time) []Entry {
 	t := at.UnixMilli()
 	o.mu.Lock()
