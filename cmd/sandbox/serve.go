@@ -86,7 +86,7 @@ func resourceList() string {
 	for _, r := range organisation.All {
 		fmt.Fprintf(t, "  %s\t%s\n", r.Name, strings.Join(r.Paths(), ", "))
 	}
-	fmt.Fprintf(t, "  v2_campaigns\tPOST /v2/campaigns/list, /v2/campaigns/{}\n  v2_knowledges\t/v2/knowledge/{}\n")
+	fmt.Fprintf(t, "  v2_campaigns\tPOST /v2/campaigns/list, /v2/campaigns/{campaign_id}\n  v2_knowledges\t/v2/knowledge/{knowledge_base_id}\n")
 	_ = t.Flush() // into memory
 	return b.String()
 }

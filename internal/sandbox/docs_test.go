@@ -29,8 +29,7 @@ func TestDocs(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("| resource | path, under GET | parameters besides `cursor`, `limit`, `sort_order` | taken from |\n| --- | --- | --- | --- |\n")
 	for _, r := range organisation.All {
-		paths := strings.ReplaceAll("`"+strings.Join(r.Paths(), "`, `")+"`", "{}", "{id}")
-		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", r.Name, paths, documented(r), r.From)
+		fmt.Fprintf(&b, "| %s | `%s` | %s | %s |\n", r.Name, strings.Join(r.Paths(), "`, `"), documented(r), r.From)
 	}
 	want := head + begin + b.String() + end + tail
 	if *update {
@@ -59,6 +58,9 @@ func documented(r *organisation.Resource) string {
 	if r.Sorts != nil {
 		all = append(all, "`sort_by` "+strings.Join(r.Sorts, ", "))
 	}
+	if r.Fixed {
+		all = append(all, "no `sort_order`")
+	}
 	if r.Include != "" {
 		all = append(all, "`"+r.Include+"`")
 	}
@@ -66,7 +68,7 @@ func documented(r *organisation.Resource) string {
 		all = append(all, "of an object `version` (current, production, vN)")
 	}
 	if r.Unpaged {
-		all = append(all, "none, nor these")
+		all = append(all, "not these either")
 	}
 	return strings.Join(all, ", ")
 }

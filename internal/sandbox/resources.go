@@ -46,7 +46,9 @@ func parameters(r *organisation.Resource, contractOnly bool) []string {
 	if contractOnly {
 		return names
 	}
-	names = append(names, "sort_order")
+	if !r.Fixed {
+		names = append(names, "sort_order")
+	}
 	if r.Sorts != nil {
 		names = append(names, "sort_by")
 	}

@@ -27,7 +27,7 @@ func lists(s *Server, r *organisation.Resource) map[string]string {
 	}
 	all := map[string]string{}
 	for _, p := range s.Organisation().Truth(r.Parent, s.Now()) {
-		all[p.ID] = strings.Replace(r.List, "{}", p.ID, 1)
+		all[p.ID] = organisation.Path(r.List, p.ID)
 	}
 	return all
 }
@@ -99,7 +99,7 @@ func TestResourcesAddUpToTheirTruth(t *testing.T) {
 				if r.Item == "" {
 					continue
 				}
-				w := do(s, "GET", itemPath(r, rec.ID))
+				w := do(s, "GET", organisation.Path(r.Item, rec.ID))
 				var detail map[string]any
 				decode(t, w.Body.Bytes(), &detail)
 				if r.Version != nil {
@@ -148,14 +148,6 @@ func TestResourcesAddUpToTheirTruth(t *testing.T) {
 			}
 		}
 	}
-}
-
-func itemPath(r *organisation.Resource, id string) string {
-	path := r.Item
-	for part := range strings.SplitSeq(id, "/") {
-		path = strings.Replace(path, "{}", part, 1)
-	}
-	return path
 }
 
 // state is a resource's truth by parent and id.
@@ -336,17 +328,32 @@ func TestTestsEdit(t *testing.T) {
 // TestListsOfResources are asked in every order, with every filter, and across
 // changes between two pages.
 func TestListsOfResources(t *testing.T) {
-	s := newServer(t, lively())
+	o := lively()
+	s := newServer(t, o)
+	o.OffsetPaging = true
+	shifting := newServer(t, o)
+	o.ContractOnly = true
+	strict := newServer(t, o)
 	for _, r := range organisation.All {
 		for _, path := range lists(s, r) {
 			if r.Unpaged {
 				continue
 			}
 			down := crawl(t, s, r, path, "")
-			up := crawl(t, s, r, path, "sort_order=asc")
-			slices.Reverse(up)
-			if diff := cmp.Diff(down, up); diff != "" {
-				t.Errorf("%s: %s", path, diff)
+			if diff := cmp.Diff(down, crawl(t, shifting, r, path, "")); diff != "" {
+				t.Errorf("%s with other cursors: %s", path, diff)
+			}
+			for name, s := range map[string]*Server{"sort_order": s, "type": strict, "version": strict} {
+				if w := do(s, "GET", path+"?"+name+"=asc"); w.Code != 400 && (name != "sort_order" || r.Fixed) {
+					t.Errorf("%s?%s=asc: %d", path, name, w.Code)
+				}
+			}
+			if !r.Fixed {
+				up := crawl(t, s, r, path, "sort_order=asc")
+				slices.Reverse(up)
+				if diff := cmp.Diff(down, up); diff != "" {
+					t.Errorf("%s: %s", path, diff)
+				}
 			}
 			for _, by := range r.Sorts {
 				if got := crawl(t, s, r, path, "sort_by="+by); len(got) != len(down) {
@@ -373,6 +380,15 @@ func TestListsOfResources(t *testing.T) {
 			}
 			break // one parent is enough
 		}
+	}
+	object := "/v3/agents/" + s.World().Agents()[0].ID.String()
+	for target, want := range map[string]int{object + "?version=current": 200, object + "?limit=1": 400, object + "/versions?limit=1": 400} {
+		if w := do(s, "GET", target); w.Code != want {
+			t.Errorf("%s: %d", target, w.Code)
+		}
+	}
+	if w := do(strict, "GET", object+"?version=current"); w.Code != 400 {
+		t.Errorf("a version, by the contract alone: %d", w.Code)
 	}
 	if w := do(s, "POST", "/v3/agents"); w.Code != 405 {
 		t.Errorf("POST: %d", w.Code)

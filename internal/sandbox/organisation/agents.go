@@ -15,7 +15,7 @@ import (
 // agents are those of the calls, who never vanish of themselves, and drafts that
 // make no calls, come and go.
 var agents = &Resource{
-	Name: "agents", Own: "agent_id", List: "/v3/agents", Item: "/v3/agents/{}",
+	Name: "agents", Own: "agent_id", List: "/v3/agents", Item: "/v3/agents/{agent_id}",
 	From:    "contract: paths, `data`, `flow`; documented: the rest",
 	Inside:  []string{"data", "flow"},
 	Filters: []Filter{holds("q", "name"), is("type", true, "single_prompt", "flow")},
@@ -25,7 +25,7 @@ var agents = &Resource{
 // agentVersions are an agent's versions, newest first. A version never changes,
 // apart from being the one in production.
 var agentVersions = &Resource{
-	Name: "agent_versions", List: "/v3/agents/{}/versions", Items: "versions", Unpaged: true, Parent: "agents",
+	Name: "agent_versions", List: "/v3/agents/{agent_id}/versions", Items: "versions", Unpaged: true, Parent: "agents",
 	From:  "documented, and observed",
 	ID:    func(o Object) string { return o["version"].(string) },
 	lives: versionLives,

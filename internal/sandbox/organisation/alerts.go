@@ -4,7 +4,7 @@ import "fmt"
 
 // alertRules watch over calls. Their channels may hold secrets.
 var alertRules = &Resource{
-	Name: "alert_rules", Own: "alert_rule_id", List: "/v3/alert-rules", Item: "/v3/alert-rules/{}",
+	Name: "alert_rules", Own: "alert_rule_id", List: "/v3/alert-rules", Item: "/v3/alert-rules/{alert_rule_id}",
 	From:  "documented; observed to answer 500",
 	Sorts: []string{"created_at", "updated_at", "name"},
 	ID:    own, lives: func(o *Organisation, _ string, until int64) []*life {

@@ -10,7 +10,7 @@ import (
 // campaigns are those of the world. Their counts move with their calls, their
 // status with their windows and with what users do.
 var campaigns = &Resource{
-	Name: "campaigns", Own: "campaign_id", List: "/v3/campaigns", Item: "/v3/campaigns/{}",
+	Name: "campaigns", Own: "campaign_id", List: "/v3/campaigns", Item: "/v3/campaigns/{campaign_id}",
 	From: "contract: the object path; documented: the list and the fields",
 	Filters: []Filter{
 		is("status", true, "draft", "pending", "ongoing", "paused", "success", "fail", "canceled"),

@@ -10,7 +10,7 @@ import (
 // customers are the first of those who take part in calls, with their numbers in
 // calls of both languages.
 var customers = &Resource{
-	Name: "customers", Own: "customer_id", List: "/v3/customers", Item: "/v3/customers/{}",
+	Name: "customers", Own: "customer_id", List: "/v3/customers", Item: "/v3/customers/{customer_id}", Fixed: true,
 	From:    "invented: paths, times; documented: the other fields, as inputs",
 	Filters: []Filter{{Name: "q", Match: func(o Object, value string) bool { return contains(fmt.Sprint(o["name"], o["identifiers"]), value) }}},
 	ID:      own, lives: func(o *Organisation, _ string, until int64) []*life {
@@ -51,7 +51,7 @@ func (o *Organisation) Phones(id string, t int64) []string {
 
 // customerAttributes are the definitions of what is kept of customers.
 var customerAttributes = &Resource{
-	Name: "customer_attributes", Own: "definition_id", List: "/v3/customer-attribute-definitions",
+	Name: "customer_attributes", Own: "definition_id", List: "/v3/customer-attribute-definitions", Fixed: true,
 	From: "invented: path, times; documented: the other fields, as inputs",
 	ID:   own, lives: func(o *Organisation, _ string, until int64) []*life {
 		return o.lives("customer attributes", population{
@@ -78,7 +78,7 @@ var customerAttributes = &Resource{
 
 // organizations is the one organisation that the key belongs to.
 var organizations = &Resource{
-	Name: "organizations", Own: "organization_id", Item: "/v3/organizations/{}",
+	Name: "organizations", Own: "organization_id", Item: "/v3/organizations/{organization_id}",
 	From: "documented",
 	ID:   own, lives: func(o *Organisation, _ string, until int64) []*life {
 		return o.lives("organizations", population{

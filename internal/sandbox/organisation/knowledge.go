@@ -4,7 +4,7 @@ import "fmt"
 
 // knowledges are the knowledge bases. Their ids are integers.
 var knowledges = &Resource{
-	Name: "knowledges", Own: "knowledge_id", List: "/v3/knowledges", Item: "/v3/knowledges/{}",
+	Name: "knowledges", Own: "knowledge_id", List: "/v3/knowledges", Item: "/v3/knowledges/{knowledge_id}",
 	From: "contract: paths; observed: the fields",
 	ID:   own, lives: func(o *Organisation, _ string, until int64) []*life {
 		return o.lives("knowledges", population{
@@ -25,7 +25,7 @@ var topics = [...]string{"Billing", "Returns", "Opening hours", "Products", "Con
 
 // knowledgeDocuments are put in, become readable or fail, and are taken out.
 var knowledgeDocuments = &Resource{
-	Name: "knowledge_documents", Own: "document_id", List: "/v3/knowledges/{}/documents", Parent: "knowledges",
+	Name: "knowledge_documents", Own: "document_id", List: "/v3/knowledges/{knowledge_id}/documents", Parent: "knowledges",
 	From: "documented",
 	Filters: []Filter{
 		is("document_type", true, "file", "text", "webpage"), is("status", true, "uploading", "completed", "failed"),

@@ -4,7 +4,7 @@ import "fmt"
 
 // llms are the language models that agents can use.
 var llms = &Resource{
-	Name: "llms", Own: "model", List: "/v3/models/llms",
+	Name: "llms", Own: "model", List: "/v3/models/llms", Fixed: true,
 	From: "observed; invented: `id`, which is the name",
 	ID:   own, lives: func(o *Organisation, _ string, until int64) []*life {
 		return o.lives("llms", population{
@@ -25,7 +25,7 @@ func temperatures(d *draw) Object {
 
 // voices are named by their provider and their id: two providers use the same ids.
 var voices = &Resource{
-	Name: "voices", Own: "voice_id", List: "/v3/models/voices",
+	Name: "voices", Own: "voice_id", List: "/v3/models/voices", Fixed: true,
 	From:    "documented",
 	Filters: []Filter{is("provider", false), is("language", false)},
 	ID:      func(o Object) string { return fmt.Sprintf("%v/%v", o["provider"], o["id"]) },

@@ -362,7 +362,7 @@ func (o *Organisation) Edit(now time.Time, resource, parent, id string, fields O
 	return o.change(now, resource, parent, edited{id, now.UnixMilli(), fields})
 }
 
-// Delete makes an object vanish now.
+// Delete makes an object vanish now. Calls go on to name an agent that is gone.
 func (o *Organisation) Delete(now time.Time, resource, parent, id string) error {
 	return o.change(now, resource, parent, edited{id: id, at: now.UnixMilli()})
 }

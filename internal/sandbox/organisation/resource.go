@@ -16,11 +16,12 @@ type Resource struct {
 	From string
 	Own  string // what some crawls of the service called its own key; empty: it has no key to rename
 
-	// List and Item are paths, with {} for what names an object. Either may be empty.
+	// List and Item are paths, with a name in braces for what names an object. Either
+	// may be empty.
 	List, Item string
 	Items      string // name of the list in its envelope; empty: items
 	Unpaged    bool   // the list takes neither cursor nor limit and has no next_cursor
-	Parent     string // of what resource {} in List names an object
+	Parent     string // of what resource the name in List is an object
 
 	// Inside are fields that only the item has, and lists where Include is asked
 	// for with true.
@@ -28,7 +29,8 @@ type Resource struct {
 	Include string
 
 	Filters []Filter
-	Sorts   []string // fields to sort by; the first is usual. nil: by created_at, and no such parameter
+	Fixed   bool     // the list does not take sort_order
+	Sorts   []string // fields to sort by; the first is usual. nil: by created_at, and no parameter sort_by
 
 	// Version, where set, makes Item take the parameter version, and returns the
 	// object as it is then; nil where there is no such version.
@@ -37,6 +39,17 @@ type Resource struct {
 	// ID names an object within its list.
 	ID    func(Object) string
 	lives func(o *Organisation, parent string, until int64) []*life
+}
+
+// Path returns a pattern with an id in the place of its names.
+func Path(pattern, id string) string {
+	parts, ids := strings.Split(pattern, "/"), strings.Split(id, "/")
+	for i := range parts {
+		if strings.HasPrefix(parts[i], "{") {
+			parts[i], ids = ids[0], ids[1:]
+		}
+	}
+	return strings.Join(parts, "/")
 }
 
 // Paths are where the resource is served.
@@ -89,8 +102,8 @@ func Route(path string) (r *Resource, parent, id string, ok bool) {
 	return nil, "", "", false
 }
 
-// match compares a path with a pattern; what stands for {} is returned, joined by
-// slashes.
+// match compares a path with a pattern; what stands for the names in braces is
+// returned, joined by slashes.
 func match(pattern, path string) (id string, ok bool) {
 	want, got := strings.Split(pattern, "/"), strings.Split(path, "/")
 	if pattern == "" || len(want) != len(got) {
@@ -98,7 +111,7 @@ func match(pattern, path string) (id string, ok bool) {
 	}
 	var ids []string
 	for i := range want {
-		if want[i] == "{}" && got[i] != "" {
+		if strings.HasPrefix(want[i], "{") && got[i] != "" {
 			ids = append(ids, got[i])
 		} else if want[i] != got[i] {
 			return "", false

@@ -8,7 +8,7 @@ import (
 // schemas is the registry of JSON Schemas. A list has no bodies unless they are
 // asked for; an entry is asked for by namespace and type.
 var schemas = &Resource{
-	Name: "schemas", Own: "schema_id", List: "/v3/schemas", Item: "/v3/schemas/{}/{}",
+	Name: "schemas", Own: "schema_id", List: "/v3/schemas", Item: "/v3/schemas/{namespace}/{schema_type}", Fixed: true,
 	From:   "contract: paths and parameters; documented: the fields",
 	Inside: []string{"schema"}, Include: "include_schema",
 	Filters: []Filter{is("namespace", false, "agent-schema", "flow-schema", "eval-schema", "tool-schema"), is("category", false)},

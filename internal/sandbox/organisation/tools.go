@@ -8,7 +8,7 @@ import (
 
 // tools are the API tools that agents call. Their headers may hold secrets.
 var tools = &Resource{
-	Name: "tools", Own: "tool_id", List: "/v3/tools", Item: "/v3/tools/{}",
+	Name: "tools", Own: "tool_id", List: "/v3/tools", Item: "/v3/tools/{tool_id}",
 	From: "documented: the object; invented: that list items are whole",
 	ID:   own, lives: func(o *Organisation, _ string, until int64) []*life {
 		return o.lives("tools", population{
