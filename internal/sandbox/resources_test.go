@@ -27,7 +27,7 @@ func lists(s *Server, r *organisation.Resource) map[string]string {
 	}
 	all := map[string]string{}
 	for _, p := range s.Organisation().Truth(r.Parent, s.Now()) {
-		all[p.ID] = organisation.Path(r.List, p.ID)
+		all[p.ID] = pathOf(r.List, p.ID)
 	}
 	return all
 }
@@ -99,7 +99,7 @@ func TestResourcesAddUpToTheirTruth(t *testing.T) {
 				if r.Item == "" {
 					continue
 				}
-				w := do(s, "GET", organisation.Path(r.Item, rec.ID))
+				w := do(s, "GET", pathOf(r.Item, rec.ID))
 				var detail map[string]any
 				decode(t, w.Body.Bytes(), &detail)
 				if r.Version != nil {
@@ -148,6 +148,17 @@ func TestResourcesAddUpToTheirTruth(t *testing.T) {
 			}
 		}
 	}
+}
+
+// pathOf is a resource's path with an id in the place of its names.
+func pathOf(pattern, id string) string {
+	parts, ids := strings.Split(pattern, "/"), strings.Split(id, "/")
+	for i := range parts {
+		if strings.HasPrefix(parts[i], "{") {
+			parts[i], ids = ids[0], ids[1:]
+		}
+	}
+	return strings.Join(parts, "/")
 }
 
 // state is a resource's truth by parent and id.

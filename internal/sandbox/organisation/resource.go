@@ -41,17 +41,6 @@ type Resource struct {
 	lives func(o *Organisation, parent string, until int64) []*life
 }
 
-// Path returns a pattern with an id in the place of its names.
-func Path(pattern, id string) string {
-	parts, ids := strings.Split(pattern, "/"), strings.Split(id, "/")
-	for i := range parts {
-		if strings.HasPrefix(parts[i], "{") {
-			parts[i], ids = ids[0], ids[1:]
-		}
-	}
-	return strings.Join(parts, "/")
-}
-
 // Paths are where the resource is served.
 func (r *Resource) Paths() []string {
 	return slices.DeleteFunc([]string{r.List, r.Item}, func(p string) bool { return p == "" })
