@@ -1,0 +1,276 @@
+package e2e
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/resource"
+	"callhouse/internal/sandbox"
+	"callhouse/internal/sandbox/organisation"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink/disk"
+	"callhouse/internal/sink/snapshot"
+)
+
+// objectJSON is an object as its JSON has it.
+type objectJSON = map[string]any
+
+const withheld = "[withheld]"
+
+// sandboxName is what the sandbox calls a resource.
+func sandboxName(of *resource.Resource) string {
+	if of == resource.Numbers {
+		return "numbers"
+	}
+	return of.Name
+}
+
+// parse reads JSON; numbers stay as they are written.
+func parse(t *testing.T, text []byte) (v any) {
+	t.Helper()
+	d := json.NewDecoder(strings.NewReader(string(text)))
+	d.UseNumber()
+	if err := d.Decode(&v); err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+	return v
+}
+
+// shown is an object of the sandbox as a warehouse should hold it: what is secret is
+// withheld, and what is not asked for is not there.
+func shown(t *testing.T, of *resource.Resource, o organisation.Object) objectJSON {
+	t.Helper()
+	v := parse(t, marshal(o)).(objectJSON)
+	hide := func(at any, names ...string) {
+		inner, _ := at.(objectJSON)
+		for name, value := range inner {
+			if _, text := value.(string); text && (len(names) == 0 || slices.Contains(names, name)) {
+				inner[name] = withheld
+			}
+		}
+	}
+	switch of {
+	case resource.Agents:
+		if data, ok := v["data"].(objectJSON); ok {
+			hide(data["webhookSettings"], "callDataWebhookUrl", "inboundCallWebhookUrl")
+		}
+		v["version"] = nil // the record is asked for as it is now
+	case resource.Tools:
+		hide(v["api_configuration"].(objectJSON)["headers"])
+	case resource.AlertRules:
+		for _, channel := range v["notification_channels"].([]any) {
+			hide(channel)
+		}
+	case resource.Schemas:
+		delete(v, "schema") // bodies are not asked for
+	}
+	return v
+}
+
+// truth is what the sandbox says that there is of a resource at a time, by key.
+func (c *company) truth(of *resource.Resource, at time.Time) map[string]objectJSON {
+	c.t.Helper()
+	out := map[string]objectJSON{}
+	for _, r := range c.service.Server.Organisation().Truth(sandboxName(of), at) {
+		out[keyAt(of, r.Parent, r.ID)] = shown(c.t, of, r.Object)
+	}
+	return out
+}
+
+// keyAt is the key of one of the sandbox's objects.
+func keyAt(of *resource.Resource, parent, id string) string {
+	if of == resource.LLMs { // a slash in a key is escaped
+		id = strings.ReplaceAll(id, "/", "%2F")
+	}
+	if parent != "" {
+		return parent + "/" + id
+	}
+	return id
+}
+
+// stored is what the warehouse holds of a resource, by key: the JSON that its rows were
+// made of, and the keys of those that are deleted.
+func (c *company) stored(of *resource.Resource) (there map[string]objectJSON, deleted []string) {
+	c.t.Helper()
+	there = map[string]objectJSON{}
+	c.objects(of, func(o *schema.Object) {
+		key := of.KeyOf(o.Row)
+		if of.Deleted(o) {
+			deleted = append(deleted, key)
+			return
+		}
+		text := of.ItemJSON(o)
+		if of.Record != "" {
+			text = of.RecordJSON(o)
+		}
+		there[key] = parse(c.t, text).(objectJSON)
+	})
+	return there, deleted
+}
+
+// objects visits the objects of a resource in the warehouse.
+func (c *company) objects(of *resource.Resource, visit func(o *schema.Object)) {
+	c.t.Helper()
+	fsys, err := disk.Open(c.warehouse, false)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	s, err := layout.Current(c.warehouse)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	in, err := snapshot.NewReader(fsys, s, nil).Objects(of)
+	if err != nil || in == nil {
+		c.t.Fatalf("%s: no table, %v", of.Name, err)
+	}
+	for {
+		o := new(schema.Object)
+		more, err := in.Next(o)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		if !more {
+			break
+		}
+		visit(o)
+	}
+	if err := in.Close(); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// sameOrganisation compares every resource with what the sandbox says of itself.
+func (c *company) sameOrganisation() {
+	c.t.Helper()
+	for _, of := range resource.All {
+		c.sameObjects(of, c.clock.Now())
+	}
+}
+
+func (c *company) sameObjects(of *resource.Resource, at time.Time) {
+	c.t.Helper()
+	got, _ := c.stored(of)
+	if d := gocmp.Diff(c.truth(of, at), got); d != "" {
+		c.t.Errorf("%s (-sandbox +warehouse):\n%s", of.Name, d)
+	}
+}
+
+// asked returns how many requests there were for each resource since some before.
+func (c *company) asked(before *sandbox.Stats) map[string]int64 {
+	out := map[string]int64{}
+	for name, n := range c.service.Server.Stats().ByResource {
+		if n -= before.ByResource[name]; n > 0 {
+			out[name] = n
+		}
+	}
+	return out
+}
+
+// pages is how many requests a list of n objects takes.
+func pages(n int) int64 { return int64(max(1, (n+99)/100)) }
+
+// The first night has all of a large organisation, at the price of its lists, and a
+// record for each object that has one. The night after costs the lists, and what is to
+// be fetched of the two agents that were edited; nothing else is written anew.
+func TestLargeOrganisation(t *testing.T) {
+	t.Parallel()
+	c := found(t, sandbox.Options{
+		World:        sandbox.Config{Seed: 21, Calls: 40, Days: 2, Agents: 30, Campaigns: 6},
+		Organisation: organisation.Config{Sizes: organisation.Large, Pace: -1},
+	})
+	c.mustExtract("--resources", "all")
+	c.sameOrganisation()
+	want := map[string]int64{}
+	for _, of := range resource.All {
+		n := len(c.truth(of, c.clock.Now()))
+		switch name := sandboxName(of); {
+		case of.Parent != nil: // each of their lists fits on a page
+			want[name] = int64(len(c.truth(of.Parent, c.clock.Now())))
+		case of.Queries != nil: // as these do
+			want[name] = int64(len(of.Queries))
+		default:
+			want[name] = pages(n)
+			if of.Record != "" {
+				want[name] += int64(n)
+			}
+		}
+	}
+	if d := gocmp.Diff(want, c.asked(&sandbox.Stats{})); d != "" {
+		t.Errorf("requests of the first night (-want +got):\n%s", d)
+	}
+
+	// Two agents are edited, and one of them is published.
+	before := rowsByKey(c, resource.Agents)
+	versions := rowsByKey(c, resource.AgentVersions)
+	c.clock.Advance(12 * time.Hour)
+	agents := slices.Sorted(func(yield func(string) bool) {
+		for key, o := range c.truth(resource.Agents, c.clock.Now()) {
+			if o["production_version"] != nil && !yield(key) {
+				return
+			}
+		}
+	})
+	world := c.service.Server.Organisation()
+	edited, published := agents[3], agents[7]
+	for _, id := range []string{edited, published} {
+		data := organisation.Object{"prompt": organisation.Object{"prompt": "Say it in rhymes."}}
+		if err := world.Edit(c.clock.Now(), "agents", "", id, organisation.Object{"data": data}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.clock.Advance(time.Minute)
+	version, err := world.Publish(c.clock.Now(), published, "in rhymes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.clock.Advance(12 * time.Hour)
+	first := c.service.Server.Stats()
+	c.mustExtract("--resources", "all")
+	c.sameOrganisation()
+	second := c.asked(first)
+	sum := int64(0)
+	for _, n := range second {
+		sum += n
+	}
+	if sum > 40 {
+		t.Errorf("the night after had %d requests: %v", sum, second)
+	}
+	if second["agents"] != 1+2 || second["agent_versions"] != 2 {
+		t.Errorf("the night after had requests for agents that were not edited: %v", second)
+	}
+	for key, now := range rowsByKey(c, resource.Agents) {
+		was, is := before[key], key == edited || key == published
+		if (now["changed_at"] != was["changed_at"]) != is || (now["data"] != was["data"]) != is {
+			t.Errorf("agent %s: edited %v, changed_at %v is %v", key, is, was["changed_at"], now["changed_at"])
+		}
+	}
+	for key, now := range rowsByKey(c, resource.AgentVersions) {
+		_, known := versions[key]
+		fresh := key == published+"/"+version
+		replaced := strings.HasPrefix(key, published+"/") && versions[key]["is_production"] == "true"
+		if known == fresh || known && (now["changed_at"] != versions[key]["changed_at"]) != replaced {
+			t.Errorf("version %s: new %v, changed_at %v was %v", key, !known, now["changed_at"], versions[key]["changed_at"])
+		}
+	}
+}
+
+// rowsByKey returns the texts of the columns of a resource's rows.
+func rowsByKey(c *company, of *resource.Resource) map[string]map[string]string {
+	c.t.Helper()
+	out := map[string]map[string]string{}
+	c.objects(of, func(o *schema.Object) {
+		row := map[string]string{}
+		for i := range of.Table.Columns {
+			row[of.Table.Columns[i].Name] = cmp.Or(o.Row[i].String(), "null")
+		}
+		out[of.KeyOf(o.Row)] = row
+	})
+	return out
+}
