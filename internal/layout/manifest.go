@@ -68,6 +68,9 @@ type Manifest struct {
 type List struct {
 	ListedAt int64 `json:"listed_at"`          // when the last complete one was begun, ms UTC
 	EmptyAt  int64 `json:"empty_at,omitempty"` // when it was empty and was not believed yet, ms UTC
+	// Of are the lists of each parent, by the parent's key, where a resource has them;
+	// ListedAt is then that of the last of them.
+	Of map[string]List `json:"of,omitempty"`
 }
 
 // Column is a column that was added to a table without a new format version.

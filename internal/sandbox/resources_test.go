@@ -883,3 +883,23 @@ func TestLargeOrganisation(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What vanishes with what it belongs to was there no longer than it was, and what had
+// vanished before does not come back.
+func TestWhatVanishedStaysSo(t *testing.T) {
+	s := newServer(t, lively())
+	org, then := s.Organisation(), s.Now()
+	s.opts.Clock.Advance(9 * day)
+	before := org.Truth("knowledge_documents", then)
+	if err := org.Delete(s.Now(), "knowledges", "", fmt.Sprint(before[0].Parent)); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, org.Truth("knowledge_documents", then)); diff != "" {
+		t.Errorf("the past is another (-before the deletion +after it):\n%s", diff)
+	}
+	for _, e := range org.Edits("knowledge_documents", then, s.Now().Add(90*day)) {
+		if e.Parent == before[0].Parent && (e.At > s.Now().UnixMilli() || e.Before == nil && e.After == nil) {
+			t.Errorf("%s is edited after all of them vanished: %v", e.ID, e)
+		}
+	}
+}

@@ -164,8 +164,11 @@ func (o *Organisation) history(r *Resource, parent string, t int64) *history {
 	}
 	if r.Parent != "" { // what belongs to an object vanishes with it
 		if p := o.history(Named(r.Parent), "", t).byID[parent]; p != nil && p.died > 0 {
+			h.lives = slices.DeleteFunc(h.lives, func(l *life) bool { return l.born >= p.died })
 			for _, l := range h.lives {
-				l.died = p.died
+				if l.died == 0 || l.died > p.died {
+					l.died = p.died
+				}
 			}
 		}
 	}

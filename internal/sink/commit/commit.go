@@ -14,6 +14,7 @@ import (
 	"github.com/sourcegraph/conc/pool"
 
 	"callhouse/internal/layout"
+	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
 	"callhouse/internal/sink/snapshot"
@@ -95,6 +96,7 @@ type Commit struct {
 	tombstonesOf *layout.Snapshot     // whose tombstones the new snapshot takes over; nil: old
 
 	in    *Intake
+	gone  map[*resource.Resource]map[string]listed // objects that this commit finds deleted
 	b     *snapshot.Builder
 	Stats Stats
 	files []layout.File

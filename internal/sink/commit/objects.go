@@ -20,7 +20,7 @@ import (
 type arrivals struct {
 	objects map[string]*arrival
 	listed  map[string]listed // complete lists, by the key of the parent
-	kept    []listed          // of them those that were empty and are not believed yet
+	kept    map[string]listed // of them those that were empty and are not believed yet
 }
 
 // arrival is what came in for one object.
@@ -44,7 +44,7 @@ func (in *Intake) addObject(at entry, r *schema.Record, run string) error {
 	}
 	a := in.arrivals[of]
 	if a == nil {
-		a = &arrivals{objects: map[string]*arrival{}, listed: map[string]listed{}}
+		a = &arrivals{objects: map[string]*arrival{}, listed: map[string]listed{}, kept: map[string]listed{}}
 		in.arrivals[of] = a
 	}
 	if r.Kind == schema.KindListed {
@@ -75,16 +75,21 @@ func (in *Intake) addObject(at entry, r *schema.Record, run string) error {
 func (c *Commit) objects() (replaced map[string]bool, err error) {
 	replaced = map[string]bool{}
 	var changes []schema.Row
+	c.gone = map[*resource.Resource]map[string]listed{}
 	for _, of := range resource.All {
 		a := c.in.arrivals[of]
+		if a == nil && len(c.gone[of.Parent]) > 0 {
+			a = new(arrivals)
+		}
 		if a == nil {
 			continue
 		}
-		m := &objectMerge{c: c, of: of, a: a, since: c.listOf(of).ListedAt}
+		m := &objectMerge{c: c, of: of, a: a, gone: map[string]listed{}}
 		files, err := m.rewrite()
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", of.Name, err)
 		}
+		c.gone[of] = m.gone
 		if len(m.changes) == 0 && m.completed == 0 {
 			continue // what was written is as it was
 		}
@@ -102,12 +107,17 @@ func (c *Commit) objects() (replaced map[string]bool, err error) {
 	return replaced, err
 }
 
-// listOf returns what the snapshot before says of a resource's list.
-func (c *Commit) listOf(of *resource.Resource) layout.List {
+// listOf returns what the snapshot before says of a resource's list, or of that of one
+// parent.
+func (c *Commit) listOf(of *resource.Resource, parent string) layout.List {
 	if c.Old == nil {
 		return layout.List{}
 	}
-	return c.Old.Manifest.Lists[of.Name]
+	l := c.Old.Manifest.Lists[of.Name]
+	if of.Parent != nil {
+		l = l.Of[parent]
+	}
+	return l
 }
 
 // lists returns what the new snapshot says of the lists.
@@ -116,18 +126,32 @@ func (c *Commit) lists() map[string]layout.List {
 	if c.Old != nil {
 		maps.Copy(out, c.Old.Manifest.Lists)
 	}
-	for of, a := range c.in.arrivals {
-		for _, l := range a.listed {
-			now := out[of.Name]
-			if now.ListedAt = max(now.ListedAt, l.Begun); of.Parent == nil {
-				now.EmptyAt = 0
+	for _, of := range resource.All {
+		all := out[of.Name]
+		set := func(parent string, l layout.List) {
+			if of.Parent == nil {
+				all = l
+				return
 			}
-			out[of.Name] = now
+			if all.Of == nil {
+				all.Of = map[string]layout.List{}
+			}
+			all.ListedAt, all.Of[parent] = max(all.ListedAt, l.ListedAt), l
 		}
-		for _, l := range a.kept {
-			now := out[of.Name]
-			now.EmptyAt = l.Begun
-			out[of.Name] = now
+		all.Of = maps.Clone(all.Of)
+		if a := c.in.arrivals[of]; a != nil {
+			for parent, l := range a.listed {
+				set(parent, layout.List{ListedAt: l.Begun})
+			}
+			for parent, l := range a.kept {
+				set(parent, layout.List{ListedAt: c.listOf(of, parent).ListedAt, EmptyAt: l.Begun})
+			}
+		}
+		for parent := range c.gone[of.Parent] {
+			delete(all.Of, parent)
+		}
+		if all.ListedAt > 0 || all.EmptyAt > 0 {
+			out[of.Name] = all
 		}
 	}
 	if len(out) == 0 {
@@ -213,7 +237,7 @@ type objectMerge struct {
 	c         *Commit
 	of        *resource.Resource
 	a         *arrivals
-	since     int64 // when the list was last complete, ms UTC; 0: never
+	gone      map[string]listed // objects that are deleted from now on, by the list that no longer has them
 	w         *table.ObjectsWriter
 	dec       wire.Decoder
 	changes   []schema.Row
@@ -235,11 +259,11 @@ func (m *objectMerge) rewrite() (files []layout.File, err error) {
 }
 
 // doubtEmpty takes out lists that are empty though objects were known: the service may
-// be wrong. A list of the whole is believed when it is empty again in another run.
+// be wrong. A list is believed when it is empty again in another run.
 func (m *objectMerge) doubtEmpty() error {
 	empty := map[string]listed{}
 	for parent, l := range m.a.listed {
-		if l.Items == 0 && (m.of.Parent != nil || m.c.listOf(m.of).EmptyAt == 0) {
+		if l.Items == 0 && m.c.listOf(m.of, parent).EmptyAt == 0 {
 			empty[parent] = l
 		}
 	}
@@ -254,9 +278,9 @@ func (m *objectMerge) doubtEmpty() error {
 		if l, ok := empty[parent]; ok {
 			delete(empty, parent)
 			delete(m.a.listed, parent)
-			m.c.Doubted = append(m.c.Doubted, m.of.Name)
-			if m.of.Parent == nil {
-				m.a.kept = append(m.a.kept, l)
+			m.a.kept[parent] = l
+			if !slices.Contains(m.c.Doubted, m.of.Name) {
+				m.c.Doubted = append(m.c.Doubted, m.of.Name)
 			}
 		}
 		return nil
@@ -351,17 +375,23 @@ func (m *objectMerge) fold(old *schema.Object, key string) error {
 	if now == nil {
 		return nil
 	}
-	if l, ok := m.a.listed[m.of.ParentOf(key)]; ok && (a == nil || a.seen < l.Begun) {
+	parent := m.of.ParentOf(key)
+	l, ok := m.a.listed[parent]
+	if !ok { // with an object goes what belongs to it
+		l, ok = m.c.gone[m.of.Parent][parent]
+	}
+	if ok && (a == nil || a.seen < l.Begun) {
 		if now == old {
 			now = new(schema.Object)
 			now.Set(old)
 		}
 		if m.of.MergeGone(now, l.Fetched) {
 			at, changed = l.Fetched, true
+			m.gone[key] = l
 		}
 	}
 	if changed {
-		if row := m.of.Change(old, now, at, m.since); row != nil {
+		if row := m.of.Change(old, now, at, m.c.listOf(m.of, parent).ListedAt); row != nil {
 			m.changes = append(m.changes, row)
 		}
 	} else if completed {

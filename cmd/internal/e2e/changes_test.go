@@ -1,0 +1,367 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"callhouse/internal/resource"
+	"callhouse/internal/sandbox"
+	"callhouse/internal/sandbox/organisation"
+	"callhouse/internal/schema"
+)
+
+// chronicle is a company whose nights are written down by its service: which list was
+// asked for when.
+type chronicle struct {
+	*company
+	mu     sync.Mutex
+	nights []time.Time
+	listed map[string][]time.Time // by list: when it was asked for, once a night
+}
+
+func newChronicle(t *testing.T, opts sandbox.Options) *chronicle {
+	t.Helper()
+	h := &chronicle{listed: map[string][]time.Time{}}
+	opts.Inject = func(_ int64, r sandbox.Request) sandbox.FaultKind {
+		if r.Kind == "list" {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			name, now := r.Resource+" "+r.ID, h.clock.Now()
+			if at := h.listed[name]; len(at) == 0 || !at[len(at)-1].Equal(now) {
+				h.listed[name] = append(at, now)
+			}
+		}
+		return ""
+	}
+	h.company = found(t, opts)
+	return h
+}
+
+func (h *chronicle) night() {
+	h.t.Helper()
+	h.mustExtract("--resources", "all")
+	h.nights = append(h.nights, h.clock.Now())
+}
+
+// last returns when a list was last asked for until a time; zero: never.
+func (h *chronicle) last(of *resource.Resource, parent string, until time.Time) (at time.Time) {
+	for _, is := range h.listed[sandboxName(of)+" "+parent] {
+		if !is.After(until) {
+			at = is
+		}
+	}
+	return at
+}
+
+// seen is a change as somebody sees it who looks once a night.
+type seen struct {
+	Kind          string
+	Since, At     int64 // ms UTC; 0: never
+	Before, After map[string]any
+}
+
+// expected returns the changes that a night saw, by what the sandbox says that was edited
+// since each list was last asked for.
+func (h *chronicle) expected(of *resource.Resource, night time.Time) map[string]seen {
+	h.t.Helper()
+	out := map[string]seen{}
+	world, before := h.service.Server.Organisation(), night.Add(-time.Millisecond)
+	parents := map[string]bool{"": true}
+	if of.Parent != nil {
+		parents = map[string]bool{}
+		for _, at := range []time.Time{h.last(of.Parent, "", before), night} {
+			for key := range h.truth(of.Parent, at) {
+				parents[key] = true
+			}
+		}
+	}
+	for parent := range parents {
+		was := h.last(of, parent, before)
+		_, there := h.truth(cmpOr(of.Parent, of), night)[parent]
+		gone := of.Parent != nil && !there
+		switch {
+		case !gone && !h.last(of, parent, night).Equal(night): // it was not asked for
+		case was.IsZero():
+			for _, r := range world.Truth(sandboxName(of), night) {
+				if r.Parent == parent {
+					out[keyAt(of, parent, r.ID)] = seen{Kind: "created", At: night.UnixMilli(), After: h.columns(of, nil, r.Object, r.Parent)}
+				}
+			}
+		default:
+			for _, e := range world.Seen(sandboxName(of), was, night) {
+				if e.Parent != parent {
+					continue
+				}
+				if e.At <= was.UnixMilli() || e.At > night.UnixMilli() {
+					h.t.Errorf("%s %s was edited at %d, not between %v and %v", of.Name, e.ID, e.At, was, night)
+				}
+				s := seen{Kind: "changed", Since: was.UnixMilli(), At: night.UnixMilli()}
+				switch {
+				case e.Before == nil:
+					s.Kind, s.After = "created", h.columns(of, nil, e.After, e.Parent)
+				case e.After == nil:
+					s.Kind = "deleted"
+				default:
+					if s.After = h.columns(of, e.Before, e.After, ""); len(s.After) == 0 {
+						continue // it is something that is not kept
+					}
+					s.Before = h.columns(of, e.After, e.Before, "")
+				}
+				out[keyAt(of, parent, e.ID)] = s
+			}
+		}
+	}
+	return out
+}
+
+func cmpOr(a, b *resource.Resource) *resource.Resource {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+// columns returns the values of the columns that an object of the sandbox has, where they
+// are not what another had; nil had none.
+func (h *chronicle) columns(of *resource.Resource, not, o organisation.Object, parent string) map[string]any {
+	h.t.Helper()
+	out := map[string]any{}
+	was, is := shown(h.t, of, not), shown(h.t, of, o)
+	for i := range of.Table.Fields {
+		c := &of.Table.Fields[i]
+		path := strings.Split(strings.TrimSuffix(c.V3, "?"), ".")
+		before, after := plainValue(c, was, path), plainValue(c, is, path)
+		if parent != "" && c.Name == of.Key[0] {
+			after = parent
+		}
+		if c.V3 == "" && parent == "" || gocmp.Equal(before, after) || not != nil && !has(is, path[0]) {
+			continue
+		}
+		out[c.Name] = after
+	}
+	if not == nil {
+		out["source"] = "v3"
+	}
+	return out
+}
+
+func has(o objectJSON, name string) bool { _, ok := o[name]; return ok }
+
+// plainValue returns what stands at a place, as the table changes tells values of a column.
+func plainValue(c *schema.Column, o objectJSON, path []string) any {
+	var v any = o
+	for _, name := range path {
+		inner, _ := v.(objectJSON)
+		v = inner[name]
+	}
+	text := fmt.Sprint(v)
+	switch {
+	case v == nil:
+		return nil
+	case c.Type == schema.Timestamp:
+		var ms int64
+		_, _ = fmt.Sscan(text, &ms) // it is the sandbox's
+		return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z")
+	case c.Type == schema.Exact:
+		r, _ := new(big.Rat).SetString(text)
+		return r.RatString()
+	case c.Type == schema.Text, c.Type == schema.Word:
+		return text
+	}
+	return v
+}
+
+// told returns the changes that the warehouse tells of a night, by resource and key. What
+// one run saw of one object is one change, whether the list or its own record told it.
+func (h *chronicle) told(night time.Time) map[string]map[string]seen {
+	h.t.Helper()
+	out := map[string]map[string]seen{}
+	for _, row := range h.sql(fmt.Sprintf(`SELECT resource, key, kind, coalesce(epoch_ms(since_at), 0) AS since, epoch_ms(seen_at) AS seen,
+		fields::VARCHAR AS fields, before::VARCHAR AS before, after::VARCHAR AS after FROM changes WHERE epoch_ms(seen_at) = %d`, night.UnixMilli())) {
+		of := resource.ByName(row["resource"].(string))
+		if out[of.Name] == nil {
+			out[of.Name] = map[string]seen{}
+		}
+		key := row["key"].(string)
+		s, again := out[of.Name][key]
+		if !again {
+			s = seen{Kind: row["kind"].(string), Since: number(h.t, row["since"]), At: number(h.t, row["seen"])}
+		}
+		for name, into := range map[string]*map[string]any{"before": &s.Before, "after": &s.After} {
+			text, ok := row[name].(string)
+			if !ok || s.Kind == "created" && name == "before" {
+				continue
+			}
+			if *into == nil {
+				*into = map[string]any{}
+			}
+			values := parse(h.t, []byte(text)).(objectJSON)
+			for _, field := range parse(h.t, []byte(row["fields"].(string))).([]any) {
+				v, there := values[field.(string)]
+				if strings.HasSuffix(field.(string), "extra") { // how a value was written
+					continue
+				}
+				if !there {
+					h.t.Errorf("%s %s: %s has no %s", of.Name, key, name, field)
+				}
+				if n, ok := v.(json.Number); ok && of.Table.Columns[of.Table.Column(field.(string))].Type == schema.Exact {
+					r, _ := new(big.Rat).SetString(n.String())
+					v = r.RatString()
+				}
+				if v != nil || s.Kind != "created" {
+					(*into)[field.(string)] = v
+				}
+			}
+		}
+		if s.Kind == "deleted" {
+			s.Before, s.After = nil, nil
+		}
+		out[of.Name][key] = s
+	}
+	return out
+}
+
+// What changed is told as the sandbox's own log of edits has it, seen once a night: also
+// after nights that were missed, when several edits are one change, and of what came,
+// went, and was listed less often than every night. And what was is what it was: the
+// resources at the time of each night are as they were seen then.
+func TestChangesEqualTheEdits(t *testing.T) {
+	t.Parallel()
+	h := newChronicle(t, sandbox.Options{
+		World:        sandbox.Config{Seed: 22, Calls: 60, Days: 4, Agents: 4},
+		Organisation: organisation.Config{Pace: 6},
+	})
+	world := h.service.Server.Organisation()
+	h.night()
+	ids := func(of *resource.Resource) []string {
+		return slices.Sorted(func(yield func(string) bool) {
+			for key := range h.truth(of, h.clock.Now()) {
+				if !yield(key) {
+					return
+				}
+			}
+		})
+	}
+	do := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	agents, bases := ids(resource.Agents), ids(resource.Knowledges)
+	for night, off := range []time.Duration{24 * time.Hour, 72 * time.Hour, 24 * time.Hour, 10 * 24 * time.Hour, 12 * time.Hour} {
+		h.clock.Advance(off / 3)
+		switch night {
+		case 0: // two edits, of which one is seen
+			do(world.Edit(h.clock.Now(), "agents", "", agents[0], organisation.Object{"name": "for an hour"}))
+		case 1: // only one of two lists of documents is asked for before this, and after it
+			do(world.Edit(h.clock.Now(), "knowledges", "", bases[0], organisation.Object{"name": "Renamed"}))
+		case 2: // what belongs to an object vanishes with it
+			do(world.Delete(h.clock.Now(), "agents", "", agents[1]))
+			do(world.Delete(h.clock.Now(), "knowledges", "", bases[1]))
+		}
+		h.clock.Advance(off / 3)
+		switch night {
+		case 0:
+			do(world.Edit(h.clock.Now(), "agents", "", agents[0], organisation.Object{"name": "Bookings"}))
+		case 1:
+			_, err := world.Publish(h.clock.Now(), agents[0], "while nobody looked")
+			do(err)
+		}
+		h.clock.Advance(off - 2*(off/3))
+		h.night()
+	}
+	sum := map[string]int{}
+	for n, night := range h.nights {
+		told := h.told(night)
+		for _, of := range resource.All {
+			got := told[of.Name]
+			if got == nil {
+				got = map[string]seen{}
+			}
+			for _, s := range got {
+				sum[s.Kind]++
+			}
+			if d := gocmp.Diff(h.expected(of, night), got); d != "" {
+				t.Errorf("%s, night %d (-sandbox +warehouse):\n%s", of.Name, n, d)
+			}
+		}
+	}
+	t.Logf("%v", sum)
+	for _, of := range resource.All {
+		if d := gocmp.Diff(h.was(of), h.past(of)); d != "" {
+			t.Errorf("%s_at (-sandbox +warehouse):\n%s", of.Name, d)
+		}
+	}
+	for _, kind := range []string{"created", "changed", "deleted"} {
+		if sum[kind] < 5 {
+			t.Errorf("only %d were %s", sum[kind], kind)
+		}
+	}
+}
+
+// was returns the objects of a resource as each night saw them, by night and key.
+func (h *chronicle) was(of *resource.Resource) map[string]map[string]any {
+	h.t.Helper()
+	out := map[string]map[string]any{}
+	for n, night := range h.nights {
+		for parent := range h.truth(cmpOr(of.Parent, of), night) {
+			if of.Parent == nil {
+				parent = ""
+			}
+			for _, r := range h.service.Server.Organisation().Truth(sandboxName(of), h.last(of, parent, night)) {
+				if r.Parent == parent {
+					out[fmt.Sprint(n, " ", keyAt(of, parent, r.ID))] = h.columns(of, nil, r.Object, r.Parent)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// past returns them as the warehouse tells them. In between two nights it is as the
+// night before saw it.
+func (h *chronicle) past(of *resource.Resource) map[string]map[string]any {
+	h.t.Helper()
+	var columns, nights []string
+	for i := range of.Table.Fields {
+		c := &of.Table.Fields[i]
+		value := c.Name
+		if c.V3 == "" && !slices.Contains(of.Key, c.Name) {
+			continue
+		}
+		if c.Type == schema.Timestamp {
+			value = fmt.Sprintf("epoch_ms(%s)", c.Name)
+		}
+		columns = append(columns, fmt.Sprintf("%s := %s", c.Name, value))
+	}
+	for n, night := range h.nights {
+		nights = append(nights, fmt.Sprintf("SELECT %d AS night, to_json(struct_pack(%s))::VARCHAR AS row FROM %s_at(make_timestamptz(%d))",
+			n, strings.Join(columns, ", "), of.Name, night.Add(time.Hour).UnixMicro()))
+	}
+	out := map[string]map[string]any{}
+	for _, row := range h.sql(strings.Join(nights, " UNION ALL ")) {
+		object := map[string]any{"source": "v3"}
+		values := parse(h.t, []byte(row["row"].(string))).(objectJSON)
+		for i := range of.Table.Fields {
+			c := &of.Table.Fields[i]
+			if v := plainValue(c, values, []string{c.Name}); v != nil {
+				object[c.Name] = v
+			}
+		}
+		key := fmt.Sprint(row["night"])
+		for i, name := range of.Key {
+			key += map[bool]string{true: " ", false: "/"}[i == 0] + strings.ReplaceAll(object[name].(string), "/", "%2F")
+		}
+		out[key] = object
+	}
+	return out
+}
