@@ -9,15 +9,18 @@ import (
 	"time"
 
 	"callhouse/internal/analytics/value"
+	"callhouse/internal/resource"
 )
 
 // dimension is what a report can be grouped and narrowed by.
 type dimension struct {
 	expr string // over the view calls, and over the relation tallied
-	// columns are those of tallied that expr needs. Of a key in a document, expr is
-	// the one column, and document says how it is made of the stored columns.
-	columns  []string
-	document string
+	// columns are those of tallied that expr needs. Where made is not empty, expr is the
+	// one column, and made says how it is made of the stored columns of calls.
+	columns []string
+	made    string
+	// of is the resource that tells the key; nil: calls tell it themselves.
+	of *resource.Resource
 	// natural: the keys have an order of their own; otherwise the largest
 	// group comes first.
 	natural bool
@@ -29,6 +32,22 @@ type dimension struct {
 	once bool
 	// onDay is the value that all calls of a day have, over day; empty: they may have any.
 	onDay string
+}
+
+// agentType is the type of a call's agent. What a name means inside, where agents have an
+// agent_id as well, must not depend on it.
+const agentType = "(SELECT any_value(kinds.kind) FROM (SELECT agent_id AS of_agent, type AS kind FROM stored.agents) kinds WHERE kinds.of_agent = agent_id)"
+
+// ownNumber is the column of the organisation's own number in a call: the one that was
+// called where the call came in, else the one that was shown, or that it was placed from.
+const ownNumber = "own_number"
+
+var madeOfNumbers = fmt.Sprintf("CASE WHEN call_type = 'inbound' THEN %s ELSE coalesce(%s, %s) END",
+	ifOwn("to_number"), ifOwn("presentation_number"), ifOwn("from_number"))
+
+// ifOwn returns a number where it is one of the organisation's, and null else.
+func ifOwn(number string) string {
+	return fmt.Sprintf("CASE WHEN %s IN (SELECT number FROM stored.telephone_numbers) THEN %s END", number, number)
 }
 
 // dimensions is the one place that says what --by and --where know. Nothing that
@@ -44,8 +63,10 @@ func dimensions() map[string]dimension {
 	weekday := func(text string) bool { return slices.Contains(value.Weekdays[:], text) }
 	return map[string]dimension{
 		"agent":                word("agent_id"),
+		"agent_type":           {expr: agentType, columns: []string{"agent_id"}, of: resource.Agents},
 		"agent_version":        word("agent_version"),
 		"call_type":            word("call_type"),
+		"number":               {expr: ownNumber, columns: []string{ownNumber}, made: madeOfNumbers, of: resource.Numbers},
 		"status":               word("status"),
 		"disconnection_reason": word("disconnection_reason"),
 		"user_sentiment":       word("user_sentiment"),
@@ -94,15 +115,15 @@ func dimensionOf(name string, n int) (dimension, error) {
 	if doc, key, ok := strings.Cut(name, "."); ok && key != "" && slices.Contains(documents(), doc) {
 		column := fmt.Sprint("in_document_", n)
 		return dimension{expr: column, columns: []string{column},
-			document: "document_value(" + doc + ", " + quote(pointer(key)) + ")"}, nil
+			made: "document_value(" + doc + ", " + quote(pointer(key)) + ")"}, nil
 	}
 	return dimension{}, unknown("dimension", name, Dimensions())
 }
 
 // inCalls returns how the view calls has the dimension.
 func (d dimension) inCalls() string {
-	if d.document != "" {
-		return d.document
+	if d.made != "" {
+		return d.made
 	}
 	return d.expr
 }

@@ -32,7 +32,7 @@ const hoursAgo = 1_000_000_000
 // columns are those by which it counts; those that groups and conditions need are added.
 func (w *Warehouse) tallied(columns []string, keys []dimension, s selection) string {
 	columns = slices.Clone(columns)
-	made := map[string]string{success: "CAST(NULL AS BOOLEAN)"} // beside it, columns of documents
+	made := map[string]string{success: "CAST(NULL AS BOOLEAN)", ownNumber: madeOfNumbers} // beside them, columns of documents
 	if s.Field != "" {
 		made[success] = "found." + success
 	}
@@ -41,8 +41,8 @@ func (w *Warehouse) tallied(columns []string, keys []dimension, s selection) str
 			if !slices.Contains(columns, c) {
 				columns = append(columns, c)
 			}
-			if d.document != "" {
-				made[c] = d.document
+			if d.made != "" {
+				made[c] = d.made
 			}
 		}
 	}

@@ -132,6 +132,13 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string) (e
 	if r.Rows == 0 {
 		words.Fprintln(a.Stderr, cmp.Or(f.Empty, "no calls match"))
 	}
+	lacking, err := w.NotFetched(f, p)
+	if err != nil {
+		return err
+	}
+	for _, name := range lacking {
+		words.Fprintf(a.Stderr, "%s were never fetched: extract run does it, unless --resources leaves them out\n", strings.ReplaceAll(name, "_", " "))
+	}
 	if !f.Selects() {
 		return nil
 	}
