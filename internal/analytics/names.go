@@ -72,47 +72,60 @@ func named(names map[string]string, text string) (ids []string) {
 // namesFor returns the agents' names where a report's rows are about agents, and nil
 // else. The connection must have no answer open.
 func (w *Warehouse) namesFor(ctx context.Context, conn *duck.Conn, f *sqlfiles.File, p Params) (map[string]string, error) {
-	if _, has := f.Column("agent_id"); !has && !slices.Contains(ByNames(p.By), "agent") {
+	if !slices.ContainsFunc(f.Columns, func(c sqlfiles.Column) bool { return isAgent(c.Name) }) && !slices.Contains(ByNames(p.By), "agent") {
 		return nil, nil
 	}
 	return w.agentNames(ctx, conn)
 }
 
+// isAgent says whether a column of a report is an agent, as agent_id or inbound_agent_id.
+func isAgent(column string) bool { return strings.HasSuffix(column, "agent_id") }
+
 // nameAgents has the rows of a report tell the names of agents: in the place of their
-// ids for people, and beside them, in the last column, else.
+// ids for people, and beside them, in the last columns, else.
 func (r *Rows) nameAgents(names map[string]string, p Params) {
-	at := slices.IndexFunc(r.columns, func(c value.Column) bool { return c.Name == "agent_id" })
-	if at < 0 {
-		at = slices.Index(ByNames(p.By), "agent")
-	}
-	if names == nil || at < 0 {
+	if names == nil {
 		return
 	}
-	r.agent, r.names, r.inPlace = at, names, p.NamesInPlace
-	if !r.inPlace {
-		r.columns = append(slices.Clone(r.columns), value.Column{Name: "agent_name", Type: "VARCHAR", Kind: value.Text})
-	} else if c := &r.columns[at]; c.Name == "agent_id" {
-		c.Label = "agent"
+	r.names, r.inPlace = names, p.NamesInPlace
+	r.columns = slices.Clone(r.columns)
+	groups := ByNames(p.By)
+	for i, c := range r.columns {
+		if i < len(groups) && groups[i] != "agent" || i >= len(groups) && !isAgent(c.Name) {
+			continue
+		}
+		what := strings.TrimSuffix(c.Name, "_id")
+		named := value.Column{Name: what + "_name", Type: "VARCHAR", Kind: value.Text}
+		switch {
+		case r.inPlace && what != c.Name:
+			r.columns[i].Label = strings.ReplaceAll(what, "_", " ")
+		case !r.inPlace && slices.ContainsFunc(r.columns, func(c value.Column) bool { return c.Name == named.Name }):
+			continue // the group's agent is that of its rows
+		case !r.inPlace:
+			r.columns = append(r.columns, named)
+		}
+		r.agents = append(r.agents, i)
 	}
 }
 
-// tell adds the agent's name to a row.
+// tell adds the agents' names to a row.
 func (r *Rows) tell(row []any) []any {
-	if r.names == nil {
-		return row
-	}
-	id, _ := row[r.agent].(string)
-	name, known := r.names[id]
-	if r.inPlace {
-		if known {
-			row = append(r.told[:0], row...)
-			row[r.agent], r.told = name, row
-		}
+	if len(r.agents) == 0 {
 		return row
 	}
 	r.told = append(r.told[:0], row...)
-	if known {
-		return append(r.told, name)
+	for _, at := range r.agents {
+		id, _ := row[at].(string)
+		name, known := r.names[id]
+		switch {
+		case r.inPlace && known:
+			r.told[at] = name
+		case r.inPlace:
+		case known:
+			r.told = append(r.told, name)
+		default:
+			r.told = append(r.told, nil)
+		}
 	}
-	return append(r.told, nil)
+	return r.told
 }

@@ -201,7 +201,13 @@ func oracle(report string, d analyticstest.Data, p analytics.Params, loc *time.L
 	if report == "search" {
 		return searched(d.Calls, byCall(d.Turns), p, loc)
 	}
+	if report == "campaigns" {
+		return campaignsOf(d)
+	}
 	groups := groupsOf(d.Calls, p, loc)
+	if report == "lines" && len(groups) == 0 && p.By == "" { // numbers without calls
+		groups = []*group{{}}
+	}
 	if report == "anomalies" {
 		out = anomaliesOf(groups, p, loc)
 	} else {
@@ -271,6 +277,8 @@ func linesOf(report string, groups []*group, d analyticstest.Data, p analytics.P
 			out = append(out, numbersOf(g, items)...)
 		case "extracted":
 			out = append(out, extractedOf(g, items)...)
+		case "lines":
+			out = append(out, numbersOfOwn(g, d, p.By != "")...)
 		}
 	}
 	if report == "coverage" && p.By == "" {
@@ -320,6 +328,10 @@ func sortGroups(groups []*group, report string, p analytics.Params, turns, items
 				}
 			case "early", "transfers":
 				if answered(c) {
+					n++
+				}
+			case "lines":
+				if c["number"] != nil {
 					n++
 				}
 			case "versions":

@@ -21,9 +21,9 @@ type Rows struct {
 	isPair  bool // the first column is a pair of keys, which are shown as two
 	buf     []any
 
-	// Where the agents have names: the column of their ids, and where the names go.
+	// Where the agents have names: the columns of their ids, and where the names go.
 	names   map[string]string
-	agent   int
+	agents  []int
 	inPlace bool
 	told    []any
 }

@@ -162,7 +162,10 @@ func checkReports(t *testing.T, root string, loc *time.Location, data analyticst
 		case "call": // TestCall
 			continue
 		case "search":
-			p.By, p.Words = "", [][]string{{"card"}, {"CREDIT", "card"}, {"환불"}, {"%"}, {"it's \\ '"}, {"no such words"}}[len(p.By)%6]
+			p.Words = [][]string{{"card"}, {"CREDIT", "card"}, {"환불"}, {"%"}, {"it's \\ '"}, {"no such words"}}[len(p.By)%6]
+		}
+		if !f.Grouped() {
+			p.By = ""
 		}
 		rows, err := w.Report(t.Context(), f.Name, p)
 		got := all(t, rows, err)
@@ -178,7 +181,7 @@ func checkReports(t *testing.T, root string, loc *time.Location, data analyticst
 
 // isNear says that a report has square roots in it, or shares of money.
 func isNear(report string) bool {
-	return slices.Contains([]string{"agents", "versions", "anomalies", "outcomes", "success", "costs", "callers", "attempts", "transfers"}, report)
+	return slices.Contains([]string{"agents", "versions", "anomalies", "outcomes", "success", "costs", "callers", "attempts", "transfers", "lines"}, report)
 }
 
 // bound returns the start of some call: a bound that falls on one shows which

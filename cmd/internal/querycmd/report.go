@@ -129,12 +129,12 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string) (e
 		return err
 	}
 	a.Notes(r)
-	if r.Rows == 0 {
-		words.Fprintln(a.Stderr, cmp.Or(f.Empty, "no calls match"))
-	}
 	lacking, err := w.NotFetched(f, p)
 	if err != nil {
 		return err
+	}
+	if r.Rows == 0 && len(lacking) == 0 {
+		words.Fprintln(a.Stderr, cmp.Or(f.Empty, "no calls match"))
 	}
 	for _, name := range lacking {
 		words.Fprintf(a.Stderr, "%s were never fetched: extract run does it, unless --resources leaves them out\n", strings.ReplaceAll(name, "_", " "))

@@ -166,7 +166,7 @@ func TestGoldens(t *testing.T) {
 		{"compare-csv", "costs --since 2024-11-19 --until 2024-11-20 --by agent --compare previous --format csv"}, {"compare-json", "agents --since 2024-11-19 --until 2024-11-20 --tz Asia/Seoul --compare previous --format json"},
 		{"error-compare", "sentiment --compare last"}, {"error-compare-since", "sentiment --compare previous"}, {"error-compare-by", "sentiment --compare previous --since 7d --by day"},
 		{"error-compare-report", "anomalies --compare previous --since 7d"}, {"error-compare-call", "search hello --compare previous --since 7d"},
-		{"by-agent-type", "sentiment --by agent_type"}, {"where-number", "sentiment --where number=+8215880000 --format csv"},
+		{"campaigns-none", "campaigns"}, {"lines-none", "lines --by agent"}, {"help-campaigns", "campaigns --help"}, {"by-agent-type", "sentiment --by agent_type"}, {"where-number", "sentiment --where number=+8215880000 --format csv"},
 		{"by-two", "outcomes --by agent,day --format csv"}, {"by-two-repeated", "durations --by call_type --by hour"}, {"by-two-json", "volume --by weekday,agent --format json"},
 		{"where", "sentiment --where call_type=outbound --where version=production --by agent"}, {"where-none", "sentiment --where call_type= --where status=queued --format markdown"},
 		{"error-by-three", "sentiment --by agent,day --by hour"}, {"error-where", "sentiment --where call_type"}, {"error-where-value", "sentiment --where weekday=Mon"}, {"error-where-name", "sentiment --where call_tpe=x"},

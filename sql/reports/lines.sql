@@ -1,0 +1,65 @@
+-- lines: the organisation's own numbers: calls, how often they are answered, how they go
+--
+-- A call is of the number that --by number tells: of an inbound call the one that was
+-- called, of others the one that was shown to the callee, or else the one that it was
+-- placed from. Calls with none of the organisation's numbers are left out; without
+-- --by, numbers without calls are there. Reached: of the outbound calls that are over,
+-- and of which it is known, those that a person answered, and no machine. A number
+-- whose share falls may be marked as spam by the callees' telephones. Completed and
+-- answered are as in the report agents. Shares have their least and most value by
+-- chance (Wilson, 95 %).
+--
+-- Grain: one row per group and number
+-- Reads: tallied, telephone_numbers
+-- Tallies: own_number, call_type, is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step
+-- Needs: end, words, transcripts
+-- Shares: reached_percent of outbound_calls, completed_percent of answered_calls
+-- Empty: no calls with a number of the organisation match
+-- Example: query lines --since 30d
+-- Columns:
+--   key                     VARCHAR  -        the group that --by asks for
+--   number                  VARCHAR  -        the number
+--   status                  VARCHAR  -        active, scheduled, cancel_requested or expired; deleted: the service's list no longer has it
+--   inbound_agent_id        VARCHAR  -        the agent that answers it
+--   outbound_agent_id       VARCHAR  -        the agent that calls from it
+--   calls                   BIGINT   count    calls
+--   inbound_calls           BIGINT   count    of them inbound ones
+--   outbound_calls          BIGINT   count    outbound calls that are over, and of which it is known whether they connected
+--   reached_percent         DOUBLE   percent of outbound  share of them that a person answered
+--   reached_low_percent     DOUBLE   percent  the least that this share is
+--   reached_high_percent    DOUBLE   percent  the most that it is
+--   answered_calls          BIGINT   count    answered calls, inbound and outbound
+--   completed_percent       DOUBLE   percent of answered  share of them that were completed
+--   completed_low_percent   DOUBLE   percent  the least that this share is
+--   completed_high_percent  DOUBLE   percent  the most that it is
+
+WITH counted AS (
+    SELECT key, own_number AS number,
+        total_of(calls) AS calls,
+        sum_if(calls, call_type = 'inbound') AS inbound_calls,
+        sum_if(calls, call_type = 'outbound' AND is_over AND is_connected IS NOT NULL) AS outbound_calls,
+        sum_if(calls, call_type = 'outbound' AND is_over AND is_connected AND NOT is_voicemail) AS reached,
+        sum_if(calls, is_answered) AS answered_calls,
+        sum_if(calls, is_completed) AS completed
+    FROM tallied
+    WHERE own_number IS NOT NULL
+    GROUP BY key, own_number
+), lines AS ( -- a number may have been the organisation's more than once
+    SELECT number, CASE WHEN deleted_at IS NULL THEN status ELSE 'deleted' END AS status, inbound_agent_id, outbound_agent_id
+    FROM telephone_numbers
+    WHERE number IS NOT NULL
+    QUALIFY row_number() OVER (PARTITION BY number
+        ORDER BY deleted_at IS NOT NULL, status IS DISTINCT FROM 'active', created_at DESC NULLS LAST, number_id) = 1
+)
+SELECT c.key AS key, l.number AS number, l.status AS status, inbound_agent_id, outbound_agent_id,
+    coalesce(calls, 0) AS calls, coalesce(inbound_calls, 0) AS inbound_calls, coalesce(outbound_calls, 0) AS outbound_calls,
+    percent_of(reached, outbound_calls) AS reached_percent,
+    wilson(reached, outbound_calls, -1) AS reached_low_percent,
+    wilson(reached, outbound_calls, 1) AS reached_high_percent,
+    coalesce(answered_calls, 0) AS answered_calls,
+    percent_of(completed, answered_calls) AS completed_percent,
+    wilson(completed, answered_calls, -1) AS completed_low_percent,
+    wilson(completed, answered_calls, 1) AS completed_high_percent
+FROM lines l LEFT JOIN counted c USING (number)
+WHERE calls IS NOT NULL OR getvariable('grouped') IS NOT TRUE
+ORDER BY group_rank(sum(calls) OVER (PARTITION BY c.key)), c.key NULLS LAST, calls DESC NULLS LAST, l.number
