@@ -180,7 +180,7 @@ func (c *company) asked(before *sandbox.Stats) map[string]int64 {
 }
 
 // pages is how many requests a list of n objects takes.
-func pages(n int) int64 { return int64(max(1, (n+99)/100)) }
+func pagesOf(n int) int64 { return int64(max(1, (n+99)/100)) }
 
 // The first night has all of a large organisation, at the price of its lists, and a
 // record for each object that has one. The night after costs the lists, and what is to
@@ -202,7 +202,7 @@ func TestLargeOrganisation(t *testing.T) {
 		case of.Queries != nil: // as these do
 			want[name] = int64(len(of.Queries))
 		default:
-			want[name] = pages(n)
+			want[name] = pagesOf(n)
 			if of.Record != "" {
 				want[name] += int64(n)
 			}
