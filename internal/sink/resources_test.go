@@ -3,6 +3,8 @@ package sink
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"callhouse/internal/layout"
 	"callhouse/internal/resource"
 	"callhouse/internal/resource/resourcetest"
 	"callhouse/internal/schema"
@@ -424,5 +427,49 @@ func TestForgetReachesCustomers(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A table of a later callhouse is carried along by every commit, and is no damage.
+func TestTableOfALaterProgram(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	w := night(t, nil, root, 1)
+	putCall(t, w, "a", testDay, 1)
+	mustCommit(t, w)
+	s := w.Snapshot()
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f := layout.File{Table: "widgets", Path: layout.DataFile("widgets", "", "00112233445566aa"), Rows: 1, Bytes: 5}
+	sum := sha256.Sum256([]byte("hello"))
+	f.SHA256 = hex.EncodeToString(sum[:])
+	if err := os.Mkdir(filepath.Join(s.Dir, "widgets"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(s.Path(&f), []byte("hello"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m := *s.Manifest
+	m.Files = append(slices.Clone(m.Files), f)
+	raw, err := m.Encode()
+	if err == nil {
+		err = os.WriteFile(filepath.Join(s.Dir, layout.ManifestName), raw, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	w = night(t, nil, root, 2)
+	putCall(t, w, "b", testDay, 1)
+	mustCommit(t, w)
+	if w.Snapshot().Manifest.FileOf("widgets", "") == nil {
+		t.Error("the commit lost the table that it does not know")
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := verify.Warehouse(context.Background(), verify.Options{Root: root})
+	if err != nil || !r.Whole() || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "widgets") {
+		t.Errorf("verify: %v, %v, %q", err, r.Problems, r.Notes)
 	}
 }

@@ -32,7 +32,7 @@ func (v *verifier) period(ctx context.Context, s *layout.Snapshot, files []*layo
 		}
 		readable, anew = readable && sound, anew || fresh
 	}
-	if !readable || !anew {
+	if !readable || !anew || table.ByName(files[0].Table) == nil {
 		return nil
 	}
 	if files[0].Table == schema.Runs.Name {

@@ -19,6 +19,7 @@ import (
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
 	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/sink/table"
 )
 
 // Options says what is verified.
@@ -240,9 +241,7 @@ func filepathNumber(s *layout.Snapshot) int64 {
 // snapshot verifies one snapshot. What an earlier one shares with it, by hard
 // links, is not read again.
 func (v *verifier) snapshot(ctx context.Context, s *layout.Snapshot) error {
-	if !v.manifest(s) {
-		return nil
-	}
+	v.manifest(s)
 	work := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError().WithMaxGoroutines(runtime.GOMAXPROCS(0))
 	for _, files := range byPeriod(s.Manifest) {
 		work.Go(func(ctx context.Context) error {
@@ -269,7 +268,7 @@ func byPeriod(m *layout.Manifest) [][]*layout.File {
 		what := f.Period
 		if of := resource.Owner(f.Table); of != nil {
 			what = of.Name
-		} else if what == "" {
+		} else if what == "" || table.ByName(f.Table) == nil {
 			what = f.Table
 		}
 		j, ok := at[what]
@@ -318,24 +317,23 @@ func CheckRun(ctx context.Context, fsys disk.FS, s, before *layout.Snapshot, run
 		}
 		odd.look(at, c)
 	}
-	if v.manifest(s) {
-		old := map[string]bool{}
-		if before != nil {
-			for i := range before.Manifest.Files {
-				old[before.Manifest.Files[i].Path] = true
-			}
+	v.manifest(s)
+	old := map[string]bool{}
+	if before != nil {
+		for i := range before.Manifest.Files {
+			old[before.Manifest.Files[i].Path] = true
 		}
-		for _, files := range byPeriod(s.Manifest) {
-			if unchanged(files, old) {
-				continue
-			}
-			if err := v.period(ctx, s, files); err != nil {
-				return nil, err
-			}
+	}
+	for _, files := range byPeriod(s.Manifest) {
+		if unchanged(files, old) {
+			continue
 		}
-		if err := v.unique(s); err != nil {
+		if err := v.period(ctx, s, files); err != nil {
 			return nil, err
 		}
+	}
+	if err := v.unique(s); err != nil {
+		return nil, err
 	}
 	r.Files, r.Count, r.Problems = v.seen.files, v.bad.count, v.bad.List()
 	r.Unknown = odd.words
