@@ -29,11 +29,37 @@ var (
 // contract does not say.
 const defaultLimit = 50
 
-// query is what one request for a page asks for.
+// paging is what one request for a page of any list asks for.
+type paging struct {
+	cursor    string
+	limit     int
+	ascending bool
+}
+
+// set takes a parameter; known is false if it is none of paging.
+func (p *paging) set(name, value string) (known bool, r *refusal) {
+	var err error
+	switch name {
+	case "cursor":
+		p.cursor = value
+	case "limit":
+		if p.limit, err = strconv.Atoi(value); err != nil || p.limit < 1 || p.limit > 100 {
+			return true, refuse("limit must be an integer from 1 to 100")
+		}
+	case "sort_order":
+		if value != "asc" && value != "desc" {
+			return true, refuse("sort_order must be asc or desc")
+		}
+		p.ascending = value == "asc"
+	default:
+		return false, nil
+	}
+	return true, nil
+}
+
+// query is what one request for a page of calls asks for.
 type query struct {
-	cursor     string
-	limit      int
-	ascending  bool
+	paging
 	after      int64             // start_at_after: calls that start later than this
 	before     int64             // start_at_before: calls that start earlier than this
 	timed      bool              // one of the two is given: calls without a start are left out
@@ -72,7 +98,7 @@ func parseQuery(raw string, opts *Options) (*query, *refusal) {
 			return nil, refuseParameter(name, allowed)
 		}
 	}
-	q := &query{limit: defaultLimit, after: -1 << 62, before: 1 << 62, attributes: map[string]string{}}
+	q := &query{paging: paging{limit: defaultLimit}, after: -1 << 62, before: 1 << 62, attributes: map[string]string{}}
 	for name, all := range values {
 		if len(all) != 1 || all[0] == "" {
 			return nil, refuse("%s must have exactly one value", name)
@@ -96,19 +122,11 @@ func refuseParameter(name string, allowed []string) *refusal {
 }
 
 func (q *query) set(name, value string) *refusal {
+	if known, r := q.paging.set(name, value); known {
+		return r
+	}
 	var err error
 	switch name {
-	case "cursor":
-		q.cursor = value
-	case "limit":
-		if q.limit, err = strconv.Atoi(value); err != nil || q.limit < 1 || q.limit > 100 {
-			return refuse("limit must be an integer from 1 to 100")
-		}
-	case "sort_order":
-		if value != "asc" && value != "desc" {
-			return refuse("sort_order must be asc or desc")
-		}
-		q.ascending = value == "asc"
 	case "start_at_after":
 		q.timed = true
 		if q.after, err = strconv.ParseInt(value, 10, 64); err != nil {

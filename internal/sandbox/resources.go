@@ -24,14 +24,12 @@ type entry = organisation.Entry
 
 // resourceQuery is what one request for the list of a resource asks for.
 type resourceQuery struct {
-	resource  *organisation.Resource
-	parent    string
-	cursor    string
-	limit     int
-	ascending bool
-	sortBy    string
-	inside    bool // fields that lists leave out are asked for
-	values    url.Values
+	paging
+	resource *organisation.Resource
+	parent   string
+	sortBy   string
+	inside   bool // fields that lists leave out are asked for
+	values   url.Values
 }
 
 // parameters are the names that a list takes.
@@ -65,7 +63,7 @@ func parseResource(r *organisation.Resource, parent, raw string, contractOnly bo
 		return nil, refuse("the query string is malformed")
 	}
 	allowed := parameters(r, contractOnly)
-	q := &resourceQuery{resource: r, parent: parent, limit: defaultLimit, values: values, sortBy: "created_at"}
+	q := &resourceQuery{resource: r, parent: parent, paging: paging{limit: defaultLimit}, values: values, sortBy: "created_at"}
 	if r.Unpaged {
 		q.limit = math.MaxInt
 	}
@@ -99,19 +97,11 @@ func (q *resourceQuery) set(name string, all []string) *refusal {
 		return refuse("%s must not be empty", name)
 	}
 	value := all[0]
+	if known, r := q.paging.set(name, value); known {
+		return r
+	}
 	var err error
 	switch {
-	case name == "cursor":
-		q.cursor = value
-	case name == "limit":
-		if q.limit, err = strconv.Atoi(value); err != nil || q.limit < 1 || q.limit > 100 {
-			return refuse("limit must be an integer from 1 to 100")
-		}
-	case name == "sort_order":
-		if value != "asc" && value != "desc" {
-			return refuse("sort_order must be asc or desc")
-		}
-		q.ascending = value == "asc"
 	case name == "sort_by":
 		if !slices.Contains(q.resource.Sorts, value) {
 			return refuse("sort_by must be one of %v", q.resource.Sorts)
@@ -267,6 +257,9 @@ func (s *Server) answerResource(r *http.Request, req Request, x *scratch, fault 
 	}
 	if faults[ResourceCut] && q.cursor != "" {
 		return failure(x, http.StatusInternalServerError, "injected fault", "")
+	}
+	if resource.Unpaged && (fault == FaultShort || fault == FaultEmpty) {
+		fault = "" // no next page could bring the rest
 	}
 	p.distort(fault, dice.Hash(s.world.Key+6, uint64(number)), q.cursor, s.opts.OffsetPaging, func() (e entry, ok bool) { return e, false })
 	faults.distort(p)

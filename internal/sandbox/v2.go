@@ -103,7 +103,8 @@ func (s *Server) listV2(r *http.Request, faults resourceFaults) answer {
 		return invalid("sort_order", "sort_order must be ascending or descending")
 	}
 	f := &body.Filter
-	q := &resourceQuery{resource: organisation.Named("campaigns"), sortBy: "created_at", ascending: body.Order == "ascending"}
+	q := &resourceQuery{resource: organisation.Named("campaigns"), sortBy: "created_at"}
+	q.ascending = body.Order == "ascending"
 	all := slices.DeleteFunc(s.organisation.List(q.resource, "", s.Now()), func(e entry) bool {
 		at := e.Object["created_at"].(int64)
 		agent := e.Object["agent"].(organisation.Object)["agent_id"].(string)
