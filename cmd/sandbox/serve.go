@@ -205,7 +205,8 @@ func summarise(w io.Writer, s *sandbox.Stats) {
 	fmt.Fprintf(t, "\nrequests\t%d\t%d pages, %d details (%d calls, %d again, %d of these for nothing new)\n",
 		s.Requests, s.ByKind["page"], s.ByKind["detail"], s.DetailsDistinct, s.DetailsAgain, s.DetailsUnchanged)
 	if lists, objects := s.ByKind["list"], s.ByKind["object"]; lists+objects > 0 {
-		fmt.Fprintf(t, "\t\t%d lists and %d objects of other resources\n", lists, objects)
+		fmt.Fprintf(t, "\t\t%d lists and %d objects of other resources (%d objects again, %d of these for nothing new)\n",
+			lists, objects, s.ObjectsAgain, s.ObjectsUnchanged)
 	}
 	fmt.Fprintf(t, "above a limit\t%d\tat most %d in a second, %d in a minute\n", s.AboveLimit, s.MaxPerSecond, s.MaxPerMinute)
 	fmt.Fprintf(t, "answered 429\t%d\t%d by the limiter\n", s.ByStatus["429"], s.RateLimited)

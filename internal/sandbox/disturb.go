@@ -44,7 +44,7 @@ func (s *Server) disturb(w http.ResponseWriter, r *http.Request, fault FaultKind
 		s.send(w, r, webAnswer(200, "Please sign in"), fault)
 	case FaultTruncated:
 		a := s.answer(r, requestOf(r), x, "", number)
-		a.body, a.view = a.body[:len(a.body)/2], nil
+		a.body, a.view, a.object = a.body[:len(a.body)/2], nil, ""
 		s.send(w, r, a, fault)
 	case FaultCut:
 		s.cut(w, s.answer(r, requestOf(r), x, "", number))

@@ -320,7 +320,9 @@ func (s *Server) answerObject(r *http.Request, req Request, x *scratch, resource
 	if o == nil {
 		return failure(x, http.StatusNotFound, "there is no such object", "")
 	}
-	return objectAnswer(faults.object(resource, o))
+	a := objectAnswer(faults.object(resource, o))
+	a.object = r.URL.RequestURI()
+	return a
 }
 
 // objectAnswer writes an object as JSON.

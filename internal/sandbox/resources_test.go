@@ -527,6 +527,25 @@ func TestResourcesShareTheDoor(t *testing.T) {
 	}
 }
 
+// TestStatsOfObjects asks for an agent before and after an edit.
+func TestStatsOfObjects(t *testing.T) {
+	o := lively()
+	o.Organisation.Pace = -1
+	s := newServer(t, o)
+	id := s.World().Agents()[0].ID.String()
+	for range 2 {
+		do(s, "GET", "/v3/agents/"+id)
+	}
+	if err := s.Organisation().Edit(s.opts.Clock.Advance(time.Hour), "agents", "", id, organisation.Object{"name": "x"}); err != nil {
+		t.Fatal(err)
+	}
+	do(s, "GET", "/v3/agents/"+id)
+	do(s, "GET", "/v3/agents/none")
+	if got := s.Stats(); got.ObjectsDistinct != 1 || got.ObjectsAgain != 2 || got.ObjectsUnchanged != 1 || got.ByKind["object"] != 4 {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestPageFaultsOfResourcesLoseNothing lets every other page of a list go wrong,
 // and follows it with care.
 func TestPageFaultsOfResourcesLoseNothing(t *testing.T) {

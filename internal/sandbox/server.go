@@ -113,6 +113,7 @@ type answer struct {
 	kind   string    // content type; empty for JSON
 	body   []byte
 	view   *world.View // the call, of a detail
+	object string      // path and query of an object of another resource
 }
 
 func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, x *scratch) {
@@ -175,6 +176,9 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, a answer, fault Fa
 	s.ledger.answered(a.status, int64(len(a.body)), fault)
 	if a.view != nil {
 		s.ledger.sent(a.view)
+	}
+	if a.object != "" {
+		s.ledger.sentObject(a.object, a.body)
 	}
 	w.WriteHeader(a.status)
 	_, _ = w.Write(a.body) // the client is gone; nobody is left to tell

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"hash/fnv"
 	"maps"
 	"strconv"
 	"sync"
@@ -35,6 +36,10 @@ type Stats struct {
 	DetailsDistinct  int64 `json:"details_distinct"`
 	DetailsAgain     int64 `json:"details_again"`
 	DetailsUnchanged int64 `json:"details_unchanged"`
+	// The same of the objects of other resources.
+	ObjectsDistinct  int64 `json:"objects_distinct"`
+	ObjectsAgain     int64 `json:"objects_again"`
+	ObjectsUnchanged int64 `json:"objects_unchanged"`
 }
 
 // ledger keeps a server's Stats and its limiters.
@@ -44,6 +49,7 @@ type ledger struct {
 	stats   Stats
 	keys    map[string]*account
 	details map[int64]fetched
+	objects map[string]uint64 // the last answer for each path and query, as a number
 }
 
 // account is one key's.
@@ -60,7 +66,7 @@ type fetched struct {
 }
 
 func newLedger(o *Options) *ledger {
-	l := &ledger{opts: o, keys: map[string]*account{}, details: map[int64]fetched{}}
+	l := &ledger{opts: o, keys: map[string]*account{}, details: map[int64]fetched{}, objects: map[string]uint64{}}
 	l.stats.ByKind = map[string]int64{}
 	l.stats.ByStatus = map[string]int64{}
 	l.stats.Faults = map[FaultKind]int64{}
@@ -162,6 +168,25 @@ func (l *ledger) sent(v *world.View) {
 	}
 	f.state = stateOf(v)
 	l.details[v.Index] = f
+}
+
+// sentObject notes that an object of another resource was answered whole.
+func (l *ledger) sentObject(path string, body []byte) {
+	h := fnv.New64a()
+	_, _ = h.Write(body) // it never fails
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	was, known := l.objects[path]
+	switch {
+	case !known:
+		l.stats.ObjectsDistinct++
+	case was == h.Sum64():
+		l.stats.ObjectsUnchanged++
+		fallthrough
+	default:
+		l.stats.ObjectsAgain++
+	}
+	l.objects[path] = h.Sum64()
 }
 
 // snapshot returns a copy.
