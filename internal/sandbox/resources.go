@@ -201,7 +201,7 @@ func (s *Server) resourcePage(q *resourceQuery) (*page[entry], *refusal) {
 		case s.opts.OffsetPaging:
 			offset = min(int(c.position), len(all))
 		default:
-			last, ok := s.organisation.Serial(q.resource, q.parent, c.position, time.UnixMilli(c.issued))
+			last, ok := s.organisation.BySerial(q.resource, q.parent, c.position, time.UnixMilli(c.issued))
 			if !ok {
 				return nil, refuse("cursor is not valid for this list")
 			}

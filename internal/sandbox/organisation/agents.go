@@ -132,7 +132,7 @@ func agentLives(o *Organisation, _ string, until int64) []*life {
 		o.publish(l, p, until)
 		all = append(all, l)
 	}
-	drafts := o.lives("drafts", population{
+	drafts := o.populate("drafts", population{
 		places: o.cfg.Sizes.Drafts, lifetime: 20, every: 3,
 		born: func(d *draw) Object { return o.draft(d).object() },
 		edit: func(d *draw, was Object) Object { return o.draft(d).edit(d.Next(), d.at).do(was) },

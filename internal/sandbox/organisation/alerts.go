@@ -8,7 +8,7 @@ var alertRules = &Resource{
 	From:  "documented; observed to answer 500",
 	Sorts: []string{"created_at", "updated_at", "name"},
 	ID:    own, lives: func(o *Organisation, _ string, until int64) []*life {
-		return o.lives("alert rules", population{
+		return o.populate("alert rules", population{
 			places: o.cfg.Sizes.AlertRules, every: 20, lifetime: 400,
 			born: func(d *draw) Object {
 				metric := pick(&d.Dice, "call_count", "concurrency", "tool_call_count", "api_call_count")
@@ -43,7 +43,7 @@ var incidents = &Resource{
 	Sorts:   []string{"created_at"},
 	ID:      own, lives: func(o *Organisation, _ string, until int64) []*life {
 		rules := o.history(Named("alert_rules"), "", until).lives
-		return o.flow("incidents", stream{n: o.cfg.Sizes.Incidents, every: 2 * msDay, born: func(d *draw) *life {
+		return o.arrive("incidents", stream{n: o.cfg.Sizes.Incidents, every: 2 * msDay, born: func(d *draw) *life {
 			var watching []Object
 			for _, l := range rules {
 				if rule := l.at(d.at); rule != nil {

@@ -14,7 +14,7 @@ var customers = &Resource{
 	From:    "invented: paths, times; documented: the other fields, as inputs",
 	Filters: []Filter{{Name: "q", Match: func(o Object, value string) bool { return contains(fmt.Sprint(o["name"], o["identifiers"]), value) }}},
 	ID:      own, lives: func(o *Organisation, _ string, until int64) []*life {
-		return o.lives("customers", population{
+		return o.populate("customers", population{
 			places: o.cfg.Sizes.Customers, every: 60, lifetime: 800,
 			born: func(d *draw) Object {
 				language := [2]string{"ko", "en"}[d.n%2]
@@ -54,7 +54,7 @@ var customerAttributes = &Resource{
 	Name: "customer_attributes", Own: "definition_id", List: "/v3/customer-attribute-definitions", Fixed: true,
 	From: "invented: path, times; documented: the other fields, as inputs",
 	ID:   own, lives: func(o *Organisation, _ string, until int64) []*life {
-		return o.lives("customer attributes", population{
+		return o.populate("customer attributes", population{
 			places: o.cfg.Sizes.Attributes, every: 90,
 			born: func(d *draw) Object {
 				kind := [...]string{"enum", "number", "string", "boolean", "date"}[d.n%5]
@@ -81,7 +81,7 @@ var organizations = &Resource{
 	Name: "organizations", Own: "organization_id", Item: "/v3/organizations/{organization_id}",
 	From: "documented",
 	ID:   own, lives: func(o *Organisation, _ string, until int64) []*life {
-		return o.lives("organizations", population{
+		return o.populate("organizations", population{
 			places: 1, every: 150,
 			born: func(d *draw) Object {
 				return Object{

@@ -7,7 +7,7 @@ var knowledges = &Resource{
 	Name: "knowledges", Own: "knowledge_id", List: "/v3/knowledges", Item: "/v3/knowledges/{knowledge_id}",
 	From: "contract: paths; observed: the fields",
 	ID:   own, lives: func(o *Organisation, _ string, until int64) []*life {
-		return o.lives("knowledges", population{
+		return o.populate("knowledges", population{
 			places: o.cfg.Sizes.Knowledges, every: 45,
 			born: func(d *draw) Object {
 				return Object{"id": knowledgeID(d.n), "name": topics[d.n%len(topics)] + " handbook", "created_at": d.at}
@@ -31,7 +31,7 @@ var knowledgeDocuments = &Resource{
 		is("document_type", true, "file", "text", "webpage"), is("status", true, "uploading", "completed", "failed"),
 	},
 	ID: own, lives: func(o *Organisation, parent string, until int64) []*life {
-		return o.lives("documents"+parent, population{
+		return o.populate("documents"+parent, population{
 			places: o.cfg.Sizes.Documents, lifetime: 150,
 			born: func(d *draw) Object {
 				kind := pick(&d.Dice, "file", "file", "text", "webpage")

@@ -7,7 +7,7 @@ var llms = &Resource{
 	Name: "llms", Own: "model", List: "/v3/models/llms", Fixed: true,
 	From: "observed; invented: `id`, which is the name",
 	ID:   own, lives: func(o *Organisation, _ string, until int64) []*life {
-		return o.lives("llms", population{
+		return o.populate("llms", population{
 			places: o.cfg.Sizes.LLMs, lifetime: 500, every: 120,
 			born: func(d *draw) Object {
 				maker := [...]string{"acme", "borealis", "vox"}[d.n%3]
@@ -30,7 +30,7 @@ var voices = &Resource{
 	Filters: []Filter{is("provider", false), is("language", false)},
 	ID:      func(o Object) string { return fmt.Sprintf("%v/%v", o["provider"], o["id"]) },
 	lives: func(o *Organisation, _ string, until int64) []*life {
-		return o.lives("voices", population{
+		return o.populate("voices", population{
 			places: o.cfg.Sizes.Voices, lifetime: 600, every: 150,
 			born: func(d *draw) Object {
 				provider, id := [...]string{"vox", "borealis"}[d.n%2], fmt.Sprintf("voice-%03d", d.n/2)

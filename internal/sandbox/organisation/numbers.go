@@ -27,7 +27,7 @@ var numbers = &Resource{
 				of[a.Line][a.Direction] = Object{"agent_id": a.ID.String(), "agent_version": "production"}
 			}
 		}
-		all := o.lives("lines", population{
+		all := o.populate("lines", population{
 			places: len(lines), every: 60,
 			born: func(d *draw) Object {
 				n := number(d, lines[d.n]["line"].(string))
@@ -38,7 +38,7 @@ var numbers = &Resource{
 				return Object{"memo": fmt.Sprintf("checked by %s", pick(&d.Dice, "Nina", "Tom", "지수"))}
 			},
 		}, until)
-		spare := o.lives("spare numbers", population{
+		spare := o.populate("spare numbers", population{
 			places: o.cfg.Sizes.SpareNumbers, lifetime: 120,
 			born: func(d *draw) Object {
 				n := number(d, fmt.Sprintf("0211%02d%04d", d.n%100, d.generation))

@@ -212,9 +212,9 @@ func (o *Organisation) List(r *Resource, parent string, at time.Time) []Entry {
 	return all
 }
 
-// Serial returns the object of a place in a list as it was at an instant, or as
+// BySerial returns the object of a place in a list as it was at an instant, or as
 // it was last where it had vanished by then.
-func (o *Organisation) Serial(r *Resource, parent string, serial int64, at time.Time) (Entry, bool) {
+func (o *Organisation) BySerial(r *Resource, parent string, serial int64, at time.Time) (Entry, bool) {
 	t := at.UnixMilli()
 	o.mu.Lock()
 	lives := o.history(r, parent, t).lives

@@ -32,9 +32,9 @@ type population struct {
 	grow     func(d *draw, l *life)           // what else happens to it
 }
 
-// lives returns everybody who is there until some time. The first of each place
+// populate returns everybody who is there until some time. The first of each place
 // came before world.Epoch. A prefix of the result does not depend on until.
-func (o *Organisation) lives(name string, p population, until int64) []*life {
+func (o *Organisation) populate(name string, p population, until int64) []*life {
 	var all []*life
 	key := o.key(name)
 	for place := range p.places {
@@ -99,7 +99,8 @@ type stream struct {
 	born  func(d *draw) *life // nil for none
 }
 
-func (o *Organisation) flow(name string, s stream, until int64) []*life {
+// arrive returns those of a stream that came until some time.
+func (o *Organisation) arrive(name string, s stream, until int64) []*life {
 	key := o.key(name)
 	begin := func(i int64) int64 {
 		return world.Epoch + i*s.every + int64(dice.Pick(dice.Hash(key, uint64(i)), int(s.every)))

@@ -14,7 +14,7 @@ var schemas = &Resource{
 	Filters: []Filter{is("namespace", false, "agent-schema", "flow-schema", "eval-schema", "tool-schema"), is("category", false)},
 	ID:      func(o Object) string { return fmt.Sprintf("%v/%v", o["namespace"], o["schema_type"]) },
 	lives: func(o *Organisation, _ string, until int64) []*life {
-		return o.lives("schemas", population{
+		return o.populate("schemas", population{
 			places: o.cfg.Sizes.Schemas, every: 120,
 			born: func(d *draw) Object {
 				// The shares are those seen of the service: 15, 12, 7 and 7 of 41.

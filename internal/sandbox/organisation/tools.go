@@ -11,7 +11,7 @@ var tools = &Resource{
 	Name: "tools", Own: "tool_id", List: "/v3/tools", Item: "/v3/tools/{tool_id}",
 	From: "documented: the object; invented: that list items are whole",
 	ID:   own, lives: func(o *Organisation, _ string, until int64) []*life {
-		return o.lives("tools", population{
+		return o.populate("tools", population{
 			places: o.cfg.Sizes.Tools, lifetime: 600, every: 240,
 			born: func(d *draw) Object {
 				name := fmt.Sprintf("%s_%d", pick(&d.Dice, "lookup_order", "book_slot", "send_link", "get_balance", "open_ticket"), d.n+10_000*d.generation)
