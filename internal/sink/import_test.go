@@ -130,10 +130,10 @@ func TestImportSetsAside(t *testing.T) {
 			`{"call_id":"v2","start_timestamp":`+fmt.Sprint(day)+`,"call_from":"1"}`,
 			line("d", day, "")))
 		want := []string{
-			"d.ndjson:4: decode a call: unfinished string at byte 26",
-			"d.ndjson:5: decode a call: no value at byte 32",
-			"d.ndjson:6: decode a call: not a JSON object at byte 0",
-			"d.ndjson:9: decode a call: no id at byte 0",
+			"d.ndjson:4: cannot be decoded: unfinished string at byte 26",
+			"d.ndjson:5: cannot be decoded: no value at byte 32",
+			"d.ndjson:6: cannot be decoded: not a JSON object at byte 0",
+			"d.ndjson:9: cannot be decoded: no id at byte 0",
 		}
 		if strings.Join(aside, "\n") != strings.Join(want, "\n") {
 			t.Errorf("set aside:\n%s\nwant\n%s", strings.Join(aside, "\n"), strings.Join(want, "\n"))

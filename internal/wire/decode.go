@@ -70,7 +70,7 @@ const wholeBody = "(body)"
 // what is Withheld and unknown fields are dropped.
 func (d *Decoder) Decode(of *schema.Resource, body []byte, kind schema.Kind, o *schema.Object) error {
 	if kind != schema.KindItem && kind != schema.KindDetail {
-		return errors.New("decode a call: neither a list item nor a detail")
+		return errors.New("decode an object: neither a list item nor a detail")
 	}
 	if d.codec == nil || d.codec.of != of {
 		d.codec = codecOf(of)
@@ -318,7 +318,7 @@ func (d *Decoder) setExtra(p *part, row schema.Row) {
 }
 
 // undecodable says of what the error is.
-func undecodable(err error) error { return fmt.Errorf("decode a call: %w", err) }
+func undecodable(err error) error { return fmt.Errorf("cannot be decoded: %w", err) }
 
 // errNoID returns the error for an object without a usable id.
 func errNoID(reason string, body []byte, v *scan.Value) error {

@@ -62,7 +62,7 @@ func TestImport(t *testing.T) {
 		{"standard input", `{"id":"five","start_at":1763500000000}`, "-", 0, "1 new", "five", schema.OutcomeDone},
 		{"an empty transcript", `{"id":"five","start_at":1763500000000,"status":"ended","transcript":[]}`, "-", 0, "1 pending", "five", schema.OutcomeDone},
 		{"that says so", `{"id":"five","start_at":1763500000000,"status":"ended","transcript":[]}`, "--details -", 0, "0 pending", "five", schema.OutcomeDone},
-		{"a bad line", "", "DIR/bad.ndjson", 3, "bad.ndjson:2: decode a call: not a JSON object", "one", schema.OutcomeIncomplete},
+		{"a bad line", "", "DIR/bad.ndjson", 3, "bad.ndjson:2: cannot be decoded: not a JSON object", "one", schema.OutcomeIncomplete},
 		{"strict", "", "--strict DIR/whole.ndjson", 0, "2 new", "one two", schema.OutcomeDone},
 		{"strict, a bad line", "", "--strict DIR/whole.ndjson DIR/bad.ndjson", 1, "nothing was taken in", "", ""},
 		{"strict, standard input", "", "--strict -", 2, "write it to a file first", "", ""},

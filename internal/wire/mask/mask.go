@@ -145,7 +145,7 @@ func masked(text []byte) bool {
 func (m *Mask) Apply(body []byte) (clean []byte, changed bool, err error) {
 	v, err := scan.Whole(body)
 	if err != nil {
-		return nil, false, fmt.Errorf("decode a call: %w", err)
+		return nil, false, fmt.Errorf("cannot be decoded: %w", err)
 	}
 	one := masking{Mask: m, top: true}
 	one.collect(v.Raw)
