@@ -71,7 +71,7 @@ func (w *Warehouse) Mask(m *mask.Mask, key []byte) {
 	w.masker, w.mask = m, &layout.Mask{Key: MaskKeyHash(key), Fields: m.Paths()}
 }
 
-// Clean returns what may be kept of body, the JSON of a call: what [schema.Redact]
+// Clean returns what may be kept of body, the JSON of a call: what [wire.Redact]
 // leaves, masked. It must come before Put. changed says whether Redact took
 // anything out. It fails with a *scan.Error inside.
 func (w *Warehouse) Clean(body []byte) (clean []byte, changed bool, err error) {

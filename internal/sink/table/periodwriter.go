@@ -27,7 +27,7 @@ func NewPeriodWriter(in Folder, period string) *PeriodWriter {
 	return w
 }
 
-// DetailDue is [schema.Call.DetailDue] for a call as it is stored, of which the
+// DetailDue is [calls.Call.DetailDue] for a call as it is stored, of which the
 // row of calls alone may be at hand: when it was written, Settle saw all of it,
 // and left it pending only where it may have connected.
 func DetailDue(call *calls.Call) bool {

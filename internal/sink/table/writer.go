@@ -127,7 +127,7 @@ func giveVectors(t *schema.Table, v *columnar.Vectors) {
 
 // unbounded are the columns of whose row groups no least and greatest value is
 // told: long texts, and decimals, which the library compares as if none were
-// negative. Of their pages schema.Vectors tells bounds.
+// negative. Of their pages columnar.Vectors tells bounds.
 var unbounded = []string{"total_cost", "credits_used", "billed_seconds", "timed_cost", "summary", "evaluation", "metadata",
 	"dynamic_variables", "recording_url", "extra", "content", "tool_call_id", "arguments", "value"}
 
