@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -89,11 +90,53 @@ func (r *Resource) Change(old, now *schema.Object, f Fetched, since int64) schem
 	return row
 }
 
-// Edits counts the changes that were not made by looking closer.
+// Join makes one row of two changes of one object that one run saw, the first when it
+// listed the object and the second when it fetched its own record. It returns nil where
+// they are not that.
+func Join(a, b schema.Row) schema.Row {
+	at := Changes.Column
+	same := func(name string) bool { return bytes.Equal(a[at(name)].ByteArray(), b[at(name)].ByteArray()) }
+	switch kind := string(b[at("kind")].ByteArray()); {
+	case !same("resource") || !same("key") || !same("run_id"), kind != "changed" && kind != "completed":
+		return nil
+	}
+	out := slices.Clone(a)
+	var names, more []string
+	if json.Unmarshal(a[at("fields")].ByteArray(), &names) != nil || json.Unmarshal(b[at("fields")].ByteArray(), &more) != nil {
+		return nil
+	}
+	for _, name := range more {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	fields, _ := json.Marshal(names) // texts always encode
+	out[at("fields")] = schema.TextValue(fields)
+	if !a[at("before")].IsNull() { // it was there before
+		out[at("before")] = joined(b[at("before")], a[at("before")])
+	}
+	out[at("after")] = joined(a[at("after")], b[at("after")])
+	return out
+}
+
+// joined returns an object with the members of two; the second one's win.
+func joined(a, b parquet.Value) parquet.Value {
+	all := map[string]json.RawMessage{}
+	for _, v := range []parquet.Value{a, b} {
+		if json.Unmarshal(v.ByteArray(), &all) != nil {
+			return b
+		}
+	}
+	out, _ := json.Marshal(all) // they were JSON
+	return schema.TextValue(out)
+}
+
+// Edits counts the changes that were not made by looking closer. Rows that are nil were
+// joined to others.
 func Edits(rows []schema.Row) (n int64) {
 	kind := Changes.Column("kind")
 	for _, row := range rows {
-		if string(schema.TextOf(row[kind])) != "completed" {
+		if row != nil && string(schema.TextOf(row[kind])) != "completed" {
 			n++
 		}
 	}

@@ -187,9 +187,11 @@ func (r *Resource) IsKey(col int) bool { return slices.Contains(r.keys, col) }
 // Tables returns the tables of a resource: its own and those of its lists.
 func (r *Resource) Tables() []*schema.Table { return append([]*schema.Table{r.Table}, r.Lists...) }
 
-// Tables are all tables of a warehouse but for the tallies; AllTables are all that have
-// files.
-var Tables, AllTables = tables(schema.Tables), tables(schema.AllTables)
+// Tables are all tables of a warehouse but for the tallies.
+var Tables = tables(schema.Tables)
+
+// AllTables are all tables that have files.
+var AllTables = tables(schema.AllTables)
 
 func tables(of []*schema.Table) []*schema.Table {
 	out := slices.Clone(of)

@@ -160,10 +160,22 @@ func (c *Commit) lists() map[string]layout.List {
 	return out
 }
 
+// changeID tells the changes of one object that one run saw from all others.
+type changeID struct{ resource, key, run string }
+
+func changeOf(row schema.Row) changeID {
+	text := func(name string) string { return string(schema.TextOf(row[resource.Changes.Column(name)])) }
+	return changeID{text("resource"), text("key"), text("run_id")}
+}
+
 // rewriteChanges writes the table of changes without some of its rows, and with others
-// added.
+// added: as rows of their own, or to what this run saw of the same object before.
 func (c *Commit) rewriteChanges(rows []schema.Row, gone func(schema.Row) bool) error {
 	w := table.NewWriter(c.b, &resource.Changes, "")
+	later := map[changeID]int{} // where the row of a change is, from 1
+	for i, row := range rows {
+		later[changeOf(row)] = i + 1
+	}
 	add := func() error {
 		for _, f := range c.Old.Files(resource.Changes.Name) {
 			r, err := c.Old.Open(f)
@@ -176,16 +188,25 @@ func (c *Commit) rewriteChanges(rows []schema.Row, gone func(schema.Row) bool) e
 				if err := r.Row.Add(row, &old); err != nil {
 					return err
 				}
-				if gone(old.At(0)) {
+				now := old.At(0)
+				if gone(now) {
 					return nil
 				}
-				return w.Add(old.At(0))
+				if i := later[changeOf(now)]; i > 0 {
+					if both := resource.Join(now, rows[i-1]); both != nil {
+						now, rows[i-1] = both, nil
+					}
+				}
+				return w.Add(now)
 			})
 			if err = errors.Join(err, r.Close()); err != nil {
 				return err
 			}
 		}
 		for _, row := range rows {
+			if row == nil {
+				continue
+			}
 			if err := w.Add(row); err != nil {
 				return err
 			}
