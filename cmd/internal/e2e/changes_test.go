@@ -53,7 +53,7 @@ func (h *chronicle) night() {
 
 // last returns when a list was last asked for until a time; zero: never.
 func (h *chronicle) last(of *resource.Resource, parent string, until time.Time) (at time.Time) {
-	for _, is := range h.listed[sandboxName(of)+" "+parent] {
+	for _, is := range h.listed[of.Name+" "+parent] {
 		if !is.After(until) {
 			at = is
 		}
@@ -90,13 +90,13 @@ func (h *chronicle) expected(of *resource.Resource, night time.Time) map[string]
 		switch {
 		case !gone && !h.last(of, parent, night).Equal(night): // it was not asked for
 		case was.IsZero():
-			for _, r := range world.Truth(sandboxName(of), night) {
+			for _, r := range world.Truth(of.Name, night) {
 				if r.Parent == parent {
 					out[keyAt(of, parent, r.ID)] = seen{Kind: "created", At: night.UnixMilli(), After: h.columns(of, nil, r.Object, r.Parent)}
 				}
 			}
 		default:
-			for _, e := range world.Seen(sandboxName(of), was, night) {
+			for _, e := range world.Seen(of.Name, was, night) {
 				if e.Parent != parent {
 					continue
 				}
@@ -313,7 +313,7 @@ func (h *chronicle) was(of *resource.Resource) map[string]map[string]any {
 			if of.Parent == nil {
 				parent = ""
 			}
-			for _, r := range h.service.Server.Organisation().Truth(sandboxName(of), h.last(of, parent, night)) {
+			for _, r := range h.service.Server.Organisation().Truth(of.Name, h.last(of, parent, night)) {
 				if r.Parent == parent {
 					out[fmt.Sprint(n, " ", keyAt(of, parent, r.ID))] = h.columns(of, nil, r.Object, r.Parent)
 				}

@@ -24,14 +24,6 @@ type objectJSON = map[string]any
 
 const withheld = "[withheld]"
 
-// sandboxName is what the sandbox calls a resource.
-func sandboxName(of *resource.Resource) string {
-	if of == resource.Numbers {
-		return "numbers"
-	}
-	return of.Name
-}
-
 // parse reads JSON; numbers stay as they are written.
 func parse(t *testing.T, text []byte) (v any) {
 	t.Helper()
@@ -84,7 +76,7 @@ func shown(t *testing.T, of *resource.Resource, o organisation.Object) objectJSO
 func (c *company) truth(of *resource.Resource, at time.Time) map[string]objectJSON {
 	c.t.Helper()
 	out := map[string]objectJSON{}
-	for _, r := range c.service.Server.Organisation().Truth(sandboxName(of), at) {
+	for _, r := range c.service.Server.Organisation().Truth(of.Name, at) {
 		out[keyAt(of, r.Parent, r.ID)] = shown(c.t, of, r.Object)
 	}
 	return out
@@ -196,7 +188,7 @@ func TestLargeOrganisation(t *testing.T) {
 	want := map[string]int64{}
 	for _, of := range resource.All {
 		n := len(c.truth(of, c.clock.Now()))
-		switch name := sandboxName(of); {
+		switch name := of.Name; {
 		case of.Parent != nil: // each of their lists fits on a page
 			want[name] = int64(len(c.truth(of.Parent, c.clock.Now())))
 		case of.Queries != nil: // as these do
