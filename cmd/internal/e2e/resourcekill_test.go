@@ -1,0 +1,191 @@
+package e2e
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/layout"
+	"callhouse/internal/resource"
+	"callhouse/internal/sandbox"
+	"callhouse/internal/sandbox/organisation"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink/disk"
+	"callhouse/internal/sink/journal"
+)
+
+// resourceKills is how many runs TestKilledAmongResources kills; make crash has 200.
+var resourceKills = flag.Int("resource-kills", 3, "how many runs TestKilledAmongResources kills")
+
+// The real program is killed with SIGKILL while it fetches agents, campaigns, tools and
+// so on, or soon after. After each kill the warehouse is whole, and no file of it holds a
+// secret, nor does the journal that is left; in the end it has all, each once.
+func TestKilledAmongResources(t *testing.T) {
+	t.Parallel()
+	bin := linkProgram(t, t.TempDir(), "extract")
+	var mu sync.Mutex
+	var left int // requests until the kill
+	var kill func()
+	c := foundNow(t, sandbox.Options{
+		World:        sandbox.Config{Seed: 24, Calls: 20, Days: 2, Agents: 4},
+		Organisation: organisation.Config{Pace: -1, Sizes: organisation.Sizes{Tools: 130}},
+		Inject: func(_ int64, r sandbox.Request) sandbox.FaultKind {
+			if r.Resource != "" {
+				mu.Lock()
+				defer mu.Unlock()
+				if left--; left == 0 {
+					kill()
+				}
+			}
+			return ""
+		},
+	})
+	run := func(after int, wait time.Duration) (killed bool) {
+		cmd := exec.Command(bin, "run", "--resources", "all", "--warehouse", c.warehouse, "--base-url", c.service.URL, "--api-key-file", c.keyFile,
+			"--requests-per-second", "800", "--requests-per-minute", "40000", "--quiet")
+		var out bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &out
+		mu.Lock()
+		left, kill = after, func() {
+			time.AfterFunc(wait, func() { _ = cmd.Process.Kill() }) // it may have ended
+		}
+		err := cmd.Start()
+		mu.Unlock()
+		if err == nil {
+			err = cmd.Wait()
+		}
+		if err != nil && cmd.ProcessState.ExitCode() != -1 {
+			t.Fatalf("extract: %v\n%s", err, out.String())
+		}
+		return err != nil
+	}
+	world := c.service.Server.Organisation()
+	tool := world.Truth("tools", c.clock.Now())[0].ID
+	agent := world.Truth("agents", c.clock.Now())[0].ID
+	withheldInJournal, killed := 0, 0
+	for killed < *resourceKills {
+		after, wait := 1+rand.IntN(35), time.Duration(rand.Int64N(int64(40*time.Millisecond)))
+		if killed == 0 {
+			after, wait = 15, 0 // all lists are in the journal but one
+		}
+		if run(after, wait) {
+			killed++
+		}
+		c.clock.Advance(time.Second)
+		for name, id := range map[string]string{"tools": tool, "agents": agent} {
+			if err := world.Edit(c.clock.Now(), name, "", id, organisation.Object{"name": fmt.Sprint("after ", killed)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		withheldInJournal += c.noSecrets()
+		if v := extract(t.Context(), "verify", "--all", "--warehouse", c.warehouse); v.code != cli.ExitOK && killed > 1 {
+			t.Fatalf("after %d kills: %s%s", killed, v.stdout, v.stderr)
+		}
+	}
+	if withheldInJournal == 0 {
+		t.Error("no journal was left that has what is withheld")
+	}
+	if run(0, 0) {
+		t.Fatal("the last run was killed")
+	}
+	c.sameOrganisation()
+	sameAsTruth(t, c)
+	c.noSecrets()
+	if v := extract(t.Context(), "verify", "--all", "--warehouse", c.warehouse); v.code != cli.ExitOK {
+		t.Errorf("verify: %s%s", v.stdout, v.stderr)
+	}
+	twice := c.sql("SELECT resource, key, count(*) FROM changes WHERE kind IN ('created', 'completed') GROUP BY resource, key, kind HAVING count(*) > 1")
+	if len(twice) > 0 {
+		t.Errorf("objects that came twice: %v", twice)
+	}
+	if there, _ := c.stored(resource.Tools); there[tool]["name"] != fmt.Sprint("after ", killed) {
+		t.Errorf("the tool that was edited is %v", there[tool])
+	}
+}
+
+// noSecrets looks for the sandbox's secrets in all files under the warehouse: in their
+// bytes, in the records of the journal, and in the values of tables. It returns how
+// many records of the journal have something withheld.
+func (c *company) noSecrets() (withheldInJournal int) {
+	c.t.Helper()
+	if _, err := os.Stat(c.warehouse); errors.Is(err, fs.ErrNotExist) {
+		return 0
+	}
+	nowhere(c.t, c.warehouse, organisation.Secret)
+	fsys, err := disk.Open(c.warehouse, false)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	refs, _, err := journal.List(fsys, c.warehouse)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, ref := range refs {
+		_, err := journal.Read(fsys, c.warehouse, ref, true, func(r *schema.Record) error {
+			if bytes.Contains(r.Body, []byte(organisation.Secret)) {
+				c.t.Errorf("a secret is in the journal: %s", r.Body)
+			}
+			if bytes.Contains(r.Body, []byte(withheld)) {
+				withheldInJournal++
+			}
+			return nil
+		})
+		if err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	snapshots := filepath.Join(c.warehouse, layout.SnapshotsName)
+	err = filepath.WalkDir(snapshots, func(path string, d fs.DirEntry, err error) error {
+		if d != nil && d.IsDir() && filepath.Dir(path) == snapshots && strings.Trim(d.Name(), "0123456789") != "" {
+			return fs.SkipDir // half a snapshot, which a kill left
+		}
+		if errors.Is(err, fs.ErrNotExist) && path == snapshots {
+			return nil
+		}
+		if err != nil || filepath.Ext(path) != ".parquet" {
+			return err
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		rows := parquet.NewReader(f)
+		defer rows.Close()
+		buffer := make([]parquet.Row, 64)
+		for {
+			n, err := rows.ReadRows(buffer)
+			for _, row := range buffer[:n] {
+				for _, v := range row {
+					if strings.Contains(v.String(), organisation.Secret) {
+						c.t.Errorf("a secret is in %s: %s", path, v)
+					}
+				}
+			}
+			if errors.Is(err, io.EOF) || n == 0 {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+		}
+	})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return withheldInJournal
+}
