@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/extractcmd"
-	"callhouse/cmd/internal/manual/pages"
+	manual "callhouse/cmd/internal/manual/pages"
 	"callhouse/cmd/internal/querycmd"
 	"callhouse/cmd/internal/querycmd/shell"
 )
@@ -18,7 +18,7 @@ import (
 func TestManualMakesNoFolderOfAFlag(t *testing.T) {
 	for _, args := range [][]string{{"--help"}, {"-h"}, {"--version"}, {}, {""}, {"a", "b"}} {
 		t.Chdir(t.TempDir())
-		root := pages.Command()
+		root := manual.Command()
 		root.SetArgs(args)
 		root.SetOut(io.Discard)
 		err := root.Execute()
