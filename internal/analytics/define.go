@@ -124,8 +124,50 @@ func (w *Warehouse) define(ctx context.Context, conn *duck.Conn, wanted func(nam
 	return nil
 }
 
-// defineAll makes all definitions. Statements that somebody else wrote need it: they name
-// them in ways that namesIn does not see, and may ask which there are.
+// defineAll makes all definitions.
 func (w *Warehouse) defineAll(ctx context.Context, conn *duck.Conn) error {
 	return w.define(ctx, conn, func(string) bool { return true })
+}
+
+var wordRE = regexp.MustCompile(`[a-z_][a-z0-9_]*`)
+
+// wordsOf returns the words of a statement, wherever they stand in it, and those of the views
+// and macros that they may name.
+func wordsOf(text string) map[string]bool {
+	words := map[string]bool{}
+	var add func(text string)
+	add = func(text string) {
+		for _, word := range wordRE.FindAllString(strings.ToLower(text), -1) {
+			if !words[word] {
+				words[word] = true
+				add(madeOf()[word])
+			}
+		}
+	}
+	add(text)
+	return words
+}
+
+// looksAround finds what asks DuckDB which views and macros there are, or has it take a text
+// for SQL.
+var looksAround = regexp.MustCompile(`(?i)\b(describe|information_schema|query|query_table|show|summarize|` +
+	`(duckdb|pg|pragma|sql|sqlite|json_(de)?serialize|json_execute)_\w+)\b`)
+
+// prepared prepares a statement that somebody else wrote. What its words may name is defined;
+// if it looks around, or if that is not enough, all is: no answer and no error tells a
+// difference.
+func (w *Warehouse) prepared(ctx context.Context, conn *duck.Conn, text string) (*duck.Stmt, error) {
+	if !looksAround.MatchString(text) {
+		words := wordsOf(text)
+		if err := w.define(ctx, conn, func(name string) bool { return words[strings.TrimPrefix(name, "stored.")] }); err != nil {
+			return nil, err
+		}
+		if stmt, err := conn.Prepare(ctx, text); err == nil {
+			return stmt, nil
+		}
+	}
+	if err := w.defineAll(ctx, conn); err != nil {
+		return nil, err
+	}
+	return conn.Prepare(ctx, text)
 }

@@ -15,11 +15,12 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// A report has only that defined which it is made of. What somebody else asks finds all.
-func TestDefinitionsComeWhenTheyAreNamed(t *testing.T) {
+// opener returns what opens a warehouse of one call, anew each time.
+func opener(t *testing.T) func(Options) *Warehouse {
+	t.Helper()
 	root := t.TempDir()
 	analyticstest.Write(t, root, 1, analyticstest.Data{Calls: []analyticstest.Row{{"call_id": "c1"}}})
-	open := func(o Options) *Warehouse {
+	return func(o Options) *Warehouse {
 		t.Helper()
 		w, err := Open(t.Context(), root, o)
 		if err != nil {
@@ -32,6 +33,11 @@ func TestDefinitionsComeWhenTheyAreNamed(t *testing.T) {
 		})
 		return w
 	}
+}
+
+// A report has only that defined which it is made of. What somebody else asks finds all.
+func TestDefinitionsComeWhenTheyAreNamed(t *testing.T) {
+	open := opener(t)
 	read := func(rows *Rows, err error) (out []string) {
 		for err == nil {
 			var row []any
@@ -79,6 +85,64 @@ func TestDefinitionsComeWhenTheyAreNamed(t *testing.T) {
 	want, err := column(t.Context(), conn, known)
 	if err != nil || len(want) != all || !slices.Equal(got, want) {
 		t.Errorf("%v; of %d definitions SQL finds %d, and where all are made at once %d:\n%q\n%q", err, all, len(got), len(want), got, want)
+	}
+}
+
+// However a statement of somebody else names what it reads, its answer and its error are those
+// that it has where all is defined.
+func TestStatementsFindWhatTheyName(t *testing.T) {
+	open := opener(t)
+	all := open(Options{})
+	conn, err := all.connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := all.defineAll(t.Context(), conn); err != nil {
+		t.Fatal(err)
+	}
+	answer := func(w *Warehouse, text string) string {
+		rows, err := w.SQL(t.Context(), text)
+		if err != nil {
+			return err.Error()
+		}
+		defer rows.Close()
+		out := ""
+		for {
+			row, err := rows.Next(t.Context())
+			if err != nil {
+				return out + err.Error()
+			}
+			out += fmt.Sprintln(row...)
+		}
+	}
+	for text, lazy := range map[string]bool{
+		`SELECT 1`:                     true,
+		`SELECT count(*) FROM "CALLS"`: true,
+		`SELECT count(*) FROM memory.main.Calls JOIN costs USING (call_id)`: true,
+		`SELECT count(*) FROM stored.calls`:                                 true,
+		`SELECT Wilson(1, 2, 1), main."PERCENT_OF"(1, 3)`:                   true,
+		`SELECT CAST('Monday' AS weekday_name)`:                             true,
+		`SELECT count(*) FROM agents_at(now())`:                             true,
+		`SELECT count(*) FROM U&"\0063alls"`:                                true, // DuckDB has no such names
+		`SELECT count(*) FROM query('SELECT * FROM cal' || 'ls')`:           false,
+		`SELECT count(*) FROM query_table('cal' || 'ls')`:                   false,
+		`SELECT left(json_serialize_plan('SELECT * FROM cal' || 'ls'), 20)`: false,
+		`SELECT view_name FROM duckdb_views() WHERE NOT internal`:           false,
+		`SELECT table_name FROM INFORMATION_SCHEMA.tables`:                  false,
+		`SHOW TABLES`:               false,
+		`DESCRIBE call`:             false,
+		`FROM cals`:                 false,
+		`SELECT willson(1, 2, 1)`:   false,
+		`SELECT nothing FROM calls`: false,
+	} {
+		w := open(Options{})
+		if got, want := answer(w, text), answer(all, text); got != want {
+			t.Errorf("%s: %s\nwhere all is defined: %s", text, got, want)
+		}
+		if lazy != (len(w.undefined) > 0) {
+			t.Errorf("%s: %d definitions are left, want some: %v", text, len(w.undefined), lazy)
+		}
 	}
 }
 

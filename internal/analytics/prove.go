@@ -2,9 +2,7 @@ package analytics
 
 import (
 	"context"
-	"regexp"
 	"slices"
-	"strings"
 
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/layout"
@@ -57,25 +55,13 @@ func (w *Warehouse) prove(ctx context.Context, text string, proven map[*schema.T
 	return nil
 }
 
-var wordRE = regexp.MustCompile(`[a-z_][a-z0-9_]*`)
-
 // dynamic are functions through which a statement may read what it does not name.
 var dynamic = []string{"query", "query_table"}
 
 // tablesOf returns the stored tables that a statement may read: those whose names
 // are words of it, or of a view or macro that it names. It may name too many.
 func tablesOf(text string) []*schema.Table {
-	words := map[string]bool{}
-	var add func(text string)
-	add = func(text string) {
-		for _, word := range wordRE.FindAllString(strings.ToLower(text), -1) {
-			if !words[word] {
-				words[word] = true
-				add(madeOf()[word])
-			}
-		}
-	}
-	add(text)
+	words := wordsOf(text)
 	for _, name := range dynamic {
 		if words[name] {
 			return slices.Clone(resource.AllTables)

@@ -100,8 +100,10 @@ func (w *Warehouse) runSQL(ctx context.Context, text string, arguments func(*duc
 			conn.Close()
 		}
 	}()
-	if err := w.defineAll(ctx, conn); err != nil {
-		return nil, err
+	if len(w.views) > 0 {
+		if err := w.defineAll(ctx, conn); err != nil {
+			return nil, err
+		}
 	}
 	for _, v := range w.views {
 		if err := conn.Exec(ctx, v.create()); err != nil {
@@ -111,7 +113,7 @@ func (w *Warehouse) runSQL(ctx context.Context, text string, arguments func(*duc
 	if err := guard.Reads(ctx, conn, text, w.safe); err != nil {
 		return nil, err
 	}
-	stmt, err := conn.Prepare(ctx, text)
+	stmt, err := w.prepared(ctx, conn, text)
 	if err != nil {
 		return nil, err
 	}

@@ -127,7 +127,7 @@ func (r *reading) end(t *testing.T, first looked) []looked {
 // installed, read the catalog while extract commits and the catalog is made anew
 // after each commit: no error, and each look is of one snapshot, to the row.
 func TestCatalogWhileCommitting(t *testing.T) {
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 21, Calls: 500 * *worlds, Days: 10}})
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 21, Calls: 200 * *worlds, Days: 5}})
 	catalog := filepath.Join(t.TempDir(), "callhouse.duckdb")
 	truth := map[int64]looked{}
 	commit := func() {

@@ -20,7 +20,7 @@ import (
 // be kept no longer; with --yes it goes on.
 func TestClockThatTheServiceContradicts(t *testing.T) {
 	t.Parallel()
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 7, Calls: 300, Days: 12}})
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 7, Calls: 60, Days: 6}})
 	service := []string{"--warehouse", c.warehouse, "--base-url", c.service.URL, "--api-key-file", c.keyFile,
 		"--requests-per-second", "2000", "--requests-per-minute", "100000"} // or it would wait for a minute
 	c.mustExtract()

@@ -19,7 +19,7 @@ type host struct {
 }
 
 func newHost(t *testing.T) *host {
-	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 4, Calls: 200, Days: 10}, PerSecond: 5000, PerMinute: 100_000})
+	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 4, Calls: 60, Days: 5}, PerSecond: 5000, PerMinute: 100_000})
 	h := &host{c, t.TempDir()}
 	linkProgram(t, h.root, "extract")
 	linkProgram(t, h.root, "query")
@@ -60,8 +60,8 @@ func (h *host) run(command string, env ...string) string {
 
 func (h *host) filled() {
 	h.t.Helper()
-	if n := h.instant("SELECT count(*) FROM calls"); n != 200 {
-		h.t.Errorf("the warehouse has %d calls, want 200", n)
+	if n := h.instant("SELECT count(*) FROM calls"); n != 60 {
+		h.t.Errorf("the warehouse has %d calls, want 60", n)
 	}
 }
 

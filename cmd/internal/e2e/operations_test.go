@@ -25,7 +25,7 @@ func TestOperationsPage(t *testing.T) {
 	if len(blocks) < 10 {
 		t.Fatalf("%s has %d blocks to run: was its markup changed?", operations, len(blocks))
 	}
-	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 3, Calls: 300, Days: 10}, PerSecond: 5000, PerMinute: 100_000})
+	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 3, Calls: 100, Days: 5}, PerSecond: 5000, PerMinute: 100_000})
 	u := newServiceUser(t)
 	root := u.root
 	for _, dir := range []string{"lib", "home"} { // the folder that root works in is closed to others

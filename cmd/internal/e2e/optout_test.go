@@ -18,7 +18,7 @@ import (
 // in the journal; and the call itself stays, with its times and its cost.
 func TestOptOutAfterTheCall(t *testing.T) {
 	t.Parallel()
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 61, Calls: 250, Days: 12}})
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 61, Calls: 150, Days: 8}})
 	e := newEditor(c)
 	if r := e.extract(); r.code != cli.ExitOK {
 		t.Fatal(r.stderr)

@@ -15,14 +15,14 @@ import (
 // of them is stored, and what a run asks to tell that it would have asked anyway.
 func TestWarehouseOfOneOrganisation(t *testing.T) {
 	t.Parallel()
-	ours := sandbox.Options{World: sandbox.Config{Seed: 41, Calls: 300, Days: 5}, Keys: []string{"another-key"}}
+	ours := sandbox.Options{World: sandbox.Config{Seed: 41, Calls: 120, Days: 3}, Keys: []string{"another-key"}}
 	c := found(t, ours)
 	c.mustExtract()
 	calls := func() int64 { return c.instant("SELECT count(*) FROM calls") }
-	if n := calls(); n != 300 {
+	if n := calls(); n != 120 {
 		t.Fatalf("%d calls", n)
 	}
-	theirs := found(t, sandbox.Options{World: sandbox.Config{Seed: 42, Calls: 300, Days: 5}})
+	theirs := found(t, sandbox.Options{World: sandbox.Config{Seed: 42, Calls: 120, Days: 3}})
 	at := func(other *company, args ...string) result {
 		t.Helper()
 		return c.extract(t.Context(), append(args, "--base-url", other.service.URL)...)
@@ -32,7 +32,7 @@ func TestWarehouseOfOneOrganisation(t *testing.T) {
 		if r.code != cli.ExitFailed || !strings.Contains(r.stderr, "is another organisation's") || !strings.Contains(r.stderr, "--adopt") {
 			t.Errorf("%s: exit code %d:\n%s", what, r.code, r.stderr)
 		}
-		if n := calls(); n != 300 {
+		if n := calls(); n != 120 {
 			t.Fatalf("%s: there are %d calls", what, n)
 		}
 		if n := c.instant("SELECT count(*) FROM calls WHERE transcript_state = 'missing'"); n != 0 {
@@ -49,7 +49,7 @@ func TestWarehouseOfOneOrganisation(t *testing.T) {
 	// The same organisation under another address, or with another key.
 	moved := found(t, ours)
 	moved.clock.Set(c.clock.Now())
-	if r := at(moved); r.code != cli.ExitOK || calls() != 300 {
+	if r := at(moved); r.code != cli.ExitOK || calls() != 120 {
 		t.Errorf("at another address: exit code %d, %d calls\n%s", r.code, calls(), r.stderr)
 	}
 	c.mustExtract()
@@ -84,7 +84,7 @@ func TestWarehouseOfOneOrganisation(t *testing.T) {
 	if s, err = layout.Current(c.warehouse); err != nil || s.Manifest.Origin == nil {
 		t.Errorf("it does not say whose it is after a run: %v", err)
 	}
-	if r := at(theirs, "--adopt", "--full"); r.code != cli.ExitOK || calls() != 600 {
+	if r := at(theirs, "--adopt", "--full"); r.code != cli.ExitOK || calls() != 240 {
 		t.Errorf("adopted: exit code %d, %d calls\n%s", r.code, calls(), r.stderr)
 	}
 }

@@ -151,7 +151,7 @@ func TestMaskedNumbers(t *testing.T) {
 // equals the truth. Where more is kept again, they come back.
 func TestKeepForgetsWithTime(t *testing.T) {
 	t.Parallel()
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 8, Calls: 300, Days: 16}})
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 8, Calls: 200, Days: 14}})
 	c.mustExtract()
 	all := c.counts("SELECT 'calls' AS key, count(*) AS n FROM calls")["calls"]
 	c.clock.Advance(24 * time.Hour)

@@ -22,7 +22,7 @@ import (
 
 // The stock readers open the files, see every row, and see the declared types.
 func TestStockReaders(t *testing.T) {
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 8, Calls: 400, Days: 40}})
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 8, Calls: 200, Days: 40}})
 	c.mustExtract()
 	snapshot, err := layout.Current(c.warehouse)
 	if err != nil {

@@ -69,9 +69,9 @@ func TestWarehouseEqualsTheSandbox(t *testing.T) {
 		name string
 		opts sandbox.Options
 	}{
-		{"as observed", sandbox.Options{World: sandbox.Config{Seed: 1, Calls: 250, Days: 9}}},
-		{"contract only", sandbox.Options{World: sandbox.Config{Seed: 2, Calls: 150, Days: 20}, ContractOnly: true}},
-		{"thin list", sandbox.Options{World: sandbox.Config{Seed: 9, Calls: 150, Days: 15}, ThinList: true}},
+		{"as observed", sandbox.Options{World: sandbox.Config{Seed: 1, Calls: 200, Days: 7}}},
+		{"contract only", sandbox.Options{World: sandbox.Config{Seed: 2, Calls: 120, Days: 7}, ContractOnly: true}},
+		{"thin list", sandbox.Options{World: sandbox.Config{Seed: 9, Calls: 120, Days: 7}, ThinList: true}},
 		{"thin list, contract only", sandbox.Options{World: sandbox.Config{Seed: 10, Calls: 150, Days: 6}, ThinList: true, ContractOnly: true}},
 		{"drifting", sandbox.Options{World: sandbox.Config{Seed: 3, Calls: 200, Days: 5, DriftRate: 0.2,
 			DriftFrom: time.Now().Add(-72 * time.Hour)}}},
@@ -129,7 +129,7 @@ func TestInterruptedRunsGoOn(t *testing.T) {
 	var stop context.CancelFunc
 	var stopAt int64
 	c := found(t, sandbox.Options{
-		World: sandbox.Config{Seed: 5, Calls: 900, Days: 12},
+		World: sandbox.Config{Seed: 5, Calls: 450, Days: 6},
 		Inject: func(number int64, _ sandbox.Request) sandbox.FaultKind {
 			if number == stopAt {
 				stop()

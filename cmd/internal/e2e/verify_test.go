@@ -301,7 +301,7 @@ func TestVerifyDeep(t *testing.T) {
 // lacking; one that is new, or that was forgotten, is not.
 func TestVerifyDeepFindsWhatIsLacking(t *testing.T) {
 	t.Parallel()
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 22, Calls: 200, Days: 10}})
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 22, Calls: 120, Days: 8}})
 	e := newEditor(c)
 	hidden := ""
 	e.edit = func(id string, call map[string]any) bool {
@@ -351,7 +351,7 @@ func TestVerifyDeepFindsWhatIsLacking(t *testing.T) {
 // Verify spends what it says and no more, counts it against the budget of the
 // runs after it, and ends in good order where it may not ask to the end.
 func TestVerifyDeepKeepsToTheBudget(t *testing.T) {
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 23, Calls: 350, Days: 12}})
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 23, Calls: 120, Days: 6}})
 	e := newEditor(c)
 	if r := e.extract(); r.code != cli.ExitOK {
 		t.Fatal(r.stderr)
