@@ -186,6 +186,18 @@ CREATE MACRO document_value(document, pointer) AS CASE
         THEN regexp_replace(regexp_replace(json_extract_string(document, pointer), '\.0$', ''), '^-0$', '0')
     ELSE json_extract_string(document, pointer) END;
 
+-- How a field of a document became another: what it was and is, or where that is long, which of
+-- its members are not what they were.
+CREATE MACRO member(document, name) AS json_extract(document, '/' || replace(replace(name, '~', '~0'), '/', '~1'));
+CREATE MACRO changed_members(was, now) AS
+    list_sort(list_filter(list_distinct(list_concat(json_keys(was), json_keys(now))), k -> member(was, k) IS DISTINCT FROM member(now, k)));
+CREATE MACRO is_long(v) AS coalesce(json_type(v) IN ('OBJECT', 'ARRAY') OR length(v ->> '$') > 40, false);
+CREATE MACRO value_change(name, was, now) AS CASE
+    WHEN json_type(was) = 'OBJECT' AND json_type(now) = 'OBJECT' THEN name || ' (' || array_to_string(changed_members(was, now), ', ') || ')'
+    WHEN is_long(was) OR is_long(now) THEN name
+    ELSE name || ' ' || coalesce(was ->> '$', 'none') || ' → ' || coalesce(now ->> '$', 'none') END;
+CREATE MACRO field_change(name, before, after) AS value_change(name, member(before, name), member(after, name));
+
 -- A JSON value as text, as it was sent: a string without its quotes.
 CREATE MACRO sent_text(v) AS CASE json_type(v)
     WHEN 'VARCHAR' THEN v ->> '$'

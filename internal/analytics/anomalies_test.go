@@ -12,6 +12,8 @@ import (
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/value"
+	"callhouse/internal/resource"
+	"callhouse/internal/schema"
 )
 
 // measures are what a day is judged by: a value, and of how many calls it is.
@@ -203,8 +205,22 @@ func TestAnomalies(t *testing.T) {
 			calls = append(calls, c)
 		}
 	}
-	data := analyticstest.Data{Calls: calls}
+	data := analyticstest.Data{Calls: calls, Others: map[*schema.Table][]row{}}
+	for _, day := range []int{20, 40, 60, 61, 70} {
+		data.Others[resource.Incidents.Table] = append(data.Others[resource.Incidents.Table], row{"incident_id": fmt.Sprint(day), "alert_rule_id": "r", "status": "resolved",
+			"metric_value": "1.5", "created_at": first.AddDate(0, 0, day).Add(time.Hour).UnixMilli()})
+	}
 	w := warehouse(t, data, loc)
+	for _, p := range []analytics.Params{{}, {Since: first.AddDate(0, 0, 60), Until: first.AddDate(0, 0, 70)}} {
+		rows, err := w.Report(t.Context(), "incidents", p)
+		got := all(t, rows, err)
+		if d := diffNear(oracle("incidents", data, p, loc), got); d != "" {
+			t.Errorf("incidents, %+v (-oracle +report):\n%s", p, d)
+		}
+		if off, _ := got[len(got)-1][9].(string); !p.Since.IsZero() && !strings.HasPrefix(off, "completed_percent ") {
+			t.Errorf("beside the incident of a bad day stands %q", off)
+		}
+	}
 	for _, p := range []analytics.Params{{}, {By: "agent"}, {By: "user_sentiment"}, {By: "weekday"}, {By: "month,agent"}, {Since: first.Add(300 * time.Hour)}, {Until: first.Add(1500 * time.Hour)}} {
 		rows, err := w.Report(t.Context(), "anomalies", p)
 		got := all(t, rows, err)

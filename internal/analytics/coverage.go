@@ -72,6 +72,15 @@ func (w *Warehouse) Coverage(ctx context.Context, report string, p Params, now t
 		return nil, err
 	}
 	defer conn.Close()
+	s, err := w.selection(ctx, conn, p)
+	if err != nil {
+		return nil, err
+	}
+	if s, err = w.around(ctx, conn, found[0], s); err != nil {
+		return nil, err
+	}
+	bounded := p.bounded()
+	p = s.Params
 	c := &Coverage{Unlisted: w.unlisted(p, now)}
 	names, columns, into := []string{"total_of(calls)"}, []string{}, []*int64{&c.Calls}
 	needs := found[0].Needs
@@ -90,11 +99,7 @@ func (w *Warehouse) Coverage(ctx context.Context, report string, p Params, now t
 		names, into = append(names, f.count), append(into, &c.counts[i])
 		columns = append(columns, strings.Fields(f.columns)...)
 	}
-	s, err := w.selection(ctx, conn, p)
-	if err != nil {
-		return nil, err
-	}
-	if err := w.tallyOne(ctx, conn, names, columns, s, into...); err != nil || !p.bounded() {
+	if err := w.tallyOne(ctx, conn, names, columns, s, into...); err != nil || !bounded {
 		return c, err
 	}
 	s.Params = Params{}
@@ -111,20 +116,20 @@ func (w *Warehouse) tallyOne(ctx context.Context, conn *duck.Conn, names, column
 func one(ctx context.Context, conn *duck.Conn, text string, into ...*int64) error {
 	rows, err := conn.QuerySmall(ctx, text)
 	if err != nil {
-		return fmt.Errorf("read the coverage: %w", err)
+		return fmt.Errorf("read numbers: %w", err)
 	}
 	defer rows.Close()
 	row, err := rows.Next(ctx)
 	if errors.Is(err, io.EOF) || err == nil && len(row) != len(into) {
-		return fmt.Errorf("read the coverage: it has no such row")
+		return fmt.Errorf("read numbers: there is no such row")
 	}
 	if err != nil {
-		return fmt.Errorf("read the coverage: %w", err)
+		return fmt.Errorf("read numbers: %w", err)
 	}
 	for i, v := range row {
 		n, ok := v.(int64)
 		if !ok {
-			return fmt.Errorf("read the coverage: column %d is %T", i, v)
+			return fmt.Errorf("read numbers: column %d is %T", i, v)
 		}
 		*into[i] = n
 	}

@@ -24,9 +24,17 @@ func (w *Warehouse) NotFetched(f *sqlfiles.File, p Params) ([]string, error) {
 	var out []string
 	for _, r := range resource.All {
 		needed := slices.Contains(f.Reads, r.Name) || slices.ContainsFunc(keys, func(d dimension) bool { return d.of == r })
-		if needed && w.snap.Manifest.Lists[r.Name].ListedAt == 0 && len(w.snap.Manifest.FilesOf(r.Name)) == 0 {
+		if needed && !w.fetched(r.Name) {
 			out = append(out, r.Name)
 		}
 	}
+	if slices.Contains(f.Reads, resource.Changes.Name) && !w.fetched(resource.Changes.Name) &&
+		!slices.ContainsFunc(resource.All, func(r *resource.Resource) bool { return w.fetched(r.Name) }) {
+		out = append(out, "agents, tools and so on")
+	}
 	return out, nil
+}
+
+func (w *Warehouse) fetched(table string) bool {
+	return w.snap.Manifest.Lists[table].ListedAt > 0 || len(w.snap.Manifest.FilesOf(table)) > 0
 }

@@ -4,11 +4,15 @@ import (
 	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"net/url"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/value"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 )
@@ -38,7 +42,16 @@ func organisation(r *rand.Rand, d *analyticstest.Data) {
 		}
 		add(resource.Campaigns, c)
 	}
+	d.Others[&resource.Changes] = randomChanges(r)
+	add(resource.AlertRules, row{"alert_rule_id": "r1", "name": "too many", "metric_type": "call_count"}, row{"alert_rule_id": "r2"})
+	for i := range 12 {
+		add(resource.Incidents, row{"incident_id": fmt.Sprint("i", i), "alert_rule_id": maybe(r, .2, "r1", "r2", "r3"), "status": "resolved", "metric_value": "1.5",
+			"created_at": d.Calls[r.IntN(len(d.Calls))]["start_at"]})
+	}
 	for _, c := range d.Calls {
+		if ms, started := c["start_at"].(int64); started { // every day has calls
+			c["start_at"] = ms + int64(r.IntN(20)-10)*86_400_000
+		}
 		c["presentation_number"] = maybe(r, .5, "+8215880000", "+8215889999")
 		c["agent_type"] = types[c["agent_id"]]
 		places := []string{"presentation_number", "from_number"}
@@ -53,28 +66,205 @@ func organisation(r *rand.Rand, d *analyticstest.Data) {
 	}
 }
 
-// compareNulls compares numbers, the missing ones last.
-func compareNulls(a, b any) int {
-	switch {
-	case a == nil || b == nil:
-		return cmp.Compare(fmt.Sprint(a == nil), fmt.Sprint(b == nil))
-	}
-	return cmp.Compare(a.(int64), b.(int64))
+// edit is a change of one field, and how the report tells it; empty: not at all.
+type edit struct{ field, before, after, told string }
+
+var edits = []edit{
+	{"name", `"A"`, `"환불"`, "name A → 환불"},
+	{"type", `null`, `"flow"`, "type none → flow"},
+	{"total_calls", `1`, `20`, "total_calls 1 → 20"},
+	{"data", `{"voice":{"id":1},"prompt":"x","a/b~":1}`, `{"prompt":"y","voice":{"id":1},"speed":1.50}`, "data (a/b~, prompt, speed)"},
+	{"flow", `{"nodes":[]}`, `null`, "flow"},
+	{"description", `"short"`, `"` + strings.Repeat("long ", 9) + `"`, "description"},
+	{"updated_at", `"2026-11-01T00:00:00.000Z"`, `"2026-11-02T00:00:00.000Z"`, "updated_at 2026-11-01T00:00:00.000Z → 2026-11-02T00:00:00.000Z"},
+	{"completed_calls", `1`, `2`, ""},
 }
+
+// randomChanges returns rows of the table changes about the time of random calls. Beside the
+// columns they say, for the oracle, what the object is called since, and which edits they are of.
+func randomChanges(r *rand.Rand) (out []row) {
+	for _, object := range []struct{ resource, key, first, name string }{
+		{"agents", "a1-one", `{"name":"Bookings"}`, "Bookings"}, {"agents", "a1-two", `{"name":null}`, ""}, {"agent_versions", "a1-one/v%2F12", `{"version":"v/12"}`, ""},
+		{"tools", "t%2F1", `{"x":1}`, ""}, {"telephone_numbers", "n1", `{"number":"+82"}`, "+82"}, {"customers", "c1", `{"name":"Kim"}`, "Kim"}, {"campaigns", "p1", `{"name":"spring"}`, "spring"},
+	} {
+		at, err := time.Parse(time.RFC3339, pick(r, []string{"2026-10-24T20:00:00Z", "2026-10-31T22:00:00Z", "2026-11-08T03:00:00Z", "2026-11-18T03:00:00Z"}))
+		if err != nil {
+			panic(err)
+		}
+		for n := range 1 + r.IntN(6) {
+			c := row{"resource": object.resource, "key": object.key, "since_at": at.UnixMilli(), "kind": "changed"}
+			at = at.Add(time.Duration(1+r.IntN(60)) * time.Hour)
+			c["seen_at"] = at.UnixMilli()
+			switch {
+			case n == 0:
+				c["kind"], c["fields"], c["after"], c["named"] = "created", "[]", object.first, object.name
+				if r.IntN(2) == 0 {
+					delete(c, "since_at")
+				}
+			case r.IntN(5) == 0:
+				c["kind"], c["fields"], c["before"], c["after"] = pick(r, []string{"deleted", "returned", "completed"}), `["deleted_at"]`, `{"deleted_at":null}`, `{"deleted_at":"x"}`
+			default:
+				var fields, before, after []string
+				var of []edit
+				for _, e := range edits {
+					if r.IntN(3) == 0 || len(of) == 0 && e.field == "completed_calls" {
+						fields, of = append(fields, fmt.Sprintf("%q", e.field)), append(of, e)
+						before, after = append(before, fmt.Sprintf("%q:%s", e.field, e.before)), append(after, fmt.Sprintf("%q:%s", e.field, e.after))
+					}
+				}
+				if of[0].field == "name" {
+					c["named"] = "환불"
+				}
+				c["fields"], c["edits"] = "["+strings.Join(fields, ",")+"]", of
+				c["before"], c["after"] = "{"+strings.Join(before, ",")+"}", "{"+strings.Join(after, ",")+"}"
+			}
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// toldEdits is what the report says of a change's fields; nil: nothing.
+func toldEdits(c row) any {
+	of, _ := c["edits"].([]edit)
+	var told []string
+	for _, e := range of {
+		if e.told != "" && e.field != "updated_at" {
+			told = append(told, e.told)
+		}
+	}
+	for _, e := range of {
+		if e.field == "updated_at" && told == nil {
+			told = append(told, e.told)
+		}
+	}
+	if told == nil {
+		return nil
+	}
+	return strings.Join(told, ", ")
+}
+
+func changesOf(d analyticstest.Data, p analytics.Params, loc *time.Location) (out [][]any) {
+	names := map[any]string{}
+	for _, c := range d.Others[&resource.Changes] {
+		object, key := c["resource"], c["key"].(string)
+		if name, _ := c["named"].(string); name != "" {
+			names[key] = name
+		}
+		since, known := c["since_at"].(int64)
+		seen := c["seen_at"].(int64)
+		agent, last, _ := strings.Cut(key, "/")
+		var agentID any
+		if object == "agents" || object == "agent_versions" {
+			agentID = agent
+		}
+		told := toldEdits(c)
+		if !known || object == "customers" || c["kind"] == "completed" || c["kind"] == "changed" && told == nil ||
+			!p.Since.IsZero() && seen < p.Since.UnixMilli() || !p.Until.IsZero() && seen >= p.Until.UnixMilli() || p.Agent != "" && agentID != p.Agent {
+			continue
+		}
+		what := names[key]
+		if what == "" {
+			what, _ = url.PathUnescape(cmp.Or(last, key))
+		}
+		line := []any{seen, since, object, what, agentID, c["kind"], told, nil, nil, nil, nil, nil, nil, nil, nil, nil, key}
+		if agentID != nil {
+			var before, after []row
+			first, then := analytics.DayOf(time.UnixMilli(since), loc), analytics.DayOf(time.UnixMilli(seen), loc)
+			for _, call := range d.Calls {
+				ms, started := call["start_at"].(int64)
+				if call["agent_id"] != agentID || !started || !selects(call, analytics.Params{Where: p.Where}, loc) {
+					continue
+				}
+				day := analytics.DayOf(time.UnixMilli(ms), loc)
+				if day.Before(first) && !day.Before(first.AddDate(0, 0, -7)) {
+					before = append(before, call)
+				}
+				if day.After(then) && !day.After(then.AddDate(0, 0, 7)) {
+					after = append(after, call)
+				}
+			}
+			n, m := count(before, answered), count(after, answered)
+			was, is := share(count(before, completed), n), share(count(after, completed), m)
+			line = append(line[:7], int64(len(before)), int64(len(after)), was, is, nil, nil, nil, int64(n), int64(m), key)
+			if low, high := newcombe(is, m, was, n); low != nil {
+				line[11], line[12], line[13] = low, high, "unclear"
+				if low.(float64) > 0 {
+					line[13] = "better"
+				} else if high.(float64) < 0 {
+					line[13] = "worse"
+				}
+			}
+		}
+		out = append(out, line)
+	}
+	slices.SortFunc(out, func(a, b []any) int {
+		return cmp.Or(cmp.Compare(b[0].(int64), a[0].(int64)), cmp.Compare(a[2].(string), b[2].(string)), cmp.Compare(a[16].(string), b[16].(string)))
+	})
+	return out
+}
+
+func incidentsOf(d analyticstest.Data, p analytics.Params, loc *time.Location) (out [][]any) {
+	rules := map[any]row{}
+	for _, r := range d.Others[resource.AlertRules.Table] {
+		rules[r["alert_rule_id"]] = r
+	}
+	var first, last int64
+	var raised []row
+	for _, i := range d.Others[resource.Incidents.Table] {
+		at, known := i["created_at"].(int64)
+		if !known && (!p.Since.IsZero() || !p.Until.IsZero()) || known && !p.Since.IsZero() && at < p.Since.UnixMilli() || known && !p.Until.IsZero() && at >= p.Until.UnixMilli() {
+			continue
+		}
+		raised = append(raised, i)
+		if known && (first == 0 || at < first) {
+			first = at
+		}
+		last = max(last, at)
+	}
+	around := analytics.Params{Where: p.Where, Agent: p.Agent, Since: time.UnixMilli(first).AddDate(0, 0, -63), Until: time.UnixMilli(last).AddDate(0, 0, 9)}
+	off, day := map[time.Time][]string{}, func(ms int64) time.Time { return analytics.DayOf(time.UnixMilli(ms), loc) }
+	for _, line := range anomaliesOf(groupsOf(d.Calls, around, loc), around, loc) {
+		at := time.Time(line[1].(value.Date))
+		off[at] = append(off[at], fmt.Sprintf("%s %.1f (usual %.1f)", line[2:5]...))
+	}
+	for _, i := range raised {
+		rule := rules[i["alert_rule_id"]]
+		line := []any{i["created_at"], cmp.Or(rule["name"], i["alert_rule_id"]), rule["metric_type"], "resolved", "1.5000", nil, int64(0), int64(0), nil, nil, i["incident_id"]}
+		if at, known := i["created_at"].(int64); known {
+			var calls []row
+			for _, c := range d.Calls {
+				if ms, started := c["start_at"].(int64); started && day(ms).Equal(day(at)) && selects(c, around, loc) {
+					calls = append(calls, c)
+				}
+			}
+			whole := count(calls, answered)
+			line[6], line[7], line[8] = int64(len(calls)), int64(whole), share(count(calls, completed), whole)
+			if told := off[day(at)]; told != nil {
+				line[9] = strings.Join(told, ", ")
+			}
+		}
+		out = append(out, line)
+	}
+	slices.SortFunc(out, func(a, b []any) int {
+		if a[0] != nil && b[0] != nil && a[0] != b[0] {
+			return cmp.Compare(b[0].(int64), a[0].(int64))
+		}
+		return cmp.Or(falseFirst(a[0] == nil, b[0] == nil), cmp.Compare(a[10].(string), b[10].(string)))
+	})
+	return out
+}
+
+// falseFirst compares what holds of two rows.
+func falseFirst(a, b bool) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) }
 
 func campaignsOf(d analyticstest.Data) (out [][]any) {
 	rows := slices.Clone(d.Others[resource.Campaigns.Table])
 	slices.SortFunc(rows, func(a, b row) int {
-		if a, b := a["deleted_at"] != nil, b["deleted_at"] != nil; a != b {
-			return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b))
-		}
-		if a, b := a["created_at"], b["created_at"]; a != b {
-			if a == nil || b == nil {
-				return compareNulls(a, b)
-			}
-			return -compareNulls(a, b)
-		}
-		return cmp.Compare(a["campaign_id"].(string), b["campaign_id"].(string))
+		newest, _ := b["created_at"].(int64)
+		other, _ := a["created_at"].(int64)
+		return cmp.Or(falseFirst(a["deleted_at"] != nil, b["deleted_at"] != nil), falseFirst(a["created_at"] == nil, b["created_at"] == nil),
+			cmp.Compare(newest, other), cmp.Compare(a["campaign_id"].(string), b["campaign_id"].(string)))
 	})
 	for _, c := range rows {
 		line := []any{c["name"], c["status"], c["agent_id"], c["total_calls"], c["completed_calls"], c["failed_calls"], nil,
@@ -138,11 +328,12 @@ func numbersOfOwn(g *group, d analyticstest.Data, grouped bool) (out [][]any) {
 func TestReportsOnTheOrganisation(t *testing.T) {
 	for seed := range 2 {
 		r := rand.New(rand.NewPCG(uint64(seed), 16))
-		d := randomData(r, 60)
+		d := randomData(r, 200)
 		organisation(r, &d)
 		w := warehouse(t, d, zone(t, "Asia/Seoul"))
-		for _, p := range []analytics.Params{{}, {By: "agent"}, {By: "weekday,call_type", Where: []string{"agent_type=flow"}}, {Where: []string{"status=none"}}} {
-			for _, report := range []string{"lines", "campaigns"} {
+		for _, p := range []analytics.Params{{}, {By: "agent"}, {By: "weekday,call_type", Where: []string{"agent_type=flow"}}, {Where: []string{"status=none"}},
+			{Agent: "a1-one", Since: time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)}, {Until: time.Date(2026, 10, 26, 0, 0, 0, 0, time.UTC)}} {
+			for _, report := range []string{"lines", "campaigns", "changes", "incidents"} {
 				p := p
 				p.NamesInPlace = true
 				if report != "lines" {

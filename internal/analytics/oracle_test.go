@@ -198,11 +198,15 @@ func counted(g *group, column string) []*group {
 
 func oracle(report string, d analyticstest.Data, p analytics.Params, loc *time.Location) [][]any {
 	var out [][]any
-	if report == "search" {
+	switch report {
+	case "search":
 		return searched(d.Calls, byCall(d.Turns), p, loc)
-	}
-	if report == "campaigns" {
+	case "campaigns":
 		return campaignsOf(d)
+	case "changes":
+		return changesOf(d, p, loc)
+	case "incidents":
+		return incidentsOf(d, p, loc)
 	}
 	groups := groupsOf(d.Calls, p, loc)
 	if report == "lines" && len(groups) == 0 && p.By == "" { // numbers without calls

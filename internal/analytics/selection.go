@@ -13,6 +13,7 @@ import (
 
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/layout"
+	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	sqlfiles "callhouse/sql"
 )
@@ -70,8 +71,8 @@ func (p Params) bounded() bool { return !p.Since.IsZero() || !p.Until.IsZero() }
 // selected returns the WITH list of the relations that the report f reads: the
 // calls that p selects, with their group as key (selected; as selected_grouped if
 // groups are asked for, else as selected_alone, of which the other one is empty),
-// what belongs to them, all calls of about their time (surrounding), and tallied. They are no views of the connection, which
-// DuckDB would plan twice.
+// what belongs to them, all calls of about their time (surrounding), tallied, and what else was seen in that time. They are no
+// views of the connection, which DuckDB would plan twice.
 func (w *Warehouse) selected(ctx context.Context, conn *duck.Conn, f *sqlfiles.File, p Params) (string, error) {
 	keys, err := keysOf(p.By)
 	if err != nil {
@@ -80,6 +81,14 @@ func (w *Warehouse) selected(ctx context.Context, conn *duck.Conn, f *sqlfiles.F
 	s, err := w.selection(ctx, conn, p)
 	if err != nil {
 		return "", err
+	}
+	var with []string
+	if name, seen, ok := besideOf(f); ok {
+		with = append(with, name+" AS MATERIALIZED ("+seen.query(s)+")")
+		if s, err = w.around(ctx, conn, f, s); err != nil {
+			return "", err
+		}
+		p = s.Params
 	}
 	from, until := w.wholeDays(p)
 	flags, err := flagVariables(p)
@@ -93,7 +102,6 @@ func (w *Warehouse) selected(ctx context.Context, conn *duck.Conn, f *sqlfiles.F
 	}
 	calls := fmt.Sprintf("SELECT %s AS key, calls.* FROM calls WHERE %s", keyExpr(keys, dimension.inCalls), s.ofCalls())
 	none := "SELECT CAST(NULL AS VARCHAR) AS key, * FROM (" + emptyRelation(&schema.Calls) + ")" // costs nothing to plan
-	var with []string
 	for _, r := range f.Reads {
 		of, ok := related()[r]
 		switch {
@@ -108,12 +116,13 @@ func (w *Warehouse) selected(ctx context.Context, conn *duck.Conn, f *sqlfiles.F
 				keyExpr(keys, dimension.inCalls), s.ofCalls(), strings.Join(bounds(p.wider(), "start_at"), " AND ")))
 		case r == "tallied":
 			kept := "NOT MATERIALIZED" // or the columns that nobody asks for are made as well
-			if strings.Count(f.SQL, "FROM tallied") > 1 {
+			if strings.Count(f.SQL+strings.Join(reportsIn(f), ""), "FROM tallied") > 1 {
 				kept = "MATERIALIZED"
 			}
 			with = append(with, "tallied AS "+kept+" ("+w.tallied(f.Tallies, keys, s)+")")
 		}
 	}
+	with = append(with, reportsIn(f)...)
 	list := strings.Join(with, ",\n")
 	if !readsSelected.MatchString(f.SQL + "\n" + list) {
 		return list, nil
@@ -122,6 +131,18 @@ func (w *Warehouse) selected(ctx context.Context, conn *duck.Conn, f *sqlfiles.F
 }
 
 var readsSelected = regexp.MustCompile(`\b(FROM|JOIN) selected\b`)
+
+// reportsIn returns the other reports that a report reads, as of a WITH list. They are over the
+// relations that it reads itself.
+func reportsIn(f *sqlfiles.File) (with []string) {
+	for _, r := range f.Reads {
+		_, isView := sqlfiles.View(r)
+		if other, ok := sqlfiles.Report(r); ok && !isView {
+			with = append(with, r+" AS ("+other.SQL+")")
+		}
+	}
+	return with
+}
 
 // withList returns a statement with further relations before its own.
 func withList(with, text string) string {
@@ -254,7 +275,11 @@ func (e *AmbiguousError) Error() string {
 
 // agent returns the id of the one agent whose id is prefix or begins with it.
 func (w *Warehouse) agent(ctx context.Context, conn *duck.Conn, prefix string) (string, error) {
-	agents := "(" + w.tallied([]string{"agent_id"}, nil, selection{}) + ")"
+	agents := "(SELECT agent_id, calls FROM (" + w.tallied([]string{"agent_id"}, nil, selection{}) + ")"
+	if w.fetched(resource.Agents.Name) {
+		agents += " UNION ALL SELECT agent_id, 0 FROM stored.agents" // also those without calls
+	}
+	agents += ")"
 	ids, err := column(ctx, conn, `SELECT DISTINCT agent_id FROM `+agents+` WHERE starts_with(agent_id, ?)
 		ORDER BY agent_id <> ?, agent_id LIMIT 6`, prefix, prefix)
 	if err != nil {

@@ -31,16 +31,17 @@ func (a *app) reportCommand(f *sqlfiles.File) *cobra.Command {
 		},
 	}
 	fl := cmd.Flags()
+	inTime, ofAgent := analytics.Chosen(f)
 	if f.Selects() {
-		fl.StringVar(&a.since, "since", "", "only calls that start at `TIME` or after: 2026-11-01, an RFC 3339 time, or an age as 7d")
-		fl.StringVar(&a.until, "until", "", "only calls that start before `TIME`; a date means its beginning")
+		fl.StringVar(&a.since, "since", "", "only "+inTime+" at `TIME` or after: 2026-11-01, an RFC 3339 time, or an age as 7d")
+		fl.StringVar(&a.until, "until", "", "only "+inTime+" before `TIME`; a date means its beginning")
 	}
 	if f.Grouped() {
 		cmd.Long += "\n\nGroups for --by: " + wrapList(analytics.Dimensions()) + "."
 		a.groupFlag(cmd, "one group of rows for each value of `GROUP`, see above; two as in agent,day, or repeated")
 	}
 	if f.Selects() {
-		fl.StringVar(&a.agent, "agent", "", "only calls of the agent whose `ID` this is, or begins with")
+		fl.StringVar(&a.agent, "agent", "", "only "+ofAgent+" of the agent whose `ID` this is, or begins with")
 		a.whereFlag(cmd)
 	}
 	fl.StringVar(&a.compare, "compare", "", "beside each figure the same of the `PERIOD` before, and the change: previous; needs --since")

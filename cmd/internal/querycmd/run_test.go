@@ -22,6 +22,7 @@ import (
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/golden"
 	"callhouse/internal/layout"
+	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 )
 
@@ -166,7 +167,7 @@ func TestGoldens(t *testing.T) {
 		{"compare-csv", "costs --since 2024-11-19 --until 2024-11-20 --by agent --compare previous --format csv"}, {"compare-json", "agents --since 2024-11-19 --until 2024-11-20 --tz Asia/Seoul --compare previous --format json"},
 		{"error-compare", "sentiment --compare last"}, {"error-compare-since", "sentiment --compare previous"}, {"error-compare-by", "sentiment --compare previous --since 7d --by day"},
 		{"error-compare-report", "anomalies --compare previous --since 7d"}, {"error-compare-call", "search hello --compare previous --since 7d"},
-		{"campaigns-none", "campaigns"}, {"lines-none", "lines --by agent"}, {"help-campaigns", "campaigns --help"}, {"by-agent-type", "sentiment --by agent_type"}, {"where-number", "sentiment --where number=+8215880000 --format csv"},
+		{"campaigns-none", "campaigns"}, {"lines-none", "lines --by agent"}, {"changes-none", "changes --since 2024-11-19"}, {"incidents-none", "incidents --format csv"}, {"help-campaigns", "campaigns --help"}, {"help-changes", "changes --help"}, {"by-agent-type", "sentiment --by agent_type"}, {"where-number", "sentiment --where number=+8215880000 --format csv"},
 		{"by-two", "outcomes --by agent,day --format csv"}, {"by-two-repeated", "durations --by call_type --by hour"}, {"by-two-json", "volume --by weekday,agent --format json"},
 		{"where", "sentiment --where call_type=outbound --where version=production --by agent"}, {"where-none", "sentiment --where call_type= --where status=queued --format markdown"},
 		{"error-by-three", "sentiment --by agent,day --by hour"}, {"error-where", "sentiment --where call_type"}, {"error-where-value", "sentiment --where weekday=Mon"}, {"error-where-name", "sentiment --where call_tpe=x"},
@@ -188,6 +189,56 @@ func TestGoldens(t *testing.T) {
 		{"error-by", "sentiment --by agnet"}, {"error-format", "sentiment --format cvs"}, {"error-agent", "sentiment --agent 0c"}, {"error-agents", "sentiment --agent 0"},
 		{"error-describe", "describe callz"}, {"error-output", "sentiment --output no/such/folder/x.csv"}, {"error-output-folder", "sentiment --output warehouse"},
 		{"error-warehouse", "sentiment --warehouse elsewhere"}, {"error-file", "sql -f none.sql"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := run(t, "", strings.Fields(c.args)...)
+			golden.Check(t, filepath.Join(dir, c.name+".golden"), "query "+c.args+"\n"+r.String())
+		})
+	}
+}
+
+// What the organisation has beside calls, and what it tells of them.
+func TestGoldensOfTheOrganisation(t *testing.T) {
+	dir := goldenDir(t)
+	t.Chdir(t.TempDir())
+	const bookings, returns, second = "0a7e1f60-0000-4000-8000-00000000000a", "0b7e1f60-0000-4000-8000-00000000000b", "0c7e1f60-0000-4000-8000-00000000000c"
+	at := func(day, hour int) int64 { return time.Date(2024, 11, day, hour, 0, 0, 0, time.UTC).UnixMilli() }
+	var calls []row
+	for day := 4; day < 22; day++ {
+		for i := range 12 {
+			reason := "user_hangup"
+			if day > 13 && i%2 > 0 { // since v2
+				reason = "call_transfer"
+			}
+			c := row{"call_id": fmt.Sprintf("c%02d%02d", day, i), "agent_id": bookings, "call_type": "inbound", "status": "ended", "start_at": at(day, 6+i), "duration_ms": int64(60_000),
+				"disconnection_reason": reason, "user_turns": int64(1), "to_number": "+8215880000"}
+			if i%3 == 0 {
+				c["agent_id"], c["call_type"], c["from_number"] = returns, "outbound", "+827000000"
+			}
+			calls = append(calls, c)
+		}
+	}
+	analyticstest.Write(t, "warehouse", 1, analyticstest.Data{Calls: calls, Coverage: []schema.Span{{From: 0, To: at(22, 0), ListedAt: at(22, 0)}}, Others: map[*schema.Table][]row{
+		resource.Agents.Table: {{"agent_id": bookings, "name": "Bookings", "type": "flow"}, {"agent_id": returns, "name": "Returns", "type": "single_prompt"}, {"agent_id": second, "name": "Returns", "type": "flow", "deleted_at": at(9, 2)}},
+		resource.Campaigns.Table: {{"campaign_id": "5001", "name": "spring", "status": "ongoing", "agent_id": returns, "total_calls": int64(200), "completed_calls": int64(31), "failed_calls": int64(12), "created_at": at(5, 9), "scheduled_at": at(6, 0)},
+			{"campaign_id": "5002", "name": "가을 행사", "status": "draft", "agent_id": returns, "total_calls": int64(0), "completed_calls": int64(0), "failed_calls": int64(0), "created_at": at(7, 9)}},
+		resource.Numbers.Table: {{"number_id": "n1", "number": "+8215880000", "status": "active", "inbound_agent_id": bookings}, {"number_id": "n2", "number": "+827000000", "status": "cancel_requested", "outbound_agent_id": returns},
+			{"number_id": "n3", "number": "+827111111", "status": "scheduled"}},
+		resource.AlertRules.Table: {{"alert_rule_id": "r1", "name": "too few calls", "metric_type": "call_count"}},
+		resource.Incidents.Table:  {{"incident_id": "i1", "alert_rule_id": "r1", "status": "resolved", "metric_value": "3", "threshold_value": "5", "created_at": at(12, 7)}},
+		&resource.Changes: {
+			{"resource": "agents", "key": bookings, "kind": "created", "seen_at": at(4, 2), "fields": `["name"]`, "after": `{"name":"Bookings"}`},
+			{"resource": "agent_versions", "key": bookings + "/v2", "kind": "created", "since_at": at(13, 2), "seen_at": at(14, 2), "fields": `["version"]`, "after": `{"version":"v2"}`},
+			{"resource": "agents", "key": bookings, "kind": "changed", "since_at": at(13, 2), "seen_at": at(14, 2), "fields": `["production_version","data","updated_at"]`,
+				"before": `{"production_version":"v1","data":{"prompt":"a","voice":1},"updated_at":"x"}`, "after": `{"production_version":"v2","data":{"prompt":"b","voice":1},"updated_at":"y"}`},
+			{"resource": "agents", "key": second, "kind": "deleted", "since_at": at(8, 2), "seen_at": at(9, 2), "fields": `["deleted_at"]`, "before": `{"deleted_at":null}`, "after": `{"deleted_at":"z"}`},
+			{"resource": "tools", "key": "t1", "kind": "created", "since_at": at(19, 2), "seen_at": at(20, 2), "fields": `["name"]`, "after": `{"name":"find_caller"}`},
+		}}})
+	for _, c := range []struct{ name, args string }{
+		{"organisation-changes", "changes"}, {"organisation-changes-json", "changes --agent bookings --format json"}, {"organisation-changes-none", "changes --since 2024-11-21"}, {"organisation-changes-gone", "changes --agent 0c --format csv"},
+		{"organisation-campaigns", "campaigns"}, {"organisation-campaigns-csv", "campaigns --format csv"}, {"organisation-lines", "lines"}, {"organisation-lines-csv", "lines --by agent --format csv"},
+		{"organisation-incidents", "incidents --tz Asia/Seoul"}, {"organisation-by-type", "outcomes --by agent_type"}, {"organisation-by-number", "sentiment --by number,agent --where agent_type=flow"},
+		{"organisation-agents", "agents"}, {"organisation-agents-csv", "durations --by agent --format csv"}, {"organisation-name", "durations --agent returns"}, {"organisation-compare", "lines --since 2024-11-15 --until 2024-11-18 --compare previous"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := run(t, "", strings.Fields(c.args)...)
