@@ -15,7 +15,7 @@
 -- calls beside them.
 --
 -- Grain: one row per change of an object
--- Reads: selected_changes, tallied, changes
+-- Reads: selected_changes, changes, tallied
 -- Tallies: agent_id, local_date, is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step
 -- Needs: end, words, transcripts
 -- Empty: no changes were seen

@@ -8,7 +8,7 @@
 -- calls beside them.
 --
 -- Grain: one row per incident
--- Reads: selected_incidents, alert_rules, tallied, anomalies, incidents
+-- Reads: selected_incidents, alert_rules, tallied, anomalies
 -- Tallies: local_date, user_sentiment, is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step
 -- Needs: end, words, transcripts
 -- Empty: no incidents match
