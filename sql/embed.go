@@ -10,7 +10,7 @@
 //	-- Text for people, in as many lines as it needs.
 //	--
 //	-- Grain: what one row stands for
-//	-- Reads: relations, comma-separated
+//	-- Reads: relations, comma-separated; of a report also other reports, over the same calls
 //	-- Needs: facts without which the numbers are not complete (reports)
 //	-- Tallies: the columns by which tallied, if it is read, counts (reports)
 //	-- Arguments: what follows the report's name, as in CALL_ID (reports)

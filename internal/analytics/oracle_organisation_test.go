@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,8 +14,10 @@ import (
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/value"
+	"callhouse/internal/layout"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
+	sqlfiles "callhouse/sql"
 )
 
 // organisation adds to random data what an organisation has beside calls. Of each call the
@@ -376,4 +379,33 @@ func TestDimensionsOfTheOrganisation(t *testing.T) {
 			checkReports(t, root, w.Location(), d, p)
 		}
 	}
+}
+
+// What was fetched and is empty is no want of runs.
+func TestWhatWasNeverFetched(t *testing.T) {
+	root := t.TempDir()
+	analyticstest.Write(t, root, 1, analyticstest.Data{})
+	incidents, _ := sqlfiles.Report("incidents")
+	changes, _ := sqlfiles.Report("changes")
+	volume, _ := sqlfiles.Report("volume")
+	lacks := func(want string) {
+		t.Helper()
+		w := open(t, root, nil)
+		got := ""
+		for _, q := range []struct {
+			of *sqlfiles.File
+			p  analytics.Params
+		}{{incidents, analytics.Params{}}, {changes, analytics.Params{}}, {volume, analytics.Params{By: "agent_type", Where: []string{"number="}}}, {volume, analytics.Params{By: "agent"}}} {
+			names, err := w.NotFetched(q.of, q.p)
+			got += fmt.Sprint(names, err, " ")
+		}
+		if got != want {
+			t.Errorf("lacking are %s, want %s", got, want)
+		}
+	}
+	lacks("[alert_rules incidents] <nil> [agents, tools and so on] <nil> [agents telephone_numbers] <nil> [] <nil> ")
+	analyticstest.Edit(t, filepath.Join(root, "snapshots", "000001", "manifest.json"), func(m *layout.Manifest) {
+		m.Lists = map[string]layout.List{"incidents": {ListedAt: 1}, "agents": {ListedAt: 1}}
+	})
+	lacks("[alert_rules] <nil> [] <nil> [telephone_numbers] <nil> [] <nil> ")
 }
