@@ -24,10 +24,10 @@ func Dictionary() string {
 	var b strings.Builder
 	b.WriteString(dictionaryHead)
 	b.WriteString("| Table | Holds | One row for each |\n| --- | --- | --- |\n")
-	for _, v := range byName() {
+	for _, v := range ViewsByName() {
 		fmt.Fprintf(&b, "| [%s](#%s) | %s | %s |\n", code(v.Name), v.Name, cell(v.Answers), cell(strings.TrimPrefix(v.Grain, "one row per ")))
 	}
-	for _, v := range byName() {
+	for _, v := range ViewsByName() {
 		fmt.Fprintf(&b, "\n## %s\n\n%s.\n", v.Name, strings.ToUpper(v.Answers[:1])+v.Answers[1:])
 		for _, p := range strings.Split(v.Text, "\n\n") {
 			if p != "" {
@@ -46,7 +46,8 @@ func Dictionary() string {
 	return b.String()
 }
 
-func byName() []*File {
+// ViewsByName returns the views as people look for them.
+func ViewsByName() []*File {
 	all := Views()
 	slices.SortFunc(all, func(a, b *File) int { return strings.Compare(a.Name, b.Name) })
 	return all

@@ -59,7 +59,7 @@ func (r *Rows) Close() {
 func Reports() []*sqlfiles.File { return sqlfiles.Reports() }
 
 // Tables returns the tables that SQL can read, by name: the views.
-func Tables() []*sqlfiles.File { return sqlfiles.Views() }
+func Tables() []*sqlfiles.File { return sqlfiles.ViewsByName() }
 
 // Describe returns the report or table called name, or both, the report first;
 // or an *UnknownError.

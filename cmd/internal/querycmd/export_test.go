@@ -74,7 +74,7 @@ func TestExport(t *testing.T) {
 	}
 	m := exportOf(t, "out")
 	var want []string
-	for _, v := range sqlfiles.Views() {
+	for _, v := range sqlfiles.ViewsByName() {
 		want = append(want, "table "+v.Name+".parquet")
 	}
 	if got := names(m); got != strings.Join(want, ", ") {
