@@ -50,6 +50,13 @@ func ifOwn(number string) string {
 	return fmt.Sprintf("CASE WHEN %s IN (SELECT number FROM stored.telephone_numbers) THEN %s END", number, number)
 }
 
+// ofCampaign is the column of the campaign that placed a call: as the call itself tells it,
+// or else as the lists of campaigns' calls do.
+const ofCampaign = "of_campaign"
+
+const madeOfCampaigns = "coalesce(extra ->> '$.campaign_id', (SELECT any_value(placed.campaign) FROM " +
+	"(SELECT call_id AS of_call, campaign_id AS campaign FROM stored.campaign_calls) placed WHERE placed.of_call = call_id))"
+
 // dimensions is the one place that says what --by and --where know. Nothing that
 // a user types becomes SQL but through it.
 func dimensions() map[string]dimension {
@@ -66,6 +73,7 @@ func dimensions() map[string]dimension {
 		"agent_type":           {expr: agentType, columns: []string{"agent_id"}, of: resource.Agents},
 		"agent_version":        word("agent_version"),
 		"call_type":            word("call_type"),
+		"campaign":             {expr: ofCampaign, columns: []string{ofCampaign}, made: madeOfCampaigns, of: resource.CampaignCalls},
 		"number":               {expr: ownNumber, columns: []string{ownNumber}, made: madeOfNumbers, of: resource.Numbers},
 		"status":               word("status"),
 		"disconnection_reason": word("disconnection_reason"),

@@ -193,6 +193,10 @@ func (c *Crawler) listObjects(ctx context.Context, of *resource.Resource, parent
 				c.sideProblem(of, failure.Error())
 				return false, nil
 			}
+			if len(of.Queries) > 0 && of.Path == callsPath && page.total > 0 && page.total == c.Progress().TotalCount {
+				c.sideProblem(of, "the list has as many calls as there are in all: the service does not seem to look at the parameter")
+				return false, nil
+			}
 			n, whole, err := c.putObjects(ctx, of, parent, &page)
 			if err != nil {
 				return false, err
@@ -224,6 +228,12 @@ func (c *Crawler) listObjects(ctx context.Context, of *resource.Resource, parent
 // sidePage asks for one page of a resource's list.
 func (c *Crawler) sidePage(ctx context.Context, of *resource.Resource, parent string, query url.Values, cursor string) (page pageData, failure, err error) {
 	q := maps.Clone(query)
+	for name, values := range q {
+		if values[0] == "{}" {
+			raw, _ := url.PathUnescape(parent) // as resource.KeyOf escaped it
+			q.Set(name, raw)
+		}
+	}
 	if !of.Unpaged {
 		q.Set("limit", strconv.Itoa(pageSize))
 	}
@@ -271,6 +281,9 @@ func (c *Crawler) readObject(of *resource.Resource, parent string, body []byte) 
 		return nil, "", err
 	}
 	of.SetParent(&r.object, parent)
+	if of.Slim {
+		return of.SlimJSON(&r.object), of.KeyOf(r.object.Row), nil
+	}
 	var drift []wire.Drift
 	for _, d := range r.decoder.Drift {
 		if d.Kind != wire.DriftConverted || !of.IsKeyPath(d.Path) { // some keys are numbers

@@ -84,12 +84,12 @@ func (s *aService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if top.Parent != nil {
 		top = top.Parent
 	}
-	switch r.URL.Path {
-	case "/v3/calls":
+	switch p := r.URL.Path; {
+	case p == "/v3/calls" && !r.URL.Query().Has("campaign_id"):
 		fmt.Fprint(w, `{"items":[],"total_count":0,"next_cursor":null}`)
 		return
-	case path(s.of.Path, s.parent):
-	case path(top.Record, resourcetest.Key(top, "", resourcetest.ParentNumber)):
+	case p == path(s.of.Path, s.parent):
+	case p == path(top.Record, resourcetest.Key(top, "", resourcetest.ParentNumber)):
 		if s.fault == "no record" {
 			refuse(404, "NOT_FOUND")
 			return
@@ -149,7 +149,7 @@ func (s *aService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func TestEveryResourceIsCrawled(t *testing.T) {
 	t.Parallel()
 	for _, of := range resource.All {
-		if len(of.Queries) > 0 {
+		if len(of.Queries) > 0 && of.Parent == nil {
 			of = new(*of)
 			of.Queries = nil // the service of the test knows no parameters
 		}

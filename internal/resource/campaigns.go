@@ -1,6 +1,10 @@
 package resource
 
-import "callhouse/internal/schema"
+import (
+	"net/url"
+
+	"callhouse/internal/schema"
+)
 
 // Campaigns place calls from a list of numbers. Their numbers move while they run.
 var Campaigns = Declare(Resource{
@@ -44,4 +48,17 @@ var Campaigns = Declare(Resource{
 		Doc: "who paused it: user or system"},
 	schema.Column{ID: 18, Name: "call_time_window", Type: schema.JSON, V3: "call_time_window",
 		Doc: "the hours of the week in which it may call, and their time zone"},
+)
+
+// CampaignCalls tell which calls a campaign placed, which calls themselves may not say.
+// They are listed when the campaign changed.
+var CampaignCalls = Declare(Resource{
+	Name: "campaign_calls", Doc: "which calls each campaign placed",
+	Path: "/v3/calls", Parent: Campaigns, Queries: []url.Values{{"campaign_id": {"{}"}}},
+	Key: []string{"campaign_id", "call_id"}, Slim: true, OfCall: "call_id",
+},
+	schema.Column{ID: 2, Name: "call_id", Type: schema.Text, Required: true, V3: "id", V2: "call_id",
+		Doc: "the call"},
+	schema.Column{ID: 1, Name: "campaign_id", Type: schema.Text, Required: true,
+		Doc: "the campaign that placed it"},
 )

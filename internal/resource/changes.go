@@ -64,7 +64,7 @@ func (r *Resource) Change(old, now *schema.Object, f Fetched, since int64) schem
 			kind = "completed"
 		}
 	}
-	if len(cols) == 0 {
+	if len(cols) == 0 || r.Slim {
 		return nil
 	}
 	row := make(schema.Row, len(Changes.Columns))

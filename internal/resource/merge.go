@@ -155,6 +155,13 @@ func (r *Resource) ItemJSON(o *schema.Object) []byte {
 	return wire.AppendJSON(nil, &item)
 }
 
+// SlimJSON returns the JSON of what the columns of an object hold, and no more. It
+// changes the object.
+func (r *Resource) SlimJSON(o *schema.Object) []byte {
+	o.Row[r.extra] = parquet.Value{}
+	return wire.AppendJSON(nil, o)
+}
+
 // RecordJSON returns the JSON of an object's own record, as far as it is known.
 func (r *Resource) RecordJSON(o *schema.Object) []byte {
 	var record schema.Object

@@ -25,7 +25,7 @@ type Resource struct {
 	Doc  string // what it holds, in a few words
 	Text string // what else a reader should know; may be empty
 	// Path is where the list is. With a Parent, each of the parent's objects has a list,
-	// and "{}" stands for its key.
+	// and "{}" stands for its key, there or in Queries.
 	Path   string
 	Parent *Resource
 	// Queries are asked one after the other, and make up the list together; nil: it is
@@ -47,6 +47,12 @@ type Resource struct {
 	// Key are the columns that tell one object from all others; that of the parent comes
 	// first. The table is sorted by them.
 	Key []string
+	// Slim says that of an item nothing is kept but the columns, and that no changes are
+	// told: the items are there for what they join.
+	Slim bool
+	// OfCall is the column of the call that a row is about: it goes when the call is
+	// forgotten. Empty: rows are about no call.
+	OfCall string
 	// Secrets are names of members, at any depth, whose values are never kept, beside
 	// those that [Scrub] knows.
 	Secrets []string
@@ -125,7 +131,7 @@ func (r *Resource) KeyOf(row schema.Row) string {
 
 // All are the resources beside calls, in the order in which they are asked for: a
 // parent stands before its children.
-var All = []*Resource{Agents, AgentVersions, Campaigns, Knowledges, KnowledgeDocuments, Tools, LLMs, Voices, Schemas, Numbers,
+var All = []*Resource{Agents, AgentVersions, Campaigns, CampaignCalls, Knowledges, KnowledgeDocuments, Tools, LLMs, Voices, Schemas, Numbers,
 	AlertRules, Incidents, Customers, CustomerAttributes}
 
 // Children returns the resources of which each object of this one has a list.
@@ -179,6 +185,18 @@ func Owner(table string) *Resource {
 		}
 	}
 	return nil
+}
+
+// Forgot says whether an object, or the call that it is about, was forgotten.
+func (r *Resource) Forgot(key string, forgot func(id string) bool) bool {
+	if forgot(key) {
+		return true
+	}
+	if r.OfCall == "" {
+		return false
+	}
+	raw, _ := url.PathUnescape(key[strings.LastIndexByte(key, '/')+1:]) // as KeyOf escaped it
+	return forgot(raw)
 }
 
 // IsKey says whether a column is a part of the key.

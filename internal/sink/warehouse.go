@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"callhouse/internal/layout"
+	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/commit"
 	"callhouse/internal/sink/disk"
@@ -276,6 +277,9 @@ func (w *Warehouse) Put(ctx context.Context, recs ...schema.Record) error {
 	w.mu.Unlock()
 	if forgotten != nil {
 		recs = slices.DeleteFunc(slices.Clone(recs), func(r schema.Record) bool {
+			if of := resource.ByName(r.Resource); of != nil {
+				return r.Kind != schema.KindListed && of.Forgot(r.CallID, forgotten.Forgot)
+			}
 			return r.Kind != schema.KindCovered && forgotten.Forgot(r.CallID)
 		})
 	}

@@ -55,7 +55,7 @@ func (in *Intake) addObject(at entry, r *schema.Record, run string) error {
 		a.listed[r.CallID] = l
 		return nil
 	}
-	if in.forgotten.Forgot(r.CallID) {
+	if of.Forgot(r.CallID, in.forgotten.Forgot) {
 		return nil
 	}
 	o := a.objects[r.CallID]
@@ -90,7 +90,7 @@ func (c *Commit) objects() (replaced map[string]bool, err error) {
 			return nil, fmt.Errorf("%s: %w", of.Name, err)
 		}
 		c.gone[of] = m.gone
-		if len(m.changes) == 0 && m.completed == 0 {
+		if m.edited == 0 {
 			continue // what was written is as it was
 		}
 		c.written(files...)
@@ -230,7 +230,7 @@ func (c *Commit) WithoutObjects(all []*resource.Resource, keys map[string]bool) 
 	for _, of := range all {
 		m := &objectMerge{c: c, of: of, w: table.NewObjectsWriter(c.b, of)}
 		err := m.each(func(o *schema.Object) error {
-			if keys[of.KeyOf(o.Row)] {
+			if of.Forgot(of.KeyOf(o.Row), func(id string) bool { return keys[id] }) {
 				return nil
 			}
 			return m.w.Write(o)
@@ -262,7 +262,7 @@ type objectMerge struct {
 	w         *table.ObjectsWriter
 	dec       wire.Decoder
 	changes   []schema.Row
-	completed int // objects of which nothing changed but that all was fetched of them
+	edited    int // objects whose row is another one than before
 }
 
 func (m *objectMerge) rewrite() (files []layout.File, err error) {
@@ -273,7 +273,7 @@ func (m *objectMerge) rewrite() (files []layout.File, err error) {
 	if err := m.merge(); err != nil {
 		return nil, errors.Join(err, m.w.Discard())
 	}
-	if len(m.changes) == 0 && m.completed == 0 {
+	if m.edited == 0 {
 		return nil, m.w.Discard()
 	}
 	return m.w.Close()
@@ -415,8 +415,9 @@ func (m *objectMerge) fold(old *schema.Object, key string) error {
 		if row := m.of.Change(old, now, at, m.c.listOf(m.of, parent).ListedAt); row != nil {
 			m.changes = append(m.changes, row)
 		}
-	} else if completed {
-		m.completed++
+	}
+	if changed || completed {
+		m.edited++
 	}
 	return m.w.Write(now)
 }

@@ -143,8 +143,11 @@ func (f *erasure) tally(ctx context.Context) error {
 		}
 		for _, of := range people {
 			err := eachObject(ctx, r, of, func(o *schema.Object) {
-				if f.ids[of.KeyOf(o.Row)] {
+				switch forgot := of.Forgot(of.KeyOf(o.Row), func(id string) bool { return f.ids[id] }); {
+				case forgot && of.OfCall == "":
 					sum.Customers++
+				case forgot:
+					sum.Rows++
 				}
 			})
 			if err != nil {

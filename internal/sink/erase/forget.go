@@ -47,7 +47,8 @@ type Erased struct {
 	Turns     int64         `json:"transcript_turns"`
 	Items     int64         `json:"analysis_items"`
 	Customers int64         `json:"customers"`
-	Files     []layout.File `json:"files"` // those that were written anew
+	Rows      int64         `json:"other_rows"` // about the calls, in other tables
+	Files     []layout.File `json:"files"`      // those that were written anew
 }
 
 // Held is a warehouse whose lock is held.
@@ -128,7 +129,7 @@ func (f *erasure) addTombstones() {
 // nothingToDo says that no call is to be erased, and none to be remembered.
 func (f *erasure) nothingToDo() bool {
 	for _, e := range f.erased {
-		if e.Calls > 0 || e.Customers > 0 {
+		if e.Calls > 0 || e.Customers > 0 || e.Rows > 0 {
 			return false
 		}
 	}
@@ -208,7 +209,7 @@ func (f *erasure) remake(ctx context.Context, i int, first int64, content []byte
 	}
 	files = append(files, made...)
 	tables := map[string]bool{}
-	if f.erased[i].Customers > 0 {
+	if f.erased[i].Customers > 0 || f.erased[i].Rows > 0 {
 		made, err := c.WithoutObjects(people, f.ids)
 		if err != nil {
 			return err

@@ -12,8 +12,8 @@ import (
 	"callhouse/internal/sink/snapshot"
 )
 
-// people are the resources whose objects are people.
-var people = slices.DeleteFunc(slices.Clone(resource.All), func(r *resource.Resource) bool { return len(r.Contact) == 0 })
+// people are the resources whose objects are people, or are about calls.
+var people = slices.DeleteFunc(slices.Clone(resource.All), func(r *resource.Resource) bool { return len(r.Contact) == 0 && r.OfCall == "" })
 
 // findPeople adds the customers that the selection is about, in any snapshot.
 func (f *erasure) findPeople(ctx context.Context, sel Selection) error {

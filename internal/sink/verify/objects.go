@@ -116,8 +116,8 @@ func (v *verifier) objects(s *layout.Snapshot, of *resource.Resource, at string)
 			v.bad.Add("order", at, "%s stands behind %s", key, last)
 		}
 		last = key
-		if v.tombstones.Forgot(key) {
-			v.bad.Add("forgotten", at, "an object in it was forgotten: %s", v.tombstones.Of([]byte(key)))
+		if of.Forgot(key, v.tombstones.Forgot) {
+			v.bad.Add("forgotten", at, "an object in it, or its call, was forgotten: %s", v.tombstones.Of([]byte(key)))
 		}
 		if err := dec.Decode(of.Resource, of.ItemJSON(&o), schema.KindItem, &again); err != nil {
 			v.bad.Add("rebuild", at, "%s: %v", key, err)
