@@ -110,7 +110,7 @@ another, or of an empty folder, keeps the mode of that, and its files go by it.`
 	fl.StringVar(&a.until, "until", "", "only calls that start before `TIME`; a date means its beginning")
 	a.groupFlag(cmd, "one group of rows for each value of `GROUP`, in reports that have groups; two as in agent,day, or repeated")
 	a.whereFlag(cmd)
-	fl.StringVar(&a.agent, "agent", "", "only calls of the agent whose `ID` this is, or begins with")
+	a.agentFlag(cmd, "calls")
 	cli.Complete(cmd, "tables", answer.Names(analytics.Tables())...)
 	cli.Complete(cmd, "reports", answer.Names(exportable())...)
 	return cmd

@@ -13,7 +13,7 @@ import (
 // previous is what --compare takes.
 const previous = "previous"
 
-// groupFlag and whereFlag are the flags of reports that may be repeated.
+// groupFlag and whereFlag are flags that may be repeated.
 func (a *app) groupFlag(cmd *cobra.Command, usage string) {
 	cmd.Flags().StringArrayVar(&a.by, "by", nil, usage)
 	cli.Complete(cmd, "by", analytics.Dimensions()...)
@@ -22,6 +22,11 @@ func (a *app) groupFlag(cmd *cobra.Command, usage string) {
 func (a *app) whereFlag(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&a.where, "where", nil, "only calls of which `NAME=VALUE` holds, as call_type=outbound; NAME as for --by; repeatable")
 	cli.Complete(cmd, "where", conditions()...)
+}
+
+// agentFlag is the flag that chooses what is of one agent: calls, or changes.
+func (a *app) agentFlag(cmd *cobra.Command, what string) {
+	cmd.Flags().StringVar(&a.agent, "agent", "", "only "+what+" of one agent: its `ID`, the beginning of it, its name, or a part of that")
 }
 
 // conditions are the possible beginnings of a condition.

@@ -56,7 +56,7 @@ its mode.`,
 	f := cmd.Flags()
 	f.StringVar(&a.since, "since", "", "from the day of `TIME` on: 2026-11-01, an RFC 3339 time, or an age as 7d")
 	f.StringVar(&a.until, "until", "", "up to the day before that of `TIME`")
-	f.StringVar(&a.agent, "agent", "", "only calls of the agent whose `ID` this is, or begins with")
+	a.agentFlag(cmd, "calls")
 	a.whereFlag(cmd)
 	f.StringVar(&title, "title", "", "the page's `TITLE`; default: Calls, in the page's language")
 	a.AddOwnFlags(cmd, config.Query)

@@ -41,7 +41,7 @@ func (a *app) reportCommand(f *sqlfiles.File) *cobra.Command {
 		a.groupFlag(cmd, "one group of rows for each value of `GROUP`, see above; two as in agent,day, or repeated")
 	}
 	if f.Selects() {
-		fl.StringVar(&a.agent, "agent", "", "only "+ofAgent+" of the agent whose `ID` this is, or begins with")
+		a.agentFlag(cmd, ofAgent)
 		a.whereFlag(cmd)
 	}
 	fl.StringVar(&a.compare, "compare", "", "beside each figure the same of the `PERIOD` before, and the change: previous; needs --since")
