@@ -340,6 +340,9 @@ func TestReportsOnTheOrganisation(t *testing.T) {
 				p := p
 				p.NamesInPlace = true
 				if report != "lines" {
+					if p.By == "agent" || report == "campaigns" && p.Until.IsZero() { // asked already, or as good as
+						continue
+					}
 					p.By = ""
 				}
 				rows, err := w.Report(t.Context(), report, p)
