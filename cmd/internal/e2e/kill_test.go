@@ -32,7 +32,7 @@ var kills = flag.Int("kills", 2, "how many runs TestKilledRuns kills")
 func TestKilledRuns(t *testing.T) {
 	bin := linkProgram(t, t.TempDir(), "extract")
 	const workers = 64
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 12, Calls: 375 * *worlds, Days: 10}, Latency: 2 * time.Millisecond, Jitter: 6 * time.Millisecond})
+	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 12, Calls: 375 * *worlds, Days: 10}, Latency: 2 * time.Millisecond, Jitter: 6 * time.Millisecond})
 	run := func(ctx context.Context) error {
 		cmd := exec.CommandContext(ctx, bin, "run", "--warehouse", c.warehouse, "--base-url", c.service.URL, "--api-key-file", c.keyFile,
 			"--requests-per-second", "800", "--requests-per-minute", "40000", "--quiet",
