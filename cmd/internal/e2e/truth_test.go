@@ -140,7 +140,7 @@ func TestInterruptedRunsGoOn(t *testing.T) {
 	interrupted := 0
 	for i := range 40 {
 		ctx, cancel := context.WithCancel(t.Context())
-		stop, stopAt = cancel, c.service.Server.Stats().Requests+int64(3+i*7)
+		stop, stopAt = cancel, c.service.Server.Stats().Requests+int64(3+i*3)
 		r := c.extract(ctx)
 		cancel()
 		if r.code == cli.ExitOK {
