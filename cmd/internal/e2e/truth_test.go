@@ -129,7 +129,7 @@ func TestInterruptedRunsGoOn(t *testing.T) {
 	var stop context.CancelFunc
 	var stopAt int64
 	c := found(t, sandbox.Options{
-		World: sandbox.Config{Seed: 5, Calls: 450, Days: 6},
+		World: sandbox.Config{Seed: 5, Calls: 900, Days: 6},
 		Inject: func(number int64, _ sandbox.Request) sandbox.FaultKind {
 			if number == stopAt {
 				stop()
@@ -140,7 +140,7 @@ func TestInterruptedRunsGoOn(t *testing.T) {
 	interrupted := 0
 	for i := range 40 {
 		ctx, cancel := context.WithCancel(t.Context())
-		stop, stopAt = cancel, c.service.Server.Stats().Requests+int64(3+i*3)
+		stop, stopAt = cancel, c.service.Server.Stats().Requests+int64(3+i*7)
 		r := c.extract(ctx)
 		cancel()
 		if r.code == cli.ExitOK {
