@@ -1,0 +1,102 @@
+package e2e
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/resource"
+	"callhouse/internal/sandbox"
+	"callhouse/internal/sandbox/organisation"
+)
+
+// tables returns all rows of what the organisation has beside calls, and of the changes,
+// as texts, by table and key.
+func (c *company) tables() map[string]map[string]string {
+	c.t.Helper()
+	out := map[string]map[string]string{resource.Changes.Name: {}}
+	for _, of := range resource.All {
+		out[of.Name] = map[string]string{}
+		for key, row := range rowsByKey(c, of) {
+			out[of.Name][key] = fmt.Sprint(row)
+		}
+	}
+	for n, row := range c.sql("SELECT * FROM changes ORDER BY seen_at, resource, key, kind, run_id") {
+		out[resource.Changes.Name][fmt.Sprint(n)] = fmt.Sprint(row)
+	}
+	return out
+}
+
+// Commands that work on the files keep what the organisation has beside calls: compact
+// and migrate all of it, rollback what it was a night before, and forget all but the
+// customers that it is about, who do not come back.
+func TestUpkeepKeepsResources(t *testing.T) {
+	t.Parallel()
+	c := found(t, sandbox.Options{
+		World:        sandbox.Config{Seed: 26, Calls: 60, Days: 40, Agents: 3},
+		Organisation: organisation.Config{Pace: 4},
+	})
+	is := func(what string, want map[string]map[string]string) {
+		t.Helper()
+		if d := gocmp.Diff(want, c.tables()); d != "" {
+			t.Fatalf("%s (-before +after):\n%s", what, d)
+		}
+	}
+	night := func() map[string]map[string]string {
+		t.Helper()
+		c.mustExtract("--resources", "all")
+		return c.tables()
+	}
+	first := night()
+	c.clock.Advance(8 * 24 * time.Hour)
+	second := night()
+	if n := len(second["changes"]) - len(first["changes"]); n < 10 {
+		t.Fatalf("only %d changes in eight days", n)
+	}
+	c.mustExtract("rollback")
+	is("rollback", first)
+	third := night()
+	c.sameOrganisation()
+	c.mustExtract("compact", "--all")
+	is("compact", third)
+	c.mustExtract("migrate")
+	is("migrate", third)
+
+	customers := c.truth(resource.Customers, c.clock.Now())
+	ids := slices.Sorted(maps.Keys(customers))
+	number := customers[ids[1]]["identifiers"].([]any)[0].(objectJSON)["value"].(string)
+	c.mustExtract("forget", "--yes", "--customer-id", ids[0], "--number", number)
+	for _, id := range ids[:2] {
+		delete(third["customers"], id)
+		maps.DeleteFunc(third["changes"], func(_, row string) bool { return strings.Contains(row, id) })
+	}
+	left := slices.Sorted(maps.Values(third["changes"]))
+	now := c.tables()
+	if d := gocmp.Diff(left, slices.Sorted(maps.Values(now["changes"]))); d != "" {
+		t.Errorf("forget leaves other changes (-before +after):\n%s", d)
+	}
+	delete(third, "changes")
+	delete(now, "changes")
+	if d := gocmp.Diff(third, now); d != "" {
+		t.Errorf("forget leaves other objects (-before +after):\n%s", d)
+	}
+	c.clock.Advance(time.Hour)
+	c.mustExtract("--resources", "all")
+	want := c.truth(resource.Customers, c.clock.Now())
+	delete(want, ids[0])
+	delete(want, ids[1])
+	got, _ := c.stored(resource.Customers)
+	if d := gocmp.Diff(want, got); d != "" {
+		t.Errorf("customers after a night more (-sandbox +warehouse):\n%s", d)
+	}
+	nowhere(t, c.warehouse, ids[0], ids[1], number)
+	if v := c.extract(t.Context(), "verify", "--all"); v.code != cli.ExitOK {
+		t.Errorf("verify: %s%s", v.stdout, v.stderr)
+	}
+}
