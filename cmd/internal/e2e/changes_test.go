@@ -180,7 +180,7 @@ func plainValue(c *schema.Column, o objectJSON, path []string) any {
 }
 
 // told returns the changes that the warehouse tells of, by resource, night and key. What
-// one run saw of one object is one change, whether the list or its own record told it.
+// one run saw of one object is one row, whether the list or its own record told it.
 func (h *chronicle) told() map[string]map[string]seen {
 	h.t.Helper()
 	out := map[string]map[string]seen{}
@@ -191,18 +191,16 @@ func (h *chronicle) told() map[string]map[string]seen {
 			out[of.Name] = map[string]seen{}
 		}
 		key := fmt.Sprint(night, " ", row["key"])
-		s, again := out[of.Name][key]
-		if !again {
-			s = seen{Kind: row["kind"].(string), Since: number(h.t, row["since"]), At: night}
+		if _, again := out[of.Name][key]; again {
+			h.t.Errorf("%s %s: two changes in one night", of.Name, key)
 		}
+		s := seen{Kind: row["kind"].(string), Since: number(h.t, row["since"]), At: night}
 		for name, into := range map[string]*map[string]any{"before": &s.Before, "after": &s.After} {
 			text, ok := row[name].(string)
 			if !ok || s.Kind == "created" && name == "before" {
 				continue
 			}
-			if *into == nil {
-				*into = map[string]any{}
-			}
+			*into = map[string]any{}
 			values := parse(h.t, []byte(text)).(objectJSON)
 			for _, field := range parse(h.t, []byte(row["fields"].(string))).([]any) {
 				v, there := values[field.(string)]

@@ -113,8 +113,8 @@ func (c *company) stored(of *resource.Resource) (there map[string]objectJSON, de
 	return there, deleted
 }
 
-// objects visits the objects of a resource in the warehouse.
-func (c *company) objects(of *resource.Resource, visit func(o *schema.Object)) {
+// reader reads the current snapshot.
+func (c *company) reader() *snapshot.Reader {
 	c.t.Helper()
 	fsys, err := disk.Open(c.warehouse, false)
 	if err != nil {
@@ -124,7 +124,13 @@ func (c *company) objects(of *resource.Resource, visit func(o *schema.Object)) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	in, err := snapshot.NewReader(fsys, s, nil).Objects(of)
+	return snapshot.NewReader(fsys, s, nil)
+}
+
+// objects visits the objects of a resource in the warehouse.
+func (c *company) objects(of *resource.Resource, visit func(o *schema.Object)) {
+	c.t.Helper()
+	in, err := c.reader().Objects(of)
 	if err != nil || in == nil {
 		c.t.Fatalf("%s: no table, %v", of.Name, err)
 	}

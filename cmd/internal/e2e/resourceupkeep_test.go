@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,21 +15,34 @@ import (
 	"callhouse/internal/resource"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/sandbox/organisation"
+	"callhouse/internal/schema"
 )
 
 // tables returns all rows of what the organisation has beside calls, and of the changes,
 // as texts, by table and key.
 func (c *company) tables() map[string]map[string]string {
 	c.t.Helper()
-	out := map[string]map[string]string{resource.Changes.Name: {}}
+	changes := map[string]string{}
+	out := map[string]map[string]string{resource.Changes.Name: changes}
 	for _, of := range resource.All {
 		out[of.Name] = map[string]string{}
 		for key, row := range rowsByKey(c, of) {
 			out[of.Name][key] = fmt.Sprint(row)
 		}
 	}
-	for n, row := range c.sql("SELECT * FROM changes ORDER BY seen_at, resource, key, kind, run_id") {
-		out[resource.Changes.Name][fmt.Sprint(n)] = fmt.Sprint(row)
+	r := c.reader()
+	for _, f := range r.Files(resource.Changes.Name) {
+		table, err := r.Open(f)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		err = table.All(func(row schema.Row) error {
+			changes[fmt.Sprint(len(changes))] = fmt.Sprint(row)
+			return nil
+		})
+		if err = errors.Join(err, table.Close()); err != nil {
+			c.t.Fatal(err)
+		}
 	}
 	return out
 }
