@@ -51,6 +51,9 @@ func (r *Resource) MergeRecord(o, record *schema.Object, f Fetched) (changed boo
 	return changed
 }
 
+// Reopen says that there is more to fetch of an object.
+func (r *Resource) Reopen(o *schema.Object) { o.Row[r.completedAt] = parquet.Value{} }
+
 // MergeGone notes that a complete list no longer has an object. It returns false where
 // that was known.
 func (r *Resource) MergeGone(o *schema.Object, f Fetched) (changed bool) {

@@ -170,3 +170,48 @@ func misshape(kind sandbox.ResourceFault, of *resource.Resource, o objectJSON) {
 		}
 	}
 }
+
+// A list of one object's that fails, or is empty and is not believed, is asked for again
+// the next night, though the object is as it was: nothing new of it is missed.
+func TestListOfOneObjectThatFails(t *testing.T) {
+	t.Parallel()
+	c := found(t, sandbox.Options{
+		World:        sandbox.Config{Seed: 27, Calls: 5, Days: 2, Agents: 2},
+		Organisation: organisation.Config{Pace: -1},
+	})
+	night := func(kinds ...sandbox.ResourceFault) {
+		t.Helper()
+		if err := c.service.Server.SetResourceFaults("agent_versions", kinds...); err != nil {
+			t.Fatal(err)
+		}
+		c.clock.Advance(time.Hour)
+		c.mustExtract("--resources", "agent_versions")
+	}
+	night()
+	there, _ := c.stored(resource.AgentVersions)
+	if len(there) < 2 {
+		t.Fatalf("there are only %d versions", len(there))
+	}
+	for _, kind := range []sandbox.ResourceFault{"403", sandbox.ResourceEmpty} {
+		for id, o := range c.truth(resource.Agents, c.clock.Now()) {
+			if o["production_version"] == nil {
+				continue
+			}
+			if _, err := c.service.Server.Organisation().Publish(c.clock.Now(), id, string(kind)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		night(kind)
+		if got, _ := c.stored(resource.AgentVersions); len(got) != len(there) {
+			t.Errorf("%s: there are %d versions, there were %d", kind, len(got), len(there))
+		}
+		night()
+		c.sameObjects(resource.AgentVersions, c.clock.Now())
+		there, _ = c.stored(resource.AgentVersions)
+		asked := c.service.Server.Stats()
+		night()
+		if n := c.asked(asked)["agent_versions"]; n > 0 {
+			t.Errorf("after %s: %d requests for versions of agents that are as they were", kind, n)
+		}
+	}
+}

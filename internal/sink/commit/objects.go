@@ -77,6 +77,13 @@ func (c *Commit) objects() (replaced map[string]bool, err error) {
 	var changes []schema.Row
 	c.gone = map[*resource.Resource]map[string]listed{}
 	for _, of := range resource.All {
+		if a := c.in.arrivals[of]; a != nil {
+			if err := (&objectMerge{c: c, of: of, a: a}).doubtEmpty(); err != nil {
+				return nil, fmt.Errorf("%s: %w", of.Name, err)
+			}
+		}
+	}
+	for _, of := range resource.All {
 		a := c.in.arrivals[of]
 		if a == nil && len(c.gone[of.Parent]) > 0 {
 			a = new(arrivals)
@@ -266,9 +273,6 @@ type objectMerge struct {
 }
 
 func (m *objectMerge) rewrite() (files []layout.File, err error) {
-	if err := m.doubtEmpty(); err != nil {
-		return nil, err
-	}
 	m.w = table.NewObjectsWriter(m.c.b, m.of)
 	if err := m.merge(); err != nil {
 		return nil, errors.Join(err, m.w.Discard())
@@ -305,6 +309,20 @@ func (m *objectMerge) doubtEmpty() error {
 			}
 		}
 		return nil
+	})
+}
+
+// doubted says whether a list of an object's is empty and not believed yet: it is to be
+// asked for again by the next run.
+func (m *objectMerge) doubted(key string) bool {
+	return slices.ContainsFunc(m.of.Children(), func(child *resource.Resource) bool {
+		a := m.c.in.arrivals[child]
+		if a == nil {
+			a = new(arrivals)
+		}
+		_, empty := a.kept[key]
+		_, believed := a.listed[key]
+		return empty || !believed && m.c.listOf(child, key).EmptyAt > 0
 	})
 }
 
@@ -390,7 +408,9 @@ func (m *objectMerge) fold(old *schema.Object, key string) error {
 				now.Set(old)
 			}
 			changed = m.of.MergeRecord(now, record, at) || changed
-			completed = true
+			if completed = true; m.doubted(key) {
+				m.of.Reopen(now)
+			}
 		}
 	}
 	if now == nil {
