@@ -279,7 +279,7 @@ func TestChangesEqualTheEdits(t *testing.T) {
 	}
 	sum := map[string]int{}
 	told, past := h.told(), h.past()
-	for _, of := range resource.All {
+	for _, of := range organised {
 		want := map[string]seen{}
 		for _, night := range h.nights {
 			for key, s := range h.expected(of, night) {
@@ -326,7 +326,7 @@ func (h *chronicle) was(of *resource.Resource) map[string]map[string]any {
 func (h *chronicle) past() map[string]map[string]map[string]any {
 	h.t.Helper()
 	var parts []string
-	for _, of := range resource.All {
+	for _, of := range organised {
 		var columns []string
 		for i := range of.Table.Fields {
 			c := &of.Table.Fields[i]

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,6 +22,10 @@ import (
 
 // objectJSON is an object as its JSON has it.
 type objectJSON = map[string]any
+
+// organised are the resources that the sandbox's organisation has. Which calls a campaign
+// placed, it tells by its calls.
+var organised = slices.DeleteFunc(slices.Clone(resource.All), func(of *resource.Resource) bool { return of == resource.CampaignCalls })
 
 const withheld = "[withheld]"
 
@@ -153,7 +158,7 @@ func (c *company) objects(of *resource.Resource, visit func(o *schema.Object)) {
 // sameOrganisation compares every resource with what the sandbox says of itself.
 func (c *company) sameOrganisation() {
 	c.t.Helper()
-	for _, of := range resource.All {
+	for _, of := range organised {
 		c.sameObjects(of, c.clock.Now())
 	}
 }
@@ -185,14 +190,21 @@ func pagesOf(n int) int64 { return int64(max(1, (n+99)/100)) }
 // be fetched of the two agents that were edited; nothing else is written anew.
 func TestLargeOrganisation(t *testing.T) {
 	t.Parallel()
+	var placed atomic.Int64 // requests for the calls of a campaign
 	c := found(t, sandbox.Options{
 		World:        sandbox.Config{Seed: 21, Calls: 40, Days: 2, Agents: 30, Campaigns: 6},
 		Organisation: organisation.Config{Sizes: organisation.Large, Pace: -1},
+		Inject: func(_ int64, r sandbox.Request) sandbox.FaultKind {
+			if strings.Contains(r.Query, "campaign_id=") {
+				placed.Add(1)
+			}
+			return ""
+		},
 	})
 	c.mustExtract("--resources", "all")
 	c.sameOrganisation()
 	want := map[string]int64{}
-	for _, of := range resource.All {
+	for _, of := range organised {
 		n := len(c.truth(of, c.clock.Now()))
 		switch name := of.Name; {
 		case of.Parent != nil: // each of their lists fits on a page
@@ -235,16 +247,20 @@ func TestLargeOrganisation(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.clock.Advance(12 * time.Hour)
+	if n := int64(len(c.truth(resource.Campaigns, c.clock.Now()))); placed.Load() != n {
+		t.Errorf("%d requests for the calls of %d campaigns", placed.Load(), n)
+	}
+	placed.Store(0)
 	first := c.service.Server.Stats()
 	c.mustExtract("--resources", "all")
 	c.sameOrganisation()
 	second := c.asked(first)
-	sum := int64(0)
+	sum := placed.Load()
 	for _, n := range second {
 		sum += n
 	}
 	if sum > 40 {
-		t.Errorf("the night after had %d requests: %v", sum, second)
+		t.Errorf("the night after had %d requests, %d for calls of campaigns: %v", sum, placed.Load(), second)
 	}
 	if second["agents"] != 1+2 || second["agent_versions"] != 2 {
 		t.Errorf("the night after had requests for agents that were not edited: %v", second)

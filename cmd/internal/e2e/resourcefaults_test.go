@@ -28,7 +28,7 @@ func TestResourcesThatFail(t *testing.T) {
 	})
 	faulty := func(faults sandbox.ResourceFaults) {
 		t.Helper()
-		for _, of := range resource.All {
+		for _, of := range organised {
 			if err := c.service.Server.SetResourceFaults(of.Name, faults[of.Name]...); err != nil {
 				t.Fatal(err)
 			}
@@ -48,7 +48,7 @@ func TestResourcesThatFail(t *testing.T) {
 		t.Helper()
 		faulty(nil)
 		r := night(what)
-		for _, of := range resource.All {
+		for _, of := range organised {
 			if n := said(r, of); n > 0 {
 				t.Errorf("%s: there is a problem with %s:\n%s", what, of.Name, r.stderr)
 			}
@@ -70,13 +70,13 @@ func TestResourcesThatFail(t *testing.T) {
 			faults = mixed(n, "500", sandbox.ResourceCut)
 		}
 		known := map[string][]string{}
-		for _, of := range resource.All {
+		for _, of := range organised {
 			_, known[of.Name] = c.stored(of)
 		}
 		faulty(faults)
 		r := night(fmt.Sprint(faults))
 		sameAsTruth(t, c)
-		for _, of := range resource.All {
+		for _, of := range organised {
 			_, deleted := c.stored(of)
 			if d := gocmp.Diff(known[of.Name], deleted); d != "" {
 				t.Errorf("%v: the deleted of %s were (-) and are (+)\n%s", faults, of.Name, d)
@@ -94,14 +94,14 @@ func TestResourcesThatFail(t *testing.T) {
 	faulty(mixed(0, sandbox.ResourceEmpty))
 	night("empty")
 	night("empty again")
-	for _, of := range resource.All {
+	for _, of := range organised {
 		if there, _ := c.stored(of); len(there) > 0 {
 			t.Errorf("the list of %s was empty in two nights, and the warehouse has %d", of.Name, len(there))
 		}
 	}
 	good("after two empty nights")
 	returned := c.counts("SELECT resource AS key, count(*) AS n FROM changes WHERE kind = 'returned' GROUP BY 1")
-	for _, of := range resource.All {
+	for _, of := range organised {
 		if returned[of.Name] == 0 {
 			t.Errorf("nothing of %s has returned: %v", of.Name, returned)
 		}
@@ -117,7 +117,7 @@ func TestResourcesThatFail(t *testing.T) {
 		faulty(faults)
 		r := night(fmt.Sprint(faults))
 		sameAsTruth(t, c)
-		for _, of := range resource.All {
+		for _, of := range organised {
 			if n := said(r, of); n > 0 {
 				t.Errorf("%v: there is a problem with %s:\n%s", faults[of.Name], of.Name, r.stderr)
 			}
@@ -140,7 +140,7 @@ func TestResourcesThatFail(t *testing.T) {
 // mixed gives each resource one of some faults, another with each n.
 func mixed(n int, kinds ...sandbox.ResourceFault) sandbox.ResourceFaults {
 	out := sandbox.ResourceFaults{}
-	for i, of := range resource.All {
+	for i, of := range organised {
 		out[of.Name] = []sandbox.ResourceFault{kinds[(n+i)%len(kinds)]}
 	}
 	return out

@@ -24,7 +24,7 @@ func (c *company) tables() map[string]map[string]string {
 	c.t.Helper()
 	changes := map[string]string{}
 	out := map[string]map[string]string{resource.Changes.Name: changes}
-	for _, of := range resource.All {
+	for _, of := range organised {
 		out[of.Name] = map[string]string{}
 		for key, row := range rowsByKey(c, of) {
 			out[of.Name][key] = fmt.Sprint(row)
