@@ -262,14 +262,14 @@ func (c *Commit) WithoutObjects(all []*resource.Resource, keys map[string]bool) 
 
 // objectMerge merges what came in for one resource into its files.
 type objectMerge struct {
-	c         *Commit
-	of        *resource.Resource
-	a         *arrivals
-	gone      map[string]listed // objects that are deleted from now on, by the list that no longer has them
-	w         *table.ObjectsWriter
-	dec       wire.Decoder
-	changes   []schema.Row
-	edited    int // objects whose row is another one than before
+	c       *Commit
+	of      *resource.Resource
+	a       *arrivals
+	gone    map[string]listed // objects that are deleted from now on, by the list that no longer has them
+	w       *table.ObjectsWriter
+	dec     wire.Decoder
+	changes []schema.Row
+	edited  int // objects whose row is another one than before
 }
 
 func (m *objectMerge) rewrite() (files []layout.File, err error) {
