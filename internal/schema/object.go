@@ -3,6 +3,7 @@ package schema
 import (
 	"bytes"
 	"iter"
+	"slices"
 
 	"github.com/parquet-go/parquet-go"
 )
@@ -14,7 +15,7 @@ type Row = parquet.Row
 // Rows are rows of one table, in their order.
 type Rows struct {
 	width int
-	cells []parquet.Value
+	cells []parquet.Value // null from their length to their capacity
 }
 
 // Len returns how many rows there are.
@@ -31,24 +32,30 @@ func (r *Rows) At(i int) Row { return Row(r.cells[i*r.width : (i+1)*r.width : (i
 // Add adds a row of nulls.
 func (r *Rows) Add() Row {
 	n := len(r.cells)
-	r.cells = append(r.cells, nulls[:r.width]...)
+	r.cells = slices.Grow(r.cells, r.width)[:n+r.width]
 	return Row(r.cells[n:len(r.cells):len(r.cells)])
 }
-
-// nulls are as many as a table may have columns.
-var nulls [64]parquet.Value
 
 // Cells returns the values of all rows, one row behind the other.
 func (r *Rows) Cells() []parquet.Value { return r.cells }
 
 // Cut leaves the first n rows.
-func (r *Rows) Cut(n int) { r.cells = r.cells[:n*r.width] }
+func (r *Rows) Cut(n int) {
+	clear(r.cells[n*r.width:])
+	r.cells = r.cells[:n*r.width]
+}
 
 // Empty makes the rows none of a table's.
-func (r *Rows) Empty(t *Table) { r.width, r.cells = len(t.Columns), r.cells[:0] }
+func (r *Rows) Empty(t *Table) {
+	r.Cut(0)
+	r.width = len(t.Columns)
+}
 
 // Set makes the rows a copy of others.
-func (r *Rows) Set(of *Rows) { r.width, r.cells = of.width, append(r.cells[:0], of.cells...) }
+func (r *Rows) Set(of *Rows) {
+	r.Cut(0)
+	r.width, r.cells = of.width, append(r.cells, of.cells...)
+}
 
 // Object is one object of a resource: its row, and the rows of its lists. Texts
 // may alias the body that they were decoded from.
@@ -88,11 +95,11 @@ func (o *Object) Set(of *Object) {
 	}
 }
 
-// Release lets go of the texts that the object points at.
+// Release empties the object's rows, and so lets go of the texts that they point at.
 func (o *Object) Release() {
 	clear(o.Row)
 	for i := range o.Lists {
-		clear(o.Lists[i].cells)
+		o.Lists[i].Cut(0)
 	}
 }
 
