@@ -28,35 +28,39 @@ func take(p *patch, f Field, v *scan.Value, shown fieldSet) bool {
 	return true
 }
 
-// column turns a value into one of its column; null where it is none of these.
-func (d *Decoder) column(p *patch, f Field, v *scan.Value, c *schema.Column) parquet.Value {
+// set puts a value into the cell of its column. The cell is null, and stays so where the
+// value is none of the column's. Cells are set in place: to return them costs a tenth of decoding.
+func (d *Decoder) set(cell *parquet.Value, p *patch, f Field, v *scan.Value, c *schema.Column) {
 	switch c.Type {
 	case schema.Text, schema.Word:
-		word := d.text(p, f, v)
-		if word != nil && c.Known != nil && !c.Knows(word) {
-			d.drift(p.path(f), DriftUnknownValue)
+		if word := d.text(p, f, v); word != nil {
+			if c.Known != nil && !c.Knows(word) {
+				d.drift(p.path(f), DriftUnknownValue)
+			}
+			*cell = parquet.ByteArrayValue(word)
 		}
-		return schema.TextValue(word)
 	case schema.JSON:
 		if !c.AnyValue && v.Shape != scan.IsObject {
 			d.drift(p.path(f), DriftConverted)
 		}
-		return schema.TextValue(d.json(p, f, v))
+		*cell = parquet.ByteArrayValue(d.json(p, f, v))
 	case schema.Timestamp:
 		if v.Shape == scan.IsNumber { // as nearly all are
 			if n, ok := scan.PlainInt(v.Raw); ok && n >= schema.MinInstant && n <= schema.MaxInstant {
-				return schema.InstantValue(n)
+				*cell = schema.InstantValue(n)
+				return
 			}
 		}
-		return schema.MillisValue(d.instant(p, f, v))
+		*cell = schema.MillisValue(d.instant(p, f, v))
 	case schema.Int64:
-		return schema.LongValue(d.integer(p, f, v))
+		*cell = schema.LongValue(d.integer(p, f, v))
 	case schema.Exact:
-		return d.exact(p, f, v, c.Amount)
+		*cell = d.exact(p, f, v, c.Amount)
 	case schema.Bool:
-		return schema.BoolValue(d.boolean(p, f, v))
+		*cell = schema.BoolValue(d.boolean(p, f, v))
+	default:
+		panic("schema: no value of the service's has the type of " + c.Name)
 	}
-	panic("schema: no value of the service's has the type of " + c.Name)
 }
 
 // text is for columns of types Text and Word. A number becomes its text.

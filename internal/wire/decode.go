@@ -126,7 +126,7 @@ func (d *Decoder) fields(p *part, row schema.Row) {
 	shown, renamed := p.shown[d.source], fieldSet(0)
 	if p.with != nil {
 		if p.has.has(0) {
-			row[p.slots[0].col] = d.column(&p.patch, 0, &p.vals[0], p.slots[0].column)
+			d.set(&row[p.slots[0].col], &p.patch, 0, &p.vals[0], p.slots[0].column)
 		}
 		shown = p.shownWith(row)
 	}
@@ -144,7 +144,7 @@ func (d *Decoder) fields(p *part, row schema.Row) {
 			if v := &p.vals[f]; v.Shape == scan.IsString && v.Marks == 0 && s.simple {
 				row[s.col] = parquet.ByteArrayValue(v.Raw[1 : len(v.Raw)-1])
 			} else {
-				row[s.col] = d.column(&p.patch, f, v, s.column)
+				d.set(&row[s.col], &p.patch, f, v, s.column)
 			}
 			continue
 		case s.custom != nil:
@@ -181,7 +181,7 @@ func (d *Decoder) field(p *part, f Field, row schema.Row, shown fieldSet) {
 			p.patch.over = append(p.patch.over, override{f: f, sub: &in.patch})
 		}
 	default:
-		row[s.col] = d.column(&p.patch, f, v, s.column)
+		d.set(&row[s.col], &p.patch, f, v, s.column)
 	}
 }
 
