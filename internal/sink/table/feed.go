@@ -7,9 +7,10 @@ import (
 	"callhouse/internal/calls"
 )
 
-// A batch is handed over when it has so many calls, or so many bytes of them.
+// A batch is handed over when it has so many calls, or so many bytes of them: few enough
+// that the rows of all batches are still in a processor's cache when they are written.
 const (
-	batchCalls = 32
+	batchCalls = 12
 	batchBytes = 1 << 20
 	batches    = 3
 	// What a slot was once made larger for is not kept.
