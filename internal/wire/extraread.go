@@ -15,8 +15,8 @@ func FieldOf(of *schema.Resource, path string) Field {
 	n := codecOf(of).nodes[0]
 	for {
 		name, rest, inside := strings.Cut(path, ".")
-		f, ok := n.byName[name]
-		if !ok {
+		f := n.find([]byte(name))
+		if f == unknown {
 			panic("wire: " + of.Table.Name + " has no field " + path)
 		}
 		if !inside {

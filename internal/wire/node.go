@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"math/bits"
 	"slices"
 	"strings"
@@ -60,7 +61,6 @@ type node struct {
 	slots    []slot
 	table    *schema.Table // whose row its columns are of
 	extra    int           // the column for what no other one can hold
-	byName   map[string]Field
 	lists    fieldSet
 	plain    fieldSet    // columns by their type, under one name
 	shown    [2]fieldSet // by source: what is sent even where it is null
@@ -106,7 +106,7 @@ type place struct {
 
 // node adds the node of an object. Its fields are columns of t, or lists.
 func (c *codec) node(t *schema.Table, prefix string, fields []schema.Column, inner []place) *node {
-	n := &node{id: len(c.nodes), prefix: prefix, table: t, extra: t.Column("extra"), byName: map[string]Field{}}
+	n := &node{id: len(c.nodes), prefix: prefix, table: t, extra: t.Column("extra")}
 	c.nodes = append(c.nodes, n)
 	for i := range fields {
 		if c := &fields[i]; c.V3 != "" || c.V2 != "" {
@@ -189,10 +189,9 @@ func (c *codec) node(t *schema.Table, prefix string, fields []schema.Column, inn
 
 // slot returns the field of a name, which it adds.
 func (n *node) slot(name string) Field {
-	f, ok := n.byName[name]
-	if !ok {
+	f := n.find([]byte(name))
+	if f == unknown {
 		f = Field(len(n.slots))
-		n.byName[name] = f
 		n.slots = append(n.slots, slot{name: []byte(name), quoted: []byte(`"` + name + `":`), path: n.prefix + name, col: -1, list: -1})
 	}
 	return f
@@ -252,8 +251,10 @@ func (c *codec) element(s *slot) *node {
 
 // find returns the field of a name; of an unknown one, a number that no field has.
 func (n *node) find(name []byte) Field {
-	if f, ok := n.byName[string(name)]; ok {
-		return f
+	for f := range n.slots {
+		if bytes.Equal(n.slots[f].name, name) {
+			return Field(f)
+		}
 	}
 	return unknown
 }
@@ -271,7 +272,7 @@ func (n *node) shownIn(source schema.Source, row schema.Row) fieldSet {
 
 // shownWith returns them by the word in the first field.
 func (n *node) shownWith(row schema.Row) fieldSet {
-	word := schema.TextOf(row[n.slots[0].col])
+	word := row[n.slots[0].col].ByteArray()
 	for i := range n.with {
 		if w := &n.with[i]; w.word == string(word) {
 			return w.fields
