@@ -21,7 +21,7 @@ func TestAgentsByName(t *testing.T) {
 	t.Parallel()
 	c := found(t, sandbox.Options{
 		World:        sandbox.Config{Seed: 25, Calls: 150, Days: 5, Agents: 6},
-		Organisation: organisation.Config{Pace: -1},
+		Organisation: organisation.Config{Pace: -1, Sizes: organisation.Sizes{Drafts: -1}},
 	})
 	c.mustExtract("--resources", "all")
 	names, ids := map[string]string{}, map[string][]string{}
@@ -31,10 +31,11 @@ func TestAgentsByName(t *testing.T) {
 	}
 	var twins []string
 	unique := ""
-	for name, of := range ids {
-		if len(of) == 2 {
-			twins = of
-		} else if strings.Count(strings.Join(slices.Collect(maps.Keys(ids)), "\n"), name) == 1 {
+	all := slices.Sorted(maps.Keys(ids))
+	for _, name := range all {
+		if len(ids[name]) == 2 {
+			twins = ids[name]
+		} else if strings.Count(strings.Join(all, "\n"), name) == 1 {
 			unique = name
 		}
 	}

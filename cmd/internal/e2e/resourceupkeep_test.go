@@ -54,7 +54,7 @@ func TestUpkeepKeepsResources(t *testing.T) {
 	t.Parallel()
 	c := found(t, sandbox.Options{
 		World:        sandbox.Config{Seed: 26, Calls: 60, Days: 40, Agents: 3},
-		Organisation: organisation.Config{Pace: 4},
+		Organisation: organisation.Config{Pace: 30},
 	})
 	is := func(what string, want map[string]map[string]string) {
 		t.Helper()
@@ -68,15 +68,19 @@ func TestUpkeepKeepsResources(t *testing.T) {
 		return c.tables()
 	}
 	first := night()
-	c.clock.Advance(8 * 24 * time.Hour)
+	c.clock.Advance(20 * time.Hour) // or the snapshot of the first night may be gone
 	second := night()
 	if n := len(second["changes"]) - len(first["changes"]); n < 10 {
-		t.Fatalf("only %d changes in eight days", n)
+		t.Fatalf("only %d changes in a day", n)
 	}
 	c.mustExtract("rollback")
 	is("rollback", first)
 	third := night()
-	c.sameOrganisation()
+	for _, of := range organised {
+		if of.Every == 0 && of.Parent == nil {
+			c.sameObjects(of, c.clock.Now())
+		}
+	}
 	c.mustExtract("compact", "--all")
 	is("compact", third)
 	c.mustExtract("migrate")
