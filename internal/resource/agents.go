@@ -23,7 +23,7 @@ var Agents = Declare(Resource{
 		Doc: "the version that production stands for; null: none was published"},
 	schema.Column{ID: 7, Name: "data", Type: schema.JSON, V3: "data?",
 		Doc: "prompt, voice, model and all other settings"},
-	schema.Column{ID: 8, Name: "flow", Type: schema.JSON, V3: "flow?", AnyValue: true,
+	schema.Column{ID: 8, Name: "flow", Type: schema.JSON, V3: "flow?", V2: "flow_data?", AnyValue: true, // it was seen under either name
 		Doc: "the nodes and edges of a flow agent"},
 	schema.Column{ID: 9, Name: "version", Type: schema.JSON, V3: "version?", AnyValue: true,
 		Doc: "the version that data and flow are of; null: the current one"},

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"callhouse/internal/resource"
 	"callhouse/internal/resource/resourcetest"
 	"callhouse/internal/schema"
@@ -81,5 +83,21 @@ func TestEveryColumn(t *testing.T) {
 	}
 	if tried < 100 {
 		t.Errorf("only %d columns were tried", tried)
+	}
+}
+
+// The flow of an agent is known under either of the names that were seen.
+func TestFlowUnderEitherName(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{`{"id":"a","name":"n","type":"flow","created_at":1,"updated_at":2,"production_version":null,"flow_data":{"nodes":[1.50]}}`,
+		`{"id":"a","name":"n","type":"flow","created_at":1,"updated_at":2,"production_version":null,"flow":{"nodes":[1.50]}}`} {
+		o := decode(t, resource.Agents, []byte(body))
+		if got := string(schema.TextOf(o.Row[resource.Agents.Table.Column("flow")])); got != `{"nodes":[1.50]}` {
+			t.Errorf("of %s the flow is %q", body, got)
+		}
+		var sent, back any
+		if json.Unmarshal([]byte(body), &sent) != nil || json.Unmarshal(wire.AppendJSON(nil, o), &back) != nil || !cmp.Equal(sent, back) {
+			t.Errorf("%s comes back as %s", body, wire.AppendJSON(nil, o))
+		}
 	}
 }
