@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -14,16 +15,16 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// agentNames returns what to call the agents, by id: by their names, those that are
-// gone as well, and of several with one name each with the beginning of its id. It
-// returns nil where the warehouse holds no agents.
-func (w *Warehouse) agentNames(ctx context.Context, conn *duck.Conn) (map[string]string, error) {
-	if len(w.snap.Manifest.FilesOf(resource.Agents.Name)) == 0 {
+// namesOf returns what to call the objects of a resource, by id: by their names, those
+// that are gone as well, and of several with one name each with the beginning of its id.
+// It returns nil where the warehouse holds none.
+func (w *Warehouse) namesOf(ctx context.Context, conn *duck.Conn, of *resource.Resource) (map[string]string, error) {
+	if len(w.snap.Manifest.FilesOf(of.Name)) == 0 {
 		return nil, nil
 	}
-	rows, err := conn.QuerySmall(ctx, "SELECT agent_id, name FROM stored.agents WHERE name IS NOT NULL")
+	rows, err := conn.QuerySmall(ctx, fmt.Sprintf("SELECT %s, name FROM stored.%s WHERE name IS NOT NULL", of.Key[0], of.Name))
 	if err != nil {
-		return nil, fmt.Errorf("read the agents' names: %w", err)
+		return nil, fmt.Errorf("read the names of %s: %w", of.Name, err)
 	}
 	defer rows.Close()
 	names, same := map[string]string{}, map[string]int{}
@@ -33,7 +34,7 @@ func (w *Warehouse) agentNames(ctx context.Context, conn *duck.Conn) (map[string
 			break
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read the agents' names: %w", err)
+			return nil, fmt.Errorf("read the names of %s: %w", of.Name, err)
 		}
 		id, name := row[0].(string), row[1].(string)
 		names[id] = name
@@ -47,7 +48,7 @@ func (w *Warehouse) agentNames(ctx context.Context, conn *duck.Conn) (map[string
 	return names, nil
 }
 
-// named returns the ids of the agents whose name, or what agentNames calls them, is
+// named returns the ids of the agents whose name, or what namesOf calls them, is
 // text; or else of those whose name has text in it. Case does not matter.
 func named(names map[string]string, text string) (ids []string) {
 	text = strings.ToLower(text)
@@ -69,21 +70,33 @@ func named(names map[string]string, text string) (ids []string) {
 	return ids
 }
 
-// namesFor returns the agents' names where a report's rows are about agents, and nil
-// else. The connection must have no answer open.
-func (w *Warehouse) namesFor(ctx context.Context, conn *duck.Conn, f *sqlfiles.File, p Params) (map[string]string, error) {
-	if !slices.ContainsFunc(f.Columns, func(c sqlfiles.Column) bool { return isAgent(c.Name) }) && !slices.Contains(ByNames(p.By), "agent") {
-		return nil, nil
+// namesFor returns the names of agents where a report's rows are about agents, and of
+// campaigns where they are by campaign; nil where neither is so. The connection must have
+// no answer open.
+func (w *Warehouse) namesFor(ctx context.Context, conn *duck.Conn, f *sqlfiles.File, p Params) (names map[string]string, err error) {
+	groups := ByNames(p.By)
+	if slices.ContainsFunc(f.Columns, func(c sqlfiles.Column) bool { return isAgent(c.Name) }) || slices.Contains(groups, "agent") {
+		if names, err = w.namesOf(ctx, conn, resource.Agents); err != nil {
+			return nil, err
+		}
 	}
-	return w.agentNames(ctx, conn)
+	if !slices.Contains(groups, "campaign") {
+		return names, nil
+	}
+	campaigns, err := w.namesOf(ctx, conn, resource.Campaigns)
+	if names == nil {
+		return campaigns, err
+	}
+	maps.Copy(names, campaigns) // their ids are numbers, and no agent's
+	return names, err
 }
 
 // isAgent says whether a column of a report is an agent, as agent_id or inbound_agent_id.
 func isAgent(column string) bool { return strings.HasSuffix(column, "agent_id") }
 
-// nameAgents has the rows of a report tell the names of agents: in the place of their
-// ids for people, and beside them, in the last columns, else.
-func (r *Rows) nameAgents(names map[string]string, p Params) {
+// tellNames has the rows of a report tell the names of agents and campaigns: in the place
+// of their ids for people, and beside them, in the last columns, else.
+func (r *Rows) tellNames(names map[string]string, p Params) {
 	if names == nil {
 		return
 	}
@@ -91,7 +104,7 @@ func (r *Rows) nameAgents(names map[string]string, p Params) {
 	r.columns = slices.Clone(r.columns)
 	groups := ByNames(p.By)
 	for i, c := range r.columns {
-		if i < len(groups) && groups[i] != "agent" || i >= len(groups) && !isAgent(c.Name) {
+		if i < len(groups) && groups[i] != "agent" && groups[i] != "campaign" || i >= len(groups) && !isAgent(c.Name) {
 			continue
 		}
 		what := strings.TrimSuffix(c.Name, "_id")
@@ -100,21 +113,21 @@ func (r *Rows) nameAgents(names map[string]string, p Params) {
 		case r.inPlace && what != c.Name:
 			r.columns[i].Label = strings.ReplaceAll(what, "_", " ")
 		case !r.inPlace && slices.ContainsFunc(r.columns, func(c value.Column) bool { return c.Name == named.Name }):
-			continue // the group's agent is that of its rows
+			continue // the group's is that of its rows
 		case !r.inPlace:
 			r.columns = append(r.columns, named)
 		}
-		r.agents = append(r.agents, i)
+		r.named = append(r.named, i)
 	}
 }
 
-// tell adds the agents' names to a row.
+// tell adds the names to a row.
 func (r *Rows) tell(row []any) []any {
-	if len(r.agents) == 0 {
+	if len(r.named) == 0 {
 		return row
 	}
 	r.told = append(r.told[:0], row...)
-	for _, at := range r.agents {
+	for _, at := range r.named {
 		id, _ := row[at].(string)
 		name, known := r.names[id]
 		switch {

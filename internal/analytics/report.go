@@ -21,9 +21,9 @@ type Rows struct {
 	isPair  bool // the first column is a pair of keys, which are shown as two
 	buf     []any
 
-	// Where the agents have names: the columns of their ids, and where the names go.
+	// Where agents or campaigns have names: the columns of their ids, and where the names go.
 	names   map[string]string
-	agents  []int
+	named   []int
 	inPlace bool
 	told    []any
 }
@@ -143,7 +143,7 @@ func (w *Warehouse) report(ctx context.Context, conn *duck.Conn, f *sqlfiles.Fil
 			return nil, err
 		}
 	}
-	agents, err := w.namesFor(ctx, conn, f, p)
+	names, err := w.namesFor(ctx, conn, f, p)
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +174,7 @@ func (w *Warehouse) report(ctx context.Context, conn *duck.Conn, f *sqlfiles.Fil
 		}
 	}
 	w.nameCurrency(r.columns)
-	r.nameAgents(agents, p)
+	r.tellNames(names, p)
 	return r, nil
 }
 

@@ -291,7 +291,7 @@ func (w *Warehouse) agent(ctx context.Context, conn *duck.Conn, prefix string) (
 	case len(ids) > 1:
 		return "", &AmbiguousError{What: "agent", Prefix: prefix, IDs: ids}
 	}
-	names, err := w.agentNames(ctx, conn)
+	names, err := w.namesOf(ctx, conn, resource.Agents)
 	if err != nil {
 		return "", err
 	}
