@@ -199,7 +199,7 @@ func (f *File) stored() error {
 		for _, c := range t.Columns {
 			f.Columns = append(f.Columns, Column{Name: c.Name, Type: c.Type.DuckDB(), Unit: c.Unit, NotNull: c.Required, Meaning: c.Doc})
 		}
-		if slices.Contains(schema.CallTables, t) {
+		if t.ByMonth() {
 			f.Columns = append(f.Columns, Column{Name: schema.Month, Type: schema.Text.DuckDB(), NotNull: true,
 				Meaning: "the partition that it lies in: UTC month of the call's start, as in 2026-11"})
 		}

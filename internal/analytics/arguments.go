@@ -144,7 +144,7 @@ func (w *Warehouse) listedUntil() int64 {
 	if to := w.snap.Manifest.ListedTo(); !to.IsZero() {
 		return to.UnixMilli()
 	}
-	_, last := starts(w.snap.Manifest)
+	_, last := w.snap.Manifest.Starts()
 	return last
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"callhouse/internal/analytics/duck"
+	"callhouse/internal/analytics/localtime"
 	"callhouse/internal/layout"
 	sqlfiles "callhouse/sql"
 )
@@ -27,7 +28,7 @@ const catalogStorage = "v1.0.0"
 // comes with or loads by itself.
 func CatalogScript(snap *layout.Snapshot, loc *time.Location) string {
 	var b strings.Builder
-	b.WriteString(viewMacros(fixedTime(loc, snap.Manifest)))
+	b.WriteString(viewMacros(localtime.FixedMacro(loc, snap.Manifest)))
 	b.WriteString("\n" + storedRelations(snap))
 	for _, v := range sqlfiles.Views() {
 		fmt.Fprintf(&b, "\nCREATE VIEW %s AS\n%s;\n", v.Name, v.SQL)
@@ -73,24 +74,6 @@ func viewMacros(localTime string) string {
 		}
 	}
 	return out
-}
-
-// fixedTime returns the statement that makes the macro local_time for a zone so
-// that it needs no calendar: the snapshot holds no call before the first of the
-// zone's offsets nor after the last.
-func fixedTime(loc *time.Location, m *layout.Manifest) string {
-	lo, hi := starts(m)
-	offsets := offsetsOf(loc, lo, hi)
-	var text string
-	switch {
-	case len(offsets) > 0:
-		text = "make_timestamp(" + wallMicros("instant", offsets, func(until int64) string { return fmt.Sprint("epoch_ms(instant) < ", until) }) + ")"
-	case lo > hi: // no call has a start
-		text = "make_timestamp(epoch_us(instant))"
-	default: // more than 100 years of summer times: this one needs a calendar
-		text = "timezone(" + quote(loc.String()) + ", instant)"
-	}
-	return "CREATE MACRO local_time(instant) AS " + text
 }
 
 // WriteCatalog makes at path, where nothing may be, a DuckDB database with the

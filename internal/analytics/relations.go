@@ -2,7 +2,6 @@ package analytics
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"callhouse/internal/layout"
@@ -31,14 +30,14 @@ func relation(snap *layout.Snapshot, files []*layout.File, t *schema.Table, port
 	var b strings.Builder
 	b.WriteString("SELECT *")
 	options := "hive_partitioning = false"
-	if byMonth(t) {
+	if t.ByMonth() {
 		b.WriteString(" EXCLUDE (filename)")
 		options += ", filename = true"
 	}
 	if portable {
 		b.WriteString(jsonCasts(t))
 	}
-	if byMonth(t) {
+	if t.ByMonth() {
 		// Of the file's own name, which begins with its day or month: a condition on it
 		// says which files to read.
 		fmt.Fprintf(&b, ", left(parse_filename(filename), 7) AS %s", schema.Month)
@@ -68,9 +67,6 @@ func relation(snap *layout.Snapshot, files []*layout.File, t *schema.Table, port
 	return b.String()
 }
 
-// byMonth says whether the rows of a table tell the month in which they lie.
-func byMonth(t *schema.Table) bool { return slices.Contains(schema.CallTables, t) }
-
 // jsonCasts returns what makes JSON of a table's columns of JSON, behind a star.
 func jsonCasts(t *schema.Table) string {
 	var casts []string
@@ -91,7 +87,7 @@ func emptyRelation(t *schema.Table) string {
 	for i, c := range t.Columns {
 		columns[i] = fmt.Sprintf("CAST(NULL AS %s) AS %s", c.Type.DuckDB(), ident(c.Name))
 	}
-	if byMonth(t) {
+	if t.ByMonth() {
 		columns = append(columns, "CAST(NULL AS VARCHAR) AS "+schema.Month)
 	}
 	return "SELECT " + strings.Join(columns, ", ") + " WHERE false"

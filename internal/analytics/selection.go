@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"callhouse/internal/analytics/duck"
+	"callhouse/internal/analytics/localtime"
 	"callhouse/internal/layout"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
@@ -245,17 +246,12 @@ func (s selection) ofQuarters() bool {
 func bounds(p Params, column string) []string {
 	terms := []string{"true"}
 	if !p.Since.IsZero() {
-		terms = append(terms, column+" >= "+instant(p.Since))
+		terms = append(terms, column+" >= "+localtime.Instant(p.Since))
 	}
 	if !p.Until.IsZero() {
-		terms = append(terms, column+" < "+instant(p.Until))
+		terms = append(terms, column+" < "+localtime.Instant(p.Until))
 	}
 	return terms
-}
-
-// instant returns t as a literal of SQL.
-func instant(t time.Time) string {
-	return "TIMESTAMPTZ " + quote(t.UTC().Format("2006-01-02 15:04:05.999999")+"+00")
 }
 
 // AmbiguousError says that the beginning of an id fits several.

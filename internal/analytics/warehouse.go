@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"callhouse/internal/analytics/duck"
+	"callhouse/internal/analytics/localtime"
 	"callhouse/internal/layout"
 )
 
@@ -86,8 +87,8 @@ func Open(ctx context.Context, root string, o Options) (*Warehouse, error) {
 		return nil, err
 	}
 	w := &Warehouse{snap: snap, loc: o.Location, currency: o.Currency, db: db, safe: o.Safe != nil, prover: o.Prover,
-		undefined:   definitions(snap, localTime(o.Location, snap.Manifest)),
-		localMicros: localMicros(o.Location, snap.Manifest), inQuarters: inQuarters(o.Location, snap.Manifest)}
+		undefined:   definitions(snap, localtime.Macro(o.Location, snap.Manifest)),
+		localMicros: localtime.Micros(o.Location, snap.Manifest), inQuarters: localtime.InQuarters(o.Location, snap.Manifest)}
 	if err := w.prepare(ctx, o.Safe); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}

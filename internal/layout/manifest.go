@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"path"
 	"regexp"
 	"slices"
@@ -201,6 +202,17 @@ func (m *Manifest) FilesOf(table string) []*File {
 		}
 	}
 	return out
+}
+
+// Starts returns the first start of a call, and the millisecond after the last.
+func (m *Manifest) Starts() (lo, hi int64) {
+	lo, hi = math.MaxInt64, math.MinInt64
+	for _, f := range m.FilesOf(schema.Calls.Name) {
+		if f.MinStart != nil && f.MaxStart != nil {
+			lo, hi = min(lo, *f.MinStart), max(hi, *f.MaxStart+1)
+		}
+	}
+	return lo, hi
 }
 
 // ListedTo returns up to when the list of calls was read; zero: it never was.

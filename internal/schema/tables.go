@@ -289,3 +289,6 @@ var (
 	PeriodTables = slices.Concat(CallTables, TallyTables)
 	AllTables    = slices.Concat(Tables, TallyTables)
 )
+
+// ByMonth says whether the rows of a table tell the month in which they lie: see [Month].
+func (t *Table) ByMonth() bool { return slices.Contains(CallTables, t) }

@@ -10,11 +10,12 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/engine"
 )
 
 func (a *app) initCommand() *cobra.Command {
-	engine := "duckdb"
-	engines := append([]string{engine}, analytics.Engines()...)
+	dialect := "duckdb"
+	dialects := append([]string{dialect}, engine.Names()...)
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Print a script with which the stock duckdb shell, Spark or Trino opens the warehouse",
@@ -39,22 +40,22 @@ outcomes.`,
 			if err != nil {
 				return err
 			}
-			if engine != "duckdb" {
-				script, ok := analytics.TablesScript(snap, engine)
+			if dialect != "duckdb" {
+				script, ok := engine.Script(snap, dialect)
 				if !ok {
-					return cli.Usage("dialects: "+strings.Join(engines, ", "), "there is no dialect %q", engine)
+					return cli.Usage("dialects: "+strings.Join(dialects, ", "), "there is no dialect %q", dialect)
 				}
 				if n := snap.Manifest.OlderFiles(); n > 0 {
-					return cli.Fail(cli.ExitFailed, fmt.Errorf("%d files are of an older format, whose times and costs %s would read wrongly", n, engine), "run: extract migrate")
+					return cli.Fail(cli.ExitFailed, fmt.Errorf("%d files are of an older format, whose times and costs %s would read wrongly", n, dialect), "run: extract migrate")
 				}
 				return a.printScript(script)
 			}
 			zone := fmt.Sprintf("\nSET TimeZone = '%s';\n\n", strings.ReplaceAll(loc.String(), "'", "''"))
-			return a.printScript(analytics.ScriptHead(snap, "query init") + zone + analytics.CatalogScript(snap, loc))
+			return a.printScript(engine.Head(snap, "query init") + zone + analytics.CatalogScript(snap, loc))
 		},
 	}
-	cmd.Flags().StringVar(&engine, "dialect", engine, "`ENGINE` whose SQL it is: "+strings.Join(engines, ", "))
-	cli.Complete(cmd, "dialect", engines...)
+	cmd.Flags().StringVar(&dialect, "dialect", dialect, "`ENGINE` whose SQL it is: "+strings.Join(dialects, ", "))
+	cli.Complete(cmd, "dialect", dialects...)
 	return cmd
 }
 

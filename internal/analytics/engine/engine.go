@@ -1,4 +1,6 @@
-package analytics
+// Package engine writes, for engines other than DuckDB, the statements that make tables
+// of a snapshot's folders. It runs nothing.
+package engine
 
 import (
 	"fmt"
@@ -26,7 +28,7 @@ type dialect struct {
 	instant       string // a time of UTC
 }
 
-// dialects are the engines for whom TablesScript writes.
+// dialects are the engines for whom Script writes.
 var dialects = map[string]dialect{
 	"spark": {
 		types:  map[schema.Type]string{schema.Text: "STRING", schema.Word: "STRING", schema.JSON: "STRING", schema.Int32: "INT", schema.Timestamp: "TIMESTAMP"},
@@ -60,18 +62,18 @@ var dialects = map[string]dialect{
 	},
 }
 
-// Engines are the engines for whom TablesScript writes.
-func Engines() []string { return slices.Sorted(maps.Keys(dialects)) }
+// Names are the engines for whom Script writes.
+func Names() []string { return slices.Sorted(maps.Keys(dialects)) }
 
-// ScriptHead says, as SQL comments, which snapshot a script is of, and what made it.
-func ScriptHead(snap *layout.Snapshot, command string) string {
+// Head says, as SQL comments, which snapshot a script is of, and what made it.
+func Head(snap *layout.Snapshot, command string) string {
 	return fmt.Sprintf("-- Snapshot %d of a warehouse of calls, committed %s.\n-- Made by: %s\n",
 		snap.Manifest.Snapshot, snap.Manifest.CommittedAt.UTC().Format(time.RFC3339), command)
 }
 
-// TablesScript returns the statements that make, in an engine other than DuckDB, a table of each folder of a snapshot, with the
+// Script returns the statements that make, in an engine other than DuckDB, a table of each folder of a snapshot, with the
 // columns of the files and month. ok is false where there is no such engine.
-func TablesScript(snap *layout.Snapshot, engine string) (script string, ok bool) {
+func Script(snap *layout.Snapshot, engine string) (script string, ok bool) {
 	d, ok := dialects[engine]
 	if !ok {
 		return "", false
@@ -79,7 +81,7 @@ func TablesScript(snap *layout.Snapshot, engine string) (script string, ok bool)
 	var b strings.Builder
 	m := snap.Manifest
 	fmt.Fprintf(&b, "%s%s-- The snapshot's files stay for 24 hours after the next commit: make the tables anew after every night.\n\n%s",
-		ScriptHead(snap, "query init --dialect "+engine), d.notes, d.begin)
+		Head(snap, "query init --dialect "+engine), d.notes, d.begin)
 	for _, t := range resource.Tables {
 		if len(snap.Manifest.FilesOf(t.Name)) == 0 {
 			fmt.Fprintf(&b, "\n-- %s: the snapshot has no rows of it.\n", t.Name)
@@ -94,12 +96,12 @@ func TablesScript(snap *layout.Snapshot, engine string) (script string, ok bool)
 			}
 			columns = append(columns, "  "+d.ident+c.Name+d.ident+" "+typ)
 		}
-		if byMonth(t) {
+		if t.ByMonth() {
 			columns = append(columns, "  "+d.ident+schema.Month+d.ident+" "+d.types[schema.Text])
 			partitions = d.byMonth
 		}
-		fmt.Fprintf(&b, d.table, d.schema+"."+t.Name, strings.Join(columns, ",\n"), quote("file://"+filepath.Join(snap.Dir, t.Name)), partitions)
-		if byMonth(t) {
+		fmt.Fprintf(&b, d.table, d.schema+"."+t.Name, strings.Join(columns, ",\n"), "'"+strings.ReplaceAll("file://"+filepath.Join(snap.Dir, t.Name), "'", "''")+"'", partitions)
+		if t.ByMonth() {
 			fmt.Fprintf(&b, d.fill, "callhouse", t.Name)
 		}
 	}
@@ -110,7 +112,7 @@ func TablesScript(snap *layout.Snapshot, engine string) (script string, ok bool)
 // check returns a statement that tells whether the engine reads what was committed.
 func (d dialect) check(m *layout.Manifest) string {
 	first := ""
-	if lo, hi := starts(m); lo < hi {
+	if lo, hi := m.Starts(); lo < hi {
 		first = " AND date_trunc('second', min(start_at)) = " + fmt.Sprintf(d.instant, time.UnixMilli(lo).UTC().Format(time.DateTime))
 	}
 	return fmt.Sprintf("SELECT count(*) = %d%s AS as_committed FROM %s.%s;\n", m.Rows(schema.Calls.Name), first, d.schema, schema.Calls.Name)

@@ -1,8 +1,9 @@
-package analytics
+// Package localtime tells, as SQL, the wall clock's time of the calls of a snapshot in a
+// zone. It runs nothing.
+package localtime
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"time"
 
@@ -13,13 +14,13 @@ import (
 // maxOffsets bounds the table of a zone's offsets: 100 years of summer times.
 const maxOffsets = 200
 
-// localTime returns the statement that makes the macro local_time for a
+// Macro returns the statement that makes the macro local_time for a
 // zone. Between the first and the last call it adds the offset that the zone had
 // at the time; beyond, it asks DuckDB's calendar. The result is the same, but
 // the calendar takes 400 ns a row.
-func localTime(loc *time.Location, m *layout.Manifest) string {
+func Macro(loc *time.Location, m *layout.Manifest) string {
 	const calendar = "timezone(local_zone(), instant)"
-	lo, hi := starts(m)
+	lo, hi := m.Starts()
 	offsets := offsetsOf(loc, lo, hi)
 	if offsets == nil {
 		return "CREATE MACRO local_time(instant) AS " + calendar
@@ -33,16 +34,16 @@ func localTime(loc *time.Location, m *layout.Manifest) string {
 	return b.String()
 }
 
-// localMicros returns, as SQL, the wall clock's time at a stored call's start_at
+// Micros returns, as SQL, the wall clock's time at a stored call's start_at
 // in microseconds since 1970: what local_time tells, for no other instants than
 // those between the first and the last call, and so without asking for more.
-func localMicros(loc *time.Location, m *layout.Manifest) string {
-	lo, hi := starts(m)
+func Micros(loc *time.Location, m *layout.Manifest) string {
+	lo, hi := m.Starts()
 	offsets := offsetsOf(loc, lo, hi)
 	if len(offsets) == 0 {
 		return "epoch_us(local_time(start_at))"
 	}
-	return wallMicros("start_at", offsets, func(until int64) string { return "start_at < " + instant(time.UnixMilli(until)) })
+	return wallMicros("start_at", offsets, func(until int64) string { return "start_at < " + Instant(time.UnixMilli(until)) })
 }
 
 // wallMicros returns, as SQL, the wall clock's time at an instant that one of the
@@ -60,11 +61,11 @@ func wallMicros(at string, offsets []offset, before func(until int64) string) st
 	return text + fmt.Sprintf(" ELSE %d END", last)
 }
 
-// inQuarters says whether all calls that start in the same quarter of an hour
+// InQuarters says whether all calls that start in the same quarter of an hour
 // have the same wall clock's hour: the zone was ahead of UTC by quarters of an
 // hour, and changed at the end of one.
-func inQuarters(loc *time.Location, m *layout.Manifest) bool {
-	lo, hi := starts(m)
+func InQuarters(loc *time.Location, m *layout.Manifest) bool {
+	lo, hi := m.Starts()
 	offsets := offsetsOf(loc, lo, hi)
 	for i, o := range offsets {
 		if o.seconds*1000%schema.Quarter != 0 || i < len(offsets)-1 && o.until%schema.Quarter != 0 {
@@ -72,17 +73,6 @@ func inQuarters(loc *time.Location, m *layout.Manifest) bool {
 		}
 	}
 	return len(offsets) > 0
-}
-
-// starts returns the first start of a call, and the millisecond after the last.
-func starts(m *layout.Manifest) (lo, hi int64) {
-	lo, hi = math.MaxInt64, math.MinInt64
-	for _, f := range m.FilesOf(schema.Calls.Name) {
-		if f.MinStart != nil && f.MaxStart != nil {
-			lo, hi = min(lo, *f.MinStart), max(hi, *f.MaxStart+1)
-		}
-	}
-	return lo, hi
 }
 
 // offset is what a zone is ahead of UTC, until an instant in ms.
@@ -108,4 +98,27 @@ func offsetsOf(loc *time.Location, lo, hi int64) []offset {
 		at = until
 	}
 	return out
+}
+
+// FixedMacro returns the statement that makes the macro local_time for a zone so
+// that it needs no calendar: the snapshot holds no call before the first of the
+// zone's offsets nor after the last.
+func FixedMacro(loc *time.Location, m *layout.Manifest) string {
+	lo, hi := m.Starts()
+	offsets := offsetsOf(loc, lo, hi)
+	var text string
+	switch {
+	case len(offsets) > 0:
+		text = "make_timestamp(" + wallMicros("instant", offsets, func(until int64) string { return fmt.Sprint("epoch_ms(instant) < ", until) }) + ")"
+	case lo > hi: // no call has a start
+		text = "make_timestamp(epoch_us(instant))"
+	default: // more than 100 years of summer times: this one needs a calendar
+		text = "timezone('" + loc.String() + "', instant)" // no zone's name has a quote
+	}
+	return "CREATE MACRO local_time(instant) AS " + text
+}
+
+// Instant returns t as a literal of SQL.
+func Instant(t time.Time) string {
+	return "TIMESTAMPTZ '" + t.UTC().Format("2006-01-02 15:04:05.999999") + "+00'"
 }
