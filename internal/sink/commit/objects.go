@@ -199,7 +199,7 @@ func (c *Commit) rewriteChanges(rows []schema.Row, gone func(schema.Row) bool) e
 				if gone(now) {
 					return nil
 				}
-				if i := later[changeOf(now)]; i > 0 {
+				if i := later[changeOf(now)]; i > 0 && rows[i-1] != nil {
 					if both := resource.Join(now, rows[i-1]); both != nil {
 						now, rows[i-1] = both, nil
 					}
