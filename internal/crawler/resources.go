@@ -54,7 +54,7 @@ func (c *Crawler) planSide(p *Plan) error {
 		if of.Record != "" {
 			each++
 		}
-		for _, err := range c.objects().Incomplete(of, c.olderThan(of)) {
+		for _, err := range c.objects().Incomplete(of, c.dueOf) {
 			if err != nil {
 				return &StoreError{"read what is to be fetched", err}
 			}
@@ -69,15 +69,10 @@ func (c *Crawler) dueList(of *resource.Resource) bool {
 	return of.Every == 0 || c.nowMS()-c.objects().Listed(of) >= (of.Every-relistSlack).Milliseconds()
 }
 
-// olderThan returns the time, ms UTC, before which the lists of a resource's objects are
-// too old; 0: none is.
-func (c *Crawler) olderThan(of *resource.Resource) (before int64) {
-	for _, child := range of.Children() {
-		if child.Every > 0 {
-			before = max(before, c.nowMS()-(child.Every-relistSlack).Milliseconds())
-		}
-	}
-	return before
+// dueOf says whether the list of one parent is to be asked for in this run though the
+// parent did not change: it never was, or too long ago.
+func (c *Crawler) dueOf(of *resource.Resource, listed int64) bool {
+	return slices.Contains(c.cfg.Resources, of) && (listed == 0 || of.Every > 0 && c.nowMS()-listed >= (of.Every-relistSlack).Milliseconds())
 }
 
 // lists lists the resources that have a list of the whole. What fails is reported, and
@@ -102,7 +97,7 @@ func (c *Crawler) parts(ctx context.Context) error {
 			continue
 		}
 		workers := pool.New().WithMaxGoroutines(c.cfg.Workers).WithContext(ctx).WithCancelOnError().WithFirstError()
-		for key, err := range c.objects().Incomplete(of, c.olderThan(of)) {
+		for key, err := range c.objects().Incomplete(of, c.dueOf) {
 			if err != nil {
 				workers.Go(func(context.Context) error { return &StoreError{"read what is to be fetched", err} })
 			}

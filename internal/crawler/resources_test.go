@@ -52,7 +52,7 @@ func (s *objectStore) Put(ctx context.Context, recs ...schema.Record) error {
 func (s *objectStore) Listed(*resource.Resource) int64  { return 0 }
 func (s *objectStore) Objects(*resource.Resource) int64 { return 0 }
 
-func (s *objectStore) Incomplete(*resource.Resource, int64) iter.Seq2[string, error] {
+func (s *objectStore) Incomplete(*resource.Resource, func(*resource.Resource, int64) bool) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for _, key := range s.due {
 			if !yield(key, nil) {

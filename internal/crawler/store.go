@@ -52,9 +52,9 @@ type ObjectStore interface {
 	Objects(of *resource.Resource) int64
 
 	// Incomplete yields the keys of the objects whose own record and lists are to be
-	// fetched, as of the last commit: those that changed since these were, or of which they
-	// were fetched before a time, in ms since 1970 UTC.
-	Incomplete(of *resource.Resource, before int64) iter.Seq2[string, error]
+	// fetched, as of the last commit: those that changed since these were, or of which due
+	// says so of a list, by when it was last complete, in ms since 1970 UTC; 0: never.
+	Incomplete(of *resource.Resource, due func(list *resource.Resource, listed int64) bool) iter.Seq2[string, error]
 }
 
 // StoreError says that the store failed: nothing more can be kept.

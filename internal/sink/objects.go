@@ -3,6 +3,7 @@ package sink
 import (
 	"errors"
 	"iter"
+	"slices"
 
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
@@ -26,10 +27,11 @@ func (w *Warehouse) Objects(of *resource.Resource) int64 {
 }
 
 // Incomplete yields the keys of the objects of the last commit whose own record and
-// lists are to be fetched: those that changed since these were, or of which they were
-// fetched before a time, in ms since 1970 UTC.
-func (w *Warehouse) Incomplete(of *resource.Resource, before int64) iter.Seq2[string, error] {
+// lists are to be fetched: those that changed since these were, or of which due says so
+// of a list, by when it was last complete, in ms since 1970 UTC; 0: never.
+func (w *Warehouse) Incomplete(of *resource.Resource, due func(list *resource.Resource, listed int64) bool) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
+		lists := of.Children()
 		in, err := w.reader().Objects(of)
 		if err != nil {
 			yield("", err)
@@ -48,8 +50,12 @@ func (w *Warehouse) Incomplete(of *resource.Resource, before int64) iter.Seq2[st
 			if !more {
 				break
 			}
-			if at := of.Complete(&o); !of.Deleted(&o) && (at == 0 || at < before) {
-				keys = append(keys, of.KeyOf(o.Row))
+			if of.Deleted(&o) {
+				continue
+			}
+			key := of.KeyOf(o.Row)
+			if of.Complete(&o) == 0 || slices.ContainsFunc(lists, func(l *resource.Resource) bool { return due(l, w.Snapshot().Manifest.Lists[l.Name].Of[key].ListedAt) }) {
+				keys = append(keys, key)
 			}
 		}
 		if err := in.Close(); err != nil {

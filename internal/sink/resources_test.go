@@ -206,7 +206,8 @@ func (x *things) wantChanges(want ...string) {
 // due returns how many objects are incomplete.
 func (x *things) due() (n int) {
 	x.Helper()
-	for _, err := range x.w.Incomplete(x.of, 0) {
+	never := func(*resource.Resource, int64) bool { return false }
+	for _, err := range x.w.Incomplete(x.of, never) {
 		if err != nil {
 			x.Fatal(err)
 		}

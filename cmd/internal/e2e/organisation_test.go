@@ -3,6 +3,7 @@ package e2e
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -293,4 +294,26 @@ func rowsByKey(c *company, of *resource.Resource) map[string]map[string]string {
 		out[of.KeyOf(o.Row)] = row
 	})
 	return out
+}
+
+// A resource that is asked for later than its parents is fetched of all of them, though
+// these did not change.
+func TestResourceAskedForLater(t *testing.T) {
+	t.Parallel()
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 24, Calls: 30, Days: 3, Agents: 3}, Organisation: organisation.Config{Pace: -1}})
+	c.mustExtract("--resources", "agents,knowledges")
+	if n := c.one("SELECT count(*) FROM agent_versions"); n != json.Number("0") {
+		t.Fatalf("%v versions nobody asked for", n)
+	}
+	c.clock.Advance(24 * time.Hour)
+	c.mustExtract("--resources", "all")
+	for _, of := range []*resource.Resource{resource.AgentVersions, resource.KnowledgeDocuments} {
+		if n, want := c.one("SELECT count(*) FROM "+of.Name), len(c.truth(of, c.clock.Now())); n != json.Number(fmt.Sprint(want)) || want == 0 {
+			t.Errorf("%v %s, want %d", n, of.Name, want)
+		}
+	}
+	c.clock.Advance(24 * time.Hour)
+	if said := c.mustExtract("--resources", "all").stderr; !strings.Contains(said, "0 records") {
+		t.Errorf("records are asked for again:\n%s", said)
+	}
 }
