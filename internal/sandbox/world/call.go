@@ -143,6 +143,9 @@ func callType(direction string, u float64) string {
 // settle draws how the call goes, and when.
 func (w *World) settle(c *Call, d *dice.Dice) {
 	w.outcome(c, d)
+	if w.cfg.NewReasons {
+		c.Reason = newReason(c)
+	}
 	if c.Status != "ended" {
 		c.Sentiment = ""
 		return

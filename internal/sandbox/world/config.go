@@ -32,6 +32,9 @@ type Config struct {
 	// Redial lets campaigns call people again who did not answer, up to three times
 	// in all. Other calls stay as they are; so do all outcomes.
 	Redial bool
+	// NewReasons gives some calls the disconnection reasons that came after the contract's
+	// twelve. Nothing else of a call changes.
+	NewReasons bool
 	// Lines is how many telephone numbers the agents share; 0: each has its own.
 	Lines int
 

@@ -42,6 +42,24 @@ func (w *World) outcome(c *Call, d *dice.Dice) {
 	}
 }
 
+// newReasons are those that came after the contract's twelve, by the one that such a call
+// had before: every second call has one of them.
+var newReasons = map[string][]string{
+	"dial_no_answer":            {"dial_busy", "dial_declined"},
+	"dial_failed":               {"blocked_number"},
+	"concurrency_limit_reached": {"hourly_call_limit_reached", "daily_call_limit_reached"},
+	"call_transfer":             {"operator_hangup"},
+	"inactivity":                {"orphaned_no_agent_pickup"},
+}
+
+// newReason returns the reason of a call where the new ones are in use.
+func newReason(c *Call) string {
+	if of := newReasons[c.Reason]; len(of) > 0 && c.StartAt%2 == 0 {
+		return of[c.StartAt/2%int64(len(of))]
+	}
+	return c.Reason
+}
+
 // answers is the chance that somebody picks up: lower over lunch and early, and
 // higher in the evening.
 func (w *World) answers(c *Call) float64 {
