@@ -51,9 +51,10 @@ func organisation(r *rand.Rand, d *analyticstest.Data) {
 		add(resource.Incidents, row{"incident_id": fmt.Sprint("i", i), "alert_rule_id": maybe(r, .2, "r1", "r2", "r3"), "status": "resolved", "metric_value": "1.5",
 			"created_at": d.Calls[r.IntN(len(d.Calls))]["start_at"]})
 	}
+	moved := map[string]int64{} // how far each call is moved
 	for _, c := range d.Calls {
-		if ms, started := c["start_at"].(int64); started { // every day has calls
-			c["start_at"] = ms + int64(r.IntN(20)-10)*86_400_000
+		if _, started := c["start_at"].(int64); started { // every day has calls
+			moved[c["call_id"].(string)] = int64(r.IntN(20)-10) * 86_400_000
 		}
 		c["presentation_number"] = maybe(r, .5, "+8215880000", "+8215889999")
 		c["agent_type"] = types[c["agent_id"]]
@@ -64,6 +65,15 @@ func organisation(r *rand.Rand, d *analyticstest.Data) {
 		for _, place := range places {
 			if c["number"] == nil && own[c[place]] {
 				c["number"] = c[place]
+			}
+		}
+	}
+	for _, rows := range [][]row{d.Calls, d.Turns, d.Items} { // with all that belongs to it
+		for _, c := range rows {
+			for _, at := range []string{"start_at", "end_at", "call_start_at"} {
+				if ms, ok := c[at].(int64); ok {
+					c[at] = ms + moved[c["call_id"].(string)]
+				}
 			}
 		}
 	}
