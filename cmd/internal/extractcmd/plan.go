@@ -129,7 +129,7 @@ func writePlan(w io.Writer, p *plannedRun, c *crawler.Crawler, limit time.Durati
 		if p.Unlisted > 0 {
 			note += "; at the least, since " + cli.Plural(p.Unlisted, "list") + " nobody has seen yet"
 		}
-		line("beside", p.Side, note)
+		line("resources", p.Side, note)
 	}
 	line("together", p.Requests, "")
 	if limit > 0 {

@@ -297,7 +297,7 @@ func (h *State) Write(w io.Writer) error {
 				oldest = r
 			}
 		}
-		line("beside", "%s of %s; listed longest ago: %s, %s ago", cli.Plural(objects, "object"), cli.Plural(int64(n), "kind"),
+		line("resources", "%s of %s; listed longest ago: %s, %s ago", cli.Plural(objects, "object"), cli.Plural(int64(n), "kind"),
 			oldest.Name, age(oldest.Listed.Age))
 	}
 	line("pending", "%s without their transcript, %s not settled", cli.Plural(h.Pending, "call"), humanize.Comma(h.Unsettled))

@@ -127,7 +127,7 @@ func (m *Metrics) lastGood(h *sink.History, success *schema.Run) *schema.Run {
 func (m *Metrics) thisRun(g gauges) {
 	p := m.Progress
 	g.each("run_requests", "Requests of the run that is on, or of the last one.", "kind",
-		map[string]float64{"page": float64(p.PageRequests), "detail": float64(p.DetailRequests), "beside": float64(p.SideRequests)})
+		map[string]float64{"page": float64(p.PageRequests), "detail": float64(p.DetailRequests), "resource": float64(p.SideRequests)})
 	g.each("run_responses", "Answers to them by status.", "status", answersOf(&p.Counts))
 	g.set("run_requests_last_minute", "Requests of the run that count against the limit of a minute now.", float64(p.LastMinute))
 	g.set("run_requests_allowed_per_minute", "Requests that the run allows itself in a minute: less than its share while the service refuses.", float64(p.Allowed))
@@ -154,7 +154,7 @@ func (m *Metrics) lastRun(g gauges, r *schema.Run) {
 	g.each("last_run_outcome", "1 for what became of the last run.", "outcome", became)
 	g.each("last_run_requests", "Requests that the last run sent.", "kind",
 		map[string]float64{"page": float64(r.PageRequests), "detail": float64(r.DetailRequests),
-			"beside": float64(r.Requests - r.PageRequests - r.DetailRequests)})
+			"resource": float64(r.Requests - r.PageRequests - r.DetailRequests)})
 	answers := map[string]float64{"429": float64(r.RateLimited), "5xx": float64(r.ServerErrors), "none": float64(r.NetworkErrors)}
 	if m.Report != nil {
 		answers = answersOf(&m.Report.Counts)

@@ -98,7 +98,7 @@ func (r *Report) resources(line func(name, format string, args ...any)) {
 	for _, of := range r.Crawl.Resources {
 		sum.Requests, sum.Lists, sum.Items, sum.Records = sum.Requests+of.Requests, sum.Lists+of.Lists, sum.Items+of.Items, sum.Records+of.Records
 	}
-	line("beside", "%s in %s, %s; %s, %s new or changed", cli.Plural(sum.Items, "object"), cli.Plural(sum.Lists, "complete list"),
+	line("resources", "%s in %s, %s; %s, %s new or changed", cli.Plural(sum.Items, "object"), cli.Plural(sum.Lists, "complete list"),
 		cli.Plural(sum.Records, "record"), cli.Plural(sum.Requests, "request"), humanize.Comma(r.Objects))
 	for _, of := range r.Crawl.Resources {
 		if of.Problem != "" {
