@@ -397,8 +397,13 @@ func (f *File) misnamed() string {
 		return "there is no table " + strconv.Quote(f.Table)
 	case !ok || f.Path != DataFile(f.Table, period, id):
 		return "that is no path of a data file"
-	case period != f.Period || (period == "") == slices.ContainsFunc(schema.PeriodTables, func(t *schema.Table) bool { return t.Name == f.Table }):
+	case period != f.Period, among(resource.AllTables, f.Table) && among(schema.PeriodTables, f.Table) != (period != ""):
 		return "its period is said to be " + strconv.Quote(f.Period)
 	}
 	return ""
+}
+
+// among says whether one of some tables has a name.
+func among(tables []*schema.Table, name string) bool {
+	return slices.ContainsFunc(tables, func(t *schema.Table) bool { return t.Name == name })
 }

@@ -435,9 +435,16 @@ func TestForgetReachesCustomers(t *testing.T) {
 	}
 }
 
-// A table of a later callhouse is carried along by every commit, and is no damage.
+// A table of a later callhouse, of one file or by periods, is carried along by every
+// commit, and is no damage.
 func TestTableOfALaterProgram(t *testing.T) {
 	t.Parallel()
+	for _, period := range []string{"", "2026-11"} {
+		t.Run(period, func(t *testing.T) { laterTable(t, period) })
+	}
+}
+
+func laterTable(t *testing.T, period string) {
 	root := t.TempDir()
 	w := night(t, nil, root, 1)
 	putCall(t, w, "a", testDay, 1)
@@ -446,10 +453,10 @@ func TestTableOfALaterProgram(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	f := layout.File{Table: "widgets", Path: layout.DataFile("widgets", "", "00112233445566aa"), Rows: 1, Bytes: 5}
+	f := layout.File{Table: "widgets", Period: period, Path: layout.DataFile("widgets", period, "00112233445566aa"), Rows: 1, Bytes: 5}
 	sum := sha256.Sum256([]byte("hello"))
 	f.SHA256 = hex.EncodeToString(sum[:])
-	if err := os.Mkdir(filepath.Join(s.Dir, "widgets"), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(s.Path(&f)), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(s.Path(&f), []byte("hello"), 0o600); err != nil {
@@ -467,7 +474,7 @@ func TestTableOfALaterProgram(t *testing.T) {
 	w = night(t, nil, root, 2)
 	putCall(t, w, "b", testDay, 1)
 	mustCommit(t, w)
-	if w.Snapshot().Manifest.FileOf("widgets", "") == nil {
+	if w.Snapshot().Manifest.FileOf("widgets", period) == nil {
 		t.Error("the commit lost the table that it does not know")
 	}
 	if err := w.Close(); err != nil {
