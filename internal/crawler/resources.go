@@ -66,13 +66,18 @@ func (c *Crawler) planSide(p *Plan) error {
 
 // dueList says whether a list of the whole is to be asked for in this run.
 func (c *Crawler) dueList(of *resource.Resource) bool {
-	return of.Every == 0 || c.nowMS()-c.objects().Listed(of) >= (of.Every-relistSlack).Milliseconds()
+	return of.Every == 0 || c.outdated(of, c.objects().Listed(of))
+}
+
+// outdated says whether a list is no longer good, by when it was complete, ms UTC.
+func (c *Crawler) outdated(of *resource.Resource, listed int64) bool {
+	return of.Every > 0 && c.nowMS()-listed >= (of.Every-relistSlack).Milliseconds()
 }
 
 // dueOf says whether the list of one parent is to be asked for in this run though the
 // parent did not change: it never was, or too long ago.
 func (c *Crawler) dueOf(of *resource.Resource, listed int64) bool {
-	return slices.Contains(c.cfg.Resources, of) && (listed == 0 || of.Every > 0 && c.nowMS()-listed >= (of.Every-relistSlack).Milliseconds())
+	return slices.Contains(c.cfg.Resources, of) && (listed == 0 || c.outdated(of, listed))
 }
 
 // lists lists the resources that have a list of the whole. What fails is reported, and
@@ -161,8 +166,7 @@ func (c *Crawler) fetchParts(ctx context.Context, of *resource.Resource, key str
 
 // path puts a key in the place of "{}".
 func path(of, key string) string {
-	raw, _ := url.PathUnescape(key) // as resource.KeyOf escaped it
-	return strings.Replace(of, "{}", api.Segment(raw), 1)
+	return strings.Replace(of, "{}", api.Segment(resource.Plain(key)), 1)
 }
 
 // listObjects lists a resource, or that of one parent, and puts its items. complete says
@@ -225,8 +229,7 @@ func (c *Crawler) sidePage(ctx context.Context, of *resource.Resource, parent st
 	q := maps.Clone(query)
 	for name, values := range q {
 		if values[0] == "{}" {
-			raw, _ := url.PathUnescape(parent) // as resource.KeyOf escaped it
-			q.Set(name, raw)
+			q.Set(name, resource.Plain(parent))
 		}
 	}
 	if !of.Unpaged {

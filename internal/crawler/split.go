@@ -24,10 +24,10 @@ type pageData struct {
 
 var errNoList = errors.New("not a page of a list: no items")
 
-// parsePage takes the envelope of a page apart, whose items stand under a name. It is strict about where values
-// begin and end, and about nothing inside them. So an item that is not JSON (a
-// control character in a text, NaN, any depth) does not hide the others: it is
-// an item like them, which the decoder will refuse.
+// parsePage takes the envelope of a page apart. name is the member that has the items.
+// It is strict about where values begin and end, and about nothing inside them. So an
+// item that is not JSON (a control character in a text, NaN, any depth) does not hide
+// the others: it is an item like them, which the decoder will refuse.
 //
 // Where the items cannot be told apart, or the body is not whole, it returns
 // api.ErrBroken with those items that came before. nextKnown then says that the

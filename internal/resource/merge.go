@@ -1,8 +1,8 @@
 package resource
 
 import (
-	"bytes"
 	"slices"
+	"strings"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -176,24 +176,17 @@ func (r *Resource) RecordJSON(o *schema.Object) []byte {
 // Scrub returns the JSON of an object without what must not be kept: secrets, by the
 // names of their members, and the queries of addresses, which sign or hold a key.
 func (r *Resource) Scrub(body []byte) ([]byte, error) {
-	clean, _, err := wire.Scrub(body, func(name []byte) wire.Secrecy {
-		name = bytes.ToLower(name)
-		for _, s := range r.Secrets {
-			if string(name) == s {
-				return wire.Hide
-			}
-		}
-		for _, s := range shapes {
-			if string(name) == s {
-				return wire.KeepWhole
-			}
-		}
-		for _, s := range secrets {
-			if bytes.Contains(name, []byte(s)) {
-				return wire.Hide
-			}
-		}
-		if bytes.Contains(name, []byte("url")) {
+	clean, _, err := wire.Scrub(body, func(member []byte) wire.Secrecy {
+		name := strings.ToLower(string(member))
+		has := func(part string) bool { return strings.Contains(name, part) }
+		switch {
+		case slices.Contains(r.Secrets, name):
+			return wire.Hide
+		case slices.Contains(shapes, name):
+			return wire.KeepWhole
+		case slices.ContainsFunc(secrets, has):
+			return wire.Hide
+		case has("url"):
 			return wire.HideQuery
 		}
 		return wire.LookInside

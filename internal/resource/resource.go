@@ -129,6 +129,12 @@ func (r *Resource) KeyOf(row schema.Row) string {
 	return strings.Join(parts, "/")
 }
 
+// Plain returns the text that a part of a key stands for.
+func Plain(part string) string {
+	text, _ := url.PathUnescape(part) // KeyOf escaped it
+	return text
+}
+
 // All are the resources beside calls, in the order in which they are asked for: a
 // parent stands before its children.
 var All = []*Resource{Agents, AgentVersions, Campaigns, CampaignCalls, Knowledges, KnowledgeDocuments, Tools, LLMs, Voices, Schemas, Numbers,
@@ -163,8 +169,7 @@ func (r *Resource) ParentOf(key string) string {
 // SetParent sets the column of the parent's key, where the service's JSON may not tell it.
 func (r *Resource) SetParent(o *schema.Object, parent string) {
 	if r.Parent != nil {
-		raw, _ := url.PathUnescape(parent) // what KeyOf escaped
-		o.Row[r.keys[0]] = schema.TextValue([]byte(raw))
+		o.Row[r.keys[0]] = schema.TextValue([]byte(Plain(parent)))
 	}
 }
 
@@ -195,8 +200,7 @@ func (r *Resource) Forgot(key string, forgot func(id string) bool) bool {
 	if r.OfCall == "" {
 		return false
 	}
-	raw, _ := url.PathUnescape(key[strings.LastIndexByte(key, '/')+1:]) // as KeyOf escaped it
-	return forgot(raw)
+	return forgot(Plain(key[strings.LastIndexByte(key, '/')+1:]))
 }
 
 // IsKey says whether a column is a part of the key.

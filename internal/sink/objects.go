@@ -1,7 +1,6 @@
 package sink
 
 import (
-	"errors"
 	"iter"
 	"slices"
 
@@ -31,34 +30,18 @@ func (w *Warehouse) Objects(of *resource.Resource) int64 {
 // of a list, by when it was last complete, in ms since 1970 UTC; 0: never.
 func (w *Warehouse) Incomplete(of *resource.Resource, due func(list *resource.Resource, listed int64) bool) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		lists := of.Children()
-		in, err := w.reader().Objects(of)
-		if err != nil {
-			yield("", err)
-		}
-		if err != nil || in == nil {
-			return
-		}
+		r, lists := w.reader(), of.Children()
 		var keys []string // the file is not kept open while they are fetched
-		for {
-			var o schema.Object
-			more, err := in.Next(&o)
-			if err != nil {
-				yield("", errors.Join(err, in.Close()))
-				return
-			}
-			if !more {
-				break
-			}
-			if of.Deleted(&o) {
-				continue
-			}
+		err := r.EachObject(of, func(o *schema.Object) error {
 			key := of.KeyOf(o.Row)
-			if of.Complete(&o) == 0 || slices.ContainsFunc(lists, func(l *resource.Resource) bool { return due(l, w.Snapshot().Manifest.Lists[l.Name].Of[key].ListedAt) }) {
+			if !of.Deleted(o) && (of.Complete(o) == 0 || slices.ContainsFunc(lists, func(l *resource.Resource) bool {
+				return due(l, r.Manifest.Lists[l.Name].Of[key].ListedAt)
+			})) {
 				keys = append(keys, key)
 			}
-		}
-		if err := in.Close(); err != nil {
+			return nil
+		})
+		if err != nil {
 			yield("", err)
 			return
 		}

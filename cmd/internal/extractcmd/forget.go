@@ -131,7 +131,7 @@ func printErased(stderr io.Writer, plan *erase.Receipt, dry bool) {
 	words.Fprintf(stderr, "%s %s with %s and %s%s, and what older snapshots hold of them (%s)\n", verb, cli.Plural(last.Calls, "call"),
 		cli.Plural(last.Turns, "turn"), cli.Plural(last.Items, "analysis item"), people, cli.Plural(int64(len(plan.Erased)), "snapshot"))
 	if missing := int64(len(plan.Calls)) - last.Calls - last.Customers; missing > 0 {
-		words.Fprintf(stderr, "not in the current snapshot: %s; what they are of is kept out from now on\n", cli.Plural(missing, "id"))
+		words.Fprintf(stderr, "not in the current snapshot: %s; calls and customers with such ids are kept out from now on\n", cli.Plural(missing, "id"))
 	}
 }
 

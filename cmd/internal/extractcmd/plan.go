@@ -127,7 +127,7 @@ func writePlan(w io.Writer, p *plannedRun, c *crawler.Crawler, limit time.Durati
 	if p.Side > 0 {
 		note := "agents, campaigns and what else the service has beside calls"
 		if p.Unlisted > 0 {
-			note += "; at the least, since " + cli.Plural(p.Unlisted, "list") + " nobody has seen yet"
+			note += "; at least, since nobody knows yet how long " + cli.Plural(p.Unlisted, "list") + " will be"
 		}
 		line("resources", p.Side, note)
 	}

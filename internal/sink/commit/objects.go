@@ -316,32 +316,18 @@ func (m *objectMerge) doubtEmpty() error {
 // asked for again by the next run.
 func (m *objectMerge) doubted(key string) bool {
 	return slices.ContainsFunc(m.of.Children(), func(child *resource.Resource) bool {
-		a := m.c.in.arrivals[child]
-		if a == nil {
-			a = new(arrivals)
+		empty, believed := false, false
+		if a := m.c.in.arrivals[child]; a != nil {
+			_, empty = a.kept[key]
+			_, believed = a.listed[key]
 		}
-		_, empty := a.kept[key]
-		_, believed := a.listed[key]
 		return empty || !believed && m.c.listOf(child, key).EmptyAt > 0
 	})
 }
 
 // each visits the objects of the snapshot before.
-func (m *objectMerge) each(visit func(*schema.Object) error) (err error) {
-	in, err := m.c.Old.Objects(m.of)
-	if err != nil || in == nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, in.Close()) }()
-	for {
-		o := new(schema.Object)
-		if more, err := in.Next(o); err != nil || !more {
-			return errors.Join(err, in.Done())
-		}
-		if err := visit(o); err != nil {
-			return err
-		}
-	}
+func (m *objectMerge) each(visit func(*schema.Object) error) error {
+	return m.c.Old.EachObject(m.of, visit)
 }
 
 // merge writes the objects as they are now, in the order of their keys.
@@ -403,10 +389,7 @@ func (m *objectMerge) fold(old *schema.Object, key string) error {
 					return err
 				}
 			}
-			if now == old {
-				now = new(schema.Object)
-				now.Set(old)
-			}
+			now = copied(now, old)
 			changed = m.of.MergeRecord(now, record, at) || changed
 			if completed = true; m.doubted(key) {
 				m.of.Reopen(now)
@@ -422,10 +405,7 @@ func (m *objectMerge) fold(old *schema.Object, key string) error {
 		l, ok = m.c.gone[m.of.Parent][parent]
 	}
 	if ok && (a == nil || a.seen < l.Begun) {
-		if now == old {
-			now = new(schema.Object)
-			now.Set(old)
-		}
+		now = copied(now, old)
 		if m.of.MergeGone(now, l.Fetched) {
 			at, changed = l.Fetched, true
 			m.gone[key] = l
@@ -440,6 +420,17 @@ func (m *objectMerge) fold(old *schema.Object, key string) error {
 		m.edited++
 	}
 	return m.w.Write(now)
+}
+
+// copied returns an object that may be changed: a copy, where it is the one that is to
+// stay as it was.
+func copied(o, stays *schema.Object) *schema.Object {
+	if o != stays {
+		return o
+	}
+	out := new(schema.Object)
+	out.Set(o)
+	return out
 }
 
 // decode decodes a record, whose key it must have.

@@ -141,14 +141,15 @@ func (f *erasure) tally(ctx context.Context) error {
 			sum.Turns += n.Turns
 			sum.Items += n.Items
 		}
-		for _, of := range people {
-			err := eachObject(ctx, r, of, func(o *schema.Object) {
+		for _, of := range personal {
+			err := r.EachObject(of, func(o *schema.Object) error {
 				switch forgot := of.Forgot(of.KeyOf(o.Row), func(id string) bool { return f.ids[id] }); {
 				case forgot && of.OfCall == "":
 					sum.Customers++
 				case forgot:
 					sum.Rows++
 				}
+				return ctx.Err()
 			})
 			if err != nil {
 				return err

@@ -210,12 +210,12 @@ func (f *erasure) remake(ctx context.Context, i int, first int64, content []byte
 	files = append(files, made...)
 	tables := map[string]bool{}
 	if f.erased[i].Customers > 0 || f.erased[i].Rows > 0 {
-		made, err := c.WithoutObjects(people, f.ids)
+		made, err := c.WithoutObjects(personal, f.ids)
 		if err != nil {
 			return err
 		}
 		files = append(files, made...)
-		for _, of := range people {
+		for _, of := range personal {
 			tables[of.Name] = true
 		}
 		tables[resource.Changes.Name] = true

@@ -3,7 +3,6 @@ package erase
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 
@@ -12,8 +11,8 @@ import (
 	"callhouse/internal/sink/snapshot"
 )
 
-// people are the resources whose objects are people, or are about calls.
-var people = slices.DeleteFunc(slices.Clone(resource.All), func(r *resource.Resource) bool { return len(r.Contact) == 0 && r.OfCall == "" })
+// personal are the resources whose objects are people, or are about calls.
+var personal = slices.DeleteFunc(slices.Clone(resource.All), func(r *resource.Resource) bool { return len(r.Contact) == 0 && r.OfCall == "" })
 
 // findPeople adds the customers that the selection is about, in any snapshot.
 func (f *erasure) findPeople(ctx context.Context, sel Selection) error {
@@ -25,13 +24,17 @@ func (f *erasure) findPeople(ctx context.Context, sel Selection) error {
 	}
 	for _, s := range f.all {
 		r := snapshot.NewReader(f.w.FS, s, f.w.Proofs)
-		for _, of := range people {
-			err := eachObject(ctx, r, of, func(o *schema.Object) {
+		for _, of := range personal {
+			if len(of.Contact) == 0 {
+				continue
+			}
+			err := r.EachObject(of, func(o *schema.Object) error {
 				if slices.ContainsFunc(contacts(of, o), func(text string) bool {
 					return slices.ContainsFunc(sel.Numbers, func(number string) bool { return sameNumber(number, text) })
 				}) {
 					f.ids[of.KeyOf(o.Row)] = true
 				}
+				return ctx.Err()
 			})
 			if err != nil {
 				return err
@@ -39,23 +42,6 @@ func (f *erasure) findPeople(ctx context.Context, sel Selection) error {
 		}
 	}
 	return nil
-}
-
-// eachObject visits the objects of a resource.
-func eachObject(ctx context.Context, r *snapshot.Reader, of *resource.Resource, visit func(*schema.Object)) (err error) {
-	in, err := r.Objects(of)
-	if err != nil || in == nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, in.Close()) }()
-	for {
-		var o schema.Object
-		more, err := in.Next(&o)
-		if err = errors.Join(err, ctx.Err()); err != nil || !more {
-			return err
-		}
-		visit(&o)
-	}
 }
 
 // contacts returns all texts in the columns by which a person can be reached.

@@ -133,7 +133,7 @@ func idColumn(name string) string {
 	if t := table.ByName(name); t != nil && t.Column("call_id") >= 0 {
 		return "call_id"
 	}
-	for _, of := range people {
+	for _, of := range personal {
 		if of.Name == name {
 			return of.Key[0]
 		}

@@ -91,6 +91,27 @@ func (r *Reader) Objects(of *resource.Resource) (*table.Objects, error) {
 	})
 }
 
+// EachObject visits the objects of a resource, in the order of their keys; there may be
+// none. An object is the visitor's to keep.
+func (r *Reader) EachObject(of *resource.Resource, visit func(*schema.Object) error) (err error) {
+	in, err := r.Objects(of)
+	if err != nil || in == nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	for {
+		o := new(schema.Object)
+		if more, err := in.Next(o); err != nil {
+			return err
+		} else if !more {
+			return in.Done()
+		}
+		if err := visit(o); err != nil {
+			return err
+		}
+	}
+}
+
 // UpToDate says whether the files of a period's calls have the columns of today. It
 // reads their footers.
 func (r *Reader) UpToDate(period string) (bool, error) {

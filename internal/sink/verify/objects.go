@@ -86,27 +86,10 @@ func (v *verifier) cells(s *layout.Snapshot, c *tableCheck) error {
 
 // objects verifies the objects of a resource: their order, and that what was sent can
 // be made of them again.
-func (v *verifier) objects(s *layout.Snapshot, of *resource.Resource, at string) (err error) {
-	in, err := snapshot.NewReader(v.opts.FS, s, nil).Objects(of)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, in.Close()) }()
+func (v *verifier) objects(s *layout.Snapshot, of *resource.Resource, at string) error {
 	var dec wire.Decoder
-	last := ""
-	for first := true; ; first = false {
-		var o, again schema.Object
-		if more, err := in.Next(&o); err != nil || !more {
-			if err == nil {
-				err = in.Done()
-			}
-			var damage *disk.DamageError
-			if errors.As(err, &damage) {
-				v.bad.Add("reference", v.rel(damage.Path), "%s", damage.What)
-				return nil
-			}
-			return err
-		}
+	last, first := "", true
+	err := snapshot.NewReader(v.opts.FS, s, nil).EachObject(of, func(o *schema.Object) error {
 		key := of.KeyOf(o.Row)
 		switch {
 		case first || key > last:
@@ -115,17 +98,25 @@ func (v *verifier) objects(s *layout.Snapshot, of *resource.Resource, at string)
 		default:
 			v.bad.Add("order", at, "%s stands behind %s", key, last)
 		}
-		last = key
+		last, first = key, false
 		if of.Forgot(key, v.tombstones.Forgot) {
 			v.bad.Add("forgotten", at, "an object in it, or its call, was forgotten: %s", v.tombstones.Of([]byte(key)))
 		}
-		if err := dec.Decode(of.Resource, of.ItemJSON(&o), schema.KindItem, &again); err != nil {
+		var again schema.Object
+		if err := dec.Decode(of.Resource, of.ItemJSON(o), schema.KindItem, &again); err != nil {
 			v.bad.Add("rebuild", at, "%s: %v", key, err)
-			continue
+			return nil
 		}
 		of.SetParent(&again, of.ParentOf(key))
-		if !of.SameItem(&o, &again) {
+		if !of.SameItem(o, &again) {
 			v.bad.Add("rebuild", at, "%s does not give back what was sent", key)
 		}
+		return nil
+	})
+	var damage *disk.DamageError
+	if errors.As(err, &damage) {
+		v.bad.Add("reference", v.rel(damage.Path), "%s", damage.What)
+		return nil
 	}
+	return err
 }
