@@ -9,7 +9,7 @@ import (
 	"callhouse/internal/schema"
 )
 
-// resourceViews returns the views of what the organisation has beside calls, and of
+// resourceViews returns the views of what the organisation has besides calls, and of
 // its changes, as their declarations say.
 func resourceViews() []*File {
 	var out []*File
@@ -21,7 +21,7 @@ func resourceViews() []*File {
 			out = append(out, storedView(l.Name, "lists in "+r.Name, "", "one row per element"))
 		}
 	}
-	return append(out, storedView(resource.Changes.Name, "what changed of all that the organisation has beside calls, and when it was seen",
+	return append(out, storedView(resource.Changes.Name, "what changed of all that the organisation has besides calls, and when it was seen",
 		"A change is seen by the next run: it came after since_at, and no later than seen_at. Changes that were undone in between were not seen.",
 		"one row per change of an object"))
 }

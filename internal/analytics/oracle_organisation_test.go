@@ -20,7 +20,7 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// organisation adds to random data what an organisation has beside calls. Of each call the
+// organisation adds to random data what an organisation has besides calls. Of each call the
 // row then tells the type of its agent and the organisation's own number, for the oracle.
 func organisation(r *rand.Rand, d *analyticstest.Data) {
 	d.Others = map[*schema.Table][]row{}

@@ -7,7 +7,7 @@ type Counts struct {
 	Requests       int64 // attempts sent, each charged to the budget
 	PageRequests   int64
 	DetailRequests int64
-	SideRequests   int64 // of lists beside that of calls
+	SideRequests   int64 // for pages of other lists than that of calls
 	Retries        int64 // attempts after a failed one, those after a 429 among them
 
 	Status2xx int64

@@ -19,7 +19,7 @@ const (
 )
 
 func (k Kind) String() string {
-	return [...]string{"page", "part of a page", "detail", "page beside"}[k]
+	return [...]string{"page", "part of a page", "detail", "page of another list"}[k]
 }
 
 // alone says that nothing else waits for the answer: other requests go on meanwhile, and

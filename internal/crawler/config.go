@@ -23,7 +23,7 @@ type Config struct {
 	// zero: never.
 	RelistEvery time.Duration
 
-	// Resources are what is fetched beside calls, a parent before its children. The store
+	// Resources are what is fetched besides calls, a parent before its children. The store
 	// must be an ObjectStore then.
 	Resources []*resource.Resource
 

@@ -87,7 +87,7 @@ type Report struct {
 
 	Aside       []Aside            // the first of those that were set aside
 	DriftFields map[DriftKey]int64 // Drift by place and kind
-	// Resources tells what was asked for beside calls, in that order.
+	// Resources tells what was asked for besides calls, in that order.
 	Resources []ResourceReport
 	// Problems says why parts of the list were not listed to their end.
 	Problems []string

@@ -135,7 +135,7 @@ func Plain(part string) string {
 	return text
 }
 
-// All are the resources beside calls, in the order in which they are asked for: a
+// All are the resources besides calls, in the order in which they are asked for: a
 // parent stands before its children.
 var All = []*Resource{Agents, AgentVersions, Campaigns, CampaignCalls, Knowledges, KnowledgeDocuments, Tools, LLMs, Voices, Schemas, Numbers,
 	AlertRules, Incidents, Customers, CustomerAttributes}

@@ -120,7 +120,7 @@ var Keys = []Key{
 	{Name: "relist_every", Kind: Duration, For: Extract, Uses: "plan", Own: true, Default: "7d",
 		About: "how often all calls are listed again, a part in each run; 0s for never", in: func(v *Values) any { return &v.RelistEvery }},
 	{Name: "resources", Kind: List, For: Extract, Uses: "plan", Own: true, Value: "NAMES", Default: "all",
-		About: "what is fetched beside calls: all, none, or names of tables as in agents,campaigns (query list tells them)",
+		About: "what is fetched besides calls: all, none, or names of tables as in agents,campaigns (query list tells them)",
 		in:    func(v *Values) any { return &v.Resources }},
 	{Name: "mask", Kind: List, For: Extract, Uses: "verify import", Value: "FIELDS", Sample: "from_number,to_number",
 		About: "fields whose values are replaced by keyed hashes before anything is written", in: func(v *Values) any { return &v.Mask }},

@@ -17,7 +17,7 @@ import (
 	"callhouse/internal/sandbox/organisation"
 )
 
-// Whatever is wrong with what the organisation has beside calls, the run is a good one:
+// Whatever is wrong with what the organisation has besides calls, the run is a good one:
 // its calls are complete, it says of each resource once what could not be had, nothing
 // vanishes because of a list that failed, and the next night without the fault has all.
 func TestResourcesThatFail(t *testing.T) {

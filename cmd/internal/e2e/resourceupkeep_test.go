@@ -18,7 +18,7 @@ import (
 	"callhouse/internal/schema"
 )
 
-// tables returns all rows of what the organisation has beside calls, and of the changes,
+// tables returns all rows of what the organisation has besides calls, and of the changes,
 // as texts, by table and key.
 func (c *company) tables() map[string]map[string]string {
 	c.t.Helper()
@@ -47,7 +47,7 @@ func (c *company) tables() map[string]map[string]string {
 	return out
 }
 
-// Commands that work on the files keep what the organisation has beside calls: compact
+// Commands that work on the files keep what the organisation has besides calls: compact
 // and migrate all of it, rollback what it was a night before, and forget all but the
 // customers that it is about, who do not come back.
 func TestUpkeepKeepsResources(t *testing.T) {

@@ -125,7 +125,7 @@ func writePlan(w io.Writer, p *plannedRun, c *crawler.Crawler, limit time.Durati
 	}
 	line("", p.New, "new calls; those that never connected need none")
 	if p.Side > 0 {
-		note := "agents, campaigns and what else the service has beside calls"
+		note := "agents, campaigns and what else the service has besides calls"
 		if p.Unlisted > 0 {
 			note += "; at least, since nobody knows yet how long " + cli.Plural(p.Unlisted, "list") + " will be"
 		}

@@ -9,7 +9,7 @@ import (
 	"callhouse/internal/sink"
 )
 
-// resources returns what the settings say is fetched beside calls. With a child comes
+// resources returns what the settings say is fetched besides calls. With a child comes
 // its parent, which tells when the child is worth a request.
 func (s *settings) resources() ([]*resource.Resource, error) {
 	var names []string

@@ -95,7 +95,7 @@ func (q *questions) listen(ctx context.Context, w, heard *sink.Warehouse) (rep c
 	if err != nil {
 		return rep, err
 	}
-	cfg.Resources = nil // what the service has beside calls is not compared
+	cfg.Resources = nil // what the service has besides calls is not compared
 	c, err := crawler.New(cfg, l)
 	if err != nil {
 		return rep, cli.Usage("", "%w", err)

@@ -38,7 +38,7 @@ type State struct {
 	Unsettled   int64        `json:"calls_unsettled"`
 	UnheldCosts int64        `json:"costs_unheld"`          // costs that the column total_cost cannot hold
 	OlderFiles  int          `json:"files_of_older_format"` // what migrate writes anew
-	Resources   []listState  `json:"resources"`             // beside calls, those that were listed
+	Resources   []listState  `json:"resources"`             // besides calls, those that were listed
 	Gaps        []gapText    `json:"coverage_gaps"`
 	Journal     int64        `json:"journal_bytes"`
 	Snapshot    snapshotSize `json:"snapshot"`
@@ -91,7 +91,7 @@ type snapshotSize struct {
 	Runs        int64     `json:"runs"`
 }
 
-// listState is what is known of a resource beside calls.
+// listState is what is known of a resource besides calls.
 type listState struct {
 	Name    string  `json:"name"`
 	Objects int64   `json:"objects"`

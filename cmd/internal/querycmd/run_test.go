@@ -197,7 +197,7 @@ func TestGoldens(t *testing.T) {
 	}
 }
 
-// What the organisation has beside calls, and what it tells of them.
+// What the organisation has besides calls, and what it tells of them.
 func TestGoldensOfTheOrganisation(t *testing.T) {
 	dir := goldenDir(t)
 	t.Chdir(t.TempDir())

@@ -89,7 +89,7 @@ func (r *Report) Write(w io.Writer) {
 	}
 }
 
-// resources prints what was fetched beside calls, and what could not be.
+// resources prints what was fetched besides calls, and what could not be.
 func (r *Report) resources(line func(name, format string, args ...any)) {
 	if r.Crawl == nil || len(r.Crawl.Resources) == 0 {
 		return

@@ -30,7 +30,7 @@ type Row map[string]any
 // Data is what a snapshot holds, by table.
 type Data struct {
 	Calls, Turns, Items, Runs []Row
-	// Others are the rows of what the organisation has beside calls.
+	// Others are the rows of what the organisation has besides calls.
 	Others map[*schema.Table][]Row
 	// Lacking are columns of calls that the files do not have, as files of an
 	// older version would not.
@@ -42,7 +42,7 @@ type Data struct {
 	Coverage []schema.Span
 }
 
-// One is a row of each table of what the organisation has beside calls, with values in
+// One is a row of each table of what the organisation has besides calls, with values in
 // all columns.
 func One() map[*schema.Table][]Row {
 	out := map[*schema.Table][]Row{}
