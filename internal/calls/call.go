@@ -30,6 +30,9 @@ var (
 	colSettlement, colSource        = schema.Calls.Column("settlement"), schema.Calls.Column("source")
 	colExtra, colRunID              = schema.Calls.Column("extra"), schema.Calls.Column("run_id")
 	colFirstSeenAt, colFetchedAt    = schema.Calls.Column("first_seen_at"), schema.Calls.Column("fetched_at")
+	colTranscriptSource             = schema.Calls.Column("transcript_source")
+	colEvaluation                   = schema.Calls.Column("evaluation")
+	colCreditsUsed, colBilled       = schema.Calls.Column("credits_used"), schema.Calls.Column("billed_seconds")
 	colTurnRole, colTurnContent     = schema.Turns.Column("role"), schema.Turns.Column("content")
 )
 

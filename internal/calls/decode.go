@@ -13,6 +13,9 @@ type Decoder struct{ wire.Decoder }
 // It sets TranscriptState as far as the body tells; the columns of [Call.Fetched] are
 // zero, and Settlement waits for [Call.Settle].
 func (d *Decoder) Decode(body []byte, kind schema.Kind, c *Call) error {
+	if kind == schema.KindBulk {
+		kind = schema.KindItem // of a list too
+	}
 	if err := d.Decoder.Decode(schema.CallResource, body, kind, &c.Object); err != nil {
 		return err
 	}

@@ -19,4 +19,7 @@ const (
 type Due struct {
 	CallID  string
 	StartAt schema.Opt[int64]
+	// Rank is how many of the known calls started later: two that lie n apart are on one
+	// page of n+1 calls.
+	Rank int64
 }

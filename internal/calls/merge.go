@@ -3,6 +3,8 @@ package calls
 import (
 	"bytes"
 
+	"github.com/parquet-go/parquet-go"
+
 	"callhouse/internal/schema"
 	"callhouse/internal/wire"
 )
@@ -24,6 +26,8 @@ import (
 //     service must not cost what a detail or a person has read already. The same
 //     holds for turns. One with anything in it wins as a whole, as above.
 //   - A list item whose transcript is null or empty says nothing of it.
+//   - Of a page of v2 that stands for the call's own record (bulk) the transcript
+//     counts, and what v2 alone tells. old is not nil then.
 //   - The caller's opt-out erases transcript, recording, analysis and unknown
 //     fields, known ones as well. It stands until false is sent.
 //   - FirstSeenAt is the older one.
@@ -36,14 +40,19 @@ import (
 //	with its transcript     pending too where it is null and may still come: it was
 //	                        fetched less than TranscriptGrace after the call's end,
 //	                        the call connected, and there is no analysis either
+//	bulk                    as a detail, if it was pending; else what it was
 //	missing                 pending becomes missing, or present if turns are known;
 //	                        any other state stays
 //
 // Merging the same response again changes nothing. For responses that carry all
 // fields, a list item and then a detail give what the detail alone gives.
 func Merge(old, new *Call, kind schema.Kind) {
-	if kind == schema.KindMissing {
+	switch kind {
+	case schema.KindMissing:
 		mergeMissing(old, new)
+		return
+	case schema.KindBulk:
+		mergeBulk(old, new)
 		return
 	}
 	if old == nil {
@@ -54,7 +63,12 @@ func Merge(old, new *Call, kind schema.Kind) {
 	}
 	first, fetched, run := firstSeen(old, new), new.FetchedAt(), new.RunID()
 	told := new.TurnCount().OK
+	bulk := old.Row[colTranscriptSource]
 	wire.Merge(&old.Object, &new.Object)
+	new.Row[colTranscriptSource] = parquet.Value{}
+	if !told && new.Turns().Len() > 0 {
+		new.Row[colTranscriptSource] = bulk
+	}
 	new.SetSettlement(Open)
 	new.Fetched(first, fetched, run)
 	new.SetTranscriptState(mergedState(old, new, kind == schema.KindDetail || told))

@@ -59,6 +59,8 @@ type Manifest struct {
 	// Lists says when which list of the organisation's was last complete, by the names of
 	// resources.
 	Lists map[string]List `json:"lists,omitempty"`
+	// Bulk says how far the pages of v2 can be relied on; nil: they were never asked for.
+	Bulk *schema.Bulk `json:"bulk,omitempty"`
 	// Columns are those that came after the format version and that the writer knew:
 	// who does not know one of them must not write, or it would be lost.
 	Columns []Column `json:"columns,omitempty"`
@@ -164,6 +166,8 @@ type File struct {
 	Unsettled int64 `json:"unsettled,omitempty"`
 	Unstarted int64 `json:"unstarted,omitempty"`
 	Due       int64 `json:"due,omitempty"`
+	// Bulk is how many of them have a transcript that came on a page of v2.
+	Bulk int64 `json:"bulk,omitempty"`
 	// UnheldCosts counts the rows with a cost that total_cost cannot hold. Files
 	// before version 3 do not tell.
 	UnheldCosts int64 `json:"unheld_costs,omitempty"`

@@ -16,7 +16,16 @@ const (
 	// KindListed says that a resource was listed to its end, or that of one parent, whose
 	// key is CallID. The body is a JSON object of the type [Listed].
 	KindListed
+	// KindBulk is a call as a page of v2 has it. It tells the transcript, and what v2
+	// alone has; all else stays as v3 tells it.
+	KindBulk
+	// KindBulkState says what was found of the pages of v2. The body is a JSON object of
+	// the type [Bulk].
+	KindBulkState
 )
+
+// OfCall says whether the body is the JSON of a call, where the record is of one.
+func (k Kind) OfCall() bool { return k == KindItem || k == KindDetail || k == KindBulk }
 
 // Record is one fact fetched from the API on its way to the warehouse.
 type Record struct {
@@ -24,7 +33,7 @@ type Record struct {
 	// is of a call.
 	Resource  string
 	Kind      Kind
-	CallID    string // as the service spells it, opaque; empty for KindCovered
+	CallID    string // as the service spells it, opaque; empty for KindCovered and KindBulkState
 	FetchedAt int64  // ms UTC: when the response arrived
 	Body      []byte // the JSON of the call or object
 }
@@ -35,6 +44,27 @@ type Listed struct {
 	Begun int64 `json:"begun"`
 	Items int64 `json:"items"`
 }
+
+// Bulk is what is known of the pages of v2 as a source of transcripts, since when, in ms
+// since 1970 UTC, and why. The zero value: they were never asked for.
+type Bulk struct {
+	State BulkState `json:"state"`
+	At    int64     `json:"at"`
+	Why   string    `json:"why,omitempty"`
+}
+
+// BulkState says how far the pages of v2 can be relied on.
+type BulkState string
+
+const (
+	// BulkTrusted: their transcripts were compared with those of v3, and are the same.
+	BulkTrusted BulkState = "trusted"
+	// BulkAbsent: the service has no such pages, or not in a form that is understood.
+	BulkAbsent BulkState = "absent"
+	// BulkRefuted: a transcript was not what v3 has. Those that came from the pages are
+	// not believed any more.
+	BulkRefuted BulkState = "refuted"
+)
 
 // Span is a half-open interval of start_at, [From, To), in ms since 1970 UTC,
 // and when it was listed.

@@ -36,6 +36,20 @@ type Run struct {
 	TotalCount        Opt[int64]
 	BudgetUsedPercent Opt[int64] // 1/10,000 percent
 	Commits           int64
+	Bulk              BulkCounts
+}
+
+// BulkCounts tell what a run did with the pages of v2. An earlier version wrote none.
+type BulkCounts struct {
+	Requests    int64
+	Transcripts int64 // taken
+	Compared    int64 // with those of v3
+	Differing   int64
+	Unlisted    int64 // calls that v3 does not list
+}
+
+func (b *BulkCounts) all() [5]*int64 {
+	return [...]*int64{&b.Requests, &b.Transcripts, &b.Compared, &b.Differing, &b.Unlisted}
 }
 
 // counts returns where the run's plain counts are: one after the other in
@@ -52,6 +66,7 @@ func (r *Run) counts() [18]*int64 {
 const (
 	firstCount = 6
 	lastCount  = 23
+	firstBulk  = 28
 )
 
 // Row returns the run's row of the table runs.
@@ -67,7 +82,11 @@ func (r *Run) Row() Row {
 	for _, n := range r.counts() {
 		row = append(row, parquet.Int64Value(*n))
 	}
-	return append(row, TextValue(r.DriftFields), LongValue(r.TotalCount), LongValue(r.BudgetUsedPercent), parquet.Int64Value(r.Commits))
+	row = append(row, TextValue(r.DriftFields), LongValue(r.TotalCount), LongValue(r.BudgetUsedPercent), parquet.Int64Value(r.Commits))
+	for _, n := range r.Bulk.all() {
+		row = append(row, parquet.Int64Value(*n))
+	}
+	return row
 }
 
 // Set makes the run what a row of runs says. Nothing in it aliases the row.
@@ -79,6 +98,9 @@ func (r *Run) Set(row Row) {
 	}
 	for i, n := range r.counts() {
 		*n = LongOf(row[firstCount+i]).V
+	}
+	for i, n := range r.Bulk.all() {
+		*n = LongOf(row[firstBulk+i]).V
 	}
 }
 

@@ -5,7 +5,8 @@ import "testing"
 // The plain counts of a run stand where they are said to.
 func TestCountsOfRuns(t *testing.T) {
 	t.Parallel()
-	if Runs.Columns[firstCount].Name != "requests" || Runs.Columns[lastCount].Name != "drift" || lastCount-firstCount+1 != len(new(Run).counts()) {
+	if Runs.Columns[firstCount].Name != "requests" || Runs.Columns[lastCount].Name != "drift" || lastCount-firstCount+1 != len(new(Run).counts()) ||
+		Runs.Columns[firstBulk].Name != "bulk_requests" || len(Runs.Columns) != firstBulk+len(new(BulkCounts).all()) {
 		t.Error("the counts are not where they are said to be")
 	}
 }

@@ -87,6 +87,8 @@ var Calls = NewTable("calls",
 		Doc: "the run that fetched it, as in the table runs"},
 	Column{ID: 33, Name: "user_turns", Type: Int32, Fetch: true,
 		Unit: "count", Doc: "turns in which the caller says something (role user, not blank); null: never fetched, or written by an earlier version (extract migrate)"},
+	Column{ID: 34, Name: "transcript_source", Type: Word, Fetch: true, Since: "1.0.0",
+		Doc: "v2: the transcript came on a page of v2, and all else from v3; null: it came from where the call did (source), or there is none"},
 )
 
 // Turns holds one row per transcript item, in the order of its call's time
@@ -199,6 +201,16 @@ var Runs = NewTable("runs",
 		Unit: "percent", Doc: "share of the allowed requests that were sent"},
 	Column{ID: 28, Name: "commits", Type: Int64, Required: true,
 		Unit: "count", Doc: "snapshots made"},
+	Column{ID: 29, Name: "bulk_requests", Type: Int64, Since: "1.0.0",
+		Unit: "count", Doc: "of the requests, those for pages of v2"},
+	Column{ID: 30, Name: "bulk_transcripts", Type: Int64, Since: "1.0.0",
+		Unit: "count", Doc: "transcripts that came on pages of v2"},
+	Column{ID: 31, Name: "bulk_compared", Type: Int64, Since: "1.0.0",
+		Unit: "count", Doc: "transcripts of v2 that were compared with those of v3"},
+	Column{ID: 32, Name: "bulk_differing", Type: Int64, Since: "1.0.0",
+		Unit: "count", Doc: "of them, those that differ"},
+	Column{ID: 33, Name: "bulk_unlisted", Type: Int64, Since: "1.0.0",
+		Unit: "count", Doc: "calls on the pages of v2 that v3 does not list; they are left out"},
 )
 
 // Steps of the tallies.

@@ -25,21 +25,24 @@ func (w *Warehouse) Due(ctx context.Context, scope calls.DueScope) iter.Seq2[cal
 		if snapshot == nil {
 			return
 		}
-		files := slices.DeleteFunc(snapshot.Manifest.FilesOf(schema.Calls.Name), func(f *layout.File) bool {
-			return f.Due == 0 && (f.Unsettled == 0 || scope != calls.DueUnsettled)
-		})
+		files := snapshot.Manifest.FilesOf(schema.Calls.Name)
 		slices.SortFunc(files, func(a, b *layout.File) int { return cmp.Compare(b.Period, a.Period) })
+		var later int64 // calls in the periods before
 		for _, f := range files {
-			due, err := w.dueIn(ctx, snapshot, f, scope)
-			if err != nil {
-				yield(calls.Due{}, err)
-				return
-			}
-			for _, d := range due {
-				if !yield(d, nil) {
+			if f.Due > 0 || f.Unsettled > 0 && scope == calls.DueUnsettled {
+				due, err := w.dueIn(ctx, snapshot, f, scope)
+				if err != nil {
+					yield(calls.Due{}, err)
 					return
 				}
+				for _, d := range due {
+					d.Rank += later
+					if !yield(d, nil) {
+						return
+					}
+				}
 			}
+			later += f.Rows
 		}
 	}
 }
@@ -51,12 +54,14 @@ func (w *Warehouse) dueIn(ctx context.Context, s *layout.Snapshot, f *layout.Fil
 	}
 	r.Pick("call_id", "status", "start_at", "end_at", "transcript_state", "settlement", "run_id")
 	var call calls.Call
+	later := f.Rows
 	err = r.All(func(row parquet.Row) error {
+		later--
 		if err := errors.Join(ctx.Err(), r.Call(row, &call)); err != nil {
 			return err
 		}
 		if table.DetailDue(&call) || scope == calls.DueUnsettled && call.Unsettled() && string(call.RunID()) != w.opts.RunID {
-			due = append(due, calls.Due{CallID: string(call.ID()), StartAt: call.StartAt()})
+			due = append(due, calls.Due{CallID: string(call.ID()), StartAt: call.StartAt(), Rank: later})
 		}
 		return nil
 	})
@@ -76,6 +81,14 @@ func (w *Warehouse) DueCount(scope calls.DueScope) int64 {
 		}
 	}
 	return n
+}
+
+// Bulk returns what the last commit says of the pages of v2.
+func (w *Warehouse) Bulk() schema.Bulk {
+	if s := w.Snapshot(); s != nil && s.Manifest.Bulk != nil {
+		return *s.Manifest.Bulk
+	}
+	return schema.Bulk{}
 }
 
 // OldestUnsettled returns the lowest start_at, ms UTC, among the calls of the

@@ -55,6 +55,9 @@ func ReadExtra(o *schema.Object) Extra {
 // Absent says that a field was not sent, though the service sends it as a rule.
 func (e Extra) Absent(f Field) bool { return e.absent.has(f) }
 
+// Null says that a field was sent as null where the rule is another value.
+func (e Extra) Null(f Field) bool { return e.null.has(f) }
+
 // Empty says that a list was sent empty where the rule is null.
 func (e Extra) Empty(f Field) bool { return e.empty.has(f) }
 

@@ -46,7 +46,7 @@ func New(w *sink.Warehouse, now func() time.Time) *Store {
 // Put implements crawler.Store.
 func (s *Store) Put(ctx context.Context, recs ...schema.Record) error {
 	for i := range recs {
-		if recs[i].Resource != "" || recs[i].Kind != schema.KindItem && recs[i].Kind != schema.KindDetail {
+		if recs[i].Resource != "" || !recs[i].Kind.OfCall() {
 			continue
 		}
 		clean, _, err := s.Clean(recs[i].Body)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sourcegraph/conc/pool"
 
+	"callhouse/internal/calls"
 	"callhouse/internal/layout"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
@@ -39,6 +40,14 @@ type Stats struct {
 	Bytes       int64 // size of the data files written
 
 	ObjectsChanged int64 // objects of other resources that are new, changed, deleted or there again
+}
+
+// took counts the transcript of a call, if it has one.
+func (s *Stats) took(call *calls.Call) {
+	if n := call.Turns().Len(); n > 0 {
+		s.Transcripts++
+		s.Turns += int64(n)
+	}
 }
 
 // Add sums what two commits did; the figures of the whole warehouse are the
@@ -294,10 +303,28 @@ func (c *Commit) manifest(refs []layout.Segment, runID string) *layout.Manifest 
 	if c.KeepFrom > 0 && !c.AsIs {
 		m.Coverage = snapshot.Since(m.Coverage, c.KeepFrom)
 	}
-	m.Lists = c.lists()
+	m.Lists, m.Bulk = c.lists(), c.bulk()
 	m.Journal = append(m.Journal, refs...)
 	snapshot.SortFiles(m)
 	return m
+}
+
+// bulk returns what is known of the pages of v2.
+func (c *Commit) bulk() *schema.Bulk {
+	if c.in.bulk != nil || c.Old == nil {
+		return c.in.bulk
+	}
+	return c.Old.Manifest.Bulk
+}
+
+// distrusts says whether transcripts that came on pages of v2 are believed no more: the
+// commit makes their calls wait for their own records.
+func (c *Commit) distrusts() bool { return c.in.refuted }
+
+// refused says whether nothing is taken from pages of v2.
+func (c *Commit) refused() bool {
+	b := c.bulk()
+	return b != nil && b.State == schema.BulkRefuted
 }
 
 // wants guesses how many bytes the commit needs: what the files that it touches

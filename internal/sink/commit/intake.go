@@ -24,6 +24,8 @@ type Intake struct {
 	Parts   []*Part        // of dumps
 	changes map[string]*change
 	Covered []Covered
+	bulk    *schema.Bulk // what was found of the pages of v2, last; nil: nothing
+	refuted bool         // and whether that a transcript was wrong, at any time
 	Broken  []journal.Loss
 	details int64
 	// arrivals are what came in for the other resources.
@@ -94,11 +96,19 @@ func ReadIntake(fsys disk.FS, root string, refs []layout.Segment, forgotten *sna
 				in.Covered = append(in.Covered, Covered{span, ref.Run})
 				return nil
 			}
+			if r.Kind == schema.KindBulkState {
+				in.bulk = new(schema.Bulk)
+				if err := json.Unmarshal(r.Body, in.bulk); err != nil {
+					return fmt.Errorf("%w: a state of the pages of v2: %w", journal.ErrUnreadable, err)
+				}
+				in.refuted = in.refuted || in.bulk.State == schema.BulkRefuted
+				return nil
+			}
 			at := entry{at: frame, in: int32(i), line: int32(line), kind: r.Kind}
 			if r.Resource != "" {
 				return in.addObject(at, r, ref.Run)
 			}
-			if r.Kind == schema.KindMissing {
+			if r.Kind == schema.KindMissing || r.Kind == schema.KindBulk { // v3 alone says when a call started
 				in.add(at, []byte(r.CallID), schema.Opt[int64]{}, r.FetchedAt, ref.Run)
 				return nil
 			}

@@ -97,12 +97,12 @@ func (m *merger) merge(u *unit, old *snapshot.Sources) (news int, err error) {
 			if err := old.Current.Skip(was); err != nil {
 				return news, err
 			}
-		case m.c.overdue(was), !old.Current.Current:
+		case m.c.overdue(was), m.c.distrusts() && was.InBulk(), !old.Current.Current:
 			call, err := m.take(old.Current, was)
 			if err != nil {
 				return news, err
 			}
-			if m.c.overdue(call) {
+			if distrusted := m.distrust(call); distrusted || m.c.overdue(call) {
 				call.Settle(m.c.Now.UnixMilli())
 				news++
 			}
@@ -129,6 +129,9 @@ func (m *merger) take(from *snapshot.Source, call *calls.Call) (*calls.Call, err
 	return table.Upgrade(&m.dec, call), nil
 }
 
+// distrust makes a call whose transcript is believed no more wait for its own record.
+func (m *merger) distrust(call *calls.Call) bool { return m.c.distrusts() && call.Distrust() }
+
 // overdue says whether a call has expired since it was written.
 func (c *Commit) overdue(call *calls.Call) bool {
 	return !c.AsIs && call.Unsettled() && call.ExpiresAt() <= c.Now.UnixMilli()
@@ -152,10 +155,13 @@ func (m *merger) fold(old *calls.Call, ch *change) (*calls.Call, error) {
 		if err != nil {
 			return nil, err
 		}
+		if cur == nil && (e.kind == schema.KindMissing || e.kind == schema.KindBulk) {
+			continue // no list named it: there is nothing to say of it
+		}
+		if e.kind == schema.KindBulk && m.c.refused() {
+			continue
+		}
 		if e.kind == schema.KindMissing {
-			if cur == nil {
-				continue // no list named it: there is nothing to say of it
-			}
 			// Not in the slot: merged, it shares the slices of what is known.
 			next = calls.NewCall(ch.id)
 			m.stats.Missing++
@@ -166,20 +172,25 @@ func (m *merger) fold(old *calls.Call, ch *change) (*calls.Call, error) {
 			return nil, fmt.Errorf("read call %q anew: %w", ch.id, err)
 		}
 		next.Fetched(r.FetchedAt, r.FetchedAt, []byte(ch.run))
-		if next.Turns().Len() > 0 && (e.kind == schema.KindDetail || e.dumped()) {
-			m.stats.Transcripts++
-			m.stats.Turns += int64(next.Turns().Len())
+		if e.kind == schema.KindDetail || e.dumped() {
+			m.stats.took(next)
 		}
 		if cur != nil && e.dumped() && cur.FetchedAt() > r.FetchedAt {
 			next = addOlder(cur, next)
 		} else {
-			if e.kind != schema.KindMissing {
+			if e.kind != schema.KindMissing && e.kind != schema.KindBulk {
 				start = next.StartAt()
 			}
 			calls.Merge(cur, next, e.kind)
+			if e.kind == schema.KindBulk && next.InBulk() && !cur.InBulk() {
+				m.stats.took(next)
+			}
 		}
 		next.Settle(m.c.Now.UnixMilli())
 		cur = next
+	}
+	if cur != nil && m.distrust(cur) {
+		cur.Settle(m.c.Now.UnixMilli())
 	}
 	if start != ch.start {
 		return nil, fmt.Errorf("read the start of call %q anew: %w", ch.id, ErrMisread)

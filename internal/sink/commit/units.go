@@ -90,6 +90,9 @@ func (c *Commit) planUnits() ([]*unit, error) {
 		if !c.AsIs && f.NextExpiry != nil && *f.NextExpiry <= c.Now.UnixMilli() {
 			p.unitOf(f.Period)
 		}
+		if c.distrusts() && f.Bulk > 0 {
+			p.unitOf(f.Period)
+		}
 	}
 	for _, period := range c.Rewrites {
 		p.unitOf(period).always = true

@@ -163,7 +163,7 @@ func wholeFrame(f disk.File, offset, size int64) bool {
 // its name before the kind, as in "agents.item".
 var kindWords = [...]string{
 	schema.KindItem: "item", schema.KindDetail: "detail", schema.KindMissing: "missing", schema.KindCovered: "covered",
-	schema.KindListed: "listed",
+	schema.KindListed: "listed", schema.KindBulk: "bulk", schema.KindBulkState: "bulk_state",
 }
 
 const (

@@ -188,6 +188,7 @@ func Upgrade(dec *calls.Decoder, call *calls.Call) *calls.Call {
 	}
 	now.Fetched(call.FirstSeenAt(), call.FetchedAt(), call.RunID())
 	now.SetTranscriptState(call.TranscriptState())
+	now.SetTranscriptSource(call)
 	now.SetSettlement(call.Settlement())
 	return now.Clone() // the decoder's memory is used again
 }

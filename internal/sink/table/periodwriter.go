@@ -40,6 +40,9 @@ func CountCall(info *layout.File, call *calls.Call) {
 	if DetailDue(call) {
 		info.Due++
 	}
+	if call.InBulk() {
+		info.Bulk++
+	}
 	if call.CostUnheld() {
 		info.UnheldCosts++
 	}

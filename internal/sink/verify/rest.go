@@ -215,7 +215,7 @@ func (v *verifier) segment(ref layout.Segment, last bool) error {
 			}
 			return nil
 		}
-		if r.Kind == schema.KindItem || r.Kind == schema.KindDetail {
+		if r.Kind.OfCall() {
 			if err := dec.Decode(r.Body, r.Kind, &call); err != nil {
 				return fmt.Errorf("%w: %w", journal.ErrUnreadable, err)
 			}
