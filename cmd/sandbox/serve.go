@@ -86,6 +86,7 @@ func resourceList() string {
 	for _, r := range organisation.All {
 		fmt.Fprintf(t, "  %s\t%s\n", r.Name, strings.Join(r.Paths(), ", "))
 	}
+	fmt.Fprintf(t, "  v2_calls\tPOST /v2/calls/list, its older path POST /functions/v1/v1/list-calls, /v2/calls/{call_id}\n")
 	fmt.Fprintf(t, "  v2_campaigns\tPOST /v2/campaigns/list, /v2/campaigns/{campaign_id}\n  v2_knowledges\t/v2/knowledge/{knowledge_base_id}\n")
 	_ = t.Flush() // into memory
 	return b.String()
@@ -204,6 +205,9 @@ func summarise(w io.Writer, s *sandbox.Stats) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "\nrequests\t%d\t%d pages, %d details (%d calls, %d again, %d of these for nothing new)\n",
 		s.Requests, s.ByKind["page"], s.ByKind["detail"], s.DetailsDistinct, s.DetailsAgain, s.DetailsUnchanged)
+	if bulk := s.ByKind["bulk"]; bulk > 0 {
+		fmt.Fprintf(t, "\t\t%d requests for calls of v2\n", bulk)
+	}
 	if lists, objects := s.ByKind["list"], s.ByKind["object"]; lists+objects > 0 {
 		fmt.Fprintf(t, "\t\t%d lists and %d objects of other resources (%d objects again, %d of these for nothing new)\n",
 			lists, objects, s.ObjectsAgain, s.ObjectsUnchanged)

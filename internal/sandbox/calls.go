@@ -39,14 +39,14 @@ func (s *Server) answer(r *http.Request, req Request, x *scratch, fault FaultKin
 	switch {
 	case req.Kind == "other":
 		return failure(x, http.StatusNotFound, "no such resource", "")
+	case req.Kind == "bulk":
+		return s.answerBulk(r, req, x, fault, number)
 	case req.Resource == v2Campaigns || req.Resource == v2Knowledges:
 		return s.answerV2(r, req, x)
 	case req.Resource != "":
 		return s.answerResource(r, req, x, fault, number)
 	case r.Method != http.MethodGet:
-		a := failure(x, http.StatusMethodNotAllowed, r.Method+" is not allowed here", "")
-		a.header = [2]string{"Allow", "GET"}
-		return a
+		return wrongMethod(r, x, http.MethodGet)
 	case req.Kind == "page":
 		return s.answerPage(r, x, fault, number)
 	}
@@ -65,7 +65,7 @@ func (s *Server) answerPage(r *http.Request, x *scratch, fault FaultKind, number
 	if refusal != nil {
 		return failure(x, http.StatusBadRequest, refusal.message, refusal.details)
 	}
-	p.distort(fault, dice.Hash(s.world.Key+6, uint64(number)), q.cursor, s.opts.OffsetPaging, func() (v world.View, ok bool) {
+	p.distort(fault, dice.Hash(s.world.Key+6, uint64(number)), q.cursor, q.offset, func() (v world.View, ok bool) {
 		if q.cursor == "" || q.ascending || len(q.attributes) > 0 || q.timed {
 			return v, false
 		}

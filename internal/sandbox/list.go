@@ -28,6 +28,7 @@ type list struct {
 	organisation *organisation.Organisation
 	opts         *Options
 	key          uint64
+	keyed        bool     // a cursor is the id of the call before the page, as in v2
 	counted      struct { // the last total
 		sync.Mutex
 		list  uint64
@@ -50,7 +51,7 @@ func (l *list) span(q *query, t int64) (lo, hi int64) {
 	least, most := min(w.Start(0), t)-1, t+1
 	after := min(max(q.after, least), most)
 	before := min(max(q.before, least), most)
-	if l.opts.InclusiveBounds {
+	if q.inclusive {
 		after, before = max(after-1, least), min(before+1, most)
 	}
 	lo = max(lo, w.Started(time.UnixMilli(after)))
@@ -61,32 +62,30 @@ func (l *list) span(q *query, t int64) (lo, hi int64) {
 // page returns one page of a query at t.
 func (l *list) page(q *query, t int64) (*page[world.View], *refusal) {
 	list := q.fingerprint(l.key)
-	if id, ok := q.attributes["campaign_id"]; ok {
-		q.campaign = l.organisation.Campaign(id, t)
+	if ids, ok := q.attributes["campaign_id"]; ok {
+		q.campaign = l.organisation.Campaign(ids[0], t)
 	}
-	if id, ok := q.attributes["customer_id"]; ok {
-		q.phones = l.organisation.Phones(id, t)
+	if ids, ok := q.attributes["customer_id"]; ok {
+		q.phones = l.organisation.Phones(ids[0], t)
 	}
 	lo, hi := l.span(q, t)
 	p := &page[world.View]{
 		total: l.total(q, list, t, lo, hi),
 		at:    func(v *world.View) int64 { return v.Index },
-		seal:  func(position int64) string { return cursor{position: position, issued: t}.seal(l.key, list) },
+		seal:  func(position int64) string { return l.seal(position, list, t) },
 	}
 	skip := int64(0)
 	if q.cursor != "" {
-		c, ok := openCursor(q.cursor, l.key, list)
+		position, refusal := l.open(q.cursor, list, t)
 		switch {
-		case !ok:
-			return nil, refuse("cursor is not valid for this list")
-		case l.opts.CursorTTL > 0 && t-c.issued > l.opts.CursorTTL.Milliseconds():
-			return nil, refuse("cursor has expired")
-		case l.opts.OffsetPaging:
-			skip = c.position
+		case refusal != nil:
+			return nil, refusal
+		case q.offset:
+			skip = position
 		case q.ascending:
-			lo = max(lo, c.position+1)
+			lo = max(lo, position+1)
 		default:
-			hi = min(hi, c.position)
+			hi = min(hi, position)
 		}
 	}
 	offset := skip
@@ -97,7 +96,7 @@ func (l *list) page(q *query, t int64) (*page[world.View], *refusal) {
 		}
 		if len(p.items) == q.limit {
 			position := p.at(&p.items[q.limit-1])
-			if l.opts.OffsetPaging {
+			if q.offset {
 				position = offset + int64(q.limit)
 			}
 			p.next = p.seal(position)
@@ -112,6 +111,34 @@ func (l *list) page(q *query, t int64) (*page[world.View], *refusal) {
 		}
 	}
 	return p, nil
+}
+
+// seal writes the cursor of a position in a list.
+func (l *list) seal(position int64, list uint64, t int64) string {
+	if l.keyed {
+		return l.world.ID(position).String()
+	}
+	return cursor{position: position, issued: t}.seal(l.key, list)
+}
+
+// open reads what seal wrote.
+func (l *list) open(text string, list uint64, t int64) (position int64, _ *refusal) {
+	if l.keyed {
+		if id, ok := world.ParseUUID(text); ok {
+			if position, ok = l.world.IndexOf(id); ok {
+				return position, nil
+			}
+		}
+		return 0, refuse("pagination_key is the id of no call")
+	}
+	c, ok := openCursor(text, l.key, list)
+	switch {
+	case !ok:
+		return 0, refuse("cursor is not valid for this list")
+	case l.opts.CursorTTL > 0 && t-c.issued > l.opts.CursorTTL.Milliseconds():
+		return 0, refuse("cursor has expired")
+	}
+	return c.position, nil
 }
 
 // walk yields the calls of lo <= index < hi that q asks for, in its order. The
@@ -133,7 +160,7 @@ func (l *list) total(q *query, list uint64, t, lo, hi int64) int64 {
 	defer l.counted.Unlock()
 	if c := &l.counted; c.list != list || c.at != t {
 		c.list, c.at, c.n = list, t, 0
-		if len(q.attributes) == 0 {
+		if len(q.attributes) == 0 && q.duration == nil {
 			c.n = l.world.CountIn(t, lo, hi)
 		} else {
 			for range l.walk(q, t, lo, hi) {

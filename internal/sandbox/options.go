@@ -82,9 +82,9 @@ type Options struct {
 
 // Request is what an injected fault may depend on.
 type Request struct {
-	Kind     string // page or detail of calls, list or object of another resource, other
-	Resource string // of a list or an object
-	ID       string // of a detail or an object; of the agent or the knowledge base that a list belongs to
+	Kind     string // page or detail of calls, bulk for calls of v2, list or object of another resource, other
+	Resource string // of a list or an object; of a bulk request v2_calls, v2_call or v2_calls_legacy
+	ID       string // of a detail, an object or a v2_call; of the agent or the knowledge base that a list belongs to
 	Query    string // of a page or a list, as sent
 }
 

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -60,13 +61,24 @@ func (p *paging) set(name, value string) (known bool, r *refusal) {
 // query is what one request for a page of calls asks for.
 type query struct {
 	paging
-	after      int64             // start_at_after: calls that start later than this
-	before     int64             // start_at_before: calls that start earlier than this
-	timed      bool              // one of the two is given: calls without a start are left out
-	attributes map[string]string // the other parameters, by name
+	after      int64               // start_at_after: calls that start later than this
+	before     int64               // start_at_before: calls that start earlier than this
+	inclusive  bool                // or at the same time
+	offset     bool                // cursors count items from the top
+	timed      bool                // one of the two is given: calls without a start are left out
+	attributes map[string][]string // the other parameters, by name: what may be there
+	duration   *span               // in ms; only v2 has it
 
 	campaign *world.Campaign // that campaign_id names
 	phones   []string        // of whom customer_id names
+}
+
+// span is a range of numbers, both ends included.
+type span struct{ least, most int64 }
+
+// newQuery asks for every call.
+func newQuery(limit int) *query {
+	return &query{paging: paging{limit: limit}, after: -1 << 62, before: 1 << 62, attributes: map[string][]string{}}
 }
 
 // refusal is an answer of 400.
@@ -98,7 +110,8 @@ func parseQuery(raw string, opts *Options) (*query, *refusal) {
 			return nil, refuseParameter(name, allowed)
 		}
 	}
-	q := &query{paging: paging{limit: defaultLimit}, after: -1 << 62, before: 1 << 62, attributes: map[string]string{}}
+	q := newQuery(defaultLimit)
+	q.offset, q.inclusive = opts.OffsetPaging, opts.InclusiveBounds
 	for name, all := range values {
 		if len(all) != 1 || all[0] == "" {
 			return nil, refuse("%s must have exactly one value", name)
@@ -147,7 +160,7 @@ func (q *query) set(name, value string) *refusal {
 		}
 	}
 	if slices.Contains(attributeParameters, name) {
-		q.attributes[name] = value
+		q.attributes[name] = []string{value}
 	}
 	return nil
 }
@@ -155,6 +168,9 @@ func (q *query) set(name, value string) *refusal {
 // matches reports whether v has the attributes asked for. Its start is not
 // looked at.
 func (q *query) matches(w *world.World, v *world.View) bool {
+	if d := q.duration; d != nil && (!v.Over || v.EndAt-v.StartAt < d.least || v.EndAt-v.StartAt > d.most) {
+		return false
+	}
 	for name, want := range q.attributes {
 		var is string
 		switch name {
@@ -172,14 +188,16 @@ func (q *query) matches(w *world.World, v *world.View) bool {
 			is = v.To()
 		case "campaign_id":
 			if q.campaign != nil && w.CampaignOf(&v.Call) == q.campaign {
-				is = want
+				is = want[0]
 			}
 		case "customer_id":
 			if slices.Contains(q.phones, v.From()) || slices.Contains(q.phones, v.To()) {
-				is = want
+				is = want[0]
 			}
+		case "user_sentiment":
+			is = v.Sentiment
 		}
-		if is != want {
+		if !slices.Contains(want, is) {
 			return false
 		}
 	}
@@ -194,11 +212,15 @@ func (q *query) fingerprint(key uint64) uint64 {
 	if q.ascending {
 		h = dice.Hash(h, 1)
 	}
-	for _, name := range attributeParameters {
-		s := q.attributes[name]
-		h = dice.Hash(h, uint64(len(s)))
-		for i := range len(s) {
-			h = dice.Hash(h, uint64(s[i]))
+	if q.duration != nil {
+		h = dice.Hash(dice.Hash(h, uint64(q.duration.least)), uint64(q.duration.most))
+	}
+	for _, name := range slices.Sorted(maps.Keys(q.attributes)) {
+		for _, s := range slices.Concat([]string{name}, q.attributes[name]) {
+			h = dice.Hash(h, uint64(len(s)))
+			for i := range len(s) {
+				h = dice.Hash(h, uint64(s[i]))
+			}
 		}
 	}
 	return h

@@ -230,9 +230,7 @@ func (s *Server) resourcePage(q *resourceQuery) (*page[entry], *refusal) {
 func (s *Server) answerResource(r *http.Request, req Request, x *scratch, fault FaultKind, number int64) answer {
 	resource := organisation.Named(req.Resource)
 	if r.Method != http.MethodGet {
-		a := failure(x, http.StatusMethodNotAllowed, r.Method+" is not allowed here", "")
-		a.header = [2]string{"Allow", "GET"}
-		return a
+		return wrongMethod(r, x, http.MethodGet)
 	}
 	faults := s.resourceFaults(req.Resource)
 	if status := faults.status(req.Kind); status != 0 {

@@ -22,6 +22,7 @@ type Server struct {
 	world        *world.World
 	organisation *organisation.Organisation
 	list         *list
+	list2        *list // of v2
 	ledger       *ledger
 	faulty       ResourceFaults // under ledger.mu
 	begun        atomic.Int64   // requests, in the order of their coming
@@ -53,6 +54,7 @@ func New(opts Options) (*Server, error) {
 	}
 	s := &Server{opts: opts, world: world, organisation: company, faulty: opts.ResourceFaults}
 	s.list = &list{world: world, organisation: company, opts: &s.opts, key: dice.Hash(world.Key, 2)}
+	s.list2 = &list{world: world, opts: &s.opts, keyed: true}
 	s.ledger = newLedger(&s.opts)
 	s.scratch.New = func() any { return &scratch{} }
 	return s, nil
@@ -158,7 +160,7 @@ func (s *Server) fault(number int64, req Request) FaultKind {
 			return k
 		}
 	}
-	return s.opts.Faults.draw(dice.Hash(s.world.Key+4, uint64(number)), req.Kind == "page" || req.Kind == "list")
+	return s.opts.Faults.draw(dice.Hash(s.world.Key+4, uint64(number)), req.Kind == "page" || req.Kind == "list" || req.Kind == "bulk" && req.ID == "")
 }
 
 // send writes an answer and counts it.
@@ -197,7 +199,9 @@ func requestOf(r *http.Request) Request {
 	} else if ok {
 		return Request{Kind: "list", Resource: resource.Name, ID: parent, Query: r.URL.RawQuery}
 	}
-	if resource, id := routeV2(r.URL.Path); id != "" {
+	if resource, id := routeV2(r.URL.Path); isCalls(resource) {
+		return Request{Kind: "bulk", Resource: resource, ID: id}
+	} else if id != "" {
 		return Request{Kind: "object", Resource: resource, ID: id}
 	} else if resource != "" {
 		return Request{Kind: "list", Resource: resource}

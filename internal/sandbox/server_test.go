@@ -59,7 +59,9 @@ func TestContract(t *testing.T) {
 		{name: "no id at all", target: "/v3/calls/x%2Fy", status: 404, code: "NOT_FOUND"},
 		{name: "call to come", target: unborn, status: 404, code: "NOT_FOUND"},
 		{name: "unknown path", target: "/v3/nothing", status: 404, code: "NOT_FOUND"},
-		{name: "v2", method: "POST", target: "/v2/calls/list", status: 404, code: "NOT_FOUND"},
+		{name: "create in v2", method: "POST", target: "/v2/calls", status: 404, code: "NOT_FOUND"},
+		{name: "list of v2", target: "/v2/calls/list", status: 405, code: "METHOD_NOT_ALLOWED"},
+		{name: "delete in v2", method: "DELETE", target: "/v2" + strings.TrimPrefix(detail, "/v3"), status: 405, code: "METHOD_NOT_ALLOWED"},
 		{name: "create", method: "POST", target: "/v3/calls", status: 405, code: "METHOD_NOT_ALLOWED"},
 		{name: "delete", method: "DELETE", target: detail, status: 405, code: "METHOD_NOT_ALLOWED"},
 	} {

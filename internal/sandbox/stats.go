@@ -15,10 +15,10 @@ import (
 // counted.
 type Stats struct {
 	Requests int64            `json:"requests"`
-	ByKind   map[string]int64 `json:"by_kind"`   // page, detail, list, object, other
+	ByKind   map[string]int64 `json:"by_kind"`   // page, detail, bulk, list, object, other
 	ByStatus map[string]int64 `json:"by_status"` // "aborted": a connection that ended without a whole answer
 	Bytes    int64            `json:"bytes"`     // of bodies
-	// ByResource are the requests for everything but calls.
+	// ByResource are the requests for everything but calls of v3.
 	ByResource map[string]int64 `json:"by_resource,omitempty"`
 
 	// The most requests of one key in any rolling window, whatever the limiter

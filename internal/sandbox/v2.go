@@ -3,6 +3,7 @@ package sandbox
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -22,10 +23,15 @@ const (
 
 // routeV2 finds what a path of v2 asks for; an empty name for nothing.
 func routeV2(path string) (resource, id string) {
-	if path == "/v2/campaigns/list" {
+	switch path {
+	case "/v2/campaigns/list":
 		return v2Campaigns, ""
+	case "/v2/calls/list":
+		return v2Calls, ""
+	case "/functions/v1/v1/list-calls":
+		return v2Legacy, ""
 	}
-	for prefix, resource := range map[string]string{"/v2/campaigns/": v2Campaigns, "/v2/knowledge/": v2Knowledges} {
+	for prefix, resource := range map[string]string{"/v2/campaigns/": v2Campaigns, "/v2/knowledge/": v2Knowledges, "/v2/calls/": v2Call} {
 		if id, ok := strings.CutPrefix(path, prefix); ok && id != "" && !strings.Contains(id, "/") {
 			return resource, id
 		}
@@ -33,11 +39,69 @@ func routeV2(path string) (resource, id string) {
 	return "", ""
 }
 
-// invalid is an answer of v2 to what it does not understand.
+// invalid is an answer of v2 to what it does not understand. The field may be one
+// of an object in the body, as in "filter_criteria.duration", or empty.
 func invalid(field, message string) answer {
-	a := objectAnswer(map[string]any{"detail": []any{map[string]any{"loc": []string{"body", field}, "msg": message, "type": "value_error"}}})
+	loc := []string{"body"}
+	if field != "" {
+		loc = append(loc, strings.Split(field, ".")...)
+	}
+	a := objectAnswer(map[string]any{"detail": []any{map[string]any{"loc": loc, "msg": message, "type": "value_error"}}})
 	a.status = http.StatusUnprocessableEntity
 	return a
+}
+
+// denied is an answer of v2 without anything asked for.
+func denied(status int, detail string) answer {
+	a := objectAnswer(map[string]any{"detail": detail})
+	a.status = status
+	return a
+}
+
+// wrongMethod is an answer to a request whose method is not the one of its path.
+func wrongMethod(r *http.Request, x *scratch, allowed string) answer {
+	a := failure(x, http.StatusMethodNotAllowed, r.Method+" is not allowed here", "")
+	a.header = [2]string{"Allow", allowed}
+	return a
+}
+
+// thresholds is a range, both ends included.
+type thresholds struct {
+	Upper *int64 `json:"upper_threshold"`
+	Lower *int64 `json:"lower_threshold"`
+}
+
+// listing is what the body of a list of v2 may hold. F is its filter.
+type listing[F any] struct {
+	Filter F       `json:"filter_criteria"`
+	Order  string  `json:"sort_order"`
+	Limit  int     `json:"limit"`
+	Key    *string `json:"pagination_key"`
+}
+
+// readListing reads the body of a request; if ok is false, the answer says why not.
+func readListing[F any](r *http.Request) (body listing[F], a answer, ok bool) {
+	body.Order, body.Limit = "descending", defaultLimit
+	text, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, 1<<16))
+	if err == nil {
+		d := json.NewDecoder(bytes.NewReader(text))
+		d.DisallowUnknownFields()
+		if err = d.Decode(&body); err == nil && d.More() {
+			err = errors.New("more than one value")
+		}
+	}
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &wrong):
+		return body, invalid(wrong.Field, fmt.Sprintf("%s is not of the right type", wrong.Value)), false
+	case err != nil:
+		return body, invalid("", fmt.Sprintf("not a body of this operation: %v", err)), false
+	case body.Limit < 1 || body.Limit > 500:
+		return body, invalid("limit", "limit must be 1 to 500"), false
+	case body.Order != "ascending" && body.Order != "descending":
+		return body, invalid("sort_order", "sort_order must be ascending or descending"), false
+	}
+	return body, answer{}, true
 }
 
 func (s *Server) answerV2(r *http.Request, req Request, x *scratch) answer {
@@ -46,9 +110,7 @@ func (s *Server) answerV2(r *http.Request, req Request, x *scratch) answer {
 		method = http.MethodPost
 	}
 	if r.Method != method {
-		a := failure(x, http.StatusMethodNotAllowed, r.Method+" is not allowed here", "")
-		a.header = [2]string{"Allow", method}
-		return a
+		return wrongMethod(r, x, method)
 	}
 	faults := s.resourceFaults(req.Resource)
 	if status := faults.status(req.Kind); status != 0 {
@@ -66,41 +128,20 @@ func (s *Server) answerV2(r *http.Request, req Request, x *scratch) answer {
 		o = s.knowledgeV2(k)
 	}
 	if o == nil {
-		a := objectAnswer(map[string]any{"detail": "there is no such object"})
-		a.status = http.StatusNotFound
-		return a
+		return denied(http.StatusNotFound, "there is no such object")
 	}
 	return objectAnswer(o)
 }
 
 // listV2 answers POST /v2/campaigns/list.
 func (s *Server) listV2(r *http.Request, faults resourceFaults) answer {
-	body := struct {
-		Filter struct {
-			Status []string `json:"status"`
-			Agent  []string `json:"agent_id"`
-			Start  struct {
-				Upper *int64 `json:"upper_threshold"`
-				Lower *int64 `json:"lower_threshold"`
-			} `json:"start_timestamp"`
-		} `json:"filter_criteria"`
-		Order string  `json:"sort_order"`
-		Limit int     `json:"limit"`
-		Key   *string `json:"pagination_key"`
-	}{Order: "descending", Limit: defaultLimit}
-	text, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, 1<<16))
-	if err == nil {
-		d := json.NewDecoder(bytes.NewReader(text))
-		d.DisallowUnknownFields()
-		err = d.Decode(&body)
-	}
-	switch {
-	case err != nil:
-		return invalid("", fmt.Sprintf("not a body of this operation: %v", err))
-	case body.Limit < 1 || body.Limit > 500:
-		return invalid("limit", "limit must be 1 to 500")
-	case body.Order != "ascending" && body.Order != "descending":
-		return invalid("sort_order", "sort_order must be ascending or descending")
+	body, refused, ok := readListing[struct {
+		Status []string   `json:"status"`
+		Agent  []string   `json:"agent_id"`
+		Start  thresholds `json:"start_timestamp"`
+	}](r)
+	if !ok {
+		return refused
 	}
 	f := &body.Filter
 	q := &resourceQuery{resource: organisation.Named("campaigns"), sortBy: "created_at"}

@@ -11,11 +11,23 @@ import (
 // transcript included. v2 has no variant and no presentation number, names
 // things differently, counts the duration itself, and carries the conversation
 // twice: what was said, and the whole time line.
-func (r *Renderer) V2(dst []byte, v *world.View) []byte {
+func (r *Renderer) V2(dst []byte, v *world.View) []byte { return r.FormV2(dst, v, V2Form{}) }
+
+// V2Form is in which form a call of v2 is written.
+type V2Form struct {
+	// Single is the form of GET /v2/calls/{call_id}: without what only items of
+	// lists have.
+	Single bool
+}
+
+// FormV2 appends the call in a form.
+func (r *Renderer) FormV2(dst []byte, v *world.View, form V2Form) []byte {
 	dst = v.ID.Append(append(dst, `{"call_id":"`...))
 	dst = v.Agent.ID.Append(append(dst, `","agent_id":"`...))
 	dst = wire.AppendString(append(dst, `","call_type":`...), v.Type)
-	dst = wire.AppendString(append(dst, `,"status":`...), v.Status)
+	if !form.Single {
+		dst = wire.AppendString(append(dst, `,"status":`...), v.Status)
+	}
 	dst = wire.AppendOptional(append(dst, `,"call_from":`...), v.From())
 	dst = wire.AppendOptional(append(dst, `,"call_to":`...), v.To())
 	dst = wire.AppendOptional(append(dst, `,"disconnection_reason":`...), v.Reason)
@@ -30,7 +42,7 @@ func (r *Renderer) V2(dst []byte, v *world.View) []byte {
 	dst = appendRecording(append(dst, `,"recording_url":`...), v)
 	dst = appendMetadata(append(dst, `,"metadata":`...), &v.Call)
 	dst = appendVariables(append(dst, `,"dynamic_variables":`...), &v.Call)
-	dst = appendAnalysis(append(dst, `,"call_analysis":`...), v, true)
+	dst = appendAnalysis(append(dst, `,"call_analysis":`...), v, !form.Single)
 	dst = append(dst, `,"call_cost":`...)
 	if v.CostKnown {
 		dst = wire.AppendDecimal(append(dst, `{"total_credits_used":`...), v.Cost)

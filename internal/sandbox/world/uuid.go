@@ -27,9 +27,9 @@ func (u UUID) Append(dst []byte) []byte {
 	return hex.AppendEncode(dst, u[10:16])
 }
 
-// parseUUID accepts exactly what String writes: an id is opaque to callers, so
+// ParseUUID accepts exactly what String writes: an id is opaque to callers, so
 // another spelling of the same number is another, unknown, id.
-func parseUUID(s string) (u UUID, ok bool) {
+func ParseUUID(s string) (u UUID, ok bool) {
 	digits := strings.ReplaceAll(s, "-", "")
 	if len(digits) != 2*len(u) {
 		return u, false

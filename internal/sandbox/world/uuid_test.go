@@ -20,7 +20,7 @@ func TestIDsTurnBackIntoIndexes(t *testing.T) {
 		if len(text) != 36 || text[14] != '4' || !strings.ContainsRune("89ab", rune(text[19])) {
 			t.Fatalf("%s is no version 4 UUID", text)
 		}
-		u, ok := parseUUID(text)
+		u, ok := ParseUUID(text)
 		if !ok || u != w.ID(index) {
 			t.Fatalf("%s does not parse back", text)
 		}
@@ -30,7 +30,7 @@ func TestIDsTurnBackIntoIndexes(t *testing.T) {
 		other := []byte(text)
 		at := rapid.SampledFrom([]int{0, 1, 7, 9, 15, 20, 25, 35}).Draw(t, "at")
 		other[at] = "0123456789abcdef"[(strings.IndexByte("0123456789abcdef", other[at])+1+rapid.IntRange(0, 14).Draw(t, "by"))%16]
-		if u, ok := parseUUID(string(other)); ok {
+		if u, ok := ParseUUID(string(other)); ok {
 			if i, known := w.IndexOf(u); known {
 				t.Fatalf("%s is no id of ours, but is taken for call %d", other, i)
 			}
@@ -44,7 +44,7 @@ func TestParseUUIDIsStrict(t *testing.T) {
 		"", "x", strings.ToUpper(good), good + " ", good[:35], strings.ReplaceAll(good, "-", ""),
 		good[:35] + "g", good[:8] + "_" + good[9:], "{" + good + "}",
 	} {
-		if _, ok := parseUUID(bad); ok {
+		if _, ok := ParseUUID(bad); ok {
 			t.Errorf("%q is taken for an id", bad)
 		}
 	}

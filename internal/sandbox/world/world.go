@@ -105,7 +105,7 @@ func (w *World) IndexOf(id UUID) (index int64, ok bool) {
 // Find returns what the API shows of a call at an instant; false if it shows no
 // call of that id.
 func (w *World) Find(id string, at time.Time) (*View, bool) {
-	u, ok := parseUUID(id)
+	u, ok := ParseUUID(id)
 	if !ok {
 		return nil, false
 	}

@@ -1,0 +1,132 @@
+package sandbox
+
+import (
+	"net/http"
+	"strconv"
+
+	"callhouse/internal/sandbox/dice"
+	"callhouse/internal/sandbox/render"
+	"callhouse/internal/sandbox/wire"
+	"callhouse/internal/sandbox/world"
+)
+
+// The calls of v2: a list of whole calls, the list at its older path, and one call.
+// These are their names in Request.Resource.
+const (
+	v2Calls  = "v2_calls"
+	v2Legacy = "v2_calls_legacy"
+	v2Call   = "v2_call"
+)
+
+// isCalls reports whether what a path of v2 asks for is calls.
+func isCalls(resource string) bool {
+	return resource == v2Calls || resource == v2Legacy || resource == v2Call
+}
+
+// callFilter is the filter of the list of calls. The contract names no unit of the
+// duration: here it is milliseconds.
+type callFilter struct {
+	Agent     []string   `json:"agent_id"`
+	Reason    []string   `json:"disconnection_reason"`
+	Type      []string   `json:"call_type"`
+	Sentiment []string   `json:"user_sentiment"`
+	From      []string   `json:"call_from"`
+	To        []string   `json:"call_to"`
+	Duration  thresholds `json:"duration"`
+	Start     thresholds `json:"start_timestamp"`
+}
+
+// query returns what a list with the filter asks for.
+func (f *callFilter) query(limit int) *query {
+	q := newQuery(limit)
+	q.inclusive = true
+	for name, values := range map[string][]string{
+		"agent_id": f.Agent, "disconnection_reason": f.Reason, "call_type": f.Type,
+		"user_sentiment": f.Sentiment, "call_from": f.From, "call_to": f.To,
+	} {
+		if len(values) > 0 {
+			q.attributes[name] = values
+		}
+	}
+	if f.Start.Lower != nil {
+		q.timed, q.after = true, milliseconds(*f.Start.Lower)
+	}
+	if f.Start.Upper != nil {
+		q.timed, q.before = true, milliseconds(*f.Start.Upper)
+	}
+	if d := f.Duration; d.Lower != nil || d.Upper != nil {
+		q.duration = &span{-1 << 62, 1 << 62}
+		if d.Lower != nil {
+			q.duration.least = *d.Lower
+		}
+		if d.Upper != nil {
+			q.duration.most = *d.Upper
+		}
+	}
+	return q
+}
+
+// milliseconds takes an instant of up to ten digits for seconds.
+func milliseconds(instant int64) int64 {
+	if instant > -1e10 && instant < 1e10 {
+		return instant * 1000
+	}
+	return instant
+}
+
+// answerBulk answers a request for calls of v2.
+func (s *Server) answerBulk(r *http.Request, req Request, x *scratch, fault FaultKind, number int64) answer {
+	method := http.MethodPost
+	if req.Resource == v2Call {
+		method = http.MethodGet
+	}
+	if r.Method != method {
+		return wrongMethod(r, x, method)
+	}
+	if req.Resource == v2Call {
+		v, ok := s.list2.world.Find(req.ID, s.Now())
+		if !ok {
+			return denied(http.StatusNotFound, "there is no such call")
+		}
+		x.body = x.renderer.FormV2(x.body[:0], v, render.V2Form{Single: true})
+		return answer{status: http.StatusOK, body: x.body}
+	}
+	body, refused, ok := readListing[callFilter](r)
+	if !ok {
+		return refused
+	}
+	q := body.Filter.query(body.Limit)
+	q.ascending = body.Order == "ascending"
+	if body.Key != nil {
+		q.cursor = *body.Key
+	}
+	if fault == FaultExpired && q.cursor != "" {
+		return invalid("pagination_key", "pagination_key is no longer valid")
+	}
+	p, refusal := s.list2.page(q, s.Now().UnixMilli())
+	if refusal != nil {
+		return invalid("pagination_key", refusal.message)
+	}
+	if fault != FaultEmpty { // the next key is the id of a call on the page, so there has to be one
+		p.distort(fault, dice.Hash(s.world.Key+6, uint64(number)), q.cursor, q.offset, func() (v world.View, ok bool) { return v, false })
+	}
+	x.body = appendBulk(x.body[:0], &x.renderer, p, req.Resource == v2Legacy)
+	return answer{status: http.StatusOK, body: x.body}
+}
+
+func appendBulk(b []byte, r *render.Renderer, p *page[world.View], legacy bool) []byte {
+	b = append(b, `{"calls":[`...)
+	for i := range p.items {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = r.V2(b, &p.items[i])
+	}
+	if legacy {
+		b = wire.AppendOptional(append(b, `],"next_pagination_key":`...), p.next)
+		return append(b, '}')
+	}
+	b = wire.AppendOptional(append(b, `],"next_cursor":`...), p.next)
+	b = strconv.AppendInt(append(b, `,"total_count":`...), p.total, 10)
+	return append(b, '}')
+}
