@@ -31,6 +31,8 @@ func TestWrongUse(t *testing.T) {
 		"--faults 500":                   "want KIND=RATE",
 		"--organisation huge":            `--organisation must be small or large, not "huge"`,
 		"--pace -1":                      "--pace must not be negative",
+		"--v2 maybe":                     `no mode of v2 is called "maybe"; there are off, removed-after,`,
+		"--v2 off=200":                   "status of v2 must be 400 to 599, not 200",
 		"--resource-faults agent=404":    `no resource is called "agent"; there are all, agents,`,
 		"--requests-per-second -1":       "a limit must not be negative; 0 is none",
 		"--delete-rate 2":                "delete rate must be 0 to 1, not 2",

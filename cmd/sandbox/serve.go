@@ -23,7 +23,7 @@ type serveFlags struct {
 	options            sandbox.Options
 	addr, clock, fault string
 	limiter            string
-	size, wrong        string
+	size, wrong, v2    string
 	now, origin        instant
 }
 
@@ -70,6 +70,7 @@ Apart from the API, without key or limit:
 	fs.StringVar(&f.size, "organisation", "small", "how much there is besides calls: small, or large as seen of a real company")
 	fs.Float64Var(&o.Organisation.Pace, "pace", 1, "how much is edited, published and deleted there, times the usual; 0 for nothing")
 	fs.StringVar(&f.wrong, "resource-faults", "", "what is wrong there for ever, as RESOURCE=KIND,…; an unknown RESOURCE or KIND lists them all")
+	fs.StringVar(&f.v2, "v2", "", "what is wrong with calls of v2, as MODE or MODE=VALUE,…; an unknown MODE lists them all")
 	fs.DurationVar(&o.SlowFor, "slow-for", 5*time.Second, "how long the fault slow takes")
 	fs.DurationVar(&o.Latency, "latency", 0, "time that every answer takes")
 	fs.DurationVar(&o.Jitter, "jitter", 0, "up to how much longer some take")
@@ -122,6 +123,9 @@ func (f *serveFlags) prepare(now time.Time) (sandbox.Options, error) {
 		return o, err
 	}
 	if o.ResourceFaults, err = sandbox.ParseResourceFaults(f.wrong); err != nil {
+		return o, err
+	}
+	if o.V2, err = sandbox.ParseV2(f.v2); err != nil {
 		return o, err
 	}
 	switch f.size {
@@ -187,6 +191,9 @@ func (f *serveFlags) greet(w io.Writer, r *sandbox.Running, o sandbox.Options) {
 	fmt.Fprintf(t, "limits\t%s\n", limits)
 	if len(o.Faults) > 0 {
 		fmt.Fprintf(t, "faults\t%s\n", f.fault)
+	}
+	if f.v2 != "" {
+		fmt.Fprintf(t, "v2\t%s\n", f.v2)
 	}
 	fmt.Fprintf(t, "truth\t%s/sandbox/truth, and what was asked: %s/sandbox/stats\n", r.URL, r.URL)
 	_ = t.Flush() // stderr: nobody to tell

@@ -54,8 +54,7 @@ func (s *Server) disturb(w http.ResponseWriter, r *http.Request, fault FaultKind
 	case FaultHuge:
 		s.huge(w)
 	case FaultHang:
-		s.ledger.answered(0, 0, fault)
-		<-r.Context().Done()
+		s.hang(r)
 	case FaultSlow:
 		if sleep(r, s.opts.SlowFor) {
 			s.send(w, r, s.answer(r, requestOf(r), x, "", number), fault)
@@ -69,6 +68,12 @@ func (s *Server) disturb(w http.ResponseWriter, r *http.Request, fault FaultKind
 func webAnswer(status int, title string) answer {
 	body := []byte(strings.ReplaceAll(webPage, "%", title))
 	return answer{status: status, kind: "text/html; charset=utf-8", body: body}
+}
+
+// hang answers nothing until the client gives up.
+func (s *Server) hang(r *http.Request) {
+	s.ledger.answered(0, 0, FaultHang)
+	<-r.Context().Done()
 }
 
 // cut sends the first half of an answer and ends the connection.

@@ -29,6 +29,7 @@ type list struct {
 	opts         *Options
 	key          uint64
 	keyed        bool     // a cursor is the id of the call before the page, as in v2
+	offsets      sync.Map // of the items before a cursor that is an id, by listed
 	counted      struct { // the last total
 		sync.Mutex
 		list  uint64
@@ -80,6 +81,10 @@ func (l *list) page(q *query, t int64) (*page[world.View], *refusal) {
 		switch {
 		case refusal != nil:
 			return nil, refusal
+		case q.offset && l.keyed:
+			if n, ok := l.offsets.Load(listed{list, position}); ok {
+				skip = n.(int64)
+			}
 		case q.offset:
 			skip = position
 		case q.ascending:
@@ -96,7 +101,9 @@ func (l *list) page(q *query, t int64) (*page[world.View], *refusal) {
 		}
 		if len(p.items) == q.limit {
 			position := p.at(&p.items[q.limit-1])
-			if q.offset {
+			if q.offset && l.keyed {
+				l.offsets.Store(listed{list, position}, offset+int64(q.limit))
+			} else if q.offset {
 				position = offset + int64(q.limit)
 			}
 			p.next = p.seal(position)
@@ -111,6 +118,12 @@ func (l *list) page(q *query, t int64) (*page[world.View], *refusal) {
 		}
 	}
 	return p, nil
+}
+
+// listed is a call in a list.
+type listed struct {
+	list uint64
+	call int64
 }
 
 // seal writes the cursor of a position in a list.

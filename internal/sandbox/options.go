@@ -69,6 +69,8 @@ type Options struct {
 	Faults Faults
 	// ResourceFaults are what is wrong with resources other than calls, for ever.
 	ResourceFaults ResourceFaults
+	// V2 says how the calls of v2 are served.
+	V2 V2
 	// Inject, where set, is asked before Faults are drawn, with the number of the
 	// request (from 1); an empty answer leaves it to Faults. It may move Clock,
 	// so that calls arrive and vanish between any two requests.
@@ -123,6 +125,9 @@ func (o *Options) setDefaults() error {
 		return err
 	}
 	if err := o.ResourceFaults.check(); err != nil {
+		return err
+	}
+	if err := o.V2.check(); err != nil {
 		return err
 	}
 	return o.Faults.check()

@@ -25,6 +25,8 @@ type Server struct {
 	list2        *list // of v2
 	ledger       *ledger
 	faulty       ResourceFaults // under ledger.mu
+	v2           V2             // under ledger.mu
+	listed       int            // lists of v2 since it was set; under ledger.mu
 	begun        atomic.Int64   // requests, in the order of their coming
 	scratch      sync.Pool      // of *scratch
 }
@@ -44,17 +46,26 @@ func New(opts Options) (*Server, error) {
 	if opts.NamedVersions {
 		opts.World.VersionOf = func(agent int, start int64) (int, float64) { return company.VersionOf(agent, start) }
 	}
-	world, err := world.New(opts.World)
+	shown, err := world.New(opts.World)
 	if err != nil {
 		return nil, err
 	}
-	company, err = organisation.New(opts.Organisation, world)
+	shown2 := shown // by v2
+	if n := opts.V2.ExtraCalls; n > 0 {
+		if err := hideExtra(&opts.World, n); err != nil {
+			return nil, fmt.Errorf("check sandbox: %w", err)
+		}
+		if shown, err = world.New(opts.World); err != nil {
+			return nil, err
+		}
+	}
+	company, err = organisation.New(opts.Organisation, shown)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{opts: opts, world: world, organisation: company, faulty: opts.ResourceFaults}
-	s.list = &list{world: world, organisation: company, opts: &s.opts, key: dice.Hash(world.Key, 2)}
-	s.list2 = &list{world: world, opts: &s.opts, keyed: true}
+	s := &Server{opts: opts, world: shown, organisation: company, faulty: opts.ResourceFaults, v2: opts.V2}
+	s.list = &list{world: shown, organisation: company, opts: &s.opts, key: dice.Hash(shown.Key, 2)}
+	s.list2 = &list{world: shown2, opts: &s.opts, keyed: true}
 	s.ledger = newLedger(&s.opts)
 	s.scratch.New = func() any { return &scratch{} }
 	return s, nil
@@ -116,6 +127,7 @@ type answer struct {
 	body   []byte
 	view   *world.View // the call, of a detail
 	object string      // path and query of an object of another resource
+	fault  FaultKind   // cut or hang, where that happens to the answer; empty for none
 }
 
 func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, x *scratch) {
@@ -150,7 +162,14 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, x *scratch) {
 		}
 		a = s.answer(r, req, x, fault, number)
 	}
-	s.send(w, r, a, fault)
+	switch a.fault {
+	case FaultCut:
+		s.cut(w, a)
+	case FaultHang:
+		s.hang(r)
+	default:
+		s.send(w, r, a, fault)
+	}
 }
 
 // fault decides whether and how a request goes wrong.

@@ -80,23 +80,34 @@ func (s *Server) answerBulk(r *http.Request, req Request, x *scratch, fault Faul
 	if req.Resource == v2Call {
 		method = http.MethodGet
 	}
-	if r.Method != method {
+	modes := s.modes(req.Resource != v2Call)
+	switch {
+	case modes.Off != 0:
+		return denied(modes.Off, "calls are not served here")
+	case r.Method != method:
 		return wrongMethod(r, x, method)
+	case modes.OtherShape:
+		return objectAnswer(map[string]any{"success": true, "data": map[string]any{"items": []any{}, "count": 0}})
 	}
 	if req.Resource == v2Call {
 		v, ok := s.list2.world.Find(req.ID, s.Now())
 		if !ok {
 			return denied(http.StatusNotFound, "there is no such call")
 		}
-		x.body = x.renderer.FormV2(x.body[:0], v, render.V2Form{Single: true})
+		x.body = x.renderer.FormV2(x.body[:0], v, modes.form(&v.Call, true))
 		return answer{status: http.StatusOK, body: x.body}
 	}
 	body, refused, ok := readListing[callFilter](r)
-	if !ok {
+	switch {
+	case !ok:
 		return refused
+	case modes.Refused:
+		return invalid("filter_criteria", "the filter is not supported")
+	case modes.IgnoreStart:
+		body.Filter.Start = thresholds{}
 	}
 	q := body.Filter.query(body.Limit)
-	q.ascending = body.Order == "ascending"
+	q.ascending, q.offset = body.Order == "ascending", modes.Shift
 	if body.Key != nil {
 		q.cursor = *body.Key
 	}
@@ -110,17 +121,17 @@ func (s *Server) answerBulk(r *http.Request, req Request, x *scratch, fault Faul
 	if fault != FaultEmpty { // the next key is the id of a call on the page, so there has to be one
 		p.distort(fault, dice.Hash(s.world.Key+6, uint64(number)), q.cursor, q.offset, func() (v world.View, ok bool) { return v, false })
 	}
-	x.body = appendBulk(x.body[:0], &x.renderer, p, req.Resource == v2Legacy)
-	return answer{status: http.StatusOK, body: x.body}
+	x.body = modes.appendPage(x.body[:0], &x.renderer, p, req.Resource == v2Legacy)
+	return modes.slow(answer{status: http.StatusOK, body: x.body}, len(p.items), x)
 }
 
-func appendBulk(b []byte, r *render.Renderer, p *page[world.View], legacy bool) []byte {
+func (v *V2) appendPage(b []byte, r *render.Renderer, p *page[world.View], legacy bool) []byte {
 	b = append(b, `{"calls":[`...)
 	for i := range p.items {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = r.V2(b, &p.items[i])
+		b = r.FormV2(b, &p.items[i], v.form(&p.items[i].Call, false))
 	}
 	if legacy {
 		b = wire.AppendOptional(append(b, `],"next_pagination_key":`...), p.next)

@@ -1,8 +1,11 @@
 package render
 
 import (
+	"slices"
 	"strconv"
 
+	"callhouse/internal/sandbox/dice"
+	"callhouse/internal/sandbox/script"
 	"callhouse/internal/sandbox/wire"
 	"callhouse/internal/sandbox/world"
 )
@@ -18,6 +21,13 @@ type V2Form struct {
 	// Single is the form of GET /v2/calls/{call_id}: without what only items of
 	// lists have.
 	Single bool
+	// Wrong, where it is not 0, is the draw for what is wrong with the transcript: a
+	// turn is missing, or a character is another one.
+	Wrong uint64
+	// SpokenOnly leaves the whole time line out.
+	SpokenOnly bool
+	// Twice repeats the member status, with another value, where it is.
+	Twice bool
 }
 
 // FormV2 appends the call in a form.
@@ -52,11 +62,40 @@ func (r *Renderer) FormV2(dst []byte, v *world.View, form V2Form) []byte {
 		dst = append(dst, "null"...)
 	}
 	dst = strconv.AppendBool(append(dst, `,"opt_out_sensitive_data_storage":`...), v.OptedOut)
+	if form.Twice && !form.Single {
+		dst = append(dst, `,"status":"ringing"`...)
+	}
 	if !v.Transcript {
 		return append(dst, `,"transcript":null,"transcript_with_tool_calls":null}`...)
 	}
 	r.items = v.Timeline(r.items)
+	if form.Wrong != 0 {
+		r.items = spoil(r.items, &v.Call, form.Wrong)
+	}
 	dst = appendTranscript(append(dst, `,"transcript":`...), &v.Call, r.items, true)
+	if form.SpokenOnly {
+		return append(dst, `,"transcript_with_tool_calls":null}`...)
+	}
 	dst = appendTranscript(append(dst, `,"transcript_with_tool_calls":`...), &v.Call, r.items, false)
 	return append(dst, '}')
+}
+
+// spoil drops a turn, or changes a character of a turn or of a tool's answer.
+func spoil(items []world.Item, c *world.Call, h uint64) []world.Item {
+	change := h%2 == 0
+	var at []int
+	for i := range items {
+		if r := items[i].Role; r <= script.RoleUser || change && r == script.RoleResult {
+			at = append(at, i)
+		}
+	}
+	i := at[dice.Pick(dice.Mix(h), len(at))]
+	if !change {
+		return slices.Delete(items, i, i+1)
+	}
+	text := []rune(items[i].Text.Text(c))
+	text[dice.Pick(dice.Hash(h, 1), len(text))]++
+	other := script.Plain(string(text))
+	items[i].Text = &other
+	return items
 }

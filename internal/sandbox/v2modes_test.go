@@ -1,0 +1,278 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// v2Statuses asks for a list at both paths and for one call.
+func v2Statuses(s *Server, id string) []int {
+	return []int{
+		post(s, bulkPath, `{"limit":3}`).Code, post(s, "/functions/v1/v1/list-calls", `{"limit":3}`).Code, do(s, "GET", "/v2/calls/"+id).Code,
+	}
+}
+
+func mode(t testing.TB, text string) V2 {
+	t.Helper()
+	v, err := ParseV2(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestV2Off(t *testing.T) {
+	s := newServer(t, Options{World: Config{Calls: 30}, V2: mode(t, "off")})
+	id := s.World().ID(3).String()
+	for _, c := range []struct {
+		mode  string
+		first []int
+		then  []int
+	}{
+		{"off", []int{404, 404, 404}, []int{404, 404, 404}},
+		{"off=410", []int{410, 410, 410}, []int{410, 410, 410}},
+		{"off=403", []int{403, 403, 403}, []int{403, 403, 403}},
+		{"off=400", []int{400, 400, 400}, []int{400, 400, 400}},
+		{"removed-after=3", []int{200, 200, 200}, []int{200, 404, 404}},
+		{"removed-after=1,off=410", []int{200, 410, 410}, []int{410, 410, 410}},
+		{"422", []int{422, 422, 200}, []int{422, 422, 200}},
+		{"", []int{200, 200, 200}, []int{200, 200, 200}},
+	} {
+		if err := s.SetV2(mode(t, c.mode)); err != nil {
+			t.Fatal(err)
+		}
+		if first, then := v2Statuses(s, id), v2Statuses(s, id); !slices.Equal(first, c.first) || !slices.Equal(then, c.then) {
+			t.Errorf("%s: %v and %v", c.mode, first, then)
+		}
+		if post(s, "/v2/campaigns/list", "{}").Code != 200 || do(s, "GET", "/v3/calls/"+id).Code != 200 {
+			t.Errorf("%s: not of calls of v2 alone", c.mode)
+		}
+	}
+	if err := s.SetV2(mode(t, "422")); err != nil {
+		t.Fatal(err)
+	}
+	if w := post(s, bulkPath, "{}"); !strings.Contains(w.Body.String(), `"detail":[{"loc":`) {
+		t.Errorf("%s", w.Body)
+	}
+}
+
+func TestV2OfAnotherShape(t *testing.T) {
+	s := newServer(t, Options{World: Config{Calls: 30}, V2: mode(t, "other-shape")})
+	for _, w := range []interface{ Result() *http.Response }{post(s, bulkPath, "{}"), do(s, "GET", "/v2/calls/"+s.World().ID(3).String())} {
+		var answer map[string]any
+		r := w.Result()
+		if err := json.NewDecoder(r.Body).Decode(&answer); err != nil || r.StatusCode != 200 || answer["calls"] != nil || answer["call_id"] != nil {
+			t.Errorf("%d %v, %v", r.StatusCode, answer, err)
+		}
+	}
+}
+
+// TestV2WrongTurns finds every wrong transcript by comparing with v3, and no other.
+func TestV2WrongTurns(t *testing.T) {
+	s := newServer(t, Options{World: Config{Calls: 300}, V2: mode(t, "wrong-turns=.3")})
+	missing, changed := 0, 0
+	for _, c := range getAllBulk(t, s, bulkPath, `{"limit":500}`) {
+		id := c["call_id"].(string)
+		view, _ := s.World().Find(id, busy)
+		var detail, single map[string]any
+		decode(t, do(s, "GET", "/v3/calls/"+id).Body.Bytes(), &detail)
+		decode(t, do(s, "GET", "/v2/calls/"+id).Body.Bytes(), &single)
+		right, _ := detail["transcript"].([]any)
+		items, _ := c["transcript_with_tool_calls"].([]any)
+		if !reflect.DeepEqual(c["transcript"], single["transcript"]) || !reflect.DeepEqual(c["transcript_with_tool_calls"], single["transcript_with_tool_calls"]) {
+			t.Errorf("%s is another one alone", id)
+		}
+		spoken := slices.DeleteFunc(slices.Clone(items), func(it any) bool { return it.(map[string]any)["tool_call_id"] != nil })
+		if got, _ := c["transcript"].([]any); !reflect.DeepEqual(got, spoken) && len(got)+len(spoken) > 0 {
+			t.Errorf("%s: the two transcripts of v2 differ", id)
+		}
+		differ := 0
+		for i := range min(len(right), len(items)) {
+			if !reflect.DeepEqual(right[i], items[i]) {
+				differ++
+			}
+		}
+		switch wrong := s.V2Wrong(&view.Call) && view.Transcript; {
+		case len(items) == len(right) && differ == 0:
+			if wrong {
+				t.Errorf("%s is right", id)
+			}
+		case !wrong:
+			t.Errorf("%s is wrong: %s", id, cmp.Diff(right, items))
+		case len(items) == len(right)-1:
+			missing++
+		case len(items) == len(right) && differ == 1:
+			changed++
+		default:
+			t.Errorf("%s: %d items for %d, %d are others", id, len(items), len(right), differ)
+		}
+	}
+	if missing < 10 || changed < 10 {
+		t.Errorf("%d lack a turn, %d have another character", missing, changed)
+	}
+	if err := s.SetV2(V2{}); err != nil {
+		t.Fatal(err)
+	}
+	for v := range s.World().Visible(busy) {
+		if s.V2Wrong(&v.Call) {
+			t.Fatalf("%s is wrong by no mode", v.ID)
+		}
+	}
+}
+
+func TestV2SpokenOnly(t *testing.T) {
+	s := newServer(t, Options{World: Config{Calls: 100}, V2: mode(t, "spoken-only")})
+	spoken, tools := 0, 0
+	for _, c := range getAllBulk(t, s, bulkPath, `{"limit":500}`) {
+		if c["transcript"] == nil {
+			continue
+		}
+		v, _ := s.World().Find(c["call_id"].(string), busy)
+		agent, user, invocations, _ := v.Items()
+		if c["transcript_with_tool_calls"] != nil || len(c["transcript"].([]any)) != agent+user {
+			t.Fatalf("%v", c)
+		}
+		spoken += agent + user
+		tools += invocations
+	}
+	if spoken == 0 || tools == 0 {
+		t.Errorf("%d turns, %d uses of tools", spoken, tools)
+	}
+}
+
+// TestV2Shifts reads two pages and lets calls come between them.
+func TestV2Shifts(t *testing.T) {
+	for _, text := range []string{"", "shift"} {
+		clock := NewManualClock(busy)
+		s := newServer(t, Options{World: Config{Calls: 100_000}, Clock: clock, V2: mode(t, text)})
+		first := getBulk(t, s, bulkPath, `{"limit":20}`, "")
+		clock.Advance(time.Minute)
+		second := getBulk(t, s, bulkPath, `{"limit":20}`, *first.Next)
+		again := 0
+		for _, id := range bulkIDs(second.Calls) {
+			if slices.Contains(bulkIDs(first.Calls), id) {
+				again++
+			}
+		}
+		if want := min(20, s.World().Count(clock.Now())-s.World().Count(busy)); text == "" && again != 0 || text != "" && (again != int(want) || again == 0) {
+			t.Errorf("%q: %d calls come again, %d are new", text, again, want)
+		}
+	}
+}
+
+func TestV2DuplicateKeys(t *testing.T) {
+	s := newServer(t, Options{World: Config{Calls: 40}, V2: mode(t, "duplicate-keys")})
+	var page struct{ Calls []json.RawMessage }
+	decode(t, post(s, bulkPath, `{"limit":10}`).Body.Bytes(), &page)
+	for i, it := range getPage(t, s, "limit=10", "").Items {
+		first := fmt.Sprintf(`"call_type":%q,"status":%q,`, it["call_type"], it["status"])
+		if c := string(page.Calls[i]); !strings.Contains(c, first) || strings.Count(c, `,"status":"ringing",`) != 1 {
+			t.Errorf("%s", c)
+		}
+	}
+}
+
+func TestV2IgnoresTheStart(t *testing.T) {
+	s := newServer(t, Options{World: Config{Calls: 100}, V2: mode(t, "ignore-filter")})
+	all := getBulk(t, s, bulkPath, "{}", "")
+	window := getBulk(t, s, bulkPath, fmt.Sprintf(`{"filter_criteria":{"start_timestamp":{"upper_threshold":%d}}}`, s.World().Start(5)), "")
+	if diff := cmp.Diff(all, window); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestV2ExtraCalls holds v2 to the calls of v3 and so many more, at any later time too.
+func TestV2ExtraCalls(t *testing.T) {
+	deleted := func(index int64) (time.Time, bool) { return busy, index == 7 }
+	s := newServer(t, Options{World: Config{Calls: 200, DeletedAt: deleted}, V2: mode(t, "extra-calls=6")})
+	for range 2 {
+		known, extra := map[string]bool{}, 0
+		for _, id := range ids(getAll(t, s, "limit=100")) {
+			known[id] = true
+		}
+		all := getAllBulk(t, s, bulkPath, `{"limit":50}`)
+		for _, id := range bulkIDs(all) {
+			if known[id] {
+				continue
+			}
+			extra++
+			if do(s, "GET", "/v3/calls/"+id).Code != 404 || do(s, "GET", "/v2/calls/"+id).Code != 200 {
+				t.Errorf("%s is known to v3, or is not to v2", id)
+			}
+		}
+		if extra != 6 || len(all) != len(known)+6 || int64(len(known)) != s.Truth().Calls || int64(len(all)) != s.WorldV2().Count(s.Now()) {
+			t.Errorf("%d calls, %d of them extra, %d in v3", len(all), extra, len(known))
+		}
+		s.opts.Clock.Advance(100 * time.Hour)
+	}
+	if err := s.SetV2(V2{}); err == nil {
+		t.Error("extra calls can be taken back")
+	}
+	if _, err := New(Options{World: Config{Calls: 5, Origin: busy}, V2: V2{ExtraCalls: 6}}); err == nil {
+		t.Error("more extra calls than calls")
+	}
+}
+
+// TestV2SlowPages asks for a page that is small enough and for one that is not.
+func TestV2SlowPages(t *testing.T) {
+	for value, want := range map[string]string{"20": "timeout", "20:stall": "timeout", "20:cut": "cut", "20:500": "500", "20:504": "504"} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newServer(t, Options{World: Config{Calls: 60}, V2: mode(t, "slow-above="+value)})
+			l := newPipes()
+			running := Serve(t.Context(), l, s)
+			client := &http.Client{Transport: &http.Transport{DialContext: l.dial}, Timeout: time.Hour}
+			ask := func(limit int) string {
+				r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://sandbox"+bulkPath, strings.NewReader(fmt.Sprintf(`{"limit":%d}`, limit)))
+				r.Header.Set("Authorization", "Bearer sandbox-key")
+				a, err := client.Do(r)
+				if err != nil {
+					return "timeout"
+				}
+				defer a.Body.Close()
+				if _, err := io.Copy(io.Discard, a.Body); errors.Is(err, io.ErrUnexpectedEOF) {
+					return "cut"
+				}
+				return fmt.Sprint(a.StatusCode)
+			}
+			if small, large := ask(20), ask(21); small != "200" || large != want {
+				t.Errorf("%s: %s, then %s", value, small, large)
+			}
+			if err := running.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestParseV2(t *testing.T) {
+	got := mode(t, "off=410, removed-after=3,422,other-shape,wrong-turns=.5,spoken-only,duplicate-keys=true,shift,ignore-filter,extra-calls=2,slow-above=200:cut,")
+	want := V2{
+		Off: 410, RemovedAfter: 3, OtherShape: true, Refused: true, WrongTurns: .5, SpokenOnly: true, DuplicateKeys: true,
+		Shift: true, IgnoreStart: true, ExtraCalls: 2, SlowAbove: 200, Slow: "cut",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	for _, bad := range []string{
+		"on", "off=200", "off=x", "removed-after", "removed-after=-1", "wrong-turns", "wrong-turns=2", "wrong-turns=NaN", "shift=maybe", "extra-calls=1.5",
+		"slow-above=9:nap", "slow-above=:cut",
+	} {
+		if v, err := ParseV2(bad); err == nil {
+			t.Errorf("%q: %+v", bad, v)
+		}
+	}
+	if _, err := New(Options{V2: V2{WrongTurns: -1}, World: Config{Origin: busy}}); err == nil {
+		t.Error("options are not checked")
+	}
+}
