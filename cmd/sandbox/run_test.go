@@ -32,6 +32,7 @@ func TestWrongUse(t *testing.T) {
 		"--organisation huge":            `--organisation must be small or large, not "huge"`,
 		"--pace -1":                      "--pace must not be negative",
 		"--v2 maybe":                     `no mode of v2 is called "maybe"; there are off, removed-after,`,
+		"--wordiness 101":                "wordiness must be 1 to 100, not 101",
 		"--v2 off=200":                   "status of v2 must be 400 to 599, not 200",
 		"--resource-faults agent=404":    `no resource is called "agent"; there are all, agents,`,
 		"--requests-per-second -1":       "a limit must not be negative; 0 is none",

@@ -87,11 +87,11 @@ func appendTranscript(dst []byte, c *world.Call, items []world.Item, spokenOnly 
 			dst = append(dst, `","name":"`...)
 			dst = append(dst, it.Tool...)
 			dst = append(dst, `","arguments":`...)
-			dst = append(it.Text.Append(dst, c, false), '}')
+			dst = append(it.Append(dst, c, false), '}')
 			continue
 		}
 		dst = append(dst, `","content":"`...)
-		dst = it.Text.Append(dst, c, true)
+		dst = it.Append(dst, c, true)
 		dst = append(dst, '"')
 		if it.Role <= script.RoleUser {
 			dst = strconv.AppendInt(append(dst, `,"start_at":`...), it.Start, 10)

@@ -93,9 +93,9 @@ func spoil(items []world.Item, c *world.Call, h uint64) []world.Item {
 	if !change {
 		return slices.Delete(items, i, i+1)
 	}
-	text := []rune(items[i].Text.Text(c))
+	text := []rune(string(items[i].Append(nil, c, false)))
 	text[dice.Pick(dice.Hash(h, 1), len(text))]++
 	other := script.Plain(string(text))
-	items[i].Text = &other
+	items[i].Text, items[i].Times = &other, 1
 	return items
 }

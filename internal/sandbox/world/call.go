@@ -43,6 +43,7 @@ type Call struct {
 	beatN    uint8
 	retry    uint8 // which tool call fails once, counted from 1; 0 for none
 	counts   [script.Roles]int
+	times    int     // see Config.Wordiness
 	lift     float64 // how much better than usual the agent's version is
 }
 
@@ -83,7 +84,7 @@ func (w *World) call(c *Call, k int64) {
 
 // draw works out call k, apart from whom a campaign calls.
 func (w *World) draw(c *Call, k int64) {
-	*c = Call{Index: k - w.base, ID: w.id(k), Key: dice.Hash(w.Key, uint64(k)), StartAt: w.arrivals.start(k)}
+	*c = Call{Index: k - w.base, ID: w.id(k), Key: dice.Hash(w.Key, uint64(k)), StartAt: w.arrivals.start(k), times: w.cfg.Wordiness}
 	d := dice.New(c.Key)
 	a := w.roster.at(c.StartAt, d.Unit())
 	c.Agent, c.scenario = a, a.scenario

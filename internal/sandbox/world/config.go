@@ -35,6 +35,9 @@ type Config struct {
 	// NewReasons gives some calls the disconnection reasons that came after the contract's
 	// twelve. Nothing else of a call changes.
 	NewReasons bool
+	// Wordiness is how many times over everything is said that somebody says, for
+	// longer transcripts. Default 1. Times, and all else, stay as they are.
+	Wordiness int
 	// Lines is how many telephone numbers the agents share; 0: each has its own.
 	Lines int
 
@@ -71,6 +74,7 @@ func (c *Config) setDefaults() error {
 	c.Days = cmp.Or(c.Days, 30)
 	c.Agents = cmp.Or(c.Agents, 30)
 	c.Campaigns = cmp.Or(c.Campaigns, 3)
+	c.Wordiness = cmp.Or(c.Wordiness, 1)
 	c.TieRate = cmp.Or(c.TieRate, .002)
 	c.LateVisibleWithin = cmp.Or(c.LateVisibleWithin, 6*time.Hour)
 	c.DeleteWithin = cmp.Or(c.DeleteWithin, 10*24*time.Hour)
@@ -83,6 +87,8 @@ func (c *Config) setDefaults() error {
 		return fmt.Errorf("agents must be 1 to 200, not %d", c.Agents)
 	case c.Campaigns > 1000:
 		return fmt.Errorf("campaigns must be 0 to 1000, not %d", c.Campaigns)
+	case c.Wordiness < 0 || c.Wordiness > 100:
+		return fmt.Errorf("wordiness must be 1 to 100, not %d", c.Wordiness)
 	case c.Lines < 0:
 		return fmt.Errorf("lines must not be negative, not %d", c.Lines)
 	case c.Origin.IsZero():

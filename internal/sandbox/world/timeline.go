@@ -10,9 +10,21 @@ import (
 type Item struct {
 	Role       script.Role
 	Text       *script.Template
+	Times      int // how many times over Text is said
 	Tool       string
 	Call       int   // number of the tool call, from 1
 	Start, End int64 // of what is said
+}
+
+// Append writes the item's text, escaped for the inside of a JSON string or plain.
+func (it *Item) Append(dst []byte, c *Call, escaped bool) []byte {
+	for n := range it.Times {
+		if n > 0 {
+			dst = append(dst, ' ')
+		}
+		dst = it.Text.Append(dst, c, escaped)
+	}
+	return dst
 }
 
 // failures is what a tool answers when it fails; the agent then calls it again.
@@ -51,7 +63,7 @@ func (c *Call) Timeline(items []Item) []Item {
 			l := &b.Lines[i]
 			text := l.Text.Of(d.Next())
 			u := d.Unit()
-			it := Item{Role: l.Role, Text: text, Tool: l.Tool}
+			it := Item{Role: l.Role, Text: text, Times: 1, Tool: l.Tool}
 			switch l.Role {
 			case script.RoleInvocation:
 				calls++
@@ -59,7 +71,7 @@ func (c *Call) Timeline(items []Item) []Item {
 				pending += 60 + 900*u*u*u
 				if calls == int(c.retry) {
 					items = append(items, it,
-						Item{Role: script.RoleResult, Text: failures.Of(d.Next()), Call: calls})
+						Item{Role: script.RoleResult, Text: failures.Of(d.Next()), Times: 1, Call: calls})
 					pending += 1500
 					calls++
 					it.Call = calls
@@ -67,6 +79,7 @@ func (c *Call) Timeline(items []Item) []Item {
 			case script.RoleResult:
 				it.Call = calls
 			default:
+				it.Times = c.times
 				gap := 250 + 700*u
 				switch {
 				case l.Role == script.RoleAgent && last == script.RoleUser:
@@ -122,7 +135,7 @@ func (c *Call) Turns() []Turn {
 	}
 	turns := []Turn{}
 	for _, it := range c.Timeline(nil) {
-		text := it.Text.Text(c)
+		text := string(it.Append(nil, c, false))
 		t := Turn{Role: script.RoleNames[it.Role], StartAt: it.Start, EndAt: it.End, Tool: it.Tool}
 		if it.Call > 0 {
 			t.ToolCallID = string(c.AppendToolCallID(nil, it.Call))
