@@ -33,9 +33,10 @@ func newServe() *cobra.Command {
 		Use:   "sandbox",
 		Short: "Serve a made-up company's calls through the call API",
 		Long: `Serve a made-up company's calls through the call API: GET /v3/calls and
-GET /v3/calls/{call_id}, with the service's key, limits, cursors and filters, and
-with faults on demand. Calls are computed from the seed, never stored. So is the
-rest of the company, which lives with the clock:
+GET /v3/calls/{call_id}, and of the deprecated v2 POST /v2/calls/list, the same at its
+older path /functions/v1/v1/list-calls, and GET /v2/calls/{call_id}; with the service's
+key, limits, cursors and filters, and with faults on demand. Calls are computed from
+the seed, never stored. So is the rest of the company, which lives with the clock:
 ` + resourceList() + `
 Apart from the API, without key or limit:
   GET  /sandbox/truth            exact counts of the calls that are served now (?at=TIME: then)
@@ -87,7 +88,6 @@ func resourceList() string {
 	for _, r := range organisation.All {
 		fmt.Fprintf(t, "  %s\t%s\n", r.Name, strings.Join(r.Paths(), ", "))
 	}
-	fmt.Fprintf(t, "  v2_calls\tPOST /v2/calls/list, its older path POST /functions/v1/v1/list-calls, /v2/calls/{call_id}\n")
 	fmt.Fprintf(t, "  v2_campaigns\tPOST /v2/campaigns/list, /v2/campaigns/{campaign_id}\n  v2_knowledges\t/v2/knowledge/{knowledge_base_id}\n")
 	_ = t.Flush() // into memory
 	return b.String()

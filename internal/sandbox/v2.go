@@ -93,7 +93,7 @@ func readListing[F any](r *http.Request) (body listing[F], a answer, ok bool) {
 	var wrong *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &wrong):
-		return body, invalid(wrong.Field, fmt.Sprintf("%s is not of the right type", wrong.Value)), false
+		return body, invalid(wrong.Field, wrong.Value+" does not belong here"), false
 	case err != nil:
 		return body, invalid("", fmt.Sprintf("not a body of this operation: %v", err)), false
 	case body.Limit < 1 || body.Limit > 500:
