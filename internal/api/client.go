@@ -165,6 +165,19 @@ func (c *Client) send(ctx context.Context, r *Request, began func()) (Answer, *R
 		raw, _ := io.ReadAll(io.LimitReader(body, maxErrorBody))
 		return ans, c.refused(res, raw)
 	}
+	if r.Read != nil {
+		wrong := r.Read(body)
+		ans.At = c.cfg.Now()
+		switch {
+		case body.err != nil:
+			f := c.failed(ctx, rctx, body.err, true)
+			f.Status = res.StatusCode
+			return ans, f
+		case wrong != nil:
+			return ans, wrongBodyOf(&ans, wrong)
+		}
+		return ans, nil
+	}
 	limit := cmp.Or(r.MaxBody, MaxBody)
 	err = c.read(rctx, &ans, body, int(res.ContentLength), limit, r.WantEnd)
 	ans.At = c.cfg.Now()
@@ -306,6 +319,7 @@ type deadlineReader struct {
 	r     io.Reader
 	timer *time.Timer
 	got   int
+	err   error // why the body did not come whole
 }
 
 func (d *deadlineReader) Read(p []byte) (int, error) {
@@ -313,6 +327,9 @@ func (d *deadlineReader) Read(p []byte) (int, error) {
 	if d.got += n; d.got >= piece {
 		d.timer.Reset(pieceTimeout)
 		d.got = 0
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		d.err = err
 	}
 	return n, err
 }

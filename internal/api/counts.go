@@ -8,6 +8,7 @@ type Counts struct {
 	PageRequests   int64
 	DetailRequests int64
 	SideRequests   int64 // for pages of other lists than that of calls
+	BulkRequests   int64 // for pages of whole calls
 	Retries        int64 // attempts after a failed one, those after a 429 among them
 
 	Status2xx int64
@@ -42,6 +43,8 @@ func (c *counter) sent(k Kind, retry bool) {
 		c.n.DetailRequests++
 	case Side:
 		c.n.SideRequests++
+	case Bulk:
+		c.n.BulkRequests++
 	default:
 		c.n.PageRequests++
 	}

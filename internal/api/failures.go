@@ -128,13 +128,18 @@ func (r *rule) attempts(k Kind) int {
 		return r.tries[0]
 	case Part:
 		return min(r.tries[0], partAttempts)
+	case Bulk: // a smaller one is tried then
+		return min(r.tries[1], 1)
 	}
 	return r.tries[1]
 }
 
 func (r *rule) after(k Kind) Then {
-	if k.alone() {
-		return r.then[1]
+	switch then := r.then[1]; {
+	case k == Bulk && then == stopKey: // the key may be good for all else
+		return askList
+	case k.alone():
+		return then
 	}
 	return r.then[0]
 }

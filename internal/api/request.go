@@ -1,6 +1,7 @@
 package api
 
 import (
+	"io"
 	"net/url"
 	"strings"
 	"time"
@@ -16,15 +17,16 @@ const (
 	Part               // a part of a page that could not be had as a whole
 	Record             // one thing's own record
 	Side               // a page of another list than that of calls; a run can do without it
+	Bulk               // a page of whole calls, which can be had one by one as well
 )
 
 func (k Kind) String() string {
-	return [...]string{"page", "part of a page", "detail", "page of another list"}[k]
+	return [...]string{"page", "part of a page", "detail", "page of another list", "page of whole calls"}[k]
 }
 
 // alone says that nothing else waits for the answer: other requests go on meanwhile, and
 // it may be left for another night.
-func (k Kind) alone() bool { return k == Record || k == Side }
+func (k Kind) alone() bool { return k == Record || k == Side || k == Bulk }
 
 // Request is one thing to ask the service for.
 type Request struct {
@@ -35,6 +37,10 @@ type Request struct {
 	Kind    Kind
 	MaxBody int  // the largest body of an answer that is kept; 0: MaxBody
 	WantEnd bool // of a larger one the end is wanted all the same: see Answer.Tail
+	// Read reads the body of a good answer as it comes; there is no Answer.Body then,
+	// and no bound on its size. Its error says what is wrong with the body. It is called
+	// for every good answer, also for one that is then cut short.
+	Read func(body io.Reader) error
 }
 
 // MaxBody is the largest body of an answer that is kept, where a request does

@@ -25,6 +25,11 @@ type reader struct {
 
 // read decodes a body, counts its drift, and returns its heading.
 func (c *Crawler) read(body []byte, k schema.Kind) (heading, error) {
+	return c.readCall(body, k, func(*calls.Call) {})
+}
+
+// readCall is read, and shows the call, which is valid until look returns.
+func (c *Crawler) readCall(body []byte, k schema.Kind, look func(*calls.Call)) (heading, error) {
 	r := c.readers.Get().(*reader)
 	defer c.readers.Put(r)
 	if err := r.decoder.Decode(body, k, &r.call); err != nil {
@@ -41,5 +46,6 @@ func (c *Crawler) read(body []byte, k schema.Kind) (heading, error) {
 			c.itemsWithout.Add(1)
 		}
 	}
+	look(&r.call)
 	return heading{id: string(r.call.ID()), start: r.call.StartAt()}, nil
 }

@@ -17,6 +17,9 @@ var errOtherCall = errors.New("it is another call's record")
 // fetchDetails fetches what is due, newest first, many at a time. What is due is
 // never held as a whole: the pool takes the next call when a worker is free.
 func (c *Crawler) fetchDetails(ctx context.Context) error {
+	if err := c.fetchBulk(ctx); err != nil {
+		return err
+	}
 	scope := calls.DueTranscripts
 	if c.briefList() {
 		scope = calls.DueUnsettled
@@ -43,7 +46,7 @@ func (c *Crawler) fetchDetails(ctx context.Context) error {
 			break
 		}
 		workers.Go(func(ctx context.Context) error {
-			err := c.fetchDetail(ctx, due.CallID)
+			err := c.fetchDetail(ctx, due.CallID, nil)
 			if err != nil {
 				c.stopping.Store(true) // the loop's own context knows nothing of it
 			}
@@ -57,9 +60,9 @@ func (c *Crawler) fetchDetails(ctx context.Context) error {
 	return workers.Wait()
 }
 
-// fetchDetail fetches one call's record and puts it. Only what ends the run is
-// an error.
-func (c *Crawler) fetchDetail(ctx context.Context, id string) error {
+// fetchDetail fetches one call's record and puts it. look, unless nil, sees it before.
+// Only what ends the run is an error.
+func (c *Crawler) fetchDetail(ctx context.Context, id string, look func(*calls.Call)) error {
 	if id == "" {
 		c.meter.setAside(id, errNoID.Error())
 		return nil
@@ -69,7 +72,11 @@ func (c *Crawler) fetchDetail(ctx context.Context, id string) error {
 	}
 	var failed error // of the store
 	f, err := c.api.Do(ctx, callRequest(id), func(a *api.Answer) error {
-		h, err := c.read(a.Body, schema.KindDetail)
+		h, err := c.readCall(a.Body, schema.KindDetail, func(call *calls.Call) {
+			if look != nil && string(call.ID()) == id {
+				look(call)
+			}
+		})
 		if err != nil {
 			return err
 		}

@@ -16,12 +16,13 @@ type Phase uint8
 const (
 	Starting  Phase = iota
 	Listing         // pages of the list
+	Bulk            // pages of v2, for transcripts
 	Details         // calls' own records
 	Finishing       // the last commit
 	Done
 )
 
-var phaseWords = [...]string{"starting", "listing", "details", "finishing", "done"}
+var phaseWords = [...]string{"starting", "listing", "bulk", "details", "finishing", "done"}
 
 // String returns the phase's word.
 func (p Phase) String() string { return phaseWords[p] }
@@ -39,6 +40,7 @@ type Counts struct {
 	DetailsFetched int64
 	Missing        int64 // calls whose own record the service does not have
 	SetAside       int64 // calls and items that kept failing
+	Bulk           BulkCounts
 	Drift          int64 // places where payloads differ from what the columns expect
 }
 
@@ -89,6 +91,8 @@ type Report struct {
 	DriftFields map[DriftKey]int64 // Drift by place and kind
 	// Resources tells what was asked for besides calls, in that order.
 	Resources []ResourceReport
+	// BulkOff says why pages of v2 were given up; empty: they were not.
+	BulkOff string
 	// Problems says why parts of the list were not listed to their end.
 	Problems []string
 
@@ -118,6 +122,7 @@ type meter struct {
 	drift    map[DriftKey]int64
 	problems []string
 	sides    []ResourceReport
+	bulkOff  string
 	bad      map[*resource.Resource]int // lists that failed in a row
 }
 
@@ -152,6 +157,12 @@ func (m *meter) problem(text string) {
 	if len(m.problems) < maxProblems {
 		m.problems = append(m.problems, text)
 	}
+}
+
+func (m *meter) gaveUpBulk(why string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.bulkOff = m.secrets.Clip(why, 300)
 }
 
 func (m *meter) drifted(ds []wire.Drift) {
@@ -203,6 +214,8 @@ func timeLeft(p *Progress, second, allowed int) time.Duration {
 	switch p.Phase {
 	case Listing:
 		add(p.PagesTotal, p.Pages)
+	case Bulk:
+		add(p.Bulk.Total, p.Bulk.Pages)
 	case Details:
 		add(p.DetailsTotal, p.DetailsFetched+p.Missing)
 	case Finishing, Done:
@@ -221,7 +234,7 @@ func timeLeft(p *Progress, second, allowed int) time.Duration {
 func (m *meter) report(p Progress) Report {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r := Report{Progress: p, DriftFields: make(map[DriftKey]int64, len(m.drift))}
+	r := Report{Progress: p, BulkOff: m.bulkOff, DriftFields: make(map[DriftKey]int64, len(m.drift))}
 	r.Aside = append(r.Aside, m.aside...)
 	r.Problems = append(r.Problems, m.problems...)
 	r.Resources = append(r.Resources, m.sides...)

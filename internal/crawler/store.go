@@ -57,6 +57,19 @@ type ObjectStore interface {
 	Incomplete(of *resource.Resource, due func(list *resource.Resource, listed int64) bool) iter.Seq2[string, error]
 }
 
+// BulkStore is a Store that also takes transcripts from pages of v2.
+type BulkStore interface {
+	Store
+
+	// Bulk returns what is known of these pages as of the last commit.
+	Bulk() schema.Bulk
+
+	// Unlisted leaves of the ids those of calls that no list of v3 has named: they are not
+	// among the calls that started from from to to, both included, as of the last commit,
+	// nor among those that were forgotten.
+	Unlisted(ctx context.Context, from, to int64, ids map[string]bool) error
+}
+
 // StoreError says that the store failed: nothing more can be kept.
 type StoreError struct {
 	Op  string

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
+	"maps"
 	"slices"
 	"sync"
 
@@ -13,13 +14,15 @@ import (
 	"callhouse/internal/schema"
 )
 
-// memStore keeps calls in memory. A call's detail is due when the call is over
-// and has none yet; what is due changes with a commit, as it should.
+// memStore keeps calls in memory. A call's detail is due when the call is over, its
+// caller did not opt out, and it has none yet; what is due changes with a commit, as it should.
 type memStore struct {
 	mu          sync.Mutex
 	items       map[string]memCall
 	details     map[string]int // how often each was put
 	missing     map[string]int
+	bulk        map[string]bool // those of details that came on pages of v2
+	state       schema.Bulk
 	spans       []schema.Span
 	due         []calls.Due // as of the last commit
 	checkpoints int         // offered, not waited for
@@ -31,10 +34,11 @@ type memStore struct {
 type memCall struct {
 	Status string `json:"status"`
 	Start  *int64 `json:"start_at"`
+	OptOut bool   `json:"opt_out_sensitive_data_storage"`
 }
 
 func newMemStore() *memStore {
-	return &memStore{items: map[string]memCall{}, details: map[string]int{}, missing: map[string]int{}}
+	return &memStore{items: map[string]memCall{}, details: map[string]int{}, missing: map[string]int{}, bulk: map[string]bool{}}
 }
 
 func (s *memStore) Put(ctx context.Context, recs ...schema.Record) error {
@@ -56,6 +60,13 @@ func (s *memStore) Put(ctx context.Context, recs ...schema.Record) error {
 			s.details[r.CallID]++
 		case schema.KindMissing:
 			s.missing[r.CallID]++
+		case schema.KindBulk:
+			s.details[r.CallID]++
+			s.bulk[r.CallID] = true
+		case schema.KindBulkState:
+			if err := json.Unmarshal(r.Body, &s.state); err != nil {
+				return err
+			}
 		case schema.KindCovered:
 			var span schema.Span
 			if err := json.Unmarshal(r.Body, &span); err != nil {
@@ -103,15 +114,33 @@ func (s *memStore) Checkpoint(_ context.Context, wait bool) error {
 		return nil
 	}
 	s.commits++
-	s.due = s.due[:0]
+	var all []calls.Due
 	for id, c := range s.items {
-		if c.Status != "queued" && c.Status != "ongoing" && s.details[id] == 0 && s.missing[id] == 0 {
-			s.due = append(s.due, calls.Due{CallID: id, StartAt: opt(c.Start)})
-		}
+		all = append(all, calls.Due{CallID: id, StartAt: opt(c.Start)})
 	}
-	slices.SortFunc(s.due, func(a, b calls.Due) int {
+	slices.SortFunc(all, func(a, b calls.Due) int {
 		return cmp.Or(cmp.Compare(b.StartAt.V, a.StartAt.V), cmp.Compare(a.CallID, b.CallID))
 	})
+	s.due = s.due[:0]
+	for i, d := range all {
+		if c := s.items[d.CallID]; c.Status != "queued" && c.Status != "ongoing" && !c.OptOut && s.details[d.CallID] == 0 && s.missing[d.CallID] == 0 {
+			d.Rank = int64(i)
+			s.due = append(s.due, d)
+		}
+	}
+	return nil
+}
+
+func (s *memStore) Bulk() schema.Bulk {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state
+}
+
+func (s *memStore) Unlisted(_ context.Context, _, _ int64, ids map[string]bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(ids, func(id string, _ bool) bool { _, listed := s.items[id]; return listed })
 	return nil
 }
 

@@ -23,6 +23,14 @@ type Difference struct {
 	A, B string
 }
 
+// String tells it in a few words.
+func (d Difference) String() string {
+	if d.A == "" && d.B == "" {
+		return d.Field + " differs"
+	}
+	return fmt.Sprintf("%s: %s, and %s", d.Field, d.A, d.B)
+}
+
 // Differences lists in which columns two states of an object differ. It goes by the
 // rules of [SameObject], but that JSON which says the same in another spelling, as in
 // another order of an object's members, is no difference.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"maps"
 	"slices"
 
 	"github.com/parquet-go/parquet-go"
@@ -89,6 +90,30 @@ func (w *Warehouse) Bulk() schema.Bulk {
 		return *s.Manifest.Bulk
 	}
 	return schema.Bulk{}
+}
+
+// Unlisted leaves of the ids those of calls that the last commit does not have among those
+// that started from from to to, ms UTC, both included, and that were not forgotten.
+func (w *Warehouse) Unlisted(ctx context.Context, from, to int64, ids map[string]bool) error {
+	w.mu.Lock()
+	forgotten := w.forgotten
+	w.mu.Unlock()
+	maps.DeleteFunc(ids, func(id string, _ bool) bool { return forgotten.Forgot(id) })
+	r := w.reader()
+	for _, f := range r.Files(schema.Calls.Name) {
+		if f.MinStart == nil || *f.MinStart > to || *f.MaxStart < from {
+			continue
+		}
+		t, err := r.Open(f)
+		if err != nil {
+			return err
+		}
+		err = t.Each([]string{"call_id"}, func(row []parquet.Value) { delete(ids, string(row[0].ByteArray())) })
+		if err = errors.Join(err, t.Close(), ctx.Err()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // OldestUnsettled returns the lowest start_at, ms UTC, among the calls of the

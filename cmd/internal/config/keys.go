@@ -86,7 +86,7 @@ type Values struct {
 	Share                                     float64
 	Since, Mask, MaskKeyFile, Keep            string
 	MaxDuration, Window, RelistEvery          time.Duration
-	Resources                                 string
+	Resources, Transcripts, V2Path            string
 	MetricsFile, PingURL, LogFormat           string
 	GroupReadable, Quiet                      bool
 	TZ, Currency, Lang, Format                string
@@ -122,6 +122,11 @@ var Keys = []Key{
 	{Name: "resources", Kind: List, For: Extract, Uses: "plan", Own: true, Value: "NAMES", Default: "all",
 		About: "what is fetched besides calls: all, none, or names of tables as in agents,campaigns (query list tells them)",
 		in:    func(v *Values) any { return &v.Resources }},
+	{Name: "transcripts", Kind: Text, For: Extract, Uses: "plan", Own: true, Words: []string{"auto", "v3", "v2"}, Default: "auto",
+		About: "auto takes pages of v2 where they save requests and prove to hold what v3 does; v3 never does; v2 also for a few calls, and where they were missing or wrong before",
+		in:    func(v *Values) any { return &v.Transcripts }},
+	{Name: "v2_path", Kind: Text, For: Extract, Uses: "plan", Own: true, Value: "PATH", Default: "/v2/calls/list",
+		About: "where v2 lists calls, below base_url", in: func(v *Values) any { return &v.V2Path }},
 	{Name: "mask", Kind: List, For: Extract, Uses: "verify import", Value: "FIELDS", Sample: "from_number,to_number",
 		About: "fields whose values are replaced by keyed hashes before anything is written", in: func(v *Values) any { return &v.Mask }},
 	{Name: "mask_key_file", Kind: Path, For: Extract, Uses: "verify import", Value: "FILE", Sample: "/etc/callhouse/mask.key",

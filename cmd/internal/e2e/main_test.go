@@ -29,8 +29,8 @@ func TestMain(m *testing.M) {
 	case "query":
 		run = querycmd.Run
 	default:
-		// Most tests are about calls, and count the requests for these.
-		if err := os.Setenv("CALLHOUSE_RESOURCES", "none"); err != nil {
+		// Most tests are about calls, and count the requests for these and their records.
+		if err := errors.Join(os.Setenv("CALLHOUSE_RESOURCES", "none"), os.Setenv("CALLHOUSE_TRANSCRIPTS", "v3")); err != nil {
 			panic(err)
 		}
 		os.Exit(testAll(m))

@@ -31,6 +31,9 @@ type settings struct {
 	allProfiles bool
 }
 
+// transcripts are the words of the setting.
+var transcripts = map[string]crawler.Transcripts{"auto": crawler.Auto, "v3": crawler.FromV3, "v2": crawler.FromV2}
+
 // crawl returns what the crawler is asked to do.
 func (s *settings) crawl(now time.Time) (crawler.Config, error) {
 	cfg := crawler.Config{
@@ -58,6 +61,10 @@ func (s *settings) crawl(now time.Time) (crawler.Config, error) {
 	}
 	if cfg.Resources, err = s.resources(); err != nil {
 		return cfg, err
+	}
+	cfg.Transcripts, cfg.BulkPath = transcripts[s.Transcripts], s.V2Path
+	if !strings.HasPrefix(s.V2Path, "/") || strings.ContainsAny(s.V2Path, "?#") {
+		return cfg, cli.Usage("the default is "+crawler.BulkPath, "--v2-path must be a path that begins with /, not %q", s.V2Path)
 	}
 	if from, err := s.keepFrom(now); err != nil {
 		return cfg, err

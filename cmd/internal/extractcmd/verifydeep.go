@@ -85,6 +85,7 @@ func (q *questions) listen(ctx context.Context, w, heard *sink.Warehouse) (rep c
 	cfg := q.cfg
 	remember(&cfg, w, log)
 	cfg.Resources = nil // calls are compared, and nothing else
+	cfg.Transcripts = crawler.FromV3
 	cfg.Logger, cfg.Now, cfg.CheckpointEvery, cfg.Full, cfg.AnyClock = log, q.now, intake.OfferEvery, true, true
 
 	st := intake.New(heard, q.now)

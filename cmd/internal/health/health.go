@@ -38,6 +38,7 @@ type State struct {
 	Unsettled   int64        `json:"calls_unsettled"`
 	UnheldCosts int64        `json:"costs_unheld"`          // costs that the column total_cost cannot hold
 	OlderFiles  int          `json:"files_of_older_format"` // what migrate writes anew
+	Bulk        *bulkState   `json:"bulk,omitempty"`        // pages of v2; left out: they were never asked for
 	Resources   []listState  `json:"resources"`             // besides calls, those that were listed
 	Gaps        []gapText    `json:"coverage_gaps"`
 	Journal     int64        `json:"journal_bytes"`
@@ -48,6 +49,26 @@ type State struct {
 type moment struct {
 	At  time.Time `json:"at"`
 	Age float64   `json:"age_seconds"`
+}
+
+// bulkState says how far pages of v2 can be relied on, and how many transcripts came on
+// them.
+type bulkState struct {
+	State       schema.BulkState `json:"state"`
+	Since       *moment          `json:"since"`
+	Why         string           `json:"why,omitempty"`
+	Transcripts int64            `json:"transcripts"`
+}
+
+func (b *bulkState) text() string {
+	came := cli.Plural(b.Transcripts, "transcript") + " came on pages of v2"
+	switch b.State {
+	case schema.BulkRefuted:
+		return "pages of v2 were wrong " + age(b.Since.Age) + " ago, and are asked for no more: " + b.Why
+	case schema.BulkAbsent:
+		return came + ", which the service did not have " + age(b.Since.Age) + " ago: " + b.Why
+	}
+	return came + ", which proved to hold what v3 does"
 }
 
 type runState struct {
@@ -157,6 +178,12 @@ func (h *State) measure(was *sink.History, now time.Time) {
 		}
 		h.Unsettled += f.Unsettled
 		h.UnheldCosts += f.UnheldCosts
+	}
+	if b := m.Bulk; b != nil {
+		h.Bulk = &bulkState{State: b.State, Since: momentOf(b.At, now), Why: b.Why}
+		for i := range m.Files {
+			h.Bulk.Transcripts += m.Files[i].Bulk
+		}
 	}
 	h.OlderFiles = m.OlderFiles()
 	if m.Watermark > 0 {
@@ -301,6 +328,9 @@ func (h *State) Write(w io.Writer) error {
 			oldest.Name, age(oldest.Listed.Age))
 	}
 	line("pending", "%s without their transcript, %s not settled", cli.Plural(h.Pending, "call"), humanize.Comma(h.Unsettled))
+	if h.Bulk != nil {
+		line("bulk", "%s", h.Bulk.text())
+	}
 	if h.UnheldCosts > 0 {
 		line("costs", "%s with a cost that total_cost cannot hold, and no report sums (query coverage)", cli.Plural(h.UnheldCosts, "call"))
 	}

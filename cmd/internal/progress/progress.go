@@ -151,6 +151,8 @@ func work(p *crawler.Progress) (done, total int64, what string) {
 	switch p.Phase {
 	case crawler.Listing:
 		return p.Pages, max(p.PagesTotal, 0), "pages"
+	case crawler.Bulk:
+		return p.Bulk.Pages, max(p.Bulk.Total, 0), "pages of v2"
 	case crawler.Details:
 		return p.DetailsFetched + p.Missing, max(p.DetailsTotal, 0), "transcripts"
 	}

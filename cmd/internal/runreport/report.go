@@ -45,8 +45,12 @@ func (r *Report) Write(w io.Writer) {
 		words.Fprintf(w, "  %-12s %s\n", name, fmt.Sprintf(format, args...))
 	}
 	n := humanize.Comma
-	line("requests", "%s: %s pages, %s details, %s retries; %s refused (429), %.1f %% of the budget used",
-		n(row.Requests), n(row.PageRequests), n(row.DetailRequests), n(row.Retries), n(row.RateLimited),
+	bulk := ""
+	if row.Bulk.Requests > 0 {
+		bulk = n(row.Bulk.Requests) + " pages of v2, "
+	}
+	line("requests", "%s: %s pages, %s%s details, %s retries; %s refused (429), %.1f %% of the budget used",
+		n(row.Requests), n(row.PageRequests), bulk, n(row.DetailRequests), n(row.Retries), n(row.RateLimited),
 		float64(row.BudgetUsedPercent.V)/10_000)
 	if bad := row.ServerErrors + row.NetworkErrors; bad > 0 {
 		line("failures", "%s by the service (5xx), %s on the way", n(row.ServerErrors), n(row.NetworkErrors))
@@ -54,6 +58,7 @@ func (r *Report) Write(w io.Writer) {
 	r.resources(line)
 	line("calls", "%s listed: %s new, %s changed, %s settled", n(row.CallsListed), n(row.CallsNew), n(row.CallsChanged), n(row.CallsSettled))
 	line("transcripts", "%s fetched (%s turns), %s pending", n(row.Transcripts), n(row.Turns), n(row.CallsPending))
+	r.bulk(line)
 	if row.CallsMissing > 0 {
 		line("missing", "%s listed calls have no record of their own (404)", n(row.CallsMissing))
 	}
@@ -89,6 +94,21 @@ func (r *Report) Write(w io.Writer) {
 	}
 }
 
+// bulk prints what came of the pages of v2.
+func (r *Report) bulk(line func(name, format string, args ...any)) {
+	b, n := &r.Row.Bulk, humanize.Comma
+	if b.Requests == 0 {
+		return
+	}
+	line("", "%s of them on pages of v2; %s compared with v3, %s different", n(b.Transcripts), n(b.Compared), n(b.Differing))
+	if b.Unlisted > 0 {
+		line("", "%s on these pages that v3 does not list, left out", cli.Plural(b.Unlisted, "call"))
+	}
+	if r.Crawl != nil && r.Crawl.BulkOff != "" {
+		line("", "pages of v2 were given up: %s", r.Crawl.BulkOff)
+	}
+}
+
 // resources prints what was fetched besides calls, and what could not be.
 func (r *Report) resources(line func(name, format string, args ...any)) {
 	if r.Crawl == nil || len(r.Crawl.Resources) == 0 {
@@ -111,11 +131,12 @@ func (r *Report) resources(line func(name, format string, args ...any)) {
 func (r *Report) Log(log *slog.Logger) {
 	row := r.Row
 	args := []any{"run", row.ID, "outcome", row.Outcome, "seconds", float64(row.EndedAt.V-row.StartedAt) / 1000,
-		"requests", row.Requests, "page_requests", row.PageRequests, "detail_requests", row.DetailRequests, "retries", row.Retries,
+		"requests", row.Requests, "page_requests", row.PageRequests, "bulk_requests", row.Bulk.Requests, "detail_requests", row.DetailRequests, "retries", row.Retries,
 		"rate_limited", row.RateLimited, "server_errors", row.ServerErrors, "network_errors", row.NetworkErrors,
 		"budget_used_percent", float64(row.BudgetUsedPercent.V) / 10_000, "calls_listed", row.CallsListed, "calls_new", row.CallsNew,
 		"calls_changed", row.CallsChanged, "calls_settled", row.CallsSettled, "calls_pending", row.CallsPending,
 		"calls_missing", row.CallsMissing, "calls_set_aside", row.CallsSetAside, "transcripts", row.Transcripts, "turns", row.Turns,
+		"bulk_transcripts", row.Bulk.Transcripts, "bulk_compared", row.Bulk.Compared, "bulk_differing", row.Bulk.Differing, "bulk_unlisted", row.Bulk.Unlisted,
 		"drift", row.Drift, "commits", row.Commits, "snapshot", r.Snapshot}
 	if r.Crawl != nil {
 		for _, of := range r.Crawl.Resources {

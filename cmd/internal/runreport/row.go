@@ -27,6 +27,8 @@ func Row(id, version string, started time.Time, p *crawler.Progress, drift map[c
 		CallsMissing: p.Missing, CallsSetAside: p.SetAside, Drift: p.Drift, Commits: commits,
 		BudgetUsedPercent: schema.Some(int64(math.Round(p.BudgetUsed * 10_000))),
 	}
+	row.Bulk = p.Bulk.BulkCounts
+	row.Bulk.Requests = p.BulkRequests
 	did.AddTo(&row)
 	if p.TotalCount >= 0 {
 		row.TotalCount = schema.Some(p.TotalCount)

@@ -1,0 +1,246 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/sandbox"
+	"callhouse/internal/schema"
+)
+
+// bulkWorld is the company of the tests of pages of v2.
+var bulkWorld = sandbox.Config{Seed: 31, Calls: 260, Days: 4}
+
+// sum returns one text for all that a warehouse says of calls, turns and items, value by
+// value, but for what v2 alone tells and what is about how the rows came.
+func (c *company) sum() string {
+	c.t.Helper()
+	rows := c.sql(`SELECT 'calls' AS what, count(*)::VARCHAR AS n, bit_xor(hash(r))::VARCHAR AS sum FROM (SELECT * EXCLUDE (evaluation, credits_used, billed_seconds,
+			extra, first_seen_at, fetched_at, run_id, transcript_source, recording_url) FROM calls) r
+		UNION ALL SELECT 'turns', count(*)::VARCHAR, bit_xor(hash(r))::VARCHAR FROM (SELECT * EXCLUDE (fetched_at) FROM transcript_turns) r
+		UNION ALL SELECT 'items', count(*)::VARCHAR, bit_xor(hash(r))::VARCHAR FROM (SELECT * EXCLUDE (fetched_at) FROM analysis_items) r`)
+	return fmt.Sprint(rows)
+}
+
+// bulkState returns what status says of the pages of v2.
+func (c *company) bulkState() schema.BulkState {
+	c.t.Helper()
+	var status struct {
+		Bulk struct {
+			State schema.BulkState `json:"state"`
+		} `json:"bulk"`
+	}
+	r := extractAt(c.t.Context(), c.clock.Now, "status", "--format", "json", "--warehouse", c.warehouse)
+	if err := json.Unmarshal([]byte(r.stdout), &status); err != nil {
+		c.t.Fatalf("status: %v\n%s%s", err, r.stdout, r.stderr)
+	}
+	return status.Bulk.State
+}
+
+// Whatever the service does with its pages of v2, the warehouse holds what v3 tells, value
+// by value, after the first run.
+func TestBulkPagesOfEveryKind(t *testing.T) {
+	t.Parallel()
+	of := func(v2 string) (*company, sandbox.Options) {
+		mode, err := sandbox.ParseV2(v2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opts := sandbox.Options{World: bulkWorld, V2: mode}
+		return found(t, opts), opts
+	}
+	plain, _ := of("")
+	plain.mustExtract("--transcripts", "v3")
+	want, due := plain.sum(), plain.service.Server.Stats().ByKind["detail"]
+	const few = 21 // records, of the sample, and those of calls that end while the run goes on
+	for _, m := range []struct {
+		v2      string
+		pages   int64 // at most
+		details int64 // at most; 0: all
+		state   schema.BulkState
+		code    int
+		says    string
+	}{
+		{"", 4, few, schema.BulkTrusted, cli.ExitOK, "compared with v3, 0 different"},
+		{"off", 1, 0, schema.BulkAbsent, cli.ExitOK, "given up: 404"},
+		{"off=403", 1, 0, schema.BulkAbsent, cli.ExitOK, "given up: 403"},
+		{"off=401", 1, 0, schema.BulkAbsent, cli.ExitOK, "given up: 401"},
+		{"off=410", 1, 0, schema.BulkAbsent, cli.ExitOK, "given up: status 410"},
+		{"422", 1, 0, schema.BulkAbsent, cli.ExitOK, "given up: status 422"},
+		{"other-shape", 1, 0, schema.BulkAbsent, cli.ExitOK, `it has no list "calls"`},
+		{"removed-after=1", 3, 0, schema.BulkAbsent, cli.ExitOK, "given up: 404"},
+		{"spoken-only", 1, 0, schema.BulkAbsent, cli.ExitOK, "no transcript that could stand for that of v3"},
+		{"duplicate-keys", 4, few, schema.BulkTrusted, cli.ExitOK, "0 different"},
+		{"shift", 4, few, schema.BulkTrusted, cli.ExitOK, "0 different"},
+		{"ignore-filter", 6, 0, schema.BulkTrusted, cli.ExitOK, "0 different"},
+		{"extra-calls=90", 4, few, schema.BulkTrusted, cli.ExitOK, "that v3 does not list, left out"},
+		{"slow-above=40:500", 14, few, schema.BulkTrusted, cli.ExitOK, "0 different"},
+		{"slow-above=40:cut", 14, few, schema.BulkTrusted, cli.ExitOK, "0 different"},
+		{"slow-above=1:504", 4, 0, "", cli.ExitOK, "pages of v2 fail"},
+		{"wrong-turns=1", 1, 0, schema.BulkRefuted, cli.ExitIncomplete, "v2 has another transcript of call"},
+	} {
+		t.Run(m.v2, func(t *testing.T) {
+			t.Parallel()
+			c, _ := of(m.v2)
+			c.t = t
+			r := c.extract(t.Context(), "--transcripts", "auto")
+			stats := c.service.Server.Stats()
+			pages, details := stats.ByKind["bulk"], stats.ByKind["detail"]
+			want := want
+			if m.v2 == "extra-calls=90" { // the world of v3 is smaller by these
+				by := *c
+				by.warehouse = t.TempDir()
+				by.mustExtract("--transcripts", "v3")
+				want = by.sum()
+			}
+			if got := c.sum(); got != want {
+				t.Errorf("the warehouse has %s, want %s", got, want)
+			}
+			if r.code != m.code || !strings.Contains(r.stderr, m.says) {
+				t.Errorf("exit code %d, want %d, and %q in\n%s", r.code, m.code, m.says, r.stderr)
+			}
+			if pages < 1 || pages > m.pages || m.details > 0 && details > m.details || m.details == 0 && details > due {
+				t.Errorf("%d pages and %d details; at most %d and %d of %d", pages, details, m.pages, m.details, due)
+			}
+			if got := c.bulkState(); got != m.state {
+				t.Errorf("status says %q, want %q", got, m.state)
+			}
+			if v := extractAt(t.Context(), c.clock.Now, "verify", "--all", "--warehouse", c.warehouse); v.code != cli.ExitOK {
+				t.Errorf("verify: %s%s", v.stdout, v.stderr)
+			}
+			asked := c.service.Server.Stats().ByKind["bulk"]
+			c.clock.Advance(20 * time.Hour)
+			c.extract(t.Context(), "--transcripts", "auto")
+			sameAsTruth(t, c)
+			again := c.service.Server.Stats().ByKind["bulk"] - asked
+			if off := m.state == schema.BulkAbsent || m.state == schema.BulkRefuted; off && again > 0 {
+				t.Errorf("the next night asked for %d pages of v2", again)
+			}
+		})
+	}
+}
+
+// mode changes how the service serves v2.
+func (c *company) mode(v2 string) {
+	c.t.Helper()
+	m, err := sandbox.ParseV2(v2)
+	if err == nil {
+		err = c.service.Server.SetV2(m)
+	}
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// Where the pages of v2 turn out to be wrong on a later night, nothing of what came on
+// them before is believed any more. They are asked for again only if somebody says so, and
+// then have to prove themselves again.
+func TestBulkPagesThatBecomeWrong(t *testing.T) {
+	t.Parallel()
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 32, Calls: 500, Days: 6}})
+	fromV2 := func() string {
+		return fmt.Sprint(c.one("SELECT count(*) AS v FROM calls WHERE transcript_source = 'v2'"))
+	}
+	c.mustExtract("--transcripts", "auto")
+	if c.bulkState() != schema.BulkTrusted || fromV2() == "0" {
+		t.Fatalf("the pages are %q, and %s transcripts came on them", c.bulkState(), fromV2())
+	}
+	c.clock.Advance(24 * time.Hour)
+	c.mode("wrong-turns=1")
+	r := c.extract(t.Context(), "--transcripts", "auto")
+	if r.code != cli.ExitIncomplete || !strings.Contains(r.stderr, "are fetched again, one by one") || c.bulkState() != schema.BulkRefuted {
+		t.Errorf("exit code %d, the pages are %q:\n%s", r.code, c.bulkState(), r.stderr)
+	}
+	if n := fromV2(); n != "0" {
+		t.Errorf("%s transcripts are still those of v2", n)
+	}
+	reference := *c
+	reference.warehouse = t.TempDir()
+	reference.mustExtract("--transcripts", "v3")
+	if got, want := c.sum(), reference.sum(); got != want {
+		t.Errorf("the warehouse has %s, want %s", got, want)
+	}
+	c.mode("")
+	c.clock.Advance(24 * time.Hour)
+	asked := c.service.Server.Stats().ByKind["bulk"]
+	c.mustExtract("--transcripts", "auto")
+	if n := c.service.Server.Stats().ByKind["bulk"] - asked; n > 0 || c.bulkState() != schema.BulkRefuted {
+		t.Errorf("%d pages were asked for, and are %q", n, c.bulkState())
+	}
+	c.clock.Advance(24 * time.Hour)
+	c.mustExtract("--transcripts", "v2")
+	if c.bulkState() != schema.BulkTrusted || fromV2() == "0" {
+		t.Errorf("asked to use the pages: they are %q, and %s transcripts came on them", c.bulkState(), fromV2())
+	}
+	sameAsTruth(t, c)
+	runs := c.sql("SELECT sum(bulk_requests)::BIGINT AS requests, sum(bulk_transcripts)::BIGINT AS transcripts, sum(bulk_differing)::BIGINT AS differing FROM runs")
+	if number(t, runs[0]["requests"]) != c.service.Server.Stats().ByKind["bulk"] || number(t, runs[0]["differing"]) != 1 {
+		t.Errorf("the runs say %v", runs)
+	}
+}
+
+// A run that is killed among pages of v2 loses nothing, and what was durable is not asked
+// for again.
+func TestKilledAmongBulkPages(t *testing.T) {
+	t.Parallel()
+	bin := linkProgram(t, t.TempDir(), "extract")
+	var mu sync.Mutex
+	var left int
+	var kill func()
+	c := foundNow(t, sandbox.Options{
+		World: sandbox.Config{Seed: 33, Calls: 3000, Days: 8},
+		Inject: func(_ int64, r sandbox.Request) sandbox.FaultKind {
+			if r.Kind == "bulk" {
+				mu.Lock()
+				defer mu.Unlock()
+				if left--; left == 0 {
+					kill()
+				}
+			}
+			return ""
+		},
+	})
+	run := func(after int, wait time.Duration) (killed bool) {
+		cmd := exec.Command(bin, "run", "--transcripts", "auto", "--warehouse", c.warehouse, "--base-url", c.service.URL, "--api-key-file", c.keyFile,
+			"--requests-per-second", "2000", "--requests-per-minute", "100000", "--quiet")
+		var out bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &out
+		mu.Lock()
+		left, kill = after, func() { time.AfterFunc(wait, func() { _ = cmd.Process.Kill() }) } // it may have ended
+		err := cmd.Start()
+		mu.Unlock()
+		if err == nil {
+			err = cmd.Wait()
+		}
+		if err != nil && cmd.ProcessState.ExitCode() != -1 {
+			t.Fatalf("extract: %v\n%s", err, out.String())
+		}
+		return err != nil
+	}
+	for range 3 {
+		run(1+rand.IntN(6), time.Duration(rand.Int64N(int64(60*time.Millisecond))))
+		if v := extract(t.Context(), "verify", "--warehouse", c.warehouse); v.code != cli.ExitOK && v.code != cli.ExitFailed {
+			t.Fatalf("verify: %d %s%s", v.code, v.stdout, v.stderr)
+		}
+	}
+	if run(0, 0) {
+		t.Fatal("the last run was killed")
+	}
+	sameAsTruth(t, c)
+	if v := extract(t.Context(), "verify", "--all", "--warehouse", c.warehouse); v.code != cli.ExitOK {
+		t.Errorf("verify: %s%s", v.stdout, v.stderr)
+	}
+	// Seven pages hold them all. A killed run may lose the four that are on their way, and
+	// begins with smaller ones anew.
+	if n := c.service.Server.Stats().ByKind["bulk"]; n > 3*8+12 {
+		t.Errorf("%d pages of v2 were asked for", n)
+	}
+}

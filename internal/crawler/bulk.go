@@ -1,0 +1,380 @@
+package crawler
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/sourcegraph/conc/pool"
+
+	"callhouse/internal/api"
+	"callhouse/internal/calls"
+	"callhouse/internal/schema"
+)
+
+// Transcripts says where transcripts are fetched from.
+type Transcripts uint8
+
+const (
+	// FromV3 fetches each call's own record.
+	FromV3 Transcripts = iota
+	// Auto takes pages of v2 where that costs fewer requests, the service has them, and
+	// they have proved to hold what v3 does.
+	Auto
+	// FromV2 takes them also where few calls are due, and tries again where they were found
+	// absent or wrong. They must prove themselves all the same.
+	FromV2
+)
+
+// BulkPath is where v2 lists whole calls.
+const BulkPath = "/v2/calls/list"
+
+const (
+	// A page of v2 is worth its request from so many due calls on.
+	bulkLeast = 5
+	// So many calls are asked for at first, and at the most.
+	bulkFirst, bulkMost = 100, 500
+	// Pages become twice as large while they take no more bytes than this, nor longer.
+	bulkSmall, bulkQuick = 8 << 20, 10 * time.Second
+	// How many transcripts of a run are compared with those of v3: so many of the first
+	// page, and one in so many of the others.
+	bulkSample, bulkOneIn = 20, 500
+	// Pages that a service did not have are asked for again after this time.
+	bulkAgain = 7 * 24 * time.Hour
+	// After so many pages in a row that failed or had too few of the due calls, a run does
+	// without them.
+	bulkPatience = 3
+	// So many pages are read side by side.
+	bulkWorkers = 4
+	// Records of about this size are put together.
+	bulkPut = 1 << 20
+)
+
+// BulkCounts are the running numbers of pages of v2.
+type BulkCounts struct {
+	schema.BulkCounts
+	Pages int64 // good ones
+	Total int64 // pages that the run will ask for, about
+}
+
+// bulk fetches transcripts of due calls on pages of v2.
+//
+// All facts come from v3. A page only tells the transcripts of calls that v3 has listed and
+// that wait for their own record; what a page does not tell, the records do. A sample of
+// the transcripts is compared with the records, and one that differs ends the use of
+// pages for good.
+type bulk struct {
+	*Crawler
+	store BulkStore
+
+	mu    sync.Mutex
+	size  int
+	most  int    // the largest that size may become
+	falls int    // how often a page failed
+	bad   int    // pages in a row that failed, or had too few of the due calls
+	off   string // why no more pages are asked for; empty: they are
+	state schema.Bulk
+	taken int64 // transcripts
+	// How many were compared with those of v3.
+	compared int
+}
+
+// fetchBulk fetches transcripts of due calls on pages of v2, where that is allowed and
+// saves requests.
+func (c *Crawler) fetchBulk(ctx context.Context) error {
+	b, err := c.newBulk(ctx)
+	if b == nil || err != nil {
+		return err
+	}
+	pages, covered, err := b.forecast(ctx)
+	if err != nil || !c.saves(pages, covered) {
+		return err
+	}
+	c.log.Info("fetching transcripts on pages of v2", "calls", covered, "pages", pages)
+	c.meter.update(func(p *Progress) { p.Phase, p.Bulk.Total = Bulk, p.Bulk.Pages+pages })
+
+	workers := pool.New().WithMaxGoroutines(bulkWorkers).WithContext(ctx).WithCancelOnError().WithFirstError()
+	err = b.windows(ctx, func(window []calls.Due) error {
+		if b.unproven() > 0 { // before others are asked for
+			return b.fetch(ctx, window)
+		}
+		workers.Go(func(ctx context.Context) error { return b.fetch(ctx, window) })
+		return c.offerCheckpoint(ctx)
+	})
+	if werr := workers.Wait(); werr != nil {
+		err = werr
+	}
+	if err != nil || b.taken == 0 && b.state.State != schema.BulkRefuted || ctx.Err() != nil {
+		return err
+	}
+	return c.checkpoint(ctx, true) // what is still due then is fetched one by one
+}
+
+// newBulk returns nil where no page of v2 is to be asked for.
+func (c *Crawler) newBulk(ctx context.Context) (*bulk, error) {
+	store, ok := c.store.(BulkStore)
+	if !ok || c.cfg.Transcripts == FromV3 || ctx.Err() != nil || c.briefList() {
+		return nil, nil
+	}
+	b := &bulk{Crawler: c, store: store, size: bulkFirst, most: bulkMost, state: store.Bulk()}
+	if c.cfg.Transcripts == Auto {
+		switch since := time.Duration(c.nowMS()-b.state.At) * time.Millisecond; b.state.State {
+		case schema.BulkRefuted:
+			return nil, nil
+		case schema.BulkAbsent:
+			if since < bulkAgain-relistSlack {
+				return nil, nil
+			}
+		}
+	}
+	return b, nil
+}
+
+// compares says how many of so many transcripts are compared with those of v3, about.
+func compares(calls int64) int64 { return min(calls, bulkSample+calls/bulkOneIn) }
+
+// saves says whether so many pages are to be asked for the transcripts of so many calls.
+func (c *Crawler) saves(pages, calls int64) bool {
+	return calls > 0 && (c.cfg.Transcripts == FromV2 || pages+compares(calls) < calls/2)
+}
+
+// forecast says how many pages there are to ask for, and how many due calls they cover.
+func (b *bulk) forecast(ctx context.Context) (pages, covered int64, err error) {
+	size := b.size
+	b.size = bulkMost
+	err = b.windows(ctx, func(window []calls.Due) error {
+		pages, covered = pages+1, covered+int64(len(window))
+		return nil
+	})
+	b.size = size
+	return pages, covered, err
+}
+
+// windows yields the due calls, newest first, in groups that lie on one page each; calls
+// that lie far from others are left out.
+func (b *bulk) windows(ctx context.Context, yield func(window []calls.Due) error) error {
+	var window []calls.Due
+	flush := func() error {
+		full := window
+		if window = nil; !b.worth(full) {
+			return nil
+		}
+		return yield(full)
+	}
+	for due, err := range b.store.Due(ctx, calls.DueTranscripts) {
+		switch {
+		case ctx.Err() != nil || b.over():
+			return nil
+		case err != nil:
+			return &StoreError{"read the calls that are due", err}
+		case !due.StartAt.OK || due.StartAt.V < max(b.since, earliest):
+			continue
+		}
+		for len(window) > 0 && due.Rank-window[0].Rank >= int64(b.pageSize()) {
+			if b.worth(window) {
+				if err := flush(); err != nil {
+					return err
+				}
+			} else {
+				window = window[1:]
+			}
+		}
+		window = append(window, due)
+	}
+	return flush()
+}
+
+func (b *bulk) worth(window []calls.Due) bool {
+	return len(window) >= bulkLeast || b.cfg.Transcripts == FromV2 && len(window) > 0
+}
+
+func (b *bulk) pageSize() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.size
+}
+
+func (b *bulk) over() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.off != ""
+}
+
+// unproven says how many transcripts are still to be compared before pages are relied on.
+func (b *bulk) unproven() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return max(0, bulkSample-b.compared)
+}
+
+// fetch asks for the calls of a window, in smaller pages where a large one fails.
+func (b *bulk) fetch(ctx context.Context, window []calls.Due) error {
+	for b.worth(window) && !b.over() && ctx.Err() == nil {
+		n := b.pageSize()
+		end := slices.IndexFunc(window, func(d calls.Due) bool { return d.Rank-window[0].Rank >= int64(n) })
+		if end < 0 {
+			end = len(window)
+		}
+		p := b.newPage(ctx, window[:end], n)
+		began := time.Now()
+		f, err := b.api.Do(ctx, p.request(), nil)
+		switch {
+		case err != nil:
+			return err
+		case p.failed != nil:
+			return p.failed
+		case f != nil && f.Canceled():
+			return nil
+		case f != nil:
+			if err := b.refused(ctx, f, p); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := b.took(ctx, p, time.Since(began)); err != nil {
+			return err
+		}
+		if err := b.compare(ctx, p); err != nil {
+			return err
+		}
+		window = p.rest(window)
+	}
+	return nil
+}
+
+// refused says what follows from a page that could not be had: a smaller one, or none any
+// more.
+func (b *bulk) refused(ctx context.Context, f *api.RequestError, p *bulkPage) error {
+	switch f.Status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusGone,
+		http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusNotImplemented:
+		return b.absent(ctx, f.Error())
+	case http.StatusOK:
+		if p.noList {
+			return b.absent(ctx, f.Error())
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	smaller := max(1, p.limit/2)
+	if b.falls++; b.falls > 1 { // a first time may be chance
+		b.most = min(b.most, smaller)
+	}
+	b.size = min(b.size, smaller)
+	if b.bad++; b.bad >= bulkPatience && b.size < bulkFirst/4 {
+		b.stop("pages of v2 fail: " + f.Error())
+	}
+	return nil
+}
+
+// stop ends the use of pages in this run. b.mu is held.
+func (b *bulk) stop(why string) {
+	if b.off == "" {
+		b.off = why
+		b.meter.gaveUpBulk(why)
+		b.log.Warn("no more pages of v2: transcripts come one by one", "reason", why)
+	}
+}
+
+// absent notes that the service has no pages that are understood.
+func (b *bulk) absent(ctx context.Context, why string) error {
+	return b.note(ctx, schema.BulkAbsent, why)
+}
+
+// note keeps what was found of the pages. Unless they are trusted, no more are asked for.
+func (b *bulk) note(ctx context.Context, state schema.BulkState, why string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.off != "" {
+		return nil // another page has said so
+	}
+	b.state = schema.Bulk{State: state, At: b.nowMS(), Why: b.secrets.Clip(why, 200)}
+	if state != schema.BulkTrusted {
+		b.stop(why)
+	}
+	body, err := json.Marshal(b.state)
+	if err != nil {
+		return fmt.Errorf("encode what was found of v2: %w", err)
+	}
+	return b.put(ctx, schema.Record{Kind: schema.KindBulkState, FetchedAt: b.state.At, Body: body})
+}
+
+// took counts a good page, and chooses the size of the next.
+func (b *bulk) took(ctx context.Context, p *bulkPage, took time.Duration) error {
+	unlisted, err := p.unlisted(ctx)
+	if err != nil {
+		return err
+	}
+	b.meter.update(func(pr *Progress) {
+		pr.Bulk.Pages++
+		pr.Bulk.Transcripts += p.put
+		pr.Bulk.Unlisted += unlisted
+	})
+	useful := p.put + int64(len(p.sample))
+	if p.proves && useful == 0 {
+		return b.absent(ctx, "its calls have no transcript that could stand for that of v3")
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.taken += p.put
+	if took <= bulkQuick && p.bytes <= bulkSmall {
+		b.size = min(b.most, 2*b.size)
+	}
+	b.bad++
+	switch {
+	case 2*useful >= int64(len(p.due)):
+		b.bad = 0
+	case p.outside > 0:
+		b.stop("pages of v2 do not keep to the time that was asked for")
+	case b.bad >= bulkPatience:
+		b.stop("pages of v2 do not have the transcripts that are due")
+	}
+	return nil
+}
+
+// compare fetches the own records of a sample, and compares their transcripts with those
+// of the page.
+func (b *bulk) compare(ctx context.Context, p *bulkPage) error {
+	for _, id := range slices.Sorted(maps.Keys(p.sample)) {
+		if b.over() || ctx.Err() != nil {
+			return nil
+		}
+		v2, difference, compared := p.sample[id], "", false
+		err := b.fetchDetail(ctx, id, func(v3 *calls.Call) {
+			found := schema.Differences(&v2.Transcript().Object, &v3.Transcript().Object)
+			// A transcript may still be in the making for a while.
+			compared = len(found) == 0 || v3.EndAt().V+calls.TranscriptGrace.Milliseconds() <= b.nowMS()
+			if len(found) > 0 {
+				difference = found[0].String()
+			}
+		})
+		if err != nil {
+			return err
+		}
+		if !compared {
+			continue
+		}
+		b.mu.Lock()
+		b.compared++
+		b.mu.Unlock()
+		b.meter.update(func(pr *Progress) {
+			if pr.Bulk.Compared++; difference != "" {
+				pr.Bulk.Differing++
+			}
+		})
+		if difference != "" {
+			b.meter.problem(fmt.Sprintf("v2 has another transcript of call %s than v3 (%s): transcripts that came on its pages are fetched again, one by one",
+				b.secrets.Clip(id, 80), difference))
+			return b.note(ctx, schema.BulkRefuted, "call "+id+": "+difference)
+		}
+	}
+	if p.proves && b.unproven() == 0 && b.state.State != schema.BulkTrusted {
+		return b.note(ctx, schema.BulkTrusted, "")
+	}
+	return nil
+}

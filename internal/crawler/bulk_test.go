@@ -1,0 +1,127 @@
+package crawler
+
+import (
+	"math"
+	"os"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"callhouse/internal/calls"
+	"callhouse/internal/sandbox"
+	"callhouse/internal/schema"
+)
+
+// soakCalls is the size of the organisation that was seen live, or a tenth of it unless
+// CALLHOUSE_SOAK is set.
+func soakCalls() int64 {
+	if soak() {
+		return 201_312
+	}
+	return 20_132
+}
+
+func soak() bool { return os.Getenv("CALLHOUSE_SOAK") != "" }
+
+// The first night of a real organisation, transcripts included, takes minutes where one
+// request for each took a day; and no request is above a limit.
+func TestSandboxFirstNightInBulk(t *testing.T) {
+	n := soakCalls()
+	if !soak() {
+		n /= 4
+	}
+	synctest.Test(t, func(t *testing.T) {
+		st, err := newStand(sandbox.Options{
+			World: sandbox.Config{Seed: 1, Calls: n, Days: 365, Origin: origin}, Latency: 300 * time.Millisecond,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		r, err := st.run(t, 0, func(cfg *Config) { cfg.Transcripts = Auto })
+		took := time.Since(start)
+		if err == nil {
+			err = st.differs()
+		}
+		stats := st.server.Stats()
+		if err != nil || !r.Complete() || stats.AboveLimit > 0 || stats.RateLimited > 0 {
+			t.Fatal(err, r.Problems, stats.AboveLimit, stats.RateLimited)
+		}
+		t.Logf("%d calls and %d transcripts in %v: %d requests, of them %d pages, %d pages of v2, %d details; %d compared",
+			len(st.store.items), len(st.store.details), took, r.Requests, r.PageRequests, r.BulkRequests, r.DetailRequests, r.Bulk.Compared)
+		// What does not grow with the number of calls is a minute's worth.
+		if limit := 24*time.Minute*time.Duration(n)/201_312 + time.Minute; took > limit {
+			t.Errorf("it took %v, and %v are enough", took, limit)
+		}
+		if st.store.state.State != schema.BulkTrusted || r.Bulk.Differing > 0 || r.Bulk.Compared < bulkSample {
+			t.Errorf("the pages are %q after %d comparisons", st.store.state.State, r.Bulk.Compared)
+		}
+	})
+}
+
+// Besides the list, a night of many new calls costs a hundredth of what it did, and one of
+// a few no more than before.
+func TestNightsInBulk(t *testing.T) {
+	for _, c := range []struct {
+		perDay, most int64 // calls, and requests for transcripts
+	}{{13_000, 70}, {1_500, 40}, {300, 30}, {20, 20}} {
+		if c.perDay > 10_000 && !soak() {
+			continue
+		}
+		synctest.Test(t, func(t *testing.T) {
+			st, err := newStand(sandbox.Options{World: sandbox.Config{Seed: 5, Calls: c.perDay * 2, Days: 2, Origin: origin}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			night := func(where Transcripts) Report {
+				r, err := st.run(t, 0, func(cfg *Config) { cfg.Transcripts, cfg.RelistEvery = where, 0 })
+				if err == nil {
+					err = st.differs()
+				}
+				if err != nil || !r.Complete() {
+					t.Fatal(err, r.Problems)
+				}
+				return r
+			}
+			night(Auto)
+			known := len(st.store.items)
+			time.Sleep(2 * time.Minute)
+			st.clock.Advance(24 * time.Hour)
+			r := night(Auto)
+			fresh := len(st.store.items) - known
+			t.Logf("%d new calls: %d requests, of them %d pages, %d pages of v2, %d details", fresh, r.Requests, r.PageRequests, r.BulkRequests, r.DetailRequests)
+			if asked := r.BulkRequests + r.DetailRequests; asked > c.most || asked > int64(fresh) {
+				t.Errorf("%d requests for transcripts, want at most %d", asked, c.most)
+			}
+		})
+	}
+}
+
+// The sample is as large as is said: twenty of the first page, and one in five hundred.
+func TestSampleOfPages(t *testing.T) {
+	b := &bulk{Crawler: tester(t, nil, newMemStore(), nil)}
+	due := make([]calls.Due, 400)
+	for i := range due {
+		due[i].CallID = string(rune('a' + i))
+	}
+	compared := func(proven int) (n int) {
+		b.compared = proven
+		for _, keep := range b.newPage(t.Context(), due, 500).wanted {
+			if !keep {
+				n++
+			}
+		}
+		return n
+	}
+	if n := compared(0); n < bulkSample || n > bulkSample+12 {
+		t.Errorf("%d of the first page are compared", n)
+	}
+	sum := 0
+	for range 1000 {
+		sum += compared(bulkSample)
+	}
+	want := 1000 * len(due) / bulkOneIn
+	if math.Abs(float64(sum-want)) > 6*math.Sqrt(float64(want)) { // once in 10^9
+		t.Errorf("%d are compared of 400,000, want about %d", sum, want)
+	}
+}

@@ -1,0 +1,236 @@
+package crawler
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+
+	"callhouse/internal/api"
+	"callhouse/internal/calls"
+	"callhouse/internal/schema"
+)
+
+// bulkPage is one page of v2: the calls that started between the newest and the oldest of
+// some that are due. It is read as it comes, so that its size does not matter.
+type bulkPage struct {
+	*bulk
+	ctx   context.Context
+	due   []calls.Due // newest first
+	limit int
+	// proves says that no page was compared before it.
+	proves bool
+
+	wanted map[string]bool // the ids of due; false: its transcript is to be compared
+	told   map[string]bool // those of them that were on it
+	others map[string]bool // other ids on it; true: it started between those that are due
+	sample map[string]*calls.Call
+
+	bytes   int64
+	calls   int64
+	put     int64 // transcripts that were kept
+	outside int64 // calls that started at another time
+	lowest  int64 // start of the oldest call
+	more    bool  // there are more calls than fit on it
+	noList  bool  // it has another form
+	recs    []schema.Record
+	size    int   // of recs
+	failed  error // of the store
+}
+
+// newPage prepares a page of these calls, and draws which transcripts are compared.
+func (b *bulk) newPage(ctx context.Context, due []calls.Due, limit int) *bulkPage {
+	unproven := b.unproven()
+	p := &bulkPage{bulk: b, ctx: ctx, due: due, limit: limit, proves: unproven > 0, wanted: map[string]bool{}}
+	for i, n := range rand.Perm(len(due)) {
+		p.wanted[due[n].CallID] = i >= unproven && rand.IntN(bulkOneIn) > 0
+	}
+	return p
+}
+
+// request asks for the page. Both thresholds are taken to be included, in ms.
+func (p *bulkPage) request() api.Request {
+	body := map[string]any{
+		"filter_criteria": map[string]any{"start_timestamp": map[string]int64{
+			"upper_threshold": p.due[0].StartAt.V, "lower_threshold": p.due[len(p.due)-1].StartAt.V,
+		}},
+		"sort_order": "descending", "limit": p.limit,
+	}
+	text, _ := json.Marshal(body) // of texts and numbers
+	return api.Request{Method: http.MethodPost, Path: p.cfg.BulkPath, Body: text, Kind: api.Bulk, Read: p.read}
+}
+
+var errNoCalls = errors.New(`it has no list "calls"`)
+
+// read reads the body of an answer, and keeps the transcripts of due calls.
+func (p *bulkPage) read(body io.Reader) error {
+	p.told, p.others, p.sample = map[string]bool{}, map[string]bool{}, map[string]*calls.Call{}
+	p.bytes, p.calls, p.outside, p.lowest, p.more, p.noList = 0, 0, 0, forever, false, false
+	in := &bulkReader{r: body, left: api.MaxBody}
+	err := p.decode(json.NewDecoder(in), in)
+	p.bytes = in.got
+	if p.failed = p.flush(); p.failed != nil {
+		return nil // see fetch
+	}
+	return err
+}
+
+func (p *bulkPage) decode(d *json.Decoder, in *bulkReader) error {
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		p.noList = err == nil || !errors.Is(err, io.ErrUnexpectedEOF)
+		return errors.Join(errNoCalls, err)
+	}
+	list := false
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return fmt.Errorf("read a page of v2: %w", err)
+		}
+		var value json.RawMessage
+		if key == "calls" {
+			if t, err := d.Token(); err != nil || t != json.Delim('[') {
+				p.noList = err == nil
+				return errors.Join(errNoCalls, err)
+			}
+			list = true
+			for d.More() {
+				in.left = api.MaxBody
+				if err := d.Decode(&value); err != nil {
+					return fmt.Errorf("read a call of v2: %w", err)
+				}
+				if err := p.item(value); err != nil {
+					p.failed = err
+					return err
+				}
+			}
+			_, err = d.Token()
+		} else if err = d.Decode(&value); err == nil && (key == "next_cursor" || key == "next_pagination_key") {
+			p.more = p.more || string(value) != "null" && string(value) != `""`
+		}
+		if err != nil {
+			return fmt.Errorf("read a page of v2: %w", err)
+		}
+	}
+	p.noList = !list
+	if !list {
+		return errNoCalls
+	}
+	_, err := d.Token()
+	return err
+}
+
+// item takes one call of the page. An error is the store's.
+func (p *bulkPage) item(body []byte) error {
+	id, start, ok := calls.Peek(body)
+	if !ok {
+		r := p.readers.Get().(*reader)
+		defer p.readers.Put(r)
+		if r.decoder.Decode(body, schema.KindBulk, &r.call) != nil {
+			return nil // its own record tells
+		}
+		id, start = r.call.ID(), r.call.StartAt()
+	}
+	if _, again := p.others[string(id)]; again || p.told[string(id)] {
+		return nil
+	}
+	p.calls++
+	if start.OK {
+		p.lowest = min(p.lowest, start.V)
+	}
+	inside := start.OK && start.V <= p.due[0].StartAt.V && start.V >= p.due[len(p.due)-1].StartAt.V
+	if !inside {
+		p.outside++
+	}
+	keep, wanted := p.wanted[string(id)]
+	if !wanted {
+		p.others[string(id)] = inside
+		return nil
+	}
+	p.told[string(id)] = true
+	return p.transcript(string(id), body, keep)
+}
+
+// transcript puts the transcript of a due call, or keeps it to be compared. Where it is
+// not whole, the call's own record tells.
+func (p *bulkPage) transcript(id string, body []byte, keep bool) error {
+	r := p.readers.Get().(*reader)
+	defer p.readers.Put(r)
+	if err := r.decoder.Decode(body, schema.KindBulk, &r.call); err != nil {
+		return nil
+	}
+	if err := r.call.TellsTranscript(); err != nil {
+		p.log.Debug("a call of v2 is of no use", "call", p.secrets.Clip(id, 80), "reason", err)
+		return nil
+	}
+	if !keep {
+		p.sample[id] = r.call.Clone()
+		return nil
+	}
+	p.recs = append(p.recs, schema.Record{Kind: schema.KindBulk, CallID: id, FetchedAt: p.nowMS(), Body: bytes.Clone(body)})
+	if p.size += len(body); p.size < bulkPut {
+		return nil
+	}
+	return p.flush()
+}
+
+// flush puts what was read.
+func (p *bulkPage) flush() error {
+	recs := p.recs
+	p.recs, p.size = nil, 0
+	if p.failed != nil {
+		return p.failed
+	}
+	if err := p.Crawler.put(p.ctx, recs...); err != nil {
+		return err
+	}
+	p.put += int64(len(recs))
+	return nil
+}
+
+// rest returns what of a window is still to be asked for: what lies below the page, and
+// of the page's own part what did not fit on it.
+func (p *bulkPage) rest(window []calls.Due) []calls.Due {
+	var left []calls.Due
+	if len(p.told) > 0 && (p.more || p.calls >= int64(p.limit)) {
+		for _, d := range p.due {
+			if !p.told[d.CallID] && d.StartAt.V <= p.lowest {
+				left = append(left, d)
+			}
+		}
+	}
+	return append(left, window[len(p.due):]...)
+}
+
+// unlisted counts the calls on the page that v3 has not listed.
+func (p *bulkPage) unlisted(ctx context.Context) (int64, error) {
+	to := p.due[len(p.due)-1]
+	if len(p.others) == 0 || p.calls <= to.Rank-p.due[0].Rank+1 {
+		return 0, nil // they are those that lie between the due calls
+	}
+	others := maps.Clone(p.others)
+	maps.DeleteFunc(others, func(_ string, inside bool) bool { return !inside })
+	if err := p.store.Unlisted(ctx, min(p.lowest, to.StartAt.V), p.due[0].StartAt.V, others); err != nil {
+		return 0, &StoreError{"look for calls that v3 does not list", err}
+	}
+	return int64(len(others)), nil
+}
+
+// bulkReader bounds how much of a body is read for one call.
+type bulkReader struct {
+	r         io.Reader
+	got, left int64
+}
+
+func (b *bulkReader) Read(to []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, fmt.Errorf("a call is larger than %d MiB", api.MaxBody>>20)
+	}
+	n, err := b.r.Read(to[:min(int64(len(to)), b.left)])
+	b.got, b.left = b.got+int64(n), b.left-int64(n)
+	return n, err
+}
