@@ -23,3 +23,9 @@ type Due struct {
 	// page of n+1 calls.
 	Rank int64
 }
+
+// Place is a part of the list: the calls with From <= start_at < To.
+type Place struct {
+	From, To int64 // ms since 1970 UTC
+	Calls    int64 // that are known there
+}

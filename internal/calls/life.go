@@ -10,9 +10,12 @@ import (
 
 // How long the service is waited for.
 const (
-	// ExpireAfter is how long after its end a call whose analysis or cost is
-	// still missing is given up.
+	// ExpireAfter is how long after its end, or after it was first seen, a call whose
+	// analysis or cost is still missing is given up.
 	ExpireAfter = 72 * time.Hour
+	// SeenLate is how long after its end a call may be first seen for that to count. One
+	// that is older still is given up at once.
+	SeenLate = 30 * 24 * time.Hour
 	// LongestCall is how long after its start a call of which no end is known
 	// is taken to be over at the latest.
 	LongestCall = 24 * time.Hour
@@ -54,15 +57,18 @@ var (
 // other mistake a transcript.
 //
 //	settlement  the first line that holds
-//	open        not over, and its start (or, without one, when it was first
-//	            seen) is less than LongestCall + ExpireAfter ago
+//	open        not over, and less than ExpireAfter since its end
 //	expired     not over
 //	settled     never connected
 //	settled     call_cost is not null, and call_analysis is not null or the
 //	            caller opted out
-//	ended       less than ExpireAfter since its end; an end that is unknown, or
-//	            that lies beyond it, is LongestCall after its start
+//	ended       less than ExpireAfter since its end
 //	expired
+//
+// where an end that is unknown, or that lies beyond it, is LongestCall after the start
+// (without one, after the call was first seen). If the call was first seen after its end,
+// but at most SeenLate after it, that time counts in place of the end: nobody could
+// have asked for it before.
 //
 // transcript_state follows from what was fetched (Decode, [Merge]), and from
 // this: withheld where the caller opted out; empty, without a request, where a
@@ -100,7 +106,13 @@ func (c *Call) settlement(now int64, never bool) Settlement {
 
 // ExpiresAt returns when the call expires, in ms since 1970 UTC, if nothing more
 // is told of it and it is not settled.
-func (c *Call) ExpiresAt() int64 { return c.latestEnd() + ExpireAfter.Milliseconds() }
+func (c *Call) ExpiresAt() int64 {
+	end := c.latestEnd()
+	if seen := c.FirstSeenAt(); seen <= end+SeenLate.Milliseconds() {
+		end = max(end, seen)
+	}
+	return end + ExpireAfter.Milliseconds()
+}
 
 // latestEnd returns the time at which the call was over, or at the latest.
 func (c *Call) latestEnd() int64 {

@@ -136,6 +136,24 @@ func TestSettleWithoutStart(t *testing.T) {
 	}
 }
 
+// A call that was first seen long after its end is waited for from then on, unless it is
+// too old for anything to come.
+func TestSettleSeenLate(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ seen, after, want int64 }{ // hours after the end; settlements
+		{0, 71, int64(Ended)}, {0, 72, int64(Expired)},
+		{10, 72, int64(Ended)}, {10, 82, int64(Expired)},
+		{240, 240, int64(Ended)}, {240, 311, int64(Ended)}, {240, 312, int64(Expired)},
+		{720, 720, int64(Ended)}, {721, 721, int64(Expired)},
+	} {
+		c := decoded(t, []byte(`{"id":"a","status":"ended","start_at":1795089500000,"end_at":1795089600000,"call_analysis":null,"call_cost":null}`), schema.KindItem)
+		c.Fetched(noon+tc.seen*hour, noon+tc.seen*hour, nil)
+		if c.Settle(noon + tc.after*hour); c.Settlement() != Settlement(tc.want) {
+			t.Errorf("first seen after %d hours, after %d: %v, want %v", tc.seen, tc.after, c.Settlement(), Settlement(tc.want))
+		}
+	}
+}
+
 // What turns out to have connected is due after all.
 func TestSettleBack(t *testing.T) {
 	t.Parallel()

@@ -40,6 +40,7 @@ type listing struct {
 	since    int64  // items that started before it are dropped
 	maxPages int    // 0: as many as it takes
 	top      *asked // the first page, where it was asked for before
+	again    bool   // it is listed for what is known to be there: nothing goes on record
 
 	pages    int   // taken so far
 	lowest   int64 // start_at seen; forever: none
@@ -116,6 +117,9 @@ func (l *listing) walk(ctx context.Context) (interrupted bool, err error) {
 			return false, nil
 		}
 		if a.query.before != q.before { // the filter was refused: this is the top
+			if l.again {
+				return false, nil // the list is read from there anyway
+			}
 			l.fromTop()
 		}
 		if q, err = l.take(ctx, &a.query, &a.page); err != nil || q == nil {
@@ -132,7 +136,7 @@ func (l *listing) walk(ctx context.Context) (interrupted bool, err error) {
 // pages, and a bound may hide them.
 func (l *listing) first() *query {
 	q := l.upTo(l.to)
-	if l.to-1 == l.from { // the millisecond of an item that could not be had: try it alone
+	if l.to-1 == l.from && !l.again { // the millisecond of an item that could not be had: try it alone
 		q.limit, q.suspect = 1, 1
 	}
 	return q
@@ -336,7 +340,7 @@ func (l *listing) records(p *pageData) (recs []schema.Record, fresh int, repeate
 // record adds to recs which time the pages so far have listed completely.
 func (l *listing) record(recs []schema.Record, at int64, end bool) []schema.Record {
 	switch {
-	case l.gap:
+	case l.gap, l.again:
 		return recs
 	case end && l.to == forever: // asked for without a lower bound too
 		return l.cover(recs, l.since, at)

@@ -14,6 +14,7 @@ type Plan struct {
 	Known     int64 // calls that the store has
 	Stretches []Planned
 	Pages     int64 // of all stretches
+	Again     int64 // pages on which older calls lie that are not settled
 	Due       int64 // details that are due as of the last commit
 	Unsettled int64 // details that settle calls, where the list does not: at most
 	New       int64 // calls that the store does not know, and so details: at most
@@ -33,7 +34,7 @@ type Planned struct {
 }
 
 // Requests is how many requests the run would take, at most.
-func (p *Plan) Requests() int64 { return p.Pages + p.Side + p.Details() }
+func (p *Plan) Requests() int64 { return p.Pages + p.Again + p.Side + p.Details() }
 
 // Details is how many details the run would fetch, at most.
 func (p *Plan) Details() int64 { return p.Due + p.Unsettled + p.New }
@@ -80,8 +81,7 @@ func (c *Crawler) Plan(ctx context.Context, known int64) (Plan, error) {
 		return p, err
 	}
 	p.Total = whole.page.total
-	oldest, open := c.store.OldestUnsettled()
-	todo := plan(&c.cfg, c.nowMS(), c.since, c.store.Coverage(), oldest, open)
+	todo := plan(&c.cfg, c.nowMS(), c.since, c.store.Coverage())
 	for _, s := range todo {
 		planned := Planned{From: s.from, To: s.to, Calls: p.Total}
 		if s.from > 0 || s.to != forever {
@@ -93,11 +93,20 @@ func (c *Crawler) Plan(ctx context.Context, known int64) (Plan, error) {
 				planned = Planned{To: forever, Calls: p.Total}
 			}
 		}
-		planned.Pages = max(1, (planned.Calls+pageSize-1)/pageSize)
+		planned.Pages = pagesOf(planned.Calls)
 		p.Stretches = append(p.Stretches, planned)
 		p.Pages += planned.Pages
 		if planned.From == 0 && planned.To == forever {
 			break
+		}
+	}
+	places, err := c.unsettled(ctx, todo)
+	if err != nil {
+		return p, err
+	}
+	for _, place := range places {
+		if c.filters.before != refused { // then the run will list everything
+			p.Again += pagesOf(place.Calls)
 		}
 	}
 	if s, ok := c.store.(dueCounter); ok {

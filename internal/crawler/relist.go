@@ -49,8 +49,7 @@ func (c *Crawler) relist(ctx context.Context) (listed bool, err error) {
 		// No part of the list can be asked for, so all of it is listed, once a week.
 		return true, c.list(ctx, c.newListing(c.since, forever, c.since))
 	}
-	total := c.Progress().TotalCount
-	left := max(relistMinPages, int((total/pageSize+relistParts)/relistParts))
+	left := int(c.seventh())
 	c.meter.update(func(p *Progress) { p.PagesTotal = p.Pages + int64(left) })
 	for _, span := range old {
 		if left <= 0 || ctx.Err() != nil {
@@ -64,6 +63,11 @@ func (c *Crawler) relist(ctx context.Context) (listed bool, err error) {
 		left -= l.pages
 	}
 	return true, nil
+}
+
+// seventh returns how many pages of what was listed before a run lists again, at the most.
+func (c *Crawler) seventh() int64 {
+	return max(relistMinPages, (c.Progress().TotalCount/pageSize+relistParts)/relistParts)
 }
 
 // list lists one stretch again.

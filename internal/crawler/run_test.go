@@ -233,30 +233,27 @@ func TestPlan(t *testing.T) {
 		cfg      Config
 		since    int64
 		coverage []schema.Span
-		oldest   int64 // -1: none
 		want     []stretch
 	}{
-		{name: "the first run", oldest: -1, want: []stretch{{0, forever}}},
-		{name: "the first run, since a day", since: 90 * day, oldest: -1, want: []stretch{{90 * day, forever}}},
-		{name: "a night later", coverage: []schema.Span{span(0, 99, 99)}, oldest: -1, want: []stretch{{97 * day, forever}}},
-		{name: "five nights later", coverage: []schema.Span{span(0, 95, 95)}, oldest: -1, want: []stretch{{93 * day, forever}}},
-		{name: "every night", coverage: []schema.Span{span(0, 94, 97), span(94, 95, 98), span(95, 99, 99)}, oldest: -1, want: []stretch{{97 * day, forever}}},
-		{name: "unsettled far back", coverage: []schema.Span{span(0, 99, 99)}, oldest: 80 * day, want: []stretch{{80 * day, forever}}},
-		{name: "unsettled too far back", coverage: []schema.Span{span(0, 99, 99)}, oldest: 10 * day, want: []stretch{{70 * day, forever}}},
-		{name: "stopped in the first night", coverage: []schema.Span{span(60, 99, 99)}, oldest: -1, want: []stretch{{97 * day, forever}, {0, 60 * day}}},
+		{name: "the first run", want: []stretch{{0, forever}}},
+		{name: "the first run, since a day", since: 90 * day, want: []stretch{{90 * day, forever}}},
+		{name: "a night later", coverage: []schema.Span{span(0, 99, 99)}, want: []stretch{{97 * day, forever}}},
+		{name: "five nights later", coverage: []schema.Span{span(0, 95, 95)}, want: []stretch{{93 * day, forever}}},
+		{name: "every night", coverage: []schema.Span{span(0, 94, 97), span(94, 95, 98), span(95, 99, 99)}, want: []stretch{{97 * day, forever}}},
+		{name: "stopped in the first night", coverage: []schema.Span{span(60, 99, 99)}, want: []stretch{{97 * day, forever}, {0, 60 * day}}},
 		{
-			name: "gaps", coverage: []schema.Span{span(10, 20, 99), span(40, 50, 99), span(50, 60, 80)}, oldest: -1,
+			name: "gaps", coverage: []schema.Span{span(10, 20, 99), span(40, 50, 99), span(50, 60, 80)},
 			want: []stretch{{60 * day, forever}, {20 * day, 40 * day}, {0, 10 * day}},
 		},
-		{name: "gaps, since a day", since: 30 * day, coverage: []schema.Span{span(10, 20, 99), span(40, 60, 99)}, oldest: -1, want: []stretch{{60 * day, forever}, {30 * day, 40 * day}}},
-		{name: "listed while it was young", coverage: []schema.Span{span(0, 50, 50), span(50, 99, 99)}, oldest: -1, want: []stretch{{97 * day, forever}, {48 * day, 50 * day}}},
-		{name: "full", cfg: Config{Full: true}, coverage: []schema.Span{span(0, 99, 99)}, oldest: -1, want: []stretch{{0, forever}}},
-		{name: "listed by a clock ahead of ours", coverage: []schema.Span{span(0, 200, 200)}, oldest: -1, want: []stretch{{97 * day, forever}}},
+		{name: "gaps, since a day", since: 30 * day, coverage: []schema.Span{span(10, 20, 99), span(40, 60, 99)}, want: []stretch{{60 * day, forever}, {30 * day, 40 * day}}},
+		{name: "listed while it was young", coverage: []schema.Span{span(0, 50, 50), span(50, 99, 99)}, want: []stretch{{97 * day, forever}, {48 * day, 50 * day}}},
+		{name: "full", cfg: Config{Full: true}, coverage: []schema.Span{span(0, 99, 99)}, want: []stretch{{0, forever}}},
+		{name: "listed by a clock ahead of ours", coverage: []schema.Span{span(0, 200, 200)}, want: []stretch{{97 * day, forever}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			tc.cfg.Window = 72 * time.Hour
 			cfg := tc.cfg.withDefaults()
-			got := plan(&cfg, now, tc.since, tc.coverage, tc.oldest, tc.oldest >= 0)
+			got := plan(&cfg, now, tc.since, tc.coverage)
 			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(stretch{})); diff != "" {
 				t.Error(diff)
 			}

@@ -28,9 +28,10 @@ type Store interface {
 	// ascending and disjoint.
 	Coverage() []schema.Span
 
-	// OldestUnsettled returns the lowest start_at among the calls that are neither
-	// settled nor expired; ok is false where there are none.
-	OldestUnsettled() (ms int64, ok bool)
+	// Unsettled returns where the calls lie that are neither settled nor expired and
+	// started at from or later, but before to, as of the last commit: newest first. Calls
+	// between which there are fewer than apart others are in one place.
+	Unsettled(ctx context.Context, from, to, apart int64) ([]calls.Place, error)
 }
 
 // dueCounter is a Store that also knows how many details are due as of the last

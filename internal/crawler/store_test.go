@@ -170,4 +170,6 @@ func (s *memStore) Coverage() []schema.Span {
 	return slices.Clone(s.spans)
 }
 
-func (s *memStore) OldestUnsettled() (ms int64, ok bool) { return 0, false }
+func (s *memStore) Unsettled(context.Context, int64, int64, int64) ([]calls.Place, error) {
+	return nil, nil
+}

@@ -2,8 +2,10 @@ package crawler
 
 import (
 	"context"
+	"slices"
 	"time"
 
+	"callhouse/internal/calls"
 	"callhouse/internal/schema"
 )
 
@@ -22,20 +24,14 @@ func SureUntil(span schema.Span, window time.Duration) int64 {
 // stretch is one part of the list that a run goes over: from <= start_at < to.
 type stretch struct{ from, to int64 }
 
-// plan says which stretches of the list a run goes over, newest first: the
-// window, farther back while calls there are unsettled, and every span below it
-// that was never listed at an age at which nothing appears any more. The first
-// stretch has no upper bound.
-func plan(cfg *Config, now, since int64, coverage []schema.Span, unsettled int64, open bool) []stretch {
+// plan says which stretches of the list a run goes over, newest first: the window, and
+// every span below it that was never listed at an age at which nothing appears any more.
+// The first stretch has no upper bound.
+func plan(cfg *Config, now, since int64, coverage []schema.Span) []stretch {
 	if cfg.Full {
 		return []stretch{{since, forever}}
 	}
-	from := now - cfg.Window.Milliseconds()
-	if open {
-		from = min(from, max(unsettled, now-cfg.Lookback.Milliseconds()))
-	}
-	from = max(from, since, 0)
-
+	from := max(now-cfg.Window.Milliseconds(), since, 0)
 	out := []stretch{{from, forever}}
 	add := func(gap stretch) { // below all that were added before, or next to the last one
 		last := &out[len(out)-1]
@@ -78,9 +74,11 @@ func (c *Crawler) sweep(ctx context.Context) (interrupted bool, err error) {
 			return false, err
 		}
 	}
-	oldest, open := c.store.OldestUnsettled()
-	todo := plan(&c.cfg, c.nowMS(), c.since, c.store.Coverage(), oldest, open)
-	lowest := todo[len(todo)-1].from
+	todo := plan(&c.cfg, c.nowMS(), c.since, c.store.Coverage())
+	if interrupted, err = c.lookAgain(ctx, todo); err != nil || interrupted {
+		return interrupted, err
+	}
+	lowest := min(todo[0].from, todo[len(todo)-1].from)
 	for i, s := range todo {
 		l := c.newListing(s.from, s.to, lowest)
 		if s.to == forever {
@@ -100,6 +98,53 @@ func (c *Crawler) sweep(ctx context.Context) (interrupted bool, err error) {
 	}
 	return false, nil
 }
+
+// unsettled returns the places below the window of calls that are not settled, and that
+// the stretches of a run do not go over: newest first, and no more of them than a run
+// lists again.
+func (c *Crawler) unsettled(ctx context.Context, todo []stretch) ([]calls.Place, error) {
+	if c.cfg.Full || c.briefList() {
+		return nil, nil // they are listed anyway, or their own records settle them
+	}
+	now := c.nowMS()
+	places, err := c.store.Unsettled(ctx, max(c.since, now-c.cfg.Lookback.Milliseconds(), 0), todo[0].from, pageSize)
+	if err != nil {
+		return nil, &StoreError{"read which calls are not settled", err}
+	}
+	left := c.seventh()
+	return slices.DeleteFunc(places, func(p calls.Place) bool {
+		listed := slices.ContainsFunc(todo, func(s stretch) bool { return s.from <= p.From && p.To <= s.to })
+		if !listed {
+			left -= pagesOf(p.Calls)
+		}
+		return listed || left < 0
+	}), nil
+}
+
+// lookAgain lists the places of calls that are not settled. If no part of the list can be
+// asked for, the first stretch goes down to the oldest of them instead.
+func (c *Crawler) lookAgain(ctx context.Context, todo []stretch) (interrupted bool, err error) {
+	places, err := c.unsettled(ctx, todo)
+	if err != nil {
+		return ctx.Err() != nil, err
+	}
+	for i, p := range places {
+		c.log.Info("listing again what is not settled", "from", showMS(p.From), "to", showMS(p.To), "place", i+1, "of", len(places))
+		l := c.newListing(p.From, p.To, p.From)
+		l.again = true
+		if interrupted, err = l.walk(ctx); err != nil || interrupted {
+			return interrupted, err
+		}
+		if c.filters.before == refused {
+			todo[0].from = min(todo[0].from, places[len(places)-1].From)
+			break
+		}
+	}
+	return false, nil
+}
+
+// pagesOf returns how many pages so many calls take.
+func pagesOf(calls int64) int64 { return max(1, (calls+pageSize-1)/pageSize) }
 
 // showMS writes an instant for the log.
 func showMS(ms int64) string {

@@ -116,20 +116,59 @@ func (w *Warehouse) Unlisted(ctx context.Context, from, to int64, ids map[string
 	return nil
 }
 
-// OldestUnsettled returns the lowest start_at, ms UTC, among the calls of the
-// last commit that are neither settled nor expired (for one that has no start,
-// when it was first seen); ok is false when there is none.
-func (w *Warehouse) OldestUnsettled() (ms int64, ok bool) {
-	s := w.Snapshot()
-	if s == nil {
-		return 0, false
-	}
-	for _, f := range s.Manifest.FilesOf(schema.Calls.Name) {
-		if f.OldestUnsettled != nil && (!ok || *f.OldestUnsettled < ms) {
-			ms, ok = *f.OldestUnsettled, true
+// Unsettled returns where the calls of the last commit lie that are neither settled nor
+// expired and started at from or later, but before to: newest first. Calls between which
+// there are fewer than apart others are in one place.
+func (w *Warehouse) Unsettled(ctx context.Context, from, to, apart int64) (places []calls.Place, err error) {
+	r := w.reader()
+	between := apart // calls since the last one that was found
+	for _, f := range slices.Backward(r.Files(schema.Calls.Name)) {
+		if f.Unsettled == 0 || f.MinStart == nil || *f.MinStart >= to || *f.MaxStart < from {
+			between += f.Rows
+			continue
+		}
+		rows, err := unsettledIn(ctx, r, f)
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range slices.Backward(rows) {
+			switch last := len(places) - 1; {
+			case !row.unsettled || row.start < from || row.start >= to:
+				between++
+				continue
+			case between < apart:
+				places[last].From = row.start
+				places[last].Calls += between + 1
+			default:
+				places = append(places, calls.Place{From: row.start, To: row.start + 1, Calls: 1})
+			}
+			between = 0
 		}
 	}
-	return ms, ok
+	return places, nil
+}
+
+// unsettledRow says of a call that has a start whether something is still to come.
+type unsettledRow struct {
+	start     int64
+	unsettled bool
+}
+
+func unsettledIn(ctx context.Context, r *snapshot.Reader, f *layout.File) (rows []unsettledRow, err error) {
+	t, err := r.Open(f)
+	if err != nil {
+		return nil, err
+	}
+	t.Pick("call_id", "start_at", "settlement")
+	var call calls.Call
+	err = t.All(func(row parquet.Row) error {
+		err := errors.Join(ctx.Err(), t.Call(row, &call))
+		if call.StartAt().OK {
+			rows = append(rows, unsettledRow{call.StartAt().V, call.Unsettled()})
+		}
+		return err
+	})
+	return rows, errors.Join(err, t.Close())
 }
 
 // Coverage returns the spans of start_at that the last commit says have been

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -56,5 +57,65 @@ func TestTranscriptThatComesLate(t *testing.T) {
 	}
 	if n := c.service.Server.Stats().ByKind["detail"] - after.ByKind["detail"]; n != 0 {
 		t.Errorf("a run with nothing new fetched %d details", n)
+	}
+}
+
+// An analysis that comes after the call's first listing is not lost because the call
+// was days old by then: what is not settled when it is first seen is looked at again in
+// the nights after, by its place in the list, and that takes few requests.
+func TestAnalysisThatComesLateToAnOldCall(t *testing.T) {
+	t.Parallel()
+	for _, w := range []struct {
+		name        string
+		opts        sandbox.Options
+		least, most int64 // pages of a night beyond those of one with nothing to look at again
+	}{
+		{"as observed", sandbox.Options{}, 1, 4},
+		{"contract only", sandbox.Options{ContractOnly: true}, -1, 0}, // every night lists everything
+	} {
+		t.Run(w.name, func(t *testing.T) {
+			t.Parallel()
+			w.opts.World = sandbox.Config{Seed: 32, Calls: 1000, Days: 12}
+			c := found(t, w.opts)
+			e := newEditor(c)
+			evening := c.clock.Now()
+			var mu sync.Mutex // requests are answered side by side
+			late := map[string]bool{}
+			e.edit = func(id string, call map[string]any) bool {
+				end, _ := call["end_at"].(json.Number)
+				ms, _ := end.Int64()
+				ago := evening.Sub(time.UnixMilli(ms))
+				// Some of the calls of one day, a week before the first run.
+				if call["call_analysis"] != nil && ago > 7*24*time.Hour && ago < 8*24*time.Hour && strings.ContainsAny(id[:1], "048c") &&
+					c.clock.Now().Sub(evening) < 12*time.Hour {
+					call["call_analysis"], call["call_cost"] = nil, nil
+					mu.Lock()
+					late[id] = true
+					mu.Unlock()
+				}
+				return true
+			}
+			if r := e.extract(); r.code != cli.ExitOK || len(late) < 5 {
+				t.Fatalf("exit code %d, %d analyses are late:\n%s", r.code, len(late), r.stderr)
+			}
+			if n := number(t, c.one("SELECT count(*) AS v FROM calls WHERE settlement = 'expired'")); n > 0 {
+				t.Errorf("%d calls are given up on the night on which they were first seen", n)
+			}
+			c.clock.Advance(24 * time.Hour)
+			before := c.service.Server.Stats().ByKind["page"]
+			if r := e.extract(); r.code != cli.ExitOK {
+				t.Fatal(r.stderr)
+			}
+			sameAsTruth(t, c)
+			second := c.service.Server.Stats().ByKind["page"]
+			c.clock.Advance(24 * time.Hour)
+			if r := e.extract(); r.code != cli.ExitOK {
+				t.Fatal(r.stderr)
+			}
+			third := c.service.Server.Stats().ByKind["page"]
+			if more := (second - before) - (third - second); more < w.least || more > w.most {
+				t.Errorf("looking again took %d pages: %d in the second night, %d in the third", more, second-before, third-second)
+			}
+		})
 	}
 }

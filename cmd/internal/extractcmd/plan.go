@@ -25,6 +25,7 @@ type plannedRun struct {
 	Known      int64            `json:"calls_known"`
 	Stretches  []plannedStretch `json:"list"`
 	Pages      int64            `json:"pages"`
+	Again      int64            `json:"pages_of_unsettled_calls"`
 	Due        int64            `json:"details_due"`
 	Unsettled  int64            `json:"details_to_settle_at_most"`
 	New        int64            `json:"details_of_new_calls_at_most"`
@@ -73,7 +74,7 @@ func plan(ctx context.Context, s *settings, asJSON bool, stdout, stderr io.Write
 			words.Fprintf(stderr, "a killed run left records in the journal; the next run takes them in first, so it needs less than this\n")
 		}
 		out := plannedRun{
-			Total: p.Total, Known: p.Known, Pages: p.Pages, Due: p.Due, Unsettled: p.Unsettled, New: p.New, Side: p.Side, Unlisted: p.Unlisted,
+			Total: p.Total, Known: p.Known, Pages: p.Pages, Again: p.Again, Due: p.Due, Unsettled: p.Unsettled, New: p.New, Side: p.Side, Unlisted: p.Unlisted,
 			Requests: p.Requests(), Minutes: math.Ceil(c.Takes(p.Requests()).Minutes()*10) / 10, PlanningBy: p.Asked,
 		}
 		for _, st := range p.Stretches {
@@ -118,6 +119,9 @@ func writePlan(w io.Writer, p *plannedRun, c *crawler.Crawler, limit time.Durati
 			to = s.To.Format(time.DateTime)
 		}
 		line("list", s.Pages, fmt.Sprintf("pages, from %s to %s", from, to))
+	}
+	if p.Again > 0 {
+		line("", p.Again, "pages again, with older calls that still lack their analysis or cost")
 	}
 	line("details", p.Due, "calls that are over and wait for theirs")
 	if p.Unsettled > 0 {

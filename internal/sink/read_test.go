@@ -1,0 +1,49 @@
+package sink
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"callhouse/internal/calls"
+	"callhouse/internal/schema"
+)
+
+// Calls that are not settled are found by where they lie, over the borders of days, and
+// those that lie close together are one place.
+func TestUnsettledPlaces(t *testing.T) {
+	w := night(t, nil, filepath.Join(t.TempDir(), "w"), 0)
+	begin := testDay.Add(-3 * 24 * time.Hour).UnixMilli()
+	const minute = int64(60_000)
+	start := func(i int64) int64 { return begin + i*10*minute }
+	var recs []schema.Record
+	for i := range int64(400) { // ten minutes apart: not quite three days
+		sentiment := "neutral"
+		if i == 5 || i == 100 || i == 109 || i == 300 || i == 390 {
+			sentiment = ""
+		}
+		at, end := start(i), start(i)+minute
+		recs = append(recs, schema.Record{Kind: schema.KindItem, CallID: fmt.Sprint(i), FetchedAt: testDay.UnixMilli(),
+			Body: bytes.Replace(body(fmt.Sprint(i), &at, &end, "ended", sentiment, -1), []byte(`"call_cost":null`), []byte(`"call_cost":{"total_cost":"1.00"}`), 1)})
+	}
+	if err := w.Put(context.Background(), recs...); err != nil {
+		t.Fatal(err)
+	}
+	mustCommit(t, w)
+	got, err := w.Unsettled(context.Background(), start(6), start(390), 10)
+	want := []calls.Place{
+		{From: start(300), To: start(300) + 1, Calls: 1},
+		{From: start(100), To: start(109) + 1, Calls: 10},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Error(err, diff)
+	}
+	if got, err = w.Unsettled(context.Background(), 0, start(400), 8); len(got) != 5 || err != nil {
+		t.Errorf("%v, %v", got, err)
+	}
+}
