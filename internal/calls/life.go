@@ -254,9 +254,14 @@ func (c *Call) early() bool {
 			return false
 		}
 	}
-	end := c.EndAt()
-	if !end.OK {
-		end = c.StartAt()
-	}
+	end := c.endKnown()
 	return end.OK && c.FetchedAt() < end.V+TranscriptGrace.Milliseconds()
+}
+
+// endKnown returns when the call ended, or else when it started.
+func (c *Call) endKnown() schema.Opt[int64] {
+	if end := c.EndAt(); end.OK {
+		return end
+	}
+	return c.StartAt()
 }

@@ -33,6 +33,7 @@ type Crawler struct {
 	filters        filters
 	readers        sync.Pool
 	stopping       atomic.Bool
+	cameLate       atomic.Bool // a transcript, when its record was taken to have none for good
 	// Items listed with and without call_analysis or call_cost.
 	itemsWith, itemsWithout atomic.Int64
 

@@ -14,8 +14,7 @@ import (
 
 var errOtherCall = errors.New("it is another call's record")
 
-// fetchDetails fetches what is due, newest first, many at a time. What is due is
-// never held as a whole: the pool takes the next call when a worker is free.
+// fetchDetails fetches what is due.
 func (c *Crawler) fetchDetails(ctx context.Context) error {
 	if err := c.fetchBulk(ctx); err != nil {
 		return err
@@ -25,6 +24,16 @@ func (c *Crawler) fetchDetails(ctx context.Context) error {
 		scope = calls.DueUnsettled
 		c.log.Info("the list has neither analyses nor costs: calls are settled by their own records")
 	}
+	if err := c.fetchDue(ctx, scope); err != nil || !c.cameLate.Swap(false) {
+		return err
+	}
+	c.log.Warn("a transcript came days after its call, when its record had none: all of these days that had none are asked for again")
+	return c.fetchDue(ctx, calls.DueNulls)
+}
+
+// fetchDue fetches what is due, newest first, many at a time. What is due is
+// never held as a whole: the pool takes the next call when a worker is free.
+func (c *Crawler) fetchDue(ctx context.Context, scope calls.DueScope) error {
 	c.meter.update(func(p *Progress) {
 		p.Phase = Details
 		if s, ok := c.store.(dueCounter); ok {
@@ -46,7 +55,11 @@ func (c *Crawler) fetchDetails(ctx context.Context) error {
 			break
 		}
 		workers.Go(func(ctx context.Context) error {
-			err := c.fetchDetail(ctx, due.CallID, nil)
+			err := c.fetchDetail(ctx, due.CallID, func(call *calls.Call) {
+				if due.Probe && call.Turns().Len() > 0 {
+					c.cameLate.Store(true)
+				}
+			})
 			if err != nil {
 				c.stopping.Store(true) // the loop's own context knows nothing of it
 			}
@@ -60,7 +73,7 @@ func (c *Crawler) fetchDetails(ctx context.Context) error {
 	return workers.Wait()
 }
 
-// fetchDetail fetches one call's record and puts it. look, unless nil, sees it before.
+// fetchDetail fetches one call's record and puts it. look sees it before.
 // Only what ends the run is an error.
 func (c *Crawler) fetchDetail(ctx context.Context, id string, look func(*calls.Call)) error {
 	if id == "" {
@@ -73,7 +86,7 @@ func (c *Crawler) fetchDetail(ctx context.Context, id string, look func(*calls.C
 	var failed error // of the store
 	f, err := c.api.Do(ctx, callRequest(id), func(a *api.Answer) error {
 		h, err := c.readCall(a.Body, schema.KindDetail, func(call *calls.Call) {
-			if look != nil && string(call.ID()) == id {
+			if string(call.ID()) == id {
 				look(call)
 			}
 		})

@@ -17,7 +17,7 @@ import (
 	"callhouse/internal/sink/table"
 )
 
-// Due yields the calls of the last commit whose detail should be fetched, newest
+// Due yields the calls of the last commit whose detail should be fetched now, newest
 // start first; calls without a start come before the others of their period. It
 // holds one period at a time, and reads the snapshot that was current when it began.
 func (w *Warehouse) Due(ctx context.Context, scope calls.DueScope) iter.Seq2[calls.Due, error] {
@@ -29,8 +29,10 @@ func (w *Warehouse) Due(ctx context.Context, scope calls.DueScope) iter.Seq2[cal
 		files := snapshot.Manifest.FilesOf(schema.Calls.Name)
 		slices.SortFunc(files, func(a, b *layout.File) int { return cmp.Compare(b.Period, a.Period) })
 		var later int64 // calls in the periods before
+		probedFrom, probedTo := calls.ProbedFrom(w.opts.Now().UnixMilli())
 		for _, f := range files {
-			if f.Due > 0 || f.Unsettled > 0 && scope == calls.DueUnsettled {
+			probed := f.MinStart != nil && *f.MinStart < probedTo && *f.MaxStart >= probedFrom
+			if f.Due > 0 || f.Unsettled > 0 && scope == calls.DueUnsettled || probed {
 				due, err := w.dueIn(ctx, snapshot, f, scope)
 				if err != nil {
 					yield(calls.Due{}, err)
@@ -53,16 +55,19 @@ func (w *Warehouse) dueIn(ctx context.Context, s *layout.Snapshot, f *layout.Fil
 	if err != nil {
 		return nil, err
 	}
-	r.Pick("call_id", "status", "start_at", "end_at", "transcript_state", "settlement", "run_id")
+	r.Pick("call_id", "status", "start_at", "end_at", "transcript_state", "settlement", "run_id", "turn_count", "fetched_at")
 	var call calls.Call
+	now := w.opts.Now().UnixMilli()
 	later := f.Rows
 	err = r.All(func(row parquet.Row) error {
 		later--
 		if err := errors.Join(ctx.Err(), r.Call(row, &call)); err != nil {
 			return err
 		}
-		if table.DetailDue(&call) || scope == calls.DueUnsettled && call.Unsettled() && string(call.RunID()) != w.opts.RunID {
-			due = append(due, calls.Due{CallID: string(call.ID()), StartAt: call.StartAt(), Rank: later})
+		probe := call.Probed(now, scope == calls.DueNulls)
+		if probe || table.DetailDue(&call) && call.AskAt() <= now ||
+			scope == calls.DueUnsettled && call.Unsettled() && string(call.RunID()) != w.opts.RunID {
+			due = append(due, calls.Due{CallID: string(call.ID()), StartAt: call.StartAt(), Rank: later, Probe: probe})
 		}
 		return nil
 	})

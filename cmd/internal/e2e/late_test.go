@@ -119,3 +119,79 @@ func TestAnalysisThatComesLateToAnOldCall(t *testing.T) {
 		})
 	}
 }
+
+// A transcript that is not there yet is asked for less and less often, also by runs that
+// come every quarter of an hour.
+func TestLateTranscriptsAreAskedForSeldom(t *testing.T) {
+	t.Parallel()
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 31, Calls: 600, Days: 2}})
+	e := newEditor(c)
+	c.clock.Set(c.clock.Now().UTC().Truncate(24 * time.Hour).Add(30 * time.Hour)) // in the company's busy hours
+	begin := c.clock.Now()
+	var mu sync.Mutex // requests are answered side by side
+	asked := map[string]int{}
+	e.edit = func(id string, call map[string]any) bool {
+		end, _ := call["end_at"].(json.Number)
+		ms, _ := end.Int64()
+		if _, own := call["transcript"]; call["status"] == "ended" && ms > begin.UnixMilli() {
+			if own {
+				mu.Lock()
+				asked[id]++
+				mu.Unlock()
+				call["transcript"] = nil
+			}
+			call["call_analysis"], call["call_cost"] = nil, nil
+		}
+		return true
+	}
+	for range 16 {
+		if r := e.extract(); r.code != cli.ExitOK {
+			t.Fatal(r.stderr)
+		}
+		c.clock.Advance(15 * time.Minute)
+	}
+	if len(asked) < 5 {
+		t.Fatalf("%d transcripts are late", len(asked))
+	}
+	for id, n := range asked {
+		if n > 4 {
+			t.Errorf("the record of %s was asked for %d times", id, n)
+		}
+	}
+	if n := number(t, c.one("SELECT count(*) AS v FROM calls WHERE transcript_state = 'empty' AND turn_count = 0 AND status = 'ended'")); n == 0 {
+		t.Error("nobody gave up waiting")
+	}
+}
+
+// A null that was taken for final is looked at once more by sample, days later. If that
+// shows a transcript, the others are asked for too.
+func TestNullThatWasNotFinal(t *testing.T) {
+	t.Parallel()
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 33, Calls: 1500, Days: 2}})
+	e := newEditor(c)
+	evening := c.clock.Now()
+	e.edit = func(id string, call map[string]any) bool {
+		if _, own := call["transcript"]; own && c.clock.Now().Sub(evening) < 60*time.Hour {
+			call["transcript"] = nil // but there is an analysis
+		}
+		return true
+	}
+	for range 3 {
+		if r := e.extract(); r.code != cli.ExitOK {
+			t.Fatal(r.stderr)
+		}
+		c.clock.Advance(24 * time.Hour)
+	}
+	if n := number(t, c.one("SELECT count(*) AS v FROM calls WHERE transcript_state = 'present'")); n > 0 {
+		t.Fatalf("%d transcripts are there already", n)
+	}
+	for night := range 3 {
+		if night > 0 {
+			c.clock.Advance(24 * time.Hour)
+		}
+		if r := e.extract(); r.code != cli.ExitOK {
+			t.Fatal(r.stderr)
+		}
+	}
+	sameAsTruth(t, c)
+}

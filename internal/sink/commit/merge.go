@@ -3,6 +3,7 @@ package commit
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"callhouse/internal/calls"
 	"callhouse/internal/layout"
@@ -77,7 +78,7 @@ func (m *merger) merge(u *unit, old *snapshot.Sources) (news int, err error) {
 			if err != nil {
 				return news, err
 			}
-			if calls.Same(before, after) {
+			if calls.Same(before, after) && !changes[0].lacksTranscript(after) {
 				after = before
 			} else {
 				news++
@@ -207,6 +208,13 @@ func (m *merger) fold(old *calls.Call, ch *change) (*calls.Call, error) {
 		m.stats.Settled++
 	}
 	return cur, nil
+}
+
+// lacksTranscript says that a call's own record was fetched and has no transcript. Then
+// it is to be seen when that was, since it is asked for again after some time.
+func (ch *change) lacksTranscript(call *calls.Call) bool {
+	return call.TurnCount().OK && call.TurnCount().V == 0 &&
+		slices.ContainsFunc(ch.entries, func(e entry) bool { return e.kind == schema.KindDetail })
 }
 
 // addOlder returns what is known of a call with what an older state of it adds:
