@@ -41,8 +41,8 @@ var (
 // or not, and none at all leave it open as long as it has no end.
 //
 // It never connected, so that there can be no conversation, if it is over,
-// there is no trace of one (turns, recording, any part of an analysis), a record
-// or a full list item of it was seen, and
+// there is no trace of one (turns, any part of an analysis, a recording unless the call's
+// own record has no turns), a record or a full list item of it was seen, and
 //
 //	status         disconnection_reason               and
 //	not_connected  any
@@ -187,9 +187,11 @@ func (c *Call) listedOnly() bool {
 	return extra.Absent(analysisField) && extra.Absent(costField)
 }
 
-// showsConversation says whether there is a trace of a conversation.
+// showsConversation says whether there is a trace of a conversation. Some services have a
+// recording of every call: it is none where the call's own record has no turns.
 func (c *Call) showsConversation() bool {
-	return c.TurnCount().V > 0 || c.Turns().Len() > 0 || !c.Row[colRecordingURL].IsNull() || c.analyzed()
+	recorded := !c.Row[colRecordingURL].IsNull() && !c.TurnCount().OK
+	return c.TurnCount().V > 0 || c.Turns().Len() > 0 || recorded || c.analyzed()
 }
 
 // analyzed says whether call_analysis is not null: a part of it is, or extra

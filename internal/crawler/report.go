@@ -42,6 +42,7 @@ type Counts struct {
 	SetAside       int64 // calls and items that kept failing
 	Bulk           BulkCounts
 	Drift          int64 // places where payloads differ from what the columns expect
+	Withheld       int64 // values that were sent of callers who opted out of storage, and are not kept
 }
 
 // Progress is a run's state at one moment.
@@ -172,6 +173,10 @@ func (m *meter) drifted(ds []wire.Drift) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, d := range ds {
+		if d.Kind == wire.DriftWithheld { // nothing is wrong with the payload
+			m.progress.Withheld += int64(d.Count)
+			continue
+		}
 		m.progress.Drift += int64(d.Count)
 		key := DriftKey{d.Path, d.Kind}
 		if _, ok := m.drift[key]; ok || len(m.drift) < maxDriftKeys {

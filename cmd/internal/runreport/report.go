@@ -74,6 +74,9 @@ func (r *Report) Write(w io.Writer) {
 	if row.Drift > 0 {
 		line("drift", "%s values were not as expected: %s", n(row.Drift), driftText(rep.DriftFields))
 	}
+	if rep.Withheld > 0 {
+		line("opted out", "%s of callers who opted out of storage: sent all the same, and not kept", cli.Plural(rep.Withheld, "value"))
+	}
 	for _, p := range rep.Problems {
 		line("problem", "%s", p)
 	}
@@ -139,6 +142,7 @@ func (r *Report) Log(log *slog.Logger) {
 		"bulk_transcripts", row.Bulk.Transcripts, "bulk_compared", row.Bulk.Compared, "bulk_differing", row.Bulk.Differing, "bulk_unlisted", row.Bulk.Unlisted,
 		"drift", row.Drift, "commits", row.Commits, "snapshot", r.Snapshot}
 	if r.Crawl != nil {
+		args = append(args, "withheld", r.Crawl.Withheld)
 		for _, of := range r.Crawl.Resources {
 			args = append(args, of.Name, slog.GroupValue(slog.Int64("requests", of.Requests), slog.Int64("items", of.Items), slog.String("problem", of.Problem)))
 		}
