@@ -172,7 +172,7 @@ func (b *bulk) windows(ctx context.Context, yield func(window []calls.Due) error
 			return nil
 		case err != nil:
 			return &StoreError{"read the calls that are due", err}
-		case !due.StartAt.OK || due.StartAt.V < max(b.since, earliest):
+		case due.Probe || !due.StartAt.OK || due.StartAt.V < max(b.since, earliest):
 			continue
 		}
 		for len(window) > 0 && due.Rank-window[0].Rank >= int64(b.pageSize()) {

@@ -214,7 +214,7 @@ func (m *merger) fold(old *calls.Call, ch *change) (*calls.Call, error) {
 // it is to be seen when that was, since it is asked for again after some time.
 func (ch *change) lacksTranscript(call *calls.Call) bool {
 	return call.TurnCount().OK && call.TurnCount().V == 0 &&
-		slices.ContainsFunc(ch.entries, func(e entry) bool { return e.kind == schema.KindDetail })
+		slices.ContainsFunc(ch.entries, func(e entry) bool { return e.kind == schema.KindDetail || e.kind == schema.KindBulk })
 }
 
 // addOlder returns what is known of a call with what an older state of it adds:
