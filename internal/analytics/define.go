@@ -153,21 +153,21 @@ func wordsOf(text string) map[string]bool {
 var looksAround = regexp.MustCompile(`(?i)\b(describe|information_schema|query|query_table|show|summarize|` +
 	`(duckdb|pg|pragma|sql|sqlite|json_(de)?serialize|json_execute)_\w+)\b`)
 
-// prepared prepares a statement that somebody else wrote. What its words may name is defined;
-// if it looks around, or if that is not enough, all is: no answer and no error tells a
+// defined runs what plans a text that somebody else wrote. What its words may name is defined
+// before; if it looks around, or if that is not enough, all is: no answer and no error tells a
 // difference.
-func (w *Warehouse) prepared(ctx context.Context, conn *duck.Conn, text string) (*duck.Stmt, error) {
+func (w *Warehouse) defined(ctx context.Context, conn *duck.Conn, text string, plan func() error) error {
 	if !looksAround.MatchString(text) {
 		words := wordsOf(text)
 		if err := w.define(ctx, conn, func(name string) bool { return words[strings.TrimPrefix(name, "stored.")] }); err != nil {
-			return nil, err
+			return err
 		}
-		if stmt, err := conn.Prepare(ctx, text); err == nil {
-			return stmt, nil
+		if err := plan(); err == nil {
+			return nil
 		}
 	}
 	if err := w.defineAll(ctx, conn); err != nil {
-		return nil, err
+		return err
 	}
-	return conn.Prepare(ctx, text)
+	return plan()
 }

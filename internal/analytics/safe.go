@@ -16,10 +16,9 @@ type Limits struct {
 	Temp   int64 // bytes that it may write to its folder for what does not fit
 }
 
-// seal shuts a warehouse whose views are made: from here on no file is opened
-// but the snapshot's own, no extension loaded, and no setting changed but the
-// zone, which every connection sets. That the files are named one by one means
-// that a link beside them leads nowhere.
+// seal shuts a warehouse: from here on no file is opened but the snapshot's own, no
+// extension loaded, and no setting changed but the zone, which every connection sets.
+// That the files are named one by one means that a link beside them leads nowhere.
 func (w *Warehouse) seal(ctx context.Context, conn *duck.Conn, l *Limits) error {
 	var files []string
 	for _, t := range resource.AllTables {

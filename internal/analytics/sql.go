@@ -28,14 +28,11 @@ func (w *Warehouse) Define(ctx context.Context, views []View) error {
 		return err
 	}
 	defer conn.Close()
-	if err := w.defineAll(ctx, conn); err != nil {
-		return err
-	}
 	for _, v := range views {
-		if err := guard.Reads(ctx, conn, v.SQL, w.safe); err != nil {
+		if err := w.reads(ctx, conn, v.SQL); err != nil {
 			return err
 		}
-		if err := conn.Exec(ctx, v.create()); err != nil {
+		if err := w.defined(ctx, conn, v.SQL, func() error { return conn.Exec(ctx, v.create()) }); err != nil {
 			return err
 		}
 	}
@@ -100,20 +97,19 @@ func (w *Warehouse) runSQL(ctx context.Context, text string, arguments func(*duc
 			conn.Close()
 		}
 	}()
-	if len(w.views) > 0 {
-		if err := w.defineAll(ctx, conn); err != nil {
-			return nil, err
-		}
-	}
 	for _, v := range w.views {
 		if err := conn.Exec(ctx, v.create()); err != nil {
 			return nil, err
 		}
 	}
-	if err := guard.Reads(ctx, conn, text, w.safe); err != nil {
+	if err := w.reads(ctx, conn, text); err != nil {
 		return nil, err
 	}
-	stmt, err := w.prepared(ctx, conn, text)
+	var stmt *duck.Stmt
+	err = w.defined(ctx, conn, text, func() (err error) {
+		stmt, err = conn.Prepare(ctx, text)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -130,6 +126,19 @@ func (w *Warehouse) runSQL(ctx context.Context, text string, arguments func(*duc
 		r.columns[n-1].Kind = value.Drawing
 	}
 	return r, nil
+}
+
+// reads returns nil for a statement that may run. Which tables a safe one may name is told
+// where all are defined.
+func (w *Warehouse) reads(ctx context.Context, conn *duck.Conn, text string) error {
+	err := guard.Reads(ctx, conn, text, w.safe)
+	if err == nil || !w.safe {
+		return err
+	}
+	if err := w.defineAll(ctx, conn); err != nil {
+		return err
+	}
+	return guard.Reads(ctx, conn, text, true)
 }
 
 func query(ctx context.Context, stmt *duck.Stmt, arguments func(*duck.Stmt) ([]any, error)) (*duck.Rows, error) {

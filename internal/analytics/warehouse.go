@@ -105,7 +105,7 @@ func (w *Warehouse) Snapshot() *layout.Snapshot { return w.snap }
 func (w *Warehouse) Location() *time.Location { return w.loc }
 
 // prepare makes the database ready for definitions, which come when a statement needs
-// them. One that is safe has all of them, and is shut.
+// them. One that is safe is shut.
 func (w *Warehouse) prepare(ctx context.Context, limits *Limits) error {
 	conn, err := w.connect(ctx)
 	if err != nil {
@@ -125,9 +125,6 @@ func (w *Warehouse) prepare(ctx context.Context, limits *Limits) error {
 	}
 	if limits == nil {
 		return nil
-	}
-	if err := w.defineAll(ctx, conn); err != nil {
-		return err
 	}
 	return w.seal(ctx, conn, limits)
 }
