@@ -44,7 +44,6 @@ type told struct {
 
 func ask(t *testing.T, w *analytics.Warehouse, f *sqlfiles.File, p analytics.Params) told {
 	t.Helper()
-	p.Small = true
 	rows, err := w.Report(t.Context(), f.Name, p)
 	if err != nil {
 		t.Fatalf("%s, %+v: %v", f.Name, p, err)

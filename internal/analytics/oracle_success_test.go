@@ -129,7 +129,7 @@ func TestSuccess(t *testing.T) {
 				if i > 0 && (by == "agent" || !slices.Contains([]string{"colour=true", "size=1.5"}, field)) {
 					continue
 				}
-				p := analytics.Params{By: by, Field: field, Small: true}
+				p := analytics.Params{By: by, Field: field}
 				rows, err := w.Report(t.Context(), report, p)
 				if d := diffNear(oracle(report, d, p, w.Location()), all(t, rows, err)); d != "" {
 					t.Errorf("%s, %+v (-oracle +report):\n%s", report, p, d)

@@ -157,7 +157,6 @@ func checkReports(t *testing.T, root string, loc *time.Location, data analyticst
 	w := open(t, root, loc)
 	for _, f := range analytics.Reports() {
 		p := p
-		p.Small = rand.IntN(2) > 0
 		switch f.Name {
 		case "call": // TestCall
 			continue

@@ -49,9 +49,6 @@ type Params struct {
 	// beginning of it. Words are what the report search looks for.
 	Call  string
 	Words []string
-	// Small says that the answer has few rows. It is held as a whole then, and DuckDB
-	// plans the report once, not twice: see [duck.Conn.QuerySmall].
-	Small bool
 }
 
 // wider returns p with bounds so far apart that all calls lie between them that

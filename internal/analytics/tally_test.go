@@ -56,7 +56,7 @@ func TestTalliesEqualTheOracle(t *testing.T) {
 			if n++; n%*everyQuestion != first {
 				continue
 			}
-			p := analytics.Params{By: by, Since: b.since, Until: b.until, Small: true}
+			p := analytics.Params{By: by, Since: b.since, Until: b.until}
 			if j == 1 {
 				p.Agent = "a1-o"
 			}

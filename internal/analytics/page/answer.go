@@ -37,7 +37,7 @@ type reader struct {
 // params are what reports take for a period.
 func (r reader) params(p period, by string) analytics.Params {
 	out := p.params()
-	out.Agent, out.Where, out.By, out.Small = r.agent, r.where, by, true
+	out.Agent, out.Where, out.By = r.agent, r.where, by
 	return out
 }
 
