@@ -76,6 +76,15 @@ type List struct {
 	Of map[string]List `json:"of,omitempty"`
 }
 
+// ListOf returns what is known of a resource's list, or of that of one parent.
+func (m *Manifest) ListOf(of *resource.Resource, parent string) List {
+	l := m.Lists[of.Name]
+	if of.Parent != nil {
+		l = l.Of[parent]
+	}
+	return l
+}
+
 // Column is a column that was added to a table without a new format version.
 type Column struct {
 	Table string `json:"table"`

@@ -8,6 +8,7 @@ var Agents = Declare(Resource{
 	Name: "agents", Doc: "agents, as they are now",
 	Path: "/v3/agents", Key: []string{"agent_id"},
 	Record: "/v3/agents/{}", Own: []string{"data", "flow", "version"},
+	Moves: []string{"production_version"}, // whether a publication is an edit, nobody says
 },
 	schema.Column{ID: 1, Name: "agent_id", Type: schema.Text, Required: true, V3: "id", V2: "agent_id",
 		Doc: "the agent, as in calls"},

@@ -56,12 +56,16 @@ type Resource struct {
 	// Secrets are names of members, at any depth, whose values are never kept, beside
 	// those that [Scrub] knows.
 	Secrets []string
+	// Moves are columns that may change while updated_at stays as it was: they tell of what
+	// happens to an object, and not of an edit.
+	Moves []string
 	// Contact are the JSON columns that may hold a person's number or name: see
 	// extract forget.
 	Contact []string
 
 	keys, own                                                      []int // positions of columns
 	extra, ownExtra, firstSeen, changed, run, deleted, completedAt int
+	created, updated                                               int // -1: the service does not tell
 }
 
 // common are the columns that every resource has behind its own.
@@ -116,6 +120,7 @@ func Declare(r Resource, fields ...schema.Column) *Resource {
 	r.extra, r.ownExtra = t.Column("extra"), t.Column("own_extra")
 	r.firstSeen, r.changed, r.run = t.Column("first_seen_at"), t.Column("changed_at"), t.Column("run_id")
 	r.deleted, r.completedAt = t.Column("deleted_at"), t.Column("completed_at")
+	r.created, r.updated = t.Column("created_at"), t.Column("updated_at")
 	return &r
 }
 

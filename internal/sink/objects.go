@@ -35,7 +35,7 @@ func (w *Warehouse) Incomplete(of *resource.Resource, due func(list *resource.Re
 		err := r.EachObject(of, func(o *schema.Object) error {
 			key := of.KeyOf(o.Row)
 			if !of.Deleted(o) && (of.Complete(o) == 0 || slices.ContainsFunc(lists, func(l *resource.Resource) bool {
-				return due(l, r.Manifest.Lists[l.Name].Of[key].ListedAt)
+				return due(l, r.Manifest.ListOf(l, key).ListedAt)
 			})) {
 				keys = append(keys, key)
 			}

@@ -13,6 +13,7 @@ import (
 	"callhouse/internal/calls"
 	"callhouse/internal/crawler"
 	"callhouse/internal/layout"
+	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/snapshot"
 )
@@ -32,8 +33,11 @@ type comparison struct {
 }
 
 // Run compares a warehouse with a snapshot of what its service said when asked for
-// calls from since on. window is how far back calls may still appear there.
-func Run(ctx context.Context, ours, heard *layout.Snapshot, since time.Time, window time.Duration, now time.Time) (*Report, error) {
+// calls from since on, and for some resources. window is how far back calls may still
+// appear there, and asked is what came of asking for the resources.
+func Run(ctx context.Context, ours, heard *layout.Snapshot, since time.Time, window time.Duration, now time.Time,
+	of []*resource.Resource, asked []crawler.ResourceReport,
+) (*Report, error) {
 	forgot, err := snapshot.Forgotten(ours)
 	if err != nil {
 		return nil, err
@@ -48,8 +52,19 @@ func Run(ctx context.Context, ours, heard *layout.Snapshot, since time.Time, win
 		}
 	}
 	empty := func() named { return named{Calls: []namedCall{}} }
-	c.report = Report{Gone: empty(), Emptied: empty(), Lacking: empty(), Different: empty(), Changed: empty(), Problems: []string{}}
-	return &c.report, c.run(ctx)
+	c.report = Report{Gone: empty(), Emptied: empty(), Lacking: empty(), Different: empty(), Changed: empty(), Problems: []string{},
+		Resources: []*Objects{}}
+	if err := c.run(ctx); err != nil {
+		return nil, err
+	}
+	for _, r := range of {
+		found, err := c.objects(ctx, r, problemOf(r, asked))
+		if err != nil {
+			return nil, err
+		}
+		c.report.Resources = append(c.report.Resources, found)
+	}
+	return &c.report, nil
 }
 
 // run compares all there is.

@@ -30,6 +30,7 @@ type Report struct {
 	Requests int64   `json:"requests"`
 	Pages    int64   `json:"page_requests"`
 	Details  int64   `json:"detail_requests"`
+	Side     int64   `json:"resource_requests"` // for lists of what there is besides calls
 	Retries  int64   `json:"retries"`
 	Seconds  float64 `json:"seconds"`
 
@@ -51,6 +52,8 @@ type Report struct {
 	SetAside  int64    `json:"details_not_compared"`
 	Problems  []string `json:"not_listed"` // why parts of the list could not be had
 	Stopped   string   `json:"stopped,omitempty"`
+
+	Resources []*Objects `json:"resources"` // besides calls
 }
 
 // named counts calls and names the first of them.
@@ -92,24 +95,35 @@ func (n *named) add(c *calls.Call, found []schema.Difference) {
 
 // complete says that everything could be compared.
 func (r *Report) complete() bool {
-	return r.Stopped == "" && r.Skipped == 0 && r.SetAside == 0 && len(r.Problems) == 0
+	return r.Stopped == "" && r.Skipped == 0 && r.SetAside == 0 && len(r.Problems) == 0 && len(r.objectSums().problems) == 0
 }
 
 // Err returns the command's error for what was found.
 func (r *Report) Err() error {
-	switch {
-	case r == nil:
+	if r == nil {
 		return nil
+	}
+	objects := r.objectSums()
+	switch {
 	case r.Lacking.Count > 0:
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("the warehouse lacks %s", cli.Plural(r.Lacking.Count, "call")),
 			"extract run --full lists all calls again and takes them in")
 	case r.Different.Count > 0:
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("%s not what the service says", plural(r.Different.Count, "transcript", "is", "are")),
 			"a run fetches a transcript again only when the list shows that the call has changed")
+	case objects.lacking > 0:
+		return cli.Fail(cli.ExitFailed, fmt.Errorf("the warehouse lacks %s that the service has besides calls", cli.Plural(objects.lacking, "object")),
+			"extract run lists them again; versions and documents, when their agent or knowledge base changes")
+	case objects.different > 0:
+		return cli.Fail(cli.ExitFailed, fmt.Errorf("%s not what the service says", plural(objects.different, "record", "is", "are")),
+			"a run fetches a record again only when the list shows that its object has changed")
 	case r.Stopped == Interrupted:
 		return cli.Fail(cli.ExitInterrupted, errors.New(Interrupted), "what had come in until then was compared")
 	case !r.complete():
 		return cli.Fail(cli.ExitIncomplete, errors.New("not all could be compared"), "nothing is wrong with what was")
+	case objects.changed > 0:
+		return cli.Fail(cli.ExitIncomplete, fmt.Errorf("%s not what the service says, though nobody edited it", plural(objects.changed, "object", "is", "are")),
+			"extract run takes it in")
 	case r.Changed.Count > 0:
 		return cli.Fail(cli.ExitIncomplete, fmt.Errorf("%s changed at the service after being settled", plural(r.Changed.Count, "call", "has", "have")),
 			"runs list old calls again in the course of a week; extract run --full does it now")
@@ -146,8 +160,9 @@ func (r *Report) Write(w io.Writer) {
 	list(&r.Lacking, "the warehouse lacks it")
 	list(&r.Different, "its transcript is not the service's: ")
 	list(&r.Changed, "changed since it was settled: ")
-	verdict := "as the service says"
-	if r.Lacking.Count+r.Different.Count+r.Changed.Count > 0 {
+	r.objectFindings(w)
+	verdict, objects := "as the service says", r.objectSums()
+	if r.Lacking.Count+r.Different.Count+r.Changed.Count+objects.lacking+objects.different+objects.changed > 0 {
 		verdict = "not as the service says"
 	}
 	n := humanize.Comma
@@ -166,6 +181,7 @@ func (r *Report) Write(w io.Writer) {
 	if r.Emptied.Count > 0 {
 		words.Fprintf(w, "%s no longer at the service: %s\n", plural(r.Emptied.Count, "transcript", "is", "are"), firstIDs(&r.Emptied))
 	}
+	r.writeObjects(w)
 	for _, p := range r.Problems {
 		words.Fprintf(w, "a part of the list was not compared: %s\n", p)
 	}

@@ -11,6 +11,7 @@ import (
 	"callhouse/cmd/internal/intake"
 	"callhouse/internal/calls"
 	"callhouse/internal/layout"
+	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/snapshot"
 )
@@ -57,15 +58,18 @@ type Listener struct {
 	since  int64
 	all    bool
 	sample []calls.Due
+
+	records int // of each resource besides calls; Everything for all of them
+	objects []*resource.Resource
 }
 
 // Everything, in place of a number, stands for all records.
 const Everything = -1
 
 // Listen returns the store of a crawl whose records are those of a sample of so
-// many of the calls of a snapshot.
-func Listen(ctx context.Context, st *intake.Store, asked *layout.Snapshot, since time.Time, n int) (*Listener, error) {
-	l := &Listener{Store: st, asked: asked, since: since.UnixMilli(), all: n == Everything}
+// many of the calls of a snapshot, and of so many of its objects of each resource.
+func Listen(ctx context.Context, st *intake.Store, asked *layout.Snapshot, since time.Time, n int, of []*resource.Resource) (*Listener, error) {
+	l := &Listener{Store: st, asked: asked, since: since.UnixMilli(), all: n == Everything, records: n, objects: of}
 	var err error
 	l.sample, err = choose(ctx, asked, l.since, n)
 	return l, err

@@ -119,7 +119,7 @@ var Keys = []Key{
 		About: "how far back calls may still appear or change", in: func(v *Values) any { return &v.Window }},
 	{Name: "relist_every", Kind: Duration, For: Extract, Uses: "plan", Own: true, Default: "7d",
 		About: "how often all calls are listed again, a part in each run; 0s for never", in: func(v *Values) any { return &v.RelistEvery }},
-	{Name: "resources", Kind: List, For: Extract, Uses: "plan", Own: true, Value: "NAMES", Default: "all",
+	{Name: "resources", Kind: List, For: Extract, Uses: "plan verify", Value: "NAMES", Default: "all",
 		About: "what is fetched besides calls: all, none, or names of tables as in agents,campaigns (query list tells them)",
 		in:    func(v *Values) any { return &v.Resources }},
 	{Name: "transcripts", Kind: Text, For: Extract, Uses: "plan", Own: true, Words: []string{"auto", "v3", "v2"}, Default: "auto",

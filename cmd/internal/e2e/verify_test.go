@@ -23,6 +23,8 @@ type editor struct {
 	// edit changes a call, of a page or its own record, as the service sends it; false: there is no
 	// such call. nil: nothing is changed.
 	edit func(id string, call map[string]any) bool
+	// whole changes the answer to a request; nil: nothing is changed.
+	whole func(r *http.Request, body map[string]any)
 }
 
 func newEditor(c *company) *editor {
@@ -45,6 +47,11 @@ func (e *editor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			_, _ = w.Write([]byte(`{"error":{"code":"NOT_FOUND","message":"no such call"}}`))
 			return
 		}
+	}
+	if answer.Code == http.StatusOK && e.whole != nil {
+		all := parse(e.company.t, body).(objectJSON)
+		e.whole(r, all)
+		body = marshal(all)
 	}
 	w.WriteHeader(answer.Code)
 	_, _ = w.Write(body)
@@ -132,6 +139,8 @@ type deepReport struct {
 		Skipped  int64    `json:"calls_not_compared"`
 		SetAside int64    `json:"details_not_compared"`
 		Stopped  string   `json:"stopped"`
+
+		Resources []objectFindings `json:"resources"`
 	} `json:"service"`
 }
 

@@ -130,7 +130,10 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 		return err
 	}
 	cfg := n.cfg
-	cfg.Resources = n.unmasked(cfg.Resources, w)
+	if left := unmasked(cfg.Resources, w); len(left) < len(cfg.Resources) {
+		log.Info("customers are not fetched, since fields of calls are masked")
+		cfg.Resources = left
+	}
 	remember(&cfg, w, log)
 	cfg.Logger, cfg.Now, cfg.CheckpointEvery, cfg.AnyClock = log, n.now, intake.OfferEvery, n.yes
 	// Before the service's clock is known, nothing is committed, and no age is

@@ -24,12 +24,14 @@ manifest's figures are those of the rows. It changes nothing, and may run beside
 
 --deep compares it with the service as well: it lists all calls again (or those from --since on),
 a request for each 100, and fetches the records of a sample, a request each, all within the
-budget. No run can start meanwhile. What the service says is kept in a temporary folder until the
-end, and nothing of it gets into the warehouse.
+budget. It also lists the resources that --resources names and that were ever listed, and fetches
+the records of a sample of each. No run can start meanwhile. What the service says is kept in a
+temporary folder until the end, and nothing of it gets into the warehouse.
 
-Exit code 0: whole, and as the service says. 1: damaged, or it lacks a call that it has on record as
-listed, or a transcript is another one; each problem is one line. 3: calls have changed at the
-service after they were settled, which a later run takes in; or not all could be compared.`
+Exit code 0: whole, and as the service says. 1: damaged, or it lacks a call or object that it has on
+record as listed, or a transcript or record is another one; each problem is one line. 3: calls have
+changed at the service after they were settled, or objects that nobody edited, which a later run
+takes in; or not all could be compared.`
 
 // sampled is how many details are compared by default.
 const sampled = "100"
@@ -85,7 +87,7 @@ func verifyCommand(s *settings, stderr io.Writer) *cobra.Command {
 	f.SortFlags = false
 	f.BoolVar(&all, "all", false, "the older snapshots as well")
 	cli.Choice(cmd, &format, "format", "", "text", "json")
-	f.Func("deep", "compare with the service: all calls, and `N|all` of their records", records(&deep))
+	f.Func("deep", "compare with the service: all calls and resources, and `N|all` records of each", records(&deep))
 	f.Lookup("deep").NoOptDefVal = sampled
 	f.Func("sample", "with --deep: compare `N|all` records", records(&sample))
 	f.StringVar(&s.Since, "since", "", "with --deep: leave calls alone that started before: 2026-11-01, 30d")

@@ -55,16 +55,17 @@ func (q *questions) ask(ctx context.Context) (_ *compare.Report, err error) {
 		return nil, err
 	}
 
+	q.cfg.Resources = compare.Comparable(unmasked(q.cfg.Resources, w), w.Snapshot())
 	rep, err := q.listen(ctx, w, heard)
 	if err != nil {
 		return nil, err
 	}
 	// Also after an interrupt: the requests are spent.
-	r, err := compare.Run(context.WithoutCancel(ctx), w.Snapshot(), heard.Snapshot(), q.cfg.Since, q.cfg.Window, q.now())
+	r, err := compare.Run(context.WithoutCancel(ctx), w.Snapshot(), heard.Snapshot(), q.cfg.Since, q.cfg.Window, q.now(), q.cfg.Resources, rep.Resources)
 	if err != nil {
 		return nil, err
 	}
-	r.Requests, r.Pages, r.Details, r.Retries = rep.Requests, rep.PageRequests, rep.DetailRequests, rep.Retries
+	r.Requests, r.Pages, r.Details, r.Side, r.Retries = rep.Requests, rep.PageRequests, rep.DetailRequests, rep.SideRequests, rep.Retries
 	r.Seconds, r.SetAside = rep.Elapsed.Seconds(), rep.SetAside
 	r.Problems = append(r.Problems, rep.Problems...)
 	switch {
@@ -84,7 +85,6 @@ func (q *questions) listen(ctx context.Context, w, heard *sink.Warehouse) (rep c
 	q.warnPlain(log)
 	cfg := q.cfg
 	remember(&cfg, w, log)
-	cfg.Resources = nil // calls are compared, and nothing else
 	cfg.Transcripts = crawler.FromV3
 	cfg.Logger, cfg.Now, cfg.CheckpointEvery, cfg.Full, cfg.AnyClock = log, q.now, intake.OfferEvery, true, true
 
@@ -92,11 +92,10 @@ func (q *questions) listen(ctx context.Context, w, heard *sink.Warehouse) (rep c
 	st.Row = func(sink.Stats, int64) schema.Run {
 		return schema.Run{ID: heard.RunID(), StartedAt: q.now().UnixMilli(), Outcome: schema.OutcomeRunning}
 	}
-	l, err := compare.Listen(ctx, st, w.Snapshot(), cfg.Since, q.sample)
+	l, err := compare.Listen(ctx, st, w.Snapshot(), cfg.Since, q.sample, cfg.Resources)
 	if err != nil {
 		return rep, err
 	}
-	cfg.Resources = nil // what the service has besides calls is not compared
 	c, err := crawler.New(cfg, l)
 	if err != nil {
 		return rep, cli.Usage("", "%w", err)

@@ -120,11 +120,7 @@ func (c *Commit) listOf(of *resource.Resource, parent string) layout.List {
 	if c.Old == nil {
 		return layout.List{}
 	}
-	l := c.Old.Manifest.Lists[of.Name]
-	if of.Parent != nil {
-		l = l.Of[parent]
-	}
-	return l
+	return c.Old.Manifest.ListOf(of, parent)
 }
 
 // lists returns what the new snapshot says of the lists.

@@ -254,6 +254,29 @@ func each(ctx context.Context, in *table.Period, yield func(*calls.Call, error) 
 	}
 }
 
+// Objects yields the objects of a resource in a snapshot, in the order of their keys. An
+// object is the caller's to keep.
+func Objects(ctx context.Context, s *layout.Snapshot, of *resource.Resource) iter.Seq2[*schema.Object, error] {
+	return func(yield func(*schema.Object, error) bool) {
+		r, err := readOf(s)
+		enough := errors.New("enough")
+		if err == nil {
+			err = r.EachObject(of, func(o *schema.Object) error {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				if !yield(o, nil) {
+					return enough
+				}
+				return nil
+			})
+		}
+		if err != nil && !errors.Is(err, enough) {
+			yield(nil, err)
+		}
+	}
+}
+
 // Forgotten returns what tells whether a snapshot's warehouse was asked to
 // forget a call.
 func Forgotten(s *layout.Snapshot) (func(id string) bool, error) {

@@ -1,0 +1,58 @@
+package resource
+
+import (
+	"slices"
+	"time"
+
+	"callhouse/internal/schema"
+)
+
+// Verdict says how what the service tells of an object differs from what is held.
+type Verdict uint8
+
+const (
+	Alike   Verdict = iota
+	Since           // it may have changed since it was listed
+	Edited          // nobody edited it since, and the list tells it in another way
+	Another         // the list tells the same, and its own record does not: no run would ask for it
+)
+
+// margin is how long before a list an object may have come or changed and not be on it yet.
+const margin = time.Hour
+
+// Judge compares an object as it is held with one as the service tells it now. listed is
+// when the list was last complete, ms UTC; 0: never. It returns the columns that differ.
+func (r *Resource) Judge(here, there *schema.Object, listed int64) (v Verdict, fields []string) {
+	cols := r.differing(here, there)
+	if len(cols) == 0 {
+		return Alike, nil
+	}
+	own := !slices.ContainsFunc(cols, r.ofItem)
+	cols = slices.DeleteFunc(cols, func(col int) bool {
+		return col == r.extra || col == r.ownExtra || r.nameOf(col) == "source" || slices.Contains(r.Moves, r.nameOf(col))
+	})
+	for _, col := range cols {
+		fields = append(fields, r.nameOf(col))
+	}
+	switch {
+	case len(cols) == 0:
+		return Since, nil
+	case own:
+		return Another, fields
+	case r.updated < 0 || slices.Contains(cols, r.updated) || !before(here.Row, r.updated, listed):
+		return Since, nil
+	}
+	return Edited, fields
+}
+
+// Old says whether an object was there when a list was complete, ms UTC.
+func (r *Resource) Old(o *schema.Object, listed int64) bool { return before(o.Row, r.created, listed) }
+
+// before says whether an instant of a row lies well before another, in ms UTC.
+func before(row schema.Row, col int, ms int64) bool {
+	if col < 0 {
+		return false
+	}
+	at := schema.MillisOf(row[col])
+	return at.OK && at.V < ms-margin.Milliseconds()
+}
