@@ -92,6 +92,7 @@ func demo(ctx context.Context, o *options, stdin io.Reader, stdout, stderr io.Wr
 	say("2. extract copies the calls into %s", o.warehouse)
 	code := extractcmd.Run(ctx, []string{
 		"run", "--warehouse", o.warehouse, "--base-url", service.URL, "--api-key-file", keyFile,
+		"--organization-id", server.Organisation().ID(),
 		"--requests-per-second", strconv.Itoa(perSecond * faster), "--requests-per-minute", strconv.Itoa(perMinute * faster),
 	}, stdin, stdout, stderr)
 	if code != cli.ExitOK {

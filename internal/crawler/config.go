@@ -31,6 +31,9 @@ type Config struct {
 	// Resources are what is fetched besides calls, a parent before its children. The store
 	// must be an ObjectStore then.
 	Resources []*resource.Resource
+	// Organization is the id of the organisation itself; empty: it is not known, and the
+	// resource that needs it is not asked for.
+	Organization string
 
 	// MaxDuration ends the run in good order after this time; zero: never.
 	MaxDuration time.Duration

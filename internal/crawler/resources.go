@@ -37,7 +37,7 @@ const badLists = 3
 // planSide adds what the resources would take, as far as it is known without asking.
 func (c *Crawler) planSide(p *Plan) error {
 	for _, of := range c.cfg.Resources {
-		if of.Parent != nil {
+		if of.Parent != nil || of.Single && c.cfg.Organization == "" {
 			continue
 		}
 		known := c.objects().Objects(of)
@@ -66,6 +66,9 @@ func (c *Crawler) planSide(p *Plan) error {
 
 // dueList says whether a list of the whole is to be asked for in this run.
 func (c *Crawler) dueList(of *resource.Resource) bool {
+	if of.Single && c.cfg.Organization == "" {
+		return false
+	}
 	return of.Every == 0 || c.outdated(of, c.objects().Listed(of))
 }
 
@@ -226,6 +229,9 @@ func (c *Crawler) listObjects(ctx context.Context, of *resource.Resource, parent
 
 // sidePage asks for one page of a resource's list.
 func (c *Crawler) sidePage(ctx context.Context, of *resource.Resource, parent string, query url.Values, cursor string) (page pageData, failure, err error) {
+	if of.Single {
+		return c.single(ctx, of)
+	}
 	q := maps.Clone(query)
 	for name, values := range q {
 		if values[0] == "{}" {
@@ -242,6 +248,23 @@ func (c *Crawler) sidePage(ctx context.Context, of *resource.Resource, parent st
 	f, err := c.api.Do(ctx, api.Request{Path: path(of.Path, parent), Query: q, Kind: api.Side}, func(a *api.Answer) (err error) {
 		page, err = parsePage(cmp.Or(of.Items, "items"), a.Body, a.Tail)
 		page.at = a.At.UnixMilli()
+		return err
+	})
+	if f != nil {
+		failure = f
+	}
+	return page, failure, err
+}
+
+// single asks for the one object of a resource, as a page that has no other.
+func (c *Crawler) single(ctx context.Context, of *resource.Resource) (page pageData, failure, err error) {
+	c.meter.side(of, func(r *ResourceReport) { r.Requests++ })
+	f, err := c.api.Do(ctx, api.Request{Path: path(of.Path, c.cfg.Organization), Kind: api.Side}, func(a *api.Answer) error {
+		page = pageData{items: [][]byte{a.Body}, total: 1, at: a.At.UnixMilli()}
+		_, key, err := c.readObject(of, "", a.Body)
+		if err == nil && resource.Plain(key) != c.cfg.Organization {
+			err = fmt.Errorf("it is another object's record: %q", c.secrets.Clip(key, 80))
+		}
 		return err
 	})
 	if f != nil {

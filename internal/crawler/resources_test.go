@@ -88,6 +88,7 @@ func (s *aService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case p == "/v3/calls" && !r.URL.Query().Has("campaign_id"):
 		fmt.Fprint(w, `{"items":[],"total_count":0,"next_cursor":null}`)
 		return
+	case p == "/v3/organizations/"+resourcetest.Key(s.of, s.parent, 0) && s.of.Single:
 	case p == path(s.of.Path, s.parent):
 	case p == path(top.Record, resourcetest.Key(top, "", resourcetest.ParentNumber)):
 		if s.fault == "no record" {
@@ -114,6 +115,10 @@ func (s *aService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write(resourcetest.List(s.of, nil, ""))
 		return
 	}
+	if s.of.Single {
+		_, _ = w.Write(s.item(0))
+		return
+	}
 	at, _ := strconv.Atoi(r.URL.Query().Get("cursor"))
 	size := 2
 	if s.of.Unpaged {
@@ -121,14 +126,7 @@ func (s *aService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	var items [][]byte
 	for n := at; n < min(at+size, 5); n++ {
-		item := resourcetest.Item(s.of, n, 0)
-		switch {
-		case s.fault == "bad item" && n == 3:
-			item = []byte(`{"no":"key"}`)
-		case s.fault == "secret":
-			item = []byte(strings.Replace(string(item), "{", `{"api_configuration":{"headers":{"X-Key":"geheim"},"url":"https://x.example/a?key=geheim"},"webhook_url":"https://geheim.example","other":{"client_secret":"geheim","tokens":3},`, 1))
-		}
-		items = append(items, item)
+		items = append(items, s.item(n))
 	}
 	next := ""
 	if at+size < 5 {
@@ -142,6 +140,24 @@ func (s *aService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	_, _ = w.Write(resourcetest.List(s.of, items, next))
+}
+
+// item returns the n-th object.
+func (s *aService) item(n int) []byte {
+	item := resourcetest.Item(s.of, n, 0)
+	switch {
+	case s.fault == "bad item" && (n == 3 || s.of.Single):
+		item = []byte(`{"no":"key"}`)
+	case s.fault == "another" && s.of.Single:
+		item = resourcetest.Item(s.of, 1, 0)
+	case s.fault == "secret":
+		with := `{"api_configuration":{"headers":{"X-Key":"geheim"},"url":"https://x.example/a?key=geheim"},"webhook_url":"https://geheim.example","other":{"client_secret":"geheim","tokens":3},`
+		for _, name := range s.of.Secrets {
+			with += fmt.Sprintf(`"more":{%q:["geheim",{"to":"geheim"}]},`, name)
+		}
+		item = []byte(strings.Replace(string(item), "{", with, 1))
+	}
+	return item
 }
 
 // Every resource is crawled by its declaration alone. What fails is told once, ends
@@ -169,7 +185,19 @@ func TestEveryResourceIsCrawled(t *testing.T) {
 			{"circle", 4, false, "circle"},
 			{"cut", 2, false, "404"},
 			{"no record", 5, true, ""},
+			{"another", 0, false, "another object's"},
 		} {
+			if of.Single {
+				c.items = min(c.items, 1)
+				if c.fault == "bad item" {
+					c.items = 0
+				}
+				if c.fault == "empty" || c.fault == "circle" || c.fault == "cut" { // it has no list
+					continue
+				}
+			} else if c.fault == "another" {
+				continue
+			}
 			if of.Unpaged && (c.fault == "circle" || c.fault == "cut") || c.fault == "no record" && of.Record == "" {
 				continue
 			}
@@ -232,7 +260,10 @@ func crawlObjects(t *testing.T, h http.Handler, store Store, all []*resource.Res
 	t.Helper()
 	tr, stop := serve(t, h)
 	defer stop()
-	c := tester(t, tr, store, func(cfg *Config) { cfg.Resources = all })
+	c := tester(t, tr, store, func(cfg *Config) {
+		cfg.Resources = all
+		cfg.Organization = resourcetest.Key(resource.Organizations, "", 0)
+	})
 	rep, err := c.Run(context.Background())
 	if err != nil {
 		t.Fatal(err)

@@ -28,6 +28,9 @@ type Resource struct {
 	// and "{}" stands for its key, there or in Queries.
 	Path   string
 	Parent *Resource
+	// Single says that there is no list: Path is that of the one object, and "{}" stands for
+	// its key, which the settings tell.
+	Single bool
 	// Queries are asked one after the other, and make up the list together; nil: it is
 	// asked for without parameters of its own.
 	Queries []url.Values
@@ -143,7 +146,7 @@ func Plain(part string) string {
 // All are the resources besides calls, in the order in which they are asked for: a
 // parent stands before its children.
 var All = []*Resource{Agents, AgentVersions, Campaigns, CampaignCalls, Knowledges, KnowledgeDocuments, Tools, LLMs, Voices, Schemas, Numbers,
-	AlertRules, Incidents, Customers, CustomerAttributes}
+	AlertRules, Incidents, Customers, CustomerAttributes, Organizations}
 
 // Children returns the resources of which each object of this one has a list.
 func (r *Resource) Children() (out []*Resource) {

@@ -86,7 +86,8 @@ type Values struct {
 	Share                                     float64
 	Since, Mask, MaskKeyFile, Keep            string
 	MaxDuration, Window, RelistEvery          time.Duration
-	Resources, Transcripts, V2Path            string
+	Resources, OrganizationID                 string
+	Transcripts, V2Path                       string
 	MetricsFile, PingURL, LogFormat           string
 	GroupReadable, Quiet                      bool
 	TZ, Currency, Lang, Format                string
@@ -127,6 +128,9 @@ var Keys = []Key{
 		in:    func(v *Values) any { return &v.Transcripts }},
 	{Name: "v2_path", Kind: Text, For: Extract, Uses: "plan", Own: true, Value: "PATH", Default: "/v2/calls/list",
 		About: "where v2 lists calls, below base_url", in: func(v *Values) any { return &v.V2Path }},
+	{Name: "organization_id", Kind: Text, For: Extract, Uses: "plan verify status", Value: "ID", Sample: "0b9c7f6e-5a4d-4c3b-8a21-9f8e7d6c5b4a", Whose: true,
+		About: "id of the organisation, to fetch the organisation itself (table organizations); no other answer of the service tells it",
+		in:    func(v *Values) any { return &v.OrganizationID }},
 	{Name: "mask", Kind: List, For: Extract, Uses: "verify import", Value: "FIELDS", Sample: "from_number,to_number",
 		About: "fields whose values are replaced by keyed hashes before anything is written", in: func(v *Values) any { return &v.Mask }},
 	{Name: "mask_key_file", Kind: Path, For: Extract, Uses: "verify import", Value: "FILE", Sample: "/etc/callhouse/mask.key",

@@ -31,9 +31,13 @@ func newChronicle(t *testing.T, opts sandbox.Options) *chronicle {
 	t.Helper()
 	h := &chronicle{listed: map[string][]time.Time{}}
 	opts.Inject = func(_ int64, r sandbox.Request) sandbox.FaultKind {
-		if r.Kind == "list" {
+		single := r.Resource == resource.Organizations.Name
+		if r.Kind == "list" || single {
 			h.mu.Lock()
 			defer h.mu.Unlock()
+			if single {
+				r.ID = ""
+			}
 			name, now := r.Resource+" "+r.ID, h.clock.Now()
 			if at := h.listed[name]; len(at) == 0 || !at[len(at)-1].Equal(now) {
 				h.listed[name] = append(at, now)

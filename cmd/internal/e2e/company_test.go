@@ -92,6 +92,7 @@ type result struct {
 func (c *company) extract(ctx context.Context, args ...string) result {
 	c.t.Helper()
 	return extractAt(ctx, c.clock.Now, append(withRun(args)[:1:1], append([]string{"--warehouse", c.warehouse, "--base-url", c.service.URL, "--api-key-file", c.keyFile,
+		"--organization-id", c.service.Server.Organisation().ID(),
 		"--requests-per-second", "2000", "--requests-per-minute", "100000"}, withRun(args)[1:]...)...)...)
 }
 

@@ -72,6 +72,11 @@ func shown(t *testing.T, of *resource.Resource, o organisation.Object) objectJSO
 		for _, channel := range channels {
 			hide(channel)
 		}
+	case resource.Organizations:
+		hide(v, "webhook_url")
+		if v["billing_invoice_recipient_emails"] != nil {
+			v["billing_invoice_recipient_emails"] = []any{withheld}
+		}
 	case resource.Schemas:
 		delete(v, "schema") // bodies are not asked for
 	}
@@ -316,4 +321,40 @@ func TestResourceAskedForLater(t *testing.T) {
 	if said := c.mustExtract("--resources", "all").stderr; !strings.Contains(said, "0 records") {
 		t.Errorf("records are asked for again:\n%s", said)
 	}
+}
+
+// The organisation itself is asked for by its id alone, which only the settings tell.
+// Without it, plan and status say so, and nothing fails.
+func TestOrganisationItself(t *testing.T) {
+	t.Parallel()
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 25, Calls: 5, Days: 2}, Organisation: organisation.Config{Pace: -1}})
+	night := func(id string) (run, plan, status result) {
+		t.Helper()
+		args := []string{"--resources", "agents,organizations", "--organization-id", id}
+		plan = c.extract(t.Context(), append([]string{"plan"}, args...)...)
+		run = c.extract(t.Context(), append([]string{"run"}, args...)...)
+		c.clock.Advance(time.Hour)
+		return run, plan, c.extract(t.Context(), append([]string{"status"}, args...)...)
+	}
+	const says = "not asked for: organizations: set organization_id"
+	run, plan, status := night("")
+	if run.code != 0 || strings.Contains(run.stderr, "organizations") || !strings.Contains(plan.stdout, says) || !strings.Contains(status.stdout, says) {
+		t.Errorf("without an id: exit code %d\n%s%s%s", run.code, run.stderr, plan.stdout, status.stdout)
+	}
+	run, plan, status = night("not-ours")
+	if run.code != 0 || said(run, resource.Organizations) != 1 || strings.Contains(plan.stdout+status.stdout, says) {
+		t.Errorf("with another's id: exit code %d\n%s%s%s", run.code, run.stderr, plan.stdout, status.stdout)
+	}
+	if run, _, _ = night(c.service.Server.Organisation().ID()); run.code != 0 || said(run, resource.Organizations) > 0 {
+		t.Errorf("exit code %d\n%s", run.code, run.stderr)
+	}
+	c.sameObjects(resource.Organizations, c.clock.Now())
+	for _, secret := range []string{"hooks.example", "company.example"} {
+		if row := fmt.Sprint(rowsByKey(c, resource.Organizations)); strings.Contains(row, secret) {
+			t.Errorf("%s is kept: %s", secret, row)
+		}
+	}
+	// The next night does not ask without the id, and keeps what there is.
+	night("")
+	c.sameObjects(resource.Organizations, c.clock.Now())
 }

@@ -54,7 +54,7 @@ func TestKilledAmongResources(t *testing.T) {
 		},
 	})
 	run := func(after int, wait time.Duration) (killed bool) {
-		cmd := exec.Command(bin, "run", "--resources", "all", "--warehouse", c.warehouse, "--base-url", c.service.URL, "--api-key-file", c.keyFile,
+		cmd := exec.Command(bin, "run", "--resources", "all", "--organization-id", c.service.Server.Organisation().ID(), "--warehouse", c.warehouse, "--base-url", c.service.URL, "--api-key-file", c.keyFile,
 			"--requests-per-second", "800", "--requests-per-minute", "40000", "--quiet")
 		var out bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &out

@@ -31,6 +31,7 @@ type plannedRun struct {
 	New        int64            `json:"details_of_new_calls_at_most"`
 	Side       int64            `json:"resources"`
 	Unlisted   int64            `json:"resources_never_listed"`
+	Unasked    string           `json:"resources_not_asked_for,omitempty"`
 	Requests   int64            `json:"requests_at_most"`
 	Minutes    float64          `json:"minutes_at_most"`
 	Allowed    int64            `json:"requests_in_max_duration,omitempty"`
@@ -75,7 +76,7 @@ func plan(ctx context.Context, s *settings, asJSON bool, stdout, stderr io.Write
 		}
 		out := plannedRun{
 			Total: p.Total, Known: p.Known, Pages: p.Pages, Again: p.Again, Due: p.Due, Unsettled: p.Unsettled, New: p.New, Side: p.Side, Unlisted: p.Unlisted,
-			Requests: p.Requests(), Minutes: math.Ceil(c.Takes(p.Requests()).Minutes()*10) / 10, PlanningBy: p.Asked,
+			Unasked: s.unasked(cfg.Resources), Requests: p.Requests(), Minutes: math.Ceil(c.Takes(p.Requests()).Minutes()*10) / 10, PlanningBy: p.Asked,
 		}
 		for _, st := range p.Stretches {
 			ps := plannedStretch{Calls: st.Calls, Pages: st.Pages}
@@ -134,6 +135,9 @@ func writePlan(w io.Writer, p *plannedRun, c *crawler.Crawler, limit time.Durati
 			note += "; at least, since nobody knows yet how long " + cli.Plural(p.Unlisted, "list") + " will be"
 		}
 		line("resources", p.Side, note)
+	}
+	if p.Unasked != "" {
+		line("", 0, "not asked for: "+p.Unasked)
 	}
 	line("together", p.Requests, "")
 	if limit > 0 {

@@ -34,6 +34,15 @@ func (s *settings) resources() ([]*resource.Resource, error) {
 	return slices.DeleteFunc(slices.Clone(resource.All), func(r *resource.Resource) bool { return !chosen[r] }), nil
 }
 
+// unasked names the resource that the settings choose and that is not asked for, since its
+// id is not known; empty: there is none.
+func (s *settings) unasked(of []*resource.Resource) string {
+	if s.OrganizationID != "" || !slices.Contains(of, resource.Organizations) {
+		return ""
+	}
+	return resource.Organizations.Name + ": set organization_id to the organisation's id"
+}
+
 // unmasked leaves out what holds people's numbers and names, where fields of calls are
 // masked: a mask knows calls alone.
 func unmasked(of []*resource.Resource, w *sink.Warehouse) []*resource.Resource {

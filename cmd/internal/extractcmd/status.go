@@ -64,6 +64,11 @@ func (s *settings) health(maxAge time.Duration) (*health.State, error) {
 	}
 	h := health.Examine(history, s.now(), maxAge)
 	h.Warehouse, h.Profile = s.Warehouse, s.Profile
+	of, err := s.resources()
+	if err != nil {
+		return nil, err
+	}
+	h.Unasked = s.unasked(of)
 	return h, nil
 }
 

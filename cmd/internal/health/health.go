@@ -43,6 +43,9 @@ type State struct {
 	Gaps        []gapText    `json:"coverage_gaps"`
 	Journal     int64        `json:"journal_bytes"`
 	Snapshot    snapshotSize `json:"snapshot"`
+
+	// Unasked names a resource that runs do not ask for, and what to do; empty: there is none.
+	Unasked string `json:"resources_not_asked_for,omitempty"`
 }
 
 // moment is a time and how long it is ago.
@@ -326,6 +329,9 @@ func (h *State) Write(w io.Writer) error {
 		}
 		line("resources", "%s of %s; listed longest ago: %s, %s ago", cli.Plural(objects, "object"), cli.Plural(int64(n), "kind"),
 			oldest.Name, age(oldest.Listed.Age))
+		if h.Unasked != "" {
+			line("", "not asked for: %s", h.Unasked)
+		}
 	}
 	line("pending", "%s without their transcript, %s not settled", cli.Plural(h.Pending, "call"), humanize.Comma(h.Unsettled))
 	if h.Bulk != nil {

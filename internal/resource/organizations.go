@@ -1,0 +1,33 @@
+package resource
+
+import "callhouse/internal/schema"
+
+// Organizations are the organisation itself. No answer of the service tells its id: the
+// settings do. The people whom invoices are sent to are withheld, and so is the address of
+// its webhook.
+var Organizations = Declare(Resource{
+	Name: "organizations", Doc: "the organisation itself, with the limits of its subscription",
+	Text: "It is asked for where the setting organization_id tells which it is.",
+	Path: "/v3/organizations/{}", Single: true, Key: []string{"organization_id"}, Secrets: []string{"billing_invoice_recipient_emails"},
+},
+	schema.Column{ID: 1, Name: "organization_id", Type: schema.Text, Required: true, V3: "id", V2: "organization_id",
+		Doc: "the organisation"},
+	schema.Column{ID: 2, Name: "name", Type: schema.Text, V3: "name",
+		Doc: "its name"},
+	schema.Column{ID: 3, Name: "is_main", Type: schema.Bool, V3: "is_main",
+		Doc: "whether it is the main one of several"},
+	schema.Column{ID: 4, Name: "parent_organization_id", Type: schema.Text, V3: "parent_organization_id",
+		Doc: "the organisation that it belongs to"},
+	schema.Column{ID: 5, Name: "subscription", Type: schema.JSON, V3: "subscription",
+		Doc: "its plan: fees, and how many calls it may have at once, in an hour and in a day"},
+	schema.Column{ID: 6, Name: "webhook_version", Type: schema.Word, V3: "webhook_version",
+		Doc: "in which version events are sent"},
+	schema.Column{ID: 7, Name: "webhook_event_subscriptions", Type: schema.JSON, V3: "webhook_event_subscriptions", AnyValue: true,
+		Doc: "the events that are sent"},
+	schema.Column{ID: 8, Name: "webhook_url", Type: schema.Text, V3: "webhook_url",
+		Doc: "whether events are sent; the address is withheld"},
+	schema.Column{ID: 9, Name: "billing_invoice_recipient_emails", Type: schema.JSON, V3: "billing_invoice_recipient_emails", AnyValue: true,
+		Doc: "to how many addresses invoices are sent; which they are is withheld"},
+	schema.Column{ID: 10, Name: "created_at", Type: schema.Timestamp, V3: "created_at",
+		Doc: "when it was made"},
+)
