@@ -11,6 +11,7 @@ import (
 
 	"callhouse/internal/api"
 	"callhouse/internal/calls"
+	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	"callhouse/internal/wire"
 	"callhouse/internal/words"
@@ -31,6 +32,7 @@ type Crawler struct {
 	second, minute int   // our part of the limits
 	since          int64 // ms; 0: no bound
 	filters        filters
+	unlisted       map[*resource.Resource]bool // v3 has no list of them, and v2 has their objects
 	readers        sync.Pool
 	stopping       atomic.Bool
 	cameLate       atomic.Bool // a transcript, when its record was taken to have none for good
@@ -60,6 +62,8 @@ func New(cfg Config, store Store) (*Crawler, error) {
 		log:     cfg.Logger,
 		api:     client,
 		secrets: words.NewSecrets(string(cfg.Key)),
+
+		unlisted: map[*resource.Resource]bool{},
 	}
 	c.meter = newMeter(c.secrets)
 	c.second, c.minute = cfg.Limits()

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -28,6 +29,7 @@ type ResourceReport struct {
 	Records  int64 // objects' own
 	Aside    int64 // items that could not be read
 	Problem  string
+	Note     string // where else it was taken from
 }
 
 // badLists is how many lists of a resource may fail in a row, until the rest of them is
@@ -104,6 +106,11 @@ func (c *Crawler) parts(ctx context.Context) error {
 		if of.Parent != nil || !of.Parts() || ctx.Err() != nil {
 			continue
 		}
+		if c.unlisted[of] {
+			if err := c.named(ctx, of); err != nil {
+				return err
+			}
+		}
 		workers := pool.New().WithMaxGoroutines(c.cfg.Workers).WithContext(ctx).WithCancelOnError().WithFirstError()
 		for key, err := range c.objects().Incomplete(of, c.dueOf) {
 			if err != nil {
@@ -144,9 +151,9 @@ func (c *Crawler) fetchParts(ctx context.Context, of *resource.Resource, key str
 	}
 	c.meter.side(of, func(r *ResourceReport) { r.Requests++ })
 	f, err := c.api.Do(ctx, api.Request{Path: path(of.Record, key), Kind: api.Record}, func(a *api.Answer) error {
-		body, is, err := c.readObject(of, "", a.Body)
+		body, is, err := c.readObject(of, "", a.Body, nil)
 		if err == nil && is != key {
-			err = fmt.Errorf("it is another object's record: %q", c.secrets.Clip(is, 80))
+			err = c.another(is)
 		}
 		rec.Body, rec.FetchedAt = body, a.At.UnixMilli()
 		return err
@@ -179,6 +186,22 @@ func (c *Crawler) listObjects(ctx context.Context, of *resource.Resource, parent
 	if c.meter.failing(of) >= badLists {
 		return false, nil
 	}
+	complete, absent, err := c.listFrom(ctx, of, parent, nil)
+	switch {
+	case err != nil || !absent:
+		return complete, err
+	case of.Fallback.Of != nil: // who names them is fetched first
+		c.unlisted[of] = true
+		return false, nil
+	}
+	c.noteFallback(of)
+	complete, _, err = c.listFrom(ctx, of, parent, of.Fallback)
+	return complete, err
+}
+
+// listFrom lists a resource from v3, or from v2, where back says how. absent says that v3
+// has no such list, and v2 may.
+func (c *Crawler) listFrom(ctx context.Context, of *resource.Resource, parent string, back *resource.Fallback) (complete, absent bool, err error) {
 	begun, items, good := c.nowMS(), int64(0), true
 	queries := of.Queries
 	if queries == nil {
@@ -187,28 +210,31 @@ func (c *Crawler) listObjects(ctx context.Context, of *resource.Resource, parent
 	for _, query := range queries {
 		cursors, had := map[string]bool{"": true}, items
 		for cursor := ""; ; {
-			page, failure, err := c.sidePage(ctx, of, parent, query, cursor)
+			page, failure, err := c.sidePage(ctx, of, parent, query, cursor, back)
 			if err != nil || ctx.Err() != nil {
-				return false, err
+				return false, false, err
 			}
 			if failure != nil {
+				if back == nil && of.Fallback != nil && failure.Status == http.StatusNotFound && cursor == "" {
+					return false, true, nil
+				}
 				c.sideProblem(of, failure.Error())
-				return false, nil
+				return false, false, nil
 			}
 			if len(of.Queries) > 0 && of.Path == callsPath && page.total > 0 && page.total == c.Progress().TotalCount {
 				c.sideProblem(of, "the list has as many calls as there are in all: the service does not seem to look at the parameter")
-				return false, nil
+				return false, false, nil
 			}
-			n, whole, err := c.putObjects(ctx, of, parent, &page)
+			n, whole, err := c.putObjects(ctx, of, parent, &page, back)
 			if err != nil {
-				return false, err
+				return false, false, err
 			}
 			items, good = items+n, good && whole
 			if page.next != "" && cursors[page.next] {
 				c.sideProblem(of, "its pages go round in a circle")
-				return false, nil
+				return false, false, nil
 			}
-			if cursor = page.next; cursor == "" || of.Unpaged {
+			if cursor = page.next; cursor == "" || of.Unpaged || back != nil && back.Unpaged {
 				if page.total > items-had {
 					c.sideProblem(of, fmt.Sprintf("its list has %d objects, and the service says that there are %d", items-had, page.total))
 					good = false
@@ -219,18 +245,28 @@ func (c *Crawler) listObjects(ctx context.Context, of *resource.Resource, parent
 		}
 	}
 	if !good {
-		return false, nil
+		return false, false, nil
 	}
+	return true, false, c.putListed(ctx, of, parent, schema.Listed{Begun: begun, Items: items, Brief: back != nil})
+}
+
+// putListed puts that a list was complete.
+func (c *Crawler) putListed(ctx context.Context, of *resource.Resource, parent string, l schema.Listed) error {
 	c.meter.side(of, func(r *ResourceReport) { r.Lists++ })
 	c.meter.listed(of)
-	body, _ := json.Marshal(schema.Listed{Begun: begun, Items: items}) // two numbers always encode
-	return true, c.put(ctx, schema.Record{Resource: of.Name, Kind: schema.KindListed, CallID: parent, FetchedAt: c.nowMS(), Body: body})
+	body, _ := json.Marshal(l) // numbers always encode
+	return c.put(ctx, schema.Record{Resource: of.Name, Kind: schema.KindListed, CallID: parent, FetchedAt: c.nowMS(), Body: body})
 }
 
 // sidePage asks for one page of a resource's list.
-func (c *Crawler) sidePage(ctx context.Context, of *resource.Resource, parent string, query url.Values, cursor string) (page pageData, failure, err error) {
-	if of.Single {
+func (c *Crawler) sidePage(ctx context.Context, of *resource.Resource, parent string, query url.Values, cursor string,
+	back *resource.Fallback,
+) (page pageData, failure *api.RequestError, err error) {
+	switch {
+	case of.Single:
 		return c.single(ctx, of)
+	case back != nil:
+		return c.oldPage(ctx, of, parent, cursor)
 	}
 	q := maps.Clone(query)
 	for name, values := range q {
@@ -244,56 +280,69 @@ func (c *Crawler) sidePage(ctx context.Context, of *resource.Resource, parent st
 	if cursor != "" {
 		q.Set("cursor", cursor)
 	}
+	return c.page(ctx, of, api.Request{Path: path(of.Path, parent), Query: q}, func(a *api.Answer) (pageData, error) {
+		return parsePage(cmp.Or(of.Items, "items"), a.Body, a.Tail)
+	})
+}
+
+// page asks for a page of a list.
+func (c *Crawler) page(ctx context.Context, of *resource.Resource, r api.Request, read func(*api.Answer) (pageData, error),
+) (page pageData, f *api.RequestError, err error) {
 	c.meter.side(of, func(r *ResourceReport) { r.Requests++ })
-	f, err := c.api.Do(ctx, api.Request{Path: path(of.Path, parent), Query: q, Kind: api.Side}, func(a *api.Answer) (err error) {
-		page, err = parsePage(cmp.Or(of.Items, "items"), a.Body, a.Tail)
+	r.Kind = api.Side
+	f, err = c.api.Do(ctx, r, func(a *api.Answer) (err error) {
+		page, err = read(a)
 		page.at = a.At.UnixMilli()
 		return err
 	})
-	if f != nil {
-		failure = f
-	}
-	return page, failure, err
+	return page, f, err
 }
 
 // single asks for the one object of a resource, as a page that has no other.
-func (c *Crawler) single(ctx context.Context, of *resource.Resource) (page pageData, failure, err error) {
-	c.meter.side(of, func(r *ResourceReport) { r.Requests++ })
-	f, err := c.api.Do(ctx, api.Request{Path: path(of.Path, c.cfg.Organization), Kind: api.Side}, func(a *api.Answer) error {
-		page = pageData{items: [][]byte{a.Body}, total: 1, at: a.At.UnixMilli()}
-		_, key, err := c.readObject(of, "", a.Body)
+func (c *Crawler) single(ctx context.Context, of *resource.Resource) (pageData, *api.RequestError, error) {
+	return c.page(ctx, of, api.Request{Path: path(of.Path, c.cfg.Organization)}, func(a *api.Answer) (pageData, error) {
+		_, key, err := c.readObject(of, "", a.Body, nil)
 		if err == nil && resource.Plain(key) != c.cfg.Organization {
-			err = fmt.Errorf("it is another object's record: %q", c.secrets.Clip(key, 80))
+			err = c.another(key)
 		}
-		return err
+		return pageData{items: [][]byte{a.Body}, total: 1}, err
 	})
-	if f != nil {
-		failure = f
-	}
-	return page, failure, err
+}
+
+// another says that an answer is not about the object that was asked for.
+func (c *Crawler) another(key string) error {
+	return fmt.Errorf("it is another object's record: %q", c.secrets.Clip(key, 80))
 }
 
 // putObjects puts the items of a page. whole says that all of them could be read.
-func (c *Crawler) putObjects(ctx context.Context, of *resource.Resource, parent string, page *pageData) (n int64, whole bool, err error) {
+func (c *Crawler) putObjects(ctx context.Context, of *resource.Resource, parent string, page *pageData, back *resource.Fallback) (n int64, whole bool, err error) {
 	var recs []schema.Record
 	whole = true
+	kind := schema.KindItem
+	if back != nil {
+		kind = schema.KindBulk
+	}
 	for _, item := range page.items {
-		body, key, err := c.readObject(of, parent, item)
+		body, key, err := c.readObject(of, parent, item, back)
 		if err != nil {
 			whole = false
 			c.meter.side(of, func(r *ResourceReport) { r.Aside++ })
 			c.sideProblem(of, "an item of its list: "+err.Error())
 			continue
 		}
-		recs = append(recs, schema.Record{Resource: of.Name, Kind: schema.KindItem, CallID: key, FetchedAt: page.at, Body: body})
+		recs = append(recs, schema.Record{Resource: of.Name, Kind: kind, CallID: key, FetchedAt: page.at, Body: body})
 	}
 	c.meter.side(of, func(r *ResourceReport) { r.Items += int64(len(page.items)) })
 	return int64(len(page.items)), whole, c.put(ctx, recs...)
 }
 
-// readObject takes the secrets out of an object's JSON, and returns it with its key.
-func (c *Crawler) readObject(of *resource.Resource, parent string, body []byte) (clean []byte, key string, err error) {
-	if clean, err = of.Scrub(body); err != nil {
+// readObject takes the secrets out of an object's JSON, and returns it with its key. What
+// v2 sent, as back says, gets the shape of v3.
+func (c *Crawler) readObject(of *resource.Resource, parent string, body []byte, back *resource.Fallback) (clean []byte, key string, err error) {
+	if clean, err = of.Scrub(body); err == nil && back != nil {
+		clean, err = of.Translate(clean)
+	}
+	if err != nil {
 		return nil, "", err
 	}
 	r := c.readers.Get().(*reader)
@@ -307,7 +356,7 @@ func (c *Crawler) readObject(of *resource.Resource, parent string, body []byte) 
 	}
 	var drift []wire.Drift
 	for _, d := range r.decoder.Drift {
-		if d.Kind != wire.DriftConverted || !of.IsKeyPath(d.Path) { // some keys are numbers
+		if back == nil && (d.Kind != wire.DriftConverted || !of.IsKeyPath(d.Path)) { // some keys are numbers
 			d.Path = of.Name + ": " + d.Path
 			drift = append(drift, d)
 		}

@@ -52,6 +52,9 @@ type ObjectStore interface {
 	// that are gone as well.
 	Objects(of *resource.Resource) int64
 
+	// EachObject visits the objects of a resource, as of the last commit.
+	EachObject(of *resource.Resource, visit func(*schema.Object) error) error
+
 	// Incomplete yields the keys of the objects whose own record and lists are to be
 	// fetched, as of the last commit: those that changed since these were, or of which due
 	// says so of a list, by when it was last complete, in ms since 1970 UTC; 0: never.

@@ -27,7 +27,7 @@ var Changes = schema.NewTable("changes",
 	schema.Column{ID: 5, Name: "run_id", Type: schema.Word, Required: true,
 		Doc: "the run that saw it, as in the table runs"},
 	schema.Column{ID: 6, Name: "kind", Type: schema.Word, Required: true,
-		Doc: "created, completed (its own record was fetched for the first time), changed, deleted (its list no longer has it) or returned"},
+		Doc: "created, completed (its own record was fetched for the first time, or v3 told what v2 leaves out), changed, deleted (its list no longer has it) or returned"},
 	schema.Column{ID: 7, Name: "fields", Type: schema.JSON, Required: true,
 		Doc: "the columns that changed, as an array of their names"},
 	schema.Column{ID: 8, Name: "before", Type: schema.JSON,
@@ -60,6 +60,8 @@ func (r *Resource) Change(old, now *schema.Object, f Fetched, since int64) schem
 			kind = "returned"
 		case r.Deleted(now):
 			kind = "deleted"
+		case r.fromV2(old) && !r.fromV2(now) && !slices.ContainsFunc(cols, func(col int) bool { return r.told(old, col) }):
+			kind = "completed"
 		case first && !slices.ContainsFunc(cols, r.ofItem):
 			kind = "completed"
 		}

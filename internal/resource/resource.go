@@ -36,6 +36,8 @@ type Resource struct {
 	Queries []url.Values
 	// Items is the name of the list's items in the answer; empty: "items".
 	Items string
+	// Fallback is where v2 tells of it; nil: nowhere.
+	Fallback *Fallback
 	// Unpaged says that the answer is the whole list, whatever its length.
 	Unpaged bool
 	// Every is how long a complete list is good for; 0: it is asked for every night. Of a
@@ -74,7 +76,7 @@ type Resource struct {
 // common are the columns that every resource has behind its own.
 var common = []schema.Column{
 	{ID: 101, Name: "source", Type: schema.Word, Required: true,
-		Doc: "v3: its key was sent as id; v2: it was sent under its longer name"},
+		Doc: "v3: its key was sent as id; v2: it was sent under its longer name, or v2's list alone has told of it"},
 	{ID: 102, Name: "extra", Type: schema.JSON,
 		Doc: "fields of the list's item that no other column holds"},
 	{ID: 103, Name: "own_extra", Type: schema.JSON, Fetch: true,

@@ -28,13 +28,16 @@ func (r *Resource) Judge(here, there *schema.Object, listed int64) (v Verdict, f
 		return Alike, nil
 	}
 	own := !slices.ContainsFunc(cols, r.ofItem)
+	less := r.fromV2(there) && !r.fromV2(here)
 	cols = slices.DeleteFunc(cols, func(col int) bool {
-		return col == r.extra || col == r.ownExtra || r.nameOf(col) == "source" || slices.Contains(r.Moves, r.nameOf(col))
+		return less && !r.told(there, col) || col == r.extra || col == r.ownExtra || r.nameOf(col) == "source" || slices.Contains(r.Moves, r.nameOf(col))
 	})
 	for _, col := range cols {
 		fields = append(fields, r.nameOf(col))
 	}
 	switch {
+	case len(cols) == 0 && less:
+		return Alike, nil
 	case len(cols) == 0:
 		return Since, nil
 	case own:

@@ -17,7 +17,8 @@ const (
 	// key is CallID. The body is a JSON object of the type [Listed].
 	KindListed
 	// KindBulk is a call as a page of v2 has it. It tells the transcript, and what v2
-	// alone has; all else stays as v3 tells it.
+	// alone has; all else stays as v3 tells it. Of a resource, it is an object as v2 has it,
+	// in the shape of v3.
 	KindBulk
 	// KindBulkState says what was found of the pages of v2. The body is a JSON object of
 	// the type [Bulk].
@@ -43,6 +44,7 @@ type Record struct {
 type Listed struct {
 	Begun int64 `json:"begun"`
 	Items int64 `json:"items"`
+	Brief bool  `json:"brief,omitempty"` // it was v2's: what v3 told is there all the same
 }
 
 // Bulk is what is known of the pages of v2 as a source of transcripts, since when, in ms

@@ -25,6 +25,11 @@ func (w *Warehouse) Objects(of *resource.Resource) int64 {
 	return 0
 }
 
+// EachObject visits the objects of a resource that the last commit has.
+func (w *Warehouse) EachObject(of *resource.Resource, visit func(*schema.Object) error) error {
+	return w.reader().EachObject(of, visit)
+}
+
 // Incomplete yields the keys of the objects of the last commit whose own record and
 // lists are to be fetched: those that changed since these were, or of which due says so
 // of a list, by when it was last complete, in ms since 1970 UTC; 0: never.

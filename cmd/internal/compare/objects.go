@@ -193,6 +193,19 @@ func (l *Listener) Incomplete(of *resource.Resource, _ func(*resource.Resource, 
 	}
 }
 
+// EachObject implements crawler.ObjectStore: what names other objects is what we hold.
+func (l *Listener) EachObject(of *resource.Resource, visit func(*schema.Object) error) error {
+	for o, err := range snapshot.Objects(context.Background(), l.asked, of) {
+		if err == nil {
+			err = visit(o)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (l *Listener) chosen(of *resource.Resource) bool { return slices.Contains(l.objects, of) }
 
 // problemOf returns why a resource could not be had; empty: it could.

@@ -64,7 +64,7 @@ func (in *Intake) addObject(at entry, r *schema.Record, run string) error {
 		a.objects[r.CallID] = o
 	}
 	o.run = run
-	if o.entries = append(o.entries, at); r.Kind == schema.KindItem {
+	if o.entries = append(o.entries, at); r.Kind == schema.KindItem || r.Kind == schema.KindBulk {
 		o.seen = r.FetchedAt
 	}
 	return nil
@@ -366,7 +366,12 @@ func (m *objectMerge) fold(old *schema.Object, key string) error {
 				return err
 			}
 			at = resource.Fetched{At: r.FetchedAt, Run: a.run}
-			if r.Kind == schema.KindItem {
+			if r.Kind == schema.KindBulk && now != nil {
+				if r.Body, err = m.of.Overlay(now, r.Body); err != nil {
+					return fmt.Errorf("read %q of v2 anew: %w", key, err)
+				}
+			}
+			if r.Kind == schema.KindItem || r.Kind == schema.KindBulk {
 				item, err := m.decode(&r, key)
 				if err != nil {
 					return err
@@ -400,7 +405,7 @@ func (m *objectMerge) fold(old *schema.Object, key string) error {
 	if !ok { // with an object goes what belongs to it
 		l, ok = m.c.gone[m.of.Parent][parent]
 	}
-	if ok && (a == nil || a.seen < l.Begun) {
+	if ok && (a == nil || a.seen < l.Begun) && !m.of.Outlives(now, l.Listed) {
 		now = copied(now, old)
 		if m.of.MergeGone(now, l.Fetched) {
 			at, changed = l.Fetched, true

@@ -1,0 +1,130 @@
+package crawler
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"callhouse/internal/api"
+	"callhouse/internal/resource"
+	"callhouse/internal/schema"
+)
+
+// noteFallback notes that v2 tells of a resource.
+func (c *Crawler) noteFallback(of *resource.Resource) {
+	c.meter.side(of, func(r *ResourceReport) {
+		r.Note = "v3 has no list of it: it is v2's, which tells less"
+	})
+}
+
+// oldPage asks v2 for a page of a list.
+func (c *Crawler) oldPage(ctx context.Context, of *resource.Resource, parent, cursor string) (pageData, *api.RequestError, error) {
+	back := of.Fallback
+	r := api.Request{Path: path(back.Path, parent)}
+	if back.Post {
+		body := map[string]any{"limit": pageSize}
+		if cursor != "" {
+			body["pagination_key"] = cursor
+		}
+		r.Method = http.MethodPost
+		r.Body, _ = json.Marshal(body) // a text and a number always encode
+	}
+	return c.page(ctx, of, r, func(a *api.Answer) (pageData, error) {
+		page, err := parsePage(back.Items, a.Body, a.Tail)
+		if back.Unpaged && isNull(a.Body, back.Items) {
+			err = nil // there are none
+		}
+		return page, err
+	})
+}
+
+// isNull says whether a member of an object is null.
+func isNull(body []byte, name string) bool {
+	var o map[string]json.RawMessage
+	return json.Unmarshal(body, &o) == nil && string(o[name]) == "null"
+}
+
+// named asks v2 for the objects of a resource of which neither version has a list: those
+// that other objects name, and those that are known.
+func (c *Crawler) named(ctx context.Context, of *resource.Resource) error {
+	if err := c.checkpoint(ctx, true); err != nil {
+		return err
+	}
+	keys, err := c.namedKeys(of)
+	if err != nil {
+		return &StoreError{"read what is to be fetched", err}
+	}
+	if len(keys) == 0 {
+		c.sideProblem(of, "404: v3 has no list of it, and no "+of.Fallback.Of.Name+" that are known name any")
+		return nil
+	}
+	c.noteFallback(of)
+	l, good := schema.Listed{Begun: c.nowMS(), Brief: true}, true
+	for _, key := range keys {
+		if c.meter.failing(of) >= badLists || ctx.Err() != nil {
+			return nil
+		}
+		c.meter.side(of, func(r *ResourceReport) { r.Requests++ })
+		rec := schema.Record{Resource: of.Name, Kind: schema.KindBulk, CallID: key}
+		f, err := c.api.Do(ctx, api.Request{Path: path(of.Fallback.Path, key), Kind: api.Side}, func(a *api.Answer) error {
+			body, is, err := c.readObject(of, "", a.Body, of.Fallback)
+			if err == nil && is != key {
+				err = c.another(is)
+			}
+			rec.Body, rec.FetchedAt = body, a.At.UnixMilli()
+			return err
+		})
+		switch {
+		case err != nil:
+			return err
+		case f == nil:
+			l.Items++
+			c.meter.side(of, func(r *ResourceReport) { r.Items++ })
+			if err := c.put(ctx, rec); err != nil {
+				return err
+			}
+		case f.Canceled():
+			return nil
+		case f.Status != http.StatusNotFound:
+			c.sideProblem(of, f.Error())
+			good = false
+		}
+	}
+	switch {
+	case l.Items == 0:
+		c.sideProblem(of, "404: neither v3 nor v2 has it")
+		return nil
+	case !good:
+		return nil
+	}
+	if err := c.putListed(ctx, of, "", l); err != nil {
+		return err
+	}
+	return c.checkpoint(ctx, true)
+}
+
+// namedKeys returns the keys of the objects of a resource that are known, or named by others.
+func (c *Crawler) namedKeys(of *resource.Resource) (keys []string, err error) {
+	err = c.objects().EachObject(of, func(o *schema.Object) error {
+		if !of.Deleted(o) {
+			keys = append(keys, of.KeyOf(o.Row))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	by := of.Fallback.Of
+	err = c.objects().EachObject(by, func(o *schema.Object) error {
+		if !by.Deleted(o) {
+			for _, id := range of.Fallback.Keys(o) {
+				keys = append(keys, url.PathEscape(id)) // as KeyOf does
+			}
+		}
+		return nil
+	})
+	slices.Sort(keys)
+	return slices.Compact(keys), err
+}
