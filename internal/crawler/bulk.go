@@ -143,6 +143,30 @@ func (c *Crawler) saves(pages, calls int64) bool {
 	return calls > 0 && (c.cfg.Transcripts == FromV2 || pages+compares(calls) < calls/2)
 }
 
+// planBulk adds what would come on pages of v2. New calls lie close together.
+func (c *Crawler) planBulk(ctx context.Context, p *Plan) error {
+	b, err := c.newBulk(ctx)
+	if b == nil || err != nil {
+		return err
+	}
+	pages, covered, err := b.forecast(ctx)
+	if err != nil {
+		return err
+	}
+	pages, covered = pages+(p.New+bulkMost-1)/bulkMost, covered+p.New
+	if !c.saves(pages, covered) {
+		return nil
+	}
+	if b.state.State != schema.BulkTrusted {
+		page := &bulkPage{bulk: b, ctx: ctx, limit: 1}
+		if f, err := b.api.Do(ctx, page.request(), nil); f != nil || err != nil {
+			return err
+		}
+	}
+	p.Bulk = PlannedBulk{Pages: pages, Calls: covered, Compared: compares(covered)}
+	return nil
+}
+
 // forecast says how many pages there are to ask for, and how many due calls they cover.
 func (b *bulk) forecast(ctx context.Context) (pages, covered int64, err error) {
 	size := b.size

@@ -55,15 +55,17 @@ func (b *bulk) newPage(ctx context.Context, due []calls.Due, limit int) *bulkPag
 
 // request asks for the page. Both thresholds are taken to be included, in ms.
 func (p *bulkPage) request() api.Request {
-	body := map[string]any{
-		"filter_criteria": map[string]any{"start_timestamp": map[string]int64{
-			"upper_threshold": p.due[0].StartAt.V, "lower_threshold": p.due[len(p.due)-1].StartAt.V,
-		}},
-		"sort_order": "descending", "limit": p.limit,
+	body := map[string]any{"sort_order": "descending", "limit": p.limit}
+	if len(p.due) > 0 {
+		body["filter_criteria"] = map[string]any{"start_timestamp": map[string]int64{"upper_threshold": p.upper(), "lower_threshold": p.lower()}}
 	}
 	text, _ := json.Marshal(body) // of texts and numbers
 	return api.Request{Method: http.MethodPost, Path: p.cfg.BulkPath, Body: text, Kind: api.Bulk, Read: p.read}
 }
+
+// upper and lower are the starts of the newest and of the oldest call that is due.
+func (p *bulkPage) upper() int64 { return p.due[0].StartAt.V }
+func (p *bulkPage) lower() int64 { return p.due[len(p.due)-1].StartAt.V }
 
 var errNoCalls = errors.New(`it has no list "calls"`)
 
@@ -142,7 +144,7 @@ func (p *bulkPage) item(body []byte) error {
 	if start.OK {
 		p.lowest = min(p.lowest, start.V)
 	}
-	inside := start.OK && start.V <= p.due[0].StartAt.V && start.V >= p.due[len(p.due)-1].StartAt.V
+	inside := len(p.due) > 0 && start.OK && start.V <= p.upper() && start.V >= p.lower()
 	if !inside {
 		p.outside++
 	}
@@ -214,7 +216,7 @@ func (p *bulkPage) unlisted(ctx context.Context) (int64, error) {
 	}
 	others := maps.Clone(p.others)
 	maps.DeleteFunc(others, func(_ string, inside bool) bool { return !inside })
-	if err := p.store.Unlisted(ctx, min(p.lowest, to.StartAt.V), p.due[0].StartAt.V, others); err != nil {
+	if err := p.store.Unlisted(ctx, min(p.lowest, p.lower()), p.upper(), others); err != nil {
 		return 0, &StoreError{"look for calls that v3 does not list", err}
 	}
 	return int64(len(others)), nil

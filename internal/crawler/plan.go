@@ -18,6 +18,7 @@ type Plan struct {
 	Due       int64 // details that are due as of the last commit
 	Unsettled int64 // details that settle calls, where the list does not: at most
 	New       int64 // calls that the store does not know, and so details: at most
+	Bulk      PlannedBulk
 	Asked     int64 // requests that planning itself took
 	// Side are the requests for other resources, where their lists are as long as they
 	// were; Unlisted are those of them that were never listed.
@@ -33,11 +34,18 @@ type Planned struct {
 	Pages    int64
 }
 
+// PlannedBulk is what a run would ask for on pages of v2: none, unless that saves requests.
+type PlannedBulk struct {
+	Pages    int64
+	Calls    int64 // of Due and New, those whose transcripts come on them
+	Compared int64 // of these, how many are fetched one by one as well
+}
+
 // Requests is how many requests the run would take, at most.
-func (p *Plan) Requests() int64 { return p.Pages + p.Again + p.Side + p.Details() }
+func (p *Plan) Requests() int64 { return p.Pages + p.Again + p.Side + p.Bulk.Pages + p.Details() }
 
 // Details is how many details the run would fetch, at most.
-func (p *Plan) Details() int64 { return p.Due + p.Unsettled + p.New }
+func (p *Plan) Details() int64 { return p.Due + p.Unsettled + p.New - p.Bulk.Calls + p.Bulk.Compared }
 
 // usable is the part of a minute's requests that a run sends while nobody else
 // does. The rest stays free for others: see api/pace.go.
@@ -120,6 +128,9 @@ func (c *Crawler) Plan(ctx context.Context, known int64) (Plan, error) {
 	}
 	if p.Total >= 0 {
 		p.New = max(0, p.Total-known)
+	}
+	if err := c.planBulk(ctx, &p); err != nil {
+		return p, err
 	}
 	p.Asked = c.Progress().Requests
 	return p, nil

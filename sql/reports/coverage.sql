@@ -2,9 +2,11 @@
 --
 -- Every line counts the calls of the selection of which something is known, or
 -- missing, as the line on coverage does on stderr. A call that never connected has
--- no transcript that could be asked for. Over the whole selection (without --by) two more lines come from the
--- last run, and are of the warehouse: calls that it set aside because they could
--- not be read, and how many calls the service said it has. Spans of time whose
+-- no transcript that could be asked for. Over the whole selection (without --by) more lines come from the
+-- runs, and are of the warehouse: calls that the last one set aside because they could
+-- not be read, how many calls the service said it has, and, where transcripts came on pages
+-- of v2, how many, how many of them were compared with v3, and how many may be wrong at the most,
+-- with 95 % confidence, since none of those that were compared was. Spans of time whose
 -- calls are not listed completely yet are told on stderr, as by every report.
 --
 -- Grain: one row per group and fact that applies to at least one call
@@ -66,6 +68,11 @@ WITH counted AS (
     WHERE NOT coalesce(getvariable('grouped'), false)
     ORDER BY started_at DESC, run_id DESC
     LIMIT 1
+), bulk AS ( -- since a transcript of v2 was wrong, if one ever was: they were all fetched again then
+    SELECT sum(bulk_transcripts)::BIGINT AS came, sum(bulk_compared)::BIGINT AS compared
+    FROM runs
+    WHERE NOT coalesce(getvariable('grouped'), false) AND bulk_transcripts IS NOT NULL
+        AND started_at > coalesce((SELECT max(started_at) FROM runs WHERE bulk_differing > 0), '-infinity'::TIMESTAMPTZ)
 )
 SELECT key, fact, state, calls, percent_of(calls, group_calls) AS share_percent
 FROM (
@@ -74,5 +81,12 @@ FROM (
     SELECT NULL, 20, 'set aside by the last run', 'lost', calls_set_aside, 0 FROM last_run WHERE calls_set_aside > 0
     UNION ALL
     SELECT NULL, 21, 'counted by the service', 'info', total_count, 0 FROM last_run WHERE total_count IS NOT NULL
+    UNION ALL
+    SELECT NULL, 22, 'transcript from a page of v2', 'info', came, 0 FROM bulk WHERE came > 0
+    UNION ALL
+    SELECT NULL, 23, 'page of v2 compared with v3', 'info', compared, 0 FROM bulk WHERE came > 0
+    UNION ALL
+    SELECT NULL, 24, 'page of v2 that may be wrong, at most', 'info', ceil(came * (1 - 0.05 ** (1 / compared)))::BIGINT, 0
+    FROM bulk WHERE came > 0 AND compared > 0
 )
 ORDER BY group_rank(group_calls), key NULLS LAST, line

@@ -29,6 +29,9 @@ type plannedRun struct {
 	Due        int64            `json:"details_due"`
 	Unsettled  int64            `json:"details_to_settle_at_most"`
 	New        int64            `json:"details_of_new_calls_at_most"`
+	BulkPages  int64            `json:"bulk_pages"`
+	BulkCalls  int64            `json:"bulk_calls_at_most"` // of the details, those that come on these pages instead
+	Compared   int64            `json:"bulk_compared"`
 	Side       int64            `json:"resources"`
 	Unlisted   int64            `json:"resources_never_listed"`
 	Unasked    string           `json:"resources_not_asked_for,omitempty"`
@@ -75,7 +78,8 @@ func plan(ctx context.Context, s *settings, asJSON bool, stdout, stderr io.Write
 			words.Fprintf(stderr, "a killed run left records in the journal; the next run takes them in first, so it needs less than this\n")
 		}
 		out := plannedRun{
-			Total: p.Total, Known: p.Known, Pages: p.Pages, Again: p.Again, Due: p.Due, Unsettled: p.Unsettled, New: p.New, Side: p.Side, Unlisted: p.Unlisted,
+			Total: p.Total, Known: p.Known, Pages: p.Pages, Again: p.Again, Due: p.Due, Unsettled: p.Unsettled, New: p.New,
+			BulkPages: p.Bulk.Pages, BulkCalls: p.Bulk.Calls, Compared: p.Bulk.Compared, Side: p.Side, Unlisted: p.Unlisted,
 			Unasked: s.unasked(cfg.Resources), Requests: p.Requests(), Minutes: math.Ceil(c.Takes(p.Requests()).Minutes()*10) / 10, PlanningBy: p.Asked,
 		}
 		for _, st := range p.Stretches {
@@ -124,11 +128,19 @@ func writePlan(w io.Writer, p *plannedRun, c *crawler.Crawler, limit time.Durati
 	if p.Again > 0 {
 		line("", p.Again, "pages again, with older calls that still lack their analysis or cost")
 	}
-	line("details", p.Due, "calls that are over and wait for theirs")
+	if p.BulkPages > 0 {
+		line("bulk", p.BulkPages, "pages of v2, with the transcripts of "+cli.Plural(p.BulkCalls, "call"))
+		line("details", p.Compared, "of these, to compare v2 with v3")
+		if one := p.Due + p.New - p.BulkCalls; one > 0 {
+			line("", one, "calls that lie too far from others for a page")
+		}
+	} else {
+		line("details", p.Due, "calls that are over and wait for theirs")
+		line("", p.New, "new calls; those that never connected need none")
+	}
 	if p.Unsettled > 0 {
 		line("", p.Unsettled, "to settle calls: the list tells neither analyses nor costs")
 	}
-	line("", p.New, "new calls; those that never connected need none")
 	if p.Side > 0 {
 		note := "agents, campaigns and what else the service has besides calls"
 		if p.Unlisted > 0 {
@@ -136,10 +148,10 @@ func writePlan(w io.Writer, p *plannedRun, c *crawler.Crawler, limit time.Durati
 		}
 		line("resources", p.Side, note)
 	}
-	if p.Unasked != "" {
-		line("", 0, "not asked for: "+p.Unasked)
-	}
 	line("together", p.Requests, "")
+	if p.Unasked != "" {
+		words.Fprintf(w, "Not asked for: %s.\n", p.Unasked)
+	}
 	if limit > 0 {
 		if p.Remaining == 0 {
 			words.Fprintf(w, "All of it fits into %s.\n", cli.Clock(limit))
