@@ -47,19 +47,24 @@ func (p *Plan) Requests() int64 { return p.Pages + p.Again + p.Side + p.Bulk.Pag
 // Details is how many details the run would fetch, at most.
 func (p *Plan) Details() int64 { return p.Due + p.Unsettled + p.New - p.Bulk.Calls + p.Bulk.Compared }
 
-// usable is the part of a minute's requests that a run sends while nobody else
-// does. The rest stays free for others: see api/pace.go.
-const usable = 29. / 30
+// usable is how many of a minute's requests a run sends while nobody else does. The
+// rest stays free for others: see api/pace.go.
+func (c *Crawler) usable() float64 {
+	if c.cfg.Greedy {
+		return float64(c.minute)
+	}
+	return float64(c.minute) * 29 / 30
+}
 
 // Within says how many requests a run sends in d, when it starts with nothing
 // spent and nobody else spends.
 func (c *Crawler) Within(d time.Duration) int64 {
-	return int64(min(float64(c.second)*d.Seconds(), usable*float64(c.minute)*d.Minutes()))
+	return int64(min(float64(c.second)*d.Seconds(), c.usable()*d.Minutes()))
 }
 
 // Takes says how long n requests take when nobody else spends.
 func (c *Crawler) Takes(n int64) time.Duration {
-	return time.Duration(max(float64(n)/float64(c.second), 60*float64(n)/(usable*float64(c.minute))) * float64(time.Second))
+	return time.Duration(max(float64(n)/float64(c.second), 60*float64(n)/c.usable()) * float64(time.Second))
 }
 
 // Plan works out what Run would ask for. It asks the service for the sizes of

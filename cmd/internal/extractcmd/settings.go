@@ -37,7 +37,7 @@ var transcripts = map[string]crawler.Transcripts{"auto": crawler.Auto, "v3": cra
 // crawl returns what the crawler is asked to do.
 func (s *settings) crawl(now time.Time) (crawler.Config, error) {
 	cfg := crawler.Config{
-		Config: api.Config{BaseURL: s.BaseURL, PerSecond: s.PerSecond, PerMinute: s.PerMinute, Share: s.Share},
+		Config: api.Config{BaseURL: s.BaseURL, PerSecond: s.PerSecond, PerMinute: s.PerMinute, Share: s.Share, Greedy: s.Manners == "greedy"},
 		Window: s.Window, RelistEvery: s.RelistEvery, Full: s.full, MaxDuration: s.MaxDuration,
 	}
 	if s.BaseURL == "" {
