@@ -83,6 +83,7 @@ CREATE MACRO call_kind(over, connected, status, reason, transcript_state, spoke,
     WHEN transcript_state = 'pending' THEN 'transcript to come'
     WHEN transcript_state = 'withheld' THEN 'transcript withheld'
     WHEN transcript_state = 'missing' THEN 'transcript gone'
+    WHEN transcript_state = 'skipped' THEN 'transcript not asked for'
     ELSE 'turns not counted' END;
 CREATE MACRO outcome_of(kind) AS CASE kind
     WHEN 'no answer' THEN 'not_connected' WHEN 'busy or declined' THEN 'not_connected' WHEN 'failed to dial' THEN 'not_connected'

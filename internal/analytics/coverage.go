@@ -50,6 +50,8 @@ func facts() []fact {
 		{"transcripts", "sum_if(calls, lacks_transcript(is_over, transcript_state))", "settlement transcript_state",
 			"still waits for its transcript", "still wait for their transcript"},
 		{"transcripts", "sum_if(calls, transcript_state = 'missing')", "transcript_state", "lost its transcript", "lost their transcript"},
+		{"transcripts", "sum_if(calls, transcript_state = 'skipped')", "transcript_state",
+			"is of a kind that never had a transcript", "are of kinds that never had a transcript"},
 		{"transcripts", "sum_if(calls, opted_out)", "opted_out", "opted out of transcripts", "opted out of transcripts"},
 		{"cost", "sum_if(calls - costed_calls, lacks_cost('ended', settlement, is_connected))", ofConnected, "still waits for its cost", "still wait for their cost"},
 		{"cost", "sum_if(calls - costed_calls, lacks_cost('expired', settlement, is_connected))", ofConnected, "never got a cost", "never got a cost"},

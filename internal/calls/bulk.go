@@ -53,11 +53,11 @@ func (c *Call) Distrust() bool {
 }
 
 // mergeBulk takes the transcript of a page of v2, and what v2 alone tells, of a call that
-// waits for its own record. Of any other it takes nothing.
+// waits for its own record, or was passed over. Of any other it takes nothing.
 func mergeBulk(old, new *Call) {
 	page := new.Copy()
 	new.Set(&old.Object)
-	if !old.DetailDue() {
+	if !old.DetailDue() && old.TranscriptState() != Skipped {
 		return
 	}
 	new.Fetched(old.FirstSeenAt(), page.FetchedAt(), page.RunID())

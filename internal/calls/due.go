@@ -28,6 +28,8 @@ const (
 type Due struct {
 	CallID  string
 	StartAt schema.Opt[int64]
+	// Kind is what tells whether its record is worth a request: see [Kinds].
+	Kind Kind
 	// Probe says that a record without a transcript was taken for final, and that this is to
 	// show whether that was right.
 	Probe bool

@@ -42,7 +42,8 @@ var (
 //
 // It never connected, so that there can be no conversation, if it is over,
 // there is no trace of one (turns, any part of an analysis, a recording unless the call's
-// own record has no turns), a record or a full list item of it was seen, and
+// own record has no turns, or it was skipped), a record or a full list item of it was seen,
+// and
 //
 //	status         disconnection_reason               and
 //	not_connected  any
@@ -188,9 +189,10 @@ func (c *Call) listedOnly() bool {
 }
 
 // showsConversation says whether there is a trace of a conversation. Some services have a
-// recording of every call: it is none where the call's own record has no turns.
+// recording of every call: it is none where the call's own record has no turns, or where
+// those of its kind never have any.
 func (c *Call) showsConversation() bool {
-	recorded := !c.Row[colRecordingURL].IsNull() && !c.TurnCount().OK
+	recorded := !c.Row[colRecordingURL].IsNull() && !c.TurnCount().OK && c.TranscriptState() != Skipped
 	return c.TurnCount().V > 0 || c.Turns().Len() > 0 || recorded || c.analyzed()
 }
 

@@ -196,7 +196,7 @@ func TestSettleMonotonic(t *testing.T) {
 func TestWords(t *testing.T) {
 	t.Parallel()
 	for want, s := range map[string]fmt.Stringer{
-		"pending": Pending, "present": Present, "empty": Empty, "withheld": Withheld, "missing": Missing,
+		"pending": Pending, "present": Present, "empty": Empty, "withheld": Withheld, "missing": Missing, "skipped": Skipped,
 		"open": Open, "ended": Ended, "settled": Settled, "expired": Expired, "v3": schema.V3, "v2": schema.V2,
 		"Settlement(9)": Settlement(9), "converted": wire.DriftConverted, "replaced": wire.DriftReplaced,
 	} {
@@ -204,7 +204,7 @@ func TestWords(t *testing.T) {
 			t.Errorf("%s, want %s", s, want)
 		}
 	}
-	for s := Pending; s <= Missing; s++ {
+	for s := Pending; s <= Skipped; s++ {
 		if got, ok := transcriptWords.Find([]byte(s.String())); got != int(s) || !ok {
 			t.Errorf("%v becomes %v: %v", s, got, ok)
 		}

@@ -12,7 +12,7 @@ import (
 // Merge folds what is known of a call into a newer response about it: new
 // becomes the call as it is known now. old is as read from the warehouse and is
 // not changed; nil means that nothing is known. new was decoded with the same
-// kind, or is empty but for its ID for KindMissing, and has FirstSeenAt,
+// kind, or is empty but for its ID for KindMissing and KindSkipped, and has FirstSeenAt,
 // FetchedAt and RunID set. Afterwards it aliases what old and new aliased, or
 // memory of its own. Settle comes after Merge.
 //
@@ -41,8 +41,9 @@ import (
 //	                        fetched less than TranscriptGrace after the call's end,
 //	                        the call connected, and there is no analysis either
 //	bulk                    as a detail, if it was pending; else what it was
-//	missing                 pending becomes missing, or present if turns are known;
-//	                        any other state stays
+//	missing                 pending and skipped become missing, or present if turns are
+//	                        known; any other state stays
+//	skipped                 pending becomes skipped, or present if turns are known
 //
 // Merging the same response again changes nothing. For responses that carry all
 // fields, a list item and then a detail give what the detail alone gives.
@@ -50,6 +51,9 @@ func Merge(old, new *Call, kind schema.Kind) {
 	switch kind {
 	case schema.KindMissing:
 		mergeMissing(old, new)
+		return
+	case schema.KindSkipped:
+		mergeSkipped(old, new)
 		return
 	case schema.KindBulk:
 		mergeBulk(old, new)
@@ -90,11 +94,26 @@ func mergeMissing(old, new *Call) {
 	first, fetched, run := firstSeen(old, new), new.FetchedAt(), new.RunID()
 	new.Set(&old.Object)
 	new.Fetched(first, fetched, run)
-	if new.TranscriptState() == Pending {
-		new.SetTranscriptState(Missing)
-		if new.Turns().Len() > 0 {
-			new.SetTranscriptState(Present)
-		}
+	new.stopWaiting(Missing)
+}
+
+// mergeSkipped notes that the record of a call is not asked for. Nothing was fetched.
+func mergeSkipped(old, new *Call) {
+	if old == nil {
+		return
+	}
+	new.Set(&old.Object)
+	new.stopWaiting(Skipped)
+}
+
+// stopWaiting ends the wait for a transcript, and says why.
+func (c *Call) stopWaiting(why TranscriptState) {
+	switch {
+	case c.TranscriptState() != Pending && c.TranscriptState() != Skipped:
+	case c.Turns().Len() > 0:
+		c.SetTranscriptState(Present)
+	default:
+		c.SetTranscriptState(why)
 	}
 }
 

@@ -18,6 +18,9 @@ const (
 	Withheld
 	// Missing means that the list names the call, but its detail answers 404.
 	Missing
+	// Skipped means that its record was not asked for, since no record of a call of its
+	// kind ever had a transcript: see [Kinds].
+	Skipped
 )
 
 // Settlement says where a call stands in its life: see [Call.Settle].
@@ -36,7 +39,7 @@ const (
 
 // The words that the columns transcript_state and settlement hold.
 var (
-	transcriptWords = schema.Words{Pending: "pending", Present: "present", Empty: "empty", Withheld: "withheld", Missing: "missing"}
+	transcriptWords = schema.Words{Pending: "pending", Present: "present", Empty: "empty", Withheld: "withheld", Missing: "missing", Skipped: "skipped"}
 	settlementWords = schema.Words{Open: "open", Ended: "ended", Settled: "settled", Expired: "expired"}
 )
 

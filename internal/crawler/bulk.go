@@ -91,6 +91,9 @@ func (c *Crawler) fetchBulk(ctx context.Context) error {
 	if b == nil || err != nil {
 		return err
 	}
+	if err := c.learn(ctx); err != nil {
+		return err
+	}
 	pages, covered, err := b.forecast(ctx)
 	if err != nil || !c.saves(pages, covered) {
 		return err
@@ -196,7 +199,7 @@ func (b *bulk) windows(ctx context.Context, yield func(window []calls.Due) error
 			return nil
 		case err != nil:
 			return &StoreError{"read the calls that are due", err}
-		case due.Probe || !due.StartAt.OK || due.StartAt.V < max(b.since, earliest):
+		case due.Probe || b.skips.pass(&due) || !due.StartAt.OK || due.StartAt.V < max(b.since, earliest):
 			continue
 		}
 		for len(window) > 0 && due.Rank-window[0].Rank >= int64(b.pageSize()) {

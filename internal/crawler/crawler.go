@@ -35,6 +35,7 @@ type Crawler struct {
 	unlisted       map[*resource.Resource]bool // v3 has no list of them, and v2 has their objects
 	readers        sync.Pool
 	stopping       atomic.Bool
+	skips          skips
 	cameLate       atomic.Bool // a transcript, when its record was taken to have none for good
 	// Items listed with and without call_analysis or call_cost.
 	itemsWith, itemsWithout atomic.Int64

@@ -14,7 +14,8 @@ import (
 
 var errOtherCall = errors.New("it is another call's record")
 
-// fetchDetails fetches what is due.
+// fetchDetails fetches what is due. If what it finds makes more calls due, it fetches
+// these, too.
 func (c *Crawler) fetchDetails(ctx context.Context) error {
 	if err := c.fetchBulk(ctx); err != nil {
 		return err
@@ -24,11 +25,27 @@ func (c *Crawler) fetchDetails(ctx context.Context) error {
 		scope = calls.DueUnsettled
 		c.log.Info("the list has neither analyses nor costs: calls are settled by their own records")
 	}
-	if err := c.fetchDue(ctx, scope); err != nil || !c.cameLate.Swap(false) {
-		return err
+	for {
+		if err := c.learn(ctx); err != nil {
+			return err
+		}
+		if err := c.fetchDue(ctx, scope); err != nil || ctx.Err() != nil {
+			return err
+		}
+		switch late := c.cameLate.Swap(false); {
+		case late && scope != calls.DueNulls:
+			c.log.Warn("a transcript came days after its call, when its record had none: all of these days that had none are asked for again")
+			scope = calls.DueNulls
+		case c.skips.turned():
+			c.log.Info("a record of a kind that never had a transcript has one: all calls of this kind are asked for")
+			scope = calls.DueTranscripts
+		default:
+			return nil
+		}
+		if err := c.checkpoint(ctx, true); err != nil {
+			return err
+		}
 	}
-	c.log.Warn("a transcript came days after its call, when its record had none: all of these days that had none are asked for again")
-	return c.fetchDue(ctx, calls.DueNulls)
 }
 
 // fetchDue fetches what is due, newest first, many at a time. What is due is
@@ -37,7 +54,7 @@ func (c *Crawler) fetchDue(ctx context.Context, scope calls.DueScope) error {
 	c.meter.update(func(p *Progress) {
 		p.Phase = Details
 		if s, ok := c.store.(dueCounter); ok {
-			p.DetailsTotal = p.DetailsFetched + p.Missing + s.DueCount(scope)
+			p.DetailsTotal = p.DetailsDone() + s.DueCount(scope)
 		}
 	})
 	workers := pool.New().WithMaxGoroutines(c.cfg.Workers).WithContext(ctx).WithCancelOnError().WithFirstError()
@@ -54,8 +71,16 @@ func (c *Crawler) fetchDue(ctx context.Context, scope calls.DueScope) error {
 		if ctx.Err() != nil || c.stopping.Load() {
 			break
 		}
+		if c.skips.pass(&due) {
+			if err := c.passOver(ctx, due.CallID); err != nil {
+				workers.Go(func(context.Context) error { return err })
+				break
+			}
+			continue
+		}
 		workers.Go(func(ctx context.Context) error {
 			err := c.fetchDetail(ctx, due.CallID, func(call *calls.Call) {
+				c.skips.note(call, c.nowMS())
 				if due.Probe && call.Turns().Len() > 0 {
 					c.cameLate.Store(true)
 				}
@@ -70,7 +95,7 @@ func (c *Crawler) fetchDue(ctx context.Context, scope calls.DueScope) error {
 			break
 		}
 	}
-	return workers.Wait()
+	return errors.Join(workers.Wait(), c.passOver(ctx))
 }
 
 // fetchDetail fetches one call's record and puts it. look sees it before.

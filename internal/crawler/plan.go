@@ -15,7 +15,8 @@ type Plan struct {
 	Stretches []Planned
 	Pages     int64 // of all stretches
 	Again     int64 // pages on which older calls lie that are not settled
-	Due       int64 // details that are due as of the last commit
+	Due       int64 // details that are to be asked for as of the last commit
+	Skipped   int64 // details that are not asked for, by the kind of their calls
 	Unsettled int64 // details that settle calls, where the list does not: at most
 	New       int64 // calls that the store does not know, and so details: at most
 	Bulk      PlannedBulk
@@ -123,9 +124,22 @@ func (c *Crawler) Plan(ctx context.Context, known int64) (Plan, error) {
 		}
 	}
 	if s, ok := c.store.(dueCounter); ok {
-		p.Due = s.DueCount(calls.DueTranscripts)
 		if c.briefList() {
-			p.Unsettled = s.DueCount(calls.DueUnsettled) - p.Due
+			p.Unsettled = s.DueCount(calls.DueUnsettled) - s.DueCount(calls.DueTranscripts)
+		}
+	}
+	if err := c.learn(ctx); err != nil {
+		return p, err
+	}
+	for due, err := range c.store.Due(ctx, calls.DueTranscripts) {
+		switch {
+		case err != nil:
+			return p, &StoreError{"read the calls that are due", err}
+		case due.StartAt.OK && due.StartAt.V < c.since && c.since > 0:
+		case c.skips.pass(&due):
+			p.Skipped++
+		default:
+			p.Due++
 		}
 	}
 	if err := c.planSide(&p); err != nil {

@@ -39,11 +39,15 @@ type Counts struct {
 	ItemsAside     int64 // set aside
 	DetailsFetched int64
 	Missing        int64 // calls whose own record the service does not have
+	Skipped        int64 // calls whose own record was not asked for, by their kind
 	SetAside       int64 // calls and items that kept failing
 	Bulk           BulkCounts
 	Drift          int64 // places where payloads differ from what the columns expect
 	Withheld       int64 // values that were sent of callers who opted out of storage, and are not kept
 }
+
+// DetailsDone is how many calls need no record of their own any more.
+func (c *Counts) DetailsDone() int64 { return c.DetailsFetched + c.Missing + c.Skipped }
 
 // Progress is a run's state at one moment.
 type Progress struct {
@@ -222,7 +226,7 @@ func timeLeft(p *Progress, second, allowed int) time.Duration {
 	case Bulk:
 		add(p.Bulk.Total, p.Bulk.Pages)
 	case Details:
-		add(p.DetailsTotal, p.DetailsFetched+p.Missing)
+		add(p.DetailsTotal, p.DetailsDone())
 	case Finishing, Done:
 		return 0
 	default:

@@ -40,6 +40,11 @@ type dueCounter interface {
 	DueCount(scope calls.DueScope) int64
 }
 
+// kindCounter is a Store that knows which kinds of calls had transcripts in their records.
+type kindCounter interface {
+	Kinds(ctx context.Context) (calls.Kinds, error)
+}
+
 // ObjectStore is a Store that also keeps objects of resources.
 type ObjectStore interface {
 	Store

@@ -175,6 +175,9 @@ type File struct {
 	Unsettled int64 `json:"unsettled,omitempty"`
 	Unstarted int64 `json:"unstarted,omitempty"`
 	Due       int64 `json:"due,omitempty"`
+	// Skipped is how many of them were not asked for, since no record of a call of their
+	// kind ever had a transcript, by these kinds.
+	Skipped map[string]int64 `json:"skipped,omitempty"`
 	// Bulk is how many of them have a transcript that came on a page of v2.
 	Bulk int64 `json:"bulk,omitempty"`
 	// UnheldCosts counts the rows with a cost that total_cost cannot hold. Files

@@ -23,10 +23,16 @@ const (
 	// KindBulkState says what was found of the pages of v2. The body is a JSON object of
 	// the type [Bulk].
 	KindBulkState
+	// KindSkipped says that the call's own record is not asked for, since none of its kind
+	// ever had a transcript. No body.
+	KindSkipped
 )
 
 // OfCall says whether the body is the JSON of a call, where the record is of one.
 func (k Kind) OfCall() bool { return k == KindItem || k == KindDetail || k == KindBulk }
+
+// Bodiless says whether records of this kind say all by being there.
+func (k Kind) Bodiless() bool { return k == KindMissing || k == KindSkipped }
 
 // Record is one fact fetched from the API on its way to the warehouse.
 type Record struct {

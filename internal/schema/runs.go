@@ -37,6 +37,7 @@ type Run struct {
 	BudgetUsedPercent Opt[int64] // 1/10,000 percent
 	Commits           int64
 	Bulk              BulkCounts
+	CallsSkipped      int64 // an earlier version wrote none
 }
 
 // BulkCounts tell what a run did with the pages of v2. An earlier version wrote none.
@@ -67,6 +68,7 @@ const (
 	firstCount = 6
 	lastCount  = 23
 	firstBulk  = 28
+	skipped    = 33
 )
 
 // Row returns the run's row of the table runs.
@@ -86,7 +88,7 @@ func (r *Run) Row() Row {
 	for _, n := range r.Bulk.all() {
 		row = append(row, parquet.Int64Value(*n))
 	}
-	return row
+	return append(row, parquet.Int64Value(r.CallsSkipped))
 }
 
 // Set makes the run what a row of runs says. Nothing in it aliases the row.
@@ -102,6 +104,7 @@ func (r *Run) Set(row Row) {
 	for i, n := range r.Bulk.all() {
 		*n = LongOf(row[firstBulk+i]).V
 	}
+	r.CallsSkipped = LongOf(row[skipped]).V
 }
 
 func orNil(s string) []byte {

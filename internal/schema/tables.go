@@ -72,7 +72,7 @@ var Calls = NewTable("calls",
 	Column{ID: 24, Name: "turn_count", Type: Int32,
 		Unit: "count", Doc: "items of its transcript; null: never fetched"},
 	Column{ID: 25, Name: "transcript_state", Type: Word, Required: true,
-		Doc: "pending, present, empty, withheld (opted out) or missing (its detail is gone)"},
+		Doc: "pending, present, empty, withheld (opted out), missing (its detail is gone) or skipped (not asked for: no record of a call of its kind ever had one)"},
 	Column{ID: 26, Name: "settlement", Type: Word, Required: true,
 		Doc: "open (not over), ended (analysis or cost to come), settled, or expired (they never came)"},
 	Column{ID: 27, Name: "source", Type: Word, Required: true,
@@ -211,6 +211,8 @@ var Runs = NewTable("runs",
 		Unit: "count", Doc: "of them, those that differ"},
 	Column{ID: 33, Name: "bulk_unlisted", Type: Int64, Since: "1.0.0",
 		Unit: "count", Doc: "calls on the pages of v2 that v3 does not list; they are left out"},
+	Column{ID: 34, Name: "calls_skipped", Type: Int64, Since: "1.0.0",
+		Unit: "count", Doc: "calls whose transcript was not asked for, since no record of their kind ever had one"},
 )
 
 // Steps of the tallies.

@@ -18,8 +18,9 @@ import (
 )
 
 // Due yields the calls of the last commit whose detail should be fetched now, newest
-// start first; calls without a start come before the others of their period. It
-// holds one period at a time, and reads the snapshot that was current when it began.
+// start first; calls without a start come before the others of their period. Those that
+// were passed over for their kind are among them when a record of the kind had a transcript.
+// It holds one period at a time, and reads the snapshot that was current when it began.
 func (w *Warehouse) Due(ctx context.Context, scope calls.DueScope) iter.Seq2[calls.Due, error] {
 	return func(yield func(calls.Due, error) bool) {
 		snapshot := w.Snapshot()
@@ -28,12 +29,18 @@ func (w *Warehouse) Due(ctx context.Context, scope calls.DueScope) iter.Seq2[cal
 		}
 		files := snapshot.Manifest.FilesOf(schema.Calls.Name)
 		slices.SortFunc(files, func(a, b *layout.File) int { return cmp.Compare(b.Period, a.Period) })
+		asks := asking{scope: scope, now: w.opts.Now().UnixMilli(), run: w.opts.RunID}
+		var err error
+		if slices.ContainsFunc(files, func(f *layout.File) bool { return len(f.Skipped) > 0 }) {
+			if asks.kinds, err = w.Kinds(ctx); err != nil {
+				yield(calls.Due{}, err)
+				return
+			}
+		}
 		var later int64 // calls in the periods before
-		probedFrom, probedTo := calls.ProbedFrom(w.opts.Now().UnixMilli())
 		for _, f := range files {
-			probed := f.MinStart != nil && *f.MinStart < probedTo && *f.MaxStart >= probedFrom
-			if f.Due > 0 || f.Unsettled > 0 && scope == calls.DueUnsettled || probed {
-				due, err := w.dueIn(ctx, snapshot, f, scope)
+			if asks.looksInto(f) {
+				due, err := w.dueIn(ctx, snapshot, f, &asks)
 				if err != nil {
 					yield(calls.Due{}, err)
 					return
@@ -50,29 +57,92 @@ func (w *Warehouse) Due(ctx context.Context, scope calls.DueScope) iter.Seq2[cal
 	}
 }
 
-func (w *Warehouse) dueIn(ctx context.Context, s *layout.Snapshot, f *layout.File, scope calls.DueScope) (due []calls.Due, err error) {
+func (w *Warehouse) dueIn(ctx context.Context, s *layout.Snapshot, f *layout.File, asks *asking) (due []calls.Due, err error) {
 	r, err := snapshot.NewReader(w.opts.FS, s, w.proofs).Open(f)
 	if err != nil {
 		return nil, err
 	}
-	r.Pick("call_id", "status", "start_at", "end_at", "transcript_state", "settlement", "run_id", "turn_count", "fetched_at")
+	r.Pick("call_id", "status", "disconnection_reason", "start_at", "end_at", "transcript_state", "settlement", "run_id", "turn_count", "fetched_at")
 	var call calls.Call
-	now := w.opts.Now().UnixMilli()
 	later := f.Rows
 	err = r.All(func(row parquet.Row) error {
 		later--
 		if err := errors.Join(ctx.Err(), r.Call(row, &call)); err != nil {
 			return err
 		}
-		probe := call.Probed(now, scope == calls.DueNulls)
-		if probe || table.DetailDue(&call) && call.AskAt() <= now ||
-			scope == calls.DueUnsettled && call.Unsettled() && string(call.RunID()) != w.opts.RunID {
-			due = append(due, calls.Due{CallID: string(call.ID()), StartAt: call.StartAt(), Rank: later, Probe: probe})
+		if probe, ok := asks.forCall(&call); ok {
+			due = append(due, calls.Due{CallID: string(call.ID()), StartAt: call.StartAt(), Kind: call.Kind(), Rank: later, Probe: probe})
 		}
 		return nil
 	})
 	slices.Reverse(due)
 	return due, errors.Join(err, r.Close())
+}
+
+// asking says which calls' records are to be fetched now.
+type asking struct {
+	scope calls.DueScope
+	now   int64
+	run   string
+	kinds calls.Kinds // nil: no call was passed over
+}
+
+// looksInto says whether there may be such calls in a file.
+func (a *asking) looksInto(f *layout.File) bool {
+	from, to := calls.ProbedFrom(a.now)
+	if f.Due > 0 || f.Unsettled > 0 && a.scope == calls.DueUnsettled || f.MinStart != nil && *f.MinStart < to && *f.MaxStart >= from {
+		return true
+	}
+	for kind := range f.Skipped {
+		if !a.kinds.Barren(calls.Kind(kind)) {
+			return true
+		}
+	}
+	return false
+}
+
+// forCall says whether a call is one of them, and whether that is to see if a record is
+// still without a transcript.
+func (a *asking) forCall(call *calls.Call) (probe, ok bool) {
+	switch {
+	case call.TranscriptState() == calls.Skipped:
+		return false, !a.kinds.Barren(call.Kind())
+	case table.DetailDue(call) && call.AskAt() <= a.now, a.scope == calls.DueUnsettled && call.Unsettled() && string(call.RunID()) != a.run:
+		return false, true
+	}
+	probe = call.Probed(a.now, a.scope == calls.DueNulls)
+	return probe, probe
+}
+
+// kindRows is about how many of the newest calls tell which kinds have transcripts.
+const kindRows = 50_000
+
+// Kinds returns which kinds of calls had transcripts in their records, and which had none,
+// by the newest calls of the last commit.
+func (w *Warehouse) Kinds(ctx context.Context) (calls.Kinds, error) {
+	kinds := calls.Kinds{}
+	r := w.reader()
+	var rows int64
+	for _, f := range slices.Backward(r.Files(schema.Calls.Name)) {
+		t, err := r.Open(f)
+		if err != nil {
+			return nil, err
+		}
+		t.Pick("call_id", "status", "disconnection_reason", "start_at", "end_at", "transcript_state", "turn_count")
+		var call calls.Call
+		err = t.All(func(row parquet.Row) error {
+			err := errors.Join(ctx.Err(), t.Call(row, &call))
+			kinds.Add(&call)
+			return err
+		})
+		if err = errors.Join(err, t.Close()); err != nil {
+			return nil, err
+		}
+		if rows += f.Rows; rows >= kindRows {
+			break
+		}
+	}
+	return kinds, nil
 }
 
 // DueCount returns how many calls Due will yield, at the most.

@@ -2,7 +2,8 @@
 --
 -- Every line counts the calls of the selection of which something is known, or
 -- missing, as the line on coverage does on stderr. A call that never connected has
--- no transcript that could be asked for. Over the whole selection (without --by) more lines come from the
+-- no transcript that could be asked for; one that is not asked for by its kind is of
+-- a kind (status, reason, length) of which no record ever had one. Over the whole selection (without --by) more lines come from the
 -- runs, and are of the warehouse: calls that the last one set aside because they could
 -- not be read, how many calls the service said it has, and, where transcripts came on pages
 -- of v2, how many, how many of them were compared with v3, and how many may be wrong at the most,
@@ -48,6 +49,8 @@ WITH counted AS (
             'calls': sum_if(calls, transcript_state = 'empty' AND caller_spoke IS NOT NULL)},
         {'line': 13, 'fact': 'no transcript asked for', 'state': 'info',
             'calls': sum_if(calls, transcript_state = 'empty' AND caller_spoke IS NULL)},
+        {'line': 13, 'fact': 'transcript not asked for by its kind', 'state': 'info',
+            'calls': sum_if(calls, transcript_state = 'skipped')},
         {'line': 14, 'fact': 'transcript to come', 'state': 'waiting',
             'calls': sum_if(calls, lacks_transcript(is_over, transcript_state))},
         {'line': 15, 'fact': 'opted out of storage', 'state': 'info',

@@ -27,6 +27,7 @@ type plannedRun struct {
 	Pages      int64            `json:"pages"`
 	Again      int64            `json:"pages_of_unsettled_calls"`
 	Due        int64            `json:"details_due"`
+	Skipped    int64            `json:"details_skipped"`
 	Unsettled  int64            `json:"details_to_settle_at_most"`
 	New        int64            `json:"details_of_new_calls_at_most"`
 	BulkPages  int64            `json:"bulk_pages"`
@@ -78,7 +79,7 @@ func plan(ctx context.Context, s *settings, asJSON bool, stdout, stderr io.Write
 			words.Fprintf(stderr, "a killed run left records in the journal; the next run takes them in first, so it needs less than this\n")
 		}
 		out := plannedRun{
-			Total: p.Total, Known: p.Known, Pages: p.Pages, Again: p.Again, Due: p.Due, Unsettled: p.Unsettled, New: p.New,
+			Total: p.Total, Known: p.Known, Pages: p.Pages, Again: p.Again, Due: p.Due, Skipped: p.Skipped, Unsettled: p.Unsettled, New: p.New,
 			BulkPages: p.Bulk.Pages, BulkCalls: p.Bulk.Calls, Compared: p.Bulk.Compared, Side: p.Side, Unlisted: p.Unlisted,
 			Unasked: s.unasked(cfg.Resources), Requests: p.Requests(), Minutes: math.Ceil(c.Takes(p.Requests()).Minutes()*10) / 10, PlanningBy: p.Asked,
 		}
@@ -137,6 +138,9 @@ func writePlan(w io.Writer, p *plannedRun, c *crawler.Crawler, limit time.Durati
 	} else {
 		line("details", p.Due, "calls that are over and wait for theirs")
 		line("", p.New, "new calls; those that never connected need none")
+	}
+	if p.Skipped > 0 {
+		words.Fprintf(w, "  %-10s %10s are passed over: no record of a call of their kind ever had a transcript\n", "", n(p.Skipped))
 	}
 	if p.Unsettled > 0 {
 		line("", p.Unsettled, "to settle calls: the list tells neither analyses nor costs")

@@ -132,7 +132,7 @@ func (m *Metrics) thisRun(g gauges) {
 	g.set("run_requests_last_minute", "Requests of the run that count against the limit of a minute now.", float64(p.LastMinute))
 	g.set("run_requests_allowed_per_minute", "Requests that the run allows itself in a minute: less than its share while the service refuses.", float64(p.Allowed))
 	if p.DetailsTotal >= 0 {
-		g.set("run_details_left", "Records of calls that the run is still to fetch.", float64(max(0, p.DetailsTotal-p.DetailsFetched-p.Missing)))
+		g.set("run_details_left", "Records of calls that the run is still to fetch.", float64(max(0, p.DetailsTotal-p.DetailsDone())))
 	}
 }
 

@@ -154,7 +154,7 @@ func work(p *crawler.Progress) (done, total int64, what string) {
 	case crawler.Bulk:
 		return p.Bulk.Pages, max(p.Bulk.Total, 0), "pages of v2"
 	case crawler.Details:
-		return p.DetailsFetched + p.Missing, max(p.DetailsTotal, 0), "transcripts"
+		return p.DetailsDone(), max(p.DetailsTotal, 0), "transcripts"
 	}
 	return 0, 0, ""
 }

@@ -62,6 +62,9 @@ func (r *Report) Write(w io.Writer) {
 	if row.CallsMissing > 0 {
 		line("missing", "%s listed calls have no record of their own (404)", n(row.CallsMissing))
 	}
+	if row.CallsSkipped > 0 {
+		line("skipped", "%s not asked for: of their kind no record ever had one", cli.Plural(row.CallsSkipped, "transcript"))
+	}
 	if row.CallsSetAside > 0 {
 		line("set aside", "%s, which could not be had or read; they are tried again when they are listed again", cli.Plural(row.CallsSetAside, "call"))
 		for _, a := range rep.Aside[:min(len(rep.Aside), Listed)] {
@@ -138,7 +141,7 @@ func (r *Report) Log(log *slog.Logger) {
 		"rate_limited", row.RateLimited, "server_errors", row.ServerErrors, "network_errors", row.NetworkErrors,
 		"budget_used_percent", float64(row.BudgetUsedPercent.V) / 10_000, "calls_listed", row.CallsListed, "calls_new", row.CallsNew,
 		"calls_changed", row.CallsChanged, "calls_settled", row.CallsSettled, "calls_pending", row.CallsPending,
-		"calls_missing", row.CallsMissing, "calls_set_aside", row.CallsSetAside, "transcripts", row.Transcripts, "turns", row.Turns,
+		"calls_missing", row.CallsMissing, "calls_skipped", row.CallsSkipped, "calls_set_aside", row.CallsSetAside, "transcripts", row.Transcripts, "turns", row.Turns,
 		"bulk_transcripts", row.Bulk.Transcripts, "bulk_compared", row.Bulk.Compared, "bulk_differing", row.Bulk.Differing, "bulk_unlisted", row.Bulk.Unlisted,
 		"drift", row.Drift, "commits", row.Commits, "snapshot", r.Snapshot}
 	if r.Crawl != nil {

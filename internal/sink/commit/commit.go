@@ -29,6 +29,7 @@ type Stats struct {
 	Changed     int64 // calls known before the run that are not what they were
 	Settled     int64 // calls that became settled
 	Missing     int64 // calls whose detail answered 404
+	Skipped     int64 // calls whose detail is not asked for, by their kind
 	Transcripts int64 // details with a transcript
 	Turns       int64 // their turns
 	Details     int64 // details taken in
@@ -57,6 +58,7 @@ func (s Stats) Add(o Stats) Stats {
 	o.Changed += s.Changed
 	o.Settled += s.Settled
 	o.Missing += s.Missing
+	o.Skipped += s.Skipped
 	o.Transcripts += s.Transcripts
 	o.Turns += s.Turns
 	o.Details += s.Details
@@ -73,6 +75,7 @@ func (s Stats) AddTo(run *schema.Run) {
 	run.CallsNew += s.New
 	run.CallsChanged += s.Changed
 	run.CallsSettled += s.Settled
+	run.CallsSkipped += s.Skipped
 	run.CallsPending = s.Due
 	run.Transcripts += s.Transcripts
 	run.Turns += s.Turns

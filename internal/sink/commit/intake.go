@@ -108,7 +108,7 @@ func ReadIntake(fsys disk.FS, root string, refs []layout.Segment, forgotten *sna
 			if r.Resource != "" {
 				return in.addObject(at, r, ref.Run)
 			}
-			if r.Kind == schema.KindMissing || r.Kind == schema.KindBulk { // v3 alone says when a call started
+			if r.Kind.Bodiless() || r.Kind == schema.KindBulk { // v3 alone says when a call started
 				in.add(at, []byte(r.CallID), schema.Opt[int64]{}, r.FetchedAt, ref.Run)
 				return nil
 			}

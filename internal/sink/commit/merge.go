@@ -147,7 +147,7 @@ func (m *merger) fold(old *calls.Call, ch *change) (*calls.Call, error) {
 		next, dec := &slot.Call, &slot.Dec
 		r, err := m.c.in.record(e, ch.id, &slot.Body)
 		m.feed.Grow(len(r.Body))
-		if err == nil && m.c.Masker != nil && e.kind != schema.KindMissing {
+		if err == nil && m.c.Masker != nil && !e.kind.Bodiless() {
 			// Dumps are read where they are; and a journal may be older than the mask.
 			if r.Body, _, err = m.c.Masker.Apply(r.Body); err != nil && !m.c.in.exact {
 				err = ErrMisread
@@ -156,16 +156,18 @@ func (m *merger) fold(old *calls.Call, ch *change) (*calls.Call, error) {
 		if err != nil {
 			return nil, err
 		}
-		if cur == nil && (e.kind == schema.KindMissing || e.kind == schema.KindBulk) {
+		if cur == nil && (e.kind.Bodiless() || e.kind == schema.KindBulk) {
 			continue // no list named it: there is nothing to say of it
 		}
 		if e.kind == schema.KindBulk && m.c.refused() {
 			continue
 		}
-		if e.kind == schema.KindMissing {
+		if e.kind.Bodiless() {
 			// Not in the slot: merged, it shares the slices of what is known.
 			next = calls.NewCall(ch.id)
-			m.stats.Missing++
+			if e.kind == schema.KindMissing {
+				m.stats.Missing++
+			}
 		} else if err := dec.Decode(r.Body, e.kind, next); err != nil || string(next.ID()) != ch.id && e.dumped() {
 			if !m.c.in.exact {
 				err = ErrMisread
@@ -179,7 +181,7 @@ func (m *merger) fold(old *calls.Call, ch *change) (*calls.Call, error) {
 		if cur != nil && e.dumped() && cur.FetchedAt() > r.FetchedAt {
 			next = addOlder(cur, next)
 		} else {
-			if e.kind != schema.KindMissing && e.kind != schema.KindBulk {
+			if !e.kind.Bodiless() && e.kind != schema.KindBulk {
 				start = next.StartAt()
 			}
 			calls.Merge(cur, next, e.kind)
@@ -206,6 +208,9 @@ func (m *merger) fold(old *calls.Call, ch *change) (*calls.Call, error) {
 	}
 	if cur.Settlement() == calls.Settled && (old == nil || old.Settlement() != calls.Settled) {
 		m.stats.Settled++
+	}
+	if cur.TranscriptState() == calls.Skipped && (old == nil || old.TranscriptState() != calls.Skipped) {
+		m.stats.Skipped++
 	}
 	return cur, nil
 }

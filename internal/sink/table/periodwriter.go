@@ -40,6 +40,12 @@ func CountCall(info *layout.File, call *calls.Call) {
 	if DetailDue(call) {
 		info.Due++
 	}
+	if call.TranscriptState() == calls.Skipped {
+		if info.Skipped == nil {
+			info.Skipped = map[string]int64{}
+		}
+		info.Skipped[string(call.Kind())]++
+	}
 	if call.InBulk() {
 		info.Bulk++
 	}

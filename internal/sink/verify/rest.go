@@ -45,6 +45,7 @@ func differ(listed, counted *layout.File) string {
 		{"min_start", listed.MinStart, counted.MinStart}, {"max_start", listed.MaxStart, counted.MaxStart},
 		{"unheld_costs", listed.UnheldCosts, counted.UnheldCosts}, {"unsettled", listed.Unsettled, counted.Unsettled},
 		{"unstarted", listed.Unstarted, counted.Unstarted}, {"due", listed.Due, counted.Due},
+		{"skipped", listed.Skipped, counted.Skipped},
 		{"oldest_unsettled", listed.OldestUnsettled, counted.OldestUnsettled}, {"next_expiry", expiry, counted.NextExpiry},
 	} {
 		if was, is := text(f.listed), text(f.counted); was != is {

@@ -1,0 +1,96 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/sandbox"
+)
+
+// Records that never have a transcript are asked for by sample only, once that has shown:
+// in the same run, and in those after it. All that talks of the warehouse says so. When a
+// record of the kind has one after all, every call that was passed over is asked for.
+func TestRecordsThatNeverPay(t *testing.T) {
+	t.Parallel()
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 36, Calls: 600, Days: 2}})
+	e := newEditor(c)
+	var mu sync.Mutex // requests are answered side by side
+	const kind = "dial_no_answer"
+	asked := map[string]int{}
+	now := false // these calls have transcripts now
+	e.edit = func(id string, call map[string]any) bool {
+		if call["status"] == "ended" && id[0] < '9' { // many that nobody answers
+			call["status"], call["disconnection_reason"], call["call_analysis"], call["call_cost"] = "not_connected", kind, nil, nil
+		}
+		if call["status"] == "not_connected" {
+			call["recording_url"] = "https://recordings.example/" + id
+			if _, own := call["transcript"]; own {
+				mu.Lock()
+				defer mu.Unlock()
+				if call["start_at"] != call["end_at"] && call["end_at"] != nil {
+					asked[fmt.Sprint(call["disconnection_reason"])]++
+				}
+				if call["transcript"] = nil; now {
+					call["transcript"] = []any{map[string]any{"role": "agent", "content": "Nobody is there.", "start_at": call["start_at"], "end_at": call["end_at"]}}
+				}
+			}
+		}
+		return true
+	}
+	mustRun := func() result {
+		t.Helper()
+		r := e.extract()
+		if r.code != cli.ExitOK {
+			t.Fatal(r.stderr)
+		}
+		return r
+	}
+	count := func(where string) int64 {
+		t.Helper()
+		return number(t, c.one("SELECT count(*) AS v FROM calls WHERE NOT opt_out_sensitive_data_storage AND end_at > start_at AND disconnection_reason = '"+kind+"' AND "+where))
+	}
+	r := mustRun()
+	all, skipped := count("true"), count("transcript_state = 'skipped'")
+	if all < 250 || int64(asked[kind])+skipped != all || skipped < all-50-64-all/25 {
+		t.Fatalf("of %d calls that nobody answered, %d were asked for, and %d passed over", all, asked[kind], skipped)
+	}
+	if n := number(t, c.one("SELECT count(*) AS v FROM calls WHERE transcript_state = 'skipped' AND settlement <> 'settled'")); n > 0 {
+		t.Errorf("%d calls that were passed over are not settled", n)
+	}
+	if n := number(t, c.one("SELECT count(*) AS v FROM calls WHERE status = 'ended' AND duration_ms > 0 AND transcript_state NOT IN ('present', 'empty', 'withheld')")); n > 0 {
+		t.Errorf("%d calls that lasted and ended lack their transcript", n)
+	}
+	if !strings.Contains(r.stderr, "of their kind no record ever had one") || number(t, c.one("SELECT max(calls_skipped) AS v FROM runs")) != skipped {
+		t.Errorf("the run says nothing of the calls that it passed over:\n%s", r.stderr)
+	}
+	if r = c.query("coverage", "--format", "csv"); !strings.Contains(r.stdout, fmt.Sprintf("transcript not asked for by its kind,info,%d,", skipped)) {
+		t.Errorf("coverage does not count %d calls that were passed over:\n%s", skipped, r.stdout)
+	}
+	if r = c.extract(t.Context(), "verify"); r.code != cli.ExitOK {
+		t.Errorf("verify: %s%s", r.stdout, r.stderr)
+	}
+
+	// The next night asks for a sample.
+	before := asked[kind]
+	c.clock.Advance(24 * time.Hour)
+	mustRun()
+	if fresh := count("true") - all; fresh < 20 || int64(asked[kind]-before) > 1+fresh/10 {
+		t.Errorf("of %d new calls %d were asked for", fresh, asked[kind]-before)
+	}
+
+	// Until one of it has a transcript.
+	now = true
+	for night := range 30 {
+		if c.clock.Advance(24 * time.Hour); night > 0 && count("transcript_state = 'present'") > 0 {
+			break
+		}
+		mustRun()
+	}
+	if n := count("transcript_state IN ('skipped', 'pending')"); n > 0 || count("transcript_state = 'present'") < skipped {
+		t.Errorf("%d calls are not asked for yet, and %d have a transcript", n, count("transcript_state = 'present'"))
+	}
+}

@@ -1,0 +1,79 @@
+package crawler
+
+import (
+	"context"
+	"sync"
+
+	"callhouse/internal/calls"
+	"callhouse/internal/schema"
+)
+
+// skips says which calls' records are not worth a request: see [calls.Kinds]. It goes by
+// what the store has, and by what has come since then.
+type skips struct {
+	mu    sync.Mutex
+	kinds calls.Kinds
+	wrong bool     // a record has a transcript, of a kind that was passed over
+	ids   []string // calls that were passed over, and not put yet
+}
+
+// passBatch is how many calls that were passed over are put at a time.
+const passBatch = 1000
+
+// learn begins with what the store has.
+func (c *Crawler) learn(ctx context.Context) error {
+	kinds := calls.Kinds{}
+	if s, ok := c.store.(kindCounter); ok {
+		var err error
+		if kinds, err = s.Kinds(ctx); err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return &StoreError{"read which kinds of calls have transcripts", err}
+		}
+	}
+	c.skips.mu.Lock()
+	defer c.skips.mu.Unlock()
+	c.skips.kinds, c.skips.wrong = kinds, false
+	return nil
+}
+
+// pass says whether a call is passed over.
+func (s *skips) pass(due *calls.Due) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.kinds.Skips(due)
+}
+
+// note counts a call's own record, which was fetched now.
+func (s *skips) note(call *calls.Call, now int64) {
+	call.Fetched(0, now, nil)
+	calls.Merge(nil, call, schema.KindDetail) // whether a transcript may still come
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wrong = s.wrong || call.Turns().Len() > 0 && s.kinds.Barren(call.Kind())
+	s.kinds.Add(call)
+}
+
+// turned says whether calls were passed over that should be asked for.
+func (s *skips) turned() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.wrong
+}
+
+// passOver puts which calls are passed over, many at a time; without any, those that are
+// left.
+func (c *Crawler) passOver(ctx context.Context, ids ...string) error {
+	c.skips.ids = append(c.skips.ids, ids...)
+	if n := len(c.skips.ids); n == 0 || n < passBatch && len(ids) > 0 {
+		return nil
+	}
+	recs := make([]schema.Record, len(c.skips.ids))
+	for i, id := range c.skips.ids {
+		recs[i] = schema.Record{Kind: schema.KindSkipped, CallID: id, FetchedAt: c.nowMS()}
+	}
+	c.skips.ids = c.skips.ids[:0]
+	c.meter.update(func(p *Progress) { p.Skipped += int64(len(recs)) })
+	return c.put(ctx, recs...)
+}
