@@ -19,6 +19,7 @@ type Config struct {
 	Window   time.Duration // how far back calls may still appear or change
 	Lookback time.Duration // how far back unsettled calls are looked at (0: 30 days)
 	Full     bool          // list everything, whatever was listed before
+	ListOnly bool          // no records of calls
 	// RelistEvery is how often the whole list is listed again, a part in each run;
 	// zero: never.
 	RelistEvery time.Duration

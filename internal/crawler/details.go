@@ -17,6 +17,9 @@ var errOtherCall = errors.New("it is another call's record")
 // fetchDetails fetches what is due. If what it finds makes more calls due, it fetches
 // these, too.
 func (c *Crawler) fetchDetails(ctx context.Context) error {
+	if c.cfg.ListOnly {
+		return nil
+	}
 	if err := c.fetchBulk(ctx); err != nil {
 		return err
 	}

@@ -123,18 +123,33 @@ func (c *Crawler) Plan(ctx context.Context, known int64) (Plan, error) {
 			p.Again += pagesOf(place.Calls)
 		}
 	}
-	if s, ok := c.store.(dueCounter); ok {
-		if c.briefList() {
-			p.Unsettled = s.DueCount(calls.DueUnsettled) - s.DueCount(calls.DueTranscripts)
+	if !c.cfg.ListOnly {
+		if err := c.planDetails(ctx, &p); err != nil {
+			return p, err
 		}
 	}
-	if err := c.learn(ctx); err != nil {
+	if err := c.planSide(&p); err != nil {
 		return p, err
+	}
+	p.Asked = c.Progress().Requests
+	return p, nil
+}
+
+// planDetails counts the details that are due, and that new calls may take.
+func (c *Crawler) planDetails(ctx context.Context, p *Plan) error {
+	if p.Total >= 0 {
+		p.New = max(0, p.Total-p.Known)
+	}
+	if s, ok := c.store.(dueCounter); ok && c.briefList() {
+		p.Unsettled = s.DueCount(calls.DueUnsettled) - s.DueCount(calls.DueTranscripts)
+	}
+	if err := c.learn(ctx); err != nil {
+		return err
 	}
 	for due, err := range c.store.Due(ctx, calls.DueTranscripts) {
 		switch {
 		case err != nil:
-			return p, &StoreError{"read the calls that are due", err}
+			return &StoreError{"read the calls that are due", err}
 		case due.StartAt.OK && due.StartAt.V < c.since && c.since > 0:
 		case c.skips.pass(&due):
 			p.Skipped++
@@ -142,15 +157,5 @@ func (c *Crawler) Plan(ctx context.Context, known int64) (Plan, error) {
 			p.Due++
 		}
 	}
-	if err := c.planSide(&p); err != nil {
-		return p, err
-	}
-	if p.Total >= 0 {
-		p.New = max(0, p.Total-known)
-	}
-	if err := c.planBulk(ctx, &p); err != nil {
-		return p, err
-	}
-	p.Asked = c.Progress().Requests
-	return p, nil
+	return c.planBulk(ctx, p)
 }

@@ -90,7 +90,7 @@ type Values struct {
 	Resources, OrganizationID                 string
 	Transcripts, V2Path                       string
 	MetricsFile, PingURL, LogFormat           string
-	GroupReadable, Quiet                      bool
+	GroupReadable, Quiet, ListOnly            bool
 	TZ, Currency, Lang, Format                string
 }
 
@@ -132,6 +132,9 @@ var Keys = []Key{
 		in:    func(v *Values) any { return &v.Transcripts }},
 	{Name: "v2_path", Kind: Text, For: Extract, Uses: "plan", Own: true, Value: "PATH", Default: "/v2/calls/list",
 		About: "where v2 lists calls, below base_url", in: func(v *Values) any { return &v.V2Path }},
+	{Name: "list_only", Kind: Boolean, For: Extract, Uses: "plan", Own: true, Default: "false",
+		About: "fetch what the list tells of calls, a hundred in a request, and no transcripts; a later run without it fetches these",
+		in:    func(v *Values) any { return &v.ListOnly }},
 	{Name: "organization_id", Kind: Text, For: Extract, Uses: "plan verify status", Value: "ID", Sample: "0b9c7f6e-5a4d-4c3b-8a21-9f8e7d6c5b4a", Whose: true,
 		About: "id of the organisation, to fetch the organisation itself (table organizations); no other answer of the service tells it",
 		in:    func(v *Values) any { return &v.OrganizationID }},

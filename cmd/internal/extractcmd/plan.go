@@ -100,13 +100,13 @@ func plan(ctx context.Context, s *settings, asJSON bool, stdout, stderr io.Write
 		if asJSON {
 			return writeJSON(stdout, out)
 		}
-		writePlan(s.text(stdout), &out, c, s.MaxDuration)
+		writePlan(s.text(stdout), &out, c, s.MaxDuration, s.ListOnly)
 		return nil
 	})
 }
 
 // writePlan prints a plan for a person.
-func writePlan(w io.Writer, p *plannedRun, c *crawler.Crawler, limit time.Duration) {
+func writePlan(w io.Writer, p *plannedRun, c *crawler.Crawler, limit time.Duration, listOnly bool) {
 	n := humanize.Comma
 	line := func(what string, requests int64, note string) {
 		words.Fprintf(w, "  %-10s %10s requests  %8s  %s\n", what, n(requests), cli.Clock(c.Takes(requests)), note)
@@ -129,21 +129,10 @@ func writePlan(w io.Writer, p *plannedRun, c *crawler.Crawler, limit time.Durati
 	if p.Again > 0 {
 		line("", p.Again, "pages again, with older calls that still lack their analysis or cost")
 	}
-	if p.BulkPages > 0 {
-		line("bulk", p.BulkPages, "pages of v2, with the transcripts of "+cli.Plural(p.BulkCalls, "call"))
-		line("details", p.Compared, "of these, to compare v2 with v3")
-		if one := p.Due + p.New - p.BulkCalls; one > 0 {
-			line("", one, "calls that lie too far from others for a page")
-		}
+	if listOnly {
+		words.Fprintf(w, "  %-10s %10s transcripts: --list-only\n", "details", "no")
 	} else {
-		line("details", p.Due, "calls that are over and wait for theirs")
-		line("", p.New, "new calls; those that never connected need none")
-	}
-	if p.Skipped > 0 {
-		words.Fprintf(w, "  %-10s %10s are passed over: no record of a call of their kind ever had a transcript\n", "", n(p.Skipped))
-	}
-	if p.Unsettled > 0 {
-		line("", p.Unsettled, "to settle calls: the list tells neither analyses nor costs")
+		writeDetails(w, p, line)
 	}
 	if p.Side > 0 {
 		note := "agents, campaigns and what else the service has besides calls"
@@ -164,4 +153,24 @@ func writePlan(w io.Writer, p *plannedRun, c *crawler.Crawler, limit time.Durati
 		}
 	}
 	words.Fprintf(w, "Planning took %s of the service's requests.\n", n(p.PlanningBy))
+}
+
+// writeDetails prints what of a plan is for records of calls.
+func writeDetails(w io.Writer, p *plannedRun, line func(what string, requests int64, note string)) {
+	if p.BulkPages > 0 {
+		line("bulk", p.BulkPages, "pages of v2, with the transcripts of "+cli.Plural(p.BulkCalls, "call"))
+		line("details", p.Compared, "of these, to compare v2 with v3")
+		if one := p.Due + p.New - p.BulkCalls; one > 0 {
+			line("", one, "calls that lie too far from others for a page")
+		}
+	} else {
+		line("details", p.Due, "calls that are over and wait for theirs")
+		line("", p.New, "new calls; those that never connected need none")
+	}
+	if p.Skipped > 0 {
+		words.Fprintf(w, "  %-10s %10s are passed over: no record of a call of their kind ever had a transcript\n", "", humanize.Comma(p.Skipped))
+	}
+	if p.Unsettled > 0 {
+		line("", p.Unsettled, "to settle calls: the list tells neither analyses nor costs")
+	}
 }

@@ -38,7 +38,7 @@ var transcripts = map[string]crawler.Transcripts{"auto": crawler.Auto, "v3": cra
 func (s *settings) crawl(now time.Time) (crawler.Config, error) {
 	cfg := crawler.Config{
 		Config: api.Config{BaseURL: s.BaseURL, PerSecond: s.PerSecond, PerMinute: s.PerMinute, Share: s.Share, Greedy: s.Manners == "greedy"},
-		Window: s.Window, RelistEvery: s.RelistEvery, Full: s.full, MaxDuration: s.MaxDuration,
+		Window: s.Window, RelistEvery: s.RelistEvery, Full: s.full, ListOnly: s.ListOnly, MaxDuration: s.MaxDuration,
 	}
 	if s.BaseURL == "" {
 		return cfg, cli.Usage("set CALLHOUSE_BASE_URL or --base-url to the part of the address before /v3", "no service address")

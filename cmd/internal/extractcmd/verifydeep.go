@@ -85,7 +85,7 @@ func (q *questions) listen(ctx context.Context, w, heard *sink.Warehouse) (rep c
 	q.warnPlain(log)
 	cfg := q.cfg
 	remember(&cfg, w, log)
-	cfg.Transcripts = crawler.FromV3
+	cfg.Transcripts, cfg.ListOnly = crawler.FromV3, false
 	cfg.Logger, cfg.Now, cfg.CheckpointEvery, cfg.Full, cfg.AnyClock = log, q.now, intake.OfferEvery, true, true
 
 	st := intake.New(heard, q.now)

@@ -26,6 +26,7 @@ const Listed = 5
 type Report struct {
 	Row          *schema.Run     // of the table runs
 	Crawl        *crawler.Report // nil: it did not come to crawl
+	ListOnly     bool            // transcripts were left out
 	Failures     []string        // of the data tests
 	Snapshot     string          // the folder of the current one; empty: there is none
 	Objects      int64           // of other resources: new, changed, deleted or there again
@@ -57,7 +58,11 @@ func (r *Report) Write(w io.Writer) {
 	}
 	r.resources(line)
 	line("calls", "%s listed: %s new, %s changed, %s settled", n(row.CallsListed), n(row.CallsNew), n(row.CallsChanged), n(row.CallsSettled))
-	line("transcripts", "%s fetched (%s turns), %s pending", n(row.Transcripts), n(row.Turns), n(row.CallsPending))
+	if r.ListOnly {
+		line("transcripts", "not asked for (--list-only), %s pending", n(row.CallsPending))
+	} else {
+		line("transcripts", "%s fetched (%s turns), %s pending", n(row.Transcripts), n(row.Turns), n(row.CallsPending))
+	}
 	r.bulk(line)
 	if row.CallsMissing > 0 {
 		line("missing", "%s listed calls have no record of their own (404)", n(row.CallsMissing))
