@@ -11,15 +11,19 @@ import (
 	"callhouse/internal/sink"
 )
 
-// A long run commits in the background when this much has come in since the last
-// commit. The first two limit the size of a commit, the third how old the warehouse
-// may look to readers. If records come faster than commits take them, Put waits at
-// mostRecords.
+// A long run commits in the background, so that what it has fetched can be read while it
+// goes on: after someRecords, or after commitAge if fewer come. But it leaves commitRest
+// between commits, and restTimes as long as the last one took, so that commits are about one
+// percent of the run. commitRecords and commitBytes limit the size of a commit, whatever that
+// costs. If records come faster than commits take them, Put waits at mostRecords.
 const (
+	someRecords   = 500
+	commitAge     = 5 * time.Minute
+	commitRest    = time.Minute
+	restTimes     = 100
 	commitRecords = 10_000
 	mostRecords   = 2 * commitRecords
 	commitBytes   = 256 << 20
-	commitAge     = 15 * time.Minute
 	// OfferEvery is how often a run asks whether to commit.
 	OfferEvery = time.Second
 )
@@ -33,7 +37,8 @@ type Store struct {
 	now  func() time.Time
 
 	mu     sync.Mutex
-	last   time.Time     // of the last commit
+	last   time.Time     // the end of the last commit
+	took   time.Duration // how long it took
 	busy   chan struct{} // closed when the commit in the background is over; nil: none
 	failed error         // of a commit in the background
 }
@@ -83,8 +88,7 @@ func (s *Store) Checkpoint(ctx context.Context, wait bool) error {
 	if s.failed != nil {
 		return s.failed
 	}
-	if s.busy != nil || records == 0 ||
-		records < commitRecords && bytes < commitBytes && s.now().Sub(s.last) < commitAge {
+	if s.busy != nil || records == 0 || !s.due(records, bytes) {
 		return nil
 	}
 	// In the background, so that the run goes on sending requests.
@@ -98,6 +102,13 @@ func (s *Store) Checkpoint(ctx context.Context, wait bool) error {
 		close(busy)
 	}()
 	return nil
+}
+
+// due says whether so much that waits is to be committed now.
+func (s *Store) due(records, bytes int64) bool {
+	since := s.now().Sub(s.last)
+	return records >= commitRecords || bytes >= commitBytes ||
+		since >= max(commitRest, restTimes*s.took) && (records >= someRecords || since >= commitAge)
 }
 
 // Settle waits for the commit in the background, if there is one.
@@ -114,9 +125,11 @@ func (s *Store) Settle() error {
 }
 
 func (s *Store) commit(ctx context.Context) error {
+	begun := s.now()
 	err := s.Commit(ctx, s.Row)
 	s.mu.Lock()
 	s.last = s.now()
+	s.took = s.last.Sub(begun)
 	s.mu.Unlock()
 	return err
 }
