@@ -46,7 +46,7 @@ func pastMacros() string {
 			"CREATE MACRO %s_at(instant) AS TABLE\nSELECT ", r.Name, r.Name, r.Name)
 		for i := range r.Table.Columns {
 			c := &r.Table.Columns[i]
-			if !c.Compared() || c.Name == "deleted_at" {
+			if !c.Compared() || !r.Compared(i) || c.Name == "deleted_at" {
 				continue
 			}
 			value := fmt.Sprintf("CAST(after ->> '$.%s' AS %s)", c.Name, c.Type.DuckDB())

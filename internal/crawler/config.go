@@ -36,6 +36,9 @@ type Config struct {
 	// resource that needs it is not asked for.
 	Organization string
 
+	// Bodies asks for records that never change, once each: see [resource.Resource.Lasting].
+	Bodies bool
+
 	// MaxDuration ends the run in good order after this time; zero: never.
 	MaxDuration time.Duration
 	// CheckpointEvery is how often a long run offers the store to commit (0: 2 minutes).

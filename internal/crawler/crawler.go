@@ -142,6 +142,9 @@ func (c *Crawler) crawl(ctx context.Context) error {
 	if err := c.fetchDetails(ctx); err != nil {
 		return err
 	}
+	if err := c.bodies(ctx); err != nil {
+		return err
+	}
 	// New calls come first. What was listed long ago is listed again in what time is left.
 	listed, err := c.relist(ctx)
 	if err == nil && listed && ctx.Err() == nil {

@@ -39,6 +39,14 @@ const badLists = 3
 // planSide adds what the resources would take, as far as it is known without asking.
 func (c *Crawler) planSide(p *Plan) error {
 	for _, of := range c.cfg.Resources {
+		if of.Lasting && c.cfg.Bodies {
+			for _, err := range c.objects().Incomplete(of, c.dueOf) {
+				if err != nil {
+					return &StoreError{"read what is to be fetched", err}
+				}
+				p.Side++
+			}
+		}
 		if of.Parent != nil || of.Single && c.cfg.Organization == "" {
 			continue
 		}
@@ -111,18 +119,49 @@ func (c *Crawler) parts(ctx context.Context) error {
 				return err
 			}
 		}
-		workers := pool.New().WithMaxGoroutines(c.cfg.Workers).WithContext(ctx).WithCancelOnError().WithFirstError()
-		for key, err := range c.objects().Incomplete(of, c.dueOf) {
-			if err != nil {
-				workers.Go(func(context.Context) error { return &StoreError{"read what is to be fetched", err} })
-			}
-			if err != nil || ctx.Err() != nil {
-				break
-			}
-			workers.Go(func(ctx context.Context) error { return c.fetchParts(ctx, of, key) })
-		}
-		if err := workers.Wait(); err != nil && ctx.Err() == nil {
+		if err := c.each(ctx, of, c.fetchParts); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// each fetches something of every object of which not all is there.
+func (c *Crawler) each(ctx context.Context, of *resource.Resource, fetch func(context.Context, *resource.Resource, string) error) error {
+	workers := pool.New().WithMaxGoroutines(c.cfg.Workers).WithContext(ctx).WithCancelOnError().WithFirstError()
+	for key, err := range c.objects().Incomplete(of, c.dueOf) {
+		if err != nil {
+			workers.Go(func(context.Context) error { return &StoreError{"read what is to be fetched", err} })
+		}
+		if err != nil || ctx.Err() != nil {
+			break
+		}
+		workers.Go(func(ctx context.Context) error {
+			if err := fetch(ctx, of, key); err != nil {
+				return err
+			}
+			return c.offerCheckpoint(ctx)
+		})
+	}
+	if err := workers.Wait(); err != nil && ctx.Err() == nil {
+		return err
+	}
+	return nil
+}
+
+// bodies fetches the records that never change.
+func (c *Crawler) bodies(ctx context.Context) error {
+	if !c.cfg.Bodies || ctx.Err() != nil {
+		return nil
+	}
+	if err := c.checkpoint(ctx, true); err != nil {
+		return err
+	}
+	for _, of := range c.cfg.Resources {
+		if of.Lasting {
+			if err := c.each(ctx, of, c.fetchRecord); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -142,6 +181,12 @@ func (c *Crawler) fetchParts(ctx context.Context, of *resource.Resource, key str
 			return err
 		}
 	}
+	return c.fetchRecord(ctx, of, key)
+}
+
+// fetchRecord fetches an object's own record, where it has one, and says to the store that
+// it has all of the object.
+func (c *Crawler) fetchRecord(ctx context.Context, of *resource.Resource, key string) error {
 	rec := schema.Record{Resource: of.Name, Kind: schema.KindDetail, CallID: key, FetchedAt: c.nowMS()}
 	if of.Record == "" {
 		return c.put(ctx, rec)
@@ -149,9 +194,21 @@ func (c *Crawler) fetchParts(ctx context.Context, of *resource.Resource, key str
 	if ctx.Err() != nil {
 		return nil
 	}
+	r := api.Request{Path: path(of.Record, key), Kind: api.Record}
+	if of.By != "" {
+		r.Path = path(of.Record, of.ParentOf(key))
+		r.Query = url.Values{of.By: {resource.Plain(key[strings.LastIndexByte(key, '/')+1:])}}
+	}
 	c.meter.side(of, func(r *ResourceReport) { r.Requests++ })
-	f, err := c.api.Do(ctx, api.Request{Path: path(of.Record, key), Kind: api.Record}, func(a *api.Answer) error {
-		body, is, err := c.readObject(of, "", a.Body, nil)
+	f, err := c.api.Do(ctx, r, func(a *api.Answer) (err error) {
+		body := a.Body
+		if of.Pick != nil {
+			body, err = of.Pick(body, resource.Plain(of.ParentOf(key)))
+		}
+		var is string
+		if err == nil {
+			body, is, err = c.readObject(of, of.ParentOf(key), body, nil)
+		}
 		if err == nil && is != key {
 			err = c.another(is)
 		}

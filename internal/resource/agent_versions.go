@@ -1,13 +1,23 @@
 package resource
 
-import "callhouse/internal/schema"
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"callhouse/internal/schema"
+)
 
 // AgentVersions are the published versions of agents. The list of an agent's versions
-// has no pages, and is asked for when the agent changes.
+// has no pages, and is asked for when the agent changes. What the agent was in a version,
+// its body, never changes; it is asked for once, if at all.
 var AgentVersions = Declare(Resource{
 	Name: "agent_versions", Doc: "published versions of agents",
+	Text: "data and flow are fetched with the setting agent_bodies alone. agent_versions_at(TIME) does not have them: they never change.",
 	Path: "/v3/agents/{}/versions", Parent: Agents, Items: "versions", Unpaged: true,
-	Key: []string{"agent_id", "version"},
+	Key:    []string{"agent_id", "version"},
+	Record: "/v3/agents/{}", By: "version", Own: []string{"data", "flow"}, Lasting: true, Pick: bodyOf,
 },
 	schema.Column{ID: 2, Name: "version", Type: schema.Word, Required: true, V3: "version",
 		Doc: "its name, as in v12, and as in agent_version of calls"},
@@ -19,4 +29,39 @@ var AgentVersions = Declare(Resource{
 		Doc: "when it was published"},
 	schema.Column{ID: 5, Name: "description", Type: schema.Text, V3: "description",
 		Doc: "what whoever published it wrote"},
+	schema.Column{ID: 6, Name: "data", Type: schema.JSON, V3: "data?",
+		Doc: "prompt, voice, model and all other settings, as they were; null: not fetched"},
+	schema.Column{ID: 7, Name: "flow", Type: schema.JSON, V3: "flow?", V2: "flow_data?", AnyValue: true,
+		Doc: "the nodes and edges of a flow agent, as they were"},
 )
+
+// bodyOf takes what an agent was in a version out of the agent's record. The answer has to
+// say which version it is: that of today would be wrong for ever.
+func bodyOf(answer []byte, agent string) ([]byte, error) {
+	var a struct {
+		ID      string `json:"id"`
+		AgentID string `json:"agent_id"`
+		Version *struct {
+			Version string `json:"version"`
+		} `json:"version"`
+		Data     json.RawMessage `json:"data,omitempty"`
+		Flow     json.RawMessage `json:"flow,omitempty"`
+		FlowData json.RawMessage `json:"flow_data,omitempty"`
+	}
+	if err := json.Unmarshal(answer, &a); err != nil {
+		return nil, fmt.Errorf("it is no agent: %w", err)
+	}
+	if is := cmp.Or(a.ID, a.AgentID); is != agent {
+		return nil, fmt.Errorf("it is another agent: %q", is)
+	}
+	if a.Version == nil {
+		return nil, errors.New("it does not say which version it is")
+	}
+	body := map[string]any{"version": a.Version.Version}
+	for name, value := range map[string]json.RawMessage{"data": a.Data, "flow": a.Flow, "flow_data": a.FlowData} {
+		if value != nil {
+			body[name] = value
+		}
+	}
+	return json.Marshal(body)
+}

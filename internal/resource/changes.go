@@ -44,7 +44,7 @@ func (r *Resource) Change(old, now *schema.Object, f Fetched, since int64) schem
 	if old == nil {
 		kind = "created"
 		for i := range r.Table.Columns {
-			if r.compared(i) && !now.Row[i].IsNull() {
+			if r.Compared(i) && !now.Row[i].IsNull() {
 				cols = append(cols, i)
 			}
 		}

@@ -29,6 +29,9 @@ func (r *Resource) MergeItem(old, item *schema.Object, f Fetched) (changed bool)
 	for _, col := range r.own {
 		row[col] = old.Row[col]
 	}
+	if r.Lasting {
+		row[r.completedAt] = old.Row[r.completedAt]
+	}
 	return !r.Same(old, item)
 }
 
@@ -92,7 +95,7 @@ func (r *Resource) Same(a, b *schema.Object) bool { return len(r.differing(a, b)
 // ^i for the i-th list.
 func (r *Resource) differing(a, b *schema.Object) (fields []int) {
 	for i := range r.Table.Columns {
-		if r.compared(i) && !schema.SameValue(r.Table.Columns[i].Type, a.Row[i], b.Row[i]) {
+		if r.Compared(i) && !schema.SameValue(r.Table.Columns[i].Type, a.Row[i], b.Row[i]) {
 			fields = append(fields, i)
 		}
 	}
@@ -104,8 +107,11 @@ func (r *Resource) differing(a, b *schema.Object) (fields []int) {
 	return fields
 }
 
-// compared says whether a column is a part of what the service says.
-func (r *Resource) compared(col int) bool {
+// Compared says whether a column is a part of what the service says, and may change.
+func (r *Resource) Compared(col int) bool {
+	if r.Lasting && slices.Contains(r.own, col) {
+		return false
+	}
 	return r.Table.Columns[col].Compared() || col == r.ownExtra
 }
 

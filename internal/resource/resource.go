@@ -49,6 +49,13 @@ type Resource struct {
 	// object is new or its item changes. Empty: the list tells all.
 	Record string
 	Own    []string
+	// By says, with a Parent, that Record is the parent's: it is asked for with this
+	// parameter, the last part of the key, and Pick makes the object's record of the answer.
+	By   string
+	Pick func(answer []byte, parent string) ([]byte, error)
+	// Lasting says that records never change. They are asked for once, if the run is to ask
+	// for them at all, after everything else, and are no part of the changes.
+	Lasting bool
 	// Key are the columns that tell one object from all others; that of the parent comes
 	// first. The table is sorted by them.
 	Key []string

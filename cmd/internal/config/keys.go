@@ -90,7 +90,8 @@ type Values struct {
 	Resources, OrganizationID                 string
 	Transcripts, V2Path                       string
 	MetricsFile, PingURL, LogFormat           string
-	GroupReadable, Quiet, ListOnly            bool
+	GroupReadable, Quiet                      bool
+	ListOnly, AgentBodies                     bool
 	TZ, Currency, Lang, Format                string
 }
 
@@ -127,6 +128,9 @@ var Keys = []Key{
 	{Name: "resources", Kind: List, For: Extract, Uses: "plan verify", Value: "NAMES", Default: "all",
 		About: "what is fetched besides calls: all, none, or names of tables as in agents,campaigns (query list tells them)",
 		in:    func(v *Values) any { return &v.Resources }},
+	{Name: "agent_bodies", Kind: Boolean, For: Extract, Uses: "plan", Own: true, Default: "false",
+		About: "also fetch what agents were in each of their versions: a request for each version, once",
+		in:    func(v *Values) any { return &v.AgentBodies }},
 	{Name: "transcripts", Kind: Text, For: Extract, Uses: "plan", Own: true, Words: []string{"auto", "v3", "v2"}, Default: "auto",
 		About: "auto takes pages of v2 where they save requests and prove to hold what v3 does; v3 never does; v2 also for a few calls, and where they were missing or wrong before",
 		in:    func(v *Values) any { return &v.Transcripts }},

@@ -336,6 +336,7 @@ func (h *chronicle) past() map[string]map[string]map[string]any {
 			c := &of.Table.Fields[i]
 			switch value := c.Name; {
 			case c.V3 == "" && !slices.Contains(of.Key, c.Name): // it is not the service's
+			case !of.Compared(of.Table.Column(c.Name)) && !slices.Contains(of.Key, c.Name): // it never changes
 			case c.Type == schema.Timestamp:
 				value = fmt.Sprintf("epoch_ms(%s)", c.Name)
 				fallthrough

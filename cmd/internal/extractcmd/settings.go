@@ -62,11 +62,11 @@ func (s *settings) crawl(now time.Time) (crawler.Config, error) {
 	if cfg.Resources, err = s.resources(); err != nil {
 		return cfg, err
 	}
+	cfg.Organization, cfg.Bodies = s.OrganizationID, s.AgentBodies
 	cfg.Transcripts, cfg.BulkPath = transcripts[s.Transcripts], s.V2Path
 	if !strings.HasPrefix(s.V2Path, "/") || strings.ContainsAny(s.V2Path, "?#") {
 		return cfg, cli.Usage("the default is "+crawler.BulkPath, "--v2-path must be a path that begins with /, not %q", s.V2Path)
 	}
-	cfg.Organization = s.OrganizationID
 	if from, err := s.keepFrom(now); err != nil {
 		return cfg, err
 	} else if from.After(cfg.Since) {

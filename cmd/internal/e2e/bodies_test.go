@@ -1,0 +1,95 @@
+package e2e
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/resource"
+	"callhouse/internal/sandbox"
+	"callhouse/internal/sandbox/organisation"
+	"callhouse/internal/schema"
+)
+
+// With --agent-bodies a run fetches what each version of an agent was, once: as plan counts
+// it, as the service has it, without secrets, and never again.
+func TestAgentBodies(t *testing.T) {
+	t.Parallel()
+	c := found(t, sandbox.Options{
+		World:        sandbox.Config{Seed: 33, Calls: 10, Days: 3, Agents: 3},
+		Organisation: organisation.Config{Pace: -1},
+	})
+	world := c.service.Server.Organisation()
+	night := func(args ...string) (requests map[string]int64, planned int64) {
+		t.Helper()
+		c.clock.Advance(time.Hour)
+		args = append([]string{"--resources", "agent_versions"}, args...)
+		r := c.extract(t.Context(), append([]string{"plan", "--format", "json"}, args...)...)
+		var plan struct {
+			Side int64 `json:"resources"`
+		}
+		if err := json.Unmarshal([]byte(r.stdout), &plan); err != nil || r.code != cli.ExitOK {
+			t.Fatalf("plan: exit code %d, %v\n%s%s", r.code, err, r.stdout, r.stderr)
+		}
+		before := c.service.Server.Stats()
+		c.mustExtract(args...)
+		if v := c.extract(t.Context(), "verify"); v.code != cli.ExitOK {
+			t.Fatalf("verify: %s%s", v.stdout, v.stderr)
+		}
+		return c.asked(before), plan.Side
+	}
+	// bodies compares those that are held with those of the service.
+	bodies := func() (n int64) {
+		t.Helper()
+		c.objects(resource.AgentVersions, func(o *schema.Object) {
+			key := resource.AgentVersions.KeyOf(o.Row)
+			agent, version, _ := strings.Cut(key, "/")
+			got := parse(t, resource.AgentVersions.RecordJSON(o)).(objectJSON)
+			if got["data"] == nil {
+				return
+			}
+			n++
+			is := shown(t, resource.Agents, organisation.Named("agents").Version(world, agent, version, c.clock.Now().UnixMilli()))
+			for _, name := range []string{"data", "flow"} {
+				if d := gocmp.Diff(is[name], got[name]); d != "" {
+					t.Errorf("%s of %s (-sandbox +warehouse)\n%s", name, key, d)
+				}
+			}
+		})
+		return n
+	}
+
+	night()
+	versions := int64(len(c.truth(resource.AgentVersions, c.clock.Now())))
+	if bodies() != 0 || versions < 20 {
+		t.Errorf("%d bodies, which nobody asked for, of %d versions", bodies(), versions)
+	}
+	asked, planned := night("--agent-bodies")
+	if bodies() != versions || asked["agents"] != 1+versions || asked["agent_versions"] != 0 || planned != 1+versions {
+		t.Errorf("%d bodies of %d versions; asked for %v, planned were %d", bodies(), versions, asked, planned)
+	}
+	if asked, planned = night("--agent-bodies"); asked["agents"] != 1 || planned != 1 {
+		t.Errorf("the night after asked for %v, planned were %d", asked, planned)
+	}
+
+	// A version is published: the one before is in production no more, and its body is as it was.
+	agent := c.one("SELECT min(agent_id) AS v FROM agents WHERE production_version IS NOT NULL").(string)
+	if err := world.Edit(c.clock.Now(), "agents", "", agent, organisation.Object{"data": organisation.Object{"prompt": "Rhyme."}}); err != nil {
+		t.Fatal(err)
+	}
+	c.clock.Advance(time.Minute)
+	if _, err := world.Publish(c.clock.Now(), agent, "in rhymes"); err != nil {
+		t.Fatal(err)
+	}
+	asked, _ = night("--agent-bodies") // a list and a record, as without, and a body
+	if bodies() != versions+1 || asked["agents"] != 1+1+1 || asked["agent_versions"] != 1 {
+		t.Errorf("%d bodies; asked for %v", bodies(), asked)
+	}
+	if n := c.one("SELECT count(*) AS v FROM changes WHERE resource = 'agent_versions' AND list_contains(fields::VARCHAR[], 'data')"); n != json.Number("0") {
+		t.Errorf("%v changes repeat a body", n)
+	}
+}
