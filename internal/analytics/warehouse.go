@@ -19,7 +19,8 @@ type Options struct {
 	Location *time.Location
 	// Currency is that of the costs, for headings; empty: not told.
 	Currency string
-	// Threads and MemoryLimit bound DuckDB, as in "4GB"; zero: its defaults.
+	// Threads and MemoryLimit bound DuckDB, as in "4GB"; zero: its defaults, but one
+	// thread for a small snapshot.
 	Threads     int
 	MemoryLimit string
 	// Safe is set for statements that somebody else wrote: they read the
@@ -82,6 +83,9 @@ func Open(ctx context.Context, root string, o Options) (*Warehouse, error) {
 	if o.Location == nil {
 		o.Location = time.UTC
 	}
+	if o.Threads == 0 && isSmall(snap) {
+		o.Threads = 1
+	}
 	db, err := duck.Open(duck.Config{Threads: o.Threads, MemoryLimit: o.MemoryLimit})
 	if err != nil {
 		return nil, err
@@ -93,6 +97,15 @@ func Open(ctx context.Context, root string, o Options) (*Warehouse, error) {
 		return nil, errors.Join(err, db.Close())
 	}
 	return w, nil
+}
+
+// isSmall says that to start and wake a second thread for a snapshot costs more than it gains.
+func isSmall(snap *layout.Snapshot) bool {
+	var bytes int64
+	for i := range snap.Manifest.Files {
+		bytes += snap.Manifest.Files[i].Bytes
+	}
+	return bytes < 4<<20
 }
 
 // Close frees the warehouse. Rows that came from it must be closed.
