@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"testing"
@@ -36,6 +37,7 @@ func TestMain(m *testing.M) {
 	}
 	dir, err := os.MkdirTemp("", "callhouse-tests-")
 	houseDir = filepath.Join(dir, "house")
+	debug.SetGCPercent(400) // the tests hold little
 	if err == nil {
 		err = os.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache")) // instead of the user's
 	}
