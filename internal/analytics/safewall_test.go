@@ -88,6 +88,9 @@ func TestSealedDatabaseRefuses(t *testing.T) {
 			t.Error(err)
 		}
 	}()
+	if err := w.defineAll(t.Context(), conn); err != nil { // as a statement that names them has it
+		t.Fatal(err)
+	}
 	out := filepath.Join(dir, "out")
 	for _, file := range []string{"x.csv", "x.parquet"} {
 		if err := os.WriteFile(filepath.Join(dir, file), []byte("a\n1\n"), 0o644); err != nil {
