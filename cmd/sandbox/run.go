@@ -15,7 +15,7 @@ import (
 // run executes one command line and returns its exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := newServe()
-	root.AddCommand(newGenerate())
+	root.AddCommand(newGenerate(), newOpenAPI())
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)

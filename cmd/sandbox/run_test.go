@@ -39,6 +39,7 @@ func TestWrongUse(t *testing.T) {
 		"--delete-rate 2":                "delete rate must be 0 to 1, not 2",
 		"--key=":                         "a key is empty",
 		"generate --agents 1000":         "agents must be 1 to 200, not 1000",
+		"openapi v2":                     `"v2" is not a command of sandbox openapi`,
 		"generate everything":            `"everything" is not a command of sandbox generate`,
 		"generate --drift-from tomorrow": "want a time like",
 	} {
@@ -163,6 +164,20 @@ func TestGenerate(t *testing.T) {
 		}
 		if n != 1500 {
 			t.Errorf("%q: %d lines", args, n)
+		}
+	}
+}
+
+func TestOpenAPI(t *testing.T) {
+	for args, want := range map[string]string{"openapi": "/v3/calls/{call_id}", "openapi --v2": "/v2/calls/{call_id}"} {
+		var stdout, stderr bytes.Buffer
+		code := run(t.Context(), strings.Fields(args), strings.NewReader(""), &stdout, &stderr)
+		var document struct {
+			OpenAPI string
+			Paths   map[string]any
+		}
+		if err := json.Unmarshal(stdout.Bytes(), &document); code != 0 || err != nil || document.OpenAPI != "3.1.0" || document.Paths[want] == nil {
+			t.Errorf("sandbox %s: exit %d, %v, %s%.300s", args, code, err, stderr.String(), stdout.String())
 		}
 	}
 }

@@ -44,7 +44,8 @@ Apart from the API, without key or limit:
   GET  /sandbox/edits/RESOURCE   what happened to its objects (?after=TIME&until=TIME)
   GET  /sandbox/stats            what was asked, and whether a limit was passed
   GET  /sandbox/clock            the data's clock; with --clock frozen,
-  POST /sandbox/clock            {"advance":"24h"} or {"set":"2026-11-19T12:00:00Z"} moves it`,
+  POST /sandbox/clock            {"advance":"24h"} or {"set":"2026-11-19T12:00:00Z"} moves it
+  GET  /v3/openapi.json          what is served, as OpenAPI 3.1; of v2: /v2/openapi.json`,
 		Example: `  sandbox --calls 5000
   sandbox --calls 200000 --clock frozen --faults 500=0.05,429=0.01,reset=0.01
   sandbox generate --calls 1000 --details --output calls.ndjson`,

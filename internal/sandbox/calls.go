@@ -3,6 +3,7 @@ package sandbox
 import (
 	"net/http"
 	"strconv"
+	"strings"
 
 	"callhouse/internal/sandbox/dice"
 	"callhouse/internal/sandbox/organisation"
@@ -19,8 +20,11 @@ var codes = map[int]string{
 	500: "INTERNAL_ERROR", 503: "SERVICE_UNAVAILABLE",
 }
 
-// failure is an answer in the error envelope.
+// failure is an answer in the error envelope, or in v2 as detail.
 func failure(x *scratch, status int, message, details string) answer {
+	if x.v2 {
+		return denied(status, message)
+	}
 	if details == "" {
 		details = "{}"
 	}
@@ -34,27 +38,37 @@ func failure(x *scratch, status int, message, details string) answer {
 	return answer{status: status, body: x.body}
 }
 
-// answer works out what a request that is let in gets.
-func (s *Server) answer(r *http.Request, req Request, x *scratch, fault FaultKind, number int64) answer {
-	switch {
-	case req.Kind == "other":
-		return failure(x, http.StatusNotFound, "no such resource", "")
-	case req.Kind == "bulk":
-		return s.answerBulk(r, req, x, fault, number)
-	case req.Resource == v2Campaigns || req.Resource == v2Knowledges:
-		return s.answerV2(r, req, x)
-	case req.Resource != "":
-		return s.answerResource(r, req, x, fault, number)
-	case r.Method != http.MethodGet:
-		return wrongMethod(r, x, http.MethodGet)
-	case req.Kind == "page":
-		return s.answerPage(r, x, fault, number)
-	}
-	return s.answerDetail(r, req.ID, x)
+// handlers answer the operations, by their names. Those of resources that only have
+// to be looked up are answered alike, by answerResource.
+var handlers = map[string]func(*Server, *exchange, FaultKind) answer{
+	"listCalls":       (*Server).answerPage,
+	"getCall":         (*Server).answerDetail,
+	"listCallsV2":     (*Server).answerBulk,
+	"listCallsLegacy": (*Server).answerBulk,
+	"getCallV2":       (*Server).answerBulk,
+	"listCampaignsV2": (*Server).answerV2,
+	"getCampaignV2":   (*Server).answerV2,
+	"getKnowledgeV2":  (*Server).answerV2,
 }
 
-func (s *Server) answerPage(r *http.Request, x *scratch, fault FaultKind, number int64) answer {
-	q, refusal := parseQuery(r.URL.RawQuery, &s.opts)
+// answer works out what a request that is let in gets.
+func (s *Server) answer(e *exchange, fault FaultKind) answer {
+	switch {
+	case e.op == nil:
+		return failure(e.x, http.StatusNotFound, "no such resource", "")
+	case e.allowed != nil:
+		a := failure(e.x, http.StatusMethodNotAllowed, e.r.Method+" is not allowed here", "")
+		a.header = [2]string{"Allow", strings.Join(e.allowed, ", ")}
+		return a
+	case handlers[e.op.ID] != nil:
+		return handlers[e.op.ID](s, e, fault)
+	}
+	return s.answerResource(e, fault)
+}
+
+func (s *Server) answerPage(e *exchange, fault FaultKind) answer {
+	x := e.x
+	q, refusal := parseQuery(e.r.URL.RawQuery, &s.opts)
 	if refusal == nil && fault == FaultExpired && q.cursor != "" {
 		refusal = refuse("cursor has expired")
 	}
@@ -65,7 +79,7 @@ func (s *Server) answerPage(r *http.Request, x *scratch, fault FaultKind, number
 	if refusal != nil {
 		return failure(x, http.StatusBadRequest, refusal.message, refusal.details)
 	}
-	p.distort(fault, dice.Hash(s.world.Key+6, uint64(number)), q.cursor, q.offset, func() (v world.View, ok bool) {
+	p.distort(fault, dice.Hash(s.world.Key+6, uint64(e.number)), q.cursor, q.offset, func() (v world.View, ok bool) {
 		if q.cursor == "" || q.ascending || len(q.attributes) > 0 || q.timed {
 			return v, false
 		}
@@ -98,13 +112,13 @@ func (s *Server) appendPage(b []byte, r *render.Renderer, p *page[world.View]) [
 	return append(b, '}')
 }
 
-func (s *Server) answerDetail(r *http.Request, id string, x *scratch) answer {
-	values := r.URL.Query()
-	for name := range values {
+func (s *Server) answerDetail(e *exchange, _ FaultKind) answer {
+	x := e.x
+	for name := range e.r.URL.Query() {
 		refusal := refuseParameter(name, nil)
 		return failure(x, http.StatusBadRequest, refusal.message, refusal.details)
 	}
-	v, ok := s.world.Find(id, s.Now())
+	v, ok := s.world.Find(e.req.ID, s.Now())
 	if !ok {
 		return failure(x, http.StatusNotFound, "there is no such call", "")
 	}

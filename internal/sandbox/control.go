@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"callhouse/internal/sandbox/operation"
 	"callhouse/internal/sandbox/organisation"
 )
 
@@ -17,6 +18,9 @@ import (
 func (s *Server) serveControl(w http.ResponseWriter, r *http.Request) {
 	get := r.Method == http.MethodGet
 	switch {
+	case isDocument(r.URL.Path) && get:
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(operation.Document(r.URL.Path == "/v2/openapi.json")) // the client is gone; nobody is left to tell
 	case r.URL.Path == "/sandbox/truth" && get:
 		at, err := instantOf(r, "at", s.Now())
 		if err != nil {
@@ -39,9 +43,13 @@ func (s *Server) serveControl(w http.ResponseWriter, r *http.Request) {
 		}
 		s.writeClock(w)
 	default:
-		http.Error(w, "there are GET /sandbox/truth, /sandbox/truth/RESOURCE, /sandbox/edits/RESOURCE and /sandbox/stats, and GET and POST /sandbox/clock", http.StatusNotFound)
+		http.Error(w, "there are GET /sandbox/truth, /sandbox/truth/RESOURCE, /sandbox/edits/RESOURCE and /sandbox/stats, GET and POST /sandbox/clock, GET /v3/openapi.json and /v2/openapi.json", http.StatusNotFound)
 	}
 }
+
+// isDocument reports whether a path is of an OpenAPI document. They are no part of the
+// service's contract, and open to anybody.
+func isDocument(path string) bool { return path == "/v3/openapi.json" || path == "/v2/openapi.json" }
 
 func (s *Server) writeClock(w http.ResponseWriter) {
 	now := s.Now()

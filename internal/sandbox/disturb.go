@@ -17,14 +17,15 @@ const webPage = "<!DOCTYPE html>\n<html><head><title>%</title></head>\n<body><ce
 
 // disturb gives a request the answer of its fault, and returns false if it
 // should get the right one (or a right one to be distorted).
-func (s *Server) disturb(w http.ResponseWriter, r *http.Request, fault FaultKind, x *scratch, number int64) bool {
+func (s *Server) disturb(w http.ResponseWriter, e *exchange, fault FaultKind) bool {
+	r, x := e.r, e.x
 	if fault == "" || fault.ofPages() {
 		return false
 	}
 	if status, err := strconv.Atoi(string(fault)); err == nil {
 		a := failure(x, status, "injected fault", "")
 		if status == http.StatusTooManyRequests {
-			a.header = [2]string{"Retry-After", strconv.Itoa(1 + int(number%3))}
+			a.header = [2]string{"Retry-After", strconv.Itoa(1 + int(e.number%3))}
 		}
 		s.send(w, r, a, fault)
 		return true
@@ -43,11 +44,11 @@ func (s *Server) disturb(w http.ResponseWriter, r *http.Request, fault FaultKind
 	case FaultNonJSON:
 		s.send(w, r, webAnswer(200, "Please sign in"), fault)
 	case FaultTruncated:
-		a := s.answer(r, requestOf(r), x, "", number)
+		a := s.answer(e, "")
 		a.body, a.view, a.object = a.body[:len(a.body)/2], nil, ""
 		s.send(w, r, a, fault)
 	case FaultCut:
-		s.cut(w, s.answer(r, requestOf(r), x, "", number))
+		s.cut(w, s.answer(e, ""))
 	case FaultReset:
 		s.ledger.answered(0, 0, fault)
 		reset(w)
@@ -57,7 +58,7 @@ func (s *Server) disturb(w http.ResponseWriter, r *http.Request, fault FaultKind
 		s.hang(r)
 	case FaultSlow:
 		if sleep(r, s.opts.SlowFor) {
-			s.send(w, r, s.answer(r, requestOf(r), x, "", number), fault)
+			s.send(w, r, s.answer(e, ""), fault)
 		} else {
 			s.ledger.answered(0, 0, fault)
 		}

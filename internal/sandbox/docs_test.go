@@ -9,12 +9,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"callhouse/internal/sandbox/organisation"
+	"callhouse/internal/sandbox/operation"
 )
 
-var update = flag.Bool("update", false, "write the table of resources into the docs")
+var update = flag.Bool("update", false, "write the table of operations into the docs")
 
-// TestDocs holds the table of resources in docs/sandbox.md to their declarations.
+// TestDocs holds the table of operations in docs/sandbox.md to their declarations.
 func TestDocs(t *testing.T) {
 	const file, begin, end = "../../docs/sandbox.md", "-update -->\n", "<!-- end -->"
 	page, err := os.ReadFile(file)
@@ -27,9 +27,9 @@ func TestDocs(t *testing.T) {
 		t.Fatal("no place for the table")
 	}
 	var b strings.Builder
-	b.WriteString("| resource | path, under GET | parameters besides `cursor`, `limit`, `sort_order` | taken from |\n| --- | --- | --- | --- |\n")
-	for _, r := range organisation.All {
-		fmt.Fprintf(&b, "| %s | `%s` | %s | %s |\n", r.Name, strings.Join(r.Paths(), "`, `"), documented(r), r.From)
+	b.WriteString("| resource | operation | parameters besides `cursor`, `limit` | taken from | do not rely on |\n| --- | --- | --- | --- | --- |\n")
+	for _, o := range operation.All {
+		fmt.Fprintf(&b, "| %s | `%s %s` | %s | %s | %s |\n", o.Resource, o.Method, o.Path, documented(&o), o.From, o.Beware)
 	}
 	want := head + begin + b.String() + end + tail
 	if *update {
@@ -42,33 +42,21 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// documented lists what may be asked of a resource.
-func documented(r *organisation.Resource) string {
+// documented lists what may be asked of an operation.
+func documented(o *operation.Operation) string {
 	var all []string
-	for _, f := range r.Filters {
-		name := "`" + f.Name + "`"
-		if f.Many {
+	for _, p := range o.Query {
+		if p.Name == "cursor" || p.Name == "limit" {
+			continue
+		}
+		name := "`" + p.Name + "`"
+		if p.Many {
 			name += "*"
 		}
-		if f.Default != "" {
-			name += " (" + f.Default + ")"
+		if p.Default != "" {
+			name += " (" + p.Default + ")"
 		}
 		all = append(all, name)
-	}
-	if r.Sorts != nil {
-		all = append(all, "`sort_by` "+strings.Join(r.Sorts, ", "))
-	}
-	if r.Fixed {
-		all = append(all, "no `sort_order`")
-	}
-	if r.Include != "" {
-		all = append(all, "`"+r.Include+"`")
-	}
-	if r.Version != nil {
-		all = append(all, "of an object `version` (current, production, vN)")
-	}
-	if r.Unpaged {
-		all = append(all, "not these either")
 	}
 	return strings.Join(all, ", ")
 }

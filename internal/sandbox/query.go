@@ -8,23 +8,13 @@ import (
 	"strconv"
 
 	"callhouse/internal/sandbox/dice"
+	"callhouse/internal/sandbox/operation"
 	"callhouse/internal/sandbox/wire"
 	"callhouse/internal/sandbox/world"
 )
 
-// The query parameters of GET /v3/calls: those of the contract, those that the
-// service takes besides, and those that name what a call must have.
-var (
-	contractParameters  = []string{"cursor", "limit"}
-	attributeParameters = []string{"status", "call_type", "agent_id", "disconnection_reason", "call_from", "call_to", "campaign_id", "customer_id"}
-	allowedParameters   = slices.Concat(contractParameters,
-		[]string{"sort_order", "start_at_after", "start_at_before"}, attributeParameters)
-	// newerParameters are those that the service did not take at first.
-	newerParameters = []string{"campaign_id", "customer_id"}
-
-	allStatuses = []string{"queued", "ongoing", "ended", "error", "canceled", "not_connected"}
-	allTypes    = []string{"web", "phone", "inbound", "outbound", "api"}
-)
+// newerParameters are those that the list of calls did not take at first.
+var newerParameters = []string{"campaign_id", "customer_id"}
 
 // defaultLimit is how many items a page has that asked for no number. The
 // contract does not say.
@@ -37,25 +27,19 @@ type paging struct {
 	ascending bool
 }
 
-// set takes a parameter; known is false if it is none of paging.
-func (p *paging) set(name, value string) (known bool, r *refusal) {
-	var err error
+// set takes a parameter that was checked; known is false if it is none of paging.
+func (p *paging) set(name, value string) (known bool) {
 	switch name {
 	case "cursor":
 		p.cursor = value
 	case "limit":
-		if p.limit, err = strconv.Atoi(value); err != nil || p.limit < 1 || p.limit > 100 {
-			return true, refuse("limit must be an integer from 1 to 100")
-		}
+		p.limit, _ = strconv.Atoi(value) // it was checked
 	case "sort_order":
-		if value != "asc" && value != "desc" {
-			return true, refuse("sort_order must be asc or desc")
-		}
 		p.ascending = value == "asc"
 	default:
-		return false, nil
+		return false
 	}
-	return true, nil
+	return true
 }
 
 // query is what one request for a page of calls asks for.
@@ -98,29 +82,36 @@ func parseQuery(raw string, opts *Options) (*query, *refusal) {
 	if err != nil {
 		return nil, refuse("the query string is malformed")
 	}
-	allowed := allowedParameters
-	switch {
-	case opts.ContractOnly:
-		allowed = contractParameters
-	case opts.OldFilters:
-		allowed = allowedParameters[:len(allowedParameters)-len(newerParameters)]
+	op := operation.Named("listCalls")
+	allowed := op.Parameters(opts.ContractOnly)
+	if opts.OldFilters {
+		allowed = slices.DeleteFunc(allowed, func(name string) bool { return slices.Contains(newerParameters, name) })
 	}
-	for name := range values {
-		if !slices.Contains(allowed, name) {
-			return nil, refuseParameter(name, allowed)
-		}
+	if refusal := check(op, values, allowed); refusal != nil {
+		return nil, refusal
 	}
 	q := newQuery(defaultLimit)
 	q.offset, q.inclusive = opts.OffsetPaging, opts.InclusiveBounds
 	for name, all := range values {
-		if len(all) != 1 || all[0] == "" {
-			return nil, refuse("%s must have exactly one value", name)
-		}
-		if r := q.set(name, all[0]); r != nil {
-			return nil, r
-		}
+		q.set(name, all[0])
 	}
 	return q, nil
+}
+
+// check refuses parameters that are not allowed, and values that an operation does
+// not take.
+func check(op *operation.Operation, values url.Values, allowed []string) *refusal {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if !slices.Contains(allowed, name) {
+			return refuseParameter(name, allowed)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if wrong := op.Parameter(name).Check(values[name]); wrong != "" {
+			return refuse("%s", wrong)
+		}
+	}
+	return nil
 }
 
 func refuseParameter(name string, allowed []string) *refusal {
@@ -134,35 +125,18 @@ func refuseParameter(name string, allowed []string) *refusal {
 	return &refusal{fmt.Sprintf("unknown query parameter %q", name), string(append(details, "]}"...))}
 }
 
-func (q *query) set(name, value string) *refusal {
-	if known, r := q.paging.set(name, value); known {
-		return r
-	}
-	var err error
-	switch name {
-	case "start_at_after":
+func (q *query) set(name, value string) {
+	switch {
+	case q.paging.set(name, value):
+	case name == "start_at_after":
 		q.timed = true
-		if q.after, err = strconv.ParseInt(value, 10, 64); err != nil {
-			return refuse("start_at_after must be an integer of unix milliseconds")
-		}
-	case "start_at_before":
+		q.after, _ = strconv.ParseInt(value, 10, 64) // it was checked, as the next one
+	case name == "start_at_before":
 		q.timed = true
-		if q.before, err = strconv.ParseInt(value, 10, 64); err != nil {
-			return refuse("start_at_before must be an integer of unix milliseconds")
-		}
-	case "status":
-		if !slices.Contains(allStatuses, value) {
-			return refuse("status must be one of %v", allStatuses)
-		}
-	case "call_type":
-		if !slices.Contains(allTypes, value) {
-			return refuse("call_type must be one of %v", allTypes)
-		}
-	}
-	if slices.Contains(attributeParameters, name) {
+		q.before, _ = strconv.ParseInt(value, 10, 64)
+	default:
 		q.attributes[name] = []string{value}
 	}
-	return nil
 }
 
 // matches reports whether v has the attributes asked for. Its start is not

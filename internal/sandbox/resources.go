@@ -8,11 +8,11 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"callhouse/internal/sandbox/dice"
+	"callhouse/internal/sandbox/operation"
 	"callhouse/internal/sandbox/organisation"
 )
 
@@ -32,51 +32,25 @@ type resourceQuery struct {
 	values   url.Values
 }
 
-// parameters are the names that a list takes.
-func parameters(r *organisation.Resource, contractOnly bool) []string {
-	if r.Unpaged {
-		return nil
-	}
-	names := slices.Clone(contractParameters)
-	if r.Include != "" {
-		names = append(names, r.Include)
-	}
-	if contractOnly {
-		return names
-	}
-	if !r.Fixed {
-		names = append(names, "sort_order")
-	}
-	if r.Sorts != nil {
-		names = append(names, "sort_by")
-	}
-	for _, f := range r.Filters {
-		names = append(names, f.Name)
-	}
-	return names
-}
-
 // parseResource reads the parameters of a list, as strict as those of calls.
-func parseResource(r *organisation.Resource, parent, raw string, contractOnly bool) (*resourceQuery, *refusal) {
+func parseResource(op *operation.Operation, r *organisation.Resource, parent, raw string, contractOnly bool) (*resourceQuery, *refusal) {
 	values, err := url.ParseQuery(raw)
 	if err != nil {
 		return nil, refuse("the query string is malformed")
 	}
-	allowed := parameters(r, contractOnly)
+	if refusal := check(op, values, op.Parameters(contractOnly)); refusal != nil {
+		return nil, refusal
+	}
 	q := &resourceQuery{resource: r, parent: parent, paging: paging{limit: defaultLimit}, values: values, sortBy: "created_at"}
 	if r.Unpaged {
 		q.limit = math.MaxInt
 	}
 	if r.Sorts != nil {
-		q.sortBy = r.Sorts[0]
+		q.sortBy = cmp.Or(values.Get("sort_by"), r.Sorts[0])
 	}
+	q.inside = r.Include != "" && values.Get(r.Include) == "true"
 	for name, all := range values {
-		if !slices.Contains(allowed, name) {
-			return nil, refuseParameter(name, allowed)
-		}
-		if r := q.set(name, all); r != nil {
-			return nil, r
-		}
+		q.set(name, all[0])
 	}
 	for _, f := range r.Filters {
 		if f.Default != "" && !values.Has(f.Name) {
@@ -84,49 +58,6 @@ func parseResource(r *organisation.Resource, parent, raw string, contractOnly bo
 		}
 	}
 	return q, nil
-}
-
-func (q *resourceQuery) set(name string, all []string) *refusal {
-	i := slices.IndexFunc(q.resource.Filters, func(f organisation.Filter) bool { return f.Name == name })
-	if i < 0 || !q.resource.Filters[i].Many {
-		if len(all) != 1 {
-			return refuse("%s must have exactly one value", name)
-		}
-	}
-	if slices.Contains(all, "") {
-		return refuse("%s must not be empty", name)
-	}
-	value := all[0]
-	if known, r := q.paging.set(name, value); known {
-		return r
-	}
-	var err error
-	switch {
-	case name == "sort_by":
-		if !slices.Contains(q.resource.Sorts, value) {
-			return refuse("sort_by must be one of %v", q.resource.Sorts)
-		}
-		q.sortBy = value
-	case name == q.resource.Include:
-		if q.inside, err = strconv.ParseBool(value); err != nil {
-			return refuse("%s must be true or false", name)
-		}
-	default:
-		return checkFilter(&q.resource.Filters[i], all)
-	}
-	return nil
-}
-
-func checkFilter(f *organisation.Filter, values []string) *refusal {
-	for _, v := range values {
-		if f.Values != nil && !slices.Contains(f.Values, v) {
-			return refuse("%s must be one of %v", f.Name, f.Values)
-		}
-		if _, err := strconv.ParseInt(v, 10, 64); f.Time && err != nil {
-			return refuse("%s must be an integer of unix milliseconds", f.Name)
-		}
-	}
-	return nil
 }
 
 // keeps reports whether an object has what is asked for: one of the values of
@@ -227,22 +158,20 @@ func (s *Server) resourcePage(q *resourceQuery) (*page[entry], *refusal) {
 }
 
 // answerResource answers for everything but calls.
-func (s *Server) answerResource(r *http.Request, req Request, x *scratch, fault FaultKind, number int64) answer {
+func (s *Server) answerResource(e *exchange, fault FaultKind) answer {
+	r, req, x := e.r, e.req, e.x
 	resource := organisation.Named(req.Resource)
-	if r.Method != http.MethodGet {
-		return wrongMethod(r, x, http.MethodGet)
-	}
 	faults := s.resourceFaults(req.Resource)
 	if status := faults.status(req.Kind); status != 0 {
 		return failure(x, status, "injected fault", "")
 	}
 	if req.Kind == "object" {
-		return s.answerObject(r, req, x, resource, faults)
+		return s.answerObject(e, resource, faults)
 	}
 	if resource.Parent != "" && s.organisation.Find(organisation.Named(resource.Parent), "", req.ID, s.Now()) == nil {
 		return failure(x, http.StatusNotFound, "there is no such object", "")
 	}
-	q, refusal := parseResource(resource, req.ID, r.URL.RawQuery, s.opts.ContractOnly)
+	q, refusal := parseResource(e.op, resource, req.ID, r.URL.RawQuery, s.opts.ContractOnly)
 	if refusal == nil && fault == FaultExpired && q.cursor != "" {
 		refusal = refuse("cursor has expired")
 	}
@@ -259,7 +188,7 @@ func (s *Server) answerResource(r *http.Request, req Request, x *scratch, fault 
 	if resource.Unpaged && (fault == FaultShort || fault == FaultEmpty) {
 		fault = "" // no next page could bring the rest
 	}
-	p.distort(fault, dice.Hash(s.world.Key+6, uint64(number)), q.cursor, s.opts.OffsetPaging, func() (e entry, ok bool) { return e, false })
+	p.distort(fault, dice.Hash(s.world.Key+6, uint64(e.number)), q.cursor, s.opts.OffsetPaging, func() (e entry, ok bool) { return e, false })
 	faults.distort(p)
 	items := make([]organisation.Object, len(p.items))
 	for i, e := range p.items {
@@ -294,20 +223,11 @@ func thin(o organisation.Object) organisation.Object {
 	return t
 }
 
-func (s *Server) answerObject(r *http.Request, req Request, x *scratch, resource *organisation.Resource, faults resourceFaults) answer {
+func (s *Server) answerObject(e *exchange, resource *organisation.Resource, faults resourceFaults) answer {
+	r, req, x := e.r, e.req, e.x
 	values := r.URL.Query()
-	var allowed []string
-	if resource.Version != nil && !s.opts.ContractOnly {
-		allowed = []string{"version"}
-	}
-	for name, all := range values {
-		if !slices.Contains(allowed, name) {
-			refusal := refuseParameter(name, allowed)
-			return failure(x, http.StatusBadRequest, refusal.message, refusal.details)
-		}
-		if len(all) != 1 || all[0] == "" {
-			return failure(x, http.StatusBadRequest, name+" must have exactly one value", "")
-		}
+	if refusal := check(e.op, values, e.op.Parameters(s.opts.ContractOnly)); refusal != nil {
+		return failure(x, http.StatusBadRequest, refusal.message, refusal.details)
 	}
 	var o organisation.Object
 	if resource.Version != nil {

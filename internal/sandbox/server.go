@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"callhouse/internal/sandbox/dice"
+	"callhouse/internal/sandbox/operation"
 	"callhouse/internal/sandbox/organisation"
 	"callhouse/internal/sandbox/render"
 	"callhouse/internal/sandbox/world"
@@ -35,6 +36,7 @@ type Server struct {
 type scratch struct {
 	renderer render.Renderer
 	body     []byte
+	v2       bool // failures are told as in v2
 }
 
 // New checks the options and prepares a server.
@@ -110,7 +112,7 @@ func (s *Server) setRevoked(key string, revoked bool) {
 
 // ServeHTTP answers /v3 and /v2 as the service does, and /sandbox.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if strings.HasPrefix(r.URL.Path, "/sandbox/") {
+	if strings.HasPrefix(r.URL.Path, "/sandbox/") || isDocument(r.URL.Path) {
 		s.serveControl(w, r)
 		return
 	}
@@ -131,15 +133,15 @@ type answer struct {
 }
 
 func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, x *scratch) {
-	req := requestOf(r)
+	e := sort(r, x)
 	w.Header().Set("Date", s.opts.DateNow().UTC().Format(http.TimeFormat))
 	before, after := s.latency(s.begun.Add(1))
 	if !sleep(r, before) {
-		s.ledger.arrive(req, bearer(r))
+		s.ledger.arrive(e.req, bearer(r))
 		s.ledger.answered(0, 0, "")
 		return
 	}
-	number, verdict := s.ledger.arrive(req, bearer(r))
+	number, verdict := s.ledger.arrive(e.req, bearer(r))
 	if !sleep(r, after) {
 		s.ledger.answered(0, 0, "")
 		return
@@ -156,11 +158,12 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, x *scratch) {
 			a.header = [2]string{"Retry-After", strconv.Itoa(int(math.Ceil(verdict.wait.Seconds())))}
 		}
 	default:
-		fault = s.fault(number, req)
-		if s.disturb(w, r, fault, x, number) {
+		e.number = number
+		fault = s.fault(number, e.req)
+		if s.disturb(w, e, fault) {
 			return
 		}
-		a = s.answer(r, req, x, fault, number)
+		a = s.answer(e, fault)
 	}
 	switch a.fault {
 	case FaultCut:
@@ -205,27 +208,28 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, a answer, fault Fa
 	_, _ = w.Write(a.body) // the client is gone; nobody is left to tell
 }
 
-// requestOf sorts a request.
-func requestOf(r *http.Request) Request {
-	if r.URL.Path == "/v3/calls" {
-		return Request{Kind: "page", Query: r.URL.RawQuery}
+// exchange is a request on its way to its answer.
+type exchange struct {
+	r       *http.Request
+	x       *scratch
+	req     Request
+	op      *operation.Operation // nil where the path is of none
+	allowed []string             // where the method is not one of the path's
+	number  int64
+}
+
+// sort finds what a request asks for.
+func sort(r *http.Request, x *scratch) *exchange {
+	e := &exchange{r: r, x: x, req: Request{Kind: "other"}}
+	var id string
+	if e.op, id, e.allowed = operation.Match(r.Method, r.URL.Path); e.op != nil {
+		e.req = Request{Kind: e.op.Kind, Resource: e.op.Resource, ID: id}
 	}
-	if id, ok := strings.CutPrefix(r.URL.Path, "/v3/calls/"); ok {
-		return Request{Kind: "detail", ID: id}
+	if r.Method == http.MethodGet && (e.req.Kind == "page" || e.req.Kind == "list") {
+		e.req.Query = r.URL.RawQuery
 	}
-	if resource, parent, id, ok := organisation.Route(r.URL.Path); ok && id != "" {
-		return Request{Kind: "object", Resource: resource.Name, ID: id}
-	} else if ok {
-		return Request{Kind: "list", Resource: resource.Name, ID: parent, Query: r.URL.RawQuery}
-	}
-	if resource, id := routeV2(r.URL.Path); isCalls(resource) {
-		return Request{Kind: "bulk", Resource: resource, ID: id}
-	} else if id != "" {
-		return Request{Kind: "object", Resource: resource, ID: id}
-	} else if resource != "" {
-		return Request{Kind: "list", Resource: resource}
-	}
-	return Request{Kind: "other"}
+	x.v2 = operation.IsV2(r.URL.Path)
+	return e
 }
 
 func bearer(r *http.Request) string {

@@ -59,7 +59,7 @@ func TestContract(t *testing.T) {
 		{name: "no id at all", target: "/v3/calls/x%2Fy", status: 404, code: "NOT_FOUND"},
 		{name: "call to come", target: unborn, status: 404, code: "NOT_FOUND"},
 		{name: "unknown path", target: "/v3/nothing", status: 404, code: "NOT_FOUND"},
-		{name: "create in v2", method: "POST", target: "/v2/calls", status: 404, code: "NOT_FOUND"},
+		{name: "unknown path of v2", method: "POST", target: "/v2/nothing", status: 404, code: "NOT_FOUND"},
 		{name: "list of v2", target: "/v2/calls/list", status: 405, code: "METHOD_NOT_ALLOWED"},
 		{name: "delete in v2", method: "DELETE", target: "/v2" + strings.TrimPrefix(detail, "/v3"), status: 405, code: "METHOD_NOT_ALLOWED"},
 		{name: "create", method: "POST", target: "/v3/calls", status: 405, code: "METHOD_NOT_ALLOWED"},
@@ -85,10 +85,17 @@ func TestContract(t *testing.T) {
 				t.Fatalf("%d %v %s", w.Code, w.Header(), w.Body)
 			}
 			var e struct {
-				Error *struct{ Code, Message, Details any }
+				Error  *struct{ Code, Message, Details any }
+				Detail string
 			}
 			decode(t, w.Body.Bytes(), &e)
 			if c.status == 200 {
+				return
+			}
+			if strings.HasPrefix(c.target, "/v2") { // says it as detail
+				if e.Detail == "" || e.Error != nil {
+					t.Fatalf("no detail: %s", w.Body)
+				}
 				return
 			}
 			if e.Error == nil || e.Error.Code != c.code || e.Error.Message == "" {

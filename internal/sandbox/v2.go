@@ -1,11 +1,7 @@
 package sandbox
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -20,24 +16,6 @@ const (
 	v2Campaigns  = "v2_campaigns"
 	v2Knowledges = "v2_knowledges"
 )
-
-// routeV2 finds what a path of v2 asks for; an empty name for nothing.
-func routeV2(path string) (resource, id string) {
-	switch path {
-	case "/v2/campaigns/list":
-		return v2Campaigns, ""
-	case "/v2/calls/list":
-		return v2Calls, ""
-	case "/functions/v1/v1/list-calls":
-		return v2Legacy, ""
-	}
-	for prefix, resource := range map[string]string{"/v2/campaigns/": v2Campaigns, "/v2/knowledge/": v2Knowledges, "/v2/calls/": v2Call} {
-		if id, ok := strings.CutPrefix(path, prefix); ok && id != "" && !strings.Contains(id, "/") {
-			return resource, id
-		}
-	}
-	return "", ""
-}
 
 // invalid is an answer of v2 to what it does not understand. The field may be one
 // of an object in the body, as in "filter_criteria.duration", or empty.
@@ -58,13 +36,6 @@ func denied(status int, detail string) answer {
 	return a
 }
 
-// wrongMethod is an answer to a request whose method is not the one of its path.
-func wrongMethod(r *http.Request, x *scratch, allowed string) answer {
-	a := failure(x, http.StatusMethodNotAllowed, r.Method+" is not allowed here", "")
-	a.header = [2]string{"Allow", allowed}
-	return a
-}
-
 // thresholds is a range, both ends included.
 type thresholds struct {
 	Upper *int64 `json:"upper_threshold"`
@@ -80,44 +51,20 @@ type listing[F any] struct {
 }
 
 // readListing reads the body of a request; if ok is false, the answer says why not.
-func readListing[F any](r *http.Request) (body listing[F], a answer, ok bool) {
+func readListing[F any](e *exchange) (body listing[F], a answer, ok bool) {
 	body.Order, body.Limit = "descending", defaultLimit
-	text, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, 1<<16))
-	if err == nil {
-		d := json.NewDecoder(bytes.NewReader(text))
-		d.DisallowUnknownFields()
-		if err = d.Decode(&body); err == nil && d.More() {
-			err = errors.New("more than one value")
-		}
-	}
-	var wrong *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &wrong):
-		return body, invalid(wrong.Field, wrong.Value+" does not belong here"), false
-	case err != nil:
-		return body, invalid("", fmt.Sprintf("not a body of this operation: %v", err)), false
-	case body.Limit < 1 || body.Limit > 500:
-		return body, invalid("limit", "limit must be 1 to 500"), false
-	case body.Order != "ascending" && body.Order != "descending":
-		return body, invalid("sort_order", "sort_order must be ascending or descending"), false
-	}
-	return body, answer{}, true
+	a, ok = e.decode(&body)
+	return body, a, ok
 }
 
-func (s *Server) answerV2(r *http.Request, req Request, x *scratch) answer {
-	method := http.MethodGet
-	if req.Kind == "list" {
-		method = http.MethodPost
-	}
-	if r.Method != method {
-		return wrongMethod(r, x, method)
-	}
+func (s *Server) answerV2(e *exchange, _ FaultKind) answer {
+	req := e.req
 	faults := s.resourceFaults(req.Resource)
 	if status := faults.status(req.Kind); status != 0 {
-		return failure(x, status, "injected fault", "")
+		return failure(e.x, status, "injected fault", "")
 	}
 	if req.Kind == "list" {
-		return s.listV2(r, faults)
+		return s.listV2(e, faults)
 	}
 	var o map[string]any
 	if req.Resource == v2Campaigns {
@@ -134,12 +81,12 @@ func (s *Server) answerV2(r *http.Request, req Request, x *scratch) answer {
 }
 
 // listV2 answers POST /v2/campaigns/list.
-func (s *Server) listV2(r *http.Request, faults resourceFaults) answer {
+func (s *Server) listV2(ask *exchange, faults resourceFaults) answer {
 	body, refused, ok := readListing[struct {
 		Status []string   `json:"status"`
 		Agent  []string   `json:"agent_id"`
 		Start  thresholds `json:"start_timestamp"`
-	}](r)
+	}](ask)
 	if !ok {
 		return refused
 	}

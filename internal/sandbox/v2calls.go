@@ -18,11 +18,6 @@ const (
 	v2Call   = "v2_call"
 )
 
-// isCalls reports whether what a path of v2 asks for is calls.
-func isCalls(resource string) bool {
-	return resource == v2Calls || resource == v2Legacy || resource == v2Call
-}
-
 // callFilter is the filter of the list of calls. The contract names no unit of the
 // duration: here it is milliseconds.
 type callFilter struct {
@@ -75,17 +70,12 @@ func milliseconds(instant int64) int64 {
 }
 
 // answerBulk answers a request for calls of v2.
-func (s *Server) answerBulk(r *http.Request, req Request, x *scratch, fault FaultKind, number int64) answer {
-	method := http.MethodPost
-	if req.Resource == v2Call {
-		method = http.MethodGet
-	}
+func (s *Server) answerBulk(e *exchange, fault FaultKind) answer {
+	req, x := e.req, e.x
 	modes := s.modes(req.Resource != v2Call)
 	switch {
 	case modes.Off != 0:
 		return denied(modes.Off, "calls are not served here")
-	case r.Method != method:
-		return wrongMethod(r, x, method)
 	case modes.OtherShape:
 		return objectAnswer(map[string]any{"success": true, "data": map[string]any{"items": []any{}, "count": 0}})
 	}
@@ -97,7 +87,7 @@ func (s *Server) answerBulk(r *http.Request, req Request, x *scratch, fault Faul
 		x.body = x.renderer.FormV2(x.body[:0], v, modes.form(&v.Call, true))
 		return answer{status: http.StatusOK, body: x.body}
 	}
-	body, refused, ok := readListing[callFilter](r)
+	body, refused, ok := readListing[callFilter](e)
 	switch {
 	case !ok:
 		return refused
@@ -119,7 +109,7 @@ func (s *Server) answerBulk(r *http.Request, req Request, x *scratch, fault Faul
 		return invalid("pagination_key", refusal.message)
 	}
 	if fault != FaultEmpty { // the next key is the id of a call on the page, so there has to be one
-		p.distort(fault, dice.Hash(s.world.Key+6, uint64(number)), q.cursor, q.offset, func() (v world.View, ok bool) { return v, false })
+		p.distort(fault, dice.Hash(s.world.Key+6, uint64(e.number)), q.cursor, q.offset, func() (v world.View, ok bool) { return v, false })
 	}
 	x.body = modes.appendPage(x.body[:0], &x.renderer, p, req.Resource == v2Legacy)
 	return modes.slow(answer{status: http.StatusOK, body: x.body}, len(p.items), x)

@@ -219,7 +219,7 @@ func TestBulkFilters(t *testing.T) {
 func TestBulkRefusals(t *testing.T) {
 	s := newServer(t, Options{World: Config{Calls: 30}})
 	for body, field := range map[string]string{
-		"": "", "[]": "", "{} {}": "", `{"page":1}`: "", `{"filter_criteria":{"status":["ended"]}}`: "",
+		"": "", "[]": "", "{} {}": "", `{"page":1}`: "page", `{"filter_criteria":{"status":["ended"]}}`: "filter_criteria.status",
 		`{"limit":0}`: "limit", `{"limit":501}`: "limit", `{"limit":"5"}`: "limit", `{"limit":1.5}`: "limit",
 		`{"sort_order":"up"}`: "sort_order", `{"pagination_key":7}`: "pagination_key",
 		`{"pagination_key":"1"}`:                                                   "pagination_key",

@@ -53,7 +53,9 @@ type Filter struct {
 	Values  []string // nil: any
 	Time    bool     // it is a time: milliseconds, or seconds
 	Default string   // where it is not given
-	Match   func(o Object, value string) bool
+	// Contract is whether the contract has it.
+	Contract bool
+	Match    func(o Object, value string) bool
 }
 
 // All are the resources, in the order of the documentation.
@@ -73,40 +75,6 @@ func Named(name string) *Resource {
 		panic(fmt.Sprintf("sandbox: no resource is called %q", name))
 	}
 	return All[i]
-}
-
-// Route finds the resource of a path: its list, with the id of the object that the
-// list belongs to, or one of its objects.
-func Route(path string) (r *Resource, parent, id string, ok bool) {
-	for _, r := range All {
-		if id, ok := match(r.List, path); ok {
-			return r, id, "", true
-		}
-	}
-	for _, r := range All {
-		if id, ok := match(r.Item, path); ok && id != "" {
-			return r, "", id, true
-		}
-	}
-	return nil, "", "", false
-}
-
-// match compares a path with a pattern; what stands for the names in braces is
-// returned, joined by slashes.
-func match(pattern, path string) (id string, ok bool) {
-	want, got := strings.Split(pattern, "/"), strings.Split(path, "/")
-	if pattern == "" || len(want) != len(got) {
-		return "", false
-	}
-	var ids []string
-	for i := range want {
-		if strings.HasPrefix(want[i], "{") && got[i] != "" {
-			ids = append(ids, got[i])
-		} else if want[i] != got[i] {
-			return "", false
-		}
-	}
-	return strings.Join(ids, "/"), true
 }
 
 func own(o Object) string { return fmt.Sprint(o["id"]) }

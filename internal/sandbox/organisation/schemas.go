@@ -11,8 +11,11 @@ var schemas = &Resource{
 	Name: "schemas", Own: "schema_id", List: "/v3/schemas", Item: "/v3/schemas/{namespace}/{schema_type}", Fixed: true,
 	From:   "contract: paths and parameters; documented: the fields",
 	Inside: []string{"schema"}, Include: "include_schema",
-	Filters: []Filter{is("namespace", false, "agent-schema", "flow-schema", "eval-schema", "tool-schema"), is("category", false)},
-	ID:      func(o Object) string { return fmt.Sprintf("%v/%v", o["namespace"], o["schema_type"]) },
+	Filters: []Filter{
+		is("namespace", false, "agent-schema", "flow-schema", "eval-schema", "tool-schema"),
+		{Name: "category", Contract: true, Match: is("category", false).Match},
+	},
+	ID: func(o Object) string { return fmt.Sprintf("%v/%v", o["namespace"], o["schema_type"]) },
 	lives: func(o *Organisation, _ string, until int64) []*life {
 		return o.populate("schemas", population{
 			places: o.cfg.Sizes.Schemas, every: 120,

@@ -1,0 +1,84 @@
+package operation
+
+import (
+	"bytes"
+	"errors"
+	"sync"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+)
+
+// Flaw is what is wrong with a body, and where; an empty place is the whole of it.
+type Flaw struct {
+	Place  []string
+	Reason string
+}
+
+// compiled are the schemas, ready to check with. Formats are as binding as the rest.
+var compiled = sync.OnceValue(func() *jsonschema.Compiler {
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	c.DefaultDraft(jsonschema.Draft2020)
+	if err := c.AddResource("openapi.json", object{"components": object{"schemas": plain(schemas())}}); err != nil {
+		panic("sandbox: " + err.Error()) // they are ours
+	}
+	return c
+})
+
+var compiling sync.Mutex
+
+// CheckBody parses a body and holds it to its schema.
+func (o *Operation) CheckBody(text []byte) *Flaw {
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		return &Flaw{Reason: "the body is not JSON: " + err.Error()}
+	}
+	return CheckValue(o.Body, value)
+}
+
+// CheckValue holds a value to a schema.
+func CheckValue(schema string, value any) *Flaw {
+	compiling.Lock()
+	s, err := compiled().Compile("openapi.json#/components/schemas/" + schema)
+	compiling.Unlock()
+	if err != nil {
+		panic("sandbox: " + err.Error()) // they are ours
+	}
+	var wrong *jsonschema.ValidationError
+	if err := s.Validate(value); !errors.As(err, &wrong) {
+		return nil
+	}
+	for len(wrong.Causes) > 0 {
+		wrong = wrong.Causes[0]
+	}
+	place := wrong.InstanceLocation
+	switch k := wrong.ErrorKind.(type) { // it is about a member of the place
+	case *kind.AdditionalProperties:
+		place = append(place, k.Properties[0])
+	case *kind.Required:
+		place = append(place, k.Missing[0])
+	}
+	return &Flaw{Place: place, Reason: wrong.ErrorKind.LocalizedString(message.NewPrinter(language.English))}
+}
+
+// plain turns what YAML holds into what JSON would hold.
+func plain(value any) any {
+	switch v := value.(type) {
+	case object:
+		all := object{}
+		for name, value := range v {
+			all[name] = plain(value)
+		}
+		return all
+	case []any:
+		all := make([]any, len(v))
+		for i, value := range v {
+			all[i] = plain(value)
+		}
+		return all
+	}
+	return value
+}
