@@ -1,11 +1,15 @@
 package sandbox
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
+	"callhouse/internal/sandbox/organisation"
+	"callhouse/internal/sandbox/service"
 	"callhouse/internal/sandbox/wire"
 )
 
@@ -22,7 +26,9 @@ func (e *exchange) decode(into any) (a answer, ok bool) {
 	if flaw := e.op.CheckBody(text); flaw != nil {
 		return e.refuse(strings.Join(flaw.Place, "."), flaw.Reason), false
 	}
-	if err := json.Unmarshal(text, into); err != nil {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	if err := d.Decode(into); err != nil {
 		return e.refuse("", err.Error()), false
 	}
 	return answer{}, true
@@ -41,4 +47,42 @@ func (e *exchange) refuse(field, reason string) answer {
 		details = append(wire.AppendString(append(details, `,"reason":`...), reason), '}')
 	}
 	return failure(e.x, http.StatusBadRequest, message, string(details))
+}
+
+// writes are what is done by package service, by the operations' names.
+var writes = map[string]func(s *service.Service, now time.Time, id string, body organisation.Object) (organisation.Object, *service.Problem){
+	"createAgent":  (*service.Service).CreateAgent,
+	"updateAgent":  (*service.Service).PatchAgent,
+	"validateFlow": (*service.Service).ValidateFlow,
+	"listAgentsV2": (*service.Service).AgentsV2,
+}
+
+// answerWrite answers by letting the service do it.
+func (s *Server) answerWrite(e *exchange, _ FaultKind) answer {
+	faults := s.resourceFaults(e.req.Resource)
+	if status := faults.status(e.req.Kind); status != 0 {
+		return failure(e.x, status, "injected fault", "")
+	}
+	if values := e.r.URL.Query(); len(values) > 0 {
+		refusal := check(e.op, values, nil)
+		return failure(e.x, http.StatusBadRequest, refusal.message, refusal.details)
+	}
+	var body organisation.Object
+	if e.op.Body != "" {
+		if a, ok := e.decode(&body); !ok {
+			return a
+		}
+	}
+	o, problem := writes[e.op.ID](s.service, s.Now(), e.req.ID, body)
+	switch {
+	case problem == nil:
+		a := objectAnswer(o)
+		a.status = e.op.Good()
+		return a
+	case problem.Kind == service.Invalid:
+		return e.refuse(problem.Field, problem.Reason)
+	case problem.Kind == service.Conflict:
+		return failure(e.x, http.StatusConflict, problem.Reason, "")
+	}
+	return failure(e.x, http.StatusNotFound, problem.Reason, "")
 }

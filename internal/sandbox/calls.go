@@ -62,6 +62,8 @@ func (s *Server) answer(e *exchange, fault FaultKind) answer {
 		return a
 	case handlers[e.op.ID] != nil:
 		return handlers[e.op.ID](s, e, fault)
+	case writes[e.op.ID] != nil:
+		return s.answerWrite(e, fault)
 	}
 	return s.answerResource(e, fault)
 }

@@ -57,7 +57,7 @@ func (fs ResourceFaults) check() error {
 	for _, r := range organisation.All {
 		names = append(names, r.Name)
 	}
-	names = append(names, v2Campaigns, v2Knowledges) // with 403, 404, 500 and empty
+	names = append(names, "v2_agents", v2Campaigns, v2Knowledges) // with 403, 404, 500 and empty
 	for _, name := range slices.Sorted(maps.Keys(fs)) {
 		if !slices.Contains(names, name) {
 			return fmt.Errorf("no resource is called %q; there are %s", name, strings.Join(names, ", "))

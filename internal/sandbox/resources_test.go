@@ -415,7 +415,7 @@ func TestListsOfResources(t *testing.T) {
 	if w := do(strict, "GET", object+"?version=current"); w.Code != 400 {
 		t.Errorf("a version, by the contract alone: %d", w.Code)
 	}
-	if w := do(s, "POST", "/v3/agents"); w.Code != 405 {
+	if w := do(s, "POST", "/v3/tools"); w.Code != 405 || w.Header().Get("Allow") != "GET" {
 		t.Errorf("POST: %d", w.Code)
 	}
 }

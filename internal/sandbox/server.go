@@ -14,6 +14,7 @@ import (
 	"callhouse/internal/sandbox/operation"
 	"callhouse/internal/sandbox/organisation"
 	"callhouse/internal/sandbox/render"
+	"callhouse/internal/sandbox/service"
 	"callhouse/internal/sandbox/world"
 )
 
@@ -22,6 +23,7 @@ type Server struct {
 	opts         Options
 	world        *world.World
 	organisation *organisation.Organisation
+	service      *service.Service
 	list         *list
 	list2        *list // of v2
 	ledger       *ledger
@@ -65,7 +67,7 @@ func New(opts Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{opts: opts, world: shown, organisation: company, faulty: opts.ResourceFaults, v2: opts.V2}
+	s := &Server{opts: opts, world: shown, organisation: company, service: service.New(company), faulty: opts.ResourceFaults, v2: opts.V2}
 	s.list = &list{world: shown, organisation: company, opts: &s.opts, key: dice.Hash(shown.Key, 2)}
 	s.list2 = &list{world: shown2, opts: &s.opts, keyed: true}
 	s.ledger = newLedger(&s.opts)

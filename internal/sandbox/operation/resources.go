@@ -74,6 +74,7 @@ func camel(name string) string {
 
 // companyV2 are the operations of v2 on everything but calls.
 var companyV2 = []Operation{
+	agentsV2,
 	{
 		ID: "listCampaignsV2", Method: http.MethodPost, Path: "/v2/campaigns/list", Kind: "list", Resource: "v2_campaigns", Body: "CampaignListRequestV2", Answer: "CampaignListV2",
 		Summary: "Campaigns, the newest first", From: contract, Beware: "the status of a refusal",

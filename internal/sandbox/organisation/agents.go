@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sort"
 	"strings"
-	"time"
 
 	"callhouse/internal/sandbox/dice"
 	"callhouse/internal/sandbox/world"
@@ -68,28 +67,6 @@ func (o *Organisation) publicationsLocked(a *profile, until int64) []publication
 		all[i].number = a.newest - old + 1 + i
 	}
 	return all
-}
-
-// Publish makes a version of an agent now, and puts it into production. It
-// returns the version's name.
-func (o *Organisation) Publish(now time.Time, id, description string) (string, error) {
-	if o.Find(Named("agents"), "", id, now) == nil {
-		return "", fmt.Errorf("publish agent %s: it is not there", id)
-	}
-	p := publication{at: now.UnixMilli()}
-	if description != "" {
-		p.description = description
-	}
-	o.publishing.Lock()
-	o.published[id] = append(o.published[id], p)
-	clear(o.released)
-	o.publishing.Unlock()
-	o.world.Forget() // campaigns to come may go otherwise
-	o.mu.Lock()
-	clear(o.histories)
-	o.mu.Unlock()
-	name, _ := o.Find(Named("agents"), "", id, now)["production_version"].(string)
-	return name, nil
 }
 
 // released is what is known of an agent's versions until some time.

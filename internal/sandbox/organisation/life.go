@@ -29,6 +29,7 @@ type step struct {
 	at    int64
 	do    func(was Object) Object
 	quiet bool // updated_at stays as it is
+	asked bool // by a client or a test; it may be in the millisecond in which the object came
 }
 
 type change struct {
@@ -47,7 +48,7 @@ func (l *life) live() {
 	now := maps.Clone(l.first)
 	_, dated := now["updated_at"]
 	for _, s := range l.steps {
-		if s.at <= l.born || l.died > 0 && s.at >= l.died {
+		if s.at < l.born || s.at == l.born && !s.asked || l.died > 0 && s.at >= l.died {
 			continue
 		}
 		c := change{at: s.at, before: Object{}, after: Object{}}

@@ -100,7 +100,8 @@ type Organisation struct {
 
 	mu        sync.Mutex
 	histories map[string]*history
-	edited    map[string][]edited // by list: what tests did
+	written   map[string][]Write // by list, in order
+	writes    int                // how many there were
 
 	publishing sync.Mutex               // mu may be held
 	published  map[string][]publication // by agent: what tests did
@@ -112,13 +113,7 @@ type history struct {
 	until int64
 	lives []*life
 	byID  map[string]*life
-}
-
-// edited is an edit or, where fields is nil, a deletion that a test made.
-type edited struct {
-	id     string
-	at     int64
-	fields Object
+	made  int64 // lives that were written
 }
 
 // New prepares an organisation.
@@ -129,7 +124,7 @@ func New(cfg Config, w *world.World) (*Organisation, error) {
 	}
 	return &Organisation{
 		cfg: cfg, world: w, origin: w.Origin().UnixMilli(),
-		histories: map[string]*history{}, edited: map[string][]edited{}, published: map[string][]publication{},
+		histories: map[string]*history{}, written: map[string][]Write{}, published: map[string][]publication{},
 		released: map[int]*released{},
 	}, nil
 }
@@ -162,6 +157,9 @@ func (o *Organisation) history(r *Resource, parent string, t int64) *history {
 		}
 		h.byID[l.id] = l
 	}
+	for _, w := range o.written[name] {
+		h.apply(w)
+	}
 	if r.Parent != "" { // what belongs to an object vanishes with it
 		if p := o.history(Named(r.Parent), "", t).byID[parent]; p != nil && p.died > 0 {
 			h.lives = slices.DeleteFunc(h.lives, func(l *life) bool { return l.born >= p.died })
@@ -170,16 +168,6 @@ func (o *Organisation) history(r *Resource, parent string, t int64) *history {
 					l.died = p.died
 				}
 			}
-		}
-	}
-	for _, e := range o.edited[name] {
-		l := h.byID[e.id]
-		switch {
-		case l == nil:
-		case e.fields != nil:
-			l.steps = append(l.steps, set(e.at, e.fields))
-		case l.died == 0 || e.at < l.died:
-			l.died = e.at
 		}
 	}
 	for _, l := range h.lives {
@@ -355,30 +343,3 @@ func (o *Organisation) Seen(resource string, after, until time.Time) []Edit {
 }
 
 func within(t, after, until int64) bool { return after < t && t <= until }
-
-// Edit sets fields of an object from now on, as its author would, and moves its
-// updated_at where it has one.
-func (o *Organisation) Edit(now time.Time, resource, parent, id string, fields Object) error {
-	if len(fields) == 0 {
-		return fmt.Errorf("edit %s %s: no field is given", resource, id)
-	}
-	return o.change(now, resource, parent, edited{id, now.UnixMilli(), fields})
-}
-
-// Delete makes an object vanish now. Calls go on to name an agent that is gone.
-func (o *Organisation) Delete(now time.Time, resource, parent, id string) error {
-	return o.change(now, resource, parent, edited{id: id, at: now.UnixMilli()})
-}
-
-func (o *Organisation) change(now time.Time, resource, parent string, e edited) error {
-	r := Named(resource)
-	if o.Find(r, parent, e.id, now) == nil {
-		return fmt.Errorf("edit %s %s: it is not there", resource, e.id)
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	name := listName(r, parent)
-	o.edited[name] = append(o.edited[name], e)
-	clear(o.histories) // others may follow from it, as an agent's versions do
-	return nil
-}

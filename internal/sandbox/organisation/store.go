@@ -1,0 +1,113 @@
+package organisation
+
+import (
+	"fmt"
+	"time"
+
+	"callhouse/internal/sandbox/dice"
+	"callhouse/internal/sandbox/world"
+)
+
+// Write is something that a client or a test did. All that is not computed from the
+// seed is a list of them, in their order.
+type Write struct {
+	At       int64  `json:"at"`
+	Do       Deed   `json:"do"`
+	Resource string `json:"resource"`
+	Parent   string `json:"parent,omitempty"`
+	ID       string `json:"id"`
+	Fields   Object `json:"fields,omitempty"` // the object that came, or what of it was set
+}
+
+// Deed is what a write does to an object.
+type Deed string
+
+// A version of an agent comes by Published alone.
+const (
+	Created   Deed = "created"
+	Edited    Deed = "edited"
+	Deleted   Deed = "deleted"
+	Published Deed = "published" // ID is the agent's
+)
+
+// Apply does a write. What it is done to has to be there, and what it makes must not.
+func (o *Organisation) Apply(w Write) error {
+	r, now := Named(w.Resource), time.UnixMilli(w.At)
+	there := o.Find(r, w.Parent, w.ID, now) != nil
+	switch {
+	case there && w.Do == Created:
+		return fmt.Errorf("write %s %s: it is there already", w.Resource, w.ID)
+	case !there && w.Do != Created:
+		return fmt.Errorf("write %s %s: it is not there", w.Resource, w.ID)
+	case w.Do == Edited && len(w.Fields) == 0:
+		return fmt.Errorf("write %s %s: no field is given", w.Resource, w.ID)
+	}
+	if w.Do == Published {
+		p := publication{at: w.At, description: w.Fields["description"]}
+		o.publishing.Lock()
+		o.published[w.ID] = append(o.published[w.ID], p)
+		clear(o.released)
+		o.publishing.Unlock()
+		o.world.Forget() // campaigns to come may go otherwise
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.writes++
+	name := listName(r, w.Parent)
+	if w.Do != Published {
+		o.written[name] = append(o.written[name], w)
+	}
+	clear(o.histories) // others may follow from it, as an agent's versions do
+	return nil
+}
+
+// apply adds a write to what happens in a list.
+func (h *history) apply(w Write) {
+	l := h.byID[w.ID]
+	switch {
+	case w.Do == Created:
+		h.made++
+		l = &life{id: w.ID, serial: 1<<60 + h.made, born: w.At, first: w.Fields}
+		h.lives = append(h.lives, l)
+		h.byID[w.ID] = l
+	case l == nil:
+	case w.Do == Edited:
+		s := set(w.At, w.Fields)
+		s.asked = true
+		l.steps = append(l.steps, s)
+	case l.died == 0 || w.At < l.died:
+		l.died = w.At
+	}
+}
+
+// NewID is an id that no object has, other than the last one until something is written.
+func (o *Organisation) NewID() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return world.NewUUID(dice.Hash(o.key("written"), uint64(o.writes))).String()
+}
+
+// Edit sets fields of an object from now on, as its author would, and moves its
+// updated_at where it has one.
+func (o *Organisation) Edit(now time.Time, resource, parent, id string, fields Object) error {
+	return o.Apply(Write{At: now.UnixMilli(), Do: Edited, Resource: resource, Parent: parent, ID: id, Fields: fields})
+}
+
+// Delete makes an object vanish now. Calls go on to name an agent that is gone.
+func (o *Organisation) Delete(now time.Time, resource, parent, id string) error {
+	return o.Apply(Write{At: now.UnixMilli(), Do: Deleted, Resource: resource, Parent: parent, ID: id})
+}
+
+// Publish makes a version of an agent now, and puts it into production. It
+// returns the version's name.
+func (o *Organisation) Publish(now time.Time, id, description string) (string, error) {
+	w := Write{At: now.UnixMilli(), Do: Published, Resource: "agents", ID: id, Fields: Object{}}
+	if description != "" {
+		w.Fields["description"] = description
+	}
+	if err := o.Apply(w); err != nil {
+		return "", err
+	}
+	name, _ := o.Find(Named("agents"), "", id, now)["production_version"].(string)
+	return name, nil
+}

@@ -1,0 +1,211 @@
+package service
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"callhouse/internal/sandbox/organisation"
+)
+
+// CreateAgent makes an agent. It is of type flow if it has a flow.
+func (s *Service) CreateAgent(now time.Time, _ string, body Object) (Object, *Problem) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.checkAgent(now, body); p != nil {
+		return nil, p
+	}
+	data, _ := body["data"].(Object)
+	if data = maps.Clone(data); data == nil {
+		data = Object{}
+	}
+	if data["builtInTools"] == nil {
+		data["builtInTools"] = []any{}
+	}
+	ms, id := now.UnixMilli(), s.company.NewID()
+	agent := Object{
+		"id": id, "name": body["name"], "type": "single_prompt", "created_at": ms, "updated_at": ms, "production_version": nil,
+		"data": data, "flow": body["flow"],
+	}
+	if agent["flow"] != nil || body["flow_data"] != nil {
+		agent["type"] = "flow"
+	}
+	if legacy, ok := body["flow_data"]; ok {
+		agent["flow_data"] = legacy
+	}
+	s.apply(now, organisation.Created, "agents", "", id, agent)
+	return s.agent(now, id), nil
+}
+
+// PatchAgent changes an agent. Settings that the body does not name keep their values,
+// however deep they are; an array takes the place of the old one.
+func (s *Service) PatchAgent(now time.Time, id string, body Object) (Object, *Problem) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	agent := s.find("agents", id, now)
+	if agent == nil {
+		return nil, missing()
+	}
+	if p := s.checkAgent(now, body); p != nil {
+		return nil, p
+	}
+	fields := Object{}
+	for _, name := range []string{"name", "flow", "flow_data"} {
+		if value, ok := body[name]; ok {
+			fields[name] = value
+		}
+	}
+	if fields["flow"] != nil || fields["flow_data"] != nil {
+		fields["type"] = "flow"
+	}
+	if data, ok := body["data"].(Object); ok {
+		was, _ := agent["data"].(Object)
+		fields["data"] = merge(was, data)
+	}
+	s.edit(now, "agents", id, fields)
+	return s.agent(now, id), nil
+}
+
+// agent is an agent as its own answer shows it.
+func (s *Service) agent(now time.Time, id string) Object {
+	return organisation.Named("agents").Version(s.company, id, "", now.UnixMilli())
+}
+
+// merge sets what is named, and leaves the rest as it was. Neither is changed.
+func merge(was, is Object) Object {
+	all := maps.Clone(was)
+	if all == nil {
+		all = Object{}
+	}
+	for name, value := range is {
+		inner, ok := value.(Object)
+		old, both := all[name].(Object)
+		if ok && both {
+			value = merge(old, inner)
+		}
+		all[name] = value
+	}
+	return all
+}
+
+// checkAgent looks at what no schema can tell: what the settings refer to has to be in
+// the organisation, and a flow has to be a graph.
+func (s *Service) checkAgent(now time.Time, body Object) *Problem {
+	data, _ := body["data"].(Object)
+	for i, tool := range list(data["builtInTools"]) {
+		if id, ok := inside(tool, "agent", "agentId").(string); ok && s.find("agents", id, now) == nil {
+			return invalid(fmt.Sprintf("data.builtInTools.%d.agent.agentId", i), "there is no such agent")
+		}
+	}
+	for i, id := range list(data["toolIds"]) {
+		if s.find("tools", fmt.Sprint(id), now) == nil {
+			return invalid(fmt.Sprintf("data.toolIds.%d", i), "there is no such tool")
+		}
+	}
+	if model, ok := inside(data, "llm", "model").(string); ok && s.find("llms", model, now) == nil {
+		return invalid("data.llm.model", "there is no such model")
+	}
+	voice, provider := inside(data, "voice", "id"), inside(data, "voice", "provider")
+	if voice != nil && provider != nil && s.find("voices", fmt.Sprintf("%v/%v", provider, voice), now) == nil {
+		return invalid("data.voice.id", "the provider has no such voice")
+	}
+	if p := s.checkKnowledge(now, "data.knowledge", inside(data, "knowledge")); p != nil {
+		return p
+	}
+	flow, _ := body["flow"].(Object)
+	if flow == nil {
+		return nil
+	}
+	if flaws := flaws(flow); len(flaws) > 0 {
+		return invalid(fmt.Sprint(flaws[0]["field"]), "%v", flaws[0]["message"])
+	}
+	for i, node := range list(flow["nodes"]) {
+		if p := s.checkKnowledge(now, fmt.Sprintf("flow.nodes.%d.data.knowledge", i), inside(node, "data", "knowledge")); p != nil {
+			return p
+		}
+	}
+	return nil
+}
+
+func (s *Service) checkKnowledge(now time.Time, field string, settings any) *Problem {
+	for i, id := range list(inside(settings, "knowledgeIds")) {
+		if s.find("knowledges", fmt.Sprint(id), now) == nil {
+			return invalid(fmt.Sprintf("%s.knowledgeIds.%d", field, i), "there is no such knowledge base")
+		}
+	}
+	return nil
+}
+
+// ValidateFlow says whether a flow could be saved, and what is wrong with it.
+func (s *Service) ValidateFlow(_ time.Time, _ string, body Object) (Object, *Problem) {
+	flow, _ := body["flow"].(Object)
+	all := []any{}
+	for _, f := range flaws(flow) {
+		all = append(all, f)
+	}
+	return Object{"valid": len(all) == 0, "errors": all}, nil
+}
+
+// flaws are what is wrong with a graph of nodes whose shape is right.
+func flaws(flow Object) []Object {
+	var all []Object
+	add := func(message, format string, args ...any) {
+		all = append(all, Object{"field": fmt.Sprintf(format, args...), "message": message})
+	}
+	var ids []string
+	nodes := list(flow["nodes"])
+	if len(nodes) == 0 {
+		add("a flow has one node or more", "flow.nodes")
+	}
+	for i, node := range nodes {
+		id := fmt.Sprint(inside(node, "id"))
+		if slices.Contains(ids, id) {
+			add("two nodes have this id", "flow.nodes.%d.id", i)
+		}
+		ids = append(ids, id)
+	}
+	var edges []string
+	for i, edge := range list(flow["edges"]) {
+		id := fmt.Sprint(inside(edge, "id"))
+		if slices.Contains(edges, id) {
+			add("two edges have this id", "flow.edges.%d.id", i)
+		}
+		edges = append(edges, id)
+		for _, end := range []string{"source", "target"} {
+			if !slices.Contains(ids, fmt.Sprint(inside(edge, end))) {
+				add("there is no such node", "flow.edges.%d.%s", i, end)
+			}
+		}
+	}
+	return all
+}
+
+// AgentsV2 lists all agents for v2, by name.
+func (s *Service) AgentsV2(now time.Time, _ string, _ Object) (Object, *Problem) {
+	items := []Object{}
+	for _, e := range s.company.List(organisation.Named("agents"), "", now) {
+		items = append(items, Object{"agent_id": e.ID, "agent_name": e.Object["name"]})
+	}
+	slices.SortFunc(items, func(a, b Object) int {
+		key := func(o Object) string { return fmt.Sprint(o["agent_name"], " ", o["agent_id"]) }
+		return strings.Compare(key(a), key(b))
+	})
+	return Object{"agents": items, "total_count": len(items)}, nil
+}
+
+// list is an array; nothing else.
+func list(value any) []any {
+	all, _ := value.([]any)
+	return all
+}
+
+// inside is a member of a member; nil where there is none.
+func inside(value any, names ...string) any {
+	for _, name := range names {
+		o, _ := value.(Object)
+		value = o[name]
+	}
+	return value
+}
