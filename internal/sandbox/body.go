@@ -51,10 +51,12 @@ func (e *exchange) refuse(field, reason string) answer {
 
 // writes are what is done by package service, by the operations' names.
 var writes = map[string]func(s *service.Service, now time.Time, id string, body organisation.Object) (organisation.Object, *service.Problem){
-	"createAgent":  (*service.Service).CreateAgent,
-	"updateAgent":  (*service.Service).PatchAgent,
-	"validateFlow": (*service.Service).ValidateFlow,
-	"listAgentsV2": (*service.Service).AgentsV2,
+	"createAgent":                (*service.Service).CreateAgent,
+	"updateAgent":                (*service.Service).PatchAgent,
+	"validateFlow":               (*service.Service).ValidateFlow,
+	"listAgentsV2":               (*service.Service).AgentsV2,
+	"deleteKnowledgeDocumentV2":  (*service.Service).DeleteDocument,
+	"deleteKnowledgeDocumentsV2": (*service.Service).DeleteDocuments,
 }
 
 // answerWrite answers by letting the service do it.
@@ -63,26 +65,38 @@ func (s *Server) answerWrite(e *exchange, _ FaultKind) answer {
 	if status := faults.status(e.req.Kind); status != 0 {
 		return failure(e.x, status, "injected fault", "")
 	}
-	if values := e.r.URL.Query(); len(values) > 0 {
-		refusal := check(e.op, values, nil)
-		return failure(e.x, http.StatusBadRequest, refusal.message, refusal.details)
-	}
 	var body organisation.Object
-	if e.op.Body != "" {
-		if a, ok := e.decode(&body); !ok {
-			return a
-		}
+	if a, ok := e.decodeWrite(&body); !ok {
+		return a
 	}
 	o, problem := writes[e.op.ID](s.service, s.Now(), e.req.ID, body)
-	switch {
-	case problem == nil:
-		a := objectAnswer(o)
-		a.status = e.op.Good()
-		return a
-	case problem.Kind == service.Invalid:
-		return e.refuse(problem.Field, problem.Reason)
-	case problem.Kind == service.Conflict:
-		return failure(e.x, http.StatusConflict, problem.Reason, "")
+	if problem != nil {
+		return e.problem(problem)
 	}
-	return failure(e.x, http.StatusNotFound, problem.Reason, "")
+	a := objectAnswer(o)
+	a.status = e.op.Good()
+	return a
+}
+
+// decodeWrite is decode for an operation that may have no body, and has no parameters.
+func (e *exchange) decodeWrite(body *organisation.Object) (a answer, ok bool) {
+	if values := e.r.URL.Query(); len(values) > 0 {
+		refusal := check(e.op, values, nil)
+		return failure(e.x, http.StatusBadRequest, refusal.message, refusal.details), false
+	}
+	if e.op.Body == "" {
+		return answer{}, true
+	}
+	return e.decode(body)
+}
+
+// problem is the answer to what was not done.
+func (e *exchange) problem(p *service.Problem) answer {
+	switch p.Kind {
+	case service.Invalid:
+		return e.refuse(p.Field, p.Reason)
+	case service.Conflict:
+		return failure(e.x, http.StatusConflict, p.Reason, "")
+	}
+	return failure(e.x, http.StatusNotFound, p.Reason, "")
 }

@@ -42,9 +42,11 @@ func failure(x *scratch, status int, message, details string) answer {
 // to be looked up are answered alike, by answerResource.
 var handlers = map[string]func(*Server, *exchange, FaultKind) answer{
 	"listCalls":       (*Server).answerPage,
+	"createCall":      (*Server).answerCreateCall,
 	"getCall":         (*Server).answerDetail,
 	"listCallsV2":     (*Server).answerBulk,
 	"listCallsLegacy": (*Server).answerBulk,
+	"createCallV2":    (*Server).answerCreateCall,
 	"getCallV2":       (*Server).answerBulk,
 	"listCampaignsV2": (*Server).answerV2,
 	"getCampaignV2":   (*Server).answerV2,
@@ -86,13 +88,42 @@ func (s *Server) answerPage(e *exchange, fault FaultKind) answer {
 			return v, false
 		}
 		before, ok := s.world.View(p.items[0].Index+1, s.Now())
-		if ok {
+		if ok = ok && p.items[0].Index >= 0; ok {
 			v = *before
 		}
 		return v, ok
 	})
 	x.body = s.appendPage(x.body[:0], &x.renderer, p)
 	return answer{status: http.StatusOK, body: x.body}
+}
+
+// answerCreateCall makes a call, in v3 and in v2.
+func (s *Server) answerCreateCall(e *exchange, _ FaultKind) answer {
+	modes := s.modes(false)
+	if e.x.v2 && modes.Off != 0 {
+		return denied(modes.Off, "calls are not served here")
+	}
+	var body organisation.Object
+	if a, ok := e.decodeWrite(&body); !ok {
+		return a
+	}
+	create := s.service.CreateCall
+	if e.x.v2 {
+		create = s.service.CreateCallV2
+	}
+	o, problem := create(s.Now(), "", body)
+	if problem != nil {
+		return e.problem(problem)
+	}
+	if e.x.v2 {
+		return objectAnswer(o)
+	}
+	v, ok := s.world.Find(o["id"].(string), s.Now())
+	if !ok {
+		panic("sandbox: a call that was made is not there")
+	}
+	e.x.body = s.withCampaign(e.x.renderer.Detail(e.x.body[:0], v), v)
+	return answer{status: http.StatusCreated, body: e.x.body}
 }
 
 func (s *Server) appendPage(b []byte, r *render.Renderer, p *page[world.View]) []byte {

@@ -87,10 +87,8 @@ func (l *list) page(q *query, t int64) (*page[world.View], *refusal) {
 			}
 		case q.offset:
 			skip = position
-		case q.ascending:
-			lo = max(lo, position+1)
 		default:
-			hi = min(hi, position)
+			q.behind = &position
 		}
 	}
 	offset := skip
@@ -112,10 +110,7 @@ func (l *list) page(q *query, t int64) (*page[world.View], *refusal) {
 		p.items = append(p.items, *v)
 	}
 	if len(p.items) > 0 {
-		p.start = p.items[0].Index + 1
-		if q.ascending {
-			p.start = p.items[0].Index - 1
-		}
+		p.start = l.before(p.items[0].Index, q.ascending)
 	}
 	return p, nil
 }
@@ -154,11 +149,36 @@ func (l *list) open(text string, list uint64, t int64) (position int64, _ *refus
 	return c.position, nil
 }
 
-// walk yields the calls of lo <= index < hi that q asks for, in its order. The
-// view is overwritten by the next one.
+// before is a position in front of a call, computed or ordered.
+func (l *list) before(index int64, ascending bool) int64 {
+	if index < 0 { // in front of the computed one that is next to it
+		index = l.world.Started(time.UnixMilli(l.world.Start(index)))
+		if !ascending {
+			return index
+		}
+	} else if !ascending {
+		return index + 1
+	}
+	return index - 1
+}
+
+// walk yields the calls that q asks for, in its order: computed ones of lo <= index < hi,
+// and those that were ordered. The view is overwritten by the next one.
 func (l *list) walk(q *query, t, lo, hi int64) iter.Seq[*world.View] {
+	if q.behind != nil && q.ascending {
+		lo = max(lo, l.world.Behind(*q.behind))
+	} else if q.behind != nil {
+		hi = min(hi, l.world.UpTo(*q.behind))
+	}
+	ordered := func(yield func(*world.View) bool) {
+		for v := range l.world.Ordered(t, q.ascending) {
+			if q.holds(l.world, v) && !yield(v) {
+				return
+			}
+		}
+	}
 	return func(yield func(*world.View) bool) {
-		for v := range l.world.Walk(t, lo, hi, q.ascending) {
+		for v := range l.world.Merge(l.world.Walk(t, lo, hi, q.ascending), ordered, q.ascending) {
 			if q.matches(l.world, v) && !yield(v) {
 				return
 			}
@@ -175,10 +195,10 @@ func (l *list) total(q *query, list uint64, t, lo, hi int64) int64 {
 		c.list, c.at, c.n = list, t, 0
 		if len(q.attributes) == 0 && q.duration == nil {
 			c.n = l.world.CountIn(t, lo, hi)
-		} else {
-			for range l.walk(q, t, lo, hi) {
-				c.n++
-			}
+			hi = lo // the ordered ones are left
+		}
+		for range l.walk(q, t, lo, hi) {
+			c.n++
 		}
 	}
 	return l.counted.n

@@ -53,6 +53,7 @@ type query struct {
 	attributes map[string][]string // the other parameters, by name: what may be there
 	duration   *span               // in ms; only v2 has it
 
+	behind   *int64          // the call that the page before ended with
 	campaign *world.Campaign // that campaign_id names
 	phones   []string        // of whom customer_id names
 }
@@ -137,6 +138,18 @@ func (q *query) set(name, value string) {
 	default:
 		q.attributes[name] = []string{value}
 	}
+}
+
+// holds reports whether an ordered call is in the span of time and behind the cursor.
+func (q *query) holds(w *world.World, v *world.View) bool {
+	least, most := q.after+1, q.before-1
+	if q.inclusive {
+		least, most = q.after, q.before
+	}
+	if q.timed && (!v.Started || v.Call.StartAt < least || v.Call.StartAt > most) {
+		return false
+	}
+	return q.behind == nil || w.Compare(v.Index, *q.behind) < 0 != q.ascending && v.Index != *q.behind
 }
 
 // matches reports whether v has the attributes asked for. Its start is not

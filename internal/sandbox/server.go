@@ -50,6 +50,7 @@ func New(opts Options) (*Server, error) {
 	if opts.NamedVersions {
 		opts.World.VersionOf = func(agent int, start int64) (int, float64) { return company.VersionOf(agent, start) }
 	}
+	opts.World.Orders = &world.Orders{}
 	shown, err := world.New(opts.World)
 	if err != nil {
 		return nil, err
@@ -67,7 +68,7 @@ func New(opts Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{opts: opts, world: shown, organisation: company, service: service.New(company), faulty: opts.ResourceFaults, v2: opts.V2}
+	s := &Server{opts: opts, world: shown, organisation: company, service: service.New(company, shown), faulty: opts.ResourceFaults, v2: opts.V2}
 	s.list = &list{world: shown, organisation: company, opts: &s.opts, key: dice.Hash(shown.Key, 2)}
 	s.list2 = &list{world: shown2, opts: &s.opts, keyed: true}
 	s.ledger = newLedger(&s.opts)

@@ -62,7 +62,8 @@ func TestContract(t *testing.T) {
 		{name: "unknown path of v2", method: "POST", target: "/v2/nothing", status: 404, code: "NOT_FOUND"},
 		{name: "list of v2", target: "/v2/calls/list", status: 405, code: "METHOD_NOT_ALLOWED"},
 		{name: "delete in v2", method: "DELETE", target: "/v2" + strings.TrimPrefix(detail, "/v3"), status: 405, code: "METHOD_NOT_ALLOWED"},
-		{name: "create", method: "POST", target: "/v3/calls", status: 405, code: "METHOD_NOT_ALLOWED"},
+		{name: "create without a body", method: "POST", target: "/v3/calls", status: 400, code: "VALIDATION_ERROR"},
+		{name: "replace all", method: "PUT", target: "/v3/calls", status: 405, code: "METHOD_NOT_ALLOWED"},
 		{name: "delete", method: "DELETE", target: detail, status: 405, code: "METHOD_NOT_ALLOWED"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -30,6 +30,11 @@ var calls = []Operation{
 		),
 	},
 	{
+		ID: "createCall", Method: http.MethodPost, Path: "/v3/calls", Kind: "write", Resource: "calls", Body: "CreateCallRequest", Status: http.StatusCreated, Answer: "CallResponse",
+		Summary: "Call somebody",
+		From:    "contract: the path, the status; documented: the body; observed: the answer; invented: that `agent` is required", Beware: "any field of a call",
+	},
+	{
 		ID: "getCall", Method: http.MethodGet, Path: "/v3/calls/{call_id}", Kind: "detail", Answer: "CallResponse",
 		Summary: "One call with its transcript", From: "contract; observed: the fields", Beware: "any field of a call",
 	},
@@ -41,6 +46,10 @@ var callsV2 = []Operation{
 		ID: "listCallsV2", Method: http.MethodPost, Path: "/v2/calls/list", Kind: "bulk", Resource: "v2_calls", Body: "CallListRequestV2", Answer: "CallListV2",
 		Summary: "Whole calls, transcripts included, up to 500 a page",
 		From:    "contract; invented: that `duration` is in milliseconds", Beware: "the status of a refusal",
+	},
+	{
+		ID: "createCallV2", Method: http.MethodPost, Path: "/v2/calls", Kind: "write", Resource: "v2_call", Body: "CreateCallRequestV2", Answer: "CreateCallResponseV2",
+		Summary: "Call somebody", From: contract, Beware: "the status of the answer; values of `status` other than initiated",
 	},
 	{
 		ID: "getCallV2", Method: http.MethodGet, Path: "/v2/calls/{call_id}", Kind: "bulk", Resource: "v2_call", Answer: "CallResponseV2",

@@ -87,4 +87,13 @@ var companyV2 = []Operation{
 		ID: "getKnowledgeV2", Method: http.MethodGet, Path: "/v2/knowledge/{knowledge_base_id}", Kind: "object", Resource: "v2_knowledges", Answer: "KnowledgeBaseV2",
 		Summary: "One knowledge base with its documents", From: "contract; invented: that the id is v3's, as text",
 	},
+	{
+		ID: "deleteKnowledgeDocumentsV2", Method: http.MethodDelete, Path: "/v2/knowledge/{knowledge_base_id}/documents/batch", Kind: "write", Resource: "v2_knowledges",
+		Body: "DeleteDocumentsRequestV2", Answer: "DeleteDocumentsResponseV2",
+		Summary: "Delete 1 to 10 documents of a knowledge base", From: "contract; invented: that a document that is named twice is deleted once, and counted once",
+	},
+	{
+		ID: "deleteKnowledgeDocumentV2", Method: http.MethodDelete, Path: "/v2/knowledge/{knowledge_base_id}/documents/{knowledge_document_id}", Kind: "write", Resource: "v2_knowledges",
+		Answer: "DeleteDocumentResponseV2", Summary: "Delete a document of a knowledge base", From: "contract: the path; invented: the answer", Beware: "the answer",
+	},
 }

@@ -101,7 +101,6 @@ type Organisation struct {
 	mu        sync.Mutex
 	histories map[string]*history
 	written   map[string][]Write // by list, in order
-	writes    int                // how many there were
 
 	publishing sync.Mutex               // mu may be held
 	published  map[string][]publication // by agent: what tests did

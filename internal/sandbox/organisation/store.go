@@ -3,9 +3,6 @@ package organisation
 import (
 	"fmt"
 	"time"
-
-	"callhouse/internal/sandbox/dice"
-	"callhouse/internal/sandbox/world"
 )
 
 // Write is something that a client or a test did. All that is not computed from the
@@ -52,7 +49,6 @@ func (o *Organisation) Apply(w Write) error {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.writes++
 	name := listName(r, w.Parent)
 	if w.Do != Published {
 		o.written[name] = append(o.written[name], w)
@@ -78,13 +74,6 @@ func (h *history) apply(w Write) {
 	case l.died == 0 || w.At < l.died:
 		l.died = w.At
 	}
-}
-
-// NewID is an id that no object has, other than the last one until something is written.
-func (o *Organisation) NewID() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return world.NewUUID(dice.Hash(o.key("written"), uint64(o.writes))).String()
 }
 
 // Edit sets fields of an object from now on, as its author would, and moves its

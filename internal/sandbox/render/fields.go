@@ -29,6 +29,9 @@ func appendRecording(dst []byte, v *world.View) []byte {
 
 // appendMetadata writes what the company noted about the call when it made it.
 func appendMetadata(dst []byte, c *world.Call) []byte {
+	if c.Order != nil {
+		return append(dst, c.Order.Metadata...)
+	}
 	campaign := c.Campaign()
 	if campaign == "" {
 		return append(dst, "{}"...)
@@ -56,6 +59,9 @@ func appendMetadata(dst []byte, c *world.Call) []byte {
 }
 
 func appendVariables(dst []byte, c *world.Call) []byte {
+	if c.Order != nil {
+		return append(dst, c.Order.Variables...)
+	}
 	dst = append(dst, '{')
 	begun := len(dst)
 	for name, value := range c.Variables() {

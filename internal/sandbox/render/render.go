@@ -47,7 +47,7 @@ func (r *Renderer) attributes(dst []byte, v *world.View) []byte {
 	dst = wire.AppendString(append(dst, `,"status":`...), v.Status)
 	dst = wire.AppendOptional(append(dst, `,"from_number":`...), v.From())
 	dst = wire.AppendOptional(append(dst, `,"to_number":`...), v.To())
-	dst = wire.AppendOptional(append(dst, `,"presentation_number":`...), v.Agent.Presentation)
+	dst = wire.AppendOptional(append(dst, `,"presentation_number":`...), v.Presentation())
 	dst = wire.AppendOptional(append(dst, `,"disconnection_reason":`...), v.Reason)
 	dst = wire.AppendTime(append(dst, `,"start_at":`...), v.StartAt)
 	dst = wire.AppendTime(append(dst, `,"end_at":`...), v.EndAt)

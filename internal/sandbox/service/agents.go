@@ -24,7 +24,7 @@ func (s *Service) CreateAgent(now time.Time, _ string, body Object) (Object, *Pr
 	if data["builtInTools"] == nil {
 		data["builtInTools"] = []any{}
 	}
-	ms, id := now.UnixMilli(), s.company.NewID()
+	ms, id := now.UnixMilli(), s.newID().String()
 	agent := Object{
 		"id": id, "name": body["name"], "type": "single_prompt", "created_at": ms, "updated_at": ms, "production_version": nil,
 		"data": data, "flow": body["flow"],
@@ -35,7 +35,7 @@ func (s *Service) CreateAgent(now time.Time, _ string, body Object) (Object, *Pr
 	if legacy, ok := body["flow_data"]; ok {
 		agent["flow_data"] = legacy
 	}
-	s.apply(now, organisation.Created, "agents", "", id, agent)
+	s.write(now, organisation.Created, "agents", "", id, agent)
 	return s.agent(now, id), nil
 }
 

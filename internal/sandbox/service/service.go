@@ -7,7 +7,9 @@ import (
 	"sync"
 	"time"
 
+	"callhouse/internal/sandbox/dice"
 	"callhouse/internal/sandbox/organisation"
+	"callhouse/internal/sandbox/world"
 )
 
 // Object is a resource's object, or some of its fields.
@@ -16,11 +18,15 @@ type Object = organisation.Object
 // Service does one write at a time.
 type Service struct {
 	company *organisation.Organisation
+	world   *world.World
 	mu      sync.Mutex
+	writes  uint64 // how many there were
 }
 
-// New lets a company be written to.
-func New(company *organisation.Organisation) *Service { return &Service{company: company} }
+// New lets a company and its world be written to.
+func New(company *organisation.Organisation, w *world.World) *Service {
+	return &Service{company: company, world: w}
+}
 
 // Problem is why something was not done.
 type Problem struct {
@@ -50,18 +56,30 @@ func (s *Service) find(resource, id string, now time.Time) Object {
 	return s.company.Find(organisation.Named(resource), "", id, now)
 }
 
-// apply does a write that was checked.
-func (s *Service) apply(now time.Time, do organisation.Deed, resource, parent, id string, fields Object) {
-	err := s.company.Apply(organisation.Write{At: now.UnixMilli(), Do: do, Resource: resource, Parent: parent, ID: id, Fields: fields})
-	if err != nil {
+// write does what was checked.
+func (s *Service) write(now time.Time, do organisation.Deed, resource, parent, id string, fields Object) {
+	w := organisation.Write{At: now.UnixMilli(), Do: do, Resource: resource, Parent: parent, ID: id, Fields: fields}
+	if err := s.apply(w); err != nil {
 		panic("sandbox: " + err.Error()) // it was checked under the lock
 	}
 }
 
+// apply does a write.
+func (s *Service) apply(w organisation.Write) error {
+	s.writes++
+	if w.Resource == calls {
+		return s.order(w)
+	}
+	return s.company.Apply(w)
+}
+
+// newID is an id that nothing has.
+func (s *Service) newID() world.UUID { return world.NewUUID(dice.Hash(s.world.Key+12, s.writes)) }
+
 // edit sets fields of an object, and returns what it is then.
 func (s *Service) edit(now time.Time, resource, id string, fields Object) Object {
 	if len(fields) > 0 {
-		s.apply(now, organisation.Edited, resource, "", id, fields)
+		s.write(now, organisation.Edited, resource, "", id, fields)
 	}
 	return s.find(resource, id, now)
 }

@@ -10,7 +10,8 @@ import (
 // Call is everything that will ever be true of one call, apart from its words.
 // What the API shows of it at an instant is a [View].
 type Call struct {
-	Index    int64 // 0 is the company's oldest call
+	Index    int64  // 0 is the company's oldest call
+	Order    *Order // nil for a call that is computed
 	ID       UUID
 	Agent    *Agent
 	Version  string // the agent's

@@ -66,7 +66,7 @@ func (w *World) Campaigns(t int64) []*Campaign {
 
 // CampaignOf returns the campaign that makes a call; nil for none.
 func (w *World) CampaignOf(c *Call) *Campaign {
-	if c.Type != "outbound" || w.cfg.Campaigns < 0 {
+	if c.Type != "outbound" || c.Order != nil || w.cfg.Campaigns < 0 {
 		return nil
 	}
 	n := floorDiv(c.StartAt-Epoch, campaignEvery)

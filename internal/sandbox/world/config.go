@@ -63,6 +63,8 @@ type Config struct {
 	// call starts, and how much better than others it is: calls then name it by number
 	// instead of "production". It must be a pure function.
 	VersionOf func(agent int, start int64) (number int, lift float64)
+	// Orders are the calls that were asked for besides those that are computed.
+	Orders *Orders
 	// DriftRate is the share of calls, from DriftFrom on, that the service sends
 	// in a shape of tomorrow: a new disconnection reason, a new field, a number
 	// where it used to send a decimal string.
@@ -72,6 +74,7 @@ type Config struct {
 
 func (c *Config) setDefaults() error {
 	c.Days = cmp.Or(c.Days, 30)
+	c.Orders = cmp.Or(c.Orders, &Orders{})
 	c.Agents = cmp.Or(c.Agents, 30)
 	c.Campaigns = cmp.Or(c.Campaigns, 3)
 	c.Wordiness = cmp.Or(c.Wordiness, 1)

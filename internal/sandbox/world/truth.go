@@ -57,7 +57,11 @@ func (w *World) Truth(at time.Time) *Truth {
 		t.ByReason[orNull(v.Reason)]++
 		t.ByVersion[v.Version]++
 		t.ByVariant[orNull(v.Variant)]++
-		byAgent[v.Agent.Number]++
+		if v.Order == nil {
+			byAgent[v.Agent.Number]++
+		} else {
+			t.ByAgent[v.Agent.ID.String()]++
+		}
 		if v.Started {
 			byDay[floorDiv(v.StartAt, msDay)]++
 		} else {
@@ -96,7 +100,7 @@ func (w *World) Truth(at time.Time) *Truth {
 	}
 	for i, n := range byAgent {
 		if n > 0 {
-			t.ByAgent[w.agents[i].ID.String()] = n
+			t.ByAgent[w.agents[i].ID.String()] += n
 		}
 	}
 	for day, n := range byDay {

@@ -10,6 +10,8 @@ import (
 // From is from_number; empty for null.
 func (c *Call) From() string {
 	switch {
+	case c.Order != nil:
+		return c.Order.From
 	case c.Type == "web":
 		return ""
 	case c.Agent.Direction != "inbound":
@@ -23,12 +25,22 @@ func (c *Call) From() string {
 // To is to_number; empty for null.
 func (c *Call) To() string {
 	switch {
+	case c.Order != nil:
+		return c.Order.To
 	case c.Type == "web":
 		return ""
 	case c.Agent.Direction == "inbound":
 		return c.Agent.Line
 	}
 	return string(appendPhone(nil, c.Agent.Language, c.customer))
+}
+
+// Presentation is presentation_number; empty for null.
+func (c *Call) Presentation() string {
+	if c.Order != nil {
+		return c.Order.Presentation
+	}
+	return c.Agent.Presentation
 }
 
 // Campaign is metadata.campaign; empty where the metadata is an empty object.

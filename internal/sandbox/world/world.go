@@ -14,6 +14,7 @@ package world
 import (
 	"fmt"
 	"iter"
+	"math"
 	"sync"
 	"time"
 
@@ -25,7 +26,7 @@ import (
 //
 // Calls have an index: 0 is the oldest, Config.Calls the first that starts after
 // Config.Origin, and there is always a next one. A higher index never starts
-// earlier.
+// earlier. Calls of Config.Orders have negative ones.
 type World struct {
 	cfg       Config
 	Key       uint64
@@ -84,10 +85,23 @@ func (w *World) Origin() time.Time { return w.cfg.Origin }
 func (w *World) PerDay() float64 { return w.arrivals.perPeriod / periodDays }
 
 // Call computes call index into c: everything that will ever be true of it.
-func (w *World) Call(c *Call, index int64) { w.call(c, w.base+index) }
+func (w *World) Call(c *Call, index int64) {
+	if index >= 0 {
+		w.call(c, w.base+index)
+	} else if ordered := w.cfg.Orders.call(index); ordered != nil {
+		*c = *ordered
+	} else {
+		*c = Call{VisibleAt: math.MaxInt64} // there is none
+	}
+}
 
 // ID returns the id of call index.
-func (w *World) ID(index int64) UUID { return w.id(w.base + index) }
+func (w *World) ID(index int64) UUID {
+	if c := w.cfg.Orders.call(index); c != nil {
+		return c.ID
+	}
+	return w.id(w.base + index)
+}
 
 func (w *World) id(k int64) UUID {
 	body := w.ids.encrypt(uint64(k))
@@ -97,6 +111,9 @@ func (w *World) id(k int64) UUID {
 // IndexOf returns the index of the call with that id. It tells ids of this world
 // from all others, but not whether the call shows yet.
 func (w *World) IndexOf(id UUID) (index int64, ok bool) {
+	if c := w.cfg.Orders.find(id); c != nil {
+		return c.Index, true
+	}
 	k := int64(w.ids.decrypt(id.body()))
 	index = k - w.base
 	return index, index >= 0 && w.id(k) == id
@@ -127,7 +144,12 @@ func (w *World) View(index int64, at time.Time) (*View, bool) {
 }
 
 // Start returns when call index starts.
-func (w *World) Start(index int64) int64 { return w.arrivals.start(w.base + index) }
+func (w *World) Start(index int64) int64 {
+	if c := w.cfg.Orders.call(index); c != nil {
+		return c.StartAt
+	}
+	return w.arrivals.start(w.base + index)
+}
 
 // Started returns how many calls have started at or before t, those that are
 // hidden included: they have the indexes below it.
@@ -160,10 +182,10 @@ func (w *World) shows(index, t, started int64) bool {
 // copy it to keep it.
 func (w *World) Visible(at time.Time) iter.Seq[*View] {
 	t := at.UnixMilli()
-	return w.Walk(t, 0, w.Top(t), false)
+	return w.Merge(w.Walk(t, 0, w.Top(t), false), w.Ordered(t, false), false)
 }
 
-// Walk yields the calls of lo <= index < hi that show at t, newest first or
+// Walk yields the computed calls of lo <= index < hi that show at t, newest first or
 // oldest first. The view is overwritten by the next one.
 func (w *World) Walk(t, lo, hi int64, ascending bool) iter.Seq[*View] {
 	return func(yield func(*View) bool) {
@@ -187,10 +209,10 @@ func (w *World) Walk(t, lo, hi int64, ascending bool) iter.Seq[*View] {
 // Count returns how many calls the API shows at an instant.
 func (w *World) Count(at time.Time) int64 {
 	t := at.UnixMilli()
-	return w.CountIn(t, 0, w.Top(t))
+	return w.CountIn(t, 0, w.Top(t)) + w.orders(t)
 }
 
-// CountIn returns how many of the calls lo <= index < hi show at t.
+// CountIn returns how many of the computed calls lo <= index < hi show at t.
 func (w *World) CountIn(t, lo, hi int64) int64 {
 	started := w.started(t)
 	var n int64
