@@ -81,11 +81,12 @@ fuzz: ## Fuzz the decoder, its way back, the journal, what is made visible and a
 	go test ./internal/crawler -run '^$$' -fuzz '^FuzzHostileService$$' -fuzztime $(FUZZTIME)
 
 .PHONY: crash
-crash: ## Fail every disk operation once, and kill -9 the real program 1,200 times
+crash: ## Fail every disk operation once, and kill -9 the real program 1,250 times
 	go test ./internal/sink -run Operation -timeout 60m -args -every 1
 	go test ./cmd/internal/e2e -run TestKilledRuns -timeout 120m -v -args -kills 800 -worlds 4
 	go test ./cmd/internal/e2e -run TestKilledMaintenance -timeout 60m -v -args -maintenance-kills 200 -worlds 4
 	go test ./cmd/internal/e2e -run TestKilledAmongResources -timeout 60m -v -args -resource-kills 200
+	go test ./cmd/internal/e2e -run TestKilledAmongBulkPages -timeout 60m -v -args -bulk-kills 50
 
 .PHONY: damage
 damage: ## Every kind of damage to every kind of file, under every command (about an hour)
