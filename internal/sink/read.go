@@ -120,8 +120,30 @@ const kindRows = 50_000
 // Kinds returns which kinds of calls had transcripts in their records, and which had none,
 // by the newest calls of the last commit.
 func (w *Warehouse) Kinds(ctx context.Context) (calls.Kinds, error) {
+	w.mu.Lock()
+	known, of := w.kinds, w.current
+	w.mu.Unlock()
+	if known.of == of && of != nil {
+		return maps.Clone(known.kinds), nil
+	}
+	kinds, err := countKinds(ctx, snapshot.NewReader(w.opts.FS, of, w.proofs))
+	if err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.kinds = snapshotKinds{of, kinds}
+	return maps.Clone(kinds), nil
+}
+
+// snapshotKinds are the kinds of a snapshot.
+type snapshotKinds struct {
+	of    *layout.Snapshot
+	kinds calls.Kinds
+}
+
+func countKinds(ctx context.Context, r *snapshot.Reader) (calls.Kinds, error) {
 	kinds := calls.Kinds{}
-	r := w.reader()
 	var rows int64
 	for _, f := range slices.Backward(r.Files(schema.Calls.Name)) {
 		t, err := r.Open(f)

@@ -72,6 +72,7 @@ type Warehouse struct {
 	unrecorded []schema.Run   // rows of runs before this one that could not write them
 	recorded   bool           // the run's last row is committed
 
+	kinds      snapshotKinds    // of the snapshot that they were counted of
 	proofs     *snapshot.Proofs // the files that were compared with their checksums
 	notices    []string         // what was found wrong and mended, for the run's report
 	incomplete map[string]bool  // runs of whose journals a part was lost, so that what they say is covered may not be
