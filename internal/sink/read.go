@@ -214,8 +214,8 @@ func (w *Warehouse) Unlisted(ctx context.Context, from, to int64, ids map[string
 }
 
 // Unsettled returns where the calls of the last commit lie that are neither settled nor
-// expired and started at from or later, but before to: newest first. Calls between which
-// there are fewer than apart others are in one place.
+// expired by now and started at from or later, but before to: newest first. Calls between
+// which there are fewer than apart others are in one place.
 func (w *Warehouse) Unsettled(ctx context.Context, from, to, apart int64) (places []calls.Place, err error) {
 	r := w.reader()
 	between := apart // calls since the last one that was found
@@ -224,7 +224,7 @@ func (w *Warehouse) Unsettled(ctx context.Context, from, to, apart int64) (place
 			between += f.Rows
 			continue
 		}
-		rows, err := unsettledIn(ctx, r, f)
+		rows, err := unsettledIn(ctx, r, f, w.opts.Now().UnixMilli())
 		if err != nil {
 			return nil, err
 		}
@@ -251,17 +251,17 @@ type unsettledRow struct {
 	unsettled bool
 }
 
-func unsettledIn(ctx context.Context, r *snapshot.Reader, f *layout.File) (rows []unsettledRow, err error) {
+func unsettledIn(ctx context.Context, r *snapshot.Reader, f *layout.File, now int64) (rows []unsettledRow, err error) {
 	t, err := r.Open(f)
 	if err != nil {
 		return nil, err
 	}
-	t.Pick("call_id", "start_at", "settlement")
+	t.Pick("call_id", "start_at", "end_at", "settlement", "first_seen_at")
 	var call calls.Call
 	err = t.All(func(row parquet.Row) error {
 		err := errors.Join(ctx.Err(), t.Call(row, &call))
 		if call.StartAt().OK {
-			rows = append(rows, unsettledRow{call.StartAt().V, call.Unsettled()})
+			rows = append(rows, unsettledRow{call.StartAt().V, call.Unsettled() && call.ExpiresAt() > now})
 		}
 		return err
 	})

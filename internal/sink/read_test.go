@@ -46,4 +46,11 @@ func TestUnsettledPlaces(t *testing.T) {
 	if got, err = w.Unsettled(context.Background(), 0, start(400), 8); len(got) != 5 || err != nil {
 		t.Errorf("%v, %v", got, err)
 	}
+	now := testDay.Add(calls.ExpireAfter)
+	if w.opts.Now = func() time.Time { return now }; err == nil {
+		got, err = w.Unsettled(context.Background(), 0, start(400), 8)
+	}
+	if len(got) != 0 || err != nil {
+		t.Errorf("expired: %v, %v", got, err)
+	}
 }
