@@ -74,7 +74,7 @@ func (c *Crawler) fetchDue(ctx context.Context, scope calls.DueScope) error {
 		if ctx.Err() != nil || c.stopping.Load() {
 			break
 		}
-		if c.skips.pass(&due) {
+		if c.passes(&due) {
 			if err := c.passOver(ctx, due.CallID); err != nil {
 				workers.Go(func(context.Context) error { return err })
 				break

@@ -151,7 +151,7 @@ func (c *Crawler) planDetails(ctx context.Context, p *Plan) error {
 		case err != nil:
 			return &StoreError{"read the calls that are due", err}
 		case due.StartAt.OK && due.StartAt.V < c.since && c.since > 0:
-		case c.skips.pass(&due):
+		case c.passes(&due):
 			p.Skipped++
 		default:
 			p.Due++

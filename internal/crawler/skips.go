@@ -24,11 +24,11 @@ const passBatch = 1000
 func (c *Crawler) learn(ctx context.Context) error {
 	kinds := calls.Kinds{}
 	if s, ok := c.store.(kindCounter); ok {
-		var err error
-		if kinds, err = s.Kinds(ctx); err != nil {
-			if ctx.Err() != nil {
-				return nil
-			}
+		known, err := s.Kinds(ctx)
+		switch {
+		case err == nil:
+			kinds = known
+		case ctx.Err() == nil:
 			return &StoreError{"read which kinds of calls have transcripts", err}
 		}
 	}
@@ -38,11 +38,15 @@ func (c *Crawler) learn(ctx context.Context) error {
 	return nil
 }
 
-// pass says whether a call is passed over.
-func (s *skips) pass(due *calls.Due) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.kinds.Skips(due)
+// passes says whether a call is passed over. Where the list tells neither analyses nor
+// costs, none is: its record has more than a transcript.
+func (c *Crawler) passes(due *calls.Due) bool {
+	if c.briefList() {
+		return false
+	}
+	c.skips.mu.Lock()
+	defer c.skips.mu.Unlock()
+	return c.skips.kinds.Skips(due)
 }
 
 // note counts a call's own record, which was fetched now.

@@ -94,3 +94,29 @@ func TestRecordsThatNeverPay(t *testing.T) {
 		t.Errorf("%d calls are not asked for yet, and %d have a transcript", n, count("transcript_state = 'present'"))
 	}
 }
+
+// Where the list has neither analyses nor costs, records are what tells of them, and none is
+// passed over.
+func TestNoRecordIsPassedOverOfABriefList(t *testing.T) {
+	t.Parallel()
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 38, Calls: 500, Days: 2}})
+	e := newEditor(c)
+	e.edit = func(id string, call map[string]any) bool {
+		if call["status"] == "ended" && id[0] < '9' { // many that nobody answers
+			call["status"], call["disconnection_reason"] = "not_connected", "dial_no_answer"
+		}
+		if _, own := call["transcript"]; own {
+			call["transcript"] = nil
+		} else {
+			delete(call, "call_analysis")
+			delete(call, "call_cost")
+		}
+		return true
+	}
+	if r := e.extract(); r.code != cli.ExitOK {
+		t.Fatal(r.stderr)
+	}
+	if n := number(t, c.one("SELECT count(*) AS v FROM calls WHERE status = 'not_connected' AND turn_count IS NULL AND NOT opt_out_sensitive_data_storage")); n > 0 {
+		t.Errorf("%d records were not asked for", n)
+	}
+}
