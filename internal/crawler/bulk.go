@@ -125,15 +125,12 @@ func (c *Crawler) newBulk(ctx context.Context) (*bulk, error) {
 		return nil, nil
 	}
 	b := &bulk{Crawler: c, store: store, size: bulkFirst, most: bulkMost, state: store.Bulk()}
-	if c.cfg.Transcripts == Auto {
-		switch since := time.Duration(c.nowMS()-b.state.At) * time.Millisecond; b.state.State {
-		case schema.BulkRefuted:
-			return nil, nil
-		case schema.BulkAbsent:
-			if since < bulkAgain-relistSlack {
-				return nil, nil
-			}
-		}
+	since := time.Duration(c.nowMS()-b.state.At) * time.Millisecond
+	switch known := b.state.State; {
+	case c.cfg.Transcripts == FromV2 && known != schema.BulkTrusted:
+		b.state = schema.Bulk{} // they are to prove themselves anew
+	case known == schema.BulkRefuted, known == schema.BulkAbsent && since < bulkAgain-relistSlack:
+		return nil, nil
 	}
 	return b, nil
 }
@@ -317,8 +314,8 @@ func (b *bulk) absent(ctx context.Context, why string) error {
 func (b *bulk) note(ctx context.Context, state schema.BulkState, why string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.off != "" {
-		return nil // another page has said so
+	if b.state.State == schema.BulkRefuted || b.off != "" && state != schema.BulkRefuted {
+		return nil // another page has said so, or worse
 	}
 	b.state = schema.Bulk{State: state, At: b.nowMS(), Why: b.secrets.Clip(why, 200)}
 	if state != schema.BulkTrusted {
