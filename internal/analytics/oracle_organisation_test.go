@@ -51,6 +51,16 @@ func organisation(r *rand.Rand, d *analyticstest.Data) {
 		add(resource.Incidents, row{"incident_id": fmt.Sprint("i", i), "alert_rule_id": maybe(r, .2, "r1", "r2", "r3"), "status": "resolved", "metric_value": "1.5",
 			"created_at": d.Calls[r.IntN(len(d.Calls))]["start_at"]})
 	}
+	for _, c := range d.Calls { // which campaign placed it: by itself, by the campaign's list, or both, and the call is believed
+		told, listed := maybe(r, .6, "p1", "p2", "p8", "gone"), maybe(r, .6, "p0", "p1", "p2")
+		if listed != nil {
+			add(resource.CampaignCalls, row{"campaign_id": listed, "call_id": c["call_id"]})
+			c["campaign"] = listed
+		}
+		if told != nil {
+			c["extra"], c["campaign"] = fmt.Sprintf(`{"campaign_id":%q}`, told), told
+		}
+	}
 	moved := map[string]int64{} // how far each call is moved
 	for _, c := range d.Calls {
 		if _, started := c["start_at"].(int64); started { // every day has calls
@@ -271,7 +281,7 @@ func incidentsOf(d analyticstest.Data, p analytics.Params, loc *time.Location) (
 // falseFirst compares what holds of two rows.
 func falseFirst(a, b bool) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) }
 
-func campaignsOf(d analyticstest.Data) (out [][]any) {
+func campaignsOf(d analyticstest.Data, p analytics.Params, loc *time.Location) (out [][]any) {
 	rows := slices.Clone(d.Others[resource.Campaigns.Table])
 	slices.SortFunc(rows, func(a, b row) int {
 		newest, _ := b["created_at"].(int64)
@@ -280,14 +290,61 @@ func campaignsOf(d analyticstest.Data) (out [][]any) {
 			cmp.Compare(newest, other), cmp.Compare(a["campaign_id"].(string), b["campaign_id"].(string)))
 	})
 	for _, c := range rows {
-		line := []any{c["name"], c["status"], c["agent_id"], c["total_calls"], c["completed_calls"], c["failed_calls"], nil,
-			c["created_at"], c["scheduled_at"], c["finished_at"], c["deleted_at"], c["campaign_id"]}
+		line := []any{c["name"], c["status"], c["total_calls"], nil}
 		if failed, told := c["failed_calls"].(int64); told {
-			line[6] = share(int(c["completed_calls"].(int64)+failed), int(c["total_calls"].(int64)))
+			line[3] = share(int(c["completed_calls"].(int64)+failed), int(c["total_calls"].(int64)))
 		}
-		out = append(out, line)
+		line = append(line, placedBy(c["campaign_id"], d, p, loc)...)
+		out = append(out, append(line, c["completed_calls"], c["failed_calls"], c["agent_id"],
+			c["created_at"], c["deleted_at"], c["campaign_id"]))
 	}
 	return out
+}
+
+// placedBy are the figures of the calls that a campaign placed.
+func placedBy(campaign any, d analyticstest.Data, p analytics.Params, loc *time.Location) []any {
+	mine := func(r row) bool { return selects(r, p, loc) && r["campaign"] == campaign && attempt(r) }
+	reached := func(r row) bool {
+		return over(r) && linked(r) != "" && connected(r) && !reasonIs(r, "voicemail_reached")
+	}
+	attempts, known, met, first, later := 0, 0, 0, 0, 0
+	hours := map[int64][2]int{} // of the known ones, how many and how many reached
+	for _, r := range d.Calls {
+		if !mine(r) {
+			continue
+		}
+		attempts++
+		hour := timeKey(time.UnixMilli(r["start_at"].(int64)).In(loc), "hour").(int64)
+		h := hours[hour]
+		if over(r) && linked(r) != "" {
+			known++
+			h[0]++
+		}
+		if reached(r) {
+			met++
+			h[1]++
+			if to, ok := text(r, "to_number"); ok && numbers[to] {
+				if count(d.Calls, func(o row) bool {
+					return mine(o) && o["to_number"] == to && o["start_at"].(int64) < r["start_at"].(int64)
+				}) == 0 {
+					first++
+				} else {
+					later++
+				}
+			}
+		}
+		hours[hour] = h
+	}
+	var best any
+	most := -1.0
+	for hour := range int64(24) {
+		if h := hours[hour]; h[1] > 0 {
+			if low, _ := wilson(h[1], h[0]); low.(float64) > most {
+				best, most = hour, low.(float64)
+			}
+		}
+	}
+	return []any{int64(attempts), int64(met), share(met, known), int64(first), int64(later), best}
 }
 
 // numbersOfOwn are the lines of a group's own numbers.
@@ -350,7 +407,7 @@ func TestReportsOnTheOrganisation(t *testing.T) {
 				p := p
 				p.NamesInPlace = true
 				if report != "lines" {
-					if p.By == "agent" || report == "campaigns" && p.Until.IsZero() { // asked already, or as good as
+					if p.By == "agent" { // asked already
 						continue
 					}
 					p.By = ""

@@ -202,7 +202,7 @@ func oracle(report string, d analyticstest.Data, p analytics.Params, loc *time.L
 	case "search":
 		return searched(d.Calls, byCall(d.Turns), p, loc)
 	case "campaigns":
-		return campaignsOf(d)
+		return campaignsOf(d, p, loc)
 	case "changes":
 		return changesOf(d, p, loc)
 	case "incidents":

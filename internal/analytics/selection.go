@@ -68,9 +68,10 @@ func (p Params) bounded() bool { return !p.Since.IsZero() || !p.Until.IsZero() }
 
 // selected returns the WITH list of the relations that the report f reads: the
 // calls that p selects, with their group as key (selected; as selected_grouped if
-// groups are asked for, else as selected_alone, of which the other one is empty),
-// what belongs to them, all calls of about their time (surrounding), tallied, and what else was seen in that time. They are no
-// views of the connection, which DuckDB would plan twice.
+// groups are asked for, else as selected_alone, of which the other one is empty; as
+// selected_campaign_calls with the campaign that placed each), what belongs to them, all
+// calls of about their time (surrounding), tallied, and what else was seen in that time.
+// They are no views of the connection, which DuckDB would plan twice.
 func (w *Warehouse) selected(ctx context.Context, conn *duck.Conn, f *sqlfiles.File, p Params) (string, error) {
 	keys, err := keysOf(p.By)
 	if err != nil {
@@ -109,6 +110,8 @@ func (w *Warehouse) selected(ctx context.Context, conn *duck.Conn, f *sqlfiles.F
 			with = append(with, r+" AS ("+none+")")
 		case r == "selected_grouped", r == "selected_alone":
 			with = append(with, r+" AS NOT MATERIALIZED ("+calls+")")
+		case r == "selected_campaign_calls":
+			with = append(with, fmt.Sprintf("%s AS NOT MATERIALIZED (SELECT %s AS %s, calls.* FROM calls WHERE %s)", r, madeOfCampaigns, ofCampaign, s.ofCalls()))
 		case r == "surrounding":
 			with = append(with, fmt.Sprintf("surrounding AS NOT MATERIALIZED (SELECT %s AS key, coalesce(%s, false) AS is_selected, calls.* FROM calls WHERE %s)",
 				keyExpr(keys, dimension.inCalls), s.ofCalls(), strings.Join(bounds(p.wider(), "start_at"), " AND ")))

@@ -49,7 +49,7 @@ func isNull(body []byte, name string) bool {
 // named asks v2 for the objects of a resource of which neither version has a list: those
 // that other objects name, and those that are known.
 func (c *Crawler) named(ctx context.Context, of *resource.Resource) error {
-	if err := c.checkpoint(ctx, true); err != nil {
+	if err := c.committed(ctx); err != nil {
 		return err
 	}
 	keys, err := c.namedKeys(of)
@@ -102,7 +102,16 @@ func (c *Crawler) named(ctx context.Context, of *resource.Resource) error {
 	if err := c.putListed(ctx, of, "", l); err != nil {
 		return err
 	}
-	return c.checkpoint(ctx, true)
+	return c.committed(ctx)
+}
+
+// committed commits what was put, so that it can be read. In a run that is being stopped,
+// the last commit does.
+func (c *Crawler) committed(ctx context.Context) error {
+	if err := c.checkpoint(ctx, true); err != nil && ctx.Err() == nil {
+		return err
+	}
+	return nil
 }
 
 // namedKeys returns the keys of the objects of a resource that are known, or named by others.

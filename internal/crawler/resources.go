@@ -154,7 +154,7 @@ func (c *Crawler) bodies(ctx context.Context) error {
 	if !c.cfg.Bodies || ctx.Err() != nil {
 		return nil
 	}
-	if err := c.checkpoint(ctx, true); err != nil {
+	if err := c.committed(ctx); err != nil {
 		return err
 	}
 	for _, of := range c.cfg.Resources {
