@@ -66,16 +66,8 @@ func (c *Crawler) named(ctx context.Context, of *resource.Resource) error {
 		if c.meter.failing(of) >= badLists || ctx.Err() != nil {
 			return nil
 		}
-		c.meter.side(of, func(r *ResourceReport) { r.Requests++ })
 		rec := schema.Record{Resource: of.Name, Kind: schema.KindBulk, CallID: key}
-		f, err := c.api.Do(ctx, api.Request{Path: path(of.Fallback.Path, key), Kind: api.Side}, func(a *api.Answer) error {
-			body, is, err := c.readObject(of, "", a.Body, of.Fallback)
-			if err == nil && is != key {
-				err = c.another(is)
-			}
-			rec.Body, rec.FetchedAt = body, a.At.UnixMilli()
-			return err
-		})
+		f, err := c.askObject(ctx, of, api.Request{Path: path(of.Fallback.Path, key), Kind: api.Side}, &rec, of.Fallback)
 		switch {
 		case err != nil:
 			return err

@@ -199,22 +199,7 @@ func (c *Crawler) fetchRecord(ctx context.Context, of *resource.Resource, key st
 		r.Path = path(of.Record, of.ParentOf(key))
 		r.Query = url.Values{of.By: {resource.Plain(key[strings.LastIndexByte(key, '/')+1:])}}
 	}
-	c.meter.side(of, func(r *ResourceReport) { r.Requests++ })
-	f, err := c.api.Do(ctx, r, func(a *api.Answer) (err error) {
-		body := a.Body
-		if of.Pick != nil {
-			body, err = of.Pick(body, resource.Plain(of.ParentOf(key)))
-		}
-		var is string
-		if err == nil {
-			body, is, err = c.readObject(of, of.ParentOf(key), body, nil)
-		}
-		if err == nil && is != key {
-			err = c.another(is)
-		}
-		rec.Body, rec.FetchedAt = body, a.At.UnixMilli()
-		return err
-	})
+	f, err := c.askObject(ctx, of, r, &rec, nil)
 	switch {
 	case err != nil:
 		return err
@@ -229,6 +214,28 @@ func (c *Crawler) fetchRecord(ctx context.Context, of *resource.Resource, key st
 		return nil
 	}
 	return c.put(ctx, rec)
+}
+
+// askObject asks for one object and makes its JSON the body of its record, whose key it must have.
+// back says how v2 tells of it; nil: it is v3.
+func (c *Crawler) askObject(ctx context.Context, of *resource.Resource, r api.Request, rec *schema.Record, back *resource.Fallback) (*api.RequestError, error) {
+	c.meter.side(of, func(r *ResourceReport) { r.Requests++ })
+	parent := of.ParentOf(rec.CallID)
+	return c.api.Do(ctx, r, func(a *api.Answer) (err error) {
+		body := a.Body
+		if of.Pick != nil {
+			body, err = of.Pick(body, resource.Plain(parent))
+		}
+		var is string
+		if err == nil {
+			body, is, err = c.readObject(of, parent, body, back)
+		}
+		if err == nil && is != rec.CallID {
+			err = c.another(is)
+		}
+		rec.Body, rec.FetchedAt = body, a.At.UnixMilli()
+		return err
+	})
 }
 
 // path puts a key in the place of "{}".

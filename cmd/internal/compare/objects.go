@@ -242,15 +242,18 @@ func (r *Report) objectSums() (s objectSums) {
 // objectFindings prints the objects that are not as they should be.
 func (r *Report) objectFindings(w io.Writer) {
 	for _, o := range r.Resources {
-		for what, n := range map[string]*namedObjects{
-			"the warehouse lacks it":                                      &o.Lacking,
-			"its own record is not the service's: ":                       &o.Different,
-			"nobody edited it, and the service tells it in another way: ": &o.Changed,
+		for _, kind := range []struct {
+			what string
+			*namedObjects
+		}{
+			{"the warehouse lacks it", &o.Lacking},
+			{"its own record is not the service's: ", &o.Different},
+			{"nobody edited it, and the service tells it in another way: ", &o.Changed},
 		} {
-			for _, f := range n.Objects {
-				words.Fprintf(w, "%s %q: %s%s\n", o.Resource, f.Key, what, strings.Join(f.Fields, ", "))
+			for _, f := range kind.Objects {
+				words.Fprintf(w, "%s %q: %s%s\n", o.Resource, f.Key, kind.what, strings.Join(f.Fields, ", "))
 			}
-			if more := n.Count - int64(len(n.Objects)); more > 0 {
+			if more := kind.Count - int64(len(kind.Objects)); more > 0 {
 				words.Fprintf(w, "and %d more of %s\n", more, o.Resource)
 			}
 		}
