@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"time"
+	_ "time/tzdata" // zones on machines that have none
 
 	"github.com/spf13/cobra"
 

@@ -55,6 +55,10 @@ var writes = map[string]func(s *service.Service, now time.Time, id string, body 
 	"updateAgent":                (*service.Service).PatchAgent,
 	"validateFlow":               (*service.Service).ValidateFlow,
 	"listAgentsV2":               (*service.Service).AgentsV2,
+	"createCampaignV2":           (*service.Service).CreateCampaign,
+	"updateCampaignV2":           (*service.Service).PatchCampaign,
+	"updateCampaign":             (*service.Service).PatchCampaign,
+	"pauseCampaignV2":            (*service.Service).PauseCampaign,
 	"deleteKnowledgeDocumentV2":  (*service.Service).DeleteDocument,
 	"deleteKnowledgeDocumentsV2": (*service.Service).DeleteDocuments,
 }
@@ -72,6 +76,9 @@ func (s *Server) answerWrite(e *exchange, _ FaultKind) answer {
 	o, problem := writes[e.op.ID](s.service, s.Now(), e.req.ID, body)
 	if problem != nil {
 		return e.problem(problem)
+	}
+	if e.op.Answer == "CampaignResponseV2" {
+		o = s.campaignV2(o)
 	}
 	a := objectAnswer(o)
 	a.status = e.op.Good()

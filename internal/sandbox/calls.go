@@ -167,6 +167,8 @@ func (s *Server) withCampaign(b []byte, v *world.View) []byte {
 	id := ""
 	if c := s.world.CampaignOf(&v.Call); c != nil {
 		id = organisation.CampaignID(c)
+	} else if v.Order != nil {
+		id = v.Order.Campaign
 	}
 	b = append(b[:len(b)-1], `,"campaign_id":`...)
 	return append(wire.AppendOptional(b, id), '}')

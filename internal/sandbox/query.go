@@ -176,6 +176,8 @@ func (q *query) matches(w *world.World, v *world.View) bool {
 		case "campaign_id":
 			if q.campaign != nil && w.CampaignOf(&v.Call) == q.campaign {
 				is = want[0]
+			} else if v.Order != nil {
+				is = v.Order.Campaign
 			}
 		case "customer_id":
 			if slices.Contains(q.phones, v.From()) || slices.Contains(q.phones, v.To()) {

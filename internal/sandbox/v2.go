@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -133,7 +134,13 @@ func (s *Server) campaignV2(c organisation.Object) map[string]any {
 		}
 		o[name] = value
 	}
-	o["agent_id"] = c["agent"].(organisation.Object)["agent_id"]
+	agent := c["agent"].(organisation.Object)
+	if version, ok := agent["agent_version"].(string); ok {
+		if n, err := strconv.Atoi(strings.TrimPrefix(version, "v")); err == nil {
+			o["agent_version"] = n
+		}
+	}
+	o["agent_id"] = agent["agent_id"]
 	delete(o, "agent")
 	return o
 }

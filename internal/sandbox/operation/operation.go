@@ -154,4 +154,4 @@ func Named(id string) *Operation {
 }
 
 // All are the operations, v3 first. Of two paths that match a request, the first is meant.
-var All = slices.Concat(calls, agents, resources(), callsV2, companyV2)
+var All = slices.Concat(calls, agents, campaigns, resources(), callsV2, companyV2, campaignsV2)

@@ -100,7 +100,8 @@ type Organisation struct {
 
 	mu        sync.Mutex
 	histories map[string]*history
-	written   map[string][]Write // by list, in order
+	written   map[string][]Write            // by list, in order
+	foreseen  map[string]map[string][]Event // by resource and id
 
 	publishing sync.Mutex               // mu may be held
 	published  map[string][]publication // by agent: what tests did
@@ -123,7 +124,7 @@ func New(cfg Config, w *world.World) (*Organisation, error) {
 	}
 	return &Organisation{
 		cfg: cfg, world: w, origin: w.Origin().UnixMilli(),
-		histories: map[string]*history{}, written: map[string][]Write{}, published: map[string][]publication{},
+		histories: map[string]*history{}, written: map[string][]Write{}, foreseen: map[string]map[string][]Event{}, published: map[string][]publication{},
 		released: map[int]*released{},
 	}, nil
 }
@@ -159,6 +160,7 @@ func (o *Organisation) history(r *Resource, parent string, t int64) *history {
 	for _, w := range o.written[name] {
 		h.apply(w)
 	}
+	h.foresee(o.foreseen[r.Name])
 	if r.Parent != "" { // what belongs to an object vanishes with it
 		if p := o.history(Named(r.Parent), "", t).byID[parent]; p != nil && p.died > 0 {
 			h.lives = slices.DeleteFunc(h.lives, func(l *life) bool { return l.born >= p.died })

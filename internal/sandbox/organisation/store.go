@@ -2,6 +2,7 @@ package organisation
 
 import (
 	"fmt"
+	"maps"
 	"time"
 )
 
@@ -73,6 +74,44 @@ func (h *history) apply(w Write) {
 		l.steps = append(l.steps, s)
 	case l.died == 0 || w.At < l.died:
 		l.died = w.At
+	}
+}
+
+// Event is something that will happen to an object of itself: fields that are set, and
+// numbers that are added to.
+type Event struct {
+	At  int64
+	Set Object
+	Add map[string]int64
+}
+
+// Foresee replaces what will happen of itself to an object that was written.
+func (o *Organisation) Foresee(resource, id string, events []Event) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.foreseen[resource] == nil {
+		o.foreseen[resource] = map[string][]Event{}
+	}
+	o.foreseen[resource][id] = events
+	clear(o.histories)
+}
+
+// foresee adds events to what happens in a list.
+func (h *history) foresee(events map[string][]Event) {
+	for id, all := range events {
+		for _, e := range all {
+			h.byID[id].steps = append(h.byID[id].steps, step{at: e.At, asked: true, do: func(was Object) Object {
+				fields := maps.Clone(e.Set)
+				if fields == nil {
+					fields = Object{}
+				}
+				for name, n := range e.Add {
+					count, _ := was[name].(int64)
+					fields[name] = count + n
+				}
+				return fields
+			}})
+		}
 	}
 }
 

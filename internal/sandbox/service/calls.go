@@ -1,7 +1,6 @@
 package service
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -41,23 +40,18 @@ func (s *Service) CreateCallV2(now time.Time, _ string, body Object) (Object, *P
 	}, nil
 }
 
-// createCall checks an order and makes the call; agent and version are where the body
+// createCall checks an order and makes the call; agent and versionField are where the body
 // has them.
-func (s *Service) createCall(now time.Time, order Object, agent, version string) (Object, *Problem) {
+func (s *Service) createCall(now time.Time, order Object, agent, versionField string) (Object, *Problem) {
 	id := fmt.Sprint(order["agent_id"])
 	if s.find("agents", id, now) == nil {
 		return nil, invalid(agent, "there is no such agent")
 	}
-	if order["agent_version"] == nil {
-		order["agent_version"] = "production"
+	version, problem := s.version(now, id, order["agent_version"], versionField)
+	if problem != nil {
+		return nil, problem
 	}
-	switch name := fmt.Sprint(order["agent_version"]); name {
-	case "current", "production": // which there may be none of yet
-	default:
-		if s.company.Find(organisation.Named("agent_versions"), id, name, now) == nil {
-			return nil, invalid(version, "the agent has no such version")
-		}
-	}
+	order["agent_version"] = version
 	for _, name := range []string{"metadata", "dynamic_variables"} {
 		if order[name] == nil {
 			order[name] = Object{}
@@ -66,6 +60,21 @@ func (s *Service) createCall(now time.Time, order Object, agent, version string)
 	made := s.newID().String()
 	s.write(now, organisation.Created, calls, "", made, order)
 	return Object{"id": made}, nil
+}
+
+// version is the version of an agent that is asked for: production unless it is named.
+func (s *Service) version(now time.Time, agent string, asked any, field string) (string, *Problem) {
+	switch name, _ := asked.(string); name {
+	case "", "production": // which there may be none of yet
+		return "production", nil
+	case "current":
+		return name, nil
+	default:
+		if s.company.Find(organisation.Named("agent_versions"), agent, name, now) == nil {
+			return "", invalid(field, "the agent has no such version")
+		}
+		return name, nil
+	}
 }
 
 // order makes the call of a write.
@@ -81,13 +90,7 @@ func (s *Service) order(w organisation.Write) error {
 	} {
 		*into, _ = w.Fields[name].(string)
 	}
-	for name, into := range map[string]*string{"metadata": &o.Metadata, "dynamic_variables": &o.Variables} {
-		text, err := json.Marshal(w.Fields[name])
-		if err != nil {
-			return fmt.Errorf("write calls %s: %w", w.ID, err)
-		}
-		*into = string(text)
-	}
+	o.Metadata, o.Variables = text(w.Fields["metadata"]), text(w.Fields["dynamic_variables"])
 	s.world.Order(o)
 	return nil
 }

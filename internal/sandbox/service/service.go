@@ -21,11 +21,13 @@ type Service struct {
 	world   *world.World
 	mu      sync.Mutex
 	writes  uint64 // how many there were
+	// campaigns are those that were made by a client, by their ids.
+	campaigns map[string]*campaign
 }
 
 // New lets a company and its world be written to.
 func New(company *organisation.Organisation, w *world.World) *Service {
-	return &Service{company: company, world: w}
+	return &Service{company: company, world: w, campaigns: map[string]*campaign{}}
 }
 
 // Problem is why something was not done.
@@ -67,8 +69,11 @@ func (s *Service) write(now time.Time, do organisation.Deed, resource, parent, i
 // apply does a write.
 func (s *Service) apply(w organisation.Write) error {
 	s.writes++
-	if w.Resource == calls {
+	switch w.Resource {
+	case calls:
 		return s.order(w)
+	case campaigns:
+		return s.applyCampaign(w)
 	}
 	return s.company.Apply(w)
 }

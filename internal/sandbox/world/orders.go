@@ -3,6 +3,7 @@ package world
 import (
 	"cmp"
 	"iter"
+	"maps"
 	"slices"
 	"sync"
 
@@ -20,6 +21,7 @@ type Order struct {
 	Presentation string // empty for none
 	Metadata     string // a JSON object, as Variables
 	Variables    string
+	Campaign     string // the id of the campaign that makes it; empty for none
 }
 
 // Orders are the calls that were asked for. They stand among the computed ones by
@@ -57,6 +59,9 @@ func (w *World) Order(order Order) *Call {
 	o := w.cfg.Orders
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if c := o.byID[order.ID]; c != nil && c.Order.At == order.At {
+		return c
+	}
 	c := &Call{
 		Index: firstOrder - int64(len(o.calls)), ID: order.ID, Order: &order, Key: dice.Hash(w.Key+11, order.ID.body()),
 		Version: order.Version, Type: "outbound", StartAt: order.At, times: w.cfg.Wordiness,
@@ -86,6 +91,17 @@ func (w *World) Order(order Order) *Call {
 	i, _ := slices.BinarySearchFunc(o.byStart, c, func(a, b *Call) int { return cmp.Or(cmp.Compare(a.StartAt, b.StartAt), -1) })
 	o.byStart = slices.Insert(o.byStart, i, c)
 	return c
+}
+
+// Withdraw takes back a campaign's orders from an instant on, which is not in the past:
+// they never showed.
+func (w *World) Withdraw(campaign string, from int64) {
+	o := w.cfg.Orders
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	gone := func(c *Call) bool { return c.Order.Campaign == campaign && c.Order.At >= from }
+	maps.DeleteFunc(o.byID, func(_ UUID, c *Call) bool { return gone(c) })
+	o.byStart = slices.DeleteFunc(slices.Clone(o.byStart), gone)
 }
 
 // Ordered yields the orders that show at t, newest first or oldest first. The view is

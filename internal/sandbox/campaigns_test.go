@@ -1,0 +1,328 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// tasksOf is that many tasks as JSON.
+func tasksOf(n int) string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprintf(`{"call_to":"0105555%04d","dynamic_variables":{"n":"%d"},"metadata":{"row":%d}}`, i, i, i)
+	}
+	return "[" + strings.Join(all, ",") + "]"
+}
+
+// newCampaign makes a campaign; more are further members of the body.
+func newCampaign(t testing.TB, s *Server, tasks int, more string) map[string]any {
+	t.Helper()
+	status, c := send(t, s, "POST", "/v2/campaigns", fmt.Sprintf(`{"name":"Spring","call_from":"0212345678","agent_id":%q,"tasks":%s%s}`,
+		s.World().Agents()[0].ID, tasksOf(tasks), more))
+	if status != 200 {
+		t.Fatalf("%d %v", status, c)
+	}
+	return c
+}
+
+// made are the times at which a campaign's calls were asked for, oldest first.
+func made(s *Server, campaign string) []time.Time {
+	var all []time.Time
+	for v := range s.World().Ordered(s.Now().UnixMilli(), true) {
+		if v.Order.Campaign == campaign {
+			all = append(all, time.UnixMilli(v.Order.At))
+		}
+	}
+	slices.SortFunc(all, time.Time.Compare)
+	return all
+}
+
+func TestCampaignIsPendingUntilItBeginsAndEndsWithItsCalls(t *testing.T) {
+	s := newServer(t, Options{World: Config{Calls: 60}, CampaignInCalls: true})
+	c := newCampaign(t, s, 12, `,"presentation_number":"15880000"`)
+	id := c["id"].(string)
+	delete(c, "id")
+	delete(c, "organization_id")
+	same(t, "a valid request makes a campaign that is pending; total_calls equals the number of tasks; from_number is the given call_from; the default window", c,
+		fmt.Sprintf(`{"name":"Spring","status":"pending","agent_id":%q,"agent_version":null,"from_number":"0212345678","presentation_number":"15880000","total_calls":12,
+		"completed_calls":0,"failed_calls":0,"created_at":"2026-11-19T09:30:00.000Z","scheduled_at":null,"finished_at":null,"paused_at":null,"paused_by":null,
+		"concurrency":5,"active_concurrency":0,"call_time_window":{"auto_resume":true,"timezone":"Asia/Seoul",
+		"windows":[{"days":["Monday","Tuesday","Wednesday","Thursday","Friday","Saturday","Sunday"],"start_min":480,"end_min":1200}]}}`, s.World().Agents()[0].ID))
+	s.opts.Clock.Advance(10 * time.Second)
+	_, now := send(t, s, "GET", "/v2/campaigns/"+id, "")
+	if now["status"] != "ongoing" || now["active_concurrency"] == 0.0 {
+		t.Errorf("%v", now)
+	}
+	s.opts.Clock.Advance(80 * time.Minute)
+	_, now = send(t, s, "GET", "/v3/campaigns/"+id, "")
+	calls := getAll(t, s, "campaign_id="+id)
+	ended, rows := 0.0, map[any]bool{}
+	for _, c := range calls {
+		if c["status"] == "ended" {
+			ended++
+		}
+		rows[member(c, "metadata", "row")] = true
+		if c["campaign_id"] != id || c["presentation_number"] != "15880000" || c["from_number"] != "0212345678" || c["to_number"] != fmt.Sprintf("0105555%04d", int(member(c, "metadata", "row").(float64))) {
+			t.Errorf("%v", c)
+		}
+	}
+	if now["status"] != "success" || now["finished_at"] == nil || now["completed_calls"] != ended || now["failed_calls"] != 12-ended || len(rows) != 12 || now["active_concurrency"] != 0.0 {
+		t.Errorf("%d calls, %d tasks called, %v ended: %v", len(calls), len(rows), ended, now)
+	}
+	_, list := send(t, s, "POST", "/v2/campaigns/list", `{"limit":1}`)
+	if member(list["campaigns"].([]any)[0], "id") != id {
+		t.Errorf("%v", list)
+	}
+}
+
+func TestCampaignCanBeModifiedOnlyInDraftOrPending(t *testing.T) {
+	s := newServer(t, Options{World: Config{Calls: 60}})
+	id := newCampaign(t, s, 3, `,"scheduled_at":"2026-11-19T10:00:00Z"`)["id"].(string)
+	for path, v3 := range map[string]bool{"/v3/campaigns/" + id: true, "/v2/campaigns/" + id: false} {
+		empty, invalid := 200, 422
+		if v3 {
+			empty, invalid = 400, 400
+		}
+		for body, want := range map[string]int{
+			`{}`: empty, `{"name":"Summer"}`: 200, `{"name":null}`: 200, `{"name":7}`: invalid, `{"concurrency":7}`: invalid,
+			`{"call_time_window":{"timezone":"Mars/Base"}}`:                                                          invalid,
+			`{"call_time_window":{"timezone":""}}`:                                                                   invalid,
+			`{"call_time_window":{"windows":[{"days":["Monday"],"start_min":600,"end_min":600}]}}`:                   invalid,
+			`{"call_time_window":{"windows":[{"days":["Mon"],"start_min":600,"end_min":700}]}}`:                      invalid,
+			`{"call_time_window":{"windows":[{"days":["Thursday"],"start_min":0,"end_min":1440}],"timezone":"UTC"}}`: 200,
+		} {
+			if status, o := send(t, s, "PATCH", path, body); status != want {
+				t.Errorf("%s %s: %d %v", path, body, status, o)
+			}
+		}
+	}
+	_, c := send(t, s, "GET", "/v3/campaigns/"+id, "")
+	if c["name"] != "Summer" || c["status"] != "pending" || member(c, "call_time_window", "timezone") != "UTC" || member(c, "call_time_window", "auto_resume") != true {
+		t.Errorf("%v", c)
+	}
+	s.opts.Clock.Advance(31 * time.Minute)
+	for _, version := range []string{"/v3", "/v2"} {
+		status, o := send(t, s, "PATCH", version+"/campaigns/"+id, `{"name":"Autumn"}`)
+		if status != 409 || version == "/v3" && member(o, "error", "code") != "CONFLICT" {
+			t.Errorf("while it is ongoing: %d %v", status, o)
+		}
+		if status, _ := send(t, s, "PATCH", version+"/campaigns/7", `{"name":"Autumn"}`); status != 404 {
+			t.Errorf("one that is not there: %d", status)
+		}
+	}
+}
+
+func TestPausedByUser(t *testing.T) {
+	s := newServer(t, Options{World: Config{Calls: 60}})
+	id := newCampaign(t, s, 40, `,"concurrency":2`)["id"].(string)
+	s.opts.Clock.Advance(3 * time.Minute)
+	_, before := send(t, s, "GET", "/v2/campaigns/"+id, "")
+	calls := len(made(s, id))
+	status, p := send(t, s, "POST", "/v2/campaigns/"+id+"/pause", "")
+	if status != 200 {
+		t.Fatal(status, p)
+	}
+	same(t, "the answer", p, fmt.Sprintf(`{"success":true,"campaign_id":%q,"status":"paused","paused_at":"2026-11-19T09:33:00.000Z","paused_by":"user","ongoing_calls":%v}`, id, before["active_concurrency"]))
+	if status, o := send(t, s, "POST", "/v2/campaigns/"+id+"/pause", ""); status != 409 {
+		t.Errorf("paused again: %d %v", status, o)
+	}
+	s.opts.Clock.Advance(100 * time.Hour)
+	_, after := send(t, s, "GET", "/v2/campaigns/"+id, "")
+	if len(made(s, id)) != calls || after["status"] != "paused" || after["paused_by"] != "user" || after["active_concurrency"] != 0.0 ||
+		after["completed_calls"].(float64)+after["failed_calls"].(float64) != float64(calls) || calls == 0 || calls == 40 {
+		t.Errorf("%d calls were made before, %d after: %v", calls, len(made(s, id)), after)
+	}
+	for _, c := range s.Organisation().Truth("campaigns", s.Now()) {
+		if st := c.Object["status"]; st == "success" || st == "canceled" || st == "draft" {
+			if status, o := send(t, s, "POST", "/v2/campaigns/"+c.ID+"/pause", ""); status != 409 {
+				t.Errorf("one that is %v: %d %v", st, status, o)
+			}
+		}
+	}
+}
+
+// TestCallTimeWindows looks at which spans of UTC campaigns call in, over the nights in
+// which Berlin's clocks change, and in Kolkata, half an hour off.
+func TestCallTimeWindows(t *testing.T) {
+	type span struct{ from, to string }
+	for name, c := range map[string]struct {
+		created, window string
+		spans           []span // in which calls are made, each of them in full use
+	}{
+		"the hour that comes twice": {
+			"2026-10-24T20:00:00Z", `{"timezone":"Europe/Berlin","windows":[{"days":["Sunday"],"start_min":120,"end_min":180}]}`,
+			[]span{{"2026-10-25T00:00:00Z", "2026-10-25T02:00:00Z"}, {"2026-11-01T01:00:00Z", "2026-11-01T02:00:00Z"}},
+		},
+		"the hour that does not come": {
+			"2027-03-20T20:00:00Z", `{"timezone":"Europe/Berlin","windows":[{"days":["Sunday"],"start_min":120,"end_min":180}]}`,
+			[]span{{"2027-03-21T01:00:00Z", "2027-03-21T02:00:00Z"}, {"2027-04-04T00:00:00Z", "2027-04-04T01:00:00Z"}},
+		},
+		"a morning before and after": {
+			"2026-10-24T12:00:00Z", `{"timezone":"Europe/Berlin","windows":[{"days":["Saturday","Sunday"],"start_min":480,"end_min":540}]}`,
+			[]span{{"2026-10-25T07:00:00Z", "2026-10-25T08:00:00Z"}, {"2026-10-31T07:00:00Z", "2026-10-31T08:00:00Z"}},
+		},
+		"a morning that comes an hour earlier": {
+			"2027-03-27T06:30:00Z", `{"timezone":"Europe/Berlin","windows":[{"days":["Saturday","Sunday"],"start_min":480,"end_min":540}]}`,
+			[]span{{"2027-03-27T07:00:00Z", "2027-03-27T08:00:00Z"}, {"2027-03-28T06:00:00Z", "2027-03-28T07:00:00Z"}},
+		},
+		"Kolkata": {
+			"2026-10-25T00:00:00Z", `{"timezone":"Asia/Kolkata","windows":[{"days":["Sunday","Monday"],"start_min":480,"end_min":540}]}`,
+			[]span{{"2026-10-25T02:30:00Z", "2026-10-25T03:30:00Z"}, {"2026-10-26T02:30:00Z", "2026-10-26T03:30:00Z"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			at := func(text string) time.Time {
+				when, err := time.Parse(time.RFC3339, text)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return when
+			}
+			clock := NewManualClock(at(c.created))
+			s := newServer(t, Options{World: Config{Calls: 20}, Clock: clock})
+			id := newCampaign(t, s, 400, `,"concurrency":1,"call_time_window":`+c.window)["id"].(string)
+			state := func(when time.Time) string {
+				clock.Set(when)
+				_, o := send(t, s, "GET", "/v2/campaigns/"+id, "")
+				return fmt.Sprint(o["status"], " ", o["paused_by"])
+			}
+			var got []string
+			for i, w := range c.spans {
+				before := "paused system"
+				if i == 0 {
+					before = "pending <nil>"
+				}
+				if is := state(at(w.from).Add(-time.Millisecond)); is != before {
+					t.Errorf("before %s: %s", w.from, is)
+				}
+				if is := state(at(w.from)); is != "ongoing <nil>" {
+					t.Errorf("at %s: %s", w.from, is)
+				}
+				if is := state(at(w.to).Add(-time.Millisecond)); is != "ongoing <nil>" {
+					t.Errorf("before %s: %s", w.to, is)
+				}
+				if is := state(at(w.to)); is != "paused system" {
+					t.Errorf("at %s: %s", w.to, is)
+				}
+			}
+			// Calls follow each other within seven minutes and a half.
+			for _, when := range made(s, id) {
+				got = append(got, when.UTC().Format(time.RFC3339))
+			}
+			rest := made(s, id)
+			for _, w := range c.spans {
+				last := at(w.from)
+				for len(rest) > 0 && rest[0].Before(at(w.to)) {
+					if rest[0].Before(last) || rest[0].Sub(last) > 8*time.Minute {
+						t.Fatalf("a call at %s, after %s: %v", rest[0], last, got)
+					}
+					last, rest = rest[0], rest[1:]
+				}
+				if at(w.to).Sub(last) > 8*time.Minute {
+					t.Errorf("no call from %s to %s: %v", last, w.to, got)
+				}
+			}
+			if len(rest) > 0 {
+				t.Errorf("calls outside: %v", rest)
+			}
+		})
+	}
+	s := newServer(t, Options{World: Config{Calls: 20}})
+	id := newCampaign(t, s, 400, `,"call_time_window":{"auto_resume":false,"timezone":"UTC","windows":[{"days":["Thursday"],"start_min":0,"end_min":600}]}`)["id"].(string)
+	s.opts.Clock.Advance(30 * 24 * time.Hour)
+	if _, c := send(t, s, "GET", "/v2/campaigns/"+id, ""); c["status"] != "paused" || c["paused_by"] != "system" || c["paused_at"] != "2026-11-19T10:00:00.000Z" {
+		t.Errorf("without auto_resume: %v", c)
+	}
+}
+
+// TestCampaignsAddUp does things to campaigns in any order and lets time go by. Counts
+// add up with the calls that there are, states follow the table, concurrency holds.
+func TestCampaignsAddUp(t *testing.T) {
+	final := map[string]bool{"success": true, "fail": true}
+	rapid.Check(t, func(rt *rapid.T) {
+		clock := NewManualClock(time.Date(2026, 10, 24, 18, 0, 0, 0, time.UTC))
+		s := newServer(t, Options{World: Config{Seed: rapid.Uint64().Draw(rt, "seed"), Calls: 10}, Clock: clock})
+		window := func() string {
+			from := rapid.IntRange(0, 1380).Draw(rt, "from")
+			days, _ := json.Marshal(rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"Saturday", "Sunday", "Monday", "Tuesday"}), 1, 4, rapid.ID[string]).Draw(rt, "days"))
+			return fmt.Sprintf(`{"timezone":%q,"auto_resume":%t,"windows":[{"days":%s,"start_min":%d,"end_min":%d}]}`,
+				rapid.SampledFrom([]string{"Europe/Berlin", "Asia/Kolkata"}).Draw(rt, "zone"), rapid.Bool().Draw(rt, "resume"), days, from, rapid.IntRange(from+1, 1440).Draw(rt, "to"))
+		}
+		was := map[string]string{} // state by campaign
+		calls := map[string][]time.Time{}
+		look := func() {
+			for id, before := range was {
+				_, c := send(t, s, "GET", "/v3/campaigns/"+id, "")
+				state := fmt.Sprint(c["status"])
+				if state == "paused" {
+					state += fmt.Sprint(" ", c["paused_by"])
+				}
+				if state != before && (final[before] || before == "paused user" || state == "pending") {
+					rt.Fatalf("%s: from %s to %s", id, before, state)
+				}
+				was[id] = state
+				n := func(name string) int { return int(c[name].(float64)) }
+				there := getAll(t, s, "limit=100&campaign_id="+id)
+				over, ended := 0, 0
+				for _, call := range there {
+					if call["end_at"] != nil {
+						over++
+					}
+					if call["status"] == "ended" {
+						ended++
+					}
+				}
+				if n("active_concurrency") > n("concurrency") || n("completed_calls") != ended || n("completed_calls")+n("failed_calls") != over ||
+					over+n("active_concurrency") != len(there) || len(there) > n("total_calls") || final[state] && over != n("total_calls") {
+					rt.Fatalf("%s: %d calls, %d over, %d ended: %v", id, len(there), over, ended, c)
+				}
+				now := made(s, id)
+				if len(now) < len(calls[id]) || !slices.EqualFunc(now[:len(calls[id])], calls[id], time.Time.Equal) {
+					rt.Fatalf("%s: calls of the past changed", id)
+				}
+				zone, err := time.LoadLocation(member(c, "call_time_window", "timezone").(string))
+				if err != nil {
+					rt.Fatal(err)
+				}
+				w := member(c, "call_time_window", "windows").([]any)[0]
+				for _, at := range now {
+					local := at.In(zone)
+					minute := float64(local.Hour()*60 + local.Minute())
+					if !slices.Contains(member(w, "days").([]any), any(local.Weekday().String())) || minute < member(w, "start_min").(float64) || minute >= member(w, "end_min").(float64) {
+						rt.Fatalf("%s: a call at %s, with %v", id, local, w)
+					}
+				}
+				calls[id] = now
+			}
+		}
+		one := func() string { return rapid.SampledFrom(slices.Sorted(maps.Keys(was))).Draw(rt, "campaign") }
+		for range rapid.IntRange(1, 14).Draw(rt, "steps") {
+			switch what := rapid.IntRange(0, 5).Draw(rt, "what"); {
+			case what == 0 || len(was) == 0:
+				c := newCampaign(t, s, rapid.IntRange(1, 25).Draw(rt, "tasks"), fmt.Sprintf(`,"concurrency":%d,"call_time_window":%s`, rapid.IntRange(1, 4).Draw(rt, "concurrency"), window()))
+				was[c["id"].(string)] = "pending"
+			case what == 1:
+				send(t, s, "POST", "/v2/campaigns/"+one()+"/pause", "")
+			case what == 2:
+				id := one()
+				want := 409
+				if was[id] == "pending" {
+					want = 200
+				}
+				if status, o := send(t, s, "PATCH", "/v3/campaigns/"+id, `{"call_time_window":`+window()+`}`); status != want {
+					rt.Fatalf("PATCH of one that is %s: %d %v", was[id], status, o)
+				}
+			default:
+				clock.Advance(time.Duration(rapid.SampledFrom([]int{1, 7, 60, 400, 3600, 14000, 90000}).Draw(rt, "seconds")) * time.Second)
+			}
+			look()
+		}
+	})
+}

@@ -1,0 +1,268 @@
+package service
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"callhouse/internal/sandbox/dice"
+	"callhouse/internal/sandbox/organisation"
+	"callhouse/internal/sandbox/world"
+)
+
+// campaigns is the resource of writes to campaigns.
+const campaigns = "campaigns"
+
+// startUp is how long a campaign takes to begin that is not scheduled.
+const startUp = 5 * 1000
+
+// campaign is one that a client made: what decides how it goes.
+type campaign struct {
+	id     string
+	order  world.Order // of each of its calls, but for whom it goes to
+	tasks  []any
+	begin  int64
+	most   int // calls at once
+	hours  hours
+	resume bool
+	paused int64 // by a user; 0: never
+}
+
+// CreateCampaign makes a campaign, as v2 asks for it. It is pending until it begins.
+func (s *Service) CreateCampaign(now time.Time, _ string, body Object) (Object, *Problem) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	agent := fmt.Sprint(body["agent_id"])
+	if s.find("agents", agent, now) == nil {
+		return nil, invalid("agent_id", "there is no such agent")
+	}
+	version, problem := s.version(now, agent, body["agent_version"], "agent_version")
+	if problem != nil {
+		return nil, problem
+	}
+	hours, _ := body["call_time_window"].(Object)
+	hours = withDefaults(hours)
+	if _, p := readHours(hours); p != nil {
+		return nil, p
+	}
+	scheduled := any(nil)
+	if text, ok := body["scheduled_at"].(string); ok {
+		at, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			return nil, invalid("scheduled_at", "%q is not an ISO timestamp", text)
+		}
+		scheduled = at.UnixMilli()
+	}
+	most := any(int64(5))
+	if body["concurrency"] != nil {
+		most = int64(number(body["concurrency"]))
+	}
+	id := fmt.Sprint(9_000_000 + s.writes)
+	s.write(now, organisation.Created, campaigns, "", id, Object{
+		"id": id, "name": body["name"], "status": "pending", "agent": Object{"agent_id": agent, "agent_version": version},
+		"from_number": body["call_from"], "presentation_number": body["presentation_number"], "created_at": now.UnixMilli(),
+		"scheduled_at": scheduled, "finished_at": nil, "paused_at": nil, "paused_by": nil,
+		"total_calls": int64(len(list(body["tasks"]))), "completed_calls": int64(0), "failed_calls": int64(0),
+		"concurrency": most, "active_concurrency": int64(0), "call_time_window": hours, "tasks": body["tasks"],
+	})
+	return s.find(campaigns, id, now), nil
+}
+
+// withDefaults fills in what is not said of the hours: 08:00 to 20:00 on every day.
+func withDefaults(hours Object) Object {
+	return merge(Object{
+		"auto_resume": true, "timezone": world.Zone, "windows": []any{Object{
+			"days":      []any{"Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"},
+			"start_min": 8 * 60, "end_min": 20 * 60,
+		}},
+	}, hours)
+}
+
+// PatchCampaign changes the name and the hours of a campaign that has not begun.
+func (s *Service) PatchCampaign(now time.Time, id string, body Object) (Object, *Problem) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.find(campaigns, id, now)
+	if c == nil {
+		return nil, missing()
+	}
+	if status := c["status"]; status != "draft" && status != "pending" {
+		return nil, &Problem{Kind: Conflict, Reason: fmt.Sprintf("a campaign can be modified only while in draft or pending; it is %v", status)}
+	}
+	fields := Object{}
+	if body["name"] != nil {
+		fields["name"] = body["name"]
+	}
+	if hours, ok := body["call_time_window"].(Object); ok {
+		if s.campaigns[id] == nil && c["status"] == "pending" {
+			return nil, &Problem{Kind: Conflict, Reason: "the hours of this campaign cannot be modified: its calls are computed"}
+		}
+		hours = withDefaults(hours)
+		if _, p := readHours(hours); p != nil {
+			return nil, p
+		}
+		fields["call_time_window"] = hours
+	}
+	return s.edit(now, campaigns, id, fields), nil
+}
+
+// PauseCampaign makes a campaign call nobody else. Calls that go on are not ended.
+func (s *Service) PauseCampaign(now time.Time, id string, _ Object) (Object, *Problem) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.find(campaigns, id, now)
+	switch {
+	case c == nil:
+		return nil, missing()
+	case c["status"] != "pending" && c["status"] != "ongoing" && c["paused_by"] != "system":
+		return nil, &Problem{Kind: Conflict, Reason: fmt.Sprintf("a campaign that is %v cannot be paused", c["status"])}
+	case s.campaigns[id] == nil:
+		return nil, &Problem{Kind: Conflict, Reason: "this campaign cannot be paused: its calls are computed"}
+	}
+	c = s.edit(now, campaigns, id, Object{"status": "paused", "paused_by": "user", "paused_at": now.UnixMilli()})
+	return Object{
+		"success": true, "campaign_id": id, "status": c["status"], "paused_by": c["paused_by"], "ongoing_calls": c["active_concurrency"],
+		"paused_at": now.UTC().Format("2006-01-02T15:04:05.000Z07:00"),
+	}, nil
+}
+
+// applyCampaign does a write to a campaign, and works out anew how it goes on.
+func (s *Service) applyCampaign(w organisation.Write) error {
+	if w.Do == organisation.Created {
+		c, err := readCampaign(w)
+		if err != nil {
+			return err
+		}
+		shown := merge(w.Fields, nil)
+		delete(shown, "tasks")
+		w.Fields = shown
+		s.campaigns[w.ID] = c
+	}
+	if err := s.company.Apply(w); err != nil {
+		return err
+	}
+	c := s.campaigns[w.ID]
+	if c == nil {
+		return nil
+	}
+	if w.Fields["paused_by"] == "user" {
+		c.paused = w.At
+	}
+	if hours, ok := w.Fields["call_time_window"].(Object); ok {
+		h, problem := readHours(hours)
+		if problem != nil {
+			return fmt.Errorf("write campaigns %s: %s", w.ID, problem.Reason)
+		}
+		c.hours, c.resume = h, hours["auto_resume"] != false
+		c.begin = max(c.begin, w.At+startUp) // it has not begun
+	}
+	s.company.Foresee(campaigns, w.ID, s.foresee(c, w.At))
+	return nil
+}
+
+// readCampaign reads the write that made one.
+func readCampaign(w organisation.Write) (*campaign, error) {
+	agent, ok := world.ParseUUID(fmt.Sprint(inside(w.Fields, "agent", "agent_id")))
+	if !ok {
+		return nil, fmt.Errorf("write campaigns %s: its agent has no id of the service", w.ID)
+	}
+	c := &campaign{id: w.ID, tasks: list(w.Fields["tasks"]), most: number(w.Fields["concurrency"])}
+	c.order = world.Order{Agent: agent, Version: fmt.Sprint(inside(w.Fields, "agent", "agent_version")), Campaign: w.ID}
+	c.order.From, _ = w.Fields["from_number"].(string)
+	c.order.Presentation, _ = w.Fields["presentation_number"].(string)
+	if w.Fields["scheduled_at"] != nil {
+		c.begin = int64(number(w.Fields["scheduled_at"]))
+	}
+	return c, nil
+}
+
+// foresee works out everything that happens to a campaign unless somebody does
+// something, and orders its calls. What was before an instant is as it was.
+func (s *Service) foresee(c *campaign, from int64) []organisation.Event {
+	var events []organisation.Event
+	status := func(at int64, fields Object) {
+		if c.paused == 0 || at < c.paused {
+			events = append(events, organisation.Event{At: at, Set: fields})
+		}
+	}
+	ongoing := Object{"status": "ongoing", "paused_by": nil, "paused_at": nil}
+	s.world.Withdraw(c.id, from+1)
+	t, ok := c.begin, true
+	if !c.hours.open(t) {
+		if t, ok = c.hours.change(t); !ok {
+			return events
+		}
+	}
+	status(t, ongoing)
+	closes, closing := c.hours.change(t)
+	var ends []int64
+	last, talked := t, false
+	for i, task := range c.tasks {
+		for {
+			ends = slices.DeleteFunc(ends, func(end int64) bool { return end <= t })
+			if len(ends) < c.most {
+				if !closing || t < closes {
+					break
+				}
+			} else if next := slices.Min(ends); !closing || next < closes {
+				t = next
+				continue
+			}
+			// Nobody else can be called until the hours close.
+			status(closes, Object{"status": "paused", "paused_by": "system", "paused_at": closes})
+			if t, ok = c.hours.change(closes); !ok || !c.resume {
+				return events
+			}
+			status(t, ongoing)
+			closes, closing = c.hours.change(t)
+		}
+		if c.paused > 0 && t > c.paused {
+			return events
+		}
+		call := s.dial(c, i, task, t)
+		ends = append(ends, call.EndAt)
+		last = max(last, call.EndAt)
+		count := "failed_calls"
+		if call.Status == "ended" {
+			count, talked = "completed_calls", true
+		}
+		events = append(events, organisation.Event{At: t, Add: map[string]int64{"active_concurrency": 1}},
+			organisation.Event{At: call.EndAt, Add: map[string]int64{"active_concurrency": -1, count: 1}})
+	}
+	result := "fail"
+	if talked {
+		result = "success"
+	}
+	status(last, Object{"status": result, "finished_at": last, "paused_by": nil, "paused_at": nil})
+	return events
+}
+
+// dial makes the call of a task, or finds it where it was made before.
+func (s *Service) dial(c *campaign, n int, task any, t int64) *world.Call {
+	h := dice.Hash(s.world.Key+13, uint64(n))
+	for i := range len(c.id) {
+		h = dice.Hash(h, uint64(c.id[i]))
+	}
+	o := c.order
+	o.ID, o.At = world.NewUUID(h), t
+	o.To, _ = inside(task, "call_to").(string)
+	o.Metadata, o.Variables = text(inside(task, "metadata")), text(inside(task, "dynamic_variables"))
+	return s.world.Order(o)
+}
+
+// text is an object as JSON.
+func text(value any) string {
+	b, err := json.Marshal(value)
+	if err != nil || value == nil {
+		return "{}"
+	}
+	return string(b)
+}
+
+// number is a whole number out of JSON.
+func number(value any) int {
+	n, _ := strconv.ParseFloat(fmt.Sprint(value), 64) // it was checked
+	return int(n)
+}
