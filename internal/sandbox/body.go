@@ -23,12 +23,16 @@ func (e *exchange) decode(into any) (a answer, ok bool) {
 	if err != nil {
 		return e.refuse("", "the body could not be read: "+err.Error()), false
 	}
-	if flaw := e.op.CheckBody(text); flaw != nil {
+	value, flaw := e.op.ReadBody(text)
+	if flaw != nil {
 		return e.refuse(strings.Join(flaw.Place, "."), flaw.Reason), false
 	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	if err := d.Decode(into); err != nil {
+	if text, err = json.Marshal(value); err == nil {
+		d := json.NewDecoder(bytes.NewReader(text))
+		d.UseNumber()
+		err = d.Decode(into)
+	}
+	if err != nil {
 		return e.refuse("", err.Error()), false
 	}
 	return answer{}, true

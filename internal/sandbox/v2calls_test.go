@@ -241,6 +241,9 @@ func TestBulkRefusals(t *testing.T) {
 			t.Errorf("%s: %d %s", body, w.Code, w.Body)
 		}
 	}
+	if w := post(s, bulkPath, `{"limit":5.0}`); w.Code != 200 || strings.Count(w.Body.String(), `"call_id"`) != 5 {
+		t.Errorf("5.0 is a whole number: %d", w.Code)
+	}
 	if w := do(s, "GET", "/v2/calls/00000000-0000-4000-8000-000000000000"); w.Code != 404 || !strings.Contains(w.Body.String(), `"detail"`) {
 		t.Errorf("an unknown call: %d %s", w.Code, w.Body)
 	}

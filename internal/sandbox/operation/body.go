@@ -2,7 +2,10 @@ package operation
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
+	"math"
+	"strings"
 	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -30,26 +33,22 @@ var compiled = sync.OnceValue(func() *jsonschema.Compiler {
 
 var compiling sync.Mutex
 
-// CheckBody parses a body and holds it to its schema.
-func (o *Operation) CheckBody(text []byte) *Flaw {
+// ReadBody parses a body and holds it to its schema. Whole numbers in it are written as
+// such: 5.0 is 5.
+func (o *Operation) ReadBody(text []byte) (any, *Flaw) {
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
-		return &Flaw{Reason: "the body is not JSON: " + err.Error()}
+		return nil, &Flaw{Reason: "the body is not JSON: " + err.Error()}
 	}
-	return CheckValue(o.Body, value)
-}
-
-// CheckValue holds a value to a schema.
-func CheckValue(schema string, value any) *Flaw {
 	compiling.Lock()
-	s, err := compiled().Compile("openapi.json#/components/schemas/" + schema)
+	s, err := compiled().Compile("openapi.json#/components/schemas/" + o.Body)
 	compiling.Unlock()
 	if err != nil {
 		panic("sandbox: " + err.Error()) // they are ours
 	}
 	var wrong *jsonschema.ValidationError
 	if err := s.Validate(value); !errors.As(err, &wrong) {
-		return nil
+		return whole(value), nil
 	}
 	for len(wrong.Causes) > 0 {
 		wrong = wrong.Causes[0]
@@ -61,7 +60,26 @@ func CheckValue(schema string, value any) *Flaw {
 	case *kind.Required:
 		place = append(place, k.Missing[0])
 	}
-	return &Flaw{Place: place, Reason: wrong.ErrorKind.LocalizedString(message.NewPrinter(language.English))}
+	return nil, &Flaw{Place: place, Reason: wrong.ErrorKind.LocalizedString(message.NewPrinter(language.English))}
+}
+
+// whole writes whole numbers without a fraction.
+func whole(value any) any {
+	switch v := value.(type) {
+	case object:
+		for name, value := range v {
+			v[name] = whole(value)
+		}
+	case []any:
+		for i, value := range v {
+			v[i] = whole(value)
+		}
+	case json.Number:
+		if n, err := v.Float64(); err == nil && strings.ContainsAny(v.String(), ".eE") && n == math.Trunc(n) && math.Abs(n) < 1<<53 {
+			return int64(n)
+		}
+	}
+	return value
 }
 
 // plain turns what YAML holds into what JSON would hold.

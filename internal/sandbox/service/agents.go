@@ -156,9 +156,6 @@ func flaws(flow Object) []Object {
 	}
 	var ids []string
 	nodes := list(flow["nodes"])
-	if len(nodes) == 0 {
-		add("a flow has one node or more", "flow.nodes")
-	}
 	for i, node := range nodes {
 		id := fmt.Sprint(inside(node, "id"))
 		if slices.Contains(ids, id) {
