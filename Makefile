@@ -5,6 +5,7 @@ LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI
 GORELEASER_VERSION := v2.16.0
 PROMTOOL_VERSION := v0.307.3
 SYFT_VERSION := v1.38.0
+SCHEMATHESIS_VERSION := 4.32.5
 SPARK_VERSION := 4.1.4
 ICEBERG_JAR := org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0
 TRINO_VERSION := 476
@@ -135,6 +136,11 @@ notices: ## Write THIRD_PARTY_NOTICES.txt: the licences of all that is linked in
 readers: ## pandas, polars, pyarrow, DataFusion, DuckDB and chDB read a snapshot's folders, and exports in Arrow and Excel
 	python3 -m venv build/readers && build/readers/bin/pip install -q pandas polars pyarrow datafusion duckdb chdb openpyxl
 	CALLHOUSE_PYTHON=$(CURDIR)/build/readers/bin/python go test ./cmd/internal/e2e -run TestFolderReaders -v
+
+.PHONY: contract
+contract: ## schemathesis asks the sandbox for everything that its OpenAPI documents tell of, EXAMPLES of each kind (30)
+	python3 -m venv build/contract && build/contract/bin/pip install -q 'schemathesis==$(SCHEMATHESIS_VERSION)'
+	go test ./internal/sandbox -run TestSchemathesis -count=1 -v -timeout 60m -args -schemathesis $(CURDIR)/build/contract/bin/schemathesis -examples $(or $(EXAMPLES),30)
 
 # Spark wants a JDK of 17 or 21 (JAVA_HOME, or the java in PATH), Trino one of 24 or later; Maven brings their parts.
 .PHONY: engines

@@ -36,7 +36,8 @@ func newServe() *cobra.Command {
 GET /v3/calls/{call_id}, and of the deprecated v2 POST /v2/calls/list, the same at its
 older path /functions/v1/v1/list-calls, and GET /v2/calls/{call_id}; with the service's
 key, limits, cursors and filters, and with faults on demand. Calls are computed from
-the seed, never stored. So is the rest of the company, which lives with the clock:
+the seed, never stored. So is the rest of the company, which lives with the clock. Agents,
+calls and campaigns can be made, too; sandbox openapi tells all operations.
 ` + resourceList() + `
 Apart from the API, without key or limit:
   GET  /sandbox/truth            exact counts of the calls that are served now (?at=TIME: then)

@@ -8,9 +8,8 @@
 // asked for, limit the rate limits; dice and wire are the numbers that all draw
 // from and the bytes that they write.
 //
-// A [Server] is the HTTP side: GET /v3/calls, GET /v3/calls/{call_id}, the calls
-// of v2, and the lists and objects of package organisation, with key, rate limits,
-// cursors, filters and faults on demand ([Options]), and apart from them
+// A [Server] is the HTTP side: the operations of package operation, with key, rate
+// limits, cursors, filters and faults on demand ([Options]), and apart from them
 // /sandbox/truth, /sandbox/stats and /sandbox/clock.
 //
 // The package and its rooms stand outside the pipeline: they import none of its

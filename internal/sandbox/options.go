@@ -84,7 +84,7 @@ type Options struct {
 
 // Request is what an injected fault may depend on.
 type Request struct {
-	Kind     string // page or detail of calls, bulk for calls of v2, list or object of another resource, other
+	Kind     string // page or detail of calls, bulk for calls of v2, list or object of another resource, write, other
 	Resource string // of a list or an object; of a bulk request v2_calls, v2_call or v2_calls_legacy
 	ID       string // of a detail, an object or a v2_call; of the agent or the knowledge base that a list belongs to
 	Query    string // of a page or a list, as sent

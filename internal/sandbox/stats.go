@@ -15,7 +15,7 @@ import (
 // counted.
 type Stats struct {
 	Requests int64            `json:"requests"`
-	ByKind   map[string]int64 `json:"by_kind"`   // page, detail, bulk, list, object, other
+	ByKind   map[string]int64 `json:"by_kind"`   // page, detail, bulk, list, object, write, other
 	ByStatus map[string]int64 `json:"by_status"` // "aborted": a connection that ended without a whole answer
 	Bytes    int64            `json:"bytes"`     // of bodies
 	// ByResource are the requests for everything but calls of v3.

@@ -4,9 +4,8 @@
 //
 // Every resource is one declaration of [Resource]; what an object is at an
 // instant, what was edited when, and which objects there were follow from the
-// seed and the time alone, and from what a test edits by [Organisation.Edit],
-// [Organisation.Delete] and [Organisation.Publish]. Nothing is computed until it
-// is asked for.
+// seed and the time alone, and from what is written by [Organisation.Apply].
+// Nothing is computed until it is asked for.
 //
 // As in package world, times are unix milliseconds, UTC.
 package organisation

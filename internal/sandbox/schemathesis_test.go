@@ -1,0 +1,45 @@
+package sandbox
+
+import (
+	"bytes"
+	"flag"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+)
+
+var (
+	schemathesis = flag.String("schemathesis", "", "the program schemathesis: try every operation with it (make contract)")
+	examples     = flag.Int("examples", 30, "how many requests it makes of each kind")
+)
+
+// TestSchemathesis lets a stranger's tool read the OpenAPI documents and ask for
+// everything that they tell of, well and badly.
+func TestSchemathesis(t *testing.T) {
+	if *schemathesis == "" {
+		t.Skip("needs -schemathesis")
+	}
+	s := newServer(t, Options{World: Config{Calls: 300}})
+	r, err := Listen(t.Context(), "127.0.0.1:0", s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	config, err := filepath.Abs("testdata/schemathesis.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, document := range []string{"/v3/openapi.json", "/v2/openapi.json"} {
+		c := exec.CommandContext(t.Context(), *schemathesis, "--config-file", config, "run", r.URL+document,
+			"--header", "Authorization: Bearer sandbox-key", "--max-examples", strconv.Itoa(*examples), "--seed", "1", "--phases", "examples,coverage,fuzzing,stateful", "--checks", "all", "--no-color")
+		c.Dir = t.TempDir() // it leaves a cache
+		var said bytes.Buffer
+		c.Stdout, c.Stderr = &said, &said
+		err := c.Run()
+		t.Logf("%s\n%s", document, said.Bytes())
+		if err != nil {
+			t.Errorf("%s: %v", document, err)
+		}
+	}
+}
