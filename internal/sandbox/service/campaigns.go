@@ -189,7 +189,8 @@ func (s *Service) foresee(c *campaign, from int64) []organisation.Event {
 	}
 	ongoing := Object{"status": "ongoing", "paused_by": nil, "paused_at": nil}
 	s.world.Withdraw(c.id, from+1)
-	t, ok := c.begin, true
+	var ok bool
+	t := c.begin
 	if !c.hours.open(t) {
 		if t, ok = c.hours.change(t); !ok {
 			return events
