@@ -71,32 +71,49 @@ func (e *editor) changed(body []byte) (out []byte, ok bool) {
 	if err := json.Unmarshal(page["items"], &items); err != nil {
 		panic(err)
 	}
+	same := true
 	for _, item := range items {
-		if item, ok := e.changedCall(item); ok {
-			left = append(left, item)
+		edited, ok := e.changedCall(item)
+		if same = same && ok && bytes.Equal(edited, item); ok {
+			left = append(left, edited)
 		}
+	}
+	if same {
+		return body, true
 	}
 	page["items"] = append(append([]byte{'['}, bytes.Join(asBytes(left), []byte{','})...), ']')
 	return marshal(page), true
 }
 
 func (e *editor) changedCall(body []byte) (out []byte, ok bool) {
-	parse := func() (call map[string]any) {
-		dec := json.NewDecoder(bytes.NewReader(body))
-		dec.UseNumber()
-		if err := dec.Decode(&call); err != nil {
-			panic(err)
-		}
-		return call
-	}
-	call := parse()
+	call := parse(e.company.t, body).(objectJSON)
+	before := clone(call)
 	if !e.edit(call["id"].(string), call) {
 		return nil, false
 	}
-	if reflect.DeepEqual(call, parse()) {
+	if reflect.DeepEqual(call, before) {
 		return body, true
 	}
 	return marshal(call), true
+}
+
+// clone copies what was parsed.
+func clone(v any) any {
+	switch v := v.(type) {
+	case objectJSON:
+		out := make(objectJSON, len(v))
+		for name, member := range v {
+			out[name] = clone(member)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, element := range v {
+			out[i] = clone(element)
+		}
+		return out
+	}
+	return v
 }
 
 func asBytes(raw []json.RawMessage) (out [][]byte) {
