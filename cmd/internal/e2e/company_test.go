@@ -23,6 +23,14 @@ const testKey = "a-key-that-must-never-show"
 // makes them four times as large.
 var worlds = flag.Int64("worlds", 1, "how many times as many calls the tests of nights have as in the quick tests")
 
+// sized returns how large something is in the quick tests, or else in the long ones.
+func sized(quick, long int64) int64 {
+	if *worlds > 1 {
+		return long
+	}
+	return quick
+}
+
 // company is a sandbox on a clock of its own, and a warehouse for its calls.
 type company struct {
 	t         *testing.T

@@ -75,7 +75,7 @@ func TestAnalysisThatComesLateToAnOldCall(t *testing.T) {
 	} {
 		t.Run(w.name, func(t *testing.T) {
 			t.Parallel()
-			w.opts.World = sandbox.Config{Seed: 32, Calls: 1000, Days: 12}
+			w.opts.World = sandbox.Config{Seed: 32, Calls: sized(600, 1000), Days: 12}
 			c := found(t, w.opts)
 			e := newEditor(c)
 			evening := c.clock.Now()
@@ -86,7 +86,7 @@ func TestAnalysisThatComesLateToAnOldCall(t *testing.T) {
 				ms, _ := end.Int64()
 				ago := evening.Sub(time.UnixMilli(ms))
 				// Some of the calls of one day, a week before the first run.
-				if call["call_analysis"] != nil && ago > 7*24*time.Hour && ago < 8*24*time.Hour && strings.ContainsAny(id[:1], "048c") &&
+				if call["call_analysis"] != nil && ago > 7*24*time.Hour && ago < 8*24*time.Hour && strings.ContainsAny(id[:1], "02468ace") &&
 					c.clock.Now().Sub(evening) < 12*time.Hour {
 					call["call_analysis"], call["call_cost"] = nil, nil
 					mu.Lock()
@@ -124,7 +124,7 @@ func TestAnalysisThatComesLateToAnOldCall(t *testing.T) {
 // come every quarter of an hour.
 func TestLateTranscriptsAreAskedForSeldom(t *testing.T) {
 	t.Parallel()
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 31, Calls: 600, Days: 2}})
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 31, Calls: sized(250, 600), Days: 2}})
 	e := newEditor(c)
 	c.clock.Set(c.clock.Now().UTC().Truncate(24 * time.Hour).Add(30 * time.Hour)) // in the company's busy hours
 	begin := c.clock.Now()
@@ -144,7 +144,7 @@ func TestLateTranscriptsAreAskedForSeldom(t *testing.T) {
 		}
 		return true
 	}
-	for range 16 {
+	for range 12 {
 		if r := e.extract(); r.code != cli.ExitOK {
 			t.Fatal(r.stderr)
 		}
@@ -167,7 +167,7 @@ func TestLateTranscriptsAreAskedForSeldom(t *testing.T) {
 // shows a transcript, the others are asked for too.
 func TestNullThatWasNotFinal(t *testing.T) {
 	t.Parallel()
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 33, Calls: 1500, Days: 2}})
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 33, Calls: sized(500, 1500), Days: 2}})
 	e := newEditor(c)
 	evening := c.clock.Now()
 	e.edit = func(id string, call map[string]any) bool {
