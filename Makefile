@@ -34,7 +34,7 @@ long: ## What the quick tests only sample, at greater length; .ci/run runs it, t
 	go test ./internal/crawler -run TestSandboxInTrouble -timeout 15m -rapid.checks 100
 	go test ./internal/analytics -run 'EqualTheOracle|EqualsTwoReports|TwoDimensions|OnlyWhatIsProven|WhileSnapshotsChange|TestSafeReaches' -timeout 15m -args -every-question 1 -every-form 2
 	go test ./cmd/internal/querycmd -run TestPageEqualsTheReports -timeout 15m -args -pages 3
-	go test ./cmd/internal/e2e -run 'TestGiantCalls|TestForeignWords|TestLinksAreNotFollowed|TestDamageMatrix|TestTwoRunsAtOnce|TestNightCostsTheMinimum|BusyWarehouse|TestCatalogWhile|TestRealWarehouseInTrouble|TestKilledRuns|TestPlanForetells|ComesLate' \
+	go test ./cmd/internal/e2e -run 'TestGiantCalls|TestForeignWords|TestLinksAreNotFollowed|TestDamageMatrix|TestTwoRunsAtOnce|TestNightCostsTheMinimum|BusyWarehouse|TestCatalogWhile|TestRealWarehouseInTrouble|TestKilledRuns|TestPlanForetells|Late|TestNullThat|TestBulkPages' \
 	  -timeout 15m -rapid.checks 100 -args -worlds 4 -every 1 -damage-cells 40 -double 10 -night-calls 20000 -read-for 5s -busy-queries 24 -catalog-commits 3
 
 .PHONY: race

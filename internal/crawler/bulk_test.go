@@ -3,6 +3,7 @@ package crawler
 import (
 	"math"
 	"os"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -92,6 +93,40 @@ func TestNightsInBulk(t *testing.T) {
 			t.Logf("%d new calls: %d requests, of them %d pages, %d pages of v2, %d details", fresh, r.Requests, r.PageRequests, r.BulkRequests, r.DetailRequests)
 			if asked := r.BulkRequests + r.DetailRequests; asked > c.most || asked > int64(fresh) {
 				t.Errorf("%d requests for transcripts, want at most %d", asked, c.most)
+			}
+		})
+	}
+}
+
+// A service without pages of v2 is asked for one, whatever it says to that; all records come
+// one by one, and the next night asks for no page.
+func TestServicesWithoutPages(t *testing.T) {
+	for v2, why := range map[string]string{"off": "404", "off=401": "401", "off=403": "403", "off=410": "status 410", "422": "status 422"} {
+		synctest.Test(t, func(t *testing.T) {
+			mode, err := sandbox.ParseV2(v2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			st, err := newStand(sandbox.Options{World: sandbox.Config{Seed: 6, Calls: 150, Days: 2, Origin: origin}, V2: mode})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for night := range int64(2) {
+				r, err := st.run(t, 0, func(cfg *Config) { cfg.Transcripts = Auto })
+				if err == nil {
+					err = st.differs()
+				}
+				if err != nil || !r.Complete() {
+					t.Fatal(v2, err, r.Problems)
+				}
+				if r.BulkRequests != 1-night || night == 0 && !strings.Contains(r.BulkOff, why) || r.Bulk.Transcripts > 0 {
+					t.Errorf("%s, night %d: %d pages, given up: %q", v2, night, r.BulkRequests, r.BulkOff)
+				}
+				if st.store.state.State != schema.BulkAbsent {
+					t.Errorf("%s, night %d: the pages are %q", v2, night, st.store.state.State)
+				}
+				time.Sleep(2 * time.Minute)
+				st.clock.Advance(24 * time.Hour)
 			}
 		})
 	}

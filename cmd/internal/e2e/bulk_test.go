@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -18,7 +19,7 @@ import (
 )
 
 // bulkWorld is the company of the tests of pages of v2.
-var bulkWorld = sandbox.Config{Seed: 31, Calls: 260, Days: 4}
+var bulkWorld = sandbox.Config{Seed: 31, Calls: 260, Days: 2}
 
 // sum returns one text for all that a warehouse says of calls, turns and items, value by
 // value, but for what v2 alone tells and what is about how the rows came.
@@ -47,7 +48,8 @@ func (c *company) bulkState() schema.BulkState {
 }
 
 // Whatever the service does with its pages of v2, the warehouse holds what v3 tells, value
-// by value, after the first run.
+// by value, after the first run. What a night after it does follows from what the first
+// found and from what is due then: the quick tests look at one such night for each.
 func TestBulkPagesOfEveryKind(t *testing.T) {
 	t.Parallel()
 	of := func(v2 string) (*company, sandbox.Options) {
@@ -71,11 +73,7 @@ func TestBulkPagesOfEveryKind(t *testing.T) {
 		says    string
 	}{
 		{"", 4, few, schema.BulkTrusted, cli.ExitOK, "compared with v3, 0 different"},
-		{"off", 1, 0, schema.BulkAbsent, cli.ExitOK, "given up: 404"},
-		{"off=403", 1, 0, schema.BulkAbsent, cli.ExitOK, "given up: 403"},
-		{"off=401", 1, 0, schema.BulkAbsent, cli.ExitOK, "given up: 401"},
-		{"off=410", 1, 0, schema.BulkAbsent, cli.ExitOK, "given up: status 410"},
-		{"422", 1, 0, schema.BulkAbsent, cli.ExitOK, "given up: status 422"},
+		{"off", 1, 0, schema.BulkAbsent, cli.ExitOK, "given up: 404"}, // other statuses: TestServicesWithoutPages in the crawler
 		{"other-shape", 1, 0, schema.BulkAbsent, cli.ExitOK, `it has no list "calls"`},
 		{"removed-after=1", 3, 0, schema.BulkAbsent, cli.ExitOK, "given up: 404"},
 		{"spoken-only", 1, 0, schema.BulkAbsent, cli.ExitOK, "no transcript that could stand for that of v3"},
@@ -114,13 +112,16 @@ func TestBulkPagesOfEveryKind(t *testing.T) {
 			if got := c.bulkState(); got != m.state {
 				t.Errorf("status says %q, want %q", got, m.state)
 			}
-			if v := extractAt(t.Context(), c.clock.Now, "verify", "--all", "--warehouse", c.warehouse); v.code != cli.ExitOK {
-				t.Errorf("verify: %s%s", v.stdout, v.stderr)
+			if *worlds == 1 && !slices.Contains([]string{"", "off", "removed-after=1", "slow-above=1:504", "wrong-turns=1"}, m.v2) {
+				return
 			}
 			asked := c.service.Server.Stats().ByKind["bulk"]
 			c.clock.Advance(20 * time.Hour)
 			c.extract(t.Context(), "--transcripts", "auto")
 			sameAsTruth(t, c)
+			if v := extractAt(t.Context(), c.clock.Now, "verify", "--all", "--warehouse", c.warehouse); v.code != cli.ExitOK {
+				t.Errorf("verify: %s%s", v.stdout, v.stderr)
+			}
 			again := c.service.Server.Stats().ByKind["bulk"] - asked
 			if off := m.state == schema.BulkAbsent || m.state == schema.BulkRefuted; off && again > 0 {
 				t.Errorf("the next night asked for %d pages of v2", again)
