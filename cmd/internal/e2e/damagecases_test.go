@@ -225,7 +225,12 @@ func TestForeignOwner(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := tree(t, root)
-		for _, args := range [][]string{{"extract", "run", "--yes"}, {"extract", "plan"}, {"extract", "verify"}, {"extract", "compact"}, {"query", "sql", "SELECT count(DISTINCT summary) FROM calls"}} {
+		orders := [][]string{{"extract", "run", "--yes"}, {"extract", "plan"}, {"extract", "verify"}, {"extract", "compact"}, {"query", "sql", "SELECT count(DISTINCT summary) FROM calls"}}
+		if *damageCells > 0 { // some of them
+			rand.Shuffle(len(orders), func(i, j int) { orders[i], orders[j] = orders[j], orders[i] })
+			orders = orders[:2]
+		}
+		for _, args := range orders {
 			r := run(args...)
 			reads := args[1] == "plan" || args[1] == "verify" || args[0] == "query"
 			if r.code == cli.ExitOK && !(reads && (path == calls || strings.HasSuffix(path, "lock"))) && !(args[1] == "compact" && path == calls) {
