@@ -14,6 +14,7 @@ import (
 
 	"callhouse/internal/api"
 	"callhouse/internal/calls"
+	"callhouse/internal/crawler/resources"
 	"callhouse/internal/schema"
 )
 
@@ -129,7 +130,7 @@ func (c *Crawler) newBulk(ctx context.Context) (*bulk, error) {
 	switch known := b.state.State; {
 	case c.cfg.Transcripts == FromV2 && known != schema.BulkTrusted:
 		b.state = schema.Bulk{} // they are to prove themselves anew
-	case known == schema.BulkRefuted, known == schema.BulkAbsent && since < bulkAgain-relistSlack:
+	case known == schema.BulkRefuted, known == schema.BulkAbsent && since < bulkAgain-resources.Slack:
 		return nil, nil
 	}
 	return b, nil

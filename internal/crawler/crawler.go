@@ -11,7 +11,8 @@ import (
 
 	"callhouse/internal/api"
 	"callhouse/internal/calls"
-	"callhouse/internal/resource"
+	"callhouse/internal/crawler/envelope"
+	"callhouse/internal/crawler/resources"
 	"callhouse/internal/schema"
 	"callhouse/internal/wire"
 	"callhouse/internal/words"
@@ -32,7 +33,7 @@ type Crawler struct {
 	second, minute int   // our part of the limits
 	since          int64 // ms; 0: no bound
 	filters        filters
-	unlisted       map[*resource.Resource]bool // v3 has no list of them, and v2 has their objects
+	resources      *resources.Crawl
 	readers        sync.Pool
 	stopping       atomic.Bool
 	skips          skips
@@ -63,16 +64,27 @@ func New(cfg Config, store Store) (*Crawler, error) {
 		log:     cfg.Logger,
 		api:     client,
 		secrets: words.NewSecrets(string(cfg.Key)),
-
-		unlisted: map[*resource.Resource]bool{},
 	}
 	c.meter = newMeter(c.secrets)
+	c.resources = c.newResources()
 	c.second, c.minute = cfg.Limits()
 	c.readers.New = func() any { return &reader{decoder: calls.Decoder{Decoder: wire.Decoder{MaxParts: maxParts}}} }
 	if !cfg.Since.IsZero() {
 		c.since = max(0, cfg.Since.UnixMilli())
 	}
 	return c, nil
+}
+
+// newResources prepares what is fetched besides calls.
+func (c *Crawler) newResources() *resources.Crawl {
+	store, _ := c.store.(ObjectStore)
+	return resources.New(resources.Config{
+		Resources: c.cfg.Resources, Organization: c.cfg.Organization, Bodies: c.cfg.Bodies, Workers: c.cfg.Workers, MaxParts: maxParts,
+		API: c.api, Store: store, Log: c.log, Secrets: c.secrets, Now: c.nowMS,
+		Put: c.put, Commit: func(ctx context.Context) error { return c.checkpoint(ctx, true) }, Offer: c.offerCheckpoint,
+		AllCalls: func(path string, total int64) bool { return path == callsPath && total == c.Progress().TotalCount },
+		Drifted:  c.meter.drifted,
+	})
 }
 
 var errDeadline = errors.New("the run's time is over")
@@ -82,8 +94,8 @@ var errDeadline = errors.New("the run's time is over")
 // (Interrupted, DeadlineHit). So do calls and pages that could not be had
 // (SetAside, Problems); see [Report.Complete].
 //
-// An error is one of package api or a [*StoreError], perhaps joined with another,
-// or what Config.Ready returned. What was fetched before it is committed too.
+// An error is one of package api, of the store (as a rule a [*StoreError]), perhaps joined with
+// another, or what Config.Ready returned. What was fetched before it is committed too.
 func (c *Crawler) Run(ctx context.Context) (Report, error) {
 	started := c.cfg.Now()
 	c.meter.mu.Lock()
@@ -101,14 +113,14 @@ func (c *Crawler) Run(ctx context.Context) (Report, error) {
 	err := c.crawl(rctx)
 	c.meter.update(func(p *Progress) { p.Phase = Finishing })
 	if clock := (*api.ClockError)(nil); errors.As(err, &clock) {
-		return c.meter.report(c.Progress()), err // nothing is to be committed
+		return c.report(), err // nothing is to be committed
 	}
 	cctx, done := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
 	defer done()
 	err = errors.Join(err, c.checkpoint(cctx, true))
 	c.meter.update(func(p *Progress) { p.Phase = Done })
 
-	r := c.meter.report(c.Progress())
+	r := c.report()
 	r.Started, r.Ended = started, c.cfg.Now()
 	if n := r.Unaccounted(); err == nil && n != 0 {
 		c.log.Error("listed calls are neither stored nor set aside", "calls", n)
@@ -127,7 +139,7 @@ func (c *Crawler) crawl(ctx context.Context) error {
 	if err != nil || interrupted {
 		return err
 	}
-	if err := c.lists(ctx); err != nil {
+	if err := c.resources.Lists(ctx); err != nil {
 		return err
 	}
 	if err := c.checkpoint(ctx, true); err != nil {
@@ -136,13 +148,13 @@ func (c *Crawler) crawl(ctx context.Context) error {
 		}
 		return err
 	}
-	if err := c.parts(ctx); err != nil {
+	if err := c.resources.Parts(ctx); err != nil {
 		return err
 	}
 	if err := c.fetchDetails(ctx); err != nil {
 		return err
 	}
-	if err := c.bodies(ctx); err != nil {
+	if err := c.resources.Lasting(ctx); err != nil {
 		return err
 	}
 	// New calls come first. What was listed long ago is listed again in what time is left.
@@ -159,6 +171,13 @@ func (c *Crawler) crawl(ctx context.Context) error {
 		return err
 	}
 	return c.api.Verdict()
+}
+
+// report returns what the run came to.
+func (c *Crawler) report() Report {
+	r := c.meter.report(c.Progress())
+	r.Resources = c.resources.Reports()
+	return r
 }
 
 // Progress returns the run's present state. It may be called at any time, from
@@ -207,11 +226,11 @@ func (c *Crawler) nowMS() int64 { return c.cfg.Now().UnixMilli() }
 
 // estimatePages estimates how many pages the run will ask for, where the service's
 // total is that of the stretch that is being listed.
-func (c *Crawler) estimatePages(l *listing, p *pageData) {
-	if p.total < 0 || l.pages > 1 || l.to == forever && l.from > l.since {
+func (c *Crawler) estimatePages(l *listing, p *envelope.Page) {
+	if p.Total < 0 || l.pages > 1 || l.to == forever && l.from > l.since {
 		return
 	}
 	c.meter.update(func(pr *Progress) {
-		pr.PagesTotal = pr.Pages - 1 + max(1, (p.total+pageSize-1)/pageSize)
+		pr.PagesTotal = pr.Pages - 1 + max(1, (p.Total+pageSize-1)/pageSize)
 	})
 }

@@ -20,7 +20,6 @@ var errNoID = errors.New("it has no id")
 type reader struct {
 	decoder calls.Decoder
 	call    calls.Call
-	object  schema.Object
 }
 
 // read decodes a body, counts its drift, and returns its heading.

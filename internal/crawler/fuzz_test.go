@@ -1,7 +1,6 @@
 package crawler
 
 import (
-	"fmt"
 	"net/http"
 	"runtime"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"callhouse/internal/api"
+	"callhouse/internal/crawler/envelope"
 )
 
 // FuzzHostileService lets a run meet a service that says something else in place
@@ -98,8 +98,7 @@ func meetHostile(t *testing.T, item, record []byte, place int, how uint8) {
 	}
 	// An item that ends the list itself says that there is nothing behind it, and one
 	// that cannot be had by any means has no way around it in the contract.
-	whole := splitter{b: fmt.Appendf(nil, "%s]", item)}
-	if (&pageData{}).readItems(&whole) && !whole.over() || how&cutItem != 0 && how&contract != 0 {
+	if envelope.ClosesList(item) || how&cutItem != 0 && how&contract != 0 {
 		return
 	}
 	if len(r.Problems) > 0 {

@@ -7,6 +7,7 @@ import (
 	"hash/maphash"
 
 	"callhouse/internal/api"
+	"callhouse/internal/crawler/envelope"
 	"callhouse/internal/schema"
 )
 
@@ -107,7 +108,7 @@ func (l *listing) walk(ctx context.Context) (interrupted bool, err error) {
 				return false, nil
 			}
 			continue
-		case f != nil && f.Then == api.Narrow && (a.page.list || !f.TooLarge()):
+		case f != nil && f.Then == api.Narrow && (a.page.List || !f.TooLarge()):
 			if q, err = l.narrow(ctx, a); q == nil || err != nil {
 				return ctx.Err() != nil, err
 			}
@@ -159,7 +160,7 @@ func (l *listing) fromTop() {
 
 // take stores a page and returns the next one to ask for; nil: the stretch is
 // listed, or cannot be.
-func (l *listing) take(ctx context.Context, q *query, p *pageData) (*query, error) {
+func (l *listing) take(ctx context.Context, q *query, p *envelope.Page) (*query, error) {
 	above := l.lowest
 	recs, fresh, repeated, err := l.records(p)
 	if err != nil {
@@ -167,8 +168,8 @@ func (l *listing) take(ctx context.Context, q *query, p *pageData) (*query, erro
 	}
 	l.ordered++
 	l.pages++
-	shrunk := p.total >= 0 && p.total < l.total
-	l.total = p.total
+	shrunk := p.Total >= 0 && p.Total < l.total
+	l.total = p.Total
 	if l.nothingNew++; fresh > 0 {
 		l.nothingNew = 0
 	}
@@ -182,10 +183,10 @@ func (l *listing) take(ctx context.Context, q *query, p *pageData) (*query, erro
 		l.byTime = l.canAskByTime() // pages shift under the cursor: do without
 	}
 
-	end := p.next == "" && !redo
+	end := p.Next == "" && !redo
 	below := l.inOrder() && l.lowest < l.from
 	stored := int64(len(recs))
-	recs = l.record(recs, p.at, end)
+	recs = l.record(recs, p.At, end)
 	if err := l.c.put(ctx, recs...); err != nil {
 		return nil, err
 	}
@@ -209,11 +210,11 @@ func (l *listing) take(ctx context.Context, q *query, p *pageData) (*query, erro
 
 // goesRound says that a list whose order is lost has come back to a page that it
 // began with before.
-func (l *listing) goesRound(p *pageData) bool {
-	if len(p.items) == 0 {
+func (l *listing) goesRound(p *envelope.Page) bool {
+	if len(p.Items) == 0 {
 		return false
 	}
-	first := idOf(p.items[0])
+	first := envelope.IDOf(p.Items[0])
 	if l.rising && first == l.mark {
 		return true
 	}
@@ -224,17 +225,17 @@ func (l *listing) goesRound(p *pageData) bool {
 }
 
 // next returns the page after p.
-func (l *listing) next(q *query, p *pageData) *query {
+func (l *listing) next(q *query, p *envelope.Page) *query {
 	if q.suspect == 0 && l.byTime && l.canAskByTime() && l.lowest+1 < q.before {
 		return l.nextByTime()
 	}
-	if l.cursors[p.next] {
+	if l.cursors[p.Next] {
 		return l.restart("a cursor came twice")
 	}
-	l.cursors[p.next] = true
+	l.cursors[p.Next] = true
 	n := *q
-	n.cursor = p.next
-	if n.suspect -= len(p.items); len(p.items) == 0 {
+	n.cursor = p.Next
+	if n.suspect -= len(p.Items); len(p.Items) == 0 {
 		n.suspect = 0
 	}
 	n.suspect = max(n.suspect, 0)
@@ -289,11 +290,11 @@ func (l *listing) inOrder() bool {
 // records makes records of the page's items, and checks their order. fresh counts
 // the items that earlier pages did not have; repeated says that they had one of
 // these.
-func (l *listing) records(p *pageData) (recs []schema.Record, fresh int, repeated bool, err error) {
-	recs = make([]schema.Record, 0, len(p.items)+1)
+func (l *listing) records(p *envelope.Page) (recs []schema.Record, fresh int, repeated bool, err error) {
+	recs = make([]schema.Record, 0, len(p.Items)+1)
 	above, last := l.lowest, l.lowest
 	var again, before, aside int64
-	for i, item := range p.items {
+	for i, item := range p.Items {
 		sum := maphash.Bytes(l.seen.seed, item)
 		h, err := l.c.read(item, schema.KindItem)
 		if err != nil {
@@ -302,7 +303,7 @@ func (l *listing) records(p *pageData) (recs []schema.Record, fresh int, repeate
 				continue
 			}
 			aside++
-			l.c.meter.setAside(idOf(item), fmt.Sprintf("%v (%s)", err, l.place(i)))
+			l.c.meter.setAside(envelope.IDOf(item), fmt.Sprintf("%v (%s)", err, l.place(i)))
 			continue
 		}
 		was, known := l.seen.put(h.id, sum)
@@ -327,11 +328,11 @@ func (l *listing) records(p *pageData) (recs []schema.Record, fresh int, repeate
 		case h.start.OK && h.start.V < l.since && l.since > 0:
 			before++
 		default:
-			recs = append(recs, schema.Record{Kind: schema.KindItem, CallID: h.id, FetchedAt: p.at, Body: item})
+			recs = append(recs, schema.Record{Kind: schema.KindItem, CallID: h.id, FetchedAt: p.At, Body: item})
 		}
 	}
 	l.c.meter.update(func(pr *Progress) {
-		pr.CallsListed += int64(len(p.items))
+		pr.CallsListed += int64(len(p.Items))
 		pr.ItemsRepeated, pr.ItemsBefore, pr.ItemsAside = pr.ItemsRepeated+again, pr.ItemsBefore+before, pr.ItemsAside+aside
 	})
 	return recs, fresh, repeated, nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"callhouse/internal/api"
+	"callhouse/internal/crawler/envelope"
 )
 
 // maxSkips is how often one listing skips an item by time.
@@ -19,11 +20,11 @@ const maxSkips = 3
 // This takes two requests more where the body showed where the trouble is, and
 // else at most twice the logarithm of the page's size.
 func (l *listing) narrow(ctx context.Context, a *asked) (*query, error) {
-	size, sound := a.query.size(), len(a.page.items)
+	size, sound := a.query.size(), len(a.page.Items)
 	if size > 1 {
 		n := a.query
 		n.suspect, n.limit = size, size/2
-		if a.page.list && sound < size {
+		if a.page.List && sound < size {
 			n.suspect, n.limit = sound+1, max(1, sound)
 		}
 		l.c.log.Info("asking for a part of a page", "items", n.limit, "failure", a.failure)
@@ -31,8 +32,8 @@ func (l *listing) narrow(ctx context.Context, a *asked) (*query, error) {
 	}
 	l.c.meter.update(func(p *Progress) { p.CallsListed++; p.ItemsAside++ })
 	l.c.meter.setAside("", fmt.Sprintf("it cannot be had, %s: %s", l.place(0), a.failure))
-	if a.page.nextKnown && !l.c.filters.oversized {
-		return l.take(ctx, &a.query, &pageData{next: a.page.next, total: -1, at: l.c.nowMS()})
+	if a.page.NextKnown && !l.c.filters.oversized {
+		return l.take(ctx, &a.query, &envelope.Page{Next: a.page.Next, Total: -1, At: l.c.nowMS()})
 	}
 	return l.skip(ctx, a.failure)
 }
@@ -66,7 +67,7 @@ func (l *listing) skip(ctx context.Context, f *api.RequestError) (*query, error)
 		switch {
 		case err != nil || p == nil:
 			return nil, err
-		case p.list:
+		case p.List:
 			good = t
 		default:
 			bad = t
@@ -79,8 +80,8 @@ func (l *listing) skip(ctx context.Context, f *api.RequestError) (*query, error)
 		if err != nil || p == nil {
 			return nil, err
 		}
-		if p.list && len(p.items) == 0 && p.next == "" {
-			if err := l.c.put(ctx, l.cover(nil, max(good+1, l.from), p.at)...); err != nil {
+		if p.List && len(p.Items) == 0 && p.Next == "" {
+			if err := l.c.put(ctx, l.cover(nil, max(good+1, l.from), p.At)...); err != nil {
 				return nil, err
 			}
 		}
@@ -92,7 +93,7 @@ func (l *listing) skip(ctx context.Context, f *api.RequestError) (*query, error)
 // firstOf asks for the first item of q. If it cannot be had either, the page is
 // not a list. If the service does not answer the question, there is no page, and the
 // listing ends.
-func (l *listing) firstOf(ctx context.Context, q query) (*pageData, error) {
+func (l *listing) firstOf(ctx context.Context, q query) (*envelope.Page, error) {
 	q.sorted, q.limit = true, 1
 	a, err := l.c.ask(ctx, q)
 	if err != nil {
@@ -102,7 +103,7 @@ func (l *listing) firstOf(ctx context.Context, q query) (*pageData, error) {
 	case f != nil && f.Canceled():
 		return nil, nil
 	case f != nil && f.Then == api.Narrow:
-		return new(pageData), nil
+		return new(envelope.Page), nil
 	case f != nil:
 		l.failed(f)
 		return nil, nil

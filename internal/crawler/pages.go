@@ -8,10 +8,12 @@ import (
 	"strconv"
 
 	"callhouse/internal/api"
+	"callhouse/internal/crawler/envelope"
+	"callhouse/internal/crawler/resources"
 )
 
 // pageSize is the largest page that the contract allows.
-const pageSize = 100
+const pageSize = resources.PageSize
 
 // forever is a start_at later than any; it stands for "no upper bound".
 const forever = math.MaxInt64
@@ -98,7 +100,7 @@ func (fs *filters) apply(q *query) {
 // worked notes that the service took a query.
 func (fs *filters) worked(a *asked) {
 	q := &a.query
-	fs.oversized = fs.oversized || len(a.page.items) > q.size()
+	fs.oversized = fs.oversized || len(a.page.Items) > q.size()
 	if q.sorted {
 		fs.sort = accepted
 	}
@@ -133,7 +135,7 @@ func (fs *filters) learn(q *query, f *api.RequestError) bool {
 // asked is a page that was asked for, and what came of it.
 type asked struct {
 	query   query // as it was asked for in the end
-	page    pageData
+	page    envelope.Page
 	failure *api.RequestError // nil: none
 }
 
@@ -144,8 +146,8 @@ func (c *Crawler) ask(ctx context.Context, q query) (*asked, error) {
 		c.filters.apply(&a.query)
 		var err error
 		a.failure, err = c.api.Do(ctx, a.query.request(), func(answer *api.Answer) (err error) {
-			a.page, err = parsePage("items", answer.Body, answer.Tail)
-			a.page.at = answer.At.UnixMilli()
+			a.page, err = envelope.Parse("items", answer.Body, answer.Tail)
+			a.page.At = answer.At.UnixMilli()
 			return err
 		})
 		if err != nil {
@@ -161,8 +163,8 @@ func (c *Crawler) ask(ctx context.Context, q query) (*asked, error) {
 		c.filters.worked(a)
 		c.meter.update(func(p *Progress) {
 			p.Pages++
-			if a.page.total >= 0 && a.query.after == 0 && a.query.before == forever {
-				p.TotalCount = a.page.total
+			if a.page.Total >= 0 && a.query.after == 0 && a.query.before == forever {
+				p.TotalCount = a.page.Total
 			}
 		})
 		return a, nil

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"callhouse/internal/crawler/envelope"
 )
 
 // A run over any list ends, and has every call that was there from its begin
@@ -268,7 +270,7 @@ func TestListThatGoesRound(t *testing.T) {
 	const length = 777
 	l := &listing{rising: true}
 	for l.pages = 1; l.pages < 4*length; l.pages++ {
-		p := &pageData{items: [][]byte{fmt.Appendf(nil, `{"id":"%d"}`, l.pages%length)}}
+		p := &envelope.Page{Items: [][]byte{fmt.Appendf(nil, `{"id":"%d"}`, l.pages%length)}}
 		if l.goesRound(p) {
 			if l.pages < length {
 				t.Errorf("found after %d pages", l.pages)

@@ -85,7 +85,7 @@ func (c *Crawler) Plan(ctx context.Context, known int64) (Plan, error) {
 		case a.failure != nil:
 			return nil, a.failure
 		}
-		for _, item := range a.page.items {
+		for _, item := range a.page.Items {
 			_, _ = c.read(item, schema.KindItem) // to see what items hold
 		}
 		return a, nil
@@ -94,7 +94,7 @@ func (c *Crawler) Plan(ctx context.Context, known int64) (Plan, error) {
 	if err != nil {
 		return p, err
 	}
-	p.Total = whole.page.total
+	p.Total = whole.page.Total
 	todo := plan(&c.cfg, c.nowMS(), c.since, c.store.Coverage())
 	for _, s := range todo {
 		planned := Planned{From: s.from, To: s.to, Calls: p.Total}
@@ -103,7 +103,7 @@ func (c *Crawler) Plan(ctx context.Context, known int64) (Plan, error) {
 			if err != nil {
 				return p, err
 			}
-			if planned.Calls = a.page.total; a.query.after == 0 && s.from > 0 || a.query.before != s.to { // refused: the run will list everything
+			if planned.Calls = a.page.Total; a.query.after == 0 && s.from > 0 || a.query.before != s.to { // refused: the run will list everything
 				planned = Planned{To: forever, Calls: p.Total}
 			}
 		}
@@ -128,7 +128,7 @@ func (c *Crawler) Plan(ctx context.Context, known int64) (Plan, error) {
 			return p, err
 		}
 	}
-	if err := c.planSide(&p); err != nil {
+	if p.Side, p.Unlisted, err = c.resources.Plan(); err != nil {
 		return p, err
 	}
 	p.Asked = c.Progress().Requests

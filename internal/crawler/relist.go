@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"time"
 
+	"callhouse/internal/crawler/resources"
 	"callhouse/internal/schema"
 )
 
@@ -14,8 +14,6 @@ import (
 const (
 	relistParts    = 7
 	relistMinPages = 10
-	// A run may begin a little earlier than the one a week before.
-	relistSlack = 12 * time.Hour
 )
 
 // stale returns the spans of coverage from since on that were last listed before
@@ -40,7 +38,7 @@ func (c *Crawler) relist(ctx context.Context) (listed bool, err error) {
 	if c.cfg.RelistEvery == 0 || c.cfg.Full || ctx.Err() != nil {
 		return false, nil
 	}
-	old := stale(c.store.Coverage(), c.since, c.nowMS()-(c.cfg.RelistEvery-relistSlack).Milliseconds())
+	old := stale(c.store.Coverage(), c.since, c.nowMS()-(c.cfg.RelistEvery-resources.Slack).Milliseconds())
 	if len(old) == 0 {
 		return false, nil
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"callhouse/internal/api"
-	"callhouse/internal/resource"
+	"callhouse/internal/crawler/resources"
 	"callhouse/internal/wire"
 	"callhouse/internal/words"
 )
@@ -95,7 +95,7 @@ type Report struct {
 	Aside       []Aside            // the first of those that were set aside
 	DriftFields map[DriftKey]int64 // Drift by place and kind
 	// Resources tells what was asked for besides calls, in that order.
-	Resources []ResourceReport
+	Resources []resources.Report
 	// BulkOff says why pages of v2 were given up; empty: they were not.
 	BulkOff string
 	// Problems says why parts of the list were not listed to their end.
@@ -126,9 +126,7 @@ type meter struct {
 	aside    []Aside
 	drift    map[DriftKey]int64
 	problems []string
-	sides    []ResourceReport
 	bulkOff  string
-	bad      map[*resource.Resource]int // lists that failed in a row
 }
 
 func newMeter(secrets *words.Secrets) *meter {
@@ -136,7 +134,6 @@ func newMeter(secrets *words.Secrets) *meter {
 		secrets:  secrets,
 		progress: Progress{TotalCount: -1, PagesTotal: -1, DetailsTotal: -1, TimeLeft: -1},
 		drift:    make(map[DriftKey]int64),
-		bad:      make(map[*resource.Resource]int),
 	}
 }
 
@@ -246,7 +243,6 @@ func (m *meter) report(p Progress) Report {
 	r := Report{Progress: p, BulkOff: m.bulkOff, DriftFields: make(map[DriftKey]int64, len(m.drift))}
 	r.Aside = append(r.Aside, m.aside...)
 	r.Problems = append(r.Problems, m.problems...)
-	r.Resources = append(r.Resources, m.sides...)
 	for k, n := range m.drift {
 		r.DriftFields[k] = n
 	}

@@ -5,7 +5,7 @@ import (
 	"iter"
 
 	"callhouse/internal/calls"
-	"callhouse/internal/resource"
+	"callhouse/internal/crawler/resources"
 	"callhouse/internal/schema"
 )
 
@@ -48,22 +48,7 @@ type kindCounter interface {
 // ObjectStore is a Store that also keeps objects of resources.
 type ObjectStore interface {
 	Store
-
-	// Listed returns when the list of a resource was last complete, in ms since 1970 UTC,
-	// as of the last commit; 0: never.
-	Listed(of *resource.Resource) int64
-
-	// Objects returns how many objects of a resource are known as of the last commit, those
-	// that are gone as well.
-	Objects(of *resource.Resource) int64
-
-	// EachObject visits the objects of a resource, as of the last commit.
-	EachObject(of *resource.Resource, visit func(*schema.Object) error) error
-
-	// Incomplete yields the keys of the objects whose own record and lists are to be
-	// fetched, as of the last commit: those that changed since these were, or of which due
-	// says so of a list, by when it was last complete, in ms since 1970 UTC; 0: never.
-	Incomplete(of *resource.Resource, due func(list *resource.Resource, listed int64) bool) iter.Seq2[string, error]
+	resources.Store
 }
 
 // BulkStore is a Store that also takes transcripts from pages of v2.

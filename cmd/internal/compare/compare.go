@@ -12,6 +12,7 @@ import (
 
 	"callhouse/internal/calls"
 	"callhouse/internal/crawler"
+	"callhouse/internal/crawler/resources"
 	"callhouse/internal/layout"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
@@ -36,7 +37,7 @@ type comparison struct {
 // calls from since on, and for some resources. window is how far back calls may still
 // appear there, and asked is what came of asking for the resources.
 func Run(ctx context.Context, ours, heard *layout.Snapshot, since time.Time, window time.Duration, now time.Time,
-	of []*resource.Resource, asked []crawler.ResourceReport,
+	of []*resource.Resource, asked []resources.Report,
 ) (*Report, error) {
 	forgot, err := snapshot.Forgotten(ours)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/runreport"
-	"callhouse/internal/crawler"
+	"callhouse/internal/crawler/resources"
 	"callhouse/internal/layout"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
@@ -209,8 +209,8 @@ func (l *Listener) EachObject(of *resource.Resource, visit func(*schema.Object) 
 func (l *Listener) chosen(of *resource.Resource) bool { return slices.Contains(l.objects, of) }
 
 // problemOf returns why a resource could not be had; empty: it could.
-func problemOf(of *resource.Resource, all []crawler.ResourceReport) string {
-	i := slices.IndexFunc(all, func(r crawler.ResourceReport) bool { return r.Name == of.Name })
+func problemOf(of *resource.Resource, all []resources.Report) string {
+	i := slices.IndexFunc(all, func(r resources.Report) bool { return r.Name == of.Name })
 	if i < 0 {
 		return ""
 	}

@@ -1,4 +1,4 @@
-package crawler
+package resources
 
 import (
 	"cmp"
@@ -15,13 +15,14 @@ import (
 	"github.com/sourcegraph/conc/pool"
 
 	"callhouse/internal/api"
+	"callhouse/internal/crawler/envelope"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	"callhouse/internal/wire"
 )
 
-// ResourceReport tells what a run asked for of one resource, and what came of it.
-type ResourceReport struct {
+// Report tells what a run asked for of one resource, and what came of it.
+type Report struct {
 	Name     string
 	Requests int64 // attempts that failed and were tried again are not counted
 	Lists    int64 // complete ones
@@ -36,26 +37,27 @@ type ResourceReport struct {
 // left to another night.
 const badLists = 3
 
-// planSide adds what the resources would take, as far as it is known without asking.
-func (c *Crawler) planSide(p *Plan) error {
-	for _, of := range c.cfg.Resources {
-		if of.Lasting && c.cfg.Bodies {
-			for _, err := range c.objects().Incomplete(of, c.dueOf) {
+// Plan returns how many requests the resources would take, as far as it is known without
+// asking, and how many lists were never asked for.
+func (c *Crawl) Plan() (requests, unlisted int64, err error) {
+	for _, of := range c.Resources {
+		if of.Lasting && c.Bodies {
+			for _, err := range c.Store.Incomplete(of, c.dueOf) {
 				if err != nil {
-					return &StoreError{"read what is to be fetched", err}
+					return 0, 0, unread(err)
 				}
-				p.Side++
+				requests++
 			}
 		}
-		if of.Parent != nil || of.Single && c.cfg.Organization == "" {
+		if of.Parent != nil || of.Single && c.Organization == "" {
 			continue
 		}
-		known := c.objects().Objects(of)
+		known := c.Store.Objects(of)
 		if c.dueList(of) {
-			p.Side += max(1, int64(len(of.Queries)), (known+pageSize-1)/pageSize)
+			requests += max(1, int64(len(of.Queries)), (known+PageSize-1)/PageSize)
 		}
-		if c.objects().Listed(of) == 0 {
-			p.Unlisted++
+		if c.Store.Listed(of) == 0 {
+			unlisted++
 		}
 		if !of.Parts() {
 			continue
@@ -64,39 +66,42 @@ func (c *Crawler) planSide(p *Plan) error {
 		if of.Record != "" {
 			each++
 		}
-		for _, err := range c.objects().Incomplete(of, c.dueOf) {
+		for _, err := range c.Store.Incomplete(of, c.dueOf) {
 			if err != nil {
-				return &StoreError{"read what is to be fetched", err}
+				return 0, 0, unread(err)
 			}
-			p.Side += each
+			requests += each
 		}
 	}
-	return nil
+	return requests, unlisted, nil
 }
 
 // dueList says whether a list of the whole is to be asked for in this run.
-func (c *Crawler) dueList(of *resource.Resource) bool {
-	if of.Single && c.cfg.Organization == "" {
+func (c *Crawl) dueList(of *resource.Resource) bool {
+	if of.Single && c.Organization == "" {
 		return false
 	}
-	return of.Every == 0 || c.outdated(of, c.objects().Listed(of))
+	return of.Every == 0 || c.outdated(of, c.Store.Listed(of))
 }
 
 // outdated says whether a list is no longer good, by when it was complete, ms UTC.
-func (c *Crawler) outdated(of *resource.Resource, listed int64) bool {
-	return of.Every > 0 && c.nowMS()-listed >= (of.Every-relistSlack).Milliseconds()
+func (c *Crawl) outdated(of *resource.Resource, listed int64) bool {
+	return of.Every > 0 && c.Now()-listed >= (of.Every-Slack).Milliseconds()
 }
 
 // dueOf says whether the list of one parent is to be asked for in this run though the
 // parent did not change: it never was, or too long ago.
-func (c *Crawler) dueOf(of *resource.Resource, listed int64) bool {
-	return slices.Contains(c.cfg.Resources, of) && (listed == 0 || c.outdated(of, listed))
+func (c *Crawl) dueOf(of *resource.Resource, listed int64) bool {
+	return slices.Contains(c.Resources, of) && (listed == 0 || c.outdated(of, listed))
 }
 
-// lists lists the resources that have a list of the whole. What fails is reported, and
+// unread is the error of a store that cannot tell what is to be fetched.
+func unread(err error) error { return fmt.Errorf("read what is to be fetched: %w", err) }
+
+// Lists lists the resources that have a list of the whole. What fails is reported, and
 // does not end the run.
-func (c *Crawler) lists(ctx context.Context) error {
-	for _, of := range c.cfg.Resources {
+func (c *Crawl) Lists(ctx context.Context) error {
+	for _, of := range c.Resources {
 		if of.Parent != nil || ctx.Err() != nil || !c.dueList(of) {
 			continue
 		}
@@ -107,10 +112,10 @@ func (c *Crawler) lists(ctx context.Context) error {
 	return nil
 }
 
-// parts fetches what is told of objects by records and lists of their own, for those
+// Parts fetches what is told of objects by records and lists of their own, for those
 // that changed, and for those whose lists are old.
-func (c *Crawler) parts(ctx context.Context) error {
-	for _, of := range c.cfg.Resources {
+func (c *Crawl) Parts(ctx context.Context) error {
+	for _, of := range c.Resources {
 		if of.Parent != nil || !of.Parts() || ctx.Err() != nil {
 			continue
 		}
@@ -127,11 +132,11 @@ func (c *Crawler) parts(ctx context.Context) error {
 }
 
 // each fetches something of every object of which not all is there.
-func (c *Crawler) each(ctx context.Context, of *resource.Resource, fetch func(context.Context, *resource.Resource, string) error) error {
-	workers := pool.New().WithMaxGoroutines(c.cfg.Workers).WithContext(ctx).WithCancelOnError().WithFirstError()
-	for key, err := range c.objects().Incomplete(of, c.dueOf) {
+func (c *Crawl) each(ctx context.Context, of *resource.Resource, fetch func(context.Context, *resource.Resource, string) error) error {
+	workers := pool.New().WithMaxGoroutines(c.Workers).WithContext(ctx).WithCancelOnError().WithFirstError()
+	for key, err := range c.Store.Incomplete(of, c.dueOf) {
 		if err != nil {
-			workers.Go(func(context.Context) error { return &StoreError{"read what is to be fetched", err} })
+			workers.Go(func(context.Context) error { return unread(err) })
 		}
 		if err != nil || ctx.Err() != nil {
 			break
@@ -140,7 +145,7 @@ func (c *Crawler) each(ctx context.Context, of *resource.Resource, fetch func(co
 			if err := fetch(ctx, of, key); err != nil {
 				return err
 			}
-			return c.offerCheckpoint(ctx)
+			return c.Offer(ctx)
 		})
 	}
 	if err := workers.Wait(); err != nil && ctx.Err() == nil {
@@ -149,15 +154,15 @@ func (c *Crawler) each(ctx context.Context, of *resource.Resource, fetch func(co
 	return nil
 }
 
-// bodies fetches the records that never change.
-func (c *Crawler) bodies(ctx context.Context) error {
-	if !c.cfg.Bodies || ctx.Err() != nil {
+// Lasting fetches the records that never change.
+func (c *Crawl) Lasting(ctx context.Context) error {
+	if !c.Bodies || ctx.Err() != nil {
 		return nil
 	}
 	if err := c.committed(ctx); err != nil {
 		return err
 	}
-	for _, of := range c.cfg.Resources {
+	for _, of := range c.Resources {
 		if of.Lasting {
 			if err := c.each(ctx, of, c.fetchRecord); err != nil {
 				return err
@@ -167,13 +172,11 @@ func (c *Crawler) bodies(ctx context.Context) error {
 	return nil
 }
 
-func (c *Crawler) objects() ObjectStore { return c.store.(ObjectStore) }
-
 // fetchParts fetches an object's lists and its own record. When it has all of them, it
 // says so to the store.
-func (c *Crawler) fetchParts(ctx context.Context, of *resource.Resource, key string) error {
+func (c *Crawl) fetchParts(ctx context.Context, of *resource.Resource, key string) error {
 	for _, child := range of.Children() {
-		if !slices.Contains(c.cfg.Resources, child) {
+		if !slices.Contains(c.Resources, child) {
 			continue
 		}
 		complete, err := c.listObjects(ctx, child, key)
@@ -186,17 +189,17 @@ func (c *Crawler) fetchParts(ctx context.Context, of *resource.Resource, key str
 
 // fetchRecord fetches an object's own record, where it has one, and says to the store that
 // it has all of the object.
-func (c *Crawler) fetchRecord(ctx context.Context, of *resource.Resource, key string) error {
-	rec := schema.Record{Resource: of.Name, Kind: schema.KindDetail, CallID: key, FetchedAt: c.nowMS()}
+func (c *Crawl) fetchRecord(ctx context.Context, of *resource.Resource, key string) error {
+	rec := schema.Record{Resource: of.Name, Kind: schema.KindDetail, CallID: key, FetchedAt: c.Now()}
 	if of.Record == "" {
-		return c.put(ctx, rec)
+		return c.Put(ctx, rec)
 	}
 	if ctx.Err() != nil {
 		return nil
 	}
-	r := api.Request{Path: path(of.Record, key), Kind: api.Record}
+	r := api.Request{Path: Path(of.Record, key), Kind: api.Record}
 	if of.By != "" {
-		r.Path = path(of.Record, of.ParentOf(key))
+		r.Path = Path(of.Record, of.ParentOf(key))
 		r.Query = url.Values{of.By: {resource.Plain(key[strings.LastIndexByte(key, '/')+1:])}}
 	}
 	f, err := c.askObject(ctx, of, r, &rec, nil)
@@ -204,24 +207,24 @@ func (c *Crawler) fetchRecord(ctx context.Context, of *resource.Resource, key st
 	case err != nil:
 		return err
 	case f == nil:
-		c.meter.side(of, func(r *ResourceReport) { r.Records++ })
+		c.side(of, func(r *Report) { r.Records++ })
 	case f.Canceled():
 		return nil
 	case f.Then == api.Missing:
 		rec.Kind = schema.KindMissing
 	default:
-		c.sideProblem(of, fmt.Sprintf("the record of %s: %v", c.secrets.Clip(key, 80), f))
+		c.sideProblem(of, fmt.Sprintf("the record of %s: %v", c.Secrets.Clip(key, 80), f))
 		return nil
 	}
-	return c.put(ctx, rec)
+	return c.Put(ctx, rec)
 }
 
 // askObject asks for one object and makes its JSON the body of its record, whose key it must have.
 // back says how v2 tells of it; nil: it is v3.
-func (c *Crawler) askObject(ctx context.Context, of *resource.Resource, r api.Request, rec *schema.Record, back *resource.Fallback) (*api.RequestError, error) {
-	c.meter.side(of, func(r *ResourceReport) { r.Requests++ })
+func (c *Crawl) askObject(ctx context.Context, of *resource.Resource, r api.Request, rec *schema.Record, back *resource.Fallback) (*api.RequestError, error) {
+	c.side(of, func(r *Report) { r.Requests++ })
 	parent := of.ParentOf(rec.CallID)
-	return c.api.Do(ctx, r, func(a *api.Answer) (err error) {
+	return c.API.Do(ctx, r, func(a *api.Answer) (err error) {
 		body := a.Body
 		if of.Pick != nil {
 			body, err = of.Pick(body, resource.Plain(parent))
@@ -238,16 +241,16 @@ func (c *Crawler) askObject(ctx context.Context, of *resource.Resource, r api.Re
 	})
 }
 
-// path puts a key in the place of "{}".
-func path(of, key string) string {
+// Path puts a key in the place of "{}".
+func Path(of, key string) string {
 	return strings.Replace(of, "{}", api.Segment(resource.Plain(key)), 1)
 }
 
 // listObjects lists a resource, or that of one parent, and puts its items. complete says
 // that the list came to its end, and that all of its items could be read. Only what ends
 // the run is an error.
-func (c *Crawler) listObjects(ctx context.Context, of *resource.Resource, parent string) (complete bool, err error) {
-	if c.meter.failing(of) >= badLists {
+func (c *Crawl) listObjects(ctx context.Context, of *resource.Resource, parent string) (complete bool, err error) {
+	if c.failing(of) >= badLists {
 		return false, nil
 	}
 	complete, absent, err := c.listFrom(ctx, of, parent, nil)
@@ -265,8 +268,8 @@ func (c *Crawler) listObjects(ctx context.Context, of *resource.Resource, parent
 
 // listFrom lists a resource from v3, or from v2, where back says how. absent says that v3
 // has no such list, and v2 may.
-func (c *Crawler) listFrom(ctx context.Context, of *resource.Resource, parent string, back *resource.Fallback) (complete, absent bool, err error) {
-	begun, items, good := c.nowMS(), int64(0), true
+func (c *Crawl) listFrom(ctx context.Context, of *resource.Resource, parent string, back *resource.Fallback) (complete, absent bool, err error) {
+	begun, items, good := c.Now(), int64(0), true
 	queries := of.Queries
 	if queries == nil {
 		queries = []url.Values{{}}
@@ -285,7 +288,7 @@ func (c *Crawler) listFrom(ctx context.Context, of *resource.Resource, parent st
 				c.sideProblem(of, failure.Error())
 				return false, false, nil
 			}
-			if len(of.Queries) > 0 && of.Path == callsPath && page.total > 0 && page.total == c.Progress().TotalCount {
+			if len(of.Queries) > 0 && page.Total > 0 && c.AllCalls(of.Path, page.Total) {
 				c.sideProblem(of, "the list has as many calls as there are in all: the service does not seem to look at the parameter")
 				return false, false, nil
 			}
@@ -294,13 +297,13 @@ func (c *Crawler) listFrom(ctx context.Context, of *resource.Resource, parent st
 				return false, false, err
 			}
 			items, good = items+n, good && whole
-			if page.next != "" && cursors[page.next] {
+			if page.Next != "" && cursors[page.Next] {
 				c.sideProblem(of, "its pages go round in a circle")
 				return false, false, nil
 			}
-			if cursor = page.next; cursor == "" || of.Unpaged || back != nil && back.Unpaged {
-				if page.total > items-had {
-					c.sideProblem(of, fmt.Sprintf("its list has %d objects, and the service says that there are %d", items-had, page.total))
+			if cursor = page.Next; cursor == "" || of.Unpaged || back != nil && back.Unpaged {
+				if page.Total > items-had {
+					c.sideProblem(of, fmt.Sprintf("its list has %d objects, and the service says that there are %d", items-had, page.Total))
 					good = false
 				}
 				break
@@ -315,17 +318,17 @@ func (c *Crawler) listFrom(ctx context.Context, of *resource.Resource, parent st
 }
 
 // putListed puts that a list was complete.
-func (c *Crawler) putListed(ctx context.Context, of *resource.Resource, parent string, l schema.Listed) error {
-	c.meter.side(of, func(r *ResourceReport) { r.Lists++ })
-	c.meter.listed(of)
+func (c *Crawl) putListed(ctx context.Context, of *resource.Resource, parent string, l schema.Listed) error {
+	c.side(of, func(r *Report) { r.Lists++ })
+	c.listed(of)
 	body, _ := json.Marshal(l) // numbers always encode
-	return c.put(ctx, schema.Record{Resource: of.Name, Kind: schema.KindListed, CallID: parent, FetchedAt: c.nowMS(), Body: body})
+	return c.Put(ctx, schema.Record{Resource: of.Name, Kind: schema.KindListed, CallID: parent, FetchedAt: c.Now(), Body: body})
 }
 
 // sidePage asks for one page of a resource's list.
-func (c *Crawler) sidePage(ctx context.Context, of *resource.Resource, parent string, query url.Values, cursor string,
+func (c *Crawl) sidePage(ctx context.Context, of *resource.Resource, parent string, query url.Values, cursor string,
 	back *resource.Fallback,
-) (page pageData, failure *api.RequestError, err error) {
+) (page envelope.Page, failure *api.RequestError, err error) {
 	switch {
 	case of.Single:
 		return c.single(ctx, of)
@@ -339,70 +342,70 @@ func (c *Crawler) sidePage(ctx context.Context, of *resource.Resource, parent st
 		}
 	}
 	if !of.Unpaged {
-		q.Set("limit", strconv.Itoa(pageSize))
+		q.Set("limit", strconv.Itoa(PageSize))
 	}
 	if cursor != "" {
 		q.Set("cursor", cursor)
 	}
-	return c.page(ctx, of, api.Request{Path: path(of.Path, parent), Query: q}, func(a *api.Answer) (pageData, error) {
-		return parsePage(cmp.Or(of.Items, "items"), a.Body, a.Tail)
+	return c.page(ctx, of, api.Request{Path: Path(of.Path, parent), Query: q}, func(a *api.Answer) (envelope.Page, error) {
+		return envelope.Parse(cmp.Or(of.Items, "items"), a.Body, a.Tail)
 	})
 }
 
 // page asks for a page of a list.
-func (c *Crawler) page(ctx context.Context, of *resource.Resource, r api.Request, read func(*api.Answer) (pageData, error),
-) (page pageData, f *api.RequestError, err error) {
-	c.meter.side(of, func(r *ResourceReport) { r.Requests++ })
+func (c *Crawl) page(ctx context.Context, of *resource.Resource, r api.Request, read func(*api.Answer) (envelope.Page, error),
+) (page envelope.Page, f *api.RequestError, err error) {
+	c.side(of, func(r *Report) { r.Requests++ })
 	r.Kind = api.Side
-	f, err = c.api.Do(ctx, r, func(a *api.Answer) (err error) {
+	f, err = c.API.Do(ctx, r, func(a *api.Answer) (err error) {
 		page, err = read(a)
-		page.at = a.At.UnixMilli()
+		page.At = a.At.UnixMilli()
 		return err
 	})
 	return page, f, err
 }
 
 // single asks for the one object of a resource, as a page that has no other.
-func (c *Crawler) single(ctx context.Context, of *resource.Resource) (pageData, *api.RequestError, error) {
-	return c.page(ctx, of, api.Request{Path: path(of.Path, c.cfg.Organization)}, func(a *api.Answer) (pageData, error) {
+func (c *Crawl) single(ctx context.Context, of *resource.Resource) (envelope.Page, *api.RequestError, error) {
+	return c.page(ctx, of, api.Request{Path: Path(of.Path, c.Organization)}, func(a *api.Answer) (envelope.Page, error) {
 		_, key, err := c.readObject(of, "", a.Body, nil)
-		if err == nil && resource.Plain(key) != c.cfg.Organization {
+		if err == nil && resource.Plain(key) != c.Organization {
 			err = c.another(key)
 		}
-		return pageData{items: [][]byte{a.Body}, total: 1}, err
+		return envelope.Page{Items: [][]byte{a.Body}, Total: 1}, err
 	})
 }
 
 // another says that an answer is not about the object that was asked for.
-func (c *Crawler) another(key string) error {
-	return fmt.Errorf("it is another object's record: %q", c.secrets.Clip(key, 80))
+func (c *Crawl) another(key string) error {
+	return fmt.Errorf("it is another object's record: %q", c.Secrets.Clip(key, 80))
 }
 
 // putObjects puts the items of a page. whole says that all of them could be read.
-func (c *Crawler) putObjects(ctx context.Context, of *resource.Resource, parent string, page *pageData, back *resource.Fallback) (n int64, whole bool, err error) {
+func (c *Crawl) putObjects(ctx context.Context, of *resource.Resource, parent string, page *envelope.Page, back *resource.Fallback) (n int64, whole bool, err error) {
 	var recs []schema.Record
 	whole = true
 	kind := schema.KindItem
 	if back != nil {
 		kind = schema.KindBulk
 	}
-	for _, item := range page.items {
+	for _, item := range page.Items {
 		body, key, err := c.readObject(of, parent, item, back)
 		if err != nil {
 			whole = false
-			c.meter.side(of, func(r *ResourceReport) { r.Aside++ })
+			c.side(of, func(r *Report) { r.Aside++ })
 			c.sideProblem(of, "an item of its list: "+err.Error())
 			continue
 		}
-		recs = append(recs, schema.Record{Resource: of.Name, Kind: kind, CallID: key, FetchedAt: page.at, Body: body})
+		recs = append(recs, schema.Record{Resource: of.Name, Kind: kind, CallID: key, FetchedAt: page.At, Body: body})
 	}
-	c.meter.side(of, func(r *ResourceReport) { r.Items += int64(len(page.items)) })
-	return int64(len(page.items)), whole, c.put(ctx, recs...)
+	c.side(of, func(r *Report) { r.Items += int64(len(page.Items)) })
+	return int64(len(page.Items)), whole, c.Put(ctx, recs...)
 }
 
 // readObject takes the secrets out of an object's JSON, and returns it with its key. What
 // v2 sent, as back says, gets the shape of v3.
-func (c *Crawler) readObject(of *resource.Resource, parent string, body []byte, back *resource.Fallback) (clean []byte, key string, err error) {
+func (c *Crawl) readObject(of *resource.Resource, parent string, body []byte, back *resource.Fallback) (clean []byte, key string, err error) {
 	if clean, err = of.Scrub(body); err == nil && back != nil {
 		clean, err = of.Translate(clean)
 	}
@@ -411,7 +414,7 @@ func (c *Crawler) readObject(of *resource.Resource, parent string, body []byte, 
 	}
 	r := c.readers.Get().(*reader)
 	defer c.readers.Put(r)
-	if err := r.decoder.Decoder.Decode(of.Resource, clean, schema.KindItem, &r.object); err != nil {
+	if err := r.decoder.Decode(of.Resource, clean, schema.KindItem, &r.object); err != nil {
 		return nil, "", err
 	}
 	of.SetParent(&r.object, parent)
@@ -425,40 +428,40 @@ func (c *Crawler) readObject(of *resource.Resource, parent string, body []byte, 
 			drift = append(drift, d)
 		}
 	}
-	c.meter.drifted(drift)
+	c.Drifted(drift)
 	return clean, of.KeyOf(r.object.Row), nil
 }
 
 // sideProblem notes why a resource could not be fetched; the first reason is told.
-func (c *Crawler) sideProblem(of *resource.Resource, why string) {
-	why = c.secrets.Clip(why, 300)
-	if c.meter.sideProblem(of, why) {
-		c.log.Info("not all of a resource could be fetched; the next run tries again", "resource", of.Name, "failure", why)
+func (c *Crawl) sideProblem(of *resource.Resource, why string) {
+	why = c.Secrets.Clip(why, 300)
+	if c.noteProblem(of, why) {
+		c.Log.Info("not all of a resource could be fetched; the next run tries again", "resource", of.Name, "failure", why)
 	}
 }
 
 // side changes the numbers of a resource.
-func (m *meter) side(of *resource.Resource, f func(*ResourceReport)) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	f(m.sideOf(of))
+func (c *Crawl) side(of *resource.Resource, f func(*Report)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f(c.sideOf(of))
 }
 
-func (m *meter) sideOf(of *resource.Resource) *ResourceReport {
-	i := slices.IndexFunc(m.sides, func(r ResourceReport) bool { return r.Name == of.Name })
+func (c *Crawl) sideOf(of *resource.Resource) *Report {
+	i := slices.IndexFunc(c.reports, func(r Report) bool { return r.Name == of.Name })
 	if i < 0 {
-		i = len(m.sides)
-		m.sides = append(m.sides, ResourceReport{Name: of.Name})
+		i = len(c.reports)
+		c.reports = append(c.reports, Report{Name: of.Name})
 	}
-	return &m.sides[i]
+	return &c.reports[i]
 }
 
 // sideProblem notes a problem, and says whether it is the resource's first.
-func (m *meter) sideProblem(of *resource.Resource, why string) (first bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.bad[of]++
-	r := m.sideOf(of)
+func (c *Crawl) noteProblem(of *resource.Resource, why string) (first bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.bad[of]++
+	r := c.sideOf(of)
 	if first = r.Problem == ""; first {
 		r.Problem = why
 	}
@@ -466,14 +469,14 @@ func (m *meter) sideProblem(of *resource.Resource, why string) (first bool) {
 }
 
 // failing returns how many lists of a resource failed in a row.
-func (m *meter) failing(of *resource.Resource) int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.bad[of]
+func (c *Crawl) failing(of *resource.Resource) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.bad[of]
 }
 
-func (m *meter) listed(of *resource.Resource) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.bad[of] = 0
+func (c *Crawl) listed(of *resource.Resource) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.bad[of] = 0
 }

@@ -1,4 +1,6 @@
-package crawler
+// Package envelope takes the pages of lists apart into their items, whatever the items
+// hold. It decodes nothing.
+package envelope
 
 import (
 	"bytes"
@@ -10,21 +12,22 @@ import (
 	"callhouse/internal/api"
 )
 
-// pageData is a page as the service sent it.
-type pageData struct {
+// Page is a page as the service sent it.
+type Page struct {
 	name  string   // of the member that has the items
-	items [][]byte // as sent; whether each is a call is for the decoder to say
-	next  string   // empty: it was the last one
-	total int64    // -1: not said
-	at    int64    // when it arrived, ms
+	Items [][]byte // as sent; whether each is a call is for the decoder to say
+	Next  string   // empty: it was the last one
+	Total int64    // -1: not said
+	At    int64    // when it arrived, ms
 	// Of a page that is not whole:
-	list      bool // it is one: its items have begun
-	nextKnown bool // next is known all the same
+	List      bool // it is one: its items have begun
+	NextKnown bool // Next is known all the same
 }
 
-var errNoList = errors.New("not a page of a list: no items")
+// ErrNoList says that an answer is no page of a list at all.
+var ErrNoList = errors.New("not a page of a list: no items")
 
-// parsePage takes the envelope of a page apart. name is the member that has the items.
+// Parse takes the envelope of a page apart. name is the member that has the items.
 // It is strict about where values begin and end, and about nothing inside them. So an
 // item that is not JSON (a control character in a text, NaN, any depth) does not hide
 // the others: it is an item like them, which the decoder will refuse.
@@ -34,24 +37,24 @@ var errNoList = errors.New("not a page of a list: no items")
 // cursor is known all the same: it stood before the items, or at the end of tail,
 // which is the end of the body. A cursor is opaque; a number is passed on as it is
 // written.
-func parsePage(name string, body, tail []byte) (pageData, error) {
+func Parse(name string, body, tail []byte) (Page, error) {
 	s := splitter{b: body}
-	p := pageData{name: name, total: -1}
+	p := Page{name: name, Total: -1}
 	s.space()
 	whole := s.take('{') && p.members(&s)
-	switch p.list = p.items != nil; {
-	case !p.list:
-		return p, errNoList
+	switch p.List = p.Items != nil; {
+	case !p.List:
+		return p, ErrNoList
 	case whole:
 		return p, nil
-	case !p.nextKnown:
+	case !p.NextKnown:
 		p.readTail(tail)
 	}
 	return p, api.ErrBroken
 }
 
 // members reads the members of the envelope, up to the end of the text.
-func (p *pageData) members(s *splitter) bool {
+func (p *Page) members(s *splitter) bool {
 	return s.members(func(name string) bool {
 		if name == p.name && s.take('[') {
 			return p.readItems(s)
@@ -65,38 +68,38 @@ func (p *pageData) members(s *splitter) bool {
 }
 
 // readItems notes where each item is. A second list of items adds to the first.
-func (p *pageData) readItems(s *splitter) bool {
-	if p.items == nil {
-		p.items = [][]byte{}
+func (p *Page) readItems(s *splitter) bool {
+	if p.Items == nil {
+		p.Items = [][]byte{}
 	}
 	return s.each(']', func() bool {
 		item, ok := s.value()
 		if ok {
-			p.items = append(p.items, item)
+			p.Items = append(p.Items, item)
 		}
 		return ok
 	})
 }
 
-func (p *pageData) set(name string, v []byte) {
+func (p *Page) set(name string, v []byte) {
 	switch name {
 	case "next_cursor":
-		p.next, p.nextKnown = "", true
+		p.Next, p.NextKnown = "", true
 		if text, ok := unquote(v); ok {
-			p.next = text
+			p.Next = text
 		} else if string(v) != "null" {
-			p.next = string(v)
+			p.Next = string(v)
 		}
 	case "total_count":
 		if n, err := strconv.ParseInt(string(bytes.Trim(v, `"`)), 10, 64); err == nil && n >= 0 {
-			p.total = n
+			p.Total = n
 		}
 	}
 }
 
 // readTail reads what follows the items. Any closing bracket may be theirs, so it
 // tries the last one first; after it there must be members of the envelope alone.
-func (p *pageData) readTail(tail []byte) {
+func (p *Page) readTail(tail []byte) {
 	const maxTries = 64
 	end := len(tail)
 	for range maxTries {
@@ -104,9 +107,9 @@ func (p *pageData) readTail(tail []byte) {
 			return
 		}
 		s := splitter{b: tail, p: end + 1}
-		rest := pageData{name: p.name, total: -1}
-		if s.space(); s.take(',') && rest.members(&s) && rest.nextKnown {
-			p.next, p.total, p.nextKnown = rest.next, rest.total, true
+		rest := Page{name: p.name, Total: -1}
+		if s.space(); s.take(',') && rest.members(&s) && rest.NextKnown {
+			p.Next, p.Total, p.NextKnown = rest.Next, rest.Total, true
 			return
 		}
 	}
@@ -297,8 +300,8 @@ func unquote(v []byte) (string, bool) {
 	return text, true
 }
 
-// idOf finds an id in an item that could not be decoded, for the report.
-func idOf(item []byte) (id string) {
+// IDOf finds an id in an item that could not be decoded, for the report.
+func IDOf(item []byte) (id string) {
 	s := splitter{b: item}
 	if s.space(); s.take('{') {
 		s.members(func(name string) bool {
@@ -311,4 +314,10 @@ func idOf(item []byte) (id string) {
 		})
 	}
 	return id
+}
+
+// ClosesList says whether an item has the end of the list in it, and something behind that.
+func ClosesList(item []byte) bool {
+	s := splitter{b: append(slices.Clone(item), ']')}
+	return new(Page).readItems(&s) && !s.over()
 }

@@ -1,4 +1,4 @@
-package crawler
+package resources
 
 import (
 	"context"
@@ -8,31 +8,32 @@ import (
 	"slices"
 
 	"callhouse/internal/api"
+	"callhouse/internal/crawler/envelope"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 )
 
 // noteFallback notes that v2 tells of a resource.
-func (c *Crawler) noteFallback(of *resource.Resource) {
-	c.meter.side(of, func(r *ResourceReport) {
+func (c *Crawl) noteFallback(of *resource.Resource) {
+	c.side(of, func(r *Report) {
 		r.Note = "v3 has no list of it: it is v2's, which tells less"
 	})
 }
 
 // oldPage asks v2 for a page of a list.
-func (c *Crawler) oldPage(ctx context.Context, of *resource.Resource, parent, cursor string) (pageData, *api.RequestError, error) {
+func (c *Crawl) oldPage(ctx context.Context, of *resource.Resource, parent, cursor string) (envelope.Page, *api.RequestError, error) {
 	back := of.Fallback
-	r := api.Request{Path: path(back.Path, parent)}
+	r := api.Request{Path: Path(back.Path, parent)}
 	if back.Post {
-		body := map[string]any{"limit": pageSize}
+		body := map[string]any{"limit": PageSize}
 		if cursor != "" {
 			body["pagination_key"] = cursor
 		}
 		r.Method = http.MethodPost
 		r.Body, _ = json.Marshal(body) // a text and a number always encode
 	}
-	return c.page(ctx, of, r, func(a *api.Answer) (pageData, error) {
-		page, err := parsePage(back.Items, a.Body, a.Tail)
+	return c.page(ctx, of, r, func(a *api.Answer) (envelope.Page, error) {
+		page, err := envelope.Parse(back.Items, a.Body, a.Tail)
 		if back.Unpaged && isNull(a.Body, back.Items) {
 			err = nil // there are none
 		}
@@ -48,33 +49,33 @@ func isNull(body []byte, name string) bool {
 
 // named asks v2 for the objects of a resource of which neither version has a list: those
 // that other objects name, and those that are known.
-func (c *Crawler) named(ctx context.Context, of *resource.Resource) error {
+func (c *Crawl) named(ctx context.Context, of *resource.Resource) error {
 	if err := c.committed(ctx); err != nil {
 		return err
 	}
 	keys, err := c.namedKeys(of)
 	if err != nil {
-		return &StoreError{"read what is to be fetched", err}
+		return unread(err)
 	}
 	if len(keys) == 0 {
 		c.sideProblem(of, "404: v3 has no list of it, and no "+of.Fallback.Of.Name+" that are known name any")
 		return nil
 	}
 	c.noteFallback(of)
-	l, good := schema.Listed{Begun: c.nowMS(), Brief: true}, true
+	l, good := schema.Listed{Begun: c.Now(), Brief: true}, true
 	for _, key := range keys {
-		if c.meter.failing(of) >= badLists || ctx.Err() != nil {
+		if c.failing(of) >= badLists || ctx.Err() != nil {
 			return nil
 		}
 		rec := schema.Record{Resource: of.Name, Kind: schema.KindBulk, CallID: key}
-		f, err := c.askObject(ctx, of, api.Request{Path: path(of.Fallback.Path, key), Kind: api.Side}, &rec, of.Fallback)
+		f, err := c.askObject(ctx, of, api.Request{Path: Path(of.Fallback.Path, key), Kind: api.Side}, &rec, of.Fallback)
 		switch {
 		case err != nil:
 			return err
 		case f == nil:
 			l.Items++
-			c.meter.side(of, func(r *ResourceReport) { r.Items++ })
-			if err := c.put(ctx, rec); err != nil {
+			c.side(of, func(r *Report) { r.Items++ })
+			if err := c.Put(ctx, rec); err != nil {
 				return err
 			}
 		case f.Canceled():
@@ -99,16 +100,16 @@ func (c *Crawler) named(ctx context.Context, of *resource.Resource) error {
 
 // committed commits what was put, so that it can be read. In a run that is being stopped,
 // the last commit does.
-func (c *Crawler) committed(ctx context.Context) error {
-	if err := c.checkpoint(ctx, true); err != nil && ctx.Err() == nil {
+func (c *Crawl) committed(ctx context.Context) error {
+	if err := c.Commit(ctx); err != nil && ctx.Err() == nil {
 		return err
 	}
 	return nil
 }
 
 // namedKeys returns the keys of the objects of a resource that are known, or named by others.
-func (c *Crawler) namedKeys(of *resource.Resource) (keys []string, err error) {
-	err = c.objects().EachObject(of, func(o *schema.Object) error {
+func (c *Crawl) namedKeys(of *resource.Resource) (keys []string, err error) {
+	err = c.Store.EachObject(of, func(o *schema.Object) error {
 		if !of.Deleted(o) {
 			keys = append(keys, of.KeyOf(o.Row))
 		}
@@ -118,7 +119,7 @@ func (c *Crawler) namedKeys(of *resource.Resource) (keys []string, err error) {
 		return nil, err
 	}
 	by := of.Fallback.Of
-	err = c.objects().EachObject(by, func(o *schema.Object) error {
+	err = c.Store.EachObject(by, func(o *schema.Object) error {
 		if !by.Deleted(o) {
 			for _, id := range of.Fallback.Keys(o) {
 				keys = append(keys, url.PathEscape(id)) // as KeyOf does
