@@ -34,7 +34,7 @@ long: ## What the quick tests only sample, at greater length; .ci/run runs it, t
 	go test ./internal/crawler -run TestSandboxInTrouble -timeout 15m -rapid.checks 100
 	go test ./internal/analytics -run 'EqualTheOracle|EqualsTwoReports|TwoDimensions|OnlyWhatIsProven|WhileSnapshotsChange|TestSafeReaches' -timeout 15m -args -every-question 1 -every-form 2
 	go test ./cmd/internal/querycmd -run TestPageEqualsTheReports -timeout 15m -args -pages 3
-	go test ./cmd/internal/e2e -run 'TestGiantCalls|TestForeignWords|TestLinksAreNotFollowed|TestDamageMatrix|TestTwoRunsAtOnce|TestNightCostsTheMinimum|BusyWarehouse|TestCatalogWhile|TestRealWarehouseInTrouble|TestKilledRuns|TestPlanForetells|Late|TestNullThat|TestBulkPages' \
+	go test ./cmd/internal/e2e -run 'TestGiantCalls|TestForeignWords|TestLinks|TestThirtyNights|TestVerifyDeepCompares|TestDamageMatrix|TestTwoRunsAtOnce|TestNightCostsTheMinimum|BusyWarehouse|TestCatalogWhile|TestRealWarehouseInTrouble|TestKilledRuns|TestPlanForetells|Late|TestNullThat|TestBulkPages' \
 	  -timeout 15m -rapid.checks 100 -args -worlds 4 -every 1 -damage-cells 40 -double 10 -night-calls 20000 -read-for 5s -busy-queries 24 -catalog-commits 3
 
 .PHONY: race
@@ -87,7 +87,7 @@ crash: ## Fail every disk operation once, and kill -9 the real program 1,250 tim
 	go test ./cmd/internal/e2e -run TestKilledRuns -timeout 120m -v -args -kills 800 -worlds 4
 	go test ./cmd/internal/e2e -run TestKilledMaintenance -timeout 60m -v -args -maintenance-kills 200 -worlds 4
 	go test ./cmd/internal/e2e -run TestKilledAmongResources -timeout 60m -v -args -resource-kills 200
-	go test ./cmd/internal/e2e -run TestKilledAmongBulkPages -timeout 60m -v -args -bulk-kills 50
+	go test ./cmd/internal/e2e -run TestKilledAmongBulkPages -timeout 60m -v -args -bulk-kills 50 -worlds 4
 
 .PHONY: damage
 damage: ## Every kind of damage to every kind of file, under every command (about an hour)

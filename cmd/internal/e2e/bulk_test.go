@@ -201,7 +201,7 @@ func TestKilledAmongBulkPages(t *testing.T) {
 	var left int
 	var kill func()
 	c := foundNow(t, sandbox.Options{
-		World: sandbox.Config{Seed: 33, Calls: int64(1000 * *bulkKills), Days: 8},
+		World: sandbox.Config{Seed: 33, Calls: sized(500, 1000) * int64(*bulkKills), Days: 4},
 		Inject: func(_ int64, r sandbox.Request) sandbox.FaultKind {
 			if r.Kind == "bulk" {
 				mu.Lock()

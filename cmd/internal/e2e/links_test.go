@@ -14,7 +14,7 @@ import (
 // asks for them again.
 func TestLinksOfCallsThatNeverConnected(t *testing.T) {
 	t.Parallel()
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 31, Calls: 600, Days: 12}})
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 31, Calls: sized(200, 600), Days: 8}})
 	e := newEditor(c)
 	e.edit = func(id string, call map[string]any) bool {
 		call["recording_url"] = "https://recordings.example/" + id

@@ -130,7 +130,7 @@ func TestVerifyDeepComparesObjects(t *testing.T) {
 		t.Run(w.name, func(t *testing.T) {
 			e.whole = w.whole
 			resources := "agents,agent_versions,tools"
-			if w.whole == nil {
+			if w.whole == nil || *worlds > 1 {
 				resources = "all"
 			}
 			rep, r := e.verify("--deep", "--resources", resources)

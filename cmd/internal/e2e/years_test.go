@@ -123,7 +123,7 @@ func TestThirtyNights(t *testing.T) {
 	began := time.Now().Truncate(time.Millisecond)
 	day := func(d int) time.Time { return began.Add(time.Duration(d) * 24 * time.Hour) }
 	n.company = foundNow(t, sandbox.Options{
-		World: sandbox.Config{Seed: 30, Calls: 360, Days: 30, Agents: 5, LateFillRate: .2, LateVisibleRate: .02,
+		World: sandbox.Config{Seed: 30, Calls: 12 * sized(14, 30), Days: int(sized(14, 30)), Agents: 5, LateFillRate: .2, LateVisibleRate: .02,
 			DriftRate: 1, DriftFrom: day(26)},
 		Faults: sandbox.Faults{{Kind: sandbox.FaultShort, Rate: .02}, {Kind: sandbox.FaultDuplicate, Rate: .02}},
 		Inject: func(_ int64, r sandbox.Request) sandbox.FaultKind {
