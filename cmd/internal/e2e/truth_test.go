@@ -65,15 +65,16 @@ func sameAsTruth(t *testing.T, c *company) {
 }
 
 func TestWarehouseEqualsTheSandbox(t *testing.T) {
+	days := int(sized(4, 7)) // one more than those that every night lists again
 	for _, w := range []struct {
 		name string
 		opts sandbox.Options
 	}{
-		{"as observed", sandbox.Options{World: sandbox.Config{Seed: 1, Calls: 200, Days: 7}}},
-		{"contract only", sandbox.Options{World: sandbox.Config{Seed: 2, Calls: 120, Days: 7}, ContractOnly: true}},
-		{"thin list", sandbox.Options{World: sandbox.Config{Seed: 9, Calls: 120, Days: 7}, ThinList: true}},
-		{"thin list, contract only", sandbox.Options{World: sandbox.Config{Seed: 10, Calls: 150, Days: 6}, ThinList: true, ContractOnly: true}},
-		{"drifting", sandbox.Options{World: sandbox.Config{Seed: 3, Calls: 200, Days: 5, DriftRate: 0.2,
+		{"as observed", sandbox.Options{World: sandbox.Config{Seed: 1, Calls: sized(120, 200), Days: days}}},
+		{"contract only", sandbox.Options{World: sandbox.Config{Seed: 2, Calls: sized(90, 120), Days: days}, ContractOnly: true}},
+		{"thin list", sandbox.Options{World: sandbox.Config{Seed: 9, Calls: sized(90, 120), Days: days}, ThinList: true}},
+		{"thin list, contract only", sandbox.Options{World: sandbox.Config{Seed: 10, Calls: sized(90, 150), Days: days}, ThinList: true, ContractOnly: true}},
+		{"drifting", sandbox.Options{World: sandbox.Config{Seed: 3, Calls: sized(120, 200), Days: days, DriftRate: 0.2,
 			DriftFrom: time.Now().Add(-72 * time.Hour)}}},
 		{"empty", sandbox.Options{World: sandbox.Config{Seed: 4, Calls: 0, Days: 5}}},
 	} {
