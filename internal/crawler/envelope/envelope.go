@@ -33,7 +33,7 @@ var ErrNoList = errors.New("not a page of a list: no items")
 // the others: it is an item like them, which the decoder will refuse.
 //
 // Where the items cannot be told apart, or the body is not whole, it returns
-// api.ErrBroken with those items that came before. nextKnown then says that the
+// api.ErrBroken with those items that came before. NextKnown then says that the
 // cursor is known all the same: it stood before the items, or at the end of tail,
 // which is the end of the body. A cursor is opaque; a number is passed on as it is
 // written.
