@@ -31,6 +31,9 @@ func TestSandboxFirstNightInBulk(t *testing.T) {
 	if !soak() {
 		n /= 4
 	}
+	if testing.Short() { // under the race detector
+		n /= 4
+	}
 	synctest.Test(t, func(t *testing.T) {
 		st, err := newStand(sandbox.Options{
 			World: sandbox.Config{Seed: 1, Calls: n, Days: 365, Origin: origin}, Latency: 300 * time.Millisecond,
@@ -66,7 +69,7 @@ func TestNightsInBulk(t *testing.T) {
 	for _, c := range []struct {
 		perDay, most int64 // calls, and requests for transcripts
 	}{{13_000, 70}, {1_500, 40}, {300, 30}, {20, 20}} {
-		if c.perDay > 10_000 && !soak() {
+		if c.perDay > 10_000 && !soak() || c.perDay > 1_000 && testing.Short() {
 			continue
 		}
 		synctest.Test(t, func(t *testing.T) {

@@ -39,12 +39,17 @@ func (c *Crawler) readCall(body []byte, k schema.Kind, look func(*calls.Call)) (
 	}
 	c.meter.drifted(r.decoder.Drift)
 	if k == schema.KindItem {
-		if bytes.Contains(body, []byte(`"call_analysis"`)) || bytes.Contains(body, []byte(`"call_cost"`)) {
-			c.itemsWith.Add(1)
-		} else {
-			c.itemsWithout.Add(1)
-		}
+		c.seeBrief(body)
 	}
 	look(&r.call)
 	return heading{id: string(r.call.ID()), start: r.call.StartAt()}, nil
+}
+
+// seeBrief notes whether an item of the list has what is filled in later: see briefList.
+func (c *Crawler) seeBrief(item []byte) {
+	if bytes.Contains(item, []byte(`"call_analysis"`)) || bytes.Contains(item, []byte(`"call_cost"`)) {
+		c.itemsWith.Add(1)
+	} else {
+		c.itemsWithout.Add(1)
+	}
 }

@@ -75,6 +75,9 @@ func (c *Crawler) sweep(ctx context.Context) (interrupted bool, err error) {
 		}
 	}
 	todo := plan(&c.cfg, c.nowMS(), c.since, c.store.Coverage())
+	for _, item := range top.page.Items {
+		c.seeBrief(item)
+	}
 	if interrupted, err = c.lookAgain(ctx, todo); err != nil || interrupted {
 		return interrupted, err
 	}

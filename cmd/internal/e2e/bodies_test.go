@@ -19,6 +19,7 @@ import (
 // it, as the service has it, without secrets, and never again.
 func TestAgentBodies(t *testing.T) {
 	t.Parallel()
+	notUnderRace(t)
 	c := found(t, sandbox.Options{
 		World:        sandbox.Config{Seed: 33, Calls: 10, Days: 3, Agents: 3},
 		Organisation: organisation.Config{Pace: -1},

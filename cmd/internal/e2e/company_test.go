@@ -195,3 +195,12 @@ func (c *company) one(statement string) any {
 	}
 	return nil
 }
+
+// notUnderRace leaves a test out of the short ones, which the race detector makes ten times
+// as long: it tries what one goroutine decides.
+func notUnderRace(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it is tried without the race detector")
+	}
+}

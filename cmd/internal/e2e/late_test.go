@@ -65,6 +65,7 @@ func TestTranscriptThatComesLate(t *testing.T) {
 // the nights after, by its place in the list, and that takes few requests.
 func TestAnalysisThatComesLateToAnOldCall(t *testing.T) {
 	t.Parallel()
+	notUnderRace(t)
 	for _, w := range []struct {
 		name        string
 		opts        sandbox.Options
@@ -124,6 +125,7 @@ func TestAnalysisThatComesLateToAnOldCall(t *testing.T) {
 // come every quarter of an hour.
 func TestLateTranscriptsAreAskedForSeldom(t *testing.T) {
 	t.Parallel()
+	notUnderRace(t)
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 31, Calls: sized(250, 600), Days: 2}})
 	e := newEditor(c)
 	c.clock.Set(c.clock.Now().UTC().Truncate(24 * time.Hour).Add(30 * time.Hour)) // in the company's busy hours
@@ -167,6 +169,7 @@ func TestLateTranscriptsAreAskedForSeldom(t *testing.T) {
 // shows a transcript, the others are asked for too.
 func TestNullThatWasNotFinal(t *testing.T) {
 	t.Parallel()
+	notUnderRace(t)
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 33, Calls: sized(500, 1500), Days: 2}})
 	e := newEditor(c)
 	evening := c.clock.Now()

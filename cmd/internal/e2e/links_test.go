@@ -14,6 +14,7 @@ import (
 // asks for them again.
 func TestLinksOfCallsThatNeverConnected(t *testing.T) {
 	t.Parallel()
+	notUnderRace(t)
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 31, Calls: sized(200, 600), Days: 8}})
 	e := newEditor(c)
 	e.edit = func(id string, call map[string]any) bool {

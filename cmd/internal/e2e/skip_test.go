@@ -16,6 +16,7 @@ import (
 // record of the kind has one after all, every call that was passed over is asked for.
 func TestRecordsThatNeverPay(t *testing.T) {
 	t.Parallel()
+	notUnderRace(t)
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 36, Calls: 600, Days: 2}})
 	e := newEditor(c)
 	var mu sync.Mutex // requests are answered side by side
@@ -99,6 +100,7 @@ func TestRecordsThatNeverPay(t *testing.T) {
 // passed over.
 func TestNoRecordIsPassedOverOfABriefList(t *testing.T) {
 	t.Parallel()
+	notUnderRace(t)
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 38, Calls: 500, Days: 2}})
 	e := newEditor(c)
 	e.edit = func(id string, call map[string]any) bool {

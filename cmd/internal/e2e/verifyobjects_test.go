@@ -46,6 +46,7 @@ func (n *namedKeys) said() string {
 // one though nobody edited it. What changed since the last run is no damage.
 func TestVerifyDeepComparesObjects(t *testing.T) {
 	t.Parallel()
+	notUnderRace(t)
 	c := found(t, sandbox.Options{
 		World:        sandbox.Config{Seed: 31, Calls: 30, Days: 5, Agents: 3, Campaigns: 2},
 		Organisation: organisation.Config{Pace: -1, Sizes: organisation.Sizes{Tools: 120}},
