@@ -120,7 +120,7 @@ func TestSandboxFirstAndSecondRun(t *testing.T) {
 }
 
 // The first night of a real organisation: everything but transcripts is there
-// after a hundredth as many requests as there are calls, at two a second. With
+// after a hundredth as many requests as there are calls, at 116 a minute. With
 // CALLHOUSE_SOAK set it has 201,312 calls, else a tenth of them.
 func TestSandboxFirstNight(t *testing.T) {
 	calls := soakCalls()
@@ -133,7 +133,7 @@ func TestSandboxFirstNight(t *testing.T) {
 		}
 		start := time.Now()
 		var r Report
-		r, err = st.run(t, 0, func(cfg *Config) { cfg.MaxDuration = time.Duration(calls/100)*time.Second/2 + 12*time.Second })
+		r, err = st.run(t, 0, func(cfg *Config) { cfg.MaxDuration = time.Duration(calls/100)*time.Minute/116 + 20*time.Second })
 		if err != nil {
 			t.Fatal(err)
 		}
