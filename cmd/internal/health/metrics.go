@@ -127,13 +127,20 @@ func (m *Metrics) lastGood(h *sink.History, success *schema.Run) *schema.Run {
 func (m *Metrics) thisRun(g gauges) {
 	p := m.Progress
 	g.each("run_requests", "Requests of the run that is on, or of the last one.", "kind",
-		map[string]float64{"page": float64(p.PageRequests), "detail": float64(p.DetailRequests), "resource": float64(p.SideRequests)})
+		requestsOf(p.Requests, p.PageRequests, p.DetailRequests, p.BulkRequests))
 	g.each("run_responses", "Answers to them by status.", "status", answersOf(&p.Counts))
 	g.set("run_requests_last_minute", "Requests of the run that count against the limit of a minute now.", float64(p.LastMinute))
 	g.set("run_requests_allowed_per_minute", "Requests that the run allows itself in a minute: less than its share while the service refuses.", float64(p.Allowed))
 	if p.DetailsTotal >= 0 {
 		g.set("run_details_left", "Records of calls that the run is still to fetch.", float64(max(0, p.DetailsTotal-p.DetailsDone())))
 	}
+}
+
+// requestsOf returns a run's requests by what was asked for: those for resources are the
+// rest of them.
+func requestsOf(all, pages, details, bulk int64) map[string]float64 {
+	return map[string]float64{"page": float64(pages), "detail": float64(details), "bulk": float64(bulk),
+		"resource": float64(all - pages - details - bulk)}
 }
 
 // answersOf returns a run's answers by status.
@@ -153,8 +160,7 @@ func (m *Metrics) lastRun(g gauges, r *schema.Run) {
 	}
 	g.each("last_run_outcome", "1 for what became of the last run.", "outcome", became)
 	g.each("last_run_requests", "Requests that the last run sent.", "kind",
-		map[string]float64{"page": float64(r.PageRequests), "detail": float64(r.DetailRequests),
-			"resource": float64(r.Requests - r.PageRequests - r.DetailRequests)})
+		requestsOf(r.Requests, r.PageRequests, r.DetailRequests, r.Bulk.Requests))
 	answers := map[string]float64{"429": float64(r.RateLimited), "5xx": float64(r.ServerErrors), "none": float64(r.NetworkErrors)}
 	if m.Report != nil {
 		answers = answersOf(&m.Report.Counts)

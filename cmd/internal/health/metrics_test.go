@@ -37,8 +37,10 @@ func allMetrics(t *testing.T) *prometheus.Registry {
 	h.Snapshot.Manifest.Coverage = []schema.Span{{From: 1, To: 2, ListedAt: 3}, {From: 4, To: 5, ListedAt: 6}}
 	m := Metrics{Now: now, Started: now, Profile: "acme", Ended: true, Code: 3, Failures: 2, Report: new(crawler.Report),
 		Last: &schema.Run{ID: "new", StartedAt: now.UnixMilli(), EndedAt: schema.Some(now.UnixMilli() + 1500), Outcome: schema.OutcomeIncomplete,
+			Requests: 20, PageRequests: 9, DetailRequests: 6, Bulk: schema.BulkCounts{Requests: 4},
 			BudgetUsedPercent: schema.Some[int64](437_500), DriftFields: []byte(`{"metadata.a: b: misfit":3,"status: unknown_value":2}`)}}
 	m.Report.Status4xx, m.Report.RateLimited, m.Report.DetailsTotal = 5, 4, 10
+	m.Report.Requests, m.Report.PageRequests, m.Report.DetailRequests, m.Report.BulkRequests, m.Report.SideRequests = 10, 4, 3, 2, 1
 	m.Progress = &m.Report.Progress
 	return m.Gather(h)
 }
@@ -68,6 +70,10 @@ func TestMetricsTellOfTheRun(t *testing.T) {
 		`callhouse_last_run_outcome{outcome="incomplete",profile="acme"} 1`,
 		`callhouse_last_run_duration_seconds{profile="acme"} 1.5`,
 		`callhouse_last_run_budget_used_ratio{profile="acme"} 0.4375`,
+		`callhouse_run_requests{kind="bulk",profile="acme"} 2`,
+		`callhouse_run_requests{kind="resource",profile="acme"} 1`,
+		`callhouse_last_run_requests{kind="bulk",profile="acme"} 4`,
+		`callhouse_last_run_requests{kind="resource",profile="acme"} 1`,
 		`callhouse_last_run_responses{profile="acme",status="429"} 4`,
 		`callhouse_last_run_responses{profile="acme",status="4xx"} 1`,
 		`callhouse_last_run_drift_values{field="metadata.a: b",kind="misfit",profile="acme"} 3`,
