@@ -227,10 +227,24 @@ func TestJournalIsReadableWithZstd(t *testing.T) {
 	}
 }
 
+// The specification has a row for each kind of record.
+func TestFormatNamesTheKinds(t *testing.T) {
+	spec, err := os.ReadFile("../../layout/FORMAT.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, word := range kindWords[1:] {
+		if word == "" || !strings.Contains(string(spec), "\n| `"+word+"` | ") {
+			t.Errorf("FORMAT.md has no row for the kind %q", word)
+		}
+	}
+}
+
 func TestRecordLines(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := schema.Record{
-			Kind:      rapid.SampledFrom([]schema.Kind{schema.KindItem, schema.KindDetail}).Draw(t, "kind"),
+			Resource:  rapid.SampledFrom([]string{"", "agents"}).Draw(t, "resource"),
+			Kind:      schema.Kind(rapid.IntRange(1, len(kindWords)-1).Draw(t, "kind")),
 			CallID:    rapid.String().Draw(t, "id"),
 			FetchedAt: rapid.Int64().Draw(t, "at"),
 			Body:      []byte(`{"a":` + fmt.Sprintf("%q", rapid.StringMatching(`[a-z",:{}]*`).Draw(t, "text")) + `}`),
