@@ -88,9 +88,9 @@ type bulk struct {
 // fetchBulk fetches transcripts of due calls on pages of v2, where that is allowed and
 // saves requests.
 func (c *Crawler) fetchBulk(ctx context.Context) error {
-	b, err := c.newBulk(ctx)
-	if b == nil || err != nil {
-		return err
+	b := c.newBulk(ctx)
+	if b == nil {
+		return nil
 	}
 	if err := c.learn(ctx); err != nil {
 		return err
@@ -120,10 +120,10 @@ func (c *Crawler) fetchBulk(ctx context.Context) error {
 }
 
 // newBulk returns nil where no page of v2 is to be asked for.
-func (c *Crawler) newBulk(ctx context.Context) (*bulk, error) {
+func (c *Crawler) newBulk(ctx context.Context) *bulk {
 	store, ok := c.store.(BulkStore)
 	if !ok || c.cfg.Transcripts == FromV3 || ctx.Err() != nil || c.briefList() {
-		return nil, nil
+		return nil
 	}
 	b := &bulk{Crawler: c, store: store, size: bulkFirst, most: bulkMost, state: store.Bulk()}
 	since := time.Duration(c.nowMS()-b.state.At) * time.Millisecond
@@ -131,9 +131,9 @@ func (c *Crawler) newBulk(ctx context.Context) (*bulk, error) {
 	case c.cfg.Transcripts == FromV2 && known != schema.BulkTrusted:
 		b.state = schema.Bulk{} // they are to prove themselves anew
 	case known == schema.BulkRefuted, known == schema.BulkAbsent && since < bulkAgain-resources.Slack:
-		return nil, nil
+		return nil
 	}
-	return b, nil
+	return b
 }
 
 // compares says how many of so many transcripts are compared with those of v3, about.
@@ -146,9 +146,9 @@ func (c *Crawler) saves(pages, calls int64) bool {
 
 // planBulk adds what would come on pages of v2. New calls lie close together.
 func (c *Crawler) planBulk(ctx context.Context, p *Plan) error {
-	b, err := c.newBulk(ctx)
-	if b == nil || err != nil {
-		return err
+	b := c.newBulk(ctx)
+	if b == nil {
+		return nil
 	}
 	pages, covered, err := b.forecast(ctx)
 	if err != nil {
