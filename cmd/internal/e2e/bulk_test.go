@@ -1,15 +1,12 @@
 package e2e
 
 import (
-	"bytes"
 	"encoding/json"
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"os/exec"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -198,42 +195,22 @@ var bulkKills = flag.Int("bulk-kills", 3, "how many runs TestKilledAmongBulkPage
 func TestKilledAmongBulkPages(t *testing.T) {
 	t.Parallel()
 	bin := linkProgram(t, t.TempDir(), "extract")
-	var mu sync.Mutex
-	var left int
-	var kill func()
+	var fuse fuse
 	c := foundNow(t, sandbox.Options{
 		World: sandbox.Config{Seed: 33, Calls: sized(500, 1000) * int64(*bulkKills), Days: 4},
 		Inject: func(_ int64, r sandbox.Request) sandbox.FaultKind {
 			if r.Kind == "bulk" {
-				mu.Lock()
-				defer mu.Unlock()
-				if left--; left == 0 {
-					kill()
-				}
+				fuse.burn()
 			}
 			return ""
 		},
 	})
-	run := func(after int, wait time.Duration) (killed bool) {
-		cmd := exec.Command(bin, "run", "--transcripts", "auto", "--warehouse", c.warehouse, "--base-url", c.service.URL, "--api-key-file", c.keyFile,
-			"--requests-per-second", "2000", "--requests-per-minute", "100000", "--quiet")
-		var out bytes.Buffer
-		cmd.Stdout, cmd.Stderr = &out, &out
-		mu.Lock()
-		left, kill = after, func() { time.AfterFunc(wait, func() { _ = cmd.Process.Kill() }) } // it may have ended
-		err := cmd.Start()
-		mu.Unlock()
-		if err == nil {
-			err = cmd.Wait()
-		}
-		if err != nil && cmd.ProcessState.ExitCode() != -1 {
-			t.Fatalf("extract: %v\n%s", err, out.String())
-		}
-		return err != nil
+	run := func(after int64, wait time.Duration) (killed bool) {
+		return c.runProgram(fuse.light(t, after, wait), bin, "--transcripts", "auto")
 	}
 	killed := 0
 	for i := range *bulkKills {
-		if run(1+rand.IntN(6), time.Duration(rand.Int64N(int64(60*time.Millisecond)))) {
+		if run(1+rand.Int64N(6), time.Duration(rand.Int64N(int64(60*time.Millisecond)))) {
 			killed++
 		}
 		if i > 0 && i%10 == 0 {

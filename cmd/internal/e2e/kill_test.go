@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"testing"
 	"time"
 
@@ -33,23 +32,15 @@ func TestKilledRuns(t *testing.T) {
 	bin := linkProgram(t, t.TempDir(), "extract")
 	const workers = 64
 	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 12, Calls: 375 * *worlds, Days: 10}, Latency: 2 * time.Millisecond, Jitter: 6 * time.Millisecond})
-	run := func(ctx context.Context) error {
-		cmd := exec.CommandContext(ctx, bin, "run", "--warehouse", c.warehouse, "--base-url", c.service.URL, "--api-key-file", c.keyFile,
-			"--requests-per-second", "800", "--requests-per-minute", "40000", "--quiet",
-			"--yes") // the sandbox's clock runs ahead of the program's
-		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGKILL) }
-		out, err := cmd.CombinedOutput()
-		if err != nil && ctx.Err() == nil {
-			t.Fatalf("extract: %v\n%s", err, out)
-		}
-		return err
+	run := func(ctx context.Context) (killed bool) {
+		return c.runProgram(ctx, bin, "--yes") // the sandbox's clock runs ahead of the program's
 	}
 	killed, committed := 0, int64(0)
 	length := time.Duration(*worlds) * 600 * time.Millisecond // about that of a run
 	for killed < *kills {
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.Int64N(int64(length)*5/4)))
-		if run(ctx) != nil {
+		if run(ctx) {
 			killed++
 		} else {
 			length = time.Since(began)
@@ -81,8 +72,8 @@ func TestKilledRuns(t *testing.T) {
 			t.Fatalf("after %d kills %v calls are there twice", killed, twice)
 		}
 	}
-	if err := run(t.Context()); err != nil {
-		t.Fatal(err)
+	if run(t.Context()) {
+		t.Fatal("the last run was killed")
 	}
 	sameAsTruth(t, c)
 	s := c.service.Server.Stats()

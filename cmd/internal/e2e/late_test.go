@@ -3,7 +3,6 @@ package e2e
 import (
 	"encoding/json"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -20,18 +19,13 @@ func TestTranscriptThatComesLate(t *testing.T) {
 	e := newEditor(c)
 	c.clock.Set(c.clock.Now().UTC().Truncate(24 * time.Hour).Add(30 * time.Hour)) // in the company's busy hours
 	evening := c.clock.Now()
-	var mu sync.Mutex // requests are answered side by side
 	late := map[string]bool{}
 	e.edit = func(id string, call map[string]any) bool {
-		end, _ := call["end_at"].(json.Number)
-		ms, _ := end.Int64()
 		// In the last 90 minutes before the first run: neither transcript nor analysis.
-		if ms > evening.Add(-90*time.Minute).UnixMilli() && c.clock.Now().Sub(evening) < time.Hour {
+		if endOf(call).After(evening.Add(-90*time.Minute)) && c.clock.Now().Sub(evening) < time.Hour {
 			call["call_analysis"], call["call_cost"] = nil, nil
 			if turns, ok := call["transcript"].([]any); ok {
-				mu.Lock()
 				call["transcript"], late[id] = nil, len(turns) > 0
-				mu.Unlock()
 			}
 		}
 		return true
@@ -80,19 +74,14 @@ func TestAnalysisThatComesLateToAnOldCall(t *testing.T) {
 			c := found(t, w.opts)
 			e := newEditor(c)
 			evening := c.clock.Now()
-			var mu sync.Mutex // requests are answered side by side
 			late := map[string]bool{}
 			e.edit = func(id string, call map[string]any) bool {
-				end, _ := call["end_at"].(json.Number)
-				ms, _ := end.Int64()
-				ago := evening.Sub(time.UnixMilli(ms))
+				ago := evening.Sub(endOf(call))
 				// Some of the calls of one day, a week before the first run.
 				if call["call_analysis"] != nil && ago > 7*24*time.Hour && ago < 8*24*time.Hour && strings.ContainsAny(id[:1], "02468ace") &&
 					c.clock.Now().Sub(evening) < 12*time.Hour {
 					call["call_analysis"], call["call_cost"] = nil, nil
-					mu.Lock()
 					late[id] = true
-					mu.Unlock()
 				}
 				return true
 			}
@@ -130,16 +119,11 @@ func TestLateTranscriptsAreAskedForSeldom(t *testing.T) {
 	e := newEditor(c)
 	c.clock.Set(c.clock.Now().UTC().Truncate(24 * time.Hour).Add(30 * time.Hour)) // in the company's busy hours
 	begin := c.clock.Now()
-	var mu sync.Mutex // requests are answered side by side
 	asked := map[string]int{}
 	e.edit = func(id string, call map[string]any) bool {
-		end, _ := call["end_at"].(json.Number)
-		ms, _ := end.Int64()
-		if _, own := call["transcript"]; call["status"] == "ended" && ms > begin.UnixMilli() {
+		if _, own := call["transcript"]; call["status"] == "ended" && endOf(call).After(begin) {
 			if own {
-				mu.Lock()
 				asked[id]++
-				mu.Unlock()
 				call["transcript"] = nil
 			}
 			call["call_analysis"], call["call_cost"] = nil, nil

@@ -9,9 +9,7 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -36,48 +34,26 @@ var resourceKills = flag.Int("resource-kills", 3, "how many runs TestKilledAmong
 func TestKilledAmongResources(t *testing.T) {
 	t.Parallel()
 	bin := linkProgram(t, t.TempDir(), "extract")
-	var mu sync.Mutex
-	var left int // requests until the kill
-	var kill func()
+	var fuse fuse
 	c := foundNow(t, sandbox.Options{
 		World:        sandbox.Config{Seed: 24, Calls: 20, Days: 2, Agents: 4},
 		Organisation: organisation.Config{Pace: -1, Sizes: organisation.Sizes{Tools: 130}},
 		Inject: func(_ int64, r sandbox.Request) sandbox.FaultKind {
 			if r.Resource != "" {
-				mu.Lock()
-				defer mu.Unlock()
-				if left--; left == 0 {
-					kill()
-				}
+				fuse.burn()
 			}
 			return ""
 		},
 	})
-	run := func(after int, wait time.Duration) (killed bool) {
-		cmd := exec.Command(bin, "run", "--resources", "all", "--organization-id", c.service.Server.Organisation().ID(), "--warehouse", c.warehouse, "--base-url", c.service.URL, "--api-key-file", c.keyFile,
-			"--requests-per-second", "800", "--requests-per-minute", "40000", "--quiet")
-		var out bytes.Buffer
-		cmd.Stdout, cmd.Stderr = &out, &out
-		mu.Lock()
-		left, kill = after, func() {
-			time.AfterFunc(wait, func() { _ = cmd.Process.Kill() }) // it may have ended
-		}
-		err := cmd.Start()
-		mu.Unlock()
-		if err == nil {
-			err = cmd.Wait()
-		}
-		if err != nil && cmd.ProcessState.ExitCode() != -1 {
-			t.Fatalf("extract: %v\n%s", err, out.String())
-		}
-		return err != nil
-	}
 	world := c.service.Server.Organisation()
+	run := func(after int64, wait time.Duration) (killed bool) {
+		return c.runProgram(fuse.light(t, after, wait), bin, "--resources", "all", "--organization-id", world.ID())
+	}
 	tool := world.Truth("tools", c.clock.Now())[0].ID
 	agent := world.Truth("agents", c.clock.Now())[0].ID
 	withheldInJournal, killed := 0, 0
 	for killed < *resourceKills {
-		after, wait := 1+rand.IntN(20), time.Duration(rand.Int64N(int64(40*time.Millisecond)))
+		after, wait := 1+rand.Int64N(20), time.Duration(rand.Int64N(int64(40*time.Millisecond)))
 		if killed == 0 {
 			after, wait = 15, 0 // all lists are in the journal but one
 		}

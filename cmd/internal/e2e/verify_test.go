@@ -8,6 +8,7 @@ import (
 	"os"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,10 +22,12 @@ type editor struct {
 	company *company
 	url     string
 	// edit changes a call, of a page or its own record, as the service sends it; false: there is no
-	// such call. nil: nothing is changed.
+	// such call. nil: nothing is changed. It is called for one call at a time.
 	edit func(id string, call map[string]any) bool
 	// whole changes the answer to a request; nil: nothing is changed.
 	whole func(r *http.Request, body map[string]any)
+
+	mu sync.Mutex // held by edit
 }
 
 func newEditor(c *company) *editor {
@@ -88,13 +91,23 @@ func (e *editor) changed(body []byte) (out []byte, ok bool) {
 func (e *editor) changedCall(body []byte) (out []byte, ok bool) {
 	call := parse(e.company.t, body).(objectJSON)
 	before := clone(call)
-	if !e.edit(call["id"].(string), call) {
+	e.mu.Lock()
+	there := e.edit(call["id"].(string), call)
+	e.mu.Unlock()
+	if !there {
 		return nil, false
 	}
 	if reflect.DeepEqual(call, before) {
 		return body, true
 	}
 	return marshal(call), true
+}
+
+// endOf returns when a call ended, as the service sends it; 1970 for one that goes on.
+func endOf(call map[string]any) time.Time {
+	end, _ := call["end_at"].(json.Number)
+	ms, _ := end.Int64()
+	return time.UnixMilli(ms)
 }
 
 // clone copies what was parsed.
