@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,7 +29,7 @@ func setArguments(ctx context.Context, conn *duck.Conn, p Params) error {
 }
 
 // flagVariables returns the statements that tell the flags which only some reports
-// have: the field that means a success, and the step of time.
+// have: the field that means a success, the step of time, and which of the rows.
 func flagVariables(p Params) (string, error) {
 	name, v := "NULL", "NULL"
 	if p.Field != "" {
@@ -42,8 +43,12 @@ func flagVariables(p Params) (string, error) {
 	if !slices.Contains([]string{"day", "hour", "minute"}, every) {
 		return "", &GroupError{fmt.Sprintf("there is no step of time %q", every), "write --every day, hour or minute"}
 	}
-	return fmt.Sprintf("SET VARIABLE field_name = CAST(%s AS VARCHAR);\nSET VARIABLE field_value = CAST(%s AS VARCHAR);\nSET VARIABLE every = %s;\n",
-		name, v, quote(every)), nil
+	most := "NULL"
+	if p.Most > 0 {
+		most = strconv.FormatInt(p.Most, 10)
+	}
+	return fmt.Sprintf("SET VARIABLE field_name = CAST(%s AS VARCHAR);\nSET VARIABLE field_value = CAST(%s AS VARCHAR);\nSET VARIABLE every = %s;\n"+
+		"SET VARIABLE most = CAST(%s AS BIGINT);\nSET VARIABLE skip = %d;\n", name, v, quote(every), most, p.Skip), nil
 }
 
 // hasField returns an *UnknownError where no call has the field that p names.

@@ -1,8 +1,10 @@
 package analytics_test
 
 import (
+	"cmp"
 	"math"
 	"math/big"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -329,4 +331,33 @@ func lastRunOf(runs []row) (out [][]any) {
 		out = append(out, []any{nil, "set aside by the last run", "lost", n, nil})
 	}
 	return append(out, []any{nil, "counted by the service", "info", last["total_count"], nil})
+}
+
+// callsOf are the calls themselves, the newest first.
+func callsOf(groups []*group, p analytics.Params) (out [][]any) {
+	var all []row
+	for _, g := range groups {
+		all = append(all, g.calls...)
+	}
+	slices.SortFunc(all, func(a, b row) int {
+		x, dated := a["start_at"].(int64)
+		y, also := b["start_at"].(int64)
+		if dated != also {
+			if dated {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(cmp.Compare(y, x), strings.Compare(a["call_id"].(string), b["call_id"].(string)))
+	})
+	all = all[min(p.Skip, int64(len(all))):]
+	if p.Most > 0 {
+		all = all[:min(p.Most, int64(len(all)))]
+	}
+	for _, c := range all {
+		o, _ := outcomeOf(c)
+		out = append(out, []any{c["call_id"], c["start_at"], c["call_type"], c["agent_id"], c["from_number"], c["to_number"], c["duration_ms"], o,
+			c["disconnection_reason"], c["user_sentiment"], c["summary"]})
+	}
+	return out
 }

@@ -201,6 +201,8 @@ func oracle(report string, d analyticstest.Data, p analytics.Params, loc *time.L
 	switch report {
 	case "search":
 		return searched(d.Calls, byCall(d.Turns), p, loc)
+	case "calls":
+		return callsOf(groupsOf(d.Calls, p, loc), p)
 	case "campaigns":
 		return campaignsOf(d, p, loc)
 	case "changes":

@@ -39,6 +39,9 @@ type Params struct {
 	// Every is the step of time of the report concurrency: day (empty as well), hour or
 	// minute.
 	Every string
+	// Most is how many rows the report calls has at the most, 0: all of them; Skip is how
+	// many of the newest it leaves out.
+	Most, Skip int64
 	// Agent is an agent's id, or the beginning of one agent's; or its name, or a part of
 	// one agent's.
 	Agent string

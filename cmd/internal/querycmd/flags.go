@@ -67,7 +67,8 @@ func (a *app) params(loc *time.Location, now time.Time) (analytics.Params, error
 	if a.compare != "" && a.compare != previous {
 		return analytics.Params{}, cli.Usage("write --compare previous", "there is no period %q to compare with", a.compare)
 	}
-	p := analytics.Params{By: strings.Join(a.by, ","), Agent: a.agent, Where: a.where, Field: a.field, Every: a.every}
+	p := analytics.Params{By: strings.Join(a.by, ","), Agent: a.agent, Where: a.where, Field: a.field, Every: a.every,
+		Most: int64(a.most), Skip: int64(a.skip)}
 	var err error
 	if p.Since, err = cli.TimeOf("since", a.since, loc, now); err != nil {
 		return p, err

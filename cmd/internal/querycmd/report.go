@@ -59,6 +59,10 @@ func (a *app) reportCommand(f *sqlfiles.File) *cobra.Command {
 	if slices.Contains(f.Flags, "every") {
 		fl.StringVar(&a.every, "every", "day", "a row for each `STEP` of time: day, hour or minute")
 	}
+	if slices.Contains(f.Flags, "most") {
+		fl.Uint32Var(&a.most, "most", 0, "show at most `N` of them; default: all")
+		fl.Uint32Var(&a.skip, "skip", 0, "leave out the first `N`")
+	}
 	return cmd
 }
 

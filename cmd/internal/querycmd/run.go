@@ -61,6 +61,7 @@ type app struct {
 	answer.Command
 	since, until, agent, compare string // of reports
 	field, every                 string // of some reports
+	most, skip                   uint32 // of the report calls
 	by, where                    []string
 	excel                        bool
 	freeSignals                  func() // lets a shell have the signals for itself
