@@ -18,8 +18,10 @@ import (
 // asked is a report as it was run, with all its rows: of bins, reasons, agents,
 // never of calls, so there are not many.
 type asked struct {
-	Command string // that prints the same
+	Command command
 	report  string
+	params  analytics.Params
+	address Address
 	columns []value.Column
 	rows    [][]any
 	loc     *time.Location
@@ -32,6 +34,7 @@ type reader struct {
 	l     *lang
 	agent string
 	where []string
+	at    Address
 }
 
 // params are what reports take for a period.
@@ -77,7 +80,7 @@ func (r reader) run(ctx context.Context, report string, p analytics.Params, boun
 		return nil, err
 	}
 	defer rows.Close()
-	a := &asked{report: report, columns: slices.Clone(rows.Columns()), loc: r.w.Location(), l: r.l}
+	a := &asked{report: report, columns: slices.Clone(rows.Columns()), loc: r.w.Location(), l: r.l, params: p, address: r.at}
 	words := []string{"query", report}
 	if p.By != "" {
 		words = append(words, "--by", p.By)
@@ -89,7 +92,10 @@ func (r reader) run(ctx context.Context, report string, p analytics.Params, boun
 	for _, condition := range r.where {
 		words = append(words, "--where", shellWord(condition))
 	}
-	a.Command = strings.Join(words, " ")
+	a.Command.Text = strings.Join(words, " ")
+	if r.at != nil {
+		a.Command.Link = r.at(report, p)
+	}
 	for {
 		row, err := rows.Next(ctx)
 		if errors.Is(err, io.EOF) {
@@ -131,6 +137,31 @@ func (a *asked) text(v any) string { return string(value.AppendText(nil, v, a.lo
 type field struct {
 	column string
 	where  map[string]string
+}
+
+// command is how a table is printed, and where it is on a page that is served.
+type command struct{ Text, Link string }
+
+// calls is where the calls are that a number counts: those in the rows whose columns have
+// these texts, or the report where no condition tells them. Empty on a page that stands
+// alone.
+func (a *asked) calls(where map[string]string) string {
+	if a.address == nil {
+		return ""
+	}
+	p := a.params
+	p.By, p.Where = "", slices.Clone(p.Where)
+	for column, text := range where {
+		if column == "agent_id" {
+			column = "agent"
+		}
+		if !slices.Contains(analytics.Dimensions(), column) {
+			return a.Command.Link
+		}
+		p.Where = slices.DeleteFunc(p.Where, func(c string) bool { return strings.HasPrefix(c, column+"=") }) // several are alternatives
+		p.Where = append(p.Where, column+"="+text)
+	}
+	return a.address("calls", p)
 }
 
 // row returns the first row that has the texts.

@@ -130,12 +130,13 @@ func (s *span) whole(f figure) int64 {
 // shown is a figure in a span, and where it comes from.
 type shown struct {
 	cell
-	Command, Column, Where string
+	Command             command
+	Column, Where, Link string
 }
 
 func (s *span) shown(f figure) shown {
 	a := s.reports[f.report]
-	out := shown{cell: a.cell(s.value(f), f.field.column), Command: a.Command, Column: f.field.column}
+	out := shown{cell: a.cell(s.value(f), f.field.column), Command: a.Command, Column: f.field.column, Link: a.calls(f.field.where)}
 	for c, v := range f.field.where { // there is one at most
 		out.Where = c + "=" + v
 	}

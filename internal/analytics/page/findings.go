@@ -17,7 +17,7 @@ type finding struct {
 	Name, What string
 	Now, Was   shown
 	Change     *change
-	Command    string  // that shows it
+	Command    command // that shows it
 	strength   float64 // of the change: how many times what chance gives
 }
 
@@ -29,7 +29,7 @@ const namedFindings = 6
 type findings struct {
 	Lead, Left string
 	Rows       []finding
-	Commands   []string // that show these changes
+	Commands   []command // that show these changes
 }
 
 // family is a share in the rows of a report, compared with the period before. It is
@@ -97,7 +97,7 @@ func (r reader) changes(f family, a *asked) (out []finding) {
 			p.name = clipName(r.l.word("reason", key), 40)
 		}
 		show := func(column string) shown {
-			return shown{cell: a.cell(p.row[a.index(column)], column), Command: a.Command, Column: column, Where: f.key + "=" + key}
+			return shown{cell: a.cell(p.row[a.index(column)], column), Command: a.Command, Column: column, Where: f.key + "=" + key, Link: a.calls(map[string]string{f.key: key})}
 		}
 		both := (p.is*float64(p.n) + p.was*float64(p.m)) / float64(p.n+p.m) / 100
 		out = append(out, finding{Name: r.l.say(f.name, p.name), What: f.what, Now: show(f.share), Was: show(was + f.share),
@@ -114,8 +114,9 @@ func (r reader) findings(ctx context.Context, p period, figures []figure, now, b
 	for _, f := range figures {
 		if n, m := now.whole(f), before.whole(f); n > 0 && m > 0 {
 			if v, w := now.value(f), before.value(f); v != nil && w != nil && differs(float(v), n, float(w), m, z) {
-				out.Rows = append(out.Rows, finding{Name: f.name, What: f.what, Now: now.shown(f), Was: before.shown(f), Change: now.against(before, f),
-					Command: strings.Replace(now.reports[f.report].Command, " --since", compare+" --since", 1)})
+				c := now.reports[f.report].Command
+				c.Text = strings.Replace(c.Text, " --since", compare+" --since", 1)
+				out.Rows = append(out.Rows, finding{Name: f.name, What: f.what, Now: now.shown(f), Was: before.shown(f), Change: now.against(before, f), Command: c})
 			}
 		}
 	}
@@ -167,6 +168,9 @@ func (r reader) worst(ctx context.Context, p period) (*section, error) {
 	for _, row := range a.rows[:min(len(a.rows), 5)] {
 		l := a.named(row, a.index("call_id"), "")
 		l.Show = "query call " + shellWord(l.Key)
+		if r.at != nil {
+			l.Link = r.at("call", analytics.Params{Call: l.Key})
+		}
 		for _, h := range t.Heads {
 			c := a.cell(row[a.index(h.Column)], h.Column)
 			switch h.Column {

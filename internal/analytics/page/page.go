@@ -26,7 +26,14 @@ type Options struct {
 	Currency     string   // of the costs, by ISO 4217; empty: not told
 	Now          time.Time
 	Version      string // of the program, for the foot; may be empty
+	// Address is where a server has the answers that the page names, and Above what stands
+	// above it there. nil: the page stands alone.
+	Address Address
+	Above   template.HTML
 }
+
+// Address returns where the rows of a report are: also of calls, and of call, which shows one.
+type Address func(report string, p analytics.Params) string
 
 // Summary is what a page says, for who does not see it.
 type Summary struct {
@@ -39,6 +46,8 @@ var files embed.FS
 // document is what the template shows.
 type document struct {
 	Lang                       string
+	Above                      template.HTML
+	Live                       bool // it is served, and leads on
 	Title, Period, Zone, Agent string
 	Where                      []string
 	Style                      template.CSS
@@ -101,7 +110,7 @@ func collect(ctx context.Context, w *analytics.Warehouse, l *lang, o Options) (*
 	if err != nil {
 		return nil, Summary{}, err
 	}
-	r := reader{w: w, l: l, agent: o.Agent, where: o.Where}
+	r := reader{w: w, l: l, agent: o.Agent, where: o.Where, at: o.Address}
 	if o.Since.IsZero() {
 		if p, err = r.begun(ctx, p); err != nil {
 			return nil, Summary{}, err
@@ -111,7 +120,7 @@ func collect(ctx context.Context, w *analytics.Warehouse, l *lang, o Options) (*
 	if err != nil {
 		return nil, Summary{}, fmt.Errorf("read the page's style: %w", err)
 	}
-	d := &document{Lang: l.tag.String(), Title: o.Title, Period: l.period(p), Agent: o.Agent, Where: o.Where, Style: template.CSS(style), Single: p.days() == 1} //nolint:gosec // our own file
+	d := &document{Lang: l.tag.String(), Above: o.Above, Live: o.Address != nil, Title: o.Title, Period: l.period(p), Agent: o.Agent, Where: o.Where, Style: template.CSS(style), Single: p.days() == 1} //nolint:gosec // our own file
 	if d.Title == "" {
 		d.Title = l.say("page.title")
 	}

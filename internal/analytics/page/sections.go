@@ -93,7 +93,7 @@ func (d drawer) chart(s *section, panels ...chart.Panel) *chart.Chart {
 				hover += "\n" + d.l.say("off.hover", what)
 			}
 		}
-		c.Bins = append(c.Bins, chart.Bin{Label: b.label, Group: b.group, Tick: b.tick, Part: b.part, Hover: hover})
+		c.Bins = append(c.Bins, chart.Bin{Label: b.label, Group: b.group, Tick: b.tick, Part: b.part, Hover: hover, Link: s.Details[0].Rows[i].Link})
 	}
 	marked := false
 	for i := range panels {
@@ -335,7 +335,7 @@ func heat(ctx context.Context, r reader, p period) (*section, error) {
 	for _, day := range value.Weekdays {
 		short := r.l.say("weekday." + day[:3])
 		h.Down = append(h.Down, short)
-		h.Values = append(h.Values, make([]float64, 24))
+		h.Values, h.Links = append(h.Values, make([]float64, 24)), append(h.Links, nil)
 		t.Heads = append(t.Heads, head{Text: short, Column: "calls", Where: "weekday=" + day})
 	}
 	var most float64
@@ -346,6 +346,7 @@ func heat(ctx context.Context, r reader, p period) (*section, error) {
 		for i, day := range value.Weekdays {
 			v := a.at(field{"calls", map[string]string{"hour": key, "weekday": day}})
 			l.Cells = append(l.Cells, a.cell(v, "calls"))
+			h.Links[i] = append(h.Links[i], a.calls(map[string]string{"hour": key, "weekday": day}))
 			n, _ := v.(int64)
 			if h.Values[i][hour] = float64(n); h.Values[i][hour] > most {
 				most = h.Values[i][hour]
@@ -380,6 +381,7 @@ func reasons(ctx context.Context, r reader, p period) (*section, error) {
 			continue
 		}
 		l := a.named(row, 0, "reason")
+		l.Link = a.calls(map[string]string{"disconnection_reason": l.Key})
 		share := row[a.index("share_percent")]
 		l.Cells = []cell{a.cell(share, "share_percent").withBar(float(share)), a.cell(row[a.index("calls")], "calls"), a.cell(row[a.index("connected_percent")], "connected_percent")}
 		t.Rows = append(t.Rows, l)

@@ -4,7 +4,7 @@ import "math"
 
 // table is numbers behind a chart, or beside it.
 type table struct {
-	Command string // that prints the same
+	Command command
 	By      string // heading of the rows' names
 	Heads   []head
 	Rows    []line
@@ -26,6 +26,7 @@ type line struct {
 	Null, Sum        bool
 	Part             bool
 	Show             string // the command that shows what the row is of
+	Link             string // where that is on a page that is served
 	Cells            []cell
 }
 
@@ -67,7 +68,7 @@ func (a *asked) overBins(by string, bins []bin, picks []pick) *table {
 		t.Heads = append(t.Heads, h)
 	}
 	for _, b := range bins {
-		l := line{Name: b.name, Key: b.key, Part: b.part}
+		l := line{Name: b.name, Key: b.key, Part: b.part, Link: a.calls(map[string]string{a.columns[0].Name: b.key})}
 		for _, k := range picks {
 			l.Cells = append(l.Cells, a.cell(a.at(k.at(b.key, a)), k.column))
 		}

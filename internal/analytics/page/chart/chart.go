@@ -2,7 +2,6 @@ package chart
 
 import (
 	"fmt"
-	"html"
 	"math"
 	"slices"
 	"strings"
@@ -44,6 +43,7 @@ type Bin struct {
 	Tick  bool   // if any bin has a tick, only those that have may have a label
 	Part  bool   // not all of what belongs into it is there
 	Hover string // told where the bin is pointed at
+	Link  string // where it leads; empty: nowhere
 }
 
 // Chart is panels above each other, over shared bins.
@@ -100,9 +100,7 @@ func (c *Chart) SVG(class string, width float64, hover bool) string {
 		y += c.Panels[i].Height + panelGap
 	}
 	f.axis(bottom)
-	if hover {
-		f.hits(bottom)
-	}
+	f.hits(bottom, hover)
 	return f.end()
 }
 
@@ -209,13 +207,16 @@ func (c *Chart) rightRoom(width float64) float64 {
 	return min(room, width*.3)
 }
 
-// hits are the fields that tell a bin's numbers. They lie upon everything else.
-func (f *frame) hits(bottom float64) {
+// hits are the fields that tell a bin's numbers, and lead on. They lie upon everything else.
+func (f *frame) hits(bottom float64, hover bool) {
 	for i, b := range f.Bins {
-		if b.Hover != "" {
-			fmt.Fprintf(f, `<rect class="hit" x="%s" y="0" width="%s" height="%s"><title>%s</title></rect>`+"\n",
-				px(f.left+float64(i)*f.step), px(f.step), px(bottom), html.EscapeString(b.Hover))
+		if !hover {
+			b.Hover = ""
 		}
+		if b.Hover == "" && b.Link == "" {
+			continue
+		}
+		f.hit("hit", f.left+float64(i)*f.step, 0, f.step, bottom, b.Hover, b.Link)
 	}
 }
 

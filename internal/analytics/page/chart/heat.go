@@ -2,7 +2,6 @@ package chart
 
 import (
 	"fmt"
-	"html"
 	"math"
 )
 
@@ -13,6 +12,7 @@ type Heat struct {
 	Down        []string
 	Across      []string
 	Values      [][]float64 // by row; NaN: nothing is drawn
+	Links       [][]string  // by row: where a field leads; empty: nowhere
 	Every       int         // every so many columns have a label
 }
 
@@ -80,12 +80,14 @@ func (h *Heat) SVG(name string, width float64, hover bool) string {
 				continue
 			}
 			x, s := left+float64(j)*w, strength(v, bounds)
+			told, to := "", ""
 			if hover {
-				fmt.Fprintf(d, `<rect class="h%d" x="%s" y="%s" width="%s" height="%s"><title>%s</title></rect>`+"\n", s, px(x+.5), px(y+.5), px(w-1), px(high-1),
-					html.EscapeString(h.Down[i]+" "+h.Across[j]+": "+number(v, 1)))
-			} else {
-				d.rect(fmt.Sprintf("h%d", s), x+.5, y+.5, w-1, high-1)
+				told = h.Down[i] + " " + h.Across[j] + ": " + number(v, 1)
 			}
+			if h.Links != nil {
+				to = h.Links[i][j]
+			}
+			d.hit(fmt.Sprintf("h%d", s), x+.5, y+.5, w-1, high-1, told, to)
 			if numbers && v > 0 {
 				d.text(fmt.Sprintf("hn%d", s), "middle", x+w/2, y+high/2+3.5, number(v, 1))
 			}

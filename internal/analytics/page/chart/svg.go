@@ -36,6 +36,24 @@ func (d *drawing) rect(class string, x, y, w, h float64) {
 	fmt.Fprintf(d, `<rect class="%s" x="%s" y="%s" width="%s" height="%s"/>`+"\n", class, px(x), px(y), px(w), px(h))
 }
 
+// hit is a field that tells something where it is pointed at, and leads somewhere; either may
+// be empty. The table beside a drawing leads there by keyboard.
+func (d *drawing) hit(class string, x, y, w, h float64, told, to string) {
+	if to != "" {
+		fmt.Fprintf(d, `<a href="%s" tabindex="-1">`, html.EscapeString(to))
+	}
+	fmt.Fprintf(d, `<rect class="%s" x="%s" y="%s" width="%s" height="%s"`, class, px(x), px(y), px(w), px(h))
+	if told != "" {
+		fmt.Fprintf(d, "><title>%s</title></rect>", html.EscapeString(told))
+	} else {
+		d.WriteString("/>")
+	}
+	if to != "" {
+		d.WriteString("</a>")
+	}
+	d.WriteByte('\n')
+}
+
 func (d *drawing) line(class string, x1, y1, x2, y2 float64) {
 	fmt.Fprintf(d, `<line class="%s" x1="%s" y1="%s" x2="%s" y2="%s"/>`+"\n", class, px(x1), px(y1), px(x2), px(y2))
 }
