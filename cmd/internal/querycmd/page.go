@@ -54,8 +54,8 @@ its mode.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&a.since, "since", "", "from the day of `TIME` on: 2026-11-01, an RFC 3339 time, or an age as 7d")
-	f.StringVar(&a.until, "until", "", "up to the day before that of `TIME`")
+	f.StringVar(&a.Since, "since", "", "from the day of `TIME` on: 2026-11-01, an RFC 3339 time, or an age as 7d")
+	f.StringVar(&a.Until, "until", "", "up to the day before that of `TIME`")
 	a.agentFlag(cmd, "calls")
 	a.whereFlag(cmd)
 	f.StringVar(&title, "title", "", "the page's `TITLE`; default: Calls, in the page's language")
@@ -83,7 +83,7 @@ func (a *app) runPage(ctx context.Context, o page.Options) (err error) {
 		return err
 	}
 	defer func() { err = cmp.Or(err, a.Release(w)) }()
-	o.Since, o.Until, o.Agent, o.Where, o.Now, o.Version = p.Since, p.Until, a.agent, a.where, now, cli.Version()
+	o.Since, o.Until, o.Agent, o.Where, o.Now, o.Version = p.Since, p.Until, a.Agent, a.Where, now, cli.Version()
 	return a.writePage(ctx, w, o)
 }
 

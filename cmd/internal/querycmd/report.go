@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/format"
 	"callhouse/internal/words"
@@ -33,8 +34,8 @@ func (a *app) reportCommand(f *sqlfiles.File) *cobra.Command {
 	fl := cmd.Flags()
 	inTime, ofAgent := analytics.Chosen(f)
 	if f.Selects() {
-		fl.StringVar(&a.since, "since", "", "only "+inTime+" at `TIME` or after: 2026-11-01, an RFC 3339 time, or an age as 7d")
-		fl.StringVar(&a.until, "until", "", "only "+inTime+" before `TIME`; a date means its beginning")
+		fl.StringVar(&a.Since, "since", "", "only "+inTime+" at `TIME` or after: 2026-11-01, an RFC 3339 time, or an age as 7d")
+		fl.StringVar(&a.Until, "until", "", "only "+inTime+" before `TIME`; a date means its beginning")
 	}
 	if f.Grouped() {
 		cmd.Long += "\n\nGroups for --by: " + wrapList(analytics.Dimensions()) + "."
@@ -44,8 +45,8 @@ func (a *app) reportCommand(f *sqlfiles.File) *cobra.Command {
 		a.agentFlag(cmd, ofAgent)
 		a.whereFlag(cmd)
 	}
-	fl.StringVar(&a.compare, "compare", "", "beside each figure the same of the `PERIOD` before, and the change: previous; needs --since")
-	cli.Complete(cmd, "compare", previous)
+	fl.StringVar(&a.Compare, "compare", "", "beside each figure the same of the `PERIOD` before, and the change: previous; needs --since")
+	cli.Complete(cmd, "compare", answer.Previous)
 	if !f.Comparable() {
 		_ = fl.MarkHidden("compare") // it is told why not
 	}
@@ -54,14 +55,14 @@ func (a *app) reportCommand(f *sqlfiles.File) *cobra.Command {
 		if f.Fielded != nil {
 			without = "adds " + strings.Join(f.Fielded, ", ")
 		}
-		fl.StringVar(&a.field, "field", "", "what a success is: `NAME=VALUE` of an extracted field, as resolved=true; "+without)
+		fl.StringVar(&a.Field, "field", "", "what a success is: `NAME=VALUE` of an extracted field, as resolved=true; "+without)
 	}
 	if slices.Contains(f.Flags, "every") {
-		fl.StringVar(&a.every, "every", "day", "a row for each `STEP` of time: day, hour or minute")
+		fl.StringVar(&a.Every, "every", "day", "a row for each `STEP` of time: day, hour or minute")
 	}
 	if slices.Contains(f.Flags, "most") {
-		fl.Uint32Var(&a.most, "most", 0, "show at most `N` of them; default: all")
-		fl.Uint32Var(&a.skip, "skip", 0, "leave out the first `N`")
+		fl.Uint32Var(&a.Most, "most", 0, "show at most `N` of them; default: all")
+		fl.Uint32Var(&a.Skip, "skip", 0, "leave out the first `N`")
 	}
 	return cmd
 }
@@ -111,7 +112,7 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string) (e
 	} else {
 		p.Words = args
 	}
-	if a.compare != "" {
+	if a.Compare != "" {
 		if p, err = w.Compare(f.Name, p, now); err != nil {
 			return err
 		}

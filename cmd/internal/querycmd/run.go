@@ -59,12 +59,9 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 // app is one run of the program, with the flags of its commands.
 type app struct {
 	answer.Command
-	since, until, agent, compare string // of reports
-	field, every                 string // of some reports
-	most, skip                   uint32 // of the report calls
-	by, where                    []string
-	excel                        bool
-	freeSignals                  func() // lets a shell have the signals for itself
+	answer.Question        // of reports
+	excel           bool   // --csv-excel
+	freeSignals     func() // lets a shell have the signals for itself
 }
 
 // Command returns the tree of commands, for the manual and the shells' completions.

@@ -1,0 +1,42 @@
+package answer
+
+import (
+	"strings"
+	"time"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/analytics"
+)
+
+// Previous is the one period that Compare may name.
+const Previous = "previous"
+
+// Question says which calls a report is over, and how it groups them, as somebody typed
+// it. See analytics.Params.
+type Question struct {
+	Since, Until, Agent, Compare string
+	Field, Every                 string
+	By, Where                    []string
+	Most, Skip                   uint32
+}
+
+// Params reads a question. Dates are those of a zone, and ages count from now.
+func (q *Question) Params(loc *time.Location, now time.Time) (analytics.Params, error) {
+	if q.Compare != "" && q.Compare != Previous {
+		return analytics.Params{}, cli.Usage("write --compare previous", "there is no period %q to compare with", q.Compare)
+	}
+	p := analytics.Params{By: strings.Join(q.By, ","), Agent: q.Agent, Where: q.Where, Field: q.Field, Every: q.Every,
+		Most: int64(q.Most), Skip: int64(q.Skip)}
+	var err error
+	if p.Since, err = cli.TimeOf("since", q.Since, loc, now); err != nil {
+		return p, err
+	}
+	if p.Until, err = cli.TimeOf("until", q.Until, loc, now); err != nil {
+		return p, err
+	}
+	if !p.Since.IsZero() && !p.Until.IsZero() && !p.Since.Before(p.Until) {
+		return p, cli.Usage("--until is exclusive: --since 2026-11-01 --until 2026-12-01 is November",
+			"--since %s is not before --until %s", q.Since, q.Until)
+	}
+	return p, nil
+}
