@@ -235,6 +235,17 @@ func filtersOf(where []string) (out []filter, err error) {
 	return out, nil
 }
 
+// Only returns p with a condition on a dimension in the place of those that it has on it. An
+// empty value stands for none.
+func (p Params) Only(name, v string) Params {
+	p.Where = slices.DeleteFunc(slices.Clone(p.Where), func(c string) bool {
+		of, _, _ := strings.Cut(c, "=")
+		return of == name || shortNames()[of] == name
+	})
+	p.Where = append(p.Where, name+"="+v)
+	return p
+}
+
 // where returns the condition, of the dimension as expr has it. An empty value
 // stands for none.
 func (f filter) where(expr string) string {

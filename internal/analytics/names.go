@@ -123,6 +123,7 @@ func (r *Rows) tellNames(names map[string]string, p Params) {
 
 // tell adds the names to a row.
 func (r *Rows) tell(row []any) []any {
+	r.exact = row
 	if len(r.named) == 0 {
 		return row
 	}

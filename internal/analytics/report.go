@@ -26,6 +26,7 @@ type Rows struct {
 	named   []int
 	inPlace bool
 	told    []any
+	exact   []any
 }
 
 // Columns returns the answer's columns.
@@ -45,6 +46,10 @@ func (r *Rows) Next(ctx context.Context) ([]any, error) {
 	}
 	return r.tell(row[r.hidden:]), nil
 }
+
+// Exact returns the row that Next returned last, with ids also where that has names. The
+// next call of Next reuses it.
+func (r *Rows) Exact() []any { return r.exact }
 
 // Skip drops some rows unread, and returns how many; 0 after the last.
 func (r *Rows) Skip(ctx context.Context) (int, error) { return r.rows.Skip(ctx) }

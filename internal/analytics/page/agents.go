@@ -40,7 +40,7 @@ func agents(ctx context.Context, r reader, p period) (*section, error) {
 		if !l.Null {
 			l.Name = ids[i]
 		}
-		l.Link = a.calls(map[string]string{"agent_id": l.Key})
+		l.Link = a.calls(map[string]string{"agent_id": a.text(a.exact[i][0])})
 		for _, h := range columns {
 			c := a.cell(row[a.index(h.Column)], h.Column)
 			if h.Column == "completed_percent" || h.Column == "negative_percent" {

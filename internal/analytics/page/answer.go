@@ -24,6 +24,7 @@ type asked struct {
 	address Address
 	columns []value.Column
 	rows    [][]any
+	exact   [][]any // the same with ids in the place of names
 	loc     *time.Location
 	l       *lang
 }
@@ -104,7 +105,7 @@ func (r reader) run(ctx context.Context, report string, p analytics.Params, boun
 		if err != nil {
 			return nil, fmt.Errorf("read report %s: %w", report, err)
 		}
-		a.rows = append(a.rows, slices.Clone(row))
+		a.rows, a.exact = append(a.rows, slices.Clone(row)), append(a.exact, slices.Clone(rows.Exact()))
 	}
 }
 
@@ -150,7 +151,6 @@ func (a *asked) calls(where map[string]string) string {
 		return ""
 	}
 	p := a.params
-	p.By, p.Where = "", slices.Clone(p.Where)
 	for column, text := range where {
 		if column == "agent_id" {
 			column = "agent"
@@ -158,8 +158,7 @@ func (a *asked) calls(where map[string]string) string {
 		if !slices.Contains(analytics.Dimensions(), column) {
 			return a.Command.Link
 		}
-		p.Where = slices.DeleteFunc(p.Where, func(c string) bool { return strings.HasPrefix(c, column+"=") }) // several are alternatives
-		p.Where = append(p.Where, column+"="+text)
+		p = p.Only(column, text)
 	}
 	return a.address("calls", p)
 }

@@ -76,13 +76,14 @@ func (r reader) changes(f family, a *asked) (out []finding) {
 	type pair struct {
 		row     []any
 		name    string
+		id      any
 		is, was float64
 		n, m    int64
 	}
 	var pairs []pair
 	names := a.shortNames()
 	for i, row := range a.rows {
-		p := pair{row, names[i], float(row[a.index(f.share)]), float(row[a.index(was+f.share)]), f.whole(a, row, ""), f.whole(a, row, was)}
+		p := pair{row, names[i], a.exact[i][a.index(f.key)], float(row[a.index(f.share)]), float(row[a.index(was+f.share)]), f.whole(a, row, ""), f.whole(a, row, was)}
 		if row[a.index(f.key)] != nil && p.n > 0 && p.m > 0 {
 			pairs = append(pairs, p)
 		}
@@ -97,7 +98,7 @@ func (r reader) changes(f family, a *asked) (out []finding) {
 			p.name = clipName(r.l.word("reason", key), 40)
 		}
 		show := func(column string) shown {
-			return shown{cell: a.cell(p.row[a.index(column)], column), Command: a.Command, Column: column, Where: f.key + "=" + key, Link: a.calls(map[string]string{f.key: key})}
+			return shown{cell: a.cell(p.row[a.index(column)], column), Command: a.Command, Column: column, Where: f.key + "=" + key, Link: a.calls(map[string]string{f.key: a.text(p.id)})}
 		}
 		both := (p.is*float64(p.n) + p.was*float64(p.m)) / float64(p.n+p.m) / 100
 		out = append(out, finding{Name: r.l.say(f.name, p.name), What: f.what, Now: show(f.share), Was: show(was + f.share),

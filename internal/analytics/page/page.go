@@ -43,6 +43,12 @@ type Summary struct {
 //go:embed page.html style.css
 var files embed.FS
 
+// Style returns the page's style sheet, for pages that are to look like it.
+func Style() string {
+	style, _ := files.ReadFile("style.css") // it is embedded
+	return string(style)
+}
+
 // document is what the template shows.
 type document struct {
 	Lang                       string
@@ -116,11 +122,7 @@ func collect(ctx context.Context, w *analytics.Warehouse, l *lang, o Options) (*
 			return nil, Summary{}, err
 		}
 	}
-	style, err := files.ReadFile("style.css")
-	if err != nil {
-		return nil, Summary{}, fmt.Errorf("read the page's style: %w", err)
-	}
-	d := &document{Lang: l.tag.String(), Above: o.Above, Live: o.Address != nil, Title: o.Title, Period: l.period(p), Agent: o.Agent, Where: o.Where, Style: template.CSS(style), Single: p.days() == 1} //nolint:gosec // our own file
+	d := &document{Lang: l.tag.String(), Above: o.Above, Live: o.Address != nil, Title: o.Title, Period: l.period(p), Agent: o.Agent, Where: o.Where, Style: template.CSS(Style()), Single: p.days() == 1} //nolint:gosec // our own file
 	if d.Title == "" {
 		d.Title = l.say("page.title")
 	}

@@ -1,0 +1,433 @@
+package web
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"html/template"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/querycmd/answer"
+	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/format"
+	"callhouse/internal/analytics/page"
+	"callhouse/internal/analytics/value"
+	sqlfiles "callhouse/sql"
+)
+
+const htmlType = "text/html; charset=utf-8"
+
+//go:embed web.html web.css
+var files embed.FS
+
+var templates = template.Must(template.ParseFS(files, "web.html"))
+
+// mostRows is how many rows of a report a browser is shown; the files have all of them.
+const mostRows = 1000
+
+// perPage is how many calls are shown at once.
+const perPage = 100
+
+// errNotThere marks what is not to be found under an address.
+var errNotThere = errors.New("not there")
+
+// frame is what stands on every page: where it leads, and what may be chosen.
+type frame struct {
+	Title, Lang, Path    string
+	Page, Calls, Reports string // where the others are, for the same calls
+	Spans                []choice
+	Fields               []input
+	Conditions           []choice // each with where it is taken away
+	Dimensions           []string
+	Kept                 []input // what a form must not forget
+	Grouped              bool
+}
+
+type choice struct {
+	Text, Link string
+	On         bool
+}
+
+type input struct{ Name, Label, Value, Hint string }
+
+func (s *Server) frame(q *question, title string, groups bool) frame {
+	f := frame{Title: title, Lang: q.lang, Path: q.path, Grouped: groups, Dimensions: analytics.Dimensions()}
+	plain := q.params
+	plain.By = ""
+	f.Calls, f.Reports = q.address("calls", plain), link("/reports", shared(q.values))
+	f.Page = link("/", shared(q.values))
+	all := "all"
+	if q.path == "/" {
+		all = "usual" // the last 30 days
+	}
+	for _, span := range []struct{ text, since string }{{all, ""}, {"1 day", "1d"}, {"7 days", "7d"}, {"30 days", "30d"}, {"90 days", "90d"}, {"1 year", "365d"}} {
+		v, _ := url.Parse(q.with("until"))
+		values := v.Query()
+		if values.Set("since", span.since); span.since == "" {
+			values.Del("since")
+		}
+		f.Spans = append(f.Spans, choice{span.text, link(q.path, values), q.typed.Since == span.since && q.typed.Until == ""})
+	}
+	f.Fields = []input{{"since", "From", q.typed.Since, "2026-11-01 or 7d"}, {"until", "Until, exclusive", q.typed.Until, "2026-12-01"},
+		{"agent", "Agent", q.typed.Agent, "name or id"}, {"tz", "Time zone", q.zone.String(), "Asia/Seoul"}}
+	if groups {
+		f.Fields = append(f.Fields, input{"by", "By", strings.Join(q.typed.By, ","), "agent,day"})
+	}
+	for i, c := range q.typed.Where {
+		f.Conditions = append(f.Conditions, choice{Text: c, Link: q.with("where", slices.Delete(slices.Clone(q.typed.Where), i, i+1)...)})
+	}
+	for name, all := range q.values {
+		if name != "skip" && !slices.ContainsFunc(f.Fields, func(i input) bool { return i.Name == name }) {
+			for _, v := range all {
+				f.Kept = append(f.Kept, input{Name: name, Value: v})
+			}
+		}
+	}
+	return f
+}
+
+// shared is what all pages understand of an address: which calls are chosen.
+func shared(v url.Values) url.Values {
+	out := url.Values{}
+	for _, name := range []string{"since", "until", "agent", "where", "tz", "lang"} {
+		if v.Has(name) {
+			out[name] = v[name]
+		}
+	}
+	return out
+}
+
+// only says that a page has no use for other parameters than those named and the shared ones.
+func (q *question) only(names ...string) error {
+	left := shared(q.values)
+	for _, name := range names {
+		left[name] = nil
+	}
+	for name := range q.values {
+		if _, ok := left[name]; !ok {
+			return cli.Usage("take it away", "%s has no use for the parameter %q", q.path, name)
+		}
+	}
+	return nil
+}
+
+// page is the morning page, whose numbers lead on.
+func (s *Server) page(q *question) (*answerTo, error) {
+	if err := q.only(); err != nil {
+		return nil, err
+	}
+	return &answerTo{kind: htmlType, small: true, write: func(ctx context.Context, w io.Writer) error {
+		var above strings.Builder
+		if err := templates.ExecuteTemplate(&above, "above", s.frame(q, "", false)); err != nil {
+			return err
+		}
+		_, err := page.Write(ctx, w, q.house, page.Options{Since: q.params.Since, Until: q.params.Until, Agent: q.params.Agent, Where: q.params.Where,
+			Title: s.Title, Lang: q.lang, Currency: s.Settings.Currency, Now: q.asOf, Version: cli.Version(),
+			Address: q.address, Above: template.HTML("<style>" + sheet() + "</style>" + above.String())}) //nolint:gosec // our own template
+		if none, ok := errors.AsType[*page.PeriodError](err); ok {
+			return cli.Usage("days are whole, and the last one is over and listed: begin earlier, or end later", "%v", none)
+		}
+		return err
+	}}, nil
+}
+
+// index lists the reports.
+func (s *Server) index(q *question) (*answerTo, error) {
+	if err := q.only(); err != nil {
+		return nil, err
+	}
+	type entry struct{ Name, Answers, Link string }
+	var all []entry
+	for _, f := range analytics.Reports() {
+		if f.Arguments == "" {
+			all = append(all, entry{f.Name, f.Answers, q.address(f.Name, q.params)})
+		}
+	}
+	return s.show("index", map[string]any{"Frame": s.frame(q, "Reports", false), "Reports": all}), nil
+}
+
+// show is an answer that a template writes.
+func (s *Server) show(name string, data map[string]any) *answerTo {
+	return &answerTo{kind: htmlType, small: true, write: func(_ context.Context, w io.Writer) error { return templates.ExecuteTemplate(w, name, data) }}
+}
+
+// report is a report: a page or, with an ending as in funnel.csv, a file.
+func (s *Server) report(q *question) (*answerTo, error) {
+	name, kind, asFile := strings.Cut(q.name, ".")
+	f, ok := sqlfiles.Report(name)
+	if !ok || f.Arguments == "CALL_ID" && !asFile {
+		return nil, cli.Fail(cli.ExitUsage, errors.Join(errNotThere, errors.New("there is no report "+strconv.Quote(name))), "all of them are listed at /reports")
+	}
+	allowed := slices.Clone(f.Flags)
+	if f.Grouped() {
+		allowed = append(allowed, "by")
+	}
+	if f.Comparable() {
+		allowed = append(allowed, "compare")
+	}
+	switch f.Arguments {
+	case "CALL_ID":
+		allowed = append(allowed, "call")
+	case "WORD...":
+		allowed = append(allowed, "word")
+		if len(q.params.Words) == 0 {
+			return nil, cli.Usage("as in /reports/search?word=refund", "%s needs the parameter word", name)
+		}
+	}
+	if slices.Contains(allowed, "most") {
+		allowed = append(allowed, "skip")
+	}
+	if err := q.only(allowed...); err != nil {
+		return nil, err
+	}
+	if asFile {
+		return s.file(q, f, kind)
+	}
+	return s.table(q, f)
+}
+
+// kinds are the types of the formats.
+var kinds = map[format.Format]string{
+	format.CSV: "text/csv; charset=utf-8", format.CSVExcel: "text/csv; charset=utf-8", format.JSON: "application/json", format.NDJSON: "application/x-ndjson",
+	format.Markdown: "text/markdown; charset=utf-8", format.Parquet: "application/vnd.apache.parquet", format.Arrow: "application/vnd.apache.arrow.file",
+	format.Arrows: "application/vnd.apache.arrow.stream", format.XLSX: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+}
+
+// file is a report for programs: all its rows, sent as they come.
+func (s *Server) file(q *question, f *sqlfiles.File, ending string) (*answerTo, error) {
+	as, ok := format.Parse(ending)
+	if kinds[as] == "" || !ok {
+		return nil, cli.Usage(cli.Suggest(ending, answer.FormatNames(), ""), "there is no format %q", ending)
+	}
+	return &answerTo{kind: kinds[as], name: f.Name + "." + as.Ending(), write: func(ctx context.Context, w io.Writer) error {
+		rows, p, err := s.run(ctx, q, f)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		var src format.Source = rows
+		if _, compares := p.Previous(); compares {
+			src = format.Compared(rows)
+		}
+		_, err = format.Write(ctx, w, as, src, format.Options{Location: q.zone})
+		return err
+	}}, nil
+}
+
+// run runs a report.
+func (s *Server) run(ctx context.Context, q *question, f *sqlfiles.File) (*analytics.Rows, analytics.Params, error) {
+	p, err := q.params, error(nil)
+	if f.Arguments == "CALL_ID" {
+		if p.Call, err = q.house.FindCall(ctx, p.Call); err != nil {
+			return nil, p, err
+		}
+	}
+	if q.typed.Compare != "" {
+		if p, err = q.house.Compare(f.Name, p, q.asOf); err != nil {
+			return nil, p, err
+		}
+	}
+	rows, err := q.house.Report(ctx, f.Name, p)
+	return rows, p, err
+}
+
+// cell is a value as people read it, and where it leads.
+type cell struct {
+	Text, Whole   string // Whole is what Text is the beginning of, if it is
+	Link          string
+	Number, Prose bool
+}
+
+// cellOf is a value of a column: the beginning of a long id, the clock without its zone,
+// which the page names.
+func (q *question) cellOf(v any, c value.Column) cell {
+	out := cell{Text: format.Cell(v, c, q.zone), Number: c.Kind.Numeric()}
+	switch t, isTime := v.(time.Time); {
+	case isTime:
+		out.Text = t.In(q.zone).Format(time.DateTime)
+	case c.Name == "call_id" && len(out.Text) == len("0014e571-6a1e-4ac3-8f7e-3c1f6e7f2a10"):
+		out.Text, out.Whole = out.Text[:8], out.Text
+	}
+	out.Prose = len(out.Text) > 48
+	return out
+}
+
+// table is a report in the browser.
+func (s *Server) table(q *question, f *sqlfiles.File) (*answerTo, error) {
+	return &answerTo{kind: htmlType, small: true, write: func(ctx context.Context, w io.Writer) error {
+		q.params.NamesInPlace = true
+		rows, p, err := s.run(ctx, q, f)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		lines, more, err := s.lines(ctx, q, rows, f.Grouped())
+		if err != nil {
+			return err
+		}
+		data := map[string]any{"Frame": s.frame(q, heading(f.Name), f.Grouped()), "Answers": f.Answers, "Text": f.Text, "Columns": rows.Columns(), "Rows": lines, "More": more,
+			"Most": mostRows, "Files": q.files(f.Name)}
+		if f.Selects() {
+			c, err := q.house.Coverage(ctx, f.Name, p, q.asOf)
+			if err != nil {
+				return err
+			}
+			data["Coverage"] = c.String(q.zone)
+		}
+		if f.Name == "calls" {
+			data["Pager"] = q.pager(len(lines))
+		}
+		return templates.ExecuteTemplate(w, "report", data)
+	}}, nil
+}
+
+// lines reads the rows that are shown. A call leads to its conversation, and what tells a row
+// of counts from the others to the calls that it counts.
+func (s *Server) lines(ctx context.Context, q *question, rows *analytics.Rows, counts bool) (out [][]cell, more bool, err error) {
+	columns := rows.Columns()
+	dimensions := map[int]string{}
+	groups := analytics.ByNames(q.params.By)
+	for i, c := range columns {
+		name := strings.TrimSuffix(c.Name, "_id")
+		switch {
+		case !counts:
+		case i < len(groups):
+			dimensions[i] = groups[i]
+		case slices.Contains(analytics.Dimensions(), name) && !slices.Contains(groups, name):
+			dimensions[i] = name
+		}
+	}
+	for {
+		row, err := rows.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return out, false, nil
+		}
+		if err != nil || len(out) == mostRows {
+			return out, err == nil, err
+		}
+		line := make([]cell, len(row))
+		p := q.params
+		for i, v := range row {
+			line[i] = q.cellOf(v, columns[i])
+			if i >= len(rows.Exact()) {
+				continue
+			}
+			text := string(value.AppendText(nil, rows.Exact()[i], q.zone))
+			if dimensions[i] != "" {
+				p = p.Only(dimensions[i], text)
+			}
+			if columns[i].Name == "call_id" && v != nil {
+				line[i].Link = q.address("call", analytics.Params{Call: text})
+			}
+		}
+		for i := range dimensions {
+			line[i].Link = q.address("calls", p)
+		}
+		out = append(out, line)
+	}
+}
+
+// heading begins a name with a capital letter.
+func heading(name string) string {
+	return string(unicode.ToUpper(rune(name[0]))) + strings.ReplaceAll(name[1:], "_", " ")
+}
+
+// files are the formats in which programs get the same answer.
+func (q *question) files(report string) (out []choice) {
+	for _, f := range []format.Format{format.CSV, format.CSVExcel, format.XLSX, format.JSON, format.NDJSON, format.Parquet, format.Arrow} {
+		out = append(out, choice{Text: string(f), Link: q.file(report, string(f))})
+	}
+	return out
+}
+
+// calls are the calls that a number counts, a page of them.
+func (s *Server) calls(q *question) (*answerTo, error) {
+	if err := q.only("skip", "most"); err != nil {
+		return nil, err
+	}
+	if q.params.Most == 0 {
+		q.params.Most = perPage
+	}
+	f, _ := sqlfiles.Report("calls")
+	return s.table(q, f)
+}
+
+// pager leads to the calls before and after those that are shown.
+func (q *question) pager(shown int) (out []choice) {
+	at := func(text string, skip int64) {
+		v, _ := url.Parse(q.with("skip"))
+		values := v.Query()
+		if skip > 0 {
+			values.Set("skip", strconv.FormatInt(skip, 10))
+		}
+		out = append(out, choice{Text: text, Link: link(q.path, values)})
+	}
+	if q.params.Skip > 0 {
+		at("newer", max(0, q.params.Skip-q.params.Most))
+	}
+	if q.params.Most > 0 && int64(shown) == q.params.Most {
+		at("older", q.params.Skip+q.params.Most)
+	}
+	return out
+}
+
+// call is one call: what it was, and what was said.
+func (s *Server) call(q *question) (*answerTo, error) {
+	if err := q.only(); err != nil {
+		return nil, err
+	}
+	return &answerTo{kind: htmlType, small: true, write: func(ctx context.Context, w io.Writer) error {
+		id, err := q.house.FindCall(ctx, q.id)
+		if unknown, ok := errors.AsType[*analytics.UnknownError](err); ok {
+			return cli.Fail(cli.ExitUsage, errors.Join(errNotThere, unknown), "calls are listed at /calls")
+		}
+		if err != nil {
+			return err
+		}
+		facts, err := q.house.Card(ctx, id)
+		if err != nil {
+			return err
+		}
+		defer facts.Close()
+		row, err := facts.Next(ctx)
+		if err != nil {
+			return err
+		}
+		var card []cell
+		for i, c := range facts.Columns() {
+			if row[i] != nil {
+				card = append(card, cell{Text: strings.ReplaceAll(c.Name, "_", " ")}, q.cellOf(row[i], c))
+			}
+		}
+		said, err := q.house.Report(ctx, "call", analytics.Params{Call: id})
+		if err != nil {
+			return err
+		}
+		defer said.Close()
+		turns, _, err := s.lines(ctx, q, said, false)
+		if err != nil {
+			return err
+		}
+		return templates.ExecuteTemplate(w, "call", map[string]any{"Frame": s.frame(q, "Call "+id, false), "Card": slices.Collect(slices.Chunk(card, 2)), "Turns": turns})
+	}}, nil
+}
+
+// style is the style of all pages.
+func style(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/css; charset=utf-8")
+	_, _ = io.WriteString(w, page.Style()+sheet())
+}
+
+// sheet is the style of what the morning page does not have.
+func sheet() string {
+	own, _ := files.ReadFile("web.css") // it is embedded
+	return string(own)
+}

@@ -1,0 +1,362 @@
+// Package web serves a warehouse to browsers and spreadsheets: the morning page, the
+// reports, the calls that a number counts, and what was said in one. It only reads, has no
+// SQL of its own, and needs no script in the browser.
+package web
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/klauspost/compress/gzhttp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"golang.org/x/sync/singleflight"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/querycmd/answer"
+	"callhouse/internal/analytics"
+	"callhouse/internal/words"
+)
+
+// Config says what is served, and to whom.
+type Config struct {
+	House    *analytics.Current
+	Settings answer.Command // the zone, language and currency of who names none; the warehouse's folder for messages
+	Title    string         // of the page; empty: its language's word for calls
+	// Login says whether a user has this password. nil: whoever reaches the server may read,
+	// which only a loopback address is for.
+	Login func(user, password string) bool
+	Now   func() time.Time
+	Log   *slog.Logger
+	// Metrics get the server's own.
+	Metrics *prometheus.Registry
+}
+
+// Limits of one answer, so that no question keeps others out.
+const (
+	longest    = 2 * time.Minute // that it may take
+	mostKept   = 1 << 20         // bytes of one answer that is kept
+	mostInAll  = 64 << 20        // bytes of all that are kept
+	mostHeader = 16 << 10        // bytes of a request
+)
+
+// Server answers over HTTP. An answer follows from the snapshot and the address alone, so it
+// is made once for each snapshot and then sent again, or not at all: it has an ETag.
+type Server struct {
+	Config
+	working chan struct{} // holds as many as answers are made at once
+	making  singleflight.Group
+
+	mu       sync.Mutex
+	snapshot int64
+	kept     map[string]*sent
+	size     int
+
+	made     *prometheus.CounterVec
+	requests *prometheus.HistogramVec
+	number   prometheus.Gauge
+}
+
+// sent is an answer as it was made.
+type sent struct {
+	kind string
+	body []byte
+}
+
+// New returns the server's handler.
+func New(c Config) http.Handler {
+	s := &Server{Config: c, working: make(chan struct{}, max(2, runtime.GOMAXPROCS(0))), kept: map[string]*sent{},
+		made: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "callhouse_serve", Name: "answers_total",
+			Help: "Answers by what became of them: made, kept (sent again), unchanged (the reader has it), failed."}, []string{"became"}),
+		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "callhouse_serve", Name: "request_duration_seconds",
+			Help: "How long requests took, by status.", Buckets: []float64{.01, .1, 1, 10, 100}}, []string{"code"}),
+		number: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "callhouse_serve", Name: "snapshot", Help: "Number of the snapshot that was last answered from."})}
+	c.Metrics.MustRegister(s.made, s.requests, s.number)
+	mux := http.NewServeMux()
+	mux.Handle("GET /{$}", s.answers(s.page))
+	mux.Handle("GET /calls", s.answers(s.calls))
+	mux.Handle("GET /calls/{id}", s.answers(s.call))
+	mux.Handle("GET /reports", s.answers(s.index))
+	mux.Handle("GET /reports/{name}", s.answers(s.report))
+	mux.Handle("GET /style.css", http.HandlerFunc(style))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(c.Metrics, promhttp.HandlerOpts{}))
+	mux.Handle("GET /healthz", http.HandlerFunc(s.health))
+	return promhttp.InstrumentHandlerDuration(s.requests, s.guard(gzhttp.GzipHandler(mux)))
+}
+
+// guard lets in who may read, and tells browsers to keep what they get to themselves.
+func (s *Server) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self' 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'")
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Cache-Control", "private, no-cache") // ask each time whether the ETag is still right
+		switch {
+		case r.URL.Path == "/healthz": // a probe has no password, and learns nothing
+		case s.Login != nil:
+			user, password, ok := r.BasicAuth()
+			if !ok || !s.Login(user, password) {
+				h.Set("WWW-Authenticate", `Basic realm="callhouse", charset="UTF-8"`)
+				s.fail(w, r, http.StatusUnauthorized, errors.New("a user and a password are needed"), "query serve user add makes one")
+				return
+			}
+		case !local(r.Host):
+			// Another site's page could reach a loopback address by a name of its own.
+			s.fail(w, r, http.StatusForbidden, fmt.Errorf("this server is asked as %q", r.Host), "without users it answers to localhost and 127.0.0.1 alone")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// local says whether a host is this machine's own loopback.
+func local(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	ip := net.ParseIP(strings.Trim(host, "[]"))
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// answerTo is an answer before it is made: its type, its name as a file, and what writes it.
+type answerTo struct {
+	kind  string
+	small bool // it is made as a whole before anything of it is sent
+	name  string
+	write func(ctx context.Context, w io.Writer) error
+}
+
+// answers sends what find finds for a request. find does nothing that takes long.
+func (s *Server) answers(find func(q *question) (*answerTo, error)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		q, err := s.ask(r)
+		if err != nil {
+			s.explain(w, r, err)
+			return
+		}
+		var giveBack func()
+		if q.house, giveBack, err = s.House.Borrow(r.Context(), q.zone); err != nil {
+			s.explain(w, r, err)
+			return
+		}
+		defer giveBack()
+		if err = q.settle(s.Now()); err == nil {
+			var a *answerTo
+			if a, err = find(q); err == nil {
+				err = s.send(w, r, q, a)
+			}
+		}
+		if err != nil {
+			s.explain(w, r, err)
+		}
+	})
+}
+
+// send sends an answer, unless the reader has it. An error means that nothing was sent.
+func (s *Server) send(w http.ResponseWriter, r *http.Request, q *question, a *answerTo) error {
+	number := q.house.Snapshot().Manifest.Snapshot
+	sum := sha256.Sum256([]byte(strings.Join([]string{q.house.Snapshot().Manifest.RunID, cli.Version(), q.path, q.values.Encode(), q.asOf.String()}, "\n")))
+	key := fmt.Sprintf("%d-%x", number, sum[:8])
+	h := w.Header()
+	h.Set("ETag", `W/"`+key+`"`)
+	h.Set("X-Snapshot", fmt.Sprint(number))
+	s.number.Set(float64(number))
+	if strings.Contains(r.Header.Get("If-None-Match"), `"`+key+`"`) {
+		s.made.WithLabelValues("unchanged").Inc()
+		w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	got, ok := s.find(number, key)
+	if !ok && !a.small {
+		return s.stream(w, r, number, key, a)
+	}
+	if !ok {
+		// Whoever asks the same meanwhile waits for this answer: it does not end with its reader.
+		made, err, _ := s.making.Do(key, func() (any, error) {
+			var body bytes.Buffer
+			if err := s.work(context.WithoutCancel(r.Context()), a, &body); err != nil {
+				return nil, err
+			}
+			return s.keep(number, key, &sent{a.kind, body.Bytes()}), nil
+		})
+		if err != nil {
+			return err
+		}
+		got = made.(*sent)
+	} else {
+		s.made.WithLabelValues("kept").Inc()
+	}
+	head(h, a)
+	_, _ = w.Write(got.body) // a reader that is gone needs nothing
+	return nil
+}
+
+func head(h http.Header, a *answerTo) {
+	h.Set("Content-Type", a.kind)
+	if a.name != "" {
+		h.Set("Content-Disposition", fmt.Sprintf("inline; filename=%q", a.name))
+	}
+}
+
+// work makes an answer, in its turn.
+func (s *Server) work(ctx context.Context, a *answerTo, to io.Writer) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, longest, errTooLong)
+	defer cancel()
+	select {
+	case s.working <- struct{}{}:
+		defer func() { <-s.working }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	err := a.write(ctx, to)
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		s.made.WithLabelValues("failed").Inc()
+		return err
+	}
+	s.made.WithLabelValues("made").Inc()
+	return nil
+}
+
+var errTooLong = fmt.Errorf("the answer took longer than %s", longest)
+
+// stream sends an answer while it is made, and keeps it if it is small. What fails in its
+// middle ends the connection, so that no reader takes a part for the whole.
+func (s *Server) stream(w http.ResponseWriter, r *http.Request, number int64, key string, a *answerTo) error {
+	to := &tee{w: w, begin: func() { head(w.Header(), a) }}
+	err := s.work(r.Context(), a, to)
+	switch {
+	case err != nil && to.begun:
+		s.Log.Warn("an answer was cut", "path", r.URL.Path, "error", err)
+		panic(http.ErrAbortHandler)
+	case err != nil:
+		return err
+	case !to.begun:
+		to.begin()
+	case to.copy.Len() < mostKept:
+		s.keep(number, key, &sent{a.kind, to.copy.Bytes()})
+	}
+	return nil
+}
+
+// tee writes on, and keeps a copy of what is small.
+type tee struct {
+	w     io.Writer
+	begin func()
+	begun bool
+	copy  bytes.Buffer
+}
+
+func (t *tee) Write(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil // it would begin the answer
+	}
+	if !t.begun {
+		t.begin()
+		t.begun = true
+	}
+	if t.copy.Len() < mostKept {
+		t.copy.Write(p)
+	}
+	return t.w.Write(p)
+}
+
+// find returns an answer that was made before.
+func (s *Server) find(number int64, key string) (*sent, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if number > s.snapshot { // those of the snapshot before are of no use
+		s.snapshot, s.size = number, 0
+		clear(s.kept)
+	}
+	a, ok := s.kept[key]
+	return a, ok
+}
+
+func (s *Server) keep(number int64, key string, a *sent) *sent {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if number != s.snapshot || len(a.body) > mostKept {
+		return a
+	}
+	if s.size += len(a.body); s.size > mostInAll {
+		s.size = len(a.body)
+		clear(s.kept)
+	}
+	s.kept[key] = a
+	return a
+}
+
+// health answers 200 while there is a snapshot that can be opened.
+func (s *Server) health(w http.ResponseWriter, r *http.Request) {
+	zone, err := s.Settings.Location()
+	if err == nil {
+		var giveBack func()
+		if _, giveBack, err = s.House.Borrow(r.Context(), zone); err == nil {
+			giveBack()
+		}
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	if err != nil {
+		s.Log.Error("not healthy", "error", err)
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = io.WriteString(w, "no snapshot can be opened: see the log\n")
+		return
+	}
+	_, _ = io.WriteString(w, "ok\n")
+}
+
+// explain answers with what is wrong and what to do.
+func (s *Server) explain(w http.ResponseWriter, r *http.Request, err error) {
+	if r.Context().Err() != nil {
+		return // nobody reads it
+	}
+	err = s.Settings.Explain(err)
+	status := http.StatusInternalServerError
+	switch {
+	case errors.Is(err, errTooLong):
+		status = http.StatusServiceUnavailable
+	case errors.Is(err, errNotThere):
+		status = http.StatusNotFound
+	case cli.Code(err) == cli.ExitUsage:
+		status = http.StatusBadRequest
+	default:
+		s.Log.Error("a request failed", "path", r.URL.Path, "error", err)
+	}
+	s.fail(w, r, status, err, cli.Hint(err))
+}
+
+// fail writes a short page, or a line for programs. The words of a request stand in it as
+// text alone.
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, status int, err error, hint string) {
+	h := w.Header()
+	h.Del("ETag")
+	if !strings.Contains(r.Header.Get("Accept"), "text/html") {
+		h.Set("Content-Type", "text/plain; charset=utf-8")
+		w.WriteHeader(status)
+		for _, line := range []string{err.Error(), hint} {
+			if line != "" {
+				_, _ = io.WriteString(w, words.Line(line)+"\n")
+			}
+		}
+		return
+	}
+	h.Set("Content-Type", htmlType)
+	w.WriteHeader(status)
+	_ = templates.ExecuteTemplate(w, "failed", map[string]any{"Status": status, "Text": http.StatusText(status), "Error": err.Error(), "Hint": hint})
+}

@@ -1,0 +1,311 @@
+package web_test
+
+import (
+	"encoding/csv"
+	"fmt"
+	"html"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"callhouse/cmd/internal/config"
+	"callhouse/cmd/internal/querycmd/answer"
+	"callhouse/cmd/internal/querycmd/web"
+	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/resource"
+)
+
+type row = analyticstest.Row
+
+const bold = "<b>bold</b>"
+
+// company is some calls of every kind, with words that must stay text.
+func company(n int) (d analyticstest.Data) {
+	begin := time.Date(2024, 11, 1, 6, 0, 0, 0, time.UTC)
+	agents := []string{"0a7e1f60-0000-4000-8000-00000000000a", "0a7e1f60-0000-4000-8000-00000000000b", bold}
+	for i := range n {
+		c := row{"call_id": fmt.Sprintf("%08d-6a1e-4ac3-8f7e-3c1f6e7f2a10", i), "start_at": begin.Add(time.Duration(i) * 5 * time.Hour).UnixMilli(),
+			"agent_id": agents[i%3], "status": "ended", "disconnection_reason": []any{"user_hangup", "agent_hangup", nil, "sun & spots"}[i%4],
+			"user_sentiment": []any{"negative", "positive", bold}[i%3], "settlement": "settled", "transcript_state": "present", "user_turns": int64(1),
+			"duration_ms": int64(1000 * i), "call_type": []any{"inbound", "outbound"}[i%2], "summary": bold}
+		d.Calls = append(d.Calls, c)
+		d.Turns = append(d.Turns, row{"call_id": c["call_id"], "turn": int64(0), "role": "user", "content": bold + " said", "call_start_at": c["start_at"], "start_at": c["start_at"]})
+	}
+	agent := analyticstest.One()[resource.Agents.Table][0]
+	agent["agent_id"], agent["name"] = agents[0], "Clara "+bold
+	d.Others = analyticstest.One()
+	d.Others[resource.Agents.Table] = []row{agent}
+	return d
+}
+
+// served is a server over a warehouse of its own.
+type served struct {
+	t    *testing.T
+	root string
+	url  string
+	log  *strings.Builder
+}
+
+func serve(t *testing.T, calls int, login func(user, password string) bool) *served {
+	t.Helper()
+	s := &served{t: t, root: t.TempDir(), log: new(strings.Builder)}
+	analyticstest.Write(t, s.root, 1, company(calls))
+	house := analytics.NewCurrent(s.root, analytics.Options{})
+	t.Cleanup(func() {
+		if err := house.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	server := httptest.NewServer(web.New(web.Config{House: house, Settings: answer.Command{Config: config.Config{Values: config.Values{Warehouse: s.root, TZ: "Asia/Seoul", Lang: "en"}}},
+		Login: login, Now: func() time.Time { return time.Date(2024, 12, 1, 9, 30, 0, 0, time.UTC) }, Log: slog.New(slog.NewTextHandler(s.log, nil)), Metrics: prometheus.NewRegistry()}))
+	t.Cleanup(server.Close)
+	s.url = server.URL
+	return s
+}
+
+// get asks for an address, and returns the answer with its whole body.
+func (s *served) get(address string, header ...string) (*http.Response, string) {
+	s.t.Helper()
+	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.url+address, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	r.Header.Set("Accept", "text/html")
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+		if header[i] == "Host" {
+			r.Host = header[i+1]
+		}
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		s.t.Fatalf("%s: %v", address, err)
+	}
+	return resp, string(body)
+}
+
+// must is get of what has to be there.
+func (s *served) must(address string) string {
+	s.t.Helper()
+	resp, body := s.get(address)
+	if resp.StatusCode != http.StatusOK {
+		s.t.Fatalf("%s: %s\n%s%s", address, resp.Status, body, s.log)
+	}
+	return body
+}
+
+// rows counts the calls that an address of /calls lists, by its file.
+func (s *served) rows(calls string) int {
+	s.t.Helper()
+	_, query, _ := strings.Cut(calls, "?")
+	all, err := csv.NewReader(strings.NewReader(s.must("/reports/calls.csv?" + query))).ReadAll()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return len(all) - 1
+}
+
+var (
+	hrefRE = regexp.MustCompile(`href="(/[^"]*)"`)
+	lineRE = regexp.MustCompile(`<tr data-key="[^"]*"><th scope="row"[^>]*><a href="([^"]*)">.*?</tr>`)
+	dataRE = regexp.MustCompile(`<data value="([^"]*)"`)
+)
+
+func part(t *testing.T, body, id string) string {
+	t.Helper()
+	_, after, ok := strings.Cut(body, `<section id="`+id+`"`)
+	if !ok {
+		t.Fatalf("there is no section %s in\n%s", id, body)
+	}
+	out, _, _ := strings.Cut(after, "</section>")
+	return out
+}
+
+// A number of the page leads to as many calls as it counts, in words of every kind and in
+// the zone of the page.
+func TestNumbersLeadToTheirCalls(t *testing.T) {
+	s := serve(t, 60, nil)
+	for _, address := range []string{"/?since=2024-11-01&until=2024-11-14", "/?since=2024-11-01&until=2024-11-14&tz=Europe%2FBerlin&where=call_type%3Dinbound&agent=Clara"} {
+		body := s.must(address)
+		for _, id := range []string{"volume", "reasons", "agents"} {
+			lines := lineRE.FindAllStringSubmatch(part(t, body, id), -1)
+			if len(lines) == 0 {
+				t.Errorf("%s: no row of %s leads on", address, id)
+			}
+			for i, l := range lines {
+				if i > 1 {
+					break
+				}
+				number := dataRE.FindAllStringSubmatch(l[0], -1)
+				want := 0 // a day without calls has no number
+				if len(number) > 0 {
+					want, _ = strconv.Atoi(number[map[string]int{"reasons": 1}[id]][1])
+				}
+				if got := s.rows(html.UnescapeString(l[1])); got != want || !strings.Contains(l[1], "since=2024-11-01") {
+					t.Errorf("%s: %s counts %d calls, and %s lists %d", address, id, want, l[1], got)
+				}
+			}
+		}
+	}
+	body := s.must("/reports/sentiment?by=weekday&since=2024-11-04")
+	line := regexp.MustCompile(`<td class=""><a href="([^"]*)">Friday</a></td><td class=""><a href="[^"]*">negative</a></td><td class="num">(\d+)</td>`).FindStringSubmatch(body)
+	if line == nil {
+		t.Fatalf("no row of a report leads on:\n%s", body)
+	}
+	if got := strconv.Itoa(s.rows(html.UnescapeString(line[1]))); got != line[2] {
+		t.Errorf("the row counts %s calls, and leads to %s", line[2], got)
+	}
+}
+
+// Whatever a page leads to is there, and no word of the data or of the address is obeyed.
+func TestEveryLinkIsThere(t *testing.T) {
+	s := serve(t, 24, nil)
+	todo := []string{"/?where=user_sentiment%3D" + url.QueryEscape(bold)}
+	seen := map[string]bool{}
+	for ; len(todo) > 0; todo = todo[1:] {
+		body := s.must(todo[0])
+		if strings.Contains(body, bold) && strings.Contains(body, "<html") {
+			t.Fatalf("%s has words of the data as HTML", todo[0])
+		}
+		for _, m := range hrefRE.FindAllStringSubmatch(body, -1) {
+			link := html.UnescapeString(m[1])
+			u, err := url.Parse(link)
+			if err != nil {
+				t.Fatalf("%s leads to %q: %v", todo[0], link, err)
+			}
+			path := u.Path // one of each is followed, and the files of few reports
+			if strings.HasPrefix(path, "/calls/") {
+				path = "/calls/"
+			}
+			if name, ending, isFile := strings.Cut(path, "."); !seen[path] && path != "/" && (!isFile || name == "/reports/agents" || name == "/reports/calls" || ending == "css") {
+				seen[path] = true
+				todo = append(todo, link)
+			}
+		}
+	}
+	for _, path := range []string{"/calls", "/calls/", "/reports", "/reports/agents", "/reports/calls.csv", "/reports/agents.xlsx", "/style.css"} {
+		if !seen[path] {
+			t.Errorf("nothing leads to %s", path)
+		}
+	}
+	call := s.must("/calls/00000003-6a1e-4ac3-8f7e-3c1f6e7f2a10")
+	if !strings.Contains(call, "&lt;b&gt;bold&lt;/b&gt; said") || !strings.Contains(call, "sun &amp; spots") {
+		t.Errorf("a call does not show what was said:\n%s", call)
+	}
+}
+
+// What cannot be answered says why, and what to do.
+func TestAddressesThatAreWrong(t *testing.T) {
+	s := serve(t, 3, nil)
+	for _, c := range []struct {
+		address string
+		status  int
+		says    string
+	}{
+		{"/nothing", 404, ""},
+		{"/reports/funel", 404, "there is no report"},
+		{"/reports/funnel.doc", 400, "there is no format"},
+		{"/reports/search", 400, "word"},
+		{"/calls/no-such-call", 404, "no-such-call"},
+		{"/calls?wher=x", 400, "did you mean: where"},
+		{"/calls?by=agent", 400, "no use for the parameter"},
+		{"/reports/concurrency.csv?every=second", 400, "no step of time"},
+		{"/?since=soon", 400, "--since"},
+		{"/?since=2024-11-02&until=2024-11-01", 400, "not before"},
+		{"/?since=1d&since=2d", 400, "2 times"},
+		{"/?tz=Asia/Seoull", 400, "did you mean: Asia/Seoul"},
+		{"/?lang=tlh", 400, "languages"},
+		{"/?agent=nobody", 400, "nobody"},
+		{"/reports/funnel?where=call_type", 400, "has no value"},
+		{"/reports/funnel?by=" + url.QueryEscape("agent'); DROP TABLE calls; --"), 400, "there is no dimension"},
+		{"/calls?most=-1", 400, "write a number"},
+		{"/?x=%zz", 400, "cannot be read"},
+	} {
+		for _, accept := range []string{"text/html", "*/*"} {
+			resp, body := s.get(c.address, "Accept", accept)
+			if resp.StatusCode != c.status || !strings.Contains(html.UnescapeString(body), c.says) || resp.Header.Get("ETag") != "" {
+				t.Errorf("%s: %s with ETag %q, want %d and %q in\n%s", c.address, resp.Status, resp.Header.Get("ETag"), c.status, c.says, body)
+			}
+		}
+	}
+	if s.log.Len() > 0 {
+		t.Errorf("wrong addresses are in the log: %s", s.log)
+	}
+}
+
+// Without users nobody reaches the server by another name than this machine's own; with
+// them nobody without a password does.
+func TestWhoMayRead(t *testing.T) {
+	s := serve(t, 2, nil)
+	if resp, _ := s.get("/calls", "Host", "calls.example:8080"); resp.StatusCode != http.StatusForbidden {
+		t.Errorf("asked by another name: %s", resp.Status)
+	}
+	resp, _ := s.get("/reports", "Host", "localhost:8080")
+	if resp.StatusCode != http.StatusOK {
+		t.Errorf("asked as localhost: %s", resp.Status)
+	}
+	for name, want := range map[string]string{"Content-Security-Policy": "default-src 'none'", "X-Content-Type-Options": "nosniff", "Cache-Control": "private", "Cross-Origin-Resource-Policy": "same-origin"} {
+		if !strings.Contains(resp.Header.Get(name), want) {
+			t.Errorf("%s is %q", name, resp.Header.Get(name))
+		}
+	}
+	s = serve(t, 2, func(user, password string) bool { return user == "ana" && password == "secret" })
+	for _, c := range []struct {
+		url, path string
+		status    int
+	}{{"", "/calls", 401}, {"ana:wrong@", "/calls", 401}, {"bob:secret@", "/metrics", 401}, {"ana:secret@", "/calls", 200}, {"", "/healthz", 200}} {
+		s.url = strings.Replace(s.url, "http://"+s.url[strings.Index(s.url, "127"):], "http://"+c.url+s.url[strings.Index(s.url, "127"):], 1)
+		resp, body := s.get(c.path)
+		if resp.StatusCode != c.status || c.status == 401 && (resp.Header.Get("WWW-Authenticate") == "" || strings.Contains(body, "00000000-")) {
+			t.Errorf("%q at %s: %s, want %d", c.url, c.path, resp.Status, c.status)
+		}
+		s.url = "http://" + s.url[strings.Index(s.url, "127"):]
+	}
+}
+
+// An answer is made once for a snapshot, is not sent again to who has it, and follows the
+// snapshot.
+func TestAnswersFollowTheSnapshot(t *testing.T) {
+	s := serve(t, 5, nil)
+	made := func() string {
+		t.Helper()
+		return regexp.MustCompile(`callhouse_serve_answers_total\{became="made"\} (\d+)`).FindStringSubmatch(s.must("/metrics"))[1]
+	}
+	for _, address := range []string{"/reports/calls.csv?since=30d", "/reports/outcomes"} {
+		first, body := s.get(address)
+		n := made()
+		again, same := s.get(address)
+		tag := first.Header.Get("ETag")
+		if body != same || made() != n || again.Header.Get("ETag") != tag || tag == "" {
+			t.Errorf("%s was made twice, or is another: %q, then %q", address, tag, again.Header.Get("ETag"))
+		}
+		if unchanged, empty := s.get(address, "If-None-Match", tag); unchanged.StatusCode != http.StatusNotModified || empty != "" {
+			t.Errorf("%s with its ETag: %s", address, unchanged.Status)
+		}
+		if _, other := s.get(address + "&lang=ko"); strings.Contains(address, "?") && other != body {
+			t.Errorf("%s in Korean is another file", address)
+		}
+	}
+	tag := func() string { r, _ := s.get("/reports/calls.csv"); return r.Header.Get("ETag") }
+	before := tag()
+	analyticstest.Write(t, s.root, 2, company(9))
+	analyticstest.Swap(t, s.root, 2)
+	if n := s.rows("/calls"); n != 9 || tag() == before {
+		t.Errorf("after a commit of 9 calls %d are listed, ETag %s after %s", n, tag(), before)
+	}
+}
