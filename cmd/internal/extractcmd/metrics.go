@@ -8,7 +8,6 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/health"
-	"callhouse/cmd/internal/progress"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
 	"callhouse/internal/sink/disk"
@@ -37,7 +36,7 @@ func (n *night) pulse() (stop func()) {
 		n.write(m)
 	}
 	beat()
-	return progress.Every(pulseEvery, beat)
+	return cli.Every(pulseEvery, beat)
 }
 
 // publish writes the metrics of a run that ended with err. A run that found the

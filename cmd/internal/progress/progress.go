@@ -25,29 +25,6 @@ const (
 	tellEvery = time.Minute
 )
 
-// Every calls do at intervals, until stop is called. stop waits for a call that is
-// going on.
-func Every(interval time.Duration, do func()) (stop func()) {
-	quit, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		tick := time.NewTicker(interval)
-		defer tick.Stop()
-		for {
-			select {
-			case <-quit:
-				return
-			case <-tick.C:
-				do()
-			}
-		}
-	}()
-	return func() {
-		close(quit)
-		<-done
-	}
-}
-
 // Screen is where a run's messages go. On a terminal they stand above progress
 // bars; elsewhere there are no bars.
 type Screen struct {
@@ -87,10 +64,10 @@ func (s *Screen) Close() {
 // Watch shows the progress that poll returns, until stop is called.
 func (s *Screen) Watch(log *slog.Logger, poll func() crawler.Progress) (stop func()) {
 	if s.bars == nil {
-		return Every(drawEvery, logProgress(log, poll))
+		return cli.Every(drawEvery, logProgress(log, poll))
 	}
 	d := &drawing{bars: s.bars, poll: poll}
-	drawn := Every(drawEvery, d.draw)
+	drawn := cli.Every(drawEvery, d.draw)
 	return func() {
 		drawn()
 		d.end()

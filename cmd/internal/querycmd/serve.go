@@ -21,6 +21,9 @@ import (
 	"callhouse/internal/words"
 )
 
+// readyEvery is how often a server looks for a new snapshot by itself.
+const readyEvery = 15 * time.Second
+
 // serveCommand serves the warehouse until it is told to stop.
 func (a *app) serveCommand() *cobra.Command {
 	var address, title string
@@ -66,12 +69,15 @@ func (a *app) serve(ctx context.Context, address, title string) (err error) {
 	if err != nil {
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("serve HTTP: %w", err), "another program may serve there: choose another port")
 	}
-	server := &http.Server{Handler: web.New(web.Config{House: house, Settings: a.Command, Title: title, Now: time.Now,
-		Log: slog.New(slog.NewTextHandler(a.Stderr, nil)), Metrics: prometheus.NewRegistry()}),
-		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
+	pages := web.New(web.Config{House: house, Settings: a.Command, Title: title, Now: time.Now,
+		Log: slog.New(slog.NewTextHandler(a.Stderr, nil)), Metrics: prometheus.NewRegistry()})
+	server := &http.Server{Handler: pages, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
 	words.Fprintf(a.Stderr, "serving %s at http://%s/\n", a.Warehouse, listener.Addr())
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
+	pages.Ready(ctx)
+	stop := cli.Every(readyEvery, func() { pages.Ready(ctx) })
+	defer stop()
 	select {
 	case err = <-served:
 		return err

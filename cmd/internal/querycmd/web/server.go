@@ -45,7 +45,7 @@ type Config struct {
 
 // Limits of one answer, so that no question keeps others out.
 const (
-	longest    = 2 * time.Minute // that it may take
+	longest    = 5 * time.Minute // that it may take
 	mostKept   = 1 << 20         // bytes of one answer that is kept
 	mostInAll  = 64 << 20        // bytes of all that are kept
 	mostHeader = 16 << 10        // bytes of a request
@@ -55,6 +55,7 @@ const (
 // is made once for each snapshot and then sent again, or not at all: it has an ETag.
 type Server struct {
 	Config
+	http.Handler
 	working chan struct{} // holds as many as answers are made at once
 	making  singleflight.Group
 
@@ -74,8 +75,8 @@ type sent struct {
 	body []byte
 }
 
-// New returns the server's handler.
-func New(c Config) http.Handler {
+// New returns a server.
+func New(c Config) *Server {
 	s := &Server{Config: c, working: make(chan struct{}, max(2, runtime.GOMAXPROCS(0))), kept: map[string]*sent{},
 		made: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "callhouse_serve", Name: "answers_total",
 			Help: "Answers by what became of them: made, kept (sent again), unchanged (the reader has it), failed."}, []string{"became"}),
@@ -92,8 +93,25 @@ func New(c Config) http.Handler {
 	mux.Handle("GET /style.css", http.HandlerFunc(style))
 	mux.Handle("GET /metrics", promhttp.HandlerFor(c.Metrics, promhttp.HandlerOpts{}))
 	mux.Handle("GET /healthz", http.HandlerFunc(s.health))
-	return promhttp.InstrumentHandlerDuration(s.requests, s.guard(gzhttp.GzipHandler(mux)))
+	s.Handler = promhttp.InstrumentHandlerDuration(s.requests, s.guard(gzhttp.GzipHandler(mux)))
+	return s
 }
+
+// Ready makes the page that most readers begin with, unless it is made, so that nobody waits
+// for it. Call it every now and then: a commit asks for a new one.
+func (s *Server) Ready(ctx context.Context) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "/", nil)
+	if err == nil {
+		s.answers(s.page).ServeHTTP(unread{}, r)
+	}
+}
+
+// unread is an answer that nobody reads.
+type unread struct{}
+
+func (unread) Header() http.Header         { return http.Header{} }
+func (unread) Write(p []byte) (int, error) { return len(p), nil }
+func (unread) WriteHeader(int)             {}
 
 // guard lets in who may read, and tells browsers to keep what they get to themselves.
 func (s *Server) guard(next http.Handler) http.Handler {

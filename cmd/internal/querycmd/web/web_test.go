@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"encoding/csv"
+	"flag"
 	"fmt"
 	"html"
 	"io"
@@ -308,4 +309,38 @@ func TestAnswersFollowTheSnapshot(t *testing.T) {
 	if n := s.rows("/calls"); n != 9 || tag() == before {
 		t.Errorf("after a commit of 9 calls %d are listed, ETag %s after %s", n, tag(), before)
 	}
+}
+
+// warehouseRoot is the warehouse that BenchmarkFirstByte asks; its files are not proven.
+var warehouseRoot = flag.String("web-root", "", "the warehouse that BenchmarkFirstByte asks")
+
+// How long a browser waits for the morning page: made for it, and made before.
+func BenchmarkFirstByte(b *testing.B) {
+	if *warehouseRoot == "" {
+		b.Skip("-web-root names no warehouse")
+	}
+	house := analytics.NewCurrent(*warehouseRoot, analytics.Options{})
+	settings := answer.Command{Config: config.Config{Values: config.Values{Warehouse: *warehouseRoot, TZ: "Asia/Seoul", Lang: "en"}}}
+	start := func() *web.Server {
+		return web.New(web.Config{House: house, Settings: settings, Now: time.Now, Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry()})
+	}
+	ask := func(b *testing.B, s *web.Server) {
+		r := httptest.NewRequestWithContext(b.Context(), http.MethodGet, "http://localhost/", nil)
+		w := httptest.NewRecorder()
+		if s.ServeHTTP(w, r); w.Code != http.StatusOK {
+			b.Fatal(w.Code, w.Body)
+		}
+	}
+	b.Run("made", func(b *testing.B) {
+		for b.Loop() {
+			ask(b, start())
+		}
+	})
+	b.Run("kept", func(b *testing.B) {
+		s := start()
+		s.Ready(b.Context())
+		for b.Loop() {
+			ask(b, s)
+		}
+	})
 }
