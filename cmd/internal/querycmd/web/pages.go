@@ -60,10 +60,11 @@ type input struct{ Name, Label, Value, Hint string }
 
 func (s *Server) frame(q *question, title string, groups bool) frame {
 	f := frame{Title: title, Lang: q.lang, Path: q.path, Grouped: groups, Dimensions: analytics.Dimensions()}
-	plain := q.params
-	plain.By = ""
-	f.Calls, f.Reports = q.address("calls", plain), link("/reports", shared(q.values))
-	f.Page = link("/", shared(q.values))
+	kept := shared(q.values)
+	f.Page, f.Calls, f.Reports = link("/", kept), link("/calls", kept), link("/reports", kept)
+	if q.id != "" {
+		return f // of one call there is nothing to choose
+	}
 	all := "all"
 	if q.path == "/" {
 		all = "usual" // the last 30 days
@@ -148,7 +149,7 @@ func (s *Server) index(q *question) (*answerTo, error) {
 	var all []entry
 	for _, f := range analytics.Reports() {
 		if f.Arguments == "" {
-			all = append(all, entry{f.Name, f.Answers, q.address(f.Name, q.params)})
+			all = append(all, entry{f.Name, f.Answers, link("/reports/"+f.Name, shared(q.values))})
 		}
 	}
 	return s.show("index", map[string]any{"Frame": s.frame(q, "Reports", false), "Reports": all}), nil
