@@ -28,14 +28,17 @@ test: ## Run the quick tests (what the README's second command runs)
 	go test ./...
 
 .PHONY: long
-long: ## What the quick tests only sample, at greater length; .ci/run runs it, too
-	go test ./internal/sink -run 'TestEveryOperation|AgainstAMap' -timeout 15m -rapid.checks 100 -args -every 29
+long: ## What the quick tests only sample, and what they leave out; .ci/run runs it, too
+	go test ./internal/sink -run 'TestEveryOperation|AgainstAMap|TestEveryResource|TestVerifyFindsEveryDamage' -timeout 15m -rapid.checks 100 -args -every 29 -long
 	go test ./internal/sink/journal ./internal/sink/snapshot -run 'TestJournal|Pointwise' -timeout 15m -rapid.checks 100
-	go test ./internal/crawler -run TestSandboxInTrouble -timeout 15m -rapid.checks 100
-	go test ./internal/analytics -run 'EqualTheOracle|EqualsTwoReports|TwoDimensions|OnlyWhatIsProven|WhileSnapshotsChange|TestSafeReaches' -timeout 15m -args -every-question 1 -every-form 2
-	go test ./cmd/internal/querycmd -run TestPageEqualsTheReports -timeout 15m -args -pages 3
-	go test ./cmd/internal/e2e -run 'TestGiantCalls|TestForeignWords|TestLinks|TestThirtyNights|TestVerifyDeepCompares|TestDamageMatrix|TestTwoRunsAtOnce|TestNightCostsTheMinimum|BusyWarehouse|TestCatalogWhile|TestRealWarehouseInTrouble|TestKilledRuns|TestPlanForetells|Late|TestNullThat|TestBulkPages' \
-	  -timeout 15m -rapid.checks 100 -args -worlds 4 -every 1 -damage-cells 40 -double 10 -night-calls 20000 -read-for 5s -busy-queries 24 -catalog-commits 3
+	go test ./internal/sandbox -run 'TestCampaignsAddUp|TestPagesHoldOrderedCalls|TestPagesAreCompleteAndDisjoint' -timeout 15m -rapid.checks 100
+	go test ./internal/crawler -run 'TestSandboxInTrouble|TestListIsGoneOverOnceAWeek|TestListsThatMisbehave|TestSecondRunCostsItsWindow' -timeout 15m -rapid.checks 100 -args -long
+	go test ./internal/analytics -run 'EqualTheOracle|EqualsTwoReports|TwoDimensions|OnlyWhatIsProven|WhileSnapshotsChange|TestSafeReaches|OfTheOrganisation|OnTheOrganisation|TestCatalogAnswers|TestStatementsFind|TestSuccess|TestSteadyDays|TestAnomalies' \
+	  -timeout 15m -args -every-question 1 -every-form 2 -long
+	go test ./internal/analytics/page -run 'TestEveryText|TestConnectRate|TestFindings' -timeout 15m -args -long
+	go test ./cmd/internal/querycmd -run 'TestPageEqualsTheReports|TestGoldens|TestSafeContains|TestSafeAnswers|TestSafeChecks|TestChecksOfTheUser' -timeout 15m -args -pages 3 -long
+	go test ./cmd/internal/e2e -run 'TestGiantCalls|TestForeignWords|TestForeignOwner|TestLinks|TestThirtyNights|TestVerifyDeep|TestDamageMatrix|TestTwoRunsAtOnce|TestNightCostsTheMinimum|BusyWarehouse|TestCatalog|TestRealWarehouseInTrouble|TestKilled|TestPlanForetells|Late|TestNullThat|TestBulkPages|TestOperationsPage|TestRecordsThatNeverPay|TestUpkeep|TestNewDisconnectionReasons|TestKeepForgets|TestModes|TestCallsOfCampaigns|TestV2Where|TestResourcesThatFail|TestWarehouseEqualsTheSandbox|TestInterruptedRuns' \
+	  -timeout 15m -rapid.checks 100 -args -long -worlds 4 -every 1 -damage-cells 40 -double 10 -night-calls 20000 -read-for 5s -busy-queries 24 -catalog-commits 3
 
 .PHONY: race
 race: ## Run the quick tests under the race detector
@@ -83,15 +86,15 @@ fuzz: ## Fuzz the decoder, its way back, the journal, what is made visible and a
 
 .PHONY: crash
 crash: ## Fail every disk operation once, and kill -9 the real program 1,250 times
-	go test ./internal/sink -run Operation -timeout 60m -args -every 1
+	go test ./internal/sink -run Operation -timeout 60m -args -every 1 -long
 	go test ./cmd/internal/e2e -run TestKilledRuns -timeout 120m -v -args -kills 800 -worlds 4
-	go test ./cmd/internal/e2e -run TestKilledMaintenance -timeout 60m -v -args -maintenance-kills 200 -worlds 4
+	go test ./cmd/internal/e2e -run TestKilledMaintenance -timeout 60m -v -args -long -maintenance-kills 200 -worlds 4
 	go test ./cmd/internal/e2e -run TestKilledAmongResources -timeout 60m -v -args -resource-kills 200
 	go test ./cmd/internal/e2e -run TestKilledAmongBulkPages -timeout 60m -v -args -bulk-kills 50 -worlds 4
 
 .PHONY: damage
 damage: ## Every kind of damage to every kind of file, under every command (about an hour)
-	go test ./cmd/internal/e2e -run 'TestDamageMatrix|TestForeignOwner' -timeout 5h -args -damage-cells 0 -damage-flips 15
+	go test ./cmd/internal/e2e -run 'TestDamageMatrix|TestForeignOwner' -timeout 5h -args -long -damage-cells 0 -damage-flips 15
 
 .PHONY: doors
 doors: ## Every relation of DuckDB's in every form of its name against query --safe
@@ -107,11 +110,11 @@ soak: ## The long ones: 201,312 calls in a first night, a night on a million cal
 	go test ./cmd/internal/e2e -run TestNightCostsTheMinimum -timeout 60m -v -args -night-calls 1000000
 	go test ./internal/crawler -run TestSandboxInTrouble -timeout 60m -rapid.checks 2000
 	go test ./internal/sink -run TestWarehouseAgainstAMap -timeout 60m -rapid.checks 2000
-	go test ./cmd/internal/e2e -run TestRealWarehouseInTrouble -timeout 60m -rapid.checks 500
+	go test ./cmd/internal/e2e -run TestRealWarehouseInTrouble -timeout 60m -rapid.checks 500 -args -long
 
 .PHONY: soak-readers
 soak-readers: ## Four readers for a minute, and 1,000 queries, while a run commits, compacts and retires
-	go test ./cmd/internal/e2e -run BusyWarehouse -v -timeout 30m -args -read-for 1m -busy-queries 1000
+	go test ./cmd/internal/e2e -run BusyWarehouse -v -timeout 30m -args -long -read-for 1m -busy-queries 1000
 
 .PHONY: promtool
 promtool: ## Build Prometheus' promtool into build/tools, for alerts
@@ -160,7 +163,7 @@ catalog: ## Python's and Node's DuckDB read the catalog while extract run commit
 	python3 -m venv build/catalog && build/catalog/bin/pip install -q duckdb
 	npm install --silent --prefix build/catalog/node @duckdb/node-api
 	CALLHOUSE_PYTHON=$(CURDIR)/build/catalog/bin/python CALLHOUSE_NODE_MODULES=$(CURDIR)/build/catalog/node \
-	  go test ./cmd/internal/e2e -run TestCatalogWhileCommitting -v -timeout 30m -args -catalog-commits 20 -worlds 4
+	  go test ./cmd/internal/e2e -run TestCatalogWhileCommitting -v -timeout 30m -args -long -catalog-commits 20 -worlds 4
 
 .PHONY: look
 look: ## Open the morning page in a headless browser: no request, no text over another; BROWSER=…

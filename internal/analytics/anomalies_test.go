@@ -12,6 +12,7 @@ import (
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/value"
+	"callhouse/internal/longtest"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 )
@@ -127,7 +128,11 @@ func TestSteadyDaysAreNotOff(t *testing.T) {
 		}
 	}
 	w := warehouse(t, analyticstest.Data{Calls: calls}, nil)
-	for _, by := range []string{"", "agent", "weekday", "week", "month", "day", "hour", "agent,weekday", "weekday,hour", "month,agent"} {
+	tried := longtest.Each(3)
+	for i, by := range []string{"", "agent", "weekday", "week", "month", "day", "hour", "agent,weekday", "weekday,hour", "month,agent"} {
+		if !tried(i) {
+			continue
+		}
 		rows, err := w.Report(t.Context(), "anomalies", analytics.Params{By: by})
 		if got := all(t, rows, err); len(got) > 0 {
 			t.Errorf("by %q %d days are off: %v …", by, len(got), got[0])
@@ -221,7 +226,11 @@ func TestAnomalies(t *testing.T) {
 			t.Errorf("beside the incident of a bad day stands %q", off)
 		}
 	}
-	for _, p := range []analytics.Params{{}, {By: "agent"}, {By: "user_sentiment"}, {By: "weekday"}, {By: "month,agent"}, {Since: first.Add(300 * time.Hour)}, {Until: first.Add(1500 * time.Hour)}} {
+	tried := longtest.Each(3)
+	for i, p := range []analytics.Params{{}, {By: "agent"}, {By: "user_sentiment"}, {By: "weekday"}, {By: "month,agent"}, {Since: first.Add(300 * time.Hour)}, {Until: first.Add(1500 * time.Hour)}} {
+		if !tried(i) {
+			continue
+		}
 		rows, err := w.Report(t.Context(), "anomalies", p)
 		got := all(t, rows, err)
 		want := oracle("anomalies", data, p, loc)

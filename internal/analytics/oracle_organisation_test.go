@@ -15,6 +15,7 @@ import (
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/layout"
+	"callhouse/internal/longtest"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	sqlfiles "callhouse/sql"
@@ -396,7 +397,11 @@ func numbersOfOwn(g *group, d analyticstest.Data, grouped bool) (out [][]any) {
 
 // The reports on the organisation equal their oracles.
 func TestReportsOnTheOrganisation(t *testing.T) {
+	seeds, tried, n := longtest.Each(2), longtest.Each(2), 0
 	for seed := range 2 {
+		if !seeds(seed) {
+			continue
+		}
 		r := rand.New(rand.NewPCG(uint64(seed), 16))
 		d := randomData(r, 200)
 		organisation(r, &d)
@@ -406,6 +411,9 @@ func TestReportsOnTheOrganisation(t *testing.T) {
 			for _, report := range []string{"lines", "campaigns", "changes", "incidents"} {
 				p := p
 				p.NamesInPlace = true
+				if n++; !tried(n) {
+					continue
+				}
 				if report != "lines" {
 					if p.By == "agent" { // asked already
 						continue
@@ -429,7 +437,7 @@ func TestDimensionsOfTheOrganisation(t *testing.T) {
 	root := t.TempDir()
 	analyticstest.Write(t, root, 1, d)
 	w := open(t, root, zone(t, "Asia/Seoul"))
-	first := rand.IntN(*everyQuestion)
+	first, tried := rand.IntN(*everyQuestion), longtest.Each(3)
 	for i, p := range []analytics.Params{
 		{By: "agent_type"},
 		{By: "number"},
@@ -439,6 +447,9 @@ func TestDimensionsOfTheOrganisation(t *testing.T) {
 		{By: "agent", Where: []string{"number=", "agent_type=single_prompt"}},
 	} {
 		p.NamesInPlace = true // else there is a column for them
+		if !tried(i) {
+			continue
+		}
 		for _, report := range []string{"volume", "durations", "worst", "attempts"} {
 			rows, err := w.Report(t.Context(), report, p)
 			if d := diffNear(oracle(report, d, p, w.Location()), all(t, rows, err)); d != "" {

@@ -13,13 +13,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
 )
 
 // The second run over a list in which nothing changed costs the pages of its
 // window, and nothing else.
 func TestSecondRunCostsItsWindow(t *testing.T) {
-	for _, plain := range []bool{false, true} {
+	tried := longtest.Each(2)
+	for i, plain := range []bool{false, true} {
+		if !tried(i) {
+			continue
+		}
 		synctest.Test(t, func(t *testing.T) {
 			s := &service{calls: someCalls(5000, 10*time.Minute), plain: plain} // 34 days
 			store := newMemStore()

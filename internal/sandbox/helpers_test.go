@@ -2,15 +2,21 @@ package sandbox
 
 import (
 	"encoding/json"
+	"flag"
 	"net/http"
 	"net/http/httptest"
+	"runtime/debug"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	_ = flag.Set("rapid.checks", "20") // a flag on the command line still wins; make long has 100
+	debug.SetGCPercent(400)            // the tests hold little
+	goleak.VerifyTestMain(m)
+}
 
 // busy is a Thursday, 18:30 in the company's zone: things are going on.
 var busy = time.Date(2026, 11, 19, 9, 30, 0, 0, time.UTC)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"callhouse/internal/layout"
+	"callhouse/internal/longtest"
 	"callhouse/internal/sink/disk"
 	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/sink/verify"
@@ -123,6 +124,7 @@ func wholeOn(t *testing.T, fsys disk.FS, root string, but ...string) {
 // A migration that is cut short anywhere changes no call, and goes on when it is
 // started again.
 func TestEveryOperationOfAMigration(t *testing.T) {
+	longtest.Only(t)
 	from := filepath.Join(t.TempDir(), "w")
 	w := night(t, nil, from, 0)
 	for _, id := range []string{"a", "b", "c", "y"} {
@@ -173,6 +175,7 @@ func TestEveryOperationOfAMigration(t *testing.T) {
 // A run that takes in what a killed one left may be killed itself, anywhere: the
 // next one takes in all of it, once.
 func TestEveryOperationOfARecovery(t *testing.T) {
+	longtest.Only(t)
 	from := filepath.Join(t.TempDir(), "w")
 	kept := told{}
 	for n := range 2 {

@@ -145,7 +145,7 @@ func (c *company) mode(v2 string) {
 func TestBulkPagesThatBecomeWrong(t *testing.T) {
 	t.Parallel()
 	notUnderRace(t)
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 32, Calls: 500, Days: 6}})
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 32, Calls: sized(300, 500), Days: 6}})
 	fromV2 := func() string {
 		return fmt.Sprint(c.one("SELECT count(*) AS v FROM calls WHERE transcript_source = 'v2'"))
 	}
@@ -197,7 +197,7 @@ func TestKilledAmongBulkPages(t *testing.T) {
 	bin := linkProgram(t, t.TempDir(), "extract")
 	var fuse fuse
 	c := foundNow(t, sandbox.Options{
-		World: sandbox.Config{Seed: 33, Calls: sized(500, 1000) * int64(*bulkKills), Days: 4},
+		World: sandbox.Config{Seed: 33, Calls: sized(300, 1000) * int64(*bulkKills), Days: 4},
 		Inject: func(_ int64, r sandbox.Request) sandbox.FaultKind {
 			if r.Kind == "bulk" {
 				fuse.burn()

@@ -16,6 +16,7 @@ import (
 
 	"callhouse/internal/analytics"
 	"callhouse/internal/layout"
+	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
 	"callhouse/internal/sink/snapshot"
@@ -251,6 +252,7 @@ func (b *busy) check(seen []saw) {
 // (two readers in the quick tests, else four), and questions are asked by SQL and by
 // a report: no error, and what is read adds up to what one commit put there, always.
 func TestReadersOfABusyWarehouse(t *testing.T) {
+	longtest.Only(t)
 	b := newBusy(t)
 	var seen []saw
 	var mu sync.Mutex

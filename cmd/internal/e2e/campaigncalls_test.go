@@ -22,7 +22,7 @@ func TestCallsOfCampaigns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			opts.World = sandbox.Config{Seed: 23, Calls: 1200, Days: 20, Campaigns: 4}
+			opts.World = sandbox.Config{Seed: 23, Calls: sized(400, 1200), Days: int(sized(8, 20)), Campaigns: 4}
 			c := found(t, opts)
 			said := c.mustExtract("--resources", "campaigns,campaign_calls").stderr
 			now := c.clock.Now().UnixMilli()

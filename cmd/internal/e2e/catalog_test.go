@@ -16,6 +16,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/layout"
+	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/schema"
 )
@@ -127,6 +128,7 @@ func (r *reading) end(t *testing.T, first looked) []looked {
 // installed, read the catalog while extract commits and the catalog is made anew
 // after each commit: no error, and each look is of one snapshot, to the row.
 func TestCatalogWhileCommitting(t *testing.T) {
+	longtest.Only(t)
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 21, Calls: 200 * *worlds, Days: 5}})
 	catalog := filepath.Join(t.TempDir(), "callhouse.duckdb")
 	truth := map[int64]looked{}
@@ -185,6 +187,7 @@ func TestCatalogWhileCommitting(t *testing.T) {
 // Night after night, retention leaves what the catalog points at, and takes it
 // once the catalog is gone.
 func TestCatalogKeepsItsSnapshot(t *testing.T) {
+	longtest.Only(t)
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 22, Calls: 120, Days: 10}})
 	catalog := filepath.Join(t.TempDir(), "callhouse.duckdb")
 	c.mustExtract()

@@ -17,6 +17,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/layout"
+	"callhouse/internal/longtest"
 	"callhouse/internal/sink/snapshot"
 )
 
@@ -281,6 +282,7 @@ func missingFrom(some, all []string) []string {
 // says so. No call is lost, a command that reads changes nothing, and what verify
 // calls whole is right.
 func TestDamageMatrix(t *testing.T) {
+	longtest.Only(t)
 	e := newEstate(t)
 	type want struct {
 		result  result

@@ -18,6 +18,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/layout"
+	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
@@ -156,6 +157,7 @@ func TestLinksAreNotFollowed(t *testing.T) {
 // Files that belong to somebody else: the real program, as a user without rights,
 // says which file it may not read or write, and changes nothing.
 func TestForeignOwner(t *testing.T) {
+	longtest.Only(t)
 	if os.Getuid() != 0 {
 		t.Skip("only root can give files away")
 	}

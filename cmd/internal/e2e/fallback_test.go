@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/internal/longtest"
 	"callhouse/internal/resource"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/sandbox/organisation"
@@ -31,7 +33,7 @@ func TestV2WhereV3HasNoList(t *testing.T) {
 	t.Parallel()
 	notUnderRace(t)
 	c := found(t, sandbox.Options{
-		World:        sandbox.Config{Seed: 26, Calls: 60, Days: 10, Agents: 4, Campaigns: 120},
+		World:        sandbox.Config{Seed: 26, Calls: sized(10, 60), Days: 10, Agents: 4, Campaigns: 120},
 		Organisation: organisation.Config{Pace: -1, Sizes: organisation.Sizes{Knowledges: 3}},
 	})
 	world := c.service.Server.Organisation()
@@ -53,6 +55,9 @@ func TestV2WhereV3HasNoList(t *testing.T) {
 		t.Helper()
 		c.clock.Advance(4 * 24 * time.Hour) // documents are listed again
 		r := c.mustExtract(append([]string{"--resources", "agents,campaigns,knowledges,knowledge_documents"}, args...)...)
+		if !longtest.On() && rand.IntN(3) > 0 {
+			return r
+		}
 		if v := c.extract(t.Context(), "verify"); v.code != cli.ExitOK {
 			t.Fatalf("verify: %s%s", v.stdout, v.stderr)
 		}

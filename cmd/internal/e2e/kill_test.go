@@ -18,6 +18,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/layout"
+	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 )
 
@@ -95,6 +96,7 @@ var maintenanceKills = flag.Int("maintenance-kills", 2, "how many commands TestK
 // is lost; in the end it equals the sandbox.
 func TestKilledMaintenance(t *testing.T) {
 	t.Parallel()
+	longtest.Only(t)
 	bin := linkProgram(t, t.TempDir(), "extract")
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 14, Calls: 100 * *worlds, Days: 70}})
 	c.mustExtract()

@@ -115,7 +115,7 @@ func TestAnalysisThatComesLateToAnOldCall(t *testing.T) {
 func TestLateTranscriptsAreAskedForSeldom(t *testing.T) {
 	t.Parallel()
 	notUnderRace(t)
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 31, Calls: sized(250, 600), Days: 2}})
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 31, Calls: sized(150, 600), Days: 2}})
 	e := newEditor(c)
 	c.clock.Set(c.clock.Now().UTC().Truncate(24 * time.Hour).Add(30 * time.Hour)) // in the company's busy hours
 	begin := c.clock.Now()
@@ -154,7 +154,7 @@ func TestLateTranscriptsAreAskedForSeldom(t *testing.T) {
 func TestNullThatWasNotFinal(t *testing.T) {
 	t.Parallel()
 	notUnderRace(t)
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 33, Calls: sized(500, 1500), Days: 2}})
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 33, Calls: sized(250, 1500), Days: 2}})
 	e := newEditor(c)
 	evening := c.clock.Now()
 	e.edit = func(id string, call map[string]any) bool {

@@ -59,7 +59,8 @@ func testAll(m *testing.M) int {
 		panic(err)
 	}
 	defer os.RemoveAll(dir)
-	debug.SetGCPercent(400) // the tests hold little, and collecting it took a tenth of their time
+	debug.SetGCPercent(-1) // the tests hold little, and collecting it took a tenth of their time
+	debug.SetMemoryLimit(1 << 30)
 	return m.Run()
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 )
 
@@ -17,6 +18,7 @@ const operations = "../../../docs/operations.md"
 // a sandbox, in folders of the test's own.
 func TestOperationsPage(t *testing.T) {
 	t.Parallel()
+	longtest.Only(t)
 	page, err := os.ReadFile(operations)
 	if err != nil {
 		t.Fatal(err)

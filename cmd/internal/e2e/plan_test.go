@@ -7,17 +7,22 @@ import (
 	"time"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 )
 
 // What plan says, the run then takes: the pages exactly, of the details no more.
 func TestPlanForetellsTheRun(t *testing.T) {
-	for _, w := range []struct {
+	tried := longtest.Each(2)
+	for i, w := range []struct {
 		name string
 		opts sandbox.Options
 	}{
 		{"as observed", sandbox.Options{}}, {"contract only", sandbox.Options{ContractOnly: true}}, {"thin list", sandbox.Options{ThinList: true}},
 	} {
+		if !tried(i) {
+			continue
+		}
 		t.Run(w.name, func(t *testing.T) {
 			t.Parallel()
 			w.opts.World = sandbox.Config{Seed: 11, Calls: 150 * *worlds, Days: 8}

@@ -18,6 +18,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/querycmd"
 	"callhouse/internal/layout"
+	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 )
 
@@ -151,6 +152,7 @@ func TestMaskedNumbers(t *testing.T) {
 // equals the truth. Where more is kept again, they come back.
 func TestKeepForgetsWithTime(t *testing.T) {
 	t.Parallel()
+	longtest.Only(t)
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 8, Calls: 200, Days: 14}})
 	c.mustExtract()
 	all := c.counts("SELECT 'calls' AS key, count(*) AS n FROM calls")["calls"]
@@ -250,7 +252,7 @@ func modes(t *testing.T, root string, file, folder fs.FileMode) {
 // What runs and maintenance write is readable by its owner alone, or by the
 // group where it is to be, whatever the umask.
 func TestModes(t *testing.T) {
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 3, Calls: 40, Days: 40}})
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 3, Calls: 40, Days: int(sized(12, 40))}})
 	wh := []string{"--warehouse", c.warehouse}
 	night := func(args ...string) {
 		t.Helper()

@@ -5,6 +5,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 )
 
@@ -12,6 +13,7 @@ import (
 // word, and those of calls that never came about do not count as connected.
 func TestNewDisconnectionReasons(t *testing.T) {
 	t.Parallel()
+	longtest.Only(t)
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 26, Calls: 1600, Days: 40, NewReasons: true}})
 	c.mustExtract()
 	got := map[string]string{}

@@ -56,7 +56,7 @@ func TestResourcesThatFail(t *testing.T) {
 		c.sameOrganisation()
 	}
 	good("the first night")
-	nights, of := 2, 5
+	nights, of := 1, 5
 	if *worlds > 1 {
 		nights = of + 2
 	}

@@ -12,6 +12,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/internal/longtest"
 	"callhouse/internal/resource"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/sandbox/organisation"
@@ -52,6 +53,7 @@ func (c *company) tables() map[string]map[string]string {
 // customers that it is about, who do not come back.
 func TestUpkeepKeepsResources(t *testing.T) {
 	t.Parallel()
+	longtest.Only(t)
 	c := found(t, sandbox.Options{
 		World:        sandbox.Config{Seed: 26, Calls: 60, Days: 40, Agents: 3},
 		Organisation: organisation.Config{Pace: 30},

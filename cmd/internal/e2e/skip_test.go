@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 )
 
@@ -16,6 +17,7 @@ import (
 func TestRecordsThatNeverPay(t *testing.T) {
 	t.Parallel()
 	notUnderRace(t)
+	longtest.Only(t)
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 36, Calls: 600, Days: 2}})
 	e := newEditor(c)
 	const kind = "dial_no_answer"

@@ -20,6 +20,7 @@ import (
 	"callhouse/internal/calls"
 	"callhouse/internal/crawler"
 	"callhouse/internal/layout"
+	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/sandbox/render"
 	"callhouse/internal/schema"
@@ -215,6 +216,7 @@ var drawTrouble = rapid.Custom(func(t *rapid.T) trouble {
 // for again, the warehouse is whole, and after a run that nothing befalls it
 // equals the service's truth, value for value.
 func TestRealWarehouseInTrouble(t *testing.T) {
+	longtest.Only(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		tr := drawTrouble.Draw(rt, "trouble")
 		root, err := os.MkdirTemp("", "callhouse-trouble-")

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 )
 
@@ -80,6 +81,9 @@ func TestWarehouseEqualsTheSandbox(t *testing.T) {
 	} {
 		t.Run(w.name, func(t *testing.T) {
 			t.Parallel()
+			if w.opts.ContractOnly != w.opts.ThinList { // the quick tests have both at once
+				longtest.Only(t)
+			}
 			c := found(t, w.opts)
 			c.mustExtract()
 			// Of a call that goes on a thin list tells nothing, and its record is asked for
@@ -130,7 +134,7 @@ func TestInterruptedRunsGoOn(t *testing.T) {
 	var stop context.CancelFunc
 	var stopAt int64
 	c := found(t, sandbox.Options{
-		World: sandbox.Config{Seed: 5, Calls: 900, Days: 6},
+		World: sandbox.Config{Seed: 5, Calls: sized(600, 900), Days: 6},
 		Inject: func(number int64, _ sandbox.Request) sandbox.FaultKind {
 			if number == stopAt {
 				stop()

@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -14,6 +15,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/layout"
+	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 )
 
@@ -306,7 +308,7 @@ func TestVerifyDeep(t *testing.T) {
 			if got := s.Changed.fields(); !strings.HasPrefix(got, w.changed) || (got == "") != (w.changed == "") {
 				t.Errorf("calls differ in %q, want %q", got, w.changed)
 			}
-			if w.says == "" {
+			if w.says == "" || !longtest.On() && rand.IntN(3) > 0 { // each is one more verification
 				return
 			}
 			if text := e.extract("verify", "--deep=all", "--quiet"); !strings.Contains(text.stdout, w.says) || text.code != w.code {

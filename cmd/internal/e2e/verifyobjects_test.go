@@ -1,12 +1,14 @@
 package e2e
 
 import (
+	"math/rand/v2"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/sandbox/organisation"
 )
@@ -162,7 +164,7 @@ func TestVerifyDeepComparesObjects(t *testing.T) {
 					t.Errorf("%d %s were compared, want %d", got, of.Name, want)
 				}
 			}
-			if w.says == "" {
+			if w.says == "" || !longtest.On() && rand.IntN(3) > 0 { // each is one more verification
 				return
 			}
 			if text := e.extract("verify", "--deep=0", "--quiet", "--resources", w.of); w.of != "agents" && !strings.Contains(text.stdout, w.says) {

@@ -17,6 +17,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/extractcmd"
 	"callhouse/internal/layout"
+	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 )
 
@@ -119,6 +120,7 @@ func (n *nights) seen() map[string]float64 {
 // in the metrics of its night.
 func TestThirtyNights(t *testing.T) {
 	t.Parallel()
+	longtest.Only(t)
 	n := new(nights)
 	began := time.Now().Truncate(time.Millisecond)
 	day := func(d int) time.Time { return began.Add(time.Duration(d) * 24 * time.Hour) }

@@ -18,6 +18,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/golden"
+	"callhouse/internal/longtest"
 )
 
 // scattered makes ./warehouse of random calls around two months of 2024, with
@@ -218,6 +219,7 @@ var pages = flag.Int("pages", 1, "how many of the pages of TestPageEqualsTheRepo
 // digit, and nothing that it prints is left out: for several companies, zones and
 // periods.
 func TestPageEqualsTheReports(t *testing.T) {
+	longtest.Only(t)
 	companies := []struct {
 		seed uint64
 		n    int

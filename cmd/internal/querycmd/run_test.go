@@ -153,7 +153,8 @@ func goldenDir(t *testing.T) string {
 func TestGoldens(t *testing.T) {
 	dir := goldenDir(t)
 	house(t)
-	for _, c := range []struct{ name, args string }{
+	tried := golden.Each(4)
+	for i, c := range []struct{ name, args string }{
 		{"help", "--help"}, {"help-none", ""}, {"help-sentiment", "sentiment --help"}, {"help-disconnections", "disconnections --help"},
 		{"help-durations", "durations --help"}, {"help-sql", "sql --help"}, {"help-catalog", "catalog --help"}, {"help-init", "init --help"}, {"help-export", "export --help"}, {"help-list", "list --help"}, {"help-describe", "describe --help"},
 
@@ -192,6 +193,9 @@ func TestGoldens(t *testing.T) {
 		{"error-describe", "describe callz"}, {"error-output", "sentiment --output no/such/folder/x.csv"}, {"error-output-folder", "sentiment --output warehouse"},
 		{"error-warehouse", "sentiment --warehouse elsewhere"}, {"error-file", "sql -f none.sql"},
 	} {
+		if !tried(i) {
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) {
 			r := run(t, "", strings.Fields(c.args)...)
 			golden.Check(t, filepath.Join(dir, c.name+".golden"), "query "+c.args+"\n"+r.String())
@@ -236,12 +240,16 @@ func TestGoldensOfTheOrganisation(t *testing.T) {
 			{"resource": "agents", "key": second, "kind": "deleted", "since_at": at(8, 2), "seen_at": at(9, 2), "fields": `["deleted_at"]`, "before": `{"deleted_at":null}`, "after": `{"deleted_at":"z"}`},
 			{"resource": "tools", "key": "t1", "kind": "created", "since_at": at(19, 2), "seen_at": at(20, 2), "fields": `["name"]`, "after": `{"name":"find_caller"}`},
 		}}})
-	for _, c := range []struct{ name, args string }{
+	tried := golden.Each(3)
+	for i, c := range []struct{ name, args string }{
 		{"organisation-changes", "changes"}, {"organisation-changes-json", "changes --agent bookings --format json"}, {"organisation-changes-none", "changes --since 2024-11-21"}, {"organisation-changes-gone", "changes --agent 0c --format csv"},
 		{"organisation-campaigns", "campaigns"}, {"organisation-campaigns-csv", "campaigns --format csv"}, {"organisation-lines", "lines"}, {"organisation-lines-csv", "lines --by agent --format csv"},
 		{"organisation-incidents", "incidents --tz Asia/Seoul"}, {"organisation-by-type", "outcomes --by agent_type"}, {"organisation-by-number", "sentiment --by number,agent --where agent_type=flow"},
 		{"organisation-agents", "agents"}, {"organisation-agents-csv", "durations --by agent --format csv"}, {"organisation-name", "durations --agent returns"}, {"organisation-compare", "lines --since 2024-11-15 --until 2024-11-18 --compare previous"},
 	} {
+		if !tried(i) {
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) {
 			r := run(t, "", strings.Fields(c.args)...)
 			golden.Check(t, filepath.Join(dir, c.name+".golden"), "query "+c.args+"\n"+r.String())
