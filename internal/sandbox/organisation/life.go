@@ -19,7 +19,7 @@ type life struct {
 	born   int64
 	died   int64 // 0: never
 	first  Object
-	steps  []step // to come; after live, changes holds what they did
+	steps  []step // what happens to it, but for what is foreseen
 	// changes are in the order of time, each with no more than what it changed.
 	changes []change
 }
@@ -43,11 +43,15 @@ func set(at int64, fields Object) step {
 }
 
 // live lets everything happen that happens to the object, in the order of time.
-func (l *life) live() {
-	slices.SortStableFunc(l.steps, func(a, b step) int { return cmp.Compare(a.at, b.at) })
+func (l *life) live(foreseen []Event) {
+	steps := slices.Clone(l.steps)
+	for i := range foreseen {
+		steps = append(steps, foreseen[i].step())
+	}
+	slices.SortStableFunc(steps, func(a, b step) int { return cmp.Compare(a.at, b.at) })
 	now := maps.Clone(l.first)
 	_, dated := now["updated_at"]
-	for _, s := range l.steps {
+	for _, s := range steps {
 		if s.at < l.born || s.at == l.born && !s.asked || l.died > 0 && s.at >= l.died {
 			continue
 		}
@@ -66,7 +70,6 @@ func (l *life) live() {
 		maps.Copy(now, c.after)
 		l.changes = append(l.changes, c)
 	}
-	l.steps = nil
 }
 
 // at returns what the object is at t; nil where it is not there.

@@ -159,7 +159,6 @@ func (o *Organisation) history(r *Resource, parent string, t int64) *history {
 	for _, w := range o.written[name] {
 		h.apply(w)
 	}
-	h.foresee(o.foreseen[r.Name])
 	if r.Parent != "" { // what belongs to an object vanishes with it
 		if p := o.history(Named(r.Parent), "", t).byID[parent]; p != nil && p.died > 0 {
 			h.lives = slices.DeleteFunc(h.lives, func(l *life) bool { return l.born >= p.died })
@@ -171,7 +170,7 @@ func (o *Organisation) history(r *Resource, parent string, t int64) *history {
 		}
 	}
 	for _, l := range h.lives {
-		l.live()
+		l.live(o.foreseen[r.Name][l.id])
 	}
 	o.histories[name] = h
 	return h

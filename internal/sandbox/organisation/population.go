@@ -49,8 +49,9 @@ func (o *Organisation) populate(name string, p population, until int64) []*life 
 			}
 			if p.edit != nil {
 				o.edits(l, dice.Hash(h, 2), p.every, until, func(x uint64, at int64) {
-					e := &draw{Dice: dice.New(x), n: place, generation: d.generation, at: at, id: d.id}
-					l.steps = append(l.steps, step{at: at, do: func(was Object) Object { return p.edit(e, was) }})
+					l.steps = append(l.steps, step{at: at, do: func(was Object) Object { // with dice of its own each time
+						return p.edit(&draw{Dice: dice.New(x), n: place, generation: d.generation, at: at, id: d.id}, was)
+					}})
 				})
 			}
 			if p.grow != nil {

@@ -1,8 +1,12 @@
 package organisation
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
+	"strconv"
 	"time"
 )
 
@@ -28,6 +32,41 @@ const (
 	Published Deed = "published" // ID is the agent's
 )
 
+// ReadWrite reads a write from a line of JSON. Whole numbers become int64, as those of
+// computed objects are; others keep their digits.
+func ReadWrite(line []byte) (Write, error) {
+	var w Write
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.UseNumber()
+	d.DisallowUnknownFields()
+	if err := d.Decode(&w); err != nil {
+		return w, fmt.Errorf("read a write: %w", err)
+	}
+	for name, value := range w.Fields {
+		w.Fields[name] = whole(value)
+	}
+	return w, nil
+}
+
+// whole makes int64 of the numbers in a value that have the same digits so.
+func whole(value any) any {
+	switch v := value.(type) {
+	case Object:
+		for name, value := range v {
+			v[name] = whole(value)
+		}
+	case []any:
+		for i, value := range v {
+			v[i] = whole(value)
+		}
+	case json.Number:
+		if n, err := v.Int64(); err == nil && strconv.FormatInt(n, 10) == v.String() {
+			return n
+		}
+	}
+	return value
+}
+
 // Apply does a write. What it is done to has to be there, and what it makes must not.
 func (o *Organisation) Apply(w Write) error {
 	r, now := Named(w.Resource), time.UnixMilli(w.At)
@@ -50,12 +89,40 @@ func (o *Organisation) Apply(w Write) error {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	name := listName(r, w.Parent)
-	if w.Do != Published {
-		o.written[name] = append(o.written[name], w)
+	if w.Do == Published {
+		clear(o.histories) // versions, calls and campaigns follow from it
+		return nil
 	}
-	clear(o.histories) // others may follow from it, as an agent's versions do
+	name := listName(r, w.Parent)
+	o.written[name] = append(o.written[name], w)
+	o.relive(r, name, w.ID, func(h *history) { h.apply(w) })
+	for _, child := range All { // what belongs to an object vanishes with it
+		if child.Parent == r.Name {
+			delete(o.histories, listName(child, w.ID))
+		}
+	}
 	return nil
+}
+
+// relive changes what happens to one object of a list. Whoever reads the list meanwhile
+// has it as it was; o.mu is held.
+func (o *Organisation) relive(r *Resource, name, id string, change func(*history)) {
+	was := o.histories[name]
+	if was == nil {
+		return // it will be in it
+	}
+	h := &history{until: was.until, lives: slices.Clone(was.lives), byID: maps.Clone(was.byID), made: was.made}
+	if l := h.byID[id]; l != nil {
+		h.replace(l, &life{id: l.id, serial: l.serial, born: l.born, died: l.died, first: l.first, steps: slices.Clone(l.steps)})
+	}
+	change(h)
+	h.byID[id].live(o.foreseen[r.Name][id])
+	o.histories[name] = h
+}
+
+func (h *history) replace(was, is *life) {
+	h.lives[slices.Index(h.lives, was)] = is
+	h.byID[is.id] = is
 }
 
 // apply adds a write to what happens in a list.
@@ -93,26 +160,23 @@ func (o *Organisation) Foresee(resource, id string, events []Event) {
 		o.foreseen[resource] = map[string][]Event{}
 	}
 	o.foreseen[resource][id] = events
-	clear(o.histories)
+	r := Named(resource)
+	o.relive(r, listName(r, ""), id, func(*history) {})
 }
 
-// foresee adds events to what happens in a list.
-func (h *history) foresee(events map[string][]Event) {
-	for id, all := range events {
-		for _, e := range all {
-			h.byID[id].steps = append(h.byID[id].steps, step{at: e.At, asked: true, do: func(was Object) Object {
-				fields := maps.Clone(e.Set)
-				if fields == nil {
-					fields = Object{}
-				}
-				for name, n := range e.Add {
-					count, _ := was[name].(int64)
-					fields[name] = count + n
-				}
-				return fields
-			}})
+// step is what an event does.
+func (e *Event) step() step {
+	return step{at: e.At, asked: true, do: func(was Object) Object {
+		fields := maps.Clone(e.Set)
+		if fields == nil {
+			fields = Object{}
 		}
-	}
+		for name, n := range e.Add {
+			count, _ := was[name].(int64)
+			fields[name] = count + n
+		}
+		return fields
+	}}
 }
 
 // Edit sets fields of an object from now on, as its author would, and moves its
