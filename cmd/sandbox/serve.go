@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/sandbox"
@@ -25,6 +27,8 @@ type serveFlags struct {
 	limiter            string
 	size, wrong, v2    string
 	now, origin        instant
+	state              string
+	shaping            []string // names of flags without which a state is of another world
 }
 
 func newServe() *cobra.Command {
@@ -51,10 +55,12 @@ Apart from the API, without key or limit:
   sandbox --calls 200000 --clock frozen --faults 500=0.05,429=0.01,reset=0.01
   sandbox generate --calls 1000 --details --output calls.ndjson`,
 		Args: noArguments,
-		RunE: func(c *cobra.Command, _ []string) error { return f.serve(c.Context(), c.ErrOrStderr()) },
+		RunE: func(c *cobra.Command, _ []string) error { return f.serve(c.Context(), c.Flags(), c.ErrOrStderr()) },
 	}
 	f.world.add(c)
 	fs, o := c.Flags(), &f.options
+	f.shaping = []string{"organisation", "pace", "named-versions", "clock", "now", "origin"}
+	fs.VisitAll(func(flag *pflag.Flag) { f.shaping = append(f.shaping, flag.Name) }) // so far they are the world's
 	fs.StringVar(&f.addr, "addr", "127.0.0.1:8080", "address to listen on; port 0 chooses a free one")
 	fs.StringArrayVar(&o.Keys, "key", []string{"sandbox-key"}, "API key that is let in; each one has its own limits (repeatable)")
 	fs.IntVar(&o.PerSecond, "requests-per-second", 5, "limit for each key; 0 for none")
@@ -80,6 +86,7 @@ Apart from the API, without key or limit:
 	fs.StringVar(&f.clock, "clock", "real", "the data's clock: real, or frozen until /sandbox/clock moves it")
 	fs.Var(&f.now, "now", "what a frozen clock shows (RFC 3339; default "+defaultNow.Format(time.RFC3339)+"); implies --clock frozen")
 	fs.Var(&f.origin, "origin", "by when --calls have been made (RFC 3339; default last midnight UTC, or what a frozen clock shows)")
+	fs.StringVar(&f.state, "state", "", "file that keeps what clients do, and the flags of this company, for the next start; empty: nothing is kept")
 	return c
 }
 
@@ -152,15 +159,30 @@ func (f *serveFlags) prepare(now time.Time) (sandbox.Options, error) {
 	return o, nil
 }
 
-func (f *serveFlags) serve(ctx context.Context, stderr io.Writer) error {
+func (f *serveFlags) serve(ctx context.Context, flags *pflag.FlagSet, stderr io.Writer) (err error) {
 	const hint = "see sandbox --help"
+	file, err := f.openState(flags)
+	if err != nil {
+		return err
+	}
+	if file != nil {
+		defer func() { err = cmp.Or(err, file.Close()) }()
+	}
 	opts, err := f.prepare(time.Now())
 	if err != nil {
 		return cli.Usage(hint, "%w", err)
 	}
+	opts.State = file
 	s, err := sandbox.New(opts)
-	if err != nil {
+	if errors.Is(err, sandbox.ErrState) {
+		return cli.Fail(cli.ExitFailed, fmt.Errorf("%s: %w", f.state, err), "the file is damaged, or was written by another version of sandbox: name another one with --state")
+	} else if err != nil {
 		return cli.Usage(hint, "%w", err)
+	}
+	if file != nil && file.Settings == nil {
+		if err := f.beginState(flags, opts); err != nil {
+			return err
+		}
 	}
 	r, err := sandbox.Listen(ctx, f.addr, s)
 	if err != nil {
@@ -193,6 +215,9 @@ func (f *serveFlags) greet(w io.Writer, r *sandbox.Running, o sandbox.Options) {
 	fmt.Fprintf(t, "limits\t%s\n", limits)
 	if len(o.Faults) > 0 {
 		fmt.Fprintf(t, "faults\t%s\n", f.fault)
+	}
+	if o.State != nil {
+		fmt.Fprintf(t, "state\t%s\n", f.keeps(o.State))
 	}
 	if f.v2 != "" {
 		fmt.Fprintf(t, "v2\t%s\n", f.v2)

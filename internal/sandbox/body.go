@@ -108,6 +108,8 @@ func (e *exchange) problem(p *service.Problem) answer {
 		return e.refuse(p.Field, p.Reason)
 	case service.Conflict:
 		return failure(e.x, http.StatusConflict, p.Reason, "")
+	case service.Unavailable:
+		return failure(e.x, http.StatusServiceUnavailable, p.Reason, "")
 	}
 	return failure(e.x, http.StatusNotFound, p.Reason, "")
 }

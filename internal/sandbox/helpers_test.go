@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime/debug"
+	"strconv"
 	"testing"
 	"time"
 
@@ -13,13 +14,26 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	_ = flag.Set("rapid.checks", "20") // a flag on the command line still wins; make long has 100
-	debug.SetGCPercent(400)            // the tests hold little
+	_ = flag.Lookup("rapid.checks").Value.Set("20") // a flag on the command line still wins; make long has 100
+	debug.SetGCPercent(400)                         // the tests hold little
 	goleak.VerifyTestMain(m)
 }
 
 // busy is a Thursday, 18:30 in the company's zone: things are going on.
 var busy = time.Date(2026, 11, 19, 9, 30, 0, 0, time.UTC)
+
+// checks lets rapid try n cases in this test, unless -rapid.checks says how many.
+func checks(t testing.TB, n int) {
+	const name = "rapid.checks"
+	asked := false
+	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == name })
+	if asked {
+		return
+	}
+	was := flag.Lookup(name).Value.String()
+	_ = flag.Set(name, strconv.Itoa(n)) // it is one of rapid's
+	t.Cleanup(func() { _ = flag.Lookup(name).Value.Set(was) })
+}
 
 // newServer serves without limits unless told otherwise, on a frozen clock.
 func newServer(t testing.TB, o Options) *Server {

@@ -7,6 +7,7 @@ import (
 
 	"callhouse/internal/sandbox/limit"
 	"callhouse/internal/sandbox/organisation"
+	"callhouse/internal/sandbox/statefile"
 	"callhouse/internal/sandbox/world"
 )
 
@@ -23,6 +24,10 @@ type Options struct {
 	// Keys are the API keys that are let in, each an organisation's own, with its
 	// own budget; all see the same calls. Default "sandbox-key".
 	Keys []string
+
+	// State, where set, keeps what is done: writes, and moves of Clock by /sandbox/clock.
+	// What it kept before is done again first.
+	State *statefile.File
 
 	// Clock, where set, is the data's clock, and /sandbox/clock can move it.
 	// Otherwise the data's clock is Now, default time.Now.

@@ -68,11 +68,15 @@ func New(opts Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{opts: opts, world: shown, organisation: company, service: service.New(company, shown), faulty: opts.ResourceFaults, v2: opts.V2}
+	s := &Server{opts: opts, world: shown, organisation: company, faulty: opts.ResourceFaults, v2: opts.V2}
+	s.service = service.New(company, shown, s.keep)
 	s.list = &list{world: shown, organisation: company, opts: &s.opts, key: dice.Hash(shown.Key, 2)}
 	s.list2 = &list{world: shown2, opts: &s.opts, keyed: true}
 	s.ledger = newLedger(&s.opts)
 	s.scratch.New = func() any { return &scratch{} }
+	if err := s.replay(); err != nil {
+		return nil, err
+	}
 	return s, nil
 }
 

@@ -35,7 +35,9 @@ func (s *Service) CreateAgent(now time.Time, _ string, body Object) (Object, *Pr
 	if legacy, ok := body["flow_data"]; ok {
 		agent["flow_data"] = legacy
 	}
-	s.write(now, organisation.Created, "agents", "", id, agent)
+	if p := s.write(now, organisation.Created, "agents", "", id, agent); p != nil {
+		return nil, p
+	}
 	return s.agent(now, id), nil
 }
 
@@ -64,7 +66,9 @@ func (s *Service) PatchAgent(now time.Time, id string, body Object) (Object, *Pr
 		was, _ := agent["data"].(Object)
 		fields["data"] = merge(was, data)
 	}
-	s.edit(now, "agents", id, fields)
+	if _, p := s.edit(now, "agents", id, fields); p != nil {
+		return nil, p
+	}
 	return s.agent(now, id), nil
 }
 

@@ -58,7 +58,9 @@ func (s *Service) createCall(now time.Time, order Object, agent, versionField st
 		}
 	}
 	made := s.newID().String()
-	s.write(now, organisation.Created, calls, "", made, order)
+	if p := s.write(now, organisation.Created, calls, "", made, order); p != nil {
+		return nil, p
+	}
 	return Object{"id": made}, nil
 }
 

@@ -60,14 +60,14 @@ func (s *Service) CreateCampaign(now time.Time, _ string, body Object) (Object, 
 		most = int64(number(body["concurrency"]))
 	}
 	id := fmt.Sprint(9_000_000 + s.writes)
-	s.write(now, organisation.Created, campaigns, "", id, Object{
+	problem = s.write(now, organisation.Created, campaigns, "", id, Object{
 		"id": id, "name": body["name"], "status": "pending", "agent": Object{"agent_id": agent, "agent_version": version},
 		"from_number": body["call_from"], "presentation_number": body["presentation_number"], "created_at": now.UnixMilli(),
 		"scheduled_at": scheduled, "finished_at": nil, "paused_at": nil, "paused_by": nil,
 		"total_calls": int64(len(list(body["tasks"]))), "completed_calls": int64(0), "failed_calls": int64(0),
 		"concurrency": most, "active_concurrency": int64(0), "call_time_window": hours, "tasks": body["tasks"],
 	})
-	return s.find(campaigns, id, now), nil
+	return s.find(campaigns, id, now), problem
 }
 
 // withDefaults fills in what is not said of the hours: 08:00 to 20:00 on every day.
@@ -105,7 +105,7 @@ func (s *Service) PatchCampaign(now time.Time, id string, body Object) (Object, 
 		}
 		fields["call_time_window"] = hours
 	}
-	return s.edit(now, campaigns, id, fields), nil
+	return s.edit(now, campaigns, id, fields)
 }
 
 // PauseCampaign makes a campaign call nobody else. Calls that go on are not ended.
@@ -121,7 +121,10 @@ func (s *Service) PauseCampaign(now time.Time, id string, _ Object) (Object, *Pr
 	case s.campaigns[id] == nil:
 		return nil, &Problem{Kind: Conflict, Reason: "this campaign cannot be paused: its calls are computed"}
 	}
-	c = s.edit(now, campaigns, id, Object{"status": "paused", "paused_by": "user", "paused_at": now.UnixMilli()})
+	c, problem := s.edit(now, campaigns, id, Object{"status": "paused", "paused_by": "user", "paused_at": now.UnixMilli()})
+	if problem != nil {
+		return nil, problem
+	}
 	return Object{
 		"success": true, "campaign_id": id, "status": c["status"], "paused_by": c["paused_by"], "ongoing_calls": c["active_concurrency"],
 		"paused_at": now.UTC().Format("2006-01-02T15:04:05.000Z07:00"),

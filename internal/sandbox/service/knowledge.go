@@ -14,7 +14,9 @@ func (s *Service) DeleteDocument(now time.Time, id string, _ Object) (Object, *P
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	base, document, _ := strings.Cut(id, "/")
-	if !s.deleteDocument(now, base, document) {
+	if found, p := s.deleteDocument(now, base, document); p != nil {
+		return nil, p
+	} else if !found {
 		return nil, missing()
 	}
 	return Object{"success": true, "knowledge_document_id": document}, nil
@@ -29,9 +31,15 @@ func (s *Service) DeleteDocuments(now time.Time, base string, body Object) (Obje
 	}
 	deleted, failed := []string{}, []string{}
 	for _, value := range list(body["knowledge_document_ids"]) {
-		switch id := fmt.Sprint(value); {
-		case slices.Contains(deleted, id) || slices.Contains(failed, id):
-		case s.deleteDocument(now, base, id):
+		id := fmt.Sprint(value)
+		if slices.Contains(deleted, id) || slices.Contains(failed, id) {
+			continue
+		}
+		found, p := s.deleteDocument(now, base, id)
+		switch {
+		case p != nil:
+			return nil, p
+		case found:
 			deleted = append(deleted, id)
 		default:
 			failed = append(failed, id)
@@ -40,10 +48,9 @@ func (s *Service) DeleteDocuments(now time.Time, base string, body Object) (Obje
 	return Object{"deleted_count": len(deleted), "deleted_document_ids": deleted, "failed_document_ids": failed}, nil
 }
 
-func (s *Service) deleteDocument(now time.Time, base, id string) bool {
+func (s *Service) deleteDocument(now time.Time, base, id string) (found bool, _ *Problem) {
 	if s.find("knowledges", base, now) == nil || s.company.Find(organisation.Named("knowledge_documents"), base, id, now) == nil {
-		return false
+		return false, nil
 	}
-	s.write(now, organisation.Deleted, "knowledge_documents", base, id, nil)
-	return true
+	return true, s.write(now, organisation.Deleted, "knowledge_documents", base, id, nil)
 }

@@ -3,6 +3,7 @@
 package service
 
 import (
+	"encoding/json"
 	"fmt"
 	"sync"
 	"time"
@@ -19,15 +20,17 @@ type Object = organisation.Object
 type Service struct {
 	company *organisation.Organisation
 	world   *world.World
+	keep    func(line []byte) error
 	mu      sync.Mutex
 	writes  uint64 // how many there were
 	// campaigns are those that were made by a client, by their ids.
 	campaigns map[string]*campaign
 }
 
-// New lets a company and its world be written to.
-func New(company *organisation.Organisation, w *world.World) *Service {
-	return &Service{company: company, world: w, campaigns: map[string]*campaign{}}
+// New lets a company and its world be written to. Each write is given to keep as a line
+// of JSON, before it is done.
+func New(company *organisation.Organisation, w *world.World, keep func(line []byte) error) *Service {
+	return &Service{company: company, world: w, keep: keep, campaigns: map[string]*campaign{}}
 }
 
 // Problem is why something was not done.
@@ -40,11 +43,13 @@ type Problem struct {
 // Kind sorts problems.
 type Kind int
 
-// An object is missing; a body is not valid; an object is not in a state for it.
+// An object is missing; a body is not valid; an object is not in a state for it; it could
+// not be kept.
 const (
 	Missing Kind = iota
 	Invalid
 	Conflict
+	Unavailable
 )
 
 func missing() *Problem { return &Problem{Missing, "", "there is no such object"} }
@@ -58,15 +63,33 @@ func (s *Service) find(resource, id string, now time.Time) Object {
 	return s.company.Find(organisation.Named(resource), "", id, now)
 }
 
-// write does what was checked.
-func (s *Service) write(now time.Time, do organisation.Deed, resource, parent, id string, fields Object) {
+// write keeps what was checked, and does it as it will be done again after a restart: as
+// its line is read.
+func (s *Service) write(now time.Time, do organisation.Deed, resource, parent, id string, fields Object) *Problem {
 	w := organisation.Write{At: now.UnixMilli(), Do: do, Resource: resource, Parent: parent, ID: id, Fields: fields}
+	line, err := json.Marshal(w)
+	if err == nil {
+		w, err = organisation.ReadWrite(line)
+	}
+	if err == nil {
+		err = s.keep(line)
+	}
+	if err != nil {
+		return &Problem{Unavailable, "", "nothing was done: " + err.Error()}
+	}
 	if err := s.apply(w); err != nil {
 		panic("sandbox: " + err.Error()) // it was checked under the lock
 	}
+	return nil
 }
 
-// apply does a write.
+// Replay does a write that was kept.
+func (s *Service) Replay(w organisation.Write) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.apply(w)
+}
+
 func (s *Service) apply(w organisation.Write) error {
 	s.writes++
 	switch w.Resource {
@@ -82,9 +105,11 @@ func (s *Service) apply(w organisation.Write) error {
 func (s *Service) newID() world.UUID { return world.NewUUID(dice.Hash(s.world.Key+12, s.writes)) }
 
 // edit sets fields of an object, and returns what it is then.
-func (s *Service) edit(now time.Time, resource, id string, fields Object) Object {
+func (s *Service) edit(now time.Time, resource, id string, fields Object) (Object, *Problem) {
 	if len(fields) > 0 {
-		s.write(now, organisation.Edited, resource, "", id, fields)
+		if p := s.write(now, organisation.Edited, resource, "", id, fields); p != nil {
+			return nil, p
+		}
 	}
-	return s.find(resource, id, now)
+	return s.find(resource, id, now), nil
 }

@@ -1,0 +1,147 @@
+// Package statefile keeps what was done to a sandbox in a file, so that the next one goes
+// on from there. It knows nothing of what the lines of the file say.
+//
+// The first line is the head: the version of the format, and settings that the next
+// sandbox has to have as well. Every other line is one thing that was done, on disk
+// before [File.Append] returns. A last line without its end was cut off by a crash.
+// Nobody was told that it is kept, so it is dropped.
+package statefile
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/gofrs/flock"
+)
+
+// version is that of the format, as the head tells it.
+const version = 1
+
+// begin is how every head begins.
+const begin = `{"sandbox_state":`
+
+type head struct {
+	Version  int               `json:"sandbox_state"`
+	Settings map[string]string `json:"settings"`
+}
+
+// File is an open state. It is safe for use from many goroutines.
+type File struct {
+	Settings map[string]string // of the head; nil where the file is new
+	Lines    [][]byte          // what was done until it was opened
+	Cut      bool              // a last line was dropped
+
+	mu     sync.Mutex
+	file   *os.File
+	lock   *flock.Flock
+	failed error // the first failure to write: the end of the file is not known since
+}
+
+// ErrInUse says that another sandbox has the file open.
+var ErrInUse = errors.New("another sandbox uses it")
+
+// Open opens a state, or makes a file for one.
+func Open(name string) (*File, error) {
+	f := &File{lock: flock.New(name, flock.SetFlag(os.O_CREATE|os.O_RDWR))}
+	if ok, err := f.lock.TryLock(); err != nil {
+		return nil, fmt.Errorf("open state: %w", err)
+	} else if !ok {
+		return nil, fmt.Errorf("open state %s: %w", name, ErrInUse)
+	}
+	if err := f.read(name); err != nil {
+		return nil, errors.Join(fmt.Errorf("open state %s: %w", name, err), f.Close())
+	}
+	return f, nil
+}
+
+func (f *File) read(name string) error {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	whole := text[:bytes.LastIndexByte(text, '\n')+1]
+	if f.Cut = len(whole) < len(text); len(whole) == 0 {
+		if !strings.HasPrefix(begin, string(text)) && !bytes.HasPrefix(text, []byte(begin)) {
+			return errors.New("it is no state of a sandbox")
+		}
+		f.Cut = false // not even its head was written
+	} else if err := f.parse(whole); err != nil {
+		return err
+	}
+	if f.file, err = os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0); err != nil {
+		return err
+	}
+	if len(whole) == len(text) {
+		return nil
+	}
+	return f.file.Truncate(int64(len(whole)))
+}
+
+func (f *File) parse(text []byte) error {
+	first, rest, _ := bytes.Cut(text, []byte("\n"))
+	var h head
+	if err := json.Unmarshal(first, &h); err != nil || !bytes.HasPrefix(first, []byte(begin)) {
+		return errors.New("it is no state of a sandbox")
+	}
+	if h.Version > version {
+		return fmt.Errorf("it was written by a later version of sandbox (format %d, this one knows %d)", h.Version, version)
+	}
+	if f.Settings = h.Settings; f.Settings == nil {
+		f.Settings = map[string]string{}
+	}
+	for line := range bytes.Lines(rest) {
+		f.Lines = append(f.Lines, bytes.TrimSuffix(line, []byte("\n")))
+	}
+	return nil
+}
+
+// Begin writes the head of a new file.
+func (f *File) Begin(settings map[string]string) error {
+	line, err := json.Marshal(head{version, settings})
+	if err != nil {
+		return fmt.Errorf("write state: %w", err)
+	}
+	if err := f.Append(line); err != nil {
+		return err
+	}
+	folder, err := os.Open(filepath.Dir(f.file.Name()))
+	if err != nil {
+		return fmt.Errorf("write state: %w", err)
+	}
+	err = folder.Sync() // its name has to be on disk, too
+	if err := errors.Join(err, folder.Close()); err != nil {
+		return fmt.Errorf("write state: %w", err)
+	}
+	return nil
+}
+
+// Append adds a line, which holds no line break. After a failure it goes on failing.
+func (f *File) Append(line []byte) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.failed == nil {
+		_, err := f.file.Write(append(line[:len(line):len(line)], '\n'))
+		if err == nil {
+			err = f.file.Sync()
+		}
+		if err != nil {
+			f.failed = fmt.Errorf("write state: %w", err)
+		}
+	}
+	return f.failed
+}
+
+// Close lets go of the file.
+func (f *File) Close() error {
+	err := f.lock.Unlock()
+	if f.file != nil {
+		err = errors.Join(err, f.file.Close())
+	}
+	return err
+}

@@ -1,0 +1,109 @@
+package statefile
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func open(t *testing.T, name string) *File {
+	t.Helper()
+	f, err := Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	return f
+}
+
+// TestCutAnywhere cuts a file behind every byte. What is left are the lines before, and
+// the next one is added behind them.
+func TestCutAnywhere(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "state")
+	f := open(t, name)
+	settings := map[string]string{"seed": "1"}
+	if err := f.Begin(settings); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{`{"n":1}`, `{"n":2,"text":"é"}`, `{"n":3}`}
+	for _, line := range want {
+		if err := f.Append([]byte(line)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = f.Close()
+	whole, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cutName := filepath.Join(t.TempDir(), "cut")
+	for n := range len(whole) + 1 {
+		if err := os.WriteFile(cutName, whole[:n], 0o644); err != nil {
+			t.Fatal(err)
+		}
+		f := open(t, cutName)
+		lines := strings.Count(string(whole[:n]), "\n") - 1 // without the head
+		if lines < 0 {
+			if f.Settings != nil || f.Cut {
+				t.Fatalf("cut at %d: %v", n, f)
+			}
+			if err := f.Begin(settings); err != nil {
+				t.Fatal(err)
+			}
+			lines = 0
+		} else if f.Cut != (whole[n-1] != '\n') {
+			t.Errorf("cut at %d: Cut is %t", n, f.Cut)
+		}
+		if err := f.Append([]byte(`{"n":4}`)); err != nil {
+			t.Fatal(err)
+		}
+		_ = f.Close()
+		g := open(t, cutName)
+		_ = g.Close()
+		var got []string
+		for _, line := range g.Lines {
+			got = append(got, string(line))
+		}
+		if diff := cmp.Diff(append(want[:lines:lines], `{"n":4}`), got); diff != "" || g.Cut || !cmp.Equal(settings, g.Settings) {
+			t.Fatalf("cut at %d: %v %s", n, g.Settings, diff)
+		}
+	}
+}
+
+func TestWhatIsNoState(t *testing.T) {
+	for text, want := range map[string]string{
+		"call_id,agent_id":        "it is no state of a sandbox",
+		"{}\n":                    "it is no state of a sandbox",
+		"{\"sandbox_state\":x}\n": "it is no state of a sandbox",
+		"{\"sandbox_state\":2,\"settings\":{}}\n":  "it was written by a later version of sandbox (format 2, this one knows 1)",
+		"{\"sandbox_state\":1,\"settings\":[1]}\n": "it is no state of a sandbox",
+	} {
+		name := filepath.Join(t.TempDir(), "state")
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(name); fmt.Sprint(err) != "open state "+name+": "+want {
+			t.Errorf("%q: %v", text, err)
+		}
+		if left, err := os.ReadFile(name); err != nil || string(left) != text {
+			t.Errorf("%q was changed to %q", text, left)
+		}
+	}
+	name := filepath.Join(t.TempDir(), "state")
+	f := open(t, name)
+	if _, err := Open(name); !errors.Is(err, ErrInUse) {
+		t.Errorf("opened twice: %v", err)
+	}
+	_ = f.file.Close()
+	if f.Append([]byte("{}")) == nil || f.Append([]byte("{}")) == nil {
+		t.Error("a line was kept in a file that is closed")
+	}
+	if _, err := Open(filepath.Join(name, "x")); err == nil {
+		t.Error("no error")
+	}
+}
