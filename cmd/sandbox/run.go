@@ -49,7 +49,7 @@ func (w *worldFlags) add(c *cobra.Command) {
 	f.Int64Var(&cfg.Calls, "calls", 5000, "how many calls the company has made so far")
 	f.IntVar(&cfg.Days, "days", 30, "over about how many days they are spread; new ones go on arriving at this pace")
 	f.Uint64Var(&cfg.Seed, "seed", 1, "which company")
-	f.IntVar(&cfg.Agents, "agents", 30, "how many voice agents it runs")
+	f.IntVar(&cfg.Agents, "agents", 30, "how many voice agents it runs; 0: none, and no calls but those that clients make")
 	f.IntVar(&cfg.Campaigns, "campaigns", 3, "how many campaigns its agents have had so far; they are some of the calls, and add none")
 	f.BoolVar(&cfg.NewReasons, "new-reasons", false, "some calls have the disconnection reasons that came after the contract's twelve")
 	f.BoolVar(&cfg.Redial, "redial", false, "campaigns call people again who did not answer, up to three times")
@@ -70,6 +70,9 @@ func (w *worldFlags) world(origin time.Time) sandbox.Config {
 	cfg.Origin, cfg.DriftFrom = origin, w.driftFrom.Time
 	if cfg.TieRate == 0 {
 		cfg.TieRate = -1
+	}
+	if cfg.Agents == 0 {
+		cfg.Agents = -1
 	}
 	if cfg.Campaigns == 0 {
 		cfg.Campaigns = -1

@@ -27,12 +27,14 @@ type serveFlags struct {
 	limiter            string
 	size, wrong, v2    string
 	now, origin        instant
-	state              string
+	state, scenario    string
 	shaping            []string // names of flags without which a state is of another world
 }
 
-func newServe() *cobra.Command {
-	var f serveFlags
+func newServe() *cobra.Command { return newServeInto(&serveFlags{}) }
+
+// newServeInto is the command whose flags are read into f.
+func newServeInto(f *serveFlags) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "sandbox",
 		Short: "Serve a made-up company's calls through the call API",
@@ -52,10 +54,16 @@ Apart from the API, without key or limit:
   POST /sandbox/clock            {"advance":"24h"} or {"set":"2026-11-19T12:00:00Z"} moves it
   GET  /v3/openapi.json          what is served, as OpenAPI 3.1; of v2: /v2/openapi.json`,
 		Example: `  sandbox --calls 5000
+  sandbox --scenario campaign --state sandbox.ndjson
   sandbox --calls 200000 --clock frozen --faults 500=0.05,429=0.01,reset=0.01
   sandbox generate --calls 1000 --details --output calls.ndjson`,
 		Args: noArguments,
-		RunE: func(c *cobra.Command, _ []string) error { return f.serve(c.Context(), c.Flags(), c.ErrOrStderr()) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if f.scenario == "list" {
+				return listScenarios(c.OutOrStdout())
+			}
+			return f.serve(c.Context(), c.Flags(), c.ErrOrStderr())
+		},
 	}
 	f.world.add(c)
 	fs, o := c.Flags(), &f.options
@@ -76,7 +84,7 @@ Apart from the API, without key or limit:
 	fs.BoolVar(&o.InclusiveBounds, "inclusive-bounds", false, "start_at_after and start_at_before include their instant")
 	fs.DurationVar(&o.CursorTTL, "cursor-ttl", 0, "how long a cursor is good; 0 for ever")
 	fs.StringVar(&f.fault, "faults", "", "shares of requests that go wrong, as KIND=RATE,…; an unknown KIND lists them all")
-	fs.StringVar(&f.size, "organisation", "small", "how much there is besides calls: small, or large as seen of a real company")
+	fs.StringVar(&f.size, "organisation", "small", "how much there is besides calls: small, large as seen of a real company, or none but models, voices and schemas")
 	fs.Float64Var(&o.Organisation.Pace, "pace", 1, "how much is edited, published and deleted there, times the usual; 0 for nothing")
 	fs.StringVar(&f.wrong, "resource-faults", "", "what is wrong there for ever, as RESOURCE=KIND,…; an unknown RESOURCE or KIND lists them all")
 	fs.StringVar(&f.v2, "v2", "", "what is wrong with calls of v2, as MODE or MODE=VALUE,…; an unknown MODE lists them all")
@@ -86,6 +94,7 @@ Apart from the API, without key or limit:
 	fs.StringVar(&f.clock, "clock", "real", "the data's clock: real, or frozen until /sandbox/clock moves it")
 	fs.Var(&f.now, "now", "what a frozen clock shows (RFC 3339; default "+defaultNow.Format(time.RFC3339)+"); implies --clock frozen")
 	fs.Var(&f.origin, "origin", "by when --calls have been made (RFC 3339; default last midnight UTC, or what a frozen clock shows)")
+	fs.StringVar(&f.scenario, "scenario", "", "company to start from, by its name; list says which there are")
 	fs.StringVar(&f.state, "state", "", "file that keeps what clients do, and the flags of this company, for the next start; empty: nothing is kept")
 	return c
 }
@@ -141,8 +150,10 @@ func (f *serveFlags) prepare(now time.Time) (sandbox.Options, error) {
 	case "small":
 	case "large":
 		o.Organisation.Sizes = organisation.Large
+	case "none":
+		o.Organisation.Sizes = organisation.None
 	default:
-		return o, fmt.Errorf("--organisation must be small or large, not %q", f.size)
+		return o, fmt.Errorf("--organisation must be small, large or none, not %q", f.size)
 	}
 	if o.Organisation.Pace == 0 {
 		o.Organisation.Pace = -1
@@ -161,6 +172,10 @@ func (f *serveFlags) prepare(now time.Time) (sandbox.Options, error) {
 
 func (f *serveFlags) serve(ctx context.Context, flags *pflag.FlagSet, stderr io.Writer) (err error) {
 	const hint = "see sandbox --help"
+	scenario, err := f.chooseScenario(flags)
+	if err != nil {
+		return err
+	}
 	file, err := f.openState(flags)
 	if err != nil {
 		return err
@@ -182,6 +197,11 @@ func (f *serveFlags) serve(ctx context.Context, flags *pflag.FlagSet, stderr io.
 	if file != nil && file.Settings == nil {
 		if err := f.beginState(flags, opts); err != nil {
 			return err
+		}
+	}
+	if file == nil || len(file.Lines) == 0 { // otherwise it was done before
+		if err := scenario.play(s); err != nil {
+			return cli.Fail(cli.ExitFailed, err, "leave out --scenario, or the flags that are not its own")
 		}
 	}
 	r, err := sandbox.Listen(ctx, f.addr, s)
@@ -215,6 +235,9 @@ func (f *serveFlags) greet(w io.Writer, r *sandbox.Running, o sandbox.Options) {
 	fmt.Fprintf(t, "limits\t%s\n", limits)
 	if len(o.Faults) > 0 {
 		fmt.Fprintf(t, "faults\t%s\n", f.fault)
+	}
+	if f.scenario != "" {
+		fmt.Fprintf(t, "scenario\t%s\n", f.scenario)
 	}
 	if o.State != nil {
 		fmt.Fprintf(t, "state\t%s\n", f.keeps(o.State))

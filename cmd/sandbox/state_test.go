@@ -173,10 +173,28 @@ func TestKilledSandboxGoesOn(t *testing.T) {
 	damage(t, state, `{"sandbox_state":1`, `{"sandbox_state":2`)
 	refused(t, "--state "+state, 1, "it was written by a later version of sandbox")
 	fresh := filepath.Join(t.TempDir(), "fresh")
-	refused(t, "--agents 1000 --state "+fresh, 2, "agents must be 1 to 200")
+	refused(t, "--agents 1000 --state "+fresh, 2, "agents must be 0 to 200")
 	if text, err := os.ReadFile(fresh); err != nil || len(text) > 0 {
 		t.Errorf("flags that are not valid were kept: %q", text)
 	}
+}
+
+// TestStateOfAScenario starts one twice: what it begins with is done once.
+func TestStateOfAScenario(t *testing.T) {
+	state := " --state " + filepath.Join(t.TempDir(), "state.ndjson")
+	var first string
+	for i, args := range []string{"--scenario campaign", "", "--scenario campaign --pace 0"} {
+		p := start(t, args+state)
+		list := p.ask("GET", "/sandbox/edits/agents", "")
+		if i == 0 {
+			first = list
+		}
+		if strings.Count(list, `"name": "Reminders"`) != 1 || list != first {
+			t.Errorf("sandbox %s: %s", args, list)
+		}
+		p.kill()
+	}
+	refused(t, "--scenario large"+state, 2, `was written with --agents "0", not "82"`)
 }
 
 func refused(t *testing.T, args string, code int, want string) {

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"net/http"
@@ -89,6 +90,9 @@ func (s *Server) Organisation() *organisation.Organisation { return s.organisati
 // Now returns what the data's clock shows.
 func (s *Server) Now() time.Time { return s.opts.Now() }
 
+// Clock returns the data's clock where it can be moved; nil where it runs by itself.
+func (s *Server) Clock() *ManualClock { return s.opts.Clock }
+
 // Truth counts what the server shows now.
 func (s *Server) Truth() *world.Truth { return s.world.Truth(s.Now()) }
 
@@ -115,6 +119,19 @@ func (s *Server) setRevoked(key string, revoked bool) {
 	if a := s.ledger.keys[key]; a != nil {
 		a.revoked = revoked
 	}
+}
+
+// Do asks for an operation from inside: without key, limits, faults of requests, and
+// statistics.
+func (s *Server) Do(method, path, body string) (status int, answer []byte) {
+	x := s.scratch.Get().(*scratch)
+	defer s.scratch.Put(x)
+	r, err := http.NewRequest(method, path, strings.NewReader(body))
+	if err != nil {
+		return http.StatusBadRequest, []byte(err.Error())
+	}
+	a := s.answer(sort(r, x), "")
+	return a.status, bytes.Clone(a.body)
 }
 
 // ServeHTTP answers /v3 and /v2 as the service does, and /sandbox.

@@ -67,6 +67,11 @@ var (
 		Drafts: 2, OldVersions: 1000, Knowledges: 15, Documents: 8, Tools: 1325, LLMs: 24, Voices: 389, Schemas: 41, SpareNumbers: 4,
 		AlertRules: 6, Incidents: 26, Customers: 240, Attributes: 9, LongPrompts: 3, SecretHeaders: 3,
 	}
+	// None has what the service gives to everybody: models, voices and schemas.
+	None = Sizes{
+		Drafts: -1, Knowledges: -1, Documents: -1, Tools: -1, SpareNumbers: -1,
+		AlertRules: -1, Incidents: -1, Customers: -1, Attributes: -1, LongPrompts: -1,
+	}
 )
 
 // setDefaults fills what is not set from Small.
@@ -120,6 +125,9 @@ func New(cfg Config, w *world.World) (*Organisation, error) {
 	cfg.Pace = max(cmp.Or(cfg.Pace, 1), 0)
 	if err := cfg.Sizes.setDefaults(); err != nil {
 		return nil, fmt.Errorf("check organisation: %w", err)
+	}
+	if len(w.Agents()) == 0 {
+		cfg.Sizes.Drafts = 0 // they are drafts of its agents
 	}
 	return &Organisation{
 		cfg: cfg, world: w, origin: w.Origin().UnixMilli(),

@@ -19,7 +19,8 @@ type Config struct {
 	// Days is about how long these calls took to arrive: the world goes on at
 	// Calls/Days a day after Origin, for ever. Default 30.
 	Days int
-	// Agents is how many voice agents the company runs, 1 to 200. Default 30.
+	// Agents is how many voice agents the company runs, up to 200. Default 30; negative:
+	// none, and no calls but those that are asked for.
 	Agents int
 	// Origin is the instant by which Calls calls have started; required.
 	// Worlds that differ in nothing else agree on every call that both have:
@@ -76,6 +77,9 @@ func (c *Config) setDefaults() error {
 	c.Days = cmp.Or(c.Days, 30)
 	c.Orders = cmp.Or(c.Orders, &Orders{})
 	c.Agents = cmp.Or(c.Agents, 30)
+	if c.Agents < 0 {
+		c.Campaigns = -1
+	}
 	c.Campaigns = cmp.Or(c.Campaigns, 3)
 	c.Wordiness = cmp.Or(c.Wordiness, 1)
 	c.TieRate = cmp.Or(c.TieRate, .002)
@@ -86,8 +90,10 @@ func (c *Config) setDefaults() error {
 		return fmt.Errorf("calls must be 0 to 1,000,000,000, not %d", c.Calls)
 	case c.Days < 0 || c.Days > 3650:
 		return fmt.Errorf("days must be 1 to 3650, not %d", c.Days)
-	case c.Agents < 0 || c.Agents > 200:
-		return fmt.Errorf("agents must be 1 to 200, not %d", c.Agents)
+	case c.Agents > 200:
+		return fmt.Errorf("agents must be 0 to 200, not %d", c.Agents)
+	case c.Agents < 0 && c.Calls > 0:
+		return errors.New("without agents there are no calls: calls must be 0")
 	case c.Campaigns > 1000:
 		return fmt.Errorf("campaigns must be 0 to 1000, not %d", c.Campaigns)
 	case c.Wordiness < 0 || c.Wordiness > 100:

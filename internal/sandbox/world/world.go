@@ -51,9 +51,13 @@ func New(cfg Config) (*World, error) {
 	for _, n := range []uint64{uint64(cfg.Calls), uint64(cfg.Days), uint64(cfg.Agents)} {
 		key = dice.Hash(key, n)
 	}
+	perDay := float64(max(cfg.Calls, 1)) / float64(cfg.Days)
+	if cfg.Agents < 0 {
+		perDay = 1e-9 // the next call starts in millions of years
+	}
 	w := &World{
 		cfg: cfg, Key: key,
-		arrivals: newArrivals(key, float64(max(cfg.Calls, 1))/float64(cfg.Days), cfg.TieRate),
+		arrivals: newArrivals(key, perDay, cfg.TieRate),
 		ids:      newCipher(key),
 		hides:    cfg.LateVisibleRate > 0 || cfg.DeleteRate > 0 || cfg.DeletedAt != nil,
 	}
@@ -61,7 +65,7 @@ func New(cfg Config) (*World, error) {
 		w.driftFrom = cfg.DriftFrom.UnixMilli()
 	}
 	w.base = w.arrivals.before(cfg.Origin.UnixMilli()) - cfg.Calls
-	agents, err := newAgents(dice.Hash(key, 4), cfg.Agents)
+	agents, err := newAgents(dice.Hash(key, 4), max(cfg.Agents, 1)) // calls that are asked for need one to go by
 	if err != nil {
 		return nil, fmt.Errorf("make agents: %w", err)
 	}
@@ -76,7 +80,7 @@ func New(cfg Config) (*World, error) {
 }
 
 // Agents returns the company's agents, in order of their numbers; not to be changed.
-func (w *World) Agents() []*Agent { return w.agents }
+func (w *World) Agents() []*Agent { return w.agents[:max(w.cfg.Agents, 0)] }
 
 // Origin is the instant by which Config.Calls calls have started.
 func (w *World) Origin() time.Time { return w.cfg.Origin }
