@@ -62,7 +62,10 @@ var writes = map[string]func(s *service.Service, now time.Time, id string, body 
 	"createCampaignV2":           (*service.Service).CreateCampaign,
 	"updateCampaignV2":           (*service.Service).PatchCampaign,
 	"updateCampaign":             (*service.Service).PatchCampaign,
-	"pauseCampaignV2":            (*service.Service).PauseCampaign,
+	"pauseCampaign":              (*service.Service).PauseCampaign,
+	"resumeCampaign":             (*service.Service).ResumeCampaign,
+	"cancelCampaign":             (*service.Service).CancelCampaign,
+	"pauseCampaignV2":            (*service.Service).PauseCampaignV2,
 	"deleteKnowledgeDocumentV2":  (*service.Service).DeleteDocument,
 	"deleteKnowledgeDocumentsV2": (*service.Service).DeleteDocuments,
 }

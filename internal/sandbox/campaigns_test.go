@@ -9,7 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"callhouse/internal/sandbox/organisation"
 )
 
 // tasksOf is that many tasks as JSON.
@@ -245,7 +248,7 @@ func TestCallTimeWindows(t *testing.T) {
 // TestCampaignsAddUp does things to campaigns in any order and lets time go by. Counts
 // add up with the calls that there are, states follow the table, concurrency holds.
 func TestCampaignsAddUp(t *testing.T) {
-	final := map[string]bool{"success": true, "fail": true}
+	final := map[string]bool{"success": true, "fail": true, "canceled": true}
 	rapid.Check(t, func(rt *rapid.T) {
 		clock := NewManualClock(time.Date(2026, 10, 24, 18, 0, 0, 0, time.UTC))
 		s := newServer(t, Options{World: Config{Seed: rapid.Uint64().Draw(rt, "seed"), Calls: 10}, Clock: clock})
@@ -264,7 +267,7 @@ func TestCampaignsAddUp(t *testing.T) {
 				if state == "paused" {
 					state += fmt.Sprint(" ", c["paused_by"])
 				}
-				if state != before && (final[before] || before == "paused user" || state == "pending") {
+				if state != before && (final[before] || state == "pending" && before != "paused user") {
 					rt.Fatalf("%s: from %s to %s", id, before, state)
 				}
 				was[id] = state
@@ -280,7 +283,7 @@ func TestCampaignsAddUp(t *testing.T) {
 					}
 				}
 				if n("active_concurrency") > n("concurrency") || n("completed_calls") != ended || n("completed_calls")+n("failed_calls") != over ||
-					over+n("active_concurrency") != len(there) || len(there) > n("total_calls") || final[state] && over != n("total_calls") {
+					over+n("active_concurrency") != len(there) || len(there) > n("total_calls") || final[state] && state != "canceled" && over != n("total_calls") {
 					rt.Fatalf("%s: %d calls, %d over, %d ended: %v", id, len(there), over, ended, c)
 				}
 				now := made(s, id)
@@ -304,12 +307,14 @@ func TestCampaignsAddUp(t *testing.T) {
 		}
 		one := func() string { return rapid.SampledFrom(slices.Sorted(maps.Keys(was))).Draw(rt, "campaign") }
 		for range rapid.IntRange(1, 14).Draw(rt, "steps") {
-			switch what := rapid.IntRange(0, 5).Draw(rt, "what"); {
+			switch what := rapid.IntRange(0, 7).Draw(rt, "what"); {
 			case what == 0 || len(was) == 0:
 				c := newCampaign(t, s, rapid.IntRange(1, 25).Draw(rt, "tasks"), fmt.Sprintf(`,"concurrency":%d,"call_time_window":%s`, rapid.IntRange(1, 4).Draw(rt, "concurrency"), window()))
 				was[c["id"].(string)] = "pending"
 			case what == 1:
 				send(t, s, "POST", "/v2/campaigns/"+one()+"/pause", "")
+			case what == 6:
+				send(t, s, "POST", "/v3/campaigns/"+one()+"/"+rapid.SampledFrom([]string{"resume", "resume", "pause", "cancel"}).Draw(rt, "action"), "")
 			case what == 2:
 				id := one()
 				want := 409
@@ -325,4 +330,230 @@ func TestCampaignsAddUp(t *testing.T) {
 			look()
 		}
 	})
+}
+
+// running is a campaign of the seed that is in a state at an instant.
+func running(t *testing.T, status string, at time.Time) (*Server, organisation.Record) {
+	t.Helper()
+	for seed := range uint64(20) {
+		s := newServer(t, Options{World: Config{Seed: seed, Calls: 1000, Days: 15, Agents: 8, Campaigns: 3}, CampaignInCalls: true, Clock: NewManualClock(at)})
+		for _, c := range s.Organisation().Truth("campaigns", at) {
+			if c.Object["status"] == status {
+				return s, c
+			}
+		}
+	}
+	t.Fatalf("no campaign is %s", status)
+	return nil, organisation.Record{}
+}
+
+func TestComputedCampaignIsPausedAndResumed(t *testing.T) {
+	s, c := running(t, "ongoing", busy.Add(-6*time.Hour))
+	path := "/v3/campaigns/" + c.ID
+	world, total := s.Truth(), c.Object["total_calls"].(int64)
+	counted := func() int { return len(getAll(t, s, "limit=100&campaign_id="+c.ID)) }
+	before := counted()
+	status, p := send(t, s, "POST", "/v2/campaigns/"+c.ID+"/pause", "")
+	if status != 200 || p["paused_by"] != "user" || p["ongoing_calls"] != float64(c.Object["active_concurrency"].(int64)) {
+		t.Fatal(status, p)
+	}
+	s.opts.Clock.Advance(100 * time.Hour)
+	_, held := send(t, s, "GET", path, "")
+	if counted() != before || held["status"] != "paused" || held["paused_by"] != "user" || held["active_concurrency"] != 0.0 ||
+		held["completed_calls"].(float64)+held["failed_calls"].(float64) != float64(before) || before == 0 || int64(before) >= total {
+		t.Errorf("%d calls were made before, %d after, of %d: %v", before, counted(), total, held)
+	}
+	for i, what := range []string{"/pause", "/resume", "/resume"} {
+		if status, o := send(t, s, "POST", path+what, ""); status != []int{409, 200, 409}[i] {
+			t.Errorf("%s: %d %v", what, status, o)
+		}
+	}
+	s.opts.Clock.Advance(20 * 24 * time.Hour)
+	_, over := send(t, s, "GET", path, "")
+	if over["status"] != "success" || int64(counted()) != total || int64(over["completed_calls"].(float64)+over["failed_calls"].(float64)) != total {
+		t.Errorf("%d calls of %d: %v", counted(), total, over)
+	}
+	campaignsAndCalls(t, s, map[string]bool{})
+	if now := s.World().Truth(time.UnixMilli(world.At)); !cmp.Equal(world, now) {
+		t.Error("the company's calls are others than before")
+	}
+	// A campaign calls nobody after it was cancelled, and cannot be changed then.
+	s, c = running(t, "ongoing", busy.Add(-6*time.Hour))
+	path = "/v3/campaigns/" + c.ID
+	if status, o := send(t, s, "POST", path+"/cancel", ""); status != 200 || o["status"] != "canceled" || o["finished_at"] != float64(s.Now().UnixMilli()) {
+		t.Errorf("%d %v", status, o)
+	}
+	before = counted()
+	s.opts.Clock.Advance(100 * time.Hour)
+	if _, o := send(t, s, "GET", path, ""); counted() != before || o["status"] != "canceled" {
+		t.Errorf("%d calls, and then %d: %v", before, counted(), o)
+	}
+	for _, what := range []string{"/pause", "/resume", "/cancel"} {
+		if status, _ := send(t, s, "POST", path+what, ""); status != 409 {
+			t.Errorf("%s of one that is cancelled: %d", what, status)
+		}
+		if status, _ := send(t, s, "POST", "/v3/campaigns/7"+what, ""); status != 404 {
+			t.Errorf("%s of one that is not there: %d", what, status)
+		}
+	}
+}
+
+func TestComputedCampaignTakesHours(t *testing.T) {
+	s, c := running(t, "pending", time.Date(2026, 11, 16, 1, 0, 0, 0, time.UTC))
+	status, o := send(t, s, "PATCH", "/v3/campaigns/"+c.ID, `{"name":"Evenings","call_time_window":{"timezone":"Europe/Berlin","windows":[{"days":["Tuesday","Wednesday","Thursday","Friday"],"start_min":360,"end_min":420}]}}`)
+	if status != 200 || o["name"] != "Evenings" || member(o, "call_time_window", "timezone") != "Europe/Berlin" {
+		t.Fatal(status, o)
+	}
+	states := map[string]int{}
+	for range 16 * 48 {
+		s.opts.Clock.Advance(30 * time.Minute)
+		now := s.Organisation().Find(organisation.Named("campaigns"), "", c.ID, s.Now())
+		states[fmt.Sprint(now["status"], " ", now["paused_by"])]++
+	}
+	calls := getAll(t, s, "limit=100&campaign_id="+c.ID)
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, call := range calls {
+		if at := time.UnixMilli(int64(call["start_at"].(float64))).In(berlin); at.Hour() != 6 || at.Weekday() < time.Tuesday || at.Weekday() > time.Friday {
+			t.Errorf("a call at %s", at)
+		}
+	}
+	if len(calls) == 0 || states["pending <nil>"] == 0 || states["ongoing <nil>"] == 0 || states["paused system"] == 0 {
+		t.Errorf("%d calls, %v", len(calls), states)
+	}
+}
+
+// TestResumedByUser lets a campaign of a client wait in the middle of its calls, and after
+// the last one was begun.
+func TestResumedByUser(t *testing.T) {
+	for tasks, want := range map[int]string{40: "ongoing <nil>", 2: "ongoing <nil>"} {
+		s := newServer(t, Options{World: Config{Calls: 60}})
+		id := newCampaign(t, s, tasks, `,"concurrency":2,"call_time_window":{"auto_resume":false,"timezone":"UTC","windows":[{"days":["Thursday","Friday"],"start_min":0,"end_min":575}]}`)["id"].(string)
+		path, is := "/v3/campaigns/"+id, func(o map[string]any) string { return fmt.Sprint(o["status"], " ", o["paused_by"]) }
+		s.opts.Clock.Advance(15 * time.Second)
+		send(t, s, "POST", path+"/pause", "")
+		calls := len(made(s, id))
+		s.opts.Clock.Advance(10 * time.Second)
+		if _, o := send(t, s, "POST", path+"/resume", ""); is(o) != want {
+			t.Errorf("%d tasks: resumed, it is %s", tasks, is(o))
+		}
+		s.opts.Clock.Advance(48 * time.Hour)
+		_, o := send(t, s, "GET", path, "")
+		if tasks == 2 {
+			if calls != 2 || o["finished_at"] == nil {
+				t.Errorf("%d calls: %v", calls, o)
+			}
+			continue
+		}
+		if is(o) != "paused system" || len(made(s, id)) <= calls || len(made(s, id)) == tasks {
+			t.Errorf("hours without auto_resume: %d calls of %d, %v", len(made(s, id)), tasks, o)
+		}
+		s.opts.Clock.Set(time.Date(2026, 11, 26, 0, 0, 0, 0, time.UTC)) // Thursday
+		if _, o := send(t, s, "POST", path+"/resume", ""); is(o) != "ongoing <nil>" {
+			t.Errorf("in its hours again: %v", o)
+		}
+		s.opts.Clock.Advance(9 * time.Hour)
+		if _, o := send(t, s, "GET", path, ""); o["finished_at"] == nil || len(made(s, id)) != tasks {
+			t.Errorf("%d calls of %d, %v", len(made(s, id)), tasks, o)
+		}
+	}
+}
+
+// TestComputedCampaignsAddUp does things to the campaigns of the seed in any order and
+// lets time go by. What was stays as it was; counts add up with the calls that there are;
+// nobody is called while a user holds a campaign, or outside its hours; and one that is
+// not cancelled calls as many people as it was to call when it was created.
+func TestComputedCampaignsAddUp(t *testing.T) {
+	checks(t, 8)
+	type look struct {
+		at    time.Time
+		truth []organisation.Record
+		calls map[string][]string
+	}
+	done := map[string]int{}
+	rapid.Check(t, func(rt *rapid.T) {
+		monday := time.Date(2026, 11, 16, 1, 0, 0, 0, time.UTC) // some campaigns are made today
+		clock := NewManualClock(monday)
+		s := newServer(t, Options{
+			World: Config{Seed: rapid.Uint64Range(0, 40).Draw(rt, "seed"), Calls: 300, Days: 15, Agents: 4, Campaigns: 2, Redial: true, Origin: monday}, CampaignInCalls: true,
+			Clock: clock, Organisation: organisation.Config{Pace: -1},
+		})
+		var looks []look
+		calls := func(id string) (all []string) {
+			for _, c := range getAll(t, s, "sort_order=asc&limit=100&campaign_id="+id) {
+				all = append(all, fmt.Sprint(c["id"], c["to_number"]))
+			}
+			return all
+		}
+		see := func() {
+			campaignsAndCalls(t, s, map[string]bool{})
+			before := s.Now().Add(-time.Millisecond) // in this one something may be done yet
+			now := look{before, s.Organisation().Truth("campaigns", before), map[string][]string{}}
+			for _, c := range now.truth {
+				now.calls[c.ID] = calls(c.ID)
+			}
+			for _, was := range looks {
+				if diff := cmp.Diff(was.truth, s.Organisation().Truth("campaigns", was.at)); diff != "" {
+					rt.Fatalf("what was at %s is now otherwise:\n%s", was.at, diff)
+				}
+				for id, before := range was.calls {
+					if is := now.calls[id]; len(is) < len(before) || !slices.Equal(is[:len(before)], before) {
+						rt.Fatalf("campaign %s: of the calls of %s some are gone", id, was.at)
+					}
+				}
+			}
+			looks = append(looks, now)
+		}
+		for range rapid.IntRange(2, 6).Draw(rt, "steps") {
+			see()
+			there := s.Organisation().Truth("campaigns", s.Now())
+			c := rapid.SampledFrom(there[max(len(there)-2, 0):]).Draw(rt, "campaign")
+			path, held := "/v3/campaigns/"+c.ID, c.Object["status"] == "paused"
+			what := rapid.SampledFrom([]string{"pause", "pause", "resume", "resume", "resume", "cancel", "hours", "", ""}).Draw(rt, "what")
+			status, o := 0, map[string]any(nil)
+			switch what {
+			case "hours":
+				status, o = send(t, s, "PATCH", path, fmt.Sprintf(`{"call_time_window":{"timezone":%q,"auto_resume":%t,"windows":[{"days":["Monday","Thursday","Friday","Saturday"],"start_min":%d,"end_min":1440}]}}`,
+					rapid.SampledFrom([]string{"Asia/Seoul", "Europe/Berlin", "Asia/Kolkata"}).Draw(rt, "zone"), rapid.Bool().Draw(rt, "auto"), rapid.IntRange(0, 1400).Draw(rt, "from")))
+			case "":
+			default:
+				status, o = send(t, s, "POST", path+"/"+what, "")
+			}
+			want := map[string]bool{
+				"pause": c.Object["status"] == "pending" || c.Object["status"] == "ongoing" || c.Object["paused_by"] == "system", "resume": held,
+				"cancel": c.Object["finished_at"] == nil, "hours": c.Object["status"] == "pending" || c.Object["status"] == "draft",
+			}[what]
+			if want != (status == 200) || !want && what != "" && status != 409 {
+				rt.Fatalf("%s of one that is %v: %d %v", what, c.Object["status"], status, o)
+			}
+			if want {
+				done[what]++
+			}
+			clock.Advance(time.Duration(rapid.SampledFrom([]int{0, 7, 600, 3600, 14000, 90000, 300000}).Draw(rt, "seconds")) * time.Second)
+		}
+		see()
+		// Whoever still holds one lets it go.
+		there := s.Organisation().Truth("campaigns", s.Now())
+		for _, c := range there {
+			send(t, s, "POST", "/v3/campaigns/"+c.ID+"/resume", "")
+		}
+		clock.Advance(30 * 24 * time.Hour)
+		see()
+		for _, c := range s.Organisation().Truth("campaigns", s.Now())[:len(there)] {
+			hours, _ := c.Object["call_time_window"].(map[string]any)
+			over := c.Object["completed_calls"].(int64) + c.Object["failed_calls"].(int64)
+			switch status := c.Object["status"]; {
+			case status == "success" || status == "fail":
+				done["over"]++
+				if over != c.Object["total_calls"] {
+					rt.Fatalf("%v", c)
+				}
+			case status != "canceled" && status != "draft" && hours["auto_resume"] == true && hours["windows"].([]any)[0].(map[string]any)["start_min"] == 540:
+				rt.Fatalf("%v", c)
+			}
+		}
+	})
+	t.Log(done)
 }

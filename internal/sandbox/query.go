@@ -174,7 +174,7 @@ func (q *query) matches(w *world.World, v *world.View) bool {
 		case "call_to":
 			is = v.To()
 		case "campaign_id":
-			if q.campaign != nil && w.CampaignOf(&v.Call) == q.campaign {
+			if of := w.CampaignOf(&v.Call); of != nil && q.campaign != nil && of.Number == q.campaign.Number {
 				is = want[0]
 			} else if v.Order != nil {
 				is = v.Order.Campaign

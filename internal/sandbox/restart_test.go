@@ -143,7 +143,8 @@ func write(rt *rapid.T, t testing.TB, s *Server) {
 	case 4:
 		send(t, s, "PATCH", "/v3/campaigns/"+one("campaigns").ID, `{"name":"Summer","call_time_window":{"timezone":"UTC","windows":[{"days":["Thursday","Friday"],"start_min":0,"end_min":1440}]}}`)
 	case 5:
-		send(t, s, "POST", "/v2/campaigns/"+one("campaigns").ID+"/pause", "")
+		what := rapid.SampledFrom([]string{"/v2/campaigns/%s/pause", "/v3/campaigns/%s/pause", "/v3/campaigns/%s/resume", "/v3/campaigns/%s/cancel"}).Draw(rt, "action")
+		send(t, s, "POST", fmt.Sprintf(what, one("campaigns").ID), "")
 	case 6:
 		d := one("knowledge_documents")
 		send(t, s, "DELETE", "/v2/knowledge/"+d.Parent+"/documents/batch", fmt.Sprintf(`{"knowledge_document_ids":[%q,"none"]}`, d.ID))

@@ -51,7 +51,7 @@ func New(opts Options) (*Server, error) {
 	if opts.NamedVersions {
 		opts.World.VersionOf = func(agent int, start int64) (int, float64) { return company.VersionOf(agent, start) }
 	}
-	opts.World.Orders = &world.Orders{}
+	opts.World.Orders, opts.World.Changes = &world.Orders{}, &world.Changes{}
 	shown, err := world.New(opts.World)
 	if err != nil {
 		return nil, err

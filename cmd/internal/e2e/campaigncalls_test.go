@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
@@ -24,6 +25,22 @@ func TestCallsOfCampaigns(t *testing.T) {
 			t.Parallel()
 			opts.World = sandbox.Config{Seed: 23, Calls: sized(400, 1200), Days: int(sized(8, 20)), Campaigns: 4}
 			c := found(t, opts)
+			// A client holds one of them for an hour, and lets another one go no further.
+			held := 0
+			for i, campaign := range c.service.Server.World().Campaigns(c.clock.Now().UnixMilli()) {
+				path := "/v3/campaigns/" + organisation.CampaignID(campaign)
+				status, _ := c.service.Server.Do("POST", path+"/pause", "")
+				if held += 200 / status; status == 200 && i%2 == 0 {
+					c.clock.Advance(time.Hour)
+					if status, text := c.service.Server.Do("POST", path+"/resume", ""); status != 200 {
+						t.Fatalf("%d %s", status, text)
+					}
+				}
+			}
+			if held == 0 {
+				t.Fatal("no campaign could be paused")
+			}
+			c.clock.Advance(20 * time.Hour)
 			said := c.mustExtract("--resources", "campaigns,campaign_calls").stderr
 			now := c.clock.Now().UnixMilli()
 			want := map[string]int64{}

@@ -2,7 +2,6 @@ package organisation
 
 import (
 	"fmt"
-	"slices"
 
 	"callhouse/internal/sandbox/world"
 )
@@ -39,8 +38,25 @@ func (o *Organisation) Campaign(id string, t int64) *world.Campaign {
 	return nil
 }
 
+// ChangeCampaign does something to a campaign that is computed. Which calls it made
+// until then stays as it was.
+func (o *Organisation) ChangeCampaign(id string, changes []world.Change) error {
+	if len(changes) == 0 {
+		return nil
+	}
+	c := o.Campaign(id, changes[0].At)
+	if c == nil {
+		return fmt.Errorf("write campaigns %s: it is not there", id)
+	}
+	o.world.Change(c, changes...)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.histories, listName(campaigns, ""))
+	return nil
+}
+
 func (o *Organisation) campaign(c *world.Campaign) *life {
-	dials := o.world.Dials(c)
+	p := o.world.Plan(c)
 	l := &life{serial: c.Number, born: c.Created}
 	days := []any{}
 	for i, name := range []string{"Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"} {
@@ -52,8 +68,8 @@ func (o *Organisation) campaign(c *world.Campaign) *life {
 		"id": CampaignID(c), "name": c.Name, "status": "pending", "agent": Object{"agent_id": c.Agent.ID.String(), "agent_version": "production"},
 		"from_number": c.Agent.Line, "presentation_number": nil, "created_at": c.Created, "scheduled_at": nil,
 		"finished_at": nil, "paused_at": nil, "paused_by": nil,
-		"total_calls": int64(o.world.Planned(c)), "completed_calls": int64(0), "failed_calls": int64(0),
-		"concurrency": max(5, most(dials)), "active_concurrency": int64(0),
+		"total_calls": int64(p.Total), "completed_calls": int64(0), "failed_calls": int64(0),
+		"concurrency": int64(p.Concurrency), "active_concurrency": int64(0),
 		"call_time_window": Object{
 			"windows":  []any{Object{"days": days, "start_min": c.From, "end_min": c.To}},
 			"timezone": world.Zone, "auto_resume": true,
@@ -65,12 +81,13 @@ func (o *Organisation) campaign(c *world.Campaign) *life {
 	if c.Scheduled {
 		l.first["scheduled_at"] = c.Begin
 	}
-	if o.world.Planned(c) == 0 { // nobody was put on its list
+	if p.Total == 0 { // nobody was put on its list
 		l.first["status"], l.first["scheduled_at"] = "draft", nil
-		return l
 	}
-	l.steps = statuses(c, dials, o.world.Planned(c))
-	for _, d := range dials {
+	for _, phase := range p.Phases {
+		l.steps = append(l.steps, set(phase.At, Entered(phase)))
+	}
+	for _, d := range p.Dials {
 		count := "failed_calls"
 		if d.Talked {
 			count = "completed_calls"
@@ -87,51 +104,14 @@ func add(at int64, field string, n int64) step {
 	}}
 }
 
-// statuses are the states that a campaign goes through from its beginning on.
-func statuses(c *world.Campaign, dials []world.Dial, planned int) []step {
-	end, last := int64(0), "fail"
-	for _, d := range dials {
-		end = max(end, d.End)
-		if d.Talked {
-			last = "success"
-		}
+// Entered are the fields of a campaign that comes into a state.
+func Entered(t world.Phase) Object {
+	o := Object{"status": t.Status, "paused_by": nil, "paused_at": nil}
+	switch t.Status {
+	case "paused":
+		o["paused_by"], o["paused_at"] = t.By, t.At
+	case "success", "fail", "canceled":
+		o["finished_at"] = t.At
 	}
-	if c.Canceled > 0 && (len(dials) < planned || c.Canceled < end) {
-		end, last = c.Canceled, "canceled"
-	}
-	moments := []int64{c.Begin, c.PausedFrom, c.PausedTo}
-	for midnight := c.Begin - (c.Begin-world.Epoch)%msDay; midnight < end; midnight += msDay {
-		moments = append(moments, midnight+int64(c.From)*msMinute, midnight+int64(c.To)*msMinute)
-	}
-	steps := []step{set(end, Object{"status": last, "finished_at": end, "paused_at": nil, "paused_by": nil})}
-	for _, t := range moments {
-		if t < c.Begin || t >= end {
-			continue
-		}
-		steps = append(steps, step{at: t, do: func(was Object) Object {
-			now := Object{"status": "ongoing", "paused_by": nil, "paused_at": nil}
-			if t >= c.PausedFrom && t < c.PausedTo {
-				now = Object{"status": "paused", "paused_by": "user", "paused_at": t}
-			} else if !c.Open(t) {
-				now = Object{"status": "paused", "paused_by": "system", "paused_at": t}
-			}
-			if was["status"] == now["status"] && was["paused_by"] == now["paused_by"] {
-				return nil // as it was
-			}
-			return now
-		}})
-	}
-	return steps
-}
-
-// most is how many calls go on at once.
-func most(dials []world.Dial) int64 {
-	var top int64
-	var ends []int64
-	for _, d := range dials {
-		ends = slices.DeleteFunc(ends, func(end int64) bool { return end <= d.Start })
-		ends = append(ends, d.End)
-		top = max(top, int64(len(ends)))
-	}
-	return top
+	return o
 }

@@ -3,6 +3,7 @@ package service
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -20,14 +21,11 @@ const startUp = 5 * 1000
 
 // campaign is one that a client made: what decides how it goes.
 type campaign struct {
-	id     string
-	order  world.Order // of each of its calls, but for whom it goes to
-	tasks  []any
-	begin  int64
-	most   int // calls at once
-	hours  hours
-	resume bool
-	paused int64 // by a user; 0: never
+	id       string
+	order    world.Order // of each of its calls, but for whom it goes to
+	tasks    []any
+	most     int // calls at once
+	schedule world.Schedule
 }
 
 // CreateCampaign makes a campaign, as v2 asks for it. It is pending until it begins.
@@ -96,9 +94,6 @@ func (s *Service) PatchCampaign(now time.Time, id string, body Object) (Object, 
 		fields["name"] = body["name"]
 	}
 	if hours, ok := body["call_time_window"].(Object); ok {
-		if s.campaigns[id] == nil && c["status"] == "pending" {
-			return nil, &Problem{Kind: Conflict, Reason: "the hours of this campaign cannot be modified: its calls are computed"}
-		}
 		hours = withDefaults(hours)
 		if _, p := readHours(hours); p != nil {
 			return nil, p
@@ -110,18 +105,14 @@ func (s *Service) PatchCampaign(now time.Time, id string, body Object) (Object, 
 
 // PauseCampaign makes a campaign call nobody else. Calls that go on are not ended.
 func (s *Service) PauseCampaign(now time.Time, id string, _ Object) (Object, *Problem) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c := s.find(campaigns, id, now)
-	switch {
-	case c == nil:
-		return nil, missing()
-	case c["status"] != "pending" && c["status"] != "ongoing" && c["paused_by"] != "system":
-		return nil, &Problem{Kind: Conflict, Reason: fmt.Sprintf("a campaign that is %v cannot be paused", c["status"])}
-	case s.campaigns[id] == nil:
-		return nil, &Problem{Kind: Conflict, Reason: "this campaign cannot be paused: its calls are computed"}
-	}
-	c, problem := s.edit(now, campaigns, id, Object{"status": "paused", "paused_by": "user", "paused_at": now.UnixMilli()})
+	return s.turnCampaign(now, id, world.Pause, "paused", func(c Object) bool {
+		return c["status"] == "pending" || c["status"] == "ongoing" || c["paused_by"] == "system"
+	})
+}
+
+// PauseCampaignV2 does it as v2 tells it.
+func (s *Service) PauseCampaignV2(now time.Time, id string, body Object) (Object, *Problem) {
+	c, problem := s.PauseCampaign(now, id, body)
 	if problem != nil {
 		return nil, problem
 	}
@@ -131,35 +122,70 @@ func (s *Service) PauseCampaign(now time.Time, id string, _ Object) (Object, *Pr
 	}, nil
 }
 
+// ResumeCampaign lets a campaign that is paused go on: at once, or when its hours open.
+func (s *Service) ResumeCampaign(now time.Time, id string, _ Object) (Object, *Problem) {
+	return s.turnCampaign(now, id, world.Resume, "resumed", func(c Object) bool { return c["status"] == "paused" })
+}
+
+// CancelCampaign makes a campaign call nobody else, for good.
+func (s *Service) CancelCampaign(now time.Time, id string, _ Object) (Object, *Problem) {
+	return s.turnCampaign(now, id, world.Cancel, "cancelled", func(c Object) bool { return c["finished_at"] == nil })
+}
+
+// turnCampaign does to a campaign what may be done in its state. Which state follows is
+// for its schedule to say.
+func (s *Service) turnCampaign(now time.Time, id string, do world.Deed, done string, may func(Object) bool) (Object, *Problem) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.find(campaigns, id, now)
+	if c == nil {
+		return nil, missing()
+	}
+	if !may(c) {
+		return nil, &Problem{Kind: Conflict, Reason: fmt.Sprintf("a campaign that is %v cannot be %s", c["status"], done)}
+	}
+	return s.edit(now, campaigns, id, Object{deed: string(do)})
+}
+
+// deed is what a write says was done to a campaign, in place of a field.
+const deed = "deed"
+
 // applyCampaign does a write to a campaign, and works out anew how it goes on.
 func (s *Service) applyCampaign(w organisation.Write) error {
+	fields := maps.Clone(w.Fields)
+	delete(fields, "tasks")
+	delete(fields, deed)
 	if w.Do == organisation.Created {
 		c, err := readCampaign(w)
 		if err != nil {
 			return err
 		}
-		shown := merge(w.Fields, nil)
-		delete(shown, "tasks")
-		w.Fields = shown
 		s.campaigns[w.ID] = c
 	}
-	if err := s.company.Apply(w); err != nil {
-		return err
+	if len(fields) > 0 {
+		shown := w
+		shown.Fields = fields
+		if err := s.company.Apply(shown); err != nil {
+			return err
+		}
 	}
-	c := s.campaigns[w.ID]
-	if c == nil {
-		return nil
+	var changes []world.Change
+	if do, ok := w.Fields[deed].(string); ok {
+		changes = append(changes, world.Change{At: w.At, Do: world.Deed(do)})
 	}
-	if w.Fields["paused_by"] == "user" {
-		c.paused = w.At
-	}
-	if hours, ok := w.Fields["call_time_window"].(Object); ok {
+	if hours, ok := fields["call_time_window"].(Object); ok {
 		h, problem := readHours(hours)
 		if problem != nil {
 			return fmt.Errorf("write campaigns %s: %s", w.ID, problem.Reason)
 		}
-		c.hours, c.resume = h, hours["auto_resume"] != false
-		c.begin = max(c.begin, w.At+startUp) // it has not begun
+		changes = append(changes, world.Change{At: w.At, Do: world.Rehour, Hours: &h})
+	}
+	c := s.campaigns[w.ID]
+	if c == nil {
+		return s.company.ChangeCampaign(w.ID, changes)
+	}
+	for _, change := range changes {
+		c.schedule.Take(change, startUp)
 	}
 	s.company.Foresee(campaigns, w.ID, s.foresee(c, w.At))
 	return nil
@@ -176,7 +202,7 @@ func readCampaign(w organisation.Write) (*campaign, error) {
 	c.order.From, _ = w.Fields["from_number"].(string)
 	c.order.Presentation, _ = w.Fields["presentation_number"].(string)
 	if w.Fields["scheduled_at"] != nil {
-		c.begin = int64(number(w.Fields["scheduled_at"]))
+		c.schedule.Begin = int64(number(w.Fields["scheduled_at"]))
 	}
 	return c, nil
 }
@@ -185,61 +211,36 @@ func readCampaign(w organisation.Write) (*campaign, error) {
 // something, and orders its calls. What was before an instant is as it was.
 func (s *Service) foresee(c *campaign, from int64) []organisation.Event {
 	var events []organisation.Event
-	status := func(at int64, fields Object) {
-		if c.paused == 0 || at < c.paused {
-			events = append(events, organisation.Event{At: at, Set: fields})
-		}
-	}
-	ongoing := Object{"status": "ongoing", "paused_by": nil, "paused_at": nil}
 	s.world.Withdraw(c.id, from+1)
-	var ok bool
-	t := c.begin
-	if !c.hours.open(t) {
-		if t, ok = c.hours.change(t); !ok {
-			return events
-		}
-	}
-	status(t, ongoing)
-	closes, closing := c.hours.change(t)
+	tasks, made := c.tasks, 0
 	var ends []int64
-	last, talked := t, false
-	for i, task := range c.tasks {
-		for {
+	last, result := int64(0), "fail"
+	phases := c.schedule.Run(func(t, until int64) (left bool, _ int64) {
+		for len(tasks) > 0 {
 			ends = slices.DeleteFunc(ends, func(end int64) bool { return end <= t })
-			if len(ends) < c.most {
-				if !closing || t < closes {
-					break
-				}
-			} else if next := slices.Min(ends); !closing || next < closes {
-				t = next
+			if len(ends) >= c.most {
+				t = slices.Min(ends)
+			}
+			if t >= until {
+				return true, last
+			}
+			if len(ends) >= c.most {
 				continue
 			}
-			// Nobody else can be called until the hours close.
-			status(closes, Object{"status": "paused", "paused_by": "system", "paused_at": closes})
-			if t, ok = c.hours.change(closes); !ok || !c.resume {
-				return events
+			call := s.dial(c, made, tasks[0], t)
+			tasks, made, ends, last = tasks[1:], made+1, append(ends, call.EndAt), max(last, call.EndAt)
+			count := "failed_calls"
+			if call.Status == "ended" {
+				count, result = "completed_calls", "success"
 			}
-			status(t, ongoing)
-			closes, closing = c.hours.change(t)
+			events = append(events, organisation.Event{At: t, Add: map[string]int64{"active_concurrency": 1}},
+				organisation.Event{At: call.EndAt, Add: map[string]int64{"active_concurrency": -1, count: 1}})
 		}
-		if c.paused > 0 && t > c.paused {
-			return events
-		}
-		call := s.dial(c, i, task, t)
-		ends = append(ends, call.EndAt)
-		last = max(last, call.EndAt)
-		count := "failed_calls"
-		if call.Status == "ended" {
-			count, talked = "completed_calls", true
-		}
-		events = append(events, organisation.Event{At: t, Add: map[string]int64{"active_concurrency": 1}},
-			organisation.Event{At: call.EndAt, Add: map[string]int64{"active_concurrency": -1, count: 1}})
+		return false, last
+	}, func() string { return result })
+	for _, phase := range phases {
+		events = append(events, organisation.Event{At: phase.At, Set: organisation.Entered(phase)})
 	}
-	result := "fail"
-	if talked {
-		result = "success"
-	}
-	status(last, Object{"status": result, "finished_at": last, "paused_by": nil, "paused_at": nil})
 	return events
 }
 

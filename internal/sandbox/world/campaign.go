@@ -3,6 +3,7 @@ package world
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 	"sync"
 	"time"
@@ -31,9 +32,17 @@ type Campaign struct {
 	Days     [7]bool
 	From, To int
 
-	once    sync.Once
-	dials   []Dial
-	planned int
+	seen int // how many changes there were of its agent's campaigns
+	once sync.Once
+	plan Plan
+}
+
+// Plan is how a campaign goes.
+type Plan struct {
+	Total       int // how many calls it was to make when it was created
+	Concurrency int // how many it makes at once at most
+	Dials       []Dial
+	Phases      []Phase
 }
 
 // Dial is a call that a campaign makes.
@@ -66,6 +75,20 @@ func (w *World) Campaigns(t int64) []*Campaign {
 
 // CampaignOf returns the campaign that makes a call; nil for none.
 func (w *World) CampaignOf(c *Call) *Campaign {
+	booked, changed := w.booked(c), w.cfg.Changes.now()
+	if changed == nil || c.Type != "outbound" || c.Order != nil || booked != nil && changed.of[booked.Number] == nil {
+		return booked
+	}
+	for _, n := range changed.order {
+		if m := w.campaign(n); m.Agent.Number == c.Agent.Number && w.Plan(m).dial(c.Index) != nil {
+			return m
+		}
+	}
+	return nil
+}
+
+// booked returns the campaign that makes a call unless somebody changes one.
+func (w *World) booked(c *Call) *Campaign {
 	if c.Type != "outbound" || c.Order != nil || w.cfg.Campaigns < 0 {
 		return nil
 	}
@@ -83,11 +106,21 @@ func (w *World) campaign(n int64) *Campaign {
 	if n < w.firstCampaign || w.cfg.Campaigns < 0 {
 		return nil
 	}
-	if c, ok := w.campaigns.Load(n); ok {
+	changed := w.cfg.Changes.now()
+	if c, ok := w.campaigns.Load(n); ok && c.(*Campaign).fresh(changed) {
 		return c.(*Campaign)
 	}
-	c, _ := w.campaigns.LoadOrStore(n, w.newCampaign(n))
-	return c.(*Campaign)
+	c := w.newCampaign(n)
+	if c != nil && changed != nil {
+		c.seen = changed.count[c.Agent.Number]
+	}
+	w.campaigns.Store(n, c)
+	return c
+}
+
+// fresh reports whether nothing has changed since the campaign was made.
+func (c *Campaign) fresh(changed *changes) bool {
+	return c == nil || changed == nil || c.seen == changed.count[c.Agent.Number]
 }
 
 // Forget makes campaigns anew when they are asked for: to be called when what
@@ -148,17 +181,33 @@ func (c *Campaign) dialsAt(t int64) bool {
 	return t >= c.Begin && t < c.Stop && (t < c.PausedFrom || t >= c.PausedTo) && c.Open(t)
 }
 
-// Dials returns the calls that the campaign makes, in the order of their start.
-// It looks at every call of its days.
-func (w *World) Dials(c *Campaign) []Dial {
+// Plan returns how a campaign goes. To find out, it looks at every call of its days.
+func (w *World) Plan(c *Campaign) *Plan {
 	c.once.Do(func() { w.plan(c) })
-	return c.dials
+	return &c.plan
 }
 
-// Planned is how many calls the campaign was to make when it was created.
-func (w *World) Planned(c *Campaign) int {
-	c.once.Do(func() { w.plan(c) })
-	return c.planned
+// Dials returns the calls that a campaign makes, in the order of their start.
+func (w *World) Dials(c *Campaign) []Dial { return w.Plan(c).Dials }
+
+// Last is when the last call of a campaign starts, or later.
+func (w *World) Last(c *Campaign) int64 {
+	last := c.Stop
+	if w.cfg.Changes.now() != nil {
+		for _, d := range w.Dials(c) {
+			last = max(last, d.Start)
+		}
+	}
+	return last
+}
+
+// dial returns the one that is a call; nil where the plan does not make it.
+func (p *Plan) dial(index int64) *Dial {
+	i, ok := slices.BinarySearchFunc(p.Dials, index, func(d Dial, index int64) int { return cmp.Compare(d.Index, index) })
+	if !ok {
+		return nil
+	}
+	return &p.Dials[i]
 }
 
 // redialAfter is how long a campaign waits until it calls somebody again, and
@@ -168,41 +217,157 @@ const (
 	attempts    = 3
 )
 
-// plan lets the campaign make its calls. Whom nobody answers for is called again
-// later by one of the next ones.
+// planner is a campaign whose calls are being found.
+type planner struct {
+	*World
+	c       *Campaign
+	again   []Dial  // whom nobody answered for: one of the next calls goes to them
+	running []int64 // when the calls end that go on
+}
+
+// active is how many of the campaign's calls go on when another one starts.
+func (p *planner) active(start int64) int {
+	p.running = slices.DeleteFunc(p.running, func(end int64) bool { return end <= start })
+	return len(p.running)
+}
+
+// add takes a call for the campaign.
+func (p *planner) add(call *Call) {
+	d := Dial{Index: call.Index, Start: call.StartAt, End: call.EndAt, Talked: call.Status == "ended", Attempt: 1, customer: call.customer}
+	due := slices.IndexFunc(p.again, func(a Dial) bool { return a.End+redialAfter <= d.Start })
+	if p.cfg.Redial && due >= 0 {
+		d.customer, d.Attempt = p.again[due].customer, p.again[due].Attempt+1
+		p.again = slices.Delete(p.again, due, due+1)
+	}
+	if answered := d.Talked && call.Reason != "voicemail_reached"; !answered && d.Attempt < attempts {
+		p.again = append(p.again, d)
+	}
+	if call.Index >= 0 { // the company's list begins with call 0
+		p.c.plan.Dials = append(p.c.plan.Dials, d)
+		p.running = append(p.running, d.End)
+	}
+}
+
+// outbound finds the agent's outbound calls that start in a span of time.
+func (p *planner) outbound(from, until int64) iter.Seq[*Call] {
+	return func(yield func(*Call) bool) {
+		var call Call
+		last := p.arrivals.before(until - 1)
+		for k := p.arrivals.before(from - 1); k < last; k++ {
+			if p.agentOf(k, p.arrivals.start(k)) != p.c.Agent {
+				continue
+			}
+			if p.draw(&call, k); call.Type == "outbound" && !yield(&call) {
+				return
+			}
+		}
+	}
+}
+
+// plan lets the campaign make its calls: those that it is booked for, until somebody
+// changes it. From then on those of its agent's calls that no campaign is booked for are
+// its own, too, so that it makes as many as it was to make when it was created.
 func (w *World) plan(c *Campaign) {
-	var again []Dial
-	var call Call
-	last := w.arrivals.before(c.Stop)
-	for k := w.arrivals.before(c.Begin - 1); k < last; k++ {
-		if start := w.arrivals.start(k); !c.dialsAt(start) || w.agentOf(k, start) != c.Agent {
+	p, plan := &planner{World: w, c: c}, &c.plan
+	changed := w.cfg.Changes.now()
+	asked := changed.of1(c.Number)
+	since := int64(never)
+	if len(asked) > 0 {
+		since = asked[0].At
+	}
+	plan.Concurrency = 5
+	unchanged := planner{} // for the calls that it would make
+	for call := range p.outbound(c.Begin, c.Stop) {
+		of := w.booked(call)
+		if !c.dialsAt(call.StartAt) || of != nil && of.Number != c.Number {
 			continue
 		}
-		w.draw(&call, k)
-		of := w.CampaignOf(&call)
-		if call.Type != "outbound" || of != nil && of != c {
-			continue
-		}
-		shows := k >= w.base // the company's list begins with call 0
-		if shows {
-			c.planned++
+		if call.Index >= 0 {
+			plan.Total++
 		}
 		if of == nil { // it was cancelled by then
 			continue
 		}
-		d := Dial{Index: k - w.base, Start: call.StartAt, End: call.EndAt, Talked: call.Status == "ended", Attempt: 1, customer: call.customer}
-		due := slices.IndexFunc(again, func(a Dial) bool { return a.End+redialAfter <= d.Start })
-		if w.cfg.Redial && due >= 0 {
-			d.customer, d.Attempt = again[due].customer, again[due].Attempt+1
-			again = slices.Delete(again, due, due+1)
+		if call.Index >= 0 {
+			plan.Concurrency = max(plan.Concurrency, unchanged.active(call.StartAt)+1)
+			unchanged.running = append(unchanged.running, call.EndAt)
 		}
-		if answered := d.Talked && call.Reason != "voicemail_reached"; !answered && d.Attempt < attempts {
-			again = append(again, d)
-		}
-		if shows {
-			c.dials = append(c.dials, d)
+		if call.QueuedAt <= since {
+			p.add(call)
 		}
 	}
+	schedule := c.schedule(asked)
+	if plan.Total == 0 { // a draft
+		for _, change := range schedule.Changes {
+			if change.Do == Cancel && len(asked) > 0 {
+				plan.Phases = []Phase{{At: change.At, Status: "canceled"}}
+			}
+		}
+		return
+	}
+	seen := since + 1
+	plan.Phases = schedule.Run(func(from, until int64) (left bool, last int64) {
+		if len(asked) > 0 {
+			until = min(until, schedule.Until)
+			p.goOn(max(from, seen), until, &schedule.Hours, changed)
+			seen = max(seen, until)
+		}
+		left = len(plan.Dials) < plan.Total
+		for _, d := range plan.Dials {
+			left = left || d.Start >= until
+			last = max(last, d.End)
+		}
+		return left, last
+	}, func() string {
+		if slices.ContainsFunc(plan.Dials, func(d Dial) bool { return d.Talked }) {
+			return "success"
+		}
+		return "fail"
+	})
+	slices.SortFunc(plan.Dials, func(a, b Dial) int { return cmp.Compare(a.Index, b.Index) })
+}
+
+// goOn makes the calls of a campaign that was changed: those that are queued in a span of
+// time in which it may call, and start inside its hours.
+func (p *planner) goOn(from, until int64, hours *Hours, changed *changes) {
+	plan := &p.c.plan
+	for call := range p.outbound(from, until+maxQueue) {
+		if len(plan.Dials) >= plan.Total {
+			return
+		}
+		of := p.booked(call)
+		if call.Index < 0 || call.QueuedAt < from || call.QueuedAt >= until || !hours.Open(call.StartAt) || of != nil && of.Number != p.c.Number {
+			continue
+		}
+		taken := slices.ContainsFunc(changed.before(p.c.Number), func(n int64) bool {
+			m := p.campaign(n)
+			return m.Agent == p.c.Agent && p.Plan(m).dial(call.Index) != nil
+		})
+		if p.active(call.StartAt) < plan.Concurrency && !taken {
+			p.add(call)
+		}
+	}
+}
+
+// followed is for how long a campaign is followed after its last change. Hours in which
+// its agent makes no calls would keep it for ever.
+const followed = 60 * msDay
+
+// schedule is when the campaign may call. What its author would have done later is left
+// to whoever has begun to change it.
+func (c *Campaign) schedule(asked []Change) Schedule {
+	s := Schedule{Begin: c.Begin, Hours: Hours{Zone: time.FixedZone(Zone, int(zoneOffset/msSecond)), Windows: []Window{{c.Days, c.From, c.To}}, Resume: true}}
+	for _, own := range []Change{{At: c.PausedFrom, Do: Pause}, {At: c.PausedTo, Do: Resume}, {At: c.Canceled, Do: Cancel}} {
+		if own.At > 0 && (len(asked) == 0 || own.At <= asked[0].At) {
+			s.Changes = append(s.Changes, own)
+		}
+	}
+	slices.SortStableFunc(s.Changes, func(a, b Change) int { return cmp.Compare(a.At, b.At) })
+	for _, change := range asked {
+		s.Take(change, 0)
+		s.Until = change.At + followed
+	}
+	return s
 }
 
 // agentOf returns whose call k is, which starts then.
@@ -217,9 +382,7 @@ func (w *World) redial(c *Call) {
 	if m == nil {
 		return
 	}
-	dials := w.Dials(m)
-	i, ok := slices.BinarySearchFunc(dials, c.Index, func(d Dial, index int64) int { return cmp.Compare(d.Index, index) })
-	if ok {
-		c.customer = dials[i].customer
+	if d := w.Plan(m).dial(c.Index); d != nil {
+		c.customer = d.customer
 	}
 }

@@ -66,6 +66,8 @@ type Config struct {
 	VersionOf func(agent int, start int64) (number int, lift float64)
 	// Orders are the calls that were asked for besides those that are computed.
 	Orders *Orders
+	// Changes are what clients did to campaigns.
+	Changes *Changes
 	// DriftRate is the share of calls, from DriftFrom on, that the service sends
 	// in a shape of tomorrow: a new disconnection reason, a new field, a number
 	// where it used to send a decimal string.
@@ -76,6 +78,7 @@ type Config struct {
 func (c *Config) setDefaults() error {
 	c.Days = cmp.Or(c.Days, 30)
 	c.Orders = cmp.Or(c.Orders, &Orders{})
+	c.Changes = cmp.Or(c.Changes, &Changes{})
 	c.Agents = cmp.Or(c.Agents, 30)
 	if c.Agents < 0 {
 		c.Campaigns = -1
