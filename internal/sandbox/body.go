@@ -58,7 +58,6 @@ var writes = map[string]func(s *service.Service, now time.Time, id string, body 
 	"createAgent":                (*service.Service).CreateAgent,
 	"updateAgent":                (*service.Service).PatchAgent,
 	"validateFlow":               (*service.Service).ValidateFlow,
-	"listAgentsV2":               (*service.Service).AgentsV2,
 	"createCampaignV2":           (*service.Service).CreateCampaign,
 	"updateCampaignV2":           (*service.Service).PatchCampaign,
 	"updateCampaign":             (*service.Service).PatchCampaign,
@@ -113,6 +112,9 @@ func (e *exchange) problem(p *service.Problem) answer {
 		return failure(e.x, http.StatusConflict, p.Reason, "")
 	case service.Unavailable:
 		return failure(e.x, http.StatusServiceUnavailable, p.Reason, "")
+	}
+	if e.x.v2 && p.Field != "" {
+		return detail(http.StatusNotFound, []string{"path", p.Field}, p.Reason, "not_found")
 	}
 	return failure(e.x, http.StatusNotFound, p.Reason, "")
 }

@@ -48,6 +48,7 @@ var handlers = map[string]func(*Server, *exchange, FaultKind) answer{
 	"listCallsLegacy": (*Server).answerBulk,
 	"createCallV2":    (*Server).answerCreateCall,
 	"getCallV2":       (*Server).answerBulk,
+	"listAgentsV2":    (*Server).answerV2,
 	"listCampaignsV2": (*Server).answerV2,
 	"getCampaignV2":   (*Server).answerV2,
 	"getKnowledgeV2":  (*Server).answerV2,

@@ -89,12 +89,12 @@ func TestCampaignCanBeModifiedOnlyInDraftOrPending(t *testing.T) {
 	s := newServer(t, Options{World: Config{Calls: 60}})
 	id := newCampaign(t, s, 3, `,"scheduled_at":"2026-11-19T10:00:00Z"`)["id"].(string)
 	for path, v3 := range map[string]bool{"/v3/campaigns/" + id: true, "/v2/campaigns/" + id: false} {
-		empty, invalid := 200, 422
+		empty, null, invalid := 200, 200, 422
 		if v3 {
-			empty, invalid = 400, 400
+			empty, null, invalid = 400, 400, 400
 		}
 		for body, want := range map[string]int{
-			`{}`: empty, `{"name":"Summer"}`: 200, `{"name":null}`: 200, `{"name":7}`: invalid, `{"concurrency":7}`: invalid,
+			`{}`: empty, `{"name":"Summer"}`: 200, `{"name":null}`: null, `{"name":7}`: invalid, `{"name":""}`: invalid, `{"concurrency":7}`: invalid,
 			`{"call_time_window":{"timezone":"Mars/Base"}}`:                                                          invalid,
 			`{"call_time_window":{"timezone":""}}`:                                                                   invalid,
 			`{"call_time_window":{"windows":[{"days":["Monday"],"start_min":600,"end_min":600}]}}`:                   invalid,

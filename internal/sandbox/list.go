@@ -32,8 +32,9 @@ type list struct {
 	offsets      sync.Map // of the items before a cursor that is an id, by listed
 	counted      struct { // the last total
 		sync.Mutex
-		list  uint64
-		at, n int64
+		list     uint64
+		at, n    int64
+		ordering int
 	}
 }
 
@@ -191,8 +192,8 @@ func (l *list) walk(q *query, t, lo, hi int64) iter.Seq[*world.View] {
 func (l *list) total(q *query, list uint64, t, lo, hi int64) int64 {
 	l.counted.Lock()
 	defer l.counted.Unlock()
-	if c := &l.counted; c.list != list || c.at != t {
-		c.list, c.at, c.n = list, t, 0
+	if c, ordering := &l.counted, l.world.Ordering(); c.list != list || c.at != t || c.ordering != ordering {
+		c.list, c.at, c.ordering, c.n = list, t, ordering, 0
 		if len(q.attributes) == 0 && q.duration == nil {
 			c.n = l.world.CountIn(t, lo, hi)
 			hi = lo // the ordered ones are left

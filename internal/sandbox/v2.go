@@ -14,6 +14,7 @@ import (
 // What v2 has of an organisation: other names, times as ISO 8601, a body instead of
 // query parameters. These are their names in Request.Resource and ResourceFaults.
 const (
+	v2Agents     = "v2_agents"
 	v2Campaigns  = "v2_campaigns"
 	v2Knowledges = "v2_knowledges"
 )
@@ -25,8 +26,13 @@ func invalid(field, message string) answer {
 	if field != "" {
 		loc = append(loc, strings.Split(field, ".")...)
 	}
-	a := objectAnswer(map[string]any{"detail": []any{map[string]any{"loc": loc, "msg": message, "type": "value_error"}}})
-	a.status = http.StatusUnprocessableEntity
+	return detail(http.StatusUnprocessableEntity, loc, message, "value_error")
+}
+
+// detail is an answer of v2 about one place in a request.
+func detail(status int, loc []string, message, kind string) answer {
+	a := objectAnswer(map[string]any{"detail": []any{map[string]any{"loc": loc, "msg": message, "type": kind}}})
+	a.status = status
 	return a
 }
 
@@ -81,7 +87,8 @@ func (s *Server) answerV2(e *exchange, _ FaultKind) answer {
 	return objectAnswer(o)
 }
 
-// listV2 answers POST /v2/campaigns/list.
+// listV2 answers the lists of campaigns and of agents. That of agents has the form of the
+// others, but takes fewer filters.
 func (s *Server) listV2(ask *exchange, faults resourceFaults) answer {
 	body, refused, ok := readListing[struct {
 		Status []string   `json:"status"`
@@ -91,15 +98,27 @@ func (s *Server) listV2(ask *exchange, faults resourceFaults) answer {
 	if !ok {
 		return refused
 	}
-	f := &body.Filter
-	q := &resourceQuery{resource: organisation.Named("campaigns"), sortBy: "created_at"}
+	name, agentOf, show := "campaigns", campaignAgent, s.campaignV2
+	if ask.req.Resource == v2Agents {
+		name, agentOf, show = "agents", agentID, agentV2
+	}
+	q := &resourceQuery{resource: organisation.Named(name), sortBy: "created_at"}
 	q.ascending = body.Order == "ascending"
-	all := slices.DeleteFunc(s.organisation.List(q.resource, "", s.Now()), func(e entry) bool {
+	all := s.organisation.List(q.resource, "", s.Now())
+	var after entry // it need not match the filter any more
+	if body.Key != nil {
+		i := slices.IndexFunc(all, func(e entry) bool { return e.ID == *body.Key })
+		if i < 0 {
+			return invalid("pagination_key", "pagination_key is the id of none of the "+name)
+		}
+		after = all[i]
+	}
+	f := &body.Filter
+	all = slices.DeleteFunc(all, func(e entry) bool {
 		at := e.Object["created_at"].(int64)
-		agent := e.Object["agent"].(organisation.Object)["agent_id"].(string)
 		return len(f.Status) > 0 && !slices.Contains(f.Status, fmt.Sprint(e.Object["status"])) ||
-			len(f.Agent) > 0 && !slices.Contains(f.Agent, agent) ||
-			f.Start.Lower != nil && at < *f.Start.Lower || f.Start.Upper != nil && at > *f.Start.Upper
+			len(f.Agent) > 0 && !slices.Contains(f.Agent, agentOf(e.Object)) ||
+			f.Start.Lower != nil && at < milliseconds(*f.Start.Lower) || f.Start.Upper != nil && at > milliseconds(*f.Start.Upper)
 	})
 	slices.SortFunc(all, q.compare)
 	if faults[ResourceEmpty] {
@@ -107,11 +126,7 @@ func (s *Server) listV2(ask *exchange, faults resourceFaults) answer {
 	}
 	total := len(all)
 	if body.Key != nil {
-		i := slices.IndexFunc(all, func(e entry) bool { return e.ID == *body.Key })
-		if i < 0 {
-			return invalid("pagination_key", "pagination_key names no campaign of this list")
-		}
-		all = all[i+1:]
+		all = slices.DeleteFunc(all, func(e entry) bool { return q.compare(e, after) <= 0 })
 	}
 	next := any(nil)
 	if len(all) > body.Limit {
@@ -120,9 +135,20 @@ func (s *Server) listV2(ask *exchange, faults resourceFaults) answer {
 	}
 	items := make([]any, len(all))
 	for i, e := range all {
-		items[i] = s.campaignV2(e.Object)
+		items[i] = show(e.Object)
 	}
-	return objectAnswer(map[string]any{"campaigns": items, "next_cursor": next, "total_count": total})
+	return objectAnswer(map[string]any{name: items, "next_cursor": next, "total_count": total})
+}
+
+func agentID(o organisation.Object) string { return fmt.Sprint(o["id"]) }
+
+func campaignAgent(o organisation.Object) string {
+	return fmt.Sprint(o["agent"].(organisation.Object)["agent_id"])
+}
+
+// agentV2 is an agent as v2 shows it.
+func agentV2(a organisation.Object) map[string]any {
+	return map[string]any{"agent_id": a["id"], "agent_name": a["name"]}
 }
 
 // campaignV2 is a campaign as v2 shows it.

@@ -24,5 +24,5 @@ var agents = []Operation{
 
 var agentsV2 = Operation{
 	ID: "listAgentsV2", Method: http.MethodPost, Path: "/v2/agents/list", Kind: "list", Resource: "v2_agents", Body: "AgentListRequestV2", Answer: "AgentListV2",
-	Summary: "All agents", From: "contract: the path, and that the body is an object; invented: the answer", Beware: "the answer; here the body's members are ignored",
+	Summary: "Agents, the newest first", From: "contract: the path, and that the body is an object; invented: its members, which are those of the other lists, and the answer", Beware: "the answer, and that the body's members do anything",
 }

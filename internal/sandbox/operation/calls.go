@@ -32,7 +32,7 @@ var calls = []Operation{
 	{
 		ID: "createCall", Method: http.MethodPost, Path: "/v3/calls", Kind: "write", Resource: "calls", Body: "CreateCallRequest", Status: http.StatusCreated, Answer: "CallResponse",
 		Summary: "Call somebody",
-		From:    "contract: the path, the status; documented: the body; observed: the answer; invented: that `agent` is required", Beware: "any field of a call",
+		From:    "contract: the path, the status; documented: the body, and that `agent` is left out where the traffic of the number is split; observed: the answer; invented: that it is required otherwise", Beware: "any field of a call",
 	},
 	{
 		ID: "getCall", Method: http.MethodGet, Path: "/v3/calls/{call_id}", Kind: "detail", Answer: "CallResponse",

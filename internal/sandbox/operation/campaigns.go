@@ -6,7 +6,7 @@ import "net/http"
 var campaigns = []Operation{
 	{
 		ID: "updateCampaign", Method: http.MethodPatch, Path: "/v3/campaigns/{campaign_id}", Kind: "write", Resource: "campaigns", Body: "UpdateCampaignV3Request", Answer: "Campaign",
-		Summary: "Change a campaign that is in draft or pending", From: "contract; documented: the fields", Beware: "whether it works while the campaign is paused: here it does not",
+		Summary: "Change a campaign that is in draft or pending", From: "contract; documented: the fields, and that `name` is neither null nor blank", Beware: "whether it works while the campaign is paused: here it does not",
 	},
 	action("pause", "Let a campaign call nobody else, until it is resumed"),
 	action("resume", "Let a campaign that is paused go on, inside its hours"),

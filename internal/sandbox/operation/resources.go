@@ -77,7 +77,7 @@ var companyV2 = []Operation{
 	agentsV2,
 	{
 		ID: "listCampaignsV2", Method: http.MethodPost, Path: "/v2/campaigns/list", Kind: "list", Resource: "v2_campaigns", Body: "CampaignListRequestV2", Answer: "CampaignListV2",
-		Summary: "Campaigns, the newest first", From: contract, Beware: "the status of a refusal",
+		Summary: "Campaigns, the newest first", From: "contract; invented: that `start_timestamp` is about `created_at`, in milliseconds or seconds", Beware: "the status of a refusal",
 	},
 	{
 		ID: "getCampaignV2", Method: http.MethodGet, Path: "/v2/campaigns/{campaign_id}", Kind: "object", Resource: "v2_campaigns", Answer: "CampaignResponseV2",
@@ -94,6 +94,6 @@ var companyV2 = []Operation{
 	},
 	{
 		ID: "deleteKnowledgeDocumentV2", Method: http.MethodDelete, Path: "/v2/knowledge/{knowledge_base_id}/documents/{knowledge_document_id}", Kind: "write", Resource: "v2_knowledges",
-		Answer: "DeleteDocumentResponseV2", Summary: "Delete a document of a knowledge base", From: "contract: the path; invented: the answer", Beware: "the answer",
+		Answer: "DeleteDocumentResponseV2", Summary: "Delete a document of a knowledge base", From: "contract: the path, the form of a failure; invented: the answer", Beware: "the answer",
 	},
 }

@@ -63,6 +63,20 @@ var numbers = &Resource{
 	},
 }
 
+// Split returns the agent whose traffic is split over the calls from a number; nil where
+// none is.
+func (o *Organisation) Split(number string) *world.Agent {
+	for _, a := range o.world.Agents() {
+		if a.Line == number && a.Direction == "outbound" { // the number is the first one's
+			if a.Variants {
+				return a
+			}
+			return nil
+		}
+	}
+	return nil
+}
+
 // status keeps objects with the status, or with a usual one where none is asked for.
 func status(usual string, values ...string) Filter {
 	f := is("status", false, values...)

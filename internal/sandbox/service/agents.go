@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"callhouse/internal/sandbox/organisation"
@@ -181,19 +180,6 @@ func flaws(flow Object) []Object {
 		}
 	}
 	return all
-}
-
-// AgentsV2 lists all agents for v2, by name.
-func (s *Service) AgentsV2(now time.Time, _ string, _ Object) (Object, *Problem) {
-	items := []Object{}
-	for _, e := range s.company.List(organisation.Named("agents"), "", now) {
-		items = append(items, Object{"agent_id": e.ID, "agent_name": e.Object["name"]})
-	}
-	slices.SortFunc(items, func(a, b Object) int {
-		key := func(o Object) string { return fmt.Sprint(o["agent_name"], " ", o["agent_id"]) }
-		return strings.Compare(key(a), key(b))
-	})
-	return Object{"agents": items, "total_count": len(items)}, nil
 }
 
 // list is an array; nothing else.

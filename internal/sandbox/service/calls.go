@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"callhouse/internal/sandbox/dice"
 	"callhouse/internal/sandbox/organisation"
 	"callhouse/internal/sandbox/world"
 )
@@ -16,6 +17,15 @@ func (s *Service) CreateCall(now time.Time, _ string, body Object) (Object, *Pro
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	order := Object{"agent_id": inside(body, "agent", "agent_id"), "agent_version": inside(body, "agent", "agent_version")}
+	from, _ := body["from_number"].(string)
+	switch split := s.company.Split(from); {
+	case split != nil && body["agent"] != nil:
+		return nil, invalid("agent", "the traffic of from_number is split: leave the agent out")
+	case split == nil && body["agent"] == nil:
+		return nil, invalid("agent", "is required, as the traffic of from_number is not split")
+	case split != nil:
+		order["agent_id"], order["variant_label"] = split.ID.String(), [...]string{"A", "B"}[dice.Mix(s.writes)%2]
+	}
 	for _, name := range []string{"from_number", "to_number", "presentation_number", "metadata", "dynamic_variables"} {
 		order[name] = body[name]
 	}
@@ -88,7 +98,7 @@ func (s *Service) order(w organisation.Write) error {
 	}
 	o := world.Order{ID: id, At: w.At, Agent: agent}
 	for name, into := range map[string]*string{
-		"agent_version": &o.Version, "from_number": &o.From, "to_number": &o.To, "presentation_number": &o.Presentation,
+		"agent_version": &o.Version, "from_number": &o.From, "to_number": &o.To, "presentation_number": &o.Presentation, "variant_label": &o.Variant,
 	} {
 		*into, _ = w.Fields[name].(string)
 	}

@@ -17,7 +17,7 @@ func (s *Service) DeleteDocument(now time.Time, id string, _ Object) (Object, *P
 	if found, p := s.deleteDocument(now, base, document); p != nil {
 		return nil, p
 	} else if !found {
-		return nil, missing()
+		return nil, missingAt("knowledge_document_id")
 	}
 	return Object{"success": true, "knowledge_document_id": document}, nil
 }
@@ -27,7 +27,7 @@ func (s *Service) DeleteDocuments(now time.Time, base string, body Object) (Obje
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.find("knowledges", base, now) == nil {
-		return nil, missing()
+		return nil, missingAt("knowledge_base_id")
 	}
 	deleted, failed := []string{}, []string{}
 	for _, value := range list(body["knowledge_document_ids"]) {

@@ -54,6 +54,9 @@ const (
 
 func missing() *Problem { return &Problem{Missing, "", "there is no such object"} }
 
+// missingAt names the part of the path that is of nothing.
+func missingAt(field string) *Problem { return &Problem{Missing, field, "there is no such object"} }
+
 func invalid(field, format string, args ...any) *Problem {
 	return &Problem{Invalid, field, fmt.Sprintf(format, args...)}
 }

@@ -19,6 +19,7 @@ type Order struct {
 	Version      string
 	From, To     string
 	Presentation string // empty for none
+	Variant      string // of an agent whose traffic is split; empty for none
 	Metadata     string // a JSON object, as Variables
 	Variables    string
 	Campaign     string // the id of the campaign that makes it; empty for none
@@ -32,6 +33,7 @@ type Orders struct {
 	calls   []*Call // by number
 	byStart []*Call
 	byID    map[UUID]*Call
+	made    int // how often there were more or fewer of them
 }
 
 // firstOrder is the index of the first order. That of a position before all calls, -1,
@@ -64,7 +66,7 @@ func (w *World) Order(order Order) *Call {
 	}
 	c := &Call{
 		Index: firstOrder - int64(len(o.calls)), ID: order.ID, Order: &order, Key: dice.Hash(w.Key+11, order.ID.body()),
-		Version: order.Version, Type: "outbound", StartAt: order.At, times: w.cfg.Wordiness,
+		Version: order.Version, Variant: order.Variant, Type: "outbound", StartAt: order.At, times: w.cfg.Wordiness,
 	}
 	d := dice.New(c.Key)
 	model := w.agents[dice.Pick(order.Agent.body(), len(w.agents))] // of an agent who was made by a client
@@ -88,6 +90,7 @@ func (w *World) Order(order Order) *Call {
 		o.byID = map[UUID]*Call{}
 	}
 	o.calls, o.byID[c.ID] = append(o.calls, c), c
+	o.made++
 	i, _ := slices.BinarySearchFunc(o.byStart, c, func(a, b *Call) int { return cmp.Or(cmp.Compare(a.StartAt, b.StartAt), -1) })
 	o.byStart = slices.Insert(o.byStart, i, c)
 	return c
@@ -99,9 +102,17 @@ func (w *World) Withdraw(campaign string, from int64) {
 	o := w.cfg.Orders
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.made++
 	gone := func(c *Call) bool { return c.Order.Campaign == campaign && c.Order.At >= from }
 	maps.DeleteFunc(o.byID, func(_ UUID, c *Call) bool { return gone(c) })
 	o.byStart = slices.DeleteFunc(slices.Clone(o.byStart), gone)
+}
+
+// Ordering is a number that differs before and after a call is ordered, or taken back.
+func (w *World) Ordering() int {
+	w.cfg.Orders.mu.RLock()
+	defer w.cfg.Orders.mu.RUnlock()
+	return w.cfg.Orders.made
 }
 
 // Ordered yields the orders that show at t, newest first or oldest first. The view is
