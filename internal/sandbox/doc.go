@@ -5,8 +5,8 @@
 // The rooms below it: script is what is said, world who calls when and what the
 // service shows of it, render a call's JSON in v3 and v2, organisation everything
 // but calls, service what can be done to it, operation the table of what can be
-// asked for, limit the rate limits; dice and wire are the numbers that all draw
-// from and the bytes that they write.
+// asked for, statefile the file that keeps what was done, limit the rate limits;
+// dice and wire are the numbers that all draw from and the bytes that they write.
 //
 // A [Server] is the HTTP side: the operations of package operation, with key, rate
 // limits, cursors, filters and faults on demand ([Options]), and apart from them
