@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"math"
 	"net/http"
@@ -126,7 +127,7 @@ func (s *Server) setRevoked(key string, revoked bool) {
 func (s *Server) Do(method, path, body string) (status int, answer []byte) {
 	x := s.scratch.Get().(*scratch)
 	defer s.scratch.Put(x)
-	r, err := http.NewRequest(method, path, strings.NewReader(body))
+	r, err := http.NewRequestWithContext(context.Background(), method, path, strings.NewReader(body))
 	if err != nil {
 		return http.StatusBadRequest, []byte(err.Error())
 	}
