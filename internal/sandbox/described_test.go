@@ -1,63 +1,17 @@
 package sandbox
 
 import (
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
-	"github.com/pb33f/libopenapi"
-	validator "github.com/pb33f/libopenapi-validator"
-	"github.com/pb33f/libopenapi-validator/config"
-
+	"callhouse/internal/sandbox/judge"
 	"callhouse/internal/sandbox/operation"
 	"callhouse/internal/sandbox/organisation"
 )
-
-// judges hold answers to the OpenAPI documents, with somebody else's code: of v3, and of v2.
-var judges = sync.OnceValues(func() (map[bool]validator.Validator, error) {
-	all := map[bool]validator.Validator{}
-	for _, v2 := range []bool{false, true} {
-		document, err := libopenapi.NewDocument(operation.Document(v2))
-		if err != nil {
-			return nil, err
-		}
-		v, errs := validator.NewValidator(document, config.WithFormatAssertions(), config.WithoutSecurityValidation())
-		if len(errs) > 0 {
-			return nil, errors.Join(errs...)
-		}
-		if ok, errs := v.ValidateDocument(); !ok {
-			return nil, errs[0]
-		}
-		all[v2] = v
-	}
-	return all, nil
-})
-
-// judge fails the test if an answer is not as its document tells.
-func judge(t testing.TB, r *http.Request, w *httptest.ResponseRecorder) {
-	t.Helper()
-	of, err := judges()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if o, _, allowed := operation.Match(r.Method, r.URL.Path); o == nil || allowed != nil {
-		return // no document tells of what is not there
-	}
-	ok, errs := of[operation.IsV2(r.URL.Path)].ValidateHttpResponse(r, w.Result())
-	if ok {
-		return
-	}
-	text := errs[0].Error()
-	for _, e := range errs[0].SchemaValidationErrors {
-		text += "; " + e.Reason + " at " + e.FieldPath
-	}
-	t.Errorf("%s %s: %d %s\n%.600s", r.Method, r.URL, w.Code, text, w.Body)
-}
 
 // send sends a request with a body, or without one if it is empty, holds the answer to
 // its document, and returns it.
@@ -70,7 +24,7 @@ func send(t testing.TB, s http.Handler, method, target, body string) (status int
 	}
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, r)
-	judge(t, r, w)
+	judge.Answer(t, r, w)
 	decode(t, w.Body.Bytes(), &answer)
 	return w.Code, answer
 }

@@ -24,21 +24,25 @@ type Running struct {
 }
 
 // Listen lets s answer on a TCP address; port 0 chooses a free one. It stops
-// when ctx is done or Close is called.
-func Listen(ctx context.Context, addr string, s *Server) (*Running, error) {
+// when ctx is done or Close is called. What is around it sees every request first.
+func Listen(ctx context.Context, addr string, s *Server, around ...func(http.Handler) http.Handler) (*Running, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", addr, err)
 	}
-	return Serve(ctx, l, s), nil
+	return Serve(ctx, l, s, around...), nil
 }
 
 // Serve lets s answer on l until ctx is done or Close is called. It takes l over.
-func Serve(ctx context.Context, l net.Listener, s *Server) *Running {
+func Serve(ctx context.Context, l net.Listener, s *Server, around ...func(http.Handler) http.Handler) *Running {
+	var h http.Handler = s
+	for _, a := range around {
+		h = a(h)
+	}
 	r := &Running{URL: "http://" + l.Addr().String(), Server: s, done: make(chan struct{})}
 	r.http = &http.Server{
-		Handler: s, ReadHeaderTimeout: time.Minute,
+		Handler: h, ReadHeaderTimeout: time.Minute,
 		ErrorLog: log.New(io.Discard, "", 0), // faults on demand are no errors of ours
 	}
 	go func() {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -185,6 +186,9 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, x *scratch) {
 	default:
 		e.number = number
 		fault = s.fault(number, e.req)
+		if asked := s.asked(e.req, fault); asked != "" {
+			w.Header().Set(faultHeader, asked)
+		}
 		if s.disturb(w, e, fault) {
 			return
 		}
@@ -208,6 +212,30 @@ func (s *Server) fault(number int64, req Request) FaultKind {
 		}
 	}
 	return s.opts.Faults.draw(dice.Hash(s.world.Key+4, uint64(number)), req.Kind == "page" || req.Kind == "list" || req.Kind == "bulk" && req.ID == "")
+}
+
+// faultHeader is the header of an answer that is perhaps wrong because somebody asked for
+// it. It says what was asked for.
+const faultHeader = "Sandbox-Fault"
+
+// asked names all that was asked to be wrong with the answer to a request.
+func (s *Server) asked(req Request, fault FaultKind) string {
+	var all []string
+	if fault != "" {
+		all = append(all, string(fault))
+	}
+	ofCalls := req.Kind == "page" || req.Kind == "detail" || req.Kind == "bulk"
+	if ofCalls && s.opts.World.DriftRate > 0 {
+		all = append(all, "drift")
+	}
+	if v2 := s.modes(false); strings.HasPrefix(req.Resource, "v2_call") && v2 != (V2{}) {
+		all = append(all, "v2")
+	}
+	for kind := range s.resourceFaults(req.Resource) {
+		all = append(all, string(kind))
+	}
+	slices.Sort(all)
+	return strings.Join(all, ",")
 }
 
 // send writes an answer and counts it.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"callhouse/cmd/internal/extractcmd"
 	"callhouse/cmd/internal/querycmd"
 	"callhouse/internal/sandbox"
+	"callhouse/internal/sandbox/judge"
 )
 
 const testKey = "a-key-that-must-never-show"
@@ -79,7 +81,8 @@ func foundAt(t *testing.T, now time.Time, opts sandbox.Options) *company {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.service, err = sandbox.Listen(t.Context(), "127.0.0.1:0", server); err != nil {
+	judged := func(h http.Handler) http.Handler { return judge.Around(t, h) }
+	if c.service, err = sandbox.Listen(t.Context(), "127.0.0.1:0", server, judged); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

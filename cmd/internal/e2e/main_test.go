@@ -3,6 +3,7 @@ package e2e
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -11,6 +12,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/extractcmd"
 	"callhouse/cmd/internal/querycmd"
+	"callhouse/internal/sandbox/judge"
 )
 
 // The quick tests try less at random; make long tries rapid's usual 100 times.
@@ -61,7 +63,14 @@ func testAll(m *testing.M) int {
 	defer os.RemoveAll(dir)
 	debug.SetGCPercent(-1) // the tests hold little, and collecting it took a tenth of their time
 	debug.SetMemoryLimit(1 << 30)
-	return m.Run()
+	code := m.Run()
+	if n := judge.Count(); n.Judged > 0 {
+		fmt.Println(n)
+	} else if n.Left > 0 {
+		fmt.Println("none of the sandbox's answers was held to its OpenAPI documents")
+		return 1
+	}
+	return code
 }
 
 // linkProgram puts a program of callhouse, extract or query, into a folder: a link

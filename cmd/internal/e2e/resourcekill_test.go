@@ -62,7 +62,7 @@ func TestKilledAmongResources(t *testing.T) {
 		}
 		c.clock.Advance(time.Second)
 		for name, id := range map[string]string{"tools": tool, "agents": agent} {
-			if err := world.Edit(c.clock.Now(), name, "", id, organisation.Object{"name": fmt.Sprint("after ", killed)}); err != nil {
+			if err := world.Edit(c.clock.Now(), name, "", id, organisation.Object{"name": fmt.Sprint("after_", killed)}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -87,7 +87,7 @@ func TestKilledAmongResources(t *testing.T) {
 	if len(twice) > 0 {
 		t.Errorf("objects that came twice: %v", twice)
 	}
-	if there, _ := c.stored(resource.Tools); there[tool]["name"] != fmt.Sprint("after ", killed) {
+	if there, _ := c.stored(resource.Tools); there[tool]["name"] != fmt.Sprint("after_", killed) {
 		t.Errorf("the tool that was edited is %v", there[tool])
 	}
 }

@@ -1,0 +1,240 @@
+// Package judge holds the sandbox's answers to its OpenAPI documents, with somebody else's
+// code. Only tests use it: no program is to carry the validator.
+package judge
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+
+	"github.com/pb33f/libopenapi"
+	validator "github.com/pb33f/libopenapi-validator"
+	"github.com/pb33f/libopenapi-validator/config"
+
+	"callhouse/internal/sandbox/operation"
+)
+
+// every keeps the quick tests quick: a page of calls takes longer to judge than to make.
+var every = flag.Int64("judge-every", strictEvery, "hold one in so many of the sandbox's answers to its OpenAPI documents, besides the first of each operation and status")
+
+// strictEvery is how many answers are looked at for each whose fields all have to be
+// described: that takes the validator six times as long.
+const strictEvery = 50
+
+// Ways to look at an answer.
+const (
+	not = iota
+	plain
+	strict
+)
+
+// spoiled is the header of an answer that is wrong because a test, or a flag, asked for it.
+const spoiled = "Sandbox-Fault"
+
+// Tally is what became of the answers of a test's program so far.
+type Tally struct {
+	Judged  int64 // held to the document
+	Left    int64 // not chosen for it
+	Spoiled int64 // wrong on purpose
+	Unknown int64 // to what no document tells of: an unknown path, or a method that it does not have
+}
+
+func (c Tally) String() string {
+	return fmt.Sprintf("%d of the sandbox's answers were held to its OpenAPI documents, %d were not chosen, %d were wrong on purpose, %d were to requests that no document tells of", c.Judged, c.Left, c.Spoiled, c.Unknown)
+}
+
+// chooser says which answers are judged.
+type chooser struct {
+	mu    sync.Mutex
+	known map[string]bool // operations with a status
+	seen  int64
+	tally Tally
+}
+
+var all = chooser{known: map[string]bool{}}
+
+// Count returns what became of all answers so far.
+func Count() Tally {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	return all.tally
+}
+
+// choose says how an answer is judged, and counts it.
+func (c *chooser) choose(r *http.Request, status int, wrong bool) int {
+	o, _, allowed := operation.Match(r.Method, r.URL.Path)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if o == nil || allowed != nil {
+		c.tally.Unknown++
+		return not
+	}
+	if wrong {
+		c.tally.Spoiled++
+		return not
+	}
+	c.seen++
+	kind := fmt.Sprint(o.ID, " ", status)
+	how := not
+	if !c.known[kind] || c.seen%strictEvery == 0 {
+		how = strict
+	} else if c.seen%*every == 0 {
+		how = plain
+	}
+	if how == not {
+		c.tally.Left++
+		return not
+	}
+	c.known[kind] = true
+	c.tally.Judged++
+	return how
+}
+
+// Around answers as h does, and fails the test if an answer is not as its document tells.
+// Faults that were asked for are left out.
+func Around(t testing.TB, h http.Handler) http.Handler {
+	t.Helper()
+	if _, err := documents(); err != nil {
+		t.Fatalf("the sandbox's OpenAPI documents are not valid: %v", err)
+	}
+	var mu sync.Mutex
+	var flaws []string
+	t.Cleanup(func() { // an answer may come when the test is over
+		mu.Lock()
+		defer mu.Unlock()
+		for _, flaw := range flaws {
+			t.Error(flaw)
+		}
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		rec := &recorder{ResponseWriter: w, choose: func(status int) int { return all.choose(r, status, w.Header().Get(spoiled) != "") }}
+		h.ServeHTTP(rec, r)
+		if rec.body == nil {
+			return
+		}
+		if flaw := flaw(rec.how, r, rec.status, w.Header(), rec.body.Bytes()); flaw != "" {
+			mu.Lock()
+			defer mu.Unlock()
+			flaws = append(flaws, flaw)
+		}
+	})
+}
+
+// recorder keeps an answer that is to be judged.
+type recorder struct {
+	http.ResponseWriter
+	choose func(status int) int
+	status int
+	how    int
+	body   *bytes.Buffer // nil for an answer that is not
+}
+
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+func (r *recorder) WriteHeader(status int) {
+	r.status = status
+	if r.how = r.choose(status); r.how != not {
+		r.body = new(bytes.Buffer)
+	}
+	r.ResponseWriter.WriteHeader(status)
+}
+
+func (r *recorder) Write(b []byte) (int, error) {
+	if r.status == 0 {
+		r.WriteHeader(http.StatusOK)
+	}
+	if r.body != nil {
+		r.body.Write(b)
+	}
+	return r.ResponseWriter.Write(b)
+}
+
+// document is of v3 or of v2, and how answers are held to it.
+type document struct {
+	v2  bool
+	how int
+}
+
+// documents hold answers to the descriptions.
+var documents = sync.OnceValues(func() (map[document]validator.Validator, error) {
+	all := map[document]validator.Validator{}
+	for _, v2 := range []bool{false, true} {
+		text := operation.Document(v2)
+		d, err := libopenapi.NewDocument(text)
+		var described any
+		if err = errors.Join(err, json.Unmarshal(text, &described)); err != nil {
+			return nil, err
+		}
+		options := []config.Option{config.WithFormatAssertions(), config.WithoutSecurityValidation()}
+		for how, more := range map[int][]config.Option{plain: nil, strict: {config.WithStrictMode(), config.WithStrictIgnorePaths(open(described)...)}} {
+			v, errs := validator.NewValidator(d, append(options, more...)...)
+			if len(errs) > 0 {
+				return nil, errors.Join(errs...)
+			}
+			if ok, errs := v.ValidateDocument(); how == plain && !ok {
+				return nil, errs[0]
+			}
+			all[document{v2, how}] = v
+		}
+	}
+	return all, nil
+})
+
+// open returns the paths of what is in objects that may hold anything.
+func open(document any) []string {
+	var all []string
+	switch v := document.(type) {
+	case map[string]any:
+		for name, value := range v {
+			if o, ok := value.(map[string]any); ok && o["additionalProperties"] != nil {
+				all = append(all, "$.body."+name+".**", "$.body.**."+name+".**")
+			}
+			all = append(all, open(value)...)
+		}
+	case []any:
+		for _, value := range v {
+			all = append(all, open(value)...)
+		}
+	}
+	return all
+}
+
+// one lets the validator judge one answer at a time.
+var one sync.Mutex
+
+// Answer fails the test if an answer is not as its document tells, if it is one of those
+// that are held to it.
+func Answer(t testing.TB, r *http.Request, w *httptest.ResponseRecorder) {
+	t.Helper()
+	if how := all.choose(r, w.Code, w.Header().Get(spoiled) != ""); how != not {
+		if flaw := flaw(how, r, w.Code, w.Header(), w.Body.Bytes()); flaw != "" {
+			t.Error(flaw)
+		}
+	}
+}
+
+// flaw says in what an answer is not as its document tells; nothing if it is.
+func flaw(how int, r *http.Request, status int, header http.Header, body []byte) string {
+	of, err := documents()
+	if err != nil {
+		return err.Error()
+	}
+	one.Lock()
+	defer one.Unlock()
+	ok, errs := of[document{operation.IsV2(r.URL.Path), how}].ValidateHttpResponse(r, &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(bytes.NewReader(body))})
+	if ok {
+		return ""
+	}
+	text := errs[0].Error()
+	for _, e := range errs[0].SchemaValidationErrors {
+		text += "; " + e.Reason + " at " + e.FieldPath
+	}
+	return fmt.Sprintf("%s %s: %d %s\n%.600s", r.Method, r.URL, status, text, body)
+}
