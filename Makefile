@@ -6,6 +6,8 @@ GORELEASER_VERSION := v2.16.0
 PROMTOOL_VERSION := v0.307.3
 SYFT_VERSION := v1.38.0
 SCHEMATHESIS_VERSION := 4.32.5
+OAPI_CODEGEN_VERSION := v2.8.2
+PYTHON_CLIENT_VERSION := 0.29.1
 SPARK_VERSION := 4.1.4
 ICEBERG_JAR := org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0
 TRINO_VERSION := 476
@@ -144,6 +146,12 @@ readers: ## pandas, polars, pyarrow, DataFusion, DuckDB and chDB read a snapshot
 contract: ## schemathesis asks the sandbox for everything that its OpenAPI documents tell of, EXAMPLES of each kind (30)
 	python3 -m venv build/contract && build/contract/bin/pip install -q 'schemathesis==$(SCHEMATHESIS_VERSION)'
 	go test ./internal/sandbox -run TestSchemathesis -count=1 -v -timeout 60m -args -schemathesis $(CURDIR)/build/contract/bin/schemathesis -examples $(or $(EXAMPLES),30)
+
+.PHONY: clients
+clients: ## oapi-codegen and openapi-python-client make clients of the sandbox's OpenAPI documents, and two programs use them
+	python3 -m venv build/clients && build/clients/bin/pip install -q 'openapi-python-client==$(PYTHON_CLIENT_VERSION)' ruff
+	GOBIN=$(CURDIR)/build/clients go install github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@$(OAPI_CODEGEN_VERSION)
+	go test ./internal/sandbox -run TestGeneratedClients -count=1 -v -timeout 30m -args -clients $(CURDIR)/build/clients
 
 # Spark wants a JDK of 17 or 21 (JAVA_HOME, or the java in PATH), Trino one of 24 or later; Maven brings their parts.
 .PHONY: engines

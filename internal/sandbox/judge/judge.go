@@ -11,6 +11,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"path"
+	"slices"
 	"sync"
 	"testing"
 
@@ -189,21 +191,35 @@ var documents = sync.OnceValues(func() (map[document]validator.Validator, error)
 
 // open returns the paths of what is in objects that may hold anything.
 func open(document any) []string {
+	var schemas map[string]any
+	if d, ok := document.(map[string]any); ok {
+		components, _ := d["components"].(map[string]any)
+		schemas, _ = components["schemas"].(map[string]any)
+	}
 	var all []string
-	switch v := document.(type) {
-	case map[string]any:
-		for name, value := range v {
-			if o, ok := value.(map[string]any); ok && o["additionalProperties"] != nil {
-				all = append(all, "$.body."+name+".**", "$.body.**."+name+".**")
+	var look func(any)
+	look = func(value any) {
+		switch v := value.(type) {
+		case map[string]any:
+			for name, value := range v {
+				o, _ := value.(map[string]any)
+				if ref, ok := o["$ref"].(string); ok {
+					o, _ = schemas[path.Base(ref)].(map[string]any)
+				}
+				if o["additionalProperties"] != nil && o["additionalProperties"] != false {
+					all = append(all, "$.body."+name+".**", "$.body.**."+name+".**")
+				}
+				look(value)
 			}
-			all = append(all, open(value)...)
-		}
-	case []any:
-		for _, value := range v {
-			all = append(all, open(value)...)
+		case []any:
+			for _, value := range v {
+				look(value)
+			}
 		}
 	}
-	return all
+	look(document)
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // one lets the validator judge one answer at a time.

@@ -5,7 +5,7 @@ import "net/http"
 // agents are what can be done to agents.
 var agents = []Operation{
 	{
-		ID: "validateFlow", Method: http.MethodPost, Path: "/v3/agents/validate-flow", Kind: "write", Resource: "agents", Body: "ValidateFlowRequest", Answer: "ValidateFlowResponse",
+		ID: "validateFlow", Method: http.MethodPost, Path: "/v3/agents/validate-flow", Kind: "write", Resource: "agents", Body: "ValidateFlowRequest", Answer: "FlowValidation",
 		Summary: "Whether a flow could be saved, and what is wrong with it",
 		From:    "contract: the path, `flow`; invented: the answer, and what makes a flow wrong", Beware: "the shape of the answer",
 	},

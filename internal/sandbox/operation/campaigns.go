@@ -5,7 +5,7 @@ import "net/http"
 // campaigns are what can be done to campaigns in v3.
 var campaigns = []Operation{
 	{
-		ID: "updateCampaign", Method: http.MethodPatch, Path: "/v3/campaigns/{campaign_id}", Kind: "write", Resource: "campaigns", Body: "UpdateCampaignV3Request", Answer: "Campaign",
+		ID: "updateCampaign", Method: http.MethodPatch, Path: "/v3/campaigns/{campaign_id}", Kind: "write", Resource: "campaigns", Body: "UpdateCampaignV3Request", Answer: "CampaignResponse",
 		Summary: "Change a campaign that is in draft or pending", From: "contract; documented: the fields, and that `name` is neither null nor blank", Beware: "whether it works while the campaign is paused: here it does not",
 	},
 	action("pause", "Let a campaign call nobody else, until it is resumed"),
@@ -16,7 +16,7 @@ var campaigns = []Operation{
 // action is something that a user does to a campaign.
 func action(name, summary string) Operation {
 	return Operation{
-		ID: name + "Campaign", Method: http.MethodPost, Path: "/v3/campaigns/{campaign_id}/" + name, Kind: "write", Resource: "campaigns", Answer: "Campaign",
+		ID: name + "Campaign", Method: http.MethodPost, Path: "/v3/campaigns/{campaign_id}/" + name, Kind: "write", Resource: "campaigns", Answer: "CampaignResponse",
 		Summary: summary, From: "documented: that there is such an action; invented: the path, the answer, and in which states it is accepted", Beware: "the path, and the answer",
 	}
 }

@@ -39,7 +39,7 @@ var schemas = sync.OnceValue(func() object {
 	all["CallList"] = list("CallListItemResponse", "items", true)
 	for _, r := range organisation.All {
 		name := camel(strings.TrimSuffix(r.Name, "s"))
-		item, items := name, "items"
+		item, items := answerOf(r), "items"
 		if r.Items != "" {
 			items = r.Items
 		}
@@ -74,9 +74,9 @@ func failures(v2 bool) []int {
 
 // Document returns the OpenAPI document of v3, or of v2, as JSON.
 func Document(v2 bool) []byte {
-	title, version, prefix := "The sandbox's v3 API", "3", "/v3/"
+	title, version, prefix := "Callhouse sandbox", "3", "/v3/"
 	if v2 {
-		title, version, prefix = "The sandbox's deprecated v2 API", "2", "/v2/"
+		title, version, prefix = "Callhouse sandbox, deprecated API", "2", "/v2/"
 	}
 	paths, used := object{}, object{}
 	for i := range All {

@@ -16,7 +16,7 @@ func resources() []Operation {
 		if r.Item != "" {
 			o := Operation{
 				ID: "get" + camel(singular), Method: http.MethodGet, Path: r.Item, Kind: "object", Resource: r.Name,
-				Summary: "One of the " + strings.ReplaceAll(r.Name, "_", " "), From: r.From, Answer: camel(singular),
+				Summary: "One of the " + strings.ReplaceAll(r.Name, "_", " "), From: r.From, Answer: answerOf(r),
 			}
 			if r.Version != nil {
 				o.Query = []Parameter{{Name: "version", Type: "string", Note: "current, production or vN"}}
@@ -37,6 +37,14 @@ func resources() []Operation {
 		}
 	}
 	return all
+}
+
+// answerOf is the name of the schema of a resource's objects.
+func answerOf(r *organisation.Resource) string {
+	if r.Name == "campaigns" {
+		return "CampaignResponse" // the contract calls it so
+	}
+	return camel(strings.TrimSuffix(r.Name, "s"))
 }
 
 func listParameters(r *organisation.Resource) []Parameter {

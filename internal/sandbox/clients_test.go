@@ -1,0 +1,80 @@
+package sandbox
+
+import (
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"callhouse/internal/sandbox/operation"
+)
+
+var clientsDir = flag.String("clients", "", "a folder with the programs oapi-codegen and bin/openapi-python-client: generate clients there and use them (make clients)")
+
+// TestGeneratedClients lets stock generators make clients of the OpenAPI documents, and
+// two programs use these: to make an agent and a campaign, to wait for its calls, and to
+// read them. Both say the same.
+func TestGeneratedClients(t *testing.T) {
+	if *clientsDir == "" {
+		t.Skip("needs -clients")
+	}
+	run := func(dir, name string, args ...string) string {
+		t.Helper()
+		c := exec.CommandContext(t.Context(), name, args...)
+		c.Dir, c.Env = dir, append(os.Environ(), "GOFLAGS=-mod=mod", "PATH="+*clientsDir+"/bin:"+os.Getenv("PATH"))
+		said, err := c.CombinedOutput()
+		t.Logf("%s %s\n%s", filepath.Base(name), strings.Join(args, " "), said)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(said)
+	}
+	write := func(name string, text []byte) {
+		t.Helper()
+		name = filepath.Join(*clientsDir, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"go/main.go", "python/client.py"} {
+		text, err := os.ReadFile("testdata/clients/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(name, text)
+	}
+	write("go/go.mod", []byte("module clients\n\ngo 1.26\n"))
+	for _, v := range []string{"v3", "v2"} {
+		write(v+".json", operation.Document(v == "v2"))
+		write("go/"+v+"/.keep", nil)
+		run(*clientsDir, *clientsDir+"/oapi-codegen", "-generate", "types,client", "-package", v, "-o", "go/"+v+"/client.go", v+".json")
+		said := run(*clientsDir, *clientsDir+"/bin/openapi-python-client", "generate", "--meta", "none", "--overwrite", "--path", v+".json", "--output-path", "python/"+v)
+		if strings.Contains(said, "Warning") {
+			t.Errorf("openapi-python-client leaves something out of %s", v)
+		}
+	}
+	run(*clientsDir+"/go", "go", "mod", "tidy")
+	use := func(dir, name string, args ...string) string {
+		t.Helper()
+		r, err := Listen(t.Context(), "127.0.0.1:0", newServer(t, Options{World: Config{Calls: 300}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		return run(*clientsDir+"/"+dir, name, append(args, r.URL)...)
+	}
+	ofGo := use("go", "go", "run", ".")
+	if ofPython := use("python", *clientsDir+"/bin/python", "client.py"); ofPython != ofGo {
+		t.Error("the programs differ in what they say")
+	}
+	for _, part := range []string{"Reminder, single_prompt, warm transfers", "pending, 3 calls to make", "call       01000000003, ", "404", "NOT_FOUND"} {
+		if !strings.Contains(ofGo, part) {
+			t.Errorf("they do not say %q", part)
+		}
+	}
+}
