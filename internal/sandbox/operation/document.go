@@ -36,6 +36,7 @@ var schemas = sync.OnceValue(func() object {
 			panic(fmt.Sprintf("sandbox: %s: %v", f.Name(), err)) // they are ours
 		}
 	}
+	maps.Copy(all, organisation.Definitions())
 	all["CallList"] = list("CallListItemResponse", "items", true)
 	for _, r := range organisation.All {
 		name := camel(strings.TrimSuffix(r.Name, "s"))

@@ -60,7 +60,7 @@ type Sizes struct {
 // that were seen of a real one.
 var (
 	Small = Sizes{
-		Drafts: 1, OldVersions: 8, Knowledges: 2, Documents: 3, Tools: 8, LLMs: 4, Voices: 6, Schemas: 5, SpareNumbers: 2,
+		Drafts: 1, OldVersions: 8, Knowledges: 2, Documents: 3, Tools: 8, LLMs: 4, Voices: 6, Schemas: 10, SpareNumbers: 2,
 		AlertRules: 2, Incidents: 4, Customers: 12, Attributes: 3, LongPrompts: 1, SecretHeaders: 3,
 	}
 	Large = Sizes{

@@ -1,15 +1,19 @@
 package organisation
 
 import (
+	_ "embed"
 	"fmt"
 	"strings"
+	"sync"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // schemas is the registry of JSON Schemas. A list has no bodies unless they are
 // asked for; an entry is asked for by namespace and type.
 var schemas = &Resource{
 	Name: "schemas", Own: "schema_id", List: "/v3/schemas", Item: "/v3/schemas/{namespace}/{schema_type}", Fixed: true,
-	From:   "contract: paths and parameters; documented: the fields",
+	From:   "contract: paths, parameters, what is of which tool; documented: the fields; invented: which schemas there are",
 	Inside: []string{"schema"}, Include: "include_schema",
 	Filters: []Filter{
 		is("namespace", false, "agent-schema", "flow-schema", "eval-schema", "tool-schema"),
@@ -18,30 +22,131 @@ var schemas = &Resource{
 	ID: func(o Object) string { return fmt.Sprintf("%v/%v", o["namespace"], o["schema_type"]) },
 	lives: func(o *Organisation, _ string, until int64) []*life {
 		return o.populate("schemas", population{
-			places: o.cfg.Sizes.Schemas, every: 120,
+			places: min(o.cfg.Sizes.Schemas, len(registry)), every: 120,
 			born: func(d *draw) Object {
-				// The shares are those seen of the service: 15, 12, 7 and 7 of 41.
-				namespace := strings.Fields("agent-schema flow-schema eval-schema tool-schema agent-schema flow-schema agent-schema")[d.n%7]
-				kind := fmt.Sprintf("%s_%d", strings.TrimSuffix(namespace, "-schema"), d.n)
+				r := registry[d.n]
 				return Object{
-					"id": d.id, "namespace": namespace, "schema_type": kind, "version": "v1", "name": strings.ReplaceAll(kind, "_", " "),
+					"id": d.id, "namespace": r.namespace, "schema_type": r.kind, "version": "v1", "name": strings.ReplaceAll(r.kind, "_", " "),
 					"source": pick(&d.Dice, "db", "code", "override"), "is_active": true, "category": "agent_authoring", "description": nil,
-					"schema": schemaOf(d), "created_at": d.at, "updated_at": d.at,
+					"schema": r.body(1), "created_at": d.at, "updated_at": d.at,
 				}
 			},
 			edit: func(d *draw, was Object) Object {
 				var n int
 				_, _ = fmt.Sscanf(fmt.Sprint(was["version"]), "v%d", &n) // it is ours
-				return Object{"version": fmt.Sprintf("v%d", n+1), "schema": schemaOf(d)}
+				return Object{"version": fmt.Sprintf("v%d", n+1), "schema": registry[d.n].body(n + 1)}
 			},
 		}, until)
 	},
 }
 
-func schemaOf(d *draw) Object {
-	return Object{
-		"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object",
-		"properties":           Object{"name": Object{"type": "string", "maxLength": 16 + d.Below(200)}, "enabled": Object{"type": "boolean"}},
-		"additionalProperties": d.Chance(.5),
+//go:embed settings.yaml
+var settings []byte
+
+// Definitions are the schemas of an agent's settings and of its flow, by name. They refer
+// to each other as parts of an OpenAPI document.
+var Definitions = sync.OnceValue(func() Object {
+	var all Object
+	if err := yaml.Unmarshal(settings, &all); err != nil {
+		panic("sandbox: settings.yaml: " + err.Error()) // it is ours
 	}
+	return all
+})
+
+// registered is an entry of the registry: a definition, or what else its schema is.
+type registered struct {
+	namespace, kind string
+	schema          Object
+}
+
+// registry are the entries, those that a small organisation has first. Which schemas a
+// namespace has is invented, but for the tools'; how many of them there are was observed.
+var registry = func() []registered {
+	var all []registered
+	add := func(namespace, kind string, schema Object) { all = append(all, registered{namespace, kind, schema}) }
+	defined := func(namespace, kind, name string) { add(namespace, kind, ref(name)) }
+	defined("agent-schema", "data", "AgentSettings")
+	defined("flow-schema", "flow", "Flow")
+	for _, tool := range [][2]string{ // of the contract, but for the last two
+		{"transfer_call", "transferConfigurations transferType displayedCallerId transferMessageType warmTransferPrompt warmTransferStaticSentence sipHeaders"},
+		{"transfer_agent", "agent preserveChatContext"},
+		{"send_sms", "smsMessageType smsMessagePrompt smsMessageStaticSentence smsMessageStaticTitle smsMessageStaticImageFileKeys smsFromNumber"},
+		{"send_dtmf", "allowInterruption"},
+		{"skill", "skill"},
+		{"end_call", ""},
+	} {
+		properties := Object{"toolType": Object{"const": tool[0]}}
+		for _, name := range strings.Fields("speakDuringExecution allowInterruptionDuringExecution responseMode " + tool[1]) {
+			properties[name] = Object{} // the contract names it, and no more
+		}
+		add("tool-schema", tool[0], Object{"allOf": []any{ref("BuiltInTool"), Object{"properties": properties}}})
+	}
+	defined("tool-schema", "built_in_tool", "BuiltInTool")
+	add("eval-schema", "evaluation", Object{"type": "object"})
+	for _, kind := range strings.Fields("task_completed politeness accuracy latency interruptions compliance") {
+		add("eval-schema", kind, Object{"type": "object", "properties": Object{"score": Object{"type": "number"}, "reason": Object{"type": "string"}}})
+	}
+	for _, section := range strings.Fields("prompt:Prompt stt:Stt llm:Llm voice:Voice speech:Speech call:Call post_call:PostCall security:Security webhook:Webhook knowledge:Knowledge") {
+		kind, name, _ := strings.Cut(section, ":")
+		defined("agent-schema", kind+"_settings", name+"Settings")
+	}
+	defined("agent-schema", "post_call_action", "PostCallAction")
+	defined("agent-schema", "tool_ids", "Texts")
+	add("agent-schema", "preset_dynamic_variables", Object{"type": []any{"object", "null"}})
+	add("agent-schema", "built_in_tools", Object{"type": "array", "items": ref("BuiltInTool")})
+	defined("flow-schema", "node", "FlowNode")
+	defined("flow-schema", "edge", "FlowEdge")
+	defined("flow-schema", "node_settings", "FlowNodeSettings")
+	defined("flow-schema", "node_knowledge", "KnowledgeSettings")
+	for _, kind := range strings.Fields("conversation condition tool") {
+		add("flow-schema", kind+"_node", Object{"allOf": []any{ref("FlowNode"), Object{"properties": Object{"type": Object{"const": kind}}}}})
+	}
+	add("flow-schema", "nodes", Object{"type": "array", "minItems": 1, "items": ref("FlowNode")})
+	add("flow-schema", "edges", Object{"type": "array", "items": ref("FlowEdge")})
+	add("flow-schema", "position", Object{"type": "object"})
+	add("flow-schema", "viewport", Object{"type": "object"})
+	return all
+}()
+
+func ref(name string) Object { return Object{"$ref": "#/components/schemas/" + name} }
+
+// body is the JSON Schema of an entry, with all that it refers to.
+func (r *registered) body(revision int) Object {
+	definitions := Object{}
+	body := inlined(r.schema, definitions).(Object)
+	body["$schema"], body["$comment"] = "https://json-schema.org/draft/2020-12/schema", fmt.Sprintf("revision %d", revision)
+	if len(definitions) > 0 {
+		body["$defs"] = definitions
+	}
+	return body
+}
+
+// inlined copies a schema for a document in which definitions stand under $defs, and adds
+// those that it refers to.
+func inlined(value any, definitions Object) any {
+	switch v := value.(type) {
+	case Object:
+		all := Object{}
+		for key, value := range v {
+			text, _ := value.(string)
+			name, ok := strings.CutPrefix(text, "#/components/schemas/")
+			if !ok {
+				all[key] = inlined(value, definitions)
+				continue
+			}
+			all[key] = "#/$defs/" + name
+			if definitions[name] == nil {
+				definitions[name] = true // it is being copied
+				definitions[name] = inlined(Definitions()[name], definitions)
+			}
+		}
+		return all
+	case []any:
+		all := make([]any, len(v))
+		for i, value := range v {
+			all[i] = inlined(value, definitions)
+		}
+		return all
+	}
+	return value
 }
