@@ -150,6 +150,7 @@ contract: ## schemathesis asks the sandbox for everything that its OpenAPI docum
 .PHONY: clients
 clients: ## oapi-codegen and openapi-python-client make clients of the sandbox's OpenAPI documents, and two programs use them
 	python3 -m venv build/clients && build/clients/bin/pip install -q 'openapi-python-client==$(PYTHON_CLIENT_VERSION)' ruff
+	CGO_ENABLED=0 go build -o build/clients/sandbox ./cmd/sandbox
 	GOBIN=$(CURDIR)/build/clients go install github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@$(OAPI_CODEGEN_VERSION)
 	go test ./internal/sandbox -run TestGeneratedClients -count=1 -v -timeout 30m -args -clients $(CURDIR)/build/clients
 

@@ -41,7 +41,7 @@ func TestGeneratedClients(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"go/main.go", "python/client.py"} {
+	for _, name := range []string{"go/main.go", "go/sandbox_test.go", "python/client.py"} {
 		text, err := os.ReadFile("testdata/clients/" + name)
 		if err != nil {
 			t.Fatal(err)
@@ -72,9 +72,15 @@ func TestGeneratedClients(t *testing.T) {
 	if ofPython := use("python", *clientsDir+"/bin/python", "client.py"); ofPython != ofGo {
 		t.Error("the programs differ in what they say")
 	}
-	for _, part := range []string{"Reminder, single_prompt, warm transfers", "pending, 3 calls to make", "call       01000000003, ", "404", "NOT_FOUND"} {
-		if !strings.Contains(ofGo, part) {
-			t.Errorf("they do not say %q", part)
-		}
+	docs, err := os.ReadFile("../../docs/sandbox.md")
+	if err != nil {
+		t.Fatal(err)
 	}
+	if shown := "    " + strings.ReplaceAll(strings.TrimSpace(ofGo), "\n", "\n    ") + "\n"; !strings.Contains(string(docs), shown) {
+		t.Errorf("docs/sandbox.md does not show what they say:\n%s", shown)
+	}
+	if err := os.Setenv("SANDBOX", *clientsDir+"/sandbox"); err != nil {
+		t.Fatal(err)
+	}
+	run(*clientsDir+"/go", "go", "test", "-count=1", ".")
 }

@@ -16,7 +16,7 @@ var update = flag.Bool("update", false, "write the table of operations into the 
 
 // TestDocs holds the table of operations in docs/sandbox.md to their declarations.
 func TestDocs(t *testing.T) {
-	const file, begin, end = "../../docs/sandbox.md", "TestDocs -update -->\n", "<!-- end -->"
+	const file, begin, end = "../../docs/sandbox.md", "internal/sandbox -run TestDocs -update -->\n", "<!-- end -->"
 	page, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

@@ -185,7 +185,7 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, x *scratch) {
 		}
 	default:
 		e.number = number
-		fault = s.fault(number, e.req)
+		fault = s.fault(number, e)
 		if asked := s.asked(e.req, fault); asked != "" {
 			w.Header().Set(faultHeader, asked)
 		}
@@ -204,8 +204,12 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, x *scratch) {
 	}
 }
 
-// fault decides whether and how a request goes wrong.
-func (s *Server) fault(number int64, req Request) FaultKind {
+// fault decides whether and how a request goes wrong. The client may ask for it.
+func (s *Server) fault(number int64, e *exchange) FaultKind {
+	req := e.req
+	if k := FaultKind(e.r.Header.Get(faultHeader)); slices.Contains(faultKinds, k) {
+		return k
+	}
 	if s.opts.Inject != nil {
 		if k := s.opts.Inject(number, req); k != "" {
 			return k
@@ -214,8 +218,8 @@ func (s *Server) fault(number int64, req Request) FaultKind {
 	return s.opts.Faults.draw(dice.Hash(s.world.Key+4, uint64(number)), req.Kind == "page" || req.Kind == "list" || req.Kind == "bulk" && req.ID == "")
 }
 
-// faultHeader is the header of an answer that is perhaps wrong because somebody asked for
-// it. It says what was asked for.
+// faultHeader is the header of a request that asks for a fault of its answer, and of an
+// answer that is perhaps wrong because somebody asked for it. It says what was asked for.
 const faultHeader = "Sandbox-Fault"
 
 // asked names all that was asked to be wrong with the answer to a request.
