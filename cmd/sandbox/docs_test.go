@@ -49,7 +49,7 @@ func TestDocs(t *testing.T) {
 	for url == "" && lines.Scan() {
 		_, url, _ = strings.Cut(lines.Text(), "CALLHOUSE_BASE_URL=")
 	}
-	go io.Copy(io.Discard, reader) // it ends with the writer
+	go func() { _, _ = io.Copy(io.Discard, reader) }() // it ends with the writer
 
 	const marker = "---next---"
 	var page2 strings.Builder
