@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write what the commands in the docs print into them")
+var update = flag.Bool("update", false, "write into the docs what is generated there")
 
 // TestDocs starts the sandbox as docs/sandbox.md does, and runs the commands there.
 func TestDocs(t *testing.T) {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
 	"net/http"
 	"os"
@@ -14,8 +13,6 @@ import (
 
 	"callhouse/internal/sandbox"
 )
-
-var update = flag.Bool("update", false, "write the table of scenarios into the docs")
 
 // begun is a sandbox that was started from a scenario, without limits.
 func begun(t *testing.T, name string) *sandbox.Server {
