@@ -34,7 +34,7 @@ long: ## What the quick tests only sample, and what they leave out; .ci/run runs
 	go test ./internal/sink -run 'TestEveryOperation|AgainstAMap|TestEveryResource|TestVerifyFindsEveryDamage' -timeout 15m -rapid.checks 100 -args -every 29 -long
 	go test ./internal/sink/journal ./internal/sink/snapshot -run 'TestJournal|Pointwise' -timeout 15m -rapid.checks 100
 	go test ./internal/sandbox -run 'TestRestart|AddUp|TestPagesHoldOrderedCalls|TestPagesAreCompleteAndDisjoint' -timeout 15m -rapid.checks 100 -args -judge-every 1
-	go test ./internal/crawler -run 'TestSandboxInTrouble|TestListIsGoneOverOnceAWeek|TestListsThatMisbehave|TestSecondRunCostsItsWindow' -timeout 15m -rapid.checks 100 -args -long
+	go test ./internal/crawler -run 'TestSandboxInTrouble|TestListsThatMisbehave|TestSecondRunCostsItsWindow' -timeout 15m -rapid.checks 100 -args -long
 	go test ./internal/analytics -run 'EqualTheOracle|EqualsTwoReports|TwoDimensions|OnlyWhatIsProven|WhileSnapshotsChange|TestSafeReaches|OfTheOrganisation|OnTheOrganisation|TestCatalogAnswers|TestStatementsFind|TestSuccess|TestSteadyDays|TestAnomalies' \
 	  -timeout 15m -args -every-question 1 -every-form 2 -long
 	go test ./internal/analytics/page -run 'TestEveryText|TestConnectRate|TestFindings' -timeout 15m -args -long

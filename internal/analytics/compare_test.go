@@ -13,6 +13,7 @@ import (
 
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/longtest"
 	sqlfiles "callhouse/sql"
 )
 
@@ -103,6 +104,7 @@ func (a told) whole(key, group, rule string) int {
 
 // A comparison is the answers for both periods, side by side, and what follows from them.
 func TestComparisonEqualsTwoReports(t *testing.T) {
+	longtest.Only(t)
 	r := rand.New(rand.NewPCG(rand.Uint64(), 5))
 	d := randomData(r, 300)
 	root := t.TempDir()

@@ -17,6 +17,7 @@ import (
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/guard"
 	"callhouse/internal/layout"
+	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
 	sqlfiles "callhouse/sql"
 )
@@ -269,6 +270,7 @@ func TestCancelledQuery(t *testing.T) {
 
 // Answers come from one commit each, while others are made.
 func TestAnswersWhileSnapshotsChange(t *testing.T) {
+	longtest.Only(t)
 	root := t.TempDir()
 	for n := int64(1); n <= 4; n++ { // in every snapshot: 10 n calls, one turn each
 		var d analyticstest.Data

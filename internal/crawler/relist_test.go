@@ -5,7 +5,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
 )
 
@@ -13,11 +12,7 @@ import (
 // and nothing twice.
 func TestListIsGoneOverOnceAWeek(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := int64(35) // pages
-		if longtest.On() {
-			all = 140
-		}
-		s := &service{calls: someCalls(int(100*all), 292*24*time.Hour/time.Duration(100*all))}
+		s := &service{calls: someCalls(14_000, 30*time.Minute)} // 292 days
 		store := newMemStore()
 		if _, err := s.visit(t, store, nil); err != nil {
 			t.Fatal(err)
@@ -36,16 +31,16 @@ func TestListIsGoneOverOnceAWeek(t *testing.T) {
 				t.Errorf("night %d listed %d pages, and nothing was a week old", n, r.PageRequests)
 			}
 		}
-		listed := int64(0)
+		pages := int64(0)
 		for n := 7; n <= 13; n++ {
 			r := night(n)
-			if r.PageRequests > all/7+4 {
-				t.Errorf("night %d listed %d pages of %d", n, r.PageRequests, all)
+			if r.PageRequests > 140/7+4 {
+				t.Errorf("night %d listed %d pages of 140", n, r.PageRequests)
 			}
-			listed += r.PageRequests
+			pages += r.PageRequests
 		}
-		if listed < all || listed > all+7*4 {
-			t.Errorf("%d pages in the week, the list has %d", listed, all)
+		if pages < 140 || pages > 140+7*4 {
+			t.Errorf("%d pages in the week, the list has 140", pages)
 		}
 		limit := time.UnixMilli(testNow).AddDate(0, 0, 6).UnixMilli()
 		if old := stale(store.Coverage(), 0, limit); len(old) > 0 {

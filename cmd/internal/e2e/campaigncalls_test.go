@@ -9,6 +9,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/sandbox/organisation"
 )
@@ -18,9 +19,13 @@ import (
 // no campaign.
 func TestCallsOfCampaigns(t *testing.T) {
 	t.Parallel()
+	tried, i := longtest.Each(3), 0
 	for name, opts := range map[string]sandbox.Options{
 		"by the list": {}, "by the call": {CampaignInCalls: true, OldFilters: true}, "not at all": {OldFilters: true},
 	} {
+		if i++; !tried(i) {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			opts.World = sandbox.Config{Seed: 23, Calls: sized(400, 1200), Days: int(sized(8, 20)), Campaigns: 4}

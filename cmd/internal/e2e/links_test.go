@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 )
 
@@ -15,6 +16,7 @@ import (
 func TestLinksOfCallsThatNeverConnected(t *testing.T) {
 	t.Parallel()
 	notUnderRace(t)
+	longtest.Only(t)
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 31, Calls: sized(200, 600), Days: 8}})
 	e := newEditor(c)
 	e.edit = func(id string, call map[string]any) bool {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 )
 
@@ -30,6 +31,7 @@ func (c *company) instant(statement string) int64 {
 // pages alone.
 func TestNightCostsTheMinimum(t *testing.T) {
 	t.Parallel()
+	longtest.Only(t)
 	known := *nightCalls
 	days := min(200, int(known/50)) // so that a night brings one in two hundred, and some
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 7, Calls: known, Days: days}})

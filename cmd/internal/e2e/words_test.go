@@ -26,6 +26,7 @@ import (
 	"callhouse/cmd/internal/extractcmd"
 	"callhouse/cmd/internal/querycmd"
 	"callhouse/internal/analytics"
+	"callhouse/internal/longtest"
 )
 
 const (
@@ -227,6 +228,7 @@ func (h *foulHouse) run(want int, args ...string) result {
 // repeats the key; nor does the table runs, nor do the metrics. What it said in
 // the calls themselves is stored as it was.
 func TestForeignWords(t *testing.T) {
+	longtest.Only(t)
 	for _, name := range []string{"CALLHOUSE_API_KEY", "CALLHOUSE_BASE_URL", "CALLHOUSE_WAREHOUSE"} {
 		t.Setenv(name, "")
 	}
