@@ -28,6 +28,9 @@ type Options struct {
 	// MemoryLimit. A process that must not die has to run them in another, since
 	// DuckDB does not hold its memory limit everywhere.
 	Safe *Limits
+	// Dialect is what statements may name beside the warehouse's tables, and how they are
+	// written anew; nil: nothing, and not at all.
+	Dialect *Dialect
 	// Prover proves files before they are read; nil: they are read as they are.
 	Prover Prover
 }
@@ -49,8 +52,9 @@ type Warehouse struct {
 	defining  sync.Mutex
 	undefined []definition // what DuckDB does not know yet, in order; see define.go
 
-	prover Prover
-	views  []View
+	prover  Prover
+	dialect *Dialect
+	views   []View
 	// localMicros is, in SQL, the local time of a stored call's start, in µs.
 	localMicros string
 	inQuarters  bool // quarters of an hour tell the local time
@@ -90,7 +94,7 @@ func Open(ctx context.Context, root string, o Options) (*Warehouse, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Warehouse{snap: snap, loc: o.Location, currency: o.Currency, db: db, safe: o.Safe != nil, prover: o.Prover,
+	w := &Warehouse{snap: snap, loc: o.Location, currency: o.Currency, db: db, safe: o.Safe != nil, prover: o.Prover, dialect: o.Dialect,
 		undefined:   definitions(snap, localtime.Macro(o.Location, snap.Manifest)),
 		localMicros: localtime.Micros(o.Location, snap.Manifest), inQuarters: localtime.InQuarters(o.Location, snap.Manifest)}
 	if err := w.prepare(ctx, o.Safe); err != nil {
@@ -133,6 +137,11 @@ func (w *Warehouse) prepare(ctx context.Context, limits *Limits) error {
 		"CREATE SCHEMA stored",
 	} {
 		if err := conn.Exec(ctx, text); err != nil {
+			return fmt.Errorf("prepare DuckDB: %w", err)
+		}
+	}
+	if w.dialect != nil {
+		if err := conn.Exec(ctx, w.dialect.Definitions); err != nil {
 			return fmt.Errorf("prepare DuckDB: %w", err)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 // (2,048 rows) is held here.
 type Rows struct {
 	stmt    *Stmt
+	keeps   bool // the statement outlives the rows
 	res     bindings.Result
 	columns []value.Column
 	types   []*typ
@@ -32,23 +33,32 @@ func (r *Rows) describe() error {
 		at := bindings.IdxT(i)
 		name := bindings.ColumnName(&r.res, at)
 		lt := bindings.ColumnLogicalType(&r.res, at)
-		t, err := typeOf(lt)
+		c, t, err := column(name, lt)
 		bindings.DestroyLogicalType(&lt)
 		if err != nil {
-			return &Error{Kind: "Type", Message: "column " + name + ": " + err.Error()}
+			return err
 		}
 		r.types = append(r.types, t)
-		c := value.Column{Name: name, Type: t.name, Kind: t.kind}
-		if t.id == bindings.TypeStruct {
-			for i, kid := range t.kids {
-				c.Fields = append(c.Fields, value.Column{Name: t.names[i], Type: kid.name, Kind: kid.kind})
-			}
-		}
 		r.columns = append(r.columns, c)
 	}
 	r.vectors = make([]vector, n)
 	r.buf = make([]any, n)
 	return nil
+}
+
+// column describes a column of a result.
+func column(name string, lt bindings.LogicalType) (value.Column, *typ, error) {
+	t, err := typeOf(lt)
+	if err != nil {
+		return value.Column{}, nil, &Error{Kind: "Type", Message: "column " + name + ": " + err.Error()}
+	}
+	c := value.Column{Name: name, Type: t.name, Kind: t.kind}
+	if t.id == bindings.TypeStruct {
+		for i, kid := range t.kids {
+			c.Fields = append(c.Fields, value.Column{Name: t.names[i], Type: kid.name, Kind: kid.kind})
+		}
+	}
+	return c, t, nil
 }
 
 // Columns returns the columns. The caller may change the slice's elements.
@@ -113,11 +123,13 @@ func (r *Rows) fetch(ctx context.Context) error {
 	return nil
 }
 
-// Close frees the result and its statement. It may be called before the end.
+// Close frees the result and, but of [Stmt.QueryKept], its statement. It may be called before the end.
 func (r *Rows) Close() {
 	bindings.DestroyDataChunk(&r.chunk)
 	bindings.DestroyResult(&r.res)
-	r.stmt.Close()
+	if !r.keeps {
+		r.stmt.Close()
+	}
 }
 
 // vector is a column of the chunk at hand: values of one type, one after the

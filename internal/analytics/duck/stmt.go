@@ -7,6 +7,8 @@ import (
 	"time"
 
 	bindings "github.com/duckdb/duckdb-go-bindings"
+
+	"callhouse/internal/analytics/value"
 )
 
 // Errors of the text of a statement, before DuckDB looks at what it means.
@@ -102,6 +104,53 @@ func (s *Stmt) ParamNames() []string {
 	return names
 }
 
+// ParamTypes returns the types that the parameters have by what stands beside them;
+// empty where nothing tells.
+func (s *Stmt) ParamTypes() []string {
+	types := make([]string, s.Params())
+	for i := range types {
+		lt := bindings.ParamLogicalType(s.stmt, bindings.IdxT(i+1))
+		if lt.Ptr == nil {
+			continue
+		}
+		if t, err := typeOf(lt); err == nil && t.id != bindings.TypeSQLNull {
+			types[i] = t.name
+		}
+		bindings.DestroyLogicalType(&lt)
+	}
+	return types
+}
+
+// Columns returns the columns that the statement's rows will have. ok is false where
+// they depend on the parameters' values.
+func (s *Stmt) Columns() (columns []value.Column, ok bool, err error) {
+	for i := range bindings.PreparedStatementColumnCount(s.stmt) {
+		lt := bindings.PreparedStatementColumnLogicalType(s.stmt, i)
+		id := bindings.GetTypeId(lt)
+		if lt.Ptr == nil || id == bindings.TypeInvalid || id == bindings.TypeAny {
+			bindings.DestroyLogicalType(&lt)
+			return nil, false, nil
+		}
+		c, _, err := column(bindings.PreparedStatementColumnName(s.stmt, i), lt)
+		bindings.DestroyLogicalType(&lt)
+		if err != nil {
+			return nil, true, err
+		}
+		columns = append(columns, c)
+	}
+	return columns, len(columns) > 0, nil
+}
+
+// QueryKept is Query for a statement that will be run again: closing the rows does not
+// close it. They must be closed before.
+func (s *Stmt) QueryKept(ctx context.Context, args ...any) (*Rows, error) {
+	rows, err := s.Query(ctx, args...)
+	if err == nil {
+		rows.keeps = true
+	}
+	return rows, err
+}
+
 // Query runs the statement and streams its result.
 func (s *Stmt) Query(ctx context.Context, args ...any) (*Rows, error) {
 	if err := ctx.Err(); err != nil {
@@ -150,6 +199,8 @@ func (s *Stmt) bind(i int, a any) error {
 		state = bindings.BindDouble(s.stmt, at, a)
 	case string:
 		state = bindings.BindVarchar(s.stmt, at, a)
+	case []byte:
+		state = bindings.BindBlob(s.stmt, at, a)
 	case time.Time:
 		state = bindings.BindTimestampTZ(s.stmt, at, bindings.NewTimestamp(a.UnixMicro()))
 	default:

@@ -22,45 +22,111 @@ var ErrNotReading = errors.New("only statements that read are run: SELECT, FROM,
 var explainRE = regexp.MustCompile(`(?is)^(?:\s|--[^\n]*\n|/\*.*?\*/)*EXPLAIN\b(?:\s|--[^\n]*\n|/\*.*?\*/)*` +
 	`(?:ANALY[ZS]E\b(?:\s|--[^\n]*\n|/\*.*?\*/)*)?(?:\([^()]*\))?`)
 
+// Also is what a statement may name beside the warehouse's tables and DuckDB's harmless
+// functions: relations and functions of a schema of the program's own.
+type Also struct {
+	Schema               string
+	Relations, Functions map[string]bool
+}
+
+// Rewrite changes the tree of a statement before it is judged, and says whether it did.
+// at returns the text of the statement from a place on that the tree tells.
+type Rewrite func(tree map[string]any, at func(location any) string) (changed bool, err error)
+
+// Check says how a statement is judged.
+type Check struct {
+	Safe    bool // it must read nothing but the warehouse
+	Also    *Also
+	Rewrite Rewrite
+}
+
 // Reads returns nil for the text of one statement that only reads, possibly
 // under EXPLAIN, whose ANALYZE runs what it explains. It decides from the parse
 // tree alone and before DuckDB plans anything: planning EXPORT DATABASE already
 // makes a folder. With isSafe it must also read nothing but the warehouse.
 func Reads(ctx context.Context, conn *duck.Conn, text string, isSafe bool) error {
+	_, err := Check{Safe: isSafe}.Text(ctx, conn, text)
+	return err
+}
+
+// Text is Reads for a statement that may be rewritten. It returns the text that was judged,
+// which is the one to run.
+func (k Check) Text(ctx context.Context, conn *duck.Conn, text string) (string, error) {
 	if strings.IndexByte(text, 0) >= 0 { // where C would take the text to end
-		return &duck.Error{Kind: "Parser", Message: "there is a zero byte in the statement"}
+		return "", &duck.Error{Kind: "Parser", Message: "there is a zero byte in the statement"}
 	}
-	if isSafe && len(text) > MaxText {
-		return &UnsafeError{"a statement of more than 1 MiB"}
+	if k.Safe && len(text) > MaxText {
+		return "", &UnsafeError{"a statement of more than 1 MiB"}
 	}
-	whole := text
+	whole, explains := text, ""
 	if at := explainRE.FindStringIndex(text); at != nil {
-		text = text[at[1]:]
+		explains, text = text[:at[1]], text[at[1]:]
 	}
-	tree, err := parse(ctx, conn, text)
+	raw, tree, err := parse(ctx, conn, text)
 	switch {
 	case err != nil:
-		return err
+		return "", err
 	case tree.Error && tree.Type == "parser":
 		if err := conn.Parse(text); err != nil {
-			return err
+			return "", err
 		}
-		return ErrNotReading
+		return "", ErrNotReading
 	case tree.Error: // DuckDB makes a tree of what reads and of nothing else
-		return ErrNotReading
+		return "", ErrNotReading
 	case len(tree.Statements) == 0:
-		return duck.ErrNoStatement
+		return "", duck.ErrNoStatement
 	case len(tree.Statements) > 1:
-		return duck.ErrManyStatements
+		return "", duck.ErrManyStatements
 	}
-	if !isSafe {
-		return nil
+	if k.Rewrite != nil {
+		changed, err := k.rewritten(ctx, conn, text, raw)
+		if err != nil {
+			return "", err
+		}
+		if changed != "" { // what runs is what is judged: the new text, from its own tree
+			k.Rewrite = nil
+			return k.Text(ctx, conn, explains+changed)
+		}
 	}
-	unknown, err := safe(tree.Statements)
+	if !k.Safe {
+		return whole, nil
+	}
+	unknown, err := safe(tree.Statements, k.Also)
 	if err != nil || unknown == "" {
-		return err
+		return whole, err
 	}
-	return missing(ctx, conn, whole, unknown)
+	return whole, missing(ctx, conn, whole, unknown)
+}
+
+// rewritten returns the text of a statement after its tree was changed; empty if it was not.
+func (k Check) rewritten(ctx context.Context, conn *duck.Conn, text, raw string) (string, error) {
+	var tree map[string]any
+	d := json.NewDecoder(strings.NewReader(raw))
+	d.UseNumber() // or large numbers lose digits
+	if err := d.Decode(&tree); err != nil {
+		return "", ErrTooDeep // DuckDB wrote it, so it is JSON
+	}
+	at := func(location any) string {
+		n, ok := location.(json.Number)
+		if i, err := n.Int64(); ok && err == nil && i >= 0 && i < int64(len(text)) {
+			return text[i:]
+		}
+		return ""
+	}
+	changed, err := k.Rewrite(tree, at)
+	if err != nil || !changed {
+		return "", err
+	}
+	out, err := json.Marshal(tree)
+	if err != nil {
+		return "", err
+	}
+	row, err := one(ctx, conn, "SELECT json_deserialize_sql(CAST(CAST(? AS VARCHAR) AS JSON))", string(out))
+	if err != nil {
+		return "", fmt.Errorf("write the statement anew: %w", err)
+	}
+	made, _ := row.(string)
+	return made, nil
 }
 
 // missing returns DuckDB's own error for a statement with a table that is not
@@ -90,20 +156,30 @@ type tree struct {
 	Statements []json.RawMessage `json:"statements"`
 }
 
-func parse(ctx context.Context, conn *duck.Conn, text string) (*tree, error) {
-	rows, err := conn.Query(ctx, "SELECT json_serialize_sql(CAST(? AS VARCHAR))", text)
+// parse returns the tree of a text, as DuckDB writes it and read.
+func parse(ctx context.Context, conn *duck.Conn, text string) (string, *tree, error) {
+	v, err := one(ctx, conn, "SELECT json_serialize_sql(CAST(? AS VARCHAR))", text)
 	if err != nil {
-		return nil, fmt.Errorf("parse the statement: %w", err)
+		return "", nil, fmt.Errorf("parse the statement: %w", err)
+	}
+	t := new(tree)
+	raw, _ := v.(value.JSON)
+	if err := json.Unmarshal([]byte(raw), t); err != nil { // DuckDB wrote it, so it is JSON
+		return "", nil, fmt.Errorf("parse the statement: %w", ErrTooDeep)
+	}
+	return string(raw), t, nil
+}
+
+// one returns the one value that a statement of ours has for a text.
+func one(ctx context.Context, conn *duck.Conn, sql, text string) (any, error) {
+	rows, err := conn.Query(ctx, sql, text)
+	if err != nil {
+		return nil, err
 	}
 	defer rows.Close()
 	row, err := rows.Next(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("parse the statement: %w", err)
+		return nil, err
 	}
-	t := new(tree)
-	raw, _ := row[0].(value.JSON)
-	if err := json.Unmarshal([]byte(raw), t); err != nil { // DuckDB wrote it, so it is JSON
-		return nil, fmt.Errorf("parse the statement: %w", ErrTooDeep)
-	}
-	return t, nil
+	return row[0], nil
 }

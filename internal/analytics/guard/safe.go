@@ -89,14 +89,20 @@ type safety struct {
 	relations map[relationName]bool
 	tables    map[string]bool
 	functions map[string]string
+	also      *Also
 	unknown   string // a name in FROM that is neither a relation's of ours nor a WITH's
 }
 
 // safe returns an *UnsafeError for statements that read anything but the
 // warehouse's tables. raw are trees that json_serialize_sql made. unknown is a
 // plain name in FROM, if there is one, that is no table's of the warehouse.
-func safe(raw []json.RawMessage) (unknown string, err error) {
-	s := &safety{relations: relations(), tables: safeTableFunctions(), functions: unsafeFunctions()}
+func safe(raw []json.RawMessage, also *Also) (unknown string, err error) {
+	s := &safety{relations: relations(), tables: safeTableFunctions(), functions: unsafeFunctions(), also: also}
+	if also != nil {
+		for name := range also.Relations {
+			s.relations[relationName{"", also.Schema, name}] = true
+		}
+	}
 	for _, r := range raw {
 		var tree any
 		if err := json.Unmarshal(r, &tree); err != nil {
@@ -164,7 +170,7 @@ func (s *safety) node(n map[string]any, with *scope) error {
 		return s.relation(relationName{lower(text(n["catalog_name"])), lower(text(n["schema_name"])), lower(text(n["table_name"]))}, with)
 	case "TABLE_FUNCTION":
 		call, _ := n["function"].(map[string]any)
-		if name := lower(text(call["function_name"])); !s.tables[name] {
+		if name := lower(text(call["function_name"])); !s.tables[name] && !s.ours(call) {
 			return &UnsafeError{"the table function " + shown(name)}
 		}
 	case "SHOW_REF": // DESCRIBE and SUMMARIZE hold a query, which is judged like any other
@@ -172,7 +178,7 @@ func (s *safety) node(n map[string]any, with *scope) error {
 			return &UnsafeError{"SHOW of anything but TABLES"}
 		}
 	}
-	if name := lower(text(n["function_name"])); name != "" {
+	if name := lower(text(n["function_name"])); name != "" && !s.ours(n) {
 		if what, ok := s.functions[name]; ok {
 			return &UnsafeError{fmt.Sprintf("%s (the function %s)", what, name)}
 		}
@@ -181,6 +187,11 @@ func (s *safety) node(n map[string]any, with *scope) error {
 		}
 	}
 	return nil
+}
+
+// ours says whether a call is of a function in the program's own schema.
+func (s *safety) ours(call map[string]any) bool {
+	return s.also != nil && text(call["catalog"]) == "" && lower(text(call["schema"])) == s.also.Schema && s.also.Functions[lower(text(call["function_name"]))]
 }
 
 // relation judges a name in FROM.

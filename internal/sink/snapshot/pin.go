@@ -34,28 +34,12 @@ type Pinning struct {
 // path, before the catalog points at it. What the catalog pointed at until now
 // is kept as well. Settle or Close must follow.
 func Pin(root, catalog string, snapshot int64, now time.Time) (*Pinning, error) {
-	host, err := os.Hostname()
+	p, err := openPin(root, catalog)
 	if err != nil {
 		return nil, fmt.Errorf("pin snapshot %d: %w", snapshot, err)
 	}
-	fsys, err := disk.Open(root, false)
-	dir := filepath.Join(root, layout.PinsName)
-	if err == nil {
-		err = disk.EnsureDir(fsys, dir)
-	}
-	if err == nil {
-		err = disk.CheckPlain(fsys, filepath.Join(dir, layout.LockName))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("pin snapshot %d: %w", snapshot, err)
-	}
-	p := &Pinning{root: root, disk: fsys, lock: flock.New(filepath.Join(dir, layout.LockName), flock.SetPermissions(0o600)), at: snapshot}
-	if err := p.lock.Lock(); err != nil {
-		return nil, fmt.Errorf("pin snapshot %d: %w", snapshot, err)
-	}
-	p.pin = &layout.Pin{Host: host, Catalog: catalog}
-	path := filepath.Join(dir, layout.PinName(host, catalog))
-	if raw, err := disk.ReadFile(fsys, path); err == nil {
+	p.at = snapshot
+	if raw, err := disk.ReadFile(p.disk, p.path()); err == nil {
 		if was, err := layout.ParsePin(raw); err == nil {
 			p.pin.Snapshots = was.Snapshots
 		}
@@ -66,6 +50,57 @@ func Pin(root, catalog string, snapshot int64, now time.Time) (*Pinning, error) 
 		return nil, errors.Join(fmt.Errorf("pin snapshot %d: %w", snapshot, err), p.Close())
 	}
 	return p, nil
+}
+
+// Hold keeps the snapshots that a server reads, these and no others, for as long as
+// there is something at the holder's absolute path. Without snapshots it ends the pin.
+func Hold(root, holder string, snapshots []int64, now time.Time) (err error) {
+	p, err := openPin(root, holder)
+	if err != nil {
+		return fmt.Errorf("pin the snapshots in use: %w", err)
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	if len(snapshots) == 0 {
+		if err := p.disk.Remove(p.path()); err != nil && !disk.IsGone(err) {
+			return fmt.Errorf("remove a pin: %w", err)
+		}
+		return nil
+	}
+	for _, n := range snapshots {
+		p.pin.Snapshots = append(p.pin.Snapshots, layout.Pinned{Snapshot: n})
+	}
+	if err := p.write(now); err != nil {
+		return fmt.Errorf("pin the snapshots in use: %w", err)
+	}
+	return nil
+}
+
+// openPin makes an empty pin, and takes the lock.
+func openPin(root, catalog string) (*Pinning, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, err
+	}
+	fsys, err := disk.Open(root, false)
+	dir := filepath.Join(root, layout.PinsName)
+	if err == nil {
+		err = disk.EnsureDir(fsys, dir)
+	}
+	if err == nil {
+		err = disk.CheckPlain(fsys, filepath.Join(dir, layout.LockName))
+	}
+	if err != nil {
+		return nil, err
+	}
+	p := &Pinning{root: root, disk: fsys, lock: flock.New(filepath.Join(dir, layout.LockName), flock.SetPermissions(0o600)), pin: &layout.Pin{Host: host, Catalog: catalog}}
+	if err := p.lock.Lock(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *Pinning) path() string {
+	return filepath.Join(p.root, layout.PinsName, layout.PinName(p.pin.Host, p.pin.Catalog))
 }
 
 // Settle says that the catalog points at the snapshot now. Those before it stay
@@ -98,9 +133,7 @@ func (p *Pinning) write(now time.Time) error {
 	if err != nil {
 		return err
 	}
-	dir := filepath.Join(p.root, layout.PinsName)
-	path := filepath.Join(dir, layout.PinName(p.pin.Host, p.pin.Catalog))
-	if err := disk.Replace(p.disk, path+".tmp", path, append(raw, '\n'), false); err != nil {
+	if err := disk.Replace(p.disk, p.path()+".tmp", p.path(), append(raw, '\n'), false); err != nil {
 		return err
 	}
 	return p.disk.SyncDir(p.root)

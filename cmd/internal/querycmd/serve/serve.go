@@ -1,0 +1,198 @@
+// Package serve is the command query serve: it opens the addresses, and joins the
+// protocols with the warehouse.
+package serve
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"syscall"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/querycmd/answer"
+	"callhouse/internal/analytics"
+	"callhouse/internal/postgres"
+	"callhouse/internal/proven"
+	"callhouse/internal/scratch"
+	"callhouse/internal/serve"
+	"callhouse/internal/serve/audit"
+	"callhouse/internal/serve/pgcatalog"
+	"callhouse/internal/serve/users"
+	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/words"
+)
+
+// command is the flags of one run.
+type command struct {
+	*answer.Command
+	address       string
+	users         string
+	cert, key     string
+	memory, temp  string
+	threads, most int
+	timeout       time.Duration
+	audit         string
+	perUser       int
+}
+
+// Command returns the command.
+func Command(a *answer.Command) *cobra.Command {
+	c := &command{Command: a}
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Answer BI tools and psql over the Postgres protocol",
+		Long: `Answer programs that speak the Postgres protocol: psql, BI tools, drivers of every
+language. They read the tables of query list, and nothing else; docs/postgres.md
+says which programs were tried, and what differs from Postgres.
+
+Each transaction, or statement outside of one, sees one commit; what is committed
+later is there for the next. The statements' limits are those of the flags.
+
+On the loopback, without --users, everybody is let in by any name. Any other address
+needs --users and TLS: query serve user add NAME makes a user.`,
+		Example: `  query serve --postgres 127.0.0.1:5433
+  psql -h 127.0.0.1 -p 5433 -c 'SELECT status, count(*) FROM calls GROUP BY 1'
+  query serve --postgres :5433 --users /etc/callhouse/users.json --tls-cert cert.pem --tls-key key.pem`,
+		GroupID: "more",
+		Args:    cli.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context()) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&c.address, "postgres", "127.0.0.1:5433", "`ADDRESS` for the Postgres protocol")
+	f.StringVar(&c.cert, "tls-cert", "", "`FILE` of the certificate, PEM")
+	f.StringVar(&c.key, "tls-key", "", "`FILE` of its key, PEM")
+	f.StringVar(&c.memory, "memory", "2GiB", "the most memory for all statements over one snapshot, as `SIZE`")
+	f.StringVar(&c.temp, "temp", "10GiB", "the most space for what does not fit in memory, as `SIZE`")
+	f.IntVar(&c.threads, "threads", 0, "the most processors for statements; 0: all")
+	f.IntVar(&c.most, "max-connections", 100, "the most connections")
+	f.IntVar(&c.perUser, "max-connections-per-user", 0, "the most connections of a user whose entry says no others; 0: no limit")
+	cli.SpanVar(f, &c.timeout, "statement-timeout", 5*time.Minute, "the most `TIME` of a statement, as 30s or 5m, where the user's entry says no other")
+	f.StringVar(&c.audit, "audit", "", "write a line for each statement to `FILE`; - is stderr")
+	cmd.PersistentFlags().StringVar(&c.users, "users", "", "`FILE` of the users who may log in; without it everybody on this machine may")
+	cmd.AddCommand(c.userCommand())
+	return cmd
+}
+
+func (c *command) run(ctx context.Context) (err error) {
+	loc, err := c.Location()
+	if err != nil {
+		return err
+	}
+	server := &postgres.Server{Version: analytics.EngineVersion(), Most: c.most, Log: c.note,
+		Limits: postgres.Limits{Connections: c.perUser, Statement: c.timeout}}
+	if err := c.admission(server); err != nil {
+		return err
+	}
+	log, err := audit.Open(c.audit, c.Stderr, func(err error) { c.note(err.Error()) })
+	if err != nil {
+		return cli.Usage("", "%v", err)
+	}
+	defer func() { err = cmp.Or(err, log.Close()) }()
+	if log != nil {
+		server.Audit = func(e postgres.Entry) {
+			log.Write(audit.Entry{At: e.At.UTC(), User: e.User, From: e.From, Application: e.Application, Millis: float64(e.Took.Microseconds()) / 1000, Rows: e.Rows, Code: e.Code, Text: e.Text})
+		}
+	}
+	houses, free, err := c.houses(ctx, loc)
+	if err != nil {
+		return err
+	}
+	defer func() { err = cmp.Or(err, free()) }()
+	server.Backend = &serve.Backend{Houses: houses, Zone: loc}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", c.address)
+	if err != nil {
+		return cli.Fail(cli.ExitFailed, fmt.Errorf("listen on %s: %w", c.address, err), "is another program on that port? --postgres 127.0.0.1:5434 takes another one")
+	}
+	words.Fprintf(c.Stderr, "answering the Postgres protocol on %s; days of %s\n", listener.Addr(), loc)
+	return server.Serve(ctx, listener)
+}
+
+func (c *command) note(text string) { words.Fprintf(c.Stderr, "%s\n", text) }
+
+// admission reads who may come in, and how.
+func (c *command) admission(s *postgres.Server) error {
+	if (c.cert == "") != (c.key == "") {
+		return cli.Usage("give both --tls-cert and --tls-key", "a certificate needs its key")
+	}
+	if c.cert != "" {
+		pair, err := tls.LoadX509KeyPair(c.cert, c.key)
+		if err != nil {
+			return cli.Usage("", "read the certificate: %v", err)
+		}
+		s.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+	}
+	if c.users != "" {
+		list, err := users.Open(c.users)
+		if err != nil {
+			return cli.Usage("make it by: query serve user add NAME --users "+c.users, "%v", err)
+		}
+		s.Users = list.Defaults(s.Limits)
+	}
+	if isLoopback(c.address) {
+		return nil
+	}
+	s.NeedTLS = true
+	if s.Users == nil || s.TLS == nil {
+		return cli.Usage("give --users, --tls-cert and --tls-key, or listen on 127.0.0.1", "%s is not on the loopback, so who connects must log in, and be encrypted", c.address)
+	}
+	return nil
+}
+
+// isLoopback says whether only this machine reaches an address.
+func isLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback() // a name may mean anything
+}
+
+// houses opens the warehouse. free closes it, and ends the pin.
+func (c *command) houses(ctx context.Context, loc *time.Location) (h *serve.Houses, free func() error, err error) {
+	memory, err := humanize.ParseBytes(c.memory)
+	if err == nil && memory < 64<<20 {
+		return nil, nil, cli.Usage("the least is 64MiB", "--memory %s is too little", c.memory)
+	}
+	temp, terr := humanize.ParseBytes(c.temp)
+	if err != nil || terr != nil || memory > 1<<50 || temp > 1<<50 {
+		return nil, nil, cli.Usage("write sizes as in 512MiB or 4GB", "--memory %s or --temp %s is no size", c.memory, c.temp)
+	}
+	if err := analytics.CheckZone(ctx, loc); err != nil {
+		return nil, nil, err
+	}
+	snap, err := analytics.CurrentAbsolute(c.Warehouse)
+	if err != nil {
+		return nil, nil, err
+	}
+	root := snap.Root()
+	prover := proven.Open(c.Warehouse, time.Now)
+	h = &serve.Houses{Root: root, Log: c.note, Open: func(ctx context.Context) (*analytics.Warehouse, error) {
+		return analytics.Open(ctx, c.Warehouse, analytics.Options{Location: loc, Currency: c.Currency, Prover: prover, Threads: c.threads,
+			Safe: &analytics.Limits{Memory: int64(memory), Temp: int64(temp)}, Dialect: pgcatalog.Dialect()})
+	}}
+	// The pin holds for as long as this folder is there, which a killed process leaves to the next.
+	holder, err := scratch.Make("callhouse-serve-")
+	if err != nil {
+		return nil, nil, fmt.Errorf("make a folder: %w", err)
+	}
+	h.Hold = func(snapshots []int64) error {
+		err := snapshot.Hold(root, holder.Path, snapshots, time.Now())
+		if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+			if len(snapshots) == 1 {
+				c.note("the warehouse cannot be written to, so the snapshot is not pinned: it stays for 24 hours after the next commit")
+			}
+			return nil
+		}
+		return err
+	}
+	return h, func() error { return errors.Join(h.Close(), holder.Remove()) }, nil
+}

@@ -1,0 +1,157 @@
+package serve
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/serve/users"
+	"callhouse/internal/words"
+)
+
+func (c *command) userCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "user",
+		Short: "Say who may log in to query serve",
+		Args:  cli.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(c.addCommand(), c.listCommand(), c.removeCommand())
+	return cmd
+}
+
+// usersFile returns the file of the users.
+func (c *command) usersFile() (string, error) {
+	if c.users == "" {
+		return "", cli.Usage("as in --users /etc/callhouse/users.json", "--users names no file")
+	}
+	return c.users, nil
+}
+
+func (c *command) addCommand() *cobra.Command {
+	var timeout string
+	var connections int
+	cmd := &cobra.Command{
+		Use:   "add NAME",
+		Short: "Let somebody log in, or give a new password",
+		Long: `Write a user to the file of --users, or give one that is there a new password and new
+limits. The password is asked for on a terminal, or else read from the first line of
+stdin. The file holds what passwords are checked by, and not the passwords; it has the
+mode 0600. A server that runs takes it at the next login.`,
+		Example: `  query serve user add metabase --users /etc/callhouse/users.json
+  pass show metabase | query serve user add metabase --users users.json --max-connections 20 --statement-timeout 30s`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			path, err := c.usersFile()
+			if err != nil {
+				return err
+			}
+			password, err := c.password()
+			if err != nil {
+				return err
+			}
+			u, err := users.NewUser(args[0], password)
+			if err != nil {
+				return cli.Usage("", "%v", err)
+			}
+			u.Timeout, u.Connections = timeout, connections
+			if timeout != "" && u.Limit() <= 0 || connections < 0 {
+				return cli.Usage("as in --statement-timeout 30s --max-connections 20", "--statement-timeout %q or --max-connections %d is no limit", timeout, connections)
+			}
+			replaced, err := users.Put(path, u)
+			if err != nil {
+				return err
+			}
+			what := "may log in"
+			if replaced {
+				what = "has a new password"
+			}
+			words.Fprintf(c.Stderr, "%s: %s %s\n", path, u.Name, what)
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&timeout, "statement-timeout", "", "the most `TIME` of a statement, as 30s")
+	cmd.Flags().IntVar(&connections, "max-connections", 0, "the most connections; 0: as for all")
+	return cmd
+}
+
+// password asks for a password.
+func (c *command) password() (string, error) {
+	var text string
+	if cli.IsTerminal(c.Stdin) {
+		words.Fprintf(c.Stderr, "Password: ")
+		raw, err := term.ReadPassword(int(os.Stdin.Fd()))
+		words.Fprintf(c.Stderr, "\n")
+		if err != nil {
+			return "", fmt.Errorf("read the password: %w", err)
+		}
+		text = string(raw)
+	} else {
+		line, err := bufio.NewReader(c.Stdin).ReadString('\n')
+		if err != nil && line == "" {
+			return "", cli.Usage("write it to stdin, as in: pass show bi | query serve user add bi", "there is no password")
+		}
+		text = strings.TrimRight(line, "\r\n")
+	}
+	if len(text) < 8 {
+		return "", cli.Usage("take at least 8 characters", "the password is too short")
+	}
+	return text, nil
+}
+
+func (c *command) listCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "List who may log in",
+		Args:  cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			path, err := c.usersFile()
+			if err != nil {
+				return err
+			}
+			list, err := users.Open(path)
+			if errors.Is(err, fs.ErrNotExist) {
+				return cli.Usage("query serve user add NAME makes it", "%v", err)
+			} else if err != nil {
+				return err
+			}
+			all, err := list.All()
+			if err != nil {
+				return err
+			}
+			var rows [][]any
+			for _, u := range all {
+				rows = append(rows, []any{u.Name, fmt.Sprint(u.Connections), u.Timeout})
+			}
+			return c.WriteStatic(cmd.Context(), []string{"user", "connections", "statement timeout"}, rows)
+		},
+	}
+}
+
+func (c *command) removeCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "remove NAME",
+		Short: "Let somebody log in no more",
+		Long: `Remove a user from the file of --users. Connections that are open stay so until they
+end: restart the server to end them now.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			path, err := c.usersFile()
+			if err != nil {
+				return err
+			}
+			found, err := users.Remove(path, args[0])
+			if err == nil && !found {
+				err = cli.Usage("query serve user list shows them", "there is no user %q", args[0])
+			}
+			return err
+		},
+	}
+}

@@ -1,0 +1,71 @@
+package analytics
+
+import (
+	"context"
+	"time"
+
+	"callhouse/internal/analytics/duck"
+	"callhouse/internal/analytics/guard"
+)
+
+// Dialect lets statements be written otherwise than for DuckDB: what they may name
+// beside the warehouse's tables, and how their trees are changed before they are judged.
+type Dialect struct {
+	Definitions string // statements that make what they may name
+	Also        guard.Also
+}
+
+// Session is a connection of a warehouse on which somebody's statements run, one at a time.
+type Session struct {
+	w    *Warehouse
+	conn *duck.Conn
+}
+
+// Session returns a new session.
+func (w *Warehouse) Session(ctx context.Context) (*Session, error) {
+	conn, err := w.ask(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.defineAll(ctx, conn); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return &Session{w, conn}, nil
+}
+
+// Close ends the session. What it prepared must be closed.
+func (s *Session) Close() { s.conn.Close() }
+
+// Zone has the session's statements write and cut times in a zone. Local days stay those
+// of the warehouse's zone.
+func (s *Session) Zone(ctx context.Context, loc *time.Location) error {
+	if err := s.conn.Exec(ctx, "SET TimeZone = "+quote(loc.String())); err != nil {
+		if ctx.Err() != nil {
+			return err
+		}
+		return &ZoneError{Name: loc.String(), Err: err}
+	}
+	return nil
+}
+
+// Prepare plans one statement that reads, after rewrite has changed its tree.
+func (s *Session) Prepare(ctx context.Context, text string, rewrite guard.Rewrite) (*duck.Stmt, error) {
+	check := guard.Check{Safe: s.w.safe, Rewrite: rewrite}
+	if s.w.dialect != nil {
+		check.Also = &s.w.dialect.Also
+	}
+	text, err := check.Text(ctx, s.conn, text)
+	if err != nil {
+		return nil, err
+	}
+	stmt, err := s.conn.Prepare(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	if stmt.Kind() == duck.Changes { // the tree said otherwise; nothing is run on one opinion
+		stmt.Close()
+		return nil, guard.ErrNotReading
+	}
+	return stmt, nil
+}

@@ -1,0 +1,129 @@
+// Package cell turns values of a query into what Postgres sends for them, as text and
+// in binary, and the values of a client's parameters into those of a query. It knows
+// which type of Postgres stands for which of DuckDB's, and neither messages nor
+// connections.
+package cell
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Type is a type of Postgres.
+type Type struct {
+	OID  uint32
+	Name string // as in pg_type
+	Size int16  // in bytes; -1: it varies
+	Mod  int32  // as the precision of numeric; -1: none
+	Elem *Type  // of an array
+}
+
+// The types that clients are told of.
+var (
+	boolean     = Type{16, "bool", 1, -1, nil}
+	bytea       = Type{17, "bytea", -1, -1, nil}
+	int8Type    = Type{20, "int8", 8, -1, nil}
+	int2Type    = Type{21, "int2", 2, -1, nil}
+	int4Type    = Type{23, "int4", 4, -1, nil}
+	Text        = Type{25, "text", -1, -1, nil}
+	oidType     = Type{26, "oid", 4, -1, nil}
+	json        = Type{114, "json", -1, -1, nil}
+	float4      = Type{700, "float4", 4, -1, nil}
+	float8      = Type{701, "float8", 8, -1, nil}
+	date        = Type{1082, "date", 4, -1, nil}
+	timeType    = Type{1083, "time", 8, -1, nil}
+	timestamp   = Type{1114, "timestamp", 8, -1, nil}
+	timestamptz = Type{1184, "timestamptz", 8, -1, nil}
+	interval    = Type{1186, "interval", 16, -1, nil}
+	timetz      = Type{1266, "timetz", 12, -1, nil}
+	numeric     = Type{1700, "numeric", -1, -1, nil}
+	uuid        = Type{2950, "uuid", 16, -1, nil}
+)
+
+// plain are the types of DuckDB's names. An unsigned integer of 4 bytes is an oid: the
+// catalog has those, and the warehouse has no others.
+var plain = map[string]Type{
+	"BOOLEAN": boolean, "TINYINT": int2Type, "SMALLINT": int2Type, "INTEGER": int4Type, "BIGINT": int8Type,
+	"UTINYINT": int2Type, "USMALLINT": int4Type, "UINTEGER": oidType, "UBIGINT": numeric, "HUGEINT": numeric, "UHUGEINT": numeric, "BIGNUM": numeric,
+	"FLOAT": float4, "DOUBLE": float8, "VARCHAR": Text, "JSON": json, "BLOB": bytea, "UUID": uuid, "DATE": date,
+	"TIME": timeType, "TIME_NS": timeType, "TIME WITH TIME ZONE": timetz, "INTERVAL": interval, "TIMESTAMP": timestamp, "TIMESTAMP_S": timestamp,
+	"TIMESTAMP_MS": timestamp, "TIMESTAMP_NS": timestamp, "TIMESTAMP WITH TIME ZONE": timestamptz,
+}
+
+// arrays are the types of lists, by their elements'.
+var arrays = map[uint32]uint32{16: 1000, 17: 1001, 20: 1016, 21: 1005, 23: 1007, 25: 1009, 26: 1028, 114: 199, 700: 1021, 701: 1022,
+	1082: 1182, 1083: 1183, 1114: 1115, 1184: 1185, 1186: 1187, 1266: 1270, 1700: 1231, 2950: 2951}
+
+// Of returns the type of Postgres that stands for one of DuckDB's. Structs, maps and
+// lists of lists are json; what else there is, words and bits, is text.
+func Of(duck string) Type {
+	if t, ok := plain[duck]; ok {
+		return t
+	}
+	if strings.HasSuffix(duck, "]") {
+		inner := Of(duck[:strings.LastIndexByte(duck, '[')])
+		if of, ok := arrays[inner.OID]; ok && inner.OID != json.OID {
+			return Type{of, "_" + inner.Name, -1, inner.Mod, &inner}
+		}
+		return json
+	}
+	var width, scale int32
+	if n, _ := fmt.Sscanf(duck, "DECIMAL(%d,%d)", &width, &scale); n == 2 {
+		t := numeric
+		t.Mod = width<<16 | scale + 4
+		return t
+	}
+	for _, nested := range []string{"STRUCT", "MAP", "UNION"} {
+		if strings.HasPrefix(duck, nested+"(") {
+			return json
+		}
+	}
+	return Text
+}
+
+// ByOID returns the type with a number, for parameters; one that is not known is text.
+func ByOID(oid uint32) Type {
+	for _, t := range plain {
+		if t.OID == oid {
+			return t
+		}
+	}
+	for of, array := range arrays {
+		if array == oid {
+			inner := ByOID(of)
+			return Type{oid, "_" + inner.Name, -1, -1, &inner}
+		}
+	}
+	switch oid {
+	case 1015, 1014, 1003: // of varchar, bpchar, name
+		return Type{1009, "_text", -1, -1, &Text}
+	}
+	return Text
+}
+
+// DuckDB returns the type of DuckDB's that a parameter of a type has; empty for text,
+// which may stand for any.
+func (t Type) DuckDB() string {
+	if t.Elem != nil {
+		inner := t.Elem.DuckDB()
+		if inner == "" {
+			inner = "VARCHAR"
+		}
+		return inner + "[]"
+	}
+	switch t.OID {
+	case Text.OID:
+		return ""
+	case numeric.OID:
+		return "DOUBLE"
+	case oidType.OID:
+		return "BIGINT"
+	}
+	for _, name := range []string{"BOOLEAN", "SMALLINT", "INTEGER", "BIGINT", "FLOAT", "DOUBLE", "BLOB", "UUID", "DATE", "TIME", "INTERVAL", "TIMESTAMP", "JSON",
+		"TIMESTAMP WITH TIME ZONE", "TIME WITH TIME ZONE"} {
+		if plain[name].OID == t.OID {
+			return name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,256 @@
+package postgres
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgproto3"
+)
+
+// maxMessage is the most that a message of a client may have. A statement may have
+// less; the rest is for parameters.
+const maxMessage = 16 << 20
+
+// client is one connection, and the session on it.
+type client struct {
+	srv  *Server
+	conn net.Conn
+	in   *bufio.Reader
+	be   *pgproto3.Backend
+
+	user     string
+	pid      uint32
+	key      []byte
+	limits   Limits
+	session  Session
+	settings map[string]string
+	zone     *time.Location
+
+	statements map[string]*statement
+	portals    map[string]*portal
+	state      byte // I: no transaction, T: in one, E: in one that failed
+	seeing     bool // the session is between Begin and End
+	failed     bool // until Sync, nothing is answered
+	restore    map[string]string
+
+	mu      sync.Mutex
+	running context.CancelCauseFunc
+	out     batch
+}
+
+func newClient(s *Server, conn net.Conn) *client {
+	c := &client{srv: s, state: 'I', statements: map[string]*statement{}, portals: map[string]*portal{}, settings: map[string]string{}, zone: time.UTC}
+	c.speakOver(conn)
+	return c
+}
+
+func (c *client) speakOver(conn net.Conn) {
+	c.conn, c.in = conn, bufio.NewReaderSize(conn, 8<<10)
+	c.be = pgproto3.NewBackend(c.in, conn)
+	c.be.SetMaxBodyLen(maxMessage)
+}
+
+func (c *client) send(m pgproto3.BackendMessage) { c.be.Send(m) }
+func (c *client) flush() error                   { return c.be.Flush() }
+func (c *client) ready()                         { c.send(&pgproto3.ReadyForQuery{TxStatus: c.state}) }
+
+// close frees all that the client holds.
+func (c *client) close() {
+	c.closePortals()
+	for _, s := range c.statements {
+		s.close()
+	}
+	if c.session != nil {
+		c.see(false)
+		c.session.Close()
+	}
+	c.srv.leave(c)
+	_ = c.conn.Close()
+}
+
+// run answers the client until it leaves.
+func (c *client) run(ctx context.Context) {
+	// A server that ends lets statements end first, but waits for nobody to say something.
+	stop := context.AfterFunc(ctx, func() {
+		c.stop(errShutdown)
+		_ = c.conn.SetReadDeadline(time.Now())
+	})
+	defer stop()
+	err := c.login(ctx)
+	for err == nil {
+		var m pgproto3.FrontendMessage
+		if m, err = c.be.Receive(); err != nil {
+			break
+		}
+		err = c.answer(ctx, m)
+	}
+	var tooLong *pgproto3.ExceededMaxBodyLenErr
+	switch {
+	case ctx.Err() != nil:
+		c.refuse(errShutdown)
+	case errors.As(err, &tooLong):
+		c.refuse(&Error{Code: codeTooLong, Message: "a message of more than 16 MiB is refused"})
+	default:
+		c.refuse(err)
+	}
+}
+
+// answer answers one message. An error ends the connection.
+func (c *client) answer(ctx context.Context, m pgproto3.FrontendMessage) error {
+	switch m := m.(type) {
+	case *pgproto3.Terminate:
+		return errDone
+	case *pgproto3.Sync:
+		c.failed = false
+		c.end()
+		c.ready()
+		return c.flush()
+	case *pgproto3.Flush:
+		return c.flush()
+	case *pgproto3.Query:
+		c.failed = false
+		c.simple(ctx, m.String)
+		c.end()
+		c.ready()
+		return c.flush()
+	case *pgproto3.CopyData, *pgproto3.CopyDone, *pgproto3.CopyFail:
+		return nil // the rest of a COPY that failed
+	}
+	if c.failed {
+		return nil
+	}
+	var err error
+	switch m := m.(type) {
+	case *pgproto3.Parse:
+		err = c.parse(ctx, m)
+	case *pgproto3.Bind:
+		err = c.bind(ctx, m)
+	case *pgproto3.Describe:
+		err = c.describe(m)
+	case *pgproto3.Execute:
+		err = c.execute(ctx, m)
+	case *pgproto3.Close:
+		c.forget(m)
+	default:
+		err = fail(codeUnsupported, "this message of the protocol is not supported")
+	}
+	if err != nil {
+		return c.fail(err)
+	}
+	return nil
+}
+
+// fail tells an error of a statement. What is returned ends the connection.
+func (c *client) fail(err error) error {
+	if errors.Is(err, errGone) || errors.Is(err, net.ErrClosed) || errors.Is(err, errShutdown) {
+		return err
+	}
+	var network *net.OpError
+	if errors.As(err, &network) {
+		return errGone
+	}
+	c.failed = true
+	if c.state == 'T' {
+		c.state = 'E'
+	}
+	c.send(asError(err).response("ERROR"))
+	return nil
+}
+
+// see begins or ends what a transaction, or a statement outside of one, sees.
+func (c *client) see(on bool) {
+	if c.seeing && !on {
+		c.session.End()
+	}
+	c.seeing = on && c.seeing
+}
+
+func (c *client) begin(ctx context.Context) error {
+	if c.seeing {
+		return nil
+	}
+	if err := c.session.Begin(ctx); err != nil {
+		return err
+	}
+	c.seeing = true
+	return nil
+}
+
+// end ends an implicit transaction.
+func (c *client) end() {
+	if c.state == 'I' {
+		c.closePortals()
+		c.see(false)
+	}
+}
+
+// stop cancels what runs.
+func (c *client) stop(why error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.running != nil {
+		c.running(why)
+	}
+}
+
+// sendTime is how long a client may leave rows unread that it asked to be stopped.
+const sendTime = 10 * time.Second
+
+// limited returns a context that ends with the statement's time, a cancel request, or the
+// client. done must be called.
+func (c *client) limited(ctx context.Context) (_ context.Context, done func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	c.mu.Lock()
+	c.running = cancel
+	c.mu.Unlock()
+	free := func() {}
+	if limit := c.timeout(); limit > 0 {
+		timer := time.AfterFunc(limit, func() { cancel(errTimeout) })
+		free = func() { timer.Stop() }
+	}
+	// Whoever is stopped and reads no row gets no further.
+	unread := context.AfterFunc(ctx, func() { _ = c.conn.SetWriteDeadline(time.Now().Add(sendTime)) })
+	watched := make(chan struct{})
+	if c.in.Buffered() == 0 {
+		go func() {
+			defer close(watched)
+			if _, err := c.in.Peek(1); err != nil && !isTimeout(err) {
+				cancel(errGone)
+			}
+		}()
+	} else {
+		close(watched)
+	}
+	return ctx, func() {
+		c.mu.Lock()
+		c.running = nil
+		c.mu.Unlock()
+		free()
+		if !unread() { // it was stopped, and is through
+			_ = c.conn.SetWriteDeadline(time.Time{})
+		}
+		_ = c.conn.SetReadDeadline(time.Now())
+		<-watched
+		_ = c.conn.SetReadDeadline(time.Time{})
+		cancel(nil)
+	}
+}
+
+func isTimeout(err error) bool {
+	var t net.Error
+	return errors.As(err, &t) && t.Timeout()
+}
+
+// timeout returns how long a statement may take: what the user may, or less if the
+// client says so.
+func (c *client) timeout() time.Duration {
+	limit := c.limits.Statement
+	if own := millis(c.settings["statement_timeout"]); own > 0 && (limit == 0 || own < limit) {
+		return own
+	}
+	return limit
+}

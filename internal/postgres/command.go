@@ -1,0 +1,517 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgproto3"
+
+	"callhouse/internal/postgres/cell"
+	"callhouse/internal/postgres/lexer"
+)
+
+// command is a statement about the session. run returns its tag.
+type command struct {
+	columns []Column
+	run     func(ctx context.Context, p *portal) (tag string, err error)
+}
+
+// changing are the words that statements begin with that would change something.
+var changing = []string{"insert", "update", "delete", "merge", "create", "alter", "drop", "truncate", "grant", "revoke", "comment", "vacuum", "analyze", "refresh", "reindex",
+	"cluster", "import", "export", "attach", "detach", "install", "load", "pragma", "call", "do", "lock", "checkpoint", "use", "security", "reassign", "force", "update", "execute", "prepare"}
+
+// words are the tokens of a statement, as a reader of commands takes them.
+type words struct {
+	lexer.Statement
+	at int
+}
+
+// take goes on behind the words, if they come next.
+func (w *words) take(expected ...string) bool {
+	for i, e := range expected {
+		if w.at+i >= len(w.Tokens) || w.Tokens[w.at+i].Kind != lexer.Quoted && !strings.EqualFold(w.Tokens[w.at+i].Text, e) || w.Tokens[w.at+i].Kind == lexer.Quoted {
+			return false
+		}
+	}
+	w.at += len(expected)
+	return true
+}
+
+// takeAny is take for one of several words.
+func (w *words) takeAny(expected ...string) bool {
+	return slices.ContainsFunc(expected, func(e string) bool { return w.take(e) })
+}
+
+func (w *words) end() bool { return w.at >= len(w.Tokens) }
+
+// name takes a name.
+func (w *words) name() (string, bool) {
+	if w.end() || w.Tokens[w.at].Kind != lexer.Word && w.Tokens[w.at].Kind != lexer.Quoted {
+		return "", false
+	}
+	w.at++
+	return w.Tokens[w.at-1].Name(), true
+}
+
+func (w *words) wrong() error {
+	if w.end() {
+		return fail(codeSyntax, "syntax error at end of input")
+	}
+	return fail(codeSyntax, fmt.Sprintf("syntax error at or near %q", w.Tokens[w.at].Text))
+}
+
+// commandOf returns the command that a statement is, or nil if it is a query.
+func (c *client) commandOf(text lexer.Statement) (*command, error) {
+	if text.Queries() {
+		return nil, nil
+	}
+	w := &words{Statement: text}
+	switch {
+	case w.takeAny("begin") || w.take("start", "transaction"):
+		return c.beginCommand(), nil
+	case w.takeAny("commit", "end"):
+		return c.endCommand("COMMIT"), nil
+	case w.takeAny("abort"), w.take("rollback") && !w.toSavepoint():
+		return c.endCommand("ROLLBACK"), nil
+	case w.take("rollback"):
+		return c.inTransaction("ROLLBACK", func() { c.state = 'T' }), nil
+	case w.take("savepoint"):
+		return c.inTransaction("SAVEPOINT", nil), nil
+	case w.take("release"):
+		return c.inTransaction("RELEASE", nil), nil
+	case w.take("set"):
+		return c.setCommand(w)
+	case w.take("reset"):
+		return c.resetCommand(w)
+	case w.take("show"):
+		return c.showCommand(w)
+	case w.take("discard"):
+		return plain("DISCARD ALL", func(ctx context.Context) error {
+			c.forgetAll()
+			return c.reset(ctx)
+		}), nil
+	case w.take("deallocate"):
+		return c.deallocateCommand(w)
+	case w.take("declare"):
+		return c.declareCommand(w)
+	case w.take("fetch"):
+		return c.fetchCommand(w, true)
+	case w.take("move"):
+		return c.fetchCommand(w, false)
+	case w.take("close"):
+		return c.closeCommand(w)
+	case w.take("copy"):
+		return c.copyCommand(w)
+	case w.take("listen"):
+		return plain("LISTEN", nil), nil
+	case w.take("unlisten"):
+		return plain("UNLISTEN", nil), nil
+	}
+	if slices.ContainsFunc(changing, func(word string) bool { return text.Tokens[0].Is(word) }) {
+		return nil, &Error{Code: codeReadOnly, Message: fmt.Sprintf("cannot execute %s in a read-only transaction", strings.ToUpper(text.Tokens[0].Text)), Hint: "the warehouse is changed by extract alone"}
+	}
+	return nil, nil // DuckDB says what is wrong with it
+}
+
+// plain is a command without an answer.
+func plain(tag string, do func(ctx context.Context) error) *command {
+	return &command{run: func(ctx context.Context, _ *portal) (string, error) {
+		if do == nil {
+			return tag, nil
+		}
+		return tag, do(ctx)
+	}}
+}
+
+func (c *client) beginCommand() *command {
+	return plain("BEGIN", func(ctx context.Context) error {
+		if c.state != 'I' {
+			c.notice("25001", "there is already a transaction in progress")
+			return nil
+		}
+		if err := c.begin(ctx); err != nil {
+			return err
+		}
+		c.state = 'T'
+		return nil
+	})
+}
+
+func (c *client) endCommand(tag string) *command {
+	return &command{run: func(context.Context, *portal) (string, error) {
+		switch c.state {
+		case 'I':
+			c.notice(codeNoTransaction, "there is no transaction in progress")
+		case 'E':
+			tag = "ROLLBACK"
+		}
+		c.state = 'I'
+		c.closePortals()
+		c.see(false)
+		return tag, nil
+	}}
+}
+
+// toSavepoint looks whether TO follows ROLLBACK; if it does, it steps back before both.
+func (w *words) toSavepoint() bool {
+	at := w.at
+	w.takeAny("work", "transaction")
+	if w.take("to") {
+		w.at = at - 1
+		return true
+	}
+	return false
+}
+
+// inTransaction is a command that is allowed within a transaction only.
+func (c *client) inTransaction(tag string, do func()) *command {
+	return plain(tag, func(context.Context) error {
+		if c.state == 'I' {
+			return fail(codeNoTransaction, tag+" can only be used in transaction blocks")
+		}
+		if do != nil {
+			do()
+		}
+		return nil
+	})
+}
+
+func (c *client) notice(code, message string) {
+	c.send((*pgproto3.NoticeResponse)((&Error{Code: code, Message: message}).response("WARNING")))
+}
+
+// report tells a client what a setting is now.
+func (c *client) report(name string) {
+	if c.restore == nil { // it will be told at the end of the startup
+		return
+	}
+	for _, r := range reported {
+		if strings.EqualFold(r, name) {
+			value, _ := c.Setting(name)
+			c.send(&pgproto3.ParameterStatus{Name: r, Value: value})
+		}
+	}
+}
+
+func (c *client) setCommand(w *words) (*command, error) {
+	isLocal := w.take("local")
+	if !isLocal {
+		w.take("session")
+	}
+	name, value := "", (*string)(nil)
+	switch {
+	case w.take("characteristics", "as", "transaction"), w.take("transaction"), w.take("constraints"):
+		return plain("SET", nil), nil // what there is to choose from is read-only, and sees one commit
+	case w.take("time", "zone"):
+		name = "timezone"
+	case w.take("names"):
+		name = "client_encoding"
+	case w.take("authorization"), w.take("role"):
+		if w.takeAny("default", "none", c.user) {
+			return plain("SET", nil), nil
+		}
+		return nil, fail("42501", "permission denied to set role")
+	default:
+		var ok bool
+		if name, ok = w.name(); !ok {
+			return nil, w.wrong()
+		}
+		for w.take(".") {
+			part, _ := w.name()
+			name += "." + part
+		}
+		if !w.take("=") && !w.take("to") {
+			return nil, w.wrong()
+		}
+	}
+	if !w.take("default") && !(name == "timezone" && w.take("local")) {
+		v, err := w.value()
+		if err != nil {
+			return nil, err
+		}
+		value = &v
+	}
+	return plain("SET", func(ctx context.Context) error {
+		if isLocal && c.state == 'I' {
+			c.notice(codeNoTransaction, "SET LOCAL can only be used in transaction blocks")
+			return nil
+		}
+		return c.set(ctx, name, value)
+	}), nil
+}
+
+// value takes the rest of a SET: names, texts and numbers between commas.
+func (w *words) value() (string, error) {
+	if w.end() {
+		return "", w.wrong()
+	}
+	w.take("interval")
+	var b strings.Builder
+	for ; !w.end(); w.at++ {
+		t := w.Tokens[w.at]
+		switch {
+		case t.Text == ",":
+			b.WriteString(", ")
+		case t.Kind == lexer.Quoted:
+			b.WriteString(t.Text)
+		case t.Kind == lexer.Word:
+			b.WriteString(t.Text)
+		default:
+			b.WriteString(t.Value())
+		}
+	}
+	return strings.Trim(b.String(), `"`), nil
+}
+
+func (c *client) resetCommand(w *words) (*command, error) {
+	if w.take("all") {
+		return plain("RESET", c.reset), nil
+	}
+	w.take("session")
+	name, ok := w.name()
+	if !ok {
+		return nil, w.wrong()
+	}
+	if name == "time" && w.take("zone") {
+		name = "timezone"
+	}
+	return plain("RESET", func(ctx context.Context) error {
+		if name == "role" || name == "authorization" {
+			return nil
+		}
+		return c.set(ctx, name, nil)
+	}), nil
+}
+
+// reset sets all settings to what they were at the start.
+func (c *client) reset(ctx context.Context) error {
+	for name := range c.settings {
+		if c.settings[name] == c.restore[name] {
+			continue
+		}
+		if err := c.set(ctx, name, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *client) showCommand(w *words) (*command, error) {
+	text := func(name string) Column { return Column{Name: name, Type: cell.Text} }
+	if w.take("all") {
+		return &command{columns: []Column{text("name"), text("setting"), text("description")}, run: func(ctx context.Context, p *portal) (string, error) {
+			for _, name := range c.settingNames() {
+				v, _ := c.Setting(name)
+				if err := c.sendRow(p, name, v, ""); err != nil {
+					return "", err
+				}
+			}
+			return "SHOW", nil
+		}}, nil
+	}
+	name, ok := "", false
+	switch {
+	case w.take("transaction", "isolation", "level"):
+		name = "transaction_isolation"
+	case w.take("time", "zone"):
+		name = "timezone"
+	case w.take("session", "authorization"):
+		name = "session_authorization"
+	default:
+		if name, ok = w.name(); !ok {
+			return nil, w.wrong()
+		}
+		for w.take(".") {
+			part, _ := w.name()
+			name += "." + part
+		}
+	}
+	if name == "tables" {
+		return nil, nil // DuckDB's
+	}
+	if _, ok := c.Setting(name); !ok {
+		return nil, fail(codeUnknownSetting, fmt.Sprintf("unrecognized configuration parameter %q", name))
+	}
+	head := name
+	if shown, ok := shownAs[name]; ok {
+		head = shown
+	}
+	return &command{columns: []Column{text(head)}, run: func(ctx context.Context, p *portal) (string, error) {
+		v, _ := c.Setting(name)
+		return "SHOW", c.sendRow(p, v)
+	}}, nil
+}
+
+// sendRow sends one row of texts.
+func (c *client) sendRow(p *portal, values ...string) error {
+	row := make([]any, len(values))
+	for i, v := range values {
+		row[i] = v
+	}
+	if err := c.out.row(p.columns(), row, p, c.zone); err != nil {
+		return err
+	}
+	return c.sendBatch(context.Background(), 1)
+}
+
+func (c *client) forgetAll() {
+	c.closePortals()
+	for name, s := range c.statements {
+		s.close()
+		delete(c.statements, name)
+	}
+}
+
+func (c *client) deallocateCommand(w *words) (*command, error) {
+	w.take("prepare")
+	if w.take("all") {
+		return plain("DEALLOCATE ALL", func(context.Context) error {
+			for name, s := range c.statements {
+				if name != "" { // which is the one that runs
+					s.close()
+					delete(c.statements, name)
+				}
+			}
+			return nil
+		}), nil
+	}
+	name, ok := w.name()
+	if !ok {
+		return nil, w.wrong()
+	}
+	return plain("DEALLOCATE", func(context.Context) error {
+		s := c.statements[name]
+		if s == nil {
+			return fail(codeNoStatement, fmt.Sprintf("prepared statement %q does not exist", name))
+		}
+		s.close()
+		delete(c.statements, name)
+		return nil
+	}), nil
+}
+
+func (c *client) declareCommand(w *words) (*command, error) {
+	name, ok := w.name()
+	if !ok {
+		return nil, w.wrong()
+	}
+	isBinary := false
+	for !w.take("cursor") {
+		if w.take("binary") {
+			isBinary = true
+		} else if !w.takeAny("insensitive", "asensitive", "no", "scroll") {
+			return nil, w.wrong()
+		}
+	}
+	if w.take("with", "hold") {
+		return nil, fail(codeUnsupported, "cursors WITH HOLD are not supported")
+	}
+	w.take("without", "hold")
+	if !w.take("for") || w.end() {
+		return nil, w.wrong()
+	}
+	query := w.From(w.at)
+	return plain("DECLARE CURSOR", func(ctx context.Context) error {
+		if c.state == 'I' {
+			return fail(codeNoTransaction, "DECLARE CURSOR can only be used in transaction blocks")
+		}
+		if c.portals[name] != nil {
+			return fail("42P03", fmt.Sprintf("cursor %q already exists", name))
+		}
+		s, err := c.prepare(ctx, query, nil)
+		if err != nil {
+			return err
+		}
+		if s.query == nil || len(s.params()) > 0 {
+			s.close()
+			return fail(codeSyntax, "a cursor is for one query without parameters")
+		}
+		p := &portal{statement: s, run: c.start(query), owns: true}
+		if isBinary {
+			p.formats = []int16{pgproto3.BinaryFormat}
+		}
+		c.portals[name] = p
+		return nil
+	}), nil
+}
+
+// fetchCommand is FETCH, or MOVE, which sends nothing.
+func (c *client) fetchCommand(w *words, sends bool) (*command, error) {
+	most := int64(1)
+	switch {
+	case w.takeAny("next"):
+	case w.takeAny("all"), w.take("forward", "all"):
+		most = 0
+	case w.takeAny("prior", "first", "last", "absolute", "relative", "backward"):
+		return nil, fail("55000", "cursor can only scan forward")
+	default:
+		w.take("forward")
+		if !w.end() && w.Tokens[w.at].Kind == lexer.Number {
+			n, err := strconv.ParseInt(w.Tokens[w.at].Text, 10, 64)
+			if err != nil {
+				return nil, w.wrong()
+			}
+			most = n
+			w.at++
+		}
+	}
+	w.takeAny("from", "in")
+	name, ok := w.name()
+	if !ok {
+		return nil, w.wrong()
+	}
+	cursor := c.portals[name]
+	if cursor == nil {
+		return nil, fail(codeNoCursor, fmt.Sprintf("cursor %q does not exist", name))
+	}
+	f := &command{}
+	if sends {
+		f.columns = cursor.columns()
+	}
+	f.run = func(ctx context.Context, p *portal) (string, error) {
+		before := cursor.sent
+		if len(cursor.formats) == 0 {
+			cursor.formats = p.formats
+		}
+		var err error
+		if most == 0 || sends && most > 0 {
+			err = c.sendRows(ctx, cursor, most)
+		}
+		if sends {
+			return fmt.Sprintf("FETCH %d", cursor.sent-before), err
+		}
+		return "MOVE 0", err
+	}
+	return f, nil
+}
+
+func (c *client) closeCommand(w *words) (*command, error) {
+	if w.take("all") {
+		return plain("CLOSE CURSOR ALL", func(context.Context) error {
+			for name, p := range c.portals {
+				if name != "" {
+					p.close()
+					delete(c.portals, name)
+				}
+			}
+			return nil
+		}), nil
+	}
+	name, ok := w.name()
+	if !ok {
+		return nil, w.wrong()
+	}
+	return plain("CLOSE CURSOR", func(context.Context) error {
+		p := c.portals[name]
+		if p == nil {
+			return fail(codeNoCursor, fmt.Sprintf("cursor %q does not exist", name))
+		}
+		p.run.end(nil)
+		p.drop()
+		delete(c.portals, name)
+		return nil
+	}), nil
+}

@@ -1,0 +1,317 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgproto3"
+)
+
+// copyOptions say how COPY writes rows.
+type copyOptions struct {
+	csv, binary, header bool
+	delimiter           string
+	null                *string
+	quote, escape       string
+	forceQuote          bool // all columns
+}
+
+// copyCommand is COPY … TO STDOUT.
+func (c *client) copyCommand(w *words) (*command, error) {
+	query, err := w.copied()
+	if err != nil {
+		return nil, err
+	}
+	if w.take("from") {
+		return nil, &Error{Code: codeReadOnly, Message: "cannot execute COPY FROM in a read-only transaction"}
+	}
+	if !w.take("to") {
+		return nil, w.wrong()
+	}
+	if !w.take("stdout") {
+		return nil, &Error{Code: "42501", Message: "permission denied to COPY to a file", Hint: "COPY ... TO STDOUT sends the rows to the client; psql's \\copy writes them there"}
+	}
+	o, err := w.copyOptions()
+	if err != nil {
+		return nil, err
+	}
+	return &command{run: func(ctx context.Context, p *portal) (string, error) {
+		s, err := c.prepare(ctx, query, nil)
+		if err != nil {
+			return "", err
+		}
+		defer s.close()
+		if s.query == nil || len(s.params()) > 0 {
+			return "", fail(codeSyntax, "COPY is for one query without parameters")
+		}
+		return c.copyOut(ctx, s, o, p.run)
+	}}, nil
+}
+
+// copied takes what is copied: a query in brackets, or a table and maybe its columns.
+func (w *words) copied() (query string, err error) {
+	if w.take("(") {
+		from := w.at
+		for depth := 1; !w.end(); w.at++ {
+			switch w.Tokens[w.at].Text {
+			case "(":
+				depth++
+			case ")":
+				depth--
+			}
+			if depth == 0 {
+				break
+			}
+		}
+		if w.end() || w.at == from {
+			return "", w.wrong()
+		}
+		w.at++
+		return w.Between(from, w.at-1), nil
+	}
+	from := w.at
+	if _, ok := w.name(); !ok {
+		return "", w.wrong()
+	}
+	for w.take(".") {
+		if _, ok := w.name(); !ok {
+			return "", w.wrong()
+		}
+	}
+	table, columns := w.Between(from, w.at), "*"
+	if w.take("(") {
+		from := w.at
+		for !w.end() && w.Tokens[w.at].Text != ")" {
+			w.at++
+		}
+		if w.end() || w.at == from {
+			return "", w.wrong()
+		}
+		columns = w.Between(from, w.at)
+		w.at++
+	}
+	return "SELECT " + columns + " FROM " + table, nil
+}
+
+// copyOptions takes the options, in either of Postgres' two spellings.
+func (w *words) copyOptions() (*copyOptions, error) {
+	o := &copyOptions{quote: `"`}
+	w.take("with")
+	inBrackets := w.take("(")
+	for !w.end() && !w.take(")") {
+		word := strings.ToLower(w.Tokens[w.at].Text)
+		w.at++
+		if word == "format" && !w.end() {
+			word = strings.ToLower(w.Tokens[w.at].Value())
+			w.at++
+		}
+		text := func() string {
+			w.take("as")
+			if w.end() {
+				return ""
+			}
+			w.at++
+			return w.Tokens[w.at-1].Value()
+		}
+		switch word {
+		case "csv":
+			o.csv = true
+		case "binary":
+			o.binary = true
+		case "text", ",":
+		case "header":
+			o.header = !w.takeAny("false", "off", "0")
+			if o.header {
+				w.takeAny("true", "on", "1", "match")
+			}
+		case "delimiter", "delimiters":
+			o.delimiter = text()
+		case "null":
+			null := text()
+			o.null = &null
+		case "quote":
+			o.quote = text()
+		case "escape":
+			o.escape = text()
+		case "encoding":
+			text()
+		case "force_quote":
+			o.forceQuote = w.take("*")
+			if !o.forceQuote {
+				return nil, fail(codeUnsupported, "FORCE_QUOTE of single columns is not supported")
+			}
+		default:
+			return nil, fail(codeSyntax, fmt.Sprintf("option %q not recognized", word))
+		}
+	}
+	if !w.end() {
+		return nil, w.wrong()
+	}
+	_ = inBrackets
+	if o.delimiter == "" {
+		o.delimiter = "\t"
+		if o.csv {
+			o.delimiter = ","
+		}
+	}
+	if len(o.delimiter) != 1 || len(o.quote) != 1 || len(o.escape) > 1 {
+		return nil, fail(codeBadParameter, "COPY delimiter, quote and escape must be single one-byte characters")
+	}
+	if o.escape == "" {
+		o.escape = o.quote
+	}
+	return o, nil
+}
+
+func (c *client) copyOut(ctx context.Context, s *statement, o *copyOptions, r *run) (tag string, err error) {
+	columns := s.columns()
+	format := byte(0)
+	if o.binary {
+		format = 1
+	}
+	codes := make([]uint16, len(columns))
+	for i := range codes {
+		codes[i] = uint16(format)
+	}
+	rows, err := s.query.Query(ctx, nil)
+	if err != nil {
+		return "", err
+	}
+	defer rows.Close()
+	c.send(&pgproto3.CopyOutResponse{OverallFormat: format, ColumnFormatCodes: codes})
+	w := &copyWriter{copyOptions: o, client: c}
+	w.begin(columns)
+	n := int64(0)
+	for ; ; n++ {
+		row, err := rows.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return "", err
+		}
+		if err := w.row(columns, row); err != nil {
+			return "", err
+		}
+		r.rows++
+		if err := c.sendBatch(ctx, batchBytes); err != nil {
+			return "", err
+		}
+	}
+	if o.binary {
+		at := c.out.open('d')
+		c.out.bytes = binary.BigEndian.AppendUint16(c.out.bytes, math.MaxUint16)
+		c.out.shut(at)
+	}
+	if err := c.sendBatch(ctx, 1); err != nil {
+		return "", err
+	}
+	c.send(&pgproto3.CopyDone{})
+	return fmt.Sprintf("COPY %d", n), nil
+}
+
+// copyWriter writes rows into messages of the client's batch.
+type copyWriter struct {
+	*copyOptions
+	*client
+	buf []byte
+}
+
+func (w *copyWriter) begin(columns []Column) {
+	switch {
+	case w.binary:
+		at := w.out.open('d')
+		w.out.bytes = append(w.out.bytes, "PGCOPY\n\xff\r\n\x00\x00\x00\x00\x00\x00\x00\x00\x00"...)
+		w.out.shut(at)
+	case w.header:
+		at := w.out.open('d')
+		for i, c := range columns {
+			if i > 0 {
+				w.out.bytes = append(w.out.bytes, w.delimiter...)
+			}
+			w.cell([]byte(c.Name))
+		}
+		w.out.bytes = append(w.out.bytes, '\n')
+		w.out.shut(at)
+	}
+}
+
+func (w *copyWriter) row(columns []Column, row []any) (err error) {
+	at := w.out.open('d')
+	if w.binary {
+		w.out.bytes = binary.BigEndian.AppendUint16(w.out.bytes, uint16(len(row)))
+	}
+	for i, v := range row {
+		t := columns[i].Type
+		switch {
+		case w.binary:
+			length := len(w.out.bytes)
+			w.out.bytes = binary.BigEndian.AppendUint32(w.out.bytes, math.MaxUint32)
+			if v == nil {
+				continue
+			}
+			if w.out.bytes, err = t.AppendBinary(w.out.bytes, v, w.zone); err != nil {
+				w.out.bytes = w.out.bytes[:0]
+				return &Error{Code: codeUnsupported, Message: fmt.Sprintf("column %q: %v", columns[i].Name, err)}
+			}
+			binary.BigEndian.PutUint32(w.out.bytes[length:], uint32(len(w.out.bytes)-length-4))
+			continue
+		case i > 0:
+			w.out.bytes = append(w.out.bytes, w.delimiter...)
+		}
+		if v == nil {
+			switch {
+			case w.null != nil:
+				w.out.bytes = append(w.out.bytes, *w.null...)
+			case !w.csv:
+				w.out.bytes = append(w.out.bytes, `\N`...)
+			}
+			continue
+		}
+		w.buf = t.AppendText(w.buf[:0], v, w.zone)
+		w.cell(w.buf)
+	}
+	if !w.binary {
+		w.out.bytes = append(w.out.bytes, '\n')
+	}
+	w.out.shut(at)
+	return nil
+}
+
+// cell writes the text of a value.
+func (w *copyWriter) cell(text []byte) {
+	if !w.csv {
+		for _, b := range text {
+			if i := strings.IndexByte("\b\f\n\r\t\v\\", b); i >= 0 {
+				w.out.bytes = append(w.out.bytes, '\\', "bfnrtv\\"[i])
+			} else if b == w.delimiter[0] {
+				w.out.bytes = append(w.out.bytes, '\\', b)
+			} else {
+				w.out.bytes = append(w.out.bytes, b)
+			}
+		}
+		return
+	}
+	null := ""
+	if w.null != nil {
+		null = *w.null
+	}
+	if !w.forceQuote && string(text) != null && string(text) != `\.` && !bytes.ContainsAny(text, w.delimiter+w.quote+w.escape+"\n\r") {
+		w.out.bytes = append(w.out.bytes, text...)
+		return
+	}
+	w.out.bytes = append(w.out.bytes, w.quote[0])
+	for _, b := range text {
+		if b == w.quote[0] || b == w.escape[0] {
+			w.out.bytes = append(w.out.bytes, w.escape[0])
+		}
+		w.out.bytes = append(w.out.bytes, b)
+	}
+	w.out.bytes = append(w.out.bytes, w.quote[0])
+}

@@ -1,0 +1,73 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5/pgproto3"
+
+	"callhouse/internal/postgres/cell"
+)
+
+// Error is an error as Postgres tells it. Code is an SQLSTATE.
+type Error struct {
+	Code, Message, Hint string
+	Position            int // of a character in the statement, from 1; 0: unknown
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// The SQLSTATEs that this package gives by itself.
+const (
+	codeProtocol        = "08P01"
+	codeUnsupported     = "0A000"
+	codeBadValue        = "22P02"
+	codeBadParameter    = "22023"
+	codeNoTransaction   = "25P01"
+	codeFailed          = "25P02"
+	codeNoStatement     = "26000"
+	codeBadLogin        = "28000"
+	codeBadPassword     = "28P01"
+	codeNoCursor        = "34000"
+	codeSyntax          = "42601"
+	codeUnknownSetting  = "42704"
+	codeTwice           = "42P05"
+	codeTooMany         = "53300"
+	codeCannotChange    = "55P02"
+	codeCancelled       = "57014"
+	codeShutdown        = "57P01"
+	codeInternal        = "XX000"
+	codeReadOnly        = "25006"
+	codeTooLong         = "54000"
+	codeIncompatibleTLS = "28000"
+)
+
+func fail(code, message string) error { return &Error{Code: code, Message: message} }
+
+// Why a statement was stopped.
+var (
+	errCancelled = fail(codeCancelled, "canceling statement due to user request")
+	errTimeout   = fail(codeCancelled, "canceling statement due to statement timeout")
+	errAborted   = fail(codeFailed, "current transaction is aborted, commands ignored until end of transaction block")
+	errGone      = errors.New("the client is gone")
+	errShutdown  = fail(codeShutdown, "terminating connection due to administrator command")
+)
+
+// asError returns an error as one with an SQLSTATE.
+func asError(err error) *Error {
+	var e *Error
+	var syntax *cell.SyntaxError
+	switch {
+	case errors.As(err, &e):
+		return e
+	case errors.As(err, &syntax):
+		return &Error{Code: codeBadValue, Message: err.Error()}
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return &Error{Code: codeCancelled, Message: "canceling statement due to user request"}
+	}
+	return &Error{Code: codeInternal, Message: err.Error()}
+}
+
+func (e *Error) response(severity string) *pgproto3.ErrorResponse {
+	return &pgproto3.ErrorResponse{Severity: severity, SeverityUnlocalized: severity, Code: e.Code, Message: e.Message, Hint: e.Hint, Position: int32(e.Position)}
+}

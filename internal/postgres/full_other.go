@@ -1,0 +1,5 @@
+//go:build !unix
+
+package postgres
+
+func isFull(error) bool { return false }

@@ -1,0 +1,13 @@
+//go:build unix
+
+package postgres
+
+import (
+	"errors"
+	"syscall"
+)
+
+// isFull says that the process has no room for another connection.
+func isFull(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ECONNABORTED)
+}

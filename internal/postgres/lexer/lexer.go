@@ -1,0 +1,258 @@
+// Package lexer takes the text of SQL apart into tokens, as Postgres does: to tell one
+// statement from the next, and to read those that are no queries (SET, BEGIN, COPY).
+// What a query means is for DuckDB's parser.
+package lexer
+
+import (
+	"strings"
+)
+
+// Kind is what a token is.
+type Kind uint8
+
+// The kinds of tokens.
+const (
+	Word    Kind = iota // a name or keyword without quotes
+	Quoted              // a name in quotes
+	String              // a text: '…', E'…', $$…$$
+	Number              // digits
+	Param               // $1
+	Other               // an operator, a bracket, a comma
+	Comment             // or spaces
+)
+
+// Token is a piece of a text.
+type Token struct {
+	Kind       Kind
+	Text       string // as it stands there
+	start, end int
+}
+
+// Is reports whether the token is a keyword.
+func (t Token) Is(word string) bool { return t.Kind == Word && strings.EqualFold(t.Text, word) }
+
+// Name returns what a name means: without quotes, and in small letters if it had none.
+func (t Token) Name() string {
+	if t.Kind == Quoted {
+		return strings.ReplaceAll(t.Text[1:len(t.Text)-1], `""`, `"`)
+	}
+	return strings.ToLower(t.Text)
+}
+
+// Value returns the text of a string, or else the token as it stands.
+func (t Token) Value() string {
+	if t.Kind != String {
+		return t.Text
+	}
+	switch t.Text[0] {
+	case '$':
+		tag := strings.IndexByte(t.Text[1:], '$') + 2
+		return t.Text[tag : len(t.Text)-tag]
+	case '\'':
+		return strings.ReplaceAll(t.Text[1:len(t.Text)-1], "''", "'")
+	}
+	s := t.Text[strings.IndexByte(t.Text, '\'')+1 : len(t.Text)-1] // E'…': what tools write there are \t and \\
+	return strings.NewReplacer("''", "'", `\'`, "'", `\\`, `\`, `\t`, "\t", `\n`, "\n", `\r`, "\r").Replace(s)
+}
+
+// Statement is the text of one statement, and its tokens without comments.
+type Statement struct {
+	Text   string
+	Tokens []Token
+}
+
+// Split returns the statements of a text, without those that are empty.
+func Split(text string) []Statement {
+	var out []Statement
+	var tokens []Token
+	from := 0
+	end := func(to int) {
+		if len(tokens) > 0 {
+			for i := range tokens {
+				tokens[i].start -= from
+				tokens[i].end -= from
+			}
+			out = append(out, Statement{text[from:to], tokens})
+		}
+		tokens = nil
+	}
+	for at := 0; at < len(text); {
+		t := next(text, at)
+		at = t.end
+		switch {
+		case t.Kind == Comment:
+		case t.Kind == Other && t.Text == ";":
+			end(t.start)
+			from = at
+		default:
+			tokens = append(tokens, t)
+		}
+	}
+	end(len(text))
+	return out
+}
+
+// next returns the token at a place.
+func next(text string, at int) Token {
+	kind, end := Other, at+1
+	c := text[at]
+	rest := text[at:]
+	switch {
+	case c == ' ' || c >= '\t' && c <= '\r':
+		kind = Comment
+	case strings.HasPrefix(rest, "--"):
+		kind, end = Comment, at+len(rest)
+		if n := strings.IndexAny(rest, "\r\n"); n >= 0 {
+			end = at + n
+		}
+	case strings.HasPrefix(rest, "/*"):
+		kind, end = Comment, at+block(rest)
+	case c == '\'':
+		kind, end = String, at+quoted(rest, '\'', false)
+	case (c == 'e' || c == 'E') && strings.HasPrefix(rest[1:], "'"):
+		kind, end = String, at+1+quoted(rest[1:], '\'', true)
+	case strings.IndexByte("bBxXnN", c) >= 0 && strings.HasPrefix(rest[1:], "'"):
+		kind, end = String, at+1+quoted(rest[1:], '\'', false)
+	case c == '"':
+		kind, end = Quoted, at+quoted(rest, '"', false)
+	case c == '$':
+		kind, end = dollar(rest)
+		end += at
+	case isLetter(c):
+		kind, end = Word, at+run(rest, func(c byte) bool { return isLetter(c) || isDigit(c) || c == '$' })
+	case isDigit(c) || c == '.' && len(rest) > 1 && isDigit(rest[1]):
+		kind, end = Number, at+run(rest, func(c byte) bool { return isDigit(c) || c == '.' || isLetter(c) })
+	}
+	return Token{kind, text[at:end], at, end}
+}
+
+func isLetter(c byte) bool { return c == '_' || c >= 0x80 || c|0x20 >= 'a' && c|0x20 <= 'z' }
+func isDigit(c byte) bool  { return c >= '0' && c <= '9' }
+
+func run(s string, is func(byte) bool) int {
+	n := 0
+	for n < len(s) && is(s[n]) {
+		n++
+	}
+	return n
+}
+
+// block returns the length of a comment, in which others may stand.
+func block(s string) int {
+	depth := 0
+	for i := 0; i < len(s); i++ {
+		switch {
+		case strings.HasPrefix(s[i:], "/*"):
+			depth++
+			i++
+		case strings.HasPrefix(s[i:], "*/"):
+			depth--
+			i++
+			if depth == 0 {
+				return i + 1
+			}
+		}
+	}
+	return len(s)
+}
+
+// quoted returns the length of a text in quotes, which may end with the whole text.
+func quoted(s string, quote byte, escapes bool) int {
+	for i := 1; i < len(s); i++ {
+		switch {
+		case escapes && s[i] == '\\':
+			i++
+		case s[i] == quote && i+1 < len(s) && s[i+1] == quote:
+			i++
+		case s[i] == quote:
+			return i + 1
+		}
+	}
+	return len(s)
+}
+
+// dollar reads $1, $$…$$ and $tag$…$tag$.
+func dollar(s string) (Kind, int) {
+	if n := run(s[1:], isDigit); n > 0 {
+		return Param, 1 + n
+	}
+	n := 1 + run(s[1:], func(c byte) bool { return isLetter(c) || isDigit(c) })
+	if n >= len(s) || s[n] != '$' {
+		return Other, max(n, 1)
+	}
+	tag := s[:n+1]
+	end := strings.Index(s[len(tag):], tag)
+	if end < 0 {
+		return Other, len(s)
+	}
+	return String, len(tag) + end + len(tag)
+}
+
+// From returns the text of a statement from a token on.
+func (s Statement) From(i int) string {
+	if i >= len(s.Tokens) {
+		return ""
+	}
+	return s.Text[s.Tokens[i].start:]
+}
+
+// Between returns the text from a token up to another.
+func (s Statement) Between(i, j int) string { return s.Text[s.Tokens[i].start:s.Tokens[j-1].end] }
+
+// Queries says whether a statement begins as queries do.
+func (s Statement) Queries() bool {
+	for _, t := range s.Tokens {
+		if t.Text == "(" {
+			continue
+		}
+		for _, word := range []string{"select", "with", "values", "table", "from", "explain", "describe", "desc", "summarize", "pivot", "unpivot"} {
+			if t.Is(word) {
+				return true
+			}
+		}
+		return false
+	}
+	return false
+}
+
+// ForDuckDB returns a statement's text with two spellings changed that DuckDB's parser
+// refuses or loses: OPERATOR(pg_catalog.~), and pg_catalog before a type that is a
+// keyword of its.
+func (s Statement) ForDuckDB() string {
+	var b strings.Builder
+	done := 0
+	replace := func(from, to int, by string) {
+		b.WriteString(s.Text[done:s.Tokens[from].start])
+		b.WriteString(by)
+		done = s.Tokens[to].end
+	}
+	is := func(i int, words ...string) bool {
+		for k, w := range words {
+			if i+k >= len(s.Tokens) || w != "" && !strings.EqualFold(s.Tokens[i+k].Text, w) {
+				return false
+			}
+		}
+		return true
+	}
+	for i := 0; i < len(s.Tokens); i++ {
+		switch {
+		case is(i, "operator", "(", "pg_catalog", "."):
+			end := i + 4
+			operator := ""
+			for ; end < len(s.Tokens) && s.Tokens[end].Kind == Other && s.Tokens[end].Text != ")"; end++ {
+				operator += s.Tokens[end].Text
+			}
+			if is(end, ")") && operator != "" {
+				replace(i, end, " "+operator+" ")
+				i = end
+			}
+		case is(i, "pg_catalog", ".", "text"):
+			replace(i, i+2, "text")
+			i += 2
+		case is(i, "collate", "pg_catalog", ".", ""): // default and C are the order that DuckDB has
+			replace(i, i+3, "")
+			i += 3
+		}
+	}
+	return b.String() + s.Text[done:]
+}

@@ -1,0 +1,237 @@
+package postgres
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgproto3"
+
+	"callhouse/internal/postgres/lexer"
+)
+
+// run is a statement that runs, for the audit.
+type run struct {
+	c     *client
+	text  string
+	at    time.Time
+	rows  int64
+	ended bool
+}
+
+func (c *client) start(text string) *run { return &run{c: c, text: text, at: time.Now()} }
+
+func (r *run) end(err error) {
+	if r.ended || r.c.srv.Audit == nil {
+		return
+	}
+	r.ended = true
+	code := "00000"
+	if err != nil {
+		code = asError(err).Code
+	}
+	r.c.srv.Audit(Entry{At: r.at, User: r.c.user, From: r.c.conn.RemoteAddr().String(), Application: r.c.settings["application_name"], Text: r.text,
+		Took: time.Since(r.at), Rows: r.rows, Code: code})
+}
+
+// because returns why ctx is done, if it is.
+func because(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		return cause
+	}
+	return err
+}
+
+// simple answers the statements of one text, the later ones only if the earlier succeed.
+func (c *client) simple(ctx context.Context, text string) {
+	all := lexer.Split(text)
+	if len(all) == 0 {
+		c.send(&pgproto3.EmptyQueryResponse{})
+	}
+	ctx, done := c.limited(ctx)
+	defer done()
+	if old := c.statements[""]; old != nil { // as Postgres does
+		old.close()
+		delete(c.statements, "")
+	}
+	for _, one := range all {
+		r := c.start(one.Text)
+		err := because(ctx, c.simpleOne(ctx, one, r))
+		r.end(err)
+		if err != nil {
+			_ = c.fail(err) // a client that is gone is found so by who reads next
+			c.failed = false
+			return
+		}
+	}
+}
+
+func (c *client) simpleOne(ctx context.Context, text lexer.Statement, r *run) error {
+	s, err := c.prepareOne(ctx, text, nil)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	if n := len(s.params()); n > 0 {
+		return fail("42P02", "there is no parameter $1")
+	}
+	p := &portal{statement: s, run: r}
+	defer p.close()
+	if s.command == nil || len(s.command.columns) > 0 {
+		c.sendColumns(s.columns(), p.format)
+	}
+	return c.runPortal(ctx, p, 0)
+}
+
+func (c *client) execute(ctx context.Context, m *pgproto3.Execute) error {
+	p := c.portals[m.Portal]
+	if p == nil {
+		return fail(codeNoCursor, fmt.Sprintf("portal %q does not exist", m.Portal))
+	}
+	if p.run == nil {
+		p.run = c.start(p.text)
+	}
+	ctx, done := c.limited(ctx)
+	defer done()
+	err := because(ctx, c.runPortal(ctx, p, int64(m.MaxRows)))
+	if err != nil || p.done {
+		p.run.end(err)
+	}
+	if err != nil {
+		p.close()
+		return err
+	}
+	return nil
+}
+
+// runPortal runs a portal, or goes on with it, and tells what became of it. most is how
+// many rows it sends; 0: all.
+func (c *client) runPortal(ctx context.Context, p *portal, most int64) error {
+	switch {
+	case p.empty:
+		p.done = true
+		c.send(&pgproto3.EmptyQueryResponse{})
+		return nil
+	case p.command != nil:
+		p.done = true
+		tag, err := p.command.run(ctx, p)
+		if err == nil {
+			c.send(&pgproto3.CommandComplete{CommandTag: []byte(tag)})
+		}
+		return err
+	}
+	if err := c.sendRows(ctx, p, most); err != nil {
+		return err
+	}
+	if !p.done {
+		c.send(&pgproto3.PortalSuspended{})
+		return nil
+	}
+	c.send(&pgproto3.CommandComplete{CommandTag: fmt.Appendf(nil, "SELECT %d", p.sent)})
+	return nil
+}
+
+// sendRows sends up to most rows of a portal, 0: all; p.done says that there are no more.
+func (c *client) sendRows(ctx context.Context, p *portal, most int64) (err error) {
+	if c.state == 'E' {
+		return errAborted
+	}
+	if p.done {
+		return nil
+	}
+	if p.rows == nil {
+		if p.rows, err = p.query.Query(ctx, p.args); err != nil {
+			return err
+		}
+	}
+	columns := p.columns()
+	for n := int64(0); most == 0 || n < most; n++ {
+		row, err := p.rows.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			p.done = true
+			p.close()
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if err := c.out.row(columns, row, p, c.zone); err != nil {
+			return err
+		}
+		p.sent++
+		p.run.rows++
+		if err := c.sendBatch(ctx, batchBytes); err != nil {
+			return err
+		}
+	}
+	return c.sendBatch(ctx, 1)
+}
+
+// batchBytes is how much is encoded before it is sent.
+const batchBytes = 64 << 10
+
+// sendBatch sends the rows that are encoded, if they are so many bytes.
+func (c *client) sendBatch(ctx context.Context, least int) error {
+	if len(c.out.bytes) < least {
+		return nil
+	}
+	defer func() { c.out.bytes = c.out.bytes[:0] }()
+	c.send(&c.out)
+	if least > 1 || len(c.out.bytes) > batchBytes {
+		if err := c.flush(); err != nil {
+			return errGone
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// batch is a number of encoded messages. It is sent as one.
+type batch struct{ bytes []byte }
+
+// Backend implements pgproto3.BackendMessage.
+func (*batch) Backend() {}
+
+// Decode implements pgproto3.Message. It is never called.
+func (*batch) Decode([]byte) error { return errors.ErrUnsupported }
+
+// Encode implements pgproto3.Message.
+func (b *batch) Encode(dst []byte) ([]byte, error) { return append(dst, b.bytes...), nil }
+
+// open begins a message, and returns where its length stands.
+func (b *batch) open(kind byte) (length int) {
+	b.bytes = append(b.bytes, kind, 0, 0, 0, 0)
+	return len(b.bytes) - 4
+}
+
+// shut ends the message whose length stands there.
+func (b *batch) shut(length int) {
+	binary.BigEndian.PutUint32(b.bytes[length:], uint32(len(b.bytes)-length))
+}
+
+// row encodes a row of data.
+func (b *batch) row(columns []Column, row []any, p *portal, zone *time.Location) (err error) {
+	at := b.open('D')
+	b.bytes = binary.BigEndian.AppendUint16(b.bytes, uint16(len(row)))
+	for i, v := range row {
+		length := len(b.bytes)
+		b.bytes = binary.BigEndian.AppendUint32(b.bytes, math.MaxUint32) // of null
+		if v == nil {
+			continue
+		}
+		if p.format(i) == pgproto3.BinaryFormat {
+			if b.bytes, err = columns[i].Type.AppendBinary(b.bytes, v, zone); err != nil {
+				b.bytes = b.bytes[:0]
+				return &Error{Code: codeUnsupported, Message: fmt.Sprintf("column %q: %v", columns[i].Name, err)}
+			}
+		} else {
+			b.bytes = columns[i].Type.AppendText(b.bytes, v, zone)
+		}
+		binary.BigEndian.PutUint32(b.bytes[length:], uint32(len(b.bytes)-length-4))
+	}
+	b.shut(at)
+	return nil
+}

@@ -1,0 +1,253 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgproto3"
+
+	"callhouse/internal/postgres/cell"
+	"callhouse/internal/postgres/lexer"
+)
+
+// statement is what Parse made: a query, or a command about the session.
+type statement struct {
+	text    string
+	query   Statement // nil: a command, or empty
+	command *command
+	empty   bool
+	types   []uint32 // of the parameters, as the client said
+}
+
+func (s *statement) close() {
+	if s.query != nil {
+		s.query.Close()
+	}
+}
+
+func (s *statement) columns() []Column {
+	switch {
+	case s.query != nil:
+		return s.query.Columns()
+	case s.command != nil:
+		return s.command.columns
+	}
+	return nil
+}
+
+// params returns the types of the parameters: those that the client said before those
+// that were found.
+func (s *statement) params() []cell.Type {
+	if s.query == nil {
+		return nil
+	}
+	types := s.query.Params()
+	for i, oid := range s.types {
+		if i < len(types) && oid != 0 && oid != 705 { // 705: unknown
+			types[i] = cell.ByOID(oid)
+			types[i].OID = oid
+		}
+	}
+	return types
+}
+
+// portal is a statement with values, that is run or being run.
+type portal struct {
+	*statement
+	args    []any
+	formats []int16
+	rows    Rows
+	sent    int64
+	done    bool
+	run     *run
+	owns    bool // of a cursor: its statement ends with it
+}
+
+// drop ends a portal.
+func (p *portal) drop() {
+	p.close()
+	if p.owns {
+		p.statement.close()
+	}
+}
+
+func (p *portal) close() {
+	if p.rows != nil {
+		p.rows.Close()
+		p.rows = nil
+	}
+}
+
+func (p *portal) format(column int) int16 {
+	switch len(p.formats) {
+	case 0:
+		return pgproto3.TextFormat
+	case 1:
+		return p.formats[0]
+	}
+	return p.formats[column]
+}
+
+func (c *client) closePortals() {
+	for name, p := range c.portals {
+		p.drop()
+		delete(c.portals, name)
+	}
+}
+
+// prepare makes a statement of the text of one, or none.
+func (c *client) prepare(ctx context.Context, text string, types []uint32) (*statement, error) {
+	all := lexer.Split(text)
+	switch {
+	case len(all) == 0:
+		return &statement{empty: true}, nil
+	case len(all) > 1:
+		return nil, fail(codeSyntax, "cannot insert multiple commands into a prepared statement")
+	}
+	return c.prepareOne(ctx, all[0], types)
+}
+
+func (c *client) prepareOne(ctx context.Context, text lexer.Statement, types []uint32) (s *statement, err error) {
+	s = &statement{text: strings.TrimSpace(text.Text), types: types}
+	if c.state == 'E' && !endsTransaction(text) {
+		return nil, errAborted
+	}
+	if s.command, err = c.commandOf(text); err != nil || s.command != nil {
+		return s, err
+	}
+	if err := c.begin(ctx); err != nil {
+		return nil, err
+	}
+	s.query, err = c.session.Prepare(ctx, text.ForDuckDB(), types)
+	return s, err
+}
+
+// endsTransaction says whether a statement is one of those that a failed transaction takes.
+func endsTransaction(text lexer.Statement) bool {
+	for _, word := range []string{"commit", "end", "rollback", "abort"} {
+		if text.Tokens[0].Is(word) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *client) parse(ctx context.Context, m *pgproto3.Parse) error {
+	if _, ok := c.statements[m.Name]; ok && m.Name != "" {
+		return fail(codeTwice, fmt.Sprintf("prepared statement %q already exists", m.Name))
+	}
+	ctx, done := c.limited(ctx)
+	defer done()
+	types := append([]uint32(nil), m.ParameterOIDs...)
+	r := c.start(m.Query)
+	s, err := c.prepare(ctx, m.Query, types)
+	if err != nil {
+		err = because(ctx, err)
+		r.end(err)
+		return err
+	}
+	if old := c.statements[m.Name]; old != nil {
+		old.close()
+	}
+	c.statements[m.Name] = s
+	c.send(&pgproto3.ParseComplete{})
+	return nil
+}
+
+func (c *client) bind(ctx context.Context, m *pgproto3.Bind) error {
+	s := c.statements[m.PreparedStatement]
+	if s == nil {
+		return fail(codeNoStatement, fmt.Sprintf("prepared statement %q does not exist", m.PreparedStatement))
+	}
+	if _, ok := c.portals[m.DestinationPortal]; ok && m.DestinationPortal != "" {
+		return fail("42P03", fmt.Sprintf("cursor %q already exists", m.DestinationPortal))
+	}
+	types := s.params()
+	if len(m.Parameters) != len(types) {
+		return fail(codeProtocol, fmt.Sprintf("bind message supplies %d parameters, but prepared statement %q requires %d", len(m.Parameters), m.PreparedStatement, len(types)))
+	}
+	p := &portal{statement: s, formats: append([]int16(nil), m.ResultFormatCodes...)}
+	if n := len(m.ParameterFormatCodes); n > 1 && n != len(types) {
+		return fail(codeProtocol, fmt.Sprintf("bind message has %d parameter formats but %d parameters", n, len(types)))
+	}
+	if n := len(p.formats); n > 1 && n != len(s.columns()) {
+		return fail(codeProtocol, fmt.Sprintf("bind message has %d result formats but query has %d columns", n, len(s.columns())))
+	}
+	for i, raw := range m.Parameters {
+		isBinary := false
+		switch n := len(m.ParameterFormatCodes); {
+		case n == 1:
+			isBinary = m.ParameterFormatCodes[0] == pgproto3.BinaryFormat
+		case n > 1:
+			isBinary = m.ParameterFormatCodes[i] == pgproto3.BinaryFormat
+		}
+		v, err := types[i].Param(raw, isBinary)
+		if err != nil {
+			return &Error{Code: codeBadValue, Message: err.Error()}
+		}
+		if b, ok := v.([]byte); ok {
+			v = append([]byte(nil), b...) // the message's memory is used again
+		}
+		p.args = append(p.args, v)
+	}
+	if old := c.portals[m.DestinationPortal]; old != nil {
+		old.close()
+	}
+	if s.query != nil { // a portal outlives what was before it only within a transaction
+		if err := c.begin(ctx); err != nil {
+			return err
+		}
+	}
+	c.portals[m.DestinationPortal] = p
+	c.send(&pgproto3.BindComplete{})
+	return nil
+}
+
+func (c *client) describe(m *pgproto3.Describe) error {
+	if m.ObjectType == 'P' {
+		p := c.portals[m.Name]
+		if p == nil {
+			return fail(codeNoCursor, fmt.Sprintf("portal %q does not exist", m.Name))
+		}
+		c.sendColumns(p.columns(), p.format)
+		return nil
+	}
+	s := c.statements[m.Name]
+	if s == nil {
+		return fail(codeNoStatement, fmt.Sprintf("prepared statement %q does not exist", m.Name))
+	}
+	d := &pgproto3.ParameterDescription{}
+	for _, t := range s.params() {
+		d.ParameterOIDs = append(d.ParameterOIDs, t.OID)
+	}
+	c.send(d)
+	c.sendColumns(s.columns(), func(int) int16 { return pgproto3.TextFormat })
+	return nil
+}
+
+func (c *client) sendColumns(columns []Column, format func(int) int16) {
+	if len(columns) == 0 {
+		c.send(&pgproto3.NoData{})
+		return
+	}
+	d := &pgproto3.RowDescription{}
+	for i, column := range columns {
+		d.Fields = append(d.Fields, pgproto3.FieldDescription{Name: []byte(column.Name), DataTypeOID: column.Type.OID,
+			DataTypeSize: column.Type.Size, TypeModifier: column.Type.Mod, Format: format(i)})
+	}
+	c.send(d)
+}
+
+func (c *client) forget(m *pgproto3.Close) {
+	if m.ObjectType == 'P' {
+		if p := c.portals[m.Name]; p != nil {
+			p.close()
+			delete(c.portals, m.Name)
+		}
+	} else if s := c.statements[m.Name]; s != nil {
+		s.close()
+		delete(c.statements, m.Name)
+	}
+	c.send(&pgproto3.CloseComplete{})
+}

@@ -1,0 +1,110 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+
+	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/duck"
+	"callhouse/internal/analytics/guard"
+	"callhouse/internal/postgres"
+)
+
+// explain turns an error of a statement into one as Postgres tells it.
+func explain(err error) error {
+	var already *postgres.Error
+	var d *duck.Error
+	var unsafe *guard.UnsafeError
+	var zone *analytics.ZoneError
+	coded := func(code, hint string) error { return &postgres.Error{Code: code, Message: err.Error(), Hint: hint} }
+	switch {
+	case err == nil, errors.Is(err, io.EOF), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.As(err, &already):
+		return err
+	case errors.As(err, &unsafe):
+		return coded("42501", "a statement may read the tables of the schema public, and nothing else")
+	case errors.Is(err, guard.ErrNotReading):
+		return coded("25006", "the warehouse is changed by extract alone")
+	case errors.Is(err, guard.ErrTooDeep):
+		return coded("54001", "write it with WITH")
+	case errors.Is(err, duck.ErrManyStatements), errors.Is(err, duck.ErrNoStatement):
+		return coded("42601", "")
+	case errors.As(err, &zone):
+		return coded("22023", "")
+	case errors.As(err, &d):
+		return &postgres.Error{Code: stateOf(d), Message: d.Text(), Hint: strings.Join(d.Nearest, ", ")}
+	}
+	return err
+}
+
+// stateOf returns the SQLSTATE of an error of DuckDB's.
+func stateOf(d *duck.Error) string {
+	if _, ok := d.MissingTable(); ok {
+		return "42P01"
+	}
+	if _, _, ok := d.MissingColumn(); ok {
+		return "42703"
+	}
+	says := func(texts ...string) bool {
+		for _, t := range texts {
+			if strings.Contains(d.Message, t) {
+				return true
+			}
+		}
+		return false
+	}
+	switch d.Kind {
+	case "Parser", "Syntax":
+		if strings.HasPrefix(d.Message, "memory exhausted") {
+			return "54001" // the parser's stack is what is full
+		}
+		return "42601"
+	case "Catalog":
+		switch {
+		case says("Function with name"):
+			return "42883"
+		case says("Type with name"):
+			return "42704"
+		case says("Schema with name"):
+			return "3F000"
+		}
+		return "42P01"
+	case "Binder":
+		switch {
+		case says("not found in FROM clause", "does not have a column named"):
+			return "42703"
+		case says("No function matches", "Could not choose a best candidate"):
+			return "42883"
+		case says("Ambiguous reference"):
+			return "42702"
+		case says("must appear in the GROUP BY", "aggregate"):
+			return "42803"
+		case says("Cannot compare", "Cannot mix"):
+			return "42804"
+		}
+		return "42P10"
+	case "Conversion":
+		if says("overflow", "out of range") {
+			return "22003"
+		}
+		return "22P02"
+	case "Invalid Input":
+		return "22023"
+	case "Out of Range":
+		return "22003"
+	case "Out of Memory":
+		return "53200"
+	case "Not implemented":
+		return "0A000"
+	case "Permission":
+		return "42501"
+	case "IO":
+		return "58030"
+	case "Interrupt", "INTERRUPT":
+		return "57014"
+	case "Type":
+		return "42804"
+	}
+	return "XX000"
+}

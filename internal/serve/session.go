@@ -1,0 +1,310 @@
+package serve
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/duck"
+	"callhouse/internal/analytics/guard"
+	"callhouse/internal/analytics/value"
+	"callhouse/internal/postgres"
+	"callhouse/internal/postgres/cell"
+	"callhouse/internal/serve/dialect"
+)
+
+// Backend opens sessions over the warehouse for the Postgres protocol.
+type Backend struct {
+	Houses *Houses
+	// Zone is that of sessions that name none.
+	Zone *time.Location
+}
+
+// Open implements postgres.Backend.
+func (b *Backend) Open(_ context.Context, user string, settings postgres.Settings) (postgres.Session, error) {
+	s := &session{backend: b, user: user, settings: settings, zone: b.Zone, statements: map[*statement]bool{}}
+	b.Houses.join(s)
+	return s, nil
+}
+
+// session is one client's way into the warehouse. Between its statements it keeps the
+// house and what it has prepared there, until there is a newer one.
+type session struct {
+	backend  *Backend
+	user     string
+	settings postgres.Settings
+	zone     *time.Location
+
+	mu         sync.Mutex // held from Begin to End
+	began      bool
+	at         *house
+	conns      []*conn
+	statements map[*statement]bool
+}
+
+// conn is a connection of a house. It streams the rows of one statement at a time.
+type conn struct {
+	*analytics.Session
+	zone *time.Location
+	busy bool
+}
+
+// Begin implements postgres.Session.
+func (s *session) Begin(ctx context.Context) error {
+	s.mu.Lock() // until End
+	at, err := s.backend.Houses.take(ctx)
+	if err != nil {
+		s.mu.Unlock()
+		return explain(err)
+	}
+	s.began = true
+	if at == s.at {
+		s.backend.Houses.free(at) // it is held already
+		return nil
+	}
+	s.drop()
+	s.at = at
+	return nil
+}
+
+// End implements postgres.Session.
+func (s *session) End() {
+	leaves := s.at != nil && !s.backend.Houses.isCurrent(s.at)
+	if leaves {
+		s.drop()
+	}
+	s.began = false
+	s.mu.Unlock()
+}
+
+// leave implements reader.
+func (s *session) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.at != nil && !s.backend.Houses.isCurrent(s.at) {
+		s.drop()
+	}
+}
+
+// drop lets go of the house.
+func (s *session) drop() {
+	if s.at == nil {
+		return
+	}
+	for st := range s.statements {
+		st.unprepare()
+	}
+	for _, c := range s.conns {
+		c.Close()
+	}
+	s.conns = nil
+	s.backend.Houses.free(s.at)
+	s.at = nil
+}
+
+// Close implements postgres.Session. The transaction must have ended.
+func (s *session) Close() {
+	s.backend.Houses.part(s)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.drop()
+}
+
+// Zone implements postgres.Session.
+func (s *session) Zone(ctx context.Context, name string) (*time.Location, error) {
+	zone := s.backend.Zone
+	if name != "" {
+		var err error
+		if zone, err = time.LoadLocation(name); err != nil || name == "Local" {
+			return nil, &postgres.Error{Code: "22023", Message: `invalid value for parameter "TimeZone": "` + name + `"`}
+		}
+		if err := analytics.CheckZone(ctx, zone); err != nil {
+			return nil, &postgres.Error{Code: "22023", Message: `invalid value for parameter "TimeZone": "` + name + `"`}
+		}
+	}
+	s.zone = zone
+	return zone, nil
+}
+
+// idle returns a connection that streams nothing, in the session's zone.
+func (s *session) idle(ctx context.Context) (*conn, error) {
+	for _, c := range s.conns {
+		if !c.busy {
+			return c, c.settle(ctx, s.zone)
+		}
+	}
+	made, err := s.at.Session(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c := &conn{Session: made}
+	s.conns = append(s.conns, c)
+	return c, c.settle(ctx, s.zone)
+}
+
+func (c *conn) settle(ctx context.Context, zone *time.Location) error {
+	if c.zone != nil && c.zone.String() == zone.String() {
+		return nil
+	}
+	if err := c.Session.Zone(ctx, zone); err != nil {
+		return err
+	}
+	c.zone = zone
+	return nil
+}
+
+// statement is a statement of a session. It is prepared anew in every house that it runs in.
+type statement struct {
+	s       *session
+	text    string
+	types   []uint32
+	columns []postgres.Column
+	params  []cell.Type
+
+	conn   *conn
+	stmt   *duck.Stmt // nil: not prepared in this house
+	closed bool
+}
+
+// Prepare implements postgres.Session.
+func (s *session) Prepare(ctx context.Context, text string, types []uint32) (postgres.Statement, error) {
+	st := &statement{s: s, text: text, types: types}
+	s.statements[st] = true
+	if err := st.describe(ctx); err != nil {
+		st.Close()
+		return nil, explain(err)
+	}
+	return st, nil
+}
+
+// describe prepares the statement, and finds its columns and parameters.
+func (st *statement) describe(ctx context.Context) error {
+	names, err := st.prepare(ctx)
+	if err != nil {
+		return err
+	}
+	for _, t := range st.stmt.ParamTypes() {
+		st.params = append(st.params, cell.Of(t))
+	}
+	columns, known, err := st.stmt.Columns()
+	if err != nil {
+		return err
+	}
+	if !known {
+		if columns, err = st.trial(ctx); err != nil {
+			return err
+		}
+	}
+	for i, c := range columns {
+		name := c.Name
+		if len(names) == len(columns) && names[i] != "" {
+			name = names[i]
+		}
+		st.columns = append(st.columns, postgres.Column{Name: name, Type: cell.Of(c.Type)})
+	}
+	return nil
+}
+
+// prepare plans the statement on a connection that is idle, and returns what Postgres would
+// call its columns.
+func (st *statement) prepare(ctx context.Context) (names []string, err error) {
+	c, err := st.s.idle(ctx)
+	if err != nil {
+		return nil, err
+	}
+	asked := &dialect.Asked{User: st.s.user, Setting: st.s.settings.Setting, Types: st.types}
+	stmt, err := c.Prepare(ctx, st.text, guard.Rewrite(asked.Rewrite))
+	if err != nil {
+		return nil, err
+	}
+	st.conn, st.stmt = c, stmt
+	return asked.Names, nil
+}
+
+// unprepare frees what is planned, where no rows are read of it.
+func (st *statement) unprepare() {
+	if st.stmt != nil {
+		st.stmt.Close()
+	}
+	st.conn, st.stmt = nil, nil
+}
+
+// Columns implements postgres.Statement.
+func (st *statement) Columns() []postgres.Column { return st.columns }
+
+// Params implements postgres.Statement.
+func (st *statement) Params() []cell.Type { return append([]cell.Type(nil), st.params...) }
+
+// Close implements postgres.Statement.
+func (st *statement) Close() {
+	if st.closed {
+		return
+	}
+	st.closed = true
+	if !st.s.began { // somebody else may be about to let go of the house
+		st.s.mu.Lock()
+		defer st.s.mu.Unlock()
+	}
+	delete(st.s.statements, st)
+	if st.conn == nil || !st.conn.busy { // or else its rows do it
+		st.unprepare()
+	}
+}
+
+// Query implements postgres.Statement.
+func (st *statement) Query(ctx context.Context, args []any) (postgres.Rows, error) {
+	if st.stmt == nil || st.conn.busy {
+		old := st.stmt // whose rows are being read, and close it
+		if _, err := st.prepare(ctx); err != nil {
+			st.stmt = old
+			return nil, explain(err)
+		}
+	}
+	answer, err := st.stmt.QueryKept(ctx, args...)
+	if err != nil {
+		return nil, explain(err)
+	}
+	st.conn.busy = true
+	return &rows{Rows: answer, st: st, stmt: st.stmt, conn: st.conn}, nil
+}
+
+// rows are the rows of a statement that is being run.
+type rows struct {
+	*duck.Rows
+	st   *statement
+	stmt *duck.Stmt
+	conn *conn
+}
+
+// Next implements postgres.Rows.
+func (r *rows) Next(ctx context.Context) ([]any, error) {
+	row, err := r.Rows.Next(ctx)
+	return row, explain(err)
+}
+
+// Close implements postgres.Rows.
+func (r *rows) Close() {
+	r.Rows.Close()
+	r.conn.busy = false
+	if r.st.stmt != r.stmt || r.st.closed {
+		r.stmt.Close()
+		if r.st.stmt == r.stmt {
+			r.st.conn, r.st.stmt = nil, nil
+		}
+	}
+}
+
+// trial returns the columns of a statement where they depend on its parameters: those
+// that it has if these are null.
+func (st *statement) trial(ctx context.Context) ([]value.Column, error) {
+	if len(st.params) == 0 {
+		return nil, nil
+	}
+	rows, err := st.stmt.QueryKept(ctx, make([]any, len(st.params))...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	return rows.Columns(), nil
+}

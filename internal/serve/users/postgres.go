@@ -1,0 +1,24 @@
+package users
+
+import (
+	"cmp"
+
+	"github.com/xdg-go/scram"
+
+	"callhouse/internal/postgres"
+)
+
+// Defaults returns the users for the Postgres protocol, with the limits of those whose
+// entries say none.
+func (l *List) Defaults(limits postgres.Limits) postgres.Users { return &login{l, limits} }
+
+type login struct {
+	list   *List
+	limits postgres.Limits
+}
+
+// Find implements postgres.Users.
+func (l *login) Find(name string) (scram.StoredCredentials, postgres.Limits, error) {
+	credentials, u, err := l.list.Find(name)
+	return credentials, postgres.Limits{Connections: cmp.Or(u.Connections, l.limits.Connections), Statement: cmp.Or(u.Limit(), l.limits.Statement)}, err
+}

@@ -1,0 +1,206 @@
+// Package users keeps who may log in: a file with a verifier of each password, from which
+// the password cannot be found but by trying, and the limits of each user. It knows no
+// protocol and no warehouse.
+package users
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/xdg-go/scram"
+
+	"callhouse/internal/sink/disk"
+)
+
+// format is the version of the file.
+const format = 1
+
+// iterations is how often a password is hashed.
+const iterations = 16_384
+
+// User is one who may log in.
+type User struct {
+	Name        string
+	Connections int    `json:",omitempty"` // the most; 0: as for all
+	Timeout     string `json:",omitempty"` // of a statement, as 30s; empty: as for all
+	Verifier    Verifier
+}
+
+// Verifier is what a password is checked by: SCRAM-SHA-256, RFC 5802.
+type Verifier struct {
+	Salt                 []byte
+	Iterations           int
+	StoredKey, ServerKey []byte
+}
+
+// file is the content of the file. What it does not know it refuses, so that a limit of a
+// later version is never dropped.
+type file struct {
+	FormatVersion int
+	Users         []User
+}
+
+// List is the users of a file, as it is whenever they are asked for.
+type List struct {
+	path   string
+	secret []byte // for the salts of names that are nobody's
+}
+
+// Open returns the users of a file. It must be there, and nobody else may read it.
+func Open(path string) (*List, error) {
+	l := &List{path: path, secret: make([]byte, 32)}
+	_, _ = rand.Read(l.secret) // it never fails
+	_, err := l.All()
+	return l, err
+}
+
+// All returns the users.
+func (l *List) All() ([]User, error) {
+	f, err := read(l.path)
+	return f.Users, err
+}
+
+func read(path string) (f file, err error) {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return f, fmt.Errorf("read the users: %w", err)
+	}
+	if info, err := os.Stat(path); err != nil {
+		return f, fmt.Errorf("read the users: %w", err)
+	} else if info.Mode().Perm()&0o077 != 0 {
+		return f, fmt.Errorf("others can read or write the users in %s: run chmod 600", path)
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&f); err != nil {
+		return f, fmt.Errorf("read the users of %s: %w", path, err)
+	}
+	if f.FormatVersion != format {
+		return f, fmt.Errorf("read the users of %s: its format is version %d, this program knows %d", path, f.FormatVersion, format)
+	}
+	for _, u := range f.Users {
+		if _, err := u.limit(); err != nil {
+			return f, fmt.Errorf("read the users of %s: the timeout of %s is no time, as 30s", path, u.Name)
+		}
+	}
+	return f, nil
+}
+
+func (u User) limit() (time.Duration, error) {
+	if u.Timeout == "" {
+		return 0, nil
+	}
+	return time.ParseDuration(u.Timeout)
+}
+
+// Find returns the verifier of a user. Of a name that is nobody's it is one that no password
+// meets, and that nobody can tell from another.
+func (l *List) Find(name string) (scram.StoredCredentials, User, error) {
+	all, err := l.All()
+	if err != nil {
+		return scram.StoredCredentials{}, User{}, err
+	}
+	for _, u := range all {
+		if u.Name == name {
+			v := u.Verifier
+			return scram.StoredCredentials{KeyFactors: scram.KeyFactors{Salt: string(v.Salt), Iters: v.Iterations}, StoredKey: v.StoredKey, ServerKey: v.ServerKey}, u, nil
+		}
+	}
+	derived := func(what string) []byte {
+		h := hmac.New(sha256.New, l.secret)
+		h.Write([]byte(what + name))
+		return h.Sum(nil)
+	}
+	return scram.StoredCredentials{KeyFactors: scram.KeyFactors{Salt: string(derived("salt")[:16]), Iters: iterations}, StoredKey: derived("stored"), ServerKey: derived("server")}, User{}, nil
+}
+
+// Limit returns how long a statement of the user may take; 0: as for all.
+func (u User) Limit() time.Duration {
+	d, _ := u.limit() // read has looked at it
+	return d
+}
+
+var nameRE = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@-]{0,62}$`)
+
+// ErrName says that a name cannot be a user's.
+var ErrName = errors.New("a name has 1 to 63 letters, digits, and any of _ . @ -")
+
+// NewUser returns a user with a password.
+func NewUser(name, password string) (User, error) {
+	if !nameRE.MatchString(name) {
+		return User{}, ErrName
+	}
+	salt := make([]byte, 16)
+	_, _ = rand.Read(salt) // it never fails
+	c, err := scram.SHA256.NewClient("", password, "")
+	if err != nil {
+		return User{}, fmt.Errorf("a password with characters that SCRAM does not take: %w", err)
+	}
+	s, err := c.GetStoredCredentialsWithError(scram.KeyFactors{Salt: string(salt), Iters: iterations})
+	if err != nil {
+		return User{}, err
+	}
+	return User{Name: name, Verifier: Verifier{salt, iterations, s.StoredKey, s.ServerKey}}, nil
+}
+
+// Put adds a user to the file, or replaces the one with that name. The file is made if
+// there is none.
+func Put(path string, u User) (replaced bool, err error) {
+	f, err := read(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		f, err = file{FormatVersion: format}, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	before := len(f.Users)
+	f.Users = slices.DeleteFunc(f.Users, func(o User) bool { return o.Name == u.Name })
+	replaced = len(f.Users) < before
+	f.Users = append(f.Users, u)
+	slices.SortFunc(f.Users, func(a, b User) int { return strings.Compare(a.Name, b.Name) })
+	return replaced, write(path, f)
+}
+
+// Remove removes a user from the file, and says whether there was one.
+func Remove(path, name string) (bool, error) {
+	f, err := read(path)
+	if err != nil {
+		return false, err
+	}
+	before := len(f.Users)
+	f.Users = slices.DeleteFunc(f.Users, func(o User) bool { return o.Name == name })
+	if len(f.Users) == before {
+		return false, nil
+	}
+	return true, write(path, f)
+}
+
+func write(path string, f file) error {
+	raw, err := json.MarshalIndent(f, "", " ")
+	if err != nil {
+		return err
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return err
+	}
+	d, err := disk.Open(filepath.Dir(path), false) // which makes files for their owner alone
+	if err == nil {
+		err = disk.Replace(d, path+".tmp", path, append(raw, '\n'), true)
+	}
+	if err != nil {
+		return fmt.Errorf("write the users: %w", err)
+	}
+	return nil
+}
