@@ -87,6 +87,7 @@ func (c *client) set(ctx context.Context, name string, value *string) error {
 		}
 		c.zone, v = zone, zone.String()
 	case "client_encoding":
+		v = strings.Trim(v, "'") // asyncpg sends it so
 		if !slices.Contains([]string{"utf8", "utf-8", "unicode", "sql_ascii"}, strings.ToLower(v)) {
 			return &Error{Code: codeBadParameter, Message: `client_encoding "` + v + `" is not supported`, Hint: "texts are sent as UTF8"}
 		}

@@ -1,6 +1,16 @@
 // Package dialect turns the trees of statements that are written for Postgres into such
-// as DuckDB runs.
+// as DuckDB runs: the catalog's relations and functions into those of package pgcatalog,
+// types that DuckDB lacks into others, operators that it has otherwise, and formats of
+// dates. It works on DuckDB's own tree of a statement, so that what is judged is what is
+// run. It runs nothing, and knows no warehouse.
 package dialect
+
+import (
+	"strings"
+
+	"callhouse/internal/postgres/cell"
+	"callhouse/internal/serve/pgcatalog"
+)
 
 // Asked is a statement, and who asks it.
 type Asked struct {
@@ -8,7 +18,230 @@ type Asked struct {
 	Setting func(name string) (string, bool)
 	Types   []uint32 // of the parameters, as the client says
 	Names   []string // set by Rewrite: what Postgres calls the columns; empty: what DuckDB calls them
+
+	changed bool
+	at      func(any) string
+	withs   map[string]bool // names that WITH makes known anywhere
 }
 
+type node = map[string]any
+
 // Rewrite changes a tree that DuckDB made of a statement.
-func (a *Asked) Rewrite(tree map[string]any, at func(any) string) (bool, error) { return false, nil }
+func (a *Asked) Rewrite(tree map[string]any, at func(any) string) (bool, error) {
+	a.changed, a.at, a.withs = false, at, map[string]bool{}
+	statements, _ := tree["statements"].([]any)
+	if len(statements) != 1 {
+		return false, nil
+	}
+	statement, _ := statements[0].(node)
+	a.Names = a.names(statement["node"])
+	a.findWiths(statement)
+	a.top(statement["node"])
+	a.walk(statement)
+	return a.changed, nil
+}
+
+// findWiths collects the names of WITH.
+func (a *Asked) findWiths(n any) {
+	switch n := n.(type) {
+	case []any:
+		for _, kid := range n {
+			a.findWiths(kid)
+		}
+	case node:
+		if with, ok := n["cte_map"].(node); ok {
+			entries, _ := with["map"].([]any)
+			for _, e := range entries {
+				if e, ok := e.(node); ok {
+					a.withs[strings.ToLower(text(e["key"]))] = true
+				}
+			}
+		}
+		for _, kid := range n {
+			a.findWiths(kid)
+		}
+	}
+}
+
+// walk rewrites a part of the tree, its own parts first.
+func (a *Asked) walk(n any) {
+	switch n := n.(type) {
+	case []any:
+		for _, kid := range n {
+			a.walk(kid)
+		}
+	case node:
+		if text(n["class"]) == "CAST" {
+			a.nestedCast(n)
+		}
+		for key, kid := range n {
+			if key != "cast_type" {
+				a.walk(kid)
+			}
+		}
+		switch text(n["type"]) {
+		case "BASE_TABLE":
+			a.relation(n)
+		case "TABLE_FUNCTION":
+			a.tableFunction(n)
+		case "OPERATOR_CAST":
+			a.cast(n)
+		case "COLUMN_REF":
+			a.column(n)
+		case "FUNCTION":
+			a.function(n)
+		case "VALUE_PARAMETER":
+			a.parameter(n)
+		}
+	}
+}
+
+// relation leads names of the catalog to our schema, and drops those of the database and
+// of the schema public.
+func (a *Asked) relation(n node) {
+	catalog, schema, name := strings.ToLower(text(n["catalog_name"])), strings.ToLower(text(n["schema_name"])), strings.ToLower(text(n["table_name"]))
+	if catalog == database {
+		n["catalog_name"], catalog = "", ""
+		a.changed = true
+	}
+	if catalog != "" {
+		return
+	}
+	ours := ""
+	switch {
+	case schema == "public":
+		n["schema_name"] = ""
+		a.changed = true
+	case schema == "information_schema":
+		ours = "info_" + name
+	case schema == "pg_catalog", schema == "" && !a.withs[name] && strings.HasPrefix(name, "pg_"):
+		ours = name
+	}
+	if !pgcatalog.Relations()[ours] {
+		return
+	}
+	n["schema_name"], n["table_name"] = pgcatalog.Schema, ours
+	if text(n["alias"]) == "" {
+		n["alias"] = name
+	}
+	a.changed = true
+}
+
+// tableFunction gives the one column of a function's rows the name of its alias, as Postgres does.
+func (a *Asked) tableFunction(n node) {
+	of, _ := n["function"].(node)
+	columns, _ := n["column_name_alias"].([]any)
+	alias := text(n["alias"])
+	if len(columns) > 0 || alias == "" {
+		return
+	}
+	switch strings.ToLower(text(of["function_name"])) {
+	case "generate_series", "range", "unnest", "generate_subscripts":
+		n["column_name_alias"] = []any{alias}
+		a.changed = true
+	}
+}
+
+// database is what clients are told that the database is called.
+const database = "callhouse"
+
+// column drops the schema before a column, and fills in what looks like a column and is none.
+func (a *Asked) column(n node) {
+	names, _ := n["column_names"].([]any)
+	for len(names) > 2 {
+		first := strings.ToLower(text(names[0]))
+		if first != "public" && first != "pg_catalog" && first != "information_schema" && first != database {
+			return
+		}
+		names = names[1:]
+		n["column_names"] = names
+		a.changed = true
+	}
+	if len(names) != 1 || strings.HasPrefix(a.at(n["query_location"]), `"`) {
+		return
+	}
+	switch strings.ToLower(text(names[0])) {
+	case "current_user", "session_user", "user", "current_role":
+		a.put(n, constant(a.User))
+	case "current_catalog":
+		a.put(n, constant(database))
+	case "current_schema":
+		a.put(n, constant("public"))
+	}
+}
+
+// put replaces a node by another.
+func (a *Asked) put(n, by node) {
+	alias := n["alias"]
+	clear(n)
+	for k, v := range by {
+		n[k] = v
+	}
+	if alias != nil && text(alias) != "" {
+		n["alias"] = alias
+	}
+	a.changed = true
+}
+
+// parameter gives a parameter the type that the client says, where its text says too little.
+func (a *Asked) parameter(n node) {
+	number := 0
+	for _, d := range text(n["identifier"]) {
+		if d < '0' || d > '9' || number > len(a.Types) {
+			return
+		}
+		number = number*10 + int(d-'0')
+	}
+	if number < 1 || number > len(a.Types) || a.Types[number-1] == 0 {
+		return
+	}
+	t := cell.ByOID(a.Types[number-1])
+	if t.Elem == nil {
+		switch t.OID {
+		case 1082, 1083, 1114, 1184, 1186, 1266, 2950: // times, and uuid
+		default:
+			return
+		}
+	}
+	parameter := node{}
+	for k, v := range n {
+		parameter[k] = v
+	}
+	parameter["alias"] = ""
+	a.put(n, castTo(parameter, t.DuckDB()))
+}
+
+func text(v any) string {
+	s, _ := v.(string)
+	return s
+}
+
+// constant is the tree of a text.
+func constant(s string) node {
+	return node{"class": "CONSTANT", "type": "VALUE_CONSTANT", "alias": "", "query_location": nowhere,
+		"value": node{"type": node{"id": "VARCHAR", "type_info": nil}, "is_null": false, "value": s}}
+}
+
+// nowhere is the place of what does not stand in the text.
+const nowhere = uint64(1<<64 - 1)
+
+// call is the tree of a call of one of our functions.
+func call(schema, name string, args ...any) node {
+	return node{"class": "FUNCTION", "type": "FUNCTION", "alias": "", "query_location": nowhere, "function_name": name, "schema": schema, "children": args,
+		"filter": nil, "order_bys": node{"type": "ORDER_MODIFIER", "orders": []any{}}, "distinct": false, "is_operator": false, "export_state": false, "catalog": ""}
+}
+
+// castTo is the tree of a cast to a type of DuckDB's, by its name.
+func castTo(what node, name string) node {
+	return node{"class": "CAST", "type": "OPERATOR_CAST", "alias": "", "query_location": nowhere, "child": what, "cast_type": typeOf(name), "try_cast": false}
+}
+
+func typeOf(name string) node {
+	if inner, ok := strings.CutSuffix(name, "[]"); ok {
+		return node{"id": "LIST", "type_info": node{"type": "LIST_TYPE_INFO", "alias": "", "extension_info": nil, "child_type": typeOf(inner)}}
+	}
+	if name == "JSON" {
+		return node{"id": "VARCHAR", "type_info": node{"type": "GENERIC_TYPE_INFO", "alias": "JSON", "extension_info": nil}}
+	}
+	return node{"id": name, "type_info": nil}
+}

@@ -1,9 +1,203 @@
-// Package pgcatalog describes the warehouse's tables as Postgres does.
+// Package pgcatalog describes the warehouse's tables as Postgres does: the relations of
+// pg_catalog and information_schema, and the functions that tools ask about them. It
+// writes SQL, and runs none.
 package pgcatalog
 
-import "callhouse/internal/analytics"
+import (
+	_ "embed"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/guard"
+	"callhouse/internal/postgres/cell"
+	"callhouse/internal/resource"
+	sqlfiles "callhouse/sql"
+)
+
+// Schema is where everything lies.
+const Schema = "pg"
+
+//go:embed empty.txt
+var empty string
+
+//go:embed catalog.sql
+var catalog string
+
+//go:embed functions.sql
+var functions string
+
+//go:embed pg_type.csv
+var types string
+
+var (
+	relationRE = regexp.MustCompile(`(?m)^CREATE VIEW pg\.(\w+)`)
+	functionRE = regexp.MustCompile(`(?m)^CREATE MACRO pg\.(\w+)`)
+)
+
+// names returns what a text defines.
+func names(re *regexp.Regexp, text string) map[string]bool {
+	out := map[string]bool{}
+	for _, m := range re.FindAllStringSubmatch(text, -1) {
+		out[m[1]] = true
+	}
+	return out
+}
+
+// Relations are the names of the relations. Those of information_schema begin with info_.
+var Relations = sync.OnceValue(func() map[string]bool {
+	out := names(relationRE, catalog)
+	for _, line := range strings.Split(strings.TrimSpace(empty), "\n") {
+		name, _, _ := strings.Cut(strings.TrimPrefix(line, "pg."), " ")
+		out[name] = true
+	}
+	return out
+})
+
+// Functions are the names of the functions.
+var Functions = sync.OnceValue(func() map[string]bool { return names(functionRE, catalog+functions) })
 
 // Dialect returns what statements may name beside the warehouse's tables.
 func Dialect() *analytics.Dialect {
-	return &analytics.Dialect{Definitions: "SET GLOBAL integer_division = true"}
+	return &analytics.Dialect{Definitions: definitions(), Also: guard.Also{Schema: Schema, Relations: Relations(), Functions: Functions()}}
 }
+
+// definitions are the same for every snapshot: what tables there are does not depend on it.
+var definitions = sync.OnceValue(func() string {
+	var b strings.Builder
+	b.WriteString("SET GLOBAL integer_division = true;\nCREATE SCHEMA pg;\n") // as in Postgres, 5 / 2 is 2
+	for _, line := range strings.Split(strings.TrimSpace(empty), "\n") {
+		fields := strings.Fields(line)
+		fmt.Fprintf(&b, "CREATE TABLE %s (", fields[0])
+		for i, f := range fields[1:] {
+			name, typ, _ := strings.Cut(f, ":")
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			fmt.Fprintf(&b, "%q %s", name, typ)
+		}
+		b.WriteString(");\n")
+	}
+	facts(&b)
+	b.WriteString(catalog)
+	b.WriteString(functions) // which are over the views
+	return b.String()
+})
+
+// facts writes the tables that the catalog is made of.
+func facts(b *strings.Builder) {
+	b.WriteString(`CREATE TABLE pg.fact_table (oid UINTEGER, name VARCHAR, comment VARCHAR, columns BIGINT, rows BIGINT);
+CREATE TABLE pg.fact_column (relid UINTEGER, number SMALLINT, name VARCHAR, type UINTEGER, mod INTEGER, required BOOLEAN, comment VARCHAR);
+CREATE TABLE pg.fact_key (oid UINTEGER, index_oid UINTEGER, relid UINTEGER, name VARCHAR, type VARCHAR, columns SMALLINT[], ref UINTEGER, ref_columns SMALLINT[]);
+CREATE TABLE pg.fact_keyword (keyword_name VARCHAR, keyword_category VARCHAR);
+INSERT INTO pg.fact_keyword SELECT keyword_name, keyword_category FROM duckdb_keywords();
+`)
+	typeFacts(b)
+	var tables, columns, keys []string
+	views := sqlfiles.ViewsByName()
+	oids := map[string]int{}
+	for i, v := range views {
+		oids[v.Name] = firstOID + i
+	}
+	for _, v := range views {
+		oid, key := oids[v.Name], keyOf(v)
+		tables = append(tables, fmt.Sprintf("(%d, '%s', %s, %d, -1)", oid, v.Name, quote(v.Answers+"; "+v.Grain), len(v.Columns)))
+		for i, c := range v.Columns {
+			t := cell.Of(c.Type)
+			columns = append(columns, fmt.Sprintf("(%d, %d, '%s', %d, %d, %t, %s)", oid, i+1, c.Name, t.OID, t.Mod, c.NotNull || slices.Contains(key, c.Name), quote(comment(c))))
+		}
+		if len(key) > 0 {
+			oid := firstKey + 2*len(keys)
+			keys = append(keys, fmt.Sprintf("(%d, %d, %d, '%s_pkey', 'p', %s, 0, [])", oid, oid+1, oids[v.Name], v.Name, numbers(v, key)))
+		}
+	}
+	for _, v := range views {
+		for _, c := range v.Columns {
+			ref := refersTo(v, c.Name)
+			if ref == nil {
+				continue
+			}
+			// An index of a foreign key is that of the key that it refers to.
+			keys = append(keys, fmt.Sprintf("(%d, 0, %d, '%s_%s_fkey', 'f', %s, %d, %s)", firstKey+2*len(keys), oids[v.Name], v.Name, c.Name, numbers(v, []string{c.Name}), oids[ref.Name], numbers(ref, keyOf(ref))))
+		}
+	}
+	for name, rows := range map[string][]string{"table": tables, "column": columns, "key": keys} {
+		fmt.Fprintf(b, "INSERT INTO pg.fact_%s VALUES %s;\n", name, strings.Join(rows, ",\n"))
+	}
+}
+
+// The numbers of the tables, and of keys and their indexes.
+const (
+	firstOID = 16_384
+	firstKey = 20_000
+)
+
+// typeFacts writes the table of types, as Postgres 15 has them.
+func typeFacts(b *strings.Builder) {
+	lines := strings.Split(strings.TrimSpace(types), "\n")
+	kinds := map[string]string{"oid": "UINTEGER", "typlen": "SMALLINT", "typbyval": "BOOLEAN", "typispreferred": "BOOLEAN", "typelem": "UINTEGER", "typarray": "UINTEGER", "typcollation": "UINTEGER"}
+	var columns, rows []string
+	for _, name := range strings.Split(lines[0], ",") {
+		kind := kinds[name]
+		if kind == "" {
+			kind = "VARCHAR"
+		}
+		columns = append(columns, name+" "+kind)
+	}
+	for _, line := range lines[1:] {
+		cells := strings.Split(strings.ReplaceAll(line, `","`, `comma`), ",")
+		for i := range cells {
+			cells[i] = quote(strings.ReplaceAll(cells[i], "comma", ","))
+		}
+		rows = append(rows, "("+strings.Join(cells, ", ")+")")
+	}
+	fmt.Fprintf(b, "CREATE TABLE pg.fact_type (%s);\nINSERT INTO pg.fact_type VALUES %s;\n", strings.Join(columns, ", "), strings.Join(rows, ",\n"))
+}
+
+// ofCalls are the keys of the tables that are no resources.
+var ofCalls = map[string][]string{"calls": {"call_id"}, "transcript_turns": {"call_id", "turn"}, "analysis_items": {"call_id", "position"}, "runs": {"run_id"}}
+
+// keyOf returns the columns that tell a row from all others, where they are declared.
+func keyOf(v *sqlfiles.File) []string {
+	for _, r := range resource.All {
+		if r.Table.Name == v.Name {
+			return r.Key
+		}
+	}
+	return ofCalls[v.Name]
+}
+
+// refersTo returns the table that a column's values are keys of.
+func refersTo(v *sqlfiles.File, column string) *sqlfiles.File {
+	for _, prefix := range []string{"", "inbound_", "outbound_", "parent_"} {
+		for _, other := range sqlfiles.Views() {
+			if key := keyOf(other); len(key) == 1 && prefix+key[0] == column && (other.Name != v.Name || prefix != "") {
+				return other
+			}
+		}
+	}
+	return nil
+}
+
+// numbers returns the places of columns, as a list.
+func numbers(v *sqlfiles.File, columns []string) string {
+	var out []string
+	for _, name := range columns {
+		at := slices.IndexFunc(v.Columns, func(c sqlfiles.Column) bool { return c.Name == name })
+		out = append(out, fmt.Sprint(at+1))
+	}
+	return "[" + strings.Join(out, ", ") + "]"
+}
+
+func comment(c sqlfiles.Column) string {
+	switch c.Unit {
+	case "", "number", "prose":
+		return c.Meaning
+	}
+	return c.Meaning + " (" + c.Unit + ")"
+}
+
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }

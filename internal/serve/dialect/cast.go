@@ -1,0 +1,133 @@
+package dialect
+
+import (
+	"strings"
+
+	"callhouse/internal/postgres/cell"
+)
+
+// lookups are Postgres' types whose values are numbers of things, and are written as the
+// things' names: the functions that find the one and the other.
+var lookups = map[string]string{"regclass": "relation", "regtype": "type", "regproc": "proc", "regprocedure": "proc", "regnamespace": "namespace", "regrole": "role"}
+
+// instead are types that DuckDB lacks, and those that stand for them.
+var instead = map[string]string{"name": "VARCHAR", "xid": "BIGINT", "cid": "BIGINT", "tid": "VARCHAR", "xid8": "BIGINT", "jsonb": "JSON", "money": "DOUBLE", "citext": "VARCHAR", "aclitem": "VARCHAR", "pg_node_tree": "VARCHAR",
+	"inet": "VARCHAR", "cidr": "VARCHAR", "macaddr": "VARCHAR", "xml": "VARCHAR", "int2vector": "SMALLINT[]", "oidvector": "UINTEGER[]", "unknown": "VARCHAR", "regconfig": "VARCHAR", "pg_lsn": "VARCHAR",
+	"cardinal_number": "INTEGER", "sql_identifier": "VARCHAR", "character_data": "VARCHAR", "yes_or_no": "VARCHAR", "time_stamp": "TIMESTAMP WITH TIME ZONE", "char": "VARCHAR"}
+
+// unbound returns the name of a type that DuckDB does not know, in small letters.
+func unbound(t node) string {
+	if text(t["id"]) != "UNBOUND" {
+		return ""
+	}
+	info, _ := t["type_info"].(node)
+	return strings.ToLower(text(info["name"]))
+}
+
+// cast gives a cast to a type that DuckDB lacks another one. Where a thing's number or its
+// name may be meant, it is the number: [Asked.top] and [Asked.nestedCast] have seen to the names.
+func (a *Asked) cast(n node) {
+	t, _ := n["cast_type"].(node)
+	child, _ := n["child"].(node)
+	if thing := lookups[unbound(t)]; thing != "" {
+		a.put(n, call(schemaOf, thing+"_oid", child))
+		return
+	}
+	a.types(t)
+	if text(t["id"]) == "LIST" {
+		a.array(child)
+	}
+}
+
+// types replaces the types in a type.
+func (a *Asked) types(t node) {
+	if by := instead[unbound(t)]; by != "" {
+		clear(t)
+		for k, v := range typeOf(by) {
+			t[k] = v
+		}
+		a.changed = true
+		return
+	}
+	if unbound(t) != "" && lookups[unbound(t)] != "" { // within a list
+		clear(t)
+		t["id"], t["type_info"] = "VARCHAR", nil
+		a.changed = true
+		return
+	}
+	info, _ := t["type_info"].(node)
+	if inner, ok := info["child_type"].(node); ok {
+		a.types(inner)
+	}
+}
+
+// array turns the text of an array, as in '{1,2}', into DuckDB's of a list.
+func (a *Asked) array(n node) {
+	s, ok := constantText(n)
+	if !ok || !strings.HasPrefix(strings.TrimSpace(s), "{") {
+		return
+	}
+	if list, err := cell.ArrayLiteral(s); err == nil {
+		n["value"].(node)["value"] = list
+		a.changed = true
+	}
+}
+
+// constantText returns the text of a constant.
+func constantText(n any) (string, bool) {
+	c, _ := n.(node)
+	if text(c["type"]) != "VALUE_CONSTANT" {
+		return "", false
+	}
+	v, _ := c["value"].(node)
+	t, _ := v["type"].(node)
+	s, ok := v["value"].(string)
+	return s, ok && text(t["id"]) == "VARCHAR"
+}
+
+// asName has a cast to a thing tell its name, if it is one.
+func (a *Asked) asName(n any) {
+	c, ok := n.(node)
+	if !ok || text(c["type"]) != "OPERATOR_CAST" {
+		return
+	}
+	t, _ := c["cast_type"].(node)
+	if thing := lookups[unbound(t)]; thing != "" {
+		a.put(c, call(schemaOf, thing+"_name", c["child"]))
+	}
+}
+
+// nestedCast has a thing that is cast to text tell its name.
+func (a *Asked) nestedCast(n node) {
+	t, _ := n["cast_type"].(node)
+	if text(t["id"]) == "VARCHAR" || unbound(t) == "name" {
+		a.asName(n["child"])
+	}
+}
+
+// top has the things that a statement answers tell their names.
+func (a *Asked) top(n any) {
+	of, _ := n.(node)
+	items, _ := of["select_list"].([]any)
+	for _, item := range items {
+		a.asName(item)
+	}
+	a.eachPart(of, a.top)
+}
+
+// eachPart does the same for the parts of a UNION and of WITH.
+func (a *Asked) eachPart(of node, do func(any)) {
+	if of == nil {
+		return
+	}
+	for _, side := range []string{"left", "right"} {
+		if _, ok := of[side].(node); ok && text(of["type"]) == "SET_OPERATION_NODE" {
+			do(of[side])
+		}
+	}
+	if kids, ok := of["children"].([]any); ok && text(of["type"]) == "SET_OPERATION_NODE" {
+		for _, kid := range kids {
+			do(kid)
+		}
+	}
+}

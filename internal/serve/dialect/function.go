@@ -1,0 +1,103 @@
+package dialect
+
+import (
+	"strings"
+
+	"callhouse/internal/serve/pgcatalog"
+)
+
+const schemaOf = pgcatalog.Schema
+
+// renamed are functions of Postgres that DuckDB has under other names.
+var renamed = map[string]string{"json_build_object": "json_object", "jsonb_build_object": "json_object", "json_build_array": "json_array", "to_jsonb": "to_json", "jsonb_agg": "json_group_array", "json_agg": "json_group_array",
+	"char_length": "length", "character_length": "length", "jsonb_typeof": "json_type", "jsonb_array_length": "json_array_length", "json_extract_path_text": "json_extract_string",
+	"string_to_array": "string_split", "make_date": "make_date", "random": "random"}
+
+// function leads calls to our functions, and changes those that DuckDB has otherwise.
+func (a *Asked) function(n node) {
+	name, schema := strings.ToLower(text(n["function_name"])), strings.ToLower(text(n["schema"]))
+	args, _ := n["children"].([]any)
+	if schema == "pg_catalog" || schema == "information_schema" || schema == "public" {
+		n["schema"], schema = "", ""
+		a.changed = true
+	}
+	if schema != "" && schema != "main" {
+		return
+	}
+	if isOperator, _ := n["is_operator"].(bool); isOperator {
+		a.operator(n, name, args)
+		return
+	}
+	if name == "regexp_full_match" && len(args) == 2 && (strings.HasPrefix(a.at(n["query_location"]), "~") || strings.HasPrefix(a.at(n["query_location"]), "!~")) {
+		a.put(n, call(schemaOf, "matches", args...)) // the operator ~, which looks for a part
+		return
+	}
+	switch {
+	case name == "current_setting" && len(args) > 0:
+		if of, ok := constantText(args[0]); ok {
+			v, _ := a.Setting(of)
+			a.put(n, constant(v))
+		}
+	case name == "current_user", name == "session_user", name == "user", name == "current_role":
+		if len(args) == 0 {
+			a.put(n, constant(a.User))
+		}
+	case name == "to_char" && len(args) == 2:
+		if format, ok := constantText(args[1]); ok {
+			a.put(n, call("", "strftime", args[0], constant(dateFormat(format))))
+		}
+	case name == "to_date" && len(args) == 2:
+		if format, ok := constantText(args[1]); ok {
+			a.put(n, castTo(call("", "strptime", args[0], constant(dateFormat(format))), "DATE"))
+		}
+	case name == "to_timestamp" && len(args) == 2:
+		if format, ok := constantText(args[1]); ok {
+			a.put(n, castTo(call("", "strptime", args[0], constant(dateFormat(format))), "TIMESTAMP WITH TIME ZONE"))
+		}
+	case renamed[name] != "":
+		n["function_name"] = renamed[name]
+		a.changed = true
+	case pgcatalog.Functions()[name]:
+		n["schema"], n["catalog"] = schemaOf, ""
+		a.changed = true
+	}
+}
+
+// operator gives the operators of regular expressions, of which DuckDB has one, functions.
+func (a *Asked) operator(n node, name string, args []any) {
+	if len(args) != 2 {
+		return
+	}
+	not := func(n node) node {
+		return node{"class": "OPERATOR", "type": "OPERATOR_NOT", "alias": "", "query_location": nowhere, "children": []any{n}}
+	}
+	switch name {
+	case "~":
+		a.put(n, call(schemaOf, "matches", args...))
+	case "~*":
+		a.put(n, call(schemaOf, "matches_any_case", args...))
+	case "!~":
+		a.put(n, not(call(schemaOf, "matches", args...)))
+	case "!~*":
+		a.put(n, not(call(schemaOf, "matches_any_case", args...)))
+	}
+}
+
+// patterns are the parts of Postgres' formats of dates, the longer before the shorter that
+// they begin with, and strftime's for them.
+var patterns = []string{"YYYY", "%Y", "yyyy", "%Y", "YY", "%y", "MONTH", "%B", "FMMonth", "%B", "Month", "%B", "month", "%B", "Mon", "%b", "MON", "%b", "MM", "%m", "mm", "%m", "FMDay", "%A", "Day", "%A", "Dy", "%a", "DDD", "%j", "DD", "%d", "dd", "%d",
+	"HH24", "%H", "hh24", "%H", "HH12", "%I", "HH", "%I", "MI", "%M", "mi", "%M", "SS", "%S", "ss", "%S", "MS", "%g", "US", "%f", "IYYY", "%G", "IW", "%V", "WW", "%W", "ID", "%u", "AM", "%p", "PM", "%p", "TZ", "%Z", "OF", "%z", "D", "%w"}
+
+// dateFormat turns a format of to_char into one of strftime. What is in double quotes is meant as it is.
+func dateFormat(format string) string {
+	replace := strings.NewReplacer(patterns...)
+	var b strings.Builder
+	for i, part := range strings.Split(format, `"`) {
+		if i%2 == 1 {
+			b.WriteString(strings.ReplaceAll(part, "%", "%%"))
+		} else {
+			b.WriteString(replace.Replace(strings.ReplaceAll(part, "%", "%%")))
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,130 @@
+package dialect
+
+import "strings"
+
+// names returns what Postgres calls the columns of a statement that does not say so itself;
+// nil where a star stands among them.
+func (a *Asked) names(n any) []string {
+	of, _ := n.(node)
+	if text(of["type"]) == "SET_OPERATION_NODE" {
+		if left, ok := of["left"]; ok {
+			return a.names(left)
+		}
+		if kids, _ := of["children"].([]any); len(kids) > 0 {
+			return a.names(kids[0])
+		}
+	}
+	items, _ := of["select_list"].([]any)
+	var out []string
+	for _, item := range items {
+		e, _ := item.(node)
+		if text(e["class"]) == "STAR" {
+			return nil
+		}
+		out = append(out, a.name(e))
+	}
+	return out
+}
+
+// name returns what Postgres calls an expression, "" where DuckDB calls it the same.
+func (a *Asked) name(e node) string {
+	if text(e["alias"]) != "" {
+		return ""
+	}
+	switch text(e["class"]) {
+	case "COLUMN_REF":
+		return ""
+	case "FUNCTION", "WINDOW":
+		if isOperator, _ := e["is_operator"].(bool); isOperator {
+			break
+		}
+		name := strings.ToLower(text(e["function_name"]))
+		switch name {
+		case "count_star":
+			return "count"
+		case "quantile_cont":
+			return "percentile_cont"
+		case "list_value":
+			return "array"
+		case "date_part":
+			if strings.HasPrefix(strings.ToLower(a.at(e["query_location"])), "extract") {
+				return "extract"
+			}
+		case "regexp_full_match":
+			if !strings.HasPrefix(strings.ToLower(a.at(e["query_location"])), name) {
+				return "?column?"
+			}
+		case "struct_pack":
+			return "row"
+		}
+		return name
+	case "CAST":
+		child, _ := e["child"].(node)
+		if of := a.name(child); of != "?column?" {
+			if of == "" {
+				names, _ := child["column_names"].([]any)
+				if len(names) == 0 {
+					return ""
+				}
+				return text(names[len(names)-1])
+			}
+			return of
+		}
+		t, _ := e["cast_type"].(node)
+		return castName(t)
+	case "CASE":
+		if last, ok := e["else_expr"].(node); ok && text(last["class"]) != "CONSTANT" {
+			if of := a.name(last); of != "" && of != "?column?" {
+				return of
+			}
+		}
+		return "case"
+	case "SUBQUERY":
+		if text(e["subquery_type"]) == "EXISTS" {
+			return "exists"
+		}
+		inner, _ := e["subquery"].(node)
+		if names := a.names(inner["node"]); len(names) == 1 && text(e["subquery_type"]) == "SCALAR" && names[0] != "" {
+			return names[0]
+		}
+		return ""
+	case "OPERATOR":
+		switch text(e["type"]) {
+		case "OPERATOR_COALESCE":
+			return "coalesce"
+		case "ARRAY_CONSTRUCTOR":
+			return "array"
+		}
+	}
+	return "?column?"
+}
+
+// castName returns what Postgres calls a constant that is cast.
+func castName(t node) string {
+	if name := unbound(t); name != "" {
+		return name
+	}
+	switch id := text(t["id"]); id {
+	case "VARCHAR":
+		return "text"
+	case "BIGINT":
+		return "int8"
+	case "INTEGER":
+		return "int4"
+	case "SMALLINT":
+		return "int2"
+	case "DOUBLE":
+		return "float8"
+	case "FLOAT":
+		return "float4"
+	case "BOOLEAN":
+		return "bool"
+	case "DECIMAL":
+		return "numeric"
+	case "TIMESTAMP WITH TIME ZONE":
+		return "timestamptz"
+	case "DATE", "TIME", "TIMESTAMP", "INTERVAL", "UUID":
+		return strings.ToLower(id)
+	}
+	return ""
+}

@@ -1,0 +1,134 @@
+-- What Postgres' catalog says of the warehouse. The facts are in the tables fact_table,
+-- fact_column and fact_key, which the program fills; relations that are empty here are in
+-- empty.txt. Everything lies in the schema pg, and what a statement reads of pg_catalog
+-- and of information_schema is looked up in it, the latter under names with info_.
+-- An UINTEGER is an oid.
+
+CREATE MACRO pg.format_type(type, mod) AS CASE type
+    WHEN 16 THEN 'boolean' WHEN 17 THEN 'bytea' WHEN 18 THEN '"char"' WHEN 20 THEN 'bigint' WHEN 21 THEN 'smallint' WHEN 23 THEN 'integer' WHEN 25 THEN 'text' WHEN 700 THEN 'real' WHEN 701 THEN 'double precision'
+    WHEN 1042 THEN 'character' WHEN 1043 THEN 'character varying' WHEN 1082 THEN 'date' WHEN 1083 THEN 'time without time zone' WHEN 1114 THEN 'timestamp without time zone' WHEN 1184 THEN 'timestamp with time zone' WHEN 1266 THEN 'time with time zone'
+    WHEN 1700 THEN 'numeric' || CASE WHEN mod > 4 THEN '(' || ((mod - 4) >> 16) || ',' || ((mod - 4) & 65535) || ')' ELSE '' END
+    WHEN 1000 THEN 'boolean[]' WHEN 1005 THEN 'smallint[]' WHEN 1007 THEN 'integer[]' WHEN 1016 THEN 'bigint[]' WHEN 1009 THEN 'text[]' WHEN 1022 THEN 'double precision[]' WHEN 1231 THEN 'numeric[]' WHEN 1015 THEN 'character varying[]' WHEN 1185 THEN 'timestamp with time zone[]' WHEN 1115 THEN 'timestamp without time zone[]'
+    WHEN 0 THEN '-' ELSE coalesce((SELECT CASE WHEN zt.typcategory = 'A' AND zt.typelem <> 0 THEN zt.typname[2:] || '[]' ELSE zt.typname END FROM pg.fact_type AS zt WHERE zt.oid = type), CASE WHEN type IS NOT NULL THEN '???' END) END;
+
+CREATE VIEW pg.pg_namespace AS
+SELECT CAST(oid AS UINTEGER) AS oid, nspname, CAST(10 AS UINTEGER) AS nspowner, CAST(NULL AS VARCHAR[]) AS nspacl
+FROM (VALUES (11, 'pg_catalog'), (2200, 'public'), (13000, 'information_schema')) AS v(oid, nspname);
+
+CREATE VIEW pg.pg_roles AS
+SELECT 'callhouse' AS rolname, false AS rolsuper, true AS rolinherit, false AS rolcreaterole, false AS rolcreatedb, true AS rolcanlogin, false AS rolreplication,
+    CAST(-1 AS INTEGER) AS rolconnlimit, '********' AS rolpassword, CAST(NULL AS TIMESTAMPTZ) AS rolvaliduntil, false AS rolbypassrls, CAST(NULL AS VARCHAR[]) AS rolconfig, CAST(10 AS UINTEGER) AS oid;
+CREATE VIEW pg.pg_authid AS
+SELECT oid, rolname, rolsuper, rolinherit, rolcreaterole, rolcreatedb, rolcanlogin, rolreplication, rolbypassrls, rolconnlimit, CAST(NULL AS VARCHAR) AS rolpassword, rolvaliduntil FROM pg.pg_roles;
+CREATE VIEW pg.pg_user AS
+SELECT rolname AS usename, oid AS usesysid, false AS usecreatedb, false AS usesuper, false AS userepl, false AS usebypassrls, rolpassword AS passwd, rolvaliduntil AS valuntil, rolconfig AS useconfig FROM pg.pg_roles;
+
+CREATE VIEW pg.pg_database AS
+SELECT CAST(16383 AS UINTEGER) AS oid, 'callhouse' AS datname, CAST(10 AS UINTEGER) AS datdba, CAST(6 AS INTEGER) AS encoding, 'c' AS datlocprovider, false AS datistemplate, true AS datallowconn,
+    CAST(-1 AS INTEGER) AS datconnlimit, CAST(1 AS BIGINT) AS datfrozenxid, CAST(1 AS BIGINT) AS datminmxid, CAST(1663 AS UINTEGER) AS dattablespace, 'C' AS datcollate, 'C.UTF-8' AS datctype,
+    CAST(NULL AS VARCHAR) AS daticulocale, CAST(NULL AS VARCHAR) AS datcollversion, CAST(NULL AS VARCHAR[]) AS datacl;
+CREATE VIEW pg.pg_tablespace AS
+SELECT CAST(oid AS UINTEGER) AS oid, spcname, CAST(10 AS UINTEGER) AS spcowner, CAST(NULL AS VARCHAR[]) AS spcacl, CAST(NULL AS VARCHAR[]) AS spcoptions FROM (VALUES (1663, 'pg_default'), (1664, 'pg_global')) AS v(oid, spcname);
+CREATE VIEW pg.pg_am AS
+SELECT CAST(oid AS UINTEGER) AS oid, amname, amname || 'handler' AS amhandler, amtype FROM (VALUES (2, 'heap', 't'), (403, 'btree', 'i')) AS v(oid, amname, amtype);
+CREATE VIEW pg.pg_collation AS
+SELECT CAST(oid AS UINTEGER) AS oid, collname, CAST(11 AS UINTEGER) AS collnamespace, CAST(10 AS UINTEGER) AS collowner, collprovider, true AS collisdeterministic, CAST(-1 AS INTEGER) AS collencoding,
+    collcollate, collcollate AS collctype, CAST(NULL AS VARCHAR) AS colliculocale, CAST(NULL AS VARCHAR) AS collversion
+FROM (VALUES (100, 'default', 'd', NULL), (950, 'C', 'c', 'C')) AS v(oid, collname, collprovider, collcollate);
+CREATE VIEW pg.pg_language AS
+SELECT CAST(14 AS UINTEGER) AS oid, 'sql' AS lanname, CAST(10 AS UINTEGER) AS lanowner, false AS lanispl, true AS lanpltrusted, CAST(0 AS UINTEGER) AS lanplcallfoid, CAST(0 AS UINTEGER) AS laninline, CAST(0 AS UINTEGER) AS lanvalidator, CAST(NULL AS VARCHAR[]) AS lanacl;
+
+CREATE VIEW pg.pg_settings AS
+SELECT name, setting, CAST(NULL AS VARCHAR) AS unit, 'Preset Options' AS category, '' AS short_desc, CAST(NULL AS VARCHAR) AS extra_desc, 'internal' AS context, 'string' AS vartype, 'default' AS source, CAST(NULL AS VARCHAR) AS min_val, CAST(NULL AS VARCHAR) AS max_val,
+    CAST(NULL AS VARCHAR[]) AS enumvals, setting AS boot_val, setting AS reset_val, CAST(NULL AS VARCHAR) AS sourcefile, CAST(NULL AS INTEGER) AS sourceline, false AS pending_restart
+FROM (VALUES ('server_version', '15.0 (callhouse)'), ('server_version_num', '150000'), ('server_encoding', 'UTF8'), ('client_encoding', 'UTF8'), ('max_identifier_length', '63'), ('max_index_keys', '32'), ('standard_conforming_strings', 'on'),
+    ('DateStyle', 'ISO, MDY'), ('integer_datetimes', 'on'), ('bytea_output', 'hex'), ('block_size', '8192'), ('default_transaction_read_only', 'on'), ('lc_collate', 'C'), ('lc_ctype', 'C.UTF-8'), ('max_connections', '100'), ('search_path', '"$user", public'), ('ssl', 'on')) AS v(name, setting);
+
+CREATE VIEW pg.pg_type AS
+SELECT oid, typname, CAST(11 AS UINTEGER) AS typnamespace, CAST(10 AS UINTEGER) AS typowner, typlen, typbyval, typtype, typcategory, typispreferred, true AS typisdefined, typdelim, CAST(0 AS UINTEGER) AS typrelid,
+    CASE WHEN typelem <> 0 AND typlen = -1 THEN 'array_subscript_handler' ELSE '-' END AS typsubscript, typelem, typarray, typinput, typoutput, typreceive, typsend, '-' AS typmodin, '-' AS typmodout, '-' AS typanalyze, typalign, typstorage,
+    false AS typnotnull, CAST(0 AS UINTEGER) AS typbasetype, CAST(-1 AS INTEGER) AS typtypmod, CAST(0 AS INTEGER) AS typndims, typcollation,
+    CAST(NULL AS VARCHAR) AS typdefaultbin, CAST(NULL AS VARCHAR) AS typdefault, CAST(NULL AS VARCHAR[]) AS typacl
+FROM pg.fact_type;
+
+CREATE VIEW pg.pg_class AS
+SELECT oid, relname, CAST(2200 AS UINTEGER) AS relnamespace, CAST(0 AS UINTEGER) AS reltype, CAST(0 AS UINTEGER) AS reloftype, CAST(10 AS UINTEGER) AS relowner, CAST(relam AS UINTEGER) AS relam, oid AS relfilenode, CAST(0 AS UINTEGER) AS reltablespace,
+    CAST(0 AS INTEGER) AS relpages, CAST(reltuples AS FLOAT) AS reltuples, CAST(0 AS INTEGER) AS relallvisible, CAST(0 AS UINTEGER) AS reltoastrelid, relhasindex, false AS relisshared, 'p' AS relpersistence, relkind,
+    CAST(relnatts AS SMALLINT) AS relnatts, CAST(0 AS SMALLINT) AS relchecks, false AS relhasrules, false AS relhastriggers, false AS relhassubclass, false AS relrowsecurity, false AS relforcerowsecurity, true AS relispopulated,
+    CASE relkind WHEN 'i' THEN 'n' ELSE 'd' END AS relreplident, false AS relispartition, CAST(0 AS UINTEGER) AS relrewrite, CAST(0 AS BIGINT) AS relfrozenxid, CAST(0 AS BIGINT) AS relminmxid, CAST(NULL AS VARCHAR[]) AS relacl, CAST(NULL AS VARCHAR[]) AS reloptions, CAST(NULL AS VARCHAR) AS relpartbound
+FROM (
+    SELECT t.oid, t.name AS relname, 2 AS relam, t.rows AS reltuples, 'r' AS relkind, t.columns AS relnatts, t.oid IN (SELECT relid FROM pg.fact_key WHERE type = 'p') AS relhasindex FROM pg.fact_table AS t
+    UNION ALL SELECT index_oid, name, 403, 0, 'i', len(columns), false FROM pg.fact_key WHERE type = 'p'
+);
+
+CREATE VIEW pg.pg_attribute AS
+SELECT attrelid, attname, atttypid, CAST(-1 AS INTEGER) AS attstattarget, coalesce(t.typlen, -1) AS attlen, attnum, CAST(CASE WHEN t.typcategory = 'A' THEN 1 ELSE 0 END AS INTEGER) AS attndims, CAST(-1 AS INTEGER) AS attcacheoff, atttypmod, coalesce(t.typbyval, false) AS attbyval,
+    t.typalign AS attalign, t.typstorage AS attstorage, '' AS attcompression, attnotnull, false AS atthasdef, false AS atthasmissing, '' AS attidentity, '' AS attgenerated, false AS attisdropped, true AS attislocal, CAST(0 AS INTEGER) AS attinhcount,
+    t.typcollation AS attcollation, CAST(NULL AS VARCHAR[]) AS attacl, CAST(NULL AS VARCHAR[]) AS attoptions, CAST(NULL AS VARCHAR[]) AS attfdwoptions, CAST(NULL AS VARCHAR[]) AS attmissingval
+FROM (
+    SELECT relid AS attrelid, name AS attname, type AS atttypid, number AS attnum, mod AS atttypmod, required AS attnotnull FROM pg.fact_column
+    UNION ALL
+    SELECT k.index_oid, c.name, c.type, CAST(list_position(k.columns, c.number) AS SMALLINT), c.mod, false FROM pg.fact_key AS k JOIN pg.fact_column AS c ON c.relid = k.relid AND list_contains(k.columns, c.number) WHERE k.type = 'p'
+) AS a LEFT JOIN pg.fact_type AS t ON t.oid = a.atttypid;
+
+CREATE VIEW pg.pg_constraint AS
+SELECT oid, name AS conname, CAST(2200 AS UINTEGER) AS connamespace, type AS contype, false AS condeferrable, false AS condeferred, true AS convalidated, relid AS conrelid, CAST(0 AS UINTEGER) AS contypid, index_oid AS conindid, CAST(0 AS UINTEGER) AS conparentid,
+    ref AS confrelid, CASE type WHEN 'f' THEN 'a' ELSE ' ' END AS confupdtype, CASE type WHEN 'f' THEN 'a' ELSE ' ' END AS confdeltype, CASE type WHEN 'f' THEN 's' ELSE ' ' END AS confmatchtype, true AS conislocal, CAST(0 AS INTEGER) AS coninhcount, true AS connoinherit,
+    columns AS conkey, CASE type WHEN 'f' THEN ref_columns END AS confkey, CAST(NULL AS UINTEGER[]) AS conpfeqop, CAST(NULL AS UINTEGER[]) AS conppeqop, CAST(NULL AS UINTEGER[]) AS conffeqop, CAST(NULL AS SMALLINT[]) AS confdelsetcols, CAST(NULL AS UINTEGER[]) AS conexclop, CAST(NULL AS VARCHAR) AS conbin
+FROM pg.fact_key;
+
+CREATE VIEW pg.pg_index AS
+SELECT index_oid AS indexrelid, relid AS indrelid, CAST(len(columns) AS SMALLINT) AS indnatts, CAST(len(columns) AS SMALLINT) AS indnkeyatts, true AS indisunique, false AS indnullsnotdistinct, true AS indisprimary, false AS indisexclusion, true AS indimmediate, false AS indisclustered,
+    true AS indisvalid, false AS indcheckxmin, true AS indisready, true AS indislive, false AS indisreplident, columns AS indkey, CAST(list_transform(columns, lambda c: 0) AS UINTEGER[]) AS indcollation, CAST(list_transform(columns, lambda c: 3126) AS UINTEGER[]) AS indclass, CAST(list_transform(columns, lambda c: 0) AS SMALLINT[]) AS indoption,
+    CAST(NULL AS VARCHAR) AS indexprs, CAST(NULL AS VARCHAR) AS indpred
+FROM pg.fact_key WHERE type = 'p';
+
+CREATE VIEW pg.pg_description AS
+SELECT oid AS objoid, CAST(1259 AS UINTEGER) AS classoid, CAST(0 AS INTEGER) AS objsubid, comment AS description FROM pg.fact_table
+UNION ALL SELECT relid, CAST(1259 AS UINTEGER), CAST(number AS INTEGER), comment FROM pg.fact_column WHERE comment <> '';
+
+CREATE VIEW pg.pg_tables AS
+SELECT 'public' AS schemaname, relname AS tablename, 'callhouse' AS tableowner, CAST(NULL AS VARCHAR) AS tablespace, relhasindex AS hasindexes, false AS hasrules, false AS hastriggers, false AS rowsecurity FROM pg.pg_class WHERE relkind = 'r';
+CREATE VIEW pg.pg_stat_user_tables AS
+SELECT oid AS relid, 'public' AS schemaname, name AS relname, CAST(0 AS BIGINT) AS seq_scan, CAST(0 AS BIGINT) AS seq_tup_read, CAST(0 AS BIGINT) AS idx_scan, CAST(0 AS BIGINT) AS idx_tup_fetch, CAST(0 AS BIGINT) AS n_tup_ins, CAST(0 AS BIGINT) AS n_tup_upd, CAST(0 AS BIGINT) AS n_tup_del,
+    CAST(0 AS BIGINT) AS n_tup_hot_upd, rows AS n_live_tup, CAST(0 AS BIGINT) AS n_dead_tup, CAST(NULL AS TIMESTAMPTZ) AS last_vacuum, CAST(NULL AS TIMESTAMPTZ) AS last_analyze FROM pg.fact_table;
+
+-- information_schema
+
+CREATE VIEW pg.info_information_schema_catalog_name AS SELECT 'callhouse' AS catalog_name;
+CREATE VIEW pg.info_schemata AS
+SELECT 'callhouse' AS catalog_name, nspname AS schema_name, 'callhouse' AS schema_owner, CAST(NULL AS VARCHAR) AS default_character_set_catalog, CAST(NULL AS VARCHAR) AS default_character_set_schema, CAST(NULL AS VARCHAR) AS default_character_set_name, CAST(NULL AS VARCHAR) AS sql_path FROM pg.pg_namespace;
+CREATE VIEW pg.info_tables AS
+SELECT 'callhouse' AS table_catalog, 'public' AS table_schema, name AS table_name, 'BASE TABLE' AS table_type, CAST(NULL AS VARCHAR) AS self_referencing_column_name, CAST(NULL AS VARCHAR) AS reference_generation, CAST(NULL AS VARCHAR) AS user_defined_type_catalog, CAST(NULL AS VARCHAR) AS user_defined_type_schema,
+    CAST(NULL AS VARCHAR) AS user_defined_type_name, 'NO' AS is_insertable_into, 'NO' AS is_typed, CAST(NULL AS VARCHAR) AS commit_action FROM pg.fact_table;
+CREATE VIEW pg.info_columns AS
+SELECT 'callhouse' AS table_catalog, 'public' AS table_schema, t.name AS table_name, c.name AS column_name, CAST(c.number AS INTEGER) AS ordinal_position, CAST(NULL AS VARCHAR) AS column_default, CASE WHEN c.required THEN 'NO' ELSE 'YES' END AS is_nullable,
+    CASE WHEN y.typcategory = 'A' THEN 'ARRAY' ELSE pg.format_type(c.type, NULL) END AS data_type, CAST(NULL AS INTEGER) AS character_maximum_length, CAST(CASE WHEN y.typname = 'text' THEN 1073741824 END AS INTEGER) AS character_octet_length,
+    CAST(CASE y.typname WHEN 'int2' THEN 16 WHEN 'int4' THEN 32 WHEN 'int8' THEN 64 WHEN 'float4' THEN 24 WHEN 'float8' THEN 53 WHEN 'numeric' THEN (c.mod - 4) >> 16 END AS INTEGER) AS numeric_precision,
+    CAST(CASE WHEN y.typname IN ('int2', 'int4', 'int8', 'float4', 'float8') THEN 2 WHEN y.typname = 'numeric' THEN 10 END AS INTEGER) AS numeric_precision_radix,
+    CAST(CASE WHEN y.typname IN ('int2', 'int4', 'int8') THEN 0 WHEN y.typname = 'numeric' THEN (c.mod - 4) & 65535 END AS INTEGER) AS numeric_scale,
+    CAST(CASE WHEN y.typname = 'date' THEN 0 WHEN y.typname IN ('time', 'timetz', 'timestamp', 'timestamptz', 'interval') THEN 6 END AS INTEGER) AS datetime_precision,
+    CAST(NULL AS VARCHAR) AS interval_type, CAST(NULL AS INTEGER) AS interval_precision, CAST(NULL AS VARCHAR) AS character_set_catalog, CAST(NULL AS VARCHAR) AS character_set_schema, CAST(NULL AS VARCHAR) AS character_set_name,
+    CAST(NULL AS VARCHAR) AS collation_catalog, CAST(NULL AS VARCHAR) AS collation_schema, CAST(NULL AS VARCHAR) AS collation_name, CAST(NULL AS VARCHAR) AS domain_catalog, CAST(NULL AS VARCHAR) AS domain_schema, CAST(NULL AS VARCHAR) AS domain_name,
+    'callhouse' AS udt_catalog, 'pg_catalog' AS udt_schema, y.typname AS udt_name, CAST(NULL AS VARCHAR) AS scope_catalog, CAST(NULL AS VARCHAR) AS scope_schema, CAST(NULL AS VARCHAR) AS scope_name, CAST(NULL AS INTEGER) AS maximum_cardinality, CAST(c.number AS VARCHAR) AS dtd_identifier,
+    'NO' AS is_self_referencing, 'NO' AS is_identity, CAST(NULL AS VARCHAR) AS identity_generation, CAST(NULL AS VARCHAR) AS identity_start, CAST(NULL AS VARCHAR) AS identity_increment, CAST(NULL AS VARCHAR) AS identity_maximum, CAST(NULL AS VARCHAR) AS identity_minimum, 'NO' AS identity_cycle,
+    'NEVER' AS is_generated, CAST(NULL AS VARCHAR) AS generation_expression, 'NO' AS is_updatable
+FROM pg.fact_table AS t JOIN pg.fact_column AS c ON c.relid = t.oid JOIN pg.fact_type AS y ON y.oid = c.type;
+CREATE VIEW pg.info_views AS
+SELECT 'callhouse' AS table_catalog, 'public' AS table_schema, name AS table_name, '' AS view_definition, 'NONE' AS check_option, 'NO' AS is_updatable, 'NO' AS is_insertable_into, 'NO' AS is_trigger_updatable, 'NO' AS is_trigger_deletable, 'NO' AS is_trigger_insertable_into FROM pg.fact_table WHERE false;
+CREATE VIEW pg.info_table_constraints AS
+SELECT 'callhouse' AS constraint_catalog, 'public' AS constraint_schema, k.name AS constraint_name, 'callhouse' AS table_catalog, 'public' AS table_schema, t.name AS table_name, CASE k.type WHEN 'p' THEN 'PRIMARY KEY' ELSE 'FOREIGN KEY' END AS constraint_type,
+    'NO' AS is_deferrable, 'NO' AS initially_deferred, 'YES' AS enforced, CAST(NULL AS VARCHAR) AS nulls_distinct FROM pg.fact_key AS k JOIN pg.fact_table AS t ON t.oid = k.relid;
+CREATE VIEW pg.info_key_column_usage AS
+SELECT 'callhouse' AS constraint_catalog, 'public' AS constraint_schema, k.name AS constraint_name, 'callhouse' AS table_catalog, 'public' AS table_schema, t.name AS table_name, c.name AS column_name, CAST(list_position(k.columns, c.number) AS INTEGER) AS ordinal_position,
+    CAST(CASE k.type WHEN 'f' THEN 1 END AS INTEGER) AS position_in_unique_constraint FROM pg.fact_key AS k JOIN pg.fact_table AS t ON t.oid = k.relid JOIN pg.fact_column AS c ON c.relid = k.relid AND list_contains(k.columns, c.number);
+CREATE VIEW pg.info_constraint_column_usage AS
+SELECT 'callhouse' AS table_catalog, 'public' AS table_schema, t.name AS table_name, c.name AS column_name, 'callhouse' AS constraint_catalog, 'public' AS constraint_schema, k.name AS constraint_name
+FROM pg.fact_key AS k JOIN pg.fact_table AS t ON t.oid = CASE k.type WHEN 'p' THEN k.relid ELSE k.ref END JOIN pg.fact_column AS c ON c.relid = t.oid AND list_contains(CASE k.type WHEN 'p' THEN k.columns ELSE k.ref_columns END, c.number);
+CREATE VIEW pg.info_referential_constraints AS
+SELECT 'callhouse' AS constraint_catalog, 'public' AS constraint_schema, k.name AS constraint_name, 'callhouse' AS unique_constraint_catalog, 'public' AS unique_constraint_schema, p.name AS unique_constraint_name, 'NONE' AS match_option, 'NO ACTION' AS update_rule, 'NO ACTION' AS delete_rule
+FROM pg.fact_key AS k JOIN pg.fact_key AS p ON p.relid = k.ref AND p.type = 'p' WHERE k.type = 'f';
+CREATE VIEW pg.info_table_privileges AS
+SELECT 'callhouse' AS grantor, 'callhouse' AS grantee, 'callhouse' AS table_catalog, 'public' AS table_schema, name AS table_name, 'SELECT' AS privilege_type, 'NO' AS is_grantable, 'YES' AS with_hierarchy FROM pg.fact_table;
+CREATE VIEW pg.info_column_privileges AS
+SELECT 'callhouse' AS grantor, 'callhouse' AS grantee, 'callhouse' AS table_catalog, 'public' AS table_schema, t.name AS table_name, c.name AS column_name, 'SELECT' AS privilege_type, 'NO' AS is_grantable FROM pg.fact_table AS t JOIN pg.fact_column AS c ON c.relid = t.oid;
