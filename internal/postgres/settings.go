@@ -28,7 +28,7 @@ var defaults = map[string]string{
 	"synchronous_commit": "on", "block_size": "8192", "row_security": "on", "escape_string_warning": "on", "xmloption": "content", "backslash_quote": "safe_encoding",
 	"default_text_search_config": "pg_catalog.simple", "max_connections": "100", "ssl": "off", "enable_seqscan": "on", "work_mem": "4MB", "array_nulls": "on", "geqo": "on",
 	"quote_all_identifiers": "off", "check_function_bodies": "on", "default_tablespace": "", "temp_tablespaces": "", "default_transaction_deferrable": "off", "password_encryption": "scram-sha-256",
-	"data_directory_mode": "0700", "wal_level": "replica", "server_version_string": serverVersion,
+	"data_directory_mode": "0700", "wal_level": "replica", "default_table_access_method": "heap", "server_version_string": serverVersion,
 }
 
 // shownAs are the names of settings that are not in small letters.

@@ -34,8 +34,22 @@ func (a *Asked) cast(n node) {
 		return
 	}
 	a.types(t)
+	if spelled := strings.TrimPrefix(strings.ToLower(a.at(n["query_location"])), "::"); strings.HasPrefix(spelled, "oid") || strings.HasPrefix(spelled, "pg_catalog.oid") {
+		a.oids(t) // which DuckDB's parser takes for bigint
+	}
 	if text(t["id"]) == "LIST" {
 		a.array(child)
+	}
+}
+
+// oids makes oids of the bigints in a type.
+func (a *Asked) oids(t node) {
+	info, _ := t["type_info"].(node)
+	if inner, ok := info["child_type"].(node); ok {
+		a.oids(inner)
+	} else if text(t["id"]) == "BIGINT" {
+		t["id"] = "UINTEGER"
+		a.changed = true
 	}
 }
 

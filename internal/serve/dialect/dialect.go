@@ -132,6 +132,10 @@ func (a *Asked) tableFunction(n node) {
 	of, _ := n["function"].(node)
 	columns, _ := n["column_name_alias"].([]any)
 	alias := text(n["alias"])
+	if strings.EqualFold(text(of["function_name"]), "pg_partition_ancestors") { // nothing has any
+		n["function"] = call("", "unnest", castTo(call("", "list_value"), "UINTEGER[]"))
+		a.changed = true
+	}
 	if len(columns) > 0 || alias == "" {
 		return
 	}
@@ -227,6 +231,9 @@ const nowhere = uint64(1<<64 - 1)
 
 // call is the tree of a call of one of our functions.
 func call(schema, name string, args ...any) node {
+	if args == nil {
+		args = []any{}
+	}
 	return node{"class": "FUNCTION", "type": "FUNCTION", "alias": "", "query_location": nowhere, "function_name": name, "schema": schema, "children": args,
 		"filter": nil, "order_bys": node{"type": "ORDER_MODIFIER", "orders": []any{}}, "distinct": false, "is_operator": false, "export_state": false, "catalog": ""}
 }

@@ -32,12 +32,14 @@ func (a *Asked) function(n node) {
 		a.put(n, call(schemaOf, "matches", args...)) // the operator ~, which looks for a part
 		return
 	}
-	switch {
-	case name == "current_setting" && len(args) > 0:
+	if name == "current_setting" && len(args) > 0 {
 		if of, ok := constantText(args[0]); ok {
 			v, _ := a.Setting(of)
 			a.put(n, constant(v))
+			return
 		}
+	}
+	switch {
 	case name == "current_user", name == "session_user", name == "user", name == "current_role":
 		if len(args) == 0 {
 			a.put(n, constant(a.User))

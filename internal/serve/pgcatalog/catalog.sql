@@ -42,7 +42,7 @@ CREATE VIEW pg.pg_settings AS
 SELECT name, setting, CAST(NULL AS VARCHAR) AS unit, 'Preset Options' AS category, '' AS short_desc, CAST(NULL AS VARCHAR) AS extra_desc, 'internal' AS context, 'string' AS vartype, 'default' AS source, CAST(NULL AS VARCHAR) AS min_val, CAST(NULL AS VARCHAR) AS max_val,
     CAST(NULL AS VARCHAR[]) AS enumvals, setting AS boot_val, setting AS reset_val, CAST(NULL AS VARCHAR) AS sourcefile, CAST(NULL AS INTEGER) AS sourceline, false AS pending_restart
 FROM (VALUES ('server_version', '15.0 (callhouse)'), ('server_version_num', '150000'), ('server_encoding', 'UTF8'), ('client_encoding', 'UTF8'), ('max_identifier_length', '63'), ('max_index_keys', '32'), ('standard_conforming_strings', 'on'),
-    ('DateStyle', 'ISO, MDY'), ('integer_datetimes', 'on'), ('bytea_output', 'hex'), ('block_size', '8192'), ('default_transaction_read_only', 'on'), ('lc_collate', 'C'), ('lc_ctype', 'C.UTF-8'), ('max_connections', '100'), ('search_path', '"$user", public'), ('ssl', 'on')) AS v(name, setting);
+    ('DateStyle', 'ISO, MDY'), ('integer_datetimes', 'on'), ('bytea_output', 'hex'), ('block_size', '8192'), ('default_transaction_read_only', 'on'), ('lc_collate', 'C'), ('lc_ctype', 'C.UTF-8'), ('max_connections', '100'), ('search_path', '"$user", public'), ('ssl', 'on'), ('default_table_access_method', 'heap'), ('jit', 'off')) AS v(name, setting);
 
 CREATE VIEW pg.pg_type AS
 SELECT oid, typname, CAST(11 AS UINTEGER) AS typnamespace, CAST(10 AS UINTEGER) AS typowner, typlen, typbyval, typtype, typcategory, typispreferred, true AS typisdefined, typdelim, CAST(0 AS UINTEGER) AS typrelid,
@@ -54,8 +54,8 @@ FROM pg.fact_type;
 CREATE VIEW pg.pg_class AS
 SELECT oid, relname, CAST(2200 AS UINTEGER) AS relnamespace, CAST(0 AS UINTEGER) AS reltype, CAST(0 AS UINTEGER) AS reloftype, CAST(10 AS UINTEGER) AS relowner, CAST(relam AS UINTEGER) AS relam, oid AS relfilenode, CAST(0 AS UINTEGER) AS reltablespace,
     CAST(0 AS INTEGER) AS relpages, CAST(reltuples AS FLOAT) AS reltuples, CAST(0 AS INTEGER) AS relallvisible, CAST(0 AS UINTEGER) AS reltoastrelid, relhasindex, false AS relisshared, 'p' AS relpersistence, relkind,
-    CAST(relnatts AS SMALLINT) AS relnatts, CAST(0 AS SMALLINT) AS relchecks, false AS relhasrules, false AS relhastriggers, false AS relhassubclass, false AS relrowsecurity, false AS relforcerowsecurity, true AS relispopulated,
-    CASE relkind WHEN 'i' THEN 'n' ELSE 'd' END AS relreplident, false AS relispartition, CAST(0 AS UINTEGER) AS relrewrite, CAST(0 AS BIGINT) AS relfrozenxid, CAST(0 AS BIGINT) AS relminmxid, CAST(NULL AS VARCHAR[]) AS relacl, CAST(NULL AS VARCHAR[]) AS reloptions, CAST(NULL AS VARCHAR) AS relpartbound
+    CAST(relnatts AS SMALLINT) AS relnatts, CAST(0 AS SMALLINT) AS relchecks, false AS relhasrules, oid IN (SELECT relid FROM pg.fact_key WHERE type = 'f' UNION ALL SELECT ref FROM pg.fact_key) AS relhastriggers, false AS relhassubclass, false AS relrowsecurity, false AS relforcerowsecurity, true AS relispopulated,
+    CASE relkind WHEN 'i' THEN 'n' ELSE 'd' END AS relreplident, false AS relispartition, CAST(0 AS UINTEGER) AS relrewrite, CAST(0 AS BIGINT) AS relfrozenxid, CAST(0 AS BIGINT) AS relminmxid, ['callhouse=r/callhouse'] AS relacl, CAST(NULL AS VARCHAR[]) AS reloptions, CAST(NULL AS VARCHAR) AS relpartbound
 FROM (
     SELECT t.oid, t.name AS relname, 2 AS relam, t.rows AS reltuples, 'r' AS relkind, t.columns AS relnatts, t.oid IN (SELECT relid FROM pg.fact_key WHERE type = 'p') AS relhasindex FROM pg.fact_table AS t
     UNION ALL SELECT index_oid, name, 403, 0, 'i', len(columns), false FROM pg.fact_key WHERE type = 'p'

@@ -98,7 +98,7 @@ INSERT INTO pg.fact_keyword SELECT keyword_name, keyword_category FROM duckdb_ke
 	typeFacts(b)
 	var tables, columns, keys []string
 	views := sqlfiles.ViewsByName()
-	oids := map[string]int{}
+	oids, indexes := map[string]int{}, map[string]int{}
 	for i, v := range views {
 		oids[v.Name] = firstOID + i
 	}
@@ -111,6 +111,7 @@ INSERT INTO pg.fact_keyword SELECT keyword_name, keyword_category FROM duckdb_ke
 		}
 		if len(key) > 0 {
 			oid := firstKey + 2*len(keys)
+			indexes[v.Name] = oid + 1
 			keys = append(keys, fmt.Sprintf("(%d, %d, %d, '%s_pkey', 'p', %s, 0, [])", oid, oid+1, oids[v.Name], v.Name, numbers(v, key)))
 		}
 	}
@@ -121,7 +122,7 @@ INSERT INTO pg.fact_keyword SELECT keyword_name, keyword_category FROM duckdb_ke
 				continue
 			}
 			// An index of a foreign key is that of the key that it refers to.
-			keys = append(keys, fmt.Sprintf("(%d, 0, %d, '%s_%s_fkey', 'f', %s, %d, %s)", firstKey+2*len(keys), oids[v.Name], v.Name, c.Name, numbers(v, []string{c.Name}), oids[ref.Name], numbers(ref, keyOf(ref))))
+			keys = append(keys, fmt.Sprintf("(%d, %d, %d, '%s_%s_fkey', 'f', %s, %d, %s)", firstKey+2*len(keys), indexes[ref.Name], oids[v.Name], v.Name, c.Name, numbers(v, []string{c.Name}), oids[ref.Name], numbers(ref, keyOf(ref))))
 		}
 	}
 	for name, rows := range map[string][]string{"table": tables, "column": columns, "key": keys} {
