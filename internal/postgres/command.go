@@ -302,6 +302,9 @@ func (c *client) reset(ctx context.Context) error {
 func (c *client) showCommand(w *words) (*command, error) {
 	text := func(name string) Column { return Column{Name: name, Type: cell.Text} }
 	if w.take("all") {
+		if !w.end() {
+			return nil, w.wrong()
+		}
 		return &command{columns: []Column{text("name"), text("setting"), text("description")}, run: func(ctx context.Context, p *portal) (string, error) {
 			for _, name := range c.settingNames() {
 				v, _ := c.Setting(name)
@@ -331,6 +334,9 @@ func (c *client) showCommand(w *words) (*command, error) {
 	}
 	if name == "tables" {
 		return nil, nil // DuckDB's
+	}
+	if !w.end() {
+		return nil, w.wrong()
 	}
 	if _, ok := c.Setting(name); !ok {
 		return nil, fail(codeUnknownSetting, fmt.Sprintf("unrecognized configuration parameter %q", name))

@@ -1,0 +1,415 @@
+package serve_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/postgres"
+	"callhouse/internal/serve"
+	"callhouse/internal/serve/pgcatalog"
+	"callhouse/internal/serve/users"
+)
+
+type row = analyticstest.Row
+
+// house is a server over a small warehouse.
+type house struct {
+	root, address string
+	houses        *serve.Houses
+	mu            sync.Mutex
+	held          [][]int64 // what was to be pinned, each time
+	audit         []postgres.Entry
+}
+
+func calls(n int) (out []row) {
+	for i := range n {
+		out = append(out, row{"call_id": fmt.Sprintf("c%d", i), "start_at": int64(1_760_000_000_000), "total_cost": "1.50", "metadata": `{"a":[1,2]}`, "status": "ended"})
+	}
+	return out
+}
+
+func start(t *testing.T, settle func(*postgres.Server)) *house {
+	t.Helper()
+	h := &house{root: t.TempDir()}
+	analyticstest.Write(t, h.root, 1, analyticstest.Data{Calls: calls(2), Turns: []row{{"call_id": "c0", "turn": int64(0), "role": "agent", "content": "hello"}}})
+	h.houses = &serve.Houses{Root: h.root, Log: func(text string) { t.Log(text) },
+		Open: func(ctx context.Context) (*analytics.Warehouse, error) {
+			return analytics.Open(ctx, h.root, analytics.Options{Threads: 1, Safe: &analytics.Limits{Memory: 256 << 20, Temp: 1 << 20}, Dialect: pgcatalog.Dialect()})
+		},
+		Hold: func(numbers []int64) error {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.held = append(h.held, numbers)
+			return nil
+		}}
+	s := &postgres.Server{Backend: &serve.Backend{Houses: h.houses, Zone: time.UTC}, Log: func(text string) { t.Log(text) },
+		Audit: func(e postgres.Entry) {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.audit = append(h.audit, e)
+		}}
+	if settle != nil {
+		settle(s)
+	}
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.address = l.Addr().String()
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error)
+	go func() { served <- s.Serve(ctx, l) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+		if n := s.Connections(); n != 0 {
+			t.Errorf("%d connections are left", n)
+		}
+		if err := h.houses.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return h
+}
+
+func (h *house) connect(t *testing.T, options string) *pgx.Conn {
+	t.Helper()
+	c, err := pgx.Connect(t.Context(), "postgres://somebody@"+h.address+"/callhouse?"+options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close(context.Background()) })
+	return c
+}
+
+// texts runs a statement by the simple protocol, and returns its cells.
+func texts(t *testing.T, c *pgx.Conn, sql string) (out []string) {
+	t.Helper()
+	results, err := c.PgConn().Exec(t.Context(), sql).ReadAll()
+	if err != nil {
+		t.Errorf("%s: %v", sql, err)
+	}
+	for _, r := range results {
+		for _, row := range r.Rows {
+			for _, cell := range row {
+				out = append(out, string(cell))
+			}
+		}
+	}
+	return out
+}
+
+func code(err error) string {
+	var e *pgconn.PgError
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return fmt.Sprint(err)
+}
+
+// Values arrive as Postgres writes them, as text and in binary.
+func TestTypes(t *testing.T) {
+	c := start(t, nil).connect(t, "")
+	for _, x := range []struct{ sql, oid, text string }{
+		{"true", "16", "t"}, {"CAST(7 AS SMALLINT)", "21", "7"}, {"-7", "23", "-7"}, {"9007199254740993", "20", "9007199254740993"}, {"CAST(1 AS HUGEINT)", "1700", "1"},
+		{"CAST(-1234.5 AS DECIMAL(18,4))", "1700", "-1234.5000"}, {"CAST(0.0001 AS DECIMAL(38,18))", "1700", "0.000100000000000000"}, {"CAST(1e20 AS DOUBLE)", "701", "1e+20"}, {"1.5e0", "701", "1.5"}, {"CAST('NaN' AS DOUBLE)", "701", "NaN"},
+		{"'ä'", "25", "ä"}, {`'{"a": 1}'::json`, "114", `{"a": 1}`}, {"DATE '2026-02-28'", "1082", "2026-02-28"}, {"TIMESTAMP '2026-02-28 01:02:03.5'", "1114", "2026-02-28 01:02:03.5"},
+		{"TIMESTAMPTZ '2026-02-28 01:02:03+00'", "1184", "2026-02-28 01:02:03+00"}, {"INTERVAL '1 year 2 days 03:04:05.5'", "1186", "1 year 2 days 03:04:05.5"}, {"[1, NULL]", "1007", "{1,NULL}"}, {"['a', 'b c', '']", "1009", `{a,"b c",""}`},
+		{"{'a': 1, 'b': [2]}", "114", `{"a":1,"b":[2]}`}, {"'00000000-0000-0000-0000-00000000000a'::uuid", "2950", "00000000-0000-0000-0000-00000000000a"}, {"'x'::blob", "17", `\x78`}, {"TIME '01:02:03'", "1083", "01:02:03"}, {"5 / 2", "23", "2"},
+	} {
+		simple, err := c.PgConn().Exec(t.Context(), "SELECT "+x.sql).ReadAll()
+		if err != nil {
+			t.Errorf("%s: %v", x.sql, err)
+			continue
+		}
+		if got := string(simple[0].Rows[0][0]); got != x.text || fmt.Sprint(simple[0].FieldDescriptions[0].DataTypeOID) != x.oid {
+			t.Errorf("%s = %s of type %d, want %s of %s", x.sql, got, simple[0].FieldDescriptions[0].DataTypeOID, x.text, x.oid)
+		}
+		// pgx reads binary; what it makes of it is told by its own text.
+		values := c.PgConn().ExecParams(t.Context(), "SELECT "+x.sql, nil, nil, nil, []int16{1}).Read()
+		if values.Err != nil {
+			t.Errorf("%s in binary: %v", x.sql, values.Err)
+			continue
+		}
+		oid := values.FieldDescriptions[0].DataTypeOID
+		var back any
+		kind, _ := c.TypeMap().TypeForOID(oid)
+		v, err := kind.Codec.DecodeValue(c.TypeMap(), oid, 1, values.Rows[0][0])
+		if err == nil {
+			back, err = kind.Codec.DecodeValue(c.TypeMap(), oid, 0, []byte(x.text))
+		}
+		if instant, ok := v.(time.Time); ok {
+			v, back = instant.UTC(), back.(time.Time).UTC()
+		}
+		if got, want := fmt.Sprintf("%v", v), fmt.Sprintf("%v", back); err != nil || number(got) != number(want) {
+			t.Errorf("%s in binary is %s, want %s (%v)", x.sql, got, want, err)
+		}
+	}
+}
+
+// number makes one text of a number that pgx holds as {15 -1 …} or {150 -2 …}.
+func number(s string) string {
+	var digits string
+	var exponent int
+	if n, _ := fmt.Sscanf(s, "{%s %d", &digits, &exponent); n != 2 {
+		return s
+	}
+	for ; strings.HasSuffix(digits, "0") && len(digits) > 1; exponent++ {
+		digits = digits[:len(digits)-1]
+	}
+	return fmt.Sprint(digits, "e", exponent)
+}
+
+// Parameters have types, rows come as many as are asked for, and cursors go on.
+func TestExtended(t *testing.T) {
+	h := start(t, nil)
+	c := h.connect(t, "")
+	var id string
+	var cost float64
+	var at time.Time
+	err := c.QueryRow(t.Context(), "SELECT call_id, total_cost::float8, start_at FROM public.calls WHERE call_id = $1 AND start_at >= $2 AND call_id = ANY($3::text[]) LIMIT $4", "c1", time.UnixMilli(1_760_000_000_000), []string{"c1", "c,\"2"}, 1).Scan(&id, &cost, &at)
+	if err != nil || id != "c1" || cost != 1.5 || at.UnixMilli() != 1_760_000_000_000 {
+		t.Errorf("%s, %v, %v, %v", id, cost, at, err)
+	}
+	tx, err := c.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Two are read in turns, and another one in between.
+	got := texts(t, c, "DECLARE a CURSOR FOR SELECT * FROM range(5000) ORDER BY 1; DECLARE b CURSOR FOR SELECT call_id FROM calls ORDER BY 1; FETCH 2 FROM a; FETCH b; SELECT 'x'; FETCH 1 FROM a; FETCH ALL FROM b")
+	if want := []string{"0", "1", "c0", "x", "2", "c1"}; !slices.Equal(got, want) {
+		t.Errorf("cursors: %v, want %v", got, want)
+	}
+	if _, err := tx.Exec(t.Context(), "SELECT nothing FROM calls"); code(err) != "42703" {
+		t.Errorf("a missing column: %v", err)
+	}
+	if _, err := tx.Exec(t.Context(), "SELECT 1"); code(err) != "25P02" {
+		t.Errorf("after an error: %v", err)
+	}
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Error(err)
+	}
+	var b strings.Builder
+	if _, err := c.PgConn().CopyTo(t.Context(), &b, "COPY (SELECT call_id, total_cost, NULL, 'a,\"b' AS x FROM calls ORDER BY 1) TO STDOUT (FORMAT csv, HEADER)"); err != nil {
+		t.Error(err)
+	}
+	if want := "call_id,total_cost,?column?,x\nc0,1.500000000000000000,,\"a,\"\"b\"\nc1,1.500000000000000000,,\"a,\"\"b\"\n"; b.String() != want {
+		t.Errorf("COPY: %q, want %q", b.String(), want)
+	}
+	if got := texts(t, c, "SET TIME ZONE 'Europe/Berlin'; SHOW timezone; SELECT start_at FROM calls LIMIT 1; RESET ALL; SHOW TimeZone"); !slices.Equal(got, []string{"Europe/Berlin", "2025-10-09 10:53:20+02", "UTC"}) {
+		t.Errorf("zones: %v", got)
+	}
+}
+
+// A transaction sees one commit, and the next statement the newest. What somebody reads is
+// pinned, and let go of when nobody does, whether he is asleep or not.
+func TestSnapshots(t *testing.T) {
+	h := start(t, nil)
+	reads, sleeps, next := h.connect(t, ""), h.connect(t, ""), h.connect(t, "")
+	count := func(c *pgx.Conn) string { return strings.Join(texts(t, c, "SELECT count(*) FROM calls"), "") }
+	texts(t, reads, "BEGIN")
+	if count(reads) != "2" || count(sleeps) != "2" {
+		t.Fatal("not two calls")
+	}
+	prepared, err := sleeps.Prepare(t.Context(), "s", "SELECT count(*) FROM calls WHERE status = $1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	analyticstest.Write(t, h.root, 2, analyticstest.Data{Calls: calls(5)})
+	if n := count(next); n != "5" {
+		t.Errorf("after the commit: %s calls", n)
+	}
+	if n := count(reads); n != "2" {
+		t.Errorf("in the transaction: %s calls", n)
+	}
+	if got := h.houses.Snapshots(); len(got) != 2 {
+		t.Errorf("open are %v, while somebody reads the old one", got)
+	}
+	texts(t, reads, "COMMIT")
+	if n := count(reads); n != "5" {
+		t.Errorf("after the transaction: %s calls", n)
+	}
+	var n int
+	if err := sleeps.QueryRow(t.Context(), prepared.Name, "ended").Scan(&n); err != nil || n != 5 {
+		t.Errorf("a statement of before: %d, %v", n, err)
+	}
+	if got := h.houses.Snapshots(); !slices.Equal(got, []int64{2}) {
+		t.Errorf("open are %v, though nobody reads the old one", got)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if last := h.held[len(h.held)-1]; !slices.Equal(last, []int64{2}) {
+		t.Errorf("held is %v", h.held)
+	}
+}
+
+// Who is stopped, by himself or by the time that he has, goes on with the next statement.
+func TestStopped(t *testing.T) {
+	h := start(t, func(s *postgres.Server) { s.Limits = postgres.Limits{Connections: 2} })
+	c := h.connect(t, "")
+	const long = "SELECT count(*) FROM range(100000000000) a, range(1000) b WHERE a.range + b.range < 0"
+	begun := make(chan struct{})
+	go func() {
+		for { // one cancel request may come before the statement
+			select {
+			case <-begun:
+				return
+			case <-time.After(5 * time.Millisecond):
+				_ = c.PgConn().CancelRequest(context.Background())
+			}
+		}
+	}()
+	_, err := c.Exec(t.Context(), long)
+	close(begun)
+	if code(err) != "57014" {
+		t.Errorf("cancelled: %v", err)
+	}
+	for code(err) != "<nil>" { // a request that came late
+		_, err = c.Exec(t.Context(), "SET statement_timeout = 30")
+	}
+	if _, err := c.Exec(t.Context(), long); code(err) != "57014" {
+		t.Errorf("out of time: %v", err)
+	}
+	if got := texts(t, c, "SET statement_timeout = 0; SELECT 1"); !slices.Equal(got, []string{"1"}) {
+		t.Errorf("afterwards: %v", got)
+	}
+	h.connect(t, "")
+	if _, err := pgx.Connect(t.Context(), "postgres://somebody@"+h.address+"/callhouse"); code(err) != "53300" {
+		t.Errorf("a third connection: %v", err)
+	}
+}
+
+// What reaches out of the warehouse, or would change it, is refused by either protocol; what
+// Postgres has under a name that DuckDB has, too, is ours.
+func TestHostile(t *testing.T) {
+	h := start(t, nil)
+	c := h.connect(t, "")
+	dir := t.TempDir()
+	out := filepath.Join(dir, "out")
+	file, err := filepath.Glob(filepath.Join(h.root, "snapshots/*/calls/*.parquet"))
+	if err != nil || len(file) == 0 {
+		files, _ := filepath.Glob(filepath.Join(h.root, "snapshots/*/calls/*/*.parquet"))
+		file = files
+	}
+	ours := []string{"FROM pg_catalog.pg_settings", "FROM information_schema.tables", "SELECT current_setting('temp_directory')", "BEGIN", "RESET threads", "ANALYZE", "SET memory_limit = '100GB'", "DEALLOCATE p"}
+	statements := slices.Concat(analyticstest.Unsafe(out, file[0], "/etc/passwd"), analyticstest.Changing(out, file[0]), []string{
+		"FROM pg.fact_table", "FROM memory.pg.pg_class", "SELECT pg.getenv('HOME')", "SELECT pg_catalog.getenv('HOME')", "SELECT public.getenv('HOME')", "FROM pg.read_text('/etc/passwd')", "FROM pg_catalog.read_text('/etc/passwd')",
+		"FROM pg_catalog.\"duckdb_settings\"()", "SELECT pg_read_file('/etc/passwd')", "SELECT lo_import('/etc/passwd')", "COPY calls FROM STDIN", "COPY (FROM '/etc/passwd') TO STDOUT", "COPY calls TO PROGRAM 'id'", "COPY \"/etc/passwd\" TO STDOUT",
+		"DECLARE x CURSOR FOR FROM '/etc/passwd'", "SET ROLE postgres", "WITH pg_class AS (FROM '/etc/passwd') FROM pg_class", "SELECT '/etc/passwd'::regclass FROM read_text('/etc/passwd')", "EXPLAIN ANALYZE SELECT pg_catalog.getenv('HOME')",
+	})
+	for _, text := range statements {
+		if strings.HasPrefix(text, "SELECT 'xxx") && len(text) > 1<<20 {
+			text = "SELECT '" + strings.Repeat("x", 17<<20) + "'" // more than a message may have
+			_, err := h.connect(t, "").Exec(t.Context(), text, pgx.QueryExecModeSimpleProtocol)
+			if err == nil {
+				t.Error("a message of 17 MiB passes")
+			}
+			continue
+		}
+		for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeSimpleProtocol, pgx.QueryExecModeDescribeExec} {
+			_, err := c.Exec(t.Context(), text, mode)
+			if err == nil && !slices.Contains(ours, text) {
+				t.Errorf("%.80q passes", text)
+			}
+			if c.IsClosed() {
+				t.Fatalf("%.80q ended the connection: %v", text, err)
+			}
+			if c.PgConn().TxStatus() != 'I' {
+				texts(t, c, "ROLLBACK")
+			}
+		}
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("files were written: %v, %v", left, err)
+	}
+	if got := texts(t, c, "SELECT count(*) FROM calls"); !slices.Equal(got, []string{"2"}) {
+		t.Errorf("afterwards: %v", got)
+	}
+}
+
+// Users log in by SCRAM, over TLS where it is asked for; others do not, and nobody learns
+// which names there are.
+func TestUsers(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "users.json")
+	u, err := users.NewUser("ann", "a good password")
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Connections = 1
+	if _, err := users.Put(path, u); err != nil {
+		t.Fatal(err)
+	}
+	if raw, err := os.ReadFile(path); err != nil || strings.Contains(string(raw), "a good password") {
+		t.Errorf("the file holds the password, or is not there: %v", err)
+	}
+	list, err := users.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := start(t, func(s *postgres.Server) {
+		s.Users, s.NeedTLS, s.TLS = list.Defaults(postgres.Limits{}), true, &tls.Config{Certificates: []tls.Certificate{certificate(t)}}
+	})
+	connect := func(user, password, mode string) error {
+		c, err := pgx.Connect(t.Context(), fmt.Sprintf("postgres://%s:%s@%s/callhouse?sslmode=%s", user, password, h.address, mode))
+		if err != nil {
+			return err
+		}
+		defer c.Close(context.Background())
+		if _, err := pgx.Connect(t.Context(), c.Config().ConnString()); code(err) != "53300" {
+			t.Errorf("a second connection of one who may have one: %v", err)
+		}
+		return c.Ping(t.Context())
+	}
+	if err := connect("ann", "a%20good%20password", "require"); err != nil {
+		t.Error(err)
+	}
+	for _, x := range []struct{ user, password, mode, code string }{
+		{"ann", "a%20bad%20password", "require", "28P01"}, {"bob", "a%20good%20password", "require", "28P01"}, {"ann", "", "require", ""}, {"ann", "a%20good%20password", "disable", "28000"},
+	} {
+		if err := connect(x.user, x.password, x.mode); err == nil || x.code != "" && code(err) != x.code {
+			t.Errorf("%+v: %v", x, err)
+		}
+	}
+	if err := os.Chmod(path, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := connect("ann", "a%20good%20password", "require"); err == nil {
+		t.Error("a file that others can read lets somebody in")
+	}
+}
+
+func certificate(t *testing.T) tls.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
+	raw, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}
+}
