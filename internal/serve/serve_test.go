@@ -129,9 +129,17 @@ func code(err error) string {
 	return fmt.Sprint(err)
 }
 
+// One server will do for what changes nothing.
+func TestProtocol(t *testing.T) {
+	h := start(t, nil)
+	t.Run("types", func(t *testing.T) { testTypes(t, h) })
+	t.Run("extended", func(t *testing.T) { testExtended(t, h) })
+	t.Run("hostile", func(t *testing.T) { testHostile(t, h) })
+}
+
 // Values arrive as Postgres writes them, as text and in binary.
-func TestTypes(t *testing.T) {
-	c := start(t, nil).connect(t, "")
+func testTypes(t *testing.T, h *house) {
+	c := h.connect(t, "")
 	for _, x := range []struct{ sql, oid, text string }{
 		{"true", "16", "t"}, {"CAST(7 AS SMALLINT)", "21", "7"}, {"-7", "23", "-7"}, {"9007199254740993", "20", "9007199254740993"}, {"CAST(1 AS HUGEINT)", "1700", "1"},
 		{"CAST(-1234.5 AS DECIMAL(18,4))", "1700", "-1234.5000"}, {"CAST(0.0001 AS DECIMAL(38,18))", "1700", "0.000100000000000000"}, {"CAST(1e20 AS DOUBLE)", "701", "1e+20"}, {"1.5e0", "701", "1.5"}, {"CAST('NaN' AS DOUBLE)", "701", "NaN"},
@@ -183,8 +191,7 @@ func number(s string) string {
 }
 
 // Parameters have types, rows come as many as are asked for, and cursors go on.
-func TestExtended(t *testing.T) {
-	h := start(t, nil)
+func testExtended(t *testing.T, h *house) {
 	c := h.connect(t, "")
 	var id string
 	var cost float64
@@ -303,8 +310,7 @@ func TestStopped(t *testing.T) {
 
 // What reaches out of the warehouse, or would change it, is refused by either protocol; what
 // Postgres has under a name that DuckDB has, too, is ours.
-func TestHostile(t *testing.T) {
-	h := start(t, nil)
+func testHostile(t *testing.T, h *house) {
 	c := h.connect(t, "")
 	dir := t.TempDir()
 	out := filepath.Join(dir, "out")

@@ -140,7 +140,7 @@ func (a *Asked) tableFunction(n node) {
 		return
 	}
 	switch strings.ToLower(text(of["function_name"])) {
-	case "generate_series", "range", "unnest", "generate_subscripts":
+	case "generate_series", "unnest", "generate_subscripts":
 		n["column_name_alias"] = []any{alias}
 		a.changed = true
 	}

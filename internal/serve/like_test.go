@@ -1,0 +1,356 @@
+package serve_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"sort"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"callhouse/internal/analytics/analyticstest"
+)
+
+var (
+	pgPrograms = flag.String("postgres", "", "the folder of Postgres' programs; make postgres sets it")
+	writeTable = flag.Bool("update", false, "write the table of docs/postgres.md anew")
+)
+
+// asked is a question that was put to both servers.
+type asked struct{ client, title, here, there, differs string }
+
+// Whatever clients ask of it, the answers are those of a real Postgres with the same data.
+func TestLikePostgres(t *testing.T) {
+	if *pgPrograms == "" {
+		t.Skip("make postgres runs it, with a real Postgres")
+	}
+	h := start(t, nil)
+	analyticstest.Write(t, h.root, 2, analyticstest.Data{
+		Calls: []row{
+			{"call_id": "c0", "agent_id": "a", "start_at": int64(1_760_000_000_000), "total_cost": "1.50", "metadata": `{"campaign":"q4"}`, "status": "ended", "duration_ms": int64(61_000)},
+			{"call_id": "c1", "start_at": int64(1_763_000_000_000), "status": "ended", "duration_ms": int64(500)},
+			{"call_id": "c2", "start_at": int64(1_766_000_000_123), "status": "error"},
+		},
+		Turns: []row{{"call_id": "c0", "turn": int64(0), "role": "agent", "content": "it's\t\"hello\""}, {"call_id": "c0", "turn": int64(1), "role": "user", "content": "ä\\n"}},
+		Runs:  []row{{"run_id": "r1"}}, Others: analyticstest.One(),
+	})
+	there := realPostgres(t)
+	load(t, h.connect(t, ""), there)
+	all := statements(t, "postgres://callhouse@"+h.address+"/callhouse", there)
+	all = append(all, byPsql(t, h.address, there)...)
+	all = append(all, byPrograms(t, h.address, there)...)
+	for _, a := range all {
+		if a.here != a.there && a.differs == "" {
+			t.Errorf("%s: %s\nhere:  %s\nthere: %s", a.client, a.title, clip(a.here), clip(a.there))
+		}
+		if a.here == a.there && a.differs != "" {
+			t.Errorf("%s: %s is the same, though it says: %s", a.client, a.title, a.differs)
+		}
+	}
+	if *writeTable && !t.Failed() {
+		writeDocs(t, all)
+	}
+}
+
+func clip(s string) string {
+	if len(s) > 1500 {
+		return s[:1500] + "…"
+	}
+	return s
+}
+
+// realPostgres starts a server with an empty database, and returns how to connect.
+func realPostgres(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "callhouse-postgres-") // not of the test: its owner may be somebody else
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	run := func(name string, args ...string) *exec.Cmd {
+		cmd := exec.CommandContext(t.Context(), filepath.Join(*pgPrograms, name), args...)
+		cmd.Dir = dir
+		asOther(t, cmd, dir)
+		return cmd
+	}
+	data := filepath.Join(dir, "data")
+	if out, err := run("initdb", "-D", data, "-A", "trust", "-U", "callhouse", "--locale=C.UTF-8").CombinedOutput(); err != nil {
+		t.Fatalf("initdb: %v\n%s", err, out)
+	}
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	_ = l.Close()
+	server := run("postgres", "-D", data, "-p", fmt.Sprint(port), "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "fsync=off", "-c", "timezone=UTC")
+	server.Cancel = func() error { return server.Process.Signal(os.Interrupt) } // a fast shutdown
+	server.WaitDelay = 10 * time.Second
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = server.Process.Signal(os.Interrupt)
+		_ = server.Wait()
+	})
+	dsn := fmt.Sprintf("postgres://callhouse@127.0.0.1:%d/", port)
+	for range 200 {
+		c, err := pgx.Connect(t.Context(), dsn+"postgres")
+		if err != nil {
+			time.Sleep(50 * time.Millisecond)
+			continue
+		}
+		defer c.Close(context.Background())
+		if _, err := c.Exec(t.Context(), "CREATE DATABASE callhouse"); err != nil {
+			t.Fatal(err)
+		}
+		return dsn + "callhouse"
+	}
+	t.Fatal("Postgres does not answer")
+	return ""
+}
+
+// load makes the tables of one server in the other: columns, rows, keys, comments.
+func load(t *testing.T, from *pgx.Conn, dsn string) {
+	t.Helper()
+	to, err := pgx.Connect(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer to.Close(context.Background())
+	do := func(sql string) {
+		if _, err := to.Exec(t.Context(), sql); err != nil {
+			t.Fatalf("%s: %v", sql, err)
+		}
+	}
+	for _, make := range texts(t, from, `SELECT 'CREATE TABLE ' || c.relname || ' (' || string_agg(quote_ident(a.attname) || ' ' || format_type(a.atttypid, a.atttypmod) || CASE WHEN a.attnotnull THEN ' NOT NULL' ELSE '' END, ', ' ORDER BY a.attnum) || ')'
+		FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid WHERE c.relkind = 'r' GROUP BY c.relname ORDER BY c.relname`) {
+		do(make)
+	}
+	for _, table := range texts(t, from, "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'") {
+		var rows bytes.Buffer
+		if _, err := from.PgConn().CopyTo(t.Context(), &rows, "COPY "+table+" TO STDOUT"); err != nil {
+			t.Fatalf("copy %s: %v", table, err)
+		}
+		if _, err := to.PgConn().CopyFrom(t.Context(), &rows, "COPY "+table+" FROM STDIN"); err != nil {
+			t.Fatalf("copy %s: %v", table, err)
+		}
+	}
+	do("SET session_replication_role = replica") // rows of one table may refer to none of another
+	for _, key := range texts(t, from, `SELECT 'ALTER TABLE ' || conrelid::regclass::text || ' ADD CONSTRAINT ' || conname || ' ' || pg_get_constraintdef(oid) || CASE contype WHEN 'f' THEN ' NOT VALID' ELSE '' END FROM pg_constraint ORDER BY contype DESC, conname`) {
+		do(key)
+	}
+	do("UPDATE pg_constraint SET convalidated = true")
+	for _, comment := range texts(t, from, `SELECT 'COMMENT ON ' || CASE objsubid WHEN 0 THEN 'TABLE ' || c.relname ELSE 'COLUMN ' || c.relname || '.' || quote_ident(a.attname) END || ' IS ' || quote_literal(description)
+		FROM pg_description d JOIN pg_class c ON c.oid = d.objoid LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = d.objsubid AND objsubid > 0`) {
+		do(comment)
+	}
+}
+
+// statements puts those of the file to both servers.
+func statements(t *testing.T, here, there string) (out []asked) {
+	t.Helper()
+	raw, err := os.ReadFile("testdata/statements.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range strings.Split(strings.TrimSpace(string(raw)), "\n") {
+		text, differs, _ := strings.Cut(line, " -- differs: ")
+		for _, protocol := range []string{"simple", "extended"} {
+			if protocol == "extended" && strings.Contains(text, ";") {
+				continue
+			}
+			a := asked{client: "pgx, " + protocol + " protocol", title: text, differs: differs}
+			for dsn, answer := range map[string]*string{here: &a.here, there: &a.there} {
+				c, err := pgx.Connect(t.Context(), dsn)
+				if err != nil {
+					t.Fatal(err)
+				}
+				*answer = answerOf(t, c, text, protocol)
+				_ = c.Close(context.Background())
+			}
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// sameType are types of Postgres' own catalog, for which text stands here.
+var sameType = map[uint32]uint32{18: 25, 19: 25, 194: 25, 2205: 25, 1043: 25, 12_000: 25, 2278: 25}
+
+var oidRE = regexp.MustCompile(`\b[12]\d{4}\b`)
+
+func answerOf(t *testing.T, c *pgx.Conn, text, protocol string) string {
+	t.Helper()
+	var b strings.Builder
+	say := func(names []string, types []uint32, rows [][][]byte, tag string) {
+		for i, n := range names {
+			typ := types[i]
+			if same, ok := sameType[typ]; ok {
+				typ = same
+			}
+			if typ > 12_000 { // of information_schema, which are texts and numbers
+				typ = 0
+			}
+			if strings.Contains(text, "information_schema") {
+				typ = 0
+			}
+			fmt.Fprintf(&b, "%s:%d ", n, typ)
+		}
+		for _, r := range rows {
+			b.WriteString("| ")
+			for _, cell := range r {
+				if cell == nil {
+					b.WriteString("null, ")
+				} else {
+					fmt.Fprintf(&b, "%q, ", cell)
+				}
+			}
+		}
+		b.WriteString(tag)
+	}
+	if protocol == "simple" {
+		results, err := c.PgConn().Exec(t.Context(), text).ReadAll()
+		for _, r := range results {
+			var names []string
+			var types []uint32
+			for _, f := range r.FieldDescriptions {
+				names, types = append(names, f.Name), append(types, f.DataTypeOID)
+			}
+			say(names, types, r.Rows, r.CommandTag.String())
+		}
+		if err != nil {
+			b.WriteString(code(err))
+		}
+		return b.String()
+	}
+	r := c.PgConn().ExecParams(t.Context(), text, nil, nil, nil, nil).Read()
+	if r.Err != nil {
+		return code(r.Err)
+	}
+	var names []string
+	var types []uint32
+	for _, f := range r.FieldDescriptions {
+		names, types = append(names, f.Name), append(types, f.DataTypeOID)
+	}
+	say(names, types, r.Rows, r.CommandTag.String())
+	return b.String()
+}
+
+// byPsql has psql describe both.
+func byPsql(t *testing.T, address, there string) (out []asked) {
+	t.Helper()
+	raw, err := os.ReadFile("testdata/psql.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range strings.Split(strings.TrimSpace(string(raw)), "\n") {
+		a := asked{client: "psql", title: line}
+		for dsn, answer := range map[string]*string{"postgres://callhouse@" + address + "/callhouse": &a.here, there: &a.there} {
+			cmd := exec.CommandContext(t.Context(), "psql", "-X", "-c", line, dsn)
+			cmd.Env = append(os.Environ(), "PAGER=cat", "LC_ALL=C.UTF-8")
+			said, err := cmd.CombinedOutput()
+			var exit *exec.ExitError
+			if err != nil && !errors.As(err, &exit) {
+				t.Skipf("psql: %v", err)
+			}
+			*answer = string(said)
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
+// byPrograms runs the clients in testdata that there is something to run with.
+func byPrograms(t *testing.T, address, there string) (out []asked) {
+	t.Helper()
+	here := "postgres://callhouse@" + address + "/callhouse"
+	programs := map[string]func(dsn string) *exec.Cmd{}
+	if python := os.Getenv("CALLHOUSE_PYTHON"); python != "" {
+		programs["python"] = func(dsn string) *exec.Cmd {
+			return exec.CommandContext(t.Context(), python, "testdata/clients.py", dsn)
+		}
+	}
+	if jar := os.Getenv("CALLHOUSE_JDBC"); jar != "" {
+		programs["java"] = func(dsn string) *exec.Cmd {
+			return exec.CommandContext(t.Context(), "java", "-cp", jar, "testdata/Metadata.java", "jdbc:postgresql://"+strings.TrimPrefix(dsn, "postgres://callhouse@"))
+		}
+	}
+	if modules := os.Getenv("CALLHOUSE_NODE_MODULES"); modules != "" {
+		programs["node"] = func(dsn string) *exec.Cmd {
+			return exec.CommandContext(t.Context(), "node", "testdata/client.mjs", dsn, modules)
+		}
+	}
+	for name, program := range programs {
+		lines := map[string]map[string]string{}
+		for _, dsn := range []string{here, there} {
+			said, err := program(dsn).Output()
+			var exit *exec.ExitError
+			if errors.As(err, &exit) {
+				t.Errorf("%s: %v\n%s", name, err, exit.Stderr)
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			lines[dsn] = map[string]string{}
+			for _, line := range strings.Split(strings.TrimSpace(string(said)), "\n") {
+				title, answer, _ := strings.Cut(line, "\t")
+				lines[dsn][title] = oidRE.ReplaceAllString(answer, "OID")
+			}
+		}
+		for title, answer := range lines[there] {
+			client, what, _ := strings.Cut(title, ": ")
+			out = append(out, asked{client: client, title: what, here: lines[here][title], there: answer})
+		}
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].client+out[i].title < out[j].client+out[j].title })
+	return out
+}
+
+const tableBegins, tableEnds = "<!-- made by make postgres -->\n", "<!-- end -->\n"
+
+// writeDocs writes the table into the document.
+func writeDocs(t *testing.T, all []asked) {
+	t.Helper()
+	const path = "../../docs/postgres.md"
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(raw), tableBegins)
+	_, after, ok2 := strings.Cut(rest, tableEnds)
+	if !ok || !ok2 {
+		t.Fatal("docs/postgres.md has no place for the table")
+	}
+	var b strings.Builder
+	b.WriteString("| client | asks | answer |\n| --- | --- | --- |\n")
+	var seen []string
+	for _, a := range all {
+		client, title := a.client, a.title
+		if base, isPgx := strings.CutPrefix(client, "pgx, "); isPgx { // both protocols in one line
+			client = "pgx"
+			if base == "extended protocol" && slices.Contains(seen, title) {
+				continue
+			}
+			seen = append(seen, title)
+		}
+		answer := "the same"
+		if a.differs != "" {
+			answer = "differs: " + a.differs
+		}
+		fmt.Fprintf(&b, "| %s | `%s` | %s |\n", client, strings.ReplaceAll(title, "|", `\|`), answer)
+	}
+	if err := os.WriteFile(path, []byte(before+tableBegins+b.String()+tableEnds+after), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,77 @@
+"""Asks a server through Python's drivers, and prints a line for each question."""
+import asyncio, datetime, json, sys
+import asyncpg, psycopg, psycopg2, sqlalchemy as sa
+
+dsn = sys.argv[1]
+
+
+def ask(title, question):
+    try:
+        answer = question()
+    except Exception as e:
+        answer = "%s %s" % (type(e).__name__, str(e).split("\n")[0])
+    print(title + "\t" + json.dumps(answer, default=repr, sort_keys=True))
+
+
+with psycopg.connect(dsn) as c:
+    ask("psycopg 3: a query with parameters", lambda: c.execute("SELECT call_id, start_at, total_cost, metadata, month FROM calls WHERE call_id <> %s AND start_at > %s ORDER BY 1", ("c1", datetime.datetime(2020, 1, 1, tzinfo=datetime.timezone.utc))).fetchall())
+    ask("psycopg 3: binary", lambda: c.cursor(binary=True).execute("SELECT call_id, start_at, total_cost, duration_ms FROM calls ORDER BY 1 LIMIT %s", (2,)).fetchall())
+    ask("psycopg 3: a list as parameter", lambda: c.execute("SELECT call_id FROM calls WHERE call_id = ANY(%s) ORDER BY 1", (["c0", "c2"],)).fetchall())
+    def named():
+        with c.cursor(name="some") as cursor:
+            cursor.execute("SELECT call_id FROM calls ORDER BY 1")
+            return cursor.fetchmany(2), cursor.fetchone(), cursor.fetchone()
+    ask("psycopg 3: a cursor on the server", named)
+    def copied():
+        with c.cursor().copy("COPY (SELECT call_id, start_at, metadata FROM calls ORDER BY 1) TO STDOUT") as copy:
+            return list(copy.rows())
+    ask("psycopg 3: COPY", copied)
+    ask("psycopg 3: an error, and on", lambda: c.execute("SELECT nothing FROM calls"))
+    c.rollback()
+    ask("psycopg 3: afterwards", lambda: c.execute("SELECT 1").fetchone())
+
+c = psycopg2.connect(dsn)
+def two():
+    with c.cursor() as cursor:
+        cursor.execute("SELECT call_id, start_at, total_cost, duration_ms FROM calls WHERE status = %s ORDER BY 1", ("ended",))
+        return cursor.fetchall()
+ask("psycopg2: a query with parameters", two)
+c.close()
+
+
+async def questions():
+    c = await asyncpg.connect(dsn)
+    out = {}
+    out["a query with parameters"] = [tuple(r) for r in await c.fetch("SELECT call_id, start_at, total_cost FROM calls WHERE call_id <> $1 ORDER BY 1", "c1")]
+    out["types of parameters"] = [tuple(r) for r in await c.fetch("SELECT $1::int + 1, $2::date, $3::timestamptz, $4::text[], ARRAY[1, 2]", 4, datetime.date(2026, 1, 1), datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc), ["a", "b"])]
+    statement = await c.prepare("SELECT call_id, ARRAY['a'] AS l FROM calls WHERE duration_ms > $1")
+    out["types of a statement"] = [[a.name, a.type.name] for a in statement.get_attributes()] + [p.name for p in statement.get_parameters()]
+    async with c.transaction():
+        cursor = await c.cursor("SELECT call_id FROM calls ORDER BY 1")
+        out["a cursor"] = [tuple(r) for r in await cursor.fetch(2)] + [tuple(r) for r in await cursor.fetch(5)]
+    await c.close()
+    return out
+try:
+    for title, answer in asyncio.run(questions()).items():
+        ask("asyncpg: " + title, lambda: answer)
+except Exception as e:
+    print("asyncpg\t" + repr(e))
+
+for driver in ("psycopg2", "psycopg"):
+    engine = sa.create_engine(dsn.replace("postgres://", "postgresql+%s://" % driver))
+    i = sa.inspect(engine)
+    ask("SQLAlchemy over %s: schemas" % driver, lambda: i.get_schema_names())
+    ask("SQLAlchemy over %s: tables" % driver, lambda: sorted(i.get_table_names()))
+    ask("SQLAlchemy over %s: views" % driver, lambda: i.get_view_names())
+    for what in ("get_columns", "get_pk_constraint", "get_foreign_keys", "get_indexes", "get_table_comment", "get_unique_constraints", "get_check_constraints"):
+        ask("SQLAlchemy over %s: %s" % (driver, what), lambda: getattr(i, what)("transcript_turns"))
+    def reflected():
+        t = sa.Table("calls", sa.MetaData(), autoload_with=engine)
+        with engine.connect() as c:
+            return [repr(x) for x in c.execute(sa.select(t.c.call_id, t.c.start_at, sa.func.count().over()).order_by(t.c.call_id)).all()]
+    ask("SQLAlchemy over %s: a table by itself, and a query of it" % driver, reflected)
+    def everything():
+        m = sa.MetaData()
+        m.reflect(engine, views=True)
+        return sorted(m.tables)
+    ask("SQLAlchemy over %s: all tables" % driver, everything)
