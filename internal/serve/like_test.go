@@ -134,6 +134,8 @@ func load(t *testing.T, from *pgx.Conn, dsn string) {
 			t.Fatalf("%s: %v", sql, err)
 		}
 	}
+	do("ALTER SCHEMA public OWNER TO callhouse")
+	do("DROP EXTENSION plpgsql")
 	for _, make := range texts(t, from, `SELECT 'CREATE TABLE ' || c.relname || ' (' || string_agg(quote_ident(a.attname) || ' ' || format_type(a.atttypid, a.atttypmod) || CASE WHEN a.attnotnull THEN ' NOT NULL' ELSE '' END, ', ' ORDER BY a.attnum) || ')'
 		FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid WHERE c.relkind = 'r' GROUP BY c.relname ORDER BY c.relname`) {
 		do(make)
@@ -310,11 +312,18 @@ func byPrograms(t *testing.T, address, there string) (out []asked) {
 		}
 		for title, answer := range lines[there] {
 			client, what, _ := strings.Cut(title, ": ")
-			out = append(out, asked{client: client, title: what, here: lines[here][title], there: answer})
+			out = append(out, asked{client: client, title: what, here: lines[here][title], there: answer, differs: knownly[title]})
 		}
 	}
 	sort.Slice(out, func(i, j int) bool { return out[i].client+out[i].title < out[j].client+out[j].title })
 	return out
+}
+
+// knownly are differences of clients' answers that are as they should be.
+var knownly = map[string]string{
+	"JDBC: getCrossReference": "KEY_SEQ is a bigint, not an integer: a series is of bigint",
+	"JDBC: getExportedKeys":   "KEY_SEQ is a bigint, not an integer: a series is of bigint",
+	"JDBC: getImportedKeys":   "KEY_SEQ is a bigint, not an integer: a series is of bigint",
 }
 
 const tableBegins, tableEnds = "<!-- made by make postgres -->\n", "<!-- end -->\n"

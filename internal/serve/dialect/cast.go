@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"maps"
 	"strings"
 
 	"callhouse/internal/postgres/cell"
@@ -57,9 +58,7 @@ func (a *Asked) oids(t node) {
 func (a *Asked) types(t node) {
 	if by := instead[unbound(t)]; by != "" {
 		clear(t)
-		for k, v := range typeOf(by) {
-			t[k] = v
-		}
+		maps.Copy(t, typeOf(by))
 		a.changed = true
 		return
 	}
@@ -120,13 +119,20 @@ func (a *Asked) nestedCast(n node) {
 }
 
 // top has the things that a statement answers tell their names.
-func (a *Asked) top(n any) {
+func (a *Asked) top(n any, inUnion bool) {
 	of, _ := n.(node)
 	items, _ := of["select_list"].([]any)
 	for _, item := range items {
 		a.asName(item)
+		if c, _ := item.(node); text(c["type"]) == "VALUE_CONSTANT" && text(of["type"]) == "SELECT_NODE" && !inUnion {
+			if v, _ := c["value"].(node); v["is_null"] == true { // which is a text if nothing says otherwise
+				inner := maps.Clone(c)
+				inner["alias"] = ""
+				a.put(c, castTo(inner, "VARCHAR"))
+			}
+		}
 	}
-	a.eachPart(of, a.top)
+	a.eachPart(of, func(part any) { a.top(part, true) })
 }
 
 // eachPart does the same for the parts of a UNION and of WITH.

@@ -6,6 +6,8 @@
 package dialect
 
 import (
+	"maps"
+	"strconv"
 	"strings"
 
 	"callhouse/internal/postgres/cell"
@@ -36,7 +38,7 @@ func (a *Asked) Rewrite(tree map[string]any, at func(any) string) (bool, error) 
 	statement, _ := statements[0].(node)
 	a.Names = a.names(statement["node"])
 	a.findWiths(statement)
-	a.top(statement["node"])
+	a.top(statement["node"], false)
 	a.walk(statement)
 	return a.changed, nil
 }
@@ -178,28 +180,37 @@ func (a *Asked) column(n node) {
 func (a *Asked) put(n, by node) {
 	alias := n["alias"]
 	clear(n)
-	for k, v := range by {
-		n[k] = v
-	}
+	maps.Copy(n, by)
 	if alias != nil && text(alias) != "" {
 		n["alias"] = alias
 	}
 	a.changed = true
 }
 
+// number returns the number of a parameter.
+func (a *Asked) number(n node) (number int, ok bool) {
+	if text(n["type"]) != "VALUE_PARAMETER" {
+		return 0, false
+	}
+	number, err := strconv.Atoi(text(n["identifier"]))
+	return number, err == nil && number > 0
+}
+
+// typeOf returns the type that the client says a parameter has; 0: none.
+func (a *Asked) typeOf(parameter int) uint32 {
+	if parameter > len(a.Types) || a.Types[parameter-1] == 705 { // unknown
+		return 0
+	}
+	return a.Types[parameter-1]
+}
+
 // parameter gives a parameter the type that the client says, where its text says too little.
 func (a *Asked) parameter(n node) {
-	number := 0
-	for _, d := range text(n["identifier"]) {
-		if d < '0' || d > '9' || number > len(a.Types) {
-			return
-		}
-		number = number*10 + int(d-'0')
-	}
-	if number < 1 || number > len(a.Types) || a.Types[number-1] == 0 {
+	number, ok := a.number(n)
+	if !ok || a.typeOf(number) == 0 {
 		return
 	}
-	t := cell.ByOID(a.Types[number-1])
+	t := cell.ByOID(a.typeOf(number))
 	if t.Elem == nil {
 		switch t.OID {
 		case 1082, 1083, 1114, 1184, 1186, 1266, 2950: // times, and uuid
@@ -208,9 +219,7 @@ func (a *Asked) parameter(n node) {
 		}
 	}
 	parameter := node{}
-	for k, v := range n {
-		parameter[k] = v
-	}
+	maps.Copy(parameter, n)
 	parameter["alias"] = ""
 	a.put(n, castTo(parameter, t.DuckDB()))
 }

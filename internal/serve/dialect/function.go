@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"maps"
 	"strings"
 
 	"callhouse/internal/serve/pgcatalog"
@@ -10,7 +11,8 @@ const schemaOf = pgcatalog.Schema
 
 // renamed are functions of Postgres that DuckDB has under other names.
 var renamed = map[string]string{"json_build_object": "json_object", "jsonb_build_object": "json_object", "json_build_array": "json_array", "to_jsonb": "to_json", "jsonb_agg": "json_group_array", "json_agg": "json_group_array",
-	"char_length": "length", "character_length": "length", "jsonb_typeof": "json_type", "jsonb_array_length": "json_array_length", "json_extract_path_text": "json_extract_string",
+	"char_length": "length", "character_length": "length",
+	"jsonb_typeof": "json_type", "jsonb_array_length": "json_array_length", "json_extract_path_text": "json_extract_string",
 	"string_to_array": "string_split", "make_date": "make_date", "random": "random"}
 
 // function leads calls to our functions, and changes those that DuckDB has otherwise.
@@ -28,9 +30,12 @@ func (a *Asked) function(n node) {
 		a.operator(n, name, args)
 		return
 	}
-	if name == "regexp_full_match" && len(args) == 2 && (strings.HasPrefix(a.at(n["query_location"]), "~") || strings.HasPrefix(a.at(n["query_location"]), "!~")) {
-		a.put(n, call(schemaOf, "matches", args...)) // the operator ~, which looks for a part
+	if name == "regexp_full_match" && len(args) == 2 && a.isMatch(n) {
+		a.put(n, call(schemaOf, "matches", args...))
 		return
+	}
+	if name == "unnest" && len(args) == 1 {
+		a.list(args[0])
 	}
 	if name == "current_setting" && len(args) > 0 {
 		if of, ok := constantText(args[0]); ok {
@@ -44,6 +49,10 @@ func (a *Asked) function(n node) {
 		if len(args) == 0 {
 			a.put(n, constant(a.User))
 		}
+	case name == "date_part" && !strings.HasPrefix(strings.ToLower(a.at(n["query_location"])), "extract"):
+		inner := maps.Clone(n)
+		inner["alias"] = ""
+		a.put(n, castTo(inner, "DOUBLE"))
 	case name == "to_char" && len(args) == 2:
 		if format, ok := constantText(args[1]); ok {
 			a.put(n, call("", "strftime", args[0], constant(dateFormat(format))))
@@ -62,6 +71,30 @@ func (a *Asked) function(n node) {
 	case pgcatalog.Functions()[name]:
 		n["schema"], n["catalog"] = schemaOf, ""
 		a.changed = true
+	}
+}
+
+// isMatch says whether a full match is what DuckDB took the operators ~ and !~ for, which
+// look for a part of a text. Of !~ there is no place.
+func (a *Asked) isMatch(n node) bool {
+	at := a.at(n["query_location"])
+	return at == "" || strings.HasPrefix(at, "~")
+}
+
+// list makes a list of what ANY compares with, if that is a parameter of no type or the
+// text of an array.
+func (a *Asked) list(of any) {
+	n, _ := of.(node)
+	if s, ok := constantText(n); ok && strings.HasPrefix(s, "{") {
+		a.array(n)
+		inner := node{}
+		maps.Copy(inner, n)
+		a.put(n, castTo(inner, "VARCHAR[]"))
+	}
+	if number, ok := a.number(n); ok && a.typeOf(number) == 0 {
+		inner := node{}
+		maps.Copy(inner, n)
+		a.put(n, castTo(inner, "VARCHAR[]"))
 	}
 }
 

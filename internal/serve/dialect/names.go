@@ -60,6 +60,12 @@ func (a *Asked) name(e node) string {
 		return name
 	case "CAST":
 		child, _ := e["child"].(node)
+		t, _ := e["cast_type"].(node)
+		if text(child["class"]) == "CAST" {
+			if inner, _ := child["child"].(node); text(inner["class"]) == "CONSTANT" || text(inner["class"]) == "CAST" {
+				return castName(t)
+			}
+		}
 		if of := a.name(child); of != "?column?" {
 			if of == "" {
 				names, _ := child["column_names"].([]any)
@@ -70,7 +76,9 @@ func (a *Asked) name(e node) string {
 			}
 			return of
 		}
-		t, _ := e["cast_type"].(node)
+		if strings.HasPrefix(strings.ToLower(a.at(e["query_location"])), "::varchar") {
+			return "varchar"
+		}
 		return castName(t)
 	case "CASE":
 		if last, ok := e["else_expr"].(node); ok && text(last["class"]) != "CONSTANT" {
@@ -80,8 +88,11 @@ func (a *Asked) name(e node) string {
 		}
 		return "case"
 	case "SUBQUERY":
-		if text(e["subquery_type"]) == "EXISTS" {
+		switch text(e["subquery_type"]) {
+		case "EXISTS", "NOT_EXISTS":
 			return "exists"
+		case "ANY", "ALL":
+			return "?column?"
 		}
 		inner, _ := e["subquery"].(node)
 		if names := a.names(inner["node"]); len(names) == 1 && text(e["subquery_type"]) == "SCALAR" && names[0] != "" {
@@ -94,6 +105,13 @@ func (a *Asked) name(e node) string {
 			return "coalesce"
 		case "ARRAY_CONSTRUCTOR":
 			return "array"
+		case "ARRAY_EXTRACT", "ARRAY_SLICE":
+			if kids, _ := e["children"].([]any); len(kids) > 0 {
+				if of, _ := kids[0].(node); text(of["class"]) != "COLUMN_REF" {
+					return a.name(of)
+				}
+			}
+			return ""
 		}
 	}
 	return "?column?"
@@ -105,6 +123,10 @@ func castName(t node) string {
 		return name
 	}
 	switch id := text(t["id"]); id {
+	case "LIST":
+		info, _ := t["type_info"].(node)
+		inner, _ := info["child_type"].(node)
+		return castName(inner)
 	case "VARCHAR":
 		return "text"
 	case "BIGINT":

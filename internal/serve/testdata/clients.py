@@ -9,7 +9,7 @@ def ask(title, question):
     try:
         answer = question()
     except Exception as e:
-        answer = "%s %s" % (type(e).__name__, str(e).split("\n")[0])
+        answer = type(e).__name__
     print(title + "\t" + json.dumps(answer, default=repr, sort_keys=True))
 
 
