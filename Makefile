@@ -5,6 +5,7 @@ LINT := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI
 GORELEASER_VERSION := v2.16.0
 PROMTOOL_VERSION := v0.307.3
 SYFT_VERSION := v1.38.0
+PGJDBC_VERSION := 42.7.7
 SCHEMATHESIS_VERSION := 4.32.5
 OAPI_CODEGEN_VERSION := v2.8.2
 PYTHON_CLIENT_VERSION := 0.29.1
@@ -141,6 +142,15 @@ notices: ## Write THIRD_PARTY_NOTICES.txt: the licences of all that is linked in
 readers: ## pandas, polars, pyarrow, DataFusion, DuckDB and chDB read a snapshot's folders, and exports in Arrow and Excel
 	python3 -m venv build/readers && build/readers/bin/pip install -q pandas polars pyarrow datafusion duckdb chdb openpyxl
 	CALLHOUSE_PYTHON=$(CURDIR)/build/readers/bin/python go test ./cmd/internal/e2e -run TestFolderReaders -v
+
+.PHONY: postgres
+postgres: ## What psql, Python's, Java's and Node's clients ask of query serve, beside a real Postgres (PG_BIN=… is the folder of its programs); writes docs/postgres.md
+	python3 -m venv build/postgres && build/postgres/bin/pip install -q 'psycopg[binary]' psycopg2-binary asyncpg sqlalchemy
+	mvn -q -B dependency:copy -DoutputDirectory=build/postgres-java -Dartifact=org.postgresql:postgresql:$(PGJDBC_VERSION)
+	npm install --silent --prefix build/postgres/node pg
+	CALLHOUSE_PYTHON=$(CURDIR)/build/postgres/bin/python CALLHOUSE_JDBC=$(CURDIR)/build/postgres-java/postgresql-$(PGJDBC_VERSION).jar \
+	CALLHOUSE_NODE_MODULES=$(CURDIR)/build/postgres/node \
+	  go test ./internal/serve -run TestLikePostgres -count=1 -v -timeout 15m -args -postgres $(or $(PG_BIN),/usr/lib/postgresql/15/bin) -update
 
 .PHONY: contract
 contract: ## schemathesis asks the sandbox for everything that its OpenAPI documents tell of, EXAMPLES of each kind (30)

@@ -47,7 +47,7 @@ stdin. The file holds what passwords are checked by, and not the passwords; it h
 mode 0600. A server that runs takes it at the next login.`,
 		Example: `  query serve user add metabase --users /etc/callhouse/users.json
   pass show metabase | query serve user add metabase --users users.json --max-connections 20 --statement-timeout 30s`,
-		Args: cobra.ExactArgs(1),
+		Args: oneName,
 		RunE: func(_ *cobra.Command, args []string) error {
 			path, err := c.usersFile()
 			if err != nil {
@@ -141,7 +141,7 @@ func (c *command) removeCommand() *cobra.Command {
 		Short: "Let somebody log in no more",
 		Long: `Remove a user from the file of --users. Connections that are open stay so until they
 end: restart the server to end them now.`,
-		Args: cobra.ExactArgs(1),
+		Args: oneName,
 		RunE: func(_ *cobra.Command, args []string) error {
 			path, err := c.usersFile()
 			if err != nil {
@@ -154,4 +154,12 @@ end: restart the server to end them now.`,
 			return err
 		},
 	}
+}
+
+// oneName wants the name of one user.
+func oneName(_ *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return cli.Usage("as in: query serve user add metabase --users users.json", "the command takes the name of one user, %d are given", len(args))
+	}
+	return nil
 }
