@@ -315,7 +315,7 @@ func (c *client) showCommand(w *words) (*command, error) {
 			return "SHOW", nil
 		}}, nil
 	}
-	name, ok := "", false
+	var name string
 	switch {
 	case w.take("transaction", "isolation", "level"):
 		name = "transaction_isolation"
@@ -324,6 +324,7 @@ func (c *client) showCommand(w *words) (*command, error) {
 	case w.take("session", "authorization"):
 		name = "session_authorization"
 	default:
+		var ok bool
 		if name, ok = w.name(); !ok {
 			return nil, w.wrong()
 		}

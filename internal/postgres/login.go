@@ -30,7 +30,7 @@ var errDone = errors.New("done")
 // login speaks to a new client until it is let in.
 func (c *client) login(ctx context.Context) error {
 	_ = c.conn.SetDeadline(time.Now().Add(loginTime))
-	start, err := c.startup()
+	start, err := c.startup(ctx)
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (c *client) login(ctx context.Context) error {
 }
 
 // startup answers requests for encryption, and returns the startup message.
-func (c *client) startup() (*pgproto3.StartupMessage, error) {
+func (c *client) startup(ctx context.Context) (*pgproto3.StartupMessage, error) {
 	for range 4 { // TLS, GSS, and what is meant
 		m, err := c.be.ReceiveStartupMessage()
 		if err != nil {
@@ -80,7 +80,7 @@ func (c *client) startup() (*pgproto3.StartupMessage, error) {
 		}
 		switch m := m.(type) {
 		case *pgproto3.SSLRequest:
-			if err := c.encrypt(); err != nil {
+			if err := c.encrypt(ctx); err != nil {
 				return nil, err
 			}
 		case *pgproto3.GSSEncRequest:
@@ -112,7 +112,7 @@ func (c *client) negotiate(m *pgproto3.StartupMessage) error {
 }
 
 // encrypt answers a request for TLS.
-func (c *client) encrypt() error {
+func (c *client) encrypt(ctx context.Context) error {
 	_, isTLS := c.conn.(*tls.Conn)
 	if c.srv.TLS == nil || isTLS {
 		_, err := c.conn.Write([]byte{'N'})
@@ -125,7 +125,7 @@ func (c *client) encrypt() error {
 		return err
 	}
 	secure := tls.Server(c.conn, c.srv.TLS)
-	if err := secure.Handshake(); err != nil {
+	if err := secure.HandshakeContext(ctx); err != nil {
 		return errGone
 	}
 	c.speakOver(secure)

@@ -109,7 +109,10 @@ one committed state of it, even while extract runs.`,
 		if cmd.GroupID == "reports" || cmd.Name() == "shell" {
 			continue // they use all settings
 		}
-		others := []string{"config", "profile", "output"}
+		others := []string{"config", "profile"}
+		if cmd.Name() != "serve" { // which answers nothing by itself
+			others = append(others, "output")
+		}
 		if config.UsedBy("format", cmd) {
 			others = append(others, "csv-excel")
 		}
