@@ -14,6 +14,19 @@ const safeHeadroom = 768 << 20
 // limit lets this process take that many more bytes of address space, and write
 // files up to a size. It writes no core if that kills it.
 func limit(more, file int64) error {
+	if err := LimitSpace(more); err != nil {
+		return err
+	}
+	signal.Ignore(syscall.SIGXFSZ) // so that what writes too much gets an error
+	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: uint64(file), Max: uint64(file)}); err != nil {
+		return err
+	}
+	return syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{})
+}
+
+// LimitSpace lets this process take that many more bytes of address space. DuckDB then has
+// an error for what it would otherwise take beyond its own limit.
+func LimitSpace(more int64) error {
 	var pages int64
 	raw, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
@@ -22,12 +35,6 @@ func limit(more, file int64) error {
 	if _, err := fmt.Sscan(string(raw), &pages); err != nil {
 		return err
 	}
-	signal.Ignore(syscall.SIGXFSZ) // so that what writes too much gets an error
 	space := uint64(pages*int64(os.Getpagesize()) + more)
-	for resource, most := range map[int]uint64{syscall.RLIMIT_AS: space, syscall.RLIMIT_FSIZE: uint64(file)} {
-		if err := syscall.Setrlimit(resource, &syscall.Rlimit{Cur: most, Max: most}); err != nil {
-			return err
-		}
-	}
-	return syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{})
+	return syscall.Setrlimit(syscall.RLIMIT_AS, &syscall.Rlimit{Cur: space, Max: space})
 }

@@ -18,6 +18,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/querycmd/answer"
+	"callhouse/cmd/internal/querycmd/safe"
 	"callhouse/internal/analytics"
 	"callhouse/internal/postgres"
 	"callhouse/internal/proven"
@@ -156,6 +157,13 @@ func isLoopback(address string) bool {
 	return ip != nil && ip.IsLoopback() // a name may mean anything
 }
 
+// headroom and perConnection are the address space that the process may take besides the
+// memory of two snapshots: Go's heap, and threads with what allocators reserve for them.
+const (
+	headroom      = 3 << 30
+	perConnection = 16 << 20
+)
+
 // houses opens the warehouse. free closes it, and ends the pin.
 func (c *command) houses(ctx context.Context, loc *time.Location) (h *serve.Houses, free func() error, err error) {
 	memory, err := humanize.ParseBytes(c.memory)
@@ -174,6 +182,10 @@ func (c *command) houses(ctx context.Context, loc *time.Location) (h *serve.Hous
 		return nil, nil, err
 	}
 	root := snap.Root()
+	// DuckDB does not hold its limit everywhere (a list of a billion numbers); the process does.
+	if err := safe.LimitSpace(2*int64(memory) + int64(headroom+c.most*perConnection)); err != nil {
+		return nil, nil, fmt.Errorf("limit the memory: %w", err)
+	}
 	prover := proven.Open(c.Warehouse, time.Now)
 	h = &serve.Houses{Root: root, Log: c.note, Open: func(ctx context.Context) (*analytics.Warehouse, error) {
 		return analytics.Open(ctx, c.Warehouse, analytics.Options{Location: loc, Currency: c.Currency, Prover: prover, Threads: c.threads,
