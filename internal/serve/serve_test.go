@@ -225,6 +225,17 @@ func testExtended(t *testing.T, h *house) {
 	if want := "call_id,total_cost,?column?,x\nc0,1.500000000000000000,,\"a,\"\"b\"\nc1,1.500000000000000000,,\"a,\"\"b\"\n"; b.String() != want {
 		t.Errorf("COPY: %q, want %q", b.String(), want)
 	}
+	// The catalog, as tools ask for it.
+	for sql, want := range map[string][]string{
+		"SELECT relname, relkind FROM pg_catalog.pg_class WHERE relname OPERATOR(pg_catalog.~) '^(cal)' COLLATE pg_catalog.default AND relname !~ 'p' ORDER BY 1":        {"calls", "r"},
+		"SELECT format_type(atttypid, atttypmod) FROM pg_attribute WHERE attrelid = 'public.calls'::regclass AND attname IN ('total_cost', 'start_at') ORDER BY attname": {"timestamp with time zone", "numeric(38,18)"},
+		"SELECT conrelid::regclass, pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = 'transcript_turns_call_id_fkey'":                                        {"transcript_turns", "FOREIGN KEY (call_id) REFERENCES calls(call_id)"},
+		"SELECT current_user, current_schema(), count(*) FROM information_schema.tables WHERE table_name = 'calls'":                                                      {"somebody", "public", "1"},
+	} {
+		if got := texts(t, c, sql); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", sql, got, want)
+		}
+	}
 	if got := texts(t, c, "SET TIME ZONE 'Europe/Berlin'; SHOW timezone; SELECT start_at FROM calls LIMIT 1; RESET ALL; SHOW TimeZone"); !slices.Equal(got, []string{"Europe/Berlin", "2025-10-09 10:53:20+02", "UTC"}) {
 		t.Errorf("zones: %v", got)
 	}
