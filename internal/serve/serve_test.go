@@ -350,6 +350,9 @@ func testHostile(t *testing.T, h *house) {
 			if err == nil && !slices.Contains(ours, text) {
 				t.Errorf("%.80q passes", text)
 			}
+			if strings.Contains(text, "pg.") && code(err) != "42501" { // refused, and not merely unknown
+				t.Errorf("%.80q: %v", text, err)
+			}
 			if c.IsClosed() {
 				t.Fatalf("%.80q ended the connection: %v", text, err)
 			}

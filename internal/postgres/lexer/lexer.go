@@ -34,7 +34,7 @@ func (t Token) Is(word string) bool { return t.Kind == Word && strings.EqualFold
 // Name returns what a name means: without quotes, and in small letters if it had none.
 func (t Token) Name() string {
 	if t.Kind == Quoted {
-		return strings.ReplaceAll(t.Text[1:len(t.Text)-1], `""`, `"`)
+		return strings.ReplaceAll(inner(t.Text, '"'), `""`, `"`)
 	}
 	return strings.ToLower(t.Text)
 }
@@ -49,10 +49,16 @@ func (t Token) Value() string {
 		tag := strings.IndexByte(t.Text[1:], '$') + 2
 		return t.Text[tag : len(t.Text)-tag]
 	case '\'':
-		return strings.ReplaceAll(t.Text[1:len(t.Text)-1], "''", "'")
+		return strings.ReplaceAll(inner(t.Text, '\''), "''", "'")
 	}
-	s := t.Text[strings.IndexByte(t.Text, '\'')+1 : len(t.Text)-1] // E'…': what tools write there are \t and \\
+	s := inner(t.Text, '\'') // E'…': what tools write there are \t and \\
 	return strings.NewReplacer("''", "'", `\'`, "'", `\\`, `\`, `\t`, "\t", `\n`, "\n", `\r`, "\r").Replace(s)
+}
+
+// inner returns what stands between quotes, of which the last may be missing.
+func inner(text string, quote byte) string {
+	s := text[strings.IndexByte(text, quote)+1:]
+	return strings.TrimSuffix(s, string(quote))
 }
 
 // Statement is the text of one statement, and its tokens without comments.

@@ -53,7 +53,9 @@ func TestValue(t *testing.T) {
 
 // Whatever comes, the tokens are of the text, and the lexer ends.
 func FuzzSplit(f *testing.F) {
-	f.Add("SELECT 'a' $$ /* \" E'\\")
+	for _, text := range []string{"SELECT 'a' $$ /* \" E'\\", "'", `"`, "E'", "$a$"} {
+		f.Add(text)
+	}
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, s := range lexer.Split(text) {
 			if !strings.Contains(text, s.Text) || len(s.Tokens) == 0 {
