@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgproto3"
@@ -396,129 +395,6 @@ func (c *client) deallocateCommand(w *words) (*command, error) {
 		}
 		s.close()
 		delete(c.statements, name)
-		return nil
-	}), nil
-}
-
-func (c *client) declareCommand(w *words) (*command, error) {
-	name, ok := w.name()
-	if !ok {
-		return nil, w.wrong()
-	}
-	isBinary := false
-	for !w.take("cursor") {
-		if w.take("binary") {
-			isBinary = true
-		} else if !w.takeAny("insensitive", "asensitive", "no", "scroll") {
-			return nil, w.wrong()
-		}
-	}
-	if w.take("with", "hold") {
-		return nil, fail(codeUnsupported, "cursors WITH HOLD are not supported")
-	}
-	w.take("without", "hold")
-	if !w.take("for") || w.end() {
-		return nil, w.wrong()
-	}
-	query := w.From(w.at)
-	return plain("DECLARE CURSOR", func(ctx context.Context) error {
-		if c.state == 'I' {
-			return fail(codeNoTransaction, "DECLARE CURSOR can only be used in transaction blocks")
-		}
-		if c.portals[name] != nil {
-			return fail("42P03", fmt.Sprintf("cursor %q already exists", name))
-		}
-		s, err := c.prepare(ctx, query, nil)
-		if err != nil {
-			return err
-		}
-		if s.query == nil || len(s.params()) > 0 {
-			s.close()
-			return fail(codeSyntax, "a cursor is for one query without parameters")
-		}
-		p := &portal{statement: s, run: c.start(query), owns: true}
-		if isBinary {
-			p.formats = []int16{pgproto3.BinaryFormat}
-		}
-		c.portals[name] = p
-		return nil
-	}), nil
-}
-
-// fetchCommand is FETCH, or MOVE, which sends nothing.
-func (c *client) fetchCommand(w *words, sends bool) (*command, error) {
-	most := int64(1)
-	switch {
-	case w.takeAny("next"):
-	case w.takeAny("all"), w.take("forward", "all"):
-		most = 0
-	case w.takeAny("prior", "first", "last", "absolute", "relative", "backward"):
-		return nil, fail("55000", "cursor can only scan forward")
-	default:
-		w.take("forward")
-		if !w.end() && w.Tokens[w.at].Kind == lexer.Number {
-			n, err := strconv.ParseInt(w.Tokens[w.at].Text, 10, 64)
-			if err != nil {
-				return nil, w.wrong()
-			}
-			most = n
-			w.at++
-		}
-	}
-	w.takeAny("from", "in")
-	name, ok := w.name()
-	if !ok {
-		return nil, w.wrong()
-	}
-	cursor := c.portals[name]
-	if cursor == nil {
-		return nil, fail(codeNoCursor, fmt.Sprintf("cursor %q does not exist", name))
-	}
-	f := &command{}
-	if sends {
-		f.columns = cursor.columns()
-	}
-	f.run = func(ctx context.Context, p *portal) (string, error) {
-		before := cursor.sent
-		if len(cursor.formats) == 0 {
-			cursor.formats = p.formats
-		}
-		var err error
-		if most == 0 || sends && most > 0 {
-			err = c.sendRows(ctx, cursor, most)
-		}
-		if sends {
-			return fmt.Sprintf("FETCH %d", cursor.sent-before), err
-		}
-		return "MOVE 0", err
-	}
-	return f, nil
-}
-
-func (c *client) closeCommand(w *words) (*command, error) {
-	if w.take("all") {
-		return plain("CLOSE CURSOR ALL", func(context.Context) error {
-			for name, p := range c.portals {
-				if name != "" {
-					p.close()
-					delete(c.portals, name)
-				}
-			}
-			return nil
-		}), nil
-	}
-	name, ok := w.name()
-	if !ok {
-		return nil, w.wrong()
-	}
-	return plain("CLOSE CURSOR", func(context.Context) error {
-		p := c.portals[name]
-		if p == nil {
-			return fail(codeNoCursor, fmt.Sprintf("cursor %q does not exist", name))
-		}
-		p.run.end(nil)
-		p.drop()
-		delete(c.portals, name)
 		return nil
 	}), nil
 }

@@ -103,7 +103,7 @@ func (w *words) copied() (query string, err error) {
 func (w *words) copyOptions() (*copyOptions, error) {
 	o := &copyOptions{quote: `"`}
 	w.take("with")
-	inBrackets := w.take("(")
+	w.take("(")
 	for !w.end() && !w.take(")") {
 		word := strings.ToLower(w.Tokens[w.at].Text)
 		w.at++
@@ -153,7 +153,6 @@ func (w *words) copyOptions() (*copyOptions, error) {
 	if !w.end() {
 		return nil, w.wrong()
 	}
-	_ = inBrackets
 	if o.delimiter == "" {
 		o.delimiter = "\t"
 		if o.csv {

@@ -23,10 +23,9 @@ type Server struct {
 	NeedTLS bool
 	Limits  Limits // of each user, where Users says no others
 	// Most is how many connections there may be in all; 0: no limit.
-	Most    int
-	Version string // what version() says after that of Postgres
-	Audit   func(Entry)
-	Log     func(string) // of what is nobody's statement: a bug, a connection that was refused
+	Most  int
+	Audit func(Entry)
+	Log   func(string) // of what is nobody's statement: a bug, a connection that was refused
 
 	mu      sync.Mutex
 	clients map[uint32]*client

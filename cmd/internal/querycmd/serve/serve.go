@@ -87,7 +87,7 @@ func (c *command) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	server := &postgres.Server{Version: analytics.EngineVersion(), Most: c.most, Log: c.note,
+	server := &postgres.Server{Most: c.most, Log: c.note,
 		Limits: postgres.Limits{Connections: c.perUser, Statement: c.timeout}}
 	if err := c.admission(server); err != nil {
 		return err
