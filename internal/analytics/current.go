@@ -33,8 +33,8 @@ type lent struct {
 	gone  bool // it is to be closed once nobody uses it
 }
 
-// mostZones is how many zones a snapshot is kept open in while nobody asks in them.
-const mostZones = 4
+// MostZones is how many zones a snapshot is kept open in while nobody asks in them.
+const MostZones = 4
 
 // NewCurrent returns the lender of the warehouse at root. The location in o is not used.
 func NewCurrent(root string, o Options) *Current {
@@ -55,7 +55,7 @@ func (c *Current) Borrow(ctx context.Context, loc *time.Location) (w *Warehouse,
 	}
 	h := c.houses[loc.String()]
 	if h == nil {
-		if err := c.drop(len(c.houses) - mostZones + 1); err != nil {
+		if err := c.drop(len(c.houses) - MostZones + 1); err != nil {
 			return nil, nil, err
 		}
 		o := c.options

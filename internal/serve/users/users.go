@@ -126,6 +126,20 @@ func (l *List) Find(name string) (scram.StoredCredentials, User, error) {
 	return scram.StoredCredentials{KeyFactors: scram.KeyFactors{Salt: string(derived("salt")[:16]), Iters: iterations}, StoredKey: derived("stored"), ServerKey: derived("server")}, User{}, nil
 }
 
+// Check says whether a user has this password, for protocols that send it.
+func (l *List) Check(name, password string) bool {
+	want, _, err := l.Find(name)
+	if err != nil {
+		return false
+	}
+	c, err := scram.SHA256.NewClient("", password, "")
+	if err != nil {
+		return false
+	}
+	got, err := c.GetStoredCredentialsWithError(want.KeyFactors)
+	return err == nil && hmac.Equal(got.StoredKey, want.StoredKey)
+}
+
 // Limit returns how long a statement of the user may take; 0: as for all.
 func (u User) Limit() time.Duration {
 	d, _ := u.limit() // read has looked at it

@@ -14,9 +14,11 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
+	"github.com/sourcegraph/conc/pool"
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/config"
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/cmd/internal/querycmd/safe"
 	"callhouse/internal/analytics"
@@ -34,7 +36,8 @@ import (
 // command is the flags of one run.
 type command struct {
 	*answer.Command
-	address       string
+	postgres      string // addresses; empty: not served
+	http, title   string
 	users         string
 	cert, key     string
 	memory, temp  string
@@ -49,25 +52,33 @@ func Command(a *answer.Command) *cobra.Command {
 	c := &command{Command: a}
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Answer BI tools and psql over the Postgres protocol",
-		Long: `Answer programs that speak the Postgres protocol: psql, BI tools, drivers of every
-language. They read the tables of query list, and nothing else; docs/postgres.md
-says which programs were tried, and what differs from Postgres.
+		Short: "Answer BI tools over the Postgres protocol, and browsers and spreadsheets over HTTP",
+		Long: `Serve the warehouse until it is told to stop. It only reads, and what a run commits
+appears by itself. Without addresses both are served on the loopback.
 
-Each transaction, or statement outside of one, sees one commit; what is committed
-later is there for the next. The statements' limits are those of the flags.
+--postgres is for programs that speak the Postgres protocol: psql, BI tools, drivers of
+every language. They read the tables of query list, and nothing else; docs/postgres.md
+says which programs were tried, and what differs from Postgres. Each transaction, or
+statement outside of one, sees one commit.
+
+--http is for browsers and spreadsheets: the morning page, whose numbers and bars lead
+to the calls that they count, every report as a page and as a file, and what was said in
+a call; docs/serve.md lists the addresses.
 
 On the loopback, without --users, everybody is let in by any name. Any other address
 needs --users and TLS: query serve user add NAME makes a user.`,
-		Example: `  query serve --postgres 127.0.0.1:5433
+		Example: `  query serve --postgres 127.0.0.1:5433 --http 127.0.0.1:8080
   psql -h 127.0.0.1 -p 5433 -c 'SELECT status, count(*) FROM calls GROUP BY 1'
+  curl 'http://127.0.0.1:8080/reports/funnel.csv?since=7d&by=agent'
   query serve --postgres :5433 --users /etc/callhouse/users.json --tls-cert cert.pem --tls-key key.pem`,
 		GroupID: "more",
 		Args:    cli.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context()) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&c.address, "postgres", "127.0.0.1:5433", "`ADDRESS` for the Postgres protocol")
+	f.StringVar(&c.postgres, "postgres", "", "`ADDRESS` for the Postgres protocol, as "+usualPostgres)
+	f.StringVar(&c.http, "http", "", "`ADDRESS` for browsers, as "+usualHTTP)
+	f.StringVar(&c.title, "title", "", "`TITLE` of the page over HTTP; default: Calls, in the page's language")
 	f.StringVar(&c.cert, "tls-cert", "", "`FILE` of the certificate, PEM")
 	f.StringVar(&c.key, "tls-key", "", "`FILE` of its key, PEM")
 	f.StringVar(&c.memory, "memory", "2GiB", "the most memory for all statements over one snapshot, as `SIZE`")
@@ -76,20 +87,26 @@ needs --users and TLS: query serve user add NAME makes a user.`,
 	f.IntVar(&c.most, "max-connections", 100, "the most connections")
 	f.IntVar(&c.perUser, "max-connections-per-user", 0, "the most connections of a user whose entry says no others; 0: no limit")
 	cli.SpanVar(f, &c.timeout, "statement-timeout", 5*time.Minute, "the most `TIME` of a statement, as 30s or 5m, where the user's entry says no other")
-	f.StringVar(&c.audit, "audit", "", "write a line for each statement to `FILE`; - is stderr")
+	f.StringVar(&c.audit, "audit", "", "write a line for each statement and each request to `FILE`; - is stderr")
 	cmd.PersistentFlags().StringVar(&c.users, "users", "", "`FILE` of the users who may log in; without it everybody on this machine may")
+	c.AddOwnFlags(cmd, config.Query)
 	cmd.AddCommand(c.userCommand())
 	return cmd
 }
 
+// Where is served without addresses.
+const usualPostgres, usualHTTP = "127.0.0.1:5433", "127.0.0.1:8080"
+
 func (c *command) run(ctx context.Context) (err error) {
+	if c.postgres == "" && c.http == "" {
+		c.postgres, c.http = usualPostgres, usualHTTP
+	}
 	loc, err := c.Location()
 	if err != nil {
 		return err
 	}
-	server := &postgres.Server{Most: c.most, Log: c.note,
-		Limits: postgres.Limits{Connections: c.perUser, Statement: c.timeout}}
-	if err := c.admission(server); err != nil {
+	who, err := c.admission()
+	if err != nil {
 		return err
 	}
 	log, err := audit.Open(c.audit, c.Stderr, func(err error) { c.note(err.Error()) })
@@ -97,54 +114,104 @@ func (c *command) run(ctx context.Context) (err error) {
 		return cli.Usage("", "%v", err)
 	}
 	defer func() { err = cmp.Or(err, log.Close()) }()
+	memory, err := c.limits(ctx, loc)
+	if err != nil {
+		return err
+	}
+	var serving []func(context.Context) error
+	for _, open := range []func() (serve func(context.Context) error, free func() error, err error){
+		func() (func(context.Context) error, func() error, error) {
+			return c.openPostgres(ctx, loc, who, log, memory)
+		},
+		func() (func(context.Context) error, func() error, error) {
+			return c.openHTTP(ctx, loc, who, log, memory.of)
+		},
+	} {
+		serve, free, err := open()
+		if err != nil {
+			return err
+		}
+		if free != nil {
+			defer func() { err = cmp.Or(err, free()) }()
+		}
+		if serve != nil {
+			serving = append(serving, serve)
+		}
+	}
+	all := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError()
+	for _, serve := range serving {
+		all.Go(serve)
+	}
+	return all.Wait()
+}
+
+// openPostgres listens for the Postgres protocol, if that is to be served.
+func (c *command) openPostgres(ctx context.Context, loc *time.Location, who admitted, log *audit.Log, l limits) (func(context.Context) error, func() error, error) {
+	if c.postgres == "" {
+		return nil, nil, nil
+	}
+	server := &postgres.Server{Most: c.most, Log: c.note, TLS: who.tls, NeedTLS: !isLoopback(c.postgres),
+		Limits: postgres.Limits{Connections: c.perUser, Statement: c.timeout}}
+	if who.list != nil {
+		server.Users = who.list.Defaults(server.Limits)
+	}
 	if log != nil {
 		server.Audit = func(e postgres.Entry) {
 			log.Write(audit.Entry{At: e.At.UTC(), User: e.User, From: e.From, Application: e.Application, Millis: float64(e.Took.Microseconds()) / 1000, Rows: e.Rows, Code: e.Code, Text: e.Text})
 		}
 	}
-	houses, free, err := c.houses(ctx, loc)
+	houses, free, err := c.houses(loc, l)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	defer func() { err = cmp.Or(err, free()) }()
 	server.Backend = &serve.Backend{Houses: houses, Zone: loc}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", c.address)
+	listener, err := c.listen(ctx, "--postgres", c.postgres)
 	if err != nil {
-		return cli.Fail(cli.ExitFailed, fmt.Errorf("listen on %s: %w", c.address, err), "is another program on that port? --postgres 127.0.0.1:5434 takes another one")
+		return nil, free, err
 	}
 	words.Fprintf(c.Stderr, "answering the Postgres protocol on %s; days of %s\n", listener.Addr(), loc)
-	return server.Serve(ctx, listener)
+	return func(ctx context.Context) error { return server.Serve(ctx, listener) }, free, nil
+}
+
+func (c *command) listen(ctx context.Context, flag, address string) (net.Listener, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, cli.Fail(cli.ExitFailed, fmt.Errorf("listen on %s: %w", address, err), "is another program on that port? "+flag+" takes another one")
+	}
+	return l, nil
 }
 
 func (c *command) note(text string) { words.Fprintf(c.Stderr, "%s\n", text) }
 
-// admission reads who may come in, and how.
-func (c *command) admission(s *postgres.Server) error {
+// admitted is who may come in, and how.
+type admitted struct {
+	list *users.List // nil: everybody who reaches the address
+	tls  *tls.Config // nil: none
+}
+
+// admission reads who may come in.
+func (c *command) admission() (who admitted, err error) {
 	if (c.cert == "") != (c.key == "") {
-		return cli.Usage("give both --tls-cert and --tls-key", "a certificate needs its key")
+		return who, cli.Usage("give both --tls-cert and --tls-key", "a certificate needs its key")
 	}
 	if c.cert != "" {
 		pair, err := tls.LoadX509KeyPair(c.cert, c.key)
 		if err != nil {
-			return cli.Usage("", "read the certificate: %v", err)
+			return who, cli.Usage("", "read the certificate: %v", err)
 		}
-		s.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+		who.tls = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	}
 	if c.users != "" {
-		list, err := users.Open(c.users)
-		if err != nil {
-			return cli.Usage("make it by: query serve user add NAME --users "+c.users, "%v", err)
+		if who.list, err = users.Open(c.users); err != nil {
+			return who, cli.Usage("make it by: query serve user add NAME --users "+c.users, "%v", err)
 		}
-		s.Users = list.Defaults(s.Limits)
 	}
-	if isLoopback(c.address) {
-		return nil
+	for _, address := range []string{c.postgres, c.http} {
+		if address != "" && !isLoopback(address) && (who.list == nil || who.tls == nil) {
+			return who, cli.Usage("give --users, --tls-cert and --tls-key, or listen on 127.0.0.1", "%s is not on the loopback, so who connects must log in, and be encrypted", address)
+		}
 	}
-	s.NeedTLS = true
-	if s.Users == nil || s.TLS == nil {
-		return cli.Usage("give --users, --tls-cert and --tls-key, or listen on 127.0.0.1", "%s is not on the loopback, so who connects must log in, and be encrypted", c.address)
-	}
-	return nil
+	return who, nil
 }
 
 // isLoopback says whether only this machine reaches an address.
@@ -164,32 +231,47 @@ const (
 	perConnection = 16 << 20
 )
 
-// houses opens the warehouse. free closes it, and ends the pin.
-func (c *command) houses(ctx context.Context, loc *time.Location) (h *serve.Houses, free func() error, err error) {
+// limits are those of the statements over one snapshot, in bytes.
+type limits struct {
+	of, temp int64
+	root     string // of the warehouse, absolute
+}
+
+// limits reads them, looks whether there is a warehouse, and bounds the process.
+func (c *command) limits(ctx context.Context, loc *time.Location) (l limits, err error) {
 	memory, err := humanize.ParseBytes(c.memory)
 	if err == nil && memory < 64<<20 {
-		return nil, nil, cli.Usage("the least is 64MiB", "--memory %s is too little", c.memory)
+		return l, cli.Usage("the least is 64MiB", "--memory %s is too little", c.memory)
 	}
 	temp, terr := humanize.ParseBytes(c.temp)
 	if err != nil || terr != nil || memory > 1<<50 || temp > 1<<50 {
-		return nil, nil, cli.Usage("write sizes as in 512MiB or 4GB", "--memory %s or --temp %s is no size", c.memory, c.temp)
+		return l, cli.Usage("write sizes as in 512MiB or 4GB", "--memory %s or --temp %s is no size", c.memory, c.temp)
 	}
 	if err := analytics.CheckZone(ctx, loc); err != nil {
-		return nil, nil, err
+		return l, err
 	}
 	snap, err := analytics.CurrentAbsolute(c.Warehouse)
 	if err != nil {
-		return nil, nil, err
+		return l, err
 	}
-	root := snap.Root()
+	l = limits{int64(memory), int64(temp), snap.Root()}
+	space := 2*l.of + int64(headroom+c.most*perConnection)
+	if c.http != "" {
+		space += analytics.MostZones * l.of
+	}
 	// DuckDB does not hold its limit everywhere (a list of a billion numbers); the process does.
-	if err := safe.LimitSpace(2*int64(memory) + int64(headroom+c.most*perConnection)); err != nil {
-		return nil, nil, fmt.Errorf("limit the memory: %w", err)
+	if err := safe.LimitSpace(space); err != nil {
+		return l, fmt.Errorf("limit the memory: %w", err)
 	}
+	return l, nil
+}
+
+// houses opens the warehouse. free closes it, and ends the pin.
+func (c *command) houses(loc *time.Location, l limits) (h *serve.Houses, free func() error, err error) {
 	prover := proven.Open(c.Warehouse, time.Now)
-	h = &serve.Houses{Root: root, Log: c.note, Open: func(ctx context.Context) (*analytics.Warehouse, error) {
+	h = &serve.Houses{Root: l.root, Log: c.note, Open: func(ctx context.Context) (*analytics.Warehouse, error) {
 		return analytics.Open(ctx, c.Warehouse, analytics.Options{Location: loc, Currency: c.Currency, Prover: prover, Threads: c.threads,
-			Safe: &analytics.Limits{Memory: int64(memory), Temp: int64(temp)}, Dialect: pgcatalog.Dialect()})
+			Safe: &analytics.Limits{Memory: l.of, Temp: l.temp}, Dialect: pgcatalog.Dialect()})
 	}}
 	// The pin holds for as long as this folder is there, which a killed process leaves to the next.
 	holder, err := scratch.Make("callhouse-serve-")
@@ -197,7 +279,7 @@ func (c *command) houses(ctx context.Context, loc *time.Location) (h *serve.Hous
 		return nil, nil, fmt.Errorf("make a folder: %w", err)
 	}
 	h.Hold = func(snapshots []int64) error {
-		err := snapshot.Hold(root, holder.Path, snapshots, time.Now())
+		err := snapshot.Hold(l.root, holder.Path, snapshots, time.Now())
 		if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
 			if len(snapshots) == 1 {
 				c.note("the warehouse cannot be written to, so the snapshot is not pinned: it stays for 24 hours after the next commit")

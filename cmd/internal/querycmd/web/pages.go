@@ -225,7 +225,8 @@ func (s *Server) file(q *question, f *sqlfiles.File, ending string) (*answerTo, 
 
 // run runs a report.
 func (s *Server) run(ctx context.Context, q *question, f *sqlfiles.File) (*analytics.Rows, analytics.Params, error) {
-	p, err := q.params, error(nil)
+	p := q.params
+	var err error
 	if f.Arguments == "CALL_ID" {
 		if p.Call, err = q.house.FindCall(ctx, p.Call); err != nil {
 			return nil, p, err

@@ -41,6 +41,15 @@ type Config struct {
 	Log   *slog.Logger
 	// Metrics get the server's own.
 	Metrics *prometheus.Registry
+	Audit   func(Entry) // told of each request that was answered; nil: nobody is
+}
+
+// Entry is a request that was answered.
+type Entry struct {
+	At                  time.Time
+	User, From, Address string
+	Status              int
+	Took                time.Duration
 }
 
 // Limits of one answer, so that no question keeps others out.
@@ -93,9 +102,39 @@ func New(c Config) *Server {
 	mux.Handle("GET /style.css", http.HandlerFunc(style))
 	mux.Handle("GET /metrics", promhttp.HandlerFor(c.Metrics, promhttp.HandlerOpts{}))
 	mux.Handle("GET /healthz", http.HandlerFunc(s.health))
-	s.Handler = promhttp.InstrumentHandlerDuration(s.requests, s.guard(gzhttp.GzipHandler(mux)))
+	s.Handler = promhttp.InstrumentHandlerDuration(s.requests, s.audited(s.guard(gzhttp.GzipHandler(mux))))
 	return s
 }
+
+// audited tells of each request, also of one that was refused or cut. Probes are left out.
+func (s *Server) audited(next http.Handler) http.Handler {
+	if s.Audit == nil {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		began, status := s.Now(), &status{ResponseWriter: w, code: http.StatusOK}
+		defer func() {
+			if user, _, _ := r.BasicAuth(); r.URL.Path != "/healthz" {
+				s.Audit(Entry{At: began, User: user, From: r.RemoteAddr, Address: r.Method + " " + r.URL.RequestURI(), Status: status.code, Took: s.Now().Sub(began)})
+			}
+		}()
+		next.ServeHTTP(status, r)
+	})
+}
+
+// status remembers the status of an answer.
+type status struct {
+	http.ResponseWriter
+	code int
+}
+
+func (s *status) WriteHeader(code int) {
+	s.code = code
+	s.ResponseWriter.WriteHeader(code)
+}
+
+// Unwrap lets what is around the writer be found.
+func (s *status) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
 // Ready makes the page that most readers begin with, unless it is made, so that nobody waits
 // for it. Call it every now and then: a commit asks for a new one.

@@ -1,0 +1,83 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/querycmd/web"
+	"callhouse/internal/analytics"
+	"callhouse/internal/proven"
+	"callhouse/internal/serve/audit"
+	"callhouse/internal/words"
+)
+
+const (
+	readyEvery = 15 * time.Second // how often the server looks for a new snapshot by itself
+	ending     = 10 * time.Second // how long what is being answered may still take when it stops
+)
+
+// openHTTP listens for browsers, if they are to be served.
+func (c *command) openHTTP(ctx context.Context, loc *time.Location, who admitted, log *audit.Log, memory int64) (func(context.Context) error, func() error, error) {
+	if c.http == "" {
+		return nil, nil, nil
+	}
+	house := analytics.NewCurrent(c.Warehouse, analytics.Options{Currency: c.Currency, Threads: c.threads, MemoryLimit: fmt.Sprintf("%dB", memory),
+		Prover: proven.Open(c.Warehouse, time.Now)})
+	if _, giveBack, err := house.Borrow(ctx, loc); err != nil {
+		return nil, house.Close, err
+	} else { //nolint:revive // err is of this one call
+		giveBack()
+	}
+	config := web.Config{House: house, Settings: *c.Command, Title: c.title, Now: time.Now,
+		Log: slog.New(slog.NewTextHandler(c.Stderr, nil)), Metrics: prometheus.NewRegistry()}
+	if who.list != nil {
+		config.Login = who.list.Check
+	}
+	if log != nil {
+		config.Audit = func(e web.Entry) {
+			log.Write(audit.Entry{At: e.At.UTC(), User: e.User, From: e.From, Application: "http", Millis: float64(e.Took.Microseconds()) / 1000, Code: fmt.Sprint(e.Status), Text: e.Address})
+		}
+	}
+	listener, err := c.listen(ctx, "--http", c.http)
+	if err != nil {
+		return nil, house.Close, err
+	}
+	pages := web.New(config)
+	server := &http.Server{Handler: pages, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		ErrorLog: slog.NewLogLogger(config.Log.Handler(), slog.LevelDebug)}
+	scheme, run := "http", server.Serve
+	if who.tls != nil {
+		server.TLSConfig = who.tls.Clone()
+		scheme, run = "https", func(l net.Listener) error { return server.ServeTLS(l, "", "") }
+	}
+	words.Fprintf(c.Stderr, "answering browsers on %s://%s/; days of %s\n", scheme, listener.Addr(), loc)
+	return func(ctx context.Context) error {
+		ready, stop := context.WithCancel(ctx)
+		defer stop()
+		go pages.Ready(ready)
+		defer cli.Every(readyEvery, func() { pages.Ready(ready) })()
+		served := make(chan error, 1)
+		go func() { served <- run(listener) }()
+		select {
+		case err := <-served:
+			return err
+		case <-ctx.Done():
+		}
+		stop()
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), ending)
+		defer cancel()
+		err := server.Shutdown(last)
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = server.Close()
+		}
+		return err
+	}, house.Close, nil
+}

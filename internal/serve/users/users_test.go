@@ -1,0 +1,48 @@
+package users_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"callhouse/internal/serve/users"
+)
+
+// Who is in the file gets in with the password that was last given, and nobody else.
+func TestCheck(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "users.json")
+	put := func(name, password string) {
+		t.Helper()
+		u, err := users.NewUser(name, password)
+		if err == nil {
+			_, err = users.Put(path, u)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("ana", "first password")
+	put("bob", "another password")
+	list, err := users.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put("ana", "second password")
+	for _, c := range []struct {
+		name, password string
+		want           bool
+	}{{"ana", "second password", true}, {"bob", "another password", true}, {"ana", "first password", false}, {"ana", "another password", false}, {"ana", "", false}, {"", "", false}, {"eve", "second password", false}} {
+		if got := list.Check(c.name, c.password); got != c.want {
+			t.Errorf("%s with %q: %v", c.name, c.password, got)
+		}
+	}
+	if _, err := users.Remove(path, "ana"); err != nil || list.Check("ana", "second password") {
+		t.Errorf("a user who was removed gets in (%v)", err)
+	}
+	if err := os.Chmod(path, 0o644); err != nil { //nolint:gosec // this is what is refused
+		t.Fatal(err)
+	}
+	if list.Check("bob", "another password") {
+		t.Error("a file that others may write is believed")
+	}
+}
