@@ -153,7 +153,8 @@ postgres: ## What psql, Python's, Java's and Node's clients ask of query serve, 
 	  go test ./internal/serve -run TestLikePostgres -count=1 -v -timeout 15m -args -postgres $(or $(PG_BIN),/usr/lib/postgresql/15/bin) -update
 
 .PHONY: contract
-contract: ## schemathesis asks the sandbox for everything that its OpenAPI documents tell of, EXAMPLES of each kind (30)
+contract: ## Every answer of the sandbox in the tests of whole runs is held to its OpenAPI documents; schemathesis asks for all that these tell of, EXAMPLES of each kind (30)
+	go test ./internal/sandbox ./cmd/internal/e2e -count=1 -timeout 30m -args -judge-every 1
 	python3 -m venv build/contract && build/contract/bin/pip install -q 'schemathesis==$(SCHEMATHESIS_VERSION)'
 	go test ./internal/sandbox -run TestSchemathesis -count=1 -v -timeout 60m -args -schemathesis $(CURDIR)/build/contract/bin/schemathesis -examples $(or $(EXAMPLES),30)
 

@@ -137,12 +137,14 @@ func TestDeploySystemd(t *testing.T) {
 		t.Skip("no systemd-analyze here: the unit files are not checked")
 	}
 	units := t.TempDir()
-	for _, name := range []string{"callhouse.service", "callhouse.timer"} {
+	for _, name := range []string{"callhouse.service", "callhouse.timer", "callhouse-serve.service"} {
 		if err := os.WriteFile(filepath.Join(units, name), []byte(h.example("systemd/"+name)), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	h.run(analyze + " verify " + units + "/callhouse.service " + units + "/callhouse.timer")
-	// Exposure on its scale of 0.0 to 10.0, times ten.
-	t.Log(h.run(analyze + " security --offline=true --threshold=15 " + units + "/callhouse.service | tail -1"))
+	h.run(analyze + " verify " + units + "/callhouse.service " + units + "/callhouse.timer " + units + "/callhouse-serve.service")
+	for _, name := range []string{"callhouse", "callhouse-serve"} {
+		// Exposure on its scale of 0.0 to 10.0, times ten.
+		t.Log(h.run(analyze + " security --offline=true --threshold=15 " + units + "/" + name + ".service | tail -1"))
+	}
 }
