@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"callhouse/internal/analytics/duck"
+	"callhouse/internal/analytics/stored"
 	"callhouse/internal/analytics/value"
 )
 
@@ -18,10 +19,10 @@ import (
 func setArguments(ctx context.Context, conn *duck.Conn, p Params) error {
 	words := make([]string, len(p.Words))
 	for i, w := range p.Words {
-		words[i] = quote(w)
+		words[i] = stored.Quote(w)
 	}
-	text := "SET VARIABLE call_id = " + quote(p.Call) + ";\nSET VARIABLE words = CAST([" + strings.Join(words, ", ") + "] AS VARCHAR[]);\n" +
-		"SET VARIABLE longest_word = " + quote(anyCase(p.Words))
+	text := "SET VARIABLE call_id = " + stored.Quote(p.Call) + ";\nSET VARIABLE words = CAST([" + strings.Join(words, ", ") + "] AS VARCHAR[]);\n" +
+		"SET VARIABLE longest_word = " + stored.Quote(anyCase(p.Words))
 	if err := conn.Exec(ctx, text); err != nil {
 		return fmt.Errorf("set the arguments: %w", err)
 	}
@@ -37,7 +38,7 @@ func flagVariables(p Params) (string, error) {
 		if !ok || before == "" {
 			return "", &GroupError{fmt.Sprintf("the field %q has no value", p.Field), "write NAME=VALUE, as in resolved=true"}
 		}
-		name, v = quote(before), quote(after)
+		name, v = stored.Quote(before), stored.Quote(after)
 	}
 	every := cmp.Or(p.Every, "day")
 	if !slices.Contains([]string{"day", "hour", "minute"}, every) {
@@ -48,7 +49,7 @@ func flagVariables(p Params) (string, error) {
 		most = strconv.FormatInt(p.Most, 10)
 	}
 	return fmt.Sprintf("SET VARIABLE field_name = CAST(%s AS VARCHAR);\nSET VARIABLE field_value = CAST(%s AS VARCHAR);\nSET VARIABLE every = %s;\n"+
-		"SET VARIABLE most = CAST(%s AS BIGINT);\nSET VARIABLE skip = %d;\n", name, v, quote(every), most, p.Skip), nil
+		"SET VARIABLE most = CAST(%s AS BIGINT);\nSET VARIABLE skip = %d;\n", name, v, stored.Quote(every), most, p.Skip), nil
 }
 
 // hasField returns an *UnknownError where no call has the field that p names.
@@ -127,7 +128,7 @@ func (w *Warehouse) wholeDays(p Params) (from, until string) {
 		if midnight := time.Date(y, m, d, 0, 0, 0, 0, w.loc); after && t.After(midnight) {
 			d++
 		}
-		return "DATE " + quote(time.Date(y, m, d, 0, 0, 0, 0, time.UTC).Format(time.DateOnly))
+		return "DATE " + stored.Quote(time.Date(y, m, d, 0, 0, 0, 0, time.UTC).Format(time.DateOnly))
 	}
 	if !p.Since.IsZero() {
 		from = day(p.Since, true)

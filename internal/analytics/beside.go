@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"callhouse/internal/analytics/duck"
+	"callhouse/internal/analytics/stored"
 	sqlfiles "callhouse/sql"
 )
 
@@ -57,7 +58,7 @@ func Chosen(f *sqlfiles.File) (inTime, ofAgent string) {
 func (b beside) query(s selection) string {
 	where := strings.Join(bounds(s.Params, b.at), " AND ")
 	if b.ofAgents && s.agent != "" {
-		where += " AND agent_id = " + quote(s.agent)
+		where += " AND agent_id = " + stored.Quote(s.agent)
 	}
 	return fmt.Sprintf("SELECT * FROM (%s) WHERE %s", b.rows, where)
 }

@@ -11,6 +11,7 @@ import (
 
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/localtime"
+	"callhouse/internal/analytics/stored"
 	"callhouse/internal/layout"
 	sqlfiles "callhouse/sql"
 )
@@ -29,12 +30,12 @@ const catalogStorage = "v1.0.0"
 func CatalogScript(snap *layout.Snapshot, loc *time.Location) string {
 	var b strings.Builder
 	b.WriteString(viewMacros(localtime.FixedMacro(loc, snap.Manifest)))
-	b.WriteString("\n" + storedRelations(snap))
+	b.WriteString("\n" + stored.Relations(snap))
 	for _, v := range sqlfiles.Views() {
 		fmt.Fprintf(&b, "\nCREATE VIEW %s AS\n%s;\n", v.Name, v.SQL)
-		fmt.Fprintf(&b, "COMMENT ON VIEW %s IS %s;\n", v.Name, quote(v.Answers+"; "+v.Grain))
+		fmt.Fprintf(&b, "COMMENT ON VIEW %s IS %s;\n", v.Name, stored.Quote(v.Answers+"; "+v.Grain))
 		for _, c := range v.Columns {
-			fmt.Fprintf(&b, "COMMENT ON COLUMN %s.%s IS %s;\n", v.Name, ident(c.Name), quote(columnComment(c)))
+			fmt.Fprintf(&b, "COMMENT ON COLUMN %s.%s IS %s;\n", v.Name, stored.Ident(c.Name), stored.Quote(columnComment(c)))
 		}
 	}
 	b.WriteString("\n" + snapshotView(snap, loc))
@@ -56,7 +57,7 @@ func snapshotView(snap *layout.Snapshot, loc *time.Location) string {
 	return fmt.Sprintf(`CREATE VIEW snapshot AS
 SELECT %d AS snapshot, %s AS run_id, make_timestamp(%d) AS committed_at_utc, %s AS zone, %s AS folder;
 COMMENT ON VIEW snapshot IS 'the commit that all views read, the zone of local days, and where the files are (are they gone, the warehouse has moved: run query catalog again); one row';
-`, m.Snapshot, quote(m.RunID), m.CommittedAt.UnixMicro(), quote(loc.String()), quote(snap.Dir))
+`, m.Snapshot, stored.Quote(m.RunID), m.CommittedAt.UnixMicro(), stored.Quote(loc.String()), stored.Quote(snap.Dir))
 }
 
 // viewMacros returns the definitions that the views need, with another one of
@@ -84,7 +85,7 @@ func WriteCatalog(ctx context.Context, snap *layout.Snapshot, loc *time.Location
 	}
 	return inMemory(func(conn *duck.Conn) error {
 		for _, text := range []string{
-			"ATTACH " + quote(path) + " AS catalog_file (STORAGE_VERSION " + quote(catalogStorage) + ")",
+			"ATTACH " + stored.Quote(path) + " AS catalog_file (STORAGE_VERSION " + stored.Quote(catalogStorage) + ")",
 			"USE catalog_file",
 			"BEGIN", // as one commit, which is one write to the disk
 			CatalogScript(snap, loc),
@@ -119,7 +120,7 @@ func inMemory(do func(*duck.Conn) error) (err error) {
 // catalog does not: no tables.
 func OnlyViews(ctx context.Context, path string) (ok bool, err error) {
 	err = inMemory(func(conn *duck.Conn) error {
-		if err := conn.Exec(ctx, "ATTACH "+quote(path)+" AS there (READ_ONLY)"); err != nil {
+		if err := conn.Exec(ctx, "ATTACH "+stored.Quote(path)+" AS there (READ_ONLY)"); err != nil {
 			return err
 		}
 		names, err := column(ctx, conn, "SELECT table_name FROM duckdb_tables() WHERE database_name = 'there' LIMIT 1")

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"callhouse/internal/analytics/stored"
 	"callhouse/internal/analytics/value"
 	sqlfiles "callhouse/sql"
 )
@@ -131,7 +132,7 @@ func compared(f *sqlfiles.File, now, previous string) *sqlfiles.File {
 	out.Columns = nil
 	var on, joined, shown []string
 	for _, c := range f.Columns {
-		x := ident(c.Name)
+		x := stored.Ident(c.Name)
 		if c.Name == "key" || slices.Contains(f.Keys, c.Name) {
 			on = append(on, "n."+x+" IS NOT DISTINCT FROM p."+x)
 			joined = append(joined, "coalesce(n."+x+", p."+x+") AS "+x)
@@ -139,11 +140,11 @@ func compared(f *sqlfiles.File, now, previous string) *sqlfiles.File {
 			out.Columns = append(out.Columns, c)
 			continue
 		}
-		was, of, wasOf := ident(value.PreviousOf+c.Name), ident("whole_"+c.Name), ident("previous_whole_"+c.Name)
+		was, of, wasOf := stored.Ident(value.PreviousOf+c.Name), stored.Ident("whole_"+c.Name), stored.Ident("previous_whole_"+c.Name)
 		n, p := wholeOf(f, c, "n"), wholeOf(f, c, "p")
 		joined = append(joined, orZero(c, "n", "p", n)+" AS "+x, orZero(c, "p", "n", p)+" AS "+was, n+" AS "+of, p+" AS "+wasOf)
 		add := func(prefix, unit, expr string) {
-			shown = append(shown, expr+" AS "+ident(prefix+c.Name))
+			shown = append(shown, expr+" AS "+stored.Ident(prefix+c.Name))
 			out.Columns = append(out.Columns, sqlfiles.Column{Name: prefix + c.Name, Unit: unit, Of: c.Of})
 		}
 		add("", c.Unit, x)
@@ -180,7 +181,7 @@ func wholeOf(f *sqlfiles.File, c sqlfiles.Column, alias string) string {
 	}
 	text := wordRE.ReplaceAllStringFunc(c.Whole, func(word string) string {
 		if _, ok := f.Column(word); ok {
-			return alias + "." + ident(word)
+			return alias + "." + stored.Ident(word)
 		}
 		return word
 	})
@@ -196,7 +197,7 @@ func ofGroup(c sqlfiles.Column) bool { return strings.Contains(c.Whole, "(") }
 // orZero returns a figure of the rows called alias; 0 where these have none, but
 // the other ones do, and it counts.
 func orZero(c sqlfiles.Column, alias, other, whole string) string {
-	x := ident(c.Name)
+	x := stored.Ident(c.Name)
 	counts := alias + ".place IS NULL AND " + other + "." + x + " IS NOT NULL"
 	switch {
 	case ofGroup(c):

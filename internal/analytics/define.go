@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"callhouse/internal/analytics/duck"
+	"callhouse/internal/analytics/stored"
 	"callhouse/internal/layout"
 	"callhouse/internal/resource"
 	sqlfiles "callhouse/sql"
@@ -58,7 +59,7 @@ func definitions(snap *layout.Snapshot, localTime string) []definition {
 	out := withLocalTime(localTime)
 	for _, t := range resource.Tables {
 		name := "stored." + t.Name
-		out = append(out, definition{name, "CREATE VIEW " + name + " AS " + relation(snap, snap.Manifest.FilesOf(t.Name), t, false)})
+		out = append(out, definition{name, "CREATE VIEW " + name + " AS " + stored.Relation(snap, snap.Manifest.FilesOf(t.Name), t, false)})
 	}
 	for _, v := range sqlfiles.Views() {
 		out = append(out, definition{v.Name, "CREATE VIEW " + v.Name + " AS " + v.SQL})

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"callhouse/internal/analytics/stored"
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/resource"
 )
@@ -123,7 +124,7 @@ func dimensionOf(name string, n int) (dimension, error) {
 	if doc, key, ok := strings.Cut(name, "."); ok && key != "" && slices.Contains(documents(), doc) {
 		column := fmt.Sprint("in_document_", n)
 		return dimension{expr: column, columns: []string{column},
-			made: "document_value(" + doc + ", " + quote(pointer(key)) + ")"}, nil
+			made: "document_value(" + doc + ", " + stored.Quote(pointer(key)) + ")"}, nil
 	}
 	return dimension{}, unknown("dimension", name, Dimensions())
 }
@@ -261,7 +262,7 @@ func (f filter) where(expr string) string {
 				continue
 			}
 		}
-		terms = append(terms, text+" = "+quote(v))
+		terms = append(terms, text+" = "+stored.Quote(v))
 	}
 	return "(" + strings.Join(terms, " OR ") + ")"
 }

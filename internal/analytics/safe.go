@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"callhouse/internal/analytics/duck"
+	"callhouse/internal/analytics/stored"
 	"callhouse/internal/resource"
 )
 
@@ -23,7 +24,7 @@ func (w *Warehouse) seal(ctx context.Context, conn *duck.Conn, l *Limits) error 
 	var files []string
 	for _, t := range resource.AllTables {
 		for _, f := range w.snap.Manifest.FilesOf(t.Name) {
-			files = append(files, quote(w.snap.Path(f)))
+			files = append(files, stored.Quote(w.snap.Path(f)))
 		}
 	}
 	for _, text := range []string{

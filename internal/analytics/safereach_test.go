@@ -12,6 +12,7 @@ import (
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/guard"
+	"callhouse/internal/analytics/stored"
 )
 
 var everyForm = flag.Int("every-form", 8, "write each of DuckDB's relations in every n-th form only; make long tries every second, make doors all")
@@ -243,7 +244,7 @@ func TestSafeRefusesFunctionsInEveryForm(t *testing.T) {
 		}
 		in := func(form, arguments string) string {
 			statements++
-			return strings.NewReplacer(`"F"`, ident(name), "(A)", arguments).Replace(form)
+			return strings.NewReplacer(`"F"`, stored.Ident(name), "(A)", arguments).Replace(form)
 		}
 		if plain := in(forms[0], "('x')"); refused(plain) {
 			for i, form := range forms {

@@ -13,6 +13,7 @@ import (
 
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/localtime"
+	"callhouse/internal/analytics/stored"
 	"callhouse/internal/layout"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
@@ -103,7 +104,7 @@ func (w *Warehouse) selected(ctx context.Context, conn *duck.Conn, f *sqlfiles.F
 		return "", fmt.Errorf("select the calls: %w", err)
 	}
 	calls := fmt.Sprintf("SELECT %s AS key, calls.* FROM calls WHERE %s", keyExpr(keys, dimension.inCalls), s.ofCalls())
-	none := "SELECT CAST(NULL AS VARCHAR) AS key, * FROM (" + emptyRelation(&schema.Calls) + ")" // costs nothing to plan
+	none := "SELECT CAST(NULL AS VARCHAR) AS key, * FROM (" + stored.Empty(&schema.Calls) + ")" // costs nothing to plan
 	for _, r := range f.Reads {
 		of, ok := related()[r]
 		switch {
@@ -208,7 +209,7 @@ func (s selection) where(t *schema.Table) string {
 		terms = append(terms, "is_started")
 	}
 	if s.agent != "" {
-		terms = append(terms, "agent_id = "+quote(s.agent))
+		terms = append(terms, "agent_id = "+stored.Quote(s.agent))
 	}
 	return strings.Join(terms, " AND ")
 }

@@ -6,6 +6,7 @@ import (
 
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/guard"
+	"callhouse/internal/analytics/stored"
 )
 
 // Dialect lets statements be written otherwise than for DuckDB: what they may name
@@ -40,7 +41,7 @@ func (s *Session) Close() { s.conn.Close() }
 // Zone has the session's statements write and cut times in a zone. Local days stay those
 // of the warehouse's zone.
 func (s *Session) Zone(ctx context.Context, loc *time.Location) error {
-	if err := s.conn.Exec(ctx, "SET TimeZone = "+quote(loc.String())); err != nil {
+	if err := s.conn.Exec(ctx, "SET TimeZone = "+stored.Quote(loc.String())); err != nil {
 		if ctx.Err() != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"callhouse/internal/analytics/stored"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 )
@@ -70,26 +71,26 @@ func (w *Warehouse) counted(columns []string, made map[string]string, s selectio
 	if len(tallies) == 0 {
 		return w.countCalls("stored.calls", columns, made, s)
 	}
-	var stored []string
+	var terms []string
 	for _, c := range columns {
-		stored = append(stored, w.tallyColumn(c, made, table))
+		terms = append(terms, w.tallyColumn(c, made, table))
 	}
 	// Quarters of an hour are many rows: what an outcome is, which takes longer to say
 	// than which day it was, is asked of those of a day together.
 	grouped := ""
 	for _, n := range numbers {
 		if table == &schema.QuarterTallies && slices.Contains(columns, "short_step") {
-			stored, grouped = append(stored, n.add+"("+n.name+") AS "+n.name), "\nGROUP BY ALL"
+			terms, grouped = append(terms, n.add+"("+n.name+") AS "+n.name), "\nGROUP BY ALL"
 		} else {
-			stored = append(stored, n.name)
+			terms = append(terms, n.name)
 		}
 	}
 	text := fmt.Sprintf("SELECT %s\nFROM (%s)\nWHERE %s%s",
-		strings.Join(stored, ", "), relation(w.snap, tallies, table, false), s.where(table), grouped)
+		strings.Join(terms, ", "), stored.Relation(w.snap, tallies, table, false), s.where(table), grouped)
 	if len(calls) == 0 {
 		return text
 	}
-	return text + "\nUNION ALL\n" + w.countCalls("("+relation(w.snap, calls, &schema.Calls, false)+")", columns, made, s)
+	return text + "\nUNION ALL\n" + w.countCalls("("+stored.Relation(w.snap, calls, &schema.Calls, false)+")", columns, made, s)
 }
 
 // countCalls returns the SELECT that counts calls.
@@ -200,7 +201,7 @@ func (w *Warehouse) tallyColumn(name string, made map[string]string, from *schem
 	case made[name] != "":
 		return made[name] + " AS " + name
 	}
-	return ident(name)
+	return stored.Ident(name)
 }
 
 // tallyStart returns the local time of a row, which the view calls has for a call.

@@ -9,6 +9,7 @@ import (
 
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/localtime"
+	"callhouse/internal/analytics/stored"
 	"callhouse/internal/layout"
 )
 
@@ -168,7 +169,7 @@ func (w *Warehouse) connect(ctx context.Context) (*duck.Conn, error) {
 // setZone makes a connection live in a zone. It returns a *ZoneError for one that
 // DuckDB does not know.
 func setZone(ctx context.Context, conn *duck.Conn, loc *time.Location) error {
-	zone := quote(loc.String())
+	zone := stored.Quote(loc.String())
 	if err := conn.Exec(ctx, "SET TimeZone = "+zone); err != nil {
 		if ctx.Err() != nil {
 			return err

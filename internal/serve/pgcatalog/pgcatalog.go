@@ -13,6 +13,7 @@ import (
 
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/guard"
+	"callhouse/internal/analytics/stored"
 	"callhouse/internal/postgres/cell"
 	"callhouse/internal/resource"
 	sqlfiles "callhouse/sql"
@@ -104,10 +105,10 @@ INSERT INTO pg.fact_keyword SELECT keyword_name, keyword_category FROM duckdb_ke
 	}
 	for _, v := range views {
 		oid, key := oids[v.Name], keyOf(v)
-		tables = append(tables, fmt.Sprintf("(%d, '%s', %s, %d, -1)", oid, v.Name, quote(v.Answers+"; "+v.Grain), len(v.Columns)))
+		tables = append(tables, fmt.Sprintf("(%d, '%s', %s, %d, -1)", oid, v.Name, stored.Quote(v.Answers+"; "+v.Grain), len(v.Columns)))
 		for i, c := range v.Columns {
 			t := cell.Of(c.Type)
-			columns = append(columns, fmt.Sprintf("(%d, %d, '%s', %d, %d, %t, %s)", oid, i+1, c.Name, t.OID, t.Mod, c.NotNull || slices.Contains(key, c.Name), quote(comment(c))))
+			columns = append(columns, fmt.Sprintf("(%d, %d, '%s', %d, %d, %t, %s)", oid, i+1, c.Name, t.OID, t.Mod, c.NotNull || slices.Contains(key, c.Name), stored.Quote(comment(c))))
 		}
 		if len(key) > 0 {
 			oid := firstKey + 2*len(keys)
@@ -151,7 +152,7 @@ func typeFacts(b *strings.Builder) {
 	for _, line := range lines[1:] {
 		cells := strings.Split(strings.ReplaceAll(line, `","`, `comma`), ",")
 		for i := range cells {
-			cells[i] = quote(strings.ReplaceAll(cells[i], "comma", ","))
+			cells[i] = stored.Quote(strings.ReplaceAll(cells[i], "comma", ","))
 		}
 		rows = append(rows, "("+strings.Join(cells, ", ")+")")
 	}
@@ -200,5 +201,3 @@ func comment(c sqlfiles.Column) string {
 	}
 	return c.Meaning + " (" + c.Unit + ")"
 }
-
-func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }

@@ -15,6 +15,7 @@ import (
 	"callhouse/cmd/internal/querycmd/web"
 	"callhouse/internal/analytics"
 	"callhouse/internal/proven"
+	"callhouse/internal/serve"
 	"callhouse/internal/serve/audit"
 	"callhouse/internal/words"
 )
@@ -29,7 +30,7 @@ func (c *command) openHTTP(ctx context.Context, loc *time.Location, who admitted
 	if c.http == "" {
 		return nil, nil, nil
 	}
-	house := analytics.NewCurrent(c.Warehouse, analytics.Options{Currency: c.Currency, Threads: c.threads, MemoryLimit: fmt.Sprintf("%dB", memory),
+	house := serve.NewCurrent(c.Warehouse, analytics.Options{Currency: c.Currency, Threads: c.threads, MemoryLimit: fmt.Sprintf("%dB", memory),
 		Prover: proven.Open(c.Warehouse, time.Now)})
 	if _, giveBack, err := house.Borrow(ctx, loc); err != nil {
 		return nil, house.Close, err

@@ -257,7 +257,7 @@ func (c *command) limits(ctx context.Context, loc *time.Location) (l limits, err
 	l = limits{int64(memory), int64(temp), snap.Root()}
 	space := 2*l.of + int64(headroom+c.most*perConnection)
 	if c.http != "" {
-		space += analytics.MostZones * l.of
+		space += serve.MostZones * l.of
 	}
 	// DuckDB does not hold its limit everywhere (a list of a billion numbers); the process does.
 	if err := safe.LimitSpace(space); err != nil {

@@ -25,13 +25,13 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/querycmd/answer"
-	"callhouse/internal/analytics"
+	"callhouse/internal/serve"
 	"callhouse/internal/words"
 )
 
 // Config says what is served, and to whom.
 type Config struct {
-	House    *analytics.Current
+	House    *serve.Current
 	Settings answer.Command // the zone, language and currency of who names none; the warehouse's folder for messages
 	Title    string         // of the page; empty: its language's word for calls
 	// Login says whether a user has this password. nil: whoever reaches the server may read,

@@ -24,6 +24,7 @@ import (
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/resource"
+	"callhouse/internal/serve"
 )
 
 type row = analyticstest.Row
@@ -61,7 +62,7 @@ func serve(t *testing.T, calls int, login func(user, password string) bool) *ser
 	t.Helper()
 	s := &served{t: t, root: t.TempDir(), log: new(strings.Builder)}
 	analyticstest.Write(t, s.root, 1, company(calls))
-	house := analytics.NewCurrent(s.root, analytics.Options{})
+	house := serve.NewCurrent(s.root, analytics.Options{})
 	t.Cleanup(func() {
 		if err := house.Close(); err != nil {
 			t.Error(err)
@@ -319,7 +320,7 @@ func BenchmarkFirstByte(b *testing.B) {
 	if *warehouseRoot == "" {
 		b.Skip("-web-root names no warehouse")
 	}
-	house := analytics.NewCurrent(*warehouseRoot, analytics.Options{})
+	house := serve.NewCurrent(*warehouseRoot, analytics.Options{})
 	settings := answer.Command{Config: config.Config{Values: config.Values{Warehouse: *warehouseRoot, TZ: "Asia/Seoul", Lang: "en"}}}
 	start := func() *web.Server {
 		return web.New(web.Config{House: house, Settings: settings, Now: time.Now, Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry()})

@@ -1,4 +1,6 @@
-package analytics
+// Package stored is the tables of a snapshot as SQL, for this program's DuckDB and any other.
+// It writes SQL, and runs none.
+package stored
 
 import (
 	"fmt"
@@ -9,23 +11,23 @@ import (
 	"callhouse/internal/schema"
 )
 
-// storedRelations returns the statements that make the tables of a snapshot
+// Relations returns the statements that make the tables of a snapshot
 // known to any DuckDB, as stored.calls and so on, with exactly the declared columns.
-func storedRelations(snap *layout.Snapshot) string {
+func Relations(snap *layout.Snapshot) string {
 	var b strings.Builder
 	b.WriteString("CREATE SCHEMA stored;\n")
 	for _, t := range resource.Tables {
-		fmt.Fprintf(&b, "CREATE VIEW stored.%s AS %s;\n", t.Name, relation(snap, snap.Manifest.FilesOf(t.Name), t, true))
+		fmt.Fprintf(&b, "CREATE VIEW stored.%s AS %s;\n", t.Name, Relation(snap, snap.Manifest.FilesOf(t.Name), t, true))
 	}
 	return b.String()
 }
 
-// relation returns a SELECT of the rows of some of a table's files. It names the
+// Relation returns a SELECT of the rows of some of a table's files. It names the
 // files one by one, never a pattern, so that it reads one commit and nothing else.
 // DuckDB before 1.5 knows no JSON in a schema: portable reads text and casts it.
-func relation(snap *layout.Snapshot, files []*layout.File, t *schema.Table, portable bool) string {
+func Relation(snap *layout.Snapshot, files []*layout.File, t *schema.Table, portable bool) string {
 	if len(files) == 0 {
-		return emptyRelation(t)
+		return Empty(t)
 	}
 	var b strings.Builder
 	b.WriteString("SELECT *")
@@ -47,7 +49,7 @@ func relation(snap *layout.Snapshot, files []*layout.File, t *schema.Table, port
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		b.WriteString(quote(snap.Path(f)))
+		b.WriteString(Quote(snap.Path(f)))
 	}
 	// The declared schema, by field id: a column that an older file lacks is
 	// null, and no file's own types matter. DuckDB reads no month of the folders'
@@ -61,7 +63,7 @@ func relation(snap *layout.Snapshot, files []*layout.File, t *schema.Table, port
 		if portable && typ == schema.JSON {
 			typ = schema.Text
 		}
-		fmt.Fprintf(&b, "%d: {name: %s, type: %s, default_value: NULL}", c.ID, quote(c.Name), quote(typ.DuckDB()))
+		fmt.Fprintf(&b, "%d: {name: %s, type: %s, default_value: NULL}", c.ID, Quote(c.Name), Quote(typ.DuckDB()))
 	}
 	b.WriteString("})")
 	return b.String()
@@ -72,7 +74,7 @@ func jsonCasts(t *schema.Table) string {
 	var casts []string
 	for _, c := range t.Columns {
 		if c.Type == schema.JSON {
-			casts = append(casts, fmt.Sprintf("CAST(%s AS JSON) AS %s", ident(c.Name), ident(c.Name)))
+			casts = append(casts, fmt.Sprintf("CAST(%s AS JSON) AS %s", Ident(c.Name), Ident(c.Name)))
 		}
 	}
 	if len(casts) == 0 {
@@ -81,11 +83,11 @@ func jsonCasts(t *schema.Table) string {
 	return " REPLACE (" + strings.Join(casts, ", ") + ")"
 }
 
-// emptyRelation returns a SELECT without rows, for a table without files.
-func emptyRelation(t *schema.Table) string {
+// Empty returns a SELECT without rows, for a table without files.
+func Empty(t *schema.Table) string {
 	columns := make([]string, len(t.Columns))
 	for i, c := range t.Columns {
-		columns[i] = fmt.Sprintf("CAST(NULL AS %s) AS %s", c.Type.DuckDB(), ident(c.Name))
+		columns[i] = fmt.Sprintf("CAST(NULL AS %s) AS %s", c.Type.DuckDB(), Ident(c.Name))
 	}
 	if t.ByMonth() {
 		columns = append(columns, "CAST(NULL AS VARCHAR) AS "+schema.Month)
@@ -93,8 +95,8 @@ func emptyRelation(t *schema.Table) string {
 	return "SELECT " + strings.Join(columns, ", ") + " WHERE false"
 }
 
-// quote returns s as a string literal of SQL.
-func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
+// Quote returns s as a string literal of SQL.
+func Quote(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
-// ident returns s as a quoted identifier of SQL.
-func ident(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
+// Ident returns s as a quoted identifier of SQL.
+func Ident(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }

@@ -1,4 +1,4 @@
-package analytics
+package serve
 
 import (
 	"context"
@@ -8,18 +8,20 @@ import (
 	"sync"
 	"time"
 
+	"callhouse/internal/analytics"
 	"callhouse/internal/layout"
 )
 
-// Current lends a warehouse at its current snapshot to a program that runs on: what is
+// Current lends a warehouse at its current snapshot for one request, in any zone: what is
 // committed appears by itself, and what was lent before stays whole until it is given
-// back. It may be used by several goroutines at once.
+// back. For sessions, which come back to a snapshot, there is [Houses]. It may be used by
+// several goroutines at once.
 //
 // A superseded snapshot stays on the disk for a day at least. Whatever is lent must be
 // given back within that time.
 type Current struct {
 	root    string
-	options Options
+	options analytics.Options
 
 	mu     sync.Mutex
 	link   string           // what current points at
@@ -28,7 +30,7 @@ type Current struct {
 
 // lent is an open warehouse and how many use it.
 type lent struct {
-	*Warehouse
+	*analytics.Warehouse
 	users int
 	gone  bool // it is to be closed once nobody uses it
 }
@@ -37,13 +39,13 @@ type lent struct {
 const MostZones = 4
 
 // NewCurrent returns the lender of the warehouse at root. The location in o is not used.
-func NewCurrent(root string, o Options) *Current {
+func NewCurrent(root string, o analytics.Options) *Current {
 	return &Current{root: root, options: o, houses: map[string]*lent{}}
 }
 
 // Borrow returns the warehouse at its current snapshot, in a zone. Whoever calls it calls
-// giveBack when the last answer was read. Errors are those of [Open].
-func (c *Current) Borrow(ctx context.Context, loc *time.Location) (w *Warehouse, giveBack func(), err error) {
+// giveBack when the last answer was read. Errors are those of [analytics.Open].
+func (c *Current) Borrow(ctx context.Context, loc *time.Location) (w *analytics.Warehouse, giveBack func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	// Where the link cannot be read, Open says why.
@@ -60,7 +62,7 @@ func (c *Current) Borrow(ctx context.Context, loc *time.Location) (w *Warehouse,
 		}
 		o := c.options
 		o.Location = loc
-		w, err := Open(ctx, c.root, o)
+		w, err := analytics.Open(ctx, c.root, o)
 		if err != nil {
 			return nil, nil, err
 		}
