@@ -133,7 +133,7 @@ CREATE MACRO sum_if(n, condition) AS CAST(coalesce(sum(n) FILTER (condition), 0)
 CREATE MACRO percent_of(part, whole) AS 100e0 * part / nullif(whole, 0);
 
 -- A mean rounded to the nearest integer, halves away from zero.
-CREATE MACRO mean_of(total, n) AS CAST(round(total / nullif(n, 0)) AS BIGINT);
+CREATE MACRO mean_of(total, n) AS CAST(round(CAST(total AS DOUBLE) / nullif(n, 0)) AS BIGINT);
 
 -- Whether a group can have calls that start on a day. A program whose groups are of time replaces
 -- this for them.
