@@ -58,7 +58,7 @@ type served struct {
 	log  *strings.Builder
 }
 
-func serve(t *testing.T, calls int, login func(user, password string) bool) *served {
+func newServer(t *testing.T, calls int, login func(user, password string) bool) *served {
 	t.Helper()
 	s := &served{t: t, root: t.TempDir(), log: new(strings.Builder)}
 	analyticstest.Write(t, s.root, 1, company(calls))
@@ -141,7 +141,7 @@ func part(t *testing.T, body, id string) string {
 // A number of the page leads to as many calls as it counts, in words of every kind and in
 // the zone of the page.
 func TestNumbersLeadToTheirCalls(t *testing.T) {
-	s := serve(t, 60, nil)
+	s := newServer(t, 60, nil)
 	for _, address := range []string{"/?since=2024-11-01&until=2024-11-14", "/?since=2024-11-01&until=2024-11-14&tz=Europe%2FBerlin&where=call_type%3Dinbound&agent=Clara"} {
 		body := s.must(address)
 		for _, id := range []string{"volume", "reasons", "agents"} {
@@ -176,7 +176,7 @@ func TestNumbersLeadToTheirCalls(t *testing.T) {
 
 // Whatever a page leads to is there, and no word of the data or of the address is obeyed.
 func TestEveryLinkIsThere(t *testing.T) {
-	s := serve(t, 24, nil)
+	s := newServer(t, 24, nil)
 	todo := []string{"/?where=user_sentiment%3D" + url.QueryEscape(bold)}
 	seen := map[string]bool{}
 	for ; len(todo) > 0; todo = todo[1:] {
@@ -213,7 +213,7 @@ func TestEveryLinkIsThere(t *testing.T) {
 
 // What cannot be answered says why, and what to do.
 func TestAddressesThatAreWrong(t *testing.T) {
-	s := serve(t, 3, nil)
+	s := newServer(t, 3, nil)
 	for _, c := range []struct {
 		address string
 		status  int
@@ -253,7 +253,7 @@ func TestAddressesThatAreWrong(t *testing.T) {
 // Without users nobody reaches the server by another name than this machine's own; with
 // them nobody without a password does.
 func TestWhoMayRead(t *testing.T) {
-	s := serve(t, 2, nil)
+	s := newServer(t, 2, nil)
 	if resp, _ := s.get("/calls", "Host", "calls.example:8080"); resp.StatusCode != http.StatusForbidden {
 		t.Errorf("asked by another name: %s", resp.Status)
 	}
@@ -266,7 +266,7 @@ func TestWhoMayRead(t *testing.T) {
 			t.Errorf("%s is %q", name, resp.Header.Get(name))
 		}
 	}
-	s = serve(t, 2, func(user, password string) bool { return user == "ana" && password == "secret" })
+	s = newServer(t, 2, func(user, password string) bool { return user == "ana" && password == "secret" })
 	for _, c := range []struct {
 		url, path string
 		status    int
@@ -283,7 +283,7 @@ func TestWhoMayRead(t *testing.T) {
 // An answer is made once for a snapshot, is not sent again to who has it, and follows the
 // snapshot.
 func TestAnswersFollowTheSnapshot(t *testing.T) {
-	s := serve(t, 5, nil)
+	s := newServer(t, 5, nil)
 	made := func() string {
 		t.Helper()
 		return regexp.MustCompile(`callhouse_serve_answers_total\{became="made"\} (\d+)`).FindStringSubmatch(s.must("/metrics"))[1]

@@ -1,0 +1,90 @@
+package serve_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"testing"
+	"time"
+
+	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/serve"
+)
+
+// countCalls counts the calls of a warehouse that was lent.
+func countCalls(ctx context.Context, w *analytics.Warehouse) (int64, error) {
+	rows, err := w.SQL(ctx, "SELECT count(*) FROM calls")
+	if err != nil {
+		return 0, err
+	}
+	defer rows.Close()
+	row, err := rows.Next(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := rows.Next(ctx); !errors.Is(err, io.EOF) {
+		return 0, err
+	}
+	return row[0].(int64), nil
+}
+
+// Who borrows after a commit has the new snapshot; what was lent before stays whole until it
+// is given back, and no longer.
+func TestCurrent(t *testing.T) {
+	root := t.TempDir()
+	some := func(n int) (d analyticstest.Data) {
+		for i := range n {
+			d.Calls = append(d.Calls, analyticstest.Row{"call_id": string(rune('a' + i)), "start_at": int64(1_700_000_000_000)})
+		}
+		return d
+	}
+	analyticstest.Write(t, root, 1, some(2))
+	c := serve.NewCurrent(root, analytics.Options{})
+	borrow := func(zone *time.Location, want int64) (*analytics.Warehouse, func()) {
+		t.Helper()
+		w, giveBack, err := c.Borrow(t.Context(), zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := countCalls(t.Context(), w); n != want || err != nil {
+			t.Errorf("%d calls, %v; want %d", n, err, want)
+		}
+		return w, giveBack
+	}
+	old, giveBack := borrow(time.UTC, 2)
+	again, giveBackToo := borrow(time.UTC, 2)
+	if again != old {
+		t.Error("the same snapshot is opened twice")
+	}
+	analyticstest.Write(t, root, 2, some(5))
+	_, giveBackNew := borrow(time.UTC, 5)
+	giveBack()
+	giveBack() // a second time it does nothing
+	if n, err := countCalls(t.Context(), old); n != 2 || err != nil {
+		t.Errorf("the snapshot before has %d calls while it is lent: %v", n, err)
+	}
+	giveBackToo()
+	if _, err := countCalls(t.Context(), old); err == nil {
+		t.Error("the snapshot before is open, and nobody uses it")
+	}
+	var idle []*analytics.Warehouse
+	for _, hours := range []int{1, 2, 3, 4, 5} {
+		w, giveBack := borrow(time.FixedZone("Etc/GMT-"+string(rune('0'+hours)), hours*3600), 5)
+		giveBack()
+		idle = append(idle, w)
+	}
+	open := 0
+	for _, w := range idle {
+		if _, err := countCalls(t.Context(), w); err == nil {
+			open++
+		}
+	}
+	if open > serve.MostZones {
+		t.Errorf("%d idle zones are open, want at most %d", open, serve.MostZones)
+	}
+	giveBackNew()
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+}
