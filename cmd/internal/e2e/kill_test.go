@@ -31,7 +31,7 @@ var kills = flag.Int("kills", 2, "how many runs TestKilledRuns kills")
 // was asked for twice but for those that were on their way at a kill.
 func TestKilledRuns(t *testing.T) {
 	bin := linkProgram(t, t.TempDir(), "extract")
-	const workers = 64
+	const workers = 128 // what extract takes at these limits
 	c := foundNow(t, sandbox.Options{World: sandbox.Config{Seed: 12, Calls: 375 * *worlds, Days: 10}, Latency: 2 * time.Millisecond, Jitter: 6 * time.Millisecond})
 	run := func(ctx context.Context) (killed bool) {
 		return c.runProgram(ctx, bin, "--yes") // the sandbox's clock runs ahead of the program's
