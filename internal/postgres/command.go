@@ -55,6 +55,16 @@ func (w *words) name() (string, bool) {
 	return w.Tokens[w.at-1].Name(), true
 }
 
+// dotted takes the name of a setting, which may have several parts.
+func (w *words) dotted() (string, bool) {
+	name, ok := w.name()
+	for ok && w.take(".") {
+		part, _ := w.name()
+		name += "." + part
+	}
+	return name, ok
+}
+
 func (w *words) wrong() error {
 	if w.end() {
 		return fail(codeSyntax, "syntax error at end of input")
@@ -215,12 +225,8 @@ func (c *client) setCommand(w *words) (*command, error) {
 		return nil, fail("42501", "permission denied to set role")
 	default:
 		var ok bool
-		if name, ok = w.name(); !ok {
+		if name, ok = w.dotted(); !ok {
 			return nil, w.wrong()
-		}
-		for w.take(".") {
-			part, _ := w.name()
-			name += "." + part
 		}
 		if !w.take("=") && !w.take("to") {
 			return nil, w.wrong()
@@ -324,12 +330,8 @@ func (c *client) showCommand(w *words) (*command, error) {
 		name = "session_authorization"
 	default:
 		var ok bool
-		if name, ok = w.name(); !ok {
+		if name, ok = w.dotted(); !ok {
 			return nil, w.wrong()
-		}
-		for w.take(".") {
-			part, _ := w.name()
-			name += "." + part
 		}
 	}
 	if name == "tables" {

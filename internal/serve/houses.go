@@ -110,11 +110,7 @@ func (h *Houses) hold() {
 	if h.Hold == nil {
 		return
 	}
-	var numbers []int64
-	for of := range h.open {
-		numbers = append(numbers, of.Snapshot().Manifest.Snapshot)
-	}
-	if err := h.Hold(numbers); err != nil {
+	if err := h.Hold(h.numbers()); err != nil {
 		h.log(err.Error())
 	}
 }
@@ -141,9 +137,13 @@ func (h *Houses) part(r reader) {
 }
 
 // Snapshots returns the numbers of the snapshots that are open.
-func (h *Houses) Snapshots() (numbers []int64) {
+func (h *Houses) Snapshots() []int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	return h.numbers()
+}
+
+func (h *Houses) numbers() (numbers []int64) {
 	for of := range h.open {
 		numbers = append(numbers, of.Snapshot().Manifest.Snapshot)
 	}
