@@ -70,10 +70,9 @@ func (s *Server) frame(q *question, title string, groups bool) frame {
 		all = "usual" // the last 30 days
 	}
 	for _, span := range []struct{ text, since string }{{all, ""}, {"1 day", "1d"}, {"7 days", "7d"}, {"30 days", "30d"}, {"90 days", "90d"}, {"1 year", "365d"}} {
-		v, _ := url.Parse(q.with("until"))
-		values := v.Query()
-		if values.Set("since", span.since); span.since == "" {
-			values.Del("since")
+		values := q.without("since", "until")
+		if span.since != "" {
+			values.Set("since", span.since)
 		}
 		f.Spans = append(f.Spans, choice{span.text, link(q.path, values), q.typed.Since == span.since && q.typed.Until == ""})
 	}
@@ -83,7 +82,13 @@ func (s *Server) frame(q *question, title string, groups bool) frame {
 		f.Fields = append(f.Fields, input{"by", "By", strings.Join(q.typed.By, ","), "agent,day"})
 	}
 	for i, c := range q.typed.Where {
-		f.Conditions = append(f.Conditions, choice{Text: c, Link: q.with("where", slices.Delete(slices.Clone(q.typed.Where), i, i+1)...)})
+		values := q.without("where")
+		for j, other := range q.typed.Where {
+			if j != i {
+				values.Add("where", other)
+			}
+		}
+		f.Conditions = append(f.Conditions, choice{Text: c, Link: link(q.path, values)})
 	}
 	for name, all := range q.values {
 		if name != "skip" && !slices.ContainsFunc(f.Fields, func(i input) bool { return i.Name == name }) {
@@ -365,8 +370,7 @@ func (s *Server) calls(q *question) (*answerTo, error) {
 // pager leads to the calls before and after those that are shown.
 func (q *question) pager(shown int) (out []choice) {
 	at := func(text string, skip int64) {
-		v, _ := url.Parse(q.with("skip"))
-		values := v.Query()
+		values := q.without()
 		if skip > 0 {
 			values.Set("skip", strconv.FormatInt(skip, 10))
 		}

@@ -2,6 +2,7 @@ package web
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -79,15 +80,20 @@ func (s *Server) ask(r *http.Request) (*question, error) {
 	return q, err
 }
 
-// settle reads what depends on the snapshot. Ages count from its commit, so that an answer
-// stays the same as long as the snapshot does. Where that is more than a day ago they count
-// from the hour that it is now.
+// asOf is when ages count from: the snapshot's commit, so that an answer stays the same as
+// long as the snapshot does. Where that is more than a day ago it is the hour that it is now.
+func asOf(house *analytics.Warehouse, now time.Time) time.Time {
+	at := house.Snapshot().Manifest.CommittedAt.Truncate(time.Second)
+	if now.Sub(at) > 24*time.Hour {
+		at = now.Truncate(time.Hour)
+	}
+	return at
+}
+
+// settle reads what depends on the snapshot.
 func (q *question) settle(now time.Time) (err error) {
 	call, found := q.params.Call, q.params.Words
-	q.asOf = q.house.Snapshot().Manifest.CommittedAt.Truncate(time.Second)
-	if now.Sub(q.asOf) > 24*time.Hour {
-		q.asOf = now.Truncate(time.Hour)
-	}
+	q.asOf = asOf(q.house, now)
 	q.params, err = q.typed.Params(q.zone, q.asOf)
 	q.params.Call, q.params.Words = call, found
 	return err
@@ -136,18 +142,14 @@ func (q *question) moment(t time.Time) string {
 	return t.UTC().Format(time.RFC3339Nano)
 }
 
-// with is the same address with other values; none takes one away.
-func (q *question) with(name string, texts ...string) string {
-	v := url.Values{}
-	for n, all := range q.values {
-		if n != "skip" {
-			v[n] = all
-		}
+// without is the values of the address but those with these names. They begin at the first
+// page.
+func (q *question) without(names ...string) url.Values {
+	v := maps.Clone(q.values)
+	for _, name := range append(names, "skip") {
+		v.Del(name)
 	}
-	if v[name] = texts; len(texts) == 0 {
-		delete(v, name)
-	}
-	return link(q.path, v)
+	return v
 }
 
 func link(path string, v url.Values) string {

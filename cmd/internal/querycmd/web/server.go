@@ -70,6 +70,7 @@ type Server struct {
 
 	mu       sync.Mutex
 	snapshot int64
+	ready    string // what Ready made last: of which snapshot, as of when
 	kept     map[string]*sent
 	size     int
 
@@ -136,9 +137,26 @@ func (s *status) WriteHeader(code int) {
 // Unwrap lets what is around the writer be found.
 func (s *status) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
-// Ready makes the page that most readers begin with, unless it is made, so that nobody waits
-// for it. Call it every now and then: a commit asks for a new one.
+// Ready makes the page that most readers begin with, unless it has made it, so that nobody
+// waits for it. Call it every now and then: a commit asks for a new one.
 func (s *Server) Ready(ctx context.Context) {
+	zone, err := s.Settings.Location()
+	if err != nil {
+		return
+	}
+	house, giveBack, err := s.House.Borrow(ctx, zone)
+	if err != nil {
+		return // who asks is told
+	}
+	now := fmt.Sprint(house.Snapshot().Manifest.Snapshot, " ", asOf(house, s.Now()))
+	giveBack()
+	s.mu.Lock()
+	made := s.ready == now
+	s.ready = now
+	s.mu.Unlock()
+	if made {
+		return // or the answers that are counted would be its own
+	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "/", nil)
 	if err == nil {
 		s.answers(s.page).ServeHTTP(unread{}, r)
