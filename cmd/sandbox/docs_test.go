@@ -3,16 +3,15 @@ package main
 import (
 	"bufio"
 	"context"
-	"flag"
 	"io"
 	"os"
 	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
-)
 
-var update = flag.Bool("update", false, "write into the docs what is generated there")
+	"callhouse/internal/golden"
+)
 
 // TestDocs starts the sandbox as docs/sandbox.md does, and runs the commands there.
 func TestDocs(t *testing.T) {
@@ -79,14 +78,7 @@ func TestDocs(t *testing.T) {
 			answers = answers[1:]
 		}
 	}
-	want := before + "cmd/sandbox " + begin + page2.String() + end + after
-	if *update {
-		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	} else if want != string(page) {
-		t.Errorf("the docs do not show what the commands print; go test ./cmd/sandbox -run TestDocs -update writes it anew:\n%s", page2.String())
-	}
+	golden.Check(t, file, before+"cmd/sandbox "+begin+page2.String()+end+after)
 	if commands < 8 {
 		t.Errorf("only %d commands were run", commands)
 	}

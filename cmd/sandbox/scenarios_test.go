@@ -4,13 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"callhouse/internal/golden"
 	"callhouse/internal/sandbox"
 )
 
@@ -163,24 +161,7 @@ func TestScenarios(t *testing.T) {
 		table += fmt.Sprintf("| `%s` | %s |\n", s.Name, s.Says)
 		t.Run(s.Name, func(t *testing.T) { checks[s.Name](t, begun(t, s.Name)) })
 	}
-	const file, begin, end = "../../docs/sandbox.md", "TestScenarios -update -->\n", "<!-- end of scenarios -->"
-	page, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	head, rest, ok := strings.Cut(string(page), begin)
-	_, tail, ok2 := strings.Cut(rest, end)
-	if !ok || !ok2 {
-		t.Fatal("no place for the table")
-	}
-	want := head + begin + table + end + tail
-	if *update {
-		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	} else if diff := cmp.Diff(want, string(page)); diff != "" {
-		t.Errorf("go test ./cmd/sandbox -run TestScenarios -update writes the table anew:\n%s", diff)
-	}
+	golden.Part(t, "../../docs/sandbox.md", "TestScenarios -update -->\n", "<!-- end of scenarios -->", table)
 }
 
 // discard is where an answer goes that nobody reads.

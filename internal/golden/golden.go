@@ -5,6 +5,7 @@ package golden
 import (
 	"flag"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -40,4 +41,19 @@ func Check(t testing.TB, path, got string) {
 	if d := cmp.Diff(string(want), got); d != "" {
 		t.Errorf("%s (-golden +got):\n%s", path, d)
 	}
+}
+
+// Part is Check for the part of a file that lies between two marks.
+func Part(t testing.TB, path, begin, end, got string) {
+	t.Helper()
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, begins := strings.Cut(string(whole), begin)
+	_, tail, ends := strings.Cut(rest, end)
+	if !begins || !ends {
+		t.Fatalf("%s has nothing between %q and %q", path, begin, end)
+	}
+	Check(t, path, head+begin+got+end+tail)
 }
