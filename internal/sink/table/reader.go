@@ -31,6 +31,7 @@ type Reader struct {
 	table  *schema.Table
 	Groups []parquet.RowGroup
 	rows   parquet.RowReadSeekCloser
+	left   int64 // rows of the group that rows has not given yet
 	Row    *columnar.RowReader
 	id     int   // position of call_id in a row that next returns; -1: none
 	picked []int // the columns that are read; nil: all
@@ -139,10 +140,11 @@ func (t *Reader) Next() (parquet.Row, error) {
 			if len(t.Groups) == 0 {
 				return nil, nil
 			}
-			t.rows, t.Groups = t.open(t.Groups[0]), t.Groups[1:]
+			t.rows, t.left, t.Groups = t.open(t.Groups[0]), t.Groups[0].NumRows(), t.Groups[1:]
 		}
-		n, err := t.rows.ReadRows(t.buf)
-		t.at, t.n = 0, n
+		// For each row beyond the last one, ReadRows would look for another page of every column.
+		n, err := t.rows.ReadRows(t.buf[:min(t.left, ReadAhead)])
+		t.at, t.n, t.left = 0, n, t.left-int64(n)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return nil, &disk.DamageError{Path: t.Path, What: err.Error()}
 		}
