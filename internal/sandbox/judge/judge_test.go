@@ -6,6 +6,11 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/pb33f/libopenapi"
+	"github.com/pb33f/libopenapi-validator/schema_validation"
+
+	"callhouse/internal/sandbox/operation"
 )
 
 // witness is a test that only notes how it fails.
@@ -78,6 +83,19 @@ func TestWhatIsNotDescribedIsNoticed(t *testing.T) {
 				t.Errorf("counted as %+v, want %+v", got, c.count)
 			}
 		})
+	}
+}
+
+// TestDocumentsAreOpenAPI holds the documents themselves to the specification.
+func TestDocumentsAreOpenAPI(t *testing.T) {
+	for _, v2 := range []bool{false, true} {
+		d, err := libopenapi.NewDocument(operation.Document(v2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok, errs := schema_validation.ValidateOpenAPIDocument(d); !ok {
+			t.Errorf("the document of v2 (%t): %v", v2, errs[0])
+		}
 	}
 }
 
