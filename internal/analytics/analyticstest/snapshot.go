@@ -9,11 +9,12 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -61,18 +62,17 @@ func One() map[*schema.Table][]Row {
 	return out
 }
 
+// database writes the files of all warehouses of a test's program: opening one for each took
+// longer than most of them take to write.
+var database = sync.OnceValues(func() (*duck.DB, error) { return duck.Open(duck.Config{Threads: 1}) })
+
 // Write makes snapshot n of the warehouse at root and swaps current to it.
 func Write(t testing.TB, root string, n int64, d Data) {
 	t.Helper()
-	db, err := duck.Open(duck.Config{Threads: 1})
+	db, err := database()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
 	conn, err := db.Connect()
 	if err != nil {
 		t.Fatal(err)
@@ -157,16 +157,16 @@ func (w *writer) table(t *schema.Table, rows []Row, lacking []string) []layout.F
 		}
 		byDay[period] = append(byDay[period], r)
 	}
-	days := make([]string, 0, len(byDay))
-	for d := range byDay {
-		days = append(days, d)
+	if len(byDay) == 0 {
+		return nil
 	}
-	sort.Strings(days)
 	var files []layout.File
-	for _, d := range days {
-		f := w.file(t, d, byDay[d], lacking)
-		files = append(files, f)
-		if t == &schema.Calls && len(d) == len("2026-11") {
+	for _, d := range slices.Sorted(maps.Keys(byDay)) {
+		files = append(files, w.file(t, d, byDay[d]))
+	}
+	w.write(t, files, byDay, lacking)
+	for _, f := range files {
+		if t == &schema.Calls && len(f.Period) == len("2026-11") {
 			files = append(files, w.tallies(f)...)
 		}
 	}
@@ -244,18 +244,26 @@ func start(t *schema.Table, r Row) (int64, bool) {
 	return ms, ok
 }
 
-func (w *writer) file(t *schema.Table, period string, rows []Row, lacking []string) layout.File {
-	w.t.Helper()
+// file describes the file of a period, but for its bytes.
+func (w *writer) file(t *schema.Table, period string, rows []Row) layout.File {
 	w.made++
 	f := layout.File{Table: t.Name, Format: layout.FormatVersion, Period: period, Path: layout.RunsFile, Rows: int64(len(rows))}
 	if t != &schema.Runs {
 		f.Path = layout.DataFile(t.Name, period, fmt.Sprintf("%08x%08x", w.n, w.made))
 	}
-	path := filepath.Join(w.dir, filepath.FromSlash(f.Path))
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		w.t.Fatal(err)
+	for _, r := range rows {
+		if ms, ok := start(t, r); ok {
+			f.MinStart, f.MaxStart = lower(f.MinStart, ms), higher(f.MaxStart, ms)
+		}
 	}
-	var texts, names, ids []string
+	return f
+}
+
+// write writes a table's files, all of them in one statement.
+func (w *writer) write(t *schema.Table, files []layout.File, byDay map[string][]Row, lacking []string) {
+	w.t.Helper()
+	const part = "number of the file"
+	names, texts, ids := []string{fmt.Sprintf("%q", part)}, []string{fmt.Sprintf("'%s': 'INTEGER'", part)}, []string{}
 	for _, c := range t.Columns {
 		if contains(lacking, c.Name) {
 			continue
@@ -264,39 +272,51 @@ func (w *writer) file(t *schema.Table, period string, rows []Row, lacking []stri
 		texts = append(texts, fmt.Sprintf("'%s': 'VARCHAR'", c.Name))
 		ids = append(ids, fmt.Sprintf(`"%s": %d`, c.Name, c.ID))
 	}
-	lines, err := os.Create(filepath.Join(w.t.TempDir(), "rows.ndjson"))
+	dir := w.t.TempDir()
+	lines, err := os.Create(filepath.Join(dir, "rows.ndjson"))
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	to := json.NewEncoder(lines)
-	for _, r := range rows {
-		line := map[string]any{}
-		for _, c := range t.Columns {
-			v := r[c.Name]
-			if v == nil && c.Required {
-				v = usual(c)
+	for i, f := range files {
+		for _, r := range byDay[f.Period] {
+			line := map[string]any{part: i}
+			for _, c := range t.Columns {
+				v := r[c.Name]
+				if v == nil && c.Required {
+					v = usual(c)
+				}
+				if v != nil {
+					line[c.Name] = fmt.Sprint(v)
+				}
 			}
-			if v != nil {
-				line[c.Name] = fmt.Sprint(v)
+			if err := to.Encode(line); err != nil {
+				w.t.Fatal(err)
 			}
-		}
-		if err := to.Encode(line); err != nil {
-			w.t.Fatal(err)
-		}
-		if ms, ok := start(t, r); ok {
-			f.MinStart, f.MaxStart = lower(f.MinStart, ms), higher(f.MaxStart, ms)
 		}
 	}
 	if err := lines.Close(); err != nil {
 		w.t.Fatal(err)
 	}
-	text := fmt.Sprintf("COPY (SELECT %s FROM read_json('%s', format = 'newline_delimited', columns = {%s})) TO '%s' (FORMAT parquet, FIELD_IDS {%s})",
-		strings.Join(names, ", "), lines.Name(), strings.Join(texts, ", "), path, strings.Join(ids, ", "))
+	text := fmt.Sprintf("SET partitioned_write_max_open_files = %d; COPY (SELECT %s FROM read_json('%s', format = 'newline_delimited', columns = {%s})) TO '%s' (FORMAT parquet, PARTITION_BY (%q), FIELD_IDS {%s})",
+		len(files)+1, strings.Join(names, ", "), lines.Name(), strings.Join(texts, ", "), filepath.Join(dir, "files"), part, strings.Join(ids, ", "))
 	if err := w.conn.Exec(context.Background(), text); err != nil {
-		w.t.Fatalf("write %s: %v", f.Path, err)
+		w.t.Fatalf("write %s: %v", t.Name, err)
 	}
-	w.sum(path, &f)
-	return f
+	for i := range files {
+		path := filepath.Join(w.dir, filepath.FromSlash(files[i].Path))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			w.t.Fatal(err)
+		}
+		made, err := filepath.Glob(filepath.Join(dir, "files", fmt.Sprintf("*=%d", i), "*"))
+		if err != nil || len(made) != 1 {
+			w.t.Fatalf("%s: the files are %v: %v", files[i].Path, made, err)
+		}
+		if err := os.Rename(made[0], path); err != nil {
+			w.t.Fatal(err)
+		}
+		w.sum(path, &files[i])
+	}
 }
 
 // fromText returns a column's value, made of its text.
