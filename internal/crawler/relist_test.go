@@ -12,7 +12,7 @@ import (
 // and nothing twice.
 func TestListIsGoneOverOnceAWeek(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &service{calls: someCalls(14_000, 30*time.Minute)} // 292 days
+		s := &service{calls: someCalls(4_900, 90*time.Minute)} // 306 days
 		store := newMemStore()
 		if _, err := s.visit(t, store, nil); err != nil {
 			t.Fatal(err)
@@ -34,13 +34,13 @@ func TestListIsGoneOverOnceAWeek(t *testing.T) {
 		pages := int64(0)
 		for n := 7; n <= 13; n++ {
 			r := night(n)
-			if r.PageRequests > 140/7+4 {
-				t.Errorf("night %d listed %d pages of 140", n, r.PageRequests)
+			if r.PageRequests > 49/7+4 {
+				t.Errorf("night %d listed %d pages of 49", n, r.PageRequests)
 			}
 			pages += r.PageRequests
 		}
-		if pages < 140 || pages > 140+7*4 {
-			t.Errorf("%d pages in the week, the list has 140", pages)
+		if pages < 49 || pages > 49+7*4 {
+			t.Errorf("%d pages in the week, the list has 49", pages)
 		}
 		limit := time.UnixMilli(testNow).AddDate(0, 0, 6).UnixMilli()
 		if old := stale(store.Coverage(), 0, limit); len(old) > 0 {

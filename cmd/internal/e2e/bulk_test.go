@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/schema"
 )
@@ -60,8 +61,9 @@ func TestBulkPagesOfEveryKind(t *testing.T) {
 	plain, _ := of("")
 	plain.mustExtract("--transcripts", "v3")
 	want, due := plain.sum(), plain.service.Server.Stats().ByKind["detail"]
+	tried := longtest.Each(3)
 	const few = 30 // records: twenty of the first page, and one in 500
-	for _, m := range []struct {
+	for i, m := range []struct {
 		v2      string
 		pages   int64 // at most
 		details int64 // at most; 0: all
@@ -85,6 +87,9 @@ func TestBulkPagesOfEveryKind(t *testing.T) {
 	} {
 		t.Run(m.v2, func(t *testing.T) {
 			t.Parallel()
+			if !tried(i) && m.state != schema.BulkRefuted && m.v2 != "" {
+				longtest.Only(t)
+			}
 			c, _ := of(m.v2)
 			c.t = t
 			r := c.extract(t.Context(), "--transcripts", "auto")
@@ -145,7 +150,7 @@ func (c *company) mode(v2 string) {
 func TestBulkPagesThatBecomeWrong(t *testing.T) {
 	t.Parallel()
 	notUnderRace(t)
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 32, Calls: sized(300, 500), Days: 6}})
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 32, Calls: sized(150, 500), Days: 6}})
 	fromV2 := func() string {
 		return fmt.Sprint(c.one("SELECT count(*) AS v FROM calls WHERE transcript_source = 'v2'"))
 	}
@@ -188,7 +193,7 @@ func TestBulkPagesThatBecomeWrong(t *testing.T) {
 }
 
 // bulkKills is how many runs TestKilledAmongBulkPages kills; make crash has 50.
-var bulkKills = flag.Int("bulk-kills", 3, "how many runs TestKilledAmongBulkPages kills")
+var bulkKills = flag.Int("bulk-kills", 2, "how many runs TestKilledAmongBulkPages kills")
 
 // A run that is killed among pages of v2 loses nothing, and what was durable is not asked
 // for again.

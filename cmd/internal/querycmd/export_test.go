@@ -189,11 +189,11 @@ func TestModesOfWhatIsMade(t *testing.T) {
 	}
 	try("e", "700 600", "export", "e")
 	try("e", "700 600", "export", "e", "--tables", "calls", "--group-readable")
-	try("g", "750 640", "export", "g", "--group-readable")
+	try("g", "750 640", "export", "g", "--tables", "calls", "--group-readable")
 	if err := errors.Join(os.Mkdir("open", 0o700), os.Chmod("open", 0o755), os.WriteFile("open.csv", nil, 0o600), os.Chmod("open.csv", 0o644)); err != nil {
 		t.Fatal(err)
 	}
-	try("open", "755 644", "export", "open")
+	try("open", "755 644", "export", "open", "--tables", "calls")
 	try("open", "755 644", "export", "open", "--reports", "sentiment", "--csv-excel")
 	try("q.csv", "600", "sql", "FROM calls", "--output", "q.csv")
 	try("q.json", "640", "sql", "FROM calls", "--output", "q.json", "--group-readable")
@@ -204,7 +204,7 @@ func TestModesOfWhatIsMade(t *testing.T) {
 		t.Errorf("%v; modes %s, %s", r, modes(t, "shell.csv"), modes(t, "t.csv"))
 	}
 	t.Setenv("CALLHOUSE_GROUP_READABLE", "true")
-	try("env", "750 640", "export", "env")
+	try("env", "750 640", "export", "env", "--tables", "calls")
 }
 
 // A workbook, from every door that has formats.

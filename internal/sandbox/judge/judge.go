@@ -28,7 +28,7 @@ var every = flag.Int64("judge-every", strictEvery, "hold one in so many of the s
 
 // strictEvery is how many answers are looked at for each whose fields all have to be
 // described: that takes the validator six times as long.
-const strictEvery = 50
+const strictEvery = 100
 
 // Ways to look at an answer.
 const (
