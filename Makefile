@@ -50,6 +50,7 @@ race: ## Run the quick tests under the race detector
 .PHONY: vet
 vet: ## go vet
 	go vet ./...
+	go vet -tags bench ./internal/sink
 
 .PHONY: lint
 lint: ## golangci-lint, with the rules on which package may import which
@@ -69,11 +70,11 @@ bench: ## Go benchmarks of all packages
 
 .PHONY: bench-build
 bench-build: ## NDJSON of 200,000 calls into a committed warehouse, beside DuckDB's own COPY; CALLS=… for others
-	go test ./internal/sink -run TestBuildBesideDuckDB -v -timeout 2h -args -build $(or $(CALLS),200000)
+	go test -tags bench ./internal/sink -run TestBuildBesideDuckDB -v -timeout 2h -args -build $(or $(CALLS),200000)
 
 .PHONY: bench-night
 bench-night: ## A night's commit into warehouses of 100,000 and 1 M calls; CALLS=100000,10000000 DIR=… for others, kept in DIR
-	go test ./internal/sink -run TestNightIsFlat -v -timeout 6h -args -nights $(if $(CALLS),$(CALLS),100000$(comma)1000000) $(if $(DIR),-night-dir $(DIR))
+	go test -tags bench ./internal/sink -run TestNightIsFlat -v -timeout 6h -args -nights $(if $(CALLS),$(CALLS),100000$(comma)1000000) $(if $(DIR),-night-dir $(DIR))
 
 .PHONY: bench-query
 bench-query: ## Time the reports over 1 M calls and 10 M turns; CALLS=10000000 DIR=… for more, kept in DIR

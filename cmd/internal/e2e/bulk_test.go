@@ -150,7 +150,7 @@ func (c *company) mode(v2 string) {
 func TestBulkPagesThatBecomeWrong(t *testing.T) {
 	t.Parallel()
 	notUnderRace(t)
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 32, Calls: sized(150, 500), Days: 6}})
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 32, Calls: sized(300, 500), Days: 6}})
 	fromV2 := func() string {
 		return fmt.Sprint(c.one("SELECT count(*) AS v FROM calls WHERE transcript_source = 'v2'"))
 	}
