@@ -15,7 +15,7 @@ import (
 	"callhouse/internal/analytics/stored"
 )
 
-var everyForm = flag.Int("every-form", 8, "write each of DuckDB's relations in every n-th form only; make long tries every second, make doors all")
+var everyForm = flag.Int("every-form", 16, "write each of DuckDB's relations in every n-th form only; make long tries every second, make doors all")
 
 // relationForms are the ways to write the name of a relation into a statement.
 // C is its database, S its schema, T its name, and U its name in capitals.
