@@ -68,8 +68,11 @@ func Table() string {
 			def = "`" + k.literal(k.Default) + "`"
 		}
 		program := ""
-		if k.For == Query {
+		switch k.For {
+		case Query:
 			program = "query "
+		case Publish:
+			program = "query publish iceberg "
 		}
 		flag := strings.TrimSpace(k.Flag() + " " + k.Value)
 		fmt.Fprintf(&b, "| `%s` | %s`--%s` | `%s` | %s | %s |\n", k.Name, program, flag, k.Env(), def, k.About)

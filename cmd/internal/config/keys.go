@@ -6,6 +6,7 @@
 package config
 
 import (
+	"cmp"
 	"strings"
 	"time"
 )
@@ -36,14 +37,17 @@ type Program uint8
 const (
 	Extract Program = 1 << iota
 	Query
+	Publish // query publish alone
 )
 
 // Key declares one setting. Its flag, its environment variable, its line in the
 // file, its default, its help and its line in the docs all come from here.
 type Key struct {
 	Name string // in the file
-	Kind Kind
-	For  Program
+	// Flagged is what its flag is called, where that is not the name.
+	Flagged string
+	Kind    Kind
+	For     Program
 	// Uses names the commands that use it. Some commands use all settings:
 	// extract's run and config, query's reports and shell. The help of other
 	// commands does not list it.
@@ -67,7 +71,7 @@ type Key struct {
 }
 
 // Flag returns the name of the flag.
-func (k *Key) Flag() string { return strings.ReplaceAll(k.Name, "_", "-") }
+func (k *Key) Flag() string { return strings.ReplaceAll(cmp.Or(k.Flagged, k.Name), "_", "-") }
 
 // Env returns the name of the environment variable.
 func (k *Key) Env() string { return "CALLHOUSE_" + strings.ToUpper(k.Name) }
@@ -93,6 +97,9 @@ type Values struct {
 	GroupReadable, Quiet                      bool
 	ListOnly, AgentBodies                     bool
 	TZ, Currency, Lang, Format                string
+	PublishTo, PublishCatalog                 string
+	PublishNamespace, PublishOrganization     string
+	Publish                                   bool
 }
 
 // Keys are all settings, in the order in which they are listed.
@@ -105,7 +112,7 @@ var Keys = []Key{
 		About: "name of the environment variable that holds the API key, if it is not CALLHOUSE_API_KEY",
 		in:    func(v *Values) any { return &v.APIKeyEnv }},
 	{Name: "warehouse", Kind: Path, For: Extract | Query, Value: "DIR", Default: "./warehouse", Whose: true,
-		Uses:  "plan verify import compact migrate rollback forget status show report sql check catalog init serve export",
+		Uses:  "plan verify import compact migrate rollback forget status show report sql check catalog init serve export publish",
 		About: "folder of the warehouse", in: func(v *Values) any { return &v.Warehouse }},
 	{Name: "requests_per_second", Kind: Integer, For: Extract, Uses: "plan verify", Value: "N", Default: "5",
 		About: "requests that the service allows in a second", in: func(v *Values) any { return &v.PerSecond }},
@@ -171,6 +178,18 @@ var Keys = []Key{
 		About: "language of the morning page: en or ko", in: func(v *Values) any { return &v.Lang }},
 	{Name: "format", Kind: Text, For: Query, Uses: "list describe sql check export", Value: "FORMAT", Sample: "markdown",
 		About: "format of answers; by default as --output ends, else table", in: func(v *Values) any { return &v.Format }},
+	{Name: "publish", Kind: Boolean, For: Extract, Own: true, Default: "false",
+		About: "publish the warehouse after each run, as query publish iceberg does by the keys below", in: func(v *Values) any { return &v.Publish }},
+	{Name: "publish_to", Flagged: "to", Kind: Text, For: Publish, Own: true, Uses: "publish", Value: "PLACE", Sample: "s3://bucket/calls",
+		About: "where Iceberg tables of the warehouse are kept: s3://bucket/prefix, or a folder", in: func(v *Values) any { return &v.PublishTo }},
+	{Name: "publish_catalog", Flagged: "catalog", Kind: Text, For: Publish, Own: true, Uses: "publish", Value: "URL", Default: "hadoop",
+		About: "address of a REST catalog that is told of every commit; hadoop: the tables' own files say which is the last",
+		in:    func(v *Values) any { return &v.PublishCatalog }},
+	{Name: "publish_namespace", Flagged: "namespace", Kind: Text, For: Publish, Own: true, Uses: "publish", Value: "NAME", Default: "callhouse",
+		About: "namespace of the tables in that catalog", in: func(v *Values) any { return &v.PublishNamespace }},
+	{Name: "publish_organization", Flagged: "organization", Kind: Text, For: Publish, Own: true, Uses: "publish", Value: "NAME", Sample: "acme",
+		About: "whose calls these are, where several warehouses publish to the same tables: these have a column organization",
+		in:    func(v *Values) any { return &v.PublishOrganization }},
 }
 
 // keyOf returns the key with a name, or nil.

@@ -1,0 +1,152 @@
+package querycmd
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/gofrs/flock"
+	"github.com/spf13/cobra"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/config"
+	"callhouse/internal/publish"
+	"callhouse/internal/words"
+)
+
+// hadoop is the catalog of those who have none.
+const hadoop = "hadoop"
+
+// Environment variables with what a catalog asks for.
+const (
+	envCatalogToken      = "CALLHOUSE_CATALOG_TOKEN"
+	envCatalogCredential = "CALLHOUSE_CATALOG_CREDENTIAL"
+	envCatalogWarehouse  = "CALLHOUSE_CATALOG_WAREHOUSE"
+)
+
+func (a *app) publishCommand() *cobra.Command {
+	var adopt bool
+	var receipt string
+	cmd := &cobra.Command{
+		Use:   "publish iceberg",
+		Short: "Keep Iceberg tables of the warehouse in S3 or a folder, for Spark, Trino and others",
+		Long: `Make the tables at --to what the warehouse is: each table of query list as an Apache
+Iceberg table (version 2). Only files that changed are copied, and each table changes
+in one commit of its own. Given again after an interruption, it finishes.
+
+Every commit of the warehouse that is published has a tag in all tables, as in
+snapshot-000042, by which they are read together. It stays as long as the warehouse
+keeps the commit. What retention and forget remove from the warehouse, the next
+publication removes from the tables, and their files with it.
+
+S3 credentials, region and endpoint come from where every program takes them: AWS_…
+in the environment, ~/.aws, or the machine. docs/lakehouse.md says how Spark, Trino,
+Athena, Snowflake, BigQuery, ClickHouse and DuckDB read the tables.`,
+		Example: `  query publish iceberg --to s3://company-lake/calls
+  query publish iceberg --to /srv/lake/calls
+  query publish iceberg --to s3://company-lake/calls --catalog https://catalog.example.com --organization acme`,
+		GroupID:   "more",
+		ValidArgs: []string{"iceberg"},
+		Args: func(_ *cobra.Command, args []string) error {
+			switch {
+			case len(args) == 1 && args[0] == "iceberg":
+				return nil
+			case len(args) == 1 && args[0] == "ducklake":
+				return cli.Usage("docs/lakehouse.md says why, and what would change that", "DuckLake is not published to: its tools lost deletions and doubled rows")
+			}
+			return cli.Usage("run: query publish iceberg --to s3://bucket/prefix", "say which tables to publish: iceberg")
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.publish(cmd.Context(), receipt, adopt) },
+	}
+	a.AddOwnFlags(cmd, config.Publish)
+	f := cmd.Flags()
+	f.BoolVar(&adopt, "adopt", false, "take the place of another warehouse that published there")
+	f.StringVar(&receipt, "receipt", "", "write what was published, and which files were removed there, as JSON to `FILE`")
+	return cmd
+}
+
+func (a *app) publish(ctx context.Context, receipt string, adopt bool) error {
+	if a.PublishTo == "" {
+		return cli.Usage("give it --to s3://bucket/prefix or a folder, or publish_to in callhouse.toml", "no place to publish to")
+	}
+	if a.Format != "" {
+		return cli.Usage("--receipt FILE has what was published, as JSON", "publish takes no --format")
+	}
+	catalog := a.PublishCatalog
+	if catalog == hadoop {
+		catalog = ""
+	} else if !strings.HasPrefix(catalog, "https://") && !strings.HasPrefix(catalog, "http://") {
+		return cli.Usage("it is the address of a REST catalog, as in https://catalog.example.com, or "+hadoop, "unknown catalog %q", catalog)
+	}
+	free, err := a.alone()
+	if err != nil {
+		return err
+	}
+	defer free()
+	made, err := publish.Run(ctx, publish.Options{
+		Warehouse: a.Warehouse, To: a.PublishTo, Catalog: catalog, Namespace: a.PublishNamespace, Organization: a.PublishOrganization,
+		CatalogWarehouse: os.Getenv(envCatalogWarehouse), Token: os.Getenv(envCatalogToken), Credential: os.Getenv(envCatalogCredential),
+		Adopt: adopt, Now: time.Now,
+	})
+	if cli.Is[*publish.UseError](err) {
+		return cli.Usage("", "%v", err)
+	}
+	if err != nil {
+		return err
+	}
+	if receipt != "" {
+		if err := a.WriteFile(receipt, func(to io.Writer) error {
+			e := json.NewEncoder(to)
+			e.SetIndent("", "  ")
+			return e.Encode(made)
+		}); err != nil {
+			return err
+		}
+	}
+	var rows int64
+	for _, t := range made.Tables {
+		rows += t.Rows
+	}
+	words.Fprintf(a.Stderr, "snapshot %d, committed %s, is at %s, tagged %s: %s, %s rows; %s copied (%s), %s removed",
+		made.Snapshot, made.CommittedAt.UTC().Format(time.RFC3339), made.To, made.Tag, cli.Plural(int64(len(made.Tables)), "table"),
+		humanize.Comma(rows), cli.Plural(int64(made.Uploaded), "file"), humanize.IBytes(uint64(made.Bytes)), cli.Plural(int64(len(made.Removed)), "file"))
+	if made.Requests > 0 {
+		words.Fprintf(a.Stderr, "; %s", cli.Plural(made.Requests, "request"))
+	}
+	words.Fprintln(a.Stderr)
+	return nil
+}
+
+// alone keeps other publications of this user to the same place away.
+func (a *app) alone() (free func(), err error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		cache = os.TempDir()
+	}
+	dir := filepath.Join(cache, "callhouse")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	lock := flock.New(filepath.Join(dir, fmt.Sprintf("publish-%s.lock", hashed(a.PublishTo+"\x00"+a.PublishOrganization))))
+	switch got, err := lock.TryLock(); {
+	case err != nil:
+		return nil, fmt.Errorf("lock %s: %w", lock.Path(), err)
+	case !got:
+		return nil, cli.Fail(cli.ExitLocked, fmt.Errorf("another program is publishing to %s", a.PublishTo), "wait until it is done")
+	}
+	return func() { _ = lock.Close() }, nil
+}
+
+// hashed returns a name for a text.
+func hashed(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
+}

@@ -1,0 +1,231 @@
+package publish
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	iceberg "github.com/apache/iceberg-go/catalog"
+	"github.com/apache/iceberg-go/catalog/rest"
+	"github.com/apache/iceberg-go/table"
+
+	"callhouse/internal/publish/store"
+)
+
+// catalog says where the metadata of a table is, and changes it.
+type catalog interface {
+	// load returns a table as it is; one without metadata if there is none.
+	load(ctx context.Context, name string) (current, error)
+	// commit changes a table that still is as it was loaded. If it is not, the error is
+	// errConflict. If nobody knows whether it was changed, it is errUnsure.
+	commit(ctx context.Context, name string, base current, updates []table.Update) error
+}
+
+var (
+	errConflict = errors.New("somebody else changed the table meanwhile")
+	errUnsure   = errors.New("the answer to a commit was lost")
+)
+
+// current is a table as it was loaded.
+type current struct {
+	table.Metadata        // nil: there is no table yet
+	location       string // of the metadata
+	version        int    // its number, in a catalog of files
+}
+
+// files is a catalog without a server: beside the data lie v1.metadata.json, v2.metadata.json
+// and so on, each made only if nobody else made it, and version-hint.text, which says where
+// to begin looking for the last one.
+type files struct {
+	store store.Store
+	root  string
+}
+
+const (
+	hintName     = "version-hint.text"
+	keptVersions = 20 // of the metadata, besides the last one
+)
+
+var versionRE = regexp.MustCompile(`^v([0-9]+)\.metadata\.json$`)
+
+func (c *files) dir(name string) string { return c.root + "/" + name + "/metadata" }
+
+func (c *files) version(name string, n int) string {
+	return fmt.Sprintf("%s/v%d.metadata.json", c.dir(name), n)
+}
+
+func (c *files) load(ctx context.Context, name string) (current, error) {
+	known, err := c.hint(ctx, name)
+	if err != nil {
+		return current{}, err
+	}
+	var last []byte
+	for {
+		raw, err := c.store.Get(ctx, c.version(name, max(known, 1)))
+		if errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		if err != nil {
+			return current{}, err
+		}
+		last, known = raw, max(known, 1)+1
+	}
+	if last == nil {
+		if known > 0 {
+			return current{}, fmt.Errorf("%s is named by %s, and is not there", c.version(name, known), hintName)
+		}
+		return current{}, nil
+	}
+	at := c.version(name, known-1)
+	meta, err := table.ParseMetadataBytes(last)
+	if err != nil {
+		return current{}, fmt.Errorf("%s cannot be understood: %w", at, err)
+	}
+	return current{meta, at, known - 1}, nil
+}
+
+// hint returns a version that was there once, and that others may have followed; 0 if there
+// never was one.
+func (c *files) hint(ctx context.Context, name string) (int, error) {
+	raw, err := c.store.Get(ctx, c.dir(name)+"/"+hintName)
+	if err == nil {
+		if n, err := strconv.Atoi(strings.TrimSpace(string(raw))); err == nil && n > 0 {
+			return n, nil
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return 0, err
+	}
+	// Somebody was interrupted before the first hint, or it was removed.
+	uris, err := c.store.List(ctx, c.dir(name))
+	last := 0
+	for _, uri := range uris {
+		last = max(last, versionOf(uri))
+	}
+	return last, err
+}
+
+// versionOf returns the version of the metadata at an address; 0 if it is none.
+func versionOf(uri string) int {
+	if m := versionRE.FindStringSubmatch(path.Base(uri)); m != nil {
+		n, _ := strconv.Atoi(m[1])
+		return n
+	}
+	return 0
+}
+
+func (c *files) commit(ctx context.Context, name string, base current, updates []table.Update) error {
+	meta, err := apply(base, updates)
+	if err != nil {
+		return err
+	}
+	raw, err := json.Marshal(meta)
+	if err != nil {
+		return err
+	}
+	at := c.version(name, base.version+1)
+	if err := c.store.Create(ctx, at, raw); err != nil {
+		// Our own first attempt may have come through, without its answer.
+		there, e := c.store.Get(ctx, at)
+		switch {
+		case e == nil && !bytes.Equal(there, raw):
+			return errConflict
+		case e != nil:
+			return errors.Join(errUnsure, err)
+		}
+	}
+	if base.Metadata == nil {
+		if err := c.store.Create(ctx, at, raw); !errors.Is(err, fs.ErrExist) {
+			return errors.Join(fmt.Errorf("%s: two programs could commit at once without noticing, since this store replaces objects "+
+				"that are to be made only if they are not there (If-None-Match): use a catalog (--catalog URL)", c.root), err)
+		}
+	}
+	hint := []byte(strconv.Itoa(base.version + 1))
+	return c.store.Put(ctx, c.dir(name)+"/"+hintName, bytes.NewReader(hint), int64(len(hint)))
+}
+
+// apply returns the metadata after updates.
+func apply(base current, updates []table.Update) (table.Metadata, error) {
+	if base.Metadata != nil {
+		return table.UpdateTableMetadata(base.Metadata, updates, base.location)
+	}
+	b, err := table.NewMetadataBuilder(formatVersion)
+	if err != nil {
+		return nil, err
+	}
+	for _, u := range updates {
+		if err := u.Apply(b); err != nil {
+			return nil, err
+		}
+	}
+	return b.Build()
+}
+
+// server is a catalog that speaks the REST protocol of Iceberg.
+type server struct {
+	*rest.Catalog
+	namespace table.Identifier
+}
+
+// openServer connects to a catalog. TOKEN or CREDENTIAL say who we are.
+func openServer(ctx context.Context, uri, namespace, warehouse, token, credential string) (*server, error) {
+	var options []rest.Option
+	if token != "" {
+		options = append(options, rest.WithOAuthToken(token))
+	}
+	if credential != "" {
+		options = append(options, rest.WithCredential(credential))
+	}
+	if warehouse != "" {
+		options = append(options, rest.WithWarehouseLocation(warehouse))
+	}
+	c, err := rest.NewCatalog(ctx, "callhouse", uri, options...)
+	if err != nil {
+		return nil, fmt.Errorf("the catalog at %s: %w", uri, err)
+	}
+	s := &server{c, strings.Split(namespace, ".")}
+	if there, err := c.CheckNamespaceExists(ctx, s.namespace); err != nil || there {
+		return s, err
+	}
+	if err := c.CreateNamespace(ctx, s.namespace, nil); err != nil && !errors.Is(err, iceberg.ErrNamespaceAlreadyExists) {
+		return nil, fmt.Errorf("the catalog at %s: %w", uri, err)
+	}
+	return s, nil
+}
+
+func (s *server) load(ctx context.Context, name string) (current, error) {
+	t, err := s.LoadTable(ctx, slices.Concat(s.namespace, table.Identifier{name}))
+	if errors.Is(err, iceberg.ErrNoSuchTable) {
+		return current{}, nil
+	}
+	if err != nil {
+		return current{}, err
+	}
+	return current{Metadata: t.Metadata(), location: t.MetadataLocation()}, nil
+}
+
+func (s *server) commit(ctx context.Context, name string, base current, updates []table.Update) error {
+	requires := []table.Requirement{table.AssertCreate()}
+	if base.Metadata != nil {
+		var id *int64
+		if now := base.CurrentSnapshot(); now != nil {
+			id = &now.SnapshotID
+		}
+		requires = []table.Requirement{table.AssertTableUUID(base.TableUUID()), table.AssertRefSnapshotID(table.MainBranch, id)}
+	}
+	_, _, err := s.CommitTable(ctx, slices.Concat(s.namespace, table.Identifier{name}), requires, updates)
+	switch {
+	case errors.Is(err, table.ErrCommitFailed):
+		return errConflict
+	case errors.Is(err, rest.ErrCommitStateUnknown):
+		return errors.Join(errUnsure, err)
+	}
+	return err
+}

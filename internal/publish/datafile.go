@@ -1,0 +1,190 @@
+package publish
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"github.com/apache/iceberg-go"
+	"github.com/parquet-go/parquet-go"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+)
+
+// boundLength is how many characters of a text its bounds have.
+const boundLength = 16
+
+// describe tells Iceberg of a file that lies, or will lie, at an address: rows, sizes, and
+// between which values those of its columns are, all from its footer.
+func (f *form) describe(in *copied, file *layout.File, uri, organization string) (iceberg.DataFile, error) {
+	columns := map[int]*column{}
+	for i := range f.of.Columns {
+		columns[f.of.Columns[i].ID] = &column{of: &f.of.Columns[i]}
+	}
+	var offsets []int64
+	for g, group := range in.RowGroups() {
+		meta := in.Metadata().RowGroups[g]
+		for i, chunk := range group.ColumnChunks() {
+			chunk, ok := chunk.(*parquet.FileColumnChunk)
+			if !ok {
+				return nil, fmt.Errorf("%s: its columns cannot be described", in.local.Name())
+			}
+			if i == 0 {
+				m := &meta.Columns[i].MetaData
+				offsets = append(offsets, m.DataPageOffset)
+				if m.DictionaryPageOffset > 0 {
+					offsets[g] = min(offsets[g], m.DictionaryPageOffset)
+				}
+			}
+			if c := columns[in.Root().Columns()[i].ID()]; c != nil {
+				c.add(chunk, meta.Columns[i].MetaData.TotalCompressedSize, meta.Columns[i].MetaData.Statistics.NullCount)
+			}
+		}
+	}
+	specID, partition := wholeSpec, map[int]any{}
+	if organization != "" {
+		partition[organizationField] = organization
+	}
+	if f.start != nil {
+		if month, ok := columns[f.start.ID].month(); ok {
+			specID, partition[monthField] = monthSpec, month
+		}
+	}
+	b, err := iceberg.NewDataFileBuilder(f.spec(specID, organization != ""), iceberg.EntryContentData, uri, iceberg.ParquetFile,
+		partition, nil, nil, file.Rows, in.size())
+	if err != nil {
+		return nil, err
+	}
+	sizes, values, nulls := map[int]int64{}, map[int]int64{}, map[int]int64{}
+	lower, upper := map[int][]byte{}, map[int][]byte{}
+	for id, c := range columns {
+		if c.size == 0 {
+			continue // a column that came after the file
+		}
+		sizes[id], values[id], nulls[id] = c.size, c.values, c.nulls
+		if lo, hi, ok := c.bounds(); ok {
+			lower[id], upper[id] = lo, hi
+		}
+	}
+	b.ColumnSizes(sizes).ValueCounts(values).NullValueCounts(nulls).LowerBoundValues(lower).UpperBoundValues(upper).SplitOffsets(offsets)
+	if f.start != nil {
+		b.SortOrderID(sortOrder)
+	}
+	return b.Build(), nil
+}
+
+// column is what a file's footer tells of a column.
+type column struct {
+	of                  *schema.Column
+	size, values, nulls int64
+	unbounded           bool // some of its values lie between nothing known
+	min, max            parquet.Value
+}
+
+func (c *column) add(chunk *parquet.FileColumnChunk, size, nulls int64) {
+	c.size += size
+	c.values += chunk.NumValues()
+	c.nulls += nulls
+	lo, hi, ok := chunk.Bounds()
+	switch {
+	case nulls == chunk.NumValues():
+	case !ok:
+		c.unbounded = true
+	case c.min.IsNull():
+		c.min, c.max = lo.Clone(), hi.Clone()
+	default:
+		if compare := chunk.Type().Compare; compare(lo, c.min) < 0 {
+			c.min = lo.Clone()
+		}
+		if compare := chunk.Type().Compare; compare(hi, c.max) > 0 {
+			c.max = hi.Clone()
+		}
+	}
+}
+
+// month returns the one month in which all values lie, counted from January 1970.
+func (c *column) month() (int32, bool) {
+	if c.unbounded || c.nulls > 0 || c.min.IsNull() {
+		return 0, false
+	}
+	first, last := monthOf(c.min), monthOf(c.max)
+	return first, first == last
+}
+
+func monthOf(v parquet.Value) int32 {
+	t := time.UnixMicro(v.Int64()).UTC()
+	return int32((t.Year()-1970)*12 + int(t.Month()) - 1)
+}
+
+// bounds returns between which values those of the column lie, as Iceberg writes them.
+func (c *column) bounds() (lower, upper []byte, ok bool) {
+	if c.unbounded || c.min.IsNull() {
+		return nil, nil, false
+	}
+	switch c.of.Type {
+	case schema.Text, schema.Word, schema.JSON:
+		upper = above(c.max.ByteArray())
+		return cut(c.min.ByteArray()), upper, upper != nil
+	}
+	return single(c.of.Type, c.min), single(c.of.Type, c.max), true
+}
+
+// cut returns the beginning of a text.
+func cut(text []byte) []byte {
+	at := 0
+	for n := 0; n < boundLength && at < len(text); n++ {
+		_, size := utf8.DecodeRune(text[at:])
+		at += size
+	}
+	return slices.Clone(text[:at])
+}
+
+// above returns a text of few characters behind which the text does not come; nil if there
+// is none.
+func above(text []byte) []byte {
+	short := cut(text)
+	if len(short) == len(text) {
+		return short
+	}
+	for len(short) > 0 {
+		r, size := utf8.DecodeLastRune(short)
+		short = short[:len(short)-size]
+		if r == 0xD7FF {
+			r = 0xDFFF // what lies between are no characters
+		}
+		if r < utf8.MaxRune && r != utf8.RuneError {
+			return utf8.AppendRune(short, r+1)
+		}
+	}
+	return nil
+}
+
+// single returns a value as Iceberg writes single values.
+func single(t schema.Type, v parquet.Value) []byte {
+	switch t {
+	case schema.Bool:
+		if v.Boolean() {
+			return []byte{1}
+		}
+		return []byte{0}
+	case schema.Int32:
+		return binary.LittleEndian.AppendUint32(nil, uint32(v.Int32()))
+	case schema.Exact:
+		return shortest(v.ByteArray())
+	case schema.Percent:
+		return shortest(binary.BigEndian.AppendUint64(nil, uint64(v.Int64())))
+	}
+	return binary.LittleEndian.AppendUint64(nil, uint64(v.Int64()))
+}
+
+// shortest leaves away the first bytes of a number in two's complement, the highest first,
+// that say nothing.
+func shortest(b []byte) []byte {
+	for len(b) > 1 && (b[0] == 0 && b[1] < 0x80 || b[0] == 0xFF && b[1] >= 0x80) {
+		b = b[1:]
+	}
+	return slices.Clone(b)
+}

@@ -1,0 +1,105 @@
+package publish
+
+import (
+	"github.com/apache/iceberg-go"
+	"github.com/apache/iceberg-go/table"
+
+	"callhouse/internal/resource"
+	"callhouse/internal/schema"
+)
+
+// Numbers of Iceberg's that are ours to choose, and never change.
+const (
+	organizationColumn = 10_000 // the field id of the column of that name
+	organizationField  = 1_000  // of the partitions by it
+	monthField         = 1_001
+	wholeSpec          = 0 // partitions without months
+	monthSpec          = 1
+	sortOrder          = 1
+)
+
+// form is what a table looks like in Iceberg.
+type form struct {
+	of     *schema.Table
+	schema *iceberg.Schema
+	// start is the column by whose month a file is partitioned; nil: by none.
+	start *schema.Column
+	order table.SortOrder
+}
+
+// tables are those that are published: all but the tallies. The calls come last, so that
+// the other tables have a commit when they do.
+func tables() (out []*schema.Table) {
+	for _, t := range resource.Tables {
+		if t != &schema.Calls {
+			out = append(out, t)
+		}
+	}
+	return append(out, &schema.Calls)
+}
+
+// formOf returns the form of a table, with the column organization or without.
+func formOf(t *schema.Table, organization bool) *form {
+	f := &form{of: t, order: table.UnsortedSortOrder}
+	var fields []iceberg.NestedField
+	for _, c := range t.Columns {
+		doc := c.Doc
+		if c.Unit != "" {
+			doc += " (" + c.Unit + ")"
+		}
+		fields = append(fields, iceberg.NestedField{ID: c.ID, Name: c.Name, Type: types[c.Type], Required: c.Required, Doc: doc})
+	}
+	if organization {
+		fields = append(fields, iceberg.NestedField{ID: organizationColumn, Name: "organization", Type: iceberg.PrimitiveTypes.String,
+			Doc: "whose calls these are"})
+	}
+	f.schema = iceberg.NewSchema(0, fields...)
+	if !t.ByMonth() {
+		return f
+	}
+	var by []table.SortField
+	for _, name := range sorts[t] {
+		c := &t.Columns[t.Column(name)]
+		if f.start == nil {
+			f.start = c
+		}
+		by = append(by, table.SortField{SourceIDs: []int{c.ID}, Transform: iceberg.IdentityTransform{},
+			Direction: table.SortASC, NullOrder: table.NullsLast})
+	}
+	f.order, _ = table.NewSortOrder(sortOrder, by) // they are fields as they have to be
+	return f
+}
+
+// sorts says by which columns the rows of a file are sorted.
+var sorts = map[*schema.Table][]string{
+	&schema.Calls: {"start_at", "call_id"},
+	&schema.Turns: {"call_start_at", "call_id", "turn"},
+	&schema.Items: {"call_start_at", "call_id", "position"},
+}
+
+var types = map[schema.Type]iceberg.Type{
+	schema.Text:      iceberg.PrimitiveTypes.String,
+	schema.Word:      iceberg.PrimitiveTypes.String,
+	schema.JSON:      iceberg.PrimitiveTypes.String,
+	schema.Int32:     iceberg.PrimitiveTypes.Int32,
+	schema.Int64:     iceberg.PrimitiveTypes.Int64,
+	schema.Bool:      iceberg.PrimitiveTypes.Bool,
+	schema.Timestamp: iceberg.PrimitiveTypes.TimestampTz,
+	schema.Exact:     iceberg.DecimalTypeOf(38, 18),
+	schema.Percent:   iceberg.DecimalTypeOf(18, 4),
+}
+
+// spec returns how files are partitioned. There are two ways in a table of calls: by month,
+// and, for files that are not of one month alone, without.
+func (f *form) spec(id int, organization bool) iceberg.PartitionSpec {
+	var fields []iceberg.PartitionField
+	if organization {
+		fields = append(fields, iceberg.PartitionField{SourceIDs: []int{organizationColumn}, FieldID: organizationField,
+			Name: "organization", Transform: iceberg.IdentityTransform{}})
+	}
+	if id == monthSpec {
+		fields = append(fields, iceberg.PartitionField{SourceIDs: []int{f.start.ID}, FieldID: monthField,
+			Name: f.start.Name + "_month", Transform: iceberg.MonthTransform{}})
+	}
+	return iceberg.NewPartitionSpecID(id, fields...)
+}

@@ -1,0 +1,307 @@
+// Package publish makes and keeps Iceberg tables of a warehouse, in a bucket or a folder: for
+// Spark, Trino, ClickHouse and whatever else reads them.
+//
+// It compares the files that the warehouse's current snapshot has with those that a table has,
+// and replaces the difference in one commit of Iceberg's. So it does the same whether it was
+// interrupted, has never run, or ran a minute ago. Files are copied, and never rewritten. It changes
+// nothing in the warehouse, and removes at the destination only what has the names that it gives.
+package publish
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/sourcegraph/conc/pool"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/publish/store"
+	"callhouse/internal/schema"
+)
+
+const (
+	formatVersion = 2 // of Iceberg's tables
+	// abreast is how many uploads, and how many tables, are at work at once.
+	abreast = 8
+	// patience is how long commits that others get ahead of are tried again.
+	patience = 10 * time.Minute
+)
+
+// Options say what is published where.
+type Options struct {
+	Warehouse string // its folder
+	To        string // s3://bucket/prefix, file:///folder or a folder
+	// Catalog is the address of a REST catalog; empty: the tables' files are their own catalog.
+	Catalog   string
+	Namespace string // of the tables in the catalog
+	// CatalogWarehouse, Token and Credential are what the catalog may ask for.
+	CatalogWarehouse, Token, Credential string
+	// Organization is the value of the column of that name, for tables which several
+	// warehouses publish to; empty: the tables have no such column.
+	Organization string
+	// Adopt publishes over what another warehouse published.
+	Adopt bool
+	Now   func() time.Time
+}
+
+// Report is what a publication came to.
+type Report struct {
+	Snapshot    int64     `json:"snapshot"`
+	CommittedAt time.Time `json:"committed_at"`
+	To          string    `json:"to"`
+	Tag         string    `json:"tag"`
+	Tables      []Table   `json:"tables"`
+	Uploaded    int       `json:"files_uploaded"`
+	Bytes       int64     `json:"bytes_uploaded"`
+	Removed     []string  `json:"removed"` // addresses of files that no commit has any more
+	Requests    int64     `json:"requests"`
+	// Forgotten says that calls had been forgotten since the last publication, so that their
+	// files are among those that were removed.
+	Forgotten bool `json:"forgotten"`
+}
+
+// Table is what was published of a table.
+type Table struct {
+	Name    string `json:"table"`
+	Rows    int64  `json:"rows"`
+	Added   int    `json:"files_added"`
+	Deleted int    `json:"files_deleted"`
+	Files   int    `json:"files"`
+}
+
+var organizationRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
+
+// publication is one run of it.
+type publication struct {
+	Options
+	store   store.Store
+	catalog catalog
+	dir     *layout.Dir
+	snap    *layout.Snapshot
+	kept    []*layout.Snapshot // all that the warehouse has, lowest number first
+	report  Report
+	mu      sync.Mutex // of the report
+}
+
+// Run publishes the current snapshot of a warehouse.
+func Run(ctx context.Context, o Options) (*Report, error) {
+	if o.Organization != "" && !organizationRE.MatchString(o.Organization) {
+		return nil, &UseError{fmt.Sprintf("the organisation %q has other characters than letters, digits, - and _, or more than 64", o.Organization)}
+	}
+	s, to, err := store.Open(o.To)
+	if err != nil {
+		return nil, &UseError{err.Error()}
+	}
+	p := &publication{Options: o, store: s}
+	p.To = to
+	if o.Catalog == "" {
+		p.catalog = &files{s, to}
+	} else if p.catalog, err = openServer(ctx, o.Catalog, o.Namespace, o.CatalogWarehouse, o.Token, o.Credential); err != nil {
+		return nil, err
+	}
+	if p.dir, err = layout.OpenDir(o.Warehouse); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("%s: %w", o.Warehouse, layout.ErrNoWarehouse)
+		}
+		return nil, err
+	}
+	defer p.dir.Close()
+	if err := p.choose(); err != nil {
+		return nil, err
+	}
+	err = p.run(ctx)
+	p.report.Requests = s.Requests()
+	return &p.report, err
+}
+
+// UseError says that something is asked for in a wrong way.
+type UseError struct{ What string }
+
+func (e *UseError) Error() string { return e.What }
+
+// choose reads which snapshots the warehouse has, and refuses files that engines would misread.
+func (p *publication) choose() (err error) {
+	if p.snap, err = layout.FindCurrent(p.dir, p.Warehouse); err != nil {
+		return err
+	}
+	m := p.snap.Manifest
+	numbers, err := layout.SnapshotNumbers(p.dir, p.Warehouse)
+	if err != nil {
+		return err
+	}
+	for _, n := range numbers {
+		if n < m.Oldest || n > m.Snapshot {
+			continue // on its way out, or never committed
+		}
+		s, err := layout.OpenSnapshot(p.dir, p.Warehouse, layout.SnapshotName(n))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it went just now
+		}
+		if err != nil {
+			return err
+		}
+		p.kept = append(p.kept, s)
+	}
+	for i := range m.Files {
+		if f := &m.Files[i]; f.Format < layout.FormatVersion && slices.ContainsFunc(tables(), func(t *schema.Table) bool { return t.Name == f.Table }) {
+			return &OldFilesError{f.Path}
+		}
+	}
+	p.report = Report{Snapshot: m.Snapshot, CommittedAt: m.CommittedAt, To: p.To, Tag: p.tag(m.Snapshot), Removed: []string{}}
+	return nil
+}
+
+// OldFilesError says that a warehouse has files of an older format, whose times and amounts
+// the engines read wrong.
+type OldFilesError struct{ Path string }
+
+func (e *OldFilesError) Error() string {
+	return e.Path + " is of an older format, in which times have milliseconds: Spark finds no rows by those"
+}
+
+// Hint says what to do about it.
+func (e *OldFilesError) Hint() string { return "extract migrate rewrites older files, once" }
+
+// ForeignError says that a table is not this warehouse's.
+type ForeignError struct{ Table, What string }
+
+func (e *ForeignError) Error() string {
+	return fmt.Sprintf("%s was published by another warehouse: %s", e.Table, e.What)
+}
+
+// Hint says what to do about it.
+func (e *ForeignError) Hint() string {
+	return "nothing was changed there; publish to another place, or, if this warehouse is to take its place, publish once with --adopt"
+}
+
+// tag is the name that a commit of the warehouse has in every table.
+func (p *publication) tag(snapshot int64) string {
+	return p.tagPrefix() + layout.SnapshotName(snapshot)
+}
+
+func (p *publication) tagPrefix() string {
+	if p.Organization == "" {
+		return "snapshot-"
+	}
+	return p.Organization + "-"
+}
+
+// folder is where our objects of a kind lie in a table.
+func (p *publication) folder(location, kind string) string {
+	uri := strings.TrimRight(location, "/") + "/" + kind
+	if p.Organization != "" {
+		uri += "/organization=" + p.Organization
+	}
+	return uri
+}
+
+// object is the address of a file's copy. Equal names are equal files.
+func (p *publication) object(location string, f *layout.File) string {
+	return fmt.Sprintf("%s/%s-%s.parquet", p.folder(location, "data"), strings.TrimSuffix(filepath.Base(f.Path), ".parquet"), f.SHA256[:16])
+}
+
+var objectRE = regexp.MustCompile(`^.+-[0-9a-f]{16}\.parquet$`)
+
+func (p *publication) run(ctx context.Context) error {
+	var works []*work
+	for _, t := range tables() {
+		works = append(works, &work{publication: p, form: formOf(t, p.Organization != "")})
+	}
+	each := func(of []*work, do func(*work, context.Context) error) error {
+		group := pool.New().WithContext(ctx).WithMaxGoroutines(abreast).WithCancelOnError().WithFirstError()
+		for _, w := range of {
+			group.Go(func(ctx context.Context) error {
+				if err := do(w, ctx); err != nil {
+					return fmt.Errorf("publish %s: %w", w.of.Name, err)
+				}
+				return nil
+			})
+		}
+		return group.Wait()
+	}
+	if err := each(works, (*work).load); err != nil {
+		return err
+	}
+	works = slices.DeleteFunc(works, func(w *work) bool { return w.Metadata == nil && len(w.files) == 0 })
+	if err := p.upload(ctx, works); err != nil {
+		return err
+	}
+	// The calls come last: when they have a commit, all tables have it.
+	last := len(works) - 1
+	for _, of := range [][]*work{works[:last], works[last:]} {
+		if err := each(of, (*work).commit); err != nil {
+			return err
+		}
+	}
+	for _, w := range works {
+		p.report.Tables = append(p.report.Tables, w.result)
+	}
+	return each(works, (*work).clean)
+}
+
+// upload copies the files that a table lacks, proven, unless an interrupted publication did.
+func (p *publication) upload(ctx context.Context, works []*work) error {
+	group := pool.New().WithContext(ctx).WithMaxGoroutines(abreast).WithCancelOnError().WithFirstError()
+	for _, w := range works {
+		for _, f := range w.lacking() {
+			group.Go(func(ctx context.Context) error {
+				uri := p.object(w.location, f)
+				sent := int64(0)
+				if err := p.opened(f, func(c *copied) error {
+					if size, err := p.store.Size(ctx, uri); err != nil || size == c.size() {
+						return err
+					}
+					if err := layout.Prove(c.local, c.local.Name(), f); err != nil {
+						return err
+					}
+					sent = c.size()
+					return p.store.Put(ctx, uri, c, c.size())
+				}); err != nil || sent == 0 {
+					return err
+				}
+				p.mu.Lock()
+				defer p.mu.Unlock()
+				p.report.Uploaded++
+				p.report.Bytes += sent
+				return nil
+			})
+		}
+	}
+	return group.Wait()
+}
+
+// opened gives a file of the snapshot, as it is published, to do.
+func (p *publication) opened(f *layout.File, do func(*copied) error) error {
+	local, err := p.dir.Open(p.snap.Path(f))
+	if err != nil {
+		return err
+	}
+	defer local.Close()
+	c, err := copyOf(local, f)
+	if err != nil {
+		return err
+	}
+	return do(c)
+}
+
+// again calls do until it is not overtaken any more.
+func again(ctx context.Context, do func() error) error {
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		err := do()
+		if err != nil && !errors.Is(err, errConflict) && !errors.Is(err, errUnsure) {
+			err = backoff.Permanent(err)
+		}
+		return struct{}{}, err
+	}, backoff.WithMaxElapsedTime(patience), backoff.WithBackOff(&backoff.ExponentialBackOff{
+		InitialInterval: 50 * time.Millisecond, RandomizationFactor: 0.9, Multiplier: 1.5, MaxInterval: 5 * time.Second,
+	}))
+	return err
+}

@@ -1,0 +1,108 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// folder keeps objects as files.
+type folder struct{}
+
+const tempPrefix = ".tmp-"
+
+func path(uri string) string { return filepath.FromSlash(strings.TrimPrefix(uri, "file://")) }
+
+func (folder) Get(_ context.Context, uri string) ([]byte, error) { return os.ReadFile(path(uri)) }
+
+func (f folder) Put(_ context.Context, uri string, body io.ReaderAt, size int64) error {
+	return f.write(uri, body, size, os.Rename)
+}
+
+func (f folder) Create(_ context.Context, uri string, body []byte) error {
+	return f.write(uri, strings.NewReader(string(body)), int64(len(body)), func(temp, to string) error {
+		return errors.Join(os.Link(temp, to), os.Remove(temp))
+	})
+}
+
+// write writes a file beside its place, and then publishes it there.
+func (folder) write(uri string, body io.ReaderAt, size int64, publish func(temp, to string) error) (err error) {
+	to := path(uri)
+	dir := filepath.Dir(to)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	temp, err := os.CreateTemp(dir, tempPrefix)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(temp.Name())
+		}
+	}()
+	n, err := io.Copy(temp, io.NewSectionReader(body, 0, size))
+	if err == nil && n != size {
+		err = fmt.Errorf("%s: %w", to, io.ErrUnexpectedEOF)
+	}
+	if err := errors.Join(err, temp.Chmod(0o644), temp.Sync(), temp.Close()); err != nil {
+		return err
+	}
+	if err := publish(temp.Name(), to); err != nil {
+		return err
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+func (folder) Size(_ context.Context, uri string) (int64, error) {
+	info, err := os.Stat(path(uri))
+	if errors.Is(err, fs.ErrNotExist) {
+		return -1, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+func (folder) List(_ context.Context, uri string) ([]string, error) {
+	return list(uri, func(name string) bool { return !strings.HasPrefix(name, tempPrefix) })
+}
+
+func list(uri string, wanted func(name string) bool) (out []string, err error) {
+	err = filepath.WalkDir(path(uri), func(path string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() && wanted(e.Name()) {
+			out = append(out, "file://"+filepath.ToSlash(path))
+		}
+		return err
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return out, err
+}
+
+func (folder) Remove(_ context.Context, uris []string) (err error) {
+	for _, uri := range uris {
+		if e := os.Remove(path(uri)); e != nil && !errors.Is(e, fs.ErrNotExist) {
+			err = errors.Join(err, e)
+		}
+	}
+	return err
+}
+
+func (f folder) Abandoned(ctx context.Context, uri string) error {
+	uris, err := list(uri, func(name string) bool { return strings.HasPrefix(name, tempPrefix) })
+	return errors.Join(err, f.Remove(ctx, uris))
+}
+
+func (folder) Requests() int64 { return 0 }

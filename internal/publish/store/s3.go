@@ -1,0 +1,176 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync/atomic"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+)
+
+// partSize is that of the parts in which large objects are sent, and half a part the
+// largest object that is sent as a whole.
+const partSize = 32 << 20
+
+// s3 keeps objects in buckets. Who it is and where, it takes from the environment, from
+// the shared files of AWS, or from the machine, as every client of S3 does.
+type s3 struct {
+	client   *minio.Client
+	requests atomic.Int64
+}
+
+func newS3() (*s3, error) {
+	endpoint, secure := "s3.amazonaws.com", true
+	for _, name := range []string{"AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"} {
+		if v := os.Getenv(name); v != "" {
+			u, err := url.Parse(v)
+			if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || strings.Trim(u.Path, "/") != "" {
+				return nil, fmt.Errorf("%s is %q, and has to be an address as in https://host:port", name, v)
+			}
+			endpoint, secure = u.Host, u.Scheme == "https"
+		}
+	}
+	region := os.Getenv("AWS_REGION")
+	if region == "" {
+		region = os.Getenv("AWS_DEFAULT_REGION")
+	}
+	s := new(s3)
+	transport, err := minio.DefaultTransport(secure)
+	if err != nil {
+		return nil, err
+	}
+	s.client, err = minio.New(endpoint, &minio.Options{
+		Secure: secure, Region: region,
+		Transport: counted{transport, &s.requests},
+		Creds: credentials.NewChainCredentials([]credentials.Provider{
+			&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}, &credentials.IAM{},
+		}),
+	})
+	return s, err
+}
+
+// counted counts requests.
+type counted struct {
+	http.RoundTripper
+	n *atomic.Int64
+}
+
+func (c counted) RoundTrip(r *http.Request) (*http.Response, error) {
+	c.n.Add(1)
+	return c.RoundTripper.RoundTrip(r)
+}
+
+func (s *s3) Requests() int64 { return s.requests.Load() }
+
+// parts takes an address apart.
+func parts(uri string) (bucket, key string) {
+	bucket, key, _ = strings.Cut(strings.TrimPrefix(uri, "s3://"), "/")
+	return bucket, key
+}
+
+// told returns an error of S3 with the object in it, as one of fs where it is one.
+func told(uri string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var kind error
+	switch r := minio.ToErrorResponse(err); {
+	case r.Code == "NoSuchBucket":
+		return fmt.Errorf("%s: there is no such bucket, or not in this region (AWS_REGION)", uri)
+	case r.StatusCode == http.StatusNotFound:
+		kind = fs.ErrNotExist
+	case r.StatusCode == http.StatusPreconditionFailed, r.Code == "ConditionalRequestConflict":
+		kind = fs.ErrExist
+	case r.StatusCode == http.StatusForbidden, r.StatusCode == http.StatusUnauthorized:
+		kind = fs.ErrPermission
+	}
+	if kind != nil {
+		return fmt.Errorf("%s: %w (%w)", uri, kind, err)
+	}
+	return fmt.Errorf("%s: %w", uri, err)
+}
+
+func (s *s3) Get(ctx context.Context, uri string) ([]byte, error) {
+	bucket, key := parts(uri)
+	o, err := s.client.GetObject(ctx, bucket, key, minio.GetObjectOptions{})
+	if err != nil {
+		return nil, told(uri, err)
+	}
+	defer o.Close()
+	raw, err := io.ReadAll(o)
+	return raw, told(uri, err)
+}
+
+func (s *s3) Put(ctx context.Context, uri string, body io.ReaderAt, size int64) error {
+	return s.put(ctx, uri, body, size, minio.PutObjectOptions{PartSize: partSize, DisableMultipart: size <= partSize})
+}
+
+func (s *s3) Create(ctx context.Context, uri string, body []byte) error {
+	o := minio.PutObjectOptions{DisableMultipart: true}
+	o.SetMatchETagExcept("*")
+	return s.put(ctx, uri, bytes.NewReader(body), int64(len(body)), o)
+}
+
+func (s *s3) put(ctx context.Context, uri string, body io.ReaderAt, size int64, o minio.PutObjectOptions) error {
+	bucket, key := parts(uri)
+	o.ContentType = "application/octet-stream"
+	_, err := s.client.PutObject(ctx, bucket, key, io.NewSectionReader(body, 0, size), size, o)
+	return told(uri, err)
+}
+
+func (s *s3) Size(ctx context.Context, uri string) (int64, error) {
+	bucket, key := parts(uri)
+	o, err := s.client.StatObject(ctx, bucket, key, minio.StatObjectOptions{})
+	if err = told(uri, err); errors.Is(err, fs.ErrNotExist) {
+		return -1, nil
+	}
+	return o.Size, err
+}
+
+func (s *s3) List(ctx context.Context, uri string) (out []string, err error) {
+	bucket, prefix := parts(uri)
+	for o := range s.client.ListObjectsIter(ctx, bucket, minio.ListObjectsOptions{Prefix: prefix + "/", Recursive: true}) {
+		if o.Err != nil {
+			return nil, told(uri, o.Err)
+		}
+		out = append(out, "s3://"+bucket+"/"+o.Key)
+	}
+	return out, nil
+}
+
+func (s *s3) Remove(ctx context.Context, uris []string) (err error) {
+	if len(uris) == 0 {
+		return nil
+	}
+	bucket, _ := parts(uris[0])
+	objects := make(chan minio.ObjectInfo, len(uris))
+	for _, uri := range uris {
+		_, key := parts(uri)
+		objects <- minio.ObjectInfo{Key: key}
+	}
+	close(objects)
+	for e := range s.client.RemoveObjects(ctx, bucket, objects, minio.RemoveObjectsOptions{}) {
+		err = errors.Join(err, told("s3://"+bucket+"/"+e.ObjectName, e.Err))
+	}
+	return err
+}
+
+func (s *s3) Abandoned(ctx context.Context, uri string) (err error) {
+	bucket, prefix := parts(uri)
+	for u := range s.client.ListIncompleteUploads(ctx, bucket, prefix+"/", true) {
+		if u.Err != nil {
+			return told(uri, u.Err)
+		}
+		err = errors.Join(err, told(uri, s.client.RemoveIncompleteUpload(ctx, bucket, u.Key)))
+	}
+	return err
+}

@@ -1,0 +1,52 @@
+// Package store keeps objects: in a bucket of S3, or in a folder. An object is there as a
+// whole or not at all. It knows nothing of what the objects mean.
+package store
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/url"
+	"path/filepath"
+	"strings"
+)
+
+// Store keeps objects by their addresses, as in s3://bucket/a/b or file:///a/b. It is
+// safe for concurrent use.
+type Store interface {
+	// Get returns an object; an error that wraps fs.ErrNotExist if there is none.
+	Get(ctx context.Context, uri string) ([]byte, error)
+	// Put stores an object, in the place of one that is there.
+	Put(ctx context.Context, uri string, body io.ReaderAt, size int64) error
+	// Create stores an object where there is none: an error that wraps fs.ErrExist if there
+	// is one. Of two that create it at once, one succeeds. An answer that is lost may look
+	// as if somebody else had been first.
+	Create(ctx context.Context, uri string, body []byte) error
+	// Size returns the size of an object; -1 if there is none.
+	Size(ctx context.Context, uri string) (int64, error)
+	// List returns the addresses of what lies below a folder's address, in order.
+	List(ctx context.Context, uri string) ([]string, error)
+	// Remove removes objects. One that is not there is no error.
+	Remove(ctx context.Context, uris []string) error
+	// Abandoned removes what interrupted uploads of objects below an address left.
+	Abandoned(ctx context.Context, uri string) error
+	// Requests returns how many requests were sent so far.
+	Requests() int64
+}
+
+// Open returns the store of an address, and the address itself in full: of a folder, a plain
+// path will do.
+func Open(to string) (s Store, uri string, err error) {
+	u, err := url.Parse(to)
+	switch {
+	case err == nil && u.Scheme == "s3" && u.Host != "" && u.RawQuery == "" && u.Fragment == "":
+		s, err = newS3()
+		return s, strings.TrimRight(to, "/"), err
+	case err == nil && u.Scheme == "file" && u.Host == "" && strings.HasPrefix(u.Path, "/"):
+		to = u.Path
+	case strings.Contains(to, "://") || to == "":
+		return nil, "", fmt.Errorf("%q is no place to publish to: it takes s3://bucket/prefix, or a folder", to)
+	}
+	path, err := filepath.Abs(to)
+	return folder{}, "file://" + path, err
+}
