@@ -50,6 +50,8 @@ type Options struct {
 	// Adopt publishes over what another warehouse published.
 	Adopt bool
 	Now   func() time.Time
+
+	store store.Store // a test's; nil: that of To
 }
 
 // Report is what a publication came to.
@@ -99,6 +101,9 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	s, to, err := store.Open(o.To)
 	if err != nil {
 		return nil, &UseError{err.Error()}
+	}
+	if o.store != nil {
+		s = o.store
 	}
 	p := &publication{Options: o, store: s}
 	p.To = to

@@ -1,0 +1,490 @@
+package publish
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/apache/iceberg-go"
+	"github.com/apache/iceberg-go/table"
+	"github.com/google/go-cmp/cmp"
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/deprecated"
+	"pgregory.net/rapid"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/publish/store"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink"
+	"callhouse/internal/sink/commit"
+	"callhouse/internal/sink/erase"
+)
+
+// house is a warehouse with a clock of its own.
+type house struct {
+	t    fatal
+	root string
+	now  time.Time
+	runs uint32
+}
+
+type fatal interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+func newHouse(t *testing.T) *house {
+	return &house{t: t, root: filepath.Join(t.TempDir(), "warehouse"), now: time.Date(2026, 11, 19, 2, 0, 0, 0, time.UTC)}
+}
+
+func (h *house) must(err error) {
+	h.t.Helper()
+	if err != nil {
+		h.t.Fatalf("%v", err)
+	}
+}
+
+// open opens the warehouse for its next run, some hours after the last one.
+func (h *house) open(hours int) *sink.Warehouse {
+	h.runs++
+	h.now = h.now.Add(time.Duration(hours) * time.Hour)
+	w, err := sink.Open(sink.Options{Root: h.root, RunID: layout.RunID(h.now, h.runs), Now: func() time.Time { return h.now }})
+	h.must(err)
+	return w
+}
+
+// night commits calls. One with a negative day has no start.
+func (h *house) night(calls ...call) {
+	w := h.open(8)
+	for _, c := range calls {
+		h.must(w.Put(context.Background(), c.record(h.now)))
+	}
+	h.must(w.Commit(context.Background(), func(s commit.Stats, n int64) schema.Run {
+		return schema.Run{ID: w.RunID(), StartedAt: h.now.UnixMilli(), Outcome: schema.OutcomeDone, CallsNew: s.New, Commits: n}
+	}))
+	h.must(w.Close())
+}
+
+func (h *house) forget(ids ...string) {
+	w := h.open(1)
+	_, err := w.Forget(context.Background(), erase.Selection{CallIDs: ids}, false, nil)
+	h.must(errors.Join(err, w.Close()))
+}
+
+func (h *house) rollback() {
+	w := h.open(1)
+	_, err := w.Rollback(context.Background(), 0, func(*layout.Snapshot) schema.Run {
+		return schema.Run{ID: w.RunID(), StartedAt: h.now.UnixMilli(), Outcome: schema.OutcomeRolledBack}
+	})
+	h.must(errors.Join(err, w.Close()))
+}
+
+// call is a call of a test.
+type call struct {
+	id, word  string
+	day, cost int
+	turns     int
+}
+
+func (c call) record(now time.Time) schema.Record {
+	at := "null"
+	if c.day >= 0 {
+		at = `"` + time.Date(2026, 9, 28, 9, 0, 0, 0, time.UTC).AddDate(0, 0, c.day).Format(time.RFC3339) + `"`
+	}
+	var turns []string
+	for i := range c.turns {
+		turns = append(turns, fmt.Sprintf(`{"role":"user","content":"%s %d"}`, c.word, i))
+	}
+	body := fmt.Sprintf(`{"id":%q,"status":"ended","agent":{"agent_id":%q},"start_at":%s,"end_at":%s,"call_cost":{"total_cost":"%d.25"},`+
+		`"metadata":{"k":%q},"call_analysis":{"user_sentiment":%q,"custom_analysis_data":[{"name":"n","type":"string","value":"v"}]},"transcript":[%s]}`,
+		c.id, c.word, at, at, c.cost, c.word, c.word, strings.Join(turns, ","))
+	return schema.Record{Kind: schema.KindDetail, FetchedAt: now.UnixMilli(), CallID: c.id, Body: []byte(body)}
+}
+
+// publish publishes the warehouse.
+func (h *house) publish(to string, change ...func(*Options)) (*Report, error) {
+	o := Options{Warehouse: h.root, To: to, Now: func() time.Time { return h.now }}
+	for _, c := range change {
+		c(&o)
+	}
+	return Run(context.Background(), o)
+}
+
+func organization(name string) func(*Options) { return func(o *Options) { o.Organization = name } }
+
+// snapshots are those of the warehouse, by number.
+func (h *house) snapshots() (current *layout.Snapshot, kept map[int64]*layout.Snapshot) {
+	current, err := layout.Current(h.root)
+	h.must(err)
+	d, err := layout.OpenDir(h.root)
+	h.must(err)
+	defer d.Close()
+	numbers, err := layout.SnapshotNumbers(d, h.root)
+	h.must(err)
+	kept = map[int64]*layout.Snapshot{}
+	for _, n := range numbers {
+		if kept[n], err = layout.OpenSnapshot(d, h.root, layout.SnapshotName(n)); err != nil {
+			h.t.Fatalf("%v", err)
+		}
+	}
+	return current, kept
+}
+
+// lake reads what was published, as an engine does.
+type lake struct {
+	house *house
+	store store.Store
+	root  string
+}
+
+func (l *lake) load(name string) current {
+	l.house.t.Helper()
+	now, err := (&files{l.store, l.root}).load(context.Background(), name)
+	l.house.must(err)
+	return now
+}
+
+// data returns the files of a snapshot of Iceberg's, by their addresses.
+func (l *lake) data(s *table.Snapshot) map[string]iceberg.DataFile {
+	l.house.t.Helper()
+	out := map[string]iceberg.DataFile{}
+	raw, err := l.store.Get(context.Background(), s.ManifestList)
+	l.house.must(err)
+	manifests, err := iceberg.ReadManifestList(bytes.NewReader(raw))
+	l.house.must(err)
+	for _, m := range manifests {
+		raw, err := l.store.Get(context.Background(), m.FilePath())
+		l.house.must(err)
+		entries, err := iceberg.ReadManifest(m, bytes.NewReader(raw), true)
+		l.house.must(err)
+		for _, e := range entries {
+			if out[e.DataFile().FilePath()] != nil {
+				l.house.t.Fatalf("%s is in the table twice", e.DataFile().FilePath())
+			}
+			out[e.DataFile().FilePath()] = e.DataFile()
+		}
+	}
+	return out
+}
+
+// check compares the tables with the warehouse: main and the last tag with its current
+// snapshot, each other tag with the one that it names. It opens every file, and fails on
+// objects that no snapshot needs.
+func (l *lake) check(organization string) {
+	l.house.t.Helper()
+	now, kept := l.house.snapshots()
+	p := &publication{Options: Options{Organization: organization}}
+	for _, t := range tables() {
+		cur := l.load(t.Name)
+		if cur.Metadata == nil {
+			if len(now.Manifest.FilesOf(t.Name)) > 0 {
+				l.house.t.Fatalf("%s is not there", t.Name)
+			}
+			continue
+		}
+		refs := maps.Collect(cur.Refs())
+		if _, ok := refs[p.tag(now.Manifest.Snapshot)]; !ok {
+			l.house.t.Fatalf("%s lacks the tag %s: %v", t.Name, p.tag(now.Manifest.Snapshot), refs)
+		}
+		used := map[string]bool{}
+		for name, ref := range refs {
+			of := now
+			if n, ours := (&work{publication: p}).tagged(name); ours {
+				of = kept[n]
+			} else if name != table.MainBranch {
+				continue
+			}
+			if of == nil {
+				l.house.t.Fatalf("%s: %s names a snapshot that the warehouse does not have", t.Name, name)
+			}
+			got := l.data(cur.SnapshotByID(ref.SnapshotID))
+			var want, have []string
+			for _, f := range of.Manifest.FilesOf(t.Name) {
+				uri := p.object(cur.Location(), f)
+				want = append(want, uri)
+				if got[uri] != nil {
+					l.file(t, f, got[uri])
+				}
+			}
+			for uri := range got {
+				used[uri] = true
+				if organization == "" || strings.Contains(uri, "/organization="+organization+"/") {
+					have = append(have, uri)
+				} else if name != table.MainBranch {
+					l.house.t.Fatalf("%s has %s of somebody else", name, uri)
+				}
+			}
+			slices.Sort(want)
+			slices.Sort(have)
+			if diff := cmp.Diff(want, have); diff != "" {
+				l.house.t.Fatalf("%s of %s (-warehouse +table):\n%s", name, t.Name, diff)
+			}
+		}
+		for _, s := range kept { // a rollback may need them, though no tag does
+			for _, f := range s.Manifest.FilesOf(t.Name) {
+				used[p.object(cur.Location(), f)] = true
+			}
+		}
+		objects, err := l.store.List(context.Background(), p.folder(cur.Location(), "data"))
+		l.house.must(err)
+		for _, uri := range objects {
+			if !used[uri] {
+				l.house.t.Fatalf("%s is left over", uri)
+			}
+		}
+	}
+}
+
+// file compares a copy with the file of the warehouse, and with what Iceberg is told of it.
+func (l *lake) file(t *schema.Table, f *layout.File, told iceberg.DataFile) {
+	l.house.t.Helper()
+	raw, err := l.store.Get(context.Background(), told.FilePath())
+	l.house.must(err)
+	if int64(len(raw)) != told.FileSizeBytes() || told.Count() != f.Rows {
+		l.house.t.Fatalf("%s has %d bytes, and is said to have %d, and %d rows, not %d", told.FilePath(), len(raw), told.FileSizeBytes(), told.Count(), f.Rows)
+	}
+	in, err := parquet.OpenFile(bytes.NewReader(raw), int64(len(raw)))
+	l.house.must(err)
+	for _, e := range in.Metadata().Schema {
+		if e.ConvertedType.Valid && e.ConvertedType.V == deprecated.Json {
+			l.house.t.Fatalf("%s: %s is JSON", told.FilePath(), e.Name)
+		}
+	}
+	rows := int64(0)
+	lower, upper := told.LowerBoundValues(), told.UpperBoundValues()
+	r := parquet.NewReader(in)
+	defer r.Close()
+	row := make([]parquet.Row, 1)
+	for {
+		n, err := r.ReadRows(row)
+		rows += int64(n)
+		for _, v := range row[0][:min(len(row[0]), n*len(row[0]))] {
+			c := in.Root().Columns()[v.Column()]
+			id := c.ID()
+			if v.IsNull() || lower[id] == nil {
+				continue
+			}
+			if at := t.Columns[slices.IndexFunc(t.Columns, func(c schema.Column) bool { return c.ID == id })]; !within(at.Type, v, lower[id], upper[id]) {
+				l.house.t.Fatalf("%s: %s of %v is not between %q and %q", told.FilePath(), at.Name, v, lower[id], upper[id])
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		l.house.must(err)
+	}
+	if rows != f.Rows {
+		l.house.t.Fatalf("%s has %d rows, not %d", told.FilePath(), rows, f.Rows)
+	}
+	if month, ok := told.Partition()[monthField]; ok {
+		if at := time.UnixMilli(*f.MinStart).UTC(); month != int32((at.Year()-1970)*12+int(at.Month())-1) {
+			l.house.t.Fatalf("%s is in the partition %v", told.FilePath(), month)
+		}
+	}
+}
+
+// within says whether a value lies between the bounds that Iceberg was told.
+func within(t schema.Type, v parquet.Value, lower, upper []byte) bool {
+	switch t {
+	case schema.Text, schema.Word, schema.JSON:
+		return bytes.Compare(lower, v.ByteArray()) <= 0 && bytes.Compare(v.ByteArray()[:min(len(v.ByteArray()), len(upper))], upper) <= 0
+	case schema.Exact, schema.Percent:
+		number := func(b []byte) (out string) { return signed(b) }
+		raw := v.ByteArray()
+		if t == schema.Percent {
+			raw = binary.BigEndian.AppendUint64(nil, uint64(v.Int64()))
+		}
+		return number(lower) <= number(raw) && number(raw) <= number(upper)
+	case schema.Bool:
+		return true
+	case schema.Int32:
+		return int32(binary.LittleEndian.Uint32(lower)) <= v.Int32() && v.Int32() <= int32(binary.LittleEndian.Uint32(upper))
+	}
+	return int64(binary.LittleEndian.Uint64(lower)) <= v.Int64() && v.Int64() <= int64(binary.LittleEndian.Uint64(upper))
+}
+
+// signed returns a number in two's complement as a text that sorts as it does.
+func signed(b []byte) string {
+	fill := byte(0)
+	if b[0] >= 0x80 {
+		fill = 0xFF
+	}
+	b = append(bytes.Repeat([]byte{fill}, 16-len(b)), b...)
+	b[0] ^= 0x80
+	return string(b)
+}
+
+// TestTablesFollow publishes a warehouse to which things happen at random.
+func TestTablesFollow(t *testing.T) {
+	dir := t.TempDir()
+	n := 0
+	rapid.Check(t, func(r *rapid.T) {
+		n++
+		h := newHouse(t)
+		h.t = r
+		whose := rapid.SampledFrom([]string{"", "acme"}).Draw(r, "organization")
+		to := filepath.Join(dir, fmt.Sprint(n))
+		s, root, err := store.Open(to)
+		h.must(err)
+		l := &lake{h, s, root}
+		ids := []string{"a", "b", "c", "d"}
+		draw := func() call {
+			return call{rapid.SampledFrom(ids).Draw(r, "id"), rapid.StringMatching(`[a-zé\x{10FFFF}]{1,20}`).Draw(r, "word"),
+				rapid.IntRange(-1, 40).Draw(r, "day"), rapid.IntRange(-3, 3).Draw(r, "cost"), rapid.IntRange(0, 2).Draw(r, "turns")}
+		}
+		h.night(draw(), draw(), draw())
+		for range rapid.IntRange(1, 5).Draw(r, "steps") {
+			switch rapid.IntRange(0, 5).Draw(r, "step") {
+			case 0:
+				h.forget(rapid.SampledFrom(ids).Draw(r, "id"))
+			case 1:
+				if _, kept := h.snapshots(); len(kept) > 1 {
+					h.rollback()
+				}
+			case 2:
+				h.now = h.now.Add(30 * time.Hour)
+				h.night(draw())
+			default:
+				h.night(draw(), draw())
+			}
+			if rapid.Bool().Draw(r, "publish") {
+				_, err := h.publish(to, organization(whose))
+				h.must(err)
+				l.check(whose)
+			}
+		}
+		_, err = h.publish(to, organization(whose))
+		h.must(err)
+		l.check(whose)
+		again, err := h.publish(to, organization(whose))
+		h.must(err)
+		if again.Uploaded != 0 || len(again.Removed) != 0 {
+			r.Fatalf("published again: %+v", again)
+		}
+	})
+}
+
+var errKilled = errors.New("killed")
+
+// mortal is a store of a program that is killed after so many operations, once before the
+// last of them is done, and once after it.
+type mortal struct {
+	store.Store
+	mu      sync.Mutex
+	left    int
+	after   bool
+	puts    map[string]int
+	touched bool // it was killed
+}
+
+// do does an operation unless the program is dead.
+func (m *mortal) do(op func() error) error {
+	m.mu.Lock()
+	m.left--
+	left := m.left
+	m.touched = m.touched || left <= 0
+	m.mu.Unlock()
+	if left > 0 {
+		return op()
+	}
+	if left == 0 && m.after {
+		_ = op()
+	}
+	return errKilled
+}
+
+func (m *mortal) Get(ctx context.Context, uri string) (raw []byte, err error) {
+	err = m.do(func() (e error) { raw, e = m.Store.Get(ctx, uri); return e })
+	return raw, err
+}
+
+func (m *mortal) Put(ctx context.Context, uri string, body io.ReaderAt, size int64) error {
+	return m.do(func() error { m.mu.Lock(); m.puts[uri]++; m.mu.Unlock(); return m.Store.Put(ctx, uri, body, size) })
+}
+
+func (m *mortal) Create(ctx context.Context, uri string, body []byte) error {
+	return m.do(func() error { return m.Store.Create(ctx, uri, body) })
+}
+
+func (m *mortal) Size(ctx context.Context, uri string) (n int64, err error) {
+	err = m.do(func() (e error) { n, e = m.Store.Size(ctx, uri); return e })
+	return n, err
+}
+
+func (m *mortal) List(ctx context.Context, uri string) (out []string, err error) {
+	err = m.do(func() (e error) { out, e = m.Store.List(ctx, uri); return e })
+	return out, err
+}
+
+func (m *mortal) Remove(ctx context.Context, uris []string) error {
+	return m.do(func() error { return m.Store.Remove(ctx, uris) })
+}
+
+// TestKilledAnywhere kills publications at each operation on the destination. Each table is at
+// one commit then, the old one or the new one; the next publication finishes, leaves nothing
+// over, and copies no file that was copied.
+func TestKilledAnywhere(t *testing.T) {
+	for _, whose := range []string{"", "acme"} {
+		for _, after := range []bool{false, true} {
+			for at := 1; ; at++ {
+				h := newHouse(t)
+				to := filepath.Join(t.TempDir(), "lake")
+				real, root, err := store.Open(to)
+				h.must(err)
+				l := &lake{h, real, root}
+				h.night(call{"a", "x", 3, 1, 1}, call{"b", "y", -1, -1, 0}, call{"c", "z", 33, 2, 2})
+				_, err = h.publish(to, organization(whose))
+				h.must(err)
+				before := l.states()
+				h.night(call{"a", "xx", 3, 1, 2}, call{"d", "y", 35, 1, 0})
+				h.now = h.now.Add(30 * time.Hour)
+				m := &mortal{Store: real, left: at, after: after, puts: map[string]int{}}
+				_, err = h.publish(to, organization(whose), func(o *Options) { o.store = m })
+				if killed := errors.Is(err, errKilled); killed != m.touched {
+					t.Fatalf("killed at operation %d: %v", at, err)
+				}
+				got := l.states()
+				m.left = 1 << 30
+				_, err = h.publish(to, organization(whose), func(o *Options) { o.store = m })
+				h.must(err)
+				after := l.states()
+				for name, s := range got {
+					if s != before[name] && s != after[name] {
+						t.Fatalf("killed at operation %d: %s is neither the old commit nor the new one", at, name)
+					}
+				}
+				l.check(whose)
+				for uri, n := range m.puts {
+					if n > 1 && strings.HasSuffix(uri, ".parquet") {
+						t.Fatalf("killed at operation %d: %s was copied %d times", at, uri, n)
+					}
+				}
+				if !m.touched {
+					t.Logf("%d operations", at-1)
+					break
+				}
+			}
+		}
+	}
+}
+
+// states returns which snapshot each table has.
+func (l *lake) states() map[string]int64 {
+	out := map[string]int64{}
+	for _, t := range tables() {
+		if cur := l.load(t.Name); cur.Metadata != nil {
+			out[t.Name] = cur.CurrentSnapshot().SnapshotID
+		}
+	}
+	return out
+}
