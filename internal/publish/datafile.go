@@ -69,6 +69,10 @@ func (f *form) describe(in *copied, file *layout.File, uri, organization string)
 			lower[id], upper[id] = lo, hi
 		}
 	}
+	if organization != "" {
+		values[organizationColumn], nulls[organizationColumn] = file.Rows, 0
+		lower[organizationColumn], upper[organizationColumn] = []byte(organization), []byte(organization)
+	}
 	b.ColumnSizes(sizes).ValueCounts(values).NullValueCounts(nulls).LowerBoundValues(lower).UpperBoundValues(upper).SplitOffsets(offsets)
 	if f.start != nil {
 		b.SortOrderID(sortOrder)

@@ -10,13 +10,16 @@ import (
 
 // Numbers of Iceberg's that are ours to choose, and never change.
 const (
-	organizationColumn = 10_000 // the field id of the column of that name
+	organizationColumn = 10_000 // the field id of the column of that name, in files too
 	organizationField  = 1_000  // of the partitions by it
 	monthField         = 1_001
 	wholeSpec          = 0 // partitions without months
 	monthSpec          = 1
 	sortOrder          = 1
 )
+
+// organizationName is the column that says whose calls they are.
+const organizationName = "organization"
 
 // form is what a table looks like in Iceberg.
 type form struct {
@@ -50,7 +53,7 @@ func formOf(t *schema.Table, organization bool) *form {
 		fields = append(fields, iceberg.NestedField{ID: c.ID, Name: c.Name, Type: types[c.Type], Required: c.Required, Doc: doc})
 	}
 	if organization {
-		fields = append(fields, iceberg.NestedField{ID: organizationColumn, Name: "organization", Type: iceberg.PrimitiveTypes.String,
+		fields = append(fields, iceberg.NestedField{ID: organizationColumn, Name: organizationName, Type: iceberg.PrimitiveTypes.String, Required: true,
 			Doc: "whose calls these are"})
 	}
 	f.schema = iceberg.NewSchema(0, fields...)
@@ -95,7 +98,7 @@ func (f *form) spec(id int, organization bool) iceberg.PartitionSpec {
 	var fields []iceberg.PartitionField
 	if organization {
 		fields = append(fields, iceberg.PartitionField{SourceIDs: []int{organizationColumn}, FieldID: organizationField,
-			Name: "organization", Transform: iceberg.IdentityTransform{}})
+			Name: organizationName, Transform: iceberg.IdentityTransform{}})
 	}
 	if id == monthSpec {
 		fields = append(fields, iceberg.PartitionField{SourceIDs: []int{f.start.ID}, FieldID: monthField,

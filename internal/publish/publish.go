@@ -3,7 +3,8 @@
 //
 // It compares the files that the warehouse's current snapshot has with those that a table has,
 // and replaces the difference in one commit of Iceberg's. So it does the same whether it was
-// interrupted, has never run, or ran a minute ago. Files are copied, and never rewritten. It changes
+// interrupted, has never run, or ran a minute ago. Files are copied with another
+// footer, and no page of theirs is written anew. It changes
 // nothing in the warehouse, and removes at the destination only what has the names that it gives.
 package publish
 
@@ -176,10 +177,10 @@ func (e *OldFilesError) Error() string {
 func (e *OldFilesError) Hint() string { return "extract migrate rewrites older files, once" }
 
 // ForeignError says that a table is not this warehouse's.
-type ForeignError struct{ Table, What string }
+type ForeignError struct{ What string }
 
 func (e *ForeignError) Error() string {
-	return fmt.Sprintf("%s was published by another warehouse: %s", e.Table, e.What)
+	return "another warehouse published it: " + e.What
 }
 
 // Hint says what to do about it.
@@ -290,7 +291,7 @@ func (p *publication) opened(f *layout.File, do func(*copied) error) error {
 		return err
 	}
 	defer local.Close()
-	c, err := copyOf(local, f)
+	c, err := copyOf(local, f, p.Organization)
 	if err != nil {
 		return err
 	}

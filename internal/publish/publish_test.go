@@ -5,9 +5,11 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,9 +22,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/deprecated"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"pgregory.net/rapid"
 
 	"callhouse/internal/layout"
+	"callhouse/internal/longtest"
 	"callhouse/internal/publish/store"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
@@ -213,7 +217,7 @@ func (l *lake) check(organization string) {
 				uri := p.object(cur.Location(), f)
 				want = append(want, uri)
 				if got[uri] != nil {
-					l.file(t, f, got[uri])
+					l.file(t, of, f, got[uri], organization)
 				}
 			}
 			for uri := range got {
@@ -246,7 +250,7 @@ func (l *lake) check(organization string) {
 }
 
 // file compares a copy with the file of the warehouse, and with what Iceberg is told of it.
-func (l *lake) file(t *schema.Table, f *layout.File, told iceberg.DataFile) {
+func (l *lake) file(t *schema.Table, of *layout.Snapshot, f *layout.File, told iceberg.DataFile, organization string) {
 	l.house.t.Helper()
 	raw, err := l.store.Get(context.Background(), told.FilePath())
 	l.house.must(err)
@@ -260,7 +264,8 @@ func (l *lake) file(t *schema.Table, f *layout.File, told iceberg.DataFile) {
 			l.house.t.Fatalf("%s: %s is JSON", told.FilePath(), e.Name)
 		}
 	}
-	rows := int64(0)
+	l.sameFooter(of.Path(f))
+	rows, nulls := int64(0), map[int]int64{}
 	lower, upper := told.LowerBoundValues(), told.UpperBoundValues()
 	r := parquet.NewReader(in)
 	defer r.Close()
@@ -271,7 +276,13 @@ func (l *lake) file(t *schema.Table, f *layout.File, told iceberg.DataFile) {
 		for _, v := range row[0][:min(len(row[0]), n*len(row[0]))] {
 			c := in.Root().Columns()[v.Column()]
 			id := c.ID()
-			if v.IsNull() || lower[id] == nil {
+			if v.IsNull() {
+				nulls[id]++
+			}
+			if id == organizationColumn && string(v.ByteArray()) != organization {
+				l.house.t.Fatalf("%s: the organisation is %v", told.FilePath(), v)
+			}
+			if v.IsNull() || lower[id] == nil || id == organizationColumn {
 				continue
 			}
 			if at := t.Columns[slices.IndexFunc(t.Columns, func(c schema.Column) bool { return c.ID == id })]; !within(at.Type, v, lower[id], upper[id]) {
@@ -283,6 +294,14 @@ func (l *lake) file(t *schema.Table, f *layout.File, told iceberg.DataFile) {
 		}
 		l.house.must(err)
 	}
+	for id, n := range told.NullValueCounts() {
+		if nulls[id] != n || told.ValueCounts()[id] != rows {
+			l.house.t.Fatalf("%s: column %d has %d nulls of %d, not %d of %d", told.FilePath(), id, nulls[id], rows, n, told.ValueCounts()[id])
+		}
+	}
+	if _, ok := nulls[organizationColumn]; ok || (organization != "") != (told.ValueCounts()[organizationColumn] == rows) {
+		l.house.t.Fatalf("%s: the column organization is not as it should be", told.FilePath())
+	}
 	if rows != f.Rows {
 		l.house.t.Fatalf("%s has %d rows, not %d", told.FilePath(), rows, f.Rows)
 	}
@@ -290,6 +309,20 @@ func (l *lake) file(t *schema.Table, f *layout.File, told iceberg.DataFile) {
 		if at := time.UnixMilli(*f.MinStart).UTC(); month != int32((at.Year()-1970)*12+int(at.Month())-1) {
 			l.house.t.Fatalf("%s is in the partition %v", told.FilePath(), month)
 		}
+	}
+}
+
+// sameFooter checks that reading and writing a footer loses nothing.
+func (l *lake) sameFooter(path string) {
+	l.house.t.Helper()
+	raw, err := os.ReadFile(path)
+	l.house.must(err)
+	in, err := parquet.OpenFile(bytes.NewReader(raw), int64(len(raw)))
+	l.house.must(err)
+	footer, err := thrift.Marshal(new(thrift.CompactProtocol), in.Metadata())
+	l.house.must(err)
+	if end := len(raw) - trailer; !bytes.Equal(footer, raw[end-len(footer):end]) {
+		l.house.t.Fatalf("%s: its footer would be another one", path)
 	}
 }
 
@@ -323,6 +356,8 @@ func signed(b []byte) string {
 	b[0] ^= 0x80
 	return string(b)
 }
+
+func init() { _ = flag.Lookup("rapid.checks").Value.Set("3") } // a flag on the command line still wins; make long has 100
 
 // TestTablesFollow publishes a warehouse to which things happen at random.
 func TestTablesFollow(t *testing.T) {
@@ -434,9 +469,13 @@ func (m *mortal) Remove(ctx context.Context, uris []string) error {
 // one commit then, the old one or the new one; the next publication finishes, leaves nothing
 // over, and copies no file that was copied.
 func TestKilledAnywhere(t *testing.T) {
+	tried := longtest.Each(150)
 	for _, whose := range []string{"", "acme"} {
 		for _, after := range []bool{false, true} {
 			for at := 1; ; at++ {
+				if !tried(at) {
+					continue
+				}
 				h := newHouse(t)
 				to := filepath.Join(t.TempDir(), "lake")
 				real, root, err := store.Open(to)
@@ -470,7 +509,7 @@ func TestKilledAnywhere(t *testing.T) {
 					}
 				}
 				if !m.touched {
-					t.Logf("%d operations", at-1)
+					t.Logf("no operation %d", at)
 					break
 				}
 			}

@@ -104,12 +104,17 @@ func (w *work) mine() error {
 		return nil
 	}
 	var n int64
-	var checksum, service string
-	_, _ = fmt.Sscan(last, &n, &checksum, &service)
+	var checksum, service, key string
+	_, _ = fmt.Sscan(last, &n, &checksum, &service, &key)
 	wrong := ""
 	m := w.snap.Manifest
+	if n < m.Oldest {
+		w.mu.Lock()
+		w.report.Forgotten = true
+		w.mu.Unlock()
+	}
 	switch at := slices.IndexFunc(w.kept, func(s *layout.Snapshot) bool { return s.Manifest.Snapshot == n }); {
-	case m.Origin != nil && service != "" && service != m.Origin.Service:
+	case m.Origin != nil && service != "" && service != m.Origin.Service && key != m.Origin.Key:
 		wrong = "its calls are from " + service
 	case n > m.Snapshot:
 		wrong = fmt.Sprintf("its snapshot %d was published, and this one's last is %d", n, m.Snapshot)
@@ -117,7 +122,7 @@ func (w *work) mine() error {
 		wrong = fmt.Sprintf("its snapshot %d is another one than this one's", n)
 	}
 	if w.foreign = wrong != ""; w.foreign && !w.Adopt {
-		return &ForeignError{w.of.Name, wrong}
+		return &ForeignError{wrong}
 	}
 	return nil
 }
@@ -269,7 +274,7 @@ func (w *work) updates(ctx context.Context) ([]table.Update, error) {
 	m := w.snap.Manifest
 	published := fmt.Sprintf("%d %s", m.Snapshot, m.Checksum)
 	if m.Origin != nil {
-		published += " " + m.Origin.Service
+		published += " " + m.Origin.Service + " " + m.Origin.Key
 	}
 	if w.Metadata == nil || w.Properties()[w.published()] != published {
 		updates = append(updates, table.NewSetPropertiesUpdate(iceberg.Properties{w.published(): published}))

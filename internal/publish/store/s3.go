@@ -167,8 +167,10 @@ func (s *s3) Remove(ctx context.Context, uris []string) (err error) {
 func (s *s3) Abandoned(ctx context.Context, uri string) (err error) {
 	bucket, prefix := parts(uri)
 	for u := range s.client.ListIncompleteUploads(ctx, bucket, prefix+"/", true) {
-		if u.Err != nil {
-			return told(uri, u.Err)
+		if e := told(uri, u.Err); errors.Is(e, fs.ErrNotExist) {
+			break // so some say that there are none
+		} else if e != nil {
+			return e
 		}
 		err = errors.Join(err, told(uri, s.client.RemoveIncompleteUpload(ctx, bucket, u.Key)))
 	}

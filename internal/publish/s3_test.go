@@ -1,0 +1,243 @@
+package publish
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+	"github.com/sourcegraph/conc/pool"
+
+	"callhouse/internal/longtest"
+	"callhouse/internal/publish/store"
+)
+
+// bucket is S3 on the loopback, with faults.
+type bucket struct {
+	http.Handler
+	mu     sync.Mutex
+	faults float64 // how many requests of one have a fault
+	seen   map[string]int
+	wrote  map[string]int // complete uploads, by address
+}
+
+func newBucket(t *testing.T) *bucket {
+	backend := s3mem.New()
+	if err := backend.CreateBucket("lake"); err != nil {
+		t.Fatal(err)
+	}
+	b := &bucket{Handler: gofakes3.New(backend).Server(), seen: map[string]int{}, wrote: map[string]int{}}
+	s := httptest.NewServer(b)
+	t.Cleanup(s.Close)
+	for name, value := range map[string]string{"AWS_ENDPOINT_URL": s.URL, "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1"} {
+		t.Setenv(name, value)
+	}
+	return b
+}
+
+// ServeHTTP answers a request, unless a fault comes upon it.
+func (b *bucket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	b.mu.Lock()
+	fault := ""
+	if rand.Float64() < b.faults {
+		fault = []string{"503", "cut", "lost"}[rand.IntN(3)]
+		b.seen[fault]++
+	}
+	if r.Method == http.MethodPut && fault != "503" && fault != "cut" {
+		b.wrote[r.URL.Path]++
+	}
+	b.mu.Unlock()
+	switch fault {
+	case "503":
+		w.WriteHeader(http.StatusServiceUnavailable)
+		fmt.Fprint(w, `<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>`)
+	case "cut": // before it was read
+		panic(http.ErrAbortHandler)
+	case "lost": // after it was done
+		b.Handler.ServeHTTP(httptest.NewRecorder(), r)
+		panic(http.ErrAbortHandler)
+	default:
+		b.Handler.ServeHTTP(w, r)
+	}
+}
+
+// TestS3 publishes to a bucket, in which one of twenty requests fails: it is told to slow down,
+// is cut, or is done and the answer lost.
+func TestS3(t *testing.T) {
+	b := newBucket(t)
+	h := newHouse(t)
+	s, root, err := store.Open("s3://lake/calls")
+	h.must(err)
+	l := &lake{h, s, root}
+	nights := 3
+	if longtest.On() {
+		nights = 40
+	}
+	for night := range nights {
+		h.night(call{"a", fmt.Sprint(night), 3, 1, 1}, call{fmt.Sprint(night), "y", 5 + night, 1, 0})
+		b.faults = 0.05
+		made, err := h.publish("s3://lake/calls")
+		h.must(err)
+		b.faults = 0
+		l.check("")
+		again, err := h.publish("s3://lake/calls")
+		h.must(err)
+		if again.Uploaded != 0 || again.Requests > made.Requests {
+			t.Fatalf("published again: %+v", again)
+		}
+	}
+	t.Log(b.seen)
+	if len(b.seen) == 0 {
+		t.Fatal("nothing failed")
+	}
+}
+
+// TestNothingIsCopiedTwice publishes without faults, and counts.
+func TestNothingIsCopiedTwice(t *testing.T) {
+	b := newBucket(t)
+	h := newHouse(t)
+	var requests []int64
+	for night := range 8 {
+		h.night(call{fmt.Sprint(night), "y", night, 1, 1})
+		made, err := h.publish("s3://lake/calls")
+		h.must(err)
+		requests = append(requests, made.Requests)
+	}
+	for path, n := range b.wrote {
+		if strings.HasSuffix(path, ".parquet") && n > 1 {
+			t.Errorf("%s was copied %d times", path, n)
+		}
+	}
+	// There are more tags every night, until the warehouse has as many snapshots as it keeps.
+	if last := requests[len(requests)-4:]; slices.Max(last) > slices.Min(last)+2 {
+		t.Errorf("nights took %v requests: they should not grow", requests)
+	}
+}
+
+// TestStoreWithoutConditions refuses a store in which two programs could commit the same version.
+func TestStoreWithoutConditions(t *testing.T) {
+	b := newBucket(t)
+	inner := b.Handler
+	b.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Header.Del("If-None-Match")
+		inner.ServeHTTP(w, r)
+	})
+	h := newHouse(t)
+	h.night(call{"a", "x", 1, 1, 1})
+	if _, err := h.publish("s3://lake/calls"); err == nil || !strings.Contains(err.Error(), "If-None-Match") {
+		t.Fatal(err)
+	}
+}
+
+// TestManyOrganizations publishes several warehouses to the same tables at the same time: no
+// commit is lost, and what one forgets is in nobody's history.
+func TestManyOrganizations(t *testing.T) {
+	newBucket(t)
+	n, nights := 4, 2
+	if longtest.On() {
+		n, nights = 24, 3
+	}
+	houses := make([]*house, n)
+	for i := range houses {
+		houses[i] = newHouse(t)
+	}
+	s, root, err := store.Open("s3://lake/all")
+	houses[0].must(err)
+	all := func(do func(h *house, whose string) error) {
+		group := pool.New().WithErrors()
+		for i, h := range houses {
+			group.Go(func() error { return do(h, fmt.Sprintf("org-%d", i)) })
+		}
+		houses[0].must(group.Wait())
+	}
+	for night := range nights {
+		all(func(h *house, whose string) error {
+			h.night(call{"a", whose, night, 1, 1}, call{whose, whose, night, 1, 0})
+			_, err := h.publish("s3://lake/all", organization(whose))
+			return err
+		})
+		for i, h := range houses {
+			(&lake{h, s, root}).check(fmt.Sprintf("org-%d", i))
+		}
+	}
+	houses[1].forget("a")
+	made, err := houses[1].publish("s3://lake/all", organization("org-1"))
+	houses[1].must(err)
+	if !made.Forgotten || len(made.Removed) == 0 {
+		t.Errorf("published after something was forgotten: %+v", made)
+	}
+	l := &lake{houses[1], s, root}
+	l.check("org-1")
+	gone := map[string]bool{}
+	for _, uri := range made.Removed {
+		gone[uri] = true
+	}
+	cur := l.load("calls")
+	for _, snapshot := range cur.Snapshots() {
+		for uri := range l.data(&snapshot) {
+			if gone[uri] {
+				t.Errorf("snapshot %d has %s, which was removed", snapshot.SnapshotID, uri)
+			}
+		}
+	}
+}
+
+// TestRefusals are warehouses that are not published.
+func TestRefusals(t *testing.T) {
+	one, other := newHouse(t), newHouse(t)
+	to := t.TempDir()
+	one.night(call{"a", "x", 1, 1, 1})
+	other.night(call{"b", "y", 2, 1, 1})
+	_, err := one.publish(to)
+	one.must(err)
+	var foreign *ForeignError
+	if _, err := other.publish(to); !errors.As(err, &foreign) {
+		t.Errorf("another warehouse: %v", err)
+	}
+	var use *UseError
+	if _, err := one.publish(to, organization("acme")); !errors.As(err, &use) {
+		t.Errorf("tables without organisations: %v", err)
+	}
+	if _, err := one.publish(to+"/other", organization("a b")); !errors.As(err, &use) {
+		t.Errorf("a name with a space: %v", err)
+	}
+	if _, err := one.publish("gs://bucket/x"); !errors.As(err, &use) {
+		t.Errorf("a store that is not known: %v", err)
+	}
+	_, err = other.publish(to, func(o *Options) { o.Adopt = true })
+	other.must(err)
+	s, root, err := store.Open(to)
+	other.must(err)
+	(&lake{other, s, root}).check("")
+
+	other.night(call{"b", "z", 2, 1, 1})
+	now, _ := other.snapshots()
+	damage(t, now.Path(now.Manifest.FileOf("calls", "2026-09-30")))
+	before := (&lake{other, s, root}).states()
+	if _, err := other.publish(to); err == nil || !strings.Contains(err.Error(), "damaged") {
+		t.Errorf("a damaged file: %v", err)
+	}
+	if after := (&lake{other, s, root}).states(); fmt.Sprint(before) != fmt.Sprint(after) {
+		t.Error("a damaged file changed the tables")
+	}
+}
+
+// damage flips a bit in the middle of a file.
+func damage(t *testing.T, path string) {
+	raw, err := os.ReadFile(path)
+	if err == nil {
+		raw[len(raw)/3] ^= 1
+		err = errors.Join(os.Chmod(path, 0o600), os.WriteFile(path, raw, 0o600))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
