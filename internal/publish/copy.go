@@ -71,6 +71,9 @@ func (c *copied) addColumn(meta *format.FileMetaData, value []byte) error {
 	meta.Schema[0].NumChildren.V++
 	meta.Schema = append(meta.Schema, format.SchemaElement{Name: organizationName, FieldID: organizationColumn,
 		Type: thrift.New(format.ByteArray), RepetitionType: thrift.New(format.Required), ConvertedType: thrift.New(deprecated.UTF8), LogicalType: textType})
+	if meta.ColumnOrders != nil { // the same one for every column
+		meta.ColumnOrders = append(slices.Clone(meta.ColumnOrders), meta.ColumnOrders[0])
+	}
 	meta.RowGroups = slices.Clone(meta.RowGroups)
 	var indexes [2][]*indexed // of all columns: what the readers of them expect side by side
 	for i := range meta.RowGroups {

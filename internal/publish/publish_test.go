@@ -259,6 +259,9 @@ func (l *lake) file(t *schema.Table, of *layout.Snapshot, f *layout.File, told i
 	}
 	in, err := parquet.OpenFile(bytes.NewReader(raw), int64(len(raw)))
 	l.house.must(err)
+	if m := in.Metadata(); len(m.ColumnOrders) != len(in.Root().Columns()) { // which pyarrow refuses
+		l.house.t.Fatalf("%s: %d columns, and the orders of %d", told.FilePath(), len(in.Root().Columns()), len(m.ColumnOrders))
+	}
 	for _, e := range in.Metadata().Schema {
 		if e.ConvertedType.Valid && e.ConvertedType.V == deprecated.Json {
 			l.house.t.Fatalf("%s: %s is JSON", told.FilePath(), e.Name)
