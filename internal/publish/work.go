@@ -467,9 +467,8 @@ func (w *work) summary(entries []iceberg.ManifestEntry) *table.Summary {
 	for _, e := range entries {
 		count(e.Status(), e.DataFile())
 	}
-	total, totalRows := int64(0), int64(0)
 	const existing, added, deleted = iceberg.EntryStatusEXISTING, iceberg.EntryStatusADDED, iceberg.EntryStatusDELETED
-	total, totalRows = files[existing]+files[added], rows[existing]+rows[added]
+	total, totalRows := files[existing]+files[added], rows[existing]+rows[added]
 	for _, e := range w.mixed {
 		total, totalRows = total+1, totalRows+e.DataFile().Count()
 	}

@@ -69,6 +69,7 @@ func run(ctx context.Context, s *settings, stderr io.Writer) error {
 	n.screen.Close()
 	n.logTo(stderr) // the bars take nothing more
 	n.report(stderr)
+	err = n.toLake(ctx, err)
 	n.publish(err)
 	ping.Send(ctx, n.PingURL, err, n.secrets, n.log)
 	return n.logged(err)
