@@ -34,6 +34,8 @@ const (
 	abreast = 8
 	// patience is how long commits that others get ahead of are tried again.
 	patience = 10 * time.Minute
+	// tries is how often a commit is tried whose answer is lost.
+	tries = 5
 )
 
 // Options say what is published where.
@@ -300,9 +302,13 @@ func (p *publication) opened(f *layout.File, do func(*copied) error) error {
 
 // again calls do until it is not overtaken any more.
 func again(ctx context.Context, do func() error) error {
+	unsure := 0
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		err := do()
-		if err != nil && !errors.Is(err, errConflict) && !errors.Is(err, errUnsure) {
+		if errors.Is(err, errUnsure) {
+			unsure++
+		}
+		if err != nil && !errors.Is(err, errConflict) && (!errors.Is(err, errUnsure) || unsure == tries) {
 			err = backoff.Permanent(err)
 		}
 		return struct{}{}, err

@@ -3,7 +3,9 @@ package publish
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"flag"
 	"fmt"
@@ -117,11 +119,33 @@ func (c call) record(now time.Time) schema.Record {
 
 // publish publishes the warehouse.
 func (h *house) publish(to string, change ...func(*Options)) (*Report, error) {
-	o := Options{Warehouse: h.root, To: to, Now: func() time.Time { return h.now }}
+	o := Options{Warehouse: h.root, To: to, Catalog: *catalogURL, Namespace: namespaceOf(to), Now: func() time.Time { return h.now }}
 	for _, c := range change {
 		c(&o)
 	}
 	return Run(context.Background(), o)
+}
+
+// catalogURL is the address of a REST catalog that the tests use.
+var catalogURL = flag.String("catalog", "", "let the tests publish through the REST catalog at `URL`")
+
+// namespaceOf is where the tables of a place are in the catalog: each has its own.
+func namespaceOf(to string) string {
+	sum := sha256.Sum256([]byte(to))
+	return "t" + hex.EncodeToString(sum[:8])
+}
+
+// newLake reads what is published to a place.
+func newLake(h *house, to string) *lake {
+	h.t.Helper()
+	s, root, err := store.Open(to)
+	h.must(err)
+	l := &lake{h, s, &files{s, root}}
+	if *catalogURL != "" {
+		l.catalog, err = openServer(context.Background(), *catalogURL, namespaceOf(to), "", "", "")
+		h.must(err)
+	}
+	return l
 }
 
 func organization(name string) func(*Options) { return func(o *Options) { o.Organization = name } }
@@ -146,14 +170,14 @@ func (h *house) snapshots() (current *layout.Snapshot, kept map[int64]*layout.Sn
 
 // lake reads what was published, as an engine does.
 type lake struct {
-	house *house
-	store store.Store
-	root  string
+	house   *house
+	store   store.Store
+	catalog catalog
 }
 
 func (l *lake) load(name string) current {
 	l.house.t.Helper()
-	now, err := (&files{l.store, l.root}).load(context.Background(), name)
+	now, err := l.catalog.load(context.Background(), name)
 	l.house.must(err)
 	return now
 }
@@ -372,9 +396,7 @@ func TestTablesFollow(t *testing.T) {
 		h.t = r
 		whose := rapid.SampledFrom([]string{"", "acme"}).Draw(r, "organization")
 		to := filepath.Join(dir, fmt.Sprint(n))
-		s, root, err := store.Open(to)
-		h.must(err)
-		l := &lake{h, s, root}
+		l := newLake(h, to)
 		ids := []string{"a", "b", "c", "d"}
 		draw := func() call {
 			return call{rapid.SampledFrom(ids).Draw(r, "id"), rapid.StringMatching(`[a-zé\x{10FFFF}]{1,20}`).Draw(r, "word"),
@@ -401,7 +423,7 @@ func TestTablesFollow(t *testing.T) {
 				l.check(whose)
 			}
 		}
-		_, err = h.publish(to, organization(whose))
+		_, err := h.publish(to, organization(whose))
 		h.must(err)
 		l.check(whose)
 		again, err := h.publish(to, organization(whose))
@@ -481,16 +503,14 @@ func TestKilledAnywhere(t *testing.T) {
 				}
 				h := newHouse(t)
 				to := filepath.Join(t.TempDir(), "lake")
-				real, root, err := store.Open(to)
-				h.must(err)
-				l := &lake{h, real, root}
+				l := newLake(h, to)
 				h.night(call{"a", "x", 3, 1, 1}, call{"b", "y", -1, -1, 0}, call{"c", "z", 33, 2, 2})
-				_, err = h.publish(to, organization(whose))
+				_, err := h.publish(to, organization(whose))
 				h.must(err)
 				before := l.states()
 				h.night(call{"a", "xx", 3, 1, 2}, call{"d", "y", 35, 1, 0})
 				h.now = h.now.Add(30 * time.Hour)
-				m := &mortal{Store: real, left: at, after: after, puts: map[string]int{}}
+				m := &mortal{Store: l.store, left: at, after: after, puts: map[string]int{}}
 				_, err = h.publish(to, organization(whose), func(o *Options) { o.store = m })
 				if killed := errors.Is(err, errKilled); killed != m.touched {
 					t.Fatalf("killed at operation %d: %v", at, err)

@@ -17,7 +17,6 @@ import (
 	"github.com/sourcegraph/conc/pool"
 
 	"callhouse/internal/longtest"
-	"callhouse/internal/publish/store"
 )
 
 // bucket is S3 on the loopback, with faults.
@@ -74,9 +73,7 @@ func (b *bucket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func TestS3(t *testing.T) {
 	b := newBucket(t)
 	h := newHouse(t)
-	s, root, err := store.Open("s3://lake/calls")
-	h.must(err)
-	l := &lake{h, s, root}
+	l := newLake(h, "s3://lake/calls")
 	nights := 3
 	if longtest.On() {
 		nights = 40
@@ -149,8 +146,6 @@ func TestManyOrganizations(t *testing.T) {
 	for i := range houses {
 		houses[i] = newHouse(t)
 	}
-	s, root, err := store.Open("s3://lake/all")
-	houses[0].must(err)
 	all := func(do func(h *house, whose string) error) {
 		group := pool.New().WithErrors()
 		for i, h := range houses {
@@ -165,7 +160,7 @@ func TestManyOrganizations(t *testing.T) {
 			return err
 		})
 		for i, h := range houses {
-			(&lake{h, s, root}).check(fmt.Sprintf("org-%d", i))
+			newLake(h, "s3://lake/all").check(fmt.Sprintf("org-%d", i))
 		}
 	}
 	houses[1].forget("a")
@@ -174,7 +169,7 @@ func TestManyOrganizations(t *testing.T) {
 	if !made.Forgotten || len(made.Removed) == 0 {
 		t.Errorf("published after something was forgotten: %+v", made)
 	}
-	l := &lake{houses[1], s, root}
+	l := newLake(houses[1], "s3://lake/all")
 	l.check("org-1")
 	gone := map[string]bool{}
 	for _, uri := range made.Removed {
@@ -214,18 +209,16 @@ func TestRefusals(t *testing.T) {
 	}
 	_, err = other.publish(to, func(o *Options) { o.Adopt = true })
 	other.must(err)
-	s, root, err := store.Open(to)
-	other.must(err)
-	(&lake{other, s, root}).check("")
+	newLake(other, to).check("")
 
 	other.night(call{"b", "z", 2, 1, 1})
 	now, _ := other.snapshots()
 	damage(t, now.Path(now.Manifest.FileOf("calls", "2026-09-30")))
-	before := (&lake{other, s, root}).states()
+	before := newLake(other, to).states()
 	if _, err := other.publish(to); err == nil || !strings.Contains(err.Error(), "damaged") {
 		t.Errorf("a damaged file: %v", err)
 	}
-	if after := (&lake{other, s, root}).states(); fmt.Sprint(before) != fmt.Sprint(after) {
+	if after := newLake(other, to).states(); fmt.Sprint(before) != fmt.Sprint(after) {
 		t.Error("a damaged file changed the tables")
 	}
 }
