@@ -134,6 +134,7 @@ func TestProtocol(t *testing.T) {
 	h := start(t, nil)
 	t.Run("types", func(t *testing.T) { testTypes(t, h) })
 	t.Run("extended", func(t *testing.T) { testExtended(t, h) })
+	t.Run("dialect", func(t *testing.T) { testDialect(t, h) })
 	t.Run("hostile", func(t *testing.T) { testHostile(t, h) })
 }
 

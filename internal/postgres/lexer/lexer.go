@@ -221,9 +221,16 @@ func (s Statement) Queries() bool {
 	return false
 }
 
-// ForDuckDB returns a statement's text with two spellings changed that DuckDB's parser
-// refuses or loses: OPERATOR(pg_catalog.~), and pg_catalog before a type that is a
-// keyword of its.
+// What stands for #>> and #> in what ForDuckDB returns: operators that DuckDB's parser takes,
+// and of which DuckDB knows nothing.
+const (
+	PathText = "|->>"
+	Path     = "|->"
+)
+
+// ForDuckDB returns a statement's text with three spellings changed that DuckDB's parser
+// refuses or loses: OPERATOR(pg_catalog.~), pg_catalog before a type that is a
+// keyword of its, and #>.
 func (s Statement) ForDuckDB() string {
 	var b strings.Builder
 	done := 0
@@ -252,6 +259,12 @@ func (s Statement) ForDuckDB() string {
 				replace(i, end, " "+operator+" ")
 				i = end
 			}
+		case is(i, "#", ">", ">") && s.Tokens[i].start+2 == s.Tokens[i+2].start:
+			replace(i, i+2, PathText)
+			i += 2
+		case is(i, "#", ">") && s.Tokens[i].end == s.Tokens[i+1].start:
+			replace(i, i+1, Path)
+			i++
 		case is(i, "pg_catalog", ".", "text"):
 			replace(i, i+2, "text")
 			i += 2

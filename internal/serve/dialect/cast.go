@@ -98,9 +98,21 @@ func constantText(n any) (string, bool) {
 	return s, ok && text(t["id"]) == "VARCHAR"
 }
 
+// functionColumns are columns of the catalog whose values are functions.
+var functionColumns = map[string]bool{"typinput": true, "typoutput": true, "typreceive": true, "typsend": true}
+
 // asName has a cast to a thing tell its name, if it is one.
 func (a *Asked) asName(n any) {
 	c, ok := n.(node)
+	if name := lastName(n); functionColumns[name] {
+		inner := maps.Clone(c)
+		inner["alias"] = ""
+		a.put(c, call(schemaOf, "proc_name", inner))
+		if text(c["alias"]) == "" {
+			c["alias"] = name
+		}
+		return
+	}
 	if !ok || text(c["type"]) != "OPERATOR_CAST" {
 		return
 	}

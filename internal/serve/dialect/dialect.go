@@ -6,11 +6,13 @@
 package dialect
 
 import (
+	"encoding/json"
 	"maps"
 	"strconv"
 	"strings"
 
 	"callhouse/internal/postgres/cell"
+	"callhouse/internal/postgres/lexer"
 	"callhouse/internal/serve/pgcatalog"
 )
 
@@ -24,13 +26,14 @@ type Asked struct {
 	changed bool
 	at      func(any) string
 	withs   map[string]bool // names that WITH makes known anywhere
+	quotes  map[string]bool // names in quotes; nil: not looked for yet
 }
 
 type node = map[string]any
 
 // Rewrite changes a tree that DuckDB made of a statement.
 func (a *Asked) Rewrite(tree map[string]any, at func(any) string) (bool, error) {
-	a.changed, a.at, a.withs = false, at, map[string]bool{}
+	a.changed, a.at, a.withs, a.quotes = false, at, map[string]bool{}, nil
 	statements, _ := tree["statements"].([]any)
 	if len(statements) != 1 {
 		return false, nil
@@ -38,6 +41,7 @@ func (a *Asked) Rewrite(tree map[string]any, at func(any) string) (bool, error) 
 	statement, _ := statements[0].(node)
 	a.Names = a.names(statement["node"])
 	a.findWiths(statement)
+	a.systemColumns(statement, nil)
 	a.top(statement["node"], false)
 	a.walk(statement)
 	return a.changed, nil
@@ -76,6 +80,8 @@ func (a *Asked) walk(n any) {
 		if text(n["class"]) == "CAST" {
 			a.nestedCast(n)
 		}
+		a.fold(n)
+		a.nameOurs(n)
 		for key, kid := range n {
 			if key != "cast_type" {
 				a.walk(kid)
@@ -94,7 +100,143 @@ func (a *Asked) walk(n any) {
 			a.function(n)
 		case "VALUE_PARAMETER":
 			a.parameter(n)
+		case "ARRAY_EXTRACT":
+			if of, _ := n["children"].([]any); len(of) == 2 && isVector(of[0]) {
+				of[1] = plus(of[1], 1)
+				a.changed = true
+			}
 		}
+	}
+}
+
+// fold writes names that a statement gives without quotes in small letters.
+func (a *Asked) fold(n node) {
+	small := func(name string) string {
+		folded := strings.ToLower(name)
+		if folded == name || a.isQuoted(name) {
+			return name
+		}
+		a.changed = true
+		return folded
+	}
+	if n["class"] != nil && text(n["alias"]) != "" {
+		n["alias"] = small(text(n["alias"]))
+	}
+	columns, _ := n["column_name_alias"].([]any)
+	for i, c := range columns {
+		columns[i] = small(text(c))
+	}
+}
+
+// isQuoted says whether a name stands in quotes anywhere in the statement.
+func (a *Asked) isQuoted(name string) bool {
+	if a.quotes == nil {
+		a.quotes = map[string]bool{}
+		for _, s := range lexer.Split(a.at(json.Number("0"))) {
+			for _, t := range s.Tokens {
+				if t.Kind == lexer.Quoted {
+					a.quotes[t.Name()] = true
+				}
+			}
+		}
+	}
+	return a.quotes[name]
+}
+
+// nameOurs gives columns that are calls of our functions the name that they have in
+// Postgres, as other parts of the statement may look for it.
+func (a *Asked) nameOurs(n node) {
+	items, _ := n["select_list"].([]any)
+	for _, item := range items {
+		e, _ := item.(node)
+		name := strings.ToLower(text(e["function_name"]))
+		if text(e["class"]) == "FUNCTION" && text(e["alias"]) == "" && pgcatalog.Functions()[name] {
+			e["alias"] = name
+		}
+	}
+}
+
+// vectors are columns whose elements Postgres counts from 0.
+var vectors = map[string]bool{"indkey": true, "indclass": true, "indcollation": true, "indoption": true, "proargtypes": true}
+
+func isVector(n any) bool { return vectors[lastName(n)] }
+
+// lastName returns the name of a column without what stands before it; empty if it is none.
+func lastName(n any) string {
+	c, _ := n.(node)
+	names, _ := c["column_names"].([]any)
+	if len(names) == 0 {
+		return ""
+	}
+	return strings.ToLower(text(names[len(names)-1]))
+}
+
+// systemColumn are columns that all of Postgres' tables have.
+var systemColumn = map[string]bool{"tableoid": true, "xmin": true}
+
+// systemColumns fills in the columns of the catalog's relations that no star shows.
+// above are the relations of the queries around, by their aliases.
+func (a *Asked) systemColumns(n any, above map[string]string) {
+	switch n := n.(type) {
+	case []any:
+		for _, kid := range n {
+			a.systemColumns(kid, above)
+		}
+	case node:
+		if from, ok := n["from_table"]; ok {
+			scope := maps.Clone(above)
+			if scope == nil {
+				scope = map[string]string{}
+			}
+			relations(from, scope)
+			above = scope
+		}
+		items, _ := n["select_list"].([]any)
+		for _, item := range items {
+			if name := lastName(item); systemColumn[name] && text(item.(node)["alias"]) == "" {
+				item.(node)["alias"] = name
+			}
+		}
+		names, _ := n["column_names"].([]any)
+		if name := lastName(n); systemColumn[name] {
+			of := ""
+			if len(names) > 1 {
+				of = above[strings.ToLower(text(names[len(names)-2]))]
+			} else if len(above) == 1 {
+				for _, of = range above { // the only one
+				}
+			}
+			if pgcatalog.Relations()[of] {
+				by := call(schemaOf, "relation_oid", constant(of))
+				if name == "xmin" {
+					by = call(schemaOf, "txid_current")
+				}
+				a.put(n, by)
+				return
+			}
+		}
+		for _, kid := range n {
+			a.systemColumns(kid, above)
+		}
+	}
+}
+
+// relations adds the tables of a FROM to a scope.
+func relations(from any, scope map[string]string) {
+	n, _ := from.(node)
+	switch text(n["type"]) {
+	case "JOIN":
+		relations(n["left"], scope)
+		relations(n["right"], scope)
+	case "BASE_TABLE":
+		name := strings.ToLower(text(n["table_name"]))
+		alias := strings.ToLower(text(n["alias"]))
+		if alias == "" {
+			alias = name
+		}
+		scope[alias] = name
+	case "SUBQUERY", "TABLE_FUNCTION":
+		scope[strings.ToLower(text(n["alias"]))] = ""
 	}
 }
 
@@ -137,6 +279,17 @@ func (a *Asked) tableFunction(n node) {
 	if strings.EqualFold(text(of["function_name"]), "pg_partition_ancestors") { // nothing has any
 		n["function"] = call("", "unnest", castTo(call("", "list_value"), "UINTEGER[]"))
 		a.changed = true
+	}
+	if name := strings.ToLower(text(of["function_name"])); name == "string_split" || text(of["schema"]) == schemaOf && pgcatalog.Functions()[name] && !pgcatalog.TableFunctions()[name] {
+		if alias == "" {
+			n["alias"], alias = name, name
+		}
+		if len(columns) == 0 {
+			n["column_name_alias"] = []any{alias}
+		}
+		n["function"] = call("", "unnest", call("", "list_value", of)) // its one value as a row
+		a.changed = true
+		return
 	}
 	if len(columns) > 0 || alias == "" {
 		return
@@ -245,6 +398,14 @@ func call(schema, name string, args ...any) node {
 	}
 	return node{"class": "FUNCTION", "type": "FUNCTION", "alias": "", "query_location": nowhere, "function_name": name, "schema": schema, "children": args,
 		"filter": nil, "order_bys": node{"type": "ORDER_MODIFIER", "orders": []any{}}, "distinct": false, "is_operator": false, "export_state": false, "catalog": ""}
+}
+
+// plus is the tree of a number more than another.
+func plus(what any, n int) node {
+	sum := call("", "+", what, node{"class": "CONSTANT", "type": "VALUE_CONSTANT", "alias": "", "query_location": nowhere,
+		"value": node{"type": node{"id": "INTEGER", "type_info": nil}, "is_null": false, "value": n}})
+	sum["is_operator"] = true
+	return sum
 }
 
 // castTo is the tree of a cast to a type of DuckDB's, by its name.

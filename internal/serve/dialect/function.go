@@ -2,8 +2,11 @@ package dialect
 
 import (
 	"maps"
+	"regexp"
+	"strconv"
 	"strings"
 
+	"callhouse/internal/postgres/lexer"
 	"callhouse/internal/serve/pgcatalog"
 )
 
@@ -45,6 +48,22 @@ func (a *Asked) function(n node) {
 		}
 	}
 	switch {
+	case name == "format" && len(args) > 0:
+		if format, ok := constantText(args[0]); ok && strings.Contains(format, "%") {
+			a.put(n, call("", "concat", formatted(format, args[1:])...))
+		}
+	case name == "substring" && len(args) == 2:
+		if pattern, ok := constantText(args[1]); ok {
+			by := "substring_match"
+			if groupRE.MatchString(pattern) {
+				by = "substring_group"
+			}
+			a.put(n, call(schemaOf, by, args...))
+		}
+	case name == "generate_subscripts" && len(args) > 0 && isVector(args[0]):
+		inner := maps.Clone(n)
+		inner["alias"] = ""
+		a.put(n, plus(inner, -1))
 	case name == "current_user", name == "session_user", name == "user", name == "current_role":
 		if len(args) == 0 {
 			a.put(n, constant(a.User))
@@ -74,6 +93,54 @@ func (a *Asked) function(n node) {
 	}
 }
 
+// groupRE finds what a pattern marks as the part that is meant.
+var groupRE = regexp.MustCompile(`(^|[^\\])\((\?P|[^?])`)
+
+// verbRE finds where format puts its arguments.
+var verbRE = regexp.MustCompile(`%(?:(\d+)\$)?(?:-?\d+)?([sIL%])`)
+
+// formatted returns the parts of a text that format makes of one and its arguments.
+func formatted(format string, args []any) (parts []any) {
+	next, done := 0, 0
+	for _, m := range verbRE.FindAllStringSubmatchIndex(format, -1) {
+		parts = append(parts, constant(format[done:m[0]]))
+		done = m[1]
+		verb := format[m[4]:m[5]]
+		if verb == "%" {
+			parts = append(parts, constant("%"))
+			continue
+		}
+		if m[2] >= 0 {
+			next, _ = strconv.Atoi(format[m[2]:m[3]])
+			next--
+		}
+		if next < 0 || next >= len(args) {
+			continue
+		}
+		switch arg := args[next]; verb {
+		case "I":
+			parts = append(parts, call(schemaOf, "quote_ident", arg))
+		case "L":
+			parts = append(parts, call(schemaOf, "quote_nullable", arg))
+		default:
+			parts = append(parts, arg)
+		}
+		next++
+	}
+	return append(parts, constant(format[done:]))
+}
+
+// path returns the way to a value within JSON that a list of texts tells.
+func (a *Asked) path(of any) node {
+	if n, ok := of.(node); ok {
+		if _, isText := constantText(n); isText {
+			a.array(n)
+			of = castTo(maps.Clone(n), "VARCHAR[]")
+		}
+	}
+	return call(schemaOf, "json_path", of)
+}
+
 // isMatch says whether a full match is what DuckDB took the operators ~ and !~ for, which
 // look for a part of a text. Of !~ there is no place.
 func (a *Asked) isMatch(n node) bool {
@@ -98,6 +165,9 @@ func (a *Asked) list(of any) {
 	}
 }
 
+// likes are LIKE, ILIKE and their negations, as functions that take the character too that escapes.
+var likes = map[string]string{"~~": "like_escape", "!~~": "not_like_escape", "~~*": "ilike_escape", "!~~*": "not_ilike_escape"}
+
 // operator gives the operators of regular expressions, of which DuckDB has one, functions.
 func (a *Asked) operator(n node, name string, args []any) {
 	if len(args) != 2 {
@@ -107,6 +177,14 @@ func (a *Asked) operator(n node, name string, args []any) {
 		return node{"class": "OPERATOR", "type": "OPERATOR_NOT", "alias": "", "query_location": nowhere, "children": []any{n}}
 	}
 	switch name {
+	case "~~", "!~~", "~~*", "!~~*": // in Postgres, a backslash takes the meaning from % and _
+		if pattern, ok := constantText(args[1]); !ok || strings.Contains(pattern, `\`) {
+			a.put(n, call("", likes[name], args[0], args[1], constant(`\`)))
+		}
+	case lexer.PathText:
+		a.put(n, call("", "json_extract_string", args[0], a.path(args[1])))
+	case lexer.Path:
+		a.put(n, call("", "json_extract", args[0], a.path(args[1])))
 	case "~":
 		a.put(n, call(schemaOf, "matches", args...))
 	case "~*":

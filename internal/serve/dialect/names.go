@@ -33,6 +33,9 @@ func (a *Asked) name(e node) string {
 	}
 	switch text(e["class"]) {
 	case "COLUMN_REF":
+		if name := lastName(e); isWord[name] {
+			return name
+		}
 		return ""
 	case "FUNCTION", "WINDOW":
 		if isOperator, _ := e["is_operator"].(bool); isOperator {
@@ -116,6 +119,9 @@ func (a *Asked) name(e node) string {
 	}
 	return "?column?"
 }
+
+// isWord are words that look like columns, and in whose place stands a text.
+var isWord = map[string]bool{"current_user": true, "session_user": true, "user": true, "current_role": true, "current_catalog": true, "current_schema": true}
 
 // castName returns what Postgres calls a constant that is cast.
 func castName(t node) string {

@@ -11,6 +11,13 @@ CREATE MACRO pg.format_type(type, mod) AS CASE type
     WHEN 1000 THEN 'boolean[]' WHEN 1005 THEN 'smallint[]' WHEN 1007 THEN 'integer[]' WHEN 1016 THEN 'bigint[]' WHEN 1009 THEN 'text[]' WHEN 1022 THEN 'double precision[]' WHEN 1231 THEN 'numeric[]' WHEN 1015 THEN 'character varying[]' WHEN 1185 THEN 'timestamp with time zone[]' WHEN 1115 THEN 'timestamp without time zone[]'
     WHEN 0 THEN '-' ELSE coalesce((SELECT CASE WHEN zt.typcategory = 'A' AND zt.typelem <> 0 THEN zt.typname[2:] || '[]' ELSE zt.typname END FROM pg.fact_type AS zt WHERE zt.oid = type), CASE WHEN type IS NOT NULL THEN '???' END) END;
 
+CREATE MACRO pg.proc_oid(name) AS coalesce(try_cast(name AS UINTEGER), (SELECT min(zp.oid) FROM pg.fact_proc AS zp WHERE zp.proname = regexp_replace(regexp_replace(name, '^pg_catalog\.', ''), '\(.*', '')));
+CREATE MACRO pg.proc_name(o) AS coalesce((SELECT zp.proname FROM pg.fact_proc AS zp WHERE zp.oid = try_cast(o AS UINTEGER)), CAST(o AS VARCHAR));
+
+-- The numbers of the catalog's own tables.
+CREATE VIEW pg.fact_class AS
+SELECT CAST(oid AS UINTEGER) AS oid, name FROM (VALUES (1213, 'pg_tablespace'), (1247, 'pg_type'), (1249, 'pg_attribute'), (1255, 'pg_proc'), (1259, 'pg_class'), (1260, 'pg_authid'), (1261, 'pg_auth_members'), (1262, 'pg_database'), (1417, 'pg_foreign_server'), (2328, 'pg_foreign_data_wrapper'), (2396, 'pg_shdescription'), (2601, 'pg_am'), (2604, 'pg_attrdef'), (2605, 'pg_cast'), (2606, 'pg_constraint'), (2607, 'pg_conversion'), (2609, 'pg_description'), (2610, 'pg_index'), (2612, 'pg_language'), (2615, 'pg_namespace'), (2616, 'pg_opclass'), (2617, 'pg_operator'), (2618, 'pg_rewrite'), (2620, 'pg_trigger'), (2753, 'pg_opfamily'), (3079, 'pg_extension'), (3118, 'pg_foreign_table'), (3256, 'pg_policy'), (3456, 'pg_collation'), (3466, 'pg_event_trigger'), (3501, 'pg_enum'), (3541, 'pg_range'), (3600, 'pg_ts_dict'), (3601, 'pg_ts_parser'), (3602, 'pg_ts_config'), (3603, 'pg_ts_config_map'), (3764, 'pg_ts_template'), (6100, 'pg_subscription'), (6104, 'pg_publication')) AS v(oid, name);
+
 CREATE VIEW pg.pg_namespace AS
 SELECT CAST(oid AS UINTEGER) AS oid, nspname, CAST(10 AS UINTEGER) AS nspowner, CAST(NULL AS VARCHAR[]) AS nspacl
 FROM (VALUES (11, 'pg_catalog'), (2200, 'public'), (13000, 'information_schema')) AS v(oid, nspname);
@@ -46,10 +53,17 @@ FROM (VALUES ('server_version', '15.0 (callhouse)'), ('server_version_num', '150
 
 CREATE VIEW pg.pg_type AS
 SELECT oid, typname, CAST(11 AS UINTEGER) AS typnamespace, CAST(10 AS UINTEGER) AS typowner, typlen, typbyval, typtype, typcategory, typispreferred, true AS typisdefined, typdelim, CAST(0 AS UINTEGER) AS typrelid,
-    CASE WHEN typelem <> 0 AND typlen = -1 THEN 'array_subscript_handler' ELSE '-' END AS typsubscript, typelem, typarray, typinput, typoutput, typreceive, typsend, '-' AS typmodin, '-' AS typmodout, '-' AS typanalyze, typalign, typstorage,
+    CASE WHEN typelem <> 0 AND typlen = -1 THEN 'array_subscript_handler' ELSE '-' END AS typsubscript, typelem, typarray, pg.proc_oid(typinput) AS typinput, pg.proc_oid(typoutput) AS typoutput, pg.proc_oid(typreceive) AS typreceive, pg.proc_oid(typsend) AS typsend, '-' AS typmodin, '-' AS typmodout, '-' AS typanalyze, typalign, typstorage,
     false AS typnotnull, CAST(0 AS UINTEGER) AS typbasetype, CAST(-1 AS INTEGER) AS typtypmod, CAST(0 AS INTEGER) AS typndims, typcollation,
     CAST(NULL AS VARCHAR) AS typdefaultbin, CAST(NULL AS VARCHAR) AS typdefault, CAST(NULL AS VARCHAR[]) AS typacl
 FROM pg.fact_type;
+
+-- Functions are told of as far as types have them: drivers find arrays by array_recv.
+CREATE VIEW pg.pg_proc AS
+SELECT oid, proname, CAST(11 AS UINTEGER) AS pronamespace, CAST(10 AS UINTEGER) AS proowner, CAST(12 AS UINTEGER) AS prolang, CAST(1 AS FLOAT) AS procost, CAST(0 AS FLOAT) AS prorows, CAST(0 AS UINTEGER) AS provariadic, CAST(0 AS UINTEGER) AS prosupport, 'f' AS prokind, false AS prosecdef, false AS proleakproof,
+    true AS proisstrict, false AS proretset, provolatile, 's' AS proparallel, CAST(len(arguments) AS SMALLINT) AS pronargs, CAST(0 AS SMALLINT) AS pronargdefaults, prorettype, arguments AS proargtypes, CAST(NULL AS UINTEGER[]) AS proallargtypes, CAST(NULL AS VARCHAR[]) AS proargmodes, CAST(NULL AS VARCHAR[]) AS proargnames,
+    CAST(NULL AS VARCHAR) AS proargdefaults, CAST(NULL AS UINTEGER[]) AS protrftypes, proname AS prosrc, CAST(NULL AS VARCHAR) AS probin, CAST(NULL AS VARCHAR) AS prosqlbody, CAST(NULL AS VARCHAR[]) AS proconfig, CAST(NULL AS VARCHAR[]) AS proacl
+FROM (SELECT *, CAST(string_split(proargtypes, '|') AS UINTEGER[]) AS arguments FROM pg.fact_proc);
 
 CREATE VIEW pg.pg_class AS
 SELECT oid, relname, CAST(2200 AS UINTEGER) AS relnamespace, CAST(0 AS UINTEGER) AS reltype, CAST(0 AS UINTEGER) AS reloftype, CAST(10 AS UINTEGER) AS relowner, CAST(relam AS UINTEGER) AS relam, oid AS relfilenode, CAST(0 AS UINTEGER) AS reltablespace,
@@ -96,6 +110,8 @@ SELECT oid AS relid, 'public' AS schemaname, name AS relname, CAST(0 AS BIGINT) 
 -- information_schema
 
 CREATE VIEW pg.info_information_schema_catalog_name AS SELECT 'callhouse' AS catalog_name;
+CREATE VIEW pg.info_character_sets AS
+SELECT CAST(NULL AS VARCHAR) AS character_set_catalog, CAST(NULL AS VARCHAR) AS character_set_schema, 'UTF8' AS character_set_name, 'UCS' AS character_repertoire, 'UTF8' AS form_of_use, 'callhouse' AS default_collate_catalog, 'pg_catalog' AS default_collate_schema, 'C.UTF-8' AS default_collate_name;
 CREATE VIEW pg.info_schemata AS
 SELECT 'callhouse' AS catalog_name, nspname AS schema_name, 'callhouse' AS schema_owner, CAST(NULL AS VARCHAR) AS default_character_set_catalog, CAST(NULL AS VARCHAR) AS default_character_set_schema, CAST(NULL AS VARCHAR) AS default_character_set_name, CAST(NULL AS VARCHAR) AS sql_path FROM pg.pg_namespace;
 CREATE VIEW pg.info_tables AS

@@ -34,9 +34,13 @@ var functions string
 //go:embed pg_type.csv
 var types string
 
+//go:embed pg_proc.csv
+var procs string
+
 var (
-	relationRE = regexp.MustCompile(`(?m)^CREATE VIEW pg\.(\w+)`)
-	functionRE = regexp.MustCompile(`(?m)^CREATE MACRO pg\.(\w+)`)
+	relationRE      = regexp.MustCompile(`(?m)^CREATE VIEW pg\.(\w+)`)
+	tableFunctionRE = regexp.MustCompile(`(?m)^CREATE MACRO pg\.(\w+)\([^)]*\) AS TABLE`)
+	functionRE      = regexp.MustCompile(`(?m)^CREATE MACRO pg\.(\w+)`)
 )
 
 // names returns what a text defines.
@@ -60,6 +64,9 @@ var Relations = sync.OnceValue(func() map[string]bool {
 
 // Functions are the names of the functions.
 var Functions = sync.OnceValue(func() map[string]bool { return names(functionRE, catalog+functions) })
+
+// TableFunctions are those of them that answer rows.
+var TableFunctions = sync.OnceValue(func() map[string]bool { return names(tableFunctionRE, functions) })
 
 // Dialect returns what statements may name beside the warehouse's tables.
 func Dialect() *analytics.Dialect {
@@ -96,7 +103,8 @@ CREATE TABLE pg.fact_key (oid UINTEGER, index_oid UINTEGER, relid UINTEGER, name
 CREATE TABLE pg.fact_keyword (keyword_name VARCHAR, keyword_category VARCHAR);
 INSERT INTO pg.fact_keyword SELECT keyword_name, keyword_category FROM duckdb_keywords();
 `)
-	typeFacts(b)
+	fromCSV(b, "fact_type", types, map[string]string{"oid": "UINTEGER", "typlen": "SMALLINT", "typbyval": "BOOLEAN", "typispreferred": "BOOLEAN", "typelem": "UINTEGER", "typarray": "UINTEGER", "typcollation": "UINTEGER"})
+	fromCSV(b, "fact_proc", procs, map[string]string{"oid": "UINTEGER", "prorettype": "UINTEGER"})
 	var tables, columns, keys []string
 	views := sqlfiles.ViewsByName()
 	oids, indexes := map[string]int{}, map[string]int{}
@@ -137,10 +145,9 @@ const (
 	firstKey = 20_000
 )
 
-// typeFacts writes the table of types, as Postgres 15 has them.
-func typeFacts(b *strings.Builder) {
-	lines := strings.Split(strings.TrimSpace(types), "\n")
-	kinds := map[string]string{"oid": "UINTEGER", "typlen": "SMALLINT", "typbyval": "BOOLEAN", "typispreferred": "BOOLEAN", "typelem": "UINTEGER", "typarray": "UINTEGER", "typcollation": "UINTEGER"}
+// fromCSV writes a table as Postgres 15 has it. Columns that kinds does not name are texts.
+func fromCSV(b *strings.Builder, table, text string, kinds map[string]string) {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
 	var columns, rows []string
 	for _, name := range strings.Split(lines[0], ",") {
 		kind := kinds[name]
@@ -156,7 +163,7 @@ func typeFacts(b *strings.Builder) {
 		}
 		rows = append(rows, "("+strings.Join(cells, ", ")+")")
 	}
-	fmt.Fprintf(b, "CREATE TABLE pg.fact_type (%s);\nINSERT INTO pg.fact_type VALUES %s;\n", strings.Join(columns, ", "), strings.Join(rows, ",\n"))
+	fmt.Fprintf(b, "CREATE TABLE pg.%s (%s);\nINSERT INTO pg.%s VALUES %s;\n", table, strings.Join(columns, ", "), table, strings.Join(rows, ",\n"))
 }
 
 // ofCalls are the keys of the tables that are no resources.

@@ -20,6 +20,15 @@ public class Metadata {
         System.out.println("JDBC: " + title + "\t" + b);
     }
 
+    /** Types of columns, and what the driver takes them for. */
+    static String types(DatabaseMetaData m) throws Exception {
+        StringBuilder b = new StringBuilder();
+        try (ResultSet r = m.getTypeInfo()) {
+            while (r.next()) if (List.of("bool", "int8", "text", "numeric", "timestamptz", "date", "json", "_text", "float8").contains(r.getString(1))) b.append(r.getString(1)).append('=').append(r.getInt(2)).append(' ');
+        }
+        return b.toString();
+    }
+
     public static void main(String[] args) throws Exception {
         Properties p = new Properties();
         p.put("user", "callhouse");
@@ -29,6 +38,13 @@ public class Metadata {
             ask("getCatalogs, ours", () -> c.createStatement().executeQuery("SELECT '" + m.getConnection().getCatalog() + "'"));
             ask("getTables", () -> m.getTables(null, "public", "%", new String[] {"TABLE", "VIEW"}));
             ask("getColumns", () -> m.getColumns(null, "public", "calls", "%"));
+            ask("getTables, one name, escaped", () -> m.getTables("callhouse", "public", "transcript\\_turns", null));
+            ask("getColumns, one name, escaped", () -> m.getColumns("callhouse", "public", "transcript\\_turns", "call\\_id"));
+            ask("getIndexInfo", () -> m.getIndexInfo(null, "public", "transcript_turns", false, true));
+            ask("getSchemas", () -> m.getSchemas(null, "public"));
+            ask("getTypeInfo, of ours", () -> c.createStatement().executeQuery("SELECT '" + types(m) + "'"));
+            ask("getFunctions", () -> m.getFunctions(null, "public", "%"));
+            ask("getTablePrivileges, SELECT", () -> m.getTablePrivileges(null, "public", "nothing"));
             ask("getPrimaryKeys", () -> m.getPrimaryKeys(null, "public", "transcript_turns"));
             ask("getImportedKeys", () -> m.getImportedKeys(null, "public", "transcript_turns"));
             ask("getExportedKeys", () -> m.getExportedKeys(null, "public", "agents"));

@@ -1,0 +1,51 @@
+package serve_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// Where DuckDB would say something else, or nothing, the answer is Postgres'. What a real
+// Postgres says to these is seen by make postgres.
+func testDialect(t *testing.T, h *house) {
+	c := h.connect(t, "")
+	for sql, want := range map[string]string{
+		`SELECT 1 AS Some, 2 AS "Other"`:                         "some Other | 1 2",
+		`SELECT * FROM (SELECT current_database(), 1 AS X) AS s`: "current_database x | callhouse 1",
+		`SELECT session_user`:                                    "session_user | somebody",
+		`SELECT format('%s-%I %2$L %%', 'a', 'B c') AS f`:        `f | a-"B c" 'B c' %`,
+		`SELECT substring('c12' FROM 'c([0-9]+)') AS a, substring('c12' FROM '[0-9]') AS b, coalesce(substring('c' FROM '[0-9]'), 'none') AS c, substring('c12', 2) AS d`: "a b c d | 12 1 none 12",
+		`SELECT '{"a": [{"b/c": 5}]}'::json #>> '{a,0,b/c}' AS a, '{"a": {"b": 5}}'::json #> array['a']::text[] AS b`:                                                     `a b | 5 {"b":5}`,
+		`SELECT s[2] AS x FROM string_to_array('a,b', ',') s`:                                                                                                             "x | b",
+		`SELECT 'a_b' LIKE 'a\_b' AS a, 'axb' LIKE 'a\_b' AS b, 'axb' LIKE 'a_b' AS c, 'A_B' ILIKE 'a\_' || 'b' AS d, 'x' NOT LIKE '\%' AS e, '%' NOT ILIKE '\%' AS f`:    "a b c d e f | t f t t t f",
+		`SELECT d FROM current_database() AS d`:                                                            "d | callhouse",
+		`SELECT indkey[0] AS first, indkey[1] AS second FROM pg_index WHERE indrelid = 'calls'::regclass`:  "first second | 1 null",
+		`SELECT c.tableoid = 'pg_class'::regclass AS t FROM pg_class c WHERE c.oid = 'calls'::regclass`:    "t | t",
+		`SELECT tableoid::regclass AS t FROM pg_namespace WHERE nspname = 'public'`:                        "t | pg_namespace",
+		`SELECT p.proname FROM pg_type t JOIN pg_proc p ON p.oid = t.typreceive WHERE t.typname = '_int4'`: "proname | array_recv",
+		`SELECT typreceive FROM pg_type WHERE typname = 'int4' AND typinput = 'int4in'::regproc`:           "typreceive | int4recv",
+		`SELECT parse_ident('public."A b"') AS p`:                                                          `p | {public,"A b"}`,
+	} {
+		results, err := c.PgConn().Exec(t.Context(), sql).ReadAll()
+		if err != nil {
+			t.Errorf("%s: %v", sql, err)
+			continue
+		}
+		var words []string
+		for _, f := range results[0].FieldDescriptions {
+			words = append(words, f.Name)
+		}
+		for _, r := range results[0].Rows {
+			words = append(words, "|")
+			for _, cell := range r {
+				if cell == nil {
+					cell = []byte("null")
+				}
+				words = append(words, string(cell))
+			}
+		}
+		if got := strings.Join(words, " "); got != want {
+			t.Errorf("%s\n%s, want\n%s", sql, got, want)
+		}
+	}
+}
