@@ -183,8 +183,7 @@ func (c *client) begin(ctx context.Context) error {
 // end ends an implicit transaction.
 func (c *client) end() {
 	if c.state == 'I' {
-		c.closePortals()
-		c.see(false)
+		c.over(true)
 	}
 }
 

@@ -158,8 +158,7 @@ func (c *client) endCommand(tag string) *command {
 			tag = "ROLLBACK"
 		}
 		c.state = 'I'
-		c.closePortals()
-		c.see(false)
+		c.over(tag == "COMMIT")
 		return tag, nil
 	}}
 }

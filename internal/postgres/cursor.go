@@ -23,16 +23,14 @@ func (c *client) declareCommand(w *words) (*command, error) {
 			return nil, w.wrong()
 		}
 	}
-	if w.take("with", "hold") {
-		return nil, fail(codeUnsupported, "cursors WITH HOLD are not supported")
-	}
+	holds := w.take("with", "hold")
 	w.take("without", "hold")
 	if !w.take("for") || w.end() {
 		return nil, w.wrong()
 	}
 	query := w.From(w.at)
 	return plain("DECLARE CURSOR", func(ctx context.Context) error {
-		if c.state == 'I' {
+		if c.state == 'I' && !holds {
 			return fail(codeNoTransaction, "DECLARE CURSOR can only be used in transaction blocks")
 		}
 		if c.portals[name] != nil {
@@ -46,7 +44,7 @@ func (c *client) declareCommand(w *words) (*command, error) {
 			s.close()
 			return fail(codeSyntax, "a cursor is for one query without parameters")
 		}
-		p := &portal{statement: s, run: c.start(query), owns: true}
+		p := &portal{statement: s, run: c.start(query), owns: true, holds: holds}
 		if isBinary {
 			p.formats = []int16{pgproto3.BinaryFormat}
 		}

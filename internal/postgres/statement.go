@@ -62,6 +62,8 @@ type portal struct {
 	done    bool
 	run     *run
 	owns    bool // of a cursor: its statement ends with it
+	holds   bool // of a cursor: it outlives its transaction
+	kept    bool // it did
 }
 
 // drop ends a portal.
@@ -93,6 +95,21 @@ func (c *client) closePortals() {
 	for name, p := range c.portals {
 		p.drop()
 		delete(c.portals, name)
+	}
+}
+
+// over ends a transaction, and what it saw. As long as it leaves cursors behind that are
+// WITH HOLD, what follows sees the same as they.
+func (c *client) over(committed bool) {
+	for name, p := range c.portals {
+		if p.kept = p.kept || p.holds && committed; p.kept {
+			continue
+		}
+		p.drop()
+		delete(c.portals, name)
+	}
+	if len(c.portals) == 0 {
+		c.see(false)
 	}
 }
 

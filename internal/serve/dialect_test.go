@@ -19,6 +19,8 @@ func testDialect(t *testing.T, h *house) {
 		`SELECT s[2] AS x FROM string_to_array('a,b', ',') s`:                                                                                                             "x | b",
 		`SELECT 'a_b' LIKE 'a\_b' AS a, 'axb' LIKE 'a\_b' AS b, 'axb' LIKE 'a_b' AS c, 'A_B' ILIKE 'a\_' || 'b' AS d, 'x' NOT LIKE '\%' AS e, '%' NOT ILIKE '\%' AS f`:    "a b c d e f | t f t t t f",
 		`SELECT d FROM current_database() AS d`:                                                            "d | callhouse",
+		`SELECT indkey FROM pg_index WHERE indrelid = 'transcript_turns'::regclass`:                        "indkey | 1 2",
+		`SELECT max(g) AS m FROM (SELECT generate_series(1, 3)) AS s(g)`:                                   "m | 3",
 		`SELECT indkey[0] AS first, indkey[1] AS second FROM pg_index WHERE indrelid = 'calls'::regclass`:  "first second | 1 null",
 		`SELECT c.tableoid = 'pg_class'::regclass AS t FROM pg_class c WHERE c.oid = 'calls'::regclass`:    "t | t",
 		`SELECT tableoid::regclass AS t FROM pg_namespace WHERE nspname = 'public'`:                        "t | pg_namespace",

@@ -267,7 +267,7 @@ type answer struct {
 func (a answer) String() string { return a.head + strings.Join(a.rows, "") + a.tag }
 
 // sameType are types of Postgres' own catalog, for which another one stands here.
-var sameType = map[uint32]uint32{18: 25, 19: 25, 22: 1005, 24: 26, 28: 20, 30: 1028, 194: 25, 1002: 1009, 1003: 1009, 1033: 25, 1034: 1009, 1043: 25, 2205: 25, 2206: 25, 2277: 1009, 12_000: 25, 2278: 25}
+var sameType = map[uint32]uint32{18: 25, 19: 25, 24: 26, 28: 20, 30: 1028, 194: 25, 1002: 1009, 1003: 1009, 1033: 25, 1034: 1009, 1043: 25, 2205: 25, 2206: 25, 2277: 1009, 12_000: 25, 2278: 25}
 
 var oidRE = regexp.MustCompile(`\b[12]\d{4}\b`)
 

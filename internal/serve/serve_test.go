@@ -210,6 +210,7 @@ func testExtended(t *testing.T, h *house) {
 	if want := []string{"0", "1", "c0", "x", "2", "c1"}; !slices.Equal(got, want) {
 		t.Errorf("cursors: %v, want %v", got, want)
 	}
+	testHold(t, c)
 	if _, err := tx.Exec(t.Context(), "SELECT nothing FROM calls"); code(err) != "42703" {
 		t.Errorf("a missing column: %v", err)
 	}
@@ -242,6 +243,19 @@ func testExtended(t *testing.T, h *house) {
 	}
 }
 
+// Cursors WITH HOLD outlive the transaction c is in, and ones that are rolled back do not.
+func testHold(t *testing.T, c *pgx.Conn) {
+	got := texts(t, c, "DECLARE h CURSOR WITH HOLD FOR SELECT * FROM range(5000) ORDER BY 1; FETCH 2 FROM h; COMMIT; FETCH 1 FROM h")
+	got = append(got, texts(t, c, "BEGIN; DECLARE k CURSOR WITH HOLD FOR SELECT 1; FETCH k; ROLLBACK; FETCH 1 FROM h")...)
+	if want := []string{"0", "1", "2", "1", "3"}; !slices.Equal(got, want) {
+		t.Errorf("cursors WITH HOLD: %v, want %v", got, want)
+	}
+	if _, err := c.Exec(t.Context(), "FETCH k"); code(err) != "34000" {
+		t.Errorf("a cursor that was rolled back: %v", err)
+	}
+	_ = texts(t, c, "CLOSE h; BEGIN")
+}
+
 // A transaction sees one commit, and the next statement the newest. What somebody reads is
 // pinned, and let go of when nobody does, whether he is asleep or not.
 func TestSnapshots(t *testing.T) {
@@ -266,7 +280,11 @@ func TestSnapshots(t *testing.T) {
 	if got := h.houses.Snapshots(); len(got) != 2 {
 		t.Errorf("open are %v, while somebody reads the old one", got)
 	}
-	texts(t, reads, "COMMIT")
+	texts(t, reads, "DECLARE h CURSOR WITH HOLD FOR SELECT call_id FROM calls; COMMIT")
+	if n := len(texts(t, reads, "FETCH ALL FROM h")); n != 2 || len(h.houses.Snapshots()) != 2 {
+		t.Errorf("after the transaction a cursor of before has %d calls, and open are %v", n, h.houses.Snapshots())
+	}
+	texts(t, reads, "CLOSE h")
 	if n := count(reads); n != "5" {
 		t.Errorf("after the transaction: %s calls", n)
 	}

@@ -113,7 +113,11 @@ func (t Type) appendBinaryArray(dst []byte, l value.List, loc *time.Location) (_
 	if len(l) == 0 {
 		return dst, nil
 	}
-	dst = be.AppendUint32(be.AppendUint32(dst, uint32(len(l))), 1)
+	first := uint32(1)
+	if t.OID == int2vector.OID {
+		first = 0
+	}
+	dst = be.AppendUint32(be.AppendUint32(dst, uint32(len(l))), first)
 	for _, v := range l {
 		at := len(dst)
 		dst = be.AppendUint32(dst, math.MaxUint32) // the length of null

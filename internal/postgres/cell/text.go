@@ -200,6 +200,15 @@ func appendInterval(dst []byte, i value.Interval) []byte {
 
 // appendArray writes a list as {a,"b c",NULL}.
 func (t Type) appendArray(dst []byte, l value.List, loc *time.Location) []byte {
+	if t.OID == int2vector.OID { // which is written as 1 2
+		for i, v := range l {
+			if i > 0 {
+				dst = append(dst, ' ')
+			}
+			dst = t.Elem.AppendText(dst, v, loc)
+		}
+		return dst
+	}
 	dst = append(dst, '{')
 	for i, v := range l {
 		if i > 0 {

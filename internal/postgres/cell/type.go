@@ -38,16 +38,17 @@ var (
 	timetz      = Type{1266, "timetz", 12, -1, nil}
 	numeric     = Type{1700, "numeric", -1, -1, nil}
 	uuid        = Type{2950, "uuid", 16, -1, nil}
+	int2vector  = Type{22, "int2vector", -1, -1, &int2Type}
 )
 
 // plain are the types of DuckDB's names. An unsigned integer of 4 bytes is an oid: the
-// catalog has those, and the warehouse has no others.
+// catalog has those, and the warehouse has no others. A list of ones of 2 bytes is a vector for the same reason.
 var plain = map[string]Type{
 	"BOOLEAN": boolean, "TINYINT": int2Type, "SMALLINT": int2Type, "INTEGER": int4Type, "BIGINT": int8Type,
 	"UTINYINT": int2Type, "USMALLINT": int4Type, "UINTEGER": oidType, "UBIGINT": numeric, "HUGEINT": numeric, "UHUGEINT": numeric, "BIGNUM": numeric,
 	"FLOAT": float4, "DOUBLE": float8, "VARCHAR": Text, "JSON": json, "BLOB": bytea, "UUID": uuid, "DATE": date,
 	"TIME": timeType, "TIME_NS": timeType, "TIME WITH TIME ZONE": timetz, "INTERVAL": interval, "TIMESTAMP": timestamp, "TIMESTAMP_S": timestamp,
-	"TIMESTAMP_MS": timestamp, "TIMESTAMP_NS": timestamp, "TIMESTAMP WITH TIME ZONE": timestamptz,
+	"USMALLINT[]": int2vector, "TIMESTAMP_MS": timestamp, "TIMESTAMP_NS": timestamp, "TIMESTAMP WITH TIME ZONE": timestamptz,
 }
 
 // arrays are the types of lists, by their elements'.

@@ -81,7 +81,7 @@ func (a *Asked) walk(n any) {
 			a.nestedCast(n)
 		}
 		a.fold(n)
-		a.nameOurs(n)
+		a.columns(n)
 		for key, kid := range n {
 			if key != "cast_type" {
 				a.walk(kid)
@@ -143,15 +143,23 @@ func (a *Asked) isQuoted(name string) bool {
 	return a.quotes[name]
 }
 
-// nameOurs gives columns that are calls of our functions the name that they have in
-// Postgres, as other parts of the statement may look for it.
-func (a *Asked) nameOurs(n node) {
+// columns gives columns that are calls of our functions the name that they have in
+// Postgres, as other parts of the statement may look for it, and makes rows of a series.
+func (a *Asked) columns(n node) {
 	items, _ := n["select_list"].([]any)
 	for _, item := range items {
 		e, _ := item.(node)
 		name := strings.ToLower(text(e["function_name"]))
-		if text(e["class"]) == "FUNCTION" && text(e["alias"]) == "" && pgcatalog.Functions()[name] {
+		if text(e["class"]) != "FUNCTION" {
+			continue
+		}
+		if text(e["alias"]) == "" && (pgcatalog.Functions()[name] || name == "generate_series") {
 			e["alias"] = name
+		}
+		if name == "generate_series" {
+			inner := maps.Clone(e)
+			inner["alias"] = ""
+			a.put(e, call("", "unnest", inner))
 		}
 	}
 }

@@ -93,7 +93,7 @@ FROM pg.fact_key;
 
 CREATE VIEW pg.pg_index AS
 SELECT index_oid AS indexrelid, relid AS indrelid, CAST(len(columns) AS SMALLINT) AS indnatts, CAST(len(columns) AS SMALLINT) AS indnkeyatts, true AS indisunique, false AS indnullsnotdistinct, true AS indisprimary, false AS indisexclusion, true AS indimmediate, false AS indisclustered,
-    true AS indisvalid, false AS indcheckxmin, true AS indisready, true AS indislive, false AS indisreplident, columns AS indkey, CAST(list_transform(columns, lambda c: 0) AS UINTEGER[]) AS indcollation, CAST(list_transform(columns, lambda c: 3126) AS UINTEGER[]) AS indclass, CAST(list_transform(columns, lambda c: 0) AS SMALLINT[]) AS indoption,
+    true AS indisvalid, false AS indcheckxmin, true AS indisready, true AS indislive, false AS indisreplident, CAST(columns AS USMALLINT[]) AS indkey, CAST(list_transform(columns, lambda c: 0) AS UINTEGER[]) AS indcollation, CAST(list_transform(columns, lambda c: 3126) AS UINTEGER[]) AS indclass, CAST(list_transform(columns, lambda c: 0) AS USMALLINT[]) AS indoption,
     CAST(NULL AS VARCHAR) AS indexprs, CAST(NULL AS VARCHAR) AS indpred
 FROM pg.fact_key WHERE type = 'p';
 

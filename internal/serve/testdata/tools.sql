@@ -103,7 +103,7 @@ SELECT DISTINCT connamespace FROM pg_catalog.pg_constraint WHERE confrelid=$1
 
 -- DBeaver 24.2: the indexes
 -- with: int8 2200
--- without: index_rel_size, indcollation, indclass, indkey, indoption, keys
+-- without: index_rel_size, indcollation, indclass
 SELECT i.*,i.indkey as keys,c.relname,c.relnamespace,c.relam,c.reltablespace,tc.relname as tabrelname,dsc.description,pg_catalog.pg_get_expr(i.indpred, i.indrelid) as pred_expr,pg_catalog.pg_get_expr(i.indexprs, i.indrelid, true) as expr,pg_catalog.pg_relation_size(i.indexrelid) as index_rel_size,pg_catalog.pg_stat_get_numscans(i.indexrelid) as index_num_scans
 FROM pg_catalog.pg_index i
 INNER JOIN pg_catalog.pg_class c ON c.oid=i.indexrelid
