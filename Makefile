@@ -6,6 +6,7 @@ GORELEASER_VERSION := v2.16.0
 PROMTOOL_VERSION := v0.307.3
 SYFT_VERSION := v1.38.0
 PGJDBC_VERSION := 42.7.7
+PSQLODBC ?= /usr/lib/x86_64-linux-gnu/odbc/psqlodbcw.so
 SCHEMATHESIS_VERSION := 4.32.5
 OAPI_CODEGEN_VERSION := v2.8.2
 PYTHON_CLIENT_VERSION := 0.29.1
@@ -145,12 +146,13 @@ readers: ## pandas, polars, pyarrow, DataFusion, DuckDB and chDB read a snapshot
 	CALLHOUSE_PYTHON=$(CURDIR)/build/readers/bin/python go test ./cmd/internal/e2e -run TestFolderReaders -v
 
 .PHONY: postgres
-postgres: ## What psql, Python's, Java's and Node's clients ask of query serve, beside a real Postgres (PG_BIN=… is the folder of its programs); writes docs/postgres.md
-	python3 -m venv build/postgres && build/postgres/bin/pip install -q 'psycopg[binary]' psycopg2-binary asyncpg sqlalchemy
+postgres: ## What psql, Python's, Java's, Node's, ODBC's and R's clients ask of query serve, and what BI tools do, beside a real Postgres (PG_BIN=… is the folder of its programs); writes docs/postgres.md
+	@for needed in '$(PSQLODBC)' "$$(command -v Rscript)"; do [ -e "$$needed" ] || { echo 'needs odbc-postgresql, r-base-core and r-cran-rpostgresql' >&2; exit 1; }; done
+	python3 -m venv build/postgres && build/postgres/bin/pip install -q 'psycopg[binary]' psycopg2-binary asyncpg sqlalchemy pyodbc
 	mvn -q -B dependency:copy -DoutputDirectory=build/postgres-java -Dartifact=org.postgresql:postgresql:$(PGJDBC_VERSION)
 	npm install --silent --prefix build/postgres/node pg
 	CALLHOUSE_PYTHON=$(CURDIR)/build/postgres/bin/python CALLHOUSE_JDBC=$(CURDIR)/build/postgres-java/postgresql-$(PGJDBC_VERSION).jar \
-	CALLHOUSE_NODE_MODULES=$(CURDIR)/build/postgres/node \
+	CALLHOUSE_NODE_MODULES=$(CURDIR)/build/postgres/node CALLHOUSE_ODBC=$(PSQLODBC) CALLHOUSE_R=Rscript \
 	  go test ./internal/serve -run TestLikePostgres -count=1 -v -timeout 15m -args -postgres $(or $(PG_BIN),/usr/lib/postgresql/15/bin) -update
 
 .PHONY: contract

@@ -397,6 +397,23 @@ func byPrograms(t *testing.T, address, there string) (out []asked) {
 			return exec.CommandContext(t.Context(), "node", "testdata/client.mjs", dsn, modules)
 		}
 	}
+	split := func(dsn string) (host, port string) {
+		at, _, _ := strings.Cut(dsn[strings.Index(dsn, "@")+1:], "/")
+		host, port, _ = net.SplitHostPort(at)
+		return host, port
+	}
+	if driver := os.Getenv("CALLHOUSE_ODBC"); driver != "" {
+		programs["odbc"] = func(dsn string) *exec.Cmd {
+			host, port := split(dsn)
+			return exec.CommandContext(t.Context(), os.Getenv("CALLHOUSE_PYTHON"), "testdata/odbc.py", driver, host, port)
+		}
+	}
+	if rscript := os.Getenv("CALLHOUSE_R"); rscript != "" {
+		programs["r"] = func(dsn string) *exec.Cmd {
+			host, port := split(dsn)
+			return exec.CommandContext(t.Context(), rscript, "testdata/client.R", host, port)
+		}
+	}
 	for name, program := range programs {
 		lines := map[string]map[string]string{}
 		for _, dsn := range []string{here, there} {

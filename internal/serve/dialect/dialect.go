@@ -100,6 +100,8 @@ func (a *Asked) walk(n any) {
 			a.function(n)
 		case "VALUE_PARAMETER":
 			a.parameter(n)
+		case "SUBQUERY":
+			a.anyOf(n)
 		case "ARRAY_EXTRACT":
 			if of, _ := n["children"].([]any); len(of) == 2 && isVector(of[0]) {
 				of[1] = plus(of[1], 1)
@@ -164,10 +166,33 @@ func (a *Asked) columns(n node) {
 	}
 }
 
-// vectors are columns whose elements Postgres counts from 0.
-var vectors = map[string]bool{"indkey": true, "indclass": true, "indcollation": true, "indoption": true, "proargtypes": true}
+// vectors are columns of the catalog that are lists without nulls, and whether Postgres counts their
+// elements from 0.
+var vectors = map[string]bool{"indkey": true, "indclass": true, "indcollation": true, "indoption": true, "proargtypes": true, "conkey": false, "confkey": false}
 
 func isVector(n any) bool { return vectors[lastName(n)] }
+
+// anyOf looks for a value in a list of the catalog by a function: DuckDB has a subquery for
+// ANY, which an outer join cannot have.
+func (a *Asked) anyOf(n node) {
+	if text(n["subquery_type"]) != "ANY" || text(n["comparison_type"]) != "COMPARE_EQUAL" {
+		return
+	}
+	of, _ := n["subquery"].(node)
+	query, _ := of["node"].(node)
+	items, _ := query["select_list"].([]any)
+	if len(items) != 1 {
+		return
+	}
+	unnest, _ := items[0].(node)
+	list, _ := unnest["children"].([]any)
+	if text(unnest["function_name"]) != "unnest" || len(list) != 1 {
+		return
+	}
+	if _, ok := vectors[lastName(list[0])]; ok {
+		a.put(n, call("", "list_contains", list[0], n["child"]))
+	}
+}
 
 // lastName returns the name of a column without what stands before it; empty if it is none.
 func lastName(n any) string {

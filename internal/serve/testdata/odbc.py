@@ -13,7 +13,7 @@ def ask(title, question):
     try:
         answer = question()
     except Exception as e:
-        answer = repr(e)
+        answer = e.args[0]  # the SQLSTATE
     print("ODBC: " + title + "\t" + json.dumps(answer, default=repr, sort_keys=True))
 
 

@@ -1,0 +1,20 @@
+# Asks a server through RPostgreSQL, and prints a line for each question.
+args <- commandArgs(trailingOnly = TRUE)
+suppressPackageStartupMessages({library(DBI); library(RPostgreSQL)})
+con <- dbConnect(PostgreSQL(), host = args[1], port = as.integer(args[2]), dbname = "callhouse", user = "callhouse")
+ask <- function(title, question) {
+  answer <- tryCatch(question(), error = function(e) "an error")
+  cat("R, RPostgreSQL: ", title, "\t", gsub("[\n\t ]+", " ", paste(capture.output(dput(answer)), collapse = " ")), "\n", sep = "")
+}
+ask("dbListTables", function() sort(dbListTables(con)))
+ask("dbExistsTable", function() c(dbExistsTable(con, "calls"), dbExistsTable(con, c("public", "calls")), dbExistsTable(con, "nothing")))
+ask("dbListFields", function() dbListFields(con, "calls"))
+ask("dbReadTable", function() dbReadTable(con, "transcript_turns")[, c("call_id", "turn", "role", "content")])
+ask("a query", function() dbGetQuery(con, "SELECT call_id, agent_id, start_at, total_cost, duration_ms, is_connected, local_date FROM calls ORDER BY 1"))
+ask("a query with parameters", function() dbGetQuery(con, "SELECT call_id FROM calls WHERE call_id <> $1 AND duration_ms > $2 ORDER BY 1", c("c1", 5)))
+ask("types", function() { r <- dbSendQuery(con, "SELECT call_id, start_at, total_cost, duration_ms, is_connected, local_date FROM calls"); i <- dbColumnInfo(r); dbClearResult(r); i[, c("name", "Sclass", "type")] })
+ask("rows in parts", function() { r <- dbSendQuery(con, "SELECT call_id FROM calls ORDER BY 1"); a <- fetch(r, n = 2); b <- fetch(r, n = -1); dbClearResult(r); list(a, b) })
+ask("within a transaction", function() { dbBegin(con); n <- dbGetQuery(con, "SELECT count(*) AS n FROM calls"); dbCommit(con); n })
+ask("an error", function() dbGetQuery(con, "SELECT nothing FROM calls"))
+ask("afterwards", function() dbGetQuery(con, "SELECT 1 AS one"))
+invisible(dbDisconnect(con))
