@@ -6,6 +6,9 @@ GORELEASER_VERSION := v2.16.0
 PROMTOOL_VERSION := v0.307.3
 SYFT_VERSION := v1.38.0
 PGJDBC_VERSION := 42.7.7
+DBT_VERSION := 1.10.23
+DBT_POSTGRES_VERSION := 1.10.2
+SUPERSET_VERSION := 6.1.0
 PSQLODBC ?= /usr/lib/x86_64-linux-gnu/odbc/psqlodbcw.so
 SCHEMATHESIS_VERSION := 4.32.5
 OAPI_CODEGEN_VERSION := v2.8.2
@@ -154,6 +157,14 @@ postgres: ## What psql, Python's, Java's, Node's, ODBC's and R's clients ask of 
 	CALLHOUSE_PYTHON=$(CURDIR)/build/postgres/bin/python CALLHOUSE_JDBC=$(CURDIR)/build/postgres-java/postgresql-$(PGJDBC_VERSION).jar \
 	CALLHOUSE_NODE_MODULES=$(CURDIR)/build/postgres/node CALLHOUSE_ODBC=$(PSQLODBC) CALLHOUSE_R=Rscript \
 	  go test ./internal/serve -run TestLikePostgres -count=1 -v -timeout 15m -args -postgres $(or $(PG_BIN),/usr/lib/postgresql/15/bin) -update
+
+.PHONY: tools
+tools: ## dbt and Superset read from query serve; BROWSER=… for another one than chromium, which draws build/bi/superset.png
+	python3 -m venv build/bi/dbt && build/bi/dbt/bin/pip install -q 'dbt-core==$(DBT_VERSION)' 'dbt-postgres==$(DBT_POSTGRES_VERSION)'
+	python3 -m venv build/bi/superset && build/bi/superset/bin/pip install -q 'apache-superset==$(SUPERSET_VERSION)' 'flask-caching==2.3.1' rich cachetools psycopg2-binary
+	CALLHOUSE_DBT=$(CURDIR)/build/bi/dbt/bin/dbt CALLHOUSE_SUPERSET=$(CURDIR)/build/bi/superset/bin/superset \
+	CALLHOUSE_BROWSER=$(or $(BROWSER),chromium) CALLHOUSE_PICTURE=$(CURDIR)/build/bi/superset.png \
+	  go test ./internal/serve -run 'TestDbt|TestSuperset' -count=1 -v -timeout 30m
 
 .PHONY: contract
 contract: ## Every answer of the sandbox in the tests of whole runs is held to its OpenAPI documents; schemathesis asks for all that these tell of, EXAMPLES of each kind (30)

@@ -40,15 +40,7 @@ func TestLikePostgres(t *testing.T) {
 		t.Skip("make postgres runs it, with a real Postgres")
 	}
 	h := start(t, nil)
-	analyticstest.Write(t, h.root, 2, analyticstest.Data{
-		Calls: []row{
-			{"call_id": "c0", "agent_id": "a", "start_at": int64(1_760_000_000_000), "total_cost": "1.50", "metadata": `{"campaign":"q4"}`, "status": "ended", "duration_ms": int64(61_000)},
-			{"call_id": "c1", "start_at": int64(1_763_000_000_000), "status": "ended", "duration_ms": int64(500)},
-			{"call_id": "c2", "start_at": int64(1_766_000_000_123), "status": "error"},
-		},
-		Turns: []row{{"call_id": "c0", "turn": int64(0), "role": "agent", "content": "it's\t\"hello\""}, {"call_id": "c0", "turn": int64(1), "role": "user", "content": "ä\\n"}},
-		Runs:  []row{{"run_id": "r1"}}, Others: analyticstest.One(),
-	})
+	analyticstest.Write(t, h.root, 2, someData())
 	there := realPostgres(t)
 	load(t, h.connect(t, ""), there)
 	all := statements(t, "postgres://callhouse@"+h.address+"/callhouse", there)
@@ -64,6 +56,19 @@ func TestLikePostgres(t *testing.T) {
 	}
 	if *writeTable && !t.Failed() {
 		writeDocs(t, all)
+	}
+}
+
+// someData are calls, turns and one of everything else.
+func someData() analyticstest.Data {
+	return analyticstest.Data{
+		Calls: []row{
+			{"call_id": "c0", "agent_id": "a", "start_at": int64(1_760_000_000_000), "total_cost": "1.50", "metadata": `{"campaign":"q4"}`, "status": "ended", "duration_ms": int64(61_000)},
+			{"call_id": "c1", "start_at": int64(1_763_000_000_000), "status": "ended", "duration_ms": int64(500)},
+			{"call_id": "c2", "start_at": int64(1_766_000_000_123), "status": "error"},
+		},
+		Turns: []row{{"call_id": "c0", "turn": int64(0), "role": "agent", "content": "it's\t\"hello\""}, {"call_id": "c0", "turn": int64(1), "role": "user", "content": "ä\\n"}},
+		Runs:  []row{{"run_id": "r1"}}, Others: analyticstest.One(),
 	}
 }
 
