@@ -166,6 +166,11 @@ tools: ## dbt and Superset read from query serve; BROWSER=… for another one th
 	CALLHOUSE_BROWSER=$(or $(BROWSER),chromium) CALLHOUSE_PICTURE=$(CURDIR)/build/bi/superset.png \
 	  go test ./internal/serve -run 'TestDbt|TestSuperset' -count=1 -v -timeout 30m
 
+.PHONY: bench-pandas
+bench-pandas: build ## pandas reads a million turns of WAREHOUSE=DIR through query serve, and from a real Postgres with the same rows in the same minutes
+	python3 -m venv build/pandas && build/pandas/bin/pip install -q pandas 'psycopg[binary]' psycopg2-binary sqlalchemy
+	build/pandas/bin/python internal/serve/testdata/tools/pandas_bench.py bin/query $(or $(WAREHOUSE),warehouse) $(or $(PG_BIN),/usr/lib/postgresql/15/bin)
+
 .PHONY: contract
 contract: ## Every answer of the sandbox in the tests of whole runs is held to its OpenAPI documents; schemathesis asks for all that these tell of, EXAMPLES of each kind (30)
 	go test ./internal/sandbox ./cmd/internal/e2e -count=1 -timeout 30m -args -judge-every 1

@@ -10,10 +10,11 @@ import (
 func testDialect(t *testing.T, h *house) {
 	c := h.connect(t, "")
 	for sql, want := range map[string]string{
-		`SELECT 1 AS Some, 2 AS "Other"`:                         "some Other | 1 2",
-		`SELECT * FROM (SELECT current_database(), 1 AS X) AS s`: "current_database x | callhouse 1",
-		`SELECT session_user`:                                    "session_user | somebody",
-		`SELECT format('%s-%I %2$L %%', 'a', 'B c') AS f`:        `f | a-"B c" 'B c' %`,
+		`SELECT 1 AS Some, 2 AS "Other"`:                                                "some Other | 1 2",
+		`SELECT * FROM (SELECT current_database(), 1 AS X) AS s`:                        "current_database x | callhouse 1",
+		`WITH t(A) AS (SELECT 1) SELECT *, {'B': 2} AS c, format('{}%', 5) AS d FROM t`: `a c d | 1 {"B":2} 5%`,
+		`SELECT session_user`:                                                           "session_user | somebody",
+		`SELECT format('%s-%I %2$L %%', 'a', 'B c') AS f`:                               `f | a-"B c" 'B c' %`,
 		`SELECT substring('c12' FROM 'c([0-9]+)') AS a, substring('c12' FROM '[0-9]') AS b, coalesce(substring('c' FROM '[0-9]'), 'none') AS c, substring('c12', 2) AS d`: "a b c d | 12 1 none 12",
 		`SELECT '{"a": [{"b/c": 5}]}'::json #>> '{a,0,b/c}' AS a, '{"a": {"b": 5}}'::json #> array['a']::text[] AS b`:                                                     `a b | 5 {"b":5}`,
 		`SELECT s[2] AS x FROM string_to_array('a,b', ',') s`:                                                                                                             "x | b",

@@ -111,7 +111,7 @@ func (a *Asked) walk(n any) {
 	}
 }
 
-// fold writes names that a statement gives without quotes in small letters.
+// fold writes names of columns that a statement gives without quotes in small letters.
 func (a *Asked) fold(n node) {
 	small := func(name string) string {
 		folded := strings.ToLower(name)
@@ -121,12 +121,17 @@ func (a *Asked) fold(n node) {
 		a.changed = true
 		return folded
 	}
-	if n["class"] != nil && text(n["alias"]) != "" {
-		n["alias"] = small(text(n["alias"]))
+	items, _ := n["select_list"].([]any)
+	for _, item := range items {
+		if e, ok := item.(node); ok && text(e["alias"]) != "" {
+			e["alias"] = small(text(e["alias"]))
+		}
 	}
-	columns, _ := n["column_name_alias"].([]any)
-	for i, c := range columns {
-		columns[i] = small(text(c))
+	for _, list := range []string{"column_name_alias", "aliases"} { // of FROM (…) AS t(a), and of WITH t(a)
+		names, _ := n[list].([]any)
+		for i, name := range names {
+			names[i] = small(text(name))
+		}
 	}
 }
 

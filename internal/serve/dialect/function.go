@@ -49,7 +49,7 @@ func (a *Asked) function(n node) {
 	}
 	switch {
 	case name == "format" && len(args) > 0:
-		if format, ok := constantText(args[0]); ok && strings.Contains(format, "%") {
+		if format, ok := constantText(args[0]); ok && verbRE.MatchString(format) { // or else it is DuckDB's
 			a.put(n, call("", "concat", formatted(format, args[1:])...))
 		}
 	case name == "substring" && len(args) == 2:
