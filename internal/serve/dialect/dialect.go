@@ -329,6 +329,17 @@ func (a *Asked) tableFunction(n node) {
 		a.changed = true
 		return
 	}
+	if isShortSeries(of) {
+		n["function"] = call("", "unnest", castTo(of, "INTEGER[]")) // DuckDB's are of bigint
+		if alias == "" {
+			n["alias"], alias = "generate_series", "generate_series"
+		}
+		if len(columns) == 0 {
+			n["column_name_alias"] = []any{alias}
+		}
+		a.changed = true
+		return
+	}
 	if len(columns) > 0 || alias == "" {
 		return
 	}
@@ -338,6 +349,23 @@ func (a *Asked) tableFunction(n node) {
 		a.changed = true
 	}
 }
+
+// isShortSeries says whether a series is one of integers, and short enough to be made as a list.
+func isShortSeries(of node) bool {
+	args, _ := of["children"].([]any)
+	for _, arg := range args {
+		c, _ := arg.(node)
+		v, _ := c["value"].(node)
+		t, _ := v["type"].(node)
+		number, ok := v["value"].(json.Number)
+		if i, err := number.Int64(); !ok || err != nil || text(t["id"]) != "INTEGER" || i < -shortSeries || i > shortSeries {
+			return false
+		}
+	}
+	return strings.EqualFold(text(of["function_name"]), "generate_series")
+}
+
+const shortSeries = 10_000
 
 // database is what clients are told that the database is called.
 const database = "callhouse"

@@ -23,8 +23,10 @@ SELECT c.call_id, t.role, t.content FROM calls c LEFT JOIN transcript_turns t ON
 SELECT c.call_id, x.n FROM calls c LEFT JOIN LATERAL (SELECT count(*) AS n FROM transcript_turns t WHERE t.call_id = c.call_id) x ON true ORDER BY 1
 WITH a AS (SELECT call_id FROM calls), b AS (SELECT * FROM a WHERE call_id > 'c0') SELECT count(*) FROM b
 WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 4) SELECT sum(n) FROM r -- differs: the sum of integers is a numeric, not a bigint
-SELECT * FROM generate_series(1, 3) AS s -- differs: a series is of bigint
-SELECT s.n FROM generate_series(1, 3) AS s(n) -- differs: a series is of bigint
+SELECT * FROM generate_series(1, 3) AS s
+SELECT * FROM generate_series(5, 1, -2)
+SELECT count(*) FROM generate_series(1, 100000)
+SELECT s.n FROM generate_series(1, 3) AS s(n)
 SELECT string_agg(call_id, ',' ORDER BY call_id), array_agg(call_id ORDER BY call_id), bool_or(call_id = 'c0') FROM calls
 SELECT ARRAY[1, 2, 3], ARRAY['a', NULL], (ARRAY[10, 20])[2], 2 = ANY(ARRAY[1, 2]), array_length(ARRAY[1, 2], 1), '{1,2}'::int[]
 SELECT 'a' UNION SELECT 'b' UNION ALL SELECT 'a' ORDER BY 1
