@@ -2,7 +2,7 @@
 
 pandas_bench.py QUERY WAREHOUSE PG_BIN
 """
-import os, pwd, shutil, socket, subprocess, sys, tempfile, time
+import os, pwd, shutil, signal, socket, subprocess, sys, tempfile, time
 import pandas, psycopg, psycopg2, sqlalchemy as sa
 
 query, warehouse, programs = sys.argv[1:4]
@@ -81,7 +81,7 @@ try:
             print("| %s, %s | %s | %s | %.2f | %d, %d MB |" % (driver, title, " to ".join("{:,.0f}".format(x) for x in sorted(took[real])), " to ".join("{:,.0f}".format(x) for x in sorted(took[serve])), max(took[serve]) / max(took[real]), before, peak(server.pid)), flush=True)
 finally:
     for p in started:
-        p.terminate()
+        p.send_signal(signal.SIGINT)  # Postgres would wait for its clients at another one
     for p in started:
         p.wait()
     shutil.rmtree(home)
