@@ -9,33 +9,38 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
+	"time"
 
 	"callhouse/internal/analytics"
 	"callhouse/internal/layout"
 )
 
-// Houses are the snapshots of a warehouse that are open: the current one, and older
-// ones for as long as somebody reads them.
+// Houses are the snapshots of a warehouse that are open: the current one, in each zone
+// that is asked for, and older ones for as long as somebody reads them.
 type Houses struct {
 	Root string
-	// Open opens the current snapshot.
-	Open func(ctx context.Context) (*analytics.Warehouse, error)
+	// Open opens the current snapshot in a zone.
+	Open func(ctx context.Context, zone *time.Location) (*analytics.Warehouse, error)
 	// Hold is told which snapshots are open whenever that changes; nil: nobody need know.
 	Hold func(snapshots []int64) error
 	// Log is told what goes wrong where nobody waits for an answer.
 	Log func(string)
 
 	mu      sync.Mutex
-	current *house
+	link    string            // what current points at
+	current map[string]*house // at that snapshot, by zone
 	open    map[*house]bool
 	readers map[reader]bool
 }
 
+// MostZones is in how many zones the current snapshot is kept open while nobody asks in them.
+const MostZones = 4
+
 // house is an open snapshot, and how many read it.
 type house struct {
 	*analytics.Warehouse
-	link string // what current pointed at when it was opened
 	uses int
 }
 
@@ -45,36 +50,47 @@ type reader interface {
 	leave()
 }
 
+// Borrow lends the current snapshot in a zone for one request. Whoever calls it calls
+// giveBack when the last answer was read. Errors are those of Open.
+func (h *Houses) Borrow(ctx context.Context, zone *time.Location) (w *analytics.Warehouse, giveBack func(), err error) {
+	at, err := h.take(ctx, zone)
+	if err != nil {
+		return nil, nil, err
+	}
+	return at.Warehouse, sync.OnceFunc(func() { h.free(at) }), nil
+}
+
 // take returns the current snapshot, opened anew if there was a commit. Give it back by free.
-func (h *Houses) take(ctx context.Context) (*house, error) {
+func (h *Houses) take(ctx context.Context, zone *time.Location) (*house, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	link, err := os.Readlink(filepath.Join(h.Root, layout.CurrentName))
-	if err != nil && h.current == nil {
-		link = ""
-	}
-	if h.current != nil && (err != nil || link == h.current.link) {
-		h.current.uses++ // a link that cannot be read now was a moment ago
-		return h.current, nil
+	// A link that cannot be read now was a moment ago.
+	if at := h.current[zone.String()]; at != nil && (err != nil || link == h.link) {
+		at.uses++
+		return at, nil
 	}
 	// Opening takes a moment, for which those who come later wait: what they ask is to see
 	// the commit, too.
-	w, err := h.Open(context.WithoutCancel(ctx))
+	w, err := h.Open(context.WithoutCancel(ctx), zone)
 	if err != nil {
 		return nil, err
 	}
-	next := &house{Warehouse: w, link: layout.SnapshotsName + "/" + filepath.Base(w.Snapshot().Dir), uses: 1}
+	link = layout.SnapshotsName + "/" + filepath.Base(w.Snapshot().Dir)
+	isNew := link != h.link
+	for name, old := range h.current {
+		if isNew || len(h.current) >= MostZones && old.uses == 0 {
+			delete(h.current, name)
+			h.shutIdle(old)
+		}
+	}
 	if h.open == nil {
-		h.open = map[*house]bool{}
+		h.open, h.current = map[*house]bool{}, map[string]*house{}
 	}
-	h.open[next] = true
-	old := h.current
-	h.current = next
-	if old != nil && old.uses == 0 {
-		h.shut(old)
-	}
-	h.hold()
-	if old != nil {
+	next := &house{Warehouse: w, uses: 1}
+	h.link, h.current[zone.String()], h.open[next] = link, next, true
+	if isNew {
+		h.hold()
 		for r := range h.readers {
 			go r.leave()
 		}
@@ -86,8 +102,8 @@ func (h *Houses) take(ctx context.Context) (*house, error) {
 func (h *Houses) free(of *house) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if of.uses--; of.uses == 0 && of != h.current {
-		h.shut(of)
+	of.uses--
+	if h.shutIdle(of) {
 		h.hold()
 	}
 }
@@ -95,14 +111,19 @@ func (h *Houses) free(of *house) {
 func (h *Houses) isCurrent(of *house) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return of == h.current
+	return h.current[of.Location().String()] == of
 }
 
-func (h *Houses) shut(of *house) {
+// shutIdle closes a house that nobody reads, unless somebody is to find it.
+func (h *Houses) shutIdle(of *house) bool {
+	if of.uses > 0 || h.current[of.Location().String()] == of {
+		return false
+	}
 	delete(h.open, of)
 	if err := of.Close(); err != nil {
 		h.log("close a snapshot: " + err.Error())
 	}
+	return true
 }
 
 // hold tells which snapshots are open.
@@ -145,12 +166,14 @@ func (h *Houses) Snapshots() []int64 {
 
 func (h *Houses) numbers() (numbers []int64) {
 	for of := range h.open {
-		numbers = append(numbers, of.Snapshot().Manifest.Snapshot)
+		if n := of.Snapshot().Manifest.Snapshot; !slices.Contains(numbers, n) {
+			numbers = append(numbers, n)
+		}
 	}
 	return numbers
 }
 
-// Close closes the current snapshot. Nobody may read any more.
+// Close closes what is open. Nobody may read any more.
 func (h *Houses) Close() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -159,7 +182,7 @@ func (h *Houses) Close() error {
 		errs = append(errs, of.Close())
 		delete(h.open, of)
 	}
-	h.current = nil
+	clear(h.current)
 	if h.Hold != nil {
 		errs = append(errs, h.Hold(nil))
 	}

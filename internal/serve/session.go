@@ -53,7 +53,7 @@ type conn struct {
 // Begin implements postgres.Session.
 func (s *session) Begin(ctx context.Context) error {
 	s.mu.Lock() // until End
-	at, err := s.backend.Houses.take(ctx)
+	at, err := s.backend.Houses.take(ctx, s.backend.Zone)
 	if err != nil {
 		s.mu.Unlock()
 		return explain(err)

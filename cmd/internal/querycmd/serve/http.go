@@ -13,8 +13,6 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/querycmd/web"
-	"callhouse/internal/analytics"
-	"callhouse/internal/proven"
 	"callhouse/internal/serve"
 	"callhouse/internal/serve/audit"
 	"callhouse/internal/words"
@@ -26,16 +24,9 @@ const (
 )
 
 // openHTTP listens for browsers, if they are to be served.
-func (c *command) openHTTP(ctx context.Context, loc *time.Location, who admitted, log *audit.Log, memory int64) (func(context.Context) error, func() error, error) {
+func (c *command) openHTTP(ctx context.Context, loc *time.Location, who admitted, log *audit.Log, house *serve.Houses) (func(context.Context) error, error) {
 	if c.http == "" {
-		return nil, nil, nil
-	}
-	house := serve.NewCurrent(c.Warehouse, analytics.Options{Currency: c.Currency, Threads: c.threads, MemoryLimit: fmt.Sprintf("%dB", memory),
-		Prover: proven.Open(c.Warehouse, time.Now)})
-	if _, giveBack, err := house.Borrow(ctx, loc); err != nil {
-		return nil, house.Close, err
-	} else { //nolint:revive // err is of this one call
-		giveBack()
+		return nil, nil
 	}
 	config := web.Config{House: house, Settings: *c.Command, Title: c.title, Now: time.Now,
 		Log: slog.New(slog.NewTextHandler(c.Stderr, nil)), Metrics: prometheus.NewRegistry()}
@@ -49,7 +40,7 @@ func (c *command) openHTTP(ctx context.Context, loc *time.Location, who admitted
 	}
 	listener, err := c.listen(ctx, "--http", c.http)
 	if err != nil {
-		return nil, house.Close, err
+		return nil, err
 	}
 	pages := web.New(config)
 	server := &http.Server{Handler: pages, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
@@ -80,5 +71,5 @@ func (c *command) openHTTP(ctx context.Context, loc *time.Location, who admitted
 			err = server.Close()
 		}
 		return err
-	}, house.Close, nil
+	}, nil
 }

@@ -114,25 +114,25 @@ func (c *command) run(ctx context.Context) (err error) {
 		return cli.Usage("", "%v", err)
 	}
 	defer func() { err = cmp.Or(err, log.Close()) }()
-	memory, err := c.limits(ctx, loc)
+	l, err := c.limits(ctx, loc)
 	if err != nil {
 		return err
 	}
+	houses, free, err := c.houses(l)
+	if err != nil {
+		return err
+	}
+	defer func() { err = cmp.Or(err, free()) }()
+	if _, giveBack, err := houses.Borrow(ctx, loc); err != nil {
+		return err
+	} else { //nolint:revive // err is of this one call
+		giveBack()
+	}
 	var serving []func(context.Context) error
-	for _, open := range []func() (serve func(context.Context) error, free func() error, err error){
-		func() (func(context.Context) error, func() error, error) {
-			return c.openPostgres(ctx, loc, who, log, memory)
-		},
-		func() (func(context.Context) error, func() error, error) {
-			return c.openHTTP(ctx, loc, who, log, memory.of)
-		},
-	} {
-		serve, free, err := open()
+	for _, open := range []func(context.Context, *time.Location, admitted, *audit.Log, *serve.Houses) (func(context.Context) error, error){c.openPostgres, c.openHTTP} {
+		serve, err := open(ctx, loc, who, log, houses)
 		if err != nil {
 			return err
-		}
-		if free != nil {
-			defer func() { err = cmp.Or(err, free()) }()
 		}
 		if serve != nil {
 			serving = append(serving, serve)
@@ -146,9 +146,9 @@ func (c *command) run(ctx context.Context) (err error) {
 }
 
 // openPostgres listens for the Postgres protocol, if that is to be served.
-func (c *command) openPostgres(ctx context.Context, loc *time.Location, who admitted, log *audit.Log, l limits) (func(context.Context) error, func() error, error) {
+func (c *command) openPostgres(ctx context.Context, loc *time.Location, who admitted, log *audit.Log, houses *serve.Houses) (func(context.Context) error, error) {
 	if c.postgres == "" {
-		return nil, nil, nil
+		return nil, nil
 	}
 	server := &postgres.Server{Most: c.most, Log: c.note, TLS: who.tls, NeedTLS: !isLoopback(c.postgres),
 		Limits: postgres.Limits{Connections: c.perUser, Statement: c.timeout}}
@@ -160,17 +160,13 @@ func (c *command) openPostgres(ctx context.Context, loc *time.Location, who admi
 			log.Write(audit.Entry{At: e.At.UTC(), User: e.User, From: e.From, Application: e.Application, Millis: float64(e.Took.Microseconds()) / 1000, Rows: e.Rows, Code: e.Code, Text: e.Text})
 		}
 	}
-	houses, free, err := c.houses(loc, l)
-	if err != nil {
-		return nil, nil, err
-	}
 	server.Backend = &serve.Backend{Houses: houses, Zone: loc}
 	listener, err := c.listen(ctx, "--postgres", c.postgres)
 	if err != nil {
-		return nil, free, err
+		return nil, err
 	}
 	words.Fprintf(c.Stderr, "answering the Postgres protocol on %s; days of %s\n", listener.Addr(), loc)
-	return func(ctx context.Context) error { return server.Serve(ctx, listener) }, free, nil
+	return func(ctx context.Context) error { return server.Serve(ctx, listener) }, nil
 }
 
 func (c *command) listen(ctx context.Context, flag, address string) (net.Listener, error) {
@@ -267,9 +263,9 @@ func (c *command) limits(ctx context.Context, loc *time.Location) (l limits, err
 }
 
 // houses opens the warehouse. free closes it, and ends the pin.
-func (c *command) houses(loc *time.Location, l limits) (h *serve.Houses, free func() error, err error) {
+func (c *command) houses(l limits) (h *serve.Houses, free func() error, err error) {
 	prover := proven.Open(c.Warehouse, time.Now)
-	h = &serve.Houses{Root: l.root, Log: c.note, Open: func(ctx context.Context) (*analytics.Warehouse, error) {
+	h = &serve.Houses{Root: l.root, Log: c.note, Open: func(ctx context.Context, loc *time.Location) (*analytics.Warehouse, error) {
 		return analytics.Open(ctx, c.Warehouse, analytics.Options{Location: loc, Currency: c.Currency, Prover: prover, Threads: c.threads,
 			Safe: &analytics.Limits{Memory: l.of, Temp: l.temp}, Dialect: pgcatalog.Dialect()})
 	}}

@@ -31,7 +31,7 @@ import (
 
 // Config says what is served, and to whom.
 type Config struct {
-	House    *serve.Current
+	House    *serve.Houses
 	Settings answer.Command // the zone, language and currency of who names none; the warehouse's folder for messages
 	Title    string         // of the page; empty: its language's word for calls
 	// Login says whether a user has this password. nil: whoever reaches the server may read,

@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"context"
 	"encoding/csv"
 	"flag"
 	"fmt"
@@ -58,11 +59,17 @@ type served struct {
 	log  *strings.Builder
 }
 
+func housesAt(root string) *serve.Houses {
+	return &serve.Houses{Root: root, Open: func(ctx context.Context, zone *time.Location) (*analytics.Warehouse, error) {
+		return analytics.Open(ctx, root, analytics.Options{Location: zone})
+	}}
+}
+
 func newServer(t *testing.T, calls int, login func(user, password string) bool) *served {
 	t.Helper()
 	s := &served{t: t, root: t.TempDir(), log: new(strings.Builder)}
 	analyticstest.Write(t, s.root, 1, company(calls))
-	house := serve.NewCurrent(s.root, analytics.Options{})
+	house := housesAt(s.root)
 	t.Cleanup(func() {
 		if err := house.Close(); err != nil {
 			t.Error(err)
@@ -320,7 +327,7 @@ func BenchmarkFirstByte(b *testing.B) {
 	if *warehouseRoot == "" {
 		b.Skip("-web-root names no warehouse")
 	}
-	house := serve.NewCurrent(*warehouseRoot, analytics.Options{})
+	house := housesAt(*warehouseRoot)
 	settings := answer.Command{Config: config.Config{Values: config.Values{Warehouse: *warehouseRoot, TZ: "Asia/Seoul", Lang: "en"}}}
 	start := func() *web.Server {
 		return web.New(web.Config{House: house, Settings: settings, Now: time.Now, Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry()})

@@ -31,7 +31,7 @@ func countCalls(ctx context.Context, w *analytics.Warehouse) (int64, error) {
 
 // Who borrows after a commit has the new snapshot; what was lent before stays whole until it
 // is given back, and no longer.
-func TestCurrent(t *testing.T) {
+func TestBorrow(t *testing.T) {
 	root := t.TempDir()
 	some := func(n int) (d analyticstest.Data) {
 		for i := range n {
@@ -40,7 +40,9 @@ func TestCurrent(t *testing.T) {
 		return d
 	}
 	analyticstest.Write(t, root, 1, some(2))
-	c := serve.NewCurrent(root, analytics.Options{})
+	c := &serve.Houses{Root: root, Open: func(ctx context.Context, zone *time.Location) (*analytics.Warehouse, error) {
+		return analytics.Open(ctx, root, analytics.Options{Location: zone})
+	}}
 	borrow := func(zone *time.Location, want int64) (*analytics.Warehouse, func()) {
 		t.Helper()
 		w, giveBack, err := c.Borrow(t.Context(), zone)
