@@ -52,7 +52,8 @@ type Column struct {
 
 // Rows are the rows of an answer, as they are made.
 type Rows interface {
-	// Next returns the next row, or io.EOF. The slice is used again.
+	// Next returns the next row, or io.EOF. It lasts until the next call: a value may be
+	// a pointer to a string, an int64 or a value.Micros.
 	Next(ctx context.Context) ([]any, error)
 	Close()
 }

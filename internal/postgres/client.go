@@ -55,8 +55,16 @@ func (c *client) speakOver(conn net.Conn) {
 }
 
 func (c *client) send(m pgproto3.BackendMessage) { c.be.Send(m) }
-func (c *client) flush() error                   { return c.be.Flush() }
 func (c *client) ready()                         { c.send(&pgproto3.ReadyForQuery{TxStatus: c.state}) }
+
+// patience is how long a client may take to accept what is sent at once, which is 64 KiB of
+// rows: who reads slower holds the snapshot and what the statement needs for nothing.
+const patience = 2 * time.Minute
+
+func (c *client) flush() error {
+	_ = c.conn.SetWriteDeadline(time.Now().Add(patience))
+	return c.be.Flush()
+}
 
 // close frees all that the client holds.
 func (c *client) close() {
@@ -149,8 +157,7 @@ func (c *client) fail(err error) error {
 	if errors.Is(err, errGone) || errors.Is(err, net.ErrClosed) || errors.Is(err, errShutdown) {
 		return err
 	}
-	var network *net.OpError
-	if errors.As(err, &network) {
+	if isNetwork(err) {
 		return errGone
 	}
 	c.failed = true
@@ -159,6 +166,11 @@ func (c *client) fail(err error) error {
 	}
 	c.send(asError(err).response("ERROR"))
 	return nil
+}
+
+func isNetwork(err error) bool {
+	var network *net.OpError
+	return errors.As(err, &network)
 }
 
 // see begins or ends what a transaction, or a statement outside of one, sees.

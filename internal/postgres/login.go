@@ -195,12 +195,12 @@ func (c *client) ask(kind uint32) error {
 
 // refuse tells why a client is not let in, or why its connection ends.
 func (c *client) refuse(err error) {
-	if errors.Is(err, errDone) || errors.Is(err, errGone) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) {
+	if errors.Is(err, errDone) || errors.Is(err, errGone) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || isNetwork(err) {
 		return
 	}
 	e := asError(err)
 	c.srv.log(fmt.Sprintf("connection of %q from %s refused: %s", c.user, c.conn.RemoteAddr(), e.Message))
 	_ = c.conn.SetDeadline(time.Now().Add(time.Second))
 	c.send(e.response("FATAL"))
-	_ = c.flush()
+	_ = c.be.Flush()
 }

@@ -279,7 +279,7 @@ type rows struct {
 
 // Next implements postgres.Rows.
 func (r *rows) Next(ctx context.Context) ([]any, error) {
-	row, err := r.Rows.Next(ctx)
+	row, err := r.Rows.NextLent(ctx)
 	return row, explain(err)
 }
 

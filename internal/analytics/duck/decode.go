@@ -76,6 +76,35 @@ func (v *vector) at(row int) any {
 	return v.time(row)
 }
 
+// lent decodes one value as at does, or returns a pointer to it: to a text in DuckDB's
+// memory, an int64, a value.Micros.
+func (v *vector) lent(row int) any {
+	switch v.t.id {
+	case bindings.TypeVarchar, bindings.TypeBigInt, bindings.TypeInteger, bindings.TypeTimestampTZ:
+	default:
+		return v.at(row)
+	}
+	if v.null(row) {
+		return nil
+	}
+	switch v.t.id {
+	case bindings.TypeVarchar:
+		v.str = v.text(row)
+		return &v.str
+	case bindings.TypeInteger:
+		v.number = int64(get[int32](v, row))
+		return &v.number
+	}
+	v.number = get[int64](v, row)
+	if v.t.id == bindings.TypeBigInt {
+		return &v.number
+	}
+	if inf, ok := infinite(v.number, math.MaxInt64); ok {
+		return inf
+	}
+	return (*value.Micros)(&v.number)
+}
+
 // text returns the bytes of a string, in DuckDB's memory: 4 bytes of length,
 // then up to 12 bytes in place, or 4 bytes of prefix and a pointer.
 func (v *vector) text(row int) string {

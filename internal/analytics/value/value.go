@@ -54,6 +54,9 @@ type Date time.Time
 // LocalTime is a date and a time of day in no stated zone, held as if in UTC.
 type LocalTime time.Time
 
+// Micros is an instant, in microseconds since 1970.
+type Micros int64
+
 // Infinity is a date or timestamp before (-1) or after (+1) all others.
 type Infinity int8
 

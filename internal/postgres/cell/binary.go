@@ -29,15 +29,14 @@ func (t Type) AppendBinary(dst []byte, v any, loc *time.Location) ([]byte, error
 			return append(dst, 1), nil
 		}
 		return append(dst, 0), nil
+	case *string:
+		return append(dst, *v...), nil // no type of texts has a binary form of its own
+	case *value.Micros:
+		return be.AppendUint64(dst, uint64(*v-epochMicros)), nil
+	case *int64:
+		return t.appendInteger(dst, *v)
 	case int64:
-		switch t.Size {
-		case 2:
-			return be.AppendUint16(dst, uint16(v)), nil
-		case 4:
-			return be.AppendUint32(dst, uint32(v)), nil
-		case 8:
-			return be.AppendUint64(dst, uint64(v)), nil
-		}
+		return t.appendInteger(dst, v)
 	case float64:
 		if t.OID != float8.OID {
 			break
@@ -81,6 +80,18 @@ func (t Type) AppendBinary(dst []byte, v any, loc *time.Location) ([]byte, error
 		return nil, fmt.Errorf("a value of %s cannot be sent in binary", t.Name)
 	}
 	return t.AppendText(dst, v, loc), nil
+}
+
+func (t Type) appendInteger(dst []byte, n int64) ([]byte, error) {
+	switch t.Size {
+	case 2:
+		return be.AppendUint16(dst, uint16(n)), nil
+	case 4:
+		return be.AppendUint32(dst, uint32(n)), nil
+	case 8:
+		return be.AppendUint64(dst, uint64(n)), nil
+	}
+	return nil, fmt.Errorf("a value of %s cannot be sent in binary", t.Name)
 }
 
 func (t Type) appendInfinity(dst []byte, v value.Infinity) []byte {

@@ -15,6 +15,12 @@ import (
 // AppendText appends a value as Postgres writes it as text. Instants are in loc.
 func (t Type) AppendText(dst []byte, v any, loc *time.Location) []byte {
 	switch v := v.(type) {
+	case *string:
+		return append(dst, *v...)
+	case *int64:
+		return strconv.AppendInt(dst, *v, 10)
+	case *value.Micros:
+		return appendInstant(dst, time.UnixMicro(int64(*v)), loc)
 	case string:
 		return append(dst, v...)
 	case value.JSON:

@@ -9,8 +9,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/querycmd/web"
 	"callhouse/internal/serve"
@@ -29,7 +27,7 @@ func (c *command) openHTTP(ctx context.Context, loc *time.Location, who admitted
 		return nil, nil
 	}
 	config := web.Config{House: house, Settings: *c.Command, Title: c.title, Now: time.Now,
-		Log: slog.New(slog.NewTextHandler(c.Stderr, nil)), Metrics: prometheus.NewRegistry()}
+		Log: slog.New(slog.NewTextHandler(c.Stderr, nil)), Metrics: c.metrics}
 	if who.list != nil {
 		config.Login = who.list.Check
 	}
@@ -43,7 +41,7 @@ func (c *command) openHTTP(ctx context.Context, loc *time.Location, who admitted
 		return nil, err
 	}
 	pages := web.New(config)
-	server := &http.Server{Handler: pages, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+	server := &http.Server{Handler: pages, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: web.Longest + time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(config.Log.Handler(), slog.LevelDebug)}
 	scheme, run := "http", server.Serve
 	if who.tls != nil {

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/sourcegraph/conc/pool"
 	"github.com/spf13/cobra"
 
@@ -45,11 +47,12 @@ type command struct {
 	timeout       time.Duration
 	audit         string
 	perUser       int
+	metrics       *prometheus.Registry
 }
 
 // Command returns the command.
 func Command(a *answer.Command) *cobra.Command {
-	c := &command{Command: a}
+	c := &command{Command: a, metrics: prometheus.NewRegistry()}
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Answer BI tools over the Postgres protocol, and browsers and spreadsheets over HTTP",
@@ -128,6 +131,8 @@ func (c *command) run(ctx context.Context) (err error) {
 	} else { //nolint:revive // err is of this one call
 		giveBack()
 	}
+	c.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		gauge("snapshots_open", "Snapshots that are open: the current one, and those before it that somebody reads.", func() int { return len(houses.Snapshots()) }))
 	var serving []func(context.Context) error
 	for _, open := range []func(context.Context, *time.Location, admitted, *audit.Log, *serve.Houses) (func(context.Context) error, error){c.openPostgres, c.openHTTP} {
 		serve, err := open(ctx, loc, who, log, houses)
@@ -161,6 +166,7 @@ func (c *command) openPostgres(ctx context.Context, loc *time.Location, who admi
 		}
 	}
 	server.Backend = &serve.Backend{Houses: houses, Zone: loc}
+	c.metrics.MustRegister(gauge("connections", "Connections over the Postgres protocol.", server.Connections))
 	listener, err := c.listen(ctx, "--postgres", c.postgres)
 	if err != nil {
 		return nil, err
@@ -170,11 +176,16 @@ func (c *command) openPostgres(ctx context.Context, loc *time.Location, who admi
 }
 
 func (c *command) listen(ctx context.Context, flag, address string) (net.Listener, error) {
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	// A client whose machine is gone says nothing more. Its connection ends after a minute and a half.
+	l, err := (&net.ListenConfig{Control: unacknowledged, KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 30 * time.Second, Interval: 15 * time.Second, Count: 4}}).Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, cli.Fail(cli.ExitFailed, fmt.Errorf("listen on %s: %w", address, err), "is another program on that port? "+flag+" takes another one")
 	}
 	return l, nil
+}
+
+func gauge(name, help string, count func() int) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "callhouse_serve", Name: name, Help: help}, func() float64 { return float64(count()) })
 }
 
 func (c *command) note(text string) { words.Fprintf(c.Stderr, "%s\n", text) }

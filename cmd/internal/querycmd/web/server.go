@@ -52,12 +52,14 @@ type Entry struct {
 	Took                time.Duration
 }
 
-// Limits of one answer, so that no question keeps others out.
+// Longest is how long an answer may take.
+const Longest = 5 * time.Minute
+
+// Other limits of one answer, so that no question keeps others out.
 const (
-	longest    = 5 * time.Minute // that it may take
-	mostKept   = 1 << 20         // bytes of one answer that is kept
-	mostInAll  = 64 << 20        // bytes of all that are kept
-	mostHeader = 16 << 10        // bytes of a request
+	mostKept   = 1 << 20  // bytes of one answer that is kept
+	mostInAll  = 64 << 20 // bytes of all that are kept
+	mostHeader = 16 << 10 // bytes of a request
 )
 
 // Server answers over HTTP. An answer follows from the snapshot and the address alone, so it
@@ -288,7 +290,7 @@ func head(h http.Header, a *answerTo) {
 
 // work makes an answer, in its turn.
 func (s *Server) work(ctx context.Context, a *answerTo, to io.Writer) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, longest, errTooLong)
+	ctx, cancel := context.WithTimeoutCause(ctx, Longest, errTooLong)
 	defer cancel()
 	select {
 	case s.working <- struct{}{}:
@@ -308,12 +310,12 @@ func (s *Server) work(ctx context.Context, a *answerTo, to io.Writer) error {
 	return nil
 }
 
-var errTooLong = fmt.Errorf("the answer took longer than %s", longest)
+var errTooLong = fmt.Errorf("the answer took longer than %s", Longest)
 
 // stream sends an answer while it is made, and keeps it if it is small. What fails in its
 // middle ends the connection, so that no reader takes a part for the whole.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, number int64, key string, a *answerTo) error {
-	to := &tee{w: w, begin: func() { head(w.Header(), a) }}
+	to := &tee{w: w, working: s.working, begin: func() { head(w.Header(), a) }}
 	err := s.work(r.Context(), a, to)
 	switch {
 	case err != nil && to.begun:
@@ -329,12 +331,14 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, number int64, ke
 	return nil
 }
 
-// tee writes on, and keeps a copy of what is small.
+// tee writes on, and keeps a copy of what is small. While a reader takes its time, it is
+// another answer's turn.
 type tee struct {
-	w     io.Writer
-	begin func()
-	begun bool
-	copy  bytes.Buffer
+	w       io.Writer
+	working chan struct{}
+	begin   func()
+	begun   bool
+	copy    bytes.Buffer
 }
 
 func (t *tee) Write(p []byte) (int, error) {
@@ -348,6 +352,8 @@ func (t *tee) Write(p []byte) (int, error) {
 	if t.copy.Len() < mostKept {
 		t.copy.Write(p)
 	}
+	<-t.working
+	defer func() { t.working <- struct{}{} }()
 	return t.w.Write(p)
 }
 

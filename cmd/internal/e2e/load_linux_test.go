@@ -1,0 +1,781 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	crand "crypto/rand"
+	"encoding/binary"
+	"encoding/csv"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
+	"golang.org/x/sys/unix"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+	"callhouse/internal/serve/users"
+)
+
+var (
+	loadConnections = flag.Int("load-connections", 7, "how many clients TestServeUnderLoad has; make serve-load has 200")
+	loadCommits     = flag.Int("load-commits", 1, "how many commits land meanwhile; make serve-load has 100")
+	loadFor         = flag.Duration("load-for", 0, "how long that takes; 0: as long as it needs; make serve-load has 10m")
+)
+
+// isLong says that the whole is to be tried, with what takes minutes.
+func isLong() bool { return *loadFor > 0 }
+
+// served is a running query serve over a busy warehouse.
+type served struct {
+	*busy
+	cmd      *exec.Cmd
+	postgres string // addresses
+	http     string
+
+	mu   sync.Mutex
+	saw  map[totals]int // what transactions added up to
+	rows map[int64]int  // rows of the calls as a file, by snapshot: the last that was seen
+	done map[string]int // what was done, by kind
+}
+
+const loadPassword = "a good password"
+
+// startServing starts the program, and waits until it listens.
+func startServing(t *testing.T) *served {
+	t.Helper()
+	s := &served{busy: newBusy(t), saw: map[totals]int{}, rows: map[int64]int{}, done: map[string]int{}}
+	list := filepath.Join(t.TempDir(), "users.json")
+	for _, name := range []string{"ana", "bo"} {
+		u, err := users.NewUser(name, loadPassword)
+		if err == nil {
+			_, err = users.Put(list, u)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), linkProgram(t, t.TempDir(), "query"), "serve", "--warehouse", s.root, "--postgres", "127.0.0.1:0", "--http", "127.0.0.1:0",
+		"--users", list, "--max-connections", fmt.Sprint(*loadConnections+50), "--statement-timeout", "1h")
+	stderr, err := s.cmd.StderrPipe()
+	if err == nil {
+		err = s.cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(stderr)
+	for s.postgres == "" || s.http == "" {
+		if !lines.Scan() {
+			t.Fatalf("query serve ended: %v", s.cmd.Wait())
+		}
+		address := regexp.MustCompile(`127\.0\.0\.1:\d+`).FindString(lines.Text())
+		if strings.Contains(lines.Text(), "browsers") {
+			s.http = "http://" + address
+		} else {
+			s.postgres = address
+		}
+	}
+	logged := make(chan struct{})
+	go func() {
+		defer close(logged)
+		for lines.Scan() {
+			if !strings.Contains(lines.Text(), "a message of more than") { // which a test sends
+				t.Errorf("query serve: %s", lines.Text())
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		_ = s.cmd.Process.Signal(syscall.SIGTERM)
+		<-logged
+		if err := s.cmd.Wait(); err != nil {
+			t.Errorf("query serve ended with %v", err)
+		}
+	})
+	return s
+}
+
+// count counts something that was done.
+func (s *served) count(kind string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.done[kind]++
+}
+
+// connect logs in, as one user or another.
+func (s *served) connect(ctx context.Context, options ...func(*pgx.ConnConfig)) (*pgx.Conn, error) {
+	config, err := pgx.ParseConfig(fmt.Sprintf("postgres://%s:%s@%s/callhouse?sslmode=disable", []string{"ana", "bo"}[rand.IntN(2)], strings.ReplaceAll(loadPassword, " ", "%20"), s.postgres))
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range options {
+		o(config)
+	}
+	return pgx.ConnectConfig(ctx, config)
+}
+
+func (s *served) mustConnect(options ...func(*pgx.ConnConfig)) *pgx.Conn {
+	s.t.Helper()
+	c, err := s.connect(s.t.Context(), options...)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return c
+}
+
+// get asks over HTTP.
+func (s *served) get(ctx context.Context, address string) (*http.Response, []byte, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.http+address, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	r.SetBasicAuth("ana", loadPassword)
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err == nil && answer.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s: %s", address, answer.Status, body)
+	}
+	return answer, body, err
+}
+
+// gauges are what the server tells of itself.
+type gauges struct{ connections, snapshots, goroutines, files, megabytes int }
+
+func (g gauges) String() string {
+	return fmt.Sprintf("%d connections, %d snapshots, %d goroutines, %d files, %d MB", g.connections, g.snapshots, g.goroutines, g.files, g.megabytes)
+}
+
+func (s *served) gauges() gauges {
+	s.t.Helper()
+	_, body, err := s.get(context.WithoutCancel(s.t.Context()), "/metrics")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	of := func(name string) int {
+		for line := range strings.Lines(string(body)) {
+			if text, ok := strings.CutPrefix(line, name+" "); ok {
+				v, _ := strconv.ParseFloat(strings.TrimSpace(text), 64)
+				return int(v)
+			}
+		}
+		s.t.Fatalf("there is no metric %s", name)
+		return 0
+	}
+	return gauges{of("callhouse_serve_connections"), of("callhouse_serve_snapshots_open"), of("go_goroutines"), of("process_open_fds"), of("process_resident_memory_bytes") >> 20}
+}
+
+// calm waits until the server holds nothing any more that clients made it hold, and no more
+// than it did when none had come.
+func (s *served) calm(what string, before gauges, within time.Duration) {
+	s.t.Helper()
+	http.DefaultClient.CloseIdleConnections()
+	began := time.Now()
+	for {
+		now := s.gauges()
+		if now.connections == 0 && now.snapshots == 1 && now.goroutines <= before.goroutines && now.files <= before.files {
+			s.t.Logf("after %s: %s", what, now)
+			break
+		}
+		if time.Since(began) > within {
+			s.t.Errorf("after %s there are %s; before there were %s", what, now, before)
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	pins, err := filepath.Glob(filepath.Join(s.root, layout.PinsName, "*.json"))
+	if err != nil || len(pins) != 1 {
+		s.t.Fatalf("pins: %v, %v", pins, err)
+	}
+	raw, err := os.ReadFile(pins[0])
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if pin, err := layout.ParsePin(raw); err != nil || len(pin.Snapshots) != 1 {
+		s.t.Errorf("after %s, pinned are %+v, %v", what, pin, err)
+	}
+}
+
+const (
+	totalOfCalls = "SELECT count(*), coalesce(sum(turn_count), 0)::bigint, coalesce(sum(total_cost) * 10000, 0)::bigint FROM calls"
+	countOfTurns = "SELECT count(*) FROM transcript_turns"
+	countOfItems = "SELECT count(*) FROM analysis_items"
+)
+
+// pause lets time pass within a transaction, and commits happen. Some last long.
+func (s *served) pause(ctx context.Context) {
+	if !isLong() {
+		return
+	}
+	d := rand.N(2 * time.Second)
+	if rand.IntN(100) == 0 {
+		d = 40 * time.Second
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// ways are the ways in which clients read what a transaction sees of three tables.
+var ways = map[string]func(s *served, ctx context.Context, c *pgx.Conn) (totals, error){
+	"simple": func(s *served, ctx context.Context, c *pgx.Conn) (out totals, err error) {
+		// Text, one message for each statement, the session's own transaction.
+		tell := func(sql string) (numbers []int64, err error) {
+			results, err := c.PgConn().Exec(ctx, sql).ReadAll()
+			if err != nil {
+				return nil, err
+			}
+			for _, r := range results {
+				for _, row := range r.Rows {
+					for _, cell := range row {
+						n, err := strconv.ParseInt(string(cell), 10, 64)
+						if err != nil {
+							return nil, err
+						}
+						numbers = append(numbers, n)
+					}
+				}
+			}
+			return numbers, nil
+		}
+		first, err := tell("BEGIN; " + totalOfCalls)
+		if err != nil {
+			return out, err
+		}
+		s.pause(ctx)
+		second, err := tell(countOfTurns + ";" + countOfItems + "; COMMIT")
+		if err != nil {
+			return out, err
+		}
+		return totals{first[0], second[0], second[1], first[1], first[2]}, nil
+	},
+	"prepared": inTransaction(func(s *served, ctx context.Context, tx pgx.Tx, out *totals) error {
+		// The extended protocol, binary; pgx keeps what it prepared for the next time.
+		err := tx.QueryRow(ctx, totalOfCalls+" WHERE start_at > $1", time.UnixMilli(0)).Scan(&out.Calls, &out.TurnCount, &out.Cost)
+		s.pause(ctx)
+		return errors.Join(err, tx.QueryRow(ctx, countOfTurns).Scan(&out.Turns), tx.QueryRow(ctx, countOfItems).Scan(&out.Items))
+	}),
+	"rows": inTransaction(func(s *served, ctx context.Context, tx pgx.Tx, out *totals) error {
+		rows, err := tx.Query(ctx, "SELECT call_id, turn_count, (total_cost * 10000)::bigint FROM calls")
+		if err != nil {
+			return err
+		}
+		var id string
+		var turns, cost int64
+		if _, err := pgx.ForEachRow(rows, []any{&id, &turns, &cost}, func() error {
+			out.Calls, out.TurnCount, out.Cost = out.Calls+1, out.TurnCount+turns, out.Cost+cost
+			return nil
+		}); err != nil {
+			return err
+		}
+		s.pause(ctx)
+		return errors.Join(tx.QueryRow(ctx, countOfTurns).Scan(&out.Turns), tx.QueryRow(ctx, countOfItems).Scan(&out.Items))
+	}),
+	"cursor": inTransaction(func(s *served, ctx context.Context, tx pgx.Tx, out *totals) error {
+		if _, err := tx.Exec(ctx, "DECLARE t CURSOR FOR SELECT call_id FROM transcript_turns", pgx.QueryExecModeSimpleProtocol); err != nil {
+			return err
+		}
+		for {
+			tag, err := tx.Exec(ctx, "FETCH 100 FROM t", pgx.QueryExecModeSimpleProtocol)
+			if err != nil {
+				return err
+			}
+			if out.Turns += tag.RowsAffected(); tag.RowsAffected() < 100 {
+				break
+			}
+			s.pause(ctx)
+		}
+		return errors.Join(tx.QueryRow(ctx, totalOfCalls).Scan(&out.Calls, &out.TurnCount, &out.Cost), tx.QueryRow(ctx, countOfItems).Scan(&out.Items))
+	}),
+	"copy": inTransaction(func(s *served, ctx context.Context, tx pgx.Tx, out *totals) error {
+		var lines bytes.Buffer
+		_, err := tx.Conn().PgConn().CopyTo(ctx, &lines, "COPY (SELECT call_id, turn FROM transcript_turns) TO STDOUT")
+		out.Turns = int64(bytes.Count(lines.Bytes(), []byte("\n")))
+		s.pause(ctx)
+		return errors.Join(err, tx.QueryRow(ctx, totalOfCalls).Scan(&out.Calls, &out.TurnCount, &out.Cost), tx.QueryRow(ctx, countOfItems).Scan(&out.Items))
+	}),
+	"one": func(s *served, ctx context.Context, c *pgx.Conn) (out totals, err error) {
+		s.pause(ctx)
+		err = c.QueryRow(ctx, "SELECT c.*, ("+countOfTurns+"), ("+countOfItems+") FROM ("+totalOfCalls+") c").Scan(&out.Calls, &out.TurnCount, &out.Cost, &out.Turns, &out.Items)
+		return out, err
+	},
+}
+
+func inTransaction(read func(s *served, ctx context.Context, tx pgx.Tx, out *totals) error) func(*served, context.Context, *pgx.Conn) (totals, error) {
+	return func(s *served, ctx context.Context, c *pgx.Conn) (out totals, err error) {
+		return out, pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error { return read(s, ctx, tx, &out) })
+	}
+}
+
+// read is a client: it reads in one way until it is told to stop, and connects anew now and then.
+func (s *served) read(stop <-chan struct{}, way string) error {
+	ctx := s.t.Context()
+	for {
+		c, err := s.connect(ctx)
+		if err != nil {
+			return err
+		}
+		for range 20 {
+			select {
+			case <-stop:
+				return c.Close(ctx)
+			default:
+			}
+			out, err := ways[way](s, ctx, c)
+			if err != nil {
+				return fmt.Errorf("%s: %w", way, err)
+			}
+			s.mu.Lock()
+			s.saw[out]++
+			s.done[way]++
+			s.mu.Unlock()
+		}
+		if err := c.Close(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// browse is a client over HTTP: the calls as a file are those of one snapshot.
+func (s *served) browse(stop <-chan struct{}) error {
+	for {
+		select {
+		case <-stop:
+			return nil
+		default:
+		}
+		answer, body, err := s.get(s.t.Context(), "/reports/calls.csv")
+		if err != nil {
+			return err
+		}
+		rows, err := csv.NewReader(bytes.NewReader(body)).ReadAll()
+		if err != nil {
+			return err
+		}
+		number, err := strconv.ParseInt(answer.Header.Get("X-Snapshot"), 10, 64)
+		if err != nil {
+			return err
+		}
+		s.mu.Lock()
+		s.rows[number] = len(rows) - 1
+		s.done["http"]++
+		s.mu.Unlock()
+		if _, _, err := s.get(s.t.Context(), "/reports/funnel.json?since=90d&by=agent"); err != nil {
+			return err
+		}
+		s.pause(s.t.Context())
+	}
+}
+
+// Clients read in every way, over both protocols, while commits land and old snapshots are
+// removed: no error, and every transaction sees what one commit left. What disturbs a server
+// in every way that clients know leaves nothing behind. make serve-load does it in full.
+func TestServeUnderLoad(t *testing.T) {
+	s := startServing(t)
+	c := s.mustConnect() // what is made once is there before anything is counted
+	if _, err := ways["one"](s, t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.get(t.Context(), "/"); err != nil {
+		t.Fatal(err)
+	}
+	http.DefaultClient.CloseIdleConnections()
+	before := s.gauges()
+	t.Logf("before: %s", before)
+	s.underLoad()
+	before.files += 2 // DuckDB's and the system's own may come late
+	before.goroutines += 4
+	s.calm("the load", before, time.Minute)
+	for _, x := range []struct {
+		what   string
+		do     func()
+		within time.Duration
+	}{
+		{"cancel requests", s.cancelled, time.Minute}, {"statements of 1 GB", s.giant, time.Minute}, {"prepared statements", s.prepared, time.Minute},
+		{"connections that were cut", s.cut, time.Minute}, {"clients that were killed", s.killed, time.Minute},
+		{"clients that read slowly", s.slow, 5 * time.Minute}, {"clients whose machine is gone", s.vanished, 5 * time.Minute},
+	} {
+		x.do()
+		s.calm(x.what, before, x.within)
+	}
+	t.Logf("done: %v", s.done)
+}
+
+// underLoad has clients read while commits land.
+func (s *served) underLoad() {
+	stop := make(chan struct{})
+	var clients sync.WaitGroup
+	names := slices.Sorted(maps.Keys(ways))
+	for i := range *loadConnections {
+		clients.Go(func() {
+			var err error
+			if n := i % (len(names) + 1); n == len(names) {
+				err = s.browse(stop)
+			} else {
+				err = s.read(stop, names[n])
+			}
+			if err != nil {
+				s.t.Error(err)
+			}
+		})
+	}
+	began := time.Now()
+	var most [2]gauges // in each half of the time
+	for i := range *loadCommits {
+		for wait := time.Duration(i+1) * *loadFor / time.Duration(*loadCommits); time.Since(began) < wait; {
+			time.Sleep(min(5*time.Second, wait))
+			g, half := s.gauges(), &most[i*2 / *loadCommits]
+			half.megabytes, half.files = max(half.megabytes, g.megabytes), max(half.files, g.files)
+			half.goroutines, half.snapshots = max(half.goroutines, g.goroutines), max(half.snapshots, g.snapshots)
+			half.connections = max(half.connections, g.connections)
+		}
+		if err := s.commit(); err != nil {
+			s.t.Error(err)
+		}
+	}
+	for seen := 0; seen < len(ways)+1; time.Sleep(time.Millisecond) { // each has read something
+		s.mu.Lock()
+		seen = len(s.done)
+		s.mu.Unlock()
+		if s.t.Failed() {
+			break
+		}
+	}
+	close(stop)
+	clients.Wait()
+	s.t.Logf("the most in the first half: %s; in the second: %s", most[0], most[1])
+	if most[1].megabytes > most[0].megabytes*5/4 || most[1].files > most[0].files*5/4 {
+		s.t.Error("it grows")
+	}
+	wanted := map[totals]bool{}
+	for _, w := range s.want {
+		wanted[w] = true
+	}
+	for got, n := range s.saw {
+		if !wanted[got] {
+			s.t.Errorf("%d transactions saw %+v, which no commit left", n, got)
+		}
+	}
+	for number, n := range s.rows {
+		if want := s.want[number].Calls; int64(n) != want {
+			s.t.Errorf("snapshot %d has %d calls over HTTP, want %d", number, n, want)
+		}
+	}
+	left, err := filepath.Glob(filepath.Join(s.root, layout.SnapshotsName, "*"))
+	if err != nil || isLong() && len(left) == len(s.want) {
+		s.t.Errorf("no snapshot was removed: %v", err)
+	}
+	s.t.Logf("transactions saw %d different commits of %d; %d of %d snapshots are left", len(s.saw), len(wanted), len(left), len(s.want))
+}
+
+// some is how many clients do something at once, of each kind.
+func some() int { return max(2, *loadConnections/10) }
+
+const endless = "SELECT count(*) FROM range(100000000000) a, range(1000) b WHERE a.range + b.range < 0"
+
+// cancelled stops statements by cancel requests.
+func (s *served) cancelled() {
+	var all sync.WaitGroup
+	for range some() {
+		c := s.mustConnect()
+		stop := make(chan struct{})
+		all.Go(func() {
+			_, err := c.Exec(context.Background(), endless)
+			close(stop)
+			if e, ok := errors.AsType[*pgconn.PgError](err); !ok || e.Code != "57014" {
+				s.t.Errorf("cancelled: %v", err)
+			}
+			s.count("cancelled")
+			_ = c.Close(context.Background())
+		})
+		all.Go(func() {
+			for { // a request may come before the statement
+				select {
+				case <-stop:
+					return
+				case <-time.After(20 * time.Millisecond):
+					_ = c.PgConn().CancelRequest(context.Background())
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// raw is a connection that has logged in, for bytes.
+func (s *served) raw(options ...func(*pgx.ConnConfig)) *pgconn.HijackedConn {
+	s.t.Helper()
+	c, err := s.mustConnect(options...).PgConn().Hijack()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return c
+}
+
+// ask begins a transaction, and asks something in it whose answer nobody awaits.
+func (s *served) ask(c *pgconn.HijackedConn, sql string) {
+	s.t.Helper()
+	for _, text := range []string{"BEGIN; SELECT count(*) FROM calls", sql} {
+		raw, err := (&pgproto3.Query{String: text}).Encode(nil)
+		if err == nil {
+			_, err = c.Conn.Write(raw)
+		}
+		if err == nil && text != sql {
+			_, err = io.ReadFull(c.Conn, make([]byte, 1))
+		}
+		if err != nil {
+			s.t.Error(err)
+		}
+	}
+	time.Sleep(10 * time.Millisecond) // it may have begun, or not
+}
+
+// asked are statements that clients leave alone.
+var asked = []string{"SELECT 1", endless, manyRows}
+
+// giant sends messages of a gigabyte. They are refused by their length.
+func (s *served) giant() {
+	before := s.gauges().megabytes
+	for _, kind := range []byte("QPB") {
+		c := s.raw()
+		head := binary.BigEndian.AppendUint32([]byte{kind}, 1<<30)
+		_, err := c.Conn.Write(append(head, "SELECT '"...))
+		sent, chunk := 0, bytes.Repeat([]byte("x"), 64<<10)
+		for err == nil && sent < 1<<30 {
+			var n int
+			n, err = c.Conn.Write(chunk)
+			sent += n
+		}
+		m, rerr := c.Frontend.Receive()
+		if e, ok := m.(*pgproto3.ErrorResponse); rerr != nil || !ok || e.Code != "54000" {
+			s.t.Errorf("a message of 1 GB was answered by %+v, %v, after %d MB", m, rerr, sent>>20)
+		}
+		s.t.Logf("of 1 GB, %d MB were sent before it was refused", sent>>20)
+		_ = c.Conn.Close()
+		s.count("giant")
+	}
+	if after := s.gauges().megabytes; after > before+64 {
+		s.t.Errorf("messages of 1 GB took %d MB", after-before)
+	}
+}
+
+// prepared prepares many statements on one connection, twice: the second time takes no more
+// memory than the first.
+func (s *served) prepared() {
+	n := 20
+	if isLong() {
+		n = 10_000
+	}
+	for range 2 {
+		c := s.mustConnect()
+		for i := range n {
+			if _, err := c.PgConn().Prepare(s.t.Context(), fmt.Sprint("s", i), fmt.Sprintf("SELECT count(*), %d FROM calls WHERE call_id = $1", i), nil); err != nil {
+				s.t.Fatal(i, err)
+			}
+		}
+		s.t.Logf("with %d prepared statements: %s", n, s.gauges())
+		if r := c.PgConn().ExecPrepared(s.t.Context(), fmt.Sprint("s", n-1), [][]byte{[]byte("call-000001")}, nil, nil).Read(); r.Err != nil || string(r.Rows[0][1]) != fmt.Sprint(n-1) {
+			s.t.Errorf("the last one: %v", r.Err)
+		}
+		_ = c.Close(s.t.Context())
+		s.count("prepared")
+	}
+}
+
+const manyRows = "SELECT repeat('x', 1000) FROM range(1000000000)"
+
+// cut ends connections within a transaction, a statement and an answer, by a reset and by an end.
+func (s *served) cut() {
+	for range some() {
+		for _, sql := range asked {
+			for _, linger := range []int{0, -1} {
+				c := s.raw()
+				s.ask(c, sql)
+				_ = c.Conn.(*net.TCPConn).SetLinger(linger)
+				_ = c.Conn.Close()
+				s.count("cut")
+			}
+		}
+	}
+}
+
+// killed kills a process that has many connections.
+func (s *served) killed() {
+	if !isLong() {
+		return
+	}
+	self, err := os.Executable()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for range some() {
+		p := exec.CommandContext(s.t.Context(), self, "-test.run=^TestServeClient$")
+		p.Env = append(os.Environ(), "CALLHOUSE_SERVE_CLIENT="+s.postgres)
+		out, err := p.StdoutPipe()
+		if err == nil {
+			err = p.Start()
+		}
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "ready\n" {
+			s.t.Error(line, err)
+		}
+		_ = p.Process.Kill()
+		_ = p.Wait()
+		s.count("killed")
+	}
+}
+
+// TestServeClient is no test: it is the client that killed kills.
+func TestServeClient(t *testing.T) {
+	address := os.Getenv("CALLHOUSE_SERVE_CLIENT")
+	if address == "" {
+		t.Skip("run by TestServeUnderLoad")
+	}
+	s := &served{busy: &busy{t: t}, postgres: address}
+	for range 10 {
+		for _, sql := range asked {
+			s.ask(s.raw(), sql)
+		}
+	}
+	fmt.Println("ready")
+	select {}
+}
+
+// smallWindow makes the system take little for a client that does not read.
+func smallWindow(c *pgx.ConnConfig) {
+	c.DialFunc = (&net.Dialer{Control: func(_, _ string, raw syscall.RawConn) (err error) {
+		cerr := raw.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, 4096) })
+		return errors.Join(cerr, err)
+	}}).DialContext
+}
+
+// slow reads a byte a second, over both protocols. Meanwhile others are answered.
+func (s *served) slow() {
+	if !isLong() {
+		return
+	}
+	s.put1("long", 30_000)
+	if err := s.commit(); err != nil {
+		s.t.Fatal(err)
+	}
+	began := time.Now()
+	var all sync.WaitGroup
+	drip := func(kind string, c net.Conn) {
+		all.Go(func() {
+			defer c.Close()
+			for one := make([]byte, 1); ; time.Sleep(time.Second) {
+				if _, err := c.Read(one); err != nil {
+					break
+				}
+				if time.Since(began) > 15*time.Minute {
+					s.t.Errorf("%s: a slow reader is served for ever", kind)
+					break
+				}
+			}
+			s.count(kind)
+		})
+	}
+	for range some() {
+		c := s.raw(smallWindow)
+		s.ask(c, manyRows)
+		drip("slow over Postgres", c.Conn)
+	}
+	config := &pgx.ConnConfig{}
+	smallWindow(config)
+	for range some() {
+		c, err := config.DialFunc(s.t.Context(), "tcp", strings.TrimPrefix(s.http, "http://"))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		r, _ := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.http+"/reports/call.csv?call=long", nil)
+		r.SetBasicAuth("bo", loadPassword)
+		if err := r.Write(c); err != nil {
+			s.t.Error(err)
+		}
+		drip("slow over HTTP", c)
+	}
+	time.Sleep(5 * time.Second)
+	s.t.Logf("while they read: %s", s.gauges())
+	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
+	defer cancel()
+	if _, body, err := s.get(ctx, "/reports/call.csv?call=call-000001"); err != nil {
+		s.t.Errorf("others are not answered: %v", err)
+	} else {
+		s.t.Logf("another one got %d bytes", len(body))
+	}
+	for s.gauges().connections > 0 && time.Since(began) < 15*time.Minute {
+		time.Sleep(time.Second)
+	}
+	s.t.Logf("the last slow reader over Postgres was left after %s", time.Since(began).Round(time.Second))
+}
+
+// put1 makes a call that is long: turns of a kilobyte.
+func (s *served) put1(id string, turns int) {
+	body := fmt.Appendf(nil, `{"id":%q,"status":"ended","start_at":%d,"end_at":%d,"transcript":[`, id, s.now.UnixMilli(), s.now.UnixMilli()+1)
+	for i := range turns {
+		body = fmt.Appendf(append(body, ","[:min(i, 1)]...), `{"role":"user","content":"%d %x"}`, i, crand.Text()+crand.Text()+crand.Text()+crand.Text()+crand.Text())
+	}
+	if err := s.w.Put(context.Background(), schema.Record{Kind: schema.KindDetail, CallID: id, FetchedAt: s.now.UnixMilli(), Body: append(body, "]}"...)}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// vanished are clients whose machine is gone: nothing that is sent to them is answered, not
+// even that they are gone.
+func (s *served) vanished() {
+	if !isLong() {
+		return
+	}
+	began := time.Now()
+	for range some() {
+		for _, sql := range asked {
+			c := s.raw()
+			s.ask(c, sql)
+			raw, err := c.Conn.(*net.TCPConn).SyscallConn()
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			if cerr := raw.Control(func(fd uintptr) {
+				nothing := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K} // of a packet is let through
+				err = unix.SetsockoptSockFprog(int(fd), unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: 1, Filter: &nothing})
+			}); cerr != nil || err != nil {
+				s.t.Fatal(cerr, err)
+			}
+			defer c.Conn.Close()
+			s.count("vanished")
+		}
+	}
+	for s.gauges().connections > 0 && time.Since(began) < 5*time.Minute {
+		time.Sleep(time.Second)
+	}
+	s.t.Logf("the last client whose machine is gone was left after %s", time.Since(began).Round(time.Second))
+}
