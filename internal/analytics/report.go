@@ -148,6 +148,9 @@ func (w *Warehouse) report(ctx context.Context, conn *duck.Conn, f *sqlfiles.Fil
 			return nil, err
 		}
 	}
+	if len(p.Columns) > 0 {
+		text = "SELECT key, " + strings.Join(p.Columns, ", ") + " FROM (" + text + ")"
+	}
 	names, err := w.namesFor(ctx, conn, f, p)
 	if err != nil {
 		return nil, err

@@ -49,6 +49,9 @@ type Params struct {
 	// NamesInPlace has the answer tell agents by their names, where these are known, and not
 	// by their ids. Without it the names are in a column of their own, the last.
 	NamesInPlace bool
+	// Columns are those of a report with groups that are asked for; none: all. What the others
+	// alone need is not computed.
+	Columns []string
 	// Call is the call that the report call shows: its id or, with FindCall, the
 	// beginning of it. Words are what the report search looks for.
 	Call  string

@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"callhouse/internal/analytics"
@@ -36,6 +37,7 @@ type session struct {
 	settings postgres.Settings
 	zone     *time.Location
 
+	leaving    atomic.Bool
 	mu         sync.Mutex // held from Begin to End
 	began      bool
 	at         *house
@@ -78,10 +80,14 @@ func (s *session) End() {
 	s.mu.Unlock()
 }
 
-// leave implements reader.
+// leave implements reader. It waits for a transaction's end, once for all commits meanwhile.
 func (s *session) leave() {
+	if s.leaving.Swap(true) {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.leaving.Store(false)
 	if s.at != nil && !s.backend.Houses.isCurrent(s.at) {
 		s.drop()
 	}

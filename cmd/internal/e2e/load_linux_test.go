@@ -100,7 +100,7 @@ func startServing(t *testing.T) *served {
 	go func() {
 		defer close(logged)
 		for lines.Scan() {
-			if !strings.Contains(lines.Text(), "a message of more than") { // which a test sends
+			if !regexp.MustCompile("a message of more than|an answer was cut").MatchString(lines.Text()) { // which the test asks for
 				t.Errorf("query serve: %s", lines.Text())
 			}
 		}
@@ -190,7 +190,7 @@ func (s *served) gauges() gauges {
 
 // calm waits until the server holds nothing any more that clients made it hold, and no more
 // than it did when none had come.
-func (s *served) calm(what string, before gauges, within time.Duration) {
+func (s *served) calm(what string, before gauges) {
 	s.t.Helper()
 	http.DefaultClient.CloseIdleConnections()
 	began := time.Now()
@@ -200,7 +200,7 @@ func (s *served) calm(what string, before gauges, within time.Duration) {
 			s.t.Logf("after %s: %s", what, now)
 			break
 		}
-		if time.Since(began) > within {
+		if time.Since(began) > time.Minute {
 			s.t.Errorf("after %s there are %s; before there were %s", what, now, before)
 			break
 		}
@@ -409,21 +409,18 @@ func TestServeUnderLoad(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 	before := s.gauges()
 	t.Logf("before: %s", before)
-	s.underLoad()
 	before.files += 2 // DuckDB's and the system's own may come late
 	before.goroutines += 4
-	s.calm("the load", before, time.Minute)
 	for _, x := range []struct {
-		what   string
-		do     func()
-		within time.Duration
+		name string
+		do   func()
 	}{
-		{"cancel requests", s.cancelled, time.Minute}, {"statements of 1 GB", s.giant, time.Minute}, {"prepared statements", s.prepared, time.Minute},
-		{"connections that were cut", s.cut, time.Minute}, {"clients that were killed", s.killed, time.Minute},
-		{"clients that read slowly", s.slow, 5 * time.Minute}, {"clients whose machine is gone", s.vanished, 5 * time.Minute},
+		{"load", s.underLoad}, {"cancelled", s.cancelled}, {"giant", s.giant}, {"prepared", s.prepared}, {"cut", s.cut}, {"killed", s.killed}, {"slow", s.slow}, {"vanished", s.vanished},
 	} {
-		x.do()
-		s.calm(x.what, before, x.within)
+		t.Run(x.name, func(*testing.T) {
+			x.do()
+			s.calm(x.name, before)
+		})
 	}
 	t.Logf("done: %v", s.done)
 }
@@ -496,7 +493,7 @@ func (s *served) underLoad() {
 }
 
 // some is how many clients do something at once, of each kind.
-func some() int { return max(2, *loadConnections/10) }
+func some() int { return max(2, *loadConnections/40) }
 
 const endless = "SELECT count(*) FROM range(100000000000) a, range(1000) b WHERE a.range + b.range < 0"
 
@@ -661,7 +658,7 @@ func TestServeClient(t *testing.T) {
 		t.Skip("run by TestServeUnderLoad")
 	}
 	s := &served{busy: &busy{t: t}, postgres: address}
-	for range 10 {
+	for range 3 {
 		for _, sql := range asked {
 			s.ask(s.raw(), sql)
 		}
@@ -760,6 +757,7 @@ func (s *served) vanished() {
 		for _, sql := range asked {
 			c := s.raw()
 			s.ask(c, sql)
+			time.Sleep(time.Second) // what it sent has arrived, or it would be sent again
 			raw, err := c.Conn.(*net.TCPConn).SyscallConn()
 			if err != nil {
 				s.t.Fatal(err)

@@ -1,7 +1,7 @@
 package querycmd
 
 import (
-	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -95,8 +95,10 @@ func (a *app) writePage(ctx context.Context, w *analytics.Warehouse, o page.Opti
 	}
 	var err error
 	if a.Output == "" {
-		buffered := bufio.NewWriter(a.Stdout)
-		err = cmp.Or(write(buffered), buffered.Flush())
+		var whole bytes.Buffer // nothing of a page that fails is printed
+		if err = write(&whole); err == nil {
+			_, err = whole.WriteTo(a.Stdout)
+		}
 	} else {
 		err = a.WriteFile(a.Output, write)
 	}

@@ -36,6 +36,7 @@ type reader struct {
 	agent string
 	where []string
 	at    Address
+	known map[string]*asked // what was asked: some parts ask the same
 }
 
 // params are what reports take for a period.
@@ -53,8 +54,14 @@ func (r reader) only(condition string) reader {
 
 // ask runs a report over a period, grouped by a dimension or not.
 func (r reader) ask(ctx context.Context, report string, p period, by string) (*asked, error) {
-	return r.run(ctx, report, r.params(p, by), p.flags())
+	params := r.params(p, by)
+	params.Columns = used[report]
+	return r.run(ctx, report, params, p.flags())
 }
+
+// used are the columns that the page needs of reports whose others cost much, first what
+// tells the rows apart: the pauses in which tools ran want all turns sorted.
+var used = map[string][]string{"tools": {"tool_name", "uses", "failed_uses", "failed_percent", "unanswered_uses"}}
 
 // compare is how a comparison with the period before is typed.
 const compare = " --compare previous"
@@ -64,6 +71,11 @@ func (r reader) compare(ctx context.Context, report string, p period) (*asked, e
 	both, err := r.w.Compare(report, r.params(p, ""), time.Time{})
 	if err != nil {
 		return nil, err
+	}
+	for _, c := range used[report] {
+		if both.Columns = append(both.Columns, c); c != used[report][0] {
+			both.Columns = append(both.Columns, was+c)
+		}
 	}
 	return r.run(ctx, report, both, compare[1:]+" "+p.flags())
 }
@@ -76,6 +88,10 @@ func (r reader) before(p period) (period, error) {
 
 func (r reader) run(ctx context.Context, report string, p analytics.Params, bounds string) (*asked, error) {
 	p.NamesInPlace = true
+	key := fmt.Sprint(report, p)
+	if a := r.known[key]; a != nil {
+		return a, nil
+	}
 	rows, err := r.w.Report(ctx, report, p)
 	if err != nil {
 		return nil, err
@@ -100,6 +116,7 @@ func (r reader) run(ctx context.Context, report string, p analytics.Params, boun
 	for {
 		row, err := rows.Next(ctx)
 		if errors.Is(err, io.EOF) {
+			r.known[key] = a
 			return a, nil
 		}
 		if err != nil {

@@ -67,7 +67,6 @@ type document struct {
 	First                      []*section // what is found before the numbers
 	Figures                    []tile
 	Off                        *table
-	Sections                   []*section
 	Foot                       string
 }
 
@@ -92,16 +91,25 @@ func Write(ctx context.Context, out io.Writer, w *analytics.Warehouse, o Options
 }
 
 func write(ctx context.Context, out io.Writer, w *analytics.Warehouse, l *lang, o Options) (Summary, error) {
-	d, s, err := collect(ctx, w, l, o)
-	if err != nil {
-		return s, err
-	}
 	t, err := template.New("page.html").Funcs(template.FuncMap{"say": l.say}).ParseFS(files, "page.html")
 	if err != nil {
-		return s, fmt.Errorf("read the page's template: %w", err)
+		return Summary{}, fmt.Errorf("read the page's template: %w", err)
 	}
-	return s, t.Execute(out, d)
+	return compose(ctx, w, l, o, func(data any, parts ...string) error {
+		for _, part := range parts {
+			if err := t.ExecuteTemplate(out, part, data); err != nil {
+				return err
+			}
+		}
+		if f, ok := out.(flusher); ok {
+			f.Flush()
+		}
+		return nil
+	})
 }
+
+// flusher is a writer whose reader is to have each part of the page as soon as it is known.
+type flusher interface{ Flush() }
 
 // heading begins s with a capital letter.
 func heading(s string) string {
@@ -109,17 +117,19 @@ func heading(s string) string {
 	return string(unicode.ToUpper(first)) + s[size:]
 }
 
-func collect(ctx context.Context, w *analytics.Warehouse, l *lang, o Options) (*document, Summary, error) {
+// compose shows the parts of the page in their order, each as soon as its numbers are known.
+// What is wrong with the question is found before the first.
+func compose(ctx context.Context, w *analytics.Warehouse, l *lang, o Options, show func(data any, parts ...string) error) (s Summary, err error) {
 	loc := w.Location()
 	listed := w.Snapshot().Manifest.ListedTo()
 	p, err := newPeriod(o.Since, o.Until, listed, o.Now, loc)
 	if err != nil {
-		return nil, Summary{}, err
+		return s, err
 	}
-	r := reader{w: w, l: l, agent: o.Agent, where: o.Where, at: o.Address}
+	r := reader{w: w, l: l, agent: o.Agent, where: o.Where, at: o.Address, known: map[string]*asked{}}
 	if o.Since.IsZero() {
 		if p, err = r.begun(ctx, p); err != nil {
-			return nil, Summary{}, err
+			return s, err
 		}
 	}
 	d := &document{Lang: l.tag.String(), Above: o.Above, Live: o.Address != nil, Title: o.Title, Period: l.period(p), Agent: o.Agent, Where: o.Where, Style: template.CSS(Style()), Single: p.days() == 1} //nolint:gosec // our own file
@@ -128,15 +138,21 @@ func collect(ctx context.Context, w *analytics.Warehouse, l *lang, o Options) (*
 	}
 	before, err := r.before(p)
 	if err != nil {
-		return nil, Summary{}, err
+		return s, err
 	}
 	last, over := p.last(known(listed, o.Now))
 	d.head(w, l, listed, o)
 	d.days(l, p, before, last, over, analytics.DayOf(o.Now, loc))
+	if _, err := r.ask(ctx, "funnel", last, ""); err != nil { // it tells whether there is such an agent
+		return s, err
+	}
+	if err := show(d, "head"); err != nil {
+		return s, err
+	}
 	var spans [4]*span
 	for i, q := range []period{last, last.back(recent), p, before} {
 		if spans[i], err = r.span(ctx, q); err != nil {
-			return nil, Summary{}, err
+			return s, err
 		}
 	}
 	figures := l.figures(spans[2].dialed() > 0)
@@ -146,7 +162,7 @@ func collect(ctx context.Context, w *analytics.Warehouse, l *lang, o Options) (*
 			d.Trust = append(d.Trust, told)
 		}
 	}
-	s := Summary{Calls: spans[2].calls()}
+	s.Calls = spans[2].calls()
 	if s.Calls == 0 {
 		empty := "empty.period"
 		if len(o.Where) > 0 {
@@ -155,15 +171,18 @@ func collect(ctx context.Context, w *analytics.Warehouse, l *lang, o Options) (*
 			empty = "empty.agent"
 		}
 		d.Warnings = append(d.Warnings, l.say(empty))
-		return d, s, nil
+		return s, show(d, "known", "figures", "foot")
 	}
 	gaps, err := w.Coverage(ctx, "coverage", r.params(p, ""), o.Now)
 	if err != nil {
-		return nil, s, err
+		return s, err
 	}
 	d.Warnings = append(d.Warnings, l.gaps(gaps, loc)...)
+	if err := show(d, "known"); err != nil {
+		return s, err
+	}
 	if d.Findings, err = r.findings(ctx, p, figures, spans[2], spans[3]); err != nil {
-		return nil, s, err
+		return s, err
 	}
 	for _, find := range []func() (*section, error){
 		func() (*section, error) { return r.tools(ctx, p) },
@@ -171,16 +190,31 @@ func collect(ctx context.Context, w *analytics.Warehouse, l *lang, o Options) (*
 	} {
 		found, err := find()
 		if err != nil {
-			return nil, s, err
+			return s, err
 		}
 		d.First = append(d.First, found)
 	}
+	if err := show(d, "changes", "figures"); err != nil {
+		return s, err
+	}
 	var off map[string]map[string][]string
 	if d.Off, off, err = anomalies(ctx, r, p); err != nil {
-		return nil, s, err
+		return s, err
 	}
-	d.Sections, err = sections(ctx, r, p, drawer{l: l, unit: p.unit(), bins: p.bins(listed, l), before: before, past: before.bins(listed, l), off: off}, spans)
-	return d, s, err
+	if err := show(d, "off", "cards"); err != nil {
+		return s, err
+	}
+	draw := drawer{l: l, unit: p.unit(), bins: p.bins(listed, l), before: before, past: before.bins(listed, l), off: off}
+	for _, make := range sections(ctx, r, p, draw, spans) {
+		part, err := make()
+		if err != nil {
+			return s, err
+		}
+		if err := show(part, "section"); err != nil {
+			return s, err
+		}
+	}
+	return s, show(d, "end", "foot")
 }
 
 // gaps tells which calls of the period are not listed, or left out.
@@ -199,11 +233,10 @@ func (l *lang) gaps(c *analytics.Coverage, loc *time.Location) (out []string) {
 	return out
 }
 
-// sections are the page's parts, in their order.
-func sections(ctx context.Context, r reader, p period, draw drawer, spans [4]*span) ([]*section, error) {
+// sections make the page's parts, in their order.
+func sections(ctx context.Context, r reader, p period, draw drawer, spans [4]*span) []func() (*section, error) {
 	last, whole := spans[0], spans[2]
-	var out []*section
-	for _, make := range []func() (*section, error){
+	return []func() (*section, error){
 		func() (*section, error) { return draw.volume(ctx, r, p, whole) },
 		func() (*section, error) { return draw.sentiment(ctx, r, p, whole) },
 		func() (*section, error) { return draw.latency(ctx, r, p) },
@@ -213,14 +246,7 @@ func sections(ctx context.Context, r reader, p period, draw drawer, spans [4]*sp
 		func() (*section, error) { return heat(ctx, r, p) },
 		func() (*section, error) { return agents(ctx, r, p) },
 		func() (*section, error) { return coverage(r.l, last, whole), nil },
-	} {
-		s, err := make()
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, s)
 	}
-	return out, nil
 }
 
 // begun cuts off the days before the first call, where nobody asked for them: a

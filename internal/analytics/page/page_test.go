@@ -361,7 +361,7 @@ func TestSteps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := reader{w: w, l: english(t)}.ask(t.Context(), "distribution", p, "")
+	a, err := reader{w: w, l: english(t), known: map[string]*asked{}}.ask(t.Context(), "distribution", p, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -487,7 +487,7 @@ func TestChangeWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := reader{w: w, l: english(t)}
+	r := reader{w: w, l: english(t), known: map[string]*asked{}}
 	now, err := r.span(t.Context(), p)
 	if err != nil {
 		t.Fatal(err)

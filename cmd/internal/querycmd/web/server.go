@@ -211,7 +211,7 @@ func local(host string) bool {
 // answerTo is an answer before it is made: its type, its name as a file, and what writes it.
 type answerTo struct {
 	kind  string
-	small bool // it is made as a whole before anything of it is sent
+	small bool // it is made as a whole, for all who ask it meanwhile
 	name  string
 	write func(ctx context.Context, w io.Writer) error
 }
@@ -257,28 +257,64 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, q *question, a *an
 		return nil
 	}
 	got, ok := s.find(number, key)
-	if !ok && !a.small {
+	switch {
+	case ok:
+		s.made.WithLabelValues("kept").Inc()
+	case !a.small:
 		return s.stream(w, r, number, key, a)
-	}
-	if !ok {
-		// Whoever asks the same meanwhile waits for this answer: it does not end with its reader.
+	default:
+		// Whoever asks the same meanwhile waits for this answer: it does not end with its reader,
+		// who gets each part as soon as it is there.
+		mine := &parts{to: w, working: s.working, head: func() { head(h, a) }}
 		made, err, _ := s.making.Do(key, func() (any, error) {
-			var body bytes.Buffer
-			if err := s.work(context.WithoutCancel(r.Context()), a, &body); err != nil {
+			if err := s.work(context.WithoutCancel(r.Context()), a, mine); err != nil {
 				return nil, err
 			}
-			return s.keep(number, key, &sent{a.kind, body.Bytes()}), nil
+			return s.keep(number, key, &sent{a.kind, mine.made.Bytes()}), nil
 		})
+		if mine.sent > 0 {
+			if err != nil {
+				s.cut(r, err)
+			}
+			return nil
+		}
 		if err != nil {
 			return err
 		}
 		got = made.(*sent)
-	} else {
-		s.made.WithLabelValues("kept").Inc()
 	}
 	head(h, a)
 	_, _ = w.Write(got.body) // a reader that is gone needs nothing
 	return nil
+}
+
+// parts is an answer that is made as a whole, and sent in parts to who asked first.
+type parts struct {
+	to      http.ResponseWriter
+	working chan struct{}
+	head    func()
+	made    bytes.Buffer
+	sent    int
+}
+
+func (p *parts) Write(b []byte) (int, error) { return p.made.Write(b) }
+
+// Flush sends what was not sent yet. While a reader takes its time, it is another answer's turn.
+func (p *parts) Flush() {
+	<-p.working
+	defer func() { p.working <- struct{}{} }()
+	if p.sent == 0 {
+		p.head()
+	}
+	n, _ := p.to.Write(p.made.Bytes()[p.sent:]) // a reader that is gone needs nothing
+	p.sent += n
+	_ = http.NewResponseController(p.to).Flush()
+}
+
+// cut ends the connection in the middle of an answer, so that no reader takes a part for the whole.
+func (s *Server) cut(r *http.Request, err error) {
+	s.Log.Warn("an answer was cut", "path", r.URL.Path, "error", err)
+	panic(http.ErrAbortHandler)
 }
 
 func head(h http.Header, a *answerTo) {
@@ -312,15 +348,13 @@ func (s *Server) work(ctx context.Context, a *answerTo, to io.Writer) error {
 
 var errTooLong = fmt.Errorf("the answer took longer than %s", Longest)
 
-// stream sends an answer while it is made, and keeps it if it is small. What fails in its
-// middle ends the connection, so that no reader takes a part for the whole.
+// stream sends an answer while it is made, and keeps it if it is small.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, number int64, key string, a *answerTo) error {
 	to := &tee{w: w, working: s.working, begin: func() { head(w.Header(), a) }}
 	err := s.work(r.Context(), a, to)
 	switch {
 	case err != nil && to.begun:
-		s.Log.Warn("an answer was cut", "path", r.URL.Path, "error", err)
-		panic(http.ErrAbortHandler)
+		s.cut(r, err)
 	case err != nil:
 		return err
 	case !to.begun:

@@ -57,6 +57,8 @@ type served struct {
 	root string
 	url  string
 	log  *strings.Builder
+
+	handler http.Handler
 }
 
 func housesAt(root string) *serve.Houses {
@@ -75,8 +77,9 @@ func newServer(t *testing.T, calls int, login func(user, password string) bool) 
 			t.Error(err)
 		}
 	})
-	server := httptest.NewServer(web.New(web.Config{House: house, Settings: answer.Command{Config: config.Config{Values: config.Values{Warehouse: s.root, TZ: "Asia/Seoul", Lang: "en"}}},
-		Login: login, Now: func() time.Time { return time.Date(2024, 12, 1, 9, 30, 0, 0, time.UTC) }, Log: slog.New(slog.NewTextHandler(s.log, nil)), Metrics: prometheus.NewRegistry()}))
+	s.handler = web.New(web.Config{House: house, Settings: answer.Command{Config: config.Config{Values: config.Values{Warehouse: s.root, TZ: "Asia/Seoul", Lang: "en"}}},
+		Login: login, Now: func() time.Time { return time.Date(2024, 12, 1, 9, 30, 0, 0, time.UTC) }, Log: slog.New(slog.NewTextHandler(s.log, nil)), Metrics: prometheus.NewRegistry()})
+	server := httptest.NewServer(s.handler)
 	t.Cleanup(server.Close)
 	s.url = server.URL
 	return s
@@ -322,7 +325,8 @@ func TestAnswersFollowTheSnapshot(t *testing.T) {
 // warehouseRoot is the warehouse that BenchmarkFirstByte asks; its files are not proven.
 var warehouseRoot = flag.String("web-root", "", "the warehouse that BenchmarkFirstByte asks")
 
-// How long a browser waits for the morning page: made for it, and made before.
+// How long a browser waits for the beginning of the morning page, and for all of it: made for
+// it, in several ways, and made before.
 func BenchmarkFirstByte(b *testing.B) {
 	if *warehouseRoot == "" {
 		b.Skip("-web-root names no warehouse")
@@ -332,23 +336,63 @@ func BenchmarkFirstByte(b *testing.B) {
 	start := func() *web.Server {
 		return web.New(web.Config{House: house, Settings: settings, Now: time.Now, Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry()})
 	}
-	ask := func(b *testing.B, s *web.Server) {
-		r := httptest.NewRequestWithContext(b.Context(), http.MethodGet, "http://localhost/", nil)
-		w := httptest.NewRecorder()
+	ask := func(b *testing.B, s *web.Server, address string) (first time.Duration) {
+		r := httptest.NewRequestWithContext(b.Context(), http.MethodGet, "http://localhost"+address, nil)
+		w := &firstWrite{ResponseRecorder: httptest.NewRecorder(), began: time.Now()}
 		if s.ServeHTTP(w, r); w.Code != http.StatusOK {
 			b.Fatal(w.Code, w.Body)
 		}
+		return w.first
 	}
-	b.Run("made", func(b *testing.B) {
-		for b.Loop() {
-			ask(b, start())
-		}
-	})
+	for _, address := range []string{"/", "/?since=7d", "/?since=90d", "/?tz=Europe/Berlin", "/?where=call_type=outbound"} {
+		b.Run("made"+address, func(b *testing.B) {
+			var first time.Duration
+			for b.Loop() {
+				first += ask(b, start(), address)
+			}
+			b.ReportMetric(float64(first.Milliseconds())/float64(b.N), "first-ms")
+		})
+	}
 	b.Run("kept", func(b *testing.B) {
 		s := start()
 		s.Ready(b.Context())
 		for b.Loop() {
-			ask(b, s)
+			ask(b, s, "/")
 		}
 	})
 }
+
+// firstWrite is a reader that notes when the first byte came.
+type firstWrite struct {
+	*httptest.ResponseRecorder
+	began time.Time
+	first time.Duration
+}
+
+func (w *firstWrite) Write(p []byte) (int, error) {
+	if w.first == 0 {
+		w.first = time.Since(w.began)
+	}
+	return w.ResponseRecorder.Write(p)
+}
+
+// A page comes in parts, the head before the numbers; a wrong question is answered as such.
+func TestParts(t *testing.T) {
+	s := newServer(t, 40, nil)
+	w := &flushes{ResponseRecorder: httptest.NewRecorder()}
+	s.handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/?since=2024-11-01", nil))
+	if len(w.at) < 10 || !strings.Contains(w.at[0], "<h1>") || strings.Contains(w.at[0], "figures-h") {
+		t.Errorf("%d parts; the first is %.300s", len(w.at), w.at)
+	}
+	if r, body := s.get("/?since=2024-11-01&agent=nobody"); r.StatusCode != http.StatusBadRequest {
+		t.Errorf("an agent that is not there: %s, %.200s", r.Status, body)
+	}
+}
+
+// flushes are the beginnings of an answer that a reader had, each time that more came.
+type flushes struct {
+	*httptest.ResponseRecorder
+	at []string
+}
+
+func (f *flushes) Flush() { f.at = append(f.at, f.Body.String()) }
