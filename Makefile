@@ -205,8 +205,15 @@ catalog: ## Python's and Node's DuckDB read the catalog while extract run commit
 	  go test ./cmd/internal/e2e -run TestCatalogWhileCommitting -v -timeout 30m -args -long -catalog-commits 20 -worlds 4
 
 .PHONY: look
-look: ## Open the morning page in a headless browser: no request, no text over another; BROWSER=…
+look: ## Open the morning page in a headless browser: no request, no text over another; click through the live page; BROWSER=… PICTURES=DIR WAREHOUSE=DIR
 	go test ./internal/analytics/page -run TestInABrowser -v -timeout 20m -args -browser $(or $(BROWSER),chromium)
+	npm install --silent --prefix build/look puppeteer-core
+	CALLHOUSE_NODE_MODULES=$(CURDIR)/build/look go test ./cmd/internal/querycmd/web -run TestClickThrough -count=1 -v -timeout 10m -args \
+	  -browser $(shell command -v $(or $(BROWSER),chromium)) $(if $(PICTURES),-pictures $(PICTURES)) $(if $(WAREHOUSE),-web-root $(WAREHOUSE))
+
+.PHONY: serve-load
+serve-load: ## 200 clients of query serve for ten minutes while 100 commits land; then all that clients can do to a server: CLIENTS=… COMMITS=… FOR=…
+	go test ./cmd/internal/e2e -run TestServeUnderLoad -count=1 -v -timeout 60m -args -load-connections $(or $(CLIENTS),200) -load-commits $(or $(COMMITS),100) -load-for $(or $(FOR),10m)
 
 .PHONY: dist
 dist: ## Archives for Linux on amd64 and arm64, checksums, SBOMs, man pages, completions (needs aarch64-linux-gnu-gcc and -g++)

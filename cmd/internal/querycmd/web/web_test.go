@@ -1,8 +1,11 @@
 package web_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/csv"
+	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"html"
@@ -11,6 +14,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"os/exec"
 	"regexp"
 	"strconv"
 	"strings"
@@ -322,8 +327,11 @@ func TestAnswersFollowTheSnapshot(t *testing.T) {
 	}
 }
 
-// warehouseRoot is the warehouse that BenchmarkFirstByte asks; its files are not proven.
-var warehouseRoot = flag.String("web-root", "", "the warehouse that BenchmarkFirstByte asks")
+var (
+	warehouseRoot = flag.String("web-root", "", "the warehouse that BenchmarkFirstByte and TestClickThrough ask; its files are not proven")
+	browser       = flag.String("browser", "", "Chromium, for TestClickThrough; none: the test is skipped")
+	pictures      = flag.String("pictures", "", "where TestClickThrough leaves its pictures")
+)
 
 // How long a browser waits for the beginning of the morning page, and for all of it: made for
 // it, in several ways, and made before.
@@ -374,6 +382,53 @@ func (w *firstWrite) Write(p []byte) (int, error) {
 		w.first = time.Since(w.began)
 	}
 	return w.ResponseRecorder.Write(p)
+}
+
+// In a browser without script, a click on a day's bar leads to the calls that it counts, and
+// one of these to its conversation; nothing is wider than a phone. make look runs it.
+func TestClickThrough(t *testing.T) {
+	if *browser == "" {
+		t.Skip("-browser names no Chromium")
+	}
+	s := newServer(t, 200, nil)
+	address := s.url + "/?since=2024-11-05&until=2024-12-01"
+	if *warehouseRoot != "" {
+		other := httptest.NewServer(web.New(web.Config{House: housesAt(*warehouseRoot), Settings: answer.Command{Config: config.Config{Values: config.Values{Warehouse: *warehouseRoot, TZ: "Asia/Seoul", Lang: "en"}}},
+			Now: time.Now, Log: slog.Default(), Metrics: prometheus.NewRegistry()}))
+		defer other.Close()
+		address = other.URL + "/"
+	}
+	if *pictures == "" {
+		*pictures = t.TempDir()
+	}
+	cmd := exec.CommandContext(t.Context(), "node", "testdata/click.mjs", address, *browser, *pictures)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	want := map[string]string{"page": "^/$", "calls": "^/calls$", "call": "^/calls/.+"}
+	grounds, n := map[string]bool{}, 0
+	for lines := json.NewDecoder(bytes.NewReader(out)); ; n++ {
+		var seen struct {
+			Size, Theme, Step, Path, Ground string
+			Wide, Rows                      int
+			Counted                         *int
+			Wrong                           []string
+		}
+		if err := lines.Decode(&seen); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		grounds[seen.Theme+seen.Ground] = true
+		if !regexp.MustCompile(want[seen.Step]).MatchString(seen.Path) || seen.Wide > 0 || seen.Rows == 0 || len(seen.Wrong) > 0 || seen.Counted != nil && min(*seen.Counted, 100) != seen.Rows {
+			t.Errorf("%+v", seen)
+		}
+	}
+	if n != 12 || len(grounds) != 2 {
+		t.Errorf("%d pages in %v", n, grounds)
+	}
 }
 
 // A page comes in parts, the head before the numbers; a wrong question is answered as such.
