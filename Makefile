@@ -44,7 +44,7 @@ long: ## What the quick tests only sample, and what they leave out; .ci/run runs
 	  -timeout 15m -args -every-question 1 -every-form 2 -long
 	go test ./internal/analytics/page -run 'TestEveryText|TestConnectRate|TestFindings' -timeout 15m -args -long
 	go test ./cmd/internal/querycmd -run 'TestPageEqualsTheReports|TestGoldens|TestSafeContains|TestSafeAnswers|TestSafeChecks|TestChecksOfTheUser' -timeout 15m -args -pages 3 -long
-	go test ./cmd/internal/e2e -run 'TestGiantCalls|TestForeignWords|TestForeignOwner|TestLinks|TestThirtyNights|TestVerifyDeep|TestDamageMatrix|TestTwoRunsAtOnce|TestNightCostsTheMinimum|BusyWarehouse|TestCatalog|TestRealWarehouseInTrouble|TestKilled|TestPlanForetells|Late|TestNullThat|TestBulkPages|TestChangesEqual|TestOperationsPage|TestRecordsThatNeverPay|TestUpkeep|TestNewDisconnectionReasons|TestKeepForgets|TestModes|TestCallsOfCampaigns|TestV2Where|TestResourcesThatFail|TestWarehouseEqualsTheSandbox|TestInterruptedRuns' \
+	go test ./cmd/internal/e2e -run 'TestGiantCalls|TestForeignWords|TestForeignOwner|TestLinks|TestThirtyNights|TestVerifyDeep|TestDamageMatrix|TestTwoRunsAtOnce|TestNightCostsTheMinimum|BusyWarehouse|TestCatalog|TestRealWarehouseInTrouble|TestKilled|TestPlanForetells|Late|TestNullThat|TestBulkPages|TestChangesEqual|TestOperationsPage|TestRecordsThatNeverPay|TestUpkeep|TestNewDisconnectionReasons|TestKeepForgets|TestModes|TestCallsOfCampaigns|TestV2Where|TestResourcesThatFail|TestWarehouseEqualsTheSandbox|TestInterruptedRuns|TestServeUnderLoad' \
 	  -timeout 15m -rapid.checks 100 -args -long -judge-every 1 -worlds 4 -every 1 -damage-cells 40 -double 10 -night-calls 20000 -read-for 5s -busy-queries 24 -catalog-commits 3
 
 .PHONY: race
@@ -213,7 +213,7 @@ look: ## Open the morning page in a headless browser: no request, no text over a
 
 .PHONY: serve-load
 serve-load: ## 200 clients of query serve for ten minutes while 100 commits land; then all that clients can do to a server: CLIENTS=… COMMITS=… FOR=…
-	go test ./cmd/internal/e2e -run TestServeUnderLoad -count=1 -v -timeout 60m -args -load-connections $(or $(CLIENTS),200) -load-commits $(or $(COMMITS),100) -load-for $(or $(FOR),10m)
+	go test ./cmd/internal/e2e -run TestServeUnderLoad -count=1 -v -timeout 60m -args -long -load-connections $(or $(CLIENTS),200) -load-commits $(or $(COMMITS),100) -load-for $(or $(FOR),10m)
 
 .PHONY: dist
 dist: ## Archives for Linux on amd64 and arm64, checksums, SBOMs, man pages, completions (needs aarch64-linux-gnu-gcc and -g++)

@@ -41,6 +41,7 @@ const MostZones = 4
 // house is an open snapshot, and how many read it.
 type house struct {
 	*analytics.Warehouse
+	key  string // among the current ones
 	uses int
 }
 
@@ -64,9 +65,10 @@ func (h *Houses) Borrow(ctx context.Context, zone *time.Location) (w *analytics.
 func (h *Houses) take(ctx context.Context, zone *time.Location) (*house, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	key := zone.String()
 	link, err := os.Readlink(filepath.Join(h.Root, layout.CurrentName))
 	// A link that cannot be read now was a moment ago.
-	if at := h.current[zone.String()]; at != nil && (err != nil || link == h.link) {
+	if at := h.current[key]; at != nil && (err != nil || link == h.link) {
 		at.uses++
 		return at, nil
 	}
@@ -78,17 +80,17 @@ func (h *Houses) take(ctx context.Context, zone *time.Location) (*house, error) 
 	}
 	link = layout.SnapshotsName + "/" + filepath.Base(w.Snapshot().Dir)
 	isNew := link != h.link
-	for name, old := range h.current {
+	for key, old := range h.current {
 		if isNew || len(h.current) >= MostZones && old.uses == 0 {
-			delete(h.current, name)
+			delete(h.current, key)
 			h.shutIdle(old)
 		}
 	}
 	if h.open == nil {
 		h.open, h.current = map[*house]bool{}, map[string]*house{}
 	}
-	next := &house{Warehouse: w, uses: 1}
-	h.link, h.current[zone.String()], h.open[next] = link, next, true
+	next := &house{Warehouse: w, key: key, uses: 1}
+	h.link, h.current[key], h.open[next] = link, next, true
 	if isNew {
 		h.hold()
 		for r := range h.readers {
@@ -111,12 +113,12 @@ func (h *Houses) free(of *house) {
 func (h *Houses) isCurrent(of *house) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.current[of.Location().String()] == of
+	return h.current[of.key] == of
 }
 
 // shutIdle closes a house that nobody reads, unless somebody is to find it.
 func (h *Houses) shutIdle(of *house) bool {
-	if of.uses > 0 || h.current[of.Location().String()] == of {
+	if of.uses > 0 || h.current[of.key] == of {
 		return false
 	}
 	delete(h.open, of)

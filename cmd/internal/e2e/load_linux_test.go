@@ -33,6 +33,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"callhouse/internal/layout"
+	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
 	"callhouse/internal/serve/users"
 )
@@ -393,8 +394,10 @@ func (s *served) browse(stop <-chan struct{}) error {
 
 // Clients read in every way, over both protocols, while commits land and old snapshots are
 // removed: no error, and every transaction sees what one commit left. What disturbs a server
-// in every way that clients know leaves nothing behind. make serve-load does it in full.
+// in every way that clients know leaves nothing behind. make long does a little of it, and
+// make serve-load all.
 func TestServeUnderLoad(t *testing.T) {
+	longtest.Only(t)
 	s := startServing(t)
 	c := s.mustConnect() // what is made once is there before anything is counted
 	if _, err := ways["one"](s, t.Context(), c); err != nil {
@@ -545,7 +548,7 @@ func (s *served) ask(c *pgconn.HijackedConn, sql string) {
 			_, err = c.Conn.Write(raw)
 		}
 		if err == nil && text != sql {
-			_, err = io.ReadFull(c.Conn, make([]byte, 1))
+			_, err = c.Frontend.Receive()
 		}
 		if err != nil {
 			s.t.Error(err)

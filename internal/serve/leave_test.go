@@ -1,0 +1,89 @@
+package serve_test
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"net"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
+
+	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/postgres"
+)
+
+// Clients that are gone in the middle of anything leave nothing: no connection, no snapshot,
+// no goroutine. make serve-load does it with hundreds, and clients whose machine is gone.
+func TestLeaving(t *testing.T) {
+	var server *postgres.Server
+	h := start(t, func(s *postgres.Server) { server = s })
+	h.connect(t, "").Close(context.Background())
+	before := runtime.NumGoroutine()
+	for i, sql := range []string{
+		"SELECT count(*) FROM calls",
+		"SELECT count(*) FROM range(100000000000) a, range(1000) b WHERE a.range + b.range < 0",
+		"SELECT repeat('x', 1000) FROM range(1000000000)",
+	} {
+		for _, linger := range []int{0, -1} { // a reset, and an end
+			c, err := h.connect(t, "").PgConn().Hijack()
+			if err != nil {
+				t.Fatal(err)
+			}
+			ask(t, c, "BEGIN; SELECT count(*) FROM calls")
+			if _, err := c.Frontend.Receive(); err != nil {
+				t.Fatal(err)
+			}
+			ask(t, c, sql)
+			_ = c.Conn.(*net.TCPConn).SetLinger(linger)
+			_ = c.Conn.Close()
+		}
+		analyticstest.Write(t, h.root, int64(i+2), analyticstest.Data{Calls: calls(i + 3)})
+	}
+	if got := texts(t, h.connect(t, ""), "SELECT count(*) FROM calls"); !slices.Equal(got, []string{"5"}) {
+		t.Errorf("afterwards: %v calls", got)
+	}
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		n, open := server.Connections(), h.houses.Snapshots()
+		if n == 1 && slices.Equal(open, []int64{4}) && runtime.NumGoroutine() <= before+2 { // of who asked afterwards
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d connections, the snapshots %v and %d goroutines are left; before there were %d", n, open, runtime.NumGoroutine(), before)
+		}
+	}
+}
+
+func ask(t *testing.T, c *pgconn.HijackedConn, sql string) {
+	t.Helper()
+	raw, err := (&pgproto3.Query{String: sql}).Encode(nil)
+	if err == nil {
+		_, err = c.Conn.Write(raw)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// A message that is too long is refused by its length, before it is read.
+func TestTooLong(t *testing.T) {
+	h := start(t, nil)
+	for _, kind := range "QPB" {
+		c, err := h.connect(t, "").PgConn().Hijack()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Conn.Write(binary.BigEndian.AppendUint32([]byte{byte(kind)}, 1<<30)); err != nil {
+			t.Fatal(err)
+		}
+		m, err := c.Frontend.Receive()
+		if e, ok := m.(*pgproto3.ErrorResponse); err != nil || !ok || e.Code != "54000" {
+			t.Error(fmt.Sprintf("%c: ", kind), m, err)
+		}
+		_ = c.Conn.Close()
+	}
+}
