@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"os"
 	"sync"
 	"time"
 
@@ -229,7 +230,8 @@ func (c *client) limited(ctx context.Context) (_ context.Context, done func()) {
 	if c.in.Buffered() == 0 {
 		go func() {
 			defer close(watched)
-			if _, err := c.in.Peek(1); err != nil && !isTimeout(err) {
+			// The system's own timeout says that the client is gone.
+			if _, err := c.in.Peek(1); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
 				cancel(errGone)
 			}
 		}()
@@ -249,11 +251,6 @@ func (c *client) limited(ctx context.Context) (_ context.Context, done func()) {
 		_ = c.conn.SetReadDeadline(time.Time{})
 		cancel(nil)
 	}
-}
-
-func isTimeout(err error) bool {
-	var t net.Error
-	return errors.As(err, &t) && t.Timeout()
 }
 
 // timeout returns how long a statement may take: what the user may, or less if the
