@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"os"
 	"sync"
 	"time"
 
@@ -226,13 +225,16 @@ func (c *client) limited(ctx context.Context) (_ context.Context, done func()) {
 	}
 	// Whoever is stopped and reads no row gets no further.
 	unread := context.AfterFunc(ctx, func() { _ = c.conn.SetWriteDeadline(time.Now().Add(sendTime)) })
-	watched := make(chan struct{})
+	watched, over := make(chan struct{}), make(chan struct{})
 	if c.in.Buffered() == 0 {
 		go func() {
 			defer close(watched)
-			// The system's own timeout says that the client is gone.
-			if _, err := c.in.Peek(1); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
-				cancel(errGone)
+			if _, err := c.in.Peek(1); err != nil {
+				select {
+				case <-over: // it was told to stop
+				default: // also by the system's own timeout
+					cancel(errGone)
+				}
 			}
 		}()
 	} else {
@@ -246,6 +248,7 @@ func (c *client) limited(ctx context.Context) (_ context.Context, done func()) {
 		if !unread() { // it was stopped, and is through
 			_ = c.conn.SetWriteDeadline(time.Time{})
 		}
+		close(over)
 		_ = c.conn.SetReadDeadline(time.Now())
 		<-watched
 		_ = c.conn.SetReadDeadline(time.Time{})
