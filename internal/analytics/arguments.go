@@ -13,6 +13,7 @@ import (
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/stored"
 	"callhouse/internal/analytics/value"
+	"callhouse/internal/schema"
 )
 
 // setArguments gives the connection what reports with arguments ask for.
@@ -94,6 +95,9 @@ func anyCase(words []string) string {
 // FindCall returns the id of the one call whose id is prefix or begins with it,
 // an *UnknownError, or an *AmbiguousError.
 func (w *Warehouse) FindCall(ctx context.Context, prefix string) (string, error) {
+	if err := w.rights.May(schema.Calls.Name); err != nil {
+		return "", err
+	}
 	conn, err := w.ask(ctx)
 	if err != nil {
 		return "", err

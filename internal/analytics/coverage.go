@@ -69,6 +69,9 @@ func (w *Warehouse) Coverage(ctx context.Context, report string, p Params, now t
 	if err != nil {
 		return nil, err
 	}
+	if err := w.May(found[0], p); err != nil {
+		return nil, err
+	}
 	conn, err := w.ask(ctx)
 	if err != nil {
 		return nil, err

@@ -9,9 +9,9 @@ import (
 	"sync"
 
 	"callhouse/internal/analytics/duck"
-	"callhouse/internal/analytics/stored"
 	"callhouse/internal/layout"
 	"callhouse/internal/resource"
+	"callhouse/internal/schema"
 	sqlfiles "callhouse/sql"
 )
 
@@ -53,18 +53,22 @@ func withLocalTime(text string) []definition {
 	return out
 }
 
-// definitions returns all that statements may name in a snapshot, each after those that
-// it is made of.
-func definitions(snap *layout.Snapshot, localTime string) []definition {
+// definitions returns all that statements may name, each after those that it is made of.
+func (w *Warehouse) definitions(localTime string) []definition {
 	out := withLocalTime(localTime)
 	for _, t := range resource.Tables {
 		name := "stored." + t.Name
-		out = append(out, definition{name, "CREATE VIEW " + name + " AS " + stored.Relation(snap, snap.Manifest.FilesOf(t.Name), t, false)})
+		out = append(out, definition{name, "CREATE VIEW " + name + " AS " + w.relation(w.snap.Manifest.FilesOf(t.Name), t)})
 	}
 	for _, v := range sqlfiles.Views() {
 		out = append(out, definition{v.Name, "CREATE VIEW " + v.Name + " AS " + v.SQL})
 	}
 	return append(out, pastMacros()...)
+}
+
+// relation returns a SELECT of the rows of some of a table's files.
+func (w *Warehouse) relation(files []*layout.File, t *schema.Table) string {
+	return w.rights.Relation(w.snap, files, t, w.safe)
 }
 
 // madeOf returns the SQL of the macros and views by their names.

@@ -38,7 +38,11 @@ func (w *Warehouse) prove(ctx context.Context, text string, proven map[*schema.T
 	if w.prover == nil {
 		return nil
 	}
-	tables := slices.DeleteFunc(tablesOf(text), func(t *schema.Table) bool { return proven[t] })
+	tables := tablesOf(text)
+	if w.rights.Agents != nil && len(tables) > 0 {
+		tables = append(tables, &schema.Calls) // which say whose the rows are
+	}
+	tables = slices.DeleteFunc(tables, func(t *schema.Table) bool { return proven[t] })
 	var files []*layout.File
 	for _, t := range tables {
 		files = append(files, w.snap.Manifest.FilesOf(t.Name)...)

@@ -118,6 +118,9 @@ func (w *Warehouse) report(ctx context.Context, conn *duck.Conn, f *sqlfiles.Fil
 	if p.By != "" && !f.Grouped() {
 		return nil, fmt.Errorf("run report %s: it has no groups", f.Name)
 	}
+	if err := w.May(f, p); err != nil {
+		return nil, err
+	}
 	f = fielded(f, p)
 	text := f.SQL
 	if f.Selects() {

@@ -9,6 +9,7 @@ import (
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/stored"
 	"callhouse/internal/resource"
+	"callhouse/internal/schema"
 )
 
 // Limits bound what statements may take on a warehouse that is opened safe.
@@ -23,6 +24,9 @@ type Limits struct {
 func (w *Warehouse) seal(ctx context.Context, conn *duck.Conn, l *Limits) error {
 	var files []string
 	for _, t := range resource.AllTables {
+		if !w.rights.None() && !w.rights.Holds(t) && !(w.rights.Agents != nil && t == &schema.Calls) {
+			continue
+		}
 		for _, f := range w.snap.Manifest.FilesOf(t.Name) {
 			files = append(files, stored.Quote(w.snap.Path(f)))
 		}

@@ -52,7 +52,10 @@ func (s *Session) Zone(ctx context.Context, loc *time.Location) error {
 
 // Prepare plans one statement that reads, after rewrite has changed its tree.
 func (s *Session) Prepare(ctx context.Context, text string, rewrite guard.Rewrite) (*duck.Stmt, error) {
-	check := guard.Check{Safe: s.w.safe, Rewrite: rewrite}
+	check := guard.Check{Safe: s.w.safe, Rewrite: rewrite, NoPlans: s.w.rights.Agents != nil}
+	if !s.w.rights.None() {
+		check.May = s.w.rights.May
+	}
 	if s.w.dialect != nil {
 		check.Also = &s.w.dialect.Also
 	}
@@ -64,7 +67,7 @@ func (s *Session) Prepare(ctx context.Context, text string, rewrite guard.Rewrit
 	if err != nil {
 		return nil, err
 	}
-	if stmt.Kind() == duck.Changes { // the tree said otherwise; nothing is run on one opinion
+	if stmt.Kind() == duck.Changes || stmt.Kind() == duck.Explains && check.NoPlans { // the tree said otherwise; nothing is run on one opinion
 		stmt.Close()
 		return nil, guard.ErrNotReading
 	}

@@ -90,7 +90,7 @@ func (w *Warehouse) counted(columns []string, made map[string]string, s selectio
 	if len(calls) == 0 {
 		return text
 	}
-	return text + "\nUNION ALL\n" + w.countCalls("("+stored.Relation(w.snap, calls, &schema.Calls, false)+")", columns, made, s)
+	return text + "\nUNION ALL\n" + w.countCalls("("+w.relation(calls, &schema.Calls)+")", columns, made, s)
 }
 
 // countCalls returns the SELECT that counts calls.
@@ -129,6 +129,9 @@ var numbers = []struct{ name, of, add string }{
 // tallyOf returns the smallest of the tables of tallies that knows all of the
 // columns, and what bounds the selection; nil where there is none.
 func (w *Warehouse) tallyOf(columns []string, s selection) *schema.Table {
+	if !w.rights.Tallied() {
+		return nil
+	}
 	for _, t := range schema.TallyTables {
 		if s.agent != "" && t.Column("agent_id") < 0 {
 			continue

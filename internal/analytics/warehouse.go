@@ -9,6 +9,7 @@ import (
 
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/localtime"
+	"callhouse/internal/analytics/rights"
 	"callhouse/internal/analytics/stored"
 	"callhouse/internal/layout"
 )
@@ -29,6 +30,8 @@ type Options struct {
 	// MemoryLimit. A process that must not die has to run them in another, since
 	// DuckDB does not hold its memory limit everywhere.
 	Safe *Limits
+	// Rights are what of the warehouse is there.
+	Rights rights.Rights
 	// Dialect is what statements may name beside the warehouse's tables, and how they are
 	// written anew; nil: nothing, and not at all.
 	Dialect *Dialect
@@ -49,6 +52,7 @@ type Warehouse struct {
 	// currency is that of the costs; empty: not told.
 	currency string
 	safe     bool // only what safe lets pass is run
+	rights   rights.Rights
 
 	defining  sync.Mutex
 	undefined []definition // what DuckDB does not know yet, in order; see define.go
@@ -95,9 +99,9 @@ func Open(ctx context.Context, root string, o Options) (*Warehouse, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Warehouse{snap: snap, loc: o.Location, currency: o.Currency, db: db, safe: o.Safe != nil, prover: o.Prover, dialect: o.Dialect,
-		undefined:   definitions(snap, localtime.Macro(o.Location, snap.Manifest)),
+	w := &Warehouse{snap: snap, loc: o.Location, currency: o.Currency, db: db, safe: o.Safe != nil, rights: o.Rights, prover: o.Prover, dialect: o.Dialect,
 		localMicros: localtime.Micros(o.Location, snap.Manifest), inQuarters: localtime.InQuarters(o.Location, snap.Manifest)}
+	w.undefined = w.definitions(localtime.Macro(o.Location, snap.Manifest))
 	if err := w.prepare(ctx, o.Safe); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}

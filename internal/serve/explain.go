@@ -24,6 +24,8 @@ func explain(err error) error {
 		return err
 	case errors.As(err, &unsafe):
 		return coded("42501", "a statement may read the tables of the schema public, and nothing else")
+	case analytics.Denied(err):
+		return coded("42501", "")
 	case errors.Is(err, guard.ErrNotReading):
 		return coded("25006", "the warehouse is changed by extract alone")
 	case errors.Is(err, guard.ErrTooDeep):

@@ -14,34 +14,39 @@ import (
 	"time"
 
 	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/rights"
 	"callhouse/internal/layout"
 )
 
-// Houses are the snapshots of a warehouse that are open: the current one, in each zone
-// that is asked for, and older ones for as long as somebody reads them.
+// Houses are the snapshots of a warehouse that are open: the current one, in each zone and for
+// the rights of each reader that asks, and older ones for as long as somebody reads them.
 type Houses struct {
 	Root string
-	// Open opens the current snapshot in a zone.
-	Open func(ctx context.Context, zone *time.Location) (*analytics.Warehouse, error)
+	// Open opens the current snapshot in a zone, as a reader with these rights has it.
+	Open func(ctx context.Context, zone *time.Location, r rights.Rights) (*analytics.Warehouse, error)
 	// Hold is told which snapshots are open whenever that changes; nil: nobody need know.
 	Hold func(snapshots []int64) error
 	// Log is told what goes wrong where nobody waits for an answer.
 	Log func(string)
 
 	mu      sync.Mutex
-	link    string            // what current points at
-	current map[string]*house // at that snapshot, by zone
+	link    string           // what current points at
+	current map[view]*house // at that snapshot
 	open    map[*house]bool
 	readers map[reader]bool
 }
 
-// MostZones is in how many zones the current snapshot is kept open while nobody asks in them.
-const MostZones = 4
+// view is what a snapshot is opened for.
+type view struct{ zone, rights string }
+
+// MostViews is for how many zones, and rights of readers, the current snapshot is kept open
+// while nobody asks for them.
+const MostViews = 4
 
 // house is an open snapshot, and how many read it.
 type house struct {
 	*analytics.Warehouse
-	key  string // among the current ones
+	view view
 	uses int
 }
 
@@ -51,10 +56,11 @@ type reader interface {
 	leave()
 }
 
-// Borrow lends the current snapshot in a zone for one request. Whoever calls it calls
-// giveBack when the last answer was read. Errors are those of Open.
-func (h *Houses) Borrow(ctx context.Context, zone *time.Location) (w *analytics.Warehouse, giveBack func(), err error) {
-	at, err := h.take(ctx, zone)
+// Borrow lends the current snapshot for one request, in a zone and as a reader with these
+// rights has it. Whoever calls it calls giveBack when the last answer was read. Errors are
+// those of Open.
+func (h *Houses) Borrow(ctx context.Context, zone *time.Location, r rights.Rights) (w *analytics.Warehouse, giveBack func(), err error) {
+	at, err := h.take(ctx, zone, r)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -62,35 +68,35 @@ func (h *Houses) Borrow(ctx context.Context, zone *time.Location) (w *analytics.
 }
 
 // take returns the current snapshot, opened anew if there was a commit. Give it back by free.
-func (h *Houses) take(ctx context.Context, zone *time.Location) (*house, error) {
+func (h *Houses) take(ctx context.Context, zone *time.Location, r rights.Rights) (*house, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	key := zone.String()
+	to := view{zone.String(), r.Key()}
 	link, err := os.Readlink(filepath.Join(h.Root, layout.CurrentName))
 	// A link that cannot be read now was a moment ago.
-	if at := h.current[key]; at != nil && (err != nil || link == h.link) {
+	if at := h.current[to]; at != nil && (err != nil || link == h.link) {
 		at.uses++
 		return at, nil
 	}
 	// Opening takes a moment, for which those who come later wait: what they ask is to see
 	// the commit, too.
-	w, err := h.Open(context.WithoutCancel(ctx), zone)
+	w, err := h.Open(context.WithoutCancel(ctx), zone, r)
 	if err != nil {
 		return nil, err
 	}
 	link = layout.SnapshotsName + "/" + filepath.Base(w.Snapshot().Dir)
 	isNew := link != h.link
-	for key, old := range h.current {
-		if isNew || len(h.current) >= MostZones && old.uses == 0 {
-			delete(h.current, key)
+	for other, old := range h.current {
+		if isNew || len(h.current) >= MostViews && old.uses == 0 {
+			delete(h.current, other)
 			h.shutIdle(old)
 		}
 	}
 	if h.open == nil {
-		h.open, h.current = map[*house]bool{}, map[string]*house{}
+		h.open, h.current = map[*house]bool{}, map[view]*house{}
 	}
-	next := &house{Warehouse: w, key: key, uses: 1}
-	h.link, h.current[key], h.open[next] = link, next, true
+	next := &house{Warehouse: w, view: to, uses: 1}
+	h.link, h.current[to], h.open[next] = link, next, true
 	if isNew {
 		h.hold()
 		for r := range h.readers {
@@ -113,12 +119,12 @@ func (h *Houses) free(of *house) {
 func (h *Houses) isCurrent(of *house) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.current[of.key] == of
+	return h.current[of.view] == of
 }
 
 // shutIdle closes a house that nobody reads, unless somebody is to find it.
 func (h *Houses) shutIdle(of *house) bool {
-	if of.uses > 0 || h.current[of.key] == of {
+	if of.uses > 0 || h.current[of.view] == of {
 		return false
 	}
 	delete(h.open, of)

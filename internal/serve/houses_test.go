@@ -9,6 +9,7 @@ import (
 
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/rights"
 	"callhouse/internal/serve"
 )
 
@@ -40,12 +41,12 @@ func TestBorrow(t *testing.T) {
 		return d
 	}
 	analyticstest.Write(t, root, 1, some(2))
-	c := &serve.Houses{Root: root, Open: func(ctx context.Context, zone *time.Location) (*analytics.Warehouse, error) {
-		return analytics.Open(ctx, root, analytics.Options{Location: zone})
+	c := &serve.Houses{Root: root, Open: func(ctx context.Context, zone *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
+		return analytics.Open(ctx, root, analytics.Options{Location: zone, Rights: r})
 	}}
 	borrow := func(zone *time.Location, want int64) (*analytics.Warehouse, func()) {
 		t.Helper()
-		w, giveBack, err := c.Borrow(t.Context(), zone)
+		w, giveBack, err := c.Borrow(t.Context(), zone, rights.Rights{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,8 +83,8 @@ func TestBorrow(t *testing.T) {
 			open++
 		}
 	}
-	if open > serve.MostZones {
-		t.Errorf("%d idle zones are open, want at most %d", open, serve.MostZones)
+	if open > serve.MostViews {
+		t.Errorf("%d idle views are open, want at most %d", open, serve.MostViews)
 	}
 	giveBackNew()
 	if err := c.Close(); err != nil {

@@ -24,6 +24,7 @@ import (
 
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/rights"
 	"callhouse/internal/postgres"
 	"callhouse/internal/serve"
 	"callhouse/internal/serve/pgcatalog"
@@ -53,8 +54,8 @@ func start(t *testing.T, settle func(*postgres.Server)) *house {
 	h := &house{root: t.TempDir()}
 	analyticstest.Write(t, h.root, 1, analyticstest.Data{Calls: calls(2), Turns: []row{{"call_id": "c0", "turn": int64(0), "role": "agent", "content": "hello"}}})
 	h.houses = &serve.Houses{Root: h.root, Log: func(text string) { t.Log(text) },
-		Open: func(ctx context.Context, zone *time.Location) (*analytics.Warehouse, error) {
-			return analytics.Open(ctx, h.root, analytics.Options{Location: zone, Threads: 1, Safe: &analytics.Limits{Memory: 256 << 20, Temp: 1 << 20}, Dialect: pgcatalog.Dialect()})
+		Open: func(ctx context.Context, zone *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
+			return analytics.Open(ctx, h.root, analytics.Options{Location: zone, Threads: 1, Safe: &analytics.Limits{Memory: 256 << 20, Temp: 1 << 20}, Dialect: pgcatalog.Dialect(r), Rights: r})
 		},
 		Hold: func(numbers []int64) error {
 			h.mu.Lock()

@@ -9,6 +9,7 @@ import (
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/guard"
+	"callhouse/internal/analytics/rights"
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/postgres"
 	"callhouse/internal/postgres/cell"
@@ -20,11 +21,19 @@ type Backend struct {
 	Houses *Houses
 	// Zone is that of sessions that name none.
 	Zone *time.Location
+	// Rights returns what a user may see; nil: everybody sees everything.
+	Rights func(user string) (rights.Rights, error)
 }
 
 // Open implements postgres.Backend.
 func (b *Backend) Open(_ context.Context, user string, settings postgres.Settings) (postgres.Session, error) {
 	s := &session{backend: b, user: user, settings: settings, zone: b.Zone, statements: map[*statement]bool{}}
+	if b.Rights != nil {
+		var err error
+		if s.rights, err = b.Rights(user); err != nil {
+			return nil, err
+		}
+	}
 	b.Houses.join(s)
 	return s, nil
 }
@@ -34,6 +43,7 @@ func (b *Backend) Open(_ context.Context, user string, settings postgres.Setting
 type session struct {
 	backend  *Backend
 	user     string
+	rights   rights.Rights
 	settings postgres.Settings
 	zone     *time.Location
 
@@ -55,7 +65,7 @@ type conn struct {
 // Begin implements postgres.Session.
 func (s *session) Begin(ctx context.Context) error {
 	s.mu.Lock() // until End
-	at, err := s.backend.Houses.take(ctx, s.backend.Zone)
+	at, err := s.backend.Houses.take(ctx, s.backend.Zone, s.rights)
 	if err != nil {
 		s.mu.Unlock()
 		return explain(err)

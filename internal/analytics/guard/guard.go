@@ -38,6 +38,10 @@ type Check struct {
 	Safe    bool // it must read nothing but the warehouse
 	Also    *Also
 	Rewrite Rewrite
+	// May returns why a table of the warehouse may not be read; nil: all may.
+	May func(table string) error
+	// NoPlans refuses EXPLAIN: it counts rows that the tables do not show.
+	NoPlans bool
 }
 
 // Reads returns nil for the text of one statement that only reads, possibly
@@ -61,6 +65,9 @@ func (k Check) Text(ctx context.Context, conn *duck.Conn, text string) (string, 
 	whole, explains := text, ""
 	if at := explainRE.FindStringIndex(text); at != nil {
 		explains, text = text[:at[1]], text[at[1]:]
+	}
+	if k.NoPlans && explains != "" {
+		return "", &UnsafeError{"EXPLAIN, which counts everybody's rows,"}
 	}
 	raw, tree, err := parse(ctx, conn, text)
 	switch {
@@ -91,7 +98,7 @@ func (k Check) Text(ctx context.Context, conn *duck.Conn, text string) (string, 
 	if !k.Safe {
 		return whole, nil
 	}
-	unknown, err := safe(tree.Statements, k.Also)
+	unknown, err := safe(tree.Statements, k)
 	if err != nil || unknown == "" {
 		return whole, err
 	}

@@ -42,7 +42,7 @@ func unsafeFunctions() map[string]string {
 		"write_log": log, "parse_duckdb_log_message": log,
 		"json_serialize_plan": plan, "json_deserialize_sql": plan, "json_execute_serialized_sql": plan, "query": plan, "query_table": plan,
 		"combine": raw, "finalize": raw, "variant_bytes_to_variant": raw, "variant_normalize": raw, "create_sort_key": raw,
-		"nextval": "a sequence", "currval": "a sequence", "setseed": "setting the seed",
+		"stats": "reading what files tell of their values", "nextval": "a sequence", "currval": "a sequence", "setseed": "setting the seed",
 	}
 }
 
@@ -90,19 +90,15 @@ type safety struct {
 	tables    map[string]bool
 	functions map[string]string
 	also      *Also
+	may       func(table string) error
 	unknown   string // a name in FROM that is neither a relation's of ours nor a WITH's
 }
 
 // safe returns an *UnsafeError for statements that read anything but the
 // warehouse's tables. raw are trees that json_serialize_sql made. unknown is a
 // plain name in FROM, if there is one, that is no table's of the warehouse.
-func safe(raw []json.RawMessage, also *Also) (unknown string, err error) {
-	s := &safety{relations: relations(), tables: safeTableFunctions(), functions: unsafeFunctions(), also: also}
-	if also != nil {
-		for name := range also.Relations {
-			s.relations[relationName{"", also.Schema, name}] = true
-		}
-	}
+func safe(raw []json.RawMessage, k Check) (unknown string, err error) {
+	s := &safety{relations: relations(), tables: safeTableFunctions(), functions: unsafeFunctions(), also: k.Also, may: k.May}
 	for _, r := range raw {
 		var tree any
 		if err := json.Unmarshal(r, &tree); err != nil {
@@ -197,7 +193,13 @@ func (s *safety) ours(call map[string]any) bool {
 // relation judges a name in FROM.
 func (s *safety) relation(name relationName, with *scope) error {
 	switch {
-	case name.catalog == "" && name.schema == "" && with.has(name.table), s.relations[name]:
+	case name.catalog == "" && name.schema == "" && with.has(name.table):
+		return nil
+	case s.relations[name] && s.may != nil:
+		return s.may(name.table)
+	case s.relations[name]:
+		return nil
+	case s.also != nil && name.catalog == "" && name.schema == s.also.Schema && s.also.Relations[name.table]:
 		return nil
 	case name.catalog != "" && name.catalog != "memory":
 		return &UnsafeError{"another database (" + shown(name.catalog) + ")"}

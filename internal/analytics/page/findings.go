@@ -130,6 +130,9 @@ func (r reader) findings(ctx context.Context, p period, figures []figure, now, b
 			if errors.As(err, &alone) {
 				break
 			}
+			if analytics.Denied(err) {
+				continue
+			}
 			if err != nil {
 				return nil, err
 			}

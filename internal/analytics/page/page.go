@@ -189,6 +189,9 @@ func compose(ctx context.Context, w *analytics.Warehouse, l *lang, o Options, sh
 		func() (*section, error) { return r.worst(ctx, last) },
 	} {
 		found, err := find()
+		if analytics.Denied(err) {
+			continue
+		}
 		if err != nil {
 			return s, err
 		}
@@ -207,6 +210,9 @@ func compose(ctx context.Context, w *analytics.Warehouse, l *lang, o Options, sh
 	draw := drawer{l: l, unit: p.unit(), bins: p.bins(listed, l), before: before, past: before.bins(listed, l), off: off}
 	for _, make := range sections(ctx, r, p, draw, spans) {
 		part, err := make()
+		if analytics.Denied(err) {
+			continue // whoever reads the page may see the others
+		}
 		if err != nil {
 			return s, err
 		}

@@ -13,6 +13,7 @@ import (
 
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/guard"
+	"callhouse/internal/analytics/rights"
 	"callhouse/internal/analytics/stored"
 	"callhouse/internal/postgres/cell"
 	"callhouse/internal/resource"
@@ -68,9 +69,26 @@ var Functions = sync.OnceValue(func() map[string]bool { return names(functionRE,
 // TableFunctions are those of them that answer rows.
 var TableFunctions = sync.OnceValue(func() map[string]bool { return names(tableFunctionRE, functions) })
 
-// Dialect returns what statements may name beside the warehouse's tables.
-func Dialect() *analytics.Dialect {
-	return &analytics.Dialect{Definitions: definitions(), Also: guard.Also{Schema: Schema, Relations: Relations(), Functions: Functions()}}
+// Dialect returns what statements of a reader may name beside the warehouse's tables.
+func Dialect(r rights.Rights) *analytics.Dialect {
+	return &analytics.Dialect{Definitions: definitions() + without(r), Also: guard.Also{Schema: Schema, Relations: Relations(), Functions: Functions()}}
+}
+
+// without takes out of the catalog what a reader may not see.
+func without(r rights.Rights) string {
+	var closed []string
+	for _, v := range sqlfiles.Views() {
+		if r.May(v.Name) != nil {
+			closed = append(closed, stored.Quote(v.Name))
+		}
+	}
+	if closed == nil {
+		return ""
+	}
+	return fmt.Sprintf(`DELETE FROM pg.fact_table WHERE name IN (%s);
+DELETE FROM pg.fact_column WHERE relid NOT IN (SELECT oid FROM pg.fact_table);
+DELETE FROM pg.fact_key WHERE relid NOT IN (SELECT oid FROM pg.fact_table) OR ref <> 0 AND ref NOT IN (SELECT oid FROM pg.fact_table);
+`, strings.Join(closed, ", "))
 }
 
 // definitions are the same for every snapshot: what tables there are does not depend on it.

@@ -1,6 +1,6 @@
 // Package users keeps who may log in: a file with a verifier of each password, from which
 // the password cannot be found but by trying, and the limits of each user. It knows no
-// protocol and no warehouse.
+// protocol, and reads no warehouse.
 package users
 
 import (
@@ -21,6 +21,7 @@ import (
 
 	"github.com/xdg-go/scram"
 
+	"callhouse/internal/analytics/rights"
 	"callhouse/internal/sink/disk"
 )
 
@@ -35,7 +36,8 @@ type User struct {
 	Name        string
 	Connections int    `json:",omitempty"` // the most; 0: as for all
 	Timeout     string `json:",omitempty"` // of a statement, as 30s; empty: as for all
-	Verifier    Verifier
+	rights.Rights
+	Verifier Verifier
 }
 
 // Verifier is what a password is checked by: SCRAM-SHA-256, RFC 5802.
@@ -94,6 +96,9 @@ func read(path string) (f file, err error) {
 		if _, err := u.limit(); err != nil {
 			return f, fmt.Errorf("read the users of %s: the timeout of %s is no time, as 30s", path, u.Name)
 		}
+		if err := u.Check(); err != nil {
+			return f, fmt.Errorf("read the users of %s: the limits of %s: %w", path, u.Name, err)
+		}
 	}
 	return f, nil
 }
@@ -126,18 +131,27 @@ func (l *List) Find(name string) (scram.StoredCredentials, User, error) {
 	return scram.StoredCredentials{KeyFactors: scram.KeyFactors{Salt: string(derived("salt")[:16]), Iters: iterations}, StoredKey: derived("stored"), ServerKey: derived("server")}, User{}, nil
 }
 
-// Check says whether a user has this password, for protocols that send it.
-func (l *List) Check(name, password string) bool {
-	want, _, err := l.Find(name)
+// Check returns the user who has this password, for protocols that send it.
+func (l *List) Check(name, password string) (u User, ok bool) {
+	want, u, err := l.Find(name)
 	if err != nil {
-		return false
+		return u, false
 	}
 	c, err := scram.SHA256.NewClient("", password, "")
 	if err != nil {
-		return false
+		return u, false
 	}
 	got, err := c.GetStoredCredentialsWithError(want.KeyFactors)
-	return err == nil && hmac.Equal(got.StoredKey, want.StoredKey)
+	return u, err == nil && hmac.Equal(got.StoredKey, want.StoredKey)
+}
+
+// Rights returns what a user may see. A name that is nobody's is an error.
+func (l *List) Rights(name string) (rights.Rights, error) {
+	_, u, err := l.Find(name)
+	if err == nil && u.Name == "" {
+		err = fmt.Errorf("there is no user %q any more", name)
+	}
+	return u.Rights, err
 }
 
 // Limit returns how long a statement of the user may take; 0: as for all.

@@ -11,6 +11,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/querycmd/web"
+	"callhouse/internal/analytics/rights"
 	"callhouse/internal/serve"
 	"callhouse/internal/serve/audit"
 	"callhouse/internal/words"
@@ -29,7 +30,10 @@ func (c *command) openHTTP(ctx context.Context, loc *time.Location, who admitted
 	config := web.Config{House: house, Settings: *c.Command, Title: c.title, Now: time.Now,
 		Log: slog.New(slog.NewTextHandler(c.Stderr, nil)), Metrics: c.metrics}
 	if who.list != nil {
-		config.Login = who.list.Check
+		config.Login = func(user, password string) (rights.Rights, bool) {
+			u, ok := who.list.Check(user, password)
+			return u.Rights, ok
+		}
 	}
 	if log != nil {
 		config.Audit = func(e web.Entry) {

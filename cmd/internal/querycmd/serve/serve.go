@@ -24,6 +24,7 @@ import (
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/cmd/internal/querycmd/safe"
 	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/rights"
 	"callhouse/internal/postgres"
 	"callhouse/internal/proven"
 	"callhouse/internal/scratch"
@@ -126,7 +127,7 @@ func (c *command) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = cmp.Or(err, free()) }()
-	if _, giveBack, err := houses.Borrow(ctx, loc); err != nil {
+	if _, giveBack, err := houses.Borrow(ctx, loc, rights.Rights{}); err != nil {
 		return err
 	} else { //nolint:revive // err is of this one call
 		giveBack()
@@ -165,7 +166,11 @@ func (c *command) openPostgres(ctx context.Context, loc *time.Location, who admi
 			log.Write(audit.Entry{At: e.At.UTC(), User: e.User, From: e.From, Application: e.Application, Millis: float64(e.Took.Microseconds()) / 1000, Rows: e.Rows, Code: e.Code, Text: e.Text})
 		}
 	}
-	server.Backend = &serve.Backend{Houses: houses, Zone: loc}
+	backend := &serve.Backend{Houses: houses, Zone: loc}
+	if who.list != nil {
+		backend.Rights = who.list.Rights
+	}
+	server.Backend = backend
 	c.metrics.MustRegister(gauge("connections", "Connections over the Postgres protocol.", server.Connections))
 	listener, err := c.listen(ctx, "--postgres", c.postgres)
 	if err != nil {
@@ -264,7 +269,7 @@ func (c *command) limits(ctx context.Context, loc *time.Location) (l limits, err
 	l = limits{int64(memory), int64(temp), snap.Root()}
 	space := 2*l.of + int64(headroom+c.most*perConnection)
 	if c.http != "" {
-		space += serve.MostZones * l.of
+		space += serve.MostViews * l.of
 	}
 	// DuckDB does not hold its limit everywhere (a list of a billion numbers); the process does.
 	if err := safe.LimitSpace(space); err != nil {
@@ -276,9 +281,9 @@ func (c *command) limits(ctx context.Context, loc *time.Location) (l limits, err
 // houses opens the warehouse. free closes it, and ends the pin.
 func (c *command) houses(l limits) (h *serve.Houses, free func() error, err error) {
 	prover := proven.Open(c.Warehouse, time.Now)
-	h = &serve.Houses{Root: l.root, Log: c.note, Open: func(ctx context.Context, loc *time.Location) (*analytics.Warehouse, error) {
+	h = &serve.Houses{Root: l.root, Log: c.note, Open: func(ctx context.Context, loc *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
 		return analytics.Open(ctx, c.Warehouse, analytics.Options{Location: loc, Currency: c.Currency, Prover: prover, Threads: c.threads,
-			Safe: &analytics.Limits{Memory: l.of, Temp: l.temp}, Dialect: pgcatalog.Dialect()})
+			Safe: &analytics.Limits{Memory: l.of, Temp: l.temp}, Dialect: pgcatalog.Dialect(r), Rights: r})
 	}}
 	// The pin holds for as long as this folder is there, which a killed process leaves to the next.
 	holder, err := scratch.Make("callhouse-serve-")

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/internal/analytics/rights"
 	"callhouse/internal/serve/users"
 	"callhouse/internal/words"
 )
@@ -38,15 +39,22 @@ func (c *command) usersFile() (string, error) {
 func (c *command) addCommand() *cobra.Command {
 	var timeout string
 	var connections int
+	var may rights.Rights
 	cmd := &cobra.Command{
 		Use:   "add NAME",
 		Short: "Let somebody log in, or give a new password",
 		Long: `Write a user to the file of --users, or give one that is there a new password and new
 limits. The password is asked for on a terminal, or else read from the first line of
 stdin. The file holds what passwords are checked by, and not the passwords; it has the
-mode 0600. A server that runs takes it at the next login.`,
+mode 0600. A server that runs takes it at the next login.
+
+Without further flags a user sees everything. --only-agents leaves the calls of these
+agents, with what belongs to them, and closes the tables that do not tell whose their
+rows are. --only-tables closes all tables but those that it names. What --mask names is
+null. All three hold over the Postgres protocol and over HTTP alike.`,
 		Example: `  query serve user add metabase --users /etc/callhouse/users.json
-  pass show metabase | query serve user add metabase --users users.json --max-connections 20 --statement-timeout 30s`,
+  pass show metabase | query serve user add metabase --users users.json --max-connections 20 --statement-timeout 30s
+  query serve user add agency --users users.json --only-agents 0a7e1f60-0000-4000-8000-00000000000a --mask from_number,to_number,content`,
 		Args: oneName,
 		RunE: func(_ *cobra.Command, args []string) error {
 			path, err := c.usersFile()
@@ -65,6 +73,10 @@ mode 0600. A server that runs takes it at the next login.`,
 			if timeout != "" && u.Limit() <= 0 || connections < 0 {
 				return cli.Usage("as in --statement-timeout 30s --max-connections 20", "--statement-timeout %q or --max-connections %d is no limit", timeout, connections)
 			}
+			u.Rights = may
+			if err := u.Check(); err != nil {
+				return cli.Usage("query list shows the tables, query describe TABLE the columns, query agents the ids", "%v", err)
+			}
 			replaced, err := users.Put(path, u)
 			if err != nil {
 				return err
@@ -79,6 +91,9 @@ mode 0600. A server that runs takes it at the next login.`,
 	}
 	cmd.Flags().StringVar(&timeout, "statement-timeout", "", "the most `TIME` of a statement, as 30s")
 	cmd.Flags().IntVar(&connections, "max-connections", 0, "the most connections; 0: as for all")
+	cmd.Flags().StringSliceVar(&may.Agents, "only-agents", nil, "the calls of these agents, by their `IDS`, and nothing of others")
+	cmd.Flags().StringSliceVar(&may.Tables, "only-tables", nil, "these `TABLES`, and no others")
+	cmd.Flags().StringSliceVar(&may.Masked, "mask", nil, "`COLUMNS` that are null: content wherever a table has it, calls.summary in one table")
 	return cmd
 }
 
@@ -128,9 +143,9 @@ func (c *command) listCommand() *cobra.Command {
 			}
 			var rows [][]any
 			for _, u := range all {
-				rows = append(rows, []any{u.Name, fmt.Sprint(u.Connections), u.Timeout})
+				rows = append(rows, []any{u.Name, fmt.Sprint(u.Connections), u.Timeout, strings.Join(u.Agents, ", "), strings.Join(u.Tables, ", "), strings.Join(u.Masked, ", ")})
 			}
-			return c.WriteStatic(cmd.Context(), []string{"user", "connections", "statement timeout"}, rows)
+			return c.WriteStatic(cmd.Context(), []string{"user", "connections", "statement timeout", "only agents", "only tables", "masked"}, rows)
 		},
 	}
 }

@@ -153,7 +153,7 @@ func (s *Server) index(q *question) (*answerTo, error) {
 	type entry struct{ Name, Answers, Link string }
 	var all []entry
 	for _, f := range analytics.Reports() {
-		if f.Arguments == "" {
+		if f.Arguments == "" && q.house.May(f, analytics.Params{}) == nil {
 			all = append(all, entry{f.Name, f.Answers, link("/reports/"+f.Name, shared(q.values))})
 		}
 	}
@@ -231,7 +231,10 @@ func (s *Server) file(q *question, f *sqlfiles.File, ending string) (*answerTo, 
 // run runs a report.
 func (s *Server) run(ctx context.Context, q *question, f *sqlfiles.File) (*analytics.Rows, analytics.Params, error) {
 	p := q.params
-	var err error
+	err := q.house.May(f, p)
+	if err != nil {
+		return nil, p, err
+	}
 	if f.Arguments == "CALL_ID" {
 		if p.Call, err = q.house.FindCall(ctx, p.Call); err != nil {
 			return nil, p, err
@@ -391,6 +394,10 @@ func (s *Server) call(q *question) (*answerTo, error) {
 		return nil, err
 	}
 	return &answerTo{kind: htmlType, small: true, write: func(ctx context.Context, w io.Writer) error {
+		f, _ := sqlfiles.Report("call")
+		if err := q.house.May(f, analytics.Params{}); err != nil {
+			return err
+		}
 		id, err := q.house.FindCall(ctx, q.id)
 		if unknown, ok := errors.AsType[*analytics.UnknownError](err); ok {
 			return cli.Fail(cli.ExitUsage, errors.Join(errNotThere, unknown), "calls are listed at /calls")
@@ -413,7 +420,7 @@ func (s *Server) call(q *question) (*answerTo, error) {
 				card = append(card, cell{Text: strings.ReplaceAll(c.Name, "_", " ")}, q.cellOf(row[i], c))
 			}
 		}
-		said, err := q.house.Report(ctx, "call", analytics.Params{Call: id})
+		said, err := q.house.Report(ctx, f.Name, analytics.Params{Call: id})
 		if err != nil {
 			return err
 		}

@@ -14,6 +14,7 @@ import (
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/page"
+	"callhouse/internal/analytics/rights"
 )
 
 // question is what an address asks for. Its parameters are called as the flags of query.
@@ -25,6 +26,7 @@ type question struct {
 	id, name string     // of the path
 	lang     string
 	zone     *time.Location
+	rights   rights.Rights // of who asks
 	house    *analytics.Warehouse
 	asOf     time.Time // ages count from then
 }
@@ -40,6 +42,7 @@ func (s *Server) ask(r *http.Request) (*question, error) {
 		return nil, cli.Usage("write it as ?since=7d&by=agent", "the address cannot be read: %v", err)
 	}
 	q := &question{path: r.URL.Path, values: url.Values{}, id: r.PathValue("id"), name: r.PathValue("name"), lang: s.Settings.Lang}
+	q.rights, _ = r.Context().Value(rightsKey{}).(rights.Rights) // none where nobody logs in
 	zone := s.Settings.TZ
 	texts := map[string]*string{"since": &q.typed.Since, "until": &q.typed.Until, "agent": &q.typed.Agent, "compare": &q.typed.Compare,
 		"field": &q.typed.Field, "every": &q.typed.Every, "tz": &zone, "lang": &q.lang, "call": &q.params.Call}

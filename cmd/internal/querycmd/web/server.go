@@ -25,6 +25,8 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/querycmd/answer"
+	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/rights"
 	"callhouse/internal/serve"
 	"callhouse/internal/words"
 )
@@ -34,9 +36,9 @@ type Config struct {
 	House    *serve.Houses
 	Settings answer.Command // the zone, language and currency of who names none; the warehouse's folder for messages
 	Title    string         // of the page; empty: its language's word for calls
-	// Login says whether a user has this password. nil: whoever reaches the server may read,
-	// which only a loopback address is for.
-	Login func(user, password string) bool
+	// Login says whether a user has this password, and what the user may see. nil: whoever
+	// reaches the server may read everything, which only a loopback address is for.
+	Login func(user, password string) (rights.Rights, bool)
 	Now   func() time.Time
 	Log   *slog.Logger
 	// Metrics get the server's own.
@@ -62,8 +64,8 @@ const (
 	mostHeader = 16 << 10 // bytes of a request
 )
 
-// Server answers over HTTP. An answer follows from the snapshot and the address alone, so it
-// is made once for each snapshot and then sent again, or not at all: it has an ETag.
+// Server answers over HTTP. An answer follows from the snapshot, the address and the reader's
+// rights alone, so it is made once for each and then sent again, or not at all: it has an ETag.
 type Server struct {
 	Config
 	http.Handler
@@ -146,7 +148,7 @@ func (s *Server) Ready(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	house, giveBack, err := s.House.Borrow(ctx, zone)
+	house, giveBack, err := s.House.Borrow(ctx, zone, rights.Rights{})
 	if err != nil {
 		return // who asks is told
 	}
@@ -185,11 +187,16 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		case r.URL.Path == "/healthz": // a probe has no password, and learns nothing
 		case s.Login != nil:
 			user, password, ok := r.BasicAuth()
-			if !ok || !s.Login(user, password) {
+			var may rights.Rights
+			if ok {
+				may, ok = s.Login(user, password)
+			}
+			if !ok {
 				h.Set("WWW-Authenticate", `Basic realm="callhouse", charset="UTF-8"`)
 				s.fail(w, r, http.StatusUnauthorized, errors.New("a user and a password are needed"), "query serve user add makes one")
 				return
 			}
+			r = r.WithContext(context.WithValue(r.Context(), rightsKey{}, may))
 		case !local(r.Host):
 			// Another site's page could reach a loopback address by a name of its own.
 			s.fail(w, r, http.StatusForbidden, fmt.Errorf("this server is asked as %q", r.Host), "without users it answers to localhost and 127.0.0.1 alone")
@@ -198,6 +205,9 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		next.ServeHTTP(w, r)
 	})
 }
+
+// rightsKey is where a request's context has the rights of who asks.
+type rightsKey struct{}
 
 // local says whether a host is this machine's own loopback.
 func local(host string) bool {
@@ -225,7 +235,7 @@ func (s *Server) answers(find func(q *question) (*answerTo, error)) http.Handler
 			return
 		}
 		var giveBack func()
-		if q.house, giveBack, err = s.House.Borrow(r.Context(), q.zone); err != nil {
+		if q.house, giveBack, err = s.House.Borrow(r.Context(), q.zone, q.rights); err != nil {
 			s.explain(w, r, err)
 			return
 		}
@@ -245,7 +255,7 @@ func (s *Server) answers(find func(q *question) (*answerTo, error)) http.Handler
 // send sends an answer, unless the reader has it. An error means that nothing was sent.
 func (s *Server) send(w http.ResponseWriter, r *http.Request, q *question, a *answerTo) error {
 	number := q.house.Snapshot().Manifest.Snapshot
-	sum := sha256.Sum256([]byte(strings.Join([]string{q.house.Snapshot().Manifest.RunID, cli.Version(), q.path, q.values.Encode(), q.asOf.String()}, "\n")))
+	sum := sha256.Sum256([]byte(strings.Join([]string{q.house.Snapshot().Manifest.RunID, cli.Version(), q.path, q.values.Encode(), q.asOf.String(), q.rights.Key()}, "\n")))
 	key := fmt.Sprintf("%d-%x", number, sum[:8])
 	h := w.Header()
 	h.Set("ETag", `W/"`+key+`"`)
@@ -422,7 +432,7 @@ func (s *Server) health(w http.ResponseWriter, r *http.Request) {
 	zone, err := s.Settings.Location()
 	if err == nil {
 		var giveBack func()
-		if _, giveBack, err = s.House.Borrow(r.Context(), zone); err == nil {
+		if _, giveBack, err = s.House.Borrow(r.Context(), zone, rights.Rights{}); err == nil {
 			giveBack()
 		}
 	}
@@ -446,6 +456,8 @@ func (s *Server) explain(w http.ResponseWriter, r *http.Request, err error) {
 	switch {
 	case errors.Is(err, errTooLong):
 		status = http.StatusServiceUnavailable
+	case analytics.Denied(err):
+		status = http.StatusForbidden
 	case errors.Is(err, errNotThere):
 		status = http.StatusNotFound
 	case cli.Code(err) == cli.ExitUsage:

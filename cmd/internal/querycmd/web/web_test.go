@@ -29,6 +29,7 @@ import (
 	"callhouse/cmd/internal/querycmd/web"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/rights"
 	"callhouse/internal/resource"
 	"callhouse/internal/serve"
 )
@@ -67,12 +68,12 @@ type served struct {
 }
 
 func housesAt(root string) *serve.Houses {
-	return &serve.Houses{Root: root, Open: func(ctx context.Context, zone *time.Location) (*analytics.Warehouse, error) {
-		return analytics.Open(ctx, root, analytics.Options{Location: zone})
+	return &serve.Houses{Root: root, Open: func(ctx context.Context, zone *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
+		return analytics.Open(ctx, root, analytics.Options{Location: zone, Rights: r})
 	}}
 }
 
-func newServer(t *testing.T, calls int, login func(user, password string) bool) *served {
+func newServer(t *testing.T, calls int, login func(user, password string) (rights.Rights, bool)) *served {
 	t.Helper()
 	s := &served{t: t, root: t.TempDir(), log: new(strings.Builder)}
 	analyticstest.Write(t, s.root, 1, company(calls))
@@ -281,7 +282,7 @@ func TestWhoMayRead(t *testing.T) {
 			t.Errorf("%s is %q", name, resp.Header.Get(name))
 		}
 	}
-	s = newServer(t, 2, func(user, password string) bool { return user == "ana" && password == "secret" })
+	s = newServer(t, 2, func(user, password string) (rights.Rights, bool) { return rights.Rights{}, user == "ana" && password == "secret" })
 	for _, c := range []struct {
 		url, path string
 		status    int

@@ -1,0 +1,145 @@
+package analytics
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/rights"
+)
+
+var scanFiltersRE = regexp.MustCompile(`"Filters": (\[[^\]]*\]|"[^"]*")`)
+
+// What a statement of somebody else says of a row is not evaluated where the rows of others
+// still are: not by the scan, and not beside the join that tells whose a turn is.
+func TestForeignConditionsStayAboveTheRights(t *testing.T) {
+	root := t.TempDir()
+	d := analyticstest.Data{}
+	for i := range 200 {
+		id := fmt.Sprintf("c%d", i)
+		d.Calls = append(d.Calls, analyticstest.Row{"call_id": id, "agent_id": []string{"a", "b"}[i%2], "summary": id})
+		d.Turns = append(d.Turns, analyticstest.Row{"call_id": id, "turn": int64(0), "content": id})
+	}
+	analyticstest.Write(t, root, 1, d)
+	for _, isForeign := range []bool{true, false} {
+		o := Options{Threads: 1, Rights: rights.Rights{Agents: []string{"a"}}}
+		if isForeign {
+			o.Safe = &Limits{Memory: 256 << 20, Temp: 1 << 20}
+		}
+		w, err := Open(t.Context(), root, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn, err := w.connect(t.Context())
+		if err == nil {
+			err = w.defineAll(t.Context(), conn)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		reached := ""
+		for _, where := range []string{"transcript_turns WHERE length(replace(content, 'c', 'cc')) > 1", "transcript_turns WHERE content = 'c1'", "transcript_turns WHERE call_id = 'c1'", "calls WHERE summary = 'c1'"} {
+			for _, row := range answers(t, conn, "EXPLAIN (FORMAT json) SELECT count(*) FROM "+where) {
+				for _, m := range scanFiltersRE.FindAllString(row[1].(string), -1) {
+					if strings.Contains(m, "content") || strings.Contains(m, "c1") {
+						reached += m + "\n"
+					}
+				}
+			}
+		}
+		if got := reached != ""; got == isForeign {
+			t.Errorf("foreign statements: %v, conditions in the scans: %q", isForeign, reached)
+		}
+		conn.Close()
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Every report is answered or denied by what it reads, and a masked column is nowhere.
+func TestReportsByRights(t *testing.T) {
+	root := t.TempDir()
+	analyticstest.Write(t, root, 1, analyticstest.Data{
+		Calls: []analyticstest.Row{{"call_id": "c1", "agent_id": "a", "from_number": "+491", "start_at": int64(0), "extra": `{"from_number":"+491"}`}, {"call_id": "c2", "agent_id": "b", "from_number": "+492", "start_at": int64(0)}},
+		Turns: []analyticstest.Row{{"call_id": "c1", "turn": int64(0), "content": "hello"}}, Others: analyticstest.One(),
+		Compacted: func(string) bool { return true }})
+	for _, x := range []struct {
+		rights rights.Rights
+		denied string
+		calls  string
+	}{
+		{rights.Rights{}, "", "c1 +491 {\"from_number\":\"+491\"} c2 +492 <nil>"},
+		{rights.Rights{Agents: []string{"a"}}, "changes incidents lines", "c1 +491 {\"from_number\":\"+491\"}"},
+		{rights.Rights{Masked: []string{"calls.from_number"}}, "", "c1 <nil> <nil> c2 <nil> <nil>"},
+		{rights.Rights{Tables: []string{"costs", "calls"}}, "call campaigns changes conversation early extracted incidents lines numbers search success tools transfers worst", "c1 +491 {\"from_number\":\"+491\"} c2 +492 <nil>"},
+		{rights.Rights{Tables: []string{"costs"}, Agents: []string{"b"}, Masked: []string{"duration_ms"}}, "every report", ""},
+	} {
+		w, err := Open(t.Context(), root, Options{Threads: 1, Rights: x.rights})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var denied []string
+		for _, f := range Reports() {
+			p := Params{Call: "c1", Words: []string{"hello"}}
+			rows, err := w.Report(t.Context(), f.Name, p)
+			switch {
+			case Denied(err):
+				denied = append(denied, f.Name)
+			case err != nil:
+				t.Errorf("%+v: %s: %v", x.rights, f.Name, err)
+			default:
+				rows.Close()
+			}
+		}
+		if len(denied) == len(Reports()) {
+			denied = []string{"every report"}
+		}
+		if got := strings.Join(denied, " "); got != x.denied {
+			t.Errorf("%+v: denied are %s, want %s", x.rights, got, x.denied)
+		}
+		// A month that is compacted is counted without its calls, but not for everybody.
+		if c, err := w.Coverage(t.Context(), "volume", Params{}, time.Now()); err == nil && c.Calls != int64(strings.Count(x.calls, "c1")+strings.Count(x.calls, "c2")) {
+			t.Errorf("%+v: %d calls are counted, want those of %s", x.rights, c.Calls, x.calls)
+		}
+		rows, err := w.Table(t.Context(), "calls", Params{})
+		if Denied(err) != (x.calls == "") || err != nil && !Denied(err) {
+			t.Errorf("%+v: calls: %v", x.rights, err)
+		}
+		if err == nil {
+			rows.Close()
+			got, err := w.SQL(t.Context(), "SELECT call_id, from_number, extra FROM calls ORDER BY 1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var cells []string
+			for {
+				row, err := got.Next(t.Context())
+				if err != nil {
+					break
+				}
+				for _, v := range row {
+					cells = append(cells, fmt.Sprint(v))
+				}
+			}
+			got.Close()
+			if s := strings.Join(cells, " "); s != x.calls {
+				t.Errorf("%+v: calls are %s, want %s", x.rights, s, x.calls)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, bad := range []rights.Rights{{Agents: []string{}}, {Tables: []string{"callz"}}, {Tables: []string{"runs"}, Agents: []string{"a"}}, {Masked: []string{"call_id"}}, {Masked: []string{"calls.content"}}, {Masked: []string{"value_text"}}, {Agents: []string{""}}} {
+		if bad.Check() == nil {
+			t.Errorf("%+v passes", bad)
+		}
+	}
+	if (rights.Rights{Agents: []string{"a"}, Masked: []string{"content"}, Tables: []string{"calls"}}).Check() != nil {
+		t.Error("good rights are refused")
+	}
+}

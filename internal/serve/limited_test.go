@@ -1,0 +1,215 @@
+package serve_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/rights"
+	"callhouse/internal/postgres"
+	"callhouse/internal/resource"
+	"callhouse/internal/schema"
+	"callhouse/internal/serve"
+	sqlfiles "callhouse/sql"
+)
+
+// secret stands in every text that is not the limited reader's.
+const secret = "SECRET"
+
+// agencies are two calls of each of two agents, and one row of every other table. What is
+// not of the agent "own" says secret.
+func agencies() analyticstest.Data {
+	d := analyticstest.Data{Runs: []row{{"run_id": secret + "-run", "outcome": secret}}, Others: analyticstest.One()}
+	for i, agent := range []string{"own", secret + "-agent", "own", secret + "-agent"} {
+		word := fmt.Sprintf("mine %d", i)
+		if agent != "own" {
+			word = fmt.Sprintf("%s %d", secret, i)
+		}
+		at, id := int64(1_760_000_000_000)+int64(i)*3_600_000, strings.ReplaceAll(word, " ", "-")
+		d.Calls = append(d.Calls, row{"call_id": id, "agent_id": agent, "start_at": at, "end_at": at + 60_000, "duration_ms": int64(60_000), "summary": word, "metadata": fmt.Sprintf(`{"k": %q}`, word),
+			"from_number": word, "to_number": word, "status": "ended", "user_sentiment": word, "disconnection_reason": "user_hangup", "user_turns": int64(1), "turn_count": int64(3), "extra": fmt.Sprintf(`{"e": %q}`, word)})
+		for turn, role := range []string{"user", "tool_call_invocation", "tool_call_result"} {
+			d.Turns = append(d.Turns, row{"call_id": id, "turn": int64(turn), "role": role, "content": word, "tool_call_id": "t", "tool_name": word, "arguments": fmt.Sprintf(`{"k": %q}`, word), "call_start_at": at})
+		}
+		d.Items = append(d.Items, row{"call_id": id, "position": int64(0), "name": word, "value": fmt.Sprintf("%q", word), "call_start_at": at})
+	}
+	for t, rows := range d.Others {
+		marked := row{}
+		for _, c := range t.Columns {
+			marked[c.Name] = rows[0][c.Name]
+			if c.Type == schema.Text || c.Type == schema.Word {
+				marked[c.Name] = secret + "-" + c.Name
+			}
+			if c.Name == "agent_id" {
+				marked[c.Name] = secret + "-agent"
+			}
+			if c.Name == "call_id" {
+				marked[c.Name] = secret + "-1"
+			}
+		}
+		d.Others[t] = []row{marked}
+		if t == resource.Agents.Table {
+			own := rows[0]
+			own["agent_id"], own["name"] = "own", "Mine"
+			d.Others[t] = append(d.Others[t], own)
+		}
+	}
+	return d
+}
+
+// attack is a statement, and what in its answer or its error tells of a row of others.
+type attack struct{ sql, sign string }
+
+// attacks reach for rows that are not the reader's.
+func attacks() []attack {
+	var out []attack
+	for _, v := range sqlfiles.Views() {
+		for _, form := range []string{"TABLE %s", "SELECT * FROM public.%s", "FROM stored.%s"} {
+			if v.Name == "costs" || v.Name == "tool_calls" {
+				form = "SELECT * FROM %s" // which are not stored
+			}
+			out = append(out, attack{fmt.Sprintf(form, v.Name), secret})
+		}
+	}
+	for _, sql := range []string{
+		// Every way to join, and to put one query into another.
+		`SELECT x.* FROM calls c JOIN calls x ON true`, `SELECT x.* FROM calls c RIGHT JOIN calls x ON c.call_id = x.call_id`, `SELECT x.* FROM calls c FULL JOIN calls x ON false`, `SELECT * FROM calls a, calls b`,
+		`SELECT * FROM transcript_turns t LEFT JOIN calls c ON c.call_id <> t.call_id`, `SELECT * FROM calls JOIN costs USING (call_id)`, `SELECT c.* FROM calls c ANTI JOIN (SELECT 'x' AS call_id) o USING (call_id)`,
+		`SELECT c.* FROM calls c SEMI JOIN transcript_turns t USING (call_id)`, `SELECT * FROM calls POSITIONAL JOIN transcript_turns`, `SELECT * FROM (VALUES ('SECRET-1')) v(id) JOIN calls ON call_id = id`,
+		`SELECT x.* FROM calls c ASOF JOIN calls x ON c.start_at <= x.start_at`, `SELECT (SELECT string_agg(call_id, ',') FROM calls)`, `SELECT * FROM calls WHERE call_id IN (SELECT call_id FROM transcript_turns)`,
+		`SELECT * FROM calls c, LATERAL (SELECT content FROM transcript_turns t WHERE t.call_id > c.call_id) x`, `SELECT (SELECT min(x.summary) FROM calls x WHERE x.call_id <= c.call_id) FROM calls c`,
+		`SELECT 'SECRET' WHERE EXISTS (SELECT 1 FROM calls WHERE call_id LIKE 'SEC%')`, `SELECT 'SECRET' FROM (SELECT count(*) AS n FROM calls) WHERE n > 2`, `SELECT 'SECRET' WHERE (SELECT count(DISTINCT agent_id) FROM calls) > 1`,
+		`SELECT array_agg(summary) FROM calls`, `SELECT list(c) FROM calls c`, `SELECT histogram(summary) FROM calls`, `SELECT to_json(list(c)) FROM calls c`, `SELECT max(summary) OVER (), lag(summary) OVER (ORDER BY start_at), summary FROM calls`,
+		// WITH, sets of rows, and what DuckDB has besides.
+		`WITH calls AS (SELECT * FROM public.calls) SELECT * FROM calls`, `WITH x AS MATERIALIZED (FROM calls), y AS (FROM x) SELECT * FROM y`, `WITH RECURSIVE r(id, n) AS (SELECT call_id, 1 FROM calls UNION ALL SELECT c.call_id, n + 1 FROM r, calls c WHERE n < 3) SELECT * FROM r`,
+		`SELECT call_id FROM calls UNION SELECT call_id FROM transcript_turns`, `SELECT call_id FROM transcript_turns EXCEPT SELECT 'mine-0'`, `SELECT call_id FROM costs INTERSECT ALL SELECT call_id FROM calls`, `FROM calls UNION ALL BY NAME FROM transcript_turns`,
+		`SUMMARIZE calls`, `SELECT * FROM (SUMMARIZE transcript_turns)`, `PIVOT (SELECT call_id, status FROM calls) ON status IN ('ended') USING min(call_id)`, `UNPIVOT (SELECT call_id, summary FROM calls) ON call_id, summary`,
+		`SELECT * FROM calls USING SAMPLE 100 PERCENT`, `SELECT DISTINCT ON (agent_id) * FROM calls`, `SELECT * FROM calls ORDER BY call_id LIMIT 1`, `SELECT * EXCLUDE (run_id) FROM calls QUALIFY row_number() OVER (ORDER BY call_id) > 0`,
+		`SELECT COLUMNS('sum.*|call_id') FROM calls`, `SELECT c FROM calls AS c`, `SELECT unnest(list(summary)) FROM calls`, `SELECT summary FROM calls GROUP BY GROUPING SETS ((summary), ())`, `SELECT max_by(summary, start_at), arg_min(summary, -epoch(start_at)) FROM calls`,
+		`SELECT approx_top_k(summary, 9), mode(summary), first(summary ORDER BY start_at DESC) FROM calls`,
+		// Conditions that are true of nothing else, and those that are always true.
+		`SELECT * FROM calls WHERE agent_id = 'SECRET-agent'`, `SELECT * FROM calls WHERE agent_id IN ('own', 'SECRET-agent') OR true`, `SELECT * FROM calls WHERE NOT (agent_id = 'own')`, `SELECT * FROM transcript_turns WHERE call_id = 'SECRET-1' OR 1 = 1 -- `,
+		`SELECT * FROM calls WHERE month = '2025-10' AND call_id = 'SECRET-1'`,
+		// Statements and cursors.
+		`COPY calls TO STDOUT`, `COPY (SELECT * FROM transcript_turns) TO STDOUT (FORMAT csv)`, `BEGIN; DECLARE x CURSOR FOR SELECT * FROM calls; FETCH ALL FROM x; COMMIT`, `BEGIN; DECLARE x CURSOR FOR TABLE tool_calls; MOVE 1 IN x; FETCH 9 FROM x; COMMIT`,
+		`SET ROLE somebody; TABLE calls`, `SET SESSION AUTHORIZATION somebody; TABLE calls`, `SET search_path = stored; TABLE calls`, `SET row_security = off; TABLE calls`, `SET callhouse.agents = 'SECRET-agent'; TABLE calls`,
+		`RESET ALL; TABLE calls`, `DISCARD ALL; TABLE calls`, `SET TIME ZONE 'Asia/Seoul'; TABLE calls`, `BEGIN; SAVEPOINT a; TABLE calls; ROLLBACK TO a; TABLE calls; COMMIT`,
+		// What a plan, a statistic or the catalog tells.
+		`EXPLAIN ANALYZE SELECT * FROM calls WHERE call_id >= 'SECRET'`, `EXPLAIN SELECT * FROM calls WHERE agent_id = 'SECRET-agent'`, `/* */ EXPLAIN (FORMAT json) SELECT 'SECRET' FROM calls`, `SELECT 'SECRET' FROM pg_class WHERE relname = 'runs'`, `SELECT 'SECRET' FROM information_schema.columns WHERE table_name = 'customers'`,
+		`SELECT 'SECRET', obj_description(oid) FROM pg_class WHERE relname = 'customers'`,
+		// Errors that tell a value.
+		`SELECT summary::int FROM calls WHERE call_id LIKE 'SEC%'`, `SELECT count(*) FROM calls WHERE call_id LIKE 'SEC%' AND CAST(summary AS DATE) IS NOT NULL`, `SELECT count(*) FROM transcript_turns WHERE call_id LIKE 'SEC%' AND content::int = 1`,
+		`SELECT count(*) FROM calls WHERE CASE WHEN call_id LIKE 'SEC%' THEN error(summary) ELSE true END`, `SELECT count(*) FROM analysis_items i JOIN range(2) r ON CASE WHEN name LIKE 'SEC%' THEN name::int ELSE 1 END = r.range`,
+		`SELECT count(*) FROM tool_calls WHERE call_id LIKE 'SEC%' AND error(result)`, `SELECT json_extract(summary, '$.x') FROM calls WHERE call_id LIKE 'SEC%'`, `SELECT strptime(summary, '%Y') FROM calls WHERE call_id LIKE 'SEC%'`,
+	} {
+		out = append(out, attack{sql, secret})
+	}
+	return append(out,
+		// Errors that tell of a row without a word of it.
+		attack{`SELECT count(*) FROM calls WHERE call_id LIKE 'SEC%' AND error('hit')`, "hit"},
+		attack{`SELECT count(*) FROM transcript_turns WHERE content LIKE 'SEC%' AND error('hit')`, "hit"},
+		attack{`SELECT count(*) FROM transcript_turns WHERE content LIKE 'SEC%' AND length(repeat(content, 1000000000)) > 0`, "ERROR"},
+		attack{`SELECT count(*) FROM calls WHERE summary LIKE 'SEC%' AND len(range(1000000000000 + duration_ms)) > 0`, "ERROR"},
+	)
+}
+
+// told is all that a reader learns from a statement.
+func told(t *testing.T, c *pgx.Conn, sql string) string {
+	t.Helper()
+	var b strings.Builder
+	tell := func(err error) {
+		if err != nil {
+			fmt.Fprintf(&b, "ERROR %s", strings.ReplaceAll(err.Error(), sql, ""))
+		}
+	}
+	if strings.HasPrefix(sql, "COPY") {
+		_, err := c.PgConn().CopyTo(t.Context(), &b, sql)
+		tell(err)
+		return b.String()
+	}
+	results, err := c.PgConn().Exec(t.Context(), sql).ReadAll()
+	tell(err)
+	for _, r := range results {
+		for _, row := range r.Rows {
+			fmt.Fprintf(&b, "%s\n", row)
+		}
+	}
+	if c.PgConn().TxStatus() != 'I' {
+		_, err := c.Exec(t.Context(), "ROLLBACK")
+		tell(err)
+	}
+	if c.IsClosed() {
+		t.Fatalf("%s ended the connection: %s", sql, b.String())
+	}
+	return b.String()
+}
+
+// limit gives users of a name rights.
+func limit(of map[string]rights.Rights) func(*postgres.Server) {
+	return func(s *postgres.Server) {
+		s.Backend.(*serve.Backend).Rights = func(user string) (rights.Rights, error) { return of[user], nil }
+	}
+}
+
+func (h *house) connectAs(t *testing.T, user string) *pgx.Conn {
+	t.Helper()
+	config, err := pgx.ParseConfig("postgres://" + user + "@" + h.address + "/callhouse")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var noticed []string
+	config.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) { noticed = append(noticed, n.Message) }
+	c, err := pgx.ConnectConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = c.Close(t.Context())
+		if all := strings.Join(noticed, "\n"); strings.Contains(all, secret) {
+			t.Errorf("a notice tells: %s", all)
+		}
+	})
+	return c
+}
+
+// Whatever a reader with limits asks, it tells of no row that is not theirs; whoever has no
+// limits reads them by the same statement, or it would be no attack.
+func TestOthersRows(t *testing.T) {
+	h := start(t, limit(map[string]rights.Rights{"agency": {Agents: []string{"own", "nobody's"}}}))
+	analyticstest.Write(t, h.root, 2, agencies())
+	all, agency := h.connectAs(t, "somebody"), h.connectAs(t, "agency")
+	for _, a := range attacks() {
+		if !strings.Contains(told(t, all, a.sql), a.sign) {
+			t.Errorf("%s is no attack: it tells somebody without limits nothing", a.sql)
+		}
+		if got := told(t, agency, a.sql); strings.Contains(got, a.sign) {
+			t.Errorf("%s tells %.300s", a.sql, got)
+		}
+		// The same by the extended protocol, which plans it apart from its values.
+		if !strings.Contains(a.sql, ";") && !strings.HasPrefix(a.sql, "COPY") {
+			if r := agency.PgConn().ExecParams(t.Context(), a.sql, nil, nil, nil, nil).Read(); strings.Contains(fmt.Sprintf("%s %v", r.Rows, r.Err), a.sign) {
+				t.Errorf("%s tells by the extended protocol: %s %v", a.sql, r.Rows, r.Err)
+			}
+		}
+	}
+	// What nobody may ask: what files tell of all their rows, and columns of ours.
+	for _, sql := range []string{"SELECT stats(summary) FROM calls", "SELECT main.stats(content) FROM transcript_turns", "SELECT is_theirs FROM calls", "FROM query('FROM calls')", "SELECT * FROM summary((FROM stored.calls)) WHERE is_theirs"} {
+		for _, c := range []*pgx.Conn{all, agency} {
+			if got := told(t, c, sql); !strings.HasPrefix(got, "ERROR") || strings.Contains(got, secret) {
+				t.Errorf("%s tells %s", sql, got)
+			}
+		}
+	}
+	for sql, want := range map[string]string{
+		"SELECT string_agg(call_id, ' ' ORDER BY 1) FROM calls": "mine-0 mine-2", "SELECT count(*) FROM transcript_turns": "6", "SELECT count(*) FROM analysis_items": "2", "SELECT count(*) FROM tool_calls": "2",
+		"SELECT string_agg(name, ' ') FROM agents": "Mine", "SELECT count(*) FROM calls WHERE month = '2025-10'": "2", "SELECT count(*) FROM pg_tables WHERE tablename IN ('calls', 'runs')": "1",
+	} {
+		if got := texts(t, agency, sql); strings.Join(got, " ") != want {
+			t.Errorf("%s: %q, want %s", sql, got, want)
+		}
+	}
+}
