@@ -30,7 +30,7 @@ type Houses struct {
 	Log func(string)
 
 	mu      sync.Mutex
-	link    string           // what current points at
+	link    string          // what current points at
 	current map[view]*house // at that snapshot
 	open    map[*house]bool
 	readers map[reader]bool

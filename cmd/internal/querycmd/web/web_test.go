@@ -75,8 +75,13 @@ func housesAt(root string) *serve.Houses {
 
 func newServer(t *testing.T, calls int, login func(user, password string) (rights.Rights, bool)) *served {
 	t.Helper()
+	return serverOf(t, company(calls), login)
+}
+
+func serverOf(t *testing.T, d analyticstest.Data, login func(user, password string) (rights.Rights, bool)) *served {
+	t.Helper()
 	s := &served{t: t, root: t.TempDir(), log: new(strings.Builder)}
-	analyticstest.Write(t, s.root, 1, company(calls))
+	analyticstest.Write(t, s.root, 1, d)
 	house := housesAt(s.root)
 	t.Cleanup(func() {
 		if err := house.Close(); err != nil {
@@ -282,7 +287,9 @@ func TestWhoMayRead(t *testing.T) {
 			t.Errorf("%s is %q", name, resp.Header.Get(name))
 		}
 	}
-	s = newServer(t, 2, func(user, password string) (rights.Rights, bool) { return rights.Rights{}, user == "ana" && password == "secret" })
+	s = newServer(t, 2, func(user, password string) (rights.Rights, bool) {
+		return rights.Rights{}, user == "ana" && password == "secret"
+	})
 	for _, c := range []struct {
 		url, path string
 		status    int
