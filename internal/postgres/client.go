@@ -91,7 +91,7 @@ func (c *client) run(ctx context.Context) {
 	err := c.login(ctx)
 	for err == nil {
 		var m pgproto3.FrontendMessage
-		if m, err = c.be.Receive(); err != nil {
+		if m, err = c.receive(ctx); err != nil {
 			break
 		}
 		err = c.answer(ctx, m)
@@ -105,6 +105,25 @@ func (c *client) run(ctx context.Context) {
 	default:
 		c.refuse(err)
 	}
+}
+
+// receive waits for the next message. Who is asleep in a transaction holds what it sees, so
+// the wait has an end.
+func (c *client) receive(ctx context.Context) (pgproto3.FrontendMessage, error) {
+	limit := atMost(c.limits.Idle, c.settings["idle_in_transaction_session_timeout"])
+	isHolding := c.seeing && limit > 0
+	if isHolding {
+		_ = c.conn.SetReadDeadline(time.Now().Add(limit))
+		defer func() { _ = c.conn.SetReadDeadline(time.Time{}) }()
+	}
+	if ctx.Err() != nil { // its end may have been told to a deadline that is no more
+		return nil, errShutdown
+	}
+	m, err := c.be.Receive()
+	if err != nil && isHolding && isTimeout(err) && ctx.Err() == nil {
+		return nil, errIdle
+	}
+	return m, err
 }
 
 // answer answers one message. An error ends the connection.
@@ -256,11 +275,19 @@ func (c *client) limited(ctx context.Context) (_ context.Context, done func()) {
 	}
 }
 
-// timeout returns how long a statement may take: what the user may, or less if the
-// client says so.
+func isTimeout(err error) bool {
+	var t net.Error
+	return errors.As(err, &t) && t.Timeout()
+}
+
+// timeout returns how long a statement may take.
 func (c *client) timeout() time.Duration {
-	limit := c.limits.Statement
-	if own := millis(c.settings["statement_timeout"]); own > 0 && (limit == 0 || own < limit) {
+	return atMost(c.limits.Statement, c.settings["statement_timeout"])
+}
+
+// atMost returns a limit, or less if the client says so.
+func atMost(limit time.Duration, setting string) time.Duration {
+	if own := millis(setting); own > 0 && (limit == 0 || own < limit) {
 		return own
 	}
 	return limit

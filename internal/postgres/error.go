@@ -25,6 +25,7 @@ const (
 	codeBadParameter    = "22023"
 	codeNoTransaction   = "25P01"
 	codeFailed          = "25P02"
+	codeIdle            = "25P03"
 	codeNoStatement     = "26000"
 	codeBadLogin        = "28000"
 	codeBadPassword     = "28P01"
@@ -50,6 +51,7 @@ var (
 	errTimeout   = fail(codeCancelled, "canceling statement due to statement timeout")
 	errAborted   = fail(codeFailed, "current transaction is aborted, commands ignored until end of transaction block")
 	errGone      = errors.New("the client is gone")
+	errIdle      = &Error{Code: codeIdle, Message: "terminating connection due to idle-in-transaction timeout", Hint: "end transactions, or raise --idle-in-transaction-timeout"}
 	errShutdown  = fail(codeShutdown, "terminating connection due to administrator command")
 )
 

@@ -38,6 +38,7 @@ type Server struct {
 type Limits struct {
 	Connections int           // 0: no limit
 	Statement   time.Duration // 0: no limit
+	Idle        time.Duration // between the statements of a transaction; 0: no limit
 }
 
 // Entry is a statement that ended, for the audit.

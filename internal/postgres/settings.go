@@ -101,9 +101,9 @@ func (c *client) set(ctx context.Context, name string, value *string) error {
 		if strings.ToLower(v) != "postgres" {
 			return fail(codeUnsupported, `IntervalStyle "`+v+`" is not supported`)
 		}
-	case "statement_timeout":
+	case "statement_timeout", "idle_in_transaction_session_timeout":
 		if _, err := strconv.Atoi(v); err != nil && millis(v) == 0 {
-			return fail(codeBadParameter, `invalid value for parameter "statement_timeout": "`+v+`"`)
+			return fail(codeBadParameter, `invalid value for parameter "`+name+`": "`+v+`"`)
 		}
 	case "default_transaction_read_only", "transaction_read_only":
 		v = "on"

@@ -21,6 +21,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
 
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
@@ -336,6 +337,48 @@ func TestStopped(t *testing.T) {
 	h.connect(t, "")
 	if _, err := pgx.Connect(t.Context(), "postgres://somebody@"+h.address+"/callhouse"); code(err) != "53300" {
 		t.Errorf("a third connection: %v", err)
+	}
+}
+
+// Who sleeps in a transaction, or before its end in the extended protocol, is let go of; who
+// sleeps outside of one is not.
+func TestIdleInTransaction(t *testing.T) {
+	h := start(t, nil)
+	ended := func(c *pgx.Conn) string {
+		t.Helper()
+		m, err := c.PgConn().ReceiveMessage(t.Context())
+		if err == nil {
+			return fmt.Sprintf("%T", m)
+		}
+		return code(err)
+	}
+	awake, sleeper, failed := h.connect(t, "options=-c%20idle_in_transaction_session_timeout%3D50"), h.connect(t, "idle_in_transaction_session_timeout=50ms"), h.connect(t, "idle_in_transaction_session_timeout=50")
+	texts(t, awake, "BEGIN; SELECT 1; COMMIT; SELECT 1")
+	texts(t, sleeper, "BEGIN; SELECT count(*) FROM calls")
+	_, _ = failed.Exec(t.Context(), "BEGIN; SELECT nothing", pgx.QueryExecModeSimpleProtocol)
+	analyticstest.Write(t, h.root, 2, analyticstest.Data{Calls: calls(5)})
+	for _, c := range []*pgx.Conn{sleeper, failed} {
+		if got := ended(c); got != "25P03" {
+			t.Errorf("after a sleep in a transaction: %s", got)
+		}
+	}
+	half := h.connect(t, "idle_in_transaction_session_timeout=50")
+	half.PgConn().Frontend().SendParse(&pgproto3.Parse{Query: "SELECT count(*) FROM calls"})
+	half.PgConn().Frontend().Send(&pgproto3.Flush{})
+	if err := half.PgConn().Frontend().Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if got := ended(half); got != "*pgproto3.ParseComplete" {
+		t.Errorf("a statement: %s", got)
+	}
+	if got := ended(half); got != "25P03" {
+		t.Errorf("after a sleep before Sync: %s", got)
+	}
+	if got := texts(t, awake, "SELECT count(*) FROM calls"); !slices.Equal(got, []string{"5"}) {
+		t.Errorf("after a sleep outside of a transaction: %v", got)
+	}
+	if got := h.houses.Snapshots(); !slices.Equal(got, []int64{2}) {
+		t.Errorf("open are %v, though nobody reads the old one", got)
 	}
 }
 

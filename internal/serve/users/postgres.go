@@ -20,5 +20,7 @@ type login struct {
 // Find implements postgres.Users.
 func (l *login) Find(name string) (scram.StoredCredentials, postgres.Limits, error) {
 	credentials, u, err := l.list.Find(name)
-	return credentials, postgres.Limits{Connections: cmp.Or(u.Connections, l.limits.Connections), Statement: cmp.Or(u.Limit(), l.limits.Statement)}, err
+	limits := l.limits
+	limits.Connections, limits.Statement = cmp.Or(u.Connections, limits.Connections), cmp.Or(u.Limit(), limits.Statement)
+	return credentials, limits, err
 }

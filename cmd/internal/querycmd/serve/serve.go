@@ -45,7 +45,7 @@ type command struct {
 	cert, key     string
 	memory, temp  string
 	threads, most int
-	timeout       time.Duration
+	timeout, idle time.Duration
 	audit         string
 	perUser       int
 	metrics       *prometheus.Registry
@@ -91,6 +91,7 @@ needs --users and TLS: query serve user add NAME makes a user.`,
 	f.IntVar(&c.most, "max-connections", 100, "the most connections")
 	f.IntVar(&c.perUser, "max-connections-per-user", 0, "the most connections of a user whose entry says no others; 0: no limit")
 	cli.SpanVar(f, &c.timeout, "statement-timeout", 5*time.Minute, "the most `TIME` of a statement, as 30s or 5m, where the user's entry says no other")
+	cli.SpanVar(f, &c.idle, "idle-in-transaction-timeout", 10*time.Minute, "the most `TIME` between two statements of a transaction, which keeps its snapshot")
 	f.StringVar(&c.audit, "audit", "", "write a line for each statement and each request to `FILE`; - is stderr")
 	cmd.PersistentFlags().StringVar(&c.users, "users", "", "`FILE` of the users who may log in; without it everybody on this machine may")
 	c.AddOwnFlags(cmd, config.Query)
@@ -157,7 +158,7 @@ func (c *command) openPostgres(ctx context.Context, loc *time.Location, who admi
 		return nil, nil
 	}
 	server := &postgres.Server{Most: c.most, Log: c.note, TLS: who.tls, NeedTLS: !isLoopback(c.postgres),
-		Limits: postgres.Limits{Connections: c.perUser, Statement: c.timeout}}
+		Limits: postgres.Limits{Connections: c.perUser, Statement: c.timeout, Idle: c.idle}}
 	if who.list != nil {
 		server.Users = who.list.Defaults(server.Limits)
 	}
