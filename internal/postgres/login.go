@@ -24,6 +24,9 @@ type Users interface {
 // loginTime is how long a client may take to be let in.
 const loginTime = 30 * time.Second
 
+// errWrong marks the error of a password that is not the user's.
+var errWrong = errors.New("")
+
 // errDone says that a connection has done all that it came for.
 var errDone = errors.New("done")
 
@@ -44,7 +47,15 @@ func (c *client) login(ctx context.Context) error {
 	}
 	limits := c.srv.Limits
 	if c.srv.Users != nil {
-		if limits, err = c.password(); err != nil {
+		done := func(bool) {}
+		if c.srv.Try != nil {
+			if done, err = c.srv.Try(ctx, c.user, c.conn.RemoteAddr().String()); err != nil {
+				return fail(codeBadLogin, err.Error())
+			}
+		}
+		limits, err = c.password()
+		done(errors.Is(err, errWrong))
+		if err != nil {
 			return err
 		}
 	}
@@ -149,7 +160,7 @@ func (c *client) password() (Limits, error) {
 	if err := c.ask(pgproto3.AuthTypeSASL); err != nil {
 		return limits, err
 	}
-	wrong := &Error{Code: codeBadPassword, Message: fmt.Sprintf("password authentication failed for user %q", c.user)}
+	wrong := fmt.Errorf("%w%w", errWrong, &Error{Code: codeBadPassword, Message: fmt.Sprintf("password authentication failed for user %q", c.user)})
 	for step := range 2 {
 		m, err := c.be.Receive()
 		if err != nil {

@@ -17,8 +17,11 @@ import (
 // Server answers clients over the Postgres protocol.
 type Server struct {
 	Backend Backend
-	Users   Users       // nil: everybody is let in, by any name
-	TLS     *tls.Config // nil: none
+	Users   Users // nil: everybody is let in, by any name
+	// Try returns when a password that a client offers may be looked at, or why it is not;
+	// what came of it is told to done. nil: at once.
+	Try func(ctx context.Context, user, address string) (done func(isWrong bool), err error)
+	TLS *tls.Config // nil: none
 	// NeedTLS refuses connections that are not encrypted.
 	NeedTLS bool
 	Limits  Limits // of each user, where Users says no others

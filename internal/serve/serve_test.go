@@ -451,7 +451,19 @@ func TestUsers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var mu sync.Mutex
+	var tried []string // and whether the password was wrong
+	var braked error
 	h := start(t, func(s *postgres.Server) {
+		s.Try = func(_ context.Context, user, _ string) (func(bool), error) {
+			mu.Lock()
+			defer mu.Unlock()
+			return func(isWrong bool) {
+				mu.Lock()
+				defer mu.Unlock()
+				tried = append(tried, fmt.Sprint(user, ":", isWrong))
+			}, braked
+		}
 		s.Users, s.NeedTLS, s.TLS = list.Defaults(postgres.Limits{}), true, &tls.Config{Certificates: []tls.Certificate{certificate(t)}}
 	})
 	connect := func(user, password, mode string) error {
@@ -475,6 +487,18 @@ func TestUsers(t *testing.T) {
 			t.Errorf("%+v: %v", x, err)
 		}
 	}
+	mu.Lock()
+	if got := strings.Join(tried, " "); got != "ann:false ann:false ann:true bob:true ann:true" {
+		t.Errorf("passwords that were looked at: %s", got)
+	}
+	braked = users.ErrTooMany
+	mu.Unlock()
+	if err := connect("ann", "a%20good%20password", "require"); code(err) != "28000" || !strings.Contains(err.Error(), "wait a minute") {
+		t.Errorf("while passwords from this address are not looked at: %v", err)
+	}
+	mu.Lock()
+	braked = nil
+	mu.Unlock()
 	if err := os.Chmod(path, 0o644); err != nil {
 		t.Fatal(err)
 	}

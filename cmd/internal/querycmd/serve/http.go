@@ -30,9 +30,14 @@ func (c *command) openHTTP(ctx context.Context, loc *time.Location, who admitted
 	config := web.Config{House: house, Settings: *c.Command, Title: c.title, Now: time.Now,
 		Log: slog.New(slog.NewTextHandler(c.Stderr, nil)), Metrics: c.metrics}
 	if who.list != nil {
-		config.Login = func(user, password string) (rights.Rights, bool) {
+		config.Login = func(ctx context.Context, user, password, address string) (rights.Rights, bool, error) {
+			done, err := who.brake.Try(ctx, user, address)
+			if err != nil {
+				return rights.Rights{}, false, err
+			}
 			u, ok := who.list.Check(user, password)
-			return u.Rights, ok
+			done(!ok)
+			return u.Rights, ok, nil
 		}
 	}
 	if log != nil {

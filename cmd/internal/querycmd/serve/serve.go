@@ -160,7 +160,7 @@ func (c *command) openPostgres(ctx context.Context, loc *time.Location, who admi
 	server := &postgres.Server{Most: c.most, Log: c.note, TLS: who.tls, NeedTLS: !isLoopback(c.postgres),
 		Limits: postgres.Limits{Connections: c.perUser, Statement: c.timeout, Idle: c.idle}}
 	if who.list != nil {
-		server.Users = who.list.Defaults(server.Limits)
+		server.Users, server.Try = who.list.Defaults(server.Limits), who.brake.Try
 	}
 	if log != nil {
 		server.Audit = func(e postgres.Entry) {
@@ -198,8 +198,9 @@ func (c *command) note(text string) { words.Fprintf(c.Stderr, "%s\n", text) }
 
 // admitted is who may come in, and how.
 type admitted struct {
-	list *users.List // nil: everybody who reaches the address
-	tls  *tls.Config // nil: none
+	list  *users.List // nil: everybody who reaches the address
+	brake *users.Brake
+	tls   *tls.Config // nil: none
 }
 
 // admission reads who may come in.
@@ -214,6 +215,7 @@ func (c *command) admission() (who admitted, err error) {
 		}
 		who.tls = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	}
+	who.brake = new(users.Brake)
 	if c.users != "" {
 		if who.list, err = users.Open(c.users); err != nil {
 			return who, cli.Usage("make it by: query serve user add NAME --users "+c.users, "%v", err)

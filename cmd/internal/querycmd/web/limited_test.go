@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"context"
 	"encoding/base64"
 	"net/http"
 	"net/url"
@@ -34,7 +35,10 @@ func without(body, address string) string {
 func TestOthersRows(t *testing.T) {
 	of := map[string]rights.Rights{"boss": {}, "agency": {Agents: []string{"own"}}, "costs": {Tables: []string{"costs"}},
 		"masked": {Masked: []string{"from_number", "to_number", "content", "summary", "metadata", "value", "arguments", "tool_name", "user_sentiment", "agent_id"}}}
-	s := serverOf(t, analyticstest.Agencies(), func(user, _ string) (rights.Rights, bool) { r, ok := of[user]; return r, ok })
+	s := serverOf(t, analyticstest.Agencies(), func(_ context.Context, user, _, _ string) (rights.Rights, bool, error) {
+		r, ok := of[user]
+		return r, ok, nil
+	})
 	get := func(user, address string, header ...string) (*http.Response, string) {
 		t.Helper()
 		return s.get(address, append(header, "Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(user+":x")))...)

@@ -36,9 +36,10 @@ type Config struct {
 	House    *serve.Houses
 	Settings answer.Command // the zone, language and currency of who names none; the warehouse's folder for messages
 	Title    string         // of the page; empty: its language's word for calls
-	// Login says whether a user has this password, and what the user may see. nil: whoever
-	// reaches the server may read everything, which only a loopback address is for.
-	Login func(user, password string) (rights.Rights, bool)
+	// Login says whether a user has this password, and what the user may see; or why no
+	// password from an address is looked at now. nil: whoever reaches the server may read
+	// everything, which only a loopback address is for.
+	Login func(ctx context.Context, user, password, address string) (rights.Rights, bool, error)
 	Now   func() time.Time
 	Log   *slog.Logger
 	// Metrics get the server's own.
@@ -188,8 +189,14 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		case s.Login != nil:
 			user, password, ok := r.BasicAuth()
 			var may rights.Rights
+			var err error
 			if ok {
-				may, ok = s.Login(user, password)
+				may, ok, err = s.Login(r.Context(), user, password, r.RemoteAddr)
+			}
+			if err != nil {
+				h.Set("Retry-After", "60")
+				s.fail(w, r, http.StatusTooManyRequests, err, "")
+				return
 			}
 			if !ok {
 				h.Set("WWW-Authenticate", `Basic realm="callhouse", charset="UTF-8"`)

@@ -73,12 +73,14 @@ func housesAt(root string) *serve.Houses {
 	}}
 }
 
-func newServer(t *testing.T, calls int, login func(user, password string) (rights.Rights, bool)) *served {
+type login = func(ctx context.Context, user, password, address string) (rights.Rights, bool, error)
+
+func newServer(t *testing.T, calls int, login login) *served {
 	t.Helper()
 	return serverOf(t, company(calls), login)
 }
 
-func serverOf(t *testing.T, d analyticstest.Data, login func(user, password string) (rights.Rights, bool)) *served {
+func serverOf(t *testing.T, d analyticstest.Data, login login) *served {
 	t.Helper()
 	s := &served{t: t, root: t.TempDir(), log: new(strings.Builder)}
 	analyticstest.Write(t, s.root, 1, d)
@@ -287,13 +289,16 @@ func TestWhoMayRead(t *testing.T) {
 			t.Errorf("%s is %q", name, resp.Header.Get(name))
 		}
 	}
-	s = newServer(t, 2, func(user, password string) (rights.Rights, bool) {
-		return rights.Rights{}, user == "ana" && password == "secret"
+	s = newServer(t, 2, func(_ context.Context, user, password, _ string) (rights.Rights, bool, error) {
+		if user == "mallory" {
+			return rights.Rights{}, false, errors.New("wait a minute")
+		}
+		return rights.Rights{}, user == "ana" && password == "secret", nil
 	})
 	for _, c := range []struct {
 		url, path string
 		status    int
-	}{{"", "/calls", 401}, {"ana:wrong@", "/calls", 401}, {"bob:secret@", "/metrics", 401}, {"ana:secret@", "/calls", 200}, {"", "/healthz", 200}} {
+	}{{"", "/calls", 401}, {"ana:wrong@", "/calls", 401}, {"bob:secret@", "/metrics", 401}, {"ana:secret@", "/calls", 200}, {"mallory:secret@", "/calls", 429}, {"", "/healthz", 200}} {
 		s.url = strings.Replace(s.url, "http://"+s.url[strings.Index(s.url, "127"):], "http://"+c.url+s.url[strings.Index(s.url, "127"):], 1)
 		resp, body := s.get(c.path)
 		if resp.StatusCode != c.status || c.status == 401 && (resp.Header.Get("WWW-Authenticate") == "" || strings.Contains(body, "00000000-")) {

@@ -1,0 +1,107 @@
+package users
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// tries has n passwords tried, one after the other, and returns how many were looked at.
+func tries(t *testing.T, b *Brake, n int, isWrong bool, user, address string) (looked int) {
+	t.Helper()
+	for range n {
+		done, err := b.Try(t.Context(), user, address)
+		if err == nil {
+			looked++
+			done(isWrong)
+		} else if !errors.Is(err, ErrTooMany) {
+			t.Fatal(err)
+		}
+	}
+	return looked
+}
+
+// Wrong passwords become slow from one address and for one user, right ones from elsewhere
+// do not, and after a minute all is as before.
+func TestBrake(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, began := new(Brake), time.Now()
+		took := func() time.Duration { d := time.Since(began); began = time.Now(); return d }
+		if n := tries(t, b, 10, true, "ana", "192.0.2.1:1000"); n != 10 || took() != 0 {
+			t.Errorf("of the first ten %d are looked at", n)
+		}
+		const more = 1000
+		n := tries(t, b, more, true, "ana", "192.0.2.1:2000")
+		if rate := float64(n) / took().Minutes(); rate > 11 || n == 0 {
+			t.Errorf("from one address %.1f wrong passwords a minute are looked at", rate)
+		}
+		if n := tries(t, b, 1, false, "ana", "192.0.2.2:1000"); n != 1 || took() > userDelay {
+			t.Error("the right password from another address is kept out, or takes longer than a second")
+		}
+		if n := tries(t, b, 1, false, "bob", "192.0.2.2:1000"); n != 1 || took() != 0 {
+			t.Error("another user from another address waits")
+		}
+		if n := tries(t, b, 1, false, "bob", "192.0.2.1:1000"); n == 1 && took() == 0 {
+			t.Error("another user from the same address does not wait")
+		}
+		time.Sleep(2 * time.Minute)
+		took()
+		if n := tries(t, b, 50, false, "ana", "192.0.2.1:1000"); n != 50 || took() != 0 {
+			t.Error("after two minutes right passwords still wait")
+		}
+		// Right passwords at once: a pool opens its connections.
+		var open []func(bool)
+		for range 10 {
+			done, err := b.Try(t.Context(), "ana", "[2001:db8::1]:1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			open = append(open, done)
+		}
+		go func() {
+			time.Sleep(50 * time.Millisecond)
+			for _, done := range open {
+				done(false)
+			}
+		}()
+		if done, err := b.Try(t.Context(), "ana", "[2001:db8::2]:1"); err != nil || took() != 100*time.Millisecond {
+			t.Error("the eleventh at once is kept out, or is of another network")
+		} else {
+			done(false)
+		}
+		// Many at once are no way around.
+		results := make(chan bool, 500)
+		for range cap(results) {
+			go func() {
+				done, err := b.Try(context.Background(), "ana", "192.0.2.9:1")
+				if err == nil {
+					time.Sleep(time.Millisecond)
+					done(true)
+				}
+				results <- err == nil
+			}()
+		}
+		n = 0
+		for range cap(results) {
+			if <-results {
+				n++
+			}
+		}
+		if n > 11 {
+			t.Errorf("%d of 500 at once are looked at", n)
+		}
+		for i := range 3 * mostBucket {
+			done, err := b.Try(t.Context(), fmt.Sprint("user", i), fmt.Sprintf("10.%d.%d.%d:1", i>>16, i>>8&255, i&255))
+			if err != nil {
+				t.Fatal(err)
+			}
+			done(true)
+		}
+		if len(b.addresses) > mostBucket || len(b.byUser) > mostBucket {
+			t.Errorf("%d addresses and %d users are remembered", len(b.addresses), len(b.byUser))
+		}
+	})
+}
