@@ -22,6 +22,10 @@ type Session struct {
 	conn *duck.Conn
 }
 
+// mostRow is how large a row may be that a session answers with: it is copied a few times on
+// its way, in memory that DuckDB's limit says nothing of.
+const mostRow = 32 << 20
+
 // Session returns a new session.
 func (w *Warehouse) Session(ctx context.Context) (*Session, error) {
 	conn, err := w.ask(ctx)
@@ -32,6 +36,7 @@ func (w *Warehouse) Session(ctx context.Context) (*Session, error) {
 		conn.Close()
 		return nil, err
 	}
+	conn.MostRow = mostRow
 	return &Session{w, conn}, nil
 }
 

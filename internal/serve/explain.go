@@ -95,6 +95,8 @@ func stateOf(d *duck.Error) string {
 		return "22023"
 	case "Out of Range":
 		return "22003"
+	case duck.TooLarge:
+		return "54000"
 	case "Out of Memory":
 		return "53200"
 	case "Not implemented":

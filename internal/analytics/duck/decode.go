@@ -105,6 +105,49 @@ func (v *vector) lent(row int) any {
 	return (*value.Micros)(&v.number)
 }
 
+// size is about how many bytes a value takes that has no fixed size; it stops counting
+// beyond most.
+func (v *vector) size(row, most int) (n int) {
+	if v.null(row) {
+		return 0
+	}
+	const each = 32 // of what a list holds
+	all := func(kid *vector, from, length int) {
+		if n += each * length; len(kid.kids) == 0 && !kid.t.isText() {
+			return
+		}
+		for i := from; i < from+length && n <= most; i++ {
+			n += kid.size(i, most-n)
+		}
+	}
+	switch {
+	case v.t.isText():
+		n = len(v.text(row))
+		if v.t.id == bindings.TypeBit {
+			n *= 8
+		}
+	case v.t.id == bindings.TypeList, v.t.id == bindings.TypeMap:
+		at := get[listEntry](v, row)
+		all(&v.kids[0], int(at.offset), int(at.length))
+	case v.t.id == bindings.TypeArray:
+		all(&v.kids[0], row*v.t.size, v.t.size)
+	default:
+		for i := range v.kids {
+			n += v.kids[i].size(row, most-n)
+		}
+	}
+	return n
+}
+
+// isText says whether values are of any length, and stored as texts.
+func (t *typ) isText() bool {
+	switch t.id {
+	case bindings.TypeVarchar, bindings.TypeBlob, bindings.TypeGeometry, bindings.TypeBit, bindings.TypeBigNum:
+		return true
+	}
+	return false
+}
+
 // text returns the bytes of a string, in DuckDB's memory: 4 bytes of length,
 // then up to 12 bytes in place, or 4 bytes of prefix and a pointer.
 func (v *vector) text(row int) string {

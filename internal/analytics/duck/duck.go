@@ -99,6 +99,9 @@ type Conn struct {
 	// Before, if not nil, is told every statement before DuckDB sees it. An error
 	// keeps it from being run, and is returned as it is.
 	Before func(ctx context.Context, text string) error
+	// MostRow is how large a row may be, in bytes, about; 0: no limit. A larger one is an
+	// *Error of the kind TooLarge, and nothing of it is copied out of DuckDB's memory.
+	MostRow int
 }
 
 func (c *Conn) before(ctx context.Context, text string) error {

@@ -2,6 +2,7 @@ package duck
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"unsafe"
 
@@ -61,6 +62,9 @@ func column(name string, lt bindings.LogicalType) (value.Column, *typ, error) {
 	return c, t, nil
 }
 
+// TooLarge is the kind of the error of a row that is larger than it may be.
+const TooLarge = "Too Large"
+
 // Columns returns the columns. The caller may change the slice's elements.
 func (r *Rows) Columns() []value.Column { return r.columns }
 
@@ -79,6 +83,13 @@ func (r *Rows) next(ctx context.Context, decode func(*vector, int) any) ([]any, 
 		}
 		if r.done {
 			return nil, io.EOF
+		}
+	}
+	if left := r.stmt.conn.MostRow; left > 0 {
+		for i := range r.vectors {
+			if left -= r.vectors[i].size(r.row, left); left < 0 {
+				return nil, &Error{Kind: TooLarge, Message: fmt.Sprintf("a row of more than %d MiB, by column %s", r.stmt.conn.MostRow>>20, r.columns[i].Name)}
+			}
 		}
 	}
 	for i := range r.vectors {

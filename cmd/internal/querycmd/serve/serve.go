@@ -10,6 +10,9 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"runtime"
+	"runtime/debug"
+	"sync"
 	"syscall"
 	"time"
 
@@ -246,6 +249,31 @@ const (
 	perConnection = 16 << 20
 )
 
+// ownHeap is the memory that Go may need for what it copies of rows, and for all else.
+const ownHeap = 1 << 30
+
+// reserve takes the address space that Go needs for itself before it is limited, for Go ends
+// the process where it gets no more: a heap, which it keeps once it had it, and threads.
+func reserve(connections int) {
+	heap := make([]byte, ownHeap) // no page of it is touched
+	runtime.KeepAlive(heap)
+	heap = nil
+	debug.FreeOSMemory()
+	var ready sync.WaitGroup
+	all := make(chan struct{})
+	for range connections + 4*runtime.GOMAXPROCS(0) {
+		ready.Add(1)
+		go func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			ready.Done()
+			<-all
+		}()
+	}
+	ready.Wait()
+	close(all)
+}
+
 // limits are those of the statements over one snapshot, in bytes.
 type limits struct {
 	of, temp int64
@@ -274,6 +302,7 @@ func (c *command) limits(ctx context.Context, loc *time.Location) (l limits, err
 	if c.http != "" {
 		space += serve.MostViews * l.of
 	}
+	reserve(c.most)
 	// DuckDB does not hold its limit everywhere (a list of a billion numbers); the process does.
 	if err := safe.LimitSpace(space); err != nil {
 		return l, fmt.Errorf("limit the memory: %w", err)

@@ -1,0 +1,179 @@
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/longtest"
+)
+
+// bombs are statements that would take more of memory, time or depth than there is.
+func bombs() []string {
+	deep := func(n int, open, inner, end string) string {
+		return strings.Repeat(open, n) + inner + strings.Repeat(end, n)
+	}
+	chain := func(n int, part, between string) string {
+		return strings.TrimSuffix(strings.Repeat(part+between, n), between)
+	}
+	ctes := "WITH c0 AS (SELECT 1 AS a)"
+	for i := range 600 {
+		ctes += fmt.Sprintf(", c%d AS (SELECT x.a + y.a AS a FROM c%d x, c%d y)", i+1, i, i)
+	}
+	blown := "'a'"
+	for range 12 {
+		blown = "replace(" + blown + ", 'a', 'aaaaaaaaaaaaaaaa')"
+	}
+	return []string{
+		// Lists and texts.
+		"SELECT range(500000000)", "SELECT list_sum(range(500000000))", "SELECT list_sort(range(300000000))", "SELECT [range(1000000) FOR x IN range(10000)]", "SELECT repeat('x', 4000000000)", "SELECT repeat('x', 900000000)",
+		"SELECT repeat('x', 300000000), repeat('y', 300000000), repeat('z', 300000000), repeat('w', 300000000), repeat('v', 300000000)", "SELECT repeat('x', 400000000) FROM range(100)", "SELECT length(repeat(repeat('x', 1000000), 1000000))",
+		"SELECT string_agg(repeat('x', 1000000), '') FROM range(10000)", "SELECT lpad('x', 2147483647, 'y')", "SELECT array_agg(a) FROM range(10000000000) t(a)", "SELECT list(repeat('x', 10000)) FROM range(1000000)", "SELECT length(" + blown + ")",
+		"SELECT printf('%2147483647d', 1)", "SELECT format('{:>2147483647}', 'x')", "SELECT bar(1, 0, 10, 2147483647)", "SELECT array_to_string(range(200000000), ',')", "SELECT to_json(range(200000000))", "SELECT string_split(repeat(',', 300000000), ',')",
+		"SELECT regexp_replace(repeat('a', 10000000), 'a', repeat('b', 10000), 'g')", "SELECT levenshtein(repeat('a', 300000), repeat('b', 300000))", "SELECT damerau_levenshtein(repeat('a', 100000), repeat('b', 100000))", "SELECT CAST(repeat('1', 100000000) AS BIT)",
+		"SELECT (repeat('[', 100000000))::json", "SELECT json_extract((repeat('[', 50000) || repeat(']', 50000))::json, '$[0]')", "SELECT json_structure(('[' || repeat('{\"a\":', 100000) || '1' || repeat('}', 100000) || ']')::json)", "SELECT map(range(100000000), range(100000000))",
+		"COPY (SELECT repeat('x', 900000000)) TO STDOUT", "COPY (SELECT repeat('x', 300000000) FROM range(20)) TO STDOUT (FORMAT csv)", "SELECT histogram(a) FROM range(10000000000) t(a)", "SELECT quantile_cont(a, 0.5) FROM range(10000000000) t(a)",
+		"SELECT mode(a::varchar || repeat('x', 100)) FROM range(1000000000) t(a)", "SELECT count(DISTINCT a::varchar || repeat('x', 100)) FROM range(1000000000) t(a)", "SELECT approx_top_k(a, 1000000) FROM range(10000000000) t(a)", "SELECT reservoir_quantile(a, 0.5, 2000000000) FROM range(10000000000) t(a)",
+		// Rows.
+		"SELECT * FROM range(100000000000) t(a) ORDER BY random() LIMIT 5 OFFSET 1000000000", "SELECT count(*) FROM range(1000000) a, range(1000000) b, range(1000000) c", "SELECT a, count(*) FROM range(100000000000) t(a) GROUP BY a", "SELECT row_number() OVER (ORDER BY random()) FROM range(10000000000)",
+		"SELECT count(*) FROM range(100000000) a JOIN range(100000000) b ON a.range % 2 = b.range % 2", "SELECT unnest(range(1000000000)), unnest(range(1000000000))", "SELECT sum(a) FROM generate_series(1, 1000000000000000) t(a)",
+		"WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT count(*) FROM r", "WITH RECURSIVE r(s) AS (SELECT 'x' UNION ALL SELECT s || s FROM r) SELECT max(length(s)) FROM r", "WITH RECURSIVE r(n) AS (SELECT 1 UNION SELECT n + 1 FROM r, range(1000)) SELECT count(*) FROM r",
+		"WITH RECURSIVE r(a) AS (SELECT range(1000000) UNION ALL SELECT a || a FROM r) SELECT max(len(a)) FROM r", "WITH RECURSIVE r(n) USING KEY (n) AS (SELECT 1 UNION SELECT n + 1 FROM r) SELECT count(*) FROM r",
+		// Patterns.
+		"SELECT regexp_matches(repeat('a', 100000000), '(a*)*b')", "SELECT regexp_matches('x', '((((a{1,100}){1,100}){1,100}){1,100}){1,100}')", "SELECT regexp_matches('x', repeat('(', 100000) || 'a' || repeat(')', 100000))", "SELECT regexp_extract_all(repeat('a', 300000000), 'a')", "SELECT repeat('a', 100000) LIKE repeat('%a', 50000) || 'b'",
+		"SELECT 'x' ~ repeat('a?', 100000)", "SELECT repeat('a', 1000000) SIMILAR TO '(a|aa)+b'",
+		// Depth and length of the statement.
+		"SELECT " + deep(100_000, "(", "1", ")"), "SELECT " + deep(2_000, "(", "1", ")"), "SELECT " + deep(20_000, "abs(", "1", ")"), "SELECT " + deep(900, "abs(", "1", ")"), deep(20_000, "SELECT (", "SELECT 1", ")"), deep(300, "SELECT (", "SELECT 1", ")"), deep(300, "SELECT * FROM (", "SELECT 1", ")"),
+		"SELECT " + strings.Repeat("NOT ", 100_000) + "true", "SELECT " + strings.Repeat("- ", 200_000) + "1", "SELECT " + deep(50_000, "[", "1", "]"), "SELECT " + deep(900, "[", "1", "]"), "SELECT " + deep(900, "{'a': ", "1", "}"), "SELECT CAST(NULL AS INT" + strings.Repeat("[]", 50_000) + ")", "SELECT CAST(NULL AS INT" + strings.Repeat("[]", 900) + ")",
+		"SELECT 1::int" + strings.Repeat("::int", 50_000), "SELECT " + deep(900, "CASE WHEN true THEN ", "1", " END"), "SELECT " + deep(30_000, "CASE WHEN true THEN ", "1", " END"), "SELECT " + chain(250_000, "1", "+"), "SELECT " + chain(60_000, "'a'", "||"), "SELECT 1 WHERE " + chain(60_000, "1=1", " AND "), "SELECT 1 WHERE " + chain(60_000, "random()=1", " OR "),
+		chain(20_000, "SELECT 1", " UNION ALL "), chain(20_000, "SELECT 1", " EXCEPT "), "SELECT 1 WHERE 1 IN (" + chain(250_000, "7", ",") + ")", "SELECT " + chain(300_000, "1", ","), "SELECT " + chain(20_000, "*", ",") + " FROM calls", ctes + " SELECT * FROM c600", "SELECT * FROM " + chain(2_000, "calls", ", "),
+		"SELECT count(*) FROM calls c0 " + strings.Repeat("JOIN calls USING (call_id) ", 300), "SELECT 1 /*" + strings.Repeat("/*", 200_000), "SELECT '" + strings.Repeat("''", 400_000) + "'", "SELECT $" + strings.Repeat("9", 100_000), "SELECT 1" + strings.Repeat("0", 900_000), strings.Repeat("SELECT 1;", 100_000),
+		strings.Repeat("(", 900_000), strings.Repeat("EXPLAIN ", 100_000) + "SELECT 1", "EXPLAIN SELECT " + deep(900, "abs(", "1", ")"), "SELECT " + deep(900, "list_transform([1], x -> ", "1", ")"), deep(400, "SELECT 1 WHERE EXISTS (", "SELECT 1", ")"), "SELECT * FROM calls " + strings.Repeat("PIVOT (count(*) FOR status IN ('a')) ", 500),
+		"SELECT a" + strings.Repeat(".a", 100_000), "SELECT x FROM (SELECT {'a': 1} AS x) WHERE x" + strings.Repeat(".a", 5_000) + " = 1", "SUMMARIZE SELECT " + chain(3_000, "1", ","), "VALUES " + chain(150_000, "(1)", ","), "SELECT \"" + strings.Repeat("x", 900_000) + "\"", "SELECT * FROM calls GROUP BY CUBE (" + chain(40, "call_id", ",") + ")",
+		"SELECT count(*) FROM calls GROUP BY GROUPING SETS (" + chain(60_000, "(call_id)", ",") + ")", "SELECT " + chain(3_000, "sum(duration_ms) OVER (ORDER BY start_at)", ",") + " FROM calls", "SELECT '1'::decimal(38,37) * '1'::decimal(38,37)", "SELECT interval '9999999999999 years'", "SELECT make_timestamp(9223372036854775807) + interval '1 day'",
+		// Casts and conversions that have limits of their own.
+		"SELECT 'x'::varchar[][]::int[][]", "SELECT (range(10000000))::varchar", "SELECT ('[' || repeat('1,', 50000000) || '1]')::int[]", "SELECT unhex(repeat('ff', 200000000))", "SELECT to_base64(repeat('x', 500000000)::blob)", "SELECT list_transform(range(100000000), x -> repeat('x', 100))", "SELECT list_reduce(range(100000000), (x, y) -> x + y)",
+		"SELECT list_transform(range(3000), x -> list_transform(range(3000), y -> range(3000)))", "SELECT flatten([range(10000000) FOR x IN range(100)])", "SELECT array_cross_product(array_value(1.0,2,3), array_value(1.0,2,3))", "SELECT struct_pack(" + strings.TrimSuffix(strings.Repeat("a := 1, ", 5_000), ", ") + ")",
+	}
+}
+
+var listensRE = regexp.MustCompile(`answering the Postgres protocol on (\S+);`)
+
+// A statement that takes too much of anything is an error of its own: whoever is connected goes
+// on, to the same process.
+func TestBombs(t *testing.T) {
+	root := t.TempDir()
+	d := analyticstest.Agencies()
+	analyticstest.Write(t, root, 1, d)
+	bin := linkProgram(t, t.TempDir(), "query")
+	cmd := exec.CommandContext(t.Context(), bin, "serve", "--warehouse", root, "--postgres", "127.0.0.1:0", "--memory", "256MiB", "--temp", "64MiB", "--statement-timeout", "3s", "--max-connections", "20")
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	stderr, err := cmd.StderrPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	var said strings.Builder
+	address, exited := make(chan string, 1), make(chan struct{})
+	go func() {
+		defer close(exited)
+		for lines := bufio.NewScanner(stderr); lines.Scan(); {
+			if m := listensRE.FindStringSubmatch(lines.Text()); m != nil {
+				address <- m[1]
+			}
+			mu.Lock()
+			if said.Len() < 20_000 {
+				said.WriteString(lines.Text() + "\n")
+			}
+			mu.Unlock()
+		}
+	}()
+	died := func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		return said.String()
+	}
+	var at string
+	select {
+	case at = <-address:
+	case <-exited:
+		t.Fatal(died())
+	}
+	connect := func() *pgx.Conn {
+		c, err := pgx.Connect(t.Context(), "postgres://somebody@"+at+"/callhouse")
+		if err != nil {
+			t.Errorf("%v\n%.3000s", err, died())
+			runtime.Goexit()
+		}
+		return c
+	}
+	quiet := connect()
+	defer quiet.Close(context.Background())
+	tried := longtest.Each(12)
+	var wg sync.WaitGroup
+	todo := make(chan string)
+	for range 3 { // more than one at once
+		wg.Go(func() {
+			c := connect()
+			defer func() { _ = c.Close(context.Background()) }()
+			for text := range todo {
+				began := time.Now()
+				_, err := c.Exec(t.Context(), text, pgx.QueryExecModeSimpleProtocol)
+				var p *pgconn.PgError
+				switch {
+				case errors.As(err, &p) && p.Code == "XX000":
+					t.Errorf("%.100s: an error that nobody foresaw: %v", text, err)
+				case err != nil && !errors.As(err, &p):
+					t.Errorf("%.100s ended the connection: %v", text, err)
+				}
+				t.Logf("%.100s: %.150v (%v)", text, err, time.Since(began).Round(time.Millisecond))
+				if c.IsClosed() {
+					c = connect()
+				}
+			}
+		})
+	}
+	for i, text := range bombs() {
+		if !tried(i) {
+			continue
+		}
+		select {
+		case todo <- text:
+		case <-exited:
+			t.Fatalf("a bomb before %.100s ended the process: %.3000s", text, died())
+		}
+		var n int
+		if err := quiet.QueryRow(t.Context(), "SELECT count(*) FROM calls").Scan(&n); err != nil || n != 4 {
+			t.Errorf("beside bombs somebody's statement: %d, %v", n, err)
+		}
+		select {
+		case <-exited:
+			t.Fatalf("%.100s, or one just before, ended the process: %s", text, died())
+		default:
+		}
+	}
+	close(todo)
+	wg.Wait()
+	if err := quiet.Ping(t.Context()); err != nil {
+		t.Errorf("after all of them: %v\n%s", err, died())
+	}
+	if err := errors.Join(cmd.Process.Signal(syscall.SIGTERM), cmd.Wait()); err != nil {
+		t.Errorf("the process ended with %v: %s", err, died())
+	}
+}
