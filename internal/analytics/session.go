@@ -57,7 +57,7 @@ func (s *Session) Zone(ctx context.Context, loc *time.Location) error {
 
 // Prepare plans one statement that reads, after rewrite has changed its tree.
 func (s *Session) Prepare(ctx context.Context, text string, rewrite guard.Rewrite) (*duck.Stmt, error) {
-	check := guard.Check{Safe: s.w.safe, Rewrite: rewrite, NoPlans: s.w.rights.Agents != nil}
+	check := guard.Check{Safe: s.w.safe, Shared: true, Rewrite: rewrite, NoPlans: s.w.rights.Agents != nil}
 	if !s.w.rights.None() {
 		check.May = s.w.rights.May
 	}

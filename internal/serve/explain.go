@@ -101,6 +101,12 @@ func stateOf(d *duck.Error) string {
 		return "53200"
 	case "Not implemented":
 		return "0A000"
+	case "INTERNAL":
+		if says("allocation") {
+			return "53200"
+		}
+	case "FATAL": // of what another statement did
+		return "58000"
 	case "Permission":
 		return "42501"
 	case "IO":

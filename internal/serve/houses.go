@@ -116,6 +116,16 @@ func (h *Houses) free(of *house) {
 	}
 }
 
+// spoil has nobody take a house any more; the next one opens another.
+func (h *Houses) spoil(of *house) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.current[of.key] == of {
+		delete(h.current, of.key)
+		h.log("DuckDB has broken off with an error of its own; the snapshot is opened anew")
+	}
+}
+
 func (h *Houses) isCurrent(of *house) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -183,13 +184,23 @@ type statement struct {
 	closed bool
 }
 
+// explain is explain, and looks whether the house is still good for anything: after some of
+// its own errors DuckDB refuses everything.
+func (s *session) explain(err error) error {
+	var d *duck.Error
+	if errors.As(err, &d) && (d.Kind == "INTERNAL" || d.Kind == "FATAL") && s.at != nil {
+		s.backend.Houses.spoil(s.at)
+	}
+	return explain(err)
+}
+
 // Prepare implements postgres.Session.
 func (s *session) Prepare(ctx context.Context, text string, types []uint32) (postgres.Statement, error) {
 	st := &statement{s: s, text: text, types: types}
 	s.statements[st] = true
 	if err := st.describe(ctx); err != nil {
 		st.Close()
-		return nil, explain(err)
+		return nil, s.explain(err)
 	}
 	return st, nil
 }
@@ -274,12 +285,12 @@ func (st *statement) Query(ctx context.Context, args []any) (postgres.Rows, erro
 		old := st.stmt // whose rows are being read, and close it
 		if _, err := st.prepare(ctx); err != nil {
 			st.stmt = old
-			return nil, explain(err)
+			return nil, st.s.explain(err)
 		}
 	}
 	answer, err := st.stmt.QueryKept(ctx, args...)
 	if err != nil {
-		return nil, explain(err)
+		return nil, st.s.explain(err)
 	}
 	st.conn.busy = true
 	return &rows{Rows: answer, st: st, stmt: st.stmt, conn: st.conn}, nil
@@ -296,7 +307,7 @@ type rows struct {
 // Next implements postgres.Rows.
 func (r *rows) Next(ctx context.Context) ([]any, error) {
 	row, err := r.Rows.NextLent(ctx)
-	return row, explain(err)
+	return row, r.st.s.explain(err)
 }
 
 // Close implements postgres.Rows.

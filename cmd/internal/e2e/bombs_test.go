@@ -44,7 +44,7 @@ func bombs() []string {
 		"SELECT string_agg(repeat('x', 1000000), '') FROM range(10000)", "SELECT lpad('x', 2147483647, 'y')", "SELECT array_agg(a) FROM range(10000000000) t(a)", "SELECT list(repeat('x', 10000)) FROM range(1000000)", "SELECT length(" + blown + ")",
 		"SELECT printf('%2147483647d', 1)", "SELECT format('{:>2147483647}', 'x')", "SELECT bar(1, 0, 10, 2147483647)", "SELECT array_to_string(range(200000000), ',')", "SELECT to_json(range(200000000))", "SELECT string_split(repeat(',', 300000000), ',')",
 		"SELECT regexp_replace(repeat('a', 10000000), 'a', repeat('b', 10000), 'g')", "SELECT levenshtein(repeat('a', 300000), repeat('b', 300000))", "SELECT damerau_levenshtein(repeat('a', 100000), repeat('b', 100000))", "SELECT CAST(repeat('1', 100000000) AS BIT)",
-		"SELECT (repeat('[', 100000000))::json", "SELECT json_extract((repeat('[', 50000) || repeat(']', 50000))::json, '$[0]')", "SELECT json_structure(('[' || repeat('{\"a\":', 100000) || '1' || repeat('}', 100000) || ']')::json)", "SELECT map(range(100000000), range(100000000))",
+		"SELECT (repeat('[', 100000000))::json", "SELECT repeat('a', 10000000) GLOB (repeat('*a', 5000000) || 'b')", "SELECT json_contains((repeat('[', 300000) || '1' || repeat(']', 300000))::json, '2')", "SELECT json_extract((repeat('[', 50000) || repeat(']', 50000))::json, '$[0]')", "SELECT json_structure(('[' || repeat('{\"a\":', 100000) || '1' || repeat('}', 100000) || ']')::json)", "SELECT map(range(100000000), range(100000000))",
 		"COPY (SELECT repeat('x', 900000000)) TO STDOUT", "COPY (SELECT repeat('x', 300000000) FROM range(20)) TO STDOUT (FORMAT csv)", "SELECT histogram(a) FROM range(10000000000) t(a)", "SELECT quantile_cont(a, 0.5) FROM range(10000000000) t(a)",
 		"SELECT mode(a::varchar || repeat('x', 100)) FROM range(1000000000) t(a)", "SELECT count(DISTINCT a::varchar || repeat('x', 100)) FROM range(1000000000) t(a)", "SELECT approx_top_k(a, 1000000) FROM range(10000000000) t(a)", "SELECT reservoir_quantile(a, 0.5, 2000000000) FROM range(10000000000) t(a)",
 		// Rows.
@@ -75,6 +75,7 @@ var listensRE = regexp.MustCompile(`answering the Postgres protocol on (\S+);`)
 // A statement that takes too much of anything is an error of its own: whoever is connected goes
 // on, to the same process.
 func TestBombs(t *testing.T) {
+	longtest.Only(t)
 	root := t.TempDir()
 	d := analyticstest.Agencies()
 	analyticstest.Write(t, root, 1, d)
@@ -125,7 +126,6 @@ func TestBombs(t *testing.T) {
 	}
 	quiet := connect()
 	defer quiet.Close(context.Background())
-	tried := longtest.Each(12)
 	var wg sync.WaitGroup
 	todo := make(chan string)
 	for range 3 { // more than one at once
@@ -149,17 +149,19 @@ func TestBombs(t *testing.T) {
 			}
 		})
 	}
-	for i, text := range bombs() {
-		if !tried(i) {
-			continue
-		}
+	for _, text := range bombs() {
 		select {
 		case todo <- text:
 		case <-exited:
 			t.Fatalf("a bomb before %.100s ended the process: %.3000s", text, died())
 		}
 		var n int
-		if err := quiet.QueryRow(t.Context(), "SELECT count(*) FROM calls").Scan(&n); err != nil || n != 4 {
+		err := quiet.QueryRow(t.Context(), "SELECT count(*) FROM calls").Scan(&n)
+		for try := 0; err != nil && try < 9; try++ { // a bomb may take this one with it, but not the next
+			time.Sleep(100 * time.Millisecond)
+			err = quiet.QueryRow(t.Context(), "SELECT count(*) FROM calls").Scan(&n)
+		}
+		if err != nil || n != 4 {
 			t.Errorf("beside bombs somebody's statement: %d, %v", n, err)
 		}
 		select {

@@ -40,6 +40,9 @@ type Check struct {
 	Rewrite Rewrite
 	// May returns why a table of the warehouse may not be read; nil: all may.
 	May func(table string) error
+	// Shared says that other people's statements run in the same process: functions are refused
+	// that a value which is nested deeply enough lets end it.
+	Shared bool
 	// NoPlans refuses EXPLAIN: it counts rows that the tables do not show.
 	NoPlans bool
 }

@@ -46,6 +46,9 @@ func unsafeFunctions() map[string]string {
 	}
 }
 
+// fragile are functions that call themselves as deep as a value goes, without end. GLOB is ~~~.
+var fragile = map[string]bool{"json_structure": true, "json_group_structure": true, "json_contains": true, "~~~": true}
+
 var plainNameRE = regexp.MustCompile(`^\w+$`)
 
 // relationName is the name of a relation as a statement has it, in small letters.
@@ -91,6 +94,7 @@ type safety struct {
 	functions map[string]string
 	also      *Also
 	may       func(table string) error
+	shared    bool
 	unknown   string // a name in FROM that is neither a relation's of ours nor a WITH's
 }
 
@@ -98,7 +102,7 @@ type safety struct {
 // warehouse's tables. raw are trees that json_serialize_sql made. unknown is a
 // plain name in FROM, if there is one, that is no table's of the warehouse.
 func safe(raw []json.RawMessage, k Check) (unknown string, err error) {
-	s := &safety{relations: relations(), tables: safeTableFunctions(), functions: unsafeFunctions(), also: k.Also, may: k.May}
+	s := &safety{relations: relations(), tables: safeTableFunctions(), functions: unsafeFunctions(), also: k.Also, may: k.May, shared: k.Shared}
 	for _, r := range raw {
 		var tree any
 		if err := json.Unmarshal(r, &tree); err != nil {
@@ -177,6 +181,9 @@ func (s *safety) node(n map[string]any, with *scope) error {
 	if name := lower(text(n["function_name"])); name != "" && !s.ours(n) {
 		if what, ok := s.functions[name]; ok {
 			return &UnsafeError{fmt.Sprintf("%s (the function %s)", what, name)}
+		}
+		if s.shared && fragile[name] {
+			return &UnsafeError{"the function " + name + ", which can end a process that others use,"}
 		}
 		if strings.HasPrefix(name, "__internal_") || strings.HasPrefix(name, "icu_collate_") {
 			return &UnsafeError{"the internal function " + shown(name)}

@@ -255,9 +255,7 @@ const ownHeap = 1 << 30
 // reserve takes the address space that Go needs for itself before it is limited, for Go ends
 // the process where it gets no more: a heap, which it keeps once it had it, and threads.
 func reserve(connections int) {
-	heap := make([]byte, ownHeap) // no page of it is touched
-	runtime.KeepAlive(heap)
-	heap = nil
+	runtime.KeepAlive(make([]byte, ownHeap)) // no page of it is touched
 	debug.FreeOSMemory()
 	var ready sync.WaitGroup
 	all := make(chan struct{})
