@@ -34,6 +34,10 @@ build: ## Build extract and query into bin/
 test: ## Run the quick tests (what the README's second command runs)
 	go test ./...
 
+.PHONY: bombs
+bombs: ## Statements that would take too much of everything, to query serve; some still end it (docs/postgres.md)
+	go test ./cmd/internal/e2e -run 'TestBombs$$' -v -timeout 30m -args -bombs
+
 .PHONY: long
 long: ## What the quick tests only sample, and what they leave out; .ci/run runs it, too
 	go test ./internal/sink -run 'TestEveryOperation|AgainstAMap|TestEveryResource|TestVerifyFindsEveryDamage' -timeout 15m -rapid.checks 100 -args -every 29 -long

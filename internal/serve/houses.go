@@ -120,8 +120,8 @@ func (h *Houses) free(of *house) {
 func (h *Houses) spoil(of *house) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.current[of.key] == of {
-		delete(h.current, of.key)
+	if h.current[of.view] == of {
+		delete(h.current, of.view)
 		h.log("DuckDB has broken off with an error of its own; the snapshot is opened anew")
 	}
 }

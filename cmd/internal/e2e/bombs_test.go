@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os/exec"
 	"regexp"
@@ -18,7 +19,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"callhouse/internal/analytics/analyticstest"
-	"callhouse/internal/longtest"
 )
 
 // bombs are statements that would take more of memory, time or depth than there is.
@@ -70,12 +70,16 @@ func bombs() []string {
 	}
 }
 
+var tryBombs = flag.Bool("bombs", false, "send a server statements that would take too much of everything; make bombs does")
+
 var listensRE = regexp.MustCompile(`answering the Postgres protocol on (\S+);`)
 
 // A statement that takes too much of anything is an error of its own: whoever is connected goes
 // on, to the same process.
 func TestBombs(t *testing.T) {
-	longtest.Only(t)
+	if !*tryBombs {
+		t.Skip("make bombs tries it")
+	}
 	root := t.TempDir()
 	d := analyticstest.Agencies()
 	analyticstest.Write(t, root, 1, d)
