@@ -163,6 +163,11 @@ func TestOthersRows(t *testing.T) {
 			}
 		}
 	}
+	for _, sql := range []string{"TABLE runs", "SELECT 1 FROM stored.customers", "WITH x AS (FROM main.tools) SELECT 1", "EXPLAIN SELECT 1"} {
+		if _, err := agency.Exec(t.Context(), sql); code(err) != "42501" {
+			t.Errorf("%s: %v", sql, err)
+		}
+	}
 	for sql, want := range map[string]string{
 		"SELECT string_agg(call_id, ' ' ORDER BY 1) FROM calls": "mine-0 mine-2", "SELECT count(*) FROM transcript_turns": "6", "SELECT count(*) FROM analysis_items": "2", "SELECT count(*) FROM tool_calls": "2",
 		"SELECT string_agg(name, ' ') FROM agents": "Mine", "SELECT count(*) FROM calls WHERE month = '2025-10'": "2", "SELECT count(*) FROM pg_tables WHERE tablename IN ('calls', 'runs')": "1",
