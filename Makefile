@@ -15,7 +15,12 @@ OAPI_CODEGEN_VERSION := v2.8.2
 PYTHON_CLIENT_VERSION := 0.29.1
 SPARK_VERSION := 4.1.4
 ICEBERG_JAR := org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0
+HADOOP_AWS_JAR := org.apache.hadoop:hadoop-aws:3.4.2
+ICEBERG_AWS_JAR := org.apache.iceberg:iceberg-aws-bundle:1.12.0
+AWS_JARS := software.amazon.awssdk:s3-transfer-manager:2.54.17 software.amazon.awssdk:apache-client:2.54.17
 TRINO_VERSION := 476
+DUCKDB_VERSION := 1.5.5
+VERSITYGW_VERSION := v1.8.0
 FUZZTIME ?= 1m
 comma := ,
 
@@ -189,18 +194,36 @@ clients: ## oapi-codegen and openapi-python-client make clients of the sandbox's
 	GOBIN=$(CURDIR)/build/clients go install github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@$(OAPI_CODEGEN_VERSION)
 	go test ./internal/sandbox -run TestGeneratedClients -count=1 -v -timeout 30m -args -clients $(CURDIR)/build/clients
 
+define GET_TRINO
+[ -z "$(TRINO_JAVA_HOME)" ] || [ -d build/engines-java/trino-server-$(TRINO_VERSION) ] || { \
+	  mvn -q -B dependency:copy -DoutputDirectory=build/engines-java -Dartifact=io.trino:trino-server:$(TRINO_VERSION):tar.gz && \
+	  tar -xzf build/engines-java/trino-server-$(TRINO_VERSION).tar.gz -C build/engines-java && \
+	  rm build/engines-java/trino-server-$(TRINO_VERSION).tar.gz; }
+endef
+
 # Spark wants a JDK of 17 or 21 (JAVA_HOME, or the java in PATH), Trino one of 24 or later; Maven brings their parts.
 .PHONY: engines
 engines: ## Spark, Spark over Iceberg, and Trino (TRINO_JAVA_HOME=… names its JDK; 1.8 GB) read a snapshot, and the tables of query init
 	python3 -m venv build/engines && build/engines/bin/pip install -q pandas pyarrow 'pyspark==$(SPARK_VERSION)' 'pyiceberg[sql-sqlite]' trino
 	mvn -q -B dependency:copy -DoutputDirectory=build/engines-java -Dartifact=$(ICEBERG_JAR)
-	[ -z "$(TRINO_JAVA_HOME)" ] || [ -d build/engines-java/trino-server-$(TRINO_VERSION) ] || { \
-	  mvn -q -B dependency:copy -DoutputDirectory=build/engines-java -Dartifact=io.trino:trino-server:$(TRINO_VERSION):tar.gz && \
-	  tar -xzf build/engines-java/trino-server-$(TRINO_VERSION).tar.gz -C build/engines-java; }
+	$(GET_TRINO)
 	CALLHOUSE_PYTHON=$(CURDIR)/build/engines/bin/python \
 	  CALLHOUSE_ICEBERG_JAR=$(CURDIR)/build/engines-java/$(subst :,-,$(ICEBERG_JAR:org.apache.iceberg:%=%)).jar \
 	  CALLHOUSE_TRINO_HOME=$(if $(TRINO_JAVA_HOME),$(CURDIR)/build/engines-java/trino-server-$(TRINO_VERSION)) CALLHOUSE_TRINO_JAVA=$(TRINO_JAVA_HOME) \
 	  go test ./cmd/internal/e2e -run TestFolderReaders -v -timeout 30m
+
+# DuckDB's extensions are those of extensions.duckdb.org, signed, as PyPI has them.
+.PHONY: lake
+lake: ## Spark, Trino (TRINO_JAVA_HOME=…), ClickHouse, DuckDB, pyiceberg and polars read what query publish iceberg publishes, from a folder and from S3
+	python3 -m venv build/lake && build/lake/bin/pip install -q 'pyspark==$(SPARK_VERSION)' 'pyiceberg[s3fs,pyarrow]' polars chdb trino pytz \
+	  $(foreach e,duckdb duckdb-extension-iceberg duckdb-extension-avro duckdb-extension-httpfs,'$(e)==$(DUCKDB_VERSION)')
+	for jar in $(ICEBERG_JAR) $(ICEBERG_AWS_JAR) $(HADOOP_AWS_JAR) $(AWS_JARS); do mvn -q -B dependency:copy -DoutputDirectory=build/lake-java -Dartifact=$$jar || exit 1; done
+	$(GET_TRINO)
+	GOBIN=$(CURDIR)/build/tools go install github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW_VERSION)
+	CALLHOUSE_LAKE=1 CALLHOUSE_PYTHON=$(CURDIR)/build/lake/bin/python CALLHOUSE_VERSITYGW=$(CURDIR)/build/tools/versitygw \
+	  CALLHOUSE_ICEBERG_JARS=$$(ls $(CURDIR)/build/lake-java/*.jar | paste -sd,) \
+	  CALLHOUSE_TRINO_HOME=$(if $(TRINO_JAVA_HOME),$(CURDIR)/build/engines-java/trino-server-$(TRINO_VERSION)) CALLHOUSE_TRINO_JAVA=$(TRINO_JAVA_HOME) \
+	  go test ./cmd/internal/e2e -run TestLakeReaders -v -count=1 -timeout 60m
 
 .PHONY: catalog
 catalog: ## Python's and Node's DuckDB read the catalog while extract run commits twenty times

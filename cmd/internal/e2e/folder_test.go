@@ -131,7 +131,8 @@ func TestFolderReaders(t *testing.T) {
 	}
 }
 
-// startTrino starts the server whose program is at home, with a catalog as query init asks for, and returns its address.
+// startTrino starts the server whose program is at home, with a catalog as query init asks for and one for tables of Iceberg, and
+// returns its address.
 func startTrino(t *testing.T, home string) string {
 	t.Helper()
 	free, err := net.Listen("tcp", "127.0.0.1:0")
@@ -141,13 +142,18 @@ func startTrino(t *testing.T, home string) string {
 	addr := free.Addr().String()
 	_, port, _ := net.SplitHostPort(addr)
 	_ = free.Close()
-	dir := t.TempDir()
+	dir, s3 := t.TempDir(), ""
+	if endpoint := os.Getenv("AWS_ENDPOINT_URL"); endpoint != "" {
+		s3 = "fs.native-s3.enabled=true\ns3.path-style-access=true\ns3.endpoint=" + endpoint + "\ns3.region=" + os.Getenv("AWS_REGION") + "\n"
+	}
 	for name, text := range map[string]string{
 		"config.properties": "coordinator=true\nnode-scheduler.include-coordinator=true\nquery.max-memory-per-node=512MB\nhttp-server.http.port=" + port + "\ndiscovery.uri=http://" + addr + "\n",
 		"jvm.config":        "-Xmx1500M\n-XX:+UseSerialGC\n-XX:TieredStopAtLevel=1\n--add-modules=jdk.incubator.vector\n-Duser.timezone=America/New_York\n",
 		"node.properties":   "node.environment=test\nnode.data-dir=" + dir + "/data\n",
 		"catalog/hive.properties": "connector.name=hive\nhive.parquet.time-zone=UTC\nhive.timestamp-precision=MICROSECONDS\nhive.non-managed-table-writes-enabled=true\n" +
 			"fs.hadoop.enabled=true\nhive.metastore=file\nhive.metastore.catalog.dir=file://" + dir + "/metastore\n",
+		"catalog/lake.properties": "connector.name=iceberg\niceberg.catalog.type=TESTING_FILE_METASTORE\nhive.metastore.catalog.dir=file://" + dir + "/lake\n" +
+			"iceberg.register-table-procedure.enabled=true\nfs.hadoop.enabled=true\n" + s3,
 	} {
 		path := filepath.Join(dir, "etc", name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {

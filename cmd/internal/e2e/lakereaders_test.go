@@ -1,0 +1,415 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/resource"
+	"callhouse/internal/sandbox"
+	"callhouse/internal/schema"
+)
+
+// lakeQuestions are put to every engine, in the words that all of them know, and to query. MICROS,
+// CHARS, TEXT, INSTANT and MEMBER stand for what each calls otherwise.
+var lakeQuestions = map[string]string{
+	"calls":    "SELECT count(*), count(start_at), count(DISTINCT call_id), count(total_cost) FROM calls",
+	"cost":     "SELECT sum(total_cost), min(total_cost), max(total_cost) FROM calls",
+	"times":    "SELECT MICROS(min(start_at)), MICROS(max(start_at)), MICROS(max(end_at)), sum(duration_ms) FROM calls",
+	"instant":  "SELECT count(*), sum(total_cost) FROM calls WHERE start_at >= INSTANT(@AFTER) AND start_at < INSTANT(@NEXT)",
+	"month":    "SELECT count(*), MICROS(min(start_at)) FROM calls WHERE start_at >= INSTANT(@MONTH) AND start_at < INSTANT(@NEXT)",
+	"no start": "SELECT count(*), max(call_id) FROM calls WHERE start_at IS NULL",
+	"roles":    "SELECT role, count(*), sum(CHARS(content)) FROM transcript_turns GROUP BY role",
+	"texts":    "SELECT min(content), max(content) FROM transcript_turns WHERE role = 'user'",
+	"json":     "SELECT count(*), count(metadata), sum(CHARS(metadata)), max(TEXT(metadata)) FROM calls",
+	"member":   "SELECT MEMBER(metadata, campaign), count(*) FROM calls GROUP BY MEMBER(metadata, campaign)",
+	"words":    "SELECT status, disconnection_reason, count(*) FROM calls GROUP BY status, disconnection_reason",
+	"join": "SELECT count(*), count(DISTINCT t.call_id) FROM transcript_turns t JOIN calls c ON t.call_id = c.call_id " +
+		"WHERE c.start_at < INSTANT(@NEXT) AND t.call_start_at < INSTANT(@NEXT)",
+	"p50": nearestRank(50), "p90": nearestRank(90), "p99": nearestRank(99),
+}
+
+func nearestRank(percent int) string {
+	return fmt.Sprintf("SELECT min(duration_ms) FROM (SELECT duration_ms, row_number() OVER (ORDER BY duration_ms) AS n, count(*) OVER () AS whole "+
+		"FROM calls WHERE duration_ms IS NOT NULL) AS ranked WHERE 100 * n >= %d * whole", percent)
+}
+
+// inDuckDB is how query says what stands in lakeQuestions for others' words.
+var inDuckDB = strings.NewReplacer("MICROS(", "epoch_us(", "CHARS(", "length(", "TEXT(", "concat(", "INSTANT(", "timezone('UTC', TIMESTAMP ", "MEMBER(metadata, campaign)", "(metadata ->> 'campaign')")
+
+// lakeAnswers are what a commit holds: rows by table, and the rows that each question has, as texts, in order.
+type lakeAnswers map[string][]string
+
+// asText returns rows as every reader writes them: numbers without zeros at their end.
+func asText(rows [][]any) (out []string) {
+	zeros := regexp.MustCompile(`^(-?\d+)\.(\d*?)0*$`)
+	for _, row := range rows {
+		var cells []string
+		for _, v := range row {
+			s := fmt.Sprint(v)
+			if v == nil {
+				s = "null"
+			} else if m := zeros.FindStringSubmatch(s); m != nil {
+				s = strings.TrimSuffix(m[1]+"."+m[2], ".")
+			}
+			cells = append(cells, s)
+		}
+		out = append(out, strings.Join(cells, " | "))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// rows returns what query answers, in the order of its columns.
+func (c *company) rows(args ...string) (out [][]any) {
+	c.t.Helper()
+	r := c.query(append(args, "--format", "ndjson")...)
+	if r.code != 0 {
+		c.t.Fatalf("query %q: %s", args, r.stderr)
+	}
+	for line := range strings.Lines(r.stdout) {
+		dec := json.NewDecoder(strings.NewReader(line))
+		dec.UseNumber()
+		var row []any
+		for depth := 0; ; {
+			tok, err := dec.Token()
+			if err != nil {
+				break
+			}
+			if d, ok := tok.(json.Delim); ok {
+				if depth++; d == '}' {
+					break
+				}
+				continue
+			}
+			var v any // of the name that was read
+			if err := dec.Decode(&v); err != nil {
+				c.t.Fatal(err)
+			}
+			row = append(row, v)
+		}
+		out = append(out, row)
+	}
+	return out
+}
+
+// lakeTables are those that a snapshot publishes.
+func lakeTables(s *layout.Snapshot) (out []string) {
+	for _, t := range resource.Tables {
+		if len(s.Manifest.FilesOf(t.Name)) > 0 {
+			out = append(out, t.Name)
+		}
+	}
+	return out
+}
+
+// lakeTruth is what query says of the current commit.
+func (c *company) lakeTruth(questions map[string]string) lakeAnswers {
+	c.t.Helper()
+	s, err := layout.Current(c.warehouse)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	out := lakeAnswers{}
+	for _, table := range lakeTables(s) {
+		out["rows of "+table] = []string{fmt.Sprint(s.Manifest.Rows(table))}
+	}
+	for name, question := range questions {
+		out[name] = asText(c.rows("sql", inDuckDB.Replace(question)))
+	}
+	return out
+}
+
+// asked is a place, and what is asked there.
+type asked struct {
+	Root      string            `json:"root"`
+	Tags      []string          `json:"tags"`
+	Tables    []string          `json:"tables"`
+	Questions map[string]string `json:"questions"`
+	Reports   bool              `json:"reports"` // and of pruning
+	truth     map[string]lakeAnswers
+	late      map[string]bool
+}
+
+// Engines read the tables that query publish iceberg keeps, in a folder and in a bucket, and get what query gets, to the last digit: of
+// the last commit and, by its tag, of the one before, which has a column less. The SQL of docs/lakehouse.md answers as the reports do.
+// make lake installs the engines.
+func TestLakeReaders(t *testing.T) {
+	python := os.Getenv("CALLHOUSE_PYTHON")
+	if os.Getenv("CALLHOUSE_LAKE") == "" {
+		t.Skip("make lake installs the engines")
+	}
+	script, err := filepath.Abs(filepath.Join("testdata", "lake_reader.py"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("CALLHOUSE_RESOURCES", "all")
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 8, Calls: 600, Days: 70}})
+	e := newEditor(c)
+	unstarted := ""
+	edit := func(call map[string]any) {
+		if cost, ok := call["call_cost"].(map[string]any); ok && cost["total_cost"] != nil {
+			cost["total_cost"] = fmt.Sprint(cost["total_cost"]) + "1234567"
+		}
+		if id := call["id"].(string); unstarted == "" && call["status"] == "canceled" || unstarted == id {
+			unstarted, call["start_at"], call["end_at"] = id, nil, nil
+		}
+	}
+	var mu sync.Mutex
+	e.whole = func(r *http.Request, body map[string]any) {
+		mu.Lock()
+		defer mu.Unlock()
+		if items, ok := body["items"].([]any); ok && r.URL.Path == "/v3/calls" {
+			for _, call := range items {
+				edit(call.(map[string]any))
+			}
+		} else if strings.HasPrefix(r.URL.Path, "/v3/calls/") {
+			edit(body)
+		}
+	}
+	places := map[string]string{"folder": t.TempDir()}
+	if gateway := os.Getenv("CALLHOUSE_VERSITYGW"); gateway != "" {
+		startS3(t, gateway, "lake")
+		places["bucket"] = "s3://lake"
+	}
+
+	all := schema.Calls.Columns
+	late := all[len(all)-1].Name
+	t.Cleanup(func() { schema.Calls.Columns = all })
+	questions := map[string]string{}
+	truth := map[string]lakeAnswers{}
+	night := func() string {
+		t.Helper()
+		if r := e.extract(); r.code != 0 {
+			t.Fatal(r.stderr)
+		}
+		if len(questions) == 0 { // it is published by a program that does not know the last column
+			schema.Calls.Columns = all[: len(all)-1 : len(all)-1]
+		}
+		for _, to := range places {
+			if r := c.query("publish", "iceberg", "--to", to+"/callhouse"); r.code != 0 {
+				t.Fatal(r.stderr)
+			} else {
+				t.Log(strings.TrimSpace(r.stderr))
+			}
+		}
+		schema.Calls.Columns = all
+		if len(questions) == 0 {
+			month := c.clock.Now().UTC().AddDate(0, -1, 0)
+			month = time.Date(month.Year(), month.Month(), 1, 0, 0, 0, 0, time.UTC)
+			instants := strings.NewReplacer("@MONTH", quoted(month), "@NEXT", quoted(month.AddDate(0, 1, 0)), "@AFTER", quoted(month.Add(100*time.Hour)))
+			for name, q := range lakeQuestions {
+				questions[name] = instants.Replace(q)
+			}
+		}
+		tag := "snapshot-" + layout.SnapshotName(mustCurrent(t, c).Manifest.Snapshot)
+		truth[tag] = c.lakeTruth(questions)
+		return tag
+	}
+	before := night()
+	c.clock.Advance(30 * time.Hour)
+	last := night()
+	if unstarted == "" || truth[before]["no start"][0] != "1 | "+unstarted {
+		t.Fatalf("calls without a start: %v", truth[before]["no start"])
+	}
+	for name := range questions {
+		if a := truth[before][name]; len(a) == 0 || strings.HasPrefix(a[0]+" ", "0 ") {
+			t.Fatalf("%s has nothing to find: %v", name, a)
+		}
+	}
+	if reflect.DeepEqual(truth[before], truth[last]) {
+		t.Fatal("both commits hold the same")
+	}
+	truth[""] = truth[last]
+	reports := map[string][]string{}
+	for _, name := range []string{"sentiment", "disconnections", "durations"} {
+		reports[name] = asText(c.rows(name))
+	}
+
+	ask := map[string]*asked{"shared": c.shared("acme")}
+	for name, to := range places {
+		if !strings.Contains(to, "://") {
+			to = "file://" + to
+		}
+		ask[name] = &asked{to, []string{"", before, last}, lakeTables(mustCurrent(t, c)), questions, true, truth, map[string]bool{"": true, before: false, last: true}}
+	}
+	var stdin bytes.Buffer
+	if err := json.NewEncoder(&stdin).Encode(map[string]any{"places": ask, "month": questions["month"], "reports": lakeSQL(t), "late": late}); err != nil {
+		t.Fatal(err)
+	}
+	engines := []string{"pyiceberg", "polars", "duckdb", "chdb", "spark"}
+	if home := os.Getenv("CALLHOUSE_TRINO_HOME"); home != "" {
+		engines = append(engines, "trino")
+	}
+	for _, engine := range engines {
+		t.Run(engine, func(t *testing.T) {
+			if engine == "trino" {
+				t.Setenv("CALLHOUSE_TRINO", startTrino(t, os.Getenv("CALLHOUSE_TRINO_HOME")))
+			}
+			cmd := exec.CommandContext(t.Context(), python, script, engine)
+			cmd.Stdin, cmd.Stderr, cmd.Dir = bytes.NewReader(stdin.Bytes()), os.Stderr, t.TempDir()
+			out, err := cmd.Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got map[string]struct {
+				Answers map[string]map[string][][]any
+				Reports map[string][][]any
+				Late    map[string]bool // whether a commit has the last column
+				Pruned  *struct{ Read, Of int }
+			}
+			dec := json.NewDecoder(bytes.NewReader(out))
+			dec.UseNumber()
+			if err := dec.Decode(&got); err != nil {
+				t.Fatalf("%v in %s", err, out)
+			}
+			if len(got) != len(ask) {
+				t.Errorf("it read %d places", len(got))
+			}
+			for place, saw := range got {
+				want, n := ask[place], 0
+				for tag, answers := range saw.Answers {
+					for name, want := range want.truth[tag] {
+						if have := asText(answers[name]); !reflect.DeepEqual(have, want) {
+							t.Errorf("%s, commit %q, %s:\n%v\nwant\n%v", place, tag, name, have, want)
+						}
+						n++
+					}
+				}
+				for name, rows := range saw.Reports {
+					if have := asText(rows); !reflect.DeepEqual(have, reports[name]) {
+						t.Errorf("%s, %s:\n%s\nwant\n%s", place, name, strings.Join(have, "\n"), strings.Join(reports[name], "\n"))
+					}
+					n++
+				}
+				if least := len(want.Tags) * len(want.truth[""]); n < least || want.Reports && n != least+len(reports) {
+					t.Errorf("%s: it answered only %d questions", place, n)
+				}
+				if !reflect.DeepEqual(saw.Late, want.late) {
+					t.Errorf("%s: the column %s is there: %v, want %v", place, late, saw.Late, want.late)
+				}
+				if p := saw.Pruned; p != nil && (p.Read == 0 || p.Read >= p.Of) {
+					t.Errorf("%s: to find a month it reads %d of %d", place, p.Read, p.Of)
+				}
+				t.Logf("%s: %d answers; of a month it read %+v", place, n, saw.Pruned)
+			}
+		})
+	}
+}
+
+// shared publishes this company's warehouse and another one to the same tables, and returns what is asked of both.
+func (c *company) shared(name string) *asked {
+	c.t.Helper()
+	other := found(c.t, sandbox.Options{World: sandbox.Config{Seed: 9, Calls: 200, Days: 40}})
+	other.mustExtract()
+	to := c.t.TempDir()
+	tag := name + "-" + layout.SnapshotName(mustCurrent(c.t, c).Manifest.Snapshot)
+	truth := map[string]lakeAnswers{"": {}, tag: {}}
+	for organization, of := range map[string]*company{name: c, "globex": other} {
+		if r := of.query("publish", "iceberg", "--to", to+"/callhouse", "--organization", organization); r.code != 0 {
+			c.t.Fatal(r.stderr)
+		}
+		for question, from := range map[string]string{"organizations": "sum(total_cost), count(DISTINCT call_id) FROM calls", "turns": "min(turn) FROM transcript_turns"} {
+			rows := asText(of.rows("sql", "SELECT '"+organization+"', count(*), "+from))
+			truth[""][question] = append(truth[""][question], rows...)
+			slices.Sort(truth[""][question])
+			if of == c {
+				truth[tag][question] = rows
+			}
+		}
+	}
+	for _, answers := range truth {
+		answers["of one"] = asText(c.rows("sql", "SELECT count(*), '"+name+"', sum(duration_ms) FROM calls"))
+		answers["of none"] = []string{"0"}
+	}
+	return &asked{"file://" + to, []string{"", tag}, []string{"calls"}, map[string]string{
+		"organizations": "SELECT organization, count(*), sum(total_cost), count(DISTINCT call_id) FROM calls GROUP BY organization",
+		"turns":         "SELECT organization, count(*), min(turn) FROM transcript_turns GROUP BY organization",
+		"of one":        "SELECT count(*), min(organization), sum(duration_ms) FROM calls WHERE organization = '" + name + "'",
+		"of none":       "SELECT count(*) FROM calls WHERE organization IS NULL",
+	}, false, truth, map[string]bool{"": true, tag: true}}
+}
+
+func mustCurrent(t *testing.T, c *company) *layout.Snapshot {
+	t.Helper()
+	s, err := layout.Current(c.warehouse)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func quoted(at time.Time) string { return at.Format("'2006-01-02 15:04:05'") }
+
+// lakeSQL returns the statements of docs/lakehouse.md for the three questions, by the report that each stands for.
+func lakeSQL(t *testing.T) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile("../../../docs/lakehouse.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, m := range regexp.MustCompile("(?s)`query (\\w+)`:\n\n((?:    [^\n]*\n|\n)+)").FindAllStringSubmatch(string(text), -1) {
+		out[m[1]] = strings.TrimSpace(m[2])
+	}
+	if len(out) != 3 {
+		t.Fatalf("docs/lakehouse.md has statements for %d reports", len(out))
+	}
+	return out
+}
+
+// startS3 starts a server of S3 with a bucket, and has this process and those that it starts ask it.
+func startS3(t *testing.T, program, bucket string) {
+	t.Helper()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := free.Addr().String()
+	_ = free.Close()
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, bucket), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "testtest",
+		"AWS_ENDPOINT_URL": "http://" + addr, "AWS_REGION": "us-east-1"} {
+		t.Setenv(name, value)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	cmd := exec.CommandContext(ctx, program, "--port", addr, "--quiet", "posix", dir)
+	cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY=test", "ROOT_SECRET_KEY=testtest")
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		stop()
+		_ = cmd.Wait()
+	})
+	for range 100 {
+		if c, err := net.Dial("tcp", addr); err == nil {
+			_ = c.Close()
+			return
+		} else if !errors.Is(err, syscall.ECONNREFUSED) {
+			t.Fatal(err)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Fatalf("%s does not listen", program)
+}
