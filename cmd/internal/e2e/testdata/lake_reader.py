@@ -224,7 +224,11 @@ def by_trino(root):
 
     ask(f"CREATE SCHEMA lake.{place}")
     for name in here["tables"]:
-        ask(f"CALL lake.system.register_table('{place}', '{name}', '{root}/callhouse/{name}')")
+        last = os.path.basename(static(root, name).metadata_location)
+        for file in {"v1.metadata.json": 0, last: 0}:  # as after a first publication, and after the last one
+            if file != "v1.metadata.json":
+                ask(f"CALL lake.system.unregister_table('{place}', '{name}')")
+            ask(f"CALL lake.system.register_table('{place}', '{name}', '{root}/callhouse/{name}', '{file}')")
 
     def table(name, tag):
         return f"(SELECT * FROM lake.{place}.{name} FOR VERSION AS OF '{tag}')" if tag else f"lake.{place}.{name}"
