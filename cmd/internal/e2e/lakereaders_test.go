@@ -338,7 +338,7 @@ func (c *company) shared(name string) *asked {
 		answers["of one"] = asText(c.rows("sql", "SELECT count(*), '"+name+"', sum(duration_ms) FROM calls"))
 		answers["of none"] = []string{"0"}
 	}
-	return &asked{"file://" + to, []string{"", tag}, []string{"calls"}, map[string]string{
+	return &asked{"file://" + to, []string{"", tag}, []string{"calls", "transcript_turns"}, map[string]string{
 		"organizations": "SELECT organization, count(*), sum(total_cost), count(DISTINCT call_id) FROM calls GROUP BY organization",
 		"turns":         "SELECT organization, count(*), min(turn) FROM transcript_turns GROUP BY organization",
 		"of one":        "SELECT count(*), min(organization), sum(duration_ms) FROM calls WHERE organization = '" + name + "'",
