@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"net"
 	"net/http"
 	"os"
@@ -52,6 +53,14 @@ func nearestRank(percent int) string {
 
 // inDuckDB is how query says what stands in lakeQuestions for others' words.
 var inDuckDB = strings.NewReplacer("MICROS(", "epoch_us(", "CHARS(", "length(", "TEXT(", "concat(", "INSTANT(", "timezone('UTC', TIMESTAMP ", "MEMBER(metadata, campaign)", "(metadata ->> 'campaign')")
+
+// lakeEndings are endings that the sandbox's calls seldom or never have, and that say whether a call connected.
+var lakeEndings = [][2]any{
+	{"ended", "dial_no_answer"}, {"ended", "dial_busy"}, {"ended", "dial_declined"}, {"ended", "dial_failed"}, {"ended", "blocked_number"},
+	{"ended", "concurrency_limit_reached"}, {"ended", "hourly_call_limit_reached"}, {"ended", "daily_call_limit_reached"},
+	{"ended", "insufficient_balance"}, {"error", "insufficient_balance"}, {"ended", "new_reason"}, {"error", "dial_new"}, {"new_status", "user_hangup"},
+	{"error", nil}, {"canceled", "user_hangup"}, {"not_connected", "call_transfer"}, {"ended", "flow_error"}, {"ended", "orphaned_no_agent_pickup"},
+}
 
 // lakeAnswers are what a commit holds: rows by table, and the rows that each question has, as texts, in order.
 type lakeAnswers map[string][]string
@@ -169,6 +178,9 @@ func TestLakeReaders(t *testing.T) {
 		}
 		if id := call["id"].(string); unstarted == "" && call["status"] == "canceled" || unstarted == id {
 			unstarted, call["start_at"], call["end_at"] = id, nil, nil
+		} else if h := crc32.ChecksumIEEE([]byte(id)); h%5 == 0 && call["status"] == "ended" {
+			ending := lakeEndings[h/5%uint32(len(lakeEndings))]
+			call["status"], call["disconnection_reason"] = ending[0], ending[1]
 		}
 	}
 	var mu sync.Mutex
