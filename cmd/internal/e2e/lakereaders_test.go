@@ -145,8 +145,8 @@ func (c *company) lakeTruth(questions map[string]string) lakeAnswers {
 	return out
 }
 
-// lakeQuestions are a place, and what is asked there.
-type lakeQuestions struct {
+// lakePlace is a place, and what is asked there.
+type lakePlace struct {
 	Root      string            `json:"root"`
 	Tags      []string          `json:"tags"`
 	Tables    []string          `json:"tables"`
@@ -254,12 +254,12 @@ func TestLakeReaders(t *testing.T) {
 		reports[name] = asText(c.rows(name))
 	}
 
-	ask := map[string]*lakeQuestions{"shared": c.shared("acme")}
+	ask := map[string]*lakePlace{"shared": c.shared("acme")}
 	for name, to := range places {
 		if !strings.Contains(to, "://") {
 			to = "file://" + to
 		}
-		ask[name] = &lakeQuestions{to, []string{"", before, last}, lakeTables(mustCurrent(t, c)), questions, true, truth, map[string]bool{"": true, before: false, last: true}}
+		ask[name] = &lakePlace{to, []string{"", before, last}, lakeTables(mustCurrent(t, c)), questions, true, truth, map[string]bool{"": true, before: false, last: true}}
 	}
 	var stdin bytes.Buffer
 	if err := json.NewEncoder(&stdin).Encode(map[string]any{"places": ask, "month": questions["month"], "reports": lakeSQL(t), "late": late}); err != nil {
@@ -326,7 +326,7 @@ func TestLakeReaders(t *testing.T) {
 }
 
 // shared publishes this company's warehouse and another one to the same tables, and returns what is asked of both.
-func (c *company) shared(name string) *lakeQuestions {
+func (c *company) shared(name string) *lakePlace {
 	c.t.Helper()
 	other := found(c.t, sandbox.Options{World: sandbox.Config{Seed: 9, Calls: 200, Days: 40}})
 	other.mustExtract()
@@ -350,7 +350,7 @@ func (c *company) shared(name string) *lakeQuestions {
 		answers["of one"] = asText(c.rows("sql", "SELECT count(*), '"+name+"', sum(duration_ms) FROM calls"))
 		answers["of none"] = []string{"0"}
 	}
-	return &lakeQuestions{"file://" + to, []string{"", tag}, []string{"calls", "transcript_turns"}, map[string]string{
+	return &lakePlace{"file://" + to, []string{"", tag}, []string{"calls", "transcript_turns"}, map[string]string{
 		"organizations": "SELECT organization, count(*), sum(total_cost), count(DISTINCT call_id) FROM calls GROUP BY organization",
 		"turns":         "SELECT organization, count(*), min(turn) FROM transcript_turns GROUP BY organization",
 		"of one":        "SELECT count(*), min(organization), sum(duration_ms) FROM calls WHERE organization = '" + name + "'",
