@@ -225,6 +225,11 @@ lake: ## Spark, Trino (TRINO_JAVA_HOME=…), ClickHouse, DuckDB, pyiceberg and p
 	  CALLHOUSE_TRINO_HOME=$(if $(TRINO_JAVA_HOME),$(CURDIR)/build/engines-java/trino-server-$(TRINO_VERSION)) CALLHOUSE_TRINO_JAVA=$(TRINO_JAVA_HOME) \
 	  go test ./cmd/internal/e2e -run TestLakeReaders -v -count=1 -timeout 60m
 
+.PHONY: lake-crash
+lake-crash: ## Publications killed at each operation; 500 processes that publish to a real S3 server, killed at any time while requests fail; 24 organisations in one lake
+	GOBIN=$(CURDIR)/build/tools go install github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW_VERSION)
+	go test ./internal/publish -v -count=1 -timeout 120m -rapid.checks 200 -args -long -kills 500 -versitygw $(CURDIR)/build/tools/versitygw
+
 .PHONY: catalog
 catalog: ## Python's and Node's DuckDB read the catalog while extract run commits twenty times
 	python3 -m venv build/catalog && build/catalog/bin/pip install -q duckdb

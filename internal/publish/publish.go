@@ -159,7 +159,9 @@ func (p *publication) choose() (err error) {
 		p.kept = append(p.kept, s)
 	}
 	for i := range m.Files {
-		if f := &m.Files[i]; f.Format < layout.FormatVersion && slices.ContainsFunc(tables(), func(t *schema.Table) bool { return t.Name == f.Table }) {
+		if f := &m.Files[i]; len(f.SHA256) != 64 {
+			return &layout.DamageError{Path: f.Path, What: "the manifest has no checksum of it"}
+		} else if f.Format < layout.FormatVersion && slices.ContainsFunc(tables(), func(t *schema.Table) bool { return t.Name == f.Table }) {
 			return &OldFilesError{f.Path}
 		}
 	}

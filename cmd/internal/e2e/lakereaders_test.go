@@ -2,12 +2,9 @@ package e2e
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"hash/crc32"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -17,11 +14,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"callhouse/internal/layout"
+	"callhouse/internal/publish/s3test"
 	"callhouse/internal/resource"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/schema"
@@ -197,7 +194,7 @@ func TestLakeReaders(t *testing.T) {
 	}
 	places := map[string]string{"folder": t.TempDir()}
 	if gateway := os.Getenv("CALLHOUSE_VERSITYGW"); gateway != "" {
-		startS3(t, gateway, "lake")
+		s3test.Start(t, gateway, "lake")
 		places["bucket"] = "s3://lake"
 	}
 
@@ -384,44 +381,4 @@ func lakeSQL(t *testing.T) map[string]string {
 		t.Fatalf("docs/lakehouse.md has statements for %d reports", len(out))
 	}
 	return out
-}
-
-// startS3 starts a server of S3 with a bucket, and has this process and those that it starts ask it.
-func startS3(t *testing.T, program, bucket string) {
-	t.Helper()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := free.Addr().String()
-	_ = free.Close()
-	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, bucket), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for name, value := range map[string]string{"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "testtest",
-		"AWS_ENDPOINT_URL": "http://" + addr, "AWS_REGION": "us-east-1"} {
-		t.Setenv(name, value)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	cmd := exec.CommandContext(ctx, program, "--port", addr, "--quiet", "posix", dir)
-	cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY=test", "ROOT_SECRET_KEY=testtest")
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		stop()
-		_ = cmd.Wait()
-	})
-	for range 100 {
-		if c, err := net.Dial("tcp", addr); err == nil {
-			_ = c.Close()
-			return
-		} else if !errors.Is(err, syscall.ECONNREFUSED) {
-			t.Fatal(err)
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	t.Fatalf("%s does not listen", program)
 }

@@ -1,0 +1,127 @@
+package publish
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path"
+	"strings"
+	"testing"
+	"time"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/publish/s3test"
+)
+
+var (
+	kills   = flag.Int("kills", 3, "kill so many publications")
+	gateway = flag.String("versitygw", "", "kill them at the S3 server that this `PROGRAM` is")
+)
+
+// envChild tells this binary to publish, and nothing else.
+const envChild = "CALLHOUSE_TEST_PUBLISH"
+
+func TestMain(m *testing.M) {
+	if root := os.Getenv(envChild); root != "" {
+		if _, err := Run(context.Background(), Options{Warehouse: root, To: "s3://lake/killed", Now: time.Now}); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// TestKilledForReal kills processes that publish to S3, by SIGKILL at any time, while requests
+// fail. A table always has the files of one commit; when a publication is let through, all have
+// those of the last one, nothing is left over, and no file was copied twice that was there.
+func TestKilledForReal(t *testing.T) {
+	b := newBucket(t)
+	if *gateway != "" {
+		proxy := os.Getenv("AWS_ENDPOINT_URL")
+		s3test.Start(t, *gateway, "lake")
+		to, err := url.Parse(os.Getenv("AWS_ENDPOINT_URL"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Handler = httputil.NewSingleHostReverseProxy(to) // the host stays as it was signed
+		t.Setenv("AWS_ENDPOINT_URL", proxy)
+	}
+	h := newHouse(t)
+	l := newLake(h, "s3://lake/killed")
+	commits := map[string]bool{} // the files of each table, as each commit has them
+	killed, through := 0, 0
+	took := time.Hour
+	for n := 0; n < *kills; n++ {
+		if n%3 == 0 {
+			h.night(call{fmt.Sprint(n % 40), "x", n % 60, 1, 1}, call{fmt.Sprint(n), "y", rand.IntN(60), n, 2})
+			if n%30 == 27 {
+				h.forget(fmt.Sprint(n % 40))
+			}
+			now, _ := h.snapshots()
+			for _, table := range tables() {
+				commits[table.Name+" "+names(now.Manifest.FilesOf(table.Name))] = true
+			}
+		}
+		b.faults = 0.01
+		begun := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), rand.N(took))
+		cmd := exec.CommandContext(ctx, os.Args[0])
+		cmd.Env = append(os.Environ(), envChild+"="+h.root)
+		if out, err := cmd.CombinedOutput(); ctx.Err() != nil {
+			killed++
+		} else if through++; err != nil {
+			t.Logf("it ended by itself: %v\n%s", err, out)
+		} else {
+			took = min(took, time.Since(begun))
+		}
+		cancel()
+		b.faults = 0
+		for _, table := range tables() {
+			cur := l.load(table.Name)
+			if cur.Metadata == nil {
+				continue
+			}
+			var have []*layout.File
+			for uri := range l.data(cur.CurrentSnapshot()) {
+				have = append(have, &layout.File{Path: uri})
+			}
+			if !commits[table.Name+" "+names(have)] {
+				t.Fatalf("after %d kills %s has the files of no commit", killed, table.Name)
+			}
+		}
+		if n%10 == 9 || n == *kills-1 {
+			_, err := h.publish("s3://lake/killed")
+			h.must(err)
+			l.check("")
+		}
+	}
+	twice := 0
+	for uri, n := range b.wrote {
+		if strings.HasSuffix(uri, ".parquet") && n > 1 {
+			twice++
+		}
+	}
+	t.Logf("%d killed, %d not in time; faults %v; %d files were sent again, whose answers or senders were lost", killed, through, b.seen, twice)
+	if killed == 0 && *kills > 20 {
+		t.Error("none was killed")
+	}
+}
+
+// names are the names of files as they are published, in one text.
+func names(files []*layout.File) string {
+	seen := map[string]bool{}
+	for _, f := range files {
+		name := strings.TrimSuffix(path.Base(f.Path), ".parquet")
+		if f.SHA256 != "" {
+			name += "-" + f.SHA256[:16]
+		}
+		seen[name] = true
+	}
+	return fmt.Sprint(seen) // which sorts
+}

@@ -1,0 +1,55 @@
+// Package s3test runs a real S3 server for tests. Only tests import it.
+package s3test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Start starts versitygw, which is the program, on the loopback, with an empty bucket. The
+// environment says where it is, as programs expect it. It ends with the test.
+func Start(t *testing.T, program, bucket string) {
+	t.Helper()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := free.Addr().String()
+	_ = free.Close()
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, bucket), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "testtest",
+		"AWS_ENDPOINT_URL": "http://" + addr, "AWS_REGION": "us-east-1"} {
+		t.Setenv(name, value)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	cmd := exec.CommandContext(ctx, program, "--port", addr, "--quiet", "posix", dir)
+	cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY=test", "ROOT_SECRET_KEY=testtest")
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		stop()
+		_ = cmd.Wait()
+	})
+	for range 100 {
+		if c, err := net.Dial("tcp", addr); err == nil {
+			_ = c.Close()
+			return
+		} else if !errors.Is(err, syscall.ECONNREFUSED) {
+			t.Fatal(err)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Fatalf("%s does not listen", program)
+}
