@@ -17,7 +17,7 @@ import (
 // environment says where it is, as programs expect it. It ends with the test.
 func Start(t *testing.T, program, bucket string) {
 	t.Helper()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
+	free, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func Start(t *testing.T, program, bucket string) {
 		_ = cmd.Wait()
 	})
 	for range 100 {
-		if c, err := net.Dial("tcp", addr); err == nil {
+		if c, err := new(net.Dialer).DialContext(t.Context(), "tcp", addr); err == nil {
 			_ = c.Close()
 			return
 		} else if !errors.Is(err, syscall.ECONNREFUSED) {
