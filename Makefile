@@ -52,6 +52,7 @@ long: ## What the quick tests only sample, and what they leave out; .ci/run runs
 	go test ./internal/analytics -run 'EqualTheOracle|EqualsTwoReports|TwoDimensions|OnlyWhatIsProven|WhileSnapshotsChange|TestSafeReaches|OfTheOrganisation|OnTheOrganisation|TestCatalogAnswers|TestStatementsFind|TestSuccess|TestSteadyDays|TestAnomalies' \
 	  -timeout 15m -args -every-question 1 -every-form 2 -long
 	go test ./internal/serve ./cmd/internal/querycmd/web -run 'TestOthersRows|TestSafeOverTheWire' -timeout 15m -args -long
+	go test ./internal/publish -run 'TestTablesFollow|TestKilledForReal|TestManyOrganizations|TestS3' -timeout 15m -rapid.checks 30 -args -long -kills 60
 	go test ./internal/analytics/page -run 'TestEveryText|TestConnectRate|TestFindings' -timeout 15m -args -long
 	go test ./cmd/internal/querycmd -run 'TestPageEqualsTheReports|TestGoldens|TestSafeContains|TestSafeAnswers|TestSafeChecks|TestChecksOfTheUser' -timeout 15m -args -pages 3 -long
 	go test ./cmd/internal/e2e -run 'TestGiantCalls|TestForeignWords|TestForeignOwner|TestLinks|TestThirtyNights|TestVerifyDeep|TestDamageMatrix|TestTwoRunsAtOnce|TestNightCostsTheMinimum|BusyWarehouse|TestCatalog|TestRealWarehouseInTrouble|TestKilled|TestPlanForetells|Late|TestNullThat|TestBulkPages|TestChangesEqual|TestOperationsPage|TestRecordsThatNeverPay|TestUpkeep|TestNewDisconnectionReasons|TestKeepForgets|TestModes|TestCallsOfCampaigns|TestV2Where|TestResourcesThatFail|TestWarehouseEqualsTheSandbox|TestInterruptedRuns|TestServeUnderLoad' \
