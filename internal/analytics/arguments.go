@@ -56,14 +56,14 @@ func flagVariables(p Params) (string, error) {
 // hasField returns an *UnknownError where no call has the field that p names.
 func hasField(ctx context.Context, conn *duck.Conn, p Params) error {
 	name, _, _ := strings.Cut(p.Field, "=")
-	found, err := column(ctx, conn, "SELECT name FROM analysis_items WHERE name = ? LIMIT 1", name)
+	found, err := conn.Column(ctx, "SELECT name FROM analysis_items WHERE name = ? LIMIT 1", name)
 	if err != nil {
 		return fmt.Errorf("find the field: %w", err)
 	}
 	if len(found) > 0 {
 		return nil
 	}
-	known, err := column(ctx, conn, "SELECT name FROM analysis_items WHERE name IS NOT NULL GROUP BY name ORDER BY count(*) DESC, name LIMIT 50")
+	known, err := conn.Column(ctx, "SELECT name FROM analysis_items WHERE name IS NOT NULL GROUP BY name ORDER BY count(*) DESC, name LIMIT 50")
 	if err != nil {
 		return fmt.Errorf("find the field: %w", err)
 	}
@@ -108,7 +108,7 @@ func (w *Warehouse) FindCall(ctx context.Context, prefix string) (string, error)
 		"SELECT call_id FROM calls WHERE call_id = ?",
 		"SELECT call_id FROM calls WHERE starts_with(call_id, ?) ORDER BY call_id LIMIT 6",
 	} {
-		ids, err := column(ctx, conn, text, prefix)
+		ids, err := conn.Column(ctx, text, prefix)
 		switch {
 		case err != nil:
 			return "", fmt.Errorf("find the call: %w", err)

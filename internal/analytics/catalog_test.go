@@ -13,6 +13,7 @@ import (
 
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/catalog"
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
@@ -123,7 +124,7 @@ func TestCatalogAnswersAsTheWarehouse(t *testing.T) {
 				}
 				w := open(t, root, loc)
 				path := filepath.Join(t.TempDir(), "callhouse.duckdb")
-				if err := analytics.WriteCatalog(t.Context(), snap, loc, path); err != nil {
+				if err := catalog.Write(t.Context(), snap, loc, path); err != nil {
 					t.Fatal(err)
 				}
 				if left, err := filepath.Glob(path + ".*"); err != nil || len(left) > 0 {
@@ -133,7 +134,7 @@ func TestCatalogAnswersAsTheWarehouse(t *testing.T) {
 				if err := conn.Exec(t.Context(), "ATTACH '"+path+"' AS house (READ_ONLY); ATTACH ':memory:' AS script; USE script"); err != nil {
 					t.Fatal(err)
 				}
-				if err := conn.Exec(t.Context(), analytics.CatalogScript(snap, loc)); err != nil {
+				if err := conn.Exec(t.Context(), catalog.Script(snap, loc)); err != nil {
 					t.Fatal(err)
 				}
 				if err := conn.Exec(t.Context(), "USE memory"); err != nil {
@@ -175,8 +176,8 @@ func TestOnlyViews(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	catalog, other, text := filepath.Join(dir, "a.duckdb"), filepath.Join(dir, "b.duckdb"), filepath.Join(dir, "c.duckdb")
-	if err := analytics.WriteCatalog(t.Context(), snap, time.UTC, catalog); err != nil {
+	made, other, text := filepath.Join(dir, "a.duckdb"), filepath.Join(dir, "b.duckdb"), filepath.Join(dir, "c.duckdb")
+	if err := catalog.Write(t.Context(), snap, time.UTC, made); err != nil {
 		t.Fatal(err)
 	}
 	if err := stock(t).Exec(t.Context(), "ATTACH '"+other+"' AS o; CREATE TABLE o.mine (a INT); DETACH o"); err != nil {
@@ -185,17 +186,17 @@ func TestOnlyViews(t *testing.T) {
 	if err := os.WriteFile(text, []byte("not a database, for sure"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if ok, err := analytics.OnlyViews(t.Context(), catalog); !ok || err != nil {
+	if ok, err := catalog.OnlyViews(t.Context(), made); !ok || err != nil {
 		t.Errorf("a catalog: %v, %v", ok, err)
 	}
-	if ok, err := analytics.OnlyViews(t.Context(), other); ok || err != nil {
+	if ok, err := catalog.OnlyViews(t.Context(), other); ok || err != nil {
 		t.Errorf("a database with a table: %v, %v", ok, err)
 	}
-	if ok, err := analytics.OnlyViews(t.Context(), text); ok || err == nil {
+	if ok, err := catalog.OnlyViews(t.Context(), text); ok || err == nil {
 		t.Errorf("no database: %v, %v", ok, err)
 	}
 	// Where a file is, none is made over it.
-	if err := analytics.WriteCatalog(t.Context(), snap, time.UTC, other); err == nil {
+	if err := catalog.Write(t.Context(), snap, time.UTC, other); err == nil {
 		t.Error("a catalog was made in somebody's database")
 	}
 }

@@ -176,3 +176,20 @@ func (w *Warehouse) defined(ctx context.Context, conn *duck.Conn, text string, p
 	}
 	return plan()
 }
+
+// ViewMacros returns the definitions that the views need, with another one of
+// local_time. Those of the reports stay out: they need variables, and clients
+// from DuckDB 1.1 on.
+func ViewMacros(localTime string) string {
+	var views []string
+	for _, v := range sqlfiles.Views() {
+		views = append(views, v.SQL)
+	}
+	needed, out := namesIn(views...), ""
+	for _, d := range withLocalTime(localTime) {
+		if needed[d.name] {
+			out += d.sql + "\n"
+		}
+	}
+	return out
+}

@@ -86,7 +86,7 @@ func TestDefinitionsComeWhenTheyAreNamed(t *testing.T) {
 	if err := whole.defineAll(t.Context(), conn); err != nil {
 		t.Fatal(err)
 	}
-	want, err := column(t.Context(), conn, known)
+	want, err := conn.Column(t.Context(), known)
 	if err != nil || len(want) != all || !slices.Equal(got, want) {
 		t.Errorf("%v; of %d definitions SQL finds %d, and where all are made at once %d:\n%q\n%q", err, all, len(got), len(want), got, want)
 	}

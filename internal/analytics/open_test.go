@@ -16,7 +16,7 @@ func TestThreadsBySize(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := column(t.Context(), conn, "SELECT CAST(current_setting('threads') AS VARCHAR)")
+		got, err := conn.Column(t.Context(), "SELECT CAST(current_setting('threads') AS VARCHAR)")
 		conn.Close()
 		if err != nil || len(got) != 1 || got[0] != threads {
 			t.Errorf("%+v: %v threads, %v; want %s", o, got, err, threads)

@@ -3,9 +3,7 @@ package analytics
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"regexp"
 	"slices"
 	"strings"
@@ -283,7 +281,7 @@ func (w *Warehouse) agent(ctx context.Context, conn *duck.Conn, prefix string) (
 		agents += " UNION ALL SELECT agent_id, 0 FROM stored.agents" // also those without calls
 	}
 	agents += ")"
-	ids, err := column(ctx, conn, `SELECT DISTINCT agent_id FROM `+agents+` WHERE starts_with(agent_id, ?)
+	ids, err := conn.Column(ctx, `SELECT DISTINCT agent_id FROM `+agents+` WHERE starts_with(agent_id, ?)
 		ORDER BY agent_id <> ?, agent_id LIMIT 6`, prefix, prefix)
 	if err != nil {
 		return "", fmt.Errorf("find the agent: %w", err)
@@ -307,7 +305,7 @@ func (w *Warehouse) agent(ctx context.Context, conn *duck.Conn, prefix string) (
 		}
 		return "", &AmbiguousError{What: "agent", Prefix: prefix, IDs: ids[:min(len(ids), 6)], Names: true}
 	}
-	known, err := column(ctx, conn, `SELECT agent_id FROM `+agents+` WHERE agent_id IS NOT NULL
+	known, err := conn.Column(ctx, `SELECT agent_id FROM `+agents+` WHERE agent_id IS NOT NULL
 		GROUP BY agent_id ORDER BY sum(calls) DESC, agent_id LIMIT 50`)
 	if err != nil {
 		return "", fmt.Errorf("find the agent: %w", err)
@@ -316,25 +314,4 @@ func (w *Warehouse) agent(ctx context.Context, conn *duck.Conn, prefix string) (
 		known[i] = cmp.Or(names[id], id)
 	}
 	return "", unknown("agent", prefix, known)
-}
-
-// column collects the texts of a short result's one column.
-func column(ctx context.Context, conn *duck.Conn, text string, args ...any) ([]string, error) {
-	rows, err := conn.Query(ctx, text, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var out []string
-	for {
-		row, err := rows.Next(ctx)
-		if errors.Is(err, io.EOF) {
-			return out, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		s, _ := row[0].(string)
-		out = append(out, s)
-	}
 }

@@ -185,3 +185,13 @@ func setZone(ctx context.Context, conn *duck.Conn, loc *time.Location) error {
 	}
 	return nil
 }
+
+// CurrentAbsolute returns the current snapshot of the warehouse at root, its
+// path absolute and without links, so that it means the same to any program.
+func CurrentAbsolute(root string) (*layout.Snapshot, error) {
+	root, err := absolute(root)
+	if err != nil {
+		return nil, fmt.Errorf("find the warehouse: %w", err)
+	}
+	return layout.Current(root)
+}

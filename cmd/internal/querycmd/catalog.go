@@ -17,6 +17,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/catalog"
 	"callhouse/internal/layout"
 	"callhouse/internal/proven"
 	"callhouse/internal/sink/snapshot"
@@ -120,7 +121,7 @@ func swapCatalog(ctx context.Context, snap *layout.Snapshot, loc *time.Location,
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	made := filepath.Join(dir, filepath.Base(path))
-	if err := analytics.WriteCatalog(ctx, snap, loc, made); err != nil {
+	if err := catalog.Write(ctx, snap, loc, made); err != nil {
 		return err
 	}
 	if err := durable(made, 0o644); err != nil {
@@ -171,7 +172,7 @@ func replaceable(ctx context.Context, root, path string) error {
 	} else if !ok {
 		return foreign("is no DuckDB file")
 	}
-	only, err := analytics.OnlyViews(ctx, path)
+	only, err := catalog.OnlyViews(ctx, path)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return err

@@ -9,7 +9,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/querycmd/answer"
-	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/catalog"
 	"callhouse/internal/analytics/engine"
 )
 
@@ -51,7 +51,7 @@ outcomes.`,
 				return a.printScript(script)
 			}
 			zone := fmt.Sprintf("\nSET TimeZone = '%s';\n\n", strings.ReplaceAll(loc.String(), "'", "''"))
-			return a.printScript(engine.Head(snap, "query init") + zone + analytics.CatalogScript(snap, loc))
+			return a.printScript(engine.Head(snap, "query init") + zone + catalog.Script(snap, loc))
 		},
 	}
 	cmd.Flags().StringVar(&dialect, "dialect", dialect, "`ENGINE` whose SQL it is: "+strings.Join(dialects, ", "))

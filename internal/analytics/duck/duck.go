@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"time"
 
@@ -217,4 +218,40 @@ func (c *Conn) QuerySmall(ctx context.Context, text string) (*Rows, error) {
 		return nil, err
 	}
 	return rows, nil
+}
+
+// InMemory gives do a connection to a DuckDB that holds nothing.
+func InMemory(do func(*Conn) error) (err error) {
+	db, err := Open(Config{Threads: 1})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	conn, err := db.Connect()
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	return do(conn)
+}
+
+// Column collects the texts of a short result's one column.
+func (c *Conn) Column(ctx context.Context, text string, args ...any) ([]string, error) {
+	rows, err := c.Query(ctx, text, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var out []string
+	for {
+		row, err := rows.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		s, _ := row[0].(string)
+		out = append(out, s)
+	}
 }

@@ -1,4 +1,6 @@
-package analytics
+// Package catalog makes the DuckDB files through which other programs read a snapshot: views,
+// with their comments, and no rows. It runs no report.
+package catalog
 
 import (
 	"context"
@@ -9,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/localtime"
 	"callhouse/internal/analytics/stored"
@@ -16,20 +19,20 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// catalogStorage is the oldest version of DuckDB's files, so that older clients
+// storage is the oldest version of DuckDB's files, so that older clients
 // open a catalog as well: from 1.0 on.
-const catalogStorage = "v1.0.0"
+const storage = "v1.0.0"
 
-// CatalogScript returns the statements that make, in an empty database of any
+// Script returns the statements that make, in an empty database of any
 // DuckDB, the views of a snapshot with their comments, and the macros under them.
 //
 // They hold all that they need: the files' paths, which are absolute if the
 // snapshot's is, and the offsets of the zone in which days are cut. No setting,
 // variable or extension plays a part but json and parquet, which every client
 // comes with or loads by itself.
-func CatalogScript(snap *layout.Snapshot, loc *time.Location) string {
+func Script(snap *layout.Snapshot, loc *time.Location) string {
 	var b strings.Builder
-	b.WriteString(viewMacros(localtime.FixedMacro(loc, snap.Manifest)))
+	b.WriteString(analytics.ViewMacros(localtime.FixedMacro(loc, snap.Manifest)))
 	b.WriteString("\n" + stored.Relations(snap))
 	for _, v := range sqlfiles.Views() {
 		fmt.Fprintf(&b, "\nCREATE VIEW %s AS\n%s;\n", v.Name, v.SQL)
@@ -60,35 +63,18 @@ COMMENT ON VIEW snapshot IS 'the commit that all views read, the zone of local d
 `, m.Snapshot, stored.Quote(m.RunID), m.CommittedAt.UnixMicro(), stored.Quote(loc.String()), stored.Quote(snap.Dir))
 }
 
-// viewMacros returns the definitions that the views need, with another one of
-// local_time. Those of the reports stay out: they need variables, and clients
-// from DuckDB 1.1 on.
-func viewMacros(localTime string) string {
-	var views []string
-	for _, v := range sqlfiles.Views() {
-		views = append(views, v.SQL)
-	}
-	needed, out := namesIn(views...), ""
-	for _, d := range withLocalTime(localTime) {
-		if needed[d.name] {
-			out += d.sql + "\n"
-		}
-	}
-	return out
-}
-
-// WriteCatalog makes at path, where nothing may be, a DuckDB database with the
+// Write makes at path, where nothing may be, a DuckDB database with the
 // views of a snapshot, and leaves it closed.
-func WriteCatalog(ctx context.Context, snap *layout.Snapshot, loc *time.Location, path string) error {
+func Write(ctx context.Context, snap *layout.Snapshot, loc *time.Location, path string) error {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) { // DuckDB would go on in a database that is there
 		return &os.PathError{Op: "make the catalog", Path: path, Err: fs.ErrExist}
 	}
-	return inMemory(func(conn *duck.Conn) error {
+	return duck.InMemory(func(conn *duck.Conn) error {
 		for _, text := range []string{
-			"ATTACH " + stored.Quote(path) + " AS catalog_file (STORAGE_VERSION " + stored.Quote(catalogStorage) + ")",
+			"ATTACH " + stored.Quote(path) + " AS catalog_file (STORAGE_VERSION " + stored.Quote(storage) + ")",
 			"USE catalog_file",
 			"BEGIN", // as one commit, which is one write to the disk
-			CatalogScript(snap, loc),
+			Script(snap, loc),
 			"COMMIT",
 			"USE memory",
 			"DETACH catalog_file", // which writes all of it, and leaves no log beside it
@@ -101,46 +87,16 @@ func WriteCatalog(ctx context.Context, snap *layout.Snapshot, loc *time.Location
 	})
 }
 
-// inMemory gives do a connection to a DuckDB that holds nothing.
-func inMemory(do func(*duck.Conn) error) (err error) {
-	db, err := duck.Open(duck.Config{Threads: 1})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	conn, err := db.Connect()
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	return do(conn)
-}
-
 // OnlyViews reports whether the DuckDB database at path holds nothing that a
 // catalog does not: no tables.
 func OnlyViews(ctx context.Context, path string) (ok bool, err error) {
-	err = inMemory(func(conn *duck.Conn) error {
+	err = duck.InMemory(func(conn *duck.Conn) error {
 		if err := conn.Exec(ctx, "ATTACH "+stored.Quote(path)+" AS there (READ_ONLY)"); err != nil {
 			return err
 		}
-		names, err := column(ctx, conn, "SELECT table_name FROM duckdb_tables() WHERE database_name = 'there' LIMIT 1")
+		names, err := conn.Column(ctx, "SELECT table_name FROM duckdb_tables() WHERE database_name = 'there' LIMIT 1")
 		ok = len(names) == 0
 		return err
 	})
 	return ok, err
-}
-
-// CurrentAbsolute returns the current snapshot of the warehouse at root, its
-// path absolute and without links, so that it means the same to any program.
-func CurrentAbsolute(root string) (*layout.Snapshot, error) {
-	root, err := absolute(root)
-	if err != nil {
-		return nil, fmt.Errorf("find the warehouse: %w", err)
-	}
-	return layout.Current(root)
-}
-
-// CheckZone returns a *ZoneError for a zone that DuckDB does not know.
-func CheckZone(ctx context.Context, loc *time.Location) error {
-	return inMemory(func(conn *duck.Conn) error { return setZone(ctx, conn, loc) })
 }
