@@ -147,8 +147,16 @@ func (c *files) commit(ctx context.Context, name string, base current, updates [
 				"that are to be made only if they are not there (If-None-Match): use a catalog (--catalog URL)", c.root), err)
 		}
 	}
-	hint := []byte(strconv.Itoa(base.version + 1))
-	return c.store.Put(ctx, c.dir(name)+"/"+hintName, bytes.NewReader(hint), int64(len(hint)))
+	// Whoever commits the next version may be quicker with the hint, and must not be overwritten.
+	for n := base.version + 1; ; n++ {
+		hint := []byte(strconv.Itoa(n))
+		if err := c.store.Put(ctx, c.dir(name)+"/"+hintName, bytes.NewReader(hint), int64(len(hint))); err != nil {
+			return err
+		}
+		if next, err := c.store.Size(ctx, c.version(name, n+1)); err != nil || next < 0 {
+			return err
+		}
+	}
 }
 
 // apply returns the metadata after updates.

@@ -369,6 +369,9 @@ func (w *work) snapshots(ctx context.Context, gone []iceberg.ManifestEntry) ([]*
 	var entries []iceberg.ManifestEntry
 	for _, e := range gone {
 		removed[e.DataFile().FilePath()] = true
+		if e.DataFile().SpecID() > monthSpec {
+			continue // somebody else's, partitioned in a way that is not ours
+		}
 		seq := e.SequenceNum()
 		entries = append(entries, iceberg.NewManifestEntry(iceberg.EntryStatusDELETED, &s.SnapshotID, &seq, e.FileSequenceNum(), e.DataFile()))
 	}

@@ -122,6 +122,9 @@ func (a *app) publish(ctx context.Context, receipt string, adopt bool) error {
 		words.Fprintf(a.Stderr, "; %s", cli.Plural(made.Requests, "request"))
 	}
 	words.Fprintln(a.Stderr)
+	if made.Forgotten {
+		words.Fprintln(a.Stderr, "what was forgotten since the last publication is removed there as well")
+	}
 	return nil
 }
 
