@@ -68,7 +68,7 @@ func TestKilledForReal(t *testing.T) {
 				commits[table.Name+" "+names(now.Manifest.FilesOf(table.Name))] = true
 			}
 		}
-		b.faults = 0.01
+		b.fail(0.01)
 		begun := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), rand.N(took))
 		cmd := exec.CommandContext(ctx, os.Args[0])
@@ -81,7 +81,7 @@ func TestKilledForReal(t *testing.T) {
 			took = min(took, time.Since(begun))
 		}
 		cancel()
-		b.faults = 0
+		b.fail(0)
 		for _, table := range tables() {
 			cur := l.load(table.Name)
 			if cur.Metadata == nil {
@@ -102,6 +102,8 @@ func TestKilledForReal(t *testing.T) {
 		}
 	}
 	twice := 0
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	for uri, n := range b.wrote {
 		if strings.HasSuffix(uri, ".parquet") && n > 1 {
 			twice++

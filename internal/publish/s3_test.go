@@ -3,6 +3,7 @@ package publish
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -25,7 +26,8 @@ type bucket struct {
 	mu     sync.Mutex
 	faults float64 // how many requests of one have a fault
 	seen   map[string]int
-	wrote  map[string]int // complete uploads, by address
+	wrote  map[string]int    // complete uploads, by address
+	lists  map[string][]byte // the first listing of each folder
 }
 
 func newBucket(t *testing.T) *bucket {
@@ -33,7 +35,7 @@ func newBucket(t *testing.T) *bucket {
 	if err := backend.CreateBucket("lake"); err != nil {
 		t.Fatal(err)
 	}
-	b := &bucket{Handler: gofakes3.New(backend).Server(), seen: map[string]int{}, wrote: map[string]int{}}
+	b := &bucket{Handler: gofakes3.New(backend).Server(), seen: map[string]int{}, wrote: map[string]int{}, lists: map[string][]byte{}}
 	s := httptest.NewServer(b)
 	t.Cleanup(s.Close)
 	for name, value := range map[string]string{"AWS_ENDPOINT_URL": s.URL, "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1"} {
@@ -42,14 +44,28 @@ func newBucket(t *testing.T) *bucket {
 	return b
 }
 
+// fail has so many requests of one fail.
+func (b *bucket) fail(share float64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.faults = share
+}
+
 // ServeHTTP answers a request, unless a fault comes upon it.
 func (b *bucket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b.mu.Lock()
 	fault := ""
 	if rand.Float64() < b.faults {
 		fault = []string{"503", "cut", "lost"}[rand.IntN(3)]
+	}
+	isList := r.Method == http.MethodGet && r.URL.Query().Get("list-type") == "2"
+	if isList && rand.Float64() < 10*b.faults {
+		fault = "stale"
+	}
+	if fault != "" {
 		b.seen[fault]++
 	}
+	old := b.lists[r.URL.RawQuery]
 	if r.Method == http.MethodPut && fault != "503" && fault != "cut" {
 		b.wrote[r.URL.Path]++
 	}
@@ -63,13 +79,30 @@ func (b *bucket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "lost": // after it was done
 		b.Handler.ServeHTTP(httptest.NewRecorder(), r)
 		panic(http.ErrAbortHandler)
+	case "stale": // what lies there is told as it was long ago
+		if old != nil {
+			_, _ = w.Write(old)
+			return
+		}
+		fallthrough
 	default:
-		b.Handler.ServeHTTP(w, r)
+		if !isList || old != nil {
+			b.Handler.ServeHTTP(w, r)
+			return
+		}
+		now := httptest.NewRecorder()
+		b.Handler.ServeHTTP(now, r)
+		b.mu.Lock()
+		b.lists[r.URL.RawQuery] = now.Body.Bytes()
+		b.mu.Unlock()
+		maps.Copy(w.Header(), now.Header())
+		w.WriteHeader(now.Code)
+		_, _ = w.Write(now.Body.Bytes())
 	}
 }
 
 // TestS3 publishes to a bucket, in which one of twenty requests fails: it is told to slow down,
-// is cut, or is done and the answer lost.
+// is cut, or is done and the answer lost; and in which half of the listings are old.
 func TestS3(t *testing.T) {
 	b := newBucket(t)
 	h := newHouse(t)
@@ -80,17 +113,19 @@ func TestS3(t *testing.T) {
 	}
 	for night := range nights {
 		h.night(call{"a", fmt.Sprint(night), 3, 1, 1}, call{fmt.Sprint(night), "y", 5 + night, 1, 0})
-		b.faults = 0.05
+		b.fail(0.05)
 		made, err := h.publish("s3://lake/calls")
 		h.must(err)
-		b.faults = 0
-		l.check("")
-		again, err := h.publish("s3://lake/calls")
+		b.fail(0)
+		again, err := h.publish("s3://lake/calls") // which removes what a stale listing hid
 		h.must(err)
+		l.check("")
 		if again.Uploaded != 0 || again.Requests > made.Requests {
 			t.Fatalf("published again: %+v", again)
 		}
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	t.Log(b.seen)
 	if len(b.seen) == 0 {
 		t.Fatal("nothing failed")
@@ -108,6 +143,8 @@ func TestNothingIsCopiedTwice(t *testing.T) {
 		h.must(err)
 		requests = append(requests, made.Requests)
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	for path, n := range b.wrote {
 		if strings.HasSuffix(path, ".parquet") && n > 1 {
 			t.Errorf("%s was copied %d times", path, n)
