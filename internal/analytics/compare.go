@@ -104,16 +104,9 @@ func mayCompare(f *sqlfiles.File, p Params) error {
 	if f.Incomparable != "" {
 		return &GroupError{f.Name + " cannot be compared with the period before", f.Incomparable}
 	}
-	keys, err := keysOf(p.By)
+	keys, err := asked(p)
 	if err != nil {
 		return err
-	}
-	filters, err := filtersOf(p.Where)
-	if err != nil {
-		return err
-	}
-	for _, c := range filters {
-		keys = append(keys, c.dimension)
 	}
 	if slices.ContainsFunc(keys, func(d dimension) bool { return d.once }) {
 		return &GroupError{"a day, week or month lies in one period alone, and cannot be compared with the one before",
@@ -206,4 +199,17 @@ func orZero(c sqlfiles.Column, alias, other, whole string) string {
 		return alias + "." + x
 	}
 	return fmt.Sprintf("CASE WHEN %s THEN 0 ELSE %s.%s END", counts, alias, x)
+}
+
+// asked returns what a report's groups and conditions go by.
+func asked(p Params) ([]dimension, error) {
+	keys, err := keysOf(p.By)
+	if err != nil {
+		return nil, err
+	}
+	filters, err := filtersOf(p.Where)
+	for _, c := range filters {
+		keys = append(keys, c.dimension)
+	}
+	return keys, err
 }

@@ -29,16 +29,9 @@ func (w *Warehouse) May(f *sqlfiles.File, p Params) error {
 			return err
 		}
 	}
-	keys, err := keysOf(p.By)
+	keys, err := asked(p)
 	if err != nil {
 		return err
-	}
-	filters, err := filtersOf(p.Where)
-	if err != nil {
-		return err
-	}
-	for _, c := range filters {
-		keys = append(keys, c.dimension)
 	}
 	for _, d := range keys {
 		if d.of != nil {

@@ -1,7 +1,6 @@
 package serve_test
 
 import (
-	"context"
 	"encoding/json"
 	"os"
 	"slices"
@@ -132,30 +131,18 @@ func TestSafeOverTheWire(t *testing.T) {
 // known are the relations that DuckDB knows by itself.
 func known(t *testing.T) (out []analyticstest.Relation) {
 	t.Helper()
-	db, err := duck.Open(duck.Config{Threads: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
+	if err := duck.InMemory(func(conn *duck.Conn) error {
+		names, err := conn.Column(t.Context(), "SELECT concat_ws('/', database_name, schema_name, view_name) FROM duckdb_views() UNION SELECT concat_ws('/', database_name, schema_name, table_name) FROM duckdb_tables() ORDER BY ALL")
+		for _, name := range names {
+			parts := strings.Split(name, "/")
+			out = append(out, analyticstest.Relation{Database: parts[0], Schema: parts[1], Name: parts[2]})
 		}
-	}()
-	conn, err := db.Connect()
-	if err != nil {
+		return err
+	}); err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
-	rows, err := conn.Query(t.Context(), "SELECT database_name, schema_name, view_name FROM duckdb_views() UNION SELECT database_name, schema_name, table_name FROM duckdb_tables() ORDER BY ALL")
-	if err != nil {
-		t.Fatal(err)
+	for _, r := range [][2]string{{"pg", "fact_table"}, {"pg", "pg_class"}, {"stored", "runs"}} {
+		out = append(out, analyticstest.Relation{Database: "memory", Schema: r[0], Name: r[1]})
 	}
-	defer rows.Close()
-	for {
-		row, err := rows.Next(context.Background())
-		if err != nil {
-			return append(out, analyticstest.Relation{Database: "memory", Schema: "pg", Name: "fact_table"}, analyticstest.Relation{Database: "memory", Schema: "pg", Name: "pg_class"}, analyticstest.Relation{Database: "memory", Schema: "stored", Name: "runs"})
-		}
-		out = append(out, analyticstest.Relation{Database: row[0].(string), Schema: row[1].(string), Name: row[2].(string)})
-	}
+	return out
 }
