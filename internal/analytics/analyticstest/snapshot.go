@@ -63,8 +63,24 @@ func One() map[*schema.Table][]Row {
 }
 
 // database writes the files of all warehouses of a test's program: opening one for each took
-// longer than most of them take to write.
-var database = sync.OnceValues(func() (*duck.DB, error) { return duck.Open(duck.Config{Threads: 1}) })
+// longer than most of them take to write. Nobody closes it, so its temporary folder, which it
+// has no need of, goes at once.
+var database = sync.OnceValues(func() (*duck.DB, error) {
+	db, err := duck.Open(duck.Config{Threads: 1})
+	if err != nil {
+		return nil, err
+	}
+	conn, err := db.Connect()
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	folder, err := conn.Column(context.Background(), "SELECT current_setting('temp_directory')")
+	if err != nil {
+		return nil, err
+	}
+	return db, os.RemoveAll(folder[0])
+})
 
 // Write makes snapshot n of the warehouse at root and swaps current to it.
 func Write(t testing.TB, root string, n int64, d Data) {
