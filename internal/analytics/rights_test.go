@@ -25,21 +25,11 @@ func TestForeignConditionsStayAboveTheRights(t *testing.T) {
 	}
 	analyticstest.Write(t, root, 1, d)
 	for _, isForeign := range []bool{true, false} {
-		o := Options{Threads: 1, Rights: rights.Rights{Agents: []string{"a"}}}
+		o := Options{Rights: rights.Rights{Agents: []string{"a"}}}
 		if isForeign {
 			o.Safe = &Limits{Memory: 256 << 20, Temp: 1 << 20}
 		}
-		w, err := Open(t.Context(), root, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		conn, err := w.connect(t.Context())
-		if err == nil {
-			err = w.defineAll(t.Context(), conn)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := openAll(t, root, o)
 		reached := ""
 		for _, where := range []string{"transcript_turns WHERE length(replace(content, 'c', 'cc')) > 1", "transcript_turns WHERE content = 'c1'", "transcript_turns WHERE call_id = 'c1'", "calls WHERE summary = 'c1'"} {
 			for _, row := range answers(t, conn, "EXPLAIN (FORMAT json) SELECT count(*) FROM "+where) {
@@ -52,10 +42,6 @@ func TestForeignConditionsStayAboveTheRights(t *testing.T) {
 		}
 		if got := reached != ""; got == isForeign {
 			t.Errorf("foreign statements: %v, conditions in the scans: %q", isForeign, reached)
-		}
-		conn.Close()
-		if err := w.Close(); err != nil {
-			t.Error(err)
 		}
 	}
 }

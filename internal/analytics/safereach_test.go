@@ -73,6 +73,30 @@ func answers(t *testing.T, conn *duck.Conn, text string) (out [][]any) {
 	}
 }
 
+// openAll opens a warehouse, with every definition that a statement might name.
+func openAll(t *testing.T, root string, o Options) *duck.Conn {
+	t.Helper()
+	o.Threads = 1
+	w, err := Open(t.Context(), root, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := w.connect(t.Context())
+	if err == nil {
+		err = w.defineAll(t.Context(), conn)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		conn.Close()
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return conn
+}
+
 // pair opens one warehouse twice: as safe mode does, and with plans that tell
 // everything. Both have one row of every table, or DuckDB would leave tables out.
 func pair(t *testing.T) (held, judge *duck.Conn) {
@@ -82,28 +106,7 @@ func pair(t *testing.T) (held, judge *duck.Conn) {
 		Calls: []analyticstest.Row{{"call_id": "c1"}}, Turns: []analyticstest.Row{{"call_id": "c1", "turn": int64(0)}},
 		Items: []analyticstest.Row{{"call_id": "c1", "position": int64(0)}}, Runs: []analyticstest.Row{{"run_id": "r1"}},
 	})
-	open := func(o Options) *duck.Conn {
-		o.Threads = 1
-		w, err := Open(t.Context(), root, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		conn, err := w.connect(t.Context())
-		if err == nil {
-			err = w.defineAll(t.Context(), conn)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			conn.Close()
-			if err := w.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-		return conn
-	}
-	held, judge = open(Options{Safe: &Limits{Memory: 256 << 20, Temp: 1 << 20}}), open(Options{})
+	held, judge = openAll(t, root, Options{Safe: &Limits{Memory: 256 << 20, Temp: 1 << 20}}), openAll(t, root, Options{})
 	if err := judge.Exec(t.Context(), "SET explain_output = 'all'"); err != nil {
 		t.Fatal(err)
 	}

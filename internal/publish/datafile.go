@@ -5,17 +5,17 @@ import (
 	"fmt"
 	"slices"
 	"time"
-	"unicode/utf8"
 
 	"github.com/apache/iceberg-go"
 	"github.com/parquet-go/parquet-go"
 
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
+	"callhouse/internal/schema/columnar"
 )
 
-// boundLength is how many characters of a text its bounds have.
-const boundLength = 16
+// boundBytes is how much of a text its bounds have.
+const boundBytes = 16
 
 // describe tells Iceberg of a file that lies, or will lie, at an address: rows, sizes, and
 // between which values those of its columns are, all from its footer.
@@ -100,10 +100,11 @@ func (c *column) add(chunk *parquet.FileColumnChunk, size, nulls int64) {
 	case c.min.IsNull():
 		c.min, c.max = lo.Clone(), hi.Clone()
 	default:
-		if compare := chunk.Type().Compare; compare(lo, c.min) < 0 {
+		compare := chunk.Type().Compare
+		if compare(lo, c.min) < 0 {
 			c.min = lo.Clone()
 		}
-		if compare := chunk.Type().Compare; compare(hi, c.max) > 0 {
+		if compare(hi, c.max) > 0 {
 			c.max = hi.Clone()
 		}
 	}
@@ -130,40 +131,11 @@ func (c *column) bounds() (lower, upper []byte, ok bool) {
 	}
 	switch c.of.Type {
 	case schema.Text, schema.Word, schema.JSON:
-		upper = above(c.max.ByteArray())
-		return cut(c.min.ByteArray()), upper, upper != nil
+		return columnar.Cut(c.min.ByteArray(), boundBytes), columnar.Above(c.max.ByteArray(), boundBytes), true
+	case schema.Exact: // add would not tell negative numbers from large ones, and the footers have none
+		return nil, nil, false
 	}
 	return single(c.of.Type, c.min), single(c.of.Type, c.max), true
-}
-
-// cut returns the beginning of a text.
-func cut(text []byte) []byte {
-	at := 0
-	for n := 0; n < boundLength && at < len(text); n++ {
-		_, size := utf8.DecodeRune(text[at:])
-		at += size
-	}
-	return slices.Clone(text[:at])
-}
-
-// above returns a text of few characters behind which the text does not come; nil if there
-// is none.
-func above(text []byte) []byte {
-	short := cut(text)
-	if len(short) == len(text) {
-		return short
-	}
-	for len(short) > 0 {
-		r, size := utf8.DecodeLastRune(short)
-		short = short[:len(short)-size]
-		if r == 0xD7FF {
-			r = 0xDFFF // what lies between are no characters
-		}
-		if r < utf8.MaxRune && r != utf8.RuneError {
-			return utf8.AppendRune(short, r+1)
-		}
-	}
-	return nil
 }
 
 // single returns a value as Iceberg writes single values.
@@ -176,8 +148,6 @@ func single(t schema.Type, v parquet.Value) []byte {
 		return []byte{0}
 	case schema.Int32:
 		return binary.LittleEndian.AppendUint32(nil, uint32(v.Int32()))
-	case schema.Exact:
-		return shortest(v.ByteArray())
 	case schema.Percent:
 		return shortest(binary.BigEndian.AppendUint64(nil, uint64(v.Int64())))
 	}

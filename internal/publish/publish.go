@@ -3,9 +3,9 @@
 //
 // It compares the files that the warehouse's current snapshot has with those that a table has,
 // and replaces the difference in one commit of Iceberg's. So it does the same whether it was
-// interrupted, has never run, or ran a minute ago. Files are copied with another
-// footer, and no page of theirs is written anew. It changes
-// nothing in the warehouse, and removes at the destination only what has the names that it gives.
+// interrupted, has never run, or ran a minute ago. A copy has another footer, and the same
+// pages. The warehouse is not changed, and at the destination only files with names that this
+// package gives are removed.
 package publish
 
 import (
@@ -20,12 +20,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/apache/iceberg-go"
 	"github.com/cenkalti/backoff/v5"
 	"github.com/sourcegraph/conc/pool"
 
 	"callhouse/internal/layout"
 	"callhouse/internal/publish/store"
-	"callhouse/internal/schema"
 )
 
 const (
@@ -54,7 +54,7 @@ type Options struct {
 	Adopt bool
 	Now   func() time.Time
 
-	store store.Store // a test's; nil: that of To
+	store store.Store // nil: that of To; a test has its own
 }
 
 // Report is what a publication came to.
@@ -87,7 +87,6 @@ var organizationRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 // publication is one run of it.
 type publication struct {
 	Options
-	store   store.Store
 	catalog catalog
 	dir     *layout.Dir
 	snap    *layout.Snapshot
@@ -105,13 +104,13 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if err != nil {
 		return nil, &UseError{err.Error()}
 	}
-	if o.store != nil {
-		s = o.store
+	if o.store == nil {
+		o.store = s
 	}
-	p := &publication{Options: o, store: s}
-	p.To = to
+	o.To = to
+	p := &publication{Options: o}
 	if o.Catalog == "" {
-		p.catalog = &files{s, to}
+		p.catalog = &files{o.store, to}
 	} else if p.catalog, err = openServer(ctx, o.Catalog, o.Namespace, o.CatalogWarehouse, o.Token, o.Credential); err != nil {
 		return nil, err
 	}
@@ -126,7 +125,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		return nil, err
 	}
 	err = p.run(ctx)
-	p.report.Requests = s.Requests()
+	p.report.Requests = p.store.Requests()
 	return &p.report, err
 }
 
@@ -158,11 +157,14 @@ func (p *publication) choose() (err error) {
 		}
 		p.kept = append(p.kept, s)
 	}
-	for i := range m.Files {
-		if f := &m.Files[i]; len(f.SHA256) != 64 {
-			return &layout.DamageError{Path: f.Path, What: "the manifest has no checksum of it"}
-		} else if f.Format < layout.FormatVersion && slices.ContainsFunc(tables(), func(t *schema.Table) bool { return t.Name == f.Table }) {
-			return &OldFilesError{f.Path}
+	for _, t := range tables() {
+		for _, f := range m.FilesOf(t.Name) {
+			switch {
+			case len(f.SHA256) != 64:
+				return &layout.DamageError{Path: f.Path, What: "the manifest has no checksum of it"}
+			case f.Format < layout.FormatVersion:
+				return &OldFilesError{f.Path}
+			}
 		}
 	}
 	p.report = Report{Snapshot: m.Snapshot, CommittedAt: m.CommittedAt, To: p.To, Tag: p.tag(m.Snapshot), Removed: []string{}}
@@ -183,9 +185,7 @@ func (e *OldFilesError) Hint() string { return "extract migrate rewrites older f
 // ForeignError says that a table is not this warehouse's.
 type ForeignError struct{ What string }
 
-func (e *ForeignError) Error() string {
-	return "another warehouse published it: " + e.What
-}
+func (e *ForeignError) Error() string { return "another warehouse published it: " + e.What }
 
 // Hint says what to do about it.
 func (e *ForeignError) Hint() string {
@@ -223,7 +223,7 @@ var objectRE = regexp.MustCompile(`^.+-[0-9a-f]{16}\.parquet$`)
 func (p *publication) run(ctx context.Context) error {
 	var works []*work
 	for _, t := range tables() {
-		works = append(works, &work{publication: p, form: formOf(t, p.Organization != "")})
+		works = append(works, &work{publication: p, form: formOf(t, p.Organization != ""), described: map[string]iceberg.DataFile{}})
 	}
 	each := func(of []*work, do func(*work, context.Context) error) error {
 		group := pool.New().WithContext(ctx).WithMaxGoroutines(abreast).WithCancelOnError().WithFirstError()

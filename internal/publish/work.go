@@ -3,12 +3,10 @@ package publish
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
-	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"path"
 	"regexp"
 	"slices"
@@ -31,18 +29,17 @@ type work struct {
 	files    []*layout.File // that it is to have
 	foreign  bool           // another warehouse published it, and is replaced
 
-	have      map[string]iceberg.ManifestEntry // our files in the table, by address
-	other     []iceberg.ManifestFile           // manifests without any
-	mixed     []iceberg.ManifestEntry          // files of others in manifests with some of ours
-	alien     bool                             // the table has what nobody published, as deletions row by row
-	totalSize int64
+	have  map[string]iceberg.ManifestEntry // our files in the table, by address
+	other []iceberg.ManifestFile           // manifests without any
+	mixed []iceberg.ManifestEntry          // files of others in manifests with some of ours
+	alien bool                             // the table has what nobody published, as deletions row by row
 	// before are the addresses of the list and the manifests that the table had when it was
 	// loaded. Who is planning a query reads them, so they stay until the next publication.
 	before map[string]bool
 
-	new     map[string]iceberg.DataFile // files that are to be added, by address
-	written []string                    // addresses of manifests and lists that the commit has
-	result  Table
+	described map[string]iceberg.DataFile // files that the table lacked, by address
+	written   []string                    // addresses of manifests and lists that the commit has
+	result    Table
 }
 
 // published is the name of the table's property that says what we published last.
@@ -57,7 +54,7 @@ func (w *work) published() string {
 func (w *work) load(ctx context.Context) (err error) {
 	w.files = w.snap.Manifest.FilesOf(w.of.Name)
 	w.location = w.To + "/" + w.of.Name
-	w.have, w.other, w.mixed, w.alien, w.totalSize, w.before = map[string]iceberg.ManifestEntry{}, nil, nil, false, 0, map[string]bool{}
+	w.have, w.other, w.mixed, w.alien, w.before = map[string]iceberg.ManifestEntry{}, nil, nil, false, map[string]bool{}
 	if w.current, err = w.catalog.load(ctx, w.of.Name); err != nil || w.Metadata == nil {
 		return err
 	}
@@ -75,7 +72,6 @@ func (w *work) load(ctx context.Context) (err error) {
 	if now == nil {
 		return nil
 	}
-	w.totalSize, _ = strconv.ParseInt(now.Summary.Properties["total-files-size"], 10, 64)
 	manifests, err := w.manifests(ctx, now)
 	if err != nil {
 		return err
@@ -176,17 +172,14 @@ func (w *work) lacking() (out []*layout.File) {
 
 // commit makes the table have the snapshot's files, in one commit of Iceberg's.
 func (w *work) commit(ctx context.Context) error {
-	if err := w.describeNew(); err != nil {
-		return err
-	}
-	loaded := true
+	first := true // it is as it was loaded
 	return again(ctx, func() error {
-		if !loaded {
+		if !first {
 			if err := w.load(ctx); err != nil {
 				return err
 			}
 		}
-		loaded = false
+		first = false
 		updates, err := w.updates(ctx)
 		if err != nil || len(updates) == 0 {
 			return err
@@ -195,18 +188,17 @@ func (w *work) commit(ctx context.Context) error {
 	})
 }
 
-func (w *work) describeNew() error {
-	w.new = map[string]iceberg.DataFile{}
-	for _, f := range w.lacking() {
-		uri := w.object(w.location, f)
-		if err := w.opened(f, func(c *copied) (err error) {
-			w.new[uri], err = w.describe(c, f, uri, w.Organization)
-			return err
-		}); err != nil {
-			return err
-		}
+// tell returns what Iceberg is told of a file that the table lacks.
+func (w *work) tell(f *layout.File) (iceberg.DataFile, error) {
+	uri := w.object(w.location, f)
+	if told := w.described[uri]; told != nil { // by a commit that was overtaken
+		return told, nil
 	}
-	return nil
+	err := w.opened(f, func(c *copied) (err error) {
+		w.described[uri], err = w.describe(c, f, uri, w.Organization)
+		return err
+	})
+	return w.described[uri], err
 }
 
 // updates returns what has to change in the table's metadata; nothing if it is as it is to be.
@@ -225,7 +217,8 @@ func (w *work) updates(ctx context.Context) ([]table.Update, error) {
 			gone = append(gone, w.have[uri])
 		}
 	}
-	w.result.Added, w.result.Deleted = len(w.lacking()), len(gone)
+	lacking := w.lacking()
+	w.result.Added, w.result.Deleted = len(lacking), len(gone)
 
 	refs := map[string]int64{}
 	if w.Metadata != nil {
@@ -237,8 +230,8 @@ func (w *work) updates(ctx context.Context) ([]table.Update, error) {
 	if id, ok := w.lastTagged(refs); ok && !w.foreign {
 		tagged = id
 	}
-	if len(w.lacking()) > 0 || len(gone) > 0 || w.alien || len(w.mixed) > 0 || tagged == 0 {
-		snapshots, err := w.snapshots(ctx, gone)
+	if len(lacking) > 0 || len(gone) > 0 || w.alien || len(w.mixed) > 0 || tagged == 0 {
+		snapshots, err := w.snapshots(ctx, lacking, gone)
 		if err != nil {
 			return nil, err
 		}
@@ -355,9 +348,8 @@ func (w *work) lastTagged(refs map[string]int64) (id int64, ok bool) {
 
 // snapshots writes the manifests of the table as it is to be, and returns the snapshots of
 // Iceberg's for them: that of the table and, if others publish to it, one with our files alone.
-func (w *work) snapshots(ctx context.Context, gone []iceberg.ManifestEntry) ([]*table.Snapshot, error) {
-	s := &table.Snapshot{SnapshotID: newID(), SequenceNumber: 1, TimestampMs: w.Now().UnixMilli(), SchemaID: &w.schema.ID}
-	added := slices.Sorted(maps.Keys(w.new))
+func (w *work) snapshots(ctx context.Context, lacking []*layout.File, gone []iceberg.ManifestEntry) ([]*table.Snapshot, error) {
+	s := &table.Snapshot{SnapshotID: rand.Int64(), SequenceNumber: 1, TimestampMs: w.Now().UnixMilli(), SchemaID: &w.schema.ID}
 	if w.Metadata != nil {
 		s.SequenceNumber = w.LastSequenceNumber() + 1
 		s.TimestampMs = max(s.TimestampMs, w.LastUpdatedMillis())
@@ -380,13 +372,15 @@ func (w *work) snapshots(ctx context.Context, gone []iceberg.ManifestEntry) ([]*
 			entries = append(entries, existing(w.have[uri]))
 		}
 	}
-	for _, uri := range added {
-		if _, has := w.have[uri]; !has {
-			entries = append(entries, iceberg.NewManifestEntry(iceberg.EntryStatusADDED, &s.SnapshotID, nil, nil, w.new[uri]))
+	for _, f := range lacking {
+		told, err := w.tell(f)
+		if err != nil {
+			return nil, err
 		}
+		entries = append(entries, iceberg.NewManifestEntry(iceberg.EntryStatusADDED, &s.SnapshotID, nil, nil, told))
 	}
 	w.written = nil
-	name := fmt.Sprintf("%s/%s-%s", w.folder(w.location, "metadata"), layout.SnapshotName(w.snap.Manifest.Snapshot), randomHex())
+	name := fmt.Sprintf("%s/%s-%016x", w.folder(w.location, "metadata"), layout.SnapshotName(w.snap.Manifest.Snapshot), rand.Uint64())
 	ours, err := w.write(ctx, s, name+"-m", entries)
 	if err != nil {
 		return nil, err
@@ -411,7 +405,7 @@ func (w *work) snapshots(ctx context.Context, gone []iceberg.ManifestEntry) ([]*
 	if err != nil {
 		return nil, err
 	}
-	alone := &table.Snapshot{SnapshotID: newID(), SequenceNumber: s.SequenceNumber + 1, TimestampMs: s.TimestampMs, Summary: s.Summary, SchemaID: s.SchemaID}
+	alone := &table.Snapshot{SnapshotID: rand.Int64(), SequenceNumber: s.SequenceNumber + 1, TimestampMs: s.TimestampMs, Summary: s.Summary, SchemaID: s.SchemaID}
 	return []*table.Snapshot{s, alone}, w.list(ctx, alone, name+"-own-list.avro", slices.DeleteFunc(listed, func(m iceberg.ManifestFile) bool {
 		return !slices.ContainsFunc(ours, func(o iceberg.ManifestFile) bool { return o.FilePath() == m.FilePath() })
 	}))
@@ -461,14 +455,15 @@ func (w *work) put(ctx context.Context, uri string, body []byte) error {
 
 // summary says what a commit does to the table, and which commit of the warehouse's it is.
 func (w *work) summary(entries []iceberg.ManifestEntry) *table.Summary {
-	var files, rows, size [4]int64 // by the entries' status, and in all
-	count := func(status iceberg.ManifestEntryStatus, f iceberg.DataFile) {
-		files[status]++
-		rows[status] += f.Count()
-		size[status] += f.FileSizeBytes()
-	}
+	var files, rows, size [3]int64 // by the entries' status
 	for _, e := range entries {
-		count(e.Status(), e.DataFile())
+		files[e.Status()]++
+		rows[e.Status()] += e.DataFile().Count()
+		size[e.Status()] += e.DataFile().FileSizeBytes()
+	}
+	totalSize := int64(0)
+	if w.Metadata != nil && w.CurrentSnapshot() != nil {
+		totalSize, _ = strconv.ParseInt(w.CurrentSnapshot().Summary.Properties["total-files-size"], 10, 64)
 	}
 	const existing, added, deleted = iceberg.EntryStatusEXISTING, iceberg.EntryStatusADDED, iceberg.EntryStatusDELETED
 	total, totalRows := files[existing]+files[added], rows[existing]+rows[added]
@@ -491,7 +486,7 @@ func (w *work) summary(entries []iceberg.ManifestEntry) *table.Summary {
 	for name, n := range map[string]int64{
 		"added-data-files": files[added], "added-records": rows[added], "added-files-size": size[added],
 		"deleted-data-files": files[deleted], "deleted-records": rows[deleted], "removed-files-size": size[deleted],
-		"total-data-files": total, "total-records": totalRows, "total-files-size": w.totalSize + size[added] - size[deleted],
+		"total-data-files": total, "total-records": totalRows, "total-files-size": totalSize + size[added] - size[deleted],
 		"total-delete-files": 0, "total-position-deletes": 0, "total-equality-deletes": 0,
 	} {
 		props[name] = strconv.FormatInt(n, 10)
@@ -574,16 +569,4 @@ func (w *work) used(ctx context.Context) (map[string]bool, error) {
 		}
 	}
 	return used, nil
-}
-
-func newID() int64 {
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // which never fails
-	return int64(binary.BigEndian.Uint64(b[:]) >> 1)
-}
-
-func randomHex() string {
-	var b [8]byte
-	_, _ = rand.Read(b[:])
-	return hex.EncodeToString(b[:])
 }

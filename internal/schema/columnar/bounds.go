@@ -63,7 +63,7 @@ func (v *vector) bounds() (low, high []byte) {
 		}
 	}
 	if v.shape == shapeText {
-		return low[:cut(low)], above(high)
+		return Cut(low, boundBytes), Above(high, boundBytes)
 	}
 	return low, high
 }
@@ -83,22 +83,23 @@ func (v *vector) compare(a, b []byte) int {
 	return bytes.Compare(a, b)
 }
 
-// cut returns how much of a text a bound has: whole characters.
-func cut(text []byte) int {
-	if len(text) <= boundBytes {
-		return len(text)
+// Cut returns the beginning of a text: whole characters, of at most so many bytes.
+func Cut(text []byte, most int) []byte {
+	if len(text) <= most {
+		return text
 	}
-	n := boundBytes
+	n := most
 	for n > 0 && !utf8.RuneStart(text[n]) {
 		n--
 	}
-	return n
+	return text[:n]
 }
 
-// above returns a text that is as short as a bound, and not below this one: its
-// beginning, with the last character that has a next one replaced by that.
-func above(text []byte) []byte {
-	n := cut(text)
+// Above returns a text that is as short as Cut makes one, and not below this one: its
+// beginning, with the last character that has a next one replaced by that. Where there is
+// none, it is the text itself.
+func Above(text []byte, most int) []byte {
+	n := len(Cut(text, most))
 	if n == len(text) || !utf8.Valid(text) {
 		return text
 	}
