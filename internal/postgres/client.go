@@ -11,21 +11,12 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
-// maxMessage is the most that a message of a client may have. A statement may have
-// less; the rest is for parameters.
-const maxMessage = 16 << 20
-
-// client is one connection, and the session on it.
+// client is a guest's connection, and the session on it.
 type client struct {
-	srv  *Server
-	conn net.Conn
-	in   *bufio.Reader
-	be   *pgproto3.Backend
+	Guest
+	line
+	host *Sessions
 
-	user     string
-	pid      uint32
-	key      []byte
-	limits   Limits
 	session  Session
 	settings map[string]string
 	zone     *time.Location
@@ -42,20 +33,14 @@ type client struct {
 	out     batch
 }
 
-func newClient(s *Server, conn net.Conn) *client {
-	c := &client{srv: s, state: 'I', statements: map[string]*statement{}, portals: map[string]*portal{}, settings: map[string]string{}, zone: time.UTC}
-	c.speakOver(conn)
+func newClient(s *Sessions, conn net.Conn, g Guest) *client {
+	in := bufio.NewReaderSize(conn, 8<<10)
+	c := &client{Guest: g, line: line{conn, in, pgproto3.NewBackend(in, conn)}, host: s, state: 'I', statements: map[string]*statement{}, portals: map[string]*portal{}, settings: map[string]string{}, zone: time.UTC}
+	c.be.SetMaxBodyLen(maxMessage)
 	return c
 }
 
-func (c *client) speakOver(conn net.Conn) {
-	c.conn, c.in = conn, bufio.NewReaderSize(conn, 8<<10)
-	c.be = pgproto3.NewBackend(c.in, conn)
-	c.be.SetMaxBodyLen(maxMessage)
-}
-
-func (c *client) send(m pgproto3.BackendMessage) { c.be.Send(m) }
-func (c *client) ready()                         { c.send(&pgproto3.ReadyForQuery{TxStatus: c.state}) }
+func (c *client) ready() { c.send(&pgproto3.ReadyForQuery{TxStatus: c.state}) }
 
 // patience is how long a client may take to accept what is sent at once, which is 64 KiB of
 // rows: who reads slower holds the snapshot and what the statement needs for nothing.
@@ -76,19 +61,15 @@ func (c *client) close() {
 		c.see(false)
 		c.session.Close()
 	}
-	c.srv.leave(c)
 	_ = c.conn.Close()
 }
 
 // run answers the client until it leaves.
 func (c *client) run(ctx context.Context) {
 	// A server that ends lets statements end first, but waits for nobody to say something.
-	stop := context.AfterFunc(ctx, func() {
-		c.stop(errShutdown)
-		_ = c.conn.SetReadDeadline(time.Now())
-	})
+	stop := context.AfterFunc(ctx, func() { _ = c.conn.SetReadDeadline(time.Now()) })
 	defer stop()
-	err := c.login(ctx)
+	err := c.open(ctx)
 	for err == nil {
 		var m pgproto3.FrontendMessage
 		if m, err = c.receive(ctx); err != nil {
@@ -99,18 +80,39 @@ func (c *client) run(ctx context.Context) {
 	var tooLong *pgproto3.ExceededMaxBodyLenErr
 	switch {
 	case ctx.Err() != nil:
-		c.refuse(errShutdown)
+		err = errShutdown
 	case errors.As(err, &tooLong):
-		c.refuse(&Error{Code: codeTooLong, Message: "a message of more than 16 MiB is refused"})
-	default:
-		c.refuse(err)
+		err = &Error{Code: codeTooLong, Message: "a message of more than 16 MiB is refused"}
 	}
+	c.refuse(c.host.Log, c.Guest, err)
+}
+
+// open begins the session.
+func (c *client) open(ctx context.Context) (err error) {
+	_ = c.conn.SetDeadline(time.Now().Add(loginTime))
+	if c.session, err = c.host.Backend.Open(ctx, c.User, c); err != nil {
+		return err
+	}
+	c.send(&pgproto3.AuthenticationOk{})
+	if err := c.applyStartup(ctx, c.Startup); err != nil {
+		return err
+	}
+	for _, s := range reported {
+		value, _ := c.Setting(s)
+		c.send(&pgproto3.ParameterStatus{Name: s, Value: value})
+	}
+	c.send(&pgproto3.BackendKeyData{ProcessID: c.PID, SecretKey: c.Key})
+	c.ready()
+	if err := c.flush(); err != nil {
+		return err
+	}
+	return c.conn.SetDeadline(time.Time{})
 }
 
 // receive waits for the next message. Who is asleep in a transaction holds what it sees, so
 // the wait has an end.
 func (c *client) receive(ctx context.Context) (pgproto3.FrontendMessage, error) {
-	limit := atMost(c.limits.Idle, c.settings["idle_in_transaction_session_timeout"])
+	limit := atMost(c.Limits.Idle, c.settings["idle_in_transaction_session_timeout"])
 	isHolding := c.seeing && limit > 0
 	if isHolding {
 		_ = c.conn.SetReadDeadline(time.Now().Add(limit))
@@ -282,7 +284,7 @@ func isTimeout(err error) bool {
 
 // timeout returns how long a statement may take.
 func (c *client) timeout() time.Duration {
-	return atMost(c.limits.Statement, c.settings["statement_timeout"])
+	return atMost(c.Limits.Statement, c.settings["statement_timeout"])
 }
 
 // atMost returns a limit, or less if the client says so.

@@ -218,7 +218,7 @@ func (c *client) setCommand(w *words) (*command, error) {
 	case w.take("names"):
 		name = "client_encoding"
 	case w.take("authorization"), w.take("role"):
-		if w.takeAny("default", "none", c.user) {
+		if w.takeAny("default", "none", c.User) {
 			return plain("SET", nil), nil
 		}
 		return nil, fail("42501", "permission denied to set role")

@@ -198,7 +198,7 @@ func (c *client) copyOut(ctx context.Context, s *statement, o *copyOptions, r *r
 		if err := w.row(columns, row); err != nil {
 			return "", err
 		}
-		r.rows++
+		r.Rows++
 		if err := c.sendBatch(ctx, batchBytes); err != nil {
 			return "", err
 		}

@@ -5,8 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"strings"
 	"time"
 
@@ -30,86 +28,78 @@ var errWrong = errors.New("")
 // errDone says that a connection has done all that it came for.
 var errDone = errors.New("done")
 
-// login speaks to a new client until it is let in.
-func (c *client) login(ctx context.Context) error {
-	_ = c.conn.SetDeadline(time.Now().Add(loginTime))
-	start, err := c.startup(ctx)
+// login is a connection whose client is to say who it is.
+type login struct {
+	Guest
+	line
+	srv *Server
+}
+
+// run speaks to a new client until it is let in.
+func (l *login) run(ctx context.Context) error {
+	_ = l.conn.SetDeadline(time.Now().Add(loginTime))
+	start, err := l.startup(ctx)
 	if err != nil {
 		return err
 	}
-	_, isTLS := c.conn.(*tls.Conn)
-	if c.srv.NeedTLS && !isTLS {
+	_, isTLS := l.conn.(*tls.Conn)
+	if l.srv.NeedTLS && !isTLS {
 		return &Error{Code: codeIncompatibleTLS, Message: "this server takes encrypted connections only", Hint: "connect with sslmode=require"}
 	}
-	c.user = start.Parameters["user"]
-	if c.user == "" || len(c.user) > 63 {
+	l.Startup, l.User, l.From, l.Limits = start.Parameters, start.Parameters["user"], l.conn.RemoteAddr().String(), l.srv.Limits
+	if l.User == "" || len(l.User) > 63 {
 		return fail(codeBadLogin, "no user name of 1 to 63 characters in the startup packet")
 	}
-	limits := c.srv.Limits
-	if c.srv.Users != nil {
+	if l.srv.Users != nil {
 		done := func(bool) {}
-		if c.srv.Try != nil {
-			if done, err = c.srv.Try(ctx, c.user, c.conn.RemoteAddr().String()); err != nil {
+		if l.srv.Try != nil {
+			if done, err = l.srv.Try(ctx, l.User, l.From); err != nil {
 				return fail(codeBadLogin, err.Error())
 			}
 		}
-		limits, err = c.password()
+		l.Limits, err = l.password()
 		done(errors.Is(err, errWrong))
 		if err != nil {
 			return err
 		}
 	}
-	c.limits = limits
-	if err := c.srv.enter(c, limits.Connections); err != nil {
+	if err := l.be.Flush(); err != nil {
 		return err
 	}
-	if c.session, err = c.srv.Backend.Open(ctx, c.user, c); err != nil {
+	if err := l.conn.SetDeadline(time.Time{}); err != nil {
 		return err
 	}
-	c.send(&pgproto3.AuthenticationOk{})
-	if err := c.applyStartup(ctx, start.Parameters); err != nil {
-		return err
-	}
-	for _, s := range reported {
-		value, _ := c.Setting(s)
-		c.send(&pgproto3.ParameterStatus{Name: s, Value: value})
-	}
-	c.send(&pgproto3.BackendKeyData{ProcessID: c.pid, SecretKey: c.key})
-	c.ready()
-	if err := c.flush(); err != nil {
-		return err
-	}
-	return c.conn.SetDeadline(time.Time{})
+	return l.srv.enter(&l.Guest)
 }
 
 // startup answers requests for encryption, and returns the startup message.
-func (c *client) startup(ctx context.Context) (*pgproto3.StartupMessage, error) {
+func (l *login) startup(ctx context.Context) (*pgproto3.StartupMessage, error) {
 	for range 4 { // TLS, GSS, and what is meant
-		m, err := c.be.ReceiveStartupMessage()
+		m, err := l.be.ReceiveStartupMessage()
 		if err != nil {
 			return nil, errGone // or it never spoke this protocol
 		}
 		switch m := m.(type) {
 		case *pgproto3.SSLRequest:
-			if err := c.encrypt(ctx); err != nil {
+			if err := l.encrypt(ctx); err != nil {
 				return nil, err
 			}
 		case *pgproto3.GSSEncRequest:
-			if _, err := c.conn.Write([]byte{'N'}); err != nil {
+			if _, err := l.conn.Write([]byte{'N'}); err != nil {
 				return nil, err
 			}
 		case *pgproto3.CancelRequest:
-			c.srv.cancelOf(m.ProcessID, m.SecretKey)
+			l.srv.cancel(m.ProcessID, m.SecretKey)
 			return nil, errDone
 		case *pgproto3.StartupMessage:
-			return m, c.negotiate(m)
+			return m, l.negotiate(m)
 		}
 	}
 	return nil, fail(codeProtocol, "too many requests before the startup packet")
 }
 
 // negotiate tells a client which of its options are not known here.
-func (c *client) negotiate(m *pgproto3.StartupMessage) error {
+func (l *login) negotiate(m *pgproto3.StartupMessage) error {
 	var unknown []string
 	for name := range m.Parameters {
 		if strings.HasPrefix(name, "_pq_.") {
@@ -117,52 +107,52 @@ func (c *client) negotiate(m *pgproto3.StartupMessage) error {
 		}
 	}
 	if len(unknown) > 0 {
-		c.send(&pgproto3.NegotiateProtocolVersion{NewestMinorProtocol: m.ProtocolVersion & 0xffff, UnrecognizedOptions: unknown})
+		l.send(&pgproto3.NegotiateProtocolVersion{NewestMinorProtocol: m.ProtocolVersion & 0xffff, UnrecognizedOptions: unknown})
 	}
 	return nil
 }
 
 // encrypt answers a request for TLS.
-func (c *client) encrypt(ctx context.Context) error {
-	_, isTLS := c.conn.(*tls.Conn)
-	if c.srv.TLS == nil || isTLS {
-		_, err := c.conn.Write([]byte{'N'})
+func (l *login) encrypt(ctx context.Context) error {
+	_, isTLS := l.conn.(*tls.Conn)
+	if l.srv.TLS == nil || isTLS {
+		_, err := l.conn.Write([]byte{'N'})
 		return err
 	}
-	if c.in.Buffered() > 0 { // somebody put it in between
+	if l.in.Buffered() > 0 { // somebody put it in between
 		return fail(codeProtocol, "received unencrypted data after SSL request")
 	}
-	if _, err := c.conn.Write([]byte{'S'}); err != nil {
+	if _, err := l.conn.Write([]byte{'S'}); err != nil {
 		return err
 	}
-	secure := tls.Server(c.conn, c.srv.TLS)
+	secure := tls.Server(l.conn, l.srv.TLS)
 	if err := secure.HandshakeContext(ctx); err != nil {
 		return errGone
 	}
-	c.speakOver(secure)
+	l.line = newLine(secure)
 	return nil
 }
 
 const mechanism = "SCRAM-SHA-256"
 
 // password checks the user's password by SCRAM, and returns the user's limits.
-func (c *client) password() (Limits, error) {
+func (l *login) password() (Limits, error) {
 	var limits Limits
 	server, err := scram.SHA256.NewServer(func(string) (credentials scram.StoredCredentials, err error) {
-		credentials, limits, err = c.srv.Users.Find(c.user) // the name of the startup packet, as Postgres has it
+		credentials, limits, err = l.srv.Users.Find(l.User) // the name of the startup packet, as Postgres has it
 		return credentials, err
 	})
 	if err != nil {
 		return limits, err
 	}
 	conversation := server.NewConversation()
-	c.send(&pgproto3.AuthenticationSASL{AuthMechanisms: []string{mechanism}})
-	if err := c.ask(pgproto3.AuthTypeSASL); err != nil {
+	l.send(&pgproto3.AuthenticationSASL{AuthMechanisms: []string{mechanism}})
+	if err := l.ask(pgproto3.AuthTypeSASL); err != nil {
 		return limits, err
 	}
-	wrong := fmt.Errorf("%w%w", errWrong, &Error{Code: codeBadPassword, Message: fmt.Sprintf("password authentication failed for user %q", c.user)})
+	wrong := fmt.Errorf("%w%w", errWrong, &Error{Code: codeBadPassword, Message: fmt.Sprintf("password authentication failed for user %q", l.User)})
 	for step := range 2 {
-		m, err := c.be.Receive()
+		m, err := l.be.Receive()
 		if err != nil {
 			return limits, errGone
 		}
@@ -183,8 +173,8 @@ func (c *client) password() (Limits, error) {
 			return limits, wrong
 		}
 		if step == 0 {
-			c.send(&pgproto3.AuthenticationSASLContinue{Data: []byte(reply)})
-			if err := c.ask(pgproto3.AuthTypeSASLContinue); err != nil {
+			l.send(&pgproto3.AuthenticationSASLContinue{Data: []byte(reply)})
+			if err := l.ask(pgproto3.AuthTypeSASLContinue); err != nil {
 				return limits, err
 			}
 			continue
@@ -192,26 +182,14 @@ func (c *client) password() (Limits, error) {
 		if !conversation.Valid() {
 			return limits, wrong
 		}
-		c.send(&pgproto3.AuthenticationSASLFinal{Data: []byte(reply)})
+		l.send(&pgproto3.AuthenticationSASLFinal{Data: []byte(reply)})
 	}
 	return limits, nil
 }
 
-func (c *client) ask(kind uint32) error {
-	if err := c.flush(); err != nil {
+func (l *login) ask(kind uint32) error {
+	if err := l.be.Flush(); err != nil {
 		return err
 	}
-	return c.be.SetAuthType(kind)
-}
-
-// refuse tells why a client is not let in, or why its connection ends.
-func (c *client) refuse(err error) {
-	if errors.Is(err, errDone) || errors.Is(err, errGone) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || isNetwork(err) {
-		return
-	}
-	e := asError(err)
-	c.srv.log(fmt.Sprintf("connection of %q from %s refused: %s", c.user, c.conn.RemoteAddr(), e.Message))
-	_ = c.conn.SetDeadline(time.Now().Add(time.Second))
-	c.send(e.response("FATAL"))
-	_ = c.be.Flush()
+	return l.be.SetAuthType(kind)
 }

@@ -16,26 +16,28 @@ import (
 
 // run is a statement that runs, for the audit.
 type run struct {
+	Entry
 	c     *client
-	text  string
-	at    time.Time
-	rows  int64
 	ended bool
 }
 
-func (c *client) start(text string) *run { return &run{c: c, text: text, at: time.Now()} }
+func (c *client) start(text string) *run {
+	r := &run{c: c, Entry: Entry{Run: c.host.begun.Add(1), At: time.Now(), User: c.User, From: c.From, Application: c.settings["application_name"], Text: text}}
+	if c.host.Began != nil {
+		c.host.Began(r.Entry)
+	}
+	return r
+}
 
 func (r *run) end(err error) {
-	if r.ended || r.c.srv.Audit == nil {
+	if r.ended || r.c.host.Ended == nil {
 		return
 	}
-	r.ended = true
-	code := "00000"
+	r.ended, r.Took, r.Code = true, time.Since(r.At), "00000"
 	if err != nil {
-		code = asError(err).Code
+		r.Code = asError(err).Code
 	}
-	r.c.srv.Audit(Entry{At: r.at, User: r.c.user, From: r.c.conn.RemoteAddr().String(), Application: r.c.settings["application_name"], Text: r.text,
-		Took: time.Since(r.at), Rows: r.rows, Code: code})
+	r.c.host.Ended(r.Entry)
 }
 
 // because returns why ctx is done, if it is.
@@ -163,7 +165,7 @@ func (c *client) sendRows(ctx context.Context, p *portal, most int64) (err error
 			return err
 		}
 		p.sent++
-		p.run.rows++
+		p.run.Rows++
 		if err := c.sendBatch(ctx, batchBytes); err != nil {
 			return err
 		}

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"crypto/subtle"
 	"crypto/tls"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
@@ -14,10 +13,10 @@ import (
 	"time"
 )
 
-// Server answers clients over the Postgres protocol.
+// Server lets clients in over the Postgres protocol, and hands them to who answers them.
 type Server struct {
-	Backend Backend
-	Users   Users // nil: everybody is let in, by any name
+	Host  Host
+	Users Users // nil: everybody is let in, by any name
 	// Try returns when a password that a client offers may be looked at, or why it is not;
 	// what came of it is told to done. nil: at once.
 	Try func(ctx context.Context, user, address string) (done func(isWrong bool), err error)
@@ -26,15 +25,33 @@ type Server struct {
 	NeedTLS bool
 	Limits  Limits // of each user, where Users says no others
 	// Most is how many connections there may be in all; 0: no limit.
-	Most  int
-	Audit func(Entry)
-	Log   func(string) // of what is nobody's statement: a bug, a connection that was refused
+	Most int
+	Log  func(string) // of what is nobody's statement: a bug, a connection that was refused
 
-	mu      sync.Mutex
-	clients map[uint32]*client
-	of      map[string]int // connections by user
-	next    uint32
-	wg      sync.WaitGroup
+	mu     sync.Mutex
+	guests map[uint32]*Guest
+	of     map[string]int // connections by user
+	next   uint32
+	wg     sync.WaitGroup
+}
+
+// Host answers clients who were let in.
+type Host interface {
+	// Answer answers a client until it leaves. It tells the log itself of what goes wrong; the
+	// error that it returns is told to the client, and no other.
+	Answer(ctx context.Context, conn net.Conn, g Guest) error
+	// Cancel stops what a client runs.
+	Cancel(pid uint32)
+}
+
+// Guest is a client who was let in.
+type Guest struct {
+	User    string
+	From    string // the client's address
+	PID     uint32 // with Key, what a cancel request names
+	Key     []byte
+	Limits  Limits
+	Startup map[string]string // the parameters of the startup message
 }
 
 // Limits bound what a user may take.
@@ -42,18 +59,6 @@ type Limits struct {
 	Connections int           // 0: no limit
 	Statement   time.Duration // 0: no limit
 	Idle        time.Duration // between the statements of a transaction; 0: no limit
-}
-
-// Entry is a statement that ended, for the audit.
-type Entry struct {
-	At          time.Time
-	User        string
-	From        string // the client's address
-	Application string
-	Text        string
-	Took        time.Duration
-	Rows        int64
-	Code        string // SQLSTATE; 00000: it succeeded
 }
 
 // Serve answers the connections of a listener, until ctx is done and all of them have
@@ -83,56 +88,65 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 }
 
-func (s *Server) log(text string) {
-	if s.Log != nil {
-		s.Log(text)
-	}
-}
-
-// handle answers one connection to its end. A bug in what it runs ends the connection and nothing else.
+// handle answers one connection to its end.
 func (s *Server) handle(ctx context.Context, conn net.Conn) {
 	defer s.wg.Done()
-	c := newClient(s, conn)
-	defer func() {
-		if r := recover(); r != nil {
-			s.log(fmt.Sprintf("a connection ended by a bug: %v\n%s", r, debug.Stack()))
+	l := &login{srv: s, line: newLine(conn)}
+	defer func() { _ = l.conn.Close() }()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	safely(s.Log, func() {
+		// Who has not said yet who it is has nothing to lose when the server ends.
+		stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Now()) })
+		err, log := l.run(ctx), s.Log
+		stop()
+		if err == nil {
+			defer s.leave(&l.Guest)
+			err, log = s.Host.Answer(ctx, l.rest(), l.Guest), nil
 		}
-		c.close()
+		if ctx.Err() != nil && err != nil {
+			err = errShutdown
+		}
+		l.refuse(log, l.Guest, err)
+	})
+}
+
+// safely does what ends one connection and nothing else if it has a bug.
+func safely(log func(string), do func()) {
+	defer func() {
+		if r := recover(); r != nil && log != nil {
+			log(fmt.Sprintf("a connection ended by a bug: %v\n%s", r, debug.Stack()))
+		}
 	}()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	c.run(ctx)
+	do()
 }
 
 // enter registers a client who was let in, under a key for cancel requests.
-func (s *Server) enter(c *client, most int) error {
-	c.key = make([]byte, 4)
-	_, _ = rand.Read(c.key) // it never fails
+func (s *Server) enter(g *Guest) error {
+	g.Key = make([]byte, 4)
+	_, _ = rand.Read(g.Key) // it never fails
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.clients == nil {
-		s.clients, s.of = map[uint32]*client{}, map[string]int{}
+	if s.guests == nil {
+		s.guests, s.of = map[uint32]*Guest{}, map[string]int{}
 	}
-	if s.Most > 0 && len(s.clients) >= s.Most || most > 0 && s.of[c.user] >= most {
+	if s.Most > 0 && len(s.guests) >= s.Most || g.Limits.Connections > 0 && s.of[g.User] >= g.Limits.Connections {
 		return &Error{Code: codeTooMany, Message: "sorry, too many clients already", Hint: "close connections, or raise --max-connections"}
 	}
-	for s.next++; s.clients[s.next] != nil || s.next == 0; s.next++ {
+	for s.next++; s.guests[s.next] != nil || s.next == 0; s.next++ {
 	}
-	c.pid = s.next
-	s.clients[c.pid] = c
-	s.of[c.user]++
+	g.PID = s.next
+	s.guests[g.PID] = g
+	s.of[g.User]++
 	return nil
 }
 
-func (s *Server) leave(c *client) {
+func (s *Server) leave(g *Guest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.clients[c.pid] != c {
-		return
-	}
-	delete(s.clients, c.pid)
-	if s.of[c.user]--; s.of[c.user] == 0 {
-		delete(s.of, c.user)
+	delete(s.guests, g.PID)
+	if s.of[g.User]--; s.of[g.User] == 0 {
+		delete(s.of, g.User)
 	}
 }
 
@@ -140,15 +154,15 @@ func (s *Server) leave(c *client) {
 func (s *Server) Connections() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.clients)
+	return len(s.guests)
 }
 
-// cancelOf stops what a client runs, if the key is the one that it was given.
-func (s *Server) cancelOf(pid uint32, key []byte) {
+// cancel stops what a client runs, if the key is the one that it was given.
+func (s *Server) cancel(pid uint32, key []byte) {
 	s.mu.Lock()
-	c := s.clients[pid]
+	g := s.guests[pid]
 	s.mu.Unlock()
-	if c != nil && len(key) == len(c.key) && subtle.ConstantTimeCompare(binary.BigEndian.AppendUint32(key, pid), binary.BigEndian.AppendUint32(c.key, c.pid)) == 1 {
-		c.stop(errCancelled)
+	if g != nil && subtle.ConstantTimeCompare(key, g.Key) == 1 {
+		s.Host.Cancel(pid)
 	}
 }

@@ -42,7 +42,7 @@ var fixed = []string{"server_version", "server_version_num", "server_encoding", 
 func (c *client) Setting(name string) (string, bool) {
 	name = strings.ToLower(name)
 	if name == "session_authorization" {
-		return c.user, true
+		return c.User, true
 	}
 	if v, ok := c.settings[name]; ok {
 		return v, true

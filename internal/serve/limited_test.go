@@ -106,7 +106,7 @@ func told(t *testing.T, c *pgx.Conn, sql string) string {
 // limit gives users of a name rights.
 func limit(of map[string]rights.Rights) func(*postgres.Server) {
 	return func(s *postgres.Server) {
-		s.Backend.(*serve.Backend).Rights = func(user string) (rights.Rights, error) { return of[user], nil }
+		s.Host.(*postgres.Sessions).Backend.(*serve.Backend).Rights = func(user string) (rights.Rights, error) { return of[user], nil }
 	}
 }
 

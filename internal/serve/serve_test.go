@@ -64,12 +64,13 @@ func start(t *testing.T, settle func(*postgres.Server)) *house {
 			h.held = append(h.held, numbers)
 			return nil
 		}}
-	s := &postgres.Server{Backend: &serve.Backend{Houses: h.houses, Zone: time.UTC}, Log: func(text string) { t.Log(text) },
-		Audit: func(e postgres.Entry) {
+	log := func(text string) { t.Log(text) }
+	s := &postgres.Server{Log: log, Host: &postgres.Sessions{Backend: &serve.Backend{Houses: h.houses, Zone: time.UTC}, Log: log,
+		Ended: func(e postgres.Entry) {
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			h.audit = append(h.audit, e)
-		}}
+		}}}
 	if settle != nil {
 		settle(s)
 	}

@@ -1,17 +1,16 @@
 package e2e
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
-	"os/exec"
-	"regexp"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
-	"syscall"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -72,114 +71,111 @@ func bombs() []string {
 
 var tryBombs = flag.Bool("bombs", false, "send a server statements that would take too much of everything; make bombs does")
 
-var listensRE = regexp.MustCompile(`answering the Postgres protocol on (\S+);`)
-
-// A statement that takes too much of anything is an error of its own: whoever is connected goes
-// on, to the same process.
+// A statement that takes too much of anything ends with an error of its own, or ends the process
+// of its user: the server goes on, and so does whoever else is connected.
 func TestBombs(t *testing.T) {
 	if !*tryBombs {
 		t.Skip("make bombs tries it")
 	}
 	root := t.TempDir()
-	d := analyticstest.Agencies()
-	analyticstest.Write(t, root, 1, d)
-	bin := linkProgram(t, t.TempDir(), "query")
-	cmd := exec.CommandContext(t.Context(), bin, "serve", "--warehouse", root, "--postgres", "127.0.0.1:0", "--memory", "256MiB", "--temp", "64MiB", "--statement-timeout", "3s", "--max-connections", "20")
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	stderr, err := cmd.StderrPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	var mu sync.Mutex
-	var said strings.Builder
-	address, exited := make(chan string, 1), make(chan struct{})
-	go func() {
-		defer close(exited)
-		for lines := bufio.NewScanner(stderr); lines.Scan(); {
-			if m := listensRE.FindStringSubmatch(lines.Text()); m != nil {
-				address <- m[1]
-			}
-			mu.Lock()
-			if said.Len() < 20_000 {
-				said.WriteString(lines.Text() + "\n")
-			}
-			mu.Unlock()
-		}
-	}()
-	died := func() string {
-		mu.Lock()
-		defer mu.Unlock()
-		return said.String()
-	}
-	var at string
-	select {
-	case at = <-address:
-	case <-exited:
-		t.Fatal(died())
-	}
-	connect := func() *pgx.Conn {
-		c, err := pgx.Connect(t.Context(), "postgres://somebody@"+at+"/callhouse")
+	analyticstest.Write(t, root, 1, analyticstest.Agencies())
+	users := []string{"quiet", "one", "two", "three"}
+	s := serve(t, func(line string) { t.Logf("%.300s", line) }, users,
+		"--warehouse", root, "--memory", "256MiB", "--temp", "64MiB", "--statement-timeout", "3s", "--max-connections", "20")
+	connect := func(user string) *pgx.Conn {
+		c, err := pgx.Connect(t.Context(), s.as(user))
 		if err != nil {
-			t.Errorf("%v\n%.3000s", err, died())
+			t.Error(err)
 			runtime.Goexit()
 		}
 		return c
 	}
-	quiet := connect()
+	quiet := connect("quiet")
 	defer quiet.Close(context.Background())
-	var wg sync.WaitGroup
+	var fell atomic.Int32
 	todo := make(chan string)
-	for range 3 { // more than one at once
+	var wg sync.WaitGroup
+	for _, user := range users[1:] { // more than one at once
 		wg.Go(func() {
-			c := connect()
+			c := connect(user)
 			defer func() { _ = c.Close(context.Background()) }()
 			for text := range todo {
 				began := time.Now()
 				_, err := c.Exec(t.Context(), text, pgx.QueryExecModeSimpleProtocol)
 				var p *pgconn.PgError
 				switch {
+				case errors.As(err, &p) && p.Code == "57P02":
+					fell.Add(1)
 				case errors.As(err, &p) && p.Code == "XX000":
 					t.Errorf("%.100s: an error that nobody foresaw: %v", text, err)
-				case err != nil && !errors.As(err, &p):
-					t.Errorf("%.100s ended the connection: %v", text, err)
+				case err != nil && p == nil:
+					t.Errorf("%.100s ended the connection without a word: %v", text, err)
 				}
 				t.Logf("%.100s: %.150v (%v)", text, err, time.Since(began).Round(time.Millisecond))
 				if c.IsClosed() {
-					c = connect()
+					c = connect(user)
 				}
 			}
 		})
 	}
 	for _, text := range bombs() {
-		select {
-		case todo <- text:
-		case <-exited:
-			t.Fatalf("a bomb before %.100s ended the process: %.3000s", text, died())
-		}
+		todo <- text
 		var n int
-		err := quiet.QueryRow(t.Context(), "SELECT count(*) FROM calls").Scan(&n)
-		for try := 0; err != nil && try < 9; try++ { // a bomb may take this one with it, but not the next
-			time.Sleep(100 * time.Millisecond)
-			err = quiet.QueryRow(t.Context(), "SELECT count(*) FROM calls").Scan(&n)
-		}
-		if err != nil || n != 4 {
-			t.Errorf("beside bombs somebody's statement: %d, %v", n, err)
-		}
-		select {
-		case <-exited:
-			t.Fatalf("%.100s, or one just before, ended the process: %s", text, died())
-		default:
+		if err := quiet.QueryRow(t.Context(), "SELECT count(*) FROM calls").Scan(&n); err != nil || n != 4 {
+			t.Fatalf("beside %.100s, or one just before, somebody's statement: %d, %v", text, n, err)
 		}
 	}
 	close(todo)
 	wg.Wait()
-	if err := quiet.Ping(t.Context()); err != nil {
-		t.Errorf("after all of them: %v\n%s", err, died())
+	t.Logf("%d of %d statements ended the process of their user", fell.Load(), len(bombs()))
+}
+
+// A pattern that recurses until the stack is full is the shortest statement that ends its process.
+func TestAStatementEndsItsUsersProcess(t *testing.T) {
+	root := t.TempDir()
+	analyticstest.Write(t, root, 1, analyticstest.Agencies())
+	log := filepath.Join(t.TempDir(), "audit.jsonl")
+	said := make(chan string, 10)
+	s := serve(t, func(line string) { said <- line }, []string{"ana", "bo"}, "--warehouse", root, "--audit", log)
+	var conns []*pgx.Conn
+	for _, user := range []string{"ana", "ana", "bo", "ana"} {
+		c, err := pgx.Connect(t.Context(), s.as(user))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close(context.Background())
+		conns = append(conns, c)
 	}
-	if err := errors.Join(cmd.Process.Signal(syscall.SIGTERM), cmd.Wait()); err != nil {
-		t.Errorf("the process ended with %v: %s", err, died())
+	bo := conns[2]
+	if _, err := bo.Exec(t.Context(), "BEGIN"); err != nil {
+		t.Fatal(err)
+	}
+	var p *pgconn.PgError
+	if _, err := conns[0].Exec(t.Context(), "SELECT repeat('a', 1000000) LIKE repeat('%a', 500000) || 'b'"); !errors.As(err, &p) || p.Code != "57P02" {
+		t.Errorf("the statement: %v", err)
+	}
+	if err := conns[1].Ping(t.Context()); err == nil {
+		t.Error("the user's other connection lasts")
+	}
+	for _, user := range []string{"bo", "ana"} {
+		c := bo
+		if user == "ana" {
+			var err error
+			if c, err = pgx.Connect(t.Context(), s.as(user)); err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close(context.Background())
+		}
+		var n int
+		if err := c.QueryRow(t.Context(), "SELECT count(*) FROM calls").Scan(&n); err != nil || n != 4 {
+			t.Errorf("afterwards %s counts %d: %v", user, n, err)
+		}
+	}
+	if line := <-said; !strings.Contains(line, `of "ana" has ended`) || !strings.Contains(line, "3 connections. It ran: SELECT repeat(") || strings.Contains(line, "goroutine") {
+		t.Errorf("the server says: %s", line)
+	}
+	raw, err := os.ReadFile(log)
+	if err != nil || !strings.Contains(string(raw), `"user":"ana","from":"127.0.0.1:`) || !strings.Contains(string(raw), `"sqlstate":"57P02","statement":"SELECT repeat(`) {
+		t.Errorf("the audit: %s, %v", raw, err)
 	}
 }

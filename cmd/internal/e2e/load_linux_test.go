@@ -35,7 +35,6 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
-	"callhouse/internal/serve/users"
 )
 
 var (
@@ -50,9 +49,7 @@ func isLong() bool { return *loadFor > 0 }
 // served is a running query serve over a busy warehouse.
 type served struct {
 	*busy
-	cmd      *exec.Cmd
-	postgres string // addresses
-	http     string
+	*serving
 
 	mu   sync.Mutex
 	saw  map[totals]int // what transactions added up to
@@ -60,59 +57,15 @@ type served struct {
 	done map[string]int // what was done, by kind
 }
 
-const loadPassword = "a good password"
-
 // startServing starts the program, and waits until it listens.
 func startServing(t *testing.T) *served {
 	t.Helper()
 	s := &served{busy: newBusy(t), saw: map[totals]int{}, rows: map[int64]int{}, done: map[string]int{}}
-	list := filepath.Join(t.TempDir(), "users.json")
-	for _, name := range []string{"ana", "bo"} {
-		u, err := users.NewUser(name, loadPassword)
-		if err == nil {
-			_, err = users.Put(list, u)
+	s.serving = serve(t, func(line string) {
+		if !regexp.MustCompile("a message of more than|an answer was cut").MatchString(line) { // which the test asks for
+			t.Errorf("query serve: %s", line)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	s.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), linkProgram(t, t.TempDir(), "query"), "serve", "--warehouse", s.root, "--postgres", "127.0.0.1:0", "--http", "127.0.0.1:0",
-		"--users", list, "--max-connections", fmt.Sprint(*loadConnections+50), "--statement-timeout", "1h")
-	stderr, err := s.cmd.StderrPipe()
-	if err == nil {
-		err = s.cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(stderr)
-	for s.postgres == "" || s.http == "" {
-		if !lines.Scan() {
-			t.Fatalf("query serve ended: %v", s.cmd.Wait())
-		}
-		address := regexp.MustCompile(`127\.0\.0\.1:\d+`).FindString(lines.Text())
-		if strings.Contains(lines.Text(), "browsers") {
-			s.http = "http://" + address
-		} else {
-			s.postgres = address
-		}
-	}
-	logged := make(chan struct{})
-	go func() {
-		defer close(logged)
-		for lines.Scan() {
-			if !regexp.MustCompile("a message of more than|an answer was cut").MatchString(lines.Text()) { // which the test asks for
-				t.Errorf("query serve: %s", lines.Text())
-			}
-		}
-	}()
-	t.Cleanup(func() {
-		_ = s.cmd.Process.Signal(syscall.SIGTERM)
-		<-logged
-		if err := s.cmd.Wait(); err != nil {
-			t.Errorf("query serve ended with %v", err)
-		}
-	})
+	}, servedUsers, "--warehouse", s.root, "--max-connections", fmt.Sprint(*loadConnections+50), "--statement-timeout", "1h")
 	return s
 }
 
@@ -125,7 +78,7 @@ func (s *served) count(kind string) {
 
 // connect logs in, as one user or another.
 func (s *served) connect(ctx context.Context, options ...func(*pgx.ConnConfig)) (*pgx.Conn, error) {
-	config, err := pgx.ParseConfig(fmt.Sprintf("postgres://%s:%s@%s/callhouse?sslmode=disable", []string{"ana", "bo"}[rand.IntN(2)], strings.ReplaceAll(loadPassword, " ", "%20"), s.postgres))
+	config, err := pgx.ParseConfig(s.as(servedUsers[rand.IntN(2)]))
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +103,7 @@ func (s *served) get(ctx context.Context, address string) (*http.Response, []byt
 	if err != nil {
 		return nil, nil, err
 	}
-	r.SetBasicAuth("ana", loadPassword)
+	r.SetBasicAuth("ana", servePassword)
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
 		return nil, nil, err
@@ -186,8 +139,42 @@ func (s *served) gauges() gauges {
 		s.t.Fatalf("there is no metric %s", name)
 		return 0
 	}
-	return gauges{of("callhouse_serve_connections"), of("callhouse_serve_snapshots_open"), of("go_goroutines"), of("process_open_fds"), of("process_resident_memory_bytes") >> 20}
+	files := of("process_open_fds")
+	for _, pid := range s.workers() {
+		open, _ := filepath.Glob(filepath.Join("/proc", pid, "fd", "*"))
+		files += len(open)
+	}
+	return gauges{of("callhouse_serve_connections"), of("callhouse_serve_snapshots_open"), of("go_goroutines"), files, (of("process_resident_memory_bytes") + of("callhouse_serve_statement_memory_bytes")) >> 20}
 }
+
+// workers are the processes that run statements.
+func (s *served) workers() (pids []string) {
+	s.t.Helper()
+	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", s.cmd.Process.Pid))
+	if err != nil || len(lists) == 0 {
+		s.t.Fatal(lists, err)
+	}
+	for _, list := range lists {
+		raw, _ := os.ReadFile(list) // of a thread that ended there is none
+		pids = append(pids, strings.Fields(string(raw))...)
+	}
+	return pids
+}
+
+// touch has each user's process open the current snapshot.
+func (s *served) touch() {
+	s.t.Helper()
+	for _, user := range servedUsers {
+		c := s.mustConnect(func(c *pgx.ConnConfig) { c.User = user })
+		if _, err := c.Exec(s.t.Context(), "SELECT 1 FROM calls"); err != nil {
+			s.t.Error(err)
+		}
+		_ = c.Close(s.t.Context())
+	}
+}
+
+// servedUsers are who may log in.
+var servedUsers = []string{"ana", "bo"}
 
 // calm waits until the server holds nothing any more that clients made it hold, and no more
 // than it did when none had come.
@@ -195,6 +182,7 @@ func (s *served) calm(what string, before gauges) {
 	s.t.Helper()
 	http.DefaultClient.CloseIdleConnections()
 	began := time.Now()
+	s.touch()
 	for {
 		now := s.gauges()
 		if now.connections == 0 && now.snapshots == 1 && now.goroutines <= before.goroutines && now.files <= before.files {
@@ -208,15 +196,17 @@ func (s *served) calm(what string, before gauges) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	pins, err := filepath.Glob(filepath.Join(s.root, layout.PinsName, "*.json"))
-	if err != nil || len(pins) != 1 {
+	if err != nil || len(pins) != 1+len(servedUsers) {
 		s.t.Fatalf("pins: %v, %v", pins, err)
 	}
-	raw, err := os.ReadFile(pins[0])
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	if pin, err := layout.ParsePin(raw); err != nil || len(pin.Snapshots) != 1 {
-		s.t.Errorf("after %s, pinned are %+v, %v", what, pin, err)
+	for _, path := range pins {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if pin, err := layout.ParsePin(raw); err != nil || len(pin.Snapshots) != 1 {
+			s.t.Errorf("after %s, pinned are %+v, %v", what, pin, err)
+		}
 	}
 }
 
@@ -410,9 +400,10 @@ func TestServeUnderLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	http.DefaultClient.CloseIdleConnections()
+	s.touch()
 	before := s.gauges()
 	t.Logf("before: %s", before)
-	before.files += 2 // DuckDB's and the system's own may come late
+	before.files += 2 * (1 + len(servedUsers)) // DuckDB's and the system's own may come late
 	before.goroutines += 4
 	for _, x := range []struct {
 		name string
@@ -660,7 +651,7 @@ func TestServeClient(t *testing.T) {
 	if address == "" {
 		t.Skip("run by TestServeUnderLoad")
 	}
-	s := &served{busy: &busy{t: t}, postgres: address}
+	s := &served{busy: &busy{t: t}, serving: &serving{postgres: address}}
 	for range 3 {
 		for _, sql := range asked {
 			s.ask(s.raw(), sql)
@@ -717,7 +708,7 @@ func (s *served) slow() {
 			s.t.Fatal(err)
 		}
 		r, _ := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.http+"/reports/call.csv?call=long", nil)
-		r.SetBasicAuth("bo", loadPassword)
+		r.SetBasicAuth("bo", servePassword)
 		if err := r.Write(c); err != nil {
 			s.t.Error(err)
 		}

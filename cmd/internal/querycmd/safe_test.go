@@ -14,6 +14,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/querycmd"
 	"callhouse/cmd/internal/querycmd/safe"
+	"callhouse/cmd/internal/querycmd/serve"
 	"callhouse/internal/analytics"
 	"callhouse/internal/longtest"
 )
@@ -359,7 +360,7 @@ func TestSafeChecks(t *testing.T) {
 // then gives it --safe.
 func TestCommandsThatRunForeignSQL(t *testing.T) {
 	own := map[string]bool{"report": true, "list": true, "describe": true, "catalog": true, "init": true, "export": true, safe.Name: true, "help": true, "completion": true, "publish": true,
-		"serve": true} // which runs nothing that is not safe
+		"serve": true, serve.WorkerName: true} // which runs nothing that is not safe
 	for _, f := range analytics.Reports() {
 		own[f.Name] = true
 	}
@@ -370,14 +371,16 @@ func TestCommandsThatRunForeignSQL(t *testing.T) {
 	}
 }
 
-// The hidden command is for query itself.
+// The hidden commands are for query itself.
 func TestSafeCommandAlone(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if r := run(t, "", safe.Name); r.code != cli.ExitUsage {
-		t.Error(r)
-	}
-	if r := run(t, "", "--help"); strings.Contains(r.out, safe.Name) {
-		t.Error("the help shows it")
+	for _, name := range []string{safe.Name, serve.WorkerName} {
+		if r := run(t, "", name); r.code != cli.ExitUsage {
+			t.Error(r)
+		}
+		if r := run(t, "", "--help"); strings.Contains(r.out, name) {
+			t.Error("the help shows it")
+		}
 	}
 	if left, err := filepath.Glob("*"); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)

@@ -6,36 +6,25 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
-	"io/fs"
 	"net"
-	"runtime"
-	"runtime/debug"
-	"sync"
-	"syscall"
+	"slices"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/procfs"
 	"github.com/sourcegraph/conc/pool"
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
 	"callhouse/cmd/internal/querycmd/answer"
-	"callhouse/cmd/internal/querycmd/safe"
-	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/postgres"
-	"callhouse/internal/proven"
-	"callhouse/internal/scratch"
-	"callhouse/internal/serve"
 	"callhouse/internal/serve/audit"
-	"callhouse/internal/serve/pgcatalog"
 	"callhouse/internal/serve/users"
-	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/serve/worker"
 	"callhouse/internal/words"
 )
 
@@ -122,11 +111,11 @@ func (c *command) run(ctx context.Context) (err error) {
 		return cli.Usage("", "%v", err)
 	}
 	defer func() { err = cmp.Or(err, log.Close()) }()
-	l, err := c.limits(ctx, loc)
+	j, err := c.job(ctx, loc)
 	if err != nil {
 		return err
 	}
-	houses, free, err := c.houses(l)
+	houses, free, err := j.houses(c.note, nil)
 	if err != nil {
 		return err
 	}
@@ -136,11 +125,26 @@ func (c *command) run(ctx context.Context) (err error) {
 	} else { //nolint:revive // err is of this one call
 		giveBack()
 	}
+	workers := j.pool(who, log, c.note)
+	defer workers.Close()
 	c.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		gauge("snapshots_open", "Snapshots that are open: the current one, and those before it that somebody reads.", func() int { return len(houses.Snapshots()) }))
+		gauge("snapshots_open", "Snapshots that are open: the current one, and those before it that somebody reads.", func() int {
+			open := append(workers.Snapshots(), houses.Snapshots()...)
+			slices.Sort(open)
+			return len(slices.Compact(open))
+		}),
+		gauge("statement_processes", "Processes that run statements of the Postgres protocol.", func() int { return len(pids(workers)) }),
+		gauge("statement_memory_bytes", "Resident memory of these processes.", func() int { return residentMemory(pids(workers)) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: "callhouse_serve", Name: "statement_processes_ended_total", Help: "Processes that a statement has ended, by taking too much."}, func() float64 {
+			_, n := workers.Processes()
+			return float64(n)
+		}))
 	var serving []func(context.Context) error
-	for _, open := range []func(context.Context, *time.Location, admitted, *audit.Log, *serve.Houses) (func(context.Context) error, error){c.openPostgres, c.openHTTP} {
-		serve, err := open(ctx, loc, who, log, houses)
+	for _, open := range []func() (func(context.Context) error, error){
+		func() (func(context.Context) error, error) { return c.openPostgres(ctx, loc, who, workers) },
+		func() (func(context.Context) error, error) { return c.openHTTP(ctx, loc, who, log, houses) },
+	} {
+		serve, err := open()
 		if err != nil {
 			return err
 		}
@@ -156,25 +160,15 @@ func (c *command) run(ctx context.Context) (err error) {
 }
 
 // openPostgres listens for the Postgres protocol, if that is to be served.
-func (c *command) openPostgres(ctx context.Context, loc *time.Location, who admitted, log *audit.Log, houses *serve.Houses) (func(context.Context) error, error) {
+func (c *command) openPostgres(ctx context.Context, loc *time.Location, who admitted, workers *worker.Pool) (func(context.Context) error, error) {
 	if c.postgres == "" {
 		return nil, nil
 	}
-	server := &postgres.Server{Most: c.most, Log: c.note, TLS: who.tls, NeedTLS: !isLoopback(c.postgres),
+	server := &postgres.Server{Host: workers, Most: c.most, Log: c.note, TLS: who.tls, NeedTLS: !isLoopback(c.postgres),
 		Limits: postgres.Limits{Connections: c.perUser, Statement: c.timeout, Idle: c.idle}}
 	if who.list != nil {
 		server.Users, server.Try = who.list.Defaults(server.Limits), who.brake.Try
 	}
-	if log != nil {
-		server.Audit = func(e postgres.Entry) {
-			log.Write(audit.Entry{At: e.At.UTC(), User: e.User, From: e.From, Application: e.Application, Millis: float64(e.Took.Microseconds()) / 1000, Rows: e.Rows, Code: e.Code, Text: e.Text})
-		}
-	}
-	backend := &serve.Backend{Houses: houses, Zone: loc}
-	if who.list != nil {
-		backend.Rights = who.list.Rights
-	}
-	server.Backend = backend
 	c.metrics.MustRegister(gauge("connections", "Connections over the Postgres protocol.", server.Connections))
 	listener, err := c.listen(ctx, "--postgres", c.postgres)
 	if err != nil {
@@ -195,6 +189,25 @@ func (c *command) listen(ctx context.Context, flag, address string) (net.Listene
 
 func gauge(name, help string, count func() int) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "callhouse_serve", Name: name, Help: help}, func() float64 { return float64(count()) })
+}
+
+func pids(workers *worker.Pool) []int {
+	all, _ := workers.Processes()
+	return all
+}
+
+// residentMemory returns that of processes, in bytes, where the system tells it.
+func residentMemory(pids []int) (bytes int) {
+	for _, pid := range pids {
+		p, err := procfs.NewProc(pid)
+		if err != nil {
+			continue
+		}
+		if stat, err := p.Stat(); err == nil {
+			bytes += stat.ResidentMemory()
+		}
+	}
+	return bytes
 }
 
 func (c *command) note(text string) { words.Fprintf(c.Stderr, "%s\n", text) }
@@ -240,95 +253,4 @@ func isLoopback(address string) bool {
 	}
 	ip := net.ParseIP(host)
 	return ip != nil && ip.IsLoopback() // a name may mean anything
-}
-
-// headroom and perConnection are the address space that the process may take besides the
-// memory of two snapshots: Go's heap, and threads with what allocators reserve for them.
-const (
-	headroom      = 3 << 30
-	perConnection = 16 << 20
-)
-
-// ownHeap is the memory that Go may need for what it copies of rows, and for all else.
-const ownHeap = 1 << 30
-
-// reserve takes the address space that Go needs for itself before it is limited, for Go ends
-// the process where it gets no more: a heap, which it keeps once it had it, and threads.
-func reserve(connections int) {
-	runtime.KeepAlive(make([]byte, ownHeap)) // no page of it is touched
-	debug.FreeOSMemory()
-	var ready sync.WaitGroup
-	all := make(chan struct{})
-	for range connections + 4*runtime.GOMAXPROCS(0) {
-		ready.Add(1)
-		go func() {
-			runtime.LockOSThread()
-			defer runtime.UnlockOSThread()
-			ready.Done()
-			<-all
-		}()
-	}
-	ready.Wait()
-	close(all)
-}
-
-// limits are those of the statements over one snapshot, in bytes.
-type limits struct {
-	of, temp int64
-	root     string // of the warehouse, absolute
-}
-
-// limits reads them, looks whether there is a warehouse, and bounds the process.
-func (c *command) limits(ctx context.Context, loc *time.Location) (l limits, err error) {
-	memory, err := humanize.ParseBytes(c.memory)
-	if err == nil && memory < 64<<20 {
-		return l, cli.Usage("the least is 64MiB", "--memory %s is too little", c.memory)
-	}
-	temp, terr := humanize.ParseBytes(c.temp)
-	if err != nil || terr != nil || memory > 1<<50 || temp > 1<<50 {
-		return l, cli.Usage("write sizes as in 512MiB or 4GB", "--memory %s or --temp %s is no size", c.memory, c.temp)
-	}
-	if err := analytics.CheckZone(ctx, loc); err != nil {
-		return l, err
-	}
-	snap, err := analytics.CurrentAbsolute(c.Warehouse)
-	if err != nil {
-		return l, err
-	}
-	l = limits{int64(memory), int64(temp), snap.Root()}
-	space := 2*l.of + int64(headroom+c.most*perConnection)
-	if c.http != "" {
-		space += serve.MostViews * l.of
-	}
-	reserve(c.most)
-	// DuckDB does not hold its limit everywhere (a list of a billion numbers); the process does.
-	if err := safe.LimitSpace(space); err != nil {
-		return l, fmt.Errorf("limit the memory: %w", err)
-	}
-	return l, nil
-}
-
-// houses opens the warehouse. free closes it, and ends the pin.
-func (c *command) houses(l limits) (h *serve.Houses, free func() error, err error) {
-	prover := proven.Open(c.Warehouse, time.Now)
-	h = &serve.Houses{Root: l.root, Log: c.note, Open: func(ctx context.Context, loc *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
-		return analytics.Open(ctx, c.Warehouse, analytics.Options{Location: loc, Currency: c.Currency, Prover: prover, Threads: c.threads,
-			Safe: &analytics.Limits{Memory: l.of, Temp: l.temp}, Dialect: pgcatalog.Dialect(r), Rights: r})
-	}}
-	// The pin holds for as long as this folder is there, which a killed process leaves to the next.
-	holder, err := scratch.Make("callhouse-serve-")
-	if err != nil {
-		return nil, nil, fmt.Errorf("make a folder: %w", err)
-	}
-	h.Hold = func(snapshots []int64) error {
-		err := snapshot.Hold(l.root, holder.Path, snapshots, time.Now())
-		if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
-			if len(snapshots) == 1 {
-				c.note("the warehouse cannot be written to, so the snapshot is not pinned: it stays for 24 hours after the next commit")
-			}
-			return nil
-		}
-		return err
-	}
-	return h, func() error { return errors.Join(h.Close(), holder.Remove()) }, nil
 }

@@ -1,0 +1,204 @@
+package serve
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/querycmd/answer"
+	"callhouse/cmd/internal/querycmd/safe"
+	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/rights"
+	"callhouse/internal/postgres"
+	"callhouse/internal/proven"
+	"callhouse/internal/scratch"
+	"callhouse/internal/serve"
+	"callhouse/internal/serve/audit"
+	"callhouse/internal/serve/pgcatalog"
+	"callhouse/internal/serve/users"
+	"callhouse/internal/serve/worker"
+	"callhouse/internal/sink/snapshot"
+)
+
+// WorkerName is the hidden command that runs the statements of a user.
+const WorkerName = "serve-statements"
+
+// WorkerCommand makes that command.
+func WorkerCommand(a *answer.Command) *cobra.Command {
+	return &cobra.Command{
+		Use: WorkerName, Hidden: true, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			var free func() error
+			err = worker.Run(cmd.Context(), a.Stdin, a.Stdout, func(raw []byte, t *worker.Teller) (b postgres.Backend, err error) {
+				var j job
+				if err := json.Unmarshal(raw, &j); err != nil {
+					return nil, err
+				}
+				b, free, err = j.work(t)
+				return b, err
+			})
+			if errors.Is(err, worker.ErrAlone) {
+				return cli.Usage("run: query serve", "%s is run by query itself", WorkerName)
+			}
+			if free != nil {
+				err = cmp.Or(err, free())
+			}
+			return err
+		},
+	}
+}
+
+// job is what statements run over, and what they may take.
+type job struct {
+	Warehouse   string
+	Root        string // its folder, absolute
+	Zone        string // of sessions that name none
+	Currency    string
+	Users       string // file; empty: nobody logs in
+	Memory      int64  // bytes, of all statements of a process over one snapshot
+	Temp        int64  // bytes, of what does not fit
+	Threads     int
+	Connections int // at most
+}
+
+// job reads the flags, and looks whether there is a warehouse.
+func (c *command) job(ctx context.Context, loc *time.Location) (j job, err error) {
+	memory, err := humanize.ParseBytes(c.memory)
+	if err == nil && memory < 64<<20 {
+		return j, cli.Usage("the least is 64MiB", "--memory %s is too little", c.memory)
+	}
+	temp, terr := humanize.ParseBytes(c.temp)
+	if err != nil || terr != nil || memory > 1<<50 || temp > 1<<50 {
+		return j, cli.Usage("write sizes as in 512MiB or 4GB", "--memory %s or --temp %s is no size", c.memory, c.temp)
+	}
+	if err := analytics.CheckZone(ctx, loc); err != nil {
+		return j, err
+	}
+	snap, err := analytics.CurrentAbsolute(c.Warehouse)
+	if err != nil {
+		return j, err
+	}
+	return job{c.Warehouse, snap.Root(), loc.String(), c.Currency, c.users, int64(memory), int64(temp), c.threads, c.most}, nil
+}
+
+// pool starts the processes that run statements, when there are clients.
+func (j job) pool(who admitted, log *audit.Log, note func(string)) *worker.Pool {
+	p := &worker.Pool{Job: j, PerUser: who.list != nil, Rest: 5 * time.Minute, Log: note, Command: func() *exec.Cmd {
+		self, err := os.Executable()
+		cmd := exec.Command(self, WorkerName)
+		cmd.Err = cmp.Or(cmd.Err, err)
+		cmd.Args[0] = os.Args[0]
+		cmd.Env = []string{"LANG=C.UTF-8"} // and no key
+		for _, name := range []string{"HOME", "XDG_CACHE_HOME", "ZONEINFO"} {
+			if v, ok := os.LookupEnv(name); ok {
+				cmd.Env = append(cmd.Env, name+"="+v)
+			}
+		}
+		return cmd
+	}}
+	if log != nil {
+		p.Audit = func(e postgres.Entry) {
+			log.Write(audit.Entry{At: e.At.UTC(), User: e.User, From: e.From, Application: e.Application, Millis: float64(e.Took.Microseconds()) / 1000, Rows: e.Rows, Code: e.Code, Text: e.Text})
+		}
+	}
+	return p
+}
+
+// headroom and perConnection are the address space that a process may take besides the memory
+// of two snapshots: Go's heap, and threads with what allocators reserve for them.
+const (
+	headroom      = 3 << 30
+	perConnection = 16 << 20
+)
+
+// work bounds this process, and returns what answers its clients.
+func (j job) work(t *worker.Teller) (_ postgres.Backend, free func() error, err error) {
+	loc, err := time.LoadLocation(j.Zone)
+	if err != nil {
+		return nil, nil, err
+	}
+	houses, free, err := j.houses(t.Log, t.Open)
+	if err != nil {
+		return nil, nil, err
+	}
+	b := &serve.Backend{Houses: houses, Zone: loc}
+	if j.Users != "" {
+		list, err := users.Open(j.Users)
+		if err != nil {
+			return nil, free, err
+		}
+		b.Rights = list.Rights
+	}
+	reserve(j.Connections)
+	// DuckDB does not hold its limit everywhere (a list of a billion numbers); the process does.
+	if err := safe.LimitSpace(2*j.Memory + int64(headroom+j.Connections*perConnection)); err != nil {
+		return nil, free, fmt.Errorf("limit the memory: %w", err)
+	}
+	return b, free, nil
+}
+
+// ownHeap is the memory that Go may need for what it copies of rows, and for all else.
+const ownHeap = 1 << 30
+
+// reserve takes the address space that Go needs for itself before it is limited, for Go ends
+// the process where it gets no more: a heap, which it keeps once it had it, and threads.
+func reserve(connections int) {
+	runtime.KeepAlive(make([]byte, ownHeap)) // no page of it is touched
+	debug.FreeOSMemory()
+	var ready sync.WaitGroup
+	all := make(chan struct{})
+	for range connections + 4*runtime.GOMAXPROCS(0) {
+		ready.Add(1)
+		go func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			ready.Done()
+			<-all
+		}()
+	}
+	ready.Wait()
+	close(all)
+}
+
+// houses opens the warehouse. open is told which snapshots are open. free closes it, and ends
+// the pin.
+func (j job) houses(log func(string), open func([]int64)) (h *serve.Houses, free func() error, err error) {
+	prover := proven.Open(j.Warehouse, time.Now)
+	h = &serve.Houses{Root: j.Root, Log: log, Open: func(ctx context.Context, loc *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
+		return analytics.Open(ctx, j.Warehouse, analytics.Options{Location: loc, Currency: j.Currency, Prover: prover, Threads: j.Threads,
+			Safe: &analytics.Limits{Memory: j.Memory, Temp: j.Temp}, Dialect: pgcatalog.Dialect(r), Rights: r})
+	}}
+	// The pin holds for as long as this folder is there, which a killed process leaves to the next.
+	holder, err := scratch.Make("callhouse-serve-")
+	if err != nil {
+		return nil, nil, fmt.Errorf("make a folder: %w", err)
+	}
+	h.Hold = func(snapshots []int64) error {
+		if open != nil {
+			open(snapshots)
+		}
+		err := snapshot.Hold(j.Root, holder.Path, snapshots, time.Now())
+		if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+			if len(snapshots) == 1 {
+				log("the warehouse cannot be written to, so the snapshot is not pinned: it stays for 24 hours after the next commit")
+			}
+			return nil
+		}
+		return err
+	}
+	return h, func() error { return errors.Join(h.Close(), holder.Remove()) }, nil
+}

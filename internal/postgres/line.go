@@ -1,0 +1,63 @@
+package postgres
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgproto3"
+)
+
+// maxMessage is the most that a message of a client may have. A statement may have
+// less; the rest is for parameters.
+const maxMessage = 16 << 20
+
+// line is a connection that messages go over.
+type line struct {
+	conn net.Conn
+	in   *bufio.Reader
+	be   *pgproto3.Backend
+}
+
+// newLine is a line of which nothing is read but whole messages, so that somebody else can go on.
+func newLine(conn net.Conn) line {
+	in := bufio.NewReaderSize(conn, 8<<10)
+	return line{conn, in, pgproto3.NewBackend(single{in}, conn)}
+}
+
+// single reads a byte at a time.
+type single struct{ *bufio.Reader }
+
+// Read implements io.Reader.
+func (s single) Read(p []byte) (int, error) { return s.Reader.Read(p[:min(1, len(p))]) }
+
+// rest is the connection for whoever goes on.
+func (l *line) rest() net.Conn { return &resumed{l.conn, l.in} }
+
+// resumed is a connection of which something was read already.
+type resumed struct {
+	net.Conn
+	in *bufio.Reader
+}
+
+// Read implements net.Conn.
+func (r *resumed) Read(p []byte) (int, error) { return r.in.Read(p) }
+
+func (l *line) send(m pgproto3.BackendMessage) { l.be.Send(m) }
+
+// refuse tells why a client is not let in, or why its connection ends.
+func (l *line) refuse(log func(string), g Guest, err error) {
+	if err == nil || errors.Is(err, errDone) || errors.Is(err, errGone) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || isNetwork(err) {
+		return
+	}
+	e := asError(err)
+	if log != nil {
+		log(fmt.Sprintf("connection of %q from %s refused: %s", g.User, g.From, e.Message))
+	}
+	_ = l.conn.SetDeadline(time.Now().Add(time.Second))
+	l.send(e.response("FATAL"))
+	_ = l.be.Flush()
+}

@@ -1,0 +1,68 @@
+package postgres
+
+import (
+	"context"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Sessions answers clients who were let in, in this process. It is a [Host].
+type Sessions struct {
+	Backend Backend
+	Began   func(Entry)  // a statement; nil: nobody need know
+	Ended   func(Entry)  // a statement, which began
+	Log     func(string) // as that of Server
+
+	begun   atomic.Uint64
+	mu      sync.Mutex
+	clients map[uint32]*client
+}
+
+// Entry is a statement, for the audit.
+type Entry struct {
+	Run         uint64 // a number of its own, among those of a Sessions
+	At          time.Time
+	User        string
+	From        string // the client's address
+	Application string
+	Text        string
+	// As it ended:
+	Took time.Duration
+	Rows int64
+	Code string // SQLSTATE; 00000: it succeeded
+}
+
+// Answer implements Host.
+func (s *Sessions) Answer(ctx context.Context, conn net.Conn, g Guest) error {
+	c := newClient(s, conn, g)
+	s.mu.Lock()
+	if s.clients == nil {
+		s.clients = map[uint32]*client{}
+	}
+	s.clients[g.PID] = c
+	s.mu.Unlock()
+	defer func() {
+		c.close()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.clients, g.PID)
+	}()
+	over := ctx
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(over)) // so that statements learn why
+	defer cancel(nil)
+	defer context.AfterFunc(over, func() { cancel(errShutdown) })()
+	safely(s.Log, func() { c.run(ctx) })
+	return nil
+}
+
+// Cancel implements Host.
+func (s *Sessions) Cancel(pid uint32) {
+	s.mu.Lock()
+	c := s.clients[pid]
+	s.mu.Unlock()
+	if c != nil {
+		c.stop(errCancelled)
+	}
+}

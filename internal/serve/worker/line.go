@@ -1,0 +1,148 @@
+package worker
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"callhouse/internal/postgres"
+)
+
+// order is what a process is told, over a socket that keeps one order apart from the next.
+type order struct {
+	Guest  *postgres.Guest `json:",omitempty"` // whose connection comes with it
+	Cancel uint32          `json:",omitempty"` // whose statement is to stop
+}
+
+// event is what a process tells.
+type event struct {
+	Log          string          `json:",omitempty"`
+	Began, Ended *postgres.Entry `json:",omitempty"`
+	Snapshots    []int64         `json:",omitempty"` // that are open, if it tells nothing else
+}
+
+// mostOrder is more than any order has: a startup packet has 10,000 bytes at most.
+const mostOrder = 128 << 10
+
+// pair returns both ends of a socket, one of them for another process.
+func pair(kind int) (here *net.UnixConn, there *os.File, err error) {
+	syscall.ForkLock.RLock() // no process inherits them by accident
+	fds, err := unix.Socketpair(unix.AF_UNIX, kind, 0)
+	if err == nil {
+		unix.CloseOnExec(fds[0])
+		unix.CloseOnExec(fds[1])
+	}
+	syscall.ForkLock.RUnlock()
+	if err != nil {
+		return nil, nil, os.NewSyscallError("socketpair", err)
+	}
+	there = os.NewFile(uintptr(fds[1]), "process")
+	if here, err = connOf(fds[0]); err != nil {
+		return nil, nil, errors.Join(err, there.Close())
+	}
+	return here, there, nil
+}
+
+// connOf makes a connection of a socket.
+func connOf(fd int) (*net.UnixConn, error) {
+	f := os.NewFile(uintptr(fd), "socket")
+	defer f.Close() // FileConn has its own
+	c, err := net.FileConn(f)
+	if err != nil {
+		return nil, err
+	}
+	u, ok := c.(*net.UnixConn)
+	if !ok {
+		return nil, errors.Join(errors.ErrUnsupported, c.Close())
+	}
+	return u, nil
+}
+
+// send gives the process an order, and a socket with it.
+func (w *process) send(o order, with *os.File) error {
+	raw, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	var rights []byte
+	if with != nil {
+		rights = unix.UnixRights(int(with.Fd()))
+	}
+	_ = w.orders.SetWriteDeadline(time.Now().Add(10 * time.Second)) // a process that is stuck reads none
+	_, _, err = w.orders.WriteMsgUnix(raw, rights, nil)
+	return err
+}
+
+// receive waits for the next order. fd is the socket of its guest.
+func receive(from *net.UnixConn, buf []byte) (o order, fd int, err error) {
+	rights := make([]byte, unix.CmsgSpace(4))
+	n, m, _, _, err := from.ReadMsgUnix(buf, rights)
+	if err != nil {
+		return o, 0, err
+	}
+	if err := json.Unmarshal(buf[:n], &o); err != nil || o.Guest == nil {
+		return o, 0, err
+	}
+	messages, err := unix.ParseSocketControlMessage(rights[:m])
+	if err != nil || len(messages) != 1 {
+		return o, 0, errors.Join(errors.New("a guest without a connection"), err)
+	}
+	fds, err := unix.ParseUnixRights(&messages[0])
+	if err != nil {
+		return o, 0, err
+	}
+	return o, fds[0], nil
+}
+
+// patience is how long a client may take to accept what is sent at once.
+const patience = 2 * time.Minute
+
+// forward sends a client what its session says, to its end. It returns whether something is
+// left to be said: nothing is where the last message was an error, which tells why it ends,
+// and nothing may be within a message.
+func forward(to net.Conn, from io.Reader) bool {
+	var at place
+	for buf := make([]byte, 64<<10); ; {
+		n, err := from.Read(buf)
+		if n > 0 {
+			at.pass(buf[:n])
+			_ = to.SetWriteDeadline(time.Now().Add(patience))
+			if _, err := to.Write(buf[:n]); err != nil {
+				return false
+			}
+		}
+		if err != nil {
+			return at.left == 0 && at.read == 0 && at.head[0] != 'E'
+		}
+	}
+}
+
+// place is where in a message of the protocol a stream is.
+type place struct {
+	head [5]byte // the kind, and the length without it
+	read int     // bytes of the head
+	left int     // bytes to the end
+}
+
+func (a *place) pass(p []byte) {
+	for len(p) > 0 {
+		if n := min(a.left, len(p)); n > 0 {
+			a.left -= n
+			p = p[n:]
+			continue
+		}
+		n := copy(a.head[a.read:], p)
+		a.read += n
+		p = p[n:]
+		if a.read == len(a.head) {
+			a.read, a.left = 0, int(binary.BigEndian.Uint32(a.head[1:]))-4
+		}
+	}
+}

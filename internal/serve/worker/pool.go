@@ -1,0 +1,349 @@
+// Package worker runs the sessions of the Postgres protocol in processes of their own: one
+// for each user, which a statement that takes too much of anything ends, and no other. A
+// [Pool] starts them, and hands each client to the process of its user; [Run] is such a
+// process. It knows no warehouse, and reads no statement.
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"callhouse/internal/postgres"
+	"callhouse/internal/scratch"
+	"callhouse/internal/words"
+)
+
+// Pool is the processes that answer clients. It is a [postgres.Host].
+type Pool struct {
+	// Command returns the program that calls Run, not started.
+	Command func() *exec.Cmd
+	// Job is what Run reads first, as JSON.
+	Job any
+	// PerUser has a process for each user, and not one for all.
+	PerUser bool
+	// Rest is how long a process stays without clients.
+	Rest time.Duration
+	// Audit is told each statement that ended, also by the end of its process; nil: nobody need know.
+	Audit func(postgres.Entry)
+	Log   func(string)
+
+	mu      sync.Mutex
+	running map[string]*process // by user
+	fell    int                 // how many were ended by a statement
+	wg      sync.WaitGroup
+}
+
+// process is one of them.
+type process struct {
+	user    string
+	pid     int
+	clients int
+	rest    *time.Timer // to its end, while it has no clients
+	orders  *net.UnixConn
+	stop    func() // has it end once its clients have been told
+
+	mu        sync.Mutex
+	stopping  bool
+	runs      map[uint64]postgres.Entry // that have not ended
+	snapshots []int64
+
+	ended chan struct{}
+	fell  bool // it ended by itself; written before ended
+}
+
+// codeCrashed is the SQLSTATE of what ends because the process does.
+const codeCrashed = "57P02"
+
+// errFell ends the connections of a process that a statement has ended.
+var errFell = &postgres.Error{Code: codeCrashed, Message: "terminating connection because a statement has ended the process that ran it",
+	Hint: "a statement of yours took more memory or depth than there is; connect again"}
+
+// Answer implements postgres.Host.
+func (p *Pool) Answer(ctx context.Context, conn net.Conn, g postgres.Guest) error {
+	w, err := p.take(g.User)
+	if err != nil {
+		err = fmt.Errorf("start a process for statements: %w", err)
+		p.Log(err.Error())
+		return err
+	}
+	defer p.release(w)
+	defer context.AfterFunc(ctx, w.stop)()
+	here, err := w.handOver(g)
+	if err != nil { // it has just ended, or reads no orders
+		p.Log(fmt.Sprintf("hand %q over to the process for statements: %v", g.User, err))
+		return errFell
+	}
+	defer here.Close()
+	left := make(chan struct{})
+	go func() {
+		defer close(left)
+		_, _ = io.Copy(here, conn)
+		_ = here.CloseWrite()
+	}()
+	defer func() {
+		_ = conn.SetReadDeadline(time.Now())
+		<-left
+	}()
+	if !forward(conn, here) {
+		return nil
+	}
+	select { // its connections end a moment before it does
+	case <-w.ended:
+	case <-left:
+	case <-time.After(time.Second):
+	}
+	if w.hasFallen() {
+		return errFell
+	}
+	return nil
+}
+
+// hasFallen says whether it ended by itself.
+func (w *process) hasFallen() bool {
+	select {
+	case <-w.ended:
+		return w.fell
+	default:
+		return false
+	}
+}
+
+// Cancel implements postgres.Host.
+func (p *Pool) Cancel(pid uint32) {
+	p.mu.Lock()
+	all := slices.Collect(maps.Values(p.running))
+	p.mu.Unlock()
+	for _, w := range all { // that which has this client knows it
+		_ = w.send(order{Cancel: pid}, nil)
+	}
+}
+
+// Snapshots returns the numbers of the snapshots that the processes have open.
+func (p *Pool) Snapshots() (numbers []int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, w := range p.running {
+		w.mu.Lock()
+		numbers = append(numbers, w.snapshots...)
+		w.mu.Unlock()
+	}
+	slices.Sort(numbers)
+	return slices.Compact(numbers)
+}
+
+// Processes returns the numbers by which the system knows the processes, and how many have
+// been ended by a statement so far.
+func (p *Pool) Processes() (pids []int, fell int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, w := range p.running {
+		pids = append(pids, w.pid)
+	}
+	return pids, p.fell
+}
+
+// Close ends the processes. No client may come any more.
+func (p *Pool) Close() {
+	p.mu.Lock()
+	for _, w := range p.running {
+		w.stop()
+	}
+	p.mu.Unlock()
+	p.wg.Wait()
+}
+
+// take returns the process for a user's sessions. Give it back by release.
+func (p *Pool) take(user string) (w *process, err error) {
+	if !p.PerUser {
+		user = ""
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	w = p.running[user]
+	if w == nil {
+		if w, err = p.start(user); err != nil {
+			return nil, err
+		}
+		if p.running == nil {
+			p.running = map[string]*process{}
+		}
+		p.running[user] = w
+	}
+	if w.clients++; w.rest != nil {
+		w.rest.Stop()
+	}
+	return w, nil
+}
+
+func (p *Pool) release(w *process) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if w.clients--; w.clients > 0 || p.running[w.user] != w {
+		return
+	}
+	w.rest = time.AfterFunc(p.Rest, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if w.clients == 0 && p.running[w.user] == w {
+			delete(p.running, w.user)
+			w.stop()
+		}
+	})
+}
+
+// start starts a process.
+func (p *Pool) start(user string) (w *process, err error) {
+	job, err := json.Marshal(p.Job)
+	if err != nil {
+		return nil, err
+	}
+	// A killed process leaves its files behind.
+	temp, err := scratch.Make("callhouse-serve-")
+	if err != nil {
+		return nil, err
+	}
+	here, there, err := pair(syscall.SOCK_DGRAM)
+	if err != nil {
+		return nil, errors.Join(err, temp.Remove())
+	}
+	defer there.Close()
+	var trace head
+	cmd := p.Command()
+	cmd.Env = append(cmd.Env, "TMPDIR="+temp.Path)
+	cmd.Stderr, cmd.ExtraFiles = &trace, []*os.File{there}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C comes to this process, which ends the other
+	stdin, err := cmd.StdinPipe()
+	var stdout io.ReadCloser
+	if err == nil {
+		stdout, err = cmd.StdoutPipe()
+	}
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return nil, errors.Join(err, here.Close(), temp.Remove())
+	}
+	w = &process{user: user, pid: cmd.Process.Pid, orders: here, runs: map[uint64]postgres.Entry{}, ended: make(chan struct{})}
+	var once sync.Once
+	w.stop = func() {
+		once.Do(func() {
+			w.mu.Lock()
+			w.stopping = true
+			w.mu.Unlock()
+			_ = stdin.Close()
+		})
+	}
+	_, _ = stdin.Write(append(job, '\n')) // a process that does not read it has ended
+	p.wg.Go(func() {
+		w.listen(p, stdout)
+		err := cmd.Wait()
+		p.mu.Lock()
+		if p.running[user] == w {
+			delete(p.running, user)
+		}
+		w.mu.Lock()
+		w.fell = err != nil && !w.stopping
+		w.mu.Unlock()
+		if w.fell {
+			p.fell++
+		}
+		clients := w.clients
+		p.mu.Unlock()
+		p.settle(w, err, clients, trace.String())
+		if err := errors.Join(here.Close(), temp.Remove()); err != nil {
+			p.Log(err.Error())
+		}
+		close(w.ended)
+	})
+	return w, nil
+}
+
+// listen hears what the process tells until it ends.
+func (w *process) listen(p *Pool, from io.Reader) {
+	for told := json.NewDecoder(from); ; {
+		var e event
+		if told.Decode(&e) != nil {
+			_, _ = io.Copy(io.Discard, from)
+			return
+		}
+		w.mu.Lock()
+		switch {
+		case e.Began != nil:
+			w.runs[e.Began.Run] = *e.Began
+		case e.Ended != nil:
+			e.Ended.Text = w.runs[e.Ended.Run].Text
+			delete(w.runs, e.Ended.Run)
+		case e.Log == "":
+			w.snapshots = e.Snapshots
+		}
+		w.mu.Unlock()
+		if e.Ended != nil && p.Audit != nil {
+			p.Audit(*e.Ended)
+		}
+		if e.Log != "" {
+			p.Log(e.Log)
+		}
+	}
+}
+
+// settle says what became of a process that has ended, and of what it ran.
+func (p *Pool) settle(w *process, err error, clients int, trace string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var ran []string
+	for _, e := range w.runs {
+		e.Took, e.Code = time.Since(e.At), codeCrashed
+		if p.Audit != nil {
+			p.Audit(e)
+		}
+		var none *words.Secrets
+		ran = append(ran, none.Clip(e.Text, 200))
+	}
+	if !w.fell {
+		return
+	}
+	slices.Sort(ran)
+	if first, _, _ := strings.Cut(strings.TrimSpace(trace), "\n"); first != "" {
+		err = fmt.Errorf("%w: %s", err, first)
+	}
+	whose := "everybody"
+	if w.user != "" {
+		whose = strconv.Quote(w.user)
+	}
+	p.Log(fmt.Sprintf("the process for the statements of %s has ended (%v), and with it %d connections. It ran: %s", whose, err, clients, strings.Join(ran, " | ")))
+}
+
+// handOver gives a client to the process, and returns the line to it.
+func (w *process) handOver(g postgres.Guest) (*net.UnixConn, error) {
+	here, there, err := pair(syscall.SOCK_STREAM)
+	if err != nil {
+		return nil, err
+	}
+	defer there.Close()
+	if err := w.send(order{Guest: &g}, there); err != nil {
+		return nil, errors.Join(err, here.Close())
+	}
+	return here, nil
+}
+
+// head keeps the beginning of what is written to it.
+type head struct{ strings.Builder }
+
+// Write implements io.Writer.
+func (h *head) Write(p []byte) (int, error) {
+	h.Builder.Write(p[:min(len(p), max(0, 4<<10-h.Len()))])
+	return len(p), nil
+}

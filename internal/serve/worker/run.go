@@ -1,0 +1,99 @@
+package worker
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"callhouse/internal/postgres"
+	"callhouse/internal/words"
+)
+
+// ending is how long a process that is to end waits for what it runs.
+const ending = 10 * time.Second
+
+// mostText is how much of a statement's text is told.
+const mostText = 8 << 10
+
+// Teller tells the pool what happens in its process.
+type Teller struct {
+	mu sync.Mutex
+	to *json.Encoder
+}
+
+func (t *Teller) tell(e event) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_ = t.to.Encode(e) // nobody who could hear it is left
+}
+
+// Log tells a line for the log.
+func (t *Teller) Log(text string) { t.tell(event{Log: text}) }
+
+// Open tells which snapshots are open.
+func (t *Teller) Open(snapshots []int64) { t.tell(event{Snapshots: snapshots}) }
+
+// ErrAlone says that no pool has started the process.
+var ErrAlone = errors.New("no server has started this process")
+
+// Run answers the clients that a pool hands over, until stdin ends. begin makes of the pool's
+// job what answers them.
+func Run(ctx context.Context, stdin io.Reader, stdout io.Writer, begin func(job []byte, t *Teller) (postgres.Backend, error)) error {
+	in := bufio.NewReader(stdin)
+	job, err := in.ReadBytes('\n')
+	if err != nil {
+		return ErrAlone
+	}
+	orders, err := connOf(3)
+	if err != nil {
+		return ErrAlone
+	}
+	tell := &Teller{to: json.NewEncoder(stdout)}
+	sessions := &postgres.Sessions{Log: tell.Log}
+	sessions.Began = func(e postgres.Entry) {
+		var none *words.Secrets
+		e.Text = none.Clip(e.Text, mostText)
+		tell.tell(event{Began: &e})
+	}
+	sessions.Ended = func(e postgres.Entry) {
+		e.Text = "" // which the pool has
+		tell.tell(event{Ended: &e})
+	}
+	if sessions.Backend, err = begin(job, tell); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		_, _ = io.Copy(io.Discard, in)
+		cancel()
+		time.Sleep(ending)
+		os.Exit(1)
+	}()
+	defer context.AfterFunc(ctx, func() { _ = orders.SetReadDeadline(time.Now()) })()
+	var answering sync.WaitGroup
+	defer answering.Wait()
+	for buf := make([]byte, mostOrder); ; {
+		o, fd, err := receive(orders, buf)
+		var conn net.Conn
+		if err == nil && o.Guest != nil {
+			conn, err = connOf(fd)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			return err
+		case o.Guest == nil:
+			sessions.Cancel(o.Cancel)
+		default:
+			answering.Go(func() { _ = sessions.Answer(ctx, conn, *o.Guest) })
+		}
+	}
+}

@@ -1,0 +1,334 @@
+package worker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
+
+	"callhouse/internal/postgres"
+	"callhouse/internal/postgres/cell"
+	"callhouse/internal/serve/worker"
+)
+
+const envWorker = "CALLHOUSE_TEST_WORKER"
+
+var tell *worker.Teller
+
+// TestMain makes this binary the program of a process for statements.
+func TestMain(m *testing.M) {
+	if os.Getenv(envWorker) == "" {
+		os.Exit(m.Run())
+	}
+	err := worker.Run(context.Background(), os.Stdin, os.Stdout, func(job []byte, t *worker.Teller) (postgres.Backend, error) {
+		tell = t
+		t.Log("the job is " + strings.TrimSpace(string(job)))
+		t.Open([]int64{7})
+		return backend{}, nil
+	})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// backend answers statements of its own: "pid", "hang", "die", and "rows", which are large.
+type backend struct{}
+
+func (backend) Open(context.Context, string, postgres.Settings) (postgres.Session, error) {
+	return backend{}, nil
+}
+func (backend) Begin(context.Context) error                          { return nil }
+func (backend) End()                                                 {}
+func (backend) Close()                                               {}
+func (backend) Zone(context.Context, string) (*time.Location, error) { return time.UTC, nil }
+func (backend) Prepare(_ context.Context, text string, _ []uint32) (postgres.Statement, error) {
+	return &statement{text: text}, nil
+}
+
+type statement struct {
+	text string
+	at   int
+}
+
+func (*statement) Columns() []postgres.Column {
+	return []postgres.Column{{Name: "text", Type: cell.Text}}
+}
+func (*statement) Params() []cell.Type                                   { return nil }
+func (s *statement) Query(context.Context, []any) (postgres.Rows, error) { return s, nil }
+func (*statement) Close()                                                {}
+func (s *statement) Next(ctx context.Context) ([]any, error) {
+	s.at++
+	switch {
+	case s.text == "pid" && s.at == 1:
+		return []any{fmt.Sprint(os.Getpid())}, nil
+	case s.text == "hang":
+		tell.Log("it hangs")
+		<-ctx.Done()
+		return nil, ctx.Err()
+	case s.text == "die":
+		fmt.Fprintln(os.Stderr, "terminate called")
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {}
+	case s.text == "rows" && s.at < 100:
+		return []any{strings.Repeat("x", 1<<20)}, nil
+	}
+	return nil, io.EOF
+}
+
+// served is a server whose statements run in processes.
+type served struct {
+	t       *testing.T
+	pool    *worker.Pool
+	address string
+	stop    func()
+
+	mu    sync.Mutex
+	audit []postgres.Entry
+	log   []string
+}
+
+func serve(t *testing.T, perUser bool) *served {
+	s := &served{t: t}
+	s.pool = &worker.Pool{PerUser: perUser, Rest: time.Hour, Job: map[string]int{"a": 1},
+		Command: func() *exec.Cmd {
+			cmd := exec.Command(os.Args[0])
+			cmd.Env = append(os.Environ(), envWorker+"=1")
+			return cmd
+		},
+		Audit: func(e postgres.Entry) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.audit = append(s.audit, e)
+		},
+		Log: func(text string) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.log = append(s.log, text)
+		}}
+	server := &postgres.Server{Host: s.pool, Log: s.pool.Log}
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.address = l.Addr().String()
+	ctx, cancel := context.WithCancel(context.Background())
+	over := make(chan error, 1)
+	go func() { over <- server.Serve(ctx, l) }()
+	s.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-over; err != nil {
+			t.Error(err)
+		}
+		s.pool.Close()
+		if n := server.Connections(); n > 0 {
+			t.Errorf("%d connections are left", n)
+		}
+	})
+	t.Cleanup(s.stop)
+	return s
+}
+
+func (s *served) connect(user string) *pgconn.PgConn {
+	s.t.Helper()
+	c, err := pgconn.Connect(s.t.Context(), "postgres://"+user+"@"+s.address+"/callhouse?sslmode=disable")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { _ = c.Close(context.Background()) })
+	return c
+}
+
+// ask returns the one value of an answer.
+func ask(c *pgconn.PgConn, sql string) (string, error) {
+	results, err := c.Exec(context.Background(), sql).ReadAll()
+	if err != nil {
+		return "", err
+	}
+	return string(results[0].Rows[0][0]), nil
+}
+
+// hang has a statement begin that does not end by itself, and returns how it ends.
+func (s *served) hang(c *pgconn.PgConn) chan error {
+	hanging := func() (n int) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, line := range s.log {
+			if line == "it hangs" {
+				n++
+			}
+		}
+		return n
+	}
+	before, ended := hanging(), make(chan error, 1)
+	go func() {
+		_, err := ask(c, "hang")
+		ended <- err
+	}()
+	for hanging() == before {
+		time.Sleep(time.Millisecond)
+	}
+	return ended
+}
+
+func code(err error) string {
+	var e *pgconn.PgError
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return fmt.Sprint(err)
+}
+
+// A statement that ends its process ends the connections of its user, who can connect again,
+// and nothing of others.
+func TestAStatementEndsItsProcess(t *testing.T) {
+	s := serve(t, true)
+	ana, too, bo := s.connect("ana"), s.connect("ana"), s.connect("bo")
+	pid := func(c *pgconn.PgConn) string {
+		t.Helper()
+		text, err := ask(c, "pid")
+		if err != nil {
+			t.Error(err)
+		}
+		return text
+	}
+	before, his := pid(ana), pid(bo)
+	if before == his || before != pid(too) || before == fmt.Sprint(os.Getpid()) {
+		t.Errorf("processes: %s, %s and %s", before, pid(too), his)
+	}
+	waits := s.hang(too)
+	if _, err := ask(ana, "die"); code(err) != "57P02" {
+		t.Errorf("the statement that aborts: %v", err)
+	}
+	if err := <-waits; code(err) != "57P02" {
+		t.Errorf("a statement beside it: %v", err)
+	}
+	if after := pid(bo); after != his {
+		t.Errorf("the other user had %s, now %s", his, after)
+	}
+	if after := pid(s.connect("ana")); after == before || after == his {
+		t.Errorf("the user's next process is %s, before it was %s", after, before)
+	}
+	if _, fell := s.pool.Processes(); fell != 1 {
+		t.Errorf("%d processes fell", fell)
+	}
+	s.stop()
+	ended := map[string]string{}
+	for _, e := range s.audit {
+		if e.Code != "00000" {
+			ended[e.Text] = e.User + " " + e.Code
+		}
+	}
+	if fmt.Sprint(ended) != "map[die:ana 57P02 hang:ana 57P02]" {
+		t.Errorf("the audit has %v", ended)
+	}
+	said := strings.Join(s.log, "\n")
+	for _, want := range []string{`the job is {"a":1}`, `of "ana" has ended (signal: killed: terminate called), and with it 2 connections. It ran: die | hang`} {
+		if !strings.Contains(said, want) {
+			t.Errorf("the log lacks %q:\n%s", want, said)
+		}
+	}
+}
+
+// A process that ends within a row leaves the row cut, and says nothing that could be taken
+// for its rest.
+func TestNothingIsSaidWithinAMessage(t *testing.T) {
+	s := serve(t, false)
+	c := s.connect("ana")
+	pids, _ := s.pool.Processes()
+	raw, err := c.Hijack()
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw.Frontend.Send(&pgproto3.Query{String: "rows"})
+	if err := raw.Frontend.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(raw.Conn, make([]byte, 300<<10)); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pids[0], syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	rest, err := io.ReadAll(raw.Conn)
+	if err != nil || strings.Contains(string(rest), "57P02") || strings.Trim(string(rest[len(rest)-100:]), "x") != "" {
+		t.Errorf("after %d bytes: %v; the end is %q", len(rest), err, rest[max(0, len(rest)-100):])
+	}
+}
+
+// Cancel requests, what is said before the server has answered, and the server's own end reach the process.
+func TestOrders(t *testing.T) {
+	s := serve(t, false)
+	c := s.connect("ana")
+	went := s.hang(c)
+	if err := c.CancelRequest(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-went; code(err) != "57014" {
+		t.Errorf("cancelled: %v", err)
+	}
+	if got := s.pool.Snapshots(); fmt.Sprint(got) != "[7]" {
+		t.Errorf("open are %v", got)
+	}
+
+	raw, err := net.Dial("tcp", s.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer raw.Close()
+	f := pgproto3.NewFrontend(raw, raw)
+	f.Send(&pgproto3.StartupMessage{ProtocolVersion: pgproto3.ProtocolVersionNumber, Parameters: map[string]string{"user": "bo"}})
+	f.Send(&pgproto3.Query{String: "pid"})
+	if err := f.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	for answered := false; !answered; {
+		m, err := f.Receive()
+		if err != nil {
+			t.Fatalf("what was said at once: %v", err)
+		}
+		_, answered = m.(*pgproto3.CommandComplete)
+	}
+
+	went = s.hang(c)
+	s.stop()
+	if err := <-went; code(err) != "57P01" {
+		t.Errorf("as the server ended: %v", err)
+	}
+	if _, fell := s.pool.Processes(); fell != 0 {
+		t.Errorf("%d processes fell as the server ended: %v", fell, s.log)
+	}
+}
+
+// A process without clients ends, and so does what it leaves behind.
+func TestRest(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	s := serve(t, true)
+	s.pool.Rest = 0
+	first := s.connect("ana")
+	pids, _ := s.pool.Processes()
+	_ = first.Close(t.Context())
+	for wait := time.Now(); syscall.Kill(pids[0], 0) == nil; time.Sleep(time.Millisecond) {
+		if time.Since(wait) > 30*time.Second {
+			t.Fatal("the process stays")
+		}
+	}
+	if _, err := ask(s.connect("ana"), "pid"); err != nil {
+		t.Error(err)
+	}
+	s.stop()
+	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
