@@ -40,7 +40,7 @@ test: ## Run the quick tests (what the README's second command runs)
 	go test ./...
 
 .PHONY: bombs
-bombs: ## Statements that would take too much of everything, to query serve; some still end it (docs/postgres.md)
+bombs: ## 120 statements that would take too much of everything, to query serve: it goes on, and so do other users
 	go test ./cmd/internal/e2e -run 'TestBombs$$' -v -timeout 30m -args -bombs
 
 .PHONY: long

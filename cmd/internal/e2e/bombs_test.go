@@ -5,6 +5,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -136,7 +138,7 @@ func TestAStatementEndsItsUsersProcess(t *testing.T) {
 	analyticstest.Write(t, root, 1, analyticstest.Agencies())
 	log := filepath.Join(t.TempDir(), "audit.jsonl")
 	said := make(chan string, 10)
-	s := serve(t, func(line string) { said <- line }, []string{"ana", "bo"}, "--warehouse", root, "--audit", log)
+	s := serve(t, func(line string) { said <- line }, []string{"ana", "bo"}, "--warehouse", root, "--audit", log, "--max-connections", "5")
 	var conns []*pgx.Conn
 	for _, user := range []string{"ana", "ana", "bo", "ana"} {
 		c, err := pgx.Connect(t.Context(), s.as(user))
@@ -174,8 +176,45 @@ func TestAStatementEndsItsUsersProcess(t *testing.T) {
 	if line := <-said; !strings.Contains(line, `of "ana" has ended`) || !strings.Contains(line, "3 connections. It ran: SELECT repeat(") || strings.Contains(line, "goroutine") {
 		t.Errorf("the server says: %s", line)
 	}
+	checkHTTPLimit(t, s.http, 5)
 	raw, err := os.ReadFile(log)
 	if err != nil || !strings.Contains(string(raw), `"user":"ana","from":"127.0.0.1:`) || !strings.Contains(string(raw), `"sqlstate":"57P02","statement":"SELECT repeat(`) {
 		t.Errorf("the audit: %s, %v", raw, err)
+	}
+}
+
+// checkHTTPLimit checks that of more connections than there may be the last one waits.
+func checkHTTPLimit(t *testing.T, address string, most int) {
+	t.Helper()
+	get := func(wait time.Duration) error {
+		ctx, cancel := context.WithTimeout(t.Context(), wait)
+		defer cancel()
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/healthz", nil)
+		if err != nil {
+			return err
+		}
+		r.SetBasicAuth("bo", servePassword)
+		answer, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(r)
+		if err == nil {
+			err = answer.Body.Close()
+		}
+		return err
+	}
+	var held []net.Conn
+	for range most {
+		c, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(address, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		held = append(held, c)
+	}
+	if err := get(300 * time.Millisecond); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a connection too many: %v", err)
+	}
+	for _, c := range held {
+		_ = c.Close()
+	}
+	if err := get(time.Minute); err != nil {
+		t.Errorf("when the others are gone: %v", err)
 	}
 }

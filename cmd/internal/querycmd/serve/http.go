@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"time"
 
+	"golang.org/x/net/netutil"
+
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/querycmd/web"
 	"callhouse/internal/analytics/rights"
@@ -48,6 +50,9 @@ func (c *command) openHTTP(ctx context.Context, loc *time.Location, who admitted
 	listener, err := c.listen(ctx, "--http", c.http)
 	if err != nil {
 		return nil, err
+	}
+	if c.most > 0 {
+		listener = netutil.LimitListener(listener, c.most)
 	}
 	pages := web.New(config)
 	server := &http.Server{Handler: pages, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: web.Longest + time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,

@@ -99,7 +99,7 @@ func (c *command) job(ctx context.Context, loc *time.Location) (j job, err error
 func (j job) pool(who admitted, log *audit.Log, note func(string)) *worker.Pool {
 	p := &worker.Pool{Job: j, PerUser: who.list != nil, Rest: 5 * time.Minute, Log: note, Command: func() *exec.Cmd {
 		self, err := os.Executable()
-		cmd := exec.Command(self, WorkerName)
+		cmd := exec.CommandContext(context.Background(), self, WorkerName) // it ends with its stdin
 		cmd.Err = cmp.Or(cmd.Err, err)
 		cmd.Args[0] = os.Args[0]
 		cmd.Env = []string{"LANG=C.UTF-8"} // and no key
@@ -143,6 +143,7 @@ func (j job) work(t *worker.Teller) (_ postgres.Backend, free func() error, err 
 		}
 		b.Rights = list.Rights
 	}
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0) // of Linux: what ends first where the machine has no memory left
 	reserve(j.Connections)
 	// DuckDB does not hold its limit everywhere (a list of a billion numbers); the process does.
 	if err := safe.LimitSpace(2*j.Memory + int64(headroom+j.Connections*perConnection)); err != nil {
