@@ -244,9 +244,19 @@ func (c *client) limited(ctx context.Context) (_ context.Context, done func()) {
 		timer := time.AfterFunc(limit, func() { cancel(errTimeout) })
 		free = func() { timer.Stop() }
 	}
-	// Whoever is stopped and reads no row gets no further.
-	unread := context.AfterFunc(ctx, func() { _ = c.conn.SetWriteDeadline(time.Now().Add(sendTime)) })
 	watched, over := make(chan struct{}), make(chan struct{})
+	// Whoever is stopped and reads no row gets no further.
+	unread := context.AfterFunc(ctx, func() {
+		_ = c.conn.SetWriteDeadline(time.Now().Add(sendTime))
+		if c.host.Stuck == nil {
+			return
+		}
+		select {
+		case <-over:
+		case <-time.After(c.host.Late):
+			c.host.Stuck()
+		}
+	})
 	if c.in.Buffered() == 0 {
 		go func() {
 			defer close(watched)

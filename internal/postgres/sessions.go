@@ -14,6 +14,10 @@ type Sessions struct {
 	Began   func(Entry)  // a statement; nil: nobody need know
 	Ended   func(Entry)  // a statement, which began
 	Log     func(string) // as that of Server
+	// Stuck is called where a statement has not stopped this long after it was told to; nil: it
+	// is waited for.
+	Stuck func()
+	Late  time.Duration
 
 	begun   atomic.Uint64
 	mu      sync.Mutex

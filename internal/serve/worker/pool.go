@@ -69,7 +69,7 @@ const codeCrashed = "57P02"
 
 // errFell ends the connections of a process that a statement has ended.
 var errFell = &postgres.Error{Code: codeCrashed, Message: "terminating connection because a statement has ended the process that ran it",
-	Hint: "a statement of yours took more memory or depth than there is; connect again"}
+	Hint: "a statement of yours took more memory or depth than there is, or did not stop; connect again"}
 
 // Answer implements postgres.Host.
 func (p *Pool) Answer(ctx context.Context, conn net.Conn, g postgres.Guest) error {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -55,7 +56,10 @@ func Run(ctx context.Context, stdin io.Reader, stdout io.Writer, begin func(job 
 		return ErrAlone
 	}
 	tell := &Teller{to: json.NewEncoder(stdout)}
-	sessions := &postgres.Sessions{Log: tell.Log}
+	sessions := &postgres.Sessions{Log: tell.Log, Late: time.Minute, Stuck: func() {
+		fmt.Fprintln(os.Stderr, "a statement did not stop within a minute")
+		os.Exit(1)
+	}}
 	sessions.Began = func(e postgres.Entry) {
 		var none *words.Secrets
 		e.Text = none.Clip(e.Text, mostText)

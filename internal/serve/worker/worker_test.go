@@ -24,7 +24,10 @@ import (
 
 const envWorker = "CALLHOUSE_TEST_WORKER"
 
-var tell *worker.Teller
+var (
+	tell  *worker.Teller
+	hears chan struct{} // closed when the statement that is deaf is to end
+)
 
 // TestMain makes this binary the program of a process for statements.
 func TestMain(m *testing.M) {
@@ -43,7 +46,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// backend answers statements of its own: "pid", "hang", "die", and "rows", which are large.
+// backend answers statements of its own: "pid", "hang", "deaf", "die", and "rows", which are large.
 type backend struct{}
 
 func (backend) Open(context.Context, string, postgres.Settings) (postgres.Session, error) {
@@ -74,9 +77,13 @@ func (s *statement) Next(ctx context.Context) ([]any, error) {
 	case s.text == "pid" && s.at == 1:
 		return []any{fmt.Sprint(os.Getpid())}, nil
 	case s.text == "hang":
-		tell.Log("it hangs")
+		if tell != nil {
+			tell.Log("it hangs")
+		}
 		<-ctx.Done()
 		return nil, ctx.Err()
+	case s.text == "deaf":
+		<-hears
 	case s.text == "die":
 		fmt.Fprintln(os.Stderr, "terminate called")
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
@@ -330,5 +337,38 @@ func TestRest(t *testing.T) {
 	s.stop()
 	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// A statement that does not stop when it is told to is found, and one that stops is not.
+func TestStuck(t *testing.T) {
+	stuck := make(chan struct{})
+	hears = make(chan struct{})
+	sessions := &postgres.Sessions{Backend: backend{}, Late: 10 * time.Millisecond, Stuck: func() { close(stuck) }}
+	here, there := net.Pipe()
+	go func() {
+		_ = sessions.Answer(t.Context(), there, postgres.Guest{User: "ana", PID: 1, Key: make([]byte, 4)})
+	}()
+	f := pgproto3.NewFrontend(here, here)
+	until := func(done func(pgproto3.BackendMessage) bool) {
+		t.Helper()
+		for m, err := f.Receive(); !done(m); m, err = f.Receive() {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	isReady := func(m pgproto3.BackendMessage) bool { _, ok := m.(*pgproto3.ReadyForQuery); return ok }
+	until(isReady)
+	for _, sql := range []string{"SET statement_timeout = 1; hang", "deaf"} {
+		f.Send(&pgproto3.Query{String: sql})
+		if err := f.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		if sql == "deaf" {
+			<-stuck
+			close(hears)
+		}
+		until(isReady)
 	}
 }
