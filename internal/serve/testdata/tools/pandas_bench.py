@@ -2,7 +2,7 @@
 
 pandas_bench.py QUERY WAREHOUSE PG_BIN
 """
-import os, pwd, shutil, signal, socket, subprocess, sys, tempfile, time
+import glob, os, pwd, shutil, signal, socket, subprocess, sys, tempfile, time
 import pandas, psycopg, psycopg2, sqlalchemy as sa
 
 query, warehouse, programs = sys.argv[1:4]
@@ -18,8 +18,9 @@ def port():
 
 
 def peak(pid):
-    """The highest memory that a process had, in MB."""
-    for line in open("/proc/%d/status" % pid):
+    """The highest memory that the process that runs the statements of a server had, in MB."""
+    children = "".join(open(path).read() for path in glob.glob("/proc/%d/task/*/children" % pid))
+    for line in open("/proc/%s/status" % children.split()[0]):
         if line.startswith("VmHWM"):
             return int(line.split()[1]) // 1024
 
