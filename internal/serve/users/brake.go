@@ -22,12 +22,14 @@ type Brake struct {
 type bucket struct {
 	left float64
 	at   time.Time
+	open int // passwords that are being looked at
 }
 
 const (
 	mostWrong  = 10
 	refill     = 6 * time.Second
 	patience   = 3 * time.Second // how long a login waits for one to be left
+	step       = 100 * time.Millisecond
 	userDelay  = time.Second
 	mostBucket = 10_000 // of addresses, and of users
 )
@@ -39,12 +41,19 @@ var ErrTooMany = errors.New("too many wrong passwords came from this address: wa
 // ErrTooMany. What came of it has to be told by done.
 func (b *Brake) Try(ctx context.Context, user, address string) (done func(isWrong bool), err error) {
 	address, user = network(address), user[:min(len(user), 64)]
-	for end := time.Now().Add(patience); !b.take(address); {
-		if time.Now().After(end) {
+	for waited := time.Duration(0); ; {
+		ok, isOut := b.take(address)
+		if ok {
+			break
+		}
+		if isOut && waited >= patience {
 			return nil, ErrTooMany
 		}
-		if err := sleep(ctx, 100*time.Millisecond); err != nil {
+		if err := sleep(ctx, step); err != nil {
 			return nil, err
+		}
+		if isOut { // and not only waits for others whose passwords are looked at
+			waited += step
 		}
 	}
 	b.mu.Lock()
@@ -52,40 +61,38 @@ func (b *Brake) Try(ctx context.Context, user, address string) (done func(isWron
 	b.mu.Unlock()
 	if isTried {
 		if err := sleep(ctx, userDelay); err != nil {
-			b.give(address)
+			b.give(address, "", false)
 			return nil, err
 		}
 	}
-	return func(isWrong bool) {
-		if !isWrong {
-			b.give(address)
-			return
-		}
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		u := of(&b.byUser, user)
-		u.left = max(0, u.left-1)
-	}, nil
+	return func(isWrong bool) { b.give(address, user, isWrong) }, nil
 }
 
 // take takes one of an address, if one is left. While a password is looked at it counts as a
-// wrong one, or many could be tried at once.
-func (b *Brake) take(address string) bool {
+// wrong one, or many could be tried at once. isOut says that none is left even if all of these
+// are right.
+func (b *Brake) take(address string) (ok, isOut bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	a := of(&b.addresses, address)
-	if a.left < 1 {
-		return false
+	if a.left-float64(a.open) < 1 {
+		return false, a.left < 1
 	}
-	a.left--
-	return true
+	a.open++
+	return true, false
 }
 
-func (b *Brake) give(address string) {
+// give gives back what take took. Wrong passwords are counted.
+func (b *Brake) give(address, user string, isWrong bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	a := of(&b.addresses, address)
-	a.left = min(mostWrong, a.left+1)
+	a.open = max(0, a.open-1)
+	if isWrong {
+		for _, of := range []*bucket{a, of(&b.byUser, user)} {
+			of.left = max(0, of.left-1)
+		}
+	}
 }
 
 // of returns a bucket as it is now. Where there are too many, any one is forgotten.
@@ -102,7 +109,7 @@ func of(all *map[string]*bucket, key string) *bucket {
 			}
 			delete(*all, k)
 		}
-		b = &bucket{mostWrong, now}
+		b = &bucket{left: mostWrong, at: now}
 		(*all)[key] = b
 	}
 	b.left, b.at = min(mostWrong, b.left+float64(now.Sub(b.at))/float64(refill)), now

@@ -72,6 +72,23 @@ func TestBrake(t *testing.T) {
 		} else {
 			done(false)
 		}
+		// Nor are many at once kept out where each takes its time.
+		late := make(chan error, 200)
+		for range cap(late) {
+			go func() {
+				done, err := b.Try(context.Background(), "ana", "192.0.2.8:1")
+				if err == nil {
+					time.Sleep(time.Second)
+					done(false)
+				}
+				late <- err
+			}()
+		}
+		for range cap(late) {
+			if err := <-late; err != nil {
+				t.Fatal("of 200 right ones at once, each of which takes a second:", err)
+			}
+		}
 		// Many at once are no way around.
 		results := make(chan bool, 500)
 		for range cap(results) {
