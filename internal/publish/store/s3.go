@@ -15,16 +15,24 @@ import (
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
+	"golang.org/x/sync/semaphore"
 )
 
-// partSize is that of the parts in which large objects are sent, and half a part the
-// largest object that is sent as a whole.
-const partSize = 32 << 20
+const (
+	// partSize is that of the parts in which larger objects are sent.
+	partSize = 32 << 20
+	// sending is how many uploads are under way at once, each of an object or of a part.
+	sending = 8
+	// partsAbreast is how many of them are parts of the same object. So only two large objects are
+	// unfinished when a program is killed: these are sent anew, the others are there.
+	partsAbreast = 4
+)
 
 // s3 keeps objects in buckets. Who it is and where, it takes from the environment, from
 // the shared files of AWS, or from the machine, as every client of S3 does.
 type s3 struct {
 	client   *minio.Client
+	uploads  *semaphore.Weighted
 	requests atomic.Int64
 }
 
@@ -43,7 +51,7 @@ func newS3() (*s3, error) {
 	if region == "" {
 		region = os.Getenv("AWS_DEFAULT_REGION")
 	}
-	s := new(s3)
+	s := &s3{uploads: semaphore.NewWeighted(sending)}
 	transport, err := minio.DefaultTransport(secure)
 	if err != nil {
 		return nil, err
@@ -111,7 +119,7 @@ func (s *s3) Get(ctx context.Context, uri string) ([]byte, error) {
 }
 
 func (s *s3) Put(ctx context.Context, uri string, body io.ReaderAt, size int64) error {
-	return s.put(ctx, uri, body, size, minio.PutObjectOptions{PartSize: partSize, DisableMultipart: size <= partSize})
+	return s.put(ctx, uri, body, size, minio.PutObjectOptions{PartSize: partSize, NumThreads: partsAbreast, DisableMultipart: size <= partSize})
 }
 
 func (s *s3) Create(ctx context.Context, uri string, body []byte) error {
@@ -121,6 +129,14 @@ func (s *s3) Create(ctx context.Context, uri string, body []byte) error {
 }
 
 func (s *s3) put(ctx context.Context, uri string, body io.ReaderAt, size int64, o minio.PutObjectOptions) error {
+	n := int64(1)
+	if !o.DisableMultipart {
+		n = partsAbreast
+	}
+	if err := s.uploads.Acquire(ctx, n); err != nil {
+		return err
+	}
+	defer s.uploads.Release(n)
 	bucket, key := parts(uri)
 	o.ContentType = "application/octet-stream"
 	_, err := s.client.PutObject(ctx, bucket, key, io.NewSectionReader(body, 0, size), size, o)

@@ -1,0 +1,61 @@
+package store
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+
+	"github.com/sourcegraph/conc/pool"
+)
+
+// TestFewUnfinished stores large objects at once: no more than two may be unfinished, since a
+// program that is killed has to send these anew.
+func TestFewUnfinished(t *testing.T) {
+	var mu sync.Mutex
+	unfinished, most := 0, 0
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		mu.Lock()
+		defer mu.Unlock()
+		switch q := r.URL.Query(); {
+		case q.Has("uploads"):
+			unfinished++
+			most = max(most, unfinished)
+			fmt.Fprint(w, `<InitiateMultipartUploadResult><UploadId>1</UploadId></InitiateMultipartUploadResult>`)
+		case r.Method == http.MethodPost:
+			unfinished--
+			fmt.Fprint(w, `<CompleteMultipartUploadResult><Bucket>lake</Bucket><Key>0</Key><ETag>"1"</ETag></CompleteMultipartUploadResult>`)
+		default:
+			w.Header().Set("ETag", `"1"`)
+		}
+	}))
+	defer s.Close()
+	for name, value := range map[string]string{"AWS_ENDPOINT_URL": s.URL, "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1"} {
+		t.Setenv(name, value)
+	}
+	bucket, _, err := Open("s3://lake")
+	if err != nil {
+		t.Fatal(err)
+	}
+	group := pool.New().WithErrors()
+	for i := range 4 {
+		group.Go(func() error { return bucket.Put(t.Context(), fmt.Sprintf("s3://lake/%d", i), zeros{}, partSize+1) })
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if want := sending / partsAbreast; most == 0 || most > want {
+		t.Errorf("%d objects were unfinished at once, not %d", most, want)
+	}
+}
+
+// zeros has nothing but these.
+type zeros struct{}
+
+func (zeros) ReadAt(p []byte, _ int64) (int, error) {
+	clear(p)
+	return len(p), nil
+}
