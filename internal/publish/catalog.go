@@ -9,13 +9,8 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
-
-	iceberg "github.com/apache/iceberg-go/catalog"
-	"github.com/apache/iceberg-go/catalog/rest"
-	"github.com/apache/iceberg-go/table"
 
 	"callhouse/internal/publish/store"
 )
@@ -26,7 +21,7 @@ type catalog interface {
 	load(ctx context.Context, name string) (current, error)
 	// commit changes a table that still is as it was loaded. If it is not, the error is
 	// errConflict. If nobody knows whether it was changed, it is errUnsure.
-	commit(ctx context.Context, name string, base current, updates []table.Update) error
+	commit(ctx context.Context, name string, base current, updates []update) error
 }
 
 var (
@@ -36,9 +31,9 @@ var (
 
 // current is a table as it was loaded.
 type current struct {
-	table.Metadata        // nil: there is no table yet
-	location       string // of the metadata
-	version        int    // its number, in a catalog of files
+	*metadata        // nil: there is no table yet
+	location  string // of the metadata
+	version   int    // its number, in a catalog of files
 }
 
 // files is a catalog without a server: beside the data lie v1.metadata.json, v2.metadata.json
@@ -85,7 +80,7 @@ func (c *files) load(ctx context.Context, name string) (current, error) {
 		return current{}, nil
 	}
 	at := c.version(name, known-1)
-	meta, err := table.ParseMetadataBytes(last)
+	meta, err := parse(last)
 	if err != nil {
 		return current{}, fmt.Errorf("%s cannot be understood: %w", at, err)
 	}
@@ -121,8 +116,8 @@ func versionOf(uri string) int {
 	return 0
 }
 
-func (c *files) commit(ctx context.Context, name string, base current, updates []table.Update) error {
-	meta, err := apply(base, updates)
+func (c *files) commit(ctx context.Context, name string, base current, updates []update) error {
+	meta, err := base.apply(updates, base.location)
 	if err != nil {
 		return err
 	}
@@ -141,7 +136,7 @@ func (c *files) commit(ctx context.Context, name string, base current, updates [
 			return errors.Join(errUnsure, err)
 		}
 	}
-	if base.Metadata == nil {
+	if base.metadata == nil {
 		if err := c.store.Create(ctx, at, raw); !errors.Is(err, fs.ErrExist) {
 			return errors.Join(fmt.Errorf("%s: two programs could commit at once without noticing, since this store replaces objects "+
 				"that are to be made only if they are not there (If-None-Match): use a catalog (--catalog URL)", c.root), err)
@@ -157,83 +152,4 @@ func (c *files) commit(ctx context.Context, name string, base current, updates [
 			return err
 		}
 	}
-}
-
-// apply returns the metadata after updates.
-func apply(base current, updates []table.Update) (table.Metadata, error) {
-	if base.Metadata != nil {
-		return table.UpdateTableMetadata(base.Metadata, updates, base.location)
-	}
-	b, err := table.NewMetadataBuilder(formatVersion)
-	if err != nil {
-		return nil, err
-	}
-	for _, u := range updates {
-		if err := u.Apply(b); err != nil {
-			return nil, err
-		}
-	}
-	return b.Build()
-}
-
-// server is a catalog that speaks the REST protocol of Iceberg.
-type server struct {
-	*rest.Catalog
-	namespace table.Identifier
-}
-
-// openServer connects to a catalog. TOKEN or CREDENTIAL say who we are.
-func openServer(ctx context.Context, uri, namespace, warehouse, token, credential string) (*server, error) {
-	var options []rest.Option
-	if token != "" {
-		options = append(options, rest.WithOAuthToken(token))
-	}
-	if credential != "" {
-		options = append(options, rest.WithCredential(credential))
-	}
-	if warehouse != "" {
-		options = append(options, rest.WithWarehouseLocation(warehouse))
-	}
-	c, err := rest.NewCatalog(ctx, "callhouse", uri, options...)
-	if err != nil {
-		return nil, fmt.Errorf("the catalog at %s: %w", uri, err)
-	}
-	s := &server{c, strings.Split(namespace, ".")}
-	if there, err := c.CheckNamespaceExists(ctx, s.namespace); err != nil || there {
-		return s, err
-	}
-	if err := c.CreateNamespace(ctx, s.namespace, nil); err != nil && !errors.Is(err, iceberg.ErrNamespaceAlreadyExists) {
-		return nil, fmt.Errorf("the catalog at %s: %w", uri, err)
-	}
-	return s, nil
-}
-
-func (s *server) load(ctx context.Context, name string) (current, error) {
-	t, err := s.LoadTable(ctx, slices.Concat(s.namespace, table.Identifier{name}))
-	if errors.Is(err, iceberg.ErrNoSuchTable) {
-		return current{}, nil
-	}
-	if err != nil {
-		return current{}, err
-	}
-	return current{Metadata: t.Metadata(), location: t.MetadataLocation()}, nil
-}
-
-func (s *server) commit(ctx context.Context, name string, base current, updates []table.Update) error {
-	requires := []table.Requirement{table.AssertCreate()}
-	if base.Metadata != nil {
-		var id *int64
-		if now := base.CurrentSnapshot(); now != nil {
-			id = &now.SnapshotID
-		}
-		requires = []table.Requirement{table.AssertTableUUID(base.TableUUID()), table.AssertRefSnapshotID(table.MainBranch, id)}
-	}
-	_, _, err := s.CommitTable(ctx, slices.Concat(s.namespace, table.Identifier{name}), requires, updates)
-	switch {
-	case errors.Is(err, table.ErrCommitFailed):
-		return errConflict
-	case errors.Is(err, rest.ErrCommitStateUnknown):
-		return errors.Join(errUnsure, err)
-	}
-	return err
 }

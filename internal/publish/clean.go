@@ -57,12 +57,12 @@ func (w *work) used(ctx context.Context) (map[string]bool, error) {
 	}
 	w.version = now.version
 	used := map[string]bool{}
-	main := now.CurrentSnapshot()
-	for name, ref := range now.Refs() {
-		if _, ours := w.tagged(name); !ours && (main == nil || ref.SnapshotID != main.SnapshotID) {
+	main := now.head()
+	for name, ref := range now.Refs {
+		if _, ours := w.tagged(name); !ours && (main == nil || ref.Snapshot != main.ID) {
 			continue
 		}
-		s := now.SnapshotByID(ref.SnapshotID)
+		s := now.snapshot(ref.Snapshot)
 		if used[s.ManifestList] {
 			continue
 		}

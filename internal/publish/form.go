@@ -2,7 +2,6 @@ package publish
 
 import (
 	"github.com/apache/iceberg-go"
-	"github.com/apache/iceberg-go/table"
 
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
@@ -27,7 +26,7 @@ type form struct {
 	schema *iceberg.Schema
 	// start is the column by whose month a file is partitioned; nil: by none.
 	start *schema.Column
-	order table.SortOrder
+	order sorted
 }
 
 // tables are those that are published: all but the tallies. The calls come last, so that
@@ -43,7 +42,7 @@ func tables() (out []*schema.Table) {
 
 // formOf returns the form of a table, with the column organization or without.
 func formOf(t *schema.Table, organization bool) *form {
-	f := &form{of: t, order: table.UnsortedSortOrder}
+	f := &form{of: t, order: sorted{Fields: []sortField{}}}
 	var fields []iceberg.NestedField
 	for _, c := range t.Columns {
 		doc := c.Doc
@@ -60,16 +59,14 @@ func formOf(t *schema.Table, organization bool) *form {
 	if !t.ByMonth() {
 		return f
 	}
-	var by []table.SortField
+	f.order.ID = sortOrder
 	for _, name := range sorts[t] {
 		c := &t.Columns[t.Column(name)]
 		if f.start == nil {
 			f.start = c
 		}
-		by = append(by, table.SortField{SourceIDs: []int{c.ID}, Transform: iceberg.IdentityTransform{},
-			Direction: table.SortASC, NullOrder: table.NullsLast})
+		f.order.Fields = append(f.order.Fields, sortField{c.ID, "identity", "asc", "nulls-last"})
 	}
-	f.order, _ = table.NewSortOrder(sortOrder, by) // they are fields as they have to be
 	return f
 }
 

@@ -84,11 +84,11 @@ func TestKilledForReal(t *testing.T) {
 		b.fail(0)
 		for _, table := range tables() {
 			cur := l.load(table.Name)
-			if cur.Metadata == nil {
+			if cur.metadata == nil {
 				continue
 			}
 			var have []*layout.File
-			for uri := range l.data(cur.CurrentSnapshot()) {
+			for uri := range l.data(cur.head()) {
 				have = append(have, &layout.File{Path: uri})
 			}
 			if !commits[table.Name+" "+names(have)] {

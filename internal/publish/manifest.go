@@ -11,13 +11,12 @@ import (
 	"strconv"
 
 	"github.com/apache/iceberg-go"
-	"github.com/apache/iceberg-go/table"
 
 	"callhouse/internal/layout"
 )
 
 // manifests reads the list of a snapshot of Iceberg's.
-func (w *work) manifests(ctx context.Context, s *table.Snapshot) ([]iceberg.ManifestFile, error) {
+func (w *work) manifests(ctx context.Context, s *snapshot) ([]iceberg.ManifestFile, error) {
 	raw, err := w.store.Get(ctx, s.ManifestList)
 	if err != nil {
 		return nil, err
@@ -59,13 +58,13 @@ var manifestRE = regexp.MustCompile(`^[0-9]{6,}-[0-9a-f]{16}-(?:[mo][0-9]|(?:own
 
 // snapshots writes the manifests of the table as it is to be, and returns the snapshots of
 // Iceberg's for them: that of the table and, if others publish to it, one with our files alone.
-func (w *work) snapshots(ctx context.Context, lacking []*layout.File, gone []iceberg.ManifestEntry) ([]*table.Snapshot, error) {
-	s := &table.Snapshot{SnapshotID: rand.Int64(), SequenceNumber: 1, TimestampMs: w.Now().UnixMilli(), SchemaID: &w.schema.ID}
-	if w.Metadata != nil {
-		s.SequenceNumber = w.LastSequenceNumber() + 1
-		s.TimestampMs = max(s.TimestampMs, w.LastUpdatedMillis())
-		if now := w.CurrentSnapshot(); now != nil {
-			s.ParentSnapshotID = &now.SnapshotID
+func (w *work) snapshots(ctx context.Context, lacking []*layout.File, gone []iceberg.ManifestEntry) ([]*snapshot, error) {
+	s := &snapshot{ID: rand.Int64(), SequenceNumber: 1, Timestamp: w.Now().UnixMilli(), Schema: &w.schema.ID}
+	if w.metadata != nil {
+		s.SequenceNumber = w.LastSequenceNumber + 1
+		s.Timestamp = max(s.Timestamp, w.LastUpdated)
+		if now := w.head(); now != nil {
+			s.Parent = &now.ID
 		}
 	}
 	removed := map[string]bool{}
@@ -76,7 +75,7 @@ func (w *work) snapshots(ctx context.Context, lacking []*layout.File, gone []ice
 			continue // somebody else's, partitioned in a way that is not ours
 		}
 		seq := e.SequenceNum()
-		entries = append(entries, iceberg.NewManifestEntry(iceberg.EntryStatusDELETED, &s.SnapshotID, &seq, e.FileSequenceNum(), e.DataFile()))
+		entries = append(entries, iceberg.NewManifestEntry(iceberg.EntryStatusDELETED, &s.ID, &seq, e.FileSequenceNum(), e.DataFile()))
 	}
 	for _, uri := range slices.Sorted(maps.Keys(w.have)) {
 		if !removed[uri] {
@@ -88,7 +87,7 @@ func (w *work) snapshots(ctx context.Context, lacking []*layout.File, gone []ice
 		if err != nil {
 			return nil, err
 		}
-		entries = append(entries, iceberg.NewManifestEntry(iceberg.EntryStatusADDED, &s.SnapshotID, nil, nil, told))
+		entries = append(entries, iceberg.NewManifestEntry(iceberg.EntryStatusADDED, &s.ID, nil, nil, told))
 	}
 	w.written = nil
 	name := fmt.Sprintf("%s/%s-%016x", w.folder(w.location, "metadata"), layout.SnapshotName(w.snap.Manifest.Snapshot), rand.Uint64())
@@ -109,15 +108,15 @@ func (w *work) snapshots(ctx context.Context, lacking []*layout.File, gone []ice
 	}
 	s.Summary = w.summary(entries)
 	if w.Organization == "" {
-		return []*table.Snapshot{s}, nil
+		return []*snapshot{s}, nil
 	}
 	// The list has given our manifests their sequence numbers, which they keep.
 	listed, err := w.manifests(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	alone := &table.Snapshot{SnapshotID: rand.Int64(), SequenceNumber: s.SequenceNumber + 1, TimestampMs: s.TimestampMs, Summary: s.Summary, SchemaID: s.SchemaID}
-	return []*table.Snapshot{s, alone}, w.list(ctx, alone, name+"-own-list.avro", slices.DeleteFunc(listed, func(m iceberg.ManifestFile) bool {
+	alone := &snapshot{ID: rand.Int64(), SequenceNumber: s.SequenceNumber + 1, Timestamp: s.Timestamp, Summary: s.Summary, Schema: s.Schema}
+	return []*snapshot{s, alone}, w.list(ctx, alone, name+"-own-list.avro", slices.DeleteFunc(listed, func(m iceberg.ManifestFile) bool {
 		return !slices.ContainsFunc(ours, func(o iceberg.ManifestFile) bool { return o.FilePath() == m.FilePath() })
 	}))
 }
@@ -129,7 +128,7 @@ func existing(e iceberg.ManifestEntry) iceberg.ManifestEntry {
 }
 
 // write writes manifests, one for each way in which files are partitioned.
-func (w *work) write(ctx context.Context, s *table.Snapshot, name string, entries []iceberg.ManifestEntry) (out []iceberg.ManifestFile, err error) {
+func (w *work) write(ctx context.Context, s *snapshot, name string, entries []iceberg.ManifestEntry) (out []iceberg.ManifestFile, err error) {
 	by := map[int32][]iceberg.ManifestEntry{}
 	for _, e := range entries {
 		by[e.DataFile().SpecID()] = append(by[e.DataFile().SpecID()], e)
@@ -137,7 +136,7 @@ func (w *work) write(ctx context.Context, s *table.Snapshot, name string, entrie
 	for _, id := range slices.Sorted(maps.Keys(by)) {
 		var b bytes.Buffer
 		uri := fmt.Sprintf("%s%d.avro", name, id)
-		m, err := iceberg.WriteManifest(uri, &b, formatVersion, w.spec(int(id), w.Organization != ""), w.schema, s.SnapshotID, by[id])
+		m, err := iceberg.WriteManifest(uri, &b, formatVersion, w.spec(int(id), w.Organization != ""), w.schema, s.ID, by[id])
 		if err != nil {
 			return nil, err
 		}
@@ -150,9 +149,9 @@ func (w *work) write(ctx context.Context, s *table.Snapshot, name string, entrie
 }
 
 // list writes the list of a snapshot's manifests.
-func (w *work) list(ctx context.Context, s *table.Snapshot, uri string, manifests []iceberg.ManifestFile) error {
+func (w *work) list(ctx context.Context, s *snapshot, uri string, manifests []iceberg.ManifestFile) error {
 	var b bytes.Buffer
-	if err := iceberg.WriteManifestList(formatVersion, &b, s.SnapshotID, s.ParentSnapshotID, &s.SequenceNumber, 0, manifests); err != nil {
+	if err := iceberg.WriteManifestList(formatVersion, &b, s.ID, s.Parent, &s.SequenceNumber, 0, manifests); err != nil {
 		return err
 	}
 	s.ManifestList = uri
@@ -165,7 +164,7 @@ func (w *work) put(ctx context.Context, uri string, body []byte) error {
 }
 
 // summary says what a commit does to the table, and which commit of the warehouse's it is.
-func (w *work) summary(entries []iceberg.ManifestEntry) *table.Summary {
+func (w *work) summary(entries []iceberg.ManifestEntry) map[string]string {
 	var files, rows, size [3]int64 // by the entries' status
 	for _, e := range entries {
 		files[e.Status()]++
@@ -173,8 +172,8 @@ func (w *work) summary(entries []iceberg.ManifestEntry) *table.Summary {
 		size[e.Status()] += e.DataFile().FileSizeBytes()
 	}
 	totalSize := int64(0)
-	if w.Metadata != nil && w.CurrentSnapshot() != nil {
-		totalSize, _ = strconv.ParseInt(w.CurrentSnapshot().Summary.Properties["total-files-size"], 10, 64)
+	if w.metadata != nil && w.head() != nil {
+		totalSize, _ = strconv.ParseInt(w.head().Summary["total-files-size"], 10, 64)
 	}
 	const existing, added, deleted = iceberg.EntryStatusEXISTING, iceberg.EntryStatusADDED, iceberg.EntryStatusDELETED
 	total, totalRows := files[existing]+files[added], rows[existing]+rows[added]
@@ -186,7 +185,7 @@ func (w *work) summary(entries []iceberg.ManifestEntry) *table.Summary {
 		totalRows += m.AddedRows() + m.ExistingRows()
 	}
 	m := w.snap.Manifest
-	props := iceberg.Properties{
+	props := map[string]string{
 		"callhouse.snapshot":     strconv.FormatInt(m.Snapshot, 10),
 		"callhouse.run-id":       m.RunID,
 		"callhouse.committed-at": m.CommittedAt.UTC().Format("2006-01-02T15:04:05.999Z"),
@@ -202,9 +201,9 @@ func (w *work) summary(entries []iceberg.ManifestEntry) *table.Summary {
 	} {
 		props[name] = strconv.FormatInt(n, 10)
 	}
-	op := table.OpAppend
+	props["operation"] = "append"
 	if files[deleted] > 0 || w.alien {
-		op = table.OpOverwrite
+		props["operation"] = "overwrite"
 	}
-	return &table.Summary{Operation: op, Properties: props}
+	return props
 }

@@ -240,7 +240,7 @@ func (p *publication) run(ctx context.Context) error {
 	if err := each(works, (*work).load); err != nil {
 		return err
 	}
-	works = slices.DeleteFunc(works, func(w *work) bool { return w.Metadata == nil && len(w.files) == 0 })
+	works = slices.DeleteFunc(works, func(w *work) bool { return w.metadata == nil && len(w.files) == 0 })
 	if err := p.upload(ctx, works); err != nil {
 		return err
 	}

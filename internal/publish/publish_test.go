@@ -10,7 +10,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,7 +19,6 @@ import (
 	"time"
 
 	"github.com/apache/iceberg-go"
-	"github.com/apache/iceberg-go/table"
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/deprecated"
@@ -183,7 +181,7 @@ func (l *lake) load(name string) current {
 }
 
 // data returns the files of a snapshot of Iceberg's, by their addresses.
-func (l *lake) data(s *table.Snapshot) map[string]iceberg.DataFile {
+func (l *lake) data(s *snapshot) map[string]iceberg.DataFile {
 	l.house.t.Helper()
 	out := map[string]iceberg.DataFile{}
 	raw, err := l.store.Get(context.Background(), s.ManifestList)
@@ -214,13 +212,13 @@ func (l *lake) check(organization string) {
 	p := &publication{Options: Options{Organization: organization}}
 	for _, t := range tables() {
 		cur := l.load(t.Name)
-		if cur.Metadata == nil {
+		if cur.metadata == nil {
 			if len(now.Manifest.FilesOf(t.Name)) > 0 {
 				l.house.t.Fatalf("%s is not there", t.Name)
 			}
 			continue
 		}
-		refs := maps.Collect(cur.Refs())
+		refs := cur.Refs
 		if _, ok := refs[p.tag(now.Manifest.Snapshot)]; !ok {
 			l.house.t.Fatalf("%s lacks the tag %s: %v", t.Name, p.tag(now.Manifest.Snapshot), refs)
 		}
@@ -229,16 +227,16 @@ func (l *lake) check(organization string) {
 			of := now
 			if n, ours := (&work{publication: p}).tagged(name); ours {
 				of = kept[n]
-			} else if name != table.MainBranch {
+			} else if name != mainBranch {
 				continue
 			}
 			if of == nil {
 				l.house.t.Fatalf("%s: %s names a snapshot that the warehouse does not have", t.Name, name)
 			}
-			got := l.data(cur.SnapshotByID(ref.SnapshotID))
+			got := l.data(cur.snapshot(ref.Snapshot))
 			var want, have []string
 			for _, f := range of.Manifest.FilesOf(t.Name) {
-				uri := p.object(cur.Location(), f)
+				uri := p.object(cur.Location, f)
 				want = append(want, uri)
 				if got[uri] != nil {
 					l.file(t, of, f, got[uri], organization)
@@ -248,7 +246,7 @@ func (l *lake) check(organization string) {
 				used[uri] = true
 				if organization == "" || strings.Contains(uri, "/organization="+organization+"/") {
 					have = append(have, uri)
-				} else if name != table.MainBranch {
+				} else if name != mainBranch {
 					l.house.t.Fatalf("%s has %s of somebody else", name, uri)
 				}
 			}
@@ -260,10 +258,10 @@ func (l *lake) check(organization string) {
 		}
 		for _, s := range kept { // a rollback may need them, though no tag does
 			for _, f := range s.Manifest.FilesOf(t.Name) {
-				used[p.object(cur.Location(), f)] = true
+				used[p.object(cur.Location, f)] = true
 			}
 		}
-		objects, err := l.store.List(context.Background(), p.folder(cur.Location(), "data"))
+		objects, err := l.store.List(context.Background(), p.folder(cur.Location, "data"))
 		l.house.must(err)
 		for _, uri := range objects {
 			if !used[uri] {
@@ -544,8 +542,8 @@ func TestKilledAnywhere(t *testing.T) {
 func (l *lake) states() map[string]int64 {
 	out := map[string]int64{}
 	for _, t := range tables() {
-		if cur := l.load(t.Name); cur.Metadata != nil {
-			out[t.Name] = cur.CurrentSnapshot().SnapshotID
+		if cur := l.load(t.Name); cur.metadata != nil {
+			out[t.Name] = cur.head().ID
 		}
 	}
 	return out

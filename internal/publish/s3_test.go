@@ -213,10 +213,10 @@ func TestManyOrganizations(t *testing.T) {
 		gone[uri] = true
 	}
 	cur := l.load("calls")
-	for _, snapshot := range cur.Snapshots() {
-		for uri := range l.data(&snapshot) {
+	for _, snapshot := range cur.Snapshots {
+		for uri := range l.data(snapshot) {
 			if gone[uri] {
-				t.Errorf("snapshot %d has %s, which was removed", snapshot.SnapshotID, uri)
+				t.Errorf("snapshot %d has %s, which was removed", snapshot.ID, uri)
 			}
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/apache/iceberg-go"
-	"github.com/apache/iceberg-go/table"
 	"github.com/google/uuid"
 
 	"callhouse/internal/layout"
@@ -50,11 +49,11 @@ func (w *work) load(ctx context.Context) (err error) {
 	w.files = w.snap.Manifest.FilesOf(w.of.Name)
 	w.location = w.To + "/" + w.of.Name
 	w.have, w.other, w.mixed, w.alien, w.before = map[string]iceberg.ManifestEntry{}, nil, nil, false, map[string]bool{}
-	if w.current, err = w.catalog.load(ctx, w.of.Name); err != nil || w.Metadata == nil {
+	if w.current, err = w.catalog.load(ctx, w.of.Name); err != nil || w.metadata == nil {
 		return err
 	}
-	w.location = w.Location()
-	if _, has := w.CurrentSchema().FindFieldByID(organizationColumn); has != (w.Organization != "") {
+	w.location = w.Location
+	if _, has := w.metadata.schema().FindFieldByID(organizationColumn); has != (w.Organization != "") {
 		if has {
 			return &UseError{"the tables there have a column organization: say whose calls these are (--organization)"}
 		}
@@ -63,7 +62,7 @@ func (w *work) load(ctx context.Context) (err error) {
 	if err := w.mine(); err != nil {
 		return err
 	}
-	now := w.CurrentSnapshot()
+	now := w.head()
 	if now == nil {
 		return nil
 	}
@@ -90,7 +89,7 @@ func (w *work) load(ctx context.Context) (err error) {
 
 // mine refuses a table that another warehouse published.
 func (w *work) mine() error {
-	last := w.Properties()[w.published()]
+	last := w.Properties[w.published()]
 	if last == "" {
 		return nil
 	}
@@ -161,7 +160,7 @@ func (w *work) tell(f *layout.File) (iceberg.DataFile, error) {
 
 // updates returns what has to change in the table's metadata; nothing if it is as it is to be.
 // It writes the manifests that the changes name.
-func (w *work) updates(ctx context.Context) ([]table.Update, error) {
+func (w *work) updates(ctx context.Context) ([]update, error) {
 	updates := w.shape()
 	var gone []iceberg.ManifestEntry
 	wanted := map[string]bool{}
@@ -179,9 +178,9 @@ func (w *work) updates(ctx context.Context) ([]table.Update, error) {
 	w.result.Added, w.result.Deleted = len(lacking), len(gone)
 
 	refs := map[string]int64{}
-	if w.Metadata != nil {
-		for name, ref := range w.Refs() {
-			refs[name] = ref.SnapshotID
+	if w.metadata != nil {
+		for name, ref := range w.Refs {
+			refs[name] = ref.Snapshot
 		}
 	}
 	tag, tagged := w.tag(w.snap.Manifest.Snapshot), int64(0)
@@ -194,49 +193,49 @@ func (w *work) updates(ctx context.Context) ([]table.Update, error) {
 			return nil, err
 		}
 		for _, s := range snapshots {
-			updates = append(updates, table.NewAddSnapshotUpdate(s))
-			tagged = s.SnapshotID
+			updates = append(updates, update{Action: "add-snapshot", Snapshot: s})
+			tagged = s.ID
 		}
-		refs[table.MainBranch] = snapshots[0].SnapshotID
-		updates = append(updates, table.NewSetSnapshotRefUpdate(table.MainBranch, snapshots[0].SnapshotID, table.BranchRef, 0, 0, 0))
+		refs[mainBranch] = snapshots[0].ID
+		updates = append(updates, update{Action: "set-snapshot-ref", Ref: mainBranch, RefType: "branch", RefTo: snapshots[0].ID})
 	}
 	if refs[tag] != tagged {
-		updates = append(updates, table.NewSetSnapshotRefUpdate(tag, tagged, table.TagRef, 0, 0, 0))
+		updates = append(updates, update{Action: "set-snapshot-ref", Ref: tag, RefType: "tag", RefTo: tagged})
 		refs[tag] = tagged
 	}
 	for _, name := range slices.Sorted(maps.Keys(refs)) {
 		if name != tag && w.stale(name) {
-			updates = append(updates, table.NewRemoveSnapshotRefUpdate(name))
+			updates = append(updates, update{Action: "remove-snapshot-ref", Ref: name})
 			delete(refs, name)
 		}
 	}
 	// What no tag names any more goes: the tags are the history.
 	var dropped []int64
-	if w.Metadata != nil {
-		for _, s := range w.Snapshots() {
-			if !slices.Contains(slices.Collect(maps.Values(refs)), s.SnapshotID) {
-				dropped = append(dropped, s.SnapshotID)
+	if w.metadata != nil {
+		for _, s := range w.Snapshots {
+			if !slices.Contains(slices.Collect(maps.Values(refs)), s.ID) {
+				dropped = append(dropped, s.ID)
 			}
 		}
 	}
 	if len(dropped) > 0 {
-		updates = append(updates, table.NewRemoveSnapshotsUpdate(dropped, false))
+		updates = append(updates, update{Action: "remove-snapshots", Gone: dropped})
 	}
 	m := w.snap.Manifest
 	published := fmt.Sprintf("%d %s", m.Snapshot, m.Checksum)
 	if m.Origin != nil {
 		published += " " + m.Origin.Service + " " + m.Origin.Key
 	}
-	if w.Metadata == nil || w.Properties()[w.published()] != published {
-		updates = append(updates, table.NewSetPropertiesUpdate(iceberg.Properties{w.published(): published}))
+	if w.metadata == nil || w.Properties[w.published()] != published {
+		updates = append(updates, update{Action: "set-properties", Properties: map[string]string{w.published(): published}})
 	}
 	return updates, nil
 }
 
 // shape returns the updates that make the table, or give it columns that it lacks.
-func (w *work) shape() []table.Update {
-	if w.Metadata != nil {
-		have := w.CurrentSchema()
+func (w *work) shape() []update {
+	if w.metadata != nil {
+		have := w.metadata.schema()
 		fields := have.Fields()
 		for _, f := range w.schema.Fields() {
 			if _, ok := have.FindFieldByID(f.ID); !ok {
@@ -248,34 +247,34 @@ func (w *work) shape() []table.Update {
 			return nil
 		}
 		next := 0
-		for _, s := range w.Schemas() {
+		for _, s := range w.Schemas {
 			next = max(next, s.ID+1)
 		}
 		w.schema = iceberg.NewSchema(next, fields...)
-		return []table.Update{table.NewAddSchemaUpdate(w.schema), table.NewSetCurrentSchemaUpdate(-1)}
+		return []update{{Action: "add-schema", Schema: w.schema}, {Action: "set-current-schema", SchemaID: &lastAdded}}
 	}
-	updates := []table.Update{
-		table.NewAssignUUIDUpdate(uuid.New()),
-		table.NewUpgradeFormatVersionUpdate(formatVersion),
-		table.NewSetLocationUpdate(w.location),
-		table.NewAddSchemaUpdate(w.schema), table.NewSetCurrentSchemaUpdate(-1),
+	updates := []update{
+		{Action: "assign-uuid", UUID: uuid.NewString()},
+		{Action: "upgrade-format-version", FormatVersion: formatVersion},
+		{Action: "set-location", Location: w.location},
+		{Action: "add-schema", Schema: w.schema}, {Action: "set-current-schema", SchemaID: &lastAdded},
 	}
 	specs := []int{wholeSpec}
 	if w.start != nil {
 		specs = append(specs, monthSpec)
 	}
-	for i, id := range specs {
+	for _, id := range specs {
 		spec := w.spec(id, w.Organization != "")
-		updates = append(updates, table.NewAddPartitionSpecUpdate(&spec, i == 0))
+		updates = append(updates, update{Action: "add-spec", Spec: &spec})
 	}
-	return append(updates, table.NewSetDefaultSpecUpdate(-1),
-		table.NewAddSortOrderUpdate(&w.order), table.NewSetDefaultSortOrderUpdate(-1),
-		table.NewSetPropertiesUpdate(iceberg.Properties{
+	return append(updates, update{Action: "set-default-spec", SpecID: &lastAdded},
+		update{Action: "add-sort-order", SortOrder: &w.order}, update{Action: "set-default-sort-order", SortOrderID: &lastAdded},
+		update{Action: "set-properties", Properties: map[string]string{
 			// Engines that expire snapshots or look for orphans would remove files of ours.
 			"gc.enabled":                           "false",
 			"write.metadata.previous-versions-max": strconv.Itoa(keptVersions),
 			"comment":                              "published by callhouse, which makes it what its warehouse is: changes by others do not last",
-		}))
+		}})
 }
 
 // stale says whether a name is a tag of ours whose commit the warehouse does not have any more.

@@ -1,0 +1,193 @@
+package publish
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"callhouse/internal/publish/store"
+)
+
+// catalogServer is a catalog that speaks REST and keeps its tables in files. It wants a
+// token, a prefix and another separator of namespaces, loses answers and has rivals.
+type catalogServer struct {
+	files
+	t         *testing.T
+	mu        sync.Mutex
+	namespace bool
+	commits   int
+	seen      map[string]int
+}
+
+// ServeHTTP implements http.Handler.
+func (c *catalogServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	reply := func(status int, body any) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		_ = json.NewEncoder(w).Encode(body)
+	}
+	fault := func(status int, what string) {
+		c.seen[what]++
+		reply(status, map[string]any{"error": map[string]any{"message": what, "code": status}})
+	}
+	if r.URL.Path == "/v1/oauth/tokens" {
+		if r.FormValue("grant_type") != "client_credentials" || r.FormValue("client_id") != "me" || r.FormValue("client_secret") != "s:cret" {
+			c.t.Errorf("it logs in with %v", r.Form)
+		}
+		reply(http.StatusOK, map[string]any{"access_token": "t0ken", "token_type": "bearer", "expires_in": 3600})
+		return
+	}
+	if got := r.Header.Get("Authorization"); got != "Bearer t0ken" {
+		fault(http.StatusUnauthorized, "authorization "+got)
+		return
+	}
+	path, table, _ := strings.Cut(r.URL.EscapedPath(), "/tables/")
+	switch {
+	case path == "/v1/config":
+		if got := r.URL.Query().Get("warehouse"); got != "w" {
+			c.t.Errorf("it asks for the warehouse %q", got)
+		}
+		reply(http.StatusOK, map[string]any{"defaults": map[string]string{"prefix": "wrong"}, "overrides": map[string]string{"prefix": "a/b", "namespace-separator": "%2E"}})
+	case path == "/v1/a/b/namespaces" && r.Method == http.MethodPost:
+		c.namespace = true
+		reply(http.StatusOK, struct{}{})
+	case path != "/v1/a/b/namespaces/one.two":
+		c.t.Errorf("it asks for %s", path)
+	case !c.namespace:
+		fault(http.StatusNotFound, "no namespace")
+	case table == "":
+		reply(http.StatusOK, struct{}{})
+	default:
+		now, err := c.load(r.Context(), table)
+		if err != nil {
+			c.t.Error(err)
+		}
+		if r.Method == http.MethodGet && now.metadata == nil {
+			fault(http.StatusNotFound, "no table")
+		} else if r.Method == http.MethodGet {
+			reply(http.StatusOK, map[string]any{"metadata-location": now.location, "metadata": now.metadata})
+		} else if status, what := c.change(r, table, now); what != "" {
+			fault(status, what)
+		} else {
+			reply(http.StatusOK, struct{}{})
+		}
+	}
+}
+
+// change commits what a request says, or says what is wrong.
+func (c *catalogServer) change(r *http.Request, name string, now current) (status int, what string) {
+	var asked struct {
+		Requirements []struct {
+			Type, UUID string
+			Snapshot   *int64 `json:"snapshot-id"`
+		}
+		Updates []update
+	}
+	if err := json.NewDecoder(r.Body).Decode(&asked); err != nil || len(asked.Requirements) == 0 {
+		c.t.Error(err, asked)
+	}
+	for _, q := range asked.Requirements {
+		switch {
+		case q.Type == "assert-create" && now.metadata == nil, q.Type == "assert-table-uuid" && now.metadata != nil && q.UUID == now.UUID:
+		case q.Type == "assert-ref-snapshot-id" && now.metadata != nil && *q.Snapshot == *now.CurrentSnapshot:
+		default:
+			return http.StatusConflict, "requirement"
+		}
+	}
+	c.commits++
+	if c.commits%5 == 1 {
+		return http.StatusConflict, "a rival"
+	}
+	if err := c.commit(r.Context(), name, now, asked.Updates); err != nil {
+		c.t.Error(err)
+	}
+	if c.commits%5 == 3 {
+		return http.StatusInternalServerError, "a lost answer"
+	}
+	return 0, ""
+}
+
+// Publications go through a catalog's server, whatever it asks for and whatever becomes of its answers.
+func TestCatalogServer(t *testing.T) {
+	h, dir := newHouse(t), t.TempDir()
+	s, root, err := store.Open(filepath.Join(dir, "catalog"))
+	h.must(err)
+	c := &catalogServer{files: files{s, root}, t: t, seen: map[string]int{}}
+	server := httptest.NewServer(c)
+	defer server.Close()
+	through := func(o *Options) {
+		o.Catalog, o.Namespace, o.CatalogWarehouse, o.Credential = server.URL+"/", "one.two", "w", "me:s:cret"
+	}
+	to := filepath.Join(dir, "lake")
+	for night := range 4 {
+		h.night(call{"a", "x", 0, night, 1}, call{"b", "y", night, 1, 1})
+		if night == 2 {
+			h.forget("a")
+		}
+		_, err := h.publish(to, through)
+		h.must(err)
+		l := newLake(h, to)
+		l.catalog, err = openServer(context.Background(), server.URL, "one.two", "w", "t0ken", "")
+		h.must(err)
+		l.check("")
+	}
+	t.Log(c.seen)
+	if c.seen["a rival"] == 0 || c.seen["a lost answer"] == 0 || c.seen["no namespace"] != 1 {
+		t.Error("nothing went wrong")
+	}
+	_, err = h.publish(to, through, func(o *Options) { o.Credential, o.Token = "", "wrong" })
+	if var401 := new(statusError); !errors.As(err, &var401) || var401.status != http.StatusUnauthorized || !strings.Contains(err.Error(), "authorization Bearer wrong") {
+		t.Errorf("with another token: %v", err)
+	}
+}
+
+// What others write into metadata stays, and what tells of snapshots goes with them.
+func TestMetadataOfOthers(t *testing.T) {
+	h, dir := newHouse(t), t.TempDir()
+	for night := range 2 {
+		h.night(call{"a", "x", night, 1, 1})
+		_, err := h.publish(dir)
+		h.must(err)
+	}
+	l := newLake(h, dir)
+	raw, err := json.Marshal(l.load("calls").metadata)
+	h.must(err)
+	var all map[string]json.RawMessage
+	h.must(json.Unmarshal(raw, &all))
+	m, err := parse(raw)
+	h.must(err)
+	if len(m.Snapshots) != 2 || len(m.SnapshotLog) != 2 || len(m.MetadataLog) != 1 {
+		t.Fatalf("%d snapshots, %d and %d lines of logs", len(m.Snapshots), len(m.SnapshotLog), len(m.MetadataLog))
+	}
+	first := m.Snapshots[0].ID
+	all["encryption-keys"] = json.RawMessage("[]")
+	all["statistics"] = fmt.Appendf(nil, `[{"snapshot-id": %d}, {"snapshot-id": %d, "statistics-path": "p"}]`, first, m.Snapshots[1].ID)
+	raw, err = json.Marshal(all)
+	h.must(err)
+	if m, err = parse(raw); err != nil {
+		t.Fatal(err)
+	}
+	after, err := m.apply([]update{{Action: "remove-snapshots", Gone: []int64{first}}}, "v2")
+	h.must(err)
+	raw, err = json.Marshal(after)
+	h.must(err)
+	if text := string(raw); !strings.Contains(text, `"encryption-keys":[]`) || !strings.Contains(text, `"statistics-path":"p"`) || strings.Count(text, fmt.Sprint(first)) != 1 || // as the parent of the second
+		len(after.Snapshots) != 1 || len(after.SnapshotLog) != 1 || len(after.Refs) != 2 || len(m.Snapshots) != 2 || len(m.MetadataLog) != 1 {
+		t.Errorf("after the first snapshot is removed: %s", text)
+	}
+	all["format-version"] = json.RawMessage("3")
+	raw, err = json.Marshal(all)
+	h.must(err)
+	if _, err := parse(raw); err == nil || !strings.Contains(err.Error(), "version 3") {
+		t.Errorf("of another version: %v", err)
+	}
+}
