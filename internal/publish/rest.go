@@ -93,7 +93,7 @@ func openServer(ctx context.Context, uri, namespace, warehouse, token, credentia
 
 // authorize has requests say who we are. at is where a credential gets a token.
 func (s *server) authorize(token, credential, at string) {
-	transport := http.RoundTripper(http.DefaultTransport)
+	transport := http.DefaultTransport
 	switch {
 	case token != "":
 		transport = &oauth2.Transport{Source: oauth2.StaticTokenSource(&oauth2.Token{AccessToken: token})}
