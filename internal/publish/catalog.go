@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"callhouse/internal/publish/store"
 )
@@ -117,7 +118,7 @@ func versionOf(uri string) int {
 }
 
 func (c *files) commit(ctx context.Context, name string, base current, updates []update) error {
-	meta, err := base.apply(updates, base.location)
+	meta, err := base.apply(updates, base.location, time.Now())
 	if err != nil {
 		return err
 	}

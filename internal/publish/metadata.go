@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/apache/iceberg-go"
 )
@@ -174,9 +175,9 @@ type sortField struct {
 // lastAdded stands for what the update before has added.
 var lastAdded = -1
 
-// apply returns the metadata after updates, as a catalog would make it. What m was in stays as
-// it was; from is where that is.
-func (m *metadata) apply(updates []update, from string) (*metadata, error) {
+// apply returns the metadata after updates at a time, as a catalog would make it. m stays as it
+// was; from is where it is. A table may have been changed by a clock that is ahead of this one.
+func (m *metadata) apply(updates []update, from string, at time.Time) (*metadata, error) {
 	out := &metadata{}
 	if m != nil {
 		*out = *m
@@ -189,6 +190,7 @@ func (m *metadata) apply(updates []update, from string) (*metadata, error) {
 			return nil, err
 		}
 	}
+	out.LastUpdated = max(out.LastUpdated, at.UnixMilli())
 	return out, nil
 }
 

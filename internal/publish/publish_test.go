@@ -117,7 +117,7 @@ func (c call) record(now time.Time) schema.Record {
 
 // publish publishes the warehouse.
 func (h *house) publish(to string, change ...func(*Options)) (*Report, error) {
-	o := Options{Warehouse: h.root, To: to, Catalog: *catalogURL, Namespace: namespaceOf(to), Now: func() time.Time { return h.now }}
+	o := Options{Warehouse: h.root, To: to, Catalog: *catalogURL, Namespace: namespaceOf(to), Now: time.Now}
 	for _, c := range change {
 		c(&o)
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"callhouse/internal/publish/store"
 )
@@ -176,7 +177,7 @@ func TestMetadataOfOthers(t *testing.T) {
 	if m, err = parse(raw); err != nil {
 		t.Fatal(err)
 	}
-	after, err := m.apply([]update{{Action: "remove-snapshots", Gone: []int64{first}}}, "v2")
+	after, err := m.apply([]update{{Action: "remove-snapshots", Gone: []int64{first}}}, "v2", time.Now())
 	h.must(err)
 	raw, err = json.Marshal(after)
 	h.must(err)

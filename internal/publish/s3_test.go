@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
@@ -219,6 +220,21 @@ func TestManyOrganizations(t *testing.T) {
 				t.Errorf("snapshot %d has %s, which was removed", snapshot.ID, uri)
 			}
 		}
+	}
+}
+
+// TestClockAhead publishes after somebody whose clock was ahead: of some tables only the tags change.
+func TestClockAhead(t *testing.T) {
+	h := newHouse(t)
+	to := t.TempDir()
+	h.night(call{"a", "x", 1, 1, 1})
+	_, err := h.publish(to, func(o *Options) { o.Now = func() time.Time { return time.Now().Add(time.Hour) } })
+	h.must(err)
+	for range 2 {
+		h.night(call{"b", "y", 2, 1, 0})
+		_, err = h.publish(to)
+		h.must(err)
+		newLake(h, to).check("")
 	}
 }
 
