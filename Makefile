@@ -55,7 +55,7 @@ long: ## What the quick tests only sample, and what they leave out; .ci/run runs
 	go test ./internal/publish -run 'TestTablesFollow|TestKilledForReal|TestManyOrganizations|TestS3' -timeout 15m -rapid.checks 30 -args -long -kills 60
 	go test ./internal/analytics/page -run 'TestEveryText|TestConnectRate|TestFindings' -timeout 15m -args -long
 	go test ./cmd/internal/querycmd -run 'TestPageEqualsTheReports|TestGoldens|TestSafeContains|TestSafeAnswers|TestSafeChecks|TestChecksOfTheUser' -timeout 15m -args -pages 3 -long
-	go test ./cmd/internal/e2e -run 'TestGiantCalls|TestForeignWords|TestForeignOwner|TestLinks|TestThirtyNights|TestVerifyDeep|TestDamageMatrix|TestTwoRunsAtOnce|TestNightCostsTheMinimum|BusyWarehouse|TestCatalog|TestRealWarehouseInTrouble|TestKilled|TestPlanForetells|Late|TestNullThat|TestBulkPages|TestChangesEqual|TestOperationsPage|TestRecordsThatNeverPay|TestUpkeep|TestNewDisconnectionReasons|TestKeepForgets|TestModes|TestCallsOfCampaigns|TestV2Where|TestResourcesThatFail|TestWarehouseEqualsTheSandbox|TestInterruptedRuns|TestServeUnderLoad' \
+	go test -tags judged ./cmd/internal/e2e -run 'TestGiantCalls|TestForeignWords|TestForeignOwner|TestLinks|TestThirtyNights|TestVerifyDeep|TestDamageMatrix|TestTwoRunsAtOnce|TestNightCostsTheMinimum|BusyWarehouse|TestCatalog|TestRealWarehouseInTrouble|TestKilled|TestPlanForetells|Late|TestNullThat|TestBulkPages|TestChangesEqual|TestOperationsPage|TestRecordsThatNeverPay|TestUpkeep|TestNewDisconnectionReasons|TestKeepForgets|TestModes|TestCallsOfCampaigns|TestV2Where|TestResourcesThatFail|TestWarehouseEqualsTheSandbox|TestInterruptedRuns|TestServeUnderLoad|TestEveryAnswerIsJudged' \
 	  -timeout 15m -rapid.checks 100 -args -long -judge-every 1 -worlds 4 -every 1 -damage-cells 40 -double 10 -night-calls 20000 -read-for 5s -busy-queries 24 -catalog-commits 3
 
 .PHONY: race
@@ -66,6 +66,7 @@ race: ## Run the quick tests under the race detector
 vet: ## go vet
 	go vet ./...
 	go vet -tags bench ./internal/sink
+	go vet -tags judged ./cmd/internal/e2e
 
 .PHONY: lint
 lint: ## golangci-lint, with the rules on which package may import which
@@ -184,7 +185,7 @@ bench-pandas: build ## pandas reads a million turns of WAREHOUSE=DIR through que
 
 .PHONY: contract
 contract: ## Every answer of the sandbox in the tests of whole runs is held to its OpenAPI documents; schemathesis asks for all that these tell of, EXAMPLES of each kind (30)
-	go test ./internal/sandbox ./cmd/internal/e2e -count=1 -timeout 30m -args -judge-every 1
+	go test -tags judged ./internal/sandbox ./cmd/internal/e2e -count=1 -timeout 30m -args -judge-every 1
 	python3 -m venv build/contract && build/contract/bin/pip install -q 'schemathesis==$(SCHEMATHESIS_VERSION)'
 	go test ./internal/sandbox -run TestSchemathesis -count=1 -v -timeout 60m -args -schemathesis $(CURDIR)/build/contract/bin/schemathesis -examples $(or $(EXAMPLES),30)
 

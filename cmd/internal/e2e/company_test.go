@@ -16,7 +16,6 @@ import (
 	"callhouse/cmd/internal/extractcmd"
 	"callhouse/cmd/internal/querycmd"
 	"callhouse/internal/sandbox"
-	"callhouse/internal/sandbox/judge"
 )
 
 const testKey = "a-key-that-must-never-show"
@@ -81,8 +80,8 @@ func foundAt(t *testing.T, now time.Time, opts sandbox.Options) *company {
 	if err != nil {
 		t.Fatal(err)
 	}
-	judged := func(h http.Handler) http.Handler { return judge.Around(t, h) }
-	if c.service, err = sandbox.Listen(t.Context(), "127.0.0.1:0", server, judged); err != nil {
+	around := func(h http.Handler) http.Handler { return judged(t, h) }
+	if c.service, err = sandbox.Listen(t.Context(), "127.0.0.1:0", server, around); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

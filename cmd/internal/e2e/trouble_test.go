@@ -22,7 +22,6 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
-	"callhouse/internal/sandbox/judge"
 	"callhouse/internal/sandbox/render"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
@@ -280,7 +279,7 @@ func (st *stand) inject(_ int64, r sandbox.Request) sandbox.FaultKind {
 
 // run is one run, which perhaps is interrupted or dies.
 func (st *stand) run(t *testing.T, r troubledRun, full bool) (rep crawler.Report, err error) {
-	transport, stop := apitest.Serve(t, judge.Around(t, st.server))
+	transport, stop := apitest.Serve(t, judged(t, st.server))
 	defer stop()
 	st.n++
 	folder, err := disk.Open(filepath.Dir(st.root), false)

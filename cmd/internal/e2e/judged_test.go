@@ -1,0 +1,53 @@
+//go:build judged
+
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+
+	"callhouse/internal/sandbox"
+	"callhouse/internal/sandbox/judge"
+)
+
+// judged answers as h does; what it answers is held to the sandbox's OpenAPI documents. The
+// validator is large: it made the quick tests' program link, start and run longer, and those of
+// the sandbox hold every operation to the same documents. So it is there with the tag judged.
+func judged(t testing.TB, h http.Handler) http.Handler { return judge.Around(t, h) }
+
+// tellJudged says how many answers were judged, if there were any.
+func tellJudged() (ok bool) {
+	n := judge.Count()
+	if n.Judged == 0 && n.Left > 0 {
+		fmt.Println("none of the sandbox's answers was held to its OpenAPI documents")
+		return false
+	}
+	if n.Judged > 0 {
+		fmt.Println(n)
+	}
+	return true
+}
+
+// TestEveryAnswerIsJudged counts the answers of a company's service twice: what the service
+// says it was asked for, and what was held to its OpenAPI documents, or left out, and why.
+func TestEveryAnswerIsJudged(t *testing.T) {
+	before := judge.Count()
+	c := found(t, sandbox.Options{World: sandbox.Config{Calls: 30, Days: 3}, ResourceFaults: sandbox.ResourceFaults{"alert_rules": {"403"}}})
+	c.extract(t.Context(), "--resources", "all", "--transcripts", "auto")
+	asked := c.service.Server.Stats()
+	if err := c.service.Close(); err != nil { // then no answer is on its way
+		t.Error(err)
+	}
+	n := judge.Count()
+	n.Judged, n.Left, n.Spoiled, n.Unknown = n.Judged-before.Judged, n.Left-before.Left, n.Spoiled-before.Spoiled, n.Unknown-before.Unknown
+	if n.Judged+n.Left+n.Spoiled != asked.Requests || n.Judged+n.Left < 60 || n.Unknown > 0 {
+		t.Errorf("the service was asked %d times; %s", asked.Requests, n)
+	}
+	if n.Spoiled == 0 || n.Spoiled != asked.ByResource["alert_rules"] {
+		t.Errorf("%d answers are said to be wrong on purpose; %d were", n.Spoiled, asked.ByResource["alert_rules"])
+	}
+	if judge.Count().Judged == 0 {
+		t.Error("no answer was judged")
+	}
+}
