@@ -61,7 +61,7 @@ func TestBulkPagesOfEveryKind(t *testing.T) {
 	plain, _ := of("")
 	plain.mustExtract("--transcripts", "v3")
 	want, due := plain.sum(), plain.service.Server.Stats().ByKind["detail"]
-	tried := longtest.Each(3)
+	tried := longtest.Each(6)
 	const few = 30 // records: twenty of the first page, and one in 500
 	for i, m := range []struct {
 		v2      string
@@ -150,6 +150,7 @@ func (c *company) mode(v2 string) {
 func TestBulkPagesThatBecomeWrong(t *testing.T) {
 	t.Parallel()
 	notUnderRace(t)
+	longtest.Only(t)
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 32, Calls: sized(300, 500), Days: 6}})
 	fromV2 := func() string {
 		return fmt.Sprint(c.one("SELECT count(*) AS v FROM calls WHERE transcript_source = 'v2'"))
@@ -193,7 +194,7 @@ func TestBulkPagesThatBecomeWrong(t *testing.T) {
 }
 
 // bulkKills is how many runs TestKilledAmongBulkPages kills; make crash has 50.
-var bulkKills = flag.Int("bulk-kills", 2, "how many runs TestKilledAmongBulkPages kills")
+var bulkKills = flag.Int("bulk-kills", 1, "how many runs TestKilledAmongBulkPages kills")
 
 // A run that is killed among pages of v2 loses nothing, and what was durable is not asked
 // for again.
@@ -215,7 +216,7 @@ func TestKilledAmongBulkPages(t *testing.T) {
 	}
 	killed := 0
 	for i := range *bulkKills {
-		if run(1+rand.Int64N(6), time.Duration(rand.Int64N(int64(60*time.Millisecond)))) {
+		if run(1+rand.Int64N(sized(3, 6)), time.Duration(rand.Int64N(int64(60*time.Millisecond)))) {
 			killed++
 		}
 		if i > 0 && i%10 == 0 {

@@ -159,6 +159,7 @@ func TestLateTranscriptsAreAskedForSeldom(t *testing.T) {
 func TestNullThatWasNotFinal(t *testing.T) {
 	t.Parallel()
 	notUnderRace(t)
+	longtest.Only(t) // which calls are looked at again, the tests of calls and of the crawler show
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 33, Calls: sized(120, 1500), Days: 2}})
 	e := newEditor(c)
 	evening := c.clock.Now()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/internal/longtest"
 	"callhouse/internal/resource"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/sandbox/organisation"
@@ -19,6 +20,7 @@ import (
 // name is as good as an id where an agent is asked for.
 func TestAgentsByName(t *testing.T) {
 	t.Parallel()
+	longtest.Only(t)
 	c := found(t, sandbox.Options{
 		World:        sandbox.Config{Seed: 25, Calls: 150, Days: 5, Agents: 6},
 		Organisation: organisation.Config{Pace: -1, Sizes: organisation.Sizes{Drafts: -1}},

@@ -13,6 +13,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"callhouse/internal/layout"
+	"callhouse/internal/longtest"
 	"callhouse/internal/resource"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/sandbox/organisation"
@@ -196,6 +197,7 @@ func pagesOf(n int) int64 { return int64(max(1, (n+99)/100)) }
 // be fetched of the two agents that were edited; nothing else is written anew.
 func TestLargeOrganisation(t *testing.T) {
 	t.Parallel()
+	longtest.Only(t)
 	var placed atomic.Int64 // requests for the calls of a campaign
 	c := found(t, sandbox.Options{
 		World:        sandbox.Config{Seed: 21, Calls: 40, Days: 2, Agents: 30, Campaigns: 6},

@@ -92,7 +92,7 @@ func TestResourcesThatFail(t *testing.T) {
 	}
 
 	// What is empty in two nights is, and comes back.
-	tried := longtest.Each(2)
+	tried := longtest.Each(4)
 	if tried(0) {
 		faulty(mixed(0, sandbox.ResourceEmpty))
 		night("empty")

@@ -26,7 +26,7 @@ import (
 )
 
 // resourceKills is how many runs TestKilledAmongResources kills; make crash has 200.
-var resourceKills = flag.Int("resource-kills", 3, "how many runs TestKilledAmongResources kills")
+var resourceKills = flag.Int("resource-kills", 1, "how many runs TestKilledAmongResources kills")
 
 // The real program is killed with SIGKILL while it fetches agents, campaigns, tools and
 // so on, or soon after. After each kill the warehouse is whole, and no file of it holds a

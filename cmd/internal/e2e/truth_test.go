@@ -93,7 +93,7 @@ func TestWarehouseEqualsTheSandbox(t *testing.T) {
 					if !w.opts.ThinList || fmt.Sprint(c.one("SELECT count(*) AS v FROM calls WHERE settlement = 'open'")) == "0" {
 						return
 					}
-					c.clock.Advance(10 * time.Minute)
+					c.clock.Advance(30 * time.Minute)
 					c.mustExtract()
 				}
 			}

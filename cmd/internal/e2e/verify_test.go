@@ -239,7 +239,7 @@ func TestVerifyDeep(t *testing.T) {
 		return func(call string, fields map[string]any) bool { return call != id || change(fields) }
 	}
 	before := c.service.Server.Stats()
-	tried := longtest.Each(3)
+	tried := longtest.Each(6)
 	for i, w := range []struct {
 		name string
 		edit func(string, map[string]any) bool

@@ -89,7 +89,7 @@ func TestVerifyDeepComparesObjects(t *testing.T) {
 			return append(all, twin)
 		}
 	}
-	tried := longtest.Each(3)
+	tried := longtest.Each(6)
 	for i, w := range []struct {
 		name                              string
 		whole                             func(*http.Request, map[string]any)
