@@ -128,7 +128,7 @@ func TestSteadyDaysAreNotOff(t *testing.T) {
 		}
 	}
 	w := warehouse(t, analyticstest.Data{Calls: calls}, nil)
-	tried := longtest.Each(3)
+	tried := longtest.Each(6)
 	for i, by := range []string{"", "agent", "weekday", "week", "month", "day", "hour", "agent,weekday", "weekday,hour", "month,agent"} {
 		if !tried(i) {
 			continue
@@ -226,7 +226,7 @@ func TestAnomalies(t *testing.T) {
 			t.Errorf("beside the incident of a bad day stands %q", off)
 		}
 	}
-	tried := longtest.Each(3)
+	tried := longtest.Each(6)
 	for i, p := range []analytics.Params{{}, {By: "agent"}, {By: "user_sentiment"}, {By: "weekday"}, {By: "month,agent"}, {Since: first.Add(300 * time.Hour)}, {Until: first.Add(1500 * time.Hour)}} {
 		if !tried(i) {
 			continue

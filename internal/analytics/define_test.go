@@ -141,7 +141,7 @@ func TestStatementsFindWhatTheyName(t *testing.T) {
 		if err := all.defineAll(t.Context(), conn); err != nil {
 			t.Fatal(err)
 		}
-		tried, n := longtest.Each(3), 0
+		tried, n := longtest.Each(6), 0
 		for text, lazy := range texts {
 			if n++; !tried(n) {
 				continue

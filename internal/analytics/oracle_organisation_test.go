@@ -397,7 +397,7 @@ func numbersOfOwn(g *group, d analyticstest.Data, grouped bool) (out [][]any) {
 
 // The reports on the organisation equal their oracles.
 func TestReportsOnTheOrganisation(t *testing.T) {
-	seeds, tried, n := longtest.Each(2), longtest.Each(2), 0
+	seeds, tried, n := longtest.Each(2), longtest.Each(4), 0
 	for seed := range 2 {
 		if !seeds(seed) {
 			continue
@@ -437,7 +437,7 @@ func TestDimensionsOfTheOrganisation(t *testing.T) {
 	root := t.TempDir()
 	analyticstest.Write(t, root, 1, d)
 	w := open(t, root, zone(t, "Asia/Seoul"))
-	first, tried := rand.IntN(*everyQuestion), longtest.Each(3)
+	first, tried := rand.IntN(*everyQuestion), longtest.Each(6)
 	for i, p := range []analytics.Params{
 		{By: "agent_type"},
 		{By: "number"},

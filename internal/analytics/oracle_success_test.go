@@ -124,7 +124,7 @@ func costOfSuccess(calls []row, aim aim) []any {
 func TestSuccess(t *testing.T) {
 	d := randomData(rand.New(rand.NewPCG(8, 7)), 200)
 	w := warehouse(t, d, nil)
-	tried, n := longtest.Each(3), 0
+	tried, n := longtest.Each(6), 0
 	for _, field := range []string{"", "colour=true", "colour=red", "size=1.5", "size=v7", "colour="} {
 		for _, by := range []string{"", "agent", "agent,week"} {
 			for i, report := range []string{"success", "versions", "agents", "costs"} {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"callhouse/internal/calls"
+	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/schema"
 )
@@ -69,7 +70,7 @@ func TestNightsInBulk(t *testing.T) {
 	for _, c := range []struct {
 		perDay, most int64 // calls, and requests for transcripts
 	}{{13_000, 70}, {1_500, 40}, {300, 30}, {20, 20}} {
-		if c.perDay > 10_000 && !soak() || c.perDay > 1_000 && testing.Short() {
+		if c.perDay > 10_000 && !soak() || c.perDay > 1_000 && !longtest.On() {
 			continue
 		}
 		synctest.Test(t, func(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	_ = flag.Set("rapid.checks", "20") // a flag on the command line still wins; make long has 100
+	_ = flag.Set("rapid.checks", "8") // a flag on the command line still wins; make long has 100
 	resourcetest.Register()
 	debug.SetGCPercent(400) // the tests hold little, and collecting it took a quarter of their time
 	goleak.VerifyTestMain(m)

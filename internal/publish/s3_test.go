@@ -176,7 +176,7 @@ func TestStoreWithoutConditions(t *testing.T) {
 // commit is lost, and what one forgets is in nobody's history.
 func TestManyOrganizations(t *testing.T) {
 	newBucket(t)
-	n, nights := 4, 2
+	n, nights := 2, 2
 	if longtest.On() {
 		n, nights = 24, 3
 	}

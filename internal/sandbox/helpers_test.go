@@ -14,8 +14,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	_ = flag.Lookup("rapid.checks").Value.Set("20") // a flag on the command line still wins; make long has 100
-	debug.SetGCPercent(400)                         // the tests hold little
+	_ = flag.Lookup("rapid.checks").Value.Set("8") // a flag on the command line still wins; make long has 100
+	debug.SetGCPercent(400)                        // the tests hold little
 	goleak.VerifyTestMain(m)
 }
 

@@ -24,13 +24,13 @@ import (
 )
 
 var (
-	every = flag.Int("every", 401, "in tests that fail one operation after the other, try only every n-th; make long tries every 29th, make crash all")
+	every = flag.Int("every", 801, "in tests that fail one operation after the other, try only every n-th; make long tries every 29th, make crash all")
 )
 
 // The quick tests try less at random; make long tries rapid's usual 100 times.
 // They hold little, so that collecting it often is a waste.
 func init() {
-	if err := flag.Set("rapid.checks", "15"); err != nil {
+	if err := flag.Set("rapid.checks", "8"); err != nil {
 		panic(err)
 	}
 	if os.Getenv("GOGC") == "" { // the benchmarks' processes say how often

@@ -227,7 +227,7 @@ func TestEveryResource(t *testing.T) {
 	if len(resource.All) < 16 {
 		t.Fatalf("only %d resources", len(resource.All))
 	}
-	tried := longtest.Each(3)
+	tried := longtest.Each(6)
 	for i, of := range resource.All {
 		if !tried(i) {
 			continue

@@ -147,7 +147,7 @@ func TestChecksOfTheUser(t *testing.T) {
 	if r := run(t, "", "check", "--checks", dir, "--format", "csv"); !strings.Contains(r.out, "no_cost,error,2,Calls without a cost\n") {
 		t.Errorf("%s", r)
 	}
-	tried := longtest.Each(3)
+	tried := longtest.Each(6)
 	for i, bad := range []struct{ name, text, says string }{
 		{"column", "-- x\n\nSELECT\n  nonsense FROM calls", ":4:3: binder error: "},
 		{"table", "SELECT * FROM cals", ":1:15: catalog error: "},

@@ -37,7 +37,7 @@ func TestSafeAnswers(t *testing.T) {
 	house(t)
 	safeTemp(t)
 	t.Setenv("CALLHOUSE_API_KEY", "a-key-that-must-never-show")
-	tried := longtest.Each(3)
+	tried := longtest.Each(6)
 	for i, args := range [][]string{
 		{"SELECT status, count(*) FROM calls GROUP BY ALL ORDER BY ALL"},
 		{"FROM calls ORDER BY call_id", "--format", "csv", "--tz", "Asia/Seoul"},
@@ -72,7 +72,7 @@ func TestSafeContains(t *testing.T) {
 		return "SELECT " + strings.Repeat(open, n) + middle + strings.Repeat(shut, n)
 	}
 	const memory, space, long, nested = "memory", "space beside it", "stopped after", "nested too deeply"
-	tried := longtest.Each(4)
+	tried := longtest.Each(8)
 	for i, c := range []struct {
 		name, text string
 		code       int

@@ -174,7 +174,7 @@ func TestEveryTextIsOfTheCatalogue(t *testing.T) {
 	busy.Runs = []row{{"run_id": "20261119T000000Z-00000001", "started_at": int64(1), "calls_set_aside": int64(9), "total_count": int64(5)}}
 	quiet := analyticstest.Data{Coverage: []schema.Span{{From: 0, To: millis("2026-11-18T02:10:00Z")}},
 		Calls: []row{{"call_id": "c1", "status": "ended", "start_at": millis("2026-11-17T10:00:00Z")}}}
-	tried, i := longtest.Each(2), 0
+	tried, i := longtest.Each(3), 0
 	for name, c := range map[string]struct {
 		analyticstest.Data
 		o Options
