@@ -22,7 +22,7 @@ import (
 )
 
 // everyQuestion leaves out most of what the oracle is asked.
-var everyQuestion = flag.Int("every-question", 40, "ask the oracle only every n-th question, from a random one on; make long asks all")
+var everyQuestion = flag.Int("every-question", 20, "ask the oracle only every n-th question, from a random one on; make long asks all")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 

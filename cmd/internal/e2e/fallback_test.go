@@ -32,6 +32,7 @@ var older = map[*resource.Resource][]string{
 func TestV2WhereV3HasNoList(t *testing.T) {
 	t.Parallel()
 	notUnderRace(t)
+	longtest.Only(t)
 	c := found(t, sandbox.Options{
 		World:        sandbox.Config{Seed: 26, Calls: sized(10, 60), Days: 10, Agents: 4, Campaigns: 120},
 		Organisation: organisation.Config{Pace: -1, Sizes: organisation.Sizes{Knowledges: 3}},

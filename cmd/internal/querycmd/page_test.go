@@ -473,6 +473,7 @@ func TestPageGoldens(t *testing.T) {
 // Currency and language are settings as the others: the file's, the environment's
 // over it, and flags over all. Tables name the currency, programs' formats do not.
 func TestCurrencyAndLanguage(t *testing.T) {
+	longtest.Only(t)
 	house(t)
 	plain := run(t, "", "costs", "--format", "csv")
 	if err := os.WriteFile("callhouse.toml", []byte("currency = \"krw\"\nlang = \"ko\"\n"), 0o600); err != nil {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/internal/longtest"
 )
 
 // Statements that take longer than any test: one that can be cancelled, one that
@@ -106,7 +107,8 @@ func endOf(err error) int {
 func TestEndingsLeaveNothing(t *testing.T) {
 	house(t)
 	heedHangups(t)
-	for _, c := range []struct {
+	tried := longtest.Each(2)
+	for i, c := range []struct {
 		name, args, statement string
 		signals               []syscall.Signal
 		code                  int
@@ -121,6 +123,9 @@ func TestEndingsLeaveNothing(t *testing.T) {
 		{"no zone", "sql - --tz Mars/Olympus", "SELECT 1", nil, cli.ExitUsage},
 		{"done", "sql -", "SELECT 1", nil, 0},
 	} {
+		if !tried(i) {
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) {
 			p := spawn(t, t.TempDir(), c.args, c.statement, nil)
 			for _, sig := range c.signals {
