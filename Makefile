@@ -48,12 +48,12 @@ long: ## What the quick tests only sample, and what they leave out; .ci/run runs
 	go test ./internal/sink -run 'TestEveryOperation|AgainstAMap|TestEveryResource|TestVerifyFindsEveryDamage' -timeout 15m -rapid.checks 100 -args -every 29 -long
 	go test ./internal/sink/journal ./internal/sink/snapshot -run 'TestJournal|Pointwise' -timeout 15m -rapid.checks 100
 	go test ./internal/sandbox -run 'TestRestart|AddUp|TestPagesHoldOrderedCalls|TestPagesAreCompleteAndDisjoint' -timeout 15m -rapid.checks 100 -args -judge-every 1
-	go test ./internal/crawler -run 'TestSandboxInTrouble|TestListsThatMisbehave|TestSecondRunCostsItsWindow|FuzzHostileService|TestNightsInBulk|TestSandboxFirstAndSecondRun|TestEveryItemIsAccountedFor' -timeout 15m -rapid.checks 100 -args -long
+	go test ./internal/crawler -run 'TestSandboxInTrouble|TestListsThatMisbehave|TestSecondRunCostsItsWindow|FuzzHostileService|TestNightsInBulk|TestSandboxFirstNight|TestSandboxFirstAndSecondRun|TestEveryItemIsAccountedFor' -timeout 15m -rapid.checks 100 -args -long
 	go test ./internal/analytics -run 'EqualTheOracle|EqualsTwoReports|TwoDimensions|OnlyWhatIsProven|WhileSnapshotsChange|TestSafeReaches|OfTheOrganisation|OnTheOrganisation|TestCatalogAnswers|TestStatementsFind|TestSuccess|TestSteadyDays|TestAnomalies|TestReportsByRights' \
 	  -timeout 15m -args -every-question 1 -every-form 2 -long
 	go test ./internal/serve ./cmd/internal/querycmd/web -run 'TestOthersRows|TestSafeOverTheWire|TestNumbersLead' -timeout 15m -args -long
 	go test ./internal/publish -run 'TestTablesFollow|TestKilledForReal|TestManyOrganizations|TestS3' -timeout 15m -rapid.checks 30 -args -long -kills 60
-	go test ./internal/analytics/page -run 'TestEveryText|TestConnectRate|TestFindings' -timeout 15m -args -long
+	go test ./internal/analytics/page -run 'TestEveryText|TestConnectRate|TestFindings|TestManyNames|TestAnomaliesAreMarked' -timeout 15m -args -long
 	go test ./cmd/internal/querycmd -run 'TestPageEqualsTheReports|TestGoldens|TestSafeContains|TestSafeAnswers|TestSafeChecks|TestChecksOfTheUser|TestCurrencyAndLanguage|TestEndings' -timeout 15m -args -pages 3 -long
 	go test -tags judged ./cmd/internal/e2e -run 'TestGiantCalls|TestForeignWords|TestForeignOwner|TestLinks|TestThirtyNights|TestVerifyDeep|TestDamageMatrix|TestTwoRunsAtOnce|TestNightCostsTheMinimum|BusyWarehouse|TestCatalog|TestRealWarehouseInTrouble|TestKilled|TestPlanForetells|Late|TestNullThat|TestBulkPages|TestChangesEqual|TestOperationsPage|TestRecordsThatNeverPay|TestUpkeep|TestNewDisconnectionReasons|TestKeepForgets|TestModes|TestCallsOfCampaigns|TestV2Where|TestResourcesThatFail|TestWarehouseEqualsTheSandbox|TestInterruptedRuns|TestServeUnderLoad|TestEveryAnswerIsJudged|TestLargeOrganisation|TestAgentsByName' \
 	  -timeout 15m -rapid.checks 100 -args -long -judge-every 1 -worlds 4 -every 1 -damage-cells 40 -double 10 -bulk-kills 3 -resource-kills 5 -night-calls 20000 -read-for 5s -busy-queries 24 -catalog-commits 3

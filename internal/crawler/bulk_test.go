@@ -32,7 +32,7 @@ func TestSandboxFirstNightInBulk(t *testing.T) {
 	if !soak() {
 		n /= 4
 	}
-	if testing.Short() { // under the race detector
+	if !soak() && !longtest.On() {
 		n /= 4
 	}
 	synctest.Test(t, func(t *testing.T) {

@@ -238,6 +238,7 @@ func (h *chronicle) told() map[string]map[string]seen {
 // resources at the time of each night are as they were seen then.
 func TestChangesEqualTheEdits(t *testing.T) {
 	t.Parallel()
+	longtest.Only(t) // that a change is kept, and reported, TestEveryResource in the sink and TestReportsOnTheOrganisation in analytics show
 	h := newChronicle(t, sandbox.Options{
 		World:        sandbox.Config{Seed: 22, Calls: 20, Days: 4, Agents: 3},
 		Organisation: organisation.Config{Pace: 6},

@@ -61,6 +61,7 @@ func TestTranscriptThatComesLate(t *testing.T) {
 func TestAnalysisThatComesLateToAnOldCall(t *testing.T) {
 	t.Parallel()
 	notUnderRace(t)
+	longtest.Only(t)
 	for _, w := range []struct {
 		name        string
 		opts        sandbox.Options
@@ -71,9 +72,6 @@ func TestAnalysisThatComesLateToAnOldCall(t *testing.T) {
 	} {
 		t.Run(w.name, func(t *testing.T) {
 			t.Parallel()
-			if w.opts.ContractOnly { // it never has to find a call by its place
-				longtest.Only(t)
-			}
 			w.opts.World = sandbox.Config{Seed: 32, Calls: sized(400, 1000), Days: 12}
 			c := found(t, w.opts)
 			e := newEditor(c)

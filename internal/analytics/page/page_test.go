@@ -322,6 +322,7 @@ func TestStale(t *testing.T) {
 // Many agents, reasons and sentiments, with long names: the page names a part and
 // sums up the rest, and stays small.
 func TestManyNames(t *testing.T) {
+	longtest.Only(t)
 	var calls []row
 	begin := instant(t, "2026-07-01T00:00:00Z")
 	for i := range 1_200 { // on twelve days of four months
@@ -560,6 +561,7 @@ func TestConnectRateOfOutbound(t *testing.T) {
 // A day that was off its past is marked on the charts also where it is not of the
 // last week.
 func TestAnomaliesAreMarked(t *testing.T) {
+	longtest.Only(t)
 	var calls []row
 	for day := range 60 {
 		n := 20
