@@ -9,6 +9,7 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"runtime/debug"
 	"slices"
 	"testing"
 	"time"
@@ -24,7 +25,10 @@ import (
 // everyQuestion leaves out most of what the oracle is asked.
 var everyQuestion = flag.Int("every-question", 20, "ask the oracle only every n-th question, from a random one on; make long asks all")
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400) // the tests hold little
+	goleak.VerifyTestMain(m)
+}
 
 func zone(t testing.TB, name string) *time.Location {
 	t.Helper()

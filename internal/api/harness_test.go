@@ -1,7 +1,6 @@
 package api
 
 import (
-	"flag"
 	"net/http"
 	"sync"
 	"testing"
@@ -13,7 +12,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	_ = flag.Set("rapid.checks", "40") // a flag on the command line still wins
 	goleak.VerifyTestMain(m)
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"reflect"
@@ -21,7 +22,10 @@ import (
 )
 
 // The tests hold little, and collecting it took a quarter of their time.
-func init() { debug.SetGCPercent(400) }
+func init() {
+	debug.SetGCPercent(400)
+	_ = flag.Set("rapid.checks", "30") // a flag on the command line still wins; make long has 100
+}
 
 // viaRows writes calls into Parquet files of the three tables, and reads them
 // back.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"regexp"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
@@ -32,7 +33,10 @@ func english(t testing.TB) *lang {
 	return l
 }
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400) // the tests hold little
+	goleak.VerifyTestMain(m)
+}
 
 func zone(t testing.TB, name string) *time.Location {
 	t.Helper()
