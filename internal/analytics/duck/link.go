@@ -3,5 +3,5 @@ package duck
 // The driver asks the linker to let libraries that are loaded later find every symbol of the
 // program. None is loaded; without that, programs are a tenth smaller and link in less time.
 
-// #cgo LDFLAGS: -Wl,--no-export-dynamic
+// #cgo linux LDFLAGS: -Wl,--no-export-dynamic
 import "C"
