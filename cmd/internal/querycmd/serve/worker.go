@@ -34,8 +34,8 @@ import (
 	"callhouse/internal/sink/snapshot"
 )
 
-// WorkerName is the hidden command that runs the statements of a user.
-const WorkerName = "serve-statements"
+// WorkerName is the hidden command that answers the sessions of a user.
+const WorkerName = "serve-sessions"
 
 // WorkerCommand makes that command.
 func WorkerCommand(a *answer.Command) *cobra.Command {
