@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"callhouse/internal/analytics/human"
 	"callhouse/internal/analytics/value"
 )
 
@@ -113,7 +114,7 @@ func (l *lines) Skip(ctx context.Context) (int, error) {
 	return n, nil
 }
 
-func (l *lines) cell(i int) string { return cell(l.row[i], l.Source.Columns()[i], l.loc) }
+func (l *lines) cell(i int) string { return human.Cell(l.row[i], l.Source.Columns()[i], l.loc) }
 
 // signed is the cell of a difference, with the sign of a plus.
 func (l *lines) signed(i int) string {

@@ -169,3 +169,24 @@ func wrap(s string, width int) []string {
 	}
 	return lines
 }
+
+func heading(c value.Column) string {
+	if c.Label != "" {
+		return c.Label
+	}
+	return c.Name
+}
+
+// bar draws a share, 0 to 100, in cells of the terminal, to an eighth of one.
+func bar(f float64, cells int) string {
+	eighths := int(f/100*float64(cells)*8 + .5)
+	if eighths == 0 && f > 0 {
+		eighths = 1
+	}
+	eighths = min(max(eighths, 0), cells*8)
+	s := strings.Repeat("█", eighths/8)
+	if part := eighths % 8; part > 0 {
+		s += string([]rune(" ▏▎▍▌▋▊▉")[part])
+	}
+	return s
+}

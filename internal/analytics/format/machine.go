@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"callhouse/internal/analytics/human"
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/words"
 )
@@ -156,7 +157,7 @@ func writeMarkdown(ctx context.Context, w *bufio.Writer, src Source, o Options) 
 	return each(ctx, src, func(row []any) error {
 		_, _ = w.WriteString("|")
 		for i, v := range row {
-			_, _ = w.WriteString(" " + escape.Replace(cell(v, columns[i], o.Location)) + " |")
+			_, _ = w.WriteString(" " + escape.Replace(human.Cell(v, columns[i], o.Location)) + " |")
 		}
 		return w.WriteByte('\n')
 	})

@@ -9,6 +9,7 @@ import (
 	"math"
 	"strings"
 
+	"callhouse/internal/analytics/human"
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/words"
 )
@@ -158,17 +159,17 @@ func more(ctx context.Context, src Source, o Options) (string, error) {
 			if n == 0 {
 				return "", nil
 			}
-			return fmt.Sprintf("… %s more rows: use %s for all", thousands(fmt.Sprint(n)), o.instead()), nil
+			return fmt.Sprintf("… %s more rows: use %s for all", human.Thousands(fmt.Sprint(n)), o.instead()), nil
 		}
 		n += int64(k)
 	}
-	return fmt.Sprintf("… more than %s more rows: use %s for all", thousands(fmt.Sprint(countRows)), o.instead()), nil
+	return fmt.Sprintf("… more than %s more rows: use %s for all", human.Thousands(fmt.Sprint(countRows)), o.instead()), nil
 }
 
 func humanRow(row []any, columns []value.Column, o Options) []string {
 	out := make([]string, len(row))
 	for i, v := range row {
-		out[i] = cell(v, columns[i], o.Location)
+		out[i] = human.Cell(v, columns[i], o.Location)
 	}
 	return out
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/xuri/excelize/v2"
 
+	"callhouse/internal/analytics/human"
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/scratch"
 )
@@ -45,12 +46,12 @@ func writeXLSX(ctx context.Context, w *bufio.Writer, src Source, o Options) (r R
 		return r, err
 	}
 	if s.cut > 0 {
-		texts := Thousands(s.cut) + " texts are"
+		texts := human.Thousands(fmt.Sprint(s.cut)) + " texts are"
 		if s.cut == 1 {
 			texts = "1 text is"
 		}
 		r.Notes = append(r.Notes, fmt.Sprintf("%s cut to %s characters, the most that a cell of Excel holds: use %s for all",
-			texts, Thousands(excelize.TotalCellChars), o.instead()))
+			texts, human.Thousands(fmt.Sprint(excelize.TotalCellChars)), o.instead()))
 	}
 	if err := errors.Join(s.to.Flush(), file.Write(io.Discard)); err != nil { // to w, see above
 		return r, fmt.Errorf("write xlsx: %w", err)

@@ -19,7 +19,7 @@ import (
 	"golang.org/x/text/message"
 	"golang.org/x/text/message/catalog"
 
-	"callhouse/internal/analytics/format"
+	"callhouse/internal/analytics/human"
 	"callhouse/internal/analytics/page/chart"
 	"callhouse/internal/analytics/value"
 )
@@ -168,12 +168,12 @@ func (l *lang) units(s string) string {
 
 // duration writes a time as tables do.
 func (l *lang) duration(ms float64) string {
-	return l.units(format.Cell(int64(math.Round(ms)), value.Column{Unit: value.Millis, Kind: value.Integer}, nil))
+	return l.units(human.Cell(int64(math.Round(ms)), value.Column{Unit: value.Millis, Kind: value.Integer}, nil))
 }
 
 // cell writes a value of a column.
 func (l *lang) cell(v any, c value.Column, loc *time.Location) string {
-	text := format.Cell(v, c, loc)
+	text := human.Cell(v, c, loc)
 	d, ok := v.(value.Decimal)
 	switch {
 	case v == nil:
@@ -200,7 +200,7 @@ func (l *lang) amount(d value.Decimal) string {
 	}
 	whole, decimals, _ := strings.Cut(digits, ".")
 	n, _ := new(big.Int).SetString(whole, 10)
-	text := format.Cell(n, value.Column{Unit: value.Count, Kind: value.Integer}, nil)
+	text := human.Cell(n, value.Column{Unit: value.Count, Kind: value.Integer}, nil)
 	if decimals != "" {
 		text += "." + decimals
 	}

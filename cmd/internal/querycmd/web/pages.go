@@ -18,6 +18,7 @@ import (
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/format"
+	"callhouse/internal/analytics/human"
 	"callhouse/internal/analytics/page"
 	"callhouse/internal/analytics/value"
 	sqlfiles "callhouse/sql"
@@ -259,7 +260,7 @@ type cell struct {
 // cellOf is a value of a column: the beginning of a long id, the clock without its zone,
 // which the page names.
 func (q *question) cellOf(v any, c value.Column) cell {
-	out := cell{Text: format.Cell(v, c, q.zone), Number: c.Kind.Numeric()}
+	out := cell{Text: human.Cell(v, c, q.zone), Number: c.Kind.Numeric()}
 	switch t, isTime := v.(time.Time); {
 	case isTime:
 		out.Text = t.In(q.zone).Format(time.DateTime)

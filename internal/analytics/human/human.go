@@ -1,4 +1,6 @@
-package format
+// Package human writes the values of a column as people read them, on one line: in tables,
+// on pages, in spreadsheets' headings. It knows no output.
+package human
 
 import (
 	"fmt"
@@ -10,16 +12,9 @@ import (
 	"callhouse/internal/words"
 )
 
-func heading(c value.Column) string {
-	if c.Label != "" {
-		return c.Label
-	}
-	return c.Name
-}
-
-// cell returns a value as people read it, on one line and without anything
-// that a terminal would obey.
-func cell(v any, c value.Column, loc *time.Location) string {
+// Cell returns a value of a column as people read it, on one line and without anything
+// that a terminal would obey. Instants are in loc.
+func Cell(v any, c value.Column, loc *time.Location) string {
 	if v == nil {
 		return c.Null
 	}
@@ -34,7 +29,7 @@ func cell(v any, c value.Column, loc *time.Location) string {
 		}
 	case value.Count:
 		if n, ok := integer(v); ok {
-			return thousands(n.String())
+			return Thousands(n.String())
 		}
 	case value.Number, value.Points, value.Money:
 		switch v := v.(type) {
@@ -70,11 +65,8 @@ func integer(v any) (*big.Int, bool) {
 	return nil, false
 }
 
-// Thousands writes a count as tables do: 2,031.
-func Thousands(n int64) string { return thousands(fmt.Sprint(n)) }
-
-// thousands puts separators between the thousands of a whole number.
-func thousands(s string) string {
+// Thousands puts separators between the thousands of a whole number: 2,031.
+func Thousands(s string) string {
 	sign := ""
 	if s[0] == '-' {
 		sign, s = "-", s[1:]
@@ -97,9 +89,9 @@ func money(d value.Decimal) string {
 		decimals = decimals[:len(decimals)-1]
 	}
 	if decimals == "" {
-		return thousands(whole)
+		return Thousands(whole)
 	}
-	return thousands(whole) + "." + decimals
+	return Thousands(whole) + "." + decimals
 }
 
 // decimal writes one decimal, with separators, and the sign of a plus if asked to.
@@ -108,7 +100,7 @@ func decimal(f float64, plus bool) string {
 	if !ok { // NaN, infinities
 		return whole
 	}
-	s := thousands(whole) + "." + tenth
+	s := Thousands(whole) + "." + tenth
 	if s == "0.0" || s == "-0.0" {
 		return "0.0"
 	}
@@ -135,7 +127,7 @@ func Duration(ms *big.Int) string {
 		return "-" + Duration(new(big.Int).Neg(ms))
 	}
 	if !ms.IsInt64() {
-		return thousands(ms.String()) + "ms"
+		return Thousands(ms.String()) + "ms"
 	}
 	n := ms.Int64()
 	switch {
@@ -149,19 +141,5 @@ func Duration(ms *big.Int) string {
 		return fmt.Sprintf("%dm %02ds", s/60, s%60)
 	}
 	m := (n + 30_000) / 60_000
-	return fmt.Sprintf("%sh %02dm", thousands(fmt.Sprint(m/60)), m%60)
-}
-
-// bar draws a share, 0 to 100, in cells of the terminal, to an eighth of one.
-func bar(f float64, cells int) string {
-	eighths := int(f/100*float64(cells)*8 + .5)
-	if eighths == 0 && f > 0 {
-		eighths = 1
-	}
-	eighths = min(max(eighths, 0), cells*8)
-	s := strings.Repeat("█", eighths/8)
-	if part := eighths % 8; part > 0 {
-		s += string([]rune(" ▏▎▍▌▋▊▉")[part])
-	}
-	return s
+	return fmt.Sprintf("%sh %02dm", Thousands(fmt.Sprint(m/60)), m%60)
 }
