@@ -86,15 +86,14 @@ func (p *Pool) Answer(ctx context.Context, conn net.Conn, g postgres.Guest) erro
 		p.Log(fmt.Sprintf("hand %q over to the process for statements: %v", g.User, err))
 		return errFell
 	}
-	defer here.Close()
 	left := make(chan struct{})
 	go func() {
 		defer close(left)
 		_, _ = io.Copy(here, conn)
 		_ = here.CloseWrite()
 	}()
-	defer func() {
-		_ = conn.SetReadDeadline(time.Now())
+	defer func() { // also where the process reads nothing of what the client, who is gone, still said
+		_, _ = here.Close(), conn.SetReadDeadline(time.Now())
 		<-left
 	}()
 	if !forward(conn, here) {
