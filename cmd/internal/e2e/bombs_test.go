@@ -141,7 +141,7 @@ func TestAStatementEndsItsUsersProcess(t *testing.T) {
 	analyticstest.Write(t, root, 1, analyticstest.Agencies())
 	log := filepath.Join(t.TempDir(), "audit.jsonl")
 	said := make(chan string, 10)
-	s := serve(t, func(line string) { said <- line }, []string{"ana", "bo"}, "--warehouse", root, "--audit", log, "--max-connections", "5")
+	s := serve(t, func(line string) { said <- line }, []string{"ana", "bo", smallUser}, "--warehouse", root, "--audit", log, "--max-connections", "5")
 	var conns []*pgx.Conn
 	for _, user := range []string{"ana", "ana", "bo", "ana"} {
 		c, err := pgx.Connect(t.Context(), s.as(user))
@@ -178,6 +178,19 @@ func TestAStatementEndsItsUsersProcess(t *testing.T) {
 	}
 	if line := <-said; !strings.Contains(line, `of "ana" has ended`) || !strings.Contains(line, "3 connections. It ran: SELECT repeat(") || strings.Contains(line, "goroutine") {
 		t.Errorf("the server says: %s", line)
+	}
+	const large = "SELECT len(list(a)) FROM range(12000000) t(a)"
+	if _, err := bo.Exec(t.Context(), large); err != nil {
+		t.Errorf("a list of 96 MB: %v", err)
+	}
+	_ = bo.Close(t.Context())
+	small, err := pgx.Connect(t.Context(), s.as(smallUser))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer small.Close(context.Background())
+	if _, err := small.Exec(t.Context(), large); !errors.As(err, &p) || p.Code != "53200" {
+		t.Errorf("the same for a user who may take 64 MiB: %v", err)
 	}
 	checkHTTPLimit(t, s.http, 5)
 	raw, err := os.ReadFile(log)

@@ -22,6 +22,9 @@ type serving struct {
 
 const servePassword = "a-good-password"
 
+// smallUser is the name of users who may take 64 MiB.
+const smallUser = "small"
+
 // serve starts query serve for users, and waits until it listens. heard is told each line that
 // it writes afterwards.
 func serve(t *testing.T, heard func(line string), names []string, args ...string) *serving {
@@ -29,6 +32,9 @@ func serve(t *testing.T, heard func(line string), names []string, args ...string
 	list := filepath.Join(t.TempDir(), "users.json")
 	for _, name := range names {
 		u, err := users.NewUser(name, servePassword)
+		if name == smallUser {
+			u.Memory = 64 << 20
+		}
 		if err == nil {
 			_, err = users.Put(list, u)
 		}

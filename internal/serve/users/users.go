@@ -36,6 +36,7 @@ type User struct {
 	Name        string
 	Connections int    `json:",omitempty"` // the most; 0: as for all
 	Timeout     string `json:",omitempty"` // of a statement, as 30s; empty: as for all
+	Memory      int64  `json:",omitempty"` // bytes, of all statements over one snapshot; 0: as for all
 	rights.Rights
 	Verifier Verifier
 }

@@ -30,8 +30,8 @@ import (
 type Pool struct {
 	// Command returns the program that calls Run, not started.
 	Command func() *exec.Cmd
-	// Job is what Run reads first, as JSON.
-	Job any
+	// Job returns what the process of a user reads first, as JSON.
+	Job func(user string) (any, error)
 	// PerUser has a process for each user, and not one for all.
 	PerUser bool
 	// Rest is how long a process stays without clients.
@@ -205,7 +205,11 @@ func (p *Pool) release(w *process) {
 
 // start starts a process.
 func (p *Pool) start(user string) (w *process, err error) {
-	job, err := json.Marshal(p.Job)
+	what, err := p.Job(user)
+	if err != nil {
+		return nil, err
+	}
+	job, err := json.Marshal(what)
 	if err != nil {
 		return nil, err
 	}

@@ -108,7 +108,7 @@ type served struct {
 
 func serve(t *testing.T, perUser bool) *served {
 	s := &served{t: t}
-	s.pool = &worker.Pool{PerUser: perUser, Rest: time.Hour, Job: map[string]int{"a": 1},
+	s.pool = &worker.Pool{PerUser: perUser, Rest: time.Hour, Job: func(user string) (any, error) { return map[string]string{"for": user}, nil },
 		Command: func() *exec.Cmd {
 			cmd := exec.Command(os.Args[0])
 			cmd.Env = append(os.Environ(), envWorker+"=1")
@@ -241,7 +241,7 @@ func TestAStatementEndsItsProcess(t *testing.T) {
 		t.Errorf("the audit has %v", ended)
 	}
 	said := strings.Join(s.log, "\n")
-	for _, want := range []string{`the job is {"a":1}`, `of "ana" has ended (signal: killed: terminate called), and with it 2 connections. It ran: die | hang`} {
+	for _, want := range []string{`the job is {"for":"ana"}`, `of "ana" has ended (signal: killed: terminate called), and with it 2 connections. It ran: die | hang`} {
 		if !strings.Contains(said, want) {
 			t.Errorf("the log lacks %q:\n%s", want, said)
 		}

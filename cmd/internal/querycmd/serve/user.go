@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
@@ -37,7 +38,7 @@ func (c *command) usersFile() (string, error) {
 }
 
 func (c *command) addCommand() *cobra.Command {
-	var timeout string
+	var timeout, memory string
 	var connections int
 	var may rights.Rights
 	cmd := &cobra.Command{
@@ -73,6 +74,11 @@ null. All three hold over the Postgres protocol and over HTTP alike.`,
 			if timeout != "" && u.Limit() <= 0 || connections < 0 {
 				return cli.Usage("as in --statement-timeout 30s --max-connections 20", "--statement-timeout %q or --max-connections %d is no limit", timeout, connections)
 			}
+			if memory != "" {
+				if u.Memory, err = memorySize(memory); err != nil {
+					return err
+				}
+			}
 			u.Rights = may
 			if err := u.Check(); err != nil {
 				return cli.Usage("query list shows the tables, query describe TABLE the columns, query agents the ids", "%v", err)
@@ -90,6 +96,7 @@ null. All three hold over the Postgres protocol and over HTTP alike.`,
 		},
 	}
 	cmd.Flags().StringVar(&timeout, "statement-timeout", "", "the most `TIME` of a statement, as 30s")
+	cmd.Flags().StringVar(&memory, "memory", "", "the most memory for the user's statements over one snapshot, as `SIZE`; it holds when the next process for them starts")
 	cmd.Flags().IntVar(&connections, "max-connections", 0, "the most connections; 0: as for all")
 	cmd.Flags().StringSliceVar(&may.Agents, "only-agents", nil, "the calls of these agents, by their `IDS`, and nothing of others")
 	cmd.Flags().StringSliceVar(&may.Tables, "only-tables", nil, "these `TABLES`, and no others")
@@ -143,9 +150,13 @@ func (c *command) listCommand() *cobra.Command {
 			}
 			var rows [][]any
 			for _, u := range all {
-				rows = append(rows, []any{u.Name, fmt.Sprint(u.Connections), u.Timeout, strings.Join(u.Agents, ", "), strings.Join(u.Tables, ", "), strings.Join(u.Masked, ", ")})
+				memory := ""
+				if u.Memory > 0 {
+					memory = humanize.IBytes(uint64(u.Memory))
+				}
+				rows = append(rows, []any{u.Name, fmt.Sprint(u.Connections), u.Timeout, memory, strings.Join(u.Agents, ", "), strings.Join(u.Tables, ", "), strings.Join(u.Masked, ", ")})
 			}
-			return c.WriteStatic(cmd.Context(), []string{"user", "connections", "statement timeout", "only agents", "only tables", "masked"}, rows)
+			return c.WriteStatic(cmd.Context(), []string{"user", "connections", "statement timeout", "memory", "only agents", "only tables", "masked"}, rows)
 		},
 	}
 }

@@ -77,13 +77,13 @@ type job struct {
 
 // job reads the flags, and looks whether there is a warehouse.
 func (c *command) job(ctx context.Context, loc *time.Location) (j job, err error) {
-	memory, err := humanize.ParseBytes(c.memory)
-	if err == nil && memory < 64<<20 {
-		return j, cli.Usage("the least is 64MiB", "--memory %s is too little", c.memory)
+	memory, err := memorySize(c.memory)
+	if err != nil {
+		return j, err
 	}
-	temp, terr := humanize.ParseBytes(c.temp)
-	if err != nil || terr != nil || memory > 1<<50 || temp > 1<<50 {
-		return j, cli.Usage("write sizes as in 512MiB or 4GB", "--memory %s or --temp %s is no size", c.memory, c.temp)
+	temp, err := humanize.ParseBytes(c.temp)
+	if err != nil || temp > 1<<50 {
+		return j, cli.Usage("write sizes as in 512MiB or 4GB", "--temp %s is no size", c.temp)
 	}
 	if err := analytics.CheckZone(ctx, loc); err != nil {
 		return j, err
@@ -92,12 +92,36 @@ func (c *command) job(ctx context.Context, loc *time.Location) (j job, err error
 	if err != nil {
 		return j, err
 	}
-	return job{c.Warehouse, snap.Root(), loc.String(), c.Currency, c.users, int64(memory), int64(temp), c.threads, c.most}, nil
+	return job{c.Warehouse, snap.Root(), loc.String(), c.Currency, c.users, memory, int64(temp), c.threads, c.most}, nil
+}
+
+// memorySize reads the value of a flag --memory.
+func memorySize(text string) (int64, error) {
+	n, err := humanize.ParseBytes(text)
+	if err != nil || n > 1<<50 {
+		return 0, cli.Usage("write sizes as in 512MiB or 4GB", "--memory %s is no size", text)
+	}
+	if n < 64<<20 {
+		return 0, cli.Usage("the least is 64MiB", "--memory %s is too little", text)
+	}
+	return int64(n), nil
+}
+
+// of is the job for a user's statements.
+func (j job) of(list *users.List, user string) (any, error) {
+	if list != nil {
+		_, u, err := list.Find(user)
+		if err != nil {
+			return nil, err
+		}
+		j.Memory = cmp.Or(u.Memory, j.Memory)
+	}
+	return j, nil
 }
 
 // pool starts the processes that run statements, when there are clients.
 func (j job) pool(who admitted, log *audit.Log, note func(string)) *worker.Pool {
-	p := &worker.Pool{Job: j, PerUser: who.list != nil, Rest: 5 * time.Minute, Log: note, Command: func() *exec.Cmd {
+	p := &worker.Pool{Job: func(user string) (any, error) { return j.of(who.list, user) }, PerUser: who.list != nil, Rest: 5 * time.Minute, Log: note, Command: func() *exec.Cmd {
 		self, err := os.Executable()
 		cmd := exec.CommandContext(context.Background(), self, WorkerName) // it ends with its stdin
 		cmd.Err = cmp.Or(cmd.Err, err)
