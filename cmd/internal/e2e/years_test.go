@@ -287,11 +287,10 @@ func (n *nights) fullDisk(success float64) {
 func (n *nights) killed(success float64) {
 	n.t.Helper()
 	cmd := n.child(0)
-	var details atomic.Int64
 	started := make(chan struct{})
 	trap := func(r sandbox.Request) {
 		<-started
-		if r.Kind == "detail" && details.Add(1) == 4 {
+		if r.Kind == "detail" { // on a Sunday there are few
 			_ = cmd.Process.Kill()
 		}
 	}
