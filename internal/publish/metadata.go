@@ -89,15 +89,18 @@ func parse(raw []byte) (*metadata, error) {
 	if m.CurrentSnapshot != nil && m.head() == nil {
 		return nil, errors.New("it lacks its current snapshot")
 	}
-	m.fill()
+	m.own()
 	return m, json.Unmarshal(raw, &m.rest)
 }
 
-// fill has what is empty be written as empty, and not as null.
-func (m *metadata) fill() {
+// own gives the metadata lists and maps of its own. What is empty is written as empty then,
+// and not as null.
+func (m *metadata) own() {
+	m.Schemas, m.Specs, m.SortOrders = append([]*iceberg.Schema{}, m.Schemas...), append([]json.RawMessage{}, m.Specs...), append([]json.RawMessage{}, m.SortOrders...)
 	m.Snapshots, m.SnapshotLog, m.MetadataLog = append([]*snapshot{}, m.Snapshots...), append([]logged{}, m.SnapshotLog...), append([]logged{}, m.MetadataLog...)
 	m.Properties = maps.Collect(maps.All(m.Properties))
 	m.Refs = maps.Collect(maps.All(m.Refs))
+	m.rest = maps.Collect(maps.All(m.rest))
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -181,10 +184,12 @@ func (m *metadata) apply(updates []update, from string, at time.Time) (*metadata
 	out := &metadata{}
 	if m != nil {
 		*out = *m
-		out.MetadataLog = append(slices.Clone(m.MetadataLog), logged{File: from, Timestamp: m.LastUpdated})
+	}
+	out.own()
+	if m != nil {
+		out.MetadataLog = append(out.MetadataLog, logged{File: from, Timestamp: m.LastUpdated})
 		out.MetadataLog = out.MetadataLog[max(0, len(out.MetadataLog)-keptVersions):]
 	}
-	out.fill()
 	for _, u := range updates {
 		if err := out.change(u); err != nil {
 			return nil, err
@@ -204,7 +209,7 @@ func (m *metadata) change(u update) error {
 	case "set-location":
 		m.Location = u.Location
 	case "add-schema":
-		m.Schemas, m.LastColumn = append(slices.Clone(m.Schemas), u.Schema), max(m.LastColumn, u.Schema.HighestFieldID())
+		m.Schemas, m.LastColumn = append(m.Schemas, u.Schema), max(m.LastColumn, u.Schema.HighestFieldID())
 	case "set-current-schema":
 		m.CurrentSchema = m.Schemas[len(m.Schemas)-1].ID
 	case "add-spec":
@@ -212,14 +217,14 @@ func (m *metadata) change(u update) error {
 		if err != nil {
 			return err
 		}
-		m.Specs, m.DefaultSpec, m.LastPartition = append(slices.Clone(m.Specs), raw), u.Spec.ID(), max(m.LastPartition, lowestID, u.Spec.LastAssignedFieldID())
+		m.Specs, m.DefaultSpec, m.LastPartition = append(m.Specs, raw), u.Spec.ID(), max(m.LastPartition, lowestID, u.Spec.LastAssignedFieldID())
 	case "set-default-spec": // it is the one that was added
 	case "add-sort-order":
 		raw, err := json.Marshal(u.SortOrder)
 		if err != nil {
 			return err
 		}
-		m.SortOrders, m.DefaultSortOrder = append(slices.Clone(m.SortOrders), raw), u.SortOrder.ID
+		m.SortOrders, m.DefaultSortOrder = append(m.SortOrders, raw), u.SortOrder.ID
 	case "set-default-sort-order":
 	case "set-properties":
 		maps.Copy(m.Properties, u.Properties)
@@ -274,7 +279,6 @@ func (m *metadata) remove(gone []int64) error {
 		if err != nil {
 			return err
 		}
-		m.rest = maps.Clone(m.rest)
 		m.rest[name] = text
 	}
 	return nil

@@ -40,16 +40,9 @@ func (e *statusError) Error() string {
 	return fmt.Sprintf("the catalog answers %d %s: %s", e.status, http.StatusText(e.status), e.message)
 }
 
-func isStatus(err error, of ...int) bool {
+func isStatus(err error, status int) bool {
 	var s *statusError
-	if errors.As(err, &s) {
-		for _, code := range of {
-			if s.status == code {
-				return true
-			}
-		}
-	}
-	return false
+	return errors.As(err, &s) && s.status == status
 }
 
 // openServer connects to a catalog. TOKEN or CREDENTIAL (id:secret) say who we are.
