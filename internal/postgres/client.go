@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"net"
@@ -34,20 +33,17 @@ type client struct {
 }
 
 func newClient(s *Sessions, conn net.Conn, g Guest) *client {
-	in := bufio.NewReaderSize(conn, 8<<10)
-	c := &client{Guest: g, line: line{conn, in, pgproto3.NewBackend(in, conn)}, host: s, state: 'I', statements: map[string]*statement{}, portals: map[string]*portal{}, settings: map[string]string{}, zone: time.UTC}
-	c.be.SetMaxBodyLen(maxMessage)
-	return c
+	return &client{Guest: g, line: newLine(conn, false), host: s, state: 'I', statements: map[string]*statement{}, portals: map[string]*portal{}, settings: map[string]string{}, zone: time.UTC}
 }
 
 func (c *client) ready() { c.send(&pgproto3.ReadyForQuery{TxStatus: c.state}) }
 
-// patience is how long a client may take to accept what is sent at once, which is 64 KiB of
+// Patience is how long a client may take to accept what is sent at once, which is 64 KiB of
 // rows: who reads slower holds the snapshot and what the statement needs for nothing.
-const patience = 2 * time.Minute
+const Patience = 2 * time.Minute
 
 func (c *client) flush() error {
-	_ = c.conn.SetWriteDeadline(time.Now().Add(patience))
+	_ = c.conn.SetWriteDeadline(time.Now().Add(Patience))
 	return c.be.Flush()
 }
 

@@ -22,10 +22,17 @@ type line struct {
 	be   *pgproto3.Backend
 }
 
-// newLine is a line of which nothing is read but whole messages, so that somebody else can go on.
-func newLine(conn net.Conn) line {
+// newLine reads messages from a connection: exactly means no byte beyond a message, so that
+// somebody else can go on.
+func newLine(conn net.Conn, exactly bool) line {
 	in := bufio.NewReaderSize(conn, 8<<10)
-	return line{conn, in, pgproto3.NewBackend(single{in}, conn)}
+	var from io.Reader = in
+	if exactly {
+		from = single{in}
+	}
+	be := pgproto3.NewBackend(from, conn)
+	be.SetMaxBodyLen(maxMessage)
+	return line{conn, in, be}
 }
 
 // single reads a byte at a time.

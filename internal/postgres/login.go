@@ -129,7 +129,7 @@ func (l *login) encrypt(ctx context.Context) error {
 	if err := secure.HandshakeContext(ctx); err != nil {
 		return errGone
 	}
-	l.line = newLine(secure)
+	l.line = newLine(secure, true)
 	return nil
 }
 

@@ -91,10 +91,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 // handle answers one connection to its end.
 func (s *Server) handle(ctx context.Context, conn net.Conn) {
 	defer s.wg.Done()
-	l := &login{srv: s, line: newLine(conn)}
+	l := &login{srv: s, line: newLine(conn, true)}
 	defer func() { _ = l.conn.Close() }()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	safely(s.Log, func() {
 		// Who has not said yet who it is has nothing to lose when the server ends.
 		stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Now()) })

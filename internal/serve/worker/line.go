@@ -101,9 +101,6 @@ func receive(from *net.UnixConn, buf []byte) (o order, fd int, err error) {
 	return o, fds[0], nil
 }
 
-// patience is how long a client may take to accept what is sent at once.
-const patience = 2 * time.Minute
-
 // forward sends a client what its session says, to its end. It returns whether something is
 // left to be said: nothing is where the last message was an error, which tells why it ends,
 // and nothing may be within a message.
@@ -113,7 +110,7 @@ func forward(to net.Conn, from io.Reader) bool {
 		n, err := from.Read(buf)
 		if n > 0 {
 			at.pass(buf[:n])
-			_ = to.SetWriteDeadline(time.Now().Add(patience))
+			_ = to.SetWriteDeadline(time.Now().Add(postgres.Patience))
 			if _, err := to.Write(buf[:n]); err != nil {
 				return false
 			}

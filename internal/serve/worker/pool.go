@@ -1,7 +1,7 @@
-// Package worker runs the sessions of the Postgres protocol in processes of their own: one
-// for each user, which a statement that takes too much of anything ends, and no other. A
-// [Pool] starts them, and hands each client to the process of its user; [Run] is such a
-// process. It knows no warehouse, and reads no statement.
+// Package worker runs the sessions of the Postgres protocol in processes of their own, one for
+// each user. A statement that takes too much of anything ends the process of its user, and no
+// other. A [Pool] starts the processes, and hands each client to that of its user; [Run] is
+// such a process. It knows no warehouse, and reads no statement.
 package worker
 
 import (
@@ -53,7 +53,7 @@ type process struct {
 	clients int
 	rest    *time.Timer // to its end, while it has no clients
 	orders  *net.UnixConn
-	stop    func() // has it end once its clients have been told
+	stdin   io.Closer // whose end ends it, once its clients have been told
 
 	mu        sync.Mutex
 	stopping  bool
@@ -101,23 +101,13 @@ func (p *Pool) Answer(ctx context.Context, conn net.Conn, g postgres.Guest) erro
 	}
 	select { // its connections end a moment before it does
 	case <-w.ended:
+		if w.fell {
+			return errFell
+		}
 	case <-left:
 	case <-time.After(time.Second):
 	}
-	if w.hasFallen() {
-		return errFell
-	}
 	return nil
-}
-
-// hasFallen says whether it ended by itself.
-func (w *process) hasFallen() bool {
-	select {
-	case <-w.ended:
-		return w.fell
-	default:
-		return false
-	}
 }
 
 // Cancel implements postgres.Host.
@@ -223,7 +213,7 @@ func (p *Pool) start(user string) (w *process, err error) {
 		return nil, errors.Join(err, temp.Remove())
 	}
 	defer there.Close()
-	var trace head
+	trace := words.Head{Most: 4 << 10}
 	cmd := p.Command()
 	cmd.Env = append(cmd.Env, "TMPDIR="+temp.Path)
 	cmd.Stderr, cmd.ExtraFiles = &trace, []*os.File{there}
@@ -239,16 +229,7 @@ func (p *Pool) start(user string) (w *process, err error) {
 	if err != nil {
 		return nil, errors.Join(err, here.Close(), temp.Remove())
 	}
-	w = &process{user: user, pid: cmd.Process.Pid, orders: here, runs: map[uint64]postgres.Entry{}, ended: make(chan struct{})}
-	var once sync.Once
-	w.stop = func() {
-		once.Do(func() {
-			w.mu.Lock()
-			w.stopping = true
-			w.mu.Unlock()
-			_ = stdin.Close()
-		})
-	}
+	w = &process{user: user, pid: cmd.Process.Pid, orders: here, stdin: stdin, runs: map[uint64]postgres.Entry{}, ended: make(chan struct{})}
 	_, _ = stdin.Write(append(job, '\n')) // a process that does not read it has ended
 	p.wg.Go(func() {
 		w.listen(p, stdout)
@@ -272,6 +253,14 @@ func (p *Pool) start(user string) (w *process, err error) {
 		close(w.ended)
 	})
 	return w, nil
+}
+
+// stop has the process end. It may be told so more than once.
+func (w *process) stop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stopping = true
+	_ = w.stdin.Close()
 }
 
 // listen hears what the process tells until it ends.
@@ -340,13 +329,4 @@ func (w *process) handOver(g postgres.Guest) (*net.UnixConn, error) {
 		return nil, errors.Join(err, here.Close())
 	}
 	return here, nil
-}
-
-// head keeps the beginning of what is written to it.
-type head struct{ strings.Builder }
-
-// Write implements io.Writer.
-func (h *head) Write(p []byte) (int, error) {
-	h.Builder.Write(p[:min(len(p), max(0, 4<<10-h.Len()))])
-	return len(p), nil
 }

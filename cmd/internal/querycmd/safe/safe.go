@@ -3,7 +3,6 @@
 package safe
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -24,6 +23,7 @@ import (
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/analytics/format"
 	"callhouse/internal/scratch"
+	"callhouse/internal/words"
 )
 
 // A statement's process gets no other environment variables, and so no keys.
@@ -238,7 +238,7 @@ func (s *Mode) exec(ctx context.Context, job Job, temp string, out io.Writer) (s
 	}
 	defer told.Close()
 	defer tell.Close()
-	var died head
+	died := words.Head{Most: 16 << 10}
 	cmd := exec.CommandContext(ctx, self, Name)
 	cmd.Env = append([]string{"TMPDIR=" + temp}, safeEnv...)
 	through := &onward{w: out, left: int64(s.output), most: s.output}
@@ -302,17 +302,4 @@ func ignoreEPIPE(err error) error {
 		return nil
 	}
 	return err
-}
-
-// head keeps the first bytes of what is written to it, and drops the rest.
-type head struct{ bytes.Buffer }
-
-const headBytes = 16 << 10
-
-// Write implements io.Writer.
-func (t *head) Write(p []byte) (int, error) {
-	if room := headBytes - t.Len(); room > 0 {
-		t.Buffer.Write(p[:min(room, len(p))])
-	}
-	return len(p), nil
 }

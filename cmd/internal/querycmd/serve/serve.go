@@ -139,22 +139,19 @@ func (c *command) run(ctx context.Context) (err error) {
 			_, n := workers.Processes()
 			return float64(n)
 		}))
-	var serving []func(context.Context) error
-	for _, open := range []func() (func(context.Context) error, error){
-		func() (func(context.Context) error, error) { return c.openPostgres(ctx, loc, who, workers) },
-		func() (func(context.Context) error, error) { return c.openHTTP(ctx, loc, who, log, houses) },
-	} {
-		serve, err := open()
-		if err != nil {
-			return err
-		}
-		if serve != nil {
-			serving = append(serving, serve)
-		}
+	overPostgres, err := c.openPostgres(ctx, loc, who, workers)
+	if err != nil {
+		return err
+	}
+	overHTTP, err := c.openHTTP(ctx, loc, who, log, houses)
+	if err != nil {
+		return err
 	}
 	all := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError()
-	for _, serve := range serving {
-		all.Go(serve)
+	for _, serve := range []func(context.Context) error{overPostgres, overHTTP} {
+		if serve != nil {
+			all.Go(serve)
+		}
 	}
 	return all.Wait()
 }

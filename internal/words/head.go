@@ -1,0 +1,15 @@
+package words
+
+import "strings"
+
+// Head keeps the first bytes of what is written to it, and drops the rest.
+type Head struct {
+	Most int // bytes
+	strings.Builder
+}
+
+// Write implements io.Writer.
+func (h *Head) Write(p []byte) (int, error) {
+	h.Builder.Write(p[:min(len(p), h.Most-h.Len())])
+	return len(p), nil
+}
