@@ -86,8 +86,11 @@ func (h *Houses) take(ctx context.Context, zone *time.Location, r rights.Rights)
 	}
 	link = layout.SnapshotsName + "/" + filepath.Base(w.Snapshot().Dir)
 	isNew := link != h.link
+	if isNew {
+		h.drop()
+	}
 	for other, old := range h.current {
-		if isNew || len(h.current) >= MostViews && old.uses == 0 {
+		if len(h.current) >= MostViews && old.uses == 0 {
 			delete(h.current, other)
 			h.shutIdle(old)
 		}
@@ -99,11 +102,34 @@ func (h *Houses) take(ctx context.Context, zone *time.Location, r rights.Rights)
 	h.link, h.current[to], h.open[next] = link, next, true
 	if isNew {
 		h.hold()
-		for r := range h.readers {
-			go r.leave()
-		}
 	}
 	return next, nil
+}
+
+// Look lets go of a snapshot that is no longer the current one, also where nobody asks for the
+// next. Call it every now and then, or whoever says nothing keeps a snapshot for ever.
+func (h *Houses) Look() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	link, err := os.Readlink(filepath.Join(h.Root, layout.CurrentName))
+	if err != nil || link == h.link || len(h.current) == 0 {
+		return
+	}
+	h.drop()
+	h.link = "" // the next one that is opened is new
+	h.hold()
+}
+
+// drop has nobody take the houses of the current snapshot any more, and asks who holds one to
+// let go of it.
+func (h *Houses) drop() {
+	for of, old := range h.current {
+		delete(h.current, of)
+		h.shutIdle(old)
+	}
+	for r := range h.readers {
+		go r.leave()
+	}
 }
 
 // free gives a house back.

@@ -3,15 +3,19 @@ package serve_test
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"runtime"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
+	"github.com/xdg-go/scram"
 
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/postgres"
@@ -85,5 +89,37 @@ func TestTooLong(t *testing.T) {
 			t.Error(fmt.Sprintf("%c: ", kind), m, err)
 		}
 		_ = c.Conn.Close()
+	}
+}
+
+// nobody may log in.
+type nobody struct{}
+
+func (nobody) Find(string) (scram.StoredCredentials, postgres.Limits, error) {
+	return scram.StoredCredentials{KeyFactors: scram.KeyFactors{Salt: "salt", Iters: 4096}}, postgres.Limits{}, nil
+}
+
+// So is one of who has not logged in, whose connection ends without a word.
+func TestTooLongBeforeLogin(t *testing.T) {
+	h := start(t, func(s *postgres.Server) { s.Users = nobody{} })
+	c, err := new(net.Dialer).DialContext(t.Context(), "tcp", h.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	f := pgproto3.NewFrontend(c, c)
+	f.Send(&pgproto3.StartupMessage{ProtocolVersion: pgproto3.ProtocolVersionNumber, Parameters: map[string]string{"user": "ana"}})
+	if err := f.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Receive(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Write(binary.BigEndian.AppendUint32([]byte{'p'}, 1<<30)); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.SetReadDeadline(time.Now().Add(20 * time.Second)) // before the time for a login is over
+	if m, err := f.Receive(); !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
+		t.Error(m, err)
 	}
 }

@@ -298,9 +298,22 @@ func TestSnapshots(t *testing.T) {
 	if got := h.houses.Snapshots(); !slices.Equal(got, []int64{2}) {
 		t.Errorf("open are %v, though nobody reads the old one", got)
 	}
+	analyticstest.Write(t, h.root, 3, analyticstest.Data{Calls: calls(6)})
+	h.houses.Look()
+	for wait := time.Now(); len(h.houses.Snapshots()) > 0; time.Sleep(time.Millisecond) {
+		if time.Since(wait) > time.Minute {
+			t.Fatalf("open are %v, though nobody asks for anything", h.houses.Snapshots())
+		}
+	}
+	if n := count(sleeps); n != "6" {
+		t.Errorf("who was asleep counts %s calls", n)
+	}
+	if got := h.houses.Snapshots(); !slices.Equal(got, []int64{3}) {
+		t.Errorf("open are %v", got)
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if last := h.held[len(h.held)-1]; !slices.Equal(last, []int64{2}) {
+	if want := [][]int64{{2}, {}, {3}}; !slices.EqualFunc(h.held[len(h.held)-3:], want, slices.Equal) {
 		t.Errorf("held is %v", h.held)
 	}
 }

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	readyEvery = 15 * time.Second // how often the server looks for a new snapshot by itself
+	readyEvery = 15 * time.Second // how often a process looks for a new snapshot by itself
 	ending     = 10 * time.Second // how long what is being answered may still take when it stops
 )
 

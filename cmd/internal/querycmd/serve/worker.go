@@ -225,5 +225,9 @@ func (j job) houses(log func(string), open func([]int64)) (h *serve.Houses, free
 		}
 		return err
 	}
-	return h, func() error { return errors.Join(h.Close(), holder.Remove()) }, nil
+	stop := cli.Every(readyEvery, h.Look)
+	return h, func() error {
+		stop()
+		return errors.Join(h.Close(), holder.Remove())
+	}, nil
 }
