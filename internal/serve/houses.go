@@ -34,6 +34,8 @@ type Houses struct {
 	current map[view]*house // at that snapshot
 	open    map[*house]bool
 	readers map[reader]bool
+	returns int // how often a house was given back
+	closing sync.WaitGroup
 }
 
 // view is what a snapshot is opened for.
@@ -48,6 +50,7 @@ type house struct {
 	*analytics.Warehouse
 	view view
 	uses int
+	last int // when it was given back, counted in returns
 }
 
 // reader holds a house between its statements, and can be asked to let go of it.
@@ -89,11 +92,18 @@ func (h *Houses) take(ctx context.Context, zone *time.Location, r rights.Rights)
 	if isNew {
 		h.drop()
 	}
-	for other, old := range h.current {
-		if len(h.current) >= MostViews && old.uses == 0 {
-			delete(h.current, other)
-			h.shutIdle(old)
+	for len(h.current) >= MostViews {
+		var oldest *house
+		for _, old := range h.current {
+			if old.uses == 0 && (oldest == nil || old.last < oldest.last) {
+				oldest = old
+			}
 		}
+		if oldest == nil {
+			break
+		}
+		delete(h.current, oldest.view)
+		h.shutIdle(oldest)
 	}
 	if h.open == nil {
 		h.open, h.current = map[*house]bool{}, map[view]*house{}
@@ -136,7 +146,8 @@ func (h *Houses) drop() {
 func (h *Houses) free(of *house) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	of.uses--
+	h.returns++
+	of.uses, of.last = of.uses-1, h.returns
 	if h.shutIdle(of) {
 		h.hold()
 	}
@@ -158,15 +169,18 @@ func (h *Houses) isCurrent(of *house) bool {
 	return h.current[of.view] == of
 }
 
-// shutIdle closes a house that nobody reads, unless somebody is to find it.
+// shutIdle closes a house that nobody reads, unless somebody is to find it. DuckDB may take a
+// while to give back what it holds, for which nobody waits but Close.
 func (h *Houses) shutIdle(of *house) bool {
 	if of.uses > 0 || h.current[of.view] == of {
 		return false
 	}
 	delete(h.open, of)
-	if err := of.Close(); err != nil {
-		h.log("close a snapshot: " + err.Error())
-	}
+	h.closing.Go(func() {
+		if err := of.Close(); err != nil {
+			h.log("close a snapshot: " + err.Error())
+		}
+	})
 	return true
 }
 
@@ -219,6 +233,7 @@ func (h *Houses) numbers() (numbers []int64) {
 
 // Close closes what is open. Nobody may read any more.
 func (h *Houses) Close() error {
+	defer h.closing.Wait()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var errs []error

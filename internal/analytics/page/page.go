@@ -127,10 +127,15 @@ func compose(ctx context.Context, w *analytics.Warehouse, l *lang, o Options, sh
 		return s, err
 	}
 	r := reader{w: w, l: l, agent: o.Agent, where: o.Where, at: o.Address, known: map[string]*asked{}}
+	// The first question tells whether there is such an agent, and whether the reader may see it.
 	if o.Since.IsZero() {
-		if p, err = r.begun(ctx, p); err != nil {
-			return s, err
-		}
+		p, err = r.begun(ctx, p)
+	} else {
+		last, _ := p.last(known(listed, o.Now))
+		_, err = r.ask(ctx, "funnel", last, "")
+	}
+	if err != nil {
+		return s, err
 	}
 	d := &document{Lang: l.tag.String(), Above: o.Above, Live: o.Address != nil, Title: o.Title, Period: l.period(p), Agent: o.Agent, Where: o.Where, Style: template.CSS(Style()), Single: p.days() == 1} //nolint:gosec // our own file
 	if d.Title == "" {
@@ -143,9 +148,6 @@ func compose(ctx context.Context, w *analytics.Warehouse, l *lang, o Options, sh
 	last, over := p.last(known(listed, o.Now))
 	d.head(w, l, listed, o)
 	d.days(l, p, before, last, over, analytics.DayOf(o.Now, loc))
-	if _, err := r.ask(ctx, "funnel", last, ""); err != nil { // it tells whether there is such an agent
-		return s, err
-	}
 	if err := show(d, "head"); err != nil {
 		return s, err
 	}

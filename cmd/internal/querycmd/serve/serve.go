@@ -115,7 +115,7 @@ func (c *command) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	houses, free, err := j.houses(c.note, nil)
+	houses, free, err := j.houses(c.note, nil, nil)
 	if err != nil {
 		return err
 	}

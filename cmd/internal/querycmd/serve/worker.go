@@ -155,7 +155,7 @@ func (j job) work(t *worker.Teller) (_ postgres.Backend, free func() error, err 
 	if err != nil {
 		return nil, nil, err
 	}
-	houses, free, err := j.houses(t.Log, t.Open)
+	houses, free, err := j.houses(t.Log, t.Open, pgcatalog.Dialect)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -199,13 +199,16 @@ func reserve(connections int) {
 	close(all)
 }
 
-// houses opens the warehouse. open is told which snapshots are open. free closes it, and ends
-// the pin.
-func (j job) houses(log func(string), open func([]int64)) (h *serve.Houses, free func() error, err error) {
+// houses opens the warehouse, for statements in the dialect that is made for each reader; nil:
+// for reports alone. open is told which snapshots are open. free closes it, and ends the pin.
+func (j job) houses(log func(string), open func([]int64), dialect func(rights.Rights) *analytics.Dialect) (h *serve.Houses, free func() error, err error) {
 	prover := proven.Open(j.Warehouse, time.Now)
 	h = &serve.Houses{Root: j.Root, Log: log, Open: func(ctx context.Context, loc *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
-		return analytics.Open(ctx, j.Warehouse, analytics.Options{Location: loc, Currency: j.Currency, Prover: prover, Threads: j.Threads,
-			Safe: &analytics.Limits{Memory: j.Memory, Temp: j.Temp}, Dialect: pgcatalog.Dialect(r), Rights: r})
+		o := analytics.Options{Location: loc, Currency: j.Currency, Prover: prover, Threads: j.Threads, Safe: &analytics.Limits{Memory: j.Memory, Temp: j.Temp}, Rights: r}
+		if dialect != nil {
+			o.Dialect = dialect(r)
+		}
+		return analytics.Open(ctx, j.Warehouse, o)
 	}}
 	// The pin holds for as long as this folder is there, which a killed process leaves to the next.
 	holder, err := scratch.Make("callhouse-serve-")

@@ -4,9 +4,7 @@
 package web
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -21,7 +19,6 @@ import (
 	"github.com/klauspost/compress/gzhttp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"golang.org/x/sync/singleflight"
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/querycmd/answer"
@@ -55,15 +52,8 @@ type Entry struct {
 	Took                time.Duration
 }
 
-// Longest is how long an answer may take.
-const Longest = 5 * time.Minute
-
-// Other limits of one answer, so that no question keeps others out.
-const (
-	mostKept   = 1 << 20  // bytes of one answer that is kept
-	mostInAll  = 64 << 20 // bytes of all that are kept
-	mostHeader = 16 << 10 // bytes of a request
-)
+// mostHeader is how many bytes a request may have.
+const mostHeader = 16 << 10
 
 // Server answers over HTTP. An answer follows from the snapshot, the address and the reader's
 // rights alone, so it is made once for each and then sent again, or not at all: it has an ETag.
@@ -71,12 +61,11 @@ type Server struct {
 	Config
 	http.Handler
 	working chan struct{} // holds as many as answers are made at once
-	making  singleflight.Group
 
 	mu       sync.Mutex
 	snapshot int64
 	ready    string // what Ready made last: of which snapshot, as of when
-	kept     map[string]*sent
+	kept     map[string]*making
 	size     int
 
 	made     *prometheus.CounterVec
@@ -84,15 +73,9 @@ type Server struct {
 	number   prometheus.Gauge
 }
 
-// sent is an answer as it was made.
-type sent struct {
-	kind string
-	body []byte
-}
-
 // New returns a server.
 func New(c Config) *Server {
-	s := &Server{Config: c, working: make(chan struct{}, max(2, runtime.GOMAXPROCS(0))), kept: map[string]*sent{},
+	s := &Server{Config: c, working: make(chan struct{}, max(2, runtime.GOMAXPROCS(0))), kept: map[string]*making{},
 		made: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "callhouse_serve", Name: "answers_total",
 			Help: "Answers by what became of them: made, kept (sent again), unchanged (the reader has it), failed."}, []string{"became"}),
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "callhouse_serve", Name: "request_duration_seconds",
@@ -223,215 +206,6 @@ func local(host string) bool {
 	}
 	ip := net.ParseIP(strings.Trim(host, "[]"))
 	return host == "localhost" || ip != nil && ip.IsLoopback()
-}
-
-// answerTo is an answer before it is made: its type, its name as a file, and what writes it.
-type answerTo struct {
-	kind  string
-	small bool // it is made as a whole, for all who ask it meanwhile
-	name  string
-	write func(ctx context.Context, w io.Writer) error
-}
-
-// answers sends what find finds for a request. find does nothing that takes long.
-func (s *Server) answers(find func(q *question) (*answerTo, error)) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		q, err := s.ask(r)
-		if err != nil {
-			s.explain(w, r, err)
-			return
-		}
-		var giveBack func()
-		if q.house, giveBack, err = s.House.Borrow(r.Context(), q.zone, q.rights); err != nil {
-			s.explain(w, r, err)
-			return
-		}
-		defer giveBack()
-		if err = q.settle(s.Now()); err == nil {
-			var a *answerTo
-			if a, err = find(q); err == nil {
-				err = s.send(w, r, q, a)
-			}
-		}
-		if err != nil {
-			s.explain(w, r, err)
-		}
-	})
-}
-
-// send sends an answer, unless the reader has it. An error means that nothing was sent.
-func (s *Server) send(w http.ResponseWriter, r *http.Request, q *question, a *answerTo) error {
-	number := q.house.Snapshot().Manifest.Snapshot
-	sum := sha256.Sum256([]byte(strings.Join([]string{q.house.Snapshot().Manifest.RunID, cli.Version(), q.path, q.values.Encode(), q.asOf.String(), q.rights.Key()}, "\n")))
-	key := fmt.Sprintf("%d-%x", number, sum[:8])
-	h := w.Header()
-	h.Set("ETag", `W/"`+key+`"`)
-	h.Set("X-Snapshot", fmt.Sprint(number))
-	s.number.Set(float64(number))
-	if strings.Contains(r.Header.Get("If-None-Match"), `"`+key+`"`) {
-		s.made.WithLabelValues("unchanged").Inc()
-		w.WriteHeader(http.StatusNotModified)
-		return nil
-	}
-	got, ok := s.find(number, key)
-	switch {
-	case ok:
-		s.made.WithLabelValues("kept").Inc()
-	case !a.small:
-		return s.stream(w, r, number, key, a)
-	default:
-		// Whoever asks the same meanwhile waits for this answer: it does not end with its reader,
-		// who gets each part as soon as it is there.
-		mine := &parts{to: w, working: s.working, head: func() { head(h, a) }}
-		made, err, _ := s.making.Do(key, func() (any, error) {
-			if err := s.work(context.WithoutCancel(r.Context()), a, mine); err != nil {
-				return nil, err
-			}
-			return s.keep(number, key, &sent{a.kind, mine.made.Bytes()}), nil
-		})
-		if mine.sent > 0 {
-			if err != nil {
-				s.cut(r, err)
-			}
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		got = made.(*sent)
-	}
-	head(h, a)
-	_, _ = w.Write(got.body) // a reader that is gone needs nothing
-	return nil
-}
-
-// parts is an answer that is made as a whole, and sent in parts to who asked first.
-type parts struct {
-	to      http.ResponseWriter
-	working chan struct{}
-	head    func()
-	made    bytes.Buffer
-	sent    int
-}
-
-func (p *parts) Write(b []byte) (int, error) { return p.made.Write(b) }
-
-// Flush sends what was not sent yet. While a reader takes its time, it is another answer's turn.
-func (p *parts) Flush() {
-	<-p.working
-	defer func() { p.working <- struct{}{} }()
-	if p.sent == 0 {
-		p.head()
-	}
-	n, _ := p.to.Write(p.made.Bytes()[p.sent:]) // a reader that is gone needs nothing
-	p.sent += n
-	_ = http.NewResponseController(p.to).Flush()
-}
-
-// cut ends the connection in the middle of an answer, so that no reader takes a part for the whole.
-func (s *Server) cut(r *http.Request, err error) {
-	s.Log.Warn("an answer was cut", "path", r.URL.Path, "error", err)
-	panic(http.ErrAbortHandler)
-}
-
-func head(h http.Header, a *answerTo) {
-	h.Set("Content-Type", a.kind)
-	if a.name != "" {
-		h.Set("Content-Disposition", fmt.Sprintf("inline; filename=%q", a.name))
-	}
-}
-
-// work makes an answer, in its turn.
-func (s *Server) work(ctx context.Context, a *answerTo, to io.Writer) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, Longest, errTooLong)
-	defer cancel()
-	select {
-	case s.working <- struct{}{}:
-		defer func() { <-s.working }()
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	err := a.write(ctx, to)
-	if err != nil && ctx.Err() != nil {
-		err = context.Cause(ctx)
-	}
-	if err != nil {
-		s.made.WithLabelValues("failed").Inc()
-		return err
-	}
-	s.made.WithLabelValues("made").Inc()
-	return nil
-}
-
-var errTooLong = fmt.Errorf("the answer took longer than %s", Longest)
-
-// stream sends an answer while it is made, and keeps it if it is small.
-func (s *Server) stream(w http.ResponseWriter, r *http.Request, number int64, key string, a *answerTo) error {
-	to := &tee{w: w, working: s.working, begin: func() { head(w.Header(), a) }}
-	err := s.work(r.Context(), a, to)
-	switch {
-	case err != nil && to.begun:
-		s.cut(r, err)
-	case err != nil:
-		return err
-	case !to.begun:
-		to.begin()
-	case to.copy.Len() < mostKept:
-		s.keep(number, key, &sent{a.kind, to.copy.Bytes()})
-	}
-	return nil
-}
-
-// tee writes on, and keeps a copy of what is small. While a reader takes its time, it is
-// another answer's turn.
-type tee struct {
-	w       io.Writer
-	working chan struct{}
-	begin   func()
-	begun   bool
-	copy    bytes.Buffer
-}
-
-func (t *tee) Write(p []byte) (int, error) {
-	if len(p) == 0 {
-		return 0, nil // it would begin the answer
-	}
-	if !t.begun {
-		t.begin()
-		t.begun = true
-	}
-	if t.copy.Len() < mostKept {
-		t.copy.Write(p)
-	}
-	<-t.working
-	defer func() { t.working <- struct{}{} }()
-	return t.w.Write(p)
-}
-
-// find returns an answer that was made before.
-func (s *Server) find(number int64, key string) (*sent, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if number > s.snapshot { // those of the snapshot before are of no use
-		s.snapshot, s.size = number, 0
-		clear(s.kept)
-	}
-	a, ok := s.kept[key]
-	return a, ok
-}
-
-func (s *Server) keep(number int64, key string, a *sent) *sent {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if number != s.snapshot || len(a.body) > mostKept {
-		return a
-	}
-	if s.size += len(a.body); s.size > mostInAll {
-		s.size = len(a.body)
-		clear(s.kept)
-	}
-	s.kept[key] = a
-	return a
 }
 
 // health answers 200 while there is a snapshot that can be opened.

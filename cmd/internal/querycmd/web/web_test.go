@@ -448,24 +448,3 @@ func TestClickThrough(t *testing.T) {
 		t.Errorf("%d pages in %v", n, grounds)
 	}
 }
-
-// A page comes in parts, the head before the numbers; a wrong question is answered as such.
-func TestParts(t *testing.T) {
-	s := newServer(t, 40, nil)
-	w := &flushes{ResponseRecorder: httptest.NewRecorder()}
-	s.handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/?since=2024-11-01", nil))
-	if len(w.at) < 10 || !strings.Contains(w.at[0], "<h1>") || strings.Contains(w.at[0], "figures-h") {
-		t.Errorf("%d parts; the first is %.300s", len(w.at), w.at)
-	}
-	if r, body := s.get("/?since=2024-11-01&agent=nobody"); r.StatusCode != http.StatusBadRequest {
-		t.Errorf("an agent that is not there: %s, %.200s", r.Status, body)
-	}
-}
-
-// flushes are the beginnings of an answer that a reader had, each time that more came.
-type flushes struct {
-	*httptest.ResponseRecorder
-	at []string
-}
-
-func (f *flushes) Flush() { f.at = append(f.at, f.Body.String()) }

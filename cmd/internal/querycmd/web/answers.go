@@ -1,0 +1,286 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sourcegraph/conc"
+
+	"callhouse/cmd/internal/cli"
+)
+
+// Longest is how long an answer may take.
+const Longest = 5 * time.Minute
+
+// Other limits, so that no question keeps others out.
+const (
+	mostKept  = 1 << 20  // bytes of one answer that is kept
+	mostInAll = 64 << 20 // bytes of all that are kept
+)
+
+// answerTo is an answer before it is made: its type, its name as a file, and what writes it.
+type answerTo struct {
+	kind  string
+	small bool // it is made as a whole, for all who ask it meanwhile
+	name  string
+	write func(ctx context.Context, w io.Writer) error
+}
+
+// answers sends what find finds for a request. find does nothing that takes long.
+func (s *Server) answers(find func(q *question) (*answerTo, error)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		q, err := s.ask(r)
+		if err != nil {
+			s.explain(w, r, err)
+			return
+		}
+		var giveBack func()
+		if q.house, giveBack, err = s.House.Borrow(r.Context(), q.zone, q.rights); err != nil {
+			s.explain(w, r, err)
+			return
+		}
+		defer giveBack()
+		if err = q.settle(s.Now()); err == nil {
+			var a *answerTo
+			if a, err = find(q); err == nil {
+				err = s.send(w, r, q, a)
+			}
+		}
+		if err != nil {
+			s.explain(w, r, err)
+		}
+	})
+}
+
+// send sends an answer, unless the reader has it. An error means that nothing was sent.
+func (s *Server) send(w http.ResponseWriter, r *http.Request, q *question, a *answerTo) error {
+	number := q.house.Snapshot().Manifest.Snapshot
+	sum := sha256.Sum256([]byte(strings.Join([]string{q.house.Snapshot().Manifest.RunID, cli.Version(), q.path, q.values.Encode(), q.asOf.String(), q.rights.Key()}, "\n")))
+	key := fmt.Sprintf("%d-%x", number, sum[:8])
+	h := w.Header()
+	h.Set("ETag", `W/"`+key+`"`)
+	h.Set("X-Snapshot", fmt.Sprint(number))
+	s.number.Set(float64(number))
+	if strings.Contains(r.Header.Get("If-None-Match"), `"`+key+`"`) {
+		s.made.WithLabelValues("unchanged").Inc()
+		w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	m, isNew := s.find(number, key, a.small)
+	switch {
+	case m == nil:
+		return s.stream(w, r, number, key, a)
+	case isNew: // it does not end with its reader, since others may follow it
+		var making conc.WaitGroup
+		defer making.Wait()
+		making.Go(func() {
+			err := errBroken
+			defer func() { s.end(key, m, err) }()
+			err = s.work(context.WithoutCancel(r.Context()), a, m)
+		})
+	default:
+		s.made.WithLabelValues("kept").Inc()
+	}
+	begun, err := m.follow(r.Context(), w, func() { head(h, a) })
+	if begun && err != nil {
+		s.cut(r, err)
+	}
+	return err
+}
+
+// cut ends the connection in the middle of an answer, so that no reader takes a part for the whole.
+func (s *Server) cut(r *http.Request, err error) {
+	s.Log.Warn("an answer was cut", "path", r.URL.Path, "error", err)
+	panic(http.ErrAbortHandler)
+}
+
+func head(h http.Header, a *answerTo) {
+	h.Set("Content-Type", a.kind)
+	if a.name != "" {
+		h.Set("Content-Disposition", fmt.Sprintf("inline; filename=%q", a.name))
+	}
+}
+
+// work makes an answer, in its turn.
+func (s *Server) work(ctx context.Context, a *answerTo, to io.Writer) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, Longest, errTooLong)
+	defer cancel()
+	select {
+	case s.working <- struct{}{}:
+		defer func() { <-s.working }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	err := a.write(ctx, to)
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		s.made.WithLabelValues("failed").Inc()
+		return err
+	}
+	s.made.WithLabelValues("made").Inc()
+	return nil
+}
+
+var errTooLong = fmt.Errorf("the answer took longer than %s", Longest)
+
+// stream sends an answer while it is made, and keeps it if it is small.
+func (s *Server) stream(w http.ResponseWriter, r *http.Request, number int64, key string, a *answerTo) error {
+	to := &tee{w: w, working: s.working, begin: func() { head(w.Header(), a) }}
+	err := s.work(r.Context(), a, to)
+	switch {
+	case err != nil && to.begun:
+		s.cut(r, err)
+	case err != nil:
+		return err
+	case !to.begun:
+		to.begin()
+	case to.copy.Len() < mostKept:
+		if m, isNew := s.find(number, key, true); isNew {
+			_, _ = m.Write(to.copy.Bytes())
+			s.end(key, m, nil)
+		}
+	}
+	return nil
+}
+
+// tee writes on, and keeps a copy of what is small. While a reader takes its time, it is
+// another answer's turn.
+type tee struct {
+	w       io.Writer
+	working chan struct{}
+	begin   func()
+	begun   bool
+	copy    bytes.Buffer
+}
+
+func (t *tee) Write(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil // it would begin the answer
+	}
+	if !t.begun {
+		t.begin()
+		t.begun = true
+	}
+	if t.copy.Len() < mostKept {
+		t.copy.Write(p)
+	}
+	<-t.working
+	defer func() { t.working <- struct{}{} }()
+	return t.w.Write(p)
+}
+
+// find returns an answer that was made before, or is being made. begin has it begun where it
+// was not; whoever gets it new ends it.
+func (s *Server) find(number int64, key string, begin bool) (m *making, isNew bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if number > s.snapshot { // those of the snapshot before are of no use
+		s.snapshot, s.size = number, 0
+		clear(s.kept)
+	}
+	m = s.kept[key]
+	if m != nil || !begin {
+		return m, false
+	}
+	m = &making{at: progress{news: make(chan struct{})}}
+	if number == s.snapshot {
+		s.kept[key] = m
+	}
+	return m, true
+}
+
+// end ends an answer, and keeps it if nothing went wrong.
+func (s *Server) end(key string, m *making, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m.tell(true, err)
+	if s.kept[key] != m {
+		return
+	}
+	if err != nil || len(m.body) > mostKept {
+		delete(s.kept, key)
+		return
+	}
+	if s.size += len(m.body); s.size > mostInAll {
+		s.size = len(m.body)
+		maps.DeleteFunc(s.kept, func(_ string, other *making) bool { return other.progress().over && other != m })
+	}
+}
+
+// making is an answer that is made as a whole. Any number of readers follow it.
+type making struct {
+	body []byte // of whom makes it
+
+	mu sync.Mutex
+	at progress
+}
+
+// progress is how far an answer has come.
+type progress struct {
+	body []byte        // what may be sent
+	over bool          // nothing comes after it
+	err  error         // why it is not the whole
+	news chan struct{} // closed when it has come further
+}
+
+// Write implements io.Writer.
+func (m *making) Write(p []byte) (int, error) {
+	m.body = append(m.body, p...)
+	return len(p), nil
+}
+
+// Flush has the readers get what was written.
+func (m *making) Flush() { m.tell(false, nil) }
+
+func (m *making) tell(over bool, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	close(m.at.news)
+	m.at = progress{m.body, over, err, make(chan struct{})}
+}
+
+func (m *making) progress() progress {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.at
+}
+
+// follow sends a reader each part as soon as it is there, to the end. begun says whether it
+// has sent something, and an error why the answer is not the whole.
+func (m *making) follow(ctx context.Context, w http.ResponseWriter, head func()) (begun bool, err error) {
+	for sent := 0; ; {
+		at := m.progress()
+		if at.err != nil {
+			return begun, at.err
+		}
+		if at.over || len(at.body) > sent {
+			if !begun {
+				head()
+				begun = true
+			}
+			if _, err := w.Write(at.body[sent:]); err != nil || at.over {
+				return begun, nil // a reader that is gone needs nothing
+			}
+			_ = http.NewResponseController(w).Flush()
+			sent = len(at.body)
+		}
+		select {
+		case <-at.news:
+		case <-ctx.Done():
+			return begun, nil
+		}
+	}
+}
+
+var errBroken = errors.New("the answer broke off")
