@@ -12,9 +12,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
-	"github.com/apache/arrow-go/v18/parquet"
-	"github.com/apache/arrow-go/v18/parquet/compress"
-	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 
 	"callhouse/internal/analytics/value"
 )
@@ -26,7 +23,7 @@ const (
 	batchBytes = 16 << 20
 )
 
-// batches is what these formats have in common.
+// batches is what Arrow's two formats have in common.
 type batches interface {
 	Write(rec arrow.RecordBatch) error
 	Close() error
@@ -46,21 +43,7 @@ func writeArrow(ctx context.Context, w *bufio.Writer, src Source, o Options, f F
 	return writeBatches(ctx, src, o, cols, schema, file)
 }
 
-// writeParquet writes a Parquet file, without ever going back in it.
-func writeParquet(ctx context.Context, w *bufio.Writer, src Source, o Options) (Result, error) {
-	cols := columnsOf(src.Columns())
-	schema := schemaOf(cols)
-	// The writer keeps what it is given, and counts what it writes.
-	p, err := pqarrow.NewFileWriter(schema, w,
-		parquet.NewWriterProperties(parquet.WithCompression(compress.Codecs.Zstd), parquet.WithCreatedBy("callhouse")),
-		pqarrow.DefaultWriterProps())
-	if err != nil {
-		return Result{}, fmt.Errorf("write parquet: %w", err)
-	}
-	return writeBatches(ctx, src, o, cols, schema, p)
-}
-
-func writeBatches(ctx context.Context, src Source, o Options, cols []columnar, schema *arrow.Schema, out batches) (Result, error) {
+func writeBatches(ctx context.Context, src Source, o Options, cols []typed, schema *arrow.Schema, out batches) (Result, error) {
 	b := array.NewRecordBuilder(memory.NewGoAllocator(), schema)
 	defer b.Release()
 	rows, bytes := 0, 0
@@ -75,10 +58,11 @@ func writeBatches(ctx context.Context, src Source, o Options, cols []columnar, s
 	}
 	r, err := each(ctx, src, func(row []any) error {
 		for i, v := range row {
-			n, err := cols[i].add(b.Field(i), v, o.Location)
+			v, n, err := cols[i].cell(v, o.Location)
 			if err != nil {
-				return fmt.Errorf("write column %s: %w", cols[i].name, err)
+				return err
 			}
+			add(b.Field(i), v)
 			bytes += n
 		}
 		if rows++; rows < batchRows && bytes < batchBytes {
@@ -95,22 +79,22 @@ func writeBatches(ctx context.Context, src Source, o Options, cols []columnar, s
 	return r, err
 }
 
-// columnar is a column of these formats.
-type columnar struct {
+// typed is a column of these formats.
+type typed struct {
 	name string
 	typ  arrow.DataType
 	json bool // nested values, which become their JSON
 }
 
-func columnsOf(columns []value.Column) []columnar {
-	out := make([]columnar, len(columns))
+func columnsOf(columns []value.Column) []typed {
+	out := make([]typed, len(columns))
 	for i, name := range uniqueNames(columns) {
-		out[i] = columnar{name: name, typ: typeOf(columns[i]), json: columns[i].Kind == value.Nested}
+		out[i] = typed{name: name, typ: typeOf(columns[i]), json: columns[i].Kind == value.Nested}
 	}
 	return out
 }
 
-func schemaOf(cols []columnar) *arrow.Schema {
+func schemaOf(cols []typed) *arrow.Schema {
 	fields := make([]arrow.Field, len(cols))
 	for i, c := range cols {
 		fields[i] = arrow.Field{Name: c.name, Type: c.typ, Nullable: true}
@@ -153,72 +137,96 @@ func typeOf(c value.Column) arrow.DataType {
 	return arrow.BinaryTypes.String
 }
 
-// add appends a value and returns the bytes of text that it takes.
-func (c *columnar) add(to array.Builder, v any, loc *time.Location) (int, error) {
-	if v == nil {
+// cell returns a value as the column's type has it, and the bytes of text that it takes: nil, a
+// bool, int64, uint64, float32, float64, arrow.Date32, arrow.Timestamp, decimal128.Num, string
+// or []byte.
+func (c *typed) cell(v any, loc *time.Location) (cell any, bytes int, err error) {
+	ok := true
+	switch c.typ.ID() {
+	case arrow.BOOL:
+		_, ok = v.(bool)
+	case arrow.INT64:
+		_, ok = v.(int64)
+	case arrow.UINT64:
+		switch n := v.(type) {
+		case uint64:
+		case int64:
+			v = uint64(n)
+		default:
+			ok = false
+		}
+	case arrow.FLOAT32:
+		_, ok = v.(float32)
+	case arrow.FLOAT64:
+		_, ok = v.(float64)
+	case arrow.DATE32:
+		var day value.Date
+		if day, ok = v.(value.Date); ok {
+			v = arrow.Date32FromTime(time.Time(day))
+		}
+	case arrow.TIMESTAMP:
+		switch at := v.(type) {
+		case time.Time:
+			v = arrow.Timestamp(at.UnixMicro())
+		case value.LocalTime:
+			v = arrow.Timestamp(time.Time(at).UnixMicro())
+		default:
+			ok = false
+		}
+	case arrow.DECIMAL128:
+		if v != nil {
+			v, err = decimal(v)
+		}
+	case arrow.BINARY:
+		var b []byte
+		b, ok = v.([]byte)
+		bytes = len(b)
+	default:
+		if v != nil {
+			text := c.text(v, loc)
+			v, bytes = text, len(text)
+		}
+	}
+	if !ok && v != nil {
+		err = fmt.Errorf("%v cannot be written as %s; cast it, as in CAST(x AS VARCHAR)", v, c.typ)
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("write column %s: %w", c.name, err)
+	}
+	return v, bytes, nil
+}
+
+// add appends a cell.
+func add(to array.Builder, cell any) {
+	if cell == nil {
 		to.AppendNull()
-		return 0, nil
+		return
 	}
 	switch b := to.(type) {
 	case *array.BooleanBuilder:
-		if v, ok := v.(bool); ok {
-			b.Append(v)
-			return 0, nil
-		}
+		b.Append(cell.(bool))
 	case *array.Int64Builder:
-		if v, ok := v.(int64); ok {
-			b.Append(v)
-			return 0, nil
-		}
+		b.Append(cell.(int64))
 	case *array.Uint64Builder:
-		switch v := v.(type) {
-		case uint64:
-			b.Append(v)
-			return 0, nil
-		case int64:
-			b.Append(uint64(v))
-			return 0, nil
-		}
+		b.Append(cell.(uint64))
 	case *array.Float32Builder:
-		if v, ok := v.(float32); ok {
-			b.Append(v)
-			return 0, nil
-		}
+		b.Append(cell.(float32))
 	case *array.Float64Builder:
-		if v, ok := v.(float64); ok {
-			b.Append(v)
-			return 0, nil
-		}
+		b.Append(cell.(float64))
 	case *array.Date32Builder:
-		if v, ok := v.(value.Date); ok {
-			b.Append(arrow.Date32FromTime(time.Time(v)))
-			return 0, nil
-		}
+		b.Append(cell.(arrow.Date32))
 	case *array.TimestampBuilder:
-		switch v := v.(type) {
-		case time.Time:
-			b.Append(arrow.Timestamp(v.UnixMicro()))
-			return 0, nil
-		case value.LocalTime:
-			b.Append(arrow.Timestamp(time.Time(v).UnixMicro()))
-			return 0, nil
-		}
+		b.Append(cell.(arrow.Timestamp))
 	case *array.Decimal128Builder:
-		return 0, appendDecimal(b, v)
+		b.Append(cell.(decimal128.Num))
 	case *array.BinaryBuilder:
-		if v, ok := v.([]byte); ok {
-			b.Append(v)
-			return len(v), nil
-		}
+		b.Append(cell.([]byte))
 	case *array.StringBuilder:
-		text := c.text(v, loc)
-		b.Append(text)
-		return len(text), nil
+		b.Append(cell.(string))
 	}
-	return 0, fmt.Errorf("%v cannot be written as %s; cast it, as in CAST(x AS VARCHAR)", v, c.typ)
 }
 
-func (c *columnar) text(v any, loc *time.Location) string {
+func (c *typed) text(v any, loc *time.Location) string {
 	if s, ok := v.(string); ok {
 		return s
 	}
@@ -228,7 +236,7 @@ func (c *columnar) text(v any, loc *time.Location) string {
 	return string(value.AppendText(nil, v, loc))
 }
 
-func appendDecimal(b *array.Decimal128Builder, v any) error {
+func decimal(v any) (any, error) {
 	var units *big.Int
 	switch v := v.(type) {
 	case value.Decimal:
@@ -238,11 +246,10 @@ func appendDecimal(b *array.Decimal128Builder, v any) error {
 	case int64:
 		units = big.NewInt(v)
 	default:
-		return fmt.Errorf("%v is no decimal", v)
+		return nil, fmt.Errorf("%v is no decimal", v)
 	}
 	if n := decimal128.FromBigInt(units); n.FitsInPrecision(38) && units.BitLen() < 128 {
-		b.Append(n)
-		return nil
+		return n, nil
 	}
-	return fmt.Errorf("%v has more than 38 digits", units)
+	return nil, fmt.Errorf("%v has more than 38 digits", units)
 }

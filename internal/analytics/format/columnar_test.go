@@ -126,6 +126,32 @@ func TestParquet(t *testing.T) {
 	}
 }
 
+// The bounds that a Parquet file tells, by which readers leave rows out, are those of its values.
+func TestParquetBounds(t *testing.T) {
+	columns := []value.Column{{Name: "d", Type: "DECIMAL(9,1)", Kind: value.Exact}, {Name: "h", Type: "HUGEINT", Kind: value.Integer}, {Name: "n", Type: "BIGINT", Kind: value.Integer}, {Name: "f", Type: "DOUBLE", Kind: value.Float}}
+	var rows [][]any
+	for _, n := range []int64{-3, 2} {
+		rows = append(rows, []any{value.Decimal{Units: big.NewInt(10 * n), Scale: 1}, big.NewInt(n), n, float64(n)})
+	}
+	f, err := file.NewParquetReader(strings.NewReader(write(t, format.Parquet, 0, columns, rows)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []bool{false, false, true, true} {
+		c, err := f.MetaData().RowGroup(0).ColumnChunk(i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := c.Statistics()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if told := s != nil && s.HasMinMax(); told != want {
+			t.Errorf("column %s tells bounds: %v, want %v", columns[i].Name, told, want)
+		}
+	}
+}
+
 // Without rows there still are columns.
 func TestColumnarEmpty(t *testing.T) {
 	columns, _, _ := exact()

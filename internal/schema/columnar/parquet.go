@@ -34,7 +34,7 @@ func ParquetSchema(t *schema.Table) *parquet.Schema {
 
 // parquetSchema is ParquetSchema with something around the leaves.
 func parquetSchema(t *schema.Table, around func(col int, leaf parquet.Node) parquet.Node) *parquet.Schema {
-	g := make(orderedGroup, len(t.Columns))
+	fields := make([]parquet.Field, len(t.Columns))
 	for i := range t.Columns {
 		c := &t.Columns[i]
 		node := around(i, leafOf(c))
@@ -44,9 +44,9 @@ func parquetSchema(t *schema.Table, around func(col int, leaf parquet.Node) parq
 		if !c.Required {
 			node = parquet.Optional(node)
 		}
-		g[i] = &orderedField{Node: parquet.FieldID(node, c.ID), name: c.Name}
+		fields[i] = Field(c.Name, parquet.FieldID(node, c.ID))
 	}
-	return parquet.NewSchema(t.Name, g)
+	return parquet.NewSchema(t.Name, Ordered(fields))
 }
 
 func leafOf(c *schema.Column) parquet.Node {
@@ -71,8 +71,10 @@ func leafOf(c *schema.Column) parquet.Node {
 	return parquet.Encoded(parquet.String(), &parquet.DeltaLengthByteArray)
 }
 
-// orderedGroup is a group whose fields keep their order; parquet.Group, being
+// Ordered returns a group whose fields keep their order; parquet.Group, being
 // a map, sorts them by name.
+func Ordered(fields []parquet.Field) parquet.Node { return orderedGroup(fields) }
+
 type orderedGroup []parquet.Field
 
 func (orderedGroup) ID() int                     { return 0 }
@@ -95,16 +97,19 @@ func (g orderedGroup) sorted() parquet.Group {
 	return m
 }
 
-type orderedField struct {
+// Field returns a field of such a group.
+func Field(name string, node parquet.Node) parquet.Field { return &field{node, name} }
+
+type field struct {
 	parquet.Node
 	name string
 }
 
-func (f *orderedField) Name() string { return f.name }
+func (f *field) Name() string { return f.name }
 
 // Value serves the library's reflection over Go structs and maps, which nothing
 // here uses.
-func (f *orderedField) Value(base reflect.Value) reflect.Value {
+func (f *field) Value(base reflect.Value) reflect.Value {
 	if base.Kind() == reflect.Map {
 		return base.MapIndex(reflect.ValueOf(f.name))
 	}

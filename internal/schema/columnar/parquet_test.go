@@ -80,7 +80,7 @@ func subset(t *schema.Table, ids bool, prefix string, columns ...int) (*parquet.
 		if ids {
 			node = parquet.FieldID(node, c.ID)
 		}
-		g = append(g, &orderedField{Node: node, name: prefix + c.Name})
+		g = append(g, Field(prefix+c.Name, node))
 	}
 	return parquet.NewSchema(t.Name, g), columns
 }
