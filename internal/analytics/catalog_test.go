@@ -78,6 +78,7 @@ func stockTexts(t *testing.T, conn *duck.Conn, text string) string {
 // A catalog and a script give, in a stock DuckDB, what the program itself
 // answers, in every zone: all views, all columns, all comments.
 func TestCatalogAnswersAsTheWarehouse(t *testing.T) {
+	longtest.Only(t)
 	at := func(s string) int64 {
 		v, err := time.Parse(time.RFC3339, s)
 		if err != nil {

@@ -54,7 +54,7 @@ func TestReportsByRights(t *testing.T) {
 		Calls: []analyticstest.Row{{"call_id": "c1", "agent_id": "a", "from_number": "+491", "start_at": int64(0), "extra": `{"from_number":"+491"}`}, {"call_id": "c2", "agent_id": "b", "from_number": "+492", "start_at": int64(0)}},
 		Turns: []analyticstest.Row{{"call_id": "c1", "turn": int64(0), "content": "hello"}}, Others: analyticstest.One(),
 		Compacted: func(string) bool { return true }})
-	tried := longtest.Each(2)
+	tried := longtest.Each(4)
 	for i, x := range []struct {
 		rights rights.Rights
 		denied string

@@ -175,6 +175,7 @@ func TestStoreWithoutConditions(t *testing.T) {
 // TestManyOrganizations publishes several warehouses to the same tables at the same time: no
 // commit is lost, and what one forgets is in nobody's history.
 func TestManyOrganizations(t *testing.T) {
+	longtest.Only(t)
 	newBucket(t)
 	n, nights := 2, 2
 	if longtest.On() {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox/world"
 )
 
@@ -110,6 +111,7 @@ func TestContract(t *testing.T) {
 }
 
 func TestPagesAreCompleteAndDisjoint(t *testing.T) {
+	longtest.Only(t)
 	worlds := map[string]Config{
 		"plain":  {Seed: 1, Calls: 700},
 		"hiding": {Seed: 2, Calls: 240, LateVisibleRate: .1, DeleteRate: .3, TieRate: .5},

@@ -49,6 +49,7 @@ func (c *company) bulkState() schema.BulkState {
 // by value, after the first run. What a night after it does follows from what the first
 // found and from what is due then: the quick tests look at one such night for each.
 func TestBulkPagesOfEveryKind(t *testing.T) {
+	longtest.Only(t)
 	t.Parallel()
 	of := func(v2 string) (*company, sandbox.Options) {
 		mode, err := sandbox.ParseV2(v2)
@@ -199,6 +200,7 @@ var bulkKills = flag.Int("bulk-kills", 1, "how many runs TestKilledAmongBulkPage
 // A run that is killed among pages of v2 loses nothing, and what was durable is not asked
 // for again.
 func TestKilledAmongBulkPages(t *testing.T) {
+	longtest.Only(t)
 	t.Parallel()
 	bin := linkProgram(t, t.TempDir(), "extract")
 	var fuse fuse

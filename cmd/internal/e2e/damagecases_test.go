@@ -92,6 +92,7 @@ func TestBrokenJournalIsFetchedAgain(t *testing.T) {
 // Links in the places of folders and files that a run writes or removes: what they
 // lead to is left alone.
 func TestLinksAreNotFollowed(t *testing.T) {
+	longtest.Only(t)
 	t.Parallel()
 	for name, plant := range map[string]func(root, away string) error{ // in any order
 		"lock": func(root, away string) error {

@@ -1,3 +1,5 @@
+//go:build judged
+
 package e2e
 
 import (

@@ -15,6 +15,7 @@ import (
 // fetched is not lost: the record is asked for once more, and only of calls
 // that had ended just before.
 func TestTranscriptThatComesLate(t *testing.T) {
+	longtest.Only(t)
 	t.Parallel()
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 31, Calls: 300 * *worlds, Days: 2}})
 	e := newEditor(c)

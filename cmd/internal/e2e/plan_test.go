@@ -13,6 +13,7 @@ import (
 
 // What plan says, the run then takes: the pages exactly, of the details no more.
 func TestPlanForetellsTheRun(t *testing.T) {
+	longtest.Only(t)
 	tried := longtest.Each(2)
 	for i, w := range []struct {
 		name string

@@ -252,6 +252,7 @@ func modes(t *testing.T, root string, file, folder fs.FileMode) {
 // What runs and maintenance write is readable by its owner alone, or by the
 // group where it is to be, whatever the umask.
 func TestModes(t *testing.T) {
+	longtest.Only(t)
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 3, Calls: 40, Days: int(sized(12, 40))}})
 	wh := []string{"--warehouse", c.warehouse}
 	night := func(args ...string) {

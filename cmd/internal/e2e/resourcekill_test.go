@@ -17,6 +17,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/layout"
+	"callhouse/internal/longtest"
 	"callhouse/internal/resource"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/sandbox/organisation"
@@ -32,6 +33,7 @@ var resourceKills = flag.Int("resource-kills", 1, "how many runs TestKilledAmong
 // so on, or soon after. After each kill the warehouse is whole, and no file of it holds a
 // secret, nor does the journal that is left; in the end it has all, each once.
 func TestKilledAmongResources(t *testing.T) {
+	longtest.Only(t)
 	t.Parallel()
 	bin := linkProgram(t, t.TempDir(), "extract")
 	var fuse fuse

@@ -131,6 +131,7 @@ func TestWarehouseEqualsTheSandbox(t *testing.T) {
 // A run that is interrupted anywhere commits what it has, and the runs after it
 // go on from there: in the end all is there, and no detail was asked for twice.
 func TestInterruptedRunsGoOn(t *testing.T) {
+	longtest.Only(t)
 	var stop context.CancelFunc
 	var stopAt int64
 	c := found(t, sandbox.Options{

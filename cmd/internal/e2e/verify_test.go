@@ -344,6 +344,7 @@ func TestVerifyDeep(t *testing.T) {
 // A call that the list did not show when its span was put on record is told as
 // lacking; one that is new, or that was forgotten, is not.
 func TestVerifyDeepFindsWhatIsLacking(t *testing.T) {
+	longtest.Only(t)
 	t.Parallel()
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 22, Calls: 120, Days: 8}})
 	e := newEditor(c)
@@ -395,6 +396,7 @@ func TestVerifyDeepFindsWhatIsLacking(t *testing.T) {
 // Verify spends what it says and no more, counts it against the budget of the
 // runs after it, and ends in good order where it may not ask to the end.
 func TestVerifyDeepKeepsToTheBudget(t *testing.T) {
+	longtest.Only(t)
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 23, Calls: 120, Days: 6}})
 	e := newEditor(c)
 	if r := e.extract(); r.code != cli.ExitOK {

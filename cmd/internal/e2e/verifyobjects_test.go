@@ -46,6 +46,7 @@ func (n *namedKeys) said() string {
 // Verify compares what the organisation has besides calls: what is gone, lacking, or another
 // one though nobody edited it. What changed since the last run is no damage.
 func TestVerifyDeepComparesObjects(t *testing.T) {
+	longtest.Only(t)
 	t.Parallel()
 	notUnderRace(t)
 	c := found(t, sandbox.Options{

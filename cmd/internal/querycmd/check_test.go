@@ -122,6 +122,7 @@ func TestChecksKnowTheCallTypes(t *testing.T) {
 
 // A folder of the user's own tests.
 func TestChecksOfTheUser(t *testing.T) {
+	longtest.Only(t)
 	tested(t, 1, []row{{"call_id": "b", "status": "ended"}, {"call_id": "c", "status": "ended"}}, nil, nil)
 	dir := t.TempDir()
 	put := func(name, text string) string {

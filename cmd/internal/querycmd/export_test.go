@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/internal/longtest"
 	sqlfiles "callhouse/sql"
 )
 
@@ -178,6 +179,7 @@ func modes(t *testing.T, path string) string {
 // What is made holds calls, so it is its owner's alone unless somebody says
 // otherwise: by a flag, or by a place that is there already.
 func TestModesOfWhatIsMade(t *testing.T) {
+	longtest.Only(t)
 	house(t)
 	try := func(path, want string, args ...string) {
 		t.Helper()

@@ -314,6 +314,7 @@ func TestLongStatements(t *testing.T) {
 
 // The tests of query check are SQL of others as well.
 func TestSafeChecks(t *testing.T) {
+	longtest.Only(t)
 	tested(t, 30, []row{{"call_id": "odd", "status": "vanished"}}, nil, nil)
 	safeTemp(t)
 	dir := t.TempDir()

@@ -162,6 +162,7 @@ func seen(t *testing.T, text string) (out []string) {
 // Every text of a page is of the catalogue, and the Korean page says nothing in
 // English, but for names that the data, the service and our programs have.
 func TestEveryTextIsOfTheCatalogue(t *testing.T) {
+	longtest.Only(t)
 	data := regexp.MustCompile(`UTC|callhouse|\b[0-9a-f]{8}\b|a_reason_that_is_longer_than_any_other|a feeling nobody kno(ws|…)|a feelin…|find_order|\bbook\b|\d+(년|월|일)`)
 	theirs := regexp.MustCompile(`\bp50\b|\bp95\b|ms|%p|\bextract\b|\banomalies\b`)
 	piece, letters, latin := regexp.MustCompile(`⟦[^⟦⟧]*(⟧|$)`), regexp.MustCompile(`\pL`), regexp.MustCompile(`[A-Za-z]+`)

@@ -204,6 +204,7 @@ func TestNumbersLeadToTheirCalls(t *testing.T) {
 
 // Whatever a page leads to is there, and no word of the data or of the address is obeyed.
 func TestEveryLinkIsThere(t *testing.T) {
+	longtest.Only(t)
 	s := newServer(t, 24, nil)
 	todo := []string{"/?where=user_sentiment%3D" + url.QueryEscape(bold)}
 	seen := map[string]bool{}
