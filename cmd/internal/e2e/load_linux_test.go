@@ -161,9 +161,13 @@ func (s *served) workers() (pids []string) {
 	return pids
 }
 
-// touch has each user's process open the current snapshot.
+// touch has the server, and the process of each user, open the current snapshot.
 func (s *served) touch() {
 	s.t.Helper()
+	if _, _, err := s.get(s.t.Context(), "/healthz"); err != nil {
+		s.t.Error(err)
+	}
+	http.DefaultClient.CloseIdleConnections()
 	for _, user := range servedUsers {
 		c := s.mustConnect(func(c *pgx.ConnConfig) { c.User = user })
 		if _, err := c.Exec(s.t.Context(), "SELECT 1 FROM calls"); err != nil {
