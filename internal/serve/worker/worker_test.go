@@ -89,7 +89,7 @@ func (s *statement) Next(ctx context.Context) ([]any, error) {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {}
 	case s.text == "rows" && s.at < 100:
-		return []any{strings.Repeat("x", 1<<20)}, nil
+		return []any{strings.Repeat("x", 16<<20)}, nil // more than the buffers on the way hold
 	}
 	return nil, io.EOF
 }
@@ -248,7 +248,7 @@ func TestAStatementEndsItsProcess(t *testing.T) {
 	}
 }
 
-// A process that ends within a row leaves the row cut, and says nothing that could be taken
+// A process that ends within a row leaves the row cut, and nothing is said that could be taken
 // for its rest.
 func TestNothingIsSaidWithinAMessage(t *testing.T) {
 	s := serve(t, false)
