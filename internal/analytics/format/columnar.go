@@ -73,10 +73,10 @@ func writeBatches(ctx context.Context, src Source, o Options, cols []typed, sche
 	if err == nil {
 		err = flush()
 	}
-	if e := out.Close(); err == nil {
-		err = e
+	if err != nil {
+		return r, err // without its end nobody takes it for the whole
 	}
-	return r, err
+	return r, out.Close()
 }
 
 // typed is a column of these formats.

@@ -3,6 +3,7 @@ package format_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"math/big"
 	"strings"
 	"testing"
@@ -162,6 +163,29 @@ func TestColumnarEmpty(t *testing.T) {
 	defer table.Release()
 	if table.NumRows() != 0 || int(table.NumCols()) != len(columns) {
 		t.Errorf("%d rows, %d columns", table.NumRows(), table.NumCols())
+	}
+}
+
+// failing gives a few rows, and then an error.
+type failing struct{ counter }
+
+func (f *failing) Next(ctx context.Context) ([]any, error) {
+	if f.at == f.n {
+		return nil, errBroken
+	}
+	return f.counter.Next(ctx)
+}
+
+// What broke off in its middle is not taken for a whole file.
+func TestColumnarBroken(t *testing.T) {
+	for f, end := range map[format.Format]string{format.Parquet: "PAR1", format.Arrow: "ARROW1", format.Arrows: "\xff\xff\xff\xff\x00\x00\x00\x00"} {
+		var whole, cut bytes.Buffer
+		if _, err := format.Write(t.Context(), &whole, f, &counter{n: 70_000}, format.Options{}); err != nil || !strings.HasSuffix(whole.String(), end) {
+			t.Errorf("%s: a whole file ends with % x: %v", f, whole.Bytes()[max(0, whole.Len()-8):], err)
+		}
+		if _, err := format.Write(t.Context(), &cut, f, &failing{counter{n: 70_000}}, format.Options{}); !errors.Is(err, errBroken) || cut.Len() == 0 || strings.HasSuffix(cut.String(), end) {
+			t.Errorf("%s: one that is cut after %d bytes has the end of a whole one: %v", f, cut.Len(), err)
+		}
 	}
 }
 

@@ -2,7 +2,6 @@ package format
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -60,8 +59,13 @@ func writeParquet(ctx context.Context, w *bufio.Writer, src Source, o Options) (
 		rows, bytes = 0, 0
 		return out.Flush()
 	})
-	err = cmp.Or(err, write(), out.Close())
-	return r, err
+	if err == nil {
+		err = write()
+	}
+	if err != nil {
+		return r, err // without its end nobody takes it for the whole
+	}
+	return r, out.Close()
 }
 
 // node is the column's type in Parquet.
