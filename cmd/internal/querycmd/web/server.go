@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -145,6 +146,12 @@ func (s *Server) Ready(ctx context.Context) {
 	if made {
 		return // or the answers that are counted would be its own
 	}
+	defer func() { // as net/http does for who asks
+		why := recover()
+		if err, _ := why.(error); why != nil && !errors.Is(err, http.ErrAbortHandler) {
+			s.Log.Error("the page could not be made ahead", "error", why, "stack", string(debug.Stack()))
+		}
+	}()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "/", nil)
 	if err == nil {
 		s.answers(s.page).ServeHTTP(unread{}, r)
