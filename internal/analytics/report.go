@@ -158,6 +158,9 @@ func (w *Warehouse) report(ctx context.Context, conn *duck.Conn, f *sqlfiles.Fil
 	if err != nil {
 		return nil, err
 	}
+	if p.Accepted != nil {
+		p.Accepted()
+	}
 	run := conn.QuerySmall
 	if !hasFewRows(f, p) {
 		run = func(ctx context.Context, text string) (*duck.Rows, error) { return conn.Query(ctx, text) }

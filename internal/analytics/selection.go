@@ -54,6 +54,9 @@ type Params struct {
 	// beginning of it. Words are what the report search looks for.
 	Call  string
 	Words []string
+	// Accepted, where it is set, is called once the parameters are found to be right, before
+	// the answer is computed: an error after it is none of theirs.
+	Accepted func()
 }
 
 // wider returns p with bounds so far apart that all calls lie between them that

@@ -101,15 +101,15 @@ func write(ctx context.Context, out io.Writer, w *analytics.Warehouse, l *lang, 
 				return err
 			}
 		}
-		if f, ok := out.(flusher); ok {
+		if f, ok := out.(Flusher); ok {
 			f.Flush()
 		}
 		return nil
 	})
 }
 
-// flusher is a writer whose reader is to have each part of the page as soon as it is known.
-type flusher interface{ Flush() }
+// Flusher is a writer whose reader is to have each part of the page as soon as it is known.
+type Flusher interface{ Flush() }
 
 // heading begins s with a capital letter.
 func heading(s string) string {

@@ -19,6 +19,7 @@ func (c *Command) Explain(err error) error {
 	var unknown *analytics.UnknownError
 	var ambiguous *analytics.AmbiguousError
 	var group *analytics.GroupError
+	var d *duck.Error
 	switch {
 	case err == nil, cli.Is[*cli.Error](err):
 		return err
@@ -33,6 +34,8 @@ func (c *Command) Explain(err error) error {
 		return cli.Usage(group.Hint, "%v", err)
 	case cli.Is[*analytics.ZoneError](err):
 		return zoneError(c.TZ)
+	case errors.As(err, &d) && d.Kind == "Out of Memory":
+		return cli.Fail(cli.ExitFailed, err, "ask for less at once, such as fewer days; query serve allows more with --memory and --temp")
 	case errors.Is(err, format.ErrSheetFull):
 		return cli.Usage("ask for fewer of them, or write csv-excel or parquet", "%v", err)
 	}

@@ -92,6 +92,11 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, q *question, a *an
 	}
 	begun, err := m.follow(r.Context(), w, func() { head(h, a) })
 	if begun && err != nil {
+		if a.kind == htmlType {
+			why := s.Settings.Explain(err)
+			_ = templates.ExecuteTemplate(w, "broken", map[string]string{"Error": why.Error(), "Hint": cli.Hint(why)}) // a reader that is gone needs nothing
+			_ = http.NewResponseController(w).Flush()
+		}
 		s.cut(r, err)
 	}
 	return err

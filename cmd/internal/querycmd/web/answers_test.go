@@ -8,6 +8,9 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -18,7 +21,9 @@ import (
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/rights"
+	"callhouse/internal/schema"
 	"callhouse/internal/serve"
 )
 
@@ -52,19 +57,96 @@ func TestAnAnswerThatIsCut(t *testing.T) {
 	}
 }
 
-// Whoever asks for an answer that is being made gets each part of it at once, also when who
-// asked first is gone. It is made once for all of them, and again only if it failed.
-func TestReadersFollow(t *testing.T) {
+// newServer is a server over a warehouse of one call.
+func newServer(t *testing.T) *Server {
+	t.Helper()
 	root := t.TempDir()
-	analyticstest.Write(t, root, 1, analyticstest.Data{})
+	at := time.Now().AddDate(0, 0, -2).UnixMilli()
+	analyticstest.Write(t, root, 1, analyticstest.Data{Calls: []analyticstest.Row{{"call_id": "one", "start_at": at}},
+		Turns: []analyticstest.Row{{"call_id": "one", "call_start_at": at, "turn": int64(0), "role": "user", "content": "hello"}}})
 	houses := &serve.Houses{Root: root, Open: func(ctx context.Context, zone *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
 		return analytics.Open(ctx, root, analytics.Options{Location: zone, Rights: r})
 	}}
-	s := New(Config{House: houses, Settings: answer.Command{Config: config.Config{Values: config.Values{TZ: "UTC", Lang: "en"}}}, Now: time.Now, Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry()})
+	t.Cleanup(func() {
+		if err := houses.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return New(Config{House: houses, Settings: answer.Command{Config: config.Config{Values: config.Values{TZ: "UTC", Lang: "en"}}}, Now: time.Now, Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry()})
+}
+
+// A page that fails while it is made ahead of its readers is told to the log, and harms nobody.
+func TestAPageThatFailsAhead(t *testing.T) {
+	s := newServer(t)
+	var log strings.Builder
+	s.Log = slog.New(slog.NewTextHandler(&log, nil))
+	house, giveBack, err := s.House.Borrow(t.Context(), time.UTC, rights.Rights{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer giveBack()
+	turns, err := filepath.Glob(filepath.Join(house.Snapshot().Dir, schema.Turns.Name, "*"))
+	if err != nil || len(turns) == 0 {
+		t.Fatal(turns, err)
+	}
+	for _, path := range turns { // the head of the page does without them
+		if err := os.RemoveAll(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Ready(t.Context())
+	if !strings.Contains(log.String(), "an answer was cut") {
+		t.Errorf("the log says %q", log.String())
+	}
+}
+
+// flushed is what had been written when a part was to be sent.
+type flushed struct {
+	strings.Builder
+	at []string
+}
+
+func (f *flushed) Flush() { f.at = append(f.at, f.String()) }
+
+// The head of a page is sent before its numbers are known, if there is nothing wrong with the
+// question.
+func TestHeadComesFirst(t *testing.T) {
+	s := newServer(t)
+	for address, fails := range map[string]bool{"/calls": false, "/reports/worst": false, "/reports/funnel?by=agent": false, "/calls/one": false,
+		"/calls?agent=nobody": true, "/reports/funnel?where=metadata": true, "/calls/other": true} {
+		var out flushed
+		var err error
+		mux := http.NewServeMux()
+		for pattern, find := range map[string]func(*question) (*answerTo, error){"/calls": s.calls, "/calls/{id}": s.call, "/reports/{name}": s.report} {
+			mux.Handle(pattern, s.answers(func(q *question) (*answerTo, error) {
+				a, wrong := find(q)
+				if err = wrong; err == nil {
+					err = a.write(t.Context(), &out)
+				}
+				return nil, errors.New("that was all")
+			}))
+		}
+		mux.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, address, nil))
+		if fails {
+			if err == nil || out.Len() > 0 {
+				t.Errorf("%s: %v after %q", address, err, out.String())
+			}
+			continue
+		}
+		if err != nil || len(out.at) != 2 || !strings.Contains(out.at[0], "</h1>") || strings.Contains(out.at[0], "<table") || !strings.HasSuffix(out.at[1], "</html>\n") || !strings.Contains(out.at[1], "<table") {
+			t.Errorf("%s: %v, in parts %q", address, err, out.at)
+		}
+	}
+}
+
+// Whoever asks for an answer that is being made gets each part of it at once, also when who
+// asked first is gone. It is made once for all of them, and again only if it failed.
+func TestReadersFollow(t *testing.T) {
+	s := newServer(t)
 	var made atomic.Int32
 	goOn := make(chan error)
 	server := httptest.NewServer(s.answers(func(*question) (*answerTo, error) {
-		return &answerTo{kind: "text/plain", small: true, write: func(_ context.Context, w io.Writer) error {
+		return &answerTo{kind: htmlType, small: true, write: func(_ context.Context, w io.Writer) error {
 			made.Add(1)
 			_, _ = io.WriteString(w, "first")
 			w.(interface{ Flush() }).Flush()
@@ -72,12 +154,7 @@ func TestReadersFollow(t *testing.T) {
 			return <-goOn
 		}}, nil
 	}))
-	t.Cleanup(func() {
-		server.Close()
-		if err := houses.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(server.Close)
 	begin := func(ctx context.Context) io.ReadCloser {
 		t.Helper()
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL, nil)
@@ -94,7 +171,7 @@ func TestReadersFollow(t *testing.T) {
 		}
 		return resp.Body
 	}
-	for i, fails := range []error{errors.New("the disk is gone"), nil} {
+	for i, fails := range []error{&duck.Error{Kind: "Out of Memory", Message: "the disk is full"}, nil} {
 		ctx, leave := context.WithCancel(t.Context())
 		bodies := []io.ReadCloser{begin(ctx), begin(t.Context()), begin(t.Context())}
 		leave()
@@ -102,7 +179,9 @@ func TestReadersFollow(t *testing.T) {
 		for n, body := range bodies {
 			rest, err := io.ReadAll(body)
 			_ = body.Close()
-			if wrong := string(rest) != "second" || err != nil; n > 0 && wrong != (fails != nil) {
+			isWhole := err == nil && string(rest) == "second"
+			saysWhy := errors.Is(err, io.ErrUnexpectedEOF) && strings.Contains(string(rest), "the disk is full<br>ask for less")
+			if n > 0 && (isWhole == (fails != nil) || saysWhy != (fails != nil)) {
 				t.Errorf("reader %d of an answer that fails by %v gets %q: %v", n, fails, rest, err)
 			}
 		}

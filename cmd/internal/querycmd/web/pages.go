@@ -274,7 +274,9 @@ func (q *question) cellOf(v any, c value.Column) cell {
 // table is a report in the browser.
 func (s *Server) table(q *question, f *sqlfiles.File) (*answerTo, error) {
 	return &answerTo{kind: htmlType, small: true, write: func(ctx context.Context, w io.Writer) error {
-		q.params.NamesInPlace = true
+		data := map[string]any{"Frame": s.frame(q, heading(f.Name), f.Grouped()), "Answers": f.Answers, "Text": f.Text, "Most": mostRows, "Files": q.files(f.Name)}
+		var begun error
+		q.params.NamesInPlace, q.params.Accepted = true, func() { begun = part(w, "report", data) }
 		rows, p, err := s.run(ctx, q, f)
 		if err != nil {
 			return err
@@ -284,8 +286,7 @@ func (s *Server) table(q *question, f *sqlfiles.File) (*answerTo, error) {
 		if err != nil {
 			return err
 		}
-		data := map[string]any{"Frame": s.frame(q, heading(f.Name), f.Grouped()), "Answers": f.Answers, "Text": f.Text, "Columns": rows.Columns(), "Rows": lines, "More": more,
-			"Most": mostRows, "Files": q.files(f.Name)}
+		data["Columns"], data["Rows"], data["More"] = rows.Columns(), lines, more
 		if f.Selects() {
 			c, err := q.house.Coverage(ctx, f.Name, p, q.asOf)
 			if err != nil {
@@ -296,8 +297,17 @@ func (s *Server) table(q *question, f *sqlfiles.File) (*answerTo, error) {
 		if f.Name == "calls" {
 			data["Pager"] = q.pager(len(lines))
 		}
-		return templates.ExecuteTemplate(w, "report", data)
+		return errors.Join(begun, part(w, "rows", data))
 	}}, nil
+}
+
+// part writes a part of a page, which its readers get before the next one is known.
+func part(w io.Writer, name string, data any) error {
+	err := templates.ExecuteTemplate(w, name, data)
+	if f, ok := w.(page.Flusher); ok {
+		f.Flush()
+	}
+	return err
 }
 
 // lines reads the rows that are shown. A call leads to its conversation, and what tells a row
@@ -406,6 +416,10 @@ func (s *Server) call(q *question) (*answerTo, error) {
 		if err != nil {
 			return err
 		}
+		data := map[string]any{"Frame": s.frame(q, "Call "+id, false)}
+		if err := part(w, "call", data); err != nil {
+			return err
+		}
 		facts, err := q.house.Card(ctx, id)
 		if err != nil {
 			return err
@@ -430,7 +444,8 @@ func (s *Server) call(q *question) (*answerTo, error) {
 		if err != nil {
 			return err
 		}
-		return templates.ExecuteTemplate(w, "call", map[string]any{"Frame": s.frame(q, "Call "+id, false), "Card": slices.Collect(slices.Chunk(card, 2)), "Turns": turns})
+		data["Card"], data["Turns"] = slices.Collect(slices.Chunk(card, 2)), turns
+		return part(w, "said", data)
 	}}, nil
 }
 
