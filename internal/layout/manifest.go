@@ -174,7 +174,10 @@ type File struct {
 	// their transcript.
 	Unsettled int64 `json:"unsettled,omitempty"`
 	Unstarted int64 `json:"unstarted,omitempty"`
-	Due       int64 `json:"due,omitempty"`
+	// Undated is how many rows of a calls file have no start, settled or not; null in
+	// manifests of versions that did not count them.
+	Undated *int64 `json:"undated,omitempty"`
+	Due     int64  `json:"due,omitempty"`
 	// Skipped is how many of them were not asked for, since no record of a call of their
 	// kind ever had a transcript, by these kinds.
 	Skipped map[string]int64 `json:"skipped,omitempty"`

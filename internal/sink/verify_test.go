@@ -3,6 +3,7 @@ package sink
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -38,6 +39,7 @@ func sound(t *testing.T) (root string) {
 	put(schema.Record{Kind: schema.KindItem, CallID: "unstarted", FetchedAt: start, Body: body("unstarted", nil, nil, "queued", "", -1)})
 	put(schema.Record{Kind: schema.KindCovered, FetchedAt: start, Body: []byte(`{"from":0,"to":100,"listed_at":5}`)})
 	put(schema.Record{Kind: schema.KindCovered, FetchedAt: start, Body: []byte(`{"from":200,"to":300,"listed_at":5}`)})
+	put(schema.Record{Kind: schema.KindCovered, FetchedAt: start, Body: fmt.Appendf(nil, `{"from":1000,"to":%d,"listed_at":%d}`, start+24*3600_000, start+24*3600_000)})
 	mustCommit(t, w)
 	mustFinish(t, w)
 	put(storyRecord("b", 4))

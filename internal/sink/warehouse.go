@@ -32,8 +32,11 @@ type Options struct {
 	// it tries to write fails.
 	ReadOnly bool
 	// Adopt goes on from the newest complete snapshot if the link current is lost or the
-	// manifest of the current one is damaged. Only Rollback uses it.
+	// manifest of the current one is damaged. Only Rollback and Repair use it.
 	Adopt bool
+	// Amnesia opens the warehouse though the record of what was forgotten is damaged, so
+	// that Repair can give it up: forgotten calls may be fetched again then.
+	Amnesia bool
 	// Workers is how many periods are written at the same time, by two goroutines each.
 	// 0 is half the number of processors, but at most maxWorkers.
 	Workers int
@@ -61,6 +64,7 @@ type Warehouse struct {
 	mu        sync.Mutex
 	current   *layout.Snapshot     // nil: nothing committed yet
 	forgotten *snapshot.Tombstones // of current
+	amnesia   bool                 // they are damaged, and given up
 	sealed    []layout.Segment     // durable, not yet committed
 	leftover  []layout.Segment     // those of sealed that runs before this one left
 	total     Stats                // of all commits of this run
@@ -127,7 +131,11 @@ func (w *Warehouse) recover() (err error) {
 	if w.current, err = w.findCurrent(); err != nil {
 		return err
 	}
-	if w.forgotten, err = snapshot.ReadTombstones(fsys, w.current); err != nil {
+	w.forgotten, err = snapshot.ReadTombstones(fsys, w.current)
+	if newer := new(layout.VersionError); err != nil && w.opts.Amnesia && !errors.As(err, &newer) {
+		w.amnesia, err = true, nil
+	}
+	if err != nil {
 		return err
 	}
 	if !w.opts.ReadOnly {
@@ -212,12 +220,17 @@ func (w *Warehouse) notice(format string, args ...any) {
 // lostJournal notes that a part of a run's journal cannot be read.
 func (w *Warehouse) lostJournal(l journal.Loss) {
 	w.notice("%s; what it held is listed and fetched again", l.What)
+	w.lostRun(l.Run)
+}
+
+// lostRun makes commits disbelieve what a run's journal says is covered.
+func (w *Warehouse) lostRun(run string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.incomplete == nil {
 		w.incomplete = map[string]bool{}
 	}
-	w.incomplete[l.Run] = true
+	w.incomplete[run] = true
 }
 
 // hasAll says whether all of a run's journal could be read.

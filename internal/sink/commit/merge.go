@@ -98,11 +98,12 @@ func (m *merger) merge(u *unit, old *snapshot.Sources) (news int, err error) {
 			if err := old.Current.Skip(was); err != nil {
 				return news, err
 			}
-		case m.c.overdue(was), m.c.distrusts() && was.InBulk(), !old.Current.Current:
+		case m.c.overdue(was), m.c.distrusts() && was.InBulk(), !old.Current.Current, len(u.lost) > 0:
 			call, err := m.take(old.Current, was)
 			if err != nil {
 				return news, err
 			}
+			call.Lose(u.loses(&schema.Turns), u.loses(&schema.Items))
 			if distrusted := m.distrust(call); distrusted || m.c.overdue(call) {
 				call.Settle(m.c.Now.UnixMilli())
 				news++

@@ -23,6 +23,7 @@ type unit struct {
 	changes  []*change       // sorted as the table calls
 	leaving  map[string]bool // rows that leave for another place, or for good
 	always   bool            // write it, also if no row changes
+	lost     []*schema.Table // whose rows of this period are lost
 	progress func(rows int64)
 }
 

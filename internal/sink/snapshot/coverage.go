@@ -57,3 +57,18 @@ func Since(ledger []schema.Span, from int64) []schema.Span {
 	}
 	return out
 }
+
+// Uncover returns a coverage ledger without the time from an instant up to another.
+func Uncover(ledger []schema.Span, from, to int64) []schema.Span {
+	out := []schema.Span{}
+	for _, s := range ledger {
+		before, after := s, s
+		before.To, after.From = min(s.To, from), max(s.From, to)
+		for _, part := range []schema.Span{before, after} {
+			if part.From < part.To {
+				out = append(out, part)
+			}
+		}
+	}
+	return out
+}

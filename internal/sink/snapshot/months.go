@@ -3,6 +3,7 @@ package snapshot
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -68,12 +69,19 @@ func Months(s *layout.Snapshot, now time.Time) []Month {
 
 // EndOf returns the first instant after a period, ms UTC.
 func EndOf(period string) int64 {
+	_, end := BoundsOf(period)
+	return end
+}
+
+// BoundsOf returns the first instant of a period and the first one after it, ms UTC. A
+// name that is no period has no end.
+func BoundsOf(period string) (from, to int64) {
 	if t, err := time.Parse("2006-01", period); err == nil {
-		return t.AddDate(0, 1, 0).UnixMilli()
+		return t.UnixMilli(), t.AddDate(0, 1, 0).UnixMilli()
 	}
 	t, err := time.Parse(time.DateOnly, period)
 	if err != nil {
-		return 1<<63 - 1 // no name of ours: it stays
+		return 0, math.MaxInt64
 	}
-	return t.AddDate(0, 0, 1).UnixMilli()
+	return t.UnixMilli(), t.AddDate(0, 0, 1).UnixMilli()
 }

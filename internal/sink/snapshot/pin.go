@@ -150,6 +150,44 @@ func Pinned(root, catalog string) bool {
 	return err == nil
 }
 
+// DropUnreadablePins removes the pins that cannot be read, and returns how many there were.
+// While one is there, no snapshot is ever removed. The catalog behind it is pinned again
+// when it is next written.
+func DropUnreadablePins(fsys disk.FS, root string) (n int, err error) {
+	dir := filepath.Join(root, layout.PinsName)
+	entries, err := fsys.ReadDir(dir)
+	if disk.IsGone(err) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read the pins: %w", err)
+	}
+	for _, e := range entries {
+		if !layout.IsPinName(e.Name()) {
+			continue
+		}
+		path := filepath.Join(dir, e.Name())
+		remove := fsys.Remove
+		if e.IsDir() {
+			remove = func(path string) error { return disk.RemoveTree(fsys, path) }
+		} else if raw, err := disk.ReadFile(fsys, path); disk.IsGone(err) || err == nil && readable(raw) {
+			continue
+		}
+		if err := remove(path); err != nil {
+			return n, fmt.Errorf("remove a pin: %w", err)
+		}
+		n++
+	}
+	return n, nil
+}
+
+// readable reports whether a pin is one, be it of a newer callhouse.
+func readable(raw []byte) bool {
+	_, err := layout.ParsePin(raw)
+	var newer *layout.VersionError
+	return err == nil || errors.As(err, &newer)
+}
+
 // pinned returns the snapshots that catalogs need, and removes the pins that
 // have lapsed: their catalog is gone or, on another host, was long not renewed.
 // all says that there is a pin that cannot be read: then anything may be pinned.

@@ -140,20 +140,25 @@ func Remove(fsys disk.FS, dir string) error {
 	return disk.RemoveTree(fsys, away)
 }
 
-// NewestComplete returns the newest snapshot whose manifest is sound and whose
-// files are there.
+// NewestComplete returns the newest snapshot whose manifest is sound and whose files are
+// there; if there is none, the newest one with a sound manifest.
 func NewestComplete(fsys disk.FS, root string) (*layout.Snapshot, error) {
 	numbers, err := Numbers(fsys, root)
 	if err != nil {
 		return nil, err
 	}
+	var newest *layout.Snapshot
 	for _, n := range slices.Backward(numbers) {
 		s, err := Open(fsys, root, layout.SnapshotName(n))
 		if err == nil && Complete(fsys, s) == nil {
 			return s, nil
 		}
+		newest = cmp.Or(newest, s)
 	}
-	return nil, &NotRetainedError{}
+	if newest == nil {
+		return nil, &NotRetainedError{}
+	}
+	return newest, nil
 }
 
 // Retained returns the snapshots of the warehouse at root up to the current

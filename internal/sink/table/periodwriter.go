@@ -37,6 +37,12 @@ func DetailDue(call *calls.Call) bool {
 // CountCall notes a call in the manifest's figures of a file of calls.
 func CountCall(info *layout.File, call *calls.Call) {
 	Span(info, call.StartAt())
+	if info.Undated == nil {
+		info.Undated = new(int64)
+	}
+	if !call.StartAt().OK {
+		*info.Undated++
+	}
 	if DetailDue(call) {
 		info.Due++
 	}

@@ -44,7 +44,7 @@ func differ(listed, counted *layout.File) string {
 	}{
 		{"min_start", listed.MinStart, counted.MinStart}, {"max_start", listed.MaxStart, counted.MaxStart},
 		{"unheld_costs", listed.UnheldCosts, counted.UnheldCosts}, {"unsettled", listed.Unsettled, counted.Unsettled},
-		{"unstarted", listed.Unstarted, counted.Unstarted}, {"due", listed.Due, counted.Due},
+		{"unstarted", listed.Unstarted, counted.Unstarted}, {"undated", listed.Undated, counted.Undated}, {"due", listed.Due, counted.Due},
 		{"skipped", listed.Skipped, counted.Skipped},
 		{"oldest_unsettled", listed.OldestUnsettled, counted.OldestUnsettled}, {"next_expiry", expiry, counted.NextExpiry},
 	} {

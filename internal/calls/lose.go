@@ -1,0 +1,28 @@
+package calls
+
+import "github.com/parquet-go/parquet-go"
+
+// Lose is for a call whose turns or items can no longer be read. It makes the call wait for
+// its own record again, which brings back both. What else is known of it stays.
+//
+// If the rest alone would say that the call never connected, so that nobody would ask for
+// its record, only its id and its start stay.
+func (c *Call) Lose(turns, items bool) {
+	if !(turns && c.TurnCount().V > 0 || items && c.analyzed()) || c.OptedOut() {
+		return
+	}
+	if turns {
+		c.Turns().Cut(0)
+		c.Row[colTurnCount], c.Row[colUserTurns] = parquet.Value{}, parquet.Value{}
+	}
+	if items {
+		c.Items().Cut(0)
+	}
+	c.Row[colTranscriptSource] = parquet.Value{}
+	c.SetTranscriptState(Pending)
+	if c.neverConnected() {
+		stub := c.Stub()
+		stub.Fetched(c.FirstSeenAt(), c.FetchedAt(), c.RunID())
+		c.Set(&stub.Object)
+	}
+}

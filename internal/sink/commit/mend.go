@@ -1,0 +1,65 @@
+package commit
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink/snapshot"
+)
+
+// Loan are files of an older snapshot that stand in for damaged ones.
+type Loan struct {
+	From  *layout.Snapshot
+	Files []layout.File
+}
+
+// Mending says how a damaged snapshot becomes a sound one.
+type Mending struct {
+	// Sound is the snapshot with a manifest that names its sound files alone, and covers
+	// only what these hold.
+	Sound *layout.Snapshot
+	Loans []Loan
+	// Rewrites are periods to write anew, and the tables of each that are lost. A call that
+	// had rows in one of them waits for its own record again. Tallies are counted anew.
+	Rewrites map[string][]*schema.Table
+	Runs     []schema.Run // rows of the table runs that stand in for lost ones
+}
+
+// Mend publishes what is sound of a damaged snapshot, and adds run to the table runs. It
+// asks nobody for the rest: the next listing does, since the manifest no longer covers it.
+func (c *Commit) Mend(ctx context.Context, run schema.Run, m *Mending) (*layout.Snapshot, error) {
+	c.AsIs, c.in = true, new(Intake)
+	c.Old = snapshot.NewReader(c.FS, m.Sound, new(snapshot.Proofs))
+	return c.publish(func() (*layout.Manifest, error) {
+		var units []*unit
+		for _, period := range slices.Sorted(maps.Keys(m.Rewrites)) {
+			units = append(units, &unit{period: period, from: []string{period}, always: true, lost: m.Rewrites[period], progress: c.Progress})
+		}
+		gone, err := c.rewriteAll(ctx, units)
+		if err != nil {
+			return nil, err
+		}
+		if err := c.linkRest(func(f *layout.File) bool { return gone[f.Period] || f.Table == schema.Runs.Name }); err != nil {
+			return nil, err
+		}
+		for _, l := range m.Loans {
+			for _, f := range l.Files {
+				if err := c.b.Link(l.From, f.Path, f.Bytes); err != nil {
+					return nil, err
+				}
+				c.files = append(c.files, f)
+			}
+		}
+		runs, err := c.Old.Runs()
+		if err == nil {
+			err = c.writeRuns(c.withRun(append(runs, m.Runs...), run))
+		}
+		return c.manifest(nil, run.ID), err
+	})
+}
+
+// loses says whether a table of the unit's period is lost.
+func (u *unit) loses(t *schema.Table) bool { return slices.Contains(u.lost, t) }

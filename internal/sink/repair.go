@@ -1,0 +1,119 @@
+package sink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink/disk"
+	"callhouse/internal/sink/repair"
+	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/sink/verify"
+)
+
+// Repair verifies the current snapshot and, where it is damaged, commits one that holds only
+// what can be proven: see [repair.Plan] for what becomes of the rest. The next listing covers
+// what was given up. The table runs gets run as the row of this one. With dry nothing is
+// changed. The warehouse must be opened with
+// Options.Adopt, or a lost link current and a damaged manifest keep it from being opened.
+//
+// A fault that is still there afterwards is a *StillDamagedError.
+func (w *Warehouse) Repair(ctx context.Context, dry bool, run schema.Run, progress func(snapshot.Progress)) (*repair.Plan, error) {
+	w.committing.Lock()
+	defer w.committing.Unlock()
+	s := w.Snapshot()
+	if s == nil {
+		return nil, fmt.Errorf("repair: %w", layout.ErrNoWarehouse)
+	}
+	plan, err := w.examine(ctx, s, progress)
+	if err != nil || dry || !plan.Damaged() {
+		return plan, err
+	}
+	if err := s.Manifest.Writable(); err != nil {
+		return nil, err
+	}
+	if err := w.mend(ctx, plan, run); err != nil {
+		return nil, fmt.Errorf("repair: %w", err)
+	}
+	found, err := verify.CheckRun(ctx, w.opts.FS, w.Snapshot(), s, w.opts.RunID, w.forgotten)
+	if err == nil && found.Count > 0 {
+		err = &StillDamagedError{Problems: found.Problems}
+	}
+	return plan, err
+}
+
+// StillDamagedError says that a repair did not make the warehouse whole.
+type StillDamagedError struct{ Problems []verify.Problem }
+
+func (e *StillDamagedError) Error() string {
+	return fmt.Sprintf("the warehouse is still damaged: %s", e.Problems[0])
+}
+
+// Hint says what to do about it.
+func (e *StillDamagedError) Hint() string {
+	return "extract verify lists every problem; restore the warehouse from a backup"
+}
+
+// examine plans the repair of a snapshot.
+func (w *Warehouse) examine(ctx context.Context, s *layout.Snapshot, progress func(snapshot.Progress)) (*repair.Plan, error) {
+	older, _, err := snapshot.ListRetained(w.opts.FS, w.opts.Root, s)
+	if err != nil {
+		return nil, fmt.Errorf("repair: %w", err)
+	}
+	plan, err := repair.Examine(ctx, w.opts.FS, s, older, w.forgotten, snapshot.Counter(progress, "verified", s.Manifest.Rows(schema.Calls.Name)))
+	if err != nil {
+		return nil, fmt.Errorf("repair: %w", err)
+	}
+	if _, err := snapshot.Current(w.opts.FS, w.opts.Root); err != nil {
+		plan.Rest = append(plan.Rest, verify.Problem{Kind: "current", Path: layout.CurrentName, What: err.Error()})
+	}
+	if w.amnesia {
+		plan.Sound.Manifest.Forgotten = nil
+		plan.Rest = append(plan.Rest, verify.Problem{Kind: "tombstones", Path: s.Manifest.Forgotten.Path,
+			What: "the record of what was forgotten is damaged; it is given up"})
+	}
+	return plan, nil
+}
+
+// mend commits what a plan leaves.
+func (w *Warehouse) mend(ctx context.Context, plan *repair.Plan, run schema.Run) error {
+	if err := w.clearCurrent(); err != nil {
+		return err
+	}
+	if n, err := snapshot.DropUnreadablePins(w.opts.FS, w.opts.Root); err != nil {
+		return err
+	} else if n > 0 {
+		w.notice("%d pins could not be read and are gone; a catalog is pinned again when query catalog writes it", n)
+	}
+	// A killed run may have listed what is given up now, and says that it is covered.
+	for _, run := range w.Leftover() {
+		w.lostRun(run)
+	}
+	c := w.newCommit()
+	made, err := c.Mend(ctx, run, &plan.Mending)
+	if err != nil {
+		return err
+	}
+	w.proofs = new(snapshot.Proofs)
+	w.noteRecorded(run)
+	return w.goOn(made, nil)
+}
+
+// clearCurrent moves a folder away that stands where the link current should be, as a copy
+// that followed links makes it. Nothing in it is lost.
+func (w *Warehouse) clearCurrent() error {
+	path := filepath.Join(w.opts.Root, layout.CurrentName)
+	info, err := w.opts.FS.Lstat(path)
+	if disk.IsGone(err) || err == nil && !info.IsDir() {
+		return nil
+	}
+	away := path + "-" + disk.NewID()
+	if err = errors.Join(err, w.opts.FS.Rename(path, away)); err != nil {
+		return fmt.Errorf("move the folder current away: %w", err)
+	}
+	w.notice("current was a folder, and not a link; it is %s now, and may be removed", filepath.Base(away))
+	return nil
+}

@@ -1,0 +1,401 @@
+// Package repair makes a sound snapshot of a damaged one: it keeps every file that can be
+// proven, takes older copies of the others where a kept snapshot has them, and gives up the
+// rest, which the next run fetches again.
+//
+// It never believes a file that contradicts its checksum, and asks the service nothing.
+package repair
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/parquet-go/parquet-go"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/resource"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink/commit"
+	"callhouse/internal/sink/disk"
+	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/sink/table"
+	"callhouse/internal/sink/verify"
+)
+
+// Remedy is what becomes of a damaged part.
+type Remedy string
+
+// The remedies, the cheapest first.
+const (
+	Recounted Remedy = "recounted"            // tallies and figures: computed again from the calls
+	Restored  Remedy = "restored"             // from an older snapshot; the next run brings it up to date
+	Kept      Remedy = "transcripts or items" // the calls are kept, and their records are fetched again
+	Dropped   Remedy = "dropped"              // removed; the next run fetches it again
+)
+
+// Part is a part of a snapshot that is damaged: the files of a period, of a resource, or of
+// another table.
+type Part struct {
+	Name     string           `json:"name"` // a period as in "2026-11-03", or a table
+	Tables   []string         `json:"damaged_tables"`
+	Calls    int64            `json:"calls"` // rows that the manifest lists for all of its tables
+	Turns    int64            `json:"transcript_turns"`
+	Items    int64            `json:"analysis_items"`
+	Rows     int64            `json:"rows"` // of a part that holds no calls
+	Remedy   Remedy           `json:"remedy"`
+	From     int64            `json:"restored_from,omitempty"` // the number of the snapshot
+	Problems []verify.Problem `json:"problems"`
+
+	period bool
+	files  []*layout.File // all of them
+	lost   []*schema.Table
+}
+
+// Plan is what is wrong with a snapshot, and what becomes of it.
+type Plan struct {
+	Snapshot int64            `json:"snapshot"` // the number of the damaged one
+	Parts    []*Part          `json:"parts"`
+	Rest     []verify.Problem `json:"rest"` // problems that a new snapshot does not have any more
+
+	commit.Mending `json:"-"`
+}
+
+// Damaged reports whether there is anything to repair.
+func (p *Plan) Damaged() bool { return len(p.Parts)+len(p.Rest) > 0 }
+
+// planner makes a plan.
+type planner struct {
+	fsys   disk.FS
+	s      *layout.Snapshot
+	faults map[string][]verify.Problem
+	older  []*layout.Snapshot // newest first
+	plan   *Plan
+	gone   map[string]bool // paths of files that the new snapshot does not take over
+}
+
+// Examine verifies a snapshot and returns what is to be done. older are the snapshots that
+// are kept beside it. Nothing is changed.
+func Examine(ctx context.Context, fsys disk.FS, s *layout.Snapshot, older []*layout.Snapshot, forgotten *snapshot.Tombstones,
+	progress func(int64)) (*Plan, error) {
+	faults, err := verify.Faults(ctx, fsys, s, forgotten, progress)
+	if err != nil {
+		return nil, err
+	}
+	p := &planner{fsys: fsys, s: s, faults: faults, plan: &Plan{Snapshot: s.Manifest.Snapshot}, gone: map[string]bool{}}
+	for _, o := range slices.Backward(older) {
+		if o.Manifest.Snapshot != s.Manifest.Snapshot && reflect.DeepEqual(o.Manifest.Mask, s.Manifest.Mask) {
+			p.older = append(p.older, o)
+		}
+	}
+	p.plan.Rewrites = map[string][]*schema.Table{}
+	for _, part := range p.parts() {
+		if err := p.treat(ctx, part); err != nil {
+			return nil, err
+		}
+	}
+	p.plan.Rest = p.rest()
+	p.plan.Sound = p.sound()
+	return p.plan, nil
+}
+
+// rest returns the problems of no file that the manifest names.
+func (p *planner) rest() (out []verify.Problem) {
+	named := map[string]bool{}
+	for i := range p.s.Manifest.Files {
+		named[p.s.Manifest.Files[i].Path] = true
+	}
+	for path, problems := range p.faults {
+		if !named[path] {
+			out = append(out, problems...)
+		}
+	}
+	slices.SortFunc(out, func(a, b verify.Problem) int { return strings.Compare(a.String(), b.String()) })
+	return out
+}
+
+// parts returns the damaged parts of the snapshot.
+func (p *planner) parts() []*Part {
+	var out []*Part
+	at := map[string]*Part{}
+	for i := range p.s.Manifest.Files {
+		f := &p.s.Manifest.Files[i]
+		name := f.Period
+		if of := resource.Owner(f.Table); of != nil {
+			name = of.Name
+		} else if name == "" {
+			name = f.Table
+		}
+		part := at[name]
+		if part == nil {
+			part = &Part{Name: name, period: f.Period != ""}
+			at[name] = part
+			out = append(out, part)
+		}
+		part.add(f, p.faults[f.Path])
+	}
+	for _, part := range out {
+		if part.period && part.file(schema.Calls.Name) == nil {
+			part.Problems = append(part.Problems, verify.Problem{Kind: "reference", Path: part.files[0].Path, What: "the manifest names no file of its calls"})
+		}
+	}
+	return slices.DeleteFunc(out, func(part *Part) bool { return len(part.Problems) == 0 })
+}
+
+// add adds a file to its part, with what is wrong with it.
+func (part *Part) add(f *layout.File, problems []verify.Problem) {
+	part.files = append(part.files, f)
+	switch f.Table {
+	case schema.Calls.Name:
+		part.Calls = f.Rows
+	case schema.Turns.Name:
+		part.Turns = f.Rows
+	case schema.Items.Name:
+		part.Items = f.Rows
+	default:
+		if !part.period {
+			part.Rows += f.Rows
+		}
+	}
+	if len(problems) == 0 {
+		return
+	}
+	part.Tables = append(part.Tables, f.Table)
+	part.Problems = append(part.Problems, problems...)
+	if slices.ContainsFunc(problems, verify.Problem.Lost) {
+		part.lost = append(part.lost, table.ByName(f.Table))
+	}
+}
+
+// treat decides what becomes of a part.
+func (p *planner) treat(ctx context.Context, part *Part) error {
+	p.plan.Parts = append(p.plan.Parts, part)
+	if part.period && part.countable() {
+		part.Remedy = Recounted
+		p.plan.Rewrites[part.Name] = nil
+		return nil
+	}
+	loan, err := p.borrow(ctx, part)
+	if err != nil {
+		return err
+	}
+	switch {
+	case loan != nil:
+		part.Remedy, part.From = Restored, loan.From.Manifest.Snapshot
+		err = p.lend(part, loan)
+	case part.period && part.callsSound():
+		part.Remedy = Kept
+		p.plan.Rewrites[part.Name] = part.lost
+	default:
+		part.Remedy = Dropped
+	}
+	for _, f := range part.files {
+		p.gone[f.Path] = part.Remedy != Kept || slices.Contains(part.lost, table.ByName(f.Table))
+	}
+	return err
+}
+
+// countable reports whether everything that is wrong with a period can be computed again
+// from its calls.
+func (part *Part) countable() bool {
+	for _, problem := range part.Problems {
+		of := part.tableOf(problem)
+		tally := slices.Contains(schema.TallyTables, of)
+		if !tally && problem.Kind != "figures" && problem.Kind != "version" {
+			return false
+		}
+	}
+	return true
+}
+
+// callsSound reports whether a period's calls can be kept: what is wrong is that files of
+// their turns, items or tallies are lost.
+func (part *Part) callsSound() bool {
+	sound := true
+	for _, problem := range part.Problems {
+		sound = sound && problem.Lost() && part.tableOf(problem) != &schema.Calls
+	}
+	return sound
+}
+
+// file returns the part's file of a table, or nil.
+func (part *Part) file(table string) *layout.File {
+	for _, f := range part.files {
+		if f.Table == table {
+			return f
+		}
+	}
+	return nil
+}
+
+// tableOf returns the table that a problem is about.
+func (part *Part) tableOf(problem verify.Problem) *schema.Table {
+	for _, f := range part.files {
+		if strings.HasSuffix(problem.Path, "/"+f.Path) {
+			return table.ByName(f.Table)
+		}
+	}
+	return nil
+}
+
+// sound returns the snapshot with a manifest of what is sound in it: of what is given up,
+// it says that it was never listed.
+func (p *planner) sound() *layout.Snapshot {
+	m := *p.s.Manifest
+	m.Files = slices.DeleteFunc(slices.Clone(m.Files), func(f layout.File) bool { return p.gone[f.Path] })
+	m.Lists = maps.Clone(m.Lists)
+	if slices.ContainsFunc(p.faults[""], func(problem verify.Problem) bool { return problem.Kind == "coverage" }) {
+		m.Coverage = []schema.Span{}
+	}
+	for _, part := range p.plan.Parts {
+		if part.Remedy == Recounted {
+			continue
+		}
+		if part.period {
+			from, to := part.started()
+			m.Coverage = snapshot.Uncover(m.Coverage, from, to)
+			continue
+		}
+		delete(m.Lists, part.Name)
+	}
+	for _, l := range p.plan.Loans {
+		for _, f := range l.Files {
+			if list, ok := l.From.Manifest.Lists[f.Table]; ok && f.Period == "" {
+				m.Lists[f.Table] = list
+			}
+		}
+	}
+	return &layout.Snapshot{Dir: p.s.Dir, Manifest: &m}
+}
+
+// started returns between which starts the calls of a period lie, as far as the list is
+// concerned. A call without a start lies where it was first seen, and may be much older: if
+// there are any, or if nobody counted them, all that came before is listed again.
+func (part *Part) started() (from, to int64) {
+	from, to = snapshot.BoundsOf(part.Name)
+	if f := part.file(schema.Calls.Name); f != nil && f.Undated != nil && *f.Undated == 0 {
+		return from, to
+	}
+	return 0, to
+}
+
+// borrow finds sound files of a part in an older snapshot; nil where there are none.
+func (p *planner) borrow(ctx context.Context, part *Part) (*commit.Loan, error) {
+	for _, o := range p.older {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		var files []layout.File
+		main := false
+		for i := range o.Manifest.Files {
+			f := &o.Manifest.Files[i]
+			if part.holds(f) {
+				files = append(files, *f)
+				main = main || f.Table == part.mainTable()
+			}
+		}
+		if !main || !p.proven(o, files) {
+			continue
+		}
+		l := &commit.Loan{From: o, Files: files}
+		twice, err := p.elsewhere(part, l)
+		if err != nil {
+			return nil, err
+		}
+		if !twice {
+			return l, nil
+		}
+	}
+	return nil, nil
+}
+
+// holds reports whether a file of an older snapshot is of this part: the days of a month are.
+func (part *Part) holds(f *layout.File) bool {
+	if part.period {
+		return f.Period == part.Name || strings.HasPrefix(f.Period, part.Name+"-")
+	}
+	if of := resource.Owner(f.Table); of != nil {
+		return of.Name == part.Name
+	}
+	return f.Period == "" && f.Table == part.Name
+}
+
+// mainTable is the table without which the other tables of a part mean nothing.
+func (part *Part) mainTable() string {
+	if part.period {
+		return schema.Calls.Name
+	}
+	return part.Name
+}
+
+// proven reports whether all of these files are what was written to them.
+func (p *planner) proven(s *layout.Snapshot, files []layout.File) bool {
+	r := snapshot.NewReader(p.fsys, s, new(snapshot.Proofs))
+	for i := range files {
+		if r.Prove(&files[i]) != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// elsewhere reports whether a call of borrowed files stands in another period today: its
+// start changed since.
+func (p *planner) elsewhere(part *Part, l *commit.Loan) (bool, error) {
+	if !part.period {
+		return false, nil
+	}
+	ids := map[string]bool{}
+	if err := eachID(p.fsys, l.From, l.Files, func(id string) { ids[id] = true }); err != nil {
+		return false, err
+	}
+	twice := false
+	var files []layout.File
+	for i := range p.s.Manifest.Files {
+		if f := &p.s.Manifest.Files[i]; f.Period != part.Name && !p.unreadable(f) {
+			files = append(files, *f)
+		}
+	}
+	look := func(id string) { twice = twice || ids[id] }
+	err := eachID(p.fsys, p.s, files, look)
+	for i := range p.plan.Loans {
+		err = errors.Join(err, eachID(p.fsys, p.plan.Loans[i].From, p.plan.Loans[i].Files, look))
+	}
+	return twice, err
+}
+
+func (p *planner) unreadable(f *layout.File) bool {
+	return slices.ContainsFunc(p.faults[f.Path], verify.Problem.Lost)
+}
+
+// eachID visits the ids of the calls in files of a snapshot.
+func eachID(fsys disk.FS, s *layout.Snapshot, files []layout.File, visit func(id string)) error {
+	for i := range files {
+		if files[i].Table != schema.Calls.Name {
+			continue
+		}
+		t, err := table.Open(fsys, s.Path(&files[i]), &schema.Calls)
+		if err == nil {
+			err = t.Each([]string{"call_id"}, func(row []parquet.Value) { visit(string(row[0].ByteArray())) })
+			err = errors.Join(err, t.Close())
+		}
+		if err != nil {
+			return fmt.Errorf("read the ids of calls: %w", err)
+		}
+	}
+	return nil
+}
+
+// lend adds a loan to the plan. The file of the runs has the same name in every snapshot,
+// so its rows are read instead.
+func (p *planner) lend(part *Part, l *commit.Loan) (err error) {
+	if part.Name != schema.Runs.Name {
+		p.plan.Loans = append(p.plan.Loans, *l)
+		return nil
+	}
+	p.plan.Runs, err = snapshot.NewReader(p.fsys, l.From, nil).Runs()
+	return err
+}

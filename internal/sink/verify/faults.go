@@ -1,0 +1,36 @@
+package verify
+
+import (
+	"context"
+	"strings"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/sink/disk"
+	"callhouse/internal/sink/snapshot"
+)
+
+// lost are the kinds of problems of a file that does not hold what was written to it.
+var lost = map[string]bool{"missing": true, "size": true, "checksum": true, "unreadable": true}
+
+// Lost reports whether the problem's file does not hold what was written to it, so that
+// nothing in it can be believed.
+func (p Problem) Lost() bool { return lost[p.Kind] }
+
+// Faults verifies one snapshot, and returns the problems by the paths of its files inside
+// the snapshot; those of the manifest and of the snapshot as a whole under "". Problems that
+// are many of a kind in one file are not all named.
+func Faults(ctx context.Context, fsys disk.FS, s *layout.Snapshot, forgotten *snapshot.Tombstones, progress func(int64)) (map[string][]Problem, error) {
+	v := &verifier{opts: Options{Root: s.Root(), FS: fsys}, seen: newSeenFiles(), tombstones: forgotten, progress: progress}
+	if err := v.snapshot(ctx, s); err != nil {
+		return nil, err
+	}
+	out := map[string][]Problem{}
+	for _, p := range v.bad.named {
+		path, inside := strings.CutPrefix(p.Path, v.rel(s.Dir)+"/")
+		if !inside || path == layout.ManifestName {
+			path = ""
+		}
+		out[path] = append(out[path], p)
+	}
+	return out, nil
+}
