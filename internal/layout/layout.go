@@ -16,11 +16,12 @@ import (
 
 // Names at the top of a warehouse.
 const (
-	CurrentName   = "current"   // symbolic link to the newest committed snapshot
-	SnapshotsName = "snapshots" // one folder per snapshot
-	JournalName   = "journal"   // fetched, not yet committed
-	LockName      = "lock"      // who writes, since when, and the budget lately spent
-	MaskKeyName   = "mask.key"  // key of the hashes that masked values are; nobody else's business
+	CurrentName   = "current"       // symbolic link to the newest committed snapshot
+	SnapshotsName = "snapshots"     // one folder per snapshot
+	JournalName   = "journal"       // fetched, not yet committed
+	LockName      = "lock"          // who writes, since when, and the budget lately spent
+	MaskKeyName   = "mask.key"      // key of the hashes that masked values are; nobody else's business
+	VerdictName   = "verified.json" // what the last verification found, for status
 	ManifestName  = "manifest.json"
 	RunsFile      = "runs/runs.parquet" // inside a snapshot
 )
@@ -33,7 +34,7 @@ const forgottenDir = "forgotten"
 
 var (
 	snapshotRE  = regexp.MustCompile(`^[0-9]{6,18}$`)
-	tempRE      = regexp.MustCompile(`^\.tmp-(current|mask\.key|[0-9]{6,18})-[0-9a-f]{16}$`)
+	tempRE      = regexp.MustCompile(`^\.tmp-(current|mask\.key|verified\.json|[0-9]{6,18})-[0-9a-f]{16}$`)
 	dataRE      = regexp.MustCompile(`^(?:([0-9]{4}-[0-9]{2}(?:-[0-9]{2})?)\.)?([0-9a-f]{16})\.parquet$`)
 	forgottenRE = regexp.MustCompile(`^forgotten/[0-9a-f]{16}\.txt$`)
 	segmentRE   = regexp.MustCompile(`^([0-9]{6,18})\.zst$`)
@@ -52,8 +53,8 @@ func ParseSnapshotName(name string) (n int64, ok bool) {
 	return n, err == nil && SnapshotName(n) == name
 }
 
-// TempName returns the name under which target (CurrentName, MaskKeyName, or a
-// snapshot's folder name) is made; id is 16 hex digits.
+// TempName returns the name under which target (CurrentName, MaskKeyName, VerdictName, or
+// a snapshot's folder name) is made; id is 16 hex digits.
 func TempName(target, id string) string { return tempPrefix + target + "-" + id }
 
 // IsTempName reports whether name is one that TempName made.

@@ -22,8 +22,7 @@ func (e *DamageError) Error() string { return fmt.Sprintf("%s is damaged: %s", e
 
 // Hint says what to do about it.
 func (e *DamageError) Hint() string {
-	return "nothing was changed; extract verify --all says which snapshots are whole and extract rollback --to N goes back to one, " +
-		"or restore the file from a backup"
+	return "nothing was changed; extract repair removes what is damaged and fetches it again; or restore the file from a backup"
 }
 
 // CurrentError says that snapshots are there, but that the link current does

@@ -9,6 +9,7 @@ import (
 	"callhouse/internal/sink/disk"
 	"callhouse/internal/sink/journal"
 	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/sink/verify"
 )
 
 // History is what is known of a warehouse without its lock and without reading calls.
@@ -20,6 +21,8 @@ type History struct {
 	Held     bool
 	// Journal is how many bytes on the disk are fetched and not committed.
 	Journal int64
+	// Verdict is what the last verification found; nil: there was none.
+	Verdict *verify.Verdict
 	lost    []disk.Lost
 }
 
@@ -50,6 +53,7 @@ func ReadHistory(root string) (*History, error) {
 	if h.Journal, err = journal.Size(fsys, root); err != nil {
 		return nil, err
 	}
+	h.Verdict = verify.Last(fsys, root)
 	if h.Snapshot != nil {
 		numbers, err := snapshot.Numbers(fsys, root)
 		if err != nil {

@@ -1,6 +1,7 @@
 package sink
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -82,10 +83,7 @@ func (w *Warehouse) Rollback(ctx context.Context, to int64, row func(target *lay
 	if c.Old == nil {
 		return nil, &snapshot.NotRetainedError{Snapshot: to}
 	}
-	target, err := w.rollbackTarget(c.Old.Snapshot, to)
-	if err == nil {
-		err = snapshot.Complete(w.opts.FS, target)
-	}
+	target, err := w.rollbackTarget(ctx, c.Old.Snapshot, to)
 	if err != nil {
 		return nil, err
 	}
@@ -102,27 +100,43 @@ func (w *Warehouse) Rollback(ctx context.Context, to int64, row func(target *lay
 	return target, w.goOn(made, nil)
 }
 
-// rollbackTarget finds the snapshot to go back to. With Adopt, no snapshot is the
-// current one.
-func (w *Warehouse) rollbackTarget(current *layout.Snapshot, to int64) (*layout.Snapshot, error) {
+// rollbackTarget finds the snapshot to go back to, and compares each of its files with its
+// checksum: what is damaged does not become current. With Adopt, no snapshot is the current one.
+func (w *Warehouse) rollbackTarget(ctx context.Context, current *layout.Snapshot, to int64) (*layout.Snapshot, error) {
 	all, _, err := snapshot.ListRetained(w.opts.FS, w.opts.Root, current)
 	if err != nil {
 		return nil, err
 	}
-	e := &snapshot.NotRetainedError{Snapshot: to}
-	switch {
-	case to == 0 && !w.opts.Adopt:
-		return snapshot.Before(all)
-	case !w.opts.Adopt:
+	var target *layout.Snapshot
+	if to == 0 && !w.opts.Adopt {
+		target, err = snapshot.Before(all)
+	}
+	if !w.opts.Adopt {
 		all = all[:len(all)-1]
 	}
-	for _, s := range all {
-		if s.Manifest.Snapshot == to {
-			return s, nil
-		}
-		e.Have = append(e.Have, s.Manifest.Snapshot)
+	if i := slices.IndexFunc(all, func(s *layout.Snapshot) bool { return s.Manifest.Snapshot == to }); i >= 0 {
+		target = all[i]
 	}
-	return nil, e
+	if target == nil {
+		return nil, cmp.Or(err, error(&snapshot.NotRetainedError{Snapshot: to, Have: snapshot.NumbersOf(all)}))
+	}
+	damage := w.intact(ctx, target)
+	if damage == nil || ctx.Err() != nil {
+		return target, ctx.Err()
+	}
+	sound := slices.DeleteFunc(all, func(s *layout.Snapshot) bool { return s == target || w.intact(ctx, s) != nil })
+	return nil, &snapshot.DamagedTargetError{Snapshot: target.Manifest.Snapshot, Intact: snapshot.NumbersOf(sound), Err: damage}
+}
+
+// intact compares every file of a snapshot with its checksum.
+func (w *Warehouse) intact(ctx context.Context, s *layout.Snapshot) error {
+	r := snapshot.NewReader(w.opts.FS, s, w.proofs)
+	for i := range s.Manifest.Files {
+		if err := errors.Join(ctx.Err(), r.Prove(&s.Manifest.Files[i])); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // migrateBytes is about how much one commit of Migrate rewrites. It needs as much room

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"callhouse/internal/layout"
@@ -220,6 +221,35 @@ func (e *NotRetainedError) Error() string {
 		return "no older snapshot is left to go back to"
 	}
 	return fmt.Sprintf("snapshot %d is not there to go back to", e.Snapshot)
+}
+
+// DamagedTargetError says that a snapshot cannot be gone back to.
+type DamagedTargetError struct {
+	Snapshot int64
+	Intact   []int64 // those that can, oldest first
+	Err      error
+}
+
+func (e *DamagedTargetError) Error() string {
+	return fmt.Sprintf("snapshot %d is damaged, too: %v", e.Snapshot, e.Err)
+}
+
+func (e *DamagedTargetError) Unwrap() error { return e.Err }
+
+// Hint says what to do about it.
+func (e *DamagedTargetError) Hint() string {
+	if len(e.Intact) == 0 {
+		return "nothing was changed; every older snapshot shares the damage: extract repair removes what is damaged and fetches it again"
+	}
+	return fmt.Sprintf("nothing was changed; intact: %s", strings.Trim(fmt.Sprint(e.Intact), "[]"))
+}
+
+// NumbersOf returns the numbers of snapshots.
+func NumbersOf(snapshots []*layout.Snapshot) (out []int64) {
+	for _, s := range snapshots {
+		out = append(out, s.Manifest.Snapshot)
+	}
+	return out
 }
 
 // Before returns the last of the snapshots that another run committed than the

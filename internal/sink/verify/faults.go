@@ -2,6 +2,8 @@ package verify
 
 import (
 	"context"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"callhouse/internal/layout"
@@ -33,4 +35,31 @@ func Faults(ctx context.Context, fsys disk.FS, s *layout.Snapshot, forgotten *sn
 		out[path] = append(out[path], p)
 	}
 	return out, nil
+}
+
+// damaged returns the numbers of the snapshots that a problem concerns. A file that several
+// share is read once, in the first of them, and damaged in all.
+func (v *verifier) damaged(snapshots []*layout.Snapshot) (out []int64) {
+	folders, files := map[string]bool{}, map[string]bool{}
+	for key := range v.bad.alike {
+		if path, ok := strings.CutPrefix(key[1], layout.SnapshotsName+"/"); ok {
+			folder, file, _ := strings.Cut(path, "/")
+			folders[folder] = true
+			files[file] = file != "" && file != layout.ManifestName && file != layout.RunsFile // which each has its own of
+		}
+	}
+	for _, s := range snapshots {
+		folder := filepath.Base(s.Dir)
+		if folders[folder] || slices.ContainsFunc(s.Manifest.Files, func(f layout.File) bool { return files[f.Path] }) {
+			out = append(out, s.Manifest.Snapshot)
+		}
+		delete(folders, folder)
+	}
+	for folder := range folders {
+		if n, ok := layout.ParseSnapshotName(folder); ok {
+			out = append(out, n)
+		}
+	}
+	slices.Sort(out)
+	return out
 }

@@ -1,0 +1,83 @@
+package verify
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/sink/disk"
+)
+
+// Verdict is what the last verification of a warehouse found, kept for status. It lies
+// beside the snapshots, and nothing depends on it.
+type Verdict struct {
+	FormatVersion int       `json:"format_version"`
+	At            time.Time `json:"at"`
+	Snapshot      int64     `json:"snapshot"` // the newest one that was verified
+	Problems      int64     `json:"problems"`
+	First         string    `json:"first,omitempty"` // the first of them
+	// Files are those with a problem, by their paths inside a snapshot; "" is a problem of the
+	// snapshot itself.
+	Files []string `json:"files,omitempty"`
+}
+
+// Save keeps what a report found. With group, the warehouse's group may read it.
+func Save(root string, group bool, r *Report, now time.Time) error {
+	v := Verdict{FormatVersion: layout.FormatVersion, At: now.UTC(), Problems: r.Count}
+	if len(r.Snapshots) > 0 {
+		v.Snapshot = slices.Max(r.Snapshots)
+	}
+	for _, p := range r.Problems {
+		_, path, _ := strings.Cut(strings.TrimPrefix(p.Path, layout.SnapshotsName+"/"), "/")
+		if path == layout.ManifestName {
+			path = ""
+		}
+		v.Files = append(v.Files, path)
+	}
+	if slices.Sort(v.Files); len(r.Problems) > 0 {
+		v.First = r.Problems[0].String()
+	}
+	v.Files = slices.Compact(v.Files)
+	raw, err := json.MarshalIndent(&v, "", " ")
+	if err != nil {
+		return err
+	}
+	fsys, err := disk.Open(root, group)
+	if err == nil {
+		tmp := filepath.Join(root, layout.TempName(layout.VerdictName, disk.NewID()))
+		err = disk.Replace(fsys, tmp, filepath.Join(root, layout.VerdictName), append(raw, '\n'), false)
+	}
+	if err != nil {
+		return fmt.Errorf("keep the result for extract status: %w", err)
+	}
+	return nil
+}
+
+// Last returns the verdict of the last verification; nil if there is none that this user and
+// this version can read.
+func Last(fsys disk.FS, root string) *Verdict {
+	raw, err := disk.ReadFile(fsys, filepath.Join(root, layout.VerdictName))
+	v := new(Verdict)
+	if err != nil || json.Unmarshal(raw, v) != nil || v.FormatVersion > layout.FormatVersion {
+		return nil
+	}
+	return v
+}
+
+// Concerns reports whether a problem of the verdict is still one of a snapshot: its files
+// never change under their names.
+func (v *Verdict) Concerns(s *layout.Snapshot) bool {
+	if v == nil || s == nil || v.Problems == 0 {
+		return false
+	}
+	return slices.ContainsFunc(v.Files, func(path string) bool {
+		if path == "" || path == layout.RunsFile {
+			return v.Snapshot == s.Manifest.Snapshot
+		}
+		return slices.ContainsFunc(s.Manifest.Files, func(f layout.File) bool { return f.Path == path })
+	})
+}
