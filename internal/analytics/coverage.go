@@ -19,6 +19,7 @@ type Coverage struct {
 	Calls    int64 // selected
 	Undated  int64 // calls left out for want of a start, where there are bounds
 	Unlisted []Gap // spans of the selection of which the list was not read completely
+	Skipped  []Skipped
 
 	facts  []fact // that the report needs
 	counts []int64
@@ -86,7 +87,7 @@ func (w *Warehouse) Coverage(ctx context.Context, report string, p Params, now t
 	}
 	bounded := p.bounded()
 	p = s.Params
-	c := &Coverage{Unlisted: w.unlisted(p, now)}
+	c := &Coverage{Unlisted: w.unlisted(p, now), Skipped: w.skipped}
 	names, columns, into := []string{"total_of(calls)"}, []string{}, []*int64{&c.Calls}
 	needs := found[0].Needs
 	if p.Field != "" && !slices.Contains(needs, "analysis") {
@@ -183,6 +184,9 @@ func (c *Coverage) String(loc *time.Location) string {
 		}
 	}
 	var out []string
+	if len(c.Skipped) > 0 {
+		out = append(out, skippedText(c.Skipped))
+	}
 	if len(parts) > 0 {
 		out = append(out, "of "+calls(c.Calls)+", "+strings.Join(parts, ", "))
 	}

@@ -37,6 +37,9 @@ type Options struct {
 	Dialect *Dialect
 	// Prover proves files before they are read; nil: they are read as they are.
 	Prover Prover
+	// SkipDamaged answers without the periods and resources of which a file is damaged, which
+	// would fail otherwise. It needs a Prover, and every answer says what it leaves out.
+	SkipDamaged bool
 }
 
 // EngineVersion returns the version of the DuckDB that is linked in, as in
@@ -58,6 +61,7 @@ type Warehouse struct {
 	undefined []definition // what DuckDB does not know yet, in order; see define.go
 
 	prover  Prover
+	skipped []Skipped
 	dialect *Dialect
 	views   []View
 	// localMicros is, in SQL, the local time of a stored call's start, in µs.
@@ -89,6 +93,12 @@ func Open(ctx context.Context, root string, o Options) (*Warehouse, error) {
 	if err != nil {
 		return nil, err
 	}
+	var skipped []Skipped
+	if o.SkipDamaged {
+		if snap, skipped, err = intact(ctx, snap, o.Prover); err != nil {
+			return nil, err
+		}
+	}
 	if o.Location == nil {
 		o.Location = time.UTC
 	}
@@ -99,7 +109,7 @@ func Open(ctx context.Context, root string, o Options) (*Warehouse, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Warehouse{snap: snap, loc: o.Location, currency: o.Currency, db: db, safe: o.Safe != nil, rights: o.Rights, prover: o.Prover, dialect: o.Dialect,
+	w := &Warehouse{snap: snap, loc: o.Location, currency: o.Currency, db: db, safe: o.Safe != nil, rights: o.Rights, prover: o.Prover, skipped: skipped, dialect: o.Dialect,
 		localMicros: localtime.Micros(o.Location, snap.Manifest), inQuarters: localtime.InQuarters(o.Location, snap.Manifest)}
 	w.undefined = w.definitions(localtime.Macro(o.Location, snap.Manifest))
 	if err := w.prepare(ctx, o.Safe); err != nil {

@@ -13,6 +13,7 @@ type Run struct {
 	EndedAt           Opt[int64]
 	Outcome           string
 	Error             string // empty: null
+	Problem           string // one word for Error; empty: null
 	Version           string // empty: null
 	Requests          int64
 	PageRequests      int64
@@ -69,6 +70,7 @@ const (
 	lastCount  = 23
 	firstBulk  = 28
 	skipped    = 33
+	problem    = 34
 )
 
 // Row returns the run's row of the table runs.
@@ -88,7 +90,7 @@ func (r *Run) Row() Row {
 	for _, n := range r.Bulk.all() {
 		row = append(row, parquet.Int64Value(*n))
 	}
-	return append(row, parquet.Int64Value(r.CallsSkipped))
+	return append(row, parquet.Int64Value(r.CallsSkipped), TextValue(orNil(r.Problem)))
 }
 
 // Set makes the run what a row of runs says. Nothing in it aliases the row.
@@ -104,7 +106,7 @@ func (r *Run) Set(row Row) {
 	for i, n := range r.Bulk.all() {
 		*n = LongOf(row[firstBulk+i]).V
 	}
-	r.CallsSkipped = LongOf(row[skipped]).V
+	r.CallsSkipped, r.Problem = LongOf(row[skipped]).V, text(problem)
 }
 
 func orNil(s string) []byte {

@@ -213,6 +213,8 @@ var Runs = NewTable("runs",
 		Unit: "count", Doc: "calls on the pages of v2 that v3 does not list; they are left out"},
 	Column{ID: 34, Name: "calls_skipped", Type: Int64, Since: "1.0.0",
 		Unit: "count", Doc: "calls whose transcript was not asked for, since no record of their kind ever had one"},
+	Column{ID: 35, Name: "problem", Type: Word, Since: "1.0.0",
+		Doc: "one word for what stopped it, as in refused, unreachable, full or damaged; null: nothing did, or an earlier version wrote the row"},
 )
 
 // Steps of the tallies.

@@ -16,12 +16,12 @@ import (
 
 // Repair verifies the current snapshot and, where it is damaged, commits one that holds only
 // what can be proven: see [repair.Plan] for what becomes of the rest. The next listing covers
-// what was given up. The table runs gets run as the row of this one. With dry nothing is
+// what was given up. row makes a row of the table runs of the plan. With dry nothing is
 // changed. The warehouse must be opened with
 // Options.Adopt, or a lost link current and a damaged manifest keep it from being opened.
 //
 // A fault that is still there afterwards is a *StillDamagedError.
-func (w *Warehouse) Repair(ctx context.Context, dry bool, run schema.Run, progress func(snapshot.Progress)) (*repair.Plan, error) {
+func (w *Warehouse) Repair(ctx context.Context, dry bool, row func(*repair.Plan) schema.Run, progress func(snapshot.Progress)) (*repair.Plan, error) {
 	w.committing.Lock()
 	defer w.committing.Unlock()
 	s := w.Snapshot()
@@ -35,7 +35,7 @@ func (w *Warehouse) Repair(ctx context.Context, dry bool, run schema.Run, progre
 	if err := s.Manifest.Writable(); err != nil {
 		return nil, err
 	}
-	if err := w.mend(ctx, plan, run); err != nil {
+	if err := w.mend(ctx, plan, row(plan)); err != nil {
 		return nil, fmt.Errorf("repair: %w", err)
 	}
 	found, err := verify.CheckRun(ctx, w.opts.FS, w.Snapshot(), s, w.opts.RunID, w.forgotten)

@@ -16,7 +16,6 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
-	"callhouse/internal/sink/commit"
 	"callhouse/internal/sink/erase"
 	"callhouse/internal/sink/repair"
 	"callhouse/internal/sink/verify"
@@ -32,6 +31,12 @@ func repairing(t *testing.T, root string, n int) *Warehouse {
 	}
 	t.Cleanup(func() { _ = w.Close() })
 	return w
+}
+
+func repaired(w *Warehouse) func(*repair.Plan) schema.Run {
+	return func(*repair.Plan) schema.Run {
+		return schema.Run{ID: w.opts.RunID, StartedAt: w.opts.Now().UnixMilli(), Outcome: schema.OutcomeRepaired}
+	}
 }
 
 // service answers like one that has these calls: what a run lists is what the warehouse does
@@ -149,18 +154,18 @@ func checkRepair(t *testing.T, root string, truth service) {
 	t.Helper()
 	ctx := context.Background()
 	w := repairing(t, root, 2)
-	plan, err := w.Repair(ctx, true, schema.Run{}, nil)
+	plan, err := w.Repair(ctx, true, repaired(w), nil)
 	if err != nil || !plan.Damaged() {
 		t.Fatalf("the dry run found %+v, %v", plan, err)
 	}
-	if plan, err = w.Repair(ctx, false, doneRow(w)(commit.Stats{}, 1), nil); err != nil {
+	if plan, err = w.Repair(ctx, false, repaired(w), nil); err != nil {
 		t.Fatal(err)
 	}
 	r, err := verify.Warehouse(ctx, verify.Options{Root: root})
 	if err != nil || !r.Whole() {
 		t.Fatalf("after the repair: %v, %v", r.Problems, err)
 	}
-	if again, err := w.Repair(ctx, false, doneRow(w)(commit.Stats{}, 1), nil); err != nil || again.Damaged() {
+	if again, err := w.Repair(ctx, false, repaired(w), nil); err != nil || again.Damaged() {
 		t.Errorf("a second repair found %+v, %v", again, err)
 	}
 	known := readCalls(t, anywhere, w.Snapshot())
@@ -188,7 +193,7 @@ func TestRepairSaysWhatItGivesUp(t *testing.T) {
 	d.bytes(d.s.Path(d.file("calls", yesterday)), func(b []byte) []byte { b[len(b)/2] ^= 4; return b })
 	d.bytes(d.s.Path(d.file("transcript_turns", "2026-10")), func(b []byte) []byte { return b[:len(b)-1] })
 	w := repairing(t, root, 2)
-	plan, err := w.Repair(context.Background(), false, doneRow(w)(commit.Stats{}, 1), nil)
+	plan, err := w.Repair(context.Background(), false, repaired(w), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +237,7 @@ func TestRepairGivesUpTombstonesOnRequestOnly(t *testing.T) {
 		t.Errorf("opened all the same: %v", err)
 	}
 	w = repairing(t, root, 2)
-	if _, err := w.Repair(context.Background(), false, doneRow(w)(commit.Stats{}, 1), nil); err != nil {
+	if _, err := w.Repair(context.Background(), false, repaired(w), nil); err != nil {
 		t.Fatal(err)
 	}
 	if r, err := verify.Warehouse(context.Background(), verify.Options{Root: root}); err != nil || !r.Whole() {

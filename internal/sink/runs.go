@@ -30,7 +30,7 @@ func (w *Warehouse) Record(ctx context.Context, run schema.Run) error {
 		if run.Error != "" {
 			cause = errors.New(run.Error)
 		}
-		return errors.Join(err, w.noteUnrecorded(cause))
+		return errors.Join(err, w.noteUnrecorded(cause, run.Problem))
 	}
 	w.noteRecorded(run)
 	return w.goOn(made, nil)
@@ -44,7 +44,7 @@ func (w *Warehouse) Unrecorded() {
 }
 
 // noteUnrecorded notes in the lock file that this run has no row, and why.
-func (w *Warehouse) noteUnrecorded(cause error) error {
+func (w *Warehouse) noteUnrecorded(cause error, problem string) error {
 	if !w.opts.Records || w.recorded {
 		return nil
 	}
@@ -53,7 +53,7 @@ func (w *Warehouse) noteUnrecorded(cause error) error {
 		text = cause.Error()
 	}
 	w.recorded = true // as far as it can be
-	return w.lock.SetLost(append(w.lock.Lost(), disk.Lost{RunID: w.opts.RunID, Error: text}))
+	return w.lock.SetLost(append(w.lock.Lost(), disk.Lost{RunID: w.opts.RunID, Error: text, Problem: problem}))
 }
 
 // noteRecorded notes that a commit wrote a row, and with it those that were missing.

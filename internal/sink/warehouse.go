@@ -46,6 +46,9 @@ type Options struct {
 	// Records says that this is a run, and gets a row in the table runs. If it cannot
 	// write the row, the next run does.
 	Records bool
+	// ProblemOf returns the one word for an error, for the row of a run that could not even
+	// open the warehouse; nil: none is kept.
+	ProblemOf func(error) string
 }
 
 // Stats counts what commits did.
@@ -119,7 +122,11 @@ func Open(opts Options) (_ *Warehouse, err error) {
 	}
 	w.unrecorded = commit.LostRuns(w.lock.Lost())
 	if err := w.recover(); err != nil {
-		return nil, errors.Join(err, w.noteUnrecorded(err), w.lock.Release())
+		problem := ""
+		if opts.ProblemOf != nil {
+			problem = opts.ProblemOf(err)
+		}
+		return nil, errors.Join(err, w.noteUnrecorded(err, problem), w.lock.Release())
 	}
 	w.journal = journal.New(opts.FS, opts.Root, opts.RunID)
 	return w, nil
@@ -462,5 +469,5 @@ func (w *Warehouse) Close() error {
 		return w.lock.Release()
 	}
 	_, _, err := w.journal.Seal()
-	return errors.Join(err, journal.RemoveEmpty(w.opts.FS, w.opts.Root), w.noteUnrecorded(nil), w.lock.Release())
+	return errors.Join(err, journal.RemoveEmpty(w.opts.FS, w.opts.Root), w.noteUnrecorded(nil, ""), w.lock.Release())
 }

@@ -99,7 +99,7 @@ func (n *night) logTo(out io.Writer) {
 // latest from the next run.
 func (n *night) collect(ctx context.Context) (err error) {
 	opts := n.options(n.id)
-	opts.Records = true
+	opts.Records, opts.ProblemOf = true, func(err error) string { return string(problemOf(err)) }
 	w, err := sink.Open(opts)
 	if err != nil {
 		return explain(err)
@@ -265,7 +265,7 @@ func (n *night) lastRow(outcome string, err error, did sink.Stats, commits int64
 	row.EndedAt = schema.Some(max(n.now().UnixMilli(), row.StartedAt)) // a clock may be set back
 	row.Outcome = outcome
 	if err != nil {
-		row.Error = n.secrets.Error(err)
+		row.Error, row.Problem = n.secrets.Error(err), string(problemOf(err))
 	}
 	return row
 }
@@ -326,7 +326,7 @@ func (n *night) check(ctx context.Context, w *sink.Warehouse, before *layout.Sna
 	}
 	row.Error += n.secrets.Error(failed)
 	if row.Outcome == schema.OutcomeDone {
-		row.Outcome = schema.OutcomeIncomplete
+		row.Outcome, row.Problem = schema.OutcomeIncomplete, string(cli.Incomplete)
 	}
 	n.row = &row
 	if err := w.Record(context.WithoutCancel(ctx), row); err != nil {

@@ -18,15 +18,16 @@ import (
 // nightly is how old the last success may be if a run should succeed every night.
 const nightly = 26 * time.Hour
 
-const statusAbout = `status tells how the warehouse and its runs are: the last success, the last run and what became of
-it, how fresh the data is, what is pending. It asks the service nothing, takes no lock, reads no
-call, and may be asked while a run is on. The first line is the verdict, made for monitoring.
+const statusAbout = `status shows the last success, the last run and how it ended, how fresh the data is, and what is
+pending. It sends no request, takes no lock, reads no call, and may be used during a run. The first
+word is the problem, or "fine"; the second line is the command that helps.
 
-Exit code 0: fine. 3: not whole (the last run did not end well, or a part of the list was never
-read), or stale (no success within --max-age). 1: damaged, or no warehouse.
+Exit code 0: fine. 3: the last run did not succeed, a part of the list was never read, or there was
+no success within --max-age. 1: the warehouse is damaged, as far as the last run or extract verify
+found, or there is none.
 
-With --all, or several profiles, each line begins with the profile's name, --format json prints a list, and the exit
-code is the worst one.`
+With --all, or several profiles, each line begins with the profile's name, --format json prints a
+list, and the exit code is the worst one.`
 
 func statusCommand(s *settings) *cobra.Command {
 	var maxAge time.Duration
@@ -56,6 +57,11 @@ func (s *settings) health(maxAge time.Duration) (*health.State, error) {
 		return nil, s.noWarehouse()
 	}
 	history, err := sink.ReadHistory(s.Warehouse)
+	if problemOf(err) == cli.Damaged {
+		h := health.Unreadable(err)
+		h.Warehouse, h.Profile = s.Warehouse, s.Profile
+		return h, nil
+	}
 	if err != nil {
 		return nil, explain(err)
 	}

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
@@ -20,7 +22,8 @@ import (
 
 const verifyAbout = `verify reads the whole warehouse and proves it against itself: every file's checksum, columns and
 rows; that each call is there once, in its place, with all its turns and items; and that the
-manifest's figures are those of the rows. It changes nothing, and may run beside a run.
+manifest's figures are those of the rows. It may run beside a run, and writes nothing but its
+result, for status.
 
 --deep compares it with the service as well: it lists all calls again (or those from --since on),
 a request for each 100, and fetches the records of a sample, a request each, all within the
@@ -113,6 +116,9 @@ func runVerify(ctx context.Context, s *settings, deep *int, all bool, format str
 	if err != nil {
 		return explain(err)
 	}
+	if err := verify.Save(s.Warehouse, s.GroupReadable, r, s.now()); err != nil {
+		words.Fprintf(stderr, "%v\n", err)
+	}
 	v := verification{Report: r}
 	// No requests are spent on a damaged warehouse.
 	if q != nil && r.Whole() {
@@ -130,7 +136,7 @@ func runVerify(ctx context.Context, s *settings, deep *int, all bool, format str
 	}
 	if !r.Whole() {
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("the warehouse is damaged: %s found", cli.Plural(r.Count, "problem")),
-			"extract rollback goes back to a snapshot that is whole (extract verify --all looks at all of them)")
+			"extract repair replaces what is damaged, and fetches it again; extract verify --all says which older snapshots are intact")
 	}
 	return v.Service.Err()
 }
@@ -149,6 +155,9 @@ func writeVerified(r *verify.Report, w io.Writer) {
 	}
 	words.Fprintf(w, "%s: %s, %s (%s): %s calls, %s turns, %s items, %s runs\n", verdict, cli.Plural(int64(len(r.Snapshots)), "snapshot"),
 		cli.Plural(int64(r.Files), "file"), humanize.IBytes(uint64(r.Bytes)), n(r.Calls), n(r.Turns), n(r.Items), n(r.Runs))
+	if len(r.Damaged) > 0 {
+		words.Fprintf(w, "damaged snapshots: %s; intact: %s\n", numbers(r.Damaged), numbers(without(r.Snapshots, r.Damaged)))
+	}
 	if r.Journal > 0 {
 		words.Fprintf(w, "the journal holds %s that the next run commits\n", cli.Plural(r.Journal, "record"))
 	}
@@ -158,4 +167,17 @@ func writeVerified(r *verify.Report, w io.Writer) {
 	for _, note := range r.Notes {
 		words.Fprintln(w, note)
 	}
+}
+
+// numbers lists the numbers of snapshots.
+func numbers(of []int64) string {
+	if len(of) == 0 {
+		return "none"
+	}
+	return strings.ReplaceAll(strings.Trim(fmt.Sprint(of), "[]"), " ", ", ")
+}
+
+// without returns the numbers that are not among others.
+func without(all, others []int64) []int64 {
+	return slices.DeleteFunc(slices.Clone(all), func(n int64) bool { return slices.Contains(others, n) })
 }

@@ -25,8 +25,12 @@ import (
 type State struct {
 	Warehouse string   `json:"warehouse"`
 	Profile   string   `json:"profile,omitempty"`
-	Verdict   string   `json:"verdict"` // Fine, Stale or NotWhole
+	Verdict   string   `json:"verdict"` // Fine, Stale, NotWhole or Broken
 	Reasons   []string `json:"reasons"` // why it is not fine
+	// Problem is one word for the first of the reasons, and Help what to do about it; empty:
+	// all is well.
+	Problem cli.Problem `json:"problem"`
+	Help    string      `json:"help"`
 
 	LastRun     *runState    `json:"last_run"`     // null: none has ended yet
 	LastSuccess *runState    `json:"last_success"` // the last that was done
@@ -81,6 +85,7 @@ type runState struct {
 	Age         float64          `json:"age_seconds"`
 	Outcome     string           `json:"outcome"`
 	Error       string           `json:"error,omitempty"`
+	Problem     string           `json:"problem,omitempty"`
 	Requests    int64            `json:"requests"`
 	New         int64            `json:"calls_new"`
 	Changed     int64            `json:"calls_changed"`
@@ -127,7 +132,14 @@ const (
 	Fine     = "fine"
 	Stale    = "stale"
 	NotWhole = "not whole"
+	Broken   = "damaged"
 )
+
+// Unreadable is the state of a warehouse that cannot be opened because it is damaged.
+func Unreadable(err error) *State {
+	return &State{Verdict: Broken, Reasons: []string{err.Error()}, Problem: cli.Damaged, Help: cli.Damaged.Help(),
+		Gaps: []gapText{}, Resources: []listState{}}
+}
 
 // Examine judges a warehouse. Its last success may be as old as maxAge; 0 means any
 // age.
@@ -141,29 +153,63 @@ func Examine(h *sink.History, now time.Time, maxAge time.Duration) *State {
 	if h.Snapshot != nil {
 		out.measure(h, now)
 	}
-	complain := func(verdict, format string, args ...any) {
-		out.Verdict = verdict
+	complain := func(verdict string, problem cli.Problem, format string, args ...any) {
 		out.Reasons = append(out.Reasons, fmt.Sprintf(format, args...))
+		if out.Verdict != Broken {
+			out.Verdict = verdict
+		}
+		if out.Problem == cli.NoProblem {
+			out.Problem, out.Help = problem, problem.Help()
+		}
 	}
-	if n := len(out.Gaps); n > 0 {
-		complain(NotWhole, "%s of the list was never read", cli.Plural(int64(n), "span"))
+	if v := h.Verdict; v.Concerns(h.Snapshot) {
+		complain(Broken, cli.Damaged, "extract verify found %s %s ago, the first: %s", cli.Plural(v.Problems, "problem"), age(since(v.At, now)), v.First)
 	}
 	if last != nil && last.Outcome != schema.OutcomeDone {
-		text := "the last run: " + last.Outcome
+		text := "the last run " + ended[last.Outcome]
 		if last.Error != "" {
-			text += " (" + last.Error + ")"
+			text += ": " + last.Error
 		}
-		complain(NotWhole, "%s", text)
+		verdict, problem := NotWhole, problemOf(last)
+		if problem == cli.Damaged {
+			verdict = Broken
+		}
+		complain(verdict, problem, "%s", text)
+	}
+	if n := len(out.Gaps); n > 0 {
+		complain(NotWhole, cli.Unlisted, "%s of the list was never read", cli.Plural(int64(n), "span"))
 	}
 	switch {
 	case success != nil && endOf(success) > now.Add(clockSlack).UnixMilli():
-		complain(Stale, "the last success is of %s, which is yet to come: a clock was wrong", cli.Instant(endOf(success)))
+		complain(Stale, cli.WrongClock, "the last success is dated %s, in the future: a clock was wrong", cli.Instant(endOf(success)))
 	case success == nil:
-		complain(Stale, "no run has ended well yet")
+		complain(Stale, cli.Overdue, "no run has succeeded yet")
 	case maxAge > 0 && out.LastSuccess.Age > maxAge.Seconds():
-		complain(Stale, "the last success is %s ago", age(out.LastSuccess.Age))
+		complain(Stale, cli.Overdue, "the last success was %s ago", age(out.LastSuccess.Age))
 	}
 	return out
+}
+
+// ended says how a run ended, by its outcome.
+var ended = map[string]string{
+	schema.OutcomeFailed: "failed", schema.OutcomeIncomplete: "did not fetch everything",
+	schema.OutcomeInterrupted: "was interrupted", schema.OutcomeKilled: "was killed",
+}
+
+// problemOf returns the word for what stopped a run; an earlier version wrote none.
+func problemOf(run *schema.Run) cli.Problem {
+	if p := cli.Problem(run.Problem); p.Help() != "" {
+		return p
+	}
+	switch run.Outcome {
+	case schema.OutcomeIncomplete:
+		return cli.Incomplete
+	case schema.OutcomeInterrupted:
+		return cli.Interrupted
+	case schema.OutcomeKilled:
+		return cli.Killed
+	}
+	return cli.Failed
 }
 
 // measure adds the numbers of the snapshot.
@@ -227,7 +273,7 @@ func lastRuns(h *sink.History) (last, success *schema.Run) {
 	var committed, lost *schema.Run
 	for i := range h.Runs {
 		r := &h.Runs[i]
-		if r.Outcome == schema.OutcomeRunning || r.Outcome == schema.OutcomeRolledBack {
+		if !schema.IsRun(r.Outcome) || r.Outcome == schema.OutcomeRunning {
 			continue
 		}
 		last = latest(last, r)
@@ -259,7 +305,7 @@ func stateOf(r *schema.Run, now time.Time) *runState {
 	if r == nil {
 		return nil
 	}
-	out := &runState{ID: r.ID, StartedAt: time.UnixMilli(r.StartedAt).UTC(), Outcome: r.Outcome, Error: r.Error, Requests: r.Requests,
+	out := &runState{ID: r.ID, StartedAt: time.UnixMilli(r.StartedAt).UTC(), Outcome: r.Outcome, Error: r.Error, Problem: r.Problem, Requests: r.Requests,
 		New: r.CallsNew, Changed: r.CallsChanged, SetAside: r.CallsSetAside, Transcripts: r.Transcripts, Drift: r.Drift,
 		DriftFields: driftOf(r), Age: momentOf(endOf(r), now).Age}
 	if r.EndedAt.OK {
@@ -290,13 +336,17 @@ func (h *State) Err() error {
 	if h.Verdict == Fine {
 		return nil
 	}
-	return cli.Reported(cli.Fail(cli.ExitIncomplete, errors.New(h.Headline()), ""))
+	code := cli.ExitIncomplete
+	if h.Verdict == Broken {
+		code = cli.ExitFailed
+	}
+	return cli.Reported(cli.Fail(code, errors.New(h.Headline()), ""))
 }
 
 // Headline is the verdict in a line.
 func (h *State) Headline() string {
 	if h.Verdict != Fine {
-		return h.Verdict + ": " + strings.Join(h.Reasons, "; ")
+		return string(h.Problem) + ": " + strings.Join(h.Reasons, "; ")
 	}
 	return fmt.Sprintf("%s: last success %s ago, %s calls", Fine, age(h.LastSuccess.Age), humanize.Comma(h.Snapshot.Calls))
 }
@@ -308,8 +358,16 @@ func (h *State) Write(w io.Writer) error {
 	line := func(name, format string, args ...any) {
 		words.Fprintf(&b, "  %-12s  %s\n", name, fmt.Sprintf(format, args...))
 	}
+	if h.Help != "" {
+		line("help", "%s", h.Help)
+	}
 	if h.Profile != "" {
 		line("profile", "%s", h.Profile)
+	}
+	if h.Snapshot.Number == 0 && h.LastRun == nil && h.Running == nil {
+		line("warehouse", "%s", h.Warehouse)
+		_, err := io.WriteString(w, b.String())
+		return err
 	}
 	line("last success", "%s", h.LastSuccess.text())
 	if h.LastRun != nil && (h.LastSuccess == nil || h.LastRun.ID != h.LastSuccess.ID) {

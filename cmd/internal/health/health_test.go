@@ -29,18 +29,18 @@ func TestExamine(t *testing.T) {
 		last     string
 	}{
 		{"fine", []schema.Run{aRun("a", "done", 30), aRun("b", "done", 6)}, whole, "b", 26 * time.Hour, Fine, "", "b"},
-		{"stale", []schema.Run{aRun("a", "done", 27)}, whole, "a", 26 * time.Hour, Stale, "the last success is 27h 00m ago", "a"},
+		{"stale", []schema.Run{aRun("a", "done", 27)}, whole, "a", 26 * time.Hour, Stale, "the last success was 27h 00m ago", "a"},
 		{"of any age", []schema.Run{aRun("a", "done", 99)}, whole, "a", 0, Fine, "", "a"},
-		{"failed", []schema.Run{aRun("a", "done", 20), aRun("b", "failed", 2)}, whole, "b", 26 * time.Hour, NotWhole, "the last run: failed (why)", "b"},
+		{"failed", []schema.Run{aRun("a", "done", 20), aRun("b", "failed", 2)}, whole, "b", 26 * time.Hour, NotWhole, "the last run failed: why", "b"},
 		{"failed for long", []schema.Run{aRun("a", "done", 50), aRun("b", "failed", 2)}, whole, "b", 26 * time.Hour, Stale,
-			"the last run: failed (why); the last success is 2d 02h ago", "b"},
-		{"never well", []schema.Run{aRun("a", "incomplete", 2)}, whole, "a", 26 * time.Hour, Stale, "the last run: incomplete (why); no run has ended well yet", "a"},
-		{"none", nil, whole, "", 26 * time.Hour, Stale, "no run has ended well yet", ""},
+			"the last run failed: why; the last success was 2d 02h ago", "b"},
+		{"never well", []schema.Run{aRun("a", "incomplete", 2)}, whole, "a", 26 * time.Hour, Stale, "the last run did not fetch everything: why; no run has succeeded yet", "a"},
+		{"none", nil, whole, "", 26 * time.Hour, Stale, "no run has succeeded yet", ""},
 		{"going on", []schema.Run{aRun("a", "done", 9), aRun("b", "running", 0)}, whole, "b", 26 * time.Hour, Fine, "", "a"},
 		{"rolled back", []schema.Run{aRun("a", "done", 9), aRun("b", "rolled back", 1)}, whole, "b", 26 * time.Hour, Fine, "", "a"},
 		{"a gap", []schema.Run{aRun("a", "done", 9)}, []schema.Span{{From: 0, To: 50}, {From: 60, To: 70}}, "a", 26 * time.Hour, NotWhole, "1 span of the list was never read", "a"},
 		{"a clock ahead", []schema.Run{aRun("z", "done", -30)}, whole, "z", 26 * time.Hour, Stale,
-			"the last success is of 2026-11-22T14:00:00Z, which is yet to come: a clock was wrong", "z"},
+			"the last success is dated 2026-11-22T14:00:00Z, in the future: a clock was wrong", "z"},
 		{"a clock ahead, mended", []schema.Run{aRun("a", "done", 1), aRun("z", "done", -30)}, whole, "a", 26 * time.Hour, Fine, "", "a"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

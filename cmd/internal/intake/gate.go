@@ -3,7 +3,6 @@ package intake
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -99,6 +98,11 @@ func (g *Gate) knows(body []byte) bool {
 	return g.known.Calls[string(c.ID())] || agent != nil && g.known.Agents[string(agent)]
 }
 
+// ForeignError says that the calls of another organisation were kept out.
+type ForeignError struct{ what string }
+
+func (e *ForeignError) Error() string { return e.what }
+
 func (g *Gate) refuse() error {
 	what := "what the service lists has no call and no agent that the warehouse knows: it is another organisation's"
 	switch {
@@ -108,6 +112,6 @@ func (g *Gate) refuse() error {
 	default:
 		what = "the API key is another one than before, and " + what
 	}
-	return cli.Fail(cli.ExitFailed, errors.New(what),
+	return cli.Fail(cli.ExitFailed, &ForeignError{what},
 		"nothing of it was stored; check --base-url, the key and --warehouse. If these calls do belong here: extract run --adopt")
 }

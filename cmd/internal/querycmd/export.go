@@ -110,6 +110,7 @@ another, or of an empty folder, keeps the mode of that, and its files go by it.`
 	fl.StringVar(&a.Until, "until", "", "only calls that start before `TIME`; a date means its beginning")
 	a.groupFlag(cmd, "one group of rows for each value of `GROUP`, in reports that have groups; two as in agent,day, or repeated")
 	a.whereFlag(cmd)
+	a.skipFlag(cmd)
 	a.agentFlag(cmd, "calls")
 	cli.Complete(cmd, "tables", answer.Names(analytics.Tables())...)
 	cli.Complete(cmd, "reports", answer.Names(exportable())...)

@@ -21,6 +21,11 @@ func (a *app) whereFlag(cmd *cobra.Command) {
 	cli.Complete(cmd, "where", conditions()...)
 }
 
+// skipFlag is the flag of commands that can answer without what is damaged.
+func (a *app) skipFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&a.SkipDamaged, "skip-damaged", false, "answer without the days or months of which a file is damaged, list them, and exit with 3")
+}
+
 // agentFlag is the flag that chooses what is of one agent: calls, or changes.
 func (a *app) agentFlag(cmd *cobra.Command, what string) {
 	cmd.Flags().StringVar(&a.Agent, "agent", "", "only "+what+" of one agent: its `ID`, the beginning of it, its name, or a part of that")

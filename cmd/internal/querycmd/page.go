@@ -58,6 +58,7 @@ its mode.`,
 	f.StringVar(&a.Until, "until", "", "up to the day before that of `TIME`")
 	a.agentFlag(cmd, "calls")
 	a.whereFlag(cmd)
+	a.skipFlag(cmd)
 	f.StringVar(&title, "title", "", "the page's `TITLE`; default: Calls, in the page's language")
 	a.AddOwnFlags(cmd, config.Query)
 	cli.Complete(cmd, "lang", page.Languages()...)

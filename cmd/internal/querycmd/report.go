@@ -45,6 +45,7 @@ func (a *app) reportCommand(f *sqlfiles.File) *cobra.Command {
 		a.agentFlag(cmd, ofAgent)
 		a.whereFlag(cmd)
 	}
+	a.skipFlag(cmd)
 	fl.StringVar(&a.Compare, "compare", "", "beside each figure the same of the `PERIOD` before, and the change: previous; needs --since")
 	cli.Complete(cmd, "compare", answer.Previous)
 	if !f.Comparable() {

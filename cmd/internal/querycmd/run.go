@@ -54,6 +54,9 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	case err != nil && ctx.Err() != nil:
 		return cli.Report(stderr, Name, cli.Fail(cli.ExitInterrupted, errors.New("interrupted"), ""))
 	}
+	if err == nil {
+		err = a.Incomplete()
+	}
 	return cli.Report(stderr, Name, a.Explain(err))
 }
 

@@ -56,6 +56,7 @@ every digit of decimals and big integers, times as RFC 3339, JSON columns as JSO
 		},
 	}
 	mode.Flags(cmd)
+	a.skipFlag(cmd)
 	cmd.Flags().StringVarP(&file, "file", "f", "", "read the statement from `FILE`; - is stdin")
 	cmd.Flags().StringArrayVarP(&params, "param", "p", nil, "`NAME=VALUE`: the value of the parameter $NAME; once for each")
 	return cmd

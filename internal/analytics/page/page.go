@@ -146,6 +146,13 @@ func compose(ctx context.Context, w *analytics.Warehouse, l *lang, o Options, sh
 		return s, err
 	}
 	last, over := p.last(known(listed, o.Now))
+	for _, s := range w.Skipped() {
+		if s.Calls > 0 {
+			d.Warnings = append(d.Warnings, l.say("warning.skipped", s.Name, s.Calls))
+		} else {
+			d.Warnings = append(d.Warnings, l.say("warning.skipped_table", s.Name))
+		}
+	}
 	d.head(w, l, listed, o)
 	d.days(l, p, before, last, over, analytics.DayOf(o.Now, loc))
 	if err := show(d, "head"); err != nil {

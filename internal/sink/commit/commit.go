@@ -386,7 +386,7 @@ func LostRuns(lost []disk.Lost) (out []schema.Run) {
 		if !ok {
 			continue
 		}
-		run := schema.Run{ID: l.RunID, StartedAt: started.UnixMilli(), Outcome: schema.OutcomeFailed, Error: l.Error}
+		run := schema.Run{ID: l.RunID, StartedAt: started.UnixMilli(), Outcome: schema.OutcomeFailed, Error: l.Error, Problem: l.Problem}
 		if l.Error == "" {
 			run.Outcome, run.Error = schema.OutcomeKilled, "killed before it had committed anything"
 		}
@@ -407,7 +407,7 @@ func CloseRuns(runs, lost []schema.Run, running string) []schema.Run {
 		case i < 0:
 			runs = append(runs, l)
 		case runs[i].Outcome == schema.OutcomeRunning:
-			runs[i].Outcome, runs[i].Error = l.Outcome, l.Error
+			runs[i].Outcome, runs[i].Error, runs[i].Problem = l.Outcome, l.Error, l.Problem
 			if l.Outcome == schema.OutcomeKilled {
 				runs[i].Error = killedLater
 			}

@@ -33,8 +33,9 @@ type Holder struct {
 
 // Lost is a run that has no row in the table runs yet, since it could write none.
 type Lost struct {
-	RunID string `json:"run_id"`
-	Error string `json:"error,omitempty"` // empty: it was killed
+	RunID   string `json:"run_id"`
+	Error   string `json:"error,omitempty"` // empty: it was killed
+	Problem string `json:"problem,omitempty"`
 }
 
 // LockedError says that another run holds the warehouse.

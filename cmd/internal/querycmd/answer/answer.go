@@ -19,6 +19,7 @@ import (
 	"callhouse/internal/analytics/guard"
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/proven"
+	"callhouse/internal/words"
 	sqlfiles "callhouse/sql"
 )
 
@@ -29,6 +30,8 @@ type Command struct {
 	Stdout, Stderr io.Writer
 	Output         string // the file to write to; empty: stdout
 	Usual          string // the format where no flag and no ending says one
+	SkipDamaged    bool   // answer without what is damaged
+	skipped        bool   // something was
 	Shell          *Shell // that runs the command; nil elsewhere
 }
 
@@ -133,7 +136,29 @@ func (c *Command) Open(ctx context.Context, loc *time.Location) (*analytics.Ware
 	if w := c.kept(loc); w != nil {
 		return w, nil
 	}
-	return analytics.Open(ctx, c.Warehouse, analytics.Options{Location: loc, Currency: c.Currency, Prover: proven.Open(c.Warehouse, time.Now)})
+	w, err := analytics.Open(ctx, c.Warehouse, analytics.Options{Location: loc, Currency: c.Currency,
+		Prover: proven.Open(c.Warehouse, time.Now), SkipDamaged: c.SkipDamaged})
+	if err == nil {
+		c.LeftOut(w.Skipped())
+	}
+	return w, err
+}
+
+// LeftOut says on stderr what an answer leaves out, and lets the command end with exit code 3.
+func (c *Command) LeftOut(skipped []analytics.Skipped) {
+	for _, s := range skipped {
+		c.skipped = true
+		words.Fprintf(c.Stderr, "damaged, and left out: %s\n", s)
+	}
+}
+
+// Incomplete returns the error of a command that answered without what is damaged; nil if it
+// left nothing out.
+func (c *Command) Incomplete() error {
+	if !c.skipped {
+		return nil
+	}
+	return cli.Reported(cli.Fail(cli.ExitIncomplete, errors.New("the answer leaves out what is damaged"), ""))
 }
 
 // WriteStatic writes rows of text that need no warehouse.

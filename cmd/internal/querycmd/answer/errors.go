@@ -32,6 +32,8 @@ func (c *Command) Explain(err error) error {
 		return cli.Usage("they are: "+strings.Join(ambiguous.IDs, ", "), "%v", err)
 	case errors.As(err, &group):
 		return cli.Usage(group.Hint, "%v", err)
+	case cli.Is[*layout.DamageError](err) && !c.SkipDamaged:
+		return cli.Fail(cli.ExitFailed, err, "extract repair replaces what is damaged, and fetches it again; --skip-damaged answers without it")
 	case cli.Is[*analytics.ZoneError](err):
 		return zoneError(c.TZ)
 	case errors.As(err, &d) && d.Kind == "Out of Memory":

@@ -85,7 +85,8 @@ func (j *Job) write(ctx context.Context, out io.Writer, checks Checks) (said *Re
 	if err != nil {
 		return nil, err
 	}
-	w, err := analytics.Open(ctx, j.Warehouse, analytics.Options{Location: loc, Prover: proven.Open(j.Warehouse, time.Now), Safe: &analytics.Limits{Memory: j.Memory, Temp: j.Temp}})
+	w, err := analytics.Open(ctx, j.Warehouse, analytics.Options{Location: loc, Prover: proven.Open(j.Warehouse, time.Now), SkipDamaged: j.Skip,
+		Safe: &analytics.Limits{Memory: j.Memory, Temp: j.Temp}})
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +98,7 @@ func (j *Job) write(ctx context.Context, out io.Writer, checks Checks) (said *Re
 	}
 	if j.Checks != nil {
 		failed, err := checks(ctx, j.command(out), w, j.Checks)
-		return &Report{Failed: failed}, err
+		return &Report{Failed: failed, Skipped: w.Skipped()}, err
 	}
 	rows, err := w.SQLWith(ctx, j.Statement, j.Params)
 	if err != nil {
@@ -105,7 +106,7 @@ func (j *Job) write(ctx context.Context, out io.Writer, checks Checks) (said *Re
 	}
 	defer rows.Close()
 	r, err := format.Write(ctx, out, j.Format, rows, format.Options{Location: loc, Width: j.Width, Rows: j.Rows, Records: j.Records, Instead: j.Instead})
-	return &Report{Rows: r.Rows, Notes: r.Notes}, err
+	return &Report{Rows: r.Rows, Notes: r.Notes, Skipped: w.Skipped()}, err
 }
 
 // command returns the command that answers in this process.

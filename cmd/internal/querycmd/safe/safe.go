@@ -21,6 +21,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/querycmd/answer"
+	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/format"
 	"callhouse/internal/scratch"
 	"callhouse/internal/words"
@@ -100,6 +101,7 @@ type Job struct {
 	Statement string
 	Params    map[string]string
 	Checks    json.RawMessage `json:",omitempty"` // instead of a statement
+	Skip      bool            // what is damaged
 	Format    format.Format
 	Width     int
 	Rows      int // of a table; 0: the default, below 0: all
@@ -111,12 +113,13 @@ type Job struct {
 
 // Report is what that process says at its end, besides the rows.
 type Report struct {
-	Rows   int64
-	Notes  []string
-	Failed []string // tests that found something
-	Code   int      // exit code; 0: all is well
-	Error  string
-	Hint   string
+	Rows    int64
+	Notes   []string
+	Failed  []string // tests that found something
+	Skipped []analytics.Skipped
+	Code    int // exit code; 0: all is well
+	Error   string
+	Hint    string
 }
 
 // most limits the texts of a report: DuckDB repeats parts of a statement in its
@@ -138,6 +141,7 @@ func (s *Mode) RunJob(ctx context.Context, a *answer.Command, job Job, loc *time
 	}
 	o := a.Drawing(loc)
 	job.Warehouse, job.Zone, job.Memory, job.Temp = a.Warehouse, loc.String(), int64(s.memory), int64(s.temp)
+	job.Skip = a.SkipDamaged
 	job.Width, job.Rows, job.Records, job.Instead = o.Width, o.Rows, o.Records, o.Instead
 	r, err := a.Deliver(func(w io.Writer) (r format.Result, err error) {
 		if said, err = s.run(ctx, job, w); err != nil {
@@ -146,6 +150,7 @@ func (s *Mode) RunJob(ctx context.Context, a *answer.Command, job Job, loc *time
 		return format.Result{Rows: said.Rows, Notes: said.Notes}, nil
 	})
 	if err == nil {
+		a.LeftOut(said.Skipped)
 		a.Notes(r)
 	}
 	return said, err

@@ -1,0 +1,46 @@
+package cli
+
+// Problem is one word for what keeps a run or a warehouse from being well. It is the first word
+// that extract status prints, and stands in the column problem of the table runs.
+type Problem string
+
+// The problems. Each has its help in the map below.
+const (
+	NoProblem    Problem = ""
+	Refused      Problem = "refused"      // the service does not accept the key
+	Unreachable  Problem = "unreachable"  // nothing answers at the address
+	Misaddressed Problem = "misaddressed" // something else than the service answers
+	Down         Problem = "down"         // the service fails
+	WrongClock   Problem = "clock"        // this machine's clock and the service's disagree
+	Full         Problem = "full"         // the disk
+	Damaged      Problem = "damaged"      // files of the warehouse
+	Newer        Problem = "newer"        // a newer callhouse wrote the warehouse
+	Foreign      Problem = "foreign"      // the calls of another organisation
+	Incomplete   Problem = "incomplete"   // committed, but not all
+	Killed       Problem = "killed"
+	Interrupted  Problem = "interrupted"
+	Failed       Problem = "failed" // anything else
+	Unlisted     Problem = "unlisted"
+	Overdue      Problem = "stale" // no success for too long
+)
+
+var help = map[Problem]string{
+	Refused:      "correct the API key (extract config shows its source), then: extract run",
+	Unreachable:  "check --base-url and the network, then: extract run",
+	Misaddressed: "set --base-url to the part of the address before /v3, then: extract run",
+	Down:         "extract run, once the service answers again",
+	WrongClock:   "set this machine's clock, then: extract run",
+	Full:         "free some space, then: extract run",
+	Damaged:      "extract repair",
+	Newer:        "install the newest callhouse",
+	Foreign:      "check the key, --base-url and --warehouse; if these calls do belong here: extract run --adopt",
+	Incomplete:   "extract run continues where the last one stopped",
+	Killed:       "extract run takes in what was fetched, and continues",
+	Interrupted:  "extract run continues where the last one stopped",
+	Failed:       "extract run, and see what it prints",
+	Unlisted:     "extract run lists what is missing",
+	Overdue:      "extract run; then see whether cron or systemd still starts it",
+}
+
+// Help returns what to do about a problem; empty for a word that this version does not know.
+func (p Problem) Help() string { return help[p] }

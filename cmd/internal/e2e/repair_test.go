@@ -1,0 +1,108 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/layout"
+	"callhouse/internal/sandbox"
+	"callhouse/internal/schema"
+)
+
+// facts is everything that users see of calls, in one order. Links to recordings are signed
+// anew in every answer.
+const facts = "SELECT c.* EXCLUDE (fetched_at, run_id, first_seen_at, recording_url), (SELECT string_agg(role || coalesce(content, ''), '|' ORDER BY turn) " +
+	"FROM transcript_turns t WHERE t.call_id = c.call_id) AS said, (SELECT string_agg(name || value::VARCHAR, '|' ORDER BY position) " +
+	"FROM analysis_items i WHERE i.call_id = c.call_id) AS found FROM calls c ORDER BY call_id"
+
+// flip flips a bit of a file in place, so that every snapshot that shares the file is damaged.
+func flip(t *testing.T, s *layout.Snapshot, f *layout.File) {
+	t.Helper()
+	raw, err := os.ReadFile(s.Path(f))
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw[len(raw)/2] ^= 4
+	if err := os.WriteFile(s.Path(f), raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A day whose calls cannot be read any more, in all snapshots: run, rollback and every report
+// refuse, and say what helps. repair fetches that day again, and nothing else: every number is
+// what it was, and what was forgotten stays forgotten.
+func TestADamagedDayIsRepaired(t *testing.T) {
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 120, Days: 20}})
+	c.mustExtract()
+	c.clock.Advance(26 * time.Hour)
+	c.mustExtract()
+	s, err := layout.Current(c.warehouse)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := s.Manifest.FilesOf(schema.Calls.Name)
+	day := files[len(files)/2]
+	forgotten := c.one("SELECT min(call_id) FROM calls WHERE start_at::DATE = '" + day.Period + "' AND turn_count > 0").(string)
+	if r := c.extract(t.Context(), "forget", "--yes", "--call-id", forgotten); r.code != cli.ExitOK {
+		t.Fatal(r)
+	}
+	for range 2 { // so that two snapshots share what is damaged
+		c.clock.Advance(time.Hour)
+		c.mustExtract("--since", "1d")
+	}
+	if s, err = layout.Current(c.warehouse); err != nil {
+		t.Fatal(err)
+	}
+	day = s.Manifest.FileOf(schema.Calls.Name, day.Period)
+	all := c.one("SELECT count(*) FROM calls")
+	before := c.query("sql", facts, "--format", "csv")
+	flip(t, s, day)
+
+	for _, args := range [][]string{{"verify", "--all"}, {"rollback"}} {
+		if r := c.extract(t.Context(), args...); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "extract repair") {
+			t.Errorf("%v: %+v", args, r)
+		}
+	}
+	if r := c.extract(t.Context(), "status"); !strings.HasPrefix(r.stdout, "damaged: ") || !strings.Contains(r.stdout, "\n  help          extract repair") || r.code != cli.ExitFailed {
+		t.Errorf("status: %+v", r)
+	}
+	if r := c.query("sentiment"); r.code != cli.ExitFailed || !strings.Contains(r.stderr, "--skip-damaged") {
+		t.Errorf("a report: %+v", r)
+	}
+	left := number(t, all) - day.Rows
+	if r := c.query("sql", "SELECT count(*) AS n FROM calls", "--format", "csv", "--skip-damaged"); r.code != cli.ExitIncomplete ||
+		r.stdout != fmt.Sprintf("n\n%d\n", left) || !strings.Contains(r.stderr, "left out: "+day.Period) {
+		t.Errorf("without what is damaged: %+v, want %d calls", r, left)
+	}
+	if r := c.query("report", "--skip-damaged"); r.code != cli.ExitIncomplete || !strings.Contains(r.stdout, "A file of "+day.Period+" is damaged") {
+		t.Errorf("the page without what is damaged: code %d, %s", r.code, r.stderr)
+	}
+	if r := c.extract(t.Context(), "repair", "--dry-run"); r.code != cli.ExitOK || !strings.Contains(r.stdout, day.Period+": dropped (") {
+		t.Errorf("the dry run: %+v", r)
+	}
+	requests := c.service.Server.Stats().Requests
+	if r := c.extract(t.Context(), "repair", "--since", "300d"); r.code != cli.ExitOK {
+		t.Fatalf("repair: %+v", r)
+	}
+	if n := c.service.Server.Stats().Requests - requests; n > day.Rows+60 {
+		t.Errorf("repair took %d requests for %d calls", n, day.Rows)
+	}
+	if r := c.extract(t.Context(), "verify"); r.code != cli.ExitOK {
+		t.Errorf("verify: %+v", r)
+	}
+	if r := c.extract(t.Context(), "status"); r.code != cli.ExitOK {
+		t.Errorf("status: %+v", r)
+	}
+	if after := c.query("sql", facts, "--format", "csv"); after.stdout != before.stdout {
+		t.Errorf("the facts changed (-before +after):\n%s", cmp.Diff(strings.Split(before.stdout, "\n"), strings.Split(after.stdout, "\n")))
+	}
+	if r := c.extract(t.Context(), "repair"); r.code != cli.ExitOK || !strings.Contains(r.stdout, "nothing to repair") {
+		t.Errorf("a second repair: %+v", r)
+	}
+}

@@ -1,0 +1,115 @@
+package analytics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/resource"
+	"callhouse/internal/schema"
+)
+
+// Skipped is a part of a snapshot that answers leave out, because a file of it is damaged.
+type Skipped struct {
+	Name  string // a day or month, or a table
+	Calls int64  // of the period, as the manifest counts them
+}
+
+func (s Skipped) String() string {
+	if s.Calls == 0 {
+		return s.Name
+	}
+	return s.Name + " (" + calls(s.Calls) + ")"
+}
+
+// Skipped returns what every answer of the warehouse leaves out: see Options.SkipDamaged.
+func (w *Warehouse) Skipped() []Skipped { return w.skipped }
+
+// intact returns a snapshot without the periods and resources of which a file is damaged, and
+// which these are. Damaged tallies alone leave nothing out: reports count the calls instead.
+func intact(ctx context.Context, s *layout.Snapshot, p Prover) (*layout.Snapshot, []Skipped, error) {
+	var out []Skipped
+	gone := map[string]bool{} // paths
+	for _, part := range partsOf(s.Manifest) {
+		err := p.Prove(ctx, s, part.files)
+		if err == nil {
+			continue
+		}
+		if damage := new(layout.DamageError); !errors.As(err, &damage) {
+			return nil, nil, err
+		}
+		if !part.tallies {
+			out = append(out, part.Skipped)
+		}
+		for _, f := range part.files {
+			gone[f.Path] = true
+		}
+		if part.calls != "" {
+			for i := range s.Manifest.Files {
+				if f := &s.Manifest.Files[i]; f.Period == part.calls {
+					gone[f.Path] = true
+				}
+			}
+		}
+	}
+	if len(gone) == 0 {
+		return s, nil, nil
+	}
+	m := *s.Manifest
+	m.Files = slices.DeleteFunc(slices.Clone(m.Files), func(f layout.File) bool { return gone[f.Path] })
+	return &layout.Snapshot{Dir: s.Dir, Manifest: &m}, out, nil
+}
+
+// part are files that are left out together.
+type part struct {
+	Skipped
+	files   []*layout.File
+	calls   string // the period whose calls these are; empty: they hold no calls
+	tallies bool
+}
+
+// partsOf sorts the files of a manifest into parts.
+func partsOf(m *layout.Manifest) []*part {
+	var out []*part
+	at := map[string]*part{}
+	for i := range m.Files {
+		f := &m.Files[i]
+		name, tally := f.Table, slices.ContainsFunc(schema.TallyTables, func(t *schema.Table) bool { return t.Name == f.Table })
+		if of := resource.Owner(f.Table); of != nil {
+			name = of.Name
+		}
+		key := name
+		if f.Period != "" {
+			key = fmt.Sprint(f.Period, tally)
+			name = f.Period
+		}
+		p := at[key]
+		if p == nil {
+			p = &part{Skipped: Skipped{Name: name}, tallies: tally}
+			at[key] = p
+			out = append(out, p)
+		}
+		p.files = append(p.files, f)
+		if f.Period != "" && !tally {
+			p.calls = f.Period
+		}
+		if f.Table == schema.Calls.Name {
+			p.Calls = f.Rows
+		}
+	}
+	return out
+}
+
+// skippedText names what is left out.
+func skippedText(skipped []Skipped) string {
+	text := "damaged, and left out: "
+	for i, s := range skipped {
+		if i > 0 {
+			text += ", "
+		}
+		text += s.String()
+	}
+	return text
+}
