@@ -2,7 +2,10 @@ package e2e
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -104,5 +107,44 @@ func TestADamagedDayIsRepaired(t *testing.T) {
 	}
 	if r := c.extract(t.Context(), "repair"); r.code != cli.ExitOK || !strings.Contains(r.stdout, "nothing to repair") {
 		t.Errorf("a second repair: %+v", r)
+	}
+}
+
+// After each kind of failure, status begins with the problem, and its second line is what helps.
+func TestStatusNamesTheProblem(t *testing.T) {
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 20, Days: 3}})
+	c.mustExtract()
+	wrongKey := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(wrongKey, []byte("another-key\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Date", c.clock.Now().UTC().Format(http.TimeFormat))
+		_, _ = w.Write([]byte("<html>hello</html>"))
+	}))
+	defer elsewhere.Close()
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	for _, f := range []struct{ problem, help, flag, value string }{
+		{"refused", "correct the API key", "--api-key-file", wrongKey},
+		{"misaddressed", "set --base-url", "--base-url", elsewhere.URL},
+		{"unreachable", "check --base-url and the network", "--base-url", gone.URL},
+		{"incomplete", "extract run continues", "--max-duration", "1ns"},
+	} {
+		c.clock.Advance(time.Hour)
+		failed := c.extract(t.Context(), "run", f.flag, f.value)
+		r := c.extract(t.Context(), "status")
+		lines := strings.Split(r.stdout, "\n")
+		if failed.code == cli.ExitOK || r.code != cli.ExitIncomplete || !strings.HasPrefix(lines[0], f.problem+": ") ||
+			!strings.HasPrefix(lines[1], "  help          "+f.help) {
+			t.Errorf("%s: the run ended with %d, and status with %d:\n%s\n%s", f.problem, failed.code, r.code, r.stdout, failed.stderr)
+		}
+		if got := c.one("SELECT problem FROM runs ORDER BY started_at DESC LIMIT 1"); got != f.problem {
+			t.Errorf("the row of the run says %v, want %s", got, f.problem)
+		}
+	}
+	c.mustExtract()
+	if r := c.extract(t.Context(), "status"); r.code != cli.ExitOK || !strings.HasPrefix(r.stdout, "fine: ") {
+		t.Errorf("after a good run: %+v", r)
 	}
 }

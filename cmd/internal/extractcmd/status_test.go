@@ -37,7 +37,7 @@ func TestStatusCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, stdout, _ = call(t, "", "status", "--warehouse", root)
-	if code != 3 || !strings.HasPrefix(stdout, "not whole: the last run: failed (it ended without a word)\n") {
+	if code != 3 || !strings.HasPrefix(stdout, "failed: the last run failed: it ended without a word\n  help          extract run") {
 		t.Errorf("after one that wrote no row: exit code %d\n%s", code, stdout)
 	}
 	for _, c := range []struct {
@@ -61,7 +61,8 @@ func TestStatusCommand(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(s.Dir, layout.ManifestName), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code, stdout, stderr := call(t, "", "status", "--warehouse", root); code != 1 || stdout != "" || !strings.Contains(stderr, "manifest") {
+	if code, stdout, stderr := call(t, "", "status", "--warehouse", root); code != 1 || !strings.HasPrefix(stdout, "damaged: ") || !strings.Contains(stdout, "manifest.json") ||
+		!strings.Contains(stdout, "\n  help          extract repair\n") {
 		t.Errorf("of a damaged one: exit code %d\n%s\n%s", code, stdout, stderr)
 	}
 }
