@@ -67,8 +67,11 @@ func (w *Warehouse) examine(ctx context.Context, s *layout.Snapshot, progress fu
 	if err != nil {
 		return nil, fmt.Errorf("repair: %w", err)
 	}
-	if _, err := snapshot.Current(w.opts.FS, w.opts.Root); err != nil {
+	if _, err := snapshot.Current(w.opts.FS, w.opts.Root); err != nil { // what it is opened at is an older one
 		plan.Rest = append(plan.Rest, verify.Problem{Kind: "current", Path: layout.CurrentName, What: err.Error()})
+	}
+	for _, path := range w.strange {
+		plan.Rest = append(plan.Rest, verify.Problem{Kind: "journal", Path: path, What: "it is no part of the journal, and lies in the place of one"})
 	}
 	if w.amnesia {
 		plan.Sound.Manifest.Forgotten = nil
@@ -83,6 +86,12 @@ func (w *Warehouse) mend(ctx context.Context, plan *repair.Plan, run schema.Run)
 	if err := w.clearCurrent(); err != nil {
 		return err
 	}
+	for _, path := range w.strange {
+		if err := w.setAside(path); err != nil {
+			return err
+		}
+	}
+	w.strange = nil
 	if n, err := snapshot.DropUnreadablePins(w.opts.FS, w.opts.Root); err != nil {
 		return err
 	} else if n > 0 {
@@ -103,17 +112,22 @@ func (w *Warehouse) mend(ctx context.Context, plan *repair.Plan, run schema.Run)
 }
 
 // clearCurrent moves a folder away that stands where the link current should be, as a copy
-// that followed links makes it. Nothing in it is lost.
+// that followed links makes it.
 func (w *Warehouse) clearCurrent() error {
 	path := filepath.Join(w.opts.Root, layout.CurrentName)
 	info, err := w.opts.FS.Lstat(path)
 	if disk.IsGone(err) || err == nil && !info.IsDir() {
 		return nil
 	}
-	away := path + "-" + disk.NewID()
-	if err = errors.Join(err, w.opts.FS.Rename(path, away)); err != nil {
-		return fmt.Errorf("move the folder current away: %w", err)
+	return errors.Join(err, w.setAside(path))
+}
+
+// setAside takes something that is not ours out of a place of ours. Nothing in it is lost.
+func (w *Warehouse) setAside(path string) error {
+	away := filepath.Join(w.opts.Root, "aside-"+disk.NewID())
+	if err := w.opts.FS.Rename(path, away); err != nil {
+		return fmt.Errorf("set %s aside: %w", filepath.Base(path), err)
 	}
-	w.notice("current was a folder, and not a link; it is %s now, and may be removed", filepath.Base(away))
+	w.notice("%s was moved to %s, which may be removed", path, filepath.Base(away))
 	return nil
 }

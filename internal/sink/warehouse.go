@@ -81,6 +81,7 @@ type Warehouse struct {
 
 	kinds      snapshotKinds    // of the snapshot that they were counted of
 	proofs     *snapshot.Proofs // the files that were compared with their checksums
+	strange    []string         // paths in the journal where something lies that is not ours
 	notices    []string         // what was found wrong and mended, for the run's report
 	incomplete map[string]bool  // runs of whose journals a part was lost, so that what they say is covered may not be
 
@@ -183,6 +184,9 @@ func (w *Warehouse) recover() (err error) {
 	w.sealed, w.leftover = refs, slices.Clone(refs)
 	for _, l := range append(odd, journal.Missing(refs, w.current)...) {
 		w.lostJournal(l)
+		if l.Path != "" {
+			w.strange = append(w.strange, l.Path)
+		}
 	}
 	if w.opts.ReadOnly {
 		return nil

@@ -11,9 +11,12 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/layout"
@@ -53,6 +56,7 @@ func (e *estate) orders() []order {
 		{name: "migrate", args: []string{"migrate"}},
 		{name: "forget", args: []string{"forget", "--yes", "--call-id", e.callID}},
 		{name: "rollback", args: []string{"rollback"}},
+		{name: "repair", args: []string{"repair"}},
 		{name: "query sentiment", args: []string{"sentiment", "--by", "month"}, query: true, reads: true, plain: true},
 		{name: "query durations", args: []string{"durations"}, query: true, reads: true, plain: true},
 		{name: "query tools", args: []string{"tools"}, query: true, reads: true, plain: true},
@@ -229,6 +233,20 @@ func state(t *testing.T, root string) map[string]string {
 	return out
 }
 
+// fetchable returns what of a state a service that still has all calls sends again: it signs
+// links to recordings anew, and does not know the calls of a journal that a test made up.
+func fetchable(state map[string]string) map[string]string {
+	out := map[string]string{}
+	for id, call := range state {
+		if !strings.HasPrefix(id, "left-") {
+			out[id] = recordingURL.ReplaceAllString(call, "")
+		}
+	}
+	return out
+}
+
+var recordingURL = regexp.MustCompile(`"recording_url":"[^"]*",`)
+
 // tree lists a warehouse's names with what tells whether they were changed. The
 // lock holds the requests that were sent, also those of commands that only read.
 func tree(t *testing.T, root string) []string {
@@ -245,6 +263,7 @@ func tree(t *testing.T, root string) []string {
 		rel, _ := filepath.Rel(root, path)
 		switch {
 		case rel == layout.LockName || rel == ".": // whose time a lock that is made changes
+		case rel == layout.VerdictName: // which verify writes
 		case d.IsDir():
 			out = append(out, fmt.Sprint(rel, " ", info.Mode(), " ", info.ModTime().UnixNano()))
 		default:
@@ -347,7 +366,7 @@ func TestDamageMatrix(t *testing.T) {
 				}
 			}
 			good := r.code == cli.ExitOK || r.code == cli.ExitIncomplete
-			if !good && r.stderr == "" {
+			if !good && r.stderr+r.stdout == "" {
 				fail("it refused without a word")
 			}
 			if gone := missingFrom(snapshotsIn(t, e.warehouse), snapshots); len(missingFrom(sound[c.order.name].removed, gone)) > 0 {
@@ -364,6 +383,14 @@ func TestDamageMatrix(t *testing.T) {
 				}
 			case c.order.reads:
 				outcomes["right"]++
+			case c.order.name == "repair":
+				if v := e.run("verify"); v.code != cli.ExitOK {
+					fail("it is still damaged: %s", v.stdout)
+				}
+				if diff := cmp.Diff(fetchable(sound[c.order.name].state), fetchable(state(t, e.warehouse))); diff != "" {
+					fail("after the repair (-want +got):\n%s", diff)
+				}
+				outcomes["repaired"]++
 			default:
 				if v := e.run("verify", "--all"); v.code != cli.ExitOK {
 					outcomes["went on, and is known to be damaged"]++

@@ -64,7 +64,7 @@ func runRepair(ctx context.Context, s *settings, r *repairs, stdout, stderr io.W
 			return err // before anything is given up
 		}
 	}
-	plan, err := s.mend(ctx, r, stderr)
+	plan, journal, err := s.mend(ctx, r, stderr)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func runRepair(ctx context.Context, s *settings, r *repairs, stdout, stderr io.W
 	} else {
 		writeRepair(plan, r.dry, s.text(stdout))
 	}
-	if r.dry || !plan.Damaged() {
+	if r.dry || !plan.Damaged() && !journal {
 		return nil
 	}
 	err = run(ctx, s, stderr)
@@ -85,10 +85,11 @@ func runRepair(ctx context.Context, s *settings, r *repairs, stdout, stderr io.W
 	return err
 }
 
-// mend plans the repair of the warehouse and, unless it is a dry run, carries it out.
-func (s *settings) mend(ctx context.Context, r *repairs, stderr io.Writer) (plan *repair.Plan, err error) {
+// mend plans the repair of the warehouse and, unless it is a dry run, carries it out. journal
+// says that a killed run left one, which may be broken: a run takes in what can be read of it.
+func (s *settings) mend(ctx context.Context, r *repairs, stderr io.Writer) (plan *repair.Plan, journal bool, err error) {
 	if _, err := s.current(); err != nil && !adoptable(err) {
-		return nil, err
+		return nil, false, err
 	}
 	started := time.Now()
 	opts := s.options(runIDAt(started))
@@ -99,6 +100,7 @@ func (s *settings) mend(ctx context.Context, r *repairs, stderr io.Writer) (plan
 			return schema.Run{ID: w.RunID(), StartedAt: started.UnixMilli(), EndedAt: schema.Some(time.Now().UnixMilli()),
 				Outcome: schema.OutcomeRepaired, Version: cli.Version(), Commits: 1, Error: summary(plan)}
 		}, b.Show)
+		journal = len(w.Leftover()) > 0 || len(w.Notices()) > 0
 		return err
 	})
 	b.Close()
@@ -107,7 +109,7 @@ func (s *settings) mend(ctx context.Context, r *repairs, stderr io.Writer) (plan
 		err = cli.Fail(cli.ExitFailed, err, "this is the record of forgotten calls; restore the file from a backup, "+
 			"or give it up with extract repair --yes: forgotten calls that the service still has may be fetched again")
 	}
-	return plan, err
+	return plan, journal, err
 }
 
 // summary says in a line what a repair did.

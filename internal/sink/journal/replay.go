@@ -179,7 +179,10 @@ func (c *Frames) Close() error {
 }
 
 // Loss is a part of a run's journal that cannot be read.
-type Loss struct{ Run, What string }
+type Loss struct {
+	Run, What string
+	Path      string // of what stands in the place of a segment or a run's folder; empty: nothing does
+}
 
 // List returns the segments on disk, oldest run first, and what has the
 // name of a run's folder or a segment and is none. Other names are left alone.
@@ -198,7 +201,7 @@ func List(fsys disk.FS, root string) (refs []layout.Segment, odd []Loss, err err
 			continue
 		}
 		if !run.IsDir() {
-			odd = append(odd, Loss{run.Name(), path + " is not a folder, and was left alone"})
+			odd = append(odd, Loss{run.Name(), path + " is not a folder, and was left alone", path})
 			continue
 		}
 		segments, err := fsys.ReadDir(path)
@@ -210,7 +213,8 @@ func List(fsys disk.FS, root string) (refs []layout.Segment, odd []Loss, err err
 			switch {
 			case !ok:
 			case !f.Type().IsRegular():
-				odd = append(odd, Loss{run.Name(), filepath.Join(path, f.Name()) + " is not a regular file, and was left alone"})
+				at := filepath.Join(path, f.Name())
+				odd = append(odd, Loss{run.Name(), at + " is not a regular file, and was left alone", at})
 			default:
 				refs = append(refs, layout.Segment{Run: run.Name(), Number: n})
 			}
@@ -237,7 +241,7 @@ func Missing(refs []layout.Segment, current *layout.Snapshot) (out []Loss) {
 			want = ref.Number
 		}
 		if ref.Number > max(want, 1) {
-			out = append(out, Loss{ref.Run, fmt.Sprintf("segment %d of the journal of run %s is missing", ref.Number-1, ref.Run)})
+			out = append(out, Loss{Run: ref.Run, What: fmt.Sprintf("segment %d of the journal of run %s is missing", ref.Number-1, ref.Run)})
 		}
 		next[ref.Run] = ref.Number + 1
 	}
