@@ -16,6 +16,7 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
+	"callhouse/internal/sink/disk"
 	"callhouse/internal/sink/erase"
 	"callhouse/internal/sink/repair"
 	"callhouse/internal/sink/verify"
@@ -243,4 +244,42 @@ func TestRepairGivesUpTombstonesOnRequestOnly(t *testing.T) {
 	if r, err := verify.Warehouse(context.Background(), verify.Options{Root: root}); err != nil || !r.Whole() {
 		t.Errorf("after the repair: %v, %v", r.Problems, err)
 	}
+}
+
+// A repair that fails, or dies, at any of its operations loses nothing: the next one ends it.
+func TestEveryOperationOfARepair(t *testing.T) {
+	longtest.Only(t)
+	from := sound(t)
+	lonely(t, from)
+	d := damageTo(t, from)
+	d.bytes(d.s.Path(d.file("calls", yesterday)), func(b []byte) []byte { b[len(b)/2] ^= 4; return b })
+	d.bytes(d.s.Path(d.file("transcript_turns", "2026-10")), func(b []byte) []byte { return b[:len(b)-1] })
+	open := func(fsys disk.FS, root string, n int) (*Warehouse, error) {
+		now := testDay.Add(time.Duration(n) * time.Hour)
+		return Open(Options{Root: root, FS: fsys, RunID: layout.RunID(now, uint32(n)), Now: func() time.Time { return now }, Adopt: true})
+	}
+	walk(t, from, 30, func(fsys disk.FS, root string) error {
+		w, err := open(fsys, root, 1)
+		if err != nil {
+			return err
+		}
+		_, err = w.Repair(context.Background(), false, repaired(w), nil)
+		return errors.Join(err, w.Close())
+	}, func(t *testing.T, fsys disk.FS, root string) {
+		w, err := open(fsys, root, 2)
+		if err != nil {
+			t.Fatalf("the warehouse does not open: %v", err)
+		}
+		defer w.Close()
+		if _, err := w.Repair(context.Background(), false, repaired(w), nil); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := verify.Warehouse(context.Background(), verify.Options{Root: root, FS: fsys}); err != nil || !r.Whole() {
+			t.Fatalf("after the repair: %v, %v", r.Problems, err)
+		}
+		left := readCalls(t, fsys, w.Snapshot())
+		if len(left) != 8 || left["b"] != nil || left["z"].TranscriptState() != calls.Pending || left["a"].Turns().Len() != 2 {
+			t.Fatalf("it kept %v", facts(left))
+		}
+	})
 }
