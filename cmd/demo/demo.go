@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/config"
 	"callhouse/cmd/internal/extractcmd"
 	"callhouse/cmd/internal/querycmd"
 	"callhouse/internal/sandbox"
@@ -90,7 +91,8 @@ func demo(ctx context.Context, o *options, stdin io.Reader, stdout, stderr io.Wr
 	say("   Its limits are raised %d-fold for this demo: %d requests a second, %d a minute.", faster, perSecond*faster, perMinute*faster)
 	say("")
 	say("2. extract copies the calls into %s", o.warehouse)
-	code := extractcmd.Run(ctx, []string{
+	// No settings but these: the demo reads nobody's configuration.
+	code := extractcmd.Run(ctx, config.Environment{}, []string{
 		"run", "--warehouse", o.warehouse, "--base-url", service.URL, "--api-key-file", keyFile,
 		"--organization-id", server.Organisation().ID(),
 		"--requests-per-second", strconv.Itoa(perSecond * faster), "--requests-per-minute", strconv.Itoa(perMinute * faster),
@@ -106,7 +108,7 @@ func demo(ctx context.Context, o *options, stdin io.Reader, stdout, stderr io.Wr
 	for _, report := range [][]string{{"sentiment"}, {"disconnections"}, {"durations", "--by", "call_type"}} {
 		args := append(report, "--warehouse", o.warehouse)
 		say("\n   query %s", strings.Join(report, " "))
-		if code := querycmd.Run(ctx, args, stdin, stdout, stderr); code != cli.ExitOK {
+		if code := querycmd.Run(ctx, config.Environment{}, args, stdin, stdout, stderr); code != cli.ExitOK {
 			return cli.Fail(code, fmt.Errorf("query %s ended with exit code %d", report[0], code), "")
 		}
 	}

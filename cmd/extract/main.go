@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/config"
 	"callhouse/cmd/internal/extractcmd"
 )
 
@@ -26,7 +27,7 @@ func main() {
 	}
 	oneArena()
 	ctx, stop := cli.Context()
-	code := extractcmd.Run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	code := extractcmd.Run(ctx, config.System(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
 }

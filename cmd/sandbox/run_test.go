@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"callhouse/cmd/internal/cmdtest"
 )
 
 // TestMain lets the test's binary be the program, for what has to be killed.
@@ -21,7 +23,11 @@ func TestMain(m *testing.M) {
 	if args, ok := os.LookupEnv("SANDBOX_ARGS"); ok {
 		os.Exit(run(context.Background(), strings.Fields(args), os.Stdin, os.Stdout, os.Stderr))
 	}
-	goleak.VerifyTestMain(m)
+	clear := cmdtest.Seal()
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		clear()
+		os.Exit(code)
+	}))
 }
 
 func TestWrongUse(t *testing.T) {

@@ -9,9 +9,11 @@ import (
 	"go.uber.org/goleak"
 
 	"callhouse/internal/api/apitest"
+	"callhouse/internal/loopback"
 )
 
 func TestMain(m *testing.M) {
+	loopback.Only()
 	goleak.VerifyTestMain(m)
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"callhouse/internal/api"
 	"callhouse/internal/api/apitest"
+	"callhouse/internal/loopback"
 	"callhouse/internal/resource/resourcetest"
 )
 
@@ -20,6 +21,7 @@ func TestMain(m *testing.M) {
 	_ = flag.Set("rapid.checks", "8") // a flag on the command line still wins; make long has 100
 	resourcetest.Register()
 	debug.SetGCPercent(400) // the tests hold little, and collecting it took a quarter of their time
+	loopback.Only()
 	goleak.VerifyTestMain(m)
 }
 

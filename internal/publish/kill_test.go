@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"callhouse/internal/layout"
+	"callhouse/internal/loopback"
 	"callhouse/internal/publish/s3test"
 )
 
@@ -28,6 +29,7 @@ var (
 const envChild = "CALLHOUSE_TEST_PUBLISH"
 
 func TestMain(m *testing.M) {
+	loopback.Only()
 	if root := os.Getenv(envChild); root != "" {
 		if _, err := Run(context.Background(), Options{Warehouse: root, To: "s3://lake/killed", Now: time.Now}); err != nil {
 			fmt.Fprintln(os.Stderr, err)

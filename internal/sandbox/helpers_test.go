@@ -11,11 +11,14 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"callhouse/internal/loopback"
 )
 
 func TestMain(m *testing.M) {
 	_ = flag.Lookup("rapid.checks").Value.Set("8") // a flag on the command line still wins; make long has 100
 	debug.SetGCPercent(400)                        // the tests hold little
+	loopback.Only()
 	goleak.VerifyTestMain(m)
 }
 

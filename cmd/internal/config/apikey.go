@@ -40,12 +40,12 @@ func (p KeyPlace) Source() string {
 // never comes from an argument, which every user of the machine could read, nor
 // from the configuration file.
 func (c *Config) KeyPlace() (KeyPlace, error) {
-	if err := c.File.checkKey(c.Profile); err != nil {
+	if err := c.File.checkKey(c.Env, c.Profile); err != nil {
 		return KeyPlace{}, err
 	}
 	file, env := c.Settings.From("api_key_file"), c.Settings.From("api_key_env")
 	own := FromDefault
-	if strings.TrimSpace(os.Getenv(EnvKey)) != "" {
+	if strings.TrimSpace(c.Env.Get(EnvKey)) != "" {
 		own = FromEnv
 	}
 	best := max(file.Source, env.Source, own)
@@ -73,7 +73,7 @@ func (c *Config) KeyPlace() (KeyPlace, error) {
 
 // credential returns the key that systemd provides to the service, if it does.
 func (c *Config) credential() KeyPlace {
-	dir := os.Getenv("CREDENTIALS_DIRECTORY")
+	dir := c.Env.Get("CREDENTIALS_DIRECTORY")
 	if dir == "" {
 		return KeyPlace{}
 	}
@@ -97,7 +97,7 @@ func (c *Config) APIKey() (key, source string, err error) {
 	var raw string
 	switch {
 	case p.Env != "":
-		raw = os.Getenv(p.Env)
+		raw = c.Env.Get(p.Env)
 		if strings.TrimSpace(raw) == "" {
 			return "", "", cli.Usage("it is to hold the organisation's key", "no API key: %s is not set (%s names it)", p.Env, p.from)
 		}

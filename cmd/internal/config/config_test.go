@@ -47,20 +47,15 @@ func same(k *Key, a, b string) bool {
 	return a == b
 }
 
-// unset takes all of our variables out of the environment for a test.
-func unset(t *testing.T) {
-	t.Helper()
-	for _, pair := range os.Environ() {
-		if name, _, _ := strings.Cut(pair, "="); strings.HasPrefix(name, "CALLHOUSE_") {
-			t.Setenv(name, "")
-		}
-	}
-}
+// none is an environment without settings.
+var none Environment
+
+// with returns an environment with variables.
+func with(pairs ...string) Environment { return Environment{Vars: Variables(pairs)} }
 
 // What is wrong in a file is said with its line, what to write instead, and
 // nothing of the value.
 func TestFileErrors(t *testing.T) {
-	unset(t)
 	for _, c := range []struct{ name, text, says, hint string }{
 		{"unknown key", "quiet = true\nwarehose = \"x\"", `:2: unknown key "warehose"`, "did you mean: warehouse?"},
 		{"dashes", "base-url = \"SECRET\"", `:1: unknown key "base-url"`, "did you mean: base_url?"},
@@ -87,7 +82,7 @@ func TestFileErrors(t *testing.T) {
 		{"name of a profile", "[profiles.\"a/b\"]", `:1: "a/b" is no name for a profile`, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := Open(written(t, c.text))
+			_, err := none.Open(written(t, c.text))
 			var e *cli.Error
 			if !errors.As(err, &e) || e.Code != cli.ExitUsage {
 				t.Fatalf("error %v, want one of wrong use", err)
@@ -101,7 +96,6 @@ func TestFileErrors(t *testing.T) {
 
 // Every setting can be said in all ways, and each is over those below it.
 func TestPrecedence(t *testing.T) {
-	unset(t)
 	values := map[Kind][5]string{ // default, top, profile, environment, flag
 		Text: {"", "t1", "t2", "t3", "t4"}, Path: {"", "/p1", "/p2", "/p3", "/p4"}, Integer: {"0", "11", "12", "13", "14"},
 		Number: {"0", "0.1", "0.2", "0.3", "0.4"}, Boolean: {"false", "true", "false", "true", "false"},
@@ -117,14 +111,13 @@ func TestPrecedence(t *testing.T) {
 			v[FromDefault] = flagsOf(t, k.For).Lookup(k.Flag()).Value.String()
 		}
 		path := written(t, "# a comment\n"+k.Name+" = "+k.literal(v[FromTop])+"\n[profiles.p]\n"+k.Name+" = "+k.literal(v[FromProfile])+"\n[profiles.q]\n")
-		f, err := Open(path)
+		f, err := none.Open(path)
 		if err != nil {
 			t.Fatal(err)
 		}
 		check := func(file *File, profile string, want Source, env string, args ...string) {
 			t.Helper()
-			t.Setenv(k.Env(), env)
-			got, err := Apply(flagsOf(t, k.For, args...), k.For, file, profile)
+			got, err := with(k.Env()+"="+env).Apply(flagsOf(t, k.For, args...), k.For, file, profile)
 			if err != nil {
 				t.Fatalf("%s: %v", k.Name, err)
 			}
@@ -146,8 +139,7 @@ func TestPrecedence(t *testing.T) {
 		if !k.Whose {
 			check(f, "p", FromEnv, v[FromEnv])
 		} else {
-			t.Setenv(k.Env(), v[FromEnv])
-			if _, err := Apply(flagsOf(t, k.For), k.For, f, "p"); err == nil || !strings.Contains(err.Error(), k.Env()+" is set") {
+			if _, err := with(k.Env()+"="+v[FromEnv]).Apply(flagsOf(t, k.For), k.For, f, "p"); err == nil || !strings.Contains(err.Error(), k.Env()+" is set") {
 				t.Errorf("%s over a profile's own: %v", k.Env(), err)
 			}
 		}
@@ -157,14 +149,13 @@ func TestPrecedence(t *testing.T) {
 
 // One set of flags is good for one profile after the other.
 func TestApplyAgain(t *testing.T) {
-	unset(t)
-	f, err := Open(written(t, "share = 0.5\n[profiles.a]\nshare = 0.25\nmask = [\"from_number\"]\n[profiles.b]"))
+	f, err := none.Open(written(t, "share = 0.5\n[profiles.a]\nshare = 0.25\nmask = [\"from_number\"]\n[profiles.b]"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	flags := flagsOf(t, Extract)
 	for _, c := range []struct{ profile, share, mask string }{{"a", "0.25", "from_number"}, {"b", "0.5", ""}, {"a", "0.25", "from_number"}} {
-		if _, err := Apply(flags, Extract, f, c.profile); err != nil {
+		if _, err := none.Apply(flags, Extract, f, c.profile); err != nil {
 			t.Fatal(err)
 		}
 		if share, mask := flags.Lookup("share").Value.String(), flags.Lookup("mask").Value.String(); share != c.share || mask != c.mask {
@@ -175,17 +166,12 @@ func TestApplyAgain(t *testing.T) {
 
 // A relative path starts at the file's folder, not where the command runs.
 func TestPathsOfTheFile(t *testing.T) {
-	unset(t)
 	path := written(t, "warehouse = \"w\"\napi_key_file = \"/k\"\nmask_key_file = \"~/m\"")
-	f, err := Open(path)
+	f, err := with("HOME=/home/me").Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		t.Skip(err)
-	}
-	for name, want := range map[string]string{"warehouse": filepath.Join(filepath.Dir(path), "w"), "api_key_file": "/k", "mask_key_file": filepath.Join(home, "m")} {
+	for name, want := range map[string]string{"warehouse": filepath.Join(filepath.Dir(path), "w"), "api_key_file": "/k", "mask_key_file": "/home/me/m"} {
 		if got := f.top[name].text; got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}
@@ -194,51 +180,59 @@ func TestPathsOfTheFile(t *testing.T) {
 
 // The first of the places that has a file is read, and no other.
 func TestWhereTheFileIs(t *testing.T) {
-	unset(t)
-	home, here := t.TempDir(), t.TempDir()
+	home, machine, here := t.TempDir(), t.TempDir(), t.TempDir()
 	t.Chdir(here)
-	t.Setenv("XDG_CONFIG_HOME", home)
-	t.Setenv("HOME", home)
+	at := func(dir string) string { return filepath.Join(dir, fileName) }
+	env := Environment{Files: []string{fileName, at(home), at(machine)}}
 	made := func(dir string) string {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
+		if err := os.WriteFile(at(dir), []byte("quiet = true"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		path := filepath.Join(dir, fileName)
-		if err := os.WriteFile(path, []byte("quiet = true"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
+		return at(dir)
 	}
 	is := func(want, named string) {
 		t.Helper()
-		f, err := Open(named)
+		f, err := env.Open(named)
 		if err != nil || f == nil || f.Path != want {
 			t.Fatalf("read %+v, %v, want %s", f, err, want)
 		}
 	}
-	if _, err := os.Stat("/etc/callhouse/" + fileName); err != nil {
-		if f, err := Open(""); f != nil || err != nil {
-			t.Errorf("without a file: %v, %v", f, err)
-		}
+	if f, err := env.Open(""); f != nil || err != nil {
+		t.Errorf("without a file: %v, %v", f, err)
 	}
-	if dir, err := os.UserConfigDir(); err != nil || dir != home {
-		t.Skip("this system has another place for configurations")
-	}
-	is(made(filepath.Join(home, "callhouse")), "")
+	is(made(machine), "")
+	is(made(home), "")
 	made(here)
 	is(fileName, "")
 	other := made(t.TempDir())
-	t.Setenv(EnvFile, other)
+	env.Vars = map[string]string{EnvFile: other}
 	is(other, "")
-	is(filepath.Join(here, fileName), filepath.Join(here, fileName))
-	if _, err := Open(filepath.Join(here, "none")); err == nil || !strings.Contains(err.Error(), "there is no file") {
+	is(at(here), at(here))
+	if _, err := env.Open(filepath.Join(here, "none")); err == nil || !strings.Contains(err.Error(), "there is no file") {
 		t.Errorf("a file that is named and is not there: %v", err)
+	}
+	if f, err := none.Open(""); f != nil || err != nil {
+		t.Errorf("the zero environment has a file: %v, %v", f, err)
+	}
+}
+
+// A program reads the variables and the places of its machine.
+func TestSystem(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", "/xdg")
+	t.Setenv("HOME", "/home/me")
+	t.Setenv("CALLHOUSE_SHARE", "0.5")
+	env := System()
+	dir, err := os.UserConfigDir()
+	if want := []string{fileName, filepath.Join(dir, "callhouse", fileName), "/etc/callhouse/callhouse.toml"}; err != nil || !slices.Equal(env.Files, want) {
+		t.Errorf("places %q, want %q (%v)", env.Files, want, err)
+	}
+	if env.Get("CALLHOUSE_SHARE") != "0.5" {
+		t.Errorf("variables %v", env.Vars)
 	}
 }
 
 func TestChoose(t *testing.T) {
-	unset(t)
-	f, err := Open(written(t, "[profiles.acme]\n[profiles.globex]\n[profiles.initech]"))
+	f, err := none.Open(written(t, "[profiles.acme]\n[profiles.globex]\n[profiles.initech]"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,8 +251,7 @@ func TestChoose(t *testing.T) {
 		{"", []string{"gloibex"}, false, `there is no profile "gloibex"`},
 		{"", []string{"acme", "acme"}, false, `"acme" is named twice`},
 	} {
-		t.Setenv(EnvProfile, c.env)
-		got, err := Choose(f, c.named, c.all)
+		got, err := with(EnvProfile+"="+c.env).Choose(f, c.named, c.all)
 		if err != nil && strings.Contains(err.Error(), c.want) && c.want != "" {
 			continue
 		}
@@ -266,7 +259,7 @@ func TestChoose(t *testing.T) {
 			t.Errorf("%+v: %v, %v", c, got, err)
 		}
 	}
-	if _, err := Choose(nil, []string{"a"}, false); err == nil || !strings.Contains(err.Error(), "there is none") {
+	if _, err := none.Choose(nil, []string{"a"}, false); err == nil || !strings.Contains(err.Error(), "there is none") {
 		t.Errorf("a profile without a file: %v", err)
 	}
 }
@@ -274,8 +267,7 @@ func TestChoose(t *testing.T) {
 // The example is a file that changes nothing; with all its comments taken away
 // it is one as well.
 func TestExample(t *testing.T) {
-	unset(t)
-	f, err := Open(written(t, Example()))
+	f, err := none.Open(written(t, Example()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +282,7 @@ func TestExample(t *testing.T) {
 		}
 	}
 	full := regexp.MustCompile(`(?m)^# ([a-z_]+ = |\[)`).ReplaceAllString(Example(), "$1")
-	if f, err = Open(written(t, full)); err != nil {
+	if f, err = none.Open(written(t, full)); err != nil {
 		t.Fatal(err)
 	}
 	for i := range Keys {
@@ -322,10 +314,8 @@ func TestKeysAreDistinct(t *testing.T) {
 }
 
 func TestStrayVariables(t *testing.T) {
-	unset(t)
-	t.Setenv("CALLHOUSE_WARHOUSE", "x")
-	t.Setenv("CALLHOUSE_WAREHOUSE", "x")
-	if got := StrayVariables(); len(got) != 1 || !strings.Contains(got[0], "did you mean CALLHOUSE_WAREHOUSE?") {
+	got := with("CALLHOUSE_WARHOUSE=x", "CALLHOUSE_WAREHOUSE=x", "CALLHOUSE_CATALOG_TOKEN=x").StrayVariables()
+	if len(got) != 1 || !strings.Contains(got[0], "did you mean CALLHOUSE_WAREHOUSE?") {
 		t.Errorf("%q", got)
 	}
 }

@@ -24,6 +24,7 @@ const fileName = "callhouse.toml"
 // File is a configuration file that was read.
 type File struct {
 	Path     string
+	home     string // of the user
 	top      table
 	profiles map[string]table
 	Profiles []string // names, in the file's order
@@ -40,22 +41,13 @@ type value struct {
 
 var profileRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
 
-// Places returns where the file is looked for when none is named, in order.
-func Places() []string {
-	out := []string{fileName}
-	if dir, err := os.UserConfigDir(); err == nil {
-		out = append(out, filepath.Join(dir, "callhouse", fileName))
-	}
-	return append(out, filepath.Join("/etc/callhouse", fileName))
-}
-
 // Open reads the file called named, or else the one that CALLHOUSE_CONFIG names, or
-// else the first of Places that exists. It returns nil if there is none, and an
-// error of wrong use if the file is wrong.
-func Open(named string) (*File, error) {
+// else the first of the environment's places that exists. It returns nil if there is
+// none, and an error of wrong use if the file is wrong.
+func (e Environment) Open(named string) (*File, error) {
 	path, must := named, "--config"
 	if path == "" {
-		path, must = os.Getenv(EnvFile), EnvFile
+		path, must = e.Get(EnvFile), EnvFile
 	}
 	if path != "" {
 		raw, err := os.ReadFile(path)
@@ -65,9 +57,9 @@ func Open(named string) (*File, error) {
 		if err != nil {
 			return nil, cli.Usage("", "%s: %w", must, err)
 		}
-		return parse(path, raw)
+		return e.parse(path, raw)
 	}
-	for _, path := range Places() {
+	for _, path := range e.Files {
 		raw, err := os.ReadFile(path)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) && (path != fileName || !visible(path)) {
 			continue // another user's file or folder is none of ours
@@ -75,7 +67,7 @@ func Open(named string) (*File, error) {
 		if err != nil {
 			return nil, cli.Usage("", "read the configuration: %w", whole(err))
 		}
-		return parse(path, raw)
+		return e.parse(path, raw)
 	}
 	return nil, nil
 }
@@ -100,8 +92,8 @@ func whole(err error) error {
 
 // parse reads a file. Its errors name the line and never repeat the value, which
 // may be an API key in the wrong place.
-func parse(path string, raw []byte) (*File, error) {
-	f := &File{Path: path, top: table{}, profiles: map[string]table{}}
+func (e Environment) parse(path string, raw []byte) (*File, error) {
+	f := &File{Path: path, home: e.Get("HOME"), top: table{}, profiles: map[string]table{}}
 	var all map[string]any
 	if err := toml.Unmarshal(raw, &all); err != nil {
 		line := 0
@@ -235,10 +227,8 @@ func looksLikeKey(name string) bool {
 // resolve returns the path that the file means: a relative one starts at its
 // folder, and ~ is the user's.
 func (f *File) resolve(path string) string {
-	if rest, ok := strings.CutPrefix(path, "~/"); ok {
-		if home, err := os.UserHomeDir(); err == nil {
-			return filepath.Join(home, rest)
-		}
+	if rest, ok := strings.CutPrefix(path, "~/"); ok && f.home != "" {
+		return filepath.Join(f.home, rest)
 	}
 	if path == "" || filepath.IsAbs(path) {
 		return path

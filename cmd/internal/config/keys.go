@@ -81,6 +81,12 @@ const (
 	EnvFile    = "CALLHOUSE_CONFIG"
 	EnvProfile = "CALLHOUSE_PROFILE"
 	EnvKey     = "CALLHOUSE_API_KEY" // the API key itself
+	EnvSafe    = "CALLHOUSE_SAFE"    // the default of query's --safe
+
+	// The credentials of a REST catalog.
+	EnvCatalogToken      = "CALLHOUSE_CATALOG_TOKEN"
+	EnvCatalogCredential = "CALLHOUSE_CATALOG_CREDENTIAL"
+	EnvCatalogWarehouse  = "CALLHOUSE_CATALOG_WAREHOUSE"
 )
 
 // Values are the values in force.

@@ -3,7 +3,6 @@ package config
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -69,6 +68,7 @@ func (s Settings) From(name string) Origin {
 // file: the settings of one profile, or those at the top of the file.
 type Config struct {
 	Values
+	Env      Environment
 	Path     string   // of the file, as --config has it
 	Named    []string // the profiles that are asked for
 	Profile  string   // whose settings these are; empty: the file's top
@@ -79,17 +79,17 @@ type Config struct {
 // Read reads the file, and finds the profiles that are asked for; with all, every
 // profile of the file.
 func (c *Config) Read(all bool) (err error) {
-	if c.File, err = Open(c.Path); err != nil {
+	if c.File, err = c.Env.Open(c.Path); err != nil {
 		return err
 	}
-	c.Named, err = Choose(c.File, c.Named, all)
+	c.Named, err = c.Env.Choose(c.File, c.Named, all)
 	return err
 }
 
 // Take sets the values to those of a profile; "" means the top of the file.
 func (c *Config) Take(flags *pflag.FlagSet, program Program, profile string) (err error) {
 	c.Profile = profile
-	c.Settings, err = Apply(flags, program, c.File, profile)
+	c.Settings, err = c.Env.Apply(flags, program, c.File, profile)
 	return err
 }
 
@@ -105,7 +105,7 @@ func (c *Config) Whose() error {
 // Apply gives a value to every setting that no argument sets: from the environment,
 // from a profile of the file (which may be nil) or its top, or the default. It may
 // be called again for another profile.
-func Apply(flags *pflag.FlagSet, program Program, f *File, profile string) (Settings, error) {
+func (e Environment) Apply(flags *pflag.FlagSet, program Program, f *File, profile string) (Settings, error) {
 	var out Settings
 	for i := range Keys {
 		k := &Keys[i]
@@ -120,7 +120,7 @@ func Apply(flags *pflag.FlagSet, program Program, f *File, profile string) (Sett
 		if !flag.Changed {
 			var text string
 			text, from = f.find(k, profile, flag.DefValue)
-			if env := os.Getenv(k.Env()); env != "" {
+			if env := e.Get(k.Env()); env != "" {
 				if from.Source == FromProfile && k.Whose && env != text {
 					return nil, f.overridden(k.Env(), profile, k.Name)
 				}
@@ -174,7 +174,7 @@ func (f *File) overridden(env, profile, name string) error {
 
 // checkKey refuses an environment that would give a profile another key than
 // its own.
-func (f *File) checkKey(profile string) error {
+func (f *File) checkKey(e Environment, profile string) error {
 	if f == nil || profile == "" || !f.namesKey(profile) {
 		return nil
 	}
@@ -184,7 +184,7 @@ func (f *File) checkKey(profile string) error {
 		name = "api_key_env"
 	}
 	for _, env := range []string{EnvKey, "CALLHOUSE_API_KEY_FILE", "CALLHOUSE_API_KEY_ENV"} {
-		if os.Getenv(env) != "" && own.text != env {
+		if e.Get(env) != "" && own.text != env {
 			return f.overridden(env, profile, name)
 		}
 	}
@@ -193,12 +193,12 @@ func (f *File) checkKey(profile string) error {
 
 // Choose returns the profiles that are asked for: by name, all, or by
 // CALLHOUSE_PROFILE; nil if none are.
-func Choose(f *File, named []string, all bool) ([]string, error) {
+func (e Environment) Choose(f *File, named []string, all bool) ([]string, error) {
 	if all && len(named) > 0 {
 		return nil, cli.Usage("give one of them", "--all and --profile exclude each other")
 	}
 	if !all && len(named) == 0 {
-		for name := range strings.SplitSeq(os.Getenv(EnvProfile), ",") {
+		for name := range strings.SplitSeq(e.Get(EnvProfile), ",") {
 			if name = strings.TrimSpace(name); name != "" {
 				named = append(named, name)
 			}
@@ -208,7 +208,7 @@ func Choose(f *File, named []string, all bool) ([]string, error) {
 		return nil, nil
 	}
 	if f == nil {
-		return nil, cli.Usage("name the file with --config; else it is the first of "+strings.Join(Places(), ", "),
+		return nil, cli.Usage("name the file with --config; else it is the first of "+strings.Join(e.Files, ", "),
 			"profiles stand in a configuration file, and there is none")
 	}
 	if all {
@@ -234,23 +234,28 @@ func Choose(f *File, named []string, all bool) ([]string, error) {
 
 // ProfileNames returns the profiles of the file, for the completion; none if it
 // cannot be read.
-func ProfileNames(named string) []string {
-	f, err := Open(named)
+func (e Environment) ProfileNames(named string) []string {
+	f, err := e.Open(named)
 	if err != nil || f == nil {
 		return nil
 	}
 	return f.Profiles
 }
 
+// VariableNames returns the names of all environment variables that the programs read.
+func VariableNames() []string {
+	names := []string{EnvFile, EnvProfile, EnvKey, EnvSafe, EnvCatalogToken, EnvCatalogCredential, EnvCatalogWarehouse}
+	for i := range Keys {
+		names = append(names, Keys[i].Env())
+	}
+	return names
+}
+
 // StrayVariables returns a note for each environment variable that looks like a
 // setting and is not one, with the name that was probably meant.
-func StrayVariables() (out []string) {
-	known := []string{EnvFile, EnvProfile, EnvKey, "CALLHOUSE_SAFE"} // the last one is of query's sql and shell
-	for i := range Keys {
-		known = append(known, Keys[i].Env())
-	}
-	for _, pair := range os.Environ() {
-		name, _, _ := strings.Cut(pair, "=")
+func (e Environment) StrayVariables() (out []string) {
+	known := VariableNames()
+	for name := range e.Vars {
 		if !strings.HasPrefix(name, "CALLHOUSE_") || slices.Contains(known, name) {
 			continue
 		}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/cmdtest"
 	"callhouse/cmd/internal/extractcmd"
 	"callhouse/cmd/internal/querycmd"
 	"callhouse/internal/sandbox"
@@ -119,7 +120,7 @@ func extract(ctx context.Context, args ...string) result { return extractAt(ctx,
 // extractAt runs extract by a clock: the sandbox's, so that both live in one time.
 func extractAt(ctx context.Context, now func() time.Time, args ...string) result {
 	var out, errs bytes.Buffer
-	code := extractcmd.Program{Now: now}.Run(ctx, args, strings.NewReader(""), &out, &errs)
+	code := extractcmd.Program{Now: now, Env: cmdtest.Env()}.Run(ctx, args, strings.NewReader(""), &out, &errs)
 	return result{code, out.String(), errs.String()}
 }
 
@@ -137,7 +138,7 @@ func (c *company) mustExtract(args ...string) result {
 func (c *company) query(args ...string) result {
 	c.t.Helper()
 	var out, errs bytes.Buffer
-	code := querycmd.Run(c.t.Context(), append(args, "--warehouse", c.warehouse), strings.NewReader(""), &out, &errs)
+	code := querycmd.Run(c.t.Context(), cmdtest.Env(), append(args, "--warehouse", c.warehouse), strings.NewReader(""), &out, &errs)
 	return result{code, out.String(), errs.String()}
 }
 

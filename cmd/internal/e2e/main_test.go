@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"errors"
 	"flag"
 	"os"
 	"path/filepath"
@@ -9,6 +8,7 @@ import (
 	"testing"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/cmdtest"
 	"callhouse/cmd/internal/extractcmd"
 	"callhouse/cmd/internal/querycmd"
 )
@@ -29,36 +29,26 @@ func TestMain(m *testing.M) {
 	case "query":
 		run = querycmd.Run
 	default:
-		// Most tests are about calls, and count the requests for these and their records.
-		if err := errors.Join(os.Setenv("CALLHOUSE_RESOURCES", "none"), os.Setenv("CALLHOUSE_TRANSCRIPTS", "v3")); err != nil {
-			panic(err)
-		}
 		os.Exit(testAll(m))
 	}
 	ctx, stop := cli.Context()
-	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	code := run(ctx, cmdtest.Child(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
 }
 
-// envCache is set where the folder for what query remembers of a user is already
-// one of the tests'.
-const envCache = "CALLHOUSE_TEST_CACHE"
-
-// testAll runs the tests, which leave nothing in the user's cache.
+// testAll runs the tests, or the one that is a test's child process.
 func testAll(m *testing.M) int {
-	if os.Getenv(envCache) != "" { // a test runs this binary
-		return m.Run()
+	defer cmdtest.Seal()()
+	// Most tests are about calls, and count the requests for these and their records.
+	for name, value := range map[string]string{"CALLHOUSE_RESOURCES": "none", "CALLHOUSE_TRANSCRIPTS": "v3"} {
+		if _, set := os.LookupEnv(name); set { // by the test whose child this is
+			continue
+		}
+		if err := os.Setenv(name, value); err != nil {
+			panic(err)
+		}
 	}
-	users, err := os.UserCacheDir()
-	if err == nil && os.Getenv("GOCACHE") == "" { // for the test that builds a program
-		err = os.Setenv("GOCACHE", filepath.Join(users, "go-build"))
-	}
-	dir, derr := os.MkdirTemp("", "callhouse-tests-")
-	if err := errors.Join(err, derr, os.Setenv(envCache, dir), os.Setenv("XDG_CACHE_HOME", dir)); err != nil {
-		panic(err)
-	}
-	defer os.RemoveAll(dir)
 	debug.SetGCPercent(400) // the tests hold little; to collect less often still costs more in fresh memory
 	code := m.Run()
 	if !tellJudged() {

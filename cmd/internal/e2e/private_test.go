@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/cmdtest"
 	"callhouse/cmd/internal/querycmd"
 	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
@@ -26,7 +27,7 @@ import (
 func queryAs(t *testing.T, args ...string) result {
 	t.Helper()
 	var out, errs bytes.Buffer
-	code := querycmd.Run(t.Context(), args, strings.NewReader(""), &out, &errs)
+	code := querycmd.Run(t.Context(), cmdtest.Env(), args, strings.NewReader(""), &out, &errs)
 	return result{code, out.String(), errs.String()}
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/creack/pty"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/cmdtest"
 	"callhouse/cmd/internal/extractcmd"
 	"callhouse/cmd/internal/querycmd"
 	"callhouse/internal/analytics"
@@ -289,7 +290,7 @@ func TestForeignWords(t *testing.T) {
 			all, _ := io.ReadAll(terminal) // ends with an error when the other side is closed
 			shown <- string(all)
 		}()
-		code := extractcmd.Run(t.Context(), []string{"show", word(0), "--warehouse", h.warehouse}, strings.NewReader(""), stdout, io.Discard)
+		code := extractcmd.Run(t.Context(), cmdtest.Env(), []string{"show", word(0), "--warehouse", h.warehouse}, strings.NewReader(""), stdout, io.Discard)
 		_ = stdout.Close()
 		screen := strings.ReplaceAll(<-shown, "\r\n", "\n") // as terminals have it
 		_ = terminal.Close()
@@ -372,7 +373,7 @@ func foulQueries(t *testing.T, h *foulHouse) {
 	ask := func(stdin string, args ...string) (string, string) {
 		t.Helper()
 		var out, errs bytes.Buffer
-		querycmd.Run(t.Context(), append(args, "--warehouse", h.warehouse), strings.NewReader(stdin), &out, &errs)
+		querycmd.Run(t.Context(), cmdtest.Env(), append(args, "--warehouse", h.warehouse), strings.NewReader(stdin), &out, &errs)
 		for name, text := range map[string]string{"stdout": out.String(), "stderr": errs.String()} {
 			if bad := unclean(text); bad != "" {
 				t.Errorf("query %q: %s has %s:\n%q", args, name, bad, text)

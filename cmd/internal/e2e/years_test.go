@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/cmdtest"
 	"callhouse/cmd/internal/extractcmd"
 	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
@@ -51,7 +52,7 @@ func TestNight(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	program := extractcmd.Program{Now: func() time.Time { return time.UnixMilli(clock) }}
+	program := extractcmd.Program{Now: func() time.Time { return time.UnixMilli(clock) }, Env: cmdtest.Env()}
 	os.Exit(program.Run(context.Background(), args, strings.NewReader(""), os.Stdout, os.Stderr))
 }
 

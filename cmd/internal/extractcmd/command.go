@@ -8,7 +8,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -35,22 +34,25 @@ Exit codes: 0 done; 1 failed, nothing lost; 2 wrong use; 3 committed, but not al
 4 another run holds the warehouse; 130 interrupted, committed.`
 
 // Run runs extract with its arguments, and returns its exit code.
-func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+func Run(ctx context.Context, env config.Environment, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	noCore()
-	return Program{Now: time.Now}.Run(ctx, args, stdin, stdout, stderr)
+	return Program{Now: time.Now, Env: env}.Run(ctx, args, stdin, stdout, stderr)
 }
 
 // Program is extract with a clock of its own for the age of calls: whether they are
 // over, settled, or to be listed again. The pace of requests goes by the real
 // clock.
-type Program struct{ Now func() time.Time }
+type Program struct {
+	Now func() time.Time
+	Env config.Environment
+}
 
 // Run is the function Run with the program's clock.
 func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	secrets := words.NewSecrets(os.Getenv(config.EnvKey))
+	secrets := words.NewSecrets(p.Env.Get(config.EnvKey))
 	stderr = words.NewWriter(stderr, secrets)
-	root := newRoot(p.Now, secrets, stderr)
-	root.SetArgs(args)
+	root := newRoot(p, secrets, stderr)
+	root.SetArgs(append([]string{}, args...)) // cobra takes nil for the process's own
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
@@ -62,10 +64,10 @@ func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout
 }
 
 // Command returns the tree of commands, for the manual and the shells' completions.
-func Command() *cobra.Command { return newRoot(time.Now, new(words.Secrets), io.Discard) }
+func Command() *cobra.Command { return newRoot(Program{Now: time.Now}, new(words.Secrets), io.Discard) }
 
-func newRoot(now func() time.Time, secrets *words.Secrets, stderr io.Writer) *cobra.Command {
-	s := &settings{now: now, secrets: secrets, stderr: stderr}
+func newRoot(p Program, secrets *words.Secrets, stderr io.Writer) *cobra.Command {
+	s := &settings{Config: config.Config{Env: p.Env}, now: p.Now, secrets: secrets, stderr: stderr}
 	doRun := func(cmd *cobra.Command, _ []string) error { return runProfiles(cmd, s, stderr) }
 	root := &cobra.Command{
 		Use: program, Short: "Copy new and changed calls into the warehouse", Long: about,

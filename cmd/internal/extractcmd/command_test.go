@@ -3,10 +3,13 @@ package extractcmd
 import (
 	"bytes"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/creack/pty"
+
+	"callhouse/cmd/internal/cmdtest"
 )
 
 // From the next release on extract alone shows its help. Until then what runs it
@@ -41,7 +44,7 @@ func TestExtractWithoutACommand(t *testing.T) {
 		{"run", null, []string{"run"}, true, ""},
 	} {
 		var out, errs bytes.Buffer
-		code := Run(t.Context(), c.args, c.stdin, &out, &errs)
+		code := Run(t.Context(), cmdtest.Env(), c.args, c.stdin, &out, &errs)
 		if ran := code == 2 && strings.Contains(errs.String(), "no service address"); ran != c.runs || !ran && (code != 0 || !strings.Contains(out.String(), "extract [command]")) {
 			t.Errorf("%s: exit code %d\n%s%s", c.name, code, out.String(), errs.String())
 		}
@@ -95,8 +98,9 @@ func TestHelpListsWhatACommandUses(t *testing.T) {
 
 // The shells offer the values of flags, for the flags that a command uses.
 func TestCompletionOfValues(t *testing.T) {
-	t.Chdir(t.TempDir())
-	if err := os.WriteFile("callhouse.toml", []byte("[profiles.acme]\n[profiles.globex]\n"), 0o600); err != nil {
+	file := filepath.Join(t.TempDir(), "callhouse.toml")
+	t.Setenv("CALLHOUSE_CONFIG", file)
+	if err := os.WriteFile(file, []byte("[profiles.acme]\n[profiles.globex]\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for args, want := range map[string]string{

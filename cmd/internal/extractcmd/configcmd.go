@@ -91,7 +91,7 @@ func printConfig(cmd *cobra.Command, s *settings, format string) error {
 
 // shown returns the settings as they are printed. It does not read the API key.
 func (s *settings) shown() shownConfig {
-	out := shownConfig{Profile: s.Profile, APIKey: shownSetting{Name: "api_key", Value: "none", From: "nowhere", Kind: "none"}, Notes: config.StrayVariables()}
+	out := shownConfig{Profile: s.Profile, APIKey: shownSetting{Name: "api_key", Value: "none", From: "nowhere", Kind: "none"}, Notes: s.Env.StrayVariables()}
 	if s.File != nil {
 		out.File = s.File.Path
 		if s.Profile == "" && len(s.File.Profiles) > 0 {

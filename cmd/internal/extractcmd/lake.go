@@ -51,6 +51,7 @@ func (n *night) askQuery(ctx context.Context) error {
 		args = append(args, "--profile", n.Profile)
 	}
 	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Env = n.Env.Strings()
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	var said bytes.Buffer
 	cmd.Stderr = &said

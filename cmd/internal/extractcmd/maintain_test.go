@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/cmdtest"
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
@@ -56,7 +57,7 @@ func tended(t *testing.T) (root string) {
 func call(t *testing.T, stdin string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	code = Run(context.Background(), args, strings.NewReader(stdin), &out, &errs)
+	code = Run(context.Background(), cmdtest.Env(), args, strings.NewReader(stdin), &out, &errs)
 	return code, out.String(), errs.String()
 }
 
@@ -203,7 +204,7 @@ func TestCompactIsInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out, errs bytes.Buffer
-	code := Run(ctx, []string{"compact", "--all", "--warehouse", root}, strings.NewReader(""), &out, &errs)
+	code := Run(ctx, cmdtest.Env(), []string{"compact", "--all", "--warehouse", root}, strings.NewReader(""), &out, &errs)
 	if code != cli.ExitInterrupted || !strings.Contains(errs.String(), "interrupted") || strings.Contains(errs.String(), "compacted") {
 		t.Errorf("exit code %d: %s", code, errs.String())
 	}

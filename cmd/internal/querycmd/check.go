@@ -87,7 +87,7 @@ func (v *verdict) severity() string {
 }
 
 func (c *checking) run(ctx context.Context, names []string) (err error) {
-	if err := c.safe.Read(); err != nil {
+	if err := c.safe.Read(c.Env); err != nil {
 		return err
 	}
 	if c.Show < 0 || c.MaxAge < 0 {

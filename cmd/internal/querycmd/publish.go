@@ -25,13 +25,6 @@ import (
 // hadoop is the catalog of those who have none.
 const hadoop = "hadoop"
 
-// Environment variables with what a catalog asks for.
-const (
-	envCatalogToken      = "CALLHOUSE_CATALOG_TOKEN"
-	envCatalogCredential = "CALLHOUSE_CATALOG_CREDENTIAL"
-	envCatalogWarehouse  = "CALLHOUSE_CATALOG_WAREHOUSE"
-)
-
 func (a *app) publishCommand() *cobra.Command {
 	var adopt bool
 	var receipt string
@@ -93,7 +86,7 @@ func (a *app) publish(ctx context.Context, receipt string, adopt bool) error {
 	defer free()
 	made, err := publish.Run(ctx, publish.Options{
 		Warehouse: a.Warehouse, To: a.PublishTo, Catalog: catalog, Namespace: a.PublishNamespace, Organization: a.PublishOrganization,
-		CatalogWarehouse: os.Getenv(envCatalogWarehouse), Token: os.Getenv(envCatalogToken), Credential: os.Getenv(envCatalogCredential),
+		CatalogWarehouse: a.Env.Get(config.EnvCatalogWarehouse), Token: a.Env.Get(config.EnvCatalogToken), Credential: a.Env.Get(config.EnvCatalogCredential),
 		Adopt: adopt, Now: time.Now,
 	})
 	if cli.Is[*publish.UseError](err) {

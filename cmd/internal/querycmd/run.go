@@ -30,7 +30,7 @@ const Name = "query"
 
 // Run runs the command with args, without the program's name, and returns its
 // exit code. Cancelling ctx stops the query.
-func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+func Run(ctx context.Context, env config.Environment, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	// Without it the signal that the reader is gone would end the process at once,
 	// and leave its temporary files.
 	pipe := make(chan os.Signal, 1)
@@ -41,9 +41,9 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	free := cli.Signals(cancel)
 	defer free()
 	stderr = words.NewWriter(stderr, nil)
-	a := &app{Command: answer.Command{Stdin: stdin, Stdout: stdout, Stderr: stderr}, freeSignals: free}
+	a := &app{Command: answer.Command{Config: config.Config{Env: env}, Stdin: stdin, Stdout: stdout, Stderr: stderr}, freeSignals: free}
 	root := a.root()
-	root.SetArgs(args)
+	root.SetArgs(append([]string{}, args...)) // cobra takes nil for the process's own
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)

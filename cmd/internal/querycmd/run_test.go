@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/cmdtest"
 	"callhouse/cmd/internal/querycmd"
 	"callhouse/cmd/internal/querycmd/safe"
 	"callhouse/internal/analytics/analyticstest"
@@ -30,22 +31,21 @@ import (
 // Safe mode runs statements in a process of this program: here, of the test.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == safe.Name {
-		os.Exit(querycmd.Run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+		os.Exit(querycmd.Run(context.Background(), cmdtest.Child(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	if os.Getenv("CALLHOUSE_TEST_SHELL") != "" { // a test runs this binary
 		goleak.VerifyTestMain(m)
 	}
+	clear := cmdtest.Seal()
 	dir, err := os.MkdirTemp("", "callhouse-tests-")
-	houseDir = filepath.Join(dir, "house")
-	debug.SetGCPercent(400) // the tests hold little
-	if err == nil {
-		err = os.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache")) // instead of the user's
-	}
 	if err != nil {
 		panic(err)
 	}
+	houseDir = filepath.Join(dir, "house")
+	debug.SetGCPercent(400) // the tests hold little
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		_ = os.RemoveAll(dir)
+		clear()
 		os.Exit(code)
 	}))
 }
@@ -124,7 +124,7 @@ type result struct {
 func run(t *testing.T, stdin string, args ...string) result {
 	t.Helper()
 	var out, errs bytes.Buffer
-	code := querycmd.Run(t.Context(), args, strings.NewReader(stdin), &out, &errs)
+	code := querycmd.Run(t.Context(), cmdtest.Env(), args, strings.NewReader(stdin), &out, &errs)
 	return result{code, out.String(), errs.String()}
 }
 
@@ -394,7 +394,7 @@ func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	var errs bytes.Buffer
-	code := querycmd.Run(ctx, []string{"sql", "SELECT count(*) FROM range(10000000) a, range(10000000) b WHERE a.range * b.range % 7 = 3"},
+	code := querycmd.Run(ctx, cmdtest.Env(), []string{"sql", "SELECT count(*) FROM range(10000000) a, range(10000000) b WHERE a.range * b.range % 7 = 3"},
 		strings.NewReader(""), io.Discard, &errs)
 	if code != cli.ExitInterrupted || errs.String() != "query: interrupted\n" {
 		t.Errorf("exit code %d, %q", code, errs.String())
@@ -413,7 +413,7 @@ func TestBrokenPipe(t *testing.T) {
 		_ = r.Close()
 	}()
 	var errs bytes.Buffer
-	code := querycmd.Run(t.Context(), []string{"sql", "--format", "csv", "SELECT * FROM range(10000000)"}, strings.NewReader(""), w, &errs)
+	code := querycmd.Run(t.Context(), cmdtest.Env(), []string{"sql", "--format", "csv", "SELECT * FROM range(10000000)"}, strings.NewReader(""), w, &errs)
 	if code != cli.ExitOK || errs.Len() > 0 {
 		t.Errorf("exit code %d, %q", code, errs.String())
 	}

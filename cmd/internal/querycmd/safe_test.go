@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/cmdtest"
 	"callhouse/cmd/internal/querycmd"
 	"callhouse/cmd/internal/querycmd/safe"
 	"callhouse/cmd/internal/querycmd/serve"
@@ -115,7 +116,7 @@ func TestSafeContains(t *testing.T) {
 				args = append(args, c.text)
 			}
 			var out, errs bytes.Buffer
-			code := querycmd.Run(t.Context(), args, strings.NewReader(c.text), &out, &errs)
+			code := querycmd.Run(t.Context(), cmdtest.Env(), args, strings.NewReader(c.text), &out, &errs)
 			s := errs.String()
 			if code != c.code || !strings.Contains(s, c.want) || strings.Count(s, "\n") > 2 || strings.Contains(s, "goroutine") || len(s) > 10_000 || strings.Contains(s, "%!") || c.code != 0 && !strings.HasPrefix(s, "query: ") {
 				t.Errorf("exit code %d, %.2000s", code, s)
@@ -211,7 +212,7 @@ func TestSafeInterrupted(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	var errs bytes.Buffer
-	code := querycmd.Run(ctx, []string{"sql", "--safe", "SELECT count(*) FROM range(10000000) a, range(10000000) b WHERE a.range * b.range % 7 = 3"},
+	code := querycmd.Run(ctx, cmdtest.Env(), []string{"sql", "--safe", "SELECT count(*) FROM range(10000000) a, range(10000000) b WHERE a.range * b.range % 7 = 3"},
 		strings.NewReader(""), io.Discard, &errs)
 	if code != cli.ExitInterrupted || errs.String() != "query: interrupted\n" {
 		t.Errorf("exit code %d, %q", code, errs.String())
@@ -231,7 +232,7 @@ func TestSafeBrokenPipe(t *testing.T) {
 		_ = r.Close()
 	}()
 	var errs bytes.Buffer
-	code := querycmd.Run(t.Context(), []string{"sql", "--safe", "--format", "csv", "SELECT * FROM range(100000000)"}, strings.NewReader(""), w, &errs)
+	code := querycmd.Run(t.Context(), cmdtest.Env(), []string{"sql", "--safe", "--format", "csv", "SELECT * FROM range(100000000)"}, strings.NewReader(""), w, &errs)
 	if code != cli.ExitOK || errs.Len() > 0 {
 		t.Errorf("exit code %d, %q", code, errs.String())
 	}
@@ -298,7 +299,7 @@ func TestLongStatements(t *testing.T) {
 	for _, args := range []string{"sql -", "sql -f -", "sql", "sql --safe -", "sql -f long.sql", "sql -f /dev/zero", "shell", "shell --safe", "check --checks checks", "check --safe --checks checks"} {
 		in := &torrent{head: "SELECT 1 AS one;\nSELECT '"}
 		var out, errs bytes.Buffer
-		code := querycmd.Run(t.Context(), strings.Fields(args), in, &out, &errs)
+		code := querycmd.Run(t.Context(), cmdtest.Env(), strings.Fields(args), in, &out, &errs)
 		if code != cli.ExitUsage || !strings.Contains(errs.String(), "more than 1 MiB") || errs.Len() > 1000 {
 			t.Errorf("%s: exit code %d, %.1000s", args, code, errs.String())
 		}

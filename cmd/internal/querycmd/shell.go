@@ -28,7 +28,7 @@ first error.`,
 		GroupID: "more",
 		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := mode.Read(); err != nil {
+			if err := mode.Read(a.Env); err != nil {
 				return err
 			}
 			s, err := session.New(&a.Command, mode, over)

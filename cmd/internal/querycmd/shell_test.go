@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"callhouse/cmd/internal/cmdtest"
 	"callhouse/cmd/internal/querycmd"
 	"callhouse/internal/analytics/analyticstest"
 )
@@ -409,7 +410,7 @@ func TestShellWhileCommitting(t *testing.T) {
 	done := make(chan int)
 	var errs strings.Builder
 	go func() {
-		code := querycmd.Run(t.Context(), []string{"shell", "--format", "csv"}, stdin, stdout, &errs)
+		code := querycmd.Run(t.Context(), cmdtest.Env(), []string{"shell", "--format", "csv"}, stdin, stdout, &errs)
 		_ = stdout.Close()
 		done <- code
 	}()

@@ -15,6 +15,7 @@ import (
 	"github.com/hinshun/vt10x"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/cmdtest"
 	"callhouse/cmd/internal/querycmd"
 )
 
@@ -25,7 +26,7 @@ func TestShellProcess(t *testing.T) {
 		t.Skip("it is what other tests start")
 	}
 	ctx, stop := cli.Context()
-	code := querycmd.Run(ctx, strings.Fields(os.Getenv("CALLHOUSE_TEST_SHELL")), os.Stdin, os.Stdout, os.Stderr)
+	code := querycmd.Run(ctx, cmdtest.Child(), strings.Fields(os.Getenv("CALLHOUSE_TEST_SHELL")), os.Stdin, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
 }

@@ -49,7 +49,7 @@ every digit of decimals and big integers, times as RFC 3339, JSON columns as JSO
 			if err != nil {
 				return err
 			}
-			if err := mode.Read(); err != nil {
+			if err := mode.Read(a.Env); err != nil {
 				return err
 			}
 			return a.runSQL(cmd.Context(), &mode, text, values)

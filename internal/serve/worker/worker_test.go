@@ -17,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"callhouse/internal/loopback"
 	"callhouse/internal/postgres"
 	"callhouse/internal/postgres/cell"
 	"callhouse/internal/serve/worker"
@@ -32,7 +33,7 @@ var (
 // TestMain makes this binary the program of a process for statements.
 func TestMain(m *testing.M) {
 	if os.Getenv(envWorker) == "" {
-		os.Exit(m.Run())
+		loopback.Main(m)
 	}
 	err := worker.Run(context.Background(), os.Stdin, os.Stdout, func(job []byte, t *worker.Teller) (postgres.Backend, error) {
 		tell = t

@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/config"
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/format"
@@ -51,8 +52,8 @@ func (s *Mode) Flags(cmd *cobra.Command) {
 }
 
 // Read checks the flags after they are parsed.
-func (s *Mode) Read() error {
-	env := os.Getenv("CALLHOUSE_SAFE")
+func (s *Mode) Read(vars config.Environment) error {
+	env := vars.Get(config.EnvSafe)
 	if env != "" && !s.cmd.Flags().Changed("safe") {
 		on, err := strconv.ParseBool(env)
 		if err != nil { // not taken for "no": somebody meant to be safe

@@ -101,7 +101,7 @@ func (s *Session) answer(ctx context.Context, do func(a *answer.Command) error) 
 		return s.a.Explain(err)
 	}
 	a := &answer.Command{Stdin: strings.NewReader(""), Stdout: s.a.Stdout, Stderr: s.a.Stderr,
-		Config: config.Config{Values: config.Values{Warehouse: s.a.Warehouse, TZ: s.tz, Format: s.format, GroupReadable: s.a.GroupReadable}},
+		Config: config.Config{Env: s.a.Env, Values: config.Values{Warehouse: s.a.Warehouse, TZ: s.tz, Format: s.format, GroupReadable: s.a.GroupReadable}},
 		Shell:  &answer.Shell{Root: s.a.Warehouse, House: s.house, Width: answer.TerminalWidth(s.a.Stdout), Rows: s.limit, Records: s.records}}
 	began := time.Now()
 	paged := false

@@ -1,0 +1,79 @@
+// Package cmdtest keeps tests away from the configuration and the network of the
+// machine that they run on. Every test package under cmd must call Seal or Main in
+// its TestMain; a test of this package looks.
+package cmdtest
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"callhouse/cmd/internal/config"
+	"callhouse/internal/loopback"
+)
+
+// sealed is set for the processes that a sealed test starts. What these find in the
+// environment was put there by the test.
+const sealed = "CALLHOUSE_TEST_SEALED"
+
+// Seal takes all settings out of the environment, gives the process configuration,
+// state and cache folders of its own, and keeps it off the network. clear removes
+// the folders.
+func Seal() (clear func()) {
+	loopback.Only()
+	if os.Getenv(sealed) != "" {
+		return func() {}
+	}
+	users, err := os.UserCacheDir()
+	if err == nil && os.Getenv("GOCACHE") == "" { // for tests that build a program
+		err = os.Setenv("GOCACHE", filepath.Join(users, "go-build"))
+	}
+	settings, err2 := os.UserConfigDir()
+	if err2 == nil && os.Getenv("GOENV") == "" {
+		err2 = os.Setenv("GOENV", filepath.Join(settings, "go", "env"))
+	}
+	dir, err3 := os.MkdirTemp("", "callhouse-tests-")
+	err = errors.Join(err, err2, err3, os.Setenv(sealed, dir))
+	for name := range config.Variables(os.Environ()) {
+		if name == "CREDENTIALS_DIRECTORY" || strings.HasPrefix(name, "AWS_") || slices.Contains(config.VariableNames(), name) {
+			err = errors.Join(err, os.Unsetenv(name))
+		}
+	}
+	for name, folder := range map[string]string{"XDG_CONFIG_HOME": "config", "XDG_STATE_HOME": "state", "XDG_CACHE_HOME": "cache"} {
+		err = errors.Join(err, os.Setenv(name, filepath.Join(dir, folder)))
+	}
+	if err != nil {
+		panic(err)
+	}
+	return func() { _ = os.RemoveAll(dir) }
+}
+
+// Main runs a package's tests in a sealed process.
+func Main(m *testing.M) {
+	clear := Seal()
+	code := m.Run()
+	clear()
+	os.Exit(code)
+}
+
+// Env is the environment of a program that a test runs in its own process: the
+// variables that tests have set, and no place for a configuration file.
+func Env() config.Environment {
+	if os.Getenv(sealed) == "" {
+		panic("cmdtest: the package's TestMain does not call Seal")
+	}
+	return config.Environment{Vars: config.Variables(os.Environ())}
+}
+
+// Child is the environment of a program that is the test's binary under another
+// name: the variables that it was started with, and the places of a configuration
+// file but for the machine's.
+func Child() config.Environment {
+	loopback.Only()
+	env := config.System()
+	env.Files = env.Files[:len(env.Files)-1]
+	return env
+}

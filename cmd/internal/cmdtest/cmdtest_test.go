@@ -1,0 +1,116 @@
+package cmdtest
+
+import (
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"callhouse/cmd/internal/config"
+)
+
+func TestMain(m *testing.M) { Main(m) }
+
+const module = "../../.."
+
+// Every test package under cmd is sealed, every other one that can open connections
+// keeps to this machine, and only programs read the machine's configuration.
+func TestEveryPackage(t *testing.T) {
+	network := regexp.MustCompile(`(?m)^\s+(_ )?"(net|net/http|net/http/httptest|github\.com/minio/[^"]*)"$`)
+	isolated := regexp.MustCompile(`\b(cmdtest\.(Main|Seal)\(|loopback\.(Main|Only)\()|^package cmdtest`)
+	system := regexp.MustCompile(`\bSystem\(\)`)
+	type folder struct{ tests, network, sealed, guarded bool }
+	folders := map[string]*folder{}
+	err := filepath.WalkDir(module, func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir() && (e.Name() == "testdata" || e.Name() == ".git"):
+			return filepath.SkipDir
+		case e.IsDir() || filepath.Ext(path) != ".go":
+			return nil
+		}
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		name, _ := filepath.Rel(module, path)
+		dir, text := filepath.Dir(name), string(raw)
+		f := folders[dir]
+		if f == nil {
+			f = &folder{}
+			folders[dir] = f
+		}
+		f.network = f.network || network.MatchString(text)
+		if strings.HasSuffix(name, "_test.go") {
+			f.tests = true
+			f.sealed = f.sealed || strings.Contains(text, "cmdtest.Seal(") || strings.Contains(text, "cmdtest.Main(") || strings.HasPrefix(text, "package cmdtest")
+			f.guarded = f.guarded || isolated.MatchString(text)
+		}
+		if system.MatchString(text) && !strings.Contains(text, "\nfunc main() {") &&
+			dir != "cmd/internal/config" && dir != "cmd/internal/cmdtest" {
+			t.Errorf("%s reads this machine's configuration: only the programs' main functions may call config.System", name)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(folders) < 50 {
+		t.Fatalf("only %d packages were found", len(folders))
+	}
+	for dir, f := range folders {
+		switch {
+		case !f.tests:
+		case dir == "cmd/internal/cli", dir == "cmd/internal/config": // this package is built from them
+		case strings.HasPrefix(dir, "cmd/") && !f.sealed:
+			t.Errorf("the tests in %s are not sealed: func TestMain(m *testing.M) { cmdtest.Main(m) }", dir)
+		case f.network && !f.guarded:
+			t.Errorf("the tests in %s may reach other machines: func TestMain(m *testing.M) { loopback.Main(m) }", dir)
+		}
+	}
+}
+
+// A sealed process has no settings, wherever they stood before.
+func TestSealed(t *testing.T) {
+	if Poisoned() == "" {
+		Poison(t, "^TestSealed$")
+		return
+	}
+	env := Env()
+	for _, name := range append(config.VariableNames(), "CREDENTIALS_DIRECTORY", "AWS_ACCESS_KEY_ID", "AWS_ENDPOINT_URL") {
+		if v, ok := env.Vars[name]; ok {
+			t.Errorf("%s is %q", name, v)
+		}
+	}
+	if f, err := env.Open(""); f != nil || err != nil {
+		t.Errorf("a file is read: %+v, %v", f, err)
+	}
+	for _, dir := range []func() (string, error){os.UserConfigDir, os.UserCacheDir} {
+		if path, err := dir(); err != nil || strings.HasPrefix(path, filepath.Dir(Poisoned())) {
+			t.Errorf("a folder is the user's: %s, %v", path, err)
+		}
+	}
+}
+
+// No request of a sealed process leaves the machine.
+func TestNoOtherMachine(t *testing.T) {
+	for _, address := range []string{"http://192.0.2.1/", "https://192.0.2.1/", "http://calls.invalid/"} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err == nil {
+			_, _ = io.Copy(io.Discard, resp.Body)
+			_ = resp.Body.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), "proxyconnect tcp: dial tcp 127.0.0.1:9") {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}

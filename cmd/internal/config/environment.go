@@ -1,0 +1,50 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Environment is everything outside the arguments that settings are read from: the
+// environment variables, and the places of the configuration file. The zero value
+// has neither. Only the programs' main functions use System; the demo and the tests
+// build their own, so that they never read this machine's configuration.
+type Environment struct {
+	Vars  map[string]string
+	Files []string // where the configuration file is looked for when none is named, in order
+}
+
+// System returns the environment of this process, and the places of this machine.
+func System() Environment {
+	files := []string{fileName}
+	if dir, err := os.UserConfigDir(); err == nil {
+		files = append(files, filepath.Join(dir, "callhouse", fileName))
+	}
+	return Environment{Vars: Variables(os.Environ()), Files: append(files, filepath.Join("/etc/callhouse", fileName))}
+}
+
+// Variables returns environment variables that are given as NAME=VALUE. As with
+// os.Getenv, the first of a name counts.
+func Variables(pairs []string) map[string]string {
+	vars := map[string]string{}
+	for _, pair := range pairs {
+		name, value, _ := strings.Cut(pair, "=")
+		if _, twice := vars[name]; !twice {
+			vars[name] = value
+		}
+	}
+	return vars
+}
+
+// Get returns the value of an environment variable; empty if it is not set.
+func (e Environment) Get(name string) string { return e.Vars[name] }
+
+// Strings returns the environment variables as a child process takes them.
+func (e Environment) Strings() []string {
+	out := []string{} // not nil, which would mean those of this process
+	for name, value := range e.Vars {
+		out = append(out, name+"="+value)
+	}
+	return out
+}
