@@ -21,6 +21,7 @@ type KeyPlace struct {
 	Env, file string // one of them, or none
 	Systemd   bool   // the file is one that systemd laid down
 	from      string // what says so; empty for what says so itself
+	layer     Source // which kind of place says so
 }
 
 // Source names the place in messages.
@@ -54,13 +55,13 @@ func (c *Config) KeyPlace() (KeyPlace, error) {
 		return c.credential(), nil
 	}
 	if own == best && c.APIKeyEnv != EnvKey {
-		places = append(places, KeyPlace{Env: EnvKey})
+		places = append(places, KeyPlace{Env: EnvKey, layer: own})
 	}
 	if file.Source == best && c.APIKeyFile != "" {
-		places = append(places, KeyPlace{file: c.APIKeyFile, from: file.String()})
+		places = append(places, KeyPlace{file: c.APIKeyFile, from: file.String(), layer: best})
 	}
 	if env.Source == best && c.APIKeyEnv != "" {
-		places = append(places, KeyPlace{Env: c.APIKeyEnv, from: env.String()})
+		places = append(places, KeyPlace{Env: c.APIKeyEnv, from: env.String(), layer: best})
 	}
 	switch len(places) {
 	case 0:
@@ -85,7 +86,7 @@ func (c *Config) credential() KeyPlace {
 	if _, err := os.Stat(path); err != nil {
 		return KeyPlace{}
 	}
-	return KeyPlace{file: path, Systemd: true}
+	return KeyPlace{file: path, Systemd: true, layer: FromEnv} // given to the process, as its environment is
 }
 
 // APIKey returns the API key and where it came from.

@@ -18,7 +18,12 @@ import (
 // flagsOf returns flags for all settings of a program, as its commands have them.
 func flagsOf(t *testing.T, program Program, args ...string) *pflag.FlagSet {
 	t.Helper()
-	var c Config
+	return takeFlags(t, new(Config), program, args...)
+}
+
+// takeFlags returns such flags for one configuration.
+func takeFlags(t *testing.T, c *Config, program Program, args ...string) *pflag.FlagSet {
+	t.Helper()
 	f := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	c.add(f, program, false)
 	c.add(f, program, true)

@@ -168,7 +168,7 @@ func (f *File) namesKey(profile string) bool {
 // overridden is the error of an environment that would change whose calls a profile
 // gets, or where they go.
 func (f *File) overridden(env, profile, name string) error {
-	return cli.Usage("unset it, or say it with a flag: this decides whose calls go where, and is never guessed",
+	return cli.Usage("unset it, or override the profile with flags: this decides whose calls go where, and is never guessed",
 		"%s is set, and the profile %q has a %s of its own (%s:%d)", env, profile, name, f.Path, f.profiles[profile][name].line)
 }
 

@@ -114,6 +114,9 @@ func (s *settings) shown() shownConfig {
 		}
 		out.APIKey = shownSetting{Name: "api_key", Value: words.Masked, From: from, Kind: kind}
 	}
+	if err := s.OneService(); err != nil && (len(out.Notes) == 0 || out.Notes[len(out.Notes)-1] != err.Error()) {
+		out.Notes = append(out.Notes, err.Error())
+	}
 	for i := range s.Settings {
 		t := &s.Settings[i]
 		kind := [...]string{"default", "file", "file", "environment", "flag"}[t.From.Source]

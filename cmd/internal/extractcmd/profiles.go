@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/config"
 	"callhouse/internal/api"
 )
 
@@ -78,7 +79,7 @@ func apart(all []*settings) error {
 		if err != nil || api.CheckBaseURL(s.BaseURL) != nil {
 			continue
 		}
-		o := organisation{strings.TrimSuffix(strings.TrimRight(s.BaseURL, "/"), "/v3"), sha256.Sum256([]byte(key))}
+		o := organisation{config.ServiceOf(s.BaseURL), sha256.Sum256([]byte(key))}
 		if other, ok := organisations[o]; ok {
 			return cli.Usage("run them one after the other, or make one profile of them: the service counts requests by organisation",
 				"the profiles %q and %q have the same key for %s, and so one budget", other, s.Profile, o.base)

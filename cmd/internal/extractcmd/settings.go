@@ -72,6 +72,9 @@ func (s *settings) crawl(now time.Time) (crawler.Config, error) {
 	} else if from.After(cfg.Since) {
 		cfg.Since = from // what is kept no longer is not listed either
 	}
+	if err := s.OneService(); err != nil {
+		return cfg, err
+	}
 	key, source, err := s.APIKey()
 	s.secrets.Add(key)
 	cfg.Key, cfg.KeySource = api.Secret(key), source

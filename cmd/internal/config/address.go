@@ -1,0 +1,58 @@
+package config
+
+import (
+	"strings"
+
+	"callhouse/cmd/internal/cli"
+)
+
+// OneService returns an error if the API key or the warehouse was given for another
+// address than the one in force. Both belong to the address that stands in the same
+// place: a flag or variable with another address must not lead a key to a foreign
+// host, or foreign calls into a warehouse. A key or warehouse from a stronger place
+// than the address is meant for it.
+func (c *Config) OneService() error {
+	at := c.Settings.From("base_url")
+	p, err := c.KeyPlace()
+	if err != nil {
+		return err
+	}
+	if p.Source() != "" && c.elsewhere(at, p.layer, true) {
+		from := p.Source()
+		if p.from != "" {
+			from += " (" + p.from + ")"
+		}
+		return cli.Usage("a key goes only to the address that is given with it: give the key of this address with --api-key-file, or leave the address as it was",
+			"the API key is from %s, and the address from %s", from, at)
+	}
+	if house := c.Settings.From("warehouse"); c.elsewhere(at, house.Source, false) {
+		return cli.Usage("another address needs its own warehouse: give --warehouse as well",
+			"the warehouse is from %s, and the address from %s", house, at)
+	}
+	return nil
+}
+
+// elsewhere says whether the address in force, which is from at, replaces the one that
+// belongs to something from a layer. The file is one place. So are the environment and
+// the flags, unless both have an address. needed says that there must be one.
+func (c *Config) elsewhere(at Origin, layer Source, needed bool) bool {
+	own := ""
+	switch {
+	case at.Source <= layer || layer == FromDefault || at.Source <= FromProfile:
+		return false
+	case layer == FromEnv:
+		own, needed = c.Env.Get(keyOf("base_url").Env()), false
+	default:
+		own, _ = c.File.find(keyOf("base_url"), c.Profile, "")
+	}
+	if own == "" {
+		return needed
+	}
+	return ServiceOf(own) != ServiceOf(c.BaseURL)
+}
+
+// ServiceOf returns an address as it is compared with others: without what a request
+// adds to it.
+func ServiceOf(address string) string {
+	return strings.TrimRight(strings.TrimSuffix(strings.TrimRight(address, "/"), "/v3"), "/")
+}

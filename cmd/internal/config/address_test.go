@@ -1,0 +1,68 @@
+package config
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"callhouse/cmd/internal/cli"
+)
+
+// A key and a warehouse go with the address that was given for them, and with no
+// other: whatever the combination of places.
+func TestKeyGoesToItsAddress(t *testing.T) {
+	const (
+		machine  = "base_url = \"http://machine\"\napi_key_file = \"/k\"\nwarehouse = \"/w\"\n"
+		profiled = "[profiles.p]\nbase_url = \"http://machine\"\napi_key_file = \"/k\"\nwarehouse = \"/w\"\n"
+	)
+	for _, c := range []struct {
+		name, file, profile string
+		env, args           string
+		says                string // empty: it is accepted
+	}{
+		{"all in the file", machine, "", "", "", ""},
+		{"another address by flag", machine, "", "", "--base-url=http://other", "API key"},
+		{"another address by variable", machine, "", "CALLHOUSE_BASE_URL=http://other", "", "API key"},
+		{"the same address by flag", machine, "", "", "--base-url=http://machine/v3/", ""},
+		{"address and key by flag", machine, "", "", "--base-url=http://other --api-key-file=/o", "warehouse"},
+		{"address, key and warehouse by flag", machine, "", "", "--base-url=http://other --api-key-file=/o --warehouse=/ow", ""},
+		{"address by flag, key in the environment", machine, "", "CALLHOUSE_API_KEY=o", "--base-url=http://other --warehouse=/ow", ""},
+		{"address and key in the environment", machine, "", "CALLHOUSE_API_KEY=o CALLHOUSE_BASE_URL=http://other CALLHOUSE_WAREHOUSE=/ow", "", ""},
+		{"key in the environment, for the file's address", machine, "", "CALLHOUSE_API_KEY=o", "", ""},
+		{"key by flag, for the file's address", machine, "", "", "--api-key-file=/o", ""},
+		{"another warehouse alone", machine, "", "", "--warehouse=/ow", ""},
+		{"a key file without an address", "api_key_file = \"/k\"", "", "", "--base-url=http://other", "API key"},
+		{"a key variable that the file names", "api_key_env = \"K\"", "", "K=k", "--base-url=http://other", "API key"},
+		{"a warehouse without an address", "warehouse = \"/w\"", "", "CALLHOUSE_API_KEY=o", "--base-url=http://other", ""},
+		{"both in the environment, and another address by flag", "", "", "CALLHOUSE_API_KEY=o CALLHOUSE_BASE_URL=http://machine", "--base-url=http://other", "API key"},
+		{"a key file in the environment, and another address by flag", "", "", "CALLHOUSE_API_KEY_FILE=/k CALLHOUSE_BASE_URL=http://machine", "--base-url=http://other", "API key"},
+		{"a warehouse in the environment, and another address by flag", "", "", "CALLHOUSE_WAREHOUSE=/w CALLHOUSE_BASE_URL=http://machine", "--base-url=http://other --api-key-file=/o", "warehouse"},
+		{"key in the environment, address by flag", "", "", "CALLHOUSE_API_KEY=o", "--base-url=http://other", ""},
+		{"no key at all", "base_url = \"http://machine\"", "", "", "--base-url=http://other", ""},
+		{"a profile", profiled, "p", "", "", ""},
+		{"a profile and another address by flag", profiled, "p", "", "--base-url=http://other", "API key"},
+		{"a profile and all by flag", profiled, "p", "", "--base-url=http://other --api-key-file=/o --warehouse=/ow", ""},
+		{"a profile's address and the top's key", "api_key_file = \"/k\"\n[profiles.p]\nbase_url = \"http://machine\"", "p", "", "", ""},
+		{"a profile's key and another address by variable", "base_url = \"http://machine\"\n[profiles.p]\napi_key_file = \"/k\"", "p", "CALLHOUSE_BASE_URL=http://other", "", "API key"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			env := with(strings.Fields(c.env)...)
+			f, err := env.Open(written(t, c.file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			cfg := Config{Env: env, File: f}
+			if err := cfg.Take(takeFlags(t, &cfg, Extract, strings.Fields(c.args)...), Extract, c.profile); err != nil {
+				t.Fatal(err)
+			}
+			err = cfg.OneService()
+			var e *cli.Error
+			switch {
+			case c.says == "" && err != nil:
+				t.Errorf("refused: %v", err)
+			case c.says != "" && (!errors.As(err, &e) || e.Code != cli.ExitUsage || !strings.Contains(e.Error(), "the "+c.says+" is from ") || e.Hint == ""):
+				t.Errorf("error %v, want one of wrong use about the %s", err, c.says)
+			}
+		})
+	}
+}

@@ -1,0 +1,59 @@
+package e2e
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/sandbox"
+)
+
+// Where the machine's configuration has an address, a key and a warehouse, another
+// address gets neither: no request is sent, and nothing is written.
+func TestKeyStaysWithItsAddress(t *testing.T) {
+	c := found(t, sandbox.Options{World: sandbox.Config{Calls: 20, Days: 1}})
+	conf := configured(t, strings.TrimPrefix(c.profile("x", fast), "[profiles.x]\n"))
+	if r := extractAt(t.Context(), c.clock.Now, "run", conf); r.code != cli.ExitOK {
+		t.Fatalf("exit code %d:\n%s", r.code, r.stderr)
+	}
+	before := c.one("SELECT count(*) AS v FROM runs")
+	var heard atomic.Int64
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		heard.Add(1)
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	defer other.Close()
+	key, house := filepath.Join(t.TempDir(), "key"), filepath.Join(t.TempDir(), "w")
+	if err := os.WriteFile(key, []byte("another-key"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range []string{"run", "plan", "verify --deep"} {
+		words := append(strings.Fields(args), conf)
+		r := extract(t.Context(), append(words, "--base-url", other.URL)...)
+		if r.code != cli.ExitUsage || !strings.Contains(r.stderr, "the API key is from file "+c.keyFile) || !strings.Contains(r.stderr, "flag --base-url") {
+			t.Errorf("%s: exit code %d:\n%s", args, r.code, r.stderr)
+		}
+		r = extract(t.Context(), append(words, "--base-url", other.URL, "--api-key-file", key)...)
+		if r.code != cli.ExitUsage || !strings.Contains(r.stderr, "the warehouse is from ") {
+			t.Errorf("%s with a key: exit code %d:\n%s", args, r.code, r.stderr)
+		}
+	}
+	t.Setenv("CALLHOUSE_BASE_URL", other.URL)
+	if r := extract(t.Context(), "run", conf); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "environment variable CALLHOUSE_BASE_URL") {
+		t.Errorf("a variable: exit code %d:\n%s", r.code, r.stderr)
+	}
+	if r := extract(t.Context(), "config", conf); !strings.Contains(r.stdout, "note: the API key is from file") {
+		t.Errorf("config does not say that a run would be refused:\n%s", r.stdout)
+	}
+	if heard.Load() > 0 || c.one("SELECT count(*) AS v FROM runs") != before {
+		t.Errorf("%d requests reached another host, and the warehouse has %v runs, before %v", heard.Load(), c.one("SELECT count(*) AS v FROM runs"), before)
+	}
+	if r := extract(t.Context(), "run", conf, "--base-url", other.URL, "--api-key-file", key, "--warehouse", house); r.code != cli.ExitFailed || heard.Load() != 1 {
+		t.Errorf("with all three: exit code %d, %d requests:\n%s", r.code, heard.Load(), r.stderr)
+	}
+}
