@@ -66,7 +66,7 @@ type Client struct {
 // New prepares a client. It asks for nothing yet.
 func New(cfg Config) (*Client, error) {
 	cfg.SetDefaults()
-	if err := cfg.check(); err != nil {
+	if err := cfg.Check(); err != nil {
 		return nil, err
 	}
 	base, err := parseBase(cfg.BaseURL)

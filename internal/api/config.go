@@ -93,7 +93,8 @@ func (cfg *Config) Limits() (second, minute int) {
 	return part(cfg.PerSecond), part(cfg.PerMinute)
 }
 
-func (cfg *Config) check() error {
+// Check returns what New would refuse of the key and the limits, or nil.
+func (cfg *Config) Check() error {
 	if cfg.Key == "" {
 		return errors.New("the API key is empty")
 	}

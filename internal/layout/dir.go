@@ -18,6 +18,16 @@ type Dir struct {
 	path string
 }
 
+// IsWarehouse says whether a folder is laid out as a warehouse. It may be damaged, or
+// have nothing committed yet.
+func IsWarehouse(root string) bool {
+	is := func(name string, mode fs.FileMode) bool {
+		st, err := os.Lstat(filepath.Join(root, name))
+		return err == nil && st.Mode().Type() == mode
+	}
+	return is(SnapshotsName, fs.ModeDir) && (is(CurrentName, fs.ModeSymlink) || is(JournalName, fs.ModeDir) && is(LockName, 0))
+}
+
 // OpenDir opens a folder.
 func OpenDir(path string) (*Dir, error) {
 	r, err := os.OpenRoot(path)

@@ -30,7 +30,7 @@ func TestSecondRunFindsTheWarehouseHeld(t *testing.T) {
 }
 
 func TestSpendsAreRemembered(t *testing.T) {
-	root := filepath.Join(t.TempDir(), "w")
+	root := t.TempDir() // it stays, though nothing is committed
 	w := night(t, nil, root, 0)
 	sent := time.Unix(0, 1_700_000_000_123_456_789)
 	want := []disk.Spend{{Sent: sent, Answered: sent.Add(time.Second)}, {Sent: sent.Add(time.Minute)}}

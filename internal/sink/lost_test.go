@@ -157,7 +157,7 @@ func TestRowsOfAFullDisk(t *testing.T) {
 
 // The lock's line has room for the newest of many.
 func TestManyLostRuns(t *testing.T) {
-	root := filepath.Join(t.TempDir(), "w")
+	root := t.TempDir() // it stays, though nothing is committed
 	fsys := &faultFS{FS: anywhere, root: root, err: syscall.ENOSPC, at: -1}
 	for n := range 12 {
 		w := aRun(t, fsys, root, n)
@@ -242,7 +242,7 @@ func TestDamageIsOnRecord(t *testing.T) {
 
 // Who says who holds a warehouse, and keeps nobody from taking it.
 func TestWho(t *testing.T) {
-	root := filepath.Join(t.TempDir(), "w")
+	root := t.TempDir() // it stays, though nothing is committed
 	if h, held, err := disk.Who(root); err != nil || held || h.PID != 0 {
 		t.Errorf("of no warehouse: %+v, %v, %v", h, held, err)
 	}

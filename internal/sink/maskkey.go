@@ -55,6 +55,7 @@ func (w *Warehouse) newMaskKey(path string) ([]byte, error) {
 	if err := disk.Replace(w.opts.FS, tmp, path, append(hex.AppendEncode(nil, key), '\n'), true); err != nil {
 		return nil, fmt.Errorf("make the key of the masks: %w", err)
 	}
+	w.madeKey = true
 	return key, nil
 }
 

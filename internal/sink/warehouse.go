@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -23,7 +22,7 @@ import (
 
 // Options says how a warehouse is opened for writing.
 type Options struct {
-	Root  string           // the warehouse's folder; made when it is not there
+	Root  string           // the warehouse's folder; made when it is not there, and removed again if nothing comes of it
 	RunID string           // the run that writes: layout.RunID
 	FS    disk.FS          // nil: the disk
 	Group bool             // the group may read what is made on the disk: 0640 and 0750
@@ -43,6 +42,9 @@ type Options struct {
 	// KeepFrom is a UTC midnight: a commit leaves out calls that started before it. Zero
 	// keeps all.
 	KeepFrom time.Time
+	// Spent is a file outside of the warehouse. It keeps the requests of runs that failed
+	// before there was anything to commit, for the budget of the next. Empty: none does.
+	Spent string
 	// Records says that this is a run, and gets a row in the table runs. If it cannot
 	// write the row, the next run does.
 	Records bool
@@ -85,6 +87,8 @@ type Warehouse struct {
 	notices    []string         // what was found wrong and mended, for the run's report
 	incomplete map[string]bool  // runs of whose journals a part was lost, so that what they say is covered may not be
 
+	madeKey bool // the key of the masks was made, and nothing is masked by it yet
+
 	committing sync.Mutex // one commit at a time
 	noting     sync.Mutex
 }
@@ -103,33 +107,24 @@ func Open(opts Options) (_ *Warehouse, err error) {
 	if _, ok := layout.ParseRunID(opts.RunID); !ok {
 		return nil, fmt.Errorf("open the warehouse: %q is no run id", opts.RunID)
 	}
-	if err := disk.MakeRoot(opts.Root); err != nil {
-		return nil, fmt.Errorf("open the warehouse: %w", err)
-	}
-	if opts.FS == nil {
-		if opts.FS, err = disk.Open(opts.Root, opts.Group); err != nil {
-			return nil, fmt.Errorf("open the warehouse: %w", err)
+	w := &Warehouse{opts: opts, proofs: new(snapshot.Proofs)}
+	for try := 0; ; try++ {
+		if err = w.take(opts.FS); err == nil {
+			break
+		}
+		if try == takeTries || !disk.IsGone(err) { // else another run has removed it
+			return nil, err
 		}
 	}
-	if opts.ReadOnly {
-		opts.FS = disk.ReadOnly(opts.FS)
-	}
-	w := &Warehouse{opts: opts, proofs: new(snapshot.Proofs)}
-	host, _ := os.Hostname() // a courtesy to whoever meets the lock
-	w.lock, w.spent, err = disk.TakeLock(opts.Root, disk.Holder{PID: os.Getpid(), Host: host, RunID: opts.RunID, Since: opts.Now().UTC(),
-		Records: opts.Records})
-	if err != nil {
-		return nil, err
-	}
 	w.unrecorded = commit.LostRuns(w.lock.Lost())
+	w.journal = journal.New(w.opts.FS, opts.Root, opts.RunID)
 	if err := w.recover(); err != nil {
 		problem := ""
 		if opts.ProblemOf != nil {
 			problem = opts.ProblemOf(err)
 		}
-		return nil, errors.Join(err, w.noteUnrecorded(err, problem), w.lock.Release())
+		return nil, errors.Join(err, w.noteUnrecorded(err, problem), w.giveBack())
 	}
-	w.journal = journal.New(opts.FS, opts.Root, opts.RunID)
 	return w, nil
 }
 
@@ -470,8 +465,8 @@ func (w *Warehouse) maintain(ctx context.Context, prepare func(*commit.Commit)) 
 // next run.
 func (w *Warehouse) Close() error {
 	if w.opts.ReadOnly {
-		return w.lock.Release()
+		return w.giveBack()
 	}
 	_, _, err := w.journal.Seal()
-	return errors.Join(err, journal.RemoveEmpty(w.opts.FS, w.opts.Root), w.noteUnrecorded(nil, ""), w.lock.Release())
+	return errors.Join(err, journal.RemoveEmpty(w.opts.FS, w.opts.Root), w.noteUnrecorded(nil, ""), w.giveBack())
 }

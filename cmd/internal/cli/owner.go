@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"syscall"
+
+	"callhouse/internal/layout"
 )
 
 // OwnerOf returns the name of the user who owns a file, and whether that is
@@ -34,25 +36,45 @@ func userName(uid int) string {
 }
 
 // deniedHint says what to do about a file of another user; empty if err is about
-// something else.
+// something else. It offers a new owner only for a warehouse, and then for all of it:
+// any other folder may be the system's, or somebody's for good reason.
 func deniedHint(err error) string {
 	var at *fs.PathError
 	if !errors.Is(err, fs.ErrPermission) || !errors.As(err, &at) {
 		return ""
 	}
-	path, err := filepath.Abs(at.Path)
+	wanted, err := filepath.Abs(at.Path)
 	if err != nil {
 		return ""
 	}
 	// A file in a folder that may not be entered cannot be looked at: then the
 	// folder is the problem.
-	for _, err := os.Stat(path); err != nil && path != filepath.Dir(path); _, err = os.Stat(path) {
+	path := wanted
+	for _, err = os.Stat(path); err != nil && path != filepath.Dir(path); _, err = os.Stat(path) {
 		path = filepath.Dir(path)
 	}
 	owner, others := OwnerOf(path)
-	me := userName(os.Geteuid())
 	if !others {
 		return fmt.Sprintf("%s belongs to %s, who runs this: look at its mode (ls -ld), and whether it can be written to at all", path, owner)
 	}
-	return fmt.Sprintf("%s belongs to %s, and this is %s: run it as %s, or, where it should be %s's, as root: chown -R %s %s", path, owner, me, owner, me, me, path)
+	me := userName(os.Geteuid())
+	whose := fmt.Sprintf("%s belongs to %s, and this is %s: ", path, owner, me)
+	if house := warehouseOf(path); house != "" {
+		return fmt.Sprintf("%srun it as %s, or, where the warehouse should be %s's, as root: chown -R %s %s", whose, owner, me, me, house)
+	}
+	if _, err := os.ReadDir(path); path != wanted && err == nil {
+		return fmt.Sprintf("%scheck the path, since %s is not there and %s may not make it", whose, wanted, me)
+	}
+	return whose + "check the path, or run it as " + owner + `; docs/operations.md, "Messages", says how root gives a warehouse to another user`
+}
+
+// warehouseOf returns the warehouse that a file is in, or is; empty if it is in none, as
+// far as this user can see.
+func warehouseOf(path string) string {
+	for ; path != filepath.Dir(path); path = filepath.Dir(path) {
+		if layout.IsWarehouse(path) {
+			return path
+		}
+	}
+	return ""
 }

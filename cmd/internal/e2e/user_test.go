@@ -113,7 +113,7 @@ func TestAnotherUsersFiles(t *testing.T) {
 	}
 	expect("a key that is root's", run("/", extractRun), cli.ExitUsage, key+" belongs to root")
 	give(key)
-	expect("a warehouse that is root's", run("/", extractRun), cli.ExitFailed, c.warehouse+" belongs to root", "chown -R nobody")
+	expect("a warehouse that is root's", run("/", extractRun), cli.ExitFailed, c.warehouse+" belongs to root")
 	expect("status of it", run("/", "extract status"), cli.ExitFailed, c.warehouse+" belongs to root")
 	expect("a query of it", run("/", "query volume"), cli.ExitFailed, c.warehouse+" belongs to root")
 	give(c.warehouse)
@@ -121,7 +121,24 @@ func TestAnotherUsersFiles(t *testing.T) {
 	if err := os.Chown(lock, 0, 0); err != nil {
 		t.Fatal(err)
 	}
-	expect("a lock that is root's", run("/", extractRun), cli.ExitFailed, lock+" belongs to root", "this is nobody")
+	expect("a lock that is root's", run("/", extractRun), cli.ExitFailed, lock+" belongs to root", "this is nobody", "chown -R nobody "+c.warehouse+"\n")
+	for _, name := range []string{"journal", "snapshots", "snapshots/000001", "current"} { // all at once
+		if err := os.Lchown(filepath.Join(c.warehouse, name), 0, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect("more that is root's", run("/", extractRun), cli.ExitFailed, "chown -R nobody "+c.warehouse+"\n")
+	// A folder that is no warehouse is nobody's to give away.
+	house := c.warehouse
+	for _, path := range []string{"/callhose", "/usr", "/usr/callhose", "/root", "/etc", home, filepath.Join(home, "w")} {
+		c.warehouse = path
+		for _, args := range []string{extractRun, "extract status"} {
+			if r := run("/", args); r.code != cli.ExitFailed || strings.Contains(r.stderr, "chown") || strings.Contains(r.stderr, "goroutine") {
+				t.Errorf("%s of %s: exit code %d:\n%s", args, path, r.code, r.stderr)
+			}
+		}
+	}
+	c.warehouse = house
 	give(c.warehouse)
 
 	// A working folder that it may not even look into.

@@ -1,7 +1,11 @@
 package extractcmd
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"callhouse/cmd/internal/cli"
@@ -16,7 +20,18 @@ const maskNone = "none"
 
 // options are the options with which every command opens the warehouse for writing.
 func (s *settings) options(runID string) sink.Options {
-	return sink.Options{Root: s.Warehouse, RunID: runID, Now: s.now, Group: s.GroupReadable}
+	return sink.Options{Root: s.Warehouse, RunID: runID, Now: s.now, Group: s.GroupReadable, Spent: s.spentFile()}
+}
+
+// spentFile is where the requests of a first run that failed are remembered: in the
+// user's cache, since there is no warehouse yet. It is empty if there is no cache.
+func (s *settings) spentFile() string {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(s.place()))
+	return filepath.Join(cache, "callhouse", "requests-"+hex.EncodeToString(sum[:8]))
 }
 
 // maskFields returns the fields to mask: those that the settings name, or else

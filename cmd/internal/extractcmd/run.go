@@ -113,8 +113,8 @@ func (n *night) collect(ctx context.Context) (err error) {
 	defer n.pulse()()
 	err = n.fill(ctx, w)
 	switch {
-	case cli.Is[*api.ClockError](err):
-		w.Unrecorded() // its times would be wrong too
+	case cli.Is[*api.ClockError](err), cli.Code(err) == cli.ExitUsage:
+		w.Unrecorded() // its times would be wrong too; or nothing was asked
 	case err != nil && n.row == nil:
 		n.record(w, err)
 	}
@@ -189,7 +189,14 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 		last = n.lastRow(outcome, crawlErr, did, commits)
 		return last
 	}
-	if err = st.Settle(); err == nil {
+	err = st.Settle()
+	if err == nil && outcome != schema.OutcomeDone && w.Empty() { // then there is no warehouse
+		row(sink.Stats{}, 0)
+		n.row = &last
+		w.Unrecorded()
+		return crawlErr
+	}
+	if err == nil {
 		err = n.commit(ctx, w, outcome, row)
 	}
 	if err != nil {
@@ -279,6 +286,10 @@ func (n *night) record(w *sink.Warehouse, err error) {
 	did, commits := w.Totals()
 	row := n.lastRow(outcome, err, did, commits)
 	n.row = &row
+	if w.Empty() {
+		w.Unrecorded()
+		return
+	}
 	grace, cancel := context.WithTimeout(context.Background(), commitGrace)
 	defer cancel()
 	if err := w.Record(grace, row); err != nil {

@@ -77,8 +77,14 @@ func (s *settings) crawl(now time.Time) (crawler.Config, error) {
 	}
 	key, source, err := s.APIKey()
 	s.secrets.Add(key)
+	if err != nil {
+		return cfg, err
+	}
 	cfg.Key, cfg.KeySource = api.Secret(key), source
-	return cfg, err
+	if err := cfg.Check(); err != nil {
+		return cfg, cli.Usage("", "%w", err)
+	}
+	return cfg, nil
 }
 
 // text returns what a command writes to that tells a person something.

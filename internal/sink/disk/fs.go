@@ -279,23 +279,38 @@ func Private(fsys FS, path string) error {
 	return err
 }
 
-// MakeRoot makes a warehouse's folder unless it is there.
-func MakeRoot(root string) error {
-	if err := os.MkdirAll(filepath.Dir(root), 0o700); err != nil {
-		return err
-	}
-	err := os.Mkdir(root, 0o700)
-	if errors.Is(err, fs.ErrExist) {
-		return nil
+// MakeRoot makes a warehouse's folder unless it is there, and returns how many folders
+// it made: this one and its parents.
+func MakeRoot(root string) (made int, err error) {
+	root = filepath.Clean(root)
+	err = os.Mkdir(root, 0o700)
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return 0, nil
+	case errors.Is(err, fs.ErrNotExist) && filepath.Dir(root) != root:
+		if made, err = MakeRoot(filepath.Dir(root)); err == nil {
+			err = os.Mkdir(root, 0o700)
+		}
+		if errors.Is(err, fs.ErrExist) { // by another run, just now
+			return 0, nil
+		}
 	}
 	if err != nil {
-		return err
+		RemoveRoot(filepath.Dir(root), made)
+		return 0, err
 	}
 	parent, err := os.Open(filepath.Dir(root))
 	if err != nil {
-		return err
+		return made + 1, err
 	}
-	return errors.Join(parent.Sync(), parent.Close())
+	return made + 1, errors.Join(parent.Sync(), parent.Close())
+}
+
+// RemoveRoot removes what MakeRoot made, as far as it is empty.
+func RemoveRoot(root string, made int) {
+	for ; made > 0 && os.Remove(root) == nil; made-- {
+		root = filepath.Dir(root)
+	}
 }
 
 // SettleModes gives the files of earlier runs the modes of this one. The group never

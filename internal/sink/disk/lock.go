@@ -27,6 +27,9 @@ type Holder struct {
 	Records bool `json:"records,omitempty"`
 	// Released says that it let the warehouse go; one that did not was killed.
 	Released bool `json:"released,omitempty"`
+	// Made is how many folders were made for a warehouse that did not exist: its own and
+	// parents of it. If nothing is ever committed, they are removed again.
+	Made int `json:"made,omitempty"`
 	// Lost are runs that could not write their rows, oldest first.
 	Lost []Lost `json:"lost,omitempty"`
 }
@@ -83,49 +86,75 @@ type Lock struct {
 
 // TakeLock takes the warehouse's lock, or returns a *LockedError at once.
 // It also returns the recent requests of earlier runs. A run that ended without a row
-// in the table runs is added to the new holder's Lost.
-func TakeLock(root string, h Holder) (*Lock, []Spend, error) {
+// in the table runs is added to the new holder's Lost. The error is one that IsGone
+// knows if the warehouse is removed meanwhile.
+func TakeLock(root string, h Holder) (_ *Lock, _ []Spend, err error) {
 	path := filepath.Join(root, layout.LockName)
 	fsys, err := openPlain(root, path)
 	if err != nil {
 		return nil, nil, fmt.Errorf("lock the warehouse: %w", err)
 	}
-	fl := flock.New(path, flock.SetPermissions(0o600))
-	var before Holder
-	for try := 0; ; try++ {
-		ok, err := fl.TryLock()
+	defer fsys.dir.Close()
+	l := &Lock{fl: flock.New(path, flock.SetPermissions(0o600))}
+	defer func() {
 		if err != nil {
-			return nil, nil, fmt.Errorf("lock the warehouse: %w", err)
+			err = errors.Join(err, l.Drop())
 		}
-		before = readHolder(path)
-		if ok {
-			break
-		}
-		if !before.stale() {
-			return nil, nil, &LockedError{Root: root, Holder: before}
-		}
-		if try == lockTries {
-			return nil, nil, &LockedError{Root: root}
-		}
-		time.Sleep(lockPause)
+	}()
+	before, err := l.take(root)
+	if err != nil {
+		return nil, nil, err
 	}
-	h.Lost = before.Lost
+	h.Lost, h.Made = before.Lost, max(before.Made, h.Made)
 	if before.Records && !before.Released {
 		h.Lost = append(h.Lost, Lost{RunID: before.RunID})
 	}
-	f, err := fsys.dir.OpenFile(path, os.O_RDWR)
-	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("open the lock: %w", err), fl.Unlock())
+	if l.file, err = fsys.dir.OpenFile(path, os.O_RDWR); err != nil {
+		return nil, nil, fmt.Errorf("open the lock: %w", err)
 	}
-	l := &Lock{fl: fl, file: f, holder: h}
+	l.holder = h
 	spent, err := l.recall()
 	if err == nil {
 		err = l.write()
 	}
 	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("write the lock: %w", err), l.Release())
+		return nil, nil, fmt.Errorf("write the lock: %w", err)
 	}
 	return l, spent, nil
+}
+
+// take waits for an instant until the lock is free, and returns who held it before.
+func (l *Lock) take(root string) (before Holder, err error) {
+	path := l.fl.Path()
+	for try := 0; ; try++ {
+		ok, err := l.fl.TryLock()
+		if err != nil {
+			return Holder{}, fmt.Errorf("lock the warehouse: %w", err)
+		}
+		before = readHolder(path)
+		switch {
+		case ok && stillAt(l.fl, path):
+			return before, nil
+		case ok: // it was removed with an empty warehouse, before it could be locked
+			if err := l.fl.Close(); err != nil {
+				return Holder{}, fmt.Errorf("lock the warehouse: %w", err)
+			}
+			l.fl = flock.New(path, flock.SetPermissions(0o600))
+			continue
+		case !before.stale():
+			return Holder{}, &LockedError{Root: root, Holder: before}
+		case try == lockTries:
+			return Holder{}, &LockedError{Root: root}
+		}
+		time.Sleep(lockPause)
+	}
+}
+
+// stillAt says whether the file that is locked is the one that path names.
+func stillAt(fl *flock.Flock, path string) bool {
+	held, err := fl.Stat()
+	named, nerr := os.Lstat(path)
+	return err == nil && nerr == nil && os.SameFile(held, named)
 }
 
 // openPlain opens a warehouse's folder, if what lies at path in it is plain.
@@ -166,13 +195,14 @@ func readHolder(path string) (h Holder) {
 // still does. It changes nothing.
 func Who(root string) (h Holder, held bool, err error) {
 	path := filepath.Join(root, layout.LockName)
-	_, err = openPlain(root, path)
+	fsys, err := openPlain(root, path)
 	if IsGone(err) {
 		return Holder{}, false, nil
 	}
 	if err != nil {
 		return Holder{}, false, fmt.Errorf("read the lock: %w", err)
 	}
+	defer fsys.dir.Close()
 	probe := flock.New(path, flock.SetFlag(os.O_RDONLY))
 	free, err := probe.TryRLock()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -274,5 +304,42 @@ func (l *Lock) Release() error {
 	return errors.Join(l.write(), l.Drop())
 }
 
+// Made returns how many folders go with the warehouse if nothing is committed.
+func (l *Lock) Made() int { return l.holder.Made }
+
+// Remove gives the warehouse back, and removes the lock. The requests that it remembers
+// are kept in the file spent for the next lock in its place; an empty name keeps none.
+func (l *Lock) Remove(spent string) error {
+	path := l.fl.Path()
+	raw, err := os.ReadFile(path)
+	if err == nil && spent != "" && len(raw) > holderBytes && os.MkdirAll(filepath.Dir(spent), 0o700) == nil {
+		// Without them the next budget begins anew; that is no reason to fail.
+		_ = os.WriteFile(spent, append(bytes.Repeat([]byte(" "), holderBytes), raw[holderBytes:]...), 0o600)
+	}
+	return errors.Join(os.Remove(path), l.Drop())
+}
+
+// Restore makes the lock of a new warehouse with the requests that Remove kept, if it
+// can.
+func Restore(root, spent string) {
+	raw, err := os.ReadFile(spent)
+	if err != nil {
+		return
+	}
+	_ = os.Remove(spent)
+	f, err := os.OpenFile(filepath.Join(root, layout.LockName), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return // another run has begun
+	}
+	_, _ = f.Write(raw)
+	_ = f.Close()
+}
+
 // Drop gives the warehouse back without writing so, as the end of a process does.
-func (l *Lock) Drop() error { return errors.Join(l.file.Close(), l.fl.Unlock()) }
+func (l *Lock) Drop() error {
+	var err error
+	if l.file != nil {
+		err = l.file.Close()
+	}
+	return errors.Join(err, l.fl.Close())
+}

@@ -1,0 +1,79 @@
+package sink
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/sink/disk"
+)
+
+// takeTries is how often Open tries again if another run removes the empty warehouse
+// just then.
+const takeTries = 3
+
+// take makes the warehouse's folder unless it is there, and takes its lock. fsys is
+// that of the options.
+func (w *Warehouse) take(fsys disk.FS) error {
+	root := w.opts.Root
+	made, err := disk.MakeRoot(root)
+	if err == nil && fsys == nil {
+		fsys, err = disk.Open(root, w.opts.Group)
+	}
+	if err != nil {
+		disk.RemoveRoot(root, made)
+		return fmt.Errorf("open the warehouse: %w", err)
+	}
+	w.opts.FS = fsys
+	if w.opts.ReadOnly {
+		w.opts.FS = disk.ReadOnly(fsys)
+	}
+	if made > 0 && w.opts.Spent != "" {
+		disk.Restore(root, w.opts.Spent)
+	}
+	host, _ := os.Hostname() // a courtesy to whoever meets the lock
+	w.lock, w.spent, err = disk.TakeLock(root, disk.Holder{PID: os.Getpid(), Host: host, RunID: w.opts.RunID, Since: w.opts.Now().UTC(),
+		Records: w.opts.Records, Made: made})
+	if err != nil {
+		disk.RemoveRoot(root, made)
+	}
+	return err
+}
+
+// Empty says that nothing is committed, and nothing waits to be.
+func (w *Warehouse) Empty() bool {
+	records, _ := w.journal.Size()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.current == nil && len(w.sealed) == 0 && records == 0
+}
+
+// giveBack gives the warehouse back. If there is none yet, nothing of it is left: a run
+// with a wrong address or key, or of a mistyped folder, leaves no trace. A folder that
+// was there before keeps its lock, which remembers the requests.
+func (w *Warehouse) giveBack() error {
+	if w.Snapshot() != nil {
+		return w.lock.Release()
+	}
+	root, fsys := w.opts.Root, w.opts.FS
+	if !w.opts.ReadOnly {
+		empty := true
+		for _, name := range []string{layout.SnapshotsName, layout.JournalName} {
+			err := fsys.Remove(filepath.Join(root, name)) // fails if something is in it
+			empty = empty && (err == nil || disk.IsGone(err))
+		}
+		if empty && w.madeKey {
+			_ = fsys.Remove(filepath.Join(root, layout.MaskKeyName))
+		}
+	}
+	left, err := fsys.ReadDir(root)
+	made := w.lock.Made()
+	if made == 0 || err != nil || len(left) > 1 || len(left) == 1 && left[0].Name() != layout.LockName {
+		return w.lock.Release()
+	}
+	// Whoever waits for the lock sees that it is gone, and makes the warehouse anew.
+	err = w.lock.Remove(w.opts.Spent)
+	disk.RemoveRoot(root, made)
+	return err
+}

@@ -1,0 +1,180 @@
+package sink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink/disk"
+	"callhouse/internal/wire/mask"
+)
+
+// below returns what is in a folder, at any depth.
+func below(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+		if name, _ := filepath.Rel(dir, path); name != "." {
+			names = append(names, name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// A warehouse that nothing was committed to, or waits to be, was never there.
+func TestNothingIsLeftOfAnEmptyWarehouse(t *testing.T) {
+	opened := func(o Options) *Warehouse {
+		t.Helper()
+		o.RunID, o.Records = layout.RunID(testDay, 1), true
+		w, err := Open(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w
+	}
+	closed := func(w *Warehouse) {
+		t.Helper()
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect := func(what, dir string, want ...string) {
+		t.Helper()
+		if got := below(t, dir); !slices.Equal(got, want) {
+			t.Errorf("%s: %q is left, want %q", what, got, want)
+		}
+	}
+
+	dir := t.TempDir()
+	root := filepath.Join(dir, "a", "b", "w")
+	closed(opened(Options{Root: root}))
+	expect("a run", dir)
+	closed(opened(Options{Root: root, ReadOnly: true}))
+	expect("a plan", dir)
+
+	w := opened(Options{Root: root})
+	key, err := w.MaskKey(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := mask.New([]string{"from_number"}, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Mask(m, key)
+	closed(w)
+	expect("a run with masks", dir)
+
+	// Killed: the next one goes on from what is there, and removes it in the end.
+	w = opened(Options{Root: root})
+	if err := w.lock.Drop(); err != nil {
+		t.Fatal(err)
+	}
+	expect("a killed run", dir, "a", "a/b", "a/b/w", "a/b/w/journal", "a/b/w/lock", "a/b/w/snapshots")
+	closed(opened(Options{Root: root}))
+	expect("the run after it", dir)
+
+	// What another program put there stays, and so does a folder that was there before.
+	w = opened(Options{Root: root})
+	if err := os.WriteFile(filepath.Join(root, "mine"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	closed(w)
+	expect("a foreign file", dir, "a", "a/b", "a/b/w", "a/b/w/lock", "a/b/w/mine")
+	there := t.TempDir()
+	closed(opened(Options{Root: there}))
+	expect("a folder that was there", there, "lock")
+
+	// What came in, and is not committed, is kept.
+	root = filepath.Join(t.TempDir(), "w")
+	w = opened(Options{Root: root})
+	if err := w.Put(context.Background(), schema.Record{Kind: schema.KindItem, CallID: "one", FetchedAt: 1, Body: []byte(`{"id":"one","status":"ended"}`)}); err != nil {
+		t.Fatal(err)
+	}
+	if w.Empty() {
+		t.Error("a record waits, and the warehouse is empty")
+	}
+	closed(w)
+	if w = opened(Options{Root: root}); len(w.Leftover()) != 1 {
+		t.Errorf("left over: %v", w.Leftover())
+	}
+	closed(w)
+}
+
+// The requests of a run that left no warehouse still count for the next.
+func TestSpendsOutliveAnEmptyWarehouse(t *testing.T) {
+	dir := t.TempDir()
+	root, spent := filepath.Join(dir, "w"), filepath.Join(dir, "cache", "spent")
+	sent := disk.Spend{Sent: time.Unix(0, 1_700_000_000_123_456_789)}
+	for n := range 3 {
+		w, err := Open(Options{Root: root, RunID: layout.RunID(testDay, uint32(n)), Spent: spent})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n == 0 {
+			err = w.Note(3, sent)
+		} else if got := w.Recall(); len(got) != 1 || !got[0].Sent.Equal(sent.Sent) {
+			t.Errorf("run %d recalls %v", n, got)
+		}
+		if err = errors.Join(err, w.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(root); !disk.IsGone(err) {
+			t.Errorf("the warehouse is there: %v", err)
+		}
+	}
+}
+
+// Runs that begin and end at the same time, where there is no warehouse: never do two
+// hold it, none meets anything but the lock, and what one of them commits stays.
+func TestEmptyWarehousesSideBySide(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "a", "w")
+	var holders atomic.Int64
+	var work sync.WaitGroup
+	for n := range 8 {
+		work.Go(func() {
+			for i := 0; i < 10; {
+				w, err := Open(Options{Root: root, RunID: layout.RunID(testDay, uint32(100*n+i))})
+				var locked *disk.LockedError
+				if errors.As(err, &locked) {
+					runtime.Gosched()
+					continue
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				i++
+				if holders.Add(1) > 1 {
+					t.Error("two hold the warehouse")
+				}
+				if n == 0 && i > 8 {
+					err = w.Put(t.Context(), schema.Record{Kind: schema.KindItem, CallID: fmt.Sprint(i), FetchedAt: 1, Body: fmt.Appendf(nil, `{"id":"%d","status":"ended"}`, i)})
+					err = errors.Join(err, w.Commit(t.Context(), func(Stats, int64) schema.Run { return schema.Run{ID: w.RunID(), Outcome: schema.OutcomeDone} }))
+				}
+				holders.Add(-1)
+				if err = errors.Join(err, w.Close()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	work.Wait()
+	s, err := layout.Current(root)
+	if err != nil || s.Manifest.Rows(schema.Calls.Name) != 2 {
+		t.Errorf("the committed calls are gone: %+v, %v", s, err)
+	}
+}
