@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"slices"
 	"time"
 
@@ -81,7 +82,7 @@ const always = 0
 
 // rules is the one table of failures; docs/crawler.md has it in words. Two things
 // stand above it: where nothing ever answered, the run soon stops
-// (*UnreachableError), and where nothing answers well for long, it stops too
+// (*UnreachableError, *CertificateError), and where nothing answers well for long, it stops too
 // (*ServiceDownError).
 var rules = []rule{
 	badRequest:   {name: "400 bad request", statuses: []int{400}, tries: [2]int{1, 1}, then: [2]Then{Simplify, SetAside}, cursor: true},
@@ -237,7 +238,7 @@ func classOfError(err error, began bool) class {
 	switch {
 	case errors.Is(err, errTimeout), errors.Is(err, context.DeadlineExceeded):
 		return timedOut
-	case errors.As(err, &cert), errors.As(err, &authority), errors.As(err, &record):
+	case errors.As(err, &cert), errors.As(err, &authority), errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
 		return untrusted
 	case errors.As(err, &network) && network.Timeout():
 		return timedOut

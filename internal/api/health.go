@@ -55,6 +55,9 @@ func (h *health) bad(f *RequestError, cfg *Config, base string) error {
 	h.failures++
 	h.last = f
 	h.heard = h.heard || f.Status != 0
+	if !h.heard && f.class == untrusted {
+		return &CertificateError{BaseURL: base, Err: f.Err}
+	}
 	if !h.heard {
 		long := now.Sub(h.began) >= firstContact && h.failures > 1
 		if f.rule().attempts(Page) == 1 || h.failures >= firstContactTries || long {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -11,8 +12,8 @@ import (
 
 // ParseTime reads an instant as users write it: a date (2026-11-01, midnight in
 // loc; also today and yesterday), a time of RFC 3339 (2026-11-01T08:00:00Z), a
-// local time without zone (2026-11-01T08:00, in loc), or a span back from now
-// (90m, 24h, 7d, 2w). A day of a span is 24 hours.
+// local time without zone (2026-11-01T08:00, in loc), or an age (24h, 7d, 2w, 30min;
+// see ParseAge). A day of an age is 24 hours.
 func ParseTime(s string, loc *time.Location, now time.Time) (time.Time, error) {
 	s = strings.TrimSpace(s)
 	midnight := func(t time.Time) time.Time {
@@ -35,10 +36,14 @@ func ParseTime(s string, loc *time.Location, now time.Time) (time.Time, error) {
 			return wallClock(t, loc), nil
 		}
 	}
-	if d, ok := parseSpan(s); ok {
-		return now.Add(-d), nil
+	d, err := ParseAge(s)
+	if err != nil {
+		if _, ok := parseSpan(s); !ok {
+			err = fmt.Errorf("%q is no date, time or span", s)
+		}
+		return time.Time{}, err
 	}
-	return time.Time{}, fmt.Errorf("%q is no date, time or span", s)
+	return now.Add(-d), nil
 }
 
 // TimeOf reads the instant that a flag names; zero if the flag is empty.
@@ -79,7 +84,18 @@ func wallClock(t time.Time, loc *time.Location) time.Time {
 	return first
 }
 
-// ParseSpan reads a span as in 90m, 24h, 7d or 2w. A day is 24 hours.
+// ParseAge is ParseSpan where days are usual: how far back, for how long, how often. It
+// refuses a few m, which may be minutes or months.
+func ParseAge(s string) (time.Duration, error) {
+	d, err := ParseSpan(s)
+	number, bare := strings.CutSuffix(strings.TrimSpace(s), "m")
+	if n, nerr := strconv.ParseFloat(number, 64); err == nil && bare && nerr == nil && n > 0 && d < time.Hour {
+		return 0, fmt.Errorf("%q could be minutes or months: write %smin or %vd", s, number, math.Ceil(30*n))
+	}
+	return d, err
+}
+
+// ParseSpan reads a span as in 90m, 30min, 24h, 7d or 2w. A day is 24 hours.
 func ParseSpan(s string) (time.Duration, error) {
 	d, ok := parseSpan(strings.TrimSpace(s))
 	if !ok {
@@ -94,7 +110,40 @@ func SpanVar(f *pflag.FlagSet, into *time.Duration, name string, def time.Durati
 	f.Var((*span)(into), name, usage)
 }
 
-// span is the value of such a flag.
+// AgeVar adds a flag whose value is a span that ParseAge takes.
+func AgeVar(f *pflag.FlagSet, into *time.Duration, name string, def time.Duration, usage string) {
+	*into = def
+	f.Var((*age)(into), name, usage)
+}
+
+// age is the value of such a flag.
+type age time.Duration
+
+// Set implements pflag.Value.
+func (a *age) Set(text string) error {
+	d, err := ParseAge(text)
+	if _, serr := ParseSpan(text); serr != nil {
+		return fmt.Errorf("%w: write it as in 36h, 7d or 30min", serr)
+	}
+	if err == nil {
+		*a = age(d)
+	}
+	return err
+}
+
+// Type implements pflag.Value.
+func (a *age) Type() string { return "duration" }
+
+// String implements pflag.Value. Set takes it.
+func (a *age) String() string {
+	text := (*span)(a).String()
+	if _, err := ParseAge(text); err != nil {
+		text = strings.TrimSuffix(text, "m") + "min"
+	}
+	return text
+}
+
+// span is the value of a flag that SpanVar adds.
 type span time.Duration
 
 // Set implements pflag.Value.
@@ -133,7 +182,7 @@ func parseSpan(s string) (time.Duration, bool) {
 			return time.Duration(n) * length, err == nil && n >= 0 && n < 100_000
 		}
 	}
-	d, err := time.ParseDuration(s)
+	d, err := time.ParseDuration(strings.ReplaceAll(s, "min", "m"))
 	return d, err == nil && d >= 0
 }
 

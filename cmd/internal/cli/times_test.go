@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -42,6 +43,14 @@ func TestParseTime(t *testing.T) {
 		{"today", seoul, "2026-11-22T00:00:00+09:00"},
 		{"yesterday", seoul, "2026-11-21T00:00:00+09:00"},
 		{"90m", time.UTC, "2026-11-21T19:00:00Z"},
+		{"30min", time.UTC, "2026-11-21T20:00:00Z"},
+		{"1h30m", time.UTC, "2026-11-21T19:00:00Z"},
+		{"1h30min", time.UTC, "2026-11-21T19:00:00Z"},
+		{"1m", time.UTC, ""}, // a minute or a month
+		{"12m", time.UTC, ""},
+		{"0.5m", time.UTC, ""},
+		{"1mo", time.UTC, ""},
+		{"1M", time.UTC, ""},
 		{"24h", time.UTC, "2026-11-20T20:30:00Z"},
 		{"7d", time.UTC, "2026-11-14T20:30:00Z"},
 		{"2w", time.UTC, "2026-11-07T20:30:00Z"},
@@ -88,6 +97,26 @@ func TestParseTime(t *testing.T) {
 	}
 }
 
+// Where a month is as likely as a minute, m alone is refused, with both spellings.
+func TestAgeFlag(t *testing.T) {
+	for in, want := range map[string]string{"3d": "3d", "36h": "36h", "90m": "1h30m", "10min": "10min", "0": "0s", "2w": "14d",
+		"1m": `"1m" could be minutes or months: write 1min or 30d`, "6m": "write 6min or 180d", "x": "write it as in 36h, 7d or 30min"} {
+		var d time.Duration
+		f := pflag.NewFlagSet("", pflag.ContinueOnError)
+		AgeVar(f, &d, "window", time.Hour, "")
+		err := f.Parse([]string{"--window", in})
+		if got := f.Lookup("window").Value.String(); err == nil && got != want || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("--window %s: %s, %v", in, got, err)
+		}
+		if again := f.Lookup("window").Value; err == nil && again.Set(again.String()) != nil {
+			t.Errorf("--window %s: %s is shown, and refused", in, again)
+		}
+	}
+	if _, err := TimeOf("since", "1m", time.UTC, time.Now()); Code(err) != ExitUsage || !strings.Contains(err.Error(), "write 1min or 30d") {
+		t.Errorf("--since 1m: %v", err)
+	}
+}
+
 // A span is read as people write it, and shown as short as it can be.
 func TestSpanFlag(t *testing.T) {
 	for _, c := range []struct {
@@ -100,6 +129,7 @@ func TestSpanFlag(t *testing.T) {
 		{"26h", "26h", 26 * time.Hour},
 		{"90m", "1h30m", 90 * time.Minute},
 		{"10m", "10m", 10 * time.Minute},
+		{"5min", "5m", 5 * time.Minute},
 		{"10s", "10s", 10 * time.Second},
 		{"1h0m5s", "1h0m5s", time.Hour + 5*time.Second},
 		{"0", "0s", 0},

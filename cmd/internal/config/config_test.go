@@ -44,7 +44,7 @@ func written(t *testing.T, text string) string {
 
 // same says whether two texts are the same value of a key.
 func same(k *Key, a, b string) bool {
-	if k.Kind == Duration {
+	if k.Kind == Duration || k.Kind == Age {
 		x, xerr := cli.ParseSpan(a)
 		y, yerr := cli.ParseSpan(b)
 		return xerr == nil && yerr == nil && x == y
@@ -71,7 +71,8 @@ func TestFileErrors(t *testing.T) {
 		{"float for integer", "requests_per_second = 1.5", ":1: requests_per_second must be an integer", ""},
 		{"too large", "requests_per_second = 99999999999", ":1: requests_per_second must be an integer", ""},
 		{"integer for string", "warehouse = 7", ":1: warehouse must be a string, not this integer", ""},
-		{"bare duration", "window = 72", `:1: window must be a duration in quotes, as in "6h"`, ""},
+		{"bare duration", "window = 72", `:1: window must be a duration in quotes, as in "36h"`, ""},
+		{"minutes or months", "window = \"1m\"", `:1: window must be a duration in quotes, as in "36h", "7d" or "30min"`, ""},
 		{"bad duration", "window = \"SECRET\"", ":1: window must be a duration", ""},
 		{"string for boolean", "quiet = \"yes\"", ":1: quiet must be true or false", ""},
 		{"string for list", "mask = \"from_number\"", `:1: mask must be a list of strings`, ""},
@@ -104,7 +105,7 @@ func TestPrecedence(t *testing.T) {
 	values := map[Kind][5]string{ // default, top, profile, environment, flag
 		Text: {"", "t1", "t2", "t3", "t4"}, Path: {"", "/p1", "/p2", "/p3", "/p4"}, Integer: {"0", "11", "12", "13", "14"},
 		Number: {"0", "0.1", "0.2", "0.3", "0.4"}, Boolean: {"false", "true", "false", "true", "false"},
-		Duration: {"0s", "1h", "2d", "3h30m", "4h"}, List: {"", "a,b", "c", "d,e", "f"},
+		Duration: {"0s", "1h", "2d", "3h30m", "4h"}, Age: {"0s", "1h", "2d", "3h30m", "4h"}, List: {"", "a,b", "c", "d,e", "f"},
 	}
 	for i := range Keys {
 		k := &Keys[i]
@@ -319,7 +320,7 @@ func TestKeysAreDistinct(t *testing.T) {
 }
 
 func TestStrayVariables(t *testing.T) {
-	got := with("CALLHOUSE_WARHOUSE=x", "CALLHOUSE_WAREHOUSE=x", "CALLHOUSE_CATALOG_TOKEN=x").StrayVariables()
+	got := with("CALLHOUSE_WARHOUSE=x", "CALLHOUSE_WAREHOUSE=x", "CALLHOUSE_CATALOG_TOKEN=x", "CALLHOUSE_TEST_SEALED=x", "CALLHOUSE_IMAGE=x", "CALLHOUSE_HOST=x").StrayVariables()
 	if len(got) != 1 || !strings.Contains(got[0], "did you mean CALLHOUSE_WAREHOUSE?") {
 		t.Errorf("%q", got)
 	}

@@ -22,12 +22,13 @@ const (
 	Number        // an integer does as well
 	Boolean       //
 	Duration      // a string as in "90m" or "7d"
+	Age           // the same where days are usual: an m alone is refused
 	List          // strings; on the command line, parted by commas
 )
 
 func (k Kind) String() string {
 	return [...]string{Text: "a string", Path: "a string", Integer: "an integer", Number: "a number", Boolean: "true or false",
-		Duration: `a duration in quotes, as in "6h" or "7d"`, List: `a list of strings, as in ["a", "b"]`}[k]
+		Duration: `a duration in quotes, as in "6h" or "7d"`, Age: `a duration in quotes, as in "36h", "7d" or "30min"`, List: `a list of strings, as in ["a", "b"]`}[k]
 }
 
 // Program says which commands a setting is for.
@@ -134,9 +135,9 @@ var Keys = []Key{
 		in:    func(v *Values) any { return &v.Since }},
 	{Name: "max_duration", Kind: Duration, For: Extract, Uses: "plan", Own: true, Default: "0s",
 		About: "stop in good order after so long, as in 6h (exit code 3); 0s for never", in: func(v *Values) any { return &v.MaxDuration }},
-	{Name: "window", Kind: Duration, For: Extract, Uses: "plan verify", Default: "3d",
+	{Name: "window", Kind: Age, For: Extract, Uses: "plan verify", Default: "3d",
 		About: "how far back calls may still appear or change", in: func(v *Values) any { return &v.Window }},
-	{Name: "relist_every", Kind: Duration, For: Extract, Uses: "plan", Own: true, Default: "7d",
+	{Name: "relist_every", Kind: Age, For: Extract, Uses: "plan", Own: true, Default: "7d",
 		About: "how often all calls are listed again, a part in each run; 0s for never", in: func(v *Values) any { return &v.RelistEvery }},
 	{Name: "resources", Kind: List, For: Extract, Uses: "plan verify", Value: "NAMES", Default: "all",
 		About: "what is fetched besides calls: all, none, or names of tables as in agents,campaigns (query list tells them)",

@@ -254,13 +254,18 @@ func VariableNames() []string {
 // StrayVariables returns a note for each environment variable that looks like a
 // setting and is not one, with the name that was probably meant.
 func (e Environment) StrayVariables() (out []string) {
-	known := VariableNames()
-	for name := range e.Vars {
-		if !strings.HasPrefix(name, "CALLHOUSE_") || slices.Contains(known, name) {
+	const prefix = "CALLHOUSE_" // it counts for no likeness
+	var known []string
+	for _, name := range VariableNames() {
+		known = append(known, strings.TrimPrefix(name, prefix))
+	}
+	for full := range e.Vars {
+		name, ours := strings.CutPrefix(full, prefix)
+		if !ours || slices.Contains(known, name) {
 			continue
 		}
 		if near := words.Nearest(name, known); near != "" {
-			out = append(out, fmt.Sprintf("the environment variable %s is no setting; did you mean %s?", name, near))
+			out = append(out, fmt.Sprintf("the environment variable %s is not a setting, and is ignored: did you mean %s?", full, prefix+near))
 		}
 	}
 	slices.SortFunc(out, cmp.Compare[string])

@@ -237,6 +237,22 @@ func TestQueryHonoursTheFile(t *testing.T) {
 	if r = ask("sql", "SELECT 1 AS x", "--profile=acme"); !strings.HasPrefix(r.stdout, "|") {
 		t.Errorf("the environment is over the file: %q", r.stdout)
 	}
+	t.Setenv("CALLHOUSE_WAREHOSE", "x")
+	const warned = "CALLHOUSE_WAREHOSE is not a setting, and is ignored: did you mean CALLHOUSE_WAREHOUSE?"
+	for _, args := range []string{"sql 'SELECT 1' --profile=acme", "list", "volume --profile=acme", "sql 'SELECT 1' --profile=none"} {
+		if r = ask(strings.Fields(strings.ReplaceAll(args, "'SELECT 1'", "VALUES(1)"))...); strings.Count(r.stderr, warned) != 1 {
+			t.Errorf("query %s with a misspelt variable says:\n%s", args, r.stderr)
+		}
+	}
+	for _, args := range []string{"status", "verify", "run", "run --log-format=json", "plan", "show none", "rollback --list"} {
+		r = extract(t.Context(), append(strings.Fields(args), "--profile=acme", conf)...)
+		if strings.Count(r.stderr, warned) != 1 || strings.Contains(r.stdout, "WAREHOSE") {
+			t.Errorf("extract %s with a misspelt variable says:\n%s%s", args, r.stderr, r.stdout)
+		}
+	}
+	if r = extract(t.Context(), "config", "--profile=acme", conf); strings.Count(r.stdout+r.stderr, warned) != 1 {
+		t.Errorf("extract config with a misspelt variable says:\n%s%s", r.stderr, r.stdout)
+	}
 	bad := configured(t, "warehosue = \"x\"")
 	if r = queryAs(t, "sql", "SELECT 1", bad); r.code != cli.ExitUsage || !strings.Contains(r.stderr, "did you mean: warehouse?") {
 		t.Errorf("a wrong file: exit code %d:\n%s", r.code, r.stderr)

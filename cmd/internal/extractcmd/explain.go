@@ -33,6 +33,8 @@ func explain(err error) error {
 		return cli.Fail(cli.ExitFailed, err, "check the key in the service's dashboard; what was fetched before is committed")
 	case cli.Is[*api.UnreachableError](err):
 		return cli.Fail(cli.ExitFailed, err, "check --base-url (CALLHOUSE_BASE_URL) and the network")
+	case cli.Is[*api.CertificateError](err):
+		return cli.Fail(cli.ExitFailed, err, certificateHint(err))
 	case cli.Is[*api.AddressError](err):
 		return cli.Fail(cli.ExitFailed, err, "set --base-url (CALLHOUSE_BASE_URL) to the part of the address before /v3")
 	case cli.Is[*api.ServiceDownError](err):
@@ -45,4 +47,18 @@ func explain(err error) error {
 		return cli.Fail(cli.ExitInterrupted, errors.New("interrupted"), "what was fetched is kept; run again to go on")
 	}
 	return cli.Fail(cli.ExitFailed, err, "")
+}
+
+// certificateHint says what to do about a certificate that cannot be trusted.
+func certificateHint(err error) string {
+	e, _ := errors.AsType[*api.CertificateError](err)
+	switch {
+	case e.Plain():
+		return "nothing was sent. Check --base-url (CALLHOUSE_BASE_URL); with http:// others can read the key and the calls on the way"
+	case e.Outdated():
+		return "nothing was sent. The service must renew it; or set this machine's clock, if that is wrong"
+	case e.Foreign():
+		return "nothing was sent. Check --base-url (CALLHOUSE_BASE_URL), and whether a proxy answers for the service"
+	}
+	return "nothing was sent. A proxy may answer for the service; if the authority is your own, name its certificate in SSL_CERT_FILE"
 }

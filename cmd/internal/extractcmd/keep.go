@@ -39,7 +39,7 @@ func (s *settings) keepFrom(now time.Time) (time.Time, error) {
 	if s.Keep == "" {
 		return time.Time{}, nil
 	}
-	span, err := cli.ParseSpan(s.Keep)
+	span, err := cli.ParseAge(s.Keep)
 	if err != nil {
 		return time.Time{}, cli.Usage("write a span as in 400d, 60w or 9600h", "--keep: %w", err)
 	}

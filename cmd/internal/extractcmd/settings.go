@@ -13,6 +13,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
+	"callhouse/cmd/internal/progress"
 	"callhouse/internal/api"
 	"callhouse/internal/crawler"
 	"callhouse/internal/wire/mask"
@@ -136,7 +137,11 @@ func (s *settings) prepare(cmd *cobra.Command, _ []string) error {
 			return nil
 		}
 	}
-	if err := s.configure(cmd); err != nil {
+	err := s.configure(cmd)
+	for _, note := range s.Env.StrayVariables() { // it may be what the error is about
+		progress.Logger(s.stderr, s.LogFormat, s.Quiet).Warn(note)
+	}
+	if err != nil {
 		return err
 	}
 	return s.Whose()

@@ -12,6 +12,7 @@ import (
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/format"
+	"callhouse/internal/words"
 )
 
 // settingFlags adds the flags of the settings, and has the file read before any
@@ -32,6 +33,11 @@ func (a *app) configure(cmd *cobra.Command) error {
 	for c := cmd; c != nil; c = c.Parent() {
 		if c.Hidden || c.Name() == "completion" || strings.HasPrefix(c.Name(), "__complete") {
 			return nil
+		}
+	}
+	if a.Shell == nil { // it has warned already
+		for _, note := range a.Env.StrayVariables() {
+			words.Fprintln(a.Stderr, "note:", note)
 		}
 	}
 	if err := a.Read(false); err != nil {

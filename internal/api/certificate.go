@@ -1,0 +1,79 @@
+package api
+
+import (
+	"cmp"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// CertificateError says that something answers at the service's address, but no secure
+// connection to it can be made. Nothing was sent.
+type CertificateError struct {
+	BaseURL string
+	Err     error
+}
+
+func (e *CertificateError) Error() string {
+	if e.Plain() {
+		return fmt.Sprintf("%s answers http, and not https", e.BaseURL)
+	}
+	return fmt.Sprintf("the certificate of %s %s", e.BaseURL, e.problem())
+}
+
+func (e *CertificateError) Unwrap() error { return e.Err }
+
+// Plain says that the service does not use TLS.
+func (e *CertificateError) Plain() bool { return errors.Is(e.Err, http.ErrSchemeMismatch) }
+
+// Outdated says that the certificate is not valid now, by this machine's clock.
+func (e *CertificateError) Outdated() bool {
+	invalid, ok := errors.AsType[x509.CertificateInvalidError](e.Err)
+	return ok && invalid.Reason == x509.Expired
+}
+
+// Foreign says that the certificate is another host's.
+func (e *CertificateError) Foreign() bool {
+	_, ok := errors.AsType[x509.HostnameError](e.Err)
+	return ok
+}
+
+// problem says what is wrong with the certificate.
+func (e *CertificateError) problem() string {
+	invalid, _ := errors.AsType[x509.CertificateInvalidError](e.Err)
+	foreign, _ := errors.AsType[x509.HostnameError](e.Err)
+	unknown, _ := errors.AsType[x509.UnknownAuthorityError](e.Err)
+	switch now := time.Now(); {
+	case e.Outdated() && now.Before(invalid.Cert.NotBefore):
+		return fmt.Sprintf("is valid only from %s, and this machine's clock says %s", day(invalid.Cert.NotBefore), day(now))
+	case e.Outdated():
+		return fmt.Sprintf("expired on %s, and this machine's clock says %s", day(invalid.Cert.NotAfter), day(now))
+	case e.Foreign():
+		return fmt.Sprintf("is for %s, and not for %s", hostsOf(foreign.Certificate), foreign.Host)
+	case unknown.Cert != nil:
+		return fmt.Sprintf("is signed by %q, which this machine does not trust", cmp.Or(unknown.Cert.Issuer.CommonName, unknown.Cert.Issuer.String()))
+	}
+	return fmt.Sprintf("cannot be verified: %v", e.Err)
+}
+
+func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }
+
+// hostsOf names the hosts that a certificate is for; of many, the first.
+func hostsOf(c *x509.Certificate) string {
+	names := append([]string{}, c.DNSNames...)
+	for _, ip := range c.IPAddresses {
+		names = append(names, net.IP.String(ip))
+	}
+	const most = 3
+	switch {
+	case len(names) == 0:
+		return "no host"
+	case len(names) > most:
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}
