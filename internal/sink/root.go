@@ -1,7 +1,9 @@
 package sink
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -18,7 +20,8 @@ const takeTries = 3
 func (w *Warehouse) take(fsys disk.FS) error {
 	root := w.opts.Root
 	made, err := disk.MakeRoot(root)
-	if err == nil && fsys == nil {
+	own := fsys == nil
+	if err == nil && own {
 		fsys, err = disk.Open(root, w.opts.Group)
 	}
 	if err != nil {
@@ -35,9 +38,13 @@ func (w *Warehouse) take(fsys disk.FS) error {
 	host, _ := os.Hostname() // a courtesy to whoever meets the lock
 	w.lock, w.spent, err = disk.TakeLock(root, disk.Holder{PID: os.Getpid(), Host: host, RunID: w.opts.RunID, Since: w.opts.Now().UTC(),
 		Records: w.opts.Records, Made: made})
-	if err != nil {
-		disk.RemoveRoot(root, made)
+	if err == nil {
+		return nil
 	}
+	if c, ok := fsys.(io.Closer); ok && own { // two that wait for each other must not use up the files of a process
+		err = errors.Join(err, c.Close())
+	}
+	disk.RemoveRoot(root, made)
 	return err
 }
 

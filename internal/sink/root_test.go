@@ -98,6 +98,16 @@ func TestNothingIsLeftOfAnEmptyWarehouse(t *testing.T) {
 	closed(opened(Options{Root: there}))
 	expect("a folder that was there", there, "lock")
 
+	plain := filepath.Join(t.TempDir(), "plain")
+	if err := os.WriteFile(plain, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{plain, filepath.Join(plain, "w")} {
+		if _, err := Open(Options{Root: path, RunID: layout.RunID(testDay, 1)}); err == nil {
+			t.Errorf("%s is a warehouse", path)
+		}
+	}
+
 	// What came in, and is not committed, is kept.
 	root = filepath.Join(t.TempDir(), "w")
 	w = opened(Options{Root: root})
@@ -144,7 +154,7 @@ func TestEmptyWarehousesSideBySide(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "a", "w")
 	var holders atomic.Int64
 	var work sync.WaitGroup
-	for n := range 8 {
+	for n := range 4 {
 		work.Go(func() {
 			for i := 0; i < 10; {
 				w, err := Open(Options{Root: root, RunID: layout.RunID(testDay, uint32(100*n+i))})

@@ -45,7 +45,7 @@ func statusCommand(s *settings) *cobra.Command {
 		},
 	}
 	cmd.Flags().SortFlags = false
-	cli.AgeVar(cmd.Flags(), &maxAge, "max-age", nightly, "how old the last success may be; 0 for any age")
+	cli.SpanVar(cmd.Flags(), &maxAge, "max-age", nightly, "how old the last success may be; 0 for any age")
 	cli.Choice(cmd, &format, "format", "", "text", "json")
 	s.allFlag(cmd)
 	return cmd

@@ -66,7 +66,7 @@ test is no SELECT that DuckDB understands; the file and the line are named.`,
 	f := cmd.Flags()
 	f.StringVar(&c.dir, "checks", "", "`DIR` of tests of your own")
 	f.IntVar(&c.Show, "show", 3, "rows to show of each test that found something, `N`; 0 for none")
-	cli.AgeVar(f, &c.MaxAge, "max-age", 26*time.Hour, "how old the last success may be, for the test freshness")
+	cli.SpanVar(f, &c.MaxAge, "max-age", 26*time.Hour, "how old the last success may be, for the test freshness")
 	return cmd
 }
 

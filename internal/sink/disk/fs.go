@@ -65,6 +65,9 @@ func open(root string, group bool) (*disk, error) {
 	return &disk{dir: dir, group: group}, nil
 }
 
+// Close lets the warehouse's folder go.
+func (d *disk) Close() error { return d.dir.Close() }
+
 func (d *disk) modes() (file, folder fs.FileMode) {
 	if d.group {
 		return 0o640, 0o750

@@ -94,7 +94,7 @@ func TakeLock(root string, h Holder) (_ *Lock, _ []Spend, err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("lock the warehouse: %w", err)
 	}
-	defer fsys.dir.Close()
+	defer fsys.Close()
 	l := &Lock{fl: flock.New(path, flock.SetPermissions(0o600))}
 	defer func() {
 		if err != nil {
@@ -202,7 +202,7 @@ func Who(root string) (h Holder, held bool, err error) {
 	if err != nil {
 		return Holder{}, false, fmt.Errorf("read the lock: %w", err)
 	}
-	defer fsys.dir.Close()
+	defer fsys.Close()
 	probe := flock.New(path, flock.SetFlag(os.O_RDONLY))
 	free, err := probe.TryRLock()
 	if errors.Is(err, fs.ErrNotExist) {
