@@ -1,0 +1,179 @@
+package phone
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Span is a part of a text, from one byte to before another.
+type Span struct{ From, To int }
+
+// Finder finds numbers inside of texts.
+type Finder struct{ numbers []*Number }
+
+// NewFinder returns a finder of those of the numbers that are searchable.
+func NewFinder(numbers []*Number) *Finder {
+	f := new(Finder)
+	for _, n := range numbers {
+		if n.Searchable() {
+			f.numbers = append(f.numbers, n)
+		}
+	}
+	return f
+}
+
+// Of a number inside of a text.
+const (
+	mostDigits = 24 // a longer row of digits is no number
+	mostGap    = 4  // separators between two groups of digits
+	mostPrefix = 5  // digits that dial another country: 00, 011, 00700
+)
+
+// Find returns where a text spells one of the numbers: in international or national form,
+// with spaces, hyphens, dots, slashes or parentheses between groups of digits, also as
+// escapes of JSON. Digits that are a part of a longer number are passed over.
+func (f *Finder) Find(text []byte) (spans []Span) {
+	if len(f.numbers) == 0 {
+		return nil
+	}
+	var c chain
+	for at := 0; at < len(text); {
+		if b := text[at]; !c.open && b < utf8.RuneSelf && b != '+' && b != '\\' && (b < '0' || b > '9') {
+			at++
+			continue
+		}
+		r, size := runeAt(text[at:])
+		if r >= '0' && r <= '9' {
+			c.digit(byte(r), at)
+		} else {
+			if c.inGroup {
+				if s, ok := f.match(&c, at); ok {
+					spans = append(spans, s)
+					c = chain{}
+				}
+			}
+			c.other(r, at)
+		}
+		at += size
+	}
+	if c.inGroup {
+		if s, ok := f.match(&c, len(text)); ok {
+			spans = append(spans, s)
+		}
+	}
+	return spans
+}
+
+// runeAt returns the first character of a text, as plain does, and how many bytes it has.
+func runeAt(text []byte) (r rune, size int) {
+	if text[0] == '\\' && len(text) >= 6 && text[1] == 'u' {
+		if n, err := strconv.ParseUint(string(text[2:6]), 16, 16); err == nil {
+			return plain(rune(n)), 6
+		}
+	}
+	r, size = utf8.DecodeRune(text)
+	return plain(r), size
+}
+
+// chain is groups of digits with nothing but separators between them.
+type chain struct {
+	open    bool // there may be more of it
+	inGroup bool
+	plus    int // where a plus stands that the next group follows, from 1; 0: nowhere
+	gap     int
+	digits  []byte
+	groups  []group
+}
+
+type group struct {
+	digit, at int // where it begins, in the digits and in the text
+	plus      bool
+}
+
+func (c *chain) digit(d byte, at int) {
+	if !c.inGroup {
+		g := group{digit: len(c.digits), at: at, plus: c.plus > 0}
+		if g.plus {
+			g.at = c.plus - 1
+		}
+		c.groups = append(c.groups, g)
+		c.open, c.inGroup, c.plus = true, true, 0
+	}
+	c.digits = append(c.digits, d)
+	c.gap = 0
+	c.shorten()
+}
+
+// shorten drops the first groups of a long chain.
+func (c *chain) shorten() {
+	for len(c.digits) > 2*mostDigits && len(c.groups) > 1 {
+		n := c.groups[1].digit
+		c.digits, c.groups = slices.Delete(c.digits, 0, n), slices.Delete(c.groups, 0, 1)
+		for i := range c.groups {
+			c.groups[i].digit -= n
+		}
+	}
+	if len(c.digits) > 2*mostDigits { // one long group: its digits do not matter
+		c.digits = c.digits[:2*mostDigits]
+	}
+}
+
+func (c *chain) other(r rune, at int) {
+	c.inGroup = false
+	switch {
+	case r == '+':
+		*c = chain{open: true, plus: at + 1}
+	case strings.ContainsRune(" -.()/", r) && c.gap < mostGap:
+		c.gap++
+	default:
+		*c = chain{}
+	}
+}
+
+// match returns where the chain, whose last group ends at a place in the text, ends with a
+// number.
+func (f *Finder) match(c *chain, end int) (Span, bool) {
+	for i, g := range c.groups {
+		d := string(c.digits[g.digit:])
+		if len(d) < leastDigits {
+			break
+		}
+		if len(d) > mostDigits || i > 0 && c.groups[i-1].plus && !g.plus {
+			continue // what follows a country code is a number of that country
+		}
+		for _, n := range f.numbers {
+			if n.spelled(d, g.plus) {
+				return Span{g.at, end}, true
+			}
+		}
+	}
+	return Span{}, false
+}
+
+// Spells reports whether digits spell one of the numbers, as a JSON number may.
+func (f *Finder) Spells(digits string) bool {
+	return slices.ContainsFunc(f.numbers, func(n *Number) bool { return n.spelled(digits, false) })
+}
+
+// spelled reports whether digits, with a plus before them or not, spell the number.
+func (n *Number) spelled(d string, plus bool) bool {
+	before, ok := strings.CutSuffix(d, n.national)
+	if !ok {
+		return false
+	}
+	if !plus && (before == "" || before == "0" || before == n.trunk) {
+		return true
+	}
+	if n.code == "" { // of any country
+		return len(before) <= 4 || len(before) <= mostPrefix+2 && strings.HasPrefix(before, "00")
+	}
+	for _, trunk := range []string{"", "0", n.trunk} { // +44 (0)20
+		dialled, ok := strings.CutSuffix(before, n.code+trunk)
+		if ok && (dialled == "" || !plus && len(dialled) <= mostPrefix && dialled[0] == '0') {
+			return true
+		}
+	}
+	return false
+}
