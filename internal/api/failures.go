@@ -175,15 +175,21 @@ type RequestError struct {
 
 func (f *RequestError) rule() *rule { return &rules[f.class] }
 
-func (f *RequestError) Error() string {
-	s := f.rule().name
-	switch {
+// Class names the kind of failure in words of our own. Unlike Error it repeats nothing
+// that the service said, which may name a call or a person.
+func (f *RequestError) Class() string {
+	switch name := f.rule().name; {
 	case f.TooLarge():
-		s = fmt.Sprintf("body over %d MiB", f.limit>>20)
-	case s == "":
-		s = fmt.Sprintf("status %d", f.Status)
+		return fmt.Sprintf("body over %d MiB", f.limit>>20)
+	case name == "":
+		return fmt.Sprintf("status %d", f.Status)
+	default:
+		return name
 	}
-	s += codeText(f.code)
+}
+
+func (f *RequestError) Error() string {
+	s := f.Class() + codeText(f.code)
 	if f.message != "" {
 		s += ": " + f.message
 	}

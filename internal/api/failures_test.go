@@ -1,7 +1,9 @@
 package api
 
 import (
+	"errors"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -71,4 +73,14 @@ func TestRequestWithBody(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The class of a failure repeats nothing that the service said.
+func TestClassQuotesNothing(t *testing.T) {
+	for c := range rules {
+		f := &RequestError{class: class(c), Status: 418, code: "secret_code", message: "no call secret-id", Err: errors.New("call secret-id")}
+		if strings.Contains(f.Class(), "secret") || f.Class() == "" || !strings.HasPrefix(f.Error(), f.Class()) {
+			t.Errorf("%q of %q", f.Class(), f.Error())
+		}
+	}
 }

@@ -278,10 +278,10 @@ func (b *bulk) refused(ctx context.Context, f *api.RequestError, p *bulkPage) er
 	switch f.Status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusGone,
 		http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusNotImplemented:
-		return b.absent(ctx, f.Error())
+		return b.note(ctx, schema.BulkAbsent, f.Class(), f.Error())
 	case http.StatusOK:
 		if p.noList {
-			return b.absent(ctx, f.Error())
+			return b.note(ctx, schema.BulkAbsent, f.Class(), f.Error())
 		}
 	}
 	b.mu.Lock()
@@ -306,21 +306,18 @@ func (b *bulk) stop(why string) {
 	}
 }
 
-// absent notes that the service has no pages that are understood.
-func (b *bulk) absent(ctx context.Context, why string) error {
-	return b.note(ctx, schema.BulkAbsent, why)
-}
-
-// note keeps what was found of the pages. Unless they are trusted, no more are asked for.
-func (b *bulk) note(ctx context.Context, state schema.BulkState, why string) error {
+// note keeps the state of the pages. Unless they are trusted, no more are asked for. Every
+// later snapshot repeats kept, so it must name no call and quote no answer; said is for
+// the log and the report of this run.
+func (b *bulk) note(ctx context.Context, state schema.BulkState, kept, said string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.state.State == schema.BulkRefuted || b.off != "" && state != schema.BulkRefuted {
 		return nil // another page has said so, or worse
 	}
-	b.state = schema.Bulk{State: state, At: b.nowMS(), Why: b.secrets.Clip(why, 200)}
+	b.state = schema.Bulk{State: state, At: b.nowMS(), Why: kept}
 	if state != schema.BulkTrusted {
-		b.stop(why)
+		b.stop(said)
 	}
 	body, err := json.Marshal(b.state)
 	if err != nil {
@@ -342,7 +339,8 @@ func (b *bulk) took(ctx context.Context, p *bulkPage, took time.Duration) error 
 	})
 	useful := p.put + int64(len(p.sample))
 	if p.proves && useful == 0 {
-		return b.absent(ctx, "its calls have no transcript that could stand for that of v3")
+		const why = "its calls have no transcript that could stand for that of v3"
+		return b.note(ctx, schema.BulkAbsent, why, why)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -369,13 +367,14 @@ func (b *bulk) compare(ctx context.Context, p *bulkPage) error {
 		if b.over() || ctx.Err() != nil {
 			return nil
 		}
-		v2, difference, compared := p.sample[id], "", false
+		v2, compared := p.sample[id], false
+		var field, difference string
 		err := b.fetchDetail(ctx, id, func(v3 *calls.Call) {
 			found := schema.Differences(&v2.Transcript().Object, &v3.Transcript().Object)
 			// A transcript may still be in the making for a while.
 			compared = len(found) == 0 || v3.EndAt().V+calls.TranscriptGrace.Milliseconds() <= b.nowMS()
 			if len(found) > 0 {
-				difference = found[0].String()
+				field, difference = found[0].Field, found[0].String()
 			}
 		})
 		if err != nil {
@@ -395,11 +394,11 @@ func (b *bulk) compare(ctx context.Context, p *bulkPage) error {
 		if difference != "" {
 			b.meter.problem(fmt.Sprintf("v2 has another transcript of call %s than v3 (%s): transcripts that came on its pages are fetched again, one by one",
 				b.secrets.Clip(id, 80), difference))
-			return b.note(ctx, schema.BulkRefuted, "call "+id+": "+difference)
+			return b.note(ctx, schema.BulkRefuted, field+" differs", "call "+id+": "+difference)
 		}
 	}
 	if p.proves && b.unproven() == 0 && b.state.State != schema.BulkTrusted {
-		return b.note(ctx, schema.BulkTrusted, "")
+		return b.note(ctx, schema.BulkTrusted, "", "")
 	}
 	return nil
 }

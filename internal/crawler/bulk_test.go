@@ -136,6 +136,35 @@ func TestServicesWithoutPages(t *testing.T) {
 	}
 }
 
+// What the warehouse keeps of the pages names no call and repeats no text of the service,
+// since every later snapshot has it.
+func TestWhatIsKeptOfPagesNamesNoCall(t *testing.T) {
+	for v2, want := range map[string]string{"wrong-turns=1": "differs", "off": "404 not found", "off=403": "403 forbidden", "422": "status 422"} {
+		synctest.Test(t, func(t *testing.T) {
+			mode, err := sandbox.ParseV2(v2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			st, err := newStand(sandbox.Options{World: sandbox.Config{Seed: 6, Calls: 150, Days: 2, Origin: origin}, V2: mode})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := st.run(t, 0, func(cfg *Config) { cfg.Transcripts = Auto }); err != nil {
+				t.Fatal(err)
+			}
+			why := st.store.state.Why
+			if !strings.HasSuffix(why, want) || len(why) > len("transcript_turns[1000].content differs") {
+				t.Errorf("%s: kept is %q, want %q", v2, why, want)
+			}
+			for id := range st.store.items {
+				if strings.Contains(why, id) {
+					t.Errorf("%s: kept is %q, which names a call", v2, why)
+				}
+			}
+		})
+	}
+}
+
 // The sample is as large as is said: twenty of the first page, and one in five hundred.
 func TestSampleOfPages(t *testing.T) {
 	b := &bulk{Crawler: tester(t, nil, newMemStore(), nil)}

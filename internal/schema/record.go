@@ -1,5 +1,7 @@
 package schema
 
+import "strings"
+
 // Kind says what a journalled record is.
 type Kind uint8
 
@@ -59,6 +61,17 @@ type Bulk struct {
 	State BulkState `json:"state"`
 	At    int64     `json:"at"`
 	Why   string    `json:"why,omitempty"`
+}
+
+// Nameless returns the state without the id of a call, which earlier versions kept in Why
+// ("call ID: …").
+func (b *Bulk) Nameless() *Bulk {
+	if b == nil || !strings.HasPrefix(b.Why, "call ") {
+		return b
+	}
+	clean := *b
+	clean.Why = "a transcript differs"
+	return &clean
 }
 
 // BulkState says how far the pages of v2 can be relied on.

@@ -315,9 +315,9 @@ func (c *Commit) manifest(refs []layout.Segment, runID string) *layout.Manifest 
 // bulk returns what is known of the pages of v2.
 func (c *Commit) bulk() *schema.Bulk {
 	if c.in.bulk != nil || c.Old == nil {
-		return c.in.bulk
+		return c.in.bulk.Nameless()
 	}
-	return c.Old.Manifest.Bulk
+	return c.Old.Manifest.Bulk.Nameless()
 }
 
 // distrusts says whether transcripts that came on pages of v2 are believed no more: the
