@@ -62,9 +62,17 @@ func (w *Warehouse) Forget(ctx context.Context, sel erase.Selection, dry bool, p
 	}
 	h := &erase.Held{FS: w.opts.FS, Root: w.opts.Root, RunID: w.opts.RunID, Now: w.opts.Now, Workers: w.opts.Workers, Proofs: w.proofs,
 		Current: w.Snapshot(), Tombstones: w.forgotten}
+	h.Notes = func(blank func(text string) string) error {
+		lost := slices.Clone(w.lock.Lost())
+		for i := range lost {
+			lost[i].Error = blank(lost[i].Error)
+		}
+		return w.lock.SetLost(lost)
+	}
 	r, err := h.Forget(ctx, sel, dry, progress)
 	w.mu.Lock()
 	w.current, w.forgotten = h.Current, h.Tombstones
+	w.unrecorded = commit.LostRuns(w.lock.Lost())
 	w.mu.Unlock()
 	if err != nil {
 		return nil, fmt.Errorf("forget calls: %w", err)

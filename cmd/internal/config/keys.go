@@ -96,7 +96,7 @@ type Values struct {
 	PerSecond, PerMinute                      int
 	Share                                     float64
 	Manners                                   string
-	Since, Mask, MaskKeyFile, Keep            string
+	Since, Mask, MaskKeyFile, Keep, Country   string
 	MaxDuration, Window, RelistEvery          time.Duration
 	Resources, OrganizationID                 string
 	Transcripts, V2Path                       string
@@ -163,6 +163,8 @@ var Keys = []Key{
 		in:    func(v *Values) any { return &v.MaskKeyFile }},
 	{Name: "keep", Kind: Text, For: Extract, Uses: "plan verify", Value: "SPAN", Sample: "400d",
 		About: "erase calls that started longer ago, at the end of a run, and do not fetch them any more", in: func(v *Values) any { return &v.Keep }},
+	{Name: "country", Kind: Text, For: Extract, Uses: "forget", Value: "CODE", Sample: "KR",
+		About: "country in which telephone numbers without a country code are read, by its two letters", in: func(v *Values) any { return &v.Country }},
 	{Name: "group_readable", Kind: Boolean, For: Extract | Query, Default: "false",
 		Uses:  "import compact migrate rollback forget list describe report sql check catalog export",
 		About: "make files 0640 and folders 0750, for analysts in the warehouse's group, not 0600 and 0700",

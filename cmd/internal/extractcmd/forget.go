@@ -11,30 +11,42 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/progress"
+	"callhouse/internal/phone"
+	"callhouse/internal/resource"
+	"callhouse/internal/schema"
 	"callhouse/internal/sink"
 	"callhouse/internal/sink/erase"
 	"callhouse/internal/words"
 )
 
-const forgetAbout = `forget erases calls for good: their rows in every snapshot that is kept, and what the journal holds of
-them; with --number also the customers who have it, and with --customer-id others. A keyed hash of each id
-stays behind, so that no later run brings the call or customer back.
+const forgetAbout = `forget erases calls for good: their rows in every snapshot that is kept, and their records in the journal.
+With --number it also erases the customers who have the number, and with --customer-id others. A keyed hash of
+each id stays behind, so that no later run brings the call or customer back.
 
-It writes a receipt (JSON) to standard output. Keep it: forget --check RECEIPT proves at any later time that
-what it says still holds. The receipt names no call, customer or number.
+--number finds a number in every spelling: +1 (201) 555-0100, 0012015550100, tel:+1-201-555-0100. A number without
+a country code is read in the country that --country names.
 
-Queries that are running may fail; started again, they find the warehouse without the calls. Copies of the
-warehouse elsewhere are not touched.`
+The number, or an id, may also stand in rows of others: in the metadata of another call, or in what was said in
+it. forget lists these places and leaves them as they are; --everywhere replaces the number there by [forgotten].
+At the end forget looks for the ids and numbers in every byte of the warehouse, and reports where they still are.
+
+It writes a receipt (JSON) to standard output. Keep it: forget --check RECEIPT proves at any later time that it
+still holds, and with --number or --call-id also looks for these again. The receipt names no call, customer or
+number.
+
+Running queries may fail; started again, they find the warehouse without the calls. Copies of the warehouse
+elsewhere are not touched.`
 
 // forgetFlags are the flags of forget.
 type forgetFlags struct {
 	ids, customers, numbers []string
 	before                  string
-	dryRun, yes             bool
+	everywhere, dryRun, yes bool
 	check                   string
 }
 
@@ -44,11 +56,12 @@ func forgetCommand(s *settings, stderr io.Writer) *cobra.Command {
 		Use: "forget", Short: "Erase calls for good", Long: forgetAbout,
 		Example: `  extract forget --number +15550001111 --dry-run
   extract forget --call-id 0014e571-6a1e-4ac3-8f7e-3c1f6e7f2a10 > receipt.json
+  extract forget --number 010-1234-5678 --country KR --everywhere > receipt.json
   extract forget --before 365d --yes > receipt.json
   extract forget --check receipt.json`,
 		Args: cli.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.check != "" {
-				return checkReceipt(cmd.Context(), s, o.check, cmd.InOrStdin(), cmd.OutOrStdout())
+				return checkReceipt(cmd.Context(), s, &o, cmd.InOrStdin(), cmd.OutOrStdout())
 			}
 			return forget(cmd.Context(), s, &o, cmd.InOrStdin(), cmd.OutOrStdout(), stderr)
 		},
@@ -56,17 +69,21 @@ func forgetCommand(s *settings, stderr io.Writer) *cobra.Command {
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringArrayVar(&o.ids, "call-id", nil, "a call to forget; may be given several times")
-	f.StringArrayVar(&o.numbers, "number", nil, "forget the calls from and to this number, as the service spells it, and customers who have it; may be given several times")
+	f.StringArrayVar(&o.numbers, "number", nil, "forget the calls from and to this number, and customers who have it, in any spelling; may be given several times")
 	f.StringArrayVar(&o.customers, "customer-id", nil, "a customer to forget; may be given several times")
 	f.StringVar(&o.before, "before", "", "forget the calls that started before: 2026-11-01, 2026-11-01T08:00:00Z, 365d")
+	f.BoolVar(&o.everywhere, "everywhere", false, "also replace the ids and numbers by [forgotten] where they stand in rows of other calls and customers")
 	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be erased, and change nothing")
 	f.BoolVar(&o.yes, "yes", false, "do not ask")
 	f.StringVar(&o.check, "check", "", "prove that a receipt holds; - reads it from standard input")
 	return cmd
 }
 
-func (o *forgetFlags) selection(now time.Time) (sel erase.Selection, err error) {
-	sel = erase.Selection{CallIDs: o.ids, Customers: o.customers, Numbers: o.numbers}
+func (o *forgetFlags) selection(country string, now time.Time) (sel erase.Selection, err error) {
+	sel = erase.Selection{CallIDs: o.ids, Customers: o.customers, Numbers: o.numbers, Country: strings.ToUpper(country), Everywhere: o.everywhere}
+	if country != "" && !phone.IsCountry(sel.Country) {
+		return sel, cli.Usage("write its two letters, as in --country KR", "--country %s is not a country", country)
+	}
 	for _, text := range slices.Concat(o.ids, o.customers, o.numbers) {
 		if strings.TrimSpace(text) == "" {
 			return sel, cli.Usage("", "--call-id, --customer-id and --number must not be empty")
@@ -75,14 +92,14 @@ func (o *forgetFlags) selection(now time.Time) (sel erase.Selection, err error) 
 	if sel.Before, err = cli.TimeOf("before", o.before, time.UTC, now); err != nil {
 		return sel, err
 	}
-	if len(sel.CallIDs) == 0 && len(sel.Customers) == 0 && len(sel.Numbers) == 0 && sel.Before.IsZero() {
+	if o.check == "" && len(sel.CallIDs) == 0 && len(sel.Customers) == 0 && len(sel.Numbers) == 0 && sel.Before.IsZero() {
 		return sel, cli.Usage("name them with --call-id, --customer-id, --number or --before", "which calls are to be forgotten?")
 	}
 	return sel, nil
 }
 
 func forget(ctx context.Context, s *settings, o *forgetFlags, stdin io.Reader, stdout, stderr io.Writer) error {
-	sel, err := o.selection(time.Now())
+	sel, err := o.selection(s.Country, time.Now())
 	if err != nil {
 		return err
 	}
@@ -90,14 +107,14 @@ func forget(ctx context.Context, s *settings, o *forgetFlags, stdin io.Reader, s
 		return cli.Usage("look with --dry-run, then run it with --yes", "forget asks before it erases, and there is no terminal to ask on")
 	}
 	return s.maintain(ctx, func(w *sink.Warehouse) error {
-		if sel.Numbers, err = s.asMasked(w, sel.Numbers); err != nil {
+		if sel.Masked, err = s.asMasked(w, sel.Numbers); err != nil {
 			return err
 		}
 		plan, err := w.Forget(ctx, sel, true, nil)
 		if err != nil {
 			return err
 		}
-		printErased(stderr, plan, o.dryRun)
+		printErased(stderr, plan, o, w.Snapshot().Manifest.Rows(resource.Customers.Name) > 0)
 		if o.dryRun {
 			return nil
 		}
@@ -110,12 +127,13 @@ func forget(ctx context.Context, s *settings, o *forgetFlags, stdin io.Reader, s
 		if err != nil {
 			return err
 		}
+		printScan(stderr, receipt.Scan, o.everywhere)
 		return writeJSON(stdout, receipt)
 	})
 }
 
-// printErased says what is erased, or would be.
-func printErased(stderr io.Writer, plan *erase.Receipt, dry bool) {
+// printErased says what is erased, or would be, from a warehouse with customers or none.
+func printErased(stderr io.Writer, plan *erase.Receipt, o *forgetFlags, customers bool) {
 	var last erase.Erased
 	if n := len(plan.Erased); n > 0 {
 		last = plan.Erased[n-1]
@@ -125,13 +143,83 @@ func printErased(stderr io.Writer, plan *erase.Receipt, dry bool) {
 		people = ", " + cli.Plural(last.Customers, "customer")
 	}
 	verb := "erasing"
-	if dry {
+	if o.dryRun {
 		verb = "would erase"
 	}
 	words.Fprintf(stderr, "%s %s with %s and %s%s, and what older snapshots hold of them (%s)\n", verb, cli.Plural(last.Calls, "call"),
 		cli.Plural(last.Turns, "turn"), cli.Plural(last.Items, "analysis item"), people, cli.Plural(int64(len(plan.Erased)), "snapshot"))
+	for i, found := range plan.Numbers {
+		printNumber(stderr, o.numbers[i], found, customers)
+	}
 	if missing := int64(len(plan.Calls)) - last.Calls - last.Customers; missing > 0 {
 		words.Fprintf(stderr, "not in the current snapshot: %s; calls and customers with such ids are kept out from now on\n", cli.Plural(missing, "id"))
+	}
+	var places []erase.Place
+	for _, p := range last.Places {
+		if p.Table != schema.Runs.Name { // these are always blanked
+			places = append(places, p)
+		}
+	}
+	if len(places) == 0 {
+		return
+	}
+	switch {
+	case !o.everywhere:
+		words.Fprintf(stderr, "the ids and numbers also stand in rows of others, and stay there unless --everywhere is given:\n")
+	case o.dryRun:
+		words.Fprintf(stderr, "would replace the ids and numbers by %s in rows of others:\n", erase.Blank)
+	default:
+		words.Fprintf(stderr, "replacing the ids and numbers by %s in rows of others:\n", erase.Blank)
+	}
+	printPlaces(stderr, places)
+}
+
+// printNumber says if a number was found among calls or customers only, or nowhere. In a
+// warehouse without customers, calls alone are as it should be.
+func printNumber(stderr io.Writer, number string, found erase.Found, customers bool) {
+	switch {
+	case found.Calls == 0 && found.Customers == 0:
+		words.Fprintf(stderr, "%s: no call is from or to this number, and no customer has it\n", number)
+	case found.Calls == 0:
+		words.Fprintf(stderr, "%s: %s, but no call is from or to this number\n", number, cli.Plural(found.Customers, "customer"))
+	case found.Customers == 0 && customers:
+		words.Fprintf(stderr, "%s: %s, but no customer has this number\n", number, cli.Plural(found.Calls, "call"))
+	default:
+		return
+	}
+	if !strings.HasPrefix(strings.TrimSpace(number), "+") {
+		words.Fprintf(stderr, "  write it with a plus and its country code, or name the country with --country, to be sure\n")
+	}
+}
+
+// printPlaces lists where ids and numbers stand.
+func printPlaces(w io.Writer, places []erase.Place) {
+	for _, p := range places {
+		name, of := p.Table+"."+p.Column, cli.Plural(p.Rows, "row")
+		if p.Path != "" {
+			name, of = p.Path, "the file"
+		}
+		if p.Calls > 0 {
+			of += " of " + cli.Plural(p.Calls, "call")
+		}
+		if p.Key {
+			of += "; a key, which is never replaced"
+		}
+		words.Fprintf(w, "  %-32s %s\n", name, of)
+	}
+}
+
+// printScan says what the look at every byte found.
+func printScan(stderr io.Writer, scan *erase.Scan, everywhere bool) {
+	looked := fmt.Sprintf("looked at every byte of %s (%s)", cli.Plural(scan.Files, "file"), humanize.Bytes(uint64(scan.Bytes)))
+	if len(scan.Found) == 0 {
+		words.Fprintf(stderr, "%s: the ids and numbers are nowhere\n", looked)
+		return
+	}
+	words.Fprintf(stderr, "%s: the ids and numbers still stand in %s, counted over all snapshots:\n", looked, cli.Plural(int64(len(scan.Found)), "place"))
+	printPlaces(stderr, scan.Found)
+	if !everywhere {
+		words.Fprintf(stderr, "give the command again with --everywhere to replace them\n")
 	}
 }
 
@@ -143,7 +231,12 @@ func agreed(stdin io.Reader, stderr io.Writer) bool {
 	return answer == "y" || answer == "yes"
 }
 
-func checkReceipt(ctx context.Context, s *settings, path string, stdin io.Reader, stdout io.Writer) error {
+func checkReceipt(ctx context.Context, s *settings, o *forgetFlags, stdin io.Reader, stdout io.Writer) error {
+	path := o.check
+	sel, err := o.selection(s.Country, time.Now())
+	if err != nil {
+		return err
+	}
 	if _, err := s.current(); err != nil {
 		return err
 	}
@@ -169,6 +262,16 @@ func checkReceipt(ctx context.Context, s *settings, path string, stdin io.Reader
 	}
 	if len(bad) > 0 {
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("the receipt does not hold: %s", cli.Plural(int64(len(bad)), "problem")), "")
+	}
+	if len(sel.CallIDs)+len(sel.Customers)+len(sel.Numbers) > 0 {
+		scan, err := erase.Traces(ctx, s.Warehouse, sel)
+		if err != nil {
+			return explain(err)
+		}
+		printScan(stdout, scan, false)
+		if len(scan.Found) > 0 {
+			return cli.Fail(cli.ExitFailed, fmt.Errorf("the ids and numbers are still in the warehouse"), "")
+		}
 	}
 	words.Fprintf(stdout, "the receipt of %s holds: none of what it names (%s) is in any snapshot or in the journal\n",
 		r.ForgottenAt.Format(time.RFC3339), cli.Plural(int64(len(r.Calls)), "id"))

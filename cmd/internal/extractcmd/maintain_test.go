@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -94,6 +95,9 @@ func TestMaintenance(t *testing.T) {
 		{"forget without a yes", "forget --call-id one", 2, "", "no terminal to ask on"},
 		{"forget, to see", "forget --call-id one --dry-run", 0, "", "would erase 1 call with 1 turn"},
 		{"forget a number", "forget --number +5550100 --yes", 0, `"calls": 2`, "erasing 2 calls"},
+		{"forget a number as somebody wrote it", "forget --number 555-0100 --yes", 0, `"found": []`, "erasing 2 calls"},
+		{"forget a number of nobody", "forget --number +82-10-1234-5678 --dry-run", 0, "", "no call is from or to this number, and no customer has it"},
+		{"forget in no country", "forget --number 010 --country Korea --yes", 2, "", "--country Korea is not a country"},
 		{"forget what is not there", "forget --call-id nobody --yes", 0, `"calls": 0`, "not in the current snapshot: 1 id"},
 		{"forget before a bad date", "forget --before someday --yes", 2, "", "--before: "},
 		{"check what is no receipt", "forget --check -", 2, "", "is no receipt"},
@@ -145,6 +149,68 @@ func TestForgetAndCheck(t *testing.T) {
 	code, stdout, stderr := call(t, receipt, "forget", "--check", "-", "--warehouse", tended(t))
 	if code != cli.ExitFailed || !strings.Contains(stdout, "no tombstone") {
 		t.Errorf("against another warehouse: exit code %d\n%s\n%s", code, stdout, stderr)
+	}
+}
+
+// forget says where a number stands besides the calls that it erases, whether only calls or
+// only customers have it, and what is left of it in the end.
+func TestForgetTellsPlaces(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "w")
+	now := time.Now()
+	w, err := sink.Open(sink.Options{Root: root, RunID: layout.RunID(now, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := now.UnixMilli()
+	for id, more := range map[string]string{
+		"one": `"from_number":"01012345678"`, "two": `"from_number":"1","metadata":{"callback":"+82 10-1234-5678"}`,
+		"three": `"from_number":"2","transcript":[{"role":"user","content":"I am on 010-1234-5678."}]`, "four": `"from_number":"0287654321"`,
+	} {
+		body := fmt.Sprintf(`{"id":%q,"status":"ended","to_number":"1","start_at":%d,"end_at":%d,%s}`, id, at, at+1, more)
+		if err := w.Put(t.Context(), schema.Record{Kind: schema.KindDetail, CallID: id, FetchedAt: at, Body: []byte(body)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for id, number := range map[string]string{"customer-1": "+821012345678", "customer-2": "+82 2 1111 2222"} {
+		body := fmt.Sprintf(`{"id":%q,"name":"N","identifiers":[{"type":"phone","value":%q}]}`, id, number)
+		if err := w.Put(t.Context(), schema.Record{Resource: "customers", Kind: schema.KindItem, CallID: id, FetchedAt: at, Body: []byte(body)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(w.Commit(t.Context(), func(s sink.Stats, _ int64) schema.Run {
+		return schema.Run{ID: w.RunID(), StartedAt: at, Outcome: schema.OutcomeDone, CallsNew: s.New}
+	}), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	forget := func(code int, args string, want ...string) (stdout string) {
+		t.Helper()
+		got, stdout, stderr := call(t, "", append(strings.Fields("forget --country kr "+args), "--warehouse", root)...)
+		for _, text := range want {
+			if got != code || !strings.Contains(stderr+stdout, text) {
+				t.Errorf("forget %s: exit code %d, want %d and %q\n%s%s", args, got, code, text, stderr, stdout)
+			}
+		}
+		return stdout
+	}
+	forget(0, "--number 0211112222 --dry-run", "would erase 0 calls", "0211112222: 1 customer, but no call is from or to this number\n", "--country")
+	forget(0, "--number +82287654321 --dry-run", "would erase 1 call", "+82287654321: 1 call, but no customer has this number\n")
+	forget(0, "--number +821012345678 --dry-run", "would erase 1 call with 0 turns and 0 analysis items, 1 customer", "unless --everywhere is given:\n",
+		"  calls.metadata                   1 row of 1 call\n", "  transcript_turns.content         1 row of 1 call\n")
+	forget(0, "--number +821012345678 --everywhere --dry-run", "would replace the ids and numbers by [forgotten] in rows of others:\n", "calls.metadata")
+	receipt := forget(0, "--number +821012345678 --yes", "the ids and numbers still stand in 2 places", "give the command again with --everywhere", `"everywhere": false`)
+	file := filepath.Join(t.TempDir(), "receipt.json")
+	if err := os.WriteFile(file, []byte(receipt), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	forget(0, "--check "+file, "the receipt of")
+	forget(1, "--check "+file+" --number 010.1234.5678", "still stand in 2 places", "the ids and numbers are still in the warehouse")
+	forget(0, "--number +821012345678 --everywhere --yes", "replacing the ids and numbers by [forgotten]", ": the ids and numbers are nowhere\n", `"found": []`)
+	forget(0, "--check "+file+" --number 010.1234.5678 --call-id one", ": the ids and numbers are nowhere\n", "the receipt of")
+	if _, stdout, _ := call(t, "", "show", "three", "--warehouse", root); !strings.Contains(stdout, "I am on [forgotten].") {
+		t.Errorf("the other call is %s", stdout)
+	}
+	if strings.Contains(receipt, "1234") && strings.Contains(receipt, "01012345678") {
+		t.Errorf("the receipt holds the number:\n%s", receipt)
 	}
 }
 

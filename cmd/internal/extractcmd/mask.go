@@ -11,6 +11,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
 	"callhouse/internal/layout"
+	"callhouse/internal/phone"
 	"callhouse/internal/sink"
 	"callhouse/internal/wire/mask"
 )
@@ -122,11 +123,12 @@ func explainMask(err error) error {
 	return cli.Usage(hint, "--%w", err)
 }
 
-// asMasked returns the numbers and, if the warehouse masks, their hashes.
-func (s *settings) asMasked(w *sink.Warehouse, numbers []string) ([]string, error) {
+// asMasked returns, for each number, what the warehouse's mask makes of its usual
+// spellings; nil if the warehouse masks nothing.
+func (s *settings) asMasked(w *sink.Warehouse, numbers []string) (out [][]string, err error) {
 	was := maskOf(w)
 	if was == nil || len(numbers) == 0 {
-		return numbers, nil
+		return nil, nil
 	}
 	key, err := s.maskKey(w, was)
 	if err != nil {
@@ -136,9 +138,12 @@ func (s *settings) asMasked(w *sink.Warehouse, numbers []string) ([]string, erro
 	if err != nil {
 		return nil, err
 	}
-	out := numbers
 	for _, n := range numbers {
-		out = append(out, m.Value(n))
+		var masked []string
+		for _, spelling := range phone.Parse(n, strings.ToUpper(s.Country)).Spellings() {
+			masked = append(masked, m.Value(spelling))
+		}
+		out = append(out, masked)
 	}
 	return out, nil
 }

@@ -108,6 +108,7 @@ type Commit struct {
 	tombstonesOf *layout.Snapshot     // whose tombstones the new snapshot takes over; nil: old
 
 	in    *Intake
+	blank func(*schema.Object)                     // changes the calls of a unit's blanks
 	gone  map[*resource.Resource]map[string]listed // objects that this commit finds deleted
 	b     *snapshot.Builder
 	Stats Stats
@@ -170,15 +171,32 @@ func (c *Commit) GoBack(target *snapshot.Reader, run schema.Run) (*layout.Snapsh
 }
 
 // Without rewrites periods of the old snapshot into b, each without the given calls,
-// and returns the files.
-func (c *Commit) Without(ctx context.Context, b *snapshot.Builder, calls map[string]map[string]bool) ([]layout.File, error) {
-	c.AsIs, c.in, c.b = true, new(Intake), b
+// and returns the files. The calls of blanks stay, and blank changes them.
+func (c *Commit) Without(ctx context.Context, b *snapshot.Builder, calls, blanks map[string]map[string]bool, blank func(*schema.Object)) ([]layout.File, error) {
+	c.AsIs, c.in, c.b, c.blank = true, new(Intake), b, blank
+	periods := maps.Clone(calls)
+	maps.Copy(periods, blanks)
 	var units []*unit
-	for _, period := range slices.Sorted(maps.Keys(calls)) {
-		units = append(units, &unit{period: period, from: []string{period}, leaving: calls[period], always: true})
+	for _, period := range slices.Sorted(maps.Keys(periods)) {
+		units = append(units, &unit{period: period, from: []string{period}, leaving: calls[period], blanks: blanks[period], always: true})
 	}
 	_, err := c.rewriteAll(ctx, units)
 	return c.files, err
+}
+
+// WithoutTraces writes the table runs of the old snapshot anew into c's builder, its texts
+// changed by blank, and returns its files.
+func (c *Commit) WithoutTraces(blank func(text []byte, json bool) []byte) ([]layout.File, error) {
+	runs, err := c.Old.Runs()
+	if err != nil {
+		return nil, err
+	}
+	for i := range runs {
+		runs[i].Error, runs[i].DriftFields = string(blank([]byte(runs[i].Error), false)), blank(runs[i].DriftFields, true)
+	}
+	from := len(c.files)
+	err = c.writeRuns(runs)
+	return c.files[from:], err
 }
 
 // build makes the files of the new snapshot, and returns its manifest.

@@ -98,12 +98,16 @@ func (m *merger) merge(u *unit, old *snapshot.Sources) (news int, err error) {
 			if err := old.Current.Skip(was); err != nil {
 				return news, err
 			}
-		case m.c.overdue(was), m.c.distrusts() && was.InBulk(), !old.Current.Current, len(u.lost) > 0:
+		case m.c.overdue(was), m.c.distrusts() && was.InBulk(), !old.Current.Current, len(u.lost) > 0, u.blanks[string(was.ID())]:
 			call, err := m.take(old.Current, was)
 			if err != nil {
 				return news, err
 			}
 			call.Lose(u.loses(&schema.Turns), u.loses(&schema.Items))
+			if u.blanks[string(call.ID())] {
+				m.c.blank(&call.Object)
+				news++
+			}
 			if distrusted := m.distrust(call); distrusted || m.c.overdue(call) {
 				call.Settle(m.c.Now.UnixMilli())
 				news++

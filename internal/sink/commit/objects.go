@@ -227,14 +227,20 @@ func (c *Commit) rewriteChanges(rows []schema.Row, gone func(schema.Row) bool) e
 }
 
 // WithoutObjects writes the files of resources, and of the table of changes, of the old
-// snapshot anew into c's builder, without the objects that have these keys.
-func (c *Commit) WithoutObjects(all []*resource.Resource, keys map[string]bool) ([]layout.File, error) {
+// snapshot anew into c's builder, without the objects of personal ones that have these
+// keys. blank changes the rest; nil: it stays as it is.
+func (c *Commit) WithoutObjects(all, personal []*resource.Resource, keys map[string]bool, blank func(*schema.Table, schema.Row)) ([]layout.File, error) {
 	from := len(c.files)
 	for _, of := range all {
 		m := &objectMerge{c: c, of: of, w: table.NewObjectsWriter(c.b, of)}
 		err := m.each(func(o *schema.Object) error {
-			if of.Forgot(of.KeyOf(o.Row), func(id string) bool { return keys[id] }) {
+			if slices.Contains(personal, of) && of.Forgot(of.KeyOf(o.Row), func(id string) bool { return keys[id] }) {
 				return nil
+			}
+			if blank != nil {
+				for t, row := range o.Rows() {
+					blank(t, row)
+				}
 			}
 			return m.w.Write(o)
 		})
@@ -249,9 +255,13 @@ func (c *Commit) WithoutObjects(all []*resource.Resource, keys map[string]bool) 
 	}
 	resourceOf, keyOf := resource.Changes.Column("resource"), resource.Changes.Column("key")
 	err := c.rewriteChanges(nil, func(row schema.Row) bool {
-		return keys[string(schema.TextOf(row[keyOf]))] && slices.ContainsFunc(all, func(of *resource.Resource) bool {
+		gone := keys[string(schema.TextOf(row[keyOf]))] && slices.ContainsFunc(personal, func(of *resource.Resource) bool {
 			return of.Name == string(schema.TextOf(row[resourceOf]))
 		})
+		if !gone && blank != nil {
+			blank(&resource.Changes, row)
+		}
+		return gone
 	})
 	return c.files[from:], err
 }

@@ -22,6 +22,7 @@ type unit struct {
 	from     []string        // the periods of the old snapshot that go into it
 	changes  []*change       // sorted as the table calls
 	leaving  map[string]bool // rows that leave for another place, or for good
+	blanks   map[string]bool // calls that Commit.blank changes
 	always   bool            // write it, also if no row changes
 	lost     []*schema.Table // whose rows of this period are lost
 	progress func(rows int64)

@@ -3,11 +3,13 @@ package erase
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/parquet-go/parquet-go"
 
 	"callhouse/internal/calls"
 	"callhouse/internal/layout"
+	"callhouse/internal/phone"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/sink/table"
@@ -19,9 +21,16 @@ func (f *erasure) find(ctx context.Context, sel Selection) error {
 	for _, id := range sel.CallIDs {
 		f.ids[id] = true
 	}
-	if len(sel.Numbers) > 0 || !sel.Before.IsZero() {
+	for i, n := range sel.numbers() {
+		found := number{Number: n, calls: map[string]bool{}, customers: map[string]bool{}}
+		if i < len(sel.Masked) {
+			found.masked = sel.Masked[i]
+		}
+		f.numbers = append(f.numbers, found)
+	}
+	if len(f.numbers) > 0 || !sel.Before.IsZero() {
 		err := f.eachFile(ctx, func(t *table.Reader, file *layout.File) error {
-			if len(sel.Numbers) == 0 && !beginsBefore(file.Period, sel) {
+			if len(f.numbers) == 0 && !beginsBefore(file.Period, sel) {
 				return nil
 			}
 			return f.selected(ctx, t, sel)
@@ -95,12 +104,21 @@ func (f *erasure) eachFile(ctx context.Context, visit func(*table.Reader, *layou
 	return nil
 }
 
+// number is one that is looked for, and where it was found.
+type number struct {
+	*phone.Number
+	masked           []string // what a mask makes of its spellings
+	calls, customers map[string]bool
+}
+
+// is reports whether a text is the number, or what a mask made of it.
+func (n *number) is(text string) bool { return n.Is(text) || slices.Contains(n.masked, text) }
+
+// numberColumns are the columns of calls that hold one number each.
+var numberColumns = []string{"from_number", "to_number", "presentation_number"}
+
 // selected adds the calls of a file that the selection is about.
 func (f *erasure) selected(ctx context.Context, t *table.Reader, sel Selection) error {
-	numbers := map[string]bool{}
-	for _, n := range sel.Numbers {
-		numbers[n] = true
-	}
 	var call calls.Call
 	return t.All(func(row parquet.Row) error {
 		if err := errors.Join(ctx.Err(), t.Call(row, &call)); err != nil {
@@ -110,9 +128,18 @@ func (f *erasure) selected(ctx context.Context, t *table.Reader, sel Selection) 
 		if call.StartAt().OK {
 			began = call.StartAt().V
 		}
-		if numbers[string(call.Text("from_number"))] || numbers[string(call.Text("to_number"))] ||
-			!sel.Before.IsZero() && began < sel.Before.UnixMilli() {
+		if !sel.Before.IsZero() && began < sel.Before.UnixMilli() {
 			f.ids[string(call.ID())] = true
+		}
+		for i := range f.numbers {
+			n := &f.numbers[i]
+			if slices.ContainsFunc(numberColumns, func(column string) bool {
+				text := call.Text(column)
+				return text != nil && n.is(string(text))
+			}) {
+				id := string(call.ID())
+				f.ids[id], n.calls[id] = true, true
+			}
 		}
 		return nil
 	})
@@ -122,7 +149,7 @@ func (f *erasure) selected(ctx context.Context, t *table.Reader, sel Selection) 
 func (f *erasure) tally(ctx context.Context) error {
 	counted := map[string]Erased{}
 	for _, s := range f.all {
-		sum := Erased{Was: s.Manifest.Snapshot, Files: []layout.File{}}
+		sum := Erased{Was: s.Manifest.Snapshot, Places: []Place{}, Files: []layout.File{}}
 		r := snapshot.NewReader(f.w.FS, s, f.w.Proofs)
 		for _, file := range s.Manifest.FilesOf(schema.Calls.Name) {
 			held := f.held[file.Path]
@@ -153,6 +180,11 @@ func (f *erasure) tally(ctx context.Context) error {
 			})
 			if err != nil {
 				return err
+			}
+		}
+		for i := range s.Manifest.Files {
+			if p := f.places[placeKey(&s.Manifest.Files[i])]; p != nil {
+				sum.Places = add(sum.Places, p.list)
 			}
 		}
 		f.erased = append(f.erased, sum)

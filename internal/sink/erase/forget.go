@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -21,10 +22,16 @@ import (
 type Selection struct {
 	CallIDs   []string
 	Customers []string // by their keys
-	// Numbers are calls from or to one of these numbers, as the service spells them, and
-	// customers who have one of them in any spelling.
+	// Numbers are calls from or to one of these numbers, and customers who have one of
+	// them, in any spelling. Country is the region in which national spellings are read;
+	// empty: see [phone.Parse]. Masked are, for each of them, the hashes that a mask makes
+	// of its spellings.
 	Numbers []string
+	Country string
+	Masked  [][]string
 	Before  time.Time // calls that started before; of those without a start, first seen before
+	// Everywhere blanks the ids and numbers also where they stand in rows of others.
+	Everywhere bool
 }
 
 // Receipt says what was forgotten. It names no call, customer or number: the hashes
@@ -35,8 +42,17 @@ type Receipt struct {
 	RunID         string            `json:"run_id"`
 	Snapshot      int64             `json:"snapshot"`   // the current one since then
 	Calls         []string          `json:"calls"`      // their hashes, and those of customers
+	Numbers       []Found           `json:"numbers"`    // in the order in which they were given
 	Erased        []Erased          `json:"erased"`     // by snapshot, oldest first
+	Everywhere    bool              `json:"everywhere"` // the places of erased were blanked
+	Scan          *Scan             `json:"scan"`       // what is left since; nil: nothing was changed
 	Tombstones    *layout.Forgotten `json:"tombstones"` // nil: nothing was ever forgotten
+}
+
+// Found says how many calls and customers have a number.
+type Found struct {
+	Calls     int64 `json:"calls"`
+	Customers int64 `json:"customers"`
 }
 
 // Erased is what one snapshot lost, and what stands in its place.
@@ -48,6 +64,7 @@ type Erased struct {
 	Items     int64         `json:"analysis_items"`
 	Customers int64         `json:"customers"`
 	Rows      int64         `json:"other_rows"` // about the calls, in other tables
+	Places    []Place       `json:"places"`     // where ids and numbers stand in other rows
 	Files     []layout.File `json:"files"`      // those that were written anew
 }
 
@@ -62,6 +79,8 @@ type Held struct {
 
 	Current    *layout.Snapshot     // after Forget the new one
 	Tombstones *snapshot.Tombstones // of the current one
+	// Notes changes the texts that are kept outside of snapshots.
+	Notes func(blank func(text string) string) error
 }
 
 // Forget erases calls from every snapshot and leaves tombstones. With dry nothing is
@@ -77,15 +96,22 @@ func (w *Held) Forget(ctx context.Context, sel Selection, dry bool, progress fun
 	if err = cmp.Or(err, damage); err != nil { // nobody can tell what a damaged one holds
 		return nil, err
 	}
-	f := &erasure{w: w, all: all, ids: map[string]bool{}, held: map[string]map[string]bool{}}
+	f := &erasure{w: w, all: all, everywhere: sel.Everywhere, ids: map[string]bool{}, held: map[string]map[string]bool{}, places: map[string]*places{}}
 	if err := f.find(ctx, sel); err != nil {
+		return nil, err
+	}
+	f.traces = newTraces(f.ids, slices.Concat(sel.Masked...), sel.numbers())
+	if err := f.findPlaces(ctx); err != nil {
 		return nil, err
 	}
 	if err := f.tally(ctx); err != nil {
 		return nil, err
 	}
 	f.addTombstones()
-	if !dry && !f.nothingToDo() {
+	if dry {
+		return f.receipt(nil), nil
+	}
+	if !f.nothingToDo() {
 		if err := f.run(ctx, progress); err != nil {
 			if disk.IsNoSpace(err) {
 				err = &disk.NoSpaceError{Root: w.Root, Wants: f.wants(), Err: err}
@@ -93,13 +119,25 @@ func (w *Held) Forget(ctx context.Context, sel Selection, dry bool, progress fun
 			return nil, err
 		}
 	}
-	return f.receipt(), nil
+	err = w.Notes(func(text string) string { return string(f.traces.blank([]byte(text), false)) })
+	var left *Scan
+	if err == nil {
+		left, err = scan(ctx, w.FS, w.Root, f.traces)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the calls are forgotten, but whether they left traces is not known (give the command again): %w", err)
+	}
+	return f.receipt(left), nil
 }
 
 // erasure is one Forget.
 type erasure struct {
 	w          *Held
 	all        []*layout.Snapshot
+	everywhere bool
+	numbers    []number
+	traces     *traces
+	places     map[string]*places         // by placeKey of a file
 	ids        map[string]bool            // calls and customers to forget, those not in the warehouse included
 	held       map[string]map[string]bool // by path of a file of calls, those that it holds
 	tombstones *snapshot.Tombstones       // after it
@@ -126,14 +164,34 @@ func (f *erasure) addTombstones() {
 	f.tombstones = was.With(f.added)
 }
 
-// nothingToDo says that no call is to be erased, and none to be remembered.
+// nothingToDo says that no call is to be erased, no text to be blanked, and no id to be
+// remembered.
 func (f *erasure) nothingToDo() bool {
-	for _, e := range f.erased {
-		if e.Calls > 0 || e.Customers > 0 || e.Rows > 0 {
+	for i, e := range f.erased {
+		if e.Calls > 0 || e.Customers > 0 || e.Rows > 0 || f.manifestOf(i).Bulk != f.all[i].Manifest.Bulk {
+			return false
+		}
+		if slices.ContainsFunc(e.Places, func(p Place) bool { return f.blanks(p.Table) && !p.Key }) {
 			return false
 		}
 	}
 	return f.news == 0
+}
+
+// blanks reports whether a table's texts are blanked. Those of the table runs always are:
+// they are ours, and ids have no place in them.
+func (f *erasure) blanks(table string) bool { return f.everywhere || table == schema.Runs.Name }
+
+// manifestOf returns the manifest of the i-th snapshot without the ids that earlier
+// versions put there.
+func (f *erasure) manifestOf(i int) *layout.Manifest {
+	m := *f.all[i].Manifest
+	if m.Bulk = m.Bulk.Nameless(); m.Bulk != nil && f.traces.in([]byte(m.Bulk.Why), false) {
+		clean := *m.Bulk
+		clean.Why = string(f.traces.blank([]byte(clean.Why), false))
+		m.Bulk = &clean
+	}
+	return &m
 }
 
 // run makes the snapshots anew, commits them and removes the old ones.
@@ -187,39 +245,16 @@ func (f *erasure) remake(ctx context.Context, i int, first int64, content []byte
 			b.Discard()
 		}
 	}()
-	var files []layout.File
-	gone, calls := map[string]bool{}, map[string]map[string]bool{}
-	for _, file := range s.Manifest.FilesOf(schema.Calls.Name) {
-		if len(f.held[file.Path]) == 0 {
-			continue
-		}
-		gone[file.Period] = true
-		made, err := f.reuse(b, i, file)
-		if err != nil {
-			return err
-		}
-		if files = append(files, made...); made == nil {
-			calls[file.Period] = f.held[file.Path]
-		}
-	}
 	c := &commit.Commit{FS: w.FS, Root: w.Root, Old: snapshot.NewReader(w.FS, s, w.Proofs), Now: w.Now(), Workers: w.Workers}
-	made, err := c.Without(ctx, b, calls)
+	files, gone, err := f.remakePeriods(ctx, b, i, c)
+	if err != nil {
+		return err
+	}
+	made, tables, err := f.remakeTables(i, c)
 	if err != nil {
 		return err
 	}
 	files = append(files, made...)
-	tables := map[string]bool{}
-	if f.erased[i].Customers > 0 || f.erased[i].Rows > 0 {
-		made, err := c.WithoutObjects(personal, f.ids)
-		if err != nil {
-			return err
-		}
-		files = append(files, made...)
-		for _, of := range personal {
-			tables[of.Name] = true
-		}
-		tables[resource.Changes.Name] = true
-	}
 	f.erased[i].Now, f.erased[i].Files = number, slices.Clone(files)
 	linked, err := b.LinkAll(s, func(file *layout.File) bool { return gone[file.Period] || tables[file.Table] })
 	if err != nil {
@@ -233,15 +268,91 @@ func (f *erasure) remake(ctx context.Context, i int, first int64, content []byte
 	if err != nil {
 		return err
 	}
-	m := *s.Manifest
+	m := f.manifestOf(i)
 	m.FormatVersion, m.Snapshot, m.Oldest, m.Forgotten, m.Files = layout.FormatVersion, number, first, line, append(files, linked...)
-	snapshot.SortFiles(&m)
-	sealed, err := b.Seal(&m)
+	snapshot.SortFiles(m)
+	sealed, err := b.Seal(m)
 	if err != nil {
 		return err
 	}
 	f.made = append(f.made, sealed)
 	return nil
+}
+
+// remakePeriods writes the periods of the i-th snapshot anew that hold calls to be erased
+// or texts to be blanked, and returns which these are.
+func (f *erasure) remakePeriods(ctx context.Context, b *snapshot.Builder, i int, c *commit.Commit) (files []layout.File, gone map[string]bool, err error) {
+	m := f.all[i].Manifest
+	gone = map[string]bool{}
+	calls, blanks := map[string]map[string]bool{}, map[string]map[string]bool{}
+	for _, file := range m.FilesOf(schema.Calls.Name) {
+		stained := f.stained(m, file.Period)
+		if len(f.held[file.Path]) == 0 && len(stained) == 0 {
+			continue
+		}
+		gone[file.Period] = true
+		made, err := f.reuse(b, i, file)
+		if err != nil {
+			return nil, nil, err
+		}
+		if files = append(files, made...); made == nil {
+			calls[file.Period], blanks[file.Period] = f.held[file.Path], stained
+		}
+	}
+	made, err := c.Without(ctx, b, calls, blanks, f.traces.blankObject)
+	return append(files, made...), gone, err
+}
+
+// stained returns the calls of a period in whose rows texts are to be blanked.
+func (f *erasure) stained(m *layout.Manifest, period string) map[string]bool {
+	out := map[string]bool{}
+	if f.everywhere {
+		for _, t := range schema.CallTables {
+			if file := m.FileOf(t.Name, period); file != nil && f.places[placeKey(file)] != nil {
+				maps.Copy(out, f.places[placeKey(file)].calls)
+			}
+		}
+	}
+	return out
+}
+
+// remakeTables writes the tables of the i-th snapshot anew that are not about calls alone
+// and of which something is to be erased or blanked, and returns which these are.
+func (f *erasure) remakeTables(i int, c *commit.Commit) (files []layout.File, tables map[string]bool, err error) {
+	e := &f.erased[i]
+	tables = map[string]bool{}
+	stained := func(name string) bool {
+		return f.blanks(name) && slices.ContainsFunc(e.Places, func(p Place) bool { return p.Table == name && !p.Key })
+	}
+	var all []*resource.Resource
+	for _, of := range resource.All {
+		erases := slices.Contains(personal, of) && (e.Customers > 0 || e.Rows > 0)
+		if erases || slices.ContainsFunc(of.Tables(), func(t *schema.Table) bool { return stained(t.Name) }) {
+			all = append(all, of)
+			for _, t := range of.Tables() {
+				tables[t.Name] = true
+			}
+		}
+	}
+	if len(all) > 0 || stained(resource.Changes.Name) {
+		tables[resource.Changes.Name] = true
+		blank := f.traces.blankRow
+		if !f.everywhere {
+			blank = nil
+		}
+		if files, err = c.WithoutObjects(all, personal, f.ids, blank); err != nil {
+			return nil, nil, err
+		}
+	}
+	if stained(schema.Runs.Name) {
+		tables[schema.Runs.Name] = true
+		made, err := c.WithoutTraces(f.traces.blank)
+		if err != nil {
+			return nil, nil, err
+		}
+		files = append(files, made...)
+	}
+	return files, tables, nil
 }
 
 // reuse links the files of a period that were made for an earlier snapshot, and returns
@@ -277,7 +388,7 @@ func (f *erasure) wants() (n int64) {
 	seen := map[string]bool{}
 	for _, s := range f.all {
 		for _, file := range s.Manifest.FilesOf(schema.Calls.Name) {
-			if len(f.held[file.Path]) > 0 && !seen[file.Path] {
+			if (len(f.held[file.Path]) > 0 || len(f.stained(s.Manifest, file.Period)) > 0) && !seen[file.Path] {
 				seen[file.Path] = true
 				n += s.Manifest.BytesOf(file.Period)
 			}
@@ -286,10 +397,13 @@ func (f *erasure) wants() (n int64) {
 	return n
 }
 
-func (f *erasure) receipt() *Receipt {
+func (f *erasure) receipt(left *Scan) *Receipt {
 	now := f.w.Current.Manifest
 	r := &Receipt{FormatVersion: layout.FormatVersion, ForgottenAt: f.w.Now().UTC(), RunID: f.w.RunID,
-		Snapshot: now.Snapshot, Calls: []string{}, Erased: f.erased, Tombstones: now.Forgotten}
+		Snapshot: now.Snapshot, Calls: []string{}, Numbers: []Found{}, Erased: f.erased, Everywhere: f.everywhere, Scan: left, Tombstones: now.Forgotten}
+	for _, n := range f.numbers {
+		r.Numbers = append(r.Numbers, Found{Calls: int64(len(n.calls)), Customers: int64(len(n.customers))})
+	}
 	for _, t := range f.added {
 		r.Calls = append(r.Calls, t.String())
 	}

@@ -19,7 +19,7 @@ func (f *erasure) findPeople(ctx context.Context, sel Selection) error {
 	for _, key := range sel.Customers {
 		f.ids[key] = true
 	}
-	if len(sel.Numbers) == 0 {
+	if len(f.numbers) == 0 {
 		return nil
 	}
 	for _, s := range f.all {
@@ -29,10 +29,12 @@ func (f *erasure) findPeople(ctx context.Context, sel Selection) error {
 				continue
 			}
 			err := r.EachObject(of, func(o *schema.Object) error {
-				if slices.ContainsFunc(contacts(of, o), func(text string) bool {
-					return slices.ContainsFunc(sel.Numbers, func(number string) bool { return sameNumber(number, text) })
-				}) {
-					f.ids[of.KeyOf(o.Row)] = true
+				texts := contacts(of, o)
+				for i := range f.numbers {
+					if n := &f.numbers[i]; slices.ContainsFunc(texts, n.is) {
+						key := of.KeyOf(o.Row)
+						f.ids[key], n.customers[key] = true, true
+					}
 				}
 				return ctx.Err()
 			})
@@ -74,29 +76,4 @@ func contacts(of *resource.Resource, o *schema.Object) (texts []string) {
 		}
 	}
 	return texts
-}
-
-// leastNumber is how many digits two spellings of a number must have in common: an area
-// code and a number. Of shorter ones the very text must be the same.
-const leastNumber = 9
-
-// sameNumber says whether two texts may be one phone number: +821012345678, 82 10 1234
-// 5678 and the national 010-1234-5678 are. Of two numbers that differ in their country
-// alone it says so as well: rather one customer too many than one too few.
-func sameNumber(a, b string) bool {
-	if a == b {
-		return true
-	}
-	a, b = digits(a), digits(b)
-	return len(a) >= leastNumber && len(b) >= leastNumber && (strings.HasSuffix(a, b) || strings.HasSuffix(b, a))
-}
-
-// digits returns the digits of a phone number without zeros in front; empty for a text
-// that is none.
-func digits(text string) string {
-	number := strings.NewReplacer(" ", "", "-", "", "(", "", ")", "", ".", "", "+", "").Replace(text)
-	if strings.Trim(number, "0123456789") != "" {
-		return ""
-	}
-	return strings.TrimLeft(number, "0")
 }

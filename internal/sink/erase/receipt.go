@@ -23,8 +23,8 @@ import (
 )
 
 // CheckReceipt proves that what a receipt says holds: that none of its calls is
-// in any table of any snapshot, nor in the journal; that their tombstones are
-// there; that the snapshots which held them are gone; and that the files made
+// in any table of any snapshot, nor in the journal, and that no manifest, error of a run
+// or note in the lock file names one; that their tombstones are there; that the snapshots which held them are gone; and that the files made
 // in their place, as far as they are still kept, are those that were made.
 func CheckReceipt(ctx context.Context, root string, r *Receipt) ([]verify.Problem, error) {
 	if r.FormatVersion > layout.FormatVersion {
@@ -60,6 +60,13 @@ func CheckReceipt(ctx context.Context, root string, r *Receipt) ([]verify.Proble
 		if err := c.journal(); err != nil {
 			return nil, err
 		}
+		holder, _, err := disk.Who(root)
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range holder.Lost {
+			c.text(layout.LockName, "an error", l.Error)
+		}
 	}
 	return c.bad.List(), nil
 }
@@ -94,6 +101,9 @@ func (c *receiptCheck) snapshots(ctx context.Context, r *Receipt) error {
 			return err
 		}
 		c.sums(s, r)
+		if err := c.texts(s, at); err != nil {
+			return err
+		}
 		for i := range s.Manifest.Files {
 			f := &s.Manifest.Files[i]
 			column := idColumn(f.Table)
@@ -122,6 +132,36 @@ func (c *receiptCheck) sums(s *layout.Snapshot, r *Receipt) {
 			i := slices.IndexFunc(s.Manifest.Files, func(o layout.File) bool { return o.Path == f.Path })
 			if i < 0 || s.Manifest.Files[i].SHA256 != f.SHA256 {
 				c.bad.Add("checksum", layout.SnapshotsName+"/"+filepath.Base(s.Dir)+"/"+f.Path, "it is not the file that was made without the calls")
+			}
+		}
+	}
+}
+
+// texts looks at what a snapshot says in words: the state of v2 in its manifest, and the
+// errors of runs.
+func (c *receiptCheck) texts(s *layout.Snapshot, at string) error {
+	if b := s.Manifest.Bulk; b != nil {
+		c.text(at+"/"+layout.ManifestName, "bulk.why", b.Why)
+	}
+	runs, err := snapshot.NewReader(c.fsys, s, nil).Runs()
+	if disk.IsGone(err) {
+		return nil
+	}
+	for i := range runs {
+		c.text(at+"/"+layout.RunsFile, "a run's error", runs[i].Error)
+		c.text(at+"/"+layout.RunsFile, "a run's drift", string(runs[i].DriftFields))
+	}
+	return err
+}
+
+// text looks for forgotten ids among the words of a text, however they are enclosed.
+func (c *receiptCheck) text(at, what, text string) {
+	for _, enclosing := range []string{" \t\n", " \t\n\"':,.;()[]{}", " \t\n\"':,.;()[]{}/\\=?&<>@#"} {
+		for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(enclosing, r) }) {
+			word = strings.Trim(word, "\"':,.;()[]{}")
+			if t := c.tombstones.Of([]byte(word)); c.calls[t] {
+				c.bad.Add("not forgotten", at, "%s names %s", what, t)
+				return
 			}
 		}
 	}

@@ -248,6 +248,17 @@ func (t *Reader) Column(name string) int {
 	return -1
 }
 
+// Texts returns the columns of the file that hold texts, those included that this program
+// does not know.
+func (t *Reader) Texts() (names []string) {
+	for _, f := range t.schema.Fields() {
+		if f.Leaf() && f.Type().Kind() == parquet.ByteArray {
+			names = append(names, f.Name())
+		}
+	}
+	return names
+}
+
 // Instant returns the time, ms UTC, that a row has in the column at a position.
 func (t *Reader) Instant(at int, v parquet.Value) schema.Opt[int64] {
 	if v.IsNull() {

@@ -1,0 +1,204 @@
+package erase
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/url"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/sourcegraph/conc/pool"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/resource"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink/snapshot"
+	"callhouse/internal/sink/table"
+)
+
+// Place is a column in which ids or numbers stand that are forgotten, in rows of others.
+type Place struct {
+	Table  string `json:"table,omitempty"`
+	Column string `json:"column,omitempty"`
+	Path   string `json:"path,omitempty"` // instead: a file that holds no rows
+	Rows   int64  `json:"rows,omitempty"`
+	Calls  int64  `json:"calls,omitempty"` // of how many calls the rows are
+	// Key says that the column tells rows apart, and is never blanked.
+	Key bool `json:"key,omitempty"`
+}
+
+// places are those of one file.
+type places struct {
+	list  []Place
+	calls map[string]bool // the calls whose rows they are in
+}
+
+// add sums the places of several files.
+func add(sum, more []Place) []Place {
+	for _, p := range more {
+		i := slices.IndexFunc(sum, func(s Place) bool { return s.Table == p.Table && s.Column == p.Column && s.Path == p.Path })
+		if i < 0 {
+			sum = append(sum, p)
+			continue
+		}
+		sum[i].Rows += p.Rows
+		sum[i].Calls += p.Calls
+	}
+	slices.SortStableFunc(sum, func(a, b Place) int {
+		return cmp.Or(cmp.Compare(a.Table, b.Table), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Path, b.Path))
+	})
+	return sum
+}
+
+// findPlaces looks for ids and numbers in all texts of all snapshots, but for the rows that
+// are erased. A file that snapshots share is read once.
+func (f *erasure) findPlaces(ctx context.Context) error {
+	work := pool.New().WithContext(ctx).WithCancelOnError().WithFirstError().WithMaxGoroutines(runtime.GOMAXPROCS(0))
+	var mu sync.Mutex
+	seen := map[string]bool{}
+	for _, s := range f.all {
+		for i := range s.Manifest.Files {
+			file := &s.Manifest.Files[i]
+			if seen[placeKey(file)] || table.ByName(file.Table) == nil {
+				continue
+			}
+			seen[placeKey(file)] = true
+			work.Go(func(ctx context.Context) error {
+				r, err := snapshot.NewReader(f.w.FS, s, f.w.Proofs).Open(file)
+				if err != nil {
+					return err
+				}
+				found, err := f.traces.file(ctx, r, file.Table, f.erases(r, file.Table))
+				mu.Lock()
+				defer mu.Unlock()
+				f.places[placeKey(file)] = found
+				return errors.Join(err, r.Close())
+			})
+		}
+	}
+	return work.Wait()
+}
+
+// placeKey tells files apart: that of the runs has one path in every snapshot.
+func placeKey(f *layout.File) string { return f.Path + " " + f.SHA256 }
+
+// erases returns what says, by the values in some columns, whether a row is erased; nil
+// where none is.
+func (f *erasure) erases(r *table.Reader, name string) *owner {
+	column := idColumn(name)
+	if column == "" || r.Column(column) < 0 {
+		return nil
+	}
+	o := &owner{columns: []string{column}}
+	switch {
+	case name == resource.Changes.Name:
+		o.columns = append(o.columns, "resource")
+		o.gone = func(row []parquet.Value) bool {
+			of := resource.ByName(string(row[1].ByteArray()))
+			return of != nil && slices.Contains(personal, of) && of.Forgot(string(row[0].ByteArray()), func(id string) bool { return f.ids[id] })
+		}
+	case column == "call_id":
+		o.gone = func(row []parquet.Value) bool { return f.ids[string(row[0].ByteArray())] }
+	default: // a key
+		o.gone = func(row []parquet.Value) bool { return f.ids[url.PathEscape(string(row[0].ByteArray()))] }
+	}
+	return o
+}
+
+// owner says whose a row is.
+type owner struct {
+	columns []string
+	gone    func(row []parquet.Value) bool
+}
+
+// file looks through the texts of a data file. Rows that are erased do not count.
+func (t *traces) file(ctx context.Context, r *table.Reader, name string, erases *owner) (*places, error) {
+	out := &places{calls: map[string]bool{}}
+	declared := table.ByName(name)
+	var columns []string
+	var json []bool
+	call := -1
+	for _, column := range r.Texts() {
+		if column == "call_id" {
+			call = len(columns)
+		}
+		columns = append(columns, column)
+		i := declared.Column(column)
+		json = append(json, i >= 0 && declared.Columns[i].Type == schema.JSON)
+	}
+	from := len(columns)
+	if erases != nil {
+		columns = append(columns, erases.columns...)
+	}
+	found := make([]Place, from)
+	last := make([]string, from) // the call that a place was last counted for
+	err := r.Each(columns, func(row []parquet.Value) {
+		if ctx.Err() != nil || erases != nil && erases.gone(row[from:]) {
+			return
+		}
+		for i := range found {
+			if row[i].IsNull() || !t.in(row[i].ByteArray(), json[i]) {
+				continue
+			}
+			found[i].Rows++
+			if call < 0 {
+				continue
+			}
+			if id := string(row[call].ByteArray()); last[i] != id {
+				last[i], out.calls[id] = id, true
+				found[i].Calls++
+			}
+		}
+	})
+	for i, p := range found {
+		if p.Rows > 0 {
+			p.Table, p.Column, p.Key = name, columns[i], isKey(name, columns[i])
+			out.list = append(out.list, p)
+		}
+	}
+	return out, cmp.Or(err, ctx.Err())
+}
+
+// isKey reports whether a column tells the rows of a table apart, or joins them to others.
+func isKey(name, column string) bool {
+	of := resource.Owner(name)
+	switch {
+	case of != nil && name == of.Name:
+		return of.IsKey(of.Table.Column(column))
+	case name == resource.Changes.Name:
+		return column == "key"
+	}
+	t := table.ByName(name)
+	return column == "call_id" || column == "run_id" || t != nil && t.Columns[t.Column(column)].Parent != ""
+}
+
+// blankRow blanks the texts of a row, but for its keys.
+func (t *traces) blankRow(of *schema.Table, row schema.Row) {
+	for i := range of.Columns {
+		c := &of.Columns[i]
+		switch c.Type {
+		case schema.Text, schema.Word, schema.JSON:
+		default:
+			continue
+		}
+		if row[i].IsNull() || isKey(of.Name, c.Name) {
+			continue
+		}
+		if text := row[i].ByteArray(); t.in(text, c.Type == schema.JSON) {
+			row[i] = schema.TextValue(t.blank(text, c.Type == schema.JSON))
+		}
+	}
+}
+
+// blankObject blanks the texts of an object and of its lists.
+func (t *traces) blankObject(o *schema.Object) {
+	t.blankRow(o.Of.Table, o.Row)
+	for i, list := range o.Of.Lists {
+		for n := range o.Lists[i].Len() {
+			t.blankRow(list, o.Lists[i].At(n))
+		}
+	}
+}

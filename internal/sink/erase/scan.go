@@ -1,0 +1,211 @@
+package erase
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/sourcegraph/conc/pool"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/phone"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink/disk"
+	"callhouse/internal/sink/journal"
+	"callhouse/internal/sink/table"
+)
+
+// Scan is what a look at every byte of a warehouse found: the texts of all rows, the
+// records of the journal, and all files as they are.
+type Scan struct {
+	Files int64   `json:"files"`
+	Bytes int64   `json:"bytes"` // of the files
+	Found []Place `json:"found"` // where ids or numbers still stand
+}
+
+// Traces looks for calls, customers and numbers in every file of the warehouse at root.
+func Traces(ctx context.Context, root string, sel Selection) (*Scan, error) {
+	fsys, err := disk.OpenToRead(root)
+	if err != nil {
+		return nil, err
+	}
+	keys := map[string]bool{}
+	for _, id := range slices.Concat(sel.CallIDs, sel.Customers) {
+		keys[id] = true
+	}
+	return scan(ctx, fsys, root, newTraces(keys, slices.Concat(sel.Masked...), sel.numbers()))
+}
+
+// numbers parses the numbers of the selection.
+func (s *Selection) numbers() (out []*phone.Number) {
+	for _, n := range s.Numbers {
+		out = append(out, phone.Parse(n, s.Country))
+	}
+	return out
+}
+
+// scanner is one scan.
+type scanner struct {
+	*traces
+	fsys disk.FS
+	root string
+	work *pool.ContextPool
+
+	mu   sync.Mutex
+	seen map[string]bool // data files, which snapshots share
+	out  Scan
+}
+
+func scan(ctx context.Context, fsys disk.FS, root string, t *traces) (*Scan, error) {
+	s := &scanner{traces: t, fsys: fsys, root: root, seen: map[string]bool{}, out: Scan{Found: []Place{}},
+		work: pool.New().WithContext(ctx).WithCancelOnError().WithFirstError().WithMaxGoroutines(runtime.GOMAXPROCS(0))}
+	err := s.folder(ctx, "")
+	if err = errors.Join(err, s.work.Wait()); err == nil {
+		err = s.journal()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look for traces: %w", err)
+	}
+	return &s.out, nil
+}
+
+// folder looks at all files in a folder of the warehouse.
+func (s *scanner) folder(ctx context.Context, at string) error {
+	entries, err := s.fsys.ReadDir(filepath.Join(s.root, filepath.FromSlash(at)))
+	if err != nil {
+		if disk.IsGone(err) {
+			return nil
+		}
+		return err
+	}
+	for _, e := range entries {
+		name := path.Join(at, e.Name())
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if e.IsDir() {
+			if err := s.folder(ctx, name); err != nil {
+				return err
+			}
+			continue
+		}
+		if !e.Type().IsRegular() {
+			continue
+		}
+		if _, _, shared := layout.ParseDataFile(e.Name()); shared {
+			if s.seen[e.Name()] {
+				continue
+			}
+			s.seen[e.Name()] = true
+		}
+		s.work.Go(func(ctx context.Context) error {
+			err := s.file(ctx, name)
+			if disk.IsGone(err) {
+				return nil
+			}
+			return err
+		})
+	}
+	return nil
+}
+
+// file looks at the rows of a file, if it has any, and at its bytes.
+func (s *scanner) file(ctx context.Context, name string) error {
+	full := filepath.Join(s.root, filepath.FromSlash(name))
+	var found []Place
+	if of := tableOf(name); of != "" {
+		t, err := table.Open(s.fsys, full, table.ByName(of))
+		if err != nil {
+			return err
+		}
+		in, err := s.traces.file(ctx, t, of, nil)
+		if err = errors.Join(err, t.Close()); err != nil {
+			return err
+		}
+		found = in.list
+	}
+	raw, size, err := s.bytes(ctx, full)
+	if err != nil {
+		return err
+	}
+	if raw && len(found) == 0 {
+		found = []Place{{Path: name}}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.out.Files++
+	s.out.Bytes += size
+	s.out.Found = add(s.out.Found, found)
+	return nil
+}
+
+// tableOf returns the table that a file of a snapshot belongs to, if this program knows
+// it.
+func tableOf(name string) string {
+	parts := strings.Split(name, "/")
+	if len(parts) < 4 || parts[0] != layout.SnapshotsName || path.Ext(name) != ".parquet" || table.ByName(parts[2]) == nil {
+		return ""
+	}
+	return parts[2]
+}
+
+const (
+	scanBytes   = 1 << 20
+	scanOverlap = 1 << 10 // longer than any id or number
+)
+
+// bytes reports whether a file holds a trace as it is on the disk, and its size.
+func (s *scanner) bytes(ctx context.Context, name string) (found bool, size int64, err error) {
+	f, err := s.fsys.Open(name)
+	if err != nil {
+		return false, 0, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return false, 0, err
+	}
+	buf := make([]byte, min(scanBytes+scanOverlap, st.Size()))
+	for at := int64(0); at < st.Size() && !found; at += scanBytes {
+		n, err := f.ReadAt(buf, at)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return false, 0, err
+		}
+		found = s.inBytes(buf[:n])
+		if err := ctx.Err(); err != nil {
+			return false, 0, err
+		}
+	}
+	return found, st.Size(), nil
+}
+
+// journal looks at the records that are still to be committed.
+func (s *scanner) journal() error {
+	refs, _, err := journal.List(s.fsys, s.root)
+	if err != nil {
+		return err
+	}
+	for i, ref := range refs {
+		var n int64
+		_, err := journal.Read(s.fsys, s.root, ref, journal.IsLast(refs, i), func(r *schema.Record) error {
+			if s.in([]byte(r.CallID), false) || s.in(r.Body, true) {
+				n++
+			}
+			return nil
+		})
+		if err != nil && !disk.IsGone(err) {
+			return err
+		}
+		if n > 0 {
+			s.out.Found = add(s.out.Found, []Place{{Path: layout.JournalName + "/" + ref.Run, Rows: n}})
+		}
+	}
+	return nil
+}
