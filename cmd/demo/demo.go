@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"callhouse/cmd/internal/extractcmd"
 	"callhouse/cmd/internal/querycmd"
 	"callhouse/internal/sandbox"
+	"callhouse/internal/scratch"
 )
 
 const program = "demo"
@@ -64,12 +66,12 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 // demo runs the three commands as a user would, within one process.
 func demo(ctx context.Context, o *options, stdin io.Reader, stdout, stderr io.Writer) (err error) {
-	dir, err := os.MkdirTemp("", "callhouse-demo-")
+	dir, err := scratch.Make(scratch.Demo)
 	if err != nil {
 		return fmt.Errorf("make a folder for the key: %w", err)
 	}
-	defer os.RemoveAll(dir)
-	key, keyFile := rand.Text(), filepath.Join(dir, "key")
+	defer func() { err = cmp.Or(err, dir.Remove()) }()
+	key, keyFile := rand.Text(), filepath.Join(dir.Path, "key")
 	if err := os.WriteFile(keyFile, []byte(key+"\n"), 0o600); err != nil {
 		return fmt.Errorf("write the key: %w", err)
 	}

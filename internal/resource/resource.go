@@ -141,10 +141,13 @@ func Declare(r Resource, fields ...schema.Column) *Resource {
 func (r *Resource) KeyOf(row schema.Row) string {
 	parts := make([]string, len(r.keys))
 	for i, col := range r.keys {
-		parts[i] = url.PathEscape(string(schema.TextOf(row[col])))
+		parts[i] = Part(string(schema.TextOf(row[col])))
 	}
 	return strings.Join(parts, "/")
 }
+
+// Part returns the part of a key that stands for a text.
+func Part(text string) string { return url.PathEscape(text) }
 
 // Plain returns the text that a part of a key stands for.
 func Plain(part string) string {

@@ -1,10 +1,9 @@
-// Package scratch makes temporary folders that no ending of a program leaves
+// Package scratch makes temporary files and folders that no ending of a program leaves
 // behind for long: what a killed one could not remove, the next one does.
 //
 // A folder is its user's alone (0700), has a name that nobody can guess, and is
 // locked for as long as its process lives. One of ours that nobody holds is left
-// over. Where the file system of TMPDIR has no locks nothing is removed but one's
-// own.
+// over. On a file system without locks a process removes only its own.
 package scratch
 
 import (
@@ -19,13 +18,30 @@ import (
 	"github.com/gofrs/flock"
 )
 
+// Kind is what a temporary folder is for: the beginning of its name.
+type Kind string
+
+// Kinds of folders. Whatever a program makes, it removes what killed ones left of all.
+const (
+	Query  Kind = "callhouse-query-"  // what DuckDB does not keep in memory
+	Safe   Kind = "callhouse-safe-"   // the same of a statement in a process of its own
+	Serve  Kind = "callhouse-serve-"  // of a server and its processes
+	Edit   Kind = "callhouse-edit-"   // a statement in an editor
+	Sheet  Kind = "callhouse-xlsx-"   // rows of a sheet
+	Verify Kind = "callhouse-verify-" // a warehouse to compare with
+	Demo   Kind = "callhouse-demo-"   // the key of a demonstration
+	Output Kind = "callhouse-output-" // a note of a file or folder elsewhere: see Beside
+)
+
+var kinds = []Kind{Query, Safe, Serve, Edit, Sheet, Verify, Demo, Output}
+
 // Dir is a temporary folder.
 type Dir struct {
 	Path string
 	hold *flock.Flock
 }
 
-// made are the folders of this process.
+// made are the files and folders of this process.
 var made = struct {
 	sync.Mutex
 	paths map[string]bool
@@ -35,17 +51,16 @@ var made = struct {
 // errOver is what Make says after Clear.
 var errOver = errors.New("the program is ending")
 
-// Make makes a folder whose name begins with prefix, and removes what killed
-// programs left under that prefix.
-func Make(prefix string) (*Dir, error) {
-	sweep(prefix)
+// Make makes a folder, and removes what killed programs left.
+func Make(kind Kind) (*Dir, error) {
+	sweep(kind)
 	made.Lock()
 	defer made.Unlock()
 	if made.over {
 		return nil, errOver
 	}
 	for {
-		path, err := os.MkdirTemp("", prefix)
+		path, err := os.MkdirTemp("", string(kind))
 		if err != nil {
 			return nil, err
 		}
@@ -72,7 +87,7 @@ func (d *Dir) Remove() error {
 	return errors.Join(err, d.hold.Unlock())
 }
 
-// Clear removes all folders of this process, which is about to end without
+// Clear removes all files and folders of this process, which is about to end without
 // closing what uses them. No other is made after it.
 func Clear() {
 	made.Lock()
@@ -95,36 +110,44 @@ const clearTries = 10
 // so that it goes with it.
 func lock(path string) *flock.Flock { return flock.New(path, flock.SetFlag(os.O_RDONLY)) }
 
-// sweep removes the folders of this user that begin with prefix and that no
-// process holds. What it cannot look at or remove it leaves.
-func sweep(prefix string) {
+// sweep removes the folders of this user, of one kind and all others, that no process
+// holds, and the files that they note. What it cannot look at or remove it leaves.
+func sweep(kind Kind) {
 	entries, err := os.ReadDir(os.TempDir())
 	if err != nil {
 		return
 	}
 	for _, e := range entries {
-		if !e.IsDir() || !isOurs(e, prefix) {
+		is, ok := kindOf(e, append(kinds[:len(kinds):len(kinds)], kind))
+		if !ok {
 			continue
 		}
 		path := filepath.Join(os.TempDir(), e.Name())
 		hold := lock(path)
 		if ok, err := hold.TryLock(); err == nil && ok {
-			_ = os.RemoveAll(path)
+			if is != Output || settleNote(path) {
+				_ = os.RemoveAll(path)
+			}
 			_ = hold.Unlock()
 		}
 	}
 }
 
-// isOurs reports whether Make gave the folder its name, for this user.
-func isOurs(e fs.DirEntry, prefix string) bool {
-	random, ok := strings.CutPrefix(e.Name(), prefix)
-	if !ok || random == "" || strings.Trim(random, "0123456789") != "" {
-		return false
+// kindOf returns the kind of folder to which Make gave this name, for this user.
+func kindOf(e fs.DirEntry, among []Kind) (Kind, bool) {
+	for _, kind := range among {
+		random, ok := strings.CutPrefix(e.Name(), string(kind))
+		if !ok || random == "" || strings.Trim(random, "0123456789") != "" || !e.IsDir() {
+			continue
+		}
+		info, err := e.Info()
+		return kind, err == nil && isUsers(info)
 	}
-	info, err := e.Info()
-	if err != nil {
-		return false
-	}
+	return "", false
+}
+
+// isUsers reports whether a file belongs to this process' user.
+func isUsers(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(st.Uid) == os.Geteuid()
 }

@@ -23,7 +23,7 @@ func list(t *testing.T) (names []string) {
 	return names
 }
 
-func make1(t *testing.T, prefix string) *scratch.Dir {
+func make1(t *testing.T, prefix scratch.Kind) *scratch.Dir {
 	t.Helper()
 	d, err := scratch.Make(prefix)
 	if err != nil {

@@ -41,7 +41,7 @@ func (q *questions) ask(ctx context.Context) (_ *compare.Report, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	dir, err := scratch.Make("callhouse-verify-")
+	dir, err := scratch.Make(scratch.Verify)
 	if err != nil {
 		return nil, fmt.Errorf("keep what the service says: %w", err)
 	}

@@ -20,6 +20,7 @@ import (
 	"callhouse/internal/analytics/catalog"
 	"callhouse/internal/layout"
 	"callhouse/internal/proven"
+	"callhouse/internal/scratch"
 	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/words"
 )
@@ -115,12 +116,12 @@ func (a *app) makeCatalog(ctx context.Context) error {
 
 // swapCatalog makes the catalog in a folder beside path, and renames it to path.
 func swapCatalog(ctx context.Context, snap *layout.Snapshot, loc *time.Location, path string) error {
-	dir, err := os.MkdirTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
+	tmp, err := scratch.Folder(path)
 	if err != nil {
 		return answer.Unwritable(path, err)
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	made := filepath.Join(dir, filepath.Base(path))
+	defer func() { _ = tmp.Remove() }()
+	made := filepath.Join(tmp.Path, filepath.Base(path))
 	if err := catalog.Write(ctx, snap, loc, made); err != nil {
 		return err
 	}

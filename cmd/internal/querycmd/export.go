@@ -22,6 +22,7 @@ import (
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/format"
 	"callhouse/internal/layout"
+	"callhouse/internal/scratch"
 	"callhouse/internal/words"
 	sqlfiles "callhouse/sql"
 )
@@ -242,11 +243,12 @@ func (e *exporter) run(ctx context.Context) (m *exported, err error) {
 	}
 	mode := e.FolderMode(target)
 	e.mode = mode &^ 0o111
-	dir, err := os.MkdirTemp(filepath.Dir(target), "."+filepath.Base(target)+".*.tmp")
+	tmp, err := scratch.Folder(target)
 	if err != nil {
 		return nil, answer.Unwritable(e.Output, err)
 	}
-	defer func() { err = cmp.Or(err, os.RemoveAll(dir)) }() // the old export, if it was swapped
+	defer func() { err = cmp.Or(err, tmp.Remove()) }() // the old export, if it was swapped
+	dir := tmp.Path
 	if m, err = e.fill(ctx, dir); err != nil {
 		return nil, answer.Unwritable(e.Output, err)
 	}

@@ -42,7 +42,7 @@ type DB struct {
 func Open(c Config) (*DB, error) {
 	// DuckDB would make it when it needs it, but for everybody to read (0755, and
 	// the files in it 0644).
-	temp, err := scratch.Make("callhouse-query-")
+	temp, err := scratch.Make(scratch.Query)
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for what does not fit in memory: %w", err)
 	}

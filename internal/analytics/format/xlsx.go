@@ -31,7 +31,7 @@ const sheetName = "Sheet1" // as Excel calls the first one
 // writeXLSX writes a workbook of one sheet. Every cell has a type: a text is never taken for a formula or a number. The
 // rows wait in a temporary file, because a workbook's parts follow each other; w gets nothing before the last row is there.
 func writeXLSX(ctx context.Context, w *bufio.Writer, src Source, o Options) (r Result, err error) {
-	temp, err := scratch.Make("callhouse-xlsx-")
+	temp, err := scratch.Make(scratch.Sheet)
 	if err != nil {
 		return r, fmt.Errorf("make a folder for the sheet's rows: %w", err)
 	}

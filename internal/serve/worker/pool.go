@@ -204,7 +204,7 @@ func (p *Pool) start(user string) (w *process, err error) {
 		return nil, err
 	}
 	// A killed process leaves its files behind.
-	temp, err := scratch.Make("callhouse-serve-")
+	temp, err := scratch.Make(scratch.Serve)
 	if err != nil {
 		return nil, err
 	}

@@ -101,6 +101,7 @@ func (w *Held) Forget(ctx context.Context, sel Selection, dry bool, progress fun
 		return nil, err
 	}
 	f.traces = newTraces(f.ids, slices.Concat(sel.Masked...), sel.numbers())
+	f.traces.were = w.Tombstones
 	if err := f.findPlaces(ctx); err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"net/url"
 	"runtime"
 	"slices"
 	"sync"
@@ -103,7 +102,7 @@ func (f *erasure) erases(r *table.Reader, name string) *owner {
 	case column == "call_id":
 		o.gone = func(row []parquet.Value) bool { return f.ids[string(row[0].ByteArray())] }
 	default: // a key
-		o.gone = func(row []parquet.Value) bool { return f.ids[url.PathEscape(string(row[0].ByteArray()))] }
+		o.gone = func(row []parquet.Value) bool { return f.ids[resource.Part(string(row[0].ByteArray()))] }
 	}
 	return o
 }

@@ -7,6 +7,7 @@ import (
 
 	"callhouse/internal/phone"
 	"callhouse/internal/resource"
+	"callhouse/internal/sink/snapshot"
 )
 
 // Blank is what stands in a text in the place of a forgotten id or number.
@@ -21,6 +22,9 @@ type traces struct {
 	sizes  []int         // of the ids that are long enough
 	first  [1 << 16]bool // the first two bytes of these ids
 	finder *phone.Finder
+	// were are calls and customers that were forgotten before, whose ids nobody has any
+	// more. They are found where they stand as words; nil: they are not looked for.
+	were *snapshot.Tombstones
 }
 
 // newTraces returns the traces of calls and customers with these keys, and of other texts
@@ -94,6 +98,7 @@ func (t *traces) findText(text []byte, at int, out []trace) []trace {
 		out = append(out, trace{Span: phone.Span{From: at + s.From, To: at + s.To}})
 	}
 	t.eachID(text, true, func(from, to int) { out = append(out, trace{Span: phone.Span{From: at + from, To: at + to}}) })
+	t.eachForgotten(text, func(from, to int) { out = append(out, trace{Span: phone.Span{From: at + from, To: at + to}}) })
 	slices.SortFunc(out[from:], func(a, b trace) int { return cmp.Or(a.From-b.From, b.To-a.To) })
 	kept := out[:from]
 	for _, s := range out[from:] { // an id may hold a number
@@ -122,6 +127,25 @@ func (t *traces) eachID(text []byte, whole bool, visit func(from, to int)) {
 				break
 			}
 		}
+	}
+}
+
+// eachForgotten visits the ids in a text that were forgotten before. Words without a digit
+// are passed over, since a hash takes much longer than a look.
+func (t *traces) eachForgotten(text []byte, visit func(from, to int)) {
+	if t.were == nil {
+		return
+	}
+	digit := false
+	for from, i := 0, 0; i <= len(text); i++ {
+		if i < len(text) && (isWord(text[i]) || text[i] == '-' || text[i] == '_') {
+			digit = digit || text[i] <= '9' && text[i] >= '0'
+			continue
+		}
+		if word := text[from:i]; digit && len(word) >= leastID && t.were.Has(t.were.Of(word)) {
+			visit(from, i)
+		}
+		from, digit = i+1, false
 	}
 }
 

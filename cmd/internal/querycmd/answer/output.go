@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"time"
 
 	"golang.org/x/term"
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/analytics/format"
+	"callhouse/internal/scratch"
 	"callhouse/internal/words"
 )
 
@@ -100,7 +100,7 @@ func WriteFileMode(path string, mode os.FileMode, fill func(io.Writer) error) er
 	} else if err == nil && info.IsDir() {
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("write %s: it is a folder", path), "--output names a file")
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
+	f, tmp, err := scratch.File(path)
 	if err != nil {
 		return Unwritable(path, err)
 	}
@@ -113,12 +113,12 @@ func WriteFileMode(path string, mode os.FileMode, fill func(io.Writer) error) er
 	}
 	err = errors.Join(err, f.Close())
 	if err == nil {
-		err = os.Rename(f.Name(), path)
+		err = os.Rename(tmp.Path, path)
 	}
 	if err != nil {
-		return errors.Join(Unwritable(path, err), os.Remove(f.Name()))
+		err = Unwritable(path, err)
 	}
-	return nil
+	return errors.Join(err, tmp.Remove())
 }
 
 func writeDevice(path string, fill func(io.Writer) error) error {

@@ -182,7 +182,7 @@ func (s *Mode) run(ctx context.Context, job Job, out io.Writer) (said *Report, e
 	ctx, cancel := context.WithTimeoutCause(ctx, s.timeout, errTooLong)
 	defer cancel()
 	// It gets a folder of its own, since a killed process leaves its files behind.
-	temp, err := scratch.Make("callhouse-safe-")
+	temp, err := scratch.Make(scratch.Safe)
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for what does not fit in memory: %w", err)
 	}

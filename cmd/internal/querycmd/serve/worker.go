@@ -211,7 +211,7 @@ func (j job) houses(log func(string), open func([]int64), dialect func(rights.Ri
 		return analytics.Open(ctx, j.Warehouse, o)
 	}}
 	// The pin holds for as long as this folder is there, which a killed process leaves to the next.
-	holder, err := scratch.Make("callhouse-serve-")
+	holder, err := scratch.Make(scratch.Serve)
 	if err != nil {
 		return nil, nil, fmt.Errorf("make a folder: %w", err)
 	}

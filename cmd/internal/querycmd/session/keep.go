@@ -67,7 +67,7 @@ func (s *Session) edit(ctx context.Context, _ []string) error {
 	if !s.interactive || !cli.IsTerminal(s.a.Stdin) {
 		return cli.Usage("leave it out of scripts", ".edit needs a terminal")
 	}
-	dir, err := scratch.Make("callhouse-edit-")
+	dir, err := scratch.Make(scratch.Edit)
 	if err != nil {
 		return fmt.Errorf("make a folder for the editor: %w", err)
 	}

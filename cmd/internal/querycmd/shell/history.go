@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"callhouse/internal/scratch"
 )
 
 // historyEntries is how many entries are kept. The file is cut down to them when
@@ -70,7 +72,7 @@ func (h *History) read(r io.Reader) error {
 
 // rewrite replaces the file by the entries at hand.
 func (h *History) rewrite() error {
-	f, err := os.CreateTemp(filepath.Dir(h.file), ".history.*.tmp") // mode 0600
+	f, tmp, err := scratch.File(h.file)
 	if err != nil {
 		return fmt.Errorf("shorten the history: %w", err)
 	}
@@ -80,10 +82,10 @@ func (h *History) rewrite() error {
 		}
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), h.file)
+		err = os.Rename(tmp.Path, h.file)
 	}
-	if err != nil {
-		return fmt.Errorf("shorten the history: %w", errors.Join(err, os.Remove(f.Name())))
+	if err = errors.Join(err, tmp.Remove()); err != nil {
+		return fmt.Errorf("shorten the history: %w", err)
 	}
 	return nil
 }

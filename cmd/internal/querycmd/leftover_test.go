@@ -1,0 +1,97 @@
+package querycmd_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// hidden returns the hidden files and folders in a folder.
+func hidden(t *testing.T, dir string) []string {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, ".*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// ended runs the command to its end.
+func ended(t *testing.T, temp, args, statement string) {
+	t.Helper()
+	if code := spawn(t, temp, args, statement, nil).ends(); code != 0 {
+		t.Errorf("%s ends with %d", args, code)
+	}
+}
+
+// killedOutput kills a query while it writes rows beside its target, and leaves them there.
+func killedOutput(t *testing.T, temp, dir string) {
+	t.Helper()
+	p := spawn(t, temp, "sql - --format csv --output "+filepath.Join(dir, "rows.csv"), "FROM range(1000000000)", nil)
+	written := func() bool {
+		for _, name := range hidden(t, dir) {
+			if st, err := os.Stat(name); err == nil && st.Size() > 0 {
+				return true
+			}
+		}
+		return false
+	}
+	p.wait("rows in its file", written)
+	_ = p.cmd.Process.Kill()
+	if p.ends(); !written() {
+		t.Fatalf("a killed query leaves nothing: %v", hidden(t, dir))
+	}
+}
+
+// The next command of the user removes what a killed one left beside its target: any
+// command with the same TMPDIR, or else one that writes into the same folder. A file that a
+// running one is writing stays.
+func TestNextCommandRemovesLeftovers(t *testing.T) {
+	house(t)
+	temp, dir, other := t.TempDir(), t.TempDir(), t.TempDir()
+	killedOutput(t, temp, dir)
+	running := spawn(t, temp, "sql - --format csv --output "+filepath.Join(other, "rows.csv"), "FROM range(1000000000)", nil)
+	running.wait("its file", func() bool { return len(hidden(t, other)) > 0 })
+	ended(t, temp, "sql -", "SELECT 1")
+	if left := hidden(t, dir); len(left) > 0 {
+		t.Errorf("the next query leaves %v", left)
+	}
+	ended(t, t.TempDir(), "sql - --output "+filepath.Join(other, "one.csv"), "SELECT 1")
+	if left := hidden(t, other); len(left) != 1 {
+		t.Errorf("the file of a running query is not left alone: %v", left)
+	}
+	_ = running.cmd.Process.Kill()
+	running.ends()
+	ended(t, t.TempDir(), "export "+filepath.Join(other, "export")+" --tables calls", "")
+	if left := hidden(t, other); len(left) > 0 {
+		t.Errorf("an export into the same folder leaves %v", left)
+	}
+}
+
+// The same of an export, and of the folder of a statement with limits.
+func TestNextCommandRemovesLeftFolders(t *testing.T) {
+	house(t)
+	temp, dir := t.TempDir(), t.TempDir()
+	for try := 0; len(hidden(t, dir)) == 0; try++ { // an export that ends before it is killed leaves nothing
+		if try == 50 {
+			t.Fatal("no export could be killed")
+		}
+		p := spawn(t, temp, "export "+filepath.Join(dir, "export"), "", nil)
+		p.wait("its folder", func() bool { return len(hidden(t, dir)) > 0 || len(p.left) > 0 })
+		_ = p.cmd.Process.Kill()
+		p.ends()
+	}
+	p := spawn(t, temp, "sql --safe -", endless, nil)
+	p.wait("its folder", func() bool { return len(p.temporary()) > 0 })
+	_ = p.cmd.Process.Kill()
+	p.ends()
+	for range 2 { // a statement's process may outlive who asked for a moment
+		ended(t, temp, "sql -", "SELECT 1")
+	}
+	if left := hidden(t, dir); len(left) > 0 {
+		t.Errorf("beside the export are %v", left)
+	}
+	if left := p.temporary(); len(left) > 0 {
+		t.Errorf("in TMPDIR are %v", left)
+	}
+}
