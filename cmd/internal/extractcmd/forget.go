@@ -33,6 +33,7 @@ a country code is read in the country that --country names.
 
 The number, or an id, may also stand in rows of others: in the metadata of another call, or in what was said in
 it. forget lists these places and leaves them as they are; --everywhere replaces the number there by [forgotten].
+What the service still has comes back when a run lists it again, so remove it there first.
 At the end forget looks for the ids and numbers in every byte of the warehouse, and reports where they still are.
 
 It writes a receipt (JSON) to standard output. Keep it: forget --check RECEIPT proves at any later time that it

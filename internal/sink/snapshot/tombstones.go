@@ -8,8 +8,10 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"hash"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"callhouse/internal/layout"
 	"callhouse/internal/sink/disk"
@@ -36,6 +38,7 @@ func ParseTombstone(s string) (t Tombstone, err error) {
 type Tombstones struct {
 	key  []byte
 	list []Tombstone // ascending
+	macs sync.Pool   // of hash.Hash under the key
 }
 
 // forgottenHeader is the first line of the file.
@@ -53,9 +56,15 @@ func NewTombstones() *Tombstones {
 
 // Of returns the tombstone that a call has, or would have.
 func (t *Tombstones) Of(id []byte) (out Tombstone) {
-	h := hmac.New(sha256.New, t.key)
+	h, ok := t.macs.Get().(hash.Hash)
+	if !ok {
+		h = hmac.New(sha256.New, t.key)
+	}
+	defer t.macs.Put(h)
+	h.Reset()
 	h.Write(id)
-	copy(out[:], h.Sum(nil))
+	var sum [sha256.Size]byte
+	copy(out[:], h.Sum(sum[:0]))
 	return out
 }
 
