@@ -183,9 +183,8 @@ func (n *Number) Spellings() []string {
 	out := []string{n.text}
 	if n.is != nil {
 		out = append(out, n.code+n.national, n.trunk+n.national, n.national, "00"+n.code+n.national)
-		for _, f := range []phonenumbers.PhoneNumberFormat{phonenumbers.E164, phonenumbers.INTERNATIONAL, phonenumbers.NATIONAL, phonenumbers.RFC3966} {
-			out = append(out, phonenumbers.Format(n.is, f))
-		}
+		out = append(out, phonenumbers.Format(n.is, phonenumbers.E164), phonenumbers.Format(n.is, phonenumbers.INTERNATIONAL),
+			phonenumbers.Format(n.is, phonenumbers.NATIONAL), phonenumbers.Format(n.is, phonenumbers.RFC3966))
 	} else if n.national != "" {
 		out = append(out, digits(n.folded), n.national, n.trunk+n.national)
 	}

@@ -36,8 +36,9 @@ func personRecords(t *testing.T, v int) (recs []schema.Record) {
 	t.Helper()
 	call := func(id string, more map[string]any) {
 		start := testDay.AddDate(0, 0, -int(id[0]-'a')).UnixMilli()
-		c := map[string]any{"id": id, "status": "ended", "start_at": start, "end_at": start + 1000, "from_number": "+14155550199", "to_number": "+14155550123",
-			"call_analysis": map[string]any{"summary": "about nothing", "user_sentiment": "neutral"}, "transcript": []any{}, "metadata": map[string]any{"v": v}}
+		c := map[string]any{"id": id, "status": "ended", "start_at": start, "end_at": start + 1000,
+			"from_number": "+14155550199", "to_number": "+14155550123", "transcript": []any{}, "metadata": map[string]any{"v": v},
+			"call_analysis": map[string]any{"summary": "about nothing", "user_sentiment": "neutral"}}
 		for k, value := range more {
 			c[k] = value
 		}
@@ -50,10 +51,11 @@ func personRecords(t *testing.T, v int) (recs []schema.Record) {
 	said := func(content string) map[string]any {
 		return map[string]any{"role": "user", "content": content, "start_at": nil, "end_at": nil}
 	}
+	items := func(value string) []any { return []any{map[string]any{"type": "string", "name": "topic", "value": value}} }
 	for i, id := range herCalls {
 		column := []string{"from_number", "to_number", "presentation_number"}[i%3]
 		call(id, map[string]any{column: herSpellings[i%len(herSpellings)], "transcript": []any{said(herWords)},
-			"call_analysis": map[string]any{"summary": herWords, "custom_analysis_data": []any{map[string]any{"type": "string", "name": "topic", "value": herWords}}}})
+			"call_analysis": map[string]any{"summary": herWords, "custom_analysis_data": items(herWords)}})
 	}
 	call("a-other-call", map[string]any{"dynamic_variables": map[string]any{"phone": herSpellings[1], "other": "+14155550100"}})
 	call("b-other-call", map[string]any{"metadata": map[string]any{"digits": json.Number("12015550100"), "parent": herCalls[0]}})
@@ -62,12 +64,15 @@ func personRecords(t *testing.T, v int) (recs []schema.Record) {
 		map[string]any{"role": "tool_call_invocation", "tool_call_id": "t1", "name": "dial", "arguments": map[string]any{"to": herSpellings[4]}},
 		map[string]any{"role": "tool_call_result", "tool_call_id": "t1", "content": `{"dialled":"` + herSpellings[0] + `"}`}}})
 	call("z-other-call", map[string]any{"unknown_field": "see " + herCalls[1],
-		"call_analysis": map[string]any{"summary": "asked for " + herSpellings[2], "custom_analysis_data": []any{map[string]any{"type": "string", "name": "callback", "value": herSpellings[1]}}}})
+		"call_analysis": map[string]any{"summary": "asked for " + herSpellings[2], "custom_analysis_data": items(herSpellings[1])}})
 	object := func(of, key, body string) {
-		recs = append(recs, schema.Record{Resource: of, Kind: schema.KindItem, CallID: key, FetchedAt: testDay.UnixMilli() + int64(v), Body: []byte(body)})
+		at := testDay.UnixMilli() + int64(v)
+		recs = append(recs, schema.Record{Resource: of, Kind: schema.KindItem, CallID: key, FetchedAt: at, Body: []byte(body)})
 	}
-	object("customers", "customer-0", fmt.Sprintf(`{"id":"customer-0","name":%q,"note":"v%d","identifiers":[{"type":"phone","value":"tel:+1-201-555-0100"}]}`, herWords, v))
-	object("customers", "customer-1", fmt.Sprintf(`{"id":"customer-1","name":"somebody else","note":"v%d, knows %s","identifiers":[]}`, v, herSpellings[1]))
+	object("customers", "customer-0", fmt.Sprintf(`{"id":"customer-0","name":%q,"note":"v%d",`+
+		`"identifiers":[{"type":"phone","value":"tel:+1-201-555-0100"}]}`, herWords, v))
+	object("customers", "customer-1", fmt.Sprintf(`{"id":"customer-1","name":"somebody else","note":"v%d, knows %s","identifiers":[]}`,
+		v, herSpellings[1]))
 	object("agents", "agent-0", fmt.Sprintf(`{"id":"agent-0","name":"A","description":"v%d: calls %s back"}`, v, herSpellings[0]))
 	return recs
 }
@@ -208,7 +213,8 @@ func TestForgetLeavesNoTrace(t *testing.T) {
 			t.Errorf("%q is not planted", text)
 		}
 	}
-	for _, at := range []string{"manifest.json", "lock", "runs.parquet error", "runs.parquet drift_fields", "dynamic_variables", "metadata", "content", "arguments", "summary", "value", "extra", "note", "after", ".parquet metadata: "} {
+	for _, at := range []string{"manifest.json", "lock", "runs.parquet error", "runs.parquet drift_fields",
+		"dynamic_variables", "metadata", "content", "arguments", "summary", "value", "extra", "note", "after", ".parquet metadata: "} {
 		if !strings.Contains(strings.Join(where, "\n"), at) {
 			t.Errorf("nothing is planted in %s", at)
 		}

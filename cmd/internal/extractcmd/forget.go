@@ -70,10 +70,10 @@ func forgetCommand(s *settings, stderr io.Writer) *cobra.Command {
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringArrayVar(&o.ids, "call-id", nil, "a call to forget; may be given several times")
-	f.StringArrayVar(&o.numbers, "number", nil, "forget the calls from and to this number, and customers who have it, in any spelling; may be given several times")
+	f.StringArrayVar(&o.numbers, "number", nil, "forget the calls from and to this number, in any spelling, and customers who have it;\nmay be given several times")
 	f.StringArrayVar(&o.customers, "customer-id", nil, "a customer to forget; may be given several times")
 	f.StringVar(&o.before, "before", "", "forget the calls that started before: 2026-11-01, 2026-11-01T08:00:00Z, 365d")
-	f.BoolVar(&o.everywhere, "everywhere", false, "also replace the ids and numbers by [forgotten] where they stand in rows of other calls and customers")
+	f.BoolVar(&o.everywhere, "everywhere", false, "also replace the ids and numbers by [forgotten] in rows of other calls and customers")
 	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be erased, and change nothing")
 	f.BoolVar(&o.yes, "yes", false, "do not ask")
 	f.StringVar(&o.check, "check", "", "prove that a receipt holds; - reads it from standard input")
@@ -217,7 +217,8 @@ func printScan(stderr io.Writer, scan *erase.Scan, everywhere bool) {
 		words.Fprintf(stderr, "%s: the ids and numbers are nowhere\n", looked)
 		return
 	}
-	words.Fprintf(stderr, "%s: the ids and numbers still stand in %s, counted over all snapshots:\n", looked, cli.Plural(int64(len(scan.Found)), "place"))
+	words.Fprintf(stderr, "%s: the ids and numbers still stand in %s, counted over all snapshots:\n", looked,
+		cli.Plural(int64(len(scan.Found)), "place"))
 	printPlaces(stderr, scan.Found)
 	if !everywhere {
 		words.Fprintf(stderr, "give the command again with --everywhere to replace them\n")

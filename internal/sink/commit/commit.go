@@ -172,7 +172,9 @@ func (c *Commit) GoBack(target *snapshot.Reader, run schema.Run) (*layout.Snapsh
 
 // Without rewrites periods of the old snapshot into b, each without the given calls,
 // and returns the files. The calls of blanks stay, and blank changes them.
-func (c *Commit) Without(ctx context.Context, b *snapshot.Builder, calls, blanks map[string]map[string]bool, blank func(*schema.Object)) ([]layout.File, error) {
+func (c *Commit) Without(ctx context.Context, b *snapshot.Builder, calls, blanks map[string]map[string]bool,
+	blank func(*schema.Object),
+) ([]layout.File, error) {
 	c.AsIs, c.in, c.b, c.blank = true, new(Intake), b, blank
 	periods := maps.Clone(calls)
 	maps.Copy(periods, blanks)

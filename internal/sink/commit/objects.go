@@ -229,7 +229,9 @@ func (c *Commit) rewriteChanges(rows []schema.Row, gone func(schema.Row) bool) e
 // WithoutObjects writes the files of resources, and of the table of changes, of the old
 // snapshot anew into c's builder, without the objects of personal ones that have these
 // keys. blank changes the rest; nil: it stays as it is.
-func (c *Commit) WithoutObjects(all, personal []*resource.Resource, keys map[string]bool, blank func(*schema.Table, schema.Row)) ([]layout.File, error) {
+func (c *Commit) WithoutObjects(all, personal []*resource.Resource, keys map[string]bool,
+	blank func(*schema.Table, schema.Row),
+) ([]layout.File, error) {
 	from := len(c.files)
 	for _, of := range all {
 		m := &objectMerge{c: c, of: of, w: table.NewObjectsWriter(c.b, of)}
