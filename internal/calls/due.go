@@ -15,9 +15,8 @@ const (
 	// DueTranscripts are the calls that are over and may have a transcript which
 	// was not fetched yet: see [Call.DetailDue].
 	DueTranscripts DueScope = iota
-	// DueUnsettled are these, and the calls which are not settled and of which
-	// this run has fetched nothing: for a service whose list does not tell what is
-	// filled in later.
+	// DueUnsettled are these, and all calls that are neither settled nor expired: for a
+	// service whose list does not carry what is filled in later.
 	DueUnsettled
 	// DueNulls are the calls of some days ago whose record had no transcript, all of which
 	// [DueTranscripts] takes a sample: see [Call.Probed].
@@ -33,9 +32,35 @@ type Due struct {
 	// Probe says that a record without a transcript was taken for final, and that this is to
 	// show whether that was right.
 	Probe bool
+	// Settles says that the record is wanted for the analysis and the cost alone.
+	Settles bool
 	// Rank is how many of the known calls started later: two that lie n apart are on one
 	// page of n+1 calls.
 	Rank int64
+}
+
+// Asking decides which calls' records are due: for a run that fetches them and for a plan
+// that counts them.
+type Asking struct {
+	Scope DueScope
+	Now   int64 // ms since 1970 UTC
+	Kinds Kinds // nil: no call was skipped
+}
+
+// Due returns whether the record of a stored call is due, and why. Rank is left to the caller.
+func (a *Asking) Due(c *Call) (due Due, ok bool) {
+	due = Due{CallID: string(c.ID()), StartAt: c.StartAt(), Kind: c.Kind()}
+	switch {
+	case c.TranscriptState() == Skipped && !a.Kinds.Barren(due.Kind):
+	case c.Waits() && c.AskAt() <= a.Now:
+	case a.Scope == DueUnsettled && c.Unsettled() && c.ExpiresAt() > a.Now:
+		due.Settles = true
+	case c.Probed(a.Now, a.Scope == DueNulls):
+		due.Probe = true
+	default:
+		return Due{}, false
+	}
+	return due, true
 }
 
 // firstWait is how long after a call's end its record is asked for a second time at the

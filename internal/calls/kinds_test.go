@@ -66,3 +66,30 @@ func TestKinds(t *testing.T) {
 		t.Error("a kind with a transcript is passed over")
 	}
 }
+
+// A call that was passed over waits for no transcript, but where records alone settle calls, its
+// record is due until it is settled or expires.
+func TestSkippedCallsAreSettledByTheirRecords(t *testing.T) {
+	t.Parallel()
+	c := decoded(t, []byte(`{"id":"a","start_at":1000,"end_at":2000,"status":"error","disconnection_reason":"flow_error","call_analysis":null,"call_cost":null}`), schema.KindItem)
+	c.Fetched(3000, 3000, []byte("run"))
+	c.SetTranscriptState(Skipped)
+	c.Settle(3000)
+	barren := Kinds{c.Kind(): {Empty: enoughRecords}}
+	for _, tc := range []struct {
+		scope DueScope
+		kinds Kinds
+		now   int64
+		want  bool
+	}{
+		{DueTranscripts, barren, 4000, false},
+		{DueTranscripts, Kinds{}, 4000, true},
+		{DueUnsettled, barren, 4000, true},
+		{DueUnsettled, barren, c.ExpiresAt(), false},
+	} {
+		due, ok := (&Asking{Scope: tc.scope, Now: tc.now, Kinds: tc.kinds}).Due(c)
+		if ok != tc.want || ok && due.Settles != (tc.scope == DueUnsettled) {
+			t.Errorf("scope %d at %d: due %v, settles %v", tc.scope, tc.now, ok, due.Settles)
+		}
+	}
+}

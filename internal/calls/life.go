@@ -149,6 +149,11 @@ func (c *Call) DetailDue() bool {
 	return c.TranscriptState() == Pending && (c.Over() || c.Status() == nil) && c.CanHaveTranscript()
 }
 
+// Waits is [Call.DetailDue] for a call as it is stored, of which the row of calls alone may be
+// at hand: when it was written, Settle saw all of it, and left it pending only where it may
+// have connected.
+func (c *Call) Waits() bool { return c.TranscriptState() == Pending && (c.Over() || c.Status() == nil) }
+
 // Unsettled says whether something is still to come: the call is open, or ended
 // and not settled.
 func (c *Call) Unsettled() bool { return c.Settlement() == Open || c.Settlement() == Ended }

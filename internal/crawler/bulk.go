@@ -197,7 +197,7 @@ func (b *bulk) windows(ctx context.Context, yield func(window []calls.Due) error
 			return nil
 		case err != nil:
 			return &StoreError{"read the calls that are due", err}
-		case due.Probe || b.passes(&due) || !due.StartAt.OK || due.StartAt.V < max(b.since, earliest):
+		case due.Probe || b.decide(&due) != fetch || !due.StartAt.OK || due.StartAt.V < earliest:
 			continue
 		}
 		for len(window) > 0 && due.Rank-window[0].Rank >= int64(b.pageSize()) {

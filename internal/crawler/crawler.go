@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -66,6 +67,7 @@ func New(cfg Config, store Store) (*Crawler, error) {
 		secrets: words.NewSecrets(string(cfg.Key)),
 	}
 	c.meter = newMeter(c.secrets)
+	c.skips.seed = maphash.MakeSeed()
 	c.resources = c.newResources()
 	c.second, c.minute = cfg.Limits()
 	c.readers.New = func() any { return &reader{decoder: calls.Decoder{Decoder: wire.Decoder{MaxParts: maxParts}}} }

@@ -23,9 +23,8 @@ func (c *Crawler) fetchDetails(ctx context.Context) error {
 	if err := c.fetchBulk(ctx); err != nil {
 		return err
 	}
-	scope := calls.DueTranscripts
-	if c.briefList() {
-		scope = calls.DueUnsettled
+	scope := c.scope()
+	if scope == calls.DueUnsettled {
 		c.log.Info("the list has neither analyses nor costs: calls are settled by their own records")
 	}
 	for {
@@ -51,6 +50,14 @@ func (c *Crawler) fetchDetails(ctx context.Context) error {
 	}
 }
 
+// scope says which calls' records a run fetches, as far as the list has been seen.
+func (c *Crawler) scope() calls.DueScope {
+	if c.briefList() {
+		return calls.DueUnsettled
+	}
+	return calls.DueTranscripts
+}
+
 // fetchDue fetches what is due, newest first, many at a time. What is due is
 // never held as a whole: the pool takes the next call when a worker is free.
 func (c *Crawler) fetchDue(ctx context.Context, scope calls.DueScope) error {
@@ -68,19 +75,20 @@ func (c *Crawler) fetchDue(ctx context.Context, scope calls.DueScope) error {
 			}
 			break
 		}
-		if due.StartAt.OK && due.StartAt.V < c.since && c.since > 0 {
-			continue
-		}
 		if ctx.Err() != nil || c.stopping.Load() {
 			break
 		}
-		if c.passes(&due) {
+		switch c.decide(&due) {
+		case leave:
+			continue
+		case skip:
 			if err := c.passOver(ctx, due.CallID); err != nil {
 				workers.Go(func(context.Context) error { return err })
-				break
+				c.stopping.Store(true)
 			}
 			continue
 		}
+		c.skips.once(due.CallID)
 		workers.Go(func(ctx context.Context) error {
 			err := c.fetchDetail(ctx, due.CallID, func(call *calls.Call) {
 				c.skips.note(call, c.nowMS())

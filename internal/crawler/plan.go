@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"callhouse/internal/calls"
 	"callhouse/internal/schema"
 )
 
@@ -17,7 +16,7 @@ type Plan struct {
 	Again     int64 // pages on which older calls lie that are not settled
 	Due       int64 // details that are to be asked for as of the last commit
 	Skipped   int64 // details that are not asked for, by the kind of their calls
-	Unsettled int64 // details that settle calls, where the list does not: at most
+	Unsettled int64 // details that settle calls, where the list does not
 	New       int64 // calls that the store does not know, and so details: at most
 	Bulk      PlannedBulk
 	Asked     int64 // requests that planning itself took
@@ -140,21 +139,22 @@ func (c *Crawler) planDetails(ctx context.Context, p *Plan) error {
 	if p.Total >= 0 {
 		p.New = max(0, p.Total-p.Known)
 	}
-	if s, ok := c.store.(dueCounter); ok && c.briefList() {
-		p.Unsettled = s.DueCount(calls.DueUnsettled) - s.DueCount(calls.DueTranscripts)
-	}
 	if err := c.learn(ctx); err != nil {
 		return err
 	}
-	for due, err := range c.store.Due(ctx, calls.DueTranscripts) {
-		switch {
-		case err != nil:
+	for due, err := range c.store.Due(ctx, c.scope()) {
+		if err != nil {
 			return &StoreError{"read the calls that are due", err}
-		case due.StartAt.OK && due.StartAt.V < c.since && c.since > 0:
-		case c.passes(&due):
+		}
+		switch c.decide(&due) {
+		case skip:
 			p.Skipped++
-		default:
-			p.Due++
+		case fetch:
+			if due.Settles {
+				p.Unsettled++
+			} else {
+				p.Due++
+			}
 		}
 	}
 	return c.planBulk(ctx, p)

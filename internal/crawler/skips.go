@@ -2,6 +2,7 @@ package crawler
 
 import (
 	"context"
+	"hash/maphash"
 	"sync"
 
 	"callhouse/internal/calls"
@@ -11,6 +12,8 @@ import (
 // skips says which calls' records are not worth a request: see [calls.Kinds]. It goes by
 // what the store has, and by what has come since then.
 type skips struct {
+	seed  maphash.Seed
+	asked map[uint64]bool // hashes of the calls whose record this run has asked for
 	mu    sync.Mutex
 	kinds calls.Kinds
 	wrong bool     // a record has a transcript, of a kind that was passed over
@@ -36,6 +39,35 @@ func (c *Crawler) learn(ctx context.Context) error {
 	defer c.skips.mu.Unlock()
 	c.skips.kinds, c.skips.wrong = kinds, false
 	return nil
+}
+
+// decision is what a run does about a call that is due.
+type decision uint8
+
+const (
+	leave decision = iota // nothing
+	skip                  // note that its record is not asked for
+	fetch
+)
+
+// decide says what a run does about a call that is due. A plan counts by the same decisions.
+func (c *Crawler) decide(due *calls.Due) decision {
+	switch {
+	case due.StartAt.OK && due.StartAt.V < c.since && c.since > 0, c.skips.asked[maphash.String(c.skips.seed, due.CallID)]:
+		return leave
+	case c.passes(due):
+		return skip
+	}
+	return fetch
+}
+
+// once notes that this run has asked for a call's record. It keeps a hash: two of 200,000
+// calls are taken for one by a chance of 1 in 10^9.
+func (s *skips) once(id string) {
+	if s.asked == nil {
+		s.asked = map[uint64]bool{}
+	}
+	s.asked[maphash.String(s.seed, id)] = true
 }
 
 // passes says whether a call is passed over. Where the list tells neither analyses nor

@@ -14,7 +14,6 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/snapshot"
-	"callhouse/internal/sink/table"
 )
 
 // Due yields the calls of the last commit whose detail should be fetched now, newest
@@ -29,17 +28,17 @@ func (w *Warehouse) Due(ctx context.Context, scope calls.DueScope) iter.Seq2[cal
 		}
 		files := snapshot.Manifest.FilesOf(schema.Calls.Name)
 		slices.SortFunc(files, func(a, b *layout.File) int { return cmp.Compare(b.Period, a.Period) })
-		asks := asking{scope: scope, now: w.opts.Now().UnixMilli(), run: w.opts.RunID}
+		asks := calls.Asking{Scope: scope, Now: w.opts.Now().UnixMilli()}
 		var err error
 		if slices.ContainsFunc(files, func(f *layout.File) bool { return len(f.Skipped) > 0 }) {
-			if asks.kinds, err = w.Kinds(ctx); err != nil {
+			if asks.Kinds, err = w.Kinds(ctx); err != nil {
 				yield(calls.Due{}, err)
 				return
 			}
 		}
 		var later int64 // calls in the periods before
 		for _, f := range files {
-			if asks.looksInto(f) {
+			if looksInto(f, &asks) {
 				due, err := w.dueIn(ctx, snapshot, f, &asks)
 				if err != nil {
 					yield(calls.Due{}, err)
@@ -57,12 +56,12 @@ func (w *Warehouse) Due(ctx context.Context, scope calls.DueScope) iter.Seq2[cal
 	}
 }
 
-func (w *Warehouse) dueIn(ctx context.Context, s *layout.Snapshot, f *layout.File, asks *asking) (due []calls.Due, err error) {
+func (w *Warehouse) dueIn(ctx context.Context, s *layout.Snapshot, f *layout.File, asks *calls.Asking) (due []calls.Due, err error) {
 	r, err := snapshot.NewReader(w.opts.FS, s, w.proofs).Open(f)
 	if err != nil {
 		return nil, err
 	}
-	r.Pick("call_id", "status", "disconnection_reason", "start_at", "end_at", "transcript_state", "settlement", "run_id", "turn_count", "fetched_at")
+	r.Pick("call_id", "status", "disconnection_reason", "start_at", "end_at", "transcript_state", "settlement", "turn_count", "first_seen_at", "fetched_at")
 	var call calls.Call
 	later := f.Rows
 	err = r.All(func(row parquet.Row) error {
@@ -70,8 +69,9 @@ func (w *Warehouse) dueIn(ctx context.Context, s *layout.Snapshot, f *layout.Fil
 		if err := errors.Join(ctx.Err(), r.Call(row, &call)); err != nil {
 			return err
 		}
-		if probe, ok := asks.forCall(&call); ok {
-			due = append(due, calls.Due{CallID: string(call.ID()), StartAt: call.StartAt(), Kind: call.Kind(), Rank: later, Probe: probe})
+		if d, ok := asks.Due(&call); ok {
+			d.Rank = later
+			due = append(due, d)
 		}
 		return nil
 	})
@@ -79,39 +79,18 @@ func (w *Warehouse) dueIn(ctx context.Context, s *layout.Snapshot, f *layout.Fil
 	return due, errors.Join(err, r.Close())
 }
 
-// asking says which calls' records are to be fetched now.
-type asking struct {
-	scope calls.DueScope
-	now   int64
-	run   string
-	kinds calls.Kinds // nil: no call was passed over
-}
-
-// looksInto says whether there may be such calls in a file.
-func (a *asking) looksInto(f *layout.File) bool {
-	from, to := calls.ProbedFrom(a.now)
-	if f.Due > 0 || f.Unsettled > 0 && a.scope == calls.DueUnsettled || f.MinStart != nil && *f.MinStart < to && *f.MaxStart >= from {
+// looksInto says whether a file may hold calls that are due.
+func looksInto(f *layout.File, a *calls.Asking) bool {
+	from, to := calls.ProbedFrom(a.Now)
+	if f.Due > 0 || f.Unsettled > 0 && a.Scope == calls.DueUnsettled || f.MinStart != nil && *f.MinStart < to && *f.MaxStart >= from {
 		return true
 	}
 	for kind := range f.Skipped {
-		if !a.kinds.Barren(calls.Kind(kind)) {
+		if !a.Kinds.Barren(calls.Kind(kind)) {
 			return true
 		}
 	}
 	return false
-}
-
-// forCall says whether a call is one of them, and whether that is to see if a record is
-// still without a transcript.
-func (a *asking) forCall(call *calls.Call) (probe, ok bool) {
-	switch {
-	case call.TranscriptState() == calls.Skipped:
-		return false, !a.kinds.Barren(call.Kind())
-	case table.DetailDue(call) && call.AskAt() <= a.now, a.scope == calls.DueUnsettled && call.Unsettled() && string(call.RunID()) != a.run:
-		return false, true
-	}
-	probe = call.Probed(a.now, a.scope == calls.DueNulls)
-	return probe, probe
 }
 
 // kindRows is about how many of the newest calls tell which kinds have transcripts.

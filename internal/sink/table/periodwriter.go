@@ -27,13 +27,6 @@ func NewPeriodWriter(in Folder, period string) *PeriodWriter {
 	return w
 }
 
-// DetailDue is [calls.Call.DetailDue] for a call as it is stored, of which the
-// row of calls alone may be at hand: when it was written, Settle saw all of it,
-// and left it pending only where it may have connected.
-func DetailDue(call *calls.Call) bool {
-	return call.TranscriptState() == calls.Pending && (call.Over() || call.Status() == nil)
-}
-
 // CountCall notes a call in the manifest's figures of a file of calls.
 func CountCall(info *layout.File, call *calls.Call) {
 	Span(info, call.StartAt())
@@ -43,7 +36,7 @@ func CountCall(info *layout.File, call *calls.Call) {
 	if !call.StartAt().OK {
 		*info.Undated++
 	}
-	if DetailDue(call) {
+	if call.Waits() {
 		info.Due++
 	}
 	if call.TranscriptState() == calls.Skipped {

@@ -1,0 +1,103 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"callhouse/cmd/internal/cli"
+	"callhouse/internal/sandbox"
+)
+
+// Where the items of the list carry neither analyses nor costs, each run asks for the record of
+// every unsettled call exactly once, whatever the list says of the call, and plan counts the same
+// requests.
+func TestBriefListSettlesCallsByRecord(t *testing.T) {
+	t.Parallel()
+	notUnderRace(t)
+	for name, w := range map[string]struct {
+		step  time.Duration
+		brief int      // from this run on; until then the list is as observed
+		other bool     // the list has another status than the record, of some calls
+		args  []string // of each run
+	}{
+		"minutes":       {step: 40 * time.Minute, other: true},
+		"listed again":  {step: 5 * time.Hour, args: []string{"--relist-every", "1h"}},
+		"nights":        {step: 24 * time.Hour},
+		"becomes brief": {step: 6 * time.Hour, brief: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := found(t, sandbox.Options{World: sandbox.Config{Seed: 38, Calls: 240, Days: 2}})
+			e := newEditor(c)
+			run, asked := 0, map[string]int{}
+			e.edit = func(id string, call map[string]any) bool {
+				_, own := call["transcript"]
+				if call["status"] == "ended" && id[0] < '8' { // its conversation broke off
+					call["status"], call["disconnection_reason"] = "error", "flow_error"
+					if own {
+						call["transcript"] = nil
+					}
+					if run < 3 || id[0] < '4' {
+						call["call_analysis"], call["call_cost"] = nil, nil
+					}
+					if !own && w.other && id[1] < '8' {
+						call["status"] = "ended"
+					}
+				}
+				switch {
+				case own:
+					asked[id]++
+				case run >= w.brief:
+					maps.DeleteFunc(call, func(name string, _ any) bool { return !slices.Contains([]string{"id", "status", "start_at"}, name) })
+				}
+				return true
+			}
+			for ; run < 5; run++ {
+				unsettled, known := map[string]int64{}, map[string]int64{}
+				if run > 0 {
+					known = c.counts("SELECT call_id AS key, count(*) AS n FROM calls GROUP BY 1")
+					unsettled = c.counts(fmt.Sprintf(`SELECT call_id AS key, count(*) AS n FROM calls WHERE settlement IN ('open', 'ended')
+						AND epoch_ms(greatest(coalesce(end_at, start_at), first_seen_at)) + %d > %d GROUP BY 1`, (72 * time.Hour).Milliseconds(), c.clock.Now().UnixMilli()))
+				}
+				var p struct {
+					Due      int64 `json:"details_due"`
+					Unsettle int64 `json:"details_to_settle_at_most"`
+				}
+				if r := e.extract("plan", "--format", "json"); json.Unmarshal([]byte(r.stdout), &p) != nil {
+					t.Fatal(r.stdout, r.stderr)
+				}
+				clear(asked)
+				if r := e.extract(w.args...); r.code != cli.ExitOK {
+					t.Fatal(r.stderr)
+				}
+				if run < w.brief {
+					c.clock.Advance(w.step)
+					continue
+				}
+				for id := range unsettled {
+					if asked[id] == 0 {
+						t.Errorf("run %d: the record of %s, which is not settled, was not asked for", run, id)
+					}
+				}
+				again := int64(0)
+				for id, n := range asked {
+					if n > 1 {
+						t.Errorf("run %d: the record of %s was asked for %d times", run, id, n)
+					}
+					again += known[id]
+				}
+				if p.Due+p.Unsettle != again && !w.other { // what the list changes, no plan can know
+					t.Errorf("run %d: of the known calls, the plan has %d and %d records, and the run asked for %d", run, p.Due, p.Unsettle, again)
+				}
+				c.clock.Advance(w.step)
+			}
+			if n := number(t, c.one("SELECT count(*) AS v FROM calls WHERE settlement = 'settled' AND status = 'error'")); n < 20 {
+				t.Errorf("%d calls are settled by what their records said later", n)
+			}
+		})
+	}
+}
