@@ -127,7 +127,7 @@ func (c *Crawler) Plan(ctx context.Context, known int64) (Plan, error) {
 			return p, err
 		}
 	}
-	if p.Side, p.Unlisted, err = c.resources.Plan(); err != nil {
+	if p.Side, p.Unlisted, err = c.resources.Plan(ctx); err != nil {
 		return p, err
 	}
 	p.Asked = c.Progress().Requests

@@ -53,9 +53,11 @@ func (s *objectStore) Put(ctx context.Context, recs ...schema.Record) error {
 func (s *objectStore) Listed(*resource.Resource) int64  { return 0 }
 func (s *objectStore) Objects(*resource.Resource) int64 { return 0 }
 
-func (s *objectStore) EachObject(*resource.Resource, func(*schema.Object) error) error { return nil }
+func (s *objectStore) EachObject(context.Context, *resource.Resource, func(*schema.Object) error) error {
+	return nil
+}
 
-func (s *objectStore) Incomplete(*resource.Resource, func(*resource.Resource, int64) bool) iter.Seq2[string, error] {
+func (s *objectStore) Incomplete(context.Context, *resource.Resource, func(*resource.Resource, int64) bool) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for _, key := range s.due {
 			if !yield(key, nil) {

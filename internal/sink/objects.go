@@ -1,11 +1,13 @@
 package sink
 
 import (
+	"context"
 	"iter"
 	"slices"
 
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
+	"callhouse/internal/sink/snapshot"
 )
 
 // Listed returns when the list of a resource was last complete, in ms since 1970 UTC,
@@ -25,19 +27,28 @@ func (w *Warehouse) Objects(of *resource.Resource) int64 {
 	return 0
 }
 
-// EachObject visits the objects of a resource that the last commit has.
-func (w *Warehouse) EachObject(of *resource.Resource, visit func(*schema.Object) error) error {
-	return w.reader().EachObject(of, visit)
+// EachObject visits the objects of a resource that the last commit has, until ctx is done.
+func (w *Warehouse) EachObject(ctx context.Context, of *resource.Resource, visit func(*schema.Object) error) error {
+	return eachObject(ctx, w.reader(), of, visit)
+}
+
+func eachObject(ctx context.Context, r *snapshot.Reader, of *resource.Resource, visit func(*schema.Object) error) error {
+	return r.EachObject(of, func(o *schema.Object) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		return visit(o)
+	})
 }
 
 // Incomplete yields the keys of the objects of the last commit whose own record and
 // lists are to be fetched: those that changed since these were, or of which due says so
 // of a list, by when it was last complete, in ms since 1970 UTC; 0: never.
-func (w *Warehouse) Incomplete(of *resource.Resource, due func(list *resource.Resource, listed int64) bool) iter.Seq2[string, error] {
+func (w *Warehouse) Incomplete(ctx context.Context, of *resource.Resource, due func(list *resource.Resource, listed int64) bool) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		r, lists := w.reader(), of.Children()
 		var keys []string // the file is not kept open while they are fetched
-		err := r.EachObject(of, func(o *schema.Object) error {
+		err := eachObject(ctx, r, of, func(o *schema.Object) error {
 			key := of.KeyOf(o.Row)
 			if !of.Deleted(o) && (of.Complete(o) == 0 || slices.ContainsFunc(lists, func(l *resource.Resource) bool {
 				return due(l, r.Manifest.ListOf(l, key).ListedAt)

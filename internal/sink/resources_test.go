@@ -210,7 +210,7 @@ func (x *things) wantChanges(want ...string) {
 func (x *things) due() (n int) {
 	x.Helper()
 	never := func(*resource.Resource, int64) bool { return false }
-	for _, err := range x.w.Incomplete(x.of, never) {
+	for _, err := range x.w.Incomplete(context.Background(), x.of, never) {
 		if err != nil {
 			x.Fatal(err)
 		}

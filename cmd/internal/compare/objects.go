@@ -165,14 +165,14 @@ func (r *Objects) compare(of *resource.Resource, p pair, listed int64) {
 
 // Incomplete implements crawler.ObjectStore: of the objects whose lists or record are held,
 // a sample. If an object changed since, the next run asks for them anyway.
-func (l *Listener) Incomplete(of *resource.Resource, _ func(*resource.Resource, int64) bool) iter.Seq2[string, error] {
+func (l *Listener) Incomplete(ctx context.Context, of *resource.Resource, _ func(*resource.Resource, int64) bool) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		var keys []string
 		heard := l.Store.Snapshot()
 		if l.records == 0 || heard == nil || of.Record == "" && !slices.ContainsFunc(of.Children(), l.chosen) {
 			return
 		}
-		for p, err := range pairs(context.Background(), of, l.asked, heard) {
+		for p, err := range pairs(ctx, of, l.asked, heard) {
 			if err != nil {
 				yield("", err)
 				return
@@ -194,8 +194,8 @@ func (l *Listener) Incomplete(of *resource.Resource, _ func(*resource.Resource, 
 }
 
 // EachObject implements crawler.ObjectStore: what names other objects is what we hold.
-func (l *Listener) EachObject(of *resource.Resource, visit func(*schema.Object) error) error {
-	for o, err := range snapshot.Objects(context.Background(), l.asked, of) {
+func (l *Listener) EachObject(ctx context.Context, of *resource.Resource, visit func(*schema.Object) error) error {
+	for o, err := range snapshot.Objects(ctx, l.asked, of) {
 		if err == nil {
 			err = visit(o)
 		}

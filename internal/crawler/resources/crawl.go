@@ -38,12 +38,12 @@ type Store interface {
 	Objects(of *resource.Resource) int64
 
 	// EachObject visits the objects of a resource, as of the last commit.
-	EachObject(of *resource.Resource, visit func(*schema.Object) error) error
+	EachObject(ctx context.Context, of *resource.Resource, visit func(*schema.Object) error) error
 
 	// Incomplete yields the keys of the objects whose own record and lists are to be
 	// fetched, as of the last commit: those that changed since these were, or of which due
 	// says so of a list, by when it was last complete, in ms since 1970 UTC; 0: never.
-	Incomplete(of *resource.Resource, due func(list *resource.Resource, listed int64) bool) iter.Seq2[string, error]
+	Incomplete(ctx context.Context, of *resource.Resource, due func(list *resource.Resource, listed int64) bool) iter.Seq2[string, error]
 }
 
 // Config is what is fetched, and by which means.

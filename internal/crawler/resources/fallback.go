@@ -53,11 +53,13 @@ func (c *Crawl) named(ctx context.Context, of *resource.Resource) error {
 	if err := c.committed(ctx); err != nil {
 		return err
 	}
-	keys, err := c.namedKeys(of)
-	if err != nil {
+	keys, err := c.namedKeys(ctx, of)
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case err != nil:
 		return unread(err)
-	}
-	if len(keys) == 0 {
+	case len(keys) == 0:
 		c.sideProblem(of, "404: v3 has no list of it, and no "+of.Fallback.Of.Name+" that are known name any")
 		return nil
 	}
@@ -108,8 +110,8 @@ func (c *Crawl) committed(ctx context.Context) error {
 }
 
 // namedKeys returns the keys of the objects of a resource that are known, or named by others.
-func (c *Crawl) namedKeys(of *resource.Resource) (keys []string, err error) {
-	err = c.Store.EachObject(of, func(o *schema.Object) error {
+func (c *Crawl) namedKeys(ctx context.Context, of *resource.Resource) (keys []string, err error) {
+	err = c.Store.EachObject(ctx, of, func(o *schema.Object) error {
 		if !of.Deleted(o) {
 			keys = append(keys, of.KeyOf(o.Row))
 		}
@@ -119,7 +121,7 @@ func (c *Crawl) namedKeys(of *resource.Resource) (keys []string, err error) {
 		return nil, err
 	}
 	by := of.Fallback.Of
-	err = c.Store.EachObject(by, func(o *schema.Object) error {
+	err = c.Store.EachObject(ctx, by, func(o *schema.Object) error {
 		if !by.Deleted(o) {
 			for _, id := range of.Fallback.Keys(o) {
 				keys = append(keys, url.PathEscape(id)) // as KeyOf does

@@ -39,10 +39,10 @@ const badLists = 3
 
 // Plan returns how many requests the resources would take, as far as it is known without
 // asking, and how many lists were never asked for.
-func (c *Crawl) Plan() (requests, unlisted int64, err error) {
+func (c *Crawl) Plan(ctx context.Context) (requests, unlisted int64, err error) {
 	for _, of := range c.Resources {
 		if of.Lasting && c.Bodies {
-			for _, err := range c.Store.Incomplete(of, c.dueOf) {
+			for _, err := range c.Store.Incomplete(ctx, of, c.dueOf) {
 				if err != nil {
 					return 0, 0, unread(err)
 				}
@@ -66,7 +66,7 @@ func (c *Crawl) Plan() (requests, unlisted int64, err error) {
 		if of.Record != "" {
 			each++
 		}
-		for _, err := range c.Store.Incomplete(of, c.dueOf) {
+		for _, err := range c.Store.Incomplete(ctx, of, c.dueOf) {
 			if err != nil {
 				return 0, 0, unread(err)
 			}
@@ -134,7 +134,7 @@ func (c *Crawl) Parts(ctx context.Context) error {
 // each fetches something of every object of which not all is there.
 func (c *Crawl) each(ctx context.Context, of *resource.Resource, fetch func(context.Context, *resource.Resource, string) error) error {
 	workers := pool.New().WithMaxGoroutines(c.Workers).WithContext(ctx).WithCancelOnError().WithFirstError()
-	for key, err := range c.Store.Incomplete(of, c.dueOf) {
+	for key, err := range c.Store.Incomplete(ctx, of, c.dueOf) {
 		if err != nil {
 			workers.Go(func(context.Context) error { return unread(err) })
 		}
