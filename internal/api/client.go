@@ -140,7 +140,7 @@ func (c *Client) send(ctx context.Context, r *Request, began func()) (Answer, *R
 	defer cancel(nil)
 	idle := time.AfterFunc(headerTimeout, func() { cancel(errTimeout) })
 	defer idle.Stop()
-	total := time.AfterFunc(requestTimeout, func() { cancel(errTimeout) })
+	total := time.AfterFunc(r.Stream.patience(), func() { cancel(errTimeout) })
 	defer total.Stop()
 	defer context.AfterFunc(ctx, func() {
 		grace := time.AfterFunc(GraceTimeout, func() { cancel(context.Cause(ctx)) })

@@ -14,9 +14,12 @@ import (
 //
 // Do returns the failure that it ended with, or an error that ends the run.
 func (c *Client) Do(ctx context.Context, r Request, accept func(*Answer) error) (*RequestError, error) {
+	if r.Stream != nil {
+		return c.optional(ctx, &r, accept)
+	}
 	var waits backoff.BackOff
 	for attempt, retry := 1, false; ; retry = true {
-		f, err := c.attempt(ctx, &r, retry, accept)
+		f, err := c.attempt(ctx, &r, retry, accept, new(time.Duration))
 		switch {
 		case err != nil:
 			return f, err
@@ -61,14 +64,16 @@ func (c *Client) Do(ctx context.Context, r Request, accept func(*Answer) error) 
 	}
 }
 
-// attempt sends a request once.
-func (c *Client) attempt(ctx context.Context, r *Request, retry bool, accept func(*Answer) error) (*RequestError, error) {
+// attempt sends a request once. took is how long that takes, once it may be sent.
+func (c *Client) attempt(ctx context.Context, r *Request, retry bool, accept func(*Answer) error, took *time.Duration) (*RequestError, error) {
 	t, err := c.budget.acquire(ctx)
 	if err != nil {
 		return &RequestError{class: canceled, Err: err}, nil
 	}
 	c.counter.sent(r.Kind, retry)
+	began := time.Now()
 	a, f := c.send(ctx, r, func() { c.budget.answer(t) })
+	*took = time.Since(began)
 	defer a.done()
 	err = c.checkClock(&a, f)
 	if err == nil && accept != nil && (f == nil || !r.Kind.alone() && len(a.Body) > 0) {
@@ -78,7 +83,11 @@ func (c *Client) attempt(ctx context.Context, r *Request, retry bool, accept fun
 	}
 	c.counter.ended(f)
 	if f != nil && f.rule().budget != nil {
-		if wait := f.rule().budget(c.budget, t, f.wait); wait > 0 {
+		holds := f.rule().budget
+		if r.Stream != nil {
+			holds = func(b *budget, t ticket, _ time.Duration) time.Duration { return r.Stream.holds(b, t, f) }
+		}
+		if wait := holds(c.budget, t, f.wait); wait > 0 {
 			c.log.Info("the service holds us back", "failure", f, "wait", wait)
 		}
 	}

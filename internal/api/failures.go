@@ -38,6 +38,7 @@ const (
 	broken
 	tooLarge
 	canceled
+	spent
 )
 
 // Then is what follows from a failure that is not tried again.
@@ -104,6 +105,7 @@ var rules = []rule{
 	broken:       {name: "200 with a page that cannot be taken apart", tries: [2]int{1, 3}, then: [2]Then{Narrow, SetAside}, pause: time.Second, count: wrong},
 	tooLarge:     {name: "body too large", tries: [2]int{1, 1}, then: [2]Then{Narrow, SetAside}, count: wrong},
 	canceled:     {name: "canceled", tries: [2]int{1, 1}},
+	spent:        {name: "given up", tries: [2]int{1, 1}, then: [2]Then{EndList, SetAside}},
 }
 
 func limited(n *Counts) *int64 { return &n.RateLimited }

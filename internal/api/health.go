@@ -23,6 +23,7 @@ type health struct {
 	heard    bool      // something has answered, well or not
 	worked   bool      // there was a good answer
 	last     *RequestError
+	sure     time.Time // when a request of no stream, or the probe, last was answered well
 }
 
 func newHealth() *health {
@@ -34,6 +35,30 @@ func (h *health) good() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.lastGood, h.failures, h.heard, h.worked = time.Now(), 0, true, true
+	h.sure = h.lastGood
+}
+
+// steady notes a good answer to a stream's request. It takes back no failure of others.
+func (h *health) steady() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.failures == 0 {
+		h.lastGood = time.Now()
+	}
+}
+
+// vouched notes that the probe was answered well.
+func (h *health) vouched() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.sure = time.Now()
+}
+
+// goodSince says whether a request of no stream was answered well after a time.
+func (h *health) goodSince(t time.Time) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.sure.After(t)
 }
 
 // everWorked says whether there ever was a good answer.
@@ -146,7 +171,7 @@ func (c *Client) outage(ctx context.Context) (bool, error) {
 // probe sends the probe, once. A good answer says nothing of the requests that
 // fail, so it does not count among the good ones.
 func (c *Client) probe(ctx context.Context) *RequestError {
-	f, _ := c.attempt(ctx, &c.cfg.Probe, false, nil) // the clock was checked before
+	f, _ := c.attempt(ctx, &c.cfg.Probe, false, nil, new(time.Duration)) // the clock was checked before
 	return f
 }
 

@@ -35,8 +35,9 @@ type Request struct {
 	Query   url.Values
 	Body    []byte // JSON; nil: none
 	Kind    Kind
-	MaxBody int  // the largest body of an answer that is kept; 0: MaxBody
-	WantEnd bool // of a larger one the end is wanted all the same: see Answer.Tail
+	Stream  *Stream // what the request belongs to, if the run can do without it
+	MaxBody int     // the largest body of an answer that is kept; 0: MaxBody
+	WantEnd bool    // of a larger one the end is wanted all the same: see Answer.Tail
 	// Read reads the body of a good answer as it comes; there is no Answer.Body then,
 	// and no bound on its size. Its error says what is wrong with the body. It is called
 	// for every good answer, also for one that is then cut short.

@@ -1,0 +1,310 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+// Stream is an operation that a run can do without, such as the list of another resource, or
+// pages of v2. What the service answers to its requests affects no others: it neither holds
+// them back nor ends the run. What it may spend in vain is limited; after that its requests
+// fail without being sent. A Stream belongs to one run, and is safe for concurrent use.
+type Stream struct {
+	allow Allowance
+	group *Stream // shares its time with other streams; nil: it does not
+
+	mu       sync.Mutex
+	left     time.Duration
+	failures int       // in a row
+	rowBegan time.Time // when the first of them was sent
+	limited  bool      // its 429s are its own: others were answered well after the last
+	excused  int       // failures that were the whole service's
+	used     bool      // it had a good answer
+	off      *RequestError
+}
+
+// Allowance is what a stream may spend in vain.
+type Allowance struct {
+	Failures int           // in a row
+	Time     time.Duration // on failures, with the pauses after them, and on slow answers
+	Slow     time.Duration // a good answer that takes longer is slow
+}
+
+const (
+	// streamHold is how long at most a 429 to a stream's request holds back all others: until
+	// it is known whether they are refused as well.
+	streamHold = 5 * time.Second
+	// streamRefusals is how many 429s in a row end a stream, if others are answered well.
+	streamRefusals = 3
+	// keyGood is how long a key counts as accepted after a good answer.
+	keyGood = time.Minute
+	// mostExcused is how many failures of a stream are put down to the whole service.
+	mostExcused = 20
+)
+
+// NewStream returns the stream of an operation. group, unless nil, is where streams share time.
+func NewStream(a Allowance, group *Stream) *Stream {
+	return &Stream{allow: a, group: group, left: a.Time}
+}
+
+// Over returns why nothing more is asked for in the stream; nil: it goes on.
+func (s *Stream) Over() *RequestError {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.off
+}
+
+// Used says whether the stream had a good answer.
+func (s *Stream) Used() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.used
+}
+
+// End ends the stream, for a reason that its answers show.
+func (s *Stream) End(why error) { s.end(&RequestError{class: spent, Err: why}) }
+
+func (s *Stream) end(f *RequestError) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.off = cmp.Or(s.off, f)
+}
+
+// over returns the failure of a request that is not sent; nil: it is.
+func (s *Stream) over() *RequestError {
+	off := s.Over()
+	if off == nil && s.group != nil {
+		off = s.group.Over()
+	}
+	if off == nil || off.class == spent {
+		return off
+	}
+	return &RequestError{class: spent, Err: off}
+}
+
+// good counts a good answer.
+func (s *Stream) good(took time.Duration) {
+	s.mu.Lock()
+	s.used, s.limited, s.failures = true, false, 0
+	slow := took > s.allow.Slow
+	if !slow {
+		s.left = s.allow.Time
+	}
+	s.mu.Unlock()
+	if slow {
+		s.spend(took, &RequestError{class: spent, Err: fmt.Errorf("answers take too long, the last %v", took.Round(time.Second))})
+	}
+}
+
+// spend takes time off what is left. last is why it was spent in vain.
+func (s *Stream) spend(d time.Duration, last *RequestError) {
+	s.mu.Lock()
+	if s.left -= d; s.left <= 0 {
+		s.off = cmp.Or(s.off, last)
+	}
+	s.mu.Unlock()
+	if s.group != nil {
+		s.group.spend(d, &RequestError{class: spent, Err: fmt.Errorf("too much time was lost on requests of this sort, the last time with: %w", last)})
+	}
+}
+
+// failed counts a failure, which began and took so long, and returns how many there were in a
+// row, and when the first of them began.
+func (s *Stream) failed(began time.Time, took time.Duration, f *RequestError) (row int, first time.Time) {
+	s.spend(took, f)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failures++; s.failures == 1 {
+		s.rowBegan = began
+	}
+	if s.failures >= s.allow.Failures {
+		s.off = cmp.Or(s.off, f)
+	}
+	return s.failures, s.rowBegan
+}
+
+// excuse takes back a failure that was the whole service's.
+func (s *Stream) excuse(took time.Duration, f *RequestError) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.excused++; s.excused > mostExcused {
+		return
+	}
+	s.failures = max(0, s.failures-1)
+	s.left = min(s.allow.Time, s.left+took)
+	if s.off == f {
+		s.off = nil
+	}
+}
+
+// allows says whether there is time for a pause.
+func (s *Stream) allows(pause time.Duration) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return pause < s.left
+}
+
+// patience is how long an attempt may take.
+func (s *Stream) patience() time.Duration {
+	if s == nil {
+		return requestTimeout
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return min(requestTimeout, max(s.left, headerTimeout/2))
+}
+
+// holds tells the budget of a 429 that may be meant for all requests, and returns for how long
+// they are held back.
+func (s *Stream) holds(b *budget, t ticket, f *RequestError) time.Duration {
+	s.mu.Lock()
+	limited := s.limited
+	s.mu.Unlock()
+	if f.class != rateLimited || limited {
+		return 0
+	}
+	return b.limited(t, min(f.wait, streamHold))
+}
+
+// doubtful says whether a failure may be the whole service's, and not that of the stream.
+func (f *RequestError) doubtful() bool { return f.class == rateLimited || f.rule().outage }
+
+// tries is how often a request of a stream is tried.
+func (f *RequestError) tries(k Kind) int {
+	if f.class == rateLimited {
+		return streamRefusals
+	}
+	return f.rule().attempts(k)
+}
+
+// optional is Do for a request of a stream.
+func (c *Client) optional(ctx context.Context, r *Request, accept func(*Answer) error) (*RequestError, error) {
+	var waits backoff.BackOff
+	for attempt, retry := 1, false; ; attempt, retry = attempt+1, true {
+		if f := r.Stream.over(); f != nil {
+			return f, nil
+		}
+		var took time.Duration
+		began := time.Now()
+		f, err := c.attempt(ctx, r, retry, accept, &took)
+		switch {
+		case err != nil, f != nil && f.Canceled():
+			return f, err
+		case f == nil:
+			r.Stream.good(took)
+			c.health.steady()
+			return nil, nil
+		}
+		c.log.Debug("attempt failed", "kind", r.Kind, "attempt", attempt, "failure", f)
+		if waits == nil {
+			waits = pauses(max(f.rule().pause, time.Second))
+		}
+		pause := max(f.wait, waits.NextBackOff())
+		last := attempt >= f.tries(r.Kind) || !r.Stream.allows(pause)
+		guilty, err := c.guilty(ctx, r.Stream, f, began, took, last)
+		switch {
+		case err != nil:
+			return f, err
+		case !guilty:
+			attempt--
+			continue
+		case last || r.Stream.Over() != nil:
+			if f.class == rateLimited || !r.Stream.allows(pause) {
+				r.Stream.end(f)
+			}
+			return f, c.concludeOptional(ctx, r, f)
+		}
+		r.Stream.spend(pause, f)
+		if err := sleep(ctx, pause); err != nil {
+			return &RequestError{class: canceled, Err: err}, nil
+		}
+	}
+}
+
+// guilty counts a failure of a stream's request, and says whether it is the stream's: the
+// service answers others. A first one is believed to be, unless something follows from it.
+func (c *Client) guilty(ctx context.Context, s *Stream, f *RequestError, began time.Time, took time.Duration, last bool) (bool, error) {
+	if f.class == notFound { // it is an answer
+		s.good(took)
+		return true, nil
+	}
+	row, first := s.failed(began, took, f)
+	if !f.doubtful() || row == 1 && !last {
+		return true, nil
+	}
+	since := first
+	if f.class == rateLimited {
+		since = began.Add(took) // others may have been refused until now
+	}
+	works, err := c.vouch(ctx, since)
+	if !works {
+		s.excuse(took, f)
+		return false, err
+	}
+	s.mu.Lock()
+	s.limited = s.limited || f.class == rateLimited
+	s.mu.Unlock()
+	return true, nil
+}
+
+// vouch says whether the service works: whether it has answered a request of no stream well
+// since a time. If nobody has asked, it sends the probe. If that fails too, vouch waits until
+// it does not, and returns false: what failed before may have been the service's fault. An
+// error ends the run.
+func (c *Client) vouch(ctx context.Context, since time.Time) (bool, error) {
+	var lastLook look
+	select {
+	case lastLook = <-c.looks:
+	case <-ctx.Done():
+		return false, nil
+	}
+	defer func() { c.looks <- lastLook }()
+	if c.health.goodSince(since) {
+		return true, nil
+	}
+	waits, began := pauses(2*time.Second), time.Now()
+	for failures := 0; ; failures++ {
+		f := c.probe(ctx)
+		switch {
+		case f == nil:
+			c.health.vouched()
+			return failures == 0, nil
+		case f.Canceled():
+			return false, nil
+		case f.rule().after(Page) == stopKey:
+			return false, c.conclude(ctx, &c.cfg.Probe, f)
+		case !f.doubtful():
+			return true, nil
+		}
+		if down, patience := time.Since(began), 2*c.cfg.DownAfter; down+f.wait >= patience {
+			return false, &ServiceDownError{Failures: failures + 1, For: down, Wait: f.wait, Patience: patience, Err: f}
+		}
+		if f.rule().outage {
+			c.budget.hold(max(f.wait, waits.NextBackOff()))
+		}
+	}
+}
+
+// concludeOptional says what follows from a failure of a stream's request that is not tried
+// again. Its error ends the run.
+func (c *Client) concludeOptional(ctx context.Context, r *Request, f *RequestError) error {
+	f.Then, f.CursorLost = f.rule().after(r.Kind), f.rule().cursor
+	instead := SetAside
+	if !r.Kind.alone() {
+		instead = EndList
+	}
+	switch {
+	case f.Then == stopKey || f.Then == askList:
+		f.Then = instead
+		_, err := c.vouch(ctx, time.Now().Add(-keyGood)) // the key may be good for all else
+		return err
+	case f.Then == stopAddress, f.Then == Missing && !f.contract:
+		f.Then = instead
+	}
+	return nil
+}

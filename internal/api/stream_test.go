@@ -1,0 +1,187 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+var testAllowance = Allowance{Failures: 12, Time: 2 * time.Minute, Slow: 10 * time.Second}
+
+// misbehaviours are answers of an operation that fails while all others work.
+var misbehaviours = map[string]func(w http.ResponseWriter, r *http.Request){
+	"429":              func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(429) },
+	"429, in a minute": func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Retry-After", "60"); w.WriteHeader(429) },
+	"429, in an hour":  func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Retry-After", "3500"); w.WriteHeader(429) },
+	"503":              func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) },
+	"503, in an hour":  func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Retry-After", "3500"); w.WriteHeader(503) },
+	"500":              func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) },
+	"401":              func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) },
+	"403":              func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(403) },
+	"hangs":            func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+	"slow":             func(w http.ResponseWriter, _ *http.Request) { time.Sleep(40 * time.Second); fmt.Fprint(w, "{}") },
+	"cut":              func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Length", "9"); fmt.Fprint(w, "{") },
+}
+
+// Whatever an operation does that a run can do without, its stream ends after few requests, and
+// the requests of others are as fast as without it: also those that are sent beside it.
+func TestStreamAffectsNoOthers(t *testing.T) {
+	for name, answer := range misbehaviours {
+		synctest.Test(t, func(t *testing.T) {
+			var side atomic.Int64
+			c := tester(t, serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if strings.HasPrefix(r.URL.Path, "/side") {
+					side.Add(1)
+					answer(w, r)
+				}
+			})), func(cfg *Config) { cfg.Probe = Request{Path: "/list"} })
+			c.health.good()
+			s := NewStream(testAllowance, nil)
+			var beside sync.WaitGroup
+			begin := time.Now()
+			beside.Go(func() {
+				for range 40 {
+					if f, err := c.Do(t.Context(), Request{Path: "/side", Kind: Side, Stream: s}, ok); err != nil || f == nil && name != "slow" {
+						t.Errorf("%s: %v, %v", name, f, err)
+					}
+				}
+			})
+			var slowest time.Duration
+			for range 150 {
+				asked := time.Now()
+				if f, err := c.Do(t.Context(), Request{Path: "/call", Kind: Record}, ok); f != nil || err != nil {
+					t.Errorf("%s: another request: %v, %v", name, f, err)
+				}
+				slowest = max(slowest, time.Since(asked))
+			}
+			// 150 take 90 seconds by themselves, by the way in which a run begins.
+			if took := time.Since(begin); took > 120*time.Second || slowest > 20*time.Second {
+				t.Errorf("%s: 150 other requests took %v, one of them %v", name, took, slowest)
+			}
+			beside.Wait()
+			if side.Load() > int64(testAllowance.Failures) || s.Over() == nil {
+				t.Errorf("%s: %d requests, over: %v", name, side.Load(), s.Over())
+			}
+			if took := time.Since(begin); took > 5*time.Minute {
+				t.Errorf("%s: the stream ended after %v", name, took)
+			}
+			if err := c.Verdict(); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+	}
+}
+
+// Without requests beside it, a stream asks for itself whether others are answered: with a probe
+// or two.
+func TestStreamAloneAsksWhetherOthersAreAnswered(t *testing.T) {
+	for name, answer := range misbehaviours {
+		synctest.Test(t, func(t *testing.T) {
+			var side, probes atomic.Int64
+			c := tester(t, serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/list" {
+					probes.Add(1)
+					return
+				}
+				side.Add(1)
+				answer(w, r)
+			})), func(cfg *Config) { cfg.Probe = Request{Path: "/list"} })
+			s := NewStream(testAllowance, nil)
+			time.Sleep(time.Hour) // since the last good answer
+			begin := time.Now()
+			for s.Over() == nil {
+				if _, err := c.Do(t.Context(), Request{Path: "/side", Kind: Side, Stream: s}, ok); err != nil {
+					t.Fatal(name, err)
+				}
+			}
+			if side.Load() > int64(testAllowance.Failures) || probes.Load() > 4 || time.Since(begin) > 4*time.Minute {
+				t.Errorf("%s: %d requests and %d probes in %v", name, side.Load(), probes.Load(), time.Since(begin))
+			}
+			sent := side.Load()
+			if f, err := c.Do(t.Context(), Request{Path: "/side", Kind: Side, Stream: s}, ok); f == nil || err != nil || side.Load() > sent {
+				t.Errorf("%s: after its end: %v, %v", name, f, err)
+			}
+		})
+	}
+}
+
+// A service that fails as a whole is no fault of the stream: it waits, and goes on. If that takes
+// too long, or if the key is refused, the run ends as it would without the stream.
+func TestStreamWhileTheServiceFails(t *testing.T) {
+	for name, tc := range map[string]struct {
+		status int
+		lasts  time.Duration
+		want   any
+	}{
+		"down for a while":    {503, 3 * time.Minute, nil},
+		"limited for a while": {429, 3 * time.Minute, nil},
+		"down":                {500, 24 * time.Hour, new(*ServiceDownError)},
+		"limited":             {429, 24 * time.Hour, new(*ServiceDownError)},
+		"key refused":         {401, 24 * time.Hour, new(*AuthError)},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			begin := time.Now()
+			c := tester(t, serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				if at := time.Since(begin); at > time.Minute && at < time.Minute+tc.lasts {
+					w.WriteHeader(tc.status)
+				}
+			})), func(cfg *Config) { cfg.Probe = Request{Path: "/list"} })
+			s := NewStream(testAllowance, nil)
+			var err error
+			for err == nil && time.Since(begin) < 10*time.Minute {
+				_, err = c.Do(t.Context(), Request{Path: "/side", Kind: Side, Stream: s}, ok)
+			}
+			if tc.want == nil && (err != nil || s.Over() != nil) || tc.want != nil && !errors.As(err, tc.want) {
+				t.Errorf("%s: error %v, over: %v", name, err, s.Over())
+			}
+		})
+	}
+}
+
+// A neighbour who spends the same limits is made room for as well where only requests of a stream
+// meet its 429s, and the stream does not end by them.
+func TestStreamYieldsToNeighbours(t *testing.T) {
+	live := func(s *Stream) (ours int64, theirs, refused int) {
+		synctest.Test(t, func(t *testing.T) {
+			g := newGate("sliding log", 5, 120)
+			g.strict = false
+			c := tester(t, serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				time.Sleep(150 * time.Millisecond)
+				if !g.allow() {
+					w.WriteHeader(429)
+				}
+			})), func(cfg *Config) { cfg.Probe = Request{Path: "/list"} })
+			begin := time.Now()
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				for ; time.Since(begin) < 15*time.Minute; theirs++ {
+					time.Sleep(1030 * time.Millisecond)
+					if !g.allow() {
+						refused++
+					}
+				}
+			}()
+			for time.Since(begin) < 15*time.Minute {
+				if f, err := c.Do(t.Context(), Request{Path: "/side", Kind: Side, Stream: s}, ok); f != nil || err != nil {
+					t.Fatalf("after %v: %v, %v", time.Since(begin), f, err)
+				}
+			}
+			<-done
+			ours = c.Counts().Status2xx
+		})
+		return ours, theirs, refused
+	}
+	plain, _, shutOut := live(nil)
+	ours, theirs, refused := live(NewStream(testAllowance, nil))
+	t.Logf("%d requests beside %d, of which %d were refused; without a stream %d, and %d", ours, theirs, refused, plain, shutOut)
+	if refused > shutOut+theirs/50 || ours < plain*9/10 {
+		t.Error("a stream yields less than others, or too much")
+	}
+}
