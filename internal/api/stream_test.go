@@ -18,15 +18,24 @@ var testAllowance = Allowance{Failures: 12, Time: 2 * time.Minute, Slow: 10 * ti
 var misbehaviours = map[string]func(w http.ResponseWriter, r *http.Request){
 	"429":              func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(429) },
 	"429, in a minute": func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Retry-After", "60"); w.WriteHeader(429) },
-	"429, in an hour":  func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Retry-After", "3500"); w.WriteHeader(429) },
-	"503":              func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) },
-	"503, in an hour":  func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Retry-After", "3500"); w.WriteHeader(503) },
-	"500":              func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) },
-	"401":              func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) },
-	"403":              func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(403) },
-	"hangs":            func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
-	"slow":             func(w http.ResponseWriter, _ *http.Request) { time.Sleep(40 * time.Second); fmt.Fprint(w, "{}") },
-	"cut":              func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Length", "9"); fmt.Fprint(w, "{") },
+	"429, in an hour": func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "3500")
+		w.WriteHeader(429)
+	},
+	"503": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) },
+	"503, in an hour": func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "3500")
+		w.WriteHeader(503)
+	},
+	"500":   func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) },
+	"401":   func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) },
+	"403":   func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(403) },
+	"hangs": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+	"slow":  func(w http.ResponseWriter, _ *http.Request) { time.Sleep(40 * time.Second); fmt.Fprint(w, "{}") },
+	"cut": func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "9")
+		fmt.Fprint(w, "{")
+	},
 }
 
 // Whatever an operation does that a run can do without, its stream ends after few requests, and

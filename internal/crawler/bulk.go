@@ -14,7 +14,7 @@ import (
 
 	"callhouse/internal/api"
 	"callhouse/internal/calls"
-	"callhouse/internal/crawler/resources"
+	"callhouse/internal/crawler/streams"
 	"callhouse/internal/schema"
 )
 
@@ -71,7 +71,8 @@ type BulkCounts struct {
 // pages for good.
 type bulk struct {
 	*Crawler
-	store BulkStore
+	store  BulkStore
+	stream *streams.Stream
 
 	mu    sync.Mutex
 	size  int
@@ -125,12 +126,16 @@ func (c *Crawler) newBulk(ctx context.Context) *bulk {
 	if !ok || c.cfg.Transcripts == FromV3 || ctx.Err() != nil || c.briefList() {
 		return nil
 	}
-	b := &bulk{Crawler: c, store: store, size: bulkFirst, most: bulkMost, state: store.Bulk()}
+	b := &bulk{Crawler: c, store: store, stream: c.streams.Of("pages of v2", streams.Bulk), size: bulkFirst, most: bulkMost, state: store.Bulk()}
 	since := time.Duration(c.nowMS()-b.state.At) * time.Millisecond
 	switch known := b.state.State; {
 	case c.cfg.Transcripts == FromV2 && known != schema.BulkTrusted:
 		b.state = schema.Bulk{} // they are to prove themselves anew
-	case known == schema.BulkRefuted, known == schema.BulkAbsent && since < bulkAgain-resources.Slack:
+	case known == schema.BulkRefuted, known == schema.BulkAbsent && since < bulkAgain-streams.Slack:
+		return nil
+	}
+	if why := b.stream.Idle(); why != "" && c.cfg.Transcripts != FromV2 {
+		c.meter.gaveUpBulk(why)
 		return nil
 	}
 	return b
@@ -286,12 +291,17 @@ func (b *bulk) refused(ctx context.Context, f *api.RequestError, p *bulkPage) er
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if over := b.stream.Over(); over != nil {
+		b.stop("pages of v2 fail: " + over.Error())
+		return nil
+	}
 	smaller := max(1, p.limit/2)
 	if b.falls++; b.falls > 1 { // a first time may be chance
 		b.most = min(b.most, smaller)
 	}
 	b.size = min(b.size, smaller)
 	if b.bad++; b.bad >= bulkPatience && b.size < bulkFirst/4 {
+		b.stream.End(f)
 		b.stop("pages of v2 fail: " + f.Error())
 	}
 	return nil

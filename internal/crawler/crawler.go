@@ -14,6 +14,7 @@ import (
 	"callhouse/internal/calls"
 	"callhouse/internal/crawler/envelope"
 	"callhouse/internal/crawler/resources"
+	"callhouse/internal/crawler/streams"
 	"callhouse/internal/schema"
 	"callhouse/internal/wire"
 	"callhouse/internal/words"
@@ -34,6 +35,7 @@ type Crawler struct {
 	second, minute int   // our part of the limits
 	since          int64 // ms; 0: no bound
 	filters        filters
+	streams        *streams.Set
 	resources      *resources.Crawl
 	readers        sync.Pool
 	stopping       atomic.Bool
@@ -68,6 +70,7 @@ func New(cfg Config, store Store) (*Crawler, error) {
 	}
 	c.meter = newMeter(c.secrets)
 	c.skips.seed = maphash.MakeSeed()
+	c.streams = c.newStreams()
 	c.resources = c.newResources()
 	c.second, c.minute = cfg.Limits()
 	c.readers.New = func() any { return &reader{decoder: calls.Decoder{Decoder: wire.Decoder{MaxParts: maxParts}}} }
@@ -77,12 +80,21 @@ func New(cfg Config, store Store) (*Crawler, error) {
 	return c, nil
 }
 
+// newStreams prepares what the run can do without.
+func (c *Crawler) newStreams() *streams.Set {
+	cfg := streams.Config{Anyway: c.cfg.Full, Now: c.nowMS, Secrets: c.secrets, Put: c.put}
+	if s, ok := c.store.(restStore); ok {
+		cfg.Rest = s.Resting
+	}
+	return streams.New(cfg)
+}
+
 // newResources prepares what is fetched besides calls.
 func (c *Crawler) newResources() *resources.Crawl {
 	store, _ := c.store.(ObjectStore)
 	return resources.New(resources.Config{
 		Resources: c.cfg.Resources, Organization: c.cfg.Organization, Bodies: c.cfg.Bodies, Workers: c.cfg.Workers, MaxParts: maxParts,
-		API: c.api, Store: store, Log: c.log, Secrets: c.secrets, Now: c.nowMS,
+		API: c.api, Streams: c.streams, Store: store, Log: c.log, Secrets: c.secrets, Now: c.nowMS,
 		Put: c.put, Commit: func(ctx context.Context) error { return c.checkpoint(ctx, true) }, Offer: c.offerCheckpoint,
 		AllCalls: func(path string, total int64) bool { return path == callsPath && total == c.Progress().TotalCount },
 		Drifted:  c.meter.drifted,
@@ -199,6 +211,11 @@ func (c *Crawler) put(ctx context.Context, recs ...schema.Record) error {
 }
 
 func (c *Crawler) checkpoint(ctx context.Context, wait bool) error {
+	if wait {
+		if err := c.streams.Remember(ctx); err != nil {
+			return err
+		}
+	}
 	if err := c.store.Checkpoint(ctx, wait); err != nil {
 		return &StoreError{"commit what was fetched", err}
 	}

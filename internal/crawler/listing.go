@@ -15,6 +15,8 @@ import (
 const (
 	maxNothingNew = 50 // pages in a row that bring nothing new
 	maxRestarts   = 3  // times that a list is begun again from its top
+	// moreCalls is how many calls a list may have beyond twice as many as the service counts.
+	moreCalls = 100_000
 )
 
 // orderProof is how many pages must come in descending order before it is
@@ -42,6 +44,7 @@ type listing struct {
 	maxPages int    // 0: as many as it takes
 	top      *asked // the first page, where it was asked for before
 	again    bool   // it is listed for what is known to be there: nothing goes on record
+	stream   *api.Stream
 
 	pages    int   // taken so far
 	lowest   int64 // start_at seen; forever: none
@@ -52,6 +55,8 @@ type listing struct {
 	gap      bool  // a call may have been passed over
 	byTime   bool  // pages are asked for by the lowest start_at, not by a cursor
 	total    int64 // that the last page said, for the same query; -1: none
+	counted  int64 // that the first page said; -1: none
+	fresh    int64 // items that no page before had
 
 	// Against lists that lead nowhere.
 	seen        *recent // ids on the last pages, with a hash of what was sent for them
@@ -145,7 +150,7 @@ func (l *listing) first() *query {
 
 // upTo asks for what started before a time.
 func (l *listing) upTo(before int64) *query {
-	q := &query{sorted: true, before: before}
+	q := &query{sorted: true, before: before, stream: l.stream}
 	if l.to != forever {
 		q.after = max(0, l.from-1)
 	}
@@ -170,6 +175,9 @@ func (l *listing) take(ctx context.Context, q *query, p *envelope.Page) (*query,
 	l.pages++
 	shrunk := p.Total >= 0 && p.Total < l.total
 	l.total = p.Total
+	if l.fresh += int64(fresh); l.pages == 1 {
+		l.counted = p.Total
+	}
 	if l.nothingNew++; fresh > 0 {
 		l.nothingNew = 0
 	}
@@ -200,6 +208,9 @@ func (l *listing) take(ctx context.Context, q *query, p *envelope.Page) (*query,
 		return nil, nil
 	case l.goesRound(p):
 		l.problem("the list goes round")
+		return nil, nil
+	case l.counted >= 0 && l.fresh > 2*l.counted+moreCalls:
+		l.problem(fmt.Sprintf("the list does not end: it has more than %d calls, and the service counts %d", l.fresh-1, l.counted))
 		return nil, nil
 	case l.nothingNew >= maxNothingNew:
 		l.problem(fmt.Sprintf("%d pages in a row brought nothing new", l.nothingNew))

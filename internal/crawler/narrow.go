@@ -94,7 +94,7 @@ func (l *listing) skip(ctx context.Context, f *api.RequestError) (*query, error)
 // not a list. If the service does not answer the question, there is no page, and the
 // listing ends.
 func (l *listing) firstOf(ctx context.Context, q query) (*envelope.Page, error) {
-	q.sorted, q.limit = true, 1
+	q.sorted, q.limit, q.stream = true, 1, l.stream
 	a, err := l.c.ask(ctx, q)
 	if err != nil {
 		return nil, err

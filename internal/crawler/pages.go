@@ -27,6 +27,7 @@ type query struct {
 	limit  int    // ask for so many items; 0: pageSize
 	// suspect: one of so many items, from here on, cannot be had; 0: none is known.
 	suspect int
+	stream  *api.Stream // what the page belongs to, if the run can do without it
 }
 
 // size is how many items are asked for.
@@ -47,7 +48,7 @@ func callRequest(id string) api.Request {
 
 // request asks for the page.
 func (q *query) request() api.Request {
-	r := api.Request{Path: callsPath, Query: q.values(), WantEnd: q.size() == 1 && q.suspect > 0}
+	r := api.Request{Path: callsPath, Query: q.values(), Stream: q.stream, WantEnd: q.size() == 1 && q.suspect > 0}
 	if q.size() < pageSize {
 		r.Kind = api.Part
 	}

@@ -5,7 +5,7 @@ import (
 	"context"
 	"slices"
 
-	"callhouse/internal/crawler/resources"
+	"callhouse/internal/crawler/streams"
 	"callhouse/internal/schema"
 )
 
@@ -38,14 +38,21 @@ func (c *Crawler) relist(ctx context.Context) (listed bool, err error) {
 	if c.cfg.RelistEvery == 0 || c.cfg.Full || ctx.Err() != nil {
 		return false, nil
 	}
-	old := stale(c.store.Coverage(), c.since, c.nowMS()-(c.cfg.RelistEvery-resources.Slack).Milliseconds())
+	old := stale(c.store.Coverage(), c.since, c.nowMS()-(c.cfg.RelistEvery-streams.Slack).Milliseconds())
 	if len(old) == 0 {
+		return false, nil
+	}
+	stream := c.streams.Of("listing again", streams.Relist)
+	if why := stream.Idle(); why != "" {
+		c.log.Info("what was listed long ago is not listed again", "reason", why)
 		return false, nil
 	}
 	c.meter.update(func(p *Progress) { p.Phase = Listing })
 	if c.filters.before == refused {
 		// No part of the list can be asked for, so all of it is listed, once a week.
-		return true, c.list(ctx, c.newListing(c.since, forever, c.since))
+		l := c.newListing(c.since, forever, c.since)
+		l.stream = stream.Stream
+		return true, c.list(ctx, l)
 	}
 	left := int(c.seventh())
 	c.meter.update(func(p *Progress) { p.PagesTotal = p.Pages + int64(left) })
@@ -54,7 +61,7 @@ func (c *Crawler) relist(ctx context.Context) (listed bool, err error) {
 			break
 		}
 		l := c.newListing(span.From, span.To, span.From)
-		l.maxPages = left
+		l.maxPages, l.stream = left, stream.Stream
 		if err := c.list(ctx, l); err != nil {
 			return true, err
 		}

@@ -27,6 +27,8 @@ type objectStore struct {
 	bodies map[string]string
 	listed schema.Listed
 	due    []string
+	// listedDue says that of every object that was listed, the own record and lists are due.
+	listedDue bool
 }
 
 func (s *objectStore) Put(ctx context.Context, recs ...schema.Record) error {
@@ -57,9 +59,19 @@ func (s *objectStore) EachObject(context.Context, *resource.Resource, func(*sche
 	return nil
 }
 
-func (s *objectStore) Incomplete(context.Context, *resource.Resource, func(*resource.Resource, int64) bool) iter.Seq2[string, error] {
+func (s *objectStore) Incomplete(_ context.Context, of *resource.Resource, _ func(*resource.Resource, int64) bool) iter.Seq2[string, error] {
+	s.mu.Lock()
+	due := slices.Clone(s.due)
+	if s.listedDue {
+		for _, p := range s.put {
+			if key, ok := strings.CutPrefix(p, of.Name+" item "); ok {
+				due = append(due, key)
+			}
+		}
+	}
+	s.mu.Unlock()
 	return func(yield func(string, error) bool) {
-		for _, key := range s.due {
+		for _, key := range due {
 			if !yield(key, nil) {
 				return
 			}

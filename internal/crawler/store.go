@@ -45,6 +45,13 @@ type kindCounter interface {
 	Kinds(ctx context.Context) (calls.Kinds, error)
 }
 
+// restStore is a Store that remembers which operations were given up.
+type restStore interface {
+	// Resting returns until when an operation is left alone, as of the last commit; the zero
+	// value but for its name: it is not.
+	Resting(of string) schema.Rest
+}
+
 // ObjectStore is a Store that also keeps objects of resources.
 type ObjectStore interface {
 	Store

@@ -23,6 +23,7 @@ type memStore struct {
 	missing     map[string]int
 	bulk        map[string]bool // those of details that came on pages of v2
 	state       schema.Bulk
+	rests       map[string]schema.Rest
 	spans       []schema.Span
 	due         []calls.Due // as of the last commit
 	checkpoints int         // offered, not waited for
@@ -38,7 +39,7 @@ type memCall struct {
 }
 
 func newMemStore() *memStore {
-	return &memStore{items: map[string]memCall{}, details: map[string]int{}, missing: map[string]int{}, bulk: map[string]bool{}}
+	return &memStore{items: map[string]memCall{}, details: map[string]int{}, missing: map[string]int{}, bulk: map[string]bool{}, rests: map[string]schema.Rest{}}
 }
 
 func (s *memStore) Put(ctx context.Context, recs ...schema.Record) error {
@@ -67,6 +68,12 @@ func (s *memStore) Put(ctx context.Context, recs ...schema.Record) error {
 			if err := json.Unmarshal(r.Body, &s.state); err != nil {
 				return err
 			}
+		case schema.KindRest:
+			var rest schema.Rest
+			if err := json.Unmarshal(r.Body, &rest); err != nil {
+				return err
+			}
+			s.rests[rest.Of] = rest
 		case schema.KindCovered:
 			var span schema.Span
 			if err := json.Unmarshal(r.Body, &span); err != nil {
@@ -135,6 +142,14 @@ func (s *memStore) Bulk() schema.Bulk {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.state
+}
+
+func (s *memStore) Resting(of string) schema.Rest {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.rests[of]
+	r.Of = of
+	return r
 }
 
 func (s *memStore) Unlisted(_ context.Context, _, _ int64, ids map[string]bool) error {

@@ -61,6 +61,8 @@ type Manifest struct {
 	Lists map[string]List `json:"lists,omitempty"`
 	// Bulk says how far the pages of v2 can be relied on; nil: they were never asked for.
 	Bulk *schema.Bulk `json:"bulk,omitempty"`
+	// Resting are the operations that runs have given up and leave alone for a time, by name.
+	Resting map[string]schema.Rest `json:"resting,omitempty"`
 	// Columns are those that came after the format version and that the writer knew:
 	// who does not know one of them must not write, or it would be lost.
 	Columns []Column `json:"columns,omitempty"`

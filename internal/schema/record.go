@@ -1,6 +1,9 @@
 package schema
 
-import "strings"
+import (
+	"strings"
+	"time"
+)
 
 // Kind says what a journalled record is.
 type Kind uint8
@@ -28,6 +31,9 @@ const (
 	// KindSkipped says that the call's own record is not asked for, since none of its kind
 	// ever had a transcript. No body.
 	KindSkipped
+	// KindRest says that an operation which a run can do without was given up, or that it works
+	// again. The body is a JSON object of the type [Rest].
+	KindRest
 )
 
 // OfCall says whether the body is the JSON of a call, where the record is of one.
@@ -42,7 +48,7 @@ type Record struct {
 	// is of a call.
 	Resource  string
 	Kind      Kind
-	CallID    string // as the service spells it, opaque; empty for KindCovered and KindBulkState
+	CallID    string // as the service spells it, opaque; empty for what is of no call: KindCovered, KindBulkState, KindRest
 	FetchedAt int64  // ms UTC: when the response arrived
 	Body      []byte // the JSON of the call or object
 }
@@ -86,6 +92,28 @@ const (
 	// not believed any more.
 	BulkRefuted BulkState = "refuted"
 )
+
+// Rest says until when an operation that was given up is left alone. Instants are in ms since
+// 1970 UTC.
+type Rest struct {
+	Of    string `json:"of"`
+	At    int64  `json:"at"`    // when it was given up
+	Until int64  `json:"until"` // runs that begin earlier do without it
+	Times int    `json:"times"` // how often in a row; 0: it works again
+	Why   string `json:"why,omitempty"`
+}
+
+// restDays is for how many days an operation is left alone that was given up once, twice, and so
+// on: each time the next night at least.
+var restDays = [...]int{2, 4, 7, 14}
+
+// Again returns the rest of an operation that is given up now, once more. slack is how much
+// earlier than after whole days a run may come.
+func (r Rest) Again(now int64, slack time.Duration, why string) Rest {
+	days := restDays[min(r.Times, len(restDays)-1)]
+	until := now + (time.Duration(days)*24*time.Hour - slack).Milliseconds()
+	return Rest{Of: r.Of, At: now, Until: until, Times: r.Times + 1, Why: why}
+}
 
 // Span is a half-open interval of start_at, [From, To), in ms since 1970 UTC,
 // and when it was listed.

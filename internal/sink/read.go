@@ -168,6 +168,17 @@ func (w *Warehouse) Bulk() schema.Bulk {
 	return schema.Bulk{}
 }
 
+// Resting returns until when an operation is left alone, as of the last commit; the zero value but
+// for its name: it is not.
+func (w *Warehouse) Resting(of string) schema.Rest {
+	if s := w.Snapshot(); s != nil {
+		if r, ok := s.Manifest.Resting[of]; ok {
+			return r
+		}
+	}
+	return schema.Rest{Of: of}
+}
+
 // Unlisted leaves of the ids those of calls that the last commit does not have among those
 // that started from from to to, ms UTC, both included, and that were not forgotten.
 func (w *Warehouse) Unlisted(ctx context.Context, from, to int64, ids map[string]bool) error {

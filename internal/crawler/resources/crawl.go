@@ -11,18 +11,14 @@ import (
 	"iter"
 	"log/slog"
 	"sync"
-	"time"
 
 	"callhouse/internal/api"
+	"callhouse/internal/crawler/streams"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	"callhouse/internal/wire"
 	"callhouse/internal/words"
 )
-
-// Slack is how much earlier than after its span a list may be asked for again: a run may
-// begin a little earlier than the one before.
-const Slack = 12 * time.Hour
 
 // PageSize is the largest page that the contract allows.
 const PageSize = 100
@@ -55,6 +51,7 @@ type Config struct {
 	MaxParts     int                  // that an object may have: see wire.Decoder
 
 	API     *api.Client
+	Streams *streams.Set
 	Store   Store
 	Log     *slog.Logger
 	Secrets *words.Secrets // what reports do not repeat
@@ -96,5 +93,34 @@ func New(cfg Config) *Crawl {
 func (c *Crawl) Reports() []Report {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return append([]Report(nil), c.reports...)
+	out := append([]Report(nil), c.reports...)
+	for i := range out {
+		if ended := c.Streams.List(out[i].Name).Ended(); ended != "" {
+			out[i].Problem += "; " + ended
+		}
+		if ended := c.Streams.List(out[i].Name + records).Ended(); ended != "" {
+			out[i].Problem += "; their records are " + ended
+		}
+	}
+	return out
+}
+
+// records, after the name of a resource, names what its objects' own records may spend.
+const records = " records"
+
+// stream returns what a request for a resource belongs to.
+func (c *Crawl) stream(of *resource.Resource, k api.Kind) *streams.Stream {
+	if k == api.Record {
+		return c.Streams.List(of.Name + records)
+	}
+	return c.Streams.List(of.Name)
+}
+
+// idle says whether this run leaves the lists of a resource alone, or its records, and notes why.
+func (c *Crawl) idle(of *resource.Resource, k api.Kind) bool {
+	why := c.stream(of, k).Idle()
+	if why != "" {
+		c.sideProblem(of, why)
+	}
+	return why != ""
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 
 	"callhouse/internal/api"
 	"callhouse/internal/crawler/envelope"
+	"callhouse/internal/crawler/streams"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	"callhouse/internal/wire"
@@ -53,7 +55,7 @@ func (c *Crawl) Plan(ctx context.Context) (requests, unlisted int64, err error) 
 			continue
 		}
 		known := c.Store.Objects(of)
-		if c.dueList(of) {
+		if c.dueList(of) && c.stream(of, api.Side).Idle() == "" {
 			requests += max(1, int64(len(of.Queries)), (known+PageSize-1)/PageSize)
 		}
 		if c.Store.Listed(of) == 0 {
@@ -86,7 +88,7 @@ func (c *Crawl) dueList(of *resource.Resource) bool {
 
 // outdated says whether a list is no longer good, by when it was complete, ms UTC.
 func (c *Crawl) outdated(of *resource.Resource, listed int64) bool {
-	return of.Every > 0 && c.Now()-listed >= (of.Every-Slack).Milliseconds()
+	return of.Every > 0 && c.Now()-listed >= (of.Every-streams.Slack).Milliseconds()
 }
 
 // dueOf says whether the list of one parent is to be asked for in this run though the
@@ -194,7 +196,7 @@ func (c *Crawl) fetchRecord(ctx context.Context, of *resource.Resource, key stri
 	if of.Record == "" {
 		return c.Put(ctx, rec)
 	}
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || c.idle(of, api.Record) {
 		return nil
 	}
 	r := api.Request{Path: Path(of.Record, key), Kind: api.Record}
@@ -222,6 +224,7 @@ func (c *Crawl) fetchRecord(ctx context.Context, of *resource.Resource, key stri
 // askObject asks for one object and makes its JSON the body of its record, whose key it must have.
 // back says how v2 tells of it; nil: it is v3.
 func (c *Crawl) askObject(ctx context.Context, of *resource.Resource, r api.Request, rec *schema.Record, back *resource.Fallback) (*api.RequestError, error) {
+	r.Stream = c.stream(of, r.Kind).Stream
 	c.side(of, func(r *Report) { r.Requests++ })
 	parent := of.ParentOf(rec.CallID)
 	return c.API.Do(ctx, r, func(a *api.Answer) (err error) {
@@ -250,7 +253,7 @@ func Path(of, key string) string {
 // that the list came to its end, and that all of its items could be read. Only what ends
 // the run is an error.
 func (c *Crawl) listObjects(ctx context.Context, of *resource.Resource, parent string) (complete bool, err error) {
-	if c.failing(of) >= badLists {
+	if c.failing(of) >= badLists || c.idle(of, api.Side) {
 		return false, nil
 	}
 	complete, absent, err := c.listFrom(ctx, of, parent, nil)
@@ -270,12 +273,14 @@ func (c *Crawl) listObjects(ctx context.Context, of *resource.Resource, parent s
 // has no such list, and v2 may.
 func (c *Crawl) listFrom(ctx context.Context, of *resource.Resource, parent string, back *resource.Fallback) (complete, absent bool, err error) {
 	begun, items, good := c.Now(), int64(0), true
+	l := c.newList(of, parent, back)
 	queries := of.Queries
 	if queries == nil {
 		queries = []url.Values{{}}
 	}
 	for _, query := range queries {
 		cursors, had := map[string]bool{"": true}, items
+		l.begin()
 		for cursor := ""; ; {
 			page, failure, err := c.sidePage(ctx, of, parent, query, cursor, back)
 			if err != nil || ctx.Err() != nil {
@@ -292,11 +297,16 @@ func (c *Crawl) listFrom(ctx context.Context, of *resource.Resource, parent stri
 				c.sideProblem(of, "the list has as many calls as there are in all: the service does not seem to look at the parameter")
 				return false, false, nil
 			}
-			n, whole, err := c.putObjects(ctx, of, parent, &page, back)
+			n, whole, err := l.put(ctx, &page)
 			if err != nil {
 				return false, false, err
 			}
 			items, good = items+n, good && whole
+			if why := l.endless(&page, n); why != "" {
+				c.stream(of, api.Side).End(errors.New(why))
+				c.sideProblem(of, why)
+				return false, false, nil
+			}
 			if page.Next != "" && cursors[page.Next] {
 				c.sideProblem(of, "its pages go round in a circle")
 				return false, false, nil
@@ -356,7 +366,7 @@ func (c *Crawl) sidePage(ctx context.Context, of *resource.Resource, parent stri
 func (c *Crawl) page(ctx context.Context, of *resource.Resource, r api.Request, read func(*api.Answer) (envelope.Page, error),
 ) (page envelope.Page, f *api.RequestError, err error) {
 	c.side(of, func(r *Report) { r.Requests++ })
-	r.Kind = api.Side
+	r.Kind, r.Stream = api.Side, c.stream(of, api.Side).Stream
 	f, err = c.API.Do(ctx, r, func(a *api.Answer) (err error) {
 		page, err = read(a)
 		page.At = a.At.UnixMilli()
@@ -379,28 +389,6 @@ func (c *Crawl) single(ctx context.Context, of *resource.Resource) (envelope.Pag
 // another says that an answer is not about the object that was asked for.
 func (c *Crawl) another(key string) error {
 	return fmt.Errorf("it is another object's record: %q", c.Secrets.Clip(key, 80))
-}
-
-// putObjects puts the items of a page. whole says that all of them could be read.
-func (c *Crawl) putObjects(ctx context.Context, of *resource.Resource, parent string, page *envelope.Page, back *resource.Fallback) (n int64, whole bool, err error) {
-	var recs []schema.Record
-	whole = true
-	kind := schema.KindItem
-	if back != nil {
-		kind = schema.KindBulk
-	}
-	for _, item := range page.Items {
-		body, key, err := c.readObject(of, parent, item, back)
-		if err != nil {
-			whole = false
-			c.side(of, func(r *Report) { r.Aside++ })
-			c.sideProblem(of, "an item of its list: "+err.Error())
-			continue
-		}
-		recs = append(recs, schema.Record{Resource: of.Name, Kind: kind, CallID: key, FetchedAt: page.At, Body: body})
-	}
-	c.side(of, func(r *Report) { r.Items += int64(len(page.Items)) })
-	return int64(len(page.Items)), whole, c.Put(ctx, recs...)
 }
 
 // readObject takes the secrets out of an object's JSON, and returns it with its key. What

@@ -326,7 +326,7 @@ func (c *Commit) manifest(refs []layout.Segment, runID string) *layout.Manifest 
 	if c.KeepFrom > 0 && !c.AsIs {
 		m.Coverage = snapshot.Since(m.Coverage, c.KeepFrom)
 	}
-	m.Lists, m.Bulk = c.lists(), c.bulk()
+	m.Lists, m.Bulk, m.Resting = c.lists(), c.bulk(), c.resting()
 	m.Journal = append(m.Journal, refs...)
 	snapshot.SortFiles(m)
 	return m
@@ -338,6 +338,22 @@ func (c *Commit) bulk() *schema.Bulk {
 		return c.in.bulk.Nameless()
 	}
 	return c.Old.Manifest.Bulk.Nameless()
+}
+
+// resting returns which operations are left alone for a time.
+func (c *Commit) resting() map[string]schema.Rest {
+	out := map[string]schema.Rest{}
+	if c.Old != nil {
+		maps.Copy(out, c.Old.Manifest.Resting)
+	}
+	for _, r := range c.in.rests {
+		if r.Times > 0 {
+			out[r.Of] = r
+		} else {
+			delete(out, r.Of)
+		}
+	}
+	return out
 }
 
 // distrusts says whether transcripts that came on pages of v2 are believed no more: the

@@ -26,6 +26,7 @@ type Intake struct {
 	Covered []Covered
 	bulk    *schema.Bulk // what was found of the pages of v2, last; nil: nothing
 	refuted bool         // and whether that a transcript was wrong, at any time
+	rests   []schema.Rest
 	Broken  []journal.Loss
 	details int64
 	// arrivals are what came in for the other resources.
@@ -88,21 +89,8 @@ func ReadIntake(fsys disk.FS, root string, refs []layout.Segment, forgotten *sna
 		}
 		in.frames.Segments = append(in.frames.Segments, s)
 		broken, err := s.Scan(journal.IsLast(refs, i), func(frame int64, line int, r *schema.Record) error {
-			if r.Kind == schema.KindCovered {
-				var span schema.Span
-				if err := json.Unmarshal(r.Body, &span); err != nil {
-					return fmt.Errorf("%w: a covered span: %w", journal.ErrUnreadable, err)
-				}
-				in.Covered = append(in.Covered, Covered{span, ref.Run})
-				return nil
-			}
-			if r.Kind == schema.KindBulkState {
-				in.bulk = new(schema.Bulk)
-				if err := json.Unmarshal(r.Body, in.bulk); err != nil {
-					return fmt.Errorf("%w: a state of the pages of v2: %w", journal.ErrUnreadable, err)
-				}
-				in.refuted = in.refuted || in.bulk.State == schema.BulkRefuted
-				return nil
+			if ofNoCall, err := in.note(r, ref.Run); ofNoCall {
+				return err
 			}
 			at := entry{at: frame, in: int32(i), line: int32(line), kind: r.Kind}
 			if r.Resource != "" {
@@ -127,6 +115,32 @@ func ReadIntake(fsys disk.FS, root string, refs []layout.Segment, forgotten *sna
 		}
 	}
 	return in, nil
+}
+
+// note takes in what is of no call; ofNoCall is false of all else.
+func (in *Intake) note(r *schema.Record, run string) (ofNoCall bool, err error) {
+	switch r.Kind {
+	case schema.KindCovered:
+		var span schema.Span
+		if err = json.Unmarshal(r.Body, &span); err == nil {
+			in.Covered = append(in.Covered, Covered{span, run})
+		}
+	case schema.KindBulkState:
+		in.bulk = new(schema.Bulk)
+		err = json.Unmarshal(r.Body, in.bulk)
+		in.refuted = in.refuted || in.bulk.State == schema.BulkRefuted
+	case schema.KindRest:
+		var rest schema.Rest
+		if err = json.Unmarshal(r.Body, &rest); err == nil {
+			in.rests = append(in.rests, rest)
+		}
+	default:
+		return false, nil
+	}
+	if err != nil {
+		err = fmt.Errorf("%w: a record that is of no call: %w", journal.ErrUnreadable, err)
+	}
+	return true, err
 }
 
 // peek returns the id and the start of a call from its JSON.

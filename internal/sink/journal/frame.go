@@ -164,7 +164,7 @@ func wholeFrame(f disk.File, offset, size int64) bool {
 var kindWords = [...]string{
 	schema.KindItem: "item", schema.KindDetail: "detail", schema.KindMissing: "missing", schema.KindCovered: "covered",
 	schema.KindListed: "listed", schema.KindBulk: "bulk", schema.KindBulkState: "bulk_state",
-	schema.KindSkipped: "skipped",
+	schema.KindSkipped: "skipped", schema.KindRest: "rest",
 }
 
 const (

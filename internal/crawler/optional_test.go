@@ -1,0 +1,193 @@
+package crawler
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"callhouse/internal/longtest"
+	"callhouse/internal/resource"
+	"callhouse/internal/resource/resourcetest"
+	"callhouse/internal/sandbox"
+	"callhouse/internal/schema"
+)
+
+// failing is one way in which an operation fails that a run can do without.
+type failing func(n int64, w http.ResponseWriter, r *http.Request)
+
+func status(code int, retryAfter string) failing {
+	return func(_ int64, w http.ResponseWriter, _ *http.Request) {
+		if retryAfter != "" {
+			w.Header().Set("Retry-After", retryAfter)
+		}
+		w.WriteHeader(code)
+		fmt.Fprint(w, `{"error":{"code":"NO","message":"no"}}`)
+	}
+}
+
+var failings = map[string]failing{
+	"429":              status(429, ""),
+	"429, in a minute": status(429, "60"),
+	"429, in an hour":  status(429, "3500"),
+	"503, in an hour":  status(503, "3500"),
+	"500":              status(500, ""),
+	"401":              status(401, ""),
+	"403":              status(403, ""),
+	"hangs": func(_ int64, _ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-r.Context().Done()
+	},
+}
+
+// endless are lists that do not come to their end.
+var endless = map[string]failing{
+	"ever new cursors": func(n int64, w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `{"items":[],"next_cursor":"%d","total_count":5}`, n)
+	},
+	"the same five": func(n int64, w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `{"items":[{"id":"1"},{"id":"2"},{"id":"3"},{"id":"4"},{"id":"5"}],"next_cursor":"%d","total_count":5}`, n)
+	},
+	"ever new objects": func(n int64, w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `{"items":[{"id":"a%d"},{"id":"b%d"}],"next_cursor":"%d","total_count":5}`, n, n, n)
+	},
+	"ever more objects": func(n int64, w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `{"items":[{"id":"a%d"},{"id":"b%d"}],"next_cursor":"%d","total_count":%d}`, n, n, n, 5+2*n)
+	},
+}
+
+// optionalNight is a sandbox some of whose requests fail.
+type optionalNight struct {
+	*stand
+	objects *objectStore
+	of      func(*http.Request) bool
+	fails   failing // nil: nothing does
+	asked   atomic.Int64
+}
+
+func (o *optionalNight) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !o.of(r) {
+		o.server.ServeHTTP(w, r)
+		return
+	}
+	n := o.asked.Add(1)
+	if o.fails == nil {
+		o.server.ServeHTTP(w, r)
+		return
+	}
+	o.fails(n, w, r)
+}
+
+// run is one night. It returns how many requests for the operation there were, and how long the
+// night took.
+func (o *optionalNight) run(t *testing.T) (r Report, asked int64, took time.Duration) {
+	t.Helper()
+	tr, stop := serve(t, o)
+	defer stop()
+	c := tester(t, tr, o.objects, func(cfg *Config) {
+		cfg.Key, cfg.Now, cfg.Transcripts = "sandbox-key", o.clock.Now, Auto
+		cfg.Organization = o.server.Organisation().ID()
+		cfg.Resources = slices.DeleteFunc(slices.Clone(resource.All), func(of *resource.Resource) bool { return slices.Contains(resourcetest.MadeUp, of) })
+	})
+	before, began := o.asked.Load(), time.Now()
+	r, err := c.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	took = time.Since(began)
+	time.Sleep(2 * time.Minute)
+	return r, o.asked.Load() - before, took
+}
+
+func newOptionalNight(t *testing.T, of func(*http.Request) bool) *optionalNight {
+	t.Helper()
+	st, err := newStand(sandbox.Options{World: sandbox.Config{Seed: 6, Calls: 400, Days: 2, Agents: 15, Origin: origin}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &optionalNight{stand: st, of: of, objects: &objectStore{memStore: st.store, bodies: map[string]string{}, listedDue: true}}
+}
+
+// lines are what the report says of operations that failed.
+func lines(r *Report) (out []string) {
+	if r.BulkOff != "" {
+		out = append(out, "v2: "+r.BulkOff)
+	}
+	for _, of := range r.Resources {
+		if of.Problem != "" && !strings.Contains(of.Problem, "there is no such object") { // it is gone, and the store of the test knows no end
+			out = append(out, of.Name+": "+of.Problem)
+		}
+	}
+	return out
+}
+
+// Whatever an operation does that a run can do without, the night delivers all transcripts, in
+// nearly the same time, and says of the operation what is missing and why. The night after does
+// not spend the same again, and when the operation works again, all is as before.
+func TestOptionalWorkKeepsNoTranscriptAway(t *testing.T) {
+	path := func(p string) func(*http.Request) bool {
+		return func(r *http.Request) bool { return r.URL.Path == p }
+	}
+	operations := []struct {
+		name  string
+		of    func(*http.Request) bool
+		fails map[string]failing
+		most  int64 // requests in a night
+	}{
+		{"pages of v2", path("/v2/calls/list"), failings, 8},
+		{"a list", path("/v3/agents"), failings, 8},
+		{"a list", path("/v3/tools"), endless, 30},
+		{"all but calls", func(r *http.Request) bool { return !strings.HasPrefix(r.URL.Path, "/v3/calls") }, failings, 70},
+		{"records", func(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/v3/agents/") }, failings, 70},
+	}
+	tried, n := longtest.Each(4), 0
+	for _, op := range operations {
+		for _, how := range slices.Sorted(maps.Keys(op.fails)) {
+			if n++; !tried(n) {
+				continue
+			}
+			t.Run(op.name+" "+how, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					o := newOptionalNight(t, func(*http.Request) bool { return false })
+					_, _, usual := o.run(t)
+
+					o = newOptionalNight(t, op.of)
+					o.fails = op.fails[how]
+					r, asked, took := o.run(t)
+					if err := o.differs(); err != nil || !r.Complete() {
+						t.Error(err, r.Problems)
+					}
+					if asked > op.most || took > usual+12*time.Minute || len(lines(&r)) == 0 {
+						t.Errorf("the first night: %d requests; it took %v, and usually %v; it says %q", asked, took, usual, lines(&r))
+					}
+					t.Logf("%d requests, %v instead of %v: %q", asked, took, usual, lines(&r))
+					gaveUp := len(o.store.rests) > 0 || o.store.state.State == schema.BulkAbsent
+
+					o.clock.Advance(24 * time.Hour)
+					r, again, _ := o.run(t)
+					if err := o.differs(); err != nil || !r.Complete() || again > asked || gaveUp && op.name != "all but calls" && op.name != "records" && again > 0 || len(lines(&r)) == 0 && o.store.state.State != schema.BulkAbsent {
+						t.Errorf("the second night: %v; %d requests after %d; it says %q", err, again, asked, lines(&r))
+					}
+
+					o.fails = nil
+					o.clock.Advance(8 * 24 * time.Hour)
+					r, asked, _ = o.run(t)
+					if err := o.differs(); err != nil || len(lines(&r)) > 0 || asked == 0 && op.name != "pages of v2" {
+						t.Errorf("all is well: %v; %d requests; it says %q", err, asked, lines(&r))
+					}
+					for of, rest := range o.store.rests {
+						if rest.Times > 0 && op.name != "pages of v2" {
+							t.Errorf("all is well, and %s are left alone: %+v", of, rest)
+						}
+					}
+				})
+			})
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package resources
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+
+	"callhouse/internal/crawler/envelope"
+	"callhouse/internal/resource"
+	"callhouse/internal/schema"
+)
+
+// Bounds against lists that never end.
+const (
+	maxNothingNew = 5       // pages in a row that bring nothing new
+	morePages     = 20      // beyond those that the service's count of objects takes
+	uncounted     = 100_000 // objects, where the service does not count them
+)
+
+// list is one list of a resource, as its pages come.
+type list struct {
+	*Crawl
+	of     *resource.Resource
+	parent string
+	back   *resource.Fallback
+
+	seed       maphash.Seed
+	seen       map[uint64]bool // keys
+	pages      int64           // of one query
+	largest    int64           // items on a page of it
+	total      int64           // objects that its first page counts; -1: it does not
+	nothingNew int             // pages in a row
+}
+
+func (c *Crawl) newList(of *resource.Resource, parent string, back *resource.Fallback) *list {
+	return &list{Crawl: c, of: of, parent: parent, back: back, seed: maphash.MakeSeed(), seen: map[uint64]bool{}}
+}
+
+// begin begins another query of the list.
+func (l *list) begin() { l.pages, l.largest, l.nothingNew = 0, 0, 0 }
+
+// put puts the items of a page. n is how many of them were on no page before, and whole says
+// that all of them could be read.
+func (l *list) put(ctx context.Context, page *envelope.Page) (n int64, whole bool, err error) {
+	var recs []schema.Record
+	whole = true
+	kind := schema.KindItem
+	if l.back != nil {
+		kind = schema.KindBulk
+	}
+	for _, item := range page.Items {
+		body, key, err := l.readObject(l.of, l.parent, item, l.back)
+		if err != nil {
+			whole = false
+			key, body = string(item), nil
+			l.side(l.of, func(r *Report) { r.Aside++ })
+			l.sideProblem(l.of, "an item of its list: "+err.Error())
+		}
+		if sum := maphash.String(l.seed, key); !l.seen[sum] {
+			l.seen[sum] = true
+			n++
+		}
+		if body != nil {
+			recs = append(recs, schema.Record{Resource: l.of.Name, Kind: kind, CallID: key, FetchedAt: page.At, Body: body})
+		}
+	}
+	l.side(l.of, func(r *Report) { r.Items += int64(len(page.Items)) })
+	return n, whole, l.Put(ctx, recs...)
+}
+
+// endless says why a list is not followed any further after a page on which so many items were
+// new; empty: it is.
+func (l *list) endless(page *envelope.Page, fresh int64) string {
+	if l.pages++; l.pages == 1 {
+		l.total = page.Total
+	}
+	l.largest = max(l.largest, int64(len(page.Items)), 1)
+	if l.nothingNew++; fresh > 0 {
+		l.nothingNew = 0
+	}
+	total := l.total
+	if total < 0 {
+		total = uncounted
+	}
+	switch {
+	case page.Next == "":
+		return ""
+	case l.nothingNew >= maxNothingNew:
+		return fmt.Sprintf("its list does not end: %d pages in a row brought nothing new", l.nothingNew)
+	case l.pages > 2*total/l.largest+morePages:
+		return fmt.Sprintf("its list does not end: it has more than %d pages, and the service counts %d objects", l.pages-1, l.total)
+	}
+	return ""
+}
