@@ -309,3 +309,33 @@ func shuffled(id string) string {
 	n, _ := strconv.Atoi(strings.TrimPrefix(id, "call-"))
 	return fmt.Sprintf("%06d", n*7919%1009)
 }
+
+// A list that makes up ever more calls, all of them new, ends as well, and the records of what it
+// listed are fetched.
+func TestListOfCallsWithoutEnd(t *testing.T) {
+	longtest.Only(t) // it has a thousand pages
+	synctest.Test(t, func(t *testing.T) {
+		pages := 0
+		s := &service{}
+		s.answer = func(_ int, w http.ResponseWriter, r *http.Request) bool {
+			if r.URL.Path != "/v3/calls" {
+				return false
+			}
+			p := testPage{Next: new(string), Total: 5}
+			*p.Next = strconv.Itoa(pages)
+			for i := range 100 {
+				p.Items = append(p.Items, json.RawMessage(fmt.Sprintf(`{"id":"%d-%d","status":"ongoing","start_at":%d}`, pages, i, int64(testNow-1000))))
+			}
+			pages++
+			writeTest(w, p)
+			return true
+		}
+		r, err := s.visit(t, newMemStore(), nil)
+		if err != nil || len(r.Problems) != 1 || !strings.Contains(r.Problems[0], "does not end") {
+			t.Errorf("error %v, problems %q", err, r.Problems)
+		}
+		if pages < 900 || pages > 1100 {
+			t.Errorf("%d pages", pages)
+		}
+	})
+}

@@ -1,6 +1,7 @@
 package crawler
 
 import (
+	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -80,5 +81,52 @@ func TestStale(t *testing.T) {
 	got := stale([]schema.Span{{From: 0, To: 10, ListedAt: 5}, {From: 10, To: 20, ListedAt: 3}, {From: 20, To: 30, ListedAt: 9}}, 4, 9)
 	if len(got) != 2 || got[0] != (schema.Span{From: 10, To: 20, ListedAt: 3}) || got[1] != (schema.Span{From: 4, To: 10, ListedAt: 5}) {
 		t.Errorf("stale spans are %v", got)
+	}
+}
+
+// What was listed long ago, and cannot be listed again, costs no night: the calls of the night are
+// there, the report says what is missing, and the next night does not try again.
+func TestListingAgainThatFails(t *testing.T) {
+	for name, fail := range map[string]func(http.ResponseWriter){
+		"429": func(w http.ResponseWriter) { w.WriteHeader(429) },
+		"503": func(w http.ResponseWriter) { w.Header().Set("Retry-After", "3500"); w.WriteHeader(503) },
+		"401": func(w http.ResponseWriter) { w.WriteHeader(401) },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &service{calls: someCalls(900, 90*time.Minute)}
+			store := newMemStore()
+			night := func(n int) Report {
+				r, err := s.visit(t, store, func(cfg *Config) {
+					cfg.Now = func() time.Time { return time.UnixMilli(testNow).AddDate(0, 0, n) }
+				})
+				if err != nil || len(store.details) != 900 {
+					t.Fatalf("%s, night %d: %v, %d transcripts", name, n, err, len(store.details))
+				}
+				return r
+			}
+			night(0)
+			failed := 0
+			s.answer = func(_ int, w http.ResponseWriter, r *http.Request) bool {
+				bad := r.URL.Query().Has("start_at_before")
+				if bad {
+					failed++
+					fail(w)
+				}
+				return bad
+			}
+			r := night(8)
+			if len(r.Problems) == 0 || failed == 0 || failed > 12 {
+				t.Errorf("%s: %d requests, problems %q", name, failed, r.Problems)
+			}
+			if before := failed; name != "401" {
+				if night(9); failed > before {
+					t.Errorf("%s: the next night asked %d times", name, failed-before)
+				}
+			}
+			s.answer = nil
+			if r := night(20); len(r.Problems) > 0 || len(stale(store.Coverage(), 0, time.UnixMilli(testNow).UnixMilli()+1)) > 0 {
+				t.Errorf("%s: all is well: %q", name, r.Problems)
+			}
+		})
 	}
 }

@@ -103,8 +103,8 @@ type Rest struct {
 	Why   string `json:"why,omitempty"`
 }
 
-// restDays is for how many days an operation is left alone that was given up once, twice, and so
-// on: each time the next night at least.
+// restDays are for how many days an operation is left alone that was given up once, twice, and so
+// on in a row. The shortest keeps it out of the next night.
 var restDays = [...]int{2, 4, 7, 14}
 
 // Again returns the rest of an operation that is given up now, once more. slack is how much

@@ -3,6 +3,7 @@ package sink
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"testing"
@@ -52,5 +53,41 @@ func TestUnsettledPlaces(t *testing.T) {
 	}
 	if len(got) != 0 || err != nil {
 		t.Errorf("expired: %v, %v", got, err)
+	}
+}
+
+// Which operations were given up is in the snapshot until they work again, or a later run gives
+// them up once more.
+func TestRestsAreKept(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join(t.TempDir(), "w")
+	rest := schema.Rest{Of: "agents"}
+	for run, times := range []int{1, 2, 0, 1} {
+		w := night(t, nil, root, run+1)
+		now := w.opts.Now().UnixMilli()
+		if got := w.Resting("agents"); got != rest || w.Resting("tools") != (schema.Rest{Of: "tools"}) {
+			t.Errorf("run %d: it is %+v, want %+v", run, got, rest)
+		}
+		put := rest.Again(now, time.Hour, "429")
+		if times == 0 {
+			put = schema.Rest{Of: "agents", At: now}
+		}
+		body, err := json.Marshal(put)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Put(context.Background(), schema.Record{Kind: schema.KindRest, FetchedAt: now, Body: body}); err != nil {
+			t.Fatal(err)
+		}
+		mustCommit(t, w)
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if rest = put; times == 0 {
+			rest = schema.Rest{Of: "agents"}
+		}
+		if rest.Times != times {
+			t.Errorf("run %d: given up %d times, want %d", run, rest.Times, times)
+		}
 	}
 }
