@@ -160,7 +160,7 @@ func (c *Client) send(ctx context.Context, r *Request, began func()) (Answer, *R
 	defer func() { _ = res.Body.Close() }()
 	ans := Answer{Status: res.StatusCode}
 	if date, err := http.ParseTime(res.Header.Get("Date")); err == nil {
-		ans.date = date
+		ans.date, ans.heard = date, c.cfg.Clock.Local()
 	}
 	idle.Reset(pieceTimeout)
 	body := &deadlineReader{r: res.Body, timer: idle}
@@ -170,7 +170,7 @@ func (c *Client) send(ctx context.Context, r *Request, began func()) (Answer, *R
 	}
 	if r.Read != nil {
 		wrong := r.Read(body)
-		ans.At = c.cfg.Now()
+		ans.At = c.cfg.Clock.Local()
 		switch {
 		case body.err != nil:
 			f := c.failed(ctx, rctx, body.err, true)
@@ -183,7 +183,7 @@ func (c *Client) send(ctx context.Context, r *Request, began func()) (Answer, *R
 	}
 	limit := cmp.Or(r.MaxBody, MaxBody)
 	err = c.read(rctx, &ans, body, int(res.ContentLength), limit, r.WantEnd)
-	ans.At = c.cfg.Now()
+	ans.At = c.cfg.Clock.Local()
 	switch {
 	case errors.Is(err, errTooLarge):
 		return ans, &RequestError{class: tooLarge, Status: res.StatusCode, limit: limit}

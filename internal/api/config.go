@@ -61,8 +61,10 @@ type Config struct {
 	// Probe is a small request that the service always answers while it works.
 	Probe Request
 
-	// AnyClock goes on where the service's clock and ours are far apart.
+	// AnyClock goes on, by the service's clock, where that and ours are far apart.
 	AnyClock bool
+	// Clock is set right by the service's first answer; nil: one of its own, of Now.
+	Clock *Clock
 
 	Version   string            // for the User-Agent
 	Transport http.RoundTripper // nil: ours
@@ -82,6 +84,10 @@ func (cfg *Config) SetDefaults() {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
+	if cfg.Clock == nil {
+		cfg.Clock = NewClock(cfg.Now)
+	}
+	cfg.Now = cfg.Clock.Now
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}

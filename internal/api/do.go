@@ -76,6 +76,7 @@ func (c *Client) attempt(ctx context.Context, r *Request, retry bool, accept fun
 	*took = time.Since(began)
 	defer a.done()
 	err = c.checkClock(&a, f)
+	a.At = c.cfg.Clock.At(a.At)
 	if err == nil && accept != nil && (f == nil || !r.Kind.alone() && len(a.Body) > 0) {
 		if wrong := accept(&a); f == nil && wrong != nil {
 			f = wrongBodyOf(&a, wrong)

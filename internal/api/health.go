@@ -192,13 +192,16 @@ func (c *Client) checkClock(a *Answer, f *RequestError) error {
 	if !c.clockSeen.CompareAndSwap(false, true) {
 		return nil
 	}
-	ours := c.cfg.Now()
-	if apart := ours.Sub(a.date).Abs(); apart <= clockApart {
+	c.cfg.Clock.heard(a.heard, a.date)
+	if apart := a.heard.Sub(a.date).Abs(); apart <= clockApart {
+		if apart > clockTolerance {
+			c.log.Info("going by the service's clock", "ours", a.heard.UTC(), "theirs", a.date)
+		}
 		return nil
 	}
-	err := &ClockError{Ours: ours, Theirs: a.date}
+	err := &ClockError{Ours: a.heard, Theirs: a.date}
 	if c.cfg.AnyClock {
-		c.log.Warn("going on all the same", "error", err)
+		c.log.Warn("going on all the same, by the service's clock", "error", err)
 		return nil
 	}
 	return err

@@ -66,6 +66,7 @@ type Answer struct {
 	At     time.Time // when it had arrived
 
 	date    time.Time // by the service's clock; zero: it does not say
+	heard   time.Time // when the answer began, by the local clock
 	release func()    // lets the next large body in; nil: this one is not large
 }
 

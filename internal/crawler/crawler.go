@@ -74,9 +74,7 @@ func New(cfg Config, store Store) (*Crawler, error) {
 	c.resources = c.newResources()
 	c.second, c.minute = cfg.Limits()
 	c.readers.New = func() any { return &reader{decoder: calls.Decoder{Decoder: wire.Decoder{MaxParts: maxParts}}} }
-	if !cfg.Since.IsZero() {
-		c.since = max(0, cfg.Since.UnixMilli())
-	}
+	c.SetSince(cfg.Since)
 	return c, nil
 }
 
@@ -111,7 +109,7 @@ var errDeadline = errors.New("the run's time is over")
 // An error is one of package api, of the store (as a rule a [*StoreError]), perhaps joined with
 // another, or what Config.Ready returned. What was fetched before it is committed too.
 func (c *Crawler) Run(ctx context.Context) (Report, error) {
-	started := c.cfg.Now()
+	started := c.cfg.Clock.Local()
 	c.meter.mu.Lock()
 	c.meter.start = time.Now()
 	c.meter.mu.Unlock()
@@ -135,7 +133,7 @@ func (c *Crawler) Run(ctx context.Context) (Report, error) {
 	c.meter.update(func(p *Progress) { p.Phase = Done })
 
 	r := c.report()
-	r.Started, r.Ended = started, c.cfg.Now()
+	r.Started, r.Ended = c.cfg.Clock.At(started), c.cfg.Now()
 	if n := r.Unaccounted(); err == nil && n != 0 {
 		c.log.Error("listed calls are neither stored nor set aside", "calls", n)
 	}
@@ -192,6 +190,13 @@ func (c *Crawler) report() Report {
 	r := c.meter.report(c.Progress())
 	r.Resources = c.resources.Reports()
 	return r
+}
+
+// SetSince sets Config.Since anew, which may go by the clock: Ready may call it.
+func (c *Crawler) SetSince(since time.Time) {
+	if c.since = 0; !since.IsZero() {
+		c.since = max(0, since.UnixMilli())
+	}
 }
 
 // Progress returns the run's present state. It may be called at any time, from

@@ -253,7 +253,11 @@ func TestPlan(t *testing.T) {
 		{name: "gaps, since a day", since: 30 * day, coverage: []schema.Span{span(10, 20, 99), span(40, 60, 99)}, want: []stretch{{60 * day, forever}, {30 * day, 40 * day}}},
 		{name: "listed while it was young", coverage: []schema.Span{span(0, 50, 50), span(50, 99, 99)}, want: []stretch{{97 * day, forever}, {48 * day, 50 * day}}},
 		{name: "full", cfg: Config{Full: true}, coverage: []schema.Span{span(0, 99, 99)}, want: []stretch{{0, forever}}},
-		{name: "listed by a clock ahead of ours", coverage: []schema.Span{span(0, 200, 200)}, want: []stretch{{97 * day, forever}}},
+		{name: "listed by a clock that was ahead", coverage: []schema.Span{span(0, 90, 95), span(90, 104, 104)}, want: []stretch{{90 * day, forever}}},
+		{
+			name: "listed by a clock a little ahead", coverage: []schema.Span{{From: 0, To: now + day/4, ListedAt: now + day/4}},
+			want: []stretch{{97 * day, forever}},
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			tc.cfg.Window = 72 * time.Hour

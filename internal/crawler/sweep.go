@@ -14,10 +14,18 @@ import (
 // each stretch once more when it is older than that and still in the window.
 const lateShare = 2.0 / 3
 
+// future is how far ahead of now a span may have been listed: the clocks of two runs may differ.
+// It is less than what lateShare leaves of the usual window.
+const future = 12 * time.Hour
+
 // SureUntil returns the time, ms, up to which a span on record needs no listing
 // any more: a call that started before it would have appeared. window is that of
-// the runs: see [Config].
-func SureUntil(span schema.Span, window time.Duration) int64 {
+// the runs: see [Config]. Nothing is sure of a span that was listed later than now, by a clock
+// that was wrong.
+func SureUntil(span schema.Span, window time.Duration, now int64) int64 {
+	if span.ListedAt > now+future.Milliseconds() {
+		return span.From
+	}
 	return min(span.To, span.ListedAt-int64(float64(window.Milliseconds())*lateShare))
 }
 
@@ -44,7 +52,7 @@ func plan(cfg *Config, now, since int64, coverage []schema.Span) []stretch {
 	at := from // all that is later is in a stretch, or listed
 	for i := len(coverage) - 1; i >= 0 && at > since; i-- {
 		span := coverage[i]
-		end := SureUntil(span, cfg.Window)
+		end := SureUntil(span, cfg.Window, now)
 		if end <= span.From || span.From >= at {
 			continue
 		}

@@ -48,7 +48,7 @@ func Run(ctx context.Context, ours, heard *layout.Snapshot, since time.Time, win
 		c.since = max(0, since.UnixMilli())
 	}
 	for _, span := range ours.Manifest.Coverage {
-		if span.To = crawler.SureUntil(span, window); span.From < span.To {
+		if span.To = crawler.SureUntil(span, window, c.now); span.From < span.To {
 			c.sure = append(c.sure, span)
 		}
 	}

@@ -42,9 +42,20 @@ func TestClockThatTheServiceContradicts(t *testing.T) {
 	if n := c.counts("SELECT outcome AS key, count(*) AS n FROM runs GROUP BY 1"); n["done"] != 2 || len(n) != 1 {
 		t.Errorf("outcomes of the runs: %v", n)
 	}
-	r := extractAt(t.Context(), func() time.Time { return c.clock.Now().Add(30 * time.Hour) }, append(service, "--yes")...)
-	if r.code != cli.ExitOK || !strings.Contains(r.stderr, "more than a day apart") {
-		t.Errorf("with --yes: exit code %d\n%s", r.code, r.stderr)
+	// With --yes, all that is known of calls goes by the service's clock, and so do --keep and --since.
+	for range 3 {
+		c.clock.Advance(24 * time.Hour)
+		r := extractAt(t.Context(), func() time.Time { return c.clock.Now().Add(4 * 24 * time.Hour) }, append(slices.Clone(service), "--yes", "--keep", "9d", "--since", "9d")...)
+		if r.code != cli.ExitOK || !strings.Contains(r.stderr, "more than a day apart") {
+			t.Fatalf("with --yes: exit code %d\n%s", r.code, r.stderr)
+		}
+		sameAsTruth(t, c)
+		late := c.clock.Now().Add(time.Minute).UnixMilli()
+		for what, from := range map[string]string{"first_seen_at": "calls", "fetched_at": "calls", "started_at": "runs", "ended_at": "runs"} {
+			if at := c.instant("SELECT epoch_ms(max(" + what + ")) AS v FROM " + from); at > late {
+				t.Errorf("the last %s of %s is %v, and it is %v", what, from, time.UnixMilli(at), c.clock.Now())
+			}
+		}
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
 	"callhouse/cmd/internal/progress"
+	"callhouse/internal/api"
 	"callhouse/internal/layout"
 	"callhouse/internal/words"
 )
@@ -67,7 +68,8 @@ func (p Program) Run(ctx context.Context, args []string, stdin io.Reader, stdout
 func Command() *cobra.Command { return newRoot(Program{Now: time.Now}, new(words.Secrets), io.Discard) }
 
 func newRoot(p Program, secrets *words.Secrets, stderr io.Writer) *cobra.Command {
-	s := &settings{Config: config.Config{Env: p.Env}, now: p.Now, secrets: secrets, stderr: stderr}
+	clock := api.NewClock(p.Now)
+	s := &settings{Config: config.Config{Env: p.Env}, clock: clock, now: clock.Now, secrets: secrets, stderr: stderr}
 	doRun := func(cmd *cobra.Command, _ []string) error { return runProfiles(cmd, s, stderr) }
 	root := &cobra.Command{
 		Use: program, Short: "Copy new and changed calls into the warehouse", Long: about,

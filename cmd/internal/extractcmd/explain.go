@@ -40,7 +40,7 @@ func explain(err error) error {
 	case cli.Is[*api.ServiceDownError](err):
 		return cli.Fail(cli.ExitFailed, err, "what was fetched is committed; the next run goes on from there")
 	case cli.Is[*api.ClockError](err):
-		return cli.Fail(cli.ExitFailed, err, "nothing was written or erased; set this machine's clock right, or run with --yes if it is the service's that is wrong")
+		return cli.Fail(cli.ExitFailed, err, "nothing was written or erased; set this machine's clock; with --yes, run goes by the service's clock instead")
 	case cli.Is[*fs.PathError](err):
 		return cli.Fail(cli.ExitFailed, err, "--warehouse (CALLHOUSE_WAREHOUSE) must name a folder that this user may write to")
 	case errors.Is(err, context.Canceled):

@@ -33,6 +33,7 @@ const commitGrace = 75 * time.Second
 type night struct {
 	*settings
 	id      string
+	begun   time.Time // by this machine's clock
 	started time.Time
 	log     *slog.Logger
 	screen  *progress.Screen
@@ -53,7 +54,7 @@ type night struct {
 // run fetches what is new or changed, and commits it. Then it reports: to a person,
 // to the metrics, to the ping.
 func run(ctx context.Context, s *settings, stderr io.Writer) error {
-	n := &night{settings: s, started: s.now(), screen: progress.NewScreen(stderr, s.Quiet)}
+	n := &night{settings: s, begun: s.clock.Local(), started: s.now(), screen: progress.NewScreen(stderr, s.Quiet)}
 	n.id = runIDAt(n.started)
 	n.logTo(n.screen.Out)
 	cfg, err := s.crawl(n.started)
@@ -139,9 +140,13 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 	cfg.Logger, cfg.Now, cfg.CheckpointEvery, cfg.AnyClock = log, n.now, intake.OfferEvery, n.yes
 	// Before the service's clock is known, nothing is committed, and no age is
 	// computed.
+	var c *crawler.Crawler
 	var before *layout.Snapshot
 	taken := errNotReady
 	cfg.Ready = func(ctx context.Context) error {
+		if err := n.setClock(c); err != nil {
+			return err
+		}
 		if before, taken = n.takeIn(ctx, w); taken == nil {
 			taken = n.spare(w)
 		}
@@ -150,7 +155,8 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 
 	st := intake.New(w, n.now)
 	st.Gate = intake.NewGate(w, intake.OriginOf(&cfg), n.adopt)
-	c, err := crawler.New(cfg, st)
+	var err error
+	c, err = crawler.New(cfg, st)
 	if err != nil {
 		return cli.Usage("", "%w", err)
 	}
@@ -216,6 +222,18 @@ func (n *night) fill(ctx context.Context, w *sink.Warehouse) error {
 		return err
 	}
 	return explain(crawlErr)
+}
+
+// setClock goes over to the service's clock, once that is known: the run began by it, and what it
+// lists and keeps goes by it.
+func (n *night) setClock(c *crawler.Crawler) error {
+	n.started = n.clock.At(n.begun)
+	since, err := n.since(n.started)
+	if err == nil {
+		c.SetSince(since)
+		n.kept, err = n.keepFrom(n.started)
+	}
+	return err
 }
 
 // sayHow says, in the first run of a warehouse, how much of the budget a run may

@@ -23,17 +23,31 @@ import (
 // settings are what the flags, the environment and the file say.
 type settings struct {
 	config.Config
-	now         func() time.Time
-	secrets     *words.Secrets // what no message repeats
-	stderr      io.Writer      // of commands that mend a warehouse as they open it
-	full        bool           // list all calls again
-	yes         bool           // do what a safety check refuses
-	adopt       bool           // take another service or organisation for the warehouse's own
+	clock       *api.Clock       // of the service, as soon as it has answered
+	now         func() time.Time // by this clock
+	secrets     *words.Secrets   // what no message repeats
+	stderr      io.Writer        // of commands that mend a warehouse as they open it
+	full        bool             // list all calls again
+	yes         bool             // do what a safety check refuses
+	adopt       bool             // take another service or organisation for the warehouse's own
 	allProfiles bool
 }
 
 // transcripts are the words of the setting.
 var transcripts = map[string]crawler.Transcripts{"auto": crawler.Auto, "v3": crawler.FromV3, "v2": crawler.FromV2}
+
+// since returns when the calls started, at the earliest, that a run at now lists.
+func (s *settings) since(now time.Time) (time.Time, error) {
+	since, err := cli.TimeOf("since", s.Since, time.UTC, now)
+	if err != nil {
+		return since, err
+	}
+	from, err := s.keepFrom(now)
+	if from.After(since) {
+		since = from // what is kept no longer is not listed either
+	}
+	return since, err
+}
 
 // crawl returns what the crawler is asked to do.
 func (s *settings) crawl(now time.Time) (crawler.Config, error) {
@@ -53,8 +67,9 @@ func (s *settings) crawl(now time.Time) (crawler.Config, error) {
 	if s.Share <= 0 || s.Share > 1 {
 		return cfg, cli.Usage("--share 0.5 leaves half of the budget to others", "--share must be above 0 and not above 1, not %v", s.Share)
 	}
+	cfg.Clock = s.clock
 	var err error
-	if cfg.Since, err = cli.TimeOf("since", s.Since, time.UTC, now); err != nil {
+	if cfg.Since, err = s.since(now); err != nil {
 		return cfg, err
 	}
 	if _, err = mask.New(s.maskFields(nil), nil); err != nil {
@@ -67,11 +82,6 @@ func (s *settings) crawl(now time.Time) (crawler.Config, error) {
 	cfg.Transcripts, cfg.BulkPath = transcripts[s.Transcripts], s.V2Path
 	if !strings.HasPrefix(s.V2Path, "/") || strings.ContainsAny(s.V2Path, "?#") {
 		return cfg, cli.Usage("the default is "+crawler.BulkPath, "--v2-path must be a path that begins with /, not %q", s.V2Path)
-	}
-	if from, err := s.keepFrom(now); err != nil {
-		return cfg, err
-	} else if from.After(cfg.Since) {
-		cfg.Since = from // what is kept no longer is not listed either
 	}
 	if err := s.OneService(); err != nil {
 		return cfg, err
@@ -116,7 +126,7 @@ func (s *settings) runFlags(cmd *cobra.Command) {
 
 // yesFlags adds the flags that overrule a safety check.
 func (s *settings) yesFlags(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&s.yes, "yes", false, "do what a safety check refuses: erase much at once (--keep), or believe this machine's clock where the service's contradicts it")
+	cmd.Flags().BoolVar(&s.yes, "yes", false, "do what a safety check refuses: erase much at once (--keep), or go by the service's clock where this machine's is more than a day apart")
 	cmd.Flags().BoolVar(&s.adopt, "adopt", false, "take the calls of this address and key into the warehouse, though they look like another organisation's")
 }
 
