@@ -74,6 +74,7 @@ func TestBulkPagesOfEveryKind(t *testing.T) {
 	}{
 		{"", 4, few, schema.BulkTrusted, cli.ExitOK, "compared with v3, 0 different"},
 		{"off", 1, 0, schema.BulkAbsent, cli.ExitOK, "given up: 404"}, // other statuses: TestServicesWithoutPages in the crawler
+		{"off=503", 4, 0, "", cli.ExitOK, "given up: pages of v2 fail: status 503"}, // other failures: TestOptionalWorkKeepsNoTranscriptAway
 		{"other-shape", 1, 0, schema.BulkAbsent, cli.ExitOK, `it has no list "calls"`},
 		{"removed-after=1", 3, 0, schema.BulkAbsent, cli.ExitOK, "given up: 404"},
 		{"spoken-only", 1, 0, schema.BulkAbsent, cli.ExitOK, "no transcript that could stand for that of v3"},
@@ -115,7 +116,7 @@ func TestBulkPagesOfEveryKind(t *testing.T) {
 			if got := c.bulkState(); got != m.state {
 				t.Errorf("status says %q, want %q", got, m.state)
 			}
-			if *worlds == 1 && !slices.Contains([]string{"", "off", "removed-after=1", "slow-above=1:504", "wrong-turns=1"}, m.v2) {
+			if *worlds == 1 && !slices.Contains([]string{"", "off", "off=503", "removed-after=1", "slow-above=1:504", "wrong-turns=1"}, m.v2) {
 				return
 			}
 			asked := c.service.Server.Stats().ByKind["bulk"]
@@ -126,7 +127,7 @@ func TestBulkPagesOfEveryKind(t *testing.T) {
 				t.Errorf("verify: %s%s", v.stdout, v.stderr)
 			}
 			again := c.service.Server.Stats().ByKind["bulk"] - asked
-			if off := m.state == schema.BulkAbsent || m.state == schema.BulkRefuted; off && again > 0 {
+			if off := m.state == schema.BulkAbsent || m.state == schema.BulkRefuted || m.v2 == "off=503"; off && again > 0 {
 				t.Errorf("the next night asked for %d pages of v2", again)
 			}
 		})
