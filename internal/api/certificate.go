@@ -55,7 +55,8 @@ func (e *CertificateError) problem() string {
 	case e.Foreign():
 		return fmt.Sprintf("is for %s, and not for %s", hostsOf(foreign.Certificate), foreign.Host)
 	case unknown.Cert != nil:
-		return fmt.Sprintf("is signed by %q, which this machine does not trust", cmp.Or(unknown.Cert.Issuer.CommonName, unknown.Cert.Issuer.String()))
+		issuer := unknown.Cert.Issuer
+		return fmt.Sprintf("is signed by %q, which this machine does not trust", cmp.Or(issuer.CommonName, issuer.String()))
 	}
 	return fmt.Sprintf("cannot be verified: %v", e.Err)
 }

@@ -34,6 +34,11 @@ func below(t *testing.T, dir string) (names []string) {
 	return names
 }
 
+// listed is a call of the list.
+func listed(id string) schema.Record {
+	return schema.Record{Kind: schema.KindItem, CallID: id, FetchedAt: 1, Body: fmt.Appendf(nil, `{"id":%q,"status":"ended"}`, id)}
+}
+
 // A warehouse that nothing was committed to, or waits to be, was never there.
 func TestNothingIsLeftOfAnEmptyWarehouse(t *testing.T) {
 	opened := func(o Options) *Warehouse {
@@ -111,7 +116,7 @@ func TestNothingIsLeftOfAnEmptyWarehouse(t *testing.T) {
 	// What came in, and is not committed, is kept.
 	root = filepath.Join(t.TempDir(), "w")
 	w = opened(Options{Root: root})
-	if err := w.Put(context.Background(), schema.Record{Kind: schema.KindItem, CallID: "one", FetchedAt: 1, Body: []byte(`{"id":"one","status":"ended"}`)}); err != nil {
+	if err := w.Put(context.Background(), listed("one")); err != nil {
 		t.Fatal(err)
 	}
 	if w.Empty() {
@@ -172,8 +177,9 @@ func TestEmptyWarehousesSideBySide(t *testing.T) {
 					t.Error("two hold the warehouse")
 				}
 				if n == 0 && i > 8 {
-					err = w.Put(t.Context(), schema.Record{Kind: schema.KindItem, CallID: fmt.Sprint(i), FetchedAt: 1, Body: fmt.Appendf(nil, `{"id":"%d","status":"ended"}`, i)})
-					err = errors.Join(err, w.Commit(t.Context(), func(Stats, int64) schema.Run { return schema.Run{ID: w.RunID(), Outcome: schema.OutcomeDone} }))
+					err = w.Put(t.Context(), listed(fmt.Sprint(i)))
+					done := schema.Run{ID: w.RunID(), Outcome: schema.OutcomeDone}
+					err = errors.Join(err, w.Commit(t.Context(), func(Stats, int64) schema.Run { return done }))
 				}
 				holders.Add(-1)
 				if err = errors.Join(err, w.Close()); err != nil {

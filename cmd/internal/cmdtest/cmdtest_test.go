@@ -21,7 +21,8 @@ const module = "../../.."
 // keeps to this machine, and only programs read the machine's configuration.
 func TestEveryPackage(t *testing.T) {
 	network := regexp.MustCompile(`(?m)^\s+(_ )?"(net|net/http|net/http/httptest|github\.com/minio/[^"]*)"$`)
-	isolated := regexp.MustCompile(`\b(cmdtest\.(Main|Seal)\(|loopback\.(Main|Only)\()|^package cmdtest`)
+	sealed := regexp.MustCompile(`\bcmdtest\.(Main|Seal)\(|^package cmdtest`)
+	guarded := regexp.MustCompile(sealed.String() + `|\bloopback\.(Main|Only)\(`)
 	system := regexp.MustCompile(`\bSystem\(\)`)
 	type folder struct{ tests, network, sealed, guarded bool }
 	folders := map[string]*folder{}
@@ -48,8 +49,8 @@ func TestEveryPackage(t *testing.T) {
 		f.network = f.network || network.MatchString(text)
 		if strings.HasSuffix(name, "_test.go") {
 			f.tests = true
-			f.sealed = f.sealed || strings.Contains(text, "cmdtest.Seal(") || strings.Contains(text, "cmdtest.Main(") || strings.HasPrefix(text, "package cmdtest")
-			f.guarded = f.guarded || isolated.MatchString(text)
+			f.sealed = f.sealed || sealed.MatchString(text)
+			f.guarded = f.guarded || guarded.MatchString(text)
 		}
 		if system.MatchString(text) && !strings.Contains(text, "\nfunc main() {") &&
 			dir != "cmd/internal/config" && dir != "cmd/internal/cmdtest" {

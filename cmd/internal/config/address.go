@@ -36,7 +36,7 @@ func (c *Config) OneService() error {
 // belongs to something from a layer. The file is one place. So are the environment and
 // the flags, unless both have an address. needed says that there must be one.
 func (c *Config) elsewhere(at Origin, layer Source, needed bool) bool {
-	own := ""
+	var own string
 	switch {
 	case at.Source <= layer || layer == FromDefault || at.Source <= FromProfile:
 		return false

@@ -35,7 +35,8 @@ func TestKeyStaysWithItsAddress(t *testing.T) {
 	for _, args := range []string{"run", "plan", "verify --deep"} {
 		words := append(strings.Fields(args), conf)
 		r := extract(t.Context(), append(words, "--base-url", other.URL)...)
-		if r.code != cli.ExitUsage || !strings.Contains(r.stderr, "the API key is from file "+c.keyFile) || !strings.Contains(r.stderr, "flag --base-url") {
+		says := "the API key is from file " + c.keyFile
+		if r.code != cli.ExitUsage || !strings.Contains(r.stderr, says) || !strings.Contains(r.stderr, "flag --base-url") {
 			t.Errorf("%s: exit code %d:\n%s", args, r.code, r.stderr)
 		}
 		r = extract(t.Context(), append(words, "--base-url", other.URL, "--api-key-file", key)...)
@@ -50,10 +51,11 @@ func TestKeyStaysWithItsAddress(t *testing.T) {
 	if r := extract(t.Context(), "config", conf); !strings.Contains(r.stdout, "note: the API key is from file") {
 		t.Errorf("config does not say that a run would be refused:\n%s", r.stdout)
 	}
-	if heard.Load() > 0 || c.one("SELECT count(*) AS v FROM runs") != before {
-		t.Errorf("%d requests reached another host, and the warehouse has %v runs, before %v", heard.Load(), c.one("SELECT count(*) AS v FROM runs"), before)
+	if after := c.one("SELECT count(*) AS v FROM runs"); heard.Load() > 0 || after != before {
+		t.Errorf("%d requests reached another host, and the warehouse has %v runs, before %v", heard.Load(), after, before)
 	}
-	if r := extract(t.Context(), "run", conf, "--base-url", other.URL, "--api-key-file", key, "--warehouse", house); r.code != cli.ExitFailed || heard.Load() != 1 {
+	r := extract(t.Context(), "run", conf, "--base-url", other.URL, "--api-key-file", key, "--warehouse", house)
+	if r.code != cli.ExitFailed || heard.Load() != 1 {
 		t.Errorf("with all three: exit code %d, %d requests:\n%s", r.code, heard.Load(), r.stderr)
 	}
 }

@@ -185,6 +185,8 @@ func (s *settings) of(cmd *cobra.Command, profile string) (*settings, error) {
 		return nil, err
 	}
 	out := *s
+	out.clock = api.NewClock(s.clock.Local) // each service has its own
+	out.now = out.clock.Now
 	return &out, nil
 }
 
