@@ -37,7 +37,11 @@ type statusError struct {
 }
 
 func (e *statusError) Error() string {
-	return fmt.Sprintf("the catalog answers %d %s: %s", e.status, http.StatusText(e.status), e.message)
+	text := strings.TrimSpace(fmt.Sprintf("the catalog answers %d %s", e.status, http.StatusText(e.status)))
+	if e.message == "" {
+		return text
+	}
+	return text + ": " + e.message
 }
 
 func isStatus(err error, status int) bool {
@@ -134,7 +138,7 @@ func (s *server) do(ctx context.Context, method, path string, body, into any) er
 	if answer.StatusCode/100 != 2 {
 		var said struct{ Error struct{ Message string } }
 		if json.Unmarshal(raw, &said) != nil || said.Error.Message == "" {
-			said.Error.Message = string(raw[:min(len(raw), 300)])
+			said.Error.Message = strings.TrimSpace(string(raw[:min(len(raw), 300)]))
 		}
 		return &statusError{answer.StatusCode, said.Error.Message}
 	}

@@ -192,3 +192,23 @@ func TestMetadataOfOthers(t *testing.T) {
 		t.Errorf("of another version: %v", err)
 	}
 }
+
+// A failure of the catalog without a body has no empty reason behind a colon.
+func TestCatalogFailsWithoutAWord(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		"":      "the catalog answers 503 Service Unavailable",
+		" \n":   "the catalog answers 503 Service Unavailable",
+		"later": "the catalog answers 503 Service Unavailable: later",
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = w.Write([]byte(body))
+		}))
+		_, err := openServer(t.Context(), server.URL, "calls", "", "", "")
+		server.Close()
+		if err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", body, err, want)
+		}
+	}
+}

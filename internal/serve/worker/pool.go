@@ -315,7 +315,11 @@ func (p *Pool) settle(w *process, err error, clients int, trace string) {
 	if w.user != "" {
 		whose = strconv.Quote(w.user)
 	}
-	p.Log(fmt.Sprintf("the process for the statements of %s has ended (%v), and with it %d connections. It ran: %s", whose, err, clients, strings.Join(ran, " | ")))
+	text := "no statement"
+	if len(ran) > 0 {
+		text = strings.Join(ran, " | ")
+	}
+	p.Log(fmt.Sprintf("the process for the statements of %s has ended (%v), and with it %d connections. It ran: %s", whose, err, clients, text))
 }
 
 // handOver gives a client to the process, and returns the line to it.

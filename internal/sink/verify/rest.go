@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -21,38 +22,49 @@ import (
 	"callhouse/internal/sink/table"
 )
 
-// differ names the figures of a file that are not the same.
+// identity are the fields of a [layout.File] that say which file it is. All others are
+// figures: they are counted from its rows.
+var identity = []string{"Table", "Format", "Path", "Period", "Rows", "Bytes", "SHA256"}
+
+// differ describes the figures that are not those counted from the rows; empty: they agree.
 func differ(listed, counted *layout.File) string {
-	text := func(v any) string {
-		if t, ok := v.(*int64); ok && t != nil {
-			return fmt.Sprint(*t)
-		} else if ok {
-			return "null"
-		}
-		return fmt.Sprint(v)
-	}
-	// Earlier versions took some calls to expire earlier: then they are looked at too early,
-	// and nothing is lost.
-	expiry := listed.NextExpiry
-	if expiry != nil && counted.NextExpiry != nil && *expiry < *counted.NextExpiry {
-		expiry = counted.NextExpiry
-	}
+	said, is := reflect.ValueOf(tolerated(*listed, counted)), reflect.ValueOf(*counted)
 	var out []string
-	for _, f := range []struct {
-		name            string
-		listed, counted any
-	}{
-		{"min_start", listed.MinStart, counted.MinStart}, {"max_start", listed.MaxStart, counted.MaxStart},
-		{"unheld_costs", listed.UnheldCosts, counted.UnheldCosts}, {"unsettled", listed.Unsettled, counted.Unsettled},
-		{"unstarted", listed.Unstarted, counted.Unstarted}, {"undated", listed.Undated, counted.Undated}, {"due", listed.Due, counted.Due},
-		{"skipped", listed.Skipped, counted.Skipped},
-		{"oldest_unsettled", listed.OldestUnsettled, counted.OldestUnsettled}, {"next_expiry", expiry, counted.NextExpiry},
-	} {
-		if was, is := text(f.listed), text(f.counted); was != is {
-			out = append(out, fmt.Sprintf("%s %s, not %s", f.name, is, was))
+	for _, field := range reflect.VisibleFields(said.Type()) {
+		a, b := said.FieldByIndex(field.Index), is.FieldByIndex(field.Index)
+		if slices.Contains(identity, field.Name) || reflect.DeepEqual(a.Interface(), b.Interface()) {
+			continue
 		}
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		out = append(out, fmt.Sprintf("%s %s, not %s", name, figure(b), figure(a)))
 	}
 	return strings.Join(out, ", ")
+}
+
+// tolerated returns the figures with those replaced that earlier versions counted by other
+// rules, where that does no harm.
+func tolerated(listed layout.File, counted *layout.File) layout.File {
+	// A file whose next expiry is too early is only read again too early.
+	if a, b := listed.NextExpiry, counted.NextExpiry; a != nil && b != nil && *a < *b {
+		listed.NextExpiry = b
+	}
+	if listed.Format == 0 {
+		listed.UnheldCosts = counted.UnheldCosts // files before version 3 do not have it
+	}
+	if listed.Undated == nil {
+		listed.Undated = counted.Undated // earlier builds did not count them
+	}
+	return listed
+}
+
+func figure(v reflect.Value) string {
+	if v.Kind() != reflect.Pointer {
+		return fmt.Sprint(v.Interface())
+	}
+	if v.IsNil() {
+		return "null"
+	}
+	return fmt.Sprint(v.Elem().Interface())
 }
 
 // unique verifies that no call stands in two places of a snapshot. Files are

@@ -1,0 +1,81 @@
+package verify
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"callhouse/internal/layout"
+)
+
+// Whatever figure of a file differs, the reason names it; nothing else is a difference. The
+// figures are those of the struct, so that a new one cannot be left out of either.
+func TestEveryFigureIsNamed(t *testing.T) {
+	t.Parallel()
+	at := int64(1_795_000_000_000)
+	sample := func() layout.File {
+		start, end, oldest, expiry := at, at, at, at
+		return layout.File{Table: "calls", Format: layout.FormatVersion, MinStart: &start, MaxStart: &end, Unsettled: 7, Unstarted: 7, Due: 7,
+			Skipped: map[string]int64{"kind": 7}, Bulk: 7, UnheldCosts: 7, OldestUnsettled: &oldest, NextExpiry: &expiry}
+	}
+	figures := 0
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[layout.File]()) {
+		if slices.Contains(identity, field.Name) {
+			continue
+		}
+		figures++
+		listed, counted := sample(), sample()
+		if v := reflect.ValueOf(&listed).Elem().FieldByIndex(field.Index); v.IsZero() {
+			t.Errorf("the sample has no %s", field.Name)
+			continue
+		}
+		if what := differ(&listed, &counted); what != "" {
+			t.Errorf("the same figures differ: %s", what)
+		}
+		change(reflect.ValueOf(&listed).Elem().FieldByIndex(field.Index))
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if what := differ(&listed, &counted); !strings.HasPrefix(what, name+" ") {
+			t.Errorf("another %s gives %q", field.Name, what)
+		}
+		reflect.ValueOf(&listed).Elem().FieldByIndex(field.Index).SetZero()
+		if what := differ(&listed, &counted); !strings.HasPrefix(what, name+" ") {
+			t.Errorf("no %s gives %q", field.Name, what)
+		}
+	}
+	if figures < 10 {
+		t.Errorf("%d figures", figures)
+	}
+}
+
+// change sets a figure to a larger value.
+func change(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		v.Elem().SetInt(v.Elem().Int() + 1)
+	case reflect.Map:
+		v.Set(reflect.ValueOf(map[string]int64{"kind": 8}))
+	default:
+		v.SetInt(v.Int() + 1)
+	}
+}
+
+// What earlier versions counted by other rules is no damage where it does no harm.
+func TestFiguresOfEarlierVersions(t *testing.T) {
+	t.Parallel()
+	early, late := int64(1), int64(2)
+	for _, c := range []struct {
+		name            string
+		listed, counted layout.File
+		alike           bool
+	}{
+		{"an expiry that is too early", layout.File{Format: 3, NextExpiry: &early}, layout.File{NextExpiry: &late}, true},
+		{"one that is too late", layout.File{Format: 3, NextExpiry: &late}, layout.File{NextExpiry: &early}, false},
+		{"costs that version 2 did not count", layout.File{}, layout.File{UnheldCosts: 1}, true},
+		{"costs that version 3 did not count", layout.File{Format: 3}, layout.File{UnheldCosts: 1}, false},
+	} {
+		if what := differ(&c.listed, &c.counted); (what == "") != c.alike {
+			t.Errorf("%s: %q", c.name, what)
+		}
+	}
+}
