@@ -1,6 +1,7 @@
 package calls
 
 import (
+	"slices"
 	"time"
 
 	"callhouse/internal/schema"
@@ -31,6 +32,7 @@ var (
 	analysisField   = wire.FieldOf(schema.CallResource, "call_analysis")
 	costField       = wire.FieldOf(schema.CallResource, "call_cost")
 	totalCostField  = wire.FieldOf(schema.CallResource, "call_cost.total_cost")
+	startFields     = [...]wire.Field{wire.FieldOf(schema.CallResource, "start_at"), wire.FieldOf(schema.CallResource, "start_timestamp")}
 )
 
 // Settle sets Settlement and TranscriptState from the call's other columns and
@@ -126,6 +128,16 @@ func (c *Call) latestEnd() int64 {
 		end = min(end, c.EndAt().V)
 	}
 	return end
+}
+
+// CarriesStart says whether the response that the call was decoded from has a start, be it
+// null. Merged into a known call, one that has none leaves the start as it is.
+func (c *Call) CarriesStart() bool {
+	if c.StartAt().OK || c.Extra() == nil {
+		return true
+	}
+	extra := wire.ReadExtra(&c.Object)
+	return !slices.ContainsFunc(startFields[:], extra.Absent)
 }
 
 // Over says whether the call has ended.

@@ -131,9 +131,13 @@ func sameRows(t *schema.Table, a, b *schema.Rows) bool {
 
 // SameItem says whether an object says what an item of a list does.
 func (r *Resource) SameItem(o, item *schema.Object) bool {
+	return r.sameItem(o, item, r.ofItem)
+}
+
+func (r *Resource) sameItem(o, item *schema.Object, compared func(col int) bool) bool {
 	for i := range r.Table.Columns {
 		c := &r.Table.Columns[i]
-		if r.ofItem(i) && !schema.SameValue(c.Type, o.Row[i], item.Row[i]) {
+		if compared(i) && !schema.SameValue(c.Type, o.Row[i], item.Row[i]) {
 			return false
 		}
 	}
@@ -143,6 +147,17 @@ func (r *Resource) SameItem(o, item *schema.Object) bool {
 		}
 	}
 	return true
+}
+
+// GivesBack says whether an object still gives back its list's item: again is what
+// [Resource.ItemJSON] was decoded to. Both may say it in different words of extra: the item may
+// have had fields of its own record, whose columns have held the record's values since.
+func (r *Resource) GivesBack(o, again *schema.Object) bool {
+	if !r.sameItem(o, again, func(col int) bool { return col != r.extra && r.ofItem(col) }) {
+		return false
+	}
+	return schema.SameValue(schema.JSON, o.Row[r.extra], again.Row[r.extra]) ||
+		schema.SameValue(schema.JSON, schema.TextValue(r.ItemJSON(o)), schema.TextValue(wire.AppendJSON(nil, again)))
 }
 
 // ofItem says whether a field comes from the items of lists.

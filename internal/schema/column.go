@@ -80,7 +80,8 @@ type Column struct {
 	// V3 and V2 are the places in the JSON of either version: names, with a point
 	// between that of an object and that of its member. A "?" at the end says that the
 	// field is left out where it is null. One without a place in a version is taken
-	// from where the other has it, and not expected.
+	// from where the other has it, and not expected. Of two places that were both sent,
+	// that of the object's version counts, unless it gives no value: then the other does.
 	V3, V2 string
 	// Known are the words that are known for the field. Others are kept, and counted.
 	Known []string

@@ -123,7 +123,7 @@ func (d *Decoder) whole(replaced bool) error {
 
 // fields makes columns of the known fields of an object.
 func (d *Decoder) fields(p *part, row schema.Row) {
-	shown, renamed := p.shown[d.source], fieldSet(0)
+	shown, done := p.shown[d.source], fieldSet(0)
 	if p.with != nil {
 		if p.has.has(0) {
 			d.set(&row[p.slots[0].col], &p.patch, 0, &p.vals[0], p.slots[0].column)
@@ -150,12 +150,11 @@ func (d *Decoder) fields(p *part, row schema.Row) {
 		case s.custom != nil:
 			s.custom.decode(d, p, f)
 			continue
-		case s.group != 0 && !renamed.has(f):
-			renamed |= s.group
-			d.rename(p, s.group, &shown)
-		}
-		if s.in[d.source] || p.patch.as.has(f) {
+		case s.group == 0:
 			d.field(p, f, row, shown)
+		case !done.has(f):
+			done |= s.group
+			d.group(p, s.group, row, shown)
 		}
 	}
 }
@@ -185,31 +184,41 @@ func (d *Decoder) field(p *part, f Field, row schema.Row, shown fieldSet) {
 	}
 }
 
-// rename deals with fields that tell the same under other names or in another
-// shape, of which a version of the API has some. Where only the others were sent,
-// these are taken; where both were, the others are unknown fields.
-func (d *Decoder) rename(p *part, group fieldSet, shown *fieldSet) {
-	own, others, fits := false, fieldSet(0), true
+// group makes columns of fields that hold the same under other names or in another shape,
+// of which each version of the API has some. Those of the object's own version count. Where
+// they give no value, the others do; where they give one, the others are unknown fields.
+func (d *Decoder) group(p *part, group fieldSet, row schema.Row, shown fieldSet) {
+	own, others, fits := fieldSet(0), fieldSet(0), true
 	for g := group; g != 0; g &= g - 1 {
-		f := bits.TrailingZeros64(uint64(g))
+		f := Field(bits.TrailingZeros64(uint64(g)))
 		switch s, v := &p.slots[f], &p.vals[f]; {
-		case v.Shape == scan.IsAbsent:
 		case s.in[d.source]:
-			own = true
-		default:
+			own |= 1 << f
+		case v.Shape != scan.IsAbsent:
 			others |= 1 << f
 			fits = fits && (s.inner == nil || v.Shape == scan.IsObject)
 		}
 	}
+	sent := own & (p.has | p.nulls)
+	as := others != 0 && fits && (sent == 0 || others&p.has != 0)
+	if as && sent == 0 {
+		shown &^= group // of which nothing is absent
+	}
+	for ; own != 0; own &= own - 1 {
+		d.field(p, Field(bits.TrailingZeros64(uint64(own))), row, shown)
+	}
+	if as = as && p.noneOf(group, d.o, row); as {
+		p.patch.as |= others
+		p.patch.null |= sent & p.nulls
+	}
 	for ; others != 0; others &= others - 1 {
 		f := Field(bits.TrailingZeros64(uint64(others)))
-		if own || !fits {
+		if !as {
 			d.demote(p, f)
 			continue
 		}
-		p.patch.as |= 1 << f
 		d.drift(p.slots[f].path, DriftRenamed)
-		*shown &^= group // of which nothing is absent
+		d.field(p, f, row, shown&^group)
 	}
 }
 
@@ -289,15 +298,16 @@ func (d *Decoder) driftUnknown(p *patch) {
 // checkKey fails where an object has no usable key.
 func (d *Decoder) checkKey(p *part, replaced bool) error {
 	v := &p.vals[0]
-	for f := range p.slots {
-		if s := &p.slots[f]; p.slots[0].group.has(Field(f)) && p.vals[f].Shape != scan.IsAbsent && (v.Shape == scan.IsAbsent || s.in[d.source]) {
-			v = &p.vals[f]
+	for g := p.slots[0].group; g != 0; g &= g - 1 { // see group
+		f := bits.TrailingZeros64(uint64(g))
+		if of := &p.vals[f]; of.Shape != scan.IsAbsent && (!isText(v) || isText(of) && p.slots[f].in[d.source]) {
+			v = of
 		}
 	}
 	switch {
 	case v.Shape == scan.IsAbsent:
 		return errNoID("no id", d.s.Text(), v)
-	case v.Shape != scan.IsString && v.Shape != scan.IsNumber:
+	case !isText(v):
 		return errNoID("an id that is no text", d.s.Text(), v)
 	case v.Marks&scan.Lone != 0, replaced && bytes.Contains(v.Raw, []byte("\uFFFD")):
 		return errNoID("an id that is no Unicode", d.s.Text(), v)
@@ -306,6 +316,9 @@ func (d *Decoder) checkKey(p *part, replaced bool) error {
 	}
 	return nil
 }
+
+// isText says whether a value can be a column's text.
+func isText(v *scan.Value) bool { return v.Shape == scan.IsString || v.Shape == scan.IsNumber }
 
 // setExtra sets the column for what no other one can hold.
 func (d *Decoder) setExtra(p *part, row schema.Row) {

@@ -25,7 +25,9 @@ import (
 //     "null"   the fields sent as null, though they are left out as a rule, or
 //     their column holds what was derived;
 //     "empty"  the arrays sent empty where the rule is null;
-//     "as"     the fields sent under the name of the API's other version;
+//     "as"     the fields under the names of the API's other version that gave the
+//     columns their values: those of the object's own version were not sent, are
+//     null ("null" has them), or gave no value (they stand under their names);
 //     "is"     the JSON text of a list's element that is no object;
 //     "raw"    the JSON texts of members, "name":value, that are no Unicode
 //     (half of a surrogate pair), which many readers would refuse.

@@ -293,8 +293,14 @@ func (n *node) addWith(word string, f Field) {
 
 // empty says whether a row has nothing in the columns and lists of an object.
 func (n *node) empty(o *schema.Object, row schema.Row) bool {
+	return n.noneOf(1<<len(n.slots)-1, o, row)
+}
+
+// noneOf says it of some fields of the object.
+func (n *node) noneOf(fields fieldSet, o *schema.Object, row schema.Row) bool {
 	for i := range n.slots {
 		switch s := &n.slots[i]; {
+		case !fields.has(Field(i)):
 		case s.list >= 0:
 			if o.Lists[s.list].Len() > 0 {
 				return false

@@ -47,7 +47,8 @@ func (r *rebuild) object(n *node, row schema.Row, extra []byte) []byte {
 		switch {
 		case s.custom != nil:
 			s.custom.rebuild(&in, f)
-		case s.group != 0 && s.in[r.source] == (in.patch.as&s.group != 0): // the other name was sent
+		case s.group != 0 && s.in[r.source] == (in.patch.as&s.group != 0): // another field gave the columns their values
+			in.valueless(f)
 		case s.list >= 0:
 			if !in.special(f, false) {
 				in.list(f, func(schema.Row) bool { return true })
@@ -135,6 +136,20 @@ func (r *rebuild) inner(f Field) {
 	if !r.special(f, null) {
 		r.name(f)
 		r.dst = r.object(n, r.row, extra)
+	}
+}
+
+// valueless appends a field that gave no column its value, if it was sent: null, or an
+// object of which nothing was used. Other values of it are appended by rest.
+func (r *rebuild) valueless(f Field) {
+	s := &r.node.slots[f]
+	switch v := r.patch.at(f); {
+	case r.patch.null.has(f):
+		r.as(f, nullText)
+	case s.inner != nil && s.in[r.source] && v.Shape == scan.IsObject:
+		r.done |= 1 << f
+		r.name(f)
+		r.dst = r.object(s.inner, make(schema.Row, len(r.row)), v.Raw)
 	}
 }
 

@@ -172,7 +172,7 @@ func (in *Intake) Read(p *Part, run string, enough func(*LineReader) (bool, erro
 		}
 		done.Lines++
 		var id []byte
-		var start schema.Opt[int64]
+		var start sentStart
 		if err == nil {
 			id, start, err = in.peekLine(line, p.Kind)
 		}
@@ -186,7 +186,7 @@ func (in *Intake) Read(p *Part, run string, enough func(*LineReader) (bool, erro
 
 // peekLine is peek for a line that nobody has checked. Most damaged lines are cut off,
 // so a line that does not end as an object is decoded at once.
-func (in *Intake) peekLine(line []byte, kind schema.Kind) (id []byte, start schema.Opt[int64], err error) {
+func (in *Intake) peekLine(line []byte, kind schema.Kind) (id []byte, start sentStart, err error) {
 	if !bytes.HasSuffix(bytes.TrimRight(line, " \t\r"), []byte("}")) {
 		if err := in.dec.Decode(line, kind, &in.call); err != nil {
 			return nil, start, err

@@ -57,8 +57,9 @@ type change struct {
 	id        string
 	run       string
 	first     int64             // the first record's fetched_at
-	start     schema.Opt[int64] // start_at as last told
-	startSent bool              // whether any record told a start_at, null or not
+	start     schema.Opt[int64] // start_at as last sent
+	startSent bool              // whether any record has a start_at, null or not
+	described bool              // whether any record is an item or a detail
 	asOf      int64             // of dumps: when start was as told, at the latest; 0: a run told it
 	entries   []entry           // in the order in which they came
 	room      [1]entry          // for entries, as long as there is one
@@ -97,7 +98,7 @@ func ReadIntake(fsys disk.FS, root string, refs []layout.Segment, forgotten *sna
 				return in.addObject(at, r, ref.Run)
 			}
 			if r.Kind.Bodiless() || r.Kind == schema.KindBulk { // v3 alone says when a call started
-				in.add(at, []byte(r.CallID), schema.Opt[int64]{}, r.FetchedAt, ref.Run)
+				in.add(at, []byte(r.CallID), sentStart{}, r.FetchedAt, ref.Run)
 				return nil
 			}
 			_, start, err := in.peek(r.Body, r.Kind)
@@ -143,21 +144,27 @@ func (in *Intake) note(r *schema.Record, run string) (ofNoCall bool, err error) 
 	return true, err
 }
 
+// sentStart is the start of a call as one record has it.
+type sentStart struct {
+	at   schema.Opt[int64]
+	sent bool // false: the record has none, not even null
+}
+
 // peek returns the id and the start of a call from its JSON.
-func (in *Intake) peek(body []byte, kind schema.Kind) (id []byte, start schema.Opt[int64], err error) {
+func (in *Intake) peek(body []byte, kind schema.Kind) (id []byte, start sentStart, err error) {
 	if !in.exact {
-		if id, start, ok := calls.Peek(body); ok {
-			return id, start, nil
+		if id, at, ok := calls.Peek(body); ok {
+			return id, sentStart{at, true}, nil
 		}
 	}
 	if err := in.dec.Decode(body, kind, &in.call); err != nil {
 		return nil, start, err
 	}
-	return in.call.ID(), in.call.StartAt(), nil
+	return in.call.ID(), sentStart{in.call.StartAt(), in.call.CarriesStart()}, nil
 }
 
 // add notes a record, unless its call was forgotten.
-func (in *Intake) add(e entry, id []byte, start schema.Opt[int64], fetched int64, run string) {
+func (in *Intake) add(e entry, id []byte, start sentStart, fetched int64, run string) {
 	c := in.changes[string(id)]
 	if c == nil {
 		text := string(id)
@@ -178,7 +185,10 @@ func (in *Intake) add(e entry, id []byte, start schema.Opt[int64], fetched int64
 		return
 	}
 	if e.kind == schema.KindItem || e.kind == schema.KindDetail {
-		c.start, c.startSent = start, true
+		c.described = true
+		if start.sent {
+			c.start, c.startSent = start.at, true
+		}
 	}
 	if e.dumped() {
 		c.asOf = fetched

@@ -186,7 +186,7 @@ func (m *merger) fold(old *calls.Call, ch *change) (*calls.Call, error) {
 		if cur != nil && e.dumped() && cur.FetchedAt() > r.FetchedAt {
 			next = addOlder(cur, next)
 		} else {
-			if !e.kind.Bodiless() && e.kind != schema.KindBulk {
+			if !e.kind.Bodiless() && e.kind != schema.KindBulk && next.CarriesStart() {
 				start = next.StartAt()
 			}
 			calls.Merge(cur, next, e.kind)

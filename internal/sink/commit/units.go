@@ -118,11 +118,12 @@ func (p *planner) place(found map[string]located) error {
 	leaving := map[string][]*change{}
 	for id, ch := range p.c.in.changes {
 		was, known := found[id]
-		if !ch.startSent {
-			if !known {
-				continue // a call that answers 404 and that no list named: nothing to say
-			}
+		switch {
+		case ch.startSent:
+		case known:
 			ch.start = was.start
+		case !ch.described:
+			continue // a call that answers 404 and that no list named: nothing to say
 		}
 		if p.c.KeepFrom > 0 && ch.start.OK && ch.start.V < p.c.KeepFrom {
 			if known {

@@ -108,7 +108,7 @@ func (v *verifier) objects(s *layout.Snapshot, of *resource.Resource, at string)
 			return nil
 		}
 		of.SetParent(&again, of.ParentOf(key))
-		if !of.SameItem(o, &again) {
+		if !of.GivesBack(o, &again) {
 			v.bad.Add("rebuild", at, "%s does not give back what was sent", key)
 		}
 		return nil

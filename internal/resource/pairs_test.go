@@ -1,0 +1,111 @@
+package resource_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"callhouse/internal/resource"
+	"callhouse/internal/resource/resourcetest"
+	"callhouse/internal/schema"
+	"callhouse/internal/wire"
+)
+
+// oneCall is a call as v3 sends it.
+const oneCall = `{"id":"x","agent":{"agent_id":"g","agent_version":"v1"},"call_type":"phone","status":"ended","from_number":"1","to_number":"2",
+"start_at":1790000000000,"end_at":1790000001000,"call_cost":{"total_cost":"1.0000"},"metadata":{}}`
+
+// A column that the service sends under two names has the value of the name that its version
+// uses, or else that of the other, in every combination of both. What was sent is given back,
+// value for value, by the object, and by the object decoded from that.
+func TestEveryPairOfNames(t *testing.T) {
+	t.Parallel()
+	bases := map[*schema.Resource][]byte{schema.CallResource: []byte(oneCall)}
+	for _, of := range resource.All {
+		bases[of.Resource] = resourcetest.Record(of, 1, 0)
+		for _, list := range of.Lists {
+			if pairs := resourcetest.Pairs(list); len(pairs) > 0 {
+				t.Errorf("%s.%s has two names, and this test no objects for it", list.Name, pairs[0].Column.Name)
+			}
+		}
+	}
+	pairs, bodies := 0, 0
+	for of, base := range bases {
+		for _, p := range resourcetest.Pairs(of.Table) {
+			pairs++
+			for _, base := range [][]byte{base, resourcetest.Renamed(of.Table, base)} {
+				for _, body := range p.Bodies(of.Table, base, 0, func(int) string { return "k" }) {
+					bodies++
+					tryPair(t, of, p, body)
+				}
+			}
+		}
+	}
+	if pairs < 20 || bodies < 2000 {
+		t.Errorf("%d pairs and %d bodies were tried", pairs, bodies)
+	}
+}
+
+func tryPair(t *testing.T, of *schema.Resource, p resourcetest.Pair, body string) {
+	t.Helper()
+	at := of.Table.Column(p.Column.Name)
+	v3, v2 := only(t, of, at, body, p.V2), only(t, of, at, body, p.V3)
+	var d wire.Decoder
+	var o, again schema.Object
+	if err := d.Decode(of, []byte(body), schema.KindItem, &o); err != nil {
+		if v3 != "" || v2 != "" || p.Column.Name != of.Table.Fields[0].Name {
+			t.Errorf("%s: %v", body, err)
+		}
+		return
+	}
+	o.Own()
+	want := [2]string{v3, v2}[o.Source()]
+	if want == "" {
+		want = v3 + v2
+	}
+	if got := o.Row[at].String(); got != want && !(o.Row[at].IsNull() && want == "") {
+		t.Errorf("%s: %s is %q, want %q", body, p.Column.Name, got, want)
+	}
+	back := wire.AppendJSON(nil, &o)
+	if !sameJSON(t, []byte(body), back) {
+		t.Errorf("%s\ncomes back as\n%s\nextra %s", body, back, schema.TextOf(o.Row[of.Table.Column("extra")]))
+	}
+	if err := d.Decode(of, back, schema.KindItem, &again); err != nil {
+		t.Errorf("%s: %v", back, err)
+	} else if !schema.SameObject(&o, &again) {
+		t.Errorf("%s is decoded to another object: %v", back, schema.Differences(&o, &again))
+	}
+}
+
+// only returns the column of an object without one of its names; empty: it is null.
+func only(t *testing.T, of *schema.Resource, at int, body, without string) string {
+	t.Helper()
+	members := resourcetest.Object([]byte(body))
+	name, _, _ := strings.Cut(without, ".")
+	delete(members, name)
+	raw, err := json.Marshal(members)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d wire.Decoder
+	var o schema.Object
+	if d.Decode(of, raw, schema.KindItem, &o) != nil || o.Row[at].IsNull() {
+		return ""
+	}
+	return o.Row[at].String()
+}
+
+func sameJSON(t *testing.T, a, b []byte) bool {
+	t.Helper()
+	parse := func(text []byte) (v any) {
+		d := json.NewDecoder(bytes.NewReader(text))
+		d.UseNumber()
+		if err := d.Decode(&v); err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	return reflect.DeepEqual(parse(a), parse(b))
+}

@@ -1,0 +1,62 @@
+package sink
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"callhouse/internal/schema"
+	"callhouse/internal/sink/verify"
+)
+
+// A record that does not carry a start leaves the call where it is, in its period and in
+// its order; one that carries null takes the start away. A call of which no record carries a
+// start is kept all the same.
+func TestRecordWithoutAStart(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join(t.TempDir(), "w")
+	day := testDay.AddDate(0, 0, -3)
+	put := func(n int, bodies map[string]string) {
+		t.Helper()
+		w := night(t, nil, root, n)
+		for id, body := range bodies {
+			if err := w.Put(context.Background(), schema.Record{Kind: schema.KindDetail, CallID: id, FetchedAt: testDay.UnixMilli() + int64(n), Body: []byte(body)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		mustCommit(t, w)
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := verify.Warehouse(context.Background(), verify.Options{Root: root}); err != nil || !r.Whole() {
+			t.Fatalf("night %d: %+v, %v", n, r, err)
+		}
+	}
+	first := map[string]string{}
+	for i := range 6 {
+		at := day.AddDate(0, 0, -i%2).UnixMilli() + int64(i)
+		first[fmt.Sprint("c", i)] = fmt.Sprintf(`{"id":"c%d","status":"ended","start_at":%d,"end_at":%d}`, i, at, at+1000)
+	}
+	put(0, first)
+	put(1, map[string]string{
+		"c1": `{"id":"c1","status":"ended","call_type":"phone"}`,
+		"c2": `{"call_id":"c2","call_type":"phone","agent_id":"g"}`,
+		"c3": `{"id":"c3","status":"ended","start_at":null}`,
+		"c4": `{"id":"c4","status":"ended","start_at":null,"start_timestamp":null}`,
+		"n5": `{"id":"n5","status":"ended"}`,
+	})
+	w := night(t, nil, root, 2)
+	all := readCalls(t, anywhere, w.Snapshot())
+	for id, has := range map[string]bool{"c0": true, "c1": true, "c2": true, "c3": false, "c4": false, "c5": true, "n5": false} {
+		switch call := all[id]; {
+		case call == nil:
+			t.Errorf("%s is not there", id)
+		case call.StartAt().OK != has:
+			t.Errorf("%s: start %v", id, call.StartAt())
+		}
+	}
+	if string(all["c1"].Text("call_type")) != "phone" || string(all["c2"].Text("call_type")) != "phone" {
+		t.Error("what the record carries was not taken in")
+	}
+}

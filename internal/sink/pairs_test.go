@@ -1,0 +1,236 @@
+package sink
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"callhouse/internal/calls"
+	"callhouse/internal/layout"
+	"callhouse/internal/longtest"
+	"callhouse/internal/resource"
+	"callhouse/internal/resource/resourcetest"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink/disk"
+	"callhouse/internal/sink/verify"
+	"callhouse/internal/wire"
+)
+
+// Columns that the service sends under two names, in every combination of both: objects are
+// committed as items of lists and as records, verified and given back; the same night after
+// night changes nothing, and other combinations replace them.
+func TestEveryPairInAWarehouse(t *testing.T) {
+	t.Parallel()
+	sampled, tried := longtest.Each(4), 0
+	for i, of := range resource.All {
+		pairs := resourcetest.Pairs(of.Table)
+		tried += len(pairs)
+		if len(pairs) == 0 || !sampled(i) && !slices.ContainsFunc(pairs, func(p resourcetest.Pair) bool { return p.Column.Name != of.Table.Fields[0].Name }) {
+			continue // its key is like that of others
+		}
+		t.Run(of.Name, func(t *testing.T) {
+			t.Parallel()
+			x := &paired{things: things{T: t, of: of, root: t.TempDir()}}
+			var err error
+			if x.fsys, err = disk.Open(x.root, false); err != nil {
+				t.Fatal(err)
+			}
+			if of.Parent != nil {
+				x.parent = resourcetest.Key(of.Parent, "", resourcetest.ParentNumber)
+			}
+			items, records := x.bodies(pairs, resourcetest.Item(of, 1, 0)), x.bodies(pairs, resourcetest.Record(of, 1, 0))
+			x.list(items, 0)
+			x.back(items, 0, false)
+			if of.Record != "" {
+				x.open()
+				for i := range items {
+					x.send(schema.KindDetail, items[i].key, records[i].body)
+				}
+				x.commit()
+				x.back(items, 0, false)
+				x.back(records, 0, true)
+			}
+			x.list(items, 0)
+			x.wantChanges()
+			x.list(items, 1) // each object as the one behind it was
+			x.back(items, 1, false)
+			x.list(items, 0)
+			x.back(items, 0, false)
+		})
+	}
+	if tried < 15 {
+		t.Errorf("only %d pairs", tried)
+	}
+}
+
+// paired is a resource with pairs of names.
+type paired struct{ things }
+
+// sent is what is sent of an object.
+type sent struct {
+	key  string
+	body []byte
+}
+
+// bodies returns an object for each combination of each pair that has a key.
+func (x *paired) bodies(pairs []resourcetest.Pair, base []byte) (out []sent) {
+	x.Helper()
+	for i, p := range pairs {
+		for _, body := range p.Bodies(x.of.Table, base, 1000*i, func(n int) string { return fmt.Sprint("k", n) }) {
+			if key, ok := x.keyOf([]byte(body)); ok {
+				out = append(out, sent{key, []byte(body)})
+			}
+		}
+	}
+	return out
+}
+
+// keyOf returns the key of an object, if it has one.
+func (x *paired) keyOf(body []byte) (string, bool) {
+	var d wire.Decoder
+	var o schema.Object
+	if d.Decode(x.of.Resource, body, schema.KindItem, &o) != nil {
+		return "", false
+	}
+	x.of.SetParent(&o, x.parent)
+	return x.of.KeyOf(o.Row), true
+}
+
+func (x *paired) send(kind schema.Kind, key string, body []byte) {
+	x.Helper()
+	if err := x.w.Put(context.Background(), schema.Record{Resource: x.of.Name, Kind: kind, CallID: key,
+		FetchedAt: x.w.opts.Now().UnixMilli() + 1000, Body: body}); err != nil {
+		x.Fatal(err)
+	}
+}
+
+// list commits a complete list. Each object has the combination of the one that is shift
+// places behind it.
+func (x *paired) list(items []sent, shift int) {
+	x.Helper()
+	x.open()
+	for i := range items {
+		x.send(schema.KindItem, items[i].key, x.shifted(items, i, shift))
+	}
+	x.listed(len(items))
+	x.commit()
+}
+
+func (x *paired) shifted(items []sent, i, shift int) []byte {
+	other := items[(i+shift)%len(items)]
+	mine, theirs := items[i].key, other.key
+	if at := strings.LastIndexByte(mine, '/'); at >= 0 {
+		mine, theirs = mine[at+1:], theirs[at+1:]
+	}
+	text := func(key string) string {
+		raw, _ := json.Marshal(resource.Plain(key)) // a text always encodes
+		return string(raw)
+	}
+	return []byte(strings.ReplaceAll(string(other.body), text(theirs), text(mine)))
+}
+
+// back compares all objects with the records, or items, that were sent of them. Of items the
+// columns of the object's own record are left out: they hold what that said.
+func (x *paired) back(items []sent, shift int, records bool) {
+	x.Helper()
+	give := x.of.ItemJSON
+	if records {
+		give = x.of.RecordJSON
+	}
+	state := x.state()
+	if len(state) < len(items) {
+		x.Fatalf("%d of %d objects are there", len(state), len(items))
+	}
+	for i := range items {
+		want, got := resourcetest.Object(x.shifted(items, i, shift)), resourcetest.Object(give(state[items[i].key]))
+		for _, p := range resourcetest.Pairs(x.of.Table) {
+			if !records && slices.Contains(x.of.Own, p.Column.Name) {
+				for _, name := range []string{p.V3, p.V2} {
+					delete(want, name)
+					delete(got, name)
+				}
+			}
+		}
+		a, _ := json.Marshal(want)
+		b, _ := json.Marshal(got)
+		x.same(a, b)
+	}
+}
+
+// Calls, too: in every combination they are committed, verified and given back, and a later
+// record in another combination replaces what an item said.
+func TestEveryPairOfCalls(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join(t.TempDir(), "w")
+	of := schema.CallResource
+	start := testDay.UnixMilli()
+	base := fmt.Appendf(nil, `{"id":"x","agent":{"agent_id":"g","agent_version":"v1"},"status":"ended","from_number":"1","to_number":"2",
+		"start_at":%d,"end_at":%d,"metadata":{}}`, start, start+1000)
+	var ids []string
+	bodies := map[string][]byte{}
+	for i, p := range resourcetest.Pairs(of.Table) {
+		for v, base := range [][]byte{base, resourcetest.Renamed(of.Table, base)} {
+			for _, body := range p.Bodies(of.Table, base, 1000*(2*i+v), func(n int) string { return fmt.Sprint("k", n) }) {
+				var d calls.Decoder
+				var c calls.Call
+				if d.Decode([]byte(body), schema.KindItem, &c) == nil {
+					ids = append(ids, string(c.ID()))
+					bodies[string(c.ID())] = []byte(body)
+				}
+			}
+		}
+	}
+	if len(ids) < 600 || len(ids) != len(bodies) {
+		t.Fatalf("%d calls with %d ids", len(ids), len(bodies))
+	}
+	x := &things{T: t, root: root}
+	check := func(shift int, exactly bool) {
+		t.Helper()
+		if r, err := verify.Warehouse(context.Background(), verify.Options{Root: root, All: true}); err != nil || !r.Whole() {
+			t.Fatalf("verify: %+v, %v", r, err)
+		}
+		s, err := layout.Current(root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := readCalls(t, anywhere, s)
+		for i, id := range ids {
+			if all[id] == nil {
+				t.Fatalf("%s is not there", id)
+			}
+			want, got := resourcetest.Object(otherCall(ids, bodies, i, shift)), resourcetest.Object(all[id].AppendJSON(nil))
+			for name := range got {
+				if _, carried := want[name]; !exactly && !carried {
+					delete(got, name) // an earlier response said so
+				}
+			}
+			a, _ := json.Marshal(want)
+			b, _ := json.Marshal(got)
+			x.same(a, b)
+		}
+	}
+	for n, kind := range []schema.Kind{schema.KindItem, schema.KindItem, schema.KindDetail} {
+		w := night(t, nil, root, n)
+		for i, id := range ids {
+			at := testDay.UnixMilli() + int64(n)*3_600_000
+			if err := w.Put(context.Background(), schema.Record{Kind: kind, CallID: id, FetchedAt: at, Body: otherCall(ids, bodies, i, n/2)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		mustCommit(t, w)
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		check(n/2, n < 2)
+	}
+}
+
+// otherCall returns the i-th call in the combination of another.
+func otherCall(ids []string, bodies map[string][]byte, i, shift int) []byte {
+	other := ids[(i+shift)%len(ids)]
+	return []byte(strings.ReplaceAll(string(bodies[other]), fmt.Sprintf("%q", other), fmt.Sprintf("%q", ids[i])))
+}
