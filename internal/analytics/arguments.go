@@ -116,7 +116,7 @@ func (w *Warehouse) FindCall(ctx context.Context, prefix string) (string, error)
 		case len(ids) == 1:
 			return ids[0], nil
 		case len(ids) > 1:
-			return "", &AmbiguousError{What: "call", Prefix: prefix, IDs: ids}
+			return "", &AmbiguousError{What: "call", Text: prefix, Fits: FitsID, IDs: ids}
 		}
 	}
 	return "", &UnknownError{What: "call", Name: prefix}

@@ -9,16 +9,23 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/text/unicode/norm"
+
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/resource"
 	sqlfiles "callhouse/sql"
 )
 
-// namesOf returns what to call the objects of a resource, by id: by their names, those
-// that are gone as well, and of several with one name each with the beginning of its id.
-// It returns nil where the warehouse holds none.
+// namesOf returns what to call the objects of a resource, by id: see [labels]. It returns nil
+// where the warehouse holds none.
 func (w *Warehouse) namesOf(ctx context.Context, conn *duck.Conn, of *resource.Resource) (map[string]string, error) {
+	names, err := w.ownNames(ctx, conn, of)
+	return labels(names), err
+}
+
+// ownNames returns the names of the objects of a resource, by id, those that are gone as well.
+func (w *Warehouse) ownNames(ctx context.Context, conn *duck.Conn, of *resource.Resource) (map[string]string, error) {
 	if len(w.snap.Manifest.FilesOf(of.Name)) == 0 {
 		return nil, nil
 	}
@@ -27,47 +34,111 @@ func (w *Warehouse) namesOf(ctx context.Context, conn *duck.Conn, of *resource.R
 		return nil, fmt.Errorf("read the names of %s: %w", of.Name, err)
 	}
 	defer rows.Close()
-	names, same := map[string]string{}, map[string]int{}
+	names := map[string]string{}
 	for {
 		row, err := rows.Next(ctx)
 		if errors.Is(err, io.EOF) {
-			break
+			return names, nil
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read the names of %s: %w", of.Name, err)
 		}
-		id, name := row[0].(string), row[1].(string)
-		names[id] = name
-		same[name]++
+		names[row[0].(string)] = row[1].(string)
 	}
-	for id, name := range names {
-		if same[name] > 1 {
-			names[id] = name + " (" + id[:min(8, len(id))] + ")"
-		}
-	}
-	return names, nil
 }
 
-// named returns the ids of the agents whose name, or what namesOf calls them, is
-// text; or else of those whose name has text in it. Case does not matter.
-func named(names map[string]string, text string) (ids []string) {
-	text = strings.ToLower(text)
-	for _, is := range []func(name string) bool{
-		func(name string) bool { return name == text },
-		func(name string) bool { return strings.HasPrefix(name, text+" (") },
-		func(name string) bool { return strings.Contains(name, text) },
-	} {
-		for id, name := range names {
-			if is(strings.ToLower(name)) {
-				ids = append(ids, id)
+// fold returns what names are compared by: people do not tell apart names that differ in
+// case, in white space or in how a letter is composed.
+func fold(name string) string {
+	return strings.ToLower(norm.NFC.String(strings.Join(strings.Fields(name), " ")))
+}
+
+// shortID is how many letters of an id a label has at least.
+const shortID = 8
+
+// labels returns what to call objects, by id: their names, and of several with one name each
+// with the beginning of its id, as long as it takes for all labels to differ.
+func labels(names map[string]string) map[string]string {
+	if names == nil {
+		return nil
+	}
+	same, taken, out := map[string][]string{}, map[string]int{}, map[string]string{}
+	for id, name := range names {
+		key := fold(name)
+		same[key] = append(same[key], id)
+		taken[key]++
+		out[id] = name
+	}
+	for _, key := range slices.Sorted(maps.Keys(same)) {
+		ids := same[key]
+		if len(ids) == 1 {
+			continue
+		}
+		longest := 0
+		for _, id := range ids {
+			longest = max(longest, len([]rune(id)))
+		}
+		for n := min(shortID, longest); n <= longest; n++ {
+			made := map[string]int{}
+			for _, id := range ids {
+				letters := []rune(id)
+				out[id] = names[id] + " (" + string(letters[:min(n, len(letters))]) + ")"
+				made[fold(out[id])]++
+			}
+			if len(made) == len(ids) && !slices.ContainsFunc(slices.Collect(maps.Keys(made)), func(l string) bool { return taken[l] > 0 }) {
+				break
 			}
 		}
-		if len(ids) > 0 {
-			break
+		for _, id := range ids {
+			taken[fold(out[id])]++
 		}
 	}
-	slices.Sort(ids)
-	return ids
+	return out
+}
+
+// named returns the ids of the objects whose name or label is text; and of those that have
+// text in their label.
+func named(names map[string]string, text string) (exactly, partly []string) {
+	text = fold(text)
+	for id, label := range labels(names) {
+		switch {
+		case fold(names[id]) == text, fold(label) == text:
+			exactly = append(exactly, id)
+		case strings.Contains(fold(label), text):
+			partly = append(partly, id)
+		}
+	}
+	slices.Sort(exactly)
+	slices.Sort(partly)
+	return exactly, partly
+}
+
+// campaign returns the id of the campaign with that id or name, ignoring case; text itself
+// where there is none, since calls may have campaigns that no list has.
+func (w *Warehouse) campaign(ctx context.Context, conn *duck.Conn, text string) (string, error) {
+	names, err := w.ownNames(ctx, conn, resource.Campaigns)
+	if _, known := names[text]; known || err != nil {
+		return text, err
+	}
+	ids, _ := named(names, text)
+	switch len(ids) {
+	case 0:
+		return text, nil
+	case 1:
+		return ids[0], nil
+	}
+	return "", &AmbiguousError{What: "campaign", Text: text, Fits: FitsName, IDs: withNames(ids, names)}
+}
+
+// withNames returns ids with their names before them.
+func withNames(ids []string, names map[string]string) []string {
+	out := slices.Clone(ids)
+	for i, id := range ids {
+		if name, ok := names[id]; ok {
+			out[i] = name + ": " + id
+		}
+	}
+	return out
 }
 
 // namesFor returns the names of agents where a report's rows are about agents, and of

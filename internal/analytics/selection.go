@@ -195,9 +195,26 @@ func (w *Warehouse) selection(ctx context.Context, conn *duck.Conn, p Params) (s
 		return s, err
 	}
 	if p.Agent != "" {
-		s.agent, err = w.agent(ctx, conn, p.Agent)
+		if s.agent, err = w.agent(ctx, conn, p.Agent); err != nil {
+			return s, err
+		}
 	}
-	return s, err
+	return s, w.resolve(ctx, conn, s.filters)
+}
+
+// resolve replaces the names of agents and campaigns in conditions by ids.
+func (w *Warehouse) resolve(ctx context.Context, conn *duck.Conn, filters []filter) (err error) {
+	find := map[string]func(context.Context, *duck.Conn, string) (string, error){"agent": w.agent, "campaign": w.campaign}
+	for _, f := range filters {
+		for i, v := range f.values {
+			if of := find[f.name]; of == nil || v == "" {
+				continue
+			} else if f.values[i], err = of(ctx, conn, v); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // where returns the condition that the selection is for the rows of calls, or of
@@ -262,59 +279,113 @@ func bounds(p Params, column string) []string {
 	return terms
 }
 
-// AmbiguousError says that the beginning of an id fits several.
+// AmbiguousError says that a text fits several objects.
 type AmbiguousError struct {
-	What   string // agent, call
-	Prefix string
-	IDs    []string // some of them
-	Names  bool     // Prefix is a part of their names
+	What string // agent, call, campaign
+	Text string
+	Fits Fit
+	IDs  []string // of those that it fits, with their names where these are known
 }
+
+// Fit says what of an object a text is.
+type Fit string
+
+// What a text can be.
+const (
+	FitsID       Fit = "have an id that begins with"
+	FitsName     Fit = "are called"
+	FitsPart     Fit = "have a name that contains"
+	FitsIDOrName Fit = "have a name or an id like"
+)
 
 func (e *AmbiguousError) Error() string {
-	if e.Names {
-		return fmt.Sprintf("several %ss have %q in their names", e.What, e.Prefix)
-	}
-	return fmt.Sprintf("several %ss' ids begin with %q", e.What, e.Prefix)
+	return fmt.Sprintf("several %ss %s %q", e.What, e.Fits, e.Text)
 }
 
-// agent returns the id of the one agent whose id is prefix or begins with it.
-func (w *Warehouse) agent(ctx context.Context, conn *duck.Conn, prefix string) (string, error) {
-	agents := "(SELECT agent_id, calls FROM (" + w.tallied([]string{"agent_id"}, nil, selection{}) + ")"
-	if w.fetched(resource.Agents.Name) {
-		agents += " UNION ALL SELECT agent_id, 0 FROM stored.agents" // also those without calls
-	}
-	agents += ")"
+// agent returns the id of the agent that a text stands for: its id or name, the beginning of
+// its id, or a part of its name. A text that fits several agents is an *AmbiguousError,
+// unless it is the whole id of one of them. Names are compared without regard to case.
+func (w *Warehouse) agent(ctx context.Context, conn *duck.Conn, text string) (string, error) {
+	agents := w.agents()
 	ids, err := conn.Column(ctx, `SELECT DISTINCT agent_id FROM `+agents+` WHERE starts_with(agent_id, ?)
-		ORDER BY agent_id <> ?, agent_id LIMIT 6`, prefix, prefix)
+		ORDER BY agent_id <> ?, agent_id`, text, text)
 	if err != nil {
 		return "", fmt.Errorf("find the agent: %w", err)
 	}
-	switch {
-	case len(ids) == 1 || len(ids) > 1 && ids[0] == prefix:
-		return ids[0], nil
-	case len(ids) > 1:
-		return "", &AmbiguousError{What: "agent", Prefix: prefix, IDs: ids}
+	if len(ids) > 0 && ids[0] == text {
+		return text, nil
 	}
-	names, err := w.namesOf(ctx, conn, resource.Agents)
+	names, err := w.ownNames(ctx, conn, resource.Agents)
 	if err != nil {
 		return "", err
 	}
-	switch ids = named(names, prefix); {
-	case len(ids) == 1:
-		return ids[0], nil
-	case len(ids) > 1:
-		for i, id := range ids {
-			ids[i] = names[id] + ": " + id
-		}
-		return "", &AmbiguousError{What: "agent", Prefix: prefix, IDs: ids[:min(len(ids), 6)], Names: true}
+	exactly, partly := named(names, text)
+	fits, of := FitsName, exactly
+	if len(exactly) == 0 {
+		fits, of = FitsPart, partly
 	}
-	known, err := conn.Column(ctx, `SELECT agent_id FROM `+agents+` WHERE agent_id IS NOT NULL
+	switch {
+	case len(of) == 0:
+		fits = FitsID
+	case len(ids) > 0:
+		fits = FitsIDOrName
+	}
+	found := slices.Compact(slices.Sorted(slices.Values(append(of, ids...))))
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		return "", &AmbiguousError{What: "agent", Text: text, Fits: fits, IDs: withNames(found, names)}
+	}
+	return "", w.unknownAgent(ctx, conn, text, names)
+}
+
+// agents returns a relation of all agents with how many calls each has.
+func (w *Warehouse) agents() string {
+	text := "SELECT agent_id, calls FROM (" + w.tallied([]string{"agent_id"}, nil, selection{}) + ")"
+	if w.fetched(resource.Agents.Name) {
+		text += " UNION ALL SELECT agent_id, 0 FROM stored.agents" // also those without calls
+	}
+	return "(" + text + ")"
+}
+
+// unknownAgent returns the *UnknownError for a text that fits no agent.
+func (w *Warehouse) unknownAgent(ctx context.Context, conn *duck.Conn, text string, names map[string]string) error {
+	known, err := conn.Column(ctx, `SELECT agent_id FROM `+w.agents()+` WHERE agent_id IS NOT NULL
 		GROUP BY agent_id ORDER BY sum(calls) DESC, agent_id LIMIT 50`)
 	if err != nil {
-		return "", fmt.Errorf("find the agent: %w", err)
+		return fmt.Errorf("find the agent: %w", err)
 	}
+	labels := labels(names)
 	for i, id := range known {
-		known[i] = cmp.Or(names[id], id)
+		known[i] = cmp.Or(labels[id], id)
 	}
-	return "", unknown("agent", prefix, known)
+	return unknown("agent", text, known)
+}
+
+// FindAgent returns the id of the agent with that id, or that whole name: an *AmbiguousError
+// if several have it, and an *UnknownError if none has. Names are compared without regard to
+// case.
+func (w *Warehouse) FindAgent(ctx context.Context, text string) (string, error) {
+	conn, err := w.ask(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	ids, err := conn.Column(ctx, "SELECT DISTINCT agent_id FROM "+w.agents()+" WHERE agent_id = ?", text)
+	if err != nil || len(ids) > 0 {
+		return text, err
+	}
+	names, err := w.ownNames(ctx, conn, resource.Agents)
+	if err != nil {
+		return "", err
+	}
+	switch exactly, _ := named(names, text); len(exactly) {
+	case 0:
+		return "", w.unknownAgent(ctx, conn, text, names)
+	case 1:
+		return exactly[0], nil
+	default:
+		return "", &AmbiguousError{What: "agent", Text: text, Fits: FitsName, IDs: withNames(exactly, names)}
+	}
 }

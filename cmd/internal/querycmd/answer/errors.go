@@ -29,7 +29,7 @@ func (c *Command) Explain(err error) error {
 	case errors.As(err, &unknown):
 		return cli.Usage(unknownHint(unknown), "%v", err)
 	case errors.As(err, &ambiguous):
-		return cli.Usage("they are: "+strings.Join(ambiguous.IDs, ", "), "%v", err)
+		return cli.Usage(ambiguousHint(ambiguous), "%v", err)
 	case errors.As(err, &group):
 		return cli.Usage(group.Hint, "%v", err)
 	case cli.Is[*layout.DamageError](err) && !c.SkipDamaged:
@@ -42,6 +42,17 @@ func (c *Command) Explain(err error) error {
 		return cli.Usage("ask for fewer of them, or write csv-excel or parquet", "%v", err)
 	}
 	return err
+}
+
+// mostNamed is how many of the objects that a text fits are named.
+const mostNamed = 10
+
+func ambiguousHint(e *analytics.AmbiguousError) string {
+	hint := "give the id of one of them: " + strings.Join(e.IDs[:min(len(e.IDs), mostNamed)], ", ")
+	if more := len(e.IDs) - mostNamed; more > 0 {
+		hint += fmt.Sprintf(", and %d more", more)
+	}
+	return hint
 }
 
 func unknownHint(e *analytics.UnknownError) string {

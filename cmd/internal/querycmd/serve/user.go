@@ -2,10 +2,12 @@ package serve
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/dustin/go-humanize"
@@ -13,7 +15,9 @@ import (
 	"golang.org/x/term"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/rights"
+	"callhouse/internal/layout"
 	"callhouse/internal/serve/users"
 	"callhouse/internal/words"
 )
@@ -51,15 +55,18 @@ mode 0600. A server that runs takes it at the next login.
 
 Without further flags a user sees everything. --only-agents leaves the calls of these
 agents, with what belongs to them, and closes the tables that do not tell whose their
-rows are. --only-tables closes all tables but those that it names. What --mask names is
+rows are. The file holds their ids; a name is looked up in the warehouse. --only-tables closes all tables but those that it names. What --mask names is
 null. All three hold over the Postgres protocol and over HTTP alike.`,
 		Example: `  query serve user add metabase --users /etc/callhouse/users.json
   pass show metabase | query serve user add metabase --users users.json --max-connections 20 --statement-timeout 30s
   query serve user add agency --users users.json --only-agents 0a7e1f60-0000-4000-8000-00000000000a --mask from_number,to_number,content`,
 		Args: oneName,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			path, err := c.usersFile()
 			if err != nil {
+				return err
+			}
+			if may.Agents, err = c.agentIDs(cmd.Context(), may.Agents); err != nil {
 				return err
 			}
 			password, err := c.password()
@@ -98,10 +105,45 @@ null. All three hold over the Postgres protocol and over HTTP alike.`,
 	cmd.Flags().StringVar(&timeout, "statement-timeout", "", "the most `TIME` of a statement, as 30s")
 	cmd.Flags().StringVar(&memory, "memory", "", "the most memory for the user's statements over one snapshot, as `SIZE`; it holds when the next process for them starts")
 	cmd.Flags().IntVar(&connections, "max-connections", 0, "the most connections; 0: as for all")
-	cmd.Flags().StringSliceVar(&may.Agents, "only-agents", nil, "the calls of these agents, by their `IDS`, and nothing of others")
+	cmd.Flags().StringSliceVar(&may.Agents, "only-agents", nil, "the calls of these `AGENTS`, by their ids or whole names, and nothing of others")
 	cmd.Flags().StringSliceVar(&may.Tables, "only-tables", nil, "these `TABLES`, and no others")
 	cmd.Flags().StringSliceVar(&may.Masked, "mask", nil, "`COLUMNS` that are null: content wherever a table has it, calls.summary in one table")
 	return cmd
+}
+
+// agentIDs returns the ids of agents that are given by id or by name. A text that is neither
+// may be the id of an agent to come.
+func (c *command) agentIDs(ctx context.Context, texts []string) (ids []string, err error) {
+	if len(texts) == 0 || slices.Contains(texts, "") { // which Check refuses
+		return texts, nil
+	}
+	loc, err := c.Location()
+	if err != nil {
+		return nil, err
+	}
+	w, err := c.Open(ctx, loc)
+	if errors.Is(err, layout.ErrNoWarehouse) {
+		words.Fprintf(c.Stderr, "there is no warehouse at %s yet: --only-agents is taken for ids\n", c.Warehouse)
+		return texts, nil
+	} else if err != nil {
+		return nil, c.Explain(err)
+	}
+	defer func() { err = errors.Join(err, c.Release(w)) }()
+	for _, text := range texts {
+		id, err := w.FindAgent(ctx, text)
+		var unknown *analytics.UnknownError
+		switch {
+		case errors.As(err, &unknown):
+			words.Fprintf(c.Stderr, "the warehouse has no agent with the id or name %q: the user sees nothing of it until there is one with that id\n", text)
+			id = text
+		case err != nil:
+			return nil, c.Explain(err)
+		case id != text:
+			words.Fprintf(c.Stderr, "%q is the agent %s\n", text, id)
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
 }
 
 // password asks for a password.

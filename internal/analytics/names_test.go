@@ -1,0 +1,120 @@
+package analytics_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/resource"
+	"callhouse/internal/schema"
+)
+
+// namesakes is a warehouse of agents and campaigns by id and name, each with as many calls as
+// its place in the list.
+func namesakes(t *testing.T, agents, campaigns [][2]string) *analytics.Warehouse {
+	t.Helper()
+	d := analyticstest.Data{Others: map[*schema.Table][]row{}}
+	for i, a := range agents {
+		d.Others[resource.Agents.Table] = append(d.Others[resource.Agents.Table], row{"agent_id": a[0], "name": a[1]})
+		for n := range i + 1 {
+			d.Calls = append(d.Calls, row{"call_id": fmt.Sprint(a[0], "-", n), "agent_id": a[0]})
+		}
+	}
+	for i, c := range campaigns {
+		d.Others[resource.Campaigns.Table] = append(d.Others[resource.Campaigns.Table], row{"campaign_id": c[0], "name": c[1]})
+		for n := range 100 * (i + 1) {
+			d.Calls = append(d.Calls, row{"call_id": fmt.Sprint(c[0], "/", n), "agent_id": agents[0][0], "extra": fmt.Sprintf(`{"campaign_id":%q}`, c[0])})
+		}
+	}
+	return warehouse(t, d, nil)
+}
+
+// A text selects an object only where it fits no other one: by name without regard to case,
+// white space or how a letter is composed, by the beginning of an id, or by both.
+func TestNamesThatFitSeveral(t *testing.T) {
+	t.Parallel()
+	w := namesakes(t, [][2]string{
+		{"a1111111-one", "Same"}, {"a1111111-two", "Same"}, {"b2222222-one", "same"}, {"c3333333-one", "Other"},
+		{"d4444444-one", "b2"}, {"e5555555-one", "Café"}, {"e5555555-two", "Cafe\u0301"}, {"f6666666-one", "Night  Line "}, {"a7777777-one", "Line"},
+	}, [][2]string{{"c-1", "Spring"}, {"c-2", "spring"}, {"c-3", "Autumn"}})
+	calls := func(p analytics.Params) (int64, error) {
+		rows, err := w.Report(t.Context(), "durations", p)
+		if err != nil {
+			return 0, err
+		}
+		got := all(t, rows, nil)
+		if len(got) == 0 {
+			return 0, nil
+		}
+		return got[0][0].(int64), nil
+	}
+	for text, want := range map[string]any{
+		"Same": 3, "same": 3, "SAME": 3, " same ": 3, // of either case
+		"Same (a1111111-o)": int64(601), "same (A1111111-T)": int64(2), "same (b2222222-o)": int64(3), "same (": 3, "Same (a1111111": 2,
+		"a1111111": 2, "a1111111-one": int64(601), "a1": 2, "a": 6, // ids that begin so, and names with an a
+		"b2": 2, // the name of one, and the beginning of another's id
+		"café": 2, "CAFE\u0301": 2, "Other": int64(4), "oth": int64(4), "night line": int64(8), "line": int64(9), "night": int64(8), "d4": int64(5),
+	} {
+		for _, p := range []analytics.Params{{Agent: text}, {Where: []string{"agent=" + text}}, {Where: []string{"agent=" + text, "agent=c3333333-one"}}} {
+			got, err := calls(p)
+			var ambiguous *analytics.AmbiguousError
+			switch n, one := want.(int64); {
+			case one && len(p.Where) == 2 && n != 4:
+				n += 4
+				fallthrough
+			case one:
+				if got != n || err != nil {
+					t.Errorf("%+v: %d calls, %v, want %d", p, got, err, n)
+				}
+			case !errors.As(err, &ambiguous) || len(ambiguous.IDs) != want.(int):
+				t.Errorf("%+v: %d calls, %v, want %d agents to choose from: %+v", p, got, err, want, ambiguous)
+			case len(slices.Compact(slices.Sorted(slices.Values(ambiguous.IDs)))) != len(ambiguous.IDs) || !strings.Contains(ambiguous.IDs[0], "-"):
+				t.Errorf("%+v: the choice is %q", p, ambiguous.IDs)
+			}
+		}
+	}
+	for text, want := range map[string]any{"Spring": 2, "SPRING": 2, "c-1": int64(100), "autumn": int64(300), "c-9": int64(0), "": int64(45)} {
+		got, err := calls(analytics.Params{Where: []string{"campaign=" + text}})
+		var ambiguous *analytics.AmbiguousError
+		if n, one := want.(int64); one && (got != n || err != nil) || !one && (!errors.As(err, &ambiguous) || len(ambiguous.IDs) != want.(int)) {
+			t.Errorf("campaign %q: %d calls, %v, want %v", text, got, err, want)
+		}
+	}
+	var unknown *analytics.UnknownError
+	for _, p := range []analytics.Params{{Agent: "nobody"}, {Where: []string{"agent=nobody"}}} {
+		if _, err := calls(p); !errors.As(err, &unknown) {
+			t.Errorf("%+v: %v", p, err)
+		}
+	}
+}
+
+// What objects are called differs, for whoever reads it; and each label selects its object.
+func TestLabelsDiffer(t *testing.T) {
+	t.Parallel()
+	agents := [][2]string{
+		{"a1111111-one", "Same"}, {"a1111111-two", "Same"}, {"a1111111-three", "SAME"}, {"b2222222", "same"}, {"b2222222-2", " Same"},
+		{"c3333333-one", "Unique"}, {"d4444444-one", "Twin"}, {"d5555555-one", "Twin"}, {"e6666666-one", "Twin (d4444444)"}, {"short", "Twin"}, {"é7777777é", "twin"},
+	}
+	w := namesakes(t, agents, nil)
+	rows, err := w.Report(t.Context(), "durations", analytics.Params{By: "agent", NamesInPlace: true})
+	seen := map[string]bool{}
+	for _, r := range all(t, rows, err) {
+		label := r[0].(string)
+		if folded := strings.ToLower(strings.TrimSpace(label)); seen[folded] {
+			t.Errorf("%q is there twice", label)
+		} else {
+			seen[folded] = true
+		}
+		one, err := w.Report(t.Context(), "durations", analytics.Params{Agent: label})
+		if got := all(t, one, err)[0][0]; got != r[1] {
+			t.Errorf("%q selects %v calls, want %v", label, got, r[1])
+		}
+	}
+	if len(seen) != len(agents) || !seen["unique"] || !seen["same (a1111111-tw)"] {
+		t.Errorf("the labels are %v", seen)
+	}
+}
