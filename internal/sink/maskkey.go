@@ -1,10 +1,7 @@
 package sink
 
 import (
-	"bytes"
-	"crypto/hmac"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -31,18 +28,9 @@ func (w *Warehouse) MaskKey(make bool) ([]byte, error) {
 	case err != nil:
 		return nil, fmt.Errorf("read the key of the masks: %w", err)
 	}
-	key, err := ParseMaskKey(raw)
+	key, err := mask.ParseKey(raw)
 	if err != nil {
 		return nil, &disk.DamageError{Path: path, What: err.Error()}
-	}
-	return key, nil
-}
-
-// ParseMaskKey reads a key of masks as its file has it: 64 hex digits.
-func ParseMaskKey(raw []byte) ([]byte, error) {
-	key, err := hex.DecodeString(string(bytes.TrimSpace(raw)))
-	if err != nil || len(key) != mask.KeyBytes {
-		return nil, errors.New("it does not hold 64 hex digits")
 	}
 	return key, nil
 }
@@ -59,17 +47,10 @@ func (w *Warehouse) newMaskKey(path string) ([]byte, error) {
 	return key, nil
 }
 
-// MaskKeyHash returns the hash by which a key of masks is known again.
-func MaskKeyHash(key []byte) string {
-	h := hmac.New(sha256.New, key)
-	h.Write([]byte("callhouse: which key is this?"))
-	return hex.EncodeToString(h.Sum(nil)[:8])
-}
-
 // Mask makes Clean and commits mask what m says, by a key, and the manifest say
 // so. It is called before anything is put.
 func (w *Warehouse) Mask(m *mask.Mask, key []byte) {
-	w.masker, w.mask = m, &layout.Mask{Key: MaskKeyHash(key), Fields: m.Paths()}
+	w.masker, w.mask = m, &layout.Mask{Key: mask.KeyHash(key), Fields: m.Paths()}
 }
 
 // Clean returns what may be kept of body, the JSON of a call: what [wire.Redact]

@@ -89,23 +89,36 @@ func (s *settings) startMask(w, into *sink.Warehouse) error {
 // warehouse's own, which is made when masking begins. It must be the key that was
 // used before, or equal numbers would not stay equal.
 func (s *settings) maskKey(w *sink.Warehouse, was *layout.Mask) (key []byte, err error) {
-	if s.MaskKeyFile != "" {
-		raw, err := config.ReadSecret(s.MaskKeyFile, "mask key", "", false)
-		if err != nil {
-			return nil, err
+	if key, err = s.givenMaskKey(); err != nil {
+		return nil, err
+	}
+	if key == nil {
+		if key, err = w.MaskKey(was == nil); err != nil {
+			return nil, explain(err)
 		}
-		if key, err = sink.ParseMaskKey([]byte(raw)); err != nil {
-			return nil, cli.Usage("make one with: (umask 077; openssl rand -hex 32 > "+s.MaskKeyFile+")", "the mask key file %s: %w", s.MaskKeyFile, err)
-		}
-	} else if key, err = w.MaskKey(was == nil); err != nil {
-		return nil, explain(err)
 	}
 	switch {
 	case key == nil:
 		return nil, cli.Usage("name it with --mask-key-file, or put "+layout.MaskKeyName+" back into the warehouse",
 			"the key that masked %s is not there", s.Warehouse)
-	case was != nil && sink.MaskKeyHash(key) != was.Key:
+	case was != nil && mask.KeyHash(key) != was.Key:
 		return nil, cli.Usage("name the right one with --mask-key-file", "this is not the key that masked %s: equal values would not stay equal", s.Warehouse)
+	}
+	return key, nil
+}
+
+// givenMaskKey returns the key in --mask-key-file; nil if that is not set.
+func (s *settings) givenMaskKey() ([]byte, error) {
+	if s.MaskKeyFile == "" {
+		return nil, nil
+	}
+	raw, err := config.ReadSecret(s.MaskKeyFile, "mask key", "", false)
+	if err != nil {
+		return nil, err
+	}
+	key, err := mask.ParseKey([]byte(raw))
+	if err != nil {
+		return nil, cli.Usage("make one with: (umask 077; openssl rand -hex 32 > "+s.MaskKeyFile+")", "the mask key file %s: %w", s.MaskKeyFile, err)
 	}
 	return key, nil
 }

@@ -107,8 +107,12 @@ func runVerify(ctx context.Context, s *settings, deep *int, all bool, format str
 		}
 		q = &questions{settings: s, cfg: cfg, sample: *deep, stderr: stderr}
 	}
+	key, err := s.givenMaskKey()
+	if err != nil {
+		return err
+	}
 	b := progress.NewBar(stderr, s.LogFormat, s.Quiet)
-	r, err := verify.Warehouse(ctx, verify.Options{Root: s.Warehouse, All: all, Progress: b.Show})
+	r, err := verify.Warehouse(ctx, verify.Options{Root: s.Warehouse, All: all, Progress: b.Show, MaskKey: key})
 	b.Close()
 	if errors.Is(err, layout.ErrNoWarehouse) {
 		return s.noWarehouse()
@@ -136,9 +140,22 @@ func runVerify(ctx context.Context, s *settings, deep *int, all bool, format str
 	}
 	if !r.Whole() {
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("the warehouse is damaged: %s found", cli.Plural(r.Count, "problem")),
-			"extract repair replaces what is damaged, and fetches it again; extract verify --all says which older snapshots are intact")
+			damageHint(r))
 	}
 	return v.Service.Err()
+}
+
+// damageHint says what helps against the problems of a warehouse.
+func damageHint(r *verify.Report) string {
+	var hints []string
+	isKey := func(p verify.Problem) bool { return p.Kind == verify.MaskKeyProblem }
+	if slices.ContainsFunc(r.Problems, isKey) {
+		hints = append(hints, "put "+layout.MaskKeyName+" back from a backup, or name the key with --mask-key-file")
+	}
+	if slices.ContainsFunc(r.Problems, func(p verify.Problem) bool { return !isKey(p) }) {
+		hints = append(hints, "extract repair replaces what is damaged, and fetches it again; extract verify --all says which older snapshots are intact")
+	}
+	return strings.Join(hints, "; ")
 }
 
 func writeVerified(r *verify.Report, w io.Writer) {

@@ -7,6 +7,10 @@ import (
 	"sync"
 )
 
+// MaskKeyProblem is the kind of a problem with the key of the masks. No snapshot is damaged by
+// it, and none can replace it.
+const MaskKeyProblem = "mask_key"
+
 // Problem is one thing that is wrong with a warehouse.
 type Problem struct {
 	Kind string `json:"kind"` // one word a kind, as in "checksum"; see docs/warehouse.md

@@ -28,6 +28,8 @@ type Options struct {
 	All      bool // the older snapshots as well, and not only the current one
 	Progress func(snapshot.Progress)
 	FS       disk.FS // nil: Disk
+	// MaskKey is the key of the masks, where it is not the one in the warehouse.
+	MaskKey []byte
 }
 
 // Report is what Warehouse found. Calls, Turns, Items and Runs are the rows
@@ -116,6 +118,9 @@ func Warehouse(ctx context.Context, opts Options) (*Report, error) {
 		m := current.Manifest
 		v.report.Calls, v.report.Turns = m.Rows(schema.Calls.Name), m.Rows(schema.Turns.Name)
 		v.report.Items, v.report.Runs = m.Rows(schema.Items.Name), m.Rows(schema.Runs.Name)
+	}
+	if current != nil {
+		v.maskKey(current.Manifest.Mask)
 	}
 	if err := v.outside(current); err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash"
 	"slices"
@@ -22,6 +23,22 @@ const Prefix = "masked:"
 
 // KeyBytes is the length of a key for masks.
 const KeyBytes = sha256.Size
+
+// ParseKey reads a key as its file has it: 64 hex digits.
+func ParseKey(raw []byte) ([]byte, error) {
+	key, err := hex.DecodeString(string(bytes.TrimSpace(raw)))
+	if err != nil || len(key) != KeyBytes {
+		return nil, errors.New("it does not hold 64 hex digits")
+	}
+	return key, nil
+}
+
+// KeyHash returns the hash by which a key is recognized.
+func KeyHash(key []byte) string {
+	h := hmac.New(sha256.New, key)
+	h.Write([]byte("callhouse: which key is this?"))
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
 
 const digits = 32
 

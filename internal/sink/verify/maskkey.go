@@ -1,0 +1,45 @@
+package verify
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"callhouse/internal/layout"
+	"callhouse/internal/sink/disk"
+	"callhouse/internal/wire/mask"
+)
+
+// withoutKey is what follows from a missing key: no new value can be masked as before.
+const withoutKey = "without it the next run refuses to start, since equal values would not stay equal"
+
+// maskKey verifies that the key by which values were masked is there. was is what the
+// manifest says of it; nil: nothing was ever masked.
+func (v *verifier) maskKey(was *layout.Mask) {
+	if was == nil {
+		return
+	}
+	key := v.opts.MaskKey
+	if key == nil {
+		raw, err := disk.ReadFile(v.opts.FS, filepath.Join(v.opts.Root, layout.MaskKeyName))
+		switch {
+		case disk.IsGone(err):
+			v.bad.Add(MaskKeyProblem, layout.MaskKeyName, "the key that masked values is not there: %s", withoutKey)
+			return
+		case errors.Is(err, fs.ErrPermission):
+			v.report.Notes = append(v.report.Notes, fmt.Sprintf("the key of the masks was not looked at: %v", err))
+			return
+		case err != nil:
+			v.bad.Add(MaskKeyProblem, layout.MaskKeyName, "the key that masked values cannot be read (%v): %s", err, withoutKey)
+			return
+		}
+		if key, err = mask.ParseKey(raw); err != nil {
+			v.bad.Add(MaskKeyProblem, layout.MaskKeyName, "the key that masked values is damaged (%v): %s", err, withoutKey)
+			return
+		}
+	}
+	if mask.KeyHash(key) != was.Key {
+		v.bad.Add(MaskKeyProblem, layout.MaskKeyName, "it is not the key that masked values: with another one the next run refuses to start, since equal values would not stay equal")
+	}
+}
