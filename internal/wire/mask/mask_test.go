@@ -165,7 +165,11 @@ func TestMaskedCalls(t *testing.T) {
 		if perr != nil {
 			return
 		}
-		if string(plain.Text("from_number")) == number && string(c.Text("from_number")) != m.Value(number) {
+		// Masked, a value of the wrong type is a text, and so comes before one under the other name.
+		_, old := body["call_from"]
+		_, both := body["from_number"]
+		both = both && old
+		if string(plain.Text("from_number")) == number && string(c.Text("from_number")) != m.Value(number) && !both {
 			t.Fatalf("from_number %s", c.Text("from_number"))
 		}
 		for _, row := range c.Rows() {
