@@ -309,7 +309,7 @@ func (w *Warehouse) Put(ctx context.Context, recs ...schema.Record) error {
 	if err := w.journal.Put(ctx, recs); err != nil {
 		if disk.IsNoSpace(err) {
 			_, held := w.journal.Size()
-			return &disk.NoSpaceError{Root: w.opts.Root, Wants: held, Err: err}
+			return disk.NoSpace(w.opts.Root, held, err)
 		}
 		return err
 	}

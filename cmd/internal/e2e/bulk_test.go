@@ -73,7 +73,7 @@ func TestBulkPagesOfEveryKind(t *testing.T) {
 		says    string
 	}{
 		{"", 4, few, schema.BulkTrusted, cli.ExitOK, "compared with v3, 0 different"},
-		{"off", 1, 0, schema.BulkAbsent, cli.ExitOK, "given up: 404"}, // other statuses: TestServicesWithoutPages in the crawler
+		{"off", 1, 0, schema.BulkAbsent, cli.ExitOK, "given up: 404"},               // other statuses: TestServicesWithoutPages in the crawler
 		{"off=503", 4, 0, "", cli.ExitOK, "given up: pages of v2 fail: status 503"}, // other failures: TestOptionalWorkKeepsNoTranscriptAway
 		{"other-shape", 1, 0, schema.BulkAbsent, cli.ExitOK, `it has no list "calls"`},
 		{"removed-after=1", 3, 0, schema.BulkAbsent, cli.ExitOK, "given up: 404"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"path/filepath"
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/api"
@@ -25,10 +26,10 @@ func explain(err error) error {
 		return cli.Fail(cli.ExitFailed, err, "nothing was changed")
 	case cli.Is[*layout.ColumnError](err):
 		return cli.Fail(cli.ExitFailed, err, "nothing was changed; query, status and verify read it as it is")
+	case disk.IsNoSpace(err):
+		return explainNoSpace(err)
 	case cli.Hint(err) != "": // it says so itself
 		return err
-	case cli.Is[*disk.NoSpaceError](err):
-		return cli.Fail(cli.ExitFailed, err, "free some space and run again: nothing fetched is lost")
 	case cli.Is[*api.AuthError](err):
 		return cli.Fail(cli.ExitFailed, err, "check the key in the service's dashboard; what was fetched before is committed")
 	case cli.Is[*api.UnreachableError](err):
@@ -61,4 +62,18 @@ func certificateHint(err error) string {
 		return "nothing was sent. Check --base-url (CALLHOUSE_BASE_URL), and whether a proxy answers for the service"
 	}
 	return "nothing was sent. A proxy may answer for the service; if the authority is your own, name its certificate in SSL_CERT_FILE"
+}
+
+// explainNoSpace gives an error of a full disk the hint that fits it.
+func explainNoSpace(err error) error {
+	var full *disk.NoSpaceError
+	if !errors.As(err, &full) {
+		var path *fs.PathError
+		if !errors.As(err, &path) {
+			return cli.Fail(cli.ExitFailed, err, new(disk.NoSpaceError).Hint())
+		}
+		full = disk.NoSpace(filepath.Dir(path.Path), 0, err)
+		err = full
+	}
+	return cli.Fail(cli.ExitFailed, err, full.Hint())
 }

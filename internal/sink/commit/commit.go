@@ -139,10 +139,10 @@ func (c *Commit) publish(build func() (*layout.Manifest, error)) (made *layout.S
 		made, err = c.b.Publish(m)
 	}
 	if err != nil {
-		c.b.Discard()
 		if disk.IsNoSpace(err) {
-			err = &disk.NoSpaceError{Root: c.Root, Wants: c.wants(), Err: err}
+			err = disk.NoSpace(c.Root, c.wants(), err)
 		}
+		c.b.Discard()
 		return nil, err
 	}
 	return made, nil

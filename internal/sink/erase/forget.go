@@ -113,7 +113,7 @@ func (w *Held) Forget(ctx context.Context, sel Selection, dry bool, progress fun
 	if !f.nothingToDo() {
 		if err := f.run(ctx, progress); err != nil {
 			if disk.IsNoSpace(err) {
-				err = &disk.NoSpaceError{Root: w.Root, Wants: f.wants(), Err: err}
+				err = disk.NoSpace(w.Root, f.wants(), err)
 			}
 			return nil, err
 		}

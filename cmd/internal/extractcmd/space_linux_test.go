@@ -1,0 +1,51 @@
+package extractcmd
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"callhouse/cmd/internal/cli"
+)
+
+// A file system without inodes, and one without space, fail a command with a message that says
+// which of them it is, and lose nothing: with room, the same command succeeds.
+func TestNoInodes(t *testing.T) {
+	lines := filepath.Join(t.TempDir(), "calls.ndjson")
+	var text []byte
+	for i := range 400 { // each on a day of its own
+		text = fmt.Appendf(text, `{"id":"c%d","status":"ended","start_at":%d,"metadata":{"x":"%x"}}`+"\n", i, 1_760_000_000_000+int64(i)*86_400_000, bytes.Repeat([]byte{byte(i)}, i))
+	}
+	if err := os.WriteFile(lines, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ small, large, says, hint string }{
+		{"nr_inodes=120,size=256m", "nr_inodes=4000,size=256m", "no inodes left under ", "df -i"},
+		{"nr_inodes=9000,size=1m", "nr_inodes=9000,size=256m", "no space left under ", "free some space"},
+	} {
+		dir := t.TempDir()
+		if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, c.small); err != nil {
+			t.Skipf("only root can mount a small file system here: %v", err)
+		}
+		t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
+		imports := func() (int, string) {
+			var stdout, stderr bytes.Buffer
+			code := Program{Now: time.Now}.Run(t.Context(), []string{"--warehouse", filepath.Join(dir, "w"), "import", lines}, strings.NewReader(""), &stdout, &stderr)
+			return code, stdout.String() + stderr.String()
+		}
+		if code, out := imports(); code != cli.ExitFailed || !strings.Contains(out, c.says) || !strings.Contains(out, c.hint) {
+			t.Errorf("%s: exit code %d\n%s", c.small, code, out)
+		}
+		if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, c.large); err != nil {
+			t.Fatal(err)
+		}
+		if code, out := imports(); code != cli.ExitOK {
+			t.Errorf("with room: exit code %d\n%s", code, out)
+		}
+	}
+}

@@ -1,0 +1,12 @@
+package disk
+
+import "syscall"
+
+// roomUnder returns what a file system has left.
+func roomUnder(path string) room {
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(path, &s); err != nil {
+		return room{}
+	}
+	return room{known: true, bytes: int64(s.Bavail) * s.Bsize, inodes: int64(s.Ffree), hasInodes: s.Files > 0}
+}
