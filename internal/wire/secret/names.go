@@ -1,0 +1,289 @@
+package secret
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// level says how much a name tells of a secret.
+type level uint8
+
+const (
+	harmless level = iota
+	suspect        // a text that looks random is a secret
+	certain        // every text is
+)
+
+// sense is what a name tells of its value.
+type sense struct {
+	level   level
+	why     string
+	numbers bool // a number is a secret as well
+	kinds   bool // the text may be a kind of authentication
+	address bool // it is an address: its query is withheld
+	headers bool // it holds headers by their names
+}
+
+// longestName is how long a name may be that is looked at, in bytes and in words.
+const (
+	longestName = 100
+	mostWords   = 8
+)
+
+// isName reports whether a text may be the name of something.
+func isName(text []byte) bool {
+	return len(text) > 0 && len(text) <= longestName && !bytes.ContainsFunc(text, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-. :", r)
+	})
+}
+
+// plainName returns a name in small letters and without punctuation.
+func plainName(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '_' || r == '-' || r == ' ' || r == '.' {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, name)
+}
+
+// senseIn returns what a name tells, of a member or of a parameter of a query.
+func senseIn(name string, query bool) sense {
+	s := senseOf(name)
+	if !query || s.level == certain {
+		return s
+	}
+	words := split(name)
+	switch plain := plainName(name); {
+	case queried[plain], s.level == suspect && queried[words[len(words)-1]]:
+		return sense{level: certain, why: "parameter " + name + " of a query"}
+	case queriedRandom[plain]:
+		return sense{level: suspect, why: "parameter " + name + " of a query"}
+	}
+	return s
+}
+
+// senseOf returns what a name tells of its value.
+func senseOf(name string) (s sense) {
+	if len(name) > longestName {
+		return s
+	}
+	for _, word := range foreign {
+		if strings.Contains(name, word) {
+			return sense{level: certain, why: "name with " + word, numbers: true}
+		}
+	}
+	words := split(name)
+	if len(words) == 0 || len(words) > mostWords {
+		return s
+	}
+	for i := range words {
+		if of := at(words, i); of.level > s.level {
+			s = of
+		}
+	}
+	last := words[len(words)-1]
+	switch {
+	case strings.HasSuffix(last, "headers"):
+		return sense{level: certain, why: "headers", headers: true}
+	case isAddress(last) && slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, "webhook") }),
+		last == "webhook", last == "webhooks":
+		return sense{level: certain, why: "address of a webhook"}
+	}
+	s.address = slices.ContainsFunc(words, isAddress)
+	return s
+}
+
+func isAddress(word string) bool {
+	return word != "curl" && (strings.HasSuffix(word, "url") || strings.HasSuffix(word, "urls") || word == "uri" || word == "uris")
+}
+
+// at returns what the word at a place tells, by those before and behind it.
+func at(words []string, i int) sense {
+	word, before := words[i], ""
+	for _, w := range slices.Backward(words[:i]) {
+		if !isNumber(w) {
+			before = w
+			break
+		}
+	}
+	s := sense{level: noun(word, before, len(words)), numbers: digits[word], kinds: authentic[word]}
+	if s.level == harmless {
+		return s
+	}
+	s.why = "name with " + word
+	if (word == "key" || word == "keys" || word == "code" || word == "codes" || word == "pass" || word == "id") && before != "" {
+		s.why = "name with " + before + " " + word
+	}
+	for _, w := range words[i+1:] {
+		switch {
+		case isNumber(w), carrying[w], len(w) == 1, s.numbers && numbering[w], authentic[word] && heading[w]:
+		case word == "secret" && w == "id":
+		case describing[w], word == "key" || word == "keys" || word == "code":
+			return sense{}
+		case hints[word]:
+			return sense{}
+		case !sure[word] || heading[w]:
+			s.level = min(s.level, suspect)
+		}
+	}
+	if s.level == certain && i > 0 && asking[words[0]] {
+		s.level, s.numbers = suspect, false
+	}
+	return s
+}
+
+// noun returns what a word tells by itself and the word before it; of is how many words the
+// name has.
+func noun(word, before string, of int) level {
+	switch word {
+	case "key", "keys":
+		switch {
+		case keyed[before]:
+			return certain
+		case unkeyed[before]:
+			return harmless
+		}
+		return suspect
+	case "code", "codes":
+		if coded[before] {
+			return certain
+		}
+		return harmless
+	case "id":
+		if before == "session" {
+			return certain
+		}
+		return harmless
+	case "pass":
+		if of == 1 || passing[before] {
+			return certain
+		}
+		return harmless
+	case "token", "tokens":
+		if counted[before] {
+			return suspect
+		}
+	case "pin":
+		if wired[before] {
+			return harmless
+		}
+	case "string", "str", "dsn":
+		if before == "connection" || before == "conn" || word == "dsn" {
+			return suspect
+		}
+	case "answer", "answers":
+		if before == "security" || before == "secret" {
+			return certain
+		}
+	case "phrase":
+		if before == "seed" || before == "recovery" {
+			return certain
+		}
+	}
+	switch {
+	case sure[word], nouns[word]:
+		return certain
+	case hints[word]:
+		return suspect
+	}
+	return harmless
+}
+
+func isNumber(word string) bool { return word[0] >= '0' && word[0] <= '9' }
+
+// split returns the words of a name in small letters. They end at punctuation, at digits, and
+// where letters become capitals. Words that are written together are taken apart where one of
+// them is a noun of ours: apikey, dbpassword.
+func split(name string) (words []string) {
+	runes := []rune(name)
+	from := 0
+	cut := func(to int) {
+		if to > from {
+			words = append(words, apart(strings.ToLower(string(runes[from:to])))...)
+		}
+	}
+	for i, r := range runes {
+		switch {
+		case !unicode.IsLetter(r) && !unicode.IsDigit(r):
+			cut(i)
+			from = i + 1
+		case i == from:
+		case unicode.IsDigit(r) != unicode.IsDigit(runes[i-1]),
+			unicode.IsUpper(r) && unicode.IsLower(runes[i-1]),
+			unicode.IsUpper(r) && i+2 < len(runes) && unicode.IsLower(runes[i+1]) && unicode.IsLower(runes[i+2]):
+			cut(i)
+			from = i
+		}
+	}
+	cut(len(runes))
+	return together(words)
+}
+
+// together joins what is one word and was written as two: passWord.
+func together(words []string) []string {
+	for i := 0; i+1 < len(words); i++ {
+		if both := words[i] + words[i+1]; words[i] == "pass" && (sure[both] || sure[both+"s"]) {
+			words = slices.Replace(words, i, i+2, both)
+		}
+	}
+	return words
+}
+
+// Nouns that end or begin a word which is several written together.
+var (
+	endings = []string{"tokens", "token", "secrets", "secret", "passwords", "password", "passwd", "passphrase", "passcode", "credentials", "credential",
+		"cookies", "cookie", "pwd", "jwt"}
+	pairsOfWords = []struct {
+		end    string
+		before map[string]bool
+	}{{"keys", keyed}, {"key", keyed}, {"code", coded}, {"pass", passing}, {"id", set("session")},
+		{"auth", set("basic http proxy digest user api sip client web")}, {"header", set("auth authorization")}, {"string", set("connection conn")}}
+	beginnings = []string{"token", "secret", "password", "passwd", "credentials", "credential", "cookie", "auth", "pin", "otp"}
+)
+
+// apart takes a word apart that is several written together.
+func apart(word string) []string {
+	if sure[word] || nouns[word] || hints[word] || describing[word] || len(word) < 5 {
+		return []string{word}
+	}
+	for _, end := range endings {
+		if rest, ok := strings.CutSuffix(word, end); ok && rest != "" {
+			return append(apart(rest), end)
+		}
+	}
+	for _, of := range pairsOfWords {
+		rest, ok := strings.CutSuffix(word, of.end)
+		if !ok {
+			continue
+		}
+		longest := ""
+		for before := range of.before {
+			if strings.HasSuffix(rest, before) && len(before) > len(longest) && (before == rest || len(before) > 2) {
+				longest = before
+			}
+		}
+		if longest == "" {
+			continue
+		}
+		if longest == rest {
+			return []string{longest, of.end}
+		}
+		return []string{rest[:len(rest)-len(longest)], longest, of.end}
+	}
+	for _, begin := range beginnings {
+		if rest, ok := strings.CutPrefix(word, begin); ok && (describing[rest] || carrying[rest]) {
+			return []string{begin, rest}
+		}
+	}
+	for _, end := range []string{"id", "name", "type", "url", "count", "limit", "value"} {
+		if rest, ok := strings.CutSuffix(word, end); ok && len(rest) > 4 {
+			if words := apart(rest); len(words) > 1 {
+				return append(words, end)
+			}
+		}
+	}
+	return []string{word}
+}

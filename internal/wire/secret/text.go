@@ -1,0 +1,391 @@
+package secret
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/base64"
+	"slices"
+	"unicode/utf8"
+)
+
+// span is a part of a text that is a secret, and the rule that says so.
+type span struct {
+	from, to int
+	why      string
+}
+
+// reader looks for secrets in one text, which is not JSON.
+type reader struct {
+	text  []byte
+	query bool // it is the query of an address
+	body  bool // it looks like JSON, with holes: quoted values are values
+	found []span
+}
+
+// inText returns the secrets in a text, in order and apart from each other.
+func inText(text []byte, query, body bool) []span {
+	if len(text) < shortestText && !query {
+		return nil
+	}
+	r := reader{text: text, query: query, body: body}
+	r.separated()
+	r.sentences()
+	r.schemes()
+	r.elements()
+	r.formats()
+	r.privateKeys()
+	slices.SortStableFunc(r.found, func(a, b span) int { return cmp.Or(a.from-b.from, b.to-a.to) })
+	end := 0
+	return slices.DeleteFunc(r.found, func(s span) bool {
+		inside := s.from < end
+		end = max(end, s.to)
+		return inside
+	})
+}
+
+// shortestText is the least that a text with a secret and something around it has.
+const shortestText = 8
+
+func (r *reader) add(from, to int, why string) {
+	if from < to {
+		r.found = append(r.found, span{from, to, why})
+	}
+}
+
+// marked notes a mark that was set before, and reports whether there is one.
+func (r *reader) marked(at int, why string) bool {
+	if !bytes.HasPrefix(r.text[at:], []byte(Mark)) {
+		return false
+	}
+	r.add(at, at+len(Mark), why)
+	return true
+}
+
+// separated looks at each colon and equals sign: at addresses, and at names with values.
+func (r *reader) separated() {
+	for p := 0; p < len(r.text); p++ {
+		i := bytes.IndexAny(r.text[p:], ":=")
+		if i < 0 {
+			return
+		}
+		switch p += i; {
+		case bytes.HasPrefix(r.text[p:], []byte("://")):
+			r.address(p + 3)
+			p += 2
+		case r.text[p] == ':' && r.sip(p):
+		default:
+			r.setting(p, 1)
+		}
+	}
+}
+
+// address looks at an address, of which at is behind the slashes: at what stands before an @,
+// and at paths that are secret.
+func (r *reader) address(at int) {
+	end := at
+	for end < len(r.text) && !endsAddress(r.text[end]) && bytes.IndexByte([]byte("/?#"), r.text[end]) < 0 {
+		end++
+	}
+	if bytes.HasPrefix(r.text[at:], []byte(Mark+"@")) {
+		r.marked(at, userInfo)
+		at += len(Mark) + 1
+		end = max(at, end)
+	}
+	user := bytes.LastIndexByte(r.text[at:end], '@')
+	if colon := bytes.IndexByte(r.text[at:end], ':'); user < 0 && colon >= 0 && !startsPort(r.text[at+colon+1:end]) {
+		all := end // a password with a slash in it
+		for all < len(r.text) && !endsAddress(r.text[all]) {
+			all++
+		}
+		user = bytes.LastIndexByte(r.text[at:all], '@')
+	}
+	if user >= 0 {
+		if name := r.text[at : at+user]; !isReference(name) && string(name) != "git" && !allReferences(name) {
+			r.add(at, at+user, userInfo)
+		}
+		at += user + 1
+	}
+	for _, h := range secretPaths {
+		if i := bytes.Index(r.text[at:min(len(r.text), at+200)], []byte(h)); i >= 0 && i <= 40 && !bytes.ContainsAny(r.text[at:at+i], " \n\"'?") {
+			from := at + i + len(h)
+			if r.marked(from, "path of a webhook") {
+				return
+			}
+			to := from
+			for to < len(r.text) && !endsAddress(r.text[to]) && r.text[to] != '?' && (r.text[to] != '/' || h[len(h)-1] == '/') {
+				to++
+			}
+			if to-from >= 8 && !isReference(r.text[from:to]) {
+				r.add(from, to, "path of a webhook")
+			}
+			return
+		}
+	}
+}
+
+const userInfo = "user or password in an address"
+
+// secretPaths are addresses whose path is the secret.
+var secretPaths = []string{"hooks.slack.com/services/", "hooks.slack.com/workflows/", "hooks.slack.com/triggers/", "discord.com/api/webhooks/",
+	"discordapp.com/api/webhooks/", "api.telegram.org/bot", "hooks.zapier.com/hooks/catch/", ".webhook.office.com/webhookb2/",
+	"outlook.office.com/webhook/", "hook.us1.make.com/", "hook.eu1.make.com/", "hook.us2.make.com/", "hook.eu2.make.com/", "webhook.site/",
+	"maker.ifttt.com/trigger/"}
+
+// startsPort reports whether what stands behind a host's colon is a port, or a place for one.
+func startsPort(text []byte) bool {
+	return len(text) == 0 || text[0] >= '0' && text[0] <= '9' || text[0] == '{' || text[0] == '$' || text[0] == '<' || text[0] == '['
+}
+
+func endsAddress(c byte) bool {
+	return c <= ' ' || bytes.IndexByte([]byte("\"'<>`\\"), c) >= 0
+}
+
+// sip looks at an address of SIP, whose user may have a password: sip:1001:password@host.
+func (r *reader) sip(colon int) bool {
+	before := bytes.ToLower(r.text[max(0, colon-4):colon])
+	if !bytes.HasSuffix(before, []byte("sip")) && !bytes.HasSuffix(before, []byte("sips")) {
+		return false
+	}
+	end := colon + 1
+	for end < len(r.text) && !endsAddress(r.text[end]) {
+		end++
+	}
+	of := r.text[colon+1 : end]
+	user := bytes.LastIndexByte(of, '@')
+	if user < 0 {
+		return false
+	}
+	if i := bytes.IndexByte(of[:user], ':'); i >= 0 {
+		r.add(colon+2+i, colon+1+user, userInfo)
+	}
+	return true
+}
+
+// setting looks at a name and its value: token=x, X-Api-Key: x, "password": "x". The sign
+// between them is at p, and n bytes long.
+func (r *reader) setting(p, n int) {
+	c := r.text[p]
+	if c == '=' && p > 0 && bytes.IndexByte([]byte("=!<>:"), r.text[p-1]) >= 0 {
+		return
+	}
+	from, to := r.nameBefore(p)
+	if from == to {
+		return
+	}
+	at := p + n
+	if at < len(r.text) && (r.text[at] == '=' || r.text[at] == ':') {
+		return // a comparison, or an assignment that has its own turn
+	}
+	if c == '=' && at < len(r.text) && r.text[at] == '>' {
+		at++
+	}
+	query := c == '=' && (r.query && from == 0 || from > 0 && (r.text[from-1] == '?' || r.text[from-1] == '&' || r.text[from-1] == ';' && r.query))
+	s := senseIn(string(r.text[from:to]), query)
+	if s.level == harmless || s.headers {
+		return
+	}
+	spaced := to < p && r.text[to] == ' '
+	for at < len(r.text) && (r.text[at] == ' ' || r.text[at] == '\t') {
+		at++
+		spaced = true
+	}
+	quoted := byte(0)
+	if at < len(r.text) && r.text[at] == '\\' {
+		at++
+	}
+	if at < len(r.text) && bytes.IndexByte([]byte("\"'`"), r.text[at]) >= 0 {
+		quoted = r.text[at]
+		at++
+	}
+	if s.why = "value of " + string(r.text[from:to]); query {
+		s.why = "parameter " + string(r.text[from:to]) + " of a query"
+	}
+	if r.marked(at, s.why) {
+		return
+	}
+	end := r.valueEnd(at, quoted, query)
+	value := r.text[at:end]
+	if isReference(value) || end < len(r.text) && r.text[end] == '(' {
+		return
+	}
+	sure := c == '=' && !spaced || quoted != 0 && r.body
+	switch {
+	case s.level == suspect:
+		if !random(value) {
+			return
+		}
+	case s.numbers && isPIN(value):
+	case query && len(value) > 0:
+	case sure && !trivial[plainName(string(value))] && !isAmount(value) && len(value) > 2:
+	case mixed(value):
+	default:
+		return
+	}
+	r.add(at, end, s.why)
+}
+
+// nameBefore returns where the name before a sign begins and ends.
+func (r *reader) nameBefore(p int) (from, to int) {
+	to = p
+	for to > 0 && r.text[to-1] == ' ' && p-to < 2 {
+		to--
+	}
+	for range 3 { // quotes, with or without a backslash, or a bracket
+		if to > 0 && bytes.IndexByte([]byte("\"'`\\]*"), r.text[to-1]) >= 0 {
+			to--
+		}
+	}
+	from = to
+	for from > 0 && to-from < longestName && inName(r.text[from-1]) {
+		from--
+	}
+	for from < to && !utf8.RuneStart(r.text[from]) {
+		from++
+	}
+	return from, to
+}
+
+func inName(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-' || c == '.' || c >= utf8.RuneSelf
+}
+
+// valueEnd returns where a value ends.
+func (r *reader) valueEnd(at int, quoted byte, query bool) int {
+	ends := " \t\r\n&,;\"'<>()[]{}|`\\"
+	switch {
+	case quoted != 0:
+		ends = string(quoted) + "\r\n\\"
+	case query:
+		ends = " \t\r\n&#\"'<>`)\\"
+	}
+	if bytes.HasPrefix(r.text[at:], []byte("{{")) || bytes.HasPrefix(r.text[at:], []byte("${")) {
+		if i := bytes.IndexByte(r.text[at:], '}'); i >= 0 {
+			for i < len(r.text)-at && r.text[at+i] == '}' {
+				i++
+			}
+			return at + i
+		}
+	}
+	if i := bytes.IndexAny(r.text[at:], ends); i >= 0 {
+		return trimmed(r.text, at, at+i, quoted != 0)
+	}
+	return trimmed(r.text, at, len(r.text), quoted != 0)
+}
+
+// trimmed leaves the punctuation of a sentence out of a value that is not quoted.
+func trimmed(text []byte, from, to int, quoted bool) int {
+	for !quoted && to > from && bytes.IndexByte([]byte(".,;!?:"), text[to-1]) >= 0 {
+		to--
+	}
+	return to
+}
+
+// sentences looks at those that tell a secret: the password is x.
+func (r *reader) sentences() {
+	for p := 0; ; p++ {
+		i := bytes.Index(r.text[p:], []byte(" is "))
+		if i < 0 {
+			return
+		}
+		p += i
+		r.setting(p, len(" is "))
+	}
+}
+
+// schemes looks for what stands behind Bearer and Basic.
+func (r *reader) schemes() {
+	for _, scheme := range []string{"earer ", "asic "} {
+		for p := 0; ; {
+			i := bytes.Index(r.text[p:], []byte(scheme))
+			if i < 0 {
+				break
+			}
+			at := p + i + len(scheme)
+			if start := p + i - 1; start >= 0 && (r.text[start]|0x20 == 'b') {
+				r.scheme(start, at)
+			}
+			p = at
+		}
+	}
+}
+
+// scheme looks at what stands behind one of them.
+func (r *reader) scheme(start, at int) {
+	why := string(r.text[start:at-1]) + " in a text"
+	if r.marked(at, why) {
+		return
+	}
+	end := at
+	for end < len(r.text) && (inBase64(r.text[end]) || r.text[end] == '.' || r.text[end] == '~') {
+		end++
+	}
+	end = trimmed(r.text, at, end, false)
+	value := r.text[at:end]
+	if r.text[start+1] == 'a' { // Basic
+		if plain, err := base64.StdEncoding.DecodeString(string(value)); err == nil && bytes.IndexByte(plain, ':') > 0 {
+			r.add(at, end, why)
+		}
+		return
+	}
+	whole := start == 0 && end == len(r.text) && r.text[0] == 'B'
+	if mixed(value) || len(value) >= 24 || whole && !kindsOfAuth[plainName(string(value))] && !trivial[string(value)] {
+		r.add(at, end, why)
+	}
+}
+
+// elements looks for elements of XML with a secret name.
+func (r *reader) elements() {
+	for p := 0; ; {
+		i := bytes.Index(r.text[p:], []byte("</"))
+		if i < 0 {
+			return
+		}
+		at := p + i
+		p = at + 2
+		end := p
+		for end < len(r.text) && (inName(r.text[end]) || r.text[end] == ':') {
+			end++
+		}
+		name := r.text[p:end]
+		open := bytes.LastIndexByte(r.text[:at], '>') + 1
+		value := bytes.TrimSpace(r.text[open:at])
+		if open == 0 || len(value) == 0 || isReference(value) {
+			continue
+		}
+		if i := bytes.LastIndexByte(name, ':'); i >= 0 {
+			name = name[i+1:]
+		}
+		if s := senseOf(string(name)); s.level == certain && !s.headers {
+			from := open + bytes.Index(r.text[open:at], value)
+			r.add(from, from+len(value), "element "+string(name))
+		}
+	}
+}
+
+// privateKeys looks for private keys as OpenSSL and others write them.
+func (r *reader) privateKeys() {
+	for p := 0; ; {
+		i := bytes.Index(r.text[p:], []byte("-----BEGIN "))
+		if i < 0 {
+			return
+		}
+		at := p + i
+		head := bytes.Index(r.text[at+11:], []byte("-----"))
+		if head < 0 {
+			return
+		}
+		p = at + 11 + head + 5
+		if !bytes.Contains(r.text[at:p], []byte("PRIVATE KEY")) && !bytes.Contains(r.text[at:p], []byte("SECRET")) {
+			continue
+		}
+		to := len(r.text)
+		if end := bytes.Index(r.text[p:], []byte("-----END ")); end >= 0 {
+			to = p + end + 9
+			if tail := bytes.Index(r.text[to:], []byte("-----")); tail >= 0 {
+				to += tail + 5
+			}
+		}
+		r.add(at, to, "private key")
+		p = to
+	}
+}
