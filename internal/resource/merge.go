@@ -2,7 +2,6 @@ package resource
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -193,31 +192,3 @@ func (r *Resource) RecordJSON(o *schema.Object) []byte {
 	record.Row[r.extra] = o.Row[r.ownExtra]
 	return wire.AppendJSON(nil, &record)
 }
-
-// Scrub returns the JSON of an object without what must not be kept: secrets, by the
-// names of their members, and the queries of addresses, which sign or hold a key.
-func (r *Resource) Scrub(body []byte) ([]byte, error) {
-	clean, _, err := wire.Scrub(body, func(member []byte) wire.Secrecy {
-		name := strings.ToLower(string(member))
-		has := func(part string) bool { return strings.Contains(name, part) }
-		switch {
-		case slices.Contains(r.Secrets, name):
-			return wire.Hide
-		case slices.Contains(shapes, name):
-			return wire.KeepWhole
-		case slices.ContainsFunc(secrets, has):
-			return wire.Hide
-		case has("url"):
-			return wire.HideQuery
-		}
-		return wire.LookInside
-	})
-	return clean, err
-}
-
-// shapes are members that say which shape values have, and hold none.
-var shapes = []string{"input_schema", "schema", "custom_schema"}
-
-// secrets are parts of the names of members that hold secrets.
-var secrets = []string{"secret", "password", "credential", "authorization", "api_key", "apikey", "api-key", "access_token", "auth_token", "bearer",
-	"headers", "webhookurl", "webhook_url"}

@@ -66,7 +66,7 @@ type Resource struct {
 	// forgotten. Empty: rows are about no call.
 	OfCall string
 	// Secrets are names of members, at any depth, whose values are never kept, beside
-	// those that [Scrub] knows.
+	// those that package secret recognises; in small letters.
 	Secrets []string
 	// Moves are columns that may change while updated_at stays as it was: they tell of what
 	// happens to an object, and not of an edit.

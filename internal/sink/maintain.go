@@ -194,3 +194,24 @@ func (w *Warehouse) Migrate(ctx context.Context, progress func(snapshot.Progress
 	}
 	return periods, calls, nil
 }
+
+// Withhold takes out of the resources, and of the changes, the secrets that an older callhouse stored
+// there. It commits nothing if there are none. It returns in how many objects and changes some were.
+// Older snapshots stay as they are until they are removed.
+func (w *Warehouse) Withhold(ctx context.Context) (rows int64, err error) {
+	for at, err := range w.reader().Secrets(ctx) {
+		if err != nil {
+			return 0, fmt.Errorf("look for secrets: %w", err)
+		}
+		if !at.Clear {
+			continue
+		}
+		var made *commit.Commit
+		err := w.maintain(ctx, func(c *commit.Commit) { made, c.Withhold = c, true })
+		if err != nil {
+			return 0, fmt.Errorf("withhold secrets: %w", err)
+		}
+		return made.Stats.Withheld, nil
+	}
+	return 0, nil
+}

@@ -142,6 +142,10 @@ func (x *things) is(n, v int, deleted bool) {
 
 func (x *things) same(want, got []byte) {
 	x.Helper()
+	want, err := x.of.Scrub(want)
+	if err != nil {
+		x.Fatal(err)
+	}
 	var a, b any
 	for to, text := range map[*any][]byte{&a: want, &b: got} {
 		d := json.NewDecoder(strings.NewReader(string(text)))

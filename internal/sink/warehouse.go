@@ -403,6 +403,10 @@ func (w *Warehouse) commitRun(ctx context.Context, row func(Stats, int64) schema
 	for _, name := range c.Doubted {
 		w.notice("the service's list of %s is empty, and was not before: what is known of them stays, until another run finds it empty too", name)
 	}
+	if n := c.Stats.Withheld; n > 0 {
+		w.notice("an older callhouse stored secrets in %d objects and changes of them: they are withheld now; "+
+			"extract secrets lists where, and extract migrate looks through the rest", n)
+	}
 	w.proofs.Add(c.Made) // not what it linked, which nobody compared
 	w.noteRecorded(c.Wrote)
 	return w.goOn(made, refs)

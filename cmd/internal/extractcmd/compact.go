@@ -77,17 +77,21 @@ func compact(ctx context.Context, s *settings, month string, all bool, stderr io
 }
 
 const migrateAbout = `migrate writes the files that an older callhouse made as this one makes them: with the columns that it
-had not yet, filled from what was kept in extra or counted, and with the tallies of months that are one file. It asks
-the service for nothing.
+had not yet, filled from what was kept in extra or counted, and with the tallies of months that are one file. It also
+withholds the secrets of agents, tools and other objects that an older callhouse stored in clear, in the objects and in
+their changes. It asks the service for nothing.
 
-Nothing is lost without it: older files are read as they are, and written anew whenever a run changes something in
+Superseded snapshots keep such secrets until they are removed: 24 hours after they were superseded, or later if fewer
+than three would be left or a catalog pins them. Replace those secrets at the service: others may have read them.
+
+No call is lost without it: older files are read as they are, and written anew whenever a run changes something in
 them. Until then user_turns is null in them, costs of more than four decimals are counted but not summed, and reports
 over their months take longer. Other programs may need it: files before format version 3 have times in milliseconds,
 and bounds of texts by which some programs leave out rows.`
 
 func migrateCommand(s *settings, stderr io.Writer) *cobra.Command {
 	return &cobra.Command{
-		Use: "migrate", Short: "Write older files with today's columns", Long: migrateAbout,
+		Use: "migrate", Short: "Write older files with today's columns, and withhold stored secrets", Long: migrateAbout,
 		Example: `  extract migrate
   extract migrate --warehouse /var/lib/callhouse --quiet`,
 		Args: cli.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return migrate(cmd.Context(), s, stderr) },
@@ -96,6 +100,15 @@ func migrateCommand(s *settings, stderr io.Writer) *cobra.Command {
 
 func migrate(ctx context.Context, s *settings, stderr io.Writer) error {
 	return s.maintain(ctx, func(w *sink.Warehouse) error {
+		withheld, err := w.Withhold(ctx)
+		if err != nil {
+			return err
+		}
+		if withheld > 0 && !s.Quiet {
+			words.Fprintf(stderr, "withheld the secrets that %s held in clear; extract secrets lists where\n"+
+				"replace them at the service: superseded snapshots hold them for another 24 hours or longer, and others may have read them\n",
+				cli.Plural(withheld, "row"))
+		}
 		b := progress.NewBar(stderr, s.LogFormat, s.Quiet)
 		periods, calls, err := w.Migrate(ctx, b.Show)
 		b.Close()
@@ -103,6 +116,7 @@ func migrate(ctx context.Context, s *settings, stderr io.Writer) error {
 		case err != nil:
 			return err
 		case s.Quiet:
+		case periods == 0 && withheld > 0:
 		case periods == 0:
 			words.Fprintln(stderr, "nothing to migrate: all files have today's columns")
 		default:

@@ -68,5 +68,6 @@ func (s *settings) maintain(ctx context.Context, do func(*sink.Warehouse) error)
 // maintenance returns the commands that work on what the warehouse holds.
 func maintenance(s *settings, stderr io.Writer) []*cobra.Command {
 	return []*cobra.Command{statusCommand(s), importCommand(s, stderr), compactCommand(s, stderr), rollbackCommand(s, stderr),
-		verifyCommand(s, stderr), repairCommand(s, stderr), showCommand(s), forgetCommand(s, stderr), migrateCommand(s, stderr)}
+		verifyCommand(s, stderr), repairCommand(s, stderr), showCommand(s), secretsCommand(s), forgetCommand(s, stderr),
+		migrateCommand(s, stderr)}
 }

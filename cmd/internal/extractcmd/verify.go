@@ -32,7 +32,8 @@ the records of a sample of each. No run can start meanwhile. What the service sa
 temporary folder until the end, and nothing of it gets into the warehouse.
 
 Exit code 0: whole, and as the service says. 1: damaged, or it lacks a call or object that it has on
-record as listed, or a transcript or record is another one; each problem is one line. 3: calls have
+record as listed, or a transcript or record is another one, or secrets that an older callhouse stored
+are there in clear, which extract migrate withholds; each problem is one line. 3: calls have
 changed at the service after they were settled, or objects that nobody edited, which a later run
 takes in; or not all could be compared.`
 
@@ -138,6 +139,10 @@ func runVerify(ctx context.Context, s *settings, deep *int, all bool, format str
 		writeVerified(r, s.text(stdout))
 		v.Service.Write(s.text(stdout))
 	}
+	if !r.Whole() && !r.Damaged() {
+		return cli.Fail(cli.ExitFailed, fmt.Errorf("the warehouse is whole, but %s holds secrets in clear", cli.Plural(r.Count, "file")),
+			"extract migrate withholds them in the current snapshot; replace them at the service: others may have read them")
+	}
 	if !r.Whole() {
 		return cli.Fail(cli.ExitFailed, fmt.Errorf("the warehouse is damaged: %s found", cli.Plural(r.Count, "problem")),
 			damageHint(r))
@@ -167,7 +172,7 @@ func writeVerified(r *verify.Report, w io.Writer) {
 	}
 	n := humanize.Comma
 	verdict := "whole"
-	if !r.Whole() {
+	if r.Damaged() {
 		verdict = "damaged"
 	}
 	words.Fprintf(w, "%s: %s, %s (%s): %s calls, %s turns, %s items, %s runs\n", verdict, cli.Plural(int64(len(r.Snapshots)), "snapshot"),

@@ -40,6 +40,8 @@ type Stats struct {
 	Aged        int64 // calls left out since they are kept no longer
 	Bytes       int64 // size of the data files written
 
+	Withheld int64 // objects and changes that held secrets which an older callhouse stored
+
 	ObjectsChanged int64 // objects of other resources that are new, changed, deleted or there again
 }
 
@@ -66,6 +68,7 @@ func (s Stats) Add(o Stats) Stats {
 	o.Linked += s.Linked
 	o.Aged += s.Aged
 	o.Bytes += s.Bytes
+	o.Withheld += s.Withheld
 	o.ObjectsChanged += s.ObjectsChanged
 	return o
 }
@@ -93,6 +96,7 @@ type Commit struct {
 	Nightly  bool            // compact months that are over and settled, as many as a night may
 	Months   []string        // compact these, whatever they hold
 	Rewrites []string        // write these periods anew, whatever they hold
+	Withhold bool            // look for secrets in all resources and changes, and not only where something came in
 	AsIs     bool            // calls stay in their state, also when their time has come
 	KeepFrom int64           // calls that started before are left out, ms UTC; 0: none
 	leftOut  map[string]bool // periods of the old snapshot that are left out whole

@@ -85,7 +85,7 @@ func (c *Commit) objects() (replaced map[string]bool, err error) {
 	}
 	for _, of := range resource.All {
 		a := c.in.arrivals[of]
-		if a == nil && len(c.gone[of.Parent]) > 0 {
+		if a == nil && (len(c.gone[of.Parent]) > 0 || c.Withhold) {
 			a = new(arrivals)
 		}
 		if a == nil {
@@ -106,7 +106,7 @@ func (c *Commit) objects() (replaced map[string]bool, err error) {
 			replaced[t.Name] = true
 		}
 	}
-	if len(changes) > 0 {
+	if len(changes) > 0 || c.Withhold {
 		replaced[resource.Changes.Name] = true
 		err = c.rewriteChanges(changes, func(schema.Row) bool { return false })
 	}
@@ -172,7 +172,8 @@ func changeOf(row schema.Row) changeID {
 }
 
 // rewriteChanges writes the table of changes without some of its rows, and with others
-// added: as rows of their own, or to what this run saw of the same object before.
+// added: as rows of their own, or to what this run saw of the same object before. Secrets that an
+// older callhouse stored are withheld.
 func (c *Commit) rewriteChanges(rows []schema.Row, gone func(schema.Row) bool) error {
 	w := table.NewWriter(c.b, &resource.Changes, "")
 	later := map[changeID]int{} // where the row of a change is, from 1
@@ -180,31 +181,23 @@ func (c *Commit) rewriteChanges(rows []schema.Row, gone func(schema.Row) bool) e
 		later[changeOf(row)] = i + 1
 	}
 	add := func() error {
-		for _, f := range c.Old.Files(resource.Changes.Name) {
-			r, err := c.Old.Open(f)
-			if err != nil {
-				return err
+		err := c.Old.EachChange(func(now schema.Row) error {
+			if gone(now) {
+				return nil
 			}
-			var old schema.Rows
-			err = r.All(func(row schema.Row) error {
-				old.Empty(&resource.Changes)
-				if err := r.Row.Add(row, &old); err != nil {
-					return err
-				}
-				now := old.At(0)
-				if gone(now) {
-					return nil
-				}
-				if i := later[changeOf(now)]; i > 0 && rows[i-1] != nil {
-					if both := resource.Join(now, rows[i-1]); both != nil {
-						now, rows[i-1] = both, nil
-					}
-				}
-				return w.Add(now)
-			})
-			if err = errors.Join(err, r.Close()); err != nil {
-				return err
+			now, places := resource.WithholdChange(now)
+			if resource.AnyClear(places) {
+				c.Stats.Withheld++
 			}
+			if i := later[changeOf(now)]; i > 0 && rows[i-1] != nil {
+				if both := resource.Join(now, rows[i-1]); both != nil {
+					now, rows[i-1] = both, nil
+				}
+			}
+			return w.Add(now)
+		})
+		if err != nil {
+			return err
 		}
 		for _, row := range rows {
 			if row == nil {
@@ -277,7 +270,8 @@ type objectMerge struct {
 	w       *table.ObjectsWriter
 	dec     wire.Decoder
 	changes []schema.Row
-	edited  int // objects whose row is another one than before
+	edited  int  // objects whose row is another one than before
+	cleaned bool // the object that is being written held secrets, which an older callhouse stored
 }
 
 func (m *objectMerge) rewrite() (files []layout.File, err error) {
@@ -343,6 +337,7 @@ func (m *objectMerge) merge() error {
 	keys := slices.Sorted(maps.Keys(m.a.objects))
 	news := func(before string, all bool) error {
 		for len(keys) > 0 && (all || keys[0] < before) {
+			m.cleaned = false
 			if err := m.fold(nil, keys[0]); err != nil {
 				return err
 			}
@@ -357,6 +352,10 @@ func (m *objectMerge) merge() error {
 		}
 		if len(keys) > 0 && keys[0] == key {
 			keys = keys[1:]
+		}
+		old, places := m.of.Withhold(old) // before it is compared: the secret is no change
+		if m.cleaned = resource.AnyClear(places); m.cleaned {
+			m.c.Stats.Withheld++
 		}
 		return m.fold(old, key)
 	})
@@ -429,7 +428,7 @@ func (m *objectMerge) fold(old *schema.Object, key string) error {
 			m.changes = append(m.changes, row)
 		}
 	}
-	if changed || completed {
+	if changed || completed || m.cleaned {
 		m.edited++
 	}
 	return m.w.Write(now)
@@ -446,10 +445,14 @@ func copied(o, stays *schema.Object) *schema.Object {
 	return out
 }
 
-// decode decodes a record, whose key it must have.
+// decode decodes a record, whose key it must have. Its secrets are withheld once more: an older
+// callhouse may have put it into the journal.
 func (m *objectMerge) decode(r *schema.Record, key string) (*schema.Object, error) {
 	o := new(schema.Object)
-	body := slices.Clone(r.Body) // the journal's memory is used again
+	body, err := m.of.Scrub(slices.Clone(r.Body)) // the journal's memory is used again
+	if err != nil {
+		return nil, fmt.Errorf("read %q anew: %w", key, err)
+	}
 	if err := m.dec.Decode(m.of.Resource, body, schema.KindItem, o); err != nil {
 		return nil, fmt.Errorf("read %q anew: %w", key, err)
 	}

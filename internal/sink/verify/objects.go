@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -38,6 +39,9 @@ func (v *verifier) whole(_ context.Context, s *layout.Snapshot, files []*layout.
 		if c.counted.Rows != c.listed.Rows {
 			v.bad.Add("rows", c.at, "it has %d rows, the manifest says %d", c.counted.Rows, c.listed.Rows)
 		}
+	}
+	if c := checks[resource.Changes.Name]; c != nil {
+		return v.changes(s, c.at)
 	}
 	if of == nil {
 		return nil
@@ -88,6 +92,7 @@ func (v *verifier) cells(s *layout.Snapshot, c *tableCheck) error {
 // be made of them again.
 func (v *verifier) objects(s *layout.Snapshot, of *resource.Resource, at string) error {
 	var dec wire.Decoder
+	var found secrets
 	last, first := "", true
 	err := snapshot.NewReader(v.opts.FS, s, nil).EachObject(of, func(o *schema.Object) error {
 		key := of.KeyOf(o.Row)
@@ -99,6 +104,8 @@ func (v *verifier) objects(s *layout.Snapshot, of *resource.Resource, at string)
 			v.bad.Add("order", at, "%s stands behind %s", key, last)
 		}
 		last, first = key, false
+		_, places := of.Withhold(o)
+		found.look(key, places)
 		if of.Forgot(key, v.tombstones.Forgot) {
 			v.bad.Add("forgotten", at, "an object in it, or its call, was forgotten: %s", v.tombstones.Of([]byte(key)))
 		}
@@ -118,5 +125,47 @@ func (v *verifier) objects(s *layout.Snapshot, of *resource.Resource, at string)
 		v.bad.Add("reference", v.rel(damage.Path), "%s", damage.What)
 		return nil
 	}
+	found.report(&v.bad, at)
 	return err
+}
+
+// changes looks for secrets in the table of changes.
+func (v *verifier) changes(s *layout.Snapshot, at string) error {
+	var found secrets
+	err := snapshot.NewReader(v.opts.FS, s, nil).EachChange(func(row schema.Row) error {
+		_, places := resource.WithholdChange(row)
+		found.look(string(schema.TextOf(row[resource.Changes.Column("key")])), places)
+		return nil
+	})
+	found.report(&v.bad, at)
+	return err
+}
+
+// secrets counts those that an older callhouse stored in one file.
+type secrets struct {
+	count, rows int64
+	first       string // where the first one is
+}
+
+// look counts those in one row.
+func (s *secrets) look(key string, places []resource.Place) {
+	before := s.count
+	for _, p := range places {
+		if !p.Clear {
+			continue
+		}
+		if s.count++; s.count == 1 {
+			s.first = fmt.Sprintf("%q, %s (%s)", key, p.Path, p.Why)
+		}
+	}
+	if s.count > before {
+		s.rows++
+	}
+}
+
+// report makes one problem of all of them. It does not repeat what is secret.
+func (s *secrets) report(bad *Problems, at string) {
+	if s.count > 0 {
+		bad.Add(Secret, at, "%d secrets in %d rows are stored in clear, the first in %s", s.count, s.rows, s.first)
+	}
 }

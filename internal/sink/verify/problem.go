@@ -20,6 +20,9 @@ type Problem struct {
 
 func (p Problem) String() string { return fmt.Sprintf("%s: %s", p.Path, p.What) }
 
+// Secret is the kind of a problem that is no damage: secrets that an older callhouse stored in clear.
+const Secret = "secret"
+
 // How many problems a report names: in all, and of one kind in one file. The
 // others are counted.
 const (

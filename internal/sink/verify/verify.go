@@ -53,6 +53,11 @@ type Report struct {
 // Whole says that nothing is wrong.
 func (r *Report) Whole() bool { return r.Count == 0 }
 
+// Damaged says that something is wrong besides secrets that are stored in clear.
+func (r *Report) Damaged() bool {
+	return r.Count > int64(len(r.Problems)) || slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.Kind != Secret })
+}
+
 // verifier proves a warehouse against itself.
 type verifier struct {
 	opts       Options

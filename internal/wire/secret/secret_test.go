@@ -140,6 +140,18 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
+// The rules are held to names that they were not written for. Seven of the nine that they miss
+// name no secret (facebook, github-pat). Those withheld wrongly are so if their text looks random, as
+// a twilioAccountSid does; of 1,674 names of that API there are 16 such. docs/organisation.md has the numbers.
+func TestHeldOut(t *testing.T) {
+	t.Parallel()
+	var s score
+	s.names(t, "heldout.txt")
+	if want := (score{secrets: 208, missed: 9, harmless: 155, wrong: 17}); s != want {
+		t.Errorf("%v; documented are %v", s, want)
+	}
+}
+
 // What was withheld stays as it is, whatever stands around it: texts made of pieces of secrets,
 // marks and punctuation are withheld once and for all, and remain JSON.
 func TestWithheldOnce(t *testing.T) {
