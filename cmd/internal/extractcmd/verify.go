@@ -140,7 +140,7 @@ func runVerify(ctx context.Context, s *settings, deep *int, all bool, format str
 		v.Service.Write(s.text(stdout))
 	}
 	if !r.Whole() && !r.Damaged() {
-		return cli.Fail(cli.ExitFailed, fmt.Errorf("the warehouse is whole, but %s holds secrets in clear", cli.Plural(r.Count, "file")),
+		return cli.Fail(cli.ExitFailed, fmt.Errorf("the warehouse is whole, but it holds secrets in clear, in %s", cli.Plural(r.Count, "file")),
 			"extract migrate withholds them in the current snapshot; replace them at the service: others may have read them")
 	}
 	if !r.Whole() {
