@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 )
 
 // ErrNoWarehouse is returned when a folder holds no snapshot at all.
@@ -23,6 +25,21 @@ func (e *DamageError) Error() string { return fmt.Sprintf("%s is damaged: %s", e
 // Hint says what to do about it.
 func (e *DamageError) Hint() string {
 	return "nothing was changed; extract repair removes what is damaged and fetches it again; or restore the file from a backup"
+}
+
+// Inside returns a text, as of an error, in which the paths of a warehouse begin at its root. Others
+// than its operator need not learn where it lies.
+func Inside(root, text string) string {
+	if root == "" {
+		return text
+	}
+	for _, find := range []func(string) (string, error){filepath.EvalSymlinks, filepath.Abs, func(p string) (string, error) { return filepath.Clean(p), nil }} {
+		if path, err := find(root); err == nil && filepath.IsAbs(path) && path != string(filepath.Separator) {
+			text = strings.ReplaceAll(text, path+string(filepath.Separator), "")
+			text = regexp.MustCompile(regexp.QuoteMeta(path)+`($|[^\w.-])`).ReplaceAllString(text, "the warehouse$1")
+		}
+	}
+	return text
 }
 
 // CurrentError says that snapshots are there, but that the link current does

@@ -9,15 +9,32 @@ import (
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/guard"
+	"callhouse/internal/layout"
 	"callhouse/internal/postgres"
 )
 
-// explain turns an error of a statement into one as Postgres tells it.
-func explain(err error) error {
+// explain turns an error of a statement into one as Postgres tells it. It does not tell where the
+// warehouse at root lies.
+func explain(root string, err error) error {
+	told := told(err)
+	var p *postgres.Error
+	switch {
+	case told == nil, errors.Is(err, io.EOF), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case errors.As(told, &p):
+		p.Message = layout.Inside(root, p.Message)
+	default:
+		return &postgres.Error{Code: "XX000", Message: layout.Inside(root, told.Error())}
+	}
+	return told
+}
+
+// told is explain, with paths as they are.
+func told(err error) error {
 	var already *postgres.Error
 	var d *duck.Error
 	var unsafe *guard.UnsafeError
 	var zone *analytics.ZoneError
+	var damage *layout.DamageError
 	coded := func(code, hint string) error { return &postgres.Error{Code: code, Message: err.Error(), Hint: hint} }
 	switch {
 	case err == nil, errors.Is(err, io.EOF), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.As(err, &already):
@@ -34,6 +51,8 @@ func explain(err error) error {
 		return coded("42601", "")
 	case errors.As(err, &zone):
 		return coded("22023", "")
+	case errors.As(err, &damage):
+		return coded("XX001", "tell whoever keeps the warehouse: extract verify --all says which snapshots are whole")
 	case errors.As(err, &d):
 		return &postgres.Error{Code: stateOf(d), Message: d.Text(), Hint: strings.Join(d.Nearest, ", ")}
 	}

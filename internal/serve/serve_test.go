@@ -534,3 +534,22 @@ func certificate(t *testing.T) tls.Certificate {
 	}
 	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}
 }
+
+// A client learns that a file is damaged, and not where the warehouse lies.
+func TestDamageNamesNoFolder(t *testing.T) {
+	h := start(t, nil)
+	files, err := filepath.Glob(filepath.Join(h.root, "snapshots", "*", "calls", "*", "*.parquet"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, f := range files {
+		if err := os.Truncate(f, 10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := h.connect(t, "")
+	_, err = c.Exec(t.Context(), "SELECT max(hash(c)) FROM calls c")
+	if err == nil || code(err) == "" || strings.Contains(err.Error(), h.root) || !strings.Contains(err.Error(), "snapshots/") {
+		t.Errorf("%v", err)
+	}
+}

@@ -69,7 +69,7 @@ func (s *session) Begin(ctx context.Context) error {
 	at, err := s.backend.Houses.take(ctx, s.backend.Zone, s.rights)
 	if err != nil {
 		s.mu.Unlock()
-		return explain(err)
+		return explain(s.backend.Houses.Root, err)
 	}
 	s.began = true
 	if at == s.at {
@@ -191,7 +191,7 @@ func (s *session) explain(err error) error {
 	if errors.As(err, &d) && (d.Kind == "INTERNAL" || d.Kind == "FATAL") && s.at != nil {
 		s.backend.Houses.spoil(s.at)
 	}
-	return explain(err)
+	return explain(s.backend.Houses.Root, err)
 }
 
 // Prepare implements postgres.Session.

@@ -11,6 +11,7 @@ import (
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/analytics/catalog"
 	"callhouse/internal/analytics/engine"
+	"callhouse/internal/words"
 )
 
 func (a *app) initCommand() *cobra.Command {
@@ -61,6 +62,9 @@ outcomes.`,
 
 func (a *app) printScript(script string) error {
 	print := func(w io.Writer) error {
+		if cli.CanDraw(w) { // elsewhere it is exact
+			script = words.Lines(script)
+		}
 		_, err := io.WriteString(w, script)
 		return err
 	}

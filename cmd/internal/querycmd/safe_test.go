@@ -388,3 +388,27 @@ func TestSafeCommandAlone(t *testing.T) {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 }
+
+// In safe mode no error tells where the warehouse lies: the statement, and so the reader of the error, may be
+// somebody else's.
+func TestSafeErrorsNameNoFolder(t *testing.T) {
+	house(t)
+	safeTemp(t)
+	root, err := filepath.Abs("warehouse")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(root, "snapshots", "*", "calls", "*", "*.parquet"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, f := range files {
+		if err := os.Truncate(f, 10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := run(t, "", "sql", "--safe", "--warehouse", root, "SELECT max(hash(c)) FROM calls c")
+	if r.code != cli.ExitFailed || !strings.Contains(r.stderr, "query: snapshots/") || strings.Contains(r.stderr, root) {
+		t.Error(r)
+	}
+}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"callhouse/internal/analytics/value"
+	"callhouse/internal/words"
 )
 
 // Format names a way to write rows.
@@ -125,7 +126,7 @@ func Write(ctx context.Context, w io.Writer, f Format, src Source, o Options) (R
 	var r Result
 	var err error
 	if o.Heading != "" && (f == Table || f == Markdown) {
-		_, _ = buf.WriteString(o.Heading + "\n\n") // Flush tells the error
+		_, _ = buf.WriteString(words.Line(o.Heading) + "\n\n") // Flush tells the error
 	}
 	if c, ok := src.(comparison); ok && !f.Exact() {
 		src = c.lines(o.Location)
@@ -138,9 +139,9 @@ func Write(ctx context.Context, w io.Writer, f Format, src Source, o Options) (R
 		}
 		r, err = writeTable(ctx, buf, src, o)
 	case CSV:
-		r, err = writeCSV(ctx, buf, src, o, exact{})
+		r, err = writeCSV(ctx, buf, src, o, shown(exact{}, o))
 	case CSVExcel:
-		r, err = writeCSV(ctx, buf, src, o, spreadsheet{})
+		r, err = writeCSV(ctx, buf, src, o, shown(spreadsheet{}, o))
 	case JSON:
 		r, err = writeJSON(ctx, buf, src, o, "[\n", ",\n", "\n]\n", "[]\n")
 	case NDJSON:

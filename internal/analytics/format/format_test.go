@@ -204,3 +204,22 @@ func TestFormatOfFile(t *testing.T) {
 		}
 	}
 }
+
+// No format lets a text of a caller's steer a terminal; a file or pipe gets it as it is.
+func TestTerminalIsNotSteered(t *testing.T) {
+	const foul = "\x1b]0;owned\x07, \"\u009b31m\"\nnext"
+	columns := []value.Column{{Name: "a" + foul, Kind: value.Text}, {Name: "plan", Kind: value.Drawing}}
+	for _, f := range []format.Format{format.Table, format.CSV, format.CSVExcel, format.JSON, format.NDJSON, format.Markdown} {
+		var out bytes.Buffer
+		o := format.Options{Width: 80, Heading: "where " + foul}
+		if _, err := format.Write(t.Context(), &out, f, format.NewStatic(columns, [][]any{{foul, foul}}), o); err != nil {
+			t.Fatal(err)
+		}
+		if strings.ContainsAny(out.String(), "\x1b\x07\u009b") || !strings.Contains(out.String(), "owned") {
+			t.Errorf("%s: %q", f, out.String())
+		}
+	}
+	if got, want := write(t, format.CSV, 0, columns[:1], [][]any{{"\x1b, \"x\""}}), "\"a\x1b]0;owned\x07, \"\"\u009b31m\"\"\nnext\"\n\"\x1b, \"\"x\"\"\"\n"; got != want {
+		t.Errorf("a pipe gets %q, want %q", got, want)
+	}
+}

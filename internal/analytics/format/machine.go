@@ -29,6 +29,21 @@ func (exact) appendText(dst []byte, v any, loc *time.Location) []byte {
 	return value.AppendText(dst, v, loc)
 }
 
+// visible makes of a flavour one for a terminal, which would act on control characters.
+type visible struct{ flavour }
+
+func (f visible) appendText(dst []byte, v any, loc *time.Location) []byte {
+	return append(dst, words.Lines(string(f.flavour.appendText(nil, v, loc)))...)
+}
+
+// shown returns a flavour for where an answer goes: elsewhere than on a terminal it stays exact.
+func shown(as flavour, o Options) flavour {
+	if o.Width == 0 {
+		return as
+	}
+	return visible{as}
+}
+
 // writeCSV writes RFC 4180. A null is empty, an empty string is "".
 func writeCSV(ctx context.Context, w *bufio.Writer, src Source, o Options, as flavour) (Result, error) {
 	line := []byte(as.begin())
@@ -105,7 +120,10 @@ func writeJSON(ctx context.Context, w *bufio.Writer, src Source, o Options, open
 			line = append(line, names[i]...)
 			line = value.AppendJSON(line, v, o.Location)
 		}
-		_, err := w.Write(append(line, '}'))
+		if line = append(line, '}'); o.Width > 0 { // JSON lets some pass that a terminal acts on
+			line = append(line[:0], words.Lines(string(line))...)
+		}
+		_, err := w.Write(line)
 		return err
 	})
 	if err != nil {

@@ -14,6 +14,13 @@ import (
 	"callhouse/internal/analytics/value"
 )
 
+// plainExplainRE is what EXPLAIN may be followed by in safe mode: a format, and not ANALYZE in any spelling,
+// whose answer names the warehouse's files with their absolute paths.
+var plainExplainRE = regexp.MustCompile(`(?is)^EXPLAIN\s*(?:\(\s*FORMAT\s+\w+\s*\))?\s*$`)
+
+// commentRE are the comments that explainRE lets pass.
+var commentRE = regexp.MustCompile(`(?s)--[^\n]*\n|/\*.*?\*/`)
+
 // ErrNotReading says that a statement may change something.
 var ErrNotReading = errors.New("only statements that read are run: SELECT, FROM, WITH, VALUES, DESCRIBE, SHOW, SUMMARIZE, EXPLAIN")
 
@@ -48,7 +55,7 @@ type Check struct {
 }
 
 // Reads returns nil for the text of one statement that only reads, possibly
-// under EXPLAIN, whose ANALYZE runs what it explains. It decides from the parse
+// under EXPLAIN, whose ANALYZE runs what it explains and is refused with isSafe. It decides from the parse
 // tree alone and before DuckDB plans anything: planning EXPORT DATABASE already
 // makes a folder. With isSafe it must also read nothing but the warehouse.
 func Reads(ctx context.Context, conn *duck.Conn, text string, isSafe bool) error {
@@ -87,6 +94,9 @@ func (k Check) Text(ctx context.Context, conn *duck.Conn, text string) (string, 
 		return "", duck.ErrNoStatement
 	case len(tree.Statements) > 1:
 		return "", duck.ErrManyStatements
+	}
+	if k.Safe && explains != "" && !plainExplainRE.MatchString(strings.TrimSpace(commentRE.ReplaceAllString(explains, " "))) {
+		return "", &UnsafeError{"EXPLAIN with ANALYZE, which names files by their paths, or with an option other than FORMAT,"}
 	}
 	if k.Rewrite != nil {
 		changed, err := k.rewritten(ctx, conn, text, raw)

@@ -21,6 +21,7 @@ import (
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/format"
+	"callhouse/internal/layout"
 	"callhouse/internal/proven"
 )
 
@@ -77,7 +78,7 @@ func (j *Job) run(ctx context.Context, out io.Writer, checks Checks) *Report {
 		}
 	}
 	err = j.command(nil).Explain(answer.ExplainSQL(err))
-	return &Report{Code: cli.Code(err), Error: short(err.Error()), Hint: short(cli.Hint(err))}
+	return &Report{Code: cli.Code(err), Error: short(layout.Inside(j.Warehouse, err.Error())), Hint: short(cli.Hint(err))}
 }
 
 func (j *Job) write(ctx context.Context, out io.Writer, checks Checks) (said *Report, err error) {

@@ -25,6 +25,7 @@ import (
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/rights"
+	"callhouse/internal/layout"
 	"callhouse/internal/serve"
 	"callhouse/internal/words"
 )
@@ -253,7 +254,7 @@ func (s *Server) explain(w http.ResponseWriter, r *http.Request, err error) {
 	default:
 		s.Log.Error("a request failed", "path", r.URL.Path, "error", err)
 	}
-	s.fail(w, r, status, err, cli.Hint(err))
+	s.fail(w, r, status, errors.New(layout.Inside(s.Settings.Warehouse, err.Error())), cli.Hint(err))
 }
 
 // fail writes a short page, or a line for programs. The words of a request stand in it as
