@@ -62,14 +62,15 @@ func TestSafePlansNameNoFile(t *testing.T) {
 	w := safeWarehouse(t)
 	const of = " SELECT count(*), max(hash(c)) FROM calls c WHERE start_at > '2020-01-01'"
 	var unsafe *guard.UnsafeError
-	for _, explain := range []string{"EXPLAIN ANALYZE", "explain analyse", "EXPLAIN/**/ANALYZE", "EXPLAIN -- x\nANALYZE", "EXPLAIN (ANALYZE)", "EXPLAIN (analyze, FORMAT json)",
-		"EXPLAIN (FORMAT json, ANALYZE)", "EXPLAIN ANALYZE (FORMAT json)", "EXPLAIN (/* */ANALYZE true)", `EXPLAIN ("analyze")`, "EXPLAIN ANALYZE /* (FORMAT json) */"} {
+	for _, explain := range []string{"EXPLAIN ANALYZE", "explain analyse", "EXPLAIN/**/ANALYZE", "EXPLAIN -- x\nANALYZE", "EXPLAIN (ANALYZE)",
+		"EXPLAIN (analyze, FORMAT json)", "EXPLAIN (FORMAT json, ANALYZE)", "EXPLAIN ANALYZE (FORMAT json)", "EXPLAIN (/* */ANALYZE true)",
+		`EXPLAIN ("analyze")`, "EXPLAIN ANALYZE /* (FORMAT json) */"} {
 		if _, err := w.SQL(t.Context(), explain+of); !errors.As(err, &unsafe) && !errors.Is(err, guard.ErrNotReading) {
 			t.Errorf("%s: %v, want it refused", explain, err)
 		}
 	}
-	for _, explain := range []string{"EXPLAIN", "/* a */ EXPLAIN -- b\n", "EXPLAIN (FORMAT json)", "EXPLAIN ( FORMAT text )", "EXPLAIN (FORMAT html)", "EXPLAIN (FORMAT graphviz)",
-		"EXPLAIN (FORMAT yaml)", "EXPLAIN (FORMAT mermaid)"} {
+	for _, explain := range []string{"EXPLAIN", "/* a */ EXPLAIN -- b\n", "EXPLAIN (FORMAT json)", "EXPLAIN ( FORMAT text )",
+		"EXPLAIN (FORMAT html)", "EXPLAIN (FORMAT graphviz)", "EXPLAIN (FORMAT yaml)", "EXPLAIN (FORMAT mermaid)"} {
 		for _, of := range []string{of, " FROM stored.calls", " FROM agents", " FROM tool_calls"} {
 			rows, err := w.SQL(t.Context(), explain+of)
 			if err != nil {

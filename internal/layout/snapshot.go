@@ -33,8 +33,12 @@ func Inside(root, text string) string {
 	if root == "" {
 		return text
 	}
-	for _, find := range []func(string) (string, error){filepath.EvalSymlinks, filepath.Abs, func(p string) (string, error) { return filepath.Clean(p), nil }} {
-		if path, err := find(root); err == nil && filepath.IsAbs(path) && path != string(filepath.Separator) {
+	for _, find := range []func(string) (string, error){filepath.EvalSymlinks, filepath.Abs} { // Abs cleans it, too
+		path, err := find(root)
+		if err == nil {
+			path, err = filepath.Abs(path)
+		}
+		if err == nil && path != string(filepath.Separator) {
 			text = strings.ReplaceAll(text, path+string(filepath.Separator), "")
 			text = regexp.MustCompile(regexp.QuoteMeta(path)+`($|[^\w.-])`).ReplaceAllString(text, "the warehouse$1")
 		}

@@ -175,7 +175,8 @@ func TestAnotherSecretIsNoChange(t *testing.T) {
 	clean, _ := resource.Tools.Withhold(objectOf(t, w, resource.Tools, "t1"))
 	known := resource.Tools.ItemJSON(clean)
 	item = append(item[:len(item)-1], known[bytes.Index(known, []byte(`,"unknown"`)):]...)
-	if err := w.Put(context.Background(), schema.Record{Resource: "tools", Kind: schema.KindItem, CallID: "t1", FetchedAt: w.opts.Now().UnixMilli(), Body: item}); err != nil {
+	rec := schema.Record{Resource: "tools", Kind: schema.KindItem, CallID: "t1", FetchedAt: w.opts.Now().UnixMilli(), Body: item}
+	if err := w.Put(context.Background(), rec); err != nil {
 		t.Fatal(err)
 	}
 	mustCommit(t, w)

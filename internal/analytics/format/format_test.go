@@ -219,7 +219,8 @@ func TestTerminalIsNotSteered(t *testing.T) {
 			t.Errorf("%s: %q", f, out.String())
 		}
 	}
-	if got, want := write(t, format.CSV, 0, columns[:1], [][]any{{"\x1b, \"x\""}}), "\"a\x1b]0;owned\x07, \"\"\u009b31m\"\"\nnext\"\n\"\x1b, \"\"x\"\"\"\n"; got != want {
+	got := write(t, format.CSV, 0, columns[:1], [][]any{{"\x1b, \"x\""}})
+	if want := "\"a\x1b]0;owned\x07, \"\"\u009b31m\"\"\nnext\"\n\"\x1b, \"\"x\"\"\"\n"; got != want {
 		t.Errorf("a pipe gets %q, want %q", got, want)
 	}
 }

@@ -3,6 +3,7 @@ package secret
 import (
 	"bytes"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -15,36 +16,38 @@ type form struct {
 	hex    bool // nothing but hexadecimal digits behind the prefix
 }
 
-// forms are the keys of well-known services, as their documentation describes them.
-var forms = []form{
-	{prefix: "sk-", least: 20}, {prefix: "sk_live_", least: 18}, {prefix: "sk_test_", least: 18}, {prefix: "rk_live_", least: 18},
-	{prefix: "rk_test_", least: 18}, {prefix: "sk_", least: 35}, {prefix: "whsec_", least: 20}, {prefix: "pk_live_", least: 18},
-	{prefix: "AKIA", least: 20}, {prefix: "ASIA", least: 20}, {prefix: "ABIA", least: 20}, {prefix: "ACCA", least: 20},
-	{prefix: "ghp_", least: 36}, {prefix: "gho_", least: 36}, {prefix: "ghu_", least: 36}, {prefix: "ghs_", least: 36}, {prefix: "ghr_", least: 36},
-	{prefix: "github_pat_", least: 30}, {prefix: "glpat-", least: 20}, {prefix: "gldt-", least: 20}, {prefix: "glrt-", least: 20}, {prefix: "glptt-", least: 30},
-	{prefix: "xoxb-", least: 20}, {prefix: "xoxp-", least: 20}, {prefix: "xoxa-", least: 20}, {prefix: "xoxe-", least: 20}, {prefix: "xoxr-", least: 20},
-	{prefix: "xoxs-", least: 20}, {prefix: "xoxo-", least: 20}, {prefix: "xapp-", least: 20}, {prefix: "xoxe.", least: 20, dots: 1},
-	{prefix: "AIza", least: 35}, {prefix: "ya29.", least: 20, dots: 1}, {prefix: "GOCSPX-", least: 20}, {prefix: "eyJ", least: 30, dots: 2},
-	{prefix: "SG.", least: 30, dots: 2}, {prefix: "key-", least: 36, hex: true}, {prefix: "SK", least: 34, hex: true}, {prefix: "npm_", least: 30},
-	{prefix: "pypi-", least: 40}, {prefix: "rubygems_", least: 40}, {prefix: "dop_v1_", least: 40}, {prefix: "doo_v1_", least: 40}, {prefix: "dor_v1_", least: 40},
-	{prefix: "hf_", least: 30}, {prefix: "shpat_", least: 30}, {prefix: "shpss_", least: 30}, {prefix: "shpca_", least: 30}, {prefix: "shppa_", least: 30},
-	{prefix: "sq0atp-", least: 25}, {prefix: "sq0csp-", least: 25}, {prefix: "EAAA", least: 40}, {prefix: "lin_api_", least: 30}, {prefix: "ntn_", least: 40},
-	{prefix: "secret_", least: 40}, {prefix: "r8_", least: 35}, {prefix: "gsk_", least: 30}, {prefix: "xai-", least: 30}, {prefix: "pplx-", least: 30},
-	{prefix: "AGE-SECRET-KEY-1", least: 50}, {prefix: "hvs.", least: 25, dots: 1}, {prefix: "hvb.", least: 25, dots: 1}, {prefix: "dapi", least: 36, hex: true},
-	{prefix: "glsa_", least: 30}, {prefix: "glc_", least: 30}, {prefix: "NRAK-", least: 30}, {prefix: "PMAK-", least: 40}, {prefix: "dckr_pat_", least: 30},
-	{prefix: "ATATT3", least: 60}, {prefix: "figd_", least: 30}, {prefix: "dp.pt.", least: 40, dots: 2}, {prefix: "dp.st.", least: 40, dots: 2},
-	{prefix: "pscale_tkn_", least: 30}, {prefix: "pscale_pw_", least: 30}, {prefix: "sbp_", least: 40}, {prefix: "sb_secret_", least: 25}, {prefix: "sntrys_", least: 30},
-	{prefix: "re_", least: 32}, {prefix: "tfp_", least: 40}, {prefix: "fo1_", least: 40}, {prefix: "FlyV1", least: 40}, {prefix: "CFPAT-", least: 40},
-	{prefix: "ops_eyJ", least: 60}, {prefix: "pat-na1-", least: 36}, {prefix: "pat-eu1-", least: 36}, {prefix: "frp_", least: 30}, {prefix: "xkeysib-", least: 40},
-	{prefix: "sgp_", least: 40}, {prefix: "tvly-", least: 24}, {prefix: "fc-", least: 35, hex: true}, {prefix: "nvapi-", least: 40}, {prefix: "sl.", least: 100, dots: 1},
-	{prefix: "EZAK", least: 50}, {prefix: "EZTK", least: 50}, {prefix: "LTAI", least: 20}, {prefix: "AKID", least: 30}, {prefix: "patch_", least: 60},
-	{prefix: "oy2", least: 46}, {prefix: "ico-", least: 36}, {prefix: "shippo_live_", least: 40}, {prefix: "shippo_test_", least: 40}, {prefix: "duffel_", least: 40},
-	{prefix: "ntfy_", least: 30}, {prefix: "A3-", least: 30}, {prefix: "cal_live_", least: 25}, {prefix: "phc_", least: 40}, {prefix: "phx_", least: 40},
+// known are the keys of well-known services, as their documentation describes them: prefix, least length, and
+// dots or hexadecimal digits.
+const known = `
+	sk-:20 sk_live_:18 sk_test_:18 rk_live_:18 rk_test_:18 sk_:35 whsec_:20 pk_live_:18 AKIA:20 ASIA:20 ABIA:20 ACCA:20 ghp_:36
+	gho_:36 ghu_:36 ghs_:36 ghr_:36 github_pat_:30 glpat-:20 gldt-:20 glrt-:20 glptt-:30 xoxb-:20 xoxp-:20 xoxa-:20 xoxe-:20 xoxr-:20
+	xoxs-:20 xoxo-:20 xapp-:20 xoxe.:20:dots1 AIza:35 ya29.:20:dots1 GOCSPX-:20 eyJ:30:dots2 SG.:30:dots2 key-:36:hex SK:34:hex
+	npm_:30 pypi-:40 rubygems_:40 dop_v1_:40 doo_v1_:40 dor_v1_:40 hf_:30 shpat_:30 shpss_:30 shpca_:30 shppa_:30 sq0atp-:25
+	sq0csp-:25 EAAA:40 lin_api_:30 ntn_:40 secret_:40 r8_:35 gsk_:30 xai-:30 pplx-:30 AGE-SECRET-KEY-1:50 hvs.:25:dots1 hvb.:25:dots1
+	dapi:36:hex glsa_:30 glc_:30 NRAK-:30 PMAK-:40 dckr_pat_:30 ATATT3:60 figd_:30 dp.pt.:40:dots2 dp.st.:40:dots2 pscale_tkn_:30
+	pscale_pw_:30 sbp_:40 sb_secret_:25 sntrys_:30 re_:32 tfp_:40 fo1_:40 FlyV1:40 CFPAT-:40 ops_eyJ:60 pat-na1-:36 pat-eu1-:36
+	frp_:30 xkeysib-:40 sgp_:40 tvly-:24 fc-:35:hex nvapi-:40 sl.:100:dots1 EZAK:50 EZTK:50 LTAI:20 AKID:30 patch_:60 oy2:46 ico-:36
+	shippo_live_:40 shippo_test_:40 duffel_:40 ntfy_:30 A3-:30 cal_live_:25 phc_:40 phx_:40
+`
+
+// forms reads the table.
+func forms() (out []form) {
+	for _, text := range strings.Fields(known) {
+		parts := strings.Split(text, ":")
+		f := form{prefix: parts[0]}
+		f.least, _ = strconv.Atoi(parts[1]) // a test reads the table
+		for _, more := range parts[2:] {
+			f.hex = f.hex || more == "hex"
+			f.dots, _ = strconv.Atoi(strings.TrimPrefix(more, "dots")) // of hex it is 0
+		}
+		out = append(out, f)
+	}
+	return out
 }
 
 // byFirst are the forms by the first byte of their prefix.
 var byFirst = func() (out [256][]form) {
-	for _, f := range forms {
+	for _, f := range forms() {
 		out[f.prefix[0]] = append(out[f.prefix[0]], f)
 	}
 	return out
@@ -213,7 +216,7 @@ func mixed(text []byte) bool {
 			}
 		}
 	}
-	return letters > 0 && figures > 0 || len(text) >= 20 && classes(text) == 2 && bytes.IndexByte(text, '.') < 0 && letters == len(text) && turnsOf(text) > 5
+	return letters > 0 && figures > 0 || len(text) >= 20 && letters == len(text) && turnsOf(text) > 5
 }
 
 // turnsOf counts where small letters and capitals take turns.

@@ -70,10 +70,8 @@ func senseOf(name string) (s sense) {
 	if len(name) > longestName {
 		return s
 	}
-	for _, word := range foreign {
-		if strings.Contains(name, word) {
-			return sense{level: certain, why: "name with " + word, numbers: true}
-		}
+	if word := foreignIn(name); word != "" {
+		return sense{level: certain, why: "name with " + word, numbers: true}
 	}
 	words := split(name)
 	if len(words) == 0 || len(words) > mostWords {
@@ -94,6 +92,18 @@ func senseOf(name string) (s sense) {
 	}
 	s.address = slices.ContainsFunc(words, isAddress)
 	return s
+}
+
+// foreignIn returns the word of another script that a name has.
+func foreignIn(name string) string {
+	if strings.IndexFunc(name, func(r rune) bool { return r > unicode.MaxLatin1 }) >= 0 {
+		for _, word := range foreign {
+			if strings.Contains(name, word) {
+				return word
+			}
+		}
+	}
+	return ""
 }
 
 func isAddress(word string) bool {
@@ -234,13 +244,14 @@ func together(words []string) []string {
 
 // Nouns that end or begin a word which is several written together.
 var (
-	endings = []string{"tokens", "token", "secrets", "secret", "passwords", "password", "passwd", "passphrase", "passcode", "credentials", "credential",
-		"cookies", "cookie", "pwd", "jwt"}
+	endings = []string{"tokens", "token", "secrets", "secret", "passwords", "password", "passwd", "passphrase", "passcode",
+		"credentials", "credential", "cookies", "cookie", "pwd", "jwt"}
 	pairsOfWords = []struct {
 		end    string
 		before map[string]bool
 	}{{"keys", keyed}, {"key", keyed}, {"code", coded}, {"pass", passing}, {"id", set("session")},
-		{"auth", set("basic http proxy digest user api sip client web")}, {"header", set("auth authorization")}, {"string", set("connection conn")}}
+		{"auth", set("basic http proxy digest user api sip client web")}, {"header", set("auth authorization")},
+		{"string", set("connection conn")}}
 	beginnings = []string{"token", "secret", "password", "passwd", "credentials", "credential", "cookie", "auth", "pin", "otp"}
 )
 
@@ -254,24 +265,8 @@ func apart(word string) []string {
 			return append(apart(rest), end)
 		}
 	}
-	for _, of := range pairsOfWords {
-		rest, ok := strings.CutSuffix(word, of.end)
-		if !ok {
-			continue
-		}
-		longest := ""
-		for before := range of.before {
-			if strings.HasSuffix(rest, before) && len(before) > len(longest) && (before == rest || len(before) > 2) {
-				longest = before
-			}
-		}
-		if longest == "" {
-			continue
-		}
-		if longest == rest {
-			return []string{longest, of.end}
-		}
-		return []string{rest[:len(rest)-len(longest)], longest, of.end}
+	if words := pairApart(word); words != nil {
+		return words
 	}
 	for _, begin := range beginnings {
 		if rest, ok := strings.CutPrefix(word, begin); ok && (describing[rest] || carrying[rest]) {
@@ -286,4 +281,28 @@ func apart(word string) []string {
 		}
 	}
 	return []string{word}
+}
+
+// pairApart takes a word apart that ends with two, as apikey and basicauth do; nil: it does not.
+func pairApart(word string) []string {
+	for _, of := range pairsOfWords {
+		rest, ok := strings.CutSuffix(word, of.end)
+		if !ok {
+			continue
+		}
+		longest := ""
+		for before := range of.before {
+			if strings.HasSuffix(rest, before) && len(before) > len(longest) && (before == rest || len(before) > 2) {
+				longest = before
+			}
+		}
+		switch longest {
+		case "":
+		case rest:
+			return []string{longest, of.end}
+		default:
+			return []string{rest[:len(rest)-len(longest)], longest, of.end}
+		}
+	}
+	return nil
 }

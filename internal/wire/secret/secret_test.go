@@ -156,11 +156,12 @@ func TestHeldOut(t *testing.T) {
 // marks and punctuation are withheld once and for all, and remain JSON.
 func TestWithheldOnce(t *testing.T) {
 	t.Parallel()
-	pieces := []string{"token", "password", "api_key", "key", "Bearer ", "Basic dTpw", " is ", ": ", "=", "&", "?", "https://", "u:p@", "@", "/", "#", ";", ",", " ",
-		"\n", Mark, word, drawn, "sk-" + drawn + drawn, "{", "}", `"`, `\`, "'", "<", "</", ">", "-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----", "4711", "sip:",
+	pieces := []string{"token", "password", "api_key", "key", "Bearer ", "Basic dTpw", " is ", ": ", "=", "&", "?", "https://", "u:p@", "@",
+		"/", "#", ";", ",", " ", "\n", Mark, word, drawn, "sk-" + drawn + drawn, "{", "}", `"`, `\`, "'", "<", "</", ">",
+		"-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----", "4711", "sip:",
 		"hooks.slack.com/services/", "{{x}}", "é", "비밀번호", "eyJ", "."}
 	r := rand.New(rand.NewPCG(1, 2))
-	for range 40_000 {
+	for range 8_000 {
 		var b strings.Builder
 		for range 1 + r.IntN(12) {
 			b.WriteString(pieces[r.IntN(len(pieces))])
@@ -202,18 +203,20 @@ func TestSpelling(t *testing.T) {
 // holds the secret.
 func TestPlaces(t *testing.T) {
 	t.Parallel()
-	text := `{"data":{"tools":[{"url":"https://u:swordfish@x.example/a?t=swordfish","headers":{"X-A":"swordfish"}}],"body":"{\"pin\":\"4711\"}"},` +
+	text := `{"data":{"tools":[{"url":"https://u:swordfish@x.example/a?t=swordfish","headers":{"X-A":"swordfish"}}],` +
+		`"body":"{\"pin\":\"4711\"}"},` +
 		`"prompt":"ask https://x.example/?api_key=swordfish&a=1","hidden":{"a":["swordfish"]},"id":"sk-` + drawn + drawn + `"}`
 	rules := Rules{Hide: []string{"hidden"}, Keep: []string{"id"}}
 	clean, places, err := rules.Withhold([]byte(text))
-	if err != nil || strings.Contains(string(clean), word) || strings.Contains(string(clean), "4711") || !strings.Contains(string(clean), drawn) {
+	if has := func(s string) bool { return strings.Contains(string(clean), s) }; err != nil || has(word) || has("4711") || !has(drawn) {
 		t.Fatalf("%s, %v", clean, err)
 	}
 	_, again, err := rules.Withhold(clean)
 	if err != nil || len(again) != len(places) {
 		t.Fatalf("%v and then %v, %v", places, again, err)
 	}
-	want := []string{"data.tools[0].url: user or password in an address", "data.tools[0].url: query of an address", "data.tools[0].headers.X-A: headers",
+	want := []string{"data.tools[0].url: user or password in an address", "data.tools[0].url: query of an address",
+		"data.tools[0].headers.X-A: headers",
 		"data.body/pin: name with pin", "prompt: parameter api_key of a query", "hidden.a[0]: withheld for every hidden"}
 	for i, p := range places {
 		if got := p.Path + ": " + p.Why; got != want[i] || !p.Clear || again[i] != (Place{p.Path, p.Why, false}) {
@@ -235,7 +238,7 @@ func FuzzWithhold(f *testing.F) {
 
 func BenchmarkWithhold(b *testing.B) {
 	prompt := strings.Repeat("You answer calls of the clinic. Ask for the name, then for the date: never guess. If x = 1, stop.\n", 200)
-	text, err := json.Marshal(map[string]any{"data": map[string]any{"prompt": map[string]any{"prompt": prompt}, "toolIds": []string{"a", "b"}}})
+	text, err := json.Marshal(map[string]any{"data": map[string]any{"prompt": map[string]any{"prompt": prompt}, "toolIds": []string{"a"}}})
 	if err != nil {
 		b.Fatal(err)
 	}

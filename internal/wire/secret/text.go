@@ -106,13 +106,15 @@ func (r *reader) address(at int) {
 		at += user + 1
 	}
 	for _, h := range secretPaths {
-		if i := bytes.Index(r.text[at:min(len(r.text), at+200)], []byte(h)); i >= 0 && i <= 40 && !bytes.ContainsAny(r.text[at:at+i], " \n\"'?") {
+		i := bytes.Index(r.text[at:min(len(r.text), at+200)], []byte(h))
+		if i >= 0 && i <= 40 && !bytes.ContainsAny(r.text[at:at+i], " \n\"'?") {
 			from := at + i + len(h)
 			if r.marked(from, "path of a webhook") {
 				return
 			}
 			to := from
-			for to < len(r.text) && !endsAddress(r.text[to]) && r.text[to] != '?' && (r.text[to] != '/' || h[len(h)-1] == '/') {
+			slashes := h[len(h)-1] == '/'
+			for to < len(r.text) && !endsAddress(r.text[to]) && r.text[to] != '?' && (slashes || r.text[to] != '/') {
 				to++
 			}
 			if to-from >= 8 && !isReference(r.text[from:to]) {
@@ -126,7 +128,8 @@ func (r *reader) address(at int) {
 const userInfo = "user or password in an address"
 
 // secretPaths are addresses whose path is the secret.
-var secretPaths = []string{"hooks.slack.com/services/", "hooks.slack.com/workflows/", "hooks.slack.com/triggers/", "discord.com/api/webhooks/",
+var secretPaths = []string{"hooks.slack.com/services/", "hooks.slack.com/workflows/", "hooks.slack.com/triggers/",
+	"discord.com/api/webhooks/",
 	"discordapp.com/api/webhooks/", "api.telegram.org/bot", "hooks.zapier.com/hooks/catch/", ".webhook.office.com/webhookb2/",
 	"outlook.office.com/webhook/", "hook.us1.make.com/", "hook.eu1.make.com/", "hook.us2.make.com/", "hook.eu2.make.com/", "webhook.site/",
 	"maker.ifttt.com/trigger/"}
@@ -164,64 +167,72 @@ func (r *reader) sip(colon int) bool {
 // setting looks at a name and its value: token=x, X-Api-Key: x, "password": "x". The sign
 // between them is at p, and n bytes long.
 func (r *reader) setting(p, n int) {
-	c := r.text[p]
-	if c == '=' && p > 0 && bytes.IndexByte([]byte("=!<>:"), r.text[p-1]) >= 0 {
+	c, at := r.text[p], p+n
+	comparison := c == '=' && p > 0 && bytes.IndexByte([]byte("=!<>:"), r.text[p-1]) >= 0
+	if comparison || at < len(r.text) && (r.text[at] == '=' || r.text[at] == ':') {
 		return
-	}
-	from, to := r.nameBefore(p)
-	if from == to {
-		return
-	}
-	at := p + n
-	if at < len(r.text) && (r.text[at] == '=' || r.text[at] == ':') {
-		return // a comparison, or an assignment that has its own turn
 	}
 	if c == '=' && at < len(r.text) && r.text[at] == '>' {
 		at++
 	}
-	query := c == '=' && (r.query && from == 0 || from > 0 && (r.text[from-1] == '?' || r.text[from-1] == '&' || r.text[from-1] == ';' && r.query))
-	s := senseIn(string(r.text[from:to]), query)
+	from, to := r.nameBefore(p)
+	name := string(r.text[from:to])
+	query := c == '=' && r.inQuery(from)
+	s := senseIn(name, query)
 	if s.level == harmless || s.headers {
 		return
 	}
-	spaced := to < p && r.text[to] == ' '
+	if s.why = "value of " + name; query {
+		s.why = "parameter " + name + " of a query"
+	}
+	begin, quoted := r.valueAt(at)
+	if r.marked(begin, s.why) {
+		return
+	}
+	end := r.valueEnd(begin, quoted, query)
+	value := r.text[begin:end]
+	if len(value) == 0 || isReference(value) || end < len(r.text) && r.text[end] == '(' {
+		return
+	}
+	tight := c == '=' && r.text[p-1] != ' ' && (begin == at || quoted != 0 && begin == at+1)
+	if isSet(s, value, query, tight || quoted != 0 && r.body) {
+		r.add(begin, end, s.why)
+	}
+}
+
+// isSet reports whether a name in a text is given a secret. sure says that nothing but a value can
+// stand there; elsewhere it may be a word of a sentence.
+func isSet(s sense, value []byte, query, sure bool) bool {
+	switch {
+	case s.level == suspect:
+		return random(value)
+	case query, s.numbers && isPIN(value), mixed(value):
+		return true
+	}
+	return sure && len(value) > 2 && !trivial[plainName(string(value))] && !isAmount(value)
+}
+
+// inQuery reports whether a name that begins at a place is that of a parameter of a query.
+func (r *reader) inQuery(at int) bool {
+	if at == 0 {
+		return r.query
+	}
+	before := r.text[at-1]
+	return before == '?' || before == '&' || before == ';' && r.query
+}
+
+// valueAt returns where the value behind a sign begins, and the quote that it is in; 0: none.
+func (r *reader) valueAt(at int) (begin int, quoted byte) {
 	for at < len(r.text) && (r.text[at] == ' ' || r.text[at] == '\t') {
 		at++
-		spaced = true
 	}
-	quoted := byte(0)
 	if at < len(r.text) && r.text[at] == '\\' {
 		at++
 	}
 	if at < len(r.text) && bytes.IndexByte([]byte("\"'`"), r.text[at]) >= 0 {
-		quoted = r.text[at]
-		at++
+		return at + 1, r.text[at]
 	}
-	if s.why = "value of " + string(r.text[from:to]); query {
-		s.why = "parameter " + string(r.text[from:to]) + " of a query"
-	}
-	if r.marked(at, s.why) {
-		return
-	}
-	end := r.valueEnd(at, quoted, query)
-	value := r.text[at:end]
-	if isReference(value) || end < len(r.text) && r.text[end] == '(' {
-		return
-	}
-	sure := c == '=' && !spaced || quoted != 0 && r.body
-	switch {
-	case s.level == suspect:
-		if !random(value) {
-			return
-		}
-	case s.numbers && isPIN(value):
-	case query && len(value) > 0:
-	case sure && !trivial[plainName(string(value))] && !isAmount(value) && len(value) > 2:
-	case mixed(value):
-	default:
-		return
-	}
-	r.add(at, end, s.why)
+	return at, 0
 }
 
 // nameBefore returns where the name before a sign begins and ends.
