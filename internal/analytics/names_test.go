@@ -56,7 +56,7 @@ func TestNamesThatFitSeveral(t *testing.T) {
 		"Same": 3, "same": 3, "SAME": 3, " same ": 3, // of either case
 		"Same (a1111111-o)": int64(601), "same (A1111111-T)": int64(2), "same (b2222222-o)": int64(3), "same (": 3, "Same (a1111111": 2,
 		"a1111111": 2, "a1111111-one": int64(601), "a1": 2, "a": 6, // ids that begin so, and names with an a
-		"b2": 2, // the name of one, and the beginning of another's id
+		"b2":   2, // the name of one, and the beginning of another's id
 		"café": 2, "CAFE\u0301": 2, "Other": int64(4), "oth": int64(4), "night line": int64(8), "line": int64(9), "night": int64(8), "d4": int64(5),
 	} {
 		for _, p := range []analytics.Params{{Agent: text}, {Where: []string{"agent=" + text}}, {Where: []string{"agent=" + text, "agent=c3333333-one"}}} {

@@ -51,7 +51,9 @@ func personRecords(t *testing.T, v int) (recs []schema.Record) {
 	said := func(content string) map[string]any {
 		return map[string]any{"role": "user", "content": content, "start_at": nil, "end_at": nil}
 	}
-	items := func(value string) []any { return []any{map[string]any{"type": "string", "name": "topic", "value": value}} }
+	items := func(value string) []any {
+		return []any{map[string]any{"type": "string", "name": "topic", "value": value}}
+	}
 	for i, id := range herCalls {
 		column := []string{"from_number", "to_number", "presentation_number"}[i%3]
 		call(id, map[string]any{column: herSpellings[i%len(herSpellings)], "transcript": []any{said(herWords)},

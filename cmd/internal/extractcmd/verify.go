@@ -177,8 +177,8 @@ func writeVerified(r *verify.Report, w io.Writer) {
 	}
 	words.Fprintf(w, "%s: %s, %s (%s): %s calls, %s turns, %s items, %s runs\n", verdict, cli.Plural(int64(len(r.Snapshots)), "snapshot"),
 		cli.Plural(int64(r.Files), "file"), humanize.IBytes(uint64(r.Bytes)), n(r.Calls), n(r.Turns), n(r.Items), n(r.Runs))
-	if len(r.Damaged) > 0 {
-		words.Fprintf(w, "damaged snapshots: %s; intact: %s\n", numbers(r.Damaged), numbers(without(r.Snapshots, r.Damaged)))
+	if len(r.Broken) > 0 {
+		words.Fprintf(w, "damaged snapshots: %s; intact: %s\n", numbers(r.Broken), numbers(without(r.Snapshots, r.Broken)))
 	}
 	if r.Journal > 0 {
 		words.Fprintf(w, "the journal holds %s that the next run commits\n", cli.Plural(r.Journal, "record"))

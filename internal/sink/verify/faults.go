@@ -18,6 +18,10 @@ var lost = map[string]bool{"missing": true, "size": true, "checksum": true, "unr
 // nothing in it can be believed.
 func (p Problem) Lost() bool { return lost[p.Kind] }
 
+// damage reports whether the problem is one of a snapshot's files, and not of what they
+// rightly hold, or of the key beside them.
+func (p Problem) damage() bool { return p.Kind != Secret && p.Kind != MaskKeyProblem }
+
 // Faults verifies one snapshot, and returns the problems by the paths of its files inside
 // the snapshot; those of the manifest and of the snapshot as a whole under "". Problems that
 // are many of a kind in one file are not all named.
@@ -28,6 +32,9 @@ func Faults(ctx context.Context, fsys disk.FS, s *layout.Snapshot, forgotten *sn
 	}
 	out := map[string][]Problem{}
 	for _, p := range v.bad.named {
+		if !p.damage() {
+			continue
+		}
 		path, inside := strings.CutPrefix(p.Path, v.rel(s.Dir)+"/")
 		if !inside || path == layout.ManifestName {
 			path = ""
@@ -42,6 +49,9 @@ func Faults(ctx context.Context, fsys disk.FS, s *layout.Snapshot, forgotten *sn
 func (v *verifier) damaged(snapshots []*layout.Snapshot) (out []int64) {
 	folders, files := map[string]bool{}, map[string]bool{}
 	for key := range v.bad.alike {
+		if !(Problem{Kind: key[0]}).damage() {
+			continue
+		}
 		if path, ok := strings.CutPrefix(key[1], layout.SnapshotsName+"/"); ok {
 			folder, file, _ := strings.Cut(path, "/")
 			folders[folder] = true

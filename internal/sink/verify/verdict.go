@@ -17,9 +17,9 @@ import (
 type Verdict struct {
 	FormatVersion int       `json:"format_version"`
 	At            time.Time `json:"at"`
-	Snapshot      int64     `json:"snapshot"` // the newest one that was verified
-	Problems      int64     `json:"problems"`
-	First         string    `json:"first,omitempty"` // the first of them
+	Snapshot      int64     `json:"snapshot"`        // the newest one that was verified
+	Problems      int64     `json:"problems"`        // that a report names, and that are damage
+	First         string    `json:"first,omitempty"` // the file of the first one, and its kind
 	// Files are those with a problem, by their paths inside a snapshot; "" is a problem of the
 	// snapshot itself.
 	Files []string `json:"files,omitempty"`
@@ -27,20 +27,24 @@ type Verdict struct {
 
 // Save keeps what a report found. With group, the warehouse's group may read it.
 func Save(root string, group bool, r *Report, now time.Time) error {
-	v := Verdict{FormatVersion: layout.FormatVersion, At: now.UTC(), Problems: r.Count}
+	v := Verdict{FormatVersion: layout.FormatVersion, At: now.UTC()}
 	if len(r.Snapshots) > 0 {
 		v.Snapshot = slices.Max(r.Snapshots)
 	}
 	for _, p := range r.Problems {
+		if !p.damage() {
+			continue
+		}
 		_, path, _ := strings.Cut(strings.TrimPrefix(p.Path, layout.SnapshotsName+"/"), "/")
 		if path == layout.ManifestName {
 			path = ""
 		}
-		v.Files = append(v.Files, path)
+		if v.Files = append(v.Files, path); v.First == "" {
+			v.First = p.Path + " (" + p.Kind + ")" // not what is wrong, which may name a call
+		}
+		v.Problems++
 	}
-	if slices.Sort(v.Files); len(r.Problems) > 0 {
-		v.First = r.Problems[0].String()
-	}
+	slices.Sort(v.Files)
 	v.Files = slices.Compact(v.Files)
 	raw, err := json.MarshalIndent(&v, "", " ")
 	if err != nil {

@@ -36,7 +36,7 @@ type Options struct {
 // of the current snapshot.
 type Report struct {
 	Snapshots []int64   `json:"snapshots"`
-	Damaged   []int64   `json:"damaged_snapshots"` // of these, and those whose manifest cannot be read
+	Broken    []int64   `json:"damaged_snapshots"` // of these, and those whose manifest cannot be read
 	Files     int       `json:"files"`
 	Bytes     int64     `json:"bytes"`
 	Calls     int64     `json:"calls"`
@@ -87,7 +87,7 @@ func Warehouse(ctx context.Context, opts Options) (*Report, error) {
 		opts.FS = fsys
 	}
 	v := &verifier{opts: opts, seen: newSeenFiles()}
-	v.report.Leftovers, v.report.Notes, v.report.Damaged = []string{}, []string{}, []int64{}
+	v.report.Leftovers, v.report.Notes, v.report.Broken = []string{}, []string{}, []int64{}
 	current, err := v.current()
 	if err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func Warehouse(ctx context.Context, opts Options) (*Report, error) {
 	}
 	v.report.Files, v.report.Bytes = v.seen.files, v.seen.bytes
 	v.report.Count, v.report.Problems = v.bad.count, v.bad.List()
-	v.report.Damaged = append(v.report.Damaged, v.damaged(snapshots)...)
+	v.report.Broken = append(v.report.Broken, v.damaged(snapshots)...)
 	if v.report.Problems == nil {
 		v.report.Problems = []Problem{}
 	}
