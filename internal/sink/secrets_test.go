@@ -190,7 +190,7 @@ func TestAnotherSecretIsNoChange(t *testing.T) {
 
 func objectOf(t *testing.T, w *Warehouse, of *resource.Resource, key string) (found *schema.Object) {
 	t.Helper()
-	err := w.EachObject(of, func(o *schema.Object) error {
+	err := w.EachObject(t.Context(), of, func(o *schema.Object) error {
 		if of.KeyOf(o.Row) == key {
 			found = o
 		}
