@@ -84,11 +84,7 @@ func (c *Client) attempt(ctx context.Context, r *Request, retry bool, accept fun
 	}
 	c.counter.ended(f)
 	if f != nil && f.rule().budget != nil {
-		holds := f.rule().budget
-		if r.Stream != nil {
-			holds = func(b *budget, t ticket, _ time.Duration) time.Duration { return r.Stream.holds(b, t, f) }
-		}
-		if wait := holds(c.budget, t, f.wait); wait > 0 {
+		if wait := c.heldBack(r.Stream, t, f); wait > 0 {
 			c.log.Info("the service holds us back", "failure", f, "wait", wait)
 		}
 	}

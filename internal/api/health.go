@@ -23,6 +23,7 @@ type health struct {
 	heard    bool      // something has answered, well or not
 	worked   bool      // there was a good answer
 	last     *RequestError
+	blamed   time.Time // when a stream last ended since it alone was refused
 	sure     time.Time // when a request of no stream, or the probe, last was answered well
 }
 
@@ -45,6 +46,22 @@ func (h *health) steady() {
 	if h.failures == 0 {
 		h.lastGood = time.Now()
 	}
+}
+
+// blame notes that a stream ended since it alone was refused, or that others are refused too.
+func (h *health) blame(alone bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.blamed = (time.Time{}); alone {
+		h.blamed = time.Now()
+	}
+}
+
+// blames says whether the 429 of a stream is believed to be its own.
+func (h *health) blames() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return !h.blamed.IsZero() && time.Since(h.blamed) < blamed
 }
 
 // vouched notes that the probe was answered well.

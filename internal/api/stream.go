@@ -43,6 +43,9 @@ const (
 	streamRefusals = 3
 	// keyGood is how long a key counts as accepted after a good answer.
 	keyGood = time.Minute
+	// blamed is for how long, after a stream ended since it alone was refused, the 429s of other
+	// streams are believed to be their own as well, unless a request of no stream is refused.
+	blamed = 10 * time.Minute
 	// mostExcused is how many failures of a stream are put down to the whole service.
 	mostExcused = 20
 )
@@ -159,16 +162,25 @@ func (s *Stream) patience() time.Duration {
 	return min(requestTimeout, max(s.left, headerTimeout/2))
 }
 
-// holds tells the budget of a 429 that may be meant for all requests, and returns for how long
-// they are held back.
-func (s *Stream) holds(b *budget, t ticket, f *RequestError) time.Duration {
+// heldBack tells the budget of a failure, and returns for how long all requests are held back. Of
+// those of a stream, only a 429 that may be meant for all does that.
+func (c *Client) heldBack(s *Stream, t ticket, f *RequestError) time.Duration {
+	switch {
+	case s == nil && f.class == rateLimited:
+		c.health.blame(false)
+		fallthrough
+	case s == nil:
+		return f.rule().budget(c.budget, t, f.wait)
+	case f.class != rateLimited || c.health.blames():
+		return 0
+	}
 	s.mu.Lock()
 	limited := s.limited
 	s.mu.Unlock()
-	if f.class != rateLimited || limited {
+	if limited {
 		return 0
 	}
-	return b.limited(t, min(f.wait, streamHold))
+	return c.budget.limited(t, min(f.wait, streamHold))
 }
 
 // doubtful says whether a failure may be the whole service's, and not that of the stream.
@@ -216,6 +228,9 @@ func (c *Client) optional(ctx context.Context, r *Request, accept func(*Answer) 
 		case last || r.Stream.Over() != nil:
 			if f.class == rateLimited || !r.Stream.allows(pause) {
 				r.Stream.end(f)
+				if f.class == rateLimited {
+					c.health.blame(true)
+				}
 			}
 			return f, c.concludeOptional(ctx, r, f)
 		}
@@ -234,7 +249,7 @@ func (c *Client) guilty(ctx context.Context, s *Stream, f *RequestError, began t
 		return true, nil
 	}
 	row, first := s.failed(began, took, f)
-	if !f.doubtful() || row == 1 && !last {
+	if !f.doubtful() || row == 1 && !last && !(f.class == rateLimited && c.health.blames()) {
 		return true, nil
 	}
 	since := first
@@ -246,9 +261,11 @@ func (c *Client) guilty(ctx context.Context, s *Stream, f *RequestError, began t
 		s.excuse(took, f)
 		return false, err
 	}
-	s.mu.Lock()
-	s.limited = s.limited || f.class == rateLimited
-	s.mu.Unlock()
+	if f.class == rateLimited {
+		s.mu.Lock()
+		s.limited = true
+		s.mu.Unlock()
+	}
 	return true, nil
 }
 
