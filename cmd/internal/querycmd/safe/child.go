@@ -86,15 +86,18 @@ func (j *Job) write(ctx context.Context, out io.Writer, checks Checks) (said *Re
 	if err != nil {
 		return nil, err
 	}
+	// DuckDB counts half of what it takes, as measured: its other half is what allocators hold
+	// back, and what it does not count. So it puts on the disk what it can, before the system's
+	// limit ends the statement.
 	w, err := analytics.Open(ctx, j.Warehouse, analytics.Options{Location: loc, Prover: proven.Open(j.Warehouse, time.Now), SkipDamaged: j.Skip,
-		Safe: &analytics.Limits{Memory: j.Memory, Temp: j.Temp}})
+		Safe: &analytics.Limits{Memory: j.Memory / 2, Temp: j.Temp}})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = cmp.Or(err, w.Close()) }()
 	// DuckDB does not keep its limit everywhere, and a sheet's rows go to a file of
 	// their own, so the system limits both.
-	if err := limit(j.Memory+safeHeadroom, j.Temp); err != nil {
+	if err := limit(j.Memory, j.Temp); err != nil {
 		return nil, fmt.Errorf("limit the memory: %w", err)
 	}
 	if j.Checks != nil {

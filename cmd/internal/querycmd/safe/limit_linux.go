@@ -11,10 +11,13 @@ import (
 // memory: for stacks of threads, Go's heap, and what allocators hold back.
 const safeHeadroom = 768 << 20
 
-// limit lets this process take that many more bytes of address space, and write
-// files up to a size. It writes no core if that kills it.
-func limit(more, file int64) error {
-	if err := LimitSpace(more); err != nil {
+// limit lets this process take that many more bytes of memory, and write files up to a size.
+// It writes no core if that kills it.
+func limit(memory, file int64) error {
+	if err := LimitSpace(memory + safeHeadroom); err != nil {
+		return err
+	}
+	if err := limitData(memory + dataHeadroom); err != nil {
 		return err
 	}
 	signal.Ignore(syscall.SIGXFSZ) // so that what writes too much gets an error
@@ -22,6 +25,24 @@ func limit(more, file int64) error {
 		return err
 	}
 	return syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{})
+}
+
+// dataHeadroom is what stacks of threads and Go's heap may take of it.
+const dataHeadroom = 32 << 20
+
+// limitData lets this process make that many more bytes writable: unlike address space, most of
+// these are used, so that they bound what the process holds.
+func limitData(more int64) error {
+	raw, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return err
+	}
+	var pages [6]int64 // size, resident, shared, text, library, data
+	if _, err := fmt.Sscan(string(raw), &pages[0], &pages[1], &pages[2], &pages[3], &pages[4], &pages[5]); err != nil {
+		return err
+	}
+	data := uint64(pages[5]*int64(os.Getpagesize()) + more)
+	return syscall.Setrlimit(syscall.RLIMIT_DATA, &syscall.Rlimit{Cur: data, Max: data})
 }
 
 // LimitSpace lets this process take that many more bytes of address space. DuckDB then has

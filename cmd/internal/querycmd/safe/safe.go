@@ -45,7 +45,7 @@ func (s *Mode) Flags(cmd *cobra.Command) {
 	s.cmd, s.memory, s.temp, s.output = cmd, 1<<30, 1<<30, 64<<20
 	f := cmd.Flags()
 	f.BoolVar(&s.On, "safe", false, "for SQL that somebody else wrote: the warehouse's tables and nothing else, in a process with limits;\nCALLHOUSE_SAFE=1 makes it the default")
-	f.Var(&s.memory, "memory", "with --safe: the most memory, as `SIZE`")
+	f.Var(&s.memory, "memory", "with --safe: the most memory for a statement, as `SIZE`")
 	f.Var(&s.temp, "temp", "with --safe: the most space for what does not fit in memory, as `SIZE`")
 	f.Var(&s.output, "max-output", "with --safe: the most that an answer may have, as `SIZE`")
 	cli.SpanVar(f, &s.timeout, "timeout", 30*time.Second, "with --safe: the most `TIME`, as 30s or 5m")
