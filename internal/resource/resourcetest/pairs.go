@@ -91,8 +91,9 @@ func Renamed(t *schema.Table, body []byte) []byte {
 	in := Object(body)
 	out := maps.Clone(in)
 	for _, p := range Pairs(t) {
-		at, name, nested := in, p.V3, false
-		if name, _, nested = strings.Cut(p.V3, "."); nested {
+		at := in
+		name, _, nested := strings.Cut(p.V3, ".")
+		if nested {
 			at = Object(in[name])
 		}
 		delete(out, name)
