@@ -142,9 +142,11 @@ func (x *things) is(n, v int, deleted bool) {
 
 func (x *things) same(want, got []byte) {
 	x.Helper()
-	want, err := x.of.Scrub(want)
-	if err != nil {
-		x.Fatal(err)
+	if x.of != nil { // of calls nothing is withheld by its shape
+		var err error
+		if want, err = x.of.Scrub(want); err != nil {
+			x.Fatal(err)
+		}
 	}
 	var a, b any
 	for to, text := range map[*any][]byte{&a: want, &b: got} {

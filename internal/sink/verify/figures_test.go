@@ -15,8 +15,8 @@ func TestEveryFigureIsNamed(t *testing.T) {
 	t.Parallel()
 	at := int64(1_795_000_000_000)
 	sample := func() layout.File {
-		start, end, oldest, expiry := at, at, at, at
-		return layout.File{Table: "calls", Format: layout.FormatVersion, MinStart: &start, MaxStart: &end, Unsettled: 7, Unstarted: 7, Due: 7,
+		start, end, oldest, expiry, undated := at, at, at, at, at
+		return layout.File{Table: "calls", Format: layout.FormatVersion, MinStart: &start, MaxStart: &end, Unsettled: 7, Unstarted: 7, Undated: &undated, Due: 7,
 			Skipped: map[string]int64{"kind": 7}, Bulk: 7, UnheldCosts: 7, OldestUnsettled: &oldest, NextExpiry: &expiry}
 	}
 	figures := 0
@@ -39,7 +39,7 @@ func TestEveryFigureIsNamed(t *testing.T) {
 			t.Errorf("another %s gives %q", field.Name, what)
 		}
 		reflect.ValueOf(&listed).Elem().FieldByIndex(field.Index).SetZero()
-		if what := differ(&listed, &counted); !strings.HasPrefix(what, name+" ") {
+		if what := differ(&listed, &counted); strings.HasPrefix(what, name+" ") == uncounted[name] {
 			t.Errorf("no %s gives %q", field.Name, what)
 		}
 	}
@@ -47,6 +47,9 @@ func TestEveryFigureIsNamed(t *testing.T) {
 		t.Errorf("%d figures", figures)
 	}
 }
+
+// uncounted are figures that earlier builds left out.
+var uncounted = map[string]bool{"undated": true}
 
 // change sets a figure to a larger value.
 func change(v reflect.Value) {
