@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/cmdtest"
 	"callhouse/cmd/internal/querycmd"
 )
 
@@ -22,7 +23,7 @@ func TestQueryProcess(*testing.T) {
 		if err := json.Unmarshal([]byte(text), &args); err != nil {
 			panic(err)
 		}
-		os.Exit(querycmd.Run(context.Background(), args, os.Stdin, os.Stdout, os.Stderr))
+		os.Exit(querycmd.Run(context.Background(), cmdtest.Child(), args, os.Stdin, os.Stdout, os.Stderr))
 	}
 }
 
