@@ -45,11 +45,11 @@ bombs: ## 120 statements that would take too much of everything, to query serve:
 
 .PHONY: long
 long: ## What the quick tests only sample, and what they leave out; .ci/run runs it, too
-	go test ./internal/sink -run 'TestEveryOperation|AgainstAMap|TestEveryResource|TestVerifyFindsEveryDamage' -timeout 15m -rapid.checks 100 -args -every 29 -long
+	go test ./internal/sink -run 'TestEveryOperation|AgainstAMap|TestEveryResource|TestEveryPair|TestVerifyFindsEveryDamage|TestRepairMendsEveryDamage' -timeout 15m -rapid.checks 100 -args -every 29 -long
 	go test ./internal/sink/journal ./internal/sink/snapshot -run 'TestJournal|Pointwise' -timeout 15m -rapid.checks 100
 	go test ./internal/calls -timeout 15m -rapid.checks 100
 	go test ./internal/sandbox -run 'TestRestart|AddUp|TestPagesHoldOrderedCalls|TestPagesAreCompleteAndDisjoint' -timeout 15m -rapid.checks 100 -args -judge-every 1
-	go test ./internal/crawler -run 'TestSandboxInTrouble|TestListsThatMisbehave|TestSecondRunCostsItsWindow|FuzzHostileService|TestNightsInBulk|TestSandboxFirstNight|TestSandboxFirstAndSecondRun|TestEveryItemIsAccountedFor' -timeout 15m -rapid.checks 100 -args -long
+	go test ./internal/crawler -run 'TestSandboxInTrouble|TestOptionalWork|TestNightsByAWrongClock|TestListOfCallsWithoutEnd|TestListsThatMisbehave|TestSecondRunCostsItsWindow|FuzzHostileService|TestNightsInBulk|TestSandboxFirstNight|TestSandboxFirstAndSecondRun|TestEveryItemIsAccountedFor' -timeout 15m -rapid.checks 100 -args -long
 	go test ./internal/analytics -run 'EqualTheOracle|EqualsTwoReports|TwoDimensions|OnlyWhatIsProven|WhileSnapshotsChange|TestSafeReaches|OfTheOrganisation|OnTheOrganisation|TestCatalogAnswers|TestStatementsFind|TestSuccess|TestSteadyDays|TestAnomalies|TestReportsByRights' \
 	  -timeout 15m -args -every-question 1 -every-form 2 -long
 	go test ./internal/serve ./cmd/internal/querycmd/web -run 'TestOthersRows|TestSafeOverTheWire|TestNumbersLead|TestEveryLink' -timeout 15m -args -long

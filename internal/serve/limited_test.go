@@ -54,7 +54,7 @@ func attacks() []attack {
 		`SET ROLE somebody; TABLE calls`, `SET SESSION AUTHORIZATION somebody; TABLE calls`, `SET search_path = stored; TABLE calls`, `SET row_security = off; TABLE calls`, `SET callhouse.agents = 'SECRET-agent'; TABLE calls`,
 		`RESET ALL; TABLE calls`, `DISCARD ALL; TABLE calls`, `SET TIME ZONE 'Asia/Seoul'; TABLE calls`, `BEGIN; SAVEPOINT a; TABLE calls; ROLLBACK TO a; TABLE calls; COMMIT`,
 		// What a plan, a statistic or the catalog tells.
-		`EXPLAIN ANALYZE SELECT * FROM calls WHERE call_id >= 'SECRET'`, `EXPLAIN SELECT * FROM calls WHERE agent_id = 'SECRET-agent'`, `/* */ EXPLAIN (FORMAT json) SELECT 'SECRET' FROM calls`, `SELECT 'SECRET' FROM pg_class WHERE relname = 'runs'`, `SELECT 'SECRET' FROM information_schema.columns WHERE table_name = 'customers'`,
+		`EXPLAIN SELECT * FROM calls WHERE agent_id = 'SECRET-agent'`, `/* */ EXPLAIN (FORMAT json) SELECT 'SECRET' FROM calls`, `SELECT 'SECRET' FROM pg_class WHERE relname = 'runs'`, `SELECT 'SECRET' FROM information_schema.columns WHERE table_name = 'customers'`,
 		`SELECT 'SECRET', obj_description(oid) FROM pg_class WHERE relname = 'customers'`,
 		// Errors that tell a value.
 		`SELECT summary::int FROM calls WHERE call_id LIKE 'SEC%'`, `SELECT count(*) FROM calls WHERE call_id LIKE 'SEC%' AND CAST(summary AS DATE) IS NOT NULL`, `SELECT count(*) FROM transcript_turns WHERE call_id LIKE 'SEC%' AND content::int = 1`,
