@@ -180,6 +180,12 @@ func (f *RequestError) rule() *rule { return &rules[f.class] }
 // Class names the kind of failure in words of our own. Unlike Error it repeats nothing
 // that the service said, which may name a call or a person.
 func (f *RequestError) Class() string {
+	if inner, ok := errors.AsType[*RequestError](f.Err); ok && f.class == spent {
+		return inner.Class()
+	}
+	if own, ok := errors.AsType[ownWords](f.Err); ok {
+		return string(own)
+	}
 	switch name := f.rule().name; {
 	case f.TooLarge():
 		return fmt.Sprintf("body over %d MiB", f.limit>>20)
@@ -190,7 +196,15 @@ func (f *RequestError) Class() string {
 	}
 }
 
+// ownWords are why a stream was ended, in words that the service has no part in.
+type ownWords string
+
+func (w ownWords) Error() string { return string(w) }
+
 func (f *RequestError) Error() string {
+	if own, ok := errors.AsType[ownWords](f.Err); ok {
+		return string(own)
+	}
 	s := f.Class() + codeText(f.code)
 	if f.message != "" {
 		s += ": " + f.message

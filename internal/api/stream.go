@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -69,8 +70,14 @@ func (s *Stream) Used() bool {
 	return s.used
 }
 
-// End ends the stream, for a reason that its answers show.
-func (s *Stream) End(why error) { s.end(&RequestError{class: spent, Err: why}) }
+// End ends the stream, for a reason that its answers show. What is no *RequestError must not
+// repeat the service's words.
+func (s *Stream) End(why error) {
+	if _, ok := errors.AsType[*RequestError](why); !ok {
+		why = ownWords(why.Error())
+	}
+	s.end(&RequestError{class: spent, Err: why})
+}
 
 func (s *Stream) end(f *RequestError) {
 	s.mu.Lock()
@@ -100,7 +107,7 @@ func (s *Stream) good(took time.Duration) {
 	}
 	s.mu.Unlock()
 	if slow {
-		s.spend(took, &RequestError{class: spent, Err: fmt.Errorf("answers take too long, the last %v", took.Round(time.Second))})
+		s.spend(took, &RequestError{class: spent, Err: ownWords(fmt.Sprintf("answers take too long, the last %v", took.Round(time.Second)))})
 	}
 }
 

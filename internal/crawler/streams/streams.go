@@ -117,7 +117,7 @@ func (s *Set) Remember(ctx context.Context) error {
 		case of.idle, of.noted:
 			continue
 		case over != nil:
-			of.Rest, of.noted = of.Rest.Again(s.Now(), Slack, s.Secrets.Clip(over.Error(), 200)), true
+			of.Rest, of.noted = of.Rest.Again(s.Now(), Slack, s.Secrets.Clip(over.Class(), 200)), true
 		case of.Used() && of.Rest.Times > 0:
 			of.Rest = schema.Rest{Of: name, At: s.Now()}
 		default:
