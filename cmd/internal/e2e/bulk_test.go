@@ -126,6 +126,9 @@ func TestBulkPagesOfEveryKind(t *testing.T) {
 			if v := extractAt(t.Context(), c.clock.Now, "verify", "--all", "--warehouse", c.warehouse); v.code != cli.ExitOK {
 				t.Errorf("verify: %s%s", v.stdout, v.stderr)
 			}
+			if r := c.extract(t.Context(), "status"); m.v2 == "off=503" && !strings.Contains(r.stdout, "\n  left alone    pages of v2, until ") {
+				t.Errorf("status does not say that pages of v2 are left alone:\n%s", r.stdout)
+			}
 			again := c.service.Server.Stats().ByKind["bulk"] - asked
 			if off := m.state == schema.BulkAbsent || m.state == schema.BulkRefuted || m.v2 == "off=503"; off && again > 0 {
 				t.Errorf("the next night asked for %d pages of v2", again)

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,6 +46,7 @@ type State struct {
 	OlderFiles  int          `json:"files_of_older_format"` // what migrate writes anew
 	Bulk        *bulkState   `json:"bulk,omitempty"`        // pages of v2; left out: they were never asked for
 	Resources   []listState  `json:"resources"`             // besides calls, those that were listed
+	Resting     []restState  `json:"resting,omitempty"`     // what runs leave alone for a time
 	Gaps        []gapText    `json:"coverage_gaps"`
 	Journal     int64        `json:"journal_bytes"`
 	Snapshot    snapshotSize `json:"snapshot"`
@@ -125,6 +128,13 @@ type listState struct {
 	Name    string  `json:"name"`
 	Objects int64   `json:"objects"`
 	Listed  *moment `json:"listed"` // when its list was last complete
+}
+
+// restState is an operation that runs gave up, and leave alone until a time.
+type restState struct {
+	Of    string    `json:"of"`
+	Until time.Time `json:"until"`
+	Why   string    `json:"why"`
 }
 
 // Verdicts of a warehouse that can be read.
@@ -244,6 +254,11 @@ func (h *State) measure(was *sink.History, now time.Time) {
 	for _, of := range resource.All {
 		if at := m.Lists[of.Name].ListedAt; at > 0 {
 			h.Resources = append(h.Resources, listState{of.Name, m.Rows(of.Name), momentOf(at, now)})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.Resting)) {
+		if r := m.Resting[name]; now.UnixMilli() < r.Until {
+			h.Resting = append(h.Resting, restState{name, time.UnixMilli(r.Until).UTC(), r.Why})
 		}
 	}
 	for _, g := range m.Gaps() {
@@ -404,6 +419,9 @@ func (h *State) Write(w io.Writer) error {
 	if r := h.LastRun; r != nil {
 		line("last night", "%s; %s new, %s changed, %s set aside; drift %s", cli.Plural(r.Requests, "request"), humanize.Comma(r.New),
 			humanize.Comma(r.Changed), humanize.Comma(r.SetAside), humanize.Comma(r.Drift))
+	}
+	for _, r := range h.Resting {
+		line("left alone", "%s, until %s (%s); extract run --full tries it at once", r.Of, r.Until.Format(time.DateTime), r.Why)
 	}
 	for _, g := range h.Gaps {
 		line("never listed", "%s to %s", g.From.Format(time.DateTime), g.To.Format(time.DateTime))
