@@ -41,6 +41,7 @@ func flip(t *testing.T, s *layout.Snapshot, f *layout.File) {
 // refuse, and say what helps. repair fetches that day again, and nothing else: every number is
 // what it was, and what was forgotten stays forgotten.
 func TestADamagedDayIsRepaired(t *testing.T) {
+	t.Parallel()
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 120, Days: 20}})
 	c.mustExtract()
 	c.clock.Advance(26 * time.Hour)
@@ -112,6 +113,7 @@ func TestADamagedDayIsRepaired(t *testing.T) {
 
 // After each kind of failure, status begins with the problem, and its second line is what helps.
 func TestStatusNamesTheProblem(t *testing.T) {
+	t.Parallel()
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 20, Days: 3}})
 	c.mustExtract()
 	wrongKey := filepath.Join(t.TempDir(), "key")
