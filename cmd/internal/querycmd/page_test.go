@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/cmd/internal/config"
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/golden"
 	"callhouse/internal/longtest"
@@ -479,6 +480,7 @@ func TestCurrencyAndLanguage(t *testing.T) {
 	if err := os.WriteFile("callhouse.toml", []byte("currency = \"krw\"\nlang = \"ko\"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	t.Setenv(config.EnvFile, "callhouse.toml")
 	days := []string{"report", "--since", "2024-11-18", "--until", "2024-11-21"}
 	if r := run(t, "", days...); r.code != 0 || !strings.Contains(r.out, `<html lang="ko">`) || !strings.Contains(r.out, "₩") || !strings.Contains(r.out, "통화 현황") {
 		t.Errorf("the page of the file's settings: %d %s %.300s", r.code, r.stderr, r.out)
