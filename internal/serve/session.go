@@ -3,6 +3,9 @@ package serve
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -175,7 +178,9 @@ func (c *conn) settle(ctx context.Context, zone *time.Location) error {
 type statement struct {
 	s       *session
 	text    string
-	types   []uint32
+	types   []uint32 // of the parameters, as the client declares them
+	guess   dialect.Guess
+	found   []string // DuckDB's types of the parameters that are cast
 	columns []postgres.Column
 	params  []cell.Type
 
@@ -207,21 +212,12 @@ func (s *session) Prepare(ctx context.Context, text string, types []uint32) (pos
 
 // describe prepares the statement, and finds its columns and parameters.
 func (st *statement) describe(ctx context.Context) error {
-	names, err := st.prepare(ctx)
+	names, columns, err := st.plan(ctx)
 	if err != nil {
 		return err
 	}
 	for _, t := range st.stmt.ParamTypes() {
 		st.params = append(st.params, cell.Of(t))
-	}
-	columns, known, err := st.stmt.Columns()
-	if err != nil {
-		return err
-	}
-	if !known {
-		if columns, err = st.trial(ctx); err != nil {
-			return err
-		}
 	}
 	for i, c := range columns {
 		name := c.Name
@@ -233,6 +229,71 @@ func (st *statement) describe(ctx context.Context) error {
 	return nil
 }
 
+// plan prepares the statement so that no type depends on the values of parameters, as far as
+// that is possible: DuckDB plans a statement again for values whose types are not those that
+// it found for the parameters, and its columns may then have other types than it said.
+func (st *statement) plan(ctx context.Context) (names []string, columns []value.Column, err error) {
+	names, columns, known, first := st.try(ctx)
+	if first != nil && !strings.Contains(st.text, "$") {
+		return nil, nil, first
+	}
+	if first == nil && known && !slices.Contains(st.stmt.ParamTypes(), "") {
+		if st.found = castable(st.stmt.ParamTypes()); st.found == nil {
+			return names, columns, nil
+		}
+		if names, columns, known, err = st.try(ctx); err == nil && known {
+			return names, columns, nil
+		}
+	}
+	for _, st.guess = range []dialect.Guess{dialect.Likely, dialect.Texts} {
+		st.found = nil
+		if _, _, _, err = st.try(ctx); err != nil {
+			continue
+		}
+		st.found = castable(st.stmt.ParamTypes())
+		if names, columns, known, err = st.try(ctx); err == nil && known {
+			return names, columns, nil
+		}
+	}
+	st.guess, st.found = dialect.None, nil
+	if names, columns, known, err = st.try(ctx); err == nil && !known {
+		columns, err = st.trial(ctx)
+	}
+	return names, columns, err
+}
+
+// try prepares the statement anew. known is false where its columns depend on the values of
+// its parameters.
+func (st *statement) try(ctx context.Context) (names []string, columns []value.Column, known bool, err error) {
+	st.unprepare()
+	if names, err = st.prepare(ctx); err != nil {
+		return nil, nil, false, err
+	}
+	columns, known, err = st.stmt.Columns()
+	return names, columns, known || st.stmt.Params() == 0, err
+}
+
+// castable returns the types of parameters that are cast to them: those of no type, which are
+// texts, and those whose values are given to DuckDB as texts; nil: there are none.
+func castable(types []string) (found []string) {
+	for i, t := range types {
+		switch base, _, _ := strings.Cut(t, "("); base {
+		case "":
+			t = "VARCHAR"
+		case "DATE", "TIME", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "TIME WITH TIME ZONE", "INTERVAL", "UUID", "DECIMAL":
+		default:
+			if !strings.HasSuffix(t, "[]") {
+				continue
+			}
+		}
+		if found == nil {
+			found = make([]string, len(types))
+		}
+		found[i] = t
+	}
+	return found
+}
+
 // prepare plans the statement on a connection that is idle, and returns what Postgres would
 // call its columns.
 func (st *statement) prepare(ctx context.Context) (names []string, err error) {
@@ -240,7 +301,7 @@ func (st *statement) prepare(ctx context.Context) (names []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	asked := &dialect.Asked{User: st.s.user, Setting: st.s.settings.Setting, Types: st.types}
+	asked := &dialect.Asked{User: st.s.user, Setting: st.s.settings.Setting, Types: st.types, Found: st.found, Guess: st.guess}
 	stmt, err := c.Prepare(ctx, st.text, guard.Rewrite(asked.Rewrite))
 	if err != nil {
 		return nil, err
@@ -288,12 +349,42 @@ func (st *statement) Query(ctx context.Context, args []any) (postgres.Rows, erro
 			return nil, st.s.explain(err)
 		}
 	}
-	answer, err := st.stmt.QueryKept(ctx, args...)
+	answer, err := st.stmt.QueryKept(ctx, st.exact(args)...)
 	if err != nil {
 		return nil, st.s.explain(err)
 	}
+	if err := st.sameTypes(answer.Columns()); err != nil {
+		answer.Close()
+		return nil, err
+	}
 	st.conn.busy = true
 	return &rows{Rows: answer, st: st, stmt: st.stmt, conn: st.conn}, nil
+}
+
+// exact returns the values of parameters as values of the types that DuckDB found for them.
+func (st *statement) exact(args []any) []any {
+	out := slices.Clone(args)
+	for i, t := range st.stmt.ParamTypes() {
+		if n, ok := out[i].(int64); ok && t == "INTEGER" && int64(int32(n)) == n {
+			out[i] = int32(n)
+		} else if ok && t == "SMALLINT" && int64(int16(n)) == n {
+			out[i] = int16(n)
+		} else if f, ok := out[i].(float64); ok && t == "FLOAT" {
+			out[i] = float32(f)
+		}
+	}
+	return out
+}
+
+// sameTypes says whether the columns have the types that the client was told of.
+func (st *statement) sameTypes(columns []value.Column) error {
+	for i, c := range columns {
+		if told := st.columns[i]; len(st.params) > 0 && c.Type != "NULL" && cell.Of(c.Type).OID != told.Type.OID {
+			return &postgres.Error{Code: "0A000", Message: fmt.Sprintf("column %q is of type %s with these values, and was described as %s", told.Name, cell.Of(c.Type).Name, told.Type.Name),
+				Hint: "give the parameters types, as in $1::text"}
+		}
+	}
+	return nil
 }
 
 // rows are the rows of a statement that is being run.
@@ -325,10 +416,7 @@ func (r *rows) Close() {
 // trial returns the columns of a statement where they depend on its parameters: those
 // that it has if these are null.
 func (st *statement) trial(ctx context.Context) ([]value.Column, error) {
-	if len(st.params) == 0 {
-		return nil, nil
-	}
-	rows, err := st.stmt.QueryKept(ctx, make([]any, len(st.params))...)
+	rows, err := st.stmt.QueryKept(ctx, make([]any, st.stmt.Params())...)
 	if err != nil {
 		return nil, err
 	}

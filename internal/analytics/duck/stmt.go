@@ -195,6 +195,12 @@ func (s *Stmt) bind(i int, a any) error {
 		state = bindings.BindInt64(s.stmt, at, int64(a))
 	case int64:
 		state = bindings.BindInt64(s.stmt, at, a)
+	case int32:
+		state = bindings.BindInt32(s.stmt, at, a)
+	case int16:
+		state = bindings.BindInt16(s.stmt, at, a)
+	case float32:
+		state = bindings.BindFloat(s.stmt, at, a)
 	case float64:
 		state = bindings.BindDouble(s.stmt, at, a)
 	case string:

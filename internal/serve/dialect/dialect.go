@@ -7,11 +7,10 @@ package dialect
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
-	"strconv"
 	"strings"
 
-	"callhouse/internal/postgres/cell"
 	"callhouse/internal/postgres/lexer"
 	"callhouse/internal/serve/pgcatalog"
 )
@@ -20,13 +19,16 @@ import (
 type Asked struct {
 	User    string
 	Setting func(name string) (string, bool)
-	Types   []uint32 // of the parameters, as the client says
+	Types   []uint32 // of the parameters, as the client declares them
+	Found   []string // DuckDB's types of the parameters, where they are known and are to be cast to; may be short
+	Guess   Guess
 	Names   []string // set by Rewrite: what Postgres calls the columns; empty: what DuckDB calls them
 
 	changed bool
 	at      func(any) string
 	withs   map[string]bool // names that WITH makes known anywhere
 	quotes  map[string]bool // names in quotes; nil: not looked for yet
+	casts   map[int]node    // what the statement casts parameters to
 }
 
 type node = map[string]any
@@ -42,6 +44,11 @@ func (a *Asked) Rewrite(tree map[string]any, at func(any) string) (bool, error) 
 	a.Names = a.names(statement["node"])
 	a.findWiths(statement)
 	a.systemColumns(statement, nil)
+	if a.Guess != None {
+		a.casts = map[int]node{}
+		a.findCasts(statement["node"])
+		a.guess(statement["node"])
+	}
 	a.top(statement["node"], false)
 	a.walk(statement)
 	return a.changed, nil
@@ -90,6 +97,8 @@ func (a *Asked) walk(n any) {
 		switch text(n["type"]) {
 		case "BASE_TABLE":
 			a.relation(n)
+		case "EXPRESSION_LIST":
+			a.values(n)
 		case "TABLE_FUNCTION":
 			a.tableFunction(n)
 		case "OPERATOR_CAST":
@@ -183,19 +192,10 @@ func (a *Asked) anyOf(n node) {
 	if text(n["subquery_type"]) != "ANY" || text(n["comparison_type"]) != "COMPARE_EQUAL" {
 		return
 	}
-	of, _ := n["subquery"].(node)
-	query, _ := of["node"].(node)
-	items, _ := query["select_list"].([]any)
-	if len(items) != 1 {
-		return
-	}
-	unnest, _ := items[0].(node)
-	list, _ := unnest["children"].([]any)
-	if text(unnest["function_name"]) != "unnest" || len(list) != 1 {
-		return
-	}
-	if _, ok := vectors[lastName(list[0])]; ok {
-		a.put(n, call("", "list_contains", list[0], n["child"]))
+	if list := anyList(n); list != nil {
+		if _, ok := vectors[lastName(list)]; ok {
+			a.put(n, call("", "list_contains", list, n["child"]))
+		}
 	}
 }
 
@@ -309,6 +309,21 @@ func (a *Asked) relation(n node) {
 	a.changed = true
 }
 
+// values gives the columns of VALUES the names that they have in Postgres.
+func (a *Asked) values(n node) {
+	rows, _ := n["values"].([]any)
+	if names, _ := n["expected_names"].([]any); len(names) > 0 || len(rows) == 0 {
+		return
+	}
+	cells, _ := rows[0].([]any)
+	var names []any
+	for i := range cells {
+		names = append(names, fmt.Sprint("column", i+1))
+	}
+	n["expected_names"] = names
+	a.changed = true
+}
+
 // tableFunction gives the one column of a function's rows the name of its alias, as Postgres does.
 func (a *Asked) tableFunction(n node) {
 	of, _ := n["function"].(node)
@@ -406,43 +421,6 @@ func (a *Asked) put(n, by node) {
 	a.changed = true
 }
 
-// number returns the number of a parameter.
-func (a *Asked) number(n node) (number int, ok bool) {
-	if text(n["type"]) != "VALUE_PARAMETER" {
-		return 0, false
-	}
-	number, err := strconv.Atoi(text(n["identifier"]))
-	return number, err == nil && number > 0
-}
-
-// typeOf returns the type that the client says a parameter has; 0: none.
-func (a *Asked) typeOf(parameter int) uint32 {
-	if parameter > len(a.Types) || a.Types[parameter-1] == 705 { // unknown
-		return 0
-	}
-	return a.Types[parameter-1]
-}
-
-// parameter gives a parameter the type that the client says, where its text says too little.
-func (a *Asked) parameter(n node) {
-	number, ok := a.number(n)
-	if !ok || a.typeOf(number) == 0 {
-		return
-	}
-	t := cell.ByOID(a.typeOf(number))
-	if t.Elem == nil {
-		switch t.OID {
-		case 1082, 1083, 1114, 1184, 1186, 1266, 2950: // times, and uuid
-		default:
-			return
-		}
-	}
-	parameter := node{}
-	maps.Copy(parameter, n)
-	parameter["alias"] = ""
-	a.put(n, castTo(parameter, t.DuckDB()))
-}
-
 func text(v any) string {
 	s, _ := v.(string)
 	return s
@@ -480,6 +458,10 @@ func castTo(what node, name string) node {
 }
 
 func typeOf(name string) node {
+	var width, scale int
+	if n, _ := fmt.Sscanf(name, "DECIMAL(%d,%d)", &width, &scale); n == 2 && !strings.HasSuffix(name, "]") {
+		return node{"id": "DECIMAL", "type_info": node{"type": "DECIMAL_TYPE_INFO", "alias": "", "extension_info": nil, "width": width, "scale": scale}}
+	}
 	if inner, ok := strings.CutSuffix(name, "[]"); ok {
 		return node{"id": "LIST", "type_info": node{"type": "LIST_TYPE_INFO", "alias": "", "extension_info": nil, "child_type": typeOf(inner)}}
 	}

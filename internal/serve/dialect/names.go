@@ -85,6 +85,9 @@ func (a *Asked) name(e node) string {
 		return castName(t)
 	case "CASE":
 		if last, ok := e["else_expr"].(node); ok && text(last["class"]) != "CONSTANT" {
+			if names, _ := last["column_names"].([]any); len(names) > 0 {
+				return text(names[len(names)-1])
+			}
 			if of := a.name(last); of != "" && of != "?column?" {
 				return of
 			}

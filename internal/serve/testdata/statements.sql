@@ -62,3 +62,102 @@ SELECT extract(year FROM start_at) FROM calls LIMIT 1 -- differs: extract gives 
 SELECT version() -- differs: the program is another one
 SELECT date_trunc('day', DATE '2026-01-02') -- differs: of a date it is a timestamp without a zone
 SELECT U&'x' -- differs: texts with U& are refused
+SELECT $1 AS label, call_id FROM calls ORDER BY 2 -- with: unknown abcd
+SELECT $1 -- with: unknown abcd
+SELECT $1, $2 -- with: unknown abcd, unknown 5
+SELECT CASE WHEN call_id = 'c0' THEN $1 ELSE 'x' END FROM calls ORDER BY call_id -- with: unknown abcd
+SELECT CASE WHEN call_id = $1 THEN $2 END FROM calls ORDER BY call_id -- with: unknown c0, unknown abcd
+SELECT CASE WHEN call_id = 'c0' THEN $1 ELSE duration_ms END FROM calls ORDER BY call_id -- with: unknown 7
+SELECT CASE $1 WHEN 'abcd' THEN 1 ELSE 2 END -- with: unknown abcd
+SELECT $1 || status FROM calls ORDER BY call_id -- with: unknown abcd
+SELECT status || $1 FROM calls ORDER BY call_id -- with: unknown abcd
+SELECT $1 || $2 -- with: unknown ab, unknown cd
+SELECT $1 || 'x' -- with: unknown ab
+SELECT $1 || duration_ms FROM calls ORDER BY call_id -- with: unknown ab
+SELECT nullif($1, 'x') -- with: unknown abcd
+SELECT nullif($1, $2) -- with: unknown abcd, unknown abcd
+SELECT nullif(duration_ms, $1) FROM calls ORDER BY call_id -- with: unknown 500
+SELECT coalesce($1, 'x') -- with: unknown abcd
+SELECT coalesce(status, $1) FROM calls ORDER BY call_id -- with: unknown abcd
+SELECT coalesce(duration_ms, $1) FROM calls ORDER BY call_id -- with: unknown 8
+SELECT coalesce($1, $2) -- with: unknown abcd, unknown abcd
+SELECT $1 UNION SELECT 'x' ORDER BY 1 -- with: unknown abcd
+SELECT $1 UNION ALL SELECT $2 ORDER BY 1 -- with: unknown abcd, unknown b
+SELECT $1 UNION SELECT 1 ORDER BY 1 -- with: unknown 5
+SELECT call_id, $1 FROM calls UNION ALL SELECT call_id, $2 FROM calls ORDER BY 1, 2 -- with: unknown a, unknown b
+SELECT duration_ms FROM calls UNION ALL SELECT $1 ORDER BY 1 -- with: unknown 5
+VALUES ($1) -- with: unknown abcd
+VALUES ($1), ('x') -- with: unknown abcd
+VALUES ($1), (1) -- with: unknown 5
+VALUES (1, $1), (2, $2) -- with: unknown a, unknown b
+SELECT min($1) -- with: unknown abcd
+SELECT max($1) FROM calls -- with: unknown abcd
+SELECT min($1), count(*) FROM calls -- with: unknown abcd
+SELECT * FROM (SELECT $1 AS a) x -- with: unknown abcd
+SELECT a || 'x' FROM (SELECT $1 AS a) x -- with: unknown abcd
+WITH p AS (SELECT $1 AS a) SELECT a, call_id FROM p, calls ORDER BY 2 -- with: unknown abcd
+SELECT (SELECT $1) -- with: unknown abcd
+SELECT greatest($1, 'b') -- with: unknown a
+SELECT greatest($1, $2) -- with: unknown a, unknown b
+SELECT greatest(duration_ms, $1) FROM calls ORDER BY call_id -- with: unknown 1000
+SELECT upper($1), lower($2), length($3) -- with: unknown a, unknown B, unknown abc
+SELECT replace(status, $1, $2) FROM calls ORDER BY call_id -- with: unknown e, unknown E
+SELECT duration_ms + $1 FROM calls ORDER BY call_id -- with: unknown 5
+SELECT duration_ms * $1 FROM calls ORDER BY call_id -- with: unknown 5
+SELECT total_cost * $1 FROM calls ORDER BY call_id -- with: unknown 1.5 -- differs: the places of a product are those of both factors
+SELECT 1 + $1 -- with: unknown 5
+SELECT 1.5 * $1 -- with: unknown 5 -- differs: the places of a product are those of both factors
+SELECT start_at + $1 FROM calls ORDER BY call_id -- with: unknown 1 day
+SELECT start_at - $1 FROM calls ORDER BY call_id -- with: unknown 2025-01-01 00:00:00Z
+SELECT call_id FROM calls WHERE start_at > $1 ORDER BY 1 -- with: unknown 2025-10-31
+SELECT call_id FROM calls WHERE start_at BETWEEN $1 AND $2 ORDER BY 1 -- with: unknown 2025-10-01, unknown 2025-10-31
+SELECT call_id FROM calls WHERE duration_ms / 1000 > $1 ORDER BY 1 -- with: unknown 5
+SELECT call_id FROM calls WHERE duration_ms > $1 * 1000 ORDER BY 1 -- with: unknown 5
+SELECT call_id FROM calls WHERE call_id IN ($1, $2) ORDER BY 1 -- with: unknown c0, unknown c1
+SELECT call_id FROM calls WHERE call_id = ANY($1) ORDER BY 1 -- with: unknown {c0,c1}
+SELECT call_id FROM calls WHERE duration_ms = ANY($1) ORDER BY 1 -- with: unknown {500,1}
+SELECT call_id FROM calls WHERE call_id LIKE $1 ORDER BY 1 -- with: unknown c%
+SELECT call_id FROM calls WHERE call_id ~ $1 ORDER BY 1 -- with: unknown ^c
+SELECT call_id FROM calls WHERE ($1 = '' OR status = $2) ORDER BY 1 -- with: unknown , unknown ended
+SELECT call_id FROM calls WHERE $1 ORDER BY 1 -- with: unknown t
+SELECT call_id FROM calls WHERE NOT $1 ORDER BY 1 -- with: unknown f
+SELECT call_id FROM calls ORDER BY 1 LIMIT $1 OFFSET $2 -- with: unknown 1, unknown 1
+SELECT date_trunc($1, start_at) FROM calls ORDER BY call_id -- with: unknown day
+SELECT date_trunc($1, start_at), count(*) FROM calls GROUP BY 1 ORDER BY 1 -- with: unknown day
+SELECT start_at AT TIME ZONE $1 FROM calls ORDER BY call_id -- with: unknown Europe/Berlin
+SELECT $1::int + 1 -- with: unknown 4
+SELECT $1::text -- with: unknown 4
+SELECT $1 AS a, $1 AS b -- with: unknown abcd
+SELECT $1::int, $1 -- with: unknown 5
+SELECT ARRAY[$1, $2] -- with: unknown a, unknown b
+SELECT ARRAY[1, $1] -- with: unknown 5
+SELECT string_agg($1, ',') FROM calls -- with: unknown a
+SELECT string_agg(call_id, $1 ORDER BY call_id) FROM calls -- with: unknown ;
+SELECT DISTINCT $1 FROM calls -- with: unknown a
+SELECT $1 AS x, count(*) FROM calls GROUP BY 1 -- with: unknown a
+SELECT row_number() OVER (ORDER BY $1) FROM calls -- with: unknown a
+SELECT lag(call_id, 1, $1) OVER (ORDER BY call_id) FROM calls -- with: unknown none
+SELECT metadata ->> $1 FROM calls ORDER BY call_id -- with: unknown campaign
+SELECT metadata -> $1 FROM calls ORDER BY call_id -- with: unknown campaign
+SELECT $1 FROM calls WHERE call_id = $2 -- with: unknown abcd, unknown c0
+SELECT $1::text || $2 -- with: unknown a, unknown b
+SELECT abs($1) -- with: unknown -5
+SELECT round($1, 2) -- with: unknown 5.555 -- differs: a number without a type is a double, not a numeric
+SELECT $1 = $2 -- with: unknown a, unknown b
+SELECT $1 > 5 -- with: unknown 6
+SELECT $1 IN ('a', 'b') -- with: unknown a
+SELECT $1 LIKE 'a%' -- with: unknown abc
+SELECT substring($1, 2) -- with: unknown abc
+SELECT split_part($1, ',', $2) -- with: unknown a,b, unknown 2 -- differs: numbers without a type are texts there
+SELECT interval '1 day' * $1 -- with: unknown 3
+SELECT now() > $1 -- with: unknown 2025-01-01
+SELECT current_date - $1 > 0 -- with: unknown 2025-01-01
+SELECT $1 AS label -- with: text abcd
+SELECT $1 AS label -- with: int4 5
+SELECT $1 AS label -- with: int8 5
+SELECT $1 AS label -- with: varchar x
+SELECT $1 + 1 -- with: int8 5
+SELECT $1 / 2 -- with: int4 5
+SELECT min($1) -- with: int8 5
+SELECT CASE WHEN true THEN $1 ELSE 'x' END -- with: text abcd
+SELECT nullif($1, $2) -- with: text a, text b

@@ -1,0 +1,87 @@
+package serve_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgtype"
+)
+
+// A column that is made of a parameter is what it is described as, however often the statement
+// is run, as text and in binary.
+func testParameters(t *testing.T, h *house) {
+	for _, x := range []struct {
+		sql          string
+		declared     []uint32
+		values       []string
+		params, oids []uint32
+		rows         string
+	}{
+		{"SELECT $1 AS label, call_id FROM calls ORDER BY 2", nil, []string{"abcd"}, []uint32{25}, []uint32{25, 25}, "abcd,c0|abcd,c1"},
+		{"SELECT $1", []uint32{25}, []string{"abcd"}, []uint32{25}, []uint32{25}, "abcd"},
+		{"SELECT $1", []uint32{20}, []string{"7"}, []uint32{20}, []uint32{20}, "7"},
+		{"SELECT $1, min($2), $3 || status FROM calls GROUP BY status", nil, []string{"a", "b", "c"}, []uint32{25, 25, 25}, []uint32{25, 25, 25}, "a,b,cended"},
+		{"SELECT CASE WHEN call_id = $1 THEN $2 END FROM calls WHERE call_id = 'c0'", nil, []string{"c0", "abcd"}, []uint32{25, 25}, []uint32{25}, "abcd"},
+		{"SELECT nullif($1, 'x'), coalesce($2, $3)", nil, []string{"abcd", "e", "f"}, []uint32{25, 25, 25}, []uint32{25, 25}, "abcd,e"},
+		{"SELECT $1 UNION ALL SELECT 'x'", nil, []string{"abcd"}, []uint32{25}, []uint32{25}, "abcd|x"},
+		{"SELECT start_at FROM calls WHERE call_id = 'c0' UNION ALL SELECT $1", nil, []string{"2025-10-09 08:53:20+00"}, []uint32{1184}, []uint32{1184}, "2025-10-09 08:53:20+00|2025-10-09 08:53:20+00"},
+		{"VALUES ($1, 1), ($2, $3)", nil, []string{"abcd", "x", "2"}, []uint32{25, 25, 23}, []uint32{25, 23}, "abcd,1|x,2"},
+		{"SELECT 1 + $1, coalesce(start_at, $2) FROM calls LIMIT $3", nil, []string{"5", "2026-01-01 00:00:00+00", "1"}, []uint32{23, 1184, 20}, []uint32{23, 1184}, "6,2025-10-09 08:53:20+00"},
+		{"SELECT a FROM (SELECT $1 AS a) AS x", nil, []string{"abcd"}, []uint32{25}, []uint32{25}, "abcd"},
+		{"SELECT count(*) FROM transcript_turns WHERE turn = ANY($1)", nil, []string{"{0,1}"}, []uint32{1007}, []uint32{20}, "1"},
+	} {
+		c := h.connect(t, "").PgConn()
+		s, err := c.Prepare(t.Context(), "s", x.sql, x.declared)
+		if err != nil {
+			t.Errorf("%s: %v", x.sql, err)
+			continue
+		}
+		var oids []uint32
+		for _, f := range s.Fields {
+			oids = append(oids, f.DataTypeOID)
+		}
+		if !slices.Equal(s.ParamOIDs, x.params) || !slices.Equal(oids, x.oids) {
+			t.Errorf("%s: parameters of types %v and columns of types %v, want %v and %v", x.sql, s.ParamOIDs, oids, x.params, x.oids)
+		}
+		var values [][]byte
+		for _, v := range x.values {
+			values = append(values, []byte(v))
+		}
+		for run := range 6 {
+			answer := c.ExecPrepared(t.Context(), "s", values, nil, []int16{int16(run / 5)}).Read()
+			if got := rowsIn(answer.Rows, oids, int16(run/5)); answer.Err != nil || got != x.rows {
+				t.Errorf("%s, run %d: %q, %v, want %q", x.sql, run, got, answer.Err, x.rows)
+			}
+			for i, f := range answer.FieldDescriptions {
+				if f.DataTypeOID != oids[i] {
+					t.Errorf("%s, run %d: a column of type %d was described as %d", x.sql, run, f.DataTypeOID, oids[i])
+				}
+			}
+		}
+	}
+}
+
+// rowsIn writes rows that arrived in a format as text.
+func rowsIn(rows [][][]byte, oids []uint32, format int16) string {
+	var out []string
+	for _, row := range rows {
+		var cells []string
+		for i, raw := range row {
+			text := string(raw)
+			if kind, ok := pgtype.NewMap().TypeForOID(oids[i]); ok && format == pgtype.BinaryFormatCode {
+				v, err := kind.Codec.DecodeValue(pgtype.NewMap(), oids[i], format, raw)
+				if text = fmt.Sprint(v); err != nil {
+					text = err.Error()
+				} else if at, ok := v.(time.Time); ok {
+					text = at.UTC().Format("2006-01-02 15:04:05-07")
+				}
+			}
+			cells = append(cells, text)
+		}
+		out = append(out, strings.Join(cells, ","))
+	}
+	return strings.Join(out, "|")
+}
