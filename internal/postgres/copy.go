@@ -204,7 +204,7 @@ func (c *client) copyOut(ctx context.Context, s *statement, o *copyOptions, r *r
 		}
 	}
 	if o.binary {
-		at := c.out.open('d')
+		at := w.open()
 		c.out.bytes = binary.BigEndian.AppendUint16(c.out.bytes, math.MaxUint16)
 		c.out.shut(at)
 	}
@@ -219,17 +219,24 @@ func (c *client) copyOut(ctx context.Context, s *statement, o *copyOptions, r *r
 type copyWriter struct {
 	*copyOptions
 	*client
-	buf []byte
+	buf    []byte
+	prefix string // of the first message
+}
+
+// open begins a message of data.
+func (w *copyWriter) open() (length int) {
+	length = w.out.open('d')
+	w.out.bytes = append(w.out.bytes, w.prefix...)
+	w.prefix = ""
+	return length
 }
 
 func (w *copyWriter) begin(columns []Column) {
 	switch {
-	case w.binary:
-		at := w.out.open('d')
-		w.out.bytes = append(w.out.bytes, "PGCOPY\n\xff\r\n\x00\x00\x00\x00\x00\x00\x00\x00\x00"...)
-		w.out.shut(at)
+	case w.binary: // readers expect it together with the first row, as Postgres sends it
+		w.prefix = "PGCOPY\n\xff\r\n\x00\x00\x00\x00\x00\x00\x00\x00\x00"
 	case w.header:
-		at := w.out.open('d')
+		at := w.open()
 		for i, c := range columns {
 			if i > 0 {
 				w.out.bytes = append(w.out.bytes, w.delimiter...)
@@ -242,7 +249,7 @@ func (w *copyWriter) begin(columns []Column) {
 }
 
 func (w *copyWriter) row(columns []Column, row []any) (err error) {
-	at := w.out.open('d')
+	at := w.open()
 	if w.binary {
 		w.out.bytes = binary.BigEndian.AppendUint16(w.out.bytes, uint16(len(row)))
 	}

@@ -136,6 +136,7 @@ func code(err error) string {
 func TestProtocol(t *testing.T) {
 	h := start(t, nil)
 	t.Run("types", func(t *testing.T) { testTypes(t, h) })
+	t.Run("copy", func(t *testing.T) { testCopyMessages(t, h) })
 	t.Run("parameters", func(t *testing.T) { testParameters(t, h) })
 	t.Run("extended", func(t *testing.T) { testExtended(t, h) })
 	t.Run("dialect", func(t *testing.T) { testDialect(t, h) })
