@@ -377,8 +377,8 @@ func parameters(t *testing.T, c *pgx.Conn, q question) (values [][]byte, types [
 	t.Helper()
 	for _, parameter := range q.with {
 		typ, value, _ := strings.Cut(parameter, " ")
-		oid := map[string]uint32{"int4": 23, "int8": 20, "oid": 26, "text": 25, "varchar": 1043, "table": 20}[typ] // or unknown
-		if typ == "table" {                                                                                        // its number
+		oid := map[string]uint32{"int2": 21, "int4": 23, "int8": 20, "oid": 26, "text": 25, "varchar": 1043, "table": 20}[typ] // or unknown
+		if typ == "table" {                                                                                                    // its number
 			value = texts(t, c, "SELECT '"+value+"'::regclass::oid::text")[0]
 		}
 		values, types = append(values, []byte(value)), append(types, oid)

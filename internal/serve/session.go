@@ -181,6 +181,7 @@ type statement struct {
 	types   []uint32 // of the parameters, as the client declares them
 	guess   dialect.Guess
 	found   []string // DuckDB's types of the parameters that are cast
+	asked   *dialect.Asked
 	columns []postgres.Column
 	params  []cell.Type
 
@@ -212,11 +213,15 @@ func (s *session) Prepare(ctx context.Context, text string, types []uint32) (pos
 
 // describe prepares the statement, and finds its columns and parameters.
 func (st *statement) describe(ctx context.Context) error {
-	names, columns, err := st.plan(ctx)
+	columns, err := st.plan(ctx)
 	if err != nil {
 		return err
 	}
-	for _, t := range st.stmt.ParamTypes() {
+	names := st.asked.Names
+	for i, t := range st.stmt.ParamTypes() {
+		if t == "" { // DuckDB also forgets the type of a parameter that is cast and compared
+			t = st.asked.CastTo(i + 1)
+		}
 		st.params = append(st.params, cell.Of(t))
 	}
 	for i, c := range columns {
@@ -232,53 +237,57 @@ func (st *statement) describe(ctx context.Context) error {
 // plan prepares the statement so that no type depends on the values of parameters, as far as
 // that is possible: DuckDB plans a statement again for values whose types are not those that
 // it found for the parameters, and its columns may then have other types than it said.
-func (st *statement) plan(ctx context.Context) (names []string, columns []value.Column, err error) {
-	names, columns, known, first := st.try(ctx)
+func (st *statement) plan(ctx context.Context) (columns []value.Column, err error) {
+	columns, known, first := st.try(ctx)
 	if first != nil && !strings.Contains(st.text, "$") {
-		return nil, nil, first
+		return nil, first
 	}
 	if first == nil && known && !slices.Contains(st.stmt.ParamTypes(), "") {
-		if st.found = castable(st.stmt.ParamTypes()); st.found == nil {
-			return names, columns, nil
+		if st.found = st.castable(); st.found == nil {
+			return columns, nil
 		}
-		if names, columns, known, err = st.try(ctx); err == nil && known {
-			return names, columns, nil
+		if columns, known, err = st.try(ctx); err == nil && known {
+			return columns, nil
 		}
 	}
 	for _, st.guess = range []dialect.Guess{dialect.Likely, dialect.Texts} {
 		st.found = nil
-		if _, _, _, err = st.try(ctx); err != nil {
+		if _, _, err = st.try(ctx); err != nil {
 			continue
 		}
-		st.found = castable(st.stmt.ParamTypes())
-		if names, columns, known, err = st.try(ctx); err == nil && known {
-			return names, columns, nil
+		st.found = st.castable()
+		if columns, known, err = st.try(ctx); err == nil && known {
+			return columns, nil
 		}
 	}
 	st.guess, st.found = dialect.None, nil
-	if names, columns, known, err = st.try(ctx); err == nil && !known {
+	if columns, known, err = st.try(ctx); err == nil && !known {
 		columns, err = st.trial(ctx)
 	}
-	return names, columns, err
+	return columns, err
 }
 
 // try prepares the statement anew. known is false where its columns depend on the values of
 // its parameters.
-func (st *statement) try(ctx context.Context) (names []string, columns []value.Column, known bool, err error) {
+func (st *statement) try(ctx context.Context) (columns []value.Column, known bool, err error) {
 	st.unprepare()
-	if names, err = st.prepare(ctx); err != nil {
-		return nil, nil, false, err
+	if err = st.prepare(ctx); err != nil {
+		return nil, false, err
 	}
 	columns, known, err = st.stmt.Columns()
-	return names, columns, known || st.stmt.Params() == 0, err
+	return columns, known || st.stmt.Params() == 0, err
 }
 
 // castable returns the types of parameters that are cast to them: those of no type, which are
 // texts, and those whose values are given to DuckDB as texts; nil: there are none.
-func castable(types []string) (found []string) {
+func (st *statement) castable() (found []string) {
+	types := st.stmt.ParamTypes()
 	for i, t := range types {
 		switch base, _, _ := strings.Cut(t, "("); base {
 		case "":
+			if i < len(st.types) && st.types[i] != 0 {
+				continue
+			}
 			t = "VARCHAR"
 		case "DATE", "TIME", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "TIME WITH TIME ZONE", "INTERVAL", "UUID", "DECIMAL":
 		default:
@@ -294,20 +303,19 @@ func castable(types []string) (found []string) {
 	return found
 }
 
-// prepare plans the statement on a connection that is idle, and returns what Postgres would
-// call its columns.
-func (st *statement) prepare(ctx context.Context) (names []string, err error) {
+// prepare plans the statement on a connection that is idle.
+func (st *statement) prepare(ctx context.Context) error {
 	c, err := st.s.idle(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	asked := &dialect.Asked{User: st.s.user, Setting: st.s.settings.Setting, Types: st.types, Found: st.found, Guess: st.guess}
-	stmt, err := c.Prepare(ctx, st.text, guard.Rewrite(asked.Rewrite))
+	st.asked = &dialect.Asked{User: st.s.user, Setting: st.s.settings.Setting, Types: st.types, Found: st.found, Guess: st.guess}
+	stmt, err := c.Prepare(ctx, st.text, guard.Rewrite(st.asked.Rewrite))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	st.conn, st.stmt = c, stmt
-	return asked.Names, nil
+	return nil
 }
 
 // unprepare frees what is planned, where no rows are read of it.
@@ -344,7 +352,7 @@ func (st *statement) Close() {
 func (st *statement) Query(ctx context.Context, args []any) (postgres.Rows, error) {
 	if st.stmt == nil || st.conn.busy {
 		old := st.stmt // whose rows are being read, and close it
-		if _, err := st.prepare(ctx); err != nil {
+		if err := st.prepare(ctx); err != nil {
 			st.stmt = old
 			return nil, st.s.explain(err)
 		}

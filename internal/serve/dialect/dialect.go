@@ -44,9 +44,9 @@ func (a *Asked) Rewrite(tree map[string]any, at func(any) string) (bool, error) 
 	a.Names = a.names(statement["node"])
 	a.findWiths(statement)
 	a.systemColumns(statement, nil)
+	a.casts = map[int]node{}
+	a.findCasts(statement["node"])
 	if a.Guess != None {
-		a.casts = map[int]node{}
-		a.findCasts(statement["node"])
 		a.guess(statement["node"])
 	}
 	a.top(statement["node"], false)

@@ -88,6 +88,24 @@ func (a *Asked) findCasts(n any) {
 	}
 }
 
+// CastTo returns DuckDB's type that the statement casts a parameter to; empty: none.
+func (a *Asked) CastTo(parameter int) string { return nameOf(a.casts[parameter]) }
+
+// nameOf returns DuckDB's name of a type; empty where there is none.
+func nameOf(t node) string {
+	id := text(t["id"])
+	switch info, _ := t["type_info"].(node); id {
+	case "UNBOUND":
+		return instead[unbound(t)]
+	case "DECIMAL":
+		return "DECIMAL(38,18)"
+	case "LIST":
+		inner, _ := info["child_type"].(node)
+		return nameOf(inner) + "[]"
+	}
+	return id
+}
+
 // guess casts the parameters that have no type as yet, where DuckDB finds none by itself.
 func (a *Asked) guess(n any) {
 	switch n := n.(type) {

@@ -161,3 +161,12 @@ SELECT $1 / 2 -- with: int4 5
 SELECT min($1) -- with: int8 5
 SELECT CASE WHEN true THEN $1 ELSE 'x' END -- with: text abcd
 SELECT nullif($1, $2) -- with: text a, text b
+SELECT $1 AS label, $2 AS n, call_id FROM calls WHERE duration_ms > $3 ORDER BY 3 -- with: unknown abcd, int2 7, int2 600
+SELECT $1 AS label, $2 AS n, call_id FROM calls WHERE duration_ms > $3 ORDER BY 3 -- with: unknown abcd, int4 7, unknown 600
+SELECT $1 AS label, $2 AS n -- with: unknown abcd, int4 7
+SELECT $1 AS label, call_id FROM calls WHERE duration_ms > $2 ORDER BY 2 -- with: unknown abcd, int8 600
+SELECT call_id FROM calls WHERE duration_ms > $1::smallint ORDER BY 1 -- with: unknown 600
+SELECT call_id FROM calls WHERE duration_ms > $1::int ORDER BY 1 -- with: unknown 600
+SELECT $2, call_id FROM calls WHERE duration_ms > $1::int ORDER BY 1 -- with: unknown 600, unknown abcd
+SELECT $2, call_id FROM calls WHERE start_at > $1::date ORDER BY 1 -- with: unknown 2020-01-01, unknown abcd
+SELECT $2, call_id FROM calls WHERE start_at > $1::timestamp AND start_at < $3 ORDER BY 1 -- with: unknown 2020-01-01, unknown abcd, unknown 2030-01-01
