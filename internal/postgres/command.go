@@ -15,6 +15,7 @@ import (
 // command is a statement about the session. run returns its tag.
 type command struct {
 	columns []Column
+	query   string // that the parameters are of; empty: there are none
 	run     func(ctx context.Context, p *portal) (tag string, err error)
 }
 

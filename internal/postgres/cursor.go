@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/jackc/pgx/v5/pgproto3"
@@ -29,28 +30,34 @@ func (c *client) declareCommand(w *words) (*command, error) {
 		return nil, w.wrong()
 	}
 	query := w.From(w.at)
-	return plain("DECLARE CURSOR", func(ctx context.Context) error {
+	d := &command{}
+	if slices.ContainsFunc(w.Tokens[w.at:], func(t lexer.Token) bool { return t.Kind == lexer.Param }) {
+		d.query = query
+	}
+	d.run = func(ctx context.Context, declared *portal) (string, error) {
 		if c.state == 'I' && !holds {
-			return fail(codeNoTransaction, "DECLARE CURSOR can only be used in transaction blocks")
+			return "", fail(codeNoTransaction, "DECLARE CURSOR can only be used in transaction blocks")
 		}
 		if c.portals[name] != nil {
-			return fail("42P03", fmt.Sprintf("cursor %q already exists", name))
+			return "", fail("42P03", fmt.Sprintf("cursor %q already exists", name))
 		}
-		s, err := c.prepare(ctx, query, nil)
+		// The cursor has a statement of its own: the one that declares it may be run again.
+		s, err := c.prepare(ctx, query, declared.types)
 		if err != nil {
-			return err
+			return "", err
 		}
-		if s.query == nil || len(s.params()) > 0 {
+		if s.query == nil || len(s.params()) != len(declared.args) {
 			s.close()
-			return fail(codeSyntax, "a cursor is for one query without parameters")
+			return "", fail(codeSyntax, "a cursor is for one query")
 		}
-		p := &portal{statement: s, run: c.start(query), owns: true, holds: holds}
+		p := &portal{statement: s, args: declared.args, owns: true, holds: holds}
 		if isBinary {
 			p.formats = []int16{pgproto3.BinaryFormat}
 		}
 		c.portals[name] = p
-		return nil
-	}), nil
+		return "DECLARE CURSOR", nil
+	}
+	return d, nil
 }
 
 // fetchCommand is FETCH, or MOVE, which sends nothing.
@@ -88,6 +95,8 @@ func (c *client) fetchCommand(w *words, sends bool) (*command, error) {
 	}
 	f.run = func(ctx context.Context, p *portal) (string, error) {
 		before := cursor.sent
+		cursor.run = p.run
+		p.run.about(cursor.text)
 		if len(cursor.formats) == 0 {
 			cursor.formats = p.formats
 		}
@@ -108,7 +117,7 @@ func (c *client) closeCommand(w *words) (*command, error) {
 		return plain("CLOSE CURSOR ALL", func(context.Context) error {
 			for name, p := range c.portals {
 				if name != "" {
-					p.close()
+					p.drop()
 					delete(c.portals, name)
 				}
 			}
@@ -124,7 +133,6 @@ func (c *client) closeCommand(w *words) (*command, error) {
 		if p == nil {
 			return fail(codeNoCursor, fmt.Sprintf("cursor %q does not exist", name))
 		}
-		p.run.end(nil)
 		p.drop()
 		delete(c.portals, name)
 		return nil

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgproto3"
@@ -27,6 +28,21 @@ func (c *client) start(text string) *run {
 		c.host.Began(r.Entry)
 	}
 	return r
+}
+
+// planned says that the statement was planned, and that nothing runs.
+func (r *run) planned() {
+	if r.c.host.Ended != nil {
+		r.ended = true
+		r.c.host.Ended(r.Entry)
+	}
+}
+
+// about names the query that a statement reads the rows of.
+func (r *run) about(query string) {
+	if r.Text += " /* " + query + " */"; r.c.host.Began != nil {
+		r.c.host.Began(r.Entry)
+	}
 }
 
 func (r *run) end(err error) {
@@ -61,7 +77,7 @@ func (c *client) simple(ctx context.Context, text string) {
 		delete(c.statements, "")
 	}
 	for _, one := range all {
-		r := c.start(one.Text)
+		r := c.start(strings.TrimSpace(one.Text))
 		err := because(ctx, c.simpleOne(ctx, one, r))
 		r.end(err)
 		if err != nil {

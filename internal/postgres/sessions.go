@@ -11,8 +11,8 @@ import (
 // Sessions answers clients who were let in, in this process. It is a [Host].
 type Sessions struct {
 	Backend Backend
-	Began   func(Entry)  // a statement; nil: nobody need know
-	Ended   func(Entry)  // a statement, which began
+	Began   func(Entry)  // a statement; again if more is known of it; nil: not reported
+	Ended   func(Entry)  // a statement, which began; nil: not reported
 	Log     func(string) // as that of Server
 	// Stuck is called where a statement has not stopped this long after it was told to; nil: it
 	// is waited for.
@@ -35,7 +35,7 @@ type Entry struct {
 	// As it ended:
 	Took time.Duration
 	Rows int64
-	Code string // SQLSTATE; 00000: it succeeded
+	Code string // SQLSTATE; 00000: it succeeded; empty: it was planned, and is none for the audit
 }
 
 // Answer implements Host.

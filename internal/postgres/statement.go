@@ -14,7 +14,7 @@ import (
 // statement is what Parse made: a query, or a command about the session.
 type statement struct {
 	text    string
-	query   Statement // nil: a command, or empty
+	query   Statement // nil: a command without parameters, or empty
 	command *command
 	empty   bool
 	types   []uint32 // of the parameters, as the client said
@@ -28,10 +28,10 @@ func (s *statement) close() {
 
 func (s *statement) columns() []Column {
 	switch {
-	case s.query != nil:
-		return s.query.Columns()
 	case s.command != nil:
 		return s.command.columns
+	case s.query != nil:
+		return s.query.Columns()
 	}
 	return nil
 }
@@ -66,11 +66,13 @@ type portal struct {
 	kept    bool // it did
 }
 
-// drop ends a portal.
+// drop ends a portal. A client may leave the rest of the rows.
 func (p *portal) drop() {
 	p.close()
 	if p.owns {
 		p.statement.close()
+	} else if p.run != nil { // of a cursor, FETCH runs
+		p.run.end(nil)
 	}
 }
 
@@ -130,8 +132,15 @@ func (c *client) prepareOne(ctx context.Context, text lexer.Statement, types []u
 	if c.state == 'E' && !endsTransaction(text) {
 		return nil, errAborted
 	}
-	if s.command, err = c.commandOf(text); err != nil || s.command != nil {
+	if s.command, err = c.commandOf(text); err != nil {
 		return s, err
+	}
+	if s.command != nil {
+		all := lexer.Split(s.command.query)
+		if len(all) != 1 {
+			return s, nil
+		}
+		text = all[0]
 	}
 	if err := c.begin(ctx); err != nil {
 		return nil, err
@@ -164,6 +173,7 @@ func (c *client) parse(ctx context.Context, m *pgproto3.Parse) error {
 		r.end(err)
 		return err
 	}
+	r.planned()
 	if old := c.statements[m.Name]; old != nil {
 		old.close()
 	}
@@ -177,6 +187,15 @@ func (c *client) bind(ctx context.Context, m *pgproto3.Bind) error {
 	if s == nil {
 		return fail(codeNoStatement, fmt.Sprintf("prepared statement %q does not exist", m.PreparedStatement))
 	}
+	err := c.bindTo(ctx, s, m)
+	if err != nil {
+		c.start(s.text).end(err)
+	}
+	return err
+}
+
+// bindTo makes a portal of a statement.
+func (c *client) bindTo(ctx context.Context, s *statement, m *pgproto3.Bind) error {
 	if _, ok := c.portals[m.DestinationPortal]; ok && m.DestinationPortal != "" {
 		return fail("42P03", fmt.Sprintf("cursor %q already exists", m.DestinationPortal))
 	}
@@ -209,7 +228,7 @@ func (c *client) bind(ctx context.Context, m *pgproto3.Bind) error {
 		p.args = append(p.args, v)
 	}
 	if old := c.portals[m.DestinationPortal]; old != nil {
-		old.close()
+		old.drop()
 	}
 	if s.query != nil { // a portal outlives what was before it only within a transaction
 		if err := c.begin(ctx); err != nil {
@@ -259,7 +278,7 @@ func (c *client) sendColumns(columns []Column, format func(int) int16) {
 func (c *client) forget(m *pgproto3.Close) {
 	if m.ObjectType == 'P' {
 		if p := c.portals[m.Name]; p != nil {
-			p.close()
+			p.drop()
 			delete(c.portals, m.Name)
 		}
 	} else if s := c.statements[m.Name]; s != nil {

@@ -93,7 +93,7 @@ func stateOf(d *duck.Error) string {
 		return "42P01"
 	case "Binder":
 		switch {
-		case says("not found in FROM clause", "does not have a column named"):
+		case says("not found in FROM clause", "because the FROM clause is missing", "does not have a column named"):
 			return "42703"
 		case says("No function matches", "Could not choose a best candidate"):
 			return "42883"

@@ -41,6 +41,7 @@ type house struct {
 	mu            sync.Mutex
 	held          [][]int64 // what was to be pinned, each time
 	audit         []postgres.Entry
+	running       map[uint64]string // statements that began and have not ended
 }
 
 func calls(n int) (out []row) {
@@ -52,7 +53,7 @@ func calls(n int) (out []row) {
 
 func start(t *testing.T, settle func(*postgres.Server)) *house {
 	t.Helper()
-	h := &house{root: t.TempDir()}
+	h := &house{root: t.TempDir(), running: map[uint64]string{}}
 	analyticstest.Write(t, h.root, 1, analyticstest.Data{Calls: calls(2), Turns: []row{{"call_id": "c0", "turn": int64(0), "role": "agent", "content": "hello"}}})
 	h.houses = &serve.Houses{Root: h.root, Log: func(text string) { t.Log(text) },
 		Open: func(ctx context.Context, zone *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
@@ -66,10 +67,21 @@ func start(t *testing.T, settle func(*postgres.Server)) *house {
 		}}
 	log := func(text string) { t.Log(text) }
 	s := &postgres.Server{Log: log, Host: &postgres.Sessions{Backend: &serve.Backend{Houses: h.houses, Zone: time.UTC}, Log: log,
+		Began: func(e postgres.Entry) {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.running[e.Run] = e.Text
+		},
 		Ended: func(e postgres.Entry) {
 			h.mu.Lock()
 			defer h.mu.Unlock()
-			h.audit = append(h.audit, e)
+			if _, ok := h.running[e.Run]; !ok {
+				t.Errorf("%q ended twice, or never began", e.Text)
+			}
+			delete(h.running, e.Run)
+			if e.Code != "" {
+				h.audit = append(h.audit, e)
+			}
 		}}}
 	if settle != nil {
 		settle(s)
@@ -89,6 +101,9 @@ func start(t *testing.T, settle func(*postgres.Server)) *house {
 		}
 		if n := s.Connections(); n != 0 {
 			t.Errorf("%d connections are left", n)
+		}
+		if len(h.running) > 0 {
+			t.Errorf("statements that never ended: %v", h.running)
 		}
 		if err := h.houses.Close(); err != nil {
 			t.Error(err)
@@ -136,6 +151,8 @@ func code(err error) string {
 func TestProtocol(t *testing.T) {
 	h := start(t, nil)
 	t.Run("types", func(t *testing.T) { testTypes(t, h) })
+	t.Run("audit", func(t *testing.T) { testAudit(t, h) })
+	t.Run("cursors", func(t *testing.T) { testCursors(t, h) })
 	t.Run("copy", func(t *testing.T) { testCopyMessages(t, h) })
 	t.Run("parameters", func(t *testing.T) { testParameters(t, h) })
 	t.Run("extended", func(t *testing.T) { testExtended(t, h) })

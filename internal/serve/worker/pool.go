@@ -282,7 +282,7 @@ func (w *process) listen(p *Pool, from io.Reader) {
 			w.snapshots = e.Snapshots
 		}
 		w.mu.Unlock()
-		if e.Ended != nil && p.Audit != nil {
+		if e.Ended != nil && e.Ended.Code != "" && p.Audit != nil {
 			p.Audit(*e.Ended)
 		}
 		if e.Log != "" {

@@ -215,6 +215,14 @@ func TestAStatementEndsItsProcess(t *testing.T) {
 	if before == his || before != pid(too) || before == fmt.Sprint(os.Getpid()) {
 		t.Errorf("processes: %s, %s and %s", before, pid(too), his)
 	}
+	for i := range 3 { // which are planned, and never run
+		if _, err := too.Prepare(t.Context(), fmt.Sprint("s", i), "pid", nil); err != nil {
+			t.Error(err)
+		}
+	}
+	if answer := too.ExecPrepared(t.Context(), "s1", nil, nil, nil).Read(); answer.Err != nil {
+		t.Error(answer.Err)
+	}
 	waits := s.hang(too)
 	if _, err := ask(ana, "die"); code(err) != "57P02" {
 		t.Errorf("the statement that aborts: %v", err)
@@ -232,11 +240,17 @@ func TestAStatementEndsItsProcess(t *testing.T) {
 		t.Errorf("%d processes fell", fell)
 	}
 	s.stop()
-	ended := map[string]string{}
+	ended, answered := map[string]string{}, 0
 	for _, e := range s.audit {
+		if e.Text == "pid" {
+			answered++
+		}
 		if e.Code != "00000" {
 			ended[e.Text] = e.User + " " + e.Code
 		}
+	}
+	if answered != 6 {
+		t.Errorf("%d answered statements are in the audit, want 6", answered)
 	}
 	if fmt.Sprint(ended) != "map[die:ana 57P02 hang:ana 57P02]" {
 		t.Errorf("the audit has %v", ended)
