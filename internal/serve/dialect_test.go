@@ -10,11 +10,18 @@ import (
 func testDialect(t *testing.T, h *house) {
 	c := h.connect(t, "")
 	for sql, want := range map[string]string{
-		`SELECT 1 AS Some, 2 AS "Other"`:                                                "some Other | 1 2",
-		`SELECT * FROM (SELECT current_database(), 1 AS X) AS s`:                        "current_database x | callhouse 1",
-		`WITH t(A) AS (SELECT 1) SELECT *, {'B': 2} AS c, format('{}%', 5) AS d FROM t`: `a c d | 1 {"B":2} 5%`,
-		`SELECT session_user`:                                                           "session_user | somebody",
-		`SELECT format('%s-%I %2$L %%', 'a', 'B c') AS f`:                               `f | a-"B c" 'B c' %`,
+		`SELECT 1 AS Some, 2 AS "Other"`:                                                                                                                              "some Other | 1 2",
+		`SELECT * FROM (SELECT current_database(), 1 AS X) AS s`:                                                                                                      "current_database x | callhouse 1",
+		`WITH t(A) AS (SELECT 1) SELECT *, {'B': 2} AS c, format('{}%', 5) AS d FROM t`:                                                                               `a c d | 1 {"B":2} 5%`,
+		`SELECT sum(x::bigint) / 2 > 1.4 AS a, sum(x) / 2 AS b, sum(x::bigint) AS c FROM generate_series(1, 2) AS s(x)`:                                               "a b c | t 1 3",
+		`WITH t AS (SELECT sum(CASE WHEN x > 1 THEN 1 ELSE 0 END) AS n, sum(x::bigint) AS m FROM generate_series(1, 2) AS s(x)) SELECT n / 2 AS a, m / 2 AS b FROM t`: "a b | 0 1.5",
+		`SELECT x FROM (VALUES (1), (NULL), (2)) AS t(x) ORDER BY x DESC LIMIT 2`:                                                                                     "x | null | 2",
+		`SELECT avg(interval '1 second' * x) AS a FROM generate_series(1, 4099) AS s(x)`:                                                                              "a | 00:34:10",
+		`SELECT avg(interval '1.001 seconds' * x) AS a, sum(interval '1 day' * x) AS b FROM generate_series(1, 4098) AS s(x)`:                                         "a b | 00:34:11.5495 8398851 days",
+		`SELECT extract(second FROM timestamp '2026-01-01 00:00:01.5') AS a, extract(hour FROM timestamp '2026-01-01 05:00') / 2 AS b`:                                "a b | 1.500000 2.5",
+		`SELECT round(1.005::float8::numeric, 2) AS a, 0.0001::numeric = 0 AS b, 1.005::float8::numeric(10,2) AS c`:                                                   "a b c | 1.01 f 1.01",
+		`SELECT session_user`:                             "session_user | somebody",
+		`SELECT format('%s-%I %2$L %%', 'a', 'B c') AS f`: `f | a-"B c" 'B c' %`,
 		`SELECT substring('c12' FROM 'c([0-9]+)') AS a, substring('c12' FROM '[0-9]') AS b, coalesce(substring('c' FROM '[0-9]'), 'none') AS c, substring('c12', 2) AS d`: "a b c d | 12 1 none 12",
 		`SELECT '{"a": [{"b/c": 5}]}'::json #>> '{a,0,b/c}' AS a, '{"a": {"b": 5}}'::json #> array['a']::text[] AS b`:                                                     `a b | 5 {"b":5}`,
 		`SELECT s[2] AS x FROM string_to_array('a,b', ',') s`:                                                                                                             "x | b",

@@ -11,6 +11,7 @@ import (
 	"callhouse/internal/analytics/guard"
 	"callhouse/internal/layout"
 	"callhouse/internal/postgres"
+	"callhouse/internal/serve/dialect"
 )
 
 // explain turns an error of a statement into one as Postgres tells it. It does not tell where the
@@ -35,6 +36,7 @@ func told(err error) error {
 	var unsafe *guard.UnsafeError
 	var zone *analytics.ZoneError
 	var damage *layout.DamageError
+	var unsupported *dialect.UnsupportedError
 	coded := func(code, hint string) error { return &postgres.Error{Code: code, Message: err.Error(), Hint: hint} }
 	switch {
 	case err == nil, errors.Is(err, io.EOF), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.As(err, &already):
@@ -49,10 +51,12 @@ func told(err error) error {
 		return coded("54001", "write it with WITH")
 	case errors.Is(err, duck.ErrManyStatements), errors.Is(err, duck.ErrNoStatement):
 		return coded("42601", "")
+	case errors.As(err, &unsupported):
+		return coded("0A000", unsupported.Hint)
 	case errors.As(err, &zone):
 		return coded("22023", "")
 	case errors.As(err, &damage):
-		return coded("XX001", "tell whoever keeps the warehouse: extract verify --all says which snapshots are whole")
+		return coded("XX001", "tell whoever keeps the warehouse: extract repair replaces what is damaged")
 	case errors.As(err, &d):
 		return &postgres.Error{Code: stateOf(d), Message: d.Text(), Hint: strings.Join(d.Nearest, ", ")}
 	}

@@ -71,7 +71,9 @@ func Of(duck string) Type {
 	var width, scale int32
 	if n, _ := fmt.Sscanf(duck, "DECIMAL(%d,%d)", &width, &scale); n == 2 {
 		t := numeric
-		t.Mod = width<<16 | scale + 4
+		if width < 38 || scale > 0 { // or it is a sum
+			t.Mod = width<<16 | scale + 4
+		}
 		return t
 	}
 	for _, nested := range []string{"STRUCT", "MAP", "UNION"} {

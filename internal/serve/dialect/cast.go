@@ -35,6 +35,7 @@ func (a *Asked) cast(n node) {
 		return
 	}
 	a.types(t)
+	a.toNumeric(n, t)
 	if spelled := strings.TrimPrefix(strings.ToLower(a.at(n["query_location"])), "::"); strings.HasPrefix(spelled, "oid") || strings.HasPrefix(spelled, "pg_catalog.oid") {
 		a.oids(t) // which DuckDB's parser takes for bigint
 	}

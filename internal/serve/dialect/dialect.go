@@ -29,6 +29,8 @@ type Asked struct {
 	withs   map[string]bool // names that WITH makes known anywhere
 	quotes  map[string]bool // names in quotes; nil: not looked for yet
 	casts   map[int]node    // what the statement casts parameters to
+	aliases map[string]kind // of the columns that it names
+	refused error
 }
 
 type node = map[string]any
@@ -44,14 +46,15 @@ func (a *Asked) Rewrite(tree map[string]any, at func(any) string) (bool, error) 
 	a.Names = a.names(statement["node"])
 	a.findWiths(statement)
 	a.systemColumns(statement, nil)
-	a.casts = map[int]node{}
+	a.casts, a.aliases, a.refused = map[int]node{}, map[string]kind{}, nil
+	a.findAliases(statement["node"])
 	a.findCasts(statement["node"])
 	if a.Guess != None {
 		a.guess(statement["node"])
 	}
 	a.top(statement["node"], false)
 	a.walk(statement)
-	return a.changed, nil
+	return a.changed, a.refused
 }
 
 // findWiths collects the names of WITH.
@@ -89,6 +92,8 @@ func (a *Asked) walk(n any) {
 		}
 		a.fold(n)
 		a.columns(n)
+		a.nullsFirst(n)
+		a.sample(n)
 		for key, kid := range n {
 			if key != "cast_type" {
 				a.walk(kid)
@@ -107,6 +112,8 @@ func (a *Asked) walk(n any) {
 			a.column(n)
 		case "FUNCTION":
 			a.function(n)
+		case "WINDOW_AGGREGATE":
+			a.aggregate(n)
 		case "VALUE_PARAMETER":
 			a.parameter(n)
 		case "SUBQUERY":
@@ -117,6 +124,18 @@ func (a *Asked) walk(n any) {
 				a.changed = true
 			}
 		}
+	}
+}
+
+// UnsupportedError says that a statement means something else in DuckDB than it says.
+type UnsupportedError struct{ Message, Hint string }
+
+func (e *UnsupportedError) Error() string { return e.Message }
+
+// sample refuses a sample that DuckDB takes before WHERE.
+func (a *Asked) sample(n node) {
+	if n["sample"] != nil && n["where_clause"] != nil {
+		a.refused = &UnsupportedError{"USING SAMPLE takes rows before WHERE looks at them, and most of these may be dropped", "sample a subquery: SELECT ... FROM (SELECT ... WHERE ...) USING SAMPLE 3"}
 	}
 }
 
@@ -148,7 +167,7 @@ func (a *Asked) fold(n node) {
 func (a *Asked) isQuoted(name string) bool {
 	if a.quotes == nil {
 		a.quotes = map[string]bool{}
-		for _, s := range lexer.Split(a.at(json.Number("0"))) {
+		for _, s := range lexer.Split(a.at(zero)) {
 			for _, t := range s.Tokens {
 				if t.Kind == lexer.Quoted {
 					a.quotes[t.Name()] = true
@@ -430,6 +449,16 @@ func text(v any) string {
 func constant(s string) node {
 	return node{"class": "CONSTANT", "type": "VALUE_CONSTANT", "alias": "", "query_location": nowhere,
 		"value": node{"type": node{"id": "VARCHAR", "type_info": nil}, "is_null": false, "value": s}}
+}
+
+// zero is the place of the beginning of the text.
+const zero = json.Number("0")
+
+// number returns a number of a tree.
+func number(v any) int {
+	n, _ := v.(json.Number)
+	i, _ := n.Int64()
+	return int(i)
 }
 
 // nowhere is the place of what does not stand in the text.

@@ -68,10 +68,10 @@ func (a *Asked) function(n node) {
 		if len(args) == 0 {
 			a.put(n, constant(a.User))
 		}
-	case name == "date_part" && !strings.HasPrefix(strings.ToLower(a.at(n["query_location"])), "extract"):
-		inner := maps.Clone(n)
-		inner["alias"] = ""
-		a.put(n, castTo(inner, "DOUBLE"))
+	case name == "date_part" && len(args) == 2:
+		a.extract(n, args)
+	case name == "sum", name == "avg":
+		a.aggregate(n)
 	case name == "to_char" && len(args) == 2:
 		if format, ok := constantText(args[1]); ok {
 			a.put(n, call("", "strftime", args[0], constant(dateFormat(format))))
@@ -90,6 +90,16 @@ func (a *Asked) function(n node) {
 	case pgcatalog.Functions()[name]:
 		n["schema"], n["catalog"] = schemaOf, ""
 		a.changed = true
+	}
+}
+
+// aggregate changes sums and averages.
+func (a *Asked) aggregate(n node) {
+	switch strings.ToLower(text(n["function_name"])) {
+	case "sum":
+		a.sum(n)
+	case "avg":
+		a.average(n)
 	}
 }
 
@@ -158,7 +168,7 @@ func (a *Asked) list(of any) {
 		maps.Copy(inner, n)
 		a.put(n, castTo(inner, "VARCHAR[]"))
 	}
-	if number, ok := a.number(n); ok && a.typeOf(number) == 0 {
+	if number, ok := a.parameterOf(n); ok && a.typeOf(number) == 0 {
 		inner := node{}
 		maps.Copy(inner, n)
 		a.put(n, castTo(inner, "VARCHAR[]"))

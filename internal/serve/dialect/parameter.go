@@ -24,8 +24,8 @@ const (
 	Texts
 )
 
-// number returns the number of a parameter.
-func (a *Asked) number(n node) (number int, ok bool) {
+// parameterOf returns the number of a parameter.
+func (a *Asked) parameterOf(n node) (number int, ok bool) {
 	if text(n["type"]) != "VALUE_PARAMETER" {
 		return 0, false
 	}
@@ -44,7 +44,7 @@ func (a *Asked) typeOf(parameter int) uint32 {
 // parameter casts a parameter to its type, so that the type of a column that is made of it does
 // not depend on a value.
 func (a *Asked) parameter(n node) {
-	number, ok := a.number(n)
+	number, ok := a.parameterOf(n)
 	if !ok {
 		return
 	}
@@ -79,7 +79,7 @@ func (a *Asked) findCasts(n any) {
 			a.findCasts(kid)
 		}
 	case node:
-		if number, ok := a.number(asNode(n["child"])); ok && text(n["class"]) == "CAST" {
+		if number, ok := a.parameterOf(asNode(n["child"])); ok && text(n["class"]) == "CAST" {
 			a.casts[number], _ = n["cast_type"].(node)
 		}
 		for _, kid := range n {
@@ -261,7 +261,7 @@ func isLoose(n any) bool {
 // asTexts makes texts of parameters, if nothing beside them has another type.
 func (a *Asked) asTexts(of []any) {
 	for _, n := range of {
-		if number, ok := a.number(asNode(n)); !isLoose(n) || ok && a.isTyped(number) {
+		if number, ok := a.parameterOf(asNode(n)); !isLoose(n) || ok && a.isTyped(number) {
 			return
 		}
 	}
@@ -283,7 +283,7 @@ func (a *Asked) isTyped(number int) bool {
 
 // asText makes a text of a parameter, or what the client declares or the statement casts it to.
 func (a *Asked) asText(n any) {
-	number, ok := a.number(asNode(n))
+	number, ok := a.parameterOf(asNode(n))
 	switch {
 	case !ok:
 	case a.typeOf(number) == 0 && a.casts[number] != nil:
@@ -298,7 +298,7 @@ func (a *Asked) asText(n any) {
 
 // like gives a parameter the type of another expression.
 func (a *Asked) like(n node, other any) {
-	if number, ok := a.number(n); !ok || a.typeOf(number) != 0 {
+	if number, ok := a.parameterOf(n); !ok || a.typeOf(number) != 0 {
 		return
 	}
 	v, _ := asNode(other)["value"].(node)
@@ -351,7 +351,7 @@ func (a *Asked) guessOperands(n node) {
 
 // asNumber makes a number of a parameter.
 func (a *Asked) asNumber(n any) {
-	if number, ok := a.number(asNode(n)); ok && (!a.isTyped(number) || cell.ByOID(a.typeOf(number)).Name == "numeric") {
+	if number, ok := a.parameterOf(asNode(n)); ok && (!a.isTyped(number) || cell.ByOID(a.typeOf(number)).Name == "numeric") {
 		a.castParameter(asNode(n), "DOUBLE")
 	}
 }

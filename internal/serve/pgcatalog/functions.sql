@@ -120,3 +120,14 @@ CREATE MACRO pg.pg_partition_tree(relid) AS TABLE SELECT relid AS relid WHERE fa
 CREATE MACRO pg.pg_get_keywords() AS TABLE SELECT keyword_name AS word, CASE keyword_category WHEN 'reserved' THEN 'R' WHEN 'unreserved' THEN 'U' ELSE 'C' END AS catcode, keyword_category AS catdesc FROM pg.fact_keyword;
 CREATE MACRO pg._pg_expandarray(list) AS unnest(list_transform(list, lambda v, i: {'x': v, 'n': CAST(i AS INTEGER)}));
 CREATE MACRO pg.current_setting(wanted) AS (SELECT zs.setting FROM pg.pg_settings AS zs WHERE lower(zs.name) = lower(wanted)), (wanted, missing) AS (SELECT zs.setting FROM pg.pg_settings AS zs WHERE lower(zs.name) = lower(wanted));
+
+-- Numbers and intervals.
+CREATE MACRO pg.as_numeric(x) AS x + CAST(0 AS DECIMAL(1, 0));
+CREATE MACRO pg.of_micros_second(x) AS CAST(x AS DECIMAL(18, 0)) * CAST(0.000001 AS DECIMAL(7, 6));
+CREATE MACRO pg.of_micros_millisecond(x) AS CAST(x AS DECIMAL(18, 0)) * CAST(0.001 AS DECIMAL(4, 3));
+CREATE MACRO pg.interval_months(x) AS 12 * date_part('year', x) + date_part('month', x);
+CREATE MACRO pg.interval_days(x) AS date_part('day', x);
+CREATE MACRO pg.interval_micros(x) AS date_part('microseconds', x) + 60000000 * (date_part('minute', x) + 60 * date_part('hour', x));
+CREATE MACRO pg.sum_of_intervals(months, days, micros) AS to_months(CAST(months AS INTEGER)) + to_days(CAST(days AS INTEGER)) + to_microseconds(CAST(micros AS BIGINT));
+CREATE MACRO pg.avg_of_intervals(months, days, micros, n) AS CASE WHEN n > 0 THEN to_months(CAST(months // n AS INTEGER)) + to_days(CAST((30 * (months % n) + days) // n AS INTEGER))
+    + to_microseconds(CAST(round(CAST(micros + 86400000000 * ((30 * (months % n) + days) % n) AS DECIMAL(38, 6)) / n) AS BIGINT)) END;

@@ -8,7 +8,7 @@ SELECT public.calls.call_id FROM public.calls ORDER BY public.calls.call_id DESC
 SELECT DATE_TRUNC('month', start_at) AS month, COUNT(*) AS n FROM calls GROUP BY DATE_TRUNC('month', start_at) ORDER BY 1
 SELECT DATE_TRUNC('week', start_at + INTERVAL '1 day') + INTERVAL '-1 day' AS week, COUNT(*) FROM calls GROUP BY 1 ORDER BY 1
 SELECT CAST(start_at AS date) AS day, SUM(total_cost) AS cost FROM calls WHERE start_at >= timestamp with time zone '2025-10-01 00:00:00Z' AND start_at < timestamp with time zone '2027-10-01 00:00:00Z' GROUP BY CAST(start_at AS date) ORDER BY day
-SELECT floor(extract(epoch FROM start_at) / 300) * 300 AS time, count(*) AS value FROM calls WHERE start_at BETWEEN '2025-10-01T00:00:00Z' AND '2027-10-01T00:00:00Z' GROUP BY 1 ORDER BY 1 -- differs: extract gives a double or a bigint, not a numeric
+SELECT floor(extract(epoch FROM start_at) / 300) * 300 AS time, count(*) AS value FROM calls WHERE start_at BETWEEN '2025-10-01T00:00:00Z' AND '2027-10-01T00:00:00Z' GROUP BY 1 ORDER BY 1 -- differs: a division gives a double, not a numeric
 SELECT to_char(start_at, 'YYYY-MM-DD HH24:MI:SS') FROM calls ORDER BY call_id
 SELECT to_timestamp('2026-01-02 03:04:05', 'YYYY-MM-DD HH24:MI:SS'), to_date('2026-01-02', 'YYYY-MM-DD')
 SELECT start_at::timestamp, start_at AT TIME ZONE 'Europe/Berlin', date_part('hour', start_at) FROM calls ORDER BY call_id LIMIT 1
@@ -22,7 +22,7 @@ SELECT row_number() OVER (ORDER BY call_id), rank() OVER (PARTITION BY status OR
 SELECT c.call_id, t.role, t.content FROM calls c LEFT JOIN transcript_turns t ON t.call_id = c.call_id ORDER BY 1, t.turn
 SELECT c.call_id, x.n FROM calls c LEFT JOIN LATERAL (SELECT count(*) AS n FROM transcript_turns t WHERE t.call_id = c.call_id) x ON true ORDER BY 1
 WITH a AS (SELECT call_id FROM calls), b AS (SELECT * FROM a WHERE call_id > 'c0') SELECT count(*) FROM b
-WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 4) SELECT sum(n) FROM r -- differs: the sum of integers is a numeric, not a bigint
+WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 4) SELECT sum(n) FROM r
 SELECT * FROM generate_series(1, 3) AS s
 SELECT * FROM generate_series(5, 1, -2)
 SELECT count(*) FROM generate_series(1, 100000)
@@ -58,7 +58,7 @@ SELECT 'x'::int
 SELECT 1 FROM calls GROUP BY
 SELECT 1; SELECT 2
 SELECT avg(duration_ms) FROM calls -- differs: avg of integers is a double, not a numeric
-SELECT extract(year FROM start_at) FROM calls LIMIT 1 -- differs: extract gives bigint, not numeric
+SELECT extract(year FROM start_at) FROM calls LIMIT 1
 SELECT version() -- differs: the program is another one
 SELECT date_trunc('day', DATE '2026-01-02') -- differs: of a date it is a timestamp without a zone
 SELECT U&'x' -- differs: texts with U& are refused
@@ -170,3 +170,36 @@ SELECT call_id FROM calls WHERE duration_ms > $1::int ORDER BY 1 -- with: unknow
 SELECT $2, call_id FROM calls WHERE duration_ms > $1::int ORDER BY 1 -- with: unknown 600, unknown abcd
 SELECT $2, call_id FROM calls WHERE start_at > $1::date ORDER BY 1 -- with: unknown 2020-01-01, unknown abcd
 SELECT $2, call_id FROM calls WHERE start_at > $1::timestamp AND start_at < $3 ORDER BY 1 -- with: unknown 2020-01-01, unknown abcd, unknown 2030-01-01
+SELECT round(sum(duration_ms) / count(*), 3), sum(duration_ms) FROM calls -- differs: a division gives a double, not a numeric
+SELECT s / n > 20500 AS more, s FROM (SELECT sum(duration_ms) AS s, count(*) AS n FROM calls) x
+SELECT sum(turn) / 2, sum(turn) FROM transcript_turns
+SELECT sum(CASE WHEN status = 'ended' THEN 1 ELSE 0 END) / count(*), sum(CASE WHEN status = 'ended' THEN 1 ELSE 0 END) FROM calls
+SELECT 100 * sum(CASE WHEN status = 'ended' THEN 1 ELSE 0 END) / count(*) FROM calls
+SELECT 100.0 * sum(CASE WHEN status = 'ended' THEN 1 ELSE 0 END) / count(*) > 66.6 FROM calls
+SELECT sum(n) FROM generate_series(1, 4) AS s(n)
+SELECT sum(total_cost) FROM calls
+SELECT sum(duration_ms::float8) / 7 FROM calls
+SELECT sum(duration_ms) OVER (ORDER BY call_id) FROM calls ORDER BY call_id
+SELECT status, sum(duration_ms) FILTER (WHERE duration_ms > 500) FROM calls GROUP BY status ORDER BY 1
+SELECT status, sum(duration_ms) FROM calls GROUP BY 1 HAVING sum(duration_ms) > 1 ORDER BY sum(duration_ms) DESC
+SELECT call_id, duration_ms FROM calls ORDER BY duration_ms DESC LIMIT 2
+SELECT call_id, duration_ms FROM calls ORDER BY duration_ms LIMIT 2
+SELECT call_id, duration_ms FROM calls ORDER BY duration_ms DESC NULLS LAST LIMIT 2
+SELECT call_id, row_number() OVER (ORDER BY duration_ms DESC) FROM calls ORDER BY 1
+SELECT array_agg(call_id ORDER BY duration_ms DESC) FROM calls
+SELECT string_agg(call_id, ',' ORDER BY duration_ms DESC, call_id) FROM calls
+SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY duration_ms DESC) FROM calls
+SELECT DISTINCT ON (status) status, call_id FROM calls ORDER BY status DESC, call_id DESC
+SELECT avg(d), sum(d), count(d) FROM (SELECT interval '1 second' * n + interval '1 day' * (n % 5) AS d FROM generate_series(1, 4099) AS s(n)) x
+SELECT avg(start_at - timestamptz '2025-01-01 00:00:00Z'), sum(start_at - timestamptz '2025-01-01 00:00:00Z') FROM calls
+SELECT avg(d) FILTER (WHERE d > interval '1 day') FROM (SELECT start_at - timestamptz '2025-11-01 00:00:00Z' AS d FROM calls) x
+SELECT avg(start_at - timestamptz '2025-01-01 00:00:00Z') OVER (ORDER BY call_id) FROM calls ORDER BY call_id
+SELECT avg(i) FROM (SELECT interval '1 month 5 days' AS i UNION ALL SELECT interval '2 months 1 day 3 hours') x
+SELECT avg(i), sum(i) FROM (SELECT interval '1 day' AS i WHERE false) x
+SELECT extract(year FROM start_at), extract(epoch FROM start_at), extract(second FROM start_at), extract(milliseconds FROM start_at), extract(dow FROM start_at), extract(hour FROM start_at) / 2 FROM calls ORDER BY call_id -- differs: a division gives a double, not a numeric
+SELECT date_part('year', start_at), date_part('epoch', start_at), date_part('second', start_at), date_part('milliseconds', start_at) FROM calls ORDER BY call_id
+SELECT extract(epoch FROM interval '1 day 2 seconds'), extract(epoch FROM avg(start_at - timestamptz '2025-01-01 00:00:00Z')) FROM calls
+SELECT floor(extract(epoch FROM start_at) / 300) * 300 AS time, count(*) AS value FROM calls GROUP BY 1 ORDER BY 1 -- differs: a division gives a double, not a numeric
+SELECT round(avg(duration_ms)::numeric, 2), round(2.00499::float8::numeric, 2), 1.005::float8::numeric(10,2), round(1.005::float8::numeric, 2), 7::numeric, duration_ms::numeric FROM calls GROUP BY duration_ms ORDER BY duration_ms
+SELECT '12.3456'::numeric > 12.345, CAST('1.23456' AS numeric) = 1.23456, total_cost::numeric FROM calls ORDER BY call_id
+SELECT call_id FROM calls WHERE status = 'ended' USING SAMPLE 3 -- differs: DuckDB's own SQL, which takes the sample before WHERE

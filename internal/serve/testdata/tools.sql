@@ -574,7 +574,6 @@ SELECT "SUBCOL" AS "COL" FROM (SELECT 1 AS "SUBCOL") "SUBQUERY" GROUP BY 2
 CREATE LOCAL TEMPORARY TABLE "#Tableau_1_Connect_Check" ("COL" INTEGER) ON COMMIT PRESERVE ROWS
 
 -- Tableau 2025.3: weeks from Sunday
--- differs: the sum of integers is a numeric, not a bigint
 SELECT CAST((DATE_TRUNC( 'day', CAST("calls"."start_at" AS DATE) ) + (-EXTRACT(DOW FROM "calls"."start_at") * INTERVAL '1 DAY')) AS DATE) AS "twk:start_at:ok", SUM(1) AS "cnt:calls:ok"
 FROM "public"."calls" "calls"
 GROUP BY 1

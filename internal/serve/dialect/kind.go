@@ -1,0 +1,202 @@
+package dialect
+
+import (
+	"strings"
+	"sync"
+
+	sqlfiles "callhouse/sql"
+)
+
+// kind is what is known of the type of an expression before DuckDB looks at it.
+type kind uint8
+
+const (
+	unknown kind = iota
+	int4
+	int8
+	numeric
+	float8
+	interval
+	instant // with a zone or without
+	date
+	other
+)
+
+// kinds are those of DuckDB's types.
+var kinds = map[string]kind{"TINYINT": int4, "SMALLINT": int4, "INTEGER": int4, "UINTEGER": int8, "BIGINT": int8, "HUGEINT": numeric, "DECIMAL": numeric, "FLOAT": float8, "DOUBLE": float8,
+	"INTERVAL": interval, "TIMESTAMP": instant, "TIMESTAMP WITH TIME ZONE": instant, "DATE": date, "VARCHAR": other, "BOOLEAN": other}
+
+// columnKinds are the kinds of the warehouse's columns, where those of one name have the same.
+var columnKinds = sync.OnceValue(func() map[string]kind {
+	out := map[string]kind{}
+	for _, v := range sqlfiles.Views() {
+		for _, c := range v.Columns {
+			base, _, _ := strings.Cut(c.Type, "(")
+			add(out, c.Name, kinds[base])
+		}
+	}
+	return out
+})
+
+// add notes the kind of a name; two that differ are unknown.
+func add(to map[string]kind, name string, k kind) {
+	if before, ok := to[name]; ok && before != k {
+		k = unknown
+	}
+	to[name] = k
+}
+
+// findAliases notes the kinds of the columns that the statement names itself.
+func (a *Asked) findAliases(n any) {
+	switch n := n.(type) {
+	case []any:
+		for _, kid := range n {
+			a.findAliases(kid)
+		}
+	case node:
+		for _, kid := range n { // those within first
+			a.findAliases(kid)
+		}
+		a.nameColumns(n)
+		items, _ := n["select_list"].([]any)
+		for _, item := range items {
+			if alias := strings.ToLower(text(asNode(item)["alias"])); alias != "" {
+				k := a.kindOf(item)
+				if of, ok := columnKinds()[alias]; ok && of != k {
+					k = unknown
+				}
+				add(a.aliases, alias, k)
+			}
+		}
+	}
+}
+
+// nameColumns notes the kinds of columns that are named beside their query: AS t(a), WITH t(a).
+func (a *Asked) nameColumns(n node) {
+	names, _ := n["column_name_alias"].([]any)
+	of := asNode(n["function"])
+	if text(n["type"]) == "TABLE_FUNCTION" && isShortSeries(of) {
+		if len(names) == 0 {
+			names = []any{n["alias"]}
+		}
+		add(a.aliases, strings.ToLower(text(names[0])), int4)
+		return
+	}
+	query := asNode(asNode(n["subquery"])["node"])
+	if list, ok := n["aliases"].([]any); ok {
+		names, query = list, asNode(asNode(n["query"])["node"])
+	}
+	for query["left"] != nil {
+		query = asNode(query["left"])
+	}
+	items, _ := query["select_list"].([]any)
+	for i, name := range names {
+		if i < len(items) {
+			add(a.aliases, strings.ToLower(text(name)), a.kindOf(items[i]))
+		}
+	}
+}
+
+// kindOf returns what is known of an expression's type.
+func (a *Asked) kindOf(of any) kind {
+	n := asNode(of)
+	switch text(n["class"]) {
+	case "CONSTANT":
+		v, _ := n["value"].(node)
+		t, _ := v["type"].(node)
+		return kinds[text(t["id"])]
+	case "CAST":
+		t, _ := n["cast_type"].(node)
+		return kinds[text(t["id"])]
+	case "COLUMN_REF":
+		name := lastName(n)
+		if k, ok := a.aliases[name]; ok {
+			return k
+		}
+		return columnKinds()[name]
+	case "CASE":
+		return a.common(branches(n))
+	case "OPERATOR":
+		if kids, _ := n["children"].([]any); text(n["type"]) == "OPERATOR_COALESCE" {
+			return a.common(kids)
+		}
+	case "SUBQUERY":
+		inner, _ := n["subquery"].(node)
+		if items, _ := asNode(inner["node"])["select_list"].([]any); len(items) == 1 && text(n["subquery_type"]) == "SCALAR" {
+			return a.kindOf(items[0])
+		}
+	case "FUNCTION", "WINDOW":
+		return a.kindOfCall(n)
+	}
+	return unknown
+}
+
+// common returns the kind of expressions of one kind, apart from nulls.
+func (a *Asked) common(of []any) kind {
+	k := unknown
+	for _, n := range of {
+		v, _ := asNode(n)["value"].(node)
+		if n == nil || v["is_null"] == true {
+			continue
+		}
+		if other := a.kindOf(n); k == unknown || k == other {
+			k = other
+		} else {
+			return unknown
+		}
+	}
+	return k
+}
+
+// answers are the kinds of what functions answer.
+var answers = map[string]kind{"count": int8, "count_star": int8, "row_number": int8, "rank": int8, "length": int4, "char_length": int4, "position": int4, "strpos": int4,
+	"now": instant, "current_timestamp": instant, "date_trunc": instant, "get_current_timestamp": instant, "to_timestamp": instant, "age": interval, "make_interval": interval, "date_part": float8,
+	"stddev": float8, "stddev_samp": float8, "stddev_pop": float8, "sqrt": float8, "random": float8, "concat": other, "string_agg": other, "upper": other, "lower": other, "to_char": other}
+
+// kindOfCall returns the kind of what a function or an operator answers.
+func (a *Asked) kindOfCall(n node) kind {
+	args, _ := n["children"].([]any)
+	name := strings.ToLower(text(n["function_name"]))
+	if isOperator, _ := n["is_operator"].(bool); isOperator && len(args) == 2 {
+		return operation(name, a.kindOf(args[0]), a.kindOf(args[1]))
+	}
+	if len(args) == 0 {
+		return answers[name]
+	}
+	switch first := a.kindOf(args[0]); name {
+	case "min", "max", "nullif", "abs", "-", "lag", "lead", "first_value", "last_value", "greatest", "least":
+		return first
+	case "round", "ceil", "floor", "trunc":
+		if first == float8 || first == numeric {
+			return first
+		}
+	case "sum":
+		return map[kind]kind{int4: int8, int8: numeric, numeric: numeric, float8: float8, interval: interval}[first]
+	case "avg":
+		return map[kind]kind{int4: float8, int8: float8, float8: float8, interval: interval}[first]
+	}
+	return answers[name]
+}
+
+// operation returns the kind of what an operator makes of two kinds.
+func operation(name string, left, right kind) kind {
+	isTime := func(k kind) bool { return k == instant || k == date }
+	switch {
+	case name == "-" && left == instant && isTime(right), name == "-" && isTime(left) && right == instant:
+		return interval
+	case left == interval && strings.Contains("*/", name):
+		return interval
+	case left == unknown, right == unknown:
+		return unknown
+	case strings.Contains("+-", name) && isTime(left) && right == interval, name == "+" && left == interval && isTime(right):
+		return instant
+	case left == interval, right == interval:
+		return interval
+	case strings.Contains("+-*/%", name) && left <= float8 && right <= float8:
+		if name == "/" && (left == numeric || right == numeric) {
+			return float8
+		}
+		return max(left, right)
+	}
+	return unknown
+}

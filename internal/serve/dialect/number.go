@@ -1,0 +1,104 @@
+package dialect
+
+import (
+	"maps"
+	"regexp"
+	"strings"
+)
+
+// sum gives a sum the type that it has in Postgres: DuckDB's of integers is one of more bytes,
+// which divides as integers do.
+func (a *Asked) sum(n node) {
+	args, _ := n["children"].([]any)
+	if len(args) != 1 {
+		return
+	}
+	inner := maps.Clone(n)
+	inner["alias"] = ""
+	switch a.kindOf(args[0]) {
+	case int4:
+		a.put(n, castTo(inner, "BIGINT"))
+	case int8, unknown:
+		a.put(n, call(schemaOf, "as_numeric", inner))
+	case interval:
+		a.put(n, call(schemaOf, "sum_of_intervals", a.each(n, "months", args[0]), a.each(n, "days", args[0]), a.each(n, "micros", args[0])))
+	}
+}
+
+// average computes the average of intervals from the sums of their parts: DuckDB's own is
+// off by milliseconds beyond some thousand rows.
+func (a *Asked) average(n node) {
+	args, _ := n["children"].([]any)
+	if len(args) != 1 || a.kindOf(args[0]) != interval || n["distinct"] == true {
+		return
+	}
+	count := maps.Clone(n)
+	count["alias"], count["function_name"] = "", "count"
+	a.put(n, call(schemaOf, "avg_of_intervals", a.each(n, "months", args[0]), a.each(n, "days", args[0]), a.each(n, "micros", args[0]), count))
+}
+
+// each is the sum of a part of intervals, over the rows and groups of a call.
+func (a *Asked) each(n node, part string, of any) node {
+	sum := maps.Clone(n)
+	sum["alias"], sum["function_name"] = "", "sum"
+	sum["children"] = []any{call(schemaOf, "interval_"+part, of)}
+	return sum
+}
+
+// extract gives EXTRACT the numeric that it is in Postgres, and date_part the double.
+func (a *Asked) extract(n node, args []any) {
+	inner := maps.Clone(n)
+	inner["alias"] = ""
+	field, _ := constantText(args[0])
+	exact := strings.HasPrefix(strings.ToLower(a.at(n["query_location"])), "extract")
+	by := castTo(inner, "DECIMAL(18,0)")
+	switch field = strings.ToLower(field); field {
+	case "second", "seconds", "millisecond", "milliseconds": // which DuckDB cuts to whole ones
+		inner["children"] = []any{constant("microseconds"), args[1]}
+		by = call(schemaOf, "of_micros_"+strings.TrimSuffix(field, "s"), inner)
+	case "epoch":
+		by = castTo(inner, "DECIMAL(20,6)")
+	case "julian":
+		by = inner
+	}
+	if !exact {
+		by = castTo(by, "DOUBLE")
+	}
+	a.put(n, by)
+}
+
+var shortRE = regexp.MustCompile(`\(\s*18\s*,\s*3\s*\)`)
+
+// toNumeric casts to numeric: a double by way of its shortest text, as Postgres does, and to one
+// of no precision, of which DuckDB keeps three places.
+func (a *Asked) toNumeric(n, t node) {
+	info, _ := t["type_info"].(node)
+	if text(t["id"]) == "DECIMAL" && a.kindOf(n["child"]) == float8 {
+		n["child"] = castTo(asNode(n["child"]), "VARCHAR")
+		a.changed = true
+	}
+	if text(t["id"]) != "DECIMAL" || number(info["width"]) != 18 || number(info["scale"]) != 3 || shortRE.MatchString(a.at(zero)) {
+		return
+	}
+	info["width"], info["scale"] = 38, 15
+	a.changed = true
+	if isParameter(n["child"]) {
+		return
+	}
+	switch a.kindOf(n["child"]) {
+	case int4, int8:
+		info["scale"] = 0
+	case numeric:
+		info["scale"] = 18
+	case unknown:
+		n["child"] = castTo(asNode(n["child"]), "VARCHAR")
+	}
+}
+
+// nullsFirst sorts nulls as Postgres does where a statement says nothing of them.
+func (a *Asked) nullsFirst(n node) {
+	if text(n["type"]) == "DESCENDING" && text(n["null_order"]) == "ORDER_DEFAULT" {
+		n["null_order"] = "NULLS FIRST"
+		a.changed = true
+	}
+}
