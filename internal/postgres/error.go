@@ -3,6 +3,9 @@ package postgres
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
@@ -39,11 +42,24 @@ const (
 	codeShutdown        = "57P01"
 	codeInternal        = "XX000"
 	codeReadOnly        = "25006"
+	codeNotUTF8         = "22021"
 	codeTooLong         = "54000"
 	codeIncompatibleTLS = "28000"
 )
 
 func fail(code, message string) error { return &Error{Code: code, Message: message} }
+
+// readable refuses text that is not UTF-8, as Postgres does.
+func readable(text []byte) error {
+	for at := 0; at < len(text); {
+		r, n := utf8.DecodeRune(text[at:])
+		if r == utf8.RuneError && n <= 1 || r == 0 {
+			return fail(codeNotUTF8, fmt.Sprintf(`invalid byte sequence for encoding "UTF8": 0x%02x`, text[at]))
+		}
+		at += n
+	}
+	return nil
+}
 
 // Why a statement was stopped.
 var (
@@ -71,5 +87,6 @@ func asError(err error) *Error {
 }
 
 func (e *Error) response(severity string) *pgproto3.ErrorResponse {
-	return &pgproto3.ErrorResponse{Severity: severity, SeverityUnlocalized: severity, Code: e.Code, Message: e.Message, Hint: e.Hint, Position: int32(e.Position)}
+	clean := func(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+	return &pgproto3.ErrorResponse{Severity: severity, SeverityUnlocalized: severity, Code: e.Code, Message: clean(e.Message), Hint: clean(e.Hint), Position: int32(e.Position)}
 }

@@ -1,10 +1,13 @@
 package postgres
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,11 +45,11 @@ func (l *login) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	l.Startup, l.User, l.From, l.Limits = start.Parameters, start.Parameters["user"], l.conn.RemoteAddr().String(), l.srv.Limits
 	_, isTLS := l.conn.(*tls.Conn)
 	if l.srv.NeedTLS && !isTLS {
 		return &Error{Code: codeIncompatibleTLS, Message: "this server takes encrypted connections only", Hint: "connect with sslmode=require"}
 	}
-	l.Startup, l.User, l.From, l.Limits = start.Parameters, start.Parameters["user"], l.conn.RemoteAddr().String(), l.srv.Limits
 	if l.User == "" || len(l.User) > 63 {
 		return fail(codeBadLogin, "no user name of 1 to 63 characters in the startup packet")
 	}
@@ -133,7 +136,23 @@ func (l *login) encrypt(ctx context.Context) error {
 	return nil
 }
 
-const mechanism = "SCRAM-SHA-256"
+// The mechanisms by which passwords are checked. The second one is bound to the certificate.
+const mechanism, mechanismPlus = "SCRAM-SHA-256", "SCRAM-SHA-256-PLUS"
+
+// binding returns what binds a login to its encrypted connection. It is empty on others, and
+// where the kind of the certificate has no binding.
+func (l *login) binding() scram.ChannelBinding {
+	if _, isTLS := l.conn.(*tls.Conn); !isTLS || len(l.srv.TLS.Certificates) == 0 {
+		return scram.ChannelBinding{}
+	}
+	leaf, err := x509.ParseCertificate(l.srv.TLS.Certificates[0].Certificate[0])
+	if err != nil {
+		return scram.ChannelBinding{}
+	}
+	// The library looks for the certificate where a client has it.
+	b, _ := scram.NewTLSServerEndpointBinding(&tls.ConnectionState{PeerCertificates: []*x509.Certificate{leaf}})
+	return b
+}
 
 // password checks the user's password by SCRAM, and returns the user's limits.
 func (l *login) password() (Limits, error) {
@@ -145,8 +164,11 @@ func (l *login) password() (Limits, error) {
 	if err != nil {
 		return limits, err
 	}
-	conversation := server.NewConversation()
-	l.send(&pgproto3.AuthenticationSASL{AuthMechanisms: []string{mechanism}})
+	conversation, mechanisms := server.NewConversation(), []string{mechanism}
+	if b := l.binding(); b.IsSupported() {
+		conversation, mechanisms = server.NewConversationWithChannelBinding(b), []string{mechanismPlus, mechanism}
+	}
+	l.send(&pgproto3.AuthenticationSASL{AuthMechanisms: mechanisms})
 	if err := l.ask(pgproto3.AuthTypeSASL); err != nil {
 		return limits, err
 	}
@@ -159,7 +181,7 @@ func (l *login) password() (Limits, error) {
 		var said []byte
 		switch m := m.(type) {
 		case *pgproto3.SASLInitialResponse:
-			if m.AuthMechanism != mechanism {
+			if !slices.Contains(mechanisms, m.AuthMechanism) || (m.AuthMechanism == mechanismPlus) != bytes.HasPrefix(m.Data, []byte("p=")) {
 				return limits, fail(codeProtocol, "client selected an invalid SASL authentication mechanism")
 			}
 			said = m.Data

@@ -66,6 +66,12 @@ func because(ctx context.Context, err error) error {
 
 // simple answers the statements of one text, the later ones only if the earlier succeed.
 func (c *client) simple(ctx context.Context, text string) {
+	if err := readable([]byte(text)); err != nil {
+		c.start(text).end(err)
+		_ = c.fail(err)
+		c.failed = false
+		return
+	}
 	all := lexer.Split(text)
 	if len(all) == 0 {
 		c.send(&pgproto3.EmptyQueryResponse{})

@@ -30,7 +30,8 @@ type Server struct {
 
 	mu     sync.Mutex
 	guests map[uint32]*Guest
-	of     map[string]int // connections by user
+	ends   map[uint32]context.CancelFunc // end the connections of the guests
+	of     map[string]int                // connections by user
 	next   uint32
 	wg     sync.WaitGroup
 }
@@ -100,6 +101,12 @@ func (s *Server) handle(ctx context.Context, conn net.Conn) {
 		stop()
 		if err == nil {
 			defer s.leave(&l.Guest)
+			var end context.CancelFunc
+			ctx, end = context.WithCancel(ctx)
+			defer end()
+			s.mu.Lock()
+			s.ends[l.PID] = end
+			s.mu.Unlock()
 			err, log = s.Host.Answer(ctx, l.rest(), l.Guest), nil
 		}
 		if ctx.Err() != nil && err != nil {
@@ -126,7 +133,7 @@ func (s *Server) enter(g *Guest) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.guests == nil {
-		s.guests, s.of = map[uint32]*Guest{}, map[string]int{}
+		s.guests, s.of, s.ends = map[uint32]*Guest{}, map[string]int{}, map[uint32]context.CancelFunc{}
 	}
 	if s.Most > 0 && len(s.guests) >= s.Most || g.Limits.Connections > 0 && s.of[g.User] >= g.Limits.Connections {
 		return &Error{Code: codeTooMany, Message: "sorry, too many clients already", Hint: "close connections, or raise --max-connections"}
@@ -143,8 +150,20 @@ func (s *Server) leave(g *Guest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.guests, g.PID)
+	delete(s.ends, g.PID)
 	if s.of[g.User]--; s.of[g.User] == 0 {
 		delete(s.of, g.User)
+	}
+}
+
+// End ends the connections of a user, as the end of the server would.
+func (s *Server) End(user string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for pid, end := range s.ends {
+		if s.guests[pid].User == user {
+			end()
+		}
 	}
 }
 

@@ -167,7 +167,11 @@ func (c *client) parse(ctx context.Context, m *pgproto3.Parse) error {
 	defer done()
 	types := append([]uint32(nil), m.ParameterOIDs...)
 	r := c.start(m.Query)
-	s, err := c.prepare(ctx, m.Query, types)
+	var s *statement
+	err := readable([]byte(m.Query + m.Name))
+	if err == nil {
+		s, err = c.prepare(ctx, m.Query, types)
+	}
 	if err != nil {
 		err = because(ctx, err)
 		r.end(err)
@@ -217,6 +221,11 @@ func (c *client) bindTo(ctx context.Context, s *statement, m *pgproto3.Bind) err
 			isBinary = m.ParameterFormatCodes[0] == pgproto3.BinaryFormat
 		case n > 1:
 			isBinary = m.ParameterFormatCodes[i] == pgproto3.BinaryFormat
+		}
+		if !isBinary || types[i].OID == cell.Text.OID {
+			if err := readable(raw); err != nil {
+				return err
+			}
 		}
 		v, err := types[i].Param(raw, isBinary)
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"callhouse/internal/layout"
 	"callhouse/internal/postgres"
 	"callhouse/internal/serve/dialect"
+	"callhouse/internal/words"
 )
 
 // explain turns an error of a statement into one as Postgres tells it. It does not tell where the
@@ -37,7 +38,9 @@ func told(err error) error {
 	var zone *analytics.ZoneError
 	var damage *layout.DamageError
 	var unsupported *dialect.UnsupportedError
-	coded := func(code, hint string) error { return &postgres.Error{Code: code, Message: err.Error(), Hint: hint} }
+	coded := func(code, hint string) error {
+		return &postgres.Error{Code: code, Message: words.Directed(err.Error()), Hint: words.Directed(hint)}
+	}
 	switch {
 	case err == nil, errors.Is(err, io.EOF), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.As(err, &already):
 		return err
@@ -58,7 +61,7 @@ func told(err error) error {
 	case errors.As(err, &damage):
 		return coded("XX001", "tell whoever keeps the warehouse: extract repair replaces what is damaged")
 	case errors.As(err, &d):
-		return &postgres.Error{Code: stateOf(d), Message: d.Text(), Hint: strings.Join(d.Nearest, ", ")}
+		return &postgres.Error{Code: stateOf(d), Message: words.Directed(d.Text()), Hint: words.Directed(strings.Join(d.Nearest, ", "))}
 	}
 	return err
 }

@@ -151,6 +151,7 @@ func code(err error) string {
 func TestProtocol(t *testing.T) {
 	h := start(t, nil)
 	t.Run("types", func(t *testing.T) { testTypes(t, h) })
+	t.Run("UTF-8", func(t *testing.T) { testNotUTF8(t, h) })
 	t.Run("audit", func(t *testing.T) { testAudit(t, h) })
 	t.Run("cursors", func(t *testing.T) { testCursors(t, h) })
 	t.Run("copy", func(t *testing.T) { testCopyMessages(t, h) })
@@ -510,8 +511,10 @@ func TestUsers(t *testing.T) {
 		}
 		return c.Ping(t.Context())
 	}
-	if err := connect("ann", "a%20good%20password", "require"); err != nil {
-		t.Error(err)
+	for _, mode := range []string{"require", "require&channel_binding=require", "require&channel_binding=disable"} {
+		if err := connect("ann", "a%20good%20password", mode); err != nil {
+			t.Errorf("%s: %v", mode, err)
+		}
 	}
 	for _, x := range []struct{ user, password, mode, code string }{
 		{"ann", "a%20bad%20password", "require", "28P01"}, {"bob", "a%20good%20password", "require", "28P01"}, {"ann", "", "require", ""}, {"ann", "a%20good%20password", "disable", "28000"},
@@ -521,7 +524,7 @@ func TestUsers(t *testing.T) {
 		}
 	}
 	mu.Lock()
-	if got := strings.Join(tried, " "); got != "ann:false ann:false ann:true bob:true ann:true" {
+	if got := strings.Join(tried, " "); got != strings.Repeat("ann:false ", 6)+"ann:true bob:true ann:true" {
 		t.Errorf("passwords that were looked at: %s", got)
 	}
 	braked = users.ErrTooMany

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"callhouse/internal/analytics"
+	"callhouse/internal/words"
 )
 
 // Options say what a page is of. The zero value is the last 30 whole days of all
@@ -97,7 +98,7 @@ func write(ctx context.Context, out io.Writer, w *analytics.Warehouse, l *lang, 
 	}
 	return compose(ctx, w, l, o, func(data any, parts ...string) error {
 		for _, part := range parts {
-			if err := t.ExecuteTemplate(out, part, data); err != nil {
+			if err := t.ExecuteTemplate(words.Page(out), part, data); err != nil {
 				return err
 			}
 		}

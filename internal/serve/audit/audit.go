@@ -60,7 +60,7 @@ func (l *Log) Write(e Entry) {
 	if err == nil {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		_, err = l.to.Write(append(raw, '\n'))
+		_, err = l.to.Write(append([]byte(words.Directed(string(raw))), '\n')) // which are the same characters to JSON
 	}
 	if err != nil {
 		l.failed(fmt.Errorf("write the audit log: %w", err))

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"sync"
 
-	sqlfiles "callhouse/sql"
+	"callhouse/internal/serve/pgcatalog"
 )
 
 // kind is what is known of the type of an expression before DuckDB looks at it.
@@ -29,10 +29,10 @@ var kinds = map[string]kind{"TINYINT": int4, "SMALLINT": int4, "INTEGER": int4, 
 // columnKinds are the kinds of the warehouse's columns, where those of one name have the same.
 var columnKinds = sync.OnceValue(func() map[string]kind {
 	out := map[string]kind{}
-	for _, v := range sqlfiles.Views() {
-		for _, c := range v.Columns {
-			base, _, _ := strings.Cut(c.Type, "(")
-			add(out, c.Name, kinds[base])
+	for name, types := range pgcatalog.ColumnTypes() {
+		for _, t := range types {
+			base, _, _ := strings.Cut(t, "(")
+			add(out, name, kinds[base])
 		}
 	}
 	return out

@@ -69,6 +69,17 @@ var Functions = sync.OnceValue(func() map[string]bool { return names(functionRE,
 // TableFunctions are those of them that answer rows.
 var TableFunctions = sync.OnceValue(func() map[string]bool { return names(tableFunctionRE, functions) })
 
+// ColumnTypes are DuckDB's types of the columns of the warehouse's tables, by their names.
+func ColumnTypes() map[string][]string {
+	out := map[string][]string{}
+	for _, v := range sqlfiles.Views() {
+		for _, c := range v.Columns {
+			out[c.Name] = append(out[c.Name], c.Type)
+		}
+	}
+	return out
+}
+
 // Dialect returns what statements of a reader may name beside the warehouse's tables.
 func Dialect(r rights.Rights) *analytics.Dialect {
 	return &analytics.Dialect{Definitions: definitions() + without(r), Also: guard.Also{Schema: Schema, Relations: Relations(), Functions: Functions()}}

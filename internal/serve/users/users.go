@@ -111,6 +111,33 @@ func (u User) limit() (time.Duration, error) {
 	return time.ParseDuration(u.Timeout)
 }
 
+// Watch returns a function that names the users who were removed or changed since it was last
+// called.
+func (l *List) Watch() func() ([]string, error) {
+	var before map[string]string
+	return func() (gone []string, err error) {
+		all, err := l.All()
+		if err != nil {
+			return nil, err
+		}
+		now := map[string]string{}
+		for _, u := range all {
+			raw, err := json.Marshal(u)
+			if err != nil {
+				return nil, err
+			}
+			now[u.Name] = string(raw)
+		}
+		for name, entry := range before {
+			if now[name] != entry {
+				gone = append(gone, name)
+			}
+		}
+		before = now
+		return gone, nil
+	}
+}
+
 // Find returns the verifier of a user. Of a name that is nobody's it is one that no password
 // meets, and that nobody can tell from another.
 func (l *List) Find(name string) (scram.StoredCredentials, User, error) {

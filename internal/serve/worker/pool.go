@@ -162,6 +162,9 @@ func (p *Pool) take(user string) (w *process, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	w = p.running[user]
+	if w != nil && w.isStopping() { // as its user's other connections have to
+		w = nil
+	}
 	if w == nil {
 		if w, err = p.start(user); err != nil {
 			return nil, err
@@ -261,6 +264,12 @@ func (w *process) stop() {
 	defer w.mu.Unlock()
 	w.stopping = true
 	_ = w.stdin.Close()
+}
+
+func (w *process) isStopping() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.stopping
 }
 
 // listen hears what the process tells until it ends.

@@ -21,6 +21,7 @@ import (
 
 const (
 	readyEvery = 15 * time.Second // how often a process looks for a new snapshot by itself
+	usersEvery = 5 * time.Second  // how often the file of the users is looked at
 	ending     = 10 * time.Second // how long what is being answered may still take when it stops
 )
 

@@ -62,7 +62,8 @@ to the calls that they count, every report as a page and as a file, and what was
 a call; docs/serve.md lists the addresses.
 
 On the loopback, without --users, everybody is let in by any name. Any other address
-needs --users and TLS: query serve user add NAME makes a user.`,
+needs --users and TLS: query serve user add NAME makes a user. With --tls-cert all
+connections have to be encrypted, those on the loopback as well.`,
 		Example: `  query serve --postgres 127.0.0.1:5433 --http 127.0.0.1:8080
   psql -h 127.0.0.1 -p 5433 -c 'SELECT status, count(*) FROM calls GROUP BY 1'
   curl 'http://127.0.0.1:8080/reports/funnel.csv?since=7d&by=agent'
@@ -161,18 +162,46 @@ func (c *command) openPostgres(ctx context.Context, loc *time.Location, who admi
 	if c.postgres == "" {
 		return nil, nil
 	}
-	server := &postgres.Server{Host: workers, Most: c.most, Log: c.note, TLS: who.tls, NeedTLS: !isLoopback(c.postgres),
-		Limits: postgres.Limits{Connections: c.perUser, Statement: c.timeout, Idle: c.idle}}
-	if who.list != nil {
-		server.Users, server.Try = who.list.Defaults(server.Limits), who.brake.Try
-	}
+	server := c.server(who, workers)
 	c.metrics.MustRegister(gauge("connections", "Connections over the Postgres protocol.", server.Connections))
 	listener, err := c.listen(ctx, "--postgres", c.postgres)
 	if err != nil {
 		return nil, err
 	}
 	words.Fprintf(c.Stderr, "answering the Postgres protocol on %s; days of %s\n", listener.Addr(), loc)
-	return func(ctx context.Context) error { return server.Serve(ctx, listener) }, nil
+	return func(ctx context.Context) error {
+		if who.list != nil {
+			defer cli.Every(usersEvery, endGone(server, who.list, c.note))()
+		}
+		return server.Serve(ctx, listener)
+	}, nil
+}
+
+// server returns the server of the Postgres protocol. With a certificate, connections have to be
+// encrypted from everywhere.
+func (c *command) server(who admitted, host postgres.Host) *postgres.Server {
+	s := &postgres.Server{Host: host, Most: c.most, Log: c.note, TLS: who.tls, NeedTLS: who.tls != nil || !isLoopback(c.postgres),
+		Limits: postgres.Limits{Connections: c.perUser, Statement: c.timeout, Idle: c.idle}}
+	if who.list != nil {
+		s.Users, s.Try = who.list.Defaults(s.Limits), who.brake.Try
+	}
+	return s
+}
+
+// endGone returns a function that ends the connections of users whose entries were removed or
+// changed.
+func endGone(server *postgres.Server, list *users.List, note func(string)) func() {
+	changed := list.Watch()
+	_, _ = changed()
+	return func() {
+		gone, err := changed()
+		if err != nil {
+			note("connections stay open: " + err.Error())
+		}
+		for _, name := range gone {
+			server.End(name)
+		}
+	}
 }
 
 func (c *command) listen(ctx context.Context, flag, address string) (net.Listener, error) {

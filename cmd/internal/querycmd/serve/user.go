@@ -51,7 +51,8 @@ func (c *command) addCommand() *cobra.Command {
 		Long: `Write a user to the file of --users, or give one that is there a new password and new
 limits. The password is asked for on a terminal, or else read from the first line of
 stdin. The file holds what passwords are checked by, and not the passwords; it has the
-mode 0600. A server that runs takes it at the next login.
+mode 0600. A server that is running takes it at the next login, and ends the
+connections of a user whose entry changed.
 
 Without further flags a user sees everything. --only-agents leaves the calls of these
 agents, with what belongs to them, and closes the tables that do not tell whose their
@@ -207,8 +208,8 @@ func (c *command) removeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "remove NAME",
 		Short: "Let somebody log in no more",
-		Long: `Remove a user from the file of --users. Connections that are open stay so until they
-end: restart the server to end them now.`,
+		Long: `Remove a user from the file of --users. A server that is running ends the user's
+connections within some seconds.`,
 		Args: oneName,
 		RunE: func(_ *cobra.Command, args []string) error {
 			path, err := c.usersFile()

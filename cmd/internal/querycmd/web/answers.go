@@ -16,6 +16,7 @@ import (
 	"github.com/sourcegraph/conc"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/internal/words"
 )
 
 // Longest is how long an answer may take.
@@ -94,7 +95,7 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, q *question, a *an
 	if begun && err != nil {
 		if a.kind == htmlType {
 			why := s.Settings.Explain(err)
-			_ = templates.ExecuteTemplate(w, "broken", map[string]string{"Error": why.Error(), "Hint": cli.Hint(why)}) // a reader that is gone needs nothing
+			_ = templates.ExecuteTemplate(words.Page(w), "broken", map[string]string{"Error": why.Error(), "Hint": cli.Hint(why)}) // a reader that is gone needs nothing
 			_ = http.NewResponseController(w).Flush()
 		}
 		s.cut(r, err)

@@ -21,6 +21,7 @@ import (
 	"callhouse/internal/analytics/human"
 	"callhouse/internal/analytics/page"
 	"callhouse/internal/analytics/value"
+	"callhouse/internal/words"
 	sqlfiles "callhouse/sql"
 )
 
@@ -133,7 +134,7 @@ func (s *Server) page(q *question) (*answerTo, error) {
 	}
 	return &answerTo{kind: htmlType, small: true, write: func(ctx context.Context, w io.Writer) error {
 		var above strings.Builder
-		if err := templates.ExecuteTemplate(&above, "above", s.frame(q, "", false)); err != nil {
+		if err := templates.ExecuteTemplate(words.Page(&above), "above", s.frame(q, "", false)); err != nil {
 			return err
 		}
 		_, err := page.Write(ctx, w, q.house, page.Options{Since: q.params.Since, Until: q.params.Until, Agent: q.params.Agent, Where: q.params.Where,
@@ -163,7 +164,9 @@ func (s *Server) index(q *question) (*answerTo, error) {
 
 // show is an answer that a template writes.
 func (s *Server) show(name string, data map[string]any) *answerTo {
-	return &answerTo{kind: htmlType, small: true, write: func(_ context.Context, w io.Writer) error { return templates.ExecuteTemplate(w, name, data) }}
+	return &answerTo{kind: htmlType, small: true, write: func(_ context.Context, w io.Writer) error {
+		return templates.ExecuteTemplate(words.Page(w), name, data)
+	}}
 }
 
 // report is a report: a page or, with an ending as in funnel.csv, a file.
@@ -303,7 +306,7 @@ func (s *Server) table(q *question, f *sqlfiles.File) (*answerTo, error) {
 
 // part writes a part of a page, which its readers get before the next one is known.
 func part(w io.Writer, name string, data any) error {
-	err := templates.ExecuteTemplate(w, name, data)
+	err := templates.ExecuteTemplate(words.Page(w), name, data)
 	if f, ok := w.(page.Flusher); ok {
 		f.Flush()
 	}

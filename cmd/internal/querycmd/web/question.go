@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/querycmd/answer"
@@ -40,6 +41,11 @@ func (s *Server) ask(r *http.Request) (*question, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return nil, cli.Usage("write it as ?since=7d&by=agent", "the address cannot be read: %v", err)
+	}
+	for _, text := range append(slices.Concat(slices.Collect(maps.Values(values))...), r.URL.Path) {
+		if !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0 {
+			return nil, cli.Usage("write text as UTF-8", "there is a zero byte, or text that is not UTF-8, in the address")
+		}
 	}
 	q := &question{path: r.URL.Path, values: url.Values{}, id: r.PathValue("id"), name: r.PathValue("name"), lang: s.Settings.Lang}
 	q.rights, _ = r.Context().Value(rightsKey{}).(rights.Rights) // none where nobody logs in

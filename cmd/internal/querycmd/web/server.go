@@ -91,7 +91,7 @@ func New(c Config) *Server {
 	mux.Handle("GET /reports", s.answers(s.index))
 	mux.Handle("GET /reports/{name}", s.answers(s.report))
 	mux.Handle("GET /style.css", http.HandlerFunc(style))
-	mux.Handle("GET /metrics", promhttp.HandlerFor(c.Metrics, promhttp.HandlerOpts{}))
+	mux.Handle("GET /metrics", s.unlimited(promhttp.HandlerFor(c.Metrics, promhttp.HandlerOpts{})))
 	mux.Handle("GET /healthz", http.HandlerFunc(s.health))
 	s.Handler = promhttp.InstrumentHandlerDuration(s.requests, s.audited(s.guard(gzhttp.GzipHandler(mux))))
 	return s
@@ -204,6 +204,17 @@ func (s *Server) guard(next http.Handler) http.Handler {
 	})
 }
 
+// unlimited keeps users with limits from numbers that are about everybody.
+func (s *Server) unlimited(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if may, _ := r.Context().Value(rightsKey{}).(rights.Rights); !may.None() {
+			s.fail(w, r, http.StatusForbidden, errors.New("metrics are about all users, and your user may see only some data"), "use a user without limits: query serve user add NAME")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
 // rightsKey is where a request's context has the rights of who asks.
 type rightsKey struct{}
 
@@ -274,5 +285,5 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, status int, err er
 	}
 	h.Set("Content-Type", htmlType)
 	w.WriteHeader(status)
-	_ = templates.ExecuteTemplate(w, "failed", map[string]any{"Status": status, "Text": http.StatusText(status), "Error": err.Error(), "Hint": hint})
+	_ = templates.ExecuteTemplate(words.Page(w), "failed", map[string]any{"Status": status, "Text": http.StatusText(status), "Error": err.Error(), "Hint": hint})
 }

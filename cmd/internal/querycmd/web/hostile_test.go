@@ -1,0 +1,58 @@
+package web_test
+
+import (
+	"context"
+	"encoding/base64"
+	"net/http"
+	"strings"
+	"testing"
+
+	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/rights"
+)
+
+// Text that turns the direction of a page is shown by its number, wherever it stands.
+func TestTextThatTurns(t *testing.T) {
+	const turn = "\u202e"
+	s := serverOf(t, analyticstest.Data{
+		Calls: []analyticstest.Row{{"call_id": "c0", "agent_id": "a" + turn + "b", "start_at": int64(1_732_900_000_000), "status": "ended" + turn, "duration_ms": int64(500)}},
+		Turns: []analyticstest.Row{{"call_id": "c0", "turn": int64(0), "role": "agent", "content": "hello " + turn + " olleh"}},
+	}, nil)
+	for _, address := range []string{"/?since=2024-11-01", "/calls?since=2024-11-01", "/calls/c0", "/reports/search?word=hello", "/reports/search?word=%E2%80%AE", "/reports/no%E2%80%AEne", "/calls?%E2%80%AE=1"} {
+		if resp, body := s.get(address); strings.Contains(body, turn) {
+			t.Errorf("%s (%s) has it raw", address, resp.Status)
+		} else if address == "/calls/c0" && !strings.Contains(body, `\u202e`) {
+			t.Errorf("%s has it not at all", address)
+		}
+	}
+	if strings.Contains(s.log.String(), turn) {
+		t.Errorf("the log has it raw: %s", s.log)
+	}
+}
+
+// What no text can be is the reader's mistake, and no failure of ours.
+func TestNoText(t *testing.T) {
+	s := newServer(t, 2, nil)
+	for _, address := range []string{"/reports/search?word=%00", "/reports/search.csv?word=a%ffb", "/calls?agent=%00", "/calls?where=metadata.k=%00", "/calls/%00", "/calls/%ff", "/reports/success?field=%00"} {
+		if resp, body := s.get(address); resp.StatusCode != http.StatusBadRequest || strings.ContainsAny(body, "\x00\xff") {
+			t.Errorf("%s: %s", address, resp.Status)
+		}
+	}
+	if s.log.Len() > 0 {
+		t.Errorf("the log has %s", s.log)
+	}
+}
+
+// Metrics are about everybody, and are for users without limits.
+func TestMetricsOfOthers(t *testing.T) {
+	of := map[string]rights.Rights{"boss": {}, "agency": {Agents: []string{"own"}}, "masked": {Masked: []string{"content"}}}
+	s := newServer(t, 2, func(_ context.Context, user, _, _ string) (rights.Rights, bool, error) {
+		r, ok := of[user]
+		return r, ok, nil
+	})
+	for user, want := range map[string]int{"boss": 200, "agency": 403, "masked": 403, "nobody": 401} {
+		if resp, _ := s.get("/metrics", "Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(user+":x"))); resp.StatusCode != want {
+			t.Errorf("%s: %s, want %d", user, resp.Status, want)
+		}
+	}
+}
