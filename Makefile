@@ -168,9 +168,9 @@ readers: ## pandas, polars, pyarrow, DataFusion, DuckDB and chDB read a snapshot
 .PHONY: postgres
 postgres: ## What psql, Python's, Java's, Node's, ODBC's and R's clients ask of query serve, and what BI tools do, beside a real Postgres (PG_BIN=… is the folder of its programs); writes docs/postgres.md
 	@for needed in '$(PSQLODBC)' "$$(command -v Rscript)"; do [ -e "$$needed" ] || { echo 'needs odbc-postgresql, r-base-core and r-cran-rpostgresql' >&2; exit 1; }; done
-	python3 -m venv build/postgres && build/postgres/bin/pip install -q 'psycopg[binary]' psycopg2-binary asyncpg sqlalchemy pyodbc
+	python3 -m venv build/postgres && build/postgres/bin/pip install -q 'psycopg[binary]' psycopg2-binary asyncpg sqlalchemy pyodbc connectorx polars pandas pyarrow adbc-driver-postgresql
 	mvn -q -B dependency:copy -DoutputDirectory=build/postgres-java -Dartifact=org.postgresql:postgresql:$(PGJDBC_VERSION)
-	npm install --silent --prefix build/postgres/node pg
+	npm install --silent --prefix build/postgres/node pg pg-cursor sequelize
 	CALLHOUSE_PYTHON=$(CURDIR)/build/postgres/bin/python CALLHOUSE_JDBC=$(CURDIR)/build/postgres-java/postgresql-$(PGJDBC_VERSION).jar \
 	CALLHOUSE_NODE_MODULES=$(CURDIR)/build/postgres/node CALLHOUSE_ODBC=$(PSQLODBC) CALLHOUSE_R=Rscript \
 	  go test ./internal/serve -run TestLikePostgres -count=1 -v -timeout 15m -args -postgres $(or $(PG_BIN),/usr/lib/postgresql/15/bin) -update

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgproto3"
@@ -216,6 +217,9 @@ func (c *client) setCommand(w *words) (*command, error) {
 		return plain("SET", nil), nil // what there is to choose from is read-only, and sees one commit
 	case w.take("time", "zone"):
 		name = "timezone"
+		if zone, ok := w.offset(); ok {
+			return plain("SET", func(ctx context.Context) error { return c.set(ctx, name, &zone) }), nil
+		}
 	case w.take("names"):
 		name = "client_encoding"
 	case w.take("authorization"), w.take("role"):
@@ -248,12 +252,41 @@ func (c *client) setCommand(w *words) (*command, error) {
 	}), nil
 }
 
+// offset takes what stands for a zone by its distance from UTC: INTERVAL '+01:00' HOUR TO MINUTE,
+// or hours. The zone that it returns has the name of one without summer time.
+func (w *words) offset() (zone string, ok bool) {
+	at := w.at
+	isInterval := w.take("interval")
+	sign := ""
+	if w.takeAny("-", "+") && w.Tokens[w.at-1].Text == "-" {
+		sign = "-"
+	}
+	if w.end() || w.Tokens[w.at].Kind != lexer.Number && !(isInterval && w.Tokens[w.at].Kind == lexer.String) {
+		w.at = at
+		return "", false
+	}
+	text := sign + w.Tokens[w.at].Value()
+	w.at++
+	if w.take("hour", "to", "minute"); !w.end() {
+		w.at = at
+		return "", false
+	}
+	hours, minutes, _ := strings.Cut(text, ":")
+	n, err := strconv.Atoi(strings.TrimPrefix(hours, "+"))
+	switch {
+	case err != nil || strings.Trim(minutes, "0:") != "":
+		return text, true // which is no zone, and refused as one
+	case n == 0:
+		return "UTC", true
+	}
+	return fmt.Sprintf("Etc/GMT%+d", -n), true // whose names count westwards
+}
+
 // value takes the rest of a SET: names, texts and numbers between commas.
 func (w *words) value() (string, error) {
 	if w.end() {
 		return "", w.wrong()
 	}
-	w.take("interval")
 	var b strings.Builder
 	for ; !w.end(); w.at++ {
 		t := w.Tokens[w.at]

@@ -46,6 +46,7 @@ func TestLikePostgres(t *testing.T) {
 	all := statements(t, "postgres://callhouse@"+h.address+"/callhouse", there)
 	all = append(all, byPsql(t, h.address, there)...)
 	all = append(all, byPrograms(t, h.address, there)...)
+	all = append(all, foreign(t, h.address, there)...)
 	for _, a := range all {
 		if a.here != a.there && a.differs == "" {
 			t.Errorf("%s: %s\nhere:  %s\nthere: %s", a.client, a.title, clip(a.here), clip(a.there))

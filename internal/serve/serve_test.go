@@ -152,6 +152,8 @@ func TestProtocol(t *testing.T) {
 	h := start(t, nil)
 	t.Run("types", func(t *testing.T) { testTypes(t, h) })
 	t.Run("UTF-8", func(t *testing.T) { testNotUTF8(t, h) })
+	t.Run("plan", func(t *testing.T) { testPlan(t, h) })
+	t.Run("offsets", func(t *testing.T) { testOffsets(t, h) })
 	t.Run("audit", func(t *testing.T) { testAudit(t, h) })
 	t.Run("cursors", func(t *testing.T) { testCursors(t, h) })
 	t.Run("copy", func(t *testing.T) { testCopyMessages(t, h) })

@@ -224,6 +224,10 @@ func (st *statement) describe(ctx context.Context) error {
 		}
 		st.params = append(st.params, cell.Of(t))
 	}
+	if st.stmt.Kind() == duck.Explains {
+		st.columns = []postgres.Column{planColumn}
+		return nil
+	}
 	for i, c := range columns {
 		name := c.Name
 		if len(names) == len(columns) && names[i] != "" {
@@ -361,12 +365,17 @@ func (st *statement) Query(ctx context.Context, args []any) (postgres.Rows, erro
 	if err != nil {
 		return nil, st.s.explain(err)
 	}
-	if err := st.sameTypes(answer.Columns()); err != nil {
+	isPlan := st.stmt.Kind() == duck.Explains
+	if err := st.sameTypes(answer.Columns()); err != nil && !isPlan {
 		answer.Close()
 		return nil, err
 	}
 	st.conn.busy = true
-	return &rows{Rows: answer, st: st, stmt: st.stmt, conn: st.conn}, nil
+	all := &rows{Rows: answer, st: st, stmt: st.stmt, conn: st.conn}
+	if isPlan {
+		return &planRows{rows: all}, nil
+	}
+	return all, nil
 }
 
 // exact returns the values of parameters as values of the types that DuckDB found for them.
@@ -387,7 +396,7 @@ func (st *statement) exact(args []any) []any {
 // sameTypes says whether the columns have the types that the client was told of.
 func (st *statement) sameTypes(columns []value.Column) error {
 	for i, c := range columns {
-		if told := st.columns[i]; len(st.params) > 0 && c.Type != "NULL" && cell.Of(c.Type).OID != told.Type.OID {
+		if told := st.columns[min(i, len(st.columns)-1)]; len(st.params) > 0 && c.Type != "NULL" && cell.Of(c.Type).OID != told.Type.OID {
 			return &postgres.Error{Code: "0A000", Message: fmt.Sprintf("column %q is of type %s with these values, and was described as %s", told.Name, cell.Of(c.Type).Name, told.Type.Name),
 				Hint: "give the parameters types, as in $1::text"}
 		}

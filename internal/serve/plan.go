@@ -1,0 +1,56 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"callhouse/internal/postgres"
+	"callhouse/internal/postgres/cell"
+)
+
+// planColumn is the one column of a plan, as Postgres calls it.
+var planColumn = postgres.Column{Name: "QUERY PLAN", Type: cell.Text}
+
+// planRows are the lines of a plan. Clients that weigh plans, as postgres_fdw does, look for the
+// estimate at the end of the first line.
+type planRows struct {
+	*rows
+	lines []string
+	begun bool
+}
+
+var estimateRE = regexp.MustCompile(`~([0-9,]+) rows?`)
+
+// Next implements postgres.Rows.
+func (r *planRows) Next(ctx context.Context) ([]any, error) {
+	for len(r.lines) == 0 {
+		row, err := r.rows.Next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		plan := ""
+		switch v := row[len(row)-1].(type) { // after what kind of plan it is
+		case *string:
+			plan = *v
+		case string:
+			plan = v
+		}
+		if strings.HasPrefix(strings.TrimSpace(plan), "[") || strings.HasPrefix(strings.TrimSpace(plan), "{") {
+			r.lines = []string{plan} // JSON
+			break
+		}
+		if r.lines = strings.Split(strings.TrimSpace(plan), "\n"); !r.begun {
+			n := "1000" // what Postgres assumes of a table that it knows nothing of
+			if m := estimateRE.FindStringSubmatch(plan); m != nil {
+				n = strings.ReplaceAll(m[1], ",", "")
+			}
+			r.lines = append([]string{fmt.Sprintf("DuckDB  (cost=0.00..%s.00 rows=%s width=64)", n, n)}, r.lines...)
+		}
+		r.begun = true
+	}
+	line := r.lines[0]
+	r.lines = r.lines[1:]
+	return []any{line}, nil
+}
