@@ -118,6 +118,9 @@ func stateOf(d *duck.Error) string {
 		}
 		return "22P02"
 	case "Invalid Input":
+		if says("division by zero") {
+			return "22012"
+		}
 		return "22023"
 	case "Out of Range":
 		return "22003"

@@ -48,6 +48,8 @@ func (t Type) Param(raw []byte, isBinary bool) (any, error) {
 		return f, nil
 	case bytea.OID:
 		return text, nil
+	case timestamp.OID, timestamptz.OID:
+		return Instant(text), nil
 	}
 	if t.Elem != nil {
 		return ArrayLiteral(text)

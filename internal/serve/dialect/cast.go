@@ -2,6 +2,8 @@ package dialect
 
 import (
 	"maps"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"callhouse/internal/postgres/cell"
@@ -36,11 +38,29 @@ func (a *Asked) cast(n node) {
 	}
 	a.types(t)
 	a.toNumeric(n, t)
+	a.castTime(n, t)
+	a.shorten(n, t)
 	if spelled := strings.TrimPrefix(strings.ToLower(a.at(n["query_location"])), "::"); strings.HasPrefix(spelled, "oid") || strings.HasPrefix(spelled, "pg_catalog.oid") {
 		a.oids(t) // which DuckDB's parser takes for bigint
 	}
 	if text(t["id"]) == "LIST" {
 		a.array(child)
+	}
+}
+
+// lengthRE finds the length in the spelling of a type of texts.
+var lengthRE = regexp.MustCompile(`^(?i)::\s*(?:character varying|varchar|character|char|bpchar)\s*\(\s*(\d+)\s*\)`)
+
+// shorten cuts a text to the length of its type, which DuckDB's parser loses.
+func (a *Asked) shorten(n, t node) {
+	if text(t["id"]) != "VARCHAR" {
+		return
+	}
+	if m := lengthRE.FindStringSubmatch(a.at(n["query_location"])); m != nil {
+		length, _ := strconv.Atoi(m[1])
+		inner := maps.Clone(n)
+		inner["alias"] = ""
+		a.put(n, call("", "left", inner, integer(length)))
 	}
 }
 

@@ -93,6 +93,8 @@ func (a *Asked) walk(n any) {
 		a.fold(n)
 		a.columns(n)
 		a.nullsFirst(n)
+		a.byKey(n)
+		a.compared(n)
 		a.sample(n)
 		for key, kid := range n {
 			if key != "cast_type" {
@@ -161,6 +163,18 @@ func (a *Asked) fold(n node) {
 			names[i] = small(text(name))
 		}
 	}
+}
+
+// says reports whether a word stands anywhere in the statement.
+func (a *Asked) says(word string) bool {
+	for _, s := range lexer.Split(a.at(zero)) {
+		for _, t := range s.Tokens {
+			if t.Is(word) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // isQuoted says whether a name stands in quotes anywhere in the statement.
@@ -370,6 +384,14 @@ func (a *Asked) tableFunction(n node) {
 		}
 		if len(columns) == 0 {
 			n["column_name_alias"] = []any{alias}
+		}
+		a.changed = true
+		return
+	}
+	if list, _ := of["children"].([]any); len(columns) == 0 && len(list) == 1 && strings.HasPrefix(text(asNode(list[0])["function_name"]), "json_extract") && a.says("value") {
+		n["column_name_alias"] = []any{"value"}
+		if alias == "" {
+			n["alias"] = "value"
 		}
 		a.changed = true
 		return

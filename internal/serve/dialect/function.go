@@ -13,10 +13,10 @@ import (
 const schemaOf = pgcatalog.Schema
 
 // renamed are functions of Postgres that DuckDB has under other names.
-var renamed = map[string]string{"json_build_object": "json_object", "jsonb_build_object": "json_object", "json_build_array": "json_array", "to_jsonb": "to_json", "jsonb_agg": "json_group_array", "json_agg": "json_group_array",
+var renamed = map[string]string{"json_build_object": "json_object", "jsonb_build_object": "json_object", "json_build_array": "json_array", "to_jsonb": "to_json", "every": "bool_and", "jsonb_each": "json_each",
 	"char_length": "length", "character_length": "length",
-	"jsonb_typeof": "json_type", "jsonb_array_length": "json_array_length", "json_extract_path_text": "json_extract_string",
-	"string_to_array": "string_split", "make_date": "make_date", "random": "random"}
+	"json_extract_path_text": "json_extract_string",
+	"string_to_array":        "string_split", "make_date": "make_date", "random": "random"}
 
 // function leads calls to our functions, and changes those that DuckDB has otherwise.
 func (a *Asked) function(n node) {
@@ -33,63 +33,134 @@ func (a *Asked) function(n node) {
 		a.operator(n, name, args)
 		return
 	}
-	if name == "regexp_full_match" && len(args) == 2 && a.isMatch(n) {
-		a.put(n, call(schemaOf, "matches", args...))
-		return
-	}
-	if name == "unnest" && len(args) == 1 {
-		a.list(args[0])
-	}
-	if name == "current_setting" && len(args) > 0 {
-		if of, ok := constantText(args[0]); ok {
-			v, _ := a.Setting(of)
-			a.put(n, constant(v))
+	if rewrite := rewrites[name]; rewrite != nil && len(args) > 0 {
+		if rewrite(a, n, args); n["function_name"] != name { // or it stays what it is
 			return
 		}
 	}
 	switch {
-	case name == "format" && len(args) > 0:
-		if format, ok := constantText(args[0]); ok && verbRE.MatchString(format) { // or else it is DuckDB's
-			a.put(n, call("", "concat", formatted(format, args[1:])...))
-		}
-	case name == "substring" && len(args) == 2:
-		if pattern, ok := constantText(args[1]); ok {
-			by := "substring_match"
-			if groupRE.MatchString(pattern) {
-				by = "substring_group"
-			}
-			a.put(n, call(schemaOf, by, args...))
-		}
-	case name == "generate_subscripts" && len(args) > 0 && isVector(args[0]):
-		inner := maps.Clone(n)
-		inner["alias"] = ""
-		a.put(n, plus(inner, -1))
-	case name == "current_user", name == "session_user", name == "user", name == "current_role":
-		if len(args) == 0 {
-			a.put(n, constant(a.User))
-		}
-	case name == "date_part" && len(args) == 2:
-		a.extract(n, args)
-	case name == "sum", name == "avg":
-		a.aggregate(n)
-	case name == "to_char" && len(args) == 2:
-		if format, ok := constantText(args[1]); ok {
-			a.put(n, call("", "strftime", args[0], constant(dateFormat(format))))
-		}
-	case name == "to_date" && len(args) == 2:
-		if format, ok := constantText(args[1]); ok {
-			a.put(n, castTo(call("", "strptime", args[0], constant(dateFormat(format))), "DATE"))
-		}
-	case name == "to_timestamp" && len(args) == 2:
-		if format, ok := constantText(args[1]); ok {
-			a.put(n, castTo(call("", "strptime", args[0], constant(dateFormat(format))), "TIMESTAMP WITH TIME ZONE"))
-		}
+	case (name == "current_user" || name == "session_user" || name == "user" || name == "current_role") && len(args) == 0:
+		a.put(n, constant(a.User))
 	case renamed[name] != "":
 		n["function_name"] = renamed[name]
 		a.changed = true
 	case pgcatalog.Functions()[name]:
 		n["schema"], n["catalog"] = schemaOf, ""
 		a.changed = true
+	}
+}
+
+// rewrites are the functions whose calls become something else, by what they are called with.
+var rewrites map[string]func(a *Asked, n node, args []any)
+
+func init() {
+	unnested := func(a *Asked, n node, args []any) { a.unnested(n, strings.ToLower(text(n["function_name"])), args) }
+	aggregated := func(a *Asked, n node, _ []any) { a.aggregated(n) }
+	rewrites = map[string]func(a *Asked, n node, args []any){
+		"regexp_full_match": (*Asked).fullMatch, "unnest": func(a *Asked, _ node, args []any) { a.list(args[0]) }, "current_setting": (*Asked).currentSetting, "format": (*Asked).format,
+		"substring": (*Asked).substring, "substr": (*Asked).substr, "generate_subscripts": (*Asked).subscripts, "date_part": (*Asked).datePart,
+		"sum": func(a *Asked, n node, _ []any) { a.sum(n) }, "avg": func(a *Asked, n node, _ []any) { a.average(n) }, "round": (*Asked).round,
+		"to_char": (*Asked).toChar, "to_date": (*Asked).toDate, "to_timestamp": (*Asked).toTimestamp, "date_trunc": (*Asked).dateTrunc,
+		"regexp_match": (*Asked).regexpMatch, "regexp_replace": func(a *Asked, _ node, args []any) { a.patternOf(args) }, "regexp_matches": func(a *Asked, _ node, args []any) { a.patternOf(args) },
+		"json_agg": aggregated, "jsonb_agg": aggregated, "jsonb_array_elements": unnested, "json_array_elements": unnested, "jsonb_array_elements_text": unnested, "json_array_elements_text": unnested,
+		"jsonb_object_keys": unnested, "json_object_keys": unnested,
+	}
+}
+
+func (a *Asked) patternOf(args []any) {
+	if len(args) > 1 {
+		a.pattern(args[1])
+	}
+}
+
+// fullMatch is what DuckDB takes ~ and SIMILAR TO for.
+func (a *Asked) fullMatch(n node, args []any) {
+	switch {
+	case len(args) != 2:
+	case strings.Contains(strings.ToLower(a.between(args[0], args[1])), "similar"):
+		a.similar(n, args)
+	case a.isMatch(n):
+		a.pattern(args[1])
+		a.put(n, call(schemaOf, "matches", args...))
+	case !strings.HasPrefix(strings.ToLower(a.at(n["query_location"])), "regexp_full_match"):
+		a.similar(n, args)
+	}
+}
+
+// between returns the text from where one expression begins to where another one does.
+func (a *Asked) between(one, other any) string {
+	from, to := a.at(asNode(one)["query_location"]), a.at(asNode(other)["query_location"])
+	if to == "" || len(from) < len(to) {
+		return ""
+	}
+	return from[:len(from)-len(to)]
+}
+
+func (a *Asked) currentSetting(n node, args []any) {
+	if of, ok := constantText(args[0]); ok {
+		v, _ := a.Setting(of)
+		a.put(n, constant(v))
+	}
+}
+
+func (a *Asked) format(n node, args []any) {
+	if format, ok := constantText(args[0]); ok && verbRE.MatchString(format) { // or else it is DuckDB's
+		a.put(n, call("", "concat", formatted(format, args[1:])...))
+	}
+}
+
+func (a *Asked) substring(n node, args []any) {
+	pattern, ok := "", false
+	if len(args) == 2 {
+		pattern, ok = constantText(args[1])
+	}
+	if !ok {
+		a.substr(n, args)
+		return
+	}
+	by := "substring_match"
+	if groupRE.MatchString(pattern) {
+		by = "substring_group"
+	}
+	a.pattern(args[1])
+	a.put(n, call(schemaOf, by, args...))
+}
+
+func (a *Asked) subscripts(n node, args []any) {
+	if isVector(args[0]) {
+		inner := maps.Clone(n)
+		inner["alias"] = ""
+		a.put(n, plus(inner, -1))
+	}
+}
+
+func (a *Asked) datePart(n node, args []any) {
+	if len(args) == 2 {
+		a.extract(n, args)
+	}
+}
+
+// round rounds doubles to even numbers.
+func (a *Asked) round(n node, args []any) {
+	of := args[0]
+	if kids, _ := asNode(of)["children"].([]any); len(kids) == 1 && text(asNode(of)["function_name"]) == "-" {
+		of = kids[0]
+	}
+	if len(args) == 1 && a.kindOf(of) == float8 && text(asNode(of)["class"]) == "CAST" { // averages are numerics there
+		a.put(n, call("", "round_even", args[0], integer(0)))
+	}
+}
+
+func (a *Asked) toDate(n node, args []any) { a.parsed(n, args, "DATE") }
+
+func (a *Asked) toTimestamp(n node, args []any) { a.parsed(n, args, "TIMESTAMP WITH TIME ZONE") }
+
+// parsed reads a time from a text.
+func (a *Asked) parsed(n node, args []any, as string) {
+	if len(args) == 2 {
+		if format, ok := constantText(args[1]); ok {
+			a.put(n, castTo(call("", "strptime", args[0], constant(dateFormat(format))), as))
+		}
 	}
 }
 
@@ -186,6 +257,9 @@ func (a *Asked) operator(n node, name string, args []any) {
 	not := func(n node) node {
 		return node{"class": "OPERATOR", "type": "OPERATOR_NOT", "alias": "", "query_location": nowhere, "children": []any{n}}
 	}
+	if strings.HasSuffix(strings.TrimSuffix(name, "*"), "~") {
+		a.pattern(args[1])
+	}
 	switch name {
 	case "~~", "!~~", "~~*", "!~~*": // in Postgres, a backslash takes the meaning from % and _
 		if pattern, ok := constantText(args[1]); !ok || strings.Contains(pattern, `\`) {
@@ -195,6 +269,12 @@ func (a *Asked) operator(n node, name string, args []any) {
 		a.put(n, call("", "json_extract_string", args[0], a.path(args[1])))
 	case lexer.Path:
 		a.put(n, call("", "json_extract", args[0], a.path(args[1])))
+	case "*":
+		a.times(n, args)
+	case "/", "%":
+		a.divide(n, args)
+	case "@>":
+		a.contains(n, args)
 	case "~":
 		a.put(n, call(schemaOf, "matches", args...))
 	case "~*":

@@ -47,6 +47,10 @@ func (a *Asked) name(e node) string {
 			return "count"
 		case "quantile_cont":
 			return "percentile_cont"
+		case "trim":
+			return "btrim"
+		case "quantile_disc":
+			return "percentile_disc"
 		case "list_value":
 			return "array"
 		case "date_part":
@@ -79,7 +83,7 @@ func (a *Asked) name(e node) string {
 			}
 			return of
 		}
-		if strings.HasPrefix(strings.ToLower(a.at(e["query_location"])), "::varchar") {
+		if spelled := strings.ToLower(a.at(e["query_location"])); strings.HasPrefix(spelled, "::varchar") || strings.HasPrefix(spelled, "::character varying") {
 			return "varchar"
 		}
 		return castName(t)
@@ -154,6 +158,8 @@ func castName(t node) string {
 		return "numeric"
 	case "TIMESTAMP WITH TIME ZONE":
 		return "timestamptz"
+	case "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS":
+		return "timestamp"
 	case "DATE", "TIME", "TIMESTAMP", "INTERVAL", "UUID":
 		return strings.ToLower(id)
 	}

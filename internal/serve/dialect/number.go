@@ -4,6 +4,8 @@ import (
 	"maps"
 	"regexp"
 	"strings"
+
+	"callhouse/internal/serve/pgcatalog"
 )
 
 // sum gives a sum the type that it has in Postgres: DuckDB's of integers is one of more bytes,
@@ -93,6 +95,42 @@ func (a *Asked) toNumeric(n, t node) {
 	case unknown:
 		n["child"] = castTo(asNode(n["child"]), "VARCHAR")
 	}
+}
+
+// times multiplies numerics, of which DuckDB keeps the places of both and no room for more.
+func (a *Asked) times(n node, args []any) {
+	for _, arg := range args {
+		if class := text(asNode(arg)["class"]); a.kindOf(arg) != numeric || class == "CONSTANT" {
+			return
+		}
+	}
+	a.put(n, call(schemaOf, "times", args...))
+}
+
+// divide refuses to divide by zero, which is null in DuckDB.
+func (a *Asked) divide(n node, args []any) {
+	v, isConstant := asNode(args[1])["value"].(node)
+	if isConstant && number(v["value"]) != 0 || a.kindOf(args[0]) == interval || strings.EqualFold(text(asNode(args[1])["function_name"]), "nullif") {
+		return
+	}
+	args[1] = call(schemaOf, "not_zero", args[1])
+	a.changed = true
+}
+
+// contains refuses to look for JSON within JSON, by which DuckDB can end its process.
+func (a *Asked) contains(n node, args []any) {
+	t, _ := asNode(args[0])["cast_type"].(node)
+	info, _ := t["type_info"].(node)
+	s, isText := constantText(args[1])
+	if text(info["alias"]) == "JSON" || columnIs(args[0], "JSON") || isText && strings.HasPrefix(strings.TrimSpace(s), "{\"") {
+		a.refused = &UnsupportedError{"@> of JSON is not supported", "compare fields, as in x ->> 'a' = '1'"}
+	}
+}
+
+// columnIs says whether a column of the warehouse has a type.
+func columnIs(n any, t string) bool {
+	types := pgcatalog.ColumnTypes()[lastName(n)]
+	return len(types) > 0 && types[0] == t
 }
 
 // nullsFirst sorts nulls as Postgres does where a statement says nothing of them.

@@ -70,7 +70,7 @@ var Functions = sync.OnceValue(func() map[string]bool { return names(functionRE,
 var TableFunctions = sync.OnceValue(func() map[string]bool { return names(tableFunctionRE, functions) })
 
 // ColumnTypes are DuckDB's types of the columns of the warehouse's tables, by their names.
-func ColumnTypes() map[string][]string {
+var ColumnTypes = sync.OnceValue(func() map[string][]string {
 	out := map[string][]string{}
 	for _, v := range sqlfiles.Views() {
 		for _, c := range v.Columns {
@@ -78,6 +78,28 @@ func ColumnTypes() map[string][]string {
 		}
 	}
 	return out
+})
+
+// Keys are the columns that tell a row of a table from all others, by the names of the tables
+// that have them.
+var Keys = sync.OnceValue(func() map[string][]string {
+	out := map[string][]string{}
+	for _, v := range sqlfiles.Views() {
+		if key := keyOf(v); len(key) > 0 {
+			out[v.Name] = key
+		}
+	}
+	return out
+})
+
+// Has says whether a table of the warehouse has a column.
+func Has(table, column string) bool {
+	v, ok := sqlfiles.View(table)
+	if !ok {
+		return false
+	}
+	_, ok = v.Column(column)
+	return ok
 }
 
 // Dialect returns what statements of a reader may name beside the warehouse's tables.

@@ -1,0 +1,158 @@
+package dialect
+
+import (
+	"maps"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// bounds are the spellings of a word's bounds in patterns.
+var bounds = strings.NewReplacer(`\\`, `\\`, `\m`, `\b`, `\M`, `\b`, `\y`, `\b`)
+
+// pattern writes a pattern as DuckDB reads it.
+func (a *Asked) pattern(of any) {
+	if s, ok := constantText(of); ok && bounds.Replace(s) != s {
+		asNode(of)["value"].(node)["value"] = bounds.Replace(s)
+		a.changed = true
+	}
+}
+
+// likePattern turns a pattern of SIMILAR TO into a regular expression.
+func likePattern(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '\\' && i+1 < len(s):
+			i++
+			b.WriteString(regexp.QuoteMeta(s[i : i+1]))
+		case c == '%':
+			b.WriteString(".*")
+		case c == '_':
+			b.WriteByte('.')
+		case strings.IndexByte("^$.", c) >= 0:
+			b.WriteString(regexp.QuoteMeta(string(c)))
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+// similar is SIMILAR TO, whose patterns DuckDB takes for regular expressions.
+func (a *Asked) similar(n node, args []any) {
+	s, ok := constantText(args[1])
+	if !ok {
+		a.refused = &UnsupportedError{"SIMILAR TO takes a pattern that stands in the statement", "write the pattern as a constant, or use ~ with a regular expression"}
+		return
+	}
+	a.put(n, call("", "regexp_full_match", args[0], constant(likePattern(s)), constant("s")))
+}
+
+// regexpMatch returns the parts of a match that the pattern marks, or the whole.
+func (a *Asked) regexpMatch(n node, args []any) {
+	s, ok := constantText(args[1])
+	if !ok {
+		return
+	}
+	a.pattern(args[1])
+	groups := 0
+	if re, err := regexp.Compile(bounds.Replace(s)); err == nil {
+		groups = re.NumSubexp()
+	}
+	options := args[2:]
+	var found []any
+	for i := range groups {
+		found = append(found, call("", "regexp_extract", append([]any{args[0], args[1], integer(i + 1)}, options...)...))
+	}
+	if groups == 0 {
+		found = []any{call("", "regexp_extract", append([]any{args[0], args[1], integer(0)}, options...)...)}
+	}
+	a.put(n, call(schemaOf, "if_found", call("", "regexp_matches", args...), call("", "list_value", found...)))
+}
+
+// substr counts characters as Postgres does, whose texts go on before their beginning.
+func (a *Asked) substr(n node, args []any) {
+	if len(args) < 2 || isPositive(args[1]) {
+		return
+	}
+	if k := a.kindOf(args[1]); k == int4 || k == int8 {
+		a.put(n, call(schemaOf, "substr_from", args...))
+	}
+}
+
+func isPositive(n any) bool {
+	v, _ := asNode(n)["value"].(node)
+	return number(v["value"]) > 0
+}
+
+// numberRE finds formats of to_char that are for numbers.
+var numberRE = regexp.MustCompile(`^(?:FM)?[90,GD.S-]*[90][90,GD.S-]*%?$`)
+
+// numberToChar is to_char of a number.
+func (a *Asked) numberToChar(n node, of any, format string) {
+	short := strings.TrimPrefix(format, "FM")
+	if !numberRE.MatchString(format) || strings.ContainsAny(short, "S-") {
+		a.refused = &UnsupportedError{"the format " + strconv.Quote(format) + " of to_char is not supported", "formats of numbers have 9, 0, G and D, a comma, a point, FM and a percent sign at the end"}
+		return
+	}
+	percent := ""
+	if short, _ = strings.CutSuffix(short, "%"); strings.HasSuffix(format, "%") {
+		percent = "%"
+	}
+	whole, places, _ := strings.Cut(strings.NewReplacer("G", ",", "D", ".").Replace(short), ".")
+	digits := strings.ReplaceAll(whole, ",", "")
+	zeros := 0
+	if first := strings.IndexByte(digits, '0'); first >= 0 {
+		zeros = len(digits) - first
+	}
+	least := len(places) // of the places that are always written
+	if strings.HasPrefix(format, "FM") {
+		least = strings.LastIndexByte(places, '0') + 1
+	}
+	width := len(whole) + 1
+	if strings.HasPrefix(format, "FM") {
+		width = 0
+	}
+	if places != "" || strings.ContainsAny(short, ".D") {
+		width += len(places) + 1
+	}
+	if strings.HasPrefix(format, "FM") {
+		width = 0
+	}
+	e := call(schemaOf, "number_to_char", of, integer(len(digits)), integer(zeros), boolean(strings.Contains(whole, ",")), integer(len(places)), integer(least), boolean(strings.ContainsAny(short, ".D")), integer(width))
+	a.put(n, call("", "||", e, constant(percent)))
+	n["is_operator"] = true
+}
+
+// integer and boolean are the trees of constants.
+func integer(i int) node {
+	n := constant("")
+	n["value"] = node{"type": node{"id": "INTEGER", "type_info": nil}, "is_null": false, "value": i}
+	return n
+}
+
+func boolean(b bool) node {
+	return castTo(constant(strconv.FormatBool(b)), "BOOLEAN")
+}
+
+// aggregated makes JSON of the list that an aggregate collects.
+func (a *Asked) aggregated(n node) {
+	inner := maps.Clone(n)
+	inner["alias"], inner["function_name"], inner["schema"], inner["catalog"] = "", "list", "", ""
+	a.put(n, call("", "to_json", inner))
+}
+
+// unnested makes rows of what is within JSON.
+func (a *Asked) unnested(n node, name string, args []any) {
+	var list node
+	switch strings.TrimPrefix(strings.TrimPrefix(name, "jsonb_"), "json_") {
+	case "array_elements":
+		list = call("", "json_extract", args[0], constant("$[*]"))
+	case "array_elements_text":
+		list = call("", "json_extract_string", args[0], constant("$[*]"))
+	default:
+		list = call("", "json_keys", args[0])
+	}
+	a.put(n, call("", "unnest", list))
+}

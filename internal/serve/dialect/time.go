@@ -1,0 +1,189 @@
+package dialect
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"callhouse/internal/postgres/cell"
+)
+
+// days are words for days, and how many they are from today.
+var days = map[string]int{"yesterday": -1, "today": 0, "tomorrow": 1}
+
+// asInstant writes the text of a time as DuckDB reads it, if a constant is one.
+func (a *Asked) asInstant(of any) {
+	n := asNode(of)
+	s, ok := constantText(n)
+	if !ok {
+		return
+	}
+	word := strings.ToLower(strings.TrimSpace(s))
+	if by, ok := days[word]; ok {
+		a.put(n, plus(castTo(call("", "now"), "DATE"), by))
+		return
+	}
+	if word == "now" {
+		a.put(n, call("", "now"))
+		return
+	}
+	if by := cell.Instant(s); by != s {
+		n["value"].(node)["value"] = by
+		a.changed = true
+	}
+}
+
+// compared looks for texts of times that are compared with times.
+func (a *Asked) compared(n node) {
+	var of []any
+	switch text(n["class"]) {
+	case "COMPARISON":
+		of = []any{n["left"], n["right"]}
+	case "BETWEEN":
+		of = []any{n["input"], n["lower"], n["upper"]}
+	case "OPERATOR":
+		if kind := text(n["type"]); kind == "COMPARE_IN" || kind == "COMPARE_NOT_IN" {
+			of, _ = n["children"].([]any)
+		}
+	}
+	if !slices.ContainsFunc(of, func(e any) bool { return a.isTime(e) }) {
+		return
+	}
+	for _, e := range of {
+		a.asInstant(e)
+	}
+}
+
+func (a *Asked) isTime(n any) bool {
+	k := a.kindOf(n)
+	return k == instant || k == date
+}
+
+// castTime casts to times what DuckDB cannot cast.
+func (a *Asked) castTime(n, t node) {
+	switch id := text(t["id"]); id {
+	case "TIMESTAMP WITH TIME ZONE", "TIMESTAMP", "DATE":
+		a.asInstant(n["child"])
+	case "TIME":
+		if a.kindOf(n["child"]) == instant {
+			n["child"] = castTo(asNode(n["child"]), "TIMESTAMP")
+			a.changed = true
+		}
+	}
+}
+
+// dateTrunc truncates in a zone, and to centuries that begin with their first year.
+func (a *Asked) dateTrunc(n node, args []any) {
+	inner := maps.Clone(n)
+	inner["alias"] = ""
+	field, _ := constantText(args[0])
+	switch field = strings.ToLower(field); {
+	case len(args) == 3: // of an instant, in a zone
+		inner["children"] = []any{args[0], call("", "timezone", args[2], args[1])}
+		a.put(n, call("", "timezone", args[2], inner))
+	case len(args) == 2 && (field == "century" || field == "millennium"):
+		year := func() node { return castTo(constant("1 year"), "INTERVAL") }
+		back := call("", "-", args[1], year())
+		inner["children"] = []any{args[0], back}
+		a.put(n, call("", "+", inner, year()))
+	}
+}
+
+// months and days as to_char writes them, by what strftime calls them: how to change its text.
+type part struct{ by, change string }
+
+// parts are the parts of to_char's formats, the longer before those that they begin with.
+// Names are padded to nine characters, unless FM stands before them.
+var parts = []struct {
+	name string
+	part
+}{
+	{"YYYY", part{"%Y", ""}}, {"yyyy", part{"%Y", ""}}, {"IYYY", part{"%G", ""}}, {"YY", part{"%y", ""}}, {"yy", part{"%y", ""}},
+	{"MONTH", part{"%B", "upper,pad"}}, {"Month", part{"%B", "pad"}}, {"month", part{"%B", "lower,pad"}}, {"MON", part{"%b", "upper"}}, {"Mon", part{"%b", ""}}, {"mon", part{"%b", "lower"}},
+	{"HH24", part{"%H", ""}}, {"hh24", part{"%H", ""}}, {"HH12", part{"%I", ""}}, {"hh12", part{"%I", ""}}, {"HH", part{"%I", ""}}, {"hh", part{"%I", ""}},
+	{"MI", part{"%M", ""}}, {"mi", part{"%M", ""}}, {"SS", part{"%S", ""}}, {"ss", part{"%S", ""}}, {"MS", part{"%g", ""}}, {"US", part{"%f", ""}},
+	{"DAY", part{"%A", "upper,pad"}}, {"Day", part{"%A", "pad"}}, {"day", part{"%A", "lower,pad"}}, {"DY", part{"%a", "upper"}}, {"Dy", part{"%a", ""}}, {"dy", part{"%a", "lower"}},
+	{"DDD", part{"%j", ""}}, {"DD", part{"%d", ""}}, {"dd", part{"%d", ""}}, {"MM", part{"%m", ""}}, {"mm", part{"%m", ""}},
+	{"ID", part{"%u", ""}}, {"IW", part{"%V", ""}}, {"AM", part{"%p", ""}}, {"PM", part{"%p", ""}}, {"am", part{"%p", "lower"}}, {"pm", part{"%p", "lower"}},
+	{"TZ", part{"%Z", ""}}, {"OF", part{"%z", ""}}, {"D", part{"%w", "next"}}, {"Q", part{"", "quarter"}},
+}
+
+// unknownParts are parts of to_char's formats that have no counterpart.
+var unknownParts = []string{"WW", "J", "RM", "rm", "TH", "th", "SP", "CC", "BC", "bc", "AD", "ad", "IDDD", "SSSS", "W", "Y", "y"}
+
+// toChar is to_char with a format that is known, as the texts that it is made of.
+func (a *Asked) toChar(n node, args []any) {
+	if len(args) != 2 {
+		return
+	}
+	format, ok := constantText(args[1])
+	if !ok {
+		a.refused = &UnsupportedError{"to_char takes a format that stands in the statement", "write the format as a constant"}
+		return
+	}
+	if k := a.kindOf(args[0]); k != unknown && k <= float8 || k == unknown && numberRE.MatchString(format) {
+		a.numberToChar(n, args[0], format)
+		return
+	}
+	var out []any
+	for i, piece := range strings.Split(format, `"`) {
+		if i%2 == 1 { // what is in quotes is meant as it stands
+			out = append(out, constant(piece))
+			continue
+		}
+		for piece != "" {
+			e, length := a.charPart(piece, args[0])
+			if a.refused != nil {
+				return
+			}
+			out = append(out, e)
+			piece = piece[length:]
+		}
+	}
+	concat := call("", "concat", append(out, constant(""))...)
+	a.put(n, call(schemaOf, "unless_null", args[0], concat))
+}
+
+// charPart returns what the beginning of a format makes of a time, and the length of that.
+func (a *Asked) charPart(format string, of any) (node, int) {
+	rest := strings.TrimPrefix(strings.TrimPrefix(format, "FM"), "fm")
+	isShort, skipped := rest != format, len(format)-len(rest)
+	for _, p := range parts {
+		if strings.HasPrefix(rest, p.name) {
+			return changed(p.part, isShort, of), skipped + len(p.name)
+		}
+	}
+	for _, name := range unknownParts {
+		if strings.HasPrefix(rest, name) {
+			a.refused = &UnsupportedError{"the format " + name + " of to_char is not supported", ""}
+		}
+	}
+	if rest == "" {
+		return constant(""), skipped
+	}
+	return constant(rest[:1]), skipped + 1
+}
+
+// changed is a part of a time as a text.
+func changed(p part, isShort bool, of any) node {
+	e := call("", "strftime", of, constant(p.by))
+	for _, change := range strings.Split(p.change, ",") {
+		switch change {
+		case "upper", "lower":
+			e = call("", change, e)
+		case "pad":
+			if !isShort {
+				e = call(schemaOf, "padded", e)
+			}
+			isShort = false
+		case "next": // days count from 0
+			e = castTo(plus(castTo(e, "INTEGER"), 1), "VARCHAR")
+		case "quarter":
+			e = castTo(call("", "quarter", of), "VARCHAR")
+		}
+	}
+	if isShort {
+		e = call(schemaOf, "unpadded", e)
+	}
+	return e
+}
