@@ -88,5 +88,6 @@ func asError(err error) *Error {
 
 func (e *Error) response(severity string) *pgproto3.ErrorResponse {
 	clean := func(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
-	return &pgproto3.ErrorResponse{Severity: severity, SeverityUnlocalized: severity, Code: e.Code, Message: clean(e.Message), Hint: clean(e.Hint), Position: int32(e.Position)}
+	return &pgproto3.ErrorResponse{Severity: severity, SeverityUnlocalized: severity, Code: e.Code,
+		Message: clean(e.Message), Hint: clean(e.Hint), Position: int32(e.Position)}
 }

@@ -33,9 +33,9 @@ func testAudit(t *testing.T, h *house) {
 	if err := front.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	for m := pgproto3.BackendMessage(nil); ; {
-		var err error
-		if m, err = front.Receive(); err != nil {
+	for {
+		m, err := front.Receive()
+		if err != nil {
 			t.Fatal(err)
 		}
 		if _, ok := m.(*pgproto3.ReadyForQuery); ok {

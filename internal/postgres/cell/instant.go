@@ -3,7 +3,8 @@ package cell
 import "regexp"
 
 // instantRE finds the parts of a date and time that DuckDB reads only in one spelling.
-var instantRE = regexp.MustCompile(`^\s*(\d{4}-\d{1,2}-\d{1,2})[ T](\d{1,2}:\d{2})(:\d{2}(?:\.\d+)?)?\s*([zZ]|UTC|GMT|[+-]\d{1,2}(?::?\d{2})?)?\s*$`)
+var instantRE = regexp.MustCompile(`^\s*(\d{4}-\d{1,2}-\d{1,2})[ T](\d{1,2}:\d{2})(:\d{2}(?:\.\d+)?)?\s*` +
+	`([zZ]|UTC|GMT|[+-]\d{1,2}(?::?\d{2})?)?\s*$`)
 
 // Instant returns the text of a date and time as DuckDB reads it: with seconds, and without a
 // space before the zone. Other texts stay as they are.

@@ -137,7 +137,8 @@ func (e *UnsupportedError) Error() string { return e.Message }
 // sample refuses a sample that DuckDB takes before WHERE.
 func (a *Asked) sample(n node) {
 	if n["sample"] != nil && n["where_clause"] != nil {
-		a.refused = &UnsupportedError{"USING SAMPLE takes rows before WHERE looks at them, and most of these may be dropped", "sample a subquery: SELECT ... FROM (SELECT ... WHERE ...) USING SAMPLE 3"}
+		a.refused = &UnsupportedError{"USING SAMPLE takes rows before WHERE looks at them, and most of these may be dropped",
+			"sample a subquery: SELECT ... FROM (SELECT ... WHERE ...) USING SAMPLE 3"}
 	}
 }
 
@@ -232,225 +233,6 @@ func (a *Asked) anyOf(n node) {
 	}
 }
 
-// lastName returns the name of a column without what stands before it; empty if it is none.
-func lastName(n any) string {
-	c, _ := n.(node)
-	names, _ := c["column_names"].([]any)
-	if len(names) == 0 {
-		return ""
-	}
-	return strings.ToLower(text(names[len(names)-1]))
-}
-
-// systemColumn are columns that all of Postgres' tables have.
-var systemColumn = map[string]bool{"tableoid": true, "xmin": true}
-
-// systemColumns fills in the columns of the catalog's relations that no star shows.
-// above are the relations of the queries around, by their aliases.
-func (a *Asked) systemColumns(n any, above map[string]string) {
-	switch n := n.(type) {
-	case []any:
-		for _, kid := range n {
-			a.systemColumns(kid, above)
-		}
-	case node:
-		if from, ok := n["from_table"]; ok {
-			scope := maps.Clone(above)
-			if scope == nil {
-				scope = map[string]string{}
-			}
-			relations(from, scope)
-			above = scope
-		}
-		items, _ := n["select_list"].([]any)
-		for _, item := range items {
-			if name := lastName(item); systemColumn[name] && text(item.(node)["alias"]) == "" {
-				item.(node)["alias"] = name
-			}
-		}
-		names, _ := n["column_names"].([]any)
-		if name := lastName(n); systemColumn[name] {
-			of := ""
-			if len(names) > 1 {
-				of = above[strings.ToLower(text(names[len(names)-2]))]
-			} else if len(above) == 1 {
-				for _, of = range above { // the only one
-				}
-			}
-			if pgcatalog.Relations()[of] {
-				by := call(schemaOf, "relation_oid", constant(of))
-				if name == "xmin" {
-					by = call(schemaOf, "txid_current")
-				}
-				a.put(n, by)
-				return
-			}
-		}
-		for _, kid := range n {
-			a.systemColumns(kid, above)
-		}
-	}
-}
-
-// relations adds the tables of a FROM to a scope.
-func relations(from any, scope map[string]string) {
-	n, _ := from.(node)
-	switch text(n["type"]) {
-	case "JOIN":
-		relations(n["left"], scope)
-		relations(n["right"], scope)
-	case "BASE_TABLE":
-		name := strings.ToLower(text(n["table_name"]))
-		alias := strings.ToLower(text(n["alias"]))
-		if alias == "" {
-			alias = name
-		}
-		scope[alias] = name
-	case "SUBQUERY", "TABLE_FUNCTION":
-		scope[strings.ToLower(text(n["alias"]))] = ""
-	}
-}
-
-// relation leads names of the catalog to our schema, and drops those of the database and
-// of the schema public.
-func (a *Asked) relation(n node) {
-	catalog, schema, name := strings.ToLower(text(n["catalog_name"])), strings.ToLower(text(n["schema_name"])), strings.ToLower(text(n["table_name"]))
-	if catalog == database {
-		n["catalog_name"], catalog = "", ""
-		a.changed = true
-	}
-	if catalog != "" {
-		return
-	}
-	ours := ""
-	switch {
-	case schema == "public":
-		n["schema_name"] = ""
-		a.changed = true
-	case schema == "information_schema":
-		ours = "info_" + name
-	case schema == "pg_catalog", schema == "" && !a.withs[name] && strings.HasPrefix(name, "pg_"):
-		ours = name
-	}
-	if !pgcatalog.Relations()[ours] {
-		return
-	}
-	n["schema_name"], n["table_name"] = pgcatalog.Schema, ours
-	if text(n["alias"]) == "" {
-		n["alias"] = name
-	}
-	a.changed = true
-}
-
-// values gives the columns of VALUES the names that they have in Postgres.
-func (a *Asked) values(n node) {
-	rows, _ := n["values"].([]any)
-	if names, _ := n["expected_names"].([]any); len(names) > 0 || len(rows) == 0 {
-		return
-	}
-	cells, _ := rows[0].([]any)
-	var names []any
-	for i := range cells {
-		names = append(names, fmt.Sprint("column", i+1))
-	}
-	n["expected_names"] = names
-	a.changed = true
-}
-
-// tableFunction gives the one column of a function's rows the name of its alias, as Postgres does.
-func (a *Asked) tableFunction(n node) {
-	of, _ := n["function"].(node)
-	columns, _ := n["column_name_alias"].([]any)
-	alias := text(n["alias"])
-	if strings.EqualFold(text(of["function_name"]), "pg_partition_ancestors") { // nothing has any
-		n["function"] = call("", "unnest", castTo(call("", "list_value"), "UINTEGER[]"))
-		a.changed = true
-	}
-	if name := strings.ToLower(text(of["function_name"])); name == "string_split" || text(of["schema"]) == schemaOf && pgcatalog.Functions()[name] && !pgcatalog.TableFunctions()[name] {
-		if alias == "" {
-			n["alias"], alias = name, name
-		}
-		if len(columns) == 0 {
-			n["column_name_alias"] = []any{alias}
-		}
-		n["function"] = call("", "unnest", call("", "list_value", of)) // its one value as a row
-		a.changed = true
-		return
-	}
-	if isShortSeries(of) {
-		n["function"] = call("", "unnest", castTo(of, "INTEGER[]")) // DuckDB's are of bigint
-		if alias == "" {
-			n["alias"], alias = "generate_series", "generate_series"
-		}
-		if len(columns) == 0 {
-			n["column_name_alias"] = []any{alias}
-		}
-		a.changed = true
-		return
-	}
-	if list, _ := of["children"].([]any); len(columns) == 0 && len(list) == 1 && strings.HasPrefix(text(asNode(list[0])["function_name"]), "json_extract") && a.says("value") {
-		n["column_name_alias"] = []any{"value"}
-		if alias == "" {
-			n["alias"] = "value"
-		}
-		a.changed = true
-		return
-	}
-	if len(columns) > 0 || alias == "" {
-		return
-	}
-	switch strings.ToLower(text(of["function_name"])) {
-	case "generate_series", "unnest", "generate_subscripts":
-		n["column_name_alias"] = []any{alias}
-		a.changed = true
-	}
-}
-
-// isShortSeries says whether a series is one of integers, and short enough to be made as a list.
-func isShortSeries(of node) bool {
-	args, _ := of["children"].([]any)
-	for _, arg := range args {
-		c, _ := arg.(node)
-		v, _ := c["value"].(node)
-		t, _ := v["type"].(node)
-		number, ok := v["value"].(json.Number)
-		if i, err := number.Int64(); !ok || err != nil || text(t["id"]) != "INTEGER" || i < -shortSeries || i > shortSeries {
-			return false
-		}
-	}
-	return strings.EqualFold(text(of["function_name"]), "generate_series")
-}
-
-const shortSeries = 10_000
-
-// database is what clients are told that the database is called.
-const database = "callhouse"
-
-// column drops the schema before a column, and fills in what looks like a column and is none.
-func (a *Asked) column(n node) {
-	names, _ := n["column_names"].([]any)
-	for len(names) > 2 {
-		first := strings.ToLower(text(names[0]))
-		if first != "public" && first != "pg_catalog" && first != "information_schema" && first != database {
-			return
-		}
-		names = names[1:]
-		n["column_names"] = names
-		a.changed = true
-	}
-	if len(names) != 1 || strings.HasPrefix(a.at(n["query_location"]), `"`) {
-		return
-	}
-	switch strings.ToLower(text(names[0])) {
-	case "current_user", "session_user", "user", "current_role":
-		a.put(n, constant(a.User))
-	case "current_catalog":
-		a.put(n, constant(database))
-	case "current_schema":
-		a.put(n, constant("public"))
-	}
-}
-
 // put replaces a node by another.
 func (a *Asked) put(n, by node) {
 	alias := n["alias"]
@@ -511,7 +293,8 @@ func castTo(what node, name string) node {
 func typeOf(name string) node {
 	var width, scale int
 	if n, _ := fmt.Sscanf(name, "DECIMAL(%d,%d)", &width, &scale); n == 2 && !strings.HasSuffix(name, "]") {
-		return node{"id": "DECIMAL", "type_info": node{"type": "DECIMAL_TYPE_INFO", "alias": "", "extension_info": nil, "width": width, "scale": scale}}
+		return node{"id": "DECIMAL",
+			"type_info": node{"type": "DECIMAL_TYPE_INFO", "alias": "", "extension_info": nil, "width": width, "scale": scale}}
 	}
 	if inner, ok := strings.CutSuffix(name, "[]"); ok {
 		return node{"id": "LIST", "type_info": node{"type": "LIST_TYPE_INFO", "alias": "", "extension_info": nil, "child_type": typeOf(inner)}}

@@ -13,7 +13,8 @@ import (
 const schemaOf = pgcatalog.Schema
 
 // renamed are functions of Postgres that DuckDB has under other names.
-var renamed = map[string]string{"json_build_object": "json_object", "jsonb_build_object": "json_object", "json_build_array": "json_array", "to_jsonb": "to_json", "every": "bool_and", "jsonb_each": "json_each",
+var renamed = map[string]string{"json_build_object": "json_object", "jsonb_build_object": "json_object", "json_build_array": "json_array",
+	"to_jsonb": "to_json", "every": "bool_and", "jsonb_each": "json_each",
 	"char_length": "length", "character_length": "length",
 	"json_extract_path_text": "json_extract_string",
 	"string_to_array":        "string_split", "make_date": "make_date", "random": "random"}
@@ -55,14 +56,17 @@ var rewrites map[string]func(a *Asked, n node, args []any)
 
 func init() {
 	unnested := func(a *Asked, n node, args []any) { a.unnested(n, strings.ToLower(text(n["function_name"])), args) }
+	patterned := func(a *Asked, _ node, args []any) { a.patternOf(args) }
 	aggregated := func(a *Asked, n node, _ []any) { a.aggregated(n) }
 	rewrites = map[string]func(a *Asked, n node, args []any){
-		"regexp_full_match": (*Asked).fullMatch, "unnest": func(a *Asked, _ node, args []any) { a.list(args[0]) }, "current_setting": (*Asked).currentSetting, "format": (*Asked).format,
+		"regexp_full_match": (*Asked).fullMatch, "unnest": func(a *Asked, _ node, args []any) { a.list(args[0]) },
+		"current_setting": (*Asked).currentSetting, "format": (*Asked).format,
 		"substring": (*Asked).substring, "substr": (*Asked).substr, "generate_subscripts": (*Asked).subscripts, "date_part": (*Asked).datePart,
 		"sum": func(a *Asked, n node, _ []any) { a.sum(n) }, "avg": func(a *Asked, n node, _ []any) { a.average(n) }, "round": (*Asked).round,
 		"to_char": (*Asked).toChar, "to_date": (*Asked).toDate, "to_timestamp": (*Asked).toTimestamp, "date_trunc": (*Asked).dateTrunc,
-		"regexp_match": (*Asked).regexpMatch, "regexp_replace": func(a *Asked, _ node, args []any) { a.patternOf(args) }, "regexp_matches": func(a *Asked, _ node, args []any) { a.patternOf(args) },
-		"json_agg": aggregated, "jsonb_agg": aggregated, "jsonb_array_elements": unnested, "json_array_elements": unnested, "jsonb_array_elements_text": unnested, "json_array_elements_text": unnested,
+		"regexp_match": (*Asked).regexpMatch, "regexp_replace": patterned, "regexp_matches": patterned,
+		"json_agg": aggregated, "jsonb_agg": aggregated,
+		"jsonb_array_elements": unnested, "json_array_elements": unnested, "jsonb_array_elements_text": unnested, "json_array_elements_text": unnested,
 		"jsonb_object_keys": unnested, "json_object_keys": unnested,
 	}
 }

@@ -23,7 +23,8 @@ const (
 )
 
 // kinds are those of DuckDB's types.
-var kinds = map[string]kind{"TINYINT": int4, "SMALLINT": int4, "INTEGER": int4, "UINTEGER": int8, "BIGINT": int8, "HUGEINT": numeric, "DECIMAL": numeric, "FLOAT": float8, "DOUBLE": float8,
+var kinds = map[string]kind{"TINYINT": int4, "SMALLINT": int4, "INTEGER": int4, "UINTEGER": int8, "BIGINT": int8, "HUGEINT": numeric,
+	"DECIMAL": numeric, "FLOAT": float8, "DOUBLE": float8,
 	"INTERVAL": interval, "TIMESTAMP": instant, "TIMESTAMP WITH TIME ZONE": instant, "DATE": date, "VARCHAR": other, "BOOLEAN": other}
 
 // columnKinds are the kinds of the warehouse's columns, where those of one name have the same.
@@ -149,9 +150,12 @@ func (a *Asked) common(of []any) kind {
 }
 
 // answers are the kinds of what functions answer.
-var answers = map[string]kind{"count": int8, "count_star": int8, "row_number": int8, "rank": int8, "length": int4, "char_length": int4, "position": int4, "strpos": int4,
-	"now": instant, "current_timestamp": instant, "date_trunc": instant, "get_current_timestamp": instant, "to_timestamp": instant, "age": interval, "make_interval": interval, "date_part": float8,
-	"stddev": float8, "stddev_samp": float8, "stddev_pop": float8, "sqrt": float8, "random": float8, "concat": other, "string_agg": other, "upper": other, "lower": other, "to_char": other}
+var answers = map[string]kind{"count": int8, "count_star": int8, "row_number": int8, "rank": int8,
+	"length": int4, "char_length": int4, "position": int4, "strpos": int4,
+	"now": instant, "current_timestamp": instant, "date_trunc": instant, "get_current_timestamp": instant, "to_timestamp": instant,
+	"age": interval, "make_interval": interval, "date_part": float8,
+	"stddev": float8, "stddev_samp": float8, "stddev_pop": float8, "sqrt": float8, "random": float8,
+	"concat": other, "string_agg": other, "upper": other, "lower": other, "to_char": other}
 
 // kindOfCall returns the kind of what a function or an operator answers.
 func (a *Asked) kindOfCall(n node) kind {

@@ -38,55 +38,9 @@ func (a *Asked) name(e node) string {
 		}
 		return ""
 	case "FUNCTION", "WINDOW":
-		if isOperator, _ := e["is_operator"].(bool); isOperator {
-			break
-		}
-		name := strings.ToLower(text(e["function_name"]))
-		switch name {
-		case "count_star":
-			return "count"
-		case "quantile_cont":
-			return "percentile_cont"
-		case "trim":
-			return "btrim"
-		case "quantile_disc":
-			return "percentile_disc"
-		case "list_value":
-			return "array"
-		case "date_part":
-			if strings.HasPrefix(strings.ToLower(a.at(e["query_location"])), "extract") {
-				return "extract"
-			}
-		case "regexp_full_match":
-			if !strings.HasPrefix(strings.ToLower(a.at(e["query_location"])), name) {
-				return "?column?"
-			}
-		case "struct_pack":
-			return "row"
-		}
-		return name
+		return a.callName(e)
 	case "CAST":
-		child, _ := e["child"].(node)
-		t, _ := e["cast_type"].(node)
-		if text(child["class"]) == "CAST" {
-			if inner, _ := child["child"].(node); text(inner["class"]) == "CONSTANT" || text(inner["class"]) == "CAST" {
-				return castName(t)
-			}
-		}
-		if of := a.name(child); of != "?column?" {
-			if of == "" {
-				names, _ := child["column_names"].([]any)
-				if len(names) == 0 {
-					return ""
-				}
-				return text(names[len(names)-1])
-			}
-			return of
-		}
-		if spelled := strings.ToLower(a.at(e["query_location"])); strings.HasPrefix(spelled, "::varchar") || strings.HasPrefix(spelled, "::character varying") {
-			return "varchar"
-		}
-		return castName(t)
+		return a.castNameOf(e)
 	case "CASE":
 		if last, ok := e["else_expr"].(node); ok && text(last["class"]) != "CONSTANT" {
 			if names, _ := last["column_names"].([]any); len(names) > 0 {
@@ -98,31 +52,85 @@ func (a *Asked) name(e node) string {
 		}
 		return "case"
 	case "SUBQUERY":
-		switch text(e["subquery_type"]) {
-		case "EXISTS", "NOT_EXISTS":
-			return "exists"
-		case "ANY", "ALL":
-			return "?column?"
+		return a.subqueryName(e)
+	case "OPERATOR":
+		return a.operatorName(e)
+	}
+	return "?column?"
+}
+
+// calledNames are the names that functions have in Postgres.
+var calledNames = map[string]string{"count_star": "count", "quantile_cont": "percentile_cont", "quantile_disc": "percentile_disc",
+	"trim": "btrim", "list_value": "array", "struct_pack": "row"}
+
+// callName returns the name of a call.
+func (a *Asked) callName(e node) string {
+	if isOperator, _ := e["is_operator"].(bool); isOperator {
+		return "?column?"
+	}
+	name := strings.ToLower(text(e["function_name"]))
+	if by := calledNames[name]; by != "" {
+		return by
+	}
+	spelled := strings.ToLower(a.at(e["query_location"]))
+	switch {
+	case name == "date_part" && strings.HasPrefix(spelled, "extract"):
+		return "extract"
+	case name == "regexp_full_match" && !strings.HasPrefix(spelled, name):
+		return "?column?"
+	}
+	return name
+}
+
+// castNameOf returns the name of a cast: that of what is cast, or else of the type.
+func (a *Asked) castNameOf(e node) string {
+	child, _ := e["child"].(node)
+	t, _ := e["cast_type"].(node)
+	if text(child["class"]) == "CAST" {
+		if inner := text(asNode(child["child"])["class"]); inner == "CONSTANT" || inner == "CAST" {
+			return castName(t)
 		}
-		inner, _ := e["subquery"].(node)
-		if names := a.names(inner["node"]); len(names) == 1 && text(e["subquery_type"]) == "SCALAR" && names[0] != "" {
-			return names[0]
+	}
+	if of := a.name(child); of != "?column?" {
+		if names, _ := child["column_names"].([]any); of == "" && len(names) > 0 {
+			return text(names[len(names)-1])
+		}
+		return of
+	}
+	spelled := strings.ToLower(a.at(e["query_location"]))
+	if strings.HasPrefix(spelled, "::varchar") || strings.HasPrefix(spelled, "::character varying") {
+		return "varchar"
+	}
+	return castName(t)
+}
+
+func (a *Asked) subqueryName(e node) string {
+	switch text(e["subquery_type"]) {
+	case "EXISTS", "NOT_EXISTS":
+		return "exists"
+	case "ANY", "ALL":
+		return "?column?"
+	}
+	inner, _ := e["subquery"].(node)
+	if names := a.names(inner["node"]); len(names) == 1 && text(e["subquery_type"]) == "SCALAR" && names[0] != "" {
+		return names[0]
+	}
+	return ""
+}
+
+func (a *Asked) operatorName(e node) string {
+	switch text(e["type"]) {
+	case "OPERATOR_COALESCE":
+		return "coalesce"
+	case "ARRAY_CONSTRUCTOR":
+		return "array"
+	case "ARRAY_EXTRACT", "ARRAY_SLICE":
+		if kids, _ := e["children"].([]any); len(kids) > 0 {
+			if of, _ := kids[0].(node); text(of["class"]) != "COLUMN_REF" {
+				return a.name(of)
+			}
 		}
 		return ""
-	case "OPERATOR":
-		switch text(e["type"]) {
-		case "OPERATOR_COALESCE":
-			return "coalesce"
-		case "ARRAY_CONSTRUCTOR":
-			return "array"
-		case "ARRAY_EXTRACT", "ARRAY_SLICE":
-			if kids, _ := e["children"].([]any); len(kids) > 0 {
-				if of, _ := kids[0].(node); text(of["class"]) != "COLUMN_REF" {
-					return a.name(of)
-				}
-			}
-			return ""
-		}
 	}
 	return "?column?"
 }

@@ -110,7 +110,8 @@ func (a *Asked) times(n node, args []any) {
 // divide refuses to divide by zero, which is null in DuckDB.
 func (a *Asked) divide(n node, args []any) {
 	v, isConstant := asNode(args[1])["value"].(node)
-	if isConstant && number(v["value"]) != 0 || a.kindOf(args[0]) == interval || strings.EqualFold(text(asNode(args[1])["function_name"]), "nullif") {
+	if isConstant && number(v["value"]) != 0 || a.kindOf(args[0]) == interval ||
+		strings.EqualFold(text(asNode(args[1])["function_name"]), "nullif") {
 		return
 	}
 	args[1] = call(schemaOf, "not_zero", args[1])

@@ -313,7 +313,8 @@ func (a *Asked) like(n node, other any) {
 }
 
 // ofTexts are functions of any type, which take a parameter without one as a text.
-var ofTexts = []string{"min", "max", "nullif", "greatest", "least", "first", "any_value", "mode", "array_agg", "list", "string_agg", "concat", "concat_ws", "to_json", "length", "lag", "lead", "date_trunc", "||"}
+var ofTexts = []string{"min", "max", "nullif", "greatest", "least", "first", "any_value", "mode",
+	"array_agg", "list", "string_agg", "concat", "concat_ws", "to_json", "length", "lag", "lead", "date_trunc", "||"}
 
 // ofNumbers are functions of numbers of any type.
 var ofNumbers = []string{"abs", "round", "ceil", "floor", "sqrt", "power", "exp", "ln", "sign", "trunc"}
@@ -324,8 +325,8 @@ func (a *Asked) guessOperands(n node) {
 	args, _ := n["children"].([]any)
 	isOperator, _ := n["is_operator"].(bool)
 	switch {
-	case slices.Contains([]string{"nullif", "greatest", "least", "lag", "lead"}, name): // of one type with the others
-		a.asTexts(slices.DeleteFunc(slices.Clone(args), func(arg any) bool { return strings.HasPrefix(name, "l") && name != "least" && !isParameter(arg) }))
+	case name == "nullif", name == "greatest", name == "least": // of one type with the others
+		a.asTexts(args)
 	case slices.Contains(ofTexts, name):
 		for _, arg := range args {
 			a.asText(arg)

@@ -43,7 +43,8 @@ func likePattern(s string) string {
 func (a *Asked) similar(n node, args []any) {
 	s, ok := constantText(args[1])
 	if !ok {
-		a.refused = &UnsupportedError{"SIMILAR TO takes a pattern that stands in the statement", "write the pattern as a constant, or use ~ with a regular expression"}
+		a.refused = &UnsupportedError{"SIMILAR TO takes a pattern that stands in the statement",
+			"write the pattern as a constant, or use ~ with a regular expression"}
 		return
 	}
 	a.put(n, call("", "regexp_full_match", args[0], constant(likePattern(s)), constant("s")))
@@ -91,38 +92,29 @@ var numberRE = regexp.MustCompile(`^(?:FM)?[90,GD.S-]*[90][90,GD.S-]*%?$`)
 
 // numberToChar is to_char of a number.
 func (a *Asked) numberToChar(n node, of any, format string) {
-	short := strings.TrimPrefix(format, "FM")
+	short, isShort := strings.CutPrefix(format, "FM")
 	if !numberRE.MatchString(format) || strings.ContainsAny(short, "S-") {
-		a.refused = &UnsupportedError{"the format " + strconv.Quote(format) + " of to_char is not supported", "formats of numbers have 9, 0, G and D, a comma, a point, FM and a percent sign at the end"}
+		a.refused = &UnsupportedError{"the format " + strconv.Quote(format) + " of to_char is not supported",
+			"formats of numbers have 9, 0, G and D, a comma, a point, FM and a percent sign at the end"}
 		return
 	}
-	percent := ""
-	if short, _ = strings.CutSuffix(short, "%"); strings.HasSuffix(format, "%") {
-		percent = "%"
-	}
-	whole, places, _ := strings.Cut(strings.NewReplacer("G", ",", "D", ".").Replace(short), ".")
+	short, isPercent := strings.CutSuffix(short, "%")
+	whole, places, hasPoint := strings.Cut(strings.NewReplacer("G", ",", "D", ".").Replace(short), ".")
 	digits := strings.ReplaceAll(whole, ",", "")
 	zeros := 0
 	if first := strings.IndexByte(digits, '0'); first >= 0 {
 		zeros = len(digits) - first
 	}
-	least := len(places) // of the places that are always written
-	if strings.HasPrefix(format, "FM") {
-		least = strings.LastIndexByte(places, '0') + 1
+	least, width := len(places), len(short)+1 // with a place for the sign
+	if isShort {
+		least, width = strings.LastIndexByte(places, '0')+1, 0
 	}
-	width := len(whole) + 1
-	if strings.HasPrefix(format, "FM") {
-		width = 0
+	e := call(schemaOf, "number_to_char", of, integer(len(digits)), integer(zeros), boolean(strings.Contains(whole, ",")),
+		integer(len(places)), integer(least), boolean(hasPoint), integer(width))
+	if isPercent {
+		e = call(schemaOf, "unless_null", of, call("", "concat", e, constant("%")))
 	}
-	if places != "" || strings.ContainsAny(short, ".D") {
-		width += len(places) + 1
-	}
-	if strings.HasPrefix(format, "FM") {
-		width = 0
-	}
-	e := call(schemaOf, "number_to_char", of, integer(len(digits)), integer(zeros), boolean(strings.Contains(whole, ",")), integer(len(places)), integer(least), boolean(strings.ContainsAny(short, ".D")), integer(width))
-	a.put(n, call("", "||", e, constant(percent)))
-	n["is_operator"] = true
+	a.put(n, e)
 }
 
 // integer and boolean are the trees of constants.

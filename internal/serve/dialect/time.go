@@ -89,7 +89,7 @@ func (a *Asked) dateTrunc(n node, args []any) {
 	}
 }
 
-// months and days as to_char writes them, by what strftime calls them: how to change its text.
+// part is a part of a format of to_char: strftime's for it, and how to change what that writes.
 type part struct{ by, change string }
 
 // parts are the parts of to_char's formats, the longer before those that they begin with.
@@ -99,12 +99,17 @@ var parts = []struct {
 	part
 }{
 	{"YYYY", part{"%Y", ""}}, {"yyyy", part{"%Y", ""}}, {"IYYY", part{"%G", ""}}, {"YY", part{"%y", ""}}, {"yy", part{"%y", ""}},
-	{"MONTH", part{"%B", "upper,pad"}}, {"Month", part{"%B", "pad"}}, {"month", part{"%B", "lower,pad"}}, {"MON", part{"%b", "upper"}}, {"Mon", part{"%b", ""}}, {"mon", part{"%b", "lower"}},
-	{"HH24", part{"%H", ""}}, {"hh24", part{"%H", ""}}, {"HH12", part{"%I", ""}}, {"hh12", part{"%I", ""}}, {"HH", part{"%I", ""}}, {"hh", part{"%I", ""}},
-	{"MI", part{"%M", ""}}, {"mi", part{"%M", ""}}, {"SS", part{"%S", ""}}, {"ss", part{"%S", ""}}, {"MS", part{"%g", ""}}, {"US", part{"%f", ""}},
-	{"DAY", part{"%A", "upper,pad"}}, {"Day", part{"%A", "pad"}}, {"day", part{"%A", "lower,pad"}}, {"DY", part{"%a", "upper"}}, {"Dy", part{"%a", ""}}, {"dy", part{"%a", "lower"}},
+	{"MONTH", part{"%B", "upper,pad"}}, {"Month", part{"%B", "pad"}}, {"month", part{"%B", "lower,pad"}}, {"MON", part{"%b", "upper"}},
+	{"Mon", part{"%b", ""}}, {"mon", part{"%b", "lower"}},
+	{"HH24", part{"%H", ""}}, {"hh24", part{"%H", ""}}, {"HH12", part{"%I", ""}}, {"hh12", part{"%I", ""}}, {"HH", part{"%I", ""}},
+	{"hh", part{"%I", ""}},
+	{"MI", part{"%M", ""}}, {"mi", part{"%M", ""}}, {"SS", part{"%S", ""}}, {"ss", part{"%S", ""}}, {"MS", part{"%g", ""}},
+	{"US", part{"%f", ""}},
+	{"DAY", part{"%A", "upper,pad"}}, {"Day", part{"%A", "pad"}}, {"day", part{"%A", "lower,pad"}}, {"DY", part{"%a", "upper"}},
+	{"Dy", part{"%a", ""}}, {"dy", part{"%a", "lower"}},
 	{"DDD", part{"%j", ""}}, {"DD", part{"%d", ""}}, {"dd", part{"%d", ""}}, {"MM", part{"%m", ""}}, {"mm", part{"%m", ""}},
-	{"ID", part{"%u", ""}}, {"IW", part{"%V", ""}}, {"AM", part{"%p", ""}}, {"PM", part{"%p", ""}}, {"am", part{"%p", "lower"}}, {"pm", part{"%p", "lower"}},
+	{"ID", part{"%u", ""}}, {"IW", part{"%V", ""}}, {"AM", part{"%p", ""}}, {"PM", part{"%p", ""}}, {"am", part{"%p", "lower"}},
+	{"pm", part{"%p", "lower"}},
 	{"TZ", part{"%Z", ""}}, {"OF", part{"%z", ""}}, {"D", part{"%w", "next"}}, {"Q", part{"", "quarter"}},
 }
 

@@ -34,7 +34,7 @@ func TestTextThatTurns(t *testing.T) {
 func TestNoText(t *testing.T) {
 	s := newServer(t, 2, nil)
 	for _, address := range []string{"/reports/search?word=%00", "/reports/search.csv?word=a%ffb", "/calls?agent=%00", "/calls?where=metadata.k=%00", "/calls/%00", "/calls/%ff", "/reports/success?field=%00"} {
-		if resp, body := s.get(address); resp.StatusCode != http.StatusBadRequest || strings.ContainsAny(body, "\x00\xff") {
+		if resp, body := s.get(address); resp.StatusCode != http.StatusBadRequest || strings.Contains(body, "\x00") || strings.Contains(body, "\xff") {
 			t.Errorf("%s: %s", address, resp.Status)
 		}
 	}

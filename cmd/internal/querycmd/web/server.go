@@ -208,7 +208,8 @@ func (s *Server) guard(next http.Handler) http.Handler {
 func (s *Server) unlimited(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if may, _ := r.Context().Value(rightsKey{}).(rights.Rights); !may.None() {
-			s.fail(w, r, http.StatusForbidden, errors.New("metrics are about all users, and your user may see only some data"), "use a user without limits: query serve user add NAME")
+			s.fail(w, r, http.StatusForbidden, errors.New("metrics are about all users, and your user may see only some data"),
+				"use a user without limits: query serve user add NAME")
 			return
 		}
 		next.ServeHTTP(w, r)
