@@ -74,7 +74,7 @@ func testDialect(t *testing.T, h *house) {
 		}
 	}
 	for sql, want := range map[string]string{
-		"SELECT 1 / 0": "22012", "SELECT count(*) % (count(*) - 2) FROM calls": "22012", "SELECT to_char(start_at, status) FROM calls": "0A000", "SELECT to_char(now(), 'J')": "0A000",
+		"SELECT 1 / 0": "22012", "SELECT nothing": "42703", "SELECT count(*) % (count(*) - 2) FROM calls": "22012", "SELECT to_char(start_at, status) FROM calls": "0A000", "SELECT to_char(now(), 'J')": "0A000",
 		"SELECT metadata @> '{\"a\": 1}' FROM calls": "0A000", "SELECT call_id FROM calls WHERE status = 'ended' USING SAMPLE 3": "0A000",
 	} {
 		if _, err := c.PgConn().Exec(t.Context(), sql).ReadAll(); code(err) != want {

@@ -128,7 +128,7 @@ func stateOf(d *duck.Error) string {
 		return "54000"
 	case "Out of Memory":
 		return "53200"
-	case "Not implemented":
+	case "Not implemented", "Parameter Not Allowed":
 		return "0A000"
 	case "INTERNAL":
 		if says("allocation") {

@@ -64,6 +64,17 @@ func testParameters(t *testing.T, h *house) {
 	}
 }
 
+// A statement whose parameter cannot be is refused, and one whose columns would change is, too.
+func testWrongParameters(t *testing.T, h *house) {
+	c := h.connect(t, "").PgConn()
+	if _, err := c.Prepare(t.Context(), "", "SELECT $1, count(*) FROM calls GROUP BY $1", nil); code(err) != "0A000" {
+		t.Errorf("GROUP BY a parameter: %v", err)
+	}
+	if _, err := c.Prepare(t.Context(), "", "SELECT nothing FROM calls WHERE call_id = $1", nil); code(err) != "42703" {
+		t.Errorf("a missing column beside a parameter: %v", err)
+	}
+}
+
 // rowsIn writes rows that arrived in a format as text.
 func rowsIn(rows [][][]byte, oids []uint32, format int16) string {
 	var out []string
