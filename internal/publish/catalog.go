@@ -100,10 +100,10 @@ func (c *files) hint(ctx context.Context, name string) (int, error) {
 		return 0, err
 	}
 	// Somebody was interrupted before the first hint, or it was removed.
-	uris, err := c.store.List(ctx, c.dir(name))
+	objects, err := c.store.List(ctx, c.dir(name))
 	last := 0
-	for _, uri := range uris {
-		last = max(last, versionOf(uri))
+	for _, o := range objects {
+		last = max(last, versionOf(o.URI))
 	}
 	return last, err
 }
@@ -135,12 +135,6 @@ func (c *files) commit(ctx context.Context, name string, base current, updates [
 			return errConflict
 		case e != nil:
 			return errors.Join(errUnsure, err)
-		}
-	}
-	if base.metadata == nil {
-		if err := c.store.Create(ctx, at, raw); !errors.Is(err, fs.ErrExist) {
-			return errors.Join(fmt.Errorf("%s: two programs could commit at once without noticing, since this store replaces objects "+
-				"that are to be made only if they are not there (If-None-Match): use a catalog (--catalog URL)", c.root), err)
 		}
 	}
 	// Whoever commits the next version may be quicker with the hint, and must not be overwritten.

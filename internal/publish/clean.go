@@ -3,71 +3,110 @@ package publish
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"path"
 	"slices"
+	"strings"
+	"time"
+
+	"callhouse/internal/layout"
 )
 
+// young is how long a file stays that no commit names: another publication may be about to name
+// it, or a reader may have begun to read it.
+const young = 24 * time.Hour
+
 // clean removes copies of files that no snapshot of the warehouse has, manifests that no commit
-// has, and old metadata.
+// has, and old metadata. It considers only what was there before this publication wrote anything.
+// After calls were forgotten, nothing is too young.
 func (w *work) clean(ctx context.Context) error {
+	doubtful := w.doubtful()
+	if len(doubtful) > 0 {
+		used, err := w.used(ctx)
+		if err != nil {
+			return err
+		}
+		doubtful = slices.DeleteFunc(doubtful, func(uri string) bool { return used == nil || used[uri] })
+	}
+	w.mu.Lock()
+	for _, uri := range doubtful {
+		if objectRE.MatchString(path.Base(uri)) {
+			w.report.Removed = append(w.report.Removed, uri)
+		}
+	}
+	w.mu.Unlock()
+	return errors.Join(w.store.Remove(ctx, doubtful), w.abandoned(ctx))
+}
+
+// doubtful returns the addresses of what this publication does not need.
+func (w *work) doubtful() (out []string) {
 	keep := map[string]bool{}
 	for _, s := range w.kept {
 		for _, f := range s.Manifest.FilesOf(w.of.Name) {
 			keep[w.object(w.location, f)] = true
 		}
 	}
-	data, err := w.store.List(ctx, w.folder(w.location, "data"))
-	if err != nil {
-		return err
-	}
-	gone := slices.DeleteFunc(data, func(uri string) bool { return keep[uri] || !objectRE.MatchString(path.Base(uri)) })
-	w.mu.Lock()
-	w.report.Removed = append(w.report.Removed, gone...)
-	w.mu.Unlock()
-
-	listed, err := w.store.List(ctx, w.folder(w.location, "metadata"))
-	if err != nil {
-		return err
-	}
-	doubtful := slices.DeleteFunc(slices.Clone(listed), func(uri string) bool {
-		return !manifestRE.MatchString(path.Base(uri)) || w.before[uri] || slices.Contains(w.written, uri)
-	})
-	if len(doubtful) > 0 {
-		used, err := w.used(ctx)
-		if err != nil {
-			return err
+	data, metadata := w.folder(w.location, "data")+"/", w.folder(w.location, "metadata")+"/"
+	_, own := w.catalog.(*files)
+	for _, o := range w.listed {
+		name := path.Base(o.URI)
+		old := !w.cleaned || o.Modified.Before(w.Now().Add(-young))
+		oldest := w.version - keptVersions
+		if !w.cleaned {
+			oldest = w.version
 		}
-		gone = append(gone, slices.DeleteFunc(doubtful, func(uri string) bool { return used[uri] })...)
-	}
-	if _, ok := w.catalog.(*files); ok {
-		for _, uri := range listed {
-			if n := versionOf(uri); n > 0 && n < w.version-keptVersions {
-				gone = append(gone, uri)
+		switch n := versionOf(o.URI); {
+		case n > 0:
+			if !own || n >= oldest || o.URI != w.location+"/metadata/"+name {
+				continue
 			}
+		case !old:
+			continue
+		case strings.HasPrefix(o.URI, data) && objectRE.MatchString(name):
+			if keep[o.URI] {
+				continue
+			}
+		case strings.HasPrefix(o.URI, metadata) && manifestRE.MatchString(name):
+			if w.newer(name) || w.cleaned && w.before[o.URI] {
+				continue
+			}
+		default:
+			continue
 		}
+		out = append(out, o.URI)
 	}
-	return errors.Join(w.store.Remove(ctx, gone), w.store.Abandoned(ctx, w.folder(w.location, "data")))
+	return out
 }
 
-// used returns the addresses of the manifests and lists that the table has now.
+// newer says whether a manifest was written for a later snapshot than the one that is published.
+func (w *work) newer(name string) bool {
+	number, _, _ := strings.Cut(name, "-")
+	n, _ := layout.ParseSnapshotName(number)
+	return n > w.snap.Manifest.Snapshot
+}
+
+// used reads the table again and returns the addresses of the manifests and lists that it has now;
+// nil if somebody has published it since: then nothing may be removed.
 func (w *work) used(ctx context.Context) (map[string]bool, error) {
 	now, err := w.catalog.load(ctx, w.of.Name)
-	if err != nil {
+	if err != nil || now.metadata == nil || now.Properties[w.published()] != w.publishes() {
 		return nil, err
 	}
-	w.version = now.version
-	used := map[string]bool{}
+	used := map[string]bool{now.location: true}
 	main := now.head()
 	for name, ref := range now.Refs {
 		if _, ours := w.tagged(name); !ours && (main == nil || ref.Snapshot != main.ID) {
 			continue
 		}
 		s := now.snapshot(ref.Snapshot)
-		if used[s.ManifestList] {
+		if s == nil || used[s.ManifestList] {
 			continue
 		}
 		used[s.ManifestList] = true
 		manifests, err := w.manifests(ctx, s)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // what only this list names is lost already
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -76,4 +115,17 @@ func (w *work) used(ctx context.Context) (map[string]bool, error) {
 		}
 	}
 	return used, nil
+}
+
+// abandoned removes what interrupted uploads left. Those of this organisation ended with their leases.
+func (w *work) abandoned(ctx context.Context) error {
+	now := w.Now().Add(young)
+	if w.shared {
+		now = w.Now().Add(-young)
+	}
+	if w.Organization == "" {
+		return w.store.Abandoned(ctx, w.location, now)
+	}
+	return errors.Join(w.store.Abandoned(ctx, w.folder(w.location, "data"), now),
+		w.store.Abandoned(ctx, w.location+"/metadata", w.Now().Add(-young)))
 }

@@ -31,7 +31,7 @@ const envChild = "CALLHOUSE_TEST_PUBLISH"
 func TestMain(m *testing.M) {
 	loopback.Only()
 	if root := os.Getenv(envChild); root != "" {
-		if _, err := Run(context.Background(), Options{Warehouse: root, To: "s3://lake/killed", Now: time.Now}); err != nil {
+		if _, err := Run(context.Background(), Options{Warehouse: root, To: "s3://lake/killed", Now: time.Now, State: root + ".state"}); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

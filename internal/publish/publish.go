@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -26,6 +27,7 @@ import (
 
 	"callhouse/internal/layout"
 	"callhouse/internal/publish/store"
+	"callhouse/internal/schema"
 )
 
 const (
@@ -53,6 +55,9 @@ type Options struct {
 	// Adopt publishes over what another warehouse published.
 	Adopt bool
 	Now   func() time.Time
+	// State is a folder of this user's, on this machine, for locks. Empty: none; then a lease that a
+	// killed program left behind is waited for.
+	State string
 
 	store store.Store // nil: that of To; a test has its own
 }
@@ -71,6 +76,8 @@ type Report struct {
 	// Forgotten says that calls had been forgotten since the last publication, so that their
 	// files are among those that were removed.
 	Forgotten bool `json:"forgotten"`
+	// Unprotected says that the store lets two publications run at once.
+	Unprotected bool `json:"unprotected"`
 }
 
 // Table is what was published of a table.
@@ -91,6 +98,8 @@ type publication struct {
 	dir     *layout.Dir
 	snap    *layout.Snapshot
 	kept    []*layout.Snapshot // all that the warehouse has, lowest number first
+	shared  bool               // the store lets two publishers take the same lease
+	cleaned bool               // the last publication had nothing left to remove that was forgotten
 	report  Report
 	mu      sync.Mutex // of the report
 }
@@ -124,10 +133,59 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if err := p.choose(); err != nil {
 		return nil, err
 	}
-	err = p.run(ctx)
+	err = p.leased(ctx)
 	p.report.Requests = p.store.Requests()
 	return &p.report, err
 }
+
+// leased publishes while nobody else does.
+func (p *publication) leased(ctx context.Context) error {
+	holder, free, err := p.own()
+	if err != nil {
+		return err
+	}
+	defer free()
+	oldest := p.snap.Manifest.Oldest
+	p.cleaned = true
+	var leases []*lease
+	take := func(root string) (context.Context, error) {
+		held, l, err := p.hold(ctx, root, holder)
+		if err == nil {
+			ctx, leases, p.cleaned = held, append(leases, l), p.cleaned && l.note.Cleaned == oldest
+		}
+		return ctx, err
+	}
+	before := ctx
+	_, err = take(p.To)
+	if _, ok := p.catalog.(*files); ok && err == nil && p.shared {
+		err = &conditionError{p.To}
+	}
+	if err == nil {
+		err = p.run(ctx, take)
+	}
+	p.report.Unprotected = p.shared
+	if locked, ok := errors.AsType[*LockedError](context.Cause(ctx)); ok {
+		err = locked
+	}
+	for _, l := range leases {
+		if err == nil {
+			l.note.Cleaned = oldest
+		}
+		l.release(before)
+	}
+	return err
+}
+
+// conditionError says that two publishers could commit the same version of a table.
+type conditionError struct{ to string }
+
+func (e *conditionError) Error() string {
+	return e.to + ": two programs could commit at once without noticing, since this store replaces an object that is to be created " +
+		"only if it is not there (If-None-Match)"
+}
+
+// Hint says what to do about it.
+func (e *conditionError) Hint() string { return "publish through a catalog: --catalog URL" }
 
 // UseError says that something is asked for in a wrong way.
 type UseError struct{ What string }
@@ -220,41 +278,75 @@ func (p *publication) object(location string, f *layout.File) string {
 
 var objectRE = regexp.MustCompile(`^.+-[0-9a-f]{16}\.parquet$`)
 
-func (p *publication) run(ctx context.Context) error {
+func (p *publication) run(ctx context.Context, take func(root string) (context.Context, error)) error {
 	var works []*work
 	for _, t := range tables() {
-		works = append(works, &work{publication: p, form: formOf(t, p.Organization != ""), described: map[string]iceberg.DataFile{}})
+		works = append(works, p.workOf(t))
 	}
-	each := func(of []*work, do func(*work, context.Context) error) error {
-		group := pool.New().WithContext(ctx).WithMaxGoroutines(abreast).WithCancelOnError().WithFirstError()
-		for _, w := range of {
-			group.Go(func(ctx context.Context) error {
-				if err := do(w, ctx); err != nil {
-					return fmt.Errorf("publish %s: %w", w.of.Name, err)
-				}
-				return nil
-			})
-		}
-		return group.Wait()
-	}
-	if err := each(works, (*work).load); err != nil {
+	if err := each(ctx, works, (*work).load); err != nil {
 		return err
 	}
 	works = slices.DeleteFunc(works, func(w *work) bool { return w.metadata == nil && len(w.files) == 0 })
+	ctx, err := p.elsewhere(ctx, works, take)
+	if err != nil {
+		return err
+	}
+	if err := each(ctx, works, (*work).look); err != nil {
+		return err
+	}
 	if err := p.upload(ctx, works); err != nil {
 		return err
 	}
 	// The calls come last: when they have a commit, all tables have it.
 	last := len(works) - 1
 	for _, of := range [][]*work{works[:last], works[last:]} {
-		if err := each(of, (*work).commit); err != nil {
+		if err := each(ctx, of, (*work).commit); err != nil {
 			return err
 		}
 	}
 	for _, w := range works {
 		p.report.Tables = append(p.report.Tables, w.result)
 	}
-	return each(works, (*work).clean)
+	return each(ctx, works, (*work).clean)
+}
+
+func (p *publication) workOf(t *schema.Table) *work {
+	return &work{publication: p, form: formOf(t, p.Organization != ""), described: map[string]iceberg.DataFile{}}
+}
+
+// each does something with all tables at once.
+func each(ctx context.Context, of []*work, do func(*work, context.Context) error) error {
+	group := pool.New().WithContext(ctx).WithMaxGoroutines(abreast).WithCancelOnError().WithFirstError()
+	for _, w := range of {
+		group.Go(func(ctx context.Context) error {
+			if err := do(w, ctx); err != nil {
+				return fmt.Errorf("publish %s: %w", w.of.Name, err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// elsewhere takes the leases of tables that lie elsewhere than the publication's address, since
+// their catalog has it so, and loads those tables again.
+func (p *publication) elsewhere(ctx context.Context, works []*work, take func(root string) (context.Context, error)) (context.Context, error) {
+	roots := map[string][]*work{}
+	for _, w := range works {
+		if root := w.location[:strings.LastIndexByte(strings.TrimRight(w.location, "/"), '/')]; root != p.To {
+			roots[root] = append(roots[root], w)
+		}
+	}
+	for _, root := range slices.Sorted(maps.Keys(roots)) {
+		held, err := take(root)
+		if err == nil {
+			err = each(held, roots[root], (*work).load)
+		}
+		if ctx = held; err != nil {
+			return ctx, err
+		}
+	}
+	return ctx, nil
 }
 
 // upload copies the files that a table lacks, proven, unless an interrupted publication did.

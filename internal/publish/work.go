@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"callhouse/internal/layout"
+	"callhouse/internal/publish/store"
 )
 
 // work is the publication of one table.
@@ -23,10 +24,11 @@ type work struct {
 	files    []*layout.File // that it is to have
 	foreign  bool           // another warehouse published it, and is replaced
 
-	have  map[string]iceberg.ManifestEntry // our files in the table, by address
-	other []iceberg.ManifestFile           // manifests without any
-	mixed []iceberg.ManifestEntry          // files of others in manifests with some of ours
-	alien bool                             // the table has what nobody published, as deletions row by row
+	have   map[string]iceberg.ManifestEntry // our files in the table, by address
+	other  []iceberg.ManifestFile           // manifests without any
+	mixed  []iceberg.ManifestEntry          // files of others in manifests with some of ours
+	alien  bool                             // the table has what nobody published, as deletions row by row
+	listed []store.Object                   // what lay below the location before anything was written
 	// before are the addresses of the list and the manifests that the table had when it was
 	// loaded. Who is planning a query reads them, so they stay until the next publication.
 	before map[string]bool
@@ -42,6 +44,16 @@ func (w *work) published() string {
 		return "callhouse.published"
 	}
 	return "callhouse.published." + w.Organization
+}
+
+// publishes is the value of that property for what is published now.
+func (w *work) publishes() string {
+	m := w.snap.Manifest
+	text := fmt.Sprintf("%d %s", m.Snapshot, m.Checksum)
+	if m.Origin != nil {
+		text += " " + m.Origin.Service + " " + m.Origin.Key
+	}
+	return text
 }
 
 // load reads the table as it is.
@@ -85,6 +97,12 @@ func (w *work) load(ctx context.Context) (err error) {
 		}
 	}
 	return nil
+}
+
+// look notes what lies below the table's location.
+func (w *work) look(ctx context.Context) (err error) {
+	w.listed, err = w.store.List(ctx, w.location)
+	return err
 }
 
 // mine refuses a table that another warehouse published.
@@ -141,7 +159,10 @@ func (w *work) commit(ctx context.Context) error {
 		if err != nil || len(updates) == 0 {
 			return err
 		}
-		return w.catalog.commit(ctx, w.of.Name, w.current, updates)
+		if err = w.catalog.commit(ctx, w.of.Name, w.current, updates); err == nil {
+			w.version++
+		}
+		return err
 	})
 }
 
@@ -221,12 +242,7 @@ func (w *work) updates(ctx context.Context) ([]update, error) {
 	if len(dropped) > 0 {
 		updates = append(updates, update{Action: "remove-snapshots", Gone: dropped})
 	}
-	m := w.snap.Manifest
-	published := fmt.Sprintf("%d %s", m.Snapshot, m.Checksum)
-	if m.Origin != nil {
-		published += " " + m.Origin.Service + " " + m.Origin.Key
-	}
-	if w.metadata == nil || w.Properties[w.published()] != published {
+	if published := w.publishes(); w.metadata == nil || w.Properties[w.published()] != published {
 		updates = append(updates, update{Action: "set-properties", Properties: map[string]string{w.published(): published}})
 	}
 	return updates, nil

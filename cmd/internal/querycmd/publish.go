@@ -2,10 +2,7 @@ package querycmd
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -13,7 +10,6 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
-	"github.com/gofrs/flock"
 	"github.com/spf13/cobra"
 
 	"callhouse/cmd/internal/cli"
@@ -79,18 +75,16 @@ func (a *app) publish(ctx context.Context, receipt string, adopt bool) error {
 	} else if !strings.HasPrefix(catalog, "https://") && !strings.HasPrefix(catalog, "http://") {
 		return cli.Usage("it is the address of a REST catalog, as in https://catalog.example.com, or "+hadoop, "unknown catalog %q", catalog)
 	}
-	free, err := a.alone()
-	if err != nil {
-		return err
-	}
-	defer free()
 	made, err := publish.Run(ctx, publish.Options{
 		Warehouse: a.Warehouse, To: a.PublishTo, Catalog: catalog, Namespace: a.PublishNamespace, Organization: a.PublishOrganization,
 		CatalogWarehouse: a.Env.Get(config.EnvCatalogWarehouse), Token: a.Env.Get(config.EnvCatalogToken), Credential: a.Env.Get(config.EnvCatalogCredential),
-		Adopt: adopt, Now: time.Now,
+		Adopt: adopt, Now: time.Now, State: stateFolder(),
 	})
 	if cli.Is[*publish.UseError](err) {
 		return cli.Usage("", "%v", err)
+	}
+	if cli.Is[*publish.LockedError](err) {
+		return cli.Fail(cli.ExitLocked, err, cli.Hint(err))
 	}
 	if err != nil {
 		return err
@@ -115,34 +109,20 @@ func (a *app) publish(ctx context.Context, receipt string, adopt bool) error {
 		words.Fprintf(a.Stderr, "; %s", cli.Plural(made.Requests, "request"))
 	}
 	words.Fprintln(a.Stderr)
+	if made.Unprotected {
+		words.Fprintln(a.Stderr, "warning: this store ignores If-None-Match, so it cannot keep two publications apart: let only one run at a time")
+	}
 	if made.Forgotten {
 		words.Fprintln(a.Stderr, "what was forgotten since the last publication is removed there as well")
 	}
 	return nil
 }
 
-// alone keeps other publications of this user to the same place away.
-func (a *app) alone() (free func(), err error) {
+// stateFolder is where this user's locks are.
+func stateFolder() string {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		cache = os.TempDir()
 	}
-	dir := filepath.Join(cache, "callhouse")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
-	lock := flock.New(filepath.Join(dir, fmt.Sprintf("publish-%s.lock", hashed(a.PublishTo+"\x00"+a.PublishOrganization))))
-	switch got, err := lock.TryLock(); {
-	case err != nil:
-		return nil, fmt.Errorf("lock %s: %w", lock.Path(), err)
-	case !got:
-		return nil, cli.Fail(cli.ExitLocked, fmt.Errorf("another program is publishing to %s", a.PublishTo), "wait until it is done")
-	}
-	return func() { _ = lock.Close() }, nil
-}
-
-// hashed returns a name for a text.
-func hashed(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:8])
+	return filepath.Join(cache, "callhouse")
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // folder keeps objects as files.
@@ -16,9 +17,11 @@ type folder struct{}
 
 const tempPrefix = ".tmp-"
 
-func path(uri string) string { return filepath.FromSlash(strings.TrimPrefix(uri, "file://")) }
+func local(uri string) string { return filepath.FromSlash(strings.TrimPrefix(uri, "file://")) }
 
-func (folder) Get(_ context.Context, uri string) ([]byte, error) { return os.ReadFile(path(uri)) }
+func (folder) Get(_ context.Context, uri string) ([]byte, error) { return os.ReadFile(local(uri)) }
+
+func (folder) Open(_ context.Context, uri string) (io.ReadCloser, error) { return os.Open(local(uri)) }
 
 func (f folder) Put(_ context.Context, uri string, body io.ReaderAt, size int64) error {
 	return f.write(uri, body, size, os.Rename)
@@ -32,7 +35,7 @@ func (f folder) Create(_ context.Context, uri string, body []byte) error {
 
 // write writes a file beside its place, and then publishes it there.
 func (folder) write(uri string, body io.ReaderAt, size int64, publish func(temp, to string) error) (err error) {
-	to := path(uri)
+	to := local(uri)
 	dir := filepath.Dir(to)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -64,7 +67,7 @@ func (folder) write(uri string, body io.ReaderAt, size int64, publish func(temp,
 }
 
 func (folder) Size(_ context.Context, uri string) (int64, error) {
-	info, err := os.Stat(path(uri))
+	info, err := os.Stat(local(uri))
 	if errors.Is(err, fs.ErrNotExist) {
 		return -1, nil
 	}
@@ -74,14 +77,21 @@ func (folder) Size(_ context.Context, uri string) (int64, error) {
 	return info.Size(), nil
 }
 
-func (folder) List(_ context.Context, uri string) ([]string, error) {
+func (folder) List(_ context.Context, uri string) ([]Object, error) {
 	return list(uri, func(name string) bool { return !strings.HasPrefix(name, tempPrefix) })
 }
 
-func list(uri string, wanted func(name string) bool) (out []string, err error) {
-	err = filepath.WalkDir(path(uri), func(path string, e fs.DirEntry, err error) error {
-		if err == nil && !e.IsDir() && wanted(e.Name()) {
-			out = append(out, "file://"+filepath.ToSlash(path))
+func list(uri string, wanted func(name string) bool) (out []Object, err error) {
+	err = filepath.WalkDir(local(uri), func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || !wanted(e.Name()) {
+			return err
+		}
+		info, err := e.Info()
+		if errors.Is(err, fs.ErrNotExist) { // removed since the folder was read
+			return nil
+		}
+		if err == nil {
+			out = append(out, Object{"file://" + filepath.ToSlash(path), info.Size(), info.ModTime()})
 		}
 		return err
 	})
@@ -93,16 +103,22 @@ func list(uri string, wanted func(name string) bool) (out []string, err error) {
 
 func (folder) Remove(_ context.Context, uris []string) (err error) {
 	for _, uri := range uris {
-		if e := os.Remove(path(uri)); e != nil && !errors.Is(e, fs.ErrNotExist) {
+		if e := os.Remove(local(uri)); e != nil && !errors.Is(e, fs.ErrNotExist) {
 			err = errors.Join(err, e)
 		}
 	}
 	return err
 }
 
-func (f folder) Abandoned(ctx context.Context, uri string) error {
-	uris, err := list(uri, func(name string) bool { return strings.HasPrefix(name, tempPrefix) })
-	return errors.Join(err, f.Remove(ctx, uris))
+func (f folder) Abandoned(ctx context.Context, uri string, before time.Time) error {
+	temps, err := list(uri, func(name string) bool { return strings.HasPrefix(name, tempPrefix) })
+	var gone []string
+	for _, o := range temps {
+		if o.Modified.Before(before) {
+			gone = append(gone, o.URI)
+		}
+	}
+	return errors.Join(err, f.Remove(ctx, gone))
 }
 
 func (folder) Requests() int64 { return 0 }

@@ -12,6 +12,7 @@ import (
 	"os"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
@@ -98,6 +99,8 @@ func told(uri string, err error) error {
 		kind = fs.ErrNotExist
 	case r.StatusCode == http.StatusPreconditionFailed, r.Code == "ConditionalRequestConflict":
 		kind = fs.ErrExist
+	case r.StatusCode == http.StatusNotImplemented:
+		kind = errors.ErrUnsupported
 	case r.StatusCode == http.StatusForbidden, r.StatusCode == http.StatusUnauthorized:
 		kind = fs.ErrPermission
 	}
@@ -107,15 +110,37 @@ func told(uri string, err error) error {
 	return fmt.Errorf("%s: %w", uri, err)
 }
 
-func (s *s3) Get(ctx context.Context, uri string) ([]byte, error) {
+func (s *s3) Open(ctx context.Context, uri string) (io.ReadCloser, error) {
 	bucket, key := parts(uri)
 	o, err := s.client.GetObject(ctx, bucket, key, minio.GetObjectOptions{})
 	if err != nil {
 		return nil, told(uri, err)
 	}
+	return object{o, uri}, nil
+}
+
+// object is the content of one.
+type object struct {
+	io.ReadCloser
+	uri string
+}
+
+// Read implements io.Reader.
+func (o object) Read(p []byte) (int, error) {
+	n, err := o.ReadCloser.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = told(o.uri, err)
+	}
+	return n, err
+}
+
+func (s *s3) Get(ctx context.Context, uri string) ([]byte, error) {
+	o, err := s.Open(ctx, uri)
+	if err != nil {
+		return nil, err
+	}
 	defer o.Close()
-	raw, err := io.ReadAll(o)
-	return raw, told(uri, err)
+	return io.ReadAll(o)
 }
 
 func (s *s3) Put(ctx context.Context, uri string, body io.ReaderAt, size int64) error {
@@ -152,13 +177,13 @@ func (s *s3) Size(ctx context.Context, uri string) (int64, error) {
 	return o.Size, err
 }
 
-func (s *s3) List(ctx context.Context, uri string) (out []string, err error) {
+func (s *s3) List(ctx context.Context, uri string) (out []Object, err error) {
 	bucket, prefix := parts(uri)
 	for o := range s.client.ListObjectsIter(ctx, bucket, minio.ListObjectsOptions{Prefix: prefix + "/", Recursive: true}) {
 		if o.Err != nil {
 			return nil, told(uri, o.Err)
 		}
-		out = append(out, "s3://"+bucket+"/"+o.Key)
+		out = append(out, Object{"s3://" + bucket + "/" + o.Key, o.Size, o.LastModified})
 	}
 	return out, nil
 }
@@ -180,7 +205,7 @@ func (s *s3) Remove(ctx context.Context, uris []string) (err error) {
 	return err
 }
 
-func (s *s3) Abandoned(ctx context.Context, uri string) (err error) {
+func (s *s3) Abandoned(ctx context.Context, uri string, before time.Time) (err error) {
 	bucket, prefix := parts(uri)
 	for u := range s.client.ListIncompleteUploads(ctx, bucket, prefix+"/", true) {
 		if e := told(uri, u.Err); errors.Is(e, fs.ErrNotExist) {
@@ -188,7 +213,9 @@ func (s *s3) Abandoned(ctx context.Context, uri string) (err error) {
 		} else if e != nil {
 			return e
 		}
-		err = errors.Join(err, told(uri, s.client.RemoveIncompleteUpload(ctx, bucket, u.Key)))
+		if u.Initiated.Before(before) {
+			err = errors.Join(err, told(uri, s.client.RemoveIncompleteUpload(ctx, bucket, u.Key)))
+		}
 	}
 	return err
 }

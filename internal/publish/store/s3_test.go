@@ -59,3 +59,22 @@ func (zeros) ReadAt(p []byte, _ int64) (int, error) {
 	clear(p)
 	return len(p), nil
 }
+
+// TestAddresses spells the same address in several ways.
+func TestAddresses(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for to, want := range map[string]string{
+		"s3://lake/ch": "s3://lake/ch", "s3://lake/ch/": "s3://lake/ch", "S3://Lake/./x/..//ch": "s3://lake/ch", "s3://lake": "s3://lake", "s3://lake//": "s3://lake",
+		"s3://lake/Ch": "s3://lake/Ch", dir: "file://" + dir, "file://" + dir + "/": "file://" + dir, "file://localhost" + dir: "file://" + dir, "./": "file://" + dir,
+	} {
+		if _, got, err := Open(to); err != nil || got != want {
+			t.Errorf("%s is %s, not %s: %v", to, got, want, err)
+		}
+	}
+	for _, to := range []string{"", "gs://x/y", "s3://", "s3:///x", "file://host/x", "s3://lake/x?y"} {
+		if _, _, err := Open(to); err == nil {
+			t.Errorf("%q is accepted", to)
+		}
+	}
+}

@@ -7,42 +7,57 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"path"
 	"path/filepath"
 	"strings"
+	"time"
 )
+
+// Object is an object as a listing describes it.
+type Object struct {
+	URI      string
+	Size     int64
+	Modified time.Time // by the store's clock
+}
 
 // Store keeps objects by their addresses, as in s3://bucket/a/b or file:///a/b. It is
 // safe for concurrent use.
 type Store interface {
 	// Get returns an object; an error that wraps fs.ErrNotExist if there is none.
 	Get(ctx context.Context, uri string) ([]byte, error)
+	// Open returns the content of an object, to be closed by the caller. The error may come
+	// with the first read.
+	Open(ctx context.Context, uri string) (io.ReadCloser, error)
 	// Put stores an object, in the place of one that is there.
 	Put(ctx context.Context, uri string, body io.ReaderAt, size int64) error
 	// Create stores an object where there is none: an error that wraps fs.ErrExist if there
 	// is one. Of two that create it at once, one succeeds. An answer that is lost may look
-	// as if somebody else had been first.
+	// as if somebody else had been first. The error wraps errors.ErrUnsupported if the store
+	// refuses such a request.
 	Create(ctx context.Context, uri string, body []byte) error
 	// Size returns the size of an object; -1 if there is none.
 	Size(ctx context.Context, uri string) (int64, error)
-	// List returns the addresses of what lies below a folder's address, in order.
-	List(ctx context.Context, uri string) ([]string, error)
+	// List returns what lies below a folder's address, in the order of the addresses.
+	List(ctx context.Context, uri string) ([]Object, error)
 	// Remove removes objects. One that is not there is no error.
 	Remove(ctx context.Context, uris []string) error
-	// Abandoned removes what interrupted uploads of objects below an address left.
-	Abandoned(ctx context.Context, uri string) error
+	// Abandoned removes what uploads of objects below an address left that were interrupted,
+	// and last wrote anything before a time.
+	Abandoned(ctx context.Context, uri string, before time.Time) error
 	// Requests returns how many requests were sent so far.
 	Requests() int64
 }
 
-// Open returns the store of an address, and the address itself in full: of a folder, a plain
-// path will do.
+// Open returns the store of an address, and the address itself, normalised: scheme and bucket in
+// lower case, without "." and repeated or trailing slashes. A folder may be given as a plain path.
 func Open(to string) (s Store, uri string, err error) {
 	u, err := url.Parse(to)
 	switch {
 	case err == nil && u.Scheme == "s3" && u.Host != "" && u.RawQuery == "" && u.Fragment == "":
 		s, err = newS3()
-		return s, strings.TrimRight(to, "/"), err
-	case err == nil && u.Scheme == "file" && u.Host == "" && strings.HasPrefix(u.Path, "/"):
+		bucket, key := parts("s3" + to[len("s3"):])
+		return s, strings.TrimRight("s3://"+strings.ToLower(bucket)+path.Clean("/"+key), "/"), err
+	case err == nil && u.Scheme == "file" && (u.Host == "" || u.Host == "localhost") && strings.HasPrefix(u.Path, "/"):
 		to = u.Path
 	case strings.Contains(to, "://") || to == "":
 		return nil, "", fmt.Errorf("%q is no place to publish to: it takes s3://bucket/prefix, or a folder", to)

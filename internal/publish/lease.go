@@ -1,0 +1,315 @@
+package publish
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"callhouse/internal/publish/store"
+)
+
+const (
+	// leaseFolder lies beside the tables. Engines pass over names that begin with a point.
+	leaseFolder = ".callhouse"
+	// leaseTime is how long a lease holds that is not renewed.
+	leaseTime = time.Minute
+	renewTime = leaseTime / 3
+	watchTime = 5 * time.Second
+	// leaseSkew is by how much clocks of machines may differ. A lease that expired earlier than that
+	// by its own account is taken at once; one that expired lately is watched.
+	leaseSkew = 10 * time.Minute
+	// keptLeases is how many superseded leases stay, so that a publisher that slept cannot
+	// create one of an old number.
+	keptLeases = 20
+)
+
+// lease is the right to change one organisation's part of the tables below an address. It is an
+// object with a number, which only one publisher can create (If-None-Match). Its holder renews it,
+// and whoever finds that it is not renewed any more creates the next one. The number is the
+// fencing token: who finds a higher one has lost the lease.
+type lease struct {
+	store  store.Store
+	folder string // of all leases
+	name   string // with which the names of leases like this one begin
+	number int
+	note   leaseNote
+	stop   func()
+	done   chan struct{}
+}
+
+// leaseNote is what the object says.
+type leaseNote struct {
+	Holder   string    `json:"holder"` // the user's and machine's; hosts are for people to read
+	Host     string    `json:"host"`
+	Attempt  string    `json:"attempt"` // which tells two of the same holder apart
+	Snapshot int64     `json:"snapshot"`
+	Taken    time.Time `json:"taken"`
+	Renewed  int       `json:"renewed"`
+	Expires  time.Time `json:"expires"`
+	Released bool      `json:"released"`
+	// Cleaned is what Oldest in the warehouse's manifest was when the last publication finished: a
+	// different one means that calls were forgotten since, and that copies of them may be here.
+	Cleaned int64 `json:"cleaned"`
+}
+
+// LockedError says that another program publishes to the same place.
+type LockedError struct{ To, What string }
+
+func (e *LockedError) Error() string { return fmt.Sprintf("%s is locked: %s", e.To, e.What) }
+
+// Hint says what to do about it.
+func (e *LockedError) Hint() string { return "nothing was lost; publish again when it is done" }
+
+// own keeps other publications of this user to the same place away, and returns how this user's
+// leases are signed. It lets a lease be taken over at once whose holder was killed.
+func (p *publication) own() (holder string, free func(), err error) {
+	if p.State == "" {
+		return random(), func() {}, nil
+	}
+	if err := os.MkdirAll(p.State, 0o700); err != nil {
+		return "", nil, err
+	}
+	name := filepath.Join(p.State, fmt.Sprintf("publish-%s.lock", hashed(p.To+"\x00"+p.Organization)))
+	lock := flock.New(name)
+	switch got, err := lock.TryLock(); {
+	case err != nil:
+		return "", nil, fmt.Errorf("lock %s: %w", name, err)
+	case !got:
+		return "", nil, &LockedError{p.To, "another program of this user is publishing to it"}
+	}
+	free = func() { _ = lock.Close() }
+	raw, err := os.ReadFile(name)
+	if holder = string(raw); err == nil && len(holder) != 32 {
+		holder = random()
+		err = os.WriteFile(name, []byte(holder), 0o600)
+	}
+	if err != nil {
+		free()
+		return "", nil, err
+	}
+	return holder, free, nil
+}
+
+func random() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // which never fails
+	return hex.EncodeToString(b[:])
+}
+
+// hold takes the lease of what lies below a root, and renews it until release. The context that it returns ends when the lease
+// is lost, with a *LockedError as its cause.
+func (p *publication) hold(ctx context.Context, root, holder string) (_ context.Context, l *lease, err error) {
+	name := "lease-"
+	if p.Organization != "" {
+		name += p.Organization + "-"
+	}
+	host, _ := os.Hostname()
+	l = &lease{store: p.store, folder: root + "/" + leaseFolder, name: name, done: make(chan struct{}),
+		note: leaseNote{Holder: holder + "@" + host, Host: host, Attempt: random(), Snapshot: p.snap.Manifest.Snapshot}}
+	var old []string
+	for {
+		var last leaseNote
+		if old, err = l.newest(ctx, &last); err != nil {
+			return nil, nil, err
+		}
+		if l.number > 0 && !last.Released && last.Holder != l.note.Holder && last.Expires.Add(leaseSkew).After(p.Now()) {
+			if err := l.watch(ctx, root, last); err != nil {
+				return nil, nil, err
+			}
+		}
+		l.number++
+		l.note.Taken, l.note.Expires, l.note.Cleaned = p.Now().UTC(), p.Now().Add(leaseTime).UTC(), last.Cleaned
+		taken, err := l.create(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		if taken != not {
+			p.shared = p.shared || taken == perhaps
+			break
+		}
+	}
+	err = p.store.Remove(ctx, old)
+	ctx, cancel := context.WithCancelCause(ctx)
+	l.stop = func() { cancel(nil) }
+	go func() {
+		defer close(l.done)
+		l.renew(ctx, p.Now, func() {
+			cancel(&LockedError{root, "another program took over, since this one could not renew its lease"})
+		})
+	}()
+	return ctx, l, err
+}
+
+func (l *lease) uri(number int) string { return fmt.Sprintf("%s/%s%06d.json", l.folder, l.name, number) }
+
+// newest finds the lease with the highest number, and those that may be removed.
+func (l *lease) newest(ctx context.Context, note *leaseNote) (old []string, err error) {
+	objects, err := l.store.List(ctx, l.folder)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range objects {
+		l.number = max(l.number, l.numberOf(o.URI))
+	}
+	for _, o := range objects {
+		if n := l.numberOf(o.URI); n > 0 && n <= l.number-keptLeases {
+			old = append(old, o.URI)
+		}
+	}
+	for n := max(l.number, 1); ; n++ { // the listing may be old
+		raw, err := l.store.Get(ctx, l.uri(n))
+		if errors.Is(err, fs.ErrNotExist) {
+			return old, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		l.number, *note = n, leaseNote{}
+		_ = json.Unmarshal(raw, note) // what cannot be read has expired
+	}
+}
+
+func (l *lease) numberOf(uri string) int {
+	rest, ok := strings.CutPrefix(uri, l.folder+"/"+l.name)
+	digits, isNote := strings.CutSuffix(rest, ".json")
+	if n, err := strconv.Atoi(digits); ok && isNote && err == nil && n > 0 && l.uri(n) == uri {
+		return n
+	}
+	return 0
+}
+
+// watch waits until a lease has not been renewed for as long as it holds, by this machine's clock.
+func (l *lease) watch(ctx context.Context, to string, seen leaseNote) error {
+	for range int(leaseTime/watchTime) + 1 {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(watchTime):
+		}
+		var now leaseNote
+		raw, err := l.store.Get(ctx, l.uri(l.number))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		switch _ = json.Unmarshal(raw, &now); {
+		case now.Released:
+			return nil
+		case now.Renewed != seen.Renewed:
+			return &LockedError{to, fmt.Sprintf("%s has been publishing snapshot %d to it since %s", now.Host, now.Snapshot, now.Taken.Format(time.RFC3339))}
+		}
+	}
+	return nil
+}
+
+// taking is what came of creating a lease.
+type taking int
+
+const (
+	not         taking = iota // somebody else was first
+	exclusively               // and the store refuses a second one
+	perhaps                   // the store cannot tell
+)
+
+// create creates the lease, and tries whether the store keeps its promise.
+func (l *lease) create(ctx context.Context) (taking, error) {
+	raw, err := json.Marshal(l.note)
+	if err != nil {
+		return not, err
+	}
+	switch err := l.store.Create(ctx, l.uri(l.number), raw); {
+	case errors.Is(err, errors.ErrUnsupported):
+		return perhaps, l.put(ctx)
+	case err != nil:
+		// Our own first attempt may have come through, without its answer.
+		there, e := l.store.Get(ctx, l.uri(l.number))
+		if e != nil {
+			return not, errors.Join(err, e)
+		}
+		if !bytes.Equal(there, raw) {
+			return not, nil
+		}
+	}
+	switch err := l.store.Create(ctx, l.uri(l.number), raw); {
+	case err == nil:
+		return perhaps, nil
+	case errors.Is(err, fs.ErrExist):
+		return exclusively, nil
+	default:
+		return not, err
+	}
+}
+
+func (l *lease) put(ctx context.Context) error {
+	raw, err := json.Marshal(l.note)
+	if err != nil {
+		return err
+	}
+	return l.store.Put(ctx, l.uri(l.number), bytes.NewReader(raw), int64(len(raw)))
+}
+
+// renew renews the lease until the context ends, and calls lost when it is lost: when somebody took it
+// over, or when two renewals failed, which is before anybody may take it over.
+func (l *lease) renew(ctx context.Context, now func() time.Time, lost func()) {
+	last, tick := time.Now(), time.NewTicker(renewTime)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		gone, err := l.again(ctx, now().Add(leaseTime).UTC())
+		if err == nil && !gone {
+			last = time.Now()
+		}
+		if ctx.Err() == nil && (gone || time.Since(last) >= 2*renewTime) {
+			lost()
+			return
+		}
+	}
+}
+
+// again renews the lease once, unless there is one with a higher number.
+func (l *lease) again(ctx context.Context, expires time.Time) (gone bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, renewTime)
+	defer cancel()
+	size, err := l.store.Size(ctx, l.uri(l.number+1))
+	if err != nil || size >= 0 {
+		return size >= 0, err
+	}
+	l.note.Renewed, l.note.Expires = l.note.Renewed+1, expires
+	return false, l.put(ctx)
+}
+
+// release gives the lease back. If it fails, the next one
+// waits until the lease has expired.
+func (l *lease) release(ctx context.Context) {
+	l.stop()
+	<-l.done
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), watchTime)
+	defer cancel()
+	l.note.Released = true
+	_ = l.put(ctx)
+}
+
+// hashed returns a name for a text.
+func hashed(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
+}
