@@ -23,6 +23,9 @@ type catalog interface {
 	// commit changes a table that still is as it was loaded. If it is not, the error is
 	// errConflict. If nobody knows whether it was changed, it is errUnsure.
 	commit(ctx context.Context, name string, base current, updates []update) error
+	// restart has a table whose metadata cannot be read begin anew, with the address and, if
+	// possible, the UUID that it had.
+	restart(ctx context.Context, name string) (current, relic, error)
 }
 
 var (
@@ -35,6 +38,12 @@ type current struct {
 	*metadata        // nil: there is no table yet
 	location  string // of the metadata
 	version   int    // its number, in a catalog of files
+}
+
+// relic is what can be read of metadata that cannot be used.
+type relic struct {
+	UUID     string `json:"table-uuid"`
+	Location string `json:"location"`
 }
 
 // files is a catalog without a server: beside the data lie v1.metadata.json, v2.metadata.json
@@ -63,29 +72,71 @@ func (c *files) load(ctx context.Context, name string) (current, error) {
 	if err != nil {
 		return current{}, err
 	}
-	var last []byte
-	for {
-		raw, err := c.store.Get(ctx, c.version(name, max(known, 1)))
-		if errors.Is(err, fs.ErrNotExist) {
-			break
+	at, raw, err := c.last(ctx, name, known)
+	if err == nil && raw == nil && known > 0 { // the hint was left behind, or what it names was lost
+		newest, e := c.newest(ctx, name)
+		if err = e; err == nil && newest > known {
+			at, raw, err = c.last(ctx, name, newest)
 		}
-		if err != nil {
-			return current{}, err
-		}
-		last, known = raw, max(known, 1)+1
 	}
-	if last == nil {
-		if known > 0 {
-			return current{}, fmt.Errorf("%s is named by %s, and is not there", c.version(name, known), hintName)
-		}
+	switch {
+	case err != nil:
+		return current{}, err
+	case raw == nil && known > 0:
+		return current{}, &BrokenError{c.version(name, known) + " is the newest metadata, and is missing"}
+	case raw == nil:
 		return current{}, nil
 	}
-	at := c.version(name, known-1)
-	meta, err := parse(last)
+	meta, err := parse(raw)
 	if err != nil {
-		return current{}, fmt.Errorf("%s cannot be understood: %w", at, err)
+		return current{}, &BrokenError{fmt.Sprintf("%s cannot be used: %v", c.version(name, at), err)}
 	}
-	return current{meta, at, known - 1}, nil
+	return current{meta, c.version(name, at), at}, nil
+}
+
+// last returns the last of consecutive versions of the metadata, from one on; nil: there is none.
+func (c *files) last(ctx context.Context, name string, from int) (n int, raw []byte, err error) {
+	for n = max(from, 1); ; n++ {
+		next, err := c.store.Get(ctx, c.version(name, n))
+		if errors.Is(err, fs.ErrNotExist) {
+			return n - 1, raw, nil
+		}
+		if err != nil {
+			return 0, nil, err
+		}
+		raw = next
+	}
+}
+
+// newest returns the highest version that is listed; 0: there is none.
+func (c *files) newest(ctx context.Context, name string) (n int, err error) {
+	objects, err := c.store.List(ctx, c.dir(name))
+	for _, o := range objects {
+		n = max(n, versionOf(o.URI))
+	}
+	return n, err
+}
+
+func (c *files) restart(ctx context.Context, name string) (now current, was relic, err error) {
+	known, err := c.hint(ctx, name)
+	if err != nil {
+		return now, was, err
+	}
+	if now.version, err = c.newest(ctx, name); err != nil {
+		return now, was, err
+	}
+	now.version = max(now.version, known)
+	for n := now.version; n > 0 && n >= now.version-keptVersions && was.UUID == ""; n-- {
+		raw, err := c.store.Get(ctx, c.version(name, n))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return now, was, err
+		}
+		if json.Unmarshal(raw, &was) != nil {
+			was = relic{}
+		}
+	}
+	was.Location = c.root + "/" + name // by which it is found, whatever the metadata said
+	return now, was, nil
 }
 
 // hint returns a version that was there once, and that others may have followed; 0 if there
@@ -100,12 +151,7 @@ func (c *files) hint(ctx context.Context, name string) (int, error) {
 		return 0, err
 	}
 	// Somebody was interrupted before the first hint, or it was removed.
-	objects, err := c.store.List(ctx, c.dir(name))
-	last := 0
-	for _, o := range objects {
-		last = max(last, versionOf(o.URI))
-	}
-	return last, err
+	return c.newest(ctx, name)
 }
 
 // versionOf returns the version of the metadata at an address; 0 if it is none.

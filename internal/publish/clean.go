@@ -3,7 +3,6 @@ package publish
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -28,7 +27,9 @@ func (w *work) clean(ctx context.Context) error {
 		}
 		doubtful = slices.DeleteFunc(doubtful, func(uri string) bool { return used == nil || used[uri] })
 	}
+	foreign := w.foreigners()
 	w.mu.Lock()
+	w.report.Foreign = append(w.report.Foreign, foreign...)
 	for _, uri := range doubtful {
 		if objectRE.MatchString(path.Base(uri)) {
 			w.report.Removed = append(w.report.Removed, uri)
@@ -78,6 +79,25 @@ func (w *work) doubtful() (out []string) {
 	return out
 }
 
+// foreigners returns the addresses of files below the table's location that this program did not
+// write: data and metadata that other programs wrote, whatever they hold.
+func (w *work) foreigners() (out []string) {
+	data, metadata := w.folder(w.location, "data")+"/", w.folder(w.location, "metadata")+"/"
+	_, own := w.catalog.(*files)
+	for _, o := range w.listed {
+		name := path.Base(o.URI)
+		switch {
+		case strings.HasPrefix(o.URI, data) && objectRE.MatchString(name), strings.HasPrefix(o.URI, metadata) && manifestRE.MatchString(name),
+			versionOf(o.URI) > 0, name == hintName,
+			!own && strings.HasSuffix(name, ".metadata.json"), // the catalog's
+			w.Organization != "" && strings.Contains(o.URI, "/organization=") && !strings.Contains(o.URI, "/organization="+w.Organization+"/"):
+		default:
+			out = append(out, o.URI)
+		}
+	}
+	return out
+}
+
 // newer says whether a manifest was written for a later snapshot than the one that is published.
 func (w *work) newer(name string) bool {
 	number, _, _ := strings.Cut(name, "-")
@@ -104,8 +124,8 @@ func (w *work) used(ctx context.Context) (map[string]bool, error) {
 		}
 		used[s.ManifestList] = true
 		manifests, err := w.manifests(ctx, s)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // what only this list names is lost already
+		if isBroken(err) {
+			continue // what only this list names cannot be read any more
 		}
 		if err != nil {
 			return nil, err

@@ -153,7 +153,9 @@ func (p *publication) hold(ctx context.Context, root, holder string) (_ context.
 	return ctx, l, err
 }
 
-func (l *lease) uri(number int) string { return fmt.Sprintf("%s/%s%06d.json", l.folder, l.name, number) }
+func (l *lease) uri(number int) string {
+	return fmt.Sprintf("%s/%s%06d.json", l.folder, l.name, number)
+}
 
 // newest finds the lease with the highest number, and those that may be removed.
 func (l *lease) newest(ctx context.Context, note *leaseNote) (old []string, err error) {

@@ -3,7 +3,9 @@ package publish
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"regexp"
@@ -17,11 +19,44 @@ import (
 
 // manifests reads the list of a snapshot of Iceberg's.
 func (w *work) manifests(ctx context.Context, s *snapshot) ([]iceberg.ManifestFile, error) {
-	raw, err := w.store.Get(ctx, s.ManifestList)
+	raw, err := w.fetch(ctx, s.ManifestList)
 	if err != nil {
 		return nil, err
 	}
-	return iceberg.ReadManifestList(bytes.NewReader(raw))
+	return decoded(s.ManifestList, func() ([]iceberg.ManifestFile, error) { return iceberg.ReadManifestList(bytes.NewReader(raw)) })
+}
+
+// entries reads the entries of a manifest.
+func entries(m iceberg.ManifestFile, raw []byte) ([]iceberg.ManifestEntry, error) {
+	return decoded(m.FilePath(), func() ([]iceberg.ManifestEntry, error) {
+		found, err := iceberg.ReadManifest(m, bytes.NewReader(raw), true)
+		for _, e := range found {
+			_ = facts(e.DataFile()) // which is decoded now, and not when it is used
+		}
+		return found, err
+	})
+}
+
+// decoded returns what the library makes of a file. It panics at some damage.
+func decoded[T any](uri string, decode func() (T, error)) (out T, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%v", r)
+		}
+		if err != nil {
+			err = &BrokenError{fmt.Sprintf("%s cannot be read: %v", uri, err)}
+		}
+	}()
+	return decode()
+}
+
+// fetch reads a file that the table's metadata names.
+func (w *work) fetch(ctx context.Context, uri string) ([]byte, error) {
+	raw, err := w.store.Get(ctx, uri)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = &BrokenError{uri + " is missing"}
+	}
+	return raw, err
 }
 
 // mayBeOurs says whether files of ours may be in a manifest.
@@ -35,15 +70,15 @@ func (w *work) mayBeOurs(m iceberg.ManifestFile) bool {
 
 // read notes whose files a manifest names.
 func (w *work) read(ctx context.Context, m iceberg.ManifestFile) error {
-	raw, err := w.store.Get(ctx, m.FilePath())
+	raw, err := w.fetch(ctx, m.FilePath())
 	if err != nil {
 		return err
 	}
-	entries, err := iceberg.ReadManifest(m, bytes.NewReader(raw), true)
+	found, err := entries(m, raw)
 	if err != nil {
-		return fmt.Errorf("%s: %w", m.FilePath(), err)
+		return err
 	}
-	for _, e := range entries {
+	for _, e := range found {
 		if whose, _ := e.DataFile().Partition()[organizationField].(string); whose != w.Organization {
 			w.mixed = append(w.mixed, e)
 			continue

@@ -149,7 +149,8 @@ type update struct {
 	FormatVersion int                    `json:"format-version,omitempty"`
 	Location      string                 `json:"location,omitempty"`
 	Schema        *iceberg.Schema        `json:"schema,omitempty"`
-	SchemaID      *int                   `json:"schema-id,omitempty"` // -1: the one that was just added; likewise:
+	LastColumn    int                    `json:"last-column-id,omitempty"` // after the schema is added
+	SchemaID      *int                   `json:"schema-id,omitempty"`      // -1: the one that was just added; likewise:
 	Spec          *iceberg.PartitionSpec `json:"spec,omitempty"`
 	SpecID        *int                   `json:"spec-id,omitempty"`
 	SortOrder     *sorted                `json:"sort-order,omitempty"`

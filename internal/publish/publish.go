@@ -54,7 +54,11 @@ type Options struct {
 	Organization string
 	// Adopt publishes over what another warehouse published.
 	Adopt bool
-	Now   func() time.Time
+	// Deep compares the content of every file at the destination with the warehouse's.
+	Deep bool
+	// Rebuild names tables that are written anew, whatever state they are in.
+	Rebuild []string
+	Now     func() time.Time
 	// State is a folder of this user's, on this machine, for locks. Empty: none; then a lease that a
 	// killed program left behind is waited for.
 	State string
@@ -71,7 +75,9 @@ type Report struct {
 	Tables      []Table   `json:"tables"`
 	Uploaded    int       `json:"files_uploaded"`
 	Bytes       int64     `json:"bytes_uploaded"`
-	Removed     []string  `json:"removed"` // addresses of files that no commit has any more
+	Repaired    []string  `json:"repaired"` // addresses of files that were missing or damaged
+	Removed     []string  `json:"removed"`  // addresses of files that no commit has any more
+	Foreign     []string  `json:"foreign"`  // addresses of files that other programs wrote
 	Requests    int64     `json:"requests"`
 	// Forgotten says that calls had been forgotten since the last publication, so that their
 	// files are among those that were removed.
@@ -106,8 +112,25 @@ type publication struct {
 
 // Run publishes the current snapshot of a warehouse.
 func Run(ctx context.Context, o Options) (*Report, error) {
+	p, err := prepare(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	defer p.dir.Close()
+	err = p.leased(ctx)
+	p.report.Requests = p.store.Requests()
+	return &p.report, err
+}
+
+// prepare opens what a publication goes from and to. The caller closes its folder.
+func prepare(ctx context.Context, o Options) (*publication, error) {
 	if o.Organization != "" && !organizationRE.MatchString(o.Organization) {
 		return nil, &UseError{fmt.Sprintf("the organisation %q has other characters than letters, digits, - and _, or more than 64", o.Organization)}
+	}
+	for _, name := range o.Rebuild {
+		if !slices.ContainsFunc(tables(), func(t *schema.Table) bool { return t.Name == name }) {
+			return nil, &UseError{fmt.Sprintf("no table %q is published", name)}
+		}
 	}
 	s, to, err := store.Open(o.To)
 	if err != nil {
@@ -129,13 +152,11 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		}
 		return nil, err
 	}
-	defer p.dir.Close()
 	if err := p.choose(); err != nil {
+		_ = p.dir.Close()
 		return nil, err
 	}
-	err = p.leased(ctx)
-	p.report.Requests = p.store.Requests()
-	return &p.report, err
+	return p, nil
 }
 
 // leased publishes while nobody else does.
@@ -187,6 +208,21 @@ func (e *conditionError) Error() string {
 // Hint says what to do about it.
 func (e *conditionError) Hint() string { return "publish through a catalog: --catalog URL" }
 
+// BrokenError says that a table's metadata is missing, or cannot be read or extended.
+type BrokenError struct{ What string }
+
+func (e *BrokenError) Error() string { return e.What }
+
+// Hint says what to do about it.
+func (e *BrokenError) Hint() string {
+	return "query publish iceberg --check lists all problems, and --rebuild TABLE writes a table anew from the warehouse"
+}
+
+func isBroken(err error) bool {
+	_, broken := errors.AsType[*BrokenError](err)
+	return broken
+}
+
 // UseError says that something is asked for in a wrong way.
 type UseError struct{ What string }
 
@@ -225,7 +261,7 @@ func (p *publication) choose() (err error) {
 			}
 		}
 	}
-	p.report = Report{Snapshot: m.Snapshot, CommittedAt: m.CommittedAt, To: p.To, Tag: p.tag(m.Snapshot), Removed: []string{}}
+	p.report = Report{Snapshot: m.Snapshot, CommittedAt: m.CommittedAt, To: p.To, Tag: p.tag(m.Snapshot), Repaired: []string{}, Removed: []string{}, Foreign: []string{}}
 	return nil
 }
 
@@ -311,7 +347,7 @@ func (p *publication) run(ctx context.Context, take func(root string) (context.C
 }
 
 func (p *publication) workOf(t *schema.Table) *work {
-	return &work{publication: p, form: formOf(t, p.Organization != ""), described: map[string]iceberg.DataFile{}}
+	return &work{publication: p, form: formOf(t, p.Organization != ""), described: map[string]iceberg.DataFile{}, anew: map[string]bool{}, rebuild: slices.Contains(p.Rebuild, t.Name)}
 }
 
 // each does something with all tables at once.
@@ -347,51 +383,6 @@ func (p *publication) elsewhere(ctx context.Context, works []*work, take func(ro
 		}
 	}
 	return ctx, nil
-}
-
-// upload copies the files that a table lacks, proven, unless an interrupted publication did.
-func (p *publication) upload(ctx context.Context, works []*work) error {
-	group := pool.New().WithContext(ctx).WithMaxGoroutines(abreast).WithCancelOnError().WithFirstError()
-	for _, w := range works {
-		for _, f := range w.lacking() {
-			group.Go(func(ctx context.Context) error {
-				uri := p.object(w.location, f)
-				sent := int64(0)
-				if err := p.opened(f, func(c *copied) error {
-					if size, err := p.store.Size(ctx, uri); err != nil || size == c.size() {
-						return err
-					}
-					if err := layout.Prove(c.local, c.local.Name(), f); err != nil {
-						return err
-					}
-					sent = c.size()
-					return p.store.Put(ctx, uri, c, c.size())
-				}); err != nil || sent == 0 {
-					return err
-				}
-				p.mu.Lock()
-				defer p.mu.Unlock()
-				p.report.Uploaded++
-				p.report.Bytes += sent
-				return nil
-			})
-		}
-	}
-	return group.Wait()
-}
-
-// opened gives a file of the snapshot, as it is published, to do.
-func (p *publication) opened(f *layout.File, do func(*copied) error) error {
-	local, err := p.dir.Open(p.snap.Path(f))
-	if err != nil {
-		return err
-	}
-	defer local.Close()
-	c, err := copyOf(local, f, p.Organization)
-	if err != nil {
-		return err
-	}
-	return do(c)
 }
 
 // again calls do until it is not overtaken any more.

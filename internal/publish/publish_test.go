@@ -115,10 +115,15 @@ func (c call) record(now time.Time) schema.Record {
 	return schema.Record{Kind: schema.KindDetail, FetchedAt: now.UnixMilli(), CallID: c.id, Body: []byte(body)}
 }
 
-// publish publishes the warehouse, some days from now: nothing at the destination is young then.
-func (h *house) publish(to string, change ...func(*Options)) (*Report, error) {
-	o := Options{Warehouse: h.root, To: to, Catalog: *catalogURL, Namespace: namespaceOf(to), State: h.root + ".state",
+// options publish the warehouse some days from now: nothing at the destination is young then.
+func (h *house) options(to string) Options {
+	return Options{Warehouse: h.root, To: to, Catalog: *catalogURL, Namespace: namespaceOf(to), State: h.root + ".state",
 		Now: func() time.Time { return time.Now().Add(3 * young) }}
+}
+
+// publish publishes the warehouse.
+func (h *house) publish(to string, change ...func(*Options)) (*Report, error) {
+	o := h.options(to)
 	for _, c := range change {
 		c(&o)
 	}

@@ -148,20 +148,38 @@ func (s *server) do(ctx context.Context, method, path string, body, into any) er
 	return err
 }
 
+// table is a catalog's answer about a table.
+type table struct {
+	Location string          `json:"metadata-location"`
+	Metadata json.RawMessage `json:"metadata"`
+}
+
 func (s *server) load(ctx context.Context, name string) (current, error) {
-	var table struct {
-		Location string          `json:"metadata-location"`
-		Metadata json.RawMessage `json:"metadata"`
-	}
-	err := s.do(ctx, http.MethodGet, s.path("tables", name), nil, &table)
+	var found table
+	err := s.do(ctx, http.MethodGet, s.path("tables", name), nil, &found)
 	if isStatus(err, http.StatusNotFound) {
 		return current{}, nil
 	}
 	if err != nil {
 		return current{}, err
 	}
-	m, err := parse(table.Metadata)
-	return current{metadata: m, location: table.Location}, err
+	m, err := parse(found.Metadata)
+	if err != nil {
+		err = &BrokenError{fmt.Sprintf("the metadata of %s in the catalog cannot be used: %v", name, err)}
+	}
+	return current{metadata: m, location: found.Location}, err
+}
+
+func (s *server) restart(ctx context.Context, name string) (now current, was relic, err error) {
+	var found table
+	if err := s.do(ctx, http.MethodGet, s.path("tables", name), nil, &found); err != nil {
+		return now, was, err
+	}
+	if err := json.Unmarshal(found.Metadata, &was); err != nil {
+		return now, was, err
+	}
+	was.UUID = "" // the catalog may refuse one that it has dropped
+	return now, was, s.do(ctx, http.MethodDelete, s.path("tables", name)+"?purgeRequested=false", nil, nil)
 }
 
 func (s *server) commit(ctx context.Context, name string, base current, updates []update) error {

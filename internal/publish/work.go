@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -29,10 +30,14 @@ type work struct {
 	mixed  []iceberg.ManifestEntry          // files of others in manifests with some of ours
 	alien  bool                             // the table has what nobody published, as deletions row by row
 	listed []store.Object                   // what lay below the location before anything was written
+	sizes  map[string]int64                 // of those, by address
 	// before are the addresses of the list and the manifests that the table had when it was
 	// loaded. Who is planning a query reads them, so they stay until the next publication.
 	before map[string]bool
 
+	rebuild   bool                        // the table is written anew
+	was       relic                       // what is left of it, if its metadata was lost
+	anew      map[string]bool             // our files in the table that have to be described anew, by address
 	described map[string]iceberg.DataFile // files that the table lacked, by address
 	written   []string                    // addresses of manifests and lists that the commit has
 	result    Table
@@ -61,7 +66,18 @@ func (w *work) load(ctx context.Context) (err error) {
 	w.files = w.snap.Manifest.FilesOf(w.of.Name)
 	w.location = w.To + "/" + w.of.Name
 	w.have, w.other, w.mixed, w.alien, w.before = map[string]iceberg.ManifestEntry{}, nil, nil, false, map[string]bool{}
-	if w.current, err = w.catalog.load(ctx, w.of.Name); err != nil || w.metadata == nil {
+	w.current, err = w.catalog.load(ctx, w.of.Name)
+	if _, own := w.catalog.(*files); own && w.metadata != nil && w.Location != w.location {
+		err = &BrokenError{fmt.Sprintf("%s is of a table at %s", w.current.location, w.Location)}
+		w.current = current{}
+	}
+	if w.rebuild && isBroken(err) {
+		w.current, w.was, err = w.catalog.restart(ctx, w.of.Name)
+	}
+	if err == nil && w.metadata == nil && w.was.Location != "" {
+		w.location = w.was.Location
+	}
+	if err != nil || w.metadata == nil {
 		return err
 	}
 	w.location = w.Location
@@ -74,11 +90,19 @@ func (w *work) load(ctx context.Context) (err error) {
 	if err := w.mine(); err != nil {
 		return err
 	}
-	now := w.head()
-	if now == nil {
+	if now := w.head(); now != nil {
+		return w.readAll(ctx, now)
+	}
+	return nil
+}
+
+// readAll reads which files a snapshot of Iceberg's has. For a table that is rebuilt, those of others
+// are kept as far as they can be read.
+func (w *work) readAll(ctx context.Context, now *snapshot) error {
+	manifests, err := w.manifests(ctx, now)
+	if w.rebuild && isBroken(err) {
 		return nil
 	}
-	manifests, err := w.manifests(ctx, now)
 	if err != nil {
 		return err
 	}
@@ -91,17 +115,25 @@ func (w *work) load(ctx context.Context) (err error) {
 		case !w.mayBeOurs(m):
 			w.other = append(w.other, m)
 		default:
-			if err := w.read(ctx, m); err != nil {
+			if err := w.read(ctx, m); err != nil && (!w.rebuild || !isBroken(err)) {
 				return err
 			}
 		}
 	}
+	if w.rebuild {
+		clear(w.have)
+	}
+	maps.DeleteFunc(w.have, func(uri string, _ iceberg.ManifestEntry) bool { return w.anew[uri] })
 	return nil
 }
 
 // look notes what lies below the table's location.
 func (w *work) look(ctx context.Context) (err error) {
 	w.listed, err = w.store.List(ctx, w.location)
+	w.sizes = make(map[string]int64, len(w.listed))
+	for _, o := range w.listed {
+		w.sizes[o.URI] = o.Size
+	}
 	return err
 }
 
@@ -172,7 +204,7 @@ func (w *work) tell(f *layout.File) (iceberg.DataFile, error) {
 	if told := w.described[uri]; told != nil { // by a commit that was overtaken
 		return told, nil
 	}
-	err := w.opened(f, func(c *copied) (err error) {
+	err := w.opened(w.snap, f, func(c *copied) (err error) {
 		w.described[uri], err = w.describe(c, f, uri, w.Organization)
 		return err
 	})
@@ -205,7 +237,7 @@ func (w *work) updates(ctx context.Context) ([]update, error) {
 		}
 	}
 	tag, tagged := w.tag(w.snap.Manifest.Snapshot), int64(0)
-	if id, ok := w.lastTagged(refs); ok && !w.foreign {
+	if id, ok := w.lastTagged(refs); ok && !w.foreign && !w.rebuild {
 		tagged = id
 	}
 	if len(lacking) > 0 || len(gone) > 0 || w.alien || len(w.mixed) > 0 || tagged == 0 {
@@ -242,38 +274,33 @@ func (w *work) updates(ctx context.Context) ([]update, error) {
 	if len(dropped) > 0 {
 		updates = append(updates, update{Action: "remove-snapshots", Gone: dropped})
 	}
-	if published := w.publishes(); w.metadata == nil || w.Properties[w.published()] != published {
-		updates = append(updates, update{Action: "set-properties", Properties: map[string]string{w.published(): published}})
+	if properties := w.properties(); len(properties) > 0 { // in one update: some catalogs refuse two
+		updates = append(updates, update{Action: "set-properties", Properties: properties})
 	}
 	return updates, nil
 }
 
-// shape returns the updates that make the table, or give it columns that it lacks.
+// shape returns the updates that make the table, or make its columns ours again.
 func (w *work) shape() []update {
 	if w.metadata != nil {
 		have := w.metadata.schema()
-		fields := have.Fields()
-		for _, f := range w.schema.Fields() {
-			if _, ok := have.FindFieldByID(f.ID); !ok {
-				fields = append(fields, f)
+		if fields := w.fields(have); fields != nil {
+			next := 0
+			for _, s := range w.Schemas {
+				next = max(next, s.ID+1)
 			}
+			w.schema = iceberg.NewSchema(next, fields...)
+			return []update{{Action: "add-schema", Schema: w.schema, LastColumn: max(w.LastColumn, w.schema.HighestFieldID())},
+				{Action: "set-current-schema", SchemaID: &lastAdded}}
 		}
-		if len(fields) == len(have.Fields()) {
-			w.schema = have
-			return nil
-		}
-		next := 0
-		for _, s := range w.Schemas {
-			next = max(next, s.ID+1)
-		}
-		w.schema = iceberg.NewSchema(next, fields...)
-		return []update{{Action: "add-schema", Schema: w.schema}, {Action: "set-current-schema", SchemaID: &lastAdded}}
+		w.schema = have
+		return nil
 	}
 	updates := []update{
-		{Action: "assign-uuid", UUID: uuid.NewString()},
+		{Action: "assign-uuid", UUID: cmp.Or(w.was.UUID, uuid.NewString())},
 		{Action: "upgrade-format-version", FormatVersion: formatVersion},
 		{Action: "set-location", Location: w.location},
-		{Action: "add-schema", Schema: w.schema}, {Action: "set-current-schema", SchemaID: &lastAdded},
+		{Action: "add-schema", Schema: w.schema, LastColumn: w.schema.HighestFieldID()}, {Action: "set-current-schema", SchemaID: &lastAdded},
 	}
 	specs := []int{wholeSpec}
 	if w.start != nil {
@@ -284,19 +311,60 @@ func (w *work) shape() []update {
 		updates = append(updates, update{Action: "add-spec", Spec: &spec})
 	}
 	return append(updates, update{Action: "set-default-spec", SpecID: &lastAdded},
-		update{Action: "add-sort-order", SortOrder: &w.order}, update{Action: "set-default-sort-order", SortOrderID: &lastAdded},
-		update{Action: "set-properties", Properties: map[string]string{
-			// Engines that expire snapshots or look for orphans would remove files of ours.
-			"gc.enabled":                           "false",
-			"write.metadata.previous-versions-max": strconv.Itoa(keptVersions),
-			"comment":                              "published by callhouse, which makes it what its warehouse is: changes by others do not last",
-		}})
+		update{Action: "add-sort-order", SortOrder: &w.order}, update{Action: "set-default-sort-order", SortOrderID: &lastAdded})
+}
+
+// properties returns those of the table that have to be set.
+func (w *work) properties() map[string]string {
+	properties := map[string]string{
+		// Engines that expire snapshots or look for orphans would remove files of ours.
+		"gc.enabled": "false",
+		// A catalog removes the metadata that it replaces.
+		"write.metadata.previous-versions-max":       strconv.Itoa(keptVersions),
+		"write.metadata.delete-after-commit.enabled": "true",
+		"comment":     "published by callhouse, which makes it what its warehouse is: changes by others do not last",
+		w.published(): w.publishes(),
+	}
+	if w.metadata != nil {
+		maps.DeleteFunc(properties, func(name, value string) bool { return w.Properties[name] == value })
+	}
+	return properties
+}
+
+// fields returns the columns that the table is to have; nil if it has them. Columns of others are
+// kept where they are in nobody's way: a newer version of this program may have added them.
+func (w *work) fields(have *iceberg.Schema) (fields []iceberg.NestedField) {
+	ours := formOf(w.of, w.Organization != "").schema
+	same := true
+	for _, f := range have.Fields() {
+		switch own, ok := ours.FindFieldByID(f.ID); {
+		case ok:
+			same = same && own.Name == f.Name && own.Type.Equals(f.Type) && own.Required == f.Required
+			fields = append(fields, own)
+		default:
+			_, named := ours.FindFieldByName(f.Name)
+			if named || f.Required {
+				same = false
+			} else {
+				fields = append(fields, f)
+			}
+		}
+	}
+	for _, f := range ours.Fields() {
+		if _, ok := have.FindFieldByID(f.ID); !ok {
+			fields, same = append(fields, f), false
+		}
+	}
+	if same {
+		return nil
+	}
+	return fields
 }
 
 // stale says whether a name is a tag of ours whose commit the warehouse does not have any more.
 func (w *work) stale(name string) bool {
 	n, ok := w.tagged(name)
-	return ok && (w.foreign || !slices.ContainsFunc(w.kept, func(s *layout.Snapshot) bool { return s.Manifest.Snapshot == n }))
+	return ok && (w.foreign || w.rebuild || !slices.ContainsFunc(w.kept, func(s *layout.Snapshot) bool { return s.Manifest.Snapshot == n }))
 }
 
 // tagged returns the number of the commit that a tag of ours names.

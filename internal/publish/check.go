@@ -1,0 +1,238 @@
+package publish
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/apache/iceberg-go"
+	"github.com/sourcegraph/conc/pool"
+)
+
+// Problem is something that is wrong at the destination.
+type Problem struct {
+	Table string `json:"table"`
+	URI   string `json:"uri,omitempty"` // of the object, if it is about one
+	What  string `json:"what"`
+	Fix   Fix    `json:"fix"`
+}
+
+// Fix says what helps.
+type Fix string
+
+// Fixes.
+const (
+	FixPublish Fix = "publish" // the next publication
+	FixDeep    Fix = "deep"    // one that compares content
+	FixRebuild Fix = "rebuild"
+	FixNone    Fix = "" // it harms nothing, or is not ours to remove
+)
+
+// Checked is what a check found.
+type Checked struct {
+	Snapshot int64     `json:"snapshot"` // that is the warehouse's current one
+	To       string    `json:"to"`
+	Deep     bool      `json:"deep"` // the content of files was compared
+	Tables   int       `json:"tables"`
+	Files    int       `json:"files"` // that were looked at
+	Problems []Problem `json:"problems"`
+	Requests int64     `json:"requests"`
+}
+
+// Check lists everything that is wrong with the tables of a warehouse. It changes nothing.
+func Check(ctx context.Context, o Options) (*Checked, error) {
+	p, err := prepare(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	defer p.dir.Close()
+	c := &checking{publication: p, out: Checked{Snapshot: p.snap.Manifest.Snapshot, To: p.To, Deep: o.Deep, Problems: []Problem{}}}
+	var works []*work
+	for _, t := range tables() {
+		works = append(works, p.workOf(t))
+	}
+	err = each(ctx, works, c.table)
+	slices.SortFunc(c.out.Problems, func(a, b Problem) int {
+		return cmp.Or(strings.Compare(a.Table, b.Table), strings.Compare(a.URI, b.URI), strings.Compare(a.What, b.What))
+	})
+	c.out.Requests = p.store.Requests()
+	return &c.out, err
+}
+
+type checking struct {
+	*publication
+	out Checked
+}
+
+func (c *checking) add(w *work, uri string, fix Fix, format string, args ...any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.out.Problems = append(c.out.Problems, Problem{w.of.Name, uri, fmt.Sprintf(format, args...), fix})
+}
+
+// table looks at a table: its metadata, the snapshots that it names, and their files.
+func (c *checking) table(w *work, ctx context.Context) error {
+	if err := w.load(ctx); err != nil {
+		if foreign, ok := errors.AsType[*ForeignError](err); ok {
+			c.add(w, "", FixNone, "%v", foreign)
+			return nil
+		}
+		if !isBroken(err) {
+			return err
+		}
+		if w.metadata == nil {
+			c.add(w, "", FixRebuild, "%v", err)
+			return nil
+		}
+	}
+	if w.metadata == nil {
+		if len(w.files) > 0 {
+			c.add(w, "", FixPublish, "it was never published")
+		}
+		return nil
+	}
+	if err := w.look(ctx); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	c.out.Tables++
+	c.mu.Unlock()
+	if w.fields(w.metadata.schema()) != nil {
+		c.add(w, "", FixPublish, "its columns are not those that were published")
+	}
+	if w.Properties[w.published()] != w.publishes() {
+		c.add(w, "", FixPublish, "the warehouse's snapshot %d is not published", w.snap.Manifest.Snapshot)
+	}
+	if w.alien {
+		c.add(w, "", FixPublish, "another program deleted rows from it")
+	}
+	if err := c.refs(ctx, w); err != nil {
+		return err
+	}
+	for _, o := range w.foreigners() {
+		c.add(w, o, FixNone, "another program wrote it; forget and publish do not clean it")
+	}
+	return c.copies(ctx, w)
+}
+
+// refs looks at the snapshots of Iceberg's that the table names.
+func (c *checking) refs(ctx context.Context, w *work) error {
+	seen, used := map[int64]bool{}, map[string]bool{}
+	for name, ref := range w.Refs {
+		if _, ours := w.tagged(name); seen[ref.Snapshot] || !ours && name != mainBranch {
+			continue
+		}
+		seen[ref.Snapshot] = true
+		s := w.snapshot(ref.Snapshot)
+		if s == nil {
+			c.add(w, "", FixRebuild, "%s names snapshot %d, which the table does not have", name, ref.Snapshot)
+			continue
+		}
+		manifests, err := w.manifests(ctx, s)
+		if isBroken(err) {
+			c.add(w, s.ManifestList, FixRebuild, "%s: %v", name, err)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for _, m := range manifests {
+			if used[m.FilePath()] || !w.mayBeOurs(m) {
+				continue
+			}
+			used[m.FilePath()] = true
+			if err := c.manifest(ctx, w, name, m); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// manifest looks at the files that a manifest names.
+func (c *checking) manifest(ctx context.Context, w *work, name string, m iceberg.ManifestFile) error {
+	raw, err := w.fetch(ctx, m.FilePath())
+	if isBroken(err) {
+		c.add(w, m.FilePath(), FixRebuild, "%s: %v", name, err)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	found, err := entries(m, raw)
+	if err != nil {
+		c.add(w, m.FilePath(), FixRebuild, "%s: %v", name, err)
+		return nil
+	}
+	if m.Length() != int64(len(raw)) {
+		c.add(w, m.FilePath(), FixRebuild, "%s: it has %d bytes, and is on record with %d", name, len(raw), m.Length())
+	}
+	for _, e := range found {
+		f := e.DataFile()
+		if _, ours := w.have[f.FilePath()]; name != mainBranch || !ours {
+			continue
+		}
+		switch same, err := c.told(w, f); {
+		case errors.Is(err, errUnwanted):
+			c.add(w, f.FilePath(), FixPublish, "the table has it, and the warehouse does not")
+		case err != nil:
+			return err
+		case !same:
+			c.add(w, m.FilePath(), FixRebuild, "what it says of %s is wrong", path.Base(f.FilePath()))
+		}
+	}
+	return nil
+}
+
+var errUnwanted = errors.New("not in the warehouse")
+
+// told says whether a manifest's entry is what Iceberg is to be told of a file. Only a deep check compares.
+func (c *checking) told(w *work, f iceberg.DataFile) (bool, error) {
+	for _, file := range w.files {
+		if w.object(w.location, file) != f.FilePath() {
+			continue
+		}
+		if !c.Deep {
+			return true, nil
+		}
+		want, err := w.tell(file)
+		return err == nil && facts(f) == facts(want), err
+	}
+	return false, errUnwanted
+}
+
+// facts are what a file's entry says about it, as a text.
+func facts(f iceberg.DataFile) string {
+	return fmt.Sprint(f.Count(), f.FileSizeBytes(), f.SpecID(), f.Partition(), f.LowerBoundValues(), f.UpperBoundValues(),
+		f.ColumnSizes(), f.ValueCounts(), f.NullValueCounts())
+}
+
+// copies looks at the copies of the warehouse's files.
+func (c *checking) copies(ctx context.Context, w *work) error {
+	group := pool.New().WithContext(ctx).WithMaxGoroutines(abreast).WithCancelOnError().WithFirstError()
+	for _, copied := range w.wants() {
+		group.Go(func(ctx context.Context) error {
+			c.mu.Lock()
+			c.out.Files++
+			c.mu.Unlock()
+			what, err := w.inspect(ctx, copied, c.Deep)
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				return nil // the warehouse has just dropped the snapshot
+			case err != nil:
+				return err
+			case what == altered:
+				c.add(w, copied.uri, FixDeep, "%s", what)
+			case what != intact:
+				c.add(w, copied.uri, FixPublish, "%s", what)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}

@@ -1,0 +1,180 @@
+package publish
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+
+	"github.com/sourcegraph/conc/pool"
+
+	"callhouse/internal/layout"
+)
+
+// wanted is a copy that a table is to have.
+type wanted struct {
+	of   *layout.Snapshot // that has the file
+	file *layout.File
+	uri  string
+	// known says that the table has it on record; size is its size there, -1 if only a tag names it.
+	known bool
+	size  int64
+}
+
+// wants returns the copies that the table is to have: those of the snapshot that is published, and
+// those that its tags name and the warehouse still has.
+func (w *work) wants() (out []*wanted) {
+	seen := map[string]bool{}
+	add := func(s *layout.Snapshot, tagged bool) {
+		for _, f := range s.Manifest.FilesOf(w.of.Name) {
+			c := &wanted{s, f, w.object(w.location, f), tagged, -1}
+			if seen[c.uri] {
+				continue
+			}
+			seen[c.uri] = true
+			if e, has := w.have[c.uri]; has {
+				c.known, c.size = true, e.DataFile().FileSizeBytes()
+			}
+			out = append(out, c)
+		}
+	}
+	add(w.snap, false)
+	for _, s := range w.kept {
+		if w.metadata == nil || len(s.Manifest.FilesOf(w.of.Name)) == 0 {
+			continue
+		}
+		if _, tagged := w.Refs[w.tag(s.Manifest.Snapshot)]; tagged {
+			add(s, true)
+		}
+	}
+	return out
+}
+
+// flaw says what is wrong with a copy; empty: nothing. A table that lacks it on record may lack
+// it at the destination as well.
+type flaw string
+
+const (
+	intact    flaw = ""
+	missing   flaw = "it is missing"
+	truncated flaw = "it has another size"
+	altered   flaw = "its content is not that of the warehouse"
+)
+
+// inspect compares a copy with the listing, and with deep its content with the warehouse's.
+func (w *work) inspect(ctx context.Context, c *wanted, deep bool) (flaw, error) {
+	size := int64(-1)
+	if n, listed := w.sizes[c.uri]; listed {
+		size = n
+	}
+	if c.size == size && size >= 0 && !deep {
+		return intact, nil
+	}
+	found := intact
+	err := w.opened(c.of, c.file, func(in *copied) (err error) {
+		want := in.size()
+		if size != want && c.known { // the listing may be old
+			if size, err = w.store.Size(ctx, c.uri); err != nil {
+				return err
+			}
+		}
+		switch {
+		case size < 0:
+			found = missing
+		case size != want:
+			found = truncated
+		case deep:
+			same, err := w.same(ctx, c, in)
+			if err != nil || !same {
+				found = altered
+			}
+			return err
+		}
+		return nil
+	})
+	if errors.Is(err, fs.ErrNotExist) && c.of != w.snap {
+		return intact, nil // the warehouse has just dropped that snapshot
+	}
+	return found, err
+}
+
+// same compares the content of a copy with the warehouse's file.
+func (w *work) same(ctx context.Context, c *wanted, in *copied) (bool, error) {
+	if err := layout.Prove(in.local, in.local.Name(), c.file); err != nil {
+		return false, err
+	}
+	there, err := w.store.Open(ctx, c.uri)
+	if err != nil {
+		return false, err
+	}
+	defer there.Close()
+	ours, theirs := io.NewSectionReader(in, 0, in.size()), make([]byte, 1<<16)
+	for mine := make([]byte, len(theirs)); ; {
+		n, err := io.ReadFull(there, theirs)
+		m, _ := io.ReadFull(ours, mine)
+		switch {
+		case n != m || !bytes.Equal(theirs[:n], mine[:m]):
+			return false, nil
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			return true, nil
+		case err != nil:
+			return false, err
+		}
+	}
+}
+
+// upload copies the files that are missing at the destination, or damaged there.
+func (p *publication) upload(ctx context.Context, works []*work) error {
+	group := pool.New().WithContext(ctx).WithMaxGoroutines(abreast).WithCancelOnError().WithFirstError()
+	for _, w := range works {
+		for _, c := range w.wants() {
+			group.Go(func(ctx context.Context) error {
+				what, err := w.inspect(ctx, c, p.Deep || w.rebuild)
+				if err != nil || what == intact {
+					return err
+				}
+				return w.send(ctx, c)
+			})
+		}
+	}
+	return group.Wait()
+}
+
+// send copies a file, proven.
+func (w *work) send(ctx context.Context, c *wanted) error {
+	return w.opened(c.of, c.file, func(in *copied) error {
+		if err := layout.Prove(in.local, in.local.Name(), c.file); err != nil {
+			return err
+		}
+		if err := w.store.Put(ctx, c.uri, in, in.size()); err != nil {
+			return err
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.report.Uploaded++
+		w.report.Bytes += in.size()
+		if c.size >= 0 && c.size != in.size() {
+			w.anew[c.uri] = true
+			delete(w.have, c.uri)
+		}
+		if c.known {
+			w.report.Repaired = append(w.report.Repaired, c.uri)
+		}
+		return nil
+	})
+}
+
+// opened gives a file of a snapshot, as it is published, to do.
+func (p *publication) opened(of *layout.Snapshot, f *layout.File, do func(*copied) error) error {
+	local, err := p.dir.Open(of.Path(f))
+	if err != nil {
+		return err
+	}
+	defer local.Close()
+	c, err := copyOf(local, f, p.Organization)
+	if err != nil {
+		return err
+	}
+	return do(c)
+}
