@@ -108,6 +108,9 @@ func (c *checking) table(w *work, ctx context.Context) error {
 	if w.Properties[w.published()] != w.publishes() {
 		c.add(w, "", FixPublish, "the warehouse's snapshot %d is not published", w.snap.Manifest.Snapshot)
 	}
+	if w.leaky {
+		c.add(w, "", FixPublish, "its manifests have values of columns that may hold personal data")
+	}
 	if w.alien {
 		c.add(w, "", FixPublish, "another program deleted rows from it")
 	}

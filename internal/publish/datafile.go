@@ -3,6 +3,7 @@ package publish
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -65,7 +66,7 @@ func (f *form) describe(in *copied, file *layout.File, uri, organization string)
 			continue // a column that came after the file
 		}
 		sizes[id], values[id], nulls[id] = c.size, c.values, c.nulls
-		if lo, hi, ok := c.bounds(); ok {
+		if lo, hi, ok := c.bounds(); ok && f.bounded(id) {
 			lower[id], upper[id] = lo, hi
 		}
 	}
@@ -76,6 +77,53 @@ func (f *form) describe(in *copied, file *layout.File, uri, organization string)
 	b.ColumnSizes(sizes).ValueCounts(values).NullValueCounts(nulls).LowerBoundValues(lower).UpperBoundValues(upper).SplitOffsets(offsets)
 	if f.start != nil {
 		b.SortOrderID(sortOrder)
+	}
+	return b.Build(), nil
+}
+
+// bounded says whether manifests may have bounds of a column, which are values of it: not of texts,
+// nor of words that may be masked or that stand in a table about people. Manifests are read by
+// more people than tables, and outlive the rows that are forgotten.
+func (f *form) bounded(id int) bool {
+	for i := range f.of.Columns {
+		if c := &f.of.Columns[i]; c.ID == id {
+			return c.Type != schema.Text && c.Type != schema.JSON && (c.Type != schema.Word || !f.personal && c.Mask == schema.NeverMasked && !c.Phone && !c.Withheld)
+		}
+	}
+	return id == organizationColumn
+}
+
+// leaks says whether a manifest has bounds of columns that must not have any.
+func (f *form) leaks(told iceberg.DataFile) bool {
+	for _, bounds := range []map[int][]byte{told.LowerBoundValues(), told.UpperBoundValues()} {
+		for id := range bounds {
+			if !f.bounded(id) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// scrubbed returns what Iceberg is told of a file, without the bounds that leak; of one that goes,
+// without any.
+func (f *form) scrubbed(told iceberg.DataFile, organization, gone bool) (iceberg.DataFile, error) {
+	if !gone && !f.leaks(told) {
+		return told, nil
+	}
+	lower, upper := maps.Clone(told.LowerBoundValues()), maps.Clone(told.UpperBoundValues())
+	for _, bounds := range []map[int][]byte{lower, upper} {
+		maps.DeleteFunc(bounds, func(id int, _ []byte) bool { return gone || !f.bounded(id) })
+	}
+	b, err := iceberg.NewDataFileBuilder(f.spec(int(told.SpecID()), organization), told.ContentType(), told.FilePath(), told.FileFormat(),
+		told.Partition(), nil, nil, told.Count(), told.FileSizeBytes())
+	if err != nil {
+		return nil, &BrokenError{fmt.Sprintf("what a manifest says of %s makes no sense: %v", told.FilePath(), err)}
+	}
+	b.ColumnSizes(told.ColumnSizes()).ValueCounts(told.ValueCounts()).NullValueCounts(told.NullValueCounts()).
+		LowerBoundValues(lower).UpperBoundValues(upper).SplitOffsets(told.SplitOffsets())
+	if id := told.SortOrderID(); id != nil {
+		b.SortOrderID(*id)
 	}
 	return b.Build(), nil
 }
@@ -130,7 +178,7 @@ func (c *column) bounds() (lower, upper []byte, ok bool) {
 		return nil, nil, false
 	}
 	switch c.of.Type {
-	case schema.Text, schema.Word, schema.JSON:
+	case schema.Word:
 		return columnar.Cut(c.min.ByteArray(), boundBytes), columnar.Above(c.max.ByteArray(), boundBytes), true
 	case schema.Exact: // add would not tell negative numbers from large ones, and the footers have none
 		return nil, nil, false

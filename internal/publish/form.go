@@ -1,6 +1,8 @@
 package publish
 
 import (
+	"slices"
+
 	"github.com/apache/iceberg-go"
 
 	"callhouse/internal/resource"
@@ -27,6 +29,8 @@ type form struct {
 	// start is the column by whose month a file is partitioned; nil: by none.
 	start *schema.Column
 	order sorted
+	// personal says that the rows are people, or are about calls or people.
+	personal bool
 }
 
 // tables are those that are published: all but the tallies. The calls come last, so that
@@ -42,7 +46,8 @@ func tables() (out []*schema.Table) {
 
 // formOf returns the form of a table, with the column organization or without.
 func formOf(t *schema.Table, organization bool) *form {
-	f := &form{of: t, order: sorted{Fields: []sortField{}}}
+	f := &form{of: t, order: sorted{Fields: []sortField{}}, personal: t == &resource.Changes ||
+		slices.ContainsFunc(resource.All, func(r *resource.Resource) bool { return r.Name == t.Name && (len(r.Contact) > 0 || r.OfCall != "") })}
 	var fields []iceberg.NestedField
 	for _, c := range t.Columns {
 		doc := c.Doc

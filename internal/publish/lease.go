@@ -141,7 +141,9 @@ func (p *publication) hold(ctx context.Context, root, holder string) (_ context.
 			break
 		}
 	}
-	err = p.store.Remove(ctx, old)
+	if len(old) > 0 {
+		err = p.store.Remove(ctx, old)
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	l.stop = func() { cancel(nil) }
 	go func() {

@@ -84,6 +84,7 @@ func (w *work) read(ctx context.Context, m iceberg.ManifestFile) error {
 			continue
 		}
 		w.have[e.DataFile().FilePath()] = e
+		w.leaky = w.leaky || w.leaks(e.DataFile())
 	}
 	return nil
 }
@@ -109,13 +110,22 @@ func (w *work) snapshots(ctx context.Context, lacking []*layout.File, gone []ice
 		if e.DataFile().SpecID() > monthSpec {
 			continue // somebody else's, partitioned in a way that is not ours
 		}
+		told, err := w.scrubbed(e.DataFile(), w.Organization != "", true)
+		if err != nil {
+			return nil, err
+		}
 		seq := e.SequenceNum()
-		entries = append(entries, iceberg.NewManifestEntry(iceberg.EntryStatusDELETED, &s.ID, &seq, e.FileSequenceNum(), e.DataFile()))
+		entries = append(entries, iceberg.NewManifestEntry(iceberg.EntryStatusDELETED, &s.ID, &seq, e.FileSequenceNum(), told))
 	}
 	for _, uri := range slices.Sorted(maps.Keys(w.have)) {
-		if !removed[uri] {
-			entries = append(entries, existing(w.have[uri]))
+		if removed[uri] {
+			continue
 		}
+		e, err := w.existing(w.have[uri])
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, e)
 	}
 	for _, f := range lacking {
 		told, err := w.tell(f)
@@ -132,7 +142,11 @@ func (w *work) snapshots(ctx context.Context, lacking []*layout.File, gone []ice
 	}
 	var others []iceberg.ManifestEntry
 	for _, e := range w.mixed {
-		others = append(others, existing(e))
+		kept, err := w.existing(e)
+		if err != nil {
+			return nil, err
+		}
+		others = append(others, kept)
 	}
 	theirs, err := w.write(ctx, s, name+"-o", others)
 	if err != nil {
@@ -157,9 +171,10 @@ func (w *work) snapshots(ctx context.Context, lacking []*layout.File, gone []ice
 }
 
 // existing returns a file's entry as one that an earlier commit added.
-func existing(e iceberg.ManifestEntry) iceberg.ManifestEntry {
+func (w *work) existing(e iceberg.ManifestEntry) (iceberg.ManifestEntry, error) {
+	told, err := w.scrubbed(e.DataFile(), w.Organization != "", false)
 	id, seq := e.SnapshotID(), e.SequenceNum()
-	return iceberg.NewManifestEntry(iceberg.EntryStatusEXISTING, &id, &seq, e.FileSequenceNum(), e.DataFile())
+	return iceberg.NewManifestEntry(iceberg.EntryStatusEXISTING, &id, &seq, e.FileSequenceNum(), told), err
 }
 
 // write writes manifests, one for each way in which files are partitioned.

@@ -40,6 +40,8 @@ type house struct {
 	root string
 	now  time.Time
 	runs uint32
+	// fields are more fields of calls, by their ids, as JSON with a comma behind.
+	fields map[string]string
 }
 
 type fatal interface {
@@ -71,7 +73,7 @@ func (h *house) open(hours int) *sink.Warehouse {
 func (h *house) night(calls ...call) {
 	w := h.open(8)
 	for _, c := range calls {
-		h.must(w.Put(context.Background(), c.record(h.now)))
+		h.must(w.Put(context.Background(), c.record(h.now, h.fields[c.id])))
 	}
 	h.must(w.Commit(context.Background(), func(s commit.Stats, n int64) schema.Run {
 		return schema.Run{ID: w.RunID(), StartedAt: h.now.UnixMilli(), Outcome: schema.OutcomeDone, CallsNew: s.New, Commits: n}
@@ -100,7 +102,7 @@ type call struct {
 	turns     int
 }
 
-func (c call) record(now time.Time) schema.Record {
+func (c call) record(now time.Time, fields string) schema.Record {
 	at := "null"
 	if c.day >= 0 {
 		at = `"` + time.Date(2026, 9, 28, 9, 0, 0, 0, time.UTC).AddDate(0, 0, c.day).Format(time.RFC3339) + `"`
@@ -109,7 +111,7 @@ func (c call) record(now time.Time) schema.Record {
 	for i := range c.turns {
 		turns = append(turns, fmt.Sprintf(`{"role":"user","content":"%s %d"}`, c.word, i))
 	}
-	body := fmt.Sprintf(`{"id":%q,"status":"ended","agent":{"agent_id":%q},"start_at":%s,"end_at":%s,"call_cost":{"total_cost":"%d.25"},`+
+	body := fmt.Sprintf(`{"id":%q,`+fields+`"status":"ended","agent":{"agent_id":%q},"start_at":%s,"end_at":%s,"call_cost":{"total_cost":"%d.25"},`+
 		`"metadata":{"k":%q},"call_analysis":{"user_sentiment":%q,"custom_analysis_data":[{"name":"n","type":"string","value":"v"}]},"transcript":[%s]}`,
 		c.id, c.word, at, at, c.cost, c.word, c.word, strings.Join(turns, ","))
 	return schema.Record{Kind: schema.KindDetail, FetchedAt: now.UnixMilli(), CallID: c.id, Body: []byte(body)}

@@ -29,6 +29,7 @@ type work struct {
 	other  []iceberg.ManifestFile           // manifests without any
 	mixed  []iceberg.ManifestEntry          // files of others in manifests with some of ours
 	alien  bool                             // the table has what nobody published, as deletions row by row
+	leaky  bool                             // manifests say of our files what they must not
 	listed []store.Object                   // what lay below the location before anything was written
 	sizes  map[string]int64                 // of those, by address
 	// before are the addresses of the list and the manifests that the table had when it was
@@ -65,7 +66,7 @@ func (w *work) publishes() string {
 func (w *work) load(ctx context.Context) (err error) {
 	w.files = w.snap.Manifest.FilesOf(w.of.Name)
 	w.location = w.To + "/" + w.of.Name
-	w.have, w.other, w.mixed, w.alien, w.before = map[string]iceberg.ManifestEntry{}, nil, nil, false, map[string]bool{}
+	w.have, w.other, w.mixed, w.alien, w.leaky, w.before = map[string]iceberg.ManifestEntry{}, nil, nil, false, false, map[string]bool{}
 	w.current, err = w.catalog.load(ctx, w.of.Name)
 	if _, own := w.catalog.(*files); own && w.metadata != nil && w.Location != w.location {
 		err = &BrokenError{fmt.Sprintf("%s is of a table at %s", w.current.location, w.Location)}
@@ -240,7 +241,7 @@ func (w *work) updates(ctx context.Context) ([]update, error) {
 	if id, ok := w.lastTagged(refs); ok && !w.foreign && !w.rebuild {
 		tagged = id
 	}
-	if len(lacking) > 0 || len(gone) > 0 || w.alien || len(w.mixed) > 0 || tagged == 0 {
+	if len(lacking) > 0 || len(gone) > 0 || w.alien || w.leaky || len(w.mixed) > 0 || tagged == 0 {
 		snapshots, err := w.snapshots(ctx, lacking, gone)
 		if err != nil {
 			return nil, err

@@ -46,6 +46,33 @@ func TestPublishedAfterARun(t *testing.T) {
 	if last := len(made.Tables) - 1; err != nil || last < 0 || made.Tables[last].Table != "calls" || made.Tables[last].Rows != 60 {
 		t.Errorf("the receipt: %v\n%s", err, raw)
 	}
+	// What is forgotten leaves the lake with the next publication, and the receipt says whether there was one.
+	id := strings.TrimSpace(c.query("sql", "--format", "csv", "SELECT call_id FROM calls LIMIT 1").stdout)
+	id = id[strings.LastIndexByte(id, '\n')+1:]
+	forgotten := filepath.Join(t.TempDir(), "forgotten.json")
+	r := c.mustExtract("forget", "--yes", "--call-id", id)
+	if err := os.WriteFile(forgotten, []byte(r.stdout), 0o600); err != nil || !strings.Contains(r.stderr, lake+": not published since") || !strings.Contains(r.stdout, `"cleaned_at": null`) {
+		t.Errorf("forgotten: %v\n%s\n%s", err, r.stderr, r.stdout)
+	}
+	if r := c.extract(t.Context(), "forget", "--check", forgotten); r.code != cli.ExitFailed || !strings.Contains(r.stdout, "not published since") {
+		t.Errorf("checked before it is published: exit code %d\n%s%s", r.code, r.stdout, r.stderr)
+	}
+	if r := c.query("publish", "iceberg", "--check"); r.code != cli.ExitFailed || !strings.Contains(r.stdout, "is not published") {
+		t.Errorf("the lake checked before it is published: exit code %d\n%s%s", r.code, r.stdout, r.stderr)
+	}
+	if r := c.query("publish", "iceberg"); r.code != cli.ExitOK || !strings.Contains(r.stderr, "what was forgotten") {
+		t.Errorf("published after it is forgotten: exit code %d\n%s", r.code, r.stderr)
+	}
+	if r := c.query("publish", "iceberg", "--check", "--deep"); r.code != cli.ExitOK {
+		t.Errorf("the lake checked: exit code %d\n%s%s", r.code, r.stdout, r.stderr)
+	}
+	if r := c.extract(t.Context(), "forget", "--check", forgotten); r.code != cli.ExitOK || !strings.Contains(r.stdout, lake+": cleaned at ") {
+		t.Errorf("checked after it is published: exit code %d\n%s%s", r.code, r.stdout, r.stderr)
+	}
+	t.Setenv("CALLHOUSE_PUBLISH", "true")
+	if r := c.mustExtract("forget", "--yes", "--call-id", "none"); !strings.Contains(r.stderr, ": cleaned at ") {
+		t.Errorf("forget published nothing:\n%s", r.stderr)
+	}
 	for _, wrong := range [][]string{{}, {"ducklake"}, {"iceberg", "--to", ""}, {"iceberg", "--catalog", "x"}, {"iceberg", "--format", "csv"}, {"iceberg", "--organization", "a b"}} {
 		if r := c.query(append([]string{"publish"}, wrong...)...); r.code != cli.ExitUsage {
 			t.Errorf("query publish %v: exit code %d\n%s", wrong, r.code, r.stderr)

@@ -2,6 +2,7 @@ package extractcmd
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -107,7 +108,8 @@ func forget(ctx context.Context, s *settings, o *forgetFlags, stdin io.Reader, s
 	if !o.yes && !o.dryRun && !cli.IsTerminal(stdin) {
 		return cli.Usage("look with --dry-run, then run it with --yes", "forget asks before it erases, and there is no terminal to ask on")
 	}
-	return s.maintain(ctx, func(w *sink.Warehouse) error {
+	var receipt *erase.Receipt
+	err = s.maintain(ctx, func(w *sink.Warehouse) error {
 		if sel.Masked, err = s.asMasked(w, sel.Numbers); err != nil {
 			return err
 		}
@@ -123,14 +125,16 @@ func forget(ctx context.Context, s *settings, o *forgetFlags, stdin io.Reader, s
 			return cli.Fail(cli.ExitFailed, fmt.Errorf("nothing was erased"), "")
 		}
 		b := progress.NewBar(stderr, s.LogFormat, s.Quiet)
-		receipt, err := w.Forget(ctx, sel, false, b.Show)
+		receipt, err = w.Forget(ctx, sel, false, b.Show)
 		b.Close()
-		if err != nil {
-			return err
-		}
-		printScan(stderr, receipt.Scan, o.everywhere)
-		return writeJSON(stdout, receipt)
+		return err
 	})
+	if err != nil || receipt == nil {
+		return err
+	}
+	printScan(stderr, receipt.Scan, o.everywhere)
+	err = s.forgotten(ctx, receipt, stderr)
+	return cmp.Or(writeJSON(stdout, receipt), err)
 }
 
 // printErased says what is erased, or would be, from a warehouse with customers or none.
@@ -277,7 +281,11 @@ func checkReceipt(ctx context.Context, s *settings, o *forgetFlags, stdin io.Rea
 	}
 	words.Fprintf(stdout, "the receipt of %s holds: none of what it names (%s) is in any snapshot or in the journal\n",
 		r.ForgottenAt.Format(time.RFC3339), cli.Plural(int64(len(r.Calls)), "id"))
-	return nil
+	lakes, err := erase.LakesSince(s.Warehouse, r.Snapshot)
+	for _, l := range lakes {
+		words.Fprintln(stdout, l.What)
+	}
+	return err
 }
 
 func writeJSON(w io.Writer, v any) error {

@@ -17,7 +17,9 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
+	"callhouse/internal/layout"
 	"callhouse/internal/publish"
+	"callhouse/internal/sink/snapshot"
 	"callhouse/internal/words"
 )
 
@@ -98,6 +100,10 @@ func (a *app) publish(ctx context.Context, f *publishFlags) error {
 		CatalogWarehouse: a.Env.Get(config.EnvCatalogWarehouse), Token: a.Env.Get(config.EnvCatalogToken), Credential: a.Env.Get(config.EnvCatalogCredential),
 		Adopt: f.adopt, Deep: f.deep, Rebuild: f.rebuild, Now: time.Now, State: stateFolder(),
 	}
+	namespace := ""
+	if o.Catalog != "" {
+		namespace = o.Namespace
+	}
 	if f.check {
 		found, err := publish.Check(ctx, o)
 		if err != nil {
@@ -108,6 +114,10 @@ func (a *app) publish(ctx context.Context, f *publishFlags) error {
 	made, err := publish.Run(ctx, o)
 	if err != nil {
 		return publishError(err)
+	}
+	if err := snapshot.NoteLake(a.Warehouse, layout.Lake{To: made.To, Catalog: o.Catalog, Namespace: namespace, Organization: o.Organization,
+		Snapshot: made.Snapshot, PublishedAt: time.Now().UTC(), Foreign: len(made.Foreign)}); err != nil {
+		words.Fprintf(a.Stderr, "warning: the receipts of extract forget cannot name this lake: %v\n", err)
 	}
 	if err := a.receipt(f.receipt, made); err != nil {
 		return err

@@ -44,6 +44,7 @@ type Receipt struct {
 	Everywhere    bool              `json:"everywhere"` // the places of erased were blanked
 	Scan          *Scan             `json:"scan"`       // what is left since; nil: nothing was changed
 	Tombstones    *layout.Forgotten `json:"tombstones"` // nil: nothing was ever forgotten
+	Lakes         []Lake            `json:"lakes"`      // that the warehouse was published to
 }
 
 // Found says how many calls and customers have a number.
@@ -256,7 +257,7 @@ func (f *erasure) receipt(left *Scan) *Receipt {
 	now := f.w.Current.Manifest
 	r := &Receipt{FormatVersion: layout.FormatVersion, ForgottenAt: f.w.Now().UTC(), RunID: f.w.RunID,
 		Snapshot: now.Snapshot, Calls: []string{}, Numbers: []Found{}, Erased: f.erased,
-		Everywhere: f.everywhere, Scan: left, Tombstones: now.Forgotten}
+		Everywhere: f.everywhere, Scan: left, Tombstones: now.Forgotten, Lakes: []Lake{}}
 	for _, n := range f.numbers {
 		r.Numbers = append(r.Numbers, Found{Calls: int64(len(n.calls)), Customers: int64(len(n.customers))})
 	}

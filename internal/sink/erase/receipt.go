@@ -68,6 +68,9 @@ func CheckReceipt(ctx context.Context, root string, r *Receipt) ([]verify.Proble
 			c.text(layout.LockName, "an error", l.Error)
 		}
 	}
+	if err := c.lakes(r); err != nil {
+		return nil, err
+	}
 	return c.bad.List(), nil
 }
 
