@@ -30,7 +30,7 @@ type catalog interface {
 
 var (
 	errConflict = errors.New("somebody else changed the table meanwhile")
-	errUnsure   = errors.New("the answer to a commit was lost")
+	errUnsure   = errors.New("whether a commit was done is not known")
 )
 
 // current is a table as it was loaded.
@@ -180,7 +180,7 @@ func (c *files) commit(ctx context.Context, name string, base current, updates [
 		case e == nil && !bytes.Equal(there, raw):
 			return errConflict
 		case e != nil:
-			return errors.Join(errUnsure, err)
+			return fmt.Errorf("%w: %w", errUnsure, err)
 		}
 	}
 	// Whoever commits the next version may be quicker with the hint, and must not be overwritten.

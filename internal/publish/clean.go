@@ -1,8 +1,8 @@
 package publish
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"path"
 	"slices"
 	"strings"
@@ -36,7 +36,7 @@ func (w *work) clean(ctx context.Context) error {
 		}
 	}
 	w.mu.Unlock()
-	return errors.Join(w.store.Remove(ctx, doubtful), w.abandoned(ctx))
+	return cmp.Or(w.store.Remove(ctx, doubtful), w.abandoned(ctx))
 }
 
 // doubtful returns the addresses of what this publication does not need.
@@ -146,6 +146,6 @@ func (w *work) abandoned(ctx context.Context) error {
 	if w.Organization == "" {
 		return w.store.Abandoned(ctx, w.location, now)
 	}
-	return errors.Join(w.store.Abandoned(ctx, w.folder(w.location, "data"), now),
+	return cmp.Or(w.store.Abandoned(ctx, w.folder(w.location, "data"), now),
 		w.store.Abandoned(ctx, w.location+"/metadata", w.Now().Add(-young)))
 }

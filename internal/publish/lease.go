@@ -243,7 +243,7 @@ func (l *lease) create(ctx context.Context) (taking, error) {
 		// Our own first attempt may have come through, without its answer.
 		there, e := l.store.Get(ctx, l.uri(l.number))
 		if e != nil {
-			return not, errors.Join(err, e)
+			return not, fmt.Errorf("%w; and then: %w", err, e)
 		}
 		if !bytes.Equal(there, raw) {
 			return not, nil

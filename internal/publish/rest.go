@@ -10,9 +10,12 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/clientcredentials"
 )
@@ -30,7 +33,14 @@ type server struct {
 // answerTime is how long a catalog may take for an answer.
 const answerTime = time.Minute
 
-// statusError is an answer that is no success.
+const (
+	// asked is how often a request is sent that the catalog cannot answer now.
+	asked = 8
+	// longest is how long a catalog may have us wait before a request is sent again.
+	longest = 5 * time.Minute
+)
+
+// statusError is an answer that is no success, or none of a catalog.
 type statusError struct {
 	status  int
 	message string
@@ -42,6 +52,24 @@ func (e *statusError) Error() string {
 		return text
 	}
 	return text + ": " + e.message
+}
+
+// Hint says what to do about it.
+func (e *statusError) Hint() string {
+	switch {
+	case e.status == http.StatusUnauthorized, e.status == http.StatusForbidden:
+		return "check CALLHOUSE_CATALOG_CREDENTIAL or CALLHOUSE_CATALOG_TOKEN, and what they are allowed to do"
+	case e.status == http.StatusTooManyRequests, e.status >= http.StatusInternalServerError:
+		return "nothing was lost; publish again once the catalog answers"
+	case e.status/100 == 2:
+		return "check --catalog: it is the part of the address before /v1, without a login page in front of it"
+	}
+	return ""
+}
+
+// busy says whether the same request may succeed later.
+func (e *statusError) busy() bool {
+	return e.status == http.StatusTooManyRequests || e.status >= http.StatusInternalServerError && e.status != http.StatusNotImplemented
 }
 
 func isStatus(err error, status int) bool {
@@ -114,8 +142,28 @@ func (s *server) path(below ...string) string {
 	return p
 }
 
-// do asks the catalog. The error of an answer that is no success is a *statusError.
+// do asks the catalog, again if it is busy or cannot be reached. The error of an answer that is no success
+// is a *statusError.
 func (s *server) do(ctx context.Context, method, path string, body, into any) error {
+	return s.retry(ctx, func() error { return s.once(ctx, method, path, body, into) })
+}
+
+// retry asks until the catalog answers.
+func (s *server) retry(ctx context.Context, ask func() error) error {
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		err := ask()
+		if status, ok := errors.AsType[*statusError](err); ok && !status.busy() || ctx.Err() != nil {
+			err = backoff.Permanent(err)
+		}
+		return struct{}{}, err
+	}, backoff.WithMaxTries(asked), backoff.WithMaxElapsedTime(patience), backoff.WithBackOff(&backoff.ExponentialBackOff{
+		InitialInterval: 100 * time.Millisecond, RandomizationFactor: 0.5, Multiplier: 2, MaxInterval: 10 * time.Second,
+	}))
+	return err
+}
+
+// once sends one request.
+func (s *server) once(ctx context.Context, method, path string, body, into any) error {
 	var content io.Reader
 	if body != nil {
 		raw, err := json.Marshal(body)
@@ -130,23 +178,81 @@ func (s *server) do(ctx context.Context, method, path string, body, into any) er
 	}
 	r.Header.Set("Content-Type", "application/json")
 	answer, err := s.client.Do(r)
+	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok && refused.Response != nil { // it was not even sent
+		return later(&statusError{refused.Response.StatusCode, "no token: " + said(refused.Body)}, refused.Response)
+	}
 	if err != nil {
 		return err
 	}
 	defer answer.Body.Close()
 	raw, err := io.ReadAll(answer.Body)
-	if answer.StatusCode/100 != 2 {
-		var said struct{ Error struct{ Message string } }
-		if json.Unmarshal(raw, &said) != nil || said.Error.Message == "" {
-			said.Error.Message = strings.TrimSpace(string(raw[:min(len(raw), 300)]))
+	switch {
+	case answer.StatusCode/100 != 2:
+		return later(&statusError{answer.StatusCode, said(raw)}, answer)
+	case err != nil:
+		return err
+	case len(raw) > 0 && !json.Valid(raw):
+		return &statusError{answer.StatusCode, "not a catalog's answer, but " + said(raw)}
+	case into != nil:
+		if err := json.Unmarshal(raw, into); err != nil {
+			return &statusError{answer.StatusCode, "not what a catalog answers: " + err.Error()}
 		}
-		return &statusError{answer.StatusCode, said.Error.Message}
 	}
-	if err == nil && into != nil {
-		err = json.Unmarshal(raw, into)
-	}
-	return err
+	return nil
 }
+
+// later adds to an error how long the catalog asks us to wait, if it does.
+func later(err *statusError, answer *http.Response) error {
+	text := strings.TrimSpace(answer.Header.Get("Retry-After"))
+	if text == "" || !err.busy() {
+		return err
+	}
+	wait := time.Duration(-1)
+	if seconds, e := strconv.Atoi(text); e == nil {
+		wait = time.Duration(seconds) * time.Second
+	} else if at, e := http.ParseTime(text); e == nil {
+		wait = max(0, time.Until(at))
+	}
+	if wait < 0 || wait > longest {
+		return err
+	}
+	return &laterError{err, wait}
+}
+
+// laterError is an answer with the time after which to ask again.
+type laterError struct {
+	*statusError
+	wait time.Duration
+}
+
+// Unwrap returns what the answer was, and what the retries go by.
+func (e *laterError) Unwrap() []error {
+	return []error{e.statusError, &backoff.RetryAfterError{Duration: e.wait}}
+}
+
+// said returns what an answer says, on one line: the message of an error as the protocol has it, or the
+// beginning of a text.
+func said(raw []byte) string {
+	var answer struct{ Error struct{ Message string } }
+	text := string(raw)
+	if json.Unmarshal(raw, &answer) == nil && answer.Error.Message != "" {
+		text = answer.Error.Message
+	}
+	text = strings.Join(strings.Fields(text), " ")
+	if strings.HasPrefix(text, "<") {
+		title := titleRE.FindStringSubmatch(text)
+		if title == nil {
+			return "a web page"
+		}
+		text = fmt.Sprintf("a web page (%s)", strings.TrimSpace(title[1]))
+	}
+	if r := []rune(text); len(r) > 200 {
+		text = string(r[:200]) + "…"
+	}
+	return text
+}
+
+var titleRE = regexp.MustCompile(`(?i)<title[^>]*>([^<]*)</title>`)
 
 // table is a catalog's answer about a table.
 type table struct {
@@ -188,16 +294,24 @@ func (s *server) commit(ctx context.Context, name string, base current, updates 
 		requires = []map[string]any{{"type": "assert-table-uuid", "uuid": base.UUID},
 			{"type": "assert-ref-snapshot-id", "ref": mainBranch, "snapshot-id": base.CurrentSnapshot}}
 	}
-	err := s.do(ctx, http.MethodPost, s.path("tables", name), map[string]any{
+	body := map[string]any{
 		"identifier":   map[string]any{"namespace": s.namespace, "name": name},
 		"requirements": requires, "updates": updates,
-	}, nil)
+	}
+	// After any other failure the table is loaded again first: the commit may have been done.
+	err := s.retry(ctx, func() error {
+		err := s.once(ctx, http.MethodPost, s.path("tables", name), body, nil)
+		if err != nil && !isStatus(err, http.StatusTooManyRequests) {
+			err = backoff.Permanent(err)
+		}
+		return err
+	})
 	var status *statusError
 	switch {
 	case isStatus(err, http.StatusConflict):
 		return errConflict
-	case err != nil && (!errors.As(err, &status) || status.status >= http.StatusInternalServerError): // it may have been done all the same
-		return errors.Join(errUnsure, err)
+	case err != nil && (!errors.As(err, &status) || status.status >= http.StatusInternalServerError):
+		return fmt.Errorf("%w: %w", errUnsure, err)
 	}
 	return err
 }

@@ -197,12 +197,12 @@ func TestMetadataOfOthers(t *testing.T) {
 func TestCatalogFailsWithoutAWord(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]string{
-		"":      "the catalog answers 503 Service Unavailable",
-		" \n":   "the catalog answers 503 Service Unavailable",
-		"later": "the catalog answers 503 Service Unavailable: later",
+		"":      "the catalog answers 501 Not Implemented",
+		" \n":   "the catalog answers 501 Not Implemented",
+		"later": "the catalog answers 501 Not Implemented: later",
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(http.StatusServiceUnavailable)
+			w.WriteHeader(http.StatusNotImplemented)
 			_, _ = w.Write([]byte(body))
 		}))
 		_, err := openServer(t.Context(), server.URL, "calls", "", "", "")
@@ -210,5 +210,97 @@ func TestCatalogFailsWithoutAWord(t *testing.T) {
 		if err == nil || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", body, err, want)
 		}
+	}
+}
+
+// TestBusyCatalog publishes through a catalog that answers one of five requests with 429, 500, 502, 503 or 504,
+// or not at all, before or after it has done what was asked.
+func TestBusyCatalog(t *testing.T) {
+	h, dir := newHouse(t), t.TempDir()
+	s, root, err := store.Open(filepath.Join(dir, "catalog"))
+	h.must(err)
+	c := &catalogServer{files: files{s, root}, t: t, seen: map[string]int{}}
+	var mu sync.Mutex
+	seen, n := map[string]int{}, 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		n++
+		now := n
+		mu.Unlock()
+		if now%5 != 0 {
+			c.ServeHTTP(w, r)
+			return
+		}
+		status := []int{429, 500, 502, 503, 504, 0}[now/5%6]
+		done := status != 429 && now/30%2 == 0
+		mu.Lock()
+		seen[fmt.Sprint(r.Method, " ", status, " ", done)]++
+		mu.Unlock()
+		if done {
+			c.ServeHTTP(httptest.NewRecorder(), r)
+		}
+		if status == 0 {
+			panic(http.ErrAbortHandler)
+		}
+		w.Header().Set("Retry-After", []string{"0", "Thu, 01 Jan 1970 00:00:00 GMT"}[now/5%2])
+		w.WriteHeader(status)
+		fmt.Fprint(w, "slow\r\n down")
+	}))
+	defer server.Close()
+	for night := range 3 {
+		h.night(call{"a", "x", 0, night, 1}, call{"b", "y", night, 1, 1})
+		_, err := h.publish(filepath.Join(dir, "lake"), func(o *Options) {
+			o.Catalog, o.Namespace, o.CatalogWarehouse, o.Credential = server.URL, "one.two", "w", "me:s:cret"
+		})
+		h.must(err)
+	}
+	l := newLake(h, filepath.Join(dir, "lake"))
+	l.catalog, err = openServer(context.Background(), server.URL, "one.two", "w", "t0ken", "")
+	h.must(err)
+	l.check("")
+	t.Log(seen)
+	if len(seen) < 12 {
+		t.Errorf("only %v went wrong", seen)
+	}
+}
+
+// TestNoCatalog asks addresses at which there is no catalog, or not now: the message is one line that
+// a person understands.
+func TestNoCatalog(t *testing.T) {
+	for name, c := range map[string]struct {
+		status     int
+		body, want string
+		hint       string
+		requests   int
+	}{
+		"a login page":      {200, "<!DOCTYPE html>\n<html><head><title>Sign in\n</title></head>", "the catalog answers 200 OK: not a catalog's answer, but a web page (Sign in)", "--catalog", 1},
+		"a page of nothing": {200, "<html></html>", "the catalog answers 200 OK: not a catalog's answer, but a web page", "--catalog", 1},
+		"another program":   {200, `["a"]`, "the catalog answers 200 OK: not what a catalog answers", "--catalog", 1},
+		"a broken program":  {500, "Internal\nError\n", "the catalog answers 500 Internal Server Error: Internal Error", "publish again", asked},
+		"no access":         {403, `{"error":{"message":"not\nyou"}}`, "the catalog answers 403 Forbidden: not you", "CALLHOUSE_CATALOG_CREDENTIAL", 1},
+		"too much":          {429, "", "the catalog answers 429 Too Many Requests", "publish again", asked},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			requests := 0
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				requests++
+				w.Header().Set("Retry-After", "0")
+				w.WriteHeader(c.status)
+				fmt.Fprint(w, c.body)
+			}))
+			defer server.Close()
+			_, err := openServer(t.Context(), server.URL, "calls", "", "", "")
+			var hinted interface{ Hint() string }
+			if err == nil || !strings.Contains(err.Error(), c.want) || !errors.As(err, &hinted) || !strings.Contains(hinted.Hint(), c.hint) {
+				t.Errorf("%v", err)
+			}
+			if strings.ContainsAny(fmt.Sprint(err), "\n\r") {
+				t.Errorf("%q has several lines", err)
+			}
+			if requests != c.requests {
+				t.Errorf("%d requests, not %d", requests, c.requests)
+			}
+		})
 	}
 }

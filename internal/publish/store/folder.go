@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -104,7 +105,7 @@ func list(uri string, wanted func(name string) bool) (out []Object, err error) {
 func (folder) Remove(_ context.Context, uris []string) (err error) {
 	for _, uri := range uris {
 		if e := os.Remove(local(uri)); e != nil && !errors.Is(e, fs.ErrNotExist) {
-			err = errors.Join(err, e)
+			err = cmp.Or(err, e)
 		}
 	}
 	return err
@@ -118,7 +119,7 @@ func (f folder) Abandoned(ctx context.Context, uri string, before time.Time) err
 			gone = append(gone, o.URI)
 		}
 	}
-	return errors.Join(err, f.Remove(ctx, gone))
+	return cmp.Or(err, f.Remove(ctx, gone))
 }
 
 func (folder) Requests() int64 { return 0 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -200,7 +201,7 @@ func (s *s3) Remove(ctx context.Context, uris []string) (err error) {
 	}
 	close(objects)
 	for e := range s.client.RemoveObjects(ctx, bucket, objects, minio.RemoveObjectsOptions{}) {
-		err = errors.Join(err, told("s3://"+bucket+"/"+e.ObjectName, e.Err))
+		err = cmp.Or(err, told("s3://"+bucket+"/"+e.ObjectName, e.Err))
 	}
 	return err
 }
@@ -214,7 +215,7 @@ func (s *s3) Abandoned(ctx context.Context, uri string, before time.Time) (err e
 			return e
 		}
 		if u.Initiated.Before(before) {
-			err = errors.Join(err, told(uri, s.client.RemoveIncompleteUpload(ctx, bucket, u.Key)))
+			err = cmp.Or(err, told(uri, s.client.RemoveIncompleteUpload(ctx, bucket, u.Key)))
 		}
 	}
 	return err

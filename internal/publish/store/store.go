@@ -39,7 +39,7 @@ type Store interface {
 	Size(ctx context.Context, uri string) (int64, error)
 	// List returns what lies below a folder's address, in the order of the addresses.
 	List(ctx context.Context, uri string) ([]Object, error)
-	// Remove removes objects. One that is not there is no error.
+	// Remove removes objects. One that is not there is no error. Of several errors it returns one.
 	Remove(ctx context.Context, uris []string) error
 	// Abandoned removes what uploads of objects below an address left that were interrupted,
 	// and last wrote anything before a time.
