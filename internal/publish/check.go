@@ -108,6 +108,16 @@ func (c *checking) table(w *work, ctx context.Context) error {
 	if w.Properties[w.published()] != w.publishes() {
 		c.add(w, "", FixPublish, "the warehouse's snapshot %d is not published", w.snap.Manifest.Snapshot)
 	}
+	if w.head() == nil {
+		c.add(w, "", FixPublish, "it has no current snapshot")
+	} else if _, tagged := w.Refs[w.tag(w.snap.Manifest.Snapshot)]; !tagged {
+		c.add(w, "", FixPublish, "it has no tag %s", w.tag(w.snap.Manifest.Snapshot))
+	}
+	for name := range w.properties() {
+		if name != w.published() {
+			c.add(w, "", FixPublish, "its property %s is not what was published", name)
+		}
+	}
 	if w.leaky {
 		c.add(w, "", FixPublish, "its manifests have values of columns that may hold personal data")
 	}

@@ -90,7 +90,9 @@ func parse(raw []byte) (*metadata, error) {
 		return nil, errors.New("it lacks its current snapshot")
 	}
 	m.own()
-	return m, json.Unmarshal(raw, &m.rest)
+	err := json.Unmarshal(raw, &m.rest)
+	delete(m.rest, "current-snapshot-id") // which is left out where there is none
+	return m, err
 }
 
 // own gives the metadata lists and maps of its own. What is empty is written as empty then,

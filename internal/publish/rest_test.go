@@ -104,6 +104,18 @@ func (c *catalogServer) change(r *http.Request, name string, now current) (statu
 			return http.StatusConflict, "requirement"
 		}
 	}
+	set := 0
+	for _, u := range asked.Updates { // as servers that follow the specification to the letter want it
+		if u.Action == "add-schema" && (u.LastColumn < u.Schema.HighestFieldID() || now.metadata != nil && u.LastColumn < now.LastColumn) {
+			return http.StatusBadRequest, "last-column-id"
+		}
+		if u.Action == "set-properties" {
+			set++
+		}
+	}
+	if set > 1 {
+		return http.StatusBadRequest, "two updates of one kind"
+	}
 	c.commits++
 	if c.commits%5 == 1 {
 		return http.StatusConflict, "a rival"

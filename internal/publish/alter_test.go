@@ -1,0 +1,120 @@
+package publish
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apache/iceberg-go"
+
+	"callhouse/internal/schema"
+)
+
+// alter commits another version of a table, as another program would.
+func (l *lake) alter(name string, change func(m *metadata)) {
+	l.house.t.Helper()
+	now := l.load(name)
+	m, err := now.apply(nil, now.location, l.house.now)
+	l.house.must(err)
+	change(m)
+	raw, err := json.Marshal(m)
+	l.house.must(err)
+	l.house.must(l.store.Create(context.Background(), l.catalog.(*files).version(name, now.version+1), raw))
+}
+
+// TestAltered publishes to tables whose columns others have changed: they are ours again, with the same
+// ids. What cannot be undone is refused, with the way out, which is tried.
+func TestAltered(t *testing.T) {
+	columns := func(change func([]iceberg.NestedField) []iceberg.NestedField) func(*metadata) {
+		return func(m *metadata) {
+			s := iceberg.NewSchema(m.CurrentSchema+1, change(m.schema().Fields())...)
+			m.Schemas, m.CurrentSchema, m.LastColumn = append(m.Schemas, s), s.ID, max(m.LastColumn, s.HighestFieldID())
+		}
+	}
+	at := func(fields []iceberg.NestedField, name string) int {
+		return slices.IndexFunc(fields, func(f iceberg.NestedField) bool { return f.Name == name })
+	}
+	next := schema.Calls.Columns[len(schema.Calls.Columns)-1].ID + 1
+	for name, c := range map[string]struct {
+		change func(*metadata)
+		broken string
+		kept   string // a column that stays
+	}{
+		"a dropped column": {change: columns(func(f []iceberg.NestedField) []iceberg.NestedField {
+			return slices.Delete(f, at(f, "summary"), at(f, "summary")+1)
+		})},
+		"the last column dropped": {change: columns(func(f []iceberg.NestedField) []iceberg.NestedField { return f[:len(f)-1] })},
+		"a renamed column": {change: columns(func(f []iceberg.NestedField) []iceberg.NestedField {
+			f[at(f, "summary")].Name = "abstract"
+			return f
+		})},
+		"another type": {change: columns(func(f []iceberg.NestedField) []iceberg.NestedField {
+			f[at(f, "turn_count")].Type = iceberg.PrimitiveTypes.Int64
+			return f
+		})},
+		"a column that may be null": {change: columns(func(f []iceberg.NestedField) []iceberg.NestedField {
+			f[at(f, "settlement")].Required = false
+			return f
+		})},
+		"another order": {change: columns(func(f []iceberg.NestedField) []iceberg.NestedField { slices.Reverse(f); return f })},
+		"a dropped column, and another one of its name": {change: columns(func(f []iceberg.NestedField) []iceberg.NestedField {
+			i := at(f, "summary")
+			f[i].ID = next
+			return f
+		})},
+		"an added column": {kept: "mood", change: columns(func(f []iceberg.NestedField) []iceberg.NestedField {
+			return append(f, iceberg.NestedField{ID: next, Name: "mood", Type: iceberg.PrimitiveTypes.String})
+		})},
+		"another property": {change: func(m *metadata) { m.Properties["gc.enabled"] = "true" }},
+		"no snapshot":      {change: func(m *metadata) { m.CurrentSnapshot = nil; delete(m.Refs, mainBranch) }},
+		"another current snapshot": {change: func(m *metadata) {
+			m.CurrentSnapshot = &m.Snapshots[0].ID
+			m.Refs[mainBranch] = ref{Snapshot: m.Snapshots[0].ID, Type: "branch"}
+		}},
+		"no tags": {change: func(m *metadata) {
+			maps.DeleteFunc(m.Refs, func(name string, _ ref) bool { return name != mainBranch })
+		}},
+		"version 3": {broken: "version 3", change: func(m *metadata) { m.FormatVersion = 3 }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, to := newHouse(t), t.TempDir()
+			for day := range 2 {
+				h.night(call{"a", "x", day, day, 1})
+				_, err := h.publish(to)
+				h.must(err)
+			}
+			l := newLake(h, to)
+			was := l.load("calls")
+			l.alter("calls", c.change)
+			if bad := h.problems(to); len(bad) == 0 && c.kept == "" && name != "another order" {
+				t.Error("the check finds nothing")
+			}
+			h.night(call{"b", "y", 3, 1, 1})
+			_, err := h.publish(to)
+			if c.broken != "" {
+				if !isBroken(err) || !strings.Contains(err.Error(), c.broken) {
+					t.Fatalf("published: %v", err)
+				}
+				_, err = h.publish(to, func(o *Options) { o.Rebuild = []string{"calls"} })
+			}
+			h.must(err)
+			l.check("")
+			if bad := h.problems(to, deep); bad != nil {
+				t.Errorf("after it is published: %v", bad)
+			}
+			now := l.load("calls")
+			ours := formOf(&schema.Calls, false).schema
+			for _, f := range now.schema().Fields() {
+				if own, ok := ours.FindFieldByID(f.ID); f.Name != c.kept && (!ok || own.Name != f.Name || !own.Type.Equals(f.Type) || own.Required != f.Required) {
+					t.Errorf("the column %v", f)
+				}
+			}
+			if want := ours.NumFields() + len(c.kept)/4; now.schema().NumFields() != want || now.UUID != was.UUID || now.Properties["gc.enabled"] != "false" {
+				t.Errorf("%d columns, not %d; the UUID was %s, and is %s", now.schema().NumFields(), want, was.UUID, now.UUID)
+			}
+		})
+	}
+}
