@@ -323,8 +323,10 @@ func (w *work) properties() map[string]string {
 		// A catalog removes the metadata that it replaces.
 		"write.metadata.previous-versions-max":       strconv.Itoa(keptVersions),
 		"write.metadata.delete-after-commit.enabled": "true",
-		"comment":     "published by callhouse, which makes it what its warehouse is: changes by others do not last",
-		w.published(): w.publishes(),
+		// Spark's vectorized reader of Iceberg 1.10 and earlier refuses texts that are encoded as DELTA_LENGTH_BYTE_ARRAY.
+		"read.parquet.vectorization.enabled": "false",
+		"comment":                            "published by callhouse, which makes it what its warehouse is: changes by others do not last",
+		w.published():                        w.publishes(),
 	}
 	if w.metadata != nil {
 		maps.DeleteFunc(properties, func(name, value string) bool { return w.Properties[name] == value })
