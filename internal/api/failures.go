@@ -183,7 +183,7 @@ func (f *RequestError) Class() string {
 	if inner, ok := errors.AsType[*RequestError](f.Err); ok && f.class == spent {
 		return inner.Class()
 	}
-	if own, ok := errors.AsType[ownWords](f.Err); ok {
+	if own, ok := errors.AsType[ownWordsError](f.Err); ok {
 		return string(own)
 	}
 	switch name := f.rule().name; {
@@ -196,13 +196,13 @@ func (f *RequestError) Class() string {
 	}
 }
 
-// ownWords are why a stream was ended, in words that the service has no part in.
-type ownWords string
+// ownWordsError are why a stream was ended, in words that the service has no part in.
+type ownWordsError string
 
-func (w ownWords) Error() string { return string(w) }
+func (w ownWordsError) Error() string { return string(w) }
 
 func (f *RequestError) Error() string {
-	if own, ok := errors.AsType[ownWords](f.Err); ok {
+	if own, ok := errors.AsType[ownWordsError](f.Err); ok {
 		return string(own)
 	}
 	s := f.Class() + codeText(f.code)

@@ -74,7 +74,7 @@ func (s *Stream) Used() bool {
 // repeat the service's words.
 func (s *Stream) End(why error) {
 	if _, ok := errors.AsType[*RequestError](why); !ok {
-		why = ownWords(why.Error())
+		why = ownWordsError(why.Error())
 	}
 	s.end(&RequestError{class: spent, Err: why})
 }
@@ -107,7 +107,7 @@ func (s *Stream) good(took time.Duration) {
 	}
 	s.mu.Unlock()
 	if slow {
-		s.spend(took, &RequestError{class: spent, Err: ownWords(fmt.Sprintf("answers take too long, the last %v", took.Round(time.Second)))})
+		s.spend(took, &RequestError{class: spent, Err: ownWordsError(fmt.Sprintf("answers take too long, the last %v", took.Round(time.Second)))})
 	}
 }
 
