@@ -14,6 +14,8 @@ SCHEMATHESIS_VERSION := 4.32.5
 OAPI_CODEGEN_VERSION := v2.8.2
 PYTHON_CLIENT_VERSION := 0.29.1
 SPARK_VERSION := 4.1.4
+OLDEST_SPARK_VERSION := 4.0.1
+OLDEST_ICEBERG_JAR := org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.10.0
 ICEBERG_JAR := org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0
 HADOOP_AWS_JAR := org.apache.hadoop:hadoop-aws:3.4.2
 ICEBERG_AWS_JAR := org.apache.iceberg:iceberg-aws-bundle:1.12.0
@@ -220,8 +222,15 @@ engines: ## Spark, Spark over Iceberg, and Trino (TRINO_JAVA_HOME=… names its 
 	  go test ./cmd/internal/e2e -run TestFolderReaders -v -timeout 30m
 
 # DuckDB's extensions are those of extensions.duckdb.org, signed, as PyPI has them.
+.PHONY: lake-oldest
+lake-oldest: ## The oldest Spark and Iceberg that docs/lakehouse.md names read, with default settings, what query publish iceberg publishes to a folder
+	python3 -m venv build/lake-oldest && build/lake-oldest/bin/pip install -q 'pyspark==$(OLDEST_SPARK_VERSION)'
+	mvn -q -B dependency:copy -DoutputDirectory=build/lake-oldest-java -Dartifact=$(OLDEST_ICEBERG_JAR)
+	CALLHOUSE_LAKE=1 CALLHOUSE_PYTHON=$(CURDIR)/build/lake-oldest/bin/python CALLHOUSE_ICEBERG_JARS=$$(ls $(CURDIR)/build/lake-oldest-java/*.jar | paste -sd,) \
+	  go test ./cmd/internal/e2e -run 'TestLakeReaders/^spark$$' -v -count=1 -timeout 60m
+
 .PHONY: lake
-lake: ## Spark, Trino (TRINO_JAVA_HOME=…), ClickHouse, DuckDB, pyiceberg and polars read what query publish iceberg publishes, from a folder and from S3
+lake: lake-oldest ## Spark, Trino (TRINO_JAVA_HOME=…), ClickHouse, DuckDB, pyiceberg and polars read what query publish iceberg publishes, from a folder and from S3
 	python3 -m venv build/lake && build/lake/bin/pip install -q 'pyspark==$(SPARK_VERSION)' 'pyiceberg[s3fs,pyarrow]' polars chdb trino pytz \
 	  $(foreach e,duckdb duckdb-extension-iceberg duckdb-extension-avro duckdb-extension-httpfs,'$(e)==$(DUCKDB_VERSION)')
 	for jar in $(ICEBERG_JAR) $(ICEBERG_AWS_JAR) $(HADOOP_AWS_JAR) $(AWS_JARS); do mvn -q -B dependency:copy -DoutputDirectory=build/lake-java -Dartifact=$$jar || exit 1; done

@@ -69,6 +69,7 @@ func TestAltered(t *testing.T) {
 			return append(f, iceberg.NestedField{ID: next, Name: "mood", Type: iceberg.PrimitiveTypes.String})
 		})},
 		"another property": {change: func(m *metadata) { m.Properties["gc.enabled"] = "true" }},
+		"no property":      {change: func(m *metadata) { delete(m.Properties, "read.parquet.vectorization.enabled") }},
 		"no snapshot":      {change: func(m *metadata) { m.CurrentSnapshot = nil; delete(m.Refs, mainBranch) }},
 		"another current snapshot": {change: func(m *metadata) {
 			m.CurrentSnapshot = &m.Snapshots[0].ID
@@ -112,7 +113,7 @@ func TestAltered(t *testing.T) {
 					t.Errorf("the column %v", f)
 				}
 			}
-			if want := ours.NumFields() + len(c.kept)/4; now.schema().NumFields() != want || now.UUID != was.UUID || now.Properties["gc.enabled"] != "false" {
+			if want := ours.NumFields() + len(c.kept)/4; now.schema().NumFields() != want || now.UUID != was.UUID || now.Properties["gc.enabled"] != "false" || now.Properties["read.parquet.vectorization.enabled"] != "false" {
 				t.Errorf("%d columns, not %d; the UUID was %s, and is %s", now.schema().NumFields(), want, was.UUID, now.UUID)
 			}
 		})

@@ -1,0 +1,55 @@
+package publish
+
+import "errors"
+
+// conditionError says that two publishers could commit the same version of a table.
+type conditionError struct{ to string }
+
+func (e *conditionError) Error() string {
+	return e.to + ": two programs could commit at once without noticing, since this store replaces an object that is to be created " +
+		"only if it is not there (If-None-Match)"
+}
+
+// Hint says what to do about it.
+func (e *conditionError) Hint() string { return "publish through a catalog: --catalog URL" }
+
+// BrokenError says that a table's metadata is missing, or cannot be read or extended.
+type BrokenError struct{ What string }
+
+func (e *BrokenError) Error() string { return e.What }
+
+// Hint says what to do about it.
+func (e *BrokenError) Hint() string {
+	return "query publish iceberg --check lists all problems, and --rebuild TABLE writes a table anew from the warehouse"
+}
+
+func isBroken(err error) bool {
+	_, broken := errors.AsType[*BrokenError](err)
+	return broken
+}
+
+// UseError says that something is asked for in a wrong way.
+type UseError struct{ What string }
+
+func (e *UseError) Error() string { return e.What }
+
+// OldFilesError says that a warehouse has files of an older format, whose times and amounts
+// the engines read wrong.
+type OldFilesError struct{ Path string }
+
+func (e *OldFilesError) Error() string {
+	return e.Path + " is of an older format, in which times have milliseconds: Spark finds no rows by those"
+}
+
+// Hint says what to do about it.
+func (e *OldFilesError) Hint() string { return "extract migrate rewrites older files, once" }
+
+// ForeignError says that a table is not this warehouse's.
+type ForeignError struct{ What string }
+
+func (e *ForeignError) Error() string { return "another warehouse published it: " + e.What }
+
+// Hint says what to do about it.
+func (e *ForeignError) Hint() string {
+	return "nothing was changed there; publish to another place, or, if this warehouse is to take its place, publish once with --adopt"
+}
