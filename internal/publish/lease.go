@@ -301,14 +301,14 @@ func (l *lease) again(ctx context.Context, expires time.Time) (gone bool, err er
 	return false, l.put(ctx)
 }
 
-// release gives the lease back. If it fails, the next one
+// release gives the lease back, and tells the next holder what was cleaned. If it fails, the next one
 // waits until the lease has expired.
-func (l *lease) release(ctx context.Context) {
+func (l *lease) release(ctx context.Context, cleaned int64) {
 	l.stop()
 	<-l.done
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), watchTime)
 	defer cancel()
-	l.note.Released = true
+	l.note.Released, l.note.Cleaned = true, cleaned
 	_ = l.put(ctx)
 }
 

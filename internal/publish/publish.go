@@ -189,10 +189,11 @@ func (p *publication) leased(ctx context.Context) error {
 		err = locked
 	}
 	for _, l := range leases {
+		cleaned := l.note.Cleaned
 		if err == nil {
-			l.note.Cleaned = oldest
+			cleaned = oldest
 		}
-		l.release(before)
+		l.release(before, cleaned)
 	}
 	return err
 }
