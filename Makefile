@@ -112,8 +112,8 @@ crash: ## Fail every disk operation once, and kill -9 the real program 1,250 tim
 	go test ./internal/sink -run Operation -timeout 60m -args -every 1 -long
 	go test ./cmd/internal/e2e -run TestKilledRuns -timeout 120m -v -args -kills 800 -worlds 4
 	go test ./cmd/internal/e2e -run TestKilledMaintenance -timeout 60m -v -args -long -maintenance-kills 200 -worlds 4
-	go test ./cmd/internal/e2e -run TestKilledAmongResources -timeout 60m -v -args -resource-kills 200
-	go test ./cmd/internal/e2e -run TestKilledAmongBulkPages -timeout 60m -v -args -bulk-kills 50 -worlds 4
+	go test ./cmd/internal/e2e -run TestKilledAmongResources -timeout 60m -v -args -long -resource-kills 200
+	go test ./cmd/internal/e2e -run TestKilledAmongBulkPages -timeout 60m -v -args -long -bulk-kills 50 -worlds 4
 
 .PHONY: damage
 damage: ## Every kind of damage to every kind of file, under every command (about an hour)
