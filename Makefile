@@ -50,8 +50,8 @@ long: ## What the quick tests only sample, and what they leave out; .ci/run runs
 	go test ./internal/sink -run 'TestEveryOperation|AgainstAMap|TestEveryResource|TestEveryPair|TestVerifyFindsEveryDamage|TestRepairMendsEveryDamage' -timeout 15m -rapid.checks 100 -args -every 29 -long
 	go test ./internal/sink/journal ./internal/sink/snapshot -run 'TestJournal|Pointwise' -timeout 15m -rapid.checks 100
 	go test ./internal/calls -timeout 15m -rapid.checks 100
-	go test ./internal/sandbox -run 'TestRestart|AddUp|TestPagesHoldOrderedCalls|TestPagesAreCompleteAndDisjoint' -timeout 15m -rapid.checks 100 -args -judge-every 1
-	go test ./internal/crawler -run 'TestSandboxInTrouble|TestOptionalWork|TestNightsByAWrongClock|TestListOfCallsWithoutEnd|TestListsThatMisbehave|TestSecondRunCostsItsWindow|FuzzHostileService|TestNightsInBulk|TestSandboxFirstNight|TestSandboxFirstAndSecondRun|TestEveryItemIsAccountedFor' -timeout 15m -rapid.checks 100 -args -long
+	go test ./internal/sandbox -run 'TestRestart|AddUp|TestPagesHoldOrderedCalls' -timeout 15m -rapid.checks 100 -args -judge-every 1
+	go test ./internal/crawler -run 'TestSandboxInTrouble|TestNightsByAWrongClock|TestListOfCallsWithoutEnd|TestListsThatMisbehave|TestSecondRunCostsItsWindow|FuzzHostileService|TestNightsInBulk|TestSandboxFirstNight|TestSandboxFirstAndSecondRun|TestEveryItemIsAccountedFor' -timeout 15m -rapid.checks 100 -args -long
 	go test ./internal/analytics -run 'EqualTheOracle|EqualsTwoReports|TwoDimensions|OnlyWhatIsProven|WhileSnapshotsChange|TestSafeReaches|OfTheOrganisation|OnTheOrganisation|TestCatalogAnswers|TestStatementsFind|TestSuccess|TestSteadyDays|TestAnomalies|TestReportsByRights' \
 	  -timeout 15m -args -every-question 1 -every-form 2 -long
 	go test ./internal/serve ./cmd/internal/querycmd/web -run 'TestOthersRows|TestSafeOverTheWire|TestNumbersLead|TestEveryLink' -timeout 15m -args -long
@@ -130,8 +130,10 @@ double: ## Start two runs at once, 100 times: always exactly one works
 .PHONY: soak
 soak: ## The long ones: 201,312 calls in a first night, a night on a million calls, more random trouble
 	CALLHOUSE_SOAK=1 go test ./internal/crawler -run TestSandboxFirstNight -timeout 60m -v
-	go test ./cmd/internal/e2e -run TestNightCostsTheMinimum -timeout 60m -v -args -night-calls 1000000
+	go test ./cmd/internal/e2e -run TestNightCostsTheMinimum -timeout 60m -v -args -long -night-calls 1000000
+	go test ./internal/crawler -run TestOptionalWork -timeout 60m -args -long
 	go test ./internal/crawler -run TestSandboxInTrouble -timeout 60m -rapid.checks 2000
+	go test ./internal/sandbox -run TestPagesAreCompleteAndDisjoint -timeout 60m -rapid.checks 2000 -args -long
 	go test ./internal/sink -run TestWarehouseAgainstAMap -timeout 60m -rapid.checks 2000
 	go test ./cmd/internal/e2e -run TestRealWarehouseInTrouble -timeout 60m -rapid.checks 500 -args -long
 

@@ -5,6 +5,7 @@ package longtest
 import (
 	"flag"
 	"math/rand/v2"
+	"os"
 	"testing"
 )
 
@@ -14,10 +15,15 @@ var long = flag.Bool("long", false, "try all that the quick tests only sample, a
 func On() bool { return *long }
 
 // Only leaves a test, or a case of one, to make long: cheaper ones show nearly all of it. Under
-// the race detector it runs.
+// the race detector it runs. A target of make that names the test and lacks -long fails: it
+// would seem to try what it skips.
 func Only(t *testing.T) {
 	t.Helper()
-	if !*long && !underRace {
+	switch {
+	case *long, underRace:
+	case os.Getenv("MAKELEVEL") != "" && flag.Lookup("test.run").Value.String() != "":
+		t.Fatal("the target of make that runs this test lacks -args -long")
+	default:
 		t.Skip("make long tries it")
 	}
 }
