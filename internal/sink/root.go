@@ -67,7 +67,13 @@ func (w *Warehouse) giveBack() error {
 	if !w.opts.ReadOnly {
 		empty := true
 		for _, name := range []string{layout.SnapshotsName, layout.JournalName} {
-			err := fsys.Remove(filepath.Join(root, name)) // fails if something is in it
+			path := filepath.Join(root, name)
+			info, err := fsys.Lstat(path)
+			if err == nil && info.IsDir() { // a link in its place is damage, and leads to somebody's data
+				err = fsys.Remove(path) // fails if something is in it
+			} else if err == nil {
+				return w.lock.Release()
+			}
 			empty = empty && (err == nil || disk.IsGone(err))
 		}
 		if empty && w.madeKey {

@@ -194,3 +194,25 @@ func TestEmptyWarehousesSideBySide(t *testing.T) {
 		t.Errorf("the committed calls are gone: %+v, %v", s, err)
 	}
 }
+
+// A warehouse whose folder of snapshots was replaced by a link, as by somebody who moved it to
+// another disk, is refused as damaged, and nothing of it is removed.
+func TestALinkedFolderIsLeftAlone(t *testing.T) {
+	for _, name := range []string{layout.SnapshotsName, layout.JournalName} {
+		root, elsewhere := sound(t), filepath.Join(t.TempDir(), name)
+		path := filepath.Join(root, name)
+		if err := errors.Join(os.Rename(path, elsewhere), os.Symlink(elsewhere, path)); err != nil {
+			t.Fatal(err)
+		}
+		for _, adopt := range []bool{false, true} {
+			w, err := Open(Options{Root: root, RunID: layout.RunID(testDay, 9), Adopt: adopt})
+			if err == nil {
+				_ = w.Close()
+				t.Errorf("%s: it opened", name)
+			}
+			if to, err := os.Readlink(path); err != nil || to != elsewhere {
+				t.Errorf("%s: the link is gone: %v", name, err)
+			}
+		}
+	}
+}
