@@ -28,24 +28,28 @@ func (w *Warehouse) take(fsys disk.FS) error {
 		disk.RemoveRoot(root, made)
 		return fmt.Errorf("open the warehouse: %w", err)
 	}
-	w.opts.FS = fsys
-	if w.opts.ReadOnly {
-		w.opts.FS = disk.ReadOnly(fsys)
-	}
 	if made > 0 && w.opts.Spent != "" {
 		disk.Restore(root, w.opts.Spent)
 	}
 	host, _ := os.Hostname() // a courtesy to whoever meets the lock
 	w.lock, w.spent, err = disk.TakeLock(root, disk.Holder{PID: os.Getpid(), Host: host, RunID: w.opts.RunID, Since: w.opts.Now().UTC(),
 		Records: w.opts.Records, Made: made})
-	if err == nil {
-		return nil
-	}
 	if c, ok := fsys.(io.Closer); ok && own { // two that wait for each other must not use up the files of a process
 		err = errors.Join(err, c.Close())
 	}
-	disk.RemoveRoot(root, made)
-	return err
+	if err != nil {
+		disk.RemoveRoot(root, made)
+		return err
+	}
+	if own { // until the lock was taken, another run could replace the folder
+		if fsys, err = disk.Open(root, w.opts.Group); err != nil {
+			return errors.Join(fmt.Errorf("open the warehouse: %w", err), w.lock.Release())
+		}
+	}
+	if w.opts.FS = fsys; w.opts.ReadOnly {
+		w.opts.FS = disk.ReadOnly(fsys)
+	}
+	return nil
 }
 
 // Empty says that nothing is committed, and nothing waits to be.
