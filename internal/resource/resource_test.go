@@ -2,6 +2,7 @@ package resource_test
 
 import (
 	"encoding/json"
+	"os"
 	"slices"
 	"testing"
 
@@ -12,6 +13,11 @@ import (
 	"callhouse/internal/schema"
 	"callhouse/internal/wire"
 )
+
+func TestMain(m *testing.M) {
+	resourcetest.Register() // once, before tests read the list side by side
+	os.Exit(m.Run())
+}
 
 func decode(t *testing.T, of *resource.Resource, body []byte) *schema.Object {
 	t.Helper()
@@ -28,7 +34,6 @@ func decode(t *testing.T, of *resource.Resource, body []byte) *schema.Object {
 // states of an object, is the one field of its row of changes, and stays merged.
 func TestEveryColumn(t *testing.T) {
 	t.Parallel()
-	resourcetest.Register()
 	tried := 0
 	for _, of := range resource.All {
 		a, b := decode(t, of, resourcetest.Record(of, 1, 0)), decode(t, of, resourcetest.Record(of, 1, 1))

@@ -19,7 +19,6 @@ import (
 // the object and into each column of JSON.
 func TestScrubbedIsWithheld(t *testing.T) {
 	t.Parallel()
-	resourcetest.Register()
 	text, err := os.ReadFile(filepath.Join("..", "wire", "secret", "testdata", "shapes.txt"))
 	if err != nil {
 		t.Fatal(err)
