@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == safe.Name {
 		os.Exit(querycmd.Run(context.Background(), cmdtest.Child(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
-	if os.Getenv("CALLHOUSE_TEST_SHELL") != "" { // a test runs this binary
+	if os.Getenv("CALLHOUSE_TEST_SHELL")+os.Getenv("CALLHOUSE_TEST_QUERY") != "" { // a test runs this binary
 		goleak.VerifyTestMain(m)
 	}
 	clear := cmdtest.Seal()
