@@ -172,6 +172,14 @@ func (c *files) commit(ctx context.Context, name string, base current, updates [
 	if err != nil {
 		return err
 	}
+	// The version after the base may have been removed again by a publisher that is many versions
+	// ahead. Then it could be created once more, and nobody would ever read it.
+	switch known, err := c.hint(ctx, name); {
+	case err != nil:
+		return err
+	case known > base.version:
+		return errConflict
+	}
 	at := c.version(name, base.version+1)
 	if err := c.store.Create(ctx, at, raw); err != nil {
 		// Our own first attempt may have come through, without its answer.

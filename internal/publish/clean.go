@@ -58,7 +58,8 @@ func (w *work) doubtful() (out []string) {
 		}
 		switch n := versionOf(o.URI); {
 		case n > 0:
-			if !own || n >= oldest || o.URI != w.location+"/metadata/"+name {
+			// A slow publisher of another organisation may still build on a young one.
+			if !own || !old || n >= oldest || o.URI != w.location+"/metadata/"+name {
 				continue
 			}
 		case !old:
