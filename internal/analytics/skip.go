@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"callhouse/internal/layout"
-	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 )
 
@@ -76,18 +75,11 @@ func partsOf(m *layout.Manifest) []*part {
 	at := map[string]*part{}
 	for i := range m.Files {
 		f := &m.Files[i]
-		name, tally := f.Table, slices.ContainsFunc(schema.TallyTables, func(t *schema.Table) bool { return t.Name == f.Table })
-		if of := resource.Owner(f.Table); of != nil {
-			name = of.Name
-		}
-		key := name
-		if f.Period != "" {
-			key = fmt.Sprint(f.Period, tally)
-			name = f.Period
-		}
+		tally := slices.ContainsFunc(schema.TallyTables, func(t *schema.Table) bool { return t.Name == f.Table })
+		key := fmt.Sprint(f.Part(), tally)
 		p := at[key]
 		if p == nil {
-			p = &part{Skipped: Skipped{Name: name}, tallies: tally}
+			p = &part{Skipped: Skipped{Name: f.Part()}, tallies: tally}
 			at[key] = p
 			out = append(out, p)
 		}

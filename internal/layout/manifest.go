@@ -194,6 +194,18 @@ type File struct {
 	NextExpiry      *int64 `json:"next_expiry,omitempty"`
 }
 
+// Part names what a file is a part of: the period whose calls it holds, the resource, or else
+// its table. The files of one part mean nothing without each other.
+func (f *File) Part() string {
+	switch of := resource.Owner(f.Table); {
+	case of != nil:
+		return of.Name
+	case f.Period == "" || !among(resource.AllTables, f.Table):
+		return f.Table
+	}
+	return f.Period
+}
+
 // FileOf returns the file of a table and period, or nil.
 func (m *Manifest) FileOf(table, period string) *File {
 	for i := range m.Files {

@@ -9,6 +9,7 @@ const (
 	NoProblem    Problem = ""
 	Refused      Problem = "refused"      // the service does not accept the key
 	Unreachable  Problem = "unreachable"  // nothing answers at the address
+	Untrusted    Problem = "untrusted"    // the certificate of what answers there
 	Misaddressed Problem = "misaddressed" // something else than the service answers
 	Down         Problem = "down"         // the service fails
 	WrongClock   Problem = "clock"        // this machine's clock and the service's disagree
@@ -27,6 +28,7 @@ const (
 var help = map[Problem]string{
 	Refused:      "correct the API key (extract config shows its source), then: extract run",
 	Unreachable:  "check --base-url and the network, then: extract run",
+	Untrusted:    "see to the service's certificate, or this machine's clock and authorities, then: extract run",
 	Misaddressed: "set --base-url to the part of the address before /v3, then: extract run",
 	Down:         "extract run, once the service answers again",
 	WrongClock:   "set this machine's clock, then: extract run",

@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -127,9 +129,14 @@ func TestStatusNamesTheProblem(t *testing.T) {
 	defer elsewhere.Close()
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
+	stranger := httptest.NewUnstartedServer(http.NotFoundHandler())
+	stranger.Config.ErrorLog = log.New(io.Discard, "", 0)
+	stranger.StartTLS()
+	defer stranger.Close()
 	for _, f := range []struct{ problem, help, flag, value string }{
 		{"refused", "correct the API key", "--api-key-file", wrongKey},
 		{"misaddressed", "set --base-url", "--base-url", elsewhere.URL},
+		{"untrusted", "see to the service's certificate", "--base-url", stranger.URL},
 		{"unreachable", "check --base-url and the network", "--base-url", gone.URL},
 		{"incomplete", "extract run continues", "--max-duration", "1ns"},
 	} {

@@ -8,7 +8,6 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/api"
-	"callhouse/internal/layout"
 	"callhouse/internal/sink/disk"
 )
 
@@ -17,31 +16,18 @@ func explain(err error) error {
 	if err == nil {
 		return nil
 	}
+	c := causeOf(err)
 	switch {
 	case cli.Is[*cli.Error](err):
 		return err
 	case cli.Is[*disk.LockedError](err):
 		return cli.Fail(cli.ExitLocked, err, "wait for it to end; the lock goes with its process, so there is never one to remove by hand")
-	case cli.Is[*layout.VersionError](err):
-		return cli.Fail(cli.ExitFailed, err, "nothing was changed")
-	case cli.Is[*layout.ColumnError](err):
-		return cli.Fail(cli.ExitFailed, err, "nothing was changed; query, status and verify read it as it is")
 	case disk.IsNoSpace(err):
 		return explainNoSpace(err)
 	case cli.Hint(err) != "": // it says so itself
 		return err
-	case cli.Is[*api.AuthError](err):
-		return cli.Fail(cli.ExitFailed, err, "check the key in the service's dashboard; what was fetched before is committed")
-	case cli.Is[*api.UnreachableError](err):
-		return cli.Fail(cli.ExitFailed, err, "check --base-url (CALLHOUSE_BASE_URL) and the network")
-	case cli.Is[*api.CertificateError](err):
-		return cli.Fail(cli.ExitFailed, err, certificateHint(err))
-	case cli.Is[*api.AddressError](err):
-		return cli.Fail(cli.ExitFailed, err, "set --base-url (CALLHOUSE_BASE_URL) to the part of the address before /v3")
-	case cli.Is[*api.ServiceDownError](err):
-		return cli.Fail(cli.ExitFailed, err, "what was fetched is committed; the next run goes on from there")
-	case cli.Is[*api.ClockError](err):
-		return cli.Fail(cli.ExitFailed, err, "nothing was written or erased; set this machine's clock; with --yes, run goes by the service's clock instead")
+	case c != nil:
+		return cli.Fail(cli.ExitFailed, err, c.hint(err))
 	case cli.Is[*fs.PathError](err):
 		return cli.Fail(cli.ExitFailed, err, "--warehouse (CALLHOUSE_WAREHOUSE) must name a folder that this user may write to")
 	case errors.Is(err, context.Canceled):

@@ -17,7 +17,6 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"callhouse/internal/layout"
-	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/commit"
 	"callhouse/internal/sink/disk"
@@ -123,16 +122,10 @@ func (p *planner) parts() []*Part {
 	at := map[string]*Part{}
 	for i := range p.s.Manifest.Files {
 		f := &p.s.Manifest.Files[i]
-		name := f.Period
-		if of := resource.Owner(f.Table); of != nil {
-			name = of.Name
-		} else if name == "" {
-			name = f.Table
-		}
-		part := at[name]
+		part := at[f.Part()]
 		if part == nil {
-			part = &Part{Name: name, period: f.Period != ""}
-			at[name] = part
+			part = &Part{Name: f.Part(), period: f.Part() == f.Period}
+			at[part.Name] = part
 			out = append(out, part)
 		}
 		part.add(f, p.faults[f.Path])
@@ -314,13 +307,7 @@ func (p *planner) borrow(ctx context.Context, part *Part) (*commit.Loan, error) 
 
 // holds reports whether a file of an older snapshot is of this part: the days of a month are.
 func (part *Part) holds(f *layout.File) bool {
-	if part.period {
-		return f.Period == part.Name || strings.HasPrefix(f.Period, part.Name+"-")
-	}
-	if of := resource.Owner(f.Table); of != nil {
-		return of.Name == part.Name
-	}
-	return f.Period == "" && f.Table == part.Name
+	return f.Part() == part.Name || part.period && strings.HasPrefix(f.Part(), part.Name+"-")
 }
 
 // mainTable is the table without which the other tables of a part mean nothing.

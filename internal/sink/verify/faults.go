@@ -22,6 +22,19 @@ func (p Problem) Lost() bool { return lost[p.Kind] }
 // rightly hold, or of the key beside them.
 func (p Problem) damage() bool { return p.Kind != Secret && p.Kind != MaskKeyProblem }
 
+// inside takes the path of a problem apart: the folder of a snapshot, and the file in it; "" is
+// the manifest, or the snapshot as a whole. What lies in no snapshot has no folder.
+func inside(path string) (folder, file string) {
+	rest, ok := strings.CutPrefix(path, layout.SnapshotsName+"/")
+	if !ok {
+		return "", ""
+	}
+	if folder, file, _ = strings.Cut(rest, "/"); file == layout.ManifestName {
+		file = ""
+	}
+	return folder, file
+}
+
 // Faults verifies one snapshot, and returns the problems by the paths of its files inside
 // the snapshot; those of the manifest and of the snapshot as a whole under "". Problems that
 // are many of a kind in one file are not all named.
@@ -35,11 +48,8 @@ func Faults(ctx context.Context, fsys disk.FS, s *layout.Snapshot, forgotten *sn
 		if !p.damage() {
 			continue
 		}
-		path, inside := strings.CutPrefix(p.Path, v.rel(s.Dir)+"/")
-		if !inside || path == layout.ManifestName {
-			path = ""
-		}
-		out[path] = append(out[path], p)
+		_, file := inside(p.Path)
+		out[file] = append(out[file], p)
 	}
 	return out, nil
 }
@@ -52,10 +62,9 @@ func (v *verifier) damaged(snapshots []*layout.Snapshot) (out []int64) {
 		if !(Problem{Kind: key[0]}).damage() {
 			continue
 		}
-		if path, ok := strings.CutPrefix(key[1], layout.SnapshotsName+"/"); ok {
-			folder, file, _ := strings.Cut(path, "/")
+		if folder, file := inside(key[1]); folder != "" {
 			folders[folder] = true
-			files[file] = file != "" && file != layout.ManifestName && file != layout.RunsFile // which each has its own of
+			files[file] = file != "" && file != layout.RunsFile // which each has its own of
 		}
 	}
 	for _, s := range snapshots {

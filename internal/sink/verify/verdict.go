@@ -35,11 +35,11 @@ func Save(root string, group bool, r *Report, now time.Time) error {
 		if !p.damage() {
 			continue
 		}
-		_, path, _ := strings.Cut(strings.TrimPrefix(p.Path, layout.SnapshotsName+"/"), "/")
-		if path == layout.ManifestName {
-			path = ""
+		folder, file := inside(p.Path)
+		if folder == "" && strings.Contains(p.Path, "/") {
+			file = p.Path // in a folder beside the snapshots: no problem of theirs
 		}
-		if v.Files = append(v.Files, path); v.First == "" {
+		if v.Files = append(v.Files, file); v.First == "" {
 			v.First = p.Path + " (" + p.Kind + ")" // not what is wrong, which may name a call
 		}
 		v.Problems++

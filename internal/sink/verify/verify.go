@@ -15,11 +15,9 @@ import (
 
 	"callhouse/internal/calls"
 	"callhouse/internal/layout"
-	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/disk"
 	"callhouse/internal/sink/snapshot"
-	"callhouse/internal/sink/table"
 )
 
 // Options says what is verified.
@@ -277,16 +275,10 @@ func byPeriod(m *layout.Manifest) [][]*layout.File {
 	var out [][]*layout.File
 	for i := range m.Files {
 		f := &m.Files[i]
-		what := f.Period
-		if of := resource.Owner(f.Table); of != nil {
-			what = of.Name
-		} else if what == "" || table.ByName(f.Table) == nil {
-			what = f.Table
-		}
-		j, ok := at[what]
+		j, ok := at[f.Part()]
 		if !ok {
 			j = len(out)
-			at[what] = j
+			at[f.Part()] = j
 			out = append(out, nil)
 		}
 		out[j] = append(out[j], f)
