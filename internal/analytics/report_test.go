@@ -266,18 +266,20 @@ func TestLocalTimes(t *testing.T) {
 	}
 }
 
-// The table of offsets and DuckDB's calendar agree at every instant.
+// The table of offsets and DuckDB's calendar agree at every instant until 2026. From
+// then on they are as old as two databases of time zones: DuckDB 1.5.6 has one in
+// which Morocco keeps no summer time, Go 1.26 and Debian 12 have not.
 func TestLocalTimeEqualsTheCalendar(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 9))
 	calls := randomCalls(r, 500)
-	for i := range 20 { // far from each other: many changes between them
+	for i := range 500 { // far from each other: many changes between them
 		calls = append(calls, row{"call_id": fmt.Sprintf("x%d", i), "start_at": r.Int64N(60 * 365 * 86_400_000)})
 	}
 	root := t.TempDir()
 	analyticstest.Write(t, root, 1, analyticstest.Data{Calls: calls})
 	for _, name := range []string{"UTC", "America/New_York", "Europe/Berlin", "Asia/Seoul", "Asia/Kathmandu", "Africa/Casablanca"} {
 		w := open(t, root, zone(t, name))
-		rows, err := w.SQL(t.Context(), "SELECT count(*) FROM calls WHERE local_start IS DISTINCT FROM timezone(?, start_at)", name)
+		rows, err := w.SQL(t.Context(), "SELECT count(*) FROM calls WHERE local_start IS DISTINCT FROM timezone(?1, start_at) AND (start_at < TIMESTAMP '2026-01-01' OR ?1 <> 'Africa/Casablanca')", name)
 		if got := all(t, rows, err); got[0][0] != int64(0) {
 			t.Errorf("%s: %v starts have another local time than the calendar's", name, got[0][0])
 		}

@@ -43,7 +43,7 @@ type Options struct {
 }
 
 // EngineVersion returns the version of the DuckDB that is linked in, as in
-// "v1.5.5".
+// "v1.5.6".
 func EngineVersion() string { return duck.Version() }
 
 // Warehouse is one snapshot, open for questions. It may be used by several

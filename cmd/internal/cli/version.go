@@ -36,7 +36,7 @@ func Version() string {
 }
 
 // Versions is what --version prints after the program's name: its version, the
-// release's commit, and the versions of parts, as in "DuckDB v1.5.5".
+// release's commit, and the versions of parts, as in "DuckDB v1.5.6".
 func Versions(parts ...string) string {
 	all := []string{Version()}
 	if commit != "" {

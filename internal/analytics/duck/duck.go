@@ -22,7 +22,7 @@ import (
 	"callhouse/internal/scratch"
 )
 
-// Version returns the library's version, as in "v1.5.5".
+// Version returns the library's version, as in "v1.5.6".
 func Version() string { return bindings.LibraryVersion() }
 
 // Config says how much of the machine a database may take.
