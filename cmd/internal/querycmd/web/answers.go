@@ -86,7 +86,7 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, q *question, a *an
 		making.Go(func() {
 			err := errBroken
 			defer func() { s.end(key, m, err) }()
-			err = s.work(context.WithoutCancel(r.Context()), a, m)
+			err = s.work(context.WithoutCancel(r.Context()), a, func(t *turn) (io.Writer, error) { return &paced{m, t}, nil })
 		})
 	default:
 		s.made.WithLabelValues("kept").Inc()
@@ -116,17 +116,45 @@ func head(h http.Header, a *answerTo) {
 	}
 }
 
-// work makes an answer, in its turn.
-func (s *Server) work(ctx context.Context, a *answerTo, to io.Writer) error {
+// turn is an answer's right to be worked on. Only so many have it at once.
+type turn struct {
+	ctx     context.Context //nolint:containedctx // the answer's own: it has one turn
+	working chan struct{}
+	held    bool
+}
+
+// take waits for the turn, unless it is held.
+func (t *turn) take() error {
+	if t.held {
+		return nil
+	}
+	select {
+	case t.working <- struct{}{}:
+		t.held = true
+		return nil
+	case <-t.ctx.Done():
+		return context.Cause(t.ctx)
+	}
+}
+
+func (t *turn) give() {
+	if t.held {
+		<-t.working
+		t.held = false
+	}
+}
+
+// work makes an answer. What begins it returns where it is written to, and the turn is
+// taken by either of them.
+func (s *Server) work(ctx context.Context, a *answerTo, begin func(*turn) (io.Writer, error)) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, Longest, errTooLong)
 	defer cancel()
-	select {
-	case s.working <- struct{}{}:
-		defer func() { <-s.working }()
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	t := &turn{ctx: ctx, working: s.working}
+	defer t.give()
+	to, err := begin(t)
+	if err == nil {
+		err = a.write(ctx, to)
 	}
-	err := a.write(ctx, to)
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
@@ -138,12 +166,28 @@ func (s *Server) work(ctx context.Context, a *answerTo, to io.Writer) error {
 	return nil
 }
 
+// paced is a page that is being made. Its head takes little work and waits for no other
+// answer: the page takes its turn once its head is sent.
+type paced struct {
+	*making
+	turn *turn
+}
+
+// Flush implements page.Flusher.
+func (p *paced) Flush() {
+	p.making.Flush()
+	_ = p.turn.take() // it fails if the context has ended, which the next question notices
+}
+
 var errTooLong = fmt.Errorf("the answer took longer than %s", Longest)
 
 // stream sends an answer while it is made, and keeps it if it is small.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, number int64, key string, a *answerTo) error {
-	to := &tee{w: w, working: s.working, begin: func() { head(w.Header(), a) }}
-	err := s.work(r.Context(), a, to)
+	to := &tee{w: w, begin: func() { head(w.Header(), a) }}
+	err := s.work(r.Context(), a, func(t *turn) (io.Writer, error) {
+		to.turn = t
+		return to, t.take()
+	})
 	switch {
 	case err != nil && to.begun:
 		s.cut(r, err)
@@ -163,11 +207,11 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, number int64, ke
 // tee writes on, and keeps a copy of what is small. While a reader takes its time, it is
 // another answer's turn.
 type tee struct {
-	w       io.Writer
-	working chan struct{}
-	begin   func()
-	begun   bool
-	copy    bytes.Buffer
+	w     io.Writer
+	turn  *turn
+	begin func()
+	begun bool
+	copy  bytes.Buffer
 }
 
 func (t *tee) Write(p []byte) (int, error) {
@@ -181,9 +225,9 @@ func (t *tee) Write(p []byte) (int, error) {
 	if t.copy.Len() < mostKept {
 		t.copy.Write(p)
 	}
-	<-t.working
-	defer func() { t.working <- struct{}{} }()
-	return t.w.Write(p)
+	t.turn.give()
+	n, err := t.w.Write(p)
+	return n, errors.Join(err, t.turn.take())
 }
 
 // find returns an answer that was made before, or is being made. begin has it begun where it

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -136,6 +137,46 @@ func TestHeadComesFirst(t *testing.T) {
 		if err != nil || len(out.at) != 2 || !strings.Contains(out.at[0], "</h1>") || strings.Contains(out.at[0], "<table") || !strings.HasSuffix(out.at[1], "</html>\n") || !strings.Contains(out.at[1], "<table") {
 			t.Errorf("%s: %v, in parts %q", address, err, out.at)
 		}
+	}
+}
+
+// A head does not wait for the answers that are being made, and what follows does.
+func TestHeadsWaitForNobody(t *testing.T) {
+	s := newServer(t)
+	server := httptest.NewServer(s.Handler)
+	t.Cleanup(server.Close)
+	for range cap(s.working) {
+		s.working <- struct{}{}
+	}
+	free := sync.OnceFunc(func() {
+		for range cap(s.working) {
+			<-s.working
+		}
+	})
+	defer free()
+	bodies := map[string]io.ReadCloser{}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // only in vain
+	defer cancel()
+	for _, address := range []string{"/", "/calls", "/calls/one", "/reports/worst", "/reports/conversation", "/reports/search?word=hello"} {
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+address, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := server.Client().Do(r)
+		if err != nil {
+			t.Fatalf("%s: no head: %v", address, err)
+		}
+		defer resp.Body.Close()
+		bodies[address] = resp.Body
+	}
+	free()
+	for address, body := range bodies {
+		if text, err := io.ReadAll(body); err != nil || !strings.HasSuffix(string(text), "</html>\n") {
+			t.Errorf("%s: %v after %d bytes", address, err, len(text))
+		}
+	}
+	if len(s.working) != 0 {
+		t.Errorf("%d turns are not given back", len(s.working))
 	}
 }
 
