@@ -315,7 +315,7 @@ func factsOf(g *group) (out [][]any) {
 		{"cost known", "good", has("total_cost")},
 	} {
 		if n := count(g.calls, f.applies); n > 0 {
-			out = append(out, []any{g.key, f.fact, f.state, int64(n), percentOf(n, len(g.calls))})
+			out = append(out, []any{g.key, f.fact, f.state, int64(n), percentOf(n, len(g.calls)), "selection"})
 		}
 	}
 	return out
@@ -328,9 +328,9 @@ func lastRunOf(runs []row) (out [][]any) {
 	}
 	last := runs[len(runs)-1]
 	if n := last["calls_set_aside"].(int64); n > 0 {
-		out = append(out, []any{nil, "set aside by the last run", "lost", n, nil})
+		out = append(out, []any{nil, "set aside by the last run", "lost", n, nil, "warehouse"})
 	}
-	return append(out, []any{nil, "counted by the service", "info", last["total_count"], nil})
+	return append(out, []any{nil, "counted by the service", "info", last["total_count"], nil, "warehouse"})
 }
 
 // callsOf are the calls themselves, the newest first.

@@ -3,12 +3,14 @@
 -- Every line counts the calls of the selection of which something is known, or
 -- missing, as the line on coverage does on stderr. A call that never connected has
 -- no transcript that could be asked for; one that is not asked for by its kind is of
--- a kind (status, reason, length) of which no record ever had one. Over the whole selection (without --by) more lines come from the
--- runs, and are of the warehouse: calls that the last one set aside because they could
--- not be read, how many calls the service said it has, and, where transcripts came on pages
--- of v2, how many, how many of them were compared with v3, and how many may be wrong at the most,
--- with 95 % confidence, since none of those that were compared was. Spans of time whose
--- calls are not listed completely yet are told on stderr, as by every report.
+-- a kind (status, reason, length) of which no record ever had one. Without --by, more
+-- lines come from the runs. Their scope is the whole warehouse, whatever is selected:
+-- the calls that the last run could not read, the number of calls that the service
+-- reports and, where transcripts came on pages of v2, their number, how many of them
+-- were compared with v3, and the upper bound of the share that may differ. None of the
+-- compared ones differed, so the bound (95 % confidence) depends on their number alone.
+-- Spans of time whose calls are not listed completely yet are reported on stderr, as
+-- by every report.
 --
 -- Grain: one row per group and fact that applies to at least one call
 -- Reads: tallied, runs
@@ -19,8 +21,9 @@
 --   key            VARCHAR  -        the group that --by asks for
 --   fact           VARCHAR  -        what is known or missing
 --   state          VARCHAR  -        good, waiting (it comes, or is given up), lost (it does not come) or info
---   calls          BIGINT   count    calls that it applies to
---   share_percent  DOUBLE   percent of calls  share of the group's calls; null for what the last run tells
+--   calls          BIGINT   count    calls that it applies to; null for a bound
+--   share_percent  DOUBLE   percent of calls  share of the group's calls, or a bound of a share; null for other lines of the warehouse
+--   scope          VARCHAR  -        selection: of the calls that were selected; warehouse: of all
 
 WITH counted AS (
     SELECT key, [
@@ -77,19 +80,21 @@ WITH counted AS (
     WHERE NOT coalesce(getvariable('grouped'), false) AND bulk_transcripts IS NOT NULL
         AND started_at > coalesce((SELECT max(started_at) FROM runs WHERE bulk_differing > 0), '-infinity'::TIMESTAMPTZ)
 )
-SELECT key, fact, state, calls, percent_of(calls, group_calls) AS share_percent
+SELECT key, fact, state, calls, share_percent, scope
 FROM (
-    SELECT key, line, fact, state, calls, group_calls FROM told WHERE calls > 0
+    SELECT key, line, fact, state, calls, percent_of(calls, group_calls) AS share_percent, 'selection' AS scope, group_calls
+    FROM told
+    WHERE calls > 0
     UNION ALL
-    SELECT NULL, 20, 'set aside by the last run', 'lost', calls_set_aside, 0 FROM last_run WHERE calls_set_aside > 0
+    SELECT NULL, 20, 'set aside by the last run', 'lost', calls_set_aside, NULL, 'warehouse', 0 FROM last_run WHERE calls_set_aside > 0
     UNION ALL
-    SELECT NULL, 21, 'counted by the service', 'info', total_count, 0 FROM last_run WHERE total_count IS NOT NULL
+    SELECT NULL, 21, 'counted by the service', 'info', total_count, NULL, 'warehouse', 0 FROM last_run WHERE total_count IS NOT NULL
     UNION ALL
-    SELECT NULL, 22, 'transcript from a page of v2', 'info', came, 0 FROM bulk WHERE came > 0
+    SELECT NULL, 22, 'transcript from a page of v2', 'info', came, NULL, 'warehouse', 0 FROM bulk WHERE came > 0
     UNION ALL
-    SELECT NULL, 23, 'page of v2 compared with v3', 'info', compared, 0 FROM bulk WHERE came > 0
+    SELECT NULL, 23, 'page of v2 compared with v3', 'info', compared, NULL, 'warehouse', 0 FROM bulk WHERE came > 0
     UNION ALL
-    SELECT NULL, 24, 'page of v2 that may be wrong, at most', 'info', ceil(came * (1 - 0.05 ** (1 / compared)))::BIGINT, 0
+    SELECT NULL, 24, 'transcript of v2 that may differ, at most', 'info', NULL, 100 * (1 - 0.05 ** (1 / compared)), 'warehouse', 0
     FROM bulk WHERE came > 0 AND compared > 0
 )
 ORDER BY group_rank(group_calls), key NULLS LAST, line

@@ -9,15 +9,18 @@ import (
 	"callhouse/internal/analytics/value"
 )
 
-// coverage is how far the numbers can be trusted: those of the last day beside
-// those of the period.
+// coverage is how far the numbers can be trusted: those of the last day, those of the
+// period, and those of the whole warehouse, each under its own name.
 func coverage(l *lang, last, whole *span) *section {
 	s := &section{ID: "coverage", Title: l.say("trust.title"), Wide: true, Lead: l.say("trust.lead")}
 	if last.calls() > 0 {
-		s.Boards = append(s.Boards, last.facts())
+		s.Boards = append(s.Boards, last.facts(ofSelection, last.name(l)))
 	}
 	if whole.period.days() > 1 {
-		s.Boards = append(s.Boards, whole.facts())
+		s.Boards = append(s.Boards, whole.facts(ofSelection, whole.name(l)))
+	}
+	if all := whole.facts(ofWarehouse, l.say("trust.warehouse")); len(all.Rows) > 0 {
+		s.Boards = append(s.Boards, all)
 	}
 	return s
 }
@@ -30,13 +33,23 @@ func (s *span) name(l *lang) string {
 	return l.length(s.period)
 }
 
-// facts are the rows of the report coverage.
-func (s *span) facts() *table {
+// The scopes of the report coverage.
+const (
+	ofSelection = "selection"
+	ofWarehouse = "warehouse"
+)
+
+// facts are the rows of the report coverage of one scope.
+func (s *span) facts(scope, name string) *table {
 	a := s.reports["coverage"]
-	t := &table{Command: a.Command, By: a.l.say("trust.table", s.name(a.l)), Heads: []head{
+	t := &table{Command: a.Command, By: a.l.say("trust.table", name), Heads: []head{
 		{Text: a.l.say("trust.state"), Column: "state", Words: true}, {Text: a.l.say("trust.share"), Column: "share_percent"}, {Text: a.l.say("trust.calls"), Column: "calls"}}}
 	for _, row := range a.rows {
+		if a.text(row[a.index("scope")]) != scope {
+			continue
+		}
 		l := a.named(row, 0, "fact")
+		l.Name = a.l.word("fact", l.Key) // ours, and never cut
 		for _, h := range t.Heads {
 			v := row[a.index(h.Column)]
 			c := a.cell(v, h.Column)
@@ -58,6 +71,9 @@ func (s *span) trust() string {
 	a := s.reports["coverage"]
 	missing := map[string][]string{}
 	for _, row := range a.rows {
+		if a.text(row[a.index("scope")]) != ofSelection {
+			continue
+		}
 		fact, state := a.l.word("fact", a.text(row[a.index("fact")])), a.text(row[a.index("state")])
 		n, _ := row[a.index("calls")].(int64)
 		told := a.l.say("trust.fact_alone", fact, n)

@@ -44,6 +44,9 @@ type lang struct {
 	money   *currency.Unit // nil: not told
 }
 
+// percentRE finds placeholders and other signs of per cent.
+var percentRE = regexp.MustCompile(`%\[\d+\][a-z]|%%|%`)
+
 // newLang reads a language's texts.
 func newLang(name, money string) (*lang, error) {
 	if name == "" {
@@ -71,11 +74,19 @@ func langOf(name string, raw []byte, money string) (*lang, error) {
 			l.texts[section+"."+key] = text
 		}
 	}
+	plain := func(text any) string { // a % in a text is one, except in a placeholder
+		return percentRE.ReplaceAllStringFunc(fmt.Sprint(text), func(m string) string {
+			if m == "%" {
+				return "%%"
+			}
+			return m
+		})
+	}
 	all := catalog.NewBuilder(catalog.Fallback(l.tag))
 	for id, text := range l.texts {
-		said := catalog.String(fmt.Sprint(text))
+		said := catalog.String(plain(text))
 		if forms, ok := text.(map[string]any); ok {
-			said = plural.Selectf(1, "%d", plural.One, fmt.Sprint(forms["one"]), plural.Other, fmt.Sprint(forms["other"]))
+			said = plural.Selectf(1, "%d", plural.One, plain(forms["one"]), plural.Other, plain(forms["other"]))
 		}
 		if err := all.Set(l.tag, id, said); err != nil {
 			return nil, fmt.Errorf("read the page's text %s in %s: %w", id, name, err)

@@ -1,0 +1,47 @@
+package page
+
+import (
+	"html"
+	"regexp"
+	"strings"
+	"testing"
+
+	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/schema"
+)
+
+// Facts of the whole warehouse stand under its name and not under a day's, none is cut,
+// and a bound reads as a share.
+func TestFactsOfTheWarehouse(t *testing.T) {
+	at := instant(t, "2026-11-20T10:00:00Z").UnixMilli()
+	d := analyticstest.Data{
+		Calls: []row{{"call_id": "c1", "status": "ended", "start_at": at, "duration_ms": int64(61_000)}},
+		Runs: []row{{"run_id": "r1", "started_at": at, "calls_set_aside": int64(3), "total_count": int64(6860),
+			"bulk_transcripts": int64(6857), "bulk_compared": int64(34)}},
+		Coverage: []schema.Span{{From: 0, To: instant(t, "2026-11-21T02:10:00Z").UnixMilli()}},
+	}
+	for lang, heading := range map[string]string{"en": "calls of the whole warehouse", "ko": "웨어하우스 전체 통화"} {
+		_, text := made(t, d, Options{Now: instant(t, "2026-11-21T06:00:00Z"), Lang: lang})
+		if bad := regexp.MustCompile(`[^>]{0,20}(%!|NOVERB|579).{0,40}`).FindString(text); bad != "" {
+			t.Errorf("%s: the page has %q", lang, bad)
+		}
+		section := text[strings.Index(text, `id="coverage"`):]
+		at := strings.Index(section, heading)
+		if at < 0 {
+			t.Fatalf("%s: no board for the warehouse", lang)
+		}
+		l, err := newLang(lang, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, fact := range []string{"set aside by the last run", "counted by the service", "transcript from a page of v2", "page of v2 compared with v3", "transcript of v2 that may differ, at most"} {
+			name := html.EscapeString(l.say("fact." + fact))
+			if strings.Contains(section[:at], name) || !strings.Contains(section[at:], name) {
+				t.Errorf("%s: %q does not stand under %q", lang, name, heading)
+			}
+		}
+		if !strings.Contains(section[at:], "8.4%") {
+			t.Errorf("%s: no bound of 1 - 0.05^(1/34) = 8.4 %%", lang)
+		}
+	}
+}
