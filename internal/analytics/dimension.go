@@ -25,6 +25,8 @@ type dimension struct {
 	// natural: the keys have an order of their own; otherwise the largest
 	// group comes first.
 	natural bool
+	// known are all values that there are; nil: others may turn up.
+	known []string
 	// valid says whether a text can be a value; nil: every text can.
 	valid func(text string) bool
 	// like is a value, for who gave none that can be.
@@ -68,7 +70,6 @@ func dimensions() map[string]dimension {
 		n, err := strconv.Atoi(text)
 		return err == nil && n >= 0 && n < 24 && strconv.Itoa(n) == text
 	}
-	weekday := func(text string) bool { return slices.Contains(value.Weekdays[:], text) }
 	return map[string]dimension{
 		"agent":                word("agent_id"),
 		"agent_type":           {expr: agentType, columns: []string{"agent_id"}, of: resource.Agents},
@@ -80,14 +81,19 @@ func dimensions() map[string]dimension {
 		"disconnection_reason": word("disconnection_reason"),
 		"user_sentiment":       word("user_sentiment"),
 		"variant_label":        word("variant_label"),
-		"outcome":              {expr: "outcome", columns: strings.Fields(ofOutcome)},
+		"outcome":              {expr: "outcome", columns: strings.Fields(ofOutcome), known: outcomes()},
 		"outcome_kind":         {expr: "outcome_kind", columns: strings.Fields(ofOutcome)},
 		"day":                  {expr: "local_date", columns: []string{byDate}, natural: true, once: true, valid: date, like: "2026-11-20", onDay: "day"},
 		"week":                 {expr: "week", columns: []string{byDate}, natural: true, once: true, valid: date, like: "2026-11-16, its Monday", onDay: "week_of(day)"},
 		"month":                {expr: "local_month", columns: []string{byDate}, natural: true, once: true, valid: month, like: "2026-11", onDay: "month_of(day)"},
 		"hour":                 {expr: "local_hour", columns: []string{byHour}, natural: true, valid: hour, like: "9, of 0 to 23"},
-		"weekday":              {expr: "weekday", columns: []string{byDate}, natural: true, valid: weekday, like: "Monday", onDay: "weekday_of(day)"},
+		"weekday":              {expr: "weekday", columns: []string{byDate}, natural: true, known: value.Weekdays[:], onDay: "weekday_of(day)"},
 	}
+}
+
+// outcomes are those of calls, as macros.sql defines them.
+func outcomes() []string {
+	return []string{"not_connected", "voicemail", "failed", "abandoned", "transferred", "completed", "unknown"}
 }
 
 // shortNames are other spellings that are understood.
@@ -223,6 +229,9 @@ func filtersOf(where []string) (out []filter, err error) {
 		d, err := dimensionOf(name, 2+len(out))
 		if err != nil {
 			return nil, err
+		}
+		if d.known != nil && v != "" && !slices.Contains(d.known, v) {
+			return nil, unknown(name, v, d.known)
 		}
 		if d.valid != nil && v != "" && !d.valid(v) {
 			return nil, &GroupError{fmt.Sprintf("there is no %s %q", name, v), "write it as " + d.like}

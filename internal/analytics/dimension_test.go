@@ -69,13 +69,20 @@ func TestTwoWordsSpareTheCalls(t *testing.T) {
 func TestGroupsThatThereAreNot(t *testing.T) {
 	w := warehouse(t, analyticstest.Data{}, nil)
 	for _, p := range []analytics.Params{
-		{By: "agent,day,hour"}, {By: "day,day"}, {Where: []string{"agent"}}, {Where: []string{"hour=24"}}, {Where: []string{"weekday=monday"}},
+		{By: "agent,day,hour"}, {By: "day,day"}, {Where: []string{"agent"}}, {Where: []string{"hour=24"}},
 		{Where: []string{"day=yesterday"}}, {Where: []string{"month=2026-11-01"}},
 	} {
 		_, err := w.Report(t.Context(), "sentiment", p)
 		var group *analytics.GroupError
 		if !errors.As(err, &group) || group.Hint == "" {
 			t.Errorf("%+v: %v", p, err)
+		}
+	}
+	for condition, nearest := range map[string]string{"weekday=monday": "Monday", "outcome=complete": "completed", "outcome=x": ""} {
+		_, err := w.Report(t.Context(), "sentiment", analytics.Params{Where: []string{condition}})
+		var unknown *analytics.UnknownError
+		if !errors.As(err, &unknown) || unknown.Nearest != nearest || len(unknown.Known) < 7 {
+			t.Errorf("%s: %v", condition, err)
 		}
 	}
 	for _, p := range []analytics.Params{{By: "agent,dya"}, {By: ","}, {Where: []string{"agnet=x"}}} {

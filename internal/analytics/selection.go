@@ -206,16 +206,24 @@ func (w *Warehouse) selection(ctx context.Context, conn *duck.Conn, p Params) (s
 func (w *Warehouse) resolve(ctx context.Context, conn *duck.Conn, filters []filter) (err error) {
 	find := map[string]func(context.Context, *duck.Conn, string) (string, error){"agent": w.agent, "campaign": w.campaign}
 	for _, f := range filters {
+		if !f.named() {
+			continue
+		}
 		for i, v := range f.values {
-			if of := find[f.name]; of == nil || v == "" {
+			if v == "" {
 				continue
-			} else if f.values[i], err = of(ctx, conn, v); err != nil {
+			}
+			if f.values[i], err = find[f.name](ctx, conn, v); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
 }
+
+// named says whether the values are agents or campaigns, which may be given by name. One
+// that does not exist is an error.
+func (f filter) named() bool { return f.name == "agent" || f.name == "campaign" }
 
 // where returns the condition that the selection is for the rows of calls, or of
 // tallies that stand for calls of it alone but for what the condition leaves out.

@@ -11,12 +11,13 @@ import (
 func Nearest(name string, known []string) string {
 	best, bestAt := "", len(name)/3+2
 	for _, k := range known {
-		at := levenshtein.ComputeDistance(strings.ToLower(name), strings.ToLower(k))
-		switch lower := strings.ToLower(name); {
-		case strings.HasPrefix(k, lower) || strings.HasPrefix(lower, k),
-			len(name) >= 4 && strings.Contains(k, lower): // sentiment for user_sentiment
+		given, known := strings.ToLower(name), strings.ToLower(k)
+		at := levenshtein.ComputeDistance(given, known)
+		switch {
+		case strings.HasPrefix(known, given) || strings.HasPrefix(given, known),
+			len(name) >= 4 && strings.Contains(known, given): // sentiment for user_sentiment
 			at = min(at, 1)
-		case common(k, lower) >= max(4, 2*len(name)/3): // transcripts for transcript_turns
+		case common(known, given) >= max(4, 2*len(name)/3): // transcripts for transcript_turns
 			at = min(at, 2)
 		}
 		if at < bestAt {

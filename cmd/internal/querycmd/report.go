@@ -143,6 +143,13 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string) (e
 	if r.Rows == 0 && len(lacking) == 0 {
 		words.Fprintln(a.Stderr, cmp.Or(f.Empty, "no calls match"))
 	}
+	unmatched, err := w.Unmatched(ctx, p)
+	if err != nil {
+		return err
+	}
+	for _, u := range unmatched {
+		words.Fprintln(a.Stderr, u.String())
+	}
 	for _, name := range lacking {
 		words.Fprintf(a.Stderr, "%s were never fetched: extract run does it, unless --resources leaves them out\n", strings.ReplaceAll(name, "_", " "))
 	}

@@ -172,6 +172,17 @@ func compose(ctx context.Context, w *analytics.Warehouse, l *lang, o Options, sh
 			d.Trust = append(d.Trust, told)
 		}
 	}
+	unmatched, err := w.Unmatched(ctx, r.params(p, ""))
+	if err != nil {
+		return s, err
+	}
+	for _, u := range unmatched {
+		if u.Nearest == "" {
+			d.Warnings = append(d.Warnings, l.say("warning.unmatched", u.Dimension, u.Value))
+		} else {
+			d.Warnings = append(d.Warnings, l.say("warning.misspelt", u.Dimension, u.Value, u.Nearest))
+		}
+	}
 	s.Calls = spans[2].calls()
 	if s.Calls == 0 {
 		empty := "empty.period"

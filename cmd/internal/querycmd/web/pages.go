@@ -295,7 +295,18 @@ func (s *Server) table(q *question, f *sqlfiles.File) (*answerTo, error) {
 			if err != nil {
 				return err
 			}
-			data["Coverage"] = c.String(q.zone)
+			unmatched, err := q.house.Unmatched(ctx, p)
+			if err != nil {
+				return err
+			}
+			var notes []string
+			for _, u := range unmatched {
+				notes = append(notes, u.String())
+			}
+			if line := c.String(q.zone); line != "" {
+				notes = append(notes, line)
+			}
+			data["Coverage"] = strings.Join(notes, "; ")
 		}
 		if f.Name == "calls" {
 			data["Pager"] = q.pager(len(lines))
