@@ -112,6 +112,29 @@ func TestFitsTheTerminal(t *testing.T) {
 	}
 }
 
+// Names that differ look different, however narrow the terminal is.
+func TestNamesThatDiffer(t *testing.T) {
+	names := []string{"Northwind Home Store survey", "Northwind Home Store survey 2", "Northwind Home Store survey 12", "Northwind Home Depot survey 2",
+		"Lakeview Family Practice appointment reminder (a)", "Lakeview Family Practice appointment booking (a)", "한국전력공사 고객센터 예약 상담 1", "한국전력공사 고객센터 예약 상담 2", "short"}
+	columns := []value.Column{{Name: "agent", Kind: value.Text, Key: true, Null: "(none)"}, {Name: "calls", Kind: value.Integer, Unit: value.Count, Null: "-"},
+		{Name: "share", Kind: value.Float, Unit: value.Percent, Null: "-"}, {Name: "reason", Kind: value.Text, Null: "-"}}
+	var rows [][]any
+	for i, name := range names {
+		rows = append(rows, []any{name, int64(i), 50.0, "what a caller said at the end " + strings.Repeat("x", i)})
+	}
+	for width := 60; width < 130; width++ {
+		lines := strings.Split(strings.TrimSpace(write(t, format.Table, width, columns, rows)), "\n")
+		seen := map[string]bool{}
+		for _, line := range lines[len(lines)-len(names):] {
+			name, _, _ := strings.Cut(line, "  ")
+			seen[name] = true
+		}
+		if len(seen) != len(names) {
+			t.Errorf("width %d: %d of %d names differ:\n%s", width, len(seen), len(names), strings.Join(lines, "\n"))
+		}
+	}
+}
+
 // cells counts the cells of a terminal, well enough for these texts.
 func cells(s string) int {
 	n := 0

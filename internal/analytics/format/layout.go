@@ -3,7 +3,9 @@ package format
 import (
 	"bufio"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/mattn/go-runewidth"
@@ -45,7 +47,17 @@ func layout(columns []value.Column, cells [][]string, width int) (t []column, as
 		return bars(t, width), false
 	}
 	t = wrapped
+	for i, c := range t {
+		if c.Key && c.least == minText && !c.Wrap && cuttable(c.Kind) { // two groups must not look alike
+			t[i].least = distinctFrom(namesOf(cells, c.index), minText)
+		}
+	}
 	narrow(t, width)
+	for i, c := range t {
+		if cuttable(c.Kind) && !c.Wrap && c.least != minID {
+			t[i].tail, _ = tailOf(namesOf(cells, c.index), c.width)
+		}
+	}
 	shown := len(t)
 	for shown > 1 && total(t[:shown]) > width {
 		shown--
@@ -134,7 +146,7 @@ func writeRecords(w *bufio.Writer, columns []value.Column, cells [][]string, wid
 		}
 		for j, c := range columns {
 			name := words.Line(heading(c))
-			writeLine(w, name+strings.Repeat(" ", names-widthOf(name)+gap)+cut(row[j], room))
+			writeLine(w, name+strings.Repeat(" ", names-widthOf(name)+gap)+cut(row[j], room, 0))
 		}
 	}
 }
@@ -146,8 +158,61 @@ func widthOf(s string) int { return measure().StringWidth(s) }
 // printed must not depend on the machine.
 func measure() *runewidth.Condition { return &runewidth.Condition{StrictEmojiNeutral: true} }
 
-// cut shortens s to a width and marks that it did.
-func cut(s string, width int) string { return measure().Truncate(s, width, "…") }
+// cut shortens s to a width and marks that it did. It keeps tail cells of the end.
+func cut(s string, width, tail int) string {
+	if tail == 0 || widthOf(s) <= width {
+		return measure().Truncate(s, width, "…")
+	}
+	return measure().Truncate(s, width-tail, "…") + measure().TruncateLeft(s, widthOf(s)-tail, "")
+}
+
+// What is wider than a name is prose, whose beginning is kept; and only so many names are compared.
+const (
+	widestName = 64
+	mostNames  = 200
+)
+
+// namesOf returns the different values of a column of names, or none where it has prose or
+// very many values.
+func namesOf(cells [][]string, column int) []string {
+	seen := map[string]bool{}
+	for _, row := range cells {
+		if seen[row[column]] = true; len(seen) > mostNames || widthOf(row[column]) > widestName {
+			return nil
+		}
+	}
+	return slices.Sorted(maps.Keys(seen))
+}
+
+// tailOf returns how many cells of the end to keep, the fewest possible, so that names that
+// differ still do once they are cut to a width, and whether they all do.
+func tailOf(names []string, width int) (tail int, all bool) {
+	most := 0
+	for n := range max(width-1, 1) {
+		seen := map[string]bool{}
+		for _, v := range names {
+			seen[cut(v, width, n)] = true
+		}
+		if len(seen) > most {
+			most, tail = len(seen), n
+		}
+		if most == len(names) {
+			return tail, true
+		}
+	}
+	return tail, false
+}
+
+// distinctFrom returns the least width, from one on, in which the names differ, or that one
+// where no reasonable width will do.
+func distinctFrom(names []string, least int) int {
+	for width := least; width <= 3*least; width += 2 {
+		if _, all := tailOf(names, width); all {
+			return width
+		}
+	}
+	return least
+}
 
 // wrap breaks a text at its spaces, and words that are wider than a line.
 func wrap(s string, width int) []string {

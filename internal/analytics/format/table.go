@@ -37,6 +37,7 @@ type column struct {
 	head  string // one line, or words to be wrapped
 	width int
 	least int  // width below which it is not cut
+	tail  int  // cells of the end of a value that is cut that are kept
 	bar   bool // the bar of the share in the column before
 	whole bool // never cut
 }
@@ -254,7 +255,7 @@ func writeRow(w *bufio.Writer, t []column, row []any, cells []string, alike int)
 // pad appends s in the column's width: numbers to the right, the rest to the left.
 func pad(b *strings.Builder, s string, c column) {
 	if !c.whole {
-		s = cut(s, c.width)
+		s = cut(s, c.width, c.tail)
 	}
 	space := strings.Repeat(" ", max(c.width-widthOf(s), 0))
 	if c.Kind.Numeric() && !c.bar {
