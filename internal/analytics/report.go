@@ -154,6 +154,10 @@ func (w *Warehouse) report(ctx context.Context, conn *duck.Conn, f *sqlfiles.Fil
 	if len(p.Columns) > 0 {
 		text = "SELECT key, " + strings.Join(p.Columns, ", ") + " FROM (" + text + ")"
 	}
+	text, err := inOrder(f, text, p)
+	if err != nil {
+		return nil, err
+	}
 	names, err := w.namesFor(ctx, conn, f, p)
 	if err != nil {
 		return nil, err

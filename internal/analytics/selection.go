@@ -41,6 +41,10 @@ type Params struct {
 	// Most is how many rows the report calls has at the most, 0: all of them; Skip is how
 	// many of the newest it leaves out.
 	Most, Skip int64
+	// Sort is the column that the rows are sorted by, perhaps with :asc or :desc; empty: the
+	// report's own order. Top is how many rows there are at the most, 0: all of them.
+	Sort string
+	Top  int64
 	// Agent is an agent's id, or the beginning of one agent's; or its name, or a part of
 	// one agent's.
 	Agent string

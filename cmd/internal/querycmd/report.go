@@ -61,11 +61,26 @@ func (a *app) reportCommand(f *sqlfiles.File) *cobra.Command {
 	if slices.Contains(f.Flags, "every") {
 		fl.StringVar(&a.Every, "every", "day", "a row for each `STEP` of time: day, hour or minute")
 	}
+	if f.Arguments != "CALL_ID" {
+		fl.StringVar(&a.Sort, "sort", "", "sort by `COLUMN`: numbers and times from the largest, texts and days from the first; COLUMN:asc or COLUMN:desc")
+		fl.Uint32Var(&a.Top, "top", 0, "only the first `N` rows; default: all")
+		cli.Complete(cmd, "sort", columnNames(f)...)
+	}
 	if slices.Contains(f.Flags, "most") {
 		fl.Uint32Var(&a.Most, "most", 0, "show at most `N` of them; default: all")
 		fl.Uint32Var(&a.Skip, "skip", 0, "leave out the first `N`")
 	}
 	return cmd
+}
+
+// columnNames are those of a report that its rows can be sorted by.
+func columnNames(f *sqlfiles.File) (out []string) {
+	for _, c := range f.Columns {
+		if c.Name != "key" || !f.Grouped() {
+			out = append(out, c.Name)
+		}
+	}
+	return out
 }
 
 // reportArgs checks the arguments that a report asks for.

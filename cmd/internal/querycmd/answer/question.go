@@ -15,9 +15,9 @@ const Previous = "previous"
 // it. See analytics.Params.
 type Question struct {
 	Since, Until, Agent, Compare string
-	Field, Every                 string
+	Field, Every, Sort           string
 	By, Where                    []string
-	Most, Skip                   uint32
+	Most, Skip, Top              uint32
 }
 
 // Params reads a question. Dates are those of a zone, and ages count from now.
@@ -26,7 +26,7 @@ func (q *Question) Params(loc *time.Location, now time.Time) (analytics.Params, 
 		return analytics.Params{}, cli.Usage("write --compare previous", "there is no period %q to compare with", q.Compare)
 	}
 	p := analytics.Params{By: strings.Join(q.By, ","), Agent: q.Agent, Where: q.Where, Field: q.Field, Every: q.Every,
-		Most: int64(q.Most), Skip: int64(q.Skip)}
+		Most: int64(q.Most), Skip: int64(q.Skip), Sort: q.Sort, Top: int64(q.Top)}
 	var err error
 	if p.Since, err = cli.TimeOf("since", q.Since, loc, now); err != nil {
 		return p, err

@@ -176,7 +176,7 @@ func (s *Server) report(q *question) (*answerTo, error) {
 	if !ok || f.Arguments == "CALL_ID" && !asFile {
 		return nil, cli.Fail(cli.ExitUsage, errors.Join(errNotThere, errors.New("there is no report "+strconv.Quote(name))), "all of them are listed at /reports")
 	}
-	allowed := slices.Clone(f.Flags)
+	allowed := append([]string{"sort", "top"}, f.Flags...)
 	if f.Grouped() {
 		allowed = append(allowed, "by")
 	}

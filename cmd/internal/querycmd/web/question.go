@@ -51,9 +51,9 @@ func (s *Server) ask(r *http.Request) (*question, error) {
 	q.rights, _ = r.Context().Value(rightsKey{}).(rights.Rights) // none where nobody logs in
 	zone := s.Settings.TZ
 	texts := map[string]*string{"since": &q.typed.Since, "until": &q.typed.Until, "agent": &q.typed.Agent, "compare": &q.typed.Compare,
-		"field": &q.typed.Field, "every": &q.typed.Every, "tz": &zone, "lang": &q.lang, "call": &q.params.Call}
+		"field": &q.typed.Field, "every": &q.typed.Every, "sort": &q.typed.Sort, "tz": &zone, "lang": &q.lang, "call": &q.params.Call}
 	lists := map[string]*[]string{"by": &q.typed.By, "where": &q.typed.Where, "word": &q.params.Words}
-	numbers := map[string]*uint32{"most": &q.typed.Most, "skip": &q.typed.Skip}
+	numbers := map[string]*uint32{"most": &q.typed.Most, "skip": &q.typed.Skip, "top": &q.typed.Top}
 	for name, all := range values {
 		all = slices.DeleteFunc(all, func(s string) bool { return s == "" }) // fields of a form that nobody filled in
 		if len(all) == 0 {
@@ -64,7 +64,7 @@ func (s *Server) ask(r *http.Request) (*question, error) {
 		case list != nil:
 			*list = all
 		case text == nil && number == nil:
-			known := []string{"by", "where", "word", "most", "skip"}
+			known := []string{"by", "where", "word", "most", "skip", "top"}
 			for name := range texts {
 				known = append(known, name)
 			}

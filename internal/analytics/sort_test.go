@@ -1,0 +1,109 @@
+package analytics_test
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/value"
+	"callhouse/internal/longtest"
+)
+
+// less compares two values of a column; null comes last in either direction.
+func less(t *testing.T, c value.Column, a, b any, desc bool) int {
+	t.Helper()
+	if a == nil || b == nil {
+		return cmp.Compare(fmt.Sprint(a == nil), fmt.Sprint(b == nil))
+	}
+	n := 0
+	switch x := a.(type) {
+	case int64:
+		n = cmp.Compare(x, b.(int64))
+	case float64:
+		n = cmp.Compare(x, b.(float64))
+	case string:
+		n = cmp.Compare(x, b.(string))
+		if at := slices.Index(value.Weekdays[:], x); at >= 0 { // in their own order
+			n = cmp.Compare(at, slices.Index(value.Weekdays[:], b.(string)))
+		}
+		if c.Kind == value.Exact {
+			exactly := func(s any) *big.Rat { r, _ := new(big.Rat).SetString(s.(string)); return r }
+			n = exactly(a).Cmp(exactly(b))
+		}
+	case bool:
+		n = cmp.Compare(fmt.Sprint(x), fmt.Sprint(b))
+	case value.Date:
+		n = time.Time(x).Compare(time.Time(b.(value.Date)))
+	default:
+		t.Fatalf("a column of %T", a)
+	}
+	if desc {
+		return -n
+	}
+	return n
+}
+
+// Every report can be sorted by every column of figures and words, in either direction and
+// compared or not; rows of one value stay in the report's order, and the first N are those of
+// the whole answer.
+func TestSort(t *testing.T) {
+	d := randomData(rand.New(rand.NewPCG(23, 1)), 60)
+	w := warehouse(t, d, nil)
+	tried, sampled := 0, longtest.Each(24)
+	for i, f := range analytics.Reports() {
+		p := analytics.Params{}
+		if f.Arguments != "" {
+			continue
+		}
+		if f.Grouped() && i%2 == 0 {
+			p.By = []string{"call_type", "status,call_type"}[i/2%2]
+		}
+		rows, err := w.Report(t.Context(), f.Name, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		columns := rows.Columns()
+		whole := all(t, rows, nil)
+		for at, c := range columns {
+			if !sampled(at + i) {
+				continue
+			}
+			desc := (at+i)%2 == 0
+			p.Sort, p.Top = c.Name+map[bool]string{true: ":desc", false: ":asc"}[desc], 0
+			rows, err := w.Report(t.Context(), f.Name, p)
+			if group := (*analytics.GroupError)(nil); errors.As(err, &group) && strings.Contains(c.Name, "agent") || strings.HasSuffix(c.Name, "_name") && err != nil {
+				continue
+			}
+			got := all(t, rows, err)
+			want := slices.Clone(whole)
+			slices.SortStableFunc(want, func(a, b []any) int { return less(t, c, a[at], b[at], desc) })
+			if d := diff(want, got); d != "" {
+				t.Fatalf("%s --by %q --sort %s (-want +got):\n%s", f.Name, p.By, p.Sort, d)
+			}
+			p.Top = 3
+			rows, err = w.Report(t.Context(), f.Name, p)
+			if d := diff(want[:min(3, len(want))], all(t, rows, err)); d != "" {
+				t.Fatalf("%s --by %q --sort %s --top 3 (-want +got):\n%s", f.Name, p.By, p.Sort, d)
+			}
+			tried++
+		}
+	}
+	if tried < 3 || longtest.On() && tried < 100 {
+		t.Errorf("only %d columns were tried", tried)
+	}
+	for sort, nearest := range map[string]string{"call": "calls", "calls:up": "", "agent": "", "agent_id:asc": ""} {
+		_, err := w.Report(t.Context(), "agents", analytics.Params{Sort: sort})
+		var unknown *analytics.UnknownError
+		var group *analytics.GroupError
+		if nearest != "" && (!errors.As(err, &unknown) || unknown.Nearest != nearest) || nearest == "" && (!errors.As(err, &group) || group.Hint == "") {
+			t.Errorf("--sort %s: %v", sort, err)
+		}
+	}
+}
