@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/apache/iceberg-go"
+
 	"callhouse/internal/publish/store"
 )
 
@@ -20,9 +22,14 @@ import (
 type catalog interface {
 	// load returns a table as it is; one without metadata if there is none.
 	load(ctx context.Context, name string) (current, error)
-	// commit changes a table that still is as it was loaded. If it is not, the error is
-	// errConflict. If nobody knows whether it was changed, it is errUnsure.
-	commit(ctx context.Context, name string, base current, updates []update) error
+	// commit changes tables that still are as they were loaded: all of them, or none. If one is not,
+	// the error is errConflict. If nobody knows whether they were changed, it is errUnsure. Only an
+	// atomic catalog takes more than one table.
+	commit(ctx context.Context, changes ...change) error
+	// stage announces a new table. It returns the address, the UUID and the schema that the catalog
+	// gives it; none if these are ours to choose.
+	stage(ctx context.Context, w *work) (relic, error)
+	abilities() abilities
 	// restart has a table whose metadata cannot be read begin anew, with the address and, if
 	// possible, the UUID that it had.
 	restart(ctx context.Context, name string) (current, relic, error)
@@ -33,6 +40,19 @@ var (
 	errUnsure   = errors.New("whether a commit was done is not known")
 )
 
+// change is what a commit does to a table that was loaded.
+type change struct {
+	name    string
+	base    current
+	updates []update
+}
+
+// abilities are what catalogs differ in.
+type abilities struct {
+	tags   bool // a table may have more snapshots than its newest, and names for them
+	atomic bool // several tables change in one commit
+}
+
 // current is a table as it was loaded.
 type current struct {
 	*metadata        // nil: there is no table yet
@@ -40,10 +60,11 @@ type current struct {
 	version   int    // its number, in a catalog of files
 }
 
-// relic is what can be read of metadata that cannot be used.
+// relic is what can be read of metadata that cannot be used, or what a catalog wants of a new table.
 type relic struct {
-	UUID     string `json:"table-uuid"`
-	Location string `json:"location"`
+	UUID     string            `json:"table-uuid"`
+	Location string            `json:"location"`
+	Schemas  []*iceberg.Schema `json:"schemas"`
 }
 
 // files is a catalog without a server: beside the data lie v1.metadata.json, v2.metadata.json
@@ -135,7 +156,7 @@ func (c *files) restart(ctx context.Context, name string) (now current, was reli
 			was = relic{}
 		}
 	}
-	was.Location = c.root + "/" + name // by which it is found, whatever the metadata said
+	was = relic{UUID: was.UUID, Location: c.root + "/" + name} // by which it is found, whatever the metadata said
 	return now, was, nil
 }
 
@@ -163,8 +184,13 @@ func versionOf(uri string) int {
 	return 0
 }
 
-func (c *files) commit(ctx context.Context, name string, base current, updates []update) error {
-	meta, err := base.apply(updates, base.location, time.Now())
+func (c *files) abilities() abilities { return abilities{tags: true} }
+
+func (c *files) stage(context.Context, *work) (relic, error) { return relic{}, nil }
+
+func (c *files) commit(ctx context.Context, changes ...change) error {
+	name, base := changes[0].name, changes[0].base
+	meta, err := base.apply(changes[0].updates, base.location, time.Now())
 	if err != nil {
 		return err
 	}

@@ -110,7 +110,7 @@ func (c *checking) table(w *work, ctx context.Context) error {
 	}
 	if w.head() == nil {
 		c.add(w, "", FixPublish, "it has no current snapshot")
-	} else if _, tagged := w.Refs[w.tag(w.snap.Manifest.Snapshot)]; !tagged {
+	} else if _, tagged := w.Refs[w.tag(w.snap.Manifest.Snapshot)]; !tagged && w.catalog.abilities().tags {
 		c.add(w, "", FixPublish, "it has no tag %s", w.tag(w.snap.Manifest.Snapshot))
 	}
 	for name := range w.properties() {

@@ -190,7 +190,7 @@ func TestOlderManifests(t *testing.T) {
 		h.must(err)
 		w.described[told.FilePath()] = b.LowerBoundValues(bound).UpperBoundValues(bound).Build()
 	}
-	h.must(w.commit(t.Context()))
+	h.must(w.publication.commit(t.Context(), w))
 	inManifest := func() bool { return strings.Contains(fmt.Sprint(hits(t, to, number)), ".avro") }
 	if !inManifest() {
 		t.Fatal("the older manifest has no bounds of numbers")

@@ -156,7 +156,7 @@ func (w *work) snapshots(ctx context.Context, lacking []*layout.File, gone []ice
 		return nil, err
 	}
 	s.Summary = w.summary(entries)
-	if w.Organization == "" {
+	if w.Organization == "" || !w.catalog.abilities().tags {
 		return []*snapshot{s}, nil
 	}
 	// The list has given our manifests their sequence numbers, which they keep.

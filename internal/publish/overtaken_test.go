@@ -20,18 +20,18 @@ func TestOvertakenByFar(t *testing.T) {
 	c := &files{s, root}
 	base, err := c.load(t.Context(), "calls")
 	h.must(err)
-	change := func(to string) []update {
+	set := func(to string) []update {
 		return []update{{Action: "set-properties", Properties: map[string]string{"comment": to}}}
 	}
 	now := base
 	for n := range keptVersions + 5 {
-		h.must(c.commit(t.Context(), "calls", now, change(fmt.Sprint(n))))
+		h.must(c.commit(t.Context(), change{"calls", now, set(fmt.Sprint(n))}))
 		now, err = c.load(t.Context(), "calls")
 		h.must(err)
 	}
 	next := c.version("calls", base.version+1)
 	h.must(s.Remove(t.Context(), []string{c.version("calls", base.version), next}))
-	if err := c.commit(t.Context(), "calls", base, change("too late")); !errors.Is(err, errConflict) {
+	if err := c.commit(t.Context(), change{"calls", base, set("too late")}); !errors.Is(err, errConflict) {
 		t.Errorf("the overtaken commit: %v", err)
 	}
 	if size, err := s.Size(t.Context(), next); err != nil || size >= 0 {

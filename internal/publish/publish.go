@@ -71,7 +71,7 @@ type Report struct {
 	Snapshot    int64     `json:"snapshot"`
 	CommittedAt time.Time `json:"committed_at"`
 	To          string    `json:"to"`
-	Tag         string    `json:"tag"`
+	Tag         string    `json:"tag"` // empty: the catalog has none
 	Tables      []Table   `json:"tables"`
 	Uploaded    int       `json:"files_uploaded"`
 	Bytes       int64     `json:"bytes_uploaded"`
@@ -231,7 +231,10 @@ func (p *publication) choose() (err error) {
 			}
 		}
 	}
-	p.report = Report{Snapshot: m.Snapshot, CommittedAt: m.CommittedAt, To: p.To, Tag: p.tag(m.Snapshot), Repaired: []string{}, Removed: []string{}, Foreign: []string{}}
+	p.report = Report{Snapshot: m.Snapshot, CommittedAt: m.CommittedAt, To: p.To, Repaired: []string{}, Removed: []string{}, Foreign: []string{}}
+	if p.catalog.abilities().tags {
+		p.report.Tag = p.tag(m.Snapshot)
+	}
 	return nil
 }
 
@@ -272,6 +275,9 @@ func (p *publication) run(ctx context.Context, take func(root string) (context.C
 		return err
 	}
 	works = slices.DeleteFunc(works, func(w *work) bool { return w.metadata == nil && len(w.files) == 0 })
+	if err := each(ctx, works, (*work).stage); err != nil {
+		return err
+	}
 	ctx, err := p.elsewhere(ctx, works, take)
 	if err != nil {
 		return err
@@ -282,17 +288,72 @@ func (p *publication) run(ctx context.Context, take func(root string) (context.C
 	if err := p.upload(ctx, works); err != nil {
 		return err
 	}
-	// The calls come last: when they have a commit, all tables have it.
-	last := len(works) - 1
-	for _, of := range [][]*work{works[:last], works[last:]} {
-		if err := each(ctx, of, (*work).commit); err != nil {
-			return err
-		}
+	if err := p.commitAll(ctx, works); err != nil {
+		return err
 	}
 	for _, w := range works {
 		p.report.Tables = append(p.report.Tables, w.result)
 	}
 	return each(ctx, works, (*work).clean)
+}
+
+// commitAll commits the tables: in one commit those that are there already, if the catalog can, else one
+// by one, and the calls last. So when the calls have a commit, all tables have it.
+func (p *publication) commitAll(ctx context.Context, works []*work) error {
+	one := func(w *work, ctx context.Context) error { return p.commit(ctx, w) }
+	var alone, together []*work
+	for _, w := range works {
+		if p.catalog.abilities().atomic && w.metadata != nil {
+			together = append(together, w)
+		} else {
+			alone = append(alone, w)
+		}
+	}
+	var last []*work
+	if n := len(alone) - 1; n >= 0 && alone[n] == works[len(works)-1] {
+		alone, last = alone[:n], alone[n:]
+	}
+	if err := each(ctx, alone, one); err != nil {
+		return err
+	}
+	if len(together) > 0 {
+		if err := p.commit(ctx, together...); err != nil {
+			return fmt.Errorf("publish %d tables at once: %w", len(together), err)
+		}
+	}
+	return each(ctx, last, one)
+}
+
+// commit makes tables have the snapshot's files, in one commit of the catalog's.
+func (p *publication) commit(ctx context.Context, works ...*work) error {
+	first := true // they are as they were loaded
+	err := again(ctx, func() error {
+		if !first {
+			if err := each(ctx, works, (*work).load); err != nil {
+				return err
+			}
+		}
+		first = false
+		if err := each(ctx, works, (*work).plan); err != nil {
+			return err
+		}
+		var changes []change
+		for _, w := range works {
+			if len(w.planned) > 0 {
+				changes = append(changes, change{w.of.Name, w.current, w.planned})
+			}
+		}
+		if len(changes) == 0 {
+			return nil
+		}
+		return p.catalog.commit(ctx, changes...)
+	})
+	for _, w := range works {
+		if err == nil && len(w.planned) > 0 {
+			w.version++
+		}
+	}
+	return err
 }
 
 func (p *publication) workOf(t *schema.Table) *work {

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,7 +29,11 @@ type server struct {
 	prefix    string // what the server wants in front of namespaces
 	namespace []string
 	separator string // of a namespace's parts, in addresses
+	can       abilities
 }
+
+// transactions is the endpoint for commits of several tables, as a catalog lists it.
+const transactions = "POST /v1/{prefix}/transactions/commit"
 
 // answerTime is how long a catalog may take for an answer.
 const answerTime = time.Minute
@@ -79,9 +84,12 @@ func isStatus(err error, status int) bool {
 
 // openServer connects to a catalog. TOKEN or CREDENTIAL (id:secret) say who we are.
 func openServer(ctx context.Context, uri, namespace, warehouse, token, credential string) (*server, error) {
-	s := &server{base: strings.TrimRight(uri, "/") + "/v1", namespace: strings.Split(namespace, "."), separator: "\x1f"}
+	s := &server{base: strings.TrimRight(uri, "/") + "/v1", namespace: strings.Split(namespace, "."), separator: "\x1f", can: abilities{tags: true}}
 	s.authorize(token, credential, s.base+"/oauth/tokens")
-	var config struct{ Defaults, Overrides map[string]string }
+	var config struct {
+		Defaults, Overrides map[string]string
+		Endpoints           []string
+	}
 	query := url.Values{}
 	if warehouse != "" {
 		query.Set("warehouse", warehouse)
@@ -96,6 +104,10 @@ func openServer(ctx context.Context, uri, namespace, warehouse, token, credentia
 	}
 	if at := settings["oauth2-server-uri"]; at != "" {
 		s.authorize(token, credential, at)
+	}
+	s.can.atomic = slices.Contains(config.Endpoints, transactions)
+	if settings["nessie.is-nessie-catalog"] == "true" { // it refuses to remove snapshots, and forgets all but the newest
+		s.can.tags = false
 	}
 	if prefix := settings["prefix"]; prefix != "" {
 		s.prefix = "/" + prefix
@@ -284,23 +296,45 @@ func (s *server) restart(ctx context.Context, name string) (now current, was rel
 	if err := json.Unmarshal(found.Metadata, &was); err != nil {
 		return now, was, err
 	}
-	was.UUID = "" // the catalog may refuse one that it has dropped
-	return now, was, s.do(ctx, http.MethodDelete, s.path("tables", name)+"?purgeRequested=false", nil, nil)
+	// The catalog may refuse a UUID that it has dropped.
+	return now, relic{Location: was.Location}, s.do(ctx, http.MethodDelete, s.path("tables", name)+"?purgeRequested=false", nil, nil)
 }
 
-func (s *server) commit(ctx context.Context, name string, base current, updates []update) error {
-	requires := []map[string]any{{"type": "assert-create"}}
-	if base.metadata != nil {
-		requires = []map[string]any{{"type": "assert-table-uuid", "uuid": base.UUID},
-			{"type": "assert-ref-snapshot-id", "ref": mainBranch, "snapshot-id": base.CurrentSnapshot}}
+func (s *server) abilities() abilities { return s.can }
+
+func (s *server) stage(ctx context.Context, w *work) (relic, error) {
+	spec := w.spec(wholeSpec, w.Organization != "")
+	var staged struct{ Metadata relic }
+	err := s.do(ctx, http.MethodPost, s.path("tables"), map[string]any{
+		"name": w.of.Name, "location": w.location, "schema": w.schema, "partition-spec": &spec, "write-order": &w.order, "stage-create": true,
+	}, &staged)
+	if isStatus(err, http.StatusNotAcceptable) || isStatus(err, http.StatusConflict) { // it stages none, or the table is there now
+		err = nil
 	}
-	body := map[string]any{
-		"identifier":   map[string]any{"namespace": s.namespace, "name": name},
-		"requirements": requires, "updates": updates,
+	staged.Metadata.Location = strings.TrimRight(staged.Metadata.Location, "/")
+	return staged.Metadata, err
+}
+
+func (s *server) commit(ctx context.Context, changes ...change) error {
+	var all []map[string]any
+	for _, c := range changes {
+		requires := []map[string]any{{"type": "assert-create"}}
+		if c.base.metadata != nil {
+			requires = []map[string]any{{"type": "assert-table-uuid", "uuid": c.base.UUID},
+				{"type": "assert-ref-snapshot-id", "ref": mainBranch, "snapshot-id": c.base.CurrentSnapshot}}
+		}
+		all = append(all, map[string]any{
+			"identifier":   map[string]any{"namespace": s.namespace, "name": c.name},
+			"requirements": requires, "updates": c.updates,
+		})
 	}
-	// After any other failure the table is loaded again first: the commit may have been done.
+	path, body := s.path("tables", changes[0].name), all[0]
+	if len(all) > 1 {
+		path, body = s.prefix+"/transactions/commit", map[string]any{"table-changes": all}
+	}
+	// After any other failure the tables are loaded again first: the commit may have been done.
 	err := s.retry(ctx, func() error {
-		err := s.once(ctx, http.MethodPost, s.path("tables", name), body, nil)
+		err := s.once(ctx, http.MethodPost, path, body, nil)
 		if err != nil && !isStatus(err, http.StatusTooManyRequests) {
 			err = backoff.Permanent(err)
 		}

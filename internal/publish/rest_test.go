@@ -7,11 +7,16 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/apache/iceberg-go"
+	"github.com/google/uuid"
 
 	"callhouse/internal/publish/store"
 )
@@ -25,6 +30,11 @@ type catalogServer struct {
 	namespace bool
 	commits   int
 	seen      map[string]int
+	// elsewhere is where it wants tables to lie; empty: where it is told.
+	elsewhere string
+	staged    map[string]relic
+	atomic    bool // it commits several tables at once
+	nessie    bool // it refuses tags, and to remove snapshots
 }
 
 // ServeHTTP implements http.Handler.
@@ -51,13 +61,48 @@ func (c *catalogServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fault(http.StatusUnauthorized, "authorization "+got)
 		return
 	}
-	path, table, _ := strings.Cut(r.URL.EscapedPath(), "/tables/")
+	path, table, _ := strings.Cut(r.URL.EscapedPath(), "/tables")
+	table = strings.TrimPrefix(table, "/")
 	switch {
 	case path == "/v1/config":
 		if got := r.URL.Query().Get("warehouse"); got != "w" {
 			c.t.Errorf("it asks for the warehouse %q", got)
 		}
-		reply(http.StatusOK, map[string]any{"defaults": map[string]string{"prefix": "wrong"}, "overrides": map[string]string{"prefix": "a/b", "namespace-separator": "%2E"}})
+		config := map[string]any{"defaults": map[string]string{"prefix": "wrong"}, "overrides": map[string]string{
+			"prefix": "a/b", "namespace-separator": "%2E", "nessie.is-nessie-catalog": fmt.Sprint(c.nessie)}}
+		if c.atomic {
+			config["endpoints"] = []string{"GET /v1/{prefix}/namespaces", transactions}
+		}
+		reply(http.StatusOK, config)
+	case path == "/v1/a/b/transactions/commit" && c.atomic:
+		var all struct {
+			Changes []struct {
+				Identifier struct{ Name string }
+				commitAsked
+			} `json:"table-changes"`
+		}
+		if err := json.NewDecoder(r.Body).Decode(&all); err != nil || len(all.Changes) < 2 {
+			c.t.Error(err, all)
+		}
+		bases := make([]current, len(all.Changes))
+		for i, asked := range all.Changes {
+			bases[i], _ = c.load(r.Context(), asked.Identifier.Name)
+			if status, what := c.refuses(&asked.commitAsked, bases[i]); what != "" {
+				fault(status, what)
+				return
+			}
+		}
+		if c.commits++; c.commits%5 == 1 {
+			fault(http.StatusConflict, "a rival of several")
+			return
+		}
+		for i, asked := range all.Changes {
+			if err := c.commit(r.Context(), change{asked.Identifier.Name, bases[i], asked.Updates}); err != nil {
+				c.t.Error(err)
+			}
+		}
+		c.seen["several at once"]++
+		w.WriteHeader(http.StatusNoContent)
 	case path == "/v1/a/b/namespaces" && r.Method == http.MethodPost:
 		c.namespace = true
 		reply(http.StatusOK, struct{}{})
@@ -65,6 +110,21 @@ func (c *catalogServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.t.Errorf("it asks for %s", path)
 	case !c.namespace:
 		fault(http.StatusNotFound, "no namespace")
+	case r.Method == http.MethodPost && table == "":
+		var asked struct {
+			Name, Location string
+			Stage          bool `json:"stage-create"`
+			Schema         *iceberg.Schema
+			Spec           json.RawMessage `json:"partition-spec"`
+		}
+		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil || !asked.Stage || asked.Schema == nil || asked.Spec == nil {
+			c.t.Error(err, asked)
+		}
+		if c.elsewhere != "" {
+			asked.Location = c.elsewhere + "/" + asked.Name + "-0a1b"
+		}
+		c.staged[asked.Name] = relic{uuid.NewString(), asked.Location + "/", []*iceberg.Schema{renumbered(asked.Schema)}}
+		reply(http.StatusOK, map[string]any{"metadata": c.staged[asked.Name]})
 	case table == "":
 		reply(http.StatusOK, struct{}{})
 	default:
@@ -84,18 +144,57 @@ func (c *catalogServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// commitAsked is what a request wants to do to a table.
+type commitAsked struct {
+	Requirements []struct {
+		Type, UUID string
+		Snapshot   *int64 `json:"snapshot-id"`
+	}
+	Updates []update
+}
+
 // change commits what a request says, or says what is wrong.
 func (c *catalogServer) change(r *http.Request, name string, now current) (status int, what string) {
-	var asked struct {
-		Requirements []struct {
-			Type, UUID string
-			Snapshot   *int64 `json:"snapshot-id"`
-		}
-		Updates []update
-	}
+	var asked commitAsked
 	if err := json.NewDecoder(r.Body).Decode(&asked); err != nil || len(asked.Requirements) == 0 {
 		c.t.Error(err, asked)
 	}
+	if status, what := c.refuses(&asked, now); what != "" {
+		return status, what
+	}
+	if now.metadata == nil && (asked.Updates[0].UUID != c.staged[name].UUID || asked.Updates[2].Location+"/" != c.staged[name].Location) {
+		c.t.Errorf("%s is created as %v, and was staged as %v", name, asked.Updates[:3], c.staged[name])
+	}
+	for i, u := range asked.Updates { // a table's first schema is numbered anew
+		if c.nessie && now.metadata == nil && u.Action == "add-schema" {
+			asked.Updates[i].Schema = renumbered(u.Schema)
+			break
+		}
+	}
+	c.commits++
+	if c.commits%5 == 1 {
+		return http.StatusConflict, "a rival"
+	}
+	if err := c.commit(r.Context(), change{name, now, asked.Updates}); err != nil {
+		c.t.Error(err)
+	}
+	if c.commits%5 == 3 {
+		return http.StatusInternalServerError, "a lost answer"
+	}
+	return 0, ""
+}
+
+// renumbered returns a schema as catalogs take the first one of a table.
+func renumbered(s *iceberg.Schema) *iceberg.Schema {
+	fields := s.Fields()
+	for i := range fields {
+		fields[i].ID = i + 1
+	}
+	return iceberg.NewSchema(0, fields...)
+}
+
+// refuses says what is wrong with a request.
+func (c *catalogServer) refuses(asked *commitAsked, now current) (status int, what string) {
 	for _, q := range asked.Requirements {
 		switch {
 		case q.Type == "assert-create" && now.metadata == nil, q.Type == "assert-table-uuid" && now.metadata != nil && q.UUID == now.UUID:
@@ -112,54 +211,72 @@ func (c *catalogServer) change(r *http.Request, name string, now current) (statu
 		if u.Action == "set-properties" {
 			set++
 		}
+		if c.nessie && (u.Action == "remove-snapshots" || strings.HasSuffix(u.Action, "-ref") && u.Ref != mainBranch) {
+			return http.StatusInternalServerError, "does not allow external snapshot management"
+		}
 	}
 	if set > 1 {
 		return http.StatusBadRequest, "two updates of one kind"
 	}
-	c.commits++
-	if c.commits%5 == 1 {
-		return http.StatusConflict, "a rival"
-	}
-	if err := c.commit(r.Context(), name, now, asked.Updates); err != nil {
-		c.t.Error(err)
-	}
-	if c.commits%5 == 3 {
-		return http.StatusInternalServerError, "a lost answer"
-	}
 	return 0, ""
 }
 
-// Publications go through a catalog's server, whatever it asks for and whatever becomes of its answers.
+// Publications go through a catalog's server, whatever it asks for, where it has tables lie, and whatever
+// becomes of its answers. If it can, all tables change at once.
 func TestCatalogServer(t *testing.T) {
-	h, dir := newHouse(t), t.TempDir()
-	s, root, err := store.Open(filepath.Join(dir, "catalog"))
-	h.must(err)
-	c := &catalogServer{files: files{s, root}, t: t, seen: map[string]int{}}
-	server := httptest.NewServer(c)
-	defer server.Close()
-	through := func(o *Options) {
-		o.Catalog, o.Namespace, o.CatalogWarehouse, o.Credential = server.URL+"/", "one.two", "w", "me:s:cret"
-	}
-	to := filepath.Join(dir, "lake")
-	for night := range 4 {
-		h.night(call{"a", "x", 0, night, 1}, call{"b", "y", night, 1, 1})
-		if night == 2 {
-			h.forget("a")
-		}
-		_, err := h.publish(to, through)
-		h.must(err)
-		l := newLake(h, to)
-		l.catalog, err = openServer(context.Background(), server.URL, "one.two", "w", "t0ken", "")
-		h.must(err)
-		l.check("")
-	}
-	t.Log(c.seen)
-	if c.seen["a rival"] == 0 || c.seen["a lost answer"] == 0 || c.seen["no namespace"] != 1 {
-		t.Error("nothing went wrong")
-	}
-	_, err = h.publish(to, through, func(o *Options) { o.Credential, o.Token = "", "wrong" })
-	if var401 := new(statusError); !errors.As(err, &var401) || var401.status != http.StatusUnauthorized || !strings.Contains(err.Error(), "authorization Bearer wrong") {
-		t.Errorf("with another token: %v", err)
+	for _, name := range []string{"", "elsewhere", "atomic", "nessie"} {
+		t.Run(name, func(t *testing.T) {
+			h, dir := newHouse(t), t.TempDir()
+			s, root, err := store.Open(filepath.Join(dir, "catalog"))
+			h.must(err)
+			c := &catalogServer{files: files{s, root}, t: t, seen: map[string]int{}, staged: map[string]relic{}, atomic: name == "atomic", nessie: name == "nessie"}
+			if name == "elsewhere" {
+				c.elsewhere = "file://" + filepath.Join(dir, "own", "place")
+			}
+			server := httptest.NewServer(c)
+			defer server.Close()
+			through := func(o *Options) {
+				o.Catalog, o.Namespace, o.CatalogWarehouse, o.Credential = server.URL+"/", "one.two", "w", "me:s:cret"
+			}
+			to := filepath.Join(dir, "lake")
+			for night := range 4 {
+				h.night(call{"a", "x", 0, night, 1}, call{"b", "y", night, 1, 1})
+				if night == 2 {
+					h.forget("a")
+				}
+				made, err := h.publish(to, through)
+				h.must(err)
+				if (made.Tag == "") != c.nessie {
+					t.Errorf("the tag is %q", made.Tag)
+				}
+				l := newLake(h, to)
+				l.catalog, err = openServer(context.Background(), server.URL, "one.two", "w", "t0ken", "")
+				h.must(err)
+				if now := l.load("calls"); c.nessie && len(now.Refs) > 1 {
+					t.Errorf("the names are %v", now.Refs)
+				}
+				if !c.nessie {
+					l.check("")
+				}
+				if bad := h.problems(to, deep, through); bad != nil {
+					t.Errorf("after it is published: %v", bad)
+				}
+				if made, err = h.publish(to, through); err != nil || made.Uploaded > 0 || slices.ContainsFunc(made.Tables, func(t Table) bool { return t.Added+t.Deleted > 0 }) {
+					t.Errorf("published again: %+v, %v", made, err)
+				}
+			}
+			t.Log(c.seen)
+			if c.seen["a rival"] == 0 || c.seen["a lost answer"] == 0 || c.seen["no namespace"] != 1 || c.atomic && (c.seen["several at once"] == 0 || c.seen["a rival of several"] == 0) {
+				t.Error("nothing went wrong")
+			}
+			if there, err := os.ReadDir(to); c.elsewhere != "" && (err != nil || len(there) != 1 || there[0].Name() != ".callhouse") {
+				t.Errorf("beside the lease it left %v, %v", there, err)
+			}
+			_, err = h.publish(to, through, func(o *Options) { o.Credential, o.Token = "", "wrong" })
+			if var401 := new(statusError); !errors.As(err, &var401) || var401.status != http.StatusUnauthorized || !strings.Contains(err.Error(), "authorization Bearer wrong") {
+				t.Errorf("with another token: %v", err)
+			}
+		})
 	}
 }
 
@@ -231,7 +348,7 @@ func TestBusyCatalog(t *testing.T) {
 	h, dir := newHouse(t), t.TempDir()
 	s, root, err := store.Open(filepath.Join(dir, "catalog"))
 	h.must(err)
-	c := &catalogServer{files: files{s, root}, t: t, seen: map[string]int{}}
+	c := &catalogServer{files: files{s, root}, t: t, seen: map[string]int{}, staged: map[string]relic{}}
 	var mu sync.Mutex
 	seen, n := map[string]int{}, 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

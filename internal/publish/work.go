@@ -41,6 +41,7 @@ type work struct {
 	anew      map[string]bool             // our files in the table that have to be described anew, by address
 	described map[string]iceberg.DataFile // files that the table lacked, by address
 	written   []string                    // addresses of manifests and lists that the commit has
+	planned   []update
 	result    Table
 }
 
@@ -178,25 +179,22 @@ func (w *work) lacking() (out []*layout.File) {
 	return out
 }
 
-// commit makes the table have the snapshot's files, in one commit of Iceberg's.
-func (w *work) commit(ctx context.Context) error {
-	first := true // it is as it was loaded
-	return again(ctx, func() error {
-		if !first {
-			if err := w.load(ctx); err != nil {
-				return err
-			}
-		}
-		first = false
-		updates, err := w.updates(ctx)
-		if err != nil || len(updates) == 0 {
-			return err
-		}
-		if err = w.catalog.commit(ctx, w.of.Name, w.current, updates); err == nil {
-			w.version++
-		}
-		return err
-	})
+// stage has the catalog say where a new table is to lie.
+func (w *work) stage(ctx context.Context) (err error) {
+	if w.metadata != nil {
+		return nil
+	}
+	staged, err := w.catalog.stage(ctx, w)
+	if staged.Location != "" {
+		w.was, w.location = staged, staged.Location
+	}
+	return err
+}
+
+// plan finds out how the table has to change.
+func (w *work) plan(ctx context.Context) (err error) {
+	w.planned, err = w.updates(ctx)
+	return err
 }
 
 // tell returns what Iceberg is told of a file that the table lacks.
@@ -238,8 +236,13 @@ func (w *work) updates(ctx context.Context) ([]update, error) {
 		}
 	}
 	tag, tagged := w.tag(w.snap.Manifest.Snapshot), int64(0)
-	if id, ok := w.lastTagged(refs); ok && !w.foreign && !w.rebuild {
+	tags := w.catalog.abilities().tags
+	switch id, ok := w.lastTagged(refs); {
+	case w.foreign, w.rebuild:
+	case ok:
 		tagged = id
+	case !tags && w.head() != nil && w.Properties[w.published()] != "":
+		tagged = w.head().ID
 	}
 	if len(lacking) > 0 || len(gone) > 0 || w.alien || w.leaky || len(w.mixed) > 0 || tagged == 0 {
 		snapshots, err := w.snapshots(ctx, lacking, gone)
@@ -253,7 +256,7 @@ func (w *work) updates(ctx context.Context) ([]update, error) {
 		refs[mainBranch] = snapshots[0].ID
 		updates = append(updates, update{Action: "set-snapshot-ref", Ref: mainBranch, RefType: "branch", RefTo: snapshots[0].ID})
 	}
-	if refs[tag] != tagged {
+	if tags && refs[tag] != tagged {
 		updates = append(updates, update{Action: "set-snapshot-ref", Ref: tag, RefType: "tag", RefTo: tagged})
 		refs[tag] = tagged
 	}
@@ -265,7 +268,7 @@ func (w *work) updates(ctx context.Context) ([]update, error) {
 	}
 	// What no tag names any more goes: the tags are the history.
 	var dropped []int64
-	if w.metadata != nil {
+	if w.metadata != nil && tags {
 		for _, s := range w.Snapshots {
 			if !slices.Contains(slices.Collect(maps.Values(refs)), s.ID) {
 				dropped = append(dropped, s.ID)
@@ -301,8 +304,17 @@ func (w *work) shape() []update {
 		{Action: "assign-uuid", UUID: cmp.Or(w.was.UUID, uuid.NewString())},
 		{Action: "upgrade-format-version", FormatVersion: formatVersion},
 		{Action: "set-location", Location: w.location},
-		{Action: "add-schema", Schema: w.schema, LastColumn: w.schema.HighestFieldID()}, {Action: "set-current-schema", SchemaID: &lastAdded},
 	}
+	// A catalog may number the columns of a table's first schema itself. What it numbers otherwise than
+	// the files do comes first then, and ours second.
+	for _, s := range w.was.Schemas {
+		if !w.numbered(s) {
+			updates = append(updates, update{Action: "add-schema", Schema: s, LastColumn: s.HighestFieldID()})
+			w.schema = iceberg.NewSchema(s.ID+1, w.schema.Fields()...)
+		}
+	}
+	updates = append(updates, update{Action: "add-schema", Schema: w.schema, LastColumn: w.schema.HighestFieldID()},
+		update{Action: "set-current-schema", SchemaID: &lastAdded})
 	specs := []int{wholeSpec}
 	if w.start != nil {
 		specs = append(specs, monthSpec)
@@ -313,6 +325,16 @@ func (w *work) shape() []update {
 	}
 	return append(updates, update{Action: "set-default-spec", SpecID: &lastAdded},
 		update{Action: "add-sort-order", SortOrder: &w.order}, update{Action: "set-default-sort-order", SortOrderID: &lastAdded})
+}
+
+// numbered says whether the columns of a schema have our ids.
+func (w *work) numbered(s *iceberg.Schema) bool {
+	for _, own := range w.schema.Fields() {
+		if f, ok := s.FindFieldByID(own.ID); !ok || f.Name != own.Name {
+			return false
+		}
+	}
+	return true
 }
 
 // properties returns those of the table that have to be set.

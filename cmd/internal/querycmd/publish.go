@@ -154,8 +154,12 @@ func (a *app) published(made *publish.Report) {
 	for _, t := range made.Tables {
 		rows += t.Rows
 	}
-	words.Fprintf(a.Stderr, "snapshot %d, committed %s, is at %s, tagged %s: %s, %s rows; %s copied (%s), %s removed",
-		made.Snapshot, made.CommittedAt.UTC().Format(time.RFC3339), made.To, made.Tag, cli.Plural(int64(len(made.Tables)), "table"),
+	tagged := ", tagged " + made.Tag
+	if made.Tag == "" {
+		tagged = ", without tags"
+	}
+	words.Fprintf(a.Stderr, "snapshot %d, committed %s, is at %s%s: %s, %s rows; %s copied (%s), %s removed",
+		made.Snapshot, made.CommittedAt.UTC().Format(time.RFC3339), made.To, tagged, cli.Plural(int64(len(made.Tables)), "table"),
 		humanize.Comma(rows), cli.Plural(int64(made.Uploaded), "file"), humanize.IBytes(uint64(made.Bytes)), cli.Plural(int64(len(made.Removed)), "file"))
 	if made.Requests > 0 {
 		words.Fprintf(a.Stderr, "; %s", cli.Plural(made.Requests, "request"))
