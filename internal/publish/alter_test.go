@@ -80,7 +80,9 @@ func TestAltered(t *testing.T) {
 		"no tags": {change: func(m *metadata) {
 			maps.DeleteFunc(m.Refs, func(name string, _ ref) bool { return name != mainBranch })
 		}},
-		"version 3": {broken: "version 3", change: func(m *metadata) { m.FormatVersion = 3 }},
+		"version 3":          {kept: "v3", change: func(m *metadata) { m.FormatVersion, m.NextRow = 3, new(int64) }},
+		"version 4":          {broken: "version 4", change: func(m *metadata) { m.FormatVersion = 4 }},
+		"an encrypted table": {broken: "encrypted", change: func(m *metadata) { m.rest["encryption-keys"] = json.RawMessage(`[{"key-id": "k"}]`) }},
 	} {
 		if n++; !tried(n) {
 			continue
@@ -108,6 +110,10 @@ func TestAltered(t *testing.T) {
 			}
 			h.must(err)
 			l.check("")
+			h.night(call{"c", "z", 4, 1, 1})
+			_, err = h.publish(to)
+			h.must(err)
+			l.check("")
 			if bad := h.problems(to, deep); bad != nil {
 				t.Errorf("after it is published: %v", bad)
 			}
@@ -118,9 +124,52 @@ func TestAltered(t *testing.T) {
 					t.Errorf("the column %v", f)
 				}
 			}
+			if now.FormatVersion == 3 {
+				h.numbered(l, now)
+			}
 			if want := ours.NumFields() + len(c.kept)/4; now.schema().NumFields() != want || now.UUID != was.UUID || now.Properties["gc.enabled"] != "false" || now.Properties["read.parquet.vectorization.enabled"] != "false" {
 				t.Errorf("%d columns, not %d; the UUID was %s, and is %s", now.schema().NumFields(), want, was.UUID, now.UUID)
 			}
 		})
+	}
+}
+
+// numbered looks at the numbers of rows in a table of version 3: no two files have the same ones, and
+// those of a file stay the same, in every tag.
+func (h *house) numbered(l *lake, now current) {
+	h.t.Helper()
+	first := map[string]int64{}
+	w := &work{publication: &publication{Options: Options{store: l.store}}}
+	for _, s := range now.Snapshots {
+		if s.FirstRow == nil {
+			continue // older than the upgrade
+		}
+		manifests, err := w.manifests(context.Background(), s)
+		h.must(err)
+		for _, m := range manifests {
+			raw, err := w.fetch(context.Background(), m.FilePath())
+			h.must(err)
+			found, err := entries(m, raw)
+			h.must(err)
+			for _, e := range found {
+				f := e.DataFile()
+				id := f.FirstRowID()
+				if id == nil || *id < 0 || *id+f.Count() > *now.NextRow {
+					h.t.Fatalf("the rows of %s begin with %v, and the table's next one is %d", f.FilePath(), id, *now.NextRow)
+				}
+				if was, seen := first[f.FilePath()]; seen && was != *id {
+					h.t.Fatalf("the rows of %s began with %d, and do with %d", f.FilePath(), was, *id)
+				}
+				for other, at := range first {
+					if other != f.FilePath() && at == *id && f.Count() > 0 {
+						h.t.Fatalf("%s and %s have the same rows, from %d on", f.FilePath(), other, at)
+					}
+				}
+				first[f.FilePath()] = *id
+			}
+		}
+	}
+	if len(first) == 0 {
+		h.t.Fatalf("no snapshot has numbers")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -118,6 +119,9 @@ func (c *checking) table(w *work, ctx context.Context) error {
 			c.add(w, "", FixPublish, "its property %s is not what was published", name)
 		}
 	}
+	if n := len(w.lacking()); n > 0 {
+		c.add(w, "", FixPublish, "it lacks %d of the warehouse's %d files", n, len(w.files))
+	}
 	if w.leaky {
 		c.add(w, "", FixPublish, "its manifests have values of columns that may hold personal data")
 	}
@@ -136,7 +140,11 @@ func (c *checking) table(w *work, ctx context.Context) error {
 // refs looks at the snapshots of Iceberg's that the table names.
 func (c *checking) refs(ctx context.Context, w *work) error {
 	seen, used := map[int64]bool{}, map[string]bool{}
-	for name, ref := range w.Refs {
+	for _, name := range append([]string{mainBranch}, slices.Sorted(maps.Keys(w.Refs))...) { // what readers see comes first
+		ref, has := w.Refs[name]
+		if !has {
+			continue
+		}
 		if _, ours := w.tagged(name); seen[ref.Snapshot] || !ours && name != mainBranch {
 			continue
 		}

@@ -125,6 +125,9 @@ func (f *form) scrubbed(told iceberg.DataFile, organization, gone bool) (iceberg
 	if id := told.SortOrderID(); id != nil {
 		b.SortOrderID(*id)
 	}
+	if first := told.FirstRowID(); first != nil {
+		b.FirstRowID(*first)
+	}
 	return b.Build(), nil
 }
 

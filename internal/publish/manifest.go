@@ -97,6 +97,7 @@ var manifestRE = regexp.MustCompile(`^[0-9]{6,}-[0-9a-f]{16}-(?:[mo][0-9]|(?:own
 func (w *work) snapshots(ctx context.Context, lacking []*layout.File, gone []iceberg.ManifestEntry) ([]*snapshot, error) {
 	s := &snapshot{ID: rand.Int64(), SequenceNumber: 1, Timestamp: w.Now().UnixMilli(), Schema: &w.schema.ID}
 	if w.metadata != nil {
+		s.FirstRow = w.NextRow
 		s.SequenceNumber = w.LastSequenceNumber + 1
 		s.Timestamp = max(s.Timestamp, w.LastUpdated)
 		if now := w.head(); now != nil {
@@ -165,9 +166,21 @@ func (w *work) snapshots(ctx context.Context, lacking []*layout.File, gone []ice
 		return nil, err
 	}
 	alone := &snapshot{ID: rand.Int64(), SequenceNumber: s.SequenceNumber + 1, Timestamp: s.Timestamp, Summary: s.Summary, Schema: s.Schema}
+	if s.FirstRow != nil {
+		next := *s.FirstRow + *s.AddedRows
+		alone.FirstRow = &next
+	}
 	return []*snapshot{s, alone}, w.list(ctx, alone, name+"-own-list.avro", slices.DeleteFunc(listed, func(m iceberg.ManifestFile) bool {
 		return !slices.ContainsFunc(ours, func(o iceberg.ManifestFile) bool { return o.FilePath() == m.FilePath() })
 	}))
+}
+
+// format returns the version of Iceberg's format that the table has.
+func (w *work) format() int {
+	if w.metadata != nil {
+		return w.FormatVersion
+	}
+	return formatVersion
 }
 
 // existing returns a file's entry as one that an earlier commit added.
@@ -186,7 +199,7 @@ func (w *work) write(ctx context.Context, s *snapshot, name string, entries []ic
 	for _, id := range slices.Sorted(maps.Keys(by)) {
 		var b bytes.Buffer
 		uri := fmt.Sprintf("%s%d.avro", name, id)
-		m, err := iceberg.WriteManifest(uri, &b, formatVersion, w.spec(int(id), w.Organization != ""), w.schema, s.ID, by[id])
+		m, err := iceberg.WriteManifest(uri, &b, w.format(), w.spec(int(id), w.Organization != ""), w.schema, s.ID, by[id])
 		if err != nil {
 			return nil, err
 		}
@@ -201,7 +214,16 @@ func (w *work) write(ctx context.Context, s *snapshot, name string, entries []ic
 // list writes the list of a snapshot's manifests.
 func (w *work) list(ctx context.Context, s *snapshot, uri string, manifests []iceberg.ManifestFile) error {
 	var b bytes.Buffer
-	if err := iceberg.WriteManifestList(formatVersion, &b, s.ID, s.Parent, &s.SequenceNumber, 0, manifests); err != nil {
+	first := int64(0)
+	if s.FirstRow != nil { // the list numbers the rows of manifests that have no numbers yet
+		first, s.AddedRows = *s.FirstRow, new(int64)
+		for _, m := range manifests {
+			if m.FirstRowID() == nil {
+				*s.AddedRows += m.ExistingRows() + m.AddedRows()
+			}
+		}
+	}
+	if err := iceberg.WriteManifestList(w.format(), &b, s.ID, s.Parent, &s.SequenceNumber, first, manifests); err != nil {
 		return err
 	}
 	s.ManifestList = uri

@@ -32,6 +32,7 @@ import (
 
 const (
 	formatVersion = 2 // of Iceberg's tables
+	newestVersion = 3 // to which others may have upgraded them
 	// abreast is how many uploads, and how many tables, are at work at once.
 	abreast = 8
 	// patience is how long commits that others get ahead of are tried again.

@@ -211,6 +211,9 @@ func (c *catalogServer) refuses(asked *commitAsked, now current) (status int, wh
 		if u.Action == "set-properties" {
 			set++
 		}
+		if len(u.Gone) > 1 {
+			return http.StatusBadRequest, "several snapshots in an update"
+		}
 		if c.nessie && (u.Action == "remove-snapshots" || strings.HasSuffix(u.Action, "-ref") && u.Ref != mainBranch) {
 			return http.StatusInternalServerError, "does not allow external snapshot management"
 		}
@@ -314,10 +317,10 @@ func TestMetadataOfOthers(t *testing.T) {
 		len(after.Snapshots) != 1 || len(after.SnapshotLog) != 1 || len(after.Refs) != 2 || len(m.Snapshots) != 2 || len(m.MetadataLog) != 1 {
 		t.Errorf("after the first snapshot is removed: %s", text)
 	}
-	all["format-version"] = json.RawMessage("3")
+	all["format-version"] = json.RawMessage("4")
 	raw, err = json.Marshal(all)
 	h.must(err)
-	if _, err := parse(raw); err == nil || !strings.Contains(err.Error(), "version 3") {
+	if _, err := parse(raw); err == nil || !strings.Contains(err.Error(), "version 4") {
 		t.Errorf("of another version: %v", err)
 	}
 }

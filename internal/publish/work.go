@@ -266,17 +266,13 @@ func (w *work) updates(ctx context.Context) ([]update, error) {
 			delete(refs, name)
 		}
 	}
-	// What no tag names any more goes: the tags are the history.
-	var dropped []int64
+	// What no tag names any more goes: the tags are the history. Servers before Iceberg 1.9 take one snapshot in an update.
 	if w.metadata != nil && tags {
 		for _, s := range w.Snapshots {
 			if !slices.Contains(slices.Collect(maps.Values(refs)), s.ID) {
-				dropped = append(dropped, s.ID)
+				updates = append(updates, update{Action: "remove-snapshots", Gone: []int64{s.ID}})
 			}
 		}
-	}
-	if len(dropped) > 0 {
-		updates = append(updates, update{Action: "remove-snapshots", Gone: dropped})
 	}
 	if properties := w.properties(); len(properties) > 0 { // in one update: some catalogs refuse two
 		updates = append(updates, update{Action: "set-properties", Properties: properties})
