@@ -50,6 +50,9 @@ type Options struct {
 	Namespace string // of the tables in the catalog
 	// CatalogWarehouse, Token and Credential are what the catalog may ask for.
 	CatalogWarehouse, Token, Credential string
+	// SigningName is the service of AWS for which its requests are signed, as in glue; empty: by the
+	// catalog's address, or for none. SigningRegion is the service's region; empty: the usual one.
+	SigningName, SigningRegion string
 	// Organization is the value of the column of that name, for tables which several
 	// warehouses publish to; empty: the tables have no such column.
 	Organization string
@@ -144,7 +147,7 @@ func prepare(ctx context.Context, o Options) (*publication, error) {
 	p := &publication{Options: o}
 	if o.Catalog == "" {
 		p.catalog = &files{o.store, to}
-	} else if p.catalog, err = openServer(ctx, o.Catalog, o.Namespace, o.CatalogWarehouse, o.Token, o.Credential); err != nil {
+	} else if p.catalog, err = openServer(ctx, &o); err != nil {
 		return nil, err
 	}
 	if p.dir, err = layout.OpenDir(o.Warehouse); err != nil {

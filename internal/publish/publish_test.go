@@ -148,7 +148,7 @@ func newLake(h *house, to string) *lake {
 	h.must(err)
 	l := &lake{h, s, &files{s, root}}
 	if *catalogURL != "" {
-		l.catalog, err = openServer(context.Background(), *catalogURL, namespaceOf(to), "", "", "")
+		l.catalog, err = openServer(context.Background(), &Options{Catalog: *catalogURL, Namespace: namespaceOf(to)})
 		h.must(err)
 	}
 	return l

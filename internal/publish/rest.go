@@ -2,6 +2,7 @@ package publish
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -63,7 +64,7 @@ func (e *statusError) Error() string {
 func (e *statusError) Hint() string {
 	switch {
 	case e.status == http.StatusUnauthorized, e.status == http.StatusForbidden:
-		return "check CALLHOUSE_CATALOG_CREDENTIAL or CALLHOUSE_CATALOG_TOKEN, and what they are allowed to do"
+		return "check CALLHOUSE_CATALOG_CREDENTIAL, CALLHOUSE_CATALOG_TOKEN or the credentials of AWS, and what they are allowed to do"
 	case e.status == http.StatusTooManyRequests, e.status >= http.StatusInternalServerError:
 		return "nothing was lost; publish again once the catalog answers"
 	case e.status/100 == 2:
@@ -82,17 +83,21 @@ func isStatus(err error, status int) bool {
 	return errors.As(err, &s) && s.status == status
 }
 
-// openServer connects to a catalog. TOKEN or CREDENTIAL (id:secret) say who we are.
-func openServer(ctx context.Context, uri, namespace, warehouse, token, credential string) (*server, error) {
-	s := &server{base: strings.TrimRight(uri, "/") + "/v1", namespace: strings.Split(namespace, "."), separator: "\x1f", can: abilities{tags: true}}
-	s.authorize(token, credential, s.base+"/oauth/tokens")
+// openServer connects to a catalog.
+func openServer(ctx context.Context, o *Options) (*server, error) {
+	uri := o.Catalog
+	s := &server{base: strings.TrimRight(uri, "/") + "/v1", namespace: strings.Split(o.Namespace, "."), separator: "\x1f", can: abilities{tags: true}}
+	service, region := signingOf(uri, o)
+	if err := s.authorize(o, s.base+"/oauth/tokens", service, region); err != nil {
+		return nil, err
+	}
 	var config struct {
 		Defaults, Overrides map[string]string
 		Endpoints           []string
 	}
 	query := url.Values{}
-	if warehouse != "" {
-		query.Set("warehouse", warehouse)
+	if o.CatalogWarehouse != "" {
+		query.Set("warehouse", o.CatalogWarehouse)
 	}
 	if err := s.do(ctx, http.MethodGet, "/config?"+query.Encode(), nil, &config); err != nil {
 		return nil, fmt.Errorf("the catalog at %s: %w", uri, err)
@@ -102,8 +107,14 @@ func openServer(ctx context.Context, uri, namespace, warehouse, token, credentia
 	if own := settings["uri"]; own != "" {
 		s.base = strings.TrimRight(own, "/") + "/v1"
 	}
-	if at := settings["oauth2-server-uri"]; at != "" {
-		s.authorize(token, credential, at)
+	at, signs := settings["oauth2-server-uri"], settings["rest.sigv4-enabled"] == "true" && service == ""
+	if signs {
+		service, region = cmp.Or(settings["rest.signing-name"], "execute-api"), cmp.Or(o.SigningRegion, settings["rest.signing-region"], region)
+	}
+	if at != "" || signs {
+		if err := s.authorize(o, at, service, region); err != nil {
+			return nil, err
+		}
 	}
 	s.can.atomic = slices.Contains(config.Endpoints, transactions)
 	if settings["nessie.is-nessie-catalog"] == "true" { // it refuses to remove snapshots, and forgets all but the newest
@@ -128,21 +139,27 @@ func openServer(ctx context.Context, uri, namespace, warehouse, token, credentia
 	return s, nil
 }
 
-// authorize has requests say who we are. at is where a credential gets a token.
-func (s *server) authorize(token, credential, at string) {
+// authorize has requests say who we are: by a signature for a service of AWS, if it has a name, by a token,
+// or by one that a credential (id:secret) gets. at is where it gets it.
+func (s *server) authorize(o *Options, at, service, region string) (err error) {
 	transport := http.DefaultTransport
 	switch {
-	case token != "":
-		transport = &oauth2.Transport{Source: oauth2.StaticTokenSource(&oauth2.Token{AccessToken: token})}
-	case credential != "":
-		id, secret, ok := strings.Cut(credential, ":")
+	case service != "":
+		if transport, err = newSigning(service, region); err != nil {
+			return err
+		}
+	case o.Token != "":
+		transport = &oauth2.Transport{Source: oauth2.StaticTokenSource(&oauth2.Token{AccessToken: o.Token})}
+	case o.Credential != "":
+		id, secret, ok := strings.Cut(o.Credential, ":")
 		if !ok {
-			id, secret = "", credential
+			id, secret = "", o.Credential
 		}
 		c := clientcredentials.Config{ClientID: id, ClientSecret: secret, TokenURL: at, Scopes: []string{"catalog"}, AuthStyle: oauth2.AuthStyleInParams}
 		transport = &oauth2.Transport{Source: c.TokenSource(context.WithValue(context.Background(), oauth2.HTTPClient, &http.Client{Timeout: answerTime}))}
 	}
 	s.client = &http.Client{Timeout: answerTime, Transport: transport}
+	return nil
 }
 
 // path is the address of the namespace, and of what is below it.

@@ -1,12 +1,14 @@
 package publish
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,8 +35,10 @@ type catalogServer struct {
 	// elsewhere is where it wants tables to lie; empty: where it is told.
 	elsewhere string
 	staged    map[string]relic
-	atomic    bool // it commits several tables at once
-	nessie    bool // it refuses tags, and to remove snapshots
+	atomic    bool              // it commits several tables at once
+	nessie    bool              // it refuses tags, and to remove snapshots
+	separator string            // of namespaces; empty: a dot, as it says
+	settings  map[string]string // that it gives
 }
 
 // ServeHTTP implements http.Handler.
@@ -70,6 +74,12 @@ func (c *catalogServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		config := map[string]any{"defaults": map[string]string{"prefix": "wrong"}, "overrides": map[string]string{
 			"prefix": "a/b", "namespace-separator": "%2E", "nessie.is-nessie-catalog": fmt.Sprint(c.nessie)}}
+		if c.separator != "" {
+			config["overrides"] = map[string]string{"prefix": "a/b"}
+		}
+		if c.settings != nil {
+			config["defaults"] = c.settings
+		}
 		if c.atomic {
 			config["endpoints"] = []string{"GET /v1/{prefix}/namespaces", transactions}
 		}
@@ -106,7 +116,7 @@ func (c *catalogServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case path == "/v1/a/b/namespaces" && r.Method == http.MethodPost:
 		c.namespace = true
 		reply(http.StatusOK, struct{}{})
-	case path != "/v1/a/b/namespaces/one.two":
+	case path != "/v1/a/b/namespaces/one"+url.PathEscape(cmp.Or(c.separator, "."))+"two":
 		c.t.Errorf("it asks for %s", path)
 	case !c.namespace:
 		fault(http.StatusNotFound, "no namespace")
@@ -253,7 +263,7 @@ func TestCatalogServer(t *testing.T) {
 					t.Errorf("the tag is %q", made.Tag)
 				}
 				l := newLake(h, to)
-				l.catalog, err = openServer(context.Background(), server.URL, "one.two", "w", "t0ken", "")
+				l.catalog, err = openServer(context.Background(), &Options{Catalog: server.URL, Namespace: "one.two", CatalogWarehouse: "w", Token: "t0ken"})
 				h.must(err)
 				if now := l.load("calls"); c.nessie && len(now.Refs) > 1 {
 					t.Errorf("the names are %v", now.Refs)
@@ -337,7 +347,7 @@ func TestCatalogFailsWithoutAWord(t *testing.T) {
 			w.WriteHeader(http.StatusNotImplemented)
 			_, _ = w.Write([]byte(body))
 		}))
-		_, err := openServer(t.Context(), server.URL, "calls", "", "", "")
+		_, err := openServer(t.Context(), &Options{Catalog: server.URL, Namespace: "calls"})
 		server.Close()
 		if err == nil || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", body, err, want)
@@ -387,7 +397,7 @@ func TestBusyCatalog(t *testing.T) {
 		h.must(err)
 	}
 	l := newLake(h, filepath.Join(dir, "lake"))
-	l.catalog, err = openServer(context.Background(), server.URL, "one.two", "w", "t0ken", "")
+	l.catalog, err = openServer(context.Background(), &Options{Catalog: server.URL, Namespace: "one.two", CatalogWarehouse: "w", Token: "t0ken"})
 	h.must(err)
 	l.check("")
 	t.Log(seen)
@@ -422,7 +432,7 @@ func TestNoCatalog(t *testing.T) {
 				fmt.Fprint(w, c.body)
 			}))
 			defer server.Close()
-			_, err := openServer(t.Context(), server.URL, "calls", "", "", "")
+			_, err := openServer(t.Context(), &Options{Catalog: server.URL, Namespace: "calls"})
 			var hinted interface{ Hint() string }
 			if err == nil || !strings.Contains(err.Error(), c.want) || !errors.As(err, &hinted) || !strings.Contains(hinted.Hint(), c.hint) {
 				t.Errorf("%v", err)

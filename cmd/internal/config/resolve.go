@@ -244,7 +244,7 @@ func (e Environment) ProfileNames(named string) []string {
 
 // VariableNames returns the names of all environment variables that the programs read.
 func VariableNames() []string {
-	names := []string{EnvFile, EnvProfile, EnvKey, EnvSafe, EnvCatalogToken, EnvCatalogCredential, EnvCatalogWarehouse}
+	names := []string{EnvFile, EnvProfile, EnvKey, EnvSafe, EnvCatalogToken, EnvCatalogCredential, EnvCatalogWarehouse, EnvSigningName, EnvSigningRegion}
 	for i := range Keys {
 		names = append(names, Keys[i].Env())
 	}

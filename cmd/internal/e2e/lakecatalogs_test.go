@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -173,4 +174,60 @@ func (c *company) readThrough(uri string, tags bool) {
 		c.t.Errorf("the costs are %s, want %s", got.Cost, cost)
 	}
 	c.t.Log(fmt.Sprint(len(got.Rows), " tables, costs ", got.Cost))
+}
+
+// TestLakeSigned publishes through a catalog behind a door at which AWS's library for Python computes each signature again.
+func TestLakeSigned(t *testing.T) {
+	jar := ""
+	for _, j := range strings.Fields(os.Getenv("CALLHOUSE_LAKE_JARS")) {
+		if strings.HasPrefix(filepath.Base(j), "iceberg-open-api") {
+			jar = j
+		}
+	}
+	if jar == "" {
+		t.Skip("make lake-catalogs brings the catalogs")
+	}
+	s3test.Start(t, os.Getenv("CALLHOUSE_VERSITYGW"), "lake")
+	uri, _ := startCatalog(t, jar)
+	door := exec.CommandContext(t.Context(), os.Getenv("CALLHOUSE_PYTHON"), filepath.Join("testdata", "lake_signed.py"), uri,
+		"glue", "eu-west-3", os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY"))
+	door.Stderr = os.Stderr
+	in, err := door.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := door.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := door.Start(); err != nil {
+		t.Fatal(err)
+	}
+	said := json.NewDecoder(out)
+	var port int
+	if err := said.Decode(&port); err != nil {
+		t.Fatal(err)
+	}
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 8, Calls: 100, Days: 40}})
+	c.mustExtract()
+	args := []string{"publish", "iceberg", "--to", "s3://lake/callhouse", "--catalog", fmt.Sprintf("http://127.0.0.1:%d", port), "--namespace", "a b.c/d"}
+	if r := c.query(args...); r.code == 0 || !strings.Contains(r.stderr, "403") {
+		t.Errorf("unsigned: exit code %d\n%s", r.code, r.stderr)
+	}
+	t.Setenv("CALLHOUSE_CATALOG_SIGNING_NAME", "glue")
+	t.Setenv("CALLHOUSE_CATALOG_SIGNING_REGION", "eu-west-3")
+	for range 2 {
+		if r := c.query(args...); r.code != 0 {
+			t.Errorf("signed: exit code %d\n%s", r.code, r.stderr)
+		}
+	}
+	_ = in.Close()
+	var seen struct {
+		Signed  int
+		Refused []string
+	}
+	if err := errors.Join(said.Decode(&seen), door.Wait()); err != nil || seen.Signed < 20 || len(seen.Refused) != 1 {
+		t.Errorf("%v: %d signed, %d refused: %v", err, seen.Signed, len(seen.Refused), seen.Refused)
+	}
+	t.Logf("%d requests signed", seen.Signed)
 }

@@ -98,6 +98,7 @@ func (a *app) publish(ctx context.Context, f *publishFlags) error {
 	o := publish.Options{
 		Warehouse: a.Warehouse, To: a.PublishTo, Catalog: catalog, Namespace: a.PublishNamespace, Organization: a.PublishOrganization,
 		CatalogWarehouse: a.Env.Get(config.EnvCatalogWarehouse), Token: a.Env.Get(config.EnvCatalogToken), Credential: a.Env.Get(config.EnvCatalogCredential),
+		SigningName: a.Env.Get(config.EnvSigningName), SigningRegion: a.Env.Get(config.EnvSigningRegion),
 		Adopt: f.adopt, Deep: f.deep, Rebuild: f.rebuild, Now: time.Now, State: stateFolder(),
 	}
 	namespace := ""

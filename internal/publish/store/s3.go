@@ -61,11 +61,16 @@ func newS3() (*s3, error) {
 	s.client, err = minio.New(endpoint, &minio.Options{
 		Secure: secure, Region: region,
 		Transport: counted{transport, &s.requests},
-		Creds: credentials.NewChainCredentials([]credentials.Provider{
-			&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}, &credentials.IAM{},
-		}),
+		Creds:     Credentials(),
 	})
 	return s, err
+}
+
+// Credentials are what requests to AWS are signed with.
+func Credentials() *credentials.Credentials {
+	return credentials.NewChainCredentials([]credentials.Provider{
+		&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}, &credentials.IAM{},
+	})
 }
 
 // counted counts requests.

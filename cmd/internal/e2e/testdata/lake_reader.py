@@ -49,15 +49,25 @@ def read(dialect, ask, table, columns, pruned=None):
 
 
 def static(root, name):
+    import pyiceberg
+    from pyiceberg.io import load_file_io
     from pyiceberg.table import StaticTable
 
-    return StaticTable.from_metadata(f"{root}/callhouse/{name}", {"s3.endpoint": endpoint, "s3.region": region,
-                                                                   "s3.access-key-id": key, "s3.secret-access-key": secret})
+    at = f"{root}/callhouse/{name}"
+    where = {"s3.endpoint": endpoint, "s3.region": region, "s3.access-key-id": key, "s3.secret-access-key": secret}
+    if tuple(map(int, pyiceberg.__version__.split(".")[:2])) < (0, 9):  # it wants the file
+        with load_file_io(where, at).new_input(at + "/metadata/version-hint.text").open() as hint:
+            at += f"/metadata/v{int(hint.read())}.metadata.json"
+    return StaticTable.from_metadata(at, where)
+
+
+def refs(table):
+    return table.refs() if hasattr(table, "refs") else table.metadata.refs
 
 
 def id_of(root, name, tag):
     """Which of Iceberg's snapshots a tag names, for engines that know no tags."""
-    return static(root, name).refs()[tag].snapshot_id
+    return refs(static(root, name))[tag].snapshot_id
 
 
 def duckdb():
@@ -92,7 +102,7 @@ def arrow(scan, columns, pruned=None):
 def by_pyiceberg(root):
     def at(name, tag, **scan):
         t = static(root, name)
-        return t.scan(snapshot_id=t.refs()[tag].snapshot_id if tag else None, **scan)
+        return t.scan(snapshot_id=refs(t)[tag].snapshot_id if tag else None, **scan)
 
     def pruned(_):
         iso = lambda t: t.replace(" ", "T") + "+00:00"  # noqa: E731
@@ -114,7 +124,7 @@ def by_polars(root):
 
     def at(name, tag):
         t = static(root, name)
-        return pl.scan_iceberg(t, snapshot_id=t.refs()[tag].snapshot_id if tag else None)
+        return pl.scan_iceberg(t, snapshot_id=refs(t)[tag].snapshot_id if tag else None)
 
     out = arrow(lambda name, tag: at(name, tag).collect().to_arrow(), lambda tag: at("calls", tag).collect_schema().names())
     after, before = (datetime.datetime.fromisoformat(t + "+00:00") for t in (AFTER, NEXT))
