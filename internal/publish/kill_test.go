@@ -2,6 +2,7 @@ package publish
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -28,10 +29,16 @@ var (
 // envChild tells this binary to publish, and nothing else.
 const envChild = "CALLHOUSE_TEST_PUBLISH"
 
+// lockedOut is how it ends if another one publishes.
+const lockedOut = 4
+
 func TestMain(m *testing.M) {
 	loopback.Only()
 	if root := os.Getenv(envChild); root != "" {
-		if _, err := Run(context.Background(), Options{Warehouse: root, To: "s3://lake/killed", Now: time.Now, State: root + ".state"}); err != nil {
+		_, err := Run(context.Background(), Options{Warehouse: root, To: "s3://lake/killed", Now: time.Now, State: fmt.Sprint(root, ".state", os.Getuid())})
+		if locked := new(LockedError); errors.As(err, &locked) {
+			os.Exit(lockedOut)
+		} else if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -45,20 +52,10 @@ func TestMain(m *testing.M) {
 // fail. A table always has the files of one commit; when a publication is let through, all have
 // those of the last one, nothing is left over, and no file was copied twice that was there.
 func TestKilledForReal(t *testing.T) {
-	b := newBucket(t)
-	if *gateway != "" {
-		proxy := os.Getenv("AWS_ENDPOINT_URL")
-		s3test.Start(t, *gateway, "lake")
-		to, err := url.Parse(os.Getenv("AWS_ENDPOINT_URL"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		b.Handler = httputil.NewSingleHostReverseProxy(to) // the host stays as it was signed
-		t.Setenv("AWS_ENDPOINT_URL", proxy)
-	}
+	b := newGateway(t)
 	h := newHouse(t)
 	l := newLake(h, "s3://lake/killed")
-	commits := map[string]bool{} // the files of each table, as each commit has them
+	commits := committed{}
 	killed, through := 0, 0
 	took := time.Hour
 	for n := 0; n < *kills; n++ {
@@ -67,10 +64,7 @@ func TestKilledForReal(t *testing.T) {
 			if n%30 == 27 {
 				h.forget(fmt.Sprint(n % 40))
 			}
-			now, _ := h.snapshots()
-			for _, table := range tables() {
-				commits[table.Name+" "+names(now.Manifest.FilesOf(table.Name))] = true
-			}
+			commits.add(h)
 		}
 		b.fail(0.01)
 		begun := time.Now()
@@ -86,19 +80,7 @@ func TestKilledForReal(t *testing.T) {
 		}
 		cancel()
 		b.fail(0)
-		for _, table := range tables() {
-			cur := l.load(table.Name)
-			if cur.metadata == nil {
-				continue
-			}
-			var have []*layout.File
-			for uri := range l.data(cur.head()) {
-				have = append(have, &layout.File{Path: uri})
-			}
-			if !commits[table.Name+" "+names(have)] {
-				t.Fatalf("after %d kills %s has the files of no commit", killed, table.Name)
-			}
-		}
+		commits.check(l)
 		if n%10 == 9 || n == *kills-1 {
 			_, err := h.publish("s3://lake/killed")
 			h.must(err)
@@ -119,6 +101,50 @@ func TestKilledForReal(t *testing.T) {
 	t.Logf("%d killed, %d not in time; faults %v; of %d files %d were sent again, whose answers or senders were lost", killed, through, b.seen, sent, twice)
 	if killed == 0 && *kills > 20 {
 		t.Error("none was killed")
+	}
+}
+
+// newGateway starts a bucket that fails now and then, in front of a real server of S3 if there is one.
+func newGateway(t *testing.T) *bucket {
+	b := newBucket(t)
+	if *gateway != "" {
+		proxy := os.Getenv("AWS_ENDPOINT_URL")
+		s3test.Start(t, *gateway, "lake")
+		to, err := url.Parse(os.Getenv("AWS_ENDPOINT_URL"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Handler = httputil.NewSingleHostReverseProxy(to) // the host stays as it was signed
+		t.Setenv("AWS_ENDPOINT_URL", proxy)
+	}
+	return b
+}
+
+// committed are the files of each table, as each commit has them.
+type committed map[string]bool
+
+func (c committed) add(h *house) {
+	now, _ := h.snapshots()
+	for _, table := range tables() {
+		c[table.Name+" "+names(now.Manifest.FilesOf(table.Name))] = true
+	}
+}
+
+// check fails if a table cannot be read, or has the files of no commit.
+func (c committed) check(l *lake) {
+	l.house.t.Helper()
+	for _, table := range tables() {
+		cur := l.load(table.Name)
+		if cur.metadata == nil {
+			continue
+		}
+		var have []*layout.File
+		for uri := range l.data(cur.head()) {
+			have = append(have, &layout.File{Path: uri})
+		}
+		if !c[table.Name+" "+names(have)] {
+			l.house.t.Fatalf("%s has the files of no commit", table.Name)
+		}
 	}
 }
 
