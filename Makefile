@@ -15,13 +15,20 @@ OAPI_CODEGEN_VERSION := v2.8.2
 PYTHON_CLIENT_VERSION := 0.29.1
 SPARK_VERSION := 4.1.4
 OLDEST_SPARK_VERSION := 4.0.1
+OLDEST_PYICEBERG_VERSION := 0.7.0
+OLDEST_TRINO_VERSION := 470
 OLDEST_ICEBERG_JAR := org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.10.0
 ICEBERG_JAR := org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0
 HADOOP_AWS_JAR := org.apache.hadoop:hadoop-aws:3.4.2
 ICEBERG_AWS_JAR := org.apache.iceberg:iceberg-aws-bundle:1.12.0
 AWS_JARS := software.amazon.awssdk:s3-transfer-manager:2.54.17 software.amazon.awssdk:apache-client:2.54.17
 TRINO_VERSION := 476
-DUCKDB_VERSION := 1.5.6
+# Of DuckDB, PyPI has the extension iceberg.
+LAKE_DUCKDB_VERSION := 1.5.5
+OLDEST_DUCKDB_VERSION := 1.4.4
+OLDEST_CHDB_VERSION := 4.1.0
+NESSIE_JAR := org.projectnessie.nessie:nessie-quarkus:0.99.0:jar:runner
+ICEBERG_SERVER_JARS := org.apache.iceberg:iceberg-open-api:1.8.0 org.apache.iceberg:iceberg-open-api:1.10.1
 VERSITYGW_VERSION := v1.8.0
 FUZZTIME ?= 1m
 comma := ,
@@ -206,10 +213,10 @@ clients: ## oapi-codegen and openapi-python-client make clients of the sandbox's
 	go test ./internal/sandbox -run TestGeneratedClients -count=1 -v -timeout 30m -args -clients $(CURDIR)/build/clients
 
 define GET_TRINO
-[ -z "$(TRINO_JAVA_HOME)" ] || [ -d build/engines-java/trino-server-$(TRINO_VERSION) ] || { \
-	  mvn -q -B dependency:copy -DoutputDirectory=build/engines-java -Dartifact=io.trino:trino-server:$(TRINO_VERSION):tar.gz && \
-	  tar -xzf build/engines-java/trino-server-$(TRINO_VERSION).tar.gz -C build/engines-java && \
-	  rm build/engines-java/trino-server-$(TRINO_VERSION).tar.gz; }
+[ -z "$(TRINO_JAVA_HOME)" ] || for v in $(1); do [ -d build/engines-java/trino-server-$$v ] || { \
+	  mvn -q -B dependency:copy -DoutputDirectory=build/engines-java -Dartifact=io.trino:trino-server:$$v:tar.gz && \
+	  tar -xzf build/engines-java/trino-server-$$v.tar.gz -C build/engines-java && \
+	  rm build/engines-java/trino-server-$$v.tar.gz; } || exit 1; done
 endef
 
 # Spark wants a JDK of 17 or 21 (JAVA_HOME, or the java in PATH), Trino one of 24 or later; Maven brings their parts.
@@ -217,7 +224,7 @@ endef
 engines: ## Spark, Spark over Iceberg, and Trino (TRINO_JAVA_HOME=… names its JDK; 1.8 GB) read a snapshot, and the tables of query init
 	python3 -m venv build/engines && build/engines/bin/pip install -q pandas pyarrow 'pyspark==$(SPARK_VERSION)' 'pyiceberg[sql-sqlite]' trino
 	mvn -q -B dependency:copy -DoutputDirectory=build/engines-java -Dartifact=$(ICEBERG_JAR)
-	$(GET_TRINO)
+	$(call GET_TRINO,$(TRINO_VERSION))
 	CALLHOUSE_PYTHON=$(CURDIR)/build/engines/bin/python \
 	  CALLHOUSE_ICEBERG_JAR=$(CURDIR)/build/engines-java/$(subst :,-,$(ICEBERG_JAR:org.apache.iceberg:%=%)).jar \
 	  CALLHOUSE_TRINO_HOME=$(if $(TRINO_JAVA_HOME),$(CURDIR)/build/engines-java/trino-server-$(TRINO_VERSION)) CALLHOUSE_TRINO_JAVA=$(TRINO_JAVA_HOME) \
@@ -225,28 +232,40 @@ engines: ## Spark, Spark over Iceberg, and Trino (TRINO_JAVA_HOME=… names its 
 
 # DuckDB's extensions are those of extensions.duckdb.org, signed, as PyPI has them.
 .PHONY: lake-oldest
-lake-oldest: ## The oldest Spark and Iceberg that docs/lakehouse.md names read, with default settings, what query publish iceberg publishes to a folder
-	python3 -m venv build/lake-oldest && build/lake-oldest/bin/pip install -q 'pyspark==$(OLDEST_SPARK_VERSION)'
+lake-oldest: ## The oldest Spark, Trino (TRINO_JAVA_HOME=…), ClickHouse, DuckDB and pyiceberg that docs/lakehouse.md names read, with default settings, what query publish iceberg publishes to a folder
+	python3 -m venv build/lake-oldest && build/lake-oldest/bin/pip install -q 'pyspark==$(OLDEST_SPARK_VERSION)' 'pyiceberg[s3fs,pyarrow]==$(OLDEST_PYICEBERG_VERSION)' \
+	  'chdb==$(OLDEST_CHDB_VERSION)' trino pytz $(foreach e,duckdb duckdb-extension-iceberg duckdb-extension-avro duckdb-extension-httpfs,'$(e)==$(OLDEST_DUCKDB_VERSION)')
 	mvn -q -B dependency:copy -DoutputDirectory=build/lake-oldest-java -Dartifact=$(OLDEST_ICEBERG_JAR)
+	$(call GET_TRINO,$(OLDEST_TRINO_VERSION))
 	CALLHOUSE_LAKE=1 CALLHOUSE_PYTHON=$(CURDIR)/build/lake-oldest/bin/python CALLHOUSE_ICEBERG_JARS=$$(ls $(CURDIR)/build/lake-oldest-java/*.jar | paste -sd,) \
-	  go test ./cmd/internal/e2e -run 'TestLakeReaders/^spark$$' -v -count=1 -timeout 60m
+	  CALLHOUSE_TRINO_HOME=$(if $(TRINO_JAVA_HOME),$(CURDIR)/build/engines-java/trino-server-$(OLDEST_TRINO_VERSION)) CALLHOUSE_TRINO_JAVA=$(TRINO_JAVA_HOME) \
+	  go test ./cmd/internal/e2e -run 'TestLakeReaders/^(pyiceberg|duckdb|chdb|spark|trino)$$' -v -count=1 -timeout 60m
+
+.PHONY: lake-catalogs
+lake-catalogs: ## query publish iceberg through Nessie and Iceberg's own REST server (oldest and newest; CATALOG_JAVA_HOME=… names a JDK of 21 or later), from which pyiceberg reads; signed requests, as botocore sees them
+	python3 -m venv build/lake-catalogs && build/lake-catalogs/bin/pip install -q 'pyiceberg[s3fs,pyarrow]'
+	for jar in $(NESSIE_JAR) $(ICEBERG_SERVER_JARS); do mvn -q -B dependency:copy -DoutputDirectory=build/lake-catalogs-java -Dartifact=$$jar || exit 1; done
+	GOBIN=$(CURDIR)/build/tools go install github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW_VERSION)
+	CALLHOUSE_LAKE_JARS="$$(ls $(CURDIR)/build/lake-catalogs-java/*.jar | paste -sd' ')" CALLHOUSE_LAKE_JAVA=$(CATALOG_JAVA_HOME) \
+	  CALLHOUSE_PYTHON=$(CURDIR)/build/lake-catalogs/bin/python CALLHOUSE_VERSITYGW=$(CURDIR)/build/tools/versitygw \
+	  go test ./cmd/internal/e2e -run 'TestLakeCatalogs|TestLakeSigned' -v -count=1 -timeout 60m
 
 .PHONY: lake
-lake: lake-oldest ## Spark, Trino (TRINO_JAVA_HOME=…), ClickHouse, DuckDB, pyiceberg and polars read what query publish iceberg publishes, from a folder and from S3
+lake: lake-oldest lake-catalogs ## Spark, Trino (TRINO_JAVA_HOME=…), ClickHouse, DuckDB, pyiceberg and polars read what query publish iceberg publishes, from a folder and from S3
 	python3 -m venv build/lake && build/lake/bin/pip install -q 'pyspark==$(SPARK_VERSION)' 'pyiceberg[s3fs,pyarrow]' polars chdb trino pytz \
-	  $(foreach e,duckdb duckdb-extension-iceberg duckdb-extension-avro duckdb-extension-httpfs,'$(e)==$(DUCKDB_VERSION)')
+	  $(foreach e,duckdb duckdb-extension-iceberg duckdb-extension-avro duckdb-extension-httpfs,'$(e)==$(LAKE_DUCKDB_VERSION)')
 	for jar in $(ICEBERG_JAR) $(ICEBERG_AWS_JAR) $(HADOOP_AWS_JAR) $(AWS_JARS); do mvn -q -B dependency:copy -DoutputDirectory=build/lake-java -Dartifact=$$jar || exit 1; done
-	$(GET_TRINO)
+	$(call GET_TRINO,$(TRINO_VERSION))
 	GOBIN=$(CURDIR)/build/tools go install github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW_VERSION)
 	CALLHOUSE_LAKE=1 CALLHOUSE_PYTHON=$(CURDIR)/build/lake/bin/python CALLHOUSE_VERSITYGW=$(CURDIR)/build/tools/versitygw \
 	  CALLHOUSE_ICEBERG_JARS=$$(ls $(CURDIR)/build/lake-java/*.jar | paste -sd,) \
 	  CALLHOUSE_TRINO_HOME=$(if $(TRINO_JAVA_HOME),$(CURDIR)/build/engines-java/trino-server-$(TRINO_VERSION)) CALLHOUSE_TRINO_JAVA=$(TRINO_JAVA_HOME) \
-	  go test ./cmd/internal/e2e -run TestLakeReaders -v -count=1 -timeout 60m
+	  go test ./cmd/internal/e2e -run 'TestLakeReaders|TestLakeUpgraded' -v -count=1 -timeout 60m
 
 .PHONY: lake-crash
-lake-crash: ## Publications killed at each operation; 500 processes that publish to a real S3 server, killed at any time while requests fail; 24 organisations in one lake
+lake-crash: ## Publications killed at each operation; 500 processes that publish to a real S3 server, killed at any time while requests fail; two users at once (as root); 24 organisations in one lake
 	GOBIN=$(CURDIR)/build/tools go install github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW_VERSION)
-	go test ./internal/publish -v -count=1 -timeout 120m -rapid.checks 200 -args -long -kills 500 -versitygw $(CURDIR)/build/tools/versitygw
+	go test ./internal/publish -v -count=1 -timeout 120m -rapid.checks 200 -args -long -kills 500 -pairs 20 -versitygw $(CURDIR)/build/tools/versitygw
 
 .PHONY: catalog
 catalog: ## Python's and Node's DuckDB read the catalog while extract run commits twenty times
