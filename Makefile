@@ -242,11 +242,11 @@ lake-oldest: ## The oldest Spark, Trino (TRINO_JAVA_HOME=…), ClickHouse, DuckD
 	  go test ./cmd/internal/e2e -run 'TestLakeReaders/^(pyiceberg|duckdb|chdb|spark|trino)$$' -v -count=1 -timeout 60m
 
 .PHONY: lake-catalogs
-lake-catalogs: ## query publish iceberg through Nessie and Iceberg's own REST server (oldest and newest; CATALOG_JAVA_HOME=… names a JDK of 21 or later), from which pyiceberg reads; signed requests, as botocore sees them
+lake-catalogs: ## query publish iceberg through Nessie and Iceberg's own REST server (oldest and newest; CATALOG_JAVA_HOME=… names a JDK of 21 or later; else that of Trino), from which pyiceberg reads; signed requests, as botocore sees them
 	python3 -m venv build/lake-catalogs && build/lake-catalogs/bin/pip install -q 'pyiceberg[s3fs,pyarrow]'
 	for jar in $(NESSIE_JAR) $(ICEBERG_SERVER_JARS); do mvn -q -B dependency:copy -DoutputDirectory=build/lake-catalogs-java -Dartifact=$$jar || exit 1; done
 	GOBIN=$(CURDIR)/build/tools go install github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW_VERSION)
-	CALLHOUSE_LAKE_JARS="$$(ls $(CURDIR)/build/lake-catalogs-java/*.jar | paste -sd' ')" CALLHOUSE_LAKE_JAVA=$(CATALOG_JAVA_HOME) \
+	CALLHOUSE_LAKE_JARS="$$(ls $(CURDIR)/build/lake-catalogs-java/*.jar | paste -sd' ')" CALLHOUSE_LAKE_JAVA=$(or $(CATALOG_JAVA_HOME),$(TRINO_JAVA_HOME)) \
 	  CALLHOUSE_PYTHON=$(CURDIR)/build/lake-catalogs/bin/python CALLHOUSE_VERSITYGW=$(CURDIR)/build/tools/versitygw \
 	  go test ./cmd/internal/e2e -run 'TestLakeCatalogs|TestLakeSigned' -v -count=1 -timeout 60m
 

@@ -104,7 +104,11 @@ func startCatalog(t *testing.T, jar string) (uri string, tags bool) {
 	_, port, _ := net.SplitHostPort(free.Addr().String())
 	_ = free.Close()
 	dir := t.TempDir()
-	cmd := exec.Command(filepath.Join(os.Getenv("CALLHOUSE_LAKE_JAVA"), "bin", "java"), append(p.args(port), "-Xmx1g", "-jar", jar)...)
+	java := "java"
+	if home := os.Getenv("CALLHOUSE_LAKE_JAVA"); home != "" {
+		java = filepath.Join(home, "bin", "java")
+	}
+	cmd := exec.Command(java, append(p.args(port), "-Xmx1g", "-jar", jar)...)
 	cmd.Env, cmd.Dir = append(os.Environ(), p.env(port, dir)...), dir
 	log, err := os.Create(filepath.Join(dir, "log"))
 	if err != nil {
