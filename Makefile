@@ -26,7 +26,6 @@ TRINO_VERSION := 476
 # Of DuckDB, PyPI has the extension iceberg.
 LAKE_DUCKDB_VERSION := 1.5.5
 OLDEST_DUCKDB_VERSION := 1.4.4
-OLDEST_CHDB_VERSION := 4.1.0
 NESSIE_JAR := org.projectnessie.nessie:nessie-quarkus:0.99.0:jar:runner
 ICEBERG_SERVER_JARS := org.apache.iceberg:iceberg-open-api:1.8.0 org.apache.iceberg:iceberg-open-api:1.10.1
 VERSITYGW_VERSION := v1.8.0
@@ -232,14 +231,14 @@ engines: ## Spark, Spark over Iceberg, and Trino (TRINO_JAVA_HOME=… names its 
 
 # DuckDB's extensions are those of extensions.duckdb.org, signed, as PyPI has them.
 .PHONY: lake-oldest
-lake-oldest: ## The oldest Spark, Trino (TRINO_JAVA_HOME=…), ClickHouse, DuckDB and pyiceberg that docs/lakehouse.md names read, with default settings, what query publish iceberg publishes to a folder
+lake-oldest: ## The oldest Spark, Trino (TRINO_JAVA_HOME=…), DuckDB and pyiceberg that docs/lakehouse.md names read, with default settings, what query publish iceberg publishes to a folder
 	python3 -m venv build/lake-oldest && build/lake-oldest/bin/pip install -q 'pyspark==$(OLDEST_SPARK_VERSION)' 'pyiceberg[s3fs,pyarrow]==$(OLDEST_PYICEBERG_VERSION)' \
-	  'chdb==$(OLDEST_CHDB_VERSION)' trino pytz $(foreach e,duckdb duckdb-extension-iceberg duckdb-extension-avro duckdb-extension-httpfs,'$(e)==$(OLDEST_DUCKDB_VERSION)')
+	  trino pytz $(foreach e,duckdb duckdb-extension-iceberg duckdb-extension-avro duckdb-extension-httpfs,'$(e)==$(OLDEST_DUCKDB_VERSION)')
 	mvn -q -B dependency:copy -DoutputDirectory=build/lake-oldest-java -Dartifact=$(OLDEST_ICEBERG_JAR)
 	$(call GET_TRINO,$(OLDEST_TRINO_VERSION))
 	CALLHOUSE_LAKE=1 CALLHOUSE_PYTHON=$(CURDIR)/build/lake-oldest/bin/python CALLHOUSE_ICEBERG_JARS=$$(ls $(CURDIR)/build/lake-oldest-java/*.jar | paste -sd,) \
 	  CALLHOUSE_TRINO_HOME=$(if $(TRINO_JAVA_HOME),$(CURDIR)/build/engines-java/trino-server-$(OLDEST_TRINO_VERSION)) CALLHOUSE_TRINO_JAVA=$(TRINO_JAVA_HOME) \
-	  go test ./cmd/internal/e2e -run 'TestLakeReaders/^(pyiceberg|duckdb|chdb|spark|trino)$$' -v -count=1 -timeout 60m
+	  go test ./cmd/internal/e2e -run 'TestLakeReaders/^(pyiceberg|duckdb|spark|trino)$$' -v -count=1 -timeout 60m
 
 .PHONY: lake-catalogs
 lake-catalogs: ## query publish iceberg through Nessie and Iceberg's own REST server (oldest and newest; CATALOG_JAVA_HOME=… names a JDK of 21 or later; else that of Trino), from which pyiceberg reads; signed requests, as botocore sees them
