@@ -54,6 +54,8 @@ type Manifest struct {
 	Forgotten *Forgotten `json:"forgotten,omitempty"`
 	// Mask says what was masked when this was committed; nil: nothing ever was.
 	Mask *Mask `json:"mask,omitempty"`
+	// Country is the region in which national telephone numbers are read, as in KR; empty: none.
+	Country string `json:"country,omitempty"`
 	// Origin says whose calls these are; nil: nothing told it yet.
 	Origin *Origin `json:"origin,omitempty"`
 	// Lists says when which list of the organisation's was last complete, by the names of
@@ -188,6 +190,9 @@ type File struct {
 	// UnheldCosts counts the rows with a cost that total_cost cannot hold. Files
 	// before version 3 do not tell.
 	UnheldCosts int64 `json:"unheld_costs,omitempty"`
+	// Country is the region in which national numbers of a calls file were read when it was
+	// written; empty: none.
+	Country string `json:"country,omitempty"`
 	// OldestUnsettled is the lowest start_at among the unsettled (where it is
 	// null, first_seen_at), and NextExpiry when the first of them expires, ms UTC.
 	OldestUnsettled *int64 `json:"oldest_unsettled,omitempty"`

@@ -99,6 +99,9 @@ type Column struct {
 	Phone bool
 	// Link is a signed URL, whose query changes without the call.
 	Link bool
+	// Made are the columns of the row that this one is made of: nobody may see it who may not
+	// see one of them.
+	Made []string
 	// Fetch is about how we came by the row, and no part of what it says.
 	Fetch bool
 	// Parent is the column of the parent's row that this one repeats; Position

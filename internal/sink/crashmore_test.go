@@ -165,7 +165,7 @@ func TestEveryOperationOfAMigration(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if batches, _, err := outdated(context.Background(), snapshot.NewReader(fsys, w.Snapshot(), nil)); err != nil || len(batches) > 0 {
+		if batches, _, err := outdated(context.Background(), snapshot.NewReader(fsys, w.Snapshot(), nil), ""); err != nil || len(batches) > 0 {
 			t.Fatalf("still outdated: %v, %v", batches, err)
 		}
 		wholeOn(t, fsys, root, "columns")

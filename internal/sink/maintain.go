@@ -60,6 +60,7 @@ func (w *Warehouse) Forget(ctx context.Context, sel erase.Selection, dry bool, p
 	if w.Snapshot() == nil {
 		return nil, fmt.Errorf("forget calls: %w", layout.ErrNoWarehouse)
 	}
+	sel.Country = cmp.Or(sel.Country, w.Snapshot().Manifest.Country)
 	h := &erase.Held{FS: w.opts.FS, Root: w.opts.Root, RunID: w.opts.RunID, Now: w.opts.Now, Workers: w.opts.Workers, Proofs: w.proofs,
 		Current: w.Snapshot(), Tombstones: w.forgotten}
 	h.Notes = func(blank func(text string) string) error {
@@ -151,15 +152,16 @@ func (w *Warehouse) intact(ctx context.Context, s *layout.Snapshot) error {
 // on the disk, and that much work is lost if it is interrupted.
 const migrateBytes = 2 << 30
 
-// outdated returns the periods whose files do not have today's columns, in batches of
-// one commit each, and how many calls they hold.
-func outdated(ctx context.Context, in *snapshot.Reader) (batches [][]string, calls int64, err error) {
+// outdated returns the periods whose files do not have today's columns, or were written when
+// national numbers were read in another country, in batches of one commit each, and how many
+// calls they hold.
+func outdated(ctx context.Context, in *snapshot.Reader, country string) (batches [][]string, calls int64, err error) {
 	var bytes int64
 	for _, f := range in.Files(schema.Calls.Name) {
 		if err := ctx.Err(); err != nil {
 			return nil, 0, err
 		}
-		current, err := in.UpToDate(f.Period)
+		current, err := in.UpToDate(f.Period, cmp.Or(country, in.Manifest.Country))
 		if err != nil {
 			return nil, 0, err
 		}
@@ -181,7 +183,7 @@ func outdated(ctx context.Context, in *snapshot.Reader) (batches [][]string, cal
 // from extra into their new columns. It asks the service for nothing. If interrupted,
 // it goes on where it stopped.
 func (w *Warehouse) Migrate(ctx context.Context, progress func(snapshot.Progress)) (periods int, calls int64, err error) {
-	batches, calls, err := outdated(ctx, w.reader())
+	batches, calls, err := outdated(ctx, w.reader(), w.opts.Country)
 	if err != nil {
 		return 0, 0, fmt.Errorf("migrate: %w", err)
 	}

@@ -203,7 +203,7 @@ func TestPromote(t *testing.T) {
 			if got := spoken(t, w.Snapshot()); got != want {
 				t.Errorf("read from the old file the calls are\n%s, want\n%s", got, want)
 			}
-			batches, calls, err := outdated(context.Background(), w.reader())
+			batches, calls, err := outdated(context.Background(), w.reader(), "")
 			if err != nil || !slices.Equal(slices.Concat(batches...), []string{today}) || calls != 4 {
 				t.Errorf("outdated are %v with %d calls, %v", batches, calls, err)
 			}
@@ -236,7 +236,7 @@ func TestPromote(t *testing.T) {
 			if now := spoken(t, w.Snapshot()); now != want {
 				t.Errorf("the calls became\n%s, want\n%s", now, want)
 			}
-			if batches, _, err := outdated(context.Background(), w.reader()); err != nil || len(batches) > 0 {
+			if batches, _, err := outdated(context.Background(), w.reader(), ""); err != nil || len(batches) > 0 {
 				t.Errorf("still outdated: %v, %v", batches, err)
 			}
 			if r, err := verify.Warehouse(context.Background(), verify.Options{Root: root}); err != nil || !r.Whole() {

@@ -42,6 +42,9 @@ type Options struct {
 	// KeepFrom is a UTC midnight: a commit leaves out calls that started before it. Zero
 	// keeps all.
 	KeepFrom time.Time
+	// Country is the region in which telephone numbers without a country code are read, as in
+	// KR; empty: as the warehouse's last commit did.
+	Country string
 	// Spent is a file outside of the warehouse. It keeps the requests of runs that failed
 	// before there was anything to commit, for the budget of the next. Empty: none does.
 	Spent string
@@ -443,7 +446,7 @@ func (w *Warehouse) newCommit() *commit.Commit {
 	origin := w.origin
 	w.mu.Unlock()
 	c := &commit.Commit{FS: w.opts.FS, Root: w.opts.Root, Old: w.reader(), Now: w.opts.Now(), Workers: w.opts.Workers,
-		Forgotten: w.forgotten, Lost: w.unrecorded, Masker: w.masker, Mask: w.mask, Origin: origin}
+		Forgotten: w.forgotten, Lost: w.unrecorded, Country: w.opts.Country, Masker: w.masker, Mask: w.mask, Origin: origin}
 	if !w.opts.KeepFrom.IsZero() {
 		c.KeepFrom = w.opts.KeepFrom.UnixMilli()
 	}

@@ -165,7 +165,7 @@ var Keys = []Key{
 		in:    func(v *Values) any { return &v.MaskKeyFile }},
 	{Name: "keep", Kind: Text, For: Extract, Uses: "plan verify", Value: "SPAN", Sample: "400d",
 		About: "erase calls that started longer ago, at the end of a run, and do not fetch them any more", in: func(v *Values) any { return &v.Keep }},
-	{Name: "country", Kind: Text, For: Extract, Uses: "forget", Value: "CODE", Sample: "KR",
+	{Name: "country", Kind: Text, For: Extract, Uses: "import migrate forget", Value: "CODE", Sample: "KR",
 		About: "country in which telephone numbers without a country code are read, by its two letters", in: func(v *Values) any { return &v.Country }},
 	{Name: "group_readable", Kind: Boolean, For: Extract | Query, Default: "false",
 		Uses:  "import compact migrate rollback forget list describe report sql check catalog export",

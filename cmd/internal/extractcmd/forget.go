@@ -17,7 +17,6 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/progress"
-	"callhouse/internal/phone"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink"
@@ -82,10 +81,7 @@ func forgetCommand(s *settings, stderr io.Writer) *cobra.Command {
 }
 
 func (o *forgetFlags) selection(country string, now time.Time) (sel erase.Selection, err error) {
-	sel = erase.Selection{CallIDs: o.ids, Customers: o.customers, Numbers: o.numbers, Country: strings.ToUpper(country), Everywhere: o.everywhere}
-	if country != "" && !phone.IsCountry(sel.Country) {
-		return sel, cli.Usage("write its two letters, as in --country KR", "--country %s is not a country", country)
-	}
+	sel = erase.Selection{CallIDs: o.ids, Customers: o.customers, Numbers: o.numbers, Country: country, Everywhere: o.everywhere}
 	for _, text := range slices.Concat(o.ids, o.customers, o.numbers) {
 		if strings.TrimSpace(text) == "" {
 			return sel, cli.Usage("", "--call-id, --customer-id and --number must not be empty")
@@ -243,9 +239,11 @@ func checkReceipt(ctx context.Context, s *settings, o *forgetFlags, stdin io.Rea
 	if err != nil {
 		return err
 	}
-	if _, err := s.current(); err != nil {
+	snapshot, err := s.current()
+	if err != nil {
 		return err
 	}
+	sel.Country = cmp.Or(sel.Country, snapshot.Manifest.Country)
 	in := stdin
 	if path != "-" {
 		f, err := os.Open(path)

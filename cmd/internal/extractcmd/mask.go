@@ -21,7 +21,7 @@ const maskNone = "none"
 
 // options are the options with which every command opens the warehouse for writing.
 func (s *settings) options(runID string) sink.Options {
-	return sink.Options{Root: s.Warehouse, RunID: runID, Now: s.now, Group: s.GroupReadable, Spent: s.spentFile()}
+	return sink.Options{Root: s.Warehouse, RunID: runID, Now: s.now, Group: s.GroupReadable, Spent: s.spentFile(), Country: s.Country}
 }
 
 // spentFile is where the requests of a first run that failed are remembered: in the
@@ -153,7 +153,7 @@ func (s *settings) asMasked(w *sink.Warehouse, numbers []string) (out [][]string
 	}
 	for _, n := range numbers {
 		var masked []string
-		for _, spelling := range phone.Parse(n, strings.ToUpper(s.Country)).Spellings() {
+		for _, spelling := range phone.Parse(n, s.Country).Spellings() {
 			masked = append(masked, m.Value(spelling))
 		}
 		out = append(out, masked)

@@ -16,6 +16,7 @@ import (
 	"callhouse/cmd/internal/progress"
 	"callhouse/internal/api"
 	"callhouse/internal/crawler"
+	"callhouse/internal/phone"
 	"callhouse/internal/wire/mask"
 	"callhouse/internal/words"
 )
@@ -176,6 +177,9 @@ func (s *settings) configure(cmd *cobra.Command) error {
 func (s *settings) apply(cmd *cobra.Command, profile string) error {
 	err := s.Take(cmd.Flags(), config.Extract, profile)
 	s.secrets.AddURL(s.PingURL)
+	if s.Country = strings.ToUpper(s.Country); err == nil && s.Country != "" && !phone.IsCountry(s.Country) {
+		err = cli.Usage("write its two letters, as in --country KR", "--country %s is not a country", s.Country)
+	}
 	return err
 }
 

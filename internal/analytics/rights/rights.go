@@ -99,14 +99,14 @@ func (r Rights) Tallied() bool {
 		return false
 	}
 	return !slices.ContainsFunc(schema.Calls.Columns, func(c schema.Column) bool {
-		counted := c.Mask == schema.NeverMasked || slices.ContainsFunc(schema.TallyTables, func(t *schema.Table) bool { return t.Column(c.Name) >= 0 })
+		counted := c.Mask == schema.NeverMasked && c.Made == nil || slices.ContainsFunc(schema.TallyTables, func(t *schema.Table) bool { return t.Column(c.Name) >= 0 })
 		return counted && slices.ContainsFunc(r.Masked, func(name string) bool { return is(name, &schema.Calls, c) })
 	})
 }
 
-// is says whether a name of a masked column means the column of a table.
+// is says whether a name of a masked column means the column of a table, or one that it is made of.
 func is(name string, t *schema.Table, c schema.Column) bool {
-	return name == c.Name || name == t.Name+"."+c.Name
+	return slices.ContainsFunc(append(c.Made, c.Name), func(column string) bool { return name == column || name == t.Name+"."+column })
 }
 
 // under returns the stored tables that a view is made of.

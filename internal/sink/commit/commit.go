@@ -103,6 +103,7 @@ type Commit struct {
 	Progress func(rows int64)
 
 	Forgotten    *snapshot.Tombstones // their calls stay out
+	Country      string               // in which national telephone numbers are read; empty: as before
 	Masker       *mask.Mask           // of what did not go through Clean
 	Mask         *layout.Mask         // what is masked since now; nil: as before
 	Origin       *layout.Origin       // whose calls these are since now; nil: as before
@@ -112,6 +113,8 @@ type Commit struct {
 	tombstonesOf *layout.Snapshot     // whose tombstones the new snapshot takes over; nil: old
 
 	in    *Intake
+	lines *lines                                   // the organisation's numbers, as they are after the commit
+	moved []tenure                                 // days on which this makes others its own than before
 	blank func(*schema.Object)                     // changes the calls of a unit's blanks
 	gone  map[*resource.Resource]map[string]listed // objects that this commit finds deleted
 	b     *snapshot.Builder
@@ -180,6 +183,9 @@ func (c *Commit) Without(ctx context.Context, b *snapshot.Builder, calls, blanks
 	blank func(*schema.Object),
 ) ([]layout.File, error) {
 	c.AsIs, c.in, c.b, c.blank = true, new(Intake), b, blank
+	if err := c.setLines(nil); err != nil {
+		return nil, err
+	}
 	periods := maps.Clone(calls)
 	maps.Copy(periods, blanks)
 	var units []*unit
@@ -207,15 +213,15 @@ func (c *Commit) WithoutTraces(blank func(text []byte, json bool) []byte) ([]lay
 
 // build makes the files of the new snapshot, and returns its manifest.
 func (c *Commit) build(ctx context.Context, id string, refs []layout.Segment, row func(Stats) schema.Run) (*layout.Manifest, error) {
+	replaced, err := c.objects() // first: what follows of a call depends on the organisation's numbers
+	if err != nil {
+		return nil, err
+	}
 	units, err := c.planUnits()
 	if err != nil {
 		return nil, err
 	}
 	gone, err := c.rewriteAll(ctx, units)
-	if err != nil {
-		return nil, err
-	}
-	replaced, err := c.objects()
 	if err != nil {
 		return nil, err
 	}
@@ -312,6 +318,7 @@ func (c *Commit) manifest(refs []layout.Segment, runID string) *layout.Manifest 
 	}
 	if c.Old != nil {
 		m.Coverage, m.Mask, m.Origin = c.Old.Manifest.Coverage, c.Old.Manifest.Mask, c.Old.Manifest.Origin
+		m.Country = c.Old.Manifest.Country
 		if c.AsIs {
 			m.Journal = c.Old.Manifest.Journal // whatever of it is still to be removed
 		}
@@ -321,6 +328,7 @@ func (c *Commit) manifest(refs []layout.Segment, runID string) *layout.Manifest 
 	if c.Mask != nil {
 		m.Mask = c.Mask
 	}
+	m.Country = cmp.Or(c.Country, m.Country)
 	if c.Origin != nil {
 		m.Origin = c.Origin
 	}

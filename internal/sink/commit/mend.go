@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"callhouse/internal/layout"
+	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/snapshot"
 )
@@ -34,6 +35,18 @@ func (c *Commit) Mend(ctx context.Context, run schema.Run, m *Mending) (*layout.
 	c.AsIs, c.in = true, new(Intake)
 	c.Old = snapshot.NewReader(c.FS, m.Sound, new(snapshot.Proofs))
 	return c.publish(func() (*layout.Manifest, error) {
+		var numbers []schema.Row // nil: those of the sound snapshot
+		for _, l := range m.Loans {
+			if slices.ContainsFunc(l.Files, func(f layout.File) bool { return f.Table == resource.Numbers.Name }) {
+				var err error
+				if numbers, err = numbersOf(snapshot.NewReader(c.FS, l.From, new(snapshot.Proofs))); err != nil {
+					return nil, err
+				}
+			}
+		}
+		if err := c.setLines(numbers); err != nil {
+			return nil, err
+		}
 		var units []*unit
 		for _, period := range slices.Sorted(maps.Keys(m.Rewrites)) {
 			units = append(units, &unit{period: period, from: []string{period}, always: true, lost: m.Rewrites[period], progress: c.Progress})

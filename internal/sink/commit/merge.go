@@ -31,7 +31,8 @@ func (m *merger) rewrite(u *unit) (files []layout.File, unchanged bool, err erro
 		return files, false, err
 	}
 	old := snapshot.NewSources(m.c.Old, u.from, nil)
-	w := table.NewPeriodWriter(m.c.b, u.period)
+	w := table.NewPeriodWriter(m.c.b, u.period, m.c.Country)
+	w.Tell = func(call *calls.Call) { m.c.lines.tell(call) }
 	m.feed = table.NewFeed(w)
 	news, err := m.merge(u, old)
 	if werr := m.feed.Close(); werr != nil {
@@ -47,7 +48,7 @@ func (m *merger) rewrite(u *unit) (files []layout.File, unchanged bool, err erro
 
 // merge returns how many rows differ from what was there.
 func (m *merger) merge(u *unit, old *snapshot.Sources) (news int, err error) {
-	changes := u.changes
+	changes, respelled := u.changes, m.c.respells(u)
 	for {
 		was, err := old.Next()
 		if err != nil {
@@ -98,7 +99,7 @@ func (m *merger) merge(u *unit, old *snapshot.Sources) (news int, err error) {
 			if err := old.Current.Skip(was); err != nil {
 				return news, err
 			}
-		case m.c.overdue(was), m.c.distrusts() && was.InBulk(), !old.Current.Current, len(u.lost) > 0, u.blanks[string(was.ID())]:
+		case m.c.overdue(was), m.c.distrusts() && was.InBulk(), !old.Current.Current, respelled, len(u.lost) > 0, u.blanks[string(was.ID())]:
 			call, err := m.take(old.Current, was)
 			if err != nil {
 				return news, err
@@ -116,6 +117,9 @@ func (m *merger) merge(u *unit, old *snapshot.Sources) (news int, err error) {
 				return news, err
 			}
 		default:
+			if u.moved && m.c.lines.tell(was) {
+				news++
+			}
 			if err := m.feed.Copy(old.Current.Period, was); err != nil {
 				return news, err
 			}
@@ -243,14 +247,22 @@ func addOlder(known, older *calls.Call) *calls.Call {
 	return call
 }
 
+// respells reports whether national numbers of a unit's files were read in another country.
+func (c *Commit) respells(u *unit) bool {
+	return slices.ContainsFunc(u.from, func(period string) bool {
+		f := c.Old.File(schema.Calls.Name, period)
+		return f != nil && f.Country != c.Country
+	})
+}
+
 // copies says whether a unit only joins several files into one: no call changes, and
 // all rows may be copied as they are.
 func (c *Commit) copies(u *unit) (bool, error) {
-	if !u.always || len(u.from) < 2 || len(u.changes) > 0 || len(u.leaving) > 0 {
+	if !u.always || len(u.from) < 2 || len(u.changes) > 0 || len(u.leaving) > 0 || u.moved {
 		return false, nil
 	}
 	for _, period := range u.from {
-		if current, err := c.Old.UpToDate(period); err != nil || !current {
+		if current, err := c.Old.UpToDate(period, c.Country); err != nil || !current {
 			return false, err
 		}
 	}
@@ -272,7 +284,7 @@ func (m *merger) join(u *unit) (files []layout.File, err error) {
 
 func (m *merger) joinTable(u *unit, of *schema.Table) ([]layout.File, error) {
 	old := snapshot.NewSources(m.c.Old, u.from, of)
-	w := table.NewPeriodWriter(m.c.b, u.period)
+	w := table.NewPeriodWriter(m.c.b, u.period, m.c.Country)
 	w.Only = of
 	feed := table.NewFeed(w)
 	err := copyAll(u, old, feed)

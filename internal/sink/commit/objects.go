@@ -74,7 +74,7 @@ func (in *Intake) addObject(at entry, r *schema.Record, run string) error {
 // replaced.
 func (c *Commit) objects() (replaced map[string]bool, err error) {
 	replaced = map[string]bool{}
-	var changes []schema.Row
+	var changes, numbers []schema.Row
 	c.gone = map[*resource.Resource]map[string]listed{}
 	for _, of := range resource.All {
 		if a := c.in.arrivals[of]; a != nil {
@@ -97,6 +97,9 @@ func (c *Commit) objects() (replaced map[string]bool, err error) {
 			return nil, fmt.Errorf("%s: %w", of.Name, err)
 		}
 		c.gone[of] = m.gone
+		if of == resource.Numbers {
+			numbers = m.rows
+		}
 		if m.edited == 0 {
 			continue // what was written is as it was
 		}
@@ -105,6 +108,9 @@ func (c *Commit) objects() (replaced map[string]bool, err error) {
 		for _, t := range of.Tables() {
 			replaced[t.Name] = true
 		}
+	}
+	if err := c.setLines(numbers); err != nil {
+		return nil, fmt.Errorf("%s: %w", resource.Numbers.Name, err)
 	}
 	if len(changes) > 0 || c.Withhold {
 		replaced[resource.Changes.Name] = true
@@ -270,8 +276,9 @@ type objectMerge struct {
 	w       *table.ObjectsWriter
 	dec     wire.Decoder
 	changes []schema.Row
-	edited  int  // objects whose row is another one than before
-	cleaned bool // the object that is being written held secrets, which an older callhouse stored
+	rows    []schema.Row // of all objects, where these are numbers
+	edited  int          // objects whose row is another one than before
+	cleaned bool         // the object that is being written held secrets, which an older callhouse stored
 }
 
 func (m *objectMerge) rewrite() (files []layout.File, err error) {
@@ -430,6 +437,9 @@ func (m *objectMerge) fold(old *schema.Object, key string) error {
 	}
 	if changed || completed || m.cleaned {
 		m.edited++
+	}
+	if m.of == resource.Numbers {
+		m.rows = append(m.rows, now.Row)
 	}
 	return m.w.Write(now)
 }

@@ -23,6 +23,7 @@ type unit struct {
 	changes  []*change       // sorted as the table calls
 	leaving  map[string]bool // rows that leave for another place, or for good
 	blanks   map[string]bool // calls that Commit.blank changes
+	moved    bool            // look at the numbers of its calls anew
 	always   bool            // write it, also if no row changes
 	lost     []*schema.Table // whose rows of this period are lost
 	progress func(rows int64)
@@ -98,6 +99,9 @@ func (c *Commit) planUnits() ([]*unit, error) {
 	}
 	for _, period := range c.Rewrites {
 		p.unitOf(period).always = true
+	}
+	if err := c.planMoved(p); err != nil {
+		return nil, err
 	}
 	c.ageOut(p)
 	out := slices.Collect(maps.Values(p.units))

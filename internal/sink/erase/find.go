@@ -115,7 +115,7 @@ type number struct {
 func (n *number) is(text string) bool { return n.Is(text) || slices.Contains(n.masked, text) }
 
 // numberColumns are the columns of calls that hold one number each.
-var numberColumns = []string{"from_number", "to_number", "presentation_number"}
+var numberColumns = []string{"from_number", "to_number", "presentation_number", "from_e164", "to_e164"}
 
 // selected adds the calls of a file that the selection is about.
 func (f *erasure) selected(ctx context.Context, t *table.Reader, sel Selection) error {

@@ -112,9 +112,12 @@ func (r *Reader) EachObject(of *resource.Resource, visit func(*schema.Object) er
 	}
 }
 
-// UpToDate says whether the files of a period's calls have the columns of today. It
-// reads their footers.
-func (r *Reader) UpToDate(period string) (bool, error) {
+// UpToDate says whether the files of a period's calls have the columns of today, and their
+// national telephone numbers were read in a country. It reads their footers.
+func (r *Reader) UpToDate(period, country string) (bool, error) {
+	if f := r.File(schema.Calls.Name, period); f != nil && f.Country != country {
+		return false, nil
+	}
 	for _, of := range schema.CallTables {
 		f := r.File(of.Name, period)
 		if f == nil {

@@ -82,7 +82,9 @@ func (f *Feed) drain() {
 func (f *Feed) apply(b *batch) error {
 	for _, c := range b.calls {
 		if !c.copy {
-			c.call.Complete()
+			if c.call.Complete(); f.w.Tell != nil {
+				f.w.Tell(c.call)
+			}
 		}
 		if err := f.w.write(c.call); err != nil {
 			return err

@@ -16,14 +16,18 @@ type PeriodWriter struct {
 	tables  []*Writer // as schema.CallTables
 	tallies *tallyWriter
 	Only    *schema.Table // what write writes the rows of; nil: all tables
+	// Tell sets what follows from the numbers of a call whose rows are not copied; nil: nothing.
+	Tell func(*calls.Call)
 }
 
-// NewPeriodWriter returns the writer of a period into a folder.
-func NewPeriodWriter(in Folder, period string) *PeriodWriter {
+// NewPeriodWriter returns the writer of a period into a folder. country is where national
+// telephone numbers of its calls are read.
+func NewPeriodWriter(in Folder, period, country string) *PeriodWriter {
 	w := &PeriodWriter{tallies: newTallyWriter(in, period)}
 	for _, t := range schema.CallTables {
 		w.tables = append(w.tables, NewWriter(in, t, period))
 	}
+	w.tables[0].info.Country = country
 	return w
 }
 

@@ -24,7 +24,7 @@ import (
 
 // identity are the fields of a [layout.File] that say which file it is. All others are
 // figures: they are counted from its rows.
-var identity = []string{"Table", "Format", "Path", "Period", "Rows", "Bytes", "SHA256"}
+var identity = []string{"Table", "Format", "Path", "Period", "Rows", "Bytes", "SHA256", "Country"}
 
 // differ describes the figures that are not those counted from the rows; empty: they agree.
 func differ(listed, counted *layout.File) string {

@@ -1,0 +1,186 @@
+package commit
+
+import (
+	"cmp"
+	"slices"
+
+	"callhouse/internal/calls"
+	"callhouse/internal/layout"
+	"callhouse/internal/phone"
+	"callhouse/internal/resource"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink/snapshot"
+)
+
+// lines are the organisation's own telephone numbers with the days on which they were its own.
+// They are not changed once they are made.
+type lines struct {
+	country string
+	own     map[string][]tenure // by the normal form of a number, or its text where it has none
+}
+
+// tenure is a time, both ends inclusive, in which a number was the organisation's. Days count
+// as a whole: the list does not tell at which moment a number came to it.
+type tenure struct {
+	number   []byte // as the list of numbers spells it
+	from, to string // days; an end that is not known is first or last
+}
+
+// No day is earlier or later.
+const (
+	first = ""
+	last  = "9"
+)
+
+// Positions of the columns of numbers that their tenure follows from.
+var (
+	colNumber, colGone         = resource.Numbers.Table.Column("number"), resource.Numbers.Table.Column("deleted_at")
+	colNumberFrom, colNumberTo = resource.Numbers.Table.Column("start_at"), resource.Numbers.Table.Column("end_at")
+	colFrom, colTo             = schema.Calls.Column("from_number"), schema.Calls.Column("to_number")
+	colShown                   = schema.Calls.Column("presentation_number")
+)
+
+// linesOf returns the numbers in the rows of telephone_numbers.
+func linesOf(country string, rows []schema.Row) *lines {
+	l := &lines{country: country, own: map[string][]tenure{}}
+	for _, row := range rows {
+		number := schema.TextOf(row[colNumber])
+		if len(number) == 0 {
+			continue
+		}
+		t := tenure{number: number, from: first, to: last}
+		if at := schema.MillisOf(row[colNumberFrom]); at.OK {
+			t.from = layout.Day(at.V)
+		}
+		for _, end := range []int{colNumberTo, colGone} {
+			if at := schema.MillisOf(row[end]); at.OK {
+				t.to = min(t.to, layout.Day(at.V))
+			}
+		}
+		key, _ := l.key(number)
+		l.own[key] = append(l.own[key], t)
+	}
+	return l
+}
+
+// key returns what two spellings of a number have in common, and its normal form, or nil.
+func (l *lines) key(number []byte) (key string, e164 []byte) {
+	if n, ok := phone.Normal(string(number), l.country); ok {
+		return n, []byte(n)
+	}
+	return string(number), nil
+}
+
+// on returns a number as the organisation's list spells it, if it was its own on a day.
+func (l *lines) on(key, day string) []byte {
+	for _, t := range l.own[key] {
+		if t.from <= day && day <= t.to {
+			return t.number
+		}
+	}
+	return nil
+}
+
+// tell sets the columns of a call that follow from its numbers, and reports whether any of them
+// was different.
+func (l *lines) tell(c *calls.Call) bool {
+	at := c.FirstSeenAt()
+	if c.StartAt().OK {
+		at = c.StartAt().V
+	}
+	day := layout.Day(at)
+	side := func(col int) (own, e164 []byte) {
+		number := schema.TextOf(c.Row[col])
+		if len(number) == 0 {
+			return nil, nil
+		}
+		key, e164 := l.key(number)
+		return l.on(key, day), e164
+	}
+	var s calls.Sides
+	s.OwnFrom, s.FromE164 = side(colFrom)
+	s.OwnTo, s.ToE164 = side(colTo)
+	s.OwnShown, _ = side(colShown)
+	return c.SetSides(&s)
+}
+
+// moved returns the days on which other numbers were the organisation's than l says.
+func (l *lines) moved(now *lines) (days []tenure) {
+	keys := map[string]bool{}
+	for _, of := range []*lines{l, now} {
+		for key := range of.own {
+			keys[key] = true
+		}
+	}
+	for key := range keys {
+		edges := []string{first} // days on which something may begin to be another
+		for _, t := range slices.Concat(l.own[key], now.own[key]) {
+			if edges = append(edges, t.from); t.to != last {
+				edges = append(edges, t.to+"~") // behind the day, and before the next
+			}
+		}
+		slices.Sort(edges)
+		for i, from := range edges {
+			to := last
+			if i+1 < len(edges) {
+				to = edges[i+1]
+			}
+			if from != to && string(l.on(key, from)) != string(now.on(key, from)) {
+				days = append(days, tenure{from: from, to: to})
+			}
+		}
+	}
+	return days
+}
+
+// touches reports whether a period, a day or a month, has days of a tenure.
+func (t tenure) touches(period string) bool {
+	return period >= t.from[:min(len(t.from), len(period))] && period <= t.to[:min(len(t.to), len(period))]
+}
+
+// setLines notes the organisation's numbers as they are after the commit, and which days this
+// changes. rows are those of telephone_numbers; nil: they are as before.
+func (c *Commit) setLines(rows []schema.Row) error {
+	if c.Old != nil {
+		c.Country = cmp.Or(c.Country, c.Old.Manifest.Country)
+	}
+	before, err := numbersOf(c.Old)
+	if err != nil {
+		return err
+	}
+	if c.lines = linesOf(c.Country, before); rows == nil {
+		return nil
+	}
+	was := c.lines
+	c.lines = linesOf(c.Country, rows)
+	c.moved = was.moved(c.lines)
+	return nil
+}
+
+// numbersOf returns the rows of telephone_numbers in a snapshot.
+func numbersOf(in *snapshot.Reader) (rows []schema.Row, err error) {
+	err = in.EachObject(resource.Numbers, func(o *schema.Object) error {
+		rows = append(rows, o.Row)
+		return nil
+	})
+	return rows, err
+}
+
+// planMoved has the commit look at the calls of days on which other numbers are the
+// organisation's than before. Files of earlier versions, which say nothing of it, wait for extract
+// migrate.
+func (c *Commit) planMoved(p *planner) error {
+	for _, f := range c.Old.Files(schema.Calls.Name) {
+		if !slices.ContainsFunc(c.moved, func(t tenure) bool { return t.touches(f.Period) }) {
+			continue
+		}
+		current, err := c.Old.UpToDate(f.Period, c.Country)
+		if err != nil {
+			return err
+		}
+		if current {
+			p.unitOf(f.Period).moved = true
+		}
+	}
+	return nil
+}

@@ -1,0 +1,278 @@
+package sink
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"callhouse/internal/calls"
+	"callhouse/internal/resource"
+	"callhouse/internal/schema"
+	"callhouse/internal/sink/commit"
+	"callhouse/internal/sink/erase"
+	"callhouse/internal/sink/verify"
+	"callhouse/internal/wire/mask"
+)
+
+// numbered is a warehouse of calls with numbers.
+type numbered struct {
+	*testing.T
+	root, country string
+	runs          int
+	w             *Warehouse
+}
+
+func (x *numbered) open() {
+	x.Helper()
+	x.runs++
+	x.w = night(x, nil, x.root, x.runs)
+	x.w.opts.Country = x.country
+}
+
+// commit ends the run. The warehouse must be whole.
+func (x *numbered) commit() {
+	x.Helper()
+	mustCommit(x, x.w)
+	x.whole()
+}
+
+func (x *numbered) whole() {
+	x.Helper()
+	if r, err := verify.Warehouse(context.Background(), verify.Options{Root: x.root}); err != nil || !r.Whole() {
+		x.Fatalf("verify: %+v, %v", r, err)
+	}
+	if err := x.w.Close(); err != nil {
+		x.Fatal(err)
+	}
+}
+
+// call puts a call of a day before today: id, type, from, to and shown number.
+func (x *numbered) call(daysAgo int, text string) {
+	x.Helper()
+	f := strings.Fields(text)
+	start := testDay.AddDate(0, 0, -daysAgo).UnixMilli()
+	end := start + 1000
+	raw := body(f[0], &start, &end, "ended", "positive", 1)
+	quoted := func(s string) []byte {
+		if s == "-" {
+			return []byte("null")
+		}
+		out, _ := json.Marshal(s)
+		return out
+	}
+	for i, was := range []string{`"call_type":"phone"`, `"from_number":"1"`, `"to_number":"2"`, `"presentation_number":null`} {
+		name, _, _ := strings.Cut(was, ":")
+		raw = bytes.Replace(raw, []byte(was), append([]byte(name+":"), quoted(strings.ReplaceAll(f[i+1], "_", " "))...), 1)
+	}
+	if x.w.masker != nil {
+		var err error
+		if raw, _, err = x.w.Clean(raw); err != nil {
+			x.Fatal(err)
+		}
+	}
+	if err := x.w.Put(context.Background(), schema.Record{Kind: schema.KindDetail, CallID: f[0], FetchedAt: end + 1, Body: raw}); err != nil {
+		x.Fatal(err)
+	}
+}
+
+// own puts a number of the organisation's, with the days, counted back from today, on which it
+// begins and ends.
+func (x *numbered) own(id, number string, from, to any) {
+	x.Helper()
+	at := func(days any) any {
+		if n, ok := days.(int); ok {
+			return testDay.AddDate(0, 0, -n).UnixMilli() + 1
+		}
+		return nil
+	}
+	raw, _ := json.Marshal(map[string]any{"id": id, "number": number, "provider": "vox", "status": "active", "start_at": at(from), "end_at": at(to), "created_at": 1, "updated_at": 1})
+	if err := x.w.Put(context.Background(), schema.Record{Resource: resource.Numbers.Name, Kind: schema.KindItem, CallID: id, FetchedAt: x.w.opts.Now().UnixMilli(), Body: raw}); err != nil {
+		x.Fatal(err)
+	}
+}
+
+// are compares direction, from_e164, to_e164 and own_number of calls with what they should be.
+func (x *numbered) are(want ...string) {
+	x.Helper()
+	all := readCalls(x, anywhere, x.w.Snapshot())
+	text := func(c *calls.Call, column string) string {
+		if t := c.Text(column); t != nil {
+			return string(t)
+		}
+		return "-"
+	}
+	var got []string
+	for id, c := range all {
+		got = append(got, fmt.Sprint(id, ": ", text(c, "direction"), " ", text(c, "from_e164"), " ", text(c, "to_e164"), " ", text(c, "own_number")))
+	}
+	slices.Sort(got)
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		x.Errorf("the calls are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func newNumbered(t *testing.T, country string) *numbered {
+	x := &numbered{T: t, root: filepath.Join(t.TempDir(), "w"), country: country}
+	x.open()
+	return x
+}
+
+// The direction of a call is that of its type, or follows from the numbers that were the
+// organisation's on its day, whenever these are fetched.
+func TestDirection(t *testing.T) {
+	x := newNumbered(t, "KR")
+	x.call(5, "a in 02-111-2222 010-1234-5678 -")
+	x.call(5, "b phone 010-1234-5678 0211112222 -")
+	x.call(5, "c api +82211112222 01012345678 -")
+	x.call(5, "d outbound 01099990000 01012345678 0211112222")
+	x.call(5, "e inbound 01012345678 0299998888 -")
+	x.call(5, "f web 01012345678 0211112222 -")
+	x.call(5, "g phone 01012345678 anonymous -")
+	x.call(5, "h phone 0211112222 0233334444 -")
+	x.call(2, "i phone 01012345678 0233334444 -")
+	x.call(9, "j phone 01012345678 0233334444 -")
+	x.call(5, "k unknown - - 0211112222")
+	x.commit()
+	x.are("a: unknown +8221112222 +821012345678 -",
+		"b: unknown +821012345678 +82211112222 -",
+		"c: unknown +82211112222 +821012345678 -",
+		"d: outbound +821099990000 +821012345678 -",
+		"e: inbound +821012345678 +82299998888 -",
+		"f: - +821012345678 +82211112222 -",
+		"g: unknown +821012345678 - -",
+		"h: unknown +82211112222 +82233334444 -",
+		"i: unknown +821012345678 +82233334444 -",
+		"j: unknown +821012345678 +82233334444 -",
+		"k: unknown - - -")
+
+	// The list of numbers comes after the calls.
+	x.open()
+	x.own("n1", "0211112222", nil, nil)
+	x.own("n2", "02-3333-4444", 7, 3)
+	x.commit()
+	fetched := []string{"a: unknown +8221112222 +821012345678 -",
+		"b: inbound +821012345678 +82211112222 0211112222",
+		"c: outbound +82211112222 +821012345678 0211112222",
+		"d: outbound +821099990000 +821012345678 0211112222",
+		"e: inbound +821012345678 +82299998888 -",
+		"f: - +821012345678 +82211112222 -", // to a number of the organisation, but a web call
+		"g: unknown +821012345678 - -",
+		"h: unknown +82211112222 +82233334444 0211112222",
+		"i: unknown +821012345678 +82233334444 -",
+		"j: unknown +821012345678 +82233334444 -",
+		"k: outbound - - 0211112222"}
+	x.are(fetched...)
+
+	// It was the organisation's for longer: only the files of the days are written anew.
+	x.open()
+	old := x.w.Snapshot()
+	x.own("n2", "02-3333-4444", 7, 2)
+	x.commit()
+	fetched[8] = "i: inbound +821012345678 +82233334444 02-3333-4444"
+	x.are(fetched...)
+	for _, f := range x.w.Snapshot().Manifest.FilesOf("calls") {
+		same := f.Path == old.Manifest.FileOf("calls", f.Period).Path
+		if day := testDay.AddDate(0, 0, -2).Format("2006-01-02"); same == (f.Period == day) {
+			t.Errorf("%s was written anew: %t", f.Period, !same)
+		}
+	}
+
+	// Nothing moves without a reason, also where months are made of days.
+	x.open()
+	if err := x.w.maintain(context.Background(), func(c *commit.Commit) { c.Months = []string{"2026-11"} }); err != nil {
+		t.Fatal(err)
+	}
+	x.whole()
+	x.are(fetched...)
+}
+
+// One caller in four spellings has one normal form, if it is known which country national
+// numbers are of; and numbers that are masked or withheld have none.
+func TestNormalNumbers(t *testing.T) {
+	x := newNumbered(t, "")
+	for i, spelling := range []string{"+82_10-1234-5678", "01012345678", "010-1234-5678", "tel:+82-10-1234-5678", "anonymous", "+0000"} {
+		x.call(i, fmt.Sprintf("%d inbound %s 0211112222 -", i, spelling))
+	}
+	x.commit()
+	x.are("0: inbound +821012345678 - -", "1: inbound - - -", "2: inbound - - -", "3: inbound +821012345678 - -", "4: inbound - - -", "5: inbound - - -")
+
+	x.country = "KR" // it is set later, and old files wait for migrate
+	x.open()
+	x.call(0, "0 inbound +82_10-1234-5678 0211112222 -")
+	x.call(0, "6 inbound 01012345678 - -")
+	x.commit()
+	x.are("0: inbound +821012345678 +82211112222 -", "1: inbound - - -", "2: inbound - - -", "3: inbound +821012345678 - -", "4: inbound - - -", "5: inbound - - -",
+		"6: inbound +821012345678 - -")
+	x.country = ""
+	for range 2 { // what is set once holds for commands to which nobody tells it
+		x.open()
+		if _, _, err := x.w.Migrate(context.Background(), nil); err != nil {
+			t.Fatal(err)
+		}
+		x.whole()
+		x.are("0: inbound +821012345678 +82211112222 -", "1: inbound +821012345678 +82211112222 -", "2: inbound +821012345678 +82211112222 -",
+			"3: inbound +821012345678 +82211112222 -", "4: inbound - +82211112222 -", "5: inbound - +82211112222 -", "6: inbound +821012345678 - -")
+	}
+	x.open()
+	if batches, _, err := outdated(context.Background(), x.w.reader(), ""); err != nil || len(batches) > 0 {
+		t.Errorf("outdated are %v, %v", batches, err)
+	}
+}
+
+// What is masked has no normal form, and loses the one that it had.
+func TestMaskedNumbersHaveNoNormalForm(t *testing.T) {
+	x := newNumbered(t, "KR")
+	x.own("n1", "0211112222", nil, nil)
+	x.call(1, "a phone 01012345678 0211112222 -")
+	x.commit()
+	x.are("a: inbound +821012345678 +82211112222 0211112222")
+	x.open()
+	key, err := x.w.MaskKey(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := mask.New([]string{"from_number", "to_number"}, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.w.Mask(m, key)
+	x.call(1, "a phone 01012345678 0211112222 -")
+	x.commit()
+	x.are("a: unknown - - -")
+}
+
+// A number that is forgotten, however it is spelled, leaves no normal form behind, and the scan
+// of all bytes sees one that does.
+func TestForgottenNumbersHaveNoNormalForm(t *testing.T) {
+	x := newNumbered(t, "KR")
+	x.own("n1", "0211112222", nil, nil)
+	x.call(1, "a phone 010-1234-5678 0211112222 -")
+	x.call(1, "b phone 01099998888 0211112222 -")
+	x.commit()
+	x.country = ""
+	x.open()
+	sel := erase.Selection{Numbers: []string{"010 1234 5678"}, Country: "KR"}
+	before, err := erase.Traces(context.Background(), x.root, sel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	columns := map[string]bool{}
+	for _, p := range before.Found {
+		columns[p.Column] = true
+	}
+	if !columns["from_e164"] || !columns["from_number"] {
+		t.Errorf("the scan sees the number in %v", before.Found)
+	}
+	r := mustForget(t, x.w, erase.Selection{Numbers: sel.Numbers}) // in the country that the warehouse knows
+	after, err := erase.Traces(context.Background(), x.root, sel)
+	if err != nil || len(after.Found) > 0 || len(r.Calls) != 1 {
+		t.Errorf("left are %v, %v; forgotten %v", after, err, r.Calls)
+	}
+	x.whole()
+	x.are("b: inbound +821099998888 +82211112222 0211112222")
+}
