@@ -106,17 +106,25 @@ CREATE MACRO outcome_answered(outcome, over, spoke) AS
 CREATE MACRO outcome_unheard(outcome, over, spoke) AS
     over AND outcome <> 'not_connected' AND outcome <> 'voicemail' AND spoke IS NULL;
 
--- The caller of a call: who calls where the call comes in, else who is called; null where no number
--- is told. What has no digit but 0 is none (empty, restricted, +0000), nor is sip:anonymous@10.0.0.1.
-CREATE MACRO known_number(number) AS
-    CASE WHEN regexp_matches(number, '[1-9]') AND NOT contains(lower(number), 'anonymous') THEN number END;
-CREATE MACRO caller_of(call_type, from_number, to_number) AS
-    known_number(CASE WHEN call_type = 'inbound' THEN from_number ELSE to_number END);
+-- Which way a call went. Files of earlier versions do not hold it: then it is known only where the
+-- type says it. Web calls have no direction.
+CREATE MACRO direction_of(direction, call_type) AS coalesce(direction, CASE
+    WHEN call_type = 'inbound' OR call_type = 'outbound' THEN call_type
+    WHEN call_type IS DISTINCT FROM 'web' THEN 'unknown' END);
+
+-- A number of a call: in its normal form, or else as it was sent; null where no number is told. A text
+-- without a digit but 0 is none (empty, restricted, +0000), nor is sip:anonymous@10.0.0.1.
+CREATE MACRO known_number(e164, number) AS coalesce(e164,
+    CASE WHEN regexp_matches(number, '[1-9]') AND NOT contains(lower(number), 'anonymous') THEN number END);
+-- The caller of a call, by its direction: who calls where the call comes in, who is called where it goes out.
+CREATE MACRO caller_of(direction, from_e164, from_number, to_e164, to_number) AS CASE direction
+    WHEN 'inbound' THEN known_number(from_e164, from_number)
+    WHEN 'outbound' THEN known_number(to_e164, to_number) END;
 
 -- Whether the organisation and a caller were in contact, or the caller tried: of calls that it
--- places, those that nobody answered, or a machine, are none.
-CREATE MACRO is_contact(start_at, call_type, connected, voicemail) AS
-    start_at IS NOT NULL AND (call_type IS NOT DISTINCT FROM 'inbound' OR connected IS NOT FALSE AND NOT voicemail);
+-- places, or of which nobody knows the direction, those that nobody answered, or a machine, are none.
+CREATE MACRO is_contact(start_at, direction, connected, voicemail) AS
+    start_at IS NOT NULL AND (direction IS NOT DISTINCT FROM 'inbound' OR connected IS NOT FALSE AND NOT voicemail);
 
 -- What a call lacks that the service fills in later; state is ended (to come) or expired (given up).
 -- Of costs the calls are counted that have none.

@@ -45,7 +45,8 @@ const agentType = "(SELECT any_value(kinds.kind) FROM (SELECT agent_id AS of_age
 // called where the call came in, else the one that was shown, or that it was placed from.
 const ownNumber = "own_number"
 
-var madeOfNumbers = fmt.Sprintf("CASE WHEN call_type = 'inbound' THEN %s ELSE coalesce(%s, %s) END",
+// Files of earlier versions do not hold it: there, equal texts are one number.
+var madeOfNumbers = fmt.Sprintf("coalesce(own_number, CASE WHEN direction_of(direction, call_type) = 'inbound' THEN %s ELSE coalesce(%s, %s) END)",
 	ifOwn("to_number"), ifOwn("presentation_number"), ifOwn("from_number"))
 
 // ifOwn returns a number where it is one of the organisation's, and null else.
@@ -75,6 +76,7 @@ func dimensions() map[string]dimension {
 		"agent_type":           {expr: agentType, columns: []string{"agent_id"}, of: resource.Agents},
 		"agent_version":        word("agent_version"),
 		"call_type":            word("call_type"),
+		"direction":            word("direction"),
 		"campaign":             {expr: ofCampaign, columns: []string{ofCampaign}, made: madeOfCampaigns, of: resource.CampaignCalls},
 		"number":               {expr: ownNumber, columns: []string{ownNumber}, made: madeOfNumbers, of: resource.Numbers},
 		"status":               word("status"),

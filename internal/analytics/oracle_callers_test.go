@@ -17,13 +17,33 @@ const hour = int64(3_600_000)
 var numbers = map[string]bool{"+821012345678": true, "821012345678": true, "masked:01c0ffee01c0ffee01c0ffee01c0ffee": true, "sip:777@10.0.0.1": true,
 	"": false, " ": false, "anonymous": false, "Restricted": false, "+0000": false, "sip:Anonymous@10.0.0.1": false}
 
+// wayOf is the direction of a call; "" for a web call.
+func wayOf(r row) string {
+	kind, _ := text(r, "call_type")
+	if way, ok := text(r, "direction"); ok {
+		return way
+	}
+	return map[string]string{"inbound": "inbound", "outbound": "outbound", "web": ""}[kind] +
+		map[bool]string{true: "unknown"}[kind != "inbound" && kind != "outbound" && kind != "web"]
+}
+
 // callerOf is the number of the caller of a call; "" where none is told.
 func callerOf(r row) string {
-	column := "to_number"
-	if r["call_type"] == "inbound" {
-		column = "from_number"
+	switch wayOf(r) {
+	case "inbound":
+		return numberIn(r, "from")
+	case "outbound":
+		return numberIn(r, "to")
 	}
-	if s, ok := text(r, column); ok && numbers[s] {
+	return ""
+}
+
+// numberIn is a number of a call as callers are told apart by it; "" where none is told.
+func numberIn(r row, side string) string {
+	if s, ok := text(r, side+"_e164"); ok {
+		return s
+	}
+	if s, ok := text(r, side+"_number"); ok && numbers[s] {
 		return s
 	}
 	return ""
@@ -31,7 +51,7 @@ func callerOf(r row) string {
 
 func contact(r row) bool {
 	_, started := r["start_at"].(int64)
-	return started && (r["call_type"] == "inbound" || linked(r) != "no" && !reasonIs(r, "voicemail_reached"))
+	return started && (wayOf(r) == "inbound" || linked(r) != "no" && !reasonIs(r, "voicemail_reached"))
 }
 
 // meets says whether the caller of a call was in contact in another call that starts
@@ -53,7 +73,7 @@ func callersOf(g *group, d analyticstest.Data) []any {
 	if d.Coverage != nil {
 		listed = d.Coverage[len(d.Coverage)-1].To
 	}
-	var calls, judged, done, first, open, anonymous int
+	var calls, judged, done, first, open, anonymous, undirected int
 	day, week, callers := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, r := range g.calls {
 		if !contact(r) {
@@ -61,6 +81,10 @@ func callersOf(g *group, d analyticstest.Data) []any {
 		}
 		calls++
 		who := callerOf(r)
+		if wayOf(r) == "unknown" {
+			undirected++
+			continue
+		}
 		if who == "" {
 			anonymous++
 			continue
@@ -91,7 +115,7 @@ func callersOf(g *group, d analyticstest.Data) []any {
 	}
 	low, high := wilson(first, judged)
 	return []any{g.key, int64(calls), int64(len(callers)), int64(len(day)), share(len(day), len(callers)), int64(len(week)), share(len(week), len(callers)),
-		int64(judged), share(done, judged), int64(first), share(first, judged), low, high, int64(open), int64(anonymous)}
+		int64(judged), share(done, judged), int64(first), share(first, judged), low, high, int64(open), int64(anonymous), int64(undirected)}
 }
 
 // Calls whose next 24 hours are not listed yet are open, and a call-back counts
@@ -128,9 +152,9 @@ func TestCallersAtTheEnd(t *testing.T) {
 	ofTwoLow, ofTwoHigh := wilson(0, 2)
 	allLow, allHigh := wilson(1, 1)
 	if diff := diffNear([][]any{
-		{"a", int64(2), int64(1), int64(0), 0.0, int64(1), 100.0, int64(1), 100.0, int64(0), 0.0, ofOneLow, ofOneHigh, int64(1), int64(0)},
-		{"c", int64(2), int64(1), int64(1), 100.0, int64(1), 100.0, int64(2), 100.0, int64(0), 0.0, ofTwoLow, ofTwoHigh, int64(0), int64(0)},
-		{"b", int64(1), int64(1), int64(1), 100.0, int64(1), 100.0, int64(1), 100.0, int64(1), 100.0, allLow, allHigh, int64(0), int64(0)},
+		{"a", int64(2), int64(1), int64(0), 0.0, int64(1), 100.0, int64(1), 100.0, int64(0), 0.0, ofOneLow, ofOneHigh, int64(1), int64(0), int64(0)},
+		{"c", int64(2), int64(1), int64(1), 100.0, int64(1), 100.0, int64(2), 100.0, int64(0), 0.0, ofTwoLow, ofTwoHigh, int64(0), int64(0), int64(0)},
+		{"b", int64(1), int64(1), int64(1), 100.0, int64(1), 100.0, int64(1), 100.0, int64(1), 100.0, allLow, allHigh, int64(0), int64(0), int64(0)},
 	}, all(t, rows, err)); diff != "" {
 		t.Error(diff)
 	}

@@ -15,7 +15,7 @@ import (
 
 func attempt(r row) bool {
 	_, started := r["start_at"].(int64)
-	return started && r["call_type"] == "outbound"
+	return started && wayOf(r) == "outbound"
 }
 
 // attemptsOf walks through the group's calls, and through all calls for the number of each.
@@ -29,9 +29,9 @@ func attemptsOf(g *group, all []row, loc *time.Location) (out [][]any) {
 		at := time.UnixMilli(r["start_at"].(int64)).In(loc)
 		for span, byAttempt := range lines {
 			var nth any
-			if to, ok := text(r, "to_number"); ok && numbers[to] && span != "all" {
+			if to := numberIn(r, "to"); to != "" && span != "all" {
 				nth = int64(1 + min(5, count(all, func(o row) bool {
-					return attempt(o) && o["to_number"] == to && o["start_at"].(int64) < r["start_at"].(int64) &&
+					return attempt(o) && numberIn(o, "to") == to && o["start_at"].(int64) < r["start_at"].(int64) &&
 						timeKey(time.UnixMilli(o["start_at"].(int64)).In(loc), span) == timeKey(at, span)
 				})))
 			}

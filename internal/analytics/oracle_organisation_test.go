@@ -70,8 +70,11 @@ func organisation(r *rand.Rand, d *analyticstest.Data) {
 		c["presentation_number"] = maybe(r, .5, "+8215880000", "+8215889999")
 		c["agent_type"] = types[c["agent_id"]]
 		places := []string{"presentation_number", "from_number"}
-		if c["call_type"] == "inbound" {
+		if wayOf(c) == "inbound" {
 			places = []string{"to_number"}
+		}
+		if c["number"] = c["own_number"]; c["number"] != nil { // as it was written with the call
+			continue
 		}
 		for _, place := range places {
 			if c["number"] == nil && own[c[place]] {
@@ -304,7 +307,7 @@ func campaignsOf(d analyticstest.Data, p analytics.Params, loc *time.Location) (
 
 // placedBy are the figures of the calls that a campaign placed.
 func placedBy(campaign any, d analyticstest.Data, p analytics.Params, loc *time.Location) []any {
-	mine := func(r row) bool { return selects(r, p, loc) && r["campaign"] == campaign && attempt(r) }
+	mine := func(r row) bool { return selects(r, p, loc) && r["campaign"] == campaign && r["start_at"] != nil && wayOf(r) != "inbound" }
 	reached := func(r row) bool {
 		return over(r) && linked(r) != "" && connected(r) && !reasonIs(r, "voicemail_reached")
 	}
@@ -324,9 +327,9 @@ func placedBy(campaign any, d analyticstest.Data, p analytics.Params, loc *time.
 		if reached(r) {
 			met++
 			h[1]++
-			if to, ok := text(r, "to_number"); ok && numbers[to] {
+			if to := numberIn(r, "to"); to != "" {
 				if count(d.Calls, func(o row) bool {
-					return mine(o) && o["to_number"] == to && o["start_at"].(int64) < r["start_at"].(int64)
+					return mine(o) && numberIn(o, "to") == to && o["start_at"].(int64) < r["start_at"].(int64)
 				}) == 0 {
 					first++
 				} else {
@@ -380,13 +383,13 @@ func numbersOfOwn(g *group, d analyticstest.Data, grouped bool) (out [][]any) {
 		if n["deleted_at"] != nil {
 			status = "deleted"
 		}
-		known := func(c row) bool { return c["call_type"] == "outbound" && over(c) && linked(c) != "" }
+		known := func(c row) bool { return wayOf(c) == "outbound" && over(c) && linked(c) != "" }
 		reached := func(c row) bool { return known(c) && connected(c) && !reasonIs(c, "voicemail_reached") }
 		placed, met, whole, done := count(mine.calls, known), count(mine.calls, reached), count(mine.calls, answered), count(mine.calls, completed)
 		low, high := wilson(met, placed)
 		least, most := wilson(done, whole)
 		out = append(out, []any{g.key, number, status, n["inbound_agent_id"], n["outbound_agent_id"], int64(len(mine.calls)),
-			int64(count(mine.calls, func(c row) bool { return c["call_type"] == "inbound" })), int64(placed), share(met, placed), low, high,
+			int64(count(mine.calls, func(c row) bool { return wayOf(c) == "inbound" })), int64(placed), share(met, placed), low, high,
 			int64(whole), share(done, whole), least, most})
 	}
 	slices.SortFunc(out, func(a, b []any) int {

@@ -51,7 +51,7 @@ func randomCalls(r *rand.Rand, n int) []row {
 			"call_id":       fmt.Sprintf("call-%06d", i),
 			"agent_id":      maybe(r, .05, "a1-one", "a1-two", "b-three"),
 			"agent_version": maybe(r, .1, "production", "v262"),
-			"call_type":     maybe(r, .1, "inbound", "outbound", "hologram"),
+			"call_type":     maybe(r, .1, "inbound", "inbound", "outbound", "outbound", "hologram", "web", "phone"),
 			"status":        maybe(r, .05, "ended", "ended", "ended", "ended", "ended", "not_connected", "canceled", "ongoing", "error", "queued", "dreaming"),
 			"disconnection_reason": maybe(r, .2, "user_hangup", "user_hangup", "agent_hangup", "agent_hangup", "dial_no_answer", "voicemail_reached", "call_transfer", "sunspots",
 				"error_voxai", "operator_hangup", "insufficient_balance", "daily_call_limit_reached", "dial_eclipsed"),
@@ -63,6 +63,21 @@ func randomCalls(r *rand.Rand, n int) []row {
 			"to_number":         maybe(r, .1, slices.Sorted(maps.Keys(numbers))...),
 			"settlement":        pick(r, []string{"open", "ended", "settled", "expired"}),
 			"transcript_state":  pick(r, []string{"pending", "present", "empty", "withheld", "missing"}),
+		}
+		if r.Float64() < .7 { // a file of today's version
+			switch c["call_type"] {
+			case "inbound", "outbound":
+				c["direction"] = c["call_type"]
+			case "web":
+			default:
+				c["direction"] = pick(r, []string{"inbound", "outbound", "unknown"})
+			}
+			for _, side := range []string{"from", "to"} {
+				if n, _ := c[side+"_number"].(string); n == "+821012345678" || n == "821012345678" {
+					c[side+"_e164"] = maybe(r, .2, "+821012345678")
+				}
+			}
+			c["own_number"] = maybe(r, .7, "+8215880000")
 		}
 		if r.Float64() < .9 {
 			at, err := time.Parse(time.RFC3339, pick(r, changes))

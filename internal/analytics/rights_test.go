@@ -51,7 +51,7 @@ func TestForeignConditionsStayAboveTheRights(t *testing.T) {
 func TestReportsByRights(t *testing.T) {
 	root := t.TempDir()
 	analyticstest.Write(t, root, 1, analyticstest.Data{
-		Calls: []analyticstest.Row{{"call_id": "c1", "agent_id": "a", "from_number": "+491", "start_at": int64(0), "extra": `{"from_number":"+491"}`}, {"call_id": "c2", "agent_id": "b", "from_number": "+492", "start_at": int64(0)}},
+		Calls: []analyticstest.Row{{"call_id": "c1", "agent_id": "a", "from_number": "+491", "from_e164": "+491555", "call_type": "inbound", "start_at": int64(0), "extra": `{"from_number":"+491"}`}, {"call_id": "c2", "agent_id": "b", "from_number": "+492", "start_at": int64(0)}},
 		Turns: []analyticstest.Row{{"call_id": "c1", "turn": int64(0), "content": "hello"}}, Others: analyticstest.One(),
 		Compacted: func(string) bool { return true }})
 	tried := longtest.Each(4)
@@ -60,10 +60,10 @@ func TestReportsByRights(t *testing.T) {
 		denied string
 		calls  string
 	}{
-		{rights.Rights{}, "", "c1 +491 {\"from_number\":\"+491\"} c2 +492 <nil>"},
-		{rights.Rights{Agents: []string{"a"}}, "changes incidents lines", "c1 +491 {\"from_number\":\"+491\"}"},
+		{rights.Rights{}, "", "c1 +491 +491555 +491555 {\"from_number\":\"+491\"} c2 +492 <nil>"},
+		{rights.Rights{Agents: []string{"a"}}, "changes incidents lines", "c1 +491 +491555 +491555 {\"from_number\":\"+491\"}"},
 		{rights.Rights{Masked: []string{"calls.from_number"}}, "", "c1 <nil> <nil> c2 <nil> <nil>"},
-		{rights.Rights{Tables: []string{"costs", "calls"}}, "call campaigns changes conversation early extracted incidents lines numbers search success tools transfers worst", "c1 +491 {\"from_number\":\"+491\"} c2 +492 <nil>"},
+		{rights.Rights{Tables: []string{"costs", "calls"}}, "call campaigns changes conversation early extracted incidents lines numbers search success tools transfers worst", "c1 +491 +491555 +491555 {\"from_number\":\"+491\"} c2 +492 <nil>"},
 		{rights.Rights{Tables: []string{"costs"}, Agents: []string{"b"}, Masked: []string{"duration_ms"}}, "every report", ""},
 	} {
 		if !tried(i) {
@@ -102,7 +102,7 @@ func TestReportsByRights(t *testing.T) {
 		}
 		if err == nil {
 			rows.Close()
-			got, err := w.SQL(t.Context(), "SELECT call_id, from_number, extra FROM calls ORDER BY 1")
+			got, err := w.SQL(t.Context(), "SELECT call_id, nullif(concat_ws(' ', from_number, from_e164, caller), ''), extra FROM calls ORDER BY 1")
 			if err != nil {
 				t.Fatal(err)
 			}

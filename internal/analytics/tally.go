@@ -190,6 +190,10 @@ func (w *Warehouse) tallyColumn(name string, made map[string]string, from *schem
 	case name == byHour:
 		// From a multiple of an hour so long ago that no time is negative.
 		return fmt.Sprintf("(%s + %d) // 3600000000 AS local_hours", w.localMicros, int64(hoursAgo)*3_600_000_000)
+	case name == ownNumber:
+		return made[name] + " AS " + name
+	case name == "direction":
+		return "direction_of(direction, call_type) AS direction"
 	case from.Column(name) >= 0:
 	case name == "is_started":
 		return "start_at IS NOT NULL AS is_started"

@@ -1,11 +1,11 @@
 -- attempts: how often outbound calls reach a person, at the first attempt, the second, and so on
 --
--- An attempt is an outbound call that has a start. It reached a person if it
+-- An attempt is a call that goes out (direction, whatever its type) and has a start. It reached a person if it
 -- connected, and not to a machine; the share is of the calls that are over and of
 -- which that is known. Attempts are numbered within the local day, and within the
 -- local week (from Monday on), among all calls to the same number: also those of
 -- other groups, and of the same day or week before --since. Numbers are compared
--- as they were sent, masked ones too. Attempts that start at the same moment have
+-- in the form of E.164, or else as they were sent. Attempts that start at the same moment have
 -- the same number; 6 stands for all later ones.
 --
 -- The best hour and day of the week: --by hour, --by weekday, and the lines whose
@@ -31,10 +31,10 @@
 WITH outbound AS (
     SELECT key, is_selected, is_connected, is_voicemail, local_date, week,
         is_over AND is_connected IS NOT NULL AS is_known,
-        known_number(to_number) AS number,
+        caller AS number,
         epoch_ms(start_at) AS ms
     FROM surrounding
-    WHERE call_type = 'outbound' AND start_at IS NOT NULL
+    WHERE direction = 'outbound' AND start_at IS NOT NULL
 ), numbered AS (
     SELECT *,
         CASE WHEN number IS NOT NULL THEN least(rank() OVER (PARTITION BY number, local_date ORDER BY ms), 6) END AS of_day,

@@ -1,8 +1,10 @@
 -- callers: who calls again, and what was completed at the first contact
 --
--- The caller is from_number of an inbound call, to_number of any other; numbers
--- are compared as they were sent, masked ones too. Counted are contacts: inbound
--- calls, and other calls that connected, as far as is known, but not to a machine.
+-- The caller is the column caller of calls: from_number of an inbound call, to_number
+-- of an outbound one, in the form of E.164. Numbers that have no such form (masked, or
+-- national numbers without the setting country) are compared as they were sent. Counted
+-- are contacts: inbound calls, and other calls that connected, as far as is known, but
+-- not to a machine. Calls of unknown direction have no caller.
 -- A caller repeats in a group if a call of it starts within 24 hours (7 days)
 -- after an earlier contact with the same caller.
 --
@@ -36,20 +38,22 @@
 --   low_percent            DOUBLE   percent  the least that this share is, with 95 % confidence (Wilson)
 --   high_percent           DOUBLE   percent  the most that it is
 --   open_calls             BIGINT   count    answered calls of known callers of which the next 24 hours are not listed yet
---   anonymous_calls        BIGINT   count    contacts without a number (empty, anonymous, withheld): in no figure but calls
+--   anonymous_calls        BIGINT   count    contacts without a number (empty, anonymous, withheld, web calls): in no figure but calls
+--   undirected_calls       BIGINT   count    contacts of unknown direction: in no figure but calls
 
 WITH contacts AS (
     SELECT key, is_selected, is_answered, is_completed,
-        caller_of(call_type, from_number, to_number) AS caller,
+        caller, direction IS NOT DISTINCT FROM 'unknown' AS is_undirected,
         epoch_ms(start_at) AS ms
     FROM surrounding
-    WHERE is_contact(start_at, call_type, is_connected, is_voicemail)
+    WHERE is_contact(start_at, direction, is_connected, is_voicemail)
 ), in_order AS (
     SELECT *, lag(ms) OVER (PARTITION BY caller ORDER BY ms) AS before, lead(ms) OVER (PARTITION BY caller ORDER BY ms) AS after
     FROM contacts
 ), by_caller AS (
     SELECT key, caller,
         count(*) AS calls,
+        count(*) FILTER (is_undirected) AS undirected,
         bool_or(ms - before <= 86400000 OR after = ms) AS in_day,
         bool_or(ms - before <= 604800000 OR after = ms) AS in_week,
         count(*) FILTER (is_answered) AS answered,
@@ -73,7 +77,8 @@ WITH contacts AS (
         sum_if(completed, caller IS NOT NULL) AS completed_calls,
         sum_if(first_contacts, caller IS NOT NULL) AS first_contact_calls,
         sum_if(answered - judged, caller IS NOT NULL) AS open_calls,
-        sum_if(calls, caller IS NULL) AS anonymous_calls
+        sum_if(calls - undirected, caller IS NULL) AS anonymous_calls,
+        total_of(undirected) AS undirected_calls
     FROM by_caller
     GROUP BY key
 )
@@ -87,6 +92,6 @@ SELECT key, calls, callers, repeat_24h_callers,
     percent_of(first_contact_calls, judged_calls) AS first_contact_percent,
     wilson(first_contact_calls, judged_calls, -1) AS low_percent,
     wilson(first_contact_calls, judged_calls, 1) AS high_percent,
-    open_calls, anonymous_calls
+    open_calls, anonymous_calls, undirected_calls
 FROM counted
 ORDER BY group_rank(calls), key NULLS LAST

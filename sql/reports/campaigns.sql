@@ -6,8 +6,8 @@
 -- table campaigns has all that the service tells of them.
 --
 -- Attempts and what follows are counted here, of the calls that --since, --until,
--- --agent and --where leave. An attempt is an outbound call of the campaign that has
--- a start; it reached a person if it connected, and not to a machine, as in the report
+-- --agent and --where leave. An attempt is a call of the campaign that has a start and
+-- does not come in; it reached a person if it connected, and not to a machine, as in the report
 -- attempts. It is the first one if none of these calls went to the same number before.
 -- The best hour is the local one with the largest share of attempts that surely (95 %,
 -- Wilson) reached a person. For each hour and attempt: query attempts --by hour
@@ -23,7 +23,7 @@
 --   status            VARCHAR  -        draft, pending, ongoing, paused, success, fail or canceled
 --   total_calls       BIGINT   count    calls that it is to place
 --   progress_percent  DOUBLE   percent of total  share of them that are completed or failed
---   attempts          BIGINT   count    its outbound calls that have a start
+--   attempts          BIGINT   count    its calls that have a start and do not come in
 --   reached_calls     BIGINT   count    of them those that reached a person
 --   reached_percent   DOUBLE   percent of known  share of them, among the attempts that are over, and known whether they connected
 --   first_reached     BIGINT   count    of those that reached a person, first attempts
@@ -40,10 +40,10 @@ WITH numbered AS (
     SELECT of_campaign AS campaign_id, local_hour,
         is_over AND is_connected IS NOT NULL AS is_known,
         is_over AND is_connected AND NOT is_voicemail AS is_reached,
-        CASE WHEN known_number(to_number) IS NOT NULL
-            THEN rank() OVER (PARTITION BY of_campaign, known_number(to_number) ORDER BY epoch_ms(start_at)) END AS attempt
+        CASE WHEN known_number(to_e164, to_number) IS NOT NULL
+            THEN rank() OVER (PARTITION BY of_campaign, known_number(to_e164, to_number) ORDER BY epoch_ms(start_at)) END AS attempt
     FROM selected_campaign_calls
-    WHERE call_type = 'outbound' AND start_at IS NOT NULL AND of_campaign IS NOT NULL
+    WHERE direction IS DISTINCT FROM 'inbound' AND start_at IS NOT NULL AND of_campaign IS NOT NULL
 ), hours AS (
     SELECT campaign_id, local_hour,
         count(*) AS attempts,

@@ -2,8 +2,8 @@
 --
 -- A call is of the number that --by number tells: of an inbound call the one that was
 -- called, of others the one that was shown to the callee, or else the one that it was
--- placed from. Calls with none of the organisation's numbers are left out; without
--- --by, numbers without calls are there. Reached: of the outbound calls that are over,
+-- placed from. Inbound and outbound go by the direction. Calls with none of the
+-- organisation's numbers are left out; without --by, numbers without calls are there. Reached: of the outbound calls that are over,
 -- and of which it is known, those that a person answered, and no machine. A number
 -- whose share falls may be marked as spam by the callees' telephones. Completed and
 -- answered are as in the report agents. Shares have their least and most value by
@@ -11,7 +11,7 @@
 --
 -- Grain: one row per group and number
 -- Reads: tallied, telephone_numbers
--- Tallies: own_number, call_type, is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step
+-- Tallies: own_number, direction, is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step
 -- Needs: end, words, transcripts
 -- Shares: reached_percent of outbound_calls, completed_percent of answered_calls
 -- Empty: no calls with a number of the organisation match
@@ -36,9 +36,9 @@
 WITH counted AS (
     SELECT key, own_number AS number,
         total_of(calls) AS calls,
-        sum_if(calls, call_type = 'inbound') AS inbound_calls,
-        sum_if(calls, call_type = 'outbound' AND is_over AND is_connected IS NOT NULL) AS outbound_calls,
-        sum_if(calls, call_type = 'outbound' AND is_over AND is_connected AND NOT is_voicemail) AS reached,
+        sum_if(calls, direction = 'inbound') AS inbound_calls,
+        sum_if(calls, direction = 'outbound' AND is_over AND is_connected IS NOT NULL) AS outbound_calls,
+        sum_if(calls, direction = 'outbound' AND is_over AND is_connected AND NOT is_voicemail) AS reached,
         sum_if(calls, is_answered) AS answered_calls,
         sum_if(calls, is_completed) AS completed
     FROM tallied

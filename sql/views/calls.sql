@@ -23,10 +23,11 @@
 --   weekday              ENUM                -        day of the week of its start, Monday first
 --   week                 DATE                -        Monday of the ISO week of its start
 --   local_month          VARCHAR             -        month of its start, as in 2026-11
+--   caller               VARCHAR             -        number of the other side: of an inbound call the calling one, of an outbound call the called one; in the form of E.164 if it has that, else as it was sent; null: not told, or the direction is not known
 
 -- In layers: what follows from a macro's result is not made of a copy of its text.
 WITH facts AS (
-    SELECT stored.*,
+    SELECT stored.* REPLACE (direction_of(direction, call_type) AS direction),
         call_over(settlement) AS is_over,
         call_connected(start_at IS NOT NULL, status, disconnection_reason) AS is_connected,
         call_voicemail(disconnection_reason) AS is_voicemail,
@@ -52,5 +53,6 @@ SELECT * EXCLUDE (spoke, short_step, local_start, outcome_kind, outcome),
     hour(local_start) AS local_hour,
     weekday_of(local_start) AS weekday,
     week_of(local_start) AS week,
-    month_of(local_start) AS local_month
+    month_of(local_start) AS local_month,
+    caller_of(direction, from_e164, from_number, to_e164, to_number) AS caller
 FROM outcomes
