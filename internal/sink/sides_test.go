@@ -150,8 +150,10 @@ func TestDirection(t *testing.T) {
 		"j: unknown +821012345678 +82233334444 -",
 		"k: unknown - - -")
 
-	// The list of numbers comes after the calls.
+	// The list of numbers comes after the calls, of which one is listed again.
 	x.open()
+	x.call(5, "b phone 010-1234-5678 0211112222 -")
+	x.call(9, "j phone 01012345678 0233334444 -")
 	x.own("n1", "0211112222", nil, nil)
 	x.own("n2", "02-3333-4444", 7, 3)
 	x.commit()

@@ -177,8 +177,9 @@ func (s *settings) configure(cmd *cobra.Command) error {
 func (s *settings) apply(cmd *cobra.Command, profile string) error {
 	err := s.Take(cmd.Flags(), config.Extract, profile)
 	s.secrets.AddURL(s.PingURL)
-	if s.Country = strings.ToUpper(s.Country); err == nil && s.Country != "" && !phone.IsCountry(s.Country) {
-		err = cli.Usage("write its two letters, as in --country KR", "--country %s is not a country", s.Country)
+	given := s.Country
+	if s.Country = strings.ToUpper(given); err == nil && given != "" && !phone.IsCountry(s.Country) {
+		err = cli.Usage("write its two letters, as in --country KR", "--country %s is not a country", given)
 	}
 	return err
 }

@@ -174,7 +174,7 @@ func (c *Commit) planMoved(p *planner) error {
 		if !slices.ContainsFunc(c.moved, func(t tenure) bool { return t.touches(f.Period) }) {
 			continue
 		}
-		current, err := c.Old.UpToDate(f.Period, c.Country)
+		current, err := c.Old.UpToDate(f.Period, f.Country)
 		if err != nil {
 			return err
 		}

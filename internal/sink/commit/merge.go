@@ -49,6 +49,7 @@ func (m *merger) rewrite(u *unit) (files []layout.File, unchanged bool, err erro
 // merge returns how many rows differ from what was there.
 func (m *merger) merge(u *unit, old *snapshot.Sources) (news int, err error) {
 	changes, respelled := u.changes, m.c.respells(u)
+	anew := u.moved || respelled // what follows from the numbers of its calls may be another
 	for {
 		was, err := old.Next()
 		if err != nil {
@@ -84,6 +85,9 @@ func (m *merger) merge(u *unit, old *snapshot.Sources) (news int, err error) {
 			} else {
 				news++
 			}
+			if anew && m.c.lines.tell(after) {
+				news++
+			}
 			if m.c.aged(after) {
 				m.stats.Aged++
 				news++
@@ -113,11 +117,14 @@ func (m *merger) merge(u *unit, old *snapshot.Sources) (news int, err error) {
 				call.Settle(m.c.Now.UnixMilli())
 				news++
 			}
+			if anew && m.c.lines.tell(call) {
+				news++
+			}
 			if err := m.feed.Write(call); err != nil {
 				return news, err
 			}
 		default:
-			if u.moved && m.c.lines.tell(was) {
+			if anew && m.c.lines.tell(was) {
 				news++
 			}
 			if err := m.feed.Copy(old.Current.Period, was); err != nil {

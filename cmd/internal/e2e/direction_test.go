@@ -1,0 +1,45 @@
+package e2e
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"callhouse/internal/sandbox"
+	"callhouse/internal/sandbox/organisation"
+)
+
+// The sandbox knows of each call whether its agent answers or places calls, which the type phone
+// or api does not tell. The warehouse finds it by the organisation's numbers, also when these are
+// fetched later than the calls, and so do the reports.
+func TestDirectionOfCalls(t *testing.T) {
+	t.Parallel()
+	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 33, Calls: 400, Days: 6, Agents: 6}, Organisation: organisation.Config{Pace: -1}})
+	c.mustExtract("--resources", "none")
+	if n := c.one("SELECT count(*) AS v FROM calls WHERE direction = 'unknown'"); fmt.Sprint(n) == "0" {
+		t.Error("without the organisation's numbers, every direction is known")
+	}
+	c.clock.Advance(time.Hour)
+	c.mustExtract("--resources", "telephone_numbers", "--country", "KR")
+	directions := map[string]string{}
+	for _, row := range c.sql("SELECT call_id, direction FROM calls") {
+		directions[fmt.Sprint(row["call_id"])] = fmt.Sprint(row["direction"])
+	}
+	byType := map[string]int{}
+	for v := range c.service.Server.World().Visible(c.clock.Now()) {
+		id := v.ID.String()
+		want := v.Agent.Direction
+		if v.Type == "web" {
+			want = "<nil>"
+		}
+		if directions[id] != want {
+			t.Errorf("call %s of type %s is %s, want %s", id, v.Type, directions[id], want)
+		}
+		byType[v.Type+" "+want]++
+	}
+	for _, kind := range []string{"phone inbound", "phone outbound", "api outbound"} {
+		if byType[kind] == 0 {
+			t.Errorf("no call is %s: %v", kind, byType)
+		}
+	}
+}
