@@ -65,9 +65,9 @@ CREATE MACRO call_kind(over, connected, status, reason, transcript_state, spoke,
         WHEN status = 'canceled' THEN 'canceled'
         WHEN status = 'not_connected' THEN 'not told why'
         ELSE 'never started' END
+    WHEN reason = 'voicemail_reached' THEN 'answering machine'
     WHEN known_status(status) IS FALSE THEN 'status ' || status
     WHEN known_reason(reason) IS FALSE THEN 'reason ' || reason
-    WHEN reason = 'voicemail_reached' THEN 'answering machine'
     WHEN reason = 'call_transfer' THEN 'passed on'
     WHEN reason = 'operator_hangup' THEN 'ended by an operator'
     WHEN reason = 'error_voxai' OR reason = 'flow_error' THEN 'error'

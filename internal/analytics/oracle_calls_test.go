@@ -99,11 +99,14 @@ func costsOf(g *group) []any {
 // wastedOf is what was paid for calls that brought nothing, and their share of all.
 func wastedOf(g *group, all *big.Int) (out []any) {
 	wasted := new(big.Int)
-	for _, why := range []string{"voicemail", "failed", "never spoke"} {
+	for _, why := range []string{"voicemail", "failed", "silent"} {
 		cost, any := new(big.Int), false
 		for _, r := range g.calls {
-			outcome, kind := outcomeOf(r)
-			if u, ok := units(r); ok && (outcome == why || kind == why) {
+			outcome, _ := outcomeOf(r)
+			if outcome != "failed" && answered(r) && heard(r) == "no" {
+				outcome = "silent"
+			}
+			if u, ok := units(r); ok && outcome == why {
 				cost.Add(cost, u)
 				any = true
 			}

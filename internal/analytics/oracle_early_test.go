@@ -143,7 +143,7 @@ func concurrencyOf(g *group, every string, loc *time.Location) (out [][]any) {
 		}))
 	}
 	steps := map[int64][]any{}
-	see := func(at, starts int64) {
+	see := func(at, starts, passes int64) {
 		t := time.UnixMilli(at).In(loc)
 		hour, minute := t.Hour(), t.Minute()
 		if every != "minute" {
@@ -158,24 +158,27 @@ func concurrencyOf(g *group, every string, loc *time.Location) (out [][]any) {
 			s = []any{g.key, step, int64(0), int64(0), nil}
 			steps[step] = s
 		}
-		s[2] = s[2].(int64) + starts
+		s[2] = s[2].(int64) + starts + passes
 		if n := going(at); n > s[3].(int64) {
 			if s[3], s[4] = n, any(nil); starts > 0 {
 				s[4] = at
 			}
 		}
 	}
-	type moment struct{ at, starts int64 }
+	type moment struct{ at, starts, passes int64 }
 	var moments []moment
 	for _, r := range g.calls {
+		_, timed := r["duration_ms"].(int64)
+		from, started := r["start_at"].(int64)
 		if n := lasts(r); n > 0 {
-			from := r["start_at"].(int64)
-			moments = append(moments, moment{from, 1}, moment{from + n - 1, 0})
+			moments = append(moments, moment{from, 1, 0}, moment{from + n - 1, 0, 0})
+		} else if timed && started { // over at once: it starts, and never is one of several
+			moments = append(moments, moment{from, 0, 1})
 		}
 	}
 	slices.SortFunc(moments, func(a, b moment) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(b.starts, a.starts)) })
 	for _, m := range moments {
-		see(m.at, m.starts)
+		see(m.at, m.starts, m.passes)
 	}
 	for _, s := range steps {
 		out = append(out, s)

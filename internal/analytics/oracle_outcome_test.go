@@ -74,6 +74,9 @@ func outcomeOf(r row) (outcome, kind string) {
 		}
 		return "not_connected", "never started"
 	}
+	if reason == "voicemail_reached" { // whatever the status is called
+		return "voicemail", "answering machine"
+	}
 	if hasStatus && statusMeans[status] == "" {
 		return "unknown", "status " + status
 	}

@@ -329,7 +329,7 @@ func sortGroups(groups []*group, report string, p analytics.Params, turns, items
 					n++
 				}
 			case "concurrency":
-				if lasts(c) > 0 {
+				if c["start_at"] != nil && c["duration_ms"] != nil {
 					n++
 				}
 			case "early", "transfers":

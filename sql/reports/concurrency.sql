@@ -1,7 +1,8 @@
 -- concurrency: calls at once: the peak of each day, or of each hour or minute
 --
 -- A call counts from its start until its duration is over, connected or not:
--- also one that rings takes a line. The moment of its end is no part of it. A call
+-- also one that rings takes a line. The moment of its end is no part of it: one that
+-- lasts no time is among the calls of its step, and never one of several. A call
 -- whose duration is not known (it still goes on, or its end was never told) counts
 -- nowhere; the line on coverage tells of those that are over. A call belongs to
 -- every step of time that it reaches into, wherever it began, but calls that
@@ -20,9 +21,9 @@
 -- Columns:
 --   key         VARCHAR    -      the group that --by asks for
 --   step        TIMESTAMP  -      the day (hour, minute) by the wall clock: its beginning
---   calls       BIGINT     count  calls that start in it
+--   calls       BIGINT     count  calls that start in it, and whose duration is known
 --   peak_calls  BIGINT     count  most calls at once
---   peak_at     TIMESTAMP WITH TIME ZONE  -  when so many were going for the first time; null: those that were going when the step began
+--   peak_at     TIMESTAMP WITH TIME ZONE  -  when so many were going for the first time; null: those that were going when the step began, or none was
 
 WITH groups AS (
     SELECT key, row_number() OVER () AS n
@@ -30,20 +31,20 @@ WITH groups AS (
 ), lasting AS (
     SELECT n, epoch_ms(start_at) AS ms, duration_ms
     FROM selected JOIN groups ON selected.key IS NOT DISTINCT FROM groups.key
-    WHERE start_at IS NOT NULL AND duration_ms > 0
-), changes AS ( -- of two at the same moment an end comes before a start: it is the smaller number
-    SELECT n, 2 * ms + 1 AS change FROM lasting
+    WHERE start_at IS NOT NULL AND duration_ms IS NOT NULL
+), changes AS ( -- of those at the same moment an end (0) comes before a call that lasts no time (1), and that before a start (2)
+    SELECT n, 4 * ms + CASE WHEN duration_ms > 0 THEN 2 ELSE 1 END AS change FROM lasting
     UNION ALL
-    SELECT n, 2 * (ms + duration_ms) FROM lasting
+    SELECT n, 4 * (ms + duration_ms) FROM lasting WHERE duration_ms > 0
 ), levels AS ( -- at the end of a group the sum is 0 again. As partitions the groups take five times as long
-    SELECT n, change, change & 1 = 1 AS is_start,
-        sum(CAST(CASE WHEN change & 1 = 1 THEN 1 ELSE -1 END AS TINYINT)) OVER (ORDER BY n, change ROWS UNBOUNDED PRECEDING) AS level
+    SELECT n, change, change & 3 AS kind,
+        sum(CAST(CASE change & 3 WHEN 2 THEN 1 WHEN 0 THEN -1 ELSE 0 END AS TINYINT)) OVER (ORDER BY n, change ROWS UNBOUNDED PRECEDING) AS level
     FROM changes
 ), heights AS ( -- what a start leads to, and what was until an end: that lasted at least the millisecond before
     SELECT n,
-        date_trunc(getvariable('every'), local_time(make_timestamptz(1000 * CASE WHEN is_start THEN (change - 1) // 2 ELSE change // 2 - 1 END))) AS step,
-        CASE WHEN is_start THEN level ELSE level + 1 END AS height,
-        count(*) FILTER (is_start) AS calls,
+        date_trunc(getvariable('every'), local_time(make_timestamptz(1000 * ((change - kind) // 4 - CASE WHEN kind = 0 THEN 1 ELSE 0 END)))) AS step,
+        CASE WHEN kind = 0 THEN level + 1 ELSE level END AS height,
+        count(*) FILTER (kind <> 0) AS calls,
         min(change) AS first
     FROM levels
     GROUP BY n, step, height
@@ -54,6 +55,6 @@ WITH groups AS (
 )
 SELECT key, step, calls,
     CAST(peak AS BIGINT) AS peak_calls,
-    CASE WHEN first & 1 = 1 THEN make_timestamptz(1000 * ((first - 1) // 2)) END AS peak_at
+    CASE WHEN first & 3 = 2 THEN make_timestamptz(1000 * ((first - 2) // 4)) END AS peak_at
 FROM peaks JOIN groups USING (n)
 ORDER BY group_rank(sum(calls) OVER (PARTITION BY n)), key NULLS LAST, step

@@ -9,8 +9,8 @@
 -- too, as in the report success: of the calls in which the field was found.
 --
 -- Wasted is what calls cost that brought nobody anything: those that a machine
--- answered, those that failed, and those in which the caller never spoke. Each
--- call is in one of the three at most, by its outcome.
+-- answered, those that failed, and those that were answered and in which the caller never
+-- spoke, also if they were transferred then. Each call is in one of the three at most.
 --
 -- Grain: one row per group
 -- Reads: tallied
@@ -31,7 +31,7 @@
 --   talk_ms             HUGEINT        ms       talk time of the calls whose cost is known
 --   voicemail_cost      DECIMAL(38,18)  money    cost of the calls that a machine answered
 --   failed_cost         DECIMAL(38,18)  money    cost of the calls that failed
---   silent_cost         DECIMAL(38,18)  money    cost of the calls in which the caller never spoke, and that did not fail
+--   silent_cost         DECIMAL(38,18)  money    cost of the answered calls in which the caller never spoke, and that did not fail
 --   wasted_percent      DOUBLE         percent of cost  share of the three in the total cost
 --   successes           BIGINT         count    with --field: calls that were a success, and whose cost is known
 --   per_success         DECIMAL(38,4)  money    with --field: the known costs of the calls in which the field was found, for one of them
@@ -47,7 +47,7 @@ WITH summed AS (
         sum_if(costed_calls, is_completed) AS completed_calls,
         sum(total_cost) FILTER (outcome = 'voicemail') AS voicemail_cost,
         sum(total_cost) FILTER (outcome = 'failed') AS failed_cost,
-        sum(total_cost) FILTER (outcome_kind = 'never spoke') AS silent_cost,
+        sum(total_cost) FILTER (is_answered AND NOT spoke AND outcome <> 'failed') AS silent_cost,
         sum(total_cost) FILTER (success IS NOT NULL) AS known_cost,
         sum_if(costed_calls, success) AS successes
     FROM tallied
