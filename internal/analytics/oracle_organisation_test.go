@@ -307,7 +307,9 @@ func campaignsOf(d analyticstest.Data, p analytics.Params, loc *time.Location) (
 
 // placedBy are the figures of the calls that a campaign placed.
 func placedBy(campaign any, d analyticstest.Data, p analytics.Params, loc *time.Location) []any {
-	mine := func(r row) bool { return selects(r, p, loc) && r["campaign"] == campaign && r["start_at"] != nil && wayOf(r) != "inbound" }
+	mine := func(r row) bool {
+		return selects(r, p, loc) && r["campaign"] == campaign && r["start_at"] != nil && wayOf(r) != "inbound"
+	}
 	reached := func(r row) bool {
 		return over(r) && linked(r) != "" && connected(r) && !reasonIs(r, "voicemail_reached")
 	}

@@ -43,7 +43,7 @@ func Peek(body []byte) (id []byte, start schema.Opt[int64], ok bool) {
 				return nil, start, false
 			}
 			n, plain := scan.PlainInt(v.Raw)
-			if !plain || n < schema.MinInstant || n > schema.MaxInstant {
+			if _, other := schema.InMillis(n); other || !plain || n < schema.MinInstant || n > schema.MaxInstant {
 				return nil, start, false
 			}
 			start = schema.Some(n)

@@ -11,7 +11,8 @@ var Campaigns = Declare(Resource{
 	Name: "campaigns", Doc: "campaigns of outbound calls, as they are now",
 	Path: "/v3/campaigns", Key: []string{"campaign_id"},
 	Fallback: &Fallback{Path: "/v2/campaigns/list", Post: true, Items: "campaigns",
-		Names: map[string]string{"id": "campaign_id", "agent_id": "agent.agent_id"}},
+		Names:    map[string]string{"id": "campaign_id", "agent_id": "agent.agent_id", "agent_version": "agent.agent_version"},
+		Versions: "agent_version"},
 },
 	schema.Column{ID: 1, Name: "campaign_id", Type: schema.Text, Required: true, V3: "id", V2: "campaign_id",
 		Doc: "the campaign"},
@@ -50,6 +51,8 @@ var Campaigns = Declare(Resource{
 		Doc: "who paused it: user or system"},
 	schema.Column{ID: 18, Name: "call_time_window", Type: schema.JSON, V3: "call_time_window",
 		Doc: "the hours of the week in which it may call, and their time zone"},
+	schema.Column{ID: 19, Name: "organization_id", Type: schema.Word, V3: "organization_id?", Since: "1.0.0",
+		Doc: "the organisation whose campaign it is; v2 alone tells it"},
 )
 
 // CampaignCalls tell which calls a campaign placed, which calls themselves may not say.

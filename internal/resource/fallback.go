@@ -27,6 +27,9 @@ type Fallback struct {
 	// Names says which member of v2 is which place of v3's JSON; those with an empty one
 	// belong to another resource. Members that it does not have are called as in v3.
 	Names map[string]string
+	// Versions is the member that is a version of an agent, which v2 counts and v3 names: 12 is
+	// v12. Empty: there is none.
+	Versions string
 }
 
 // Translate makes an object as v2 shows it one of the shape that v3 has. Times, which v2
@@ -36,7 +39,7 @@ func (r *Resource) Translate(body []byte) ([]byte, error) {
 	if err := json.Unmarshal(body, &from); err != nil {
 		return nil, err
 	}
-	to := map[string]json.RawMessage{}
+	to, nested := map[string]json.RawMessage{}, map[string]map[string]json.RawMessage{}
 	for name, value := range from {
 		place, renamed := r.Fallback.Names[name]
 		switch {
@@ -48,11 +51,26 @@ func (r *Resource) Translate(body []byte) ([]byte, error) {
 		if r.isInstant(place) {
 			value = milliseconds(value)
 		}
-		outer, inner, nested := strings.Cut(place, ".")
-		if nested {
-			value, _ = json.Marshal(map[string]json.RawMessage{inner: value}) // it was JSON
+		if name == r.Fallback.Versions {
+			n, err := strconv.Atoi(string(value))
+			if string(value) == "null" {
+				continue // it says nothing of what v3 has told
+			} else if err == nil {
+				value = strconv.AppendQuote(nil, "v"+strconv.Itoa(n))
+			}
 		}
-		to[outer] = value
+		outer, inner, isNested := strings.Cut(place, ".")
+		if !isNested {
+			to[outer] = value
+			continue
+		}
+		if nested[outer] == nil {
+			nested[outer] = map[string]json.RawMessage{}
+		}
+		nested[outer][inner] = value
+	}
+	for outer, members := range nested {
+		to[outer], _ = json.Marshal(members) // it was JSON
 	}
 	return json.Marshal(to)
 }
@@ -64,11 +82,17 @@ func (r *Resource) isInstant(place string) bool {
 	})
 }
 
-// milliseconds returns the time that a text of ISO 8601 says; anything else stays as it is.
+// milliseconds returns the time that a text of ISO 8601 says; anything else stays as it is. One
+// without a zone stays a text, of milliseconds: what reads it takes it for UTC, and says so.
 func milliseconds(value json.RawMessage) json.RawMessage {
 	var text string
 	if json.Unmarshal(value, &text) != nil {
 		return value
+	}
+	for _, layout := range []string{"2006-01-02T15:04:05", time.DateTime} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return strconv.AppendQuote(nil, at.Format("2006-01-02T15:04:05.000"))
+		}
 	}
 	at, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {

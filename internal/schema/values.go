@@ -26,6 +26,27 @@ const (
 	MaxInstant = 253402300799999 // 9999-12-31T23:59:59.999Z
 )
 
+// Seconds of the years 2000 and 2100. The service has no call from before, and none from later.
+const (
+	leastSecond = 946684800
+	mostSecond  = 4102444800
+)
+
+// InMillis returns an instant in milliseconds since 1970, of a count of them. If the count can
+// only be one of seconds, microseconds or nanoseconds, it is taken for that, and other is true.
+func InMillis(n int64) (ms int64, other bool) {
+	switch {
+	case n < leastSecond || n >= mostSecond*1000 && n < leastSecond*1e6:
+	case n < mostSecond:
+		return n * 1000, true
+	case n >= leastSecond*1e6 && n < mostSecond*1e6:
+		return n / 1e3, true
+	case n >= leastSecond*1e9 && n < mostSecond*1e9:
+		return n / 1e6, true
+	}
+	return n, false
+}
+
 // TextValue returns a text, which may be empty; nil is null.
 func TextValue(b []byte) parquet.Value {
 	if b == nil {

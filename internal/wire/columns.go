@@ -46,7 +46,7 @@ func (d *Decoder) set(cell *parquet.Value, p *patch, f Field, v *scan.Value, c *
 		*cell = parquet.ByteArrayValue(d.json(p, f, v))
 	case schema.Timestamp:
 		if v.Shape == scan.IsNumber { // as nearly all are
-			if n, ok := scan.PlainInt(v.Raw); ok && n >= schema.MinInstant && n <= schema.MaxInstant {
+			if n, ok := scan.PlainInt(v.Raw); ok && n >= schema.MinInstant && n <= schema.MaxInstant && !otherUnit(n) {
 				*cell = schema.InstantValue(n)
 				return
 			}
@@ -100,25 +100,27 @@ func (d *Decoder) json(p *patch, f Field, v *scan.Value) []byte {
 }
 
 // instant is for columns of type Timestamp: a number of milliseconds; or a
-// string of the same, or of an RFC 3339 date and time.
+// string of the same, or of a date and time as in RFC 3339, with or without a zone.
 func (d *Decoder) instant(p *patch, f Field, v *scan.Value) schema.Opt[int64] {
-	n, ok := int64(0), false
+	n, kind := int64(0), DriftMisfit
 	switch v.Shape {
 	case scan.IsNumber:
-		n, ok = integer(v.Raw)
+		n, kind = count(v.Raw, 0)
 	case scan.IsString:
-		n, ok = instant(v.Raw[1 : len(v.Raw)-1])
+		n, kind = instant(v.Raw[1 : len(v.Raw)-1])
 	}
-	if !ok || n < schema.MinInstant || n > schema.MaxInstant {
+	if kind == DriftMisfit || n < schema.MinInstant || n > schema.MaxInstant {
 		d.misfit(p, f, v)
 		return schema.Opt[int64]{}
 	}
-	p.keep(f, v)
-	if v.Shape == scan.IsString {
-		d.drift(p.path(f), DriftConverted)
+	if p.keep(f, v); kind != 0 {
+		d.drift(p.path(f), kind)
 	}
 	return schema.Some(n)
 }
+
+// otherUnit says that a count of milliseconds is none.
+func otherUnit(n int64) bool { _, other := schema.InMillis(n); return other }
 
 // integer is for columns of type Int64.
 func (d *Decoder) integer(p *patch, f Field, v *scan.Value) schema.Opt[int64] {

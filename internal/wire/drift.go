@@ -27,12 +27,17 @@ const (
 	// a surrogate pair): the column has U+FFFD in its place. Escaped halves are
 	// kept in extra; raw bytes that are no UTF-8 are the one thing that is lost.
 	DriftReplaced
+	// DriftUnit is an instant as a count of seconds, microseconds or nanoseconds, and not of
+	// milliseconds: the column has the same instant, extra the number as sent.
+	DriftUnit
+	// DriftZone is a time without a zone: the column has it as one of UTC, extra the text as sent.
+	DriftZone
 )
 
 var driftWords = schema.Words{
 	DriftConverted: "converted", DriftMisfit: "misfit", DriftUnknownField: "unknown_field",
 	DriftUnknownValue: "unknown_value", DriftRenamed: "renamed", DriftWithheld: "withheld",
-	DriftReplaced: "replaced",
+	DriftReplaced: "replaced", DriftUnit: "unit", DriftZone: "zone",
 }
 
 // String returns the kind's word, as run reports show it.

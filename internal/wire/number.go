@@ -1,8 +1,11 @@
 package wire
 
 import (
+	"math"
+	"strconv"
 	"time"
 
+	"callhouse/internal/schema"
 	"callhouse/internal/schema/decimal"
 	"callhouse/internal/wire/scan"
 )
@@ -15,18 +18,40 @@ func integer(text []byte) (int64, bool) {
 	return n, ok && fits
 }
 
-// instant returns the time that text, the content of a string, names exactly:
-// a count of milliseconds, or a date and time with its offset (RFC 3339).
-func instant(text []byte) (ms int64, ok bool) {
+// instant returns the time that text, the content of a string, names exactly, and how it departs
+// from a count of milliseconds: a count, or a date and time, of UTC where it has no zone.
+// DriftMisfit: it is none of these.
+func instant(text []byte) (ms int64, kind DriftKind) {
 	if scan.IsJSONNumber(text) {
-		return integer(text)
+		return count(text, DriftConverted)
 	}
 	if len(text) > len(time.RFC3339Nano) {
-		return 0, false
+		return 0, DriftMisfit
 	}
-	t, err := time.Parse(time.RFC3339Nano, string(text))
-	if err != nil || t.Nanosecond()%int(time.Millisecond) != 0 {
-		return 0, false
+	for _, form := range [...]struct {
+		layout string
+		kind   DriftKind
+	}{{time.RFC3339Nano, DriftConverted}, {"2006-01-02T15:04:05", DriftZone}, {time.DateTime, DriftZone}} {
+		if t, err := time.Parse(form.layout, string(text)); err == nil && t.Nanosecond()%int(time.Millisecond) == 0 {
+			return t.UnixMilli(), form.kind
+		}
 	}
-	return t.UnixMilli(), true
+	return 0, DriftMisfit
+}
+
+// count returns the milliseconds that a JSON number's text is a count of. A count that can only be
+// one of another unit becomes one of milliseconds, what is less than one of them left out; of
+// seconds it may have decimals. kind says how any other departs.
+func count(text []byte, kind DriftKind) (ms int64, _ DriftKind) {
+	if n, ok := integer(text); ok {
+		if in, other := schema.InMillis(n); other {
+			return in, DriftUnit
+		}
+		return n, kind
+	}
+	seconds, err := strconv.ParseFloat(string(text), 64)
+	if in, other := schema.InMillis(int64(seconds)); err == nil && other && in == int64(seconds)*1000 {
+		return int64(math.Round(seconds*1e6)) / 1000, DriftUnit
+	}
+	return 0, DriftMisfit
 }

@@ -411,7 +411,8 @@ func (c *Crawl) readObject(of *resource.Resource, parent string, body []byte, ba
 	}
 	var drift []wire.Drift
 	for _, d := range r.decoder.Drift {
-		if back == nil && (d.Kind != wire.DriftConverted || !of.IsKeyPath(d.Path)) { // some keys are numbers
+		expected := back != nil && d.Kind != wire.DriftUnit && d.Kind != wire.DriftZone && d.Kind != wire.DriftMisfit
+		if !expected && (d.Kind != wire.DriftConverted || !of.IsKeyPath(d.Path)) { // some keys are numbers
 			d.Path = of.Name + ": " + d.Path
 			drift = append(drift, d)
 		}
