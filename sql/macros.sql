@@ -166,6 +166,15 @@ CREATE MACRO money_per(money, n, each) AS
         * ((units_per(units_of(abs(money)), CAST(n AS HUGEINT), each) + 50000000000000) // 100000000000000) AS DECIMAL(34, 0))
         * CAST(0.0001 AS DECIMAL(4, 4)) END;
 
+-- In what a call's cost is told: in the account's currency, or in credits alone.
+CREATE MACRO cost_unit(total_cost, credits_used) AS
+    CASE WHEN total_cost IS NOT NULL THEN 'currency' WHEN credits_used IS NOT NULL THEN 'credits' END;
+
+-- The unit in which more calls are told.
+CREATE MACRO main_unit(in_currency, in_credits) AS CASE
+    WHEN in_credits > in_currency THEN 'credits'
+    WHEN in_currency > 0 THEN 'currency' END;
+
 -- Whether the service sent a cost that the column total_cost cannot hold: then it is in extra.
 CREATE MACRO cost_unheld(total_cost, extra) AS
     total_cost IS NULL AND extra IS NOT NULL

@@ -54,7 +54,7 @@ func TestTwoDimensionsAndConditions(t *testing.T) {
 
 // Tallies answer by two words and under conditions on words as well.
 func TestTwoWordsSpareTheCalls(t *testing.T) {
-	root, _ := compacted(t, 4, 200)
+	root, _ := compacted(t, 4, 200, "")
 	w := open(t, root, zone(t, "Europe/Berlin"))
 	withoutCalls(t, root)
 	for _, p := range []analytics.Params{{By: "agent,call_type"}, {By: "status,day"}, {By: "agent", Where: []string{"version=v262", "outcome=completed"}}, {By: "agent_type"}, {Where: []string{"weekday=Sunday"}}} {

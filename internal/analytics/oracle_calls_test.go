@@ -2,6 +2,7 @@ package analytics_test
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"math/big"
 	"slices"
@@ -20,6 +21,60 @@ func over(r row) bool { return r["settlement"] != "open" }
 func talk(r row) (int64, bool) {
 	ms, ok := r["duration_ms"].(int64)
 	return ms, ok && connected(r)
+}
+
+// unitOf is in what a call's cost is told; nil: it is not.
+func unitOf(r row) any {
+	if r["total_cost"] != nil {
+		return "currency"
+	}
+	if r["credits_used"] != nil {
+		return "credits"
+	}
+	return nil
+}
+
+// inUnit are calls as if there were no other unit: total_cost is their amount in it.
+func inUnit(calls []row, unit any) (out []row) {
+	for _, r := range calls {
+		c := maps.Clone(r)
+		delete(c, "total_cost")
+		switch {
+		case unit == nil || unitOf(r) != unit:
+		case unit == "credits":
+			c["total_cost"] = r["credits_used"]
+		default:
+			c["total_cost"] = r["total_cost"]
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// mainUnit is the unit that more calls are told in.
+func mainUnit(calls []row) any {
+	currency := count(calls, func(r row) bool { return unitOf(r) == "currency" })
+	credits := count(calls, func(r row) bool { return unitOf(r) == "credits" })
+	switch {
+	case credits > currency:
+		return "credits"
+	case currency > 0:
+		return "currency"
+	}
+	return nil
+}
+
+// unitsOf are the lines of a group's costs, one for each unit that it has costs in.
+func unitsOf(g *group, aim aim) (out [][]any) {
+	for _, unit := range []any{"currency", "credits", nil} {
+		if unit == nil && len(out) > 0 || unit != nil && count(g.calls, func(r row) bool { return unitOf(r) == unit }) == 0 {
+			continue
+		}
+		one := &group{key: g.key, calls: inUnit(g.calls, unit)}
+		line := append(costsOf(one), costOfSuccess(one.calls, aim)...)
+		out = append(out, slices.Insert(line, 1, unit))
+	}
+	return out
 }
 
 // units are ten-thousandths of the currency.
@@ -175,7 +230,8 @@ func sentimentShare(calls []row, sentiment string) any {
 
 func rated(r row) bool { return r["user_sentiment"] != nil && !reasonIs(r, "voicemail_reached") }
 
-func agentsOf(g *group, aim aim) (out [][]any) {
+func agentsOf(g *group, aim aim, unit any) (out [][]any) {
+	g = &group{key: g.key, calls: inUnit(g.calls, unit)}
 	lows := map[any]any{}
 	for _, a := range counted(g, "agent_id") {
 		whole := count(a.calls, answered)
@@ -189,7 +245,8 @@ func agentsOf(g *group, aim aim) (out [][]any) {
 		}
 		line := []any{g.key, a.key, int64(len(a.calls)), percentOf(count(a.calls, connected), len(a.calls)), int64(whole), share(count(a.calls, completed), whole), low,
 			share(count(a.calls, func(r row) bool { return answered(r) && outcomeIs(r, "transferred") }), whole),
-			sentimentShare(a.calls, "positive"), sentimentShare(a.calls, "negative"), handle(a.calls), nil, int64(count(a.calls, rated))}
+			sentimentShare(a.calls, "positive"), sentimentShare(a.calls, "negative"), handle(a.calls), nil,
+			unit, int64(count(a.calls, func(r row) bool { return r["total_cost"] != nil })), int64(count(a.calls, rated))}
 		lows[a.key] = low
 		if aim.isField {
 			known, hits := count(a.calls, aim.of), count(a.calls, aim.hit)
@@ -305,8 +362,8 @@ func factsOf(g *group) (out [][]any) {
 		{"settled", "good", is("settlement", "settled")},
 		{"analysis to come", "waiting", func(r row) bool { return due(r, "ended") && r["user_sentiment"] == nil && r[optOut] != true }},
 		{"analysis given up", "lost", func(r row) bool { return due(r, "expired") && r["user_sentiment"] == nil && r[optOut] != true }},
-		{"cost to come", "waiting", func(r row) bool { return due(r, "ended") && r["total_cost"] == nil }},
-		{"cost given up", "lost", func(r row) bool { return due(r, "expired") && r["total_cost"] == nil }},
+		{"cost to come", "waiting", func(r row) bool { return due(r, "ended") && unitOf(r) == nil }},
+		{"cost given up", "lost", func(r row) bool { return due(r, "expired") && unitOf(r) == nil }},
 		{"duration not known", "info", func(r row) bool { return over(r) && r["duration_ms"] == nil }},
 		{"transcript there", "good", is("transcript_state", "present")},
 		{"nothing to transcribe", "good", func(r row) bool { return r["transcript_state"] == "empty" && r["user_turns"] != nil }},
@@ -315,7 +372,7 @@ func factsOf(g *group) (out [][]any) {
 		{"opted out of storage", "info", func(r row) bool { return r[optOut] == true }},
 		{"transcript gone", "lost", is("transcript_state", "missing")},
 		{"sentiment known", "good", has("user_sentiment")},
-		{"cost known", "good", has("total_cost")},
+		{"cost known", "good", func(r row) bool { return unitOf(r) != nil }},
 	} {
 		if n := count(g.calls, f.applies); n > 0 {
 			out = append(out, []any{g.key, f.fact, f.state, int64(n), percentOf(n, len(g.calls)), "selection"})

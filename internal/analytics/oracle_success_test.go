@@ -14,13 +14,14 @@ import (
 )
 
 // successOf counts the calls in which a field was found, and was what was asked for.
-func successOf(g *group, items map[any][]row, p analytics.Params) (out [][]any) {
+func successOf(g *group, items map[any][]row, p analytics.Params, unit any) (out [][]any) {
+	g = &group{key: g.key, calls: inUnit(g.calls, unit)}
 	asked, wanted, _ := strings.Cut(p.Field, "=")
 	if p.Field == "" {
 		wanted = "true"
 	}
 	type tally struct {
-		known, hits, costed int
+		known, hits, costed, inUnit int
 		cost                *big.Int
 		anyCost             bool
 	}
@@ -45,6 +46,7 @@ func successOf(g *group, items map[any][]row, p analytics.Params) (out [][]any) 
 			if costed {
 				f.cost.Add(f.cost, u)
 				f.anyCost = true
+				f.inUnit++
 			}
 			if hit {
 				f.hits++
@@ -56,9 +58,9 @@ func successOf(g *group, items map[any][]row, p analytics.Params) (out [][]any) 
 	}
 	for name, f := range fields {
 		low, high := wilson(f.hits, f.known)
-		line := []any{g.key, name, wanted, int64(f.known), int64(f.hits), percentOf(f.hits, f.known), low, high, nil, nil}
+		line := []any{g.key, name, wanted, int64(f.known), int64(f.hits), percentOf(f.hits, f.known), low, high, nil, unit, int64(f.inUnit), nil}
 		if f.anyCost {
-			line[8], line[9] = money(f.cost, 1), money(f.cost, int64(f.costed))
+			line[8], line[11] = money(f.cost, 1), money(f.cost, int64(f.costed))
 		}
 		out = append(out, line)
 	}
@@ -68,6 +70,22 @@ func successOf(g *group, items map[any][]row, p analytics.Params) (out [][]any) 
 		}
 		return keyLess(out[i][1], out[j][1])
 	})
+	return out
+}
+
+// withField are the calls in which a field was found, once for each field.
+func withField(calls []row, items map[any][]row, p analytics.Params) (out []row) {
+	asked, _, _ := strings.Cut(p.Field, "=")
+	for _, c := range calls {
+		found := map[any]bool{}
+		for _, i := range items[c["call_id"]] {
+			yesOrNo := i["value"] == "true" || i["value"] == "false"
+			if i["text"] != nil && (p.Field != "" || yesOrNo) && (p.Field == "" || i["name"] == asked) && !found[i["name"]] {
+				found[i["name"]] = true
+				out = append(out, c)
+			}
+		}
+	}
 	return out
 }
 

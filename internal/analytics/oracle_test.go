@@ -233,6 +233,10 @@ func linesOf(report string, groups []*group, d analyticstest.Data, p analytics.P
 	turns, items := byCall(d.Turns), byCall(d.Items)
 	aim := aimOf(items, p)
 	sortGroups(groups, report, p, turns, items)
+	var selected []row
+	for _, g := range groups {
+		selected = append(selected, g.calls...)
+	}
 	for _, g := range groups {
 		switch report {
 		case "sentiment":
@@ -244,7 +248,7 @@ func linesOf(report string, groups []*group, d analyticstest.Data, p analytics.P
 		case "distribution":
 			out = append(out, distributionOf(g)...)
 		case "costs":
-			out = append(out, append(costsOf(g), costOfSuccess(g.calls, aim)...))
+			out = append(out, unitsOf(g, aim)...)
 		case "volume":
 			out = append(out, volumeOf(g, loc)...)
 		case "funnel":
@@ -264,7 +268,7 @@ func linesOf(report string, groups []*group, d analyticstest.Data, p analytics.P
 		case "outcomes":
 			out = append(out, outcomesOf(g)...)
 		case "agents":
-			out = append(out, agentsOf(g, aim)...)
+			out = append(out, agentsOf(g, aim, mainUnit(selected))...)
 		case "versions":
 			out = append(out, versionsOf(g, aim)...)
 		case "coverage":
@@ -278,7 +282,7 @@ func linesOf(report string, groups []*group, d analyticstest.Data, p analytics.P
 		case "worst":
 			out = append(out, worstOf(g, turns)...)
 		case "success":
-			out = append(out, successOf(g, items, p)...)
+			out = append(out, successOf(g, items, p, mainUnit(withField(selected, items, p)))...)
 		case "numbers":
 			out = append(out, numbersOf(g, items)...)
 		case "extracted":
@@ -311,7 +315,7 @@ func sortGroups(groups []*group, report string, p analytics.Params, turns, items
 			case "worst":
 				n += len(marked(&group{calls: []row{c}}, turns))
 			case "success":
-				for _, line := range successOf(&group{calls: []row{c}}, items, p) {
+				for _, line := range successOf(&group{calls: []row{c}}, items, p, nil) {
 					n += int(line[3].(int64))
 				}
 			case "numbers":

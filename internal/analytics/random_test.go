@@ -92,6 +92,9 @@ func randomCalls(r *rand.Rand, n int) []row {
 		if r.Float64() < .7 {
 			c["total_cost"] = pick(r, []string{"0.0000", "0.0001", "120.5000", "99999999999.9999", "-5.0000", fmt.Sprintf("%d.%04d", r.IntN(300), r.IntN(10_000))})
 		}
+		if r.Float64() < .3 {
+			c["credits_used"] = pick(r, []string{"0.0000", "12.5000", fmt.Sprintf("%d.%04d", r.IntN(300), r.IntN(10_000))})
+		}
 		if r.Float64() < .1 {
 			c["opt_out_sensitive_data_storage"] = true
 		}

@@ -67,7 +67,7 @@ func (w *Warehouse) tallied(columns []string, keys []dimension, s selection) str
 // have several rows.
 func (w *Warehouse) counted(columns []string, made map[string]string, s selection) string {
 	table := w.tallyOf(columns, s)
-	tallies, calls := w.split(table, s)
+	tallies, calls := w.split(table, s, slices.Contains(columns, unit))
 	if len(tallies) == 0 {
 		return w.countCalls("stored.calls", columns, made, s)
 	}
@@ -111,6 +111,13 @@ func (w *Warehouse) countCalls(from string, columns []string, made map[string]st
 		strings.Join(inner, ", "), from, s.where(&schema.Calls))
 }
 
+// amount is what a call cost, in the account's currency or, where that is not known, in credits. A
+// report that adds amounts up counts its calls by the unit as well.
+const amount = "coalesce(total_cost, credits_used)"
+
+// unit is the column of tallied that says of what the amounts are.
+const unit = "unit"
+
 // numbers are what tallied knows of the calls that a row stands for, how that is
 // counted, and how the numbers of several rows add up. What a report does not ask
 // for is not computed.
@@ -119,10 +126,10 @@ var numbers = []struct{ name, of, add string }{
 	{"timed_calls", "count(duration_ms)", "sum"},
 	{"total_ms", "sum(duration_ms)", "sum"},
 	{"max_ms", "max(duration_ms)", "max"},
-	{"costed_calls", "count(total_cost)", "sum"},
-	{"total_cost", "sum(total_cost)", "sum"},
-	{"timed_cost", "sum(total_cost) FILTER (duration_ms IS NOT NULL)", "sum"},
-	{"costed_ms", "sum(duration_ms) FILTER (total_cost IS NOT NULL)", "sum"},
+	{"costed_calls", "count(" + amount + ")", "sum"},
+	{"total_cost", "sum(" + amount + ")", "sum"},
+	{"timed_cost", "sum(" + amount + ") FILTER (duration_ms IS NOT NULL)", "sum"},
+	{"costed_ms", "sum(duration_ms) FILTER (" + amount + " IS NOT NULL)", "sum"},
 	{"unheld_costs", "count(*) FILTER (cost_unheld(total_cost, extra))", "sum"},
 }
 
@@ -146,6 +153,8 @@ func (w *Warehouse) tallyOf(columns []string, s selection) *schema.Table {
 // tells says whether the rows of a table of tallies tell a column of tallied.
 func (w *Warehouse) tells(t *schema.Table, column string) bool {
 	switch column {
+	case unit:
+		return true
 	case "is_started":
 		return t.Column(column) >= 0 || t.Column("start_at") >= 0
 	case byDate, byHour:
@@ -157,8 +166,9 @@ func (w *Warehouse) tells(t *schema.Table, column string) bool {
 // split returns the files of a table of tallies that stand for all the calls
 // that are selected of their month, and the files of the other calls. Files of
 // which none is selected are in neither. Tallies of old formats, which know less,
-// are left alone.
-func (w *Warehouse) split(t *schema.Table, s selection) (tallies, calls []*layout.File) {
+// are left alone. If amounts are asked for by their unit, so are those of months that may have
+// some in credits, which are in no tally.
+func (w *Warehouse) split(t *schema.Table, s selection, byUnit bool) (tallies, calls []*layout.File) {
 	if t == nil {
 		return nil, nil
 	}
@@ -170,7 +180,11 @@ func (w *Warehouse) split(t *schema.Table, s selection) (tallies, calls []*layou
 	}
 	fine := t == &schema.QuarterTallies && s.ofQuarters()
 	for _, f := range w.snap.Manifest.FilesOf(schema.Calls.Name) {
-		switch of := byPeriod[f.Period]; {
+		of := byPeriod[f.Period]
+		if byUnit && (f.Credits == nil || *f.Credits > 0) {
+			of = nil
+		}
+		switch {
 		case s.misses(f):
 		case of != nil && (fine || s.holds(f)):
 			tallies = append(tallies, of)
@@ -190,6 +204,10 @@ func (w *Warehouse) tallyColumn(name string, made map[string]string, from *schem
 	case name == byHour:
 		// From a multiple of an hour so long ago that no time is negative.
 		return fmt.Sprintf("(%s + %d) // 3600000000 AS local_hours", w.localMicros, int64(hoursAgo)*3_600_000_000)
+	case name == unit && from == &schema.Calls:
+		return "cost_unit(total_cost, credits_used) AS unit"
+	case name == unit:
+		return "CASE WHEN costed_calls > 0 THEN 'currency' END AS unit"
 	case name == ownNumber:
 		return made[name] + " AS " + name
 	case name == "direction":

@@ -17,10 +17,15 @@ import (
 )
 
 // compacted returns a warehouse of random calls whose months lie in one file a
-// table each, with their tallies.
-func compacted(t *testing.T, seed uint64, n int) (string, analyticstest.Data) {
+// table each, with their tallies. In one month at the most some cost credits.
+func compacted(t *testing.T, seed uint64, n int, credits string) (string, analyticstest.Data) {
 	t.Helper()
 	d := randomData(rand.New(rand.NewPCG(seed, 7)), n)
+	for _, c := range d.Calls {
+		if ms, ok := c["start_at"].(int64); !ok || layout.Day(ms)[:7] != credits {
+			delete(c, "credits_used")
+		}
+	}
 	d.Compacted = func(string) bool { return true }
 	root := t.TempDir()
 	analyticstest.Write(t, root, 1, d)
@@ -30,7 +35,7 @@ func compacted(t *testing.T, seed uint64, n int) (string, analyticstest.Data) {
 // Reports over compacted months equal the oracle, wherever the bounds cut: at the
 // beginning of a month or a day, of a quarter of an hour, or of none.
 func TestTalliesEqualTheOracle(t *testing.T) {
-	root, d := compacted(t, 3, 300)
+	root, d := compacted(t, 3, 300, "2026-10")
 	warehouses := map[string]*analytics.Warehouse{}
 	for _, name := range []string{"Europe/Berlin", "Australia/Lord_Howe", "Asia/Kathmandu", "America/New_York"} {
 		warehouses[name] = open(t, root, zone(t, name))
@@ -97,7 +102,7 @@ func withoutCalls(t *testing.T, root string) {
 // who asks for an agent; those that a bound cuts a month of do, and so do groups
 // that no tallies know.
 func TestTalliesSpareTheCalls(t *testing.T) {
-	root, _ := compacted(t, 4, 200)
+	root, _ := compacted(t, 4, 200, "")
 	w := open(t, root, zone(t, "Europe/Berlin"))
 	withoutCalls(t, root)
 	day := time.Date(2026, 10, 25, 0, 0, 0, 0, time.UTC)
@@ -132,6 +137,37 @@ func TestTalliesSpareTheCalls(t *testing.T) {
 			}
 			if _, err := w.Coverage(t.Context(), report, c.p, day); err != nil && (c.p.Since.IsZero() || c.p.Since.Day() == 1) {
 				t.Errorf("coverage of %s, %+v: %v", report, c.p, err)
+			}
+		}
+	}
+}
+
+// The amounts of a month in which calls cost credits are in its calls alone; all else of it is in
+// its tallies. A month of which an older build wrote the manifest may be one.
+func TestTalliesKnowNoCredits(t *testing.T) {
+	for name, c := range map[string]struct {
+		credits string
+		edit    func(*layout.File)
+	}{
+		"a month with credits": {"2026-10", func(*layout.File) {}},
+		"an older manifest":    {"", func(f *layout.File) { f.Credits = nil }},
+	} {
+		root, _ := compacted(t, 4, 200, c.credits)
+		analyticstest.Edit(t, filepath.Join(root, "snapshots", "000001", "manifest.json"), func(m *layout.Manifest) {
+			for i := range m.Files {
+				c.edit(&m.Files[i])
+			}
+		})
+		w := open(t, root, nil)
+		withoutCalls(t, root)
+		for report, spared := range map[string]bool{"costs": false, "agents": false, "coverage": false, "sentiment": true, "outcomes": true} {
+			rows, err := w.Report(t.Context(), report, analytics.Params{})
+			if err == nil {
+				_, err = rows.Skip(t.Context())
+				rows.Close()
+			}
+			if (err == nil) != spared {
+				t.Errorf("%s: %s answered without the calls: %v, want %v (%v)", name, report, err == nil, spared, err)
 			}
 		}
 	}

@@ -232,6 +232,9 @@ func (c *Call) costed() bool {
 	return extra.Inside(costField).Told()
 }
 
+// InCredits says whether what the call cost is known in credits alone.
+func (c *Call) InCredits() bool { return c.Row[colTotalCost].IsNull() && !c.Row[colCreditsUsed].IsNull() }
+
 // CostUnheld says that the service sent a cost that total_cost cannot hold: it
 // stands in extra.
 func (c *Call) CostUnheld() bool {

@@ -190,6 +190,9 @@ type File struct {
 	// UnheldCosts counts the rows with a cost that total_cost cannot hold. Files
 	// before version 3 do not tell.
 	UnheldCosts int64 `json:"unheld_costs,omitempty"`
+	// Credits counts the rows of a calls file with credits and no cost in the account's currency,
+	// which tallies do not know; null in manifests of versions that did not count them.
+	Credits *int64 `json:"credits,omitempty"`
 	// Country is the region in which national numbers of a calls file were read when it was
 	// written; empty: none.
 	Country string `json:"country,omitempty"`

@@ -14,7 +14,7 @@
 --
 -- Grain: one row per group and agent
 -- Reads: tallied
--- Tallies: agent_id, user_sentiment, is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step, success
+-- Tallies: agent_id, user_sentiment, is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step, success, unit
 -- Needs: end, words, transcripts, duration, analysis, cost
 -- Flags: field
 -- With field: known_calls, success_percent, success_low_percent, per_success
@@ -32,7 +32,9 @@
 --   positive_percent       DOUBLE         percent of rated  share of positive sentiment
 --   negative_percent       DOUBLE         percent of rated  share of negative sentiment
 --   handle_ms              BIGINT         ms       average handle time: mean duration of the connected calls, without voicemail
---   total_cost             DECIMAL(38,18)  money    sum of the known costs
+--   total_cost             DECIMAL(38,18)  money    sum of the known costs in the unit
+--   unit                   VARCHAR        -        of what the amounts of all rows are: currency or credits, whichever more calls of the answer are told in; null: no cost is known
+--   costed_calls           BIGINT         count    calls whose cost is known in the unit; what others cost is in no figure
 --   rated_calls            BIGINT         count    calls that have a sentiment, without voicemail
 --   known_calls            BIGINT         count    with --field: calls in which the field was found
 --   success_percent        DOUBLE         percent of known  with --field: share of them that were a success
@@ -51,18 +53,24 @@ WITH counted AS (
         sum_if(calls, user_sentiment = 'negative' AND NOT is_voicemail) AS negative,
         sum_if(timed_calls, is_connected AND NOT is_voicemail) AS timed,
         sum(total_ms) FILTER (is_connected AND NOT is_voicemail) AS total_ms,
-        sum(total_cost) AS total_cost,
         sum_if(calls, success IS NOT NULL) AS known_calls,
         sum_if(calls, success) AS successes,
-        sum(total_cost) FILTER (success IS NOT NULL) AS known_cost,
-        sum_if(costed_calls, success) AS costed_successes
+        sum_if(costed_calls, unit = 'currency') AS in_currency,
+        sum_if(costed_calls, unit = 'credits') AS in_credits,
+        sum(total_cost) FILTER (unit = 'currency') AS currency,
+        sum(total_cost) FILTER (unit = 'credits') AS credits,
+        sum(total_cost) FILTER (unit = 'currency' AND success IS NOT NULL) AS known_currency,
+        sum(total_cost) FILTER (unit = 'credits' AND success IS NOT NULL) AS known_credits,
+        sum_if(costed_calls, success AND unit = 'currency') AS successes_in_currency,
+        sum_if(costed_calls, success AND unit = 'credits') AS successes_in_credits
     FROM tallied
     GROUP BY key, agent_id
 ), bounded AS (
     SELECT *,
         wilson(completed, answered_calls, -1) AS completed_low_percent,
         wilson(successes, known_calls, -1) AS success_low_percent,
-        sum(calls) OVER (PARTITION BY key) AS group_calls
+        sum(calls) OVER (PARTITION BY key) AS group_calls,
+        main_unit(sum(in_currency) OVER (), sum(in_credits) OVER ()) AS unit
     FROM counted
 )
 SELECT key, agent_id, calls,
@@ -74,12 +82,15 @@ SELECT key, agent_id, calls,
     percent_of(positive, rated) AS positive_percent,
     percent_of(negative, rated) AS negative_percent,
     mean_of(total_ms, timed) AS handle_ms,
-    total_cost,
+    CASE unit WHEN 'credits' THEN credits ELSE currency END AS total_cost,
+    unit,
+    CASE unit WHEN 'credits' THEN in_credits ELSE in_currency END AS costed_calls,
     rated AS rated_calls,
     known_calls,
     percent_of(successes, known_calls) AS success_percent,
     success_low_percent,
-    money_per(known_cost, costed_successes, 1) AS per_success
+    CASE unit WHEN 'credits' THEN money_per(known_credits, successes_in_credits, 1)
+        ELSE money_per(known_currency, successes_in_currency, 1) END AS per_success
 FROM bounded
 ORDER BY group_rank(group_calls), key NULLS LAST,
     CASE WHEN getvariable('field_name') IS NULL THEN completed_low_percent ELSE success_low_percent END DESC NULLS LAST, calls DESC, agent_id NULLS LAST

@@ -1,6 +1,9 @@
 -- costs: what calls cost, in all and by call, minute and completed call
 --
--- Over the calls whose cost is known; calls that did not connect have none.
+-- Over the calls whose cost is known; calls that did not connect have none. The
+-- service tells a cost in the account's currency (total_cost) or in credits. One with
+-- both counts in the currency. The two are never added up: a group with costs in both
+-- units has a row for each, and costed_calls says how many calls have which.
 -- total_cost is exact. What is divided is rounded to four decimals, halves away
 -- from zero. A completed call's cost is the cost of all calls divided by the
 -- completed ones: what the organisation pays for one conversation that came to
@@ -12,21 +15,23 @@
 -- answered, those that failed, and those that were answered and in which the caller never
 -- spoke, also if they were transferred then. Each call is in one of the three at most.
 --
--- Grain: one row per group
+-- Grain: one row per group and unit
 -- Reads: tallied
--- Tallies: is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step, success
+-- Tallies: is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step, success, unit
 -- Needs: end, words, transcripts, cost
 -- Flags: field
+-- Keys: unit
 -- With field: successes, per_success
 -- Example: query costs --by month
 -- Columns:
 --   key                 VARCHAR        -        the group that --by asks for
---   calls               BIGINT         count    calls
---   total_cost          DECIMAL(38,18)  money    sum of the known costs, in the account's currency
+--   unit                VARCHAR        -        of what the amounts are: currency (of the account) or credits; null: no cost is known
+--   calls               BIGINT         count    calls of the group, whatever is known of their cost
+--   total_cost          DECIMAL(38,18)  money    sum of the known costs in the unit
 --   per_call            DECIMAL(38,4)  money    of it for a call whose cost is known
 --   per_minute          DECIMAL(38,4)  money    of it for a connected minute: the cost of the connected calls whose duration is known, by their talk time
 --   per_completed_call  DECIMAL(38,4)  money    of it for a completed call whose cost is known, but for calls of which it is not known whether the caller spoke
---   costed_calls        BIGINT         count    calls whose cost is known
+--   costed_calls        BIGINT         count    calls whose cost is known in the unit
 --   completed_calls     BIGINT         count    of them the completed ones: the caller spoke, and the call ended by a hang-up
 --   talk_ms             HUGEINT        ms       talk time of the calls whose cost is known
 --   voicemail_cost      DECIMAL(38,18)  money    cost of the calls that a machine answered
@@ -37,8 +42,8 @@
 --   per_success         DECIMAL(38,4)  money    with --field: the known costs of the calls in which the field was found, for one of them
 
 WITH summed AS (
-    SELECT key,
-        total_of(calls) AS calls,
+    SELECT key, unit,
+        total_of(calls) AS unit_calls,
         total_of(costed_calls) AS costed_calls,
         sum(total_cost) AS total_cost,
         sum(timed_cost) FILTER (is_connected) AS talk_cost,
@@ -51,14 +56,18 @@ WITH summed AS (
         sum(total_cost) FILTER (success IS NOT NULL) AS known_cost,
         sum_if(costed_calls, success) AS successes
     FROM tallied
-    GROUP BY key
+    GROUP BY key, unit
+), whole AS (
+    SELECT *, CAST(sum(unit_calls) OVER (PARTITION BY key) AS BIGINT) AS calls
+    FROM summed
+    QUALIFY unit IS NOT NULL OR count(unit) OVER (PARTITION BY key) = 0
 )
-SELECT key, calls, total_cost,
+SELECT key, unit, calls, total_cost,
     money_per(total_cost, costed_calls, 1) AS per_call,
     money_per(talk_cost, talk_ms, 60000) AS per_minute,
     money_per(heard_cost, completed_calls, 1) AS per_completed_call,
     costed_calls, completed_calls, talk_ms, voicemail_cost, failed_cost, silent_cost,
     percent_of(coalesce(voicemail_cost, 0) + coalesce(failed_cost, 0) + coalesce(silent_cost, 0), total_cost) AS wasted_percent, successes,
     money_per(known_cost, successes, 1) AS per_success
-FROM summed
-ORDER BY group_rank(calls), key NULLS LAST
+FROM whole
+ORDER BY group_rank(calls), key NULLS LAST, unit DESC

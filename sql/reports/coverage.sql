@@ -14,7 +14,7 @@
 --
 -- Grain: one row per group and fact that applies to at least one call
 -- Reads: tallied, runs
--- Tallies: is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, user_sentiment, opted_out
+-- Tallies: is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, user_sentiment, opted_out, unit
 -- Shares: share_percent of sum(calls) FILTER (fact = 'listed')
 -- Example: query coverage
 -- Columns:

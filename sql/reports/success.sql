@@ -21,7 +21,9 @@
 --   success_percent  DOUBLE   percent of known  share of them
 --   low_percent      DOUBLE   percent  the least that this share is, with 95 % confidence (Wilson)
 --   high_percent     DOUBLE   percent  the most that it is
---   total_cost       DECIMAL(38,18)  money    sum of the known costs of the known calls
+--   total_cost       DECIMAL(38,18)  money    sum of the known costs of the known calls, in the unit
+--   unit             VARCHAR  -        of what the amounts of all rows are: currency or credits, whichever more of these calls are told in; null: no cost is known
+--   costed_calls     BIGINT   count    known calls whose cost is known in the unit
 --   per_success      DECIMAL(38,4)  money    of it for a success whose cost is known
 
 WITH found AS (
@@ -34,16 +36,29 @@ WITH found AS (
     SELECT key, field,
         count(*) AS known_calls,
         count(*) FILTER (is_success) AS successes,
-        count(total_cost) FILTER (is_success) AS costed,
-        sum(total_cost) AS total_cost
-    FROM found JOIN (SELECT call_id, total_cost FROM selected) USING (call_id)
+        count(total_cost) AS in_currency,
+        count(credits) AS in_credits,
+        count(total_cost) FILTER (is_success) AS successes_in_currency,
+        count(credits) FILTER (is_success) AS successes_in_credits,
+        sum(total_cost) AS currency,
+        sum(credits) AS credits
+    FROM found JOIN (
+        SELECT call_id, total_cost, CASE WHEN total_cost IS NULL THEN credits_used END AS credits
+        FROM selected
+    ) USING (call_id)
     GROUP BY key, field
+), united AS (
+    SELECT *, main_unit(sum(in_currency) OVER (), sum(in_credits) OVER ()) AS unit
+    FROM counted
 )
 SELECT key, field, coalesce(getvariable('field_value'), 'true') AS value, known_calls, successes,
     percent_of(successes, known_calls) AS success_percent,
     wilson(successes, known_calls, -1) AS low_percent,
     wilson(successes, known_calls, 1) AS high_percent,
-    total_cost,
-    money_per(total_cost, costed, 1) AS per_success
-FROM counted
+    CASE unit WHEN 'credits' THEN credits ELSE currency END AS total_cost,
+    unit,
+    CASE unit WHEN 'credits' THEN in_credits ELSE in_currency END AS costed_calls,
+    CASE unit WHEN 'credits' THEN money_per(credits, successes_in_credits, 1)
+        ELSE money_per(currency, successes_in_currency, 1) END AS per_success
+FROM united
 ORDER BY group_rank(sum(known_calls) OVER (PARTITION BY key)), key NULLS LAST, known_calls DESC, field NULLS LAST

@@ -52,6 +52,12 @@ func CountCall(info *layout.File, call *calls.Call) {
 	if call.InBulk() {
 		info.Bulk++
 	}
+	if info.Credits == nil {
+		info.Credits = new(int64)
+	}
+	if call.InCredits() {
+		*info.Credits++
+	}
 	if call.CostUnheld() {
 		info.UnheldCosts++
 	}
