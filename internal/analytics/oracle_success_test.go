@@ -22,8 +22,8 @@ func successOf(g *group, items map[any][]row, p analytics.Params, unit any) (out
 	}
 	type tally struct {
 		known, hits, costed, inUnit int
-		cost                *big.Int
-		anyCost             bool
+		cost                        *big.Int
+		anyCost                     bool
 	}
 	fields := map[any]*tally{}
 	for _, c := range g.calls {

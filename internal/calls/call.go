@@ -33,8 +33,7 @@ var (
 	colTranscriptSource             = schema.Calls.Column("transcript_source")
 	colDirection, colOwnNumber      = schema.Calls.Column("direction"), schema.Calls.Column("own_number")
 	colFromE164, colToE164          = schema.Calls.Column("from_e164"), schema.Calls.Column("to_e164")
-	colEvaluation                   = schema.Calls.Column("evaluation")
-	colCreditsUsed, colBilled       = schema.Calls.Column("credits_used"), schema.Calls.Column("billed_seconds")
+	colCreditsUsed                  = schema.Calls.Column("credits_used")
 	colTurnRole, colTurnContent     = schema.Turns.Column("role"), schema.Turns.Column("content")
 )
 

@@ -233,7 +233,9 @@ func (c *Call) costed() bool {
 }
 
 // InCredits says whether what the call cost is known in credits alone.
-func (c *Call) InCredits() bool { return c.Row[colTotalCost].IsNull() && !c.Row[colCreditsUsed].IsNull() }
+func (c *Call) InCredits() bool {
+	return c.Row[colTotalCost].IsNull() && !c.Row[colCreditsUsed].IsNull()
+}
 
 // CostUnheld says that the service sent a cost that total_cost cannot hold: it
 // stands in extra.

@@ -21,8 +21,8 @@ const (
 	// KindListed says that a resource was listed to its end, or that of one parent, whose
 	// key is CallID. The body is a JSON object of the type [Listed].
 	KindListed
-	// KindBulk is a call as a page of v2 has it. It tells the transcript, and what v2
-	// alone has; all else stays as v3 tells it. Of a resource, it is an object as v2 has it,
+	// KindBulk is a call as a page of v2 has it. It tells the transcript; all else stays as v3
+	// tells it. Of a resource, it is an object as v2 has it,
 	// in the shape of v3.
 	KindBulk
 	// KindBulkState says what was found of the pages of v2. The body is a JSON object of

@@ -12,7 +12,7 @@
 --   local_date      DATE                      -       day of its start, as in calls
 --   total_cost      DECIMAL(38,18)            money   what the call cost; null until known
 --   credits_used    DECIMAL(38,18)            -       credits charged; null where the service tells none
---   billed_seconds  DECIMAL(38,18)            s       time charged; calls read through the v2 API only
+--   billed_seconds  DECIMAL(38,18)            s       time charged; null where the service tells none
 --   unit            VARCHAR                   -       in what the cost is told: currency, where total_cost is known, or credits; null: it is not known
 --   cost_state      VARCHAR NOT NULL          -       known (in either unit), none (it did not connect), awaited (to come) or never (it did not come)
 --   talk_ms         BIGINT                    ms      duration of a connected call
