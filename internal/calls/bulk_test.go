@@ -13,7 +13,8 @@ func TestBulkGivesTheTranscriptAlone(t *testing.T) {
 	const page = `{"call_id":"a","status":"ended","start_timestamp":1795089600000,"end_timestamp":1795089660000,` +
 		`"call_analysis":{"summary":"S","evaluation":{"score":1}},"call_cost":{"total_credits_used":3,"duration_seconds":60},` +
 		`"transcript_with_tool_calls":[{"role":"user","content":"hello"}]}`
-	known := merged(t, nil, decoded(t, []byte(item), schema.KindItem), schema.KindItem)
+	known := decoded(t, []byte(item), schema.KindItem)
+	known.Settle(1795089660000)
 	call := merged(t, known, decoded(t, []byte(page), schema.KindBulk), schema.KindBulk)
 	if call.Turns().Len() != 1 || !call.InBulk() {
 		t.Fatalf("%d turns, in bulk %t", call.Turns().Len(), call.InBulk())
