@@ -20,6 +20,8 @@
 //	   line those that have no unit (reports)
 //	-- Shares: NAME of WHOLE: how many a share is of, in SQL over the report's columns:
 //	   of its row or, with an aggregate, of its group's rows (reports)
+//	-- Means: NAME of SPREAD: the column of the SELECT, not shown, from which the bounds of
+//	   a mean are made: spread_of in macros.sql (reports)
 //	-- Incomparable: why a period cannot be compared with another; without this line
 //	   all can, but those whose keys are calls or times (reports)
 //	-- Empty: what it means that there are no rows; without this line no calls match

@@ -37,7 +37,8 @@ type File struct {
 	Empty        string // what it means that there are no rows
 	Example      string // a command line
 	Columns      []Column
-	SQL          string // the SELECT, without the header
+	Hidden       []string // columns of the SELECT that are for comparisons alone: spreads of means
+	SQL          string   // the SELECT, without the header
 }
 
 // Grouped reports whether the report has groups: --by gives it a key.
@@ -65,8 +66,9 @@ type Column struct {
 	NotNull bool
 	Meaning string
 	// Whole is how many a share is of, in SQL over the report's columns: of its row or,
-	// with an aggregate, of the rows of its group. Empty: chance says nothing of it.
-	Whole string
+	// with an aggregate, of the rows of its group. Spread is the column of the SELECT that
+	// has what bounds of a mean are made of. Both empty: chance says nothing of it.
+	Whole, Spread string
 }
 
 // Column returns the column called name.
@@ -95,9 +97,9 @@ func Parse(name, text string) (*File, error) {
 	if f.Name != name || !nameRE.MatchString(name) || f.Answers == "" {
 		return nil, fmt.Errorf("parse header: the first line is not %q", "-- "+name+": what it answers")
 	}
-	var shares []string
+	var shares, means []string
 	lists := map[string]*[]string{"Reads": &f.Reads, "Needs": &f.Needs, "Tallies": &f.Tallies, "Flags": &f.Flags, "With field": &f.Fielded,
-		"Map": &f.Map, "Keys": &f.Keys, "Shares": &shares}
+		"Map": &f.Map, "Keys": &f.Keys, "Shares": &shares, "Means": &means}
 	texts := map[string]*string{"Grain": &f.Grain, "Arguments": &f.Arguments, "Incomparable": &f.Incomparable, "Empty": &f.Empty, "Example": &f.Example}
 	inColumns := false
 	for i, line := range header[1:] {
@@ -121,20 +123,25 @@ func Parse(name, text string) (*File, error) {
 	if f.Grain == "" || len(f.Columns) == 0 || f.SQL == "" {
 		return nil, fmt.Errorf("parse header: grain, columns or the SELECT itself are missing")
 	}
-	return f, f.finish(shares)
+	return f, f.finish(shares, means)
 }
 
 // finish adds to the columns what other lines of the header say of them, as in
 // "connected_percent of calls", finds the keys where none are named, and whether
 // two periods can have rows in common.
-func (f *File) finish(shares []string) error {
-	for _, share := range shares {
-		name, whole, _ := strings.Cut(share, " of ")
+func (f *File) finish(shares, means []string) error {
+	for i, judged := range slices.Concat(shares, means) {
+		name, of, _ := strings.Cut(judged, " of ")
 		at := slices.IndexFunc(f.Columns, func(c Column) bool { return c.Name == name })
-		if at < 0 || whole == "" {
-			return fmt.Errorf("parse header: no column is a share as in %q", share)
+		switch {
+		case at < 0 || of == "":
+			return fmt.Errorf("parse header: no column is a share or a mean as in %q", judged)
+		case i < len(shares):
+			f.Columns[at].Whole = of
+		default:
+			f.Columns[at].Spread = of
+			f.Hidden = append(f.Hidden, of)
 		}
-		f.Columns[at].Whole = whole
 	}
 	if f.Keys == nil && f.Grouped() {
 		for _, c := range f.Columns[1:] {

@@ -25,6 +25,7 @@ const example = `-- waits: how long callers wait
 -- With field: at
 -- Map: key, at, wait_ms
 -- Shares: long_percent of sum(wait_ms)
+-- Means: wait_ms of waits
 -- Columns:
 --   key      VARCHAR             -   the group
 --   wait_ms  BIGINT NOT NULL     ms  the wait, which
@@ -46,10 +47,11 @@ func TestParse(t *testing.T) {
 		Text:  "The first paragraph, over two lines: with a colon.\n\nThe second.",
 		Reads: []string{"selected", "calls"}, Needs: []string{"end"}, Tallies: []string{"status", "is_started"},
 		Arguments: "WORD...", Flags: []string{"field"}, Fielded: []string{"at"}, Map: []string{"key", "at", "wait_ms"}, Keys: []string{"at"},
+		Hidden:       []string{"waits"},
 		Incomparable: "each of its rows is of a call or a time, which is in one period alone",
 		Columns: []Column{
 			{Name: "key", Type: "VARCHAR", Meaning: "the group"},
-			{Name: "wait_ms", Type: "BIGINT", Unit: "ms", NotNull: true, Meaning: "the wait, which needs two lines"},
+			{Name: "wait_ms", Type: "BIGINT", Unit: "ms", NotNull: true, Spread: "waits", Meaning: "the wait, which needs two lines"},
 			{Name: "at", Type: "TIMESTAMP WITH TIME ZONE", NotNull: true, Meaning: "when"},
 			{Name: "long_percent", Type: "DOUBLE", Unit: "percent", Of: "these calls", Whole: "sum(wait_ms)", Meaning: "how many wait long"},
 		},
@@ -69,6 +71,7 @@ func TestParseErrors(t *testing.T) {
 		"no SELECT":   example[:strings.Index(example, "\n\n-- A comment")],
 		"other key":   strings.Replace(example, "-- Shares:", "-- Keys: when\n-- Shares:", 1),
 		"other share": strings.Replace(example, "-- Shares: long", "-- Shares: longer", 1),
+		"other mean":  strings.Replace(example, "-- Means: wait_ms of", "-- Means: wait_ms", 1),
 		"half column": strings.Replace(example, "--   key      VARCHAR             -   the group", "--   key      VARCHAR", 1),
 	} {
 		if _, err := Parse("waits", text); err == nil {

@@ -181,22 +181,51 @@ CREATE MACRO cost_unheld(total_cost, extra) AS
     AND coalesce(json_type(extra, '$.call_cost') NOT IN ('NULL', 'OBJECT')
         OR json_type(extra, '$.call_cost.total_cost') <> 'NULL', false);
 
--- The bounds, in percent, within which the true share lies with 95 % confidence, if hits of n
--- were seen (Wilson's interval, which holds for small n and for shares near 0 and 100 as well).
--- side is -1 for the lower bound, 1 for the upper; 1.96 is z, 3.84 its square.
-CREATE MACRO wilson(hits, n, side) AS
+-- How far bounds are from what was seen, in standard deviations, if n changes are judged
+-- together and all their bounds are to hold with 95 % confidence (Bonferroni): 1.96 for one.
+-- The quantile of the normal distribution is that of Wichura's AS 241, of its outer part.
+CREATE MACRO normal_tail(r) AS
+    (1.42343711074968357734e0 + r * (4.63033784615654529590e0 + r * (5.76949722146069140550e0 + r * (3.64784832476320460504e0
+        + r * (1.27045825245236838258e0 + r * (2.41780725177450611770e-1 + r * (2.27238449892691845833e-2 + r * 7.74545014278341407640e-4)))))))
+    / (1e0 + r * (2.05319162663775882187e0 + r * (1.67638483018380384940e0 + r * (6.89767334985100004550e-1
+        + r * (1.48103976427480074590e-1 + r * (1.51986665636164571966e-2 + r * (5.47593808499534494600e-4 + r * 1.05075007164441684324e-9)))))));
+CREATE MACRO chance_z(n) AS normal_tail(sqrt(-ln(0.025e0 / greatest(n, 1))) - 1.6e0);
+
+-- The bounds, in percent, of the true share if hits of n were seen (Wilson's interval, which
+-- holds for small n and for shares near 0 and 100 as well). side is -1 for the lower bound, 1
+-- for the upper. wilson is of one share alone: 1.96 is its z.
+CREATE MACRO wilson_at(hits, n, z, side) AS
     CASE WHEN n > 0 AND side < 0 AND hits = 0 THEN 0e0
         WHEN n > 0 AND side > 0 AND hits = n THEN 100e0
-        WHEN n > 0 THEN 100e0 * (hits + 3.841458820694124e0 / 2
-        + side * 1.959963984540054e0 * sqrt(CAST(hits AS DOUBLE) * (n - hits) / n + 3.841458820694124e0 / 4))
-        / (n + 3.841458820694124e0) END;
+        WHEN n > 0 THEN 100e0 * (hits + z * z / 2
+        + side * z * sqrt(CAST(hits AS DOUBLE) * (n - hits) / n + z * z / 4))
+        / (n + z * z) END;
+CREATE MACRO wilson(hits, n, side) AS wilson_at(hits, n, 1.959963984540054e0, side);
 
--- The bounds of the difference p - q of two shares (Newcombe): side is -1 for the lower one, 1 for
--- the upper. p_bound is p's Wilson bound on that side, q_bound is q's on the other one.
+-- The bounds of the difference p - q (Newcombe's of two shares; of two means in the same way):
+-- side is -1 for the lower one, 1 for the upper. p_bound is p's bound on that side, q_bound is
+-- q's on the other one.
 CREATE MACRO newcombe(p, p_bound, q, q_bound, side) AS p - q + side * sqrt(pow(p - p_bound, 2) + pow(q - q_bound, 2));
 -- The same of the shares of n and of m.
-CREATE MACRO share_change(p, n, q, m, side) AS
-    newcombe(p, wilson(round(p * n / 100), n, side), q, wilson(round(q * m / 100), m, -side), side);
+CREATE MACRO share_change(p, n, q, m, z, side) AS
+    newcombe(p, wilson_at(round(p * n / 100), n, z, side), q, wilson_at(round(q * m / 100), m, z, -side), side);
+
+-- What bounds of a mean are made of: how many amounts there are, and the sums of their first
+-- three powers. Of fewer than 10 amounts nothing is said.
+CREATE MACRO spread_of(n, total, squares, cubes) AS CASE WHEN n >= 10
+    THEN struct_pack(n := CAST(n AS DOUBLE), mean := CAST(total AS DOUBLE) / n, squares := squares / n, cubes := cubes / n) END;
+CREATE MACRO variance_of(s) AS greatest(s.squares - s.mean * s.mean, 0e0);
+CREATE MACRO skewness_of(s) AS
+    coalesce((s.cubes - 3 * s.mean * s.squares + 2 * pow(s.mean, 3)) / nullif(pow(variance_of(s), 1.5e0), 0), 0e0);
+-- Student's quantile for the normal one (Cornish and Fisher).
+CREATE MACRO student(z, df) AS z + (pow(z, 3) + z) / (4 * df) + (5 * pow(z, 5) + 16 * pow(z, 3) + 3 * z) / (96 * df * df)
+    + (3 * pow(z, 7) + 19 * pow(z, 5) + 17 * pow(z, 3) - 15 * z) / (384 * pow(df, 3));
+-- The inverse of Hall's transformation, which takes the skewness out of a mean's distance from the
+-- true one; a is the skewness divided by the root of n. Costs and durations are skewed.
+CREATE MACRO unskewed(t, a) AS CASE WHEN abs(a) < 1e-6 THEN t ELSE 3 / a * (cbrt(1 + a * (t - a / 6)) - 1) END;
+CREATE MACRO mean_bound(s, z, side) AS s.mean
+    - sqrt(variance_of(s) / (s.n - 1)) * unskewed(-side * student(z, s.n - 1), skewness_of(s) / sqrt(s.n));
+CREATE MACRO mean_change(s, t, z, side) AS newcombe(s.mean, mean_bound(s, z, side), t.mean, mean_bound(t, z, -side), side);
 
 -- A value of a document as text, numbers by what they are worth: 1.0 and 1 are one value.
 CREATE MACRO document_value(document, pointer) AS CASE

@@ -3,6 +3,7 @@ package analytics
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -120,10 +121,13 @@ func mayCompare(f *sqlfiles.File, p Params) error {
 //
 // A row that one period lacks has nothing to count there: its counts are 0, and
 // so are its shares of what the group has. What else it would say is null.
-func compared(f *sqlfiles.File, now, previous string) *sqlfiles.File {
+//
+// The more shares and means an answer has, the wider are the bounds of each change: all of
+// them together have 95 %. p.Strict says what is judged with them.
+func compared(f *sqlfiles.File, now, previous string, p Params) *sqlfiles.File {
 	out := *f
 	out.Columns = nil
-	var on, joined, shown []string
+	var on, joined, shown, judged []string
 	for _, c := range f.Columns {
 		x := stored.Ident(c.Name)
 		if c.Name == "key" || slices.Contains(f.Keys, c.Name) {
@@ -134,11 +138,18 @@ func compared(f *sqlfiles.File, now, previous string) *sqlfiles.File {
 			continue
 		}
 		was, of, wasOf := stored.Ident(value.PreviousOf+c.Name), stored.Ident("whole_"+c.Name), stored.Ident("previous_whole_"+c.Name)
-		n, p := wholeOf(f, c, "n"), wholeOf(f, c, "p")
-		joined = append(joined, orZero(c, "n", "p", n)+" AS "+x, orZero(c, "p", "n", p)+" AS "+was, n+" AS "+of, p+" AS "+wasOf)
+		n, before := wholeOf(f, c, "n"), wholeOf(f, c, "p")
+		joined = append(joined, orZero(c, "n", "p", n)+" AS "+x, orZero(c, "p", "n", before)+" AS "+was, n+" AS "+of, before+" AS "+wasOf)
 		add := func(prefix, unit, expr string) {
 			shown = append(shown, expr+" AS "+stored.Ident(prefix+c.Name))
 			out.Columns = append(out.Columns, sqlfiles.Column{Name: prefix + c.Name, Unit: unit, Of: c.Of})
+		}
+		bounds := func(unit, call, there string) {
+			add(value.ChangeLowOf, unit, fmt.Sprintf(call, -1))
+			add(value.ChangeHighOf, unit, fmt.Sprintf(call, 1))
+			if len(p.Columns) == 0 || slices.Contains(p.Columns, c.Name) {
+				judged = append(judged, fmt.Sprintf("if(%s IS NOT NULL AND %s IS NOT NULL AND "+there+", 1, 0)", x, was, of, wasOf))
+			}
 		}
 		add("", c.Unit, x)
 		add(value.PreviousOf, c.Unit, was)
@@ -146,12 +157,21 @@ func compared(f *sqlfiles.File, now, previous string) *sqlfiles.File {
 		case c.Unit == "percent" && c.Of != "":
 			add(value.ChangeOf, "points", x+" - "+was)
 			if c.Whole != "" {
-				add(value.ChangeLowOf, "points", fmt.Sprintf("share_change(%s, %s, %s, %s, -1)", x, of, was, wasOf))
-				add(value.ChangeHighOf, "points", fmt.Sprintf("share_change(%s, %s, %s, %s, 1)", x, of, was, wasOf))
+				bounds("points", fmt.Sprintf("share_change(%s, %s, %s, %s, z, %%d)", x, of, was, wasOf), "%s > 0 AND %s > 0")
 			}
 		case slices.Contains([]string{"count", "ms", "money", "number"}, c.Unit): // no word, and no bound of a share
 			add(value.ChangeOf, c.Unit, x+" - "+was)
+			if c.Spread != "" {
+				bounds(c.Unit, fmt.Sprintf("CAST(mean_change(%s, %s, z, %%d) AS %s)", of, wasOf, c.Type), "%s IS NOT NULL AND %s IS NOT NULL")
+			}
 		}
+	}
+	changes := "1"
+	if len(judged) > 0 {
+		changes = "sum(" + strings.Join(judged, " + ") + ") OVER ()"
+	}
+	if p.Strict.Changes > 0 {
+		changes = strconv.Itoa(p.Strict.Changes)
 	}
 	out.SQL = fmt.Sprintf(`WITH now AS (SELECT row_number() OVER () AS place, * FROM (%s)),
 previous AS (SELECT row_number() OVER () AS place, * FROM (%s)),
@@ -159,17 +179,22 @@ joined AS (
 SELECT %s,
 n.place AS place, p.place AS previous_place, min(n.place) OVER whole_group AS group_place, min(p.place) OVER whole_group AS previous_group_place
 FROM now n FULL JOIN previous p ON %s
-WINDOW whole_group AS (PARTITION BY coalesce(n.key, p.key)))
+WINDOW whole_group AS (PARTITION BY coalesce(n.key, p.key))),
+strict AS (SELECT *, chance_z(%d * (%s)) AS z FROM joined)
 SELECT %s
-FROM joined
+FROM strict
 ORDER BY group_rank(-group_place) NULLS LAST, group_rank(-previous_group_place), key NULLS LAST, place NULLS LAST, previous_place`,
-		withList(now, f.SQL), withList(previous, f.SQL), strings.Join(joined, ", "), strings.Join(on, " AND "), strings.Join(shown, ", "))
+		withList(now, f.SQL), withList(previous, f.SQL), strings.Join(joined, ", "), strings.Join(on, " AND "),
+		max(p.Strict.Answers, 1), changes, strings.Join(shown, ", "))
 	return &out
 }
 
-// wholeOf returns how many a share is of, in the rows called alias.
+// wholeOf returns how many a share is of, or the spread of a mean, in the rows called alias.
 func wholeOf(f *sqlfiles.File, c sqlfiles.Column, alias string) string {
-	if c.Whole == "" {
+	switch {
+	case c.Spread != "":
+		return alias + "." + c.Spread
+	case c.Whole == "":
 		return "NULL"
 	}
 	text := wordRE.ReplaceAllStringFunc(c.Whole, func(word string) string {

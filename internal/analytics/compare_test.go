@@ -148,6 +148,7 @@ func checkComparison(t *testing.T, f *sqlfiles.File, zone string, is, was, got t
 	if !slices.Equal(inOrder, is.keys) || len(got.keys) != both {
 		t.Fatalf("%s, %s: the rows\n%q are not those of\n%q and\n%q", f.Name, zone, got.keys, is.keys, was.keys)
 	}
+	z := quantile(judgedOf(f, is, was, got))
 	for _, key := range got.keys {
 		want := map[string]any{}
 		for _, c := range f.Columns {
@@ -170,7 +171,10 @@ func checkComparison(t *testing.T, f *sqlfiles.File, zone string, is, was, got t
 				want["change_"+c.Name] = minus(now, before)
 			}
 			if rule != "" {
-				want["change_low_"+c.Name], want["change_high_"+c.Name] = newcombe(now, n, before, m)
+				want["change_low_"+c.Name], want["change_high_"+c.Name] = newcombe(now, n, before, m, z)
+			}
+			if c.Spread != "" { // TestMeansAreJudged knows the amounts
+				want["change_low_"+c.Name], want["change_high_"+c.Name] = got.at(key, "change_low_"+c.Name), got.at(key, "change_high_"+c.Name)
 			}
 		}
 		line := map[string]any{}
@@ -189,6 +193,26 @@ func checkComparison(t *testing.T, f *sqlfiles.File, zone string, is, was, got t
 		}
 	}
 }
+
+// judgedOf is how many changes of an answer have bounds.
+func judgedOf(f *sqlfiles.File, is, was, got told) (judged int) {
+	for _, key := range got.keys {
+		for _, c := range f.Columns {
+			rule := wholes[f.Name+"."+c.Name]
+			n, m := is.whole(key, got.group[key], rule), was.whole(key, got.group[key], rule)
+			switch there := is.rows[key] != nil && was.rows[key] != nil; {
+			case c.Spread != "" && got.at(key, "change_low_"+c.Name) != nil,
+				c.Whole != "" && n > 0 && m > 0 && (there && is.at(key, c.Name) != nil && was.at(key, c.Name) != nil || !there && strings.Contains(rule, ": ") && (is.at(key, c.Name) != nil || was.at(key, c.Name) != nil)):
+				judged++
+			}
+		}
+	}
+	return judged
+}
+
+// quantile is that of the normal distribution which leaves out 5 % on both sides together, shared
+// by n changes.
+func quantile(n int) float64 { return math.Sqrt2 * math.Erfinv(1-.05/float64(max(n, 1))) }
 
 // zeroOf is what a period that lacks a row has of a figure.
 func zeroOf(c sqlfiles.Column, rule string, whole int) any {
@@ -218,13 +242,13 @@ func minus(a, b any) any {
 
 // newcombe bounds the difference of two shares: the square root of the squares of
 // the distances to the two Wilson bounds on that side.
-func newcombe(p any, n int, q any, m int) (low, high any) {
+func newcombe(p any, n int, q any, m int, z float64) (low, high any) {
 	if p == nil || q == nil || n == 0 || m == 0 {
 		return nil, nil
 	}
 	a, b := p.(float64), q.(float64)
-	aLow, aHigh := wilson(int(math.Round(a*float64(n)/100)), n)
-	bLow, bHigh := wilson(int(math.Round(b*float64(m)/100)), m)
+	aLow, aHigh := wilsonAt(int(math.Round(a*float64(n)/100)), n, z)
+	bLow, bHigh := wilsonAt(int(math.Round(b*float64(m)/100)), m, z)
 	return a - b - math.Hypot(a-aLow.(float64), bHigh.(float64)-b), a - b + math.Hypot(aHigh.(float64)-a, b-bLow.(float64))
 }
 

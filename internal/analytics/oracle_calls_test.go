@@ -195,11 +195,12 @@ func said(turn row) bool {
 }
 
 // wilson solves |p - hits/n| = z √(p(1-p)/n) for p.
-func wilson(hits, n int) (low, high any) {
+func wilson(hits, n int) (low, high any) { return wilsonAt(hits, n, 1.959963984540054) }
+
+func wilsonAt(hits, n int, z float64) (low, high any) {
 	if n == 0 {
 		return nil, nil
 	}
-	z := 1.959963984540054
 	p, m := float64(hits)/float64(n), float64(n)
 	a, b, c := 1+z*z/m, -(2*p + z*z/m), p*p
 	d := math.Sqrt(b*b - 4*a*c)
@@ -335,7 +336,7 @@ func sideOf(key, agent any, name [2]any, s, base *group, first bool, aim aim) []
 		return line
 	}
 	line[8] = "unclear"
-	if line[9], line[10] = newcombe(p, n, q, m); line[9] == nil {
+	if line[9], line[10] = newcombe(p, n, q, m, quantile(1)); line[9] == nil {
 		return line
 	}
 	if line[9].(float64) > 0 {

@@ -214,7 +214,7 @@ func changesOf(d analyticstest.Data, p analytics.Params, loc *time.Location) (ou
 			n, m := count(before, answered), count(after, answered)
 			was, is := share(count(before, completed), n), share(count(after, completed), m)
 			line = append(line[:7], int64(len(before)), int64(len(after)), was, is, nil, nil, nil, int64(n), int64(m), key)
-			if low, high := newcombe(is, m, was, n); low != nil {
+			if low, high := newcombe(is, m, was, n, quantile(1)); low != nil {
 				line[11], line[12], line[13] = low, high, "unclear"
 				if low.(float64) > 0 {
 					line[13] = "better"

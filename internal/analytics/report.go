@@ -121,7 +121,9 @@ func (w *Warehouse) report(ctx context.Context, conn *duck.Conn, f *sqlfiles.Fil
 	if err := w.May(f, p); err != nil {
 		return nil, err
 	}
-	f = fielded(f, p)
+	_, compares := p.Previous()
+	f = shown(f, p, compares)
+	p.spreads = compares && len(f.Hidden) > 0
 	text := f.SQL
 	if f.Selects() {
 		with, err := w.selected(ctx, conn, f, p)
@@ -137,7 +139,7 @@ func (w *Warehouse) report(ctx context.Context, conn *duck.Conn, f *sqlfiles.Fil
 			if err != nil {
 				return nil, err
 			}
-			f = compared(f, with, before)
+			f = compared(f, with, before, p)
 			text = f.SQL
 		}
 	}
@@ -205,13 +207,19 @@ func hasFewRows(f *sqlfiles.File, p Params) bool {
 
 // fielded returns a report without the columns that only --field gives it, where
 // there is no field.
-func fielded(f *sqlfiles.File, p Params) *sqlfiles.File {
-	if p.Field != "" || len(f.Fielded) == 0 {
-		return f
+func shown(f *sqlfiles.File, p Params, compares bool) *sqlfiles.File {
+	var without []string
+	if p.Field == "" {
+		without = f.Fielded
 	}
 	out := *f
-	out.Columns = slices.DeleteFunc(slices.Clone(f.Columns), func(c sqlfiles.Column) bool { return slices.Contains(f.Fielded, c.Name) })
-	out.SQL = fmt.Sprintf("SELECT * EXCLUDE (%s) FROM (%s)", strings.Join(f.Fielded, ", "), f.SQL)
+	out.Columns = slices.DeleteFunc(slices.Clone(f.Columns), func(c sqlfiles.Column) bool { return slices.Contains(without, c.Name) })
+	if !compares {
+		without = slices.Concat(without, f.Hidden)
+	}
+	if len(without) > 0 {
+		out.SQL = fmt.Sprintf("SELECT * EXCLUDE (%s) FROM (%s)", strings.Join(without, ", "), f.SQL)
+	}
 	return &out
 }
 

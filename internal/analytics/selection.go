@@ -27,6 +27,8 @@ type Params struct {
 	// PreviousSince and PreviousUntil bound the calls with which those are compared:
 	// the answer then has the same figures of them, and the changes. See Compare.
 	PreviousSince, PreviousUntil time.Time
+	// Strict says which other changes are judged together with those of a comparison.
+	Strict Strict
 	// By names a dimension, or two with a comma between: see Dimensions.
 	By string
 	// Where are conditions on dimensions, as in call_type=outbound. Those of one
@@ -61,6 +63,15 @@ type Params struct {
 	// Accepted, where it is set, is called once the parameters are found to be right, before
 	// the answer is computed: an error after it is none of theirs.
 	Accepted func()
+
+	spreads bool // the sums that bounds of means are made of are asked for
+}
+
+// Strict says how many changes are judged together: all of their bounds are to hold with 95 %
+// confidence. The zero value is all changes of an answer.
+type Strict struct {
+	Answers int // that are judged together; 0: one
+	Changes int // in an answer; 0: as many as it has
 }
 
 // wider returns p with bounds so far apart that all calls lie between them that

@@ -85,6 +85,9 @@ func (w *Warehouse) counted(columns []string, made map[string]string, s selectio
 			terms = append(terms, n.name)
 		}
 	}
+	for _, n := range powers {
+		terms = append(terms, "CAST(NULL AS DOUBLE) AS "+n.name)
+	}
 	text := fmt.Sprintf("SELECT %s\nFROM (%s)\nWHERE %s%s",
 		strings.Join(terms, ", "), stored.Relation(w.snap, tallies, table, false), s.where(table), grouped)
 	if len(calls) == 0 {
@@ -100,6 +103,9 @@ func (w *Warehouse) countCalls(from string, columns []string, made map[string]st
 		inner = append(inner, w.tallyColumn(c, made, &schema.Calls))
 	}
 	for _, n := range numbers {
+		inner = append(inner, n.of+" AS "+n.name)
+	}
+	for _, n := range powers {
 		inner = append(inner, n.of+" AS "+n.name)
 	}
 	if s.Field != "" && slices.Contains(columns, success) {
@@ -133,10 +139,18 @@ var numbers = []struct{ name, of, add string }{
 	{"unheld_costs", "count(*) FILTER (cost_unheld(total_cost, extra))", "sum"},
 }
 
+// powers are sums that only comparisons ask for. No tallies have them.
+var powers = []struct{ name, of string }{
+	{"ms_squares", "sum(pow(duration_ms, 2))"},
+	{"ms_cubes", "sum(pow(duration_ms, 3))"},
+	{"cost_squares", "sum(pow(CAST(total_cost AS DOUBLE), 2))"},
+	{"cost_cubes", "sum(pow(CAST(total_cost AS DOUBLE), 3))"},
+}
+
 // tallyOf returns the smallest of the tables of tallies that knows all of the
 // columns, and what bounds the selection; nil where there is none.
 func (w *Warehouse) tallyOf(columns []string, s selection) *schema.Table {
-	if !w.rights.Tallied() {
+	if !w.rights.Tallied() || s.Params.spreads {
 		return nil
 	}
 	for _, t := range schema.TallyTables {

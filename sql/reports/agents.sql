@@ -18,6 +18,7 @@
 -- Needs: end, words, transcripts, duration, analysis, cost
 -- Flags: field
 -- With field: known_calls, success_percent, success_low_percent, per_success
+-- Means: handle_ms of handled_spread
 -- Shares: success_percent of known_calls, connected_percent of calls, completed_percent of answered_calls, transferred_percent of answered_calls, positive_percent of rated_calls, negative_percent of rated_calls
 -- Example: query agents --since 30d
 -- Columns:
@@ -53,6 +54,8 @@ WITH counted AS (
         sum_if(calls, user_sentiment = 'negative' AND NOT is_voicemail) AS negative,
         sum_if(timed_calls, is_connected AND NOT is_voicemail) AS timed,
         sum(total_ms) FILTER (is_connected AND NOT is_voicemail) AS total_ms,
+        sum(ms_squares) FILTER (is_connected AND NOT is_voicemail) AS squares,
+        sum(ms_cubes) FILTER (is_connected AND NOT is_voicemail) AS cubes,
         sum_if(calls, success IS NOT NULL) AS known_calls,
         sum_if(calls, success) AS successes,
         sum_if(costed_calls, unit = 'currency') AS in_currency,
@@ -90,7 +93,8 @@ SELECT key, agent_id, calls,
     percent_of(successes, known_calls) AS success_percent,
     success_low_percent,
     CASE unit WHEN 'credits' THEN money_per(known_credits, successes_in_credits, 1)
-        ELSE money_per(known_currency, successes_in_currency, 1) END AS per_success
+        ELSE money_per(known_currency, successes_in_currency, 1) END AS per_success,
+    spread_of(timed, total_ms, squares, cubes) AS handled_spread
 FROM bounded
 ORDER BY group_rank(group_calls), key NULLS LAST,
     CASE WHEN getvariable('field_name') IS NULL THEN completed_low_percent ELSE success_low_percent END DESC NULLS LAST, calls DESC, agent_id NULLS LAST

@@ -72,8 +72,8 @@ WITH named AS (
     SELECT *,
         percent_of(before_completed, before_answered) AS before_percent,
         percent_of(after_completed, after_answered) AS after_percent,
-        share_change(after_percent, after_answered, before_percent, before_answered, -1) AS low,
-        share_change(after_percent, after_answered, before_percent, before_answered, 1) AS high
+        share_change(after_percent, after_answered, before_percent, before_answered, chance_z(1), -1) AS low,
+        share_change(after_percent, after_answered, before_percent, before_answered, chance_z(1), 1) AS high
     FROM weeks
 )
 SELECT seen_at, since_at, resource, what, agent_id, kind,

@@ -19,6 +19,7 @@
 -- Reads: tallied
 -- Tallies: is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step, success, unit
 -- Needs: end, words, transcripts, cost
+-- Means: per_call of cost_spread
 -- Flags: field
 -- Keys: unit
 -- With field: successes, per_success
@@ -54,7 +55,8 @@ WITH summed AS (
         sum(total_cost) FILTER (outcome = 'failed') AS failed_cost,
         sum(total_cost) FILTER (is_answered AND NOT spoke AND outcome <> 'failed') AS silent_cost,
         sum(total_cost) FILTER (success IS NOT NULL) AS known_cost,
-        sum_if(costed_calls, success) AS successes
+        sum_if(costed_calls, success) AS successes,
+        sum(cost_squares) AS squares, sum(cost_cubes) AS cubes
     FROM tallied
     GROUP BY key, unit
 ), whole AS (
@@ -68,6 +70,7 @@ SELECT key, unit, calls, total_cost,
     money_per(heard_cost, completed_calls, 1) AS per_completed_call,
     costed_calls, completed_calls, talk_ms, voicemail_cost, failed_cost, silent_cost,
     percent_of(coalesce(voicemail_cost, 0) + coalesce(failed_cost, 0) + coalesce(silent_cost, 0), total_cost) AS wasted_percent, successes,
-    money_per(known_cost, successes, 1) AS per_success
+    money_per(known_cost, successes, 1) AS per_success,
+    spread_of(costed_calls, total_cost, squares, cubes) AS cost_spread
 FROM whole
 ORDER BY group_rank(calls), key NULLS LAST, unit DESC

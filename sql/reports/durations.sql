@@ -10,6 +10,7 @@
 -- Reads: tallied, selected_alone, selected_grouped
 -- Tallies: duration_step, is_started, status, disconnection_reason
 -- Needs: end, words, duration
+-- Means: mean_ms of all_spread, handle_ms of handled_spread
 -- Example: query durations --by metadata.campaign --format csv --output durations.csv
 -- Columns:
 --   key              VARCHAR  -      the group that --by asks for
@@ -37,7 +38,10 @@ WITH summed AS (
         max(max_ms) AS max_ms,
         sum_if(timed_calls, is_connected) AS connected_calls,
         sum_if(timed_calls, is_connected AND NOT is_voicemail) AS handled_calls,
-        sum(total_ms) FILTER (is_connected AND NOT is_voicemail) AS handled_ms
+        sum(total_ms) FILTER (is_connected AND NOT is_voicemail) AS handled_ms,
+        sum(ms_squares) AS squares, sum(ms_cubes) AS cubes,
+        sum(ms_squares) FILTER (is_connected AND NOT is_voicemail) AS handled_squares,
+        sum(ms_cubes) FILTER (is_connected AND NOT is_voicemail) AS handled_cubes
     FROM tallied
     GROUP BY key
 ), counted AS ( -- all calls, and the connected ones, that last within a step of 5 seconds
@@ -100,6 +104,8 @@ SELECT summed.key, calls,
     p[1] AS p50_ms, p[2] AS p90_ms, p[3] AS p95_ms, p[4] AS p99_ms, max_ms,
     c[1] AS connected_p50_ms, c[2] AS connected_p90_ms, c[3] AS connected_p95_ms, c[4] AS connected_p99_ms,
     mean_of(handled_ms, handled_calls) AS handle_ms,
-    timed_calls, connected_calls, total_ms
+    timed_calls, connected_calls, total_ms,
+    spread_of(timed_calls, total_ms, squares, cubes) AS all_spread,
+    spread_of(handled_calls, handled_ms, handled_squares, handled_cubes) AS handled_spread
 FROM summed LEFT JOIN percentiles ON summed.key IS NOT DISTINCT FROM percentiles.key
 ORDER BY group_rank(calls), summed.key NULLS LAST

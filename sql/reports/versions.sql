@@ -22,6 +22,7 @@
 -- Keys: agent_id, agent_version, variant_label
 -- Flags: field
 -- With field: known_calls, success_percent, success_low_percent, success_high_percent
+-- Means: handle_ms of handled_spread
 -- Shares: success_percent of known_calls, completed_percent of answered_calls, positive_percent of rated_calls
 -- Example: query versions --field resolved=true
 -- Columns:
@@ -54,6 +55,8 @@ WITH counted AS (
         sum_if(calls, is_answered AND user_sentiment = 'positive') AS positive,
         sum_if(timed_calls, is_answered AND is_connected) AS timed,
         sum(total_ms) FILTER (is_answered AND is_connected) AS total_ms,
+        sum(ms_squares) FILTER (is_answered AND is_connected) AS squares,
+        sum(ms_cubes) FILTER (is_answered AND is_connected) AS cubes,
         sum_if(calls, success IS NOT NULL) AS known,
         sum_if(calls, success) AS successes
     FROM tallied -- not WHERE is_answered: DuckDB plans for a second what that is made of
@@ -98,6 +101,7 @@ SELECT key, agent_id, agent_version, variant_label, answered AS answered_calls,
     known AS known_calls,
     percent_of(successes, known) AS success_percent,
     wilson(successes, known, -1) AS success_low_percent,
-    wilson(successes, known, 1) AS success_high_percent
+    wilson(successes, known, 1) AS success_high_percent,
+    spread_of(timed, total_ms, squares, cubes) AS handled_spread
 FROM compared
 ORDER BY group_rank(group_calls), key NULLS LAST, agent_calls DESC, agent_id NULLS LAST, place

@@ -1,0 +1,136 @@
+package analytics_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"testing"
+	"time"
+
+	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/analyticstest"
+)
+
+// meanBounds are the bounds of a mean: the true one is where Hall's polynomial of its distance, in
+// standard errors, is Student's quantile. It is found by halving.
+func meanBounds(amounts []float64, z float64) (mean, low, high float64) {
+	n := float64(len(amounts))
+	for _, v := range amounts {
+		mean += v / n
+	}
+	var second, third float64
+	for _, v := range amounts {
+		second, third = second+math.Pow(v-mean, 2)/n, third+math.Pow(v-mean, 3)/n
+	}
+	df, skewness := n-1, third/math.Pow(second, 1.5)
+	if second == 0 {
+		return mean, mean, mean
+	}
+	student := z + (math.Pow(z, 3)+z)/4/df + (5*math.Pow(z, 5)+16*math.Pow(z, 3)+3*z)/96/df/df +
+		(3*math.Pow(z, 7)+19*math.Pow(z, 5)+17*math.Pow(z, 3)-15*z)/384/df/df/df
+	hall := func(t float64) float64 {
+		return t + skewness*t*t/3/math.Sqrt(n) + skewness*skewness*t*t*t/27/n + skewness/6/math.Sqrt(n)
+	}
+	find := func(y float64) float64 {
+		from, to := -1e4, 1e4
+		for range 100 {
+			if mid := (from + to) / 2; hall(mid) < y {
+				from = mid
+			} else {
+				to = mid
+			}
+		}
+		return from
+	}
+	se := math.Sqrt(second / df)
+	return mean, mean - se*find(student), mean - se*find(-student)
+}
+
+// A change of costs and handle times is called one by bounds: those of the means of skewed amounts.
+func TestMeansAreJudged(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 8))
+	since := time.Date(2026, 11, 9, 0, 0, 0, 0, time.UTC)
+	var calls []row
+	costs, times := map[string][]float64{}, map[string][]float64{}
+	for i := range 700 {
+		agent, at := []string{"few", "many", "other"}[min(i%9, 2)], since.AddDate(0, 0, i%14-7).Add(time.Duration(i)*time.Second)
+		cost, ms := math.Exp(r.NormFloat64())/10, int64(40_000*math.Exp(.7*r.NormFloat64()))
+		if at.Before(since) && agent == "many" {
+			ms *= 3
+		}
+		c := row{"call_id": fmt.Sprint(i), "agent_id": agent, "status": "ended", "disconnection_reason": "user_hangup", "start_at": at.UnixMilli(), "user_turns": int64(1), "duration_ms": ms}
+		period := fmt.Sprint(at.Before(since))
+		if i%3 > 0 {
+			text := strconv.FormatFloat(cost, 'f', 6, 64)
+			c["total_cost"] = text
+			cost, _ = strconv.ParseFloat(text, 64)
+			costs[period] = append(costs[period], cost)
+		}
+		times[period], times[agent+period] = append(times[period], float64(ms)), append(times[agent+period], float64(ms))
+		calls = append(calls, c)
+	}
+	compacted := func(string) bool { return true }
+	w := warehouse(t, analyticstest.Data{Calls: calls, Compacted: compacted}, nil)
+	p := analytics.Params{Since: since, Until: since.AddDate(0, 0, 7), PreviousSince: since.AddDate(0, 0, -7), PreviousUntil: since}
+	check := func(report, column, agent string, amounts map[string][]float64, z float64, p analytics.Params) {
+		t.Helper()
+		rows, err := w.Report(t.Context(), report, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := map[string]int{}
+		for i, c := range rows.Columns() {
+			at[c.Name] = i
+		}
+		for _, line := range all(t, rows, nil) {
+			if i, ok := at["agent_id"]; ok && line[i] != agent {
+				continue
+			}
+			a, aLow, aHigh := meanBounds(amounts[agent+"false"], z)
+			b, bLow, bHigh := meanBounds(amounts[agent+"true"], z)
+			for side, want := range map[string]float64{"low": a - b - math.Hypot(a-aLow, bHigh-b), "high": a - b + math.Hypot(aHigh-a, b-bLow)} {
+				v := line[at["change_"+side+"_"+column]]
+				got, err := strconv.ParseFloat(fmt.Sprint(v), 64)
+				if near := math.Abs(got-want) <= 1+math.Abs(want)*1e-9; err != nil || column == "per_call" && math.Abs(got-want) > 1e-4 || !near {
+					t.Errorf("%s, %q: the %s bound of %s is %v, want %v", report, agent, side, column, v, want)
+				}
+			}
+		}
+	}
+	check("costs", "per_call", "", costs, quantile(1), p)
+	check("durations", "mean_ms", "", times, quantile(2), p) // handle_ms is the other one
+	check("durations", "handle_ms", "", times, quantile(2), p)
+	check("agents", "handle_ms", "few", times, quantile(3*4), p) // with the shares of connected, completed and transferred calls
+	alone := p
+	alone.Columns, alone.Strict = []string{"handle_ms", "change_low_handle_ms", "change_high_handle_ms"}, analytics.Strict{Answers: 4, Changes: 5}
+	check("durations", "handle_ms", "", times, quantile(20), alone)
+	rows, err := w.Report(t.Context(), "agents", p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range rows.Columns() {
+		if c.Name == "handled_spread" {
+			t.Error("what bounds are made of is shown")
+		}
+	}
+	rows.Close()
+}
+
+// Quantiles as tables have them: of the normal distribution and, for a few calls, Student's.
+func TestQuantiles(t *testing.T) {
+	w := warehouse(t, analyticstest.Data{}, nil)
+	for _, c := range []struct {
+		text string
+		want float64
+		near float64
+	}{
+		{"chance_z(1)", 1.959963984540054, 1e-14}, {"chance_z(5)", 2.5758293035489004, 1e-14}, {"chance_z(50)", 3.2905267314918945, 1e-14}, {"chance_z(1000000)", quantile(1e6), 1e-7},
+		{"student(chance_z(1), 9)", 2.262157, 3e-4}, {"student(chance_z(1), 30)", 2.042272, 1e-5}, {"student(chance_z(5), 19)", 2.860935, 1e-3}, {"unskewed(1.5, 0)", 1.5, 0},
+	} {
+		rows, err := w.SQL(t.Context(), "SELECT "+c.text)
+		if got := all(t, rows, err)[0][0].(float64); math.Abs(got-c.want) > c.near {
+			t.Errorf("%s is %v, want %v", c.text, got, c.want)
+		}
+	}
+}
