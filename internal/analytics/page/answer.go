@@ -63,6 +63,11 @@ func (r reader) ask(ctx context.Context, report string, p period, by string) (*a
 // tells the rows apart: the pauses in which tools ran want all turns sorted.
 var used = map[string][]string{"tools": {"tool_name", "uses", "failed_uses", "failed_percent", "unanswered_uses"}}
 
+// compared are the columns of comparisons that the page tells of, first what tells the rows
+// apart: what it does not tell of is not judged with them.
+var compared = map[string][]string{"tools": used["tools"], "disconnections": {"disconnection_reason", "calls", "share_percent"},
+	"agents": {"agent_id", "answered_calls", "completed_percent", "rated_calls", "negative_percent"}}
+
 // compare is how a comparison with the period before is typed.
 const compare = " --compare previous"
 
@@ -72,9 +77,15 @@ func (r reader) compare(ctx context.Context, report string, p period) (*asked, e
 	if err != nil {
 		return nil, err
 	}
-	for _, c := range used[report] {
-		if both.Columns = append(both.Columns, c); c != used[report][0] {
+	both.Strict.Answers = answersOfPeriod
+	for i, c := range compared[report] {
+		if both.Columns = append(both.Columns, c); i > 0 {
 			both.Columns = append(both.Columns, was+c)
+		}
+	}
+	for _, f := range r.l.families() {
+		if f.report == report {
+			both.Columns = append(both.Columns, value.ChangeLowOf+f.share, value.ChangeHighOf+f.share)
 		}
 	}
 	return r.run(ctx, report, both, compare[1:]+" "+p.flags())

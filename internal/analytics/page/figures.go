@@ -2,12 +2,15 @@ package page
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/big"
 	"slices"
 	"strings"
+	"time"
 
+	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/value"
 )
 
@@ -149,31 +152,129 @@ type change struct {
 	Class           string // good, bad or same: never the only sign of it
 }
 
-// clearPart is from which part of a figure on a difference is called one, where
-// nothing tells whether it is more than chance.
-const clearPart = .03
+// beside is a span beside an earlier one.
+type beside struct {
+	now, before *span
+	strict      analytics.Strict
+	reports     map[string]*asked // the figures that chance has a part in, compared
+	restless    float64           // how many times more than by chance the calls of days differ; 0: not known
+}
 
-// against compares a span with an earlier one; nil where one has no such figure.
-func (s *span) against(before *span, f figure) *change {
-	a := s.reports[f.report]
-	v, w := s.value(f), before.value(f)
-	if v == nil || w == nil || s.calls() == 0 || before.calls() == 0 {
+// The changes that are judged together, so that of a hundred pages without any change no more than
+// five have one there: those of the last day's figures; and those of the period's, with what is
+// found among agents, reasons and tools.
+func ofDay(figures []figure) analytics.Strict { return analytics.Strict{Changes: len(figures)} }
+
+func ofPeriod(figures []figure) analytics.Strict {
+	return analytics.Strict{Answers: answersOfPeriod, Changes: len(figures)}
+}
+
+const answersOfPeriod = 4
+
+// beside compares the figures of two spans.
+func (r reader) beside(ctx context.Context, now, before *span, figures []figure, strict analytics.Strict, restless float64) (*beside, error) {
+	b := &beside{now: now, before: before, strict: strict, reports: map[string]*asked{}, restless: restless}
+	for _, f := range figures {
+		if b.reports[f.report] != nil || f.field.column == "calls" {
+			continue
+		}
+		q := now.reports[f.report].params
+		earlier := before.reports[f.report].params
+		q.PreviousSince, q.PreviousUntil, q.Strict = earlier.Since, earlier.Until, strict
+		for _, g := range figures {
+			if g.report == f.report && g.field.column != "calls" {
+				for key := range g.field.where {
+					q.Columns = append(q.Columns, key)
+				}
+				q.Columns = append(q.Columns, g.field.column, value.ChangeLowOf+g.field.column, value.ChangeHighOf+g.field.column)
+			}
+		}
+		slices.Sort(q.Columns)
+		q.Columns = slices.Compact(q.Columns)
+		a, err := r.run(ctx, f.report, q, "")
+		var alone *analytics.GroupError
+		if errors.As(err, &alone) {
+			return b, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		b.reports[f.report] = a
+	}
+	return b, nil
+}
+
+// clear says whether a figure's change is more than chance.
+func (b *beside) clear(f figure) bool {
+	if f.field.column == "calls" {
+		is, was := float64(b.now.calls()), float64(b.before.calls())
+		return b.restless > 0 && math.Abs(is-was) > quantile(b.strict)*math.Sqrt(b.restless*(is+was))
+	}
+	a := b.reports[f.report]
+	return a != nil && a.clear(a.row(f.field.where), f.field.column)
+}
+
+// clear says whether the bounds of a change leave out 0, in a row of a comparison.
+func (a *asked) clear(row []any, column string) bool {
+	if row == nil {
+		return false
+	}
+	return float(row[a.index(value.ChangeLowOf+column)]) > 0 || float(row[a.index(value.ChangeHighOf+column)]) < 0
+}
+
+// quantile is the macro chance_z.
+func quantile(s analytics.Strict) float64 {
+	return math.Sqrt2 * math.Erfinv(1-.05/float64(max(s.Answers, 1)*max(s.Changes, 1)))
+}
+
+// restless is how many times more than by chance the numbers of calls differ between a day and
+// the same weekday a week before, in the eight weeks up to a period's end; 0: not known. A day is
+// by chance √(2n) from the other one where both have about n calls.
+func (r reader) restless(ctx context.Context, p period) (float64, error) {
+	p.since = p.until.AddDate(0, 0, -8*7)
+	a, err := r.ask(ctx, "volume", p, "day")
+	if err != nil {
+		return 0, err
+	}
+	byDay := map[string]float64{}
+	for _, row := range a.rows {
+		byDay[a.text(row[0])] += float(row[a.index("calls")])
+	}
+	var sum float64
+	var days int
+	for day := p.since.AddDate(0, 0, 7); day.Before(p.until); day = day.AddDate(0, 0, 1) {
+		n, m := byDay[day.Format(time.DateOnly)], byDay[day.AddDate(0, 0, -7).Format(time.DateOnly)]
+		if n > 0 && m > 0 {
+			sum, days = sum+(n-m)*(n-m)/(n+m), days+1
+		}
+	}
+	if days < 14 {
+		return 0, nil
+	}
+	return max(sum/float64(days), 1), nil
+}
+
+// against says how a figure changed; nil where one span has no such figure.
+func (b *beside) against(f figure) *change {
+	a := b.now.reports[f.report]
+	v, w := b.now.value(f), b.before.value(f)
+	if v == nil || w == nil || b.now.calls() == 0 || b.before.calls() == 0 {
 		return nil
 	}
 	is, was := float(v), float(w)
-	if n := s.whole(f); n > 0 {
-		return a.l.change(is, was, f, a.l.points(is-was), differs(is, n, was, before.whole(f), z), "change.not_clear")
+	if b.now.whole(f) > 0 {
+		return a.l.change(is, was, f, a.l.points(is-was), b.clear(f))
 	}
 	by := sign(is-was) + a.l.magnitude(math.Abs(is-was), v, a.columns[a.index(f.field.column)])
 	if was != 0 && math.Abs(is-was) < 10*math.Abs(was) { // beyond, percents say nothing
 		by += fmt.Sprintf(" (%s%%)", signed(100*(is-was)/was))
 	}
-	return a.l.change(is, was, f, by, math.Abs(is-was) >= clearPart*math.Abs(was), "change.about_the_same")
+	return a.l.change(is, was, f, by, b.clear(f))
 }
 
 // change says that a figure is something and was something else: by how much,
 // and whether that is clear.
-func (l *lang) change(is, was float64, f figure, by string, clear bool, unclear string) *change {
+func (l *lang) change(is, was float64, f figure, by string, clear bool) *change {
 	c := &change{Arrow: "▲", Class: "same", By: by}
 	if is < was {
 		c.Arrow = "▼"
@@ -182,7 +283,7 @@ func (l *lang) change(is, was float64, f figure, by string, clear bool, unclear 
 	case is == was:
 		return &change{Arrow: "=", Word: l.say("change.the_same"), Class: "same"}
 	case !clear:
-		c.Word = l.say(unclear)
+		c.Word = l.say("change.not_clear")
 	case f.sense == neither && is > was:
 		c.Word = f.more
 	case f.sense == neither:
@@ -218,28 +319,4 @@ func (l *lang) magnitude(f float64, like any, c value.Column) string {
 		return l.amount(value.Decimal{Units: big.NewInt(int64(math.Round(f * 1e4))), Scale: 4})
 	}
 	return fmt.Sprintf("%.2f", f)
-}
-
-// z is the quantile of the normal distribution for 95 %, as in the macro wilson.
-const z = 1.959963984540054
-
-// wilson returns the interval within which a share seen as percent of n calls
-// lies with the confidence of z, as parts of 1.
-func wilson(percent float64, n int64, z float64) (p, low, high float64) {
-	p = percent / 100
-	m := float64(n)
-	mid, half := p+z*z/(2*m), z*math.Sqrt(p*(1-p)/m+z*z/(4*m*m))
-	return p, (mid - half) / (1 + z*z/m), (mid + half) / (1 + z*z/m)
-}
-
-// differs says whether two shares differ by more than chance: whether Newcombe's
-// interval of the difference leaves out 0, as in the report versions.
-func differs(a float64, n int64, b float64, m int64, z float64) bool {
-	if n == 0 || m == 0 {
-		return false
-	}
-	p, pLow, pHigh := wilson(a, n, z)
-	q, qLow, qHigh := wilson(b, m, z)
-	d := p - q
-	return d-math.Hypot(p-pLow, qHigh-q) > 0 || d+math.Hypot(pHigh-p, q-qLow) < 0
 }

@@ -12,7 +12,7 @@ import (
 	"callhouse/internal/analytics/value"
 )
 
-// finding is a share that changed by more than chance.
+// finding is a figure that changed by more than chance.
 type finding struct {
 	Name, What string
 	Now, Was   shown
@@ -70,55 +70,40 @@ func (f family) whole(a *asked, row []any, prefix string) (n int64) {
 	return n
 }
 
-// changes are the rows of a family that differ by more than chance. Many are
-// compared, so that each must be the clearer: all of them together have 95 %.
+// changes are the rows of a family that differ by more than chance.
 func (r reader) changes(f family, a *asked) (out []finding) {
-	type pair struct {
-		row     []any
-		name    string
-		id      any
-		is, was float64
-		n, m    int64
-	}
-	var pairs []pair
 	names := a.shortNames()
 	for i, row := range a.rows {
-		p := pair{row, names[i], a.exact[i][a.index(f.key)], float(row[a.index(f.share)]), float(row[a.index(was+f.share)]), f.whole(a, row, ""), f.whole(a, row, was)}
-		if row[a.index(f.key)] != nil && p.n > 0 && p.m > 0 {
-			pairs = append(pairs, p)
-		}
-	}
-	strict := math.Sqrt2 * math.Erfinv(1-.05/float64(max(len(pairs), 1)))
-	for _, p := range pairs {
-		if !differs(p.is, p.n, p.was, p.m, strict) {
+		n, m := float64(f.whole(a, row, "")), float64(f.whole(a, row, was))
+		if row[a.index(f.key)] == nil || !a.clear(row, f.share) {
 			continue
 		}
-		key := a.text(p.row[a.index(f.key)])
+		key, name := a.text(row[a.index(f.key)]), names[i]
 		if f.report == "disconnections" {
-			p.name = clipName(r.l.word("reason", key), 40)
+			name = clipName(r.l.word("reason", key), 40)
 		}
+		link := a.calls(map[string]string{f.key: a.text(a.exact[i][a.index(f.key)])})
 		show := func(column string) shown {
-			return shown{cell: a.cell(p.row[a.index(column)], column), Command: a.Command, Column: column, Where: f.key + "=" + key, Link: a.calls(map[string]string{f.key: a.text(p.id)})}
+			return shown{cell: a.cell(row[a.index(column)], column), Command: a.Command, Column: column, Where: f.key + "=" + key, Link: link}
 		}
-		both := (p.is*float64(p.n) + p.was*float64(p.m)) / float64(p.n+p.m) / 100
-		out = append(out, finding{Name: r.l.say(f.name, p.name), What: f.what, Now: show(f.share), Was: show(was + f.share),
-			Change: r.l.change(p.is, p.was, f.figure, r.l.points(p.is-p.was), true, ""), Command: a.Command,
-			strength: math.Abs(p.is-p.was) / 100 / math.Sqrt(both*(1-both)*(1/float64(p.n)+1/float64(p.m)))})
+		now, before := float(row[a.index(f.share)]), float(row[a.index(was+f.share)])
+		both := (now*n + before*m) / (n + m) / 100
+		out = append(out, finding{Name: r.l.say(f.name, name), What: f.what, Now: show(f.share), Was: show(was + f.share),
+			Change: r.l.change(now, before, f.figure, r.l.points(now-before), true), Command: a.Command,
+			strength: math.Abs(now-before) / 100 / math.Sqrt(both*(1-both)*(1/n+1/m))})
 	}
 	return out
 }
 
 // findings compares a period with the one before. Under a condition that one
 // period alone can meet there is nothing to compare.
-func (r reader) findings(ctx context.Context, p period, figures []figure, now, before *span) (*findings, error) {
-	out := &findings{Lead: r.l.say("findings.lead", r.l.period(p), r.l.period(before.period))}
+func (r reader) findings(ctx context.Context, p period, figures []figure, b *beside) (*findings, error) {
+	out := &findings{Lead: r.l.say("findings.lead", r.l.period(p), r.l.period(b.before.period))}
 	for _, f := range figures {
-		if n, m := now.whole(f), before.whole(f); n > 0 && m > 0 {
-			if v, w := now.value(f), before.value(f); v != nil && w != nil && differs(float(v), n, float(w), m, z) {
-				c := now.reports[f.report].Command
-				c.Text = strings.Replace(c.Text, " --since", compare+" --since", 1)
-				out.Rows = append(out.Rows, finding{Name: f.name, What: f.what, Now: now.shown(f), Was: before.shown(f), Change: now.against(before, f), Command: c})
-			}
+		if change := b.against(f); change != nil && f.field.column != "calls" && b.clear(f) {
+			c := b.now.reports[f.report].Command
+			c.Text = strings.Replace(c.Text, " --since", compare+" --since", 1)
+			out.Rows = append(out.Rows, finding{Name: f.name, What: f.what, Now: b.now.shown(f), Was: b.before.shown(f), Change: change, Command: c})
 		}
 	}
 	var many []finding

@@ -166,7 +166,19 @@ func compose(ctx context.Context, w *analytics.Warehouse, l *lang, o Options, sh
 		}
 	}
 	figures := l.figures(spans[2].dialed() > 0)
-	d.figures(figures, spans)
+	restless, err := r.restless(ctx, p)
+	if err != nil {
+		return s, err
+	}
+	day, err := r.beside(ctx, spans[0], spans[1], figures, ofDay(figures), restless)
+	if err != nil {
+		return s, err
+	}
+	whole, err := r.beside(ctx, spans[2], spans[3], figures, ofPeriod(figures), restless)
+	if err != nil {
+		return s, err
+	}
+	d.figures(figures, day, whole)
 	for _, s := range []*span{spans[0], spans[2]}[:min(p.days(), 2)] {
 		if told := s.trust(); told != "" {
 			d.Trust = append(d.Trust, told)
@@ -202,7 +214,7 @@ func compose(ctx context.Context, w *analytics.Warehouse, l *lang, o Options, sh
 	if err := show(d, "known"); err != nil {
 		return s, err
 	}
-	if d.Findings, err = r.findings(ctx, p, figures, spans[2], spans[3]); err != nil {
+	if d.Findings, err = r.findings(ctx, p, figures, whole); err != nil {
 		return s, err
 	}
 	for _, find := range []func() (*section, error){
@@ -331,12 +343,11 @@ func (d *document) days(l *lang, p, before, last period, over bool, today time.T
 	}
 }
 
-// figures makes the tiles of the last day, the same day of the week before, the
-// period, and the period before.
-func (d *document) figures(all []figure, s [4]*span) {
+// figures makes the tiles of the last day and the period, each beside an earlier one.
+func (d *document) figures(all []figure, day, whole *beside) {
 	for _, f := range all {
 		d.Figures = append(d.Figures, tile{Name: f.name, What: f.what,
-			Day: s[0].shown(f), DayBefore: s[1].shown(f), DayChange: s[0].against(s[1], f),
-			Whole: s[2].shown(f), WholeBefore: s[3].shown(f), WholeChange: s[2].against(s[3], f)})
+			Day: day.now.shown(f), DayBefore: day.before.shown(f), DayChange: day.against(f),
+			Whole: whole.now.shown(f), WholeBefore: whole.before.shown(f), WholeChange: whole.against(f)})
 	}
 }
