@@ -13,6 +13,7 @@
 //	-- Reads: relations, comma-separated; of a report also other reports, over the same calls
 //	-- Needs: facts without which the numbers are not complete (reports)
 //	-- Tallies: the columns by which tallied, if it is read, counts (reports)
+//	-- History: how many days before those that are asked for it reads as well (reports)
 //	-- Arguments: what follows the report's name, as in CALL_ID (reports)
 //	-- Flags: flags that the report has beside those of all (reports)
 //	-- With field: the columns that it has with --field alone (reports)

@@ -30,6 +30,9 @@ type File struct {
 	// Map names three columns (down, across, number) of which a terminal draws a
 	// heat map instead of a table; none: a table.
 	Map []string
+	// History is how many days the calls reach back before those that are asked for: the days
+	// by which these are judged.
+	History int
 	// Keys are the columns that tell a row from the others of its group.
 	Keys []string
 	// Incomparable says why periods cannot be compared; empty: they can.
@@ -113,6 +116,10 @@ func Parse(name, text string) (*File, error) {
 			inColumns = true
 		case lists[key] != nil:
 			*lists[key] = list(rest)
+		case key == "History":
+			if _, err := fmt.Sscan(rest, &f.History); err != nil {
+				return nil, fmt.Errorf("parse header, line %d: %w", i+2, err)
+			}
 		case texts[key] != nil:
 			*texts[key] = strings.TrimSpace(rest)
 		default:

@@ -284,9 +284,11 @@ CREATE MACRO tells_failure(content) AS
             '/status_code', '/statusCode', '/code', '/success', '/ok', '/is_error', '/isError']) AS VARCHAR[]))
         ELSE false END;
 
--- The median of a list: of an even number of values the lower one, as the 50th percentile of
--- the reports is always a value that there was.
-CREATE MACRO list_median(l) AS list_sort(l)[(len(l) + 1) // 2];
+-- The median of a list: of an even number of values the middle between two.
+CREATE MACRO list_median(l) AS list_aggregate(l, 'median');
+
+-- Whether a day is a public holiday in the country that is set.
+CREATE MACRO is_holiday(day) AS coalesce(list_contains(getvariable('holidays'), day), false);
 
 -- The spread that chance gives a share of n whose usual value is percent.
 CREATE MACRO smooth(percent, n) AS (percent / 100e0 * n + 1) / (n + 2);

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sort"
 	"strings"
 	"testing"
@@ -39,8 +40,21 @@ var measures = []struct {
 	}},
 }
 
-// anomaliesOf judges every day of every group by the 28 days before it.
-func anomaliesOf(groups []*group, p analytics.Params, loc *time.Location) (out [][]any) {
+// aDay is what a measure was on a day, and what it is judged by.
+type aDay struct {
+	day                    time.Time
+	value, usual, step     float64
+	n, past                int
+	distance               float64
+	judged, hasPast, known bool
+}
+
+// anomaliesOf judges every day of every group by the days before it: p chooses which.
+func anomaliesOf(groups []*group, p analytics.Params, loc *time.Location, holidays ...string) (out [][]any) {
+	cut := analytics.Params{Until: p.Until}
+	if !p.Since.IsZero() {
+		cut.Since = p.Since.In(loc).AddDate(0, 0, -120)
+	}
 	for _, g := range groups {
 		byDay := map[time.Time][]row{}
 		var first, last time.Time
@@ -49,7 +63,7 @@ func anomaliesOf(groups []*group, p analytics.Params, loc *time.Location) (out [
 				continue
 			}
 			day := time.Time(d.key.(value.Date))
-			if y, m, n := day.Date(); cutOff(time.Date(y, m, n, 0, 0, 0, 0, loc), time.Date(y, m, n+1, 0, 0, 0, 0, loc), p) {
+			if y, m, n := day.Date(); cutOff(time.Date(y, m, n, 0, 0, 0, 0, loc), time.Date(y, m, n+1, 0, 0, 0, 0, loc), cut) {
 				continue
 			}
 			byDay[day] = d.calls
@@ -61,27 +75,22 @@ func anomaliesOf(groups []*group, p analytics.Params, loc *time.Location) (out [
 		if first.IsZero() {
 			continue
 		}
-		for day := first; !day.After(last); day = day.AddDate(0, 0, 1) {
-			if !mayHave(g.key, p.By, day) {
-				continue
-			}
-			for _, m := range measures {
+		for _, m := range measures {
+			all := map[time.Time]*aDay{}
+			for day := first; !day.After(last); day = day.AddDate(0, 0, 1) {
 				v, n := m.of(byDay[day])
-				if m.name != "calls" && n < 20 {
+				holiday := m.name == "calls" && slices.Contains(holidays, day.Format(time.DateOnly))
+				if !mayHave(g.key, p.By, day) || m.name != "calls" && n < 20 || holiday {
 					continue
 				}
-				var past []float64
-				for back := 1; back <= 56 && len(past) < 28; back++ {
-					before := day.AddDate(0, 0, -back)
-					if before.Before(first) || weekend(before) != weekend(day) || !mayHave(g.key, p.By, before) {
-						continue
-					}
-					if w, k := m.of(byDay[before]); m.name == "calls" || k >= 20 {
-						past = append(past, w)
-					}
+				d := &aDay{day: day, value: v, n: n}
+				all[day] = d
+				d.judgeBy(m.name, all)
+				if y, mm, n := day.Date(); !p.Since.IsZero() && time.Date(y, mm, n, 0, 0, 0, 0, loc).Before(p.Since) {
+					continue
 				}
-				if score, usual, ok := judge(m.name, v, n, past); ok {
-					out = append(out, []any{g.key, value.Date(day), m.name, v, usual, score, int64(n), int64(len(past))})
+				if score, ok := d.score(m.name, all); ok {
+					out = append(out, []any{g.key, value.Date(day), m.name, v, d.usual, score, int64(n), int64(d.past)})
 				}
 			}
 		}
@@ -97,6 +106,88 @@ func anomaliesOf(groups []*group, p analytics.Params, loc *time.Location) (out [
 		return a[2].(string) < b[2].(string)
 	})
 	return out
+}
+
+// before are the days of the 56 before that are of a day's kind, the latest first.
+func before(d *aDay, all map[time.Time]*aDay, alike func(day time.Time) bool) (out []*aDay) {
+	for back := 1; back <= 56; back++ {
+		if o := all[d.day.AddDate(0, 0, -back)]; o != nil && alike(o.day) {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+func (d *aDay) past56(all map[time.Time]*aDay) []*aDay {
+	return before(d, all, func(day time.Time) bool { return weekend(day) == weekend(d.day) })
+}
+
+// pastOf are the days that a day is compared with.
+func (d *aDay) pastOf(all map[time.Time]*aDay) []*aDay {
+	past := before(d, all, func(day time.Time) bool { return day.Weekday() == d.day.Weekday() })
+	if len(past) < 4 {
+		if past = d.past56(all); len(past) < 8 {
+			return nil
+		}
+		past = past[:min(len(past), 28)]
+	}
+	return past
+}
+
+func (d *aDay) judgeBy(measure string, all map[time.Time]*aDay) {
+	past := d.pastOf(all)
+	if past == nil {
+		return
+	}
+	var values []float64
+	for _, o := range past {
+		values = append(values, o.value)
+	}
+	d.hasPast, d.past, d.usual = true, len(past), middle(values)
+	switch measure {
+	case "calls":
+		d.step = math.Sqrt(max(d.usual, 1))
+	case "handle_ms":
+		d.step = d.usual / math.Sqrt(float64(d.n))
+	default:
+		p := (d.usual/100*float64(d.n) + 1) / float64(d.n+2)
+		d.step = 100 * math.Sqrt(p*(1-p)/float64(d.n))
+	}
+	if d.step > 0 {
+		d.known, d.distance = true, (d.value-d.usual)/d.knownStep()
+	}
+}
+
+func (d *aDay) knownStep() float64 { return d.step * math.Sqrt(1+math.Pi/2/float64(d.past)) }
+
+func (d *aDay) score(measure string, all map[time.Time]*aDay) (score float64, off bool) {
+	if !d.known {
+		return 0, false
+	}
+	var away []float64
+	for _, o := range d.past56(all) {
+		if o.known {
+			away = append(away, math.Abs(o.distance))
+		}
+	}
+	if len(away) < 8 {
+		away = nil
+		for _, o := range d.pastOf(all) {
+			away = append(away, math.Abs(o.value-d.usual)/d.step)
+		}
+	}
+	restless := 1.4826 * middle(away)
+	spread := max(restless, 1) * d.knownStep()
+	if measure == "handle_ms" {
+		spread = max(restless*d.knownStep(), d.usual/10)
+	}
+	return (d.value - d.usual) / spread, math.Abs(d.value-d.usual) >= 3.5*spread
+}
+
+// middle is the median.
+func middle(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 
 // mayHave says whether the calls of a day can be of a group.
@@ -147,35 +238,6 @@ func cutOff(midnight, next time.Time, p analytics.Params) bool {
 
 func weekend(day time.Time) bool {
 	return day.Weekday() == time.Saturday || day.Weekday() == time.Sunday
-}
-
-func judge(measure string, v float64, n int, past []float64) (score, usual float64, off bool) {
-	if len(past) < 8 {
-		return 0, 0, false
-	}
-	usual = lowerMedian(past)
-	var away []float64
-	for _, w := range past {
-		away = append(away, math.Abs(w-usual))
-	}
-	spread := 1.4826 * lowerMedian(away)
-	switch measure {
-	case "calls":
-		spread = max(spread, math.Sqrt(max(usual, 1)))
-	case "handle_ms":
-		spread = max(spread, usual/10)
-	default:
-		p := (usual/100*float64(n) + 1) / float64(n+2)
-		spread = max(spread, 100*math.Sqrt(p*(1-p)/float64(n)))
-	}
-	score = (v - usual) / spread
-	return score, usual, spread > 0 && math.Abs(v-usual) >= 3.5*spread
-}
-
-func lowerMedian(values []float64) float64 {
-	sorted := append([]float64(nil), values...)
-	sort.Float64s(sorted)
-	return sorted[(len(sorted)-1)/2]
 }
 
 // A company of two agents over three months, with days that went wrong: what is
@@ -238,14 +300,63 @@ func TestAnomalies(t *testing.T) {
 			t.Errorf("%+v (-oracle +report):\n%s", p, d)
 		}
 	}
-	rows, err := w.Report(t.Context(), "anomalies", analytics.Params{})
+	for _, since := range []time.Time{{}, first.AddDate(0, 0, 39), first.AddDate(0, 0, 70)} { // what is judged may begin late
+		checkFound(t, w, analytics.Params{Since: since}, "2026-09-29 calls", "2026-10-09 calls", "2026-10-19 completed_percent", "2026-10-29 handle_ms")
+	}
+}
+
+func checkFound(t *testing.T, w *analytics.Warehouse, p analytics.Params, days ...string) {
+	t.Helper()
+	rows, err := w.Report(t.Context(), "anomalies", p)
 	found := map[string]bool{}
 	for _, line := range all(t, rows, err) {
 		found[time.Time(line[0].(value.Date)).Format(time.DateOnly)+" "+line[1].(string)] = true
 	}
-	for _, want := range []string{"2026-09-29 calls", "2026-10-09 calls", "2026-10-19 completed_percent", "2026-10-29 handle_ms"} {
-		if !found[want] {
-			t.Errorf("%s is not found; found are %v", want, found)
+	for _, want := range days {
+		if late := p.Since.IsZero() || want >= p.Since.Format(time.DateOnly); found[want] != late {
+			t.Errorf("since %v: %s is found: %v; found are %v", p.Since, want, found[want], found)
+		}
+	}
+}
+
+// Mondays have half as many calls again as other days: that is usual, and a Monday like the others
+// is not. On a holiday of the country nobody calls.
+func TestWeekdaysAndHolidays(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 6))
+	first := time.Date(2026, 8, 3, 0, 0, 0, 0, time.UTC)
+	var calls []row
+	for day := range 120 {
+		date := first.AddDate(0, 0, day)
+		n := 120 + r.IntN(8)
+		switch day := date.Format(time.DateOnly); {
+		case day == "2026-11-26": // Thanksgiving
+			n = 3
+		case day == "2026-10-19": // a Monday
+		case date.Weekday() == time.Monday:
+			n += 72
+		}
+		for i := range n {
+			calls = append(calls, row{"call_id": fmt.Sprint(day, "-", i), "agent_id": "a", "status": "ended", "disconnection_reason": "user_hangup",
+				"start_at": date.Add(time.Duration(8*60+i) * time.Minute).UnixMilli(), "duration_ms": int64(60_000 + r.IntN(5000)), "user_turns": int64(1)})
+		}
+	}
+	root := t.TempDir()
+	analyticstest.Write(t, root, 1, analyticstest.Data{Calls: calls})
+	for country, want := range map[string][]string{"": {"2026-11-26", "2026-10-19"}, "US": {"2026-10-19"}} {
+		w, err := analytics.Open(t.Context(), root, analytics.Options{Threads: 1, Country: country})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := w.Report(t.Context(), "anomalies", analytics.Params{Since: first.AddDate(0, 0, 60)})
+		var got []string
+		for _, line := range all(t, rows, err) {
+			got = append(got, time.Time(line[0].(value.Date)).Format(time.DateOnly))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("in %q the days %q are off, want %q", country, got, want)
+		}
+		if err := w.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -11,9 +11,11 @@ import (
 	"time"
 
 	"callhouse/internal/analytics/duck"
+	"callhouse/internal/analytics/holiday"
 	"callhouse/internal/analytics/stored"
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/schema"
+	sqlfiles "callhouse/sql"
 )
 
 // setArguments gives the connection what reports with arguments ask for.
@@ -178,4 +180,18 @@ func (w *Warehouse) Card(ctx context.Context, id string) (*Rows, error) {
 	}
 	w.nameCurrency(rows.columns)
 	return rows, nil
+}
+
+// holidaysOf returns, as a literal of SQL, the public holidays of the country that is set, if a
+// report judges days.
+func (w *Warehouse) holidaysOf(f *sqlfiles.File) string {
+	if w.country == "" || history(f) == 0 {
+		return "CAST([] AS DATE[])"
+	}
+	first, last := w.snap.Manifest.Starts()
+	var days []string
+	for _, day := range holiday.In(w.country, max(time.UnixMilli(first).Year()-1, 1970), min(time.UnixMilli(last).Year()+1, 2200)) {
+		days = append(days, "DATE "+stored.Quote(day.Format(time.DateOnly)))
+	}
+	return "CAST([" + strings.Join(days, ", ") + "] AS DATE[])"
 }

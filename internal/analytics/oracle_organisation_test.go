@@ -249,9 +249,11 @@ func incidentsOf(d analyticstest.Data, p analytics.Params, loc *time.Location) (
 		}
 		last = max(last, at)
 	}
-	around := analytics.Params{Where: p.Where, Agent: p.Agent, Since: time.UnixMilli(first).AddDate(0, 0, -63), Until: time.UnixMilli(last).AddDate(0, 0, 9)}
+	around := analytics.Params{Where: p.Where, Agent: p.Agent, Since: time.UnixMilli(first).AddDate(0, 0, -9), Until: time.UnixMilli(last).AddDate(0, 0, 9)}
 	off, day := map[time.Time][]string{}, func(ms int64) time.Time { return analytics.DayOf(time.UnixMilli(ms), loc) }
-	for _, line := range anomaliesOf(groupsOf(d.Calls, around, loc), around, loc) {
+	before := around
+	before.Since = around.Since.In(loc).AddDate(0, 0, -120)
+	for _, line := range anomaliesOf(groupsOf(d.Calls, before, loc), around, loc) {
 		at := time.Time(line[1].(value.Date))
 		off[at] = append(off[at], fmt.Sprintf("%s %.1f (usual %.1f)", line[2:5]...))
 	}

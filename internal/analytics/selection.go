@@ -112,13 +112,17 @@ func (w *Warehouse) selected(ctx context.Context, conn *duck.Conn, f *sqlfiles.F
 		}
 		p = s.Params
 	}
+	judged, _ := w.wholeDays(p)
+	if p.Since = w.historyOf(f, p.Since); !p.Since.Equal(s.Since) {
+		s.Since = p.Since
+	}
 	from, until := w.wholeDays(p)
 	flags, err := flagVariables(p)
 	if err != nil {
 		return "", err
 	}
-	err = conn.Exec(ctx, couldHave(keys)+flags+fmt.Sprintf("SET VARIABLE largest_first = %t;\nSET VARIABLE grouped = %t;\nSET VARIABLE whole_from = %s;\nSET VARIABLE whole_until = %s;\nSET VARIABLE listed_until = %d;\n",
-		!slices.ContainsFunc(keys, func(d dimension) bool { return d.natural }), p.By != "", from, until, w.listedUntil()))
+	err = conn.Exec(ctx, couldHave(keys)+flags+fmt.Sprintf("SET VARIABLE largest_first = %t;\nSET VARIABLE grouped = %t;\nSET VARIABLE whole_from = %s;\nSET VARIABLE whole_until = %s;\nSET VARIABLE judged_from = %s;\nSET VARIABLE holidays = %s;\nSET VARIABLE listed_until = %d;\n",
+		!slices.ContainsFunc(keys, func(d dimension) bool { return d.natural }), p.By != "", from, until, judged, w.holidaysOf(f), w.listedUntil()))
 	if err != nil {
 		return "", fmt.Errorf("select the calls: %w", err)
 	}
@@ -155,6 +159,27 @@ func (w *Warehouse) selected(ctx context.Context, conn *duck.Conn, f *sqlfiles.F
 }
 
 var readsSelected = regexp.MustCompile(`\b(FROM|JOIN) selected\b`)
+
+// historyOf returns from when on a report reads the calls, if it is asked about those since a
+// time.
+func (w *Warehouse) historyOf(f *sqlfiles.File, since time.Time) time.Time {
+	days := history(f)
+	if since.IsZero() || days == 0 {
+		return since
+	}
+	return daysBack(since.In(w.loc), days)
+}
+
+// history is how many days a report, or one that it reads, needs before those that it is asked about.
+func history(f *sqlfiles.File) int {
+	days := f.History
+	for _, r := range f.Reads {
+		if other, ok := sqlfiles.Report(r); ok {
+			days = max(days, other.History)
+		}
+	}
+	return days
+}
 
 // reportsIn returns the other reports that a report reads, as of a WITH list. They are over the
 // relations that it reads itself.

@@ -21,6 +21,8 @@ type Options struct {
 	Location *time.Location
 	// Currency is that of the costs, for headings; empty: not told.
 	Currency string
+	// Country is the one whose public holidays have fewer calls, by its two letters; empty: none.
+	Country string
 	// Threads and MemoryLimit bound DuckDB, as in "4GB"; zero: its defaults, but one
 	// thread for a small snapshot.
 	Threads     int
@@ -54,6 +56,7 @@ type Warehouse struct {
 	db   *duck.DB
 	// currency is that of the costs; empty: not told.
 	currency string
+	country  string
 	safe     bool // only what safe lets pass is run
 	rights   rights.Rights
 
@@ -109,7 +112,7 @@ func Open(ctx context.Context, root string, o Options) (*Warehouse, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Warehouse{snap: snap, loc: o.Location, currency: o.Currency, db: db, safe: o.Safe != nil, rights: o.Rights, prover: o.Prover, skipped: skipped, dialect: o.Dialect,
+	w := &Warehouse{snap: snap, loc: o.Location, currency: o.Currency, country: o.Country, db: db, safe: o.Safe != nil, rights: o.Rights, prover: o.Prover, skipped: skipped, dialect: o.Dialect,
 		localMicros: localtime.Micros(o.Location, snap.Manifest), inQuarters: localtime.InQuarters(o.Location, snap.Manifest)}
 	w.undefined = w.definitions(localtime.Macro(o.Location, snap.Manifest))
 	if err := w.prepare(ctx, o.Safe); err != nil {

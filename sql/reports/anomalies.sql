@@ -1,26 +1,35 @@
 -- anomalies: days that are off their own past
 --
--- Every day is judged by five measures against the latest 28 earlier days of its
--- kind (Monday to Friday, or weekend) within 8 weeks, of which there must be 8.
--- With --by agent each agent is judged against its own past, and so on. A day
--- without calls between a group's first and last counts, as 0 calls, if the group
+-- Every day is judged by five measures against the same weekday of the 8 weeks
+-- before, of which there must be 4; where there are fewer, against the latest 28
+-- days of its kind (Monday to Friday, or weekend) in these weeks, of which there
+-- must be 8. With --by agent each agent is judged against its own past, and so on. A
+-- day without calls between a group's first and last counts, as 0 calls, if the group
 -- could have calls on it: the group of Mondays has Mondays alone.
 --
--- usual is the median of the past; its spread is 1.4826 times the median of the
--- distances from it (MAD), which no single bad day moves, but at least what
--- chance alone would give: √usual for the number of calls (at least 1), √(p(1-p)/n)
+-- usual is the median of the past. A day's distance from it is counted in steps: what
+-- chance alone would give, √usual for the number of calls (at least 1) and √(p(1-p)/n)
 -- for a share of the day's n (p being the usual share, drawn a little to one half:
--- one more of either kind), a tenth of the usual handle time. score is the
--- distance from the usual in spreads; a day is off from 3.5 on. Shares and times
--- of fewer than 20 calls are neither judged nor part of a past. Days of which
--- calls are not listed, or left out by --since and --until, do not count.
+-- one more of either kind), and for the handle time usual / √n; times √(1 + π/2k), since
+-- the usual value is itself known from k days alone. A spread is 1.4826 times the median
+-- of the distances of the days of its kind in the 8 weeks before, each from its own past
+-- (while fewer than 8 of these have one, of the past itself from usual), which no single
+-- bad day moves; but at least one step, and of the handle time a tenth of the usual one.
+-- score is the distance in spreads; a day is off from 3.5 on. Shares and times of fewer
+-- than 20 calls are neither judged nor part of a past. Days of which calls are not
+-- listed do not count; neither does the number of calls of a public holiday in the
+-- country that is set.
+--
+-- --since and --until choose the days that are judged. Their past reaches back as far
+-- as it has to.
 --
 -- Grain: one row per group, day and measure that is off
 -- Reads: tallied
 -- Tallies: local_date, user_sentiment, is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step
+-- History: 120
 -- Needs: end, words, transcripts, duration, analysis
 -- Empty: no day is off its past
--- Example: query anomalies --by agent --since 30d
+-- Example: query anomalies --by agent --since 28d
 -- Columns:
 --   key      VARCHAR  -      the group that --by asks for
 --   day      DATE     -      the day, in the zone of --tz
@@ -51,39 +60,52 @@ WITH by_day AS (
     FROM by_day
     GROUP BY key
 ), days AS (
-    SELECT s.key AS key, CAST(s.at AS DATE) AS day, isodow(s.at) > 5 AS is_weekend, d.* EXCLUDE (key, day)
+    SELECT s.key AS key, CAST(s.at AS DATE) AS day, isodow(s.at) AS weekday, d.* EXCLUDE (key, day)
     FROM spans s LEFT JOIN by_day d ON d.key IS NOT DISTINCT FROM s.key AND d.day = CAST(s.at AS DATE)
     WHERE could_have(s.key, CAST(s.at AS DATE))
 ), measured AS (
-    SELECT key, day, is_weekend, unnest([
-        {'measure': 'calls', 'n': coalesce(calls, 0), 'hits': coalesce(calls, 0), 'value': CAST(coalesce(calls, 0) AS DOUBLE)},
-        {'measure': 'connected_percent', 'n': calls, 'hits': connected, 'value': percent_of(connected, calls)},
-        {'measure': 'completed_percent', 'n': answered, 'hits': completed, 'value': percent_of(completed, answered)},
-        {'measure': 'negative_percent', 'n': rated, 'hits': negative, 'value': percent_of(negative, rated)},
-        {'measure': 'handle_ms', 'n': timed, 'hits': timed, 'value': CAST(mean_of(total_ms, timed) AS DOUBLE)}], recursive := true)
+    SELECT key, day, weekday, unnest([
+        {'measure': 'calls', 'n': coalesce(calls, 0), 'value': CAST(coalesce(calls, 0) AS DOUBLE)},
+        {'measure': 'connected_percent', 'n': calls, 'value': percent_of(connected, calls)},
+        {'measure': 'completed_percent', 'n': answered, 'value': percent_of(completed, answered)},
+        {'measure': 'negative_percent', 'n': rated, 'value': percent_of(negative, rated)},
+        {'measure': 'handle_ms', 'n': timed, 'value': CAST(mean_of(total_ms, timed) AS DOUBLE)}], recursive := true)
     FROM days
 ), judged AS (
-    SELECT key, day, is_weekend, measure, n, value
+    SELECT *, weekday > 5 AS is_weekend
     FROM measured
-    WHERE measure = 'calls' OR n >= 20
+    WHERE CASE measure WHEN 'calls' THEN NOT is_holiday(day) ELSE n >= 20 END
 ), pasts AS (
-    SELECT *, list(value) OVER past AS past
+    SELECT *,
+        list(value) OVER (PARTITION BY key, measure, weekday ORDER BY day RANGE BETWEEN INTERVAL 56 DAY PRECEDING AND INTERVAL 1 DAY PRECEDING) AS alike,
+        list(value) OVER (PARTITION BY key, measure, is_weekend ORDER BY day RANGE BETWEEN INTERVAL 56 DAY PRECEDING AND INTERVAL 1 DAY PRECEDING) AS kind
     FROM judged
-    WINDOW past AS (PARTITION BY key, measure, is_weekend ORDER BY day RANGE BETWEEN INTERVAL 56 DAY PRECEDING AND INTERVAL 1 DAY PRECEDING)
 ), usuals AS (
-    SELECT * EXCLUDE (past), past[-28:] AS past, list_median(past[-28:]) AS usual
-    FROM pasts
-    WHERE len(past) >= 8
-), spreads AS (
-    SELECT *, greatest(1.4826e0 * list_median(list_transform(past, v -> abs(v - usual))),
+    SELECT * EXCLUDE (alike, kind, past), past, list_median(past) AS usual
+    FROM (SELECT *, CASE WHEN len(alike) >= 4 THEN alike WHEN len(kind) >= 8 THEN kind[-28:] END AS past FROM pasts)
+), distances AS (
+    SELECT *,
         CASE measure
             WHEN 'calls' THEN sqrt(greatest(usual, 1))
-            WHEN 'handle_ms' THEN usual / 10
+            WHEN 'handle_ms' THEN usual / sqrt(n)
             ELSE 100e0 * chance(usual, n)
-        END) AS spread
+        END AS step,
+        sqrt(1 + pi() / 2 / len(past)) * step AS known_step,
+        (value - usual) / nullif(known_step, 0) AS distance
     FROM usuals
+), spreads AS (
+    SELECT *,
+        list(abs(distance)) FILTER (distance IS NOT NULL)
+            OVER (PARTITION BY key, measure, is_weekend ORDER BY day RANGE BETWEEN INTERVAL 56 DAY PRECEDING AND INTERVAL 1 DAY PRECEDING) AS before
+    FROM distances
+), scored AS (
+    SELECT * EXCLUDE (past), len(past) AS past,
+        1.4826e0 * CASE WHEN len(before) >= 8 THEN list_median(before) ELSE list_median(list_transform(past, v -> abs(v - usual) / step)) END AS restless,
+        CASE measure WHEN 'handle_ms' THEN greatest(restless * known_step, usual / 10) ELSE greatest(restless, 1) * known_step END AS spread
+    FROM spreads
+    WHERE usual IS NOT NULL AND step > 0 AND day >= coalesce(getvariable('judged_from'), day)
 )
-SELECT key, day, measure, value, usual, (value - usual) / spread AS score, n, len(past) AS past
-FROM spreads
-WHERE spread > 0 AND abs(value - usual) >= 3.5 * spread
+SELECT key, day, measure, value, usual, (value - usual) / spread AS score, n, past
+FROM scored
+WHERE abs(value - usual) >= 3.5 * spread
 ORDER BY day DESC, key NULLS LAST, measure

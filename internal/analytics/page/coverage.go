@@ -102,12 +102,9 @@ func (s *span) trust() string {
 const recent = 7
 
 // anomalies are the measures of days that are off their past: those of the last
-// days as a table, those of the period by measure and bin. The past is all of it,
-// whatever the page's period is.
+// days as a table, those of the period by measure and bin.
 func anomalies(ctx context.Context, r reader, p period) (*table, map[string]map[string][]string, error) {
-	q := r.params(p, "")
-	q.Since = time.Time{}
-	a, err := r.run(ctx, "anomalies", q, "--until "+p.until.Format(time.DateOnly))
+	a, err := r.ask(ctx, "anomalies", p, "")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -116,9 +113,6 @@ func anomalies(ctx context.Context, r reader, p period) (*table, map[string]map[
 		{Text: r.l.say("off.value"), Column: "value"}, {Text: r.l.say("off.usual"), Column: "usual"}, {Text: r.l.say("off.score"), Column: "score"}}}
 	for _, row := range a.rows {
 		day, _ := row[0].(value.Date)
-		if time.Time(day).Before(p.since) {
-			continue
-		}
 		measure := a.text(row[a.index("measure")])
 		c := a.cell(row[a.index("measure")], "measure")
 		c.Text = r.l.say("off." + measure)
