@@ -2,6 +2,7 @@ package querycmd
 
 import (
 	"context"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -61,6 +62,9 @@ func (a *app) configure(cmd *cobra.Command) error {
 		}
 		a.Currency = unit.String()
 	}
+	if a.Country = strings.ToUpper(a.Country); a.Country != "" && !twoLetters.MatchString(a.Country) {
+		return cli.Usage("write its two letters, as in KR", "there is no country %q (%s)", a.Country, a.Settings.From("country"))
+	}
 	// The ending of --output comes before the file's format.
 	if f := cmd.Flags().Lookup("format"); f != nil && !f.Changed {
 		a.Usual, a.Format = a.Format, ""
@@ -73,3 +77,5 @@ func (a *app) configure(cmd *cobra.Command) error {
 	}
 	return nil
 }
+
+var twoLetters = regexp.MustCompile(`^[A-Z]{2}$`)

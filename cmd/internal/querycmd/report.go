@@ -13,6 +13,7 @@ import (
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/format"
+	"callhouse/internal/analytics/holiday"
 	"callhouse/internal/words"
 	sqlfiles "callhouse/sql"
 )
@@ -170,6 +171,9 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string) (e
 	}
 	if !f.Selects() {
 		return nil
+	}
+	if a.Country != "" && f.History > 0 && !slices.Contains(holiday.Countries(), a.Country) {
+		words.Fprintf(a.Stderr, "the public holidays of %s are not known here: they count as other days\n", a.Country)
 	}
 	if kind, err := a.OutputFormat(); err == nil && compares && kind.Exact() { // the others say it in their heading
 		words.Fprintln(a.Stderr, periods(p, loc))

@@ -136,7 +136,7 @@ func (c *Command) Open(ctx context.Context, loc *time.Location) (*analytics.Ware
 	if w := c.kept(loc); w != nil {
 		return w, nil
 	}
-	w, err := analytics.Open(ctx, c.Warehouse, analytics.Options{Location: loc, Currency: c.Currency,
+	w, err := analytics.Open(ctx, c.Warehouse, analytics.Options{Location: loc, Currency: c.Currency, Country: c.Country,
 		Prover: proven.Open(c.Warehouse, time.Now), SkipDamaged: c.SkipDamaged})
 	if err == nil {
 		c.LeftOut(w.Skipped())
