@@ -191,7 +191,7 @@ func (r reader) beside(ctx context.Context, now, before *span, figures []figure,
 		}
 		slices.Sort(q.Columns)
 		q.Columns = slices.Compact(q.Columns)
-		a, err := r.run(ctx, f.report, q, "")
+		a, err := r.run(ctx, now.reports[f.report].report, q, "")
 		var alone *analytics.GroupError
 		if errors.As(err, &alone) {
 			return b, nil
