@@ -294,6 +294,11 @@ CREATE MACRO is_holiday(day) AS coalesce(list_contains(getvariable('holidays'), 
 CREATE MACRO smooth(percent, n) AS (percent / 100e0 * n + 1) / (n + 2);
 CREATE MACRO chance(percent, n) AS sqrt(smooth(percent, n) * (1 - smooth(percent, n)) / n);
 
+-- How many calls it takes to find in four of five cases that a share of percent, seen in n calls,
+-- has changed by some points, if there are ratio times as many calls as before (0: as many).
+CREATE MACRO calls_to_find(points, percent, n, ratio, z) AS CAST(ceil(smooth(percent, n) * (1 - smooth(percent, n))
+    * pow(100e0 * (z + 0.8416212335729143e0) / points, 2) * (1 + if(ratio > 0, ratio, 1))) AS BIGINT);
+
 -- Whether a text holds every word that is searched, in any case. The pattern of the longest one
 -- finds the few texts that are worth to be made small letters of.
 CREATE MACRO has_all_words(content) AS

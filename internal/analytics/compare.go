@@ -16,10 +16,9 @@ import (
 // [Params] has them. It returns a *GroupError where a report cannot be compared.
 //
 // The one before a period of whole calendar months is of as many months. Before
-// any other it is the same time as many days earlier as the period lasts, rounded
-// up: so it has as many hours of the same times of day, and of the same days of
-// the week if the period lasts weeks. Without an end it ends where the list of
-// calls was last read.
+// any other it is the same time as many weeks earlier as the period lasts, rounded
+// up: so it has as many hours of the same times of day and days of the week. Without
+// an end it ends where the list of calls was last read.
 func (w *Warehouse) Compare(report string, p Params, now time.Time) (Params, error) {
 	f, err := reportCalled(report)
 	if err == nil {
@@ -58,11 +57,27 @@ func before(since, until time.Time) (time.Time, time.Time) {
 	if months > 0 && isDayBegin(since) && since.Day() == 1 && isDayBegin(until) && until.Day() == 1 {
 		return DayBegin(time.Date(since.Year(), since.Month()-time.Month(months), 1, 0, 0, 0, 0, time.UTC), since.Location()), since
 	}
-	days := 1
+	days := 7
 	for daysBack(until, days).After(since) {
-		days++
+		days += 7
 	}
 	return daysBack(since, days), daysBack(until, days)
+}
+
+// Uneven returns how many days of the weekend lie in the period of p and in the one with which it is
+// compared, where these differ: then their numbers of calls differ, too.
+func (p Params) Uneven(loc *time.Location) (now, previous int, uneven bool) {
+	now, previous = weekendDays(p.Since, p.Until, loc), weekendDays(p.PreviousSince, p.PreviousUntil, loc)
+	return now, previous, now != previous
+}
+
+func weekendDays(since, until time.Time, loc *time.Location) (n int) {
+	for day := DayOf(since, loc); day.Before(until) && DayBegin(day, loc).Before(until); day = day.AddDate(0, 0, 1) {
+		if weekday := day.Weekday(); weekday == time.Saturday || weekday == time.Sunday {
+			n++
+		}
+	}
+	return n
 }
 
 // daysBack returns the same time of day, so many days earlier.

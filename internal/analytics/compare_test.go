@@ -113,9 +113,9 @@ func TestComparisonEqualsTwoReports(t *testing.T) {
 	only := rand.IntN(4)
 	for i, c := range []struct{ zone, by, since, until, before string }{
 		{"Europe/Berlin", "", "2026-11-01T00:00:00+01:00", "2026-12-01T00:00:00+01:00", "2026-10-01T00:00:00+02:00"},
-		{"America/New_York", "agent", "2026-11-01T00:00:00-04:00", "2026-11-02T00:00:00-05:00", "2026-10-31T00:00:00-04:00"},
-		{"Australia/Lord_Howe", "hour,call_type", "2026-10-25T12:00:00+11:00", "2026-11-03T09:00:00+11:00", "2026-10-16T12:00:00+11:00"},
-		{"Asia/Kathmandu", "metadata.campaign", "2026-11-19T12:00:00Z", "2026-11-19T20:00:00Z", "2026-11-18T12:00:00Z"},
+		{"America/New_York", "agent", "2026-11-01T00:00:00-04:00", "2026-11-02T00:00:00-05:00", "2026-10-25T00:00:00-04:00"},
+		{"Australia/Lord_Howe", "hour,call_type", "2026-10-25T12:00:00+11:00", "2026-11-03T09:00:00+11:00", "2026-10-11T12:00:00+11:00"},
+		{"Asia/Kathmandu", "metadata.campaign", "2026-11-19T12:00:00Z", "2026-11-19T20:00:00Z", "2026-11-12T12:00:00Z"},
 	} {
 		if *everyQuestion > 1 && i != only {
 			continue
@@ -278,18 +278,37 @@ func TestWhatIsNotCompared(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ since, until, before, beforeEnds, zone string }{
+		{"2026-10-20T00:00:00Z", "2026-11-19T00:00:00Z", "2026-09-15T00:00:00Z", "2026-10-15T00:00:00Z", "UTC"}, // 30 days
 		{"2026-11-01T00:00:00Z", "2026-11-08T00:00:00Z", "2026-10-25T00:00:00Z", "2026-11-01T00:00:00Z", "UTC"},
 		{"2026-03-01T00:00:00Z", "2026-04-01T00:00:00Z", "2026-02-01T00:00:00Z", "2026-03-01T00:00:00Z", "UTC"},
 		{"2026-01-01T00:00:00Z", "2026-07-01T00:00:00Z", "2025-07-01T00:00:00Z", "2026-01-01T00:00:00Z", "UTC"},
-		{"2026-11-20T09:00:00Z", "2026-11-20T15:00:00Z", "2026-11-19T09:00:00Z", "2026-11-19T15:00:00Z", "UTC"},
+		{"2026-11-20T09:00:00Z", "2026-11-20T15:00:00Z", "2026-11-13T09:00:00Z", "2026-11-13T15:00:00Z", "UTC"},
 		{"2026-11-13T09:30:00Z", "2026-11-20T02:00:00Z", "2026-11-06T09:30:00Z", "2026-11-13T02:00:00Z", "UTC"},
-		{"2026-10-26T00:00:00+01:00", "2026-10-27T00:00:00+01:00", "2026-10-25T00:00:00+02:00", "2026-10-26T00:00:00+01:00", "Europe/Berlin"},
-		{"2024-09-08T01:00:00-03:00", "2024-09-09T00:00:00-03:00", "2024-09-07T00:00:00-04:00", "2024-09-08T01:00:00-03:00", "America/Santiago"}, // whose midnight is skipped
+		{"2026-10-26T00:00:00+01:00", "2026-10-27T00:00:00+01:00", "2026-10-19T00:00:00+02:00", "2026-10-20T00:00:00+02:00", "Europe/Berlin"},
+		{"2024-09-08T01:00:00-03:00", "2024-09-09T00:00:00-03:00", "2024-09-01T00:00:00-04:00", "2024-09-02T00:00:00-04:00", "America/Santiago"}, // whose midnight is skipped
 	} {
 		w := open(t, w.Snapshot().Dir+"/../..", zone(t, c.zone))
 		p, err := w.Compare("costs", analytics.Params{Since: parse(t, c.since), Until: parse(t, c.until)}, now)
 		if err != nil || !p.PreviousSince.Equal(parse(t, c.before)) || !p.PreviousUntil.Equal(parse(t, c.beforeEnds)) {
 			t.Errorf("%s to %s is compared with %s to %s, %v", c.since, c.until, p.PreviousSince, p.PreviousUntil, err)
+		}
+	}
+}
+
+// Weekends that one of two periods has more of are told: only months can have.
+func TestUnevenWeekends(t *testing.T) {
+	w := warehouse(t, randomData(rand.New(rand.NewPCG(1, 1)), 5), nil)
+	for _, c := range []struct {
+		since, until string
+		now, before  int
+	}{
+		{"2026-11-01T00:00:00Z", "2026-12-01T00:00:00Z", 9, 9}, {"2026-08-01T00:00:00Z", "2026-09-01T00:00:00Z", 10, 8},
+		{"2026-10-20T00:00:00Z", "2026-11-19T00:00:00Z", 8, 8}, {"2026-11-20T09:00:00Z", "2026-11-21T09:00:00Z", 1, 1},
+	} {
+		p, err := w.Compare("costs", analytics.Params{Since: parse(t, c.since), Until: parse(t, c.until)}, time.Now())
+		now, before, uneven := p.Uneven(time.UTC)
+		if err != nil || now != c.now || before != c.before || uneven != (now != before) {
+			t.Errorf("%s to %s has %d days of the weekend, %d before, %v", c.since, c.until, now, before, err)
 		}
 	}
 }

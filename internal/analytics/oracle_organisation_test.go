@@ -3,6 +3,7 @@ package analytics_test
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"net/url"
 	"path/filepath"
@@ -171,8 +172,14 @@ func toldEdits(c row) any {
 	return strings.Join(told, ", ")
 }
 
+// wall is what a clock in a zone shows, as if it were UTC.
+func wall(ms int64, loc *time.Location) time.Time {
+	_, offset := time.UnixMilli(ms).In(loc).Zone()
+	return time.UnixMilli(ms).UTC().Add(time.Duration(offset) * time.Second)
+}
+
 func changesOf(d analyticstest.Data, p analytics.Params, loc *time.Location) (out [][]any) {
-	names := map[any]string{}
+	names, judged := map[any]string{}, map[string]bool{}
 	for _, c := range d.Others[&resource.Changes] {
 		object, key := c["resource"], c["key"].(string)
 		if name, _ := c["named"].(string); name != "" {
@@ -194,39 +201,69 @@ func changesOf(d analyticstest.Data, p analytics.Params, loc *time.Location) (ou
 		if what == "" {
 			what, _ = url.PathUnescape(cmp.Or(last, key))
 		}
-		line := []any{seen, since, object, what, agentID, c["kind"], told, nil, nil, nil, nil, nil, nil, nil, nil, nil, key}
+		line := []any{seen, since, object, what, agentID, c["kind"], told, nil, nil, nil, nil, nil, nil, nil, nil, nil, nil, key}
 		if agentID != nil {
 			var before, after []row
-			first, then := analytics.DayOf(time.UnixMilli(since), loc), analytics.DayOf(time.UnixMilli(seen), loc)
+			known, first := wall(since, loc).Truncate(time.Hour), wall(seen, loc).Truncate(time.Hour).Add(time.Hour)
+			const day = 24 * time.Hour
+			back := 7 * day
+			for first.Add(-back).Add(4 * day).After(known) {
+				back += 7 * day
+			}
+			end := first.Add(7 * day)
+			if known.Add(back).Before(end) {
+				end = known.Add(back)
+			}
 			for _, call := range d.Calls {
 				ms, started := call["start_at"].(int64)
 				if call["agent_id"] != agentID || !started || !selects(call, analytics.Params{Where: p.Where}, loc) {
 					continue
 				}
-				day := analytics.DayOf(time.UnixMilli(ms), loc)
-				if day.Before(first) && !day.Before(first.AddDate(0, 0, -7)) {
+				at := wall(ms, loc)
+				if !at.Before(first.Add(-back)) && at.Before(end.Add(-back)) {
 					before = append(before, call)
 				}
-				if day.After(then) && !day.After(then.AddDate(0, 0, 7)) {
+				if !at.Before(first) && at.Before(end) {
 					after = append(after, call)
 				}
 			}
+			span := fmt.Sprint(agentID, known, first)
 			n, m := count(before, answered), count(after, answered)
-			was, is := share(count(before, completed), n), share(count(after, completed), m)
-			line = append(line[:7], int64(len(before)), int64(len(after)), was, is, nil, nil, nil, int64(n), int64(m), key)
-			if low, high := newcombe(is, m, was, n, quantile(1)); low != nil {
-				line[11], line[12], line[13] = low, high, "unclear"
-				if low.(float64) > 0 {
-					line[13] = "better"
-				} else if high.(float64) < 0 {
-					line[13] = "worse"
-				}
+			if n > 0 && m > 0 {
+				judged[span] = true
 			}
+			was, is := share(count(before, completed), n), share(count(after, completed), m)
+			line = append(line[:7], int64(len(before)), int64(len(after)), was, is, nil, nil, nil, nil, int64(n), int64(m), key)
 		}
 		out = append(out, line)
 	}
+	z := quantile(len(judged))
+	for _, line := range out {
+		n, _ := line[15].(int64)
+		m, _ := line[16].(int64)
+		low, high := newcombe(line[10], int(m), line[9], int(n), z)
+		var needed int64
+		if n > 0 {
+			p, ratio := (line[9].(float64)/100*float64(n)+1)/float64(n+2), float64(m)/float64(n)
+			if m == 0 {
+				ratio = 1
+			}
+			needed = max(int64(math.Ceil(p*(1-p)*math.Pow((z+.8416212335729143)/.1, 2)*(1+ratio)))-m, 0)
+		}
+		if line[11], line[12] = low, high; low != nil {
+			line[13] = "unclear"
+		}
+		switch {
+		case low != nil && low.(float64) > 0:
+			line[13] = "better"
+		case low != nil && high.(float64) < 0:
+			line[13] = "worse"
+		case needed > 0:
+			line[13], line[14] = "too early", needed
+		}
+	}
 	slices.SortFunc(out, func(a, b []any) int {
-		return cmp.Or(cmp.Compare(b[0].(int64), a[0].(int64)), cmp.Compare(a[2].(string), b[2].(string)), cmp.Compare(a[16].(string), b[16].(string)))
+		return cmp.Or(cmp.Compare(b[0].(int64), a[0].(int64)), cmp.Compare(a[2].(string), b[2].(string)), cmp.Compare(a[17].(string), b[17].(string)))
 	})
 	return out
 }
@@ -249,7 +286,7 @@ func incidentsOf(d analyticstest.Data, p analytics.Params, loc *time.Location) (
 		}
 		last = max(last, at)
 	}
-	around := analytics.Params{Where: p.Where, Agent: p.Agent, Since: time.UnixMilli(first).AddDate(0, 0, -9), Until: time.UnixMilli(last).AddDate(0, 0, 9)}
+	around := analytics.Params{Where: p.Where, Agent: p.Agent, Since: time.UnixMilli(first).AddDate(0, 0, -12), Until: time.UnixMilli(last).AddDate(0, 0, 9)}
 	off, day := map[time.Time][]string{}, func(ms int64) time.Time { return analytics.DayOf(time.UnixMilli(ms), loc) }
 	before := around
 	before.Since = around.Since.In(loc).AddDate(0, 0, -120)

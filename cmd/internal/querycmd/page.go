@@ -38,13 +38,13 @@ period before, tools that failed, and the calls of the last day to listen to.
 
 Its numbers are those of the other reports, and under each part stands the command
 that prints them. Its days are whole: --since and --until mean the beginning of
-their day. Unless told otherwise they are the 30 days before the first one that is
-not over, or not listed whole yet.
+their day. Unless told otherwise they are the 28 days before the first one that is
+not over, or not listed whole yet: four weeks, as many weekends as in the four before.
 
 A file that is made anew can be read by its owner alone; one that is there keeps
 its mode.`,
 		Example: `  query report --output report.html
-  query report --tz Asia/Seoul --since 90d --title "Support, Seoul" -o report.html
+  query report --tz Asia/Seoul --since 91d --title "Support, Seoul" -o report.html
   query report --tz Asia/Seoul --lang ko --currency KRW -o report.html
   query report --agent 0a7e1f60 --since 2026-10-01 --until 2026-11-01 -o october.html`,
 		GroupID: "more",

@@ -178,6 +178,9 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string) (e
 	if kind, err := a.OutputFormat(); err == nil && compares && kind.Exact() { // the others say it in their heading
 		words.Fprintln(a.Stderr, periods(p, loc))
 	}
+	if is, was, uneven := p.Uneven(loc); compares && uneven {
+		words.Fprintf(a.Stderr, "the period has %d days of the weekend, the one before %d: numbers of calls differ by that alone\n", is, was)
+	}
 	if err := a.coverage(ctx, w, f, "coverage", p, now); err != nil || !compares {
 		return err
 	}

@@ -14,11 +14,11 @@ import (
 	"callhouse/internal/words"
 )
 
-// Options say what a page is of. The zero value is the last 30 whole days of all
+// Options say what a page is of. The zero value is the last 28 whole days of all
 // agents.
 type Options struct {
 	// Since and Until are taken at the beginning of their day, Until exclusive.
-	// Zero: 30 days, up to the last day that is over and listed whole.
+	// Zero: 28 days, up to the last day that is over and listed whole.
 	Since, Until time.Time
 	Agent        string   // an agent's id, or the beginning of one agent's
 	Where        []string // conditions, as in call_type=outbound
@@ -211,6 +211,11 @@ func compose(ctx context.Context, w *analytics.Warehouse, l *lang, o Options, sh
 		return s, err
 	}
 	d.Warnings = append(d.Warnings, l.gaps(gaps, loc)...)
+	both := p.params()
+	both.PreviousSince, both.PreviousUntil = before.params().Since, before.params().Until
+	if now, then, uneven := both.Uneven(loc); uneven {
+		d.Warnings = append(d.Warnings, l.say("warning.uneven", now, then))
+	}
 	if err := show(d, "known"); err != nil {
 		return s, err
 	}

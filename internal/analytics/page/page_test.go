@@ -63,16 +63,16 @@ func TestPeriod(t *testing.T) {
 		zone, since, until, listed string
 		want                       string // empty: an error
 	}{
-		{"UTC", "", "", "2026-11-21T02:10:00Z", "--since 2026-10-22 --until 2026-11-21"},
-		{"Asia/Seoul", "", "", "2026-11-21T20:10:00Z", "--since 2026-10-23 --until 2026-11-22"},
-		{"Asia/Seoul", "", "", "2026-11-21T14:59:00Z", "--since 2026-10-22 --until 2026-11-21"}, // one minute of the 21st is not listed
-		{"UTC", "", "", "2026-11-18T02:10:00Z", "--since 2026-10-19 --until 2026-11-18"},
-		{"UTC", "", "", "", "--since 2026-10-22 --until 2026-11-21"},
-		{"UTC", "", "", "2030-01-01T00:00:00Z", "--since 2026-10-22 --until 2026-11-21"},
+		{"UTC", "", "", "2026-11-21T02:10:00Z", "--since 2026-10-24 --until 2026-11-21"},
+		{"Asia/Seoul", "", "", "2026-11-21T20:10:00Z", "--since 2026-10-25 --until 2026-11-22"},
+		{"Asia/Seoul", "", "", "2026-11-21T14:59:00Z", "--since 2026-10-24 --until 2026-11-21"}, // one minute of the 21st is not listed
+		{"UTC", "", "", "2026-11-18T02:10:00Z", "--since 2026-10-21 --until 2026-11-18"},
+		{"UTC", "", "", "", "--since 2026-10-24 --until 2026-11-21"},
+		{"UTC", "", "", "2030-01-01T00:00:00Z", "--since 2026-10-24 --until 2026-11-21"},
 		{"UTC", "2026-11-14T20:30:00Z", "", "2026-11-21T02:10:00Z", "--since 2026-11-14 --until 2026-11-21"},
 		{"UTC", "2026-11-01T00:00:00Z", "2026-12-01T00:00:00Z", "2026-11-21T02:10:00Z", "--since 2026-11-01 --until 2026-12-01"},
 		{"America/New_York", "2026-11-01T03:00:00Z", "2026-11-03T04:00:00Z", "", "--since 2026-10-31 --until 2026-11-02"},
-		{"UTC", "", "2026-06-01T23:59:00Z", "2026-11-21T02:10:00Z", "--since 2026-05-02 --until 2026-06-01"},
+		{"UTC", "", "2026-06-01T23:59:00Z", "2026-11-21T02:10:00Z", "--since 2026-05-04 --until 2026-06-01"},
 		{"UTC", "2026-11-21T00:00:00Z", "", "2026-11-21T02:10:00Z", ""},
 		{"UTC", "2026-11-20T01:00:00Z", "2026-11-20T23:00:00Z", "2026-11-21T02:10:00Z", ""},
 	} {
@@ -592,7 +592,7 @@ func TestFindings(t *testing.T) {
 			calls = append(calls, c)
 		}
 	}
-	before, now := instant(t, "2026-11-15T10:00:00Z"), instant(t, "2026-11-20T10:00:00Z")
+	before, now := instant(t, "2026-11-13T10:00:00Z"), instant(t, "2026-11-20T10:00:00Z")
 	add("falls", before, 100, 90)
 	add("falls", now, 100, 40)
 	for i := range 20 { // each by itself is beyond chance, among 21 it is not: TestQuantiles has the two shares

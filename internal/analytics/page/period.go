@@ -8,7 +8,7 @@ import (
 )
 
 // usualDays is the length of a period that nobody chose.
-const usualDays = 30
+const usualDays = 28
 
 // A period is of whole days, so that the same dates typed to any report give the
 // same calls. Days are held as midnight UTC, whatever the zone.
@@ -26,7 +26,8 @@ func (e *PeriodError) Error() string {
 
 // newPeriod returns the days from since on and before until, both taken at the
 // beginning of their day. Without until it ends with the last day that is over
-// and listed whole, without since it is of 30 days.
+// and listed whole, without since it is of 28 days: four
+// weeks, so that it has as many weekends as the four before.
 func newPeriod(since, until, listed, now time.Time, loc *time.Location) (period, error) {
 	p := period{loc: loc}
 	p.until = analytics.DayOf(known(listed, now), loc)

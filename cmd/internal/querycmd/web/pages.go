@@ -69,9 +69,9 @@ func (s *Server) frame(q *question, title string, groups bool) frame {
 	}
 	all := "all"
 	if q.path == "/" {
-		all = "usual" // the last 30 days
+		all = "usual" // the last 28 days
 	}
-	for _, span := range []struct{ text, since string }{{all, ""}, {"1 day", "1d"}, {"7 days", "7d"}, {"30 days", "30d"}, {"90 days", "90d"}, {"1 year", "365d"}} {
+	for _, span := range []struct{ text, since string }{{all, ""}, {"1 day", "1d"}, {"7 days", "7d"}, {"28 days", "28d"}, {"91 days", "91d"}, {"1 year", "364d"}} {
 		values := q.without("since", "until")
 		if span.since != "" {
 			values.Set("since", span.since)
