@@ -2,6 +2,7 @@ package analytics_test
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"math"
 	"math/big"
@@ -252,7 +253,7 @@ func agentsOf(g *group, aim aim, unit any) (out [][]any) {
 		if aim.isField {
 			known, hits := count(a.calls, aim.of), count(a.calls, aim.hit)
 			lows[a.key], _ = wilson(hits, known)
-			line = append(line, int64(known), share(hits, known), lows[a.key], costOfSuccess(a.calls, aim)[1])
+			line = append(line, int64(known), share(hits, known), lows[a.key], costOfSuccess(a.calls, aim)[2])
 		}
 		if costed {
 			line[11] = money(total, 1)
@@ -269,14 +270,48 @@ func agentsOf(g *group, aim aim, unit any) (out [][]any) {
 	return out
 }
 
-func versionsOf(g *group, aim aim) (out [][]any) {
-	ended := &group{}
-	for _, r := range g.calls {
-		if answered(r) || aim.of(r) {
-			ended.calls = append(ended.calls, r)
+// versionsOf compares the versions and variants of each agent in a group with the one that has most
+// calls in all groups. judged is how many are compared in all of them; 0: they are counted alone.
+func versionsOf(groups []*group, g *group, aim aim, judged int) (out [][]any, compared int) {
+	ended := func(g *group) *group {
+		of := &group{}
+		for _, r := range g.calls {
+			if answered(r) || aim.of(r) {
+				of.calls = append(of.calls, r)
+			}
 		}
+		return of
 	}
-	agents := counted(ended, "agent_id")
+	type side struct {
+		name [2]any
+		*group
+	}
+	ranked := func(calls *group) (sides []side) {
+		for _, v := range counted(calls, "agent_version") {
+			for _, l := range counted(v, "variant_label") {
+				sides = append(sides, side{[2]any{v.key, l.key}, l})
+			}
+		}
+		sort.Slice(sides, func(i, j int) bool {
+			if a, b := count(sides[i].calls, aim.of), count(sides[j].calls, aim.of); a != b {
+				return a > b
+			}
+			if sides[i].name[0] != sides[j].name[0] {
+				return keyLess(sides[i].name[0], sides[j].name[0])
+			}
+			return keyLess(sides[i].name[1], sides[j].name[1])
+		})
+		return sides
+	}
+	everything := &group{}
+	for _, o := range groups {
+		everything.calls = append(everything.calls, ended(o).calls...)
+	}
+	first := map[any][2]any{}
+	for _, a := range counted(everything, "agent_id") {
+		first[a.key] = ranked(a)[0].name
+	}
+	agents := counted(ended(g), "agent_id")
 	sort.SliceStable(agents, func(i, j int) bool {
 		if a, b := count(agents[i].calls, aim.of), count(agents[j].calls, aim.of); a != b {
 			return a > b
@@ -284,36 +319,23 @@ func versionsOf(g *group, aim aim) (out [][]any) {
 		return keyLess(agents[i].key, agents[j].key)
 	})
 	for _, a := range agents {
-		var sides []*group
-		var names [][2]any
-		for _, v := range counted(a, "agent_version") {
-			for _, l := range counted(v, "variant_label") {
-				sides, names = append(sides, l), append(names, [2]any{v.key, l.key})
-			}
+		sides, base := ranked(a), &group{}
+		if at := slices.IndexFunc(sides, func(s side) bool { return s.name == first[a.key] }); at >= 0 {
+			it := sides[at]
+			sides, base = slices.Insert(slices.Delete(sides, at, at+1), 0, it), it.group
 		}
-		order := make([]int, len(sides))
-		for i := range order {
-			order[i] = i
-		}
-		sort.Slice(order, func(i, j int) bool {
-			x, y := order[i], order[j]
-			if a, b := count(sides[x].calls, aim.of), count(sides[y].calls, aim.of); a != b {
-				return a > b
+		for _, s := range sides {
+			line, is := sideOf(g.key, a.key, s.name, s.group, base, s.name == first[a.key], aim, quantile(judged))
+			out = append(out, line)
+			if is {
+				compared++
 			}
-			if names[x][0] != names[y][0] {
-				return keyLess(names[x][0], names[y][0])
-			}
-			return keyLess(names[x][1], names[y][1])
-		})
-		base := sides[order[0]]
-		for i, at := range order {
-			out = append(out, sideOf(g.key, a.key, names[at], sides[at], base, i == 0, aim))
 		}
 	}
-	return out
+	return out, compared
 }
 
-func sideOf(key, agent any, name [2]any, s, base *group, first bool, aim aim) []any {
+func sideOf(key, agent any, name [2]any, s, base *group, first bool, aim aim, z float64) (line []any, compared bool) {
 	done := &group{}
 	for _, r := range s.calls {
 		if answered(r) {
@@ -325,26 +347,64 @@ func sideOf(key, agent any, name [2]any, s, base *group, first bool, aim aim) []
 	rated := count(done.calls, func(r row) bool { return r["user_sentiment"] != nil })
 	positive := count(done.calls, func(r row) bool { return r["user_sentiment"] == "positive" })
 	plow, phigh := wilson(positive, rated)
-	line := []any{key, agent, name[0], name[1], int64(n), share(hits, n), low, high, "baseline", nil, nil, share(positive, rated), plow, phigh, handle(done.calls), int64(rated)}
-	p, n := share(count(s.calls, aim.hit), count(s.calls, aim.of)), count(s.calls, aim.of)
-	q, m := share(count(base.calls, aim.hit), count(base.calls, aim.of)), count(base.calls, aim.of)
+	line = []any{key, agent, name[0], name[1], int64(n), share(hits, n), low, high, "baseline", nil, nil, nil, nil, share(positive, rated), plow, phigh, handle(done.calls), int64(rated)}
 	if aim.isField {
+		n := count(s.calls, aim.of)
 		low, high := wilson(count(s.calls, aim.hit), n)
-		line = append(line, int64(n), p, low, high)
+		line = append(line, int64(n), share(count(s.calls, aim.hit), n), low, high)
 	}
 	if first {
-		return line
+		return line, false
 	}
 	line[8] = "unclear"
-	if line[9], line[10] = newcombe(p, n, q, m, quantile(1)); line[9] == nil {
-		return line
+	types := map[any]bool{}
+	for _, r := range append(slices.Clone(s.calls), base.calls...) {
+		types[r["call_type"]] = true
 	}
-	if line[9].(float64) > 0 {
+	of := func(g *group, kind any, is func(row) bool) float64 {
+		return float64(count(g.calls, func(r row) bool { return r["call_type"] == kind && is(r) }))
+	}
+	var whole float64
+	for kind := range types {
+		if of(s, kind, aim.of) > 0 {
+			whole += of(base, kind, aim.of)
+		}
+	}
+	if mine, theirs := float64(count(s.calls, aim.of)), float64(count(base.calls, aim.of)); mine > 0 && theirs > 0 {
+		apart, named := -1.0, ""
+		for kind := range types {
+			a, b := 100*of(s, kind, aim.of)/mine, 100*of(base, kind, aim.of)/theirs
+			text, _ := kind.(string)
+			if d := math.Abs(a - b); d >= 5 && (d > apart || d == apart && text > named) {
+				apart, named = d, text
+				line[10] = fmt.Sprintf("%s %.0f %%, baseline %.0f %%", cmp.Or(text, "(none)"), a, b)
+			}
+		}
+	}
+	if whole == 0 {
+		return line, false
+	}
+	var mine, theirs, below, above float64
+	for kind := range types {
+		n, x, m, y := of(s, kind, aim.of), of(s, kind, aim.hit), of(base, kind, aim.of), of(base, kind, aim.hit)
+		if n == 0 || m == 0 {
+			continue
+		}
+		w := m / whole
+		p, q := 100*x/n, 100*y/m
+		pLow, pHigh := wilsonAt(int(x), int(n), z)
+		qLow, qHigh := wilsonAt(int(y), int(m), z)
+		mine, theirs = mine+w*p, theirs+w*q
+		below += w * w * (math.Pow(p-pLow.(float64), 2) + math.Pow(q-qHigh.(float64), 2))
+		above += w * w * (math.Pow(p-pHigh.(float64), 2) + math.Pow(q-qLow.(float64), 2))
+	}
+	line[9], line[11], line[12] = mine, mine-theirs-math.Sqrt(below), mine-theirs+math.Sqrt(above)
+	if mine-theirs-math.Sqrt(below) > 0 {
 		line[8] = "better"
-	} else if line[10].(float64) < 0 {
+	} else if mine-theirs+math.Sqrt(above) < 0 {
 		line[8] = "worse"
 	}
-	return line
+	return line, true
 }
 
 func factsOf(g *group) (out [][]any) {

@@ -71,6 +71,9 @@ func earlyOf(g *group, turns map[any][]row) []any {
 	}
 	var words []int64
 	for _, c := range g.calls {
+		if !answered(c) {
+			continue
+		}
 		first, known := int64(1<<62), false
 		for _, t := range turns[c["call_id"]] {
 			if ms, ok := t["start_at"].(int64); ok && t["role"] == "agent" {

@@ -132,9 +132,9 @@ func costOfSuccess(calls []row, aim aim) []any {
 		}
 	}
 	if !found {
-		return []any{int64(costed), nil}
+		return []any{nil, int64(costed), nil}
 	}
-	return []any{int64(costed), money(sum, int64(costed))}
+	return []any{money(sum, 1), int64(costed), money(sum, int64(costed))}
 }
 
 // Successes by a field that the user names, also one whose value is a text or a number:

@@ -274,7 +274,13 @@ func linesOf(report string, groups []*group, d analyticstest.Data, p analytics.P
 		case "agents":
 			out = append(out, agentsOf(g, aim, mainUnit(selected))...)
 		case "versions":
-			out = append(out, versionsOf(g, aim)...)
+			judged := 0
+			for _, o := range groups {
+				_, n := versionsOf(groups, o, aim, 0)
+				judged += n
+			}
+			lines, _ := versionsOf(groups, g, aim, judged)
+			out = append(out, lines...)
 		case "coverage":
 			out = append(out, factsOf(g)...)
 		case "conversation":
@@ -384,9 +390,10 @@ func sentimentOf(g *group) (out [][]any) {
 	for _, part := range counted(g, "user_sentiment") {
 		n := len(part.calls)
 		of := count(part.calls, rated)
-		line := []any{g.key, part.key, int64(n), percentOf(n, len(g.calls)), nil, int64(of)}
+		line := []any{g.key, part.key, int64(n), percentOf(n, len(g.calls)), nil, int64(of), nil, nil, share(all, len(g.calls)-count(g.calls, func(r row) bool { return reasonIs(r, "voicemail_reached") }))}
 		if part.key != nil {
 			line[4] = share(of, all)
+			line[6], line[7] = wilson(of, all)
 		}
 		out = append(out, line)
 	}

@@ -9,7 +9,8 @@
 -- completed ones: what the organisation pays for one conversation that came to
 -- its end with the agent. Answered calls of which it is not known whether the
 -- caller spoke are in neither. With --field resolved=true a success's cost is told
--- too, as in the report success: of the calls in which the field was found.
+-- too, as in the report success: field_cost, the known costs of the calls in which the
+-- field was found, divided by the successes among these.
 --
 -- Wasted is what calls cost that brought nobody anything: those that a machine
 -- answered, those that failed, and those that were answered and in which the caller never
@@ -22,7 +23,7 @@
 -- Means: per_call of cost_spread
 -- Flags: field
 -- Keys: unit
--- With field: successes, per_success
+-- With field: field_cost, successes, per_success
 -- Example: query costs --by month
 -- Columns:
 --   key                 VARCHAR        -        the group that --by asks for
@@ -39,8 +40,9 @@
 --   failed_cost         DECIMAL(38,18)  money    cost of the calls that failed
 --   silent_cost         DECIMAL(38,18)  money    cost of the answered calls in which the caller never spoke, and that did not fail
 --   wasted_percent      DOUBLE         percent of cost  share of the three in the total cost
---   successes           BIGINT         count    with --field: calls that were a success, and whose cost is known
---   per_success         DECIMAL(38,4)  money    with --field: the known costs of the calls in which the field was found, for one of them
+--   field_cost          DECIMAL(38,18)  money    with --field: sum of the known costs of the calls in which the field was found
+--   successes           BIGINT         count    with --field: of these calls, those that were a success
+--   per_success         DECIMAL(38,4)  money    with --field: of field_cost for a success
 
 WITH summed AS (
     SELECT key, unit,
@@ -69,7 +71,8 @@ SELECT key, unit, calls, total_cost,
     money_per(talk_cost, talk_ms, 60000) AS per_minute,
     money_per(heard_cost, completed_calls, 1) AS per_completed_call,
     costed_calls, completed_calls, talk_ms, voicemail_cost, failed_cost, silent_cost,
-    percent_of(coalesce(voicemail_cost, 0) + coalesce(failed_cost, 0) + coalesce(silent_cost, 0), total_cost) AS wasted_percent, successes,
+    percent_of(coalesce(voicemail_cost, 0) + coalesce(failed_cost, 0) + coalesce(silent_cost, 0), total_cost) AS wasted_percent,
+    known_cost AS field_cost, successes,
     money_per(known_cost, successes, 1) AS per_success,
     spread_of(costed_calls, total_cost, squares, cubes) AS cost_spread
 FROM whole

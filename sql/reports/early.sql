@@ -7,10 +7,10 @@
 -- call is silent in which the caller never spoke, however it ended.
 --
 -- The first word is the beginning of the agent's first turn, from the call's start
--- on; in all calls that have such a turn. pNN is as in durations: of a real call.
+-- on; in the answered calls that have such a turn. pNN is as in durations: of a real call.
 --
 -- Grain: one row per group
--- Reads: tallied, selected_turns
+-- Reads: tallied, selected, selected_turns
 -- Tallies: is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step
 -- Needs: end, words, transcripts
 -- Shares: hung_up_5s_percent of answered_calls, hung_up_10s_percent of answered_calls, silent_percent of answered_calls
@@ -27,7 +27,7 @@
 --   first_word_p50_ms    BIGINT   ms       from the call's start to the agent's first word, median
 --   first_word_p90_ms    BIGINT   ms       90th percentile of it
 --   first_word_p95_ms    BIGINT   ms       95th percentile of it
---   first_word_calls     BIGINT   count    calls in which it is known
+--   first_word_calls     BIGINT   count    answered calls in which it is known
 
 WITH counted AS (
     SELECT key,
@@ -39,7 +39,7 @@ WITH counted AS (
     GROUP BY key
 ), first_words AS (
     SELECT key, epoch_ms(min(start_at)) - epoch_ms(call_start_at) AS ms
-    FROM selected_turns
+    FROM selected_turns SEMI JOIN (SELECT call_id FROM selected WHERE is_answered) USING (call_id)
     WHERE role = 'agent' AND start_at IS NOT NULL AND call_start_at IS NOT NULL
     GROUP BY key, call_start_at, call_id
 ), waited AS (

@@ -3,7 +3,10 @@
 -- Counts calls by the sentiment that the service's analysis found. Calls without
 -- one have a row of their own: they did not connect, opted out of storage, go on,
 -- or wait for their analysis. What a machine said tells of no caller: voicemail
--- counts among the calls, and is left out of the rated share.
+-- counts among the calls, and is left out of the rated share. Where few calls are
+-- rated, the share of all callers may be another one: rated_low_percent and
+-- rated_high_percent bound what chance did (Wilson, 95 %), and rated_of_calls_percent
+-- says how many calls the rated ones stand for.
 --
 -- Grain: one row per group and sentiment
 -- Reads: tallied
@@ -18,22 +21,30 @@
 --   share_percent   DOUBLE   percent of calls  share of the group's calls
 --   rated_percent   DOUBLE   percent of rated  share of the group's rated calls: those that have a sentiment and are no voicemail; null where there is none
 --   rated_calls     BIGINT   count    calls of the row that are rated
+--   rated_low_percent   DOUBLE  percent  the least that the rated share is, with 95 % confidence (Wilson)
+--   rated_high_percent  DOUBLE  percent  the most that it is
+--   rated_of_calls_percent  DOUBLE  percent of calls without voicemail  share of the group's calls without voicemail that is rated
 
 WITH counted AS (
     SELECT key, user_sentiment, total_of(calls) AS calls,
-        sum_if(calls, user_sentiment IS NOT NULL AND NOT is_voicemail) AS rated_calls
+        sum_if(calls, user_sentiment IS NOT NULL AND NOT is_voicemail) AS rated_calls,
+        sum_if(calls, NOT is_voicemail) AS heard_calls
     FROM tallied
     GROUP BY key, user_sentiment
 ), totals AS (
     SELECT *,
         sum(calls) OVER whole_group AS group_calls,
-        sum(rated_calls) OVER whole_group AS group_rated
+        sum(rated_calls) OVER whole_group AS group_rated,
+        sum(heard_calls) OVER whole_group AS group_heard
     FROM counted
     WINDOW whole_group AS (PARTITION BY key)
 )
 SELECT key, user_sentiment, calls,
     percent_of(calls, group_calls) AS share_percent,
     CASE WHEN user_sentiment IS NOT NULL THEN percent_of(rated_calls, group_rated) END AS rated_percent,
-    rated_calls
+    rated_calls,
+    CASE WHEN user_sentiment IS NOT NULL THEN wilson(rated_calls, group_rated, -1) END AS rated_low_percent,
+    CASE WHEN user_sentiment IS NOT NULL THEN wilson(rated_calls, group_rated, 1) END AS rated_high_percent,
+    percent_of(group_rated, group_heard) AS rated_of_calls_percent
 FROM totals
 ORDER BY group_rank(group_calls), key NULLS LAST, calls DESC, user_sentiment NULLS LAST

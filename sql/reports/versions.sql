@@ -1,15 +1,21 @@
 -- versions: agent versions and variants side by side: is B really better?
 --
 -- Each version and variant of an agent beside the one of its that has the most
--- answered calls, the baseline. Answered: over, by a person as far as is known,
+-- answered calls, the baseline: with --by, the one that has most in all groups together.
+-- Answered: over, by a person as far as is known,
 -- and known whether the caller spoke. Completed: the caller spoke, and the call
 -- ended by a hang-up; a version that fails or passes on completes nothing. A share's interval holds the true share with
--- 95 % confidence (Wilson). verdict compares the completed share with the
--- baseline's: better or worse where the interval of the difference (Newcombe's,
--- made of both Wilson intervals) leaves out 0, unclear where it does not: the
--- difference may be luck. Of twenty comparisons of equals, one comes out better or
--- worse by luck; and calls that were not split at random may differ by more than
--- the version.
+-- 95 % confidence (Wilson).
+--
+-- A version that gets other calls than the baseline may have another share for that reason
+-- alone. So verdict compares both at the baseline's mix of call types: equal_mix_percent is
+-- the mean of the version's shares by call type, weighted by the baseline's calls, over the
+-- types that both have. mix names the type whose part in the calls differs most, if by 5
+-- points or more. verdict is better or worse where the interval of the difference (Newcombe's,
+-- made of the Wilson intervals of all types) leaves out 0, unclear where it does not: the
+-- difference may be luck. All verdicts of an answer together have 95 % confidence, so the more
+-- versions there are, the clearer each must differ. Calls that were not split at random may
+-- differ by more than the version and their type.
 --
 -- With --field resolved=true the verdict is of the share of successes: the calls in
 -- which the custom analysis found that value in that field, of the calls in which
@@ -17,7 +23,7 @@
 --
 -- Grain: one row per group, agent, version and variant
 -- Reads: tallied
--- Tallies: agent_id, agent_version, variant_label, user_sentiment, is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step, success
+-- Tallies: call_type, agent_id, agent_version, variant_label, user_sentiment, is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step, success
 -- Needs: end, words, transcripts, analysis
 -- Keys: agent_id, agent_version, variant_label
 -- Flags: field
@@ -35,7 +41,9 @@
 --   completed_low_percent   DOUBLE   percent  lower bound of the true share
 --   completed_high_percent  DOUBLE   percent  upper bound of it
 --   verdict                 VARCHAR  -        baseline, better, worse or unclear
---   difference_low_points   DOUBLE   points   lower bound of the difference to the baseline, in percentage points
+--   equal_mix_percent       DOUBLE   percent  the share that the verdict is of, at the baseline's mix of call types
+--   mix                     VARCHAR  prose    the call type of which it has another part of its calls than the baseline, and both parts
+--   difference_low_points   DOUBLE   points   lower bound of the difference to the baseline at equal mix, in percentage points
 --   difference_high_points  DOUBLE   points   upper bound of it
 --   positive_percent        DOUBLE   percent of rated  share of positive sentiment among the calls that have one
 --   positive_low_percent    DOUBLE   percent  lower bound of the true share
@@ -47,8 +55,8 @@
 --   success_low_percent     DOUBLE   percent  with --field: lower bound of the true share
 --   success_high_percent    DOUBLE   percent  with --field: upper bound of it
 
-WITH counted AS (
-    SELECT key, agent_id, agent_version, variant_label,
+WITH typed AS MATERIALIZED (
+    SELECT key, agent_id, agent_version, variant_label, call_type,
         sum_if(calls, is_answered) AS answered,
         sum_if(calls, is_completed) AS completed,
         sum_if(calls, is_answered AND user_sentiment IS NOT NULL) AS rated,
@@ -58,40 +66,68 @@ WITH counted AS (
         sum(ms_squares) FILTER (is_answered AND is_connected) AS squares,
         sum(ms_cubes) FILTER (is_answered AND is_connected) AS cubes,
         sum_if(calls, success IS NOT NULL) AS known,
-        sum_if(calls, success) AS successes
-    FROM tallied -- not WHERE is_answered: DuckDB plans for a second what that is made of
-    GROUP BY key, agent_id, agent_version, variant_label
-    HAVING answered + known > 0
-), aimed AS (
-    SELECT *,
+        sum_if(calls, success) AS successes,
         CASE WHEN getvariable('field_name') IS NULL THEN completed ELSE successes END AS hits,
         CASE WHEN getvariable('field_name') IS NULL THEN answered ELSE known END AS calls
-    FROM counted
-), bounded AS (
-    SELECT *,
-        percent_of(hits, calls) AS share,
-        wilson(hits, calls, -1) AS low,
-        wilson(hits, calls, 1) AS high,
-        row_number() OVER baseline_first AS place,
-        first_value(share) OVER baseline_first AS base_share,
-        first_value(low) OVER baseline_first AS base_low,
-        first_value(high) OVER baseline_first AS base_high,
-        sum(calls) OVER (PARTITION BY key) AS group_calls,
-        sum(calls) OVER (PARTITION BY key, agent_id) AS agent_calls
-    FROM aimed
-    WINDOW baseline_first AS (PARTITION BY key, agent_id
-        ORDER BY calls DESC, agent_version NULLS LAST, variant_label NULLS LAST)
-), compared AS (
-    SELECT *,
-        CASE WHEN place > 1 THEN newcombe(share, low, base_share, base_high, -1) END AS difference_low,
-        CASE WHEN place > 1 THEN newcombe(share, high, base_share, base_low, 1) END AS difference_high
-    FROM bounded
+    FROM tallied -- not WHERE is_answered: DuckDB plans for a second what that is made of
+    GROUP BY key, agent_id, agent_version, variant_label, call_type
+    HAVING answered + known > 0
+), baselines AS (
+    SELECT agent_id, agent_version, variant_label
+    FROM typed
+    GROUP BY agent_id, agent_version, variant_label
+    QUALIFY row_number() OVER (PARTITION BY agent_id ORDER BY sum(calls) DESC, agent_version NULLS LAST, variant_label NULLS LAST) = 1
+), sides AS (
+    SELECT t.*, coalesce(b.is_baseline, false) AS is_baseline,
+        sum(calls) OVER (PARTITION BY t.key, t.agent_id, t.agent_version, t.variant_label) AS side_calls
+    FROM typed t LEFT JOIN (SELECT *, true AS is_baseline FROM baselines) b
+        ON t.agent_id IS NOT DISTINCT FROM b.agent_id AND t.agent_version IS NOT DISTINCT FROM b.agent_version AND t.variant_label IS NOT DISTINCT FROM b.variant_label
+), paired AS ( -- a version's calls of a type beside the baseline's
+    SELECT s.key AS key, s.agent_id AS agent_id, s.agent_version AS agent_version, s.variant_label AS variant_label, s.call_type AS call_type,
+        s.calls AS n, s.hits AS x, b.calls AS m, b.hits AS y,
+        percent_of(s.calls, s.side_calls) AS part, percent_of(b.calls, b.side_calls) AS base_part,
+        sum(b.calls) FILTER (s.calls > 0) OVER (PARTITION BY s.key, s.agent_id, s.agent_version, s.variant_label) AS whole
+    FROM sides s JOIN sides b ON b.is_baseline AND NOT s.is_baseline
+        AND s.key IS NOT DISTINCT FROM b.key AND s.agent_id IS NOT DISTINCT FROM b.agent_id AND s.call_type IS NOT DISTINCT FROM b.call_type
+    WHERE b.calls > 0
+), strict AS (
+    SELECT *, chance_z(count(DISTINCT (key, agent_id, agent_version, variant_label)) FILTER (n > 0) OVER ()) AS z
+    FROM paired
+), evened AS (
+    SELECT key, agent_id, agent_version, variant_label,
+        sum(m / whole * percent_of(x, n)) FILTER (n > 0) AS equal_mix,
+        equal_mix - sum(m / whole * percent_of(y, m)) FILTER (n > 0) AS difference,
+        difference - sqrt(sum(pow(m / whole, 2) * (pow(percent_of(x, n) - wilson_at(x, n, z, -1), 2) + pow(percent_of(y, m) - wilson_at(y, m, z, 1), 2))) FILTER (n > 0)) AS difference_low,
+        difference + sqrt(sum(pow(m / whole, 2) * (pow(percent_of(x, n) - wilson_at(x, n, z, 1), 2) + pow(percent_of(y, m) - wilson_at(y, m, z, -1), 2))) FILTER (n > 0)) AS difference_high
+    FROM strict
+    GROUP BY key, agent_id, agent_version, variant_label
+), mixes AS ( -- parts of types that one side alone has count as well
+    SELECT s.key AS key, s.agent_id AS agent_id, s.agent_version AS agent_version, s.variant_label AS variant_label,
+        max_by(printf('%s %.0f %%, baseline %.0f %%', coalesce(t.call_type, '(none)'), coalesce(o.part, 0), coalesce(b.part, 0)),
+            (abs(coalesce(o.part, 0) - coalesce(b.part, 0)), coalesce(t.call_type, ''))) AS mix,
+        max(abs(coalesce(o.part, 0) - coalesce(b.part, 0))) AS apart
+    FROM (SELECT DISTINCT key, agent_id, agent_version, variant_label FROM sides WHERE NOT is_baseline AND side_calls > 0) s
+        JOIN (SELECT DISTINCT key, agent_id, call_type FROM sides) t ON s.key IS NOT DISTINCT FROM t.key AND s.agent_id IS NOT DISTINCT FROM t.agent_id
+        LEFT JOIN (SELECT *, percent_of(calls, side_calls) AS part FROM sides) o ON o.key IS NOT DISTINCT FROM s.key AND o.agent_id IS NOT DISTINCT FROM s.agent_id
+            AND o.agent_version IS NOT DISTINCT FROM s.agent_version AND o.variant_label IS NOT DISTINCT FROM s.variant_label AND o.call_type IS NOT DISTINCT FROM t.call_type
+        LEFT JOIN (SELECT *, percent_of(calls, side_calls) AS part FROM sides WHERE is_baseline) b ON b.key IS NOT DISTINCT FROM s.key AND b.agent_id IS NOT DISTINCT FROM s.agent_id
+            AND b.call_type IS NOT DISTINCT FROM t.call_type
+    GROUP BY s.key, s.agent_id, s.agent_version, s.variant_label
+    HAVING apart >= 5 AND bool_or(b.part > 0)
+), summed AS (
+    SELECT key, agent_id, agent_version, variant_label, is_baseline,
+        total_of(answered) AS answered, total_of(completed) AS completed, total_of(rated) AS rated, total_of(positive) AS positive,
+        total_of(timed) AS timed, sum(total_ms) AS total_ms, sum(squares) AS squares, sum(cubes) AS cubes,
+        total_of(known) AS known, total_of(successes) AS successes, total_of(calls) AS calls
+    FROM sides
+    GROUP BY key, agent_id, agent_version, variant_label, is_baseline
 )
-SELECT key, agent_id, agent_version, variant_label, answered AS answered_calls,
+SELECT s.key AS key, s.agent_id AS agent_id, s.agent_version AS agent_version, s.variant_label AS variant_label, answered AS answered_calls,
     percent_of(completed, answered) AS completed_percent,
     wilson(completed, answered, -1) AS completed_low_percent,
     wilson(completed, answered, 1) AS completed_high_percent,
-    CASE WHEN place = 1 THEN 'baseline' WHEN difference_low > 0 THEN 'better' WHEN difference_high < 0 THEN 'worse' ELSE 'unclear' END AS verdict,
+    CASE WHEN is_baseline THEN 'baseline' WHEN difference_low > 0 THEN 'better' WHEN difference_high < 0 THEN 'worse' ELSE 'unclear' END AS verdict,
+    equal_mix AS equal_mix_percent, mix,
     difference_low AS difference_low_points, difference_high AS difference_high_points,
     percent_of(positive, rated) AS positive_percent,
     wilson(positive, rated, -1) AS positive_low_percent,
@@ -103,5 +139,10 @@ SELECT key, agent_id, agent_version, variant_label, answered AS answered_calls,
     wilson(successes, known, -1) AS success_low_percent,
     wilson(successes, known, 1) AS success_high_percent,
     spread_of(timed, total_ms, squares, cubes) AS handled_spread
-FROM compared
-ORDER BY group_rank(group_calls), key NULLS LAST, agent_calls DESC, agent_id NULLS LAST, place
+FROM summed s
+    LEFT JOIN evened e ON s.key IS NOT DISTINCT FROM e.key AND s.agent_id IS NOT DISTINCT FROM e.agent_id
+        AND s.agent_version IS NOT DISTINCT FROM e.agent_version AND s.variant_label IS NOT DISTINCT FROM e.variant_label
+    LEFT JOIN mixes m ON s.key IS NOT DISTINCT FROM m.key AND s.agent_id IS NOT DISTINCT FROM m.agent_id
+        AND s.agent_version IS NOT DISTINCT FROM m.agent_version AND s.variant_label IS NOT DISTINCT FROM m.variant_label
+ORDER BY group_rank(sum(calls) OVER (PARTITION BY s.key)), s.key NULLS LAST, sum(calls) OVER (PARTITION BY s.key, s.agent_id) DESC, s.agent_id NULLS LAST,
+    is_baseline DESC, calls DESC, s.agent_version NULLS LAST, s.variant_label NULLS LAST

@@ -40,14 +40,14 @@ const outbound = "outbound"
 // figures are the numbers at the top. What they mean is what their reports say.
 // dials says that there are outbound calls.
 func (l *lang) figures(dials bool) []figure {
-	rate, of := "funnel", l.say("figures.connect_what")
+	rate, name, of := "funnel", l.say("figures.connected"), l.say("figures.connect_what")
 	if dials {
-		rate, of = outbound, l.say("figures.connect_outbound")
+		rate, name, of = outbound, l.say("figures.connect"), l.say("figures.connect_outbound")
 	}
 	stage := func(s string) map[string]string { return map[string]string{"stage": s} }
 	return []figure{
 		{name: l.say("figures.calls"), what: l.say("figures.calls_what"), report: "funnel", field: field{"calls", stage("attempted")}, more: l.say("change.more"), less: l.say("change.fewer")},
-		{name: l.say("figures.connect"), what: of, report: rate, field: field{"attempted_percent", stage("connected")},
+		{name: name, what: of, report: rate, field: field{"attempted_percent", stage("connected")},
 			of: field{"calls", stage("attempted")}, sense: higherIsBetter},
 		{name: l.say("figures.completed"), what: l.say("figures.completed_what"), report: "funnel", field: field{"answered_percent", stage("completed")},
 			of: field{"answered_calls", stage("completed")}, sense: higherIsBetter},

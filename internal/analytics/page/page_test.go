@@ -510,7 +510,7 @@ func TestChangeWords(t *testing.T) {
 	}
 	want := []string{
 		"Calls: ▼ −20 (−20.0%), fewer (same)",
-		"Connect rate: = , the same (same)",
+		"Connected share: = , the same (same)",
 		"Completed: = , the same (same)",
 		"Average handle time: ▲ +30.0s (+50.0%), longer (same)",
 		"Cost per call: = , the same (same)",
@@ -537,7 +537,7 @@ func TestConnectRateOfOutbound(t *testing.T) {
 		calls = append(calls, c)
 	}
 	tried := longtest.Each(2)
-	for i, c := range []struct{ where, rate, of string }{{"", "25.0%", "of the outbound calls"}, {"call_type=inbound", "100.0%", "of the calls"}} {
+	for i, c := range []struct{ where, name, rate, of string }{{"", "Connect rate", "25.0%", "of the outbound calls"}, {"call_type=inbound", "Connected share", "100.0%", "of the calls"}} {
 		if !tried(i) {
 			continue
 		}
@@ -546,7 +546,7 @@ func TestConnectRateOfOutbound(t *testing.T) {
 			o.Where = []string{c.where}
 		}
 		_, text := made(t, analyticstest.Data{Calls: calls}, o)
-		_, tile, _ := strings.Cut(text, "Connect rate")
+		_, tile, _ := strings.Cut(text, c.name)
 		tile = tile[:strings.Index(tile, "Completed")]
 		if !strings.Contains(tile, c.rate) || !strings.Contains(tile, c.of) {
 			t.Errorf("where %q: the tile is\n%s", c.where, tile)
