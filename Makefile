@@ -113,6 +113,10 @@ fuzz: ## Fuzz the decoder, its way back, the journal, what is made visible and a
 	go test ./internal/words -run '^$$' -fuzz '^FuzzWords$$' -fuzztime $(FUZZTIME)
 	go test ./internal/crawler -run '^$$' -fuzz '^FuzzHostileService$$' -fuzztime $(FUZZTIME)
 
+.PHONY: chance
+chance: ## How often page, findings, --compare, anomalies and changes tell of a change in 200 companies without any, and find one where there is; COMPANIES=…
+	go test ./internal/analytics/page -run 'TestNothingChanges|TestSomethingChanges|TestOneBadDay' -count=1 -v -timeout 2h -args -companies $(or $(COMPANIES),200)
+
 .PHONY: crash
 crash: ## Fail every disk operation once, and kill -9 the real program 1,250 times
 	go test ./internal/sink -run Operation -timeout 60m -args -every 1 -long

@@ -194,13 +194,14 @@ CREATE MACRO chance_z(n) AS normal_tail(sqrt(-ln(0.025e0 / greatest(n, 1))) - 1.
 -- The bounds, in percent, of the true share if hits of n were seen (Wilson's interval, which
 -- holds for small n and for shares near 0 and 100 as well). side is -1 for the lower bound, 1
 -- for the upper. wilson is of one share alone: 1.96 is its z.
-CREATE MACRO wilson_at(hits, n, z, side) AS
+CREATE MACRO wilson_of(hits, n, z, square, side) AS
     CASE WHEN n > 0 AND side < 0 AND hits = 0 THEN 0e0
         WHEN n > 0 AND side > 0 AND hits = n THEN 100e0
-        WHEN n > 0 THEN 100e0 * (hits + z * z / 2
-        + side * z * sqrt(CAST(hits AS DOUBLE) * (n - hits) / n + z * z / 4))
-        / (n + z * z) END;
-CREATE MACRO wilson(hits, n, side) AS wilson_at(hits, n, 1.959963984540054e0, side);
+        WHEN n > 0 THEN 100e0 * (hits + square / 2
+        + side * z * sqrt(CAST(hits AS DOUBLE) * (n - hits) / n + square / 4))
+        / (n + square) END;
+CREATE MACRO wilson_at(hits, n, z, side) AS wilson_of(hits, n, z, z * z, side);
+CREATE MACRO wilson(hits, n, side) AS wilson_of(hits, n, 1.959963984540054e0, 3.841458820694124e0, side);
 
 -- The bounds of the difference p - q (Newcombe's of two shares; of two means in the same way):
 -- side is -1 for the lower one, 1 for the upper. p_bound is p's bound on that side, q_bound is

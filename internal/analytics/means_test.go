@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -151,6 +152,45 @@ func TestQuantiles(t *testing.T) {
 		rows, err := w.SQL(t.Context(), "SELECT "+c.text)
 		if got := all(t, rows, err)[0][0]; math.Abs(number(t, got)-c.want) > c.near {
 			t.Errorf("%s is %v, want %v", c.text, got, c.want)
+		}
+	}
+}
+
+// A version that is better in every type of call is not called worse because it has more of those
+// that seldom succeed. The baseline is the same in every group.
+func TestVersionsAtEqualMix(t *testing.T) {
+	var calls []row
+	add := func(version, kind string, n, done int) {
+		for i := range n {
+			c := row{"call_id": fmt.Sprint(version, kind, i), "agent_id": "a", "agent_version": version, "call_type": kind, "status": "ended", "disconnection_reason": "user_hangup",
+				"start_at": time.Date(2026, 11, 20, 9, 0, i, 0, time.UTC).UnixMilli(), "user_turns": int64(1), "duration_ms": int64(60_000)}
+			if i >= done {
+				c["disconnection_reason"] = "inactivity"
+			}
+			calls = append(calls, c)
+		}
+	}
+	add("v1", "inbound", 800, 720) // 90 %
+	add("v1", "outbound", 200, 80) // 40 %
+	add("v2", "inbound", 200, 192) // 96 %
+	add("v2", "outbound", 400, 200)
+	w := warehouse(t, analyticstest.Data{Calls: calls}, nil)
+	for _, c := range []struct{ by, want string }{
+		{"", "[v1 baseline 80 <nil> <nil>] [v2 better 65.3 86.8 outbound 67 %, baseline 20 %]"},
+		{"call_type", "[v1 baseline 90 <nil> <nil>] [v2 better 96 96 <nil>] [v1 baseline 40 <nil> <nil>] [v2 better 50 50 <nil>]"},
+	} {
+		rows, err := w.Report(t.Context(), "versions", analytics.Params{By: c.by, Columns: []string{"agent_version", "verdict", "completed_percent", "equal_mix_percent", "mix"}})
+		var got []string
+		for _, line := range all(t, rows, err) {
+			for i, v := range line {
+				if f, ok := v.(float64); ok {
+					line[i] = math.Round(10*f) / 10
+				}
+			}
+			got = append(got, fmt.Sprint(line[len(line)-5:]))
+		}
+		if text := strings.Join(got, " "); text != c.want {
+			t.Errorf("by %q: %s, want %s", c.by, text, c.want)
 		}
 	}
 }

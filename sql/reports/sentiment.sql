@@ -5,7 +5,7 @@
 -- or wait for their analysis. What a machine said tells of no caller: voicemail
 -- counts among the calls, and is left out of the rated share. Where few calls are
 -- rated, the share of all callers may be another one: rated_low_percent and
--- rated_high_percent bound what chance did (Wilson, 95 %), and rated_of_calls_percent
+-- rated_high_percent bound what chance did (Wilson, 95 %), and rated_share_percent
 -- says how many calls the rated ones stand for.
 --
 -- Grain: one row per group and sentiment
@@ -23,7 +23,7 @@
 --   rated_calls     BIGINT   count    calls of the row that are rated
 --   rated_low_percent   DOUBLE  percent  the least that the rated share is, with 95 % confidence (Wilson)
 --   rated_high_percent  DOUBLE  percent  the most that it is
---   rated_of_calls_percent  DOUBLE  percent of calls without voicemail  share of the group's calls without voicemail that is rated
+--   rated_share_percent  DOUBLE  percent of calls  share of the group's calls that is rated; calls that a machine answered are left out
 
 WITH counted AS (
     SELECT key, user_sentiment, total_of(calls) AS calls,
@@ -45,6 +45,6 @@ SELECT key, user_sentiment, calls,
     rated_calls,
     CASE WHEN user_sentiment IS NOT NULL THEN wilson(rated_calls, group_rated, -1) END AS rated_low_percent,
     CASE WHEN user_sentiment IS NOT NULL THEN wilson(rated_calls, group_rated, 1) END AS rated_high_percent,
-    percent_of(group_rated, group_heard) AS rated_of_calls_percent
+    percent_of(group_rated, group_heard) AS rated_share_percent
 FROM totals
 ORDER BY group_rank(group_calls), key NULLS LAST, calls DESC, user_sentiment NULLS LAST

@@ -41,7 +41,7 @@
 --   completed_low_percent   DOUBLE   percent  lower bound of the true share
 --   completed_high_percent  DOUBLE   percent  upper bound of it
 --   verdict                 VARCHAR  -        baseline, better, worse or unclear
---   equal_mix_percent       DOUBLE   percent  the share that the verdict is of, at the baseline's mix of call types
+--   equal_mix_percent       DOUBLE   percent of answered  the share that the verdict is of, at the baseline's mix of call types
 --   mix                     VARCHAR  prose    the call type of which it has another part of its calls than the baseline, and both parts
 --   difference_low_points   DOUBLE   points   lower bound of the difference to the baseline at equal mix, in percentage points
 --   difference_high_points  DOUBLE   points   upper bound of it
