@@ -231,11 +231,13 @@ func TestSomethingChanges(t *testing.T) {
 	}
 	edit := companyEnds.AddDate(0, 0, -editedDays)
 	found := func(v verdicts) bool { return v.edit == "worse" }
-	edited20 := func(at time.Time, agent int) (float64, float64, float64) {
-		if agent == 0 && !at.Before(edit) {
-			return .2, 1, 1
+	worse := func(by float64) func(time.Time, int) (float64, float64, float64) {
+		return func(at time.Time, agent int) (float64, float64, float64) {
+			if agent == 0 && !at.Before(edit) {
+				return by, 1, 1
+			}
+			return 0, 1, 1
 		}
-		return 0, 1, 1
 	}
 	for i, c := range []struct {
 		what  string
@@ -243,10 +245,10 @@ func TestSomethingChanges(t *testing.T) {
 		of    company
 		found func(v verdicts) bool
 	}{
-		{"an agent's edit, completed 85 to 65 %, three days of about 50 calls", .6, company{days: 60, agents: 2, perDay: 80, tail: 1,
-			bad: edited20}, found},
-		{"the same, three days of about 200 calls", .95, company{days: 60, agents: 2, perDay: 330, tail: 1,
-			bad: edited20}, found},
+		{"an edit that costs 20 points, after three days of 60 calls", .8, company{days: 60, agents: 2, perDay: 80, tail: 1,
+			bad: worse(.2)}, found},
+		{"an edit that costs 10 points, after three days of 250 calls", .7, company{days: 60, agents: 2, perDay: 330, tail: 1,
+			bad: worse(.1)}, found},
 		{"cost per call 10 % higher for 28 days of 100 calls", .2, company{days: 60, agents: 4, perDay: 100, tail: 1, bad: dearer(1.1)}, func(v verdicts) bool { return v.cost > 0 }},
 		{"cost per call 20 % higher for 28 days of 100 calls", .8, company{days: 60, agents: 4, perDay: 100, tail: 1, bad: dearer(1.2)}, func(v verdicts) bool { return v.cost > 0 }},
 		{"handle time 20 % longer for 28 days of 100 calls", .7, company{days: 60, agents: 4, perDay: 100, tail: 1, bad: longer(1.2)}, func(v verdicts) bool { return v.handle > 0 }},
