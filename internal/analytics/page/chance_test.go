@@ -249,7 +249,7 @@ func TestSomethingChanges(t *testing.T) {
 			bad: worse(.2)}, found},
 		{"an edit that costs 10 points, after three days of 250 calls", .7, company{days: 60, agents: 2, perDay: 330, tail: 1,
 			bad: worse(.1)}, found},
-		{"cost per call 10 % higher for 28 days of 100 calls", .2, company{days: 60, agents: 4, perDay: 100, tail: 1, bad: dearer(1.1)}, func(v verdicts) bool { return v.cost > 0 }},
+		{"cost per call 10 % higher for 28 days of 100 calls", .1, company{days: 60, agents: 4, perDay: 100, tail: 1, bad: dearer(1.1)}, func(v verdicts) bool { return v.cost > 0 }},
 		{"cost per call 20 % higher for 28 days of 100 calls", .8, company{days: 60, agents: 4, perDay: 100, tail: 1, bad: dearer(1.2)}, func(v verdicts) bool { return v.cost > 0 }},
 		{"handle time 20 % longer for 28 days of 100 calls", .7, company{days: 60, agents: 4, perDay: 100, tail: 1, bad: longer(1.2)}, func(v verdicts) bool { return v.handle > 0 }},
 	} {
