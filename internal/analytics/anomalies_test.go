@@ -42,11 +42,11 @@ var measures = []struct {
 
 // aDay is what a measure was on a day, and what it is judged by.
 type aDay struct {
-	day                    time.Time
-	value, usual, step     float64
-	n, past                int
-	distance               float64
-	judged, hasPast, known bool
+	day                time.Time
+	value, usual, step float64
+	n, past            int
+	distance           float64
+	known              bool
 }
 
 // anomaliesOf judges every day of every group by the days before it: p chooses which.
@@ -143,7 +143,7 @@ func (d *aDay) judgeBy(measure string, all map[time.Time]*aDay) {
 	for _, o := range past {
 		values = append(values, o.value)
 	}
-	d.hasPast, d.past, d.usual = true, len(past), middle(values)
+	d.past, d.usual = len(past), middle(values)
 	switch measure {
 	case "calls":
 		d.step = math.Sqrt(max(d.usual, 1))

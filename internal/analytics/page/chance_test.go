@@ -104,10 +104,10 @@ func edited(seen time.Time) row {
 
 // verdicts are what is said of a company.
 type verdicts struct {
-	day, period, findings, compared, agents int // words there, and in the weekly table of agents
-	cost, handle                            int // of the last day and of the period
-	off, days                               int // days with a mark, and days
-	edit                                    string
+	day, period, findings, agents int // words there, and in the weekly table of agents
+	cost, handle                  int // of the last day and of the period
+	off, days                     int // days with a mark, and days
+	edit                          string
 }
 
 var errEnough = errors.New("enough of the page")
