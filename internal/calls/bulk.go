@@ -52,9 +52,8 @@ func (c *Call) Distrust() bool {
 	return true
 }
 
-// mergeBulk takes the transcript of a page of v2, of a call that waits for its own record, or was
-// passed over. Of any other it takes nothing, and nothing else of any: what v2 alone tells
-// (credits, evaluation) would be known of the calls that happened to be on such a page.
+// mergeBulk takes the transcript of a page of v2, and what v2 alone tells, of a call that
+// waits for its own record, or was passed over. Of any other it takes nothing.
 func mergeBulk(old, new *Call) {
 	page := new.Copy()
 	new.Set(&old.Object)
@@ -64,6 +63,22 @@ func mergeBulk(old, new *Call) {
 	new.Fetched(old.FirstSeenAt(), page.FetchedAt(), page.RunID())
 	new.Row[colTurnCount] = page.Row[colTurnCount]
 	new.Turns().Set(page.Turns())
+	// Without an amount of v3's, or an analysis, they would make the call look settled.
+	if old.costed() {
+		new.fill(page, colCreditsUsed, colBilled)
+	}
+	if old.analyzed() {
+		new.fill(page, colEvaluation)
+	}
 	new.Row[colTranscriptSource] = bulkSource
 	new.SetTranscriptState(decodedState(new))
+}
+
+// fill takes the values of columns that have none.
+func (c *Call) fill(from *Call, columns ...int) {
+	for _, col := range columns {
+		if c.Row[col].IsNull() {
+			c.Row[col] = from.Row[col]
+		}
+	}
 }

@@ -6,9 +6,9 @@ import (
 	"callhouse/internal/schema"
 )
 
-// What is known of a call does not depend on how its transcript was fetched: a page of v2 gives the
-// turns, and neither credits nor an evaluation, which the call's own record would not give.
-func TestBulkGivesTheTranscriptAlone(t *testing.T) {
+// A page of v2 gives the turns, and what v2 alone sends: a call's own record of v3 has neither credits
+// nor an evaluation, so what the page has would be lost.
+func TestBulkGivesWhatV2AloneSends(t *testing.T) {
 	const item = `{"id":"a","status":"ended","start_at":1795089600000,"end_at":1795089660000,"call_analysis":{"summary":"S"},"call_cost":{"total_cost":"2.00"}}`
 	const page = `{"call_id":"a","status":"ended","start_timestamp":1795089600000,"end_timestamp":1795089660000,` +
 		`"call_analysis":{"summary":"S","evaluation":{"score":1}},"call_cost":{"total_credits_used":3,"duration_seconds":60},` +
@@ -20,8 +20,8 @@ func TestBulkGivesTheTranscriptAlone(t *testing.T) {
 		t.Fatalf("%d turns, in bulk %t", call.Turns().Len(), call.InBulk())
 	}
 	for _, column := range []string{"credits_used", "billed_seconds", "evaluation"} {
-		if v := call.Row[schema.Calls.Column(column)]; !v.IsNull() {
-			t.Errorf("%s is %v", column, v)
+		if call.Row[schema.Calls.Column(column)].IsNull() {
+			t.Errorf("%s is lost", column)
 		}
 	}
 }

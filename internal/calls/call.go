@@ -33,7 +33,8 @@ var (
 	colTranscriptSource             = schema.Calls.Column("transcript_source")
 	colDirection, colOwnNumber      = schema.Calls.Column("direction"), schema.Calls.Column("own_number")
 	colFromE164, colToE164          = schema.Calls.Column("from_e164"), schema.Calls.Column("to_e164")
-	colCreditsUsed                  = schema.Calls.Column("credits_used")
+	colEvaluation                   = schema.Calls.Column("evaluation")
+	colCreditsUsed, colBilled       = schema.Calls.Column("credits_used"), schema.Calls.Column("billed_seconds")
 	colTurnRole, colTurnContent     = schema.Turns.Column("role"), schema.Turns.Column("content")
 )
 

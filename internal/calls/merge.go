@@ -27,7 +27,7 @@ import (
 //     holds for turns. One with anything in it wins as a whole, as above.
 //   - A list item whose transcript is null or empty says nothing of it.
 //   - Of a page of v2 that stands for the call's own record (bulk) the transcript
-//     counts, and nothing else. old is not nil then.
+//     counts, and what v2 alone tells. old is not nil then.
 //   - The caller's opt-out erases transcript, recording, analysis and unknown
 //     fields, known ones as well. It stands until false is sent.
 //   - FirstSeenAt is the older one.
