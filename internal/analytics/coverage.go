@@ -54,8 +54,10 @@ func facts() []fact {
 		{"transcripts", "sum_if(calls, transcript_state = 'skipped')", "transcript_state",
 			"is of a kind that never had a transcript", "are of kinds that never had a transcript"},
 		{"transcripts", "sum_if(calls, opted_out)", "opted_out", "opted out of transcripts", "opted out of transcripts"},
-		{"cost", "sum_if(calls - costed_calls, lacks_cost('ended', settlement, is_connected))", ofConnected + " unit", "still waits for its cost", "still wait for their cost"},
-		{"cost", "sum_if(calls - costed_calls, lacks_cost('expired', settlement, is_connected))", ofConnected + " unit", "never got a cost", "never got a cost"},
+		{"cost", "sum_if(calls - costed_calls, lacks_cost('ended', settlement, is_connected))", ofConnected + " unit",
+			"still waits for its cost", "still wait for their cost"},
+		{"cost", "sum_if(calls - costed_calls, lacks_cost('expired', settlement, is_connected))", ofConnected + " unit",
+			"never got a cost", "never got a cost"},
 		{"cost", "total_of(unheld_costs)", "", "has a cost that total_cost cannot hold", "have a cost that total_cost cannot hold"},
 	}
 }

@@ -46,7 +46,8 @@ const agentType = "(SELECT any_value(kinds.kind) FROM (SELECT agent_id AS of_age
 const ownNumber = "own_number"
 
 // Files of earlier versions do not hold it: there, equal texts are one number.
-var madeOfNumbers = fmt.Sprintf("coalesce(own_number, CASE WHEN direction_of(direction, call_type) = 'inbound' THEN %s ELSE coalesce(%s, %s) END)",
+var madeOfNumbers = fmt.Sprintf(
+	"coalesce(own_number, CASE WHEN direction_of(direction, call_type) = 'inbound' THEN %s ELSE coalesce(%s, %s) END)",
 	ifOwn("to_number"), ifOwn("presentation_number"), ifOwn("from_number"))
 
 // ifOwn returns a number where it is one of the organisation's, and null else.

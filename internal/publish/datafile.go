@@ -87,7 +87,8 @@ func (f *form) describe(in *copied, file *layout.File, uri, organization string)
 func (f *form) bounded(id int) bool {
 	for i := range f.of.Columns {
 		if c := &f.of.Columns[i]; c.ID == id {
-			return c.Type != schema.Text && c.Type != schema.JSON && (c.Type != schema.Word || !f.personal && c.Mask == schema.NeverMasked && c.Made == nil && !c.Phone && !c.Withheld)
+			return c.Type != schema.Text && c.Type != schema.JSON && (c.Type != schema.Word ||
+				!f.personal && c.Mask == schema.NeverMasked && c.Made == nil && !c.Phone && !c.Withheld)
 		}
 	}
 	return id == organizationColumn

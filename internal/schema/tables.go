@@ -90,13 +90,18 @@ var Calls = NewTable("calls",
 	Column{ID: 34, Name: "transcript_source", Type: Word, Fetch: true, Since: "1.0.0",
 		Doc: "v2: the transcript came on a page of v2, and all else from v3; null: it came from where the call did (source), or there is none"},
 	Column{ID: 35, Name: "direction", Type: Word, Fetch: true, Since: "1.0.0",
-		Doc: "inbound, outbound or unknown: by call_type where that says it, else by the organisation's own numbers on that day; null: a web call, or written by an earlier version (extract migrate)"},
+		Doc: "inbound, outbound or unknown: by call_type where that says it, else by the organisation's own numbers on that day; " +
+			"null: a web call, or written by an earlier version (extract migrate)"},
 	Column{ID: 36, Name: "from_e164", Type: Text, Fetch: true, Since: "1.0.0", Made: []string{"from_number"},
-		Doc: "from_number in the form of E.164, as in +821012345678; null: it has none (masked, withheld, or a national number without the setting country), or written by an earlier version (extract migrate)"},
+		Doc: "from_number in the form of E.164, as in +821012345678; null: it has none " +
+			"(masked, withheld, or a national number without the setting country), or written by an earlier version (extract migrate)"},
 	Column{ID: 37, Name: "to_e164", Type: Text, Fetch: true, Since: "1.0.0", Made: []string{"to_number"},
 		Doc: "to_number in the same form"},
-	Column{ID: 38, Name: "own_number", Type: Word, Fetch: true, Since: "1.0.0", Made: []string{"from_number", "to_number", "presentation_number"},
-		Doc: "the organisation's own number in the call, as in telephone_numbers: of an inbound call the called one, of any other the one shown to the callee, or else the calling one; null: none of them was its own on that day, or written by an earlier version (extract migrate)"},
+	Column{ID: 38, Name: "own_number", Type: Word, Fetch: true, Since: "1.0.0",
+		Made: []string{"from_number", "to_number", "presentation_number"},
+		Doc: "the organisation's own number in the call, as in telephone_numbers: of an inbound call the called one, " +
+			"of any other the one shown to the callee, or else the calling one; " +
+			"null: none of them was its own on that day, or written by an earlier version (extract migrate)"},
 )
 
 // Turns holds one row per transcript item, in the order of its call's time

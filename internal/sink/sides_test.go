@@ -90,8 +90,10 @@ func (x *numbered) own(id, number string, from, to any) {
 		}
 		return nil
 	}
-	raw, _ := json.Marshal(map[string]any{"id": id, "number": number, "provider": "vox", "status": "active", "start_at": at(from), "end_at": at(to), "created_at": 1, "updated_at": 1})
-	if err := x.w.Put(context.Background(), schema.Record{Resource: resource.Numbers.Name, Kind: schema.KindItem, CallID: id, FetchedAt: x.w.opts.Now().UnixMilli(), Body: raw}); err != nil {
+	raw, _ := json.Marshal(map[string]any{"id": id, "number": number, "provider": "vox", "status": "active",
+		"start_at": at(from), "end_at": at(to), "created_at": 1, "updated_at": 1})
+	rec := schema.Record{Resource: resource.Numbers.Name, Kind: schema.KindItem, CallID: id, FetchedAt: x.w.opts.Now().UnixMilli(), Body: raw}
+	if err := x.w.Put(context.Background(), rec); err != nil {
 		x.Fatal(err)
 	}
 }
@@ -108,7 +110,11 @@ func (x *numbered) are(want ...string) {
 	}
 	var got []string
 	for id, c := range all {
-		got = append(got, fmt.Sprint(id, ": ", text(c, "direction"), " ", text(c, "from_e164"), " ", text(c, "to_e164"), " ", text(c, "own_number")))
+		line := id + ":"
+		for _, column := range []string{"direction", "from_e164", "to_e164", "own_number"} {
+			line += " " + text(c, column)
+		}
+		got = append(got, line)
 	}
 	slices.Sort(got)
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
@@ -201,14 +207,16 @@ func TestNormalNumbers(t *testing.T) {
 		x.call(i, fmt.Sprintf("%d inbound %s 0211112222 -", i, spelling))
 	}
 	x.commit()
-	x.are("0: inbound +821012345678 - -", "1: inbound - - -", "2: inbound - - -", "3: inbound +821012345678 - -", "4: inbound - - -", "5: inbound - - -")
+	x.are("0: inbound +821012345678 - -", "1: inbound - - -", "2: inbound - - -",
+		"3: inbound +821012345678 - -", "4: inbound - - -", "5: inbound - - -")
 
 	x.country = "KR" // it is set later, and old files wait for migrate
 	x.open()
 	x.call(0, "0 inbound +82_10-1234-5678 0211112222 -")
 	x.call(0, "6 inbound 01012345678 - -")
 	x.commit()
-	x.are("0: inbound +821012345678 +82211112222 -", "1: inbound - - -", "2: inbound - - -", "3: inbound +821012345678 - -", "4: inbound - - -", "5: inbound - - -",
+	x.are("0: inbound +821012345678 +82211112222 -", "1: inbound - - -", "2: inbound - - -",
+		"3: inbound +821012345678 - -", "4: inbound - - -", "5: inbound - - -",
 		"6: inbound +821012345678 - -")
 	x.country = ""
 	for range 2 { // what is set once holds for commands to which nobody tells it
@@ -217,8 +225,10 @@ func TestNormalNumbers(t *testing.T) {
 			t.Fatal(err)
 		}
 		x.whole()
-		x.are("0: inbound +821012345678 +82211112222 -", "1: inbound +821012345678 +82211112222 -", "2: inbound +821012345678 +82211112222 -",
-			"3: inbound +821012345678 +82211112222 -", "4: inbound - +82211112222 -", "5: inbound - +82211112222 -", "6: inbound +821012345678 - -")
+		x.are("0: inbound +821012345678 +82211112222 -", "1: inbound +821012345678 +82211112222 -",
+			"2: inbound +821012345678 +82211112222 -",
+			"3: inbound +821012345678 +82211112222 -", "4: inbound - +82211112222 -", "5: inbound - +82211112222 -",
+			"6: inbound +821012345678 - -")
 	}
 	x.open()
 	if batches, _, err := outdated(context.Background(), x.w.reader(), ""); err != nil || len(batches) > 0 {

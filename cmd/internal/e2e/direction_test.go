@@ -14,7 +14,8 @@ import (
 // fetched later than the calls, and so do the reports.
 func TestDirectionOfCalls(t *testing.T) {
 	t.Parallel()
-	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 33, Calls: 400, Days: 6, Agents: 6}, Organisation: organisation.Config{Pace: -1}})
+	world := sandbox.Config{Seed: 33, Calls: 400, Days: 6, Agents: 6}
+	c := found(t, sandbox.Options{World: world, Organisation: organisation.Config{Pace: -1}})
 	c.mustExtract("--resources", "none")
 	if n := c.one("SELECT count(*) AS v FROM calls WHERE direction = 'unknown'"); fmt.Sprint(n) == "0" {
 		t.Error("without the organisation's numbers, every direction is known")

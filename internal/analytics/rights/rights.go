@@ -99,7 +99,8 @@ func (r Rights) Tallied() bool {
 		return false
 	}
 	return !slices.ContainsFunc(schema.Calls.Columns, func(c schema.Column) bool {
-		counted := c.Mask == schema.NeverMasked && c.Made == nil || slices.ContainsFunc(schema.TallyTables, func(t *schema.Table) bool { return t.Column(c.Name) >= 0 })
+		counted := c.Mask == schema.NeverMasked && c.Made == nil ||
+			slices.ContainsFunc(schema.TallyTables, func(t *schema.Table) bool { return t.Column(c.Name) >= 0 })
 		return counted && slices.ContainsFunc(r.Masked, func(name string) bool { return is(name, &schema.Calls, c) })
 	})
 }
