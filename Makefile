@@ -9,6 +9,10 @@ PGJDBC_VERSION := 42.7.7
 DBT_VERSION := 1.10.23
 DBT_POSTGRES_VERSION := 1.10.2
 SUPERSET_VERSION := 6.1.0
+PGCLI_VERSION := 4.7.1
+KYSELY_CODEGEN_VERSION := 0.20.0
+LIQUIBASE_VERSION := 4.31.1
+SCHEMASPY_VERSION := 6.2.4
 PSQLODBC ?= /usr/lib/x86_64-linux-gnu/odbc/psqlodbcw.so
 SCHEMATHESIS_VERSION := 4.32.5
 OAPI_CODEGEN_VERSION := v2.8.2
@@ -185,9 +189,13 @@ postgres: ## What psql, Python's, Java's, Node's, ODBC's and R's clients ask of 
 	python3 -m venv build/postgres && build/postgres/bin/pip install -q 'psycopg[binary]' psycopg2-binary asyncpg sqlalchemy pyodbc connectorx polars pandas pyarrow adbc-driver-postgresql
 	mvn -q -B dependency:copy -DoutputDirectory=build/postgres-java -Dartifact=org.postgresql:postgresql:$(PGJDBC_VERSION)
 	npm install --silent --prefix build/postgres/node pg pg-cursor sequelize
-	CALLHOUSE_PYTHON=$(CURDIR)/build/postgres/bin/python CALLHOUSE_JDBC=$(CURDIR)/build/postgres-java/postgresql-$(PGJDBC_VERSION).jar \
+	-python3 -m venv build/programs/pgcli && build/programs/pgcli/bin/pip install -q 'pgcli==$(PGCLI_VERSION)' 'psycopg[binary]'
+	-npm install --silent --prefix build/programs/node pg kysely typescript kysely-codegen@$(KYSELY_CODEGEN_VERSION)
+	-mvn -q -B -f internal/serve/testdata/tools/liquibase.xml -Dliquibase.version=$(LIQUIBASE_VERSION) -Dpgjdbc.version=$(PGJDBC_VERSION) dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/build/programs/java
+	-mvn -q -B dependency:copy -DoutputDirectory=build/programs/schemaspy -Dartifact=org.schemaspy:schemaspy:$(SCHEMASPY_VERSION):jar:app
+	CALLHOUSE_PROGRAMS=$(CURDIR)/build/programs CALLHOUSE_PYTHON=$(CURDIR)/build/postgres/bin/python CALLHOUSE_JDBC=$(CURDIR)/build/postgres-java/postgresql-$(PGJDBC_VERSION).jar \
 	CALLHOUSE_NODE_MODULES=$(CURDIR)/build/postgres/node CALLHOUSE_ODBC=$(PSQLODBC) CALLHOUSE_R=Rscript \
-	  go test ./internal/serve -run TestLikePostgres -count=1 -v -timeout 15m -args -postgres $(or $(PG_BIN),/usr/lib/postgresql/15/bin) -update
+	  go test ./internal/serve -run 'TestLikePostgres|TestPrograms' -count=1 -v -timeout 15m -args -postgres $(or $(PG_BIN),/usr/lib/postgresql/15/bin) -update
 
 .PHONY: tools
 tools: ## dbt and Superset read from query serve; BROWSER=… for another one than chromium, which draws build/bi/superset.png
@@ -196,6 +204,11 @@ tools: ## dbt and Superset read from query serve; BROWSER=… for another one th
 	CALLHOUSE_DBT=$(CURDIR)/build/bi/dbt/bin/dbt CALLHOUSE_SUPERSET=$(CURDIR)/build/bi/superset/bin/superset \
 	CALLHOUSE_BROWSER=$(or $(BROWSER),chromium) CALLHOUSE_PICTURE=$(CURDIR)/build/bi/superset.png \
 	  go test ./internal/serve -run 'TestDbt|TestSuperset' -count=1 -v -timeout 30m
+
+.PHONY: bench-postgres
+bench-postgres: build ## What BI tools ask all day of query serve over WAREHOUSE=DIR, beside a real Postgres with the same rows; TABLES=calls loads only those, RUNS=21
+	go test ./internal/serve -run TestBesidePostgres -count=1 -v -timeout 60m -args -postgres $(or $(PG_BIN),/usr/lib/postgresql/15/bin) \
+	  -query $(CURDIR)/bin/query -warehouse $(abspath $(or $(WAREHOUSE),warehouse)) -tables '$(TABLES)' -runs $(or $(RUNS),21)
 
 .PHONY: bench-pandas
 bench-pandas: build ## pandas reads a million turns of WAREHOUSE=DIR through query serve, and from a real Postgres with the same rows in the same minutes

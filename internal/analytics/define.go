@@ -63,6 +63,9 @@ func (w *Warehouse) definitions(localTime string) []definition {
 	for _, v := range sqlfiles.Views() {
 		out = append(out, definition{v.Name, "CREATE VIEW " + v.Name + " AS " + v.SQL})
 	}
+	if w.dialect != nil {
+		out = append(out, w.newest()...)
+	}
 	return append(out, pastMacros()...)
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"callhouse/internal/analytics/duck"
+	"callhouse/internal/analytics/guard"
 	"callhouse/internal/analytics/localtime"
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/analytics/stored"
@@ -37,6 +38,8 @@ type Options struct {
 	// Dialect is what statements may name beside the warehouse's tables, and how they are
 	// written anew; nil: nothing, and not at all.
 	Dialect *Dialect
+	// IDs knows in which file a call is, for statements by a call's id; nil: nobody does.
+	IDs *IDs
 	// Prover proves files before they are read; nil: they are read as they are.
 	Prover Prover
 	// SkipDamaged answers without the periods and resources of which a file is damaged, which
@@ -63,6 +66,8 @@ type Warehouse struct {
 	defining  sync.Mutex
 	undefined []definition // what DuckDB does not know yet, in order; see define.go
 
+	ids     *IDs
+	parts   map[int]bool // of the files of calls, which have views of their own
 	prover  Prover
 	skipped []Skipped
 	dialect *Dialect
@@ -112,7 +117,7 @@ func Open(ctx context.Context, root string, o Options) (*Warehouse, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Warehouse{snap: snap, loc: o.Location, currency: o.Currency, country: o.Country, db: db, safe: o.Safe != nil, rights: o.Rights, prover: o.Prover, skipped: skipped, dialect: o.Dialect,
+	w := &Warehouse{snap: snap, loc: o.Location, currency: o.Currency, country: o.Country, db: db, safe: o.Safe != nil, rights: o.Rights, prover: o.Prover, ids: o.IDs, parts: map[int]bool{}, skipped: skipped, dialect: o.Dialect,
 		localMicros: localtime.Micros(o.Location, snap.Manifest), inQuarters: localtime.InQuarters(o.Location, snap.Manifest)}
 	w.undefined = w.definitions(localtime.Macro(o.Location, snap.Manifest))
 	if err := w.prepare(ctx, o.Safe); err != nil {
@@ -153,6 +158,7 @@ func (w *Warehouse) prepare(ctx context.Context, limits *Limits) error {
 		// It makes a join of a sum over a whole group, and so of one scan two.
 		"SET GLOBAL disabled_optimizers = 'window_self_join'",
 		"CREATE SCHEMA stored",
+		"CREATE SCHEMA " + guard.NewestSchema,
 	} {
 		if err := conn.Exec(ctx, text); err != nil {
 			return fmt.Errorf("prepare DuckDB: %w", err)

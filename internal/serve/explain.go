@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -55,7 +56,7 @@ func told(err error) error {
 	case errors.Is(err, duck.ErrManyStatements), errors.Is(err, duck.ErrNoStatement):
 		return coded("42601", "")
 	case errors.As(err, &unsupported):
-		return coded("0A000", unsupported.Hint)
+		return coded(cmp.Or(unsupported.Code, "0A000"), unsupported.Hint)
 	case errors.As(err, &zone):
 		return coded("22023", "")
 	case errors.As(err, &damage):

@@ -48,6 +48,7 @@ const MostViews = 4
 // house is an open snapshot, and how many read it.
 type house struct {
 	*analytics.Warehouse
+	memory
 	view view
 	uses int
 	last int // when it was given back, counted in returns

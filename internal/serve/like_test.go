@@ -1,11 +1,11 @@
 package serve_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -131,8 +131,9 @@ func realPostgres(t *testing.T) string {
 	return ""
 }
 
-// load makes the tables of one server in the other: columns, rows, keys, comments.
-func load(t *testing.T, from *pgx.Conn, dsn string) {
+// load makes the tables of one server in the other: columns, rows, keys, comments. Where only
+// names some, the others have no rows there.
+func load(t *testing.T, from *pgx.Conn, dsn string, only ...string) {
 	t.Helper()
 	to, err := pgx.Connect(t.Context(), dsn)
 	if err != nil {
@@ -151,11 +152,15 @@ func load(t *testing.T, from *pgx.Conn, dsn string) {
 		do(make)
 	}
 	for _, table := range texts(t, from, "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'") {
-		var rows bytes.Buffer
-		if _, err := from.PgConn().CopyTo(t.Context(), &rows, "COPY "+table+" TO STDOUT"); err != nil {
-			t.Fatalf("copy %s: %v", table, err)
+		if len(only) > 0 && !slices.Contains(only, table) {
+			continue
 		}
-		if _, err := to.PgConn().CopyFrom(t.Context(), &rows, "COPY "+table+" FROM STDIN"); err != nil {
+		rows, into := io.Pipe()
+		go func() {
+			_, err := from.PgConn().CopyTo(t.Context(), into, "COPY "+table+" TO STDOUT")
+			_ = into.CloseWithError(err)
+		}()
+		if _, err := to.PgConn().CopyFrom(t.Context(), rows, "COPY "+table+" FROM STDIN"); err != nil {
 			t.Fatalf("copy %s: %v", table, err)
 		}
 	}

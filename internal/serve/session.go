@@ -204,9 +204,16 @@ func (s *session) explain(err error) error {
 func (s *session) Prepare(ctx context.Context, text string, types []uint32) (postgres.Statement, error) {
 	st := &statement{s: s, text: text, types: types}
 	s.statements[st] = true
+	if p := s.at.plan(st.key()); p != nil { // it is prepared once it runs
+		st.columns, st.params, st.guess, st.found = p.columns, p.params, p.guess, p.found
+		return st, nil
+	}
 	if err := st.describe(ctx); err != nil {
 		st.Close()
 		return nil, s.explain(err)
+	}
+	if len(text) <= mostText && !passes(text, nil) {
+		s.at.keepPlan(st.key(), &plan{st.columns, st.params, st.guess, st.found})
 	}
 	return st, nil
 }
@@ -307,13 +314,15 @@ func (st *statement) castable() (found []string) {
 	return found
 }
 
-// prepare plans the statement on a connection that is idle.
-func (st *statement) prepare(ctx context.Context) error {
+// prepare plans the statement on a connection that is idle. values are those of its parameters,
+// if they are known.
+func (st *statement) prepare(ctx context.Context, values ...any) error {
 	c, err := st.s.idle(ctx)
 	if err != nil {
 		return err
 	}
-	st.asked = &dialect.Asked{User: st.s.user, Setting: st.s.settings.Setting, Types: st.types, Found: st.found, Guess: st.guess}
+	st.asked = &dialect.Asked{User: st.s.user, Setting: st.s.settings.Setting, Types: st.types, Found: st.found, Guess: st.guess, Values: values,
+		Part: func(id string) (string, error) { return c.Part(ctx, id) }}
 	stmt, err := c.Prepare(ctx, st.text, guard.Rewrite(st.asked.Rewrite))
 	if err != nil {
 		return err
@@ -354,9 +363,16 @@ func (st *statement) Close() {
 
 // Query implements postgres.Statement.
 func (st *statement) Query(ctx context.Context, args []any) (postgres.Rows, error) {
-	if st.stmt == nil || st.conn.busy {
+	key := st.answerKey(args)
+	if k := st.s.at.answer(key); k != nil && st.sameTypes(k.columns) == nil {
+		return &keptRows{kept: k}, nil
+	}
+	if st.stmt == nil || st.conn.busy || st.asked.ByValue {
+		if st.stmt != nil && !st.conn.busy {
+			st.unprepare()
+		}
 		old := st.stmt // whose rows are being read, and close it
-		if err := st.prepare(ctx); err != nil {
+		if err := st.prepare(ctx, args...); err != nil {
 			st.stmt = old
 			return nil, st.s.explain(err)
 		}
@@ -374,6 +390,9 @@ func (st *statement) Query(ctx context.Context, args []any) (postgres.Rows, erro
 	all := &rows{Rows: answer, st: st, stmt: st.stmt, conn: st.conn}
 	if isPlan {
 		return &planRows{rows: all}, nil
+	}
+	if key != "" {
+		return &keeping{rows: all, in: &st.s.at.memory, key: key, kept: &kept{columns: answer.Columns()}}, nil
 	}
 	return all, nil
 }

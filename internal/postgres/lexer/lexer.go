@@ -4,6 +4,7 @@
 package lexer
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -247,8 +248,17 @@ func (s Statement) ForDuckDB() string {
 		}
 		return true
 	}
+	closing := map[int]bool{}
 	for i := 0; i < len(s.Tokens); i++ {
+		if name, open, end := s.likeAny(i); name != "" {
+			replace(i, open, "= ANY ("+name+"(")
+			closing[end] = true
+			i = open
+			continue
+		}
 		switch {
+		case closing[i]:
+			replace(i, i, "))")
 		case is(i, "operator", "(", "pg_catalog", "."):
 			end := i + 4
 			operator := ""
@@ -265,6 +275,9 @@ func (s Statement) ForDuckDB() string {
 		case is(i, "#", ">") && s.Tokens[i].end == s.Tokens[i+1].start:
 			replace(i, i+1, Path)
 			i++
+		case is(i, "exists", "(", "select", "from"): // a SELECT of no columns
+			replace(i, i+3, "EXISTS (SELECT 1 FROM")
+			i += 3
 		case is(i, "pg_catalog", ".", "text"):
 			replace(i, i+2, "text")
 			i += 2
@@ -274,4 +287,41 @@ func (s Statement) ForDuckDB() string {
 		}
 	}
 	return b.String() + s.Text[done:]
+}
+
+// Likes are the functions that LIKE ANY and LIKE ALL of a list become, as an element of which DuckDB's
+// parser takes no pattern.
+var Likes = []string{"like_any", "ilike_any", "not_like_any", "not_ilike_any", "like_all", "ilike_all", "not_like_all", "not_ilike_all"}
+
+// likeAny returns which of Likes begins at a token, and where the parentheses of its list are.
+func (s Statement) likeAny(i int) (name string, open, end int) {
+	if s.Tokens[i].Is("not") {
+		name, i = "not_", i+1
+	}
+	if i+3 >= len(s.Tokens) || !s.Tokens[i].Is("like") && !s.Tokens[i].Is("ilike") || s.Tokens[i+2].Text != "(" ||
+		slices.ContainsFunc([]string{"select", "with", "values", "from"}, s.Tokens[i+3].Is) {
+		return "", 0, 0
+	}
+	name += strings.ToLower(s.Tokens[i].Text)
+	switch of := s.Tokens[i+1]; {
+	case of.Is("any"), of.Is("some"):
+		name += "_any"
+	case of.Is("all"):
+		name += "_all"
+	default:
+		return "", 0, 0
+	}
+	depth := 0
+	for end = i + 2; end < len(s.Tokens); end++ {
+		switch s.Tokens[end].Text {
+		case "(":
+			depth++
+		case ")":
+			depth--
+		}
+		if depth == 0 {
+			return name, i + 2, end
+		}
+	}
+	return "", 0, 0
 }

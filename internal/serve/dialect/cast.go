@@ -36,6 +36,16 @@ func (a *Asked) cast(n node) {
 		a.put(n, call(schemaOf, thing+"_oid", child))
 		return
 	}
+	info, _ := t["type_info"].(node)
+	of, _ := info["child_type"].(node)
+	if names, ok := constantText(child); ok && text(t["id"]) == "LIST" && lookups[unbound(of)] != "" { // '{int4,int8}'::regtype[]
+		var oids []any
+		for _, name := range strings.Split(strings.Trim(names, "{} "), ",") {
+			oids = append(oids, call(schemaOf, lookups[unbound(of)]+"_oid", constant(strings.Trim(name, `" `))))
+		}
+		a.put(n, call("", "list_value", oids...))
+		return
+	}
 	a.types(t)
 	a.toNumeric(n, t)
 	a.castTime(n, t)

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"callhouse/internal/postgres/lexer"
@@ -22,12 +23,19 @@ type Asked struct {
 	Types   []uint32 // of the parameters, as the client declares them
 	Found   []string // DuckDB's types of the parameters, where they are known and are to be cast to; may be short
 	Guess   Guess
+	// Part returns the schema in which the tables of calls have the rows of the one file that can
+	// hold a call; empty: there is none. nil: nobody knows.
+	Part    func(id string) (string, error)
+	Values  []any    // of the parameters, where they are known
+	ByValue bool     // set by Rewrite: what is run depends on the value of a parameter
 	Names   []string // set by Rewrite: what Postgres calls the columns; empty: what DuckDB calls them
 
 	changed bool
 	at      func(any) string
 	withs   map[string]bool // names that WITH makes known anywhere
 	quotes  map[string]bool // names in quotes; nil: not looked for yet
+	given   map[string]bool // names of columns; nil: not looked for yet
+	tree    any
 	casts   map[int]node    // what the statement casts parameters to
 	aliases map[string]kind // of the columns that it names
 	refused error
@@ -37,7 +45,7 @@ type node = map[string]any
 
 // Rewrite changes a tree that DuckDB made of a statement.
 func (a *Asked) Rewrite(tree map[string]any, at func(any) string) (bool, error) {
-	a.changed, a.at, a.withs, a.quotes = false, at, map[string]bool{}, nil
+	a.changed, a.at, a.withs, a.quotes, a.given, a.tree = false, at, map[string]bool{}, nil, nil, tree
 	statements, _ := tree["statements"].([]any)
 	if len(statements) != 1 {
 		return false, nil
@@ -96,6 +104,8 @@ func (a *Asked) walk(n any) {
 		a.byKey(n)
 		a.compared(n)
 		a.sample(n)
+		a.newestFirst(n)
+		a.partOf(n)
 		for key, kid := range n {
 			if key != "cast_type" {
 				a.walk(kid)
@@ -130,15 +140,18 @@ func (a *Asked) walk(n any) {
 }
 
 // UnsupportedError says that a statement means something else in DuckDB than it says.
-type UnsupportedError struct{ Message, Hint string }
+type UnsupportedError struct {
+	Message, Hint string
+	Code          string // the SQLSTATE; empty: what is asked for is not supported
+}
 
 func (e *UnsupportedError) Error() string { return e.Message }
 
 // sample refuses a sample that DuckDB takes before WHERE.
 func (a *Asked) sample(n node) {
 	if n["sample"] != nil && n["where_clause"] != nil {
-		a.refused = &UnsupportedError{"USING SAMPLE takes rows before WHERE looks at them, and most of these may be dropped",
-			"sample a subquery: SELECT ... FROM (SELECT ... WHERE ...) USING SAMPLE 3"}
+		a.refused = &UnsupportedError{Message: "USING SAMPLE takes rows before WHERE looks at them, and most of these may be dropped",
+			Hint: "sample a subquery: SELECT ... FROM (SELECT ... WHERE ...) USING SAMPLE 3"}
 	}
 }
 
@@ -227,6 +240,12 @@ func (a *Asked) anyOf(n node) {
 		return
 	}
 	if list := anyList(n); list != nil {
+		if name := text(list["function_name"]); slices.Contains(lexer.Likes, name) {
+			patterns, _ := list["children"].([]any)
+			a.list(patterns[0])
+			a.put(n, call(schemaOf, name, n["child"], patterns[0]))
+			return
+		}
 		if _, ok := vectors[lastName(list)]; ok {
 			a.put(n, call("", "list_contains", list, n["child"]))
 		}

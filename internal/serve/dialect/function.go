@@ -153,6 +153,9 @@ func (a *Asked) round(n node, args []any) {
 	if len(args) == 1 && a.kindOf(of) == float8 && text(asNode(of)["class"]) == "CAST" { // averages are numerics there
 		a.put(n, call("", "round_even", args[0], integer(0)))
 	}
+	if len(args) == 2 {
+		a.roundTo(n, args)
+	}
 }
 
 func (a *Asked) toDate(n node, args []any) { a.parsed(n, args, "DATE") }
@@ -279,6 +282,8 @@ func (a *Asked) operator(n node, name string, args []any) {
 		a.divide(n, args)
 	case "@>":
 		a.contains(n, args)
+	case "<@":
+		a.contains(n, []any{args[1], args[0]})
 	case "~":
 		a.put(n, call(schemaOf, "matches", args...))
 	case "~*":

@@ -1,6 +1,11 @@
 package dialect
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+
+	"callhouse/internal/serve/pgcatalog"
+)
 
 // names returns what Postgres calls the columns of a statement that does not say so itself;
 // nil where a star stands among them.
@@ -172,4 +177,45 @@ func castName(t node) string {
 		return strings.ToLower(id)
 	}
 	return ""
+}
+
+// otherCase refuses a name in quotes that is a column's in other letters: DuckDB takes it for that
+// column. A name that the statement itself gives is whatever it says.
+func (a *Asked) otherCase(n node, names []any) {
+	name := text(names[len(names)-1])
+	small := strings.ToLower(name)
+	if name == small || pgcatalog.ColumnTypes()[small] == nil || !a.isQuoted(name) {
+		return
+	}
+	if a.given == nil {
+		a.given = map[string]bool{}
+		a.findGiven(a.tree)
+	}
+	if !a.given[name] {
+		a.refused = &UnsupportedError{Code: "42703", Message: "column " + strconv.Quote(name) + " does not exist",
+			Hint: "the column is called " + small}
+	}
+}
+
+// findGiven collects the names that a statement gives columns.
+func (a *Asked) findGiven(n any) {
+	switch n := n.(type) {
+	case []any:
+		for _, kid := range n {
+			a.findGiven(kid)
+		}
+	case node:
+		if alias := text(n["alias"]); alias != "" {
+			a.given[alias] = true
+		}
+		for _, list := range []string{"column_name_alias", "aliases"} {
+			names, _ := n[list].([]any)
+			for _, name := range names {
+				a.given[text(name)] = true
+			}
+		}
+		for _, kid := range n {
+			a.findGiven(kid)
+		}
+	}
 }

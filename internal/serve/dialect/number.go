@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"fmt"
 	"maps"
 	"regexp"
 	"strings"
@@ -69,6 +70,24 @@ func (a *Asked) extract(n node, args []any) {
 	a.put(n, by)
 }
 
+// roundTo gives what is rounded to so many places the places that Postgres writes, which rounds
+// numerics so and no doubles. A double becomes one by its shortest text.
+func (a *Asked) roundTo(n node, args []any) {
+	v, _ := asNode(args[1])["value"].(node)
+	t, _ := v["type"].(node)
+	places := number(v["value"])
+	if text(t["id"]) != "INTEGER" || places < 0 || places > 15 {
+		return
+	}
+	of := args[0]
+	switch a.kindOf(of) {
+	case int4, int8, numeric:
+	default:
+		of = castTo(castTo(asNode(of), "VARCHAR"), "DECIMAL(38,15)")
+	}
+	a.put(n, castTo(call("", "round", of, args[1]), fmt.Sprintf("DECIMAL(38,%d)", places)))
+}
+
 var shortRE = regexp.MustCompile(`\(\s*18\s*,\s*3\s*\)`)
 
 // toNumeric casts to numeric: a double by way of its shortest text, as Postgres does, and to one
@@ -116,16 +135,6 @@ func (a *Asked) divide(n node, args []any) {
 	}
 	args[1] = call(schemaOf, "not_zero", args[1])
 	a.changed = true
-}
-
-// contains refuses to look for JSON within JSON, by which DuckDB can end its process.
-func (a *Asked) contains(n node, args []any) {
-	t, _ := asNode(args[0])["cast_type"].(node)
-	info, _ := t["type_info"].(node)
-	s, isText := constantText(args[1])
-	if text(info["alias"]) == "JSON" || columnIs(args[0], "JSON") || isText && strings.HasPrefix(strings.TrimSpace(s), "{\"") {
-		a.refused = &UnsupportedError{"@> of JSON is not supported", "compare fields, as in x ->> 'a' = '1'"}
-	}
 }
 
 // columnIs says whether a column of the warehouse has a type.

@@ -218,6 +218,7 @@ const database = "callhouse"
 // column drops the schema before a column, and fills in what looks like a column and is none.
 func (a *Asked) column(n node) {
 	names, _ := n["column_names"].([]any)
+	a.otherCase(n, names)
 	for len(names) > 2 {
 		first := strings.ToLower(text(names[0]))
 		if first != "public" && first != "pg_catalog" && first != "information_schema" && first != database {

@@ -43,8 +43,8 @@ func likePattern(s string) string {
 func (a *Asked) similar(n node, args []any) {
 	s, ok := constantText(args[1])
 	if !ok {
-		a.refused = &UnsupportedError{"SIMILAR TO takes a pattern that stands in the statement",
-			"write the pattern as a constant, or use ~ with a regular expression"}
+		a.refused = &UnsupportedError{Message: "SIMILAR TO takes a pattern that stands in the statement",
+			Hint: "write the pattern as a constant, or use ~ with a regular expression"}
 		return
 	}
 	a.put(n, call("", "regexp_full_match", args[0], constant(likePattern(s)), constant("s")))
@@ -94,8 +94,8 @@ var numberRE = regexp.MustCompile(`^(?:FM)?[90,GD.S-]*[90][90,GD.S-]*%?$`)
 func (a *Asked) numberToChar(n node, of any, format string) {
 	short, isShort := strings.CutPrefix(format, "FM")
 	if !numberRE.MatchString(format) || strings.ContainsAny(short, "S-") {
-		a.refused = &UnsupportedError{"the format " + strconv.Quote(format) + " of to_char is not supported",
-			"formats of numbers have 9, 0, G and D, a comma, a point, FM and a percent sign at the end"}
+		a.refused = &UnsupportedError{Message: "the format " + strconv.Quote(format) + " of to_char is not supported",
+			Hint: "formats of numbers have 9, 0, G and D, a comma, a point, FM and a percent sign at the end"}
 		return
 	}
 	short, isPercent := strings.CutSuffix(short, "%")

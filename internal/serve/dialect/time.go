@@ -123,7 +123,7 @@ func (a *Asked) toChar(n node, args []any) {
 	}
 	format, ok := constantText(args[1])
 	if !ok {
-		a.refused = &UnsupportedError{"to_char takes a format that stands in the statement", "write the format as a constant"}
+		a.refused = &UnsupportedError{Message: "to_char takes a format that stands in the statement", Hint: "write the format as a constant"}
 		return
 	}
 	if k := a.kindOf(args[0]); k != unknown && k <= float8 || k == unknown && numberRE.MatchString(format) {
@@ -160,7 +160,7 @@ func (a *Asked) charPart(format string, of any) (node, int) {
 	}
 	for _, name := range unknownParts {
 		if strings.HasPrefix(rest, name) {
-			a.refused = &UnsupportedError{"the format " + name + " of to_char is not supported", ""}
+			a.refused = &UnsupportedError{Message: "the format " + name + " of to_char is not supported"}
 		}
 	}
 	if rest == "" {

@@ -9,7 +9,8 @@ CREATE MACRO pg.format_type(type, mod) AS CASE type
     WHEN 1042 THEN 'character' WHEN 1043 THEN 'character varying' WHEN 1082 THEN 'date' WHEN 1083 THEN 'time without time zone' WHEN 1114 THEN 'timestamp without time zone' WHEN 1184 THEN 'timestamp with time zone' WHEN 1266 THEN 'time with time zone'
     WHEN 1700 THEN 'numeric' || CASE WHEN mod > 4 THEN '(' || ((mod - 4) >> 16) || ',' || ((mod - 4) & 65535) || ')' ELSE '' END
     WHEN 1000 THEN 'boolean[]' WHEN 1005 THEN 'smallint[]' WHEN 1007 THEN 'integer[]' WHEN 1016 THEN 'bigint[]' WHEN 1009 THEN 'text[]' WHEN 1022 THEN 'double precision[]' WHEN 1231 THEN 'numeric[]' WHEN 1015 THEN 'character varying[]' WHEN 1185 THEN 'timestamp with time zone[]' WHEN 1115 THEN 'timestamp without time zone[]'
-    WHEN 0 THEN '-' ELSE coalesce((SELECT CASE WHEN zt.typcategory = 'A' AND zt.typelem <> 0 THEN zt.typname[2:] || '[]' ELSE zt.typname END FROM pg.fact_type AS zt WHERE zt.oid = type), CASE WHEN type IS NOT NULL THEN '???' END) END;
+    WHEN 0 THEN '-' ELSE coalesce((SELECT CASE WHEN zf.zcategory = 'A' AND zf.zelem <> 0 THEN zf.zname[2:] || '[]' ELSE zf.zname END
+        FROM (SELECT oid AS zoid, typname AS zname, typcategory AS zcategory, typelem AS zelem FROM pg.fact_type) AS zf WHERE zf.zoid = type), CASE WHEN type IS NOT NULL THEN '???' END) END;
 
 CREATE MACRO pg.proc_oid(name) AS coalesce(try_cast(name AS UINTEGER), (SELECT min(zp.oid) FROM pg.fact_proc AS zp WHERE zp.proname = regexp_replace(regexp_replace(name, '^pg_catalog\.', ''), '\(.*', '')));
 CREATE MACRO pg.proc_name(o) AS coalesce((SELECT zp.proname FROM pg.fact_proc AS zp WHERE zp.oid = try_cast(o AS UINTEGER)), CAST(o AS VARCHAR));

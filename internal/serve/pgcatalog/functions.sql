@@ -107,7 +107,8 @@ CREATE MACRO pg.relation_oid(wanted) AS (SELECT zc.oid FROM pg.pg_class AS zc WH
     UNION ALL SELECT zv.oid FROM pg.fact_class AS zv WHERE zv.name = regexp_replace(replace(CAST(wanted AS VARCHAR), '"', ''), '^pg_catalog\.', ''));
 CREATE MACRO pg.to_regclass(wanted) AS pg.relation_oid(wanted);
 CREATE MACRO pg.relation_name(o) AS coalesce((SELECT zc.relname FROM pg.pg_class AS zc WHERE CAST(zc.oid AS VARCHAR) = CAST(o AS VARCHAR) OR zc.relname = regexp_replace(CAST(o AS VARCHAR), '^public\.', '')), (SELECT zv.name FROM pg.fact_class AS zv WHERE CAST(zv.oid AS VARCHAR) = CAST(o AS VARCHAR)), CASE CAST(o AS VARCHAR) WHEN '0' THEN '-' ELSE CAST(o AS VARCHAR) END);
-CREATE MACRO pg.type_oid(wanted) AS (SELECT zt.oid FROM pg.fact_type AS zt WHERE zt.typname = CAST(wanted AS VARCHAR) OR CAST(zt.oid AS VARCHAR) = CAST(wanted AS VARCHAR) OR pg.format_type(zt.oid, NULL) = CAST(wanted AS VARCHAR));
+CREATE MACRO pg.type_named(wanted) AS CASE lower(CAST(wanted AS VARCHAR)) WHEN 'int' THEN 'int4' WHEN 'decimal' THEN 'numeric' WHEN 'float' THEN 'float8' WHEN 'char' THEN 'bpchar' ELSE CAST(wanted AS VARCHAR) END;
+CREATE MACRO pg.type_oid(wanted) AS (SELECT min(zt.oid) FROM pg.fact_type AS zt WHERE zt.typname = pg.type_named(wanted) OR CAST(zt.oid AS VARCHAR) = CAST(wanted AS VARCHAR) OR pg.format_type(zt.oid, NULL) = pg.type_named(wanted));
 CREATE MACRO pg.type_name(o) AS coalesce(pg.format_type(try_cast(o AS UINTEGER), NULL), CAST(o AS VARCHAR));
 CREATE MACRO pg.namespace_oid(wanted) AS (SELECT zn.oid FROM pg.pg_namespace AS zn WHERE zn.nspname = CAST(wanted AS VARCHAR) OR CAST(zn.oid AS VARCHAR) = CAST(wanted AS VARCHAR));
 CREATE MACRO pg.namespace_name(o) AS coalesce((SELECT zn.nspname FROM pg.pg_namespace AS zn WHERE CAST(zn.oid AS VARCHAR) = CAST(o AS VARCHAR) OR zn.nspname = CAST(o AS VARCHAR)), CAST(o AS VARCHAR));
@@ -159,3 +160,16 @@ CREATE MACRO pg.json_array_length(x) AS CAST(system.main.json_array_length(x) AS
 CREATE MACRO pg.jsonb_array_length(x) AS CAST(system.main.json_array_length(x) AS INTEGER);
 CREATE MACRO pg.json_typeof(x) AS CASE json_type(x) WHEN 'VARCHAR' THEN 'string' WHEN 'BOOLEAN' THEN 'boolean' WHEN 'OBJECT' THEN 'object' WHEN 'ARRAY' THEN 'array' WHEN 'NULL' THEN 'null' WHEN NULL THEN NULL ELSE 'number' END;
 CREATE MACRO pg.jsonb_typeof(x) AS CASE WHEN x IS NOT NULL THEN pg.json_typeof(x) END;
+CREATE MACRO pg.any_of(list) AS CASE WHEN list_bool_or(list) THEN true WHEN len(list) > list_count(list) OR list IS NULL THEN NULL ELSE false END;
+CREATE MACRO pg.all_of(list) AS CASE WHEN NOT list_bool_and(list) THEN false WHEN len(list) > list_count(list) OR list IS NULL THEN NULL ELSE true END;
+CREATE MACRO pg.like_any(x, list) AS pg.any_of(list_transform(list, lambda zp: like_escape(x, zp, '\')));
+CREATE MACRO pg.like_all(x, list) AS pg.all_of(list_transform(list, lambda zp: like_escape(x, zp, '\')));
+CREATE MACRO pg.ilike_any(x, list) AS pg.any_of(list_transform(list, lambda zp: ilike_escape(x, zp, '\')));
+CREATE MACRO pg.ilike_all(x, list) AS pg.all_of(list_transform(list, lambda zp: ilike_escape(x, zp, '\')));
+CREATE MACRO pg.not_like_any(x, list) AS pg.any_of(list_transform(list, lambda zp: not_like_escape(x, zp, '\')));
+CREATE MACRO pg.not_like_all(x, list) AS pg.all_of(list_transform(list, lambda zp: not_like_escape(x, zp, '\')));
+CREATE MACRO pg.not_ilike_any(x, list) AS pg.any_of(list_transform(list, lambda zp: not_ilike_escape(x, zp, '\')));
+CREATE MACRO pg.not_ilike_all(x, list) AS pg.all_of(list_transform(list, lambda zp: not_ilike_escape(x, zp, '\')));
+CREATE MACRO pg.json_is_kind(v, kind) AS coalesce(json_type(v) = kind, false);
+CREATE MACRO pg.json_is(v, kind, sought) AS coalesce(CASE kind WHEN 'NULL' THEN json_type(v) = 'NULL' WHEN 'NUMBER' THEN json_type(v) IN ('UBIGINT', 'BIGINT', 'HUGEINT', 'UHUGEINT', 'DOUBLE') AND try_cast(json_extract_string(v, '$') AS DOUBLE) = try_cast(sought AS DOUBLE) ELSE json_type(v) = kind AND json_extract_string(v, '$') = sought END, false);
+CREATE MACRO pg.json_has(v, kind, sought) AS pg.json_is_kind(v, 'ARRAY') AND list_bool_or(list_transform(json_extract(v, '$[*]'), lambda ze: pg.json_is(ze, kind, sought))) IS TRUE;

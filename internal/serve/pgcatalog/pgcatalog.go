@@ -23,6 +23,13 @@ import (
 // Schema is where everything lies.
 const Schema = "pg"
 
+// The views of calls that are also there with the newest files first, and over one file alone.
+var (
+	Newest       = guard.Newest
+	NewestSchema = guard.NewestSchema
+	Parted       = guard.Parted
+)
+
 //go:embed empty.txt
 var empty string
 

@@ -170,7 +170,7 @@ SELECT call_id FROM calls WHERE duration_ms > $1::int ORDER BY 1 -- with: unknow
 SELECT $2, call_id FROM calls WHERE duration_ms > $1::int ORDER BY 1 -- with: unknown 600, unknown abcd
 SELECT $2, call_id FROM calls WHERE start_at > $1::date ORDER BY 1 -- with: unknown 2020-01-01, unknown abcd
 SELECT $2, call_id FROM calls WHERE start_at > $1::timestamp AND start_at < $3 ORDER BY 1 -- with: unknown 2020-01-01, unknown abcd, unknown 2030-01-01
-SELECT round(sum(duration_ms) / count(*), 3), sum(duration_ms) FROM calls -- differs: a division gives a double, not a numeric
+SELECT round(sum(duration_ms) / count(*), 3), sum(duration_ms) FROM calls
 SELECT s / n > 20500 AS more, s FROM (SELECT sum(duration_ms) AS s, count(*) AS n FROM calls) x
 SELECT sum(turn) / 2, sum(turn) FROM transcript_turns
 SELECT sum(CASE WHEN status = 'ended' THEN 1 ELSE 0 END) / count(*), sum(CASE WHEN status = 'ended' THEN 1 ELSE 0 END) FROM calls
@@ -238,21 +238,35 @@ SELECT value FROM jsonb_array_elements_text('["a", "b"]'::jsonb)
 SELECT e FROM json_array_elements_text('["a", "b"]') AS e
 SELECT jsonb_object_keys('{"a": 1}'::jsonb), jsonb_typeof('[1]'::jsonb)
 SELECT key, value::text FROM jsonb_each('{"a": 1}'::jsonb)
-SELECT '{"a": 1, "b": 2}'::jsonb @> '{"a": 1}'::jsonb, '{"a": 1}'::jsonb @> '{"a": 2}' -- differs: @> of JSON is refused
-SELECT '{"a": 1}'::jsonb @> $1 -- with: unknown {"a":1} -- differs: @> of JSON is refused
+SELECT '{"a": 1, "b": 2}'::jsonb @> '{"a": 1}'::jsonb, '{"a": 1}'::jsonb @> '{"a": 2}'
+SELECT '{"a": 1}'::jsonb @> $1 -- with: unknown {"a":1} -- differs: the parameter is a text, not a jsonb
+SELECT call_id FROM calls WHERE metadata::jsonb @> '{"campaign": "q4"}' ORDER BY 1
+SELECT call_id FROM calls WHERE metadata::jsonb @> $1::jsonb ORDER BY 1 -- with: text {"campaign":"q4"}
+SELECT '{"a": {"b": 1.0, "c": "x"}, "d": null}'::jsonb @> '{"a": {"b": 1}, "d": null}', '[1, "1"]'::jsonb @> '"1"', '{"a": "1"}'::jsonb @> '{"a": 1}', '{"a": [1, 2]}'::jsonb @> '{"a": [2]}', '{"a": [1]}'::jsonb @> '{"a": 1}', '{}'::jsonb @> '[]', '{"a": 1}'::jsonb <@ '{"a": 1, "b": 2}'::jsonb
+SELECT null::jsonb @> '{"a": 1}'::jsonb IS NULL
 SELECT ARRAY[1, 2] @> ARRAY[1], ARRAY[1] && ARRAY[2]
 SELECT 'a word' ~ '\mword\M', 'sword' ~ '\mword', 'a word' ~* '\yWORD\y', regexp_replace('a word', '\mw', 'W'), 'words' !~ 'word\M'
 SELECT (date '2026-01-01', date '2026-02-01') OVERLAPS (date '2026-01-15', date '2026-03-01'), (date '2026-01-01', date '2026-01-15') OVERLAPS (date '2026-01-15', date '2026-03-01')
 SELECT total_cost * billed_seconds, total_cost * total_cost > 2.2 FROM calls ORDER BY call_id
 SELECT sum(total_cost * 2) * 100 > 1, 150::numeric(38,18) * 2.5::numeric(38,18) > 374 FROM calls
 SELECT every(duration_ms > 0), bool_and(duration_ms > 0) FROM calls
-SELECT call_id FROM calls WHERE status LIKE ANY (ARRAY['end%', 'x%']) ORDER BY 1 -- differs: LIKE ANY is refused
+SELECT call_id FROM calls WHERE status LIKE ANY (ARRAY['end%', 'x%']) ORDER BY 1
+SELECT call_id FROM calls WHERE status ILIKE ANY ('{END%,x%}') AND status NOT LIKE ALL (ARRAY['a%', 'b%']) ORDER BY 1
+SELECT call_id FROM calls WHERE status LIKE ANY ($1) ORDER BY 1 -- with: unknown {end%,x%}
+SELECT 'a' LIKE ANY (ARRAY['b', NULL]), 'a' NOT LIKE ALL (ARRAY['b', NULL]), 'aB' NOT ILIKE ANY (ARRAY['ab', 'x']), 'a(b' LIKE SOME (ARRAY['a(%', ')'])
+SELECT round(sum(duration_ms)::numeric / 3, 3), round(avg(duration_ms), 2), round(100.0 * count(*) / 7, 1), round(sum(total_cost) / count(*), 4), round(2.5, 0), round(sum(duration_ms) / 3, 2) FROM calls
+SELECT status, round(avg(duration_ms) / 1000, 1) AS seconds, round(100.0 * count(*) / sum(count(*)) OVER (), 1) AS percent FROM calls GROUP BY status ORDER BY 1
+SELECT * FROM calls ORDER BY start_at DESC LIMIT 2
+SELECT call_id, start_at AS s FROM (SELECT * FROM public.calls) t ORDER BY s DESC NULLS LAST LIMIT 2
+SELECT call_id, status FROM calls WHERE call_id = $1 -- with: unknown c1
+SELECT * FROM calls WHERE calls.call_id = 'c0' AND status = 'ended'
 SELECT call_id FROM calls ORDER BY status FETCH FIRST 1 ROWS WITH TIES -- differs: WITH TIES is refused
 SELECT c.call_id, c.status, count(t.turn) FROM calls c LEFT JOIN transcript_turns t ON t.call_id = c.call_id GROUP BY c.call_id ORDER BY 1
 SELECT '{"b": 1, "a": 2}'::jsonb -- differs: jsonb is json: a text, as it was written
 SELECT '2026-01-01 00:00:00.123456'::timestamp(0), '2026-01-01 00:00:00.123456'::timestamp(3)
 SELECT 1e308::float8 * 10 -- differs: doubles overflow to infinity
-SELECT "Call_ID" FROM calls -- differs: names in quotes are the same in capital letters
+SELECT "Call_ID" FROM calls
+SELECT "Call_ID", "Day" FROM (SELECT call_id AS "Call_ID", start_at AS "Day" FROM calls) AS t ORDER BY "Call_ID"
 SELECT weekday FROM calls GROUP BY 1 ORDER BY 1 -- differs: weekday is sorted from Monday, as a word of a fixed set
 SELECT greatest('a', NULL), trim(both 'x' from 'xax'), overlay('abcdef' placing 'XX' from 2 for 3), ascii('a'), chr(65), md5('a'), repeat('ab', 2), lpad('5', 3, '0'), translate('abc', 'ab', 'x')
 SELECT age(timestamp '2026-03-01', timestamp '2026-01-15'), justify_days(interval '40 days'), justify_hours(interval '30 hours')
@@ -264,3 +278,7 @@ SELECT call_id, status, duration_ms / 1000 FROM calls GROUP BY call_id HAVING ma
 SELECT t.call_id, t.role FROM transcript_turns t GROUP BY t.call_id ORDER BY 1
 SELECT sum(x) FROM (SELECT sum(duration_ms) AS x FROM calls GROUP BY status) y
 SELECT a.agent_id, a.name, count(*) FROM agents a LEFT JOIN calls c ON c.agent_id = a.agent_id GROUP BY a.agent_id ORDER BY 1
+SELECT call_id FROM calls c WHERE EXISTS (SELECT FROM transcript_turns t WHERE t.call_id = c.call_id) ORDER BY 1
+SELECT count(*) > 5 FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid WHERE c.relname = 'calls' AND a.atttypid = ANY ('{int,int8,int2}'::regtype[])
+SELECT oid, format_type(oid, NULL) FROM pg_type WHERE typname IN ('int4', 'text', '_int4') ORDER BY 1
+SELECT 'int'::regtype::oid AS a, 'int8'::regtype::oid AS b, 'decimal'::regtype::oid AS c, CASE 23 WHEN 'integer'::regtype THEN 'serial' END AS d

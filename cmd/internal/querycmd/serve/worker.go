@@ -203,9 +203,9 @@ func reserve(connections int) {
 // houses opens the warehouse, for statements in the dialect that is made for each reader; nil:
 // for reports alone. open is told which snapshots are open. free closes it, and ends the pin.
 func (j job) houses(log func(string), open func([]int64), dialect func(rights.Rights) *analytics.Dialect) (h *serve.Houses, free func() error, err error) {
-	prover := proven.Open(j.Warehouse, time.Now)
+	prover, ids := proven.Open(j.Warehouse, time.Now), new(analytics.IDs)
 	h = &serve.Houses{Root: j.Root, Log: log, Open: func(ctx context.Context, loc *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
-		o := analytics.Options{Location: loc, Currency: j.Currency, Country: j.Country, Prover: prover, Threads: j.Threads, Safe: &analytics.Limits{Memory: j.Memory, Temp: j.Temp}, Rights: r}
+		o := analytics.Options{Location: loc, Currency: j.Currency, Country: j.Country, Prover: prover, IDs: ids, Threads: j.Threads, Safe: &analytics.Limits{Memory: j.Memory, Temp: j.Temp}, Rights: r}
 		if dialect != nil {
 			o.Dialect = dialect(r)
 		}

@@ -1,0 +1,42 @@
+package analytics
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"callhouse/internal/analytics/guard"
+	"callhouse/internal/layout"
+	"callhouse/internal/resource"
+	sqlfiles "callhouse/sql"
+)
+
+var (
+	fromStoredRE = regexp.MustCompile(`\bFROM stored\.(\w+)`)
+	fromCallsRE  = regexp.MustCompile(`\bFROM calls\b`)
+)
+
+// newest returns the definitions of the views in the schema newest. They have the same rows as
+// the views of the same names, and list the newest files first. DuckDB reads files in the order in
+// which they are listed, and skips those that cannot hold one of the first rows by what it has read
+// so far: so the newest rows are found without reading the others.
+func (w *Warehouse) newest() (out []definition) {
+	add := func(name, sql string) {
+		name = guard.NewestSchema + "." + name
+		out = append(out, definition{name, "CREATE VIEW " + name + " AS " + sql})
+	}
+	for _, t := range resource.Tables {
+		if t.ByMonth() {
+			files := w.snap.Manifest.FilesOf(t.Name)
+			slices.SortFunc(files, func(a, b *layout.File) int { return strings.Compare(b.Path, a.Path) })
+			add("stored_"+t.Name, w.relation(files, t))
+		}
+	}
+	for _, v := range sqlfiles.Views() {
+		if slices.Contains(guard.Newest, v.Name) {
+			sql := fromStoredRE.ReplaceAllString(v.SQL, "FROM "+guard.NewestSchema+".stored_$1")
+			add(v.Name, fromCallsRE.ReplaceAllString(sql, "FROM "+guard.NewestSchema+".calls"))
+		}
+	}
+	return out
+}

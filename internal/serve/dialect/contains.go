@@ -1,0 +1,115 @@
+package dialect
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// deepest is how deep what JSON is to contain may be.
+const deepest = 8
+
+// contains looks for JSON within JSON by the paths of what is looked for: DuckDB's own function calls
+// itself as deep as a value goes, by which it can end its process.
+func (a *Asked) contains(n node, args []any) {
+	t, _ := asNode(args[0])["cast_type"].(node)
+	info, _ := t["type_info"].(node)
+	sought, of := args[1], asNode(args[0])
+	for text(asNode(sought)["class"]) == "CAST" {
+		sought = asNode(sought)["child"]
+	}
+	s, isText := constantText(sought)
+	isJSON := text(info["alias"]) == "JSON" || columnIs(args[0], "JSON") || isText && strings.HasPrefix(strings.TrimSpace(s), "{\"")
+	parameter, isParameter := a.parameterOf(asNode(sought))
+	switch {
+	case !isJSON:
+		return
+	case isParameter:
+		a.ByValue = true
+		if s = "null"; parameter <= len(a.Values) {
+			s, _ = a.Values[parameter-1].(string)
+		}
+	case !isText:
+		a.refused = &UnsupportedError{Message: "@> of JSON that is no constant and no parameter is not supported",
+			Hint: "compare fields, as in x ->> 'a' = '1'"}
+		return
+	}
+	d := json.NewDecoder(strings.NewReader(s))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		a.refused = &UnsupportedError{Message: "invalid input syntax for type json", Code: "22P02"}
+		return
+	}
+	if text(info["alias"]) != "JSON" {
+		of = castTo(of, "JSON")
+	}
+	found, ok := a.within(of, v, deepest)
+	if !ok {
+		a.refused = &UnsupportedError{Message: "@> of JSON with more than 8 levels, or with lists of lists or of objects, is not supported",
+			Hint: "compare fields, as in x ->> 'a' = '1'"}
+		return
+	}
+	if isParameter { // which must stay there
+		found = call(schemaOf, "unless_null", castTo(asNode(sought), "VARCHAR"), found)
+	}
+	a.put(n, call(schemaOf, "unless_null", of, found))
+}
+
+// within is the condition that JSON contains a value. left is how deep it may be.
+func (a *Asked) within(of node, v any, left int) (node, bool) {
+	switch v := v.(type) {
+	case map[string]any:
+		all := call(schemaOf, "json_is_kind", of, constant("OBJECT"))
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			path := constant("/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name))
+			inner, ok := a.within(call("", "json_extract", of, path), v[name], left-1)
+			if !ok {
+				return nil, false
+			}
+			all = and(all, inner)
+		}
+		return all, left > 0
+	case []any:
+		all := call(schemaOf, "json_is_kind", of, constant("ARRAY"))
+		for _, e := range v {
+			kind, s := scalar(e)
+			if kind == "" {
+				return nil, false
+			}
+			all = and(all, call(schemaOf, "json_has", of, constant(kind), constant(s)))
+		}
+		return all, left > 0
+	}
+	kind, s := scalar(v)
+	is := call(schemaOf, "json_is", of, constant(kind), constant(s))
+	if left == deepest { // a list contains its elements, but only where it is the whole
+		return or(is, call(schemaOf, "json_has", of, constant(kind), constant(s))), true
+	}
+	return is, true
+}
+
+// scalar returns the kind of a value of JSON, and its text; empty: it has parts.
+func scalar(v any) (kind, s string) {
+	switch v := v.(type) {
+	case nil:
+		return "NULL", ""
+	case bool:
+		return "BOOLEAN", strconv.FormatBool(v)
+	case json.Number:
+		return "NUMBER", v.String()
+	case string:
+		return "VARCHAR", v
+	}
+	return "", ""
+}
+
+func and(all ...any) node { return conjunction("CONJUNCTION_AND", all) }
+
+func or(all ...any) node { return conjunction("CONJUNCTION_OR", all) }
+
+func conjunction(kind string, of []any) node {
+	return node{"class": "CONJUNCTION", "type": kind, "alias": "", "query_location": nowhere, "children": of}
+}

@@ -1,0 +1,64 @@
+package dialect
+
+import (
+	"slices"
+	"strings"
+
+	"callhouse/internal/serve/pgcatalog"
+)
+
+// times are the columns in whose order files are.
+var times = []string{"start_at", "call_start_at", "end_at", "local_start", "local_date",
+	"week", "local_month", "month", "first_seen_at", "fetched_at"}
+
+// newestFirst has a SELECT of the newest rows read the newest files first.
+func (a *Asked) newestFirst(n node) {
+	modifiers, _ := n["modifiers"].([]any)
+	isLimited, isNewest := false, false
+	for _, m := range modifiers {
+		of := asNode(m)
+		isLimited = isLimited || text(of["type"]) == "LIMIT_MODIFIER"
+		if orders, _ := of["orders"].([]any); len(orders) > 0 {
+			first := asNode(orders[0])
+			isNewest = text(first["type"]) == "DESCENDING" && slices.Contains(times, a.sortedBy(n, first["expression"]))
+		}
+	}
+	if isLimited && isNewest {
+		a.readNewest(n["from_table"])
+	}
+}
+
+// sortedBy returns the column that an expression of ORDER BY means; empty: none.
+func (a *Asked) sortedBy(n node, by any) string {
+	items, _ := n["select_list"].([]any)
+	v, _ := asNode(by)["value"].(node)
+	if i := number(v["value"]); v != nil && i > 0 && i <= len(items) {
+		return lastName(items[i-1])
+	}
+	name := lastName(by)
+	for _, item := range items {
+		if name != "" && strings.EqualFold(text(asNode(item)["alias"]), name) {
+			return lastName(item)
+		}
+	}
+	return name
+}
+
+// readNewest changes the tables that a FROM reads.
+func (a *Asked) readNewest(from any) {
+	n := asNode(from)
+	switch text(n["type"]) {
+	case "BASE_TABLE":
+		name, schema := strings.ToLower(text(n["table_name"])), strings.ToLower(text(n["schema_name"]))
+		if slices.Contains(pgcatalog.Newest, name) && (schema == "public" || schema == "" && !a.withs[name]) {
+			n["schema_name"] = pgcatalog.NewestSchema
+			a.changed = true
+		}
+	case "JOIN":
+		a.readNewest(n["left"])
+		a.readNewest(n["right"])
+	case "SUBQUERY":
+		inner, _ := n["subquery"].(node)
+		a.readNewest(asNode(inner["node"])["from_table"])
+	}
+}

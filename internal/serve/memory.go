@@ -1,0 +1,201 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"sync"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"callhouse/internal/analytics/value"
+	"callhouse/internal/postgres"
+	"callhouse/internal/postgres/cell"
+	"callhouse/internal/serve/dialect"
+)
+
+// What a house remembers of statements. BI tools send the same ones again and again, and a snapshot
+// never changes: so who asks again gets the columns and the rows of the first time.
+const (
+	mostPlans   = 1000     // statements whose columns are known
+	mostAnswers = 32 << 20 // bytes of the rows that are kept
+	mostAnswer  = 4 << 20  // bytes of one statement's
+	mostText    = 16 << 10 // bytes of a statement of which anything is kept
+)
+
+// memory is safe for concurrent use. Its zero value is ready.
+type memory struct {
+	mu      sync.Mutex
+	plans   *simplelru.LRU[string, *plan]
+	answers *simplelru.LRU[string, *kept]
+	bytes   int // of answers
+}
+
+// plan is what is known of a statement before it runs.
+type plan struct {
+	columns []postgres.Column
+	params  []cell.Type
+	guess   dialect.Guess
+	found   []string
+}
+
+// kept are the rows of a statement.
+type kept struct {
+	columns []value.Column
+	rows    [][]any
+	bytes   int
+}
+
+// passingRE finds what makes the answer of a statement another one the next time: functions that are
+// not of their arguments alone, words that stand for an instant, and tables of the catalog.
+var passingRE = regexp.MustCompile(`(?i)\b(now|today|tomorrow|yesterday|random|setseed|ago|age|timeofday|nextval|currval|stats|error|sleep_ms|` +
+	`user|session_user|` +
+	`getvariable|get_current_\w+|in_search_path|write_log|` +
+	`query|sample|tablesample|localtime|localtimestamp|information_schema|` +
+	`\w*uuid\w*|inet_\w*|txid_\w*|pg_\w*|current_\w*|\w+_timestamp|set_config|explain)\b`)
+
+// passes says whether the answer to a statement may be another one the next time.
+func passes(text string, args []any) bool {
+	return passingRE.MatchString(text) || slices.ContainsFunc(args, func(a any) bool {
+		s, ok := a.(string)
+		return ok && passingRE.MatchString(s)
+	})
+}
+
+// plan returns what is known of a statement; nil: nothing is.
+func (m *memory) plan(key string) *plan {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.plans == nil {
+		return nil
+	}
+	p, _ := m.plans.Get(key)
+	return p
+}
+
+func (m *memory) keepPlan(key string, p *plan) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.plans == nil {
+		m.plans, _ = simplelru.NewLRU[string, *plan](mostPlans, nil)
+	}
+	m.plans.Add(key, p)
+}
+
+func (m *memory) answer(key string) *kept {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.answers == nil {
+		return nil
+	}
+	k, _ := m.answers.Get(key)
+	return k
+}
+
+func (m *memory) keepAnswer(key string, k *kept) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.answers == nil {
+		m.answers, _ = simplelru.NewLRU(mostAnswers, func(_ string, k *kept) { m.bytes -= k.bytes })
+	}
+	k.bytes += len(key)
+	m.answers.Remove(key)
+	m.answers.Add(key, k)
+	for m.bytes += k.bytes; m.bytes > mostAnswers; {
+		m.answers.RemoveOldest()
+	}
+}
+
+// key is what the plan of a statement depends on.
+func (st *statement) key() string { return fmt.Sprint(st.s.zone, st.types, st.text) }
+
+// answerKey is that of a statement with these values; empty: its answer is not kept.
+func (st *statement) answerKey(args []any) string {
+	if len(st.text) > mostText || passes(st.text, args) {
+		return ""
+	}
+	key := st.key()
+	for _, a := range args {
+		key += fmt.Sprintf("\x00%T %v", a, a)
+	}
+	return key
+}
+
+// keptRows answers with rows that are kept.
+type keptRows struct {
+	*kept
+	at int
+}
+
+// Next implements postgres.Rows.
+func (r *keptRows) Next(context.Context) ([]any, error) {
+	if r.at == len(r.rows) {
+		return nil, io.EOF
+	}
+	r.at++
+	return r.rows[r.at-1], nil
+}
+
+// Close implements postgres.Rows.
+func (r *keptRows) Close() {}
+
+// keeping reads rows, and keeps them if they are few.
+type keeping struct {
+	*rows
+	in   *memory
+	key  string
+	kept *kept // nil: they are too many
+}
+
+// Next implements postgres.Rows.
+func (r *keeping) Next(ctx context.Context) ([]any, error) {
+	if r.kept == nil {
+		return r.rows.Next(ctx)
+	}
+	row, err := r.Rows.Next(ctx)
+	if errors.Is(err, io.EOF) {
+		r.in.keepAnswer(r.key, r.kept)
+		r.kept = nil
+	}
+	if err != nil {
+		return nil, r.st.s.explain(err)
+	}
+	r.kept.bytes += sizeOf(row)
+	if r.kept.rows = append(r.kept.rows, slices.Clone(row)); r.kept.bytes > mostAnswer {
+		r.kept = nil
+	}
+	return row, nil
+}
+
+// sizeOf returns about how much memory values take.
+func sizeOf(v any) int {
+	const word = 24
+	switch v := v.(type) {
+	case string:
+		return word + len(v)
+	case value.JSON:
+		return word + len(v)
+	case []byte:
+		return word + len(v)
+	case value.List:
+		return sizeOf([]any(v))
+	case value.Struct:
+		return sizeOf(v.Values)
+	case value.Map:
+		return sizeOf(v.Keys) + sizeOf(v.Values)
+	case value.Union:
+		return sizeOf(v.Value)
+	case []any:
+		n := word
+		for _, e := range v {
+			n += sizeOf(e)
+		}
+		return n
+	case nil, bool, int64, float64:
+		return 16
+	}
+	return 100
+}
