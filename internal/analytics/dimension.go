@@ -77,7 +77,7 @@ func dimensions() map[string]dimension {
 		"agent_type":           {expr: agentType, columns: []string{"agent_id"}, of: resource.Agents},
 		"agent_version":        word("agent_version"),
 		"call_type":            word("call_type"),
-		"direction":            word("direction"),
+		"direction":            {expr: "direction", columns: []string{"direction"}, known: []string{"inbound", "outbound", "unknown"}},
 		"campaign":             {expr: ofCampaign, columns: []string{ofCampaign}, made: madeOfCampaigns, of: resource.CampaignCalls},
 		"number":               {expr: ownNumber, columns: []string{ownNumber}, made: madeOfNumbers, of: resource.Numbers},
 		"status":               word("status"),
