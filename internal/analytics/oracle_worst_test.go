@@ -2,6 +2,7 @@ package analytics_test
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -34,11 +35,32 @@ func worstOf(g *group, turns map[any][]row) (out [][]any) {
 		}
 		return -1 << 62
 	}
+	weights := map[string]int{"negative": 100, "failed": 10, "tool failed": 1}
+	suffered := func(h heardCall) (sum int) {
+		for _, mark := range h.marks {
+			sum += weights[mark]
+		}
+		return sum
+	}
+	happy := func(h heardCall) int { return strings.Count(fmt.Sprint(h.row["user_sentiment"]), "positive") }
 	slices.SortFunc(calls, func(a, b heardCall) int {
-		return cmp.Or(cmp.Compare(len(b.marks), len(a.marks)), cmp.Compare(b.failed, a.failed), cmp.Compare(number(b.row["duration_ms"]), number(a.row["duration_ms"])),
-			cmp.Compare(number(b.row["start_at"]), number(a.row["start_at"])), strings.Compare(a.row["call_id"].(string), b.row["call_id"].(string)))
+		return cmp.Or(cmp.Compare(suffered(b), suffered(a)), cmp.Compare(happy(a), happy(b)), cmp.Compare(b.failed, a.failed),
+			cmp.Compare(number(b.row["duration_ms"]), number(a.row["duration_ms"])), cmp.Compare(number(b.row["start_at"]), number(a.row["start_at"])),
+			strings.Compare(a.row["call_id"].(string), b.row["call_id"].(string)))
 	})
-	for _, h := range calls[:min(len(calls), 20)] {
+	shown, of := map[any]bool{}, map[string]int{}
+	for _, h := range calls { // ten of each first mark, and then any
+		if of[h.marks[0]]++; of[h.marks[0]] <= 10 && len(shown) < 20 {
+			shown[h.row["call_id"]] = true
+		}
+	}
+	for _, h := range calls {
+		if len(shown) < 20 {
+			shown[h.row["call_id"]] = true
+		}
+	}
+	calls = slices.DeleteFunc(calls, func(h heardCall) bool { return !shown[h.row["call_id"]] })
+	for _, h := range calls {
 		o, _ := outcomeOf(h.row)
 		out = append(out, []any{g.key, h.row["call_id"], strings.Join(h.marks, ", "), h.row["start_at"], h.row["agent_id"], h.row["duration_ms"], h.row["user_sentiment"], o, h.failed})
 	}

@@ -2,9 +2,12 @@
 --
 -- Of the calls with a transcript in which the caller may have said something,
 -- those that have at least one of three marks: the caller's sentiment is
--- negative; the outcome is failed; a tool's result tells of a failure. Those with
--- the most marks come first; of as many the one with more failed tool calls, then
--- the longer, then the later one. At most 20 of each group.
+-- negative; the outcome is failed; a tool's result tells of a failure. What the
+-- caller suffered counts: negative weighs 4, failed 2, a failed tool 1, however
+-- often it failed. The largest sum comes first; of as much, calls without a
+-- positive sentiment before those with one, then the one with more failed tool
+-- calls, the longer, and the later one. At most 20 of each group, and of these at
+-- most 10 with the same first mark, unless there are too few others.
 --
 -- Grain: one row per group and call, the 20 worst of each group
 -- Reads: selected, selected_tool_calls
@@ -13,7 +16,7 @@
 -- Columns:
 --   key             VARCHAR  -      the group that --by asks for
 --   call_id         VARCHAR  -      the call: query call shows what was said
---   why             VARCHAR  -      its marks: negative, failed, tool failed
+--   why             VARCHAR  -      its marks, the heaviest first: negative, failed, tool failed
 --   start_at        TIMESTAMP WITH TIME ZONE  -  when it started
 --   agent_id        VARCHAR  -      the agent
 --   duration_ms     BIGINT   ms     how long it lasted
@@ -34,13 +37,17 @@ WITH failing AS (
     FROM selected s LEFT JOIN failing f USING (call_id)
     WHERE s.transcript_state = 'present' AND s.is_conversed IS NOT FALSE
 ), ranked AS (
-    SELECT *, list_count(marks) AS n, count(*) OVER (PARTITION BY key) AS group_calls,
+    SELECT *, list_filter(marks, mark -> mark IS NOT NULL)[1] AS reason, count(*) OVER (PARTITION BY key) AS group_calls,
         row_number() OVER (PARTITION BY key
-            ORDER BY list_count(marks) DESC, failed_uses DESC, duration_ms DESC NULLS LAST, start_at DESC NULLS LAST, call_id) AS place
-    FROM marked
-    WHERE list_count(marks) > 0
+            ORDER BY suffered DESC, coalesce(user_sentiment = 'positive', false), failed_uses DESC, duration_ms DESC NULLS LAST,
+                start_at DESC NULLS LAST, call_id) AS place
+    FROM (SELECT *, list_sum([CASE mark WHEN 'negative' THEN 4 WHEN 'failed' THEN 2 WHEN 'tool failed' THEN 1 END FOR mark IN marks]) AS suffered FROM marked)
+    WHERE suffered > 0
+), limited AS (
+    SELECT *, row_number() OVER (PARTITION BY key ORDER BY of_reason > 10, place) AS chosen
+    FROM (SELECT *, row_number() OVER (PARTITION BY key, reason ORDER BY place) AS of_reason FROM ranked)
 )
 SELECT key, call_id, array_to_string(marks, ', ') AS why, start_at, agent_id, duration_ms, user_sentiment, outcome, failed_uses
-FROM ranked
-WHERE place <= 20
+FROM limited
+WHERE chosen <= 20
 ORDER BY group_rank(group_calls), key NULLS LAST, place
