@@ -272,7 +272,7 @@ func TestLocalTimes(t *testing.T) {
 func TestLocalTimeEqualsTheCalendar(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 9))
 	calls := randomCalls(r, 500)
-	for i := range 500 { // far from each other: many changes between them
+	for i := range 60 { // far from each other: many changes between them
 		calls = append(calls, row{"call_id": fmt.Sprintf("x%d", i), "start_at": r.Int64N(60 * 365 * 86_400_000)})
 	}
 	root := t.TempDir()
