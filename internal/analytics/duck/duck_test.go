@@ -223,14 +223,15 @@ func TestErrors(t *testing.T) {
 	if !errors.As(err, &d) || d.Kind != "Parser" || d.Column != 8 {
 		t.Errorf("syntax error: %#v", err)
 	}
-	// An error in the middle of the rows comes after those before it.
+	// An error in the middle of the rows comes after those before it. Under load DuckDB loses
+	// it about once in 100 times, and then says so.
 	rows := query(t, conn, "SELECT CAST(CASE WHEN i > 5000000 THEN 'x' ELSE '1' END AS INTEGER) FROM range(10000000) r(i)")
 	for n := 0; ; n++ {
 		_, err := rows.Next(t.Context())
 		if err == nil {
 			continue
 		}
-		if !errors.As(err, &d) || d.Kind != "Conversion" || d.Wrong() {
+		if !errors.As(err, &d) || d.Kind != "Conversion" && !strings.Contains(d.Message, "run it again") || d.Wrong() {
 			t.Errorf("after %d rows: %v", n, err)
 		}
 		break

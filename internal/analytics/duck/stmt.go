@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	bindings "github.com/duckdb/duckdb-go-bindings"
@@ -219,10 +220,14 @@ func (s *Stmt) bind(i int, a any) error {
 }
 
 // cancelled returns why ctx is done, if it is, and err otherwise: an interrupt
-// is told by its cause.
+// is told by its cause. Where rows fail on several threads at once, DuckDB sometimes returns
+// the interrupt by which one ends the others, and not the error itself.
 func cancelled(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
+	}
+	if e, ok := errors.AsType[*Error](err); ok && strings.EqualFold(e.Kind, "interrupt") {
+		return &Error{Kind: e.Kind, Message: "the statement failed while it ran, and DuckDB lost the reason: run it again"}
 	}
 	return err
 }
