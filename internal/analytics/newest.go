@@ -34,9 +34,13 @@ func (w *Warehouse) newest() (out []definition) {
 	}
 	for _, v := range sqlfiles.Views() {
 		if slices.Contains(guard.Newest, v.Name) {
-			sql := fromStoredRE.ReplaceAllString(v.SQL, "FROM "+guard.NewestSchema+".stored_$1")
-			add(v.Name, fromCallsRE.ReplaceAllString(sql, "FROM "+guard.NewestSchema+".calls"))
+			add(v.Name, reading(guard.NewestSchema, v))
 		}
 	}
 	return out
+}
+
+// reading returns the text of a view that reads the tables stored_… and the view calls of a schema.
+func reading(schema string, v *sqlfiles.File) string {
+	return fromCallsRE.ReplaceAllString(fromStoredRE.ReplaceAllString(v.SQL, "FROM "+schema+".stored_$1"), "FROM "+schema+".calls")
 }

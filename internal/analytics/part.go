@@ -124,7 +124,7 @@ func (w *Warehouse) part(name string, of *layout.File) []string {
 	sql := map[string]string{"stored_calls": w.relation([]*layout.File{of}, &schema.Calls)}
 	for _, view := range guard.Parted {
 		v, _ := sqlfiles.View(view)
-		sql[view] = fromCallsRE.ReplaceAllString(fromStoredRE.ReplaceAllString(v.SQL, "FROM "+name+".stored_$1"), "FROM "+name+".calls")
+		sql[view] = reading(name, v)
 	}
 	for _, view := range append([]string{"stored_calls"}, guard.Parted...) {
 		out = append(out, "CREATE OR REPLACE VIEW "+name+"."+view+" AS "+sql[view])

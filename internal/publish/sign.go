@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
@@ -35,12 +36,7 @@ func signingOf(uri string, o *Options) (name, region string) {
 	if o.SigningName != "" {
 		name = o.SigningName
 	}
-	for _, known := range []string{o.SigningRegion, region, os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"), "us-east-1"} {
-		if known != "" {
-			return name, known
-		}
-	}
-	return name, region
+	return name, cmp.Or(o.SigningRegion, region, os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"), "us-east-1")
 }
 
 // newSigning returns an error if there is nobody to sign.

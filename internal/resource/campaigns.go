@@ -12,7 +12,7 @@ var Campaigns = Declare(Resource{
 	Path: "/v3/campaigns", Key: []string{"campaign_id"},
 	Fallback: &Fallback{Path: "/v2/campaigns/list", Post: true, Items: "campaigns",
 		Names:    map[string]string{"id": "campaign_id", "agent_id": "agent.agent_id", "agent_version": "agent.agent_version"},
-		Versions: "agent_version"},
+		Versions: "agent_version", Alone: []string{"organization_id"}},
 },
 	schema.Column{ID: 1, Name: "campaign_id", Type: schema.Text, Required: true, V3: "id", V2: "campaign_id",
 		Doc: "the campaign"},

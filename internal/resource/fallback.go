@@ -30,6 +30,8 @@ type Fallback struct {
 	// Versions is the member that is a version of an agent, which v2 counts and v3 names: 12 is
 	// v12. Empty: there is none.
 	Versions string
+	// Alone are the columns that v3 does not tell: what v2 has told stays when v3 is back.
+	Alone []string
 }
 
 // Translate makes an object as v2 shows it one of the shape that v3 has. Times, which v2

@@ -75,7 +75,7 @@ type Resource struct {
 	// extract forget.
 	Contact []string
 
-	keys, own                                                      []int // positions of columns
+	keys, own, alone                                               []int // positions of columns
 	extra, ownExtra, firstSeen, changed, run, deleted, completedAt int
 	created, updated                                               int // -1: the service does not tell
 }
@@ -128,6 +128,11 @@ func Declare(r Resource, fields ...schema.Column) *Resource {
 	}
 	for _, name := range append(r.Own, "own_extra") {
 		r.own = append(r.own, t.Column(name))
+	}
+	if r.Fallback != nil {
+		for _, name := range r.Fallback.Alone {
+			r.alone = append(r.alone, t.Column(name))
+		}
 	}
 	r.extra, r.ownExtra = t.Column("extra"), t.Column("own_extra")
 	r.firstSeen, r.changed, r.run = t.Column("first_seen_at"), t.Column("changed_at"), t.Column("run_id")
