@@ -120,7 +120,11 @@ func (c *company) stored(of *resource.Resource) (there map[string]objectJSON, de
 		if of.Record != "" {
 			text = of.RecordJSON(o)
 		}
-		there[key] = parse(c.t, text).(objectJSON)
+		is := parse(c.t, text).(objectJSON)
+		if of == resource.Campaigns && is["organization_id"] == c.service.Server.Organisation().ID() {
+			delete(is, "organization_id") // v2 alone told it, and it stays
+		}
+		there[key] = is
 	})
 	return there, deleted
 }
