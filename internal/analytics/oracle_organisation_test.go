@@ -441,7 +441,7 @@ func numbersOfOwn(g *group, d analyticstest.Data, grouped bool) (out [][]any) {
 
 // The reports on the organisation equal their oracles.
 func TestReportsOnTheOrganisation(t *testing.T) {
-	seeds, tried, n := longtest.Each(2), longtest.Each(4), 0
+	seeds, tried, n := longtest.Each(2), longtest.Each(8), 0
 	for seed := range 2 {
 		if !seeds(seed) {
 			continue

@@ -55,7 +55,7 @@ func TestDamagedLake(t *testing.T) {
 		},
 	}
 	kinds := []string{"metadata/v2.metadata.json", "metadata/version-hint.text", "metadata/000002-????????????????-list.avro", "metadata/000002-*-m1.avro", "data/2026-09-29.*.parquet"}
-	tried, n := longtest.Each(4), 0
+	tried, n := longtest.Each(10), 0
 	for _, whose := range []string{"", "acme"} {
 		for _, kind := range kinds {
 			for _, way := range slices.Sorted(maps.Keys(ways)) {

@@ -241,7 +241,7 @@ func (c *catalogServer) refuses(asked *commitAsked, now current) (status int, wh
 // Publications go through a catalog's server, whatever it asks for, where it has tables lie, and whatever
 // becomes of its answers. If it can, all tables change at once.
 func TestCatalogServer(t *testing.T) {
-	tried := longtest.Each(2)
+	tried := longtest.Each(3)
 	for n, name := range []string{"plain", "atomic elsewhere", "nessie elsewhere"} {
 		if !tried(n) {
 			continue

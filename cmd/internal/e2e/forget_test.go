@@ -11,6 +11,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/layout"
+	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/sink/erase"
 	"callhouse/internal/sink/snapshot"
@@ -20,6 +21,7 @@ import (
 // snapshot, no temporary file and no catalog has the number, the ids of the calls or what was
 // said in them.
 func TestForgetCallerEverywhere(t *testing.T) {
+	longtest.Only(t)
 	t.Parallel()
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 31, Calls: 120, Days: 4}})
 	c.mustExtract()

@@ -8,12 +8,14 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/layout"
+	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 )
 
 // A warehouse is of one organisation. Another one's calls are refused before one
 // of them is stored, and what a run asks to tell that it would have asked anyway.
 func TestWarehouseOfOneOrganisation(t *testing.T) {
+	longtest.Only(t)
 	t.Parallel()
 	ours := sandbox.Options{World: sandbox.Config{Seed: 41, Calls: 120, Days: 3}, Keys: []string{"another-key"}}
 	c := found(t, ours)

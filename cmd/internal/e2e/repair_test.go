@@ -16,6 +16,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/internal/layout"
+	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 	"callhouse/internal/schema"
 )
@@ -43,6 +44,7 @@ func flip(t *testing.T, s *layout.Snapshot, f *layout.File) {
 // refuse, and say what helps. repair fetches that day again, and nothing else: every number is
 // what it was, and what was forgotten stays forgotten.
 func TestADamagedDayIsRepaired(t *testing.T) {
+	longtest.Only(t)
 	t.Parallel()
 	c := found(t, sandbox.Options{World: sandbox.Config{Seed: 5, Calls: 120, Days: 20}})
 	c.mustExtract()

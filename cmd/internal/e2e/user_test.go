@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"callhouse/cmd/internal/cli"
+	"callhouse/internal/longtest"
 	"callhouse/internal/sandbox"
 )
 
@@ -72,6 +73,7 @@ func (u *serviceUser) command(dir, script string, env ...string) *exec.Cmd {
 // What one user has made another one may not touch. The message says whose it
 // is, and what to do; a folder that it merely stands in does not matter.
 func TestAnotherUsersFiles(t *testing.T) {
+	longtest.Only(t)
 	t.Parallel()
 	if os.Getuid() != 0 {
 		t.Skip("only root can act as another user")

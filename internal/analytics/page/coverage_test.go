@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
 )
 
@@ -20,7 +21,12 @@ func TestFactsOfTheWarehouse(t *testing.T) {
 			"bulk_transcripts": int64(6857), "bulk_compared": int64(34)}},
 		Coverage: []schema.Span{{From: 0, To: instant(t, "2026-11-21T02:10:00Z").UnixMilli()}},
 	}
-	for lang, heading := range map[string]string{"en": "calls of the whole warehouse", "ko": "웨어하우스 전체 통화"} {
+	tried := longtest.Each(2)
+	for i, lang := range []string{"en", "ko"} {
+		if !tried(i) {
+			continue
+		}
+		heading := []string{"calls of the whole warehouse", "웨어하우스 전체 통화"}[i]
 		_, text := made(t, d, Options{Now: instant(t, "2026-11-21T06:00:00Z"), Lang: lang})
 		if bad := regexp.MustCompile(`[^>]{0,20}(%!|NOVERB|579).{0,40}`).FindString(text); bad != "" {
 			t.Errorf("%s: the page has %q", lang, bad)

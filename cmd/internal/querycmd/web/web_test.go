@@ -165,6 +165,7 @@ func part(t *testing.T, body, id string) string {
 // A number of the page leads to as many calls as it counts, in words of every kind and in
 // the zone of the page.
 func TestNumbersLeadToTheirCalls(t *testing.T) {
+	longtest.Only(t)
 	s := newServer(t, 60, nil)
 	tried := longtest.Each(2)
 	for n, address := range []string{"/?since=2024-11-01&until=2024-11-14", "/?since=2024-11-01&until=2024-11-14&tz=Europe%2FBerlin&where=call_type%3Dinbound&agent=Clara"} {
