@@ -119,7 +119,7 @@ fuzz: ## Fuzz the decoder, its way back, the journal, what is made visible and a
 
 .PHONY: chance
 chance: ## How often page, findings, --compare, anomalies and changes tell of a change in 200 companies without any, and find one where there is; COMPANIES=…
-	go test ./internal/analytics/page -run 'TestNothingChanges|TestSomethingChanges|TestOneBadDay' -count=1 -v -timeout 2h -args -companies $(or $(COMPANIES),200)
+	go test ./internal/analytics/page -run 'TestNothingChanges|TestSomethingChanges|TestOneBadDay' -count=1 -v -timeout 2h -args -long -companies $(or $(COMPANIES),200)
 
 .PHONY: crash
 crash: ## Fail every disk operation once, and kill -9 the real program 1,250 times

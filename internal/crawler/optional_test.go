@@ -146,7 +146,7 @@ func TestOptionalWorkKeepsNoTranscriptAway(t *testing.T) {
 		{"all but calls", func(r *http.Request) bool { return !strings.HasPrefix(r.URL.Path, "/v3/calls") }, failings, 70},
 		{"records", func(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/v3/agents/") }, failings, 70},
 	}
-	tried, n := longtest.Each(8), 0
+	tried, n := longtest.Each(16), 0
 	for _, op := range operations {
 		for _, how := range slices.Sorted(maps.Keys(op.fails)) {
 			if n++; !tried(n) {

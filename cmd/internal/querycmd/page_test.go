@@ -384,6 +384,7 @@ func checkStep(t *testing.T, rows []map[string]string, l line) int {
 // A page's file is its owner's alone, keeps the mode that it has, and is replaced
 // as a whole or not at all.
 func TestPageFile(t *testing.T) {
+	longtest.Only(t)
 	house(t)
 	mode := func() os.FileMode {
 		info, err := os.Stat("report.html")

@@ -18,6 +18,7 @@ import (
 	"callhouse/cmd/internal/cmdtest"
 	"callhouse/cmd/internal/querycmd"
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/longtest"
 )
 
 // The shell as its user meets it.
@@ -394,6 +395,7 @@ func TestShellScript(t *testing.T) {
 
 // Every statement reads one commit, the newest, however fast they follow each other.
 func TestShellWhileCommitting(t *testing.T) {
+	longtest.Only(t)
 	house(t)
 	commit := func(n int64) {
 		var d analyticstest.Data

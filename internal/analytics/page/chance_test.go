@@ -13,6 +13,7 @@ import (
 
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/longtest"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 )
@@ -201,6 +202,7 @@ func atMost(t *testing.T, what string, seen, of int, p float64) {
 
 // In companies in which nothing changes, the reports hardly ever say that something did.
 func TestNothingChanges(t *testing.T) {
+	longtest.Only(t)
 	var sum verdicts
 	var edits int
 	for i := range *companies {
