@@ -11,7 +11,6 @@ import (
 
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
-	"callhouse/internal/longtest"
 )
 
 // meanBounds are the bounds of a mean: the true one is where Hall's polynomial of its distance, in
