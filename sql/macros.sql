@@ -53,7 +53,7 @@ CREATE MACRO short_step_of(duration_ms) AS CASE
     WHEN duration_ms < 5000 THEN 0 WHEN duration_ms < 10000 THEN 5000 WHEN duration_ms IS NOT NULL THEN 10000 END;
 
 -- How a call ended: one kind for each call, and each kind has one outcome. A caller who hangs up
--- within 10 seconds was lost.
+-- within 10 seconds was lost; an agent that does has failed.
 CREATE MACRO call_kind(over, connected, status, reason, transcript_state, spoke, short_step) AS CASE
     WHEN NOT over THEN 'not over'
     WHEN NOT connected THEN CASE
@@ -79,6 +79,7 @@ CREATE MACRO call_kind(over, connected, status, reason, transcript_state, spoke,
     WHEN reason IS NULL THEN 'no reason'
     WHEN NOT spoke THEN 'never spoke'
     WHEN reason = 'user_hangup' AND short_step < 10000 THEN 'hung up within 10 s'
+    WHEN reason = 'agent_hangup' AND short_step < 10000 THEN 'agent hung up within 10 s'
     WHEN spoke THEN 'hang-up'
     WHEN transcript_state = 'pending' THEN 'transcript to come'
     WHEN transcript_state = 'withheld' THEN 'transcript withheld'
@@ -91,6 +92,7 @@ CREATE MACRO outcome_of(kind) AS CASE kind
     WHEN 'not told why' THEN 'not_connected' WHEN 'never started' THEN 'not_connected'
     WHEN 'answering machine' THEN 'voicemail'
     WHEN 'error' THEN 'failed' WHEN 'no agent picked up' THEN 'failed' WHEN 'time-out' THEN 'failed' WHEN 'limit in the call' THEN 'failed'
+    WHEN 'agent hung up within 10 s' THEN 'failed'
     WHEN 'never spoke' THEN 'abandoned' WHEN 'hung up within 10 s' THEN 'abandoned'
     WHEN 'passed on' THEN 'transferred' WHEN 'ended by an operator' THEN 'transferred'
     WHEN 'hang-up' THEN 'completed'
@@ -101,6 +103,9 @@ CREATE MACRO outcome_of(kind) AS CASE kind
 -- without it, transfers are not.
 CREATE MACRO outcome_answered(outcome, over, spoke) AS
     over AND outcome <> 'not_connected' AND outcome <> 'voicemail' AND spoke IS NOT NULL;
+
+-- The outcomes that are a success of an agent: what the setting success says, or else completed.
+CREATE MACRO goals_of(agent) AS coalesce(CAST(getvariable('goals') AS MAP(VARCHAR, VARCHAR[]))[agent], ['completed']);
 
 -- Answered calls that are left out of it, since nothing tells whether the caller spoke.
 CREATE MACRO outcome_unheard(outcome, over, spoke) AS

@@ -114,7 +114,7 @@ func TestMeansAreJudged(t *testing.T) {
 	check("costs", "per_call", "", costs, quantile(1), p)
 	check("durations", "mean_ms", "", times, quantile(2), p) // handle_ms is the other one
 	check("durations", "handle_ms", "", times, quantile(2), p)
-	check("agents", "handle_ms", "few", times, quantile(3*4), p) // with the shares of connected, completed and transferred calls
+	check("agents", "handle_ms", "few", times, quantile(3*5), p) // with the shares of connected, completed, successful and transferred calls
 	alone := p
 	alone.Columns, alone.Strict = []string{"handle_ms", "change_low_handle_ms", "change_high_handle_ms"}, analytics.Strict{Answers: 4, Changes: 5}
 	check("durations", "handle_ms", "", times, quantile(20), alone)

@@ -232,6 +232,9 @@ func sentimentShare(calls []row, sentiment string) any {
 
 func rated(r row) bool { return r["user_sentiment"] != nil && !reasonIs(r, "voicemail_reached") }
 
+// goalsOfAgent is what is a success of an agent that is not there to complete calls.
+var goalsOfAgent map[any][]string
+
 func agentsOf(g *group, aim aim, unit any) (out [][]any) {
 	g = &group{key: g.key, calls: inUnit(g.calls, unit)}
 	lows := map[any]any{}
@@ -249,7 +252,17 @@ func agentsOf(g *group, aim aim, unit any) (out [][]any) {
 			share(count(a.calls, func(r row) bool { return answered(r) && outcomeIs(r, "transferred") }), whole),
 			sentimentShare(a.calls, "positive"), sentimentShare(a.calls, "negative"), handle(a.calls), nil,
 			unit, int64(count(a.calls, func(r row) bool { return r["total_cost"] != nil })), int64(count(a.calls, rated))}
-		lows[a.key] = low
+		aims := goalsOfAgent[a.key]
+		if aims == nil {
+			aims = []string{"completed"}
+		}
+		met := slices.DeleteFunc(slices.Clone(a.calls), func(r row) bool { o, _ := outcomeOf(r); return !answered(r) || !slices.Contains(aims, o) })
+		lows[a.key], _ = wilson(len(met), whole)
+		unhappy, _ := wilson(count(met, func(r row) bool { return r["user_sentiment"] == "negative" }), count(met, rated))
+		line = append(line, strings.Join(aims, " or "), share(len(met), whole), lows[a.key], nil)
+		if x, ok := unhappy.(float64); ok && x > 50 {
+			line[len(line)-1] = "rated negative"
+		}
 		if aim.isField {
 			known, hits := count(a.calls, aim.of), count(a.calls, aim.hit)
 			lows[a.key], _ = wilson(hits, known)

@@ -99,6 +99,8 @@ func outcomeOf(r row) (outcome, kind string) {
 		return "abandoned", "never spoke"
 	case reason == "user_hangup" && timed && ms < 10_000:
 		return "abandoned", "hung up within 10 s"
+	case reason == "agent_hangup" && timed && ms < 10_000:
+		return "failed", "agent hung up within 10 s"
 	case heard(r) == "yes":
 		return "completed", "hang-up"
 	}

@@ -121,8 +121,14 @@ func (w *Warehouse) selected(ctx context.Context, conn *duck.Conn, f *sqlfiles.F
 	if err != nil {
 		return "", err
 	}
-	err = conn.Exec(ctx, couldHave(keys)+flags+fmt.Sprintf("SET VARIABLE largest_first = %t;\nSET VARIABLE grouped = %t;\nSET VARIABLE whole_from = %s;\nSET VARIABLE whole_until = %s;\nSET VARIABLE judged_from = %s;\nSET VARIABLE holidays = %s;\nSET VARIABLE listed_until = %d;\n",
-		!slices.ContainsFunc(keys, func(d dimension) bool { return d.natural }), p.By != "", from, until, judged, w.holidaysOf(f), w.listedUntil()))
+	successes, err := w.goalsOf(ctx, conn, f)
+	if err != nil {
+		return "", err
+	}
+	err = conn.Exec(ctx, couldHave(keys)+flags+fmt.Sprintf("SET VARIABLE largest_first = %t;\nSET VARIABLE grouped = %t;\n"+
+		"SET VARIABLE whole_from = %s;\nSET VARIABLE whole_until = %s;\nSET VARIABLE judged_from = %s;\nSET VARIABLE holidays = %s;\n"+
+		"SET VARIABLE listed_until = %d;\nSET VARIABLE goals = %s;\n",
+		!slices.ContainsFunc(keys, func(d dimension) bool { return d.natural }), p.By != "", from, until, judged, w.holidaysOf(f), w.listedUntil(), successes))
 	if err != nil {
 		return "", fmt.Errorf("select the calls: %w", err)
 	}

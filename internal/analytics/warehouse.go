@@ -24,6 +24,8 @@ type Options struct {
 	Currency string
 	// Country is the one whose public holidays have fewer calls, by its two letters; empty: none.
 	Country string
+	// Goals are what is a success of an agent, where that is not that the call was completed.
+	Goals []Goal
 	// Threads and MemoryLimit bound DuckDB, as in "4GB"; zero: its defaults, but one
 	// thread for a small snapshot.
 	Threads     int
@@ -60,6 +62,7 @@ type Warehouse struct {
 	// currency is that of the costs; empty: not told.
 	currency string
 	country  string
+	goals    []Goal
 	safe     bool // only what safe lets pass is run
 	rights   rights.Rights
 
@@ -117,7 +120,7 @@ func Open(ctx context.Context, root string, o Options) (*Warehouse, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Warehouse{snap: snap, loc: o.Location, currency: o.Currency, country: o.Country, db: db, safe: o.Safe != nil, rights: o.Rights, prover: o.Prover, ids: o.IDs, parts: map[int]bool{}, skipped: skipped, dialect: o.Dialect,
+	w := &Warehouse{snap: snap, loc: o.Location, currency: o.Currency, country: o.Country, goals: o.Goals, db: db, safe: o.Safe != nil, rights: o.Rights, prover: o.Prover, ids: o.IDs, parts: map[int]bool{}, skipped: skipped, dialect: o.Dialect,
 		localMicros: localtime.Micros(o.Location, snap.Manifest), inQuarters: localtime.InQuarters(o.Location, snap.Manifest)}
 	w.undefined = w.definitions(localtime.Macro(o.Location, snap.Manifest))
 	if err := w.prepare(ctx, o.Safe); err != nil {

@@ -1,12 +1,16 @@
 -- agents: the leader board: what each agent handles, and how well
 --
--- The agent leads whose completed share is the highest for sure: in the order
+-- The agent leads whose share of successes is the highest for sure: in the order
 -- of the share's lower bound (Wilson, 95 %), so that three lucky calls do not
--- beat three thousand good ones. Completed: the caller spoke, and the call ended
--- by a hang-up; neither transferred, nor abandoned, nor failed. The share is of
--- the answered calls: over, by a person as far as is known, and known whether the
--- caller spoke. Rated: calls that have a sentiment. Neither sentiment nor handle
--- time counts voicemail.
+-- beat three thousand good ones. A success is a completed call: the caller spoke, and
+-- the call ended by a hang-up; neither transferred, nor abandoned, nor failed. The
+-- setting success names other outcomes for agents that are built for something else.
+-- The share is of the answered calls: over, by a person as far as is known, and known
+-- whether the caller spoke. Rated: calls that have a sentiment. Neither sentiment nor
+-- handle time counts voicemail.
+--
+-- An agent's success is in doubt if more than half of its rated successes were rated
+-- negative, for sure (the share's lower bound). Nothing is in doubt if less is rated.
 --
 -- With --field resolved=true the agent leads whose share of successes is the
 -- highest for sure: the calls in which the custom analysis found that value in that
@@ -17,9 +21,10 @@
 -- Tallies: agent_id, user_sentiment, is_started, status, disconnection_reason, settlement, transcript_state, caller_spoke, short_step, success, unit
 -- Needs: end, words, transcripts, duration, analysis, cost
 -- Flags: field
+-- Keys: agent_id, unit
 -- With field: known_calls, success_percent, success_low_percent, per_success
 -- Means: handle_ms of handled_spread
--- Shares: success_percent of known_calls, connected_percent of calls, completed_percent of answered_calls, transferred_percent of answered_calls, positive_percent of rated_calls, negative_percent of rated_calls
+-- Shares: goal_percent of answered_calls, success_percent of known_calls, connected_percent of calls, completed_percent of answered_calls, transferred_percent of answered_calls, positive_percent of rated_calls, negative_percent of rated_calls
 -- Example: query agents --since 30d
 -- Columns:
 --   key                    VARCHAR        -        the group that --by asks for
@@ -37,6 +42,10 @@
 --   unit                   VARCHAR        -        of what the amounts of all rows are: currency or credits, whichever more calls of the answer are told in; null: no cost is known
 --   costed_calls           BIGINT         count    calls whose cost is known in the unit; what others cost is in no figure
 --   rated_calls            BIGINT         count    calls that have a sentiment, without voicemail
+--   goal                   VARCHAR        -        the outcomes that are a success of this agent
+--   goal_percent           DOUBLE         percent of answered  share of the answered calls that were a success
+--   goal_low_percent       DOUBLE         percent  the least that this share is, with 95 % confidence (Wilson)
+--   doubt                  VARCHAR        -        rated negative: most callers of its successes were unhappy, for sure; null: nothing says so
 --   known_calls            BIGINT         count    with --field: calls in which the field was found
 --   success_percent        DOUBLE         percent of known  with --field: share of them that were a success
 --   success_low_percent    DOUBLE         percent  with --field: the least that this share is, with 95 % confidence (Wilson)
@@ -49,6 +58,9 @@ WITH counted AS (
         sum_if(calls, is_answered) AS answered_calls,
         sum_if(calls, is_completed) AS completed,
         sum_if(calls, is_answered AND outcome = 'transferred') AS transferred,
+        sum_if(calls, is_answered AND is_goal) AS reached,
+        sum_if(calls, is_answered AND is_goal AND user_sentiment IS NOT NULL) AS reached_rated,
+        sum_if(calls, is_answered AND is_goal AND user_sentiment = 'negative') AS reached_negative,
         sum_if(calls, user_sentiment IS NOT NULL AND NOT is_voicemail) AS rated,
         sum_if(calls, user_sentiment = 'positive' AND NOT is_voicemail) AS positive,
         sum_if(calls, user_sentiment = 'negative' AND NOT is_voicemail) AS negative,
@@ -66,11 +78,12 @@ WITH counted AS (
         sum(total_cost) FILTER (unit = 'credits' AND success IS NOT NULL) AS known_credits,
         sum_if(costed_calls, success AND unit = 'currency') AS successes_in_currency,
         sum_if(costed_calls, success AND unit = 'credits') AS successes_in_credits
-    FROM tallied
+    FROM (SELECT *, list_contains(goals_of(agent_id), outcome) AS is_goal FROM tallied)
     GROUP BY key, agent_id
 ), bounded AS (
     SELECT *,
         wilson(completed, answered_calls, -1) AS completed_low_percent,
+        wilson(reached, answered_calls, -1) AS goal_low_percent,
         wilson(successes, known_calls, -1) AS success_low_percent,
         sum(calls) OVER (PARTITION BY key) AS group_calls,
         main_unit(sum(in_currency) OVER (), sum(in_credits) OVER ()) AS unit
@@ -89,6 +102,10 @@ SELECT key, agent_id, calls,
     unit,
     CASE unit WHEN 'credits' THEN in_credits ELSE in_currency END AS costed_calls,
     rated AS rated_calls,
+    array_to_string(goals_of(agent_id), ' or ') AS goal,
+    percent_of(reached, answered_calls) AS goal_percent,
+    goal_low_percent,
+    CASE WHEN wilson(reached_negative, reached_rated, -1) > 50 THEN 'rated negative' END AS doubt,
     known_calls,
     percent_of(successes, known_calls) AS success_percent,
     success_low_percent,
@@ -97,4 +114,4 @@ SELECT key, agent_id, calls,
     spread_of(timed, total_ms, squares, cubes) AS handled_spread
 FROM bounded
 ORDER BY group_rank(group_calls), key NULLS LAST,
-    CASE WHEN getvariable('field_name') IS NULL THEN completed_low_percent ELSE success_low_percent END DESC NULLS LAST, calls DESC, agent_id NULLS LAST
+    CASE WHEN getvariable('field_name') IS NULL THEN goal_low_percent ELSE success_low_percent END DESC NULLS LAST, calls DESC, agent_id NULLS LAST

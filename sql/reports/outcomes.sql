@@ -3,8 +3,9 @@
 -- Every call has one outcome, and within it one kind. completed: a person
 -- answered and spoke, and the call ended by a hang-up. transferred: passed on, or
 -- ended by an operator. abandoned: the caller never spoke, or hung up within 10
--- seconds. failed: an error, a time-out, a limit reached in the call, or no agent
--- picked up. voicemail: a machine answered. not_connected: nobody answered.
+-- seconds. failed: an error, a time-out, a limit reached in the call, no agent
+-- picked up, or the agent hung up within 10 seconds. voicemail: a machine answered.
+-- not_connected: nobody answered.
 -- unknown: not over yet; ended by a hang-up, but the transcript that tells
 -- whether the caller spoke is not there; or the service's word for its end is not
 -- known, which kind then names.

@@ -153,6 +153,37 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
+// What is a success of an agent may stand in a table of the agent.
+func TestAgentsInTheFile(t *testing.T) {
+	for text, want := range map[string]map[string]string{
+		"success = [\"a=transferred\"]\n": {"": "a=transferred"},
+		"[agents.\"Triage, = 1\"]\n":      {"": ""},
+		"[agents.triage]\nsuccess = \"transferred\"\n[agents.\"b c\"]\nsuccess=[\"failed\", \"completed\"]": {"": "triage=transferred,b c=failed,b c=completed"},
+		"agents = {x = {success = \"abandoned\"}}\n[profiles.p.agents.y]\nsuccess = \"completed\"":          {"": "x=abandoned", "p": "y=completed"},
+		"[agents.\"a,b\"]\nsuccess = \"failed\"":                                                            {"a,b": "has a comma"},
+		"[agents.a]\nsucces = \"failed\"":                                                                   {"?": "unknown key"},
+		"[agents.a]\nsuccess = 1":                                                                           {"?": "must be a list"},
+		"[agents.a.b]\nsuccess = \"failed\"":                                                                {"?": "unknown key"},
+	} {
+		f, err := none.Open(written(t, text))
+		for profile, value := range want {
+			if profile == "?" || profile == "a,b" {
+				if err == nil || !strings.Contains(err.Error(), value) {
+					t.Errorf("%s: %v", text, err)
+				}
+				continue
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", text, err)
+			}
+			got, err := none.Apply(flagsOf(t, Query), Query, f, profile)
+			if at := slices.IndexFunc(got, func(s Setting) bool { return s.Key.Name == "success" }); err != nil || got[at].Value != value {
+				t.Errorf("%s: %q, %v", text, got[at].Value, err)
+			}
+		}
+	}
+}
+
 // One set of flags is good for one profile after the other.
 func TestApplyAgain(t *testing.T) {
 	f, err := none.Open(written(t, "share = 0.5\n[profiles.a]\nshare = 0.25\nmask = [\"from_number\"]\n[profiles.b]"))

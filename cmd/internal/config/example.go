@@ -38,6 +38,11 @@ func Example() string {
 # api_key_file = "/etc/callhouse/globex.key"
 # warehouse = "/var/lib/callhouse/globex"
 # keep = "400d"
+#
+# What is a success of an agent that is not there to complete calls.
+#
+# [agents."triage"]
+# success = "transferred"
 `)
 	return b.String()
 }

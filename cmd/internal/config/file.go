@@ -143,11 +143,13 @@ func keyPath(p *unstable.Parser, it unstable.Iterator) (parts []string, line int
 // section begins a table.
 func (f *File) section(path []string, line int) error {
 	switch {
+	case path[0] == "agents" && len(path) <= 2:
+		return nil
 	case path[0] != "profiles":
 		return f.unknown(strings.Join(path, "."), line, append(names(), "profiles"))
 	case len(path) == 1:
 		return nil
-	case len(path) > 2:
+	case len(path) > 2 && (path[2] != "agents" || len(path) > 4):
 		return f.unknown(strings.Join(path, "."), line, nil)
 	}
 	return f.profile(path[1], line)
@@ -195,6 +197,13 @@ func (f *File) read(p *unstable.Parser, prefix []string, e *unstable.Node) error
 	if len(path) == 0 {
 		return f.wrong(line, "as in [profiles.acme]", "a profile must be a table")
 	}
+	agent := ""
+	if len(path) == 3 && path[0] == "agents" && path[2] == "success" { // another way to write the setting
+		if agent = path[1]; strings.Contains(agent, ",") {
+			return f.wrong(line, "write its id: [agents.\"ID\"]", "the name of an agent has a comma here")
+		}
+		path = path[2:]
+	}
 	name := strings.Join(path, ".")
 	if looksLikeKey(name) {
 		return f.wrong(line, "put it into a file of mode 0600 and name that: api_key_file = \"/etc/callhouse/key\"",
@@ -204,12 +213,22 @@ func (f *File) read(p *unstable.Parser, prefix []string, e *unstable.Node) error
 	if k == nil {
 		return f.unknown(name, line, names())
 	}
-	text, ok := textOf(v, k.Kind)
+	kind := k.Kind
+	if agent != "" && v.Kind == unstable.String {
+		kind = Text
+	}
+	text, ok := textOf(v, kind)
 	if !ok {
 		return f.wrong(line, "", "%s must be %s, not %s", name, k.Kind, cmp.Or(described[v.Kind], "a date or time"))
 	}
 	if k.Kind == Path {
 		text = f.resolve(text)
+	}
+	if agent != "" {
+		text = agent + "=" + strings.ReplaceAll(text, ",", ","+agent+"=")
+		if before := into[name].text; before != "" {
+			text = before + "," + text
+		}
 	}
 	into[name] = value{text, line}
 	return nil

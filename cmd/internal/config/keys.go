@@ -105,7 +105,7 @@ type Values struct {
 	MetricsFile, PingURL, LogFormat           string
 	GroupReadable, Quiet                      bool
 	ListOnly, AgentBodies                     bool
-	TZ, Currency, Lang, Format                string
+	TZ, Currency, Lang, Format, Success       string
 	PublishTo, PublishCatalog                 string
 	PublishNamespace, PublishOrganization     string
 	Publish                                   bool
@@ -185,6 +185,9 @@ var Keys = []Key{
 		About: "time zone of days, hours and printed times, as in Asia/Seoul", in: func(v *Values) any { return &v.TZ }},
 	{Name: "currency", Kind: Text, For: Query, Uses: "report", Value: "CODE", Sample: "KRW",
 		About: "currency of the costs, by its ISO 4217 code, for the page and the headings of tables", in: func(v *Values) any { return &v.Currency }},
+	{Name: "success", Kind: List, For: Query, Uses: "report serve", Value: "PAIRS", Sample: "triage=transferred,triage=completed",
+		About: "what is a success of an agent that is not there to complete calls, as in triage=transferred: an outcome (completed, transferred, abandoned or failed)",
+		in:    func(v *Values) any { return &v.Success }},
 	{Name: "lang", Kind: Text, For: Query, Uses: "report", Own: true, Value: "LANG", Default: "en",
 		About: "language of the morning page: en or ko", in: func(v *Values) any { return &v.Lang }},
 	{Name: "format", Kind: Text, For: Query, Uses: "list describe sql check export", Value: "FORMAT", Sample: "markdown",

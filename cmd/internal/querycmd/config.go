@@ -2,6 +2,7 @@ package querycmd
 
 import (
 	"context"
+	"fmt"
 	"regexp"
 	"strings"
 
@@ -64,6 +65,17 @@ func (a *app) configure(cmd *cobra.Command) error {
 	}
 	if a.Country = strings.ToUpper(a.Country); a.Country != "" && !twoLetters.MatchString(a.Country) {
 		return cli.Usage("write its two letters, as in KR", "there is no country %q (%s)", a.Country, a.Settings.From("country"))
+	}
+	a.Goals = nil
+	for text := range strings.SplitSeq(a.Success, ",") {
+		if text == "" {
+			continue
+		}
+		goal, err := analytics.ParseGoal(text)
+		if err != nil {
+			return fmt.Errorf("success (%s): %w", a.Settings.From("success"), err)
+		}
+		a.Goals = append(a.Goals, goal)
 	}
 	// The ending of --output comes before the file's format.
 	if f := cmd.Flags().Lookup("format"); f != nil && !f.Changed {

@@ -3,13 +3,18 @@ package page
 import (
 	"context"
 	"math/big"
+	"slices"
 	"sort"
+	"strings"
 
 	"callhouse/internal/analytics/value"
 )
 
 // namedAgents is how many agents the board names.
 const namedAgents = 20
+
+// completed is the outcome that is a success of an agent, unless the setting success says otherwise.
+const completed = "completed"
 
 // agents is the leader board: the agents with the most calls, in the order of
 // the report, and how many others there are.
@@ -20,9 +25,12 @@ func agents(ctx context.Context, r reader, p period) (*section, error) {
 	}
 	s := &section{ID: "agents", Title: r.l.say("agents.title"), Wide: true}
 	columns := []head{{Text: r.l.say("agents.calls"), Column: "calls"}, {Text: r.l.say("agents.connected"), Column: "connected_percent", Wide: true},
-		{Text: r.l.say("agents.completed"), Column: "completed_percent"}, {Text: r.l.say("agents.low"), Column: "completed_low_percent", Wide: true},
+		{Text: r.l.say("agents.completed"), Column: "goal_percent"}, {Text: r.l.say("agents.low"), Column: "goal_low_percent", Wide: true},
 		{Text: r.l.say("agents.transferred"), Column: "transferred_percent", Wide: true}, {Text: r.l.say("agents.negative"), Column: "negative_percent"},
 		{Text: r.l.say("agents.handle"), Column: "handle_ms", Wide: true}, {Text: r.l.say("agents.cost"), Column: "total_cost", Wide: true}}
+	if slices.ContainsFunc(a.rows, func(row []any) bool { return row[a.index("goal")] != completed }) {
+		columns[2].Text = r.l.say("agents.goal")
+	}
 	t := &table{Command: a.Command, By: r.l.say("by.agent"), Heads: columns}
 	chosen := a.largest(namedAgents)
 	ids := a.shortNames()
@@ -40,10 +48,18 @@ func agents(ctx context.Context, r reader, p period) (*section, error) {
 		if !l.Null {
 			l.Name = ids[i]
 		}
+		var notes []string
+		if goal, _ := row[a.index("goal")].(string); goal != completed {
+			notes = append(notes, r.l.say("agents.is_goal", goal))
+		}
+		if row[a.index("doubt")] != nil {
+			notes = append(notes, r.l.say("agents.doubt"))
+		}
+		l.Note = strings.Join(notes, "; ")
 		l.Link = a.calls(map[string]string{"agent_id": a.text(a.exact[i][0])})
 		for _, h := range columns {
 			c := a.cell(row[a.index(h.Column)], h.Column)
-			if h.Column == "completed_percent" || h.Column == "negative_percent" {
+			if h.Column == "goal_percent" || h.Column == "negative_percent" {
 				c = c.withBar(float(row[a.index(h.Column)]))
 			}
 			l.Cells = append(l.Cells, c)

@@ -66,7 +66,7 @@ var used = map[string][]string{"tools": {"tool_name", "uses", "failed_uses", "fa
 // compared are the columns of comparisons that the page tells of, first what tells the rows
 // apart: what it does not tell of is not judged with them.
 var compared = map[string][]string{"tools": used["tools"], "disconnections": {"disconnection_reason", "calls", "share_percent"},
-	"agents": {"agent_id", "answered_calls", "completed_percent", "rated_calls", "negative_percent"}}
+	"agents": {"agent_id", "goal", "answered_calls", "goal_percent", "rated_calls", "negative_percent"}}
 
 // compare is how a comparison with the period before is typed.
 const compare = " --compare previous"

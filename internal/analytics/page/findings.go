@@ -45,7 +45,7 @@ func (l *lang) families() []family {
 		return figure{name: "findings." + name, what: l.say("findings." + what), sense: s, more: l.say("change.more"), less: l.say("change.fewer")}
 	}
 	return []family{
-		{"agents", "agent_id", "completed_percent", "answered_calls", "", of("of_answered", higherIsBetter, "agent")},
+		{"agents", "agent_id", "goal_percent", "answered_calls", "", of("of_answered", higherIsBetter, "agent")},
 		{"agents", "agent_id", "negative_percent", "rated_calls", "", of("of_rated", lowerIsBetter, "agent_negative")},
 		{"disconnections", "disconnection_reason", "share_percent", "", "", of("of_calls", neither, "reason")},
 		{"tools", "tool_name", "failed_percent", "uses", "unanswered_uses", of("of_uses", lowerIsBetter, "tool")},
@@ -88,7 +88,11 @@ func (r reader) changes(f family, a *asked) (out []finding) {
 		}
 		now, before := float(row[a.index(f.share)]), float(row[a.index(was+f.share)])
 		both := (now*n + before*m) / (n + m) / 100
-		out = append(out, finding{Name: r.l.say(f.name, name), What: f.what, Now: show(f.share), Was: show(was + f.share),
+		title := r.l.say(f.name, name)
+		if f.share == "goal_percent" && row[a.index("goal")] != completed {
+			title = r.l.say(f.name+"_goal", name)
+		}
+		out = append(out, finding{Name: title, What: f.what, Now: show(f.share), Was: show(was + f.share),
 			Change: r.l.change(now, before, f.figure, r.l.points(now-before), true), Command: a.Command,
 			strength: math.Abs(now-before) / 100 / math.Sqrt(both*(1-both)*(1/n+1/m))})
 	}

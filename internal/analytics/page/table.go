@@ -25,6 +25,7 @@ type line struct {
 	Name, Title, Key string
 	Null, Sum        bool
 	Part             bool
+	Note             string // behind the name
 	Show             string // the command that shows what the row is of
 	Link             string // where that is on a page that is served
 	Cells            []cell

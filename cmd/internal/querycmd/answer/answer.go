@@ -28,11 +28,12 @@ type Command struct {
 	config.Config
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	Output         string // the file to write to; empty: stdout
-	Usual          string // the format where no flag and no ending says one
-	SkipDamaged    bool   // answer without what is damaged
-	skipped        bool   // something was
-	Shell          *Shell // that runs the command; nil elsewhere
+	Output         string           // the file to write to; empty: stdout
+	Usual          string           // the format where no flag and no ending says one
+	Goals          []analytics.Goal // what the setting success says
+	SkipDamaged    bool             // answer without what is damaged
+	skipped        bool             // something was
+	Shell          *Shell           // that runs the command; nil elsewhere
 }
 
 // Shell is what a shell lends to the commands that it runs.
@@ -136,7 +137,7 @@ func (c *Command) Open(ctx context.Context, loc *time.Location) (*analytics.Ware
 	if w := c.kept(loc); w != nil {
 		return w, nil
 	}
-	w, err := analytics.Open(ctx, c.Warehouse, analytics.Options{Location: loc, Currency: c.Currency, Country: c.Country,
+	w, err := analytics.Open(ctx, c.Warehouse, analytics.Options{Location: loc, Currency: c.Currency, Country: c.Country, Goals: c.Goals,
 		Prover: proven.Open(c.Warehouse, time.Now), SkipDamaged: c.SkipDamaged})
 	if err == nil {
 		c.LeftOut(w.Skipped())

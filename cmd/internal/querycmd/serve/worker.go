@@ -69,6 +69,7 @@ type job struct {
 	Zone        string // of sessions that name none
 	Currency    string
 	Country     string
+	Goals       []analytics.Goal
 	Users       string // file; empty: nobody logs in
 	Memory      int64  // bytes, of all statements of a process over one snapshot
 	Temp        int64  // bytes, of what does not fit
@@ -93,7 +94,7 @@ func (c *command) job(ctx context.Context, loc *time.Location) (j job, err error
 	if err != nil {
 		return j, err
 	}
-	return job{c.Warehouse, snap.Root(), loc.String(), c.Currency, c.Country, c.users, memory, int64(temp), c.threads, c.most}, nil
+	return job{c.Warehouse, snap.Root(), loc.String(), c.Currency, c.Country, c.Goals, c.users, memory, int64(temp), c.threads, c.most}, nil
 }
 
 // memorySize reads the value of a flag --memory.
@@ -205,7 +206,7 @@ func reserve(connections int) {
 func (j job) houses(log func(string), open func([]int64), dialect func(rights.Rights) *analytics.Dialect) (h *serve.Houses, free func() error, err error) {
 	prover, ids := proven.Open(j.Warehouse, time.Now), new(analytics.IDs)
 	h = &serve.Houses{Root: j.Root, Log: log, Open: func(ctx context.Context, loc *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
-		o := analytics.Options{Location: loc, Currency: j.Currency, Country: j.Country, Prover: prover, IDs: ids, Threads: j.Threads, Safe: &analytics.Limits{Memory: j.Memory, Temp: j.Temp}, Rights: r}
+		o := analytics.Options{Location: loc, Currency: j.Currency, Country: j.Country, Goals: j.Goals, Prover: prover, IDs: ids, Threads: j.Threads, Safe: &analytics.Limits{Memory: j.Memory, Temp: j.Temp}, Rights: r}
 		if dialect != nil {
 			o.Dialect = dialect(r)
 		}

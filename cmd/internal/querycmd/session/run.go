@@ -174,7 +174,7 @@ func (s *Session) open(ctx context.Context) error {
 	if err := s.close(); err != nil {
 		return err
 	}
-	w, err := analytics.Open(ctx, s.a.Warehouse, analytics.Options{Location: loc, Currency: s.a.Currency, Country: s.a.Country, Prover: proven.Open(s.a.Warehouse, time.Now)})
+	w, err := analytics.Open(ctx, s.a.Warehouse, analytics.Options{Location: loc, Currency: s.a.Currency, Country: s.a.Country, Goals: s.a.Goals, Prover: proven.Open(s.a.Warehouse, time.Now)})
 	if err != nil {
 		return err
 	}
