@@ -69,7 +69,7 @@ long: ## What the quick tests only sample, and what they leave out; .ci/run runs
 	go test ./internal/analytics/page -run 'TestEveryText|TestConnectRate|TestFindings|TestManyNames|TestFactsOf|TestAnomaliesAreMarked' -timeout 15m -args -long
 	go test ./cmd/internal/querycmd -run 'TestPageEqualsTheReports|TestGoldens|TestSafeContains|TestSafeAnswers|TestSafeChecks|TestSafeKeepsToItsMemory|TestChecksOfTheUser|TestCurrencyAndLanguage|TestEndings|TestModes' -timeout 15m -args -pages 3 -long
 	go test -tags judged ./cmd/internal/e2e -run 'TestGiantCalls|TestUpgradeFromEveryBuild|TestForeignWords|TestForeignOwner|TestLinks|TestThirtyNights|TestVerifyDeep|TestDamageMatrix|TestTwoRunsAtOnce|TestNightCostsTheMinimum|BusyWarehouse|TestCatalog|TestRealWarehouseInTrouble|TestKilled|TestPlanForetells|Late|TestNullThat|TestBulkPages|TestChangesEqual|TestOperationsPage|TestRecordsThatNeverPay|TestUpkeep|TestNewDisconnectionReasons|TestKeepForgets|TestModes|TestCallsOfCampaigns|TestV2Where|TestResourcesThatFail|TestWarehouseEqualsTheSandbox|TestInterruptedRuns|TestServeUnderLoad|TestBriefListSettles|TestEveryAnswerIsJudged|TestLargeOrganisation|TestAgentsByName|TestReadersAgree|TestStockReaders' \
-	  -timeout 15m -rapid.checks 100 -args -long -judge-every 1 -worlds 4 -every 1 -damage-cells 40 -double 10 -bulk-kills 3 -resource-kills 5 -night-calls 20000 -read-for 5s -busy-queries 24 -catalog-commits 3
+	  -timeout 15m -rapid.checks 30 -args -long -judge-every 1 -worlds 4 -every 1 -damage-cells 40 -double 10 -bulk-kills 3 -resource-kills 5 -night-calls 20000 -read-for 5s -busy-queries 24 -catalog-commits 3
 
 .PHONY: race
 race: ## Run the quick tests under the race detector
