@@ -1,6 +1,15 @@
 package resource
 
-import "callhouse/internal/schema"
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/parquet-go/parquet-go"
+
+	"callhouse/internal/schema"
+)
 
 // Customers are the people and companies that the organisation has told the service
 // of. extract forget reaches them by number and by id.
@@ -24,7 +33,42 @@ var Customers = Declare(Resource{
 		Doc: "when it was added"},
 	schema.Column{ID: 8, Name: "updated_at", Type: schema.Timestamp, V3: "updated_at?",
 		Doc: "when it was last edited"},
+	schema.Column{ID: 9, Name: "phones_e164", Type: schema.JSON, Fetch: true, Since: "1.0.0", AnyValue: true, Made: []string{"identifiers"},
+		Doc: "the telephone numbers among the identifiers (type phone), as a list, in the form of E.164, as caller in calls; " +
+			"null: none has that form, or written by an earlier version (the next list of customers fills it)"},
 )
+
+var colIdentifiers, colPhones = Customers.Table.Column("identifiers"), Customers.Table.Column("phones_e164")
+
+// SetPhones sets what follows from a customer's identifiers, the normal forms of the telephone
+// numbers among them, and reports whether that was another one.
+func SetPhones(o *schema.Object, normal func(number string) (e164 string, ok bool)) (changed bool) {
+	var identifiers []json.RawMessage
+	_ = json.Unmarshal(schema.TextOf(o.Row[colIdentifiers]), &identifiers) // anything else has no numbers
+	var phones []string
+	for _, raw := range identifiers {
+		var i struct {
+			Type  string
+			Value any
+		}
+		d := json.NewDecoder(bytes.NewReader(raw))
+		d.UseNumber()
+		if d.Decode(&i) != nil || i.Type != "phone" || i.Value == nil {
+			continue
+		}
+		if e164, ok := normal(fmt.Sprint(i.Value)); ok && !slices.Contains(phones, e164) {
+			phones = append(phones, e164)
+		}
+	}
+	var value parquet.Value
+	if phones != nil {
+		text, _ := json.Marshal(phones) // digits
+		value = schema.TextValue(text)
+	}
+	changed = !parquet.Equal(o.Row[colPhones], value)
+	o.Row[colPhones] = value
+	return changed
+}
 
 // CustomerAttributes say which attributes customers may have.
 var CustomerAttributes = Declare(Resource{
