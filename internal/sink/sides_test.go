@@ -143,7 +143,7 @@ func (x *numbered) customers(identifiers ...string) {
 func (x *numbered) phones(want ...string) {
 	x.Helper()
 	var got []string
-	column := resource.Customers.Table.Column("phones_e164")
+	column := resource.Customers.Table.Column("phones")
 	err := x.w.reader().EachObject(resource.Customers, func(o *schema.Object) error {
 		got = append(got, string(schema.TextOf(o.Row[column])))
 		return nil
@@ -277,7 +277,7 @@ func TestNormalNumbersOfCustomers(t *testing.T) {
 	x.customers(list...)
 	x.call(1, "a inbound 010-1234-5678 0211112222 -")
 	x.commit()
-	x.phones(`["+821012345678","+15005550006"]`, "", "", "", "")
+	x.phones(`["010-1234-5678","+821012345678","+15005550006"]`, `["1087654321"]`, "", "", "")
 	for _, country := range []string{"KR", ""} { // set once
 		x.country = country
 		x.open()
@@ -291,7 +291,7 @@ func TestNormalNumbersOfCustomers(t *testing.T) {
 		t.Fatal(err)
 	}
 	x.whole()
-	x.phones(`["+821012345678","+15005550006"]`, "", "", "", "")
+	x.phones(`["010-1234-5678","+821012345678","+15005550006"]`, `["1087654321"]`, "", "", "")
 	kinds := map[string]int{}
 	err := x.w.reader().EachChange(func(row schema.Row) error {
 		kinds[string(schema.TextOf(row[resource.Changes.Column("kind")]))]++
