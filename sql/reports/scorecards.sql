@@ -12,7 +12,7 @@
 -- one for all where there are more than ten, as of reasons; of numbers a row with their
 -- mean. low and high bound what chance did, with 95 % confidence (shares: Wilson; means:
 -- Hall, of ten numbers or more). A criterion that stands several times in a call counts
--- as often. Evaluations come from v2: a call that v3 alone has told of has none.
+-- as often. v3 has not been seen to send evaluations: they come with pages of v2.
 --
 -- Grain: one row per group, criterion, kind and text
 -- Reads: selected
@@ -48,13 +48,15 @@ WITH found AS (
         FROM selected
         WHERE evaluation IS NOT NULL
         UNION ALL
-        SELECT walk.key, concat_ws('.', criterion, CASE WHEN walk.type = 'ARRAY' THEN j.value ->> '$.name' ELSE j.key END), j.value, j.type, walk.type = 'ARRAY',
+        SELECT walk.key, concat_ws('.', criterion, CASE WHEN walk.type = 'ARRAY' THEN j.value ->> '$.name' ELSE j.key END),
+            j.value, j.type, walk.type = 'ARRAY',
             depth < 7 AND evaluation_leads_on(j.value, walk.type = 'ARRAY'), depth + 1
         FROM walk, json_each(walk.value) AS j
         WHERE goes_on AND NOT (is_named AND j.key IS NOT DISTINCT FROM 'name')
     )
     SELECT key, criterion, sent_text(value) AS text, exact_number(CAST(value AS VARCHAR)) AS number,
-        CASE type WHEN 'BOOLEAN' THEN 'boolean' WHEN 'VARCHAR' THEN 'string' WHEN 'NULL' THEN 'null' WHEN 'ARRAY' THEN 'array' WHEN 'OBJECT' THEN 'object'
+        CASE type WHEN 'BOOLEAN' THEN 'boolean' WHEN 'VARCHAR' THEN 'string' WHEN 'NULL' THEN 'null'
+            WHEN 'ARRAY' THEN 'array' WHEN 'OBJECT' THEN 'object'
             ELSE if(exact_number(CAST(value AS VARCHAR)) IS NULL, 'unread number', 'number') END AS kind
     FROM walk
     WHERE NOT goes_on
@@ -100,4 +102,5 @@ SELECT folded.key, criterion, kind, value, values, judged, hits,
     percent_of(evaluated_calls, calls) AS evaluated_percent,
     spread
 FROM folded JOIN groups ON groups.key IS NOT DISTINCT FROM folded.key
-ORDER BY group_rank(group_judged), folded.key NULLS LAST, criterion_judged DESC, criterion NULLS LAST, kind, hits DESC NULLS LAST, value NULLS LAST
+ORDER BY group_rank(group_judged), folded.key NULLS LAST, criterion_judged DESC, criterion NULLS LAST,
+    kind, hits DESC NULLS LAST, value NULLS LAST
