@@ -257,6 +257,13 @@ CREATE MACRO sent_text(v) AS CASE json_type(v)
     WHEN 'NULL' THEN NULL
     ELSE CAST(v AS VARCHAR) END;
 
+-- Whether an evaluation's value is made of others: an object, or an array of objects with names. The name
+-- of one that stands in such an array is no value of it.
+CREATE MACRO evaluation_leads_on(v, is_named) AS CASE json_type(v)
+    WHEN 'OBJECT' THEN len(list_filter(json_keys(v), k -> NOT (is_named AND k = 'name'))) > 0
+    WHEN 'ARRAY' THEN json_array_length(v) > 0 AND list_count(json_extract_string(v, '$[*].name')) = json_array_length(v)
+    ELSE false END;
+
 -- A text that is a number as JSON spells them, exactly; null where it may not fit, or sums of
 -- ten million would not.
 CREATE MACRO exact_number(t) AS

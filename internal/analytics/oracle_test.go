@@ -297,6 +297,8 @@ func linesOf(report string, groups []*group, d analyticstest.Data, p analytics.P
 			out = append(out, numbersOf(g, items)...)
 		case "extracted":
 			out = append(out, extractedOf(g, items)...)
+		case "scorecards":
+			out = append(out, scorecardsOf(g)...)
 		case "lines":
 			out = append(out, numbersOfOwn(g, d, p.By != "")...)
 		}
@@ -334,6 +336,9 @@ func sortGroups(groups []*group, report string, p analytics.Params, turns, items
 				}
 			case "extracted":
 				n += len(items[c["call_id"]])
+			case "scorecards":
+				found, _ := findingsOf(&group{calls: []row{c}})
+				n += len(found)
 			case "callers":
 				if contact(c) {
 					n++

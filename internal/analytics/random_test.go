@@ -46,6 +46,7 @@ func maybe(r *rand.Rand, nulls float64, words ...string) any {
 // nulls, ties, values never seen, and starts around the changes of clocks.
 func randomCalls(r *rand.Rand, n int) []row {
 	var out []row
+	judge := rand.New(rand.NewPCG(uint64(n), 20))
 	for i := range n {
 		c := row{
 			"call_id":       fmt.Sprintf("call-%06d", i),
@@ -98,6 +99,7 @@ func randomCalls(r *rand.Rand, n int) []row {
 		if r.Float64() < .1 {
 			c["opt_out_sensitive_data_storage"] = true
 		}
+		c["evaluation"] = randomEvaluation(judge, i)
 		out = append(out, c)
 	}
 	return out

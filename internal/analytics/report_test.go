@@ -191,7 +191,7 @@ func checkReports(t *testing.T, root string, loc *time.Location, data analyticst
 
 // isNear says that a report has square roots in it, or shares of money.
 func isNear(report string) bool {
-	return slices.Contains([]string{"agents", "sentiment", "versions", "anomalies", "outcomes", "success", "costs", "callers", "attempts", "transfers", "lines", "changes", "incidents"}, report)
+	return slices.Contains([]string{"agents", "sentiment", "versions", "anomalies", "outcomes", "success", "costs", "callers", "attempts", "transfers", "lines", "changes", "incidents", "scorecards"}, report)
 }
 
 // bound returns the start of some call: a bound that falls on one shows which

@@ -1,6 +1,15 @@
 package resource
 
-import "callhouse/internal/schema"
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/parquet-go/parquet-go"
+
+	"callhouse/internal/schema"
+)
 
 // Customers are the people and companies that the organisation has told the service
 // of. extract forget reaches them by number and by id.
@@ -24,7 +33,51 @@ var Customers = Declare(Resource{
 		Doc: "when it was added"},
 	schema.Column{ID: 8, Name: "updated_at", Type: schema.Timestamp, V3: "updated_at?",
 		Doc: "when it was last edited"},
+	schema.Column{ID: 9, Name: "phones", Type: schema.JSON, Fetch: true, Since: "1.0.0", AnyValue: true, Made: []string{"identifiers"},
+		Doc: "the telephone numbers among the identifiers (type phone), as a list; each as caller in calls: in the form of E.164 if it has that, " +
+			"else as it was sent; null: there is none, or written by an earlier version (the next list of customers fills it)"},
 )
+
+var colIdentifiers, colPhones = Customers.Table.Column("identifiers"), Customers.Table.Column("phones")
+
+// SetPhones sets the column that follows from a customer's identifiers, the telephone numbers among
+// them, in their normal forms if they have one, and reports whether it was different.
+func SetPhones(o *schema.Object, normal func(number string) (e164 string, ok bool)) (changed bool) {
+	var identifiers []json.RawMessage
+	_ = json.Unmarshal(schema.TextOf(o.Row[colIdentifiers]), &identifiers) // anything else has no numbers
+	var phones []string
+	for _, raw := range identifiers {
+		var i struct {
+			Type  string `json:"type"`
+			Value any    `json:"value"` // a text or a number
+		}
+		d := json.NewDecoder(bytes.NewReader(raw))
+		d.UseNumber()
+		if d.Decode(&i) != nil || i.Type != "phone" {
+			continue
+		}
+		switch i.Value.(type) {
+		case string, json.Number:
+		default:
+			continue
+		}
+		number := fmt.Sprint(i.Value)
+		if e164, ok := normal(number); ok {
+			number = e164
+		}
+		if !slices.Contains(phones, number) {
+			phones = append(phones, number)
+		}
+	}
+	var value parquet.Value
+	if phones != nil {
+		text, _ := json.Marshal(phones) // of texts, it cannot fail
+		value = schema.TextValue(text)
+	}
+	changed = !parquet.Equal(o.Row[colPhones], value)
+	o.Row[colPhones] = value
+	return changed
+}
 
 // CustomerAttributes say which attributes customers may have.
 var CustomerAttributes = Declare(Resource{

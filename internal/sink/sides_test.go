@@ -122,6 +122,37 @@ func (x *numbered) are(want ...string) {
 	}
 }
 
+// customers puts customers with these identifiers, as the whole list of them.
+func (x *numbered) customers(identifiers ...string) {
+	x.Helper()
+	put := func(r schema.Record) {
+		r.Resource, r.FetchedAt = resource.Customers.Name, x.w.opts.Now().UnixMilli()
+		if err := x.w.Put(context.Background(), r); err != nil {
+			x.Fatal(err)
+		}
+	}
+	for i, list := range identifiers {
+		id := fmt.Sprint("c", i)
+		put(schema.Record{Kind: schema.KindItem, CallID: id, Body: fmt.Appendf(nil, `{"id":%q,"identifiers":%s}`, id, list)})
+	}
+	body, _ := json.Marshal(schema.Listed{Begun: x.w.opts.Now().UnixMilli() - 1, Items: int64(len(identifiers))})
+	put(schema.Record{Kind: schema.KindListed, Body: body})
+}
+
+// phones are the normal forms of the customers' numbers.
+func (x *numbered) phones(want ...string) {
+	x.Helper()
+	var got []string
+	column := resource.Customers.Table.Column("phones")
+	err := x.w.reader().EachObject(resource.Customers, func(o *schema.Object) error {
+		got = append(got, string(schema.TextOf(o.Row[column])))
+		return nil
+	})
+	if err != nil || !slices.Equal(got, want) {
+		x.Errorf("the customers have %q, %v, want %q", got, err, want)
+	}
+}
+
 func newNumbered(t *testing.T, country string) *numbered {
 	x := &numbered{T: t, root: filepath.Join(t.TempDir(), "w"), country: country}
 	x.open()
@@ -233,6 +264,41 @@ func TestNormalNumbers(t *testing.T) {
 	x.open()
 	if batches, _, err := outdated(context.Background(), x.w.reader(), ""); err != nil || len(batches) > 0 {
 		t.Errorf("outdated are %v, %v", batches, err)
+	}
+}
+
+// The numbers of a customer have the same normal forms as those of calls, also when the country
+// is set later; that is no change of the customer.
+func TestNormalNumbersOfCustomers(t *testing.T) {
+	x := newNumbered(t, "")
+	list := []string{`[{"type":"phone","value":"010-1234-5678"},{"type":"phone","value":"+82 10-1234-5678"},{"type":"phone","value":"tel:+15005550006"}]`,
+		`[{"type":"email","value":"+821000000000@example.com"},{"type":"external_id","value":"01087654321"},{"type":"phone","value":1087654321}]`,
+		`{"type":"phone","value":"+821012345678"}`, `null`, `["+821012345678",{"value":"+821012345678"},{"type":"phone","value":["x"]},7]`}
+	x.customers(list...)
+	x.call(1, "a inbound 010-1234-5678 0211112222 -")
+	x.commit()
+	x.phones(`["010-1234-5678","+821012345678","+15005550006"]`, `["1087654321"]`, "", "", "")
+	for _, country := range []string{"KR", ""} { // set once
+		x.country = country
+		x.open()
+		x.customers(list...)
+		x.commit()
+		x.phones(`["+821012345678","+15005550006"]`, `["+821087654321"]`, "", "", "")
+	}
+	x.country = "US"
+	x.open()
+	if _, _, err := x.w.Migrate(context.Background(), nil); err != nil {
+		t.Fatal(err)
+	}
+	x.whole()
+	x.phones(`["010-1234-5678","+821012345678","+15005550006"]`, `["1087654321"]`, "", "", "")
+	kinds := map[string]int{}
+	err := x.w.reader().EachChange(func(row schema.Row) error {
+		kinds[string(schema.TextOf(row[resource.Changes.Column("kind")]))]++
+		return nil
+	})
+	if err != nil || len(kinds) != 1 || kinds["created"] != len(list) {
+		t.Errorf("changes are %v, %v", kinds, err)
 	}
 }
 

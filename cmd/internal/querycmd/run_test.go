@@ -94,8 +94,10 @@ func buildHouse(t *testing.T) {
 	}
 	analyticstest.Write(t, houseDir, 1, analyticstest.Data{
 		Calls: []row{
-			call("c1", ann, "2024-11-18T09:00:00Z", "user_hangup", "positive", 61_000, row{"user_turns": int64(1)}),
-			call("c2", ann, "2024-11-18T10:00:00Z", "agent_hangup", "neutral", 83_211, nil),
+			call("c1", ann, "2024-11-18T09:00:00Z", "user_hangup", "positive", 61_000,
+				row{"user_turns": int64(1), "evaluation": `{"task_completed":true,"criteria":[{"name":"greeting","score":4.5}],"notes":["a"]}`}),
+			call("c2", ann, "2024-11-18T10:00:00Z", "agent_hangup", "neutral", 83_211,
+				row{"evaluation": `{"task_completed":false,"criteria":[{"name":"greeting","score":3}]}`}),
 			call("c3", ann, "2024-11-19T09:30:00Z", "call_transfer", "negative", 240_000, row{"metadata": `{"campaign":"가을"}`}),
 			call("c4", ann, "2024-11-19T23:30:00Z", "voicemail_reached", "", 12_345, row{"settlement": "ended", "metadata": nil}),
 			call("c5", bob, "2024-11-19T23:45:00Z", "dial_no_answer", "", 40, row{"status": "not_connected", "total_cost": nil}),
@@ -175,7 +177,7 @@ func TestGoldens(t *testing.T) {
 		{"where", "sentiment --where call_type=outbound --where version=production --by agent"}, {"where-none", "sentiment --where call_type= --where status=queued --format markdown"},
 		{"error-by-three", "sentiment --by agent,day --by hour"}, {"error-where", "sentiment --where call_type"}, {"error-where-value", "sentiment --where weekday=Mon"}, {"error-where-outcome", "sentiment --where outcome=complete"}, {"where-misspelt", "sentiment --where user_sentiment=positiv --where user_sentiment=negative --where call_type=outbund --where metadata.campaign=x"}, {"error-where-name", "sentiment --where call_tpe=x"},
 		{"costs", "costs --by agent"}, {"costs-csv", "costs --format csv"}, {"volume", "volume --tz Asia/Seoul"}, {"funnel", "funnel"}, {"success", "success --field callback=true"}, {"success-versions", "versions --field callback=true"}, {"success-costs", "costs --field callback=true --format csv"}, {"success-agents", "agents --field callback=true --by call_type --format json"}, {"help-success", "success --help"}, {"error-field", "success --field callback"}, {"error-field-name", "costs --field callbacks=true"}, {"outcomes", "outcomes"}, {"outcomes-by-agent", "outcomes --by agent --format csv"}, {"agents", "agents"},
-		{"coverage", "coverage"}, {"coverage-by-day", "coverage --by day --format csv"}, {"conversation", "conversation"}, {"tools", "tools"}, {"extracted", "extracted"}, {"numbers", "numbers"},
+		{"coverage", "coverage"}, {"coverage-by-day", "coverage --by day --format csv"}, {"conversation", "conversation"}, {"tools", "tools"}, {"extracted", "extracted"}, {"scorecards", "scorecards --by agent"}, {"help-scorecards", "scorecards --help"}, {"numbers", "numbers"},
 		{"callers", "callers"}, {"attempts", "attempts --format csv"}, {"transfers", "transfers --by agent"}, {"early", "early"}, {"concurrency", "concurrency"}, {"calls", "calls --most 3"}, {"calls-csv", "calls --skip 2 --most 2 --where outcome=completed --format csv"}, {"concurrency-minute", "concurrency --every minute --format csv"},
 		{"error-every", "concurrency --every second"}, {"help-concurrency", "concurrency --help"},
 		{"versions", "versions"}, {"anomalies", "anomalies"}, {"call", "call c1"}, {"call-csv", "call c1 --format csv"}, {"call-none", "call c7"},

@@ -95,8 +95,27 @@ func appendAnalysis(dst []byte, v *world.View, evaluation bool) []byte {
 	}
 	dst = append(dst, ']')
 	if evaluation {
-		dst = strconv.AppendBool(append(dst, `,"evaluation":{"task_completed":`...), v.Good)
-		dst = append(dst, '}')
+		dst = appendEvaluation(append(dst, `,"evaluation":`...), v)
+	}
+	return append(dst, '}')
+}
+
+// appendEvaluation writes an object in one of three shapes, by the call's agent: the contract does
+// not show what one looks like.
+func appendEvaluation(dst []byte, v *world.View) []byte {
+	tone, accuracy := 1+dice.Pick(dice.Hash(v.Key, 90), 5), 1+dice.Pick(dice.Hash(v.Key, 91), 9)
+	switch v.Agent.Number % 3 {
+	case 1:
+		dst = strconv.AppendBool(append(dst, `{"task_completed":`...), v.Good)
+		dst = strconv.AppendInt(append(dst, `,"scores":{"tone":`...), int64(tone), 10)
+		dst = strconv.AppendFloat(append(dst, `,"accuracy":`...), float64(accuracy)/2, 'f', -1, 64)
+		dst = wire.AppendString(append(dst, `},"reason":`...), v.Summary())
+	case 2:
+		dst = strconv.AppendBool(append(dst, `{"criteria":[{"name":"task_completed","passed":`...), v.Good)
+		dst = strconv.AppendInt(append(dst, `,"score":null},{"name":"tone","passed":null,"score":`...), int64(tone), 10)
+		dst = append(dst, `}],"tags":[]`...)
+	default:
+		dst = strconv.AppendBool(append(dst, `{"task_completed":`...), v.Good)
 	}
 	return append(dst, '}')
 }

@@ -138,12 +138,18 @@ func (t tenure) touches(period string) bool {
 	return period >= t.from[:min(len(t.from), len(period))] && period <= t.to[:min(len(t.to), len(period))]
 }
 
+// country returns the region in which national numbers are read.
+func (c *Commit) country() string {
+	if c.Old == nil {
+		return c.Country
+	}
+	return cmp.Or(c.Country, c.Old.Manifest.Country)
+}
+
 // setLines notes the organisation's numbers as they are after the commit, and which days this
 // changes. rows are those of telephone_numbers; nil: they are as before.
 func (c *Commit) setLines(rows []schema.Row) error {
-	if c.Old != nil {
-		c.Country = cmp.Or(c.Country, c.Old.Manifest.Country)
-	}
+	c.Country = c.country()
 	before, err := numbersOf(c.Old)
 	if err != nil {
 		return err

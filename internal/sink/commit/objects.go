@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"callhouse/internal/layout"
+	"callhouse/internal/phone"
 	"callhouse/internal/resource"
 	"callhouse/internal/schema"
 	"callhouse/internal/sink/journal"
@@ -85,7 +86,7 @@ func (c *Commit) objects() (replaced map[string]bool, err error) {
 	}
 	for _, of := range resource.All {
 		a := c.in.arrivals[of]
-		if a == nil && (len(c.gone[of.Parent]) > 0 || c.Withhold) {
+		if a == nil && (len(c.gone[of.Parent]) > 0 || c.Withhold || of == resource.Customers && len(c.Rewrites) > 0) {
 			a = new(arrivals)
 		}
 		if a == nil {
@@ -435,7 +436,8 @@ func (m *objectMerge) fold(old *schema.Object, key string) error {
 			m.changes = append(m.changes, row)
 		}
 	}
-	if changed || completed || m.cleaned {
+	respelled := m.of == resource.Customers && resource.SetPhones(now, func(number string) (string, bool) { return phone.Normal(number, m.c.country()) })
+	if changed || completed || m.cleaned || respelled {
 		m.edited++
 	}
 	if m.of == resource.Numbers {
