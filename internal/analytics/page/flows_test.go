@@ -1,8 +1,9 @@
 package page
 
 import (
+	"errors"
 	"fmt"
-	"html"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -31,52 +32,51 @@ func walking(t *testing.T) analyticstest.Data {
 	return d
 }
 
-// The page of an agent with a graph draws its paths, and has every row of the report behind them;
-// other pages have no such part.
+// The part of an agent with a graph draws its paths, and has every row of the report behind them;
+// others have no such part.
 func TestPaths(t *testing.T) {
-	d := walking(t)
-	o := Options{Now: instant(t, "2026-11-20T06:00:00Z"), Agent: "a1"}
-	_, text := made(t, d, o)
-	wellFormed(t, text)
-	alone(t, text)
-	_, part, _ := strings.Cut(text, `<section id="flows"`)
-	part, _, _ = strings.Cut(part, "</section>")
 	root := t.TempDir()
-	analyticstest.Write(t, root, 1, d)
+	analyticstest.Write(t, root, 1, walking(t))
 	w, err := analytics.Open(t.Context(), root, analytics.Options{Threads: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer w.Close()
+	p := period{since: instant(t, "2026-11-19T00:00:00Z"), until: instant(t, "2026-11-20T00:00:00Z"), loc: time.UTC}
+	part := func(agent string) *section {
+		s, err := reader{w: w, l: english(t), agent: agent, known: map[string]*asked{}}.flows(t.Context(), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	s := part("a1")
 	rows, err := w.Report(t.Context(), "flows", analytics.Params{Agent: "a1"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer rows.Close()
-	lines := strings.Split(part, "<tr>")[2:]
-	for n, line := range lines {
+	lines := s.Details[0].Rows
+	for n, l := range lines {
 		row, err := rows.Next(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, v := range row[2:6] { // to, calls, passes, share
-			want := html.EscapeString(fmt.Sprint(v))
-			if !strings.Contains(line, `value="`+want+`"`) {
-				t.Errorf("line %d lacks %v: %s", n, want, line)
+		if l.Name != row[1] {
+			t.Errorf("line %d is from %s, not %v", n, l.Name, row[1])
+		}
+		for i, at := range []int{2, 3, 4, 5, 8, 9, 10, 11} { // to, calls, passes, share, completed, transferred, lost, hung up
+			if l.Cells[i].Exact != fmt.Sprint(row[at]) {
+				t.Errorf("line %d has %s for %v", n, l.Cells[i].Exact, row[at])
 			}
 		}
 	}
-	if _, err := rows.Next(t.Context()); err == nil || len(lines) < 5 {
-		t.Errorf("the page has %d of the report's rows", len(lines))
-	}
-	for _, want := range []string{"8 calls walked", `class="xl"`, `class="sm"`, "Greet &lt;them&gt;", "query flows "} {
-		if !strings.Contains(part, want) {
-			t.Errorf("the page lacks %q: %s", want, part)
-		}
+	if _, err := rows.Next(t.Context()); !errors.Is(err, io.EOF) || len(lines) < 5 || len(s.Charts) != 3 || !strings.HasPrefix(s.Lead, "8 calls walked") ||
+		!strings.Contains(string(s.Charts[0]), "<title>Greet &lt;them&gt; → ask: 6</title>") {
+		t.Errorf("%v, %d rows of the report, %s %v", err, len(lines), s.Lead, s.Charts)
 	}
 	for _, agent := range []string{"", "a2"} {
-		o.Agent = agent
-		if _, text := made(t, d, o); strings.Contains(text, `id="flows"`) {
+		if part(agent) != nil {
 			t.Errorf("the page of agent %q has paths", agent)
 		}
 	}
