@@ -64,7 +64,7 @@ var (
 		AlertRules: 2, Incidents: 4, Customers: 12, Attributes: 3, LongPrompts: 1, SecretHeaders: 3,
 	}
 	Large = Sizes{
-		Drafts: 2, OldVersions: 1000, Knowledges: 15, Documents: 8, Tools: 1250, LLMs: 24, Voices: 389, Schemas: 41, SpareNumbers: 4,
+		Drafts: 2, OldVersions: 1000, Knowledges: 15, Documents: 8, Tools: 1253, LLMs: 24, Voices: 389, Schemas: 41, SpareNumbers: 4,
 		AlertRules: 6, Incidents: 26, Customers: 240, Attributes: 9, LongPrompts: 3, SecretHeaders: 3,
 	}
 	// None has what the service gives to everybody: models, voices and schemas.
