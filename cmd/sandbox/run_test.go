@@ -131,7 +131,7 @@ answered 429   1  1 by the limiter
 		t.Errorf("said at the end:\n%s", said.String())
 	}
 	for _, part := range []string{
-		"calls   300 at 2026-11-19T09:30:00Z, about 10 more a day, seed 1, clock frozen", "2 requests a second, 120 a minute for each key, by sliding-log",
+		"calls   300 at 2026-11-19T09:30:00Z, about 10 more a day, seed 1, clock frozen", "2 requests a second, 120 a minute for all keys, by sliding-log",
 		"faults  409=0", "truth   " + base + "/sandbox/truth",
 	} {
 		if !strings.Contains(greeting, part) {

@@ -71,8 +71,8 @@ Apart from the API, without key or limit:
 	fs.VisitAll(func(flag *pflag.Flag) { f.shaping = append(f.shaping, flag.Name) }) // so far they are the world's
 	fs.StringVar(&f.addr, "addr", "127.0.0.1:8080", "address to listen on; port 0 chooses a free one")
 	fs.StringArrayVar(&o.Keys, "key", []string{"sandbox-key"}, "API key that is let in; each one has its own limits (repeatable)")
-	fs.IntVar(&o.PerSecond, "requests-per-second", 5, "limit for each key; 0 for none")
-	fs.IntVar(&o.PerMinute, "requests-per-minute", 120, "limit for each key; 0 for none")
+	fs.IntVar(&o.PerSecond, "requests-per-second", 5, "limit for all keys together; 0 for none")
+	fs.IntVar(&o.PerMinute, "requests-per-minute", 120, "limit for all keys together; 0 for none")
 	fs.StringVar(&f.limiter, "limiter", string(limit.SlidingLog), "how they are counted: sliding-log, fixed-window or token-bucket")
 	fs.BoolVar(&o.NoRetryAfter, "no-retry-after", false, "answer 429 without the header Retry-After")
 	fs.BoolVar(&o.ContractOnly, "contract-only", false, "accept only cursor and limit, no filter and no order")
@@ -225,7 +225,7 @@ func (f *serveFlags) greet(w io.Writer, r *sandbox.Running, o sandbox.Options) {
 	if o.Clock != nil {
 		clock = "clock frozen, POST /sandbox/clock moves it"
 	}
-	limits := fmt.Sprintf("%s requests a second, %s a minute for each key, by %s", perKey(o.PerSecond), perKey(o.PerMinute), o.Limiter)
+	limits := fmt.Sprintf("%s requests a second, %s a minute for all keys, by %s", limited(o.PerSecond), limited(o.PerMinute), o.Limiter)
 	if o.PerSecond < 0 && o.PerMinute < 0 {
 		limits = "none"
 	}
@@ -250,7 +250,7 @@ func (f *serveFlags) greet(w io.Writer, r *sandbox.Running, o sandbox.Options) {
 	fmt.Fprintf(w, "\nFor extract, in another terminal:\n\n  export CALLHOUSE_BASE_URL=%s\n  export CALLHOUSE_API_KEY=%s\n\nCtrl-C stops.\n", r.URL, o.Keys[0])
 }
 
-func perKey(n int) string {
+func limited(n int) string {
 	if n < 0 {
 		return "unlimited"
 	}

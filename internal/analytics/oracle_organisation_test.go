@@ -29,7 +29,20 @@ func organisation(r *rand.Rand, d *analyticstest.Data) {
 	add := func(of *resource.Resource, rows ...row) { d.Others[of.Table] = append(d.Others[of.Table], rows...) }
 	types := map[any]any{"a1-one": "flow", "a1-two": "single_prompt", "c-unused": "flow"} // b-three was never listed
 	for id, kind := range types {
-		add(resource.Agents, row{"agent_id": id, "type": kind})
+		a := row{"agent_id": id, "type": kind}
+		if kind == "flow" {
+			a["flow"] = `{"nodes":[{"id":"n1","data":{"name":"Greet"}},{"id":"n2","data":{"name":"Ask"}},{"id":"n3","data":{}},{"id":"(none)","data":{"name":"n2"}}],"edges":[]}`
+		}
+		add(resource.Agents, a)
+	}
+	for _, v := range []row{ // with a graph, without one, and without its body
+		{"agent_id": "a1-one", "version": "v2", "flow": `{"nodes":{}}`, "created_at": int64(1)},
+		{"agent_id": "a1-one", "version": "v261", "data": `{}`, "flow": `{"nodes":[{"id":"n1","data":{"name":"Hi"}},{"id":"n3"}]}`, "created_at": int64(1)},
+		{"agent_id": "a1-one", "version": "v262", "data": `{}`, "flow": `{"nodes":[{"id":"n1","data":{"name":"Hello"}},{"id":"n2"}]}`, "created_at": int64(1_793_000_000_000)},
+		{"agent_id": "a1-one", "version": "v9", "created_at": int64(1_794_000_000_000)}, {"agent_id": "a1-two", "version": "v262", "data": `{}`},
+		{"agent_id": "b-three", "version": "v1", "flow": `{"nodes":[{"id":"7","data":{"name":"Seven"}}]}`, "created_at": int64(1_792_600_000_000)},
+	} {
+		add(resource.AgentVersions, v)
 	}
 	add(resource.Agents, row{"agent_id": "d-untyped"})
 	own := map[any]bool{}
@@ -452,13 +465,13 @@ func TestReportsOnTheOrganisation(t *testing.T) {
 		w := warehouse(t, d, zone(t, "Asia/Seoul"))
 		for _, p := range []analytics.Params{{}, {By: "agent"}, {By: "weekday,call_type", Where: []string{"agent_type=flow"}}, {Where: []string{"status=none"}},
 			{Agent: "a1-one", Since: time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)}, {Until: time.Date(2026, 10, 26, 0, 0, 0, 0, time.UTC)}} {
-			for _, report := range []string{"lines", "campaigns", "changes", "incidents"} {
+			for _, report := range []string{"lines", "campaigns", "changes", "incidents", "flows"} {
 				p := p
 				p.NamesInPlace = true
 				if n++; !tried(n) {
 					continue
 				}
-				if report != "lines" {
+				if report != "lines" && report != "flows" {
 					if p.By == "agent" { // asked already
 						continue
 					}

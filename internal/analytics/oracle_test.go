@@ -236,6 +236,11 @@ func oracle(report string, d analyticstest.Data, p analytics.Params, loc *time.L
 func linesOf(report string, groups []*group, d analyticstest.Data, p analytics.Params, loc *time.Location) (out [][]any) {
 	turns, items := byCall(d.Turns), byCall(d.Items)
 	aim := aimOf(items, p)
+	if report == "flows" {
+		for _, g := range groups {
+			g.calls = slices.DeleteFunc(g.calls, func(c row) bool { return !walksGraph(c, d, turns) })
+		}
+	}
 	sortGroups(groups, report, p, turns, items)
 	var selected []row
 	for _, g := range groups {
@@ -299,6 +304,8 @@ func linesOf(report string, groups []*group, d analyticstest.Data, p analytics.P
 			out = append(out, extractedOf(g, items)...)
 		case "scorecards":
 			out = append(out, scorecardsOf(g)...)
+		case "flows":
+			out = append(out, flowsOf(g, d, turns)...)
 		case "lines":
 			out = append(out, numbersOfOwn(g, d, p.By != "")...)
 		}

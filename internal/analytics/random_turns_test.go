@@ -27,6 +27,14 @@ var answers = []answer{
 	{`{"status":"error"`, false}, // cut off: neither JSON nor a sentence
 }
 
+// move is what a move to a node may be called with, and the node that it names.
+type move struct{ arguments, node any }
+
+var moves = []move{
+	{`{"node":"n1"}`, "n1"}, {`{"node":"n1","reason":"again"}`, "n1"}, {`{"node":"n2"}`, "n2"}, {`{"node_id":"n3","node":null}`, "n3"}, {`{"node":"gone","node_id":"n1"}`, "gone"},
+	{`{"node":7}`, "7"}, {`{"to":"n1"}`, `{"to":"n1"}`}, {nil, "(none)"},
+}
+
 var sentences = []string{"Hello, how may I help?", "환불 부탁드립니다", "my CREDIT card", "  ", "card of credit", "100% sure_thing", "it's \\ 'quoted'"}
 
 // randomTurns returns transcripts of some of the calls: with roles never seen,
@@ -46,8 +54,11 @@ func randomTurns(r *rand.Rand, calls []row) (turns []row) {
 			switch t["role"] {
 			case "tool_call_invocation":
 				t["tool_call_id"] = maybe(r, .1, "t1", "t2")
-				t["tool_name"] = maybe(r, .1, "find", "book")
+				t["tool_name"] = maybe(r, .1, "find", "book", "transition_to_node", "transition_to_node")
 				t["arguments"] = `{"n":1}`
+				if t["tool_name"] == "transition_to_node" {
+					t["arguments"] = pick(r, moves).arguments
+				}
 			case "tool_call_result":
 				t["tool_call_id"] = maybe(r, .1, "t1", "t2")
 				t["content"] = pick(r, answers).content

@@ -63,7 +63,7 @@ func TestReportsByRights(t *testing.T) {
 		{rights.Rights{}, "", "c1 +491 +491555 +491555 {\"from_number\":\"+491\"} c2 +492 <nil>"},
 		{rights.Rights{Agents: []string{"a"}}, "changes incidents lines", "c1 +491 +491555 +491555 {\"from_number\":\"+491\"}"},
 		{rights.Rights{Masked: []string{"calls.from_number"}}, "", "c1 <nil> <nil> c2 <nil> <nil>"},
-		{rights.Rights{Tables: []string{"costs", "calls"}}, "call campaigns changes conversation early extracted incidents lines numbers search success tools transfers worst", "c1 +491 +491555 +491555 {\"from_number\":\"+491\"} c2 +492 <nil>"},
+		{rights.Rights{Tables: []string{"costs", "calls"}}, "call campaigns changes conversation early extracted flows incidents lines numbers search success tools transfers worst", "c1 +491 +491555 +491555 {\"from_number\":\"+491\"} c2 +492 <nil>"},
 		{rights.Rights{Tables: []string{"costs"}, Agents: []string{"b"}, Masked: []string{"duration_ms"}}, "every report", ""},
 	} {
 		if !tried(i) {

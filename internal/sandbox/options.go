@@ -21,8 +21,7 @@ type Options struct {
 	// Organisation is what there is besides calls.
 	Organisation organisation.Config
 
-	// Keys are the API keys that are let in, each an organisation's own, with its
-	// own budget; all see the same calls. Default "sandbox-key".
+	// Keys are the organisation's API keys, which share its limits. Default "sandbox-key".
 	Keys []string
 
 	// State, where set, keeps what is done: writes, and moves of Clock by /sandbox/clock.
@@ -38,7 +37,7 @@ type Options struct {
 	// DateNow is the clock of the header Date. Default Now.
 	DateNow func() time.Time
 
-	// PerSecond and PerMinute are the limits for each key; 0 is the documented
+	// PerSecond and PerMinute are the limits of the organisation; 0 is the documented
 	// one (5 and 120), negative is none. Limiter is how they are counted.
 	PerSecond, PerMinute int
 	Limiter              limit.Algorithm

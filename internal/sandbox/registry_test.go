@@ -49,7 +49,7 @@ func TestRegistryHasTheSchemasOfAgents(t *testing.T) {
 	s := newServer(t, Options{World: Config{Calls: 50}})
 	data, flow := registered(t, s, "agent-schema/data"), registered(t, s, "flow-schema/flow")
 	tools := map[string]*jsonschema.Schema{}
-	for _, kind := range []string{"transfer_call", "transfer_agent", "send_sms", "send_dtmf", "skill"} { // those that the contract names
+	for _, kind := range []string{"transfer_call", "transfer_agent", "send_sms", "send_dtmf", "skill", "end_call"} {
 		tools[kind] = registered(t, s, "tool-schema/"+kind)
 	}
 	_, made := send(t, s, "POST", "/v3/agents", `{"name":"new","data":{"prompt":{"firstLine":null},"mine":{"x":1},"builtInTools":[{"toolType":"send_dtmf","allowInterruption":true}]},

@@ -118,8 +118,8 @@ func (s *Server) Restore(key string) { s.setRevoked(key, false) }
 func (s *Server) setRevoked(key string, revoked bool) {
 	s.ledger.mu.Lock()
 	defer s.ledger.mu.Unlock()
-	if a := s.ledger.keys[key]; a != nil {
-		a.revoked = revoked
+	if _, known := s.ledger.revoked[key]; known {
+		s.ledger.revoked[key] = revoked
 	}
 }
 

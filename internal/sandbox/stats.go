@@ -21,7 +21,7 @@ type Stats struct {
 	// ByResource are the requests for everything but calls of v3.
 	ByResource map[string]int64 `json:"by_resource,omitempty"`
 
-	// The most requests of one key in any rolling window, whatever the limiter
+	// The most requests of all keys in any rolling window, whatever the limiter
 	// made of them, and how many found their window full already.
 	MaxPerSecond int   `json:"max_per_second"`
 	MaxPerMinute int   `json:"max_per_minute"`
@@ -42,21 +42,17 @@ type Stats struct {
 	ObjectsUnchanged int64 `json:"objects_unchanged"`
 }
 
-// ledger keeps a server's Stats and its limiters.
+// ledger keeps a server's Stats and the organisation's limiter, which all keys share.
 type ledger struct {
 	mu      sync.Mutex
 	opts    *Options
 	stats   Stats
-	keys    map[string]*account
+	limiter *limit.Limiter
+	second  limit.Rolling
+	minute  limit.Rolling
+	revoked map[string]bool // by key; those that are not in it are unknown
 	details map[int64]fetched
 	objects map[string]uint64 // the last answer for each path and query, as a number
-}
-
-// account is one key's.
-type account struct {
-	limiter        *limit.Limiter
-	second, minute limit.Rolling
-	revoked        bool
 }
 
 // fetched is what is known of a call's details that were sent.
@@ -66,25 +62,24 @@ type fetched struct {
 }
 
 func newLedger(o *Options) *ledger {
-	l := &ledger{opts: o, keys: map[string]*account{}, details: map[int64]fetched{}, objects: map[string]uint64{}}
+	limiter, err := limit.New(o.Limiter, o.PerSecond, o.PerMinute)
+	if err != nil {
+		panic("sandbox: " + err.Error()) // the options were checked
+	}
+	l := &ledger{
+		opts: o, limiter: limiter, second: limit.Rolling{Span: time.Second}, minute: limit.Rolling{Span: time.Minute},
+		revoked: map[string]bool{}, details: map[int64]fetched{}, objects: map[string]uint64{},
+	}
 	l.stats.ByKind = map[string]int64{}
 	l.stats.ByStatus = map[string]int64{}
 	l.stats.Faults = map[FaultKind]int64{}
 	for _, k := range o.Keys {
-		limiter, err := limit.New(o.Limiter, o.PerSecond, o.PerMinute)
-		if err != nil {
-			panic("sandbox: " + err.Error()) // the options were checked
-		}
-		l.keys[k] = &account{
-			limiter: limiter,
-			second:  limit.Rolling{Span: time.Second},
-			minute:  limit.Rolling{Span: time.Minute},
-		}
+		l.revoked[k] = false
 	}
 	return l
 }
 
-// arrive counts a request and asks its key's limiter.
+// arrive counts a request and asks the limiter.
 func (l *ledger) arrive(req Request, key string) (number int64, v verdict) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,18 +92,17 @@ func (l *ledger) arrive(req Request, key string) (number int64, v verdict) {
 		l.stats.ByResource[req.Resource]++
 	}
 	number = l.stats.Requests
-	a := l.keys[key]
-	if a == nil || a.revoked {
+	if revoked, known := l.revoked[key]; !known || revoked {
 		return number, verdict{unknown: true}
 	}
 	now := l.opts.LimitNow()
-	inSecond, inMinute := a.second.Count(now), a.minute.Count(now)
+	inSecond, inMinute := l.second.Count(now), l.minute.Count(now)
 	l.stats.MaxPerSecond = max(l.stats.MaxPerSecond, inSecond)
 	l.stats.MaxPerMinute = max(l.stats.MaxPerMinute, inMinute)
 	if l.opts.PerSecond >= 0 && inSecond > l.opts.PerSecond || l.opts.PerMinute >= 0 && inMinute > l.opts.PerMinute {
 		l.stats.AboveLimit++
 	}
-	ok, wait := a.limiter.Allow(now)
+	ok, wait := l.limiter.Allow(now)
 	if !ok {
 		l.stats.RateLimited++
 	}

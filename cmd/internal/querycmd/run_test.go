@@ -172,7 +172,7 @@ func TestGoldens(t *testing.T) {
 		{"compare-csv", "costs --since 2024-11-19 --until 2024-11-20 --by agent --compare previous --format csv"}, {"compare-json", "agents --since 2024-11-19 --until 2024-11-20 --tz Asia/Seoul --compare previous --format json"},
 		{"error-compare", "sentiment --compare last"}, {"error-compare-since", "sentiment --compare previous"}, {"error-compare-by", "sentiment --compare previous --since 7d --by day"},
 		{"error-compare-report", "anomalies --compare previous --since 7d"}, {"error-compare-call", "search hello --compare previous --since 7d"},
-		{"campaigns-none", "campaigns"}, {"lines-none", "lines --by agent"}, {"changes-none", "changes --since 2024-11-19"}, {"incidents-none", "incidents --format csv"}, {"help-campaigns", "campaigns --help"}, {"help-changes", "changes --help"}, {"by-agent-type", "sentiment --by agent_type"}, {"where-number", "sentiment --where number=+8215880000 --format csv"},
+		{"campaigns-none", "campaigns"}, {"lines-none", "lines --by agent"}, {"changes-none", "changes --since 2024-11-19"}, {"incidents-none", "incidents --format csv"}, {"help-campaigns", "campaigns --help"}, {"help-changes", "changes --help"}, {"help-flows", "flows --help"}, {"by-agent-type", "sentiment --by agent_type"}, {"where-number", "sentiment --where number=+8215880000 --format csv"},
 		{"by-two", "outcomes --by agent,day --format csv"}, {"by-two-repeated", "durations --by call_type --by hour"}, {"by-two-json", "volume --by weekday,agent --format json"},
 		{"where", "sentiment --where call_type=outbound --where version=production --by agent"}, {"where-none", "sentiment --where call_type= --where status=queued --format markdown"},
 		{"error-by-three", "sentiment --by agent,day --by hour"}, {"error-where", "sentiment --where call_type"}, {"error-where-value", "sentiment --where weekday=Mon"}, {"error-where-outcome", "sentiment --where outcome=complete"}, {"where-misspelt", "sentiment --where user_sentiment=positiv --where user_sentiment=negative --where call_type=outbund --where metadata.campaign=x"}, {"error-where-name", "sentiment --where call_tpe=x"},
@@ -211,7 +211,7 @@ func TestGoldensOfTheOrganisation(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const bookings, returns, second = "0a7e1f60-0000-4000-8000-00000000000a", "0b7e1f60-0000-4000-8000-00000000000b", "0c7e1f60-0000-4000-8000-00000000000c"
 	at := func(day, hour int) int64 { return time.Date(2024, 11, day, hour, 0, 0, 0, time.UTC).UnixMilli() }
-	var calls []row
+	var calls, turns []row
 	for day := 4; day < 22; day++ {
 		for i := range 12 {
 			reason := "user_hangup"
@@ -224,10 +224,18 @@ func TestGoldensOfTheOrganisation(t *testing.T) {
 				c["agent_id"], c["call_type"], c["from_number"] = returns, "outbound", "+827000000"
 			}
 			calls = append(calls, c)
+			if day < 20 || c["agent_id"] != bookings {
+				continue
+			}
+			for n, node := range []string{"greet", "ask", "greet", "hand_over"}[:i%5] { // and back
+				turns = append(turns, row{"call_id": c["call_id"], "turn": int64(n), "role": "tool_call_invocation", "tool_name": "transition_to_node",
+					"arguments": fmt.Sprintf(`{"node":%q}`, node), "call_start_at": c["start_at"]})
+			}
 		}
 	}
-	analyticstest.Write(t, "warehouse", 1, analyticstest.Data{Calls: calls, Coverage: []schema.Span{{From: 0, To: at(22, 0), ListedAt: at(22, 0)}}, Others: map[*schema.Table][]row{
-		resource.Agents.Table: {{"agent_id": bookings, "name": "Bookings", "type": "flow"}, {"agent_id": returns, "name": "Returns", "type": "single_prompt"}, {"agent_id": second, "name": "Returns", "type": "flow", "deleted_at": at(9, 2)}},
+	const flow = `{"nodes":[{"id":"greet","data":{"name":"Greeting"}},{"id":"ask","data":{"name":"What for?"}}],"edges":[]}`
+	analyticstest.Write(t, "warehouse", 1, analyticstest.Data{Calls: calls, Turns: turns, Coverage: []schema.Span{{From: 0, To: at(22, 0), ListedAt: at(22, 0)}}, Others: map[*schema.Table][]row{
+		resource.Agents.Table: {{"agent_id": bookings, "name": "Bookings", "type": "flow", "flow": flow}, {"agent_id": returns, "name": "Returns", "type": "single_prompt"}, {"agent_id": second, "name": "Returns", "type": "flow", "deleted_at": at(9, 2)}},
 		resource.Campaigns.Table: {{"campaign_id": "5001", "name": "spring", "status": "ongoing", "agent_id": returns, "total_calls": int64(200), "completed_calls": int64(31), "failed_calls": int64(12), "created_at": at(5, 9), "scheduled_at": at(6, 0)},
 			{"campaign_id": "5002", "name": "가을 행사", "status": "draft", "agent_id": returns, "total_calls": int64(0), "completed_calls": int64(0), "failed_calls": int64(0), "created_at": at(7, 9)}},
 		resource.Numbers.Table: {{"number_id": "n1", "number": "+8215880000", "status": "active", "inbound_agent_id": bookings}, {"number_id": "n2", "number": "+827000000", "status": "cancel_requested", "outbound_agent_id": returns},
@@ -246,6 +254,7 @@ func TestGoldensOfTheOrganisation(t *testing.T) {
 	for i, c := range []struct{ name, args string }{
 		{"organisation-changes", "changes"}, {"organisation-changes-json", "changes --agent bookings --format json"}, {"organisation-changes-none", "changes --since 2024-11-21"}, {"organisation-changes-gone", "changes --agent 0c --format csv"},
 		{"organisation-campaigns", "campaigns"}, {"organisation-campaigns-csv", "campaigns --format csv"}, {"organisation-lines", "lines"}, {"organisation-lines-csv", "lines --by agent --format csv"},
+		{"organisation-flows", "flows --since 2024-11-20"}, {"organisation-flows-compare", "flows --since 2024-11-21 --until 2024-11-22 --compare previous --format csv"}, {"organisation-flows-none", "flows --agent 0b --by version"},
 		{"organisation-incidents", "incidents --tz Asia/Seoul"}, {"organisation-by-type", "outcomes --by agent_type"}, {"organisation-by-number", "sentiment --by number,agent --where agent_type=flow"},
 		{"organisation-agents", "agents"}, {"organisation-agents-csv", "durations --by agent --format csv"}, {"organisation-name", "durations --agent returns"}, {"organisation-compare", "lines --since 2024-11-15 --until 2024-11-18 --compare previous"},
 	} {

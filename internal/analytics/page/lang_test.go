@@ -163,7 +163,7 @@ func seen(t *testing.T, text string) (out []string) {
 // English, but for names that the data, the service and our programs have.
 func TestEveryTextIsOfTheCatalogue(t *testing.T) {
 	longtest.Only(t)
-	data := regexp.MustCompile(`UTC|callhouse|\b[0-9a-f]{8}\b|a_reason_that_is_longer_than_any_other|a feeling nobody kno(ws|…)|a feelin…|find_order|\bbook\b|\d+(년|월|일)`)
+	data := regexp.MustCompile(`UTC|callhouse|\b[0-9a-f]{8}\b|a_reason_that_is_longer_than_any_other|a feeling nobody kno(ws|…)|a feelin…|find_order|\ba1\b|Greet <them>|ask|\bbook\b|\d+(년|월|일)`)
 	theirs := regexp.MustCompile(`\bp50\b|\bp95\b|ms|%p|\bextract\b|\banomalies\b`)
 	piece, letters, latin := regexp.MustCompile(`⟦[^⟦⟧]*(⟧|$)`), regexp.MustCompile(`\pL`), regexp.MustCompile(`[A-Za-z]+`)
 	korean := marked(t, "ko")
@@ -175,11 +175,11 @@ func TestEveryTextIsOfTheCatalogue(t *testing.T) {
 	busy.Runs = []row{{"run_id": "20261119T000000Z-00000001", "started_at": int64(1), "calls_set_aside": int64(9), "total_count": int64(5)}}
 	quiet := analyticstest.Data{Coverage: []schema.Span{{From: 0, To: millis("2026-11-18T02:10:00Z")}},
 		Calls: []row{{"call_id": "c1", "status": "ended", "start_at": millis("2026-11-17T10:00:00Z")}}}
-	tried, i := longtest.Each(3), 0
+	tried, i := longtest.Each(4), 0
 	for name, c := range map[string]struct {
 		analyticstest.Data
 		o Options
-	}{"busy": {busy, Options{}}, "quiet": {quiet, Options{Since: instant(t, "2026-11-17T00:00:00Z")}}, "empty": {analyticstest.Data{Coverage: []schema.Span{}}, Options{}}} {
+	}{"walks": {walking(t), Options{Agent: "a1"}}, "busy": {busy, Options{}}, "quiet": {quiet, Options{Since: instant(t, "2026-11-17T00:00:00Z")}}, "empty": {analyticstest.Data{Coverage: []schema.Span{}}, Options{}}} {
 		if i++; !tried(i) {
 			continue
 		}

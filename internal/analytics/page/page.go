@@ -254,6 +254,9 @@ func compose(ctx context.Context, w *analytics.Warehouse, l *lang, o Options, sh
 		if err != nil {
 			return s, err
 		}
+		if part == nil {
+			continue
+		}
 		if err := show(part, "section"); err != nil {
 			return s, err
 		}
@@ -285,6 +288,7 @@ func sections(ctx context.Context, r reader, p period, draw drawer, spans [4]*sp
 		func() (*section, error) { return draw.sentiment(ctx, r, p, whole) },
 		func() (*section, error) { return draw.latency(ctx, r, p) },
 		func() (*section, error) { return reasons(ctx, r, p) },
+		func() (*section, error) { return r.flows(ctx, p) },
 		func() (*section, error) { return draw.costs(ctx, r, p) },
 		func() (*section, error) { return distribution(ctx, r, p, whole) },
 		func() (*section, error) { return heat(ctx, r, p) },

@@ -20,7 +20,7 @@ const (
 	TokenBucket Algorithm = "token-bucket"
 )
 
-// Limiter holds one key's budget over both windows. It is not safe for
+// Limiter holds an organisation's budget over both windows. It is not safe for
 // concurrent use.
 type Limiter struct {
 	algorithm Algorithm

@@ -23,7 +23,7 @@ var calls = []Operation{
 			Parameter{Name: "start_at_after", Type: "integer", Note: "unix milliseconds; the instant itself is left out"},
 			Parameter{Name: "start_at_before", Type: "integer", Note: "unix milliseconds; the instant itself is left out"},
 			Parameter{Name: "status", Type: "string", Values: []string{"queued", "ongoing", "ended", "error", "canceled", "not_connected"}},
-			Parameter{Name: "call_type", Type: "string", Values: []string{"web", "phone", "inbound", "outbound", "api"}},
+			Parameter{Name: "call_type", Type: "string", Values: []string{"web", "phone", "inbound", "outbound", "api", "unknown"}},
 			Parameter{Name: "agent_id", Type: "string"}, Parameter{Name: "disconnection_reason", Type: "string"},
 			Parameter{Name: "call_from", Type: "string"}, Parameter{Name: "call_to", Type: "string"},
 			Parameter{Name: "campaign_id", Type: "string"}, Parameter{Name: "customer_id", Type: "string"},

@@ -3,6 +3,7 @@ package organisation
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"callhouse/internal/sandbox/dice"
@@ -102,18 +103,30 @@ var sections = []section{
 	{"toolIds", func(p *profile, d *dice.Dice) any {
 		ids := []any{}
 		if n := p.o.cfg.Sizes.Tools; n > 0 {
-			ids = append(ids, p.o.firstID("tools", d.Below(n)))
+			ids = append(ids, p.o.firstID("tools", d.Below(n))) // one that it never calls
+			for i, name := range p.o.called {
+				if slices.Contains(p.Tools(), name) {
+					ids = append(ids, p.o.firstID("called tools", i))
+				}
+			}
 		}
 		return ids
 	}, 1},
 	{"builtInTools", func(p *profile, d *dice.Dice) any {
 		tools := []any{}
-		if d.Chance(.6) {
-			tools = append(tools, Object{
-				"toolType": "transfer_call", "name": "transfer_call", "description": "Hand the caller over to " + p.staff(),
-				"transferType": "cold", "displayedCallerId": pick(d, "agent", "user"), "responseMode": "wait",
-				"speakDuringExecution": Object{"enabled": true, "messages": []any{"One moment."}}, "allowInterruptionDuringExecution": false,
-			})
+		for _, name := range p.Tools() {
+			if !isBuiltIn(name) {
+				continue
+			}
+			tool := Object{
+				"toolType": name, "name": name, "description": "Of the platform", "responseMode": "wait",
+				"speakDuringExecution": Object{"enabled": d.Chance(.6), "messages": []any{"One moment."}}, "allowInterruptionDuringExecution": false,
+			}
+			if name == "transfer_call" {
+				tool["description"], tool["transferType"] = "Hand the caller over to "+p.staff(), "cold"
+				tool["displayedCallerId"] = pick(d, "agent", "user")
+			}
+			tools = append(tools, tool)
 		}
 		return tools
 	}, 1},
@@ -159,19 +172,30 @@ func (p *profile) prompt(d *dice.Dice) string {
 	return b.String()
 }
 
-// flow is the graph of a flow agent in one revision, chosen by h.
+// flow is the graph of a flow agent in one revision, chosen by h: what its calls walk, with
+// a node that the revision named anew.
 func (p *profile) flow(h uint64) Object {
 	d := dice.New(dice.Hash(h, 9))
 	nodes, edges := []any{}, []any{}
-	names := []string{"start", "verify", "ask", "offer", "end"}
-	for i, name := range names {
+	var ids []string
+	for from, to := range p.Edges() {
+		edges = append(edges, Object{"id": fmt.Sprintf("e%d", len(edges)+1), "source": from, "target": to})
+		for _, id := range []string{from, to} {
+			if !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	renamed := d.Below(len(ids))
+	for i, id := range ids {
+		name := strings.ReplaceAll(id, "_", " ")
+		if i == renamed {
+			name += ", revised"
+		}
 		nodes = append(nodes, Object{
-			"id": name, "type": pick(&d, "conversation", "condition", "tool"), "position": Object{"x": 240 * i, "y": d.Below(400)},
+			"id": id, "type": pick(&d, "conversation", "condition", "tool"), "position": Object{"x": 240 * i, "y": d.Below(400)},
 			"data": Object{"name": name, "prompt": advice[d.Below(len(advice))], "allowInterruption": d.Chance(.5)},
 		})
-		if i > 0 {
-			edges = append(edges, Object{"id": fmt.Sprintf("e%d", i), "source": names[i-1], "target": name})
-		}
 	}
 	return Object{"nodes": nodes, "edges": edges, "viewport": Object{"x": 0, "y": 0, "zoom": 1}}
 }

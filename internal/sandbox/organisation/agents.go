@@ -231,7 +231,7 @@ func (p *profile) staff() string {
 
 func (p *profile) object() Object {
 	kind, flow := "single_prompt", any(nil)
-	if p.key%4 == 0 {
+	if p.Flow {
 		kind, flow = "flow", p.flow(p.key)
 	}
 	return Object{

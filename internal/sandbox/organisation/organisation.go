@@ -43,7 +43,7 @@ type Sizes struct {
 	OldVersions   int // versions of an agent that were made before world.Epoch and are kept, at least 8
 	Knowledges    int
 	Documents     int // of each knowledge base
-	Tools         int
+	Tools         int // besides those that agents call; none: these are missing, too
 	LLMs          int
 	Voices        int
 	Schemas       int
@@ -64,7 +64,7 @@ var (
 		AlertRules: 2, Incidents: 4, Customers: 12, Attributes: 3, LongPrompts: 1, SecretHeaders: 3,
 	}
 	Large = Sizes{
-		Drafts: 2, OldVersions: 1000, Knowledges: 15, Documents: 8, Tools: 1325, LLMs: 24, Voices: 389, Schemas: 41, SpareNumbers: 4,
+		Drafts: 2, OldVersions: 1000, Knowledges: 15, Documents: 8, Tools: 1253, LLMs: 24, Voices: 389, Schemas: 41, SpareNumbers: 4,
 		AlertRules: 6, Incidents: 26, Customers: 240, Attributes: 9, LongPrompts: 3, SecretHeaders: 3,
 	}
 	// None has what the service gives to everybody: models, voices and schemas.
@@ -101,6 +101,7 @@ type Organisation struct {
 	cfg    Config
 	world  *world.World
 	origin int64
+	called []string // the API tools that agents call, by name
 
 	mu        sync.Mutex
 	histories map[string]*history
@@ -130,7 +131,7 @@ func New(cfg Config, w *world.World) (*Organisation, error) {
 		cfg.Sizes.Drafts = 0 // they are drafts of its agents
 	}
 	return &Organisation{
-		cfg: cfg, world: w, origin: w.Origin().UnixMilli(),
+		cfg: cfg, world: w, origin: w.Origin().UnixMilli(), called: calledBy(w.Agents()),
 		histories: map[string]*history{}, written: map[string][]Write{}, foreseen: map[string]map[string][]Event{}, published: map[string][]publication{},
 		released: map[int]*released{},
 	}, nil

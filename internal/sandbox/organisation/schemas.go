@@ -3,6 +3,7 @@ package organisation
 import (
 	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -59,6 +60,21 @@ type registered struct {
 	schema          Object
 }
 
+// builtIn are the types of built-in tools and the settings that each has beside those of all:
+// of the contract, but for the last one.
+var builtIn = [][2]string{
+	{"transfer_call", "transferConfigurations transferType displayedCallerId transferMessageType warmTransferPrompt warmTransferStaticSentence sipHeaders"},
+	{"transfer_agent", "agent preserveChatContext"},
+	{"send_sms", "smsMessageType smsMessagePrompt smsMessageStaticSentence smsMessageStaticTitle smsMessageStaticImageFileKeys smsFromNumber"},
+	{"send_dtmf", "allowInterruption"},
+	{"skill", "skill"},
+	{"end_call", ""},
+}
+
+func isBuiltIn(tool string) bool {
+	return slices.ContainsFunc(builtIn, func(b [2]string) bool { return b[0] == tool })
+}
+
 // registry are the entries, those that a small organisation has first. Which schemas a
 // namespace has is invented, but for the tools'; how many of them there are was observed.
 var registry = func() []registered {
@@ -67,14 +83,7 @@ var registry = func() []registered {
 	defined := func(namespace, kind, name string) { add(namespace, kind, ref(name)) }
 	defined("agent-schema", "data", "AgentSettings")
 	defined("flow-schema", "flow", "Flow")
-	for _, tool := range [][2]string{ // of the contract, but for the last two
-		{"transfer_call", "transferConfigurations transferType displayedCallerId transferMessageType warmTransferPrompt warmTransferStaticSentence sipHeaders"},
-		{"transfer_agent", "agent preserveChatContext"},
-		{"send_sms", "smsMessageType smsMessagePrompt smsMessageStaticSentence smsMessageStaticTitle smsMessageStaticImageFileKeys smsFromNumber"},
-		{"send_dtmf", "allowInterruption"},
-		{"skill", "skill"},
-		{"end_call", ""},
-	} {
+	for _, tool := range builtIn {
 		properties := Object{"toolType": Object{"const": tool[0]}}
 		for _, name := range strings.Fields("speakDuringExecution allowInterruptionDuringExecution responseMode " + tool[1]) {
 			properties[name] = Object{} // the contract names it, and no more

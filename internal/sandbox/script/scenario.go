@@ -2,6 +2,8 @@ package script
 
 import (
 	"fmt"
+	"iter"
+	"slices"
 	"strings"
 )
 
@@ -94,17 +96,20 @@ func (sc *Scenario) add(b beat) {
 	kind, node, _ := strings.Cut(b.name, " ")
 	if kind == "step" || kind == "aside" {
 		move, err := appendLine(nil, fmt.Sprintf(
-			`T transition_to_node {"node":"%s","reason":"%s"} => {"status":"ok","node":"%s"}`, node, kind, node))
+			`T %s {"node":"%s","reason":"%s"} => {"status":"ok","node":"%s"}`, Transition, node, kind, node))
 		if err != nil {
 			panic("script: " + err.Error()) // the text is ours
 		}
-		b.Lines = append(move, b.Lines...)
+		b.Lines, b.Moves = append(move, b.Lines...), len(move)
 	}
 	last := Roles
 	for i := range b.Lines {
 		l := &b.Lines[i]
 		b.Count[l.Role]++
 		b.MS += sc.usualTime(l.Role, l.Text.runes())
+		if i, known := slices.BinarySearch(sc.Tools, l.Tool); l.Role == RoleInvocation && l.Tool != Transition && !known {
+			sc.Tools = slices.Insert(sc.Tools, i, l.Tool)
+		}
 		if l.Role == RoleAgent && last == RoleUser {
 			b.Turns++
 		}
@@ -119,6 +124,39 @@ func (sc *Scenario) add(b beat) {
 		sc.Steps = append(sc.Steps, n)
 	case "aside":
 		sc.Asides = append(sc.Asides, n)
+	}
+}
+
+// Node is the node that a step or an aside is said in.
+func (sc *Scenario) Node(beat int) string {
+	_, node, _ := strings.Cut(sc.Beats[beat].name, " ")
+	return node
+}
+
+// Edges yields the moves between nodes that a call may take: the steps in their order,
+// from any of them into an aside, and from an aside to one of the next two.
+func (sc *Scenario) Edges() iter.Seq2[string, string] {
+	return func(yield func(from, to string) bool) {
+		from := Start
+		for _, step := range sc.Steps {
+			node := sc.Node(step)
+			if !yield(from, node) {
+				return
+			}
+			for _, aside := range sc.Asides {
+				if !yield(node, sc.Node(aside)) {
+					return
+				}
+			}
+			from = node
+		}
+		for i, n := 0, len(sc.Asides); i < n; i++ {
+			for _, next := range []int{i + 1, i + 2} {
+				if !yield(sc.Node(sc.Asides[i]), sc.Node(sc.Asides[next%n])) {
+					return
+				}
+			}
+		}
 	}
 }
 

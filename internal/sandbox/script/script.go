@@ -38,6 +38,7 @@ type line struct {
 // beat is a few lines that belong together.
 type beat struct {
 	name  string
+	Moves int // how many of its first lines move a flow agent to a node: none, or the transition and its answer
 	Lines []line
 	Count [Roles]uint8
 	MS    float64 // usual time to say it all, without the agent's own latency
@@ -67,12 +68,20 @@ type Scenario struct {
 	Extracts                  []extract
 	Summaries                 map[string]Choices
 	Beats                     []beat
-	Hello, Open               int   // beat numbers
-	Steps, Asides             []int // beat numbers
+	Tools                     []string // that its lines call, by name, without the transitions
+	Hello, Open               int      // beat numbers
+	Steps, Asides             []int    // beat numbers, each of a node
 	CloseGood, CloseBad       int
 	Transfer, Voicemail       int
 	Silence                   int
 }
+
+// Transition is the tool by which the transcript of a flow agent shows that it moves to a
+// node, and Start the node from which every call begins.
+const (
+	Transition = "transition_to_node"
+	Start      = "start"
+)
 
 // Load parses the embedded scripts once and returns the scenarios of each
 // language, which must not be changed.

@@ -16,6 +16,7 @@ type Agent struct {
 	Language     string // en or ko
 	Scenario     string // appointment_reminder, delivery, …
 	Direction    string // inbound or outbound
+	Flow         bool   // it walks a graph of nodes; otherwise it has a single prompt
 	Company      string
 	Persona      string // the name it gives itself
 	Line         string // its telephone number, digits
@@ -61,7 +62,7 @@ func newAgents(key uint64, n int) ([]*Agent, error) {
 		d := dice.New(dice.Hash(key, uint64(i)))
 		a := &Agent{
 			Number: i, ID: newUUID(d.Next(), d.Next()), Language: language, scenario: sc,
-			Scenario: sc.Name, Direction: sc.Direction,
+			Scenario: sc.Name, Direction: sc.Direction, Flow: i%3 != 1,
 			Company: sc.Companies[i/len(all)%len(sc.Companies)],
 		}
 		if language == "ko" {
@@ -121,6 +122,13 @@ func (a *Agent) Extractions() iter.Seq2[string, string] {
 		}
 	}
 }
+
+// Edges yields the edges of a flow agent's graph, the first of them from the node where
+// calls begin.
+func (a *Agent) Edges() iter.Seq2[string, string] { return a.scenario.Edges() }
+
+// Tools are the names of what the agent calls, in order.
+func (a *Agent) Tools() []string { return a.scenario.Tools }
 
 // roster draws the agent of a call by the time of day.
 type roster struct {

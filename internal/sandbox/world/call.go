@@ -16,7 +16,7 @@ type Call struct {
 	Agent    *Agent
 	Version  string // the agent's
 	Variant  string // A, B, or empty for null
-	Type     string // inbound, outbound, web, phone, api
+	Type     string // inbound, outbound, web, phone, api, unknown
 	Status   string // the last one: ended, error, canceled, not_connected
 	Reason   string // the disconnection reason; empty for null
 	QueuedAt int64  // when it first shows; StartAt where it is never queued
@@ -124,6 +124,9 @@ func (w *World) draw(c *Call, k int64) {
 }
 
 func callType(direction string, u float64) string {
+	if u >= .99 {
+		return "unknown"
+	}
 	if direction == "inbound" {
 		switch {
 		case u < .84:

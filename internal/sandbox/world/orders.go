@@ -76,7 +76,7 @@ func (w *World) Order(order Order) *Call {
 		}
 	}
 	a := *model
-	a.ID, a.Direction = order.Agent, "outbound"
+	a.ID, a.Direction, a.Flow = order.Agent, "outbound", a.Flow && a.ID == order.Agent
 	c.Agent, c.scenario, c.customer = &a, a.scenario, d.Below(customers)
 	w.settle(c, &d)
 	wait := order.At - c.QueuedAt // what was drawn began with the start

@@ -94,6 +94,10 @@ func (c *Call) say(n int) {
 	for r, count := range b.Count {
 		c.counts[r] += int(count)
 	}
+	if !c.Agent.Flow {
+		c.counts[script.RoleInvocation] -= b.Moves / 2
+		c.counts[script.RoleResult] -= b.Moves / 2
+	}
 }
 
 // steps says the first n steps of the script.

@@ -63,6 +63,9 @@ func (c *Call) Timeline(items []Item) []Item {
 			l := &b.Lines[i]
 			text := l.Text.Of(d.Next())
 			u := d.Unit()
+			if i < b.Moves && !c.Agent.Flow {
+				continue
+			}
 			it := Item{Role: l.Role, Text: text, Times: 1, Tool: l.Tool}
 			switch l.Role {
 			case script.RoleInvocation:

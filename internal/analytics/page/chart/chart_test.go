@@ -135,6 +135,16 @@ func fixed() *Chart {
 	return c
 }
 
+// loops are moves with all that they can have: a move back, one to the node itself, one past a node, ends
+// everywhere, and more nodes than a narrow drawing has room for.
+func loops() *Sankey {
+	return &Sankey{ID: "f", Title: "Paths & ends", Desc: "d",
+		Nodes:  []string{"(start)", "Greeting", `Ask <what> "for"`, "Book", "a node with a name that is far too long for it", "환불 접수"},
+		Moves:  []Move{{0, 1, 100}, {1, 2, 70}, {2, 1, 15}, {2, 2, 4}, {1, 3, 20}, {2, 3, 30}, {3, 4, 12}, {4, 5, 6}, {2, 5, 3}, {5, 2, 2}, {1, -1, 25}, {2, -1, 25}, {3, -1, 38}, {4, -1, 6}, {5, -1, 7}},
+		Others: func(n int) string { return fmt.Sprint(n, " others") },
+		Hover:  func(m Move, from, to string) string { return fmt.Sprint(from, " > ", to, ": ", m.N) }}
+}
+
 func TestChartGolden(t *testing.T) {
 	golden.Check(t, "testdata/wide.svg", fixed().SVG("md", 520, true)+"\n")
 	golden.Check(t, "testdata/narrow.svg", fixed().SVG("sm", 334, false)+"\n")
@@ -144,6 +154,8 @@ func TestChartGolden(t *testing.T) {
 		steps.Bins = append(steps.Bins, Bin{Label: Millis.Label(float64(i)*30e3, 30e3), Tick: i%2 == 0})
 	}
 	golden.Check(t, "testdata/steps.svg", steps.SVG("md", 300, false)+"\n")
+	golden.Check(t, "testdata/sankey.svg", loops().SVG("md", 520, true)+"\n")
+	golden.Check(t, "testdata/sankey-narrow.svg", loops().SVG("sm", 334, false)+"\n")
 	heat := &Heat{ID: "h", Title: "When", Desc: "d", Every: 2, Down: []string{"Mon", "Tue"}, Across: []string{"00", "01", "02", "03"},
 		Values: [][]float64{{0, 1, 5, 12}, {nan, 3, 9, 1_200}}}
 	golden.Check(t, "testdata/heat.svg", heat.SVG("md", 300, true)+"\n")
@@ -263,6 +275,59 @@ func TestTextsKeepApart(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// Whatever moves there are, names keep apart and inside, and as much is drawn as moves forth, or ends.
+func TestMovesKeepApart(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for range 60 {
+		s := loops()
+		for len(s.Nodes) < 1+r.IntN(30) {
+			s.Nodes = append(s.Nodes, "a node that has a name")
+		}
+		for range r.IntN(80) {
+			s.Moves = append(s.Moves, Move{r.IntN(len(s.Nodes)), r.IntN(len(s.Nodes)+1) - 1, math.Floor(math.Exp(r.Float64() * 9))})
+		}
+		for _, width := range []float64{334, 520, 1096} {
+			svg := s.SVG("x", width, true)
+			all, w, h := texts(t, svg)
+			for i, a := range all {
+				if a.left < 0 || a.right > w+1 || a.y < 8 || a.y > h {
+					t.Fatalf("%q is outside: %.0f to %.0f at %.0f of %.0f × %.0f\n%s", a.text, a.left, a.right, a.y, w, h, svg)
+				}
+				for _, b := range all[:i] {
+					if a.left < b.right-.6 && b.left < a.right-.6 && math.Abs(a.y-b.y) < fontSize-1 {
+						t.Fatalf("%q covers %q at %v wide\n%s", a.text, b.text, width, svg)
+					}
+				}
+			}
+			if again := s.SVG("x", width, true); again != svg {
+				t.Fatalf("it is drawn in two ways:\n%s\n%s", svg, again)
+			}
+		}
+	}
+}
+
+// Of moves in a circle the fewest are not drawn.
+func TestMovesBackAreNotDrawn(t *testing.T) {
+	_, moves := loops().folded(9)
+	drawn, cols := forward(6, moves)
+	for _, m := range []Move{{2, 1, 15}, {5, 2, 2}} {
+		if slices.Contains(drawn, m) || !slices.Contains(moves, m) {
+			t.Errorf("%v is drawn: %v", m, drawn)
+		}
+	}
+	if len(drawn) != 7 || !slices.Equal(cols, []int{0, 1, 2, 3, 4, 5}) {
+		t.Errorf("drawn %v in columns %v", drawn, cols)
+	}
+	names, moves := loops().folded(3)
+	sum := 0.0
+	for _, m := range moves {
+		sum += m.N
+	}
+	if d := cmp.Diff([]string{"(start)", "Greeting", `Ask <what> "for"`, "Book", "2 others"}, names); d != "" || sum != 100+70+15+20+30+12+3+2+25+25+38+13 {
+		t.Errorf("%v, %v moves %s", moves, sum, d)
 	}
 }
 

@@ -1,0 +1,176 @@
+package analytics_test
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/resource"
+)
+
+// graphOf returns the names of the nodes of the graph that a call walks, by id; nil: there is none.
+func graphOf(c row, d analyticstest.Data) map[string]any {
+	version := c["agent_version"]
+	start, started := c["start_at"].(int64)
+	if version == "production" { // the newest at the start
+		version = nil
+		newest := int64(-1)
+		for _, v := range d.Others[resource.AgentVersions.Table] {
+			at, dated := v["created_at"].(int64)
+			if v["agent_id"] != c["agent_id"] || !dated || !started || at > start || at < newest {
+				continue
+			}
+			if at > newest || version == nil || version.(string) < v["version"].(string) {
+				newest, version = at, v["version"]
+			}
+		}
+	}
+	var flow any
+	for _, a := range d.Others[resource.Agents.Table] {
+		if a["agent_id"] == c["agent_id"] {
+			flow = a["flow"]
+		}
+	}
+	for _, v := range d.Others[resource.AgentVersions.Table] {
+		if v["agent_id"] == c["agent_id"] && v["version"] == version && (v["data"] != nil || v["flow"] != nil) {
+			flow = v["flow"]
+		}
+	}
+	var graph struct{ Nodes json.RawMessage }
+	var nodes []struct {
+		ID   string
+		Data struct{ Name *string }
+	}
+	text, _ := flow.(string)
+	if json.Unmarshal([]byte(text), &graph) != nil || json.Unmarshal(graph.Nodes, &nodes) != nil {
+		return nil
+	}
+	names := map[string]any{}
+	for _, n := range nodes {
+		names[n.ID] = nil
+		if n.Data.Name != nil {
+			names[n.ID] = *n.Data.Name
+		}
+	}
+	return names
+}
+
+func nodeOf(arguments any) any {
+	for _, m := range moves {
+		if m.arguments == arguments {
+			return m.node
+		}
+	}
+	panic("arguments that are not in the list")
+}
+
+// movesOf are a call's moves, in their order.
+func movesOf(turns []row) (out []*use) {
+	for _, u := range usesOf(turns) {
+		if u.tool == "transition_to_node" {
+			out = append(out, u)
+		}
+	}
+	slices.SortFunc(out, func(a, b *use) int { return cmp.Compare(a.turn, b.turn) })
+	return out
+}
+
+func walksGraph(c row, d analyticstest.Data, turns map[any][]row) bool {
+	return over(c) && c["transcript_state"] == "present" && (len(movesOf(turns[c["call_id"]])) > 0 || graphOf(c, d) != nil)
+}
+
+// flowsOf walks through each call of a group, one after the other.
+func flowsOf(g *group, d analyticstest.Data, turns map[any][]row) (out [][]any) {
+	type edge struct{ agent, from, to any }
+	type passed struct {
+		calls          map[any]row
+		passes, failed int
+	}
+	type node struct{ agent, id any }
+	edges := map[edge]*passed{}
+	names, namedBy := map[node]any{}, map[node]row{}
+	leaving, ended := map[node]int{}, map[any]int{}
+	for _, c := range g.calls {
+		at := any(nil)
+		agent, graph := orNil(c, "agent_id"), graphOf(c, d)
+		pass := func(to any, fails bool) {
+			e := edges[edge{agent, at, to}]
+			if e == nil {
+				e = &passed{calls: map[any]row{}}
+				edges[edge{agent, at, to}] = e
+			}
+			if id, ok := to.(string); ok && graph[id] != nil {
+				n := node{agent, to}
+				if by := namedBy[n]; by == nil || newer(c, by) {
+					names[n], namedBy[n] = graph[id], c
+				}
+			}
+			if fails {
+				e.failed++
+				return
+			}
+			e.passes++
+			e.calls[c["call_id"]] = c
+			leaving[node{agent, at}]++
+			at = to
+		}
+		for _, u := range movesOf(turns[c["call_id"]]) {
+			var arguments any
+			for _, t := range turns[c["call_id"]] {
+				if t["turn"] == u.turn {
+					arguments = t["arguments"]
+				}
+			}
+			pass(nodeOf(arguments), u.answered && failed(u.content))
+		}
+		pass(nil, false)
+		ended[agent]++
+	}
+	for e, p := range edges {
+		var of, completed, transferred, lost, hungUp int
+		for _, c := range p.calls {
+			if !answered(c) {
+				continue
+			}
+			of++
+			outcome, _ := outcomeOf(c)
+			completed += count([]row{c}, func(row) bool { return outcome == "completed" })
+			transferred += count([]row{c}, func(row) bool { return outcome == "transferred" })
+			lost += count([]row{c}, func(row) bool { return outcome == "failed" || outcome == "abandoned" })
+			hungUp += count([]row{c}, func(c row) bool { return reasonIs(c, "user_hangup") })
+		}
+		name := func(id any, none string) any {
+			switch known := names[node{e.agent, id}]; {
+			case id == nil:
+				return none
+			case known != nil:
+				return known
+			}
+			return id
+		}
+		out = append(out, []any{g.key, e.agent, name(e.from, "(start)"), name(e.to, "(end)"), int64(len(p.calls)), int64(p.passes), share(p.passes, leaving[node{e.agent, e.from}]),
+			int64(p.failed), int64(of), share(completed, of), share(transferred, of), share(lost, of), share(hungUp, of), e.from, e.to})
+	}
+	none := func(id any) int { // a call's beginning comes first, its end last
+		if id == nil {
+			return 1
+		}
+		return 0
+	}
+	word := func(id any) string { s, _ := id.(string); return s }
+	slices.SortFunc(out, func(a, b []any) int {
+		return cmp.Or(cmp.Compare(ended[b[1]], ended[a[1]]), cmp.Compare(none(a[1]), none(b[1])), strings.Compare(word(a[1]), word(b[1])),
+			cmp.Compare(leaving[node{b[1], b[13]}], leaving[node{a[1], a[13]}]), cmp.Compare(none(b[13]), none(a[13])), strings.Compare(word(a[13]), word(b[13])),
+			cmp.Compare(b[5].(int64), a[5].(int64)), cmp.Compare(none(a[14]), none(b[14])), strings.Compare(word(a[14]), word(b[14])))
+	})
+	return out
+}
+
+// newer says that a call started after another one; those without a start come before all.
+func newer(a, b row) bool {
+	x, _ := a["start_at"].(int64)
+	y, _ := b["start_at"].(int64)
+	return cmp.Or(cmp.Compare(x, y), strings.Compare(a["call_id"].(string), b["call_id"].(string))) > 0
+}

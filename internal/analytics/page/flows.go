@@ -1,0 +1,65 @@
+package page
+
+import (
+	"context"
+
+	"callhouse/internal/analytics/page/chart"
+)
+
+// flows are the paths of an agent's calls through its graph; nil where none walks one.
+func (r reader) flows(ctx context.Context, p period) (*section, error) {
+	if r.agent == "" { // each agent has a graph of its own
+		return nil, nil //nolint:nilnil // there is no such part
+	}
+	a, err := r.ask(ctx, "flows", p, "")
+	if err != nil || len(a.rows) == 0 {
+		return nil, err
+	}
+	s := &section{ID: "flows", Title: r.l.say("flows.title"), Wide: true}
+	t := &table{Command: a.Command, By: r.l.say("flows.from"), Heads: []head{{Text: r.l.say("flows.to"), Column: "to_node", Words: true},
+		{Text: r.l.say("flows.calls"), Column: "calls"}, {Text: r.l.say("flows.passes"), Column: "passes"}, {Text: r.l.say("flows.share"), Column: "share_percent"},
+		{Text: r.l.say("flows.completed"), Column: "completed_percent"}, {Text: r.l.say("flows.transferred"), Column: "transferred_percent"},
+		{Text: r.l.say("flows.lost"), Column: "lost_percent"}, {Text: r.l.say("flows.hung_up"), Column: "hung_up_percent"}}}
+	d := &chart.Sankey{ID: s.ID, Title: s.Title, Nodes: []string{r.l.say("flows.start")}, Others: func(n int) string { return r.l.say("count.others", n) },
+		Hover: func(m chart.Move, from, to string) string {
+			if m.To < 0 {
+				return r.l.say("flows.ended", from, r.l.grouped(int64(m.N)))
+			}
+			return r.l.say("flows.moved", from, to, r.l.grouped(int64(m.N)))
+		}}
+	known := map[string]int{}
+	node := func(row []any, id, name string, none int) int {
+		if row[a.index(id)] == nil {
+			return none
+		}
+		key := a.text(row[a.index(id)])
+		if _, ok := known[key]; !ok {
+			known[key] = len(d.Nodes)
+			d.Nodes = append(d.Nodes, clipName(a.text(row[a.index(name)]), 40))
+		}
+		return known[key]
+	}
+	var ended int64
+	for _, row := range a.rows {
+		passes, _ := row[a.index("passes")].(int64)
+		m := chart.Move{From: node(row, "from_id", "from_node", 0), To: node(row, "to_id", "to_node", -1), N: float64(passes)}
+		d.Moves = append(d.Moves, m)
+		l := line{Name: d.Nodes[m.From], Title: d.Nodes[m.From], Null: true} // the first column tells no rows apart
+		for _, h := range t.Heads {
+			l.Cells = append(l.Cells, a.cell(row[a.index(h.Column)], h.Column))
+		}
+		if l.Cells[0].Text = r.l.say("flows.end"); m.To >= 0 {
+			l.Cells[0].Text = d.Nodes[m.To]
+		} else {
+			ended += passes
+		}
+		t.Rows = append(t.Rows, l)
+	}
+	s.Lead = r.l.say("flows.lead", heading(r.l.calls(ended)))
+	s.Details = []*table{t}
+	d.Desc = s.desc(r.l)
+	s.add(d.SVG("xl", wideWidth, true))
+	s.add(d.SVG("md", halfWidth, false))
+	s.add(d.SVG("sm", phoneWidth, false))
+	return s, nil
+}

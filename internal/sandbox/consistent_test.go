@@ -1,0 +1,112 @@
+package sandbox
+
+import (
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"callhouse/internal/sandbox/organisation"
+)
+
+// TestTheCompanyIsConsistent follows every call of a company to the agent version that took it, by
+// what the API answers: a flow agent walks the edges of its graph, an agent with a single prompt walks
+// none, and both call nothing but tools that they carry.
+func TestTheCompanyIsConsistent(t *testing.T) {
+	s := newServer(t, Options{World: Config{Calls: 600, Agents: 8}, Organisation: organisation.Config{Pace: 5}})
+	get := func(target string) map[string]any {
+		w := do(s, "GET", target)
+		if w.Code != 200 {
+			t.Fatalf("GET %s: %d %s", target, w.Code, w.Body)
+		}
+		var body map[string]any
+		decode(t, w.Body.Bytes(), &body)
+		return body
+	}
+	names := map[any]any{} // of the organisation's tools
+	for _, tool := range crawl(t, s, organisation.Named("tools"), "/v3/tools", "") {
+		names[tool["id"]] = tool["name"]
+	}
+	agents := map[string]map[string]any{} // by the query that asks for their version
+	seen := map[string]int{}
+	for _, c := range getAll(t, s, "limit=100") {
+		seen["type "+c["call_type"].(string)]++
+		target := "/v3/agents/" + member(c, "agent", "agent_id").(string) + "?version=" + member(c, "agent", "agent_version").(string)
+		if agents[target] == nil {
+			agents[target] = get(target)
+		}
+		agent, carried, edges := agents[target], []any{}, map[[2]any]bool{}
+		for _, tool := range member(agent, "data", "builtInTools").([]any) {
+			carried = append(carried, member(tool.(map[string]any), "name"))
+		}
+		for _, id := range member(agent, "data", "toolIds").([]any) {
+			carried = append(carried, names[id]) // one that is gone has none
+		}
+		if agent["type"] == "flow" {
+			for _, e := range member(agent, "flow", "edges").([]any) {
+				e := e.(map[string]any)
+				edges[[2]any{e["source"], e["target"]}] = true
+			}
+		}
+		transcript, _ := get("/v3/calls/" + c["id"].(string))["transcript"].([]any)
+		failed := map[any]bool{}
+		for _, item := range transcript {
+			item := item.(map[string]any)
+			text, _ := item["content"].(string)
+			if item["role"] == "tool_call_result" && (strings.HasPrefix(text, `{"status":"error"`) || strings.HasPrefix(text, "Error: ")) {
+				failed[item["tool_call_id"]] = true
+			}
+		}
+		at := any("start")
+		for _, item := range transcript {
+			item := item.(map[string]any)
+			if item["role"] != "tool_call_invocation" {
+				continue
+			}
+			if item["name"] != "transition_to_node" {
+				seen["tool calls"]++
+				if !slices.Contains(carried, item["name"]) {
+					t.Fatalf("call %s: %s does not carry the tool %v but %v", c["id"], target, item["name"], carried)
+				}
+				continue
+			}
+			seen["moves"]++
+			to := member(item, "arguments", "node")
+			if !edges[[2]any{at, to}] {
+				t.Fatalf("call %s: %s, of type %v, has no edge from %v to %v", c["id"], target, agent["type"], at, to)
+			}
+			if !failed[item["tool_call_id"]] {
+				at = to
+			}
+		}
+		if at != "start" {
+			seen["calls that walk a flow"]++
+		} else if agent["type"] == "single_prompt" && len(transcript) > 10 {
+			seen["calls of a single prompt"]++
+		}
+	}
+	for _, name := range []string{"moves", "tool calls", "calls that walk a flow", "calls of a single prompt", "type unknown"} {
+		if seen[name] < 3 {
+			t.Errorf("%d %s", seen[name], name)
+		}
+	}
+	if unknown := len(getAll(t, s, "limit=100&call_type=unknown")); unknown != seen["type unknown"] {
+		t.Errorf("%d calls of type unknown are found, of %d", unknown, seen["type unknown"])
+	}
+}
+
+// TestKeysShareTheLimits: the contract limits the organisation, whichever of its keys asks.
+func TestKeysShareTheLimits(t *testing.T) {
+	s := newServer(t, Options{World: Config{Calls: 1}, Keys: []string{"night", "day"}, PerSecond: 2, PerMinute: -1, LimitNow: newServer(t, Options{}).Now})
+	for i, want := range []int{200, 200, 429, 429} {
+		r := httptest.NewRequest("GET", "/v3/calls", nil)
+		r.Header.Set("Authorization", "Bearer "+[]string{"night", "day"}[i%2])
+		w := httptest.NewRecorder()
+		if s.ServeHTTP(w, r); w.Code != want {
+			t.Errorf("request %d: %d, want %d", i, w.Code, want)
+		}
+	}
+	if s.Stats().MaxPerSecond != 4 {
+		t.Errorf("at most %d in a second", s.Stats().MaxPerSecond)
+	}
+}
