@@ -3,6 +3,8 @@ package serve_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -21,7 +23,7 @@ import (
 func many() (d analyticstest.Data) {
 	for i := range 2300 {
 		at := int64(1_700_000_000_000) + int64(i/460)*31*86_400_000 + int64(i/2)*1_000
-		c := row{"call_id": fmt.Sprintf("c%d", i), "agent_id": fmt.Sprintf("a%d", i%3), "start_at": at, "duration_ms": int64(i * 7), "status": []string{"ended", "error", "not_connected"}[i%3],
+		c := row{"call_id": fmt.Sprintf("c%04d", 2299-i), "agent_id": fmt.Sprintf("a%d", i%3), "start_at": at, "duration_ms": int64(i * 7), "status": []string{"ended", "error", "not_connected"}[i%3],
 			"total_cost": fmt.Sprintf("%d.25", i%9), "metadata": fmt.Sprintf(`{"n": [%d, "é"]}`, i), "from_number": "+4930123456", "disconnection_reason": []string{"user_hangup", "voicemail_reached"}[i%2],
 			"user_turns": int64(i % 2), "transcript_state": "present", "settlement": "settled", "summary": fmt.Sprintf("it's %d", i)}
 		if i%700 == 5 {
@@ -35,7 +37,7 @@ func many() (d analyticstest.Data) {
 	return d
 }
 
-// led are statements that may be answered from copies of rows. Instead of V each has a view.
+// led are statements that may be answered from copies of rows. V stands for a view, T for the column that tells its time.
 var led = []string{
 	"SELECT * FROM V LIMIT 100", "SELECT * FROM V OFFSET 1990 LIMIT 58", "SELECT x.* FROM public.V AS x FETCH FIRST 3 ROWS ONLY", "SELECT call_id::text AS call, 5, V.call_id FROM V LIMIT 2048",
 	"SELECT * FROM (SELECT * FROM V) AS t LIMIT 20", "SELECT call_id FROM (SELECT T, call_id FROM (SELECT * FROM V) AS a) AS b ORDER BY T DESC, call_id LIMIT 50",
@@ -43,9 +45,11 @@ var led = []string{
 	"WITH x AS (SELECT * FROM V LIMIT 7) SELECT count(*), min(call_id) FROM x", "SELECT (SELECT call_id FROM V LIMIT 1) AS c, (SELECT count(*) FROM V) AS n",
 }
 
+var viewRE, timeRE = regexp.MustCompile(`\bV\b`), regexp.MustCompile(`\bT\b`)
+
 // notLed are like them, and need other rows than a copy has.
 var notLed = []string{
-	"SELECT * FROM V LIMIT 2049", "SELECT * FROM V LIMIT 2 OFFSET 2047", "SELECT count(*) FROM V LIMIT 5", "SELECT DISTINCT call_id FROM V ORDER BY 1 LIMIT 5", "SELECT call_id FROM V WHERE call_id > 'c22' ORDER BY 1 LIMIT 5",
+	"SELECT call_id FROM V LIMIT 2049", "SELECT * FROM V LIMIT 2 OFFSET 2047", "SELECT count(*) FROM V LIMIT 5", "SELECT DISTINCT call_id FROM V ORDER BY 1 LIMIT 5", "SELECT call_id FROM V WHERE call_id > 'c0022' ORDER BY 1 LIMIT 5",
 	"SELECT call_id FROM V ORDER BY T, call_id LIMIT 5", "SELECT call_id, row_number() OVER (ORDER BY call_id) AS n FROM V LIMIT 3", "SELECT min(call_id) AS m FROM V GROUP BY call_id ORDER BY 1 LIMIT 3",
 	"SELECT call_id, agent AS T FROM (SELECT call_id, md5(call_id) AS agent FROM V) AS x ORDER BY T DESC LIMIT 5", "SELECT call_id AS T FROM V ORDER BY T DESC LIMIT 5", "SELECT *, T FROM V ORDER BY 2 DESC, 1 LIMIT 5",
 	"SELECT T AS end_at FROM V ORDER BY V.call_id DESC LIMIT 5", "SELECT u FROM (SELECT call_id AS T, T AS u FROM V) AS x ORDER BY T DESC LIMIT 5", "SELECT n FROM (SELECT call_id, T FROM V) AS x(T, n) ORDER BY T DESC LIMIT 3",
@@ -55,6 +59,7 @@ var notLed = []string{
 
 // Statements of a few rows have the same answers from copies as from the files, whoever asks, in every zone, and after a commit.
 func TestCopies(t *testing.T) {
+	longtest.Only(t)
 	allowed := map[string]rights.Rights{"somebody": {}, "agency": {Agents: []string{"a1"}}, "masked": {Masked: []string{"from_number", "calls.metadata"}}, "some": {Tables: []string{"calls"}}}
 	h, plain := start(t, limit(allowed)), start(t, limit(allowed))
 	plain.houses.Root = h.root
@@ -82,30 +87,24 @@ func TestCopies(t *testing.T) {
 		isLed     bool
 	}
 	var asks []ask
-	users := []string{"somebody", "agency", "masked", "some"}
-	tried, n := longtest.Each(50), 0
-	add := func(user, sql string, isLed bool) {
-		if n++; tried(n) {
-			asks = append(asks, ask{user, sql, isLed})
-		}
-	}
+	users := []string{"agency", "masked", "some"}
 	for view, at := range map[string]string{"calls": "start_at", "costs": "start_at", "transcript_turns": "call_start_at"} {
 		for i, sql := range slices.Concat(led, notLed) {
-			for _, user := range users {
-				add(user, strings.ReplaceAll(strings.ReplaceAll(sql, "V", view), "T", at), i < len(led)-1 && (user != "some" || view == "calls"))
+			for _, user := range []string{"somebody", users[rand.IntN(len(users))]} {
+				asks = append(asks, ask{user, timeRE.ReplaceAllString(viewRE.ReplaceAllString(sql, view), at), i < len(led)-1 && (user != "some" || view == "calls")})
 			}
 		}
 	}
-	for _, id := range []string{"c0", "c5", "c1234", "c2299", "none", "it''s"} {
+	for _, id := range []string{"c0000", "c2294", "c1234", "c2299", "none", "it''s"} {
 		for i, sql := range []string{"SELECT * FROM calls WHERE call_id = 'X'", "SELECT outcome FROM calls AS c WHERE status <> 'x' AND 'X' = c.call_id", "SELECT * FROM costs WHERE call_id = 'X' LIMIT 1",
-			"SELECT count(*), (SELECT count(*) FROM calls) FROM calls WHERE call_id = 'X' OR call_id = 'c7'"} {
-			for _, user := range users {
-				add(user, strings.ReplaceAll(sql, "X", id), i < 3 && user == "somebody")
+			"SELECT count(*), (SELECT count(*) FROM calls) FROM calls WHERE call_id = 'X' OR call_id = 'c0007'"} {
+			for _, user := range []string{"somebody", users[rand.IntN(len(users))]} {
+				asks = append(asks, ask{user, strings.ReplaceAll(sql, "'X'", "'"+id+"'"), i < 3 && user == "somebody"})
 			}
 		}
 	}
 	readers, plainly := map[string]*pgx.Conn{}, map[string]*pgx.Conn{}
-	for _, user := range users {
+	for user := range allowed {
 		readers[user], plainly[user] = h.connectAs(t, user), plain.connectAs(t, user)
 	}
 	for _, c := range []*pgx.Conn{readers["somebody"], plainly["somebody"]} {
@@ -116,7 +115,9 @@ func TestCopies(t *testing.T) {
 	compare := func(snapshot int) {
 		want := make([]string, len(asks))
 		for j, a := range asks {
-			want[j] = answer(plainly[a.user], a.sql)
+			if want[j] = answer(plainly[a.user], a.sql); a.isLed && !strings.HasPrefix(want[j], "<nil>") {
+				t.Fatalf("%s: %s: %.200s", a.user, a.sql, want[j])
+			}
 		}
 		for i, how := range []string{"first", "again", "from copies", "without files"} {
 			for j, a := range asks {
