@@ -25,6 +25,9 @@ const (
 // mostWaiting is how many copies may wait to be made. The next statement asks for one more again.
 const mostWaiting = 4
 
+// mostLeast bounds how often a part must be asked for before it is copied.
+const mostLeast = 1 << 10
+
 // copies are tables of DuckDB's own with rows of views over files. DuckDB plans such a view with all its derived columns,
 // and twice, which takes ten times as long as a few rows of a table. What a statement could have read from a copy is
 // copied in the background, for the statements after it. A copy holds the rows of one snapshot, as its reader sees them.
@@ -36,22 +39,21 @@ type copies struct {
 	running sync.WaitGroup
 
 	mu      sync.Mutex
-	asked   map[string]askedFor // by name
+	asked   map[string]*askedFor // by name
 	waiting []copyJob
 	busy    bool
 	failed  error
+	least   int                           // how often a part is asked for before it is copied
 	parts   *simplelru.LRU[string, int64] // the sizes of those that may be dropped, the least recently used first
 	bytes   int64                         // of all
 }
 
-// askedFor says what became of a copy that a statement could have read.
-type askedFor uint8
-
-const (
-	askedOnce askedFor = iota + 1
-	isWaiting          // or cannot be made
-	isThere
-)
+// askedFor is a copy that a statement could have read.
+type askedFor struct {
+	times     int
+	isThere   bool
+	isWaiting bool // or cannot be made
+}
 
 type copyJob struct {
 	name string
@@ -62,7 +64,7 @@ type copyJob struct {
 var errTooLarge = errors.New("the copy is too large")
 
 func newCopies(w *Warehouse, o Options) *copies {
-	c := &copies{w: w, asked: map[string]askedFor{}}
+	c := &copies{w: w, asked: map[string]*askedFor{}, least: 2}
 	if o.Copies && o.Safe != nil {
 		c.most = o.Safe.Memory / copiesShare
 	}
@@ -72,22 +74,21 @@ func newCopies(w *Warehouse, o Options) *copies {
 	return c
 }
 
-// has says whether a copy is there. If it is not, it is made in the background: when it is asked for
-// first, or again.
-func (c *copies) has(name string, first askedFor, make func(context.Context, *duck.Conn) error) bool {
+// has says whether a copy is there. If it is not, and was asked for often enough, it is made in the background.
+func (c *copies) has(name string, isPart bool, make func(context.Context, *duck.Conn) error) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch state := c.asked[name]; {
-	case state == isThere:
-		c.parts.Get(name) // it is used now
-		return true
-	case state == isWaiting || c.most == 0 || c.ctx.Err() != nil || len(c.waiting) == mostWaiting:
-		return false
-	case state < first:
-		c.asked[name] = first
-		return false
+	of := c.asked[name]
+	if of == nil {
+		of = new(askedFor)
+		c.asked[name] = of
 	}
-	c.asked[name] = isWaiting
+	of.times++
+	c.parts.Get(name) // it is used now
+	if of.isThere || of.isWaiting || isPart && of.times < c.least || c.most == 0 || c.ctx.Err() != nil || len(c.waiting) == mostWaiting {
+		return of.isThere
+	}
+	of.isWaiting = true
 	c.waiting = append(c.waiting, copyJob{name, make})
 	if !c.busy {
 		c.busy = true
@@ -110,7 +111,7 @@ func (c *copies) work() {
 		}
 		c.mu.Lock()
 		if err == nil {
-			c.asked[job.name] = isThere
+			c.asked[job.name].isThere = true
 		} else if !errors.Is(err, errTooLarge) {
 			c.failed = errors.Join(c.failed, fmt.Errorf("copy rows to %s: %w", job.name, err))
 		}
@@ -211,6 +212,9 @@ func (w *Warehouse) copyPart(ctx context.Context, conn *duck.Conn, name string, 
 		delete(c.asked, old)
 		dropped = append(dropped, old)
 	}
+	if dropped != nil { // more are asked for than fit, and making them again and again costs more than it saves
+		c.least = min(2*c.least, mostLeast)
+	}
 	c.mu.Unlock()
 	for _, old := range dropped { // what is planned already is planned anew, or reads on
 		if err := w.defineNow(ctx, conn, partView(old, "calls"), "DROP TABLE "+copyOf(old)); err != nil {
@@ -227,7 +231,7 @@ func (s *Session) Top(view string, isNewest bool) string {
 		name, copying = guard.LatestSchema, s.w.newestRows
 	}
 	copied := name + "." + view
-	if !s.w.copies.has(copied, 0, func(ctx context.Context, conn *duck.Conn) error { return s.w.copyTop(ctx, conn, copied, view, copying) }) {
+	if !s.w.copies.has(copied, false, func(ctx context.Context, conn *duck.Conn) error { return s.w.copyTop(ctx, conn, copied, view, copying) }) {
 		return ""
 	}
 	return name

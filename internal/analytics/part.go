@@ -115,7 +115,7 @@ func (s *Session) Part(ctx context.Context, id string) (string, error) {
 	}
 	p := append(in, piece{})[0] // where no file has it, any will do
 	name := guard.PartSchema(p.file, p.at)
-	if s.w.copies.has(name, askedOnce, func(ctx context.Context, conn *duck.Conn) error { return s.w.copyPart(ctx, conn, name, p) }) {
+	if s.w.copies.has(name, true, func(ctx context.Context, conn *duck.Conn) error { return s.w.copyPart(ctx, conn, name, p) }) {
 		return name, nil
 	}
 	return name, s.w.part(ctx, s.conn, name, p)

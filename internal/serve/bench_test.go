@@ -32,7 +32,6 @@ var asks = []struct {
 	{"a connection and its first statement", "SELECT 1", false},
 	{"`SELECT 1`", "SELECT 1", false},
 	{"a call by its id", "SELECT * FROM calls WHERE call_id = 'ID'", false},
-	{"a call far from the one before", "SELECT * FROM calls WHERE call_id = 'FAR'", false},
 	{"five columns of a call", "SELECT call_id, status, start_at, duration_ms, total_cost FROM calls WHERE call_id = 'ID'", false},
 	{"a call's turns", "SELECT * FROM transcript_turns WHERE call_id = 'ID' ORDER BY turn", false},
 	{"the newest 100 calls", "SELECT * FROM calls ORDER BY start_at DESC LIMIT 100", false},
@@ -44,6 +43,7 @@ var asks = []struct {
 	{"calls by status", "SELECT status, count(*) FROM calls GROUP BY 1 ORDER BY 2 DESC", false},
 	{"calls and cost by week and outcome", "SELECT date_trunc('week', start_at) AS week, outcome, count(*), sum(total_cost) " +
 		"FROM calls GROUP BY 1, 2 ORDER BY 1, 2", false},
+	{"a call far from the one before", "SELECT * FROM calls WHERE call_id = 'FAR'", false},
 }
 
 var placeRE = regexp.MustCompile(`'(ID|FAR)'`)
