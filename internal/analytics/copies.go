@@ -231,14 +231,16 @@ func (s *Session) Top(view string, isNewest bool) string {
 		name, copying = guard.LatestSchema, s.w.newestRows
 	}
 	copied := name + "." + view
-	if !s.w.copies.has(copied, false, func(ctx context.Context, conn *duck.Conn) error { return s.w.copyTop(ctx, conn, copied, view, copying) }) {
+	copyNow := func(ctx context.Context, conn *duck.Conn) error { return s.w.copyTop(ctx, conn, copied, view, copying) }
+	if !s.w.copies.has(copied, false, copyNow) {
 		return ""
 	}
 	return name
 }
 
 // copyTop makes a view over a copy of some rows of a view.
-func (w *Warehouse) copyTop(ctx context.Context, conn *duck.Conn, name, view string, rows func(context.Context, *duck.Conn, string) (string, error)) error {
+func (w *Warehouse) copyTop(ctx context.Context, conn *duck.Conn, name, view string,
+	rows func(context.Context, *duck.Conn, string) (string, error)) error {
 	for _, t := range tablesOf(view) {
 		if !w.copies.fits(t, guard.TopRows) {
 			return errTooLarge
@@ -267,7 +269,8 @@ func (w *Warehouse) firstRows(_ context.Context, _ *duck.Conn, view string) (str
 // them, and of those whose time is not known.
 func (w *Warehouse) newestRows(ctx context.Context, conn *duck.Conn, view string) (string, error) {
 	at, from := guard.Newest[view], guard.NewestSchema+"."+view
-	last, err := conn.Column(ctx, fmt.Sprintf("SELECT CAST(epoch_us(%s) AS VARCHAR) FROM %s ORDER BY %s DESC NULLS LAST LIMIT 1 OFFSET %d", at, from, at, guard.TopRows-1))
+	last, err := conn.Column(ctx, fmt.Sprintf("SELECT CAST(epoch_us(%s) AS VARCHAR) FROM %s ORDER BY %s DESC NULLS LAST LIMIT 1 OFFSET %d",
+		at, from, at, guard.TopRows-1))
 	if err != nil {
 		return "", err
 	}

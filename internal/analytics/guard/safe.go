@@ -60,7 +60,9 @@ const NewestSchema = "newest"
 
 // Newest are the views whose rows are sorted by time so often that they are there twice, and the
 // columns that tell the time.
-var Newest = map[string]string{"calls": "start_at", "costs": "start_at", "transcript_turns": "call_start_at", "analysis_items": "call_start_at"}
+var Newest = map[string]string{
+	"calls": "start_at", "costs": "start_at", "transcript_turns": "call_start_at", "analysis_items": "call_start_at",
+}
 
 // FirstSchema and LatestSchema have views of the same names over copies of a few of their rows: the first ones, and the
 // newest ones, with all whose time is null.
