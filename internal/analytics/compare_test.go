@@ -20,13 +20,15 @@ import (
 // wholes is what the shares are of: a column of the row, less another one; of all
 // rows of its group; or of those of its group that have a word.
 var wholes = map[string]string{
-	"agents.completed_percent": "answered_calls", "agents.connected_percent": "calls", "agents.negative_percent": "rated_calls",
+	"agents.completed_percent": "answered_calls", "agents.goal_percent": "answered_calls", "agents.connected_percent": "calls", "agents.negative_percent": "rated_calls",
 	"agents.positive_percent": "rated_calls", "agents.success_percent": "known_calls", "agents.transferred_percent": "answered_calls",
 	"attempts.reached_percent": "known_calls", "callers.completed_percent": "judged_calls", "callers.first_contact_percent": "judged_calls",
 	"callers.repeat_24h_percent": "callers", "callers.repeat_7d_percent": "callers",
 	"conversation.interrupted_percent": "calls", "coverage.share_percent": "listed: calls",
 	"disconnections.connected_percent": "calls", "disconnections.share_percent": "all: calls", "distribution.share_percent": "all: calls",
 	"early.hung_up_5s_percent": "answered_calls", "early.hung_up_10s_percent": "answered_calls", "early.silent_percent": "answered_calls",
+	"flows.completed_percent": "answered_calls", "flows.hung_up_percent": "answered_calls", "flows.lost_percent": "answered_calls",
+	"flows.transferred_percent": "answered_calls", "scorecards.share_percent": "judged",
 	"funnel.answered_percent": "answered_calls", "funnel.attempted_percent": "attempted: calls", "funnel.connected_percent": "connected: calls",
 	"outcomes.answered_percent": "all: answered_calls", "outcomes.share_percent": "all: calls",
 	"sentiment.rated_percent": "all: rated_calls", "sentiment.share_percent": "all: calls", "success.success_percent": "known_calls",

@@ -57,7 +57,7 @@ func TestTwoWordsSpareTheCalls(t *testing.T) {
 	root, _ := compacted(t, 4, 200, "")
 	w := open(t, root, zone(t, "Europe/Berlin"))
 	withoutCalls(t, root)
-	for _, p := range []analytics.Params{{By: "agent,call_type"}, {By: "status,day"}, {By: "agent", Where: []string{"version=v262", "outcome=completed"}}, {By: "agent_type"}, {Where: []string{"weekday=Sunday"}}} {
+	for _, p := range []analytics.Params{{By: "agent,call_type"}, {By: "status,day"}, {By: "agent", Where: []string{"version=v262", "outcome=transferred"}}, {By: "agent_type"}, {Where: []string{"weekday=Sunday"}}} {
 		rows, err := w.Report(t.Context(), "sentiment", p)
 		if len(all(t, rows, err)) == 0 {
 			t.Errorf("%+v: nothing is found", p)

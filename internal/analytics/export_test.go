@@ -32,3 +32,13 @@ func (w *Warehouse) ForgetTallies() {
 	}
 	w.snap = &layout.Snapshot{Dir: w.snap.Dir, Manifest: &m}
 }
+
+// TableBytes returns how much memory DuckDB's own tables take.
+func (w *Warehouse) TableBytes(ctx context.Context) (int64, error) {
+	conn, err := w.connect(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer conn.Close()
+	return tableBytes(ctx, conn)
+}

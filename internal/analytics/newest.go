@@ -33,7 +33,7 @@ func (w *Warehouse) newest() (out []definition) {
 		}
 	}
 	for _, v := range sqlfiles.Views() {
-		if slices.Contains(guard.Newest, v.Name) {
+		if guard.Newest[v.Name] != "" {
 			add(v.Name, reading(guard.NewestSchema, v))
 		}
 	}

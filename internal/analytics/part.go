@@ -18,12 +18,18 @@ import (
 	sqlfiles "callhouse/sql"
 )
 
-// IDs knows which files of calls may hold a call, by four bytes for each. Files never change, and no
+// IDs knows which pieces of files of calls may hold a call, by four bytes for each. Files never change, and no
 // two have one name, so it serves all snapshots of a warehouse. Its zero value is ready.
 type IDs struct {
 	mu    sync.Mutex
-	files map[string][]uint32 // hashes of ids, sorted, by the files' paths
+	files map[string][][]uint32 // hashes of the ids of each piece, sorted, by the files' paths
 }
+
+// pieceRows is how many rows a piece of a file has.
+const pieceRows = 8192
+
+// piece is the place of one, in a file at a place.
+type piece struct{ file, at int }
 
 func hashOf(id string) uint32 {
 	h := fnv.New32a()
@@ -31,8 +37,8 @@ func hashOf(id string) uint32 {
 	return h.Sum32()
 }
 
-// find returns the places of the files that may hold a call.
-func (ids *IDs) find(ctx context.Context, conn *duck.Conn, snap *layout.Snapshot, files []*layout.File, id string) (at []int, err error) {
+// find returns the pieces of files that may hold a call.
+func (ids *IDs) find(ctx context.Context, conn *duck.Conn, snap *layout.Snapshot, files []*layout.File, id string) (in []piece, err error) {
 	ids.mu.Lock()
 	defer ids.mu.Unlock()
 	if err := ids.read(ctx, conn, snap, files); err != nil {
@@ -40,16 +46,18 @@ func (ids *IDs) find(ctx context.Context, conn *duck.Conn, snap *layout.Snapshot
 	}
 	hash := hashOf(id)
 	for i, f := range files {
-		if _, ok := slices.BinarySearch(ids.files[f.Path], hash); ok {
-			at = append(at, i)
+		for j, hashes := range ids.files[f.Path] {
+			if _, ok := slices.BinarySearch(hashes, hash); ok {
+				in = append(in, piece{i, j})
+			}
 		}
 	}
-	return at, nil
+	return in, nil
 }
 
 // read reads the ids of files that it does not know, and forgets those that are gone.
 func (ids *IDs) read(ctx context.Context, conn *duck.Conn, snap *layout.Snapshot, files []*layout.File) error {
-	known, unknown := map[string][]uint32{}, map[string]string{}
+	known, unknown := map[string][][]uint32{}, map[string]string{}
 	var paths []string
 	for _, f := range files {
 		if of, ok := ids.files[f.Path]; ok {
@@ -60,8 +68,8 @@ func (ids *IDs) read(ctx context.Context, conn *duck.Conn, snap *layout.Snapshot
 		paths = append(paths, stored.Quote(snap.Path(f)))
 	}
 	if len(paths) > 0 {
-		rows, err := conn.Query(ctx, "SELECT call_id, filename FROM read_parquet(["+strings.Join(paths, ", ")+
-			"], hive_partitioning = false, filename = true) /* calls */")
+		rows, err := conn.Query(ctx, "SELECT call_id, filename, file_row_number FROM read_parquet(["+strings.Join(paths, ", ")+
+			"], hive_partitioning = false, filename = true, file_row_number = true) /* calls */")
 		if err != nil {
 			return err
 		}
@@ -74,11 +82,16 @@ func (ids *IDs) read(ctx context.Context, conn *duck.Conn, snap *layout.Snapshot
 			if err != nil {
 				return err
 			}
-			path := unknown[*row[1].(*string)]
-			known[path] = append(known[path], hashOf(*row[0].(*string)))
+			path, at := unknown[*row[1].(*string)], int(*row[2].(*int64)/pieceRows)
+			for len(known[path]) <= at {
+				known[path] = append(known[path], nil)
+			}
+			known[path][at] = append(known[path][at], hashOf(*row[0].(*string)))
 		}
 		for _, path := range unknown {
-			slices.Sort(known[path])
+			for _, hashes := range known[path] {
+				slices.Sort(hashes)
+			}
 		}
 	}
 	ids.files = known
@@ -88,46 +101,60 @@ func (ids *IDs) read(ctx context.Context, conn *duck.Conn, snap *layout.Snapshot
 // fewest is how many files a table has where it pays to look for the one with a call.
 const fewest = 4
 
-// Part returns the schema in which calls and costs have the rows of the only file that can hold a
-// call; empty: there is none. A reader of some of the rows may not be told by the time it takes
+// Part returns the schema in which calls and costs have the rows of the only piece of a file that can hold
+// a call; empty: there is none. A reader of some of the rows may not be told by the time it takes
 // which calls there are, and gets none.
 func (s *Session) Part(ctx context.Context, id string) (string, error) {
 	files := s.w.snap.Manifest.FilesOf(schema.Calls.Name)
 	if s.w.ids == nil || len(files) < fewest || !s.w.rights.None() {
 		return "", nil
 	}
-	at, err := s.w.ids.find(ctx, s.conn, s.w.snap, files, id)
-	if err != nil || len(at) > 1 {
+	in, err := s.w.ids.find(ctx, s.conn, s.w.snap, files, id)
+	if err != nil || len(in) > 1 {
 		return "", err
 	}
-	at = append(at, 0) // where no file has it, any will do
-	name := guard.PartSchema(at[0])
-	bare := *s.conn // for which nothing has to be defined before
-	bare.Before = nil
-	s.w.defining.Lock()
-	defer s.w.defining.Unlock()
-	if s.w.parts[at[0]] {
+	p := append(in, piece{})[0] // where no file has it, any will do
+	name := guard.PartSchema(p.file, p.at)
+	if s.w.copies.has(name, true, func(ctx context.Context, conn *duck.Conn) error { return s.w.copyPart(ctx, conn, name, p) }) {
 		return name, nil
 	}
-	for _, text := range s.w.part(name, files[at[0]]) {
-		if err := bare.Exec(context.WithoutCancel(ctx), text); err != nil {
-			return "", fmt.Errorf("define a part of the snapshot %s: %w", s.w.snap.Dir, err)
-		}
-	}
-	s.w.parts[at[0]] = true
-	return name, nil
+	return name, s.w.part(ctx, s.conn, name, p)
 }
 
-// part returns the statements that make the views over one file of calls.
-func (w *Warehouse) part(name string, of *layout.File) []string {
-	out := []string{"CREATE SCHEMA IF NOT EXISTS " + name}
-	sql := map[string]string{"stored_calls": w.relation([]*layout.File{of}, &schema.Calls)}
+// part makes the views over a piece of a file of calls.
+func (w *Warehouse) part(ctx context.Context, conn *duck.Conn, name string, p piece) error {
+	w.defining.Lock()
+	defer w.defining.Unlock()
+	if w.parts[name] {
+		return nil
+	}
+	file := w.snap.Manifest.FilesOf(schema.Calls.Name)[p.file]
+	texts := []string{"CREATE SCHEMA IF NOT EXISTS " + name,
+		"CREATE OR REPLACE VIEW " + name + ".stored_calls AS " + stored.Rows(w.snap, file, &schema.Calls, p.at*pieceRows, pieceRows)}
 	for _, view := range guard.Parted {
-		v, _ := sqlfiles.View(view)
-		sql[view] = reading(name, v)
+		texts = append(texts, partView(name, view))
 	}
-	for _, view := range append([]string{"stored_calls"}, guard.Parted...) {
-		out = append(out, "CREATE OR REPLACE VIEW "+name+"."+view+" AS "+sql[view])
+	if err := w.making(ctx, conn, texts...); err != nil {
+		return err
 	}
-	return out
+	w.parts[name] = true
+	return nil
+}
+
+// partView returns the statement that makes a view over a piece of a file.
+func partView(name, view string) string {
+	v, _ := sqlfiles.View(view)
+	return "CREATE OR REPLACE VIEW " + name + "." + view + " AS " + reading(name, v)
+}
+
+// making runs definitions, for which nothing has to be defined before. What it has begun it ends.
+func (w *Warehouse) making(ctx context.Context, conn *duck.Conn, texts ...string) error {
+	bare := *conn
+	bare.Before = nil
+	for _, text := range texts {
+		if err := bare.Exec(context.WithoutCancel(ctx), text); err != nil {
+			return fmt.Errorf("define a part of the snapshot %s: %w", w.snap.Dir, err)
+		}
+	}
+	return nil
 }

@@ -42,6 +42,9 @@ type Options struct {
 	Dialect *Dialect
 	// IDs knows in which file a call is, for statements by a call's id; nil: nobody does.
 	IDs *IDs
+	// Copies says that rows that statements ask for again and again are copied to tables of DuckDB's own, within the
+	// memory of Safe; see copies.go.
+	Copies bool
 	// Prover proves files before they are read; nil: they are read as they are.
 	Prover Prover
 	// SkipDamaged answers without the periods and resources of which a file is damaged, which
@@ -70,7 +73,8 @@ type Warehouse struct {
 	undefined []definition // what DuckDB does not know yet, in order; see define.go
 
 	ids     *IDs
-	parts   map[int]bool // of the files of calls, which have views of their own
+	parts   map[string]bool // pieces of files of calls that have views of their own
+	copies  *copies
 	prover  Prover
 	skipped []Skipped
 	dialect *Dialect
@@ -120,9 +124,11 @@ func Open(ctx context.Context, root string, o Options) (*Warehouse, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Warehouse{snap: snap, loc: o.Location, currency: o.Currency, country: o.Country, goals: o.Goals, db: db, safe: o.Safe != nil, rights: o.Rights, prover: o.Prover, ids: o.IDs, parts: map[int]bool{}, skipped: skipped, dialect: o.Dialect,
+	w := &Warehouse{snap: snap, loc: o.Location, currency: o.Currency, country: o.Country, goals: o.Goals, db: db, safe: o.Safe != nil, rights: o.Rights,
+		prover: o.Prover, ids: o.IDs, parts: map[string]bool{}, skipped: skipped, dialect: o.Dialect,
 		localMicros: localtime.Micros(o.Location, snap.Manifest), inQuarters: localtime.InQuarters(o.Location, snap.Manifest)}
 	w.undefined = w.definitions(localtime.Macro(o.Location, snap.Manifest))
+	w.copies = newCopies(w, o)
 	if err := w.prepare(ctx, o.Safe); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
@@ -139,7 +145,10 @@ func isSmall(snap *layout.Snapshot) bool {
 }
 
 // Close frees the warehouse. Rows that came from it must be closed.
-func (w *Warehouse) Close() error { return w.db.Close() }
+func (w *Warehouse) Close() error {
+	w.copies.close()
+	return w.db.Close()
+}
 
 // Snapshot returns the snapshot that the answers come from.
 func (w *Warehouse) Snapshot() *layout.Snapshot { return w.snap }
@@ -162,6 +171,9 @@ func (w *Warehouse) prepare(ctx context.Context, limits *Limits) error {
 		"SET GLOBAL disabled_optimizers = 'window_self_join'",
 		"CREATE SCHEMA stored",
 		"CREATE SCHEMA " + guard.NewestSchema,
+		"CREATE SCHEMA " + guard.FirstSchema,
+		"CREATE SCHEMA " + guard.LatestSchema,
+		"CREATE SCHEMA copies",
 	} {
 		if err := conn.Exec(ctx, text); err != nil {
 			return fmt.Errorf("prepare DuckDB: %w", err)

@@ -7,8 +7,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/rights"
 )
 
 // months are calls of as many months, so that each is in a file of its own.
@@ -62,12 +64,27 @@ func TestAskedAgain(t *testing.T) {
 	if _, err := c.Prepare(t.Context(), "by", by+"$1"); err != nil {
 		t.Fatal(err)
 	}
+	for _, q := range []string{by + "'c2'", by + "'c2' ", "SELECT * FROM calls LIMIT 1", "SELECT * FROM calls ORDER BY start_at DESC LIMIT 1"} {
+		ask(q) // what is asked again is copied meanwhile
+	}
+	w, giveBack, err := h.houses.Borrow(t.Context(), time.UTC, rights.Rights{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Copied(); err != nil {
+		t.Fatal(err)
+	}
+	giveBack()
 	remove(t, h.root, func(path string) bool { return !strings.Contains(path, "calls/month=2024-02/") })
 	for sql, want := range map[string]string{
 		"SELECT count(*) FROM calls WHERE duration_ms IS NULL":                      "[8]",
 		"SELECT call_id FROM calls ORDER BY start_at DESC LIMIT 1":                  "[c7]",
 		"SELECT count(*) FROM calls WHERE duration_ms IS NULL AND start_at < now()": "failed",
-		by + "'c3'": "[c3 unknown]",
+		"SELECT call_id FROM calls LIMIT 2 OFFSET 1":                                "[c1] [c2]",
+		"SELECT call_id FROM calls ORDER BY start_at DESC LIMIT 2":                  "[c7] [c6]",
+		"SELECT call_id, count(*) FROM calls GROUP BY call_id LIMIT 2":              "failed",
+		by + "'c2' AND is_over": "[c2 unknown]",
+		by + "'c3'":             "[c3 unknown]",
 		by + "'c3' AND status = 'ended' ORDER BY start_at DESC LIMIT 1": "[c3 unknown]",
 	} {
 		if got := ask(sql); got != want {

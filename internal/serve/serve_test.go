@@ -58,7 +58,7 @@ func start(t *testing.T, settle func(*postgres.Server)) *house {
 	analyticstest.Write(t, h.root, 1, analyticstest.Data{Calls: calls(2), Turns: []row{{"call_id": "c0", "turn": int64(0), "role": "agent", "content": "hello"}}})
 	h.houses = &serve.Houses{Root: h.root, Log: func(text string) { t.Log(text) },
 		Open: func(ctx context.Context, zone *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
-			return analytics.Open(ctx, h.root, analytics.Options{Location: zone, Threads: 1, Safe: &analytics.Limits{Memory: 256 << 20, Temp: 1 << 20}, Dialect: pgcatalog.Dialect(r), Rights: r, IDs: ids})
+			return analytics.Open(ctx, h.root, analytics.Options{Location: zone, Threads: 1, Safe: &analytics.Limits{Memory: 256 << 20, Temp: 1 << 20}, Dialect: pgcatalog.Dialect(r), Rights: r, IDs: ids, Copies: true})
 		},
 		Hold: func(numbers []int64) error {
 			h.mu.Lock()

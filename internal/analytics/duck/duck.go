@@ -103,6 +103,24 @@ type Conn struct {
 	// MostRow is how large a row may be, in bytes, about; 0: no limit. A larger one is an
 	// *Error of the kind TooLarge, and nothing of it is copied out of DuckDB's memory.
 	MostRow int
+	kept    map[string]*Stmt // by their texts
+}
+
+// Kept returns the statement of a text of ours that the connection runs again and again. Its rows must be closed
+// before it runs again, and it ends with the connection.
+func (c *Conn) Kept(ctx context.Context, text string) (*Stmt, error) {
+	if s := c.kept[text]; s != nil {
+		return s, nil
+	}
+	s, err := c.Prepare(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	if c.kept == nil {
+		c.kept = map[string]*Stmt{}
+	}
+	c.kept[text] = s
+	return s, nil
 }
 
 func (c *Conn) before(ctx context.Context, text string) error {
@@ -122,7 +140,12 @@ func (d *DB) Connect() (*Conn, error) {
 }
 
 // Close ends the connection. What it prepared must be closed.
-func (c *Conn) Close() { bindings.Disconnect(&c.conn) }
+func (c *Conn) Close() {
+	for _, s := range c.kept {
+		s.Close()
+	}
+	bindings.Disconnect(&c.conn)
+}
 
 // interruptEvery is how often a cancelled statement is told to stop. Once is
 // not enough: DuckDB forgets an interrupt that comes just before the start.

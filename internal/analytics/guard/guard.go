@@ -192,7 +192,11 @@ func parse(ctx context.Context, conn *duck.Conn, text string) (string, *tree, er
 
 // one returns the one value that a statement of ours has for a text.
 func one(ctx context.Context, conn *duck.Conn, sql, text string) (any, error) {
-	rows, err := conn.Query(ctx, sql, text)
+	stmt, err := conn.Kept(ctx, sql)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := stmt.QueryKept(ctx, text)
 	if err != nil {
 		return nil, err
 	}

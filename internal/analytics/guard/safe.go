@@ -58,16 +58,27 @@ type relationName struct{ catalog, schema, table string }
 // NewestSchema has the views of Newest, which read the newest files first.
 const NewestSchema = "newest"
 
-// Newest are the views whose rows are sorted by time so often that they are there twice.
-var Newest = []string{"calls", "costs", "transcript_turns", "analysis_items"}
+// Newest are the views whose rows are sorted by time so often that they are there twice, and the
+// columns that tell the time.
+var Newest = map[string]string{
+	"calls": "start_at", "costs": "start_at", "transcript_turns": "call_start_at", "analysis_items": "call_start_at",
+}
 
-// Parted are the views that are also there over a single file of calls.
+// FirstSchema and LatestSchema have views of the same names over copies of a few of their rows: the first ones, and the
+// newest ones, with all whose time is null.
+const (
+	FirstSchema  = "first_rows"
+	LatestSchema = "newest_rows"
+	TopRows      = 2048 // at least as many of each, if the view has them
+)
+
+// Parted are the views that are also there over a piece of a file of calls.
 var Parted = []string{"calls", "costs"}
 
-// PartSchema is the schema of these views, for the file at a place.
-func PartSchema(at int) string { return fmt.Sprintf("part_%d", at) }
+// PartSchema is the schema of these views, for a piece of the file at a place.
+func PartSchema(file, piece int) string { return fmt.Sprintf("part_%d_%d", file, piece) }
 
-var partRE = regexp.MustCompile(`^part_\d+$`)
+var partRE = regexp.MustCompile(`^part_\d+_\d+$`)
 
 // relations are all names of what may be read: the views and the stored tables.
 func relations() map[relationName]bool {
@@ -81,8 +92,10 @@ func relations() map[relationName]bool {
 		out[relationName{"", "stored", t.Name}] = true
 		out[relationName{"memory", "stored", t.Name}] = true
 	}
-	for _, name := range Newest {
-		out[relationName{"", NewestSchema, name}] = true
+	for name := range Newest {
+		for _, schema := range []string{NewestSchema, FirstSchema, LatestSchema} {
+			out[relationName{"", schema, name}] = true
+		}
 	}
 	return out
 }

@@ -26,6 +26,17 @@ func Relations(snap *layout.Snapshot) string {
 // files one by one, never a pattern, so that it reads one commit and nothing else.
 // DuckDB before 1.5 knows no JSON in a schema: portable reads text and casts it.
 func Relation(snap *layout.Snapshot, files []*layout.File, t *schema.Table, portable bool) string {
+	return relation(snap, files, t, portable, "", "")
+}
+
+// Rows returns a SELECT of n rows of a file from a row on, of a table by month. DuckDB skips row groups without them.
+func Rows(snap *layout.Snapshot, file *layout.File, t *schema.Table, from, n int) string {
+	return relation(snap, []*layout.File{file}, t, false, "file_row_number",
+		fmt.Sprintf(" WHERE file_row_number >= %d AND file_row_number < %d", from, from+n))
+}
+
+// relation is Relation with another of read_parquet's columns, which only where sees.
+func relation(snap *layout.Snapshot, files []*layout.File, t *schema.Table, portable bool, also, where string) string {
 	if len(files) == 0 {
 		return Empty(t)
 	}
@@ -33,8 +44,13 @@ func Relation(snap *layout.Snapshot, files []*layout.File, t *schema.Table, port
 	b.WriteString("SELECT *")
 	options := "hive_partitioning = false"
 	if t.ByMonth() {
-		b.WriteString(" EXCLUDE (filename)")
+		hidden := "filename"
 		options += ", filename = true"
+		if also != "" {
+			hidden += ", " + also
+			options += ", " + also + " = true"
+		}
+		b.WriteString(" EXCLUDE (" + hidden + ")")
 	}
 	if portable {
 		b.WriteString(jsonCasts(t))
@@ -65,7 +81,7 @@ func Relation(snap *layout.Snapshot, files []*layout.File, t *schema.Table, port
 		}
 		fmt.Fprintf(&b, "%d: {name: %s, type: %s, default_value: NULL}", c.ID, Quote(c.Name), Quote(typ.DuckDB()))
 	}
-	b.WriteString("})")
+	b.WriteString("})" + where)
 	return b.String()
 }
 

@@ -23,9 +23,11 @@ type Asked struct {
 	Types   []uint32 // of the parameters, as the client declares them
 	Found   []string // DuckDB's types of the parameters, where they are known and are to be cast to; may be short
 	Guess   Guess
-	// Part returns the schema in which the tables of calls have the rows of the one file that can
+	// Part returns the schema in which the tables of calls have the rows of the one piece of a file that can
 	// hold a call; empty: there is none. nil: nobody knows.
-	Part    func(id string) (string, error)
+	Part func(id string) (string, error)
+	// Top returns the schema in which a table has a copy of its first rows, or of its newest; empty: there is none. nil: as Part.
+	Top     func(table string, isNewest bool) string
 	Values  []any    // of the parameters, where they are known
 	ByValue bool     // set by Rewrite: what is run depends on the value of a parameter
 	Names   []string // set by Rewrite: what Postgres calls the columns; empty: what DuckDB calls them
@@ -104,6 +106,7 @@ func (a *Asked) walk(n any) {
 		a.byKey(n)
 		a.compared(n)
 		a.sample(n)
+		a.topOf(n)
 		a.newestFirst(n)
 		a.partOf(n)
 		for key, kid := range n {

@@ -50,7 +50,7 @@ func (a *Asked) readNewest(from any) {
 	switch text(n["type"]) {
 	case "BASE_TABLE":
 		name, schema := strings.ToLower(text(n["table_name"])), strings.ToLower(text(n["schema_name"]))
-		if slices.Contains(pgcatalog.Newest, name) && (schema == "public" || schema == "" && !a.withs[name]) {
+		if pgcatalog.Newest[name] != "" && (schema == "public" || schema == "" && !a.withs[name]) {
 			n["schema_name"] = pgcatalog.NewestSchema
 			a.changed = true
 		}

@@ -23,12 +23,16 @@ import (
 // Schema is where everything lies.
 const Schema = "pg"
 
-// The views of calls that are also there with the newest files first, and over one file alone.
+// The views of calls that are also there with the newest files first, with the columns that tell the time, and over a piece of
+// one file alone.
 var (
 	Newest       = guard.Newest
 	NewestSchema = guard.NewestSchema
 	Parted       = guard.Parted
 )
+
+// TopRows is how many first or newest rows of a view a statement may ask of a copy.
+const TopRows = guard.TopRows
 
 //go:embed empty.txt
 var empty string

@@ -208,7 +208,7 @@ func (j job) houses(log func(string), open func([]int64), dialect func(rights.Ri
 	h = &serve.Houses{Root: j.Root, Log: log, Open: func(ctx context.Context, loc *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
 		o := analytics.Options{Location: loc, Currency: j.Currency, Country: j.Country, Goals: j.Goals, Prover: prover, IDs: ids, Threads: j.Threads, Safe: &analytics.Limits{Memory: j.Memory, Temp: j.Temp}, Rights: r}
 		if dialect != nil {
-			o.Dialect = dialect(r)
+			o.Dialect, o.Copies = dialect(r), true
 		}
 		return analytics.Open(ctx, j.Warehouse, o)
 	}}

@@ -1,0 +1,300 @@
+package analytics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"callhouse/internal/analytics/duck"
+	"callhouse/internal/analytics/guard"
+	"callhouse/internal/schema"
+)
+
+// Copies take at most one part in copiesShare of the memory that statements have, and none is made of rows that take
+// one part in fileShare of that in files, where they are about ten times as small.
+const (
+	copiesShare = 8
+	fileShare   = 16
+)
+
+// mostWaiting is how many copies may wait to be made. The next statement asks for one more again.
+const mostWaiting = 4
+
+// mostLeast bounds how often a part must be asked for before it is copied.
+const mostLeast = 1 << 10
+
+// copies are tables of DuckDB's own with rows of views over files. DuckDB plans such a view with all its derived columns,
+// and twice, which takes ten times as long as a few rows of a table. What a statement could have read from a copy is
+// copied in the background, for the statements after it. A copy holds the rows of one snapshot, as its reader sees them.
+type copies struct {
+	w       *Warehouse
+	most    int64 // bytes that they may take; 0: none are made
+	ctx     context.Context
+	stop    context.CancelFunc
+	running sync.WaitGroup
+
+	mu      sync.Mutex
+	asked   map[string]*askedFor // by name
+	waiting []copyJob
+	busy    bool
+	failed  error
+	least   int                           // how often a part is asked for before it is copied
+	parts   *simplelru.LRU[string, int64] // the sizes of those that may be dropped, the least recently used first
+	bytes   int64                         // of all
+}
+
+// askedFor is a copy that a statement could have read.
+type askedFor struct {
+	times     int
+	isThere   bool
+	isWaiting bool // or cannot be made
+}
+
+type copyJob struct {
+	name string
+	make func(context.Context, *duck.Conn) error
+}
+
+// errTooLarge says that a copy would take too much memory.
+var errTooLarge = errors.New("the copy is too large")
+
+func newCopies(w *Warehouse, o Options) *copies {
+	c := &copies{w: w, asked: map[string]*askedFor{}, least: 2}
+	if o.Copies && o.Safe != nil {
+		c.most = o.Safe.Memory / copiesShare
+	}
+	const unlimited = 1 << 30
+	c.parts, _ = simplelru.NewLRU[string, int64](unlimited, nil)
+	c.ctx, c.stop = context.WithCancel(context.Background())
+	return c
+}
+
+// has says whether a copy is there. If it is not, and was asked for often enough, it is made in the background.
+func (c *copies) has(name string, isPart bool, make func(context.Context, *duck.Conn) error) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	of := c.asked[name]
+	if of == nil {
+		of = new(askedFor)
+		c.asked[name] = of
+	}
+	of.times++
+	c.parts.Get(name) // it is used now
+	if of.isThere || of.isWaiting || isPart && of.times < c.least || c.most == 0 || c.ctx.Err() != nil || len(c.waiting) == mostWaiting {
+		return of.isThere
+	}
+	of.isWaiting = true
+	c.waiting = append(c.waiting, copyJob{name, make})
+	if !c.busy {
+		c.busy = true
+		c.running.Go(c.work)
+	}
+	return false
+}
+
+// work makes copies until none is waited for.
+func (c *copies) work() {
+	conn, failed := c.w.ask(c.ctx)
+	if failed == nil {
+		defer conn.Close()
+		failed = c.w.defineAll(c.ctx, conn)
+	}
+	for job := c.next(); job != nil; job = c.next() {
+		err := failed
+		if err == nil {
+			err = job.make(c.ctx, conn)
+		}
+		c.mu.Lock()
+		if err == nil {
+			c.asked[job.name].isThere = true
+		} else if !errors.Is(err, errTooLarge) {
+			c.failed = errors.Join(c.failed, fmt.Errorf("copy rows to %s: %w", job.name, err))
+		}
+		c.mu.Unlock()
+	}
+}
+
+// next returns a copy that is waited for; nil: there is none, and work ends.
+func (c *copies) next() *copyJob {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.waiting) == 0 || c.ctx.Err() != nil {
+		c.busy = false
+		return nil
+	}
+	job := c.waiting[0]
+	c.waiting = c.waiting[1:]
+	return &job
+}
+
+// close ends the making of copies.
+func (c *copies) close() {
+	c.mu.Lock()
+	c.stop()
+	c.mu.Unlock()
+	c.running.Wait()
+}
+
+// Copied waits until no copy of rows is being made, and returns why some could not be made.
+func (w *Warehouse) Copied() error {
+	w.copies.running.Wait()
+	w.copies.mu.Lock()
+	defer w.copies.mu.Unlock()
+	return w.copies.failed
+}
+
+// copyOf is the name of a copy as SQL has it.
+func copyOf(name string) string { return "copies." + strings.ReplaceAll(name, ".", "_") }
+
+// table makes a copy of the rows of a SELECT, and returns how many bytes it takes.
+func (c *copies) table(ctx context.Context, conn *duck.Conn, name, text string) (int64, error) {
+	before, err := tableBytes(ctx, conn)
+	if err != nil {
+		return 0, err
+	}
+	if err := conn.Exec(ctx, "CREATE TABLE "+copyOf(name)+" AS "+text); err != nil {
+		return 0, err
+	}
+	after, err := tableBytes(ctx, conn)
+	if size := after - before; err == nil && size <= c.most/2 {
+		return size, nil
+	}
+	return 0, errors.Join(err, errTooLarge, c.w.making(ctx, conn, "DROP TABLE "+copyOf(name)))
+}
+
+// tableBytes returns how much memory DuckDB's tables take.
+func tableBytes(ctx context.Context, conn *duck.Conn) (int64, error) {
+	all, err := conn.Column(ctx, "SELECT CAST(sum(memory_usage_bytes) AS VARCHAR) FROM duckdb_memory() WHERE tag = 'IN_MEMORY_TABLE'")
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseInt(all[0], 10, 64)
+}
+
+// fits says whether rows of a table may be copied, as far as its files tell.
+func (c *copies) fits(t *schema.Table, rows int64) bool {
+	for _, f := range c.w.snap.Manifest.FilesOf(t.Name) {
+		if f.Rows > 0 && f.Bytes/f.Rows*min(rows, f.Rows) > c.most/fileShare {
+			return false
+		}
+	}
+	return true
+}
+
+// copyPart has the views over a piece of a file of calls read a copy of it.
+func (w *Warehouse) copyPart(ctx context.Context, conn *duck.Conn, name string, p piece) error {
+	c := w.copies
+	if !c.fits(&schema.Calls, pieceRows) {
+		return errTooLarge
+	}
+	if err := w.part(ctx, conn, name, p); err != nil {
+		return err
+	}
+	size, err := c.table(ctx, conn, name, "FROM "+name+".calls")
+	if err != nil {
+		return err
+	}
+	if err := w.defineNow(ctx, conn, "CREATE OR REPLACE VIEW "+name+".calls AS FROM "+copyOf(name)); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	c.parts.Add(name, size)
+	c.bytes += size
+	var dropped []string
+	for c.bytes > c.most && c.parts.Len() > 1 {
+		old, size, _ := c.parts.RemoveOldest()
+		c.bytes -= size
+		delete(c.asked, old)
+		dropped = append(dropped, old)
+	}
+	if dropped != nil { // more are asked for than fit, and making them again and again costs more than it saves
+		c.least = min(2*c.least, mostLeast)
+	}
+	c.mu.Unlock()
+	for _, old := range dropped { // what is planned already is planned anew, or reads on
+		if err := w.defineNow(ctx, conn, partView(old, "calls"), "DROP TABLE "+copyOf(old)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Top returns the schema in which a view has a copy of its first rows, or of its newest; empty: there is none yet.
+func (s *Session) Top(view string, isNewest bool) string {
+	name, copying := guard.FirstSchema, s.w.firstRows
+	if isNewest {
+		name, copying = guard.LatestSchema, s.w.newestRows
+	}
+	copied := name + "." + view
+	copyNow := func(ctx context.Context, conn *duck.Conn) error { return s.w.copyTop(ctx, conn, copied, view, copying) }
+	if !s.w.copies.has(copied, false, copyNow) {
+		return ""
+	}
+	return name
+}
+
+// copyTop makes a view over a copy of some rows of a view.
+func (w *Warehouse) copyTop(ctx context.Context, conn *duck.Conn, name, view string,
+	rows func(context.Context, *duck.Conn, string) (string, error)) error {
+	for _, t := range tablesOf(view) {
+		if !w.copies.fits(t, guard.TopRows) {
+			return errTooLarge
+		}
+	}
+	text, err := rows(ctx, conn, view)
+	if err != nil {
+		return err
+	}
+	size, err := w.copies.table(ctx, conn, name, text)
+	if err != nil {
+		return err
+	}
+	w.copies.mu.Lock()
+	w.copies.bytes += size
+	w.copies.mu.Unlock()
+	return w.defineNow(ctx, conn, "CREATE VIEW "+name+" AS FROM "+copyOf(name))
+}
+
+// firstRows returns a SELECT of the first rows of a view, in its order.
+func (w *Warehouse) firstRows(_ context.Context, _ *duck.Conn, view string) (string, error) {
+	return fmt.Sprintf("FROM %s LIMIT %d", view, guard.TopRows), nil
+}
+
+// newestRows returns a SELECT of the newest rows of a view, with all that are as new as the last of
+// them, and of those whose time is not known.
+func (w *Warehouse) newestRows(ctx context.Context, conn *duck.Conn, view string) (string, error) {
+	at, from := guard.Newest[view], guard.NewestSchema+"."+view
+	last, err := conn.Column(ctx, fmt.Sprintf("SELECT CAST(epoch_us(%s) AS VARCHAR) FROM %s ORDER BY %s DESC NULLS LAST LIMIT 1 OFFSET %d",
+		at, from, at, guard.TopRows-1))
+	if err != nil {
+		return "", err
+	}
+	isNew := at + " IS NOT NULL"
+	if len(last) > 0 && last[0] != "" {
+		isNew = fmt.Sprintf("%s >= make_timestamptz(%s)", at, last[0])
+	}
+	text := fmt.Sprintf("FROM %s WHERE %s OR %s IS NULL", from, isNew, at)
+	n, err := conn.Column(ctx, "SELECT CAST(count(*) AS VARCHAR) FROM (SELECT 1 "+text+fmt.Sprintf(" LIMIT %d)", mostNewest+1))
+	if err != nil {
+		return "", err
+	}
+	if n, err := strconv.Atoi(n[0]); err != nil || n > mostNewest {
+		return "", errTooLarge
+	}
+	return text, nil
+}
+
+// mostNewest is how many rows a copy of the newest may have, where many have one time or none.
+const mostNewest = 4 * guard.TopRows
+
+// defineNow runs definitions, one warehouse's at a time.
+func (w *Warehouse) defineNow(ctx context.Context, conn *duck.Conn, texts ...string) error {
+	w.defining.Lock()
+	defer w.defining.Unlock()
+	return w.making(ctx, conn, texts...)
+}

@@ -1,0 +1,82 @@
+package analytics_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/guard"
+)
+
+// Copies of pieces take an eighth of the memory that statements have: those that nobody asked for lately are dropped, and read from
+// files again, while what reads them reads on. Closing a warehouse does not wait for copies that are being made.
+func TestCopiesAreBounded(t *testing.T) {
+	root := t.TempDir()
+	var d analyticstest.Data
+	for i := range 8 * 50 {
+		d.Calls = append(d.Calls, row{"call_id": fmt.Sprint("c", i), "start_at": int64(1_700_000_000_000) + int64(i/50)*31*86_400_000, "summary": strings.Repeat(fmt.Sprint("so ", i), 6000)})
+	}
+	analyticstest.Write(t, root, 1, d)
+	const memory = 64 << 20
+	w, err := analytics.Open(t.Context(), root, analytics.Options{Location: time.UTC, Threads: 1, Safe: &analytics.Limits{Memory: memory, Temp: 1 << 20},
+		Dialect: &analytics.Dialect{Definitions: "SELECT 1", Also: guard.Also{Schema: "none"}}, IDs: new(analytics.IDs), Copies: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := w.Session(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	length := func(i int) int64 {
+		t.Helper()
+		id := fmt.Sprint("c", i)
+		part, err := s.Part(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stmt, err := s.Prepare(t.Context(), "SELECT length(summary) FROM "+part+".calls WHERE call_id = '"+id+"'", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := stmt.Query(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rows.Close()
+		if err := w.Copied(); err != nil { // the rows are read while what they come from is dropped
+			t.Fatal(err)
+		}
+		got, err := rows.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := rows.Next(t.Context()); !errors.Is(err, io.EOF) {
+			t.Fatal(err)
+		}
+		return got[0].(int64)
+	}
+	most := int64(0)
+	for _, i := range []int{0, 1, 2, 51, 52, 101, 102, 3, 151, 152, 201, 202, 251, 252, 301, 302, 351, 352, 4, 53, 54, 399} {
+		if got, want := length(i), int64(6000*len(fmt.Sprint("so ", i))); got != want {
+			t.Errorf("call %d: %d, want %d", i, got, want)
+		}
+		bytes, err := w.TableBytes(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		most = max(most, bytes)
+	}
+	if most < memory/16 || most > memory/8 {
+		t.Errorf("the copies took %d bytes", most)
+	}
+	s.Top("calls", true)
+	s.Close()
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+}
