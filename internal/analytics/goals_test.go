@@ -75,7 +75,7 @@ func TestWhoLeads(t *testing.T) {
 	if d := cmp.Diff([]string{"triage"}, board("triages=transferred")); d != "" {
 		t.Error(d)
 	}
-	for text, nearest := range map[string]string{"triage=transferd": "transferred", "triage=voicemail": "", "triage": "", "=completed": ""} {
+	for text, nearest := range map[string]string{"triage=complete": "completed", "triage=voicemail": "", "triage": "", "=completed": ""} {
 		_, err := analytics.ParseGoal(text)
 		var unknown *analytics.UnknownError
 		if err == nil || errors.As(err, &unknown) && nearest != "" && unknown.Nearest != nearest {
