@@ -3,6 +3,7 @@ package table
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/parquet-go/parquet-go"
@@ -57,7 +58,7 @@ func OpenPeriod(only *schema.Table, open func(*schema.Table) (*Reader, error)) (
 			continue
 		}
 		if only != nil && table != only {
-			r.Pick("call_id", "start_at")
+			r.Pick(parentsOf(only)...)
 		}
 		if p.Current = p.Current && r.Current; i == 0 {
 			p.calls = r
@@ -74,6 +75,17 @@ func OpenPeriod(only *schema.Table, open func(*schema.Table) (*Reader, error)) (
 		}
 	}
 	return p, nil
+}
+
+// parentsOf returns the columns of calls that the rows of a table repeat, the id first.
+func parentsOf(list *schema.Table) []string {
+	names := []string{"call_id", "start_at"}
+	for _, c := range list.Columns {
+		if c.Parent != "" && c.Parent != schema.Position && !slices.Contains(names, c.Parent) {
+			names = append(names, c.Parent)
+		}
+	}
+	return names
 }
 
 // Lossless returns an error if the files have columns that would be lost if their

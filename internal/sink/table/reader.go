@@ -80,8 +80,25 @@ func (t *Reader) init(table *schema.Table) error {
 	t.id = t.Column("call_id")
 	t.Groups = p.RowGroups()
 	t.Unknown = t.Row.Unknown(p.Schema())
-	t.Current = t.Version == layout.FormatVersion && sameColumns(p.Schema(), columnar.ParquetSchema(table))
+	t.Current = t.Version == layout.FormatVersion && sameColumns(p.Schema(), columnar.ParquetSchema(table)) && !t.unfetched()
 	return nil
+}
+
+// unfetched says whether rows of turns or items were fetched in 1970: compaction by an earlier
+// callhouse wrote that instead of when their call was.
+func (t *Reader) unfetched() bool {
+	at := t.Column("fetched_at")
+	if at < 0 || t.table.Columns[t.table.Column("fetched_at")].Parent == "" {
+		return false
+	}
+	return slices.ContainsFunc(t.Groups, func(g parquet.RowGroup) bool {
+		chunk, ok := g.ColumnChunks()[at].(*parquet.FileColumnChunk)
+		if !ok {
+			return false
+		}
+		least, _, known := chunk.Bounds()
+		return known && !least.IsNull() && least.Int64() == 0
+	})
 }
 
 // sameColumns says whether a file has just the declared columns: their names,

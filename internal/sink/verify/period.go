@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"hash/maphash"
 	"maps"
 	"slices"
@@ -288,6 +289,8 @@ type childCheck struct {
 	id          []byte
 	n           int32
 	byUser      bool
+	fetched     parquet.Value // null: an earlier version wrote it
+	unfetched   bool          // some are of 1970
 	rows        schema.Rows
 }
 
@@ -304,6 +307,7 @@ func (c *childCheck) advance(v *verifier) (err error) {
 		return err
 	}
 	row := c.rows.At(0)
+	c.fetched = row[table.ByName(c.listed.Table).Column("fetched_at")]
 	c.id, c.n, c.byUser = row[0].ByteArray(), row[1].Int32(), c.kind == "turn" && calls.ByUser(row)
 	return nil
 }
@@ -320,6 +324,12 @@ func (c *childCheck) of(v *verifier, call *calls.Call) (n, byUser int, err error
 		} else {
 			if at := c.start(c.row); at != call.StartAt() {
 				v.bad.Add("reference", c.at, "a %s of call %s says that the call started at %d, not %d", c.kind, c.id, at.V, call.StartAt().V)
+			}
+			if at := schema.MillisOf(c.fetched); at.OK && at.V == 0 && !c.unfetched {
+				c.unfetched = true
+				v.report.Notes = append(v.report.Notes, fmt.Sprintf("%s says 1970 in fetched_at: an earlier callhouse compacted it (extract migrate mends it)", c.at))
+			} else if at.OK && at.V != 0 && at.V != call.FetchedAt() {
+				v.bad.Add("reference", c.at, "a %s of call %s says that it was fetched at %d, not %d", c.kind, c.id, at.V, call.FetchedAt())
 			}
 			if int(c.n) != n {
 				v.bad.Add("gap", c.at, "%s %d of call %s has the number %d", c.kind, n, c.id, c.n)
