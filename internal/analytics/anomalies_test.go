@@ -179,7 +179,7 @@ func (d *aDay) score(measure string, all map[time.Time]*aDay) (score float64, of
 	restless := 1.4826 * middle(away)
 	spread := max(restless, 1) * d.knownStep()
 	if measure == "handle_ms" {
-		spread = max(restless*d.knownStep(), d.usual/10)
+		spread = max(spread, d.usual/10)
 	}
 	return (d.value - d.usual) / spread, math.Abs(d.value-d.usual) >= 3.5*spread
 }

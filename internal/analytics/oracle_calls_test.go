@@ -384,13 +384,13 @@ func sideOf(key, agent any, name [2]any, s, base *group, first bool, aim aim, z 
 		}
 	}
 	if mine, theirs := float64(count(s.calls, aim.of)), float64(count(base.calls, aim.of)); mine > 0 && theirs > 0 {
-		apart, named := -1.0, ""
+		apart, more, named := -1.0, false, ""
 		for kind := range types {
 			a, b := 100*of(s, kind, aim.of)/mine, 100*of(base, kind, aim.of)/theirs
 			text, _ := kind.(string)
-			if d := math.Abs(a - b); d >= 5 && (d > apart || d == apart && text > named) {
-				apart, named = d, text
-				line[10] = fmt.Sprintf("%s %.0f %%, baseline %.0f %%", cmp.Or(text, "(none)"), a, b)
+			if d := math.Abs(a - b); d >= 5 && (d > apart+1e-7 || d > apart-1e-7 && (a > b && !more || (a > b) == more && text < named)) {
+				apart, more, named = d, a > b, text
+				line[10] = fmt.Sprintf("%s %.0f %%, baseline %.0f %%", cmp.Or(text, "(none)"), math.Round(a), math.Round(b))
 			}
 		}
 	}

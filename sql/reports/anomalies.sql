@@ -13,8 +13,8 @@
 -- one more of either kind), and for the handle time usual / √n; times √(1 + π/2k), since
 -- the usual value is itself known from k days alone. A spread is 1.4826 times the median
 -- of the distances of the days of its kind in the 8 weeks before, each from its own past
--- (while fewer than 8 of these have one, of the past itself from usual), which no single
--- bad day moves; but at least one step, and of the handle time a tenth of the usual one.
+-- (while fewer than 8 of these have one, of the past itself from usual, in the day's own
+-- steps and without that factor), which no single bad day moves; but at least one step, and of the handle time a tenth of the usual one.
 -- score is the distance in spreads; a day is off from 3.5 on. Shares and times of fewer
 -- than 20 calls are neither judged nor part of a past. Days of which calls are not
 -- listed do not count; neither does the number of calls of a public holiday in the
@@ -101,7 +101,7 @@ WITH by_day AS (
 ), scored AS (
     SELECT * EXCLUDE (past), len(past) AS past,
         1.4826e0 * CASE WHEN len(before) >= 8 THEN list_median(before) ELSE list_median(list_transform(past, v -> abs(v - usual) / step)) END AS restless,
-        CASE measure WHEN 'handle_ms' THEN greatest(restless * known_step, usual / 10) ELSE greatest(restless, 1) * known_step END AS spread
+        greatest(greatest(restless, 1) * known_step, CASE measure WHEN 'handle_ms' THEN usual / 10 ELSE 0 END) AS spread
     FROM spreads
     WHERE usual IS NOT NULL AND step > 0 AND day >= coalesce(getvariable('judged_from'), day)
 )

@@ -1,8 +1,8 @@
 -- tools: what agents had tools do: how often, how often it failed, how long callers waited
 --
 -- What failed means, and the pause, is told by: query describe tool_calls. The
--- service tells no times of tools: the pause in speech in which a tool ran is the
--- most that it took.
+-- service tells no times of tools: the pause in speech in which a tool ran, from the
+-- latest end of what was said before, is the most that it took.
 --
 -- Grain: one row per group and tool
 -- Reads: selected, selected_tool_calls

@@ -11,11 +11,12 @@
 -- alone. So verdict compares both at the baseline's mix of call types: equal_mix_percent is
 -- the mean of the version's shares by call type, weighted by the baseline's calls, over the
 -- types that both have. mix names the type whose part in the calls differs most, if by 5
--- points or more. verdict is better or worse where the interval of the difference (Newcombe's,
+-- points or more (of several, one that it has more of than the baseline, and the first by name). verdict is better or worse where the interval of the difference (Newcombe's,
 -- made of the Wilson intervals of all types) leaves out 0, unclear where it does not: the
 -- difference may be luck. All verdicts of an answer together have 95 % confidence, so the more
 -- versions there are, the clearer each must differ. Calls that were not split at random may
--- differ by more than the version and their type.
+-- differ by more than the version and their type. Versions without answered calls (with
+-- --field: and without calls in which the field was found) have no row.
 --
 -- With --field resolved=true the verdict is of the share of successes: the calls in
 -- which the custom analysis found that value in that field, of the calls in which
@@ -48,7 +49,7 @@
 --   positive_percent        DOUBLE   percent of rated  share of positive sentiment among the calls that have one
 --   positive_low_percent    DOUBLE   percent  lower bound of the true share
 --   positive_high_percent   DOUBLE   percent  upper bound of it
---   handle_ms               BIGINT   ms       average handle time: mean duration of those that connected
+--   handle_ms               BIGINT   ms       mean duration of the answered calls that connected (average handle time of agents is of all calls that connected)
 --   rated_calls             BIGINT   count    answered calls that have a sentiment
 --   known_calls             BIGINT   count    with --field: calls in which the field was found
 --   success_percent         DOUBLE   percent of known  with --field: share of them that were a success
@@ -103,8 +104,8 @@ WITH typed AS MATERIALIZED (
     GROUP BY key, agent_id, agent_version, variant_label
 ), mixes AS ( -- parts of types that one side alone has count as well
     SELECT s.key AS key, s.agent_id AS agent_id, s.agent_version AS agent_version, s.variant_label AS variant_label,
-        max_by(printf('%s %.0f %%, baseline %.0f %%', coalesce(t.call_type, '(none)'), coalesce(o.part, 0), coalesce(b.part, 0)),
-            (abs(coalesce(o.part, 0) - coalesce(b.part, 0)), coalesce(t.call_type, ''))) AS mix,
+        min_by(printf('%s %.0f %%, baseline %.0f %%', coalesce(t.call_type, '(none)'), round(coalesce(o.part, 0)), round(coalesce(b.part, 0))),
+            (-round(abs(coalesce(o.part, 0) - coalesce(b.part, 0)), 6), coalesce(o.part, 0) < coalesce(b.part, 0), coalesce(t.call_type, ''))) AS mix,
         max(abs(coalesce(o.part, 0) - coalesce(b.part, 0))) AS apart
     FROM (SELECT DISTINCT key, agent_id, agent_version, variant_label FROM sides WHERE NOT is_baseline AND side_calls > 0) s
         JOIN (SELECT DISTINCT key, agent_id, call_type FROM sides) t ON s.key IS NOT DISTINCT FROM t.key AND s.agent_id IS NOT DISTINCT FROM t.agent_id
