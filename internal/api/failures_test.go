@@ -27,16 +27,16 @@ func TestFailureIsOneRow(t *testing.T) {
 		{name: "set aside", row: rule{tries: [2]int{3, 3}, then: [2]Then{EndList, SetAside}, pause: time.Second}, pause: time.Second / 2, tries: 3, fails: true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			tc.row.name, tc.row.statuses = "423 locked", []int{423}
+			tc.row.name, tc.row.statuses = "477 invented", []int{477}
 			rules = append(was[:len(was):len(was)], tc.row)
 			var asked []time.Time
 			c := tester(t, serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				if asked = append(asked, time.Now()); len(asked) <= tc.tries {
-					w.WriteHeader(423)
+					w.WriteHeader(477)
 				}
 			})), nil)
 			f, err := c.Do(t.Context(), Request{Path: "/x", Kind: Record}, ok)
-			if err != nil || (f != nil) != tc.fails || f != nil && (f.Then != SetAside || f.Error() != "423 locked") {
+			if err != nil || (f != nil) != tc.fails || f != nil && (f.Then != SetAside || f.Error() != "477 invented") {
 				t.Errorf("%s: %v, %v", tc.name, f, err)
 			}
 			for i := range len(asked) - 1 {
