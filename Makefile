@@ -63,7 +63,7 @@ long: ## What the quick tests only sample, and what they leave out; .ci/run runs
 	go test ./internal/sandbox -run 'TestRestart|AddUp|TestPagesHoldOrderedCalls' -timeout 15m -rapid.checks 100 -args -judge-every 1
 	go test ./internal/crawler -run 'TestSandboxInTrouble|TestNightsByAWrongClock|TestListOfCallsWithoutEnd|TestListsThatMisbehave|TestSecondRunCostsItsWindow|FuzzHostileService|TestNightsInBulk|TestSandboxFirstNight|TestSandboxFirstAndSecondRun|TestEveryItemIsAccountedFor' -timeout 15m -rapid.checks 100 -args -long
 	go test ./internal/analytics -run 'EqualTheOracle|EqualsTwoReports|TwoDimensions|OnlyWhatIsProven|WhileSnapshotsChange|TestSafeReaches|OfTheOrganisation|OnTheOrganisation|TestCatalogAnswers|TestStatementsFind|TestSuccess|TestSteadyDays|TestAnomalies|TestReportsByRights|TestNamesThatFit|TestSort$$' \
-	  -timeout 15m -args -every-question 1 -every-form 2 -long
+	  -timeout 15m -args -every-question 2 -every-form 4 -long
 	go test ./internal/serve ./cmd/internal/querycmd/web -run 'TestOthersRows|TestCopies|TestSafeOverTheWire|TestNumbersLead|TestTextThatTurns|TestEveryLink' -timeout 15m -args -long
 	go test ./internal/publish -run 'TestTablesFollow|TestKilledForReal|TestManyOrganizations|TestS3|TestDamagedLake|TestAltered|TestCatalogServer' -timeout 15m -rapid.checks 30 -args -long -kills 60
 	go test ./internal/analytics/page -run 'TestEveryText|TestConnectRate|TestFindings|TestManyNames|TestFactsOf|TestAnomaliesAreMarked' -timeout 15m -args -long

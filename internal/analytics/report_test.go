@@ -24,7 +24,7 @@ import (
 )
 
 // everyQuestion leaves out most of what the oracle is asked.
-var everyQuestion = flag.Int("every-question", 20, "ask the oracle only every n-th question, from a random one on; make long asks all")
+var everyQuestion = flag.Int("every-question", 20, "ask the oracle only every n-th question, from a random one on; make long asks every second")
 
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(400) // the tests hold little

@@ -15,7 +15,7 @@ import (
 	"callhouse/internal/analytics/stored"
 )
 
-var everyForm = flag.Int("every-form", 32, "write each of DuckDB's relations in every n-th form only; make long tries every second, make doors all")
+var everyForm = flag.Int("every-form", 32, "write each of DuckDB's relations in every n-th form only; make long tries every fourth, make doors all")
 
 // harmless are the operators of plans that read the warehouse's files, what the
 // statement itself holds, or nothing.
