@@ -153,6 +153,23 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
+// A list goes on where its flag is repeated, and takes the place of the file's.
+func TestRepeatedFlags(t *testing.T) {
+	f, err := none.Open(written(t, "mask = [\"summary\"]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, args := range map[string][]string{"summary": nil, "a": {"--mask", "a"}, "a,b,c": {"--mask", "a", "--mask=b,c"}} {
+		c := new(Config)
+		flags := takeFlags(t, c, Extract, args...)
+		for range 2 { // as for one profile after the other
+			if _, err := none.Apply(flags, Extract, f, ""); err != nil || c.Mask != want {
+				t.Errorf("%v: %q, %v", args, c.Mask, err)
+			}
+		}
+	}
+}
+
 // What is a success of an agent may stand in a table of the agent.
 func TestAgentsInTheFile(t *testing.T) {
 	for text, want := range map[string]map[string]string{

@@ -59,10 +59,27 @@ func (c *Config) add(f *pflag.FlagSet, program Program, own bool) {
 		_ = flag.Value.Set(k.Default) // a test sets them all
 		flag.DefValue = flag.Value.String()
 		flag.Annotations = map[string][]string{annotation: {k.Name}}
+		if k.Kind == List {
+			flag.Value = repeated{flag.Value, flag}
+		}
 		if k.Value != "" {
 			flag.Value = named{flag.Value, k.Value}
 		}
 	}
+}
+
+// repeated is a list that goes on where its flag is given once more.
+type repeated struct {
+	pflag.Value
+	flag *pflag.Flag
+}
+
+// Set implements pflag.Value.
+func (r repeated) Set(text string) error {
+	if before := r.String(); r.flag.Changed && before != "" {
+		text = before + "," + text
+	}
+	return r.Value.Set(text)
 }
 
 // named is a flag's value with a name that the help shows for it.
