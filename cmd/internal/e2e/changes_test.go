@@ -237,6 +237,7 @@ func (h *chronicle) told() map[string]map[string]seen {
 // went, and was listed less often than every night. And what was is what it was: the
 // resources at the time of each night are as they were seen then.
 func TestChangesEqualTheEdits(t *testing.T) {
+	notUnderRace(t)
 	t.Parallel()
 	longtest.Only(t) // that a change is kept, and reported, TestEveryResource in the sink and TestReportsOnTheOrganisation in analytics show
 	h := newChronicle(t, sandbox.Options{

@@ -17,6 +17,7 @@ const operations = "../../../docs/operations.md"
 // The page on operation is a script: its blocks run one after the other, against
 // a sandbox, in folders of the test's own.
 func TestOperationsPage(t *testing.T) {
+	notUnderRace(t)
 	t.Parallel()
 	longtest.Only(t)
 	page, err := os.ReadFile(operations)

@@ -200,6 +200,7 @@ func pagesOf(n int) int64 { return int64(max(1, (n+99)/100)) }
 // record for each object that has one. The night after costs the lists, and what is to
 // be fetched of the two agents that were edited; nothing else is written anew.
 func TestLargeOrganisation(t *testing.T) {
+	notUnderRace(t)
 	t.Parallel()
 	longtest.Only(t)
 	var placed atomic.Int64 // requests for the calls of a campaign

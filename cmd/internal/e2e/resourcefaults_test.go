@@ -22,6 +22,7 @@ import (
 // its calls are complete, it says of each resource once what could not be had, nothing
 // vanishes because of a list that failed, and the next night without the fault has all.
 func TestResourcesThatFail(t *testing.T) {
+	notUnderRace(t)
 	longtest.Only(t)
 	t.Parallel()
 	c := found(t, sandbox.Options{

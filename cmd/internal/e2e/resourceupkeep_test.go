@@ -52,6 +52,7 @@ func (c *company) tables() map[string]map[string]string {
 // and migrate all of it, rollback what it was a night before, and forget all but the
 // customers that it is about, who do not come back.
 func TestUpkeepKeepsResources(t *testing.T) {
+	notUnderRace(t)
 	t.Parallel()
 	longtest.Only(t)
 	c := found(t, sandbox.Options{

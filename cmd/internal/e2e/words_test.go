@@ -229,6 +229,7 @@ func (h *foulHouse) run(want int, args ...string) result {
 // repeats the key; nor does the table runs, nor do the metrics. What it said in
 // the calls themselves is stored as it was.
 func TestForeignWords(t *testing.T) {
+	notUnderRace(t)
 	longtest.Only(t)
 	for _, name := range []string{"CALLHOUSE_API_KEY", "CALLHOUSE_BASE_URL", "CALLHOUSE_WAREHOUSE"} {
 		t.Setenv(name, "")

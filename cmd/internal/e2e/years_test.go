@@ -120,6 +120,7 @@ func (n *nights) seen() map[string]float64 {
 // the truth, and every incident stands in the table runs, in the exit code and
 // in the metrics of its night.
 func TestThirtyNights(t *testing.T) {
+	notUnderRace(t)
 	t.Parallel()
 	longtest.Only(t)
 	n := new(nights)
