@@ -9,8 +9,8 @@
 -- whether the caller spoke. Rated: calls that have a sentiment. Neither sentiment nor
 -- handle time counts voicemail.
 --
--- An agent's success is in doubt if more than half of its rated successes were rated
--- negative, for sure (the share's lower bound). Nothing is in doubt if less is rated.
+-- doubt marks an agent most of whose rated successes were rated negative: the lower
+-- bound of their share is above 50 %.
 --
 -- With --field resolved=true the agent leads whose share of successes is the
 -- highest for sure: the calls in which the custom analysis found that value in that
@@ -45,7 +45,7 @@
 --   goal                   VARCHAR        -        the outcomes that are a success of this agent
 --   goal_percent           DOUBLE         percent of answered  share of the answered calls that were a success
 --   goal_low_percent       DOUBLE         percent  the least that this share is, with 95 % confidence (Wilson)
---   doubt                  VARCHAR        -        rated negative: most callers of its successes were unhappy, for sure; null: nothing says so
+--   doubt                  VARCHAR        -        rated negative, or null
 --   known_calls            BIGINT         count    with --field: calls in which the field was found
 --   success_percent        DOUBLE         percent of known  with --field: share of them that were a success
 --   success_low_percent    DOUBLE         percent  with --field: the least that this share is, with 95 % confidence (Wilson)

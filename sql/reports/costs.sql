@@ -37,8 +37,8 @@
 --   completed_calls     BIGINT         count    of them the completed ones: the caller spoke, and the call ended by a hang-up
 --   talk_ms             HUGEINT        ms       talk time of the calls whose cost is known
 --   voicemail_cost      DECIMAL(38,18)  money    cost of the calls that a machine answered; null: no such call has a known cost
---   failed_cost         DECIMAL(38,18)  money    cost of the calls that failed; null: as before
---   silent_cost         DECIMAL(38,18)  money    cost of the answered calls in which the caller never spoke, and that did not fail; null: as before
+--   failed_cost         DECIMAL(38,18)  money    cost of the calls that failed; null: no such call has a known cost
+--   silent_cost         DECIMAL(38,18)  money    cost of the answered calls in which the caller never spoke, and that did not fail; null: no such call has a known cost
 --   wasted_percent      DOUBLE         percent of cost  share of the three in the total cost
 --   field_cost          DECIMAL(38,18)  money    with --field: sum of the known costs of the calls in which the field was found
 --   successes           BIGINT         count    with --field: of these calls, those that were a success

@@ -9,11 +9,11 @@
 -- reports and, where transcripts came on pages of v2, their number, how many of them
 -- were compared with v3, and the upper bound of the share that may differ. None of the
 -- compared ones differed, so the bound (95 % confidence) depends on their number alone.
--- What the facts mean: an analysis is to come (given up) of a call that connected, as far
--- as is known, did not opt out, has no sentiment and whose settlement is ended (expired); a
--- cost likewise, of calls that opted out, too. Nothing to transcribe: connected, and the
--- transcript is empty. No transcript asked for: empty, since the call did not connect. The
--- bound is 1 - 0.05^(1/n), n being the compared ones.
+-- An analysis is to come if the call connected, as far as is known, did not opt out and
+-- has no sentiment, and its settlement is ended; it is given up if the settlement is expired.
+-- The same holds for costs, also of calls that opted out. There was nothing to transcribe if
+-- the call connected and its transcript is empty; no transcript was asked for if it is empty
+-- because the call did not connect. The bound is 1 - 0.05^(1/n) for n compared transcripts.
 --
 -- Spans of time whose calls are not listed completely yet are reported on stderr, as
 -- by every report.

@@ -4,8 +4,8 @@
 -- person, and known whether the caller spoke. A hang-up is one of the caller
 -- (user_hangup); those within 5 seconds are counted among those within 10. Any
 -- other limit: query distribution --where disconnection_reason=user_hangup. A
--- call is silent in which the caller never spoke, however it ended. Groups without
--- answered calls have a row, too; in callers, conversation and transfers they have none.
+-- call is silent in which the caller never spoke, however it ended. A group without
+-- answered calls has a row here; callers, conversation and transfers leave it out.
 --
 -- The first word is the beginning of the agent's first turn, from the call's start
 -- on; in the answered calls that have such a turn. pNN is as in durations: of a real call.

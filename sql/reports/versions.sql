@@ -11,12 +11,13 @@
 -- alone. So verdict compares both at the baseline's mix of call types: equal_mix_percent is
 -- the mean of the version's shares by call type, weighted by the baseline's calls, over the
 -- types that both have. mix names the type whose part in the calls differs most, if by 5
--- points or more (of several, one that it has more of than the baseline, and the first by name). verdict is better or worse where the interval of the difference (Newcombe's,
+-- points or more; in a tie, a type that it has more of than the baseline, then the first by
+-- name. verdict is better or worse where the interval of the difference (Newcombe's,
 -- made of the Wilson intervals of all types) leaves out 0, unclear where it does not: the
 -- difference may be luck. All verdicts of an answer together have 95 % confidence, so the more
 -- versions there are, the clearer each must differ. Calls that were not split at random may
--- differ by more than the version and their type. Versions without answered calls (with
--- --field: and without calls in which the field was found) have no row.
+-- differ by more than the version and their type. A version without answered calls has no
+-- row, unless the field of --field was found in one of its calls.
 --
 -- With --field resolved=true the verdict is of the share of successes: the calls in
 -- which the custom analysis found that value in that field, of the calls in which
@@ -49,7 +50,7 @@
 --   positive_percent        DOUBLE   percent of rated  share of positive sentiment among the calls that have one
 --   positive_low_percent    DOUBLE   percent  lower bound of the true share
 --   positive_high_percent   DOUBLE   percent  upper bound of it
---   handle_ms               BIGINT   ms       mean duration of the answered calls that connected (average handle time of agents is of all calls that connected)
+--   handle_ms               BIGINT   ms       mean duration of the answered calls that connected; agents counts all calls that connected
 --   rated_calls             BIGINT   count    answered calls that have a sentiment
 --   known_calls             BIGINT   count    with --field: calls in which the field was found
 --   success_percent         DOUBLE   percent of known  with --field: share of them that were a success

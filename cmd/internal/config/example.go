@@ -39,7 +39,7 @@ func Example() string {
 # warehouse = "/var/lib/callhouse/globex"
 # keep = "400d"
 #
-# What is a success of an agent that is not there to complete calls.
+# An agent that is built to transfer calls succeeds by transferring them.
 #
 # [agents."triage"]
 # success = "transferred"

@@ -186,7 +186,7 @@ var Keys = []Key{
 	{Name: "currency", Kind: Text, For: Query, Uses: "report", Value: "CODE", Sample: "KRW",
 		About: "currency of the costs, by its ISO 4217 code, for the page and the headings of tables", in: func(v *Values) any { return &v.Currency }},
 	{Name: "success", Kind: List, For: Query, Uses: "report serve", Value: "PAIRS", Sample: "triage=transferred,triage=completed",
-		About: "what is a success of an agent that is not there to complete calls, as in triage=transferred: an outcome (completed, transferred, abandoned or failed)",
+		About: "which outcomes count as a success of an agent, as in triage=transferred; of completed, transferred, abandoned and failed. For all other agents: completed",
 		in:    func(v *Values) any { return &v.Success }},
 	{Name: "lang", Kind: Text, For: Query, Uses: "report", Own: true, Value: "LANG", Default: "en",
 		About: "language of the morning page: en or ko", in: func(v *Values) any { return &v.Lang }},
