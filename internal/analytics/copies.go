@@ -164,7 +164,7 @@ func (c *copies) table(ctx context.Context, conn *duck.Conn, name, text string) 
 	if size := after - before; err == nil && size <= c.most/2 {
 		return size, nil
 	}
-	return 0, errors.Join(err, errTooLarge, c.w.making(ctx, conn, "DROP TABLE "+copyOf(name)))
+	return 0, errors.Join(err, errTooLarge, c.w.making(ctx, conn, name, "DROP TABLE "+copyOf(name)))
 }
 
 // tableBytes returns how much memory DuckDB's tables take.
@@ -199,7 +199,7 @@ func (w *Warehouse) copyPart(ctx context.Context, conn *duck.Conn, name string, 
 	if err != nil {
 		return err
 	}
-	if err := w.defineNow(ctx, conn, "CREATE OR REPLACE VIEW "+name+".calls AS FROM "+copyOf(name)); err != nil {
+	if err := w.defineNow(ctx, conn, name, "CREATE OR REPLACE VIEW "+name+".calls AS FROM "+copyOf(name)); err != nil {
 		return err
 	}
 	c.mu.Lock()
@@ -217,7 +217,7 @@ func (w *Warehouse) copyPart(ctx context.Context, conn *duck.Conn, name string, 
 	}
 	c.mu.Unlock()
 	for _, old := range dropped { // what is planned already is planned anew, or reads on
-		if err := w.defineNow(ctx, conn, partView(old, "calls"), "DROP TABLE "+copyOf(old)); err != nil {
+		if err := w.defineNow(ctx, conn, old, partView(old, "calls"), "DROP TABLE "+copyOf(old)); err != nil {
 			return err
 		}
 	}
@@ -257,7 +257,7 @@ func (w *Warehouse) copyTop(ctx context.Context, conn *duck.Conn, name, view str
 	w.copies.mu.Lock()
 	w.copies.bytes += size
 	w.copies.mu.Unlock()
-	return w.defineNow(ctx, conn, "CREATE VIEW "+name+" AS FROM "+copyOf(name))
+	return w.defineNow(ctx, conn, name, "CREATE VIEW "+name+" AS FROM "+copyOf(name))
 }
 
 // firstRows returns a SELECT of the first rows of a view, in its order.
@@ -292,9 +292,9 @@ func (w *Warehouse) newestRows(ctx context.Context, conn *duck.Conn, view string
 // mostNewest is how many rows a copy of the newest may have, where many have one time or none.
 const mostNewest = 4 * guard.TopRows
 
-// defineNow runs definitions, one warehouse's at a time.
-func (w *Warehouse) defineNow(ctx context.Context, conn *duck.Conn, texts ...string) error {
+// defineNow is making, one definition of a warehouse at a time.
+func (w *Warehouse) defineNow(ctx context.Context, conn *duck.Conn, name string, texts ...string) error {
 	w.defining.Lock()
 	defer w.defining.Unlock()
-	return w.making(ctx, conn, texts...)
+	return w.making(ctx, conn, name, texts...)
 }

@@ -110,11 +110,8 @@ func namesIn(texts ...string) map[string]bool {
 }
 
 // define makes those of the definitions known to DuckDB that are wanted, and are not made
-// yet. What it has begun it ends, whatever becomes of ctx: it takes milliseconds.
+// yet.
 func (w *Warehouse) define(ctx context.Context, conn *duck.Conn, wanted func(name string) bool) error {
-	ctx = context.WithoutCancel(ctx)
-	bare := *conn // for which no definition has to be made before
-	bare.Before = nil
 	w.defining.Lock()
 	defer w.defining.Unlock()
 	var left []definition
@@ -123,12 +120,25 @@ func (w *Warehouse) define(ctx context.Context, conn *duck.Conn, wanted func(nam
 			left = append(left, d)
 			continue
 		}
-		if err := bare.Exec(ctx, d.sql); err != nil {
+		if err := w.making(ctx, conn, d.name, d.sql); err != nil {
 			w.undefined = append(left, w.undefined[i:]...)
-			return fmt.Errorf("define %s of the snapshot %s: %w", d.name, w.snap.Dir, err)
+			return err
 		}
 	}
 	w.undefined = left
+	return nil
+}
+
+// making runs the statements of a definition, for which nothing has to be defined before. What it has
+// begun it ends, whatever becomes of ctx: it takes milliseconds.
+func (w *Warehouse) making(ctx context.Context, conn *duck.Conn, name string, texts ...string) error {
+	bare := *conn
+	bare.Before = nil
+	for _, text := range texts {
+		if err := bare.Exec(context.WithoutCancel(ctx), text); err != nil {
+			return fmt.Errorf("define %s of the snapshot %s: %w", name, w.snap.Dir, err)
+		}
+	}
 	return nil
 }
 

@@ -23,7 +23,7 @@ var goals = []string{"completed", "transferred", "abandoned", "failed"}
 func ParseGoal(text string) (Goal, error) {
 	at := strings.LastIndexByte(text, '=')
 	if at < 1 {
-		return Goal{}, &GroupError{text + " names no outcome", "write AGENT=OUTCOME, as in triage=transferred; of one agent several, as in triage=transferred,triage=completed"}
+		return Goal{}, &GroupError{text + " names no outcome", "write AGENT=OUTCOME, as in triage=transferred; name an agent again for each further outcome"}
 	}
 	g := Goal{text[:at], text[at+1:]}
 	if !slices.Contains(goals, g.Outcome) {
@@ -37,10 +37,11 @@ func ParseGoal(text string) (Goal, error) {
 func (w *Warehouse) goalsOf(ctx context.Context, conn *duck.Conn, f *sqlfiles.File) (string, error) {
 	of := map[string][]string{}
 	var ids []string
-	for _, g := range w.goals {
-		if !strings.Contains(f.SQL, "goals_of(") {
-			break
-		}
+	wanted := w.goals
+	if !strings.Contains(f.SQL, "goals_of(") {
+		wanted = nil
+	}
+	for _, g := range wanted {
 		id, err := w.agent(ctx, conn, g.Agent)
 		if !w.rights.None() && errors.As(err, new(*UnknownError)) {
 			continue

@@ -3,7 +3,6 @@ package analytics
 import (
 	"context"
 	"errors"
-	"fmt"
 	"hash/fnv"
 	"io"
 	"slices"
@@ -134,7 +133,7 @@ func (w *Warehouse) part(ctx context.Context, conn *duck.Conn, name string, p pi
 	for _, view := range guard.Parted {
 		texts = append(texts, partView(name, view))
 	}
-	if err := w.making(ctx, conn, texts...); err != nil {
+	if err := w.making(ctx, conn, name, texts...); err != nil {
 		return err
 	}
 	w.parts[name] = true
@@ -145,16 +144,4 @@ func (w *Warehouse) part(ctx context.Context, conn *duck.Conn, name string, p pi
 func partView(name, view string) string {
 	v, _ := sqlfiles.View(view)
 	return "CREATE OR REPLACE VIEW " + name + "." + view + " AS " + reading(name, v)
-}
-
-// making runs definitions, for which nothing has to be defined before. What it has begun it ends.
-func (w *Warehouse) making(ctx context.Context, conn *duck.Conn, texts ...string) error {
-	bare := *conn
-	bare.Before = nil
-	for _, text := range texts {
-		if err := bare.Exec(context.WithoutCancel(ctx), text); err != nil {
-			return fmt.Errorf("define a part of the snapshot %s: %w", w.snap.Dir, err)
-		}
-	}
-	return nil
 }

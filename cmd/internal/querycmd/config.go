@@ -67,10 +67,7 @@ func (a *app) configure(cmd *cobra.Command) error {
 		return cli.Usage("write its two letters, as in KR", "there is no country %q (%s)", a.Country, a.Settings.From("country"))
 	}
 	a.Goals = nil
-	for text := range strings.SplitSeq(a.Success, ",") {
-		if text == "" {
-			continue
-		}
+	for _, text := range strings.FieldsFunc(a.Success, func(r rune) bool { return r == ',' }) {
 		goal, err := analytics.ParseGoal(text)
 		if err != nil {
 			return fmt.Errorf("success (%s): %w", a.Settings.From("success"), err)

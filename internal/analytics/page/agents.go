@@ -24,13 +24,14 @@ func agents(ctx context.Context, r reader, p period) (*section, error) {
 		return nil, err
 	}
 	s := &section{ID: "agents", Title: r.l.say("agents.title"), Wide: true}
+	heading := "agents.completed"
+	if slices.ContainsFunc(a.rows, func(row []any) bool { return row[a.index("goal")] != completed }) {
+		heading = "agents.goal"
+	}
 	columns := []head{{Text: r.l.say("agents.calls"), Column: "calls"}, {Text: r.l.say("agents.connected"), Column: "connected_percent", Wide: true},
-		{Text: r.l.say("agents.completed"), Column: "goal_percent"}, {Text: r.l.say("agents.low"), Column: "goal_low_percent", Wide: true},
+		{Text: r.l.say(heading), Column: "goal_percent"}, {Text: r.l.say("agents.low"), Column: "goal_low_percent", Wide: true},
 		{Text: r.l.say("agents.transferred"), Column: "transferred_percent", Wide: true}, {Text: r.l.say("agents.negative"), Column: "negative_percent"},
 		{Text: r.l.say("agents.handle"), Column: "handle_ms", Wide: true}, {Text: r.l.say("agents.cost"), Column: "total_cost", Wide: true}}
-	if slices.ContainsFunc(a.rows, func(row []any) bool { return row[a.index("goal")] != completed }) {
-		columns[2].Text = r.l.say("agents.goal")
-	}
 	t := &table{Command: a.Command, By: r.l.say("by.agent"), Heads: columns}
 	chosen := a.largest(namedAgents)
 	ids := a.shortNames()

@@ -3,7 +3,6 @@ package table
 import (
 	"bytes"
 	"errors"
-	"slices"
 	"sync"
 
 	"github.com/parquet-go/parquet-go"
@@ -77,11 +76,11 @@ func OpenPeriod(only *schema.Table, open func(*schema.Table) (*Reader, error)) (
 	return p, nil
 }
 
-// parentsOf returns the columns of calls that the rows of a table repeat, the id first.
+// parentsOf returns the columns of calls that the rows of a table repeat; its first is the id.
 func parentsOf(list *schema.Table) []string {
-	names := []string{"call_id", "start_at"}
+	var names []string
 	for _, c := range list.Columns {
-		if c.Parent != "" && c.Parent != schema.Position && !slices.Contains(names, c.Parent) {
+		if c.Parent != "" && c.Parent != schema.Position {
 			names = append(names, c.Parent)
 		}
 	}

@@ -38,12 +38,15 @@ type Reader struct {
 	// current says that the file's columns are those of today, so that its rows
 	// may be copied as they are.
 	Current bool
-	Unknown []string // columns that this program does not know
-	Version int      // the format version that the file says; 0: none
-	schema  *parquet.Schema
-	buf     []parquet.Row
-	n, at   int
-	Path    string
+	// Unfetched says that rows of turns or items were fetched in 1970: compaction by an earlier
+	// version wrote that instead of when their call was.
+	Unfetched bool
+	Unknown   []string // columns that this program does not know
+	Version   int      // the format version that the file says; 0: none
+	schema    *parquet.Schema
+	buf       []parquet.Row
+	n, at     int
+	Path      string
 }
 
 // Open opens a data file. A file of a later format is refused.
@@ -80,12 +83,12 @@ func (t *Reader) init(table *schema.Table) error {
 	t.id = t.Column("call_id")
 	t.Groups = p.RowGroups()
 	t.Unknown = t.Row.Unknown(p.Schema())
-	t.Current = t.Version == layout.FormatVersion && sameColumns(p.Schema(), columnar.ParquetSchema(table)) && !t.unfetched()
+	t.Unfetched = t.unfetched()
+	t.Current = t.Version == layout.FormatVersion && sameColumns(p.Schema(), columnar.ParquetSchema(table)) && !t.Unfetched
 	return nil
 }
 
-// unfetched says whether rows of turns or items were fetched in 1970: compaction by an earlier
-// callhouse wrote that instead of when their call was.
+// unfetched finds out what Unfetched says from the bounds in the file's footer.
 func (t *Reader) unfetched() bool {
 	at := t.Column("fetched_at")
 	if at < 0 || t.table.Columns[t.table.Column("fetched_at")].Parent == "" {

@@ -73,6 +73,9 @@ func (v *verifier) openCheck(s *layout.Snapshot, f *layout.File) (*tableCheck, e
 	if f.Format > 0 && f.Format != r.Version {
 		v.bad.Add("version", c.at, "it has format version %d, the manifest says %d", r.Version, f.Format)
 	}
+	if r.Unfetched {
+		v.report.Notes = append(v.report.Notes, fmt.Sprintf("fetched_at is 1970 in %s, which an earlier version compacted: run extract migrate", c.at))
+	}
 	v.columns(s, c)
 	return c, nil
 }
@@ -135,9 +138,9 @@ func (v *verifier) rows(ctx context.Context, s *layout.Snapshot, files []*layout
 		case schema.Calls.Name:
 			p.calls = c
 		case schema.Turns.Name:
-			p.turns = childCheck{tableCheck: c, kind: "turn"}
+			p.turns = childCheck{tableCheck: c, kind: "turn", fetchedAt: schema.Turns.Column("fetched_at")}
 		case schema.Items.Name:
-			p.items = childCheck{tableCheck: c, kind: "item"}
+			p.items = childCheck{tableCheck: c, kind: "item", fetchedAt: schema.Items.Column("fetched_at")}
 		default:
 			p.tallies.files[table.ByName(f.Table)] = c
 		}
@@ -289,8 +292,8 @@ type childCheck struct {
 	id          []byte
 	n           int32
 	byUser      bool
-	fetched     parquet.Value // null: an earlier version wrote it
-	unfetched   bool          // some are of 1970
+	fetchedAt   int               // its column
+	fetched     schema.Opt[int64] // not there: an earlier version wrote it
 	rows        schema.Rows
 }
 
@@ -307,7 +310,7 @@ func (c *childCheck) advance(v *verifier) (err error) {
 		return err
 	}
 	row := c.rows.At(0)
-	c.fetched = row[table.ByName(c.listed.Table).Column("fetched_at")]
+	c.fetched = schema.MillisOf(row[c.fetchedAt])
 	c.id, c.n, c.byUser = row[0].ByteArray(), row[1].Int32(), c.kind == "turn" && calls.ByUser(row)
 	return nil
 }
@@ -325,10 +328,7 @@ func (c *childCheck) of(v *verifier, call *calls.Call) (n, byUser int, err error
 			if at := c.start(c.row); at != call.StartAt() {
 				v.bad.Add("reference", c.at, "a %s of call %s says that the call started at %d, not %d", c.kind, c.id, at.V, call.StartAt().V)
 			}
-			if at := schema.MillisOf(c.fetched); at.OK && at.V == 0 && !c.unfetched {
-				c.unfetched = true
-				v.report.Notes = append(v.report.Notes, fmt.Sprintf("%s says 1970 in fetched_at: an earlier callhouse compacted it (extract migrate mends it)", c.at))
-			} else if at.OK && at.V != 0 && at.V != call.FetchedAt() {
+			if at := c.fetched; at.OK && at.V != call.FetchedAt() && (at.V != 0 || !c.r.Unfetched) {
 				v.bad.Add("reference", c.at, "a %s of call %s says that it was fetched at %d, not %d", c.kind, c.id, at.V, call.FetchedAt())
 			}
 			if int(c.n) != n {

@@ -132,13 +132,19 @@ func FormatNames() []string {
 	return names
 }
 
+// Options are what the settings say of how the warehouse is opened in a zone.
+func (c *Command) Options(loc *time.Location) analytics.Options {
+	return analytics.Options{Location: loc, Currency: c.Currency, Country: c.Country, Goals: c.Goals, Prover: proven.Open(c.Warehouse, time.Now)}
+}
+
 // Open opens the warehouse in a zone. Give what it returns to Release.
 func (c *Command) Open(ctx context.Context, loc *time.Location) (*analytics.Warehouse, error) {
 	if w := c.kept(loc); w != nil {
 		return w, nil
 	}
-	w, err := analytics.Open(ctx, c.Warehouse, analytics.Options{Location: loc, Currency: c.Currency, Country: c.Country, Goals: c.Goals,
-		Prover: proven.Open(c.Warehouse, time.Now), SkipDamaged: c.SkipDamaged})
+	o := c.Options(loc)
+	o.SkipDamaged = c.SkipDamaged
+	w, err := analytics.Open(ctx, c.Warehouse, o)
 	if err == nil {
 		c.LeftOut(w.Skipped())
 	}

@@ -206,7 +206,8 @@ func reserve(connections int) {
 func (j job) houses(log func(string), open func([]int64), dialect func(rights.Rights) *analytics.Dialect) (h *serve.Houses, free func() error, err error) {
 	prover, ids := proven.Open(j.Warehouse, time.Now), new(analytics.IDs)
 	h = &serve.Houses{Root: j.Root, Log: log, Open: func(ctx context.Context, loc *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
-		o := analytics.Options{Location: loc, Currency: j.Currency, Country: j.Country, Goals: j.Goals, Prover: prover, IDs: ids, Threads: j.Threads, Safe: &analytics.Limits{Memory: j.Memory, Temp: j.Temp}, Rights: r}
+		o := analytics.Options{Location: loc, Currency: j.Currency, Country: j.Country, Goals: j.Goals,
+			Prover: prover, IDs: ids, Threads: j.Threads, Safe: &analytics.Limits{Memory: j.Memory, Temp: j.Temp}, Rights: r}
 		if dialect != nil {
 			o.Dialect, o.Copies = dialect(r), true
 		}

@@ -22,7 +22,6 @@ import (
 	"callhouse/internal/analytics/format"
 	"callhouse/internal/analytics/guard"
 	"callhouse/internal/layout"
-	"callhouse/internal/proven"
 	"callhouse/internal/words"
 )
 
@@ -174,7 +173,7 @@ func (s *Session) open(ctx context.Context) error {
 	if err := s.close(); err != nil {
 		return err
 	}
-	w, err := analytics.Open(ctx, s.a.Warehouse, analytics.Options{Location: loc, Currency: s.a.Currency, Country: s.a.Country, Goals: s.a.Goals, Prover: proven.Open(s.a.Warehouse, time.Now)})
+	w, err := analytics.Open(ctx, s.a.Warehouse, s.a.Options(loc))
 	if err != nil {
 		return err
 	}
