@@ -184,7 +184,7 @@ readers: ## pandas, polars, pyarrow, DataFusion, DuckDB and chDB read a snapshot
 	CALLHOUSE_PYTHON=$(CURDIR)/build/readers/bin/python go test ./cmd/internal/e2e -run TestFolderReaders -v
 
 .PHONY: postgres
-postgres: ## What psql, Python's, Java's, Node's, ODBC's and R's clients ask of query serve, and what BI tools do, beside a real Postgres (PG_BIN=… is the folder of its programs); writes docs/postgres.md
+postgres: ## What psql, Python's, Java's, Node's, ODBC's and R's clients ask of query serve, and what BI tools do, beside a real Postgres (PG_BIN=… is the folder of its programs); writes docs/reference/postgres.md
 	@for needed in '$(PSQLODBC)' "$$(command -v Rscript)"; do [ -e "$$needed" ] || { echo 'needs odbc-postgresql, r-base-core and r-cran-rpostgresql' >&2; exit 1; }; done
 	python3 -m venv build/postgres && build/postgres/bin/pip install -q 'psycopg[binary]' psycopg2-binary asyncpg sqlalchemy pyodbc connectorx polars pandas pyarrow adbc-driver-postgresql
 	mvn -q -B dependency:copy -DoutputDirectory=build/postgres-java -Dartifact=org.postgresql:postgresql:$(PGJDBC_VERSION)
@@ -248,7 +248,7 @@ engines: ## Spark, Spark over Iceberg, and Trino (TRINO_JAVA_HOME=… names its 
 
 # DuckDB's extensions are those of extensions.duckdb.org, signed, as PyPI has them.
 .PHONY: lake-oldest
-lake-oldest: ## The oldest Spark, Trino (TRINO_JAVA_HOME=…), DuckDB and pyiceberg that docs/lakehouse.md names read, with default settings, what query publish iceberg publishes to a folder
+lake-oldest: ## The oldest Spark, Trino (TRINO_JAVA_HOME=…), DuckDB and pyiceberg that docs/reference/lakehouse.md names read, with default settings, what query publish iceberg publishes to a folder
 	python3 -m venv build/lake-oldest && build/lake-oldest/bin/pip install -q 'pyspark==$(OLDEST_SPARK_VERSION)' 'pyiceberg[s3fs,pyarrow]==$(OLDEST_PYICEBERG_VERSION)' \
 	  trino pytz $(foreach e,duckdb duckdb-extension-iceberg duckdb-extension-avro duckdb-extension-httpfs,'$(e)==$(OLDEST_DUCKDB_VERSION)')
 	mvn -q -B dependency:copy -DoutputDirectory=build/lake-oldest-java -Dartifact=$(OLDEST_ICEBERG_JAR)

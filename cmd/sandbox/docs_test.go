@@ -13,14 +13,14 @@ import (
 	"callhouse/internal/golden"
 )
 
-// TestDocs starts the sandbox as docs/sandbox.md does, and runs the commands there.
+// TestDocs starts the sandbox as docs/reference/sandbox.md does, and runs the commands there.
 func TestDocs(t *testing.T) {
 	for _, program := range []string{"sh", "curl", "grep", "head", "cut"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skip(err)
 		}
 	}
-	const file, begin, end, own = "../../docs/sandbox.md", "-run TestDocs -update -->\n", "<!-- end -->", "http://127.0.0.1:8080"
+	const file, begin, end, own = "../../docs/reference/sandbox.md", "-run TestDocs -update -->\n", "<!-- end -->", "http://127.0.0.1:8080"
 	page, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

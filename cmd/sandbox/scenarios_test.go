@@ -161,7 +161,7 @@ func TestScenarios(t *testing.T) {
 		table += fmt.Sprintf("| `%s` | %s |\n", s.Name, s.Says)
 		t.Run(s.Name, func(t *testing.T) { checks[s.Name](t, begun(t, s.Name)) })
 	}
-	golden.Part(t, "../../docs/sandbox.md", "TestScenarios -update -->\n", "<!-- end of scenarios -->", table)
+	golden.Part(t, "../../docs/reference/sandbox.md", "TestScenarios -update -->\n", "<!-- end of scenarios -->", table)
 }
 
 // discard is where an answer goes that nobody reads.

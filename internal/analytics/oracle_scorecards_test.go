@@ -40,7 +40,7 @@ type finding struct {
 	kind, text string
 }
 
-// findings are the values of an evaluation, by the rules of docs/queries.md.
+// findings are the values of an evaluation, by the rules of docs/reference/queries.md.
 func findings(raw string) (out []finding) {
 	d := json.NewDecoder(strings.NewReader(raw))
 	d.UseNumber()

@@ -6,5 +6,5 @@
 // too many. Every answer that is not a good one meets one table (failures.go),
 // which says whether to ask again and what follows.
 //
-// docs/crawler.md has the budget's proof and the table of failures in words.
+// docs/design/crawler.md has the budget's proof and the table of failures in words.
 package api

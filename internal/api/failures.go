@@ -81,7 +81,7 @@ type rule struct {
 
 const always = 0
 
-// rules is the one table of failures; docs/crawler.md has it in words. Two things
+// rules is the one table of failures; docs/design/crawler.md has it in words. Two things
 // stand above it: where nothing ever answered, the run soon stops
 // (*UnreachableError, *CertificateError), and where nothing answers well for long, it stops too
 // (*ServiceDownError).

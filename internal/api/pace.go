@@ -12,7 +12,7 @@ import (
 // Others spend the same limits, and a run cannot see them. All that shows them is
 // a 429 to a request of ours: what we held of a window at that moment is what fits
 // beside them. The numbers below were chosen by simulation: see TestNeighbours and
-// docs/crawler.md.
+// docs/design/crawler.md.
 const (
 	// A part of each window, 1/sparePart, is left free every spareEvery, and used up
 	// again within spareFor. So somebody who was kept out gets in; then one of our

@@ -86,7 +86,7 @@ func (o others) live(t *testing.T, seed uint64, out *outcome) {
 }
 
 // Somebody else who lives on the same limits gets through, and we use what they
-// leave: what docs/crawler.md says of it is measured here.
+// leave: what docs/design/crawler.md says of it is measured here.
 func TestNeighbours(t *testing.T) {
 	for _, c := range []struct {
 		others

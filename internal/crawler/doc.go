@@ -9,6 +9,6 @@
 // one fails.
 //
 // The package writes no file, prints nothing, and keeps no state beyond a run:
-// it knows neither the warehouse nor the commands. docs/crawler.md has the rules
+// it knows neither the warehouse nor the commands. docs/design/crawler.md has the rules
 // of paging in words.
 package crawler

@@ -72,12 +72,12 @@ func TestGeneratedClients(t *testing.T) {
 	if ofPython := use("python", *clientsDir+"/bin/python", "client.py"); ofPython != ofGo {
 		t.Error("the programs differ in what they say")
 	}
-	docs, err := os.ReadFile("../../docs/sandbox.md")
+	docs, err := os.ReadFile("../../docs/reference/sandbox.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if shown := "    " + strings.ReplaceAll(strings.TrimSpace(ofGo), "\n", "\n    ") + "\n"; !strings.Contains(string(docs), shown) {
-		t.Errorf("docs/sandbox.md does not show what they say:\n%s", shown)
+		t.Errorf("docs/reference/sandbox.md does not show what they say:\n%s", shown)
 	}
 	if err := os.Setenv("SANDBOX", *clientsDir+"/sandbox"); err != nil {
 		t.Fatal(err)

@@ -9,14 +9,14 @@ import (
 	"callhouse/internal/sandbox/operation"
 )
 
-// TestDocs holds the table of operations in docs/sandbox.md to their declarations.
+// TestDocs holds the table of operations in docs/reference/sandbox.md to their declarations.
 func TestDocs(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("| resource | operation | parameters besides `cursor`, `limit` | taken from | do not rely on |\n| --- | --- | --- | --- | --- |\n")
 	for _, o := range operation.All {
 		fmt.Fprintf(&b, "| %s | `%s %s` | %s | %s | %s |\n", o.Resource, o.Method, o.Path, documented(&o), o.From, o.Beware)
 	}
-	golden.Part(t, "../../docs/sandbox.md", "internal/sandbox -run TestDocs -update -->\n", "<!-- end -->", b.String())
+	golden.Part(t, "../../docs/reference/sandbox.md", "internal/sandbox -run TestDocs -update -->\n", "<!-- end -->", b.String())
 }
 
 // documented lists what may be asked of an operation.

@@ -25,7 +25,7 @@ import (
 
 var (
 	pgPrograms = flag.String("postgres", "", "the folder of Postgres' programs; make postgres sets it")
-	writeTable = flag.Bool("update", false, "write the table of docs/postgres.md anew")
+	writeTable = flag.Bool("update", false, "write the table of docs/reference/postgres.md anew")
 )
 
 // asked is a question that was put to both servers.
@@ -492,7 +492,7 @@ const tableBegins, tableEnds = "<!-- made by make postgres -->\n", "<!-- end -->
 // writeDocs writes the table into the document.
 func writeDocs(t *testing.T, all []asked) {
 	t.Helper()
-	const path = "../../docs/postgres.md"
+	const path = "../../docs/reference/postgres.md"
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -500,7 +500,7 @@ func writeDocs(t *testing.T, all []asked) {
 	before, rest, ok := strings.Cut(string(raw), tableBegins)
 	_, after, ok2 := strings.Cut(rest, tableEnds)
 	if !ok || !ok2 {
-		t.Fatal("docs/postgres.md has no place for the table")
+		t.Fatal("docs/reference/postgres.md has no place for the table")
 	}
 	var b strings.Builder
 	b.WriteString("| client | asks | answer |\n| --- | --- | --- |\n")

@@ -349,9 +349,9 @@ func TestExample(t *testing.T) {
 	}
 }
 
-// The reference in docs/configuration.md is that of the code.
+// The reference in docs/reference/configuration.md is that of the code.
 func TestReference(t *testing.T) {
-	golden.Part(t, "../../../docs/configuration.md", "<!-- keys -->\n", "<!-- end of keys -->", Table())
+	golden.Part(t, "../../../docs/reference/configuration.md", "<!-- keys -->\n", "<!-- end of keys -->", Table())
 }
 
 func TestKeysAreDistinct(t *testing.T) {

@@ -77,10 +77,10 @@ func TestDeployCron(t *testing.T) {
 	h.filled()
 }
 
-// The line of docs/bi.md finds its programs where cron looks for them.
+// The line of docs/reference/bi.md finds its programs where cron looks for them.
 func TestDeployCronForOtherTools(t *testing.T) {
 	h := newHost(t)
-	user, command := cronLine(t, "../../../docs/bi.md")
+	user, command := cronLine(t, "../../../docs/reference/bi.md")
 	if user != "callhouse" {
 		t.Errorf("cron runs it as %s", user)
 	}
@@ -109,7 +109,7 @@ func TestDeploySystemd(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The folder of the metrics, as monitoring.md has it, may be written to.
-	page, err := os.ReadFile("../../../docs/monitoring.md")
+	page, err := os.ReadFile("../../../docs/reference/monitoring.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,10 +14,10 @@ import (
 	"callhouse/internal/sandbox/organisation"
 )
 
-// joins returns the statements under Joins in docs/organisation.md, by what they begin with in bold.
+// joins returns the statements under Joins in docs/reference/organisation.md, by what they begin with in bold.
 func joins(t *testing.T) map[string]string {
 	t.Helper()
-	text, err := os.ReadFile("../../../docs/organisation.md")
+	text, err := os.ReadFile("../../../docs/reference/organisation.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func joins(t *testing.T) map[string]string {
 		out[m[1]] = strings.TrimSpace(m[2])
 	}
 	if len(out) != 4 {
-		t.Fatalf("docs/organisation.md has %d joins", len(out))
+		t.Fatalf("docs/reference/organisation.md has %d joins", len(out))
 	}
 	return out
 }
@@ -47,7 +47,7 @@ func names(v any) string {
 	return strings.Join(out, "|")
 }
 
-// The statements of docs/organisation.md for what no report answers say what the sandbox knows of
+// The statements of docs/reference/organisation.md for what no report answers say what the sandbox knows of
 // its organisation and its calls.
 func TestJoinsOfTheOrganisation(t *testing.T) {
 	t.Parallel()

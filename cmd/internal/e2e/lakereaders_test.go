@@ -154,7 +154,7 @@ type lakePlace struct {
 }
 
 // Engines read the tables that query publish iceberg keeps, in a folder and in a bucket, and get what query gets, to the last digit: of
-// the last commit and, by its tag, of the one before, which has a column less. The SQL of docs/lakehouse.md answers as the reports do.
+// the last commit and, by its tag, of the one before, which has a column less. The SQL of docs/reference/lakehouse.md answers as the reports do.
 // make lake installs the engines.
 func TestLakeReaders(t *testing.T) {
 	python := os.Getenv("CALLHOUSE_PYTHON")
@@ -366,10 +366,10 @@ func mustCurrent(t *testing.T, c *company) *layout.Snapshot {
 
 func quoted(at time.Time) string { return at.Format("'2006-01-02 15:04:05'") }
 
-// lakeSQL returns the statements of docs/lakehouse.md for the three questions, by the report that each stands for.
+// lakeSQL returns the statements of docs/reference/lakehouse.md for the three questions, by the report that each stands for.
 func lakeSQL(t *testing.T) map[string]string {
 	t.Helper()
-	text, err := os.ReadFile("../../../docs/lakehouse.md")
+	text, err := os.ReadFile("../../../docs/reference/lakehouse.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -378,7 +378,7 @@ func lakeSQL(t *testing.T) map[string]string {
 		out[m[1]] = strings.TrimSpace(m[2])
 	}
 	if len(out) != 3 {
-		t.Fatalf("docs/lakehouse.md has statements for %d reports", len(out))
+		t.Fatalf("docs/reference/lakehouse.md has statements for %d reports", len(out))
 	}
 	return out
 }

@@ -16,7 +16,7 @@ import (
 	"callhouse/cmd/internal/cli"
 )
 
-// shippedMemory is what deploy/ and docs/operations.md give a run.
+// shippedMemory is what deploy/ and docs/reference/operations.md give a run.
 const shippedMemory = 512 << 20
 
 // Calls as large as they may be, and one that is larger, do not take a run to the

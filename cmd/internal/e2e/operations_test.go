@@ -12,7 +12,7 @@ import (
 	"callhouse/internal/sandbox"
 )
 
-const operations = "../../../docs/operations.md"
+const operations = "../../../docs/reference/operations.md"
 
 // The page on operation is a script: its blocks run one after the other, against
 // a sandbox, in folders of the test's own.

@@ -119,14 +119,14 @@ func TestDocsNameTheMetrics(t *testing.T) {
 		}
 		return string(raw)
 	}
-	for _, name := range []string{"alerts.yml", "grafana.json", "monitoring.md"} {
+	for _, name := range []string{"alerts.yml", "grafana.json", "reference/monitoring.md"} {
 		for _, metric := range metricRE.FindAllString(read(name), -1) {
 			if !slices.Contains(known, metric) {
 				t.Errorf("%s speaks of %s, which there is not", name, metric)
 			}
 		}
 	}
-	page := read("monitoring.md")
+	page := read("reference/monitoring.md")
 	for _, metric := range known {
 		if !strings.Contains(page, "`"+metric+"`") {
 			t.Errorf("monitoring.md lacks %s", metric)

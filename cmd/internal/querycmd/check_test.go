@@ -175,16 +175,16 @@ func TestChecksOfTheUser(t *testing.T) {
 	}
 }
 
-// The sample of docs/monitoring.md is a test that runs as it stands there.
+// The sample of docs/reference/monitoring.md is a test that runs as it stands there.
 func TestCheckOfTheManual(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/monitoring.md")
+	page, err := os.ReadFile("../../../docs/reference/monitoring.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, sample, found := strings.Cut(string(page), "    -- Calls of the sales agents")
 	sample, _, ends := strings.Cut(sample, "\n\n")
 	if !found || !ends {
-		t.Fatal("docs/monitoring.md has no sample of a test")
+		t.Fatal("docs/reference/monitoring.md has no sample of a test")
 	}
 	now := time.Now().UnixMilli() - time.Hour.Milliseconds()
 	tested(t, 1, []row{

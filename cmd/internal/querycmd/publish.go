@@ -42,7 +42,7 @@ keeps the commit. What retention and forget remove from the warehouse, the next
 publication removes from the tables, and their files with it.
 
 S3 credentials, region and endpoint come from where every program takes them: AWS_…
-in the environment, ~/.aws, or the machine. docs/lakehouse.md says how Spark, Trino,
+in the environment, ~/.aws, or the machine. docs/reference/lakehouse.md says how Spark, Trino,
 Athena, Snowflake, BigQuery, ClickHouse and DuckDB read the tables.`,
 		Example: `  query publish iceberg --to s3://company-lake/calls
   query publish iceberg --to /srv/lake/calls
@@ -56,7 +56,7 @@ Athena, Snowflake, BigQuery, ClickHouse and DuckDB read the tables.`,
 			case len(args) == 1 && args[0] == "iceberg":
 				return nil
 			case len(args) == 1 && args[0] == "ducklake":
-				return cli.Usage("docs/lakehouse.md says why, and what would change that", "DuckLake is not published to: its tools lost deletions and doubled rows")
+				return cli.Usage("docs/reference/lakehouse.md says why, and what would change that", "DuckLake is not published to: its tools lost deletions and doubled rows")
 			}
 			return cli.Usage("run: query publish iceberg --to s3://bucket/prefix", "say which tables to publish: iceberg")
 		},

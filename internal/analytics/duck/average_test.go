@@ -3,7 +3,7 @@ package duck_test
 import "testing"
 
 // DuckDB 1.5.5 and 1.5.6 average intervals inexactly over many rows: by 0.18 s in
-// 1,500 s at 300,001 rows. docs/queries.md says so; once this test fails at the last
+// 1,500 s at 300,001 rows. docs/reference/queries.md says so; once this test fails at the last
 // case, that sentence can go. The Postgres protocol has an average of its own.
 func TestAverageOfIntervals(t *testing.T) {
 	conn := connect(t)

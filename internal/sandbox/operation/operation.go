@@ -3,7 +3,7 @@
 // answer, and whether the service is known to have it.
 //
 // The router, the OpenAPI documents, the checks of parameters and bodies, and the
-// tables of docs/sandbox.md all come from it, so none can say what another does not.
+// tables of docs/reference/sandbox.md all come from it, so none can say what another does not.
 package operation
 
 import (

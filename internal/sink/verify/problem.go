@@ -13,7 +13,7 @@ const MaskKeyProblem = "mask_key"
 
 // Problem is one thing that is wrong with a warehouse.
 type Problem struct {
-	Kind string `json:"kind"` // one word a kind, as in "checksum"; see docs/warehouse.md
+	Kind string `json:"kind"` // one word a kind, as in "checksum"; see docs/design/warehouse.md
 	Path string `json:"path"` // inside the warehouse
 	What string `json:"what"`
 }

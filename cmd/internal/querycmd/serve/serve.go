@@ -53,13 +53,13 @@ func Command(a *answer.Command) *cobra.Command {
 appears by itself. Without addresses both are served on the loopback.
 
 --postgres is for programs that speak the Postgres protocol: psql, BI tools, drivers of
-every language. They read the tables of query list, and nothing else; docs/postgres.md
+every language. They read the tables of query list, and nothing else; docs/reference/postgres.md
 says which programs were tried, and what differs from Postgres. Each transaction, or
 statement outside of one, sees one commit.
 
 --http is for browsers and spreadsheets: the morning page, whose numbers and bars lead
 to the calls that they count, every report as a page and as a file, and what was said in
-a call; docs/serve.md lists the addresses.
+a call; docs/reference/serve.md lists the addresses.
 
 On the loopback, without --users, everybody is let in by any name. Any other address
 needs --users and TLS: query serve user add NAME makes a user. With --tls-cert all

@@ -1,0 +1,73 @@
+// Package docs holds the manual. Its test follows every link in it.
+package docs
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	linkRE    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	fenceRE   = regexp.MustCompile("(?ms)^ *```.*?^ *```$")
+	headingRE = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	markupRE  = regexp.MustCompile("[^\\p{L}\\p{N} _-]")
+)
+
+// TestLinks follows the links of every page to the file and heading they name.
+func TestLinks(t *testing.T) {
+	pages := []string{"../README.md", "../CONTRIBUTING.md", "../SECURITY.md", "../CHANGELOG.md"}
+	err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
+		if filepath.Ext(path) == ".md" {
+			pages = append(pages, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	links := 0
+	for _, page := range pages {
+		for _, m := range linkRE.FindAllStringSubmatch(prose(t, page), -1) {
+			file, anchor, _ := strings.Cut(m[1], "#")
+			if strings.Contains(file, ":") {
+				continue // another site's
+			}
+			links++
+			target := page
+			if file != "" {
+				target = filepath.Join(filepath.Dir(page), file)
+			}
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s links to %s, which does not exist", page, m[1])
+			} else if anchor != "" && !anchors(t, target)[anchor] {
+				t.Errorf("%s links to %s, but %s has no such heading", page, m[1], target)
+			}
+		}
+	}
+	if links < 50 {
+		t.Errorf("found %d links in %d pages", links, len(pages))
+	}
+}
+
+// prose returns a page without its code blocks.
+func prose(t *testing.T, page string) string {
+	raw, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fenceRE.ReplaceAllString(string(raw), "")
+}
+
+// anchors returns the names that GitHub gives to the headings of a page.
+func anchors(t *testing.T, page string) map[string]bool {
+	out := map[string]bool{}
+	for _, m := range headingRE.FindAllStringSubmatch(prose(t, page), -1) {
+		name := markupRE.ReplaceAllString(strings.ToLower(m[1]), "")
+		out[strings.ReplaceAll(name, " ", "-")] = true
+	}
+	return out
+}
