@@ -3,7 +3,6 @@ package analytics_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"math"
@@ -24,7 +23,7 @@ import (
 )
 
 // everyQuestion leaves out most of what the oracle is asked.
-var everyQuestion = flag.Int("every-question", 20, "ask the oracle only every n-th question, from a random one on; make long asks every second")
+var everyQuestion = longtest.Int("every-question", 20, 2, "ask the oracle only every n-th question, from a random one on")
 
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(400) // the tests hold little

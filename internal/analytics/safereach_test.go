@@ -2,7 +2,6 @@ package analytics
 
 import (
 	"errors"
-	"flag"
 	"io"
 	"regexp"
 	"slices"
@@ -13,9 +12,10 @@ import (
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/guard"
 	"callhouse/internal/analytics/stored"
+	"callhouse/internal/longtest"
 )
 
-var everyForm = flag.Int("every-form", 32, "write each of DuckDB's relations in every n-th form only; make long tries every fourth, make doors all")
+var everyForm = longtest.Int("every-form", 32, 4, "write each of DuckDB's relations in every n-th form only")
 
 // harmless are the operators of plans that read the warehouse's files, what the
 // statement itself holds, or nothing.
