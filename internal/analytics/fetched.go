@@ -36,5 +36,5 @@ func (w *Warehouse) NotFetched(f *sqlfiles.File, p Params) ([]string, error) {
 }
 
 func (w *Warehouse) fetched(table string) bool {
-	return w.snap.Manifest.Lists[table].ListedAt > 0 || len(w.snap.Manifest.FilesOf(table)) > 0
+	return w.Snapshot().Manifest.Lists[table].ListedAt > 0 || len(w.Snapshot().Manifest.FilesOf(table)) > 0
 }

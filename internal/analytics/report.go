@@ -88,7 +88,7 @@ func (w *Warehouse) Report(ctx context.Context, name string, p Params) (*Rows, e
 	if err != nil {
 		return nil, err
 	}
-	conn, err := w.ask(ctx)
+	conn, err := w.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}

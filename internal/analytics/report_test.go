@@ -18,6 +18,7 @@ import (
 
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/analyticstest"
+	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/value"
 	"callhouse/internal/longtest"
 )
@@ -41,7 +42,7 @@ func zone(t testing.TB, name string) *time.Location {
 
 func open(t testing.TB, root string, loc *time.Location) *analytics.Warehouse {
 	t.Helper()
-	w, err := analytics.Open(t.Context(), root, analytics.Options{Location: loc, Threads: 1}) // to wake a second one costs more than it gains
+	w, err := analytics.Open(t.Context(), root, analytics.Options{Options: opened.Options{Location: loc, Threads: 1}}) // to wake a second one costs more than it gains
 	if err != nil {
 		t.Fatal(err)
 	}

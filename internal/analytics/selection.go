@@ -173,7 +173,7 @@ func (w *Warehouse) historyOf(f *sqlfiles.File, since time.Time) time.Time {
 	if since.IsZero() || days == 0 {
 		return since
 	}
-	return daysBack(since.In(w.loc), days)
+	return daysBack(since.In(w.Location()), days)
 }
 
 // history is how many days a report, or one that it reads, needs before those that it is asked about.
@@ -421,7 +421,7 @@ func (w *Warehouse) unknownAgent(ctx context.Context, conn *duck.Conn, text stri
 // if several have it, and an *UnknownError if none has. Names are compared without regard to
 // case.
 func (w *Warehouse) FindAgent(ctx context.Context, text string) (string, error) {
-	conn, err := w.ask(ctx)
+	conn, err := w.Conn(ctx)
 	if err != nil {
 		return "", err
 	}

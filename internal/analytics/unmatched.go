@@ -33,7 +33,7 @@ func (w *Warehouse) Unmatched(ctx context.Context, p Params) (out []Unmatched, e
 	if len(p.Where) == 0 {
 		return nil, nil
 	}
-	conn, err := w.ask(ctx)
+	conn, err := w.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}

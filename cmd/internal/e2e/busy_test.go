@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/opened"
 	"callhouse/internal/layout"
 	"callhouse/internal/longtest"
 	"callhouse/internal/schema"
@@ -342,7 +343,7 @@ func (b *busy) ask(ctx context.Context) (out saw, err error) {
 		return out, err
 	}
 	defer leave()
-	w, err := analytics.Open(ctx, b.root, analytics.Options{Threads: 1})
+	w, err := analytics.Open(ctx, b.root, analytics.Options{Options: opened.Options{Threads: 1}})
 	if err != nil {
 		return out, err
 	}

@@ -16,8 +16,8 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/querycmd/answer"
-	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/catalog"
+	"callhouse/internal/analytics/opened"
 	"callhouse/internal/layout"
 	"callhouse/internal/proven"
 	"callhouse/internal/scratch"
@@ -60,10 +60,10 @@ func (a *app) opened(ctx context.Context) (*layout.Snapshot, *time.Location, err
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := analytics.CheckZone(ctx, loc); err != nil {
+	if err := opened.CheckZone(ctx, loc); err != nil {
 		return nil, nil, err
 	}
-	snap, err := analytics.CurrentAbsolute(a.Warehouse)
+	snap, err := opened.CurrentAbsolute(a.Warehouse)
 	return snap, loc, err
 }
 

@@ -22,6 +22,7 @@ import (
 	"callhouse/cmd/internal/querycmd/safe"
 	"callhouse/cmd/internal/querycmd/serve"
 	"callhouse/internal/analytics"
+	"callhouse/internal/analytics/opened"
 	"callhouse/internal/words"
 )
 
@@ -87,7 +88,7 @@ one committed state of it, even while extract runs.`,
   query disconnections --since 7d --by agent
   query durations --by metadata.campaign --format csv --output durations.csv
   query sql 'SELECT status, count(*) FROM calls GROUP BY status'`,
-		Version:       cli.Versions("DuckDB " + analytics.EngineVersion()),
+		Version:       cli.Versions("DuckDB " + opened.EngineVersion()),
 		SilenceErrors: true, SilenceUsage: true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
