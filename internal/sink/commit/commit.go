@@ -53,6 +53,22 @@ func (s *Stats) took(call *calls.Call) {
 	}
 }
 
+// folded counts what became of a call, which may be new, in a run.
+func (s *Stats) folded(old, now *calls.Call, run string) {
+	switch {
+	case old == nil:
+		s.New++
+	case string(old.RunID()) != run && !calls.Same(old, now):
+		s.Changed++ // once a run: not for the detail of a call that this run listed
+	}
+	if now.Settlement() == calls.Settled && (old == nil || old.Settlement() != calls.Settled) {
+		s.Settled++
+	}
+	if now.TranscriptState() == calls.Skipped && (old == nil || old.TranscriptState() != calls.Skipped) {
+		s.Skipped++
+	}
+}
+
 // Add sums what two commits did; the figures of the whole warehouse are the
 // later one's.
 func (s Stats) Add(o Stats) Stats {
