@@ -24,7 +24,8 @@ func setArguments(ctx context.Context, conn *duck.Conn, p Params) error {
 	for i, w := range p.Words {
 		words[i] = stored.Quote(w)
 	}
-	text := "SET VARIABLE call_id = " + stored.Quote(p.Call) + ";\nSET VARIABLE words = CAST([" + strings.Join(words, ", ") + "] AS VARCHAR[]);\n" +
+	text := "SET VARIABLE call_id = " + stored.Quote(p.Call) + ";\nSET VARIABLE words = CAST([" + strings.Join(words, ", ") +
+		"] AS VARCHAR[]);\n" +
 		"SET VARIABLE longest_word = " + stored.Quote(anyCase(p.Words))
 	if err := conn.Exec(ctx, text); err != nil {
 		return fmt.Errorf("set the arguments: %w", err)
@@ -51,7 +52,8 @@ func flagVariables(p Params) (string, error) {
 	if p.Most > 0 {
 		most = strconv.FormatInt(p.Most, 10)
 	}
-	return fmt.Sprintf("SET VARIABLE field_name = CAST(%s AS VARCHAR);\nSET VARIABLE field_value = CAST(%s AS VARCHAR);\nSET VARIABLE every = %s;\n"+
+	return fmt.Sprintf("SET VARIABLE field_name = CAST(%s AS VARCHAR);\nSET VARIABLE field_value = CAST(%s AS "+
+		"VARCHAR);\nSET VARIABLE every = %s;\n"+
 		"SET VARIABLE most = CAST(%s AS BIGINT);\nSET VARIABLE skip = %d;\n", name, v, stored.Quote(every), most, p.Skip), nil
 }
 
@@ -65,7 +67,8 @@ func hasField(ctx context.Context, conn *duck.Conn, p Params) error {
 	if len(found) > 0 {
 		return nil
 	}
-	known, err := conn.Column(ctx, "SELECT name FROM analysis_items WHERE name IS NOT NULL GROUP BY name ORDER BY count(*) DESC, name LIMIT 50")
+	known, err := conn.Column(ctx, `SELECT name FROM analysis_items WHERE name IS NOT NULL
+		GROUP BY name ORDER BY count(*) DESC, name LIMIT 50`)
 	if err != nil {
 		return fmt.Errorf("find the field: %w", err)
 	}

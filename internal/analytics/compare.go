@@ -193,7 +193,8 @@ func compared(f *sqlfiles.File, now, previous string, p Params) *sqlfiles.File {
 previous AS (SELECT row_number() OVER () AS place, * FROM (%s)),
 joined AS (
 SELECT %s,
-n.place AS place, p.place AS previous_place, min(n.place) OVER whole_group AS group_place, min(p.place) OVER whole_group AS previous_group_place
+n.place AS place, p.place AS previous_place,
+min(n.place) OVER whole_group AS group_place, min(p.place) OVER whole_group AS previous_group_place
 FROM now n FULL JOIN previous p ON %s
 WINDOW whole_group AS (PARTITION BY coalesce(n.key, p.key))),
 strict AS (SELECT *, chance_z(%d * (%s)) AS z FROM joined)

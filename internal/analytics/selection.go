@@ -128,7 +128,8 @@ func (w *Warehouse) selected(ctx context.Context, conn *duck.Conn, f *sqlfiles.F
 	err = conn.Exec(ctx, couldHave(keys)+flags+fmt.Sprintf("SET VARIABLE largest_first = %t;\nSET VARIABLE grouped = %t;\n"+
 		"SET VARIABLE whole_from = %s;\nSET VARIABLE whole_until = %s;\nSET VARIABLE judged_from = %s;\nSET VARIABLE holidays = %s;\n"+
 		"SET VARIABLE listed_until = %d;\nSET VARIABLE goals = %s;\n",
-		!slices.ContainsFunc(keys, func(d dimension) bool { return d.natural }), p.By != "", from, until, judged, w.holidaysOf(f), w.listedUntil(), successes))
+		!slices.ContainsFunc(keys, func(d dimension) bool { return d.natural }), p.By != "", from, until, judged, w.holidaysOf(f),
+		w.listedUntil(), successes))
 	if err != nil {
 		return "", fmt.Errorf("select the calls: %w", err)
 	}
@@ -144,9 +145,11 @@ func (w *Warehouse) selected(ctx context.Context, conn *duck.Conn, f *sqlfiles.F
 		case r == "selected_grouped", r == "selected_alone":
 			with = append(with, r+" AS NOT MATERIALIZED ("+calls+")")
 		case r == "selected_campaign_calls":
-			with = append(with, fmt.Sprintf("%s AS NOT MATERIALIZED (SELECT %s AS %s, calls.* FROM calls WHERE %s)", r, madeOfCampaigns, ofCampaign, s.ofCalls()))
+			with = append(with, fmt.Sprintf("%s AS NOT MATERIALIZED (SELECT %s AS %s, calls.* FROM calls WHERE %s)", r, madeOfCampaigns,
+				ofCampaign, s.ofCalls()))
 		case r == "surrounding":
-			with = append(with, fmt.Sprintf("surrounding AS NOT MATERIALIZED (SELECT %s AS key, coalesce(%s, false) AS is_selected, calls.* FROM calls WHERE %s)",
+			with = append(with, fmt.Sprintf("surrounding AS NOT MATERIALIZED (SELECT %s AS key, coalesce(%s, false) AS "+
+				"is_selected, calls.* FROM calls WHERE %s)",
 				keyExpr(keys, dimension.inCalls), s.ofCalls(), strings.Join(bounds(p.wider(), "start_at"), " AND ")))
 		case r == "tallied":
 			kept := "NOT MATERIALIZED" // or the columns that nobody asks for are made as well
@@ -224,7 +227,8 @@ func relatedQuery(name, of string, p Params) string {
 	if p.By == "" && p.Agent == "" && len(p.Where) == 0 {
 		return fmt.Sprintf("%s AS NOT MATERIALIZED (SELECT CAST(NULL AS VARCHAR) AS key, * FROM %s WHERE %s)", name, of, where)
 	}
-	return fmt.Sprintf("%s AS NOT MATERIALIZED (SELECT s.key, t.* FROM %s t JOIN (SELECT key, call_id FROM selected) s USING (call_id) WHERE %s)",
+	return fmt.Sprintf("%s AS NOT MATERIALIZED (SELECT s.key, t.* FROM %s t JOIN (SELECT key, call_id FROM selected) s "+
+		"USING (call_id) WHERE %s)",
 		name, of, where)
 }
 

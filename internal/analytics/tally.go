@@ -33,7 +33,8 @@ const hoursAgo = 1_000_000_000
 // columns are those by which it counts; those that groups and conditions need are added.
 func (w *Warehouse) tallied(columns []string, keys []dimension, s selection) string {
 	columns = slices.Clone(columns)
-	made := map[string]string{success: "CAST(NULL AS BOOLEAN)", ownNumber: madeOfNumbers, ofCampaign: madeOfCampaigns} // beside them, columns of documents
+	// beside them, columns of documents
+	made := map[string]string{success: "CAST(NULL AS BOOLEAN)", ownNumber: madeOfNumbers, ofCampaign: madeOfCampaigns}
 	if s.Field != "" {
 		made[success] = "found." + success
 	}

@@ -43,7 +43,8 @@ func (c *codec) flagged(o *schema.Object) bool {
 // as the v3 rule says, and no column that v3 leaves out when null is known.
 func (c *codec) plainMerge(old, new *schema.Object) bool {
 	top := c.nodes[0]
-	return old.Lacks == nil && old.Row[top.extra].IsNull() && new.Row[top.extra].IsNull() && old.Source() == schema.V3 && new.Source() == schema.V3 &&
+	return old.Lacks == nil && old.Row[top.extra].IsNull() && new.Row[top.extra].IsNull() && old.Source() == schema.V3 &&
+		new.Source() == schema.V3 &&
 		(c.optOut == unknown || !new.Row[top.slots[c.optOut].col].IsNull() || !c.flagged(old)) && top.expected(old.Row)
 }
 

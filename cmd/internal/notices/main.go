@@ -139,7 +139,8 @@ func (n *notices) add(who, dir string) (found bool, err error) {
 
 // linked returns the packages that make up programs of ours.
 func linked(ctx context.Context, programs ...string) (out []goPackage, err error) {
-	cmd := exec.CommandContext(ctx, "go", append([]string{"list", "-deps", "-tags=netgo,osusergo", "-json=Dir,Standard,Module"}, programs...)...)
+	cmd := exec.CommandContext(ctx, "go", append([]string{"list", "-deps", "-tags=netgo,osusergo", "-json=Dir,Standard,Module"},
+		programs...)...)
 	cmd.Env = append(os.Environ(), "GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=1")
 	cmd.Stderr = os.Stderr
 	raw, err := cmd.Output()

@@ -155,7 +155,8 @@ func syncDir(path string) error {
 // older catalog, but not some other file.
 func replaceable(ctx context.Context, root, path string) error {
 	foreign := func(what string) error {
-		return cli.Usage("give another name, as in --output callhouse.duckdb, or remove it first", "%s %s, which a catalog would replace", path, what)
+		return cli.Usage("give another name, as in --output callhouse.duckdb, or remove it first",
+			"%s %s, which a catalog would replace", path, what)
 	}
 	info, err := os.Lstat(path)
 	switch {

@@ -63,7 +63,8 @@ func (a *app) reportCommand(f *sqlfiles.File) *cobra.Command {
 		fl.StringVar(&a.Every, "every", "day", "a row for each `STEP` of time: day, hour or minute")
 	}
 	if f.Arguments != "CALL_ID" {
-		fl.StringVar(&a.Sort, "sort", "", "sort by `COLUMN`: numbers and times from the largest, texts and days from the first; COLUMN:asc or COLUMN:desc")
+		fl.StringVar(&a.Sort, "sort", "", "sort by `COLUMN`: numbers and times from the largest, texts and days from the "+
+			"first; COLUMN:asc or COLUMN:desc")
 		fl.Uint32Var(&a.Top, "top", 0, "only the first `N` rows; default: all")
 		cli.Complete(cmd, "sort", columnNames(f)...)
 	}
@@ -181,7 +182,8 @@ func (a *app) remarks(ctx context.Context, w *analytics.Warehouse, f *sqlfiles.F
 		words.Fprintln(a.Stderr, u.String())
 	}
 	for _, name := range lacking {
-		words.Fprintf(a.Stderr, "%s were never fetched: extract run does it, unless --resources leaves them out\n", strings.ReplaceAll(name, "_", " "))
+		words.Fprintf(a.Stderr, "%s were never fetched: extract run does it, unless --resources leaves them out\n",
+			strings.ReplaceAll(name, "_", " "))
 	}
 	if f.Selects() && a.Country != "" && f.History > 0 && !slices.Contains(holiday.Countries(), a.Country) {
 		words.Fprintf(a.Stderr, "the public holidays of %s are not known here: they count as other days\n", a.Country)

@@ -108,7 +108,8 @@ one committed state of it, even while extract runs.`,
 		root.AddCommand(a.reportCommand(f))
 	}
 	root.AddCommand(a.pageCommand(), a.sqlCommand(), a.checkCommand(), a.shellCommand(), a.listCommand(), a.describeCommand())
-	root.AddCommand(a.catalogCommand(), a.initCommand(), a.exportCommand(), a.publishCommand(), serve.Command(&a.Command), serve.WorkerCommand(&a.Command), safe.ChildCommand(&a.Command, checkAll))
+	root.AddCommand(a.catalogCommand(), a.initCommand(), a.exportCommand(), a.publishCommand(), serve.Command(&a.Command),
+		serve.WorkerCommand(&a.Command), safe.ChildCommand(&a.Command, checkAll))
 	for _, cmd := range root.Commands() {
 		if cmd.GroupID == "reports" || cmd.Name() == "shell" {
 			continue // they use all settings

@@ -312,8 +312,10 @@ func (w *writer) write(t *schema.Table, files []layout.File, byDay map[string][]
 	if err := lines.Close(); err != nil {
 		w.t.Fatal(err)
 	}
-	text := fmt.Sprintf("SET partitioned_write_max_open_files = %d; COPY (SELECT %s FROM read_json('%s', format = 'newline_delimited', columns = {%s})) TO '%s' (FORMAT parquet, PARTITION_BY (%q), FIELD_IDS {%s})",
-		len(files)+1, strings.Join(names, ", "), lines.Name(), strings.Join(texts, ", "), filepath.Join(dir, "files"), part, strings.Join(ids, ", "))
+	text := fmt.Sprintf("SET partitioned_write_max_open_files = %d; COPY (SELECT %s FROM read_json('%s', format = "+
+		"'newline_delimited', columns = {%s})) TO '%s' (FORMAT parquet, PARTITION_BY (%q), FIELD_IDS {%s})",
+		len(files)+1, strings.Join(names, ", "), lines.Name(), strings.Join(texts, ", "), filepath.Join(dir, "files"), part,
+		strings.Join(ids, ", "))
 	if err := w.conn.Exec(context.Background(), text); err != nil {
 		w.t.Fatalf("write %s: %v", t.Name, err)
 	}

@@ -371,7 +371,8 @@ func (d *document) head(w *analytics.Warehouse, l *lang, listed time.Time, o Opt
 	case listed.IsZero():
 		d.Warnings = append(d.Warnings, l.say("warning.no_list"))
 	case listed.Before(analytics.DayBegin(analytics.DayOf(o.Now, loc), loc)):
-		d.Warnings = append(d.Warnings, l.say("warning.stale", l.time("minute", listed.In(loc)), l.day(analytics.DayOf(listed, loc).AddDate(0, 0, -1))))
+		d.Warnings = append(d.Warnings, l.say("warning.stale", l.time("minute", listed.In(loc)),
+			l.day(analytics.DayOf(listed, loc).AddDate(0, 0, -1))))
 	}
 	if !listed.IsZero() {
 		d.Listed = l.say("page.listed", l.time("minute", known(listed, o.Now).In(loc)))

@@ -221,7 +221,8 @@ func (c *Crawl) fetchRecord(ctx context.Context, of *resource.Resource, key stri
 
 // askObject asks for one object and makes its JSON the body of its record, whose key it must have.
 // back says how v2 tells of it; nil: it is v3.
-func (c *Crawl) askObject(ctx context.Context, of *resource.Resource, r api.Request, rec *schema.Record, back *resource.Fallback) (*api.RequestError, error) {
+func (c *Crawl) askObject(ctx context.Context, of *resource.Resource, r api.Request, rec *schema.Record,
+	back *resource.Fallback) (*api.RequestError, error) {
 	r.Stream = c.stream(of, r.Kind).Stream
 	c.side(of, func(r *Report) { r.Requests++ })
 	parent := of.ParentOf(rec.CallID)
@@ -269,7 +270,8 @@ func (c *Crawl) listObjects(ctx context.Context, of *resource.Resource, parent s
 
 // listFrom lists a resource from v3, or from v2, where back says how. absent says that v3
 // has no such list, and v2 may.
-func (c *Crawl) listFrom(ctx context.Context, of *resource.Resource, parent string, back *resource.Fallback) (complete, absent bool, err error) {
+func (c *Crawl) listFrom(ctx context.Context, of *resource.Resource, parent string, back *resource.Fallback) (complete,
+	absent bool, err error) {
 	begun := c.Now()
 	l := c.newList(of, parent, back)
 	queries := of.Queries
@@ -356,7 +358,8 @@ func (c *Crawl) another(key string) error {
 
 // readObject takes the secrets out of an object's JSON, and returns it with its key. What
 // v2 sent, as back says, gets the shape of v3.
-func (c *Crawl) readObject(of *resource.Resource, parent string, body []byte, back *resource.Fallback) (clean []byte, key string, err error) {
+func (c *Crawl) readObject(of *resource.Resource, parent string, body []byte, back *resource.Fallback) (clean []byte,
+	key string, err error) {
 	if clean, err = of.Scrub(body); err == nil && back != nil {
 		clean, err = of.Translate(clean)
 	}

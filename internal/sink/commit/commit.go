@@ -141,7 +141,8 @@ type Commit struct {
 
 // Run merges what came in, from these segments or elsewhere, into a new snapshot and
 // publishes it. row returns the run's row of the table runs; nil: the commit adds none.
-func (c *Commit) Run(ctx context.Context, id string, in *Intake, refs []layout.Segment, row func(Stats) schema.Run) (*layout.Snapshot, error) {
+func (c *Commit) Run(ctx context.Context, id string, in *Intake, refs []layout.Segment,
+	row func(Stats) schema.Run) (*layout.Snapshot, error) {
 	c.in = in
 	return c.publish(func() (*layout.Manifest, error) { return c.build(ctx, id, refs, row) })
 }

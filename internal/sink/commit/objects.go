@@ -393,7 +393,8 @@ func (m *objectMerge) fold(old *schema.Object, key string) error {
 			m.changes = append(m.changes, row)
 		}
 	}
-	respelled := m.of == resource.Customers && resource.SetPhones(f.now, func(number string) (string, bool) { return phone.Normal(number, m.c.country()) })
+	respelled := m.of == resource.Customers && resource.SetPhones(f.now,
+		func(number string) (string, bool) { return phone.Normal(number, m.c.country()) })
 	if f.changed || f.completed || m.cleaned || respelled {
 		m.edited++
 	}
