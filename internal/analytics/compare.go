@@ -155,7 +155,7 @@ func compared(f *sqlfiles.File, now, previous string, p Params) *sqlfiles.File {
 		}
 		was, of, wasOf := stored.Ident(value.PreviousOf+c.Name), stored.Ident("whole_"+c.Name), stored.Ident("previous_whole_"+c.Name)
 		n, before := wholeOf(f, c, "n"), wholeOf(f, c, "p")
-		joined = append(joined, orZero(c, "n", "p", n)+" AS "+x, orZero(c, "p", "n", before)+" AS "+was, n+" AS "+of, before+" AS "+wasOf)
+		joined = append(joined, orZero(f, c, "n", "p", n)+" AS "+x, orZero(f, c, "p", "n", before)+" AS "+was, n+" AS "+of, before+" AS "+wasOf)
 		add := func(prefix, unit, expr string) {
 			shown = append(shown, expr+" AS "+stored.Ident(prefix+c.Name))
 			out.Columns = append(out.Columns, sqlfiles.Column{Name: prefix + c.Name, Unit: unit, Of: c.Of})
@@ -217,8 +217,8 @@ func wholeOf(f *sqlfiles.File, c sqlfiles.Column, alias string) string {
 		return "NULL"
 	}
 	text := wordRE.ReplaceAllStringFunc(c.Whole, func(word string) string {
-		if _, ok := f.Column(word); ok {
-			return alias + "." + stored.Ident(word)
+		if _, ok := f.Column(word); ok || f.Repeats[word] != nil {
+			return figure(f, word, alias)
 		}
 		return word
 	})
@@ -228,21 +228,40 @@ func wholeOf(f *sqlfiles.File, c sqlfiles.Column, alias string) string {
 	return text
 }
 
+// figure returns a figure of the rows called alias: that of the row, or of the rows with the same keys where all have
+// the same.
+func figure(f *sqlfiles.File, name, alias string) string {
+	x := alias + "." + stored.Ident(name)
+	keys := f.Repeats[name]
+	if keys == nil {
+		return x
+	}
+	by := "coalesce(n.key, p.key)"
+	for _, k := range keys {
+		if k != "key" {
+			by += fmt.Sprintf(", coalesce(n.%[1]s, p.%[1]s)", stored.Ident(k))
+		}
+	}
+	return fmt.Sprintf("max(%s) OVER (PARTITION BY %s)", x, by)
+}
+
 // ofGroup says that a share is of what its group has, in all its rows.
 func ofGroup(c sqlfiles.Column) bool { return strings.Contains(c.Whole, "(") }
 
 // orZero returns a figure of the rows called alias; 0 where these have none, but
 // the other ones do, and it counts.
-func orZero(c sqlfiles.Column, alias, other, whole string) string {
-	x := stored.Ident(c.Name)
-	counts := alias + ".place IS NULL AND " + other + "." + x + " IS NOT NULL"
+func orZero(f *sqlfiles.File, c sqlfiles.Column, alias, other, whole string) string {
+	x := figure(f, c.Name, alias)
+	counts := alias + ".place IS NULL AND " + other + "." + stored.Ident(c.Name) + " IS NOT NULL"
 	switch {
-	case ofGroup(c):
+	case ofGroup(c), f.Repeats[c.Whole] != nil:
 		counts += " AND " + whole + " > 0"
 	case c.Unit != "count":
-		return alias + "." + x
+		return x
+	case f.Repeats[c.Name] != nil:
+		counts += " AND " + x + " IS NULL"
 	}
-	return fmt.Sprintf("CASE WHEN %s THEN 0 ELSE %s.%s END", counts, alias, x)
+	return fmt.Sprintf("CASE WHEN %s THEN 0 ELSE %s END", counts, x)
 }
 
 // asked returns what a report's groups and conditions go by.
