@@ -2,6 +2,7 @@ package analytics
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,14 +33,14 @@ func (w *Warehouse) Compare(report string, p Params, now time.Time) (Params, err
 	}
 	if p.Until.IsZero() {
 		p.Until = now
-		if listed := w.snap.Manifest.ListedTo(); listed.Before(now) && listed.After(p.Since) {
+		if listed := w.Snapshot().Manifest.ListedTo(); listed.Before(now) && listed.After(p.Since) {
 			p.Until = listed
 		}
 	}
 	if !p.Since.Before(p.Until) {
 		return p, &GroupError{"the period has not begun yet", "give --since an earlier time"}
 	}
-	p.PreviousSince, p.PreviousUntil = before(p.Since.In(w.loc), p.Until.In(w.loc))
+	p.PreviousSince, p.PreviousUntil = before(p.Since.In(w.Location()), p.Until.In(w.Location()))
 	return p, nil
 }
 
@@ -192,7 +193,8 @@ func compared(f *sqlfiles.File, now, previous string, p Params) *sqlfiles.File {
 previous AS (SELECT row_number() OVER () AS place, * FROM (%s)),
 joined AS (
 SELECT %s,
-n.place AS place, p.place AS previous_place, min(n.place) OVER whole_group AS group_place, min(p.place) OVER whole_group AS previous_group_place
+n.place AS place, p.place AS previous_place,
+min(n.place) OVER whole_group AS group_place, min(p.place) OVER whole_group AS previous_group_place
 FROM now n FULL JOIN previous p ON %s
 WINDOW whole_group AS (PARTITION BY coalesce(n.key, p.key))),
 strict AS (SELECT *, chance_z(%d * (%s)) AS z FROM joined)
@@ -203,6 +205,8 @@ ORDER BY group_rank(-group_place) NULLS LAST, group_rank(-previous_group_place),
 		max(p.Strict.Answers, 1), changes, strings.Join(shown, ", "))
 	return &out
 }
+
+var wordRE = regexp.MustCompile(`[a-z_][a-z0-9_]*`)
 
 // wholeOf returns how many a share is of, or the spread of a mean, in the rows called alias.
 func wholeOf(f *sqlfiles.File, c sqlfiles.Column, alias string) string {
