@@ -4,6 +4,7 @@
 package lexer
 
 import (
+	"iter"
 	"slices"
 	"strings"
 )
@@ -83,14 +84,12 @@ func Split(text string) []Statement {
 		}
 		tokens = nil
 	}
-	for at := 0; at < len(text); {
-		t := next(text, at)
-		at = t.end
+	for t := range Tokens(text) {
 		switch {
 		case t.Kind == Comment:
 		case t.Kind == Other && t.Text == ";":
 			end(t.start)
-			from = at
+			from = t.end
 		default:
 			tokens = append(tokens, t)
 		}
@@ -98,6 +97,22 @@ func Split(text string) []Statement {
 	end(len(text))
 	return out
 }
+
+// Tokens returns all tokens of a text, also its comments and spaces: together they are the text.
+func Tokens(text string) iter.Seq[Token] {
+	return func(yield func(Token) bool) {
+		for at := 0; at < len(text); {
+			t := next(text, at)
+			if !yield(t) {
+				return
+			}
+			at = t.end
+		}
+	}
+}
+
+// First returns the first token of a text, which is not empty.
+func First(text string) Token { return next(text, 0) }
 
 // next returns the token at a place.
 func next(text string, at int) Token {

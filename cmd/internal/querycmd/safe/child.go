@@ -109,12 +109,12 @@ func (j *Job) write(ctx context.Context, out io.Writer, checks Checks) (said *Re
 		return nil, err
 	}
 	defer rows.Close()
-	r, err := format.Write(ctx, out, j.Format, rows, format.Options{Location: loc, Width: j.Width, Rows: j.Rows, Records: j.Records, Instead: j.Instead})
+	r, err := format.Write(ctx, out, j.Format, rows, format.Options{Location: loc, Width: j.Width, Instead: j.Instead})
 	return &Report{Rows: r.Rows, Notes: r.Notes, Skipped: w.Skipped()}, err
 }
 
 // command returns the command that answers in this process.
 func (j *Job) command(out io.Writer) *answer.Command {
 	return &answer.Command{Config: config.Config{Values: config.Values{Warehouse: j.Warehouse, TZ: j.Zone, Format: string(j.Format)}},
-		Stdout: out, Stderr: io.Discard, Shell: &answer.Shell{Width: j.Width, Rows: j.Rows}}
+		Stdout: out, Stderr: io.Discard, Shell: &answer.Shell{Width: j.Width}}
 }

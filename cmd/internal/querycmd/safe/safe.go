@@ -105,8 +105,6 @@ type Job struct {
 	Skip      bool            // what is damaged
 	Format    format.Format
 	Width     int
-	Rows      int // of a table; 0: the default, below 0: all
-	Records   bool
 	Instead   string
 	Memory    int64
 	Temp      int64
@@ -134,6 +132,37 @@ func short(text string) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
+// Answer runs one statement, and writes its answer. If the mode is on, a process of its own runs it.
+func (s *Mode) Answer(ctx context.Context, a *answer.Command, text string, params map[string]string) (err error) {
+	loc, err := a.Location()
+	if err != nil {
+		return err
+	}
+	if s.On {
+		_, err := s.RunJob(ctx, a, Job{Statement: text, Params: params}, loc)
+		return err
+	}
+	if _, err := a.OutputFormat(); err != nil {
+		return err
+	}
+	w, err := a.Open(ctx, loc)
+	if err != nil {
+		return err
+	}
+	defer func() { err = cmp.Or(err, a.Release(w)) }()
+	rows, err := w.SQLWith(ctx, text, params)
+	if err != nil {
+		return answer.ExplainSQL(err)
+	}
+	defer rows.Close()
+	r, err := a.Write(ctx, rows, loc)
+	if err != nil {
+		return answer.ExplainSQL(err)
+	}
+	a.Notes(r)
+	return nil
+}
+
 // RunJob does a job in a process of its own, and writes the answer as the flags
 // say. If that process dies, this one says why.
 func (s *Mode) RunJob(ctx context.Context, a *answer.Command, job Job, loc *time.Location) (said *Report, err error) {
@@ -143,7 +172,7 @@ func (s *Mode) RunJob(ctx context.Context, a *answer.Command, job Job, loc *time
 	o := a.Drawing(loc)
 	job.Warehouse, job.Zone, job.Memory, job.Temp = a.Warehouse, loc.String(), int64(s.memory), int64(s.temp)
 	job.Skip = a.SkipDamaged
-	job.Width, job.Rows, job.Records, job.Instead = o.Width, o.Rows, o.Records, o.Instead
+	job.Width, job.Instead = o.Width, o.Instead
 	r, err := a.Deliver(func(w io.Writer) (r format.Result, err error) {
 		if said, err = s.run(ctx, job, w); err != nil {
 			return r, err
