@@ -78,7 +78,6 @@ type Warehouse struct {
 	prover  Prover
 	skipped []Skipped
 	dialect *Dialect
-	views   []View
 	// localMicros is, in SQL, the local time of a stored call's start, in µs.
 	localMicros string
 	inQuarters  bool // quarters of an hour tell the local time
