@@ -1,7 +1,6 @@
 package safe
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -22,6 +21,7 @@ import (
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/format"
 	"callhouse/internal/layout"
+	"callhouse/internal/lend/process"
 	"callhouse/internal/proven"
 )
 
@@ -35,19 +35,11 @@ func ChildCommand(a *answer.Command, checks Checks) *cobra.Command {
 		Use: Name, Hidden: true, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			tell := os.NewFile(3, "report")
-			in := bufio.NewReader(a.Stdin)
 			var job Job
-			line, err := in.ReadBytes('\n')
-			if err == nil {
-				err = json.Unmarshal(line, &job)
-			}
+			err := process.Job(a.Stdin, &job, func() { os.Exit(cli.ExitFailed) })
 			if tell == nil || err != nil {
 				return cli.Usage("run: query sql --safe", "%s is run by query itself", Name)
 			}
-			go func() { // the end of stdin is the end of the process that wants the answer
-				_, _ = io.Copy(io.Discard, in)
-				os.Exit(cli.ExitFailed)
-			}()
 			report := job.run(cmd.Context(), a.Stdout, checks)
 			return errors.Join(json.NewEncoder(tell).Encode(report), tell.Close())
 		},
@@ -97,7 +89,7 @@ func (j *Job) write(ctx context.Context, out io.Writer, checks Checks) (said *Re
 	defer func() { err = cmp.Or(err, w.Close()) }()
 	// DuckDB does not keep its limit everywhere, and a sheet's rows go to a file of
 	// their own, so the system limits both.
-	if err := limit(j.Memory, j.Temp); err != nil {
+	if err := process.Limit(j.Memory, j.Temp); err != nil {
 		return nil, fmt.Errorf("limit the memory: %w", err)
 	}
 	if j.Checks != nil {

@@ -24,12 +24,9 @@ import (
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/format"
+	"callhouse/internal/lend/process"
 	"callhouse/internal/scratch"
-	"callhouse/internal/words"
 )
-
-// A statement's process gets no other environment variables, and so no keys.
-var safeEnv = []string{"MALLOC_ARENA_MAX=2", "LANG=C.UTF-8"}
 
 // Mode is the flags for statements that somebody else wrote.
 type Mode struct {
@@ -210,13 +207,7 @@ var errTooLong = errors.New("too long")
 func (s *Mode) run(ctx context.Context, job Job, out io.Writer) (said *Report, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.timeout, errTooLong)
 	defer cancel()
-	// It gets a folder of its own, since a killed process leaves its files behind.
-	temp, err := scratch.Make(scratch.Safe)
-	if err != nil {
-		return nil, fmt.Errorf("make a folder for what does not fit in memory: %w", err)
-	}
-	defer func() { err = cmp.Or(err, temp.Remove()) }()
-	said, trace, err := s.exec(ctx, job, temp.Path, out)
+	said, trace, err := s.exec(ctx, job, out)
 	switch {
 	case said != nil && said.Code == 0 && err == nil:
 		return said, nil
@@ -258,38 +249,21 @@ func diedOfMemory(trace string) bool {
 // exec starts this program again as the hidden command, and streams its answer to
 // out. It returns the report, if there is one, and what the process printed when it
 // died.
-func (s *Mode) exec(ctx context.Context, job Job, temp string, out io.Writer) (said *Report, trace string, err error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, "", err
-	}
-	raw, err := json.Marshal(job)
-	if err != nil {
-		return nil, "", err
-	}
+func (s *Mode) exec(ctx context.Context, job Job, out io.Writer) (said *Report, trace string, err error) {
 	told, tell, err := os.Pipe()
 	if err != nil {
 		return nil, "", err
 	}
 	defer told.Close()
 	defer tell.Close()
-	died := words.Head{Most: 16 << 10}
-	cmd := exec.CommandContext(ctx, self, Name)
-	cmd.Env = append([]string{"TMPDIR=" + temp}, safeEnv...)
 	through := &onward{w: out, left: int64(s.output), most: s.output}
-	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = through, &died, []*os.File{tell}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C comes to this process, which ends the other
-	cmd.WaitDelay = time.Second
-	stdin, err := cmd.StdinPipe()
+	cmd := process.Self(ctx, Name, "MALLOC_ARENA_MAX=2")
+	cmd.Stdout, cmd.ExtraFiles, cmd.WaitDelay = through, []*os.File{tell}, time.Second
+	p, err := process.Start(cmd, scratch.Safe, job)
 	if err != nil {
 		return nil, "", err
 	}
-	if err := cmd.Start(); err != nil {
-		return nil, "", err
-	}
 	_ = tell.Close()
-	// The process ends when its stdin ends, so it never outlives this one.
-	_, err = stdin.Write(append(raw, '\n'))
 	report := make(chan *Report, 1)
 	go func() {
 		r := new(Report)
@@ -299,13 +273,13 @@ func (s *Mode) exec(ctx context.Context, job Job, temp string, out io.Writer) (s
 		_, _ = io.Copy(io.Discard, told) // or a process that tells more waits for ever
 		report <- r
 	}()
-	werr := cmd.Wait()
+	err = p.Wait()
 	_ = told.SetReadDeadline(time.Now().Add(time.Second))
 	said = <-report
 	if through.err != nil { // then the process died of that
-		return nil, "", through.err
+		said, err = nil, through.err
 	}
-	return said, died.String(), errors.Join(werr, ignoreEPIPE(err))
+	return said, p.Trace(), cmp.Or(err, p.Clear())
 }
 
 // onward passes on what a process writes, up to a limit, and keeps the error if it
@@ -328,13 +302,4 @@ func (o *onward) Write(p []byte) (n int, err error) {
 		o.err = err
 	}
 	return n, err
-}
-
-// ignoreEPIPE drops the error of a process that died before it read its job: how it
-// died says more.
-func ignoreEPIPE(err error) error {
-	if errors.Is(err, syscall.EPIPE) {
-		return nil
-	}
-	return err
 }

@@ -20,9 +20,9 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/querycmd/answer"
-	"callhouse/cmd/internal/querycmd/safe"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/rights"
+	"callhouse/internal/lend/process"
 	"callhouse/internal/postgres"
 	"callhouse/internal/proven"
 	"callhouse/internal/scratch"
@@ -51,7 +51,7 @@ func WorkerCommand(a *answer.Command) *cobra.Command {
 				b, free, err = j.work(t)
 				return b, err
 			})
-			if errors.Is(err, worker.ErrAlone) {
+			if errors.Is(err, process.ErrAlone) {
 				return cli.Usage("run: query serve", "%s is run by query itself", WorkerName)
 			}
 			if free != nil {
@@ -124,17 +124,13 @@ func (j job) of(list *users.List, user string) (any, error) {
 // pool starts the processes that run statements, when there are clients.
 func (j job) pool(who admitted, log *audit.Log, note func(string)) *worker.Pool {
 	p := &worker.Pool{Job: func(user string) (any, error) { return j.of(who.list, user) }, PerUser: who.list != nil, Rest: 5 * time.Minute, Log: note, Command: func() *exec.Cmd {
-		self, err := os.Executable()
-		cmd := exec.CommandContext(context.Background(), self, WorkerName) // it ends with its stdin
-		cmd.Err = cmp.Or(cmd.Err, err)
-		cmd.Args[0] = os.Args[0]
-		cmd.Env = []string{"LANG=C.UTF-8"} // and no key
+		var env []string
 		for _, name := range []string{"HOME", "XDG_CACHE_HOME", "ZONEINFO"} {
 			if v, ok := os.LookupEnv(name); ok {
-				cmd.Env = append(cmd.Env, name+"="+v)
+				env = append(env, name+"="+v)
 			}
 		}
-		return cmd
+		return process.Self(context.Background(), WorkerName, env...) // it ends with its stdin
 	}}
 	if log != nil {
 		p.Audit = func(e postgres.Entry) {
@@ -172,7 +168,7 @@ func (j job) work(t *worker.Teller) (_ postgres.Backend, free func() error, err 
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0) // of Linux: what ends first where the machine has no memory left
 	reserve(j.Connections)
 	// DuckDB does not hold its limit everywhere (a list of a billion numbers); the process does.
-	if err := safe.LimitSpace(2*j.Memory + int64(headroom+j.Connections*perConnection)); err != nil {
+	if err := process.LimitSpace(2*j.Memory + int64(headroom+j.Connections*perConnection)); err != nil {
 		return nil, free, fmt.Errorf("limit the memory: %w", err)
 	}
 	return b, free, nil
