@@ -14,7 +14,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/querycmd/web"
 	"callhouse/internal/analytics/rights"
-	"callhouse/internal/serve"
+	"callhouse/internal/lend"
 	"callhouse/internal/serve/audit"
 	"callhouse/internal/words"
 )
@@ -26,7 +26,7 @@ const (
 )
 
 // openHTTP listens for browsers, if they are to be served.
-func (c *command) openHTTP(ctx context.Context, loc *time.Location, who admitted, log *audit.Log, house *serve.Houses) (func(context.Context) error, error) {
+func (c *command) openHTTP(ctx context.Context, loc *time.Location, who admitted, log *audit.Log, house *lend.Houses) (func(context.Context) error, error) {
 	if c.http == "" {
 		return nil, nil
 	}

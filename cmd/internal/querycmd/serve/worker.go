@@ -22,6 +22,7 @@ import (
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/rights"
+	"callhouse/internal/lend"
 	"callhouse/internal/lend/process"
 	"callhouse/internal/postgres"
 	"callhouse/internal/proven"
@@ -199,9 +200,9 @@ func reserve(connections int) {
 
 // houses opens the warehouse, for statements in the dialect that is made for each reader; nil:
 // for reports alone. open is told which snapshots are open. free closes it, and ends the pin.
-func (j job) houses(log func(string), open func([]int64), dialect func(rights.Rights) *analytics.Dialect) (h *serve.Houses, free func() error, err error) {
+func (j job) houses(log func(string), open func([]int64), dialect func(rights.Rights) *analytics.Dialect) (h *lend.Houses, free func() error, err error) {
 	prover, ids := proven.Open(j.Warehouse, time.Now), new(analytics.IDs)
-	h = &serve.Houses{Root: j.Root, Log: log, Open: func(ctx context.Context, loc *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
+	h = &lend.Houses{Root: j.Root, Log: log, Open: func(ctx context.Context, loc *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
 		o := analytics.Options{Location: loc, Currency: j.Currency, Country: j.Country, Goals: j.Goals,
 			Prover: prover, IDs: ids, Threads: j.Threads, Safe: &analytics.Limits{Memory: j.Memory, Temp: j.Temp}, Rights: r}
 		if dialect != nil {

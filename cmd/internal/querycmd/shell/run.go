@@ -57,14 +57,15 @@ func (s *Session) invoke(ctx context.Context, a *answer.Command, words ...string
 // answer lets do write an answer where the session's answers go. All of it comes
 // from the snapshot that is current now.
 func (s *Session) answer(ctx context.Context, do func(a *answer.Command) error) error {
-	if err := s.open(ctx); err != nil {
+	w, giveBack, err := s.borrow(ctx)
+	if err != nil {
 		return s.a.Explain(err)
 	}
+	defer giveBack()
 	values := config.Values{Warehouse: s.a.Warehouse, TZ: s.tz, Format: s.format, GroupReadable: s.a.GroupReadable}
 	a := &answer.Command{Stdin: strings.NewReader(""), Stdout: s.a.Stdout, Stderr: s.a.Stderr, Config: config.Config{Env: s.a.Env, Values: values},
-		Shell: &answer.Shell{Root: s.a.Warehouse, House: s.house, Width: answer.TerminalWidth(s.a.Stdout)}}
+		Shell: &answer.Shell{Root: s.a.Warehouse, House: w, Width: answer.TerminalWidth(s.a.Stdout)}}
 	began := time.Now()
-	var err error
 	if s.file != nil {
 		a.Shell.Width = 0
 		err = s.file.add(a, do)

@@ -20,13 +20,14 @@ import (
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/cmd/internal/querycmd/safe"
 	"callhouse/internal/analytics"
-	"callhouse/internal/layout"
+	"callhouse/internal/analytics/rights"
+	"callhouse/internal/lend"
 	"callhouse/internal/scratch"
 	"callhouse/internal/words"
 )
 
-// Session is one run of the shell: what its commands set, and the warehouse that
-// is open.
+// Session is one run of the shell: what its commands set, and who lends it the
+// warehouse.
 type Session struct {
 	a        *answer.Command // as the command was started
 	commands func(answer.Command) *cobra.Command
@@ -36,9 +37,9 @@ type Session struct {
 	file       *outFile // nil: answers go to stdout
 	timer      bool
 
-	house  *analytics.Warehouse // nil: not open yet
-	news   string               // the snapshot that the user knows of
-	parted bool                 // an answer stands above: a blank line parts the next from it
+	houses *lend.Houses
+	news   string // the snapshot that the user knows of
+	parted bool   // an answer stands above: a blank line parts the next from it
 
 	interactive bool
 	interrupts  chan os.Signal
@@ -58,6 +59,9 @@ func New(a *answer.Command, safe safe.Mode, commands func(answer.Command) *cobra
 	if a.Output != "" {
 		s.redirect(a.Output)
 	}
+	s.houses = &lend.Houses{Root: a.Warehouse, Open: func(ctx context.Context, zone *time.Location, _ rights.Rights) (*analytics.Warehouse, error) {
+		return analytics.Open(ctx, a.Warehouse, a.Options(zone))
+	}}
 	return s, nil
 }
 
@@ -67,13 +71,13 @@ func New(a *answer.Command, safe safe.Mode, commands func(answer.Command) *cobra
 // again.
 func (s *Session) Run(ctx context.Context, noHistory bool, freeSignals func()) error {
 	if !cli.IsTerminal(s.a.Stdin) {
-		return cmp.Or(s.script(ctx), s.close())
+		return cmp.Or(s.script(ctx), s.houses.Close())
 	}
 	file := ""
 	if !noHistory {
 		file = historyFile()
 	}
-	return cmp.Or(s.interact(ctx, file, freeSignals), s.close())
+	return cmp.Or(s.interact(ctx, file, freeSignals), s.houses.Close())
 }
 
 // script runs stdin statement by statement, up to the first error.
@@ -193,61 +197,35 @@ func (s *Session) forgetInterrupts() {
 	}
 }
 
-// open opens the warehouse, or its new snapshot after a commit, or in another zone.
-func (s *Session) open(ctx context.Context) error {
+// borrow returns the warehouse at the snapshot that is current now.
+func (s *Session) borrow(ctx context.Context) (w *analytics.Warehouse, giveBack func(), err error) {
 	loc, err := answer.Zone(s.tz)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	if s.house != nil && s.house.Location().String() == loc.String() && s.snapshot() == s.currentSnapshot() {
-		return nil
+	if w, giveBack, err = s.houses.Borrow(ctx, loc, rights.Rights{}); err == nil {
+		s.news = cmp.Or(s.news, filepath.Base(w.Snapshot().Dir))
 	}
-	if err := s.close(); err != nil {
-		return err
-	}
-	if s.house, err = analytics.Open(ctx, s.a.Warehouse, s.a.Options(loc)); err != nil {
-		return err
-	}
-	s.news = cmp.Or(s.news, s.snapshot())
-	return nil
-}
-
-func (s *Session) close() error {
-	if s.house == nil {
-		return nil
-	}
-	err := s.house.Close()
-	s.house = nil
-	return err
-}
-
-// snapshot is the name of the open snapshot, as in 000042.
-func (s *Session) snapshot() string { return filepath.Base(s.house.Snapshot().Dir) }
-
-// currentSnapshot is the name of the current snapshot; "" if it is not known.
-func (s *Session) currentSnapshot() string {
-	target, err := os.Readlink(filepath.Join(s.a.Warehouse, layout.CurrentName))
-	if err != nil {
-		return ""
-	}
-	return filepath.Base(target)
+	return w, giveBack, err
 }
 
 // tellNews says, once for each commit, that there is a new one.
 func (s *Session) tellNews() {
-	if now := s.currentSnapshot(); now != "" && now != s.news {
+	if now := s.houses.Current(); now != "" && now != s.news {
 		s.say("snapshot %s is committed: from now on statements read it", now)
 		s.news = now
 	}
 }
 
 func (s *Session) greet(ctx context.Context) error {
-	if err := s.open(ctx); err != nil {
+	w, giveBack, err := s.borrow(ctx)
+	if err != nil {
 		return err
 	}
-	m := s.house.Snapshot().Manifest
-	s.say("snapshot %s of %s, committed %s: %s", s.snapshot(), s.a.Warehouse,
-		m.CommittedAt.In(s.house.Location()).Format("2006-01-02 15:04 MST"), cli.Plural(m.Rows("calls"), "call"))
+	defer giveBack()
+	m := w.Snapshot().Manifest
+	s.say("snapshot %s of %s, committed %s: %s", filepath.Base(w.Snapshot().Dir), s.a.Warehouse,
+		m.CommittedAt.In(w.Location()).Format("2006-01-02 15:04 MST"), cli.Plural(m.Rows("calls"), "call"))
 	s.say("SQL ends with ; and reports run by name: sentiment --by week. More: .help")
 	return nil
 }

@@ -92,7 +92,12 @@ func candidates(words []string, group string) (out []Candidate) {
 // functions are DuckDB's functions and our own macros. Without them completion only
 // offers less.
 func (s *Session) functions(ctx context.Context) (out []string) {
-	rows, err := s.house.SQL(ctx, `SELECT DISTINCT function_name FROM duckdb_functions()
+	w, giveBack, err := s.borrow(ctx)
+	if err != nil {
+		return nil
+	}
+	defer giveBack()
+	rows, err := w.SQL(ctx, `SELECT DISTINCT function_name FROM duckdb_functions()
 		WHERE regexp_full_match(function_name, '[a-z][a-z0-9_]*')
 			AND (function_type IN ('scalar', 'aggregate', 'macro') OR function_name IN ('range', 'generate_series', 'unnest')) ORDER BY 1`)
 	if err != nil {

@@ -26,13 +26,13 @@ import (
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/layout"
-	"callhouse/internal/serve"
+	"callhouse/internal/lend"
 	"callhouse/internal/words"
 )
 
 // Config says what is served, and to whom.
 type Config struct {
-	House    *serve.Houses
+	House    *lend.Houses
 	Settings answer.Command // the zone, language and currency of who names none; the warehouse's folder for messages
 	Title    string         // of the page; empty: its language's word for calls
 	// Login says whether a user has this password, and what the user may see; or why no
