@@ -63,6 +63,7 @@ func with(pairs ...string) Environment { return Environment{Vars: Variables(pair
 func TestFileErrors(t *testing.T) {
 	for _, c := range []struct{ name, text, says, hint string }{
 		{"unknown key", "quiet = true\nwarehose = \"x\"", `:2: unknown key "warehose"`, "did you mean: warehouse?"},
+		{"a setting of earlier builds", "quiet = true\nv2_path = \"SECRET\"", ":2: v2_path is not a setting any more", "remove it"},
 		{"dashes", "base-url = \"SECRET\"", `:1: unknown key "base-url"`, "did you mean: base_url?"},
 		{"unknown table", "\n[extract]\nquiet = true", `:2: unknown key "extract"`, "--example"},
 		{"unknown in a profile", "[profiles.a]\nbase_ulr = \"x\"", `:2: unknown key "base_ulr"`, "did you mean: base_url?"},
@@ -368,8 +369,8 @@ func TestKeysAreDistinct(t *testing.T) {
 }
 
 func TestStrayVariables(t *testing.T) {
-	got := with("CALLHOUSE_WARHOUSE=x", "CALLHOUSE_WAREHOUSE=x", "CALLHOUSE_CATALOG_TOKEN=x", "CALLHOUSE_TEST_SEALED=x", "CALLHOUSE_IMAGE=x", "CALLHOUSE_HOST=x").StrayVariables()
-	if len(got) != 1 || !strings.Contains(got[0], "did you mean CALLHOUSE_WAREHOUSE?") {
+	got := with("CALLHOUSE_WARHOUSE=x", "CALLHOUSE_V2_PATH=x", "CALLHOUSE_WAREHOUSE=x", "CALLHOUSE_CATALOG_TOKEN=x", "CALLHOUSE_TEST_SEALED=x", "CALLHOUSE_IMAGE=x", "CALLHOUSE_HOST=x").StrayVariables()
+	if len(got) != 2 || !strings.Contains(got[0], "CALLHOUSE_V2_PATH is not a setting any more") || !strings.Contains(got[1], "did you mean CALLHOUSE_WAREHOUSE?") {
 		t.Errorf("%q", got)
 	}
 }

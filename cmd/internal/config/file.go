@@ -210,6 +210,9 @@ func (f *File) read(p *unstable.Parser, prefix []string, e *unstable.Node) error
 			"an API key must not stand in the configuration")
 	}
 	k := keyOf(name)
+	if hint := gone[name]; hint != "" {
+		return f.wrong(line, hint, "%s is not a setting any more", name)
+	}
 	if k == nil {
 		return f.unknown(name, line, names())
 	}

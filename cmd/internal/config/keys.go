@@ -101,7 +101,7 @@ type Values struct {
 	Since, Mask, MaskKeyFile, Keep, Country   string
 	MaxDuration, Window, RelistEvery          time.Duration
 	Resources, OrganizationID                 string
-	Transcripts, V2Path                       string
+	Transcripts                               string
 	MetricsFile, PingURL, LogFormat           string
 	GroupReadable, Quiet                      bool
 	ListOnly, AgentBodies                     bool
@@ -150,8 +150,6 @@ var Keys = []Key{
 	{Name: "transcripts", Kind: Text, For: Extract, Uses: "plan", Own: true, Words: []string{"auto", "v3", "v2"}, Default: "auto",
 		About: "auto takes pages of v2 where they save requests and prove to hold what v3 does; v3 never does; v2 also for a few calls, and where they were missing or wrong before",
 		in:    func(v *Values) any { return &v.Transcripts }},
-	{Name: "v2_path", Kind: Text, For: Extract, Uses: "plan", Own: true, Value: "PATH", Default: "/v2/calls/list",
-		About: "where v2 lists calls, below base_url", in: func(v *Values) any { return &v.V2Path }},
 	{Name: "list_only", Kind: Boolean, For: Extract, Uses: "plan", Own: true, Default: "false",
 		About: "fetch what the list tells of calls, a hundred in a request, and no transcripts; a later run without it fetches these",
 		in:    func(v *Values) any { return &v.ListOnly }},
@@ -204,6 +202,11 @@ var Keys = []Key{
 	{Name: "publish_organization", Flagged: "organization", Kind: Text, For: Publish, Own: true, Uses: "publish", Value: "NAME", Sample: "acme",
 		About: "whose calls these are, where several warehouses publish to the same tables: these have a column organization",
 		in:    func(v *Values) any { return &v.PublishOrganization }},
+}
+
+// gone are the settings that earlier builds had, and what to do instead.
+var gone = map[string]string{
+	"v2_path": "remove it: v2 lists calls at /v2/calls/list, below base_url",
 }
 
 // keyOf returns the key with a name, or nil.

@@ -264,7 +264,9 @@ func (e Environment) StrayVariables() (out []string) {
 		if !ours || slices.Contains(known, name) {
 			continue
 		}
-		if near := words.Nearest(name, known); near != "" {
+		if hint := gone[strings.ToLower(name)]; hint != "" {
+			out = append(out, fmt.Sprintf("the environment variable %s is not a setting any more, and is ignored; %s", full, hint))
+		} else if near := words.Nearest(name, known); near != "" {
 			out = append(out, fmt.Sprintf("the environment variable %s is not a setting, and is ignored: did you mean %s?", full, prefix+near))
 		}
 	}

@@ -80,10 +80,7 @@ func (s *settings) crawl(now time.Time) (crawler.Config, error) {
 		return cfg, err
 	}
 	cfg.Organization, cfg.Bodies = s.OrganizationID, s.AgentBodies
-	cfg.Transcripts, cfg.BulkPath = transcripts[s.Transcripts], s.V2Path
-	if !strings.HasPrefix(s.V2Path, "/") || strings.ContainsAny(s.V2Path, "?#") {
-		return cfg, cli.Usage("the default is "+crawler.BulkPath, "--v2-path must be a path that begins with /, not %q", s.V2Path)
-	}
+	cfg.Transcripts = transcripts[s.Transcripts]
 	if err := s.OneService(); err != nil {
 		return cfg, err
 	}
