@@ -97,7 +97,6 @@ type Values struct {
 	BaseURL, APIKeyFile, APIKeyEnv, Warehouse string
 	PerSecond, PerMinute                      int
 	Share                                     float64
-	Manners                                   string
 	Since, Mask, MaskKeyFile, Keep, Country   string
 	MaxDuration, Window, RelistEvery          time.Duration
 	Resources, OrganizationID                 string
@@ -129,9 +128,6 @@ var Keys = []Key{
 		About: "requests that the service allows in a minute", in: func(v *Values) any { return &v.PerMinute }},
 	{Name: "share", Kind: Number, For: Extract, Uses: "plan verify", Value: "PART", Default: "1",
 		About: "part of both limits that a run may use; the rest is left to others", in: func(v *Values) any { return &v.Share }},
-	{Name: "manners", Kind: Text, For: Extract, Uses: "plan verify", Words: []string{"polite", "greedy"}, Default: "polite",
-		About: "polite makes room for others who spend the same limits, even within its share; greedy takes all of its share, and others get what is left",
-		in:    func(v *Values) any { return &v.Manners }},
 	{Name: "since", Kind: Text, For: Extract, Uses: "plan", Own: true, Value: "TIME", Sample: "2026-11-01",
 		About: "leave out calls that started before: 2026-11-01, 2026-11-01T08:00:00Z or, back from now, 30d",
 		in:    func(v *Values) any { return &v.Since }},
@@ -206,6 +202,7 @@ var Keys = []Key{
 
 // gone are the settings that earlier builds had, and what to do instead.
 var gone = map[string]string{
+	"manners": "remove it: a run makes room for others who spend the same limits, and share sets how much it may use",
 	"v2_path": "remove it: v2 lists calls at /v2/calls/list, below base_url",
 }
 

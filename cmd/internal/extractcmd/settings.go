@@ -53,7 +53,7 @@ func (s *settings) since(now time.Time) (time.Time, error) {
 // crawl returns what the crawler is asked to do.
 func (s *settings) crawl(now time.Time) (crawler.Config, error) {
 	cfg := crawler.Config{
-		Config: api.Config{BaseURL: s.BaseURL, PerSecond: s.PerSecond, PerMinute: s.PerMinute, Share: s.Share, Greedy: s.Manners == "greedy"},
+		Config: api.Config{BaseURL: s.BaseURL, PerSecond: s.PerSecond, PerMinute: s.PerMinute, Share: s.Share},
 		Window: s.Window, RelistEvery: s.RelistEvery, Full: s.full, ListOnly: s.ListOnly, MaxDuration: s.MaxDuration,
 	}
 	if s.BaseURL == "" {
