@@ -94,20 +94,20 @@ const (
 
 // Values are the values in force.
 type Values struct {
-	BaseURL, APIKeyFile, APIKeyEnv, Warehouse string
-	PerSecond, PerMinute                      int
-	Share                                     float64
-	Since, Mask, MaskKeyFile, Keep, Country   string
-	MaxDuration, Window, RelistEvery          time.Duration
-	Resources, OrganizationID                 string
-	Transcripts                               string
-	MetricsFile, PingURL, LogFormat           string
-	GroupReadable, Quiet                      bool
-	ListOnly, AgentBodies                     bool
-	TZ, Currency, Lang, Format, Success       string
-	PublishTo, PublishCatalog                 string
-	PublishNamespace, PublishOrganization     string
-	Publish                                   bool
+	BaseURL, APIKeyFile, Warehouse          string
+	PerSecond, PerMinute                    int
+	Share                                   float64
+	Since, Mask, MaskKeyFile, Keep, Country string
+	MaxDuration, Window, RelistEvery        time.Duration
+	Resources, OrganizationID               string
+	Transcripts                             string
+	MetricsFile, PingURL, LogFormat         string
+	GroupReadable, Quiet                    bool
+	ListOnly, AgentBodies                   bool
+	TZ, Currency, Lang, Format, Success     string
+	PublishTo, PublishCatalog               string
+	PublishNamespace, PublishOrganization   string
+	Publish                                 bool
 }
 
 // Keys are all settings, in the order in which they are listed.
@@ -116,9 +116,6 @@ var Keys = []Key{
 		About: "address of the service, the part before /v3", in: func(v *Values) any { return &v.BaseURL }},
 	{Name: "api_key_file", Kind: Path, For: Extract, Uses: "plan verify", Value: "FILE", Sample: "/etc/callhouse/key", Whose: true,
 		About: "file that holds the API key, readable by its owner alone", in: func(v *Values) any { return &v.APIKeyFile }},
-	{Name: "api_key_env", Kind: Text, For: Extract, Uses: "plan verify", Value: "NAME", Sample: "ACME_API_KEY", Whose: true,
-		About: "name of the environment variable that holds the API key, if it is not CALLHOUSE_API_KEY",
-		in:    func(v *Values) any { return &v.APIKeyEnv }},
 	{Name: "warehouse", Kind: Path, For: Extract | Query, Value: "DIR", Default: "./warehouse", Whose: true,
 		Uses:  "plan verify import compact migrate rollback forget status show report sql check catalog init serve export publish",
 		About: "folder of the warehouse", in: func(v *Values) any { return &v.Warehouse }},
@@ -202,8 +199,9 @@ var Keys = []Key{
 
 // gone are the settings that earlier builds had, and what to do instead.
 var gone = map[string]string{
-	"manners": "remove it: a run makes room for others who spend the same limits, and share sets how much it may use",
-	"v2_path": "remove it: v2 lists calls at /v2/calls/list, below base_url",
+	"manners":     "remove it: a run makes room for others who spend the same limits, and share sets how much it may use",
+	"api_key_env": "name a file of mode 0600 that holds the key, as in api_key_file = \"/etc/callhouse/key\", or put the key into " + EnvKey,
+	"v2_path":     "remove it: v2 lists calls at /v2/calls/list, below base_url",
 }
 
 // keyOf returns the key with a name, or nil.
