@@ -29,6 +29,15 @@ func (c *Config) AddFlags(root *cobra.Command, program Program) {
 	}
 }
 
+// FlagError is cli.FlagError, and says what to do instead of the flags of earlier builds.
+func FlagError(cmd *cobra.Command, err error) error {
+	_, name, _ := strings.Cut(err.Error(), "unknown flag: --")
+	if hint := gone[strings.ReplaceAll(name, "-", "_")]; hint != "" {
+		return cli.Usage(hint, "--%s is not a flag any more", name)
+	}
+	return cli.FlagError(cmd, err)
+}
+
 // AddOwnFlags adds the flags of a program's other settings, those with Own, to one
 // of its commands.
 func (c *Config) AddOwnFlags(cmd *cobra.Command, program Program) { c.add(cmd.Flags(), program, true) }

@@ -54,12 +54,13 @@ func TestExtractWithoutACommand(t *testing.T) {
 	}
 }
 
-// What is written to standard output in JSON is asked for by --format json everywhere.
+// What is written to standard output in JSON is asked for by --format json everywhere. A flag that is gone says what to do instead.
 func TestPlanFormats(t *testing.T) {
 	for args, says := range map[string]string{
-		"plan --format xml":  "--format takes text or json",
-		"plan --json":        "no service address",
-		"plan --format json": "no service address",
+		"plan --format xml":     "--format takes text or json",
+		"plan --json":           "no service address",
+		"plan --format json":    "no service address",
+		"plan --manners polite": "share sets how much it may use", // of an earlier build
 	} {
 		code, _, stderr := call(t, "", strings.Fields(args)...)
 		if code != 2 || !strings.Contains(stderr, says) {
