@@ -210,9 +210,6 @@ func (f *File) read(p *unstable.Parser, prefix []string, e *unstable.Node) error
 			"an API key must not stand in the configuration")
 	}
 	k := keyOf(name)
-	if hint := gone[name]; hint != "" {
-		return f.wrong(line, hint, "%s is not a setting any more", name)
-	}
 	if k == nil {
 		return f.unknown(name, line, names())
 	}
@@ -292,8 +289,8 @@ func textOf(v *unstable.Node, kind Kind) (text string, ok bool) {
 	return strings.Join(parts, ","), v.Kind == unstable.Array
 }
 
-var described = map[unstable.Kind]string{unstable.String: "this string", unstable.Integer: "this integer", unstable.Float: "a number with a point",
-	unstable.Bool: "true or false", unstable.Array: "this list"}
+var described = map[unstable.Kind]string{unstable.String: "this string", unstable.Integer: "this integer",
+	unstable.Float: "a number with a point", unstable.Bool: "true or false", unstable.Array: "this list"}
 
 // wrong returns an error of wrong use about a line of the file; 0 is none.
 func (f *File) wrong(line int, hint, format string, args ...any) error {
@@ -305,6 +302,9 @@ func (f *File) wrong(line int, hint, format string, args ...any) error {
 }
 
 func (f *File) unknown(name string, line int, known []string) error {
+	if hint := gone[name]; hint != "" {
+		return f.wrong(line, hint, "%s is not a setting any more", name)
+	}
 	hint := cli.Suggest(name, known, "extract config --example prints all keys")
 	return f.wrong(line, hint, "unknown key %q", name)
 }

@@ -221,18 +221,16 @@ func (s Statement) From(i int) string {
 // Between returns the text from a token up to another.
 func (s Statement) Between(i, j int) string { return s.Text[s.Tokens[i].start:s.Tokens[j-1].end] }
 
+// querying are the words that queries begin with.
+var querying = []string{"select", "with", "values", "table", "from", "explain", "describe", "desc", "summarize", "pivot", "unpivot"}
+
 // Queries says whether a statement begins as queries do.
 func (s Statement) Queries() bool {
 	for _, t := range s.Tokens {
 		if t.Text == "(" {
 			continue
 		}
-		for _, word := range []string{"select", "with", "values", "table", "from", "explain", "describe", "desc", "summarize", "pivot", "unpivot"} {
-			if t.Is(word) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(querying, t.Is)
 	}
 	return false
 }

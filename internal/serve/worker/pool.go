@@ -311,7 +311,8 @@ func (p *Pool) settle(w *worker, err error, clients int) {
 	if len(ran) > 0 {
 		text = strings.Join(ran, " | ")
 	}
-	p.Log(fmt.Sprintf("the process for the statements of %s has ended (%v), and with it %d connections. It ran: %s", whose, err, clients, text))
+	p.Log(fmt.Sprintf("the process for the statements of %s has ended (%v), and with it %d connections. It ran: %s", whose, err,
+		clients, text))
 }
 
 // handOver gives a client to the process, and returns the line to it.

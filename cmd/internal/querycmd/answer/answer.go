@@ -133,7 +133,8 @@ func FormatNames() []string {
 
 // Options are what the settings say of how the warehouse is opened in a zone.
 func (c *Command) Options(loc *time.Location) analytics.Options {
-	return analytics.Options{Location: loc, Currency: c.Currency, Country: c.Country, Goals: c.Goals, Prover: proven.Open(c.Warehouse, time.Now)}
+	return analytics.Options{Location: loc, Currency: c.Currency, Country: c.Country, Goals: c.Goals,
+		Prover: proven.Open(c.Warehouse, time.Now)}
 }
 
 // Open opens the warehouse in a zone. Give what it returns to Release.

@@ -59,13 +59,15 @@ func (j *Job) run(ctx context.Context, out io.Writer, checks Checks) *Report {
 	memory := size(j.Memory)
 	if errors.Is(err, syscall.EFBIG) {
 		temp := size(j.Temp)
-		err = cli.Fail(cli.ExitFailed, fmt.Errorf("the statement was stopped: its sheet takes more than %s of space", temp.String()), "--temp gives it more")
+		err = cli.Fail(cli.ExitFailed, fmt.Errorf("the statement was stopped: its sheet takes more than %s of space", temp.String()),
+			"--temp gives it more")
 	}
 	if errors.As(err, &d) && d.Kind != "Parser" && (d.Kind == "Out of Memory" || diedOfMemory(d.Message)) {
 		err = tooMuch(memory)
 		if strings.Contains(d.Message, "offload") {
 			temp := size(j.Temp)
-			err = cli.Fail(cli.ExitFailed, fmt.Errorf("the statement was stopped: it takes more than %s of memory and %s of space beside it", memory.String(), temp.String()),
+			err = fmt.Errorf("the statement was stopped: it takes more than %s of memory and %s of space beside it", memory.String(), temp.String())
+			err = cli.Fail(cli.ExitFailed, err,
 				"--memory and --temp give it more")
 		}
 	}
@@ -81,8 +83,8 @@ func (j *Job) write(ctx context.Context, out io.Writer, checks Checks) (said *Re
 	// DuckDB counts half of what it takes, as measured: its other half is what allocators hold
 	// back, and what it does not count. So it puts on the disk what it can, before the system's
 	// limit ends the statement.
-	w, err := analytics.Open(ctx, j.Warehouse, analytics.Options{Location: loc, Prover: proven.Open(j.Warehouse, time.Now), SkipDamaged: j.Skip,
-		Safe: &analytics.Limits{Memory: j.Memory / 2, Temp: j.Temp}})
+	w, err := analytics.Open(ctx, j.Warehouse, analytics.Options{Location: loc, Prover: proven.Open(j.Warehouse, time.Now),
+		SkipDamaged: j.Skip, Safe: &analytics.Limits{Memory: j.Memory / 2, Temp: j.Temp}})
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -41,7 +42,8 @@ type Mode struct {
 func (s *Mode) Flags(cmd *cobra.Command) {
 	s.cmd, s.memory, s.temp, s.output = cmd, 1<<30, 1<<30, 64<<20
 	f := cmd.Flags()
-	f.BoolVar(&s.On, "safe", false, "for SQL that somebody else wrote: the warehouse's tables and nothing else, in a process with limits;\nCALLHOUSE_SAFE=1 makes it the default")
+	f.BoolVar(&s.On, "safe", false, "for SQL that somebody else wrote: the warehouse's tables and nothing else, in a process with limits;\n"+
+		"CALLHOUSE_SAFE=1 makes it the default")
 	f.Var(&s.memory, "memory", "with --safe: the most memory for a statement, as `SIZE`")
 	f.Var(&s.temp, "temp", "with --safe: the most space for what does not fit in memory, as `SIZE`")
 	f.Var(&s.output, "max-output", "with --safe: the most that an answer may have, as `SIZE`")
@@ -228,22 +230,21 @@ func (s *Mode) run(ctx context.Context, job Job, out io.Writer) (said *Report, e
 	case diedOfMemory(trace):
 		return nil, tooMuch(s.memory)
 	}
-	return nil, cli.Fail(cli.ExitFailed, fmt.Errorf("the statement broke its process: %w", err), "it may have taken more memory than --memory gives it")
+	return nil, cli.Fail(cli.ExitFailed, fmt.Errorf("the statement broke its process: %w", err),
+		"it may have taken more memory than --memory gives it")
 }
 
 func tooMuch(memory size) error {
-	return cli.Fail(cli.ExitFailed, fmt.Errorf("the statement was stopped: it takes more memory than %s", memory.String()), "--memory 4GiB gives it more")
+	return cli.Fail(cli.ExitFailed, fmt.Errorf("the statement was stopped: it takes more memory than %s", memory.String()),
+		"--memory 4GiB gives it more")
 }
 
 // diedOfMemory reports whether a process that printed trace ran out of memory.
 func diedOfMemory(trace string) bool {
 	trace = strings.ToLower(trace)
-	for _, mark := range []string{"out of memory", "cannot allocate memory", "bad_alloc", "pthread_create failed", "memory exhausted", "failed to allocate"} {
-		if strings.Contains(trace, mark) {
-			return true
-		}
-	}
-	return false
+	marks := []string{"out of memory", "cannot allocate memory", "bad_alloc", "pthread_create failed", "memory exhausted",
+		"failed to allocate"}
+	return slices.ContainsFunc(marks, func(mark string) bool { return strings.Contains(trace, mark) })
 }
 
 // exec starts this program again as the hidden command, and streams its answer to
@@ -294,7 +295,8 @@ type onward struct {
 // Write implements io.Writer.
 func (o *onward) Write(p []byte) (n int, err error) {
 	if o.left -= int64(len(p)); o.left < 0 {
-		err = cli.Fail(cli.ExitFailed, fmt.Errorf("the statement was stopped: its answer has more than %s", o.most.String()), "--max-output 1GiB lets it have more")
+		err = cli.Fail(cli.ExitFailed, fmt.Errorf("the statement was stopped: its answer has more than %s", o.most.String()),
+			"--max-output 1GiB lets it have more")
 	} else {
 		n, err = o.w.Write(p)
 	}

@@ -124,18 +124,20 @@ func (j job) of(list *users.List, user string) (any, error) {
 
 // pool starts the processes that run statements, when there are clients.
 func (j job) pool(who admitted, log *audit.Log, note func(string)) *worker.Pool {
-	p := &worker.Pool{Job: func(user string) (any, error) { return j.of(who.list, user) }, PerUser: who.list != nil, Rest: 5 * time.Minute, Log: note, Command: func() *exec.Cmd {
-		var env []string
-		for _, name := range []string{"HOME", "XDG_CACHE_HOME", "ZONEINFO"} {
-			if v, ok := os.LookupEnv(name); ok {
-				env = append(env, name+"="+v)
+	p := &worker.Pool{Job: func(user string) (any, error) { return j.of(who.list, user) }, PerUser: who.list != nil,
+		Rest: 5 * time.Minute, Log: note, Command: func() *exec.Cmd {
+			var env []string
+			for _, name := range []string{"HOME", "XDG_CACHE_HOME", "ZONEINFO"} {
+				if v, ok := os.LookupEnv(name); ok {
+					env = append(env, name+"="+v)
+				}
 			}
-		}
-		return process.Self(context.Background(), WorkerName, env...) // it ends with its stdin
-	}}
+			return process.Self(context.Background(), WorkerName, env...) // it ends with its stdin
+		}}
 	if log != nil {
 		p.Audit = func(e postgres.Entry) {
-			log.Write(audit.Entry{At: e.At.UTC(), User: e.User, From: e.From, Application: e.Application, Millis: float64(e.Took.Microseconds()) / 1000, Rows: e.Rows, Code: e.Code, Text: e.Text})
+			log.Write(audit.Entry{At: e.At.UTC(), User: e.User, From: e.From, Application: e.Application,
+				Millis: float64(e.Took.Microseconds()) / 1000, Rows: e.Rows, Code: e.Code, Text: e.Text})
 		}
 	}
 	return p
@@ -200,16 +202,18 @@ func reserve(connections int) {
 
 // houses opens the warehouse, for statements in the dialect that is made for each reader; nil:
 // for reports alone. open is told which snapshots are open. free closes it, and ends the pin.
-func (j job) houses(log func(string), open func([]int64), dialect func(rights.Rights) *analytics.Dialect) (h *lend.Houses, free func() error, err error) {
+func (j job) houses(log func(string), open func([]int64), dialect func(rights.Rights) *analytics.Dialect) (
+	h *lend.Houses, free func() error, err error) {
 	prover, ids := proven.Open(j.Warehouse, time.Now), new(analytics.IDs)
-	h = &lend.Houses{Root: j.Root, Log: log, Open: func(ctx context.Context, loc *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
+	h = &lend.Houses{Root: j.Root, Log: log}
+	h.Open = func(ctx context.Context, loc *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
 		o := analytics.Options{Location: loc, Currency: j.Currency, Country: j.Country, Goals: j.Goals,
 			Prover: prover, IDs: ids, Threads: j.Threads, Safe: &analytics.Limits{Memory: j.Memory, Temp: j.Temp}, Rights: r}
 		if dialect != nil {
 			o.Dialect, o.Copies = dialect(r), true
 		}
 		return analytics.Open(ctx, j.Warehouse, o)
-	}}
+	}
 	// The pin holds for as long as this folder is there, which a killed process leaves to the next.
 	holder, err := scratch.Make(scratch.Serve)
 	if err != nil {

@@ -28,11 +28,15 @@ type dotCommand struct {
 
 func dotCommands() []dotCommand {
 	return []dotCommand{
-		{name: ".schema", takes: "[NAME]", says: `the reports and tables; the columns of one of them; \d is the same`, others: ".d .dt .dv .tables .reports .describe .desc",
-			words: append(answer.Names(analytics.Tables()), answer.Names(analytics.Reports())...), run: (*Session).schema},
-		{name: ".format", takes: "[FORMAT]", says: strings.Join(answer.FormatNames(), ", "), others: ".mode", flag: "format", run: (*Session).setFormat},
-		{name: ".output", takes: "[FILE]", says: "answers go to a file; without one, to the terminal again", others: ".o .once", outside: true, run: (*Session).setOutput},
-		{name: ".timer", takes: "[on | off]", says: "rows and seconds below each answer", others: ".timing", words: []string{"on", "off"}, run: (*Session).setTimer},
+		{name: ".schema", takes: "[NAME]", says: `the reports and tables; the columns of one of them; \d is the same`,
+			others: ".d .dt .dv .tables .reports .describe .desc",
+			words:  append(answer.Names(analytics.Tables()), answer.Names(analytics.Reports())...), run: (*Session).schema},
+		{name: ".format", takes: "[FORMAT]", says: strings.Join(answer.FormatNames(), ", "), others: ".mode", flag: "format",
+			run: (*Session).setFormat},
+		{name: ".output", takes: "[FILE]", says: "answers go to a file; without one, to the terminal again", others: ".o .once",
+			outside: true, run: (*Session).setOutput},
+		{name: ".timer", takes: "[on | off]", says: "rows and seconds below each answer", others: ".timing",
+			words: []string{"on", "off"}, run: (*Session).setTimer},
 		{name: ".tz", takes: "[ZONE]", says: "zone of days, hours and printed times", others: ".timezone", flag: "tz", run: (*Session).setZone},
 		{name: ".help", says: "this list", others: ".? .h help", run: (*Session).help},
 		{name: ".quit", says: "leave; as Ctrl-D does", others: ".q .exit quit exit", run: (*Session).quit},

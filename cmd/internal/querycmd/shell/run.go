@@ -63,8 +63,9 @@ func (s *Session) answer(ctx context.Context, do func(a *answer.Command) error) 
 	}
 	defer giveBack()
 	values := config.Values{Warehouse: s.a.Warehouse, TZ: s.tz, Format: s.format, GroupReadable: s.a.GroupReadable}
-	a := &answer.Command{Stdin: strings.NewReader(""), Stdout: s.a.Stdout, Stderr: s.a.Stderr, Config: config.Config{Env: s.a.Env, Values: values},
-		Shell: &answer.Shell{Root: s.a.Warehouse, House: w, Width: answer.TerminalWidth(s.a.Stdout)}}
+	a := &answer.Command{Stdin: strings.NewReader(""), Stdout: s.a.Stdout, Stderr: s.a.Stderr,
+		Config: config.Config{Env: s.a.Env, Values: values},
+		Shell:  &answer.Shell{Root: s.a.Warehouse, House: w, Width: answer.TerminalWidth(s.a.Stdout)}}
 	began := time.Now()
 	if s.file != nil {
 		a.Shell.Width = 0
@@ -134,7 +135,8 @@ func (f *outFile) add(a *answer.Command, do func(*answer.Command) error) error {
 		return err
 	}
 	if format.Format(f.format).Binary() {
-		return cli.Usage(".output FILE names another, .output alone is the terminal", "%s holds an answer, and %s files hold one", f.path, f.format)
+		return cli.Usage(".output FILE names another, .output alone is the terminal",
+			"%s holds an answer, and %s files hold one", f.path, f.format)
 	}
 	file, err := os.OpenFile(f.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, a.FileMode(f.path))
 	if err != nil {

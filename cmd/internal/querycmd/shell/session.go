@@ -59,9 +59,10 @@ func New(a *answer.Command, safe safe.Mode, commands func(answer.Command) *cobra
 	if a.Output != "" {
 		s.redirect(a.Output)
 	}
-	s.houses = &lend.Houses{Root: a.Warehouse, Open: func(ctx context.Context, zone *time.Location, _ rights.Rights) (*analytics.Warehouse, error) {
+	open := func(ctx context.Context, zone *time.Location, _ rights.Rights) (*analytics.Warehouse, error) {
 		return analytics.Open(ctx, a.Warehouse, a.Options(zone))
-	}}
+	}
+	s.houses = &lend.Houses{Root: a.Warehouse, Open: open}
 	return s, nil
 }
 
