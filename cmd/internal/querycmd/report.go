@@ -142,9 +142,8 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string) (e
 		return err
 	}
 	defer rows.Close()
-	before, compares := p.Previous()
 	src := format.Drawn(rows, f.Map)
-	if compares {
+	if _, compares := p.Previous(); compares {
 		src = format.Compared(rows)
 	}
 	r, err := a.WriteUnder(ctx, a.heading(p, loc), src, loc)
@@ -152,11 +151,19 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string) (e
 		return err
 	}
 	a.Notes(r)
+	return a.tellMissing(ctx, w, f, p, r.Rows, loc, now)
+}
+
+// tellMissing says on stderr what an answer of so many rows does not show: what was never fetched, matches
+// nothing, or makes two periods unlike, and how complete the calls are.
+func (a *app) tellMissing(ctx context.Context, w *analytics.Warehouse, f *sqlfiles.File, p analytics.Params, rows int64,
+	loc *time.Location, now time.Time) error {
+	before, compares := p.Previous()
 	lacking, err := w.NotFetched(f, p)
 	if err != nil {
 		return err
 	}
-	if r.Rows == 0 && len(lacking) == 0 {
+	if rows == 0 && len(lacking) == 0 {
 		words.Fprintln(a.Stderr, cmp.Or(f.Empty, "no calls match"))
 	}
 	unmatched, err := w.Unmatched(ctx, p)
