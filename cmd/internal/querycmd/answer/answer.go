@@ -41,7 +41,9 @@ type Shell struct {
 	Root  string
 	House *analytics.Warehouse // open, at one snapshot
 	Width int                  // of the terminal that the answer ends on
-	Wrote *format.Result
+	// Instead names the format that has all of an answer; see format.Options.
+	Instead string
+	Wrote   *format.Result
 }
 
 // kept returns the shell's warehouse, if it is the one that is asked for.
@@ -67,7 +69,7 @@ func (c *Command) Drawing(loc *time.Location) format.Options {
 	}
 	o := format.Options{Location: loc, Width: c.Width()}
 	if c.Shell != nil {
-		o.Instead = ".format csv"
+		o.Instead = c.Shell.Instead
 	}
 	return o
 }

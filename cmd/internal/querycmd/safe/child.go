@@ -19,7 +19,6 @@ import (
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/duck"
-	"callhouse/internal/analytics/format"
 	"callhouse/internal/layout"
 	"callhouse/internal/lend/process"
 	"callhouse/internal/proven"
@@ -94,21 +93,17 @@ func (j *Job) write(ctx context.Context, out io.Writer, checks Checks) (said *Re
 	if err := process.Limit(j.Memory, j.Temp); err != nil {
 		return nil, fmt.Errorf("limit the memory: %w", err)
 	}
+	a := j.command(out)
 	if j.Checks != nil {
-		failed, err := checks(ctx, j.command(out), w, j.Checks)
+		failed, err := checks(ctx, a, w, j.Checks)
 		return &Report{Failed: failed, Skipped: w.Skipped()}, err
 	}
-	rows, err := w.SQLWith(ctx, j.Statement, j.Params)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	r, err := format.Write(ctx, out, j.Format, rows, format.Options{Location: loc, Width: j.Width, Instead: j.Instead})
+	r, err := write(ctx, a, w, j.Statement, j.Params)
 	return &Report{Rows: r.Rows, Notes: r.Notes, Skipped: w.Skipped()}, err
 }
 
 // command returns the command that answers in this process.
 func (j *Job) command(out io.Writer) *answer.Command {
 	return &answer.Command{Config: config.Config{Values: config.Values{Warehouse: j.Warehouse, TZ: j.Zone, Format: string(j.Format)}},
-		Stdout: out, Stderr: io.Discard, Shell: &answer.Shell{Width: j.Width}}
+		Stdout: out, Stderr: io.Discard, Shell: &answer.Shell{Width: j.Width, Instead: j.Instead}}
 }

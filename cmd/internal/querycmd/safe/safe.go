@@ -149,17 +149,22 @@ func (s *Mode) Answer(ctx context.Context, a *answer.Command, text string, param
 		return err
 	}
 	defer func() { err = cmp.Or(err, a.Release(w)) }()
-	rows, err := w.SQLWith(ctx, text, params)
-	if err != nil {
-		return answer.ExplainSQL(err)
-	}
-	defer rows.Close()
-	r, err := a.Write(ctx, rows, loc)
+	r, err := write(ctx, a, w, text, params)
 	if err != nil {
 		return answer.ExplainSQL(err)
 	}
 	a.Notes(r)
 	return nil
+}
+
+// write runs a statement in this process, and writes its answer.
+func write(ctx context.Context, a *answer.Command, w *analytics.Warehouse, text string, params map[string]string) (format.Result, error) {
+	rows, err := w.SQLWith(ctx, text, params)
+	if err != nil {
+		return format.Result{}, err
+	}
+	defer rows.Close()
+	return a.Write(ctx, rows, w.Location())
 }
 
 // RunJob does a job in a process of its own, and writes the answer as the flags

@@ -15,13 +15,15 @@ func candidates(words ...string) (out []shell.Candidate) {
 }
 
 func vocabulary() *shell.Vocabulary {
-	follows := map[string][]shell.Candidate{".timer": candidates("on", "off"), "sentiment": candidates("--by", "--since"), "--by": candidates("day", "week")}
+	follows := map[string][]shell.Candidate{".timer": candidates("on", "off"),
+		"sentiment": candidates("--by", "--since"), "--by": candidates("day", "week")}
 	return &shell.Vocabulary{
 		Tables: []shell.Table{
 			{Candidate: shell.Candidate{Text: "calls"}, Columns: candidates("call_id", "agent_id", "start_at")},
 			{Candidate: shell.Candidate{Text: "transcript_turns"}, Columns: candidates("call_id", "content", "start_at")},
 		},
-		Functions: []string{"abs", "count", "starts_with"}, Keywords: []string{"SELECT", "FROM", "WHERE", "AS", "AND"}, Starts: []string{"SELECT", "FROM"},
+		Functions: []string{"abs", "count", "starts_with"},
+		Keywords:  []string{"SELECT", "FROM", "WHERE", "AS", "AND"}, Starts: []string{"SELECT", "FROM"},
 		Commands:  candidates("sentiment", ".tables", ".timer"),
 		IsCommand: isCommand,
 		Follow: func(words []string) []shell.Candidate {
@@ -56,7 +58,8 @@ func TestComplete(t *testing.T) {
 		{"select 1; se|", "se", "select sentiment"},
 		{"select 1;\nselect\n  ag|\nfrom calls", "ag", "agent_id"},
 		{".t|", ".t", ".tables .timer"}, {".timer |", " ", "on off"}, {".timer of|", "of", "off"}, {".nothing |", " ", ""},
-		{"sentiment |", " ", "--by --since"}, {"sentiment --b|", "--b", "--by"}, {"sentiment --by |", " ", "day week"}, {"sentiment --by w|", "w", "week"},
+		{"sentiment |", " ", "--by --since"}, {"sentiment --b|", "--b", "--by"},
+		{"sentiment --by |", " ", "day week"}, {"sentiment --by w|", "w", "week"},
 		{"sentiment --since 7d --by d|", "d", "day"},
 		{"sentiment --by day; se|", "se", "select sentiment"}, {"sentiment --by day\nse|", "se", "select sentiment"},
 		{`\t|`, `\t`, ""}, {"\\dt\nsel|", "sel", "select"}, {`\dt; from |`, " ", "calls transcript_turns stored."},

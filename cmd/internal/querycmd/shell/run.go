@@ -65,7 +65,7 @@ func (s *Session) answer(ctx context.Context, do func(a *answer.Command) error) 
 	values := config.Values{Warehouse: s.a.Warehouse, TZ: s.tz, Format: s.format, GroupReadable: s.a.GroupReadable}
 	a := &answer.Command{Stdin: strings.NewReader(""), Stdout: s.a.Stdout, Stderr: s.a.Stderr,
 		Config: config.Config{Env: s.a.Env, Values: values},
-		Shell:  &answer.Shell{Root: s.a.Warehouse, House: w, Width: answer.TerminalWidth(s.a.Stdout)}}
+		Shell:  &answer.Shell{Root: s.a.Warehouse, House: w, Width: answer.TerminalWidth(s.a.Stdout), Instead: ".format csv"}}
 	began := time.Now()
 	if s.file != nil {
 		a.Shell.Width = 0
