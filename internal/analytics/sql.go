@@ -15,31 +15,6 @@ func (w *Warehouse) SQL(ctx context.Context, text string, args ...any) (*Rows, e
 	return w.runSQL(ctx, text, func(*duck.Stmt) ([]any, error) { return args, nil })
 }
 
-// View is a SELECT with a name, which statements may read as they read a table.
-type View struct{ Name, SQL string }
-
-func (v View) create() string { return "CREATE OR REPLACE TEMP VIEW " + v.Name + " AS " + v.SQL }
-
-// Define makes the views known to the statements that follow. Each may read those before it. Their names must be plain words, and
-// none of a table's.
-func (w *Warehouse) Define(ctx context.Context, views []View) error {
-	conn, err := w.Conn(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	for _, v := range views {
-		if err := w.Reads(ctx, conn, v.SQL); err != nil {
-			return err
-		}
-		if err := w.Defined(ctx, conn, v.SQL, func() error { return conn.Exec(ctx, v.create()) }); err != nil {
-			return err
-		}
-	}
-	w.views = views
-	return nil
-}
-
 // ParamError says that a statement's parameters and the values given for them
 // do not match.
 type ParamError struct {
@@ -97,11 +72,6 @@ func (w *Warehouse) runSQL(ctx context.Context, text string, arguments func(*duc
 			conn.Close()
 		}
 	}()
-	for _, v := range w.views {
-		if err := conn.Exec(ctx, v.create()); err != nil {
-			return nil, err
-		}
-	}
 	if err := w.Reads(ctx, conn, text); err != nil {
 		return nil, err
 	}

@@ -25,7 +25,6 @@ type Warehouse struct {
 	currency string
 	country  string
 	goals    []Goal
-	views    []View
 }
 
 // Open opens the current snapshot of the warehouse at root. Its errors are those of

@@ -96,9 +96,6 @@ func New(cfg Config) (*Client, error) {
 	}
 	second, minute := cfg.Limits()
 	c.budget = newBudget(second, minute, cfg.Recall, cfg.Note)
-	if cfg.Greedy {
-		c.budget.pace.beGreedy()
-	}
 	return c, nil
 }
 

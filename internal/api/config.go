@@ -44,7 +44,6 @@ type Config struct {
 	PerSecond int     // requests a second that the service allows
 	PerMinute int     // and a minute
 	Share     float64 // the part of both that may be used, above 0 and at most 1
-	Greedy    bool    // no room is made for others who spend the same limits
 	Workers   int     // requests in flight; 0: what the limits can use
 
 	// Recall is what runs before this one spent, in any order; old spends do no

@@ -45,7 +45,6 @@ const (
 
 // pace is how much of the limits we may use now.
 type pace struct {
-	greedy         bool    // others are not made room for: only a refusal holds us back
 	closed         instant // nothing is sent before: the service refuses
 	next           instant // nor before: requests are spread over the minute
 	second, minute ceiling
@@ -54,14 +53,6 @@ type pace struct {
 	accepted    int     // requests since
 	row         int     // refusals in a row
 	closing     time.Duration
-}
-
-// beGreedy makes the whole of the limits ours from now on.
-func (p *pace) beGreedy() {
-	p.greedy = true
-	for _, c := range []*ceiling{&p.second, &p.minute} {
-		c.level, c.rises = c.limit, math.MaxInt64
-	}
 }
 
 func newPace(perSecond, perMinute int) pace {
@@ -83,7 +74,7 @@ func (p *pace) refused(sent, now instant, asked time.Duration, second, minute in
 		p.accepted, p.lastRefusal = 0, now
 	}
 	p.closed = max(p.closed, now+cmp.Or(asked, p.closing))
-	if !news || p.greedy {
+	if !news {
 		return
 	}
 	// Which window was full? The one in which we are above what fitted last time;
@@ -100,9 +91,6 @@ func (p *pace) refused(sent, now instant, asked time.Duration, second, minute in
 // one waits for its part of it. Others would not get through a burst, and a service
 // that counts by the clock would be full for the rest of its minute.
 func (p *pace) spread(now instant, held int) {
-	if p.greedy {
-		return
-	}
 	if c := p.minute.at(now); 2*held > c {
 		p.next = now + p.minute.span*8/10/time.Duration(c)
 	}

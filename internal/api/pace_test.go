@@ -16,7 +16,6 @@ type others struct {
 	every     time.Duration // somebody else asks so often; 0: nobody
 	from      time.Duration // so long after the run began; below zero: before
 	faults    float64       // this part of our requests is refused for no reason
-	greedy    bool          // we make no room for them
 }
 
 // outcome is what came of it, summed over runs.
@@ -29,9 +28,6 @@ func (o others) live(t *testing.T, seed uint64, out *outcome) {
 		g := newGate(o.algorithm, 5, 120)
 		g.strict = false
 		b := newBudget(5, 120, nil, nil)
-		if o.greedy {
-			b.pace.beGreedy()
-		}
 		rnd := rand.New(rand.NewPCG(seed, 7))
 		ctx, cancel := context.WithTimeout(t.Context(), 16*time.Minute)
 		defer cancel()
@@ -101,9 +97,6 @@ func TestNeighbours(t *testing.T) {
 		{others{algorithm: "sliding log", every: 3 * time.Second, from: -time.Minute}, 90, 5},
 		{others{algorithm: "token bucket", every: time.Second, from: -time.Minute}, 54, 5},
 		{others{algorithm: "token bucket", every: 3 * time.Second, from: -time.Minute}, 90, 5},
-		{others{algorithm: "sliding log", greedy: true}, 118, 0},
-		{others{algorithm: "sliding log", greedy: true, faults: 0.01}, 112, 0},
-		{others{algorithm: "sliding log", greedy: true, every: 3 * time.Second, from: -time.Minute}, 105, 70},
 		{others{algorithm: "fixed window", every: time.Second, from: -time.Minute}, 54, 25},
 		{others{algorithm: "fixed window", every: 3 * time.Second, from: -time.Minute}, 90, 20},
 	} {
@@ -114,8 +107,8 @@ func TestNeighbours(t *testing.T) {
 		}
 		minutes := float64(runs) * (16*time.Minute - max(0, -c.from)).Minutes()
 		ours, shutOut := float64(out.ours)/minutes, 100*float64(out.shutOut)/float64(max(1, out.theirs))
-		t.Logf("%s, greedy %v, another every %v, from %v on, %v %% faults: we %.1f a minute, %.2f refused; of theirs %.1f %% refused",
-			c.algorithm, c.greedy, c.every, c.from, 100*c.faults, ours, float64(out.refused)/minutes, shutOut)
+		t.Logf("%s, another every %v, from %v on, %v %% faults: we %.1f a minute, %.2f refused; of theirs %.1f %% refused",
+			c.algorithm, c.every, c.from, 100*c.faults, ours, float64(out.refused)/minutes, shutOut)
 		if ours < c.ours || shutOut > c.shutOut {
 			t.Errorf("at least %v a minute were wanted, and at most %v %% of theirs refused", c.ours, c.shutOut)
 		}

@@ -32,8 +32,8 @@ const (
 	FromV2
 )
 
-// BulkPath is where v2 lists whole calls.
-const BulkPath = "/v2/calls/list"
+// bulkPath is where v2 lists whole calls.
+const bulkPath = "/v2/calls/list"
 
 const (
 	// A page of v2 is worth its request from so many due calls on.

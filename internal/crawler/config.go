@@ -26,8 +26,6 @@ type Config struct {
 
 	// Transcripts says where they come from; unless from v3, the store must be a BulkStore.
 	Transcripts Transcripts
-	// BulkPath is where v2 lists whole calls, below BaseURL; empty: BulkPath.
-	BulkPath string
 
 	// Resources are what is fetched besides calls, a parent before its children. The store
 	// must be an ObjectStore then.
@@ -53,7 +51,6 @@ type Config struct {
 func (cfg Config) withDefaults() Config {
 	cfg.SetDefaults()
 	cfg.Lookback = cmp.Or(cfg.Lookback, 30*24*time.Hour)
-	cfg.BulkPath = cmp.Or(cfg.BulkPath, BulkPath)
 	cfg.CheckpointEvery = cmp.Or(cfg.CheckpointEvery, 2*time.Minute)
 	cfg.Probe = api.Request{Path: callsPath, Query: url.Values{"limit": {"1"}}}
 	return cfg

@@ -50,9 +50,6 @@ func (p *Plan) Details() int64 { return p.Due + p.Unsettled + p.New - p.Bulk.Cal
 // usable is how many of a minute's requests a run sends while nobody else does. The
 // rest stays free for others: see api/pace.go.
 func (c *Crawler) usable() float64 {
-	if c.cfg.Greedy {
-		return float64(c.minute)
-	}
 	return float64(c.minute) * 29 / 30
 }
 

@@ -27,6 +27,7 @@ import (
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/rights"
+	"callhouse/internal/lend"
 	"callhouse/internal/postgres"
 	"callhouse/internal/serve"
 	"callhouse/internal/serve/pgcatalog"
@@ -38,7 +39,7 @@ type row = analyticstest.Row
 // house is a server over a small warehouse.
 type house struct {
 	root, address string
-	houses        *serve.Houses
+	houses        *lend.Houses
 	mu            sync.Mutex
 	held          [][]int64 // what was to be pinned, each time
 	audit         []postgres.Entry
@@ -57,7 +58,7 @@ func start(t *testing.T, settle func(*postgres.Server)) *house {
 	h := &house{root: t.TempDir(), running: map[uint64]string{}}
 	ids := new(opened.IDs)
 	analyticstest.Write(t, h.root, 1, analyticstest.Data{Calls: calls(2), Turns: []row{{"call_id": "c0", "turn": int64(0), "role": "agent", "content": "hello"}}})
-	h.houses = &serve.Houses{Root: h.root, Log: func(text string) { t.Log(text) },
+	h.houses = &lend.Houses{Root: h.root, Log: func(text string) { t.Log(text) },
 		Open: func(ctx context.Context, zone *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
 			return analytics.Open(ctx, h.root, analytics.Options{Options: opened.Options{Location: zone, Threads: 1, Safe: &opened.Limits{Memory: 256 << 20, Temp: 1 << 20}, Dialect: pgcatalog.Dialect(r), Rights: r, IDs: ids, Copies: true}})
 		},

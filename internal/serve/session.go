@@ -15,6 +15,7 @@ import (
 	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/analytics/value"
+	"callhouse/internal/lend"
 	"callhouse/internal/postgres"
 	"callhouse/internal/postgres/cell"
 	"callhouse/internal/serve/dialect"
@@ -22,7 +23,7 @@ import (
 
 // Backend opens sessions over the warehouse for the Postgres protocol.
 type Backend struct {
-	Houses *Houses
+	Houses *lend.Houses
 	// Zone is that of sessions that name none.
 	Zone *time.Location
 	// Rights returns what a user may see; nil: everybody sees everything.
@@ -38,7 +39,6 @@ func (b *Backend) Open(_ context.Context, user string, settings postgres.Setting
 			return nil, err
 		}
 	}
-	b.Houses.join(s)
 	return s, nil
 }
 
@@ -54,7 +54,8 @@ type session struct {
 	leaving    atomic.Bool
 	mu         sync.Mutex // held from Begin to End
 	began      bool
-	at         *house
+	at         *lend.House // nil: none is held
+	giveBack   func()
 	conns      []*conn
 	statements map[*statement]bool
 }
@@ -69,32 +70,29 @@ type conn struct {
 // Begin implements postgres.Session.
 func (s *session) Begin(ctx context.Context) error {
 	s.mu.Lock() // until End
-	at, err := s.backend.Houses.take(ctx, s.backend.Zone, s.rights)
+	at, giveBack, err := s.backend.Houses.Keep(ctx, s.backend.Zone, s.rights, s.leave)
 	if err != nil {
 		s.mu.Unlock()
 		return explain(s.backend.Houses.Root, err)
 	}
 	s.began = true
 	if at == s.at {
-		s.backend.Houses.free(at) // it is held already
+		giveBack() // it is held already
 		return nil
 	}
 	s.drop()
-	s.at = at
+	s.at, s.giveBack = at, giveBack
 	return nil
 }
 
 // End implements postgres.Session.
 func (s *session) End() {
-	leaves := s.at != nil && !s.backend.Houses.isCurrent(s.at)
-	if leaves {
-		s.drop()
-	}
+	s.dropOld()
 	s.began = false
 	s.mu.Unlock()
 }
 
-// leave implements reader. It waits for a transaction's end, once for all commits meanwhile.
+// leave waits for a transaction's end, once for all commits meanwhile.
 func (s *session) leave() {
 	if s.leaving.Swap(true) {
 		return
@@ -102,9 +100,19 @@ func (s *session) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.leaving.Store(false)
-	if s.at != nil && !s.backend.Houses.isCurrent(s.at) {
+	s.dropOld()
+}
+
+// dropOld lets go of a house that is no longer the current one.
+func (s *session) dropOld() {
+	if s.at != nil && !s.at.IsCurrent() {
 		s.drop()
 	}
+}
+
+// memory is what is remembered of statements of the house.
+func (s *session) memory() *memory {
+	return s.at.Memory(func() any { return new(memory) }).(*memory)
 }
 
 // drop lets go of the house.
@@ -119,13 +127,12 @@ func (s *session) drop() {
 		c.Close()
 	}
 	s.conns = nil
-	s.backend.Houses.free(s.at)
+	s.giveBack()
 	s.at = nil
 }
 
 // Close implements postgres.Session. The transaction must have ended.
 func (s *session) Close() {
-	s.backend.Houses.part(s)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.drop()
@@ -195,7 +202,7 @@ type statement struct {
 func (s *session) explain(err error) error {
 	var d *duck.Error
 	if errors.As(err, &d) && (d.Kind == "INTERNAL" || d.Kind == "FATAL") && s.at != nil {
-		s.backend.Houses.spoil(s.at)
+		s.at.Spoil()
 	}
 	return explain(s.backend.Houses.Root, err)
 }
@@ -204,7 +211,7 @@ func (s *session) explain(err error) error {
 func (s *session) Prepare(ctx context.Context, text string, types []uint32) (postgres.Statement, error) {
 	st := &statement{s: s, text: text, types: types}
 	s.statements[st] = true
-	if p := s.at.plan(st.key()); p != nil { // it is prepared once it runs
+	if p := s.memory().plan(st.key()); p != nil { // it is prepared once it runs
 		st.columns, st.params, st.guess, st.found = p.columns, p.params, p.guess, p.found
 		return st, nil
 	}
@@ -213,7 +220,7 @@ func (s *session) Prepare(ctx context.Context, text string, types []uint32) (pos
 		return nil, s.explain(err)
 	}
 	if len(text) <= mostText && !passes(text, nil) {
-		s.at.keepPlan(st.key(), &plan{st.columns, st.params, st.guess, st.found})
+		s.memory().keepPlan(st.key(), &plan{st.columns, st.params, st.guess, st.found})
 	}
 	return st, nil
 }
@@ -364,7 +371,7 @@ func (st *statement) Close() {
 // Query implements postgres.Statement.
 func (st *statement) Query(ctx context.Context, args []any) (postgres.Rows, error) {
 	key := st.answerKey(args)
-	if k := st.s.at.answer(key); k != nil && st.sameTypes(k.columns) == nil {
+	if k := st.s.memory().answer(key); k != nil && st.sameTypes(k.columns) == nil {
 		return &keptRows{kept: k}, nil
 	}
 	if st.stmt == nil || st.conn.busy || st.asked.ByValue {
@@ -392,7 +399,7 @@ func (st *statement) Query(ctx context.Context, args []any) (postgres.Rows, erro
 		return &planRows{rows: all}, nil
 	}
 	if key != "" {
-		return &keeping{rows: all, in: &st.s.at.memory, key: key, kept: &kept{columns: answer.Columns()}}, nil
+		return &keeping{rows: all, in: st.s.memory(), key: key, kept: &kept{columns: answer.Columns()}}, nil
 	}
 	return all, nil
 }

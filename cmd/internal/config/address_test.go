@@ -32,7 +32,6 @@ func TestKeyGoesToItsAddress(t *testing.T) {
 		{"key by flag, for the file's address", machine, "", "", "--api-key-file=/o", ""},
 		{"another warehouse alone", machine, "", "", "--warehouse=/ow", ""},
 		{"a key file without an address", "api_key_file = \"/k\"", "", "", "--base-url=http://other", "API key"},
-		{"a key variable that the file names", "api_key_env = \"K\"", "", "K=k", "--base-url=http://other", "API key"},
 		{"a warehouse without an address", "warehouse = \"/w\"", "", "CALLHOUSE_API_KEY=o", "--base-url=http://other", ""},
 		{"both in the environment, and another address by flag", "", "", "CALLHOUSE_API_KEY=o CALLHOUSE_BASE_URL=http://machine", "--base-url=http://other", "API key"},
 		{"a key file in the environment, and another address by flag", "", "", "CALLHOUSE_API_KEY_FILE=/k CALLHOUSE_BASE_URL=http://machine", "--base-url=http://other", "API key"},

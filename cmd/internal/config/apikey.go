@@ -44,32 +44,20 @@ func (c *Config) KeyPlace() (KeyPlace, error) {
 	if err := c.File.checkKey(c.Env, c.Profile); err != nil {
 		return KeyPlace{}, err
 	}
-	file, env := c.Settings.From("api_key_file"), c.Settings.From("api_key_env")
-	own := FromDefault
-	if strings.TrimSpace(c.Env.Get(EnvKey)) != "" {
-		own = FromEnv
-	}
-	best := max(file.Source, env.Source, own)
-	var places []KeyPlace
-	if best == FromDefault {
+	file := c.Settings.From("api_key_file")
+	inEnv := strings.TrimSpace(c.Env.Get(EnvKey)) != ""
+	switch {
+	case file.Source == FromDefault && !inEnv:
 		return c.credential(), nil
+	case file.Source == FromEnv && inEnv:
+		return KeyPlace{}, cli.Usage("say one of them", "two API keys are named: %s and file %s", EnvKey, c.APIKeyFile)
+	case file.Source > FromEnv || !inEnv:
+		if c.APIKeyFile == "" {
+			return KeyPlace{}, nil
+		}
+		return KeyPlace{file: c.APIKeyFile, from: file.String(), layer: file.Source}, nil
 	}
-	if own == best && c.APIKeyEnv != EnvKey {
-		places = append(places, KeyPlace{Env: EnvKey, layer: own})
-	}
-	if file.Source == best && c.APIKeyFile != "" {
-		places = append(places, KeyPlace{file: c.APIKeyFile, from: file.String(), layer: best})
-	}
-	if env.Source == best && c.APIKeyEnv != "" {
-		places = append(places, KeyPlace{Env: c.APIKeyEnv, from: env.String(), layer: best})
-	}
-	switch len(places) {
-	case 0:
-		return KeyPlace{}, nil
-	case 1:
-		return places[0], nil
-	}
-	return KeyPlace{}, cli.Usage("say one of them", "two API keys are named: %s and %s", places[0].Source(), places[1].Source())
+	return KeyPlace{Env: EnvKey, layer: FromEnv}, nil
 }
 
 // credential returns the key that systemd provides to the service, if it does.
@@ -99,9 +87,6 @@ func (c *Config) APIKey() (key, source string, err error) {
 	switch {
 	case p.Env != "":
 		raw = c.Env.Get(p.Env)
-		if strings.TrimSpace(raw) == "" {
-			return "", "", cli.Usage("it is to hold the organisation's key", "no API key: %s is not set (%s names it)", p.Env, p.from)
-		}
 	case p.file != "":
 		raw, err = ReadSecret(p.file, "API key", keyHint, p.Systemd)
 		if laid := c.credential(); err != nil && !p.Systemd && laid.file != "" {
@@ -112,8 +97,7 @@ func (c *Config) APIKey() (key, source string, err error) {
 			return "", "", err
 		}
 	case c.Profile != "":
-		return "", "", cli.Usage("give the profile an api_key_file or api_key_env, or systemd's service the credential "+
-			credentialName+"."+c.Profile,
+		return "", "", cli.Usage("give the profile an api_key_file, or systemd's service the credential "+credentialName+"."+c.Profile,
 			"no API key for the profile %q", c.Profile)
 	default:
 		return "", "", cli.Usage(keyHint, "no API key: %s is not set", EnvKey)

@@ -28,6 +28,7 @@ type File struct {
 	top      table
 	profiles map[string]table
 	Profiles []string // names, in the file's order
+	Notes    []string // warnings about its settings
 }
 
 // table is the settings of the file's top, or of one profile, by name.
@@ -210,6 +211,10 @@ func (f *File) read(p *unstable.Parser, prefix []string, e *unstable.Node) error
 			"an API key must not stand in the configuration")
 	}
 	k := keyOf(name)
+	if old := gone[name]; old.ignored {
+		f.Notes = append(f.Notes, fmt.Sprintf("%s:%d: %s is not a setting any more, and is ignored; %s", f.Path, line, name, old.hint))
+		return nil
+	}
 	if k == nil {
 		return f.unknown(name, line, names())
 	}
@@ -303,6 +308,9 @@ func (f *File) wrong(line int, hint, format string, args ...any) error {
 }
 
 func (f *File) unknown(name string, line int, known []string) error {
+	if old, ok := gone[name]; ok {
+		return f.wrong(line, old.hint, "%s is not a setting any more", name)
+	}
 	hint := cli.Suggest(name, known, "extract config --example prints all keys")
 	return f.wrong(line, hint, "unknown key %q", name)
 }

@@ -19,6 +19,12 @@ const annotation = "callhouse_setting"
 func (c *Config) AddFlags(root *cobra.Command, program Program) {
 	f := root.PersistentFlags()
 	c.add(f, program, false)
+	for name, old := range gone {
+		if flag := strings.ReplaceAll(name, "_", "-"); old.ignored && program == Extract {
+			f.String(flag, "", "")
+			_ = f.MarkHidden(flag) // it fails for flags that do not exist
+		}
+	}
 	f.StringVar(&c.Path, "config", "", "configuration `FILE` ("+EnvFile+"); else callhouse.toml where it is looked for")
 	f.StringSliceVar(&c.Named, "profile", nil, "`NAME` of a profile in the configuration file ("+EnvProfile+
 		"); a,b for several, where they are taken")
@@ -28,6 +34,31 @@ func (c *Config) AddFlags(root *cobra.Command, program Program) {
 			cli.Complete(root, Keys[i].Flag(), words...)
 		}
 	}
+}
+
+// Strays returns a warning for each flag, key of the file and environment variable that looks like a setting
+// and is none.
+func (c *Config) Strays(flags *pflag.FlagSet) []string {
+	notes := c.Env.StrayVariables()
+	if c.File != nil {
+		notes = append(notes, c.File.Notes...)
+	}
+	for name, old := range gone {
+		flag := strings.ReplaceAll(name, "_", "-")
+		if f := flags.Lookup(flag); f != nil && f.Changed {
+			notes = append(notes, "--"+flag+" is not a flag any more, and is ignored; "+old.hint)
+		}
+	}
+	return notes
+}
+
+// FlagError is cli.FlagError, and says what to do instead of the flags of earlier builds.
+func FlagError(cmd *cobra.Command, err error) error {
+	_, name, _ := strings.Cut(err.Error(), "unknown flag: --")
+	if old, ok := gone[strings.ReplaceAll(name, "-", "_")]; ok {
+		return cli.Usage(old.hint, "--%s is not a flag any more", name)
+	}
+	return cli.FlagError(cmd, err)
 }
 
 // AddOwnFlags adds the flags of a program's other settings, those with Own, to one

@@ -95,21 +95,20 @@ const (
 
 // Values are the values in force.
 type Values struct {
-	BaseURL, APIKeyFile, APIKeyEnv, Warehouse string
-	PerSecond, PerMinute                      int
-	Share                                     float64
-	Manners                                   string
-	Since, Mask, MaskKeyFile, Keep, Country   string
-	MaxDuration, Window, RelistEvery          time.Duration
-	Resources, OrganizationID                 string
-	Transcripts, V2Path                       string
-	MetricsFile, PingURL, LogFormat           string
-	GroupReadable, Quiet                      bool
-	ListOnly, AgentBodies                     bool
-	TZ, Currency, Lang, Format, Success       string
-	PublishTo, PublishCatalog                 string
-	PublishNamespace, PublishOrganization     string
-	Publish                                   bool
+	BaseURL, APIKeyFile, Warehouse          string
+	PerSecond, PerMinute                    int
+	Share                                   float64
+	Since, Mask, MaskKeyFile, Keep, Country string
+	MaxDuration, Window, RelistEvery        time.Duration
+	Resources, OrganizationID               string
+	Transcripts                             string
+	MetricsFile, PingURL, LogFormat         string
+	GroupReadable, Quiet                    bool
+	ListOnly, AgentBodies                   bool
+	TZ, Currency, Lang, Format, Success     string
+	PublishTo, PublishCatalog               string
+	PublishNamespace, PublishOrganization   string
+	Publish                                 bool
 }
 
 // Keys are all settings, in the order in which they are listed.
@@ -118,9 +117,6 @@ var Keys = []Key{
 		About: "address of the service, the part before /v3", in: func(v *Values) any { return &v.BaseURL }},
 	{Name: "api_key_file", Kind: Path, For: Extract, Uses: "plan verify", Value: "FILE", Sample: "/etc/callhouse/key", Whose: true,
 		About: "file that holds the API key, readable by its owner alone", in: func(v *Values) any { return &v.APIKeyFile }},
-	{Name: "api_key_env", Kind: Text, For: Extract, Uses: "plan verify", Value: "NAME", Sample: "ACME_API_KEY", Whose: true,
-		About: "name of the environment variable that holds the API key, if it is not CALLHOUSE_API_KEY",
-		in:    func(v *Values) any { return &v.APIKeyEnv }},
 	{Name: "warehouse", Kind: Path, For: Extract | Query, Value: "DIR", Default: "./warehouse", Whose: true,
 		Uses:  "plan verify import compact migrate rollback forget status show report sql check catalog init serve export publish",
 		About: "folder of the warehouse", in: func(v *Values) any { return &v.Warehouse }},
@@ -130,10 +126,6 @@ var Keys = []Key{
 		About: "requests that the service allows in a minute", in: func(v *Values) any { return &v.PerMinute }},
 	{Name: "share", Kind: Number, For: Extract, Uses: "plan verify", Value: "PART", Default: "1",
 		About: "share of both limits that a run may use; the rest is left to other programs", in: func(v *Values) any { return &v.Share }},
-	{Name: "manners", Kind: Text, For: Extract, Uses: "plan verify", Words: []string{"polite", "greedy"}, Default: "polite",
-		About: "polite makes room for others who spend the same limits, even within its share; greedy takes all of its share, " +
-			"and others get what is left",
-		in: func(v *Values) any { return &v.Manners }},
 	{Name: "since", Kind: Text, For: Extract, Uses: "plan", Own: true, Value: "TIME", Sample: "2026-11-01",
 		About: "leave out calls that started before this: 2026-11-01, 2026-11-01T08:00:00Z, or 30d for 30 days ago",
 		in:    func(v *Values) any { return &v.Since }},
@@ -153,8 +145,6 @@ var Keys = []Key{
 		About: "auto takes pages of v2 where they save requests and prove to hold what v3 does; v3 never does; v2 also for a " +
 			"few calls, and where they were missing or wrong before",
 		in: func(v *Values) any { return &v.Transcripts }},
-	{Name: "v2_path", Kind: Text, For: Extract, Uses: "plan", Own: true, Value: "PATH", Default: "/v2/calls/list",
-		About: "where v2 lists calls, below base_url", in: func(v *Values) any { return &v.V2Path }},
 	{Name: "list_only", Kind: Boolean, For: Extract, Uses: "plan", Own: true, Default: "false",
 		About: "fetch what the list tells of calls, a hundred in a request, and no transcripts; a later run without it fetches these",
 		in:    func(v *Values) any { return &v.ListOnly }},
@@ -228,4 +218,16 @@ func keyOf(name string) *Key {
 		}
 	}
 	return nil
+}
+
+// gone are the settings of earlier builds, and what to do instead. An upgrade must not cost a night:
+// those that a run does without are ignored with a warning.
+var gone = map[string]struct {
+	hint    string
+	ignored bool
+}{
+	"manners": {"remove it: a run makes room for others who spend the same limits, and share sets how much it may use", true},
+	"v2_path": {"remove it: v2 lists calls at /v2/calls/list, below base_url", true},
+	"api_key_env": {"name a file of mode 0600 that holds the key, as in api_key_file = \"/etc/callhouse/key\", " +
+		"or put the key into " + EnvKey, false},
 }

@@ -148,22 +148,10 @@ func (f *File) find(k *Key, profile, def string) (string, Origin) {
 	if v, ok := f.profiles[profile][k.Name]; ok {
 		return v.text, Origin{Source: FromProfile, Path: f.Path, Line: v.line}
 	}
-	// A profile that names its key in one way does not inherit the other way.
-	if strings.HasPrefix(k.Name, "api_key_") && f.namesKey(profile) {
-		return def, Origin{}
-	}
 	if v, ok := f.top[k.Name]; ok {
 		return v.text, Origin{Source: FromTop, Path: f.Path, Line: v.line}
 	}
 	return def, Origin{}
-}
-
-// namesKey says whether a profile's own table says where its API key is.
-func (f *File) namesKey(profile string) bool {
-	t := f.profiles[profile]
-	_, file := t["api_key_file"]
-	_, env := t["api_key_env"]
-	return file || env
 }
 
 // overridden is the error of an environment that would change whose calls a profile
@@ -176,17 +164,15 @@ func (f *File) overridden(env, profile, name string) error {
 // checkKey refuses an environment that would give a profile another key than
 // its own.
 func (f *File) checkKey(e Environment, profile string) error {
-	if f == nil || profile == "" || !f.namesKey(profile) {
+	if f == nil {
 		return nil
 	}
-	name := "api_key_file"
-	own, ok := f.profiles[profile]["api_key_env"]
-	if ok {
-		name = "api_key_env"
+	if _, own := f.profiles[profile]["api_key_file"]; !own {
+		return nil
 	}
-	for _, env := range []string{EnvKey, "CALLHOUSE_API_KEY_FILE", "CALLHOUSE_API_KEY_ENV"} {
-		if e.Get(env) != "" && own.text != env {
-			return f.overridden(env, profile, name)
+	for _, env := range []string{EnvKey, "CALLHOUSE_API_KEY_FILE"} {
+		if e.Get(env) != "" {
+			return f.overridden(env, profile, "api_key_file")
 		}
 	}
 	return nil
@@ -266,7 +252,9 @@ func (e Environment) StrayVariables() (out []string) {
 		if !ours || slices.Contains(known, name) {
 			continue
 		}
-		if near := words.Nearest(name, known); near != "" {
+		if old, ok := gone[strings.ToLower(name)]; ok {
+			out = append(out, fmt.Sprintf("the environment variable %s is not a setting any more, and is ignored; %s", full, old.hint))
+		} else if near := words.Nearest(name, known); near != "" {
 			out = append(out, fmt.Sprintf("the environment variable %s is not a setting, and is ignored: did you mean %s?", full, prefix+near))
 		}
 	}

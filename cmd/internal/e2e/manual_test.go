@@ -50,7 +50,8 @@ func TestExamplesAreRight(t *testing.T) {
 					line, _, _ = strings.Cut(line, end)
 				}
 				tried++
-				found, args, err := tree().Find(shell.Words(strings.TrimSpace(line)))
+				words, _ := shell.Words(strings.TrimSpace(line))
+				found, args, err := tree().Find(words)
 				if err == nil {
 					err = found.ParseFlags(args)
 				}

@@ -264,7 +264,7 @@ func TestQueryHonoursTheFile(t *testing.T) {
 // service repeats it.
 func TestKeyPlaces(t *testing.T) {
 	c := found(t, sandbox.Options{World: sandbox.Config{Calls: 20, Days: 1}})
-	for _, name := range []string{"CALLHOUSE_API_KEY", "CREDENTIALS_DIRECTORY", "ACME_KEY"} {
+	for _, name := range []string{"CALLHOUSE_API_KEY", "CREDENTIALS_DIRECTORY"} {
 		t.Setenv(name, "")
 	}
 	creds := t.TempDir()
@@ -274,7 +274,6 @@ func TestKeyPlaces(t *testing.T) {
 		}
 	}
 	own := configured(t, fast+fmt.Sprintf("[profiles.acme]\nbase_url = %q\nwarehouse = %q", c.service.URL, c.warehouse))
-	named := configured(t, fast+fmt.Sprintf("[profiles.acme]\nbase_url = %q\nwarehouse = %q\napi_key_env = \"ACME_KEY\"", c.service.URL, c.warehouse))
 	direct := []string{"--warehouse", c.warehouse, "--base-url", c.service.URL, "--requests-per-second=2000", "--requests-per-minute=100000"}
 	metrics := "--metrics-file=" + filepath.Join(c.warehouse, "metrics.prom")
 	said := ""
@@ -284,8 +283,6 @@ func TestKeyPlaces(t *testing.T) {
 		args       []string
 	}{
 		{"variable", "CALLHOUSE_API_KEY", [2]string{"CALLHOUSE_API_KEY", testKey}, direct},
-		{"variable of another name", "ACME_KEY", [2]string{"ACME_KEY", testKey}, append([]string{"--api-key-env=ACME_KEY"}, direct...)},
-		{"variable of a profile", "ACME_KEY", [2]string{"ACME_KEY", testKey}, []string{named, "--profile=acme"}},
 		{"file", "file " + c.keyFile, [2]string{"CALLHOUSE_API_KEY_FILE", c.keyFile}, direct},
 		{"a flag over a variable", "file " + c.keyFile, [2]string{"CALLHOUSE_API_KEY", "other"}, append([]string{"--api-key-file", c.keyFile}, direct...)},
 		{"systemd", "systemd credential callhouse-api-key", [2]string{"CREDENTIALS_DIRECTORY", creds}, direct},
@@ -306,16 +303,16 @@ func TestKeyPlaces(t *testing.T) {
 	}
 	t.Run("refused", func(t *testing.T) {
 		for _, e := range []struct {
-			says string
-			env  [2]string
-			args []string
+			says      string
+			key, file string // in the environment
+			args      []string
 		}{
-			{"no API key", [2]string{"ACME_KEY", ""}, direct},
-			{"ACME_KEY is not set", [2]string{"ACME_KEY", ""}, append([]string{"--api-key-env=ACME_KEY"}, direct...)},
-			{"two API keys are named", [2]string{"ACME_KEY", testKey}, append([]string{"--api-key-env=ACME_KEY", "--api-key-file", c.keyFile}, direct...)},
-			{"no API key for the profile", [2]string{"ACME_KEY", ""}, []string{own, "--profile=acme"}},
+			{"no API key", "", "", direct},
+			{"two API keys are named", testKey, c.keyFile, direct},
+			{"no API key for the profile", "", "", []string{own, "--profile=acme"}},
 		} {
-			t.Setenv(e.env[0], e.env[1])
+			t.Setenv("CALLHOUSE_API_KEY", e.key)
+			t.Setenv("CALLHOUSE_API_KEY_FILE", e.file)
 			r := extract(t.Context(), e.args...)
 			if r.code != cli.ExitUsage || !strings.Contains(r.stderr, e.says) {
 				t.Errorf("want %q, exit code %d:\n%s", e.says, r.code, r.stderr)

@@ -94,7 +94,7 @@ func newRoot(p Program, secrets *words.Secrets, stderr io.Writer) *cobra.Command
 		},
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.SetFlagErrorFunc(cli.FlagError)
+	root.SetFlagErrorFunc(config.FlagError)
 	root.PersistentFlags().SortFlags = false
 	s.AddFlags(root, config.Extract)
 	s.runFlags(root)

@@ -54,12 +54,15 @@ func TestExtractWithoutACommand(t *testing.T) {
 	}
 }
 
-// What is written to standard output in JSON is asked for by --format json everywhere.
+// What is written to standard output in JSON is asked for by --format json everywhere. A flag that is gone says what to do instead.
 func TestPlanFormats(t *testing.T) {
 	for args, says := range map[string]string{
-		"plan --format xml":  "--format takes text or json",
-		"plan --json":        "no service address",
-		"plan --format json": "no service address",
+		"plan --format xml":           "--format takes text or json",
+		"plan --json":                 "no service address",
+		"plan --format json":          "no service address",
+		"plan --api-key-env ACME":     "name a file of mode 0600", // of earlier builds; as these, which are ignored:
+		"plan --manners polite":       "--manners is not a flag any more, and is ignored; remove it",
+		"plan --v2-path=/v2/x --json": "no service address",
 	} {
 		code, _, stderr := call(t, "", strings.Fields(args)...)
 		if code != 2 || !strings.Contains(stderr, says) {

@@ -240,12 +240,8 @@ func (n *night) setClock(c *crawler.Crawler) error {
 // sayHow says, in the first run of a warehouse, how much of the budget a run may
 // use.
 func (n *night) sayHow(cfg *crawler.Config) {
-	manners := "and makes room when others ask"
-	if cfg.Greedy {
-		manners = "and makes no room for others"
-	}
-	said := fmt.Sprintf("first run: it may take %d requests a second and %d a minute, which the whole organisation shares, %s; "+
-		"--share 0.5 would leave half to them at all times", cfg.PerSecond, cfg.PerMinute, manners)
+	said := fmt.Sprintf("first run: it may take %d requests a second and %d a minute, which the whole organisation shares, "+
+		"and makes room when others ask; --share 0.5 would leave half to them at all times", cfg.PerSecond, cfg.PerMinute)
 	if n.screen.Draws() && n.LogFormat == "text" { // then the log keeps to what goes wrong
 		words.Fprintf(n.screen.Out, "%s\n", said)
 	} else {

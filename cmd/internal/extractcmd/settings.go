@@ -53,7 +53,7 @@ func (s *settings) since(now time.Time) (time.Time, error) {
 // crawl returns what the crawler is asked to do.
 func (s *settings) crawl(now time.Time) (crawler.Config, error) {
 	cfg := crawler.Config{
-		Config: api.Config{BaseURL: s.BaseURL, PerSecond: s.PerSecond, PerMinute: s.PerMinute, Share: s.Share, Greedy: s.Manners == "greedy"},
+		Config: api.Config{BaseURL: s.BaseURL, PerSecond: s.PerSecond, PerMinute: s.PerMinute, Share: s.Share},
 		Window: s.Window, RelistEvery: s.RelistEvery, Full: s.full, ListOnly: s.ListOnly, MaxDuration: s.MaxDuration,
 	}
 	if s.BaseURL == "" {
@@ -82,10 +82,7 @@ func (s *settings) crawl(now time.Time) (crawler.Config, error) {
 		return cfg, err
 	}
 	cfg.Organization, cfg.Bodies = s.OrganizationID, s.AgentBodies
-	cfg.Transcripts, cfg.BulkPath = transcripts[s.Transcripts], s.V2Path
-	if !strings.HasPrefix(s.V2Path, "/") || strings.ContainsAny(s.V2Path, "?#") {
-		return cfg, cli.Usage("the default is "+crawler.BulkPath, "--v2-path must be a path that begins with /, not %q", s.V2Path)
-	}
+	cfg.Transcripts = transcripts[s.Transcripts]
 	if err := s.OneService(); err != nil {
 		return cfg, err
 	}
@@ -153,7 +150,7 @@ func (s *settings) prepare(cmd *cobra.Command, _ []string) error {
 		}
 	}
 	err := s.configure(cmd)
-	for _, note := range s.Env.StrayVariables() { // it may be what the error is about
+	for _, note := range s.Strays(cmd.Flags()) { // one may be what the error is about
 		progress.Logger(s.stderr, s.LogFormat, s.Quiet).Warn(note)
 	}
 	if err != nil {

@@ -143,8 +143,8 @@ func (a *app) runReport(ctx context.Context, f *sqlfiles.File, args []string) (e
 		return err
 	}
 	defer rows.Close()
-	before, compares := p.Previous()
 	src := format.Drawn(rows, f.Map)
+	before, compares := p.Previous()
 	if compares {
 		src = format.Compared(rows)
 	}

@@ -164,10 +164,10 @@ func TestSafeShell(t *testing.T) {
 	house(t)
 	safeTemp(t)
 	for script, want := range map[string]string{
-		"SELECT count(*) AS n FROM calls;": "", "sentiment --by agent": "", ".param a 1\nSELECT $a AS a;": "",
+		"SELECT count(*) AS n FROM calls;": "", "sentiment --by agent": "",
 		"FROM '/etc/passwd';": "refused in safe mode", "COPY calls TO 'x';": "only statements that read", "SELECT range(500000000);": "memory",
-		".output x": ".output is refused", "\\o x": ".output is refused", ".once x": ".output is refused", ".read x": ".read is refused",
-		"sentiment --output x": "--output is refused", "sentiment -ox": "-o is refused", "sentiment --output=x": "--output is refused", ".report sentiment -o x": "-o is refused",
+		".output x": ".output is refused", "\\o x": ".output is refused", ".once x": ".output is refused",
+		"sentiment --output x": "--output is refused", "sentiment -ox": "-o is refused", "sentiment --output=x": "--output is refused",
 		"sentiment --warehouse /": "--warehouse is refused",
 	} {
 		r := run(t, script, "shell", "--safe", "--memory", "256MiB", "--format", "csv")
@@ -190,7 +190,7 @@ func TestSafeShellByEnvironment(t *testing.T) {
 		want              string // on either stream
 	}{
 		{"1", "FROM '/etc/passwd';", "", cli.ExitUsage, "refused in safe mode"},
-		{"1", ".read x", "", cli.ExitUsage, ".read is refused"},
+		{"1", ".output x", "", cli.ExitUsage, ".output is refused"},
 		{"1", "SELECT count(*) AS n FROM calls;", "", 0, "n\n8\n"},
 		{"0", "SELECT current_setting('threads') > 0 AS settings;", "", 0, "settings\n"},
 		{"1", "SELECT current_setting('threads') > 0 AS settings;", "--safe=false", 0, "settings\n"},

@@ -5,7 +5,7 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/querycmd/safe"
-	"callhouse/cmd/internal/querycmd/session"
+	"callhouse/cmd/internal/querycmd/shell"
 )
 
 func (a *app) shellCommand() *cobra.Command {
@@ -31,7 +31,7 @@ first error.`,
 			if err := mode.Read(a.Env); err != nil {
 				return err
 			}
-			s, err := session.New(&a.Command, mode, over)
+			s, err := shell.New(&a.Command, mode, over)
 			if err != nil {
 				return err
 			}

@@ -1,8 +1,6 @@
 package querycmd
 
 import (
-	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -52,7 +50,7 @@ every digit of decimals and big integers, times as RFC 3339, JSON columns as JSO
 			if err := mode.Read(a.Env); err != nil {
 				return err
 			}
-			return a.runSQL(cmd.Context(), &mode, text, values)
+			return mode.Answer(cmd.Context(), &a.Command, text, values)
 		},
 	}
 	mode.Flags(cmd)
@@ -100,34 +98,4 @@ func (a *app) statement(args []string, file string) (string, error) {
 		return "", fmt.Errorf("read the statement: %w", err)
 	}
 	return text, nil
-}
-
-func (a *app) runSQL(ctx context.Context, mode *safe.Mode, text string, values map[string]string) (err error) {
-	loc, err := a.Location()
-	if err != nil {
-		return err
-	}
-	if mode.On {
-		_, err := mode.RunJob(ctx, &a.Command, safe.Job{Statement: text, Params: values}, loc)
-		return err
-	}
-	if _, err := a.OutputFormat(); err != nil {
-		return err
-	}
-	w, err := a.Open(ctx, loc)
-	if err != nil {
-		return err
-	}
-	defer func() { err = cmp.Or(err, w.Close()) }()
-	rows, err := w.SQLWith(ctx, text, values)
-	if err != nil {
-		return answer.ExplainSQL(err)
-	}
-	defer rows.Close()
-	r, err := a.Write(ctx, rows, loc)
-	if err != nil {
-		return answer.ExplainSQL(err)
-	}
-	a.Notes(r)
-	return nil
 }

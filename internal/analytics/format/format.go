@@ -92,10 +92,6 @@ type Options struct {
 	// Width is the width of the terminal that a table is for; 0: no terminal,
 	// which makes it plain, whole and as wide as it needs to be.
 	Width int
-	// Rows is the most that a table shows on a terminal; 0: 1,000, below 0: all.
-	Rows int
-	// Records: each row of a table is shown as lines of name and value.
-	Records bool
 	// Heading stands above what people read; machines' formats have none.
 	Heading string
 	// Instead names, to who does not see all of a table, the format that has all
@@ -134,7 +130,7 @@ func Write(ctx context.Context, w io.Writer, f Format, src Source, o Options) (R
 	}
 	switch f {
 	case Table:
-		if d, ok := src.(*drawn); ok && o.Width > 0 && !o.Records {
+		if d, ok := src.(*drawn); ok && o.Width > 0 {
 			r, err = writeHeat(ctx, buf, d, o)
 			break
 		}

@@ -51,7 +51,7 @@ func writeTable(ctx context.Context, w *bufio.Writer, src Source, o Options) (Re
 	}
 	var rows [][]any
 	var eof bool
-	for int64(len(rows)) < min(TableRows, o.rows()) {
+	for len(rows) < TableRows {
 		row, err := src.Next(ctx)
 		if errors.Is(err, io.EOF) {
 			eof = true
@@ -68,7 +68,7 @@ func writeTable(ctx context.Context, w *bufio.Writer, src Source, o Options) (Re
 	}
 	r := Result{Rows: int64(len(rows))}
 	t, asRecords := layout(columns, cells, o.Width)
-	if asRecords = asRecords || o.Records; asRecords {
+	if asRecords {
 		writeRecords(w, columns, cells, o.Width)
 	} else {
 		if n := len(columns) - countShown(t); n > 0 {
@@ -130,13 +130,10 @@ func writeRest(ctx context.Context, w *bufio.Writer, src Source, t []column, col
 
 // rows is the most rows of a table that are written.
 func (o Options) rows() int64 {
-	switch {
-	case o.Width == 0 || o.Rows < 0:
-		return math.MaxInt64
-	case o.Rows == 0:
+	if o.Width > 0 {
 		return TableRows
 	}
-	return int64(o.Rows)
+	return math.MaxInt64
 }
 
 // writeDrawings writes the last column of every row as it is.

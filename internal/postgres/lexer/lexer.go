@@ -4,6 +4,7 @@
 package lexer
 
 import (
+	"iter"
 	"slices"
 	"strings"
 )
@@ -83,14 +84,12 @@ func Split(text string) []Statement {
 		}
 		tokens = nil
 	}
-	for at := 0; at < len(text); {
-		t := next(text, at)
-		at = t.end
+	for t := range Tokens(text) {
 		switch {
 		case t.Kind == Comment:
 		case t.Kind == Other && t.Text == ";":
 			end(t.start)
-			from = at
+			from = t.end
 		default:
 			tokens = append(tokens, t)
 		}
@@ -98,6 +97,22 @@ func Split(text string) []Statement {
 	end(len(text))
 	return out
 }
+
+// Tokens returns all tokens of a text, also its comments and spaces: together they are the text.
+func Tokens(text string) iter.Seq[Token] {
+	return func(yield func(Token) bool) {
+		for at := 0; at < len(text); {
+			t := next(text, at)
+			if !yield(t) {
+				return
+			}
+			at = t.end
+		}
+	}
+}
+
+// First returns the first token of a text, which is not empty.
+func First(text string) Token { return next(text, 0) }
 
 // next returns the token at a place.
 func next(text string, at int) Token {
@@ -206,18 +221,16 @@ func (s Statement) From(i int) string {
 // Between returns the text from a token up to another.
 func (s Statement) Between(i, j int) string { return s.Text[s.Tokens[i].start:s.Tokens[j-1].end] }
 
+// querying are the words that queries begin with.
+var querying = []string{"select", "with", "values", "table", "from", "explain", "describe", "desc", "summarize", "pivot", "unpivot"}
+
 // Queries says whether a statement begins as queries do.
 func (s Statement) Queries() bool {
 	for _, t := range s.Tokens {
 		if t.Text == "(" {
 			continue
 		}
-		for _, word := range []string{"select", "with", "values", "table", "from", "explain", "describe", "desc", "summarize", "pivot", "unpivot"} {
-			if t.Is(word) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(querying, t.Is)
 	}
 	return false
 }

@@ -66,7 +66,7 @@ func connOf(fd int) (*net.UnixConn, error) {
 }
 
 // send gives the process an order, and a socket with it.
-func (w *process) send(o order, with *os.File) error {
+func (w *worker) send(o order, with *os.File) error {
 	raw, err := json.Marshal(o)
 	if err != nil {
 		return err

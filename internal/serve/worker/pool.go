@@ -21,6 +21,7 @@ import (
 	"syscall"
 	"time"
 
+	"callhouse/internal/lend/process"
 	"callhouse/internal/postgres"
 	"callhouse/internal/scratch"
 	"callhouse/internal/words"
@@ -41,19 +42,18 @@ type Pool struct {
 	Log   func(string)
 
 	mu      sync.Mutex
-	running map[string]*process // by user
-	fell    int                 // how many were ended by a statement
+	running map[string]*worker // by user
+	fell    int                // how many were ended by a statement
 	wg      sync.WaitGroup
 }
 
-// process is one of them.
-type process struct {
+// worker is one of them. It ends once its clients have been told.
+type worker struct {
+	*process.Process
 	user    string
-	pid     int
 	clients int
 	rest    *time.Timer // to its end, while it has no clients
 	orders  *net.UnixConn
-	stdin   io.Closer // whose end ends it, once its clients have been told
 
 	mu        sync.Mutex
 	stopping  bool
@@ -139,7 +139,7 @@ func (p *Pool) Processes() (pids []int, fell int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, w := range p.running {
-		pids = append(pids, w.pid)
+		pids = append(pids, w.Pid())
 	}
 	return pids, p.fell
 }
@@ -155,7 +155,7 @@ func (p *Pool) Close() {
 }
 
 // take returns the process for a user's sessions. Give it back by release.
-func (p *Pool) take(user string) (w *process, err error) {
+func (p *Pool) take(user string) (w *worker, err error) {
 	if !p.PerUser {
 		user = ""
 	}
@@ -170,7 +170,7 @@ func (p *Pool) take(user string) (w *process, err error) {
 			return nil, err
 		}
 		if p.running == nil {
-			p.running = map[string]*process{}
+			p.running = map[string]*worker{}
 		}
 		p.running[user] = w
 	}
@@ -180,7 +180,7 @@ func (p *Pool) take(user string) (w *process, err error) {
 	return w, nil
 }
 
-func (p *Pool) release(w *process) {
+func (p *Pool) release(w *worker) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if w.clients--; w.clients > 0 || p.running[w.user] != w {
@@ -197,46 +197,29 @@ func (p *Pool) release(w *process) {
 }
 
 // start starts a process.
-func (p *Pool) start(user string) (w *process, err error) {
-	what, err := p.Job(user)
-	if err != nil {
-		return nil, err
-	}
-	job, err := json.Marshal(what)
-	if err != nil {
-		return nil, err
-	}
-	// A killed process leaves its files behind.
-	temp, err := scratch.Make(scratch.Serve)
+func (p *Pool) start(user string) (w *worker, err error) {
+	job, err := p.Job(user)
 	if err != nil {
 		return nil, err
 	}
 	here, there, err := pair(syscall.SOCK_DGRAM)
 	if err != nil {
-		return nil, errors.Join(err, temp.Remove())
+		return nil, err
 	}
 	defer there.Close()
-	trace := words.Head{Most: 4 << 10}
 	cmd := p.Command()
-	cmd.Env = append(cmd.Env, "TMPDIR="+temp.Path)
-	cmd.Stderr, cmd.ExtraFiles = &trace, []*os.File{there}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C comes to this process, which ends the other
-	stdin, err := cmd.StdinPipe()
-	var stdout io.ReadCloser
+	cmd.ExtraFiles = []*os.File{there}
+	w = &worker{user: user, orders: here, runs: map[uint64]postgres.Entry{}, ended: make(chan struct{})}
+	stdout, err := cmd.StdoutPipe()
 	if err == nil {
-		stdout, err = cmd.StdoutPipe()
-	}
-	if err == nil {
-		err = cmd.Start()
+		w.Process, err = process.Start(cmd, scratch.Serve, job)
 	}
 	if err != nil {
-		return nil, errors.Join(err, here.Close(), temp.Remove())
+		return nil, errors.Join(err, here.Close())
 	}
-	w = &process{user: user, pid: cmd.Process.Pid, orders: here, stdin: stdin, runs: map[uint64]postgres.Entry{}, ended: make(chan struct{})}
-	_, _ = stdin.Write(append(job, '\n')) // a process that does not read it has ended
 	p.wg.Go(func() {
 		w.listen(p, stdout)
-		err := cmd.Wait()
+		err := w.Wait()
 		p.mu.Lock()
 		if p.running[user] == w {
 			delete(p.running, user)
@@ -249,8 +232,8 @@ func (p *Pool) start(user string) (w *process, err error) {
 		}
 		clients := w.clients
 		p.mu.Unlock()
-		p.settle(w, err, clients, trace.String())
-		if err := errors.Join(here.Close(), temp.Remove()); err != nil {
+		p.settle(w, err, clients)
+		if err := errors.Join(here.Close(), w.Clear()); err != nil {
 			p.Log(err.Error())
 		}
 		close(w.ended)
@@ -259,21 +242,21 @@ func (p *Pool) start(user string) (w *process, err error) {
 }
 
 // stop has the process end. It may be told so more than once.
-func (w *process) stop() {
+func (w *worker) stop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.stopping = true
-	_ = w.stdin.Close()
+	w.Stop()
 }
 
-func (w *process) isStopping() bool {
+func (w *worker) isStopping() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.stopping
 }
 
 // listen hears what the process tells until it ends.
-func (w *process) listen(p *Pool, from io.Reader) {
+func (w *worker) listen(p *Pool, from io.Reader) {
 	for told := json.NewDecoder(from); ; {
 		var e event
 		if told.Decode(&e) != nil {
@@ -301,7 +284,7 @@ func (w *process) listen(p *Pool, from io.Reader) {
 }
 
 // settle says what became of a process that has ended, and of what it ran.
-func (p *Pool) settle(w *process, err error, clients int, trace string) {
+func (p *Pool) settle(w *worker, err error, clients int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var ran []string
@@ -317,7 +300,7 @@ func (p *Pool) settle(w *process, err error, clients int, trace string) {
 		return
 	}
 	slices.Sort(ran)
-	if first, _, _ := strings.Cut(strings.TrimSpace(trace), "\n"); first != "" {
+	if first, _, _ := strings.Cut(strings.TrimSpace(w.Trace()), "\n"); first != "" {
 		err = fmt.Errorf("%w: %s", err, first)
 	}
 	whose := "everybody"
@@ -328,11 +311,12 @@ func (p *Pool) settle(w *process, err error, clients int, trace string) {
 	if len(ran) > 0 {
 		text = strings.Join(ran, " | ")
 	}
-	p.Log(fmt.Sprintf("the process for the statements of %s has ended (%v), and with it %d connections. It ran: %s", whose, err, clients, text))
+	p.Log(fmt.Sprintf("the process for the statements of %s has ended (%v), and with it %d connections. It ran: %s", whose, err,
+		clients, text))
 }
 
 // handOver gives a client to the process, and returns the line to it.
-func (w *process) handOver(g postgres.Guest) (*net.UnixConn, error) {
+func (w *worker) handOver(g postgres.Guest) (*net.UnixConn, error) {
 	here, there, err := pair(syscall.SOCK_STREAM)
 	if err != nil {
 		return nil, err

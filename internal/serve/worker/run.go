@@ -1,10 +1,8 @@
 package worker
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -12,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"callhouse/internal/lend/process"
 	"callhouse/internal/postgres"
 	"callhouse/internal/words"
 )
@@ -40,20 +39,23 @@ func (t *Teller) Log(text string) { t.tell(event{Log: text}) }
 // Open tells which snapshots are open.
 func (t *Teller) Open(snapshots []int64) { t.tell(event{Snapshots: snapshots}) }
 
-// ErrAlone says that no pool has started the process.
-var ErrAlone = errors.New("no server has started this process")
-
 // Run answers the clients that a pool hands over, until stdin ends. begin makes of the pool's
 // job what answers them.
 func Run(ctx context.Context, stdin io.Reader, stdout io.Writer, begin func(job []byte, t *Teller) (postgres.Backend, error)) error {
-	in := bufio.NewReader(stdin)
-	job, err := in.ReadBytes('\n')
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var job json.RawMessage
+	err := process.Job(stdin, &job, func() {
+		cancel()
+		time.Sleep(ending)
+		os.Exit(1)
+	})
 	if err != nil {
-		return ErrAlone
+		return err
 	}
 	orders, err := connOf(3)
 	if err != nil {
-		return ErrAlone
+		return process.ErrAlone
 	}
 	tell := &Teller{to: json.NewEncoder(stdout)}
 	sessions := &postgres.Sessions{Log: tell.Log, Late: time.Minute, Stuck: func() {
@@ -72,14 +74,6 @@ func Run(ctx context.Context, stdin io.Reader, stdout io.Writer, begin func(job 
 	if sessions.Backend, err = begin(job, tell); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go func() {
-		_, _ = io.Copy(io.Discard, in)
-		cancel()
-		time.Sleep(ending)
-		os.Exit(1)
-	}()
 	defer context.AfterFunc(ctx, func() { _ = orders.SetReadDeadline(time.Now()) })()
 	var answering sync.WaitGroup
 	defer answering.Wait()

@@ -39,11 +39,12 @@ type Command struct {
 
 // Shell is what a shell lends to the commands that it runs.
 type Shell struct {
-	Root        string
-	House       *analytics.Warehouse // open, at one snapshot
-	Width, Rows int                  // of the terminal that the answer ends on; of a table
-	Records     bool
-	Wrote       *format.Result
+	Root  string
+	House *analytics.Warehouse // open, at one snapshot
+	Width int                  // of the terminal that the answer ends on
+	// Instead names the format that has all of an answer; see format.Options.
+	Instead string
+	Wrote   *format.Result
 }
 
 // kept returns the shell's warehouse, if it is the one that is asked for.
@@ -69,7 +70,7 @@ func (c *Command) Drawing(loc *time.Location) format.Options {
 	}
 	o := format.Options{Location: loc, Width: c.Width()}
 	if c.Shell != nil {
-		o.Rows, o.Records, o.Instead = c.Shell.Rows, c.Shell.Records, ".format csv"
+		o.Instead = c.Shell.Instead
 	}
 	return o
 }

@@ -91,7 +91,7 @@ func ExplainSQL(err error) error {
 	case errors.Is(err, duck.ErrManyStatements):
 		return cli.Usage("run them one by one", "%v", err)
 	case errors.As(err, &d) && d.Wrong():
-		return cli.Usage(SQLHint(d), "%v", d)
+		return cli.Usage(SQLHint(d), "%w", d)
 	}
 	return err
 }

@@ -1,7 +1,6 @@
 package safe
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -20,9 +19,9 @@ import (
 	"callhouse/cmd/internal/querycmd/answer"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/duck"
-	"callhouse/internal/analytics/format"
 	"callhouse/internal/analytics/opened"
 	"callhouse/internal/layout"
+	"callhouse/internal/lend/process"
 	"callhouse/internal/proven"
 )
 
@@ -36,19 +35,11 @@ func ChildCommand(a *answer.Command, checks Checks) *cobra.Command {
 		Use: Name, Hidden: true, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			tell := os.NewFile(3, "report")
-			in := bufio.NewReader(a.Stdin)
 			var job Job
-			line, err := in.ReadBytes('\n')
-			if err == nil {
-				err = json.Unmarshal(line, &job)
-			}
+			err := process.Job(a.Stdin, &job, func() { os.Exit(cli.ExitFailed) })
 			if tell == nil || err != nil {
 				return cli.Usage("run: query sql --safe", "%s is run by query itself", Name)
 			}
-			go func() { // the end of stdin is the end of the process that wants the answer
-				_, _ = io.Copy(io.Discard, in)
-				os.Exit(cli.ExitFailed)
-			}()
 			report := job.run(cmd.Context(), a.Stdout, checks)
 			return errors.Join(json.NewEncoder(tell).Encode(report), tell.Close())
 		},
@@ -68,13 +59,15 @@ func (j *Job) run(ctx context.Context, out io.Writer, checks Checks) *Report {
 	memory := size(j.Memory)
 	if errors.Is(err, syscall.EFBIG) {
 		temp := size(j.Temp)
-		err = cli.Fail(cli.ExitFailed, fmt.Errorf("the statement was stopped: its sheet takes more than %s of space", temp.String()), "--temp gives it more")
+		err = cli.Fail(cli.ExitFailed, fmt.Errorf("the statement was stopped: its sheet takes more than %s of space", temp.String()),
+			"--temp gives it more")
 	}
 	if errors.As(err, &d) && d.Kind != "Parser" && (d.Kind == "Out of Memory" || diedOfMemory(d.Message)) {
 		err = tooMuch(memory)
 		if strings.Contains(d.Message, "offload") {
 			temp := size(j.Temp)
-			err = cli.Fail(cli.ExitFailed, fmt.Errorf("the statement was stopped: it takes more than %s of memory and %s of space beside it", memory.String(), temp.String()),
+			err = fmt.Errorf("the statement was stopped: it takes more than %s of memory and %s of space beside it", memory.String(), temp.String())
+			err = cli.Fail(cli.ExitFailed, err,
 				"--memory and --temp give it more")
 		}
 	}
@@ -98,24 +91,20 @@ func (j *Job) write(ctx context.Context, out io.Writer, checks Checks) (said *Re
 	defer func() { err = cmp.Or(err, w.Close()) }()
 	// DuckDB does not keep its limit everywhere, and a sheet's rows go to a file of
 	// their own, so the system limits both.
-	if err := limit(j.Memory, j.Temp); err != nil {
+	if err := process.Limit(j.Memory, j.Temp); err != nil {
 		return nil, fmt.Errorf("limit the memory: %w", err)
 	}
+	a := j.command(out)
 	if j.Checks != nil {
-		failed, err := checks(ctx, j.command(out), w, j.Checks)
+		failed, err := checks(ctx, a, w, j.Checks)
 		return &Report{Failed: failed, Skipped: w.Skipped()}, err
 	}
-	rows, err := w.SQLWith(ctx, j.Statement, j.Params)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	r, err := format.Write(ctx, out, j.Format, rows, format.Options{Location: loc, Width: j.Width, Rows: j.Rows, Records: j.Records, Instead: j.Instead})
+	r, err := write(ctx, a, w, j.Statement, j.Params)
 	return &Report{Rows: r.Rows, Notes: r.Notes, Skipped: w.Skipped()}, err
 }
 
 // command returns the command that answers in this process.
 func (j *Job) command(out io.Writer) *answer.Command {
 	return &answer.Command{Config: config.Config{Values: config.Values{Warehouse: j.Warehouse, TZ: j.Zone, Format: string(j.Format)}},
-		Stdout: out, Stderr: io.Discard, Shell: &answer.Shell{Width: j.Width, Rows: j.Rows}}
+		Stdout: out, Stderr: io.Discard, Shell: &answer.Shell{Width: j.Width, Instead: j.Instead}}
 }

@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -22,14 +23,12 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/config"
 	"callhouse/cmd/internal/querycmd/answer"
+	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/format"
 	"callhouse/internal/analytics/opened"
+	"callhouse/internal/lend/process"
 	"callhouse/internal/scratch"
-	"callhouse/internal/words"
 )
-
-// A statement's process gets no other environment variables, and so no keys.
-var safeEnv = []string{"MALLOC_ARENA_MAX=2", "LANG=C.UTF-8"}
 
 // Mode is the flags for statements that somebody else wrote.
 type Mode struct {
@@ -44,7 +43,8 @@ type Mode struct {
 func (s *Mode) Flags(cmd *cobra.Command) {
 	s.cmd, s.memory, s.temp, s.output = cmd, 1<<30, 1<<30, 64<<20
 	f := cmd.Flags()
-	f.BoolVar(&s.On, "safe", false, "for SQL that somebody else wrote: the warehouse's tables and nothing else, in a process with limits;\nCALLHOUSE_SAFE=1 makes it the default")
+	f.BoolVar(&s.On, "safe", false, "for SQL that somebody else wrote: the warehouse's tables and nothing else, in a process with limits;\n"+
+		"CALLHOUSE_SAFE=1 makes it the default")
 	f.Var(&s.memory, "memory", "with --safe: the most memory for a statement, as `SIZE`")
 	f.Var(&s.temp, "temp", "with --safe: the most space for what does not fit in memory, as `SIZE`")
 	f.Var(&s.output, "max-output", "with --safe: the most that an answer may have, as `SIZE`")
@@ -105,8 +105,6 @@ type Job struct {
 	Skip      bool            // what is damaged
 	Format    format.Format
 	Width     int
-	Rows      int // of a table; 0: the default, below 0: all
-	Records   bool
 	Instead   string
 	Memory    int64
 	Temp      int64
@@ -134,6 +132,42 @@ func short(text string) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
+// Answer runs one statement, and writes its answer. If the mode is on, a process of its own runs it.
+func (s *Mode) Answer(ctx context.Context, a *answer.Command, text string, params map[string]string) (err error) {
+	loc, err := a.Location()
+	if err != nil {
+		return err
+	}
+	if s.On {
+		_, err := s.RunJob(ctx, a, Job{Statement: text, Params: params}, loc)
+		return err
+	}
+	if _, err := a.OutputFormat(); err != nil {
+		return err
+	}
+	w, err := a.Open(ctx, loc)
+	if err != nil {
+		return err
+	}
+	defer func() { err = cmp.Or(err, a.Release(w)) }()
+	r, err := write(ctx, a, w, text, params)
+	if err != nil {
+		return answer.ExplainSQL(err)
+	}
+	a.Notes(r)
+	return nil
+}
+
+// write runs a statement in this process, and writes its answer.
+func write(ctx context.Context, a *answer.Command, w *analytics.Warehouse, text string, params map[string]string) (format.Result, error) {
+	rows, err := w.SQLWith(ctx, text, params)
+	if err != nil {
+		return format.Result{}, err
+	}
+	defer rows.Close()
+	return a.Write(ctx, rows, w.Location())
+}
+
 // RunJob does a job in a process of its own, and writes the answer as the flags
 // say. If that process dies, this one says why.
 func (s *Mode) RunJob(ctx context.Context, a *answer.Command, job Job, loc *time.Location) (said *Report, err error) {
@@ -143,7 +177,7 @@ func (s *Mode) RunJob(ctx context.Context, a *answer.Command, job Job, loc *time
 	o := a.Drawing(loc)
 	job.Warehouse, job.Zone, job.Memory, job.Temp = a.Warehouse, loc.String(), int64(s.memory), int64(s.temp)
 	job.Skip = a.SkipDamaged
-	job.Width, job.Rows, job.Records, job.Instead = o.Width, o.Rows, o.Records, o.Instead
+	job.Width, job.Instead = o.Width, o.Instead
 	r, err := a.Deliver(func(w io.Writer) (r format.Result, err error) {
 		if said, err = s.run(ctx, job, w); err != nil {
 			return r, err
@@ -181,13 +215,7 @@ var errTooLong = errors.New("too long")
 func (s *Mode) run(ctx context.Context, job Job, out io.Writer) (said *Report, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.timeout, errTooLong)
 	defer cancel()
-	// It gets a folder of its own, since a killed process leaves its files behind.
-	temp, err := scratch.Make(scratch.Safe)
-	if err != nil {
-		return nil, fmt.Errorf("make a folder for what does not fit in memory: %w", err)
-	}
-	defer func() { err = cmp.Or(err, temp.Remove()) }()
-	said, trace, err := s.exec(ctx, job, temp.Path, out)
+	said, trace, err := s.exec(ctx, job, out)
 	switch {
 	case said != nil && said.Code == 0 && err == nil:
 		return said, nil
@@ -208,59 +236,41 @@ func (s *Mode) run(ctx context.Context, job Job, out io.Writer) (said *Report, e
 	case diedOfMemory(trace):
 		return nil, tooMuch(s.memory)
 	}
-	return nil, cli.Fail(cli.ExitFailed, fmt.Errorf("the statement broke its process: %w", err), "it may have taken more memory than --memory gives it")
+	return nil, cli.Fail(cli.ExitFailed, fmt.Errorf("the statement broke its process: %w", err),
+		"it may have taken more memory than --memory gives it")
 }
 
 func tooMuch(memory size) error {
-	return cli.Fail(cli.ExitFailed, fmt.Errorf("the statement was stopped: it takes more memory than %s", memory.String()), "--memory 4GiB gives it more")
+	return cli.Fail(cli.ExitFailed, fmt.Errorf("the statement was stopped: it takes more memory than %s", memory.String()),
+		"--memory 4GiB gives it more")
 }
 
 // diedOfMemory reports whether a process that printed trace ran out of memory.
 func diedOfMemory(trace string) bool {
 	trace = strings.ToLower(trace)
-	for _, mark := range []string{"out of memory", "cannot allocate memory", "bad_alloc", "pthread_create failed", "memory exhausted", "failed to allocate"} {
-		if strings.Contains(trace, mark) {
-			return true
-		}
-	}
-	return false
+	marks := []string{"out of memory", "cannot allocate memory", "bad_alloc", "pthread_create failed", "memory exhausted",
+		"failed to allocate"}
+	return slices.ContainsFunc(marks, func(mark string) bool { return strings.Contains(trace, mark) })
 }
 
 // exec starts this program again as the hidden command, and streams its answer to
 // out. It returns the report, if there is one, and what the process printed when it
 // died.
-func (s *Mode) exec(ctx context.Context, job Job, temp string, out io.Writer) (said *Report, trace string, err error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, "", err
-	}
-	raw, err := json.Marshal(job)
-	if err != nil {
-		return nil, "", err
-	}
+func (s *Mode) exec(ctx context.Context, job Job, out io.Writer) (said *Report, trace string, err error) {
 	told, tell, err := os.Pipe()
 	if err != nil {
 		return nil, "", err
 	}
 	defer told.Close()
 	defer tell.Close()
-	died := words.Head{Most: 16 << 10}
-	cmd := exec.CommandContext(ctx, self, Name)
-	cmd.Env = append([]string{"TMPDIR=" + temp}, safeEnv...)
 	through := &onward{w: out, left: int64(s.output), most: s.output}
-	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = through, &died, []*os.File{tell}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C comes to this process, which ends the other
-	cmd.WaitDelay = time.Second
-	stdin, err := cmd.StdinPipe()
+	cmd := process.Self(ctx, Name, "MALLOC_ARENA_MAX=2")
+	cmd.Stdout, cmd.ExtraFiles, cmd.WaitDelay = through, []*os.File{tell}, time.Second
+	p, err := process.Start(cmd, scratch.Safe, job)
 	if err != nil {
 		return nil, "", err
 	}
-	if err := cmd.Start(); err != nil {
-		return nil, "", err
-	}
 	_ = tell.Close()
-	// The process ends when its stdin ends, so it never outlives this one.
-	_, err = stdin.Write(append(raw, '\n'))
 	report := make(chan *Report, 1)
 	go func() {
 		r := new(Report)
@@ -270,13 +280,13 @@ func (s *Mode) exec(ctx context.Context, job Job, temp string, out io.Writer) (s
 		_, _ = io.Copy(io.Discard, told) // or a process that tells more waits for ever
 		report <- r
 	}()
-	werr := cmd.Wait()
+	err = p.Wait()
 	_ = told.SetReadDeadline(time.Now().Add(time.Second))
 	said = <-report
 	if through.err != nil { // then the process died of that
-		return nil, "", through.err
+		said, err = nil, through.err
 	}
-	return said, died.String(), errors.Join(werr, ignoreEPIPE(err))
+	return said, p.Trace(), cmp.Or(err, p.Clear())
 }
 
 // onward passes on what a process writes, up to a limit, and keeps the error if it
@@ -291,7 +301,8 @@ type onward struct {
 // Write implements io.Writer.
 func (o *onward) Write(p []byte) (n int, err error) {
 	if o.left -= int64(len(p)); o.left < 0 {
-		err = cli.Fail(cli.ExitFailed, fmt.Errorf("the statement was stopped: its answer has more than %s", o.most.String()), "--max-output 1GiB lets it have more")
+		err = cli.Fail(cli.ExitFailed, fmt.Errorf("the statement was stopped: its answer has more than %s", o.most.String()),
+			"--max-output 1GiB lets it have more")
 	} else {
 		n, err = o.w.Write(p)
 	}
@@ -299,13 +310,4 @@ func (o *onward) Write(p []byte) (n int, err error) {
 		o.err = err
 	}
 	return n, err
-}
-
-// ignoreEPIPE drops the error of a process that died before it read its job: how it
-// died says more.
-func ignoreEPIPE(err error) error {
-	if errors.Is(err, syscall.EPIPE) {
-		return nil
-	}
-	return err
 }

@@ -14,7 +14,7 @@ import (
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/querycmd/web"
 	"callhouse/internal/analytics/rights"
-	"callhouse/internal/serve"
+	"callhouse/internal/lend"
 	"callhouse/internal/serve/audit"
 	"callhouse/internal/words"
 )
@@ -26,7 +26,8 @@ const (
 )
 
 // openHTTP listens for browsers, if they are to be served.
-func (c *command) openHTTP(ctx context.Context, loc *time.Location, who admitted, log *audit.Log, house *serve.Houses) (func(context.Context) error, error) {
+func (c *command) openHTTP(ctx context.Context, loc *time.Location, who admitted, log *audit.Log,
+	house *lend.Houses) (func(context.Context) error, error) {
 	if c.http == "" {
 		return nil, nil
 	}
@@ -45,7 +46,8 @@ func (c *command) openHTTP(ctx context.Context, loc *time.Location, who admitted
 	}
 	if log != nil {
 		config.Audit = func(e web.Entry) {
-			log.Write(audit.Entry{At: e.At.UTC(), User: e.User, From: e.From, Application: "http", Millis: float64(e.Took.Microseconds()) / 1000, Code: fmt.Sprint(e.Status), Text: e.Address})
+			log.Write(audit.Entry{At: e.At.UTC(), User: e.User, From: e.From, Application: "http",
+				Millis: float64(e.Took.Microseconds()) / 1000, Code: fmt.Sprint(e.Status), Text: e.Address})
 		}
 	}
 	listener, err := c.listen(ctx, "--http", c.http)
@@ -56,7 +58,8 @@ func (c *command) openHTTP(ctx context.Context, loc *time.Location, who admitted
 		listener = netutil.LimitListener(listener, c.most)
 	}
 	pages := web.New(config)
-	server := &http.Server{Handler: pages, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: web.Longest + time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+	server := &http.Server{Handler: pages, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: web.Longest + time.Minute,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(config.Log.Handler(), slog.LevelDebug)}
 	scheme, run := "http", server.Serve
 	if who.tls != nil {

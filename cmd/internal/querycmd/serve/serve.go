@@ -83,8 +83,10 @@ connections have to be encrypted, those on the loopback as well.`,
 	f.IntVar(&c.threads, "threads", 0, "the most processors for statements; 0: all")
 	f.IntVar(&c.most, "max-connections", 100, "the most connections, over each protocol")
 	f.IntVar(&c.perUser, "max-connections-per-user", 0, "the most connections of a user whose entry says no others; 0: no limit")
-	cli.SpanVar(f, &c.timeout, "statement-timeout", 5*time.Minute, "the most `TIME` of a statement, as 30s or 5m, where the user's entry says no other")
-	cli.SpanVar(f, &c.idle, "idle-in-transaction-timeout", 10*time.Minute, "the most `TIME` between two statements of a transaction, which keeps its snapshot")
+	cli.SpanVar(f, &c.timeout, "statement-timeout", 5*time.Minute,
+		"the most `TIME` of a statement, as 30s or 5m, where the user's entry says no other")
+	cli.SpanVar(f, &c.idle, "idle-in-transaction-timeout", 10*time.Minute,
+		"the most `TIME` between two statements of a transaction, which keeps its snapshot")
 	f.StringVar(&c.audit, "audit", "", "write a line for each statement and each request to `FILE`; - is stderr")
 	cmd.PersistentFlags().StringVar(&c.users, "users", "", "`FILE` of the users who may log in; without it everybody on this machine may")
 	c.AddOwnFlags(cmd, config.Query)
@@ -136,7 +138,8 @@ func (c *command) run(ctx context.Context) (err error) {
 		}),
 		gauge("statement_processes", "Processes that run statements of the Postgres protocol.", func() int { return len(pids(workers)) }),
 		gauge("statement_memory_bytes", "Resident memory of these processes.", func() int { return residentMemory(pids(workers)) }),
-		prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: "callhouse_serve", Name: "statement_processes_ended_total", Help: "Processes that a statement has ended, by taking too much."}, func() float64 {
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: "callhouse_serve", Name: "statement_processes_ended_total",
+			Help: "Processes that a statement has ended, by taking too much."}, func() float64 {
 			_, n := workers.Processes()
 			return float64(n)
 		}))
@@ -158,7 +161,8 @@ func (c *command) run(ctx context.Context) (err error) {
 }
 
 // openPostgres listens for the Postgres protocol, if that is to be served.
-func (c *command) openPostgres(ctx context.Context, loc *time.Location, who admitted, workers *worker.Pool) (func(context.Context) error, error) {
+func (c *command) openPostgres(ctx context.Context, loc *time.Location, who admitted,
+	workers *worker.Pool) (func(context.Context) error, error) {
 	if c.postgres == "" {
 		return nil, nil
 	}
@@ -206,15 +210,18 @@ func endGone(server *postgres.Server, list *users.List, note func(string)) func(
 
 func (c *command) listen(ctx context.Context, flag, address string) (net.Listener, error) {
 	// A client whose machine is gone says nothing more. Its connection ends after a minute and a half.
-	l, err := (&net.ListenConfig{Control: unacknowledged, KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 30 * time.Second, Interval: 15 * time.Second, Count: 4}}).Listen(ctx, "tcp", address)
+	l, err := (&net.ListenConfig{Control: unacknowledged, KeepAliveConfig: net.KeepAliveConfig{Enable: true,
+		Idle: 30 * time.Second, Interval: 15 * time.Second, Count: 4}}).Listen(ctx, "tcp", address)
 	if err != nil {
-		return nil, cli.Fail(cli.ExitFailed, fmt.Errorf("listen on %s: %w", address, err), "is another program on that port? "+flag+" takes another one")
+		return nil, cli.Fail(cli.ExitFailed, fmt.Errorf("listen on %s: %w", address, err),
+			"is another program on that port? "+flag+" takes another one")
 	}
 	return l, nil
 }
 
 func gauge(name, help string, count func() int) prometheus.Collector {
-	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "callhouse_serve", Name: name, Help: help}, func() float64 { return float64(count()) })
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "callhouse_serve", Name: name, Help: help},
+		func() float64 { return float64(count()) })
 }
 
 func pids(workers *worker.Pool) []int {
@@ -265,7 +272,8 @@ func (c *command) admission() (who admitted, err error) {
 	}
 	for _, address := range []string{c.postgres, c.http} {
 		if address != "" && !isLoopback(address) && (who.list == nil || who.tls == nil) {
-			return who, cli.Usage("give --users, --tls-cert and --tls-key, or listen on 127.0.0.1", "%s is not on the loopback, so who connects must log in, and be encrypted", address)
+			return who, cli.Usage("give --users, --tls-cert and --tls-key, or listen on 127.0.0.1",
+				"%s is not on the loopback, so who connects must log in, and be encrypted", address)
 		}
 	}
 	return who, nil

@@ -56,8 +56,9 @@ connections of a user whose entry changed.
 
 Without further flags a user sees everything. --only-agents leaves the calls of these
 agents, with what belongs to them, and closes the tables that do not tell whose their
-rows are. The file holds their ids; a name is looked up in the warehouse. --only-tables closes all tables but those that it names. What --mask names is
-null. All three hold over the Postgres protocol and over HTTP alike.`,
+rows are. The file holds their ids; a name is looked up in the warehouse.
+--only-tables closes all tables but those that it names. What --mask names is null.
+All three hold over the Postgres protocol and over HTTP alike.`,
 		Example: `  query serve user add metabase --users /etc/callhouse/users.json
   pass show metabase | query serve user add metabase --users users.json --max-connections 20 --statement-timeout 30s
   query serve user add agency --users users.json --only-agents 0a7e1f60-0000-4000-8000-00000000000a --mask from_number,to_number,content`,
@@ -80,7 +81,8 @@ null. All three hold over the Postgres protocol and over HTTP alike.`,
 			}
 			u.Timeout, u.Connections = timeout, connections
 			if timeout != "" && u.Limit() <= 0 || connections < 0 {
-				return cli.Usage("as in --statement-timeout 30s --max-connections 20", "--statement-timeout %q or --max-connections %d is no limit", timeout, connections)
+				return cli.Usage("as in --statement-timeout 30s --max-connections 20",
+					"--statement-timeout %q or --max-connections %d is no limit", timeout, connections)
 			}
 			if memory != "" {
 				if u.Memory, err = memorySize(memory); err != nil {
@@ -104,11 +106,14 @@ null. All three hold over the Postgres protocol and over HTTP alike.`,
 		},
 	}
 	cmd.Flags().StringVar(&timeout, "statement-timeout", "", "the most `TIME` of a statement, as 30s")
-	cmd.Flags().StringVar(&memory, "memory", "", "the most memory for the user's statements over one snapshot, as `SIZE`; it holds when the next process for them starts")
+	cmd.Flags().StringVar(&memory, "memory", "",
+		"the most memory for the user's statements over one snapshot, as `SIZE`; it holds when the next process for them starts")
 	cmd.Flags().IntVar(&connections, "max-connections", 0, "the most connections; 0: as for all")
-	cmd.Flags().StringSliceVar(&may.Agents, "only-agents", nil, "the calls of these `AGENTS`, by their ids or whole names, and nothing of others")
+	cmd.Flags().StringSliceVar(&may.Agents, "only-agents", nil,
+		"the calls of these `AGENTS`, by their ids or whole names, and nothing of others")
 	cmd.Flags().StringSliceVar(&may.Tables, "only-tables", nil, "these `TABLES`, and no others")
-	cmd.Flags().StringSliceVar(&may.Masked, "mask", nil, "`COLUMNS` that are null: content wherever a table has it, calls.summary in one table")
+	cmd.Flags().StringSliceVar(&may.Masked, "mask", nil,
+		"`COLUMNS` that are null: content wherever a table has it, calls.summary in one table")
 	return cmd
 }
 
@@ -135,7 +140,8 @@ func (c *command) agentIDs(ctx context.Context, texts []string) (ids []string, e
 		var unknown *analytics.UnknownError
 		switch {
 		case errors.As(err, &unknown):
-			words.Fprintf(c.Stderr, "the warehouse has no agent with the id or name %q: the user sees nothing of it until there is one with that id\n", text)
+			words.Fprintf(c.Stderr, "the warehouse has no agent with the id or name %q: "+
+				"the user sees nothing of it until there is one with that id\n", text)
 			id = text
 		case err != nil:
 			return nil, c.Explain(err)
@@ -197,9 +203,11 @@ func (c *command) listCommand() *cobra.Command {
 				if u.Memory > 0 {
 					memory = humanize.IBytes(uint64(u.Memory))
 				}
-				rows = append(rows, []any{u.Name, fmt.Sprint(u.Connections), u.Timeout, memory, strings.Join(u.Agents, ", "), strings.Join(u.Tables, ", "), strings.Join(u.Masked, ", ")})
+				rows = append(rows, []any{u.Name, fmt.Sprint(u.Connections), u.Timeout, memory, strings.Join(u.Agents, ", "),
+					strings.Join(u.Tables, ", "), strings.Join(u.Masked, ", ")})
 			}
-			return c.WriteStatic(cmd.Context(), []string{"user", "connections", "statement timeout", "memory", "only agents", "only tables", "masked"}, rows)
+			return c.WriteStatic(cmd.Context(), []string{"user", "connections", "statement timeout", "memory", "only agents",
+				"only tables", "masked"}, rows)
 		},
 	}
 }
@@ -228,7 +236,8 @@ connections within some seconds.`,
 // oneName wants the name of one user.
 func oneName(_ *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return cli.Usage("as in: query serve user add metabase --users users.json", "the command takes the name of one user, %d are given", len(args))
+		return cli.Usage("as in: query serve user add metabase --users users.json",
+			"the command takes the name of one user, %d are given", len(args))
 	}
 	return nil
 }

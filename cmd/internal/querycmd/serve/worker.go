@@ -20,10 +20,11 @@ import (
 
 	"callhouse/cmd/internal/cli"
 	"callhouse/cmd/internal/querycmd/answer"
-	"callhouse/cmd/internal/querycmd/safe"
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/rights"
+	"callhouse/internal/lend"
+	"callhouse/internal/lend/process"
 	"callhouse/internal/postgres"
 	"callhouse/internal/proven"
 	"callhouse/internal/scratch"
@@ -52,7 +53,7 @@ func WorkerCommand(a *answer.Command) *cobra.Command {
 				b, free, err = j.work(t)
 				return b, err
 			})
-			if errors.Is(err, worker.ErrAlone) {
+			if errors.Is(err, process.ErrAlone) {
 				return cli.Usage("run: query serve", "%s is run by query itself", WorkerName)
 			}
 			if free != nil {
@@ -124,22 +125,20 @@ func (j job) of(list *users.List, user string) (any, error) {
 
 // pool starts the processes that run statements, when there are clients.
 func (j job) pool(who admitted, log *audit.Log, note func(string)) *worker.Pool {
-	p := &worker.Pool{Job: func(user string) (any, error) { return j.of(who.list, user) }, PerUser: who.list != nil, Rest: 5 * time.Minute, Log: note, Command: func() *exec.Cmd {
-		self, err := os.Executable()
-		cmd := exec.CommandContext(context.Background(), self, WorkerName) // it ends with its stdin
-		cmd.Err = cmp.Or(cmd.Err, err)
-		cmd.Args[0] = os.Args[0]
-		cmd.Env = []string{"LANG=C.UTF-8"} // and no key
-		for _, name := range []string{"HOME", "XDG_CACHE_HOME", "ZONEINFO"} {
-			if v, ok := os.LookupEnv(name); ok {
-				cmd.Env = append(cmd.Env, name+"="+v)
+	p := &worker.Pool{Job: func(user string) (any, error) { return j.of(who.list, user) }, PerUser: who.list != nil,
+		Rest: 5 * time.Minute, Log: note, Command: func() *exec.Cmd {
+			var env []string
+			for _, name := range []string{"HOME", "XDG_CACHE_HOME", "ZONEINFO"} {
+				if v, ok := os.LookupEnv(name); ok {
+					env = append(env, name+"="+v)
+				}
 			}
-		}
-		return cmd
-	}}
+			return process.Self(context.Background(), WorkerName, env...) // it ends with its stdin
+		}}
 	if log != nil {
 		p.Audit = func(e postgres.Entry) {
-			log.Write(audit.Entry{At: e.At.UTC(), User: e.User, From: e.From, Application: e.Application, Millis: float64(e.Took.Microseconds()) / 1000, Rows: e.Rows, Code: e.Code, Text: e.Text})
+			log.Write(audit.Entry{At: e.At.UTC(), User: e.User, From: e.From, Application: e.Application,
+				Millis: float64(e.Took.Microseconds()) / 1000, Rows: e.Rows, Code: e.Code, Text: e.Text})
 		}
 	}
 	return p
@@ -173,7 +172,7 @@ func (j job) work(t *worker.Teller) (_ postgres.Backend, free func() error, err 
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0) // of Linux: what ends first where the machine has no memory left
 	reserve(j.Connections)
 	// DuckDB does not hold its limit everywhere (a list of a billion numbers); the process does.
-	if err := safe.LimitSpace(2*j.Memory + int64(headroom+j.Connections*perConnection)); err != nil {
+	if err := process.LimitSpace(2*j.Memory + int64(headroom+j.Connections*perConnection)); err != nil {
 		return nil, free, fmt.Errorf("limit the memory: %w", err)
 	}
 	return b, free, nil
@@ -204,16 +203,18 @@ func reserve(connections int) {
 
 // houses opens the warehouse, for statements in the dialect that is made for each reader; nil:
 // for reports alone. open is told which snapshots are open. free closes it, and ends the pin.
-func (j job) houses(log func(string), open func([]int64), dialect func(rights.Rights) *opened.Dialect) (h *serve.Houses, free func() error, err error) {
+func (j job) houses(log func(string), open func([]int64), dialect func(rights.Rights) *opened.Dialect) (
+	h *lend.Houses, free func() error, err error) {
 	prover, ids := proven.Open(j.Warehouse, time.Now), new(opened.IDs)
-	h = &serve.Houses{Root: j.Root, Log: log, Open: func(ctx context.Context, loc *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
+	h = &lend.Houses{Root: j.Root, Log: log}
+	h.Open = func(ctx context.Context, loc *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
 		o := analytics.Options{Currency: j.Currency, Country: j.Country, Goals: j.Goals, Options: opened.Options{
 			Location: loc, Prover: prover, IDs: ids, Threads: j.Threads, Rights: r, Safe: &opened.Limits{Memory: j.Memory, Temp: j.Temp}}}
 		if dialect != nil {
 			o.Dialect, o.Copies = dialect(r), true
 		}
 		return analytics.Open(ctx, j.Warehouse, o)
-	}}
+	}
 	// The pin holds for as long as this folder is there, which a killed process leaves to the next.
 	holder, err := scratch.Make(scratch.Serve)
 	if err != nil {

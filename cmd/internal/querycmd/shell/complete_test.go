@@ -7,32 +7,37 @@ import (
 	"callhouse/cmd/internal/querycmd/shell"
 )
 
-func vocabulary() *shell.Vocabulary {
-	one := func(words ...string) (out []shell.Candidate) {
-		for _, w := range words {
-			out = append(out, shell.Candidate{Text: w})
-		}
-		return out
+func candidates(words ...string) (out []shell.Candidate) {
+	for _, w := range words {
+		out = append(out, shell.Candidate{Text: w})
 	}
+	return out
+}
+
+func vocabulary() *shell.Vocabulary {
+	follows := map[string][]shell.Candidate{".timer": candidates("on", "off"),
+		"sentiment": candidates("--by", "--since"), "--by": candidates("day", "week")}
 	return &shell.Vocabulary{
 		Tables: []shell.Table{
-			{Name: "calls", Columns: []shell.Column{{Name: "call_id"}, {Name: "agent_id"}, {Name: "start_at"}}},
-			{Name: "transcript_turns", Columns: []shell.Column{{Name: "call_id"}, {Name: "content"}, {Name: "start_at"}}},
+			{Candidate: shell.Candidate{Text: "calls"}, Columns: candidates("call_id", "agent_id", "start_at")},
+			{Candidate: shell.Candidate{Text: "transcript_turns"}, Columns: candidates("call_id", "content", "start_at")},
 		},
-		Functions: []string{"abs", "count", "starts_with"}, Keywords: []string{"SELECT", "FROM", "WHERE", "AS", "AND"}, Starts: []string{"SELECT", "FROM"},
-		Commands: []shell.Command{
-			{Name: ".tables"}, {Name: ".timer", Words: one("on", "off")}, {Name: ".read", Files: true}, {Name: ".report", Words: one("sentiment")},
-			{Name: "sentiment", Words: one("--by", "--since"), Flags: map[string][]shell.Candidate{"--by": one("day", "week"), "--since": nil}},
+		Functions: []string{"abs", "count", "starts_with"},
+		Keywords:  []string{"SELECT", "FROM", "WHERE", "AS", "AND"}, Starts: []string{"SELECT", "FROM"},
+		Commands:  candidates("sentiment", ".tables", ".timer"),
+		IsCommand: isCommand,
+		Follow: func(words []string) []shell.Candidate {
+			if of, ok := follows[words[len(words)-2]]; ok {
+				return of
+			}
+			return follows[words[0]]
 		},
-		OtherNames: map[string]string{`\timing`: ".timer", `\i`: ".read"},
-		IsCommand:  isCommand,
-		Glob:       func(start string) []string { return []string{start + "month.sql"} },
 	}
 }
 
 func TestComplete(t *testing.T) {
 	for _, c := range []struct{ text, word, want string }{
-		{"|", "", "SELECT FROM .tables .timer .read .report sentiment"},
+		{"|", "", "SELECT FROM sentiment .tables .timer"},
 		{"s|", "s", "select sentiment"},
 		{"S|", "S", "SELECT sentiment"},
 		{"select c|", "c", "call_id content calls count("},
@@ -52,14 +57,12 @@ func TestComplete(t *testing.T) {
 		{"select 'ca|", "", ""}, {"select 1 -- ca|", "", ""}, {"select /* ca|", "", ""},
 		{"select 1; se|", "se", "select sentiment"},
 		{"select 1;\nselect\n  ag|\nfrom calls", "ag", "agent_id"},
-		{".t|", ".t", ".tables .timer"}, {".timer |", " ", "on off"}, {".timer of|", "of", "off"}, {".timer on |", " ", ""},
-		{".read m|", "m", "mmonth.sql"}, {".nothing |", " ", ""},
-		{"sentiment |", " ", "--by --since"}, {"sentiment --b|", "--b", "--by"}, {"sentiment --by |", " ", "day week"}, {"sentiment --by w|", "w", "week"},
-		{"sentiment --since |", " ", ""}, {"sentiment --since 7d --by d|", "d", "day"},
-		{".report s|", "s", "sentiment"}, {".report sentiment --by w|", "w", "week"},
+		{".t|", ".t", ".tables .timer"}, {".timer |", " ", "on off"}, {".timer of|", "of", "off"}, {".nothing |", " ", ""},
+		{"sentiment |", " ", "--by --since"}, {"sentiment --b|", "--b", "--by"},
+		{"sentiment --by |", " ", "day week"}, {"sentiment --by w|", "w", "week"},
+		{"sentiment --since 7d --by d|", "d", "day"},
 		{"sentiment --by day; se|", "se", "select sentiment"}, {"sentiment --by day\nse|", "se", "select sentiment"},
-		{`\timing |`, " ", "on off"}, {`\timing of|`, "of", "off"}, {`\i m|`, "m", "mmonth.sql"}, {`\t|`, "", ""},
-		{"\\dt\nsel|", "sel", "select"}, {`\dt; from |`, " ", "calls transcript_turns stored."},
+		{`\t|`, `\t`, ""}, {"\\dt\nsel|", "sel", "select"}, {`\dt; from |`, " ", "calls transcript_turns stored."},
 		{"select é|", "é", ""},
 	} {
 		before, after, _ := strings.Cut(c.text, "|")

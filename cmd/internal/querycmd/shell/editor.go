@@ -1,8 +1,10 @@
 package shell
 
 import (
-	"errors"
+	"bytes"
+	"io"
 	"os"
+	"regexp"
 
 	"github.com/reeflective/readline"
 	"github.com/reeflective/readline/inputrc"
@@ -10,43 +12,28 @@ import (
 	"callhouse/internal/words"
 )
 
-// ErrInterrupted says that Ctrl-C dropped what was typed.
-var ErrInterrupted = errors.New("interrupted")
-
-// Editor reads inputs of one or more lines from the terminal that is the
-// process's standard input and output. ~/.inputrc counts.
-type Editor struct {
+// editor reads inputs of one or more lines from the terminal that is the process's
+// standard input and output. ~/.inputrc counts.
+type editor struct {
 	rl     *readline.Shell
 	colour bool
-}
-
-// EditorConfig says how an editor works.
-type EditorConfig struct {
-	Prompt string
-	// Whole reports whether what is typed can be run: otherwise Enter begins a
-	// new line.
-	Whole func(text string) bool
-	// Complete returns what the word before the cursor may become. The cursor
-	// is a place in the runes of text.
-	Complete func(text []rune, cursor int) (word string, candidates []Candidate)
-	History  *History
-	Colour   bool
 }
 
 // reserve makes sure that there is a row below the cursor, which the editor
 // clears: down one row, which scrolls at the bottom of the screen, and up again.
 const reserve = "\x1bD\x1bM"
 
-// NewEditor returns an editor. It draws nothing before Read.
-func NewEditor(c EditorConfig) *Editor {
-	rl := readline.NewShell()
+// newEditor returns an editor. It draws nothing before read.
+func newEditor(v *Vocabulary, h *History) *editor {
+	e := &editor{readline.NewShell(), os.Getenv("NO_COLOR") == ""}
+	rl := e.rl
 	rl.Prompt.Primary(func() string {
 		// Asking the terminal where the cursor is takes a round trip for each key,
 		// and a key that comes in one read with the answer is lost (after v1.3.0 of
 		// the library it is not: its pull request 118). So it is asked only where a
 		// list has to find its room.
 		_ = rl.Config.Set("cursor-position-probe", rl.Keymap.Local() != "")
-		return c.Prompt
+		return "query> "
 	})
 	rl.SyntaxHighlighter = func(line []rune) string { return string(line) + reserve }
 	settings := map[string]any{
@@ -58,7 +45,7 @@ func NewEditor(c EditorConfig) *Editor {
 		"autopairs":                    false,
 		"echo-control-characters":      false, // ^C would be drawn over what is typed
 	}
-	if c.Colour {
+	if e.colour {
 		settings["completion-description-style"] = `\e[2m`
 	} else {
 		settings["completion-selection-style"] = `\e[7m`
@@ -69,35 +56,78 @@ func NewEditor(c EditorConfig) *Editor {
 	for _, keymap := range []string{"emacs", "emacs-standard", "vi-insert"} {
 		_ = rl.Config.Bind(keymap, inputrc.Unescape(`\t`), "menu-complete", false)
 	}
-	rl.AcceptMultiline = func(line []rune) bool { return c.Whole(string(line)) }
-	rl.History.Add("history", lines{c.History})
+	rl.AcceptMultiline = func(line []rune) bool { return whole(string(line)) }
+	rl.History.Add("history", entries{h})
 	rl.Completer = func(line []rune, cursor int) readline.Completions {
-		word, candidates := c.Complete(line, cursor)
-		return completions(word, candidates)
+		word, candidates := v.Complete(line, cursor)
+		values := make([]readline.Completion, len(candidates))
+		for i, c := range candidates {
+			values[i] = readline.Completion{Value: c.Before + c.Text, Display: words.Line(c.Text), Description: words.Line(c.Says), Tag: c.Group}
+		}
+		out := readline.CompleteRaw(values).NoSort()
+		out.PREFIX = word
+		return out
 	}
-	return &Editor{rl: rl, colour: c.Colour}
+	return e
 }
 
-// Read returns the next input; ErrInterrupted after Ctrl-C, io.EOF after Ctrl-D.
-func (e *Editor) Read() (string, error) {
-	read := e.rl.Readline
-	if !e.colour {
-		read = func() (string, error) { return withoutColour(e.rl.Readline) }
+// read returns the next inputs; errInterrupted after Ctrl-C, io.EOF after Ctrl-D.
+func (e *editor) read() (text string, err error) {
+	if e.colour {
+		text, err = e.rl.Readline()
+	} else {
+		text, err = withoutColour(e.rl.Readline)
 	}
-	text, err := read()
 	if err != nil && err.Error() == os.Interrupt.String() {
-		return "", ErrInterrupted
+		return "", errInterrupted
 	}
 	return text, err
 }
 
-// completions says the same in the editor's words.
-func completions(word string, candidates []Candidate) readline.Completions {
-	values := make([]readline.Completion, len(candidates))
-	for i, c := range candidates {
-		values[i] = readline.Completion{Value: c.Before + c.Text, Display: words.Line(c.Text), Description: words.Line(c.Says), Tag: c.Group}
+// withoutColour lets read draw on the process's standard output without colours:
+// the editor has no setting for all of them. What is bold, dim or reversed stays.
+func withoutColour(read func() (string, error)) (string, error) {
+	terminal := os.Stdout
+	r, w, err := os.Pipe()
+	if err != nil {
+		return read()
 	}
-	out := readline.CompleteRaw(values).NoSort()
-	out.PREFIX = word
-	return out
+	os.Stdout = w
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		copyPlain(terminal, r)
+	}()
+	defer func() {
+		os.Stdout = terminal
+		_ = w.Close()
+		<-done
+		_ = r.Close()
+	}()
+	return read()
+}
+
+var (
+	colourRE = regexp.MustCompile(`\x1b\[(?:[0-9;]*;)?(?:[349][0-9]|10[0-7])(?:;[0-9;]*)?m`)
+	beginsRE = regexp.MustCompile(`\x1b(?:\[[0-9;]*)?$`)
+)
+
+// copyPlain copies what is drawn. A sequence that comes in two pieces waits for
+// its end.
+func copyPlain(to io.Writer, from io.Reader) {
+	buf := make([]byte, 64<<10)
+	var held []byte
+	for {
+		n, err := from.Read(buf)
+		held = append(held, buf[:n]...)
+		end := len(held)
+		if at := beginsRE.FindIndex(held); at != nil && err == nil {
+			end = at[0]
+		}
+		_, _ = to.Write(colourRE.ReplaceAll(held[:end], nil)) // a terminal that is gone shows nothing
+		held = bytes.Clone(held[end:])
+		if err != nil {
+			return
+		}
+	}
 }

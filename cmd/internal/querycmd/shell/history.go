@@ -1,16 +1,17 @@
 package shell
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
-	"callhouse/internal/scratch"
+	"callhouse/cmd/internal/querycmd/answer"
 )
 
 // historyEntries is how many entries are kept. The file is cut down to them when
@@ -25,6 +26,20 @@ type History struct {
 	entries []string
 }
 
+// historyFile is the file for what is typed, in the user's state folder (XDG); ""
+// if there is none.
+func historyFile() string {
+	dir := os.Getenv("XDG_STATE_HOME")
+	if !filepath.IsAbs(dir) {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return ""
+		}
+		dir = filepath.Join(home, ".local", "state")
+	}
+	return filepath.Join(dir, "callhouse", "query_history")
+}
+
 // OpenHistory reads the history that file keeps; without a name it is kept
 // nowhere. On an error the history is usable, and kept nowhere.
 func OpenHistory(file string) (*History, error) {
@@ -32,68 +47,35 @@ func OpenHistory(file string) (*History, error) {
 	if file == "" {
 		return h, nil
 	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return h, fmt.Errorf("keep the history: %w", err)
+	raw, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = os.MkdirAll(filepath.Dir(file), 0o700)
 	}
-	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return h, fmt.Errorf("keep the history: %w", err)
 	}
-	defer f.Close()
-	if err := h.read(f); err != nil {
-		return h, fmt.Errorf("read the history: %w", err)
-	}
 	h.file = file
-	if len(h.entries) >= 2*historyEntries {
-		h.entries = h.entries[len(h.entries)-historyEntries:]
-		return h, h.rewrite()
-	}
-	return h, nil
-}
-
-// read takes the lines that are entries; others, of whatever made them, are
-// passed over.
-func (h *History) read(r io.Reader) error {
-	b := bufio.NewReader(r)
-	for {
-		line, err := b.ReadString('\n')
+	for line := range bytes.Lines(raw) {
 		var entry string
-		if json.Unmarshal([]byte(line), &entry) == nil && entry != "" {
+		if json.Unmarshal(line, &entry) == nil && entry != "" { // others are of another program
 			h.entries = append(h.entries, entry)
 		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
+	}
+	if len(h.entries) < 2*historyEntries {
+		return h, nil
+	}
+	h.entries = h.entries[len(h.entries)-historyEntries:]
+	return h, answer.WriteFileMode(file, 0o600, func(w io.Writer) error { return write(w, h.entries...) })
+}
+
+func write(w io.Writer, entries ...string) error {
+	for _, e := range entries {
+		raw, _ := json.Marshal(e) // a string is always JSON
+		if _, err := w.Write(append(raw, '\n')); err != nil {
 			return err
 		}
 	}
-}
-
-// rewrite replaces the file by the entries at hand.
-func (h *History) rewrite() error {
-	f, tmp, err := scratch.File(h.file)
-	if err != nil {
-		return fmt.Errorf("shorten the history: %w", err)
-	}
-	for _, e := range h.entries {
-		if err == nil {
-			_, err = f.Write(historyLine(e))
-		}
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(tmp.Path, h.file)
-	}
-	if err = errors.Join(err, tmp.Remove()); err != nil {
-		return fmt.Errorf("shorten the history: %w", err)
-	}
 	return nil
-}
-
-// historyLine writes an entry; a string is always JSON.
-func historyLine(entry string) []byte {
-	raw, _ := json.Marshal(entry)
-	return append(raw, '\n')
 }
 
 // Add appends an entry, but not one like the last.
@@ -108,8 +90,7 @@ func (h *History) Add(entry string) error {
 	}
 	f, err := os.OpenFile(h.file, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err == nil {
-		_, err = f.Write(historyLine(entry))
-		err = errors.Join(err, f.Close())
+		err = errors.Join(write(f, entry), f.Close())
 	}
 	if err != nil {
 		h.file = "" // once is enough to be told
@@ -121,19 +102,19 @@ func (h *History) Add(entry string) error {
 // Entries returns the entries, oldest first.
 func (h *History) Entries() []string { return h.entries }
 
-// lines is the history as the editor walks through it. It is told of new
+// entries is the history as the editor walks through it. It is told of new
 // entries by Add alone.
-type lines struct{ *History }
+type entries struct{ *History }
 
-func (l lines) Write(string) (int, error) { return len(l.entries), nil }
+func (l entries) Write(string) (int, error) { return len(l.entries), nil }
 
-func (l lines) GetLine(i int) (string, error) {
+func (l entries) GetLine(i int) (string, error) {
 	if i < 0 || i >= len(l.entries) {
 		return "", fmt.Errorf("the history has no entry %d", i)
 	}
 	return l.entries[i], nil
 }
 
-func (l lines) Len() int { return len(l.entries) }
+func (l entries) Len() int { return len(l.entries) }
 
-func (l lines) Dump() any { return l.entries }
+func (l entries) Dump() any { return l.entries }

@@ -1,9 +1,11 @@
 package shell
 
 import (
-	"iter"
+	"slices"
 	"strings"
 	"unicode"
+
+	"callhouse/internal/postgres/lexer"
 )
 
 // Input is one thing to do.
@@ -12,147 +14,125 @@ type Input struct {
 	Text string
 	// Command: it begins with a dot, or with a word that no statement begins with.
 	Command bool
-	Line    int // where it begins, counted from 1
+	Open    bool // the text ends before the input does
+	Line    int  // where it begins, counted from 1
 }
 
-// Split takes the whole inputs off text: statements, which end with a semicolon,
-// and commands, which end with a semicolon or their line. rest is the statement
-// that has no end yet, "" for none; line is where it begins. isCommand says
-// whether a line that begins with word (of letters, as it is written) is a
-// command.
-func Split(text string, isCommand func(word string) bool) (inputs []Input, rest Input) {
+// Split takes text apart into statements, which end with a semicolon, and commands,
+// which end with a semicolon or their line. Only the last may be open. isCommand says
+// whether a line that begins with word is a command.
+func Split(text string, isCommand func(word string) bool) (inputs []Input) {
 	line, counted := 1, 0
-	for s := range spans(text, isCommand) {
-		line += strings.Count(text[counted:s.from], "\n")
-		counted = s.from
-		in := Input{Text: text[s.from:s.to], Command: s.command, Line: line}
-		switch {
-		case s.command:
-			in.Text = strings.TrimSpace(in.Text)
-		case s.open:
-			in.Text = strings.TrimRightFunc(in.Text, unicode.IsSpace)
-			return inputs, in
+	for at := skipEmpty(text, 0); at < len(text); {
+		line += strings.Count(text[counted:at], "\n")
+		counted = at
+		word := firstWord(text[at:])
+		in := Input{Line: line, Command: text[at] == '.' || text[at] == '\\' || word != "" && isCommand(word)}
+		end := at
+		if in.Command {
+			_, n := Words(text[at:])
+			end += n
+		} else {
+			for t := range lexer.Tokens(text[at:]) {
+				if isEnd(t) {
+					break
+				}
+				end += len(t.Text)
+			}
 		}
+		in.Text, in.Open = text[at:end], end == len(text)
 		inputs = append(inputs, in)
+		at = skipEmpty(text, min(end+1, len(text)))
 	}
-	return inputs, Input{}
+	return inputs
 }
 
-// span is where an input stands, without what ends it.
-type span struct {
-	from, to int
-	command  bool
-	open     bool // the text ends before it does
-}
+func isEnd(t lexer.Token) bool { return t.Kind == lexer.Other && t.Text == ";" }
 
-// spans are the inputs in text, one after the other.
-func spans(text string, isCommand func(word string) bool) iter.Seq[span] {
-	return func(yield func(span) bool) {
-		for at := skipEmpty(text, 0); at < len(text); at = skipEmpty(text, at) {
-			s := span{from: at, command: beginsCommand(text[at:], isCommand)}
-			if s.command {
-				s.to = commandEnd(text, at)
-			} else {
-				s.to = statementEnd(text, at)
-			}
-			s.open = s.to == len(text)
-			if !yield(s) || s.open {
-				return
-			}
-			at = s.to + 1
-		}
-	}
-}
-
-// beginsCommand reports whether text, which begins with no space, begins with a
-// command.
-func beginsCommand(text string, isCommand func(word string) bool) bool {
-	word := text[:wordEnd(text, 0)]
-	return text[0] == '.' || text[0] == '\\' || word != "" && isCommand(word)
+// whole reports whether all that is typed can be run: commands, and statements with
+// their semicolons.
+func whole(text string) bool {
+	inputs := Split(text, isCommand)
+	last := len(inputs) - 1
+	return last < 0 || !inputs[last].Open || inputs[last].Command
 }
 
 // skipEmpty skips what no input begins with: space, semicolons, whole comments.
 func skipEmpty(text string, at int) int {
-	for t := range tokens(text, at) {
-		if t.Kind == Comment && (!t.Open || strings.HasPrefix(text[t.From:], "--")) || text[t.From] == ';' {
-			continue
+	for {
+		rest := strings.TrimLeftFunc(text[at:], func(r rune) bool { return r == ';' || unicode.IsSpace(r) })
+		at = len(text) - len(rest)
+		if !strings.HasPrefix(rest, "--") && !strings.HasPrefix(rest, "/*") {
+			return at
 		}
-		return t.From
+		comment := lexer.First(rest).Text
+		if rest[0] == '/' && len(comment) == len(rest) && isInside(rest) {
+			return at
+		}
+		at += len(comment)
 	}
-	return len(text)
 }
 
-// statementEnd returns the place of the semicolon that ends the statement which
-// begins at from, or the text's end.
-func statementEnd(text string, from int) int {
-	for t := range tokens(text, from) {
-		if t.Kind == Sign && text[t.From] == ';' {
-			return t.From
-		}
-	}
-	return len(text)
+// isInside reports whether text ends inside of a comment, a text or a name in quotes:
+// a semicolon would then be a part of it.
+func isInside(text string) bool {
+	tokens := slices.Collect(lexer.Tokens(text + ";"))
+	return !isEnd(tokens[len(tokens)-1])
 }
 
-// commandEnd returns the place of the semicolon or line break that ends the
-// command which begins at from, or the text's end.
-func commandEnd(text string, from int) int {
-	var quote byte
-	for i := from; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == '\n':
-			return i
-		case quote != 0:
-			if c == quote {
-				quote = 0
-			}
-		case c == '"' || c == '\'':
-			quote = c
-		case c == ';':
-			return i
-		}
+// firstWord returns the letters and digits that text begins with.
+func firstWord(text string) string {
+	end := strings.IndexFunc(text, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	if end < 0 {
+		return text
 	}
-	return len(text)
+	return text[:end]
 }
 
-// Words cuts the line of a command at its spaces. Quotes, single or double, hold
-// words together; an open one ends with the line.
-func Words(line string) []string {
-	var words []string
+// Words cuts a command at its spaces. It ends at to: before a semicolon, or the end of
+// its line. Quotes, single or double, hold words together; an open one ends with the line.
+func Words(text string) (words []string, to int) {
 	var b strings.Builder
 	var quote rune
 	in := false
-	for _, r := range line {
+	end := func() {
+		if in {
+			words = append(words, b.String())
+		}
+		b.Reset()
+		in = false
+	}
+	defer end()
+	for i, r := range text {
 		switch {
+		case r == '\n' || r == ';' && quote == 0:
+			return words, i
 		case quote != 0 && r == quote:
 			quote = 0
-		case quote != 0:
-			b.WriteRune(r)
-		case r == '"' || r == '\'':
+		case quote == 0 && (r == '"' || r == '\''):
 			quote, in = r, true
-		case unicode.IsSpace(r):
-			if in {
-				words = append(words, b.String())
-			}
-			b.Reset()
-			in = false
+		case quote == 0 && unicode.IsSpace(r):
+			end()
 		default:
 			b.WriteRune(r)
 			in = true
 		}
 	}
-	if in {
-		words = append(words, b.String())
-	}
-	return words
+	return words, len(text)
 }
 
-// Params returns the names of the parameters in a statement, as in $agent.
-func Params(text string) map[string]bool {
-	out := map[string]bool{}
-	for _, t := range Tokens(text) {
-		if t.Kind == Param && t.To > t.From+1 {
-			out[text[t.From+1:t.To]] = true
-		}
-	}
-	return out
+// isCommand reports whether a line that begins with word is not SQL.
+func isCommand(word string) bool {
+	word = strings.ToUpper(word)
+	return !slices.Contains(reading(), word) && !slices.Contains(refused, word)
 }
+
+// reading are the words that completion offers at the beginning.
+func reading() []string {
+	return []string{"SELECT", "FROM", "WITH", "VALUES", "DESCRIBE", "SHOW", "SUMMARIZE", "EXPLAIN", "PIVOT"}
+}
+
+// refused are the other words that statements of DuckDB begin with. Most of these are refused.
+var refused = strings.Fields(`DESC UNPIVOT TABLE
+	ABORT ALTER ANALYZE ANALYSE ATTACH BEGIN CHECKPOINT COMMENT COMMIT COPY CREATE DEALLOCATE DELETE DETACH DROP EXECUTE EXPORT FORCE GRANT
+	IMPORT INSERT INSTALL LOAD MERGE PRAGMA PREPARE REINDEX RESET REVOKE ROLLBACK SET START TRUNCATE UPDATE USE VACUUM`)

@@ -1,6 +1,7 @@
 package shell_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -12,20 +13,18 @@ func isCommand(word string) bool {
 	return !slices.Contains([]string{"SELECT", "FROM", "WITH", "EXPLAIN"}, strings.ToUpper(word))
 }
 
-// show writes inputs as one line each; the rest follows an arrow.
-func show(inputs []shell.Input, rest shell.Input) string {
+// show writes inputs as one line each; an arrow is before a statement that is open.
+func show(inputs []shell.Input) string {
 	var out []string
-	for _, in := range append(inputs, rest) {
+	for _, in := range inputs {
 		kind := "sql"
-		if in.Command {
+		switch {
+		case in.Command:
 			kind = "command"
+		case in.Open:
+			kind = "→ sql"
 		}
-		if in != (shell.Input{}) {
-			out = append(out, strings.ReplaceAll(kind+" "+string(rune('0'+in.Line))+": "+in.Text, "\n", "⏎"))
-		}
-	}
-	if rest.Text != "" {
-		out[len(out)-1] = "→ " + out[len(out)-1]
+		out = append(out, strings.ReplaceAll(fmt.Sprintf("%s %d: %s", kind, in.Line, strings.TrimSpace(in.Text)), "\n", "⏎"))
 	}
 	return strings.Join(out, "\n")
 }
@@ -42,7 +41,7 @@ func TestSplit(t *testing.T) {
 		{"select 'a\\'; select 2;", "sql 1: select 'a\\'\nsql 1: select 2"},
 		{"select $$a;b$$, $x$;$$;$x$;", "sql 1: select $$a;b$$, $x$;$$;$x$"},
 		{"select $a; select 1", "sql 1: select $a\n→ sql 1: select 1"},
-		{"select 1 -- a; b\n;", "sql 1: select 1 -- a; b⏎"},
+		{"select 1 -- a; b\n;", "sql 1: select 1 -- a; b"},
 		{"select /* ; /* ; */ ; */ 1;", "sql 1: select /* ; /* ; */ ; */ 1"},
 		{"select /* ; ", "→ sql 1: select /* ;"},
 		{"select 'a\n;\n", "→ sql 1: select 'a⏎;"},
@@ -55,7 +54,9 @@ func TestSplit(t *testing.T) {
 		{"select\n.5;", "sql 1: select⏎.5"}, // a dot inside of a statement is none of ours
 		{"selct 1;", "command 1: selct 1"},
 		{`\d calls`, `command 1: \d calls`},
-		{"select '안녕;' ; from 통화", "sql 1: select '안녕;' \n→ sql 1: from 통화"},
+		{"select '안녕;' ; from 통화", "sql 1: select '안녕;'\n→ sql 1: from 통화"},
+		{"\u3000select\u00a01;", "sql 1: select\u00a01"}, // spaces that pages on the Web have
+		{"/* a */ select 'b", "→ sql 1: select 'b"},
 		{"explain select 1;", "sql 1: explain select 1"},
 		{"select 1.;select 1.5e3;", "sql 1: select 1.\nsql 1: select 1.5e3"},
 	} {
@@ -65,49 +66,29 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// Whatever is typed: every byte is in a token or is space, and nothing hangs.
-func FuzzTokens(f *testing.F) {
-	for _, s := range []string{"select 'a", `"`, "$$", "$1 ? $x$", "/* /*", "E'\\", "e", "--", "1.2.3", "\xff'\xfe", "안녕$a$"} {
+// Whatever is typed, inputs are parts of it, and nothing hangs.
+func FuzzSplit(f *testing.F) {
+	for _, s := range []string{"select 'a", `"`, "$$", "$1 ? $x$", "/* /*", "E'\\", "e", "--", "1.2.3", "\xff'\xfe", "안녕$a$", ".x ';", "/**/"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		at := 0
-		for _, tok := range shell.Tokens(text) {
-			if tok.From < at || tok.To <= tok.From || tok.To > len(text) || strings.TrimSpace(text[at:tok.From]) != "" {
-				t.Fatalf("%q: token %+v after %d", text, tok, at)
-			}
-			at = tok.To
-		}
-		if strings.TrimSpace(text[at:]) != "" {
-			t.Fatalf("%q: no token from %d on", text, at)
-		}
-		inputs, rest := shell.Split(text, isCommand)
-		for _, in := range append(inputs, rest) {
-			if !strings.Contains(text, in.Text) {
+		for _, in := range shell.Split(text, isCommand) {
+			if in.Text == "" || !strings.Contains(text, in.Text) {
 				t.Fatalf("%q: input %q is no part of it", text, in.Text)
 			}
 		}
-		shell.Words(text)
+		vocabulary().Complete([]rune(text), len([]rune(text)))
 	})
 }
 
 func TestWords(t *testing.T) {
-	got := shell.Words(`search  "credit card" it's ok' "" --by=x "open end`)
-	want := []string{"search", "credit card", "its ok", "", "--by=x", "open end"}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-}
-
-func TestParams(t *testing.T) {
-	got := shell.Params("select $a, '$b', $$ $c $$, $2 -- $d\n from t where x = $agent_id")
-	want := map[string]bool{"a": true, "2": true, "agent_id": true}
-	if len(got) != len(want) {
-		t.Fatalf("got %v, want %v", got, want)
-	}
-	for name := range want {
-		if !got[name] {
-			t.Errorf("got %v, want %v", got, want)
+	for text, want := range map[string][]string{
+		`search  "credit card" it's ok' "" --by=x "open end`: {"search", "credit card", "its ok", "", "--by=x", "open end"},
+		"search 'a;b' c; select 1":                           {"search", "a;b", "c"},
+		"search 'a\nb":                                       {"search", "a"},
+	} {
+		if got, _ := shell.Words(text); !slices.Equal(got, want) {
+			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 	}
 }

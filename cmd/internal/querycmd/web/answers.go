@@ -65,7 +65,8 @@ func (s *Server) answers(find func(q *question) (*answerTo, error)) http.Handler
 // send sends an answer, unless the reader has it. An error means that nothing was sent.
 func (s *Server) send(w http.ResponseWriter, r *http.Request, q *question, a *answerTo) error {
 	number := q.house.Snapshot().Manifest.Snapshot
-	sum := sha256.Sum256([]byte(strings.Join([]string{q.house.Snapshot().Manifest.RunID, cli.Version(), q.path, q.values.Encode(), q.asOf.String(), q.rights.Key()}, "\n")))
+	sum := sha256.Sum256([]byte(strings.Join([]string{q.house.Snapshot().Manifest.RunID, cli.Version(), q.path, q.values.Encode(),
+		q.asOf.String(), q.rights.Key()}, "\n")))
 	key := fmt.Sprintf("%d-%x", number, sum[:8])
 	h := w.Header()
 	h.Set("ETag", `W/"`+key+`"`)
@@ -95,7 +96,8 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, q *question, a *an
 	if begun && err != nil {
 		if a.kind == htmlType {
 			why := s.Settings.Explain(err)
-			_ = templates.ExecuteTemplate(words.Page(w), "broken", map[string]string{"Error": why.Error(), "Hint": cli.Hint(why)}) // a reader that is gone needs nothing
+			_ = templates.ExecuteTemplate(words.Page(w), "broken",
+				map[string]string{"Error": why.Error(), "Hint": cli.Hint(why)}) // a reader that is gone needs nothing
 			_ = http.NewResponseController(w).Flush()
 		}
 		s.cut(r, err)

@@ -25,8 +25,8 @@ import (
 	"callhouse/internal/analytics/duck"
 	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/rights"
+	"callhouse/internal/lend"
 	"callhouse/internal/schema"
-	"callhouse/internal/serve"
 )
 
 // What fails in its middle is never taken for the whole, and what fails before its first
@@ -66,7 +66,7 @@ func newServer(t *testing.T) *Server {
 	at := time.Now().AddDate(0, 0, -2).UnixMilli()
 	analyticstest.Write(t, root, 1, analyticstest.Data{Calls: []analyticstest.Row{{"call_id": "one", "start_at": at}},
 		Turns: []analyticstest.Row{{"call_id": "one", "call_start_at": at, "turn": int64(0), "role": "user", "content": "hello"}}})
-	houses := &serve.Houses{Root: root, Open: func(ctx context.Context, zone *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
+	houses := &lend.Houses{Root: root, Open: func(ctx context.Context, zone *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
 		return analytics.Open(ctx, root, analytics.Options{Options: opened.Options{Location: zone, Rights: r}})
 	}}
 	t.Cleanup(func() {

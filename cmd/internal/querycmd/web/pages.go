@@ -71,7 +71,9 @@ func (s *Server) frame(q *question, title string, groups bool) frame {
 	if q.path == "/" {
 		all = "usual" // the last 28 days
 	}
-	for _, span := range []struct{ text, since string }{{all, ""}, {"1 day", "1d"}, {"7 days", "7d"}, {"28 days", "28d"}, {"91 days", "91d"}, {"1 year", "364d"}} {
+	spans := []struct{ text, since string }{
+		{all, ""}, {"1 day", "1d"}, {"7 days", "7d"}, {"28 days", "28d"}, {"91 days", "91d"}, {"1 year", "364d"}}
+	for _, span := range spans {
 		values := q.without("since", "until")
 		if span.since != "" {
 			values.Set("since", span.since)
@@ -137,7 +139,8 @@ func (s *Server) page(q *question) (*answerTo, error) {
 		if err := templates.ExecuteTemplate(words.Page(&above), "above", s.frame(q, "", false)); err != nil {
 			return err
 		}
-		_, err := page.Write(ctx, w, q.house, page.Options{Since: q.params.Since, Until: q.params.Until, Agent: q.params.Agent, Where: q.params.Where,
+		_, err := page.Write(ctx, w, q.house, page.Options{Since: q.params.Since, Until: q.params.Until,
+			Agent: q.params.Agent, Where: q.params.Where,
 			Title: s.Title, Lang: q.lang, Currency: s.Settings.Currency, Now: q.asOf, Version: cli.Version(),
 			Address: q.address, Above: template.HTML("<style>" + sheet() + "</style>" + above.String())}) //nolint:gosec // our own template
 		if none, ok := errors.AsType[*page.PeriodError](err); ok {
@@ -174,7 +177,8 @@ func (s *Server) report(q *question) (*answerTo, error) {
 	name, kind, asFile := strings.Cut(q.name, ".")
 	f, ok := sqlfiles.Report(name)
 	if !ok || f.Arguments == "CALL_ID" && !asFile {
-		return nil, cli.Fail(cli.ExitUsage, errors.Join(errNotThere, errors.New("there is no report "+strconv.Quote(name))), "all of them are listed at /reports")
+		return nil, cli.Fail(cli.ExitUsage, errors.Join(errNotThere, errors.New("there is no report "+strconv.Quote(name))),
+			"all of them are listed at /reports")
 	}
 	allowed := append([]string{"sort", "top"}, f.Flags...)
 	if f.Grouped() {
@@ -206,8 +210,9 @@ func (s *Server) report(q *question) (*answerTo, error) {
 
 // kinds are the types of the formats.
 var kinds = map[format.Format]string{
-	format.CSV: "text/csv; charset=utf-8", format.CSVExcel: "text/csv; charset=utf-8", format.JSON: "application/json", format.NDJSON: "application/x-ndjson",
-	format.Markdown: "text/markdown; charset=utf-8", format.Parquet: "application/vnd.apache.parquet", format.Arrow: "application/vnd.apache.arrow.file",
+	format.CSV: "text/csv; charset=utf-8", format.CSVExcel: "text/csv; charset=utf-8", format.JSON: "application/json",
+	format.NDJSON: "application/x-ndjson", format.Markdown: "text/markdown; charset=utf-8", format.Parquet: "application/vnd.apache.parquet",
+	format.Arrow:  "application/vnd.apache.arrow.file",
 	format.Arrows: "application/vnd.apache.arrow.stream", format.XLSX: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
 }
 
@@ -277,7 +282,8 @@ func (q *question) cellOf(v any, c value.Column) cell {
 // table is a report in the browser.
 func (s *Server) table(q *question, f *sqlfiles.File) (*answerTo, error) {
 	return &answerTo{kind: htmlType, small: true, write: func(ctx context.Context, w io.Writer) error {
-		data := map[string]any{"Frame": s.frame(q, heading(f.Name), f.Grouped()), "Answers": f.Answers, "Text": f.Text, "Most": mostRows, "Files": q.files(f.Name)}
+		data := map[string]any{"Frame": s.frame(q, heading(f.Name), f.Grouped()), "Answers": f.Answers, "Text": f.Text,
+			"Most": mostRows, "Files": q.files(f.Name)}
 		var begun error
 		q.params.NamesInPlace, q.params.Accepted = true, func() { begun = part(w, "report", data) }
 		rows, p, err := s.run(ctx, q, f)

@@ -26,13 +26,13 @@ import (
 	"callhouse/internal/analytics"
 	"callhouse/internal/analytics/rights"
 	"callhouse/internal/layout"
-	"callhouse/internal/serve"
+	"callhouse/internal/lend"
 	"callhouse/internal/words"
 )
 
 // Config says what is served, and to whom.
 type Config struct {
-	House    *serve.Houses
+	House    *lend.Houses
 	Settings answer.Command // the zone, language and currency of who names none; the warehouse's folder for messages
 	Title    string         // of the page; empty: its language's word for calls
 	// Login says whether a user has this password, and what the user may see; or why no
@@ -82,7 +82,8 @@ func New(c Config) *Server {
 			Help: "Answers by what became of them: made, kept (sent again), unchanged (the reader has it), failed."}, []string{"became"}),
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: "callhouse_serve", Name: "request_duration_seconds",
 			Help: "How long requests took, by status.", Buckets: []float64{.01, .1, 1, 10, 100}}, []string{"code"}),
-		number: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "callhouse_serve", Name: "snapshot", Help: "Number of the snapshot that was last answered from."})}
+		number: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "callhouse_serve", Name: "snapshot",
+			Help: "Number of the snapshot that was last answered from."})}
 	c.Metrics.MustRegister(s.made, s.requests, s.number)
 	mux := http.NewServeMux()
 	mux.Handle("GET /{$}", s.answers(s.page))
@@ -106,7 +107,8 @@ func (s *Server) audited(next http.Handler) http.Handler {
 		began, status := s.Now(), &status{ResponseWriter: w, code: http.StatusOK}
 		defer func() {
 			if user, _, _ := r.BasicAuth(); r.URL.Path != "/healthz" {
-				s.Audit(Entry{At: began, User: user, From: r.RemoteAddr, Address: r.Method + " " + r.URL.RequestURI(), Status: status.code, Took: s.Now().Sub(began)})
+				s.Audit(Entry{At: began, User: user, From: r.RemoteAddr, Address: r.Method + " " + r.URL.RequestURI(), Status: status.code,
+					Took: s.Now().Sub(began)})
 			}
 		}()
 		next.ServeHTTP(status, r)
@@ -170,7 +172,8 @@ func (unread) WriteHeader(int)             {}
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
-		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self' 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'")
+		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self' 'unsafe-inline'; img-src data:; "+
+			"base-uri 'none'; form-action 'self'; frame-ancestors 'none'")
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
@@ -197,7 +200,8 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			r = r.WithContext(context.WithValue(r.Context(), rightsKey{}, may))
 		case !local(r.Host):
 			// Another site's page could reach a loopback address by a name of its own.
-			s.fail(w, r, http.StatusForbidden, fmt.Errorf("this server is asked as %q", r.Host), "without users it answers to localhost and 127.0.0.1 alone")
+			s.fail(w, r, http.StatusForbidden, fmt.Errorf("this server is asked as %q", r.Host),
+				"without users it answers to localhost and 127.0.0.1 alone")
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -286,5 +290,6 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, status int, err er
 	}
 	h.Set("Content-Type", htmlType)
 	w.WriteHeader(status)
-	_ = templates.ExecuteTemplate(words.Page(w), "failed", map[string]any{"Status": status, "Text": http.StatusText(status), "Error": err.Error(), "Hint": hint})
+	_ = templates.ExecuteTemplate(words.Page(w), "failed", map[string]any{"Status": status, "Text": http.StatusText(status),
+		"Error": err.Error(), "Hint": hint})
 }

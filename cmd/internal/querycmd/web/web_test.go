@@ -31,9 +31,9 @@ import (
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/rights"
+	"callhouse/internal/lend"
 	"callhouse/internal/longtest"
 	"callhouse/internal/resource"
-	"callhouse/internal/serve"
 )
 
 type row = analyticstest.Row
@@ -69,8 +69,8 @@ type served struct {
 	handler http.Handler
 }
 
-func housesAt(root string) *serve.Houses {
-	return &serve.Houses{Root: root, Open: func(ctx context.Context, zone *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
+func housesAt(root string) *lend.Houses {
+	return &lend.Houses{Root: root, Open: func(ctx context.Context, zone *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
 		return analytics.Open(ctx, root, analytics.Options{Options: opened.Options{Location: zone, Rights: r}})
 	}}
 }

@@ -1,4 +1,4 @@
-package safe
+package process
 
 import (
 	"fmt"
@@ -7,14 +7,14 @@ import (
 	"syscall"
 )
 
-// safeHeadroom is the address space that a statement's process may take besides its
+// headroom is the address space that a statement's process may take besides its
 // memory: for stacks of threads, Go's heap, and what allocators hold back.
-const safeHeadroom = 768 << 20
+const headroom = 768 << 20
 
-// limit lets this process take that many more bytes of memory, and write files up to a size.
+// Limit lets this process take that many more bytes of memory, and write files up to a size.
 // It writes no core if that kills it.
-func limit(memory, file int64) error {
-	if err := LimitSpace(memory + safeHeadroom); err != nil {
+func Limit(memory, file int64) error {
+	if err := LimitSpace(memory + headroom); err != nil {
 		return err
 	}
 	if err := limitData(memory + dataHeadroom); err != nil {

@@ -1,8 +1,7 @@
-// Package serve has the warehouse answer many people at once over the network: it holds
-// the snapshots that they read open and pinned, and runs their statements in the way of
-// Postgres. Protocols stand before it ([callhouse/internal/postgres]); it listens on no
-// address itself, and changes nothing of a warehouse but the pin.
-package serve
+// Package lend lends the open snapshots of a warehouse: to requests of browsers, to sessions of
+// the Postgres protocol, which hold them between their statements, and to the shell. It changes
+// nothing of a warehouse but the pin.
+package lend
 
 import (
 	"context"
@@ -30,10 +29,9 @@ type Houses struct {
 	Log func(string)
 
 	mu      sync.Mutex
-	link    string          // what current points at
-	current map[view]*house // at that snapshot
-	open    map[*house]bool
-	readers map[reader]bool
+	link    string          // the name of the current snapshot
+	current map[view]*House // at that snapshot
+	open    map[*House]bool
 	returns int // how often a house was given back
 	closing sync.WaitGroup
 }
@@ -45,41 +43,66 @@ type view struct{ zone, rights string }
 // while nobody asks for them.
 const MostViews = 4
 
-// house is an open snapshot, and how many read it.
-type house struct {
+// House is an open snapshot.
+type House struct {
 	*analytics.Warehouse
-	memory
+	from *Houses
 	view view
-	uses int
+	lent map[*loan]bool
 	last int // when it was given back, counted in returns
+
+	once   sync.Once
+	memory any
 }
 
-// reader holds a house between its statements, and can be asked to let go of it.
-type reader interface {
-	// leave lets go of a house that is no longer the current one, if nothing runs.
-	leave()
+// loan is one use of a house. leave asks who holds it to give it back; nil: it is short.
+type loan struct{ leave func() }
+
+// Memory returns what is remembered of the house's answers. The first call makes it.
+func (of *House) Memory(made func() any) any {
+	of.once.Do(func() { of.memory = made() })
+	return of.memory
 }
 
-// Borrow lends the current snapshot for one request, in a zone and as a reader with these
-// rights has it. Whoever calls it calls giveBack when the last answer was read. Errors are
-// those of Open.
+// Borrow lends the current snapshot for one request, in a zone and as a reader with these rights
+// has it. It is opened anew if there was a commit. Whoever calls it calls giveBack when the last
+// answer was read. Errors are those of Open.
 func (h *Houses) Borrow(ctx context.Context, zone *time.Location, r rights.Rights) (w *analytics.Warehouse, giveBack func(), err error) {
-	at, err := h.take(ctx, zone, r)
+	of, giveBack, err := h.Keep(ctx, zone, r, nil)
 	if err != nil {
 		return nil, nil, err
 	}
-	return at.Warehouse, sync.OnceFunc(func() { h.free(at) }), nil
+	return of.Warehouse, giveBack, nil
 }
 
-// take returns the current snapshot, opened anew if there was a commit. Give it back by free.
-func (h *Houses) take(ctx context.Context, zone *time.Location, r rights.Rights) (*house, error) {
+// Keep is Borrow for who holds the house longer than for a request. leave is called when it is no
+// longer the current one, and gives it back once nothing runs.
+func (h *Houses) Keep(ctx context.Context, zone *time.Location, r rights.Rights, leave func()) (of *House, giveBack func(), err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if of, err = h.take(ctx, zone, r); err != nil {
+		return nil, nil, err
+	}
+	l := &loan{leave}
+	of.lent[l] = true
+	return of, func() { h.free(of, l) }, nil
+}
+
+// Current returns the name of the current snapshot, as 000042; "" if it is not known.
+func (h *Houses) Current() string {
+	target, err := os.Readlink(filepath.Join(h.Root, layout.CurrentName))
+	if err != nil {
+		return ""
+	}
+	return filepath.Base(target)
+}
+
+// take returns the current snapshot.
+func (h *Houses) take(ctx context.Context, zone *time.Location, r rights.Rights) (*House, error) {
 	to := view{zone.String(), r.Key()}
-	link, err := os.Readlink(filepath.Join(h.Root, layout.CurrentName))
+	link := h.Current()
 	// A link that cannot be read now was a moment ago.
-	if at := h.current[to]; at != nil && (err != nil || link == h.link) {
-		at.uses++
+	if at := h.current[to]; at != nil && (link == "" || link == h.link) {
 		return at, nil
 	}
 	// Opening takes a moment, for which those who come later wait: what they ask is to see
@@ -88,15 +111,15 @@ func (h *Houses) take(ctx context.Context, zone *time.Location, r rights.Rights)
 	if err != nil {
 		return nil, err
 	}
-	link = layout.SnapshotsName + "/" + filepath.Base(w.Snapshot().Dir)
+	link = filepath.Base(w.Snapshot().Dir)
 	isNew := link != h.link
 	if isNew {
 		h.drop()
 	}
 	for len(h.current) >= MostViews {
-		var oldest *house
+		var oldest *House
 		for _, old := range h.current {
-			if old.uses == 0 && (oldest == nil || old.last < oldest.last) {
+			if len(old.lent) == 0 && (oldest == nil || old.last < oldest.last) {
 				oldest = old
 			}
 		}
@@ -107,9 +130,9 @@ func (h *Houses) take(ctx context.Context, zone *time.Location, r rights.Rights)
 		h.shutIdle(oldest)
 	}
 	if h.open == nil {
-		h.open, h.current = map[*house]bool{}, map[view]*house{}
+		h.open, h.current = map[*House]bool{}, map[view]*House{}
 	}
-	next := &house{Warehouse: w, view: to, uses: 1}
+	next := &House{Warehouse: w, from: h, view: to, lent: map[*loan]bool{}}
 	h.link, h.current[to], h.open[next] = link, next, true
 	if isNew {
 		h.hold()
@@ -122,8 +145,7 @@ func (h *Houses) take(ctx context.Context, zone *time.Location, r rights.Rights)
 func (h *Houses) Look() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	link, err := os.Readlink(filepath.Join(h.Root, layout.CurrentName))
-	if err != nil || link == h.link || len(h.current) == 0 {
+	if link := h.Current(); link == "" || link == h.link || len(h.current) == 0 {
 		return
 	}
 	h.drop()
@@ -136,44 +158,51 @@ func (h *Houses) Look() {
 func (h *Houses) drop() {
 	for of, old := range h.current {
 		delete(h.current, of)
+		for l := range old.lent {
+			if l.leave != nil {
+				go l.leave()
+			}
+		}
 		h.shutIdle(old)
-	}
-	for r := range h.readers {
-		go r.leave()
 	}
 }
 
-// free gives a house back.
-func (h *Houses) free(of *house) {
+// free gives a house back. A second time it does nothing.
+func (h *Houses) free(of *House, l *loan) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if !of.lent[l] {
+		return
+	}
+	delete(of.lent, l)
 	h.returns++
-	of.uses, of.last = of.uses-1, h.returns
+	of.last = h.returns
 	if h.shutIdle(of) {
 		h.hold()
 	}
 }
 
-// spoil has nobody take a house any more; the next one opens another.
-func (h *Houses) spoil(of *house) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.current[of.view] == of {
-		delete(h.current, of.view)
-		h.log("DuckDB has broken off with an error of its own; the snapshot is opened anew")
+// Spoil has nobody take the house any more; the next one opens another.
+func (of *House) Spoil() {
+	of.from.mu.Lock()
+	defer of.from.mu.Unlock()
+	if of.from.current[of.view] == of {
+		delete(of.from.current, of.view)
+		of.from.log("DuckDB has broken off with an error of its own; the snapshot is opened anew")
 	}
 }
 
-func (h *Houses) isCurrent(of *house) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.current[of.view] == of
+// IsCurrent says whether the house is lent to who comes now.
+func (of *House) IsCurrent() bool {
+	of.from.mu.Lock()
+	defer of.from.mu.Unlock()
+	return of.from.current[of.view] == of
 }
 
 // shutIdle closes a house that nobody reads, unless somebody is to find it. DuckDB may take a
 // while to give back what it holds, for which nobody waits but Close.
-func (h *Houses) shutIdle(of *house) bool {
-	if of.uses > 0 || h.current[of.view] == of {
+func (h *Houses) shutIdle(of *House) bool {
+	if len(of.lent) > 0 || h.current[of.view] == of {
 		return false
 	}
 	delete(h.open, of)
@@ -199,21 +228,6 @@ func (h *Houses) log(text string) {
 	if h.Log != nil {
 		h.Log(text)
 	}
-}
-
-func (h *Houses) join(r reader) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.readers == nil {
-		h.readers = map[reader]bool{}
-	}
-	h.readers[r] = true
-}
-
-func (h *Houses) part(r reader) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.readers, r)
 }
 
 // Snapshots returns the numbers of the snapshots that are open.

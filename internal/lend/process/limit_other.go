@@ -1,12 +1,10 @@
 //go:build !linux
 
-package safe
+package process
 
-const safeHeadroom = 0
-
-// limit does nothing, since this system has no reliable limit of address space.
+// Limit does nothing, since this system has no reliable limit of address space.
 // DuckDB's own limits, the time limit and the separate process remain.
-func limit(_, _ int64) error { return nil }
+func Limit(_, _ int64) error { return nil }
 
 // LimitSpace does nothing.
 func LimitSpace(int64) error { return nil }

@@ -1,4 +1,4 @@
-package serve_test
+package lend_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"callhouse/internal/analytics/analyticstest"
 	"callhouse/internal/analytics/opened"
 	"callhouse/internal/analytics/rights"
-	"callhouse/internal/serve"
+	"callhouse/internal/lend"
 )
 
 // countCalls counts the calls of a warehouse that was lent.
@@ -62,7 +62,7 @@ func TestBorrow(t *testing.T) {
 			}
 		}
 	}
-	c := &serve.Houses{Root: root, Open: func(ctx context.Context, zone *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
+	c := &lend.Houses{Root: root, Open: func(ctx context.Context, zone *time.Location, r rights.Rights) (*analytics.Warehouse, error) {
 		return analytics.Open(ctx, root, analytics.Options{Options: opened.Options{Location: zone, Rights: r}})
 	}}
 	borrow := func(zone *time.Location, want int64) (*analytics.Warehouse, func()) {
@@ -92,7 +92,7 @@ func TestBorrow(t *testing.T) {
 	giveBackToo()
 	areOpen(1)
 	giveBackNew()
-	for hours := range serve.MostViews + 2 { // those that were not asked for the longest are closed
+	for hours := range lend.MostViews + 2 { // those that were not asked for the longest are closed
 		_, giveBack := borrow(time.FixedZone("Etc/GMT-"+strconv.Itoa(hours+1), (hours+1)*3600), 5)
 		giveBack()
 		w, giveBack := borrow(time.UTC, 5)
@@ -101,7 +101,7 @@ func TestBorrow(t *testing.T) {
 			t.Error("what everybody asks for is opened anew")
 		}
 	}
-	areOpen(serve.MostViews)
+	areOpen(lend.MostViews)
 	if err := c.Close(); err != nil {
 		t.Error(err)
 	}

@@ -1,0 +1,95 @@
+// Package process lends processes that may take only so much: this program starts itself
+// again, without keys in its environment, for statements that could take too much of anything.
+package process
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+
+	"callhouse/internal/scratch"
+	"callhouse/internal/words"
+)
+
+// Self returns the command that starts this program again as one of its hidden commands.
+// Its environment is a locale and what env adds.
+func Self(ctx context.Context, name string, env ...string) *exec.Cmd {
+	self, err := os.Executable()
+	cmd := exec.CommandContext(ctx, self, name)
+	cmd.Err = errors.Join(cmd.Err, err)
+	cmd.Args[0] = os.Args[0]
+	cmd.Env = append([]string{"LANG=C.UTF-8"}, env...)
+	return cmd
+}
+
+// Process is a process that was started.
+type Process struct {
+	cmd   *exec.Cmd
+	stdin io.Closer
+	trace words.Head
+	temp  *scratch.Dir
+}
+
+// Start starts a command that calls Job, and gives it the job. The process has a temporary
+// folder of its own, since a killed process leaves its files behind. Call Wait, then Clear.
+func Start(cmd *exec.Cmd, kind scratch.Kind, job any) (*Process, error) {
+	raw, err := json.Marshal(job)
+	if err != nil {
+		return nil, err
+	}
+	p := &Process{cmd: cmd, trace: words.Head{Most: 16 << 10}}
+	if p.temp, err = scratch.Make(kind); err != nil {
+		return nil, err
+	}
+	cmd.Env = append(cmd.Env, "TMPDIR="+p.temp.Path)
+	cmd.Stderr = &p.trace
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C comes to this process, which ends the other
+	stdin, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return nil, errors.Join(err, p.temp.Remove())
+	}
+	p.stdin = stdin
+	_, _ = stdin.Write(append(raw, '\n')) // a process that does not read it has ended
+	return p, nil
+}
+
+// Pid returns the number by which the system knows the process.
+func (p *Process) Pid() int { return p.cmd.Process.Pid }
+
+// Wait waits for the end of the process.
+func (p *Process) Wait() error { return p.cmd.Wait() }
+
+// Stop ends the process's stdin, which asks it to end. It may be called more than once.
+func (p *Process) Stop() { _ = p.stdin.Close() }
+
+// Trace returns what the process printed when it died. It must have ended.
+func (p *Process) Trace() string { return p.trace.String() }
+
+// Clear removes the files of a process that has ended.
+func (p *Process) Clear() error { return p.temp.Remove() }
+
+// ErrAlone says that this program has not started the process.
+var ErrAlone = errors.New("this command is run by the program itself")
+
+// Job reads the job of this process. over is called when stdin ends: the process that wants the
+// answer has ended, or wants it no more.
+func Job(stdin io.Reader, job any, over func()) error {
+	in := bufio.NewReader(stdin)
+	line, err := in.ReadBytes('\n')
+	if err != nil || json.Unmarshal(line, job) != nil {
+		return ErrAlone
+	}
+	go func() {
+		_, _ = io.Copy(io.Discard, in)
+		over()
+	}()
+	return nil
+}
