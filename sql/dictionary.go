@@ -14,11 +14,9 @@ const dictionaryHead = `# Data dictionary
 All tables and columns that SQL can read, as ` + "`query describe TABLE`" + ` prints them. This
 page is generated from ` + "`internal/schema`, `internal/resource` and `sql/views` by\n`go test ./sql -args -update`" + `.
 
-- **TIMESTAMP WITH TIME ZONE** is an instant, stored in UTC and printed in the zone of ` + "`--tz`" + ` (default UTC).
+- **TIMESTAMPTZ** (TIMESTAMP WITH TIME ZONE) is an instant, stored in UTC and printed in the zone of
+  ` + "`--tz`" + ` (default UTC).
 - **TIMESTAMP**, **DATE** and hours are local to ` + "`--tz`" + `. Files for other programs have instants only.
-- **Unit**: ms and s are times, percent is 0 to 100, money is in the account's currency, count is a
-  number of things.
-- **Null**: whether the value can be null.
 
 `
 
@@ -50,7 +48,7 @@ func Dictionary() string {
 		fmt.Fprintf(&b, "\n## %s\n\n%s.\n", v.Name, strings.ToUpper(v.Answers[:1])+v.Answers[1:])
 		for _, p := range strings.Split(v.Text, "\n\n") {
 			if p != "" && !strings.HasPrefix(p, ever) {
-				fmt.Fprintf(&b, "\n%s\n", p)
+				fmt.Fprintf(&b, "\n%s\n", wrapped(p))
 			}
 		}
 		columns := v.Columns
@@ -66,15 +64,43 @@ func Dictionary() string {
 	return b.String()
 }
 
+// units are what a number is in, for those whose meaning does not say it.
+var units = map[string]string{"ms": ", in ms", "s": ", in seconds", "percent": ", in percent (0 to 100)", "money": " (account's currency)"}
+
 func writeColumns(b *strings.Builder, columns []Column) {
-	b.WriteString("| Column | Type | Null | Unit | Meaning |\n| --- | --- | --- | --- | --- |\n")
+	b.WriteString("| Column | Type | Meaning |\n| --- | --- | --- |\n")
 	for _, c := range columns {
-		null := "yes"
+		typ := strings.Replace(c.Type, "TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ", 1)
 		if c.NotNull {
-			null = "no"
+			typ += " NOT NULL"
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", code(c.Name), c.Type, null, c.Unit, cell(c.Meaning))
+		meaning, null, _ := strings.Cut(c.Meaning, "; null")
+		meaning += units[c.Unit]
+		if null != "" {
+			meaning += "; null" + null
+		}
+		fmt.Fprintf(b, "| %s | %s | %s |\n", code(c.Name), typ, cell(meaning))
 	}
+}
+
+// wrapped breaks a text into lines of at most 100 bytes, as the other pages have them.
+func wrapped(text string) string {
+	var b strings.Builder
+	column := 0
+	for _, word := range strings.Fields(text) {
+		switch {
+		case column == 0:
+		case column+1+len(word) > 100:
+			b.WriteByte('\n')
+			column = 0
+		default:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(word)
+		column += len(word)
+	}
+	return b.String()
 }
 
 // ViewsByName returns the views as people look for them.
