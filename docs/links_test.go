@@ -14,7 +14,7 @@ var (
 	linkRE    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	fenceRE   = regexp.MustCompile("(?ms)^ *```.*?^ *```$")
 	headingRE = regexp.MustCompile(`(?m)^#+ (.*)$`)
-	markupRE  = regexp.MustCompile("[^\\p{L}\\p{N} _-]")
+	markupRE  = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
 // TestLinks follows the links of every page to the file and heading they name.
