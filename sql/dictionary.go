@@ -25,7 +25,8 @@ const resourceHead = `
 ## Columns of every resource
 
 Tables with one row per object, the resources, hold every object that was ever listed. Each has
-these columns after its own. The macro ` + "`TABLE_at(TIME)`, such as\n`agents_at(TIMESTAMPTZ '2026-11-01')`" + `, returns a table as it was at that time, as far as callhouse
+these columns after its own. The macro ` + "`TABLE_at(TIME)`, such as\n" +
+	"`agents_at(TIMESTAMPTZ '2026-11-01')`" + `, returns a table as it was at that time, as far as callhouse
 saw it.
 
 `

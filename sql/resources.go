@@ -15,7 +15,8 @@ func resourceViews() []*File {
 	var out []*File
 	for _, r := range resource.All {
 		out = append(out, storedView(r.Table.Name, r.Doc,
-			ever+"; deleted_at is set once it is gone. "+r.Name+"_at(TIME) returns the state at that time, as far as callhouse saw it.\n\n"+r.Text,
+			ever+"; deleted_at is set once it is gone. "+r.Name+
+				"_at(TIME) returns the state at that time, as far as callhouse saw it.\n\n"+r.Text,
 			objectGrain))
 		for _, l := range r.Lists {
 			out = append(out, storedView(l.Name, "lists in "+r.Name, "", "one row per element"))
