@@ -4,7 +4,7 @@
 -- whether the caller spoke. Transferred is the outcome of calls that were passed on or
 -- ended by an operator. The service sends no time of the transfer: the time to transfer is
 -- the call's duration. The last tool is the one that the agent invoked last, possibly the
--- transfer itself. A group without transfers has a row without a tool. For the times of
+-- transfer itself. A group without transfers has a row with 0 transferred calls. For the times of
 -- all transfers: query durations --where outcome=transferred.
 --
 -- Grain: one row per group that has answered calls, and last tool of its transferred calls
